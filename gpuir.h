@@ -1,0 +1,7275 @@
+/* gpuir.h - ranked text search in one C header                     version 0.1.0
+ *
+ * An index file format, a builder and a query engine that ranks documents with
+ * BM25, exactly and repeatably: one thread, many threads, any SIMD level and the
+ * GPU backend (gpuir_cuda.cu) return bit-identical hits.
+ *
+ * HOW TO INCLUDE IT
+ *   In exactly one C or C++ file, before any other include:
+ *
+ *       #define GPUIR_IMPLEMENTATION
+ *       #include "gpuir.h"
+ *
+ *   and plainly `#include "gpuir.h"` elsewhere. It needs C99 (or C++17), a POSIX
+ *   system, gcc or clang, xxHash (xxhash.h, header only), and -lm -pthread.
+ *
+ * CONTENTS
+ *   1  Configuration macros       6  Documents, terms, statistics
+ *   2  Quick start                7  Building an index
+ *   3  Contracts                  8  Queries and searching
+ *   4  Status and errors          9  Posting cursor
+ *   5  Opening an index          10  Backends
+ *   then the implementation, a ladder of parts: base, codecs, postings, index
+ *   file, text analysis, builder, query, scoring and top-k, intersection,
+ *   evaluation, execution, backends; and the licence.
+ *
+ * 1  CONFIGURATION MACROS
+ *   Define them before including the header; [I] matters only in the file that
+ *   defines GPUIR_IMPLEMENTATION, [A] must be the same in all files.
+ *     GPUIR_IMPLEMENTATION   [I] compile the implementation here
+ *     GPUIR_STATIC           [A] make every function static (one-file programs)
+ *     GPUIR_API              [A] linkage of public functions, extern by default
+ *     GPUIR_WITH_UTF8PROC    [I] the `unicode` analyzer, by utf8proc
+ *     GPUIR_WITH_STEMMER     [I] stemming, by libstemmer (Snowball)
+ *     GPUIR_NO_SIMD          [I] leave the AVX2 and AVX-512 code out
+ *
+ * 2  QUICK START
+ *
+ *       #define GPUIR_IMPLEMENTATION
+ *       #include "gpuir.h"
+ *       #include <stdio.h>
+ *       #include <string.h>
+ *
+ *       int main(void) {
+ *         const char *text[] = {"the quick brown fox", "the lazy dog", "a quick dog"};
+ *         gpuir_builder_desc bd = {0};
+ *         gpuir_builder *b;
+ *         gpuir_error err;
+ *         bd.path = "toy.gpuir";
+ *         if (gpuir_builder_create(&bd, &b, &err)) { puts(err.msg); return 1; }
+ *         for (int i = 0; i < 3; i++) gpuir_builder_add_text(b, NULL, text[i], strlen(text[i]), &err);
+ *         if (gpuir_builder_write(b, NULL, &err)) puts(err.msg);
+ *         gpuir_builder_destroy(b);
+ *
+ *         gpuir_index *ix; gpuir_searcher *s; gpuir_query *q; gpuir_hit hit[10]; size_t n;
+ *         if (gpuir_open("toy.gpuir", NULL, &ix, &err)) { puts(err.msg); return 1; }
+ *         gpuir_searcher_create(ix, NULL, &s);
+ *         if (!gpuir_query_parse(ix, NULL, "quick dog", 9, &q, &err) && !gpuir_search(s, q, hit, 10, &n))
+ *           for (size_t i = 0; i < n; i++) printf("document %u scores %.4f\n", hit[i].docid, gpuir_score(hit[i]));
+ *         gpuir_query_destroy(q); gpuir_searcher_destroy(s); gpuir_close(ix);
+ *         return 0;
+ *       }
+ *
+ * 3  CONTRACTS
+ *   Ownership    Every handle is released by its own _destroy or _close, which
+ *                accept NULL. A query and a searcher belong to the index they were
+ *                made for and must go before it. Results are written to the
+ *                caller's arrays. Pointers into an index (names, text, terms)
+ *                live until gpuir_close.
+ *   Descriptors  A zeroed descriptor, or NULL, means the defaults.
+ *   Threads      An open index is immutable and shared by any number of threads.
+ *                A query is immutable once parsed. A searcher and a builder serve
+ *                one thread at a time. Functions that differ say so.
+ *   Errors       Functions return GPUIR_OK (0) or a negative GPUIR_E_ code and
+ *                fill the gpuir_error when one is given. Nothing prints, exits
+ *                or asserts on input.
+ *   Durability   A builder writes to PATH.tmp, which it locks, and renames it over
+ *                PATH after fsync; until then, and on any failure, a previous
+ *                index at PATH stays whole. Spilled runs are unlinked files in the
+ *                same folder: a killed build leaves at most PATH.tmp behind, and the
+ *                next build to PATH removes it.
+ *   Hostile data A damaged or malicious file is refused, or gives wrong hits; it
+ *                never makes the library read or write out of bounds, hang or crash.
+ *                A file that is truncated by another process while it is mapped
+ *                raises SIGBUS, as with any mmap: replace files by rename.
+ *   Determinism  The same input gives the same index bytes, whatever the threads,
+ *                the SIMD level and the memory budget.
+ *   fork         Do not use a handle in a child of fork that its parent still uses,
+ *                except an open index, which may be read.
+ *   Limits       2^32-2 documents; terms of 1 to 255 bytes; 64 distinct terms a
+ *                query; term frequencies and lengths count up to 2^24-1 in scores.
+ *   It does NOT do phrases, positions, fields, updates in place, spelling, facets
+ *   or network access; one index is one immutable file.
+ */
+#ifndef GPUIR_H
+#define GPUIR_H
+
+#if defined(GPUIR_IMPLEMENTATION) && !defined(_POSIX_C_SOURCE)
+#define _POSIX_C_SOURCE 200809L
+#endif
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __FAST_MATH__
+#error "gpuir.h: scores must be exact; compile without -ffast-math"
+#endif
+
+#define GPUIR_VERSION_MAJOR 0
+#define GPUIR_VERSION_MINOR 1
+#define GPUIR_VERSION_PATCH 0
+#define GPUIR_VERSION_NUMBER (GPUIR_VERSION_MAJOR * 10000 + GPUIR_VERSION_MINOR * 100 + GPUIR_VERSION_PATCH)
+
+#ifndef GPUIR_API
+#ifdef GPUIR_STATIC
+#define GPUIR_API static __attribute__((unused))
+#else
+#define GPUIR_API extern
+#endif
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ============================================================================
+ * 4  Status and errors
+ * ==========================================================================*/
+
+enum {
+  GPUIR_OK = 0,
+  GPUIR_E_ARGUMENT = -1,    /* a NULL or contradictory argument */
+  GPUIR_E_NOMEM = -2,       /* the allocator returned NULL */
+  GPUIR_E_IO = -3,          /* a system call failed; msg holds its reason */
+  GPUIR_E_FORMAT = -4,      /* not an index, or a damaged one */
+  GPUIR_E_VERSION = -5,     /* an index of a newer format, or with an unknown required section */
+  GPUIR_E_CHECKSUM = -6,    /* a section's checksum is wrong */
+  GPUIR_E_RANGE = -7,       /* k1, b or the sum of weights lie outside what a score can hold */
+  GPUIR_E_QUERY = -8,       /* no positive term is left in the query */
+  GPUIR_E_TERMS = -9,       /* more than GPUIR_MAX_TERMS distinct terms */
+  GPUIR_E_DEADLINE = -10,   /* the searcher's timeout ran out */
+  GPUIR_E_CANCELLED = -11,  /* the cancel flag or a callback said stop */
+  GPUIR_E_UNSUPPORTED = -12,/* this build lacks the analyzer, stemmer, codec or backend */
+  GPUIR_E_LIMIT = -13,      /* a limit of the format is exceeded */
+  GPUIR_E_BUSY = -14,       /* another process is building the same index */
+  GPUIR_E_NOT_FOUND = -15,  /* no such term or document */
+  GPUIR_E_BACKEND = -16     /* a backend failed; msg holds its reason */
+};
+
+#define GPUIR_MAX_TERM 255          /* bytes of a term */
+#define GPUIR_MAX_TERMS 64          /* distinct terms of a query, positive and negated together */
+#define GPUIR_END UINT32_MAX        /* what an exhausted cursor's docID is */
+#define GPUIR_SCORE_ONE 1048576.0   /* the fixed-point unit of gpuir_hit.score: 2^20 */
+
+/* Detail of a failure; filled only when a function fails. `offset` is a byte offset in the
+ * file (or in the query text) where that makes sense, otherwise 0. */
+typedef struct gpuir_error {
+  int code;
+  uint64_t offset;
+  char msg[160];
+} gpuir_error;
+
+/* A short English name of a status code; never NULL. Thread-safe. */
+GPUIR_API const char *gpuir_strerror(int status);
+/* The linked implementation's GPUIR_VERSION_NUMBER and its text, "0.1.0". */
+GPUIR_API unsigned gpuir_version_number(void);
+GPUIR_API const char *gpuir_version(void);
+
+/* Memory hook. resize(user, NULL, 0, n) allocates, resize(user, p, old, n) grows or shrinks
+ * and resize(user, p, old, 0) frees; NULL means out of memory. It must be thread-safe and
+ * return memory aligned for any type. A NULL function stands for malloc, realloc and free. */
+typedef struct gpuir_allocator {
+  void *(*resize)(void *user, void *ptr, size_t old_size, size_t new_size);
+  void *user;
+} gpuir_allocator;
+
+/* SIMD levels; GPUIR_SIMD_AUTO takes the best that the machine has. Asking for a level that
+ * it lacks gives the best below. All levels give the same bytes and hits. */
+enum { GPUIR_SIMD_AUTO = 0, GPUIR_SIMD_SCALAR = 1, GPUIR_SIMD_AVX2 = 2, GPUIR_SIMD_AVX512 = 3 };
+/* "scalar", "avx2" or "avx512": what the level `simd` comes to on this machine. */
+GPUIR_API const char *gpuir_simd_name(int simd);
+
+/* ============================================================================
+ * 5  Opening an index
+ * ==========================================================================*/
+
+typedef struct gpuir_index gpuir_index;
+
+/* Receives one token. Returns 0, or a GPUIR_E_ code that ends the analysis. */
+typedef int (*gpuir_token_fn)(void *sink, const char *token, size_t len);
+/* A tokenizer: calls emit(sink, token, len) for each token of text[0..len), in order, and
+ * returns the first non-zero answer of emit, or 0. Must be thread-safe. Tokens need not be
+ * NUL-terminated; those over GPUIR_MAX_TERM bytes are dropped and counted, empty ones ignored. */
+typedef int (*gpuir_tokenize_fn)(void *user, const char *text, size_t len, gpuir_token_fn emit, void *sink);
+
+typedef struct gpuir_open_desc {
+  const gpuir_allocator *allocator; /* copied; NULL: malloc */
+  int simd;                         /* GPUIR_SIMD_ level for everything done on this index */
+  gpuir_tokenize_fn tokenize;       /* needed to parse queries on an index built with one */
+  void *tokenize_user;
+} gpuir_open_desc;
+
+/* Maps the index file `path` and checks its header, section table and ranges (not its
+ * checksums: see gpuir_verify). The path is not needed afterwards and may be replaced.
+ * Errors: ARGUMENT, IO, FORMAT, VERSION, NOMEM; UNSUPPORTED when a list's codec is unknown.
+ * An analyzer that this build lacks is no error here, but in gpuir_query_parse. */
+GPUIR_API int gpuir_open(const char *path, const gpuir_open_desc *desc, gpuir_index **index, gpuir_error *err);
+/* Unmaps and frees. Its queries, searchers and cursors must be gone. */
+GPUIR_API void gpuir_close(gpuir_index *index);
+/* Reads the whole file: checksums, order of terms, every list decoded and held against its
+ * directory, bounds and lengths. Errors: CHECKSUM, FORMAT (with the offset), NOMEM. */
+GPUIR_API int gpuir_verify(const gpuir_index *index, gpuir_error *err);
+
+/* ============================================================================
+ * 6  Documents, terms, statistics
+ * ==========================================================================*/
+
+typedef struct gpuir_index_info {
+  uint64_t documents, terms, postings;
+  uint64_t tokens;          /* sum of document lengths */
+  uint64_t dropped_tokens;  /* longer than GPUIR_MAX_TERM bytes, while building */
+  double average_length;    /* tokens / documents; 0 without documents */
+  float k1, b;              /* BM25 parameters stored in the index */
+  uint64_t file_bytes;
+  uint64_t docids_bytes, freqs_bytes, directory_bytes; /* of lists with two postings or more */
+  uint64_t inline_postings; /* lists of one posting, kept in the term's record */
+  uint64_t dictionary_bytes, documents_bytes, text_bytes;
+  double bits_per_posting;  /* (docIDs + frequencies + directory + 8 bytes an inline posting) */
+  const char *analyzer;     /* its specification, e.g. "ascii stem=porter stop=english" */
+  const char *codec;        /* of docIDs: the builder's choice */
+  const char *freq_codec;
+  const char *description;  /* of the corpus, as given to the builder */
+  const char *tool;         /* what wrote the file */
+  int has_text;             /* documents carry their text */
+} gpuir_index_info;
+
+/* Fills *info. Strings live as long as the index. */
+GPUIR_API int gpuir_index_stats(const gpuir_index *index, gpuir_index_info *info);
+
+typedef struct gpuir_doc {
+  const char *name;    /* not NUL-terminated; "" when none was given */
+  size_t name_len;
+  const char *source;  /* path of the file the document came from; len 0: none */
+  size_t source_len;
+  uint32_t first_line; /* lines [first_line, last_line] of source, from 1; 0: the whole file */
+  uint32_t last_line;
+  const char *text;    /* stored text, or NULL */
+  size_t text_len;
+  uint32_t length;     /* tokens */
+} gpuir_doc;
+
+/* Describes document `docid`. Errors: NOT_FOUND when docid >= documents; FORMAT. */
+GPUIR_API int gpuir_doc_get(const gpuir_index *index, uint32_t docid, gpuir_doc *doc);
+
+typedef struct gpuir_term_info {
+  uint64_t id;          /* rank in byte order of terms, from 0 */
+  const char *term;
+  size_t term_len;
+  uint32_t df;          /* documents that hold the term */
+  uint64_t cf;          /* its occurrences */
+  float idf;            /* ln(1 + (N - df + 0.5) / (df + 0.5)) */
+  const char *codec, *freq_codec; /* "inline" for a list of one posting */
+  uint64_t docids_bytes, freqs_bytes, directory_bytes;
+  uint32_t blocks;      /* of 128 postings */
+} gpuir_term_info;
+
+/* Finds an indexed term by its bytes (no analysis). Errors: NOT_FOUND. */
+GPUIR_API int gpuir_term_find(const gpuir_index *index, const char *term, size_t len, uint64_t *id);
+/* The least term id whose term is >= the given bytes: the start of a prefix range. */
+GPUIR_API uint64_t gpuir_term_lower_bound(const gpuir_index *index, const char *term, size_t len);
+/* Statistics of term `id`. cf of a short list is summed by decoding it. Errors: NOT_FOUND, FORMAT. */
+GPUIR_API int gpuir_term_stats(const gpuir_index *index, uint64_t id, gpuir_term_info *info);
+/* Runs the index's analyzer over a text. Errors: UNSUPPORTED, NOMEM, or what emit returned. */
+GPUIR_API int gpuir_analyze(const gpuir_index *index, const char *text, size_t len, gpuir_token_fn emit,
+                            void *sink, gpuir_error *err);
+
+/* ============================================================================
+ * 7  Building an index
+ * ==========================================================================*/
+
+typedef struct gpuir_analyzer_desc {
+  const char *analyzer;       /* "ascii" (NULL: default), "unicode", or the name of `tokenize` */
+  const char *stem;           /* a libstemmer algorithm such as "porter" or "english"; NULL: none */
+  const char *stop;           /* built-in stop list "english"; NULL: none */
+  const char *stop_words;     /* or a list of words parted by white space; not with `stop` */
+  gpuir_tokenize_fn tokenize; /* the caller's own tokenizer; `analyzer` must then name it */
+  void *tokenize_user;
+} gpuir_analyzer_desc;
+
+typedef struct gpuir_progress {
+  uint64_t documents, bytes; /* added so far */
+  uint64_t terms_done;       /* of the final merge; 0 before */
+  uint64_t postings_done, postings_total;
+} gpuir_progress;
+
+typedef struct gpuir_builder_desc {
+  const char *path;                 /* of the index to write; copied */
+  const gpuir_allocator *allocator; /* copied; NULL: malloc */
+  gpuir_analyzer_desc analyzer;     /* strings copied */
+  const char *codec;                /* docIDs: "bp128" (NULL) or "vbyte" */
+  const char *freq_codec;           /* frequencies: "bp128" (NULL) or "vbyte" */
+  int custom_bm25;                  /* not 0: k1 and b below; otherwise 0.9 and 0.4 */
+  float k1, b;                      /* k1 in [0, 1000], b in [0, 1] */
+  uint64_t memory;                  /* budget in bytes for anonymous memory; 0: 512 MiB */
+  unsigned threads;                 /* 0: as many as processors */
+  int store_text;                   /* keep each document's text in the index */
+  const char *description;          /* of the corpus, one line; NULL: "" */
+  int simd;                         /* GPUIR_SIMD_ level */
+  /* Called from the adding thread now and then; not 0 stops with GPUIR_E_CANCELLED. */
+  int (*progress)(void *user, const gpuir_progress *progress);
+  void *progress_user;
+} gpuir_builder_desc;
+
+/* What a document is called and where it comes from; all optional, copied. */
+typedef struct gpuir_doc_desc {
+  const char *name;    /* name_len bytes; may repeat, is never interpreted */
+  size_t name_len;
+  const char *source;  /* path; documents in a row that share one store it once */
+  size_t source_len;
+  uint32_t first_line; /* from 1; 0: the whole file */
+  uint32_t last_line;
+} gpuir_doc_desc;
+
+typedef struct gpuir_term_freq {
+  const char *term; /* 1 to 255 bytes, taken as they are; distinct within a document */
+  size_t len;
+  uint32_t tf;      /* at least 1 */
+} gpuir_term_freq;
+
+typedef struct gpuir_build_report {
+  uint64_t documents, terms, postings, tokens;
+  uint64_t dropped_tokens;    /* over 255 bytes */
+  uint64_t text_bytes;        /* given to gpuir_builder_add_text */
+  uint64_t runs;              /* sorted runs that were merged */
+  uint64_t peak_memory;       /* bytes of anonymous memory the builder held at most */
+  uint64_t file_bytes;
+} gpuir_build_report;
+
+typedef struct gpuir_builder gpuir_builder;
+
+/* Starts an index. Takes the lock on PATH.tmp. Errors: ARGUMENT, NOMEM, IO, BUSY, UNSUPPORTED. */
+GPUIR_API int gpuir_builder_create(const gpuir_builder_desc *desc, gpuir_builder **builder, gpuir_error *err);
+/* Adds the next document, whose docID is the number of documents added before. `text` is any
+ * bytes; it is copied. After an error other than ARGUMENT the builder can only be destroyed.
+ * Errors: ARGUMENT, NOMEM, IO, LIMIT, CANCELLED. */
+GPUIR_API int gpuir_builder_add_text(gpuir_builder *builder, const gpuir_doc_desc *doc, const char *text,
+                                     size_t len, gpuir_error *err);
+/* The same from counted terms. The document's length is the sum of tf. Errors: the same;
+ * ARGUMENT for an empty or too long term, tf 0, or a term given twice. */
+GPUIR_API int gpuir_builder_add_terms(gpuir_builder *builder, const gpuir_doc_desc *doc,
+                                      const gpuir_term_freq *terms, size_t n, gpuir_error *err);
+/* Merges and writes the index; `report` may be NULL. Once, after which only _destroy is allowed.
+ * Errors: NOMEM, IO, LIMIT, CANCELLED. */
+GPUIR_API int gpuir_builder_write(gpuir_builder *builder, gpuir_build_report *report, gpuir_error *err);
+/* Frees everything; without a successful write no trace is left on disk. */
+GPUIR_API void gpuir_builder_destroy(gpuir_builder *builder);
+
+/* ============================================================================
+ * 8  Queries and searching
+ * ==========================================================================*/
+
+enum {
+  GPUIR_AND = 0,  /* documents that hold every positive term */
+  GPUIR_OR = 1,   /* documents that hold at least one */
+  GPUIR_ANDOR = 2 /* AND; exactly OR's answer when fewer than k documents match AND */
+};
+
+typedef struct gpuir_query_desc {
+  int mode;         /* GPUIR_AND, GPUIR_OR or GPUIR_ANDOR */
+  int custom_bm25;  /* not 0: k1 and b below instead of the index's */
+  float k1, b;      /* k1 in [0, 1000], b in [0, 1] */
+  int no_operators; /* a leading '-' does not negate (TREC topics) */
+} gpuir_query_desc;
+
+typedef struct gpuir_query gpuir_query;
+
+/* Parses words parted by white space; a leading '-' negates a word. The index's analyzer turns
+ * each word into tokens: those of a positive word all join the query, any of a negated word's
+ * excludes. A term that occurs q times weighs q times. Unknown negated terms are ignored; an
+ * unknown positive term makes AND empty. The text is any bytes and is not kept.
+ * Errors: ARGUMENT, QUERY, TERMS, RANGE, UNSUPPORTED, NOMEM. */
+GPUIR_API int gpuir_query_parse(const gpuir_index *index, const gpuir_query_desc *desc, const char *text,
+                                size_t len, gpuir_query **query, gpuir_error *err);
+GPUIR_API void gpuir_query_destroy(gpuir_query *query);
+
+typedef struct gpuir_hit {
+  uint32_t docid;
+  uint32_t score; /* fixed point, GPUIR_SCORE_ONE is 1.0 */
+} gpuir_hit;
+
+/* The score as a real number. */
+static inline double gpuir_score(gpuir_hit hit) { return (double)hit.score / GPUIR_SCORE_ONE; }
+
+enum { GPUIR_EVAL_AUTO = 0, GPUIR_EVAL_EXHAUSTIVE = 1 };
+
+typedef struct gpuir_searcher_desc {
+  const gpuir_allocator *allocator; /* copied; NULL: the index's */
+  unsigned threads;                 /* that serve gpuir_search_batch; 0: 1 */
+  int evaluator;                    /* GPUIR_EVAL_; the exhaustive one is the reference */
+  uint64_t timeout_ns;              /* of each search from its start; 0: none */
+  const int *cancel;                /* read atomically while searching; not 0 stops. NULL: none */
+} gpuir_searcher_desc;
+
+typedef struct gpuir_searcher gpuir_searcher;
+
+/* A searcher owns scratch memory, which grows to what its queries need. One per thread.
+ * Errors: ARGUMENT, NOMEM. */
+GPUIR_API int gpuir_searcher_create(gpuir_index *index, const gpuir_searcher_desc *desc, gpuir_searcher **searcher);
+GPUIR_API void gpuir_searcher_destroy(gpuir_searcher *searcher);
+/* Changes the timeout of later searches; 0: none. */
+GPUIR_API void gpuir_searcher_set_timeout(gpuir_searcher *searcher, uint64_t timeout_ns);
+
+/* Ranks: writes the best min(k, matches) hits, by score descending, then docID ascending, to
+ * hits[0..*n). k may be 0 or exceed the number of documents.
+ * Errors: ARGUMENT, NOMEM, DEADLINE, CANCELLED, FORMAT, BACKEND; then *n is 0. */
+GPUIR_API int gpuir_search(gpuir_searcher *searcher, const gpuir_query *query, gpuir_hit *hits, size_t k, size_t *n);
+/* Ranks nq queries, on the searcher's threads; query i's hits go to hits[i*k ..) and their
+ * number to counts[i]. Errors: as gpuir_search, of the first query that failed. */
+GPUIR_API int gpuir_search_batch(gpuir_searcher *searcher, const gpuir_query *const *queries, size_t nq,
+                                 size_t k, gpuir_hit *hits, uint32_t *counts);
+/* Counts the matching documents without ranking (ANDOR counts as AND). Errors: as gpuir_search. */
+GPUIR_API int gpuir_count(gpuir_searcher *searcher, const gpuir_query *query, uint64_t *matches);
+/* Detail of the searcher's last failure: code 0 when there was none. */
+GPUIR_API void gpuir_searcher_error(const gpuir_searcher *searcher, gpuir_error *err);
+
+typedef struct gpuir_searcher_info {
+  uint64_t queries;
+  uint64_t postings_scored;
+  uint64_t blocks_decoded, blocks_total; /* of docIDs; total: of all lists of all queries */
+  uint64_t tiles_scored, tiles_total;    /* docID tiles of the pruned OR */
+  uint64_t backend_failures;             /* answered by the CPU instead */
+} gpuir_searcher_info;
+
+/* Counters since the searcher was made, its threads included. */
+GPUIR_API void gpuir_searcher_stats(const gpuir_searcher *searcher, gpuir_searcher_info *info);
+
+typedef struct gpuir_explain_term {
+  const char *term; /* lives as long as the query */
+  size_t term_len;
+  uint32_t q;       /* occurrences in the query */
+  int negated;
+  uint32_t df, tf;  /* tf 0: not in the document; df 0: not in the index */
+  float idf, weight, norm; /* weight W and norm K of this document, see gpuir_explanation */
+  uint32_t contribution;   /* c, to be taken q times */
+} gpuir_explain_term;
+
+/* Why a document scores what it does: score = sum of q * c, c = max(1, round(W*tf / (tf + K))),
+ * W = idf*(k1+1)*2^20, K = k1*(1-b) + k1*b*length/average_length. */
+typedef struct gpuir_explanation {
+  int matches;       /* the document matches the query (ANDOR: as AND) */
+  uint32_t score;    /* 0 when it does not match */
+  uint32_t length;
+  float k1, b;
+  double average_length;
+  size_t nterms;
+  gpuir_explain_term terms[GPUIR_MAX_TERMS]; /* positive ones, then negated ones */
+  char plan[200];    /* how the engine evaluates the query, and why */
+} gpuir_explanation;
+
+/* Errors: NOT_FOUND for a docid that does not exist; ARGUMENT, NOMEM. */
+GPUIR_API int gpuir_explain(gpuir_searcher *searcher, const gpuir_query *query, uint32_t docid,
+                            gpuir_explanation *explanation);
+
+/* ============================================================================
+ * 9  Posting cursor
+ * ==========================================================================*/
+
+typedef struct gpuir_cursor gpuir_cursor;
+
+/* Opens the postings of term `id`, on its first document. Errors: NOT_FOUND, NOMEM, FORMAT. */
+GPUIR_API int gpuir_cursor_open(const gpuir_index *index, uint64_t term_id, gpuir_cursor **cursor, gpuir_error *err);
+GPUIR_API void gpuir_cursor_close(gpuir_cursor *cursor);
+/* The current docID, or GPUIR_END. */
+GPUIR_API uint32_t gpuir_cursor_docid(const gpuir_cursor *cursor);
+/* Moves on and returns the new docID, or GPUIR_END. */
+GPUIR_API uint32_t gpuir_cursor_next(gpuir_cursor *cursor);
+/* Moves to the first docID >= docid (never back) and returns it, or GPUIR_END. */
+GPUIR_API uint32_t gpuir_cursor_next_geq(gpuir_cursor *cursor, uint32_t docid);
+/* The term frequency in the current document; 0 at the end. */
+GPUIR_API uint32_t gpuir_cursor_tf(gpuir_cursor *cursor);
+
+/* ============================================================================
+ * 10  Backends
+ * ==========================================================================*/
+
+#define GPUIR_BACKEND_VERSION 1
+
+/* A backend answers batches in place of the CPU engine and must return the same bits.
+ * `search` fills hits and counts as gpuir_search_batch does and returns a status; it may fill
+ * *err. `close`, if any, is called when the searcher is destroyed or gets another backend. */
+typedef struct gpuir_backend {
+  uint32_t version; /* GPUIR_BACKEND_VERSION */
+  const char *name;
+  void *context;
+  int (*search)(void *context, const gpuir_query *const *queries, size_t nq, size_t k, gpuir_hit *hits,
+                uint32_t *counts, gpuir_error *err);
+  void (*close)(void *context);
+} gpuir_backend;
+
+/* Lets `backend` (copied; NULL: the CPU) answer this searcher's searches. With `fallback` the
+ * CPU answers what the backend could not, and gpuir_searcher_stats counts it; without, the
+ * backend's error is returned. Errors: ARGUMENT, VERSION. */
+GPUIR_API int gpuir_searcher_set_backend(gpuir_searcher *searcher, const gpuir_backend *backend, int fallback);
+/* "cpu", or the backend's name. */
+GPUIR_API const char *gpuir_backend_name(const gpuir_searcher *searcher);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* GPUIR_H */
+
+/* ############################################################################
+ * IMPLEMENTATION
+ * ##########################################################################*/
+#if defined(GPUIR_IMPLEMENTATION) && !defined(GPUIR_IMPLEMENTED)
+#define GPUIR_IMPLEMENTED
+
+#include <errno.h>
+#include <fcntl.h>
+#include <float.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#if defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD != 0
+#error "gpuir.h: binary32 arithmetic must round to binary32 (FLT_EVAL_METHOD 0; on 32-bit x86 use -msse2 -mfpmath=sse)"
+#endif
+#if !defined(__BYTE_ORDER__) || __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "gpuir.h: needs a little-endian machine"
+#endif
+
+#if !defined(GPUIR_NO_SIMD) && defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__)) && !defined(__CUDACC__)
+#define GPUIR__X86 1
+#include <immintrin.h>
+#else
+#define GPUIR__X86 0
+#endif
+
+/* Arithmetic that the CUDA kernels share is compiled for both sides. */
+#ifdef __CUDACC__
+#define GPUIR_HD __host__ __device__
+#else
+#define GPUIR_HD
+#endif
+
+#if defined(__GNUC__) || defined(__clang__)
+#define GPUIR__PRINTF(f, a) __attribute__((format(printf, f, a)))
+#define GPUIR__LIKELY(x) __builtin_expect(!!(x), 1)
+#define GPUIR__UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define GPUIR__UNUSED __attribute__((unused))
+#else
+#error "gpuir.h: needs gcc or clang"
+#endif
+
+/* ============================================================================
+ * PART 1  base: status, allocator, buffers, bits, time, files
+ * ==========================================================================*/
+
+#define GPUIR__STR2(x) #x
+#define GPUIR__STR(x) GPUIR__STR2(x)
+
+GPUIR_API unsigned gpuir_version_number(void) { return GPUIR_VERSION_NUMBER; }
+
+GPUIR_API const char *gpuir_version(void) {
+  return GPUIR__STR(GPUIR_VERSION_MAJOR) "." GPUIR__STR(GPUIR_VERSION_MINOR) "." GPUIR__STR(GPUIR_VERSION_PATCH);
+}
+
+GPUIR_API const char *gpuir_strerror(int status) {
+  switch (status) {
+    case GPUIR_OK: return "no error";
+    case GPUIR_E_ARGUMENT: return "invalid argument";
+    case GPUIR_E_NOMEM: return "out of memory";
+    case GPUIR_E_IO: return "input/output error";
+    case GPUIR_E_FORMAT: return "not a gpuir index, or a damaged one";
+    case GPUIR_E_VERSION: return "index of an unknown format version";
+    case GPUIR_E_CHECKSUM: return "checksum mismatch";
+    case GPUIR_E_RANGE: return "score out of range";
+    case GPUIR_E_QUERY: return "query without a positive term";
+    case GPUIR_E_TERMS: return "too many distinct terms in the query";
+    case GPUIR_E_DEADLINE: return "deadline exceeded";
+    case GPUIR_E_CANCELLED: return "cancelled";
+    case GPUIR_E_UNSUPPORTED: return "not supported by this build";
+    case GPUIR_E_LIMIT: return "limit of the index format exceeded";
+    case GPUIR_E_BUSY: return "another build of this index is running";
+    case GPUIR_E_NOT_FOUND: return "not found";
+    case GPUIR_E_BACKEND: return "backend failure";
+    default: return "unknown status";
+  }
+}
+
+/* Fills *err, when there is one, and returns code, so that callers can `return gpuir__fail(...)`. */
+GPUIR__PRINTF(4, 5)
+static int gpuir__fail(gpuir_error *err, int code, uint64_t offset, const char *format, ...) {
+  if (err) {
+    va_list ap;
+    err->code = code;
+    err->offset = offset;
+    va_start(ap, format);
+    (void)vsnprintf(err->msg, sizeof err->msg, format, ap);
+    va_end(ap);
+  }
+  return code;
+}
+
+static int gpuir__fail_nomem(gpuir_error *err) { return gpuir__fail(err, GPUIR_E_NOMEM, 0, "out of memory"); }
+
+/* The end of a path, so that a message names the file within its 160 bytes. */
+static const char *gpuir__tail(const char *path) {
+  size_t n = strlen(path);
+  return n > 80 ? path + (n - 80) : path;
+}
+
+static int gpuir__fail_errno(gpuir_error *err, const char *path, const char *what) {
+  int e = errno;
+  char reason[64];
+  reason[0] = 0;
+#if defined(__GLIBC__) && defined(_GNU_SOURCE)
+  (void)snprintf(reason, sizeof reason, "%s", strerror_r(e, reason, sizeof reason));
+#else
+  if (strerror_r(e, reason, sizeof reason)) (void)snprintf(reason, sizeof reason, "errno %d", e);
+#endif
+  return gpuir__fail(err, e == ENOMEM ? GPUIR_E_NOMEM : GPUIR_E_IO, 0, "%s: %s: %s", gpuir__tail(path), what, reason);
+}
+
+static void *gpuir__default_resize(void *user, void *ptr, size_t old_size, size_t new_size) {
+  (void)user;
+  (void)old_size;
+  if (new_size) return realloc(ptr, new_size);
+  free(ptr);
+  return NULL;
+}
+
+static gpuir_allocator gpuir__allocator(const gpuir_allocator *given) {
+  gpuir_allocator a;
+  a.resize = given && given->resize ? given->resize : gpuir__default_resize;
+  a.user = given && given->resize ? given->user : NULL;
+  return a;
+}
+
+/* Uninitialised memory; n = 0 allocates one byte, so that NULL always means failure. */
+static void *gpuir__alloc(const gpuir_allocator *a, size_t n) { return a->resize(a->user, NULL, 0, n ? n : 1); }
+
+static void *gpuir__alloc_zero(const gpuir_allocator *a, size_t n) {
+  void *p = gpuir__alloc(a, n);
+  if (p) memset(p, 0, n);
+  return p;
+}
+
+/* Frees what gpuir__alloc(a, n) returned. */
+static void gpuir__free(const gpuir_allocator *a, void *p, size_t n) {
+  if (p) (void)a->resize(a->user, p, n ? n : 1, 0);
+}
+
+/* A growable byte array. data may move on every growth. */
+typedef struct gpuir__buf {
+  uint8_t *data;
+  size_t len, cap;
+} gpuir__buf;
+
+/* Makes room for n more bytes and returns where they go, or NULL. Does not change len. */
+static uint8_t *gpuir__buf_room(const gpuir_allocator *a, gpuir__buf *buf, size_t n) {
+  if (GPUIR__UNLIKELY(n > buf->cap - buf->len)) {
+    size_t want = buf->cap + buf->cap / 2 + 64;
+    void *p;
+    if (n > SIZE_MAX / 2 - buf->len) return NULL;
+    if (want < buf->len + n) want = buf->len + n;
+    p = a->resize(a->user, buf->data, buf->cap, want);
+    if (!p) return NULL;
+    buf->data = (uint8_t *)p;
+    buf->cap = want;
+  }
+  return buf->data + buf->len;
+}
+
+/* Appends n bytes; 0, or GPUIR_E_NOMEM. */
+static int gpuir__buf_put(const gpuir_allocator *a, gpuir__buf *buf, const void *bytes, size_t n) {
+  uint8_t *to = gpuir__buf_room(a, buf, n);
+  if (!to) return GPUIR_E_NOMEM;
+  if (n) memcpy(to, bytes, n);
+  buf->len += n;
+  return GPUIR_OK;
+}
+
+static void gpuir__buf_free(const gpuir_allocator *a, gpuir__buf *buf) {
+  if (buf->data) (void)a->resize(a->user, buf->data, buf->cap, 0);
+  buf->data = NULL;
+  buf->len = buf->cap = 0;
+}
+
+/* Unaligned little-endian loads and stores; GPUIR_HD because device code reads the same bytes. */
+GPUIR_HD static inline uint32_t gpuir__load32(const void *p) {
+  uint32_t v;
+  memcpy(&v, p, sizeof v);
+  return v;
+}
+GPUIR_HD static inline uint64_t gpuir__load64(const void *p) {
+  uint64_t v;
+  memcpy(&v, p, sizeof v);
+  return v;
+}
+static inline void gpuir__store32(void *p, uint32_t v) { memcpy(p, &v, sizeof v); }
+static inline void gpuir__store64(void *p, uint64_t v) { memcpy(p, &v, sizeof v); }
+
+/* The number of bits that v needs: floor(log2 v) + 1, and 0 for 0. */
+static inline unsigned gpuir__width32(uint32_t v) { return v ? 32u - (unsigned)__builtin_clz(v) : 0; }
+static inline unsigned gpuir__width64(uint64_t v) { return v ? 64u - (unsigned)__builtin_clzll(v) : 0; }
+static inline unsigned gpuir__ctz32(uint32_t v) { return (unsigned)__builtin_ctz(v); }
+static inline unsigned gpuir__ctz64(uint64_t v) { return (unsigned)__builtin_ctzll(v); }
+
+static inline uint32_t gpuir__min32(uint32_t a, uint32_t b) { return a < b ? a : b; }
+static inline uint32_t gpuir__max32(uint32_t a, uint32_t b) { return a > b ? a : b; }
+static inline uint64_t gpuir__min64(uint64_t a, uint64_t b) { return a < b ? a : b; }
+static inline uint64_t gpuir__max64(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
+/* Monotonic time in nanoseconds. */
+static uint64_t gpuir__now(void) {
+  struct timespec t;
+  (void)clock_gettime(CLOCK_MONOTONIC, &t);
+  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* The best SIMD level that the machine has, at most `asked`. */
+static int gpuir__simd_level(int asked) {
+  int best = GPUIR_SIMD_SCALAR;
+#if GPUIR__X86
+  if (__builtin_cpu_supports("avx2")) best = GPUIR_SIMD_AVX2;
+  if (best == GPUIR_SIMD_AVX2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+      __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq"))
+    best = GPUIR_SIMD_AVX512;
+#endif
+  return asked > GPUIR_SIMD_AUTO && asked < best ? asked : best;
+}
+
+GPUIR_API const char *gpuir_simd_name(int simd) {
+  switch (gpuir__simd_level(simd)) {
+    case GPUIR_SIMD_AVX512: return "avx512";
+    case GPUIR_SIMD_AVX2: return "avx2";
+    default: return "scalar";
+  }
+}
+
+/* Writes all n bytes at `offset`; 0 or -1 with errno. */
+static int gpuir__pwrite_all(int fd, const void *bytes, size_t n, uint64_t offset) {
+  const uint8_t *p = (const uint8_t *)bytes;
+  while (n) {
+    ssize_t w = pwrite(fd, p, n < 0x40000000u ? n : 0x40000000u, (off_t)offset);
+    if (w < 0 && errno == EINTR) continue;
+    if (w <= 0) {
+      if (w == 0) errno = ENOSPC;
+      return -1;
+    }
+    p += w;
+    n -= (size_t)w;
+    offset += (uint64_t)w;
+  }
+  return 0;
+}
+
+/* Reads exactly n bytes at `offset`; 0 or -1 with errno (EIO at the end of the file). */
+static int gpuir__pread_all(int fd, void *bytes, size_t n, uint64_t offset) {
+  uint8_t *p = (uint8_t *)bytes;
+  while (n) {
+    ssize_t r = pread(fd, p, n < 0x40000000u ? n : 0x40000000u, (off_t)offset);
+    if (r < 0 && errno == EINTR) continue;
+    if (r <= 0) {
+      if (r == 0) errno = EIO;
+      return -1;
+    }
+    p += r;
+    n -= (size_t)r;
+    offset += (uint64_t)r;
+  }
+  return 0;
+}
+
+/* A temporary file that is written from front to back through a buffer. It is unlinked as soon
+ * as it is open, so that nothing is left of it when the process ends in whatever way. */
+typedef struct gpuir__spool {
+  int fd; /* -1: closed */
+  uint64_t len;   /* bytes given to gpuir__spool_put, buffered ones included */
+  uint8_t *buf;
+  size_t fill, cap;
+  const char *path; /* for messages; the caller's */
+} gpuir__spool;
+
+#define GPUIR__SPOOL_CLOSED {-1, 0, NULL, 0, 0, NULL}
+
+/* Opens PATH.N, where N is `number`; `path` must outlive the spool. `cap` is its buffer's size. */
+static int gpuir__spool_open(const gpuir_allocator *a, gpuir__spool *spool, const char *path, unsigned number,
+                             size_t cap, gpuir_error *err) {
+  size_t n = strlen(path) + 16;
+  char *name = (char *)gpuir__alloc(a, n);
+  spool->fd = -1;
+  spool->len = 0;
+  spool->fill = 0;
+  spool->cap = cap;
+  spool->path = path;
+  spool->buf = (uint8_t *)gpuir__alloc(a, cap);
+  if (name && spool->buf) {
+    (void)snprintf(name, n, "%s.%u", path, number);
+    spool->fd = open(name, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (spool->fd < 0) (void)gpuir__fail_errno(err, name, "cannot create temporary file");
+    else (void)unlink(name);
+  } else {
+    (void)gpuir__fail_nomem(err);
+  }
+  gpuir__free(a, name, n);
+  if (spool->fd >= 0) return GPUIR_OK;
+  {
+    int code = spool->buf && name ? GPUIR_E_IO : GPUIR_E_NOMEM;
+    gpuir__free(a, spool->buf, cap);
+    spool->buf = NULL;
+    return code;
+  }
+}
+
+static int gpuir__spool_flush(gpuir__spool *spool, gpuir_error *err) {
+  if (gpuir__pwrite_all(spool->fd, spool->buf, spool->fill, spool->len - spool->fill))
+    return gpuir__fail_errno(err, spool->path, "cannot write temporary file");
+  spool->fill = 0;
+  return GPUIR_OK;
+}
+
+static int gpuir__spool_put(gpuir__spool *spool, const void *bytes, size_t n, gpuir_error *err) {
+  if (n > spool->cap - spool->fill) {
+    int status = gpuir__spool_flush(spool, err);
+    if (status) return status;
+    if (n >= spool->cap) {
+      if (gpuir__pwrite_all(spool->fd, bytes, n, spool->len))
+        return gpuir__fail_errno(err, spool->path, "cannot write temporary file");
+      spool->len += n;
+      return GPUIR_OK;
+    }
+  }
+  if (n) memcpy(spool->buf + spool->fill, bytes, n);
+  spool->fill += n;
+  spool->len += n;
+  return GPUIR_OK;
+}
+
+/* Reads n flushed bytes at `offset`. */
+static int gpuir__spool_get(const gpuir__spool *spool, void *bytes, size_t n, uint64_t offset, gpuir_error *err) {
+  if (gpuir__pread_all(spool->fd, bytes, n, offset))
+    return gpuir__fail_errno(err, spool->path, "cannot read temporary file");
+  return GPUIR_OK;
+}
+
+static void gpuir__spool_close(const gpuir_allocator *a, gpuir__spool *spool) {
+  if (spool->fd >= 0) (void)close(spool->fd);
+  gpuir__free(a, spool->buf, spool->cap);
+  spool->fd = -1;
+  spool->buf = NULL;
+}
+
+/* ============================================================================
+ * PART 2  codecs: the seam, vbyte, bp128
+ *
+ * A codec turns the values of one list into bytes and back, 128 at a time. DocID codecs take
+ * strictly increasing values; frequency codecs take any (tf - 1 of each posting). A list of
+ * fewer than 128 postings is one block and has no directory; a longer one has a directory,
+ * which keeps each block's offset and width outside the stream, ready for a GPU.
+ * ==========================================================================*/
+
+#define GPUIR__BLOCK 128u
+/* A decoder may write this many values: the last block's remainder is unspecified. */
+#define GPUIR__BLOCK_ROOM (GPUIR__BLOCK + 16u)
+/* Bytes behind every stream that a decoder may read (and must not use). */
+#define GPUIR__STREAM_PAD 64u
+
+struct gpuir__codec;
+
+/* One list's stream of docIDs or of frequencies, opened for decoding. */
+typedef struct gpuir__stream {
+  const struct gpuir__codec *codec;
+  const uint8_t *bytes;   /* len of them, and GPUIR__STREAM_PAD readable ones behind */
+  uint64_t len;
+  uint32_t n;             /* values */
+  uint32_t limit;         /* docIDs are clamped to it: N - 1 */
+  const uint32_t *offset; /* per block, in the codec's unit; NULL: one block, no directory */
+  const uint8_t *width;   /* per block, the codec's meaning; NULL with offset */
+  uint64_t param;         /* the list's codec parameter */
+  void *scratch;          /* scratch_size bytes, or NULL when that is 0 */
+  int simd;               /* resolved GPUIR_SIMD_ level */
+} gpuir__stream;
+
+typedef struct gpuir__codec {
+  const char *name;
+  uint8_t id;         /* in the file; never reused */
+  uint8_t docids;     /* 1: takes docIDs, 0: frequencies */
+  uint8_t unit;       /* bytes that one step of a block's offset stands for; a power of two, at most 16 */
+  /* Appends the list to *out, padded to `unit`, and fills offset[], width[] (both NULL for n < 128)
+   * for each of its ceil(n / 128) blocks, and *param (in: the user's choice, 0: default). Returns 0,
+   * NOMEM or LIMIT. */
+  int (*encode)(const gpuir_allocator *a, const uint32_t *values, uint32_t n, gpuir__buf *out, uint32_t *offset,
+                uint8_t *width, uint64_t *param);
+  /* Bytes of decoding state that a list needs; NULL: none. */
+  size_t (*scratch_size)(const gpuir__stream *s);
+  /* Checks the stream's own headers and fills scratch; NULL: nothing to check. 0 or FORMAT. */
+  int (*open)(gpuir__stream *s);
+  /* Decodes block `block` (< ceil(n / 128)) to out[0..GPUIR__BLOCK_ROOM). `prev` is the last docID of
+   * the block before, UINT32_MAX before the first; frequency codecs ignore it. Never reads beyond
+   * bytes + len + GPUIR__STREAM_PAD whatever the bytes, offsets and widths say; docIDs are <= limit,
+   * and correct only if the file is. */
+  void (*decode_block)(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t *out);
+  /* The i-th value alone (i < n); required of frequency codecs, NULL where a codec cannot. */
+  uint32_t (*get)(const gpuir__stream *s, uint32_t i);
+} gpuir__codec;
+
+#define GPUIR__INLINE static inline __attribute__((always_inline))
+#if GPUIR__X86
+#define GPUIR__AVX2 __attribute__((target("avx2")))
+#define GPUIR__AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq")))
+#if !defined(__clang__)
+/* gcc 12 takes the undefined operands in its own <avx512fintrin.h> for mistakes (bug 105593). */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#endif
+#endif
+
+/* ----------------------------------------------------------------------------
+ * Gaps
+ *
+ * A docID codec keeps, of each docID, what it exceeds its predecessor by, less one ("D1"):
+ *
+ *     docID    3   4   9          gap   3   0   4          docID = previous + 1 + gap
+ *
+ * The predecessor of the first is UINT32_MAX, and the arithmetic wraps. A decoder produces up
+ * to 128 gaps and sums them up here, or in the registers that it holds them in. It clamps each
+ * docID, since whoever looks one up in an array must be able to trust it whatever the file says.
+ * --------------------------------------------------------------------------*/
+
+#if GPUIR__X86
+/* What runs through the summation: the docIDs that would follow if all gaps to come were 0. */
+GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_first(uint32_t prev) {
+  return _mm256_add_epi32(_mm256_set1_epi32((int)(prev + 1)), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+
+/* The docIDs of 8 gaps. The chain from one call to the next is a single addition. */
+GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_docids(__m256i x, __m256i *next, __m256i limit) {
+  __m256i total;
+  x = _mm256_add_epi32(x, _mm256_slli_si256(x, 4));
+  x = _mm256_add_epi32(x, _mm256_slli_si256(x, 8));
+  total = _mm256_permutevar8x32_epi32(x, _mm256_set1_epi32(3)); /* of the lower half, to be added to the upper */
+  x = _mm256_add_epi32(x, _mm256_blend_epi32(_mm256_setzero_si256(), total, 0xf0));
+  total = _mm256_permutevar8x32_epi32(x, _mm256_set1_epi32(7));
+  x = _mm256_add_epi32(x, *next);
+  *next = _mm256_add_epi32(*next, _mm256_add_epi32(total, _mm256_set1_epi32(8)));
+  return _mm256_min_epu32(x, limit);
+}
+
+GPUIR__AVX2 static void gpuir__sum_gaps_avx2(uint32_t *out, uint32_t count, uint32_t prev, uint32_t limit) {
+  __m256i next = gpuir__avx2_first(prev), most = _mm256_set1_epi32((int)limit);
+  uint32_t i;
+  for (i = 0; i < count; i += 8) {
+    __m256i x = _mm256_loadu_si256((const __m256i *)(const void *)(out + i));
+    _mm256_storeu_si256((__m256i *)(void *)(out + i), gpuir__avx2_docids(x, &next, most));
+  }
+}
+
+GPUIR__AVX512 GPUIR__INLINE __m512i gpuir__avx512_iota(void) {
+  return _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+}
+
+GPUIR__AVX512 GPUIR__INLINE __m512i gpuir__avx512_first(uint32_t prev) {
+  return _mm512_add_epi32(_mm512_set1_epi32((int)(prev + 1)), gpuir__avx512_iota());
+}
+
+/* The docIDs of 16 gaps. */
+GPUIR__AVX512 GPUIR__INLINE __m512i gpuir__avx512_docids(__m512i x, __m512i *next, __m512i limit) {
+  const __m512i back1 = _mm512_setr_epi32(0, 0, 0, 0, 3, 3, 3, 3, 7, 7, 7, 7, 11, 11, 11, 11);
+  const __m512i back2 = _mm512_setr_epi32(0, 0, 0, 0, 0, 0, 0, 0, 3, 3, 3, 3, 7, 7, 7, 7);
+  __m512i total;
+  x = _mm512_add_epi32(x, _mm512_bslli_epi128(x, 4));
+  x = _mm512_add_epi32(x, _mm512_bslli_epi128(x, 8));
+  x = _mm512_add_epi32(x, _mm512_maskz_permutexvar_epi32(0xfff0, back1, x)); /* the quarter before */
+  x = _mm512_add_epi32(x, _mm512_maskz_permutexvar_epi32(0xff00, back2, x)); /* the two before it */
+  total = _mm512_permutexvar_epi32(_mm512_set1_epi32(15), x);
+  x = _mm512_add_epi32(x, *next);
+  *next = _mm512_add_epi32(*next, _mm512_add_epi32(total, _mm512_set1_epi32(16)));
+  return _mm512_min_epu32(x, limit);
+}
+
+GPUIR__AVX512 static void gpuir__sum_gaps_avx512(uint32_t *out, uint32_t count, uint32_t prev, uint32_t limit) {
+  __m512i next = gpuir__avx512_first(prev), most = _mm512_set1_epi32((int)limit);
+  uint32_t i;
+  for (i = 0; i < count; i += 16)
+    _mm512_storeu_si512(out + i, gpuir__avx512_docids(_mm512_loadu_si512(out + i), &next, most));
+}
+#endif
+
+/* Turns the count <= 128 gaps in out[0..GPUIR__BLOCK_ROOM) into docIDs <= limit, in place. */
+static void gpuir__sum_gaps(uint32_t *out, uint32_t count, uint32_t prev, uint32_t limit, int simd) {
+  uint32_t i;
+#if GPUIR__X86
+  if (simd >= GPUIR_SIMD_AVX512) {
+    gpuir__sum_gaps_avx512(out, count, prev, limit);
+    return;
+  }
+  if (simd == GPUIR_SIMD_AVX2) {
+    gpuir__sum_gaps_avx2(out, count, prev, limit);
+    return;
+  }
+#endif
+  (void)simd;
+  for (i = 0; i < count; i++) {
+    prev += out[i] + 1;
+    out[i] = gpuir__min32(prev, limit);
+  }
+}
+
+/* The gaps of count docIDs; `prev` as above. */
+static void gpuir__take_gaps(const uint32_t *docs, uint32_t count, uint32_t prev, uint32_t *gaps) {
+  uint32_t i;
+  if (count) gaps[0] = docs[0] - prev - 1;
+  for (i = 1; i < count; i++) gaps[i] = docs[i] - docs[i - 1] - 1;
+}
+
+/* Number of values in a block of a list of n. */
+static inline uint32_t gpuir__block_count(uint32_t n, uint32_t block) {
+  return gpuir__min32(n - block * GPUIR__BLOCK, GPUIR__BLOCK);
+}
+
+/* ----------------------------------------------------------------------------
+ * vbyte (1)
+ *
+ * Seven bits a byte, the low ones first; the high bit says that more bytes follow. Five bytes
+ * at most. Source: Williams & Zobel, "Compressing integers for fast file access", The Computer
+ * Journal 42(3), 1999.
+ *
+ *     value 300 = 10 0101100        byte 0  1|0101100        byte 1  0|0000010
+ *                                   more ---'                 last --'
+ *
+ * The list is the bytes of its gaps (docIDs) or of its values (frequencies), without any
+ * padding; a block's offset is that of its first byte, its width is 0. The decoder looks at the
+ * high bits of 64 bytes at once, so that the length of one value does not hold up the next.
+ * --------------------------------------------------------------------------*/
+
+/* The value of `len` >= 1 bytes; reads 8. Of more than five bytes, which no encoder writes, the first five count. */
+GPUIR_HD static inline uint32_t gpuir__vbyte_value(const uint8_t *p, unsigned len) {
+  uint64_t x = gpuir__load64(p) & (UINT64_MAX >> (64 - 8 * (len < 5 ? len : 5)));
+  x = (x & 0x007f007f007f007fu) | ((x & 0x7f007f007f007f00u) >> 1); /* 14 bits in each 16 */
+  x = (x & 0x00003fff00003fffu) | ((x & 0x3fff00003fff0000u) >> 2); /* 28 bits in each 32 */
+  return (uint32_t)x | (uint32_t)(x >> 32) << 28;
+}
+
+/* Which of the 64 bytes at p, of which `avail` belong to the stream, end a value. */
+static inline uint64_t gpuir__vbyte_ends(const uint8_t *p, uint64_t avail) {
+  uint64_t more = 0;
+  unsigned i;
+#if GPUIR__X86
+  for (i = 0; i < 4; i++) /* SSE2, which every x86-64 has */
+    more |= (uint64_t)(uint32_t)_mm_movemask_epi8(_mm_loadu_si128((const __m128i *)(const void *)(p + 16 * i)))
+            << (16 * i);
+#else
+  for (i = 0; i < 8; i++)
+    more |= ((gpuir__load64(p + 8 * i) & 0x8080808080808080u) >> 7) * 0x0102040810204080u >> 56 << (8 * i);
+#endif
+  return avail < 64 ? ~more & (((uint64_t)1 << avail) - 1) : ~more;
+}
+
+/* Decodes count <= 128 values; those that the bytes do not hold are 0. */
+static void gpuir__vbyte_values(const uint8_t *p, uint64_t avail, uint32_t count, uint32_t *out) {
+  uint32_t i, j, got = 0;
+  while (got < count) {
+    uint64_t ends = gpuir__vbyte_ends(p, avail);
+    uint32_t want = gpuir__min32(count - got, 64), start = 0;
+    if (!ends) {
+      memset(out + got, 0, (count - got) * sizeof *out);
+      return;
+    }
+    if (!(~ends & (UINT64_MAX >> (64 - want)))) { /* one byte each */
+      for (i = 0; i < want; i += 16)
+        for (j = 0; j < 16; j++) out[got + i + j] = p[i + j];
+      got += want;
+      start = want;
+    } else {
+      do {
+        uint32_t end = gpuir__ctz64(ends) + 1;
+        out[got++] = gpuir__vbyte_value(p + start, end - start);
+        ends &= ends - 1;
+        start = end;
+      } while (ends && got < count);
+    }
+    p += start;
+    avail -= start;
+  }
+}
+
+/* Where a block begins; *avail is what the stream has from there on. */
+static const uint8_t *gpuir__vbyte_block(const gpuir__stream *s, uint32_t block, uint64_t *avail) {
+  uint64_t at = s->offset ? gpuir__min64(s->offset[block], s->len) : 0;
+  *avail = s->len - at;
+  return s->bytes + at;
+}
+
+static void gpuir__vbyte_freqs_decode(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t *out) {
+  uint64_t avail;
+  const uint8_t *p = gpuir__vbyte_block(s, block, &avail);
+  (void)prev;
+  gpuir__vbyte_values(p, avail, gpuir__block_count(s->n, block), out);
+}
+
+static void gpuir__vbyte_docids_decode(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t *out) {
+  gpuir__vbyte_freqs_decode(s, block, prev, out);
+  gpuir__sum_gaps(out, gpuir__block_count(s->n, block), prev, s->limit, s->simd);
+}
+
+static uint32_t gpuir__vbyte_freqs_get(const gpuir__stream *s, uint32_t i) {
+  uint64_t avail;
+  const uint8_t *p = gpuir__vbyte_block(s, i / GPUIR__BLOCK, &avail);
+  uint32_t skip = i % GPUIR__BLOCK;
+  for (;;) {
+    uint64_t ends = gpuir__vbyte_ends(p, avail);
+    uint32_t start = 0;
+    for (; ends && skip; skip--) {
+      start = gpuir__ctz64(ends) + 1;
+      ends &= ends - 1;
+    }
+    if (ends) return gpuir__vbyte_value(p + start, gpuir__ctz64(ends) + 1 - start);
+    if (!start) return 0;
+    p += start;
+    avail -= start;
+  }
+}
+
+/* Writes 128 values at most; returns behind the last byte. */
+static uint8_t *gpuir__vbyte_pack(const uint32_t *values, uint32_t count, uint8_t *to) {
+  uint32_t i;
+  for (i = 0; i < count; i++) {
+    uint32_t v = values[i];
+    for (; v >= 128; v >>= 7) *to++ = (uint8_t)(v | 128);
+    *to++ = (uint8_t)v;
+  }
+  return to;
+}
+
+static int gpuir__vbyte_encode(const gpuir_allocator *a, const uint32_t *values, uint32_t n, gpuir__buf *out,
+                               uint32_t *offset, uint8_t *width, int docids) {
+  const size_t start = out->len;
+  uint32_t at, count, gaps[GPUIR__BLOCK];
+  for (at = 0; at < n; at += count) {
+    uint8_t *to = gpuir__buf_room(a, out, GPUIR__BLOCK * 5);
+    const uint32_t *v = values + at;
+    uint64_t used = out->len - start;
+    if (!to || used > UINT32_MAX) {
+      out->len = start;
+      return to ? GPUIR_E_LIMIT : GPUIR_E_NOMEM;
+    }
+    count = gpuir__min32(n - at, GPUIR__BLOCK);
+    if (offset) {
+      offset[at / GPUIR__BLOCK] = (uint32_t)used;
+      width[at / GPUIR__BLOCK] = 0;
+    }
+    if (docids) {
+      gpuir__take_gaps(v, count, at ? v[-1] : UINT32_MAX, gaps);
+      v = gaps;
+    }
+    out->len += (size_t)(gpuir__vbyte_pack(v, count, to) - to);
+  }
+  return GPUIR_OK;
+}
+
+static int gpuir__vbyte_docids_encode(const gpuir_allocator *a, const uint32_t *values, uint32_t n, gpuir__buf *out,
+                                      uint32_t *offset, uint8_t *width, uint64_t *param) {
+  *param = 0;
+  return gpuir__vbyte_encode(a, values, n, out, offset, width, 1);
+}
+
+static int gpuir__vbyte_freqs_encode(const gpuir_allocator *a, const uint32_t *values, uint32_t n, gpuir__buf *out,
+                                     uint32_t *offset, uint8_t *width, uint64_t *param) {
+  *param = 0;
+  return gpuir__vbyte_encode(a, values, n, out, offset, width, 0);
+}
+
+/* ----------------------------------------------------------------------------
+ * bp128 (2)
+ *
+ * Binary packing: all values of a block have the width w (0 to 32 bits) of its largest one.
+ * Source: SIMD-BP128 with D1 in Lemire & Boytsov, "Decoding billions of integers per second
+ * through vectorization", Software: Practice and Experience 45(1), 2015. A block of 128 has four
+ * vertical lanes, so that a register of 128, 256 or 512 bits unpacks 4, 8 or 16 neighbours at
+ * once, and each thread of a warp four. Value i stands in row i / 4 of lane i % 4. Each lane is
+ * a stream of 32 w bits, low bits first, and the lanes' 32-bit words take turns:
+ *
+ *     w = 12                      lane 0          lane 1         lane 2         lane 3
+ *     bytes  0..15   bits  0..11  value 0         value 1        value 2        value 3
+ *                         12..23  value 4         value 5        value 6        value 7
+ *                         24..31  value 8, low    value 9, low   value 10, low  value 11, low
+ *     bytes 16..31   bits  0..3   value 8, high   value 9, high  value 10, high value 11, high
+ *                          4..15  value 12        value 13       value 14       value 15
+ *     ...                                                                 16 w bytes in all
+ *
+ * Fewer than 128 values are packed horizontally: value i begins at bit i w, bit b being bit
+ * b % 8 of byte b / 8; ceil(count w / 8) bytes.
+ *
+ * A list of 128 or more is its blocks, each padded with zeros to 16 bytes, the unit of offset[];
+ * width[] has w. A shorter list is one byte with w and the packed values. DocIDs are packed as
+ * gaps, frequencies as they are.
+ * --------------------------------------------------------------------------*/
+
+GPUIR_HD static inline uint32_t gpuir__low_bits(unsigned w) { return (uint32_t)(((uint64_t)1 << w) - 1); }
+
+/* Value i of a vertical block. Reads up to 16 bytes behind it, or the first 32 at w = 0. */
+GPUIR_HD static inline uint32_t gpuir__bp128_value(const uint8_t *block, unsigned w, unsigned i) {
+  unsigned bit = i / 4 * w;
+  const uint8_t *p = block + (bit / 32 * 16 + i % 4 * 4);
+  uint64_t x = (uint64_t)gpuir__load32(p + 16) << 32 | gpuir__load32(p);
+  return (uint32_t)(x >> bit % 32) & gpuir__low_bits(w);
+}
+
+/* Value i of horizontally packed ones. Reads 8 bytes from the value's first. */
+GPUIR_HD static inline uint32_t gpuir__packed_value(const uint8_t *p, unsigned w, uint64_t i) {
+  uint64_t bit = i * w;
+  return (uint32_t)(gpuir__load64(p + bit / 8) >> bit % 8) & gpuir__low_bits(w);
+}
+
+/* Where a block of `count` values begins, and its width: 0 if the bytes are not all there, so that nothing is read. */
+static inline const uint8_t *gpuir__bp128_block(const gpuir__stream *s, uint32_t block, uint32_t count, unsigned *w) {
+  uint64_t at = 1, size;
+  *w = 0;
+  if (s->offset) {
+    at = (uint64_t)s->offset[block] * 16;
+    *w = s->width[block];
+  } else if (s->len) {
+    *w = s->bytes[0];
+  }
+  size = (count * *w + 7u) / 8;
+  if (*w > 32 || at > s->len || size > s->len - at) *w = 0;
+  return s->bytes + (*w ? at : 0);
+}
+
+/* The kernels unpack count <= 128 values of 1 <= w <= 32 bits, vertical ones if count is 128, and
+ * sum them up if `docids`, which is a constant wherever they are inlined. */
+GPUIR__INLINE void gpuir__bp128_scalar(const uint8_t *p, unsigned w, uint32_t count, int docids, uint32_t prev,
+                                       uint32_t limit, uint32_t *out) {
+  uint32_t i;
+  if (count == GPUIR__BLOCK) {
+    for (i = 0; i < GPUIR__BLOCK; i += 4) { /* written out, so that a row's word and shift are computed once */
+      out[i] = gpuir__bp128_value(p, w, i);
+      out[i + 1] = gpuir__bp128_value(p, w, i + 1);
+      out[i + 2] = gpuir__bp128_value(p, w, i + 2);
+      out[i + 3] = gpuir__bp128_value(p, w, i + 3);
+    }
+  } else {
+    for (i = 0; i < count; i++) out[i] = gpuir__packed_value(p, w, i);
+  }
+  if (docids) gpuir__sum_gaps(out, count, prev, limit, GPUIR_SIMD_SCALAR);
+}
+
+#if GPUIR__X86
+/* Two rows, 8 values, at a time. Shifts by 32 give 0, as they should. */
+GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_avx2(const uint8_t *p, unsigned w, uint32_t count, int docids,
+                                                 uint32_t prev, uint32_t limit, uint32_t *out) {
+  const __m256i mask = _mm256_set1_epi32((int)gpuir__low_bits(w)), width = _mm256_set1_epi32((int)w);
+  const __m256i c31 = _mm256_set1_epi32(31), c32 = _mm256_set1_epi32(32), most = _mm256_set1_epi32((int)limit);
+  __m256i next = gpuir__avx2_first(prev), x, lo, hi, bit, shift;
+  unsigned i;
+  if (count == GPUIR__BLOCK) {
+    const __m256i step = _mm256_add_epi32(width, width);
+    unsigned b = 0;
+    bit = _mm256_mullo_epi32(width, _mm256_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1));
+    for (i = 0; i < GPUIR__BLOCK; i += 8, b += 2 * w) {
+      const __m128i *r0 = (const __m128i *)(const void *)(p + b / 32 * 16);
+      const __m128i *r1 = (const __m128i *)(const void *)(p + (b + w) / 32 * 16);
+      lo = _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128(r0)), _mm_loadu_si128(r1), 1);
+      hi = _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128(r0 + 1)), _mm_loadu_si128(r1 + 1), 1);
+      shift = _mm256_and_si256(bit, c31);
+      bit = _mm256_add_epi32(bit, step);
+      x = _mm256_or_si256(_mm256_srlv_epi32(lo, shift), _mm256_sllv_epi32(hi, _mm256_sub_epi32(c32, shift)));
+      x = _mm256_and_si256(x, mask);
+      if (docids) x = gpuir__avx2_docids(x, &next, most);
+      _mm256_storeu_si256((__m256i *)(void *)(out + i), x);
+    }
+  } else { /* 8 values are w bytes: the same words and shifts for each 8 */
+    __m256i word;
+    bit = _mm256_mullo_epi32(width, _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+    word = _mm256_srli_epi32(bit, 5);
+    shift = _mm256_and_si256(bit, c31);
+    for (i = 0; i < count; i += 8, p += w) {
+      x = _mm256_loadu_si256((const __m256i *)(const void *)p);
+      lo = _mm256_permutevar8x32_epi32(x, word);
+      hi = _mm256_permutevar8x32_epi32(x, _mm256_add_epi32(word, _mm256_set1_epi32(1)));
+      x = _mm256_or_si256(_mm256_srlv_epi32(lo, shift), _mm256_sllv_epi32(hi, _mm256_sub_epi32(c32, shift)));
+      x = _mm256_and_si256(x, mask);
+      if (docids) x = gpuir__avx2_docids(x, &next, most);
+      _mm256_storeu_si256((__m256i *)(void *)(out + i), x);
+    }
+  }
+}
+
+/* Four rows, 16 values, at a time. Reads 64 bytes behind the block at most. */
+GPUIR__AVX512 GPUIR__INLINE void gpuir__bp128_avx512(const uint8_t *p, unsigned w, uint32_t count, int docids,
+                                                     uint32_t prev, uint32_t limit, uint32_t *out) {
+  const __m512i mask = _mm512_set1_epi32((int)gpuir__low_bits(w)), width = _mm512_set1_epi32((int)w);
+  const __m512i c31 = _mm512_set1_epi32(31), c32 = _mm512_set1_epi32(32), most = _mm512_set1_epi32((int)limit);
+  const __m512i iota = gpuir__avx512_iota();
+  __m512i next = gpuir__avx512_first(prev), x, lo, hi, bit, word, shift;
+  unsigned i;
+  if (count == GPUIR__BLOCK) {
+    const __m512i lane = _mm512_and_si512(iota, _mm512_set1_epi32(3));
+    const __m512i row = _mm512_mullo_epi32(width, _mm512_srli_epi32(iota, 2));
+    unsigned b = 0;
+    for (i = 0; i < GPUIR__BLOCK; i += 16, b += 4 * w) {
+      const uint8_t *r = p + b / 32 * 16;
+      bit = _mm512_add_epi32(row, _mm512_set1_epi32((int)(b % 32)));
+      word = _mm512_ternarylogic_epi32(_mm512_srli_epi32(bit, 3), _mm512_set1_epi32(~3), lane, 0xea); /* (a & b) | c */
+      shift = _mm512_and_si512(bit, c31);
+      lo = _mm512_permutexvar_epi32(word, _mm512_loadu_si512(r));
+      hi = _mm512_permutexvar_epi32(word, _mm512_loadu_si512(r + 16));
+      x = _mm512_ternarylogic_epi32(_mm512_srlv_epi32(lo, shift), _mm512_sllv_epi32(hi, _mm512_sub_epi32(c32, shift)),
+                                    mask, 0xa8); /* (a | b) & c */
+      if (docids) x = gpuir__avx512_docids(x, &next, most);
+      _mm512_storeu_si512(out + i, x);
+    }
+  } else { /* 16 values are 2 w bytes */
+    bit = _mm512_mullo_epi32(width, iota);
+    word = _mm512_srli_epi32(bit, 5);
+    shift = _mm512_and_si512(bit, c31);
+    for (i = 0; i < count; i += 16, p += 2 * w) {
+      x = _mm512_loadu_si512(p);
+      lo = _mm512_permutexvar_epi32(word, x);
+      hi = _mm512_permutexvar_epi32(_mm512_add_epi32(word, _mm512_set1_epi32(1)), x);
+      x = _mm512_ternarylogic_epi32(_mm512_srlv_epi32(lo, shift), _mm512_sllv_epi32(hi, _mm512_sub_epi32(c32, shift)),
+                                    mask, 0xa8);
+      if (docids) x = gpuir__avx512_docids(x, &next, most);
+      _mm512_storeu_si512(out + i, x);
+    }
+  }
+}
+
+GPUIR__AVX2 static void gpuir__bp128_docids_avx2(const uint8_t *p, unsigned w, uint32_t count, uint32_t prev,
+                                                 uint32_t limit, uint32_t *out) {
+  gpuir__bp128_avx2(p, w, count, 1, prev, limit, out);
+}
+
+GPUIR__AVX2 static void gpuir__bp128_freqs_avx2(const uint8_t *p, unsigned w, uint32_t count, uint32_t *out) {
+  gpuir__bp128_avx2(p, w, count, 0, 0, 0, out);
+}
+
+GPUIR__AVX512 static void gpuir__bp128_docids_avx512(const uint8_t *p, unsigned w, uint32_t count, uint32_t prev,
+                                                     uint32_t limit, uint32_t *out) {
+  gpuir__bp128_avx512(p, w, count, 1, prev, limit, out);
+}
+
+GPUIR__AVX512 static void gpuir__bp128_freqs_avx512(const uint8_t *p, unsigned w, uint32_t count, uint32_t *out) {
+  gpuir__bp128_avx512(p, w, count, 0, 0, 0, out);
+}
+#endif
+
+#if GPUIR__X86 && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
+
+static void gpuir__bp128_docids_decode(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t *out) {
+  const uint32_t count = gpuir__block_count(s->n, block);
+  unsigned w;
+  const uint8_t *p = gpuir__bp128_block(s, block, count, &w);
+  if (w == 0) { /* a run of neighbours */
+    memset(out, 0, GPUIR__BLOCK * sizeof *out);
+    gpuir__sum_gaps(out, count, prev, s->limit, s->simd);
+    return;
+  }
+#if GPUIR__X86
+  if (s->simd >= GPUIR_SIMD_AVX512) {
+    gpuir__bp128_docids_avx512(p, w, count, prev, s->limit, out);
+    return;
+  }
+  if (s->simd == GPUIR_SIMD_AVX2) {
+    gpuir__bp128_docids_avx2(p, w, count, prev, s->limit, out);
+    return;
+  }
+#endif
+  gpuir__bp128_scalar(p, w, count, 1, prev, s->limit, out);
+}
+
+static void gpuir__bp128_freqs_decode(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t *out) {
+  const uint32_t count = gpuir__block_count(s->n, block);
+  unsigned w;
+  const uint8_t *p = gpuir__bp128_block(s, block, count, &w);
+  (void)prev;
+  if (w == 0) {
+    memset(out, 0, GPUIR__BLOCK * sizeof *out);
+    return;
+  }
+#if GPUIR__X86
+  if (s->simd >= GPUIR_SIMD_AVX512) {
+    gpuir__bp128_freqs_avx512(p, w, count, out);
+    return;
+  }
+  if (s->simd == GPUIR_SIMD_AVX2) {
+    gpuir__bp128_freqs_avx2(p, w, count, out);
+    return;
+  }
+#endif
+  gpuir__bp128_scalar(p, w, count, 0, 0, 0, out);
+}
+
+static uint32_t gpuir__bp128_freqs_get(const gpuir__stream *s, uint32_t i) {
+  const uint32_t count = gpuir__block_count(s->n, i / GPUIR__BLOCK);
+  unsigned w;
+  const uint8_t *p = gpuir__bp128_block(s, i / GPUIR__BLOCK, count, &w);
+  if (w == 0) return 0;
+  i %= GPUIR__BLOCK;
+  return count == GPUIR__BLOCK ? gpuir__bp128_value(p, w, i) : gpuir__packed_value(p, w, i);
+}
+
+/* Packs 128 values of w bits into 16 w bytes. */
+static void gpuir__bp128_pack(const uint32_t *v, unsigned w, uint8_t *to) {
+  uint32_t acc[4] = {0, 0, 0, 0};
+  unsigned row, l, fill = 0;
+  if (w == 0) return;
+  for (row = 0; row < GPUIR__BLOCK / 4; row++, v += 4) {
+    for (l = 0; l < 4; l++) acc[l] |= v[l] << fill;
+    fill += w;
+    if (fill < 32) continue;
+    memcpy(to, acc, 16);
+    to += 16;
+    fill -= 32;
+    if (fill) /* bits that did not fit */
+      for (l = 0; l < 4; l++) acc[l] = v[l] >> (w - fill);
+    else
+      memset(acc, 0, 16);
+  }
+}
+
+/* Packs count values of w bits horizontally into ceil(count w / 8) bytes; writes up to 4 more. */
+static void gpuir__pack(const uint32_t *v, uint32_t count, unsigned w, uint8_t *to) {
+  uint64_t acc = 0;
+  unsigned i, fill = 0;
+  for (i = 0; i < count; i++) {
+    acc |= (uint64_t)v[i] << fill;
+    fill += w;
+    if (fill < 32) continue;
+    gpuir__store32(to, (uint32_t)acc);
+    to += 4;
+    acc >>= 32;
+    fill -= 32;
+  }
+  gpuir__store32(to, (uint32_t)acc);
+}
+
+static int gpuir__bp128_encode(const gpuir_allocator *a, const uint32_t *values, uint32_t n, gpuir__buf *out,
+                               uint32_t *offset, uint8_t *width, int docids) {
+  const size_t start = out->len;
+  uint32_t i, at, count, gaps[GPUIR__BLOCK];
+  for (at = 0; at < n; at += count) {
+    uint8_t *to = gpuir__buf_room(a, out, 16 * 32 + 32);
+    const uint32_t *v = values + at;
+    uint64_t used = out->len - start;
+    uint32_t all = 0;
+    unsigned w;
+    size_t size;
+    if (!to || used / 16 > UINT32_MAX) {
+      out->len = start;
+      return to ? GPUIR_E_LIMIT : GPUIR_E_NOMEM;
+    }
+    count = gpuir__min32(n - at, GPUIR__BLOCK);
+    if (docids) {
+      gpuir__take_gaps(v, count, at ? v[-1] : UINT32_MAX, gaps);
+      v = gaps;
+    }
+    for (i = 0; i < count; i++) all |= v[i];
+    w = gpuir__width32(all);
+    size = (count * w + 7) / 8;
+    if (offset) {
+      offset[at / GPUIR__BLOCK] = (uint32_t)(used / 16);
+      width[at / GPUIR__BLOCK] = (uint8_t)w;
+    } else {
+      *to++ = (uint8_t)w;
+      out->len++;
+    }
+    if (count == GPUIR__BLOCK) {
+      gpuir__bp128_pack(v, w, to);
+    } else {
+      gpuir__pack(v, count, w, to);
+      memset(to + size, 0, 16);
+      if (offset) size = (size + 15) / 16 * 16;
+    }
+    out->len += size;
+  }
+  return GPUIR_OK;
+}
+
+static int gpuir__bp128_docids_encode(const gpuir_allocator *a, const uint32_t *values, uint32_t n, gpuir__buf *out,
+                                      uint32_t *offset, uint8_t *width, uint64_t *param) {
+  *param = 0;
+  return gpuir__bp128_encode(a, values, n, out, offset, width, 1);
+}
+
+static int gpuir__bp128_freqs_encode(const gpuir_allocator *a, const uint32_t *values, uint32_t n, gpuir__buf *out,
+                                     uint32_t *offset, uint8_t *width, uint64_t *param) {
+  *param = 0;
+  return gpuir__bp128_encode(a, values, n, out, offset, width, 0);
+}
+
+/* ----------------------------------------------------------------------------
+ * The tables of codecs
+ * --------------------------------------------------------------------------*/
+
+static const gpuir__codec gpuir__docid_codecs[] = {
+    {"vbyte", 1, 1, 1, gpuir__vbyte_docids_encode, NULL, NULL, gpuir__vbyte_docids_decode, NULL},
+    {"bp128", 2, 1, 16, gpuir__bp128_docids_encode, NULL, NULL, gpuir__bp128_docids_decode, NULL},
+};
+
+static const gpuir__codec gpuir__freq_codecs[] = {
+    {"vbyte", 1, 0, 1, gpuir__vbyte_freqs_encode, NULL, NULL, gpuir__vbyte_freqs_decode, gpuir__vbyte_freqs_get},
+    {"bp128", 2, 0, 16, gpuir__bp128_freqs_encode, NULL, NULL, gpuir__bp128_freqs_decode, gpuir__bp128_freqs_get},
+};
+
+#define GPUIR__DOCID_CODECS (sizeof gpuir__docid_codecs / sizeof gpuir__docid_codecs[0])
+#define GPUIR__FREQ_CODECS (sizeof gpuir__freq_codecs / sizeof gpuir__freq_codecs[0])
+
+/* NULL for an unknown name; a NULL name means the default. */
+static const gpuir__codec *gpuir__codec_by_name(const char *name, int docids) {
+  const gpuir__codec *table = docids ? gpuir__docid_codecs : gpuir__freq_codecs;
+  size_t i, n = docids ? GPUIR__DOCID_CODECS : GPUIR__FREQ_CODECS;
+  for (i = 0; i < n; i++)
+    if (!strcmp(table[i].name, name ? name : "bp128")) return table + i;
+  return NULL;
+}
+
+/* NULL for an unknown id. */
+static const gpuir__codec *gpuir__codec_by_id(unsigned id, int docids) {
+  const gpuir__codec *table = docids ? gpuir__docid_codecs : gpuir__freq_codecs;
+  size_t i, n = docids ? GPUIR__DOCID_CODECS : GPUIR__FREQ_CODECS;
+  for (i = 0; i < n; i++)
+    if (table[i].id == id) return table + i;
+  return NULL;
+}
+
+/* ============================================================================
+ * PART 3  postings: contributions, bounds, the block directory, list views, the list encoder
+ *
+ * A term's postings are two streams, docIDs and frequencies. A list of one posting lives in the
+ * term's record; one of 2 to 127 is a single block ("short"); a "long" one of 128 or more is cut
+ * into blocks of 128 with a directory: last docID, offsets, widths and bounds of each block, as
+ * separate arrays, so that they can be searched with vectors and uploaded to a GPU as they are.
+ * ==========================================================================*/
+
+/* ---- contributions: what one posting adds to a document's score ---- */
+
+#define GPUIR__CAP 0xffffffu /* tf and length count up to 2^24 - 1, so that both are exact in binary32 */
+
+/* K = A + B * length, the part of BM25's denominator that belongs to the document. */
+typedef struct gpuir__norm {
+  double a, b;
+} gpuir__norm;
+
+static gpuir__norm gpuir__norm_make(float k1, float b, double average_length) {
+  gpuir__norm m;
+  m.a = (double)(float)((double)k1 * (1.0 - (double)b));
+  m.b = average_length > 0 ? (double)(float)((double)k1 * (double)b / average_length) : 0.0;
+  return m;
+}
+
+/* The product of a binary32 and a 24-bit integer is exact in binary64, so fusing the addition
+ * changes nothing. */
+GPUIR_HD static inline float gpuir__norm_of(double a, double b, uint32_t length) {
+  return (float)(a + b * (double)(length < GPUIR__CAP ? length : GPUIR__CAP));
+}
+
+/* W = idf * (k1 + 1) * 2^20, a term's weight. */
+static float gpuir__weight(float idf, float k1) {
+  return (float)((double)idf * ((double)k1 + 1.0) * GPUIR_SCORE_ONE);
+}
+
+static float gpuir__idf(uint64_t documents, uint32_t df) {
+  return (float)log(1.0 + ((double)documents - (double)df + 0.5) / ((double)df + 0.5));
+}
+
+/* Rounds x in [0, 2^32) half to even: adding 1.5 * 2^52 leaves the rounded integer in the low bits. */
+static inline uint32_t gpuir__round_even(float x) {
+  double shifted = (double)x + 6755399441055744.0;
+  uint64_t bits;
+  memcpy(&bits, &shifted, sizeof bits);
+  return (uint32_t)bits;
+}
+
+/* c = max(1, round(W * tf / (tf + K))): one rounding an operation in binary32, in this order. */
+static inline uint32_t gpuir__contribution(float weight, uint32_t tf, float norm) {
+  float f = (float)(tf < GPUIR__CAP ? tf : GPUIR__CAP);
+  uint32_t c = gpuir__round_even(weight * f / (f + norm));
+  return c ? c : 1;
+}
+
+/* Binary32 division is not monotone in tf: a bound taken from another posting's contribution needs
+ * this slack of eight units in the last place, and of the two roundings to integers. */
+GPUIR_HD static inline uint32_t gpuir__slacken(uint32_t c) { return c + (c >> 21) + 2; }
+
+/* ---- bounds: (tf, length) pairs that dominate a block's postings ---- */
+
+/* An 8-bit code: 0 to 31 as they are, then 16 steps an octave, up to 507,904. */
+static inline uint32_t gpuir__code_value(uint32_t code) {
+  return code < 32 ? code : (16 + (code & 15)) << ((code >> 4) - 1);
+}
+
+/* The greatest code whose value is <= v. */
+static inline uint32_t gpuir__code_down(uint32_t v) {
+  uint32_t w = gpuir__width32(v), code;
+  if (v < 32) return v;
+  code = 16 * (w - 4) + (v >> (w - 5)) - 16;
+  return code < 255 ? code : 255;
+}
+
+/* The least code whose value is >= v; 255 stands for everything above too. */
+static inline uint32_t gpuir__code_up(uint32_t v) {
+  uint32_t code = gpuir__code_down(v);
+  return code < 255 && gpuir__code_value(code) < v ? code + 1 : code;
+}
+
+/* A bound pair: tf rounded up in the low byte, length rounded down in the high byte; 0: none. A
+ * posting (tf, length) with tf <= its tf and length >= its length contributes no more than it,
+ * whatever k1 and b are. (Pareto-optimal pairs instead of a stored maximum: Mackenzie et al., "Efficient
+ * and effective retrieval using Pareto-optimal block bounds"; Lucene keeps them as "impacts".) */
+typedef uint16_t gpuir__pair;
+#define GPUIR__BLOCK_PAIRS 4
+#define GPUIR__LIST_PAIRS 8
+
+/* The Pareto front of the postings that were added. */
+typedef struct gpuir__front {
+  uint16_t min_length[256]; /* by tf code; 256: no posting */
+  uint32_t max_tf;          /* greatest tf code; 0: empty */
+} gpuir__front;
+
+static void gpuir__front_reset(gpuir__front *f) {
+  unsigned i;
+  for (i = 0; i < 256; i++) f->min_length[i] = 256;
+  f->max_tf = 0;
+}
+
+static inline void gpuir__front_add(gpuir__front *f, uint32_t tf_code, uint32_t length_code) {
+  if (length_code < f->min_length[tf_code]) f->min_length[tf_code] = (uint16_t)length_code;
+  if (tf_code > f->max_tf) f->max_tf = tf_code;
+}
+
+/* Writes at most `most` pairs that dominate all that was added (tf descending, the rest 0), joins the
+ * front into `into` if that is given, and empties it. */
+static void gpuir__front_take(gpuir__front *f, gpuir__front *into, gpuir__pair *pairs, unsigned most) {
+  uint8_t tf[256], length[256];
+  unsigned n = 0, i, t;
+  uint32_t best = 256;
+  for (t = f->max_tf; t > 0; t--) {
+    if (f->min_length[t] < best) {
+      best = f->min_length[t];
+      tf[n] = (uint8_t)t;
+      length[n++] = (uint8_t)best;
+      if (into) gpuir__front_add(into, t, best);
+    }
+    f->min_length[t] = 256;
+  }
+  f->max_tf = 0;
+  while (n > most) { /* join the neighbours that lose least by it */
+    unsigned at = 0;
+    int least = 1 << 30;
+    for (i = 0; i + 1 < n; i++) {
+      int loss = (tf[i] - tf[i + 1]) * (length[i] - length[i + 1]);
+      if (loss < least) {
+        least = loss;
+        at = i;
+      }
+    }
+    length[at] = length[at + 1];
+    for (i = at + 1; i + 1 < n; i++) {
+      tf[i] = tf[i + 1];
+      length[i] = length[i + 1];
+    }
+    n--;
+  }
+  for (i = 0; i < most; i++) pairs[i] = i < n ? (gpuir__pair)(tf[i] | length[i] << 8) : (gpuir__pair)0;
+}
+
+/* ---- what stands in the file for a term ---- */
+
+#define GPUIR__SHORT_MAX 127u /* postings of a list without a directory */
+#define GPUIR__SEEDS 3        /* k-th greatest contributions of a long list, for k = 10, 100, 1000 */
+
+/* One a term, in term order. */
+typedef struct gpuir__record {
+  uint32_t df;
+  float idf;
+  uint64_t docs;      /* df 1: the docID; short: offset in docIDs behind the long lists; long: index of gpuir__long */
+  uint64_t freqs;     /* df 1: tf; short: offset in frequencies behind the long lists; long: 0 */
+  uint16_t docs_len;  /* short: bytes of the streams; otherwise 0 */
+  uint16_t freqs_len;
+  uint8_t codec, freq_codec;
+  uint16_t zero;
+} gpuir__record;
+
+/* One a long list. */
+typedef struct gpuir__long {
+  uint64_t docs, docs_len;   /* bytes in section docIDs */
+  uint64_t freqs, freqs_len; /* bytes in section frequencies */
+  uint64_t docs_param, freqs_param;
+  uint64_t cf;
+  uint64_t first_block;      /* in the directory's arrays */
+  gpuir__pair pairs[GPUIR__LIST_PAIRS];
+} gpuir__long;
+
+/* ---- list views: one term's postings, opened ---- */
+
+typedef struct gpuir__list {
+  uint32_t df, nblocks;
+  float idf;
+  uint32_t one_docid, one_tf; /* df 1 */
+  const uint32_t *last;       /* last docID a block; long lists only */
+  const uint64_t *bounds;     /* GPUIR__BLOCK_PAIRS pairs a block; long lists only */
+  const uint32_t *seeds;      /* GPUIR__SEEDS of them, or NULL */
+  const gpuir__long *extent;  /* long lists only */
+  gpuir__stream docs, freqs;
+  void *memory;               /* scratch of the codecs */
+  size_t memory_size;
+} gpuir__list;
+
+static inline uint32_t gpuir__list_block_len(const gpuir__list *l, uint32_t block) {
+  return gpuir__min32(GPUIR__BLOCK, l->df - block * GPUIR__BLOCK);
+}
+
+/* Decodes the docIDs of a block to out[0..GPUIR__BLOCK_ROOM) and returns how many there are. */
+static inline uint32_t gpuir__list_docs(const gpuir__list *l, uint32_t block, uint32_t *out) {
+  if (l->df == 1)
+    out[0] = l->one_docid;
+  else
+    l->docs.codec->decode_block(&l->docs, block, block ? l->last[block - 1] : UINT32_MAX, out);
+  return gpuir__list_block_len(l, block);
+}
+
+/* Decodes the frequencies of a block, each less one. */
+static inline void gpuir__list_freqs(const gpuir__list *l, uint32_t block, uint32_t *out) {
+  if (l->df == 1)
+    out[0] = l->one_tf - 1;
+  else
+    l->freqs.codec->decode_block(&l->freqs, block, 0, out);
+}
+
+/* The frequency of the i-th posting. */
+static inline uint32_t gpuir__list_tf(const gpuir__list *l, uint32_t i) {
+  return l->df == 1 ? l->one_tf : l->freqs.codec->get(&l->freqs, i) + 1;
+}
+
+/* The first block >= from whose last docID is >= docid, or nblocks, by galloping. A list without a
+ * directory is one block that may hold any docID. */
+static inline uint32_t gpuir__list_find_block(const gpuir__list *l, uint32_t from, uint32_t docid) {
+  uint32_t lo = from, step = 1, n = l->nblocks;
+  const uint32_t *last = l->last;
+  if (!last || from >= n || last[from] >= docid) return from;
+  while (n - lo > step && last[lo + step] < docid) { /* invariant: last[lo] < docid */
+    lo += step;
+    step *= 2;
+  }
+  n = n - lo > step ? lo + step : n;
+  lo++; /* the answer is in [lo, n] */
+  while (lo < n) {
+    uint32_t mid = lo + (n - lo) / 2;
+    if (last[mid] < docid) lo = mid + 1;
+    else n = mid;
+  }
+  return lo;
+}
+
+/* ---- the list encoder ---- */
+
+/* Encoded lists, relocatable: a writer appends them in term order. */
+typedef struct gpuir__batch {
+  gpuir__buf terms, term_lens; /* bytes; one byte of length each */
+  gpuir__buf records, longs;
+  gpuir__buf docs_long, docs_short, freqs_long, freqs_short;
+  gpuir__buf last, docs_off, docs_width, freqs_off, freqs_width, bounds; /* the directory, an item a block */
+  gpuir__buf seeds;
+  uint64_t nterms, postings;
+} gpuir__batch;
+
+#define GPUIR__BATCH_BUFS 15
+static void gpuir__batch_bufs(gpuir__batch *batch, gpuir__buf *bufs[GPUIR__BATCH_BUFS]) {
+  unsigned n = 0;
+  bufs[n++] = &batch->terms;
+  bufs[n++] = &batch->term_lens;
+  bufs[n++] = &batch->records;
+  bufs[n++] = &batch->longs;
+  bufs[n++] = &batch->docs_long;
+  bufs[n++] = &batch->docs_short;
+  bufs[n++] = &batch->freqs_long;
+  bufs[n++] = &batch->freqs_short;
+  bufs[n++] = &batch->last;
+  bufs[n++] = &batch->docs_off;
+  bufs[n++] = &batch->docs_width;
+  bufs[n++] = &batch->freqs_off;
+  bufs[n++] = &batch->freqs_width;
+  bufs[n++] = &batch->bounds;
+  bufs[n++] = &batch->seeds;
+}
+
+static void gpuir__batch_clear(gpuir__batch *batch) {
+  gpuir__buf *bufs[GPUIR__BATCH_BUFS];
+  unsigned i;
+  gpuir__batch_bufs(batch, bufs);
+  for (i = 0; i < GPUIR__BATCH_BUFS; i++) bufs[i]->len = 0;
+  batch->nterms = batch->postings = 0;
+}
+
+static void gpuir__batch_free(const gpuir_allocator *a, gpuir__batch *batch) {
+  gpuir__buf *bufs[GPUIR__BATCH_BUFS];
+  unsigned i;
+  gpuir__batch_bufs(batch, bufs);
+  for (i = 0; i < GPUIR__BATCH_BUFS; i++) gpuir__buf_free(a, bufs[i]);
+  batch->nterms = batch->postings = 0;
+}
+
+#define GPUIR__TOP_KEPT 1000u
+/* Keeps the greatest contributions of a list; more than it must, so that it rarely has to sort. */
+typedef struct gpuir__top {
+  uint32_t n, floor; /* values <= floor cannot be among the greatest GPUIR__TOP_KEPT */
+  uint32_t values[4 * GPUIR__TOP_KEPT];
+} gpuir__top;
+
+static int gpuir__compare_desc32(const void *x, const void *y) {
+  uint32_t a, b;
+  memcpy(&a, x, sizeof a);
+  memcpy(&b, y, sizeof b);
+  return a < b ? 1 : a > b ? -1 : 0;
+}
+
+static void gpuir__top_sort(gpuir__top *top) {
+  qsort(top->values, top->n, sizeof top->values[0], gpuir__compare_desc32);
+  if (top->n >= GPUIR__TOP_KEPT) {
+    top->n = GPUIR__TOP_KEPT;
+    top->floor = top->values[GPUIR__TOP_KEPT - 1];
+  }
+}
+
+static inline void gpuir__top_add(gpuir__top *top, uint32_t c) {
+  if (c <= top->floor) return;
+  if (top->n == 4 * GPUIR__TOP_KEPT) gpuir__top_sort(top);
+  top->values[top->n++] = c;
+}
+
+typedef struct gpuir__encoder {
+  gpuir_allocator a;
+  const gpuir__codec *docs_codec, *freqs_codec;
+  const uint32_t *lengths;
+  uint64_t ndocs;
+  float k1;
+  gpuir__norm norm;
+  int simd;
+  gpuir__buf values; /* frequencies less one */
+  gpuir__front block_front, list_front;
+  gpuir__top top;
+} gpuir__encoder;
+
+/* One encoder a thread. `lengths` are the ndocs document lengths, whose sum is `tokens`. */
+static int gpuir__encoder_create(gpuir__encoder *e, const gpuir_allocator *a, const gpuir__codec *docs,
+                                 const gpuir__codec *freqs, const uint32_t *lengths, uint64_t ndocs, uint64_t tokens,
+                                 float k1, float b, int simd) {
+  memset(e, 0, sizeof *e);
+  e->a = *a;
+  e->docs_codec = docs;
+  e->freqs_codec = freqs;
+  e->lengths = lengths;
+  e->ndocs = ndocs;
+  e->k1 = k1;
+  e->norm = gpuir__norm_make(k1, b, ndocs ? (double)tokens / (double)ndocs : 0.0);
+  e->simd = gpuir__simd_level(simd);
+  gpuir__front_reset(&e->block_front);
+  gpuir__front_reset(&e->list_front);
+  return GPUIR_OK;
+}
+
+static void gpuir__encoder_destroy(gpuir__encoder *e) { gpuir__buf_free(&e->a, &e->values); }
+
+/* Bounds of each block and of the list, and the list's seeds, in one pass over its postings. */
+static int gpuir__encode_bounds(gpuir__encoder *e, gpuir__batch *batch, gpuir__long *extent, const uint32_t *docs,
+                                const uint32_t *tfs, uint32_t df, float weight) {
+  static const uint32_t rank[GPUIR__SEEDS] = {10, 100, 1000};
+  uint32_t i, seeds[GPUIR__SEEDS];
+  e->top.n = e->top.floor = 0;
+  for (i = 0; i < df; i++) {
+    uint32_t length = e->lengths[docs[i]];
+    gpuir__front_add(&e->block_front, gpuir__code_up(tfs[i]), gpuir__code_down(length));
+    gpuir__top_add(&e->top, gpuir__contribution(weight, tfs[i], gpuir__norm_of(e->norm.a, e->norm.b, length)));
+    if (i % GPUIR__BLOCK == GPUIR__BLOCK - 1 || i + 1 == df) {
+      gpuir__pair pairs[GPUIR__BLOCK_PAIRS];
+      gpuir__front_take(&e->block_front, &e->list_front, pairs, GPUIR__BLOCK_PAIRS);
+      if (gpuir__buf_put(&e->a, &batch->bounds, pairs, sizeof pairs)) return GPUIR_E_NOMEM;
+    }
+  }
+  gpuir__front_take(&e->list_front, NULL, extent->pairs, GPUIR__LIST_PAIRS);
+  gpuir__top_sort(&e->top);
+  for (i = 0; i < GPUIR__SEEDS; i++) seeds[i] = df >= rank[i] ? e->top.values[rank[i] - 1] : 0;
+  return gpuir__buf_put(&e->a, &batch->seeds, seeds, sizeof seeds);
+}
+
+static int gpuir__encode_long(gpuir__encoder *e, gpuir__batch *batch, gpuir__record *record, const uint32_t *docs,
+                              const uint32_t *tfs, const uint32_t *values, uint32_t df) {
+  const gpuir_allocator *a = &e->a;
+  uint32_t nblocks = (df - 1) / GPUIR__BLOCK + 1, i;
+  uint32_t *last = (uint32_t *)(void *)gpuir__buf_room(a, &batch->last, (size_t)nblocks * 4);
+  uint32_t *docs_off = (uint32_t *)(void *)gpuir__buf_room(a, &batch->docs_off, (size_t)nblocks * 4);
+  uint32_t *freqs_off = (uint32_t *)(void *)gpuir__buf_room(a, &batch->freqs_off, (size_t)nblocks * 4);
+  uint8_t *docs_width = gpuir__buf_room(a, &batch->docs_width, nblocks);
+  uint8_t *freqs_width = gpuir__buf_room(a, &batch->freqs_width, nblocks);
+  gpuir__long extent;
+  int status;
+  if (!last || !docs_off || !freqs_off || !docs_width || !freqs_width) return GPUIR_E_NOMEM;
+  memset(&extent, 0, sizeof extent);
+  extent.docs = batch->docs_long.len;
+  extent.freqs = batch->freqs_long.len;
+  extent.first_block = batch->last.len / 4;
+  for (i = 0; i < df; i++) extent.cf += tfs[i];
+  for (i = 0; i < nblocks; i++) last[i] = docs[i + 1 < nblocks ? (i + 1) * GPUIR__BLOCK - 1 : df - 1];
+  status = e->docs_codec->encode(a, docs, df, &batch->docs_long, docs_off, docs_width, &extent.docs_param);
+  if (!status)
+    status = e->freqs_codec->encode(a, values, df, &batch->freqs_long, freqs_off, freqs_width, &extent.freqs_param);
+  if (status) return status;
+  extent.docs_len = batch->docs_long.len - extent.docs;
+  extent.freqs_len = batch->freqs_long.len - extent.freqs;
+  /* long lists start 16-byte aligned whatever the codec's unit is */
+  {
+    static const uint8_t zeros[16] = {0};
+    if (gpuir__buf_put(a, &batch->docs_long, zeros, (16 - batch->docs_long.len % 16) % 16) ||
+        gpuir__buf_put(a, &batch->freqs_long, zeros, (16 - batch->freqs_long.len % 16) % 16))
+      return GPUIR_E_NOMEM;
+  }
+  batch->last.len += (size_t)nblocks * 4;
+  batch->docs_off.len += (size_t)nblocks * 4;
+  batch->freqs_off.len += (size_t)nblocks * 4;
+  batch->docs_width.len += nblocks;
+  batch->freqs_width.len += nblocks;
+  if (gpuir__encode_bounds(e, batch, &extent, docs, tfs, df, gpuir__weight(record->idf, e->k1))) return GPUIR_E_NOMEM;
+  record->docs = batch->longs.len / sizeof extent;
+  return gpuir__buf_put(a, &batch->longs, &extent, sizeof extent);
+}
+
+static int gpuir__encode_short(gpuir__encoder *e, gpuir__batch *batch, gpuir__record *record, const uint32_t *docs,
+                               const uint32_t *values, uint32_t df) {
+  uint64_t param = 0;
+  int status;
+  record->docs = batch->docs_short.len;
+  record->freqs = batch->freqs_short.len;
+  status = e->docs_codec->encode(&e->a, docs, df, &batch->docs_short, NULL, NULL, &param);
+  if (!status) status = e->freqs_codec->encode(&e->a, values, df, &batch->freqs_short, NULL, NULL, &param);
+  if (status) return status;
+  if (batch->docs_short.len - record->docs > UINT16_MAX || batch->freqs_short.len - record->freqs > UINT16_MAX)
+    return GPUIR_E_LIMIT;
+  record->docs_len = (uint16_t)(batch->docs_short.len - record->docs);
+  record->freqs_len = (uint16_t)(batch->freqs_short.len - record->freqs);
+  return GPUIR_OK;
+}
+
+/* Encodes one term's list and appends it to the batch. docs strictly increase and are < ndocs,
+ * tfs >= 1, df >= 1. Returns 0, NOMEM or LIMIT. */
+static int gpuir__encode_list(gpuir__encoder *e, gpuir__batch *batch, const void *term, size_t term_len,
+                              const uint32_t *docs, const uint32_t *tfs, uint32_t df) {
+  uint8_t len = (uint8_t)term_len;
+  gpuir__record record;
+  int status = GPUIR_OK;
+  memset(&record, 0, sizeof record);
+  record.df = df;
+  record.idf = gpuir__idf(e->ndocs, df);
+  if (df == 1) {
+    record.docs = docs[0];
+    record.freqs = tfs[0];
+  } else {
+    uint32_t i, *values;
+    e->values.len = 0;
+    values = (uint32_t *)(void *)gpuir__buf_room(&e->a, &e->values, (size_t)df * 4);
+    if (!values) return GPUIR_E_NOMEM;
+    for (i = 0; i < df; i++) values[i] = tfs[i] - 1;
+    record.codec = e->docs_codec->id;
+    record.freq_codec = e->freqs_codec->id;
+    status = df > GPUIR__SHORT_MAX ? gpuir__encode_long(e, batch, &record, docs, tfs, values, df)
+                                   : gpuir__encode_short(e, batch, &record, docs, values, df);
+  }
+  if (status) return status;
+  batch->nterms++;
+  batch->postings += df;
+  if (gpuir__buf_put(&e->a, &batch->terms, term, term_len) || gpuir__buf_put(&e->a, &batch->term_lens, &len, 1) ||
+      gpuir__buf_put(&e->a, &batch->records, &record, sizeof record))
+    return GPUIR_E_NOMEM;
+  return GPUIR_OK;
+}
+
+/* ============================================================================
+ * PART 4  index file: layout, writer, open, look-ups, verify
+ *
+ *   header (64 bytes) | section table (32 bytes each) | sections
+ *
+ * Each section starts 64-byte aligned and is followed by at least 64 bytes of zeros, so that
+ * decoders may read past its end. The header holds a checksum of the table, the table one of each
+ * section. A reader skips sections that it does not know, unless they are marked as required.
+ * ==========================================================================*/
+
+#define GPUIR__FORMAT 1u
+#define GPUIR__ALIGN 64u
+#define GPUIR__MAX_SECTIONS 256u
+#define GPUIR__MAX_DOCUMENTS 0xfffffffeu /* docIDs stay below GPUIR_END */
+#define GPUIR__REQUIRED 1u               /* section flag */
+
+typedef struct gpuir__header {
+  uint8_t magic[8];
+  uint32_t format, sections;
+  uint64_t file_size;
+  uint64_t table_hash; /* XXH3 of the section table */
+  uint64_t zero[3];
+  uint64_t hash; /* XXH3 of the 56 bytes above */
+} gpuir__header;
+
+static const uint8_t gpuir__magic[8] = {'G', 'P', 'U', 'I', 'R', 0x0d, 0x0a, 0x1a};
+
+typedef struct gpuir__section {
+  uint32_t id, flags;
+  uint64_t offset, length;
+  uint64_t hash; /* XXH3 of its bytes */
+} gpuir__section;
+
+/* Section ids; never reused. */
+enum {
+  GPUIR__S_STAT = 1,    /* gpuir__stat */
+  GPUIR__S_META,        /* text, lines of key=value */
+  GPUIR__S_TERMS,       /* the terms' bytes, one after another, sorted */
+  GPUIR__S_TERM_BASE,   /* u64: where terms 0, 256, 512 ... start */
+  GPUIR__S_TERM_START,  /* u16: each term's start, relative to its base; one more for the end */
+  GPUIR__S_HASH,        /* u32: open addressing by XXH3 of the term; 0 empty, else id + 1 */
+  GPUIR__S_RECORDS,     /* gpuir__record a term */
+  GPUIR__S_LONGS,       /* gpuir__long a long list */
+  GPUIR__S_LAST,        /* u32 a block: last docID */
+  GPUIR__S_DOCS_OFF,    /* u32 a block: offset of its docIDs in the list, in the codec's unit */
+  GPUIR__S_DOCS_WIDTH,  /* u8 a block */
+  GPUIR__S_FREQS_OFF,   /* u32 a block: the same of its frequencies */
+  GPUIR__S_FREQS_WIDTH, /* u8 a block */
+  GPUIR__S_BOUNDS,      /* gpuir__pair[4] a block */
+  GPUIR__S_SEEDS,       /* u32[3] a long list; optional */
+  GPUIR__S_DOCIDS,      /* docID streams, the long lists first */
+  GPUIR__S_FREQS,       /* frequency streams, the same */
+  GPUIR__S_LENGTHS,     /* u32 a document */
+  GPUIR__S_NAMES,       /* the documents' names, one after another */
+  GPUIR__S_NAME_START,  /* u64 a document, and one more */
+  GPUIR__S_ORIGINS,     /* gpuir__origin a document; optional */
+  GPUIR__S_SOURCES,     /* paths, one after another; optional */
+  GPUIR__S_SOURCE_START,/* u64 a source, and one more; optional */
+  GPUIR__S_TEXT,        /* the documents' text, one after another; optional */
+  GPUIR__S_TEXT_START,  /* u64 a document, and one more; optional */
+  GPUIR__S_COUNT
+};
+
+typedef struct gpuir__stat {
+  uint64_t documents, terms, postings, tokens;
+  uint64_t longs, blocks;
+  uint64_t inline_postings, dropped_tokens;
+  uint64_t docs_short, freqs_short; /* where the short lists start in the stream sections */
+  float k1, b;
+  uint64_t zero;
+} gpuir__stat;
+
+typedef struct gpuir__origin {
+  uint32_t source; /* index + 1; 0: none */
+  uint32_t first_line, last_line;
+} gpuir__origin;
+
+struct gpuir_index {
+  gpuir_allocator a;
+  int simd; /* resolved level */
+  uint8_t *map;
+  uint64_t size;
+  char path[84]; /* its end, for messages */
+  const gpuir__section *table;
+  uint32_t nsections;
+  const gpuir__section *section[GPUIR__S_COUNT]; /* NULL: absent */
+  gpuir__stat stat;
+  double average_length;
+  gpuir__norm norm; /* of the stored k1 and b */
+
+  const uint8_t *terms;
+  const uint64_t *term_base;
+  const uint16_t *term_start;
+  const uint32_t *hash;
+  uint64_t hash_mask; /* slots - 1 */
+  const gpuir__record *records;
+  const gpuir__long *longs;
+  const uint32_t *last, *docs_off, *freqs_off;
+  const uint8_t *docs_width, *freqs_width;
+  const uint64_t *bounds;
+  const uint32_t *seeds;
+  const uint8_t *docids, *freqs;
+  const uint32_t *lengths;
+
+  char *meta; /* NUL-terminated strings, pointed to below */
+  size_t meta_size;
+  const char *analyzer_spec, *stop_words, *codec, *freq_codec, *tool, *description;
+  gpuir_tokenize_fn tokenize;
+  void *tokenize_user;
+  struct gpuir__pool *pool; /* made and owned by part 7, which stands below */
+  void (*pool_close)(struct gpuir_index *);
+};
+
+/* ---- writer ---- */
+
+/* One temporary file each; assembled to sections in the end. */
+enum {
+  GPUIR__W_TERMS, GPUIR__W_TERM_BASE, GPUIR__W_TERM_START, GPUIR__W_TERM_HASH, GPUIR__W_RECORDS, GPUIR__W_LONGS,
+  GPUIR__W_LAST, GPUIR__W_DOCS_OFF, GPUIR__W_DOCS_WIDTH, GPUIR__W_FREQS_OFF, GPUIR__W_FREQS_WIDTH, GPUIR__W_BOUNDS,
+  GPUIR__W_SEEDS, GPUIR__W_DOCS_LONG, GPUIR__W_DOCS_SHORT, GPUIR__W_FREQS_LONG, GPUIR__W_FREQS_SHORT,
+  GPUIR__W_LENGTHS, GPUIR__W_NAMES, GPUIR__W_NAME_START, GPUIR__W_ORIGINS, GPUIR__W_SOURCES, GPUIR__W_SOURCE_START,
+  GPUIR__W_TEXT, GPUIR__W_TEXT_START, GPUIR__W_COUNT
+};
+
+typedef struct gpuir__writer {
+  gpuir_allocator a;
+  char *path, *tmp; /* PATH and PATH.tmp */
+  size_t path_size, tmp_size;
+  int fd; /* of PATH.tmp, locked */
+  gpuir__spool spool[GPUIR__W_COUNT];
+  gpuir__stat stat;
+  uint64_t nlengths, nsources;
+  uint64_t page; /* where the open page of 256 terms starts */
+  int any_origin, any_text;
+  gpuir__buf source; /* of the last document that had one */
+  void *lengths_map;
+} gpuir__writer;
+
+/* What the writer does not derive from documents and lists. */
+typedef struct gpuir__meta {
+  const char *analyzer, *stop_words, *codec, *freq_codec, *description;
+  float k1, b;
+  uint64_t dropped_tokens;
+} gpuir__meta;
+
+static void gpuir__writer_destroy(gpuir__writer *w) {
+  gpuir_allocator a;
+  unsigned i;
+  if (!w) return;
+  a = w->a;
+  if (w->lengths_map) (void)munmap(w->lengths_map, (size_t)w->nlengths * 4);
+  for (i = 0; i < GPUIR__W_COUNT; i++) gpuir__spool_close(&a, &w->spool[i]);
+  if (w->fd >= 0) { /* finish closes it; so this build failed */
+    (void)unlink(w->tmp);
+    (void)close(w->fd);
+  }
+  gpuir__buf_free(&a, &w->source);
+  gpuir__free(&a, w->path, w->path_size);
+  gpuir__free(&a, w->tmp, w->tmp_size);
+  gpuir__free(&a, w, sizeof *w);
+}
+
+/* Opens and locks PATH.tmp. A file that another build left behind is taken over; one that another
+ * build has renamed away between our open and our lock is tried again. */
+static int gpuir__writer_lock(gpuir__writer *w, gpuir_error *err) {
+  for (;;) {
+    struct stat mine, named;
+    w->fd = open(w->tmp, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (w->fd < 0) return gpuir__fail_errno(err, w->tmp, "cannot create");
+    if (flock(w->fd, LOCK_EX | LOCK_NB)) {
+      int busy = errno == EWOULDBLOCK;
+      if (!busy) (void)gpuir__fail_errno(err, w->tmp, "cannot lock");
+      (void)close(w->fd);
+      w->fd = -1;
+      if (!busy) return GPUIR_E_IO;
+      return gpuir__fail(err, GPUIR_E_BUSY, 0, "%s: another process is building this index", gpuir__tail(w->path));
+    }
+    if (!fstat(w->fd, &mine) && !stat(w->tmp, &named) && mine.st_ino == named.st_ino && mine.st_dev == named.st_dev)
+      break;
+    (void)close(w->fd);
+    w->fd = -1;
+  }
+  if (ftruncate(w->fd, 0)) return gpuir__fail_errno(err, w->tmp, "cannot truncate");
+  return GPUIR_OK;
+}
+
+/* Locks PATH.tmp and opens the temporary files. `memory` bounds the buffers. */
+static int gpuir__writer_create(const gpuir_allocator *a, const char *path, uint64_t memory, gpuir__writer **writer,
+                                gpuir_error *err) {
+  gpuir__writer *w = (gpuir__writer *)gpuir__alloc_zero(a, sizeof *w);
+  size_t n = strlen(path);
+  uint64_t each = gpuir__min64(gpuir__max64(memory / GPUIR__W_COUNT, 4096), 1u << 18);
+  unsigned i;
+  int status;
+  *writer = NULL;
+  if (!w) return gpuir__fail_nomem(err);
+  w->a = *a;
+  w->fd = -1;
+  for (i = 0; i < GPUIR__W_COUNT; i++) w->spool[i].fd = -1;
+  w->path_size = n + 1;
+  w->tmp_size = n + 5;
+  w->path = (char *)gpuir__alloc(a, w->path_size);
+  w->tmp = (char *)gpuir__alloc(a, w->tmp_size);
+  status = w->path && w->tmp ? GPUIR_OK : gpuir__fail_nomem(err);
+  if (!status) {
+    memcpy(w->path, path, n + 1);
+    memcpy(w->tmp, path, n);
+    memcpy(w->tmp + n, ".tmp", 5);
+    status = gpuir__writer_lock(w, err);
+  }
+  for (i = 0; !status && i < GPUIR__W_COUNT; i++)
+    status = gpuir__spool_open(a, &w->spool[i], w->tmp, i, (size_t)each, err);
+  if (status)
+    gpuir__writer_destroy(w);
+  else
+    *writer = w;
+  return status;
+}
+
+static int gpuir__writer_put64(gpuir__writer *w, unsigned spool, uint64_t v, gpuir_error *err) {
+  return gpuir__spool_put(&w->spool[spool], &v, sizeof v, err);
+}
+
+/* Notes the document's source, unless the document before had the same, and its lines. */
+static int gpuir__writer_put_origin(gpuir__writer *w, const gpuir_doc_desc *doc, gpuir_error *err) {
+  gpuir__origin origin = {0, 0, 0};
+  if (doc && doc->source_len) {
+    if (!w->nsources || w->source.len != doc->source_len || memcmp(w->source.data, doc->source, doc->source_len)) {
+      int status;
+      w->source.len = 0;
+      if (w->nsources == GPUIR__MAX_DOCUMENTS) return gpuir__fail(err, GPUIR_E_LIMIT, 0, "too many source files");
+      if (gpuir__buf_put(&w->a, &w->source, doc->source, doc->source_len)) return gpuir__fail_nomem(err);
+      status = gpuir__writer_put64(w, GPUIR__W_SOURCE_START, w->spool[GPUIR__W_SOURCES].len, err);
+      if (!status) status = gpuir__spool_put(&w->spool[GPUIR__W_SOURCES], doc->source, doc->source_len, err);
+      if (status) return status;
+      w->nsources++;
+    }
+    origin.source = (uint32_t)w->nsources;
+    origin.first_line = doc->first_line;
+    origin.last_line = doc->last_line;
+    w->any_origin = 1;
+  }
+  return gpuir__spool_put(&w->spool[GPUIR__W_ORIGINS], &origin, sizeof origin, err);
+}
+
+/* The next document. text NULL: no stored text. */
+static int gpuir__writer_put_doc(gpuir__writer *w, const gpuir_doc_desc *doc, const char *text, size_t text_len,
+                                 gpuir_error *err) {
+  int status;
+  if (w->stat.documents >= GPUIR__MAX_DOCUMENTS)
+    return gpuir__fail(err, GPUIR_E_LIMIT, 0, "%s: more than 2^32-2 documents", gpuir__tail(w->path));
+  w->stat.documents++;
+  status = gpuir__writer_put64(w, GPUIR__W_NAME_START, w->spool[GPUIR__W_NAMES].len, err);
+  if (!status && doc && doc->name_len)
+    status = gpuir__spool_put(&w->spool[GPUIR__W_NAMES], doc->name, doc->name_len, err);
+  if (!status) status = gpuir__writer_put_origin(w, doc, err);
+  if (!status) status = gpuir__writer_put64(w, GPUIR__W_TEXT_START, w->spool[GPUIR__W_TEXT].len, err);
+  if (!status && text) {
+    status = gpuir__spool_put(&w->spool[GPUIR__W_TEXT], text, text_len, err);
+    w->any_text = 1;
+  }
+  return status;
+}
+
+/* Lengths of documents, in docID order, any number at a time. */
+static int gpuir__writer_put_lengths(gpuir__writer *w, const uint32_t *lengths, size_t n, gpuir_error *err) {
+  size_t i;
+  for (i = 0; i < n; i++) w->stat.tokens += lengths[i];
+  w->nlengths += n;
+  return gpuir__spool_put(&w->spool[GPUIR__W_LENGTHS], lengths, n * 4, err);
+}
+
+/* After the last length: maps them, file-backed. Valid until the writer is destroyed. */
+static int gpuir__writer_lengths(gpuir__writer *w, const uint32_t **lengths, uint64_t *ndocs, uint64_t *tokens,
+                                 gpuir_error *err) {
+  static const uint32_t none[1] = {0};
+  int status = gpuir__spool_flush(&w->spool[GPUIR__W_LENGTHS], err);
+  if (status) return status;
+  if (w->nlengths != w->stat.documents)
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "%s: a document without a length", gpuir__tail(w->path));
+  if (w->nlengths && !w->lengths_map) {
+    void *map = mmap(NULL, (size_t)w->nlengths * 4, PROT_READ, MAP_SHARED, w->spool[GPUIR__W_LENGTHS].fd, 0);
+    if (map == MAP_FAILED) return gpuir__fail_errno(err, w->tmp, "cannot map the lengths");
+    w->lengths_map = map;
+  }
+  *lengths = w->lengths_map ? (const uint32_t *)w->lengths_map : none;
+  *ndocs = w->stat.documents;
+  *tokens = w->stat.tokens;
+  return GPUIR_OK;
+}
+
+static int gpuir__writer_put_terms(gpuir__writer *w, const gpuir__batch *batch, gpuir_error *err) {
+  const uint8_t *term = batch->terms.data;
+  uint64_t start = w->spool[GPUIR__W_TERMS].len, i;
+  int status = GPUIR_OK;
+  for (i = 0; i < batch->nterms && !status; i++) {
+    size_t len = batch->term_lens.data[i];
+    uint64_t id = w->stat.terms + i, hash = XXH3_64bits(term, len);
+    uint16_t rel;
+    if (id % 256 == 0) {
+      w->page = start;
+      status = gpuir__writer_put64(w, GPUIR__W_TERM_BASE, start, err);
+    }
+    rel = (uint16_t)(start - w->page);
+    if (!status) status = gpuir__spool_put(&w->spool[GPUIR__W_TERM_START], &rel, sizeof rel, err);
+    if (!status) status = gpuir__writer_put64(w, GPUIR__W_TERM_HASH, hash, err);
+    term += len;
+    start += len;
+  }
+  return status ? status : gpuir__spool_put(&w->spool[GPUIR__W_TERMS], batch->terms.data, batch->terms.len, err);
+}
+
+/* Records and extents, with the batch's offsets made the file's. */
+static int gpuir__writer_put_records(gpuir__writer *w, const gpuir__batch *batch, gpuir_error *err) {
+  uint64_t nlongs = batch->longs.len / sizeof(gpuir__long), i;
+  int status = GPUIR_OK;
+  for (i = 0; i < batch->nterms && !status; i++) {
+    gpuir__record r;
+    memcpy(&r, batch->records.data + i * sizeof r, sizeof r);
+    if (r.df == 1) {
+      w->stat.inline_postings++;
+    } else if (r.df <= GPUIR__SHORT_MAX) {
+      r.docs += w->spool[GPUIR__W_DOCS_SHORT].len;
+      r.freqs += w->spool[GPUIR__W_FREQS_SHORT].len;
+    } else {
+      r.docs += w->stat.longs;
+    }
+    status = gpuir__spool_put(&w->spool[GPUIR__W_RECORDS], &r, sizeof r, err);
+  }
+  for (i = 0; i < nlongs && !status; i++) {
+    gpuir__long x;
+    memcpy(&x, batch->longs.data + i * sizeof x, sizeof x);
+    x.docs += w->spool[GPUIR__W_DOCS_LONG].len;
+    x.freqs += w->spool[GPUIR__W_FREQS_LONG].len;
+    x.first_block += w->stat.blocks;
+    status = gpuir__spool_put(&w->spool[GPUIR__W_LONGS], &x, sizeof x, err);
+  }
+  return status;
+}
+
+/* Appends encoded lists; batches come in ascending order of terms. */
+static int gpuir__writer_put_batch(gpuir__writer *w, const gpuir__batch *batch, gpuir_error *err) {
+  const gpuir__buf *from[] = {&batch->last,        &batch->docs_off,  &batch->docs_width, &batch->freqs_off,
+                              &batch->freqs_width, &batch->bounds,    &batch->seeds,      &batch->docs_long,
+                              &batch->docs_short,  &batch->freqs_long, &batch->freqs_short};
+  unsigned i;
+  int status;
+  if (w->stat.terms + batch->nterms >= UINT32_MAX)
+    return gpuir__fail(err, GPUIR_E_LIMIT, 0, "%s: more than 2^32-2 terms", gpuir__tail(w->path));
+  status = gpuir__writer_put_terms(w, batch, err);
+  if (!status) status = gpuir__writer_put_records(w, batch, err);
+  for (i = 0; !status && i < sizeof from / sizeof from[0]; i++)
+    status = gpuir__spool_put(&w->spool[GPUIR__W_LAST + i], from[i]->data, from[i]->len, err);
+  w->stat.terms += batch->nterms;
+  w->stat.postings += batch->postings;
+  w->stat.longs += batch->longs.len / sizeof(gpuir__long);
+  w->stat.blocks += batch->last.len / 4;
+  return status;
+}
+
+/* The meta section: one key=value a line; line breaks in values become blanks. */
+static int gpuir__meta_put(const gpuir_allocator *a, gpuir__buf *out, const char *key, const char *value) {
+  size_t n = strlen(value), i;
+  uint8_t *p;
+  if (gpuir__buf_put(a, out, key, strlen(key)) || gpuir__buf_put(a, out, "=", 1)) return GPUIR_E_NOMEM;
+  p = gpuir__buf_room(a, out, n + 1);
+  if (!p) return GPUIR_E_NOMEM;
+  for (i = 0; i < n; i++) p[i] = value[i] == '\n' || value[i] == '\r' ? (uint8_t)' ' : (uint8_t)value[i];
+  p[n] = '\n';
+  out->len += n + 1;
+  return GPUIR_OK;
+}
+
+static int gpuir__meta_text(const gpuir_allocator *a, const gpuir__meta *meta, gpuir__buf *out) {
+  char tool[32];
+  (void)snprintf(tool, sizeof tool, "gpuir %s", gpuir_version());
+  if (gpuir__meta_put(a, out, "analyzer", meta->analyzer) || gpuir__meta_put(a, out, "stop_words", meta->stop_words) ||
+      gpuir__meta_put(a, out, "codec", meta->codec) || gpuir__meta_put(a, out, "freq_codec", meta->freq_codec) ||
+      gpuir__meta_put(a, out, "tool", tool) || gpuir__meta_put(a, out, "description", meta->description))
+    return GPUIR_E_NOMEM;
+  return GPUIR_OK;
+}
+
+static uint64_t gpuir__hash_slots(uint64_t terms) {
+  uint64_t slots = 4;
+  while (slots < terms + terms / 3 + 1) slots *= 2;
+  return slots;
+}
+
+/* Where a section's bytes come from: memory, or one or two spools; hash tables are made in place. */
+typedef struct gpuir__piece {
+  uint32_t id, flags;
+  const void *memory;
+  uint64_t length;
+  int spool[2]; /* -1: none */
+} gpuir__piece;
+
+static void gpuir__piece_add(gpuir__writer *w, gpuir__piece *pieces, unsigned *n, uint32_t id, uint32_t flags, int s0,
+                             int s1) {
+  gpuir__piece *p = &pieces[(*n)++];
+  p->id = id;
+  p->flags = flags;
+  p->memory = NULL;
+  p->spool[0] = s0;
+  p->spool[1] = s1;
+  p->length = (s0 >= 0 ? w->spool[s0].len : 0) + (s1 >= 0 ? w->spool[s1].len : 0);
+}
+
+/* The file's sections in their order. */
+static unsigned gpuir__writer_plan(gpuir__writer *w, const gpuir__buf *meta, gpuir__piece *p) {
+  unsigned n = 0;
+  gpuir__piece_add(w, p, &n, GPUIR__S_STAT, GPUIR__REQUIRED, -1, -1);
+  p[n - 1].memory = &w->stat;
+  p[n - 1].length = sizeof w->stat;
+  gpuir__piece_add(w, p, &n, GPUIR__S_META, GPUIR__REQUIRED, -1, -1);
+  p[n - 1].memory = meta->data;
+  p[n - 1].length = meta->len;
+  gpuir__piece_add(w, p, &n, GPUIR__S_TERMS, GPUIR__REQUIRED, GPUIR__W_TERMS, -1);
+  gpuir__piece_add(w, p, &n, GPUIR__S_TERM_BASE, GPUIR__REQUIRED, GPUIR__W_TERM_BASE, -1);
+  gpuir__piece_add(w, p, &n, GPUIR__S_TERM_START, GPUIR__REQUIRED, GPUIR__W_TERM_START, -1);
+  gpuir__piece_add(w, p, &n, GPUIR__S_HASH, GPUIR__REQUIRED, -1, -1);
+  p[n - 1].length = 4 * gpuir__hash_slots(w->stat.terms);
+  gpuir__piece_add(w, p, &n, GPUIR__S_RECORDS, GPUIR__REQUIRED, GPUIR__W_RECORDS, -1);
+  gpuir__piece_add(w, p, &n, GPUIR__S_LONGS, GPUIR__REQUIRED, GPUIR__W_LONGS, -1);
+  gpuir__piece_add(w, p, &n, GPUIR__S_LAST, GPUIR__REQUIRED, GPUIR__W_LAST, -1);
+  gpuir__piece_add(w, p, &n, GPUIR__S_DOCS_OFF, GPUIR__REQUIRED, GPUIR__W_DOCS_OFF, -1);
+  gpuir__piece_add(w, p, &n, GPUIR__S_DOCS_WIDTH, GPUIR__REQUIRED, GPUIR__W_DOCS_WIDTH, -1);
+  gpuir__piece_add(w, p, &n, GPUIR__S_FREQS_OFF, GPUIR__REQUIRED, GPUIR__W_FREQS_OFF, -1);
+  gpuir__piece_add(w, p, &n, GPUIR__S_FREQS_WIDTH, GPUIR__REQUIRED, GPUIR__W_FREQS_WIDTH, -1);
+  gpuir__piece_add(w, p, &n, GPUIR__S_BOUNDS, GPUIR__REQUIRED, GPUIR__W_BOUNDS, -1);
+  gpuir__piece_add(w, p, &n, GPUIR__S_SEEDS, 0, GPUIR__W_SEEDS, -1);
+  gpuir__piece_add(w, p, &n, GPUIR__S_DOCIDS, GPUIR__REQUIRED, GPUIR__W_DOCS_LONG, GPUIR__W_DOCS_SHORT);
+  gpuir__piece_add(w, p, &n, GPUIR__S_FREQS, GPUIR__REQUIRED, GPUIR__W_FREQS_LONG, GPUIR__W_FREQS_SHORT);
+  gpuir__piece_add(w, p, &n, GPUIR__S_LENGTHS, GPUIR__REQUIRED, GPUIR__W_LENGTHS, -1);
+  gpuir__piece_add(w, p, &n, GPUIR__S_NAMES, GPUIR__REQUIRED, GPUIR__W_NAMES, -1);
+  gpuir__piece_add(w, p, &n, GPUIR__S_NAME_START, GPUIR__REQUIRED, GPUIR__W_NAME_START, -1);
+  if (w->any_origin) {
+    gpuir__piece_add(w, p, &n, GPUIR__S_ORIGINS, 0, GPUIR__W_ORIGINS, -1);
+    gpuir__piece_add(w, p, &n, GPUIR__S_SOURCES, 0, GPUIR__W_SOURCES, -1);
+    gpuir__piece_add(w, p, &n, GPUIR__S_SOURCE_START, 0, GPUIR__W_SOURCE_START, -1);
+  }
+  if (w->any_text) {
+    gpuir__piece_add(w, p, &n, GPUIR__S_TEXT, 0, GPUIR__W_TEXT, -1);
+    gpuir__piece_add(w, p, &n, GPUIR__S_TEXT_START, 0, GPUIR__W_TEXT_START, -1);
+  }
+  return n;
+}
+
+/* Copies a spool to PATH.tmp at `offset`, feeding its checksum. */
+static int gpuir__writer_copy(gpuir__writer *w, unsigned spool, uint64_t offset, XXH3_state_t *hash, uint8_t *buf,
+                              size_t cap, gpuir_error *err) {
+  gpuir__spool *s = &w->spool[spool];
+  uint64_t at;
+  int status = gpuir__spool_flush(s, err);
+  for (at = 0; at < s->len && !status; at += cap) {
+    size_t n = (size_t)gpuir__min64(cap, s->len - at);
+    status = gpuir__spool_get(s, buf, n, at, err);
+    if (status) break;
+    (void)XXH3_64bits_update(hash, buf, n);
+    if (gpuir__pwrite_all(w->fd, buf, n, offset + at)) status = gpuir__fail_errno(err, w->tmp, "cannot write");
+  }
+  return status;
+}
+
+/* Fills the hash table in place, in a mapping of PATH.tmp (whose blocks are allocated). */
+static int gpuir__writer_hash(gpuir__writer *w, uint64_t offset, uint64_t length, uint64_t *hash, uint8_t *buf,
+                              size_t cap, gpuir_error *err) {
+  uint64_t page = offset & ~(uint64_t)65535, mask = length / 4 - 1, id = 0, at;
+  gpuir__spool *s = &w->spool[GPUIR__W_TERM_HASH];
+  size_t map_len = (size_t)(length + (offset - page));
+  uint8_t *map;
+  uint32_t *slots;
+  int status = gpuir__spool_flush(s, err);
+  if (status) return status;
+  map = (uint8_t *)mmap(NULL, map_len, PROT_READ | PROT_WRITE, MAP_SHARED, w->fd, (off_t)page);
+  if (map == (uint8_t *)MAP_FAILED) return gpuir__fail_errno(err, w->tmp, "cannot map the hash table");
+  slots = (uint32_t *)(void *)(map + (offset - page));
+  for (at = 0; at < s->len && !status; at += cap) {
+    size_t n = (size_t)gpuir__min64(cap, s->len - at), i;
+    status = gpuir__spool_get(s, buf, n, at, err);
+    for (i = 0; i < n && !status; i += 8) {
+      uint64_t slot = gpuir__load64(buf + i) & mask;
+      while (slots[slot]) slot = (slot + 1) & mask;
+      slots[slot] = (uint32_t)++id;
+    }
+  }
+  *hash = XXH3_64bits(slots, (size_t)length);
+  (void)munmap(map, map_len);
+  return status;
+}
+
+static int gpuir__writer_section(gpuir__writer *w, const gpuir__piece *piece, gpuir__section *entry, uint8_t *buf,
+                                 size_t cap, gpuir_error *err) {
+  XXH3_state_t *state;
+  int status = GPUIR_OK, i;
+  if (piece->id == GPUIR__S_HASH) return gpuir__writer_hash(w, entry->offset, entry->length, &entry->hash, buf, cap, err);
+  if (piece->memory || !entry->length) {
+    entry->hash = XXH3_64bits(piece->memory ? piece->memory : "", (size_t)entry->length);
+    if (gpuir__pwrite_all(w->fd, piece->memory, (size_t)entry->length, entry->offset))
+      return gpuir__fail_errno(err, w->tmp, "cannot write");
+    return GPUIR_OK;
+  }
+  state = XXH3_createState();
+  if (!state) return gpuir__fail_nomem(err);
+  (void)XXH3_64bits_reset(state);
+  for (i = 0; i < 2 && !status; i++) {
+    if (piece->spool[i] < 0) continue;
+    status = gpuir__writer_copy(w, (unsigned)piece->spool[i], entry->offset + (i ? w->spool[piece->spool[0]].len : 0),
+                                state, buf, cap, err);
+  }
+  entry->hash = XXH3_64bits_digest(state);
+  (void)XXH3_freeState(state);
+  return status;
+}
+
+/* fsync, rename over PATH, fsync of the folder. */
+static int gpuir__writer_publish(gpuir__writer *w, gpuir_error *err) {
+  char *slash = strrchr(w->tmp, '/');
+  int dir, status = GPUIR_OK;
+  if (fsync(w->fd)) return gpuir__fail_errno(err, w->tmp, "cannot sync");
+  if (rename(w->tmp, w->path)) return gpuir__fail_errno(err, w->path, "cannot rename the finished index");
+  if (slash) slash[slash == w->tmp] = 0; /* "/" of the root stays; the name is not needed any more */
+  dir = open(slash ? w->tmp : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (dir >= 0) { /* some file systems cannot sync a folder: nothing more can be done there */
+    if (fsync(dir) && errno != EINVAL) status = gpuir__fail_errno(err, w->path, "cannot sync the folder");
+    (void)close(dir);
+  }
+  (void)close(w->fd);
+  w->fd = -1;
+  return status;
+}
+
+/* Completes what is derived from all documents and terms. */
+static int gpuir__writer_close_lists(gpuir__writer *w, const gpuir__meta *meta, gpuir_error *err) {
+  uint16_t rel = (uint16_t)(w->spool[GPUIR__W_TERMS].len - w->page);
+  int status = GPUIR_OK;
+  if (w->stat.terms % 256 == 0) { /* the end falls on a new page */
+    status = gpuir__writer_put64(w, GPUIR__W_TERM_BASE, w->spool[GPUIR__W_TERMS].len, err);
+    rel = 0;
+  }
+  if (!status) status = gpuir__spool_put(&w->spool[GPUIR__W_TERM_START], &rel, sizeof rel, err);
+  if (!status) status = gpuir__writer_put64(w, GPUIR__W_NAME_START, w->spool[GPUIR__W_NAMES].len, err);
+  if (!status) status = gpuir__writer_put64(w, GPUIR__W_SOURCE_START, w->spool[GPUIR__W_SOURCES].len, err);
+  if (!status) status = gpuir__writer_put64(w, GPUIR__W_TEXT_START, w->spool[GPUIR__W_TEXT].len, err);
+  w->stat.docs_short = w->spool[GPUIR__W_DOCS_LONG].len;
+  w->stat.freqs_short = w->spool[GPUIR__W_FREQS_LONG].len;
+  w->stat.dropped_tokens = meta->dropped_tokens;
+  w->stat.k1 = meta->k1;
+  w->stat.b = meta->b;
+  return status;
+}
+
+/* Lays the sections out, writes them, and puts the file in its place. */
+static int gpuir__writer_finish(gpuir__writer *w, const gpuir__meta *meta, uint64_t *file_bytes, gpuir_error *err) {
+  enum { CAP = 1 << 18 };
+  gpuir__piece pieces[GPUIR__S_COUNT];
+  gpuir__section table[GPUIR__S_COUNT];
+  gpuir__header header;
+  gpuir__buf text = {NULL, 0, 0};
+  uint8_t *buf = (uint8_t *)gpuir__alloc(&w->a, CAP);
+  unsigned n = 0, i;
+  uint64_t at;
+  int status = buf && !gpuir__meta_text(&w->a, meta, &text) ? GPUIR_OK : gpuir__fail_nomem(err);
+  if (!status) status = gpuir__writer_close_lists(w, meta, err);
+  if (!status) n = gpuir__writer_plan(w, &text, pieces);
+  at = sizeof header + n * sizeof table[0];
+  for (i = 0; i < n; i++) {
+    at = (at + GPUIR__ALIGN - 1) & ~(uint64_t)(GPUIR__ALIGN - 1);
+    table[i].id = pieces[i].id;
+    table[i].flags = pieces[i].flags;
+    table[i].offset = at;
+    table[i].length = pieces[i].length;
+    at += pieces[i].length + GPUIR__ALIGN;
+  }
+  if (!status) {
+    int e = posix_fallocate(w->fd, 0, (off_t)at); /* zeros, and no surprise in the mapping below */
+    errno = e;
+    if (e) status = gpuir__fail_errno(err, w->tmp, "cannot allocate the index file");
+  }
+  for (i = 0; i < n && !status; i++) status = gpuir__writer_section(w, &pieces[i], &table[i], buf, CAP, err);
+  if (!status) {
+    memset(&header, 0, sizeof header);
+    memcpy(header.magic, gpuir__magic, sizeof header.magic);
+    header.format = GPUIR__FORMAT;
+    header.sections = n;
+    header.file_size = at;
+    header.table_hash = XXH3_64bits(table, n * sizeof table[0]);
+    header.hash = XXH3_64bits(&header, offsetof(gpuir__header, hash));
+    if (gpuir__pwrite_all(w->fd, &header, sizeof header, 0) ||
+        gpuir__pwrite_all(w->fd, table, n * sizeof table[0], sizeof header))
+      status = gpuir__fail_errno(err, w->tmp, "cannot write");
+  }
+  if (!status) status = gpuir__writer_publish(w, err);
+  *file_bytes = at;
+  gpuir__free(&w->a, buf, CAP);
+  gpuir__buf_free(&w->a, &text);
+  return status;
+}
+
+/* ---- open ---- */
+
+GPUIR_API void gpuir_close(gpuir_index *ix) {
+  gpuir_allocator a;
+  if (!ix) return;
+  a = ix->a;
+  if (ix->pool_close) ix->pool_close(ix);
+  if (ix->map) (void)munmap(ix->map, (size_t)ix->size);
+  gpuir__free(&a, ix->meta, ix->meta_size);
+  gpuir__free(&a, ix, sizeof *ix);
+}
+
+static int gpuir__bad(const gpuir_index *ix, gpuir_error *err, uint64_t offset, const char *cause) {
+  return gpuir__fail(err, GPUIR_E_FORMAT, offset, "%s: %s", ix->path, cause);
+}
+
+/* Checks the header and collects the known sections. */
+static int gpuir__open_table(gpuir_index *ix, gpuir_error *err) {
+  gpuir__header h;
+  uint32_t i;
+  if (ix->size < sizeof h) return gpuir__bad(ix, err, 0, "not a gpuir index: shorter than a header");
+  memcpy(&h, ix->map, sizeof h);
+  if (memcmp(h.magic, gpuir__magic, sizeof h.magic)) return gpuir__bad(ix, err, 0, "not a gpuir index: no magic number");
+  if (h.format != GPUIR__FORMAT)
+    return gpuir__fail(err, GPUIR_E_VERSION, 8, "%s: index format %u, this build reads %u", ix->path, (unsigned)h.format,
+                       GPUIR__FORMAT);
+  if (h.hash != XXH3_64bits(ix->map, offsetof(gpuir__header, hash))) return gpuir__bad(ix, err, 0, "damaged header");
+  if (h.file_size != ix->size)
+    return gpuir__fail(err, GPUIR_E_FORMAT, ix->size, "%s: truncated or extended: %llu bytes instead of %llu", ix->path,
+                       (unsigned long long)ix->size, (unsigned long long)h.file_size);
+  if (h.sections > GPUIR__MAX_SECTIONS || sizeof h + h.sections * sizeof(gpuir__section) > ix->size)
+    return gpuir__bad(ix, err, 12, "section table does not fit");
+  ix->table = (const gpuir__section *)(const void *)(ix->map + sizeof h);
+  ix->nsections = h.sections;
+  if (h.table_hash != XXH3_64bits(ix->table, h.sections * sizeof(gpuir__section)))
+    return gpuir__bad(ix, err, sizeof h, "damaged section table");
+  for (i = 0; i < h.sections; i++) {
+    const gpuir__section *s = &ix->table[i];
+    uint64_t where = sizeof h + i * sizeof *s;
+    if (s->offset % GPUIR__ALIGN || s->offset > ix->size || s->length > ix->size - s->offset ||
+        ix->size - s->offset - s->length < GPUIR__ALIGN)
+      return gpuir__bad(ix, err, where, "a section lies outside the file");
+    if (s->id < GPUIR__S_COUNT && s->id) {
+      if (ix->section[s->id]) return gpuir__bad(ix, err, where, "a section stands twice");
+      ix->section[s->id] = s;
+    } else if (s->flags & GPUIR__REQUIRED) {
+      return gpuir__fail(err, GPUIR_E_VERSION, where, "%s: unknown required section %u", ix->path, (unsigned)s->id);
+    }
+  }
+  return GPUIR_OK;
+}
+
+/* The section's bytes when it is there and has items * size bytes, otherwise NULL. */
+static const void *gpuir__open_section(gpuir_index *ix, uint32_t id, uint64_t items, uint64_t size) {
+  const gpuir__section *s = ix->section[id];
+  if (!s || items > ix->size || s->length != items * size) return NULL;
+  return ix->map + s->offset;
+}
+
+static int gpuir__open_arrays(gpuir_index *ix, gpuir_error *err) {
+  const gpuir__stat *stat = (const gpuir__stat *)gpuir__open_section(ix, GPUIR__S_STAT, 1, sizeof *stat);
+  uint64_t n, t, slots;
+  uint32_t id;
+  if (!stat) return gpuir__bad(ix, err, 0, "no statistics section");
+  ix->stat = *stat;
+  n = stat->documents;
+  t = stat->terms;
+  for (id = 1; id < GPUIR__S_SEEDS; id++)
+    if (!ix->section[id]) return gpuir__fail(err, GPUIR_E_FORMAT, 0, "%s: section %u is missing", ix->path, (unsigned)id);
+  for (id = GPUIR__S_DOCIDS; id <= GPUIR__S_NAME_START; id++)
+    if (!ix->section[id]) return gpuir__fail(err, GPUIR_E_FORMAT, 0, "%s: section %u is missing", ix->path, (unsigned)id);
+  if (n > GPUIR__MAX_DOCUMENTS || t >= UINT32_MAX) return gpuir__bad(ix, err, 0, "counts out of range");
+  if (!(stat->k1 >= 0 && stat->k1 <= 1000) || !(stat->b >= 0 && stat->b <= 1))
+    return gpuir__bad(ix, err, 0, "k1 or b out of range");
+  slots = ix->section[GPUIR__S_HASH]->length / 4;
+  if (slots < 4 || (slots & (slots - 1)) || slots <= t) return gpuir__bad(ix, err, 0, "bad hash table size");
+  ix->hash_mask = slots - 1;
+  ix->terms = ix->map + ix->section[GPUIR__S_TERMS]->offset;
+  ix->term_base = (const uint64_t *)gpuir__open_section(ix, GPUIR__S_TERM_BASE, t / 256 + 1, 8);
+  ix->term_start = (const uint16_t *)gpuir__open_section(ix, GPUIR__S_TERM_START, t + 1, 2);
+  ix->hash = (const uint32_t *)gpuir__open_section(ix, GPUIR__S_HASH, slots, 4);
+  ix->records = (const gpuir__record *)gpuir__open_section(ix, GPUIR__S_RECORDS, t, sizeof(gpuir__record));
+  ix->longs = (const gpuir__long *)gpuir__open_section(ix, GPUIR__S_LONGS, stat->longs, sizeof(gpuir__long));
+  ix->last = (const uint32_t *)gpuir__open_section(ix, GPUIR__S_LAST, stat->blocks, 4);
+  ix->docs_off = (const uint32_t *)gpuir__open_section(ix, GPUIR__S_DOCS_OFF, stat->blocks, 4);
+  ix->docs_width = (const uint8_t *)gpuir__open_section(ix, GPUIR__S_DOCS_WIDTH, stat->blocks, 1);
+  ix->freqs_off = (const uint32_t *)gpuir__open_section(ix, GPUIR__S_FREQS_OFF, stat->blocks, 4);
+  ix->freqs_width = (const uint8_t *)gpuir__open_section(ix, GPUIR__S_FREQS_WIDTH, stat->blocks, 1);
+  ix->bounds = (const uint64_t *)gpuir__open_section(ix, GPUIR__S_BOUNDS, stat->blocks, 8);
+  ix->seeds = (const uint32_t *)gpuir__open_section(ix, GPUIR__S_SEEDS, stat->longs, 4 * GPUIR__SEEDS);
+  ix->docids = ix->map + ix->section[GPUIR__S_DOCIDS]->offset;
+  ix->freqs = ix->map + ix->section[GPUIR__S_FREQS]->offset;
+  ix->lengths = (const uint32_t *)gpuir__open_section(ix, GPUIR__S_LENGTHS, n, 4);
+  if (!ix->term_base || !ix->term_start || !ix->hash || !ix->records || !ix->longs || !ix->last || !ix->docs_off ||
+      !ix->docs_width || !ix->freqs_off || !ix->freqs_width || !ix->bounds || !ix->lengths ||
+      !gpuir__open_section(ix, GPUIR__S_NAME_START, n + 1, 8))
+    return gpuir__bad(ix, err, 0, "a section's length does not fit the counts");
+  if (stat->docs_short > ix->section[GPUIR__S_DOCIDS]->length || stat->freqs_short > ix->section[GPUIR__S_FREQS]->length)
+    return gpuir__bad(ix, err, 0, "short lists lie outside their section");
+  if (!gpuir__open_section(ix, GPUIR__S_ORIGINS, n, sizeof(gpuir__origin)) || !ix->section[GPUIR__S_SOURCES] ||
+      !ix->section[GPUIR__S_SOURCE_START] || ix->section[GPUIR__S_SOURCE_START]->length % 8)
+    ix->section[GPUIR__S_ORIGINS] = NULL; /* optional, and only whole */
+  if (!gpuir__open_section(ix, GPUIR__S_TEXT_START, n + 1, 8) || !ix->section[GPUIR__S_TEXT])
+    ix->section[GPUIR__S_TEXT] = NULL;
+  ix->average_length = n ? (double)stat->tokens / (double)n : 0.0;
+  ix->norm = gpuir__norm_make(stat->k1, stat->b, ix->average_length);
+  return GPUIR_OK;
+}
+
+/* Copies the meta section and cuts it into strings. */
+static int gpuir__open_meta(gpuir_index *ix, gpuir_error *err) {
+  const gpuir__section *s = ix->section[GPUIR__S_META];
+  char *line, *end;
+  ix->analyzer_spec = ix->stop_words = ix->codec = ix->freq_codec = ix->tool = ix->description = "";
+  ix->meta_size = (size_t)s->length + 1;
+  ix->meta = (char *)gpuir__alloc(&ix->a, ix->meta_size);
+  if (!ix->meta) return gpuir__fail_nomem(err);
+  memcpy(ix->meta, ix->map + s->offset, (size_t)s->length);
+  ix->meta[s->length] = 0;
+  for (line = ix->meta; (end = strchr(line, '\n')) != NULL; line = end + 1) {
+    char *value = strchr(line, '=');
+    *end = 0;
+    if (!value || value > end) continue;
+    *value++ = 0;
+    if (!strcmp(line, "analyzer")) ix->analyzer_spec = value;
+    else if (!strcmp(line, "stop_words")) ix->stop_words = value;
+    else if (!strcmp(line, "codec")) ix->codec = value;
+    else if (!strcmp(line, "freq_codec")) ix->freq_codec = value;
+    else if (!strcmp(line, "tool")) ix->tool = value;
+    else if (!strcmp(line, "description")) ix->description = value;
+  }
+  return GPUIR_OK;
+}
+
+static int gpuir__open_map(gpuir_index *ix, const char *path, gpuir_error *err) {
+  struct stat st;
+  void *map;
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return gpuir__fail_errno(err, path, "cannot open");
+  if (fstat(fd, &st)) {
+    int status = gpuir__fail_errno(err, path, "cannot stat");
+    (void)close(fd);
+    return status;
+  }
+  if (!S_ISREG(st.st_mode)) {
+    (void)close(fd);
+    return gpuir__fail(err, GPUIR_E_FORMAT, 0, "%s: not a regular file", ix->path);
+  }
+  if (st.st_size == 0) {
+    (void)close(fd);
+    return gpuir__bad(ix, err, 0, "not a gpuir index: the file is empty");
+  }
+  ix->size = (uint64_t)st.st_size;
+  map = mmap(NULL, (size_t)ix->size, PROT_READ, MAP_SHARED, fd, 0);
+  if (map == MAP_FAILED) {
+    int status = gpuir__fail_errno(err, path, "cannot map");
+    (void)close(fd);
+    return status;
+  }
+  (void)close(fd);
+  ix->map = (uint8_t *)map;
+  return GPUIR_OK;
+}
+
+/* gpuir_open without what lower parts add. */
+static int gpuir__index_open(const char *path, const gpuir_open_desc *desc, gpuir_index **index, gpuir_error *err) {
+  gpuir_allocator a = gpuir__allocator(desc ? desc->allocator : NULL);
+  gpuir_index *ix = (gpuir_index *)gpuir__alloc_zero(&a, sizeof *ix);
+  int status;
+  if (!ix) return gpuir__fail_nomem(err);
+  *index = ix;
+  ix->a = a;
+  ix->simd = gpuir__simd_level(desc ? desc->simd : GPUIR_SIMD_AUTO);
+  ix->tokenize = desc ? desc->tokenize : NULL;
+  ix->tokenize_user = desc ? desc->tokenize_user : NULL;
+  (void)snprintf(ix->path, sizeof ix->path, "%s", gpuir__tail(path));
+  status = gpuir__open_map(ix, path, err);
+  if (!status) status = gpuir__open_table(ix, err);
+  if (!status) status = gpuir__open_arrays(ix, err);
+  if (!status) status = gpuir__open_meta(ix, err);
+  return status; /* the caller closes, also after a failure */
+}
+
+/* ---- look-ups: nothing here trusts an offset of the file ---- */
+
+static const uint8_t *gpuir__term_bytes(const gpuir_index *ix, uint64_t id, size_t *len) {
+  uint64_t start = ix->term_base[id >> 8] + ix->term_start[id];
+  uint64_t end = ix->term_base[(id + 1) >> 8] + ix->term_start[id + 1];
+  uint64_t limit = ix->section[GPUIR__S_TERMS]->length;
+  *len = 0;
+  if (start > end || end > limit || end - start > GPUIR_MAX_TERM) return ix->terms;
+  *len = (size_t)(end - start);
+  return ix->terms + start;
+}
+
+GPUIR_API int gpuir_term_find(const gpuir_index *ix, const char *term, size_t len, uint64_t *id) {
+  uint64_t slot, probes;
+  if (!ix || !id || (!term && len)) return GPUIR_E_ARGUMENT;
+  if (!len || len > GPUIR_MAX_TERM) return GPUIR_E_NOT_FOUND;
+  slot = XXH3_64bits(term, len) & ix->hash_mask;
+  for (probes = 0; probes <= ix->hash_mask && ix->hash[slot]; probes++) {
+    uint64_t found = ix->hash[slot] - 1;
+    size_t n;
+    if (found < ix->stat.terms) {
+      const uint8_t *bytes = gpuir__term_bytes(ix, found, &n);
+      if (n == len && !memcmp(bytes, term, len)) {
+        *id = found;
+        return GPUIR_OK;
+      }
+    }
+    slot = (slot + 1) & ix->hash_mask;
+  }
+  return GPUIR_E_NOT_FOUND;
+}
+
+static int gpuir__compare_bytes(const void *a, size_t an, const void *b, size_t bn) {
+  int c = memcmp(a, b, an < bn ? an : bn);
+  return c ? c : an < bn ? -1 : an > bn;
+}
+
+GPUIR_API uint64_t gpuir_term_lower_bound(const gpuir_index *ix, const char *term, size_t len) {
+  uint64_t lo = 0, hi = ix->stat.terms;
+  while (lo < hi) {
+    uint64_t mid = lo + (hi - lo) / 2;
+    size_t n;
+    const uint8_t *bytes = gpuir__term_bytes(ix, mid, &n);
+    if (gpuir__compare_bytes(bytes, n, term, len) < 0) lo = mid + 1;
+    else hi = mid;
+  }
+  return lo;
+}
+
+static void gpuir__list_close(const gpuir_allocator *a, gpuir__list *l) {
+  gpuir__free(a, l->memory, l->memory_size);
+  l->memory = NULL;
+}
+
+/* Opens the streams' codecs, with scratch if they need any. */
+static int gpuir__list_open_codecs(const gpuir_allocator *a, gpuir__list *l) {
+  const gpuir__codec *d = l->docs.codec, *f = l->freqs.codec;
+  size_t nd = d->scratch_size ? (d->scratch_size(&l->docs) + 63) & ~(size_t)63 : 0;
+  size_t nf = f->scratch_size ? f->scratch_size(&l->freqs) : 0;
+  int status = GPUIR_OK;
+  if (nd + nf) {
+    l->memory_size = nd + nf;
+    l->memory = gpuir__alloc(a, l->memory_size);
+    if (!l->memory) return GPUIR_E_NOMEM;
+    l->docs.scratch = l->memory;
+    l->freqs.scratch = (uint8_t *)l->memory + nd;
+  }
+  if (d->open) status = d->open(&l->docs);
+  if (!status && f->open) status = f->open(&l->freqs);
+  if (status) gpuir__list_close(a, l);
+  return status;
+}
+
+static int gpuir__list_open_long(const gpuir_index *ix, const gpuir__record *r, gpuir__list *l) {
+  const gpuir__long *x;
+  uint64_t docids = ix->section[GPUIR__S_DOCIDS]->length, freqs = ix->section[GPUIR__S_FREQS]->length;
+  if (r->docs >= ix->stat.longs) return GPUIR_E_FORMAT;
+  x = &ix->longs[r->docs];
+  if (x->docs > docids || x->docs_len > docids - x->docs || x->freqs > freqs || x->freqs_len > freqs - x->freqs ||
+      x->first_block > ix->stat.blocks || l->nblocks > ix->stat.blocks - x->first_block)
+    return GPUIR_E_FORMAT;
+  l->extent = x;
+  l->last = ix->last + x->first_block;
+  l->bounds = ix->bounds + x->first_block;
+  l->seeds = ix->seeds ? ix->seeds + r->docs * GPUIR__SEEDS : NULL;
+  l->docs.bytes = ix->docids + x->docs;
+  l->docs.len = x->docs_len;
+  l->docs.offset = ix->docs_off + x->first_block;
+  l->docs.width = ix->docs_width + x->first_block;
+  l->docs.param = x->docs_param;
+  l->freqs.bytes = ix->freqs + x->freqs;
+  l->freqs.len = x->freqs_len;
+  l->freqs.offset = ix->freqs_off + x->first_block;
+  l->freqs.width = ix->freqs_width + x->first_block;
+  l->freqs.param = x->freqs_param;
+  return GPUIR_OK;
+}
+
+/* Opens the postings of term `id` (< terms). Scratch comes from `a`. 0, FORMAT, UNSUPPORTED, NOMEM. */
+static int gpuir__list_open(const gpuir_index *ix, const gpuir_allocator *a, uint64_t id, gpuir__list *l) {
+  const gpuir__record *r = &ix->records[id];
+  int status = GPUIR_OK;
+  memset(l, 0, sizeof *l);
+  l->df = r->df;
+  l->idf = r->idf;
+  l->nblocks = r->df ? (r->df - 1) / GPUIR__BLOCK + 1 : 0;
+  if (!r->df || r->df > ix->stat.documents || !(r->idf >= 0 && r->idf < 64)) return GPUIR_E_FORMAT;
+  if (r->df == 1) {
+    l->one_docid = (uint32_t)gpuir__min64(r->docs, ix->stat.documents - 1);
+    l->one_tf = (uint32_t)gpuir__max64(1, gpuir__min64(r->freqs, UINT32_MAX));
+    return GPUIR_OK;
+  }
+  l->docs.codec = gpuir__codec_by_id(r->codec, 1);
+  l->freqs.codec = gpuir__codec_by_id(r->freq_codec, 0);
+  if (!l->docs.codec || !l->freqs.codec) return GPUIR_E_UNSUPPORTED;
+  l->docs.n = l->freqs.n = r->df;
+  l->docs.limit = (uint32_t)(ix->stat.documents - 1);
+  l->freqs.limit = UINT32_MAX;
+  l->docs.simd = l->freqs.simd = ix->simd;
+  if (r->df > GPUIR__SHORT_MAX) {
+    status = gpuir__list_open_long(ix, r, l);
+  } else {
+    uint64_t docids = ix->section[GPUIR__S_DOCIDS]->length - ix->stat.docs_short;
+    uint64_t freqs = ix->section[GPUIR__S_FREQS]->length - ix->stat.freqs_short;
+    if (r->docs > docids || r->docs_len > docids - r->docs || r->freqs > freqs || r->freqs_len > freqs - r->freqs)
+      return GPUIR_E_FORMAT;
+    l->docs.bytes = ix->docids + ix->stat.docs_short + r->docs;
+    l->docs.len = r->docs_len;
+    l->freqs.bytes = ix->freqs + ix->stat.freqs_short + r->freqs;
+    l->freqs.len = r->freqs_len;
+  }
+  return status ? status : gpuir__list_open_codecs(a, l);
+}
+
+/* [starts[i], starts[i + 1]) of a section, or an empty range where that makes no sense. */
+static const char *gpuir__slice(const gpuir_index *ix, uint32_t bytes_id, uint32_t starts_id, uint64_t i, size_t *len) {
+  const gpuir__section *bytes = ix->section[bytes_id], *starts = ix->section[starts_id];
+  const uint8_t *s = ix->map + starts->offset;
+  uint64_t start, end;
+  *len = 0;
+  if (i + 1 >= starts->length / 8) return "";
+  start = gpuir__load64(s + i * 8);
+  end = gpuir__load64(s + i * 8 + 8);
+  if (start > end || end > bytes->length) return "";
+  *len = (size_t)(end - start);
+  return (const char *)ix->map + bytes->offset + start;
+}
+
+GPUIR_API int gpuir_doc_get(const gpuir_index *ix, uint32_t docid, gpuir_doc *doc) {
+  if (!ix || !doc) return GPUIR_E_ARGUMENT;
+  memset(doc, 0, sizeof *doc);
+  doc->name = doc->source = "";
+  if (docid >= ix->stat.documents) return GPUIR_E_NOT_FOUND;
+  doc->name = gpuir__slice(ix, GPUIR__S_NAMES, GPUIR__S_NAME_START, docid, &doc->name_len);
+  doc->length = ix->lengths[docid];
+  if (ix->section[GPUIR__S_ORIGINS]) {
+    gpuir__origin o;
+    memcpy(&o, ix->map + ix->section[GPUIR__S_ORIGINS]->offset + docid * sizeof o, sizeof o);
+    if (o.source) {
+      doc->source = gpuir__slice(ix, GPUIR__S_SOURCES, GPUIR__S_SOURCE_START, o.source - 1, &doc->source_len);
+      doc->first_line = o.first_line;
+      doc->last_line = o.last_line;
+    }
+  }
+  if (ix->section[GPUIR__S_TEXT])
+    doc->text = gpuir__slice(ix, GPUIR__S_TEXT, GPUIR__S_TEXT_START, docid, &doc->text_len);
+  return GPUIR_OK;
+}
+
+static uint64_t gpuir__section_bytes(const gpuir_index *ix, uint32_t first, uint32_t last) {
+  uint64_t sum = 0;
+  uint32_t id;
+  for (id = first; id <= last; id++) sum += ix->section[id] ? ix->section[id]->length : 0;
+  return sum;
+}
+
+GPUIR_API int gpuir_index_stats(const gpuir_index *ix, gpuir_index_info *info) {
+  uint64_t bytes;
+  if (!ix || !info) return GPUIR_E_ARGUMENT;
+  memset(info, 0, sizeof *info);
+  info->documents = ix->stat.documents;
+  info->terms = ix->stat.terms;
+  info->postings = ix->stat.postings;
+  info->tokens = ix->stat.tokens;
+  info->dropped_tokens = ix->stat.dropped_tokens;
+  info->average_length = ix->average_length;
+  info->k1 = ix->stat.k1;
+  info->b = ix->stat.b;
+  info->file_bytes = ix->size;
+  info->docids_bytes = gpuir__section_bytes(ix, GPUIR__S_DOCIDS, GPUIR__S_DOCIDS);
+  info->freqs_bytes = gpuir__section_bytes(ix, GPUIR__S_FREQS, GPUIR__S_FREQS);
+  info->directory_bytes = gpuir__section_bytes(ix, GPUIR__S_LONGS, GPUIR__S_SEEDS);
+  info->inline_postings = ix->stat.inline_postings;
+  info->dictionary_bytes = gpuir__section_bytes(ix, GPUIR__S_TERMS, GPUIR__S_RECORDS);
+  info->documents_bytes = gpuir__section_bytes(ix, GPUIR__S_LENGTHS, GPUIR__S_SOURCE_START);
+  info->text_bytes = gpuir__section_bytes(ix, GPUIR__S_TEXT, GPUIR__S_TEXT_START);
+  bytes = info->docids_bytes + info->freqs_bytes + info->directory_bytes + 8 * info->inline_postings;
+  info->bits_per_posting = info->postings ? 8.0 * (double)bytes / (double)info->postings : 0.0;
+  info->analyzer = ix->analyzer_spec;
+  info->codec = ix->codec;
+  info->freq_codec = ix->freq_codec;
+  info->description = ix->description;
+  info->tool = ix->tool;
+  info->has_text = ix->section[GPUIR__S_TEXT] != NULL;
+  return GPUIR_OK;
+}
+
+/* The sum of a list's frequencies. */
+static uint64_t gpuir__list_cf(const gpuir__list *l) {
+  uint32_t values[GPUIR__BLOCK_ROOM], block, i, n;
+  uint64_t cf = 0;
+  for (block = 0; block < l->nblocks; block++) {
+    gpuir__list_freqs(l, block, values);
+    n = gpuir__list_block_len(l, block);
+    for (i = 0; i < n; i++) cf += (uint64_t)values[i] + 1;
+  }
+  return cf;
+}
+
+GPUIR_API int gpuir_term_stats(const gpuir_index *ix, uint64_t id, gpuir_term_info *info) {
+  gpuir__list l;
+  int status;
+  if (!ix || !info) return GPUIR_E_ARGUMENT;
+  memset(info, 0, sizeof *info);
+  if (id >= ix->stat.terms) return GPUIR_E_NOT_FOUND;
+  status = gpuir__list_open(ix, &ix->a, id, &l);
+  if (status) return status;
+  info->id = id;
+  info->term = (const char *)gpuir__term_bytes(ix, id, &info->term_len);
+  info->df = l.df;
+  info->idf = l.idf;
+  info->blocks = l.nblocks;
+  info->cf = l.extent ? l.extent->cf : gpuir__list_cf(&l);
+  info->codec = l.df == 1 ? "inline" : l.docs.codec->name;
+  info->freq_codec = l.df == 1 ? "inline" : l.freqs.codec->name;
+  info->docids_bytes = l.docs.len;
+  info->freqs_bytes = l.freqs.len;
+  if (l.extent) info->directory_bytes = sizeof *l.extent + (uint64_t)l.nblocks * (3 * 4 + 2 + 8);
+  gpuir__list_close(&ix->a, &l);
+  return GPUIR_OK;
+}
+
+/* ---- verify ---- */
+
+typedef struct gpuir__verifier {
+  const gpuir_index *ix;
+  gpuir_error *err;
+  gpuir__top top;
+  uint64_t postings, inline_postings, longs, blocks;
+} gpuir__verifier;
+
+static int gpuir__verify_term(const gpuir__verifier *v, uint64_t id, const char *cause) {
+  size_t n;
+  const uint8_t *t = gpuir__term_bytes(v->ix, id, &n);
+  return gpuir__fail(v->err, GPUIR_E_FORMAT, v->ix->section[GPUIR__S_RECORDS]->offset + id * sizeof(gpuir__record),
+                     "%s: term %llu \"%.*s\": %s", v->ix->path, (unsigned long long)id, (int)(n < 32 ? n : 32),
+                     (const char *)t, cause);
+}
+
+static int gpuir__dominated(const gpuir__pair *pairs, unsigned n, uint32_t tf, uint32_t length) {
+  uint32_t t = gpuir__code_up(tf), d = gpuir__code_down(length);
+  unsigned i;
+  for (i = 0; i < n; i++)
+    if (t <= (pairs[i] & 255u) && d >= (uint32_t)(pairs[i] >> 8)) return 1;
+  return 0;
+}
+
+/* One block of a list held against the directory, the bounds and the lengths. */
+static const char *gpuir__verify_block(gpuir__verifier *v, const gpuir__list *l, uint32_t block, uint64_t *cf) {
+  uint32_t docs[GPUIR__BLOCK_ROOM], freqs[GPUIR__BLOCK_ROOM], n, i;
+  gpuir__pair pairs[GPUIR__BLOCK_PAIRS];
+  float weight = gpuir__weight(l->idf, v->ix->stat.k1);
+  n = gpuir__list_docs(l, block, docs);
+  gpuir__list_freqs(l, block, freqs);
+  if (l->bounds) memcpy(pairs, &l->bounds[block], sizeof pairs);
+  for (i = 0; i < n; i++) {
+    uint32_t length, tf = freqs[i] + 1;
+    if (docs[i] >= v->ix->stat.documents || !tf) return "a posting is out of range";
+    if (i ? docs[i] <= docs[i - 1] : block && docs[i] <= l->last[block - 1]) return "docIDs do not ascend";
+    length = v->ix->lengths[docs[i]];
+    if (l->nblocks > 1 && gpuir__list_tf(l, block * GPUIR__BLOCK + i) != tf) return "frequencies disagree";
+    *cf += tf;
+    if (!l->extent) continue;
+    if (!gpuir__dominated(pairs, GPUIR__BLOCK_PAIRS, tf, length)) return "a block's bounds are too low";
+    if (!gpuir__dominated(l->extent->pairs, GPUIR__LIST_PAIRS, tf, length)) return "the list's bounds are too low";
+    gpuir__top_add(&v->top,
+                   gpuir__contribution(weight, tf, gpuir__norm_of(v->ix->norm.a, v->ix->norm.b, length)));
+  }
+  return l->last && docs[n - 1] != l->last[block] ? "a block's last docID differs from the directory" : NULL;
+}
+
+static const char *gpuir__verify_list(gpuir__verifier *v, const gpuir__list *l) {
+  uint64_t cf = 0;
+  uint32_t block;
+  v->top.n = v->top.floor = 0;
+  for (block = 0; block < l->nblocks; block++) {
+    const char *cause = gpuir__verify_block(v, l, block, &cf);
+    if (cause) return cause;
+  }
+  v->postings += l->df;
+  v->inline_postings += l->df == 1;
+  if (!l->extent) return NULL;
+  v->longs++;
+  v->blocks += l->nblocks;
+  if (cf != l->extent->cf) return "the collection frequency is wrong";
+  if (l->seeds) {
+    gpuir__top_sort(&v->top);
+    if ((l->df >= 10 && l->seeds[0] > v->top.values[9]) || (l->df >= 100 && l->seeds[1] > v->top.values[99]) ||
+        (l->df >= 1000 && l->seeds[2] > v->top.values[999]) || (l->df < 1000 && l->seeds[2]))
+      return "a seed is too high";
+  }
+  return NULL;
+}
+
+static int gpuir__verify_terms(gpuir__verifier *v) {
+  const gpuir_index *ix = v->ix;
+  uint8_t before[GPUIR_MAX_TERM];
+  size_t before_len = 0;
+  uint64_t id, found;
+  for (id = 0; id < ix->stat.terms; id++) {
+    gpuir__list l;
+    const char *cause;
+    size_t n;
+    const uint8_t *term = gpuir__term_bytes(ix, id, &n);
+    int status;
+    if (!n) return gpuir__verify_term(v, id, "bad bounds of its bytes");
+    if (id && gpuir__compare_bytes(before, before_len, term, n) >= 0)
+      return gpuir__verify_term(v, id, "terms are not sorted");
+    memcpy(before, term, n);
+    before_len = n;
+    if (gpuir_term_find(ix, (const char *)term, n, &found) || found != id)
+      return gpuir__verify_term(v, id, "not found by the hash table");
+    status = gpuir__list_open(ix, &ix->a, id, &l);
+    if (status == GPUIR_E_NOMEM) return gpuir__fail_nomem(v->err);
+    if (status == GPUIR_E_UNSUPPORTED) return gpuir__verify_term(v, id, "unknown codec");
+    if (status) return gpuir__verify_term(v, id, "bad record");
+    cause = gpuir__verify_list(v, &l);
+    gpuir__list_close(&ix->a, &l);
+    if (cause) return gpuir__verify_term(v, id, cause);
+    if (gpuir__idf(ix->stat.documents, l.df) - l.idf > 1e-4f * l.idf ||
+        l.idf - gpuir__idf(ix->stat.documents, l.df) > 1e-4f * l.idf)
+      return gpuir__verify_term(v, id, "wrong idf");
+  }
+  return GPUIR_OK;
+}
+
+/* Offsets of slices ascend and end with their section. */
+static int gpuir__verify_starts(const gpuir_index *ix, uint32_t bytes_id, uint32_t starts_id, gpuir_error *err) {
+  const gpuir__section *bytes = ix->section[bytes_id], *starts = ix->section[starts_id];
+  uint64_t before = 0, i;
+  if (!bytes || !starts) return GPUIR_OK;
+  for (i = 0; i < starts->length / 8; i++) {
+    uint64_t at = gpuir__load64(ix->map + starts->offset + i * 8);
+    if (at < before || at > bytes->length) return gpuir__bad(ix, err, starts->offset + i * 8, "offsets do not ascend");
+    before = at;
+  }
+  return before == bytes->length ? GPUIR_OK : gpuir__bad(ix, err, starts->offset, "offsets do not cover their section");
+}
+
+GPUIR_API int gpuir_verify(const gpuir_index *ix, gpuir_error *err) {
+  gpuir__verifier *v;
+  uint64_t tokens = 0, i;
+  int status = GPUIR_OK;
+  if (!ix) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_verify: index is NULL");
+  for (i = 0; i < ix->nsections; i++) {
+    const gpuir__section *s = &ix->table[i];
+    if (XXH3_64bits(ix->map + s->offset, (size_t)s->length) != s->hash)
+      return gpuir__fail(err, GPUIR_E_CHECKSUM, s->offset, "%s: checksum of section %u is wrong", ix->path,
+                         (unsigned)s->id);
+  }
+  v = (gpuir__verifier *)gpuir__alloc_zero(&ix->a, sizeof *v);
+  if (!v) return gpuir__fail_nomem(err);
+  v->ix = ix;
+  v->err = err;
+  for (i = 0; i < ix->stat.documents; i++) tokens += ix->lengths[i];
+  if (tokens != ix->stat.tokens) status = gpuir__bad(ix, err, 0, "lengths do not sum to the number of tokens");
+  if (!status) status = gpuir__verify_starts(ix, GPUIR__S_NAMES, GPUIR__S_NAME_START, err);
+  if (!status) status = gpuir__verify_starts(ix, GPUIR__S_SOURCES, GPUIR__S_SOURCE_START, err);
+  if (!status) status = gpuir__verify_starts(ix, GPUIR__S_TEXT, GPUIR__S_TEXT_START, err);
+  if (!status) status = gpuir__verify_terms(v);
+  if (!status && (v->postings != ix->stat.postings || v->inline_postings != ix->stat.inline_postings ||
+                  v->longs != ix->stat.longs || v->blocks != ix->stat.blocks))
+    status = gpuir__bad(ix, err, 0, "counts do not sum up");
+  gpuir__free(&ix->a, v, sizeof *v);
+  return status;
+}
+
+/* ============================================================================
+ * PART 5  text analysis: from text to terms
+ * ============================================================================
+ * A token is made, folded, held against the stop words, stemmed and emitted, in this order.
+ *
+ * ascii    Tokens are maximal runs of ASCII letters, ASCII digits and bytes from 0x80 on, so
+ *          that the words of other scripts stay whole; only ASCII letters are folded. The
+ *          underscore separates, as all other ASCII does.
+ * unicode  Tokens are maximal runs of letters (L*), numbers (N*) and the marks (M*) and default
+ *          ignorable format characters that follow them, brought into NFKC_Casefold form. Where
+ *          folding yields something else (U+00BD, one half, holds a fraction slash), the token is split
+ *          there. Invalid UTF-8 separates. Pure ASCII gives the same tokens as `ascii`.
+ *          Chinese and Japanese are cut without a dictionary: each Han character is a token, and
+ *          so is each run of Hiragana and each run of Katakana; a prolonged sound mark goes with
+ *          the run before it. Other scripts without spaces (Thai, Khmer) stay uncut.
+ *          Which characters are letters, and how they fold, is up to utf8proc's Unicode version.
+ * custom   The caller's function makes the tokens; folding is its business.
+ *
+ * With the stemmers porter and english an English possessive is removed first, as Lucene does
+ * it: an apostrophe (', U+2019 or U+FF07) and an s at the end of a word. Stop words go through
+ * the same tokenizer and folding; a word that it splits ("don't") stops each of its parts.
+ * Tokens over GPUIR_MAX_TERM bytes, measured when they are folded, are dropped and counted.
+ */
+
+#ifdef GPUIR_WITH_UTF8PROC
+#include <utf8proc.h>
+#endif
+#ifdef GPUIR_WITH_STEMMER
+#include <libstemmer.h>
+#endif
+
+enum {
+  GPUIR__ASCII = 0,
+  GPUIR__UNICODE = 1,
+  GPUIR__CUSTOM = 2,
+
+  GPUIR__NAME_MAX = 64,       /* bytes of a tokenizer's or stemmer's name */
+  GPUIR__SPEC_MAX = 192,      /* bytes that hold any specification and its NUL */
+  GPUIR__SCAN_BLOCK = 2048,   /* bytes of text that are classified at a time; a multiple of 64 */
+  GPUIR__STOP_PROBES = 64,    /* the longest chain of the stop table */
+  GPUIR__STOP_SEEDS = 8,      /* that are tried to keep it so */
+  GPUIR__STEM_CACHED = 23,    /* longer words and stems are not remembered */
+  GPUIR__STEM_CACHE_BITS = 13
+};
+
+/* A set of words: open addressing, at most a quarter full. */
+typedef struct gpuir__stop_slot {
+  uint32_t at; /* 1 + where its length byte and its bytes lie in `words`; 0: empty */
+  uint32_t tag;
+} gpuir__stop_slot;
+
+typedef struct gpuir__stops {
+  gpuir__buf words;
+  gpuir__stop_slot *slots;
+  size_t nslots; /* a power of two, or 0 */
+  size_t n;
+  size_t longest;
+} gpuir__stops;
+
+typedef struct gpuir__stem_entry {
+  uint8_t word_len; /* 0: empty */
+  char word[GPUIR__STEM_CACHED];
+  uint8_t stem_len;
+  char stem[GPUIR__STEM_CACHED];
+} gpuir__stem_entry;
+
+typedef struct gpuir__analyzer {
+  gpuir_allocator a;
+  int kind;
+  int possessive; /* remove 's */
+  int filtered;   /* tokens need more than folding */
+  gpuir_tokenize_fn tokenize;
+  void *tokenize_user;
+  gpuir__stops stops;
+  uint64_t seed; /* of the hash of words */
+#ifdef GPUIR_WITH_STEMMER
+  struct sb_stemmer *stemmer;
+  gpuir__stem_entry *cache; /* direct-mapped; made when it begins to pay */
+  unsigned stemmed;         /* words stemmed without a cache */
+#endif
+#ifdef GPUIR_WITH_UTF8PROC
+  uint16_t simple[0x800]; /* class << 13 | folded character (0: not a simple one); 0: not looked up yet */
+#endif
+  /* the analysis in progress */
+  gpuir_token_fn emit;
+  void *sink;
+  uint64_t dropped;
+  int status;      /* the first answer of emit that was not 0 */
+  size_t word_end; /* where the last word ended in the text */
+} gpuir__analyzer;
+
+/* The bytes of ascii tokens, folded; 0 for those that separate. */
+GPUIR__UNUSED static const uint8_t gpuir__fold_ascii[256] = {
+    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+    '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 0, 0, 0, 0, 0, 0,
+    0, 'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'l', 'm', 'n', 'o',
+    'p', 'q', 'r', 's', 't', 'u', 'v', 'w', 'x', 'y', 'z', 0, 0, 0, 0, 0,
+    0, 'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'l', 'm', 'n', 'o',
+    'p', 'q', 'r', 's', 't', 'u', 'v', 'w', 'x', 'y', 'z', 0, 0, 0, 0, 0,
+    0x80, 0x81, 0x82, 0x83, 0x84, 0x85, 0x86, 0x87, 0x88, 0x89, 0x8a, 0x8b, 0x8c, 0x8d, 0x8e, 0x8f,
+    0x90, 0x91, 0x92, 0x93, 0x94, 0x95, 0x96, 0x97, 0x98, 0x99, 0x9a, 0x9b, 0x9c, 0x9d, 0x9e, 0x9f,
+    0xa0, 0xa1, 0xa2, 0xa3, 0xa4, 0xa5, 0xa6, 0xa7, 0xa8, 0xa9, 0xaa, 0xab, 0xac, 0xad, 0xae, 0xaf,
+    0xb0, 0xb1, 0xb2, 0xb3, 0xb4, 0xb5, 0xb6, 0xb7, 0xb8, 0xb9, 0xba, 0xbb, 0xbc, 0xbd, 0xbe, 0xbf,
+    0xc0, 0xc1, 0xc2, 0xc3, 0xc4, 0xc5, 0xc6, 0xc7, 0xc8, 0xc9, 0xca, 0xcb, 0xcc, 0xcd, 0xce, 0xcf,
+    0xd0, 0xd1, 0xd2, 0xd3, 0xd4, 0xd5, 0xd6, 0xd7, 0xd8, 0xd9, 0xda, 0xdb, 0xdc, 0xdd, 0xde, 0xdf,
+    0xe0, 0xe1, 0xe2, 0xe3, 0xe4, 0xe5, 0xe6, 0xe7, 0xe8, 0xe9, 0xea, 0xeb, 0xec, 0xed, 0xee, 0xef,
+    0xf0, 0xf1, 0xf2, 0xf3, 0xf4, 0xf5, 0xf6, 0xf7, 0xf8, 0xf9, 0xfa, 0xfb, 0xfc, 0xfd, 0xfe, 0xff};
+
+static inline int gpuir__parts_words(unsigned char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+
+/* Decodes one character of p[0..n), n >= 1. Returns its bytes, or 0 for anything that is not
+ * UTF-8 (overlong forms, surrogates and what is beyond U+10FFFF included). */
+static inline size_t gpuir__utf8_get(const uint8_t *p, size_t n, uint32_t *c) {
+  uint32_t b = p[0];
+  if (b < 0x80) {
+    *c = b;
+    return 1;
+  }
+  if (b < 0xe0) {
+    if (b < 0xc2 || n < 2 || (p[1] & 0xc0) != 0x80) return 0;
+    *c = (b & 0x1fu) << 6 | (p[1] & 0x3fu);
+    return 2;
+  }
+  if (b < 0xf0) {
+    if (n < 3 || (p[1] & 0xc0) != 0x80 || (p[2] & 0xc0) != 0x80) return 0;
+    *c = (b & 0xfu) << 12 | (p[1] & 0x3fu) << 6 | (p[2] & 0x3fu);
+    return *c < 0x800 || (*c >= 0xd800 && *c < 0xe000) ? 0 : 3;
+  }
+  if (b > 0xf4 || n < 4 || (p[1] & 0xc0) != 0x80 || (p[2] & 0xc0) != 0x80 || (p[3] & 0xc0) != 0x80) return 0;
+  *c = (b & 7u) << 18 | (p[1] & 0x3fu) << 12 | (p[2] & 0x3fu) << 6 | (p[3] & 0x3fu);
+  return *c < 0x10000 || *c > 0x10ffff ? 0 : 4;
+}
+
+/* The bytes of the apostrophe that ends at p[n), or 0. */
+static inline size_t gpuir__apostrophe_before(const char *p, size_t n) {
+  if (n >= 1 && p[n - 1] == '\'') return 1;
+  if (n >= 3 && (!memcmp(p + n - 3, "\xe2\x80\x99", 3) || !memcmp(p + n - 3, "\xef\xbc\x87", 3))) return 3;
+  return 0;
+}
+
+/* ---- Stop words ---------------------------------------------------------------- */
+
+/* Lucene's classic English list. */
+static const char gpuir__stop_english[] =
+    "a an and are as at be but by for if in into is it no not of on or such that the their then there these they "
+    "this to was will with";
+
+static inline uint64_t gpuir__word_hash(const gpuir__analyzer *an, const char *word, size_t len) {
+  return XXH3_64bits_withSeed(word, len, an->seed);
+}
+
+static inline int gpuir__stops_have(const gpuir__stops *s, const char *word, size_t len, uint64_t hash) {
+  size_t i;
+  if (len > s->longest) return 0;
+  for (i = (size_t)hash & (s->nslots - 1); s->slots[i].at; i = (i + 1) & (s->nslots - 1)) {
+    const uint8_t *w = s->words.data + (s->slots[i].at - 1);
+    if (s->slots[i].tag == (uint32_t)(hash >> 32) && *w == len && !memcmp(w + 1, word, len)) return 1;
+  }
+  return 0;
+}
+
+/* Makes the table anew, with nslots slots. A list may be contrived so that its words collide; then
+ * other seeds are tried, eight in all, and at last it is refused: no list makes searching slow. */
+static int gpuir__stops_rehash(gpuir__analyzer *an, size_t nslots) {
+  gpuir__stops *s = &an->stops;
+  gpuir__stop_slot *slots;
+  if (nslots > SIZE_MAX / sizeof *slots) return GPUIR_E_NOMEM;
+  slots = (gpuir__stop_slot *)gpuir__alloc(&an->a, nslots * sizeof *slots);
+  if (!slots) return GPUIR_E_NOMEM;
+  gpuir__free(&an->a, s->slots, s->nslots * sizeof *slots);
+  s->slots = slots;
+  s->nslots = nslots;
+  for (; an->seed < GPUIR__STOP_SEEDS; an->seed++) {
+    size_t at = 0;
+    memset(slots, 0, nslots * sizeof *slots);
+    while (at < s->words.len) {
+      const uint8_t *w = s->words.data + at;
+      uint64_t hash = gpuir__word_hash(an, (const char *)w + 1, *w);
+      size_t i = (size_t)hash & (nslots - 1), probes = 0;
+      while (slots[i].at && ++probes < GPUIR__STOP_PROBES) i = (i + 1) & (nslots - 1);
+      if (slots[i].at) break;
+      slots[i].at = (uint32_t)(at + 1);
+      slots[i].tag = (uint32_t)(hash >> 32);
+      at += 1u + *w;
+    }
+    if (at >= s->words.len) return GPUIR_OK;
+  }
+  return GPUIR_E_LIMIT;
+}
+
+/* A gpuir_token_fn whose sink is the analyzer itself: adds the word to its stop words. */
+static int gpuir__stops_add(void *analyzer, const char *word, size_t len) {
+  gpuir__analyzer *an = (gpuir__analyzer *)analyzer;
+  gpuir__stops *s = &an->stops;
+  uint64_t hash = gpuir__word_hash(an, word, len);
+  uint8_t *to;
+  size_t i, probes = 0;
+  if (s->nslots && gpuir__stops_have(s, word, len, hash)) return GPUIR_OK;
+  if (s->words.len > UINT32_MAX / 2) return GPUIR_E_LIMIT;
+  to = gpuir__buf_room(&an->a, &s->words, 1 + len);
+  if (!to) return GPUIR_E_NOMEM;
+  to[0] = (uint8_t)len;
+  memcpy(to + 1, word, len);
+  if (s->longest < len) s->longest = len;
+  s->words.len += 1 + len;
+  s->n++;
+  if (s->n * 4 > s->nslots) return gpuir__stops_rehash(an, s->nslots ? s->nslots * 2 : 256);
+  i = (size_t)hash & (s->nslots - 1);
+  while (s->slots[i].at && ++probes < GPUIR__STOP_PROBES) i = (i + 1) & (s->nslots - 1);
+  if (s->slots[i].at) {
+    an->seed++;
+    return gpuir__stops_rehash(an, s->nslots);
+  }
+  s->slots[i].at = (uint32_t)(s->words.len - len);
+  s->slots[i].tag = (uint32_t)(hash >> 32);
+  return GPUIR_OK;
+}
+
+/* ---- From a folded token to the term ------------------------------------------- */
+
+#ifdef GPUIR_WITH_STEMMER
+static int gpuir__is_utf8(const char *text, size_t len) {
+  const uint8_t *p = (const uint8_t *)text;
+  size_t i = 0, n;
+  uint32_t c;
+  for (; i < len; i += n)
+    if (!(n = gpuir__utf8_get(p + i, len - i, &c))) return 0;
+  return 1;
+}
+
+/* Stems and emits a word. A word that is not UTF-8 is its own stem: the stemmers expect UTF-8. */
+static int gpuir__stem_token(gpuir__analyzer *an, const char *word, size_t len, uint64_t hash) {
+  gpuir__stem_entry *e = NULL;
+  const sb_symbol *stem;
+  size_t stem_len;
+  if (len <= GPUIR__STEM_CACHED) {
+    if (an->cache) {
+      e = an->cache + (hash >> 7 & ((1u << GPUIR__STEM_CACHE_BITS) - 1));
+      if (e->word_len == len && !memcmp(e->word, word, len)) return an->emit(an->sink, e->stem, e->stem_len);
+    } else if (++an->stemmed == 256) { /* not for a query; without it all works, but slower */
+      an->cache = (gpuir__stem_entry *)gpuir__alloc_zero(&an->a, sizeof *e << GPUIR__STEM_CACHE_BITS);
+      if (!an->cache) an->stemmed = 0;
+    }
+  }
+  if (!gpuir__is_utf8(word, len)) return an->emit(an->sink, word, len);
+  stem = sb_stemmer_stem(an->stemmer, (const sb_symbol *)word, (int)len);
+  if (!stem) return GPUIR_E_NOMEM;
+  stem_len = (size_t)sb_stemmer_length(an->stemmer);
+  if (!stem_len) { /* of "s" the stemmer `porter` leaves nothing */
+    stem = (const sb_symbol *)word;
+    stem_len = len;
+  }
+  if (stem_len > GPUIR_MAX_TERM) {
+    an->dropped++;
+    return GPUIR_OK;
+  }
+  if (e && stem_len <= GPUIR__STEM_CACHED) {
+    e->word_len = (uint8_t)len;
+    memcpy(e->word, word, len);
+    e->stem_len = (uint8_t)stem_len;
+    memcpy(e->stem, stem, stem_len);
+  }
+  return an->emit(an->sink, (const char *)stem, stem_len);
+}
+#endif
+
+static int gpuir__filter_token(gpuir__analyzer *an, const char *token, size_t len) {
+  uint64_t hash;
+  if (an->possessive && len > 2 && (token[len - 1] == 's' || token[len - 1] == 'S')) {
+    size_t n = gpuir__apostrophe_before(token, len - 1);
+    if (n && n + 1 < len) len -= n + 1;
+  }
+  hash = gpuir__word_hash(an, token, len);
+  if (an->stops.nslots && gpuir__stops_have(&an->stops, token, len, hash)) return GPUIR_OK;
+#ifdef GPUIR_WITH_STEMMER
+  if (an->stemmer) return gpuir__stem_token(an, token, len, hash);
+#endif
+  return an->emit(an->sink, token, len);
+}
+
+/* A folded token of 1 to 255 bytes. */
+static inline int gpuir__put_token(gpuir__analyzer *an, const char *token, size_t len) {
+  return an->filtered ? gpuir__filter_token(an, token, len) : an->emit(an->sink, token, len);
+}
+
+/* A gpuir_token_fn whose sink is the analyzer: what a caller's tokenizer calls. */
+static int gpuir__custom_token(void *analyzer, const char *token, size_t len) {
+  gpuir__analyzer *an = (gpuir__analyzer *)analyzer;
+  if (an->status || !len) return an->status;
+  if (len > GPUIR_MAX_TERM) an->dropped++;
+  else an->status = gpuir__put_token(an, token, len);
+  return an->status;
+}
+
+/* Whether the word text[start, ...), which is an "s", is what is left of a possessive. */
+static inline int gpuir__is_possessive(const gpuir__analyzer *an, const char *text, size_t start) {
+  size_t n;
+  if (!an->possessive || !an->word_end) return 0;
+  n = gpuir__apostrophe_before(text, start);
+  return n && an->word_end == start - n;
+}
+
+/* ---- unicode ------------------------------------------------------------------- */
+
+#ifdef GPUIR_WITH_UTF8PROC
+/* Classes of characters; a token is a run of one class. 1 to 7, for gpuir__analyzer.simple. */
+enum {
+  GPUIR__SEPARATOR = 1,
+  GPUIR__LETTER = 2,   /* and numbers */
+  GPUIR__HAN = 3,      /* a token each */
+  GPUIR__HIRAGANA = 4,
+  GPUIR__KATAKANA = 5,
+  GPUIR__PROLONGED = 6, /* continues kana, else begins Katakana */
+  GPUIR__EXTEND = 7     /* continues any token, begins none */
+};
+#define GPUIR__FOLDING (UTF8PROC_COMPAT | UTF8PROC_CASEFOLD | UTF8PROC_IGNORE | UTF8PROC_STABLE | UTF8PROC_COMPOSE)
+
+static int gpuir__char_class(uint32_t c) {
+  const utf8proc_property_t *p;
+  if (c < 0x80) return gpuir__fold_ascii[c] ? GPUIR__LETTER : GPUIR__SEPARATOR;
+  /* by range and not by category, so that ideographs newer than utf8proc are words, too */
+  if ((c >= 0x4e00 && c <= 0x9fff) || (c >= 0x3400 && c <= 0x4dbf) || (c >= 0xf900 && c <= 0xfaff) ||
+      (c >= 0x20000 && c <= 0x3fffd) || c == 0x3005 || c == 0x3007 || (c >= 0x3021 && c <= 0x3029) ||
+      (c >= 0x3038 && c <= 0x303b))
+    return GPUIR__HAN;
+  if (c == 0x30fc || c == 0xff70) return GPUIR__PROLONGED;
+  p = utf8proc_get_property((utf8proc_int32_t)c);
+  switch (p->category) {
+    case UTF8PROC_CATEGORY_LU:
+    case UTF8PROC_CATEGORY_LL:
+    case UTF8PROC_CATEGORY_LT:
+    case UTF8PROC_CATEGORY_LM:
+    case UTF8PROC_CATEGORY_LO:
+    case UTF8PROC_CATEGORY_ND:
+    case UTF8PROC_CATEGORY_NL:
+    case UTF8PROC_CATEGORY_NO: break;
+    case UTF8PROC_CATEGORY_MN:
+    case UTF8PROC_CATEGORY_MC:
+    case UTF8PROC_CATEGORY_ME: return GPUIR__EXTEND;
+    case UTF8PROC_CATEGORY_CF: /* soft hyphen, joiners; the zero width space is for separating */
+      return p->ignorable && c != 0x200b ? GPUIR__EXTEND : GPUIR__SEPARATOR;
+    default: return GPUIR__SEPARATOR;
+  }
+  if ((c >= 0x3041 && c <= 0x309f) || (c >= 0x1b001 && c <= 0x1b11f) || (c >= 0x1b150 && c <= 0x1b152))
+    return GPUIR__HIRAGANA;
+  if ((c >= 0x30a0 && c <= 0x30ff) || (c >= 0x31f0 && c <= 0x31ff) || (c >= 0xff66 && c <= 0xff9f) ||
+      (c >= 0x1aff0 && c <= 0x1b000) || (c >= 0x1b120 && c <= 0x1b122) || (c >= 0x1b164 && c <= 0x1b167))
+    return GPUIR__KATAKANA;
+  return GPUIR__LETTER;
+}
+
+/* The class of a character, and in *folded the one character that it folds to when that does
+ * not depend on its neighbours, provided that they are such, too; otherwise 0. */
+static inline int gpuir__char_simple(gpuir__analyzer *an, uint32_t c, uint32_t *folded) {
+  if (c < 0x80) {
+    *folded = gpuir__fold_ascii[c];
+    return *folded ? GPUIR__LETTER : GPUIR__SEPARATOR;
+  }
+  if (c < 0x800) {
+    uint32_t v = an->simple[c];
+    if (GPUIR__UNLIKELY(!v)) {
+      utf8proc_int32_t to[8];
+      int boundary = 0, class_ = gpuir__char_class(c);
+      utf8proc_ssize_t n = 0;
+      if (class_ == GPUIR__LETTER)
+        n = utf8proc_decompose_char((utf8proc_int32_t)c, to, 8, (utf8proc_option_t)GPUIR__FOLDING, &boundary);
+      if (n >= 1 && n <= 8) n = utf8proc_normalize_utf32(to, n, (utf8proc_option_t)GPUIR__FOLDING);
+      v = (uint32_t)class_ << 13;
+      /* one letter that neither moves nor was made a part of the one before */
+      if (n == 1 && to[0] < 0x2000 && gpuir__char_class((uint32_t)to[0]) == GPUIR__LETTER &&
+          !utf8proc_get_property(to[0])->combining_class)
+        v |= (uint32_t)to[0];
+      an->simple[c] = (uint16_t)v;
+    }
+    *folded = v & 0x1fff;
+    return (int)(v >> 13);
+  }
+  *folded = c;
+  if (c >= 0x4e00 && c <= 0x9fff) return GPUIR__HAN;
+  if (c >= 0xac00 && c <= 0xd7a3) return GPUIR__LETTER; /* Hangul syllables; jamo after them are not simple */
+  if (c >= 0x3041 && c <= 0x3096) return GPUIR__HIRAGANA;
+  if (c >= 0x30a1 && c <= 0x30fa) return GPUIR__KATAKANA;
+  if (c == 0x30fc) return GPUIR__PROLONGED;
+  *folded = 0;
+  return gpuir__char_class(c);
+}
+
+/* The class of the run of class `run` (0: none) that goes on or begins with a character of
+ * class `next`; *begins tells which. GPUIR__SEPARATOR: there is none any more. */
+static inline int gpuir__run_class(int run, int next, int *begins) {
+  *begins = 0;
+  if (next == GPUIR__EXTEND) return run ? run : GPUIR__SEPARATOR;
+  if (next == GPUIR__PROLONGED) {
+    if (run == GPUIR__HIRAGANA || run == GPUIR__KATAKANA) return run;
+    next = GPUIR__KATAKANA;
+  }
+  *begins = next != GPUIR__SEPARATOR && (next != run || next == GPUIR__HAN);
+  return next;
+}
+
+/* A token that is made of UTF-8 characters one by one; len over 255: too long. */
+typedef struct gpuir__utf8_word {
+  size_t len;
+  uint8_t bytes[GPUIR_MAX_TERM + 4];
+} gpuir__utf8_word;
+
+static inline void gpuir__utf8_word_put(gpuir__utf8_word *w, uint32_t c) {
+  uint8_t *to = w->bytes + w->len;
+  if (w->len > GPUIR_MAX_TERM) return;
+  if (c < 0x80) {
+    to[0] = (uint8_t)c;
+    w->len += 1;
+  } else if (c < 0x800) {
+    to[0] = (uint8_t)(0xc0 | c >> 6);
+    to[1] = (uint8_t)(0x80 | (c & 0x3f));
+    w->len += 2;
+  } else if (c < 0x10000) {
+    to[0] = (uint8_t)(0xe0 | c >> 12);
+    to[1] = (uint8_t)(0x80 | (c >> 6 & 0x3f));
+    to[2] = (uint8_t)(0x80 | (c & 0x3f));
+    w->len += 3;
+  } else {
+    to[0] = (uint8_t)(0xf0 | c >> 18);
+    to[1] = (uint8_t)(0x80 | (c >> 12 & 0x3f));
+    to[2] = (uint8_t)(0x80 | (c >> 6 & 0x3f));
+    to[3] = (uint8_t)(0x80 | (c & 0x3f));
+    w->len += 4;
+  }
+}
+
+static int gpuir__utf8_word_end(gpuir__analyzer *an, gpuir__utf8_word *w) {
+  size_t len = w->len;
+  w->len = 0;
+  if (len > GPUIR_MAX_TERM) an->dropped++;
+  else if (len) return gpuir__put_token(an, (const char *)w->bytes, len);
+  return GPUIR_OK;
+}
+
+/* Folds a word (valid UTF-8) with utf8proc, and splits it again where that has made separators. */
+static int gpuir__fold_word(gpuir__analyzer *an, const char *text, size_t start, size_t end) {
+  utf8proc_int32_t chars[512];
+  utf8proc_ssize_t i, n = -1;
+  gpuir__utf8_word w;
+  int run = 0, status;
+  /* No token of 255 bytes comes from more than 383 decomposed characters, and a word of more than
+   * 4096 bytes is junk of ignorable characters at best. */
+  if (end - start <= 4096)
+    n = utf8proc_decompose((const utf8proc_uint8_t *)text + start, (utf8proc_ssize_t)(end - start), chars, 512,
+                           (utf8proc_option_t)GPUIR__FOLDING);
+  if (n >= 0 && n <= 512) n = utf8proc_normalize_utf32(chars, n, (utf8proc_option_t)GPUIR__FOLDING);
+  if (n < 0 || n > 512) {
+    an->dropped++;
+    return GPUIR_OK;
+  }
+  if (n == 1 && chars[0] == 's' && gpuir__is_possessive(an, text, start)) return GPUIR_OK;
+  w.len = 0;
+  for (i = 0; i < n; i++) {
+    int begins;
+    run = gpuir__run_class(run, gpuir__char_class((uint32_t)chars[i]), &begins);
+    if (begins || run == GPUIR__SEPARATOR) {
+      status = gpuir__utf8_word_end(an, &w);
+      if (status) return status;
+    }
+    if (run == GPUIR__SEPARATOR) run = 0;
+    else gpuir__utf8_word_put(&w, (uint32_t)chars[i]);
+  }
+  return gpuir__utf8_word_end(an, &w);
+}
+
+/* The tokens of text[i, end), which holds no ASCII but letters and digits. */
+static int gpuir__scan_unicode(gpuir__analyzer *an, const char *text, size_t i, size_t end) {
+  const uint8_t *p = (const uint8_t *)text;
+  gpuir__utf8_word w; /* the run, folded, while it is made of simple characters */
+  size_t start = i, n;
+  int run = 0, simple = 1, status = GPUIR_OK;
+  w.len = 0;
+  for (;; i += n) {
+    uint32_t c = 0, folded = 0;
+    int begins = 0, before = run;
+    n = 1;
+    if (i < end) {
+      size_t got = gpuir__utf8_get(p + i, end - i, &c);
+      int class_ = got ? gpuir__char_simple(an, c, &folded) : GPUIR__SEPARATOR;
+      if (got) n = got;
+      run = gpuir__run_class(run, class_, &begins);
+    } else {
+      run = GPUIR__SEPARATOR;
+    }
+    if (begins || run == GPUIR__SEPARATOR) {
+      if (before) {
+        if (!simple) status = gpuir__fold_word(an, text, start, i);
+        else if (w.len != 1 || w.bytes[0] != 's' || !gpuir__is_possessive(an, text, start))
+          status = gpuir__utf8_word_end(an, &w);
+        if (status) return status;
+        an->word_end = i;
+      }
+      if (i >= end) return GPUIR_OK;
+      if (run == GPUIR__SEPARATOR) run = 0;
+      start = i;
+      simple = 1;
+      w.len = 0;
+    }
+    if (folded) gpuir__utf8_word_put(&w, folded);
+    else simple = 0;
+  }
+}
+
+static int gpuir__has_high(const char *text, size_t len) {
+  uint64_t any = 0;
+  for (; len >= 8; text += 8, len -= 8) any |= gpuir__load64(text);
+  for (; len; text++, len--) any |= (uint64_t)(unsigned char)*text;
+  return (any & 0x8080808080808080u) != 0;
+}
+#endif /* GPUIR_WITH_UTF8PROC */
+
+/* ---- ascii, and the ASCII words of unicode --------------------------------------- */
+
+/* Folds 64 bytes of text; bit i of the result: byte i belongs to a word. Bytes of `folded` that do
+ * not are undefined. *high becomes non-zero if a byte is not ASCII. */
+static inline uint64_t gpuir__classify64(const char *text, uint8_t *folded, int *high) {
+  uint64_t bits = 0;
+  int any = 0;
+  unsigned i;
+#if GPUIR__X86
+  /* SSE2, which every x86-64 has. Signed compares: x - 'a' + 128 - 256 < 26 - 128 is 'a' <= x < 'a' + 26. */
+  const __m128i case_bit = _mm_set1_epi8(0x20);
+  for (i = 0; i < 4; i++) {
+    __m128i v = _mm_loadu_si128((const __m128i *)(const void *)(text + 16 * i));
+    __m128i alpha = _mm_cmplt_epi8(_mm_add_epi8(_mm_or_si128(v, case_bit), _mm_set1_epi8(0x80 - 'a')),
+                                   _mm_set1_epi8(26 - 128));
+    __m128i digit = _mm_cmplt_epi8(_mm_add_epi8(v, _mm_set1_epi8(0x80 - '0')), _mm_set1_epi8(10 - 128));
+    _mm_storeu_si128((__m128i *)(void *)(folded + 16 * i), _mm_or_si128(v, _mm_and_si128(alpha, case_bit)));
+    bits |= (uint64_t)(uint32_t)_mm_movemask_epi8(_mm_or_si128(_mm_or_si128(alpha, digit), v)) << 16 * i;
+    any |= _mm_movemask_epi8(v);
+  }
+#else
+  for (i = 0; i < 64; i++) {
+    uint8_t c = gpuir__fold_ascii[(unsigned char)text[i]];
+    folded[i] = c;
+    bits |= (uint64_t)(c != 0) << i;
+    any |= c & 0x80;
+  }
+#endif
+  *high = any;
+  return bits;
+}
+
+/* One run [start, end) of word bytes; `folded` are its bytes, if there are at most 255. `high` is 0
+ * when they are ASCII. */
+static inline int gpuir__scan_run(gpuir__analyzer *an, const char *text, size_t start, size_t end,
+                                  const uint8_t *folded, int high) {
+  size_t len = end - start;
+  int status = GPUIR_OK;
+#ifdef GPUIR_WITH_UTF8PROC
+  if (high && an->kind == GPUIR__UNICODE && gpuir__has_high(text + start, len))
+    return gpuir__scan_unicode(an, text, start, end);
+#endif
+  (void)high;
+  if (GPUIR__UNLIKELY(len > GPUIR_MAX_TERM)) an->dropped++;
+  else if (len != 1 || *folded != 's' || !gpuir__is_possessive(an, text, start))
+    status = gpuir__put_token(an, (const char *)folded, len);
+  an->word_end = end;
+  return status;
+}
+
+/* The text is folded block by block into `room`, in front of which there is space for the start of a
+ * token that goes on from the block before. Tokens begin and end where the word bits change. */
+static int gpuir__scan(gpuir__analyzer *an, const char *text, size_t len) {
+  uint8_t room[256 + GPUIR__SCAN_BLOCK];
+  size_t base, start = SIZE_MAX; /* of the token in progress */
+  uint64_t before = 0;           /* the word bit of the last byte seen */
+  int status, high, carried = 0; /* not ASCII: of this chunk; of the token in progress, before it */
+  an->word_end = 0;
+  for (base = 0; base < len; base += GPUIR__SCAN_BLOCK) {
+    size_t n = len - base < GPUIR__SCAN_BLOCK ? len - base : GPUIR__SCAN_BLOCK, at;
+    for (at = 0; at < n; at += 64) {
+      uint64_t bits, edges;
+      if (n - at >= 64) {
+        bits = gpuir__classify64(text + base + at, room + 256 + at, &high);
+      } else {
+        char rest[64];
+        memset(rest, 0, sizeof rest);
+        memcpy(rest, text + base + at, n - at);
+        bits = gpuir__classify64(rest, room + 256 + at, &high);
+      }
+      edges = bits ^ (bits << 1 | before);
+      before = bits >> 63;
+      while (edges) {
+        size_t end;
+        if (start == SIZE_MAX) {
+          start = base + at + gpuir__ctz64(edges);
+          edges &= edges - 1;
+          if (!edges) break;
+        }
+        end = base + at + gpuir__ctz64(edges);
+        edges &= edges - 1;
+        status = gpuir__scan_run(an, text, start, end, room + (end - start > 255 ? 0 : 256 + start - base),
+                                 high | carried);
+        if (status) return status;
+        start = SIZE_MAX;
+        carried = 0;
+      }
+      if (start != SIZE_MAX) carried |= high;
+    }
+    if (start != SIZE_MAX && base + n - start <= 255) {
+      size_t k = base + n - start; /* the end of the block, or of the text */
+      memmove(room + 256 - k, room + 256 + n - k, k);
+    }
+  }
+  if (start == SIZE_MAX) return GPUIR_OK;
+  return gpuir__scan_run(an, text, start, len, room + (len - start > 255 ? 0 : 256 - (len - start)), carried);
+}
+
+/* Emits the tokens of a text. dropped (may be NULL) is increased for each token over 255 bytes.
+ * Returns 0, or the first other answer of emit or of the caller's tokenizer, or NOMEM. */
+static int gpuir__analyze(gpuir__analyzer *an, const char *text, size_t len, gpuir_token_fn emit, void *sink,
+                          uint64_t *dropped) {
+  int status;
+  an->emit = emit;
+  an->sink = sink;
+  an->dropped = 0;
+  an->status = GPUIR_OK;
+  if (an->kind == GPUIR__CUSTOM) {
+    status = an->tokenize(an->tokenize_user, text, len, gpuir__custom_token, an);
+    if (an->status) status = an->status; /* even if the tokenizer has lost it */
+  } else {
+    status = gpuir__scan(an, text, len);
+  }
+  if (dropped) *dropped += an->dropped;
+  return status;
+}
+
+/* ---- Specifications ------------------------------------------------------------- */
+
+/* A name is 1 to 64 bytes without white space or control characters, so that specifications are
+ * one line and messages can quote it. */
+static int gpuir__name_ok(const char *name, size_t len) {
+  size_t i;
+  if (!len || len > GPUIR__NAME_MAX) return 0;
+  for (i = 0; i < len; i++)
+    if ((unsigned char)name[i] <= ' ' || name[i] == 0x7f) return 0;
+  return 1;
+}
+
+static int gpuir__has_words(const char *words) {
+  while (gpuir__parts_words((unsigned char)*words)) words++;
+  return *words != 0;
+}
+
+/* Writes the specification that is stored in the index, GPUIR__SPEC_MAX bytes at most with its NUL:
+ *   ("ascii" | "unicode" | "custom:" NAME) [" stem=" NAME] [" stop=" ("english" | "custom")]
+ * Errors: ARGUMENT. */
+static int gpuir__analyzer_spec(const gpuir_analyzer_desc *desc, char *spec, size_t cap, gpuir_error *err) {
+  const char *name = desc && desc->analyzer ? desc->analyzer : "ascii";
+  const char *stem = desc ? desc->stem : NULL, *stop = desc ? desc->stop : NULL;
+  int builtin = !strcmp(name, "ascii") || !strcmp(name, "unicode");
+  int custom = desc && desc->tokenize;
+  int words = desc && desc->stop_words && gpuir__has_words(desc->stop_words);
+  int n;
+  if (cap) spec[0] = 0;
+  if (custom && !desc->analyzer)
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "a tokenizer needs a name: set `analyzer`");
+  if (!gpuir__name_ok(name, strlen(name)))
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "the analyzer's name must be 1 to %d bytes without white space",
+                       (int)GPUIR__NAME_MAX);
+  if (custom && builtin)
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "a tokenizer may not be called \"%s\", as a built-in one is", name);
+  if (!custom && !builtin)
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "unknown analyzer \"%s\" (there are ascii and unicode)", name);
+  if (stem && !gpuir__name_ok(stem, strlen(stem)))
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "the stemmer's name must be 1 to %d bytes without white space",
+                       (int)GPUIR__NAME_MAX);
+  if (stop && desc->stop_words)
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "stop and stop_words exclude each other");
+  if (stop && strcmp(stop, "english"))
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "unknown stop list \"%.64s\" (there is english)", stop);
+  n = snprintf(spec, cap, "%s%s%s%s%s", custom ? "custom:" : "", name, stem ? " stem=" : "", stem ? stem : "",
+               stop ? " stop=english" : words ? " stop=custom" : "");
+  if (n < 0 || (size_t)n >= cap) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "analyzer specification too long");
+  return GPUIR_OK;
+}
+
+static void gpuir__analyzer_destroy(gpuir__analyzer *an) {
+  gpuir_allocator a;
+  if (!an) return;
+  a = an->a;
+#ifdef GPUIR_WITH_STEMMER
+  sb_stemmer_delete(an->stemmer);
+  gpuir__free(&a, an->cache, sizeof *an->cache << GPUIR__STEM_CACHE_BITS);
+#endif
+  gpuir__buf_free(&a, &an->stops.words);
+  gpuir__free(&a, an->stops.slots, an->stops.nslots * sizeof *an->stops.slots);
+  gpuir__free(&a, an, sizeof *an);
+}
+
+/* Makes the set of stop words from words parted by white space, each through the tokenizer. */
+static int gpuir__analyzer_set_stops(gpuir__analyzer *an, const char *words, gpuir_error *err) {
+  int status = GPUIR_OK;
+  if (!words) words = "";
+  an->filtered = an->possessive;
+  while (*words && !status) {
+    size_t n = 0;
+    while (gpuir__parts_words((unsigned char)*words)) words++;
+    while (words[n] && !gpuir__parts_words((unsigned char)words[n])) n++;
+    if (n) status = gpuir__analyze(an, words, n, gpuir__stops_add, an, NULL);
+    words += n;
+  }
+  if (status == GPUIR_E_NOMEM) return gpuir__fail_nomem(err);
+  if (status == GPUIR_E_LIMIT) return gpuir__fail(err, status, 0, "the list of stop words is too long, or contrived");
+  if (status) return gpuir__fail(err, status, 0, "the tokenizer fails on the stop words");
+  return GPUIR_OK;
+}
+
+/* From a specification and the custom stop words ("" if none). UNSUPPORTED, in words, if this build
+ * or caller lacks something; FORMAT for a malformed specification; NOMEM; LIMIT for stop words that
+ * fit no table; or what the tokenizer returned for the stop words. */
+static int gpuir__analyzer_create(const gpuir_allocator *allocator, const char *spec, const char *stop_words,
+                                  gpuir_tokenize_fn tokenize, void *tokenize_user, gpuir__analyzer **analyzer,
+                                  gpuir_error *err) {
+  gpuir_allocator a = gpuir__allocator(allocator);
+  gpuir__analyzer *an;
+  char stem[GPUIR__NAME_MAX + 1], stop[GPUIR__NAME_MAX + 1], key[GPUIR__NAME_MAX + 1];
+  const char *p = spec;
+  size_t n = strcspn(spec, " "), name_len;
+  int kind, possessive, status;
+  *analyzer = NULL;
+  stem[0] = stop[0] = 0;
+
+  if (n >= 7 && !memcmp(p, "custom:", 7)) {
+    kind = GPUIR__CUSTOM;
+    p += 7;
+    n -= 7;
+  } else {
+    kind = -1;
+    if (n == 5 && !memcmp(p, "ascii", n)) kind = GPUIR__ASCII;
+    if (n == 7 && !memcmp(p, "unicode", n)) kind = GPUIR__UNICODE;
+  }
+  if (!gpuir__name_ok(p, n)) return gpuir__fail(err, GPUIR_E_FORMAT, 0, "malformed analyzer specification");
+  memcpy(key, p, n);
+  key[n] = 0;
+  if (kind < 0) return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "this build has no analyzer \"%s\"", key);
+  if (kind == GPUIR__CUSTOM && !tokenize)
+    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "the tokenizer \"%s\" must be given", key);
+#ifndef GPUIR_WITH_UTF8PROC
+  if (kind == GPUIR__UNICODE)
+    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0,
+                       "this build has no unicode analyzer (define GPUIR_WITH_UTF8PROC)");
+#endif
+
+  for (p += n; *p; p += n) {
+    char *value;
+    p++; /* the space */
+    n = strcspn(p, " ");
+    name_len = strcspn(p, "= ");
+    if (name_len >= n || !gpuir__name_ok(p, name_len) || !gpuir__name_ok(p + name_len + 1, n - name_len - 1))
+      return gpuir__fail(err, GPUIR_E_FORMAT, 0, "malformed analyzer specification");
+    memcpy(key, p, name_len);
+    key[name_len] = 0;
+    if (!strcmp(key, "stem")) value = stem;
+    else if (!strcmp(key, "stop")) value = stop;
+    else return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "this build's analyzers have no option \"%s\"", key);
+    if (*value) return gpuir__fail(err, GPUIR_E_FORMAT, 0, "malformed analyzer specification");
+    memcpy(value, p + name_len + 1, n - name_len - 1);
+    value[n - name_len - 1] = 0;
+  }
+  if (*stop && strcmp(stop, "english") && strcmp(stop, "custom"))
+    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "this build has no stop list \"%s\"", stop);
+#ifndef GPUIR_WITH_STEMMER
+  if (*stem)
+    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "this build has no stemmer \"%s\" (define GPUIR_WITH_STEMMER)",
+                       stem);
+#endif
+
+  an = (gpuir__analyzer *)gpuir__alloc_zero(&a, sizeof *an);
+  if (!an) return gpuir__fail_nomem(err);
+  an->a = a;
+  an->kind = kind;
+  an->tokenize = tokenize;
+  an->tokenize_user = tokenize_user;
+  possessive = !strcmp(stem, "porter") || !strcmp(stem, "english") || !strcmp(stem, "eng") || !strcmp(stem, "en");
+  an->possessive = possessive;
+  status = *stop ? gpuir__analyzer_set_stops(an, !strcmp(stop, "custom") ? stop_words : gpuir__stop_english, err)
+                 : GPUIR_OK;
+#ifdef GPUIR_WITH_STEMMER
+  if (!status && *stem) {
+    an->stemmer = sb_stemmer_new(stem, NULL);
+    if (!an->stemmer) {
+      const char **known = sb_stemmer_list();
+      while (*known && strcmp(*known, stem)) known++;
+      status = *known ? gpuir__fail_nomem(err)
+                      : gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "libstemmer has no stemmer \"%s\"", stem);
+    }
+  }
+#endif
+  if (status) {
+    gpuir__analyzer_destroy(an);
+    return status;
+  }
+  an->filtered = possessive || an->stops.nslots || *stem;
+  *analyzer = an;
+  return GPUIR_OK;
+}
+
+/* ============================================================================
+ * PART 6  builder
+ *
+ * The adding thread hands documents to the writer and copies their text into packets. Workers
+ * analyse packets, each into a table of its own: a hash table of terms whose postings grow as
+ * chains of slices in an arena (as in Lucene; the growth of slices after Büttcher and Clarke).
+ * A full table is sorted and spilled as a run. At the end the adding thread merges the runs'
+ * terms and gathers their postings in units, still compressed; workers turn units into encoded
+ * lists, and the adding thread appends these in order of terms.
+ *
+ * Nothing that is written depends on which worker saw what: documents are numbered as they are
+ * added, a term's postings are merged by docID, and terms by bytes.
+ * ==========================================================================*/
+
+#include <signal.h>
+
+/* ---- memory: what is held, and temporary files in place of it ---- */
+
+/* An allocator that counts what the build holds. */
+typedef struct gpuir__counter {
+  gpuir_allocator base;
+  uint64_t now, peak;
+} gpuir__counter;
+
+static void *gpuir__counter_resize(void *user, void *ptr, size_t old_size, size_t new_size) {
+  gpuir__counter *c = (gpuir__counter *)user;
+  void *p;
+  if (new_size > old_size) {
+    uint64_t now = __atomic_add_fetch(&c->now, new_size - old_size, __ATOMIC_RELAXED);
+    uint64_t peak = __atomic_load_n(&c->peak, __ATOMIC_RELAXED);
+    while (now > peak && !__atomic_compare_exchange_n(&c->peak, &peak, now, 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    }
+  }
+  p = c->base.resize(c->base.user, ptr, old_size, new_size);
+  if (new_size > old_size) {
+    if (!p) (void)__atomic_sub_fetch(&c->now, new_size - old_size, __ATOMIC_RELAXED);
+  } else if (p || !new_size) {
+    (void)__atomic_sub_fetch(&c->now, old_size - new_size, __ATOMIC_RELAXED);
+  }
+  return p;
+}
+
+/* Scratch memory whose contents growing may lose. Beyond `most` bytes it is a mapped, unlinked
+ * temporary file, which the kernel can write out, rather than anonymous memory. */
+typedef struct gpuir__area {
+  uint8_t *data;
+  size_t cap;
+  int mapped;
+} gpuir__area;
+
+static void gpuir__area_free(const gpuir_allocator *a, gpuir__area *area) {
+  if (area->mapped) (void)munmap(area->data, area->cap);
+  else gpuir__free(a, area->data, area->cap);
+  area->data = NULL;
+  area->cap = 0;
+  area->mapped = 0;
+}
+
+static int gpuir__area_map(const gpuir_allocator *a, gpuir__area *area, size_t n, const char *path, unsigned number,
+                           gpuir_error *err) {
+  gpuir__spool file = GPUIR__SPOOL_CLOSED;
+  int status = gpuir__spool_open(a, &file, path, number, 1, err);
+  void *p;
+  if (status) return status;
+  /* Reserve the blocks: writing to a mapped hole of a full disk would raise SIGBUS. */
+  do {
+    errno = posix_fallocate(file.fd, 0, (off_t)n);
+  } while (errno == EINTR);
+  if (errno) {
+    status = gpuir__fail_errno(err, path, "cannot reserve space for a temporary file");
+  } else {
+    p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_SHARED, file.fd, 0);
+    if (p == MAP_FAILED) {
+      status = gpuir__fail_errno(err, path, "cannot map a temporary file");
+    } else {
+      area->data = (uint8_t *)p;
+      area->cap = n;
+      area->mapped = 1;
+    }
+  }
+  gpuir__spool_close(a, &file);
+  return status;
+}
+
+/* Makes the area at least n bytes large; its contents are lost if it grows. */
+static int gpuir__area_need(const gpuir_allocator *a, gpuir__area *area, uint64_t n, uint64_t most, const char *path,
+                            unsigned number, gpuir_error *err) {
+  uint64_t want = n + n / 4 + 64;
+  if (n <= area->cap && area->data) return GPUIR_OK;
+  if (n > SIZE_MAX / 2) return gpuir__fail_nomem(err);
+  gpuir__area_free(a, area);
+  if (n > most) return gpuir__area_map(a, area, (size_t)want, path, number, err);
+  if (want > most) want = n;
+  area->data = (uint8_t *)gpuir__alloc(a, (size_t)want);
+  if (!area->data) return gpuir__fail_nomem(err);
+  area->cap = (size_t)want;
+  return GPUIR_OK;
+}
+
+/* ---- a queue of numbered tasks between the adding thread and the workers ---- */
+
+/* Task s lives in slot s % size of the owner's ring. The adding thread pushes tasks and waits for
+ * them in order; workers take them in order and finish them in any. */
+typedef struct gpuir__queue {
+  pthread_mutex_t mutex;
+  pthread_cond_t work, ready;
+  uint64_t pushed, taken;
+  unsigned size;
+  uint8_t *done;
+  int closed;  /* no more tasks will come */
+  int aborted; /* leave the tasks that are not yet taken */
+} gpuir__queue;
+
+static int gpuir__queue_init(const gpuir_allocator *a, gpuir__queue *q, unsigned size, gpuir_error *err) {
+  int e;
+  q->size = size;
+  q->done = (uint8_t *)gpuir__alloc_zero(a, size);
+  if (!q->done) return gpuir__fail_nomem(err);
+  e = pthread_mutex_init(&q->mutex, NULL);
+  if (!e) {
+    e = pthread_cond_init(&q->work, NULL);
+    if (!e) {
+      e = pthread_cond_init(&q->ready, NULL);
+      if (!e) return GPUIR_OK;
+      (void)pthread_cond_destroy(&q->work);
+    }
+    (void)pthread_mutex_destroy(&q->mutex);
+  }
+  gpuir__free(a, q->done, size);
+  q->done = NULL;
+  return gpuir__fail(err, GPUIR_E_NOMEM, 0, "cannot create a lock");
+}
+
+static void gpuir__queue_free(const gpuir_allocator *a, gpuir__queue *q) {
+  if (!q->done) return;
+  (void)pthread_cond_destroy(&q->ready);
+  (void)pthread_cond_destroy(&q->work);
+  (void)pthread_mutex_destroy(&q->mutex);
+  gpuir__free(a, q->done, q->size);
+  q->done = NULL;
+}
+
+/* For another kind of task; no thread may run. */
+static void gpuir__queue_reset(gpuir__queue *q) {
+  q->pushed = q->taken = 0;
+  q->closed = q->aborted = 0;
+}
+
+static void gpuir__queue_push(gpuir__queue *q) {
+  (void)pthread_mutex_lock(&q->mutex);
+  q->done[q->pushed % q->size] = 0;
+  q->pushed++;
+  (void)pthread_cond_signal(&q->work);
+  (void)pthread_mutex_unlock(&q->mutex);
+}
+
+/* Waits for the next task and returns its slot, or -1 when there will be none. */
+static int gpuir__queue_take(gpuir__queue *q) {
+  int slot = -1;
+  (void)pthread_mutex_lock(&q->mutex);
+  while (q->taken == q->pushed && !q->closed && !q->aborted) (void)pthread_cond_wait(&q->work, &q->mutex);
+  if (!q->aborted && q->taken < q->pushed) slot = (int)(q->taken++ % q->size);
+  (void)pthread_mutex_unlock(&q->mutex);
+  return slot;
+}
+
+static void gpuir__queue_done(gpuir__queue *q, int slot) {
+  (void)pthread_mutex_lock(&q->mutex);
+  q->done[slot] = 1;
+  (void)pthread_cond_signal(&q->ready);
+  (void)pthread_mutex_unlock(&q->mutex);
+}
+
+static void gpuir__queue_wait(gpuir__queue *q, unsigned slot) {
+  (void)pthread_mutex_lock(&q->mutex);
+  while (!q->done[slot]) (void)pthread_cond_wait(&q->ready, &q->mutex);
+  (void)pthread_mutex_unlock(&q->mutex);
+}
+
+static void gpuir__queue_close(gpuir__queue *q, int abort) {
+  (void)pthread_mutex_lock(&q->mutex);
+  q->closed = 1;
+  q->aborted |= abort;
+  (void)pthread_cond_broadcast(&q->work);
+  (void)pthread_mutex_unlock(&q->mutex);
+}
+
+/* ---- a worker and its table of terms ---- */
+
+/* A term in the arena. The last document's posting is held back, as its tf may still grow; those
+ * before it are in the slices, each as (gap << 1 | tf == 1) and, if that bit is 0, tf, in variable bytes. */
+typedef struct gpuir__term {
+  uint32_t doc, gap, tf;
+  uint32_t df;             /* postings in the slices */
+  uint32_t head, pos, end; /* first slice; where the next byte goes; where the current slice's bytes end */
+  uint8_t level;           /* of the next slice */
+  uint8_t len;
+  uint8_t text[2];         /* len bytes, and zeros up to 8 */
+} gpuir__term;
+
+#define GPUIR__TERM_HEAD ((uint32_t)offsetof(gpuir__term, text))
+#define GPUIR__SLICE_LEVELS 12u
+/* Bytes of postings in a slice; 4 more link to the next one. */
+static inline uint32_t gpuir__slice_bytes(uint32_t level) {
+  static const uint16_t bytes[GPUIR__SLICE_LEVELS] = {8, 12, 20, 36, 60, 100, 164, 268, 436, 708, 1148, 1852};
+  return bytes[level];
+}
+
+/* What one token needs of the arena at most: a term of 255 bytes, or two slices. */
+#define GPUIR__TOKEN_ROOM 8192u
+#define GPUIR__ARENA_MAX 0xffff0000u
+#define GPUIR__POSTING_MAX 10u /* bytes: 33 bits and 32 bits in sevens */
+
+/* A run's place in its worker's spool. */
+typedef struct gpuir__extent {
+  uint64_t start, end;
+} gpuir__extent;
+
+typedef struct gpuir__worker {
+  gpuir_builder *builder;
+  const gpuir_allocator *a;
+  const char *tmp; /* names of temporary files begin with it */
+  unsigned number;
+  pthread_t thread;
+  int status;      /* the first failure; err says more when its code is not 0 */
+  gpuir_error err;
+  gpuir__analyzer *analyzer;
+  uint32_t doc;
+  uint64_t length, dropped;
+  /* the table: slots hold term << 32 | low half of the hash, 0: empty; at most half are taken */
+  uint64_t *slots;
+  size_t nslots, nterms;
+  uint8_t *arena;
+  uint64_t used, cap, share; /* share: bytes of arena and slots together */
+  gpuir__spool spool;
+  size_t spool_cap;
+  gpuir__buf runs; /* gpuir__extent */
+  uint64_t postings;
+  /* encoding */
+  gpuir__encoder encoder;
+  int has_encoder;
+  gpuir__area raw;
+  void *heads; /* of gpuir__chain */
+} gpuir__worker;
+
+static inline gpuir__term *gpuir__worker_term(const gpuir__worker *w, uint64_t ref) {
+  return (gpuir__term *)(void *)(w->arena + ref);
+}
+
+static inline uint8_t *gpuir__term_text(gpuir__term *t) { return (uint8_t *)t + GPUIR__TERM_HEAD; }
+
+static inline uint8_t *gpuir__put_vbyte(uint8_t *p, uint64_t v) {
+  while (v >= 128) {
+    *p++ = (uint8_t)(v | 128);
+    v >>= 7;
+  }
+  *p++ = (uint8_t)v;
+  return p;
+}
+
+static inline uint8_t *gpuir__put_posting(uint8_t *p, uint32_t gap, uint32_t tf) {
+  p = gpuir__put_vbyte(p, (uint64_t)gap << 1 | (tf == 1));
+  return tf == 1 ? p : gpuir__put_vbyte(p, tf);
+}
+
+/* Moves the posting that a term holds back into its slices. */
+static inline void gpuir__term_flush(gpuir__worker *w, gpuir__term *t) {
+  t->df++;
+  if (GPUIR__LIKELY(t->end - t->pos >= GPUIR__POSTING_MAX)) {
+    t->pos = (uint32_t)(gpuir__put_posting(w->arena + t->pos, t->gap, t->tf) - w->arena);
+  } else {
+    uint8_t bytes[GPUIR__POSTING_MAX];
+    size_t n = (size_t)(gpuir__put_posting(bytes, t->gap, t->tf) - bytes), i;
+    for (i = 0; i < n; i++) {
+      if (t->pos == t->end) {
+        uint32_t to = (uint32_t)w->used, room = gpuir__slice_bytes(t->level);
+        w->used += room + 4;
+        if (t->head) gpuir__store32(w->arena + t->end, to);
+        else t->head = to;
+        t->pos = to;
+        t->end = to + room;
+        if (t->level + 1u < GPUIR__SLICE_LEVELS) t->level++;
+      }
+      w->arena[t->pos++] = bytes[i];
+    }
+  }
+}
+
+static int gpuir__term_compare(const gpuir__worker *w, uint64_t x, uint64_t y) {
+  gpuir__term *a = gpuir__worker_term(w, x), *b = gpuir__worker_term(w, y);
+  int c = memcmp(gpuir__term_text(a), gpuir__term_text(b), a->len < b->len ? a->len : b->len);
+  return c ? c : (int)a->len - (int)b->len;
+}
+
+/* Sorting is by pairs (first 8 bytes of the term as a big-endian number, term). */
+static inline int gpuir__pair_less(const gpuir__worker *w, const uint64_t *x, const uint64_t *y) {
+  return x[0] != y[0] ? x[0] < y[0] : gpuir__term_compare(w, x[1], y[1]) < 0;
+}
+
+static inline void gpuir__pair_swap(uint64_t *x, uint64_t *y) {
+  uint64_t prefix = x[0], term = x[1];
+  x[0] = y[0];
+  x[1] = y[1];
+  y[0] = prefix;
+  y[1] = term;
+}
+
+static void gpuir__pairs_sift(const gpuir__worker *w, uint64_t *p, size_t i, size_t n) {
+  for (;;) {
+    size_t child = 2 * i + 1;
+    if (child >= n) return;
+    if (child + 1 < n && gpuir__pair_less(w, p + 2 * child, p + 2 * child + 2)) child++;
+    if (!gpuir__pair_less(w, p + 2 * i, p + 2 * child)) return;
+    gpuir__pair_swap(p + 2 * i, p + 2 * child);
+    i = child;
+  }
+}
+
+/* Introsort of n pairs in place: quicksort, and heapsort for input that makes it quadratic. */
+static void gpuir__pairs_sort(const gpuir__worker *w, uint64_t *p, size_t n, unsigned depth) {
+  size_t i, j;
+  while (n > 16) {
+    uint64_t pivot[2], *mid = p + 2 * (n / 2), *last = p + 2 * (n - 1);
+    if (depth-- == 0) {
+      for (i = n / 2; i-- > 0;) gpuir__pairs_sift(w, p, i, n);
+      for (i = n; --i > 0;) {
+        gpuir__pair_swap(p, p + 2 * i);
+        gpuir__pairs_sift(w, p, 0, i);
+      }
+      return;
+    }
+    if (gpuir__pair_less(w, mid, p)) gpuir__pair_swap(mid, p);
+    if (gpuir__pair_less(w, last, mid)) {
+      gpuir__pair_swap(last, mid);
+      if (gpuir__pair_less(w, mid, p)) gpuir__pair_swap(mid, p);
+    }
+    pivot[0] = mid[0];
+    pivot[1] = mid[1];
+    i = 0;
+    j = n - 1;
+    for (;;) { /* the ends stop both scans */
+      while (gpuir__pair_less(w, p + 2 * i, pivot)) i++;
+      while (gpuir__pair_less(w, pivot, p + 2 * j)) j--;
+      if (i >= j) break;
+      gpuir__pair_swap(p + 2 * i++, p + 2 * j--);
+    }
+    if (i == j) j++; /* both stopped at the pivot's place: it is in order */
+    else j = i;
+    /* [0, i) <= pivot <= [j, n); recurse into the smaller side */
+    if (i < n - j) {
+      gpuir__pairs_sort(w, p, i, depth);
+      p += 2 * j;
+      n -= j;
+    } else {
+      gpuir__pairs_sort(w, p + 2 * j, n - j, depth);
+      n = i;
+    }
+  }
+  for (i = 1; i < n; i++) {
+    uint64_t pair[2];
+    pair[0] = p[2 * i];
+    pair[1] = p[2 * i + 1];
+    for (j = i; j > 0 && gpuir__pair_less(w, pair, p + 2 * (j - 1)); j--) {
+      p[2 * j] = p[2 * j - 2];
+      p[2 * j + 1] = p[2 * j - 1];
+    }
+    p[2 * j] = pair[0];
+    p[2 * j + 1] = pair[1];
+  }
+}
+
+/* The first 8 bytes, zeros behind the end, as a number that compares as they do. */
+static inline uint64_t gpuir__prefix_of(const uint8_t *text, size_t len) {
+  uint64_t v = 0;
+  memcpy(&v, text, len < 8 ? len : 8);
+  return __builtin_bswap64(v);
+}
+
+/* Writes one term of a run: bytes shared with the term before, further bytes, postings, bytes of postings. */
+static int gpuir__worker_spill_term(gpuir__worker *w, gpuir__term *t, gpuir__term *before) {
+  uint8_t head[2 + GPUIR_MAX_TERM + 32], tail[GPUIR__POSTING_MAX], *p = head;
+  uint8_t *text = gpuir__term_text(t);
+  size_t tail_len = (size_t)(gpuir__put_posting(tail, t->gap, t->tf) - tail), shared = 0;
+  uint64_t bytes = tail_len;
+  uint32_t slice, level = 0, room;
+  int status;
+  if (before) {
+    size_t most = before->len < t->len ? before->len : t->len;
+    const uint8_t *other = gpuir__term_text(before);
+    while (shared < most && text[shared] == other[shared]) shared++;
+  }
+  *p++ = (uint8_t)shared;
+  *p++ = (uint8_t)(t->len - shared);
+  memcpy(p, text + shared, t->len - shared);
+  p += t->len - shared;
+  for (slice = t->head; slice; slice = gpuir__load32(w->arena + slice + room)) {
+    room = gpuir__slice_bytes(level);
+    if (level + 1u < GPUIR__SLICE_LEVELS) level++;
+    if (slice + room == t->end) {
+      bytes += t->pos - slice;
+      break;
+    }
+    bytes += room;
+  }
+  p = gpuir__put_vbyte(p, (uint64_t)t->df + 1);
+  p = gpuir__put_vbyte(p, bytes);
+  status = gpuir__spool_put(&w->spool, head, (size_t)(p - head), &w->err);
+  level = 0;
+  for (slice = t->head; slice && !status; slice = gpuir__load32(w->arena + slice + room)) {
+    room = gpuir__slice_bytes(level);
+    if (level + 1u < GPUIR__SLICE_LEVELS) level++;
+    if (slice + room == t->end) {
+      status = gpuir__spool_put(&w->spool, w->arena + slice, t->pos - slice, &w->err);
+      break;
+    }
+    status = gpuir__spool_put(&w->spool, w->arena + slice, room, &w->err);
+  }
+  w->postings += (uint64_t)t->df + 1;
+  return status ? status : gpuir__spool_put(&w->spool, tail, tail_len, &w->err);
+}
+
+/* Sorts the table, appends it to the spool as a run and empties it. */
+static int gpuir__worker_spill(gpuir__worker *w) {
+  gpuir__extent run;
+  size_t i, n = 0;
+  int status;
+  if (!w->nterms) return GPUIR_OK;
+  if (w->spool.fd < 0) {
+    status = gpuir__spool_open(w->a, &w->spool, w->tmp, 1000 + w->number, w->spool_cap, &w->err);
+    if (status) return status;
+  }
+  /* The pairs take the slots' place: terms to the front, then spread from the last to the first. */
+  for (i = 0; i < w->nslots; i++)
+    if (w->slots[i]) w->slots[n++] = w->slots[i] >> 32;
+  for (i = n; i-- > 0;) {
+    uint64_t ref = w->slots[i];
+    gpuir__term *t = gpuir__worker_term(w, ref);
+    w->slots[2 * i] = __builtin_bswap64(gpuir__load64(gpuir__term_text(t))); /* padded with zeros */
+    w->slots[2 * i + 1] = ref;
+  }
+  gpuir__pairs_sort(w, w->slots, n, 2 * gpuir__width64(n));
+  run.start = w->spool.len;
+  for (i = 0; i < n; i++) {
+    gpuir__term *before = i ? gpuir__worker_term(w, w->slots[2 * i - 1]) : NULL;
+    status = gpuir__worker_spill_term(w, gpuir__worker_term(w, w->slots[2 * i + 1]), before);
+    if (status) return status;
+  }
+  run.end = w->spool.len;
+  memset(w->slots, 0, w->nslots * 8);
+  w->nterms = 0;
+  w->used = 8;
+  return gpuir__buf_put(w->a, &w->runs, &run, sizeof run);
+}
+
+/* Makes room in the arena for one token: by growing it, or by a spill. Keeps a table's doubling in reserve. */
+static int gpuir__worker_make_room(gpuir__worker *w) {
+  uint64_t most = w->share > 24 * w->nslots ? w->share - 24 * w->nslots : 0, want = w->cap * 2;
+  if (!w->slots) {
+    w->nslots = 4096;
+    w->slots = (uint64_t *)gpuir__alloc_zero(w->a, w->nslots * 8);
+    if (!w->slots) return GPUIR_E_NOMEM;
+  }
+  if (!w->arena) {
+    w->arena = (uint8_t *)gpuir__alloc(w->a, 16 * GPUIR__TOKEN_ROOM);
+    if (!w->arena) return GPUIR_E_NOMEM;
+    w->cap = 16 * GPUIR__TOKEN_ROOM;
+    w->used = 8; /* 0 means nothing */
+    return GPUIR_OK;
+  }
+  if (most > GPUIR__ARENA_MAX) most = GPUIR__ARENA_MAX;
+  if (want > most) want = most;
+  if (want >= w->used + GPUIR__TOKEN_ROOM) {
+    void *p = w->a->resize(w->a->user, w->arena, (size_t)w->cap, (size_t)want);
+    if (!p) return GPUIR_E_NOMEM;
+    w->arena = (uint8_t *)p;
+    w->cap = want;
+    return GPUIR_OK;
+  }
+  return gpuir__worker_spill(w);
+}
+
+/* Doubles the slots, or spills where the share does not allow it. */
+static int gpuir__worker_rehash(gpuir__worker *w) {
+  size_t n = w->nslots * 2, i;
+  uint64_t *slots, reserve = 24 * (uint64_t)n; /* for these and their next doubling */
+  uint64_t need = w->used + w->used / 8 + GPUIR__TOKEN_ROOM;
+  if (reserve + need > w->share) return gpuir__worker_spill(w);
+  if (reserve + w->cap > w->share) { /* the arena took more than it needs */
+    void *p = w->a->resize(w->a->user, w->arena, (size_t)w->cap, (size_t)(w->share - reserve));
+    if (!p) return GPUIR_E_NOMEM;
+    w->arena = (uint8_t *)p;
+    w->cap = w->share - reserve;
+  }
+  slots = (uint64_t *)gpuir__alloc_zero(w->a, n * 8);
+  if (!slots) return GPUIR_E_NOMEM;
+  for (i = 0; i < w->nslots; i++) {
+    size_t at = (size_t)(w->slots[i] & (n - 1));
+    if (!w->slots[i]) continue;
+    while (slots[at]) at = (at + 1) & (n - 1);
+    slots[at] = w->slots[i];
+  }
+  gpuir__free(w->a, w->slots, w->nslots * 8);
+  w->slots = slots;
+  w->nslots = n;
+  return GPUIR_OK;
+}
+
+static void gpuir__worker_free_table(gpuir__worker *w) {
+  gpuir__free(w->a, w->slots, w->nslots * 8);
+  gpuir__free(w->a, w->arena, (size_t)w->cap);
+  w->slots = NULL;
+  w->arena = NULL;
+  w->nslots = w->nterms = 0;
+  w->used = w->cap = 0;
+}
+
+static int gpuir__worker_fail(gpuir__worker *w, int status) {
+  if (!w->status) w->status = status;
+  return w->status;
+}
+
+/* Counts a token of the current document, tf times. */
+static int gpuir__worker_token(gpuir__worker *w, const char *token, size_t len, uint32_t tf) {
+  uint64_t hash, first, last = 0;
+  gpuir__term *t;
+  size_t at;
+  if (GPUIR__UNLIKELY(len - 1 >= GPUIR_MAX_TERM)) return GPUIR_OK;
+  if (GPUIR__UNLIKELY(w->status)) return w->status; /* a tokenizer that goes on after an error */
+  if (GPUIR__UNLIKELY(w->used + GPUIR__TOKEN_ROOM > w->cap)) {
+    int status = gpuir__worker_make_room(w);
+    if (status) return gpuir__worker_fail(w, status);
+  }
+  w->length += tf;
+  if (GPUIR__UNLIKELY(w->length > UINT32_MAX)) return gpuir__worker_fail(w, GPUIR_E_LIMIT);
+  /* The first 8 bytes, zeros behind the end, and the last 8. */
+  if (len >= 8) {
+    first = gpuir__load64(token);
+    last = gpuir__load64(token + len - 8);
+  } else if (len >= 4) {
+    first = gpuir__load32(token) | (uint64_t)gpuir__load32(token + len - 4) << (8 * (len - 4));
+  } else {
+    first = (uint8_t)token[0] | (uint64_t)(uint8_t)token[len >> 1] << (8 * (len >> 1)) |
+            (uint64_t)(uint8_t)token[len - 1] << (8 * (len - 1));
+  }
+  hash = XXH3_64bits(token, len);
+  for (at = (size_t)(hash & (w->nslots - 1)); w->slots[at]; at = (at + 1) & (w->nslots - 1)) {
+    uint8_t *text;
+    if ((uint32_t)w->slots[at] != (uint32_t)hash) continue;
+    t = gpuir__worker_term(w, w->slots[at] >> 32);
+    text = gpuir__term_text(t);
+    if (t->len != len || gpuir__load64(text) != first) continue;
+    if (len > 8 && gpuir__load64(text + len - 8) != last) continue;
+    if (len > 16 && memcmp(text + 8, token + 8, len - 16)) continue;
+    if (t->doc == w->doc) {
+      t->tf += tf;
+      return GPUIR_OK;
+    }
+    gpuir__term_flush(w, t);
+    t->gap = w->doc - t->doc;
+    t->doc = w->doc;
+    t->tf = tf;
+    return GPUIR_OK;
+  }
+  if (GPUIR__UNLIKELY(2 * (w->nterms + 1) > w->nslots)) {
+    int status = gpuir__worker_rehash(w);
+    if (status) return gpuir__worker_fail(w, status);
+    at = (size_t)(hash & (w->nslots - 1));
+    while (w->slots[at]) at = (at + 1) & (w->nslots - 1);
+  }
+  w->nterms++;
+  w->slots[at] = w->used << 32 | (uint32_t)hash;
+  t = gpuir__worker_term(w, w->used);
+  w->used += (GPUIR__TERM_HEAD + (len < 8 ? 8 : len) + 3) & ~(uint64_t)3;
+  t->doc = t->gap = w->doc;
+  t->tf = tf;
+  t->df = t->head = t->pos = t->end = 0;
+  t->level = 0;
+  t->len = (uint8_t)len;
+  gpuir__store64(gpuir__term_text(t), first);
+  if (len > 8) memcpy(gpuir__term_text(t) + 8, token + 8, len - 8);
+  return GPUIR_OK;
+}
+
+static int gpuir__worker_emit(void *sink, const char *token, size_t len) {
+  return gpuir__worker_token((gpuir__worker *)sink, token, len, 1);
+}
+
+/* Documents on their way to a worker. */
+typedef struct gpuir__packet {
+  gpuir__buf text;      /* of all documents, one behind the other */
+  gpuir__buf sizes;     /* a uint64_t a document: bytes of text, GPUIR__COUNTED if they are counted terms */
+  gpuir__buf lengths;   /* a uint32_t a document, filled by the worker */
+  const char *external; /* the caller's text in place of `text`, for one huge document */
+  uint64_t docs, first;
+} gpuir__packet;
+
+#define GPUIR__COUNTED ((uint64_t)1 << 63) /* each term: length (1 byte), bytes, tf (4 bytes) */
+
+static int gpuir__worker_packet(gpuir__worker *w, gpuir__packet *packet) {
+  const char *text = packet->external ? packet->external : (const char *)packet->text.data;
+  uint64_t i, size;
+  for (i = 0; i < packet->docs; i++) {
+    uint32_t length;
+    int status = GPUIR_OK;
+    memcpy(&size, packet->sizes.data + 8 * i, 8);
+    w->doc = (uint32_t)(packet->first + i);
+    w->length = 0;
+    if (size & GPUIR__COUNTED) {
+      const char *end = text + (size & ~GPUIR__COUNTED);
+      while (text < end && !status) {
+        size_t len = (uint8_t)*text;
+        status = gpuir__worker_token(w, text + 1, len, gpuir__load32(text + 1 + len));
+        text += len + 5;
+      }
+    } else {
+      if (size) status = gpuir__analyze(w->analyzer, text, (size_t)size, gpuir__worker_emit, w, &w->dropped);
+      if (!packet->external) text += size;
+    }
+    if (!w->status && status) { /* not by gpuir__worker_token: a tokenizer's own answer is no code of ours */
+      if (status == GPUIR_E_NOMEM) {
+        w->status = status;
+      } else {
+        w->status = GPUIR_E_CANCELLED;
+        (void)gpuir__fail(&w->err, w->status, 0, "document %lu: the tokenizer answered %d",
+                          (unsigned long)w->doc, status);
+      }
+    }
+    if (w->status) {
+      if (w->status == GPUIR_E_LIMIT && !w->err.code)
+        (void)gpuir__fail(&w->err, w->status, 0, "document %lu has more than %lu tokens", (unsigned long)w->doc,
+                          (unsigned long)UINT32_MAX);
+      return w->status;
+    }
+    length = (uint32_t)w->length;
+    memcpy(packet->lengths.data + 4 * i, &length, 4);
+  }
+  return GPUIR_OK;
+}
+
+/* ---- units of the merge: from runs' postings to encoded lists ---- */
+
+/* Some terms with the postings of each from one or more runs, as they stand there. */
+typedef struct gpuir__unit {
+  gpuir__area bytes;
+  uint64_t used;
+  gpuir__buf terms; /* bytes of terms */
+  gpuir__buf items; /* gpuir__item */
+  gpuir__buf parts; /* gpuir__part */
+  uint64_t nterms, postings;
+  gpuir__batch out;
+} gpuir__unit;
+
+typedef struct gpuir__item {
+  uint64_t df; /* sum over the parts, which may share a document if a spill cut it */
+  uint32_t parts, term_len;
+} gpuir__item;
+
+typedef struct gpuir__part {
+  uint64_t at, len; /* in unit.bytes */
+  uint32_t worker;
+} gpuir__part;
+
+/* The parts that one worker made of a term, which follow one another in docID order. */
+typedef struct gpuir__chain {
+  const uint8_t *p, *end;
+  const gpuir__part *part, *last; /* the current part, and behind the chain's last */
+  uint32_t doc, tf;
+} gpuir__chain;
+
+static inline uint64_t gpuir__get_vbyte(const uint8_t **p) {
+  uint64_t v = *(*p)++;
+  if (GPUIR__UNLIKELY(v >= 128)) {
+    unsigned shift = 7;
+    uint64_t byte;
+    v &= 127;
+    do {
+      byte = *(*p)++;
+      v |= (byte & 127) << shift;
+      shift += 7;
+    } while (byte >= 128 && shift < 63);
+  }
+  return v;
+}
+
+static inline void gpuir__chain_read(gpuir__chain *c) {
+  uint64_t v = gpuir__get_vbyte(&c->p);
+  c->doc += (uint32_t)(v >> 1);
+  c->tf = v & 1 ? 1 : (uint32_t)gpuir__get_vbyte(&c->p);
+}
+
+/* Moves on to the next posting; 0 at the end. */
+static inline int gpuir__chain_next(gpuir__chain *c, const uint8_t *bytes) {
+  if (GPUIR__UNLIKELY(c->p >= c->end)) {
+    if (c->part == c->last) return 0;
+    c->p = bytes + c->part->at;
+    c->end = c->p + c->part->len;
+    c->part++;
+    c->doc = 0;
+  }
+  gpuir__chain_read(c);
+  return 1;
+}
+
+/* Merges an item's parts by docID; returns the number of postings. */
+static uint64_t gpuir__item_merge(gpuir__chain *chains, const gpuir__part *parts, uint32_t nparts,
+                                  const uint8_t *bytes, uint32_t *docs, uint32_t *tfs) {
+  uint64_t n = 0;
+  uint32_t live = 0, i = 0;
+  while (i < nparts) {
+    gpuir__chain *c = &chains[live];
+    c->p = c->end = bytes;
+    c->part = parts + i;
+    while (i < nparts && parts[i].worker == c->part->worker) i++;
+    c->last = parts + i;
+    live += (uint32_t)gpuir__chain_next(c, bytes);
+  }
+  while (live) {
+    gpuir__chain *c = chains;
+    uint32_t limit = UINT32_MAX; /* the least docID of the other chains */
+    int more;
+    for (i = 1; i < live; i++) {
+      if (chains[i].doc < c->doc) {
+        limit = c->doc;
+        c = &chains[i];
+      } else if (chains[i].doc < limit) {
+        limit = chains[i].doc;
+      }
+    }
+    do { /* workers take many documents in a row */
+      if (GPUIR__UNLIKELY(n && docs[n - 1] == c->doc)) {
+        tfs[n - 1] += c->tf;
+      } else {
+        docs[n] = c->doc;
+        tfs[n++] = c->tf;
+      }
+      more = gpuir__chain_next(c, bytes);
+    } while (more && c->doc < limit);
+    if (!more) *c = chains[--live];
+  }
+  return n;
+}
+
+/* Encodes a unit's lists into its batch. */
+static int gpuir__worker_unit(gpuir__worker *w, gpuir__unit *unit, uint64_t most) {
+  const gpuir__part *parts = (const gpuir__part *)(void *)unit->parts.data;
+  const uint8_t *term = unit->terms.data;
+  uint64_t i;
+  gpuir__batch_clear(&unit->out);
+  for (i = 0; i < unit->nterms; i++) {
+    gpuir__item item;
+    uint32_t *docs, *tfs;
+    uint64_t n;
+    int status;
+    memcpy(&item, unit->items.data + i * sizeof item, sizeof item);
+    status = gpuir__area_need(w->a, &w->raw, item.df * 8, most, w->tmp, 2000 + w->number, &w->err);
+    if (status) return gpuir__worker_fail(w, status);
+    docs = (uint32_t *)(void *)w->raw.data;
+    tfs = docs + item.df;
+    n = gpuir__item_merge((gpuir__chain *)w->heads, parts, item.parts, unit->bytes.data, docs, tfs);
+    status = gpuir__encode_list(&w->encoder, &unit->out, term, item.term_len, docs, tfs, (uint32_t)n);
+    if (status) {
+      if (status != GPUIR_E_NOMEM)
+        (void)gpuir__fail(&w->err, status, 0, "cannot encode the postings of '%.*s': %s",
+                          item.term_len < 60 ? (int)item.term_len : 60, (const char *)term, gpuir_strerror(status));
+      return gpuir__worker_fail(w, status);
+    }
+    parts += item.parts;
+    term += item.term_len;
+  }
+  return GPUIR_OK;
+}
+
+/* ---- reading a run back ---- */
+
+typedef struct gpuir__run {
+  uint64_t prefix;  /* of term, see gpuir__prefix_of */
+  uint64_t at, end; /* in the spool: what is not yet in buf */
+  uint8_t *buf;
+  size_t pos, fill, cap;
+  const gpuir__spool *spool;
+  uint32_t worker;
+  uint32_t term_len;
+  uint64_t df, bytes; /* postings of the term, and their bytes, which come next */
+  uint8_t term[GPUIR_MAX_TERM + 1];
+} gpuir__run;
+
+#define GPUIR__RUN_HEAD (2u + GPUIR_MAX_TERM + 20u) /* bytes before a term's postings at most */
+
+static int gpuir__run_fill(gpuir__run *r, gpuir_error *err) {
+  size_t n;
+  int status;
+  memmove(r->buf, r->buf + r->pos, r->fill - r->pos);
+  r->fill -= r->pos;
+  r->pos = 0;
+  n = (size_t)gpuir__min64(r->cap - r->fill, r->end - r->at);
+  status = gpuir__spool_get(r->spool, r->buf + r->fill, n, r->at, err);
+  if (status) return status;
+  r->fill += n;
+  r->at += n;
+  return GPUIR_OK;
+}
+
+/* Reads the next term's head. *more becomes 0 at the end of the run. */
+static int gpuir__run_next(gpuir__run *r, int *more, gpuir_error *err) {
+  const uint8_t *p;
+  size_t shared, rest;
+  if (r->fill - r->pos < GPUIR__RUN_HEAD && r->at < r->end) {
+    int status = gpuir__run_fill(r, err);
+    if (status) return status;
+  }
+  *more = r->fill > r->pos;
+  if (!*more) return GPUIR_OK;
+  p = r->buf + r->pos;
+  shared = *p++;
+  rest = *p++;
+  if (shared > r->term_len || shared + rest > GPUIR_MAX_TERM || !rest)
+    return gpuir__fail(err, GPUIR_E_IO, 0, "%s: a temporary file was damaged", gpuir__tail(r->spool->path));
+  memcpy(r->term + shared, p, rest);
+  p += rest;
+  r->term_len = (uint32_t)(shared + rest);
+  r->prefix = gpuir__prefix_of(r->term, r->term_len);
+  r->df = gpuir__get_vbyte(&p);
+  r->bytes = gpuir__get_vbyte(&p);
+  r->pos = (size_t)(p - r->buf);
+  if (r->pos > r->fill || r->bytes > r->fill - r->pos + (r->end - r->at))
+    return gpuir__fail(err, GPUIR_E_IO, 0, "%s: a temporary file was damaged", gpuir__tail(r->spool->path));
+  return GPUIR_OK;
+}
+
+/* Copies the term's postings. */
+static int gpuir__run_copy(gpuir__run *r, uint8_t *to, gpuir_error *err) {
+  uint64_t n = r->bytes;
+  while (n) {
+    size_t have = (size_t)gpuir__min64(n, r->fill - r->pos);
+    memcpy(to, r->buf + r->pos, have);
+    to += have;
+    r->pos += have;
+    n -= have;
+    if (n >= r->cap) {
+      int status = gpuir__spool_get(r->spool, to, (size_t)n, r->at, err);
+      if (status) return status;
+      r->at += n;
+      n = 0;
+    } else if (n) {
+      int status = gpuir__run_fill(r, err);
+      if (status) return status;
+    }
+  }
+  return GPUIR_OK;
+}
+
+static int gpuir__run_compare(const gpuir__run *x, const gpuir__run *y) {
+  int c;
+  if (x->prefix != y->prefix) return x->prefix < y->prefix ? -1 : 1;
+  c = memcmp(x->term, y->term, x->term_len < y->term_len ? x->term_len : y->term_len);
+  return c ? c : (int)x->term_len - (int)y->term_len;
+}
+
+/* ---- the builder ---- */
+
+struct gpuir_builder {
+  gpuir__counter counter;
+  gpuir_allocator a; /* counts into `counter` */
+  char *tmp;         /* PATH.tmp */
+  size_t tmp_size;
+  char *stop_words, *description;
+  size_t stop_size, description_size;
+  char spec[256];
+  gpuir_tokenize_fn tokenize;
+  void *tokenize_user;
+  const gpuir__codec *codec, *freq_codec;
+  float k1, b;
+  int store_text, simd;
+  int (*progress)(void *user, const gpuir_progress *progress);
+  void *progress_user;
+  gpuir__writer *writer;
+  uint64_t memory;
+
+  gpuir__worker *workers;
+  unsigned nworkers, nthreads; /* threads that run now; 0: the adding thread works itself */
+  gpuir__queue queue;
+  int failure; /* atomic; the first error, and then nothing but destroy is allowed */
+  gpuir_error error;
+  int written;
+
+  unsigned ntasks;        /* size of the two rings */
+  gpuir__packet *packets;
+  gpuir__unit *units;
+  size_t packet_size;     /* bytes of a packet or unit, unless one document or list is larger */
+  uint64_t in_flight_most;
+  uint64_t in_flight; /* bytes of text that were pushed and not yet retired */
+  uint64_t retired;   /* packets, and later units */
+  gpuir__packet *open;
+  gpuir__buf seen; /* hash table that finds a term given twice */
+
+  uint64_t raw_most; /* anonymous memory for a decoded list */
+
+  gpuir_progress done;
+  uint64_t told_documents, told_bytes;
+  uint64_t terms, postings;
+};
+
+/* Records the first failure; the mutex guards the error, the flag is read without it. */
+static int gpuir__builder_fail(gpuir_builder *b, int status, const gpuir_error *err) {
+  (void)pthread_mutex_lock(&b->queue.mutex);
+  if (!b->failure) {
+    if (err && err->code == status) b->error = *err;
+    else (void)gpuir__fail(&b->error, status, 0, "%s", gpuir_strerror(status));
+    __atomic_store_n(&b->failure, status, __ATOMIC_RELEASE);
+  }
+  (void)pthread_mutex_unlock(&b->queue.mutex);
+  return status;
+}
+
+static int gpuir__builder_failed(gpuir_builder *b, gpuir_error *err) {
+  int status = __atomic_load_n(&b->failure, __ATOMIC_ACQUIRE);
+  if (status && err) {
+    (void)pthread_mutex_lock(&b->queue.mutex);
+    *err = b->error;
+    (void)pthread_mutex_unlock(&b->queue.mutex);
+  }
+  return status;
+}
+
+static void gpuir__builder_run_packet(gpuir_builder *b, gpuir__worker *w, gpuir__packet *packet) {
+  int status;
+  if (__atomic_load_n(&b->failure, __ATOMIC_ACQUIRE)) return;
+  status = gpuir__worker_packet(w, packet);
+  if (status) (void)gpuir__builder_fail(b, status, &w->err);
+}
+
+/* The last run, and then the table's memory is not needed any more. */
+static void gpuir__builder_finish_worker(gpuir_builder *b, gpuir__worker *w) {
+  if (!__atomic_load_n(&b->failure, __ATOMIC_ACQUIRE)) {
+    int status = gpuir__worker_spill(w);
+    if (!status && w->spool.fd >= 0) status = gpuir__spool_flush(&w->spool, &w->err);
+    if (status) (void)gpuir__builder_fail(b, status, &w->err);
+  }
+  gpuir__worker_free_table(w);
+  gpuir__free(w->a, w->spool.buf, w->spool.cap);
+  w->spool.buf = NULL;
+}
+
+static void *gpuir__builder_invert_main(void *arg) {
+  gpuir__worker *w = (gpuir__worker *)arg;
+  gpuir_builder *b = w->builder;
+  int slot;
+  while ((slot = gpuir__queue_take(&b->queue)) >= 0) {
+    gpuir__builder_run_packet(b, w, &b->packets[slot]);
+    gpuir__queue_done(&b->queue, slot);
+  }
+  gpuir__builder_finish_worker(b, w);
+  return NULL;
+}
+
+static void gpuir__builder_run_unit(gpuir_builder *b, gpuir__worker *w, gpuir__unit *unit) {
+  int status;
+  if (__atomic_load_n(&b->failure, __ATOMIC_ACQUIRE)) return;
+  status = gpuir__worker_unit(w, unit, b->raw_most);
+  if (status) (void)gpuir__builder_fail(b, status, &w->err);
+}
+
+static void *gpuir__builder_encode_main(void *arg) {
+  gpuir__worker *w = (gpuir__worker *)arg;
+  gpuir_builder *b = w->builder;
+  int slot;
+  while ((slot = gpuir__queue_take(&b->queue)) >= 0) {
+    gpuir__builder_run_unit(b, w, &b->units[slot]);
+    gpuir__queue_done(&b->queue, slot);
+  }
+  return NULL;
+}
+
+/* Starts a thread a worker. Where the system refuses some, the others do the work; without any, the
+ * adding thread does. Signals go to the caller's own threads. */
+static void gpuir__builder_start(gpuir_builder *b, void *(*entry)(void *)) {
+  sigset_t all, old;
+  int masked;
+  (void)sigfillset(&all);
+  masked = !pthread_sigmask(SIG_SETMASK, &all, &old);
+  while (b->nthreads < b->nworkers &&
+         !pthread_create(&b->workers[b->nthreads].thread, NULL, entry, &b->workers[b->nthreads]))
+    b->nthreads++;
+  if (masked) (void)pthread_sigmask(SIG_SETMASK, &old, NULL);
+}
+
+static void gpuir__builder_join(gpuir_builder *b, int abort) {
+  unsigned i;
+  if (!b->nthreads) return;
+  gpuir__queue_close(&b->queue, abort);
+  for (i = 0; i < b->nthreads; i++) (void)pthread_join(b->workers[i].thread, NULL);
+  b->nthreads = 0;
+}
+
+/* ---- packets ---- */
+
+/* Takes the oldest packet back when a worker is done with it, and hands its lengths to the writer. */
+static int gpuir__builder_retire_packet(gpuir_builder *b, gpuir_error *err) {
+  unsigned slot = (unsigned)(b->retired % b->ntasks);
+  gpuir__packet *p = &b->packets[slot];
+  int status;
+  if (b->nthreads) gpuir__queue_wait(&b->queue, slot);
+  b->retired++;
+  b->in_flight -= p->text.len;
+  status = gpuir__builder_failed(b, err);
+  if (!status) status = gpuir__writer_put_lengths(b->writer, (const uint32_t *)(void *)p->lengths.data,
+                                                  (size_t)p->docs, err);
+  p->text.len = p->sizes.len = p->lengths.len = 0;
+  p->docs = 0;
+  p->external = NULL;
+  if (p->text.cap > 2 * b->packet_size) gpuir__buf_free(&b->a, &p->text);
+  return status;
+}
+
+/* Sends the open packet to the workers. `last`: there is no need to start threads for it. */
+static int gpuir__builder_seal(gpuir_builder *b, int last, gpuir_error *err) {
+  gpuir__packet *p = b->open;
+  if (!p) return GPUIR_OK;
+  b->open = NULL;
+  b->in_flight += p->text.len;
+  if (b->nworkers > 1 && !last && !b->nthreads) gpuir__builder_start(b, gpuir__builder_invert_main);
+  if (b->nthreads) {
+    gpuir__queue_push(&b->queue);
+    return GPUIR_OK;
+  }
+  b->queue.pushed++;
+  gpuir__builder_run_packet(b, &b->workers[0], p);
+  return gpuir__builder_retire_packet(b, err);
+}
+
+/* Makes `open` a packet that has room for one more document of n bytes. */
+static int gpuir__builder_packet(gpuir_builder *b, size_t n, gpuir_error *err) {
+  gpuir__packet *p = b->open;
+  int status;
+  if (p && p->text.len + 12 * p->docs + n > b->packet_size) {
+    status = gpuir__builder_seal(b, 0, err);
+    if (status) return status;
+    p = NULL;
+  }
+  if (!p) {
+    while (b->queue.pushed - b->retired == b->ntasks ||
+           (b->in_flight + n > b->in_flight_most && b->queue.pushed > b->retired)) {
+      status = gpuir__builder_retire_packet(b, err);
+      if (status) return status;
+    }
+    p = &b->packets[b->queue.pushed % b->ntasks];
+    p->first = b->done.documents;
+    if (b->nworkers > 1 && n < b->packet_size && !gpuir__buf_room(&b->a, &p->text, b->packet_size))
+      return gpuir__fail_nomem(err);
+    b->open = p;
+  }
+  if ((n && !gpuir__buf_room(&b->a, &p->text, n)) || !gpuir__buf_room(&b->a, &p->sizes, 8) ||
+      !gpuir__buf_room(&b->a, &p->lengths, 4))
+    return gpuir__fail_nomem(err);
+  return GPUIR_OK;
+}
+
+/* ---- adding ---- */
+
+static int gpuir__builder_ready(gpuir_builder *b, gpuir_error *err) {
+  if (!b) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "no builder given");
+  if (__atomic_load_n(&b->failure, __ATOMIC_ACQUIRE)) return gpuir__builder_failed(b, err);
+  if (b->written) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "the index has been written");
+  return GPUIR_OK;
+}
+
+static int gpuir__builder_tell(gpuir_builder *b, gpuir_error *err) {
+  if (b->progress && b->progress(b->progress_user, &b->done))
+    return gpuir__fail(err, GPUIR_E_CANCELLED, 0, "cancelled by the progress callback");
+  return GPUIR_OK;
+}
+
+/* The document whose bytes the open packet has taken, or the caller's own text. */
+static int gpuir__builder_document(gpuir_builder *b, const gpuir_doc_desc *doc, const char *text, size_t text_len,
+                                   size_t size, int counted, gpuir_error *err) {
+  gpuir__packet *p = b->open;
+  gpuir_doc_desc none;
+  uint64_t entry = (uint64_t)size | (counted ? GPUIR__COUNTED : 0);
+  const uint32_t zero = 0;
+  int status;
+  memset(&none, 0, sizeof none);
+  status = gpuir__writer_put_doc(b->writer, doc ? doc : &none, b->store_text ? text : NULL, text_len, err);
+  if (status) return status;
+  if (!p->external) p->text.len += size;
+  memcpy(p->sizes.data + p->sizes.len, &entry, 8);
+  memcpy(p->lengths.data + p->lengths.len, &zero, 4);
+  p->sizes.len += 8;
+  p->lengths.len += 4;
+  p->docs++;
+  b->done.documents++;
+  b->done.bytes += text_len;
+  if (p->external || b->nworkers == 1) { /* the text is the caller's: be done with it now */
+    status = gpuir__builder_seal(b, 0, err);
+    while (!status && b->queue.pushed > b->retired) status = gpuir__builder_retire_packet(b, err);
+    if (status) return status;
+  }
+  if (b->done.bytes - b->told_bytes >= (1u << 24) || b->done.documents - b->told_documents >= (1u << 16)) {
+    b->told_bytes = b->done.bytes;
+    b->told_documents = b->done.documents;
+    return gpuir__builder_tell(b, err);
+  }
+  return GPUIR_OK;
+}
+
+static int gpuir__builder_check_doc(const gpuir_doc_desc *doc, gpuir_error *err) {
+  if (doc && ((!doc->name && doc->name_len) || (!doc->source && doc->source_len)))
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "a document's name or source is NULL, but its length is not 0");
+  return GPUIR_OK;
+}
+
+/* After an error other than ARGUMENT a builder stays failed. */
+static int gpuir__builder_end(gpuir_builder *b, int status, gpuir_error *err, const gpuir_error *local) {
+  if (!status) return GPUIR_OK;
+  if (err) *err = *local;
+  if (status != GPUIR_E_ARGUMENT) (void)gpuir__builder_fail(b, status, local);
+  return status;
+}
+
+GPUIR_API int gpuir_builder_add_text(gpuir_builder *builder, const gpuir_doc_desc *doc, const char *text, size_t len,
+                                     gpuir_error *err) {
+  gpuir_builder *b = builder;
+  gpuir_error local;
+  int in_place, status = gpuir__builder_ready(b, err);
+  if (status) return status;
+  status = gpuir__builder_check_doc(doc, err);
+  if (status) return status;
+  if (!text && len) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "the text is NULL, but its length is not 0");
+  memset(&local, 0, sizeof local);
+  in_place = b->nworkers == 1 || len > b->in_flight_most / 2;
+  if (in_place && b->open) status = gpuir__builder_seal(b, 0, &local);
+  if (!status) status = gpuir__builder_packet(b, in_place ? 0 : len, &local);
+  if (!status) {
+    if (in_place) b->open->external = text ? text : "";
+    else if (len) memcpy(b->open->text.data + b->open->text.len, text, len);
+    status = gpuir__builder_document(b, doc, text ? text : "", len, len, 0, &local);
+    if (status && b->open) b->open->external = NULL;
+  }
+  return gpuir__builder_end(b, status, err, &local);
+}
+
+/* Checks a document's terms; *bytes becomes what a packet needs for them. */
+static int gpuir__builder_check_terms(gpuir_builder *b, const gpuir_term_freq *terms, size_t n, size_t *bytes,
+                                      gpuir_error *err) {
+  size_t i, nslots = 16, total = 0;
+  uint64_t sum = 0, *slots;
+  if (!terms && n) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "the terms are NULL, but their number is not 0");
+  if (n >= UINT32_MAX) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "a document of more than 2^32 - 2 terms");
+  for (i = 0; i < n; i++) {
+    if (!terms[i].term || !terms[i].len)
+      return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "term %lu of the document is empty", (unsigned long)i);
+    if (terms[i].len > GPUIR_MAX_TERM)
+      return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "term %lu of the document has %lu bytes; at most %d are allowed",
+                         (unsigned long)i, (unsigned long)terms[i].len, GPUIR_MAX_TERM);
+    if (!terms[i].tf)
+      return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "term %lu of the document has tf 0", (unsigned long)i);
+    sum += terms[i].tf;
+    if (sum > UINT32_MAX)
+      return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "the document's tf add up to more than %lu",
+                         (unsigned long)UINT32_MAX);
+    total += terms[i].len + 5;
+  }
+  while (nslots < 2 * n) nslots *= 2;
+  b->seen.len = 0;
+  slots = (uint64_t *)(void *)gpuir__buf_room(&b->a, &b->seen, nslots * 8);
+  if (!slots) return gpuir__fail_nomem(err);
+  memset(slots, 0, nslots * 8);
+  for (i = 0; i < n; i++) {
+    uint64_t hash = XXH3_64bits(terms[i].term, terms[i].len);
+    size_t at = (size_t)(hash & (nslots - 1));
+    for (; slots[at]; at = (at + 1) & (nslots - 1)) {
+      const gpuir_term_freq *other = &terms[(slots[at] >> 32) - 1];
+      if ((uint32_t)slots[at] == (uint32_t)hash && other->len == terms[i].len &&
+          !memcmp(other->term, terms[i].term, terms[i].len))
+        return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "terms %lu and %lu of the document are the same",
+                           (unsigned long)((slots[at] >> 32) - 1), (unsigned long)i);
+    }
+    slots[at] = (uint64_t)(i + 1) << 32 | (uint32_t)hash;
+  }
+  if (b->seen.cap > b->packet_size) gpuir__buf_free(&b->a, &b->seen);
+  *bytes = total;
+  return GPUIR_OK;
+}
+
+GPUIR_API int gpuir_builder_add_terms(gpuir_builder *builder, const gpuir_doc_desc *doc, const gpuir_term_freq *terms,
+                                      size_t n, gpuir_error *err) {
+  gpuir_builder *b = builder;
+  gpuir_error local;
+  size_t bytes = 0, i;
+  int status = gpuir__builder_ready(b, err);
+  if (status) return status;
+  status = gpuir__builder_check_doc(doc, err);
+  if (status) return status;
+  memset(&local, 0, sizeof local);
+  status = gpuir__builder_check_terms(b, terms, n, &bytes, &local);
+  if (!status) status = gpuir__builder_packet(b, bytes, &local);
+  if (!status) {
+    uint8_t *p = b->open->text.data + b->open->text.len;
+    for (i = 0; i < n; i++) {
+      *p++ = (uint8_t)terms[i].len;
+      memcpy(p, terms[i].term, terms[i].len);
+      gpuir__store32(p + terms[i].len, terms[i].tf);
+      p += terms[i].len + 4;
+    }
+    status = gpuir__builder_document(b, doc, NULL, 0, bytes, 1, &local);
+  }
+  return gpuir__builder_end(b, status, err, &local);
+}
+
+/* ---- merging ---- */
+
+/* Takes the oldest unit back when it is encoded, and appends it. */
+static int gpuir__builder_retire_unit(gpuir_builder *b, gpuir_error *err) {
+  unsigned slot = (unsigned)(b->retired % b->ntasks);
+  gpuir__unit *unit = &b->units[slot];
+  int status;
+  if (b->nthreads) gpuir__queue_wait(&b->queue, slot);
+  b->retired++;
+  b->in_flight -= unit->used;
+  status = gpuir__builder_failed(b, err);
+  if (!status) status = gpuir__writer_put_batch(b->writer, &unit->out, err);
+  if (status) return status;
+  b->terms += unit->out.nterms;
+  b->postings += unit->out.postings;
+  b->done.terms_done = b->terms;
+  b->done.postings_done += unit->postings;
+  if (unit->used > 2 * b->packet_size) { /* a huge list's */
+    gpuir__area_free(&b->a, &unit->bytes);
+    gpuir__batch_free(&b->a, &unit->out);
+  }
+  unit->used = unit->nterms = unit->postings = 0;
+  unit->terms.len = unit->items.len = unit->parts.len = 0;
+  return gpuir__builder_tell(b, err);
+}
+
+static int gpuir__builder_push_unit(gpuir_builder *b, gpuir__unit **unit, gpuir_error *err) {
+  gpuir__unit *u = *unit;
+  if (!u || !u->nterms) return GPUIR_OK;
+  *unit = NULL;
+  b->in_flight += u->used;
+  if (b->nthreads) {
+    gpuir__queue_push(&b->queue);
+    return GPUIR_OK;
+  }
+  b->queue.pushed++;
+  gpuir__builder_run_unit(b, &b->workers[0], u);
+  return gpuir__builder_retire_unit(b, err);
+}
+
+/* Adds a term that stands in runs[0..n) to the unit, or to the next one when it is full. */
+static int gpuir__builder_gather(gpuir_builder *b, gpuir__unit **unit, gpuir__run *const *runs, size_t n,
+                                 gpuir_error *err) {
+  const gpuir_allocator *a = &b->a;
+  gpuir__unit *u = *unit;
+  gpuir__item item;
+  uint64_t bytes = 0;
+  size_t i;
+  int status;
+  item.df = 0;
+  item.parts = (uint32_t)n;
+  item.term_len = runs[0]->term_len;
+  for (i = 0; i < n; i++) {
+    bytes += runs[i]->bytes;
+    item.df += runs[i]->df;
+  }
+  if (u && u->used + u->items.len + u->parts.len + bytes > b->packet_size) {
+    status = gpuir__builder_push_unit(b, unit, err);
+    if (status) return status;
+    u = NULL;
+  }
+  if (!u) {
+    while (b->queue.pushed - b->retired == b->ntasks ||
+           (b->in_flight + bytes > b->in_flight_most && b->queue.pushed > b->retired)) {
+      status = gpuir__builder_retire_unit(b, err);
+      if (status) return status;
+    }
+    u = *unit = &b->units[b->queue.pushed % b->ntasks];
+    /* gpuir__get_vbyte may read a little beyond damaged bytes */
+    status = gpuir__area_need(a, &u->bytes, gpuir__max64(b->packet_size, bytes) + 64, b->in_flight_most, b->tmp, 3000,
+                              err);
+    if (status) return status;
+  }
+  if (gpuir__buf_put(a, &u->terms, runs[0]->term, runs[0]->term_len) || gpuir__buf_put(a, &u->items, &item, sizeof item))
+    return gpuir__fail_nomem(err);
+  for (i = 0; i < n; i++) {
+    gpuir__part part;
+    memset(&part, 0, sizeof part);
+    part.at = u->used;
+    part.len = runs[i]->bytes;
+    part.worker = runs[i]->worker;
+    if (gpuir__buf_put(a, &u->parts, &part, sizeof part)) return gpuir__fail_nomem(err);
+    status = gpuir__run_copy(runs[i], u->bytes.data + u->used, err);
+    if (status) return status;
+    u->used += part.len;
+  }
+  u->nterms++;
+  u->postings += item.df;
+  return GPUIR_OK;
+}
+
+/* Restores the heap's order below i; equal terms are ordered by run, which is by worker and then docID. */
+static void gpuir__heap_sift(gpuir__run **heap, size_t i, size_t n) {
+  gpuir__run *run = heap[i];
+  for (;;) {
+    size_t child = 2 * i + 1;
+    int c;
+    if (child >= n) break;
+    if (child + 1 < n) {
+      c = gpuir__run_compare(heap[child + 1], heap[child]);
+      if (c < 0 || (c == 0 && heap[child + 1] < heap[child])) child++;
+    }
+    c = gpuir__run_compare(run, heap[child]);
+    if (c < 0 || (c == 0 && run < heap[child])) break;
+    heap[i] = heap[child];
+    i = child;
+  }
+  heap[i] = run;
+}
+
+/* Merges the opened runs of heap[0..n); `same` has room for n. */
+static int gpuir__builder_merge_runs(gpuir_builder *b, gpuir__run **heap, gpuir__run **same, size_t n,
+                                     gpuir_error *err) {
+  gpuir__unit *unit = NULL;
+  size_t i;
+  int status = GPUIR_OK;
+  for (i = n / 2; i-- > 0;) gpuir__heap_sift(heap, i, n);
+  while (n) {
+    size_t nsame = 0;
+    do {
+      same[nsame++] = heap[0];
+      heap[0] = heap[--n];
+      if (n) gpuir__heap_sift(heap, 0, n);
+    } while (n && gpuir__run_compare(heap[0], same[0]) == 0);
+    status = gpuir__builder_gather(b, &unit, same, nsame, err);
+    for (i = 0; i < nsame && !status; i++) {
+      int more;
+      size_t at = n;
+      status = gpuir__run_next(same[i], &more, err);
+      if (status || !more) continue;
+      n++;
+      while (at > 0) { /* sift up */
+        size_t parent = (at - 1) / 2;
+        int c = gpuir__run_compare(same[i], heap[parent]);
+        if (c > 0 || (c == 0 && same[i] > heap[parent])) break;
+        heap[at] = heap[parent];
+        at = parent;
+      }
+      heap[at] = same[i];
+    }
+    if (status) return status;
+  }
+  status = gpuir__builder_push_unit(b, &unit, err);
+  while (!status && b->retired < b->queue.pushed) status = gpuir__builder_retire_unit(b, err);
+  return status;
+}
+
+/* Reads the runs through buffers of memory / nruns bytes each and merges them. */
+static int gpuir__builder_merge(gpuir_builder *b, uint64_t nruns, uint64_t memory, gpuir_error *err) {
+  const gpuir_allocator *a = &b->a;
+  size_t n = (size_t)nruns, cap = (size_t)gpuir__max64(8192, gpuir__min64(memory / nruns, 1u << 20)), i = 0, live = 0;
+  gpuir__run *runs = (gpuir__run *)gpuir__alloc_zero(a, n * sizeof *runs);
+  gpuir__run **heap = (gpuir__run **)gpuir__alloc(a, 2 * n * sizeof *heap);
+  unsigned w;
+  int status = GPUIR_OK;
+  if (!runs || !heap) status = gpuir__fail_nomem(err);
+  for (w = 0; w < b->nworkers && !status; w++) {
+    gpuir__worker *worker = &b->workers[w];
+    size_t at, count = worker->runs.len / sizeof(gpuir__extent);
+    for (at = 0; at < count && !status; at++) {
+      gpuir__run *r = &runs[i++];
+      gpuir__extent extent;
+      int more = 0;
+      memcpy(&extent, worker->runs.data + at * sizeof extent, sizeof extent);
+      r->at = extent.start;
+      r->end = extent.end;
+      r->worker = w;
+      r->spool = &worker->spool;
+      r->cap = (size_t)gpuir__max64(8192, gpuir__min64(cap, extent.end - extent.start));
+      r->buf = (uint8_t *)gpuir__alloc(a, r->cap + 64);
+      status = r->buf ? gpuir__run_next(r, &more, err) : gpuir__fail_nomem(err);
+      if (more) heap[live++] = r;
+    }
+  }
+  if (!status) status = gpuir__builder_merge_runs(b, heap, heap + n, live, err);
+  if (runs)
+    for (i = 0; i < n; i++) gpuir__free(a, runs[i].buf, runs[i].cap + 64);
+  gpuir__free(a, heap, 2 * n * sizeof *heap);
+  gpuir__free(a, runs, n * sizeof *runs);
+  return status;
+}
+
+/* Frees the packets, or the units. No thread may run. */
+static void gpuir__builder_free_tasks(gpuir_builder *b) {
+  unsigned i;
+  if (b->packets) {
+    for (i = 0; i < b->ntasks; i++) {
+      gpuir__buf_free(&b->a, &b->packets[i].text);
+      gpuir__buf_free(&b->a, &b->packets[i].sizes);
+      gpuir__buf_free(&b->a, &b->packets[i].lengths);
+    }
+    gpuir__free(&b->a, b->packets, b->ntasks * sizeof *b->packets);
+    b->packets = NULL;
+  }
+  if (b->units) {
+    for (i = 0; i < b->ntasks; i++) {
+      gpuir__area_free(&b->a, &b->units[i].bytes);
+      gpuir__buf_free(&b->a, &b->units[i].terms);
+      gpuir__buf_free(&b->a, &b->units[i].items);
+      gpuir__buf_free(&b->a, &b->units[i].parts);
+      gpuir__batch_free(&b->a, &b->units[i].out);
+    }
+    gpuir__free(&b->a, b->units, b->ntasks * sizeof *b->units);
+    b->units = NULL;
+  }
+}
+
+/* From runs to lists in the writer. */
+static int gpuir__builder_lists(gpuir_builder *b, uint64_t nruns, gpuir_error *err) {
+  const uint32_t *lengths;
+  uint64_t ndocs, tokens;
+  unsigned i;
+  int status = gpuir__writer_lengths(b->writer, &lengths, &ndocs, &tokens, err);
+  if (status) return status;
+  for (i = 0; i < b->nworkers; i++) {
+    gpuir__worker *w = &b->workers[i];
+    status = gpuir__encoder_create(&w->encoder, &b->a, b->codec, b->freq_codec, lengths, ndocs, tokens, b->k1, b->b,
+                                   b->simd);
+    if (status) return gpuir__fail(err, status, 0, "%s", gpuir_strerror(status));
+    w->has_encoder = 1;
+    w->heads = gpuir__alloc(&b->a, b->nworkers * sizeof(gpuir__chain));
+    if (!w->heads) return gpuir__fail_nomem(err);
+    b->done.postings_total += w->postings;
+  }
+  /* A quarter of the memory each for the runs' buffers, for units on their way (as they come, and encoded)
+   * and for decoded lists; the writer has an eighth. */
+  b->in_flight = b->retired = 0;
+  b->in_flight_most = b->memory / 8;
+  b->packet_size = (size_t)gpuir__max64(16384, gpuir__min64(b->in_flight_most / b->ntasks, 1u << 20));
+  b->raw_most = b->memory / 6 / b->nworkers; /* the encoder takes half as much again */
+  b->units = (gpuir__unit *)gpuir__alloc_zero(&b->a, b->ntasks * sizeof *b->units);
+  if (!b->units) return gpuir__fail_nomem(err);
+  gpuir__queue_reset(&b->queue);
+  if (b->nworkers > 1 && b->done.postings_total > 100000) gpuir__builder_start(b, gpuir__builder_encode_main);
+  status = gpuir__builder_merge(b, nruns, b->memory / 4, err);
+  gpuir__builder_join(b, status != 0);
+  return status;
+}
+
+static int gpuir__builder_write_all(gpuir_builder *b, gpuir_build_report *report, gpuir_error *err) {
+  gpuir__meta meta;
+  gpuir_build_report r;
+  const uint32_t *lengths;
+  uint64_t ndocs;
+  unsigned i;
+  int status = gpuir__builder_seal(b, 1, err);
+  memset(&r, 0, sizeof r);
+  memset(&meta, 0, sizeof meta);
+  if (status) return status;
+  if (b->nthreads) gpuir__queue_close(&b->queue, 0); /* the workers' last runs, side by side */
+  while (b->retired < b->queue.pushed) {
+    status = gpuir__builder_retire_packet(b, err);
+    if (status) return status;
+  }
+  if (b->nthreads) gpuir__builder_join(b, 0);
+  else gpuir__builder_finish_worker(b, &b->workers[0]);
+  status = gpuir__builder_failed(b, err);
+  if (status) return status;
+  gpuir__builder_free_tasks(b);
+  gpuir__buf_free(&b->a, &b->seen);
+  for (i = 0; i < b->nworkers; i++) {
+    gpuir__analyzer_destroy(b->workers[i].analyzer);
+    b->workers[i].analyzer = NULL;
+    r.runs += b->workers[i].runs.len / sizeof(gpuir__extent);
+    r.dropped_tokens += b->workers[i].dropped;
+  }
+  if (r.runs) status = gpuir__builder_lists(b, r.runs, err);
+  if (status) return status;
+  gpuir__builder_free_tasks(b);
+  status = gpuir__writer_lengths(b->writer, &lengths, &ndocs, &r.tokens, err);
+  if (status) return status;
+  meta.analyzer = b->spec;
+  meta.stop_words = b->stop_words;
+  meta.codec = b->codec->name;
+  meta.freq_codec = b->freq_codec->name;
+  meta.description = b->description;
+  meta.k1 = b->k1;
+  meta.b = b->b;
+  meta.dropped_tokens = r.dropped_tokens;
+  status = gpuir__writer_finish(b->writer, &meta, &r.file_bytes, err);
+  if (status) return status;
+  r.documents = ndocs;
+  r.terms = b->terms;
+  r.postings = b->postings;
+  r.text_bytes = b->done.bytes;
+  r.peak_memory = b->counter.peak;
+  if (report) *report = r;
+  return GPUIR_OK;
+}
+
+GPUIR_API int gpuir_builder_write(gpuir_builder *builder, gpuir_build_report *report, gpuir_error *err) {
+  gpuir_builder *b = builder;
+  gpuir_error local;
+  int status = gpuir__builder_ready(b, err);
+  if (status) return status;
+  memset(&local, 0, sizeof local);
+  status = gpuir__builder_write_all(b, report, &local);
+  b->written = 1;
+  if (!status) return GPUIR_OK;
+  gpuir__builder_join(b, 1);
+  if (err) *err = local;
+  return gpuir__builder_fail(b, status, &local);
+}
+
+/* ---- making and unmaking ---- */
+
+GPUIR_API void gpuir_builder_destroy(gpuir_builder *builder) {
+  gpuir_builder *b = builder;
+  gpuir_allocator base;
+  unsigned i;
+  if (!b) return;
+  gpuir__builder_join(b, 1);
+  gpuir__writer_destroy(b->writer);
+  gpuir__builder_free_tasks(b);
+  for (i = 0; b->workers && i < b->nworkers; i++) {
+    gpuir__worker *w = &b->workers[i];
+    gpuir__analyzer_destroy(w->analyzer);
+    gpuir__worker_free_table(w);
+    gpuir__spool_close(&b->a, &w->spool);
+    gpuir__buf_free(&b->a, &w->runs);
+    gpuir__area_free(&b->a, &w->raw);
+    if (w->has_encoder) gpuir__encoder_destroy(&w->encoder);
+    gpuir__free(&b->a, w->heads, b->nworkers * sizeof(gpuir__chain));
+  }
+  gpuir__free(&b->a, b->workers, b->nworkers * sizeof *b->workers);
+  gpuir__buf_free(&b->a, &b->seen);
+  gpuir__queue_free(&b->a, &b->queue);
+  gpuir__free(&b->a, b->tmp, b->tmp_size);
+  gpuir__free(&b->a, b->stop_words, b->stop_size);
+  gpuir__free(&b->a, b->description, b->description_size);
+  base = b->counter.base;
+  gpuir__free(&base, b, sizeof *b);
+}
+
+/* Copies a string with `suffix` behind it; *size becomes its memory. */
+static char *gpuir__builder_copy(gpuir_builder *b, const char *text, const char *suffix, size_t *size) {
+  size_t n = strlen(text), m = strlen(suffix) + 1;
+  char *p = (char *)gpuir__alloc(&b->a, n + m);
+  *size = n + m;
+  if (!p) return NULL;
+  memcpy(p, text, n);
+  memcpy(p + n, suffix, m);
+  return p;
+}
+
+/* Stop words parted by one space each. */
+static void gpuir__builder_squeeze(char *text) {
+  const char *in = text;
+  char *out = text;
+  for (; *in; in++) {
+    int space = *in == ' ' || (*in >= '\t' && *in <= '\r');
+    if (!space) *out++ = *in;
+    else if (out > text && out[-1] != ' ') *out++ = ' ';
+  }
+  if (out > text && out[-1] == ' ') out--;
+  *out = 0;
+}
+
+static unsigned gpuir__processors(void) {
+#ifdef _SC_NPROCESSORS_ONLN
+  long n = sysconf(_SC_NPROCESSORS_ONLN);
+  return n > 0 && n < 65536 ? (unsigned)n : 1;
+#else
+  return 1;
+#endif
+}
+
+static int gpuir__builder_set_up(gpuir_builder *b, const gpuir_builder_desc *desc, gpuir_error *err) {
+  uint64_t share;
+  unsigned i, threads = desc->threads ? desc->threads : gpuir__processors();
+  int status = gpuir__analyzer_spec(&desc->analyzer, b->spec, sizeof b->spec, err);
+  if (status) return status;
+  b->memory = gpuir__max64(desc->memory ? desc->memory : (uint64_t)512 << 20, 1u << 20);
+  /* More threads than the memory feeds would be slower; the index does not depend on it. */
+  b->nworkers = (unsigned)gpuir__min64(threads, gpuir__min64(256, gpuir__max64(2, b->memory >> 22)));
+  b->tmp = gpuir__builder_copy(b, desc->path, ".tmp", &b->tmp_size);
+  b->stop_words = gpuir__builder_copy(b, desc->analyzer.stop_words ? desc->analyzer.stop_words : "", "", &b->stop_size);
+  b->description = gpuir__builder_copy(b, desc->description ? desc->description : "", "", &b->description_size);
+  b->workers = (gpuir__worker *)gpuir__alloc_zero(&b->a, b->nworkers * sizeof *b->workers);
+  if (!b->tmp || !b->stop_words || !b->description || !b->workers) return gpuir__fail_nomem(err);
+  gpuir__builder_squeeze(b->stop_words);
+  /* An eighth of the memory each for text on its way and for the writer, eleven sixteenths for the tables. */
+  share = b->memory / 16 * 11 / b->nworkers;
+  for (i = 0; i < b->nworkers; i++) b->workers[i].spool.fd = -1;
+  for (i = 0; i < b->nworkers; i++) {
+    gpuir__worker *w = &b->workers[i];
+    w->builder = b;
+    w->a = &b->a;
+    w->tmp = b->tmp;
+    w->number = i;
+    w->spool_cap = (size_t)gpuir__max64(16384, gpuir__min64(share / 32, 1u << 20));
+    w->share = gpuir__max64(share - gpuir__min64(share / 2, w->spool_cap), 256u << 10);
+    status = gpuir__analyzer_create(&b->a, b->spec, b->stop_words, b->tokenize, b->tokenize_user, &w->analyzer, err);
+    if (status) return status;
+  }
+  b->ntasks = b->nworkers == 1 ? 1 : 2 * b->nworkers + 2;
+  b->in_flight_most = b->memory / 8;
+  b->packet_size = (size_t)gpuir__max64(8192, gpuir__min64(b->in_flight_most / b->ntasks, 2u << 20));
+  b->packets = (gpuir__packet *)gpuir__alloc_zero(&b->a, b->ntasks * sizeof *b->packets);
+  if (!b->packets) return gpuir__fail_nomem(err);
+  status = gpuir__queue_init(&b->a, &b->queue, b->ntasks, err);
+  if (status) return status;
+  return gpuir__writer_create(&b->a, desc->path, b->memory / 8, &b->writer, err);
+}
+
+GPUIR_API int gpuir_builder_create(const gpuir_builder_desc *desc, gpuir_builder **builder, gpuir_error *err) {
+  gpuir_allocator base;
+  gpuir_builder *b;
+  const gpuir__codec *codec, *freq_codec;
+  int status;
+  if (!builder) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "no place for the builder given");
+  *builder = NULL;
+  if (!desc || !desc->path || !*desc->path)
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "no path for the index given");
+  if (desc->custom_bm25 && !(desc->k1 >= 0 && desc->k1 <= 1000))
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "k1 must lie in [0, 1000]");
+  if (desc->custom_bm25 && !(desc->b >= 0 && desc->b <= 1))
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "b must lie in [0, 1]");
+  codec = gpuir__codec_by_name(desc->codec, 1);
+  if (!codec) return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "unknown docID codec '%.80s'", desc->codec);
+  freq_codec = gpuir__codec_by_name(desc->freq_codec, 0);
+  if (!freq_codec)
+    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "unknown frequency codec '%.80s'", desc->freq_codec);
+  base = gpuir__allocator(desc->allocator);
+  b = (gpuir_builder *)gpuir__alloc_zero(&base, sizeof *b);
+  if (!b) return gpuir__fail_nomem(err);
+  b->counter.base = base;
+  b->counter.now = b->counter.peak = sizeof *b;
+  b->a.resize = gpuir__counter_resize;
+  b->a.user = &b->counter;
+  b->codec = codec;
+  b->freq_codec = freq_codec;
+  b->k1 = desc->custom_bm25 ? desc->k1 : 0.9f;
+  b->b = desc->custom_bm25 ? desc->b : 0.4f;
+  b->tokenize = desc->analyzer.tokenize;
+  b->tokenize_user = desc->analyzer.tokenize_user;
+  b->store_text = desc->store_text;
+  b->simd = desc->simd;
+  b->progress = desc->progress;
+  b->progress_user = desc->progress_user;
+  status = gpuir__builder_set_up(b, desc, err);
+  if (status) {
+    gpuir_builder_destroy(b);
+    return status;
+  }
+  *builder = b;
+  return GPUIR_OK;
+}
+
+/* ============================================================================
+ * PART 7  query: from words to weighted terms
+ * ==========================================================================*/
+
+/* Analyzers are costly to make and serve one thread at a time: an index keeps idle ones. */
+#define GPUIR__POOL 16
+typedef struct gpuir__pool {
+  pthread_mutex_t mutex;
+  unsigned n;
+  gpuir__analyzer *idle[GPUIR__POOL];
+} gpuir__pool;
+
+static void gpuir__pool_close(gpuir_index *ix) {
+  while (ix->pool->n) gpuir__analyzer_destroy(ix->pool->idle[--ix->pool->n]);
+  (void)pthread_mutex_destroy(&ix->pool->mutex);
+  gpuir__free(&ix->a, ix->pool, sizeof *ix->pool);
+}
+
+/* Gives an index its pool; gpuir_open's last step. */
+static int gpuir__pool_open(gpuir_index *ix, gpuir_error *err) {
+  gpuir__pool *pool = (gpuir__pool *)gpuir__alloc_zero(&ix->a, sizeof *pool);
+  if (!pool) return gpuir__fail_nomem(err);
+  if (pthread_mutex_init(&pool->mutex, NULL)) {
+    gpuir__free(&ix->a, pool, sizeof *pool);
+    return gpuir__fail_nomem(err);
+  }
+  ix->pool = pool;
+  ix->pool_close = gpuir__pool_close;
+  return GPUIR_OK;
+}
+
+GPUIR_API int gpuir_open(const char *path, const gpuir_open_desc *desc, gpuir_index **index, gpuir_error *err) {
+  int status;
+  if (index) *index = NULL;
+  if (!path || !index) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_open: path or index is NULL");
+  status = gpuir__index_open(path, desc, index, err);
+  if (!status) status = gpuir__pool_open(*index, err);
+  if (status) {
+    gpuir_close(*index);
+    *index = NULL;
+  }
+  return status;
+}
+
+static int gpuir__borrow_analyzer(const gpuir_index *ix, gpuir__analyzer **analyzer, gpuir_error *err) {
+  *analyzer = NULL;
+  (void)pthread_mutex_lock(&ix->pool->mutex);
+  if (ix->pool->n) *analyzer = ix->pool->idle[--ix->pool->n];
+  (void)pthread_mutex_unlock(&ix->pool->mutex);
+  if (*analyzer) return GPUIR_OK;
+  return gpuir__analyzer_create(&ix->a, ix->analyzer_spec, ix->stop_words, ix->tokenize, ix->tokenize_user, analyzer, err);
+}
+
+static void gpuir__return_analyzer(const gpuir_index *ix, gpuir__analyzer *analyzer) {
+  (void)pthread_mutex_lock(&ix->pool->mutex);
+  if (ix->pool->n < GPUIR__POOL) {
+    ix->pool->idle[ix->pool->n++] = analyzer;
+    analyzer = NULL;
+  }
+  (void)pthread_mutex_unlock(&ix->pool->mutex);
+  gpuir__analyzer_destroy(analyzer);
+}
+
+GPUIR_API int gpuir_analyze(const gpuir_index *ix, const char *text, size_t len, gpuir_token_fn emit, void *sink,
+                            gpuir_error *err) {
+  gpuir__analyzer *analyzer;
+  int status;
+  if (!ix || (!text && len) || !emit) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_analyze: NULL argument");
+  status = gpuir__borrow_analyzer(ix, &analyzer, err);
+  if (status) return status;
+  status = gpuir__analyze(analyzer, text, len, emit, sink, NULL);
+  gpuir__return_analyzer(ix, analyzer);
+  return status ? gpuir__fail(err, status, 0, "%s", gpuir_strerror(status)) : GPUIR_OK;
+}
+
+#define GPUIR__UNKNOWN UINT64_MAX
+
+typedef struct gpuir__query_term {
+  uint64_t id; /* GPUIR__UNKNOWN: not in the index */
+  uint32_t q, df;
+  int negated;
+  float idf, weight;
+  uint8_t len;
+  char text[GPUIR_MAX_TERM];
+} gpuir__query_term;
+
+struct gpuir_query {
+  const gpuir_index *ix;
+  gpuir_allocator a;
+  int mode, no_operators;
+  float k1, b;
+  int stored_bm25; /* k1 and b are the index's */
+  gpuir__norm norm;
+  unsigned n, npositive, nunknown; /* terms; positive ones come first; unknown positive ones */
+  gpuir__query_term terms[GPUIR_MAX_TERMS];
+};
+
+/* Where the tokens of one word go. */
+typedef struct gpuir__word {
+  gpuir_query *query;
+  int negated;
+} gpuir__word;
+
+static int gpuir__query_add(void *sink, const char *token, size_t len) {
+  const gpuir__word *word = (const gpuir__word *)sink;
+  gpuir_query *q = word->query;
+  gpuir__query_term *t;
+  unsigned i;
+  for (i = 0; i < q->n; i++) {
+    t = &q->terms[i];
+    if (t->negated == word->negated && t->len == len && !memcmp(t->text, token, len)) {
+      if (t->q < UINT32_MAX) t->q++;
+      return GPUIR_OK;
+    }
+  }
+  if (q->n == GPUIR_MAX_TERMS) return GPUIR_E_TERMS;
+  t = &q->terms[q->n++];
+  memset(t, 0, sizeof *t);
+  t->q = 1;
+  t->negated = word->negated;
+  t->len = (uint8_t)len;
+  memcpy(t->text, token, len);
+  return GPUIR_OK;
+}
+
+static int gpuir__is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+
+/* Cuts the text into words and each word into terms. */
+static int gpuir__query_words(gpuir_query *q, gpuir__analyzer *analyzer, const char *text, size_t len) {
+  size_t i = 0;
+  int status = GPUIR_OK;
+  while (i < len && !status) {
+    size_t start;
+    gpuir__word word;
+    while (i < len && gpuir__is_space(text[i])) i++;
+    start = i;
+    while (i < len && !gpuir__is_space(text[i])) i++;
+    word.query = q;
+    word.negated = !q->no_operators && start < i && text[start] == '-';
+    start += (size_t)word.negated;
+    status = gpuir__analyze(analyzer, text + start, i - start, gpuir__query_add, &word, NULL);
+  }
+  return status;
+}
+
+/* Looks the terms up and puts the positive ones first. */
+static int gpuir__query_resolve(gpuir_query *q, gpuir_error *err) {
+  const gpuir_index *ix = q->ix;
+  uint64_t sum = 0;
+  unsigned i;
+  for (i = 0; i < q->n; i++) { /* a stable partition: at most 64 terms */
+    unsigned j;
+    gpuir__query_term t = q->terms[i];
+    if (t.negated) continue;
+    for (j = i; j > q->npositive; j--) q->terms[j] = q->terms[j - 1];
+    q->terms[q->npositive++] = t;
+  }
+  if (!q->npositive) return gpuir__fail(err, GPUIR_E_QUERY, 0, "the query has no positive term");
+  for (i = 0; i < q->n; i++) {
+    gpuir__query_term *t = &q->terms[i];
+    uint64_t w;
+    t->id = GPUIR__UNKNOWN;
+    if (gpuir_term_find(ix, t->text, t->len, &t->id)) {
+      q->nunknown += !t->negated;
+      continue;
+    }
+    t->df = ix->records[t->id].df;
+    t->idf = ix->records[t->id].idf;
+    if (!(t->idf >= 0 && t->idf < 64)) return gpuir__bad(ix, err, 0, "a term's idf is out of range");
+    if (t->negated) continue;
+    t->weight = gpuir__weight(t->idf, q->k1);
+    if (!(t->weight < 2147483648.0f))
+      return gpuir__fail(err, GPUIR_E_RANGE, 0, "the weight of \"%.*s\" exceeds a score's range: lower k1",
+                         t->len < 64 ? (int)t->len : 64, t->text);
+    w = (uint64_t)ceilf(t->weight);
+    sum += (uint64_t)t->q * (w + (w >> 21) + 2);
+    if (sum >> 32)
+      return gpuir__fail(err, GPUIR_E_RANGE, 0, "the sum of weights exceeds a score's range: lower k1 or repeat less");
+  }
+  return GPUIR_OK;
+}
+
+GPUIR_API void gpuir_query_destroy(gpuir_query *query) {
+  if (query) {
+    gpuir_allocator a = query->a;
+    gpuir__free(&a, query, sizeof *query);
+  }
+}
+
+static int gpuir__query_describe(gpuir_query *q, const gpuir_query_desc *desc, gpuir_error *err) {
+  q->k1 = q->ix->stat.k1;
+  q->b = q->ix->stat.b;
+  if (desc) {
+    if (desc->mode < GPUIR_AND || desc->mode > GPUIR_ANDOR)
+      return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "unknown query mode %d", desc->mode);
+    q->mode = desc->mode;
+    q->no_operators = desc->no_operators;
+    if (desc->custom_bm25) {
+      q->k1 = desc->k1;
+      q->b = desc->b;
+    }
+  }
+  if (!(q->k1 >= 0 && q->k1 <= 1000)) return gpuir__fail(err, GPUIR_E_RANGE, 0, "k1 lies outside [0, 1000]");
+  if (!(q->b >= 0 && q->b <= 1)) return gpuir__fail(err, GPUIR_E_RANGE, 0, "b lies outside [0, 1]");
+  q->stored_bm25 = q->k1 <= q->ix->stat.k1 && q->k1 >= q->ix->stat.k1 && q->b <= q->ix->stat.b && q->b >= q->ix->stat.b;
+  q->norm = gpuir__norm_make(q->k1, q->b, q->ix->average_length);
+  return GPUIR_OK;
+}
+
+GPUIR_API int gpuir_query_parse(const gpuir_index *ix, const gpuir_query_desc *desc, const char *text, size_t len,
+                                gpuir_query **query, gpuir_error *err) {
+  gpuir__analyzer *analyzer;
+  gpuir_query *q;
+  int status;
+  if (query) *query = NULL;
+  if (!ix || !query || (!text && len)) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_query_parse: NULL argument");
+  status = gpuir__borrow_analyzer(ix, &analyzer, err);
+  if (status) return status;
+  q = (gpuir_query *)gpuir__alloc(&ix->a, sizeof *q);
+  if (q) {
+    memset(q, 0, offsetof(gpuir_query, terms));
+    q->ix = ix;
+    q->a = ix->a;
+    status = gpuir__query_describe(q, desc, err);
+    if (!status) {
+      status = gpuir__query_words(q, analyzer, text, len);
+      if (status == GPUIR_E_TERMS)
+        (void)gpuir__fail(err, status, 0, "more than %d distinct terms in the query", GPUIR_MAX_TERMS);
+      else if (status)
+        (void)gpuir__fail(err, status, 0, "%s", gpuir_strerror(status));
+      else
+        status = gpuir__query_resolve(q, err);
+    }
+  } else {
+    status = gpuir__fail_nomem(err);
+  }
+  gpuir__return_analyzer(ix, analyzer);
+  if (status)
+    gpuir_query_destroy(q);
+  else
+    *query = q;
+  return status;
+}
+
+/* ============================================================================
+ * PART 8  scoring and top-k
+ * ==========================================================================*/
+
+/* ---- contributions of a block of postings, the hot loop of OR ----
+ * In: docids, frequencies less one. Out: q * c each. All levels round alike, see part 3. */
+
+typedef struct gpuir__scorer {
+  const uint32_t *lengths;
+  gpuir__norm norm;
+  float weight;
+  uint32_t q;
+} gpuir__scorer;
+
+static inline uint32_t gpuir__score_one(const gpuir__scorer *s, uint32_t docid, uint32_t tf) {
+  return s->q * gpuir__contribution(s->weight, tf, gpuir__norm_of(s->norm.a, s->norm.b, s->lengths[docid]));
+}
+
+static void gpuir__score_scalar(const gpuir__scorer *s, const uint32_t *docs, const uint32_t *freqs, uint32_t n,
+                                uint32_t *out) {
+  uint32_t i;
+  for (i = 0; i < n; i++)
+    out[i] = gpuir__score_one(s, docs[i], (freqs[i] < GPUIR__CAP ? freqs[i] : GPUIR__CAP - 1) + 1);
+}
+
+#if GPUIR__X86
+#ifndef __clang__
+#pragma GCC diagnostic push /* gcc's own gather macro converts its mask */
+#pragma GCC diagnostic ignored "-Wsign-conversion"
+#endif
+__attribute__((target("avx2"))) static void gpuir__score_avx2(const gpuir__scorer *s, const uint32_t *docs,
+                                                              const uint32_t *freqs, uint32_t n, uint32_t *out) {
+  const __m256d a = _mm256_set1_pd(s->norm.a), b = _mm256_set1_pd(s->norm.b);
+  const __m256i cap = _mm256_set1_epi32((int)GPUIR__CAP), one = _mm256_set1_epi32(1);
+  const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7), q = _mm256_set1_epi32((int)s->q);
+  const __m256 weight = _mm256_set1_ps(s->weight);
+  uint32_t i;
+  for (i = 0; i < n; i += 8) {
+    __m256i live = _mm256_cmpgt_epi32(_mm256_set1_epi32((int)(n - i)), lanes);
+    __m256i doc = _mm256_loadu_si256((const __m256i *)(const void *)(docs + i));
+    __m256i freq = _mm256_loadu_si256((const __m256i *)(const void *)(freqs + i));
+    __m256i len = _mm256_mask_i32gather_epi32(_mm256_setzero_si256(), (const int *)(const void *)s->lengths, doc, live, 4);
+    __m256d lo, hi;
+    __m256 norm, tf, x;
+    __m256i c;
+    len = _mm256_min_epu32(len, cap);
+    lo = _mm256_add_pd(a, _mm256_mul_pd(b, _mm256_cvtepi32_pd(_mm256_castsi256_si128(len))));
+    hi = _mm256_add_pd(a, _mm256_mul_pd(b, _mm256_cvtepi32_pd(_mm256_extracti128_si256(len, 1))));
+    norm = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm256_cvtpd_ps(lo)), _mm256_cvtpd_ps(hi), 1);
+    tf = _mm256_cvtepi32_ps(_mm256_add_epi32(_mm256_min_epu32(freq, _mm256_sub_epi32(cap, one)), one));
+    x = _mm256_div_ps(_mm256_mul_ps(weight, tf), _mm256_add_ps(tf, norm));
+    c = _mm256_max_epu32(_mm256_cvtps_epi32(x), one); /* 2^31 itself comes out right, as 0x80000000 */
+    _mm256_storeu_si256((__m256i *)(void *)(out + i), _mm256_mullo_epi32(c, q));
+  }
+}
+
+__attribute__((target("avx512f,avx512bw,avx512vl,avx512dq"))) static void gpuir__score_avx512(
+    const gpuir__scorer *s, const uint32_t *docs, const uint32_t *freqs, uint32_t n, uint32_t *out) {
+  const __m512d a = _mm512_set1_pd(s->norm.a), b = _mm512_set1_pd(s->norm.b);
+  const __m512i cap = _mm512_set1_epi32((int)GPUIR__CAP), one = _mm512_set1_epi32(1), q = _mm512_set1_epi32((int)s->q);
+  const __m512 weight = _mm512_set1_ps(s->weight);
+  uint32_t i;
+  for (i = 0; i < n; i += 16) {
+    uint32_t live = n - i >= 16 ? 0xffff : (1u << (n - i)) - 1;
+    __m512i doc = _mm512_maskz_loadu_epi32((__mmask16)live, docs + i), freq = _mm512_loadu_si512(freqs + i);
+    __m512i len = _mm512_i32gather_epi32(doc, s->lengths, 4);
+    __m512d lo, hi;
+    __m512 norm, tf, x;
+    len = _mm512_min_epu32(len, cap);
+    lo = _mm512_add_pd(a, _mm512_mul_pd(b, _mm512_cvtepi32_pd(_mm512_castsi512_si256(len))));
+    hi = _mm512_add_pd(a, _mm512_mul_pd(b, _mm512_cvtepi32_pd(_mm512_extracti64x4_epi64(len, 1))));
+    norm = _mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvtpd_ps(lo)), _mm512_cvtpd_ps(hi), 1);
+    tf = _mm512_cvtepi32_ps(_mm512_add_epi32(_mm512_min_epu32(freq, _mm512_sub_epi32(cap, one)), one));
+    x = _mm512_div_ps(_mm512_mul_ps(weight, tf), _mm512_add_ps(tf, norm));
+    _mm512_storeu_si512(out + i, _mm512_mullo_epi32(_mm512_max_epu32(_mm512_cvtps_epu32(x), one), q));
+  }
+}
+#ifndef __clang__
+#pragma GCC diagnostic pop
+#endif
+#endif
+
+/* Scores n <= GPUIR__BLOCK_ROOM postings. Gathers index with signed 32 bits, hence the limit. */
+static inline void gpuir__score_block(const gpuir_index *ix, const gpuir__scorer *s, const uint32_t *docs,
+                                      const uint32_t *freqs, uint32_t n, uint32_t *out) {
+#if GPUIR__X86
+  if (ix->simd == GPUIR_SIMD_AVX512 && ix->stat.documents <= INT32_MAX) {
+    gpuir__score_avx512(s, docs, freqs, n, out);
+    return;
+  }
+  if (ix->simd == GPUIR_SIMD_AVX2 && ix->stat.documents <= INT32_MAX) {
+    gpuir__score_avx2(s, docs, freqs, n, out);
+    return;
+  }
+#endif
+  (void)ix;
+  gpuir__score_scalar(s, docs, freqs, n, out);
+}
+
+/* ---- bounds of a block at query time ---- */
+
+/* tf / (tf + K) for each bound pair under one (k1, b). W times an entry differs from the
+ * contribution of the pair by less than what gpuir__slacken adds. */
+typedef struct gpuir__saturation {
+  float of[65536];
+  gpuir__norm norm;
+  int valid;
+} gpuir__saturation;
+
+static void gpuir__saturation_prepare(gpuir__saturation *t, gpuir__norm norm) {
+  uint32_t tf, len;
+  if (t->valid && t->norm.a >= norm.a && t->norm.a <= norm.a && t->norm.b >= norm.b && t->norm.b <= norm.b) return;
+  for (len = 0; len < 256; len++) {
+    float k = gpuir__norm_of(norm.a, norm.b, gpuir__code_value(len));
+    t->of[len << 8] = 0; /* tf code 0: no pair */
+    for (tf = 1; tf < 256; tf++) {
+      float f = (float)(tf < 255 ? gpuir__code_value(tf) : GPUIR__CAP);
+      t->of[len << 8 | tf] = f / (f + k);
+    }
+  }
+  t->norm = norm;
+  t->valid = 1;
+}
+
+/* The most that a posting can contribute whose saturation is at most s. */
+static inline uint32_t gpuir__bound(float weight, float s, uint32_t q) {
+  return q * gpuir__slacken(gpuir__round_even(weight * s));
+}
+
+static inline float gpuir__block_saturation(const gpuir__saturation *t, uint64_t pairs) {
+  float a = t->of[pairs & 0xffff], b = t->of[pairs >> 16 & 0xffff];
+  float c = t->of[pairs >> 32 & 0xffff], d = t->of[pairs >> 48];
+  a = a > b ? a : b;
+  c = c > d ? c : d;
+  return a > c ? a : c;
+}
+
+static float gpuir__list_saturation(const gpuir__saturation *t, const gpuir__list *l) {
+  float best = 0;
+  unsigned i;
+  if (!l->extent) return 1; /* no bounds: c never exceeds W by more than a rounding */
+  for (i = 0; i < GPUIR__LIST_PAIRS; i++)
+    if (t->of[l->extent->pairs[i]] > best) best = t->of[l->extent->pairs[i]];
+  return best;
+}
+
+/* ---- the best k, as a min-heap of keys (score << 32 | ~docID) ---- */
+
+typedef struct gpuir__topk {
+  uint64_t *heap;
+  size_t n, k, cap;
+  uint64_t floor; /* only keys above it are taken */
+} gpuir__topk;
+
+static inline uint64_t gpuir__key(uint32_t score, uint32_t docid) { return (uint64_t)score << 32 | (uint32_t)~docid; }
+
+/* Starts a search for the best k (>= 1) whose score is at least `least`. */
+static int gpuir__topk_start(const gpuir_allocator *a, gpuir__topk *t, size_t k, uint32_t least) {
+  if (k > t->cap) {
+    void *p = k > SIZE_MAX / 8 ? NULL : a->resize(a->user, t->heap, t->cap * 8, k * 8);
+    if (!p) return GPUIR_E_NOMEM;
+    t->heap = (uint64_t *)p;
+    t->cap = k;
+  }
+  t->n = 0;
+  t->k = k;
+  t->floor = least ? ((uint64_t)least << 32) - 1 : 0;
+  return GPUIR_OK;
+}
+
+/* A document with a bound below this cannot enter; at least 1, since scores are. */
+static inline uint32_t gpuir__topk_need(const gpuir__topk *t) {
+  uint64_t need = (t->floor + 1) >> 32;
+  return need ? (uint32_t)need : 1;
+}
+
+static void gpuir__heap_down(uint64_t *heap, size_t n, size_t at) {
+  uint64_t key = heap[at];
+  for (;;) {
+    size_t child = 2 * at + 1;
+    if (child >= n) break;
+    if (child + 1 < n && heap[child + 1] < heap[child]) child++;
+    if (heap[child] >= key) break;
+    heap[at] = heap[child];
+    at = child;
+  }
+  heap[at] = key;
+}
+
+static void gpuir__topk_push(gpuir__topk *t, uint64_t key) {
+  size_t i;
+  if (key <= t->floor) return;
+  if (t->n < t->k) {
+    for (i = t->n++; i && t->heap[(i - 1) / 2] > key; i = (i - 1) / 2) t->heap[i] = t->heap[(i - 1) / 2];
+    t->heap[i] = key;
+  } else {
+    t->heap[0] = key;
+    gpuir__heap_down(t->heap, t->n, 0);
+  }
+  if (t->n == t->k && t->heap[0] > t->floor) t->floor = t->heap[0];
+}
+
+/* Empties the heap into hits, best first. */
+static size_t gpuir__topk_finish(gpuir__topk *t, gpuir_hit *hits) {
+  size_t n = t->n, i;
+  for (i = n; i-- > 0;) {
+    uint64_t key = t->heap[0];
+    hits[i].score = (uint32_t)(key >> 32);
+    hits[i].docid = ~(uint32_t)key;
+    t->heap[0] = t->heap[i];
+    gpuir__heap_down(t->heap, i ? i : 1, 0);
+  }
+  t->n = 0;
+  return n;
+}
+
+/* ============================================================================
+ * PART 9  intersection: cursors, and candidates filtered through a list
+ * ==========================================================================*/
+
+/* One term's postings under evaluation: the list, one decoded block, and the term's weight. */
+typedef struct gpuir__cursor {
+  gpuir__list list;
+  gpuir__scorer scorer;
+  uint32_t bound;   /* the most that a posting of the list can contribute, q included */
+  uint32_t at;      /* block to search from */
+  uint32_t block;   /* decoded one; UINT32_MAX: none */
+  uint32_t n, pos;  /* its postings; the current one */
+  int scored;       /* values[] holds contributions; otherwise nothing */
+  uint64_t decoded; /* blocks decoded, for statistics */
+  uint32_t docs[GPUIR__BLOCK_ROOM]; /* behind the n docIDs: UINT32_MAX */
+  uint32_t values[GPUIR__BLOCK_ROOM];
+} gpuir__cursor;
+
+static void gpuir__cursor_load(gpuir__cursor *c, uint32_t block) {
+  uint32_t i;
+  if (c->block == block) return;
+  c->n = gpuir__list_docs(&c->list, block, c->docs);
+  for (i = c->n; i < c->n + 16; i++) c->docs[i] = UINT32_MAX;
+  c->block = block;
+  c->scored = 0;
+  c->decoded++;
+}
+
+/* Fills values[] with the block's contributions. */
+static void gpuir__cursor_score(const gpuir_index *ix, gpuir__cursor *c) {
+  uint32_t freqs[GPUIR__BLOCK_ROOM];
+  if (c->scored) return;
+  gpuir__list_freqs(&c->list, c->block, freqs);
+  gpuir__score_block(ix, &c->scorer, c->docs, freqs, c->n, c->values);
+  c->scored = 1;
+}
+
+/* Moves to the first posting with docID >= docid, at or behind the current one; the docID, or GPUIR_END. */
+static uint32_t gpuir__cursor_seek(gpuir__cursor *c, uint32_t docid) {
+  uint32_t block = gpuir__list_find_block(&c->list, c->at, docid);
+  for (; block < c->list.nblocks; block++) { /* a second round only in a damaged file, or behind the last docID */
+    if (block != c->block) {
+      gpuir__cursor_load(c, block);
+      c->pos = 0;
+    }
+    c->at = block;
+    while (c->docs[c->pos] < docid) c->pos++; /* ends at the UINT32_MAX behind the block */
+    if (c->pos < c->n) return c->docs[c->pos];
+    c->pos = c->n;
+  }
+  c->at = block;
+  return GPUIR_END;
+}
+
+static uint32_t gpuir__cursor_step(gpuir__cursor *c) {
+  if (++c->pos < c->n) return c->docs[c->pos];
+  if (c->at + 1 >= c->list.nblocks) {
+    c->at = c->list.nblocks;
+    c->pos = c->n;
+    return GPUIR_END;
+  }
+  gpuir__cursor_load(c, ++c->at);
+  c->pos = 0;
+  return c->docs[0];
+}
+
+/* Candidates are docIDs in ascending order, named by slots (indices) of which some are still alive. A match
+ * takes the slots from `from` on whose docID is <= last, and keeps those that the block holds:
+ * writes them to kept[*nkept ..) and the posting's index to where[slot]. Returns the first slot not taken.
+ * For vectors, the block is followed by UINT32_MAX (see gpuir__cursor). */
+typedef struct gpuir__match {
+  const uint32_t *docs; /* the block */
+  uint32_t base;        /* index of its first posting in the list */
+  uint32_t last;
+  const uint32_t *candidates;
+  const uint32_t *slots;
+  uint32_t n; /* slots alive */
+  uint32_t *kept, nkept;
+  uint32_t *where;
+} gpuir__match;
+
+static uint32_t gpuir__match_scalar(gpuir__match *m, uint32_t from) {
+  uint32_t pos = 0;
+  for (; from < m->n; from++) {
+    uint32_t slot = m->slots[from], doc = m->candidates[slot];
+    if (doc > m->last) break;
+    while (m->docs[pos] < doc) pos++;
+    m->kept[m->nkept] = slot;
+    m->where[slot] = m->base + pos;
+    m->nkept += m->docs[pos] == doc;
+  }
+  return from;
+}
+
+#if GPUIR__X86
+/* A group of docIDs at a time: groups that end below the candidate are passed over by one comparison
+ * (the vectorized merge of Lemire, Boytsov & Kurz, "SIMD compression and the intersection of sorted integers",
+ * SPE 2016, section 4). */
+__attribute__((target("avx2"))) static uint32_t gpuir__match_avx2(gpuir__match *m, uint32_t from) {
+  uint32_t pos = 0, nkept = m->nkept;
+  for (; from < m->n; from++) {
+    uint32_t slot = m->slots[from], doc = m->candidates[slot], hit;
+    if (doc > m->last) break;
+    while (m->docs[pos + 7] < doc) pos += 8;
+    hit = (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(_mm256_cmpeq_epi32(
+        _mm256_loadu_si256((const __m256i *)(const void *)(m->docs + pos)), _mm256_set1_epi32((int)doc))));
+    m->kept[nkept] = slot;
+    m->where[slot] = m->base + pos + (hit ? gpuir__ctz32(hit) : 0);
+    nkept += hit != 0;
+  }
+  m->nkept = nkept;
+  return from;
+}
+
+__attribute__((target("avx512f,avx512bw,avx512vl,avx512dq"))) static uint32_t gpuir__match_avx512(gpuir__match *m,
+                                                                                                 uint32_t from) {
+  uint32_t pos = 0, nkept = m->nkept;
+  for (; from < m->n; from++) {
+    uint32_t slot = m->slots[from], doc = m->candidates[slot], hit;
+    if (doc > m->last) break;
+    while (m->docs[pos + 15] < doc) pos += 16;
+    hit = _mm512_cmpeq_epi32_mask(_mm512_loadu_si512(m->docs + pos), _mm512_set1_epi32((int)doc));
+    m->kept[nkept] = slot;
+    m->where[slot] = m->base + pos + gpuir__ctz32(hit | 0x10000u);
+    nkept += hit != 0;
+  }
+  m->nkept = nkept;
+  return from;
+}
+#endif
+
+static inline uint32_t gpuir__match_block(int simd, gpuir__match *m, uint32_t from) {
+#if GPUIR__X86
+  if (simd == GPUIR_SIMD_AVX512) return gpuir__match_avx512(m, from);
+  if (simd == GPUIR_SIMD_AVX2) return gpuir__match_avx2(m, from);
+#endif
+  (void)simd;
+  return gpuir__match_scalar(m, from);
+}
+
+/* Keeps the slots whose candidate the list holds, in place, and notes each posting's index. Decodes
+ * only blocks that may hold a candidate. The search starts at block c->at. Returns how many are left. */
+static uint32_t gpuir__intersect(int simd, gpuir__cursor *c, const uint32_t *candidates, uint32_t *slots, uint32_t n,
+                                 uint32_t *where) {
+  gpuir__match m;
+  uint32_t i = 0;
+  m.candidates = candidates;
+  m.slots = slots;
+  m.n = n;
+  m.kept = slots; /* what is kept never overtakes what is read */
+  m.nkept = 0;
+  m.where = where;
+  while (i < n) {
+    uint32_t block = gpuir__list_find_block(&c->list, c->at, candidates[slots[i]]), before = i;
+    c->at = block;
+    if (block >= c->list.nblocks) break;
+    gpuir__cursor_load(c, block);
+    m.docs = c->docs;
+    m.base = block * GPUIR__BLOCK;
+    m.last = c->list.last ? c->list.last[block] : UINT32_MAX - 1;
+    i = gpuir__match_block(simd, &m, i);
+    if (i == before) i++; /* only in a damaged file */
+  }
+  return m.nkept;
+}
+
+/* Drops the slots whose candidate the list holds. `spare` has room for n. */
+static uint32_t gpuir__subtract(int simd, gpuir__cursor *c, const uint32_t *candidates, uint32_t *slots, uint32_t n,
+                                uint32_t *where, uint32_t *spare) {
+  uint32_t found, i, j = 0, kept = 0;
+  memcpy(spare, slots, (size_t)n * 4);
+  found = gpuir__intersect(simd, c, candidates, spare, n, where);
+  for (i = 0; i < n; i++) {
+    if (j < found && spare[j] == slots[i]) j++;
+    else slots[kept++] = slots[i];
+  }
+  return kept;
+}
+
+/* ============================================================================
+ * PART 10  evaluation: exhaustive, AND, OR, AND+OR, counting
+ *
+ * Every evaluator fills the engine's top-k from the same cursors; the exhaustive one, document at a
+ * time without any bound, is the reference that the others must equal.
+ * ==========================================================================*/
+
+/* Lists of up to this many postings are decoded and scored whole before a pruned OR starts. */
+#define GPUIR__WHOLE 4096u
+/* A docID tile of the pruned OR: 2^GPUIR__TILE_SHIFT documents, more in an index so large that there
+ * would be over GPUIR__MAX_TILES of them. */
+#define GPUIR__TILE_SHIFT 10u
+#define GPUIR__MAX_TILES 65536u
+/* Tiles that are scored in order of their bounds, to raise the threshold, before all others. */
+#define GPUIR__FIRST_TILES 16u
+
+/* One positive term in a pruned OR. */
+typedef struct gpuir__or_term {
+  gpuir__cursor *cursor;
+  uint32_t *bound; /* a tile: the most that the term can contribute there; 0: nothing */
+  uint32_t *first; /* a tile: the first block (or, of a whole list, posting) that may lie in it */
+  uint32_t *docs, *values; /* a whole list: docIDs and contributions, and UINT32_MAX behind; otherwise NULL */
+} gpuir__or_term;
+
+/* What one thread needs to evaluate queries: scratch memory, which grows, and what stops it. */
+typedef struct gpuir__engine {
+  gpuir_allocator a;
+  const gpuir_index *ix;
+  int evaluator;
+  uint64_t timeout_ns, deadline; /* deadline of the running search; 0: none */
+  const int *cancel;
+  gpuir_searcher_info info;
+  gpuir_error error;
+  gpuir__saturation *saturation;
+  gpuir__cursor *cursors;
+  unsigned ncursors, cap; /* opened; allocated */
+  gpuir__topk top;
+  gpuir__buf scratch; /* arrays of one search, carved by gpuir__carve */
+  size_t carved;
+} gpuir__engine;
+
+static void gpuir__engine_reset(gpuir__engine *e) {
+  unsigned i;
+  for (i = 0; i < e->ncursors; i++) {
+    e->info.blocks_decoded += e->cursors[i].decoded;
+    gpuir__list_close(&e->a, &e->cursors[i].list);
+  }
+  e->ncursors = 0;
+}
+
+static void gpuir__engine_free(gpuir__engine *e) {
+  gpuir__engine_reset(e);
+  gpuir__free(&e->a, e->saturation, sizeof *e->saturation);
+  gpuir__free(&e->a, e->cursors, e->cap * sizeof *e->cursors);
+  if (e->top.heap) (void)e->a.resize(e->a.user, e->top.heap, e->top.cap * 8, 0);
+  gpuir__buf_free(&e->a, &e->scratch);
+}
+
+static int gpuir__engine_fail(gpuir__engine *e, int code, const char *what) {
+  return gpuir__fail(&e->error, code, 0, "%s", what);
+}
+
+/* 0, or why the search has to stop. Called at least once for each 100 us of work. */
+static int gpuir__engine_stopped(gpuir__engine *e) {
+  if (e->cancel && __atomic_load_n(e->cancel, __ATOMIC_RELAXED))
+    return gpuir__engine_fail(e, GPUIR_E_CANCELLED, "the search was cancelled");
+  if (e->deadline && gpuir__now() > e->deadline)
+    return gpuir__engine_fail(e, GPUIR_E_DEADLINE, "the search exceeded its time limit");
+  return GPUIR_OK;
+}
+
+/* Takes n items of 4 bytes from the scratch memory, which must have been reserved. */
+static uint32_t *gpuir__carve(gpuir__engine *e, size_t n) {
+  uint32_t *p = (uint32_t *)(void *)(e->scratch.data + e->carved);
+  e->carved += ((n + 15) & ~(size_t)15) * 4; /* whole cache lines */
+  return p;
+}
+
+/* Makes room for `arrays` arrays of n items in all. Earlier carvings are gone. */
+static int gpuir__reserve(gpuir__engine *e, size_t n, size_t arrays) {
+  e->carved = 0;
+  e->scratch.len = 0;
+  if (n > SIZE_MAX / 8 || !gpuir__buf_room(&e->a, &e->scratch, (n + 16 * arrays) * 4))
+    return gpuir__engine_fail(e, GPUIR_E_NOMEM, "out of memory");
+  return GPUIR_OK;
+}
+
+/* Opens a cursor on each known term of the query, positive ones first (in the query's order); *npositive
+ * is their number. */
+static int gpuir__engine_open(gpuir__engine *e, const gpuir_query *q, unsigned *npositive) {
+  unsigned i;
+  gpuir__engine_reset(e);
+  *npositive = 0;
+  if (e->cap < q->n) {
+    void *p = e->a.resize(e->a.user, e->cursors, e->cap * sizeof *e->cursors, q->n * sizeof *e->cursors);
+    if (!p) return gpuir__engine_fail(e, GPUIR_E_NOMEM, "out of memory");
+    e->cursors = (gpuir__cursor *)p;
+    e->cap = q->n;
+  }
+  if (!e->saturation) {
+    e->saturation = (gpuir__saturation *)gpuir__alloc(&e->a, sizeof *e->saturation);
+    if (!e->saturation) return gpuir__engine_fail(e, GPUIR_E_NOMEM, "out of memory");
+    e->saturation->valid = 0;
+  }
+  gpuir__saturation_prepare(e->saturation, q->norm);
+  for (i = 0; i < q->n; i++) {
+    const gpuir__query_term *t = &q->terms[i];
+    gpuir__cursor *c = &e->cursors[e->ncursors];
+    int status;
+    if (t->id == GPUIR__UNKNOWN) continue;
+    status = gpuir__list_open(e->ix, &e->a, t->id, &c->list);
+    if (status)
+      return gpuir__fail(&e->error, status, 0, "%s: cannot open the list of \"%.*s\": %s", e->ix->path,
+                         t->len < 32 ? (int)t->len : 32, t->text, gpuir_strerror(status));
+    e->ncursors++;
+    *npositive += !t->negated;
+    e->info.blocks_total += c->list.nblocks;
+    c->scorer.lengths = e->ix->lengths;
+    c->scorer.norm = q->norm;
+    c->scorer.weight = t->weight;
+    c->scorer.q = t->q;
+    c->bound = t->negated ? 0 : gpuir__bound(t->weight, gpuir__list_saturation(e->saturation, &c->list), t->q);
+    c->at = c->n = c->pos = 0;
+    c->block = UINT32_MAX;
+    c->scored = 0;
+    c->decoded = 0;
+  }
+  return GPUIR_OK;
+}
+
+/* A score that at least k documents reach by this term alone, as far as the index has it stored; else 0. */
+static uint32_t gpuir__stored_seed(const gpuir__cursor *c, const gpuir_query *q, size_t k) {
+  static const uint32_t rank[GPUIR__SEEDS] = {10, 100, 1000};
+  unsigned s = 0;
+  if (!q->stored_bm25 || !c->list.seeds) return 0;
+  while (s < GPUIR__SEEDS && rank[s] < k) s++;
+  return s < GPUIR__SEEDS ? c->scorer.q * c->list.seeds[s] : 0;
+}
+
+/* ---- exhaustive, document at a time ---- */
+
+static int gpuir__eval_exhaustive(gpuir__engine *e, unsigned npositive, int all) {
+  uint32_t doc = 0, rounds = 0, i;
+  for (i = 0; i < e->ncursors; i++) (void)gpuir__cursor_seek(&e->cursors[i], 0);
+  for (;;) {
+    uint32_t least = GPUIR_END, score = 0, matched = 0;
+    for (i = 0; i < npositive; i++) {
+      const gpuir__cursor *c = &e->cursors[i];
+      if (c->pos < c->n) least = gpuir__min32(least, c->docs[c->pos]);
+    }
+    if (least == GPUIR_END || (rounds && least < doc)) return GPUIR_OK; /* the latter in a damaged file */
+    doc = least;
+    for (i = 0; i < npositive; i++) {
+      gpuir__cursor *c = &e->cursors[i];
+      if (c->pos >= c->n || c->docs[c->pos] != doc) continue;
+      score += gpuir__score_one(&c->scorer, doc, gpuir__list_tf(&c->list, c->block * GPUIR__BLOCK + c->pos));
+      matched++;
+      e->info.postings_scored++;
+      (void)gpuir__cursor_step(c);
+    }
+    for (; i < e->ncursors; i++)
+      if (gpuir__cursor_seek(&e->cursors[i], doc) == doc) matched = 0;
+    if (matched && (!all || matched == npositive)) gpuir__topk_push(&e->top, gpuir__key(score, doc));
+    if (++rounds % 1024 == 0) {
+      int status = gpuir__engine_stopped(e);
+      if (status) return status;
+    }
+  }
+}
+
+/* ---- AND: the blocks of the shortest list, filtered through the others from short to long (small
+ * versus small with block skipping: Ding et al., WWW 2009, section 8.1) ---- */
+
+static int gpuir__compare_df(const gpuir__cursor *a, const gpuir__cursor *b) {
+  return a->list.df < b->list.df ? -1 : a->list.df > b->list.df;
+}
+
+/* Cursor numbers of the positive terms by ascending df. */
+static void gpuir__order_by_df(const gpuir__engine *e, unsigned npositive, unsigned *order) {
+  unsigned i, j;
+  for (i = 0; i < npositive; i++) {
+    for (j = i; j && gpuir__compare_df(&e->cursors[i], &e->cursors[order[j - 1]]) < 0; j--) order[j] = order[j - 1];
+    order[j] = i;
+  }
+}
+
+/* The matches of one driver block: slots of its docIDs that every list holds and no negated one does.
+ * where[i * GPUIR__BLOCK_ROOM + slot] is the posting's index in the i-th list of the order. */
+static uint32_t gpuir__and_block(gpuir__engine *e, const unsigned *order, unsigned npositive, uint32_t block,
+                                 uint32_t *slots, uint32_t *where) {
+  gpuir__cursor *driver = &e->cursors[order[0]];
+  uint32_t spare[GPUIR__BLOCK_ROOM], n, i;
+  gpuir__cursor_load(driver, block);
+  n = driver->n;
+  for (i = 0; i < n; i++) {
+    slots[i] = i;
+    where[i] = block * GPUIR__BLOCK + i;
+  }
+  for (i = 1; i < npositive && n; i++)
+    n = gpuir__intersect(e->ix->simd, &e->cursors[order[i]], driver->docs, slots, n, where + i * GPUIR__BLOCK_ROOM);
+  for (; i < e->ncursors && n; i++)
+    n = gpuir__subtract(e->ix->simd, &e->cursors[i], driver->docs, slots, n, where + i * GPUIR__BLOCK_ROOM, spare);
+  return n;
+}
+
+/* Scores n matches of a driver block and offers them to the top-k. */
+static void gpuir__and_score(gpuir__engine *e, const unsigned *order, unsigned npositive, const uint32_t *slots,
+                             uint32_t n, const uint32_t *where) {
+  const gpuir__cursor *driver = &e->cursors[order[0]];
+  uint32_t docs[GPUIR__BLOCK_ROOM], freqs[GPUIR__BLOCK_ROOM], sum[GPUIR__BLOCK_ROOM], part[GPUIR__BLOCK_ROOM], i, j;
+  for (j = 0; j < n; j++) {
+    docs[j] = driver->docs[slots[j]];
+    sum[j] = 0;
+  }
+  for (i = 0; i < npositive; i++) {
+    const gpuir__cursor *c = &e->cursors[order[i]];
+    for (j = 0; j < n; j++)
+      freqs[j] = gpuir__list_tf(&c->list, where[i * GPUIR__BLOCK_ROOM + slots[j]]) - 1;
+    gpuir__score_block(e->ix, &c->scorer, docs, freqs, n, part);
+    for (j = 0; j < n; j++) sum[j] += part[j];
+  }
+  e->info.postings_scored += (uint64_t)n * npositive;
+  for (j = 0; j < n; j++) gpuir__topk_push(&e->top, gpuir__key(sum[j], docs[j]));
+}
+
+/* Visits the matches of AND; with `count`, only counts them. A driver block whose bound, with all that the
+ * other lists can add, cannot enter the top-k is passed over. */
+static int gpuir__eval_and(gpuir__engine *e, unsigned npositive, uint64_t *count) {
+  unsigned order[GPUIR_MAX_TERMS], i;
+  uint32_t slots[GPUIR__BLOCK_ROOM], *where, block, n, others = 0;
+  gpuir__cursor *driver;
+  int status = gpuir__reserve(e, (size_t)e->ncursors * GPUIR__BLOCK_ROOM, 1);
+  if (status) return status;
+  where = gpuir__carve(e, (size_t)e->ncursors * GPUIR__BLOCK_ROOM);
+  gpuir__order_by_df(e, npositive, order);
+  driver = &e->cursors[order[0]];
+  for (i = 1; i < npositive; i++) others += e->cursors[order[i]].bound;
+  for (block = 0; block < driver->list.nblocks; block++) {
+    if (block % 8 == 7 && (status = gpuir__engine_stopped(e)) != 0) return status;
+    if (!count && driver->list.bounds) {
+      float s = gpuir__block_saturation(e->saturation, driver->list.bounds[block]);
+      if (gpuir__bound(driver->scorer.weight, s, driver->scorer.q) + others < gpuir__topk_need(&e->top)) continue;
+    }
+    n = gpuir__and_block(e, order, npositive, block, slots, where);
+    if (count) *count += n;
+    else if (n) gpuir__and_score(e, order, npositive, slots, n, where);
+  }
+  return GPUIR_OK;
+}
+
+/* ---- OR: MaxScore over docID tiles with block bounds ----
+ * The blocks' bounds become bounds of fixed docID tiles in one pass a list; a tile is scored only if the
+ * sum of its bounds reaches the threshold. A few tiles with the greatest sums go first and raise the
+ * threshold, which may start from the terms' stored k-th contributions. In a tile, terms whose bounds
+ * together stay below the threshold are not essential: their lists are only probed for what the
+ * essential ones leave over. (MaxScore: Turtle & Flood 1995; block bounds: Ding & Suel, SIGIR 2011; docID
+ * windows and partition by window: Lucene 10's MaxScoreBulkScorer; tiles in order of bounds: Mallia et
+ * al., "Faster learned sparse retrieval with block-max pruning", SIGIR 2024.) */
+
+typedef struct gpuir__or {
+  gpuir__engine *e;
+  gpuir__or_term terms[GPUIR_MAX_TERMS];
+  unsigned n;
+  uint32_t shift, tiles;
+  uint32_t *total;      /* a tile: the sum of its bounds; 0: done */
+  uint32_t *scores;     /* a document of the tile: what the essential terms add up to */
+  uint32_t *candidates, *sums, *slots, *spare, *where; /* of one tile */
+} gpuir__or;
+
+/* Decodes and scores a whole list; its contributions bound its tiles exactly. */
+static void gpuir__or_whole(gpuir__or *o, gpuir__or_term *t) {
+  gpuir__cursor *c = t->cursor;
+  uint32_t block, i, n = 0;
+  for (block = 0; block < c->list.nblocks; block++) {
+    gpuir__cursor_load(c, block);
+    gpuir__cursor_score(o->e->ix, c);
+    memcpy(t->docs + n, c->docs, c->n * 4);
+    memcpy(t->values + n, c->values, c->n * 4);
+    n += c->n;
+  }
+  o->e->info.postings_scored += n;
+  for (i = 0; i < 16; i++) t->docs[n + i] = UINT32_MAX;
+  for (i = n; i-- > 0;) { /* backwards, so that first[] ends at the first posting */
+    uint32_t tile = t->docs[i] >> o->shift;
+    t->bound[tile] = gpuir__max32(t->bound[tile], t->values[i]);
+    t->first[tile] = i;
+  }
+}
+
+/* Spreads the blocks' bounds over the tiles that they reach into. `from` never goes back, so that a damaged
+ * directory costs no more time than a sound one. */
+static void gpuir__or_blocks(gpuir__or *o, gpuir__or_term *t) {
+  const gpuir__cursor *c = t->cursor;
+  const gpuir__list *l = &c->list;
+  const gpuir__saturation *table = o->e->saturation;
+  uint32_t block, tile, from = 0, next = 0; /* first tile of the block; first tile without a first[] */
+  for (block = 0; block < l->nblocks; block++) {
+    uint32_t bound = gpuir__bound(c->scorer.weight, gpuir__block_saturation(table, l->bounds[block]), c->scorer.q);
+    uint32_t last = gpuir__min32(l->last[block] >> o->shift, o->tiles - 1);
+    last = gpuir__max32(last, gpuir__min32(from, o->tiles - 1));
+    for (; next <= last; next++) t->first[next] = block;
+    for (tile = from; tile <= last; tile++) t->bound[tile] = gpuir__max32(t->bound[tile], bound);
+    from = last + (((l->last[block] + 1) & ((1u << o->shift) - 1)) == 0); /* the next block may start in it */
+  }
+  for (; next < o->tiles; next++) t->first[next] = l->nblocks;
+}
+
+/* The k-th greatest contribution of a whole list, through the heap that the search will use. */
+static uint32_t gpuir__or_kth(gpuir__topk *top, const gpuir_allocator *a, const gpuir__or_term *t, size_t k) {
+  uint32_t i, df = t->cursor->list.df;
+  if (k > df || gpuir__topk_start(a, top, k, 0)) return 0;
+  for (i = 0; i < df; i++) gpuir__topk_push(top, gpuir__key(t->values[i], i));
+  return (uint32_t)(top->heap[0] >> 32);
+}
+
+/* A score that at least k documents reach: some term's k-th greatest contribution. Only for documents that no
+ * negated term excludes. */
+static uint32_t gpuir__or_seed(const gpuir__or *o, const gpuir_query *q, size_t k) {
+  uint32_t best = 0;
+  unsigned i;
+  if (o->e->ncursors > o->n) return 0;
+  for (i = 0; i < o->n; i++) {
+    const gpuir__or_term *t = &o->terms[i];
+    best = gpuir__max32(best, t->docs ? gpuir__or_kth(&o->e->top, &o->e->a, t, k) : gpuir__stored_seed(t->cursor, q, k));
+  }
+  return best;
+}
+
+/* Adds a whole list's contributions within a tile. */
+static void gpuir__or_add_whole(gpuir__or *o, const gpuir__or_term *t, uint32_t tile) {
+  uint32_t mask = (1u << o->shift) - 1, i = t->first[tile], df = t->cursor->list.df;
+  for (; i < df && t->docs[i] >> o->shift == tile; i++) o->scores[t->docs[i] & mask] += t->values[i];
+}
+
+/* Adds the contributions of a list's blocks within a tile, but for blocks that cannot reach the threshold even
+ * with all that the other terms (`others`) can add. */
+static void gpuir__or_add_blocks(gpuir__or *o, gpuir__or_term *t, uint32_t tile, uint32_t others, uint32_t need) {
+  gpuir__cursor *c = t->cursor;
+  const gpuir__list *l = &c->list;
+  uint32_t mask = (1u << o->shift) - 1, i, block = t->first[tile];
+  uint32_t end = tile + 1 < o->tiles ? gpuir__min32(t->first[tile + 1] + 1, l->nblocks) : l->nblocks;
+  uint32_t lo = tile << o->shift, hi = lo + mask; /* inclusive */
+  for (; block < end; block++) {
+    float s = gpuir__block_saturation(o->e->saturation, l->bounds[block]);
+    if (gpuir__bound(c->scorer.weight, s, c->scorer.q) + others < need) continue;
+    gpuir__cursor_load(c, block);
+    if (!c->scored) o->e->info.postings_scored += c->n;
+    gpuir__cursor_score(o->e->ix, c);
+    if (c->docs[0] >= lo && c->docs[c->n - 1] <= hi) {
+      for (i = 0; i < c->n; i++) o->scores[c->docs[i] & mask] += c->values[i];
+    } else {
+      for (i = 0; i < c->n; i++)
+        if (c->docs[i] >> o->shift == tile) o->scores[c->docs[i] & mask] += c->values[i];
+    }
+  }
+}
+
+#if GPUIR__X86
+__attribute__((target("avx512f,avx512bw,avx512vl,avx512dq"))) static uint32_t gpuir__or_collect_avx512(gpuir__or *o,
+                                                                                                      uint32_t lo,
+                                                                                                      uint32_t need) {
+  const __m512i limit = _mm512_set1_epi32((int)need), zero = _mm512_setzero_si512();
+  uint32_t size = 1u << o->shift, i, n = 0;
+  for (i = 0; i < size; i += 16) {
+    __m512i v = _mm512_loadu_si512(o->scores + i);
+    uint32_t over = _mm512_cmpge_epu32_mask(v, limit);
+    _mm512_storeu_si512(o->scores + i, zero);
+    while (GPUIR__UNLIKELY(over)) {
+      uint32_t at = gpuir__ctz32(over), sums[16];
+      _mm512_storeu_si512(sums, v);
+      over &= over - 1;
+      o->candidates[n] = lo + i + at;
+      o->sums[n++] = sums[at];
+    }
+  }
+  return n;
+}
+#endif
+
+/* Takes the documents whose sums reach `need` out of the tile's scores, and clears those. */
+static uint32_t gpuir__or_collect(gpuir__or *o, uint32_t lo, uint32_t need) {
+  uint32_t size = 1u << o->shift, i, j, n = 0;
+#if GPUIR__X86
+  if (o->e->ix->simd == GPUIR_SIMD_AVX512) return gpuir__or_collect_avx512(o, lo, need);
+#endif
+  for (i = 0; i < size; i += 16) {
+    uint32_t top = 0;
+    for (j = 0; j < 16; j++) top = gpuir__max32(top, o->scores[i + j]);
+    if (top >= need)
+      for (j = 0; j < 16; j++) {
+        if (o->scores[i + j] < need) continue;
+        o->candidates[n] = lo + i + j;
+        o->sums[n++] = o->scores[i + j];
+      }
+    memset(o->scores + i, 0, 64);
+  }
+  return n;
+}
+
+/* Adds what a term that is not essential contributes to the live candidates. */
+static void gpuir__or_probe(gpuir__or *o, gpuir__or_term *t, uint32_t tile, uint32_t n) {
+  gpuir__cursor *c = t->cursor;
+  uint32_t i, found;
+  if (t->docs) {
+    uint32_t at = t->first[tile];
+    for (i = 0; i < n; i++) {
+      uint32_t slot = o->slots[i], doc = o->candidates[slot];
+      while (t->docs[at] < doc) at++;
+      if (t->docs[at] == doc) o->sums[slot] += t->values[at];
+    }
+    return;
+  }
+  c->at = t->first[tile];
+  memcpy(o->spare, o->slots, (size_t)n * 4);
+  found = gpuir__intersect(o->e->ix->simd, c, o->candidates, o->spare, n, o->where);
+  for (i = 0; i < found; i++) {
+    uint32_t slot = o->spare[i];
+    o->sums[slot] += gpuir__score_one(&c->scorer, o->candidates[slot], gpuir__list_tf(&c->list, o->where[slot]));
+  }
+  o->e->info.postings_scored += found;
+}
+
+/* Scores one tile: essential terms by accumulation, the others by probing what is left over. */
+static void gpuir__or_tile(gpuir__or *o, uint32_t tile) {
+  gpuir__engine *e = o->e;
+  uint32_t need = gpuir__topk_need(&e->top), total = o->total[tile], rest = 0, n, i, kept;
+  unsigned order[GPUIR_MAX_TERMS], m = 0, split, j;
+  for (i = 0; i < o->n; i++) { /* terms of the tile, by bound a posting: cheap bounds on long lists first */
+    uint64_t bound = o->terms[i].bound[tile], df = o->terms[i].cursor->list.df;
+    if (!bound) continue;
+    for (j = m++; j; j--) {
+      const gpuir__or_term *other = &o->terms[order[j - 1]];
+      if (bound * other->cursor->list.df >= other->bound[tile] * df) break;
+      order[j] = order[j - 1];
+    }
+    order[j] = i;
+  }
+  for (split = 0; split < m && rest + o->terms[order[split]].bound[tile] < need; split++)
+    rest += o->terms[order[split]].bound[tile];
+  for (j = split; j < m; j++) {
+    gpuir__or_term *t = &o->terms[order[j]];
+    if (t->docs) gpuir__or_add_whole(o, t, tile);
+    else gpuir__or_add_blocks(o, t, tile, total - t->bound[tile], need);
+  }
+  n = gpuir__or_collect(o, tile << o->shift, need - rest);
+  for (i = 0; i < n; i++) o->slots[i] = i;
+  for (j = split; j-- > 0 && n;) {
+    gpuir__or_term *t = &o->terms[order[j]];
+    gpuir__or_probe(o, t, tile, n);
+    rest -= t->bound[tile];
+    for (i = kept = 0; i < n; i++)
+      if (o->sums[o->slots[i]] + rest >= need) o->slots[kept++] = o->slots[i];
+    n = kept;
+  }
+  for (j = o->n; j < e->ncursors && n; j++) {
+    e->cursors[j].at = gpuir__list_find_block(&e->cursors[j].list, 0, tile << o->shift);
+    n = gpuir__subtract(e->ix->simd, &e->cursors[j], o->candidates, o->slots, n, o->where, o->spare);
+  }
+  for (i = 0; i < n; i++) gpuir__topk_push(&e->top, gpuir__key(o->sums[o->slots[i]], o->candidates[o->slots[i]]));
+  e->info.tiles_scored++;
+}
+
+/* Lays out the scratch arrays and fills bounds; each positive cursor becomes a term. */
+static int gpuir__or_prepare(gpuir__or *o, gpuir__engine *e, unsigned npositive) {
+  uint64_t documents = e->ix->stat.documents;
+  size_t size, whole = 0, i, t;
+  int status;
+  o->e = e;
+  o->n = npositive;
+  o->shift = GPUIR__TILE_SHIFT;
+  while ((documents - 1) >> o->shift >= GPUIR__MAX_TILES) o->shift++;
+  o->tiles = (uint32_t)((documents - 1) >> o->shift) + 1;
+  size = (size_t)1 << o->shift;
+  for (i = 0; i < npositive; i++)
+    if (e->cursors[i].list.df <= GPUIR__WHOLE) whole += 2 * (size_t)e->cursors[i].list.df + 64;
+  status = gpuir__reserve(e, o->tiles * (2 * (size_t)npositive + 1) + whole + size * 5 + GPUIR__WHOLE + size,
+                          4 * (size_t)npositive + 8);
+  if (status) return status;
+  o->total = gpuir__carve(e, o->tiles);
+  o->scores = gpuir__carve(e, size);
+  o->candidates = gpuir__carve(e, size);
+  o->sums = gpuir__carve(e, size);
+  o->slots = gpuir__carve(e, size);
+  o->where = gpuir__carve(e, size);
+  o->spare = gpuir__carve(e, size > GPUIR__WHOLE ? size : GPUIR__WHOLE);
+  memset(o->total, 0, o->tiles * 4);
+  memset(o->scores, 0, size * 4);
+  for (i = 0; i < npositive; i++) {
+    gpuir__or_term *term = &o->terms[i];
+    term->cursor = &e->cursors[i];
+    term->bound = gpuir__carve(e, o->tiles);
+    term->first = gpuir__carve(e, o->tiles);
+    term->docs = term->values = NULL;
+    memset(term->bound, 0, o->tiles * 4);
+    if (term->cursor->list.df <= GPUIR__WHOLE) {
+      term->docs = gpuir__carve(e, term->cursor->list.df + 16);
+      term->values = gpuir__carve(e, term->cursor->list.df + 16);
+      gpuir__or_whole(o, term);
+    } else {
+      gpuir__or_blocks(o, term);
+    }
+    for (t = 0; t < o->tiles; t++) o->total[t] += term->bound[t];
+    if ((status = gpuir__engine_stopped(e)) != 0) return status;
+  }
+  return GPUIR_OK;
+}
+
+/* The tiles with the greatest bounds, in descending order; returns how many. */
+static unsigned gpuir__or_first_tiles(const gpuir__or *o, uint32_t *best) {
+  unsigned n = 0, j;
+  uint32_t t;
+  for (t = 0; t < o->tiles; t++) {
+    uint32_t v = o->total[t];
+    if (!v || (n == GPUIR__FIRST_TILES && v <= o->total[best[n - 1]])) continue;
+    j = n < GPUIR__FIRST_TILES ? n++ : n - 1;
+    for (; j && o->total[best[j - 1]] < v; j--) best[j] = best[j - 1];
+    best[j] = t;
+  }
+  return n;
+}
+
+static int gpuir__eval_or(gpuir__engine *e, const gpuir_query *q, unsigned npositive, size_t k) {
+  uint32_t best[GPUIR__FIRST_TILES], t, done = 0;
+  unsigned i, n;
+  gpuir__or o;
+  int status = gpuir__or_prepare(&o, e, npositive);
+  if (status) return status;
+  status = gpuir__topk_start(&e->a, &e->top, k, gpuir__or_seed(&o, q, k));
+  if (status) return gpuir__engine_fail(e, status, "out of memory");
+  e->info.tiles_total += o.tiles;
+  n = gpuir__or_first_tiles(&o, best);
+  for (i = 0; i < n; i++) {
+    if (o.total[best[i]] >= gpuir__topk_need(&e->top)) gpuir__or_tile(&o, best[i]);
+    o.total[best[i]] = 0;
+  }
+  for (t = 0; t < o.tiles; t++) {
+    if (o.total[t] < gpuir__topk_need(&e->top)) continue;
+    if (done++ % 16 == 0 && (status = gpuir__engine_stopped(e)) != 0) return status;
+    gpuir__or_tile(&o, t);
+  }
+  return GPUIR_OK;
+}
+
+/* ---- counting OR: a bit for each document of a window, set by positive lists, cleared by negated ones ---- */
+
+#define GPUIR__WINDOW 65536u
+
+static int gpuir__count_or(gpuir__engine *e, unsigned npositive, uint64_t *count) {
+  uint64_t documents = e->ix->stat.documents, lo, *bits;
+  unsigned i, w;
+  int status = gpuir__reserve(e, GPUIR__WINDOW / 32, 1);
+  if (status) return status;
+  bits = (uint64_t *)(void *)gpuir__carve(e, GPUIR__WINDOW / 32);
+  for (i = 0; i < e->ncursors; i++) (void)gpuir__cursor_seek(&e->cursors[i], 0);
+  for (lo = 0; lo < documents; lo += GPUIR__WINDOW) {
+    if ((status = gpuir__engine_stopped(e)) != 0) return status;
+    memset(bits, 0, GPUIR__WINDOW / 8);
+    for (i = 0; i < e->ncursors; i++) {
+      gpuir__cursor *c = &e->cursors[i];
+      uint64_t hi = lo + GPUIR__WINDOW;
+      while (c->pos < c->n && c->docs[c->pos] < hi) {
+        uint32_t d = c->docs[c->pos] & (GPUIR__WINDOW - 1);
+        if (i < npositive) bits[d >> 6] |= (uint64_t)1 << (d & 63);
+        else bits[d >> 6] &= ~((uint64_t)1 << (d & 63));
+        (void)gpuir__cursor_step(c);
+      }
+    }
+    for (w = 0; w < GPUIR__WINDOW / 64; w++) *count += (uint64_t)__builtin_popcountll(bits[w]);
+  }
+  return GPUIR_OK;
+}
+
+/* ---- modes ---- */
+
+/* Ranks one query in mode AND or OR. */
+static int gpuir__engine_mode(gpuir__engine *e, const gpuir_query *q, int mode, size_t k, gpuir_hit *hits, size_t *n) {
+  unsigned npositive;
+  uint32_t least = 0;
+  int status;
+  *n = 0;
+  if (mode == GPUIR_AND && q->nunknown) return GPUIR_OK;
+  status = gpuir__engine_open(e, q, &npositive);
+  if (status || !npositive) return status;
+  if (e->evaluator != GPUIR_EVAL_EXHAUSTIVE && e->ncursors == 1) least = gpuir__stored_seed(&e->cursors[0], q, k);
+  status = gpuir__topk_start(&e->a, &e->top, k, least);
+  if (status) return gpuir__engine_fail(e, status, "out of memory");
+  if (e->evaluator == GPUIR_EVAL_EXHAUSTIVE) status = gpuir__eval_exhaustive(e, npositive, mode == GPUIR_AND);
+  else if (mode == GPUIR_AND || npositive == 1) status = gpuir__eval_and(e, npositive, NULL);
+  else status = gpuir__eval_or(e, q, npositive, k);
+  if (!status) *n = gpuir__topk_finish(&e->top, hits);
+  return status;
+}
+
+static void gpuir__engine_start(gpuir__engine *e) {
+  e->deadline = e->timeout_ns ? gpuir__now() + e->timeout_ns : 0;
+  e->error.code = GPUIR_OK;
+  e->error.msg[0] = 0;
+  e->info.queries++;
+}
+
+static int gpuir__engine_search(gpuir__engine *e, const gpuir_query *q, gpuir_hit *hits, size_t k, size_t *n) {
+  int status;
+  *n = 0;
+  gpuir__engine_start(e);
+  if (k > e->ix->stat.documents) k = (size_t)e->ix->stat.documents;
+  if (!k) return GPUIR_OK;
+  status = gpuir__engine_stopped(e);
+  if (status) return status;
+  status = gpuir__engine_mode(e, q, q->mode == GPUIR_OR ? GPUIR_OR : GPUIR_AND, k, hits, n);
+  if (!status && q->mode == GPUIR_ANDOR && *n < k) status = gpuir__engine_mode(e, q, GPUIR_OR, k, hits, n);
+  if (status) *n = 0;
+  gpuir__engine_reset(e);
+  return status;
+}
+
+static int gpuir__engine_count(gpuir__engine *e, const gpuir_query *q, uint64_t *matches) {
+  unsigned npositive;
+  int status;
+  *matches = 0;
+  gpuir__engine_start(e);
+  if (q->mode != GPUIR_OR && q->nunknown) return GPUIR_OK;
+  status = gpuir__engine_open(e, q, &npositive);
+  if (!status && npositive) {
+    if (q->mode != GPUIR_OR || npositive == 1) status = gpuir__eval_and(e, npositive, matches);
+    else status = gpuir__count_or(e, npositive, matches);
+  }
+  if (status) *matches = 0;
+  gpuir__engine_reset(e);
+  return status;
+}
+
+/* ============================================================================
+ * PART 11  execution: searchers, batches over threads, explanations, public cursors
+ * ==========================================================================*/
+
+struct gpuir_searcher {
+  gpuir_index *ix;
+  gpuir__engine engine;   /* serves single searches */
+  gpuir__engine *workers; /* threads - 1 more for batches */
+  unsigned nworkers;
+  gpuir_backend backend;
+  int has_backend, fallback;
+};
+
+static void gpuir__engine_init(gpuir__engine *e, const gpuir_allocator *a, const gpuir_index *ix,
+                               const gpuir_searcher_desc *desc) {
+  memset(e, 0, sizeof *e);
+  e->a = *a;
+  e->ix = ix;
+  if (!desc) return;
+  e->evaluator = desc->evaluator;
+  e->timeout_ns = desc->timeout_ns;
+  e->cancel = desc->cancel;
+}
+
+GPUIR_API int gpuir_searcher_create(gpuir_index *ix, const gpuir_searcher_desc *desc, gpuir_searcher **searcher) {
+  gpuir_allocator a;
+  gpuir_searcher *s;
+  unsigned i, n;
+  if (searcher) *searcher = NULL;
+  if (!ix || !searcher) return GPUIR_E_ARGUMENT;
+  if (desc && (desc->evaluator < GPUIR_EVAL_AUTO || desc->evaluator > GPUIR_EVAL_EXHAUSTIVE || desc->threads > 4096))
+    return GPUIR_E_ARGUMENT;
+  a = desc && desc->allocator ? gpuir__allocator(desc->allocator) : ix->a;
+  s = (gpuir_searcher *)gpuir__alloc_zero(&a, sizeof *s);
+  if (!s) return GPUIR_E_NOMEM;
+  n = desc && desc->threads > 1 ? desc->threads - 1 : 0;
+  s->ix = ix;
+  gpuir__engine_init(&s->engine, &a, ix, desc);
+  if (n) {
+    s->workers = (gpuir__engine *)gpuir__alloc(&a, n * sizeof *s->workers);
+    if (!s->workers) {
+      gpuir__free(&a, s, sizeof *s);
+      return GPUIR_E_NOMEM;
+    }
+    for (i = 0; i < n; i++) gpuir__engine_init(&s->workers[i], &a, ix, desc);
+    s->nworkers = n;
+  }
+  *searcher = s;
+  return GPUIR_OK;
+}
+
+GPUIR_API void gpuir_searcher_destroy(gpuir_searcher *s) {
+  gpuir_allocator a;
+  unsigned i;
+  if (!s) return;
+  a = s->engine.a;
+  if (s->has_backend && s->backend.close) s->backend.close(s->backend.context);
+  gpuir__engine_free(&s->engine);
+  for (i = 0; i < s->nworkers; i++) gpuir__engine_free(&s->workers[i]);
+  gpuir__free(&a, s->workers, s->nworkers * sizeof *s->workers);
+  gpuir__free(&a, s, sizeof *s);
+}
+
+GPUIR_API void gpuir_searcher_set_timeout(gpuir_searcher *s, uint64_t timeout_ns) {
+  unsigned i;
+  if (!s) return;
+  s->engine.timeout_ns = timeout_ns;
+  for (i = 0; i < s->nworkers; i++) s->workers[i].timeout_ns = timeout_ns;
+}
+
+GPUIR_API void gpuir_searcher_error(const gpuir_searcher *s, gpuir_error *err) {
+  if (s && err) *err = s->engine.error;
+}
+
+GPUIR_API void gpuir_searcher_stats(const gpuir_searcher *s, gpuir_searcher_info *info) {
+  unsigned i;
+  if (!s || !info) return;
+  *info = s->engine.info;
+  for (i = 0; i < s->nworkers; i++) {
+    const gpuir_searcher_info *w = &s->workers[i].info;
+    info->queries += w->queries;
+    info->postings_scored += w->postings_scored;
+    info->blocks_decoded += w->blocks_decoded;
+    info->blocks_total += w->blocks_total;
+    info->tiles_scored += w->tiles_scored;
+    info->tiles_total += w->tiles_total;
+  }
+}
+
+/* Queries of a batch are taken by whichever thread is free. */
+typedef struct gpuir__job {
+  const gpuir_query *const *queries;
+  size_t nq, k;
+  gpuir_hit *hits;
+  uint32_t *counts;
+  uint64_t next;  /* atomic */
+  uint64_t first; /* atomic: the least query that failed */
+} gpuir__job;
+
+typedef struct gpuir__hand {
+  gpuir__engine *engine;
+  gpuir__job *job;
+  uint64_t failed; /* the least query that failed here, and how */
+  int status;
+  gpuir_error error;
+} gpuir__hand;
+
+static void *gpuir__work(void *argument) {
+  gpuir__hand *hand = (gpuir__hand *)argument;
+  gpuir__job *job = hand->job;
+  for (;;) {
+    uint64_t i = __atomic_fetch_add(&job->next, 1, __ATOMIC_RELAXED);
+    size_t n;
+    int status;
+    if (i >= job->nq || i > __atomic_load_n(&job->first, __ATOMIC_RELAXED)) return NULL;
+    status = gpuir__engine_search(hand->engine, job->queries[i], job->hits + i * job->k, job->k, &n);
+    job->counts[i] = (uint32_t)n;
+    if (status) {
+      hand->failed = i;
+      hand->status = status;
+      hand->error = hand->engine->error;
+      __atomic_store_n(&job->first, i, __ATOMIC_RELAXED); /* a hint: later queries need not be tried */
+      return NULL;
+    }
+  }
+}
+
+static int gpuir__batch_cpu(gpuir_searcher *s, const gpuir_query *const *queries, size_t nq, size_t k, gpuir_hit *hits,
+                            uint32_t *counts) {
+  gpuir__job job;
+  gpuir__hand mine, *hands = NULL;
+  pthread_t *threads = NULL;
+  unsigned n = s->nworkers < nq ? s->nworkers : (unsigned)nq, started = 0, i;
+  const gpuir_allocator *a = &s->engine.a;
+  job.queries = queries;
+  job.nq = nq;
+  job.k = k;
+  job.hits = hits;
+  job.counts = counts;
+  job.next = 0;
+  job.first = UINT64_MAX;
+  memset(&mine, 0, sizeof mine);
+  mine.engine = &s->engine;
+  mine.job = &job;
+  if (n) {
+    hands = (gpuir__hand *)gpuir__alloc_zero(a, n * sizeof *hands);
+    threads = (pthread_t *)gpuir__alloc(a, n * sizeof *threads);
+    for (; hands && threads && started < n; started++) { /* without a thread the others do its work */
+      hands[started].engine = &s->workers[started];
+      hands[started].job = &job;
+      if (pthread_create(&threads[started], NULL, gpuir__work, &hands[started])) break;
+    }
+  }
+  (void)gpuir__work(&mine);
+  for (i = 0; i < started; i++) {
+    (void)pthread_join(threads[i], NULL);
+    if (hands[i].status && (!mine.status || hands[i].failed < mine.failed)) mine = hands[i];
+  }
+  if (mine.status) s->engine.error = mine.error;
+  gpuir__free(a, hands, n * sizeof *hands);
+  gpuir__free(a, threads, n * sizeof *threads);
+  return mine.status;
+}
+
+/* Asks the backend; *answered tells whether the CPU is to answer instead. */
+static int gpuir__batch_backend(gpuir_searcher *s, const gpuir_query *const *queries, size_t nq, size_t k,
+                                gpuir_hit *hits, uint32_t *counts, int *answered) {
+  gpuir_error *err = &s->engine.error;
+  int status;
+  *answered = 1;
+  memset(err, 0, sizeof *err);
+  status = s->backend.search(s->backend.context, queries, nq, k, hits, counts, err);
+  if (!status) {
+    s->engine.info.queries += nq;
+    return GPUIR_OK;
+  }
+  if (!err->code) (void)gpuir__fail(err, status, 0, "backend %s: %s", s->backend.name, gpuir_strerror(status));
+  if (s->fallback && status != GPUIR_E_CANCELLED && status != GPUIR_E_DEADLINE) {
+    s->engine.info.backend_failures++;
+    *answered = 0;
+  }
+  return status;
+}
+
+GPUIR_API int gpuir_search_batch(gpuir_searcher *s, const gpuir_query *const *queries, size_t nq, size_t k,
+                                 gpuir_hit *hits, uint32_t *counts) {
+  size_t i;
+  int status = GPUIR_OK, answered = 0;
+  if (!s || (nq && (!queries || !counts || (k && !hits)))) return GPUIR_E_ARGUMENT;
+  for (i = 0; i < nq; i++) {
+    if (!queries[i] || queries[i]->ix != s->ix) return GPUIR_E_ARGUMENT;
+    counts[i] = 0;
+  }
+  if (!nq) return GPUIR_OK;
+  if (s->has_backend) status = gpuir__batch_backend(s, queries, nq, k, hits, counts, &answered);
+  if (!answered) status = gpuir__batch_cpu(s, queries, nq, k, hits, counts);
+  if (status)
+    for (i = 0; i < nq; i++) counts[i] = 0;
+  return status;
+}
+
+GPUIR_API int gpuir_search(gpuir_searcher *s, const gpuir_query *query, gpuir_hit *hits, size_t k, size_t *n) {
+  uint32_t count = 0;
+  int status;
+  if (n) *n = 0;
+  if (!s || !query || !n || (k && !hits) || query->ix != s->ix) return GPUIR_E_ARGUMENT;
+  if (!s->has_backend) return gpuir__engine_search(&s->engine, query, hits, k, n);
+  status = gpuir_search_batch(s, &query, 1, k, hits, &count);
+  *n = count;
+  return status;
+}
+
+GPUIR_API int gpuir_count(gpuir_searcher *s, const gpuir_query *query, uint64_t *matches) {
+  if (matches) *matches = 0;
+  if (!s || !query || !matches || query->ix != s->ix) return GPUIR_E_ARGUMENT;
+  return gpuir__engine_count(&s->engine, query, matches);
+}
+
+/* ---- explanations ---- */
+
+static void gpuir__explain_plan(const gpuir__engine *e, const gpuir_query *q, unsigned npositive, char *plan, size_t cap) {
+  unsigned order[GPUIR_MAX_TERMS];
+  const char *simd = gpuir_simd_name(e->ix->simd);
+  if (!npositive || (q->mode == GPUIR_AND && q->nunknown)) {
+    (void)snprintf(plan, cap, "nothing to do: %s", npositive ? "AND with a term that no document holds" : "no known term");
+    return;
+  }
+  gpuir__order_by_df(e, npositive, order);
+  if (e->evaluator == GPUIR_EVAL_EXHAUSTIVE)
+    (void)snprintf(plan, cap, "exhaustive: every posting, document at a time");
+  else if (npositive == 1)
+    (void)snprintf(plan, cap, "one list of %u blocks, those below the threshold passed over (%s)",
+                   (unsigned)e->cursors[order[0]].list.nblocks, simd);
+  else if (q->mode == GPUIR_OR)
+    (void)snprintf(plan, cap, "OR by MaxScore over docID tiles, bounds from blocks, %u lists of df %u to %u (%s)",
+                   npositive, (unsigned)e->cursors[order[0]].list.df,
+                   (unsigned)e->cursors[order[npositive - 1]].list.df, simd);
+  else
+    (void)snprintf(plan, cap, "%s, driven by the shortest list (df %u of up to %u, ratio %u), block skipping (%s)",
+                   q->mode == GPUIR_AND ? "AND" : "AND, then OR if fewer than k match",
+                   (unsigned)e->cursors[order[0]].list.df, (unsigned)e->cursors[order[npositive - 1]].list.df,
+                   (unsigned)(e->cursors[order[npositive - 1]].list.df / e->cursors[order[0]].list.df), simd);
+}
+
+GPUIR_API int gpuir_explain(gpuir_searcher *s, const gpuir_query *q, uint32_t docid, gpuir_explanation *x) {
+  gpuir__engine *e;
+  unsigned npositive, i, c = 0, matched = 0, excluded = 0;
+  uint32_t score = 0;
+  int status;
+  if (!s || !q || !x || q->ix != s->ix) return GPUIR_E_ARGUMENT;
+  memset(x, 0, sizeof *x);
+  if (docid >= s->ix->stat.documents) return GPUIR_E_NOT_FOUND;
+  e = &s->engine;
+  gpuir__engine_start(e);
+  status = gpuir__engine_open(e, q, &npositive);
+  if (status) return status;
+  gpuir__explain_plan(e, q, npositive, x->plan, sizeof x->plan);
+  x->length = s->ix->lengths[docid];
+  x->k1 = q->k1;
+  x->b = q->b;
+  x->average_length = s->ix->average_length;
+  x->nterms = q->n;
+  for (i = 0; i < q->n; i++) {
+    const gpuir__query_term *t = &q->terms[i];
+    gpuir_explain_term *o = &x->terms[i];
+    o->term = t->text;
+    o->term_len = t->len;
+    o->q = t->q;
+    o->negated = t->negated;
+    o->df = t->df;
+    o->idf = t->idf;
+    o->weight = t->weight;
+    o->norm = gpuir__norm_of(q->norm.a, q->norm.b, x->length);
+    if (t->id == GPUIR__UNKNOWN) continue;
+    if (gpuir__cursor_seek(&e->cursors[c], docid) == docid) {
+      gpuir__cursor *cursor = &e->cursors[c];
+      o->tf = gpuir__list_tf(&cursor->list, cursor->block * GPUIR__BLOCK + cursor->pos);
+      if (t->negated) {
+        excluded++;
+      } else {
+        o->contribution = gpuir__contribution(t->weight, o->tf, o->norm);
+        score += t->q * o->contribution;
+        matched++;
+      }
+    }
+    c++;
+  }
+  x->matches = !excluded && (q->mode == GPUIR_OR ? matched > 0 : matched == q->npositive);
+  x->score = x->matches ? score : 0;
+  gpuir__engine_reset(e);
+  return GPUIR_OK;
+}
+
+/* ---- public cursors ---- */
+
+struct gpuir_cursor {
+  gpuir_allocator a;
+  gpuir__cursor c;
+};
+
+GPUIR_API int gpuir_cursor_open(const gpuir_index *ix, uint64_t term_id, gpuir_cursor **cursor, gpuir_error *err) {
+  gpuir_cursor *p;
+  int status;
+  if (cursor) *cursor = NULL;
+  if (!ix || !cursor) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_cursor_open: NULL argument");
+  if (term_id >= ix->stat.terms) return gpuir__fail(err, GPUIR_E_NOT_FOUND, 0, "%s: no such term", ix->path);
+  p = (gpuir_cursor *)gpuir__alloc_zero(&ix->a, sizeof *p);
+  if (!p) return gpuir__fail_nomem(err);
+  p->a = ix->a;
+  p->c.block = UINT32_MAX;
+  status = gpuir__list_open(ix, &ix->a, term_id, &p->c.list);
+  if (status) {
+    gpuir__free(&ix->a, p, sizeof *p);
+    return gpuir__fail(err, status, 0, "%s: cannot open a list: %s", ix->path, gpuir_strerror(status));
+  }
+  (void)gpuir__cursor_seek(&p->c, 0);
+  *cursor = p;
+  return GPUIR_OK;
+}
+
+GPUIR_API void gpuir_cursor_close(gpuir_cursor *cursor) {
+  if (cursor) {
+    gpuir_allocator a = cursor->a;
+    gpuir__list_close(&a, &cursor->c.list);
+    gpuir__free(&a, cursor, sizeof *cursor);
+  }
+}
+
+GPUIR_API uint32_t gpuir_cursor_docid(const gpuir_cursor *cursor) {
+  return cursor->c.pos < cursor->c.n ? cursor->c.docs[cursor->c.pos] : GPUIR_END;
+}
+
+GPUIR_API uint32_t gpuir_cursor_next(gpuir_cursor *cursor) { return gpuir__cursor_step(&cursor->c); }
+
+GPUIR_API uint32_t gpuir_cursor_next_geq(gpuir_cursor *cursor, uint32_t docid) {
+  uint32_t here = gpuir_cursor_docid(cursor);
+  return here == GPUIR_END || here >= docid ? here : gpuir__cursor_seek(&cursor->c, docid);
+}
+
+GPUIR_API uint32_t gpuir_cursor_tf(gpuir_cursor *cursor) {
+  const gpuir__cursor *c = &cursor->c;
+  return c->pos < c->n ? gpuir__list_tf(&c->list, c->block * GPUIR__BLOCK + c->pos) : 0;
+}
+
+/* ============================================================================
+ * PART 12  backends
+ * ==========================================================================*/
+
+GPUIR_API int gpuir_searcher_set_backend(gpuir_searcher *s, const gpuir_backend *backend, int fallback) {
+  if (!s || (backend && (!backend->search || !backend->name))) return GPUIR_E_ARGUMENT;
+  if (backend && backend->version != GPUIR_BACKEND_VERSION) return GPUIR_E_VERSION;
+  if (s->has_backend && s->backend.close) s->backend.close(s->backend.context);
+  s->has_backend = backend != NULL;
+  s->fallback = fallback;
+  if (backend) s->backend = *backend;
+  return GPUIR_OK;
+}
+
+GPUIR_API const char *gpuir_backend_name(const gpuir_searcher *s) {
+  return s && s->has_backend ? s->backend.name : "cpu";
+}
+
+#endif /* GPUIR_IMPLEMENTATION */
+
+/*
+ * LICENCE
+ *
+ * MIT License. Copyright (c) 2026 the gpuir authors.
+ *
+ * Permission is hereby granted, free of charge, to any person obtaining a copy of this
+ * software and associated documentation files (the "Software"), to deal in the Software
+ * without restriction, including without limitation the rights to use, copy, modify, merge,
+ * publish, distribute, sublicense, and/or sell copies of the Software, and to permit persons to
+ * whom the Software is furnished to do so, subject to the following conditions:
+ *
+ * The above copyright notice and this permission notice shall be included in all copies or
+ * substantial portions of the Software.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR IMPLIED, INCLUDING
+ * BUT NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY, FITNESS FOR A PARTICULAR PURPOSE AND
+ * NONINFRINGEMENT. IN NO EVENT SHALL THE AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM,
+ * DAMAGES OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM,
+ * OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.
+ */
