@@ -503,6 +503,36 @@ GPUIR_API int gpuir_searcher_set_backend(gpuir_searcher *searcher, const gpuir_b
 /* "cpu", or the backend's name. */
 GPUIR_API const char *gpuir_backend_name(const gpuir_searcher *searcher);
 
+/* The CUDA backend is compiled from gpuir_cuda.cu and linked with the program; this header only
+ * declares it and knows no CUDA type. */
+typedef struct gpuir_cuda gpuir_cuda;
+
+typedef struct gpuir_cuda_desc {
+  int device;      /* CUDA ordinal */
+  uint64_t memory; /* bound on device memory in bytes; 0: what the index needs, at most 90 % of what is free */
+  size_t batch;    /* queries a launch at most; 0: chosen by the backend */
+} gpuir_cuda_desc;
+
+typedef struct gpuir_cuda_info {
+  char device[64]; /* its name */
+  int driver_version, runtime_version, compute_capability; /* e.g. 13000, 13000, 90 */
+  uint64_t device_memory, used_memory; /* bytes */
+  uint64_t resident_bytes, index_bytes; /* of the index on the device; of what it could hold */
+  uint64_t lists_hit, lists_missed;     /* list look-ups served from device memory, and transferred first */
+  uint64_t queries, batches;
+} gpuir_cuda_info;
+
+/* Uploads an index, or as much of it as the bound allows; shared by threads. Errors: ARGUMENT, NOMEM (device or
+ * host memory), BACKEND (no device, driver too old, a CUDA error, in words), UNSUPPORTED (a codec it cannot decode). */
+int gpuir_cuda_open(const gpuir_index *index, const gpuir_cuda_desc *desc, gpuir_cuda **cuda, gpuir_error *err);
+/* Its attached searchers must be gone or have another backend. */
+void gpuir_cuda_close(gpuir_cuda *cuda);
+/* Gives a searcher of the same index a stream and staging memory on the device: it then answers by CUDA. With
+ * `fallback` the CPU answers what the device cannot. Errors: ARGUMENT, NOMEM, BACKEND. */
+int gpuir_cuda_attach(gpuir_searcher *searcher, gpuir_cuda *cuda, int fallback, gpuir_error *err);
+/* Thread-safe. */
+void gpuir_cuda_stats(const gpuir_cuda *cuda, gpuir_cuda_info *info);
+
 #ifdef __cplusplus
 }
 #endif
@@ -3733,7 +3763,7 @@ static int gpuir__scan(gpuir__analyzer *an, const char *text, size_t len) {
   int status, high, carried = 0; /* not ASCII: of this chunk; of the token in progress, before it */
   an->word_end = 0;
   for (base = 0; base < len; base += GPUIR__SCAN_BLOCK) {
-    size_t n = len - base < GPUIR__SCAN_BLOCK ? len - base : GPUIR__SCAN_BLOCK, at;
+    size_t n = (size_t)gpuir__min64(len - base, GPUIR__SCAN_BLOCK), at;
     for (at = 0; at < n; at += 64) {
       uint64_t bits, edges;
       if (n - at >= 64) {
