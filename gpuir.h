@@ -2754,7 +2754,7 @@ static int gpuir__open_meta(gpuir_index *ix, gpuir_error *err) {
 static int gpuir__open_map(gpuir_index *ix, const char *path, gpuir_error *err) {
   struct stat st;
   void *map;
-  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* a pipe must not make it wait */
   if (fd < 0) return gpuir__fail_errno(err, path, "cannot open");
   if (fstat(fd, &st)) {
     int status = gpuir__fail_errno(err, path, "cannot stat");
@@ -4091,6 +4091,46 @@ static int gpuir__area_need(const gpuir_allocator *a, gpuir__area *area, uint64_
   return GPUIR_OK;
 }
 
+/* Lets holders of memory through as long as they hold `most` bytes together, or one of them more. */
+typedef struct gpuir__gate {
+  pthread_mutex_t mutex;
+  pthread_cond_t left;
+  uint64_t used, most;
+  int made;
+} gpuir__gate;
+
+static int gpuir__gate_init(gpuir__gate *g, uint64_t most, gpuir_error *err) {
+  g->used = 0;
+  g->most = most;
+  if (!pthread_mutex_init(&g->mutex, NULL)) {
+    g->made = !pthread_cond_init(&g->left, NULL);
+    if (g->made) return GPUIR_OK;
+    (void)pthread_mutex_destroy(&g->mutex);
+  }
+  return gpuir__fail(err, GPUIR_E_NOMEM, 0, "cannot create a lock");
+}
+
+static void gpuir__gate_free(gpuir__gate *g) {
+  if (!g->made) return;
+  (void)pthread_cond_destroy(&g->left);
+  (void)pthread_mutex_destroy(&g->mutex);
+  g->made = 0;
+}
+
+static void gpuir__gate_enter(gpuir__gate *g, uint64_t bytes) {
+  (void)pthread_mutex_lock(&g->mutex);
+  while (g->used && g->used + bytes > g->most) (void)pthread_cond_wait(&g->left, &g->mutex);
+  g->used += bytes;
+  (void)pthread_mutex_unlock(&g->mutex);
+}
+
+static void gpuir__gate_leave(gpuir__gate *g, uint64_t bytes) {
+  (void)pthread_mutex_lock(&g->mutex);
+  g->used -= bytes;
+  (void)pthread_cond_broadcast(&g->left);
+  (void)pthread_mutex_unlock(&g->mutex);
+}
+
 /* ---- a queue of numbered tasks between the adding thread and the workers ---- */
 
 /* Task s lives in slot s % size of the owner's ring. The adding thread pushes tasks and waits for
@@ -4210,6 +4250,16 @@ typedef struct gpuir__extent {
   uint64_t start, end;
 } gpuir__extent;
 
+/* A token on its way into the table. Looking one up costs three cache misses in a large table, so
+ * tokens wait in a ring while what they need is fetched. */
+typedef struct gpuir__token {
+  uint64_t hash, first, last; /* its first 8 bytes, zeros behind the end, and its last 8 */
+  uint32_t doc, tf;
+  size_t len;
+} gpuir__token;
+
+#define GPUIR__RING 16u
+
 typedef struct gpuir__worker {
   gpuir_builder *builder;
   const gpuir_allocator *a;
@@ -4221,6 +4271,9 @@ typedef struct gpuir__worker {
   gpuir__analyzer *analyzer;
   uint32_t doc;
   uint64_t length, dropped;
+  gpuir__token ring[GPUIR__RING];
+  uint8_t ring_text[GPUIR__RING][GPUIR_MAX_TERM + 1]; /* of tokens over 16 bytes */
+  unsigned ring_in, ring_out;
   /* the table: slots hold term << 32 | low half of the hash, 0: empty; at most half are taken */
   uint64_t *slots;
   size_t nslots, nterms;
@@ -4513,66 +4566,89 @@ static int gpuir__worker_fail(gpuir__worker *w, int status) {
   return w->status;
 }
 
-/* Counts a token of the current document, tf times. */
-static int gpuir__worker_token(gpuir__worker *w, const char *token, size_t len, uint32_t tf) {
-  uint64_t hash, first, last = 0;
+/* Counts the oldest token of the ring. */
+static int gpuir__worker_count(gpuir__worker *w) {
+  const uint8_t *token = w->ring_text[w->ring_out % GPUIR__RING];
+  const gpuir__token *k = &w->ring[w->ring_out++ % GPUIR__RING];
+  size_t len = k->len, at;
   gpuir__term *t;
-  size_t at;
-  if (GPUIR__UNLIKELY(len - 1 >= GPUIR_MAX_TERM)) return GPUIR_OK;
-  if (GPUIR__UNLIKELY(w->status)) return w->status; /* a tokenizer that goes on after an error */
+  uint8_t *text;
   if (GPUIR__UNLIKELY(w->used + GPUIR__TOKEN_ROOM > w->cap)) {
     int status = gpuir__worker_make_room(w);
     if (status) return gpuir__worker_fail(w, status);
   }
-  w->length += tf;
-  if (GPUIR__UNLIKELY(w->length > UINT32_MAX)) return gpuir__worker_fail(w, GPUIR_E_LIMIT);
-  /* The first 8 bytes, zeros behind the end, and the last 8. */
-  if (len >= 8) {
-    first = gpuir__load64(token);
-    last = gpuir__load64(token + len - 8);
-  } else if (len >= 4) {
-    first = gpuir__load32(token) | (uint64_t)gpuir__load32(token + len - 4) << (8 * (len - 4));
-  } else {
-    first = (uint8_t)token[0] | (uint64_t)(uint8_t)token[len >> 1] << (8 * (len >> 1)) |
-            (uint64_t)(uint8_t)token[len - 1] << (8 * (len - 1));
-  }
-  hash = XXH3_64bits(token, len);
-  for (at = (size_t)(hash & (w->nslots - 1)); w->slots[at]; at = (at + 1) & (w->nslots - 1)) {
-    uint8_t *text;
-    if ((uint32_t)w->slots[at] != (uint32_t)hash) continue;
+  for (at = (size_t)(k->hash & (w->nslots - 1)); w->slots[at]; at = (at + 1) & (w->nslots - 1)) {
+    if ((uint32_t)w->slots[at] != (uint32_t)k->hash) continue;
     t = gpuir__worker_term(w, w->slots[at] >> 32);
     text = gpuir__term_text(t);
-    if (t->len != len || gpuir__load64(text) != first) continue;
-    if (len > 8 && gpuir__load64(text + len - 8) != last) continue;
+    if (t->len != len || gpuir__load64(text) != k->first) continue;
+    if (len > 8 && gpuir__load64(text + len - 8) != k->last) continue;
     if (len > 16 && memcmp(text + 8, token + 8, len - 16)) continue;
-    if (t->doc == w->doc) {
-      t->tf += tf;
+    if (t->doc == k->doc) {
+      t->tf += k->tf;
       return GPUIR_OK;
     }
     gpuir__term_flush(w, t);
-    t->gap = w->doc - t->doc;
-    t->doc = w->doc;
-    t->tf = tf;
+    t->gap = k->doc - t->doc;
+    t->doc = k->doc;
+    t->tf = k->tf;
     return GPUIR_OK;
   }
   if (GPUIR__UNLIKELY(2 * (w->nterms + 1) > w->nslots)) {
     int status = gpuir__worker_rehash(w);
     if (status) return gpuir__worker_fail(w, status);
-    at = (size_t)(hash & (w->nslots - 1));
+    at = (size_t)(k->hash & (w->nslots - 1));
     while (w->slots[at]) at = (at + 1) & (w->nslots - 1);
   }
   w->nterms++;
-  w->slots[at] = w->used << 32 | (uint32_t)hash;
+  w->slots[at] = w->used << 32 | (uint32_t)k->hash;
   t = gpuir__worker_term(w, w->used);
   w->used += (GPUIR__TERM_HEAD + (len < 8 ? 8 : len) + 3) & ~(uint64_t)3;
-  t->doc = t->gap = w->doc;
-  t->tf = tf;
+  t->doc = t->gap = k->doc;
+  t->tf = k->tf;
   t->df = t->head = t->pos = t->end = 0;
   t->level = 0;
   t->len = (uint8_t)len;
-  gpuir__store64(gpuir__term_text(t), first);
-  if (len > 8) memcpy(gpuir__term_text(t) + 8, token + 8, len - 8);
+  text = gpuir__term_text(t);
+  gpuir__store64(text, k->first);
+  if (len > 16) memcpy(text + 8, token + 8, len - 8);
+  else if (len > 8) gpuir__store64(text + len - 8, k->last);
   return GPUIR_OK;
+}
+
+/* Counts all that are in the ring. */
+static int gpuir__worker_drain(gpuir__worker *w) {
+  while (w->ring_out != w->ring_in && !w->status) (void)gpuir__worker_count(w);
+  return w->status;
+}
+
+/* Takes a token of the current document, which occurs tf times. The table must exist. */
+static int gpuir__worker_token(gpuir__worker *w, const char *token, size_t len, uint32_t tf) {
+  gpuir__token *k = &w->ring[w->ring_in % GPUIR__RING];
+  uint64_t slot;
+  if (GPUIR__UNLIKELY(len - 1 >= GPUIR_MAX_TERM)) return GPUIR_OK;
+  if (GPUIR__UNLIKELY(w->status)) return w->status; /* a tokenizer that goes on after an error */
+  w->length += tf;
+  if (GPUIR__UNLIKELY(w->length > UINT32_MAX)) return gpuir__worker_fail(w, GPUIR_E_LIMIT);
+  if (len >= 8) {
+    k->first = gpuir__load64(token);
+    k->last = gpuir__load64(token + len - 8);
+    if (GPUIR__UNLIKELY(len > 16)) memcpy(w->ring_text[w->ring_in % GPUIR__RING], token, len);
+  } else if (len >= 4) {
+    k->first = gpuir__load32(token) | (uint64_t)gpuir__load32(token + len - 4) << (8 * (len - 4));
+  } else {
+    k->first = (uint8_t)token[0] | (uint64_t)(uint8_t)token[len >> 1] << (8 * (len >> 1)) |
+               (uint64_t)(uint8_t)token[len - 1] << (8 * (len - 1));
+  }
+  k->hash = XXH3_64bits(token, len);
+  k->doc = w->doc;
+  k->tf = tf;
+  k->len = len;
+  __builtin_prefetch(&w->slots[k->hash & (w->nslots - 1)]);
+  w->ring_in++;
+  slot = w->slots[w->ring[(w->ring_in - GPUIR__RING / 2) % GPUIR__RING].hash & (w->nslots - 1)];
+  __builtin_prefetch(w->arena + (slot >> 32));
+  return w->ring_in - w->ring_out == GPUIR__RING ? gpuir__worker_count(w) : GPUIR_OK;
 }
 
 static int gpuir__worker_emit(void *sink, const char *token, size_t len) {
@@ -4593,6 +4669,10 @@ typedef struct gpuir__packet {
 static int gpuir__worker_packet(gpuir__worker *w, gpuir__packet *packet) {
   const char *text = packet->external ? packet->external : (const char *)packet->text.data;
   uint64_t i, size;
+  if (!w->arena) {
+    int status = gpuir__worker_make_room(w);
+    if (status) return gpuir__worker_fail(w, status);
+  }
   for (i = 0; i < packet->docs; i++) {
     uint32_t length;
     int status = GPUIR_OK;
@@ -4628,7 +4708,7 @@ static int gpuir__worker_packet(gpuir__worker *w, gpuir__packet *packet) {
     length = (uint32_t)w->length;
     memcpy(packet->lengths.data + 4 * i, &length, 4);
   }
-  return GPUIR_OK;
+  return gpuir__worker_drain(w);
 }
 
 /* ---- units of the merge: from runs' postings to encoded lists ---- */
@@ -4734,34 +4814,47 @@ static uint64_t gpuir__item_merge(gpuir__chain *chains, const gpuir__part *parts
   return n;
 }
 
-/* Encodes a unit's lists into its batch. */
-static int gpuir__worker_unit(gpuir__worker *w, gpuir__unit *unit, uint64_t most) {
+/* Merges and encodes one list. */
+static int gpuir__worker_list(gpuir__worker *w, gpuir__unit *unit, const gpuir__item *item, const gpuir__part *parts,
+                              const uint8_t *term, uint64_t most) {
+  uint32_t *docs, *tfs;
+  uint64_t n;
+  int status = gpuir__area_need(w->a, &w->raw, item->df * 8, most, w->tmp, 2000 + w->number, &w->err);
+  if (status) return status;
+  docs = (uint32_t *)(void *)w->raw.data;
+  tfs = docs + item->df;
+  n = gpuir__item_merge((gpuir__chain *)w->heads, parts, item->parts, unit->bytes.data, docs, tfs);
+  status = gpuir__encode_list(&w->encoder, &unit->out, term, item->term_len, docs, tfs, (uint32_t)n);
+  if (status && status != GPUIR_E_NOMEM)
+    (void)gpuir__fail(&w->err, status, 0, "cannot encode the postings of '%.*s': %s",
+                      item->term_len < 60 ? (int)item->term_len : 60, (const char *)term, gpuir_strerror(status));
+  return status;
+}
+
+/* Encodes a unit's lists into its batch. A list takes 12 bytes a posting while it is decoded: 8 here, 4 in
+ * the encoder. One of more than `light` bytes goes through the gate and leaves nothing behind. */
+static int gpuir__worker_unit(gpuir__worker *w, gpuir__unit *unit, uint64_t light, gpuir__gate *gate) {
   const gpuir__part *parts = (const gpuir__part *)(void *)unit->parts.data;
   const uint8_t *term = unit->terms.data;
   uint64_t i;
+  int status = GPUIR_OK;
   gpuir__batch_clear(&unit->out);
-  for (i = 0; i < unit->nterms; i++) {
+  for (i = 0; i < unit->nterms && !status; i++) {
     gpuir__item item;
-    uint32_t *docs, *tfs;
-    uint64_t n;
-    int status;
     memcpy(&item, unit->items.data + i * sizeof item, sizeof item);
-    status = gpuir__area_need(w->a, &w->raw, item.df * 8, most, w->tmp, 2000 + w->number, &w->err);
-    if (status) return gpuir__worker_fail(w, status);
-    docs = (uint32_t *)(void *)w->raw.data;
-    tfs = docs + item.df;
-    n = gpuir__item_merge((gpuir__chain *)w->heads, parts, item.parts, unit->bytes.data, docs, tfs);
-    status = gpuir__encode_list(&w->encoder, &unit->out, term, item.term_len, docs, tfs, (uint32_t)n);
-    if (status) {
-      if (status != GPUIR_E_NOMEM)
-        (void)gpuir__fail(&w->err, status, 0, "cannot encode the postings of '%.*s': %s",
-                          item.term_len < 60 ? (int)item.term_len : 60, (const char *)term, gpuir_strerror(status));
-      return gpuir__worker_fail(w, status);
+    if (item.df * 12 <= light) {
+      status = gpuir__worker_list(w, unit, &item, parts, term, light);
+    } else {
+      gpuir__gate_enter(gate, item.df * 12);
+      status = gpuir__worker_list(w, unit, &item, parts, term, gate->most);
+      gpuir__area_free(w->a, &w->raw);
+      gpuir__buf_free(w->a, &w->encoder.values);
+      gpuir__gate_leave(gate, item.df * 12);
     }
     parts += item.parts;
     term += item.term_len;
   }
-  return GPUIR_OK;
+  return status ? gpuir__worker_fail(w, status) : GPUIR_OK;
 }
 
 /* ---- reading a run back ---- */
@@ -4887,7 +4980,8 @@ struct gpuir_builder {
   gpuir__packet *open;
   gpuir__buf seen; /* hash table that finds a term given twice */
 
-  uint64_t raw_most; /* anonymous memory for a decoded list */
+  uint64_t light; /* bytes of a decoded list, see gpuir__worker_unit */
+  gpuir__gate gate;
 
   gpuir_progress done;
   uint64_t told_documents, told_bytes;
@@ -4950,7 +5044,7 @@ static void *gpuir__builder_invert_main(void *arg) {
 static void gpuir__builder_run_unit(gpuir_builder *b, gpuir__worker *w, gpuir__unit *unit) {
   int status;
   if (__atomic_load_n(&b->failure, __ATOMIC_ACQUIRE)) return;
-  status = gpuir__worker_unit(w, unit, b->raw_most);
+  status = gpuir__worker_unit(w, unit, b->light, &b->gate);
   if (status) (void)gpuir__builder_fail(b, status, &w->err);
 }
 
@@ -5424,17 +5518,17 @@ static int gpuir__builder_lists(gpuir_builder *b, uint64_t nruns, gpuir_error *e
     if (!w->heads) return gpuir__fail_nomem(err);
     b->done.postings_total += w->postings;
   }
-  /* A quarter of the memory each for the runs' buffers, for units on their way (as they come, and encoded)
-   * and for decoded lists; the writer has an eighth. */
+  /* An eighth of the memory each for the runs' buffers, for units on their way, for what becomes of them,
+   * for light and for heavy lists, and at most for the writer. */
   b->in_flight = b->retired = 0;
   b->in_flight_most = b->memory / 8;
   b->packet_size = (size_t)gpuir__max64(16384, gpuir__min64(b->in_flight_most / b->ntasks, 1u << 20));
-  b->raw_most = b->memory / 6 / b->nworkers; /* the encoder takes half as much again */
+  b->light = b->memory / 8 / b->nworkers;
   b->units = (gpuir__unit *)gpuir__alloc_zero(&b->a, b->ntasks * sizeof *b->units);
   if (!b->units) return gpuir__fail_nomem(err);
   gpuir__queue_reset(&b->queue);
   if (b->nworkers > 1 && b->done.postings_total > 100000) gpuir__builder_start(b, gpuir__builder_encode_main);
-  status = gpuir__builder_merge(b, nruns, b->memory / 4, err);
+  status = gpuir__builder_merge(b, nruns, b->memory / 8, err);
   gpuir__builder_join(b, status != 0);
   return status;
 }
@@ -5527,6 +5621,7 @@ GPUIR_API void gpuir_builder_destroy(gpuir_builder *builder) {
   gpuir__free(&b->a, b->workers, b->nworkers * sizeof *b->workers);
   gpuir__buf_free(&b->a, &b->seen);
   gpuir__queue_free(&b->a, &b->queue);
+  gpuir__gate_free(&b->gate);
   gpuir__free(&b->a, b->tmp, b->tmp_size);
   gpuir__free(&b->a, b->stop_words, b->stop_size);
   gpuir__free(&b->a, b->description, b->description_size);
@@ -5568,21 +5663,23 @@ static unsigned gpuir__processors(void) {
 }
 
 static int gpuir__builder_set_up(gpuir_builder *b, const gpuir_builder_desc *desc, gpuir_error *err) {
-  uint64_t share;
+  uint64_t share, writer_memory;
   unsigned i, threads = desc->threads ? desc->threads : gpuir__processors();
   int status = gpuir__analyzer_spec(&desc->analyzer, b->spec, sizeof b->spec, err);
   if (status) return status;
   b->memory = gpuir__max64(desc->memory ? desc->memory : (uint64_t)512 << 20, 1u << 20);
-  /* More threads than the memory feeds would be slower; the index does not depend on it. */
-  b->nworkers = (unsigned)gpuir__min64(threads, gpuir__min64(256, gpuir__max64(2, b->memory >> 22)));
+  /* At most a thread for each 16 MiB: small tables make many runs, and each thread costs malloc some memory
+   * that nobody counts. The index does not depend on it. */
+  b->nworkers = (unsigned)gpuir__min64(threads, gpuir__min64(256, gpuir__max64(2, b->memory >> 24)));
   b->tmp = gpuir__builder_copy(b, desc->path, ".tmp", &b->tmp_size);
   b->stop_words = gpuir__builder_copy(b, desc->analyzer.stop_words ? desc->analyzer.stop_words : "", "", &b->stop_size);
   b->description = gpuir__builder_copy(b, desc->description ? desc->description : "", "", &b->description_size);
   b->workers = (gpuir__worker *)gpuir__alloc_zero(&b->a, b->nworkers * sizeof *b->workers);
   if (!b->tmp || !b->stop_words || !b->description || !b->workers) return gpuir__fail_nomem(err);
   gpuir__builder_squeeze(b->stop_words);
-  /* An eighth of the memory each for text on its way and for the writer, eleven sixteenths for the tables. */
-  share = b->memory / 16 * 11 / b->nworkers;
+  /* An eighth of the memory for text on its way, up to as much for the writer, a sixteenth in reserve. */
+  writer_memory = gpuir__min64(b->memory / 8, 8u << 20);
+  share = (b->memory - b->memory / 8 - b->memory / 16 - writer_memory) / b->nworkers;
   for (i = 0; i < b->nworkers; i++) b->workers[i].spool.fd = -1;
   for (i = 0; i < b->nworkers; i++) {
     gpuir__worker *w = &b->workers[i];
@@ -5601,8 +5698,9 @@ static int gpuir__builder_set_up(gpuir_builder *b, const gpuir_builder_desc *des
   b->packets = (gpuir__packet *)gpuir__alloc_zero(&b->a, b->ntasks * sizeof *b->packets);
   if (!b->packets) return gpuir__fail_nomem(err);
   status = gpuir__queue_init(&b->a, &b->queue, b->ntasks, err);
+  if (!status) status = gpuir__gate_init(&b->gate, b->memory / 8, err);
   if (status) return status;
-  return gpuir__writer_create(&b->a, desc->path, b->memory / 8, &b->writer, err);
+  return gpuir__writer_create(&b->a, desc->path, writer_memory, &b->writer, err);
 }
 
 GPUIR_API int gpuir_builder_create(const gpuir_builder_desc *desc, gpuir_builder **builder, gpuir_error *err) {
@@ -5923,7 +6021,7 @@ static void gpuir__score_scalar(const gpuir__scorer *s, const uint32_t *docs, co
 #pragma GCC diagnostic push /* gcc's own gather macro converts its mask */
 #pragma GCC diagnostic ignored "-Wsign-conversion"
 #endif
-__attribute__((target("avx2"))) static void gpuir__score_avx2(const gpuir__scorer *s, const uint32_t *docs,
+GPUIR__AVX2 static void gpuir__score_avx2(const gpuir__scorer *s, const uint32_t *docs,
                                                               const uint32_t *freqs, uint32_t n, uint32_t *out) {
   const __m256d a = _mm256_set1_pd(s->norm.a), b = _mm256_set1_pd(s->norm.b);
   const __m256i cap = _mm256_set1_epi32((int)GPUIR__CAP), one = _mm256_set1_epi32(1);
@@ -5949,7 +6047,7 @@ __attribute__((target("avx2"))) static void gpuir__score_avx2(const gpuir__score
   }
 }
 
-__attribute__((target("avx512f,avx512bw,avx512vl,avx512dq"))) static void gpuir__score_avx512(
+GPUIR__AVX512 static void gpuir__score_avx512(
     const gpuir__scorer *s, const uint32_t *docs, const uint32_t *freqs, uint32_t n, uint32_t *out) {
   const __m512d a = _mm512_set1_pd(s->norm.a), b = _mm512_set1_pd(s->norm.b);
   const __m512i cap = _mm512_set1_epi32((int)GPUIR__CAP), one = _mm512_set1_epi32(1), q = _mm512_set1_epi32((int)s->q);
@@ -6157,9 +6255,9 @@ static uint32_t gpuir__cursor_seek(gpuir__cursor *c, uint32_t docid) {
     c->at = block;
     while (c->docs[c->pos] < docid) c->pos++; /* ends at the UINT32_MAX behind the block */
     if (c->pos < c->n) return c->docs[c->pos];
-    c->pos = c->n;
   }
   c->at = block;
+  c->pos = c->n;
   return GPUIR_END;
 }
 
@@ -6207,7 +6305,7 @@ static uint32_t gpuir__match_scalar(gpuir__match *m, uint32_t from) {
 /* A group of docIDs at a time: groups that end below the candidate are passed over by one comparison
  * (the vectorized merge of Lemire, Boytsov & Kurz, "SIMD compression and the intersection of sorted integers",
  * SPE 2016, section 4). */
-__attribute__((target("avx2"))) static uint32_t gpuir__match_avx2(gpuir__match *m, uint32_t from) {
+GPUIR__AVX2 static uint32_t gpuir__match_avx2(gpuir__match *m, uint32_t from) {
   uint32_t pos = 0, nkept = m->nkept;
   for (; from < m->n; from++) {
     uint32_t slot = m->slots[from], doc = m->candidates[slot], hit;
@@ -6223,7 +6321,7 @@ __attribute__((target("avx2"))) static uint32_t gpuir__match_avx2(gpuir__match *
   return from;
 }
 
-__attribute__((target("avx512f,avx512bw,avx512vl,avx512dq"))) static uint32_t gpuir__match_avx512(gpuir__match *m,
+GPUIR__AVX512 static uint32_t gpuir__match_avx512(gpuir__match *m,
                                                                                                  uint32_t from) {
   uint32_t pos = 0, nkept = m->nkept;
   for (; from < m->n; from++) {
@@ -6493,23 +6591,34 @@ static uint32_t gpuir__and_block(gpuir__engine *e, const unsigned *order, unsign
   return n;
 }
 
-/* Scores n matches of a driver block and offers them to the top-k. */
+/* Scores n matches of a driver block, list by list, and offers them to the top-k. What cannot enter it even with
+ * all that the lists to come may add is dropped before their frequencies are fetched. */
 static void gpuir__and_score(gpuir__engine *e, const unsigned *order, unsigned npositive, const uint32_t *slots,
-                             uint32_t n, const uint32_t *where) {
+                             uint32_t n, const uint32_t *where, uint32_t others) {
   const gpuir__cursor *driver = &e->cursors[order[0]];
-  uint32_t docs[GPUIR__BLOCK_ROOM], freqs[GPUIR__BLOCK_ROOM], sum[GPUIR__BLOCK_ROOM], part[GPUIR__BLOCK_ROOM], i, j;
+  uint32_t docs[GPUIR__BLOCK_ROOM], live[GPUIR__BLOCK_ROOM], freqs[GPUIR__BLOCK_ROOM], sum[GPUIR__BLOCK_ROOM];
+  uint32_t part[GPUIR__BLOCK_ROOM], need = gpuir__topk_need(&e->top), kept, j;
+  unsigned i;
   for (j = 0; j < n; j++) {
+    live[j] = slots[j];
     docs[j] = driver->docs[slots[j]];
     sum[j] = 0;
   }
-  for (i = 0; i < npositive; i++) {
+  for (i = 0; i < npositive && n; i++) {
     const gpuir__cursor *c = &e->cursors[order[i]];
-    for (j = 0; j < n; j++)
-      freqs[j] = gpuir__list_tf(&c->list, where[i * GPUIR__BLOCK_ROOM + slots[j]]) - 1;
+    for (j = 0; j < n; j++) freqs[j] = gpuir__list_tf(&c->list, where[i * GPUIR__BLOCK_ROOM + live[j]]) - 1;
     gpuir__score_block(e->ix, &c->scorer, docs, freqs, n, part);
-    for (j = 0; j < n; j++) sum[j] += part[j];
+    e->info.postings_scored += n;
+    for (j = kept = 0; j < n; j++) {
+      uint32_t s = sum[j] + part[j];
+      if (s + others < need) continue;
+      sum[kept] = s;
+      live[kept] = live[j];
+      docs[kept++] = docs[j];
+    }
+    n = kept;
+    if (i + 1 < npositive) others -= e->cursors[order[i + 1]].bound;
   }
-  e->info.postings_scored += (uint64_t)n * npositive;
   for (j = 0; j < n; j++) gpuir__topk_push(&e->top, gpuir__key(sum[j], docs[j]));
 }
 
@@ -6533,7 +6642,7 @@ static int gpuir__eval_and(gpuir__engine *e, unsigned npositive, uint64_t *count
     }
     n = gpuir__and_block(e, order, npositive, block, slots, where);
     if (count) *count += n;
-    else if (n) gpuir__and_score(e, order, npositive, slots, n, where);
+    else if (n) gpuir__and_score(e, order, npositive, slots, n, where, others);
   }
   return GPUIR_OK;
 }
@@ -6554,6 +6663,7 @@ typedef struct gpuir__or {
   uint32_t shift, tiles;
   uint32_t *total;      /* a tile: the sum of its bounds; 0: done */
   uint32_t *scores;     /* a document of the tile: what the essential terms add up to */
+  uint64_t touched;     /* which 64ths of scores[] may hold something */
   uint32_t *candidates, *sums, *slots, *spare, *where; /* of one tile */
 } gpuir__or;
 
@@ -6619,7 +6729,10 @@ static uint32_t gpuir__or_seed(const gpuir__or *o, const gpuir_query *q, size_t 
 /* Adds a whole list's contributions within a tile. */
 static void gpuir__or_add_whole(gpuir__or *o, const gpuir__or_term *t, uint32_t tile) {
   uint32_t mask = (1u << o->shift) - 1, i = t->first[tile], df = t->cursor->list.df;
-  for (; i < df && t->docs[i] >> o->shift == tile; i++) o->scores[t->docs[i] & mask] += t->values[i];
+  for (; i < df && t->docs[i] >> o->shift == tile; i++) {
+    o->scores[t->docs[i] & mask] += t->values[i];
+    o->touched |= (uint64_t)1 << ((t->docs[i] & mask) >> (o->shift - 6));
+  }
 }
 
 /* Adds the contributions of a list's blocks within a tile, but for blocks that cannot reach the threshold even
@@ -6638,29 +6751,33 @@ static void gpuir__or_add_blocks(gpuir__or *o, gpuir__or_term *t, uint32_t tile,
     gpuir__cursor_score(o->e->ix, c);
     if (c->docs[0] >= lo && c->docs[c->n - 1] <= hi) {
       for (i = 0; i < c->n; i++) o->scores[c->docs[i] & mask] += c->values[i];
+      o->touched = UINT64_MAX;
     } else {
-      for (i = 0; i < c->n; i++)
-        if (c->docs[i] >> o->shift == tile) o->scores[c->docs[i] & mask] += c->values[i];
+      for (i = 0; i < c->n; i++) {
+        if (c->docs[i] >> o->shift != tile) continue;
+        o->scores[c->docs[i] & mask] += c->values[i];
+        o->touched |= (uint64_t)1 << ((c->docs[i] & mask) >> (o->shift - 6));
+      }
     }
   }
 }
 
 #if GPUIR__X86
-__attribute__((target("avx512f,avx512bw,avx512vl,avx512dq"))) static uint32_t gpuir__or_collect_avx512(gpuir__or *o,
-                                                                                                      uint32_t lo,
-                                                                                                      uint32_t need) {
+GPUIR__AVX512 static uint32_t gpuir__or_collect_avx512(gpuir__or *o, uint32_t lo, uint32_t need) {
   const __m512i limit = _mm512_set1_epi32((int)need), zero = _mm512_setzero_si512();
-  uint32_t size = 1u << o->shift, i, n = 0;
-  for (i = 0; i < size; i += 16) {
-    __m512i v = _mm512_loadu_si512(o->scores + i);
-    uint32_t over = _mm512_cmpge_epu32_mask(v, limit);
-    _mm512_storeu_si512(o->scores + i, zero);
-    while (GPUIR__UNLIKELY(over)) {
-      uint32_t at = gpuir__ctz32(over), sums[16];
-      _mm512_storeu_si512(sums, v);
-      over &= over - 1;
-      o->candidates[n] = lo + i + at;
-      o->sums[n++] = sums[at];
+  uint32_t size = 1u << (o->shift - 6), i, n = 0;
+  for (; o->touched; o->touched &= o->touched - 1) {
+    uint32_t from = gpuir__ctz64(o->touched) * size;
+    for (i = from; i < from + size; i += 16) {
+      __m512i v = _mm512_loadu_si512(o->scores + i);
+      uint32_t over = _mm512_cmpge_epu32_mask(v, limit);
+      while (GPUIR__UNLIKELY(over)) {
+        uint32_t at = i + gpuir__ctz32(over);
+        over &= over - 1;
+        o->candidates[n] = lo + at;
+        o->sums[n++] = o->scores[at];
+      }
+      _mm512_storeu_si512(o->scores + i, zero);
     }
   }
   return n;
@@ -6669,20 +6786,18 @@ __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq"))) static uint32_t gp
 
 /* Takes the documents whose sums reach `need` out of the tile's scores, and clears those. */
 static uint32_t gpuir__or_collect(gpuir__or *o, uint32_t lo, uint32_t need) {
-  uint32_t size = 1u << o->shift, i, j, n = 0;
+  uint32_t size = 1u << (o->shift - 6), i, n = 0;
 #if GPUIR__X86
   if (o->e->ix->simd == GPUIR_SIMD_AVX512) return gpuir__or_collect_avx512(o, lo, need);
 #endif
-  for (i = 0; i < size; i += 16) {
-    uint32_t top = 0;
-    for (j = 0; j < 16; j++) top = gpuir__max32(top, o->scores[i + j]);
-    if (top >= need)
-      for (j = 0; j < 16; j++) {
-        if (o->scores[i + j] < need) continue;
-        o->candidates[n] = lo + i + j;
-        o->sums[n++] = o->scores[i + j];
-      }
-    memset(o->scores + i, 0, 64);
+  for (; o->touched; o->touched &= o->touched - 1) {
+    uint32_t from = gpuir__ctz64(o->touched) * size;
+    for (i = from; i < from + size; i++) {
+      if (o->scores[i] < need) continue;
+      o->candidates[n] = lo + i;
+      o->sums[n++] = o->scores[i];
+    }
+    memset(o->scores + from, 0, (size_t)size * 4);
   }
   return n;
 }
@@ -6775,6 +6890,7 @@ static int gpuir__or_prepare(gpuir__or *o, gpuir__engine *e, unsigned npositive)
   o->spare = gpuir__carve(e, size > GPUIR__WHOLE ? size : GPUIR__WHOLE);
   memset(o->total, 0, o->tiles * 4);
   memset(o->scores, 0, size * 4);
+  o->touched = 0;
   for (i = 0; i < npositive; i++) {
     gpuir__or_term *term = &o->terms[i];
     term->cursor = &e->cursors[i];
