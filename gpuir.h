@@ -5367,7 +5367,8 @@ static int gpuir__builder_gather(gpuir_builder *b, gpuir__unit **unit, gpuir__ru
                               err);
     if (status) return status;
   }
-  if (gpuir__buf_put(a, &u->terms, runs[0]->term, runs[0]->term_len) || gpuir__buf_put(a, &u->items, &item, sizeof item))
+  if (gpuir__buf_put(a, &u->terms, runs[0]->term, runs[0]->term_len) ||
+      gpuir__buf_put(a, &u->items, &item, sizeof item))
     return gpuir__fail_nomem(err);
   for (i = 0; i < n; i++) {
     gpuir__part part;
@@ -5518,10 +5519,10 @@ static int gpuir__builder_lists(gpuir_builder *b, uint64_t nruns, gpuir_error *e
     if (!w->heads) return gpuir__fail_nomem(err);
     b->done.postings_total += w->postings;
   }
-  /* An eighth of the memory each for the runs' buffers, for units on their way, for what becomes of them,
-   * for light and for heavy lists, and at most for the writer. */
+  /* An eighth of the memory each for the runs' buffers, for light and for heavy lists, for units on their way
+   * (as gathered, and as encoded), and at most for the writer. */
   b->in_flight = b->retired = 0;
-  b->in_flight_most = b->memory / 8;
+  b->in_flight_most = b->memory / 16;
   b->packet_size = (size_t)gpuir__max64(16384, gpuir__min64(b->in_flight_most / b->ntasks, 1u << 20));
   b->light = b->memory / 8 / b->nworkers;
   b->units = (gpuir__unit *)gpuir__alloc_zero(&b->a, b->ntasks * sizeof *b->units);
@@ -6017,6 +6018,14 @@ static void gpuir__score_scalar(const gpuir__scorer *s, const uint32_t *docs, co
 }
 
 #if GPUIR__X86
+/* A vector mask as an integer. gcc 12 may spill a mask as 16 bits and read 32 back (with sanitizers it does);
+ * the empty statement forces it into a general register first. */
+GPUIR__AVX512 static inline uint32_t gpuir__mask_bits(__mmask16 mask) {
+  uint32_t bits = mask;
+  __asm__("" : "+r"(bits));
+  return bits;
+}
+
 #ifndef __clang__
 #pragma GCC diagnostic push /* gcc's own gather macro converts its mask */
 #pragma GCC diagnostic ignored "-Wsign-conversion"
@@ -6328,7 +6337,8 @@ GPUIR__AVX512 static uint32_t gpuir__match_avx512(gpuir__match *m,
     uint32_t slot = m->slots[from], doc = m->candidates[slot], hit;
     if (doc > m->last) break;
     while (m->docs[pos + 15] < doc) pos += 16;
-    hit = _mm512_cmpeq_epi32_mask(_mm512_loadu_si512(m->docs + pos), _mm512_set1_epi32((int)doc));
+    hit = gpuir__mask_bits(
+        _mm512_cmpeq_epi32_mask(_mm512_loadu_si512(m->docs + pos), _mm512_set1_epi32((int)doc)));
     m->kept[nkept] = slot;
     m->where[slot] = m->base + pos + gpuir__ctz32(hit | 0x10000u);
     nkept += hit != 0;
@@ -6770,7 +6780,7 @@ GPUIR__AVX512 static uint32_t gpuir__or_collect_avx512(gpuir__or *o, uint32_t lo
     uint32_t from = gpuir__ctz64(o->touched) * size;
     for (i = from; i < from + size; i += 16) {
       __m512i v = _mm512_loadu_si512(o->scores + i);
-      uint32_t over = _mm512_cmpge_epu32_mask(v, limit);
+      uint32_t over = gpuir__mask_bits(_mm512_cmpge_epu32_mask(v, limit));
       while (GPUIR__UNLIKELY(over)) {
         uint32_t at = i + gpuir__ctz32(over);
         over &= over - 1;
