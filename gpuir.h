@@ -549,6 +549,7 @@ void gpuir_cuda_stats(const gpuir_cuda *cuda, gpuir_cuda_info *info);
 #include <float.h>
 #include <math.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -570,6 +571,12 @@ void gpuir_cuda_stats(const gpuir_cuda *cuda, gpuir_cuda_info *info);
 
 #if !defined(GPUIR_NO_SIMD) && defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__)) && !defined(__CUDACC__)
 #define GPUIR__X86 1
+#ifndef __clang__ /* gcc 12 warns of what its own <avx512fintrin.h> does: undefined operands (bug 105593), masks */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC diagnostic ignored "-Wsign-conversion"
+#endif
 #include <immintrin.h>
 #else
 #define GPUIR__X86 0
@@ -917,7 +924,6 @@ typedef struct gpuir__stream {
   uint32_t limit;         /* docIDs are clamped to it: N - 1 */
   const uint32_t *offset; /* per block, in the codec's unit; NULL: one block, no directory */
   const uint8_t *width;   /* per block, the codec's meaning; NULL with offset */
-  uint64_t param;         /* the list's codec parameter */
   void *scratch;          /* scratch_size bytes, or NULL when that is 0 */
   int simd;               /* resolved GPUIR_SIMD_ level */
 } gpuir__stream;
@@ -928,8 +934,8 @@ typedef struct gpuir__codec {
   uint8_t docids;     /* 1: takes docIDs, 0: frequencies */
   uint8_t unit;       /* bytes that one step of a block's offset stands for; a power of two, at most 16 */
   /* Appends the list to *out, padded to `unit`, and fills offset[], width[] (both NULL for n < 128)
-   * for each of its ceil(n / 128) blocks, and *param (in: the user's choice, 0: default). Returns 0,
-   * NOMEM or LIMIT. */
+   * for each of its ceil(n / 128) blocks, *param is the user's choice, 0: default; what decoding
+   * needs of it stands in the stream. Returns 0, NOMEM or LIMIT. */
   int (*encode)(const gpuir_allocator *a, const uint32_t *values, uint32_t n, gpuir__buf *out, uint32_t *offset,
                 uint8_t *width, uint64_t *param);
   /* Bytes of decoding state that a list needs; NULL: none. */
@@ -949,12 +955,6 @@ typedef struct gpuir__codec {
 #if GPUIR__X86
 #define GPUIR__AVX2 __attribute__((target("avx2")))
 #define GPUIR__AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq")))
-#if !defined(__clang__)
-/* gcc 12 takes the undefined operands in its own <avx512fintrin.h> for mistakes (bug 105593). */
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#endif
 #endif
 
 /* ----------------------------------------------------------------------------
@@ -1215,32 +1215,61 @@ static int gpuir__vbyte_freqs_encode(const gpuir_allocator *a, const uint32_t *v
 /* ----------------------------------------------------------------------------
  * bp128 (2)
  *
- * Binary packing: all values of a block have the width w (0 to 32 bits) of its largest one.
- * Source: SIMD-BP128 with D1 in Lemire & Boytsov, "Decoding billions of integers per second
- * through vectorization", Software: Practice and Experience 45(1), 2015. A block of 128 has four
- * vertical lanes, so that a register of 128, 256 or 512 bits unpacks 4, 8 or 16 neighbours at
- * once, and each thread of a warp four. Value i stands in row i / 4 of lane i % 4. Each lane is
- * a stream of 32 w bits, low bits first, and the lanes' 32-bit words take turns:
+ * Binary packing: of all values of a block, the low b bits (0 to 32) are kept at the same width;
+ * those that need more, the exceptions, have the rest of their bits elsewhere. Sources:
+ * SIMD-BP128 with D1 in Lemire & Boytsov, "Decoding billions of integers per second through
+ * vectorization", Software: Practice and Experience 45(1), 2015; exceptions from patched coding:
+ * Zukowski, Heman, Nes & Boncz, "Super-scalar RAM-CPU cache compression", ICDE 2006, and
+ * NewPFD/OptPFD in Yan, Ding & Suel, "Inverted index compression and query processing with
+ * optimized document ordering", WWW 2009. Those list or chain the positions of exceptions and
+ * patch one after the other. Here a bitmap marks them: the high part of value i is that whose
+ * number is the count of marks below i, which every value finds for itself. So a vector expands 8
+ * or 16 of them at once, each thread of a warp counts bits, and a single value can be looked up.
  *
- *     w = 12                      lane 0          lane 1         lane 2         lane 3
+ * A block of 128 has four vertical lanes, so that a register of 128, 256 or 512 bits unpacks 4, 8
+ * or 16 neighbours at once, and each thread of a warp four. Value i stands in row i / 4 of lane
+ * i % 4. Each lane is a stream of 32 b bits, low bits first, and the lanes' words take turns:
+ *
+ *     b = 12                      lane 0          lane 1         lane 2         lane 3
  *     bytes  0..15   bits  0..11  value 0         value 1        value 2        value 3
  *                         12..23  value 4         value 5        value 6        value 7
  *                         24..31  value 8, low    value 9, low   value 10, low  value 11, low
  *     bytes 16..31   bits  0..3   value 8, high   value 9, high  value 10, high value 11, high
  *                          4..15  value 12        value 13       value 14       value 15
- *     ...                                                                 16 w bytes in all
+ *     ...                                                                 16 b bytes in all
  *
- * Fewer than 128 values are packed horizontally: value i begins at bit i w, bit b being bit
- * b % 8 of byte b / 8; ceil(count w / 8) bytes.
+ * A block of n < 128 is packed horizontally: value i begins at bit i b, bit k being bit k % 8 of
+ * byte k / 8; ceil(n b / 8) bytes. If the block has exceptions, there follow
  *
- * A list of 128 or more is its blocks, each padded with zeros to 16 bytes, the unit of offset[];
- * width[] has w. A shorter list is one byte with w and the packed values. DocIDs are packed as
- * gaps, frequencies as they are.
+ *     marks          ceil(n / 8) bytes     bit i (bit i % 8 of byte i / 8): value i has a high part
+ *     h              1 byte                bits of each high part, 1 to 32 - b
+ *     high parts     ceil(x h / 8) bytes   value >> b of the x marked values, packed horizontally
+ *
+ *     values   5   2   300   1   7         b = 3, h = 6
+ *     low      5   2     4   1   7
+ *     marks    0   0     1   0   0         300 = 37 << 3 | 4: the one high part is 37
+ *
+ * The block's width byte is b in bits 0 to 5, 0 in bit 6, and in bit 7 whether it has exceptions.
+ * The encoder takes the b of the fewest bytes. A list of 128 or more is its blocks, each padded
+ * with zeros to 4 bytes, the unit of offset[]; width[] has the width bytes. A shorter list is its
+ * width byte and its block, without padding. DocIDs are packed as gaps, frequencies as they are.
+ * Of a block whose bytes are not all there, or that breaks these rules, all values are 0; if only
+ * its exceptions do, it has none.
  * --------------------------------------------------------------------------*/
+
+#define GPUIR__BP128_EXCEPTIONS 0x80u
 
 GPUIR_HD static inline uint32_t gpuir__low_bits(unsigned w) { return (uint32_t)(((uint64_t)1 << w) - 1); }
 
-/* Value i of a vertical block. Reads up to 16 bytes behind it, or the first 32 at w = 0. */
+GPUIR_HD static inline unsigned gpuir__popcount64(uint64_t v) {
+#ifdef __CUDA_ARCH__
+  return (unsigned)__popcll(v);
+#else
+  return (unsigned)__builtin_popcountll(v);
+#endif
+}
+
+/* The low bits of value i of a vertical block. Reads up to 16 bytes behind them, or the first 32 at w = 0. */
 GPUIR_HD static inline uint32_t gpuir__bp128_value(const uint8_t *block, unsigned w, unsigned i) {
   unsigned bit = i / 4 * w;
   const uint8_t *p = block + (bit / 32 * 16 + i % 4 * 4);
@@ -1254,25 +1283,70 @@ GPUIR_HD static inline uint32_t gpuir__packed_value(const uint8_t *p, unsigned w
   return (uint32_t)(gpuir__load64(p + bit / 8) >> bit % 8) & gpuir__low_bits(w);
 }
 
-/* Where a block of `count` values begins, and its width: 0 if the bytes are not all there, so that nothing is read. */
-static inline const uint8_t *gpuir__bp128_block(const gpuir__stream *s, uint32_t block, uint32_t count, unsigned *w) {
-  uint64_t at = 1, size;
-  *w = 0;
-  if (s->offset) {
-    at = (uint64_t)s->offset[block] * 16;
-    *w = s->width[block];
-  } else if (s->len) {
-    *w = s->bytes[0];
-  }
-  size = (count * *w + 7u) / 8;
-  if (*w > 32 || at > s->len || size > s->len - at) *w = 0;
-  return s->bytes + (*w ? at : 0);
+/* The parts of a block. */
+typedef struct gpuir__bp128_view {
+  const uint8_t *low, *high;
+  uint64_t marks[2]; /* 0 behind the last value */
+  unsigned b, h;     /* h = 0: no exceptions */
+} gpuir__bp128_view;
+
+/* Takes apart the block of `count` values at bytes[at], of which there are len and the stream's pad. What the view
+ * describes can be read, whatever the bytes say: its ends are checked here, and only here. */
+GPUIR_HD static inline void gpuir__bp128_open(const uint8_t *bytes, uint64_t len, uint64_t at, unsigned width,
+                                              uint32_t count, gpuir__bp128_view *v) {
+  const unsigned b = width & ~GPUIR__BP128_EXCEPTIONS, size = (count * b + 7) / 8, marks = (count + 7) / 8;
+  uint64_t left, m0, m1;
+  unsigned h;
+  v->low = v->high = bytes;
+  v->marks[0] = v->marks[1] = 0;
+  v->b = v->h = 0;
+  if (b > 32 || at > len || size > len - at) return;
+  v->low += at;
+  v->b = b;
+  left = len - at - size;
+  if (!(width & GPUIR__BP128_EXCEPTIONS) || left <= marks) return;
+  left -= marks + 1;
+  v->high = v->low + size + marks + 1;
+  h = v->high[-1];
+  if (h == 0 || h > 32 - b) return;
+  m0 = gpuir__load64(v->low + size);
+  m1 = gpuir__load64(v->low + size + 8);
+  if (count < 64) m0 &= ((uint64_t)1 << count) - 1;
+  if (count < GPUIR__BLOCK) m1 = count > 64 ? m1 & (((uint64_t)1 << (count - 64)) - 1) : 0;
+  /* all 128 fit, except near the stream's end */
+  if (left < 16 * h && left < (h * (gpuir__popcount64(m0) + gpuir__popcount64(m1)) + 7) / 8) return;
+  v->marks[0] = m0;
+  v->marks[1] = m1;
+  v->h = h;
 }
 
-/* The kernels unpack count <= 128 values of 1 <= w <= 32 bits, vertical ones if count is 128, and
- * sum them up if `docids`, which is a constant wherever they are inlined. */
-GPUIR__INLINE void gpuir__bp128_scalar(const uint8_t *p, unsigned w, uint32_t count, int docids, uint32_t prev,
+/* What high part `rank` adds to its value. */
+GPUIR_HD static inline uint32_t gpuir__bp128_high(const gpuir__bp128_view *v, unsigned rank) {
+  return gpuir__packed_value(v->high, v->h, rank) << v->b;
+}
+
+/* Value i of a block of `count`. */
+GPUIR_HD static inline uint32_t gpuir__bp128_at(const gpuir__bp128_view *v, uint32_t count, unsigned i) {
+  uint32_t x = count == GPUIR__BLOCK ? gpuir__bp128_value(v->low, v->b, i) : gpuir__packed_value(v->low, v->b, i);
+  const uint64_t word = i < 64 ? v->marks[0] : v->marks[1], bit = (uint64_t)1 << i % 64;
+  if (word & bit)
+    x |= gpuir__bp128_high(v, gpuir__popcount64(word & (bit - 1)) + (i < 64 ? 0 : gpuir__popcount64(v->marks[0])));
+  return x;
+}
+
+static inline void gpuir__bp128_block(const gpuir__stream *s, uint32_t block, uint32_t count, gpuir__bp128_view *v) {
+  if (s->offset)
+    gpuir__bp128_open(s->bytes, s->len, (uint64_t)s->offset[block] * 4, s->width[block], count, v);
+  else
+    gpuir__bp128_open(s->bytes, s->len, 1, s->len ? s->bytes[0] : 0, count, v);
+}
+
+/* The kernels decode count <= 128 values, vertical ones if count is 128, and sum them up if
+ * `docids`. This and `high`, whether there are exceptions, are constants wherever they are inlined. */
+GPUIR__INLINE void gpuir__bp128_scalar(const gpuir__bp128_view *v, uint32_t count, int docids, int high, uint32_t prev,
                                        uint32_t limit, uint32_t *out) {
+  const uint8_t *p = v->low;
+  const unsigned w = v->b;
   uint32_t i;
   if (count == GPUIR__BLOCK) {
     for (i = 0; i < GPUIR__BLOCK; i += 4) { /* written out, so that a row's word and shift are computed once */
@@ -1284,17 +1358,78 @@ GPUIR__INLINE void gpuir__bp128_scalar(const uint8_t *p, unsigned w, uint32_t co
   } else {
     for (i = 0; i < count; i++) out[i] = gpuir__packed_value(p, w, i);
   }
+  if (high) {
+    unsigned rank = 0;
+    for (i = 0; i < GPUIR__BLOCK; i += 64) {
+      uint64_t marks = v->marks[i / 64];
+      for (; marks; marks &= marks - 1) out[i + gpuir__ctz64(marks)] |= gpuir__bp128_high(v, rank++);
+    }
+  }
   if (docids) gpuir__sum_gaps(out, count, prev, limit, GPUIR_SIMD_SCALAR);
 }
 
 #if GPUIR__X86
+/* For each byte of marks, 8 indices: of a marked value its high part's, counted from the first; 0x80 for the others.
+ * A product with 0x01..0100 adds up, in each byte, the bytes below. */
+#define GPUIR__SPREAD(m)                                                                                          \
+  (((m) & 1) | ((m) & 2) << 7 | ((m) & 4) << 14 | ((m) & 8) << 21 | ((m) & 16) << 28 | ((m) & 32) << 35 |         \
+   ((m) & 64) << 42 | ((m) & 128) << 49)
+#define GPUIR__EXPAND(m) \
+  (GPUIR__SPREAD(m) * 0x0101010101010100u + (0x0101010101010101u ^ GPUIR__SPREAD(m)) * 0x80)
+#define GPUIR__EXPAND4(m) GPUIR__EXPAND(m), GPUIR__EXPAND((m) + 1), GPUIR__EXPAND((m) + 2), GPUIR__EXPAND((m) + 3)
+#define GPUIR__EXPAND16(m) \
+  GPUIR__EXPAND4(m), GPUIR__EXPAND4((m) + 4), GPUIR__EXPAND4((m) + 8), GPUIR__EXPAND4((m) + 12)
+#define GPUIR__EXPAND64(m) \
+  GPUIR__EXPAND16(m), GPUIR__EXPAND16((m) + 16), GPUIR__EXPAND16((m) + 32), GPUIR__EXPAND16((m) + 48)
+static const uint64_t gpuir__expand[256] = {GPUIR__EXPAND64((uint64_t)0), GPUIR__EXPAND64((uint64_t)64),
+                                            GPUIR__EXPAND64((uint64_t)128), GPUIR__EXPAND64((uint64_t)192)};
+#undef GPUIR__SPREAD
+#undef GPUIR__EXPAND
+#undef GPUIR__EXPAND4
+#undef GPUIR__EXPAND16
+#undef GPUIR__EXPAND64
+
+/* 8 horizontal values; they are as many bytes as their width, so that all 8 have the same words and shifts. */
+GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_packed(const uint8_t *p, __m256i word, __m256i shift, __m256i mask) {
+  const __m256i x = _mm256_loadu_si256((const __m256i *)(const void *)p);
+  const __m256i lo = _mm256_permutevar8x32_epi32(x, word);
+  const __m256i hi = _mm256_permutevar8x32_epi32(x, _mm256_add_epi32(word, _mm256_set1_epi32(1)));
+  const __m256i up = _mm256_sllv_epi32(hi, _mm256_sub_epi32(_mm256_set1_epi32(32), shift)); /* by 32: 0 */
+  return _mm256_and_si256(_mm256_or_si256(_mm256_srlv_epi32(lo, shift), up), mask);
+}
+
+/* All high parts, where they belong in their values. */
+GPUIR__AVX2 GPUIR__INLINE void gpuir__avx2_highs(const gpuir__bp128_view *v, uint32_t *high) {
+  const __m256i bit = _mm256_mullo_epi32(_mm256_set1_epi32((int)v->h), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+  const __m256i word = _mm256_srli_epi32(bit, 5), shift = _mm256_and_si256(bit, _mm256_set1_epi32(31));
+  const __m256i mask = _mm256_set1_epi32((int)gpuir__low_bits(v->h));
+  const __m128i up = _mm_cvtsi32_si128((int)v->b);
+  const unsigned n = gpuir__popcount64(v->marks[0]) + gpuir__popcount64(v->marks[1]);
+  const uint8_t *p = v->high;
+  unsigned i;
+  for (i = 0; i < n; i += 8, p += v->h)
+    _mm256_storeu_si256((__m256i *)(void *)(high + i),
+                        _mm256_sll_epi32(gpuir__avx2_packed(p, word, shift, mask), up));
+}
+
+/* Adds high[0..] to those of the 8 values that are marked. */
+GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_add_highs(__m256i x, const uint32_t *high, unsigned marks) {
+  const __m256i at = _mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)(gpuir__expand + marks)));
+  const __m256i y = _mm256_permutevar8x32_epi32(_mm256_loadu_si256((const __m256i *)(const void *)high), at);
+  return _mm256_or_si256(x, _mm256_andnot_si256(_mm256_srai_epi32(at, 31), y));
+}
+
 /* Two rows, 8 values, at a time. Shifts by 32 give 0, as they should. */
-GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_avx2(const uint8_t *p, unsigned w, uint32_t count, int docids,
+GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_avx2(const gpuir__bp128_view *v, uint32_t count, int docids, int high,
                                                  uint32_t prev, uint32_t limit, uint32_t *out) {
+  const uint8_t *p = v->low;
+  const unsigned w = v->b;
   const __m256i mask = _mm256_set1_epi32((int)gpuir__low_bits(w)), width = _mm256_set1_epi32((int)w);
   const __m256i c31 = _mm256_set1_epi32(31), c32 = _mm256_set1_epi32(32), most = _mm256_set1_epi32((int)limit);
   __m256i next = gpuir__avx2_first(prev), x, lo, hi, bit, shift;
-  unsigned i;
+  uint32_t highs[GPUIR__BLOCK_ROOM];
+  unsigned i, rank = 0;
+  if (high) gpuir__avx2_highs(v, highs);
   if (count == GPUIR__BLOCK) {
     const __m256i step = _mm256_add_epi32(width, width);
     unsigned b = 0;
@@ -1308,34 +1443,69 @@ GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_avx2(const uint8_t *p, unsigned w, u
       bit = _mm256_add_epi32(bit, step);
       x = _mm256_or_si256(_mm256_srlv_epi32(lo, shift), _mm256_sllv_epi32(hi, _mm256_sub_epi32(c32, shift)));
       x = _mm256_and_si256(x, mask);
+      if (high) {
+        unsigned marks = (unsigned)(v->marks[i / 64] >> i % 64) & 0xff;
+        x = gpuir__avx2_add_highs(x, highs + rank, marks);
+        rank += gpuir__popcount64(marks);
+      }
       if (docids) x = gpuir__avx2_docids(x, &next, most);
       _mm256_storeu_si256((__m256i *)(void *)(out + i), x);
     }
-  } else { /* 8 values are w bytes: the same words and shifts for each 8 */
-    __m256i word;
+  } else {
     bit = _mm256_mullo_epi32(width, _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
-    word = _mm256_srli_epi32(bit, 5);
     shift = _mm256_and_si256(bit, c31);
+    bit = _mm256_srli_epi32(bit, 5);
     for (i = 0; i < count; i += 8, p += w) {
-      x = _mm256_loadu_si256((const __m256i *)(const void *)p);
-      lo = _mm256_permutevar8x32_epi32(x, word);
-      hi = _mm256_permutevar8x32_epi32(x, _mm256_add_epi32(word, _mm256_set1_epi32(1)));
-      x = _mm256_or_si256(_mm256_srlv_epi32(lo, shift), _mm256_sllv_epi32(hi, _mm256_sub_epi32(c32, shift)));
-      x = _mm256_and_si256(x, mask);
+      x = gpuir__avx2_packed(p, bit, shift, mask);
+      if (high) {
+        unsigned marks = (unsigned)(v->marks[i / 64] >> i % 64) & 0xff;
+        x = gpuir__avx2_add_highs(x, highs + rank, marks);
+        rank += gpuir__popcount64(marks);
+      }
       if (docids) x = gpuir__avx2_docids(x, &next, most);
       _mm256_storeu_si256((__m256i *)(void *)(out + i), x);
     }
   }
 }
 
-/* Four rows, 16 values, at a time. Reads 64 bytes behind the block at most. */
-GPUIR__AVX512 GPUIR__INLINE void gpuir__bp128_avx512(const uint8_t *p, unsigned w, uint32_t count, int docids,
+/* As above, 16 values in 2 w bytes. */
+GPUIR__AVX512 GPUIR__INLINE __m512i gpuir__avx512_packed(const uint8_t *p, __m512i word, __m512i shift, __m512i mask) {
+  const __m512i x = _mm512_loadu_si512(p);
+  const __m512i lo = _mm512_permutexvar_epi32(word, x);
+  const __m512i hi = _mm512_permutexvar_epi32(_mm512_add_epi32(word, _mm512_set1_epi32(1)), x);
+  const __m512i up = _mm512_sllv_epi32(hi, _mm512_sub_epi32(_mm512_set1_epi32(32), shift));
+  return _mm512_ternarylogic_epi32(_mm512_srlv_epi32(lo, shift), up, mask, 0xa8); /* (a | b) & c */
+}
+
+GPUIR__AVX512 GPUIR__INLINE void gpuir__avx512_highs(const gpuir__bp128_view *v, uint32_t *high) {
+  const __m512i bit = _mm512_mullo_epi32(_mm512_set1_epi32((int)v->h), gpuir__avx512_iota());
+  const __m512i word = _mm512_srli_epi32(bit, 5), shift = _mm512_and_si512(bit, _mm512_set1_epi32(31));
+  const __m512i mask = _mm512_set1_epi32((int)gpuir__low_bits(v->h));
+  const __m128i up = _mm_cvtsi32_si128((int)v->b);
+  const unsigned n = gpuir__popcount64(v->marks[0]) + gpuir__popcount64(v->marks[1]);
+  const uint8_t *p = v->high;
+  unsigned i;
+  for (i = 0; i < n; i += 16, p += 2 * v->h)
+    _mm512_storeu_si512(high + i, _mm512_sll_epi32(gpuir__avx512_packed(p, word, shift, mask), up));
+}
+
+/* The expansion from memory would be one instruction, but a slow one on Zen. */
+GPUIR__AVX512 GPUIR__INLINE __m512i gpuir__avx512_add_highs(__m512i x, const uint32_t *high, unsigned marks) {
+  return _mm512_or_si512(x, _mm512_maskz_expand_epi32((__mmask16)marks, _mm512_loadu_si512(high)));
+}
+
+/* Four rows, 16 values, at a time. Reads 64 bytes behind the low bits at most; 80 at w = 0, where marks follow. */
+GPUIR__AVX512 GPUIR__INLINE void gpuir__bp128_avx512(const gpuir__bp128_view *v, uint32_t count, int docids, int high,
                                                      uint32_t prev, uint32_t limit, uint32_t *out) {
+  const uint8_t *p = v->low;
+  const unsigned w = v->b;
   const __m512i mask = _mm512_set1_epi32((int)gpuir__low_bits(w)), width = _mm512_set1_epi32((int)w);
   const __m512i c31 = _mm512_set1_epi32(31), c32 = _mm512_set1_epi32(32), most = _mm512_set1_epi32((int)limit);
   const __m512i iota = gpuir__avx512_iota();
   __m512i next = gpuir__avx512_first(prev), x, lo, hi, bit, word, shift;
-  unsigned i;
+  uint32_t highs[GPUIR__BLOCK_ROOM];
+  unsigned i, rank = 0;
+  if (high) gpuir__avx512_highs(v, highs);
   if (count == GPUIR__BLOCK) {
     const __m512i lane = _mm512_and_si512(iota, _mm512_set1_epi32(3));
     const __m512i row = _mm512_mullo_epi32(width, _mm512_srli_epi32(iota, 2));
@@ -1348,100 +1518,106 @@ GPUIR__AVX512 GPUIR__INLINE void gpuir__bp128_avx512(const uint8_t *p, unsigned 
       lo = _mm512_permutexvar_epi32(word, _mm512_loadu_si512(r));
       hi = _mm512_permutexvar_epi32(word, _mm512_loadu_si512(r + 16));
       x = _mm512_ternarylogic_epi32(_mm512_srlv_epi32(lo, shift), _mm512_sllv_epi32(hi, _mm512_sub_epi32(c32, shift)),
-                                    mask, 0xa8); /* (a | b) & c */
+                                    mask, 0xa8);
+      if (high) {
+        unsigned marks = (unsigned)(v->marks[i / 64] >> i % 64) & 0xffff;
+        x = gpuir__avx512_add_highs(x, highs + rank, marks);
+        rank += gpuir__popcount64(marks);
+      }
       if (docids) x = gpuir__avx512_docids(x, &next, most);
       _mm512_storeu_si512(out + i, x);
     }
-  } else { /* 16 values are 2 w bytes */
+  } else {
     bit = _mm512_mullo_epi32(width, iota);
     word = _mm512_srli_epi32(bit, 5);
     shift = _mm512_and_si512(bit, c31);
     for (i = 0; i < count; i += 16, p += 2 * w) {
-      x = _mm512_loadu_si512(p);
-      lo = _mm512_permutexvar_epi32(word, x);
-      hi = _mm512_permutexvar_epi32(_mm512_add_epi32(word, _mm512_set1_epi32(1)), x);
-      x = _mm512_ternarylogic_epi32(_mm512_srlv_epi32(lo, shift), _mm512_sllv_epi32(hi, _mm512_sub_epi32(c32, shift)),
-                                    mask, 0xa8);
+      x = gpuir__avx512_packed(p, word, shift, mask);
+      if (high) {
+        unsigned marks = (unsigned)(v->marks[i / 64] >> i % 64) & 0xffff;
+        x = gpuir__avx512_add_highs(x, highs + rank, marks);
+        rank += gpuir__popcount64(marks);
+      }
       if (docids) x = gpuir__avx512_docids(x, &next, most);
       _mm512_storeu_si512(out + i, x);
     }
   }
 }
 
-GPUIR__AVX2 static void gpuir__bp128_docids_avx2(const uint8_t *p, unsigned w, uint32_t count, uint32_t prev,
+GPUIR__AVX2 static void gpuir__bp128_docids_avx2(const gpuir__bp128_view *v, uint32_t count, uint32_t prev,
                                                  uint32_t limit, uint32_t *out) {
-  gpuir__bp128_avx2(p, w, count, 1, prev, limit, out);
+  if (v->h) gpuir__bp128_avx2(v, count, 1, 1, prev, limit, out);
+  else gpuir__bp128_avx2(v, count, 1, 0, prev, limit, out);
 }
 
-GPUIR__AVX2 static void gpuir__bp128_freqs_avx2(const uint8_t *p, unsigned w, uint32_t count, uint32_t *out) {
-  gpuir__bp128_avx2(p, w, count, 0, 0, 0, out);
+GPUIR__AVX2 static void gpuir__bp128_freqs_avx2(const gpuir__bp128_view *v, uint32_t count, uint32_t *out) {
+  if (v->h) gpuir__bp128_avx2(v, count, 0, 1, 0, 0, out);
+  else gpuir__bp128_avx2(v, count, 0, 0, 0, 0, out);
 }
 
-GPUIR__AVX512 static void gpuir__bp128_docids_avx512(const uint8_t *p, unsigned w, uint32_t count, uint32_t prev,
+GPUIR__AVX512 static void gpuir__bp128_docids_avx512(const gpuir__bp128_view *v, uint32_t count, uint32_t prev,
                                                      uint32_t limit, uint32_t *out) {
-  gpuir__bp128_avx512(p, w, count, 1, prev, limit, out);
+  if (v->h) gpuir__bp128_avx512(v, count, 1, 1, prev, limit, out);
+  else gpuir__bp128_avx512(v, count, 1, 0, prev, limit, out);
 }
 
-GPUIR__AVX512 static void gpuir__bp128_freqs_avx512(const uint8_t *p, unsigned w, uint32_t count, uint32_t *out) {
-  gpuir__bp128_avx512(p, w, count, 0, 0, 0, out);
+GPUIR__AVX512 static void gpuir__bp128_freqs_avx512(const gpuir__bp128_view *v, uint32_t count, uint32_t *out) {
+  if (v->h) gpuir__bp128_avx512(v, count, 0, 1, 0, 0, out);
+  else gpuir__bp128_avx512(v, count, 0, 0, 0, 0, out);
 }
-#endif
-
-#if GPUIR__X86 && !defined(__clang__)
-#pragma GCC diagnostic pop
 #endif
 
 static void gpuir__bp128_docids_decode(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t *out) {
   const uint32_t count = gpuir__block_count(s->n, block);
-  unsigned w;
-  const uint8_t *p = gpuir__bp128_block(s, block, count, &w);
-  if (w == 0) { /* a run of neighbours */
+  gpuir__bp128_view v;
+  gpuir__bp128_block(s, block, count, &v);
+  if (v.b + v.h == 0) { /* a run of neighbours */
     memset(out, 0, GPUIR__BLOCK * sizeof *out);
     gpuir__sum_gaps(out, count, prev, s->limit, s->simd);
     return;
   }
 #if GPUIR__X86
   if (s->simd >= GPUIR_SIMD_AVX512) {
-    gpuir__bp128_docids_avx512(p, w, count, prev, s->limit, out);
+    gpuir__bp128_docids_avx512(&v, count, prev, s->limit, out);
     return;
   }
   if (s->simd == GPUIR_SIMD_AVX2) {
-    gpuir__bp128_docids_avx2(p, w, count, prev, s->limit, out);
+    gpuir__bp128_docids_avx2(&v, count, prev, s->limit, out);
     return;
   }
 #endif
-  gpuir__bp128_scalar(p, w, count, 1, prev, s->limit, out);
+  if (v.h) gpuir__bp128_scalar(&v, count, 1, 1, prev, s->limit, out);
+  else gpuir__bp128_scalar(&v, count, 1, 0, prev, s->limit, out);
 }
 
 static void gpuir__bp128_freqs_decode(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t *out) {
   const uint32_t count = gpuir__block_count(s->n, block);
-  unsigned w;
-  const uint8_t *p = gpuir__bp128_block(s, block, count, &w);
+  gpuir__bp128_view v;
+  gpuir__bp128_block(s, block, count, &v);
   (void)prev;
-  if (w == 0) {
+  if (v.b + v.h == 0) {
     memset(out, 0, GPUIR__BLOCK * sizeof *out);
     return;
   }
 #if GPUIR__X86
   if (s->simd >= GPUIR_SIMD_AVX512) {
-    gpuir__bp128_freqs_avx512(p, w, count, out);
+    gpuir__bp128_freqs_avx512(&v, count, out);
     return;
   }
   if (s->simd == GPUIR_SIMD_AVX2) {
-    gpuir__bp128_freqs_avx2(p, w, count, out);
+    gpuir__bp128_freqs_avx2(&v, count, out);
     return;
   }
 #endif
-  gpuir__bp128_scalar(p, w, count, 0, 0, 0, out);
+  if (v.h) gpuir__bp128_scalar(&v, count, 0, 1, 0, 0, out);
+  else gpuir__bp128_scalar(&v, count, 0, 0, 0, 0, out);
 }
 
 static uint32_t gpuir__bp128_freqs_get(const gpuir__stream *s, uint32_t i) {
   const uint32_t count = gpuir__block_count(s->n, i / GPUIR__BLOCK);
-  unsigned w;
-  const uint8_t *p = gpuir__bp128_block(s, i / GPUIR__BLOCK, count, &w);
-  if (w == 0) return 0;
-  i %= GPUIR__BLOCK;
-  return count == GPUIR__BLOCK ? gpuir__bp128_value(p, w, i) : gpuir__packed_value(p, w, i);
+  gpuir__bp128_view v;
+  gpuir__bp128_block(s, i / GPUIR__BLOCK, count, &v);
+  return gpuir__bp128_at(&v, count, i % GPUIR__BLOCK);
 }
 
 /* Packs 128 values of w bits into 16 w bytes. */
@@ -1479,44 +1655,86 @@ static void gpuir__pack(const uint32_t *v, uint32_t count, unsigned w, uint8_t *
   gpuir__store32(to, (uint32_t)acc);
 }
 
+/* The b that takes the fewest bytes, rounded up to a multiple of `unit`, and h, 0 for no exceptions. Of equals no
+ * exceptions, then the larger b. */
+static unsigned gpuir__bp128_choose(const uint32_t *v, uint32_t count, uint32_t unit, unsigned *h) {
+  uint8_t widths[4][40]; /* how many values have a width; in four parts, since equal neighbours wait for each other */
+  uint32_t i, all = 0, high = 0, best, fixed = (count + 7) / 8 + 1 + unit - 1;
+  unsigned w, b, least;
+  memset(widths, 0, sizeof widths);
+  for (i = 0; i < count; i++) {
+    all |= v[i];
+    widths[i % 4][63u - (unsigned)__builtin_clzll((uint64_t)v[i] << 1 | 1)]++;
+  }
+  w = least = gpuir__width32(all);
+  best = ((count * w + 7) / 8 + unit - 1) & ~(unit - 1);
+  for (b = w; b-- > 0;) {
+    uint32_t bytes;
+    high += (uint32_t)widths[0][b + 1] + widths[1][b + 1] + widths[2][b + 1] + widths[3][b + 1];
+    bytes = (high * (w - b) + 7) / 8 + fixed;
+    if (high == count || bytes >= best + unit) break; /* nor will a smaller b do */
+    bytes = (bytes + (count * b + 7) / 8) & ~(unit - 1);
+    if (bytes >= best) continue;
+    best = bytes;
+    least = b;
+  }
+  *h = w - least;
+  return least;
+}
+
+/* Takes the high parts off the values; returns their number. */
+static uint32_t gpuir__bp128_split(uint32_t *v, uint32_t count, unsigned b, uint64_t marks[2], uint32_t *high) {
+  const uint32_t mask = gpuir__low_bits(b);
+  uint32_t i, n = 0;
+  marks[0] = marks[1] = 0;
+  for (i = 0; i < count; i++) {
+    high[n] = v[i] >> b;
+    marks[i / 64] |= (uint64_t)(high[n] != 0) << i % 64;
+    n += high[n] != 0;
+    v[i] &= mask;
+  }
+  return n;
+}
+
 static int gpuir__bp128_encode(const gpuir_allocator *a, const uint32_t *values, uint32_t n, gpuir__buf *out,
                                uint32_t *offset, uint8_t *width, int docids) {
+  const uint32_t unit = offset ? 4 : 1;
   const size_t start = out->len;
-  uint32_t i, at, count, gaps[GPUIR__BLOCK];
+  uint32_t at, count, v[GPUIR__BLOCK], high[GPUIR__BLOCK + 1];
   for (at = 0; at < n; at += count) {
     uint8_t *to = gpuir__buf_room(a, out, 16 * 32 + 32);
-    const uint32_t *v = values + at;
-    uint64_t used = out->len - start;
-    uint32_t all = 0;
-    unsigned w;
+    uint64_t used = out->len - start, marks[2] = {0, 0};
+    uint32_t nhigh = 0;
     size_t size;
-    if (!to || used / 16 > UINT32_MAX) {
+    unsigned b, h;
+    if (!to || used / 4 > UINT32_MAX) {
       out->len = start;
       return to ? GPUIR_E_LIMIT : GPUIR_E_NOMEM;
     }
     count = gpuir__min32(n - at, GPUIR__BLOCK);
-    if (docids) {
-      gpuir__take_gaps(v, count, at ? v[-1] : UINT32_MAX, gaps);
-      v = gaps;
-    }
-    for (i = 0; i < count; i++) all |= v[i];
-    w = gpuir__width32(all);
-    size = (count * w + 7) / 8;
+    if (docids) gpuir__take_gaps(values + at, count, at ? values[at - 1] : UINT32_MAX, v);
+    else memcpy(v, values + at, count * sizeof *v);
+    b = gpuir__bp128_choose(v, count, unit, &h);
     if (offset) {
-      offset[at / GPUIR__BLOCK] = (uint32_t)(used / 16);
-      width[at / GPUIR__BLOCK] = (uint8_t)w;
+      offset[at / GPUIR__BLOCK] = (uint32_t)(used / 4);
+      width[at / GPUIR__BLOCK] = (uint8_t)(b | (h ? GPUIR__BP128_EXCEPTIONS : 0));
     } else {
-      *to++ = (uint8_t)w;
+      *to++ = (uint8_t)(b | (h ? GPUIR__BP128_EXCEPTIONS : 0));
       out->len++;
     }
-    if (count == GPUIR__BLOCK) {
-      gpuir__bp128_pack(v, w, to);
-    } else {
-      gpuir__pack(v, count, w, to);
-      memset(to + size, 0, 16);
-      if (offset) size = (size + 15) / 16 * 16;
+    size = (count * b + 7) / 8;
+    if (h) nhigh = gpuir__bp128_split(v, count, b, marks, high);
+    if (count == GPUIR__BLOCK) gpuir__bp128_pack(v, b, to);
+    else gpuir__pack(v, count, b, to);
+    if (h) {
+      memcpy(to + size, marks, (count + 7) / 8);
+      size += (count + 7) / 8;
+      to[size++] = (uint8_t)h;
+      gpuir__pack(high, nhigh, h, to + size);
+      size += (nhigh * h + 7) / 8;
     }
-    out->len += size;
+    memset(to + size, 0, 4);
+    out->len += (size + unit - 1) & ~(size_t)(unit - 1);
   }
   return GPUIR_OK;
 }
@@ -1539,12 +1757,12 @@ static int gpuir__bp128_freqs_encode(const gpuir_allocator *a, const uint32_t *v
 
 static const gpuir__codec gpuir__docid_codecs[] = {
     {"vbyte", 1, 1, 1, gpuir__vbyte_docids_encode, NULL, NULL, gpuir__vbyte_docids_decode, NULL},
-    {"bp128", 2, 1, 16, gpuir__bp128_docids_encode, NULL, NULL, gpuir__bp128_docids_decode, NULL},
+    {"bp128", 2, 1, 4, gpuir__bp128_docids_encode, NULL, NULL, gpuir__bp128_docids_decode, NULL},
 };
 
 static const gpuir__codec gpuir__freq_codecs[] = {
     {"vbyte", 1, 0, 1, gpuir__vbyte_freqs_encode, NULL, NULL, gpuir__vbyte_freqs_decode, gpuir__vbyte_freqs_get},
-    {"bp128", 2, 0, 16, gpuir__bp128_freqs_encode, NULL, NULL, gpuir__bp128_freqs_decode, gpuir__bp128_freqs_get},
+    {"bp128", 2, 0, 4, gpuir__bp128_freqs_encode, NULL, NULL, gpuir__bp128_freqs_decode, gpuir__bp128_freqs_get},
 };
 
 #define GPUIR__DOCID_CODECS (sizeof gpuir__docid_codecs / sizeof gpuir__docid_codecs[0])
@@ -1653,7 +1871,7 @@ static inline uint32_t gpuir__code_up(uint32_t v) {
  * whatever k1 and b are. (Pareto-optimal pairs instead of a stored maximum: Mackenzie et al., "Efficient
  * and effective retrieval using Pareto-optimal block bounds"; Lucene keeps them as "impacts".) */
 typedef uint16_t gpuir__pair;
-#define GPUIR__BLOCK_PAIRS 4
+#define GPUIR__BLOCK_PAIRS 2
 #define GPUIR__LIST_PAIRS 8
 
 /* The Pareto front of the postings that were added. */
@@ -1712,7 +1930,10 @@ static void gpuir__front_take(gpuir__front *f, gpuir__front *into, gpuir__pair *
 /* ---- what stands in the file for a term ---- */
 
 #define GPUIR__SHORT_MAX 127u /* postings of a list without a directory */
-#define GPUIR__SEEDS 3        /* k-th greatest contributions of a long list, for k = 10, 100, 1000 */
+#define GPUIR__SEEDS 3        /* k-th greatest contributions of a list, for k = 10, 100, 1000 */
+/* Lists of up to this many postings are decoded and scored whole before a pruned OR starts, which then knows
+ * their k-th contributions: they are stored for longer ones only. */
+#define GPUIR__WHOLE 4096u
 
 /* One a term, in term order. */
 typedef struct gpuir__record {
@@ -1730,9 +1951,9 @@ typedef struct gpuir__record {
 typedef struct gpuir__long {
   uint64_t docs, docs_len;   /* bytes in section docIDs */
   uint64_t freqs, freqs_len; /* bytes in section frequencies */
-  uint64_t docs_param, freqs_param;
   uint64_t cf;
-  uint64_t first_block;      /* in the directory's arrays */
+  uint32_t first_block;      /* in the directory's arrays */
+  uint32_t seeds;            /* entry of section seeds, from 1; 0: none */
   gpuir__pair pairs[GPUIR__LIST_PAIRS];
 } gpuir__long;
 
@@ -1743,7 +1964,7 @@ typedef struct gpuir__list {
   float idf;
   uint32_t one_docid, one_tf; /* df 1 */
   const uint32_t *last;       /* last docID a block; long lists only */
-  const uint64_t *bounds;     /* GPUIR__BLOCK_PAIRS pairs a block; long lists only */
+  const uint32_t *bounds;     /* GPUIR__BLOCK_PAIRS pairs a block; long lists only */
   const uint32_t *seeds;      /* GPUIR__SEEDS of them, or NULL */
   const gpuir__long *extent;  /* long lists only */
   gpuir__stream docs, freqs;
@@ -1915,7 +2136,8 @@ static int gpuir__encode_bounds(gpuir__encoder *e, gpuir__batch *batch, gpuir__l
   for (i = 0; i < df; i++) {
     uint32_t length = e->lengths[docs[i]];
     gpuir__front_add(&e->block_front, gpuir__code_up(tfs[i]), gpuir__code_down(length));
-    gpuir__top_add(&e->top, gpuir__contribution(weight, tfs[i], gpuir__norm_of(e->norm.a, e->norm.b, length)));
+    if (df > GPUIR__WHOLE)
+      gpuir__top_add(&e->top, gpuir__contribution(weight, tfs[i], gpuir__norm_of(e->norm.a, e->norm.b, length)));
     if (i % GPUIR__BLOCK == GPUIR__BLOCK - 1 || i + 1 == df) {
       gpuir__pair pairs[GPUIR__BLOCK_PAIRS];
       gpuir__front_take(&e->block_front, &e->list_front, pairs, GPUIR__BLOCK_PAIRS);
@@ -1924,7 +2146,9 @@ static int gpuir__encode_bounds(gpuir__encoder *e, gpuir__batch *batch, gpuir__l
   }
   gpuir__front_take(&e->list_front, NULL, extent->pairs, GPUIR__LIST_PAIRS);
   gpuir__top_sort(&e->top);
-  for (i = 0; i < GPUIR__SEEDS; i++) seeds[i] = df >= rank[i] ? e->top.values[rank[i] - 1] : 0;
+  if (df <= GPUIR__WHOLE) return GPUIR_OK;
+  for (i = 0; i < GPUIR__SEEDS; i++) seeds[i] = e->top.values[rank[i] - 1];
+  extent->seeds = (uint32_t)(batch->seeds.len / sizeof seeds) + 1;
   return gpuir__buf_put(&e->a, &batch->seeds, seeds, sizeof seeds);
 }
 
@@ -1938,17 +2162,18 @@ static int gpuir__encode_long(gpuir__encoder *e, gpuir__batch *batch, gpuir__rec
   uint8_t *docs_width = gpuir__buf_room(a, &batch->docs_width, nblocks);
   uint8_t *freqs_width = gpuir__buf_room(a, &batch->freqs_width, nblocks);
   gpuir__long extent;
+  uint64_t docs_param = 0, freqs_param = 0; /* the codecs' defaults */
   int status;
   if (!last || !docs_off || !freqs_off || !docs_width || !freqs_width) return GPUIR_E_NOMEM;
   memset(&extent, 0, sizeof extent);
   extent.docs = batch->docs_long.len;
   extent.freqs = batch->freqs_long.len;
-  extent.first_block = batch->last.len / 4;
+  extent.first_block = (uint32_t)(batch->last.len / 4);
   for (i = 0; i < df; i++) extent.cf += tfs[i];
   for (i = 0; i < nblocks; i++) last[i] = docs[i + 1 < nblocks ? (i + 1) * GPUIR__BLOCK - 1 : df - 1];
-  status = e->docs_codec->encode(a, docs, df, &batch->docs_long, docs_off, docs_width, &extent.docs_param);
+  status = e->docs_codec->encode(a, docs, df, &batch->docs_long, docs_off, docs_width, &docs_param);
   if (!status)
-    status = e->freqs_codec->encode(a, values, df, &batch->freqs_long, freqs_off, freqs_width, &extent.freqs_param);
+    status = e->freqs_codec->encode(a, values, df, &batch->freqs_long, freqs_off, freqs_width, &freqs_param);
   if (status) return status;
   extent.docs_len = batch->docs_long.len - extent.docs;
   extent.freqs_len = batch->freqs_long.len - extent.freqs;
@@ -2066,8 +2291,8 @@ enum {
   GPUIR__S_DOCS_WIDTH,  /* u8 a block */
   GPUIR__S_FREQS_OFF,   /* u32 a block: the same of its frequencies */
   GPUIR__S_FREQS_WIDTH, /* u8 a block */
-  GPUIR__S_BOUNDS,      /* gpuir__pair[4] a block */
-  GPUIR__S_SEEDS,       /* u32[3] a long list; optional */
+  GPUIR__S_BOUNDS,      /* gpuir__pair[2] a block */
+  GPUIR__S_SEEDS,       /* u32[3] a list of over GPUIR__WHOLE postings; optional */
   GPUIR__S_DOCIDS,      /* docID streams, the long lists first */
   GPUIR__S_FREQS,       /* frequency streams, the same */
   GPUIR__S_LENGTHS,     /* u32 a document */
@@ -2117,8 +2342,9 @@ struct gpuir_index {
   const gpuir__long *longs;
   const uint32_t *last, *docs_off, *freqs_off;
   const uint8_t *docs_width, *freqs_width;
-  const uint64_t *bounds;
+  const uint32_t *bounds;
   const uint32_t *seeds;
+  uint64_t nseeds;
   const uint8_t *docids, *freqs;
   const uint32_t *lengths;
 
@@ -2352,7 +2578,8 @@ static int gpuir__writer_put_records(gpuir__writer *w, const gpuir__batch *batch
     memcpy(&x, batch->longs.data + i * sizeof x, sizeof x);
     x.docs += w->spool[GPUIR__W_DOCS_LONG].len;
     x.freqs += w->spool[GPUIR__W_FREQS_LONG].len;
-    x.first_block += w->stat.blocks;
+    x.first_block += (uint32_t)w->stat.blocks;
+    if (x.seeds) x.seeds += (uint32_t)(w->spool[GPUIR__W_SEEDS].len / (4 * GPUIR__SEEDS));
     status = gpuir__spool_put(&w->spool[GPUIR__W_LONGS], &x, sizeof x, err);
   }
   return status;
@@ -2367,6 +2594,8 @@ static int gpuir__writer_put_batch(gpuir__writer *w, const gpuir__batch *batch, 
   int status;
   if (w->stat.terms + batch->nterms >= UINT32_MAX)
     return gpuir__fail(err, GPUIR_E_LIMIT, 0, "%s: more than 2^32-2 terms", gpuir__tail(w->path));
+  if (w->stat.blocks + batch->last.len / 4 > UINT32_MAX)
+    return gpuir__fail(err, GPUIR_E_LIMIT, 0, "%s: more than 2^32-1 blocks of postings", gpuir__tail(w->path));
   status = gpuir__writer_put_terms(w, batch, err);
   if (!status) status = gpuir__writer_put_records(w, batch, err);
   for (i = 0; !status && i < sizeof from / sizeof from[0]; i++)
@@ -2705,8 +2934,11 @@ static int gpuir__open_arrays(gpuir_index *ix, gpuir_error *err) {
   ix->docs_width = (const uint8_t *)gpuir__open_section(ix, GPUIR__S_DOCS_WIDTH, stat->blocks, 1);
   ix->freqs_off = (const uint32_t *)gpuir__open_section(ix, GPUIR__S_FREQS_OFF, stat->blocks, 4);
   ix->freqs_width = (const uint8_t *)gpuir__open_section(ix, GPUIR__S_FREQS_WIDTH, stat->blocks, 1);
-  ix->bounds = (const uint64_t *)gpuir__open_section(ix, GPUIR__S_BOUNDS, stat->blocks, 8);
-  ix->seeds = (const uint32_t *)gpuir__open_section(ix, GPUIR__S_SEEDS, stat->longs, 4 * GPUIR__SEEDS);
+  ix->bounds = (const uint32_t *)gpuir__open_section(ix, GPUIR__S_BOUNDS, stat->blocks, 4);
+  if (ix->section[GPUIR__S_SEEDS]) {
+    ix->seeds = (const uint32_t *)(const void *)(ix->map + ix->section[GPUIR__S_SEEDS]->offset);
+    ix->nseeds = ix->section[GPUIR__S_SEEDS]->length / (4 * GPUIR__SEEDS);
+  }
   ix->docids = ix->map + ix->section[GPUIR__S_DOCIDS]->offset;
   ix->freqs = ix->map + ix->section[GPUIR__S_FREQS]->offset;
   ix->lengths = (const uint32_t *)gpuir__open_section(ix, GPUIR__S_LENGTHS, n, 4);
@@ -2884,17 +3116,15 @@ static int gpuir__list_open_long(const gpuir_index *ix, const gpuir__record *r, 
   l->extent = x;
   l->last = ix->last + x->first_block;
   l->bounds = ix->bounds + x->first_block;
-  l->seeds = ix->seeds ? ix->seeds + r->docs * GPUIR__SEEDS : NULL;
+  if (x->seeds && x->seeds <= ix->nseeds) l->seeds = ix->seeds + (uint64_t)(x->seeds - 1) * GPUIR__SEEDS;
   l->docs.bytes = ix->docids + x->docs;
   l->docs.len = x->docs_len;
   l->docs.offset = ix->docs_off + x->first_block;
   l->docs.width = ix->docs_width + x->first_block;
-  l->docs.param = x->docs_param;
   l->freqs.bytes = ix->freqs + x->freqs;
   l->freqs.len = x->freqs_len;
   l->freqs.offset = ix->freqs_off + x->first_block;
   l->freqs.width = ix->freqs_width + x->first_block;
-  l->freqs.param = x->freqs_param;
   return GPUIR_OK;
 }
 
@@ -3037,7 +3267,7 @@ GPUIR_API int gpuir_term_stats(const gpuir_index *ix, uint64_t id, gpuir_term_in
   info->freq_codec = l.df == 1 ? "inline" : l.freqs.codec->name;
   info->docids_bytes = l.docs.len;
   info->freqs_bytes = l.freqs.len;
-  if (l.extent) info->directory_bytes = sizeof *l.extent + (uint64_t)l.nblocks * (3 * 4 + 2 + 8);
+  if (l.extent) info->directory_bytes = sizeof *l.extent + (uint64_t)l.nblocks * (4 * 4 + 2);
   gpuir__list_close(&ix->a, &l);
   return GPUIR_OK;
 }
@@ -3085,6 +3315,7 @@ static const char *gpuir__verify_block(gpuir__verifier *v, const gpuir__list *l,
     if (!l->extent) continue;
     if (!gpuir__dominated(pairs, GPUIR__BLOCK_PAIRS, tf, length)) return "a block's bounds are too low";
     if (!gpuir__dominated(l->extent->pairs, GPUIR__LIST_PAIRS, tf, length)) return "the list's bounds are too low";
+    if (!l->seeds) continue;
     gpuir__top_add(&v->top,
                    gpuir__contribution(weight, tf, gpuir__norm_of(v->ix->norm.a, v->ix->norm.b, length)));
   }
@@ -3107,8 +3338,8 @@ static const char *gpuir__verify_list(gpuir__verifier *v, const gpuir__list *l) 
   if (cf != l->extent->cf) return "the collection frequency is wrong";
   if (l->seeds) {
     gpuir__top_sort(&v->top);
-    if ((l->df >= 10 && l->seeds[0] > v->top.values[9]) || (l->df >= 100 && l->seeds[1] > v->top.values[99]) ||
-        (l->df >= 1000 && l->seeds[2] > v->top.values[999]) || (l->df < 1000 && l->seeds[2]))
+    if (l->df < 1000 || l->seeds[0] > v->top.values[9] || l->seeds[1] > v->top.values[99] ||
+        l->seeds[2] > v->top.values[999])
       return "a seed is too high";
   }
   return NULL;
@@ -3161,7 +3392,7 @@ static int gpuir__verify_starts(const gpuir_index *ix, uint32_t bytes_id, uint32
 
 GPUIR_API int gpuir_verify(const gpuir_index *ix, gpuir_error *err) {
   gpuir__verifier *v;
-  uint64_t tokens = 0, i;
+  uint64_t tokens = 0, i, at, end;
   int status = GPUIR_OK;
   if (!ix) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_verify: index is NULL");
   for (i = 0; i < ix->nsections; i++) {
@@ -3169,6 +3400,9 @@ GPUIR_API int gpuir_verify(const gpuir_index *ix, gpuir_error *err) {
     if (XXH3_64bits(ix->map + s->offset, (size_t)s->length) != s->hash)
       return gpuir__fail(err, GPUIR_E_CHECKSUM, s->offset, "%s: checksum of section %u is wrong", ix->path,
                          (unsigned)s->id);
+    end = (s->offset + s->length + 2 * GPUIR__ALIGN - 1) & ~(uint64_t)(GPUIR__ALIGN - 1);
+    for (at = s->offset + s->length; at < end && at < ix->size; at++)
+      if (ix->map[at]) return gpuir__bad(ix, err, at, "the padding behind a section is not zero");
   }
   v = (gpuir__verifier *)gpuir__alloc_zero(&ix->a, sizeof *v);
   if (!v) return gpuir__fail_nomem(err);
@@ -4006,9 +4240,13 @@ static int gpuir__analyzer_create(const gpuir_allocator *allocator, const char *
  * added, a term's postings are merged by docID, and terms by bytes.
  * ==========================================================================*/
 
-#include <signal.h>
-
 /* ---- memory: what is held, and temporary files in place of it ---- */
+
+/* Numbers of temporary files, PATH.tmp.N: of runs and of long lists by worker, and of units. */
+#define GPUIR__MOST_WORKERS 256u
+#define GPUIR__TMP_RUNS 1000u
+#define GPUIR__TMP_LISTS (GPUIR__TMP_RUNS + GPUIR__MOST_WORKERS)
+#define GPUIR__TMP_UNITS (GPUIR__TMP_LISTS + GPUIR__MOST_WORKERS)
 
 /* An allocator that counts what the build holds. */
 typedef struct gpuir__counter {
@@ -4473,7 +4711,7 @@ static int gpuir__worker_spill(gpuir__worker *w) {
   int status;
   if (!w->nterms) return GPUIR_OK;
   if (w->spool.fd < 0) {
-    status = gpuir__spool_open(w->a, &w->spool, w->tmp, 1000 + w->number, w->spool_cap, &w->err);
+    status = gpuir__spool_open(w->a, &w->spool, w->tmp, GPUIR__TMP_RUNS + w->number, w->spool_cap, &w->err);
     if (status) return status;
   }
   /* The pairs take the slots' place: terms to the front, then spread from the last to the first. */
@@ -4819,7 +5057,8 @@ static int gpuir__worker_list(gpuir__worker *w, gpuir__unit *unit, const gpuir__
                               const uint8_t *term, uint64_t most) {
   uint32_t *docs, *tfs;
   uint64_t n;
-  int status = gpuir__area_need(w->a, &w->raw, item->df * 8, most, w->tmp, 2000 + w->number, &w->err);
+  int status = gpuir__area_need(w->a, &w->raw, item->df * 8, most, w->tmp, GPUIR__TMP_LISTS + w->number,
+                                &w->err);
   if (status) return status;
   docs = (uint32_t *)(void *)w->raw.data;
   tfs = docs + item->df;
@@ -5363,8 +5602,8 @@ static int gpuir__builder_gather(gpuir_builder *b, gpuir__unit **unit, gpuir__ru
     }
     u = *unit = &b->units[b->queue.pushed % b->ntasks];
     /* gpuir__get_vbyte may read a little beyond damaged bytes */
-    status = gpuir__area_need(a, &u->bytes, gpuir__max64(b->packet_size, bytes) + 64, b->in_flight_most, b->tmp, 3000,
-                              err);
+    status = gpuir__area_need(a, &u->bytes, gpuir__max64(b->packet_size, bytes) + 64, b->in_flight_most, b->tmp,
+                              GPUIR__TMP_UNITS, err);
     if (status) return status;
   }
   if (gpuir__buf_put(a, &u->terms, runs[0]->term, runs[0]->term_len) ||
@@ -5504,8 +5743,8 @@ static void gpuir__builder_free_tasks(gpuir_builder *b) {
 
 /* From runs to lists in the writer. */
 static int gpuir__builder_lists(gpuir_builder *b, uint64_t nruns, gpuir_error *err) {
-  const uint32_t *lengths;
-  uint64_t ndocs, tokens;
+  const uint32_t *lengths = NULL;
+  uint64_t ndocs = 0, tokens = 0;
   unsigned i;
   int status = gpuir__writer_lengths(b->writer, &lengths, &ndocs, &tokens, err);
   if (status) return status;
@@ -5537,8 +5776,8 @@ static int gpuir__builder_lists(gpuir_builder *b, uint64_t nruns, gpuir_error *e
 static int gpuir__builder_write_all(gpuir_builder *b, gpuir_build_report *report, gpuir_error *err) {
   gpuir__meta meta;
   gpuir_build_report r;
-  const uint32_t *lengths;
-  uint64_t ndocs;
+  const uint32_t *lengths = NULL;
+  uint64_t ndocs = 0;
   unsigned i;
   int status = gpuir__builder_seal(b, 1, err);
   memset(&r, 0, sizeof r);
@@ -5654,6 +5893,20 @@ static void gpuir__builder_squeeze(char *text) {
   *out = 0;
 }
 
+/* Temporary files have a name from open to unlink: a build that was killed in between left one. */
+static int gpuir__builder_sweep(gpuir_builder *b, gpuir_error *err) {
+  size_t n = b->tmp_size + 16;
+  char *name = (char *)gpuir__alloc(&b->a, n);
+  unsigned i;
+  if (!name) return gpuir__fail_nomem(err);
+  for (i = GPUIR__TMP_RUNS; i <= GPUIR__TMP_UNITS; i++) {
+    (void)snprintf(name, n, "%s.%u", b->tmp, i);
+    (void)unlink(name);
+  }
+  gpuir__free(&b->a, name, n);
+  return GPUIR_OK;
+}
+
 static unsigned gpuir__processors(void) {
 #ifdef _SC_NPROCESSORS_ONLN
   long n = sysconf(_SC_NPROCESSORS_ONLN);
@@ -5671,7 +5924,7 @@ static int gpuir__builder_set_up(gpuir_builder *b, const gpuir_builder_desc *des
   b->memory = gpuir__max64(desc->memory ? desc->memory : (uint64_t)512 << 20, 1u << 20);
   /* At most a thread for each 16 MiB: small tables make many runs, and each thread costs malloc some memory
    * that nobody counts. The index does not depend on it. */
-  b->nworkers = (unsigned)gpuir__min64(threads, gpuir__min64(256, gpuir__max64(2, b->memory >> 24)));
+  b->nworkers = (unsigned)gpuir__min64(threads, gpuir__min64(GPUIR__MOST_WORKERS, gpuir__max64(2, b->memory >> 24)));
   b->tmp = gpuir__builder_copy(b, desc->path, ".tmp", &b->tmp_size);
   b->stop_words = gpuir__builder_copy(b, desc->analyzer.stop_words ? desc->analyzer.stop_words : "", "", &b->stop_size);
   b->description = gpuir__builder_copy(b, desc->description ? desc->description : "", "", &b->description_size);
@@ -5701,7 +5954,8 @@ static int gpuir__builder_set_up(gpuir_builder *b, const gpuir_builder_desc *des
   status = gpuir__queue_init(&b->a, &b->queue, b->ntasks, err);
   if (!status) status = gpuir__gate_init(&b->gate, b->memory / 8, err);
   if (status) return status;
-  return gpuir__writer_create(&b->a, desc->path, writer_memory, &b->writer, err);
+  status = gpuir__writer_create(&b->a, desc->path, writer_memory, &b->writer, err);
+  return status ? status : gpuir__builder_sweep(b, err);
 }
 
 GPUIR_API int gpuir_builder_create(const gpuir_builder_desc *desc, gpuir_builder **builder, gpuir_error *err) {
@@ -6026,10 +6280,6 @@ GPUIR__AVX512 static inline uint32_t gpuir__mask_bits(__mmask16 mask) {
   return bits;
 }
 
-#ifndef __clang__
-#pragma GCC diagnostic push /* gcc's own gather macro converts its mask */
-#pragma GCC diagnostic ignored "-Wsign-conversion"
-#endif
 GPUIR__AVX2 static void gpuir__score_avx2(const gpuir__scorer *s, const uint32_t *docs,
                                                               const uint32_t *freqs, uint32_t n, uint32_t *out) {
   const __m256d a = _mm256_set1_pd(s->norm.a), b = _mm256_set1_pd(s->norm.b);
@@ -6077,9 +6327,6 @@ GPUIR__AVX512 static void gpuir__score_avx512(
     _mm512_storeu_si512(out + i, _mm512_mullo_epi32(_mm512_max_epu32(_mm512_cvtps_epu32(x), one), q));
   }
 }
-#ifndef __clang__
-#pragma GCC diagnostic pop
-#endif
 #endif
 
 /* Scores n <= GPUIR__BLOCK_ROOM postings. Gathers index with signed 32 bits, hence the limit. */
@@ -6129,12 +6376,9 @@ static inline uint32_t gpuir__bound(float weight, float s, uint32_t q) {
   return q * gpuir__slacken(gpuir__round_even(weight * s));
 }
 
-static inline float gpuir__block_saturation(const gpuir__saturation *t, uint64_t pairs) {
-  float a = t->of[pairs & 0xffff], b = t->of[pairs >> 16 & 0xffff];
-  float c = t->of[pairs >> 32 & 0xffff], d = t->of[pairs >> 48];
-  a = a > b ? a : b;
-  c = c > d ? c : d;
-  return a > c ? a : c;
+static inline float gpuir__block_saturation(const gpuir__saturation *t, uint32_t pairs) {
+  float a = t->of[pairs & 0xffff], b = t->of[pairs >> 16];
+  return a > b ? a : b;
 }
 
 static float gpuir__list_saturation(const gpuir__saturation *t, const gpuir__list *l) {
@@ -6202,18 +6446,13 @@ static void gpuir__topk_push(gpuir__topk *t, uint64_t key) {
   if (t->n == t->k && t->heap[0] > t->floor) t->floor = t->heap[0];
 }
 
-/* Empties the heap into hits, best first. */
-static size_t gpuir__topk_finish(gpuir__topk *t, gpuir_hit *hits) {
-  size_t n = t->n, i;
-  for (i = n; i-- > 0;) {
-    uint64_t key = t->heap[0];
-    hits[i].score = (uint32_t)(key >> 32);
-    hits[i].docid = ~(uint32_t)key;
-    t->heap[0] = t->heap[i];
-    gpuir__heap_down(t->heap, i ? i : 1, 0);
-  }
-  t->n = 0;
-  return n;
+/* Moves the worst entry to hits[n - 1], where n is how many are left. */
+static void gpuir__topk_pop(gpuir__topk *t, gpuir_hit *hits) {
+  uint64_t key = t->heap[0];
+  hits[--t->n].score = (uint32_t)(key >> 32);
+  hits[t->n].docid = ~(uint32_t)key;
+  t->heap[0] = t->heap[t->n];
+  gpuir__heap_down(t->heap, t->n ? t->n : 1, 0);
 }
 
 /* ============================================================================
@@ -6403,8 +6642,6 @@ static uint32_t gpuir__subtract(int simd, gpuir__cursor *c, const uint32_t *cand
  * time without any bound, is the reference that the others must equal.
  * ==========================================================================*/
 
-/* Lists of up to this many postings are decoded and scored whole before a pruned OR starts. */
-#define GPUIR__WHOLE 4096u
 /* A docID tile of the pruned OR: 2^GPUIR__TILE_SHIFT documents, more in an index so large that there
  * would be over GPUIR__MAX_TILES of them. */
 #define GPUIR__TILE_SHIFT 10u
@@ -6635,7 +6872,7 @@ static void gpuir__and_score(gpuir__engine *e, const unsigned *order, unsigned n
 /* Visits the matches of AND; with `count`, only counts them. A driver block whose bound, with all that the
  * other lists can add, cannot enter the top-k is passed over. */
 static int gpuir__eval_and(gpuir__engine *e, unsigned npositive, uint64_t *count) {
-  unsigned order[GPUIR_MAX_TERMS], i;
+  unsigned order[GPUIR_MAX_TERMS] = {0}, i;
   uint32_t slots[GPUIR__BLOCK_ROOM], *where, block, n, others = 0;
   gpuir__cursor *driver;
   int status = gpuir__reserve(e, (size_t)e->ncursors * GPUIR__BLOCK_ROOM, 1);
@@ -6988,6 +7225,19 @@ static int gpuir__count_or(gpuir__engine *e, unsigned npositive, uint64_t *count
 
 /* ---- modes ---- */
 
+/* Empties the top-k into hits, best first. */
+static int gpuir__engine_hits(gpuir__engine *e, gpuir_hit *hits, size_t *n) {
+  *n = e->top.n;
+  while (e->top.n) {
+    gpuir__topk_pop(&e->top, hits);
+    if (e->top.n % 4096 == 4095) {
+      int status = gpuir__engine_stopped(e);
+      if (status) return status;
+    }
+  }
+  return GPUIR_OK;
+}
+
 /* Ranks one query in mode AND or OR. */
 static int gpuir__engine_mode(gpuir__engine *e, const gpuir_query *q, int mode, size_t k, gpuir_hit *hits, size_t *n) {
   unsigned npositive;
@@ -7003,7 +7253,7 @@ static int gpuir__engine_mode(gpuir__engine *e, const gpuir_query *q, int mode, 
   if (e->evaluator == GPUIR_EVAL_EXHAUSTIVE) status = gpuir__eval_exhaustive(e, npositive, mode == GPUIR_AND);
   else if (mode == GPUIR_AND || npositive == 1) status = gpuir__eval_and(e, npositive, NULL);
   else status = gpuir__eval_or(e, q, npositive, k);
-  if (!status) *n = gpuir__topk_finish(&e->top, hits);
+  if (!status) status = gpuir__engine_hits(e, hits, n);
   return status;
 }
 
@@ -7407,6 +7657,9 @@ GPUIR_API const char *gpuir_backend_name(const gpuir_searcher *s) {
   return s && s->has_backend ? s->backend.name : "cpu";
 }
 
+#if GPUIR__X86 && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
 #endif /* GPUIR_IMPLEMENTATION */
 
 /*

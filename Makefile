@@ -1,0 +1,273 @@
+# gpuir: ranked text search in one C header. `make help` lists the targets; everything built goes to build/.
+
+# What can be set: make CC=clang CFLAGS='-O2 -march=native' PREFIX=$HOME/.local V=1
+B        = build#       the folder for everything built
+CFLAGS   ?= -O3 -g
+CXXFLAGS ?= $(CFLAGS)
+CPPFLAGS ?=
+LDFLAGS  ?=
+PREFIX   ?= /usr/local
+DESTDIR  ?=
+CLANG    ?= clang#      for the fuzzers
+JOBS     ?= $(shell nproc 2>/dev/null || echo 2)
+
+WARNINGS = -Wall -Wextra -Wpedantic -Wconversion -Wshadow
+VERSION := $(shell sed -n 's/^\#define GPUIR_VERSION_\(MAJOR\|MINOR\|PATCH\) //p' gpuir.h | paste -sd.)
+SO_MAJOR = $(firstword $(subst ., ,$(VERSION)))
+
+# ---- what this machine has ---------------------------------------------------------------------------------------
+
+header = $(shell printf '\043include <%s>\n' $(1) | $(CC) $(CPPFLAGS) $(2) -E -x c - >/dev/null 2>&1 && echo yes)
+
+FUSE_CFLAGS := $(shell pkg-config --cflags fuse3 2>/dev/null || echo -I/usr/include/fuse3)
+FUSE_LIBS   := $(shell pkg-config --libs fuse3 2>/dev/null || echo -lfuse3)
+HAVE_FUSE   := $(call header,fuse_lowlevel.h,$(FUSE_CFLAGS) -DFUSE_USE_VERSION=35 -D_FILE_OFFSET_BITS=64)
+HAVE_CXX    := $(shell command -v $(firstword $(CXX)) >/dev/null 2>&1 && echo yes)
+HAVE_UTF8PROC := $(call header,utf8proc.h)
+HAVE_STEMMER  := $(call header,libstemmer.h)
+
+DEFINES = $(if $(HAVE_UTF8PROC),-DGPUIR_WITH_UTF8PROC=1) $(if $(HAVE_STEMMER),-DGPUIR_WITH_STEMMER=1)
+DEFINES += $(if $(and $(HAVE_UTF8PROC),$(HAVE_STEMMER)),,-DGPUIR_CLI_PLAIN)
+LIBS    = $(if $(HAVE_UTF8PROC),-lutf8proc) $(if $(HAVE_STEMMER),-lstemmer) -lm -pthread
+
+# ---- files -------------------------------------------------------------------------------------------------------
+
+TOOL_OBJECTS  = $(patsubst %.c,$(B)/obj/%.o,$(wildcard tools/*.c))
+FUSE_OBJECTS  = $(patsubst %.c,$(B)/obj/%.o,$(wildcard fuse/*.c))
+TEST_PROGRAMS = $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/test_*.c))
+MUTATE        = $(patsubst tests/%.c,$(B)/asan/tests/%,$(wildcard tests/mutate.c))
+FUZZERS       = $(patsubst tests/%.c,$(B)/fuzz/%,$(wildcard tests/fuzz_*.c))
+EXAMPLES      = $(patsubst %.c,$(B)/%,$(wildcard examples/*.c)) \
+                $(if $(HAVE_CXX),$(patsubst %.cc,$(B)/%,$(wildcard examples/*.cc)))
+SO            = libgpuir.so.$(VERSION)
+LIBRARIES     = $(B)/libgpuir.a $(B)/$(SO)
+COMMANDS      = $(B)/gpuir $(if $(HAVE_FUSE),$(B)/gpuirfs)
+MAN_PAGES     = $(wildcard tools/man/*.1 fuse/*.1)
+C_SOURCES     = gpuir.h $(wildcard tools/*.[ch] fuse/*.[ch] tests/*.[ch] examples/*.c examples/*.cc)
+SCRIPTS       = .ci/run tests/run $(wildcard tools/*.sh examples/*.sh tests/*.sh tests/data/*.sh)
+
+Q   = $(if $(V),,@)
+say = $(if $(V),@:,@printf '  %-5s %s\n' $(1) '$(2)')
+# Starts a make of its own for several jobs, unless the caller gave a number of jobs already.
+PARALLEL = $(MAKE) --no-print-directory $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(JOBS))
+
+COMPILE = $(CC) -std=c99 $(WARNINGS) $(CPPFLAGS) $(DEFINES) $(CFLAGS) -I. -MMD -MP
+
+# ---- targets -----------------------------------------------------------------------------------------------------
+
+.PHONY: help all commands demo test test-long test-programs fuzzers bench install uninstall format lint sanitize fuzz \
+        coverage clean FORCE
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := all
+
+help:
+	@echo 'make all        build/gpuir, build/gpuirfs, the libraries and the examples'
+	@echo 'make demo       install what is missing, build, index some text, mount it and query it'
+	@echo 'make test       the same set-up, then every test'
+	@echo 'make test-long  every test in its long form'
+	@echo 'make bench      latency and throughput on an index (BENCH_INDEX=FILE, BENCH_FLAGS=...)'
+	@echo 'make install    to $$(DESTDIR)$$(PREFIX); make uninstall removes the same files'
+	@echo 'make format     lay out the sources with clang-format'
+	@echo 'make lint       clang-format, clang-tidy, shellcheck and mandoc find nothing'
+	@echo 'make sanitize   the tests under ASan + UBSan and under TSan, some under valgrind'
+	@echo 'make fuzz       each fuzzer for FUZZ_SECONDS (60)'
+	@echo 'make coverage   line coverage of gpuir.h by the tests'
+	@echo 'make clean      remove what was built (corpora under build/corpora stay)'
+	@echo 'variables       CC CFLAGS LDFLAGS PREFIX DESTDIR B=$(B) JOBS=$(JOBS) V=1 to see the commands'
+
+all: $(LIBRARIES) $(B)/gpuir.pc $(COMMANDS) $(EXAMPLES)
+	$(if $(HAVE_FUSE),,@echo 'note: no libfuse3 (libfuse3-dev) was found: gpuirfs is not built')
+	$(if $(HAVE_UTF8PROC),,@echo 'note: no utf8proc (libutf8proc-dev) was found: built without the unicode analyzer')
+	$(if $(HAVE_STEMMER),,@echo 'note: no libstemmer (libstemmer-dev) was found: built without stemming')
+	$(if $(HAVE_CXX),,@echo 'note: no C++ compiler ($(CXX)) was found: the example in C++ is not built')
+
+commands: $(COMMANDS)
+
+# What is missing is installed first, so the makes that follow look at the machine anew.
+demo:
+	$(Q)tools/setup.sh demo
+	$(Q)+$(PARALLEL) commands
+	$(Q)tools/demo.sh
+
+test:
+	$(Q)tools/setup.sh test
+	$(Q)+$(PARALLEL) all test-programs fuzzers $(MUTATE)
+	$(Q)tests/run
+
+test-long:
+	$(Q)tools/setup.sh test
+	$(Q)+$(PARALLEL) all test-programs fuzzers $(MUTATE)
+	$(Q)tests/run -l
+
+test-programs: $(TEST_PROGRAMS)
+
+# ---- library -----------------------------------------------------------------------------------------------------
+
+# Holds the compiler and its flags: when they change, everything is built anew.
+$(B)/flags: FORCE
+	@mkdir -p $(@D)
+	@echo '$(CC) $(CXX) $(WARNINGS) $(CPPFLAGS) $(DEFINES) $(CFLAGS) $(CXXFLAGS) $(LDFLAGS)' | cmp -s - $@ || \
+	  echo '$(CC) $(CXX) $(WARNINGS) $(CPPFLAGS) $(DEFINES) $(CFLAGS) $(CXXFLAGS) $(LDFLAGS)' >$@
+
+$(B)/libgpuir.c: Makefile
+	@mkdir -p $(@D)
+	@printf '#define GPUIR_IMPLEMENTATION\n#include "gpuir.h"\n' >$@
+
+$(B)/libgpuir.o: $(B)/libgpuir.c $(B)/flags
+	$(call say,CC,$@)
+	$(Q)$(COMPILE) -fPIC -c -o $@ $<
+
+$(B)/libgpuir.a: $(B)/libgpuir.o
+	$(call say,AR,$@)
+	$(Q)rm -f $@ && $(AR) rcs $@ $<
+
+$(B)/$(SO): $(B)/libgpuir.o
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libgpuir.so.$(SO_MAJOR) -Wl,-z,defs -o $@ $< $(LIBS)
+	$(Q)ln -sf $(SO) $(B)/libgpuir.so.$(SO_MAJOR) && ln -sf $(SO) $(B)/libgpuir.so
+
+$(B)/gpuir.pc: tools/gpuir.pc.in FORCE
+	@mkdir -p $(@D)
+	@sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|; s|@LIBS@|$(strip $(LIBS))|' $< >$@.new
+	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
+
+# ---- programs ----------------------------------------------------------------------------------------------------
+
+# They use the library unless they define GPUIR_IMPLEMENTATION, in which case the linker takes nothing from it.
+$(B)/gpuir: $(TOOL_OBJECTS) $(B)/libgpuir.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+
+$(B)/gpuirfs: $(FUSE_OBJECTS) $(B)/libgpuir.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(FUSE_LIBS) $(LIBS)
+
+$(B)/obj/tools/%.o: tools/%.c $(B)/flags
+	$(call say,CC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(COMPILE) -c -o $@ $<
+
+$(B)/obj/fuse/%.o: fuse/%.c $(B)/flags
+	$(call say,CC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(COMPILE) $(patsubst -I%,-isystem %,$(FUSE_CFLAGS)) -c -o $@ $<
+
+$(B)/tests/%: tests/%.c $(B)/libgpuir.a $(B)/flags
+	$(call say,CC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(COMPILE) -Itests $(LDFLAGS) -o $@ $< $(B)/libgpuir.a -lcmocka $(LIBS)
+
+# Damaged indexes are of use only where the smallest wrong access is noticed.
+$(B)/asan/tests/mutate: tests/mutate.c $(B)/flags
+	$(call say,CC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -std=c99 $(WARNINGS) $(CPPFLAGS) $(DEFINES) $(SANITIZE) -fsanitize=address,undefined -I. -Itests -MMD -MP \
+	  -o $@ $< $(LIBS)
+
+$(B)/examples/%: examples/%.c $(B)/libgpuir.a $(B)/flags
+	$(call say,CC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(COMPILE) $(LDFLAGS) -o $@ $< $(B)/libgpuir.a $(LIBS)
+
+$(B)/examples/%: examples/%.cc $(B)/libgpuir.a $(B)/flags
+	$(call say,CXX,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CXX) -std=c++17 $(WARNINGS) $(CPPFLAGS) $(DEFINES) $(CXXFLAGS) -I. -MMD -MP $(LDFLAGS) -o $@ $< \
+	  $(B)/libgpuir.a $(LIBS)
+
+# ---- installing --------------------------------------------------------------------------------------------------
+
+TO = $(DESTDIR)$(PREFIX)
+
+install: all
+	$(Q)install -d '$(TO)/bin' '$(TO)/include' '$(TO)/lib/pkgconfig' '$(TO)/share/man/man1'
+	$(Q)install -m 755 $(COMMANDS) '$(TO)/bin'
+	$(Q)install -m 644 gpuir.h '$(TO)/include'
+	$(Q)install -m 644 $(B)/libgpuir.a '$(TO)/lib'
+	$(Q)install -m 755 $(B)/$(SO) '$(TO)/lib'
+	$(Q)ln -sf $(SO) '$(TO)/lib/libgpuir.so.$(SO_MAJOR)'
+	$(Q)ln -sf $(SO) '$(TO)/lib/libgpuir.so'
+	$(Q)install -m 644 $(B)/gpuir.pc '$(TO)/lib/pkgconfig'
+	$(Q)install -m 644 $(MAN_PAGES) '$(TO)/share/man/man1'
+	@echo 'installed to $(TO)'
+
+uninstall:
+	$(Q)cd '$(TO)' 2>/dev/null && rm -f bin/gpuir bin/gpuirfs include/gpuir.h lib/pkgconfig/gpuir.pc lib/libgpuir.a \
+	  lib/$(SO) lib/libgpuir.so.$(SO_MAJOR) lib/libgpuir.so \
+	  $(addprefix share/man/man1/,$(notdir $(MAN_PAGES))) || true
+
+# ---- measuring ---------------------------------------------------------------------------------------------------
+
+BENCH_INDEX ?= $(firstword $(wildcard $(B)/corpora/linux-chunks.gpuir $(B)/corpora/linux.gpuir) $(B)/bench.gpuir)
+BENCH_FLAGS ?=
+
+bench: commands
+	$(Q)test -e $(BENCH_INDEX) || $(B)/gpuir index -q --tsv --store tests/data/wordnet.tsv -o $(BENCH_INDEX)
+	$(Q)$(B)/gpuir bench --tsv $(B)/bench.tsv $(BENCH_FLAGS) $(BENCH_INDEX)
+
+# ---- checking ----------------------------------------------------------------------------------------------------
+
+format:
+	$(Q)clang-format -i $(C_SOURCES)
+
+lint: $(B)/libgpuir.c
+	$(Q)tools/setup.sh dev
+	$(call say,LINT,clang-format)
+	$(Q)clang-format --dry-run -Werror $(C_SOURCES)
+	$(call say,LINT,clang-tidy)
+	$(Q)printf '%s\n' $(B)/libgpuir.c $(wildcard tools/*.c fuse/*.c) | xargs -P $(JOBS) -I FILE \
+	  sh -c 'clang-tidy --quiet FILE -- -std=c99 $(DEFINES) -I. $(FUSE_CFLAGS) 2>/dev/null'
+	$(call say,LINT,shellcheck)
+	$(Q)shellcheck $(SCRIPTS)
+	$(Q)shellcheck -S warning $(wildcard tests/*.bats)
+	$(call say,LINT,mandoc)
+	$(Q)$(if $(MAN_PAGES),mandoc -T lint -W warning $(MAN_PAGES))
+
+SANITIZE = -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all
+
+VALGRIND = valgrind -q --error-exitcode=99 --leak-check=full
+VALGRIND_TESTS ?= test_analysis test_format test_scores test_threads
+
+sanitize:
+	$(Q)tools/setup.sh dev
+	$(Q)+$(PARALLEL) B=$(B)/asan CFLAGS='$(SANITIZE) -fsanitize=address,undefined' test-programs
+	$(Q)+$(PARALLEL) B=$(B)/tsan CFLAGS='$(SANITIZE) -fsanitize=thread' test-programs
+	$(Q)+$(PARALLEL) B=$(B)/valgrind CFLAGS='-O1 -g' test-programs
+	$(Q)failed=0; \
+	  tests/run -c -t 3600 -b $(B)/asan || failed=1; \
+	  tests/run -c -t 3600 -b $(B)/tsan || failed=1; \
+	  tests/run -c -t 3600 -b $(B)/valgrind -w '$(VALGRIND)' $(VALGRIND_TESTS) || failed=1; \
+	  exit $$failed
+
+# Each fuzzer is one C file with its purpose at the top; what it found worth keeping stays in build/fuzz.
+FUZZ_SECONDS ?= 60
+CAN_FUZZ = $(shell echo 'int LLVMFuzzerTestOneInput(void) { return 0; }' | \
+             $(CLANG) -x c - -fsanitize=fuzzer,address -o /dev/null 2>/dev/null && echo yes)
+
+$(B)/fuzz/%: tests/%.c $(B)/flags
+	$(call say,FUZZ,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CLANG) -std=c99 -O1 -g -fno-omit-frame-pointer -fsanitize=fuzzer,address,undefined \
+	  -fno-sanitize-recover=all $(DEFINES) -I. -Itests -MMD -MP -o $@ $< $(LIBS)
+
+fuzzers:
+	$(Q)+$(if $(CAN_FUZZ),$(if $(FUZZERS),$(MAKE) --no-print-directory $(FUZZERS)),:)
+
+fuzz: fuzzers
+	$(Q)tests/run -f $(FUZZ_SECONDS) fuzz_
+
+coverage:
+	$(Q)tools/setup.sh dev
+	$(Q)+$(PARALLEL) B=$(B)/coverage CFLAGS='-O1 -g --coverage -fprofile-update=atomic' all test-programs
+	$(Q)find $(B)/coverage -name '*.gcda' -delete
+	$(Q)-tests/run -t 3600 -b $(B)/coverage test_ gpuir
+	$(Q)lcov --quiet --capture --directory $(B)/coverage --output-file $(B)/coverage/all.info 2>/dev/null
+	$(Q)lcov --quiet --extract $(B)/coverage/all.info '*/gpuir.h' --output-file $(B)/coverage/gpuir.info
+	$(Q)genhtml --quiet --output-directory $(B)/coverage/html $(B)/coverage/gpuir.info
+	$(Q)lcov --summary $(B)/coverage/gpuir.info 2>&1 | sed -n 's/.*lines\.*: */gpuir.h: lines covered: /p'
+
+clean:
+	$(Q)rm -rf $(addprefix $(B)/,flags obj tests examples fuzz demo asan tsan valgrind coverage \
+	  gpuir gpuirfs gpuir.pc libgpuir.* bench.gpuir bench.tsv)
+
+-include $(wildcard $(B)/*.d $(B)/obj/*/*.d $(B)/tests/*.d $(B)/examples/*.d $(B)/fuzz/*.d $(B)/asan/tests/*.d)

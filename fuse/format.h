@@ -1,0 +1,29 @@
+/* format.h - the bytes of files: ranked lists, term statistics, lines of a source file. */
+#ifndef GPUIRFS_FORMAT_H
+#define GPUIRFS_FORMAT_H
+
+#include "common.h"
+
+/* Names as they stand in .tsv (\t \n \r \\ and \xHH for other control characters) and .json (a string's
+ * inside; what is not UTF-8 becomes U+FFFD). */
+void format_tsv_name(buf *b, const char *name, size_t len);
+void format_json_name(buf *b, const char *name, size_t len);
+
+/* FORMAT_PLAIN: a docID a line; FORMAT_TSV: rank, docID, score and name parted by tabs;
+ * FORMAT_JSON: an array of objects with the same four. */
+int format_hits(buf *b, const gpuir_index *index, const gpuir_hit *hits, size_t n, int format);
+
+/* One link of hits/<q>/; `name` is an offset in the bytes that format_links made. */
+typedef struct hit_link {
+  uint32_t docid;
+  size_t name;
+} hit_link;
+
+/* The links of a hits/ folder: their NUL-terminated names in *b, the rest in links[0..n). */
+int format_links(buf *b, const gpuir_index *index, const gpuir_hit *hits, size_t n, hit_link *links);
+
+/* What is known of a term, one `key<TAB>value` a line. `text` is looked up as it is, and if the index
+ * does not have it, as the one token that the analyzer makes of it. ENOENT when there is no such term. */
+int format_term(buf *b, const gpuir_index *index, const char *text, size_t len);
+
+#endif

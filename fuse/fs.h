@@ -1,0 +1,75 @@
+/* fs.h - the mounted file system: its state, its FUSE operations and its threads.
+ *
+ * Threads: the workers of libfuse run the operations; `signals` waits for SIGHUP, SIGINT and SIGTERM;
+ * `reloader` looks at the index file; `notifier` tells the kernel of names that no longer hold. Telling it
+ * inside an operation could deadlock: the kernel locks a folder during a look-up, and to drop a name.
+ *
+ * Locks: fs.lock guards everything in `fs` that changes. A generation has its own, which is taken last.
+ */
+#ifndef GPUIRFS_FS_H
+#define GPUIRFS_FS_H
+
+#include "cache.h"
+#include "engine.h"
+
+#define FUSE_USE_VERSION 312
+#include <fuse_lowlevel.h>
+#include <pthread.h>
+
+#define RELOAD_INTERVAL_NS 250000000L /* between two looks at the index file */
+#define ENTRY_TIMEOUT 1.0             /* after which the kernel asks again what a name is */
+#define FIXED_TIMEOUT 86400.0         /* for what never changes */
+
+typedef struct fs_config {
+  char *index;       /* absolute; links in it are followed anew at each look */
+  char *mountpoint;  /* absolute, without links */
+  char *source_base; /* where relative source paths start */
+  uint32_t k, max_k;
+  int mode, backend;
+  size_t cache_bytes, result_bytes;
+  int foreground;
+  generation_desc open;
+} fs_config;
+
+typedef struct fs_counters {
+  uint64_t lookups, searches, memo_hits, errors, interrupted, fallbacks;
+  uint64_t reloads, refused, invalidated, dropped_folders;
+} fs_counters;
+
+typedef struct fs {
+  fs_config config;
+  struct fuse_session *session;
+  struct timespec started;
+  uid_t uid;
+  gid_t gid;
+  char *readme, version[64];
+  size_t readme_size, version_size;
+
+  pthread_mutex_t lock;
+  generation *now;
+  cache cache;
+  ticket *running; /* searches, so that shutting down can call them off */
+  int quitting;
+  fs_counters count;
+  uint64_t handles; /* open files */
+  char last_fallback[160], last_refused[400];
+
+  pthread_t main_thread, signals, reloader, notifier;
+  pthread_cond_t to_notify, to_reload;
+  int reload_asked, reloader_busy;
+  int notifier_stop, notifier_joined;
+  int loop_left; /* the main thread is out of libfuse's loop */
+} fs;
+
+extern const struct fuse_lowlevel_ops fs_operations; /* their userdata is the fs */
+
+/* Text of the file /README, malloc'ed. */
+char *fs_readme(const fs_config *config);
+/* Text of /.stats. Takes the lock. */
+void fs_stats(fs *f, buf *b);
+
+int fs_threads_start(fs *f);
+/* After the loop: ends what is left. 0 when nothing works on the index any more, so that it may be closed. */
+int fs_threads_stop(fs *f);
+
+#endif

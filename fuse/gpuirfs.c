@@ -1,0 +1,294 @@
+/* gpuirfs.c - main and its options: gpuirfs INDEX MOUNTPOINT, ranked text search as a folder. */
+#include "fs.h"
+
+#include <fuse_opt.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { EXIT_TROUBLE = 1, EXIT_USAGE = 2 };
+
+typedef struct arguments {
+  const char *index, *mountpoint;
+  char *k, *max_k, *mode, *backend, *cache, *max_result, *searchers, *timeout, *source;
+  int verify, foreground, help, version, extra;
+} arguments;
+
+enum { KEY_DEBUG = 1 };
+
+#define OPTION(text, field, value) \
+  { text, offsetof(arguments, field), value }
+static const struct fuse_opt options[] = {
+    OPTION("k=%s", k, 0),
+    OPTION("max_k=%s", max_k, 0),
+    OPTION("mode=%s", mode, 0),
+    OPTION("backend=%s", backend, 0),
+    OPTION("cache=%s", cache, 0),
+    OPTION("max_result=%s", max_result, 0),
+    OPTION("searchers=%s", searchers, 0),
+    OPTION("timeout=%s", timeout, 0),
+    OPTION("source=%s", source, 0),
+    OPTION("verify", verify, 1),
+    OPTION("-f", foreground, 1),
+    OPTION("--foreground", foreground, 1),
+    OPTION("-h", help, 1),
+    OPTION("--help", help, 1),
+    OPTION("-V", version, 1),
+    OPTION("--version", version, 1),
+    {"-d", UINT_MAX, KEY_DEBUG}, /* not FUSE_OPT_KEY, whose offset some compilers warn of */
+    {"debug", UINT_MAX, KEY_DEBUG},
+    FUSE_OPT_END,
+};
+
+static void print_help(FILE *out) {
+  fputs(
+      "Usage: gpuirfs [OPTION...] INDEX MOUNTPOINT\n"
+      "Mounts a gpuir index as a folder: cat MOUNTPOINT/query/word1+word2 prints ranked docIDs.\n"
+      "\n"
+      "  -f, --foreground    stay in the foreground\n"
+      "  -d                  the same, and print what the kernel asks\n"
+      "  -h, --help          print this\n"
+      "  -V, --version       print versions\n"
+      "  -o OPTION[,...]     mount options:\n"
+      "      k=N             hits of a query without @k= (10)\n"
+      "      max_k=N         the largest @k= (1000000)\n"
+      "      mode=MODE       of a query without @and, @or, @andor (and)\n"
+      "      backend=B       of a query without @cpu, @gpu: auto, cpu or gpu (auto)\n"
+      "      cache=MB        memory for answers that may be asked for again (64)\n"
+      "      max_result=MB   the longest answer (256)\n"
+      "      searchers=N     searches that run at once (one for each processor)\n"
+      "      timeout=SECONDS of one search (none)\n"
+      "      source=DIR      where relative source paths start (the folder of INDEX)\n"
+      "      verify          check all of the index before it is used\n"
+      "      allow_other     let other users in, and further options of fusermount3\n"
+      "\n"
+      "Unmount with: fusermount3 -u MOUNTPOINT\n",
+      out);
+}
+
+static int on_argument(void *data, const char *arg, int key, struct fuse_args *rest) {
+  arguments *a = data;
+  (void)rest;
+  if (key == KEY_DEBUG) {
+    a->foreground = 1;
+    return 1; /* libfuse wants it too */
+  }
+  if (key != FUSE_OPT_KEY_NONOPT) return 1;
+  if (!a->index)
+    a->index = arg;
+  else if (!a->mountpoint)
+    a->mountpoint = arg;
+  else
+    a->extra = 1;
+  return 0;
+}
+
+static int usage(const char *format, const char *what) {
+  fputs("gpuirfs: ", stderr);
+  fprintf(stderr, format, what);
+  fputs("\nTry 'gpuirfs --help'.\n", stderr);
+  return EXIT_USAGE;
+}
+
+/* A decimal number in [least, most]; NULL stands for the default. */
+static int number(const char *text, const char *what, uint64_t otherwise, uint64_t least, uint64_t most,
+                  uint64_t *out) {
+  uint64_t n = 0;
+  const char *p = text;
+  *out = otherwise;
+  if (!text) return 0;
+  for (; *p >= '0' && *p <= '9' && n <= most; p++) n = n * 10 + (uint64_t)(*p - '0');
+  if (p == text || *p || n < least || n > most) {
+    fprintf(stderr, "gpuirfs: %s=%s: not a number from %llu to %llu\n", what, text, (unsigned long long)least,
+            (unsigned long long)most);
+    return EXIT_USAGE;
+  }
+  *out = n;
+  return 0;
+}
+
+/* An absolute path that keeps its links: an index may be replaced by turning a link. */
+static char *absolute(const char *path) {
+  char here[PATH_MAX];
+  size_t n;
+  char *out;
+  if (path[0] == '/') return strdup(path);
+  if (!getcwd(here, sizeof here)) return NULL;
+  n = strlen(here) + strlen(path) + 2;
+  out = malloc(n);
+  if (out) snprintf(out, n, "%s/%s", here, path);
+  return out;
+}
+
+static int configure(const arguments *a, fs_config *c) {
+  uint64_t k, max_k, cache_mb, result_mb, searchers, timeout;
+  long processors = sysconf(_SC_NPROCESSORS_ONLN);
+  uint64_t several = processors > 0 ? (uint64_t)processors : 2;
+  char *slash;
+  if (several > 64) several = 64;
+  if (number(a->max_k, "max_k", 1000000, 1, LINKS_MAX, &max_k) || number(a->k, "k", 10, 0, max_k, &k) ||
+      number(a->cache, "cache", 64, 1, 1 << 20, &cache_mb) ||
+      number(a->max_result, "max_result", 256, 1, 4096, &result_mb) ||
+      number(a->searchers, "searchers", several, 1, 256, &searchers) ||
+      number(a->timeout, "timeout", 0, 0, 86400, &timeout))
+    return EXIT_USAGE;
+  if (k > max_k) k = max_k; /* the default k, under a max_k that was set */
+  c->mode = GPUIR_AND;
+  if (a->mode && name_mode(a->mode, strlen(a->mode), &c->mode) != 0)
+    return usage("mode=%s: not one of and, or, andor", a->mode);
+  c->backend = BACKEND_AUTO;
+  if (a->backend) {
+    if (strcmp(a->backend, "cpu") == 0)
+      c->backend = BACKEND_CPU;
+    else if (strcmp(a->backend, "gpu") == 0)
+      c->backend = BACKEND_GPU;
+    else if (strcmp(a->backend, "auto") != 0)
+      return usage("backend=%s: not one of auto, cpu, gpu", a->backend);
+  }
+  c->k = (uint32_t)k;
+  c->max_k = (uint32_t)max_k;
+  c->cache_bytes = (size_t)cache_mb << 20;
+  c->result_bytes = (size_t)result_mb << 20;
+  c->foreground = a->foreground;
+  c->index = absolute(a->index);
+  c->source_base = c->index ? absolute(a->source ? a->source : c->index) : NULL;
+  if (!c->source_base) {
+    fprintf(stderr, "gpuirfs: %s\n", strerror(errno));
+    return EXIT_TROUBLE;
+  }
+  if (!a->source) {
+    slash = strrchr(c->source_base, '/');
+    *slash = 0; /* "" is the root folder */
+  }
+  c->open.path = c->index;
+  c->open.verify = a->verify;
+  c->open.searchers = (unsigned)searchers;
+  c->open.timeout_ns = timeout * UINT64_C(1000000000);
+  return 0;
+}
+
+/* Ours come last, so that they hold whatever was asked for; fsname and subtype first, so that they may be
+ * changed. */
+static int add_mount_options(struct fuse_args *args, const char *index) {
+  char *first = NULL, *fsname = malloc(strlen(index) + 8);
+  int rc = -1;
+  if (fsname) {
+    sprintf(fsname, "fsname=%s", index);
+    rc = fuse_opt_add_opt_escaped(&first, fsname);
+    if (rc == 0) rc = fuse_opt_add_opt(&first, "subtype=gpuirfs");
+    if (rc == 0) rc = fuse_opt_insert_arg(args, 1, first);
+    if (rc == 0) rc = fuse_opt_insert_arg(args, 1, "-o");
+    if (rc == 0) rc = fuse_opt_add_arg(args, "-oro,nosuid,nodev,noexec,default_permissions");
+  }
+  free(first);
+  free(fsname);
+  return rc;
+}
+
+static int loop(fs *f) {
+  struct fuse_loop_config *config = fuse_loop_cfg_create();
+  int rc;
+  if (!config) return ENOMEM;
+  /* More threads than searchers: those that wait for one must not keep interrupts waiting. */
+  fuse_loop_cfg_set_max_threads(config, 64);
+  fuse_loop_cfg_set_idle_threads(config, 16);
+  rc = fuse_session_loop_mt(f->session, config);
+  fuse_loop_cfg_destroy(config);
+  return rc;
+}
+
+/* Mounts and serves; the index is loaded and the options are right. */
+static int serve(fs *f) {
+  sigset_t handled;
+  int rc;
+  /* Blocked in every thread, for the one that waits for them; before the mount exists, so that no signal can
+   * leave it behind. */
+  sigemptyset(&handled);
+  sigaddset(&handled, SIGHUP);
+  sigaddset(&handled, SIGINT);
+  sigaddset(&handled, SIGTERM);
+  pthread_sigmask(SIG_BLOCK, &handled, NULL);
+  if (fuse_session_mount(f->session, f->config.mountpoint) != 0) return EXIT_TROUBLE; /* it has said why */
+  rc = fuse_daemonize(f->config.foreground);
+  if (rc == 0) rc = fs_threads_start(f);
+  if (rc) {
+    fprintf(stderr, "gpuirfs: %s\n", rc > 0 ? strerror(rc) : "cannot detach");
+    fuse_session_unmount(f->session);
+    _exit(EXIT_TROUBLE); /* some threads may have started */
+  }
+  rc = loop(f);
+  if (fs_threads_stop(f) != 0) { /* the reloader still reads the index, which must not be closed then */
+    fuse_session_unmount(f->session);
+    _exit(rc ? EXIT_TROUBLE : 0);
+  }
+  fuse_session_unmount(f->session);
+  return rc ? EXIT_TROUBLE : 0;
+}
+
+int main(int argc, char **argv) {
+  struct fuse_args args = FUSE_ARGS_INIT(argc, argv);
+  arguments a;
+  struct stat st;
+  char mountpoint[PATH_MAX], msg[400];
+  static fs f;
+  int rc;
+  memset(&a, 0, sizeof a);
+  if (fuse_opt_parse(&args, &a, options, on_argument) != 0) return EXIT_USAGE;
+  if (a.help || a.version) {
+    if (a.help)
+      print_help(stdout);
+    else
+      printf("gpuirfs %s (libfuse %s)\n", gpuir_version(), fuse_pkgversion());
+    fuse_opt_free_args(&args);
+    return fflush(stdout) == 0 ? 0 : EXIT_TROUBLE;
+  }
+  if (!a.mountpoint || a.extra) return usage("%s", "it takes an index and a mount point");
+  rc = configure(&a, &f.config);
+  if (rc) return rc;
+  if (add_mount_options(&args, f.config.index) != 0) return EXIT_TROUBLE;
+  pthread_mutex_init(&f.lock, NULL);
+  f.session = fuse_session_new(&args, &fs_operations, sizeof fs_operations, &f);
+  if (!f.session) return usage("%s", "wrong options");
+
+  /* From here on the command is right; what fails is the world. */
+  if (!realpath(a.mountpoint, mountpoint) || stat(mountpoint, &st) != 0) {
+    fprintf(stderr, "gpuirfs: %s: %s\n", a.mountpoint, strerror(errno));
+    return EXIT_TROUBLE;
+  }
+  if (!S_ISDIR(st.st_mode)) {
+    fprintf(stderr, "gpuirfs: %s: %s\n", a.mountpoint, strerror(ENOTDIR));
+    return EXIT_TROUBLE;
+  }
+  f.config.mountpoint = mountpoint;
+  if (generation_open(&f.config.open, 1, &f.now, msg, sizeof msg) != 0) {
+    fprintf(stderr, "gpuirfs: %s\n", msg);
+    return EXIT_TROUBLE;
+  }
+  f.readme = fs_readme(&f.config);
+  if (!f.readme || cache_init(&f.cache, f.config.cache_bytes) != 0) {
+    fprintf(stderr, "gpuirfs: %s\n", strerror(ENOMEM));
+    return EXIT_TROUBLE;
+  }
+  f.readme_size = strlen(f.readme);
+  f.version_size = (size_t)snprintf(f.version, sizeof f.version, "gpuirfs %s\n", gpuir_version());
+  clock_gettime(CLOCK_REALTIME, &f.started);
+  f.uid = getuid();
+  f.gid = getgid();
+
+  rc = serve(&f);
+
+  fuse_session_destroy(f.session);
+  fuse_opt_free_args(&args);
+  cache_destroy(&f.cache);
+  generation_unref(f.now);
+  pthread_mutex_destroy(&f.lock);
+  free(f.readme);
+  free(f.config.index);
+  free(f.config.source_base);
+  free(a.k), free(a.max_k), free(a.mode), free(a.backend), free(a.cache), free(a.max_result),
+      free(a.searchers);
+  free(a.timeout), free(a.source);
+  return rc;
+}

@@ -1,0 +1,815 @@
+/* ops.c - the FUSE operations. */
+#include "fs.h"
+
+#include "source.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static fs *fs_of(fuse_req_t req) { return fuse_req_userdata(req); }
+
+/* ---- attributes ---------------------------------------------------------------------------------------- */
+
+static const struct {
+  const char *name;
+  mode_t mode;
+} fixed[NODE_FIXED_END] = {
+    {"", 0},
+    {"/", S_IFDIR | 0555},
+    {"README", S_IFREG | 0444},
+    {".version", S_IFREG | 0444},
+    {".stats", S_IFREG | 0444},
+    {"query", S_IFDIR | 0555},
+    {"hits", S_IFDIR | 0555},
+    {"doc", S_IFDIR | 0555},
+    {"term", S_IFDIR | 0555},
+};
+
+static void stat_common(struct stat *st, uint64_t ino, mode_t mode, off_t size, struct timespec mtime) {
+  st->st_ino = (ino_t)ino;
+  st->st_mode = mode;
+  st->st_nlink = S_ISDIR(mode) ? 2 : 1;
+  st->st_size = size;
+  st->st_blksize = 4096;
+  st->st_blocks = (size + 511) / 512;
+  st->st_mtim = st->st_ctim = st->st_atim = mtime;
+}
+
+static void stat_fixed(const fs *f, node_kind kind, struct stat *st) {
+  off_t size = 0; /* of .stats too: its length is only known when it is read */
+  if (kind == NODE_README) size = (off_t)f->readme_size;
+  if (kind == NODE_VERSION) size = (off_t)f->version_size;
+  memset(st, 0, sizeof *st);
+  stat_common(st, kind, fixed[kind].mode, size, f->started);
+  st->st_uid = f->uid;
+  st->st_gid = f->gid;
+}
+
+/* Folders between a node and the mount point. */
+static unsigned depth_of(const node_body *body) { return 1 + name_options_depth(&body->options); }
+
+static void stat_node(const fs *f, const node *n, uint32_t link, struct stat *st) {
+  memset(st, 0, sizeof *st);
+  if (link) {
+    char target[LINK_TARGET_SIZE];
+    name_link_target(target, depth_of(&n->body) + 1, n->body.res->links[link - 1].docid);
+    stat_common(st, n->ino + link, S_IFLNK | 0777, (off_t)strlen(target), n->body.mtime);
+    st->st_uid = f->uid;
+    st->st_gid = f->gid;
+  } else {
+    stat_common(st, n->ino, n->body.mode, n->body.size, n->body.mtime);
+    st->st_uid = n->body.uid;
+    st->st_gid = n->body.gid;
+  }
+}
+
+/* ---- replies to look-ups ------------------------------------------------------------------------------- */
+
+static void reply_fixed(fuse_req_t req, node_kind kind) {
+  struct fuse_entry_param e;
+  memset(&e, 0, sizeof e);
+  e.ino = kind;
+  stat_fixed(fs_of(req), kind, &e.attr);
+  e.entry_timeout = FIXED_TIMEOUT;
+  e.attr_timeout = kind == NODE_STATS ? 0 : FIXED_TIMEOUT;
+  fuse_reply_entry(req, &e);
+}
+
+/* "No such file", for the kernel to remember. */
+static void reply_never(fuse_req_t req) {
+  struct fuse_entry_param e;
+  memset(&e, 0, sizeof e);
+  e.entry_timeout = FIXED_TIMEOUT;
+  fuse_reply_entry(req, &e);
+}
+
+/* Answers with a node for which a lookup has been counted. Called with the lock, gives it back. */
+static void reply_node(fuse_req_t req, fs *f, node *n, uint32_t link) {
+  struct fuse_entry_param e;
+  memset(&e, 0, sizeof e);
+  e.ino = n->ino + link;
+  stat_node(f, n, link, &e.attr);
+  e.attr_timeout = FIXED_TIMEOUT;
+  e.entry_timeout = n->state == NODE_LISTED ? ENTRY_TIMEOUT : 0;
+  pthread_mutex_unlock(&f->lock);
+  if (fuse_reply_entry(req, &e) != 0) { /* the kernel did not take it */
+    pthread_mutex_lock(&f->lock);
+    cache_forget(&f->cache, n, 1);
+    pthread_mutex_unlock(&f->lock);
+  }
+}
+
+/* ---- searching ----------------------------------------------------------------------------------------- */
+
+static void on_interrupt(fuse_req_t req, void *data) {
+  (void)req;
+  ticket_cancel(data);
+}
+
+static void ticket_list(fs *f, ticket *t) {
+  int quitting;
+  pthread_mutex_lock(&f->lock);
+  t->next = f->running;
+  t->link = &f->running;
+  if (t->next) t->next->link = &t->next;
+  f->running = t;
+  quitting = f->quitting;
+  pthread_mutex_unlock(&f->lock);
+  if (quitting) ticket_cancel(t);
+}
+
+static void ticket_unlist(fs *f, ticket *t) {
+  pthread_mutex_lock(&f->lock);
+  *t->link = t->next;
+  if (t->next) t->next->link = t->link;
+  pthread_mutex_unlock(&f->lock);
+}
+
+static int run_search(fuse_req_t req, fs *f, generation *g, const search_request *request, gpuir_hit **hits,
+                      size_t *n) {
+  ticket t;
+  uint64_t fallbacks = 0;
+  char why[160] = "";
+  int rc;
+  memset(&t, 0, sizeof t);
+  t.gen = g;
+  ticket_list(f, &t);
+  fuse_req_interrupt_func(req, on_interrupt, &t);
+  rc = generation_search(&t, request, hits, n, &fallbacks, why, sizeof why);
+  fuse_req_interrupt_func(req, NULL, NULL); /* returns once no interrupt is using the ticket */
+  ticket_unlist(f, &t);
+  pthread_mutex_lock(&f->lock);
+  f->count.searches++;
+  f->count.fallbacks += fallbacks;
+  if (fallbacks) memcpy(f->last_fallback, why, sizeof why);
+  pthread_mutex_unlock(&f->lock);
+  return rc;
+}
+
+/* A result known by its key, counted as a hit. */
+static result *memo(fs *f, const char *key, size_t key_len) {
+  result *r;
+  pthread_mutex_lock(&f->lock);
+  r = result_find(&f->cache, key, key_len);
+  if (r) f->count.memo_hits++;
+  pthread_mutex_unlock(&f->lock);
+  return r;
+}
+
+static result *remember(fs *f, const char *key, size_t key_len, buf *b, hit_link *links, uint32_t nlinks) {
+  result *r;
+  char *bytes = b->data;
+  if (bytes && b->len < b->cap) { /* the cache counts what is used */
+    char *cut = realloc(bytes, b->len ? b->len : 1);
+    if (cut) bytes = cut;
+  }
+  pthread_mutex_lock(&f->lock);
+  r = result_add(&f->cache, key, key_len, bytes, b->len, links, nlinks);
+  pthread_mutex_unlock(&f->lock);
+  b->data = NULL;
+  return r;
+}
+
+#define KEY_SIZE (NAME_LIMIT + 128)
+
+/* query/<q> and hits/<q>: a file or a folder of links. */
+static int make_query(fuse_req_t req, fs *f, generation *g, const char *name, size_t len, int as_links,
+                      node_body *body) {
+  const name_options *options = &body->options;
+  char text[NAME_LIMIT + 1], key[KEY_SIZE];
+  search_request request;
+  gpuir_hit *hits;
+  hit_link *links = NULL;
+  size_t n, key_len;
+  int format = FORMAT_PLAIN, rc;
+  buf b;
+  memset(&request, 0, sizeof request);
+  rc = name_query(name, len, text, &request.len, as_links ? NULL : &format);
+  if (rc) return rc;
+  request.text = text;
+  request.mode = options->mode;
+  request.k = options->k;
+  request.backend = options->backend;
+  key_len = (size_t)snprintf(key, sizeof key, "%llu %d %lu %d %c ", (unsigned long long)generation_id(g),
+                             request.mode, (unsigned long)request.k, request.backend,
+                             as_links ? 'h' : '0' + format);
+  memcpy(key + key_len, text, request.len);
+  key_len += request.len;
+
+  body->generation = generation_id(g);
+  body->res = memo(f, key, key_len);
+  if (!body->res) {
+    rc = run_search(req, f, g, &request, &hits, &n);
+    if (rc) return rc;
+    memset(&b, 0, sizeof b);
+    b.max = f->config.result_bytes;
+    if (as_links) {
+      links = malloc((n ? n : 1) * sizeof *links);
+      rc = links ? format_links(&b, generation_index(g), hits, n, links) : ENOMEM;
+    } else {
+      rc = format_hits(&b, generation_index(g), hits, n, format);
+    }
+    free(hits);
+    if (rc) {
+      free(links);
+      buf_free(&b);
+      return rc;
+    }
+    body->res = remember(f, key, key_len, &b, links, as_links ? (uint32_t)n : 0);
+    if (!body->res) return ENOMEM;
+  }
+  body->kind = as_links ? NODE_HITS : NODE_BYTES;
+  body->mode = as_links ? S_IFDIR | 0555 : S_IFREG | 0444;
+  body->size = as_links ? 0 : (off_t)body->res->size;
+  return 0;
+}
+
+static int make_term(fs *f, generation *g, const char *name, size_t len, node_body *body) {
+  char text[NAME_LIMIT + 1];
+  size_t n;
+  buf b;
+  int rc = name_unescape(name, len, text, &n);
+  if (rc) return rc;
+  memset(&b, 0, sizeof b);
+  b.max = f->config.result_bytes;
+  rc = format_term(&b, generation_index(g), text, n);
+  if (rc) {
+    buf_free(&b);
+    return rc;
+  }
+  body->res = remember(f, NULL, 0, &b, NULL, 0);
+  if (!body->res) return ENOMEM;
+  body->kind = NODE_BYTES;
+  body->mode = S_IFREG | 0444;
+  body->size = (off_t)body->res->size;
+  body->generation = generation_id(g);
+  return 0;
+}
+
+/* A chunk of a file on disk. It is shown with the file's own permissions, so that a mount for others does not
+ * show them more than they may read. */
+static int make_lines(fs *f, generation *g, uint32_t docid, const gpuir_doc *doc, const char *path,
+                      node_body *body) {
+  char key[KEY_SIZE];
+  size_t key_len;
+  struct stat st;
+  buf b;
+  int rc = source_stat(path, &st);
+  if (rc) return rc;
+  /* The file's state is part of the key: lines that have changed since are read again. */
+  key_len = (size_t)snprintf(key, sizeof key, "%llu doc %lu %llu %llu %lld %lld.%09ld %lld.%09ld",
+                             (unsigned long long)generation_id(g), (unsigned long)docid,
+                             (unsigned long long)st.st_dev, (unsigned long long)st.st_ino,
+                             (long long)st.st_size, (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec,
+                             (long long)st.st_ctim.tv_sec, st.st_ctim.tv_nsec);
+  pthread_mutex_lock(&f->lock);
+  body->res = result_find(&f->cache, key, key_len);
+  pthread_mutex_unlock(&f->lock);
+  if (!body->res) {
+    memset(&b, 0, sizeof b);
+    b.max = f->config.result_bytes;
+    rc = source_lines(&b, path, doc->first_line, doc->last_line);
+    if (rc) {
+      buf_free(&b);
+      return rc;
+    }
+    body->res = remember(f, key, key_len, &b, NULL, 0);
+    if (!body->res) return ENOMEM;
+  }
+  body->kind = NODE_BYTES;
+  body->recheck = 1;
+  body->mode = S_IFREG | (st.st_mode & 0444);
+  body->uid = st.st_uid;
+  body->gid = st.st_gid;
+  body->mtime = st.st_mtim;
+  body->size = (off_t)body->res->size;
+  return 0;
+}
+
+static int make_doc(fs *f, generation *g, const char *name, size_t len, node_body *body) {
+  char path[PATH_MAX];
+  gpuir_doc doc;
+  uint32_t docid;
+  int rc = name_docid(name, len, &docid);
+  if (rc) return rc;
+  if (docid >= generation_documents(g)) return ENOENT;
+  if (gpuir_doc_get(generation_index(g), docid, &doc) != GPUIR_OK) return EIO;
+  body->generation = generation_id(g);
+  body->docid = docid;
+  if (doc.text) { /* what was indexed; the source may have changed since */
+    body->kind = NODE_TEXT;
+    body->mode = S_IFREG | 0444;
+    body->size = (off_t)doc.text_len;
+    return 0;
+  }
+  if (doc.source_len == 0) return ENODATA;
+  rc =
+      source_path(f->config.source_base, f->config.mountpoint, doc.source, doc.source_len, path, sizeof path);
+  if (rc) return rc;
+  if (doc.first_line) return make_lines(f, g, docid, &doc, path, body);
+  {
+    buf b;
+    memset(&b, 0, sizeof b);
+    b.max = sizeof path;
+    buf_puts(&b, path);
+    if (b.error) {
+      buf_free(&b);
+      return b.error;
+    }
+    body->res = remember(f, NULL, 0, &b, NULL, 0);
+  }
+  if (!body->res) return ENOMEM;
+  body->kind = NODE_LINK;
+  body->mode = S_IFLNK | 0777;
+  body->size = (off_t)body->res->size;
+  return 0;
+}
+
+/* ---- look-up ------------------------------------------------------------------------------------------- */
+
+static node_kind fixed_by_name(const char *name) {
+  int kind;
+  for (kind = NODE_README; kind < NODE_FIXED_END; kind++)
+    if (strcmp(fixed[kind].name, name) == 0) return (node_kind)kind;
+  return NODE_NONE;
+}
+
+/* A link of a hits/ folder. Called with the lock, gives it back. */
+static void lookup_link(fuse_req_t req, fs *f, node *dir, const char *name, size_t len) {
+  const result *r = dir->body.res;
+  uint32_t rank = name_link_rank(name, len);
+  if (rank == 0 || rank > r->nlinks || strcmp(r->bytes + r->links[rank - 1].name, name) != 0) {
+    pthread_mutex_unlock(&f->lock);
+    reply_never(req); /* this folder will never have it */
+    return;
+  }
+  dir->lookups++;
+  reply_node(req, f, dir, rank);
+}
+
+static int make_node(fuse_req_t req, fs *f, generation *g, node_kind dir, const char *name, size_t len,
+                     node_body *body) {
+  int hits = dir == NODE_HITS_ROOT || dir == NODE_HITS_OPTION;
+  if (dir == NODE_DOC_ROOT) return make_doc(f, g, name, len, body);
+  if (dir == NODE_TERM_ROOT) return make_term(f, g, name, len, body);
+  if (name_is_option(name, len)) {
+    int rc = name_option(name, len, f->config.max_k, &body->options);
+    if (rc) return rc;
+    body->kind = hits ? NODE_HITS_OPTION : NODE_QUERY_OPTION;
+    body->mode = S_IFDIR | 0555;
+    body->mtime = f->started;
+    return 0;
+  }
+  return make_query(req, f, g, name, len, hits, body);
+}
+
+static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name) {
+  fs *f = fs_of(req);
+  size_t len = strlen(name);
+  node_kind kind = NODE_NONE;
+  node_body body;
+  generation *g;
+  node *n;
+  int rc;
+  if (len > NAME_LIMIT) {
+    fuse_reply_err(req, ENAMETOOLONG);
+    return;
+  }
+  memset(&body, 0, sizeof body);
+  pthread_mutex_lock(&f->lock);
+  f->count.lookups++;
+  if (parent < NODE_FIXED_END) {
+    kind = (node_kind)parent;
+    body.options.mode = f->config.mode;
+    body.options.k = f->config.k;
+    body.options.backend = f->config.backend;
+  } else {
+    node *dir = ino_link(parent) ? NULL : cache_by_ino(&f->cache, parent);
+    if (dir) {
+      kind = dir->body.kind;
+      body.options = dir->body.options;
+      cache_touch(&f->cache, dir);
+      if (kind == NODE_HITS) {
+        lookup_link(req, f, dir, name, len);
+        return;
+      }
+    }
+  }
+  if (kind == NODE_ROOT) {
+    pthread_mutex_unlock(&f->lock);
+    kind = fixed_by_name(name);
+    if (kind != NODE_NONE)
+      reply_fixed(req, kind);
+    else
+      reply_never(req);
+    return;
+  }
+  if (kind != NODE_QUERY_ROOT && kind != NODE_HITS_ROOT && kind != NODE_DOC_ROOT && kind != NODE_TERM_ROOT &&
+      kind != NODE_QUERY_OPTION && kind != NODE_HITS_OPTION) {
+    pthread_mutex_unlock(&f->lock);
+    fuse_reply_err(req, kind == NODE_NONE ? ESTALE : ENOTDIR);
+    return;
+  }
+  if (name_is_never(name, len)) {
+    pthread_mutex_unlock(&f->lock);
+    reply_never(req);
+    return;
+  }
+  n = cache_by_name(&f->cache, parent, name, len);
+  if (n && !n->body.recheck) {
+    n->lookups++;
+    f->count.memo_hits++;
+    cache_touch(&f->cache, n);
+    reply_node(req, f, n, 0);
+    return;
+  }
+  g = generation_ref(f->now);
+  pthread_mutex_unlock(&f->lock);
+
+  body.uid = f->uid;
+  body.gid = f->gid;
+  body.mtime = generation_file(g)->mtime;
+  rc = make_node(req, f, g, kind, name, len, &body);
+
+  pthread_mutex_lock(&f->lock);
+  n = NULL;
+  if (rc == 0) {
+    /* If the index has been replaced meanwhile, this is answered once, and the next look-up asks anew. */
+    int listed = body.generation == 0 || body.generation == generation_id(f->now);
+    n = cache_add(&f->cache, parent, name, len, &body, listed);
+    if (!n) rc = ENOMEM;
+    if (f->cache.waiting.oldest) pthread_cond_signal(&f->to_notify);
+  } else if (rc == EINTR) {
+    f->count.interrupted++;
+  } else if (rc != ENOENT) {
+    f->count.errors++;
+  }
+  if (n) {
+    reply_node(req, f, n, 0);
+  } else {
+    pthread_mutex_unlock(&f->lock);
+    fuse_reply_err(req, rc);
+  }
+  generation_unref(g);
+}
+
+static void forget_one(fs *f, uint64_t ino, uint64_t lookups) {
+  node *n;
+  if (ino < NODE_FIXED_END) return;
+  n = cache_by_ino(&f->cache, ino);
+  if (n) cache_forget(&f->cache, n, lookups);
+}
+
+static void op_forget(fuse_req_t req, fuse_ino_t ino, uint64_t lookups) {
+  fs *f = fs_of(req);
+  pthread_mutex_lock(&f->lock);
+  forget_one(f, ino, lookups);
+  pthread_mutex_unlock(&f->lock);
+  fuse_reply_none(req);
+}
+
+static void op_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_data *forgets) {
+  fs *f = fs_of(req);
+  size_t i;
+  pthread_mutex_lock(&f->lock);
+  for (i = 0; i < count; i++) forget_one(f, forgets[i].ino, forgets[i].nlookup);
+  pthread_mutex_unlock(&f->lock);
+  fuse_reply_none(req);
+}
+
+static void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi) {
+  fs *f = fs_of(req);
+  struct stat st;
+  (void)fi;
+  if (ino < NODE_FIXED_END) {
+    stat_fixed(f, (node_kind)ino, &st);
+    fuse_reply_attr(req, &st, ino == NODE_STATS ? 0 : FIXED_TIMEOUT);
+  } else {
+    node *n;
+    pthread_mutex_lock(&f->lock);
+    n = cache_by_ino(&f->cache, ino);
+    if (n) stat_node(f, n, ino_link(ino), &st);
+    pthread_mutex_unlock(&f->lock);
+    if (n)
+      fuse_reply_attr(req, &st, FIXED_TIMEOUT);
+    else
+      fuse_reply_err(req, ESTALE);
+  }
+}
+
+static void op_readlink(fuse_req_t req, fuse_ino_t ino) {
+  fs *f = fs_of(req);
+  uint32_t link = ino_link(ino);
+  char target[PATH_MAX];
+  int rc = 0;
+  node *n;
+  pthread_mutex_lock(&f->lock);
+  n = ino < NODE_FIXED_END ? NULL : cache_by_ino(&f->cache, ino);
+  if (!n) {
+    rc = ESTALE;
+  } else if (link) {
+    name_link_target(target, depth_of(&n->body) + 1, n->body.res->links[link - 1].docid);
+  } else if (n->body.kind == NODE_LINK) {
+    memcpy(target, n->body.res->bytes, n->body.res->size);
+    target[n->body.res->size] = 0;
+  } else {
+    rc = EINVAL;
+  }
+  pthread_mutex_unlock(&f->lock);
+  if (rc)
+    fuse_reply_err(req, rc);
+  else
+    fuse_reply_readlink(req, target);
+}
+
+/* ---- open files ---------------------------------------------------------------------------------------- */
+
+/* An open file: bytes, and what keeps them alive. */
+typedef struct handle {
+  const char *bytes;
+  size_t size;
+  result *res;
+  generation *gen;
+  char *own;
+} handle;
+
+static handle *handle_of(struct fuse_file_info *fi) { return (handle *)(uintptr_t)fi->fh; }
+
+static void handle_close(fs *f, handle *h) {
+  pthread_mutex_lock(&f->lock);
+  result_unref(&f->cache, h->res);
+  f->handles--;
+  pthread_mutex_unlock(&f->lock);
+  generation_unref(h->gen); /* may close an index, which is not to be done under the lock */
+  free(h->own);
+  free(h);
+}
+
+static int open_fixed(fs *f, node_kind kind, handle *h) {
+  if (kind == NODE_README) {
+    h->bytes = f->readme;
+    h->size = f->readme_size;
+  } else if (kind == NODE_VERSION) {
+    h->bytes = f->version;
+    h->size = f->version_size;
+  } else if (kind == NODE_STATS) {
+    buf b;
+    memset(&b, 0, sizeof b);
+    b.max = f->config.result_bytes;
+    fs_stats(f, &b);
+    h->own = b.data;
+    h->bytes = b.data;
+    h->size = b.len;
+    return b.error;
+  } else {
+    return EISDIR;
+  }
+  return 0;
+}
+
+static int open_node(fs *f, uint64_t ino, handle *h) {
+  node *n = ino_link(ino) ? NULL : cache_by_ino(&f->cache, ino);
+  if (!n) return ESTALE;
+  if (n->body.kind == NODE_BYTES) {
+    h->res = n->body.res;
+    h->res->refs++;
+    h->bytes = h->res->bytes;
+    h->size = h->res->size;
+    return 0;
+  }
+  if (n->body.kind == NODE_TEXT) {
+    gpuir_doc doc;
+    /* On ESTALE the kernel looks the name up again, and finds the document of the new index. */
+    if (n->body.generation != generation_id(f->now)) return ESTALE;
+    if (gpuir_doc_get(generation_index(f->now), n->body.docid, &doc) != GPUIR_OK) return EIO;
+    h->gen = generation_ref(f->now);
+    h->bytes = doc.text;
+    h->size = doc.text_len;
+    return 0;
+  }
+  return EISDIR;
+}
+
+static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi) {
+  fs *f = fs_of(req);
+  handle *h;
+  int rc;
+  if ((fi->flags & O_ACCMODE) != O_RDONLY || fi->flags & O_TRUNC) {
+    fuse_reply_err(req, EROFS);
+    return;
+  }
+  h = calloc(1, sizeof *h);
+  if (!h) {
+    fuse_reply_err(req, ENOMEM);
+    return;
+  }
+  if (ino < NODE_FIXED_END)
+    rc = open_fixed(f, (node_kind)ino, h);
+  else
+    rc = 0;
+  pthread_mutex_lock(&f->lock);
+  if (ino >= NODE_FIXED_END) rc = open_node(f, ino, h);
+  f->handles++;
+  pthread_mutex_unlock(&f->lock);
+  fi->fh = (uint64_t)(uintptr_t)h;
+  fi->direct_io = ino == NODE_STATS;
+  fi->keep_cache = ino != NODE_STATS;
+  fi->noflush = 1;
+  if (rc) fuse_reply_err(req, rc);
+  if (rc || fuse_reply_open(req, fi) != 0) handle_close(f, h);
+}
+
+static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, struct fuse_file_info *fi) {
+  const handle *h = handle_of(fi);
+  size_t left;
+  (void)ino;
+  if (offset < 0 || (uint64_t)offset >= h->size) {
+    fuse_reply_buf(req, NULL, 0);
+    return;
+  }
+  left = h->size - (size_t)offset;
+  fuse_reply_buf(req, h->bytes + offset, size < left ? size : left);
+}
+
+static void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi) {
+  (void)ino;
+  handle_close(fs_of(req), handle_of(fi));
+  fuse_reply_err(req, 0);
+}
+
+/* ---- folders ------------------------------------------------------------------------------------------- */
+
+/* Appends an entry; 0 when it no longer fits. */
+static int add_entry(fuse_req_t req, char *page, size_t size, size_t *used, const char *name, uint64_t ino,
+                     mode_t mode, off_t next) {
+  struct stat st;
+  size_t need;
+  memset(&st, 0, sizeof st);
+  st.st_ino = (ino_t)ino;
+  st.st_mode = mode;
+  need = fuse_add_direntry(req, page + *used, size - *used, name, &st, next);
+  if (need > size - *used) return 0;
+  *used += need;
+  return 1;
+}
+
+static void op_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, struct fuse_file_info *fi) {
+  fs *f = fs_of(req);
+  uint64_t up = FUSE_ROOT_ID, at = offset < 0 ? 0 : (uint64_t)offset;
+  result *r = NULL;
+  size_t used = 0;
+  int known = ino < NODE_FIXED_END;
+  char *page = malloc(size);
+  (void)fi;
+  if (!page) {
+    fuse_reply_err(req, ENOMEM);
+    return;
+  }
+  if (!known) {
+    node *n;
+    pthread_mutex_lock(&f->lock);
+    n = cache_by_ino(&f->cache, ino);
+    if (n) {
+      known = 1;
+      up = n->parent;
+      if (n->body.kind == NODE_HITS) {
+        r = n->body.res;
+        r->refs++;
+      }
+    }
+    pthread_mutex_unlock(&f->lock);
+  }
+  if (!known) {
+    free(page);
+    fuse_reply_err(req, ESTALE);
+    return;
+  }
+  /* Entry i has offset i, and names the offset of the next. All folders but the root and hits/<q>/ end after
+   * "..": listing one must not run anything. */
+  for (;; at++) {
+    if (at == 0) {
+      if (!add_entry(req, page, size, &used, ".", ino, S_IFDIR, 1)) break;
+    } else if (at == 1) {
+      if (!add_entry(req, page, size, &used, "..", up, S_IFDIR, 2)) break;
+    } else if (ino == FUSE_ROOT_ID) {
+      uint64_t kind = at - 2 + NODE_README;
+      if (kind >= NODE_FIXED_END) break;
+      if (!add_entry(req, page, size, &used, fixed[kind].name, kind, fixed[kind].mode, (off_t)at + 1)) break;
+    } else if (r && at - 2 < r->nlinks) {
+      if (!add_entry(req, page, size, &used, r->bytes + r->links[at - 2].name, ino + at - 1, S_IFLNK,
+                     (off_t)at + 1))
+        break;
+    } else {
+      break;
+    }
+  }
+  fuse_reply_buf(req, page, used);
+  free(page);
+  if (r) {
+    pthread_mutex_lock(&f->lock);
+    result_unref(&f->cache, r);
+    pthread_mutex_unlock(&f->lock);
+  }
+}
+
+static void op_statfs(fuse_req_t req, fuse_ino_t ino) {
+  fs *f = fs_of(req);
+  struct statvfs st;
+  (void)ino;
+  memset(&st, 0, sizeof st);
+  pthread_mutex_lock(&f->lock);
+  st.f_blocks = (fsblkcnt_t)((generation_file(f->now)->size + 4095) / 4096);
+  pthread_mutex_unlock(&f->lock);
+  st.f_bsize = st.f_frsize = 4096;
+  st.f_namemax = NAME_LIMIT;
+  fuse_reply_statfs(req, &st);
+}
+
+/* ---- writing, which the kernel already keeps off a read-only mount ------------------------------------- */
+
+static void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *st, int which,
+                       struct fuse_file_info *fi) {
+  (void)ino, (void)st, (void)which, (void)fi;
+  fuse_reply_err(req, EROFS);
+}
+
+static void op_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, dev_t device) {
+  (void)parent, (void)name, (void)mode, (void)device;
+  fuse_reply_err(req, EROFS);
+}
+
+static void op_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode) {
+  (void)parent, (void)name, (void)mode;
+  fuse_reply_err(req, EROFS);
+}
+
+static void op_unlink(fuse_req_t req, fuse_ino_t parent, const char *name) {
+  (void)parent, (void)name;
+  fuse_reply_err(req, EROFS);
+}
+
+static void op_symlink(fuse_req_t req, const char *target, fuse_ino_t parent, const char *name) {
+  (void)target, (void)parent, (void)name;
+  fuse_reply_err(req, EROFS);
+}
+
+static void op_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t to, const char *to_name,
+                      unsigned flags) {
+  (void)parent, (void)name, (void)to, (void)to_name, (void)flags;
+  fuse_reply_err(req, EROFS);
+}
+
+static void op_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t parent, const char *name) {
+  (void)ino, (void)parent, (void)name;
+  fuse_reply_err(req, EROFS);
+}
+
+static void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
+                      struct fuse_file_info *fi) {
+  (void)parent, (void)name, (void)mode, (void)fi;
+  fuse_reply_err(req, EROFS);
+}
+
+static void op_write(fuse_req_t req, fuse_ino_t ino, const char *bytes, size_t size, off_t offset,
+                     struct fuse_file_info *fi) {
+  (void)ino, (void)bytes, (void)size, (void)offset, (void)fi;
+  fuse_reply_err(req, EROFS);
+}
+
+/* ---- the table ----------------------------------------------------------------------------------------- */
+
+static void op_init(void *userdata, struct fuse_conn_info *conn) {
+  (void)userdata;
+  /* Look-ups in one folder may run side by side. libfuse passes this on from 3.17; before, the kernel runs
+   * them one after the other. */
+  conn->want |= conn->capable & (FUSE_CAP_PARALLEL_DIROPS | FUSE_CAP_CACHE_SYMLINKS);
+  /* The content of an inode never changes, so nothing needs to be checked before pages are used again. */
+  conn->want &= ~(unsigned)FUSE_CAP_AUTO_INVAL_DATA;
+}
+
+const struct fuse_lowlevel_ops fs_operations = {
+    .init = op_init,
+    .lookup = op_lookup,
+    .forget = op_forget,
+    .forget_multi = op_forget_multi,
+    .getattr = op_getattr,
+    .readlink = op_readlink,
+    .open = op_open,
+    .read = op_read,
+    .release = op_release,
+    .readdir = op_readdir,
+    .statfs = op_statfs,
+    .setattr = op_setattr,
+    .mknod = op_mknod,
+    .mkdir = op_mkdir,
+    .unlink = op_unlink,
+    .rmdir = op_unlink,
+    .symlink = op_symlink,
+    .rename = op_rename,
+    .link = op_link,
+    .create = op_create,
+    .write = op_write,
+};

@@ -1,0 +1,62 @@
+/* path.h - the names of the tree: what a path component means, and how links are called.
+ *
+ *   query/<q>  query/<q>.tsv  query/<q>.json  query/@or/@k=100/<q>  hits/<q>/000001-<name>
+ *
+ * <q> is one component in Python's quote_plus form: `+` parts words and %XX stands for a byte. `-`, `@`, the
+ * suffix and a leading `.` are read before unescaping, so %2D, %40 and %2E are the literal characters.
+ */
+#ifndef GPUIRFS_PATH_H
+#define GPUIRFS_PATH_H
+
+#include "common.h"
+
+enum { FORMAT_PLAIN = 0, FORMAT_TSV = 1, FORMAT_JSON = 2 };
+enum { BACKEND_AUTO = 0, BACKEND_CPU = 1, BACKEND_GPU = 2 };
+
+/* What option folders have said so far. Each of the three may be said once. */
+enum { OPTION_MODE = 1, OPTION_K = 2, OPTION_BACKEND = 4 };
+typedef struct name_options {
+  unsigned given; /* OPTION_ bits */
+  int mode;       /* GPUIR_AND, GPUIR_OR or GPUIR_ANDOR */
+  uint32_t k;
+  int backend; /* BACKEND_ */
+} name_options;
+
+/* Number of option folders: the depth that they add to a path. */
+unsigned name_options_depth(const name_options *options);
+
+/* "and", "or", "andor" -> GPUIR_ mode. EINVAL for anything else. */
+int name_mode(const char *text, size_t len, int *mode);
+
+/* A name that is answered by "no such file" without a look at the index: dotfiles, autorun.inf. */
+int name_is_never(const char *name, size_t len);
+
+/* An option folder has the leading '@'. */
+static inline int name_is_option(const char *name, size_t len) { return len > 0 && name[0] == '@'; }
+
+/* Adds the option folder `name` to *options. EINVAL when it is unknown, malformed, said before, or
+ * its k is over max_k; *options is then unchanged. */
+int name_option(const char *name, size_t len, uint32_t max_k, name_options *options);
+
+/* Reads <q>: `text` (at least len bytes) gets the words, parted by single spaces, in the syntax of
+ * gpuir_query_parse. With `format` the suffix is read too. EINVAL for a bad escape. */
+int name_query(const char *name, size_t len, char *text, size_t *text_len, int *format);
+
+/* Plain quote_plus unescaping into `text` (at least len bytes). EINVAL for a bad escape. */
+int name_unescape(const char *name, size_t len, char *text, size_t *text_len);
+
+/* A docID without leading zeros or sign. ENOENT for anything else. */
+int name_docid(const char *name, size_t len, uint32_t *docid);
+
+/* "000001-<name>", cut to fit a component, with '/' and control characters made '_'; a document
+ * without a name is called by its docID. Returns the length; `out` is NUL-terminated. */
+size_t name_link(char out[NAME_LIMIT + 1], uint32_t rank, uint32_t docid, const char *name, size_t len);
+
+/* The rank that a link's name begins with, or 0. */
+uint32_t name_link_rank(const char *name, size_t len);
+
+/* "../../doc/<docID>" from a folder `depth` levels below the mount point. */
+#define LINK_TARGET_SIZE 64
+void name_link_target(char out[LINK_TARGET_SIZE], unsigned depth, uint32_t docid);
+
+#endif

@@ -1,0 +1,204 @@
+/* exercise.h - calls everything that reads an index, on an index that may be damaged
+ *
+ * Nothing is expected of the answers but that they stay in bounds and end; include after gpuir.h.
+ * A broken promise is reported with its line and aborts. */
+#ifndef EXERCISE_H
+#define EXERCISE_H
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define EXERCISE_CHECK(x) ((x) ? (void)0 : exercise_failed(#x, __LINE__))
+
+static void exercise_failed(const char *what, int line) {
+  (void)fprintf(stderr, "exercise.h:%d: not so: %s\n", line, what);
+  abort();
+}
+
+static uint64_t exercise_sum; /* keeps the reads from being dropped */
+
+static void exercise_bytes(const char *p, size_t n) {
+  size_t i;
+  uint64_t sum = 0;
+  EXERCISE_CHECK(p || !n);
+  for (i = 0; i < n; i++) sum = sum * 31 + (unsigned char)p[i];
+  exercise_sum += sum;
+}
+
+static void exercise_documents(const gpuir_index *ix, uint64_t documents) {
+  uint64_t d;
+  gpuir_doc doc;
+  for (d = 0; d < documents; d++) {
+    int status = gpuir_doc_get(ix, (uint32_t)d, &doc);
+    EXERCISE_CHECK(status == GPUIR_OK || status == GPUIR_E_FORMAT);
+    if (status) continue;
+    exercise_bytes(doc.name, doc.name_len);
+    exercise_bytes(doc.source, doc.source_len);
+    exercise_bytes(doc.text, doc.text_len);
+  }
+  if (documents < UINT32_MAX)
+    EXERCISE_CHECK(gpuir_doc_get(ix, (uint32_t)documents, &doc) == GPUIR_E_NOT_FOUND);
+}
+
+static void exercise_cursor(const gpuir_index *ix, uint64_t id, const gpuir_term_info *info,
+                            uint64_t documents) {
+  gpuir_cursor *c = NULL;
+  uint64_t steps;
+  uint32_t doc, target;
+  int way;
+  for (way = 0; way < 3; way++) {
+    if (gpuir_cursor_open(ix, id, &c, NULL)) return;
+    doc = gpuir_cursor_docid(c);
+    target = 0;
+    for (steps = 0; doc != GPUIR_END; steps++) {
+      EXERCISE_CHECK(doc < documents);
+      EXERCISE_CHECK(steps <= info->df);
+      if (way || steps % 3 == 0) exercise_sum += gpuir_cursor_tf(c);
+      if (way == 0) {
+        doc = gpuir_cursor_next(c);
+      } else {
+        target += 1 + (uint32_t)(((uint64_t)id * 7 + steps * 13) % (way == 1 ? 9 : documents / 4 + 1));
+        doc = gpuir_cursor_next_geq(c, target);
+        if (steps == info->df) break; /* targets beside a damaged list's docIDs may not move it */
+      }
+      EXERCISE_CHECK(doc == gpuir_cursor_docid(c));
+    }
+    EXERCISE_CHECK(gpuir_cursor_next_geq(c, UINT32_MAX) == GPUIR_END);
+    EXERCISE_CHECK(gpuir_cursor_next(c) == GPUIR_END);
+    EXERCISE_CHECK(gpuir_cursor_tf(c) == 0);
+    gpuir_cursor_close(c);
+  }
+}
+
+static void exercise_terms(const gpuir_index *ix, const gpuir_index_info *index) {
+  uint64_t id, found;
+  gpuir_term_info info;
+  for (id = 0; id < index->terms; id++) {
+    int status = gpuir_term_stats(ix, id, &info);
+    if (status) continue;
+    exercise_bytes(info.term, info.term_len);
+    EXERCISE_CHECK(info.df <= index->documents);
+    (void)gpuir_term_find(ix, info.term, info.term_len, &found);
+    EXERCISE_CHECK(gpuir_term_lower_bound(ix, info.term, info.term_len) <= index->terms);
+    exercise_cursor(ix, id, &info, index->documents);
+  }
+  EXERCISE_CHECK(gpuir_term_stats(ix, index->terms, &info) == GPUIR_E_NOT_FOUND);
+}
+
+static void exercise_search(gpuir_searcher *s, const gpuir_query *q, uint64_t documents) {
+  static const size_t ks[] = {0, 1, 3, 10, 200};
+  static gpuir_explanation explanation;
+  gpuir_hit hits[200];
+  uint64_t count;
+  size_t i, j, n;
+  for (i = 0; i < sizeof ks / sizeof *ks; i++) {
+    int status = gpuir_search(s, q, hits, ks[i], &n);
+    EXERCISE_CHECK(n <= ks[i] && (!status || !n));
+    for (j = 0; j < n; j++) {
+      EXERCISE_CHECK(hits[j].docid < documents);
+      if (j < 3) (void)gpuir_explain(s, q, hits[j].docid, &explanation);
+    }
+  }
+  (void)gpuir_count(s, q, &count);
+  if (documents) (void)gpuir_explain(s, q, (uint32_t)(documents / 2), &explanation);
+  (void)gpuir_explain(s, q, (uint32_t)(documents - 1), &explanation);
+}
+
+/* Words of the index itself, some of them negated. Returns the length. */
+static size_t exercise_text(const gpuir_index *ix, uint64_t terms, unsigned variant, char *out, size_t cap) {
+  size_t n = 0;
+  unsigned i, words = variant % 5 + 1;
+  for (i = 0; i < words && terms; i++) {
+    gpuir_term_info info;
+    uint64_t id = (variant * 2654435761u + i * (terms / words + 1)) % terms;
+    if (gpuir_term_stats(ix, id, &info) || n + info.term_len + 3 > cap) continue;
+    if (i && (variant + i) % 4 == 0) out[n++] = '-';
+    memcpy(out + n, info.term, info.term_len);
+    n += info.term_len;
+    out[n++] = ' ';
+  }
+  return n;
+}
+
+/* A file that gpuir_verify accepts is right enough for both evaluators to agree. */
+static void exercise_agreement(gpuir_searcher *const s[2], const gpuir_query *q) {
+  static const size_t ks[] = {1, 10, 200};
+  gpuir_hit hits[2][200];
+  size_t i, n[2];
+  for (i = 0; i < 3; i++) {
+    if (gpuir_search(s[0], q, hits[0], ks[i], &n[0]) || gpuir_search(s[1], q, hits[1], ks[i], &n[1]))
+      continue;
+    EXERCISE_CHECK(n[0] == n[1] && (!n[0] || !memcmp(hits[0], hits[1], n[0] * sizeof hits[0][0])));
+  }
+}
+
+static void exercise_queries(gpuir_index *ix, uint64_t documents, uint64_t terms, int verified) {
+  gpuir_searcher *s[2] = {NULL, NULL};
+  gpuir_searcher_desc desc;
+  unsigned i, variant;
+  memset(&desc, 0, sizeof desc);
+  desc.timeout_ns = 2000000000u;
+  for (i = 0; i < 2; i++) {
+    desc.evaluator = i ? GPUIR_EVAL_EXHAUSTIVE : GPUIR_EVAL_AUTO;
+    EXERCISE_CHECK(gpuir_searcher_create(ix, &desc, &s[i]) == GPUIR_OK);
+  }
+  for (variant = 0; variant < 12; variant++) {
+    gpuir_query_desc how;
+    gpuir_query *q = NULL;
+    gpuir_error err;
+    char text[2048];
+    size_t n = exercise_text(ix, terms, variant, text, sizeof text);
+    memset(&how, 0, sizeof how);
+    how.mode = (int)(variant % 3);
+    how.custom_bm25 = variant % 4 == 3;
+    how.k1 = 2.0f;
+    how.b = 1.0f;
+    err.msg[0] = 0;
+    if (gpuir_query_parse(ix, &how, text, n, &q, &err)) {
+      EXERCISE_CHECK(err.msg[0] != 0);
+      continue;
+    }
+    for (i = 0; i < 2; i++) exercise_search(s[i], q, documents);
+    if (verified) exercise_agreement(s, q);
+    gpuir_query_destroy(q);
+  }
+  gpuir_searcher_destroy(s[0]);
+  gpuir_searcher_destroy(s[1]);
+}
+
+/* Opens the file and reads all of it in every way. Returns what gpuir_open did; *verified is what
+ * gpuir_verify did. */
+static int exercise_file(const char *path, int simd, int *verified) {
+  gpuir_open_desc desc;
+  gpuir_index *ix = NULL;
+  gpuir_index_info info;
+  gpuir_error err;
+  const char *name = strrchr(path, '/');
+  int status;
+  name = name ? name + 1 : path;
+  memset(&desc, 0, sizeof desc);
+  memset(&err, 0, sizeof err);
+  desc.simd = simd;
+  *verified = GPUIR_OK;
+  status = gpuir_open(path, &desc, &ix, &err);
+  if (status) {
+    EXERCISE_CHECK(!ix && err.code == status && strstr(err.msg, name));
+    return status;
+  }
+  *verified = gpuir_verify(ix, &err);
+  EXERCISE_CHECK(!*verified || (err.code == *verified && strstr(err.msg, name)));
+  EXERCISE_CHECK(gpuir_index_stats(ix, &info) == GPUIR_OK);
+  exercise_bytes(info.analyzer, strlen(info.analyzer));
+  exercise_bytes(info.codec, strlen(info.codec));
+  exercise_bytes(info.freq_codec, strlen(info.freq_codec));
+  exercise_bytes(info.description, strlen(info.description));
+  exercise_bytes(info.tool, strlen(info.tool));
+  exercise_documents(ix, info.documents);
+  exercise_terms(ix, &info);
+  exercise_queries(ix, info.documents, info.terms, !*verified);
+  gpuir_close(ix);
+  return GPUIR_OK;
+}
+
+#endif
