@@ -128,28 +128,28 @@ extern "C" {
 
 enum {
   GPUIR_OK = 0,
-  GPUIR_E_ARGUMENT = -1,    /* a NULL or contradictory argument */
-  GPUIR_E_NOMEM = -2,       /* the allocator returned NULL */
-  GPUIR_E_IO = -3,          /* a system call failed; msg holds its reason */
-  GPUIR_E_FORMAT = -4,      /* not an index, or a damaged one */
-  GPUIR_E_VERSION = -5,     /* an index of a newer format, or with an unknown required section */
-  GPUIR_E_CHECKSUM = -6,    /* a section's checksum is wrong */
-  GPUIR_E_RANGE = -7,       /* k1, b or the sum of weights lie outside what a score can hold */
-  GPUIR_E_QUERY = -8,       /* no positive term is left in the query */
-  GPUIR_E_TERMS = -9,       /* more than GPUIR_MAX_TERMS distinct terms */
-  GPUIR_E_DEADLINE = -10,   /* the searcher's timeout ran out */
-  GPUIR_E_CANCELLED = -11,  /* the cancel flag or a callback said stop */
-  GPUIR_E_UNSUPPORTED = -12,/* this build lacks the analyzer, stemmer, codec or backend */
-  GPUIR_E_LIMIT = -13,      /* a limit of the format is exceeded */
-  GPUIR_E_BUSY = -14,       /* another process is building the same index */
-  GPUIR_E_NOT_FOUND = -15,  /* no such term or document */
-  GPUIR_E_BACKEND = -16     /* a backend failed; msg holds its reason */
+  GPUIR_E_ARGUMENT = -1,     /* a NULL or contradictory argument */
+  GPUIR_E_NOMEM = -2,        /* the allocator returned NULL */
+  GPUIR_E_IO = -3,           /* a system call failed; msg holds its reason */
+  GPUIR_E_FORMAT = -4,       /* not an index, or a damaged one */
+  GPUIR_E_VERSION = -5,      /* an index of a newer format, or with an unknown required section */
+  GPUIR_E_CHECKSUM = -6,     /* a section's checksum is wrong */
+  GPUIR_E_RANGE = -7,        /* k1, b or the sum of weights lie outside what a score can hold */
+  GPUIR_E_QUERY = -8,        /* no positive term is left in the query */
+  GPUIR_E_TERMS = -9,        /* more than GPUIR_MAX_TERMS distinct terms */
+  GPUIR_E_DEADLINE = -10,    /* the searcher's timeout ran out */
+  GPUIR_E_CANCELLED = -11,   /* the cancel flag or a callback said stop */
+  GPUIR_E_UNSUPPORTED = -12, /* this build lacks the analyzer, stemmer, codec or backend */
+  GPUIR_E_LIMIT = -13,       /* a limit of the format is exceeded */
+  GPUIR_E_BUSY = -14,        /* another process is building the same index */
+  GPUIR_E_NOT_FOUND = -15,   /* no such term or document */
+  GPUIR_E_BACKEND = -16      /* a backend failed; msg holds its reason */
 };
 
-#define GPUIR_MAX_TERM 255          /* bytes of a term */
-#define GPUIR_MAX_TERMS 64          /* distinct terms of a query, positive and negated together */
-#define GPUIR_END UINT32_MAX        /* what an exhausted cursor's docID is */
-#define GPUIR_SCORE_ONE 1048576.0   /* the fixed-point unit of gpuir_hit.score: 2^20 */
+#define GPUIR_MAX_TERM 255        /* bytes of a term */
+#define GPUIR_MAX_TERMS 64        /* distinct terms of a query, positive and negated together */
+#define GPUIR_END UINT32_MAX      /* what an exhausted cursor's docID is */
+#define GPUIR_SCORE_ONE 1048576.0 /* the fixed-point unit of gpuir_hit.score: 2^20 */
 
 /* Detail of a failure; filled only when a function fails. `offset` is a byte offset in the
  * file (or in the query text) where that makes sense, otherwise 0. */
@@ -203,7 +203,8 @@ typedef struct gpuir_open_desc {
  * checksums: see gpuir_verify). The path is not needed afterwards and may be replaced.
  * Errors: ARGUMENT, IO, FORMAT, VERSION, NOMEM; UNSUPPORTED when a list's codec is unknown.
  * An analyzer that this build lacks is no error here, but in gpuir_query_parse. */
-GPUIR_API int gpuir_open(const char *path, const gpuir_open_desc *desc, gpuir_index **index, gpuir_error *err);
+GPUIR_API int gpuir_open(const char *path, const gpuir_open_desc *desc, gpuir_index **index,
+                         gpuir_error *err);
 /* Unmaps and frees. Its queries, searchers and cursors must be gone. */
 GPUIR_API void gpuir_close(gpuir_index *index);
 /* Reads the whole file: checksums, order of terms, every list decoded and held against its
@@ -216,51 +217,51 @@ GPUIR_API int gpuir_verify(const gpuir_index *index, gpuir_error *err);
 
 typedef struct gpuir_index_info {
   uint64_t documents, terms, postings;
-  uint64_t tokens;          /* sum of document lengths */
-  uint64_t dropped_tokens;  /* longer than GPUIR_MAX_TERM bytes, while building */
-  double average_length;    /* tokens / documents; 0 without documents */
-  float k1, b;              /* BM25 parameters stored in the index */
+  uint64_t tokens;         /* sum of document lengths */
+  uint64_t dropped_tokens; /* longer than GPUIR_MAX_TERM bytes, while building */
+  double average_length;   /* tokens / documents; 0 without documents */
+  float k1, b;             /* BM25 parameters stored in the index */
   uint64_t file_bytes;
   uint64_t docids_bytes, freqs_bytes, directory_bytes; /* of lists with two postings or more */
-  uint64_t inline_postings; /* lists of one posting, kept in the term's record */
+  uint64_t inline_postings;                            /* lists of one posting, kept in the term's record */
   uint64_t dictionary_bytes, documents_bytes, text_bytes;
-  double bits_per_posting;  /* (docIDs + frequencies + directory + 8 bytes an inline posting) */
-  const char *analyzer;     /* its specification, e.g. "ascii stem=porter stop=english" */
-  const char *codec;        /* of docIDs: the builder's choice */
+  double bits_per_posting; /* (docIDs + frequencies + directory + 8 bytes an inline posting) */
+  const char *analyzer;    /* its specification, e.g. "ascii stem=porter stop=english" */
+  const char *codec;       /* of docIDs: the builder's choice */
   const char *freq_codec;
-  const char *description;  /* of the corpus, as given to the builder */
-  const char *tool;         /* what wrote the file */
-  int has_text;             /* documents carry their text */
+  const char *description; /* of the corpus, as given to the builder */
+  const char *tool;        /* what wrote the file */
+  int has_text;            /* documents carry their text */
 } gpuir_index_info;
 
 /* Fills *info. Strings live as long as the index. */
 GPUIR_API int gpuir_index_stats(const gpuir_index *index, gpuir_index_info *info);
 
 typedef struct gpuir_doc {
-  const char *name;    /* not NUL-terminated; "" when none was given */
+  const char *name; /* not NUL-terminated; "" when none was given */
   size_t name_len;
-  const char *source;  /* path of the file the document came from; len 0: none */
+  const char *source; /* path of the file the document came from; len 0: none */
   size_t source_len;
   uint32_t first_line; /* lines [first_line, last_line] of source, from 1; 0: the whole file */
   uint32_t last_line;
-  const char *text;    /* stored text, or NULL */
+  const char *text; /* stored text, or NULL */
   size_t text_len;
-  uint32_t length;     /* tokens */
+  uint32_t length; /* tokens */
 } gpuir_doc;
 
 /* Describes document `docid`. Errors: NOT_FOUND when docid >= documents; FORMAT. */
 GPUIR_API int gpuir_doc_get(const gpuir_index *index, uint32_t docid, gpuir_doc *doc);
 
 typedef struct gpuir_term_info {
-  uint64_t id;          /* rank in byte order of terms, from 0 */
+  uint64_t id; /* rank in byte order of terms, from 0 */
   const char *term;
   size_t term_len;
-  uint32_t df;          /* documents that hold the term */
-  uint64_t cf;          /* its occurrences */
-  float idf;            /* ln(1 + (N - df + 0.5) / (df + 0.5)) */
+  uint32_t df;                    /* documents that hold the term */
+  uint64_t cf;                    /* its occurrences */
+  float idf;                      /* ln(1 + (N - df + 0.5) / (df + 0.5)) */
   const char *codec, *freq_codec; /* "inline" for a list of one posting */
   uint64_t docids_bytes, freqs_bytes, directory_bytes;
-  uint32_t blocks;      /* of 128 postings */
+  uint32_t blocks; /* of 128 postings */
 } gpuir_term_info;
 
 /* Finds an indexed term by its bytes (no analysis). Errors: NOT_FOUND. */
@@ -296,15 +297,16 @@ typedef struct gpuir_builder_desc {
   const char *path;                 /* of the index to write; copied */
   const gpuir_allocator *allocator; /* copied; NULL: malloc */
   gpuir_analyzer_desc analyzer;     /* strings copied */
-  const char *codec;                /* docIDs: "bp128" (NULL) or "vbyte" */
-  const char *freq_codec;           /* frequencies: "bp128" (NULL) or "vbyte" */
-  int custom_bm25;                  /* not 0: k1 and b below; otherwise 0.9 and 0.4 */
-  float k1, b;                      /* k1 in [0, 1000], b in [0, 1] */
-  uint64_t memory;                  /* budget in bytes for anonymous memory; 0: 512 MiB */
-  unsigned threads;                 /* 0: as many as processors */
-  int store_text;                   /* keep each document's text in the index */
-  const char *description;          /* of the corpus, one line; NULL: "" */
-  int simd;                         /* GPUIR_SIMD_ level */
+  const char *codec; /* docIDs: "bp128" (NULL), "vbyte", "pfd", "newpfd", "optpfd", "ef", "qs", "rice", */
+                     /* "pfd-list", "parapfor", "lrc", "lrcseg", "seglrc" or "hslrc" */
+  const char *freq_codec;  /* frequencies: "bp128" (NULL), "vbyte", "newpfd" or "optpfd" */
+  int custom_bm25;         /* not 0: k1 and b below; otherwise 0.9 and 0.4 */
+  float k1, b;             /* k1 in [0, 1000], b in [0, 1] */
+  uint64_t memory;         /* budget in bytes for anonymous memory; 0: 512 MiB */
+  unsigned threads;        /* 0: as many as processors */
+  int store_text;          /* keep each document's text in the index */
+  const char *description; /* of the corpus, one line; NULL: "" */
+  int simd;                /* GPUIR_SIMD_ level */
   /* Called from the adding thread now and then; not 0 stops with GPUIR_E_CANCELLED. */
   int (*progress)(void *user, const gpuir_progress *progress);
   void *progress_user;
@@ -312,9 +314,9 @@ typedef struct gpuir_builder_desc {
 
 /* What a document is called and where it comes from; all optional, copied. */
 typedef struct gpuir_doc_desc {
-  const char *name;    /* name_len bytes; may repeat, is never interpreted */
+  const char *name; /* name_len bytes; may repeat, is never interpreted */
   size_t name_len;
-  const char *source;  /* path; documents in a row that share one store it once */
+  const char *source; /* path; documents in a row that share one store it once */
   size_t source_len;
   uint32_t first_line; /* from 1; 0: the whole file */
   uint32_t last_line;
@@ -323,15 +325,15 @@ typedef struct gpuir_doc_desc {
 typedef struct gpuir_term_freq {
   const char *term; /* 1 to 255 bytes, taken as they are; distinct within a document */
   size_t len;
-  uint32_t tf;      /* at least 1 */
+  uint32_t tf; /* at least 1 */
 } gpuir_term_freq;
 
 typedef struct gpuir_build_report {
   uint64_t documents, terms, postings, tokens;
-  uint64_t dropped_tokens;    /* over 255 bytes */
-  uint64_t text_bytes;        /* given to gpuir_builder_add_text */
-  uint64_t runs;              /* sorted runs that were merged */
-  uint64_t peak_memory;       /* bytes of anonymous memory the builder held at most */
+  uint64_t dropped_tokens; /* over 255 bytes */
+  uint64_t text_bytes;     /* given to gpuir_builder_add_text */
+  uint64_t runs;           /* sorted runs that were merged */
+  uint64_t peak_memory;    /* bytes of anonymous memory the builder held at most */
   uint64_t file_bytes;
 } gpuir_build_report;
 
@@ -404,7 +406,8 @@ typedef struct gpuir_searcher gpuir_searcher;
 
 /* A searcher owns scratch memory, which grows to what its queries need. One per thread.
  * Errors: ARGUMENT, NOMEM. */
-GPUIR_API int gpuir_searcher_create(gpuir_index *index, const gpuir_searcher_desc *desc, gpuir_searcher **searcher);
+GPUIR_API int gpuir_searcher_create(gpuir_index *index, const gpuir_searcher_desc *desc,
+                                    gpuir_searcher **searcher);
 GPUIR_API void gpuir_searcher_destroy(gpuir_searcher *searcher);
 /* Changes the timeout of later searches; 0: none. */
 GPUIR_API void gpuir_searcher_set_timeout(gpuir_searcher *searcher, uint64_t timeout_ns);
@@ -412,7 +415,8 @@ GPUIR_API void gpuir_searcher_set_timeout(gpuir_searcher *searcher, uint64_t tim
 /* Ranks: writes the best min(k, matches) hits, by score descending, then docID ascending, to
  * hits[0..*n). k may be 0 or exceed the number of documents.
  * Errors: ARGUMENT, NOMEM, DEADLINE, CANCELLED, FORMAT, BACKEND; then *n is 0. */
-GPUIR_API int gpuir_search(gpuir_searcher *searcher, const gpuir_query *query, gpuir_hit *hits, size_t k, size_t *n);
+GPUIR_API int gpuir_search(gpuir_searcher *searcher, const gpuir_query *query, gpuir_hit *hits, size_t k,
+                           size_t *n);
 /* Ranks nq queries, on the searcher's threads; query i's hits go to hits[i*k ..) and their
  * number to counts[i]. Errors: as gpuir_search, of the first query that failed. */
 GPUIR_API int gpuir_search_batch(gpuir_searcher *searcher, const gpuir_query *const *queries, size_t nq,
@@ -436,9 +440,9 @@ GPUIR_API void gpuir_searcher_stats(const gpuir_searcher *searcher, gpuir_search
 typedef struct gpuir_explain_term {
   const char *term; /* lives as long as the query */
   size_t term_len;
-  uint32_t q;       /* occurrences in the query */
+  uint32_t q; /* occurrences in the query */
   int negated;
-  uint32_t df, tf;  /* tf 0: not in the document; df 0: not in the index */
+  uint32_t df, tf;         /* tf 0: not in the document; df 0: not in the index */
   float idf, weight, norm; /* weight W and norm K of this document, see gpuir_explanation */
   uint32_t contribution;   /* c, to be taken q times */
 } gpuir_explain_term;
@@ -446,14 +450,14 @@ typedef struct gpuir_explain_term {
 /* Why a document scores what it does: score = sum of q * c, c = max(1, round(W*tf / (tf + K))),
  * W = idf*(k1+1)*2^20, K = k1*(1-b) + k1*b*length/average_length. */
 typedef struct gpuir_explanation {
-  int matches;       /* the document matches the query (ANDOR: as AND) */
-  uint32_t score;    /* 0 when it does not match */
+  int matches;    /* the document matches the query (ANDOR: as AND) */
+  uint32_t score; /* 0 when it does not match */
   uint32_t length;
   float k1, b;
   double average_length;
   size_t nterms;
   gpuir_explain_term terms[GPUIR_MAX_TERMS]; /* positive ones, then negated ones */
-  char plan[200];    /* how the engine evaluates the query, and why */
+  char plan[200];                            /* how the engine evaluates the query, and why */
 } gpuir_explanation;
 
 /* Errors: NOT_FOUND for a docid that does not exist; ARGUMENT, NOMEM. */
@@ -467,7 +471,8 @@ GPUIR_API int gpuir_explain(gpuir_searcher *searcher, const gpuir_query *query, 
 typedef struct gpuir_cursor gpuir_cursor;
 
 /* Opens the postings of term `id`, on its first document. Errors: NOT_FOUND, NOMEM, FORMAT. */
-GPUIR_API int gpuir_cursor_open(const gpuir_index *index, uint64_t term_id, gpuir_cursor **cursor, gpuir_error *err);
+GPUIR_API int gpuir_cursor_open(const gpuir_index *index, uint64_t term_id, gpuir_cursor **cursor,
+                                gpuir_error *err);
 GPUIR_API void gpuir_cursor_close(gpuir_cursor *cursor);
 /* The current docID, or GPUIR_END. */
 GPUIR_API uint32_t gpuir_cursor_docid(const gpuir_cursor *cursor);
@@ -499,7 +504,8 @@ typedef struct gpuir_backend {
 /* Lets `backend` (copied; NULL: the CPU) answer this searcher's searches. With `fallback` the
  * CPU answers what the backend could not, and gpuir_searcher_stats counts it; without, the
  * backend's error is returned. Errors: ARGUMENT, VERSION. */
-GPUIR_API int gpuir_searcher_set_backend(gpuir_searcher *searcher, const gpuir_backend *backend, int fallback);
+GPUIR_API int gpuir_searcher_set_backend(gpuir_searcher *searcher, const gpuir_backend *backend,
+                                         int fallback);
 /* "cpu", or the backend's name. */
 GPUIR_API const char *gpuir_backend_name(const gpuir_searcher *searcher);
 
@@ -508,15 +514,16 @@ GPUIR_API const char *gpuir_backend_name(const gpuir_searcher *searcher);
 typedef struct gpuir_cuda gpuir_cuda;
 
 typedef struct gpuir_cuda_desc {
-  int device;      /* CUDA ordinal */
-  uint64_t memory; /* bound on device memory in bytes; 0: what the index needs, at most 90 % of what is free */
-  size_t batch;    /* queries a launch at most; 0: chosen by the backend */
+  int device; /* CUDA ordinal */
+  uint64_t
+      memory;   /* bound on device memory in bytes; 0: what the index needs, at most 90 % of what is free */
+  size_t batch; /* queries a launch at most; 0: chosen by the backend */
 } gpuir_cuda_desc;
 
 typedef struct gpuir_cuda_info {
-  char device[64]; /* its name */
+  char device[64];                                         /* its name */
   int driver_version, runtime_version, compute_capability; /* e.g. 13000, 13000, 90 */
-  uint64_t device_memory, used_memory; /* bytes */
+  uint64_t device_memory, used_memory;                     /* bytes */
   uint64_t resident_bytes, index_bytes; /* of the index on the device; of what it could hold */
   uint64_t lists_hit, lists_missed;     /* list look-ups served from device memory, and transferred first */
   uint64_t queries, batches;
@@ -524,7 +531,8 @@ typedef struct gpuir_cuda_info {
 
 /* Uploads an index, or as much of it as the bound allows; shared by threads. Errors: ARGUMENT, NOMEM (device or
  * host memory), BACKEND (no device, driver too old, a CUDA error, in words), UNSUPPORTED (a codec it cannot decode). */
-int gpuir_cuda_open(const gpuir_index *index, const gpuir_cuda_desc *desc, gpuir_cuda **cuda, gpuir_error *err);
+int gpuir_cuda_open(const gpuir_index *index, const gpuir_cuda_desc *desc, gpuir_cuda **cuda,
+                    gpuir_error *err);
 /* Its attached searchers must be gone or have another backend. */
 void gpuir_cuda_close(gpuir_cuda *cuda);
 /* Gives a searcher of the same index a stream and staging memory on the device: it then answers by CUDA. With
@@ -563,13 +571,15 @@ void gpuir_cuda_stats(const gpuir_cuda *cuda, gpuir_cuda_info *info);
 #include <xxhash.h>
 
 #if defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD != 0
-#error "gpuir.h: binary32 arithmetic must round to binary32 (FLT_EVAL_METHOD 0; on 32-bit x86 use -msse2 -mfpmath=sse)"
+#error \
+    "gpuir.h: binary32 arithmetic must round to binary32 (FLT_EVAL_METHOD 0; on 32-bit x86 use -msse2 -mfpmath=sse)"
 #endif
 #if !defined(__BYTE_ORDER__) || __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "gpuir.h: needs a little-endian machine"
 #endif
 
-#if !defined(GPUIR_NO_SIMD) && defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__)) && !defined(__CUDACC__)
+#if !defined(GPUIR_NO_SIMD) && defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__)) && \
+    !defined(__CUDACC__)
 #define GPUIR__X86 1
 #ifndef __clang__ /* gcc 12 warns of what its own <avx512fintrin.h> does: undefined operands (bug 105593), masks */
 #pragma GCC diagnostic push
@@ -608,7 +618,8 @@ void gpuir_cuda_stats(const gpuir_cuda *cuda, gpuir_cuda_info *info);
 GPUIR_API unsigned gpuir_version_number(void) { return GPUIR_VERSION_NUMBER; }
 
 GPUIR_API const char *gpuir_version(void) {
-  return GPUIR__STR(GPUIR_VERSION_MAJOR) "." GPUIR__STR(GPUIR_VERSION_MINOR) "." GPUIR__STR(GPUIR_VERSION_PATCH);
+  return GPUIR__STR(GPUIR_VERSION_MAJOR) "." GPUIR__STR(GPUIR_VERSION_MINOR) "." GPUIR__STR(
+      GPUIR_VERSION_PATCH);
 }
 
 GPUIR_API const char *gpuir_strerror(int status) {
@@ -665,7 +676,8 @@ static int gpuir__fail_errno(gpuir_error *err, const char *path, const char *wha
 #else
   if (strerror_r(e, reason, sizeof reason)) (void)snprintf(reason, sizeof reason, "errno %d", e);
 #endif
-  return gpuir__fail(err, e == ENOMEM ? GPUIR_E_NOMEM : GPUIR_E_IO, 0, "%s: %s: %s", gpuir__tail(path), what, reason);
+  return gpuir__fail(err, e == ENOMEM ? GPUIR_E_NOMEM : GPUIR_E_IO, 0, "%s: %s: %s", gpuir__tail(path), what,
+                     reason);
 }
 
 static void *gpuir__default_resize(void *user, void *ptr, size_t old_size, size_t new_size) {
@@ -684,7 +696,9 @@ static gpuir_allocator gpuir__allocator(const gpuir_allocator *given) {
 }
 
 /* Uninitialised memory; n = 0 allocates one byte, so that NULL always means failure. */
-static void *gpuir__alloc(const gpuir_allocator *a, size_t n) { return a->resize(a->user, NULL, 0, n ? n : 1); }
+static void *gpuir__alloc(const gpuir_allocator *a, size_t n) {
+  return a->resize(a->user, NULL, 0, n ? n : 1);
+}
 
 static void *gpuir__alloc_zero(const gpuir_allocator *a, size_t n) {
   void *p = gpuir__alloc(a, n);
@@ -822,14 +836,15 @@ static int gpuir__pread_all(int fd, void *bytes, size_t n, uint64_t offset) {
 /* A temporary file that is written from front to back through a buffer. It is unlinked as soon
  * as it is open, so that nothing is left of it when the process ends in whatever way. */
 typedef struct gpuir__spool {
-  int fd; /* -1: closed */
-  uint64_t len;   /* bytes given to gpuir__spool_put, buffered ones included */
+  int fd;       /* -1: closed */
+  uint64_t len; /* bytes given to gpuir__spool_put, buffered ones included */
   uint8_t *buf;
   size_t fill, cap;
   const char *path; /* for messages; the caller's */
 } gpuir__spool;
 
-#define GPUIR__SPOOL_CLOSED {-1, 0, NULL, 0, 0, NULL}
+#define GPUIR__SPOOL_CLOSED \
+  { -1, 0, NULL, 0, 0, NULL }
 
 /* Opens PATH.N, where N is `number`; `path` must outlive the spool. `cap` is its buffer's size. */
 static int gpuir__spool_open(const gpuir_allocator *a, gpuir__spool *spool, const char *path, unsigned number,
@@ -845,8 +860,10 @@ static int gpuir__spool_open(const gpuir_allocator *a, gpuir__spool *spool, cons
   if (name && spool->buf) {
     (void)snprintf(name, n, "%s.%u", path, number);
     spool->fd = open(name, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    if (spool->fd < 0) (void)gpuir__fail_errno(err, name, "cannot create temporary file");
-    else (void)unlink(name);
+    if (spool->fd < 0)
+      (void)gpuir__fail_errno(err, name, "cannot create temporary file");
+    else
+      (void)unlink(name);
   } else {
     (void)gpuir__fail_nomem(err);
   }
@@ -885,7 +902,8 @@ static int gpuir__spool_put(gpuir__spool *spool, const void *bytes, size_t n, gp
 }
 
 /* Reads n flushed bytes at `offset`. */
-static int gpuir__spool_get(const gpuir__spool *spool, void *bytes, size_t n, uint64_t offset, gpuir_error *err) {
+static int gpuir__spool_get(const gpuir__spool *spool, void *bytes, size_t n, uint64_t offset,
+                            gpuir_error *err) {
   if (gpuir__pread_all(spool->fd, bytes, n, offset))
     return gpuir__fail_errno(err, spool->path, "cannot read temporary file");
   return GPUIR_OK;
@@ -899,7 +917,7 @@ static void gpuir__spool_close(const gpuir_allocator *a, gpuir__spool *spool) {
 }
 
 /* ============================================================================
- * PART 2  codecs: the seam, vbyte, bp128
+ * PART 2  codecs: the seam, vbyte, bp128, the codecs of the literature
  *
  * A codec turns the values of one list into bytes and back, 128 at a time. DocID codecs take
  * strictly increasing values; frequency codecs take any (tf - 1 of each posting). A list of
@@ -918,26 +936,27 @@ struct gpuir__codec;
 /* One list's stream of docIDs or of frequencies, opened for decoding. */
 typedef struct gpuir__stream {
   const struct gpuir__codec *codec;
-  const uint8_t *bytes;   /* len of them, and GPUIR__STREAM_PAD readable ones behind */
+  const uint8_t *bytes; /* len of them, and GPUIR__STREAM_PAD readable ones behind */
   uint64_t len;
   uint32_t n;             /* values */
   uint32_t limit;         /* docIDs are clamped to it: N - 1 */
   const uint32_t *offset; /* per block, in the codec's unit; NULL: one block, no directory */
   const uint8_t *width;   /* per block, the codec's meaning; NULL with offset */
+  const uint32_t *last;   /* per block, its last docID; NULL with offset, and for frequencies */
   void *scratch;          /* scratch_size bytes, or NULL when that is 0 */
   int simd;               /* resolved GPUIR_SIMD_ level */
 } gpuir__stream;
 
 typedef struct gpuir__codec {
   const char *name;
-  uint8_t id;         /* in the file; never reused */
-  uint8_t docids;     /* 1: takes docIDs, 0: frequencies */
-  uint8_t unit;       /* bytes that one step of a block's offset stands for; a power of two, at most 16 */
+  uint8_t id;     /* in the file; never reused */
+  uint8_t docids; /* 1: takes docIDs, 0: frequencies */
+  uint8_t unit;   /* bytes that one step of a block's offset stands for; a power of two, at most 16 */
   /* Appends the list to *out, padded to `unit`, and fills offset[], width[] (both NULL for n < 128)
    * for each of its ceil(n / 128) blocks, *param is the user's choice, 0: default; what decoding
    * needs of it stands in the stream. Returns 0, NOMEM or LIMIT. */
-  int (*encode)(const gpuir_allocator *a, const uint32_t *values, uint32_t n, gpuir__buf *out, uint32_t *offset,
-                uint8_t *width, uint64_t *param);
+  int (*encode)(const gpuir_allocator *a, const uint32_t *values, uint32_t n, gpuir__buf *out,
+                uint32_t *offset, uint8_t *width, uint64_t *param);
   /* Bytes of decoding state that a list needs; NULL: none. */
   size_t (*scratch_size)(const gpuir__stream *s);
   /* Checks the stream's own headers and fills scratch; NULL: nothing to check. 0 or FORMAT. */
@@ -980,7 +999,8 @@ GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_docids(__m256i x, __m256i *next, _
   __m256i total;
   x = _mm256_add_epi32(x, _mm256_slli_si256(x, 4));
   x = _mm256_add_epi32(x, _mm256_slli_si256(x, 8));
-  total = _mm256_permutevar8x32_epi32(x, _mm256_set1_epi32(3)); /* of the lower half, to be added to the upper */
+  total =
+      _mm256_permutevar8x32_epi32(x, _mm256_set1_epi32(3)); /* of the lower half, to be added to the upper */
   x = _mm256_add_epi32(x, _mm256_blend_epi32(_mm256_setzero_si256(), total, 0xf0));
   total = _mm256_permutevar8x32_epi32(x, _mm256_set1_epi32(7));
   x = _mm256_add_epi32(x, *next);
@@ -1020,7 +1040,8 @@ GPUIR__AVX512 GPUIR__INLINE __m512i gpuir__avx512_docids(__m512i x, __m512i *nex
   return _mm512_min_epu32(x, limit);
 }
 
-GPUIR__AVX512 static void gpuir__sum_gaps_avx512(uint32_t *out, uint32_t count, uint32_t prev, uint32_t limit) {
+GPUIR__AVX512 static void gpuir__sum_gaps_avx512(uint32_t *out, uint32_t count, uint32_t prev,
+                                                 uint32_t limit) {
   __m512i next = gpuir__avx512_first(prev), most = _mm512_set1_epi32((int)limit);
   uint32_t i;
   for (i = 0; i < count; i += 16)
@@ -1089,8 +1110,9 @@ static inline uint64_t gpuir__vbyte_ends(const uint8_t *p, uint64_t avail) {
   unsigned i;
 #if GPUIR__X86
   for (i = 0; i < 4; i++) /* SSE2, which every x86-64 has */
-    more |= (uint64_t)(uint32_t)_mm_movemask_epi8(_mm_loadu_si128((const __m128i *)(const void *)(p + 16 * i)))
-            << (16 * i);
+    more |=
+        (uint64_t)(uint32_t)_mm_movemask_epi8(_mm_loadu_si128((const __m128i *)(const void *)(p + 16 * i)))
+        << (16 * i);
 #else
   for (i = 0; i < 8; i++)
     more |= ((gpuir__load64(p + 8 * i) & 0x8080808080808080u) >> 7) * 0x0102040810204080u >> 56 << (8 * i);
@@ -1200,14 +1222,14 @@ static int gpuir__vbyte_encode(const gpuir_allocator *a, const uint32_t *values,
   return GPUIR_OK;
 }
 
-static int gpuir__vbyte_docids_encode(const gpuir_allocator *a, const uint32_t *values, uint32_t n, gpuir__buf *out,
-                                      uint32_t *offset, uint8_t *width, uint64_t *param) {
+static int gpuir__vbyte_docids_encode(const gpuir_allocator *a, const uint32_t *values, uint32_t n,
+                                      gpuir__buf *out, uint32_t *offset, uint8_t *width, uint64_t *param) {
   *param = 0;
   return gpuir__vbyte_encode(a, values, n, out, offset, width, 1);
 }
 
-static int gpuir__vbyte_freqs_encode(const gpuir_allocator *a, const uint32_t *values, uint32_t n, gpuir__buf *out,
-                                     uint32_t *offset, uint8_t *width, uint64_t *param) {
+static int gpuir__vbyte_freqs_encode(const gpuir_allocator *a, const uint32_t *values, uint32_t n,
+                                     gpuir__buf *out, uint32_t *offset, uint8_t *width, uint64_t *param) {
   *param = 0;
   return gpuir__vbyte_encode(a, values, n, out, offset, width, 0);
 }
@@ -1327,14 +1349,17 @@ GPUIR_HD static inline uint32_t gpuir__bp128_high(const gpuir__bp128_view *v, un
 
 /* Value i of a block of `count`. */
 GPUIR_HD static inline uint32_t gpuir__bp128_at(const gpuir__bp128_view *v, uint32_t count, unsigned i) {
-  uint32_t x = count == GPUIR__BLOCK ? gpuir__bp128_value(v->low, v->b, i) : gpuir__packed_value(v->low, v->b, i);
+  uint32_t x =
+      count == GPUIR__BLOCK ? gpuir__bp128_value(v->low, v->b, i) : gpuir__packed_value(v->low, v->b, i);
   const uint64_t word = i < 64 ? v->marks[0] : v->marks[1], bit = (uint64_t)1 << i % 64;
   if (word & bit)
-    x |= gpuir__bp128_high(v, gpuir__popcount64(word & (bit - 1)) + (i < 64 ? 0 : gpuir__popcount64(v->marks[0])));
+    x |= gpuir__bp128_high(
+        v, gpuir__popcount64(word & (bit - 1)) + (i < 64 ? 0 : gpuir__popcount64(v->marks[0])));
   return x;
 }
 
-static inline void gpuir__bp128_block(const gpuir__stream *s, uint32_t block, uint32_t count, gpuir__bp128_view *v) {
+static inline void gpuir__bp128_block(const gpuir__stream *s, uint32_t block, uint32_t count,
+                                      gpuir__bp128_view *v) {
   if (s->offset)
     gpuir__bp128_open(s->bytes, s->len, (uint64_t)s->offset[block] * 4, s->width[block], count, v);
   else
@@ -1343,13 +1368,14 @@ static inline void gpuir__bp128_block(const gpuir__stream *s, uint32_t block, ui
 
 /* The kernels decode count <= 128 values, vertical ones if count is 128, and sum them up if
  * `docids`. This and `high`, whether there are exceptions, are constants wherever they are inlined. */
-GPUIR__INLINE void gpuir__bp128_scalar(const gpuir__bp128_view *v, uint32_t count, int docids, int high, uint32_t prev,
-                                       uint32_t limit, uint32_t *out) {
+GPUIR__INLINE void gpuir__bp128_scalar(const gpuir__bp128_view *v, uint32_t count, int docids, int high,
+                                       uint32_t prev, uint32_t limit, uint32_t *out) {
   const uint8_t *p = v->low;
   const unsigned w = v->b;
   uint32_t i;
   if (count == GPUIR__BLOCK) {
-    for (i = 0; i < GPUIR__BLOCK; i += 4) { /* written out, so that a row's word and shift are computed once */
+    for (i = 0; i < GPUIR__BLOCK;
+         i += 4) { /* written out, so that a row's word and shift are computed once */
       out[i] = gpuir__bp128_value(p, w, i);
       out[i + 1] = gpuir__bp128_value(p, w, i + 1);
       out[i + 2] = gpuir__bp128_value(p, w, i + 2);
@@ -1371,12 +1397,13 @@ GPUIR__INLINE void gpuir__bp128_scalar(const gpuir__bp128_view *v, uint32_t coun
 #if GPUIR__X86
 /* For each byte of marks, 8 indices: of a marked value its high part's, counted from the first; 0x80 for the others.
  * A product with 0x01..0100 adds up, in each byte, the bytes below. */
-#define GPUIR__SPREAD(m)                                                                                          \
-  (((m) & 1) | ((m) & 2) << 7 | ((m) & 4) << 14 | ((m) & 8) << 21 | ((m) & 16) << 28 | ((m) & 32) << 35 |         \
-   ((m) & 64) << 42 | ((m) & 128) << 49)
+#define GPUIR__SPREAD(m)                                                                      \
+  (((m)&1) | ((m)&2) << 7 | ((m)&4) << 14 | ((m)&8) << 21 | ((m)&16) << 28 | ((m)&32) << 35 | \
+   ((m)&64) << 42 | ((m)&128) << 49)
 #define GPUIR__EXPAND(m) \
   (GPUIR__SPREAD(m) * 0x0101010101010100u + (0x0101010101010101u ^ GPUIR__SPREAD(m)) * 0x80)
-#define GPUIR__EXPAND4(m) GPUIR__EXPAND(m), GPUIR__EXPAND((m) + 1), GPUIR__EXPAND((m) + 2), GPUIR__EXPAND((m) + 3)
+#define GPUIR__EXPAND4(m) \
+  GPUIR__EXPAND(m), GPUIR__EXPAND((m) + 1), GPUIR__EXPAND((m) + 2), GPUIR__EXPAND((m) + 3)
 #define GPUIR__EXPAND16(m) \
   GPUIR__EXPAND4(m), GPUIR__EXPAND4((m) + 4), GPUIR__EXPAND4((m) + 8), GPUIR__EXPAND4((m) + 12)
 #define GPUIR__EXPAND64(m) \
@@ -1390,7 +1417,8 @@ static const uint64_t gpuir__expand[256] = {GPUIR__EXPAND64((uint64_t)0), GPUIR_
 #undef GPUIR__EXPAND64
 
 /* 8 horizontal values; they are as many bytes as their width, so that all 8 have the same words and shifts. */
-GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_packed(const uint8_t *p, __m256i word, __m256i shift, __m256i mask) {
+GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_packed(const uint8_t *p, __m256i word, __m256i shift,
+                                                     __m256i mask) {
   const __m256i x = _mm256_loadu_si256((const __m256i *)(const void *)p);
   const __m256i lo = _mm256_permutevar8x32_epi32(x, word);
   const __m256i hi = _mm256_permutevar8x32_epi32(x, _mm256_add_epi32(word, _mm256_set1_epi32(1)));
@@ -1400,7 +1428,8 @@ GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_packed(const uint8_t *p, __m256i w
 
 /* All high parts, where they belong in their values. */
 GPUIR__AVX2 GPUIR__INLINE void gpuir__avx2_highs(const gpuir__bp128_view *v, uint32_t *high) {
-  const __m256i bit = _mm256_mullo_epi32(_mm256_set1_epi32((int)v->h), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+  const __m256i bit =
+      _mm256_mullo_epi32(_mm256_set1_epi32((int)v->h), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
   const __m256i word = _mm256_srli_epi32(bit, 5), shift = _mm256_and_si256(bit, _mm256_set1_epi32(31));
   const __m256i mask = _mm256_set1_epi32((int)gpuir__low_bits(v->h));
   const __m128i up = _mm_cvtsi32_si128((int)v->b);
@@ -1414,18 +1443,20 @@ GPUIR__AVX2 GPUIR__INLINE void gpuir__avx2_highs(const gpuir__bp128_view *v, uin
 
 /* Adds high[0..] to those of the 8 values that are marked. */
 GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_add_highs(__m256i x, const uint32_t *high, unsigned marks) {
-  const __m256i at = _mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)(gpuir__expand + marks)));
+  const __m256i at =
+      _mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)(gpuir__expand + marks)));
   const __m256i y = _mm256_permutevar8x32_epi32(_mm256_loadu_si256((const __m256i *)(const void *)high), at);
   return _mm256_or_si256(x, _mm256_andnot_si256(_mm256_srai_epi32(at, 31), y));
 }
 
 /* Two rows, 8 values, at a time. Shifts by 32 give 0, as they should. */
-GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_avx2(const gpuir__bp128_view *v, uint32_t count, int docids, int high,
-                                                 uint32_t prev, uint32_t limit, uint32_t *out) {
+GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_avx2(const gpuir__bp128_view *v, uint32_t count, int docids,
+                                                 int high, uint32_t prev, uint32_t limit, uint32_t *out) {
   const uint8_t *p = v->low;
   const unsigned w = v->b;
   const __m256i mask = _mm256_set1_epi32((int)gpuir__low_bits(w)), width = _mm256_set1_epi32((int)w);
-  const __m256i c31 = _mm256_set1_epi32(31), c32 = _mm256_set1_epi32(32), most = _mm256_set1_epi32((int)limit);
+  const __m256i c31 = _mm256_set1_epi32(31), c32 = _mm256_set1_epi32(32),
+                most = _mm256_set1_epi32((int)limit);
   __m256i next = gpuir__avx2_first(prev), x, lo, hi, bit, shift;
   uint32_t highs[GPUIR__BLOCK_ROOM];
   unsigned i, rank = 0;
@@ -1438,7 +1469,8 @@ GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_avx2(const gpuir__bp128_view *v, uin
       const __m128i *r0 = (const __m128i *)(const void *)(p + b / 32 * 16);
       const __m128i *r1 = (const __m128i *)(const void *)(p + (b + w) / 32 * 16);
       lo = _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128(r0)), _mm_loadu_si128(r1), 1);
-      hi = _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128(r0 + 1)), _mm_loadu_si128(r1 + 1), 1);
+      hi = _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128(r0 + 1)), _mm_loadu_si128(r1 + 1),
+                                   1);
       shift = _mm256_and_si256(bit, c31);
       bit = _mm256_add_epi32(bit, step);
       x = _mm256_or_si256(_mm256_srlv_epi32(lo, shift), _mm256_sllv_epi32(hi, _mm256_sub_epi32(c32, shift)));
@@ -1469,7 +1501,8 @@ GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_avx2(const gpuir__bp128_view *v, uin
 }
 
 /* As above, 16 values in 2 w bytes. */
-GPUIR__AVX512 GPUIR__INLINE __m512i gpuir__avx512_packed(const uint8_t *p, __m512i word, __m512i shift, __m512i mask) {
+GPUIR__AVX512 GPUIR__INLINE __m512i gpuir__avx512_packed(const uint8_t *p, __m512i word, __m512i shift,
+                                                         __m512i mask) {
   const __m512i x = _mm512_loadu_si512(p);
   const __m512i lo = _mm512_permutexvar_epi32(word, x);
   const __m512i hi = _mm512_permutexvar_epi32(_mm512_add_epi32(word, _mm512_set1_epi32(1)), x);
@@ -1495,12 +1528,13 @@ GPUIR__AVX512 GPUIR__INLINE __m512i gpuir__avx512_add_highs(__m512i x, const uin
 }
 
 /* Four rows, 16 values, at a time. Reads 64 bytes behind the low bits at most; 80 at w = 0, where marks follow. */
-GPUIR__AVX512 GPUIR__INLINE void gpuir__bp128_avx512(const gpuir__bp128_view *v, uint32_t count, int docids, int high,
-                                                     uint32_t prev, uint32_t limit, uint32_t *out) {
+GPUIR__AVX512 GPUIR__INLINE void gpuir__bp128_avx512(const gpuir__bp128_view *v, uint32_t count, int docids,
+                                                     int high, uint32_t prev, uint32_t limit, uint32_t *out) {
   const uint8_t *p = v->low;
   const unsigned w = v->b;
   const __m512i mask = _mm512_set1_epi32((int)gpuir__low_bits(w)), width = _mm512_set1_epi32((int)w);
-  const __m512i c31 = _mm512_set1_epi32(31), c32 = _mm512_set1_epi32(32), most = _mm512_set1_epi32((int)limit);
+  const __m512i c31 = _mm512_set1_epi32(31), c32 = _mm512_set1_epi32(32),
+                most = _mm512_set1_epi32((int)limit);
   const __m512i iota = gpuir__avx512_iota();
   __m512i next = gpuir__avx512_first(prev), x, lo, hi, bit, word, shift;
   uint32_t highs[GPUIR__BLOCK_ROOM];
@@ -1513,12 +1547,13 @@ GPUIR__AVX512 GPUIR__INLINE void gpuir__bp128_avx512(const gpuir__bp128_view *v,
     for (i = 0; i < GPUIR__BLOCK; i += 16, b += 4 * w) {
       const uint8_t *r = p + b / 32 * 16;
       bit = _mm512_add_epi32(row, _mm512_set1_epi32((int)(b % 32)));
-      word = _mm512_ternarylogic_epi32(_mm512_srli_epi32(bit, 3), _mm512_set1_epi32(~3), lane, 0xea); /* (a & b) | c */
+      word = _mm512_ternarylogic_epi32(_mm512_srli_epi32(bit, 3), _mm512_set1_epi32(~3), lane,
+                                       0xea); /* (a & b) | c */
       shift = _mm512_and_si512(bit, c31);
       lo = _mm512_permutexvar_epi32(word, _mm512_loadu_si512(r));
       hi = _mm512_permutexvar_epi32(word, _mm512_loadu_si512(r + 16));
-      x = _mm512_ternarylogic_epi32(_mm512_srlv_epi32(lo, shift), _mm512_sllv_epi32(hi, _mm512_sub_epi32(c32, shift)),
-                                    mask, 0xa8);
+      x = _mm512_ternarylogic_epi32(_mm512_srlv_epi32(lo, shift),
+                                    _mm512_sllv_epi32(hi, _mm512_sub_epi32(c32, shift)), mask, 0xa8);
       if (high) {
         unsigned marks = (unsigned)(v->marks[i / 64] >> i % 64) & 0xffff;
         x = gpuir__avx512_add_highs(x, highs + rank, marks);
@@ -1546,24 +1581,33 @@ GPUIR__AVX512 GPUIR__INLINE void gpuir__bp128_avx512(const gpuir__bp128_view *v,
 
 GPUIR__AVX2 static void gpuir__bp128_docids_avx2(const gpuir__bp128_view *v, uint32_t count, uint32_t prev,
                                                  uint32_t limit, uint32_t *out) {
-  if (v->h) gpuir__bp128_avx2(v, count, 1, 1, prev, limit, out);
-  else gpuir__bp128_avx2(v, count, 1, 0, prev, limit, out);
+  if (v->h)
+    gpuir__bp128_avx2(v, count, 1, 1, prev, limit, out);
+  else
+    gpuir__bp128_avx2(v, count, 1, 0, prev, limit, out);
 }
 
 GPUIR__AVX2 static void gpuir__bp128_freqs_avx2(const gpuir__bp128_view *v, uint32_t count, uint32_t *out) {
-  if (v->h) gpuir__bp128_avx2(v, count, 0, 1, 0, 0, out);
-  else gpuir__bp128_avx2(v, count, 0, 0, 0, 0, out);
+  if (v->h)
+    gpuir__bp128_avx2(v, count, 0, 1, 0, 0, out);
+  else
+    gpuir__bp128_avx2(v, count, 0, 0, 0, 0, out);
 }
 
-GPUIR__AVX512 static void gpuir__bp128_docids_avx512(const gpuir__bp128_view *v, uint32_t count, uint32_t prev,
-                                                     uint32_t limit, uint32_t *out) {
-  if (v->h) gpuir__bp128_avx512(v, count, 1, 1, prev, limit, out);
-  else gpuir__bp128_avx512(v, count, 1, 0, prev, limit, out);
+GPUIR__AVX512 static void gpuir__bp128_docids_avx512(const gpuir__bp128_view *v, uint32_t count,
+                                                     uint32_t prev, uint32_t limit, uint32_t *out) {
+  if (v->h)
+    gpuir__bp128_avx512(v, count, 1, 1, prev, limit, out);
+  else
+    gpuir__bp128_avx512(v, count, 1, 0, prev, limit, out);
 }
 
-GPUIR__AVX512 static void gpuir__bp128_freqs_avx512(const gpuir__bp128_view *v, uint32_t count, uint32_t *out) {
-  if (v->h) gpuir__bp128_avx512(v, count, 0, 1, 0, 0, out);
-  else gpuir__bp128_avx512(v, count, 0, 0, 0, 0, out);
+GPUIR__AVX512 static void gpuir__bp128_freqs_avx512(const gpuir__bp128_view *v, uint32_t count,
+                                                    uint32_t *out) {
+  if (v->h)
+    gpuir__bp128_avx512(v, count, 0, 1, 0, 0, out);
+  else
+    gpuir__bp128_avx512(v, count, 0, 0, 0, 0, out);
 }
 #endif
 
@@ -1586,8 +1630,10 @@ static void gpuir__bp128_docids_decode(const gpuir__stream *s, uint32_t block, u
     return;
   }
 #endif
-  if (v.h) gpuir__bp128_scalar(&v, count, 1, 1, prev, s->limit, out);
-  else gpuir__bp128_scalar(&v, count, 1, 0, prev, s->limit, out);
+  if (v.h)
+    gpuir__bp128_scalar(&v, count, 1, 1, prev, s->limit, out);
+  else
+    gpuir__bp128_scalar(&v, count, 1, 0, prev, s->limit, out);
 }
 
 static void gpuir__bp128_freqs_decode(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t *out) {
@@ -1609,8 +1655,10 @@ static void gpuir__bp128_freqs_decode(const gpuir__stream *s, uint32_t block, ui
     return;
   }
 #endif
-  if (v.h) gpuir__bp128_scalar(&v, count, 0, 1, 0, 0, out);
-  else gpuir__bp128_scalar(&v, count, 0, 0, 0, 0, out);
+  if (v.h)
+    gpuir__bp128_scalar(&v, count, 0, 1, 0, 0, out);
+  else
+    gpuir__bp128_scalar(&v, count, 0, 0, 0, 0, out);
 }
 
 static uint32_t gpuir__bp128_freqs_get(const gpuir__stream *s, uint32_t i) {
@@ -1658,7 +1706,8 @@ static void gpuir__pack(const uint32_t *v, uint32_t count, unsigned w, uint8_t *
 /* The b that takes the fewest bytes, rounded up to a multiple of `unit`, and h, 0 for no exceptions. Of equals no
  * exceptions, then the larger b. */
 static unsigned gpuir__bp128_choose(const uint32_t *v, uint32_t count, uint32_t unit, unsigned *h) {
-  uint8_t widths[4][40]; /* how many values have a width; in four parts, since equal neighbours wait for each other */
+  uint8_t widths
+      [4][40]; /* how many values have a width; in four parts, since equal neighbours wait for each other */
   uint32_t i, all = 0, high = 0, best, fixed = (count + 7) / 8 + 1 + unit - 1;
   unsigned w, b, least;
   memset(widths, 0, sizeof widths);
@@ -1683,7 +1732,8 @@ static unsigned gpuir__bp128_choose(const uint32_t *v, uint32_t count, uint32_t 
 }
 
 /* Takes the high parts off the values; returns their number. */
-static uint32_t gpuir__bp128_split(uint32_t *v, uint32_t count, unsigned b, uint64_t marks[2], uint32_t *high) {
+static uint32_t gpuir__bp128_split(uint32_t *v, uint32_t count, unsigned b, uint64_t marks[2],
+                                   uint32_t *high) {
   const uint32_t mask = gpuir__low_bits(b);
   uint32_t i, n = 0;
   marks[0] = marks[1] = 0;
@@ -1712,8 +1762,10 @@ static int gpuir__bp128_encode(const gpuir_allocator *a, const uint32_t *values,
       return to ? GPUIR_E_LIMIT : GPUIR_E_NOMEM;
     }
     count = gpuir__min32(n - at, GPUIR__BLOCK);
-    if (docids) gpuir__take_gaps(values + at, count, at ? values[at - 1] : UINT32_MAX, v);
-    else memcpy(v, values + at, count * sizeof *v);
+    if (docids)
+      gpuir__take_gaps(values + at, count, at ? values[at - 1] : UINT32_MAX, v);
+    else
+      memcpy(v, values + at, count * sizeof *v);
     b = gpuir__bp128_choose(v, count, unit, &h);
     if (offset) {
       offset[at / GPUIR__BLOCK] = (uint32_t)(used / 4);
@@ -1724,8 +1776,10 @@ static int gpuir__bp128_encode(const gpuir_allocator *a, const uint32_t *values,
     }
     size = (count * b + 7) / 8;
     if (h) nhigh = gpuir__bp128_split(v, count, b, marks, high);
-    if (count == GPUIR__BLOCK) gpuir__bp128_pack(v, b, to);
-    else gpuir__pack(v, count, b, to);
+    if (count == GPUIR__BLOCK)
+      gpuir__bp128_pack(v, b, to);
+    else
+      gpuir__pack(v, count, b, to);
     if (h) {
       memcpy(to + size, marks, (count + 7) / 8);
       size += (count + 7) / 8;
@@ -1739,16 +1793,2123 @@ static int gpuir__bp128_encode(const gpuir_allocator *a, const uint32_t *values,
   return GPUIR_OK;
 }
 
-static int gpuir__bp128_docids_encode(const gpuir_allocator *a, const uint32_t *values, uint32_t n, gpuir__buf *out,
-                                      uint32_t *offset, uint8_t *width, uint64_t *param) {
+static int gpuir__bp128_docids_encode(const gpuir_allocator *a, const uint32_t *values, uint32_t n,
+                                      gpuir__buf *out, uint32_t *offset, uint8_t *width, uint64_t *param) {
   *param = 0;
   return gpuir__bp128_encode(a, values, n, out, offset, width, 1);
 }
 
-static int gpuir__bp128_freqs_encode(const gpuir_allocator *a, const uint32_t *values, uint32_t n, gpuir__buf *out,
-                                     uint32_t *offset, uint8_t *width, uint64_t *param) {
+static int gpuir__bp128_freqs_encode(const gpuir_allocator *a, const uint32_t *values, uint32_t n,
+                                     gpuir__buf *out, uint32_t *offset, uint8_t *width, uint64_t *param) {
   *param = 0;
   return gpuir__bp128_encode(a, values, n, out, offset, width, 0);
+}
+
+/* ----------------------------------------------------------------------------
+ * PART 2, continued: the codecs of the literature
+ *
+ *     pfd, newpfd, optpfd              blocks of 128 gaps with exceptions
+ *     ef                               Elias-Fano in partitions of 128
+ *     qs                               Elias-Fano over the whole list
+ *     rice                             unary and binary bit vectors apart
+ *     pfd-list                         one width for the whole list, exceptions recursively
+ *     parapfor                         segments whose exceptions are patched independently
+ *     lrc, lrcseg, seglrc, hslrc       deviations from regression lines
+ *
+ * All of them say in the stream itself what a decoder has to know, so that a short list, which
+ * has no directory and no stored parameter, needs nothing else. All bit vectors here are plain:
+ * bit i is bit i % 8 of byte i / 8, and a number's low bits come first. A header is checked when
+ * the list is opened and again wherever it is used; what does not lie within the stream counts as
+ * zeros. Beyond the directory's offset, which all codecs use, nothing depends on the block size
+ * of 128 where a codec's own unit is another one.
+ *
+ * Functions marked GPUIR_HD compute one value from the bytes alone: one definition of the format
+ * for the decoders here and for kernels.
+ * --------------------------------------------------------------------------*/
+
+/* ---- helpers: bit-packed numbers ---- */
+
+GPUIR_HD static inline uint64_t gpuir__packed_size(uint64_t count, unsigned w) { return (count * w + 7) / 8; }
+
+/* The low `bytes` <= 4 bytes at p as a number; reads 4. */
+GPUIR_HD static inline uint32_t gpuir__load_bytes(const uint8_t *p, unsigned bytes) {
+  return (uint32_t)(gpuir__load32(p) & (((uint64_t)1 << (8 * bytes)) - 1));
+}
+
+/* Writes v < 2^57 at a bit of zeroed memory, of which it touches 8 bytes. */
+static inline void gpuir__put_bits(uint8_t *to, uint64_t bit, uint64_t v) {
+  gpuir__store64(to + bit / 8, gpuir__load64(to + bit / 8) | v << bit % 8);
+}
+
+/* Writes the low w bits of each value to zeroed memory. */
+static void gpuir__put_packed(uint8_t *to, const uint32_t *values, uint64_t count, unsigned w) {
+  const uint32_t mask = (uint32_t)(((uint64_t)1 << w) - 1);
+  uint64_t i;
+  if (w)
+    for (i = 0; i < count; i++) gpuir__put_bits(to, i * w, values[i] & mask);
+}
+
+/* Room for n zeroed bytes and what gpuir__put_bits touches behind them; NULL without memory. */
+static uint8_t *gpuir__zero_room(const gpuir_allocator *a, gpuir__buf *out, uint64_t n) {
+  uint8_t *to = n < SIZE_MAX / 4 ? gpuir__buf_room(a, out, (size_t)n + 8) : NULL;
+  if (to) memset(to, 0, (size_t)n + 8);
+  return to;
+}
+
+#if GPUIR__X86
+#if !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#endif
+
+/* 8 values are w bytes: the same words and shifts for each 8, whatever bit of p[0] they begin at. */
+GPUIR__AVX2 static void gpuir__unpack_avx2(const uint8_t *p, unsigned w, unsigned skip, uint32_t count,
+                                           uint32_t *out) {
+  const __m256i mask = _mm256_set1_epi32((int)(uint32_t)(((uint64_t)1 << w) - 1));
+  const __m256i bit = _mm256_add_epi32(
+      _mm256_mullo_epi32(_mm256_set1_epi32((int)w), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7)),
+      _mm256_set1_epi32((int)skip));
+  const __m256i word = _mm256_srli_epi32(bit, 5), next = _mm256_add_epi32(word, _mm256_set1_epi32(1));
+  const __m256i shift = _mm256_and_si256(bit, _mm256_set1_epi32(31));
+  const __m256i back = _mm256_sub_epi32(_mm256_set1_epi32(32), shift);
+  uint32_t i;
+  for (i = 0; i < count; i += 8, p += w) {
+    __m256i x = _mm256_loadu_si256((const __m256i *)(const void *)p);
+    __m256i lo = _mm256_srlv_epi32(_mm256_permutevar8x32_epi32(x, word), shift);
+    __m256i hi = _mm256_sllv_epi32(_mm256_permutevar8x32_epi32(x, next), back);
+    _mm256_storeu_si256((__m256i *)(void *)(out + i), _mm256_and_si256(_mm256_or_si256(lo, hi), mask));
+  }
+}
+
+GPUIR__AVX512 static void gpuir__unpack_avx512(const uint8_t *p, unsigned w, unsigned skip, uint32_t count,
+                                               uint32_t *out) {
+  const __m512i iota = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+  const __m512i mask = _mm512_set1_epi32((int)(uint32_t)(((uint64_t)1 << w) - 1));
+  const __m512i bit =
+      _mm512_add_epi32(_mm512_mullo_epi32(_mm512_set1_epi32((int)w), iota), _mm512_set1_epi32((int)skip));
+  const __m512i word = _mm512_srli_epi32(bit, 5), next = _mm512_add_epi32(word, _mm512_set1_epi32(1));
+  const __m512i shift = _mm512_and_si512(bit, _mm512_set1_epi32(31));
+  const __m512i back = _mm512_sub_epi32(_mm512_set1_epi32(32), shift);
+  uint32_t i;
+  for (i = 0; i < count; i += 16, p += 2 * w) {
+    __m512i x = _mm512_loadu_si512(p);
+    __m512i lo = _mm512_srlv_epi32(_mm512_permutexvar_epi32(word, x), shift);
+    __m512i hi = _mm512_sllv_epi32(_mm512_permutexvar_epi32(next, x), back);
+    _mm512_storeu_si512(out + i, _mm512_ternarylogic_epi32(lo, hi, mask, 0xa8)); /* (lo | hi) & mask */
+  }
+}
+#endif
+
+/* Unpacks values from .. from + count - 1 of w <= 32 bits each. Writes up to the next multiple of 16
+ * values, reads 63 bytes behind those that it needs. */
+static void gpuir__unpack(const uint8_t *p, unsigned w, uint64_t from, uint32_t count, uint32_t *out,
+                          int simd) {
+  uint32_t i;
+  if (!w) {
+    memset(out, 0, ((size_t)count + 15) / 16 * 16 * sizeof *out);
+    return;
+  }
+#if GPUIR__X86
+  if (simd >= GPUIR_SIMD_AVX512) {
+    gpuir__unpack_avx512(p + from * w / 8, w, (unsigned)(from * w % 8), count, out);
+    return;
+  }
+  if (simd == GPUIR_SIMD_AVX2) {
+    gpuir__unpack_avx2(p + from * w / 8, w, (unsigned)(from * w % 8), count, out);
+    return;
+  }
+#endif
+  (void)simd;
+  for (i = 0; i < count; i++) out[i] = gpuir__packed_value(p, w, from + i);
+}
+
+/* ---- helpers: marks in a bit vector ---- */
+
+/* Software versions, for the scalar decoder and for device code. */
+GPUIR_HD static inline unsigned gpuir__ones64(uint64_t x) {
+  x -= x >> 1 & 0x5555555555555555u;
+  x = (x & 0x3333333333333333u) + (x >> 2 & 0x3333333333333333u);
+  x = (x + (x >> 4)) & 0x0f0f0f0f0f0f0f0fu;
+  return (unsigned)(x * 0x0101010101010101u >> 56);
+}
+
+/* The position of one bit number r of x, from 0; 64 if there are not so many. */
+GPUIR_HD static inline unsigned gpuir__select64(uint64_t x, unsigned r) {
+  unsigned at = 0, half;
+  for (half = 32; half; half /= 2) {
+    unsigned low = gpuir__ones64(x & (((uint64_t)1 << half) - 1));
+    if (r >= low) {
+      r -= low;
+      at += half;
+      x >>= half;
+    }
+  }
+  return at + (r || !(x & 1));
+}
+
+/* A vector whose marks (ones, or zeros if flip is all ones) end the numbers of a unary code: the
+ * mark of number j has as many other bits before it as the numbers up to j add up to. */
+typedef struct gpuir__unary {
+  const uint8_t *bits; /* `bytes` of them */
+  uint64_t bytes;
+  uint64_t flip;
+  const uint8_t *sums; /* NULL, or u32: ones before each 2^log bits, nsums of them */
+  uint64_t nsums;
+  unsigned log;
+} gpuir__unary;
+
+#define GPUIR__MARKS_ROOM (GPUIR__BLOCK + 64u + 16u)
+#define GPUIR__MARKS_WINDOW 128u /* bytes; as many bits as the longest piece between two sums has */
+
+/* 64 bits of the vector, those behind its end cleared. */
+GPUIR_HD static inline uint64_t gpuir__unary_word(const uint8_t *p, uint64_t bytes, uint64_t flip) {
+  uint64_t x = gpuir__load64(p) ^ flip;
+  return bytes < 8 ? x & (((uint64_t)1 << (8 * bytes)) - 1) : x;
+}
+
+/* These write the positions of the marks behind bit `skip` < 8 of the bytes at p, of which the first bit
+ * has position `at`, to pos[got..], until they have `count` <= 128 or the bytes end. They return the new
+ * `got`, which may be greater than count. */
+static uint32_t gpuir__marks_scalar(const uint8_t *p, uint64_t bytes, unsigned skip, uint64_t flip,
+                                    uint32_t at, uint32_t got, uint32_t count, uint32_t *pos) {
+  uint64_t keep = UINT64_MAX << skip;
+  for (; bytes && got < count; p += 8, at += 64) {
+    uint64_t x = gpuir__unary_word(p, bytes, flip) & keep;
+    for (; x; x &= x - 1) pos[got++] = at + gpuir__ctz64(x);
+    keep = UINT64_MAX;
+    bytes -= gpuir__min64(bytes, 8);
+  }
+  return got;
+}
+
+#if GPUIR__X86
+/* Four at a time without looking, so that there are fewer branches to mispredict. */
+GPUIR__AVX2 static uint32_t gpuir__marks_avx2(const uint8_t *p, uint64_t bytes, unsigned skip, uint64_t flip,
+                                              uint32_t at, uint32_t got, uint32_t count, uint32_t *pos) {
+  uint64_t keep = UINT64_MAX << skip;
+  const uint64_t stop = (uint64_t)1 << 63;
+  for (; bytes && got < count; p += 8, at += 64) {
+    uint64_t x = gpuir__unary_word(p, bytes, flip) & keep;
+    uint32_t ones = (uint32_t)__builtin_popcountll(x), i;
+    uint32_t *to = pos + got;
+    for (i = 0; i < ones; i += 8) {
+      unsigned j;
+      for (j = 0; j < 8; j++) {
+        to[i + j] = at + gpuir__ctz64(x | stop);
+        x &= x - 1;
+      }
+    }
+    got += ones;
+    keep = UINT64_MAX;
+    bytes -= gpuir__min64(bytes, 8);
+  }
+  return got;
+}
+
+GPUIR__AVX512 static uint32_t gpuir__marks_avx512(const uint8_t *p, uint64_t bytes, unsigned skip,
+                                                  uint64_t flip, uint32_t at, uint32_t got, uint32_t count,
+                                                  uint32_t *pos) {
+  const __m512i iota = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+  const __m512i sixteen = _mm512_set1_epi32(16);
+  __m512i where = _mm512_add_epi32(iota, _mm512_set1_epi32((int)at));
+  uint64_t keep = UINT64_MAX << skip;
+  for (; bytes && got < count; p += 8) {
+    uint64_t x = gpuir__unary_word(p, bytes, flip) & keep;
+    unsigned i;
+    for (i = 0; i < 64; i += 16) {
+      uint32_t mask = (uint32_t)(x >> i) & 0xffffu;
+      _mm512_storeu_si512(pos + got, _mm512_maskz_compress_epi32((__mmask16)mask, where));
+      got += (uint32_t)__builtin_popcount(mask);
+      where = _mm512_add_epi32(where, sixteen);
+    }
+    keep = UINT64_MAX;
+    bytes -= gpuir__min64(bytes, 8);
+  }
+  return got;
+}
+#endif
+
+/* Marks before piece c. */
+GPUIR_HD static inline uint64_t gpuir__unary_rank(const gpuir__unary *u, uint64_t c) {
+  uint64_t ones = gpuir__load32(u->sums + c * 4);
+  return u->flip ? (c << u->log) - ones : ones;
+}
+
+/* The last piece in [lo, hi), lo < hi, before which there are at most r marks, or lo. */
+GPUIR_HD static inline uint64_t gpuir__unary_piece(const gpuir__unary *u, uint64_t lo, uint64_t hi,
+                                                   uint64_t r) {
+  while (hi - lo > 1) {
+    uint64_t mid = lo + (hi - lo) / 2;
+    if (gpuir__unary_rank(u, mid) <= r)
+      lo = mid;
+    else
+      hi = mid;
+  }
+  return lo;
+}
+
+/* The positions, from bit `start` on, of the first count <= 128 marks there; `rank` marks stand before it.
+ * Missing ones are 0. Skips long gaps by means of the sums, so that the time depends on count only. */
+static void gpuir__unary_marks(const gpuir__unary *u, uint64_t start, uint64_t rank, uint32_t count,
+                               uint32_t *pos, int simd) {
+  uint64_t at = start;
+  uint32_t got = 0, before = 1;
+  while (got < count && at / 8 < u->bytes) {
+    const uint8_t *p = u->bits + at / 8;
+    const uint64_t window = gpuir__min64(u->bytes - at / 8, GPUIR__MARKS_WINDOW);
+    const uint32_t first = (uint32_t)(at / 8 * 8 - start);
+    const int none = got == before;
+    before = got;
+#if GPUIR__X86
+    if (simd >= GPUIR_SIMD_AVX512)
+      got = gpuir__marks_avx512(p, window, at % 8, u->flip, first, got, count, pos);
+    else if (simd == GPUIR_SIMD_AVX2)
+      got = gpuir__marks_avx2(p, window, at % 8, u->flip, first, got, count, pos);
+    else
+#endif
+      got = gpuir__marks_scalar(p, window, at % 8, u->flip, first, got, count, pos);
+    (void)simd;
+    at = (at / 8 + window) * 8;
+    if (got == before && u->sums) {
+      uint64_t c = at >> u->log;
+      if (none || c >= u->nsums) break; /* not even where the sums promised one */
+      c = gpuir__unary_piece(u, c, u->nsums, rank + got);
+      at = gpuir__max64(at, c << u->log);
+    }
+  }
+  for (; got < count; got++) pos[got] = 0;
+}
+
+/* The position of mark number r, of which `rank` <= r stand before bit `start`; it is before bit `end`,
+ * or at the vector's end at the latest. */
+GPUIR_HD static inline uint64_t gpuir__unary_select(const gpuir__unary *u, uint64_t start, uint64_t end,
+                                                    uint64_t rank, uint64_t r) {
+  uint64_t words = UINT64_MAX, byte, keep;
+  if (u->sums) {
+    uint64_t lo = start >> u->log, hi = (end >> u->log) + 1;
+    if (hi > u->nsums) hi = u->nsums;
+    words = GPUIR__MARKS_WINDOW / 8 + 1;
+    if (lo < hi) {
+      uint64_t c = gpuir__unary_piece(u, lo, hi, r);
+      if (c > lo) {
+        start = c << u->log;
+        rank = gpuir__unary_rank(u, c);
+      }
+    }
+  }
+  byte = start / 8;
+  keep = UINT64_MAX << start % 8;
+  for (; byte < u->bytes && words; words--, byte += 8) {
+    uint64_t x = gpuir__unary_word(u->bits + byte, u->bytes - byte, u->flip) & keep;
+    unsigned here = gpuir__ones64(x);
+    if (r - rank < here) return byte * 8 + gpuir__select64(x, (unsigned)(r - rank));
+    rank += here;
+    keep = UINT64_MAX;
+  }
+  return start;
+}
+
+/* Puts unary-coded numbers and fixed low bits together: value j is (other bits before mark j) * 2^b + low
+ * bits + add. */
+GPUIR_HD static inline uint32_t gpuir__joined(uint32_t pos, uint32_t j, unsigned b, uint32_t low,
+                                              uint32_t add) {
+  return ((pos - j) << b) + low + add;
+}
+
+#if GPUIR__X86
+GPUIR__AVX2 static void gpuir__join_avx2(const uint32_t *pos, unsigned b, uint32_t add, uint32_t limit,
+                                         uint32_t count, uint32_t *out) {
+  const __m256i eight = _mm256_set1_epi32(8), more = _mm256_set1_epi32((int)add);
+  const __m256i most = _mm256_set1_epi32((int)limit);
+  const __m128i shift = _mm_cvtsi32_si128((int)b);
+  __m256i j = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+  uint32_t i;
+  for (i = 0; i < count; i += 8) {
+    __m256i x = _mm256_sub_epi32(_mm256_loadu_si256((const __m256i *)(const void *)(pos + i)), j);
+    __m256i low = _mm256_add_epi32(_mm256_loadu_si256((const __m256i *)(const void *)(out + i)), more);
+    x = _mm256_add_epi32(_mm256_sll_epi32(x, shift), low);
+    _mm256_storeu_si256((__m256i *)(void *)(out + i), _mm256_min_epu32(x, most));
+    j = _mm256_add_epi32(j, eight);
+  }
+}
+
+GPUIR__AVX512 static void gpuir__join_avx512(const uint32_t *pos, unsigned b, uint32_t add, uint32_t limit,
+                                             uint32_t count, uint32_t *out) {
+  const __m512i sixteen = _mm512_set1_epi32(16), more = _mm512_set1_epi32((int)add);
+  const __m512i most = _mm512_set1_epi32((int)limit);
+  const __m128i shift = _mm_cvtsi32_si128((int)b);
+  __m512i j = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+  uint32_t i;
+  for (i = 0; i < count; i += 16) {
+    __m512i x = _mm512_sll_epi32(_mm512_sub_epi32(_mm512_loadu_si512(pos + i), j), shift);
+    x = _mm512_add_epi32(x, _mm512_add_epi32(_mm512_loadu_si512(out + i), more));
+    _mm512_storeu_si512(out + i, _mm512_min_epu32(x, most));
+    j = _mm512_add_epi32(j, sixteen);
+  }
+}
+#endif
+
+/* out[] has the low bits, or whatever is to be added. b < 32. */
+static void gpuir__join(const uint32_t *pos, unsigned b, uint32_t add, uint32_t limit, uint32_t count,
+                        uint32_t *out, int simd) {
+  uint32_t i;
+#if GPUIR__X86
+  if (simd >= GPUIR_SIMD_AVX512) {
+    gpuir__join_avx512(pos, b, add, limit, count, out);
+    return;
+  }
+  if (simd == GPUIR_SIMD_AVX2) {
+    gpuir__join_avx2(pos, b, add, limit, count, out);
+    return;
+  }
+#endif
+  (void)simd;
+  for (i = 0; i < count; i++) out[i] = gpuir__min32(gpuir__joined(pos[i], i, b, out[i], add), limit);
+}
+
+/* ---- helpers: regression lines ---- */
+
+/* A line through the points (i, value i) of `count` consecutive values: its height at i is
+ *
+ *     (slope * i >> shift) + start      modulo 2^32, with shift = floor(log2(count - 1)), 0 for 1
+ *
+ * in 64-bit fixed point: slope is less than 2^32, since no line rises beyond 2^32 - 1, so the
+ * product is exact, and its last bit is worth less than one docID at the last i. */
+typedef struct gpuir__line {
+  uint32_t slope, start;
+  unsigned shift;
+} gpuir__line;
+
+GPUIR_HD static inline uint32_t gpuir__line_at(const gpuir__line *l, uint32_t i) {
+  return (uint32_t)((uint64_t)l->slope * i >> l->shift) + l->start;
+}
+
+static inline unsigned gpuir__line_shift(uint32_t count) {
+  return count > 1 ? gpuir__width32(count - 1) - 1 : 0;
+}
+
+#if GPUIR__X86
+GPUIR__AVX2 static void gpuir__line_add_avx2(const gpuir__line *l, uint32_t from, uint32_t limit,
+                                             uint32_t count, uint32_t *out) {
+  const __m256i slope = _mm256_set1_epi64x((long long)l->slope), start = _mm256_set1_epi32((int)l->start);
+  const __m256i most = _mm256_set1_epi32((int)limit);
+  const __m256i step = _mm256_slli_epi64(slope, 3);
+  const __m256i first = _mm256_set1_epi64x((long long)((uint64_t)l->slope * from));
+  const __m128i shift = _mm_cvtsi32_si128((int)l->shift);
+  __m256i even = _mm256_add_epi64(first, _mm256_mul_epu32(slope, _mm256_setr_epi64x(0, 2, 4, 6)));
+  __m256i odd = _mm256_add_epi64(even, slope);
+  uint32_t i;
+  for (i = 0; i < count; i += 8) {
+    __m256i y = _mm256_blend_epi32(_mm256_srl_epi64(even, shift),
+                                   _mm256_slli_epi64(_mm256_srl_epi64(odd, shift), 32), 0xaa);
+    __m256i x = _mm256_add_epi32(_mm256_loadu_si256((const __m256i *)(const void *)(out + i)), start);
+    x = _mm256_min_epu32(_mm256_add_epi32(x, y), most);
+    _mm256_storeu_si256((__m256i *)(void *)(out + i), x);
+    even = _mm256_add_epi64(even, step);
+    odd = _mm256_add_epi64(odd, step);
+  }
+}
+
+GPUIR__AVX512 static void gpuir__line_add_avx512(const gpuir__line *l, uint32_t from, uint32_t limit,
+                                                 uint32_t count, uint32_t *out) {
+  const __m512i slope = _mm512_set1_epi64((long long)l->slope), start = _mm512_set1_epi32((int)l->start);
+  const __m512i most = _mm512_set1_epi32((int)limit);
+  const __m512i step = _mm512_slli_epi64(slope, 4);
+  const __m512i first = _mm512_set1_epi64((long long)((uint64_t)l->slope * from));
+  const __m128i shift = _mm_cvtsi32_si128((int)l->shift);
+  __m512i even =
+      _mm512_add_epi64(first, _mm512_mul_epu32(slope, _mm512_setr_epi64(0, 2, 4, 6, 8, 10, 12, 14)));
+  __m512i odd = _mm512_add_epi64(even, slope);
+  uint32_t i;
+  for (i = 0; i < count; i += 16) {
+    __m512i y = _mm512_mask_blend_epi32(0xaaaa, _mm512_srl_epi64(even, shift),
+                                        _mm512_slli_epi64(_mm512_srl_epi64(odd, shift), 32));
+    __m512i x = _mm512_add_epi32(_mm512_add_epi32(_mm512_loadu_si512(out + i), start), y);
+    _mm512_storeu_si512(out + i, _mm512_min_epu32(x, most));
+    even = _mm512_add_epi64(even, step);
+    odd = _mm512_add_epi64(odd, step);
+  }
+}
+
+#if !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
+#endif
+
+/* Adds the line's heights at from, from + 1, ... to out[]; processes up to the next multiple of 16. */
+static void gpuir__line_add(const gpuir__line *l, uint32_t from, uint32_t limit, uint32_t count,
+                            uint32_t *out, int simd) {
+  uint32_t i;
+#if GPUIR__X86
+  if (simd >= GPUIR_SIMD_AVX512) {
+    gpuir__line_add_avx512(l, from, limit, count, out);
+    return;
+  }
+  if (simd == GPUIR_SIMD_AVX2) {
+    gpuir__line_add_avx2(l, from, limit, count, out);
+    return;
+  }
+#endif
+  (void)simd;
+  for (i = 0; i < count; i++) out[i] = gpuir__min32(out[i] + gpuir__line_at(l, from + i), limit);
+}
+
+/* The least-squares slope; `start` is 0. With S = sum of (2i - (n - 1)) * value i, it is
+ * 6 S / ((n - 1) n (n + 1)).
+ * S is exact, in two limbs; the rest is products and a quotient in binary64, of which only exact ones can be
+ * fused with what follows, so that every machine writes the same line. */
+static gpuir__line gpuir__line_fit(const uint32_t *values, uint32_t n) {
+  gpuir__line l;
+  uint64_t lo = 0, hi = 0;
+  double slope;
+  uint32_t i;
+  l.slope = l.start = 0;
+  l.shift = gpuir__line_shift(n);
+  if (n < 2) return l;
+  for (i = 0; i < n / 2; i++) { /* a pair that lies symmetrically: its weights differ in the sign only */
+    uint64_t term = (uint64_t)(n - 1 - 2 * i) * (values[n - 1 - i] - values[i]);
+    lo += term;
+    hi += lo < term;
+  }
+  slope = (double)hi * 18446744073709551616.0 + (double)lo;
+  slope = slope * 6.0 / ((double)(n - 1) * (double)n * ((double)n + 1.0)) * (double)((uint64_t)1 << l.shift);
+  {
+    uint64_t most = ((uint64_t)UINT32_MAX << l.shift) / (n - 1); /* >= 2^32 never: 2^shift <= n - 1 */
+    l.slope = slope < (double)most ? (uint32_t)slope : (uint32_t)most;
+  }
+  return l;
+}
+
+/* Sets l->start so that the least deviation of the values from the line is 0, and writes all of them.
+ * `from` is the line's argument of values[0]. */
+static void gpuir__line_deviations(gpuir__line *l, const uint32_t *values, uint32_t from, uint32_t n,
+                                   uint32_t *to) {
+  int64_t least = INT64_MAX;
+  uint32_t i;
+  l->start = 0;
+  for (i = 0; i < n; i++) {
+    int64_t d = (int64_t)values[i] - (int64_t)gpuir__line_at(l, from + i);
+    if (d < least) least = d;
+  }
+  l->start = (uint32_t)(uint64_t)least;
+  for (i = 0; i < n; i++) to[i] = values[i] - gpuir__line_at(l, from + i);
+}
+
+/* ----------------------------------------------------------------------------
+ * pfd (3), newpfd (4), optpfd (5)
+ *
+ * PForDelta: the values of a block of 128 have slots of b bits, and those that do not fit are
+ * exceptions. Sources: Zukowski, Heman, Nes & Boncz, "Super-scalar RAM-CPU cache compression",
+ * ICDE 2006 (linked exceptions), as in section 2 of Ding, He, Yan & Suel, "Using graphics
+ * processors for high performance IR query processing", WWW 2009; Yan, Ding & Suel, "Inverted
+ * index compression and query processing with optimized document ordering", WWW 2009 (NewPFD and
+ * OptPFD). One block format serves all three; its width byte is b and the form of the exceptions:
+ *
+ *     width          bit   7  6 | 5 .. 0
+ *                         form  |   b          form 0 none, 1 linked, 2 apart
+ *
+ *     form 0, none   | slot 0 | slot 1 | ... | b bits each, padded to a byte
+ *
+ *     form 1, linked | link u16 | slots | value, value, ...
+ *         link       bits 0..6 the first exception, 7..13 their number, 14..15 bytes of a value less one
+ *         An exception's slot has the distance to the next one less one; where that does not fit, a
+ *         value between them is made an exception too.
+ *
+ *     form 2, apart  | number u8 | h u8 | slots | position, ... | overflow, ... |
+ *         An exception's slot has its low b bits, the h bits above are its overflow. Positions take
+ *         seven bits; the two arrays are padded to a byte each. (The paper packs them by Simple16;
+ *         fixed widths are found and patched independently of each other.)
+ *
+ * pfd uses forms 0 and 1 and newpfd forms 0 and 2, with the least b that makes at most a tenth of
+ * the block exceptions. optpfd tries each b with each form, so it is never larger than either.
+ * Blocks follow each other byte by byte, offset[] has where, width[] the width byte; a list of
+ * fewer than 128 is the width byte and its block. DocIDs are coded as gaps, frequencies as they are.
+ * --------------------------------------------------------------------------*/
+
+#define GPUIR__PFD_LINKED 1u
+#define GPUIR__PFD_APART 2u
+
+typedef struct gpuir__pfd_block {
+  unsigned b, form, number;
+  const uint8_t *slots;
+  unsigned first, bytes;                /* linked */
+  const uint8_t *values;                /* linked: behind the slots */
+  unsigned h;                           /* apart */
+  const uint8_t *positions, *overflows; /* apart */
+} gpuir__pfd_block;
+
+/* Finds a block's parts; one that is not all there has b = 0 and no exceptions. */
+static void gpuir__pfd_find(const gpuir__stream *s, uint32_t block, uint32_t count, gpuir__pfd_block *v) {
+  uint64_t at = 1, size, avail;
+  unsigned width = 0;
+  const uint8_t *p;
+  if (s->offset) {
+    at = s->offset[block];
+    width = s->width[block];
+  } else if (s->len) {
+    width = s->bytes[0];
+  }
+  if (at > s->len) at = s->len;
+  p = s->bytes + at;
+  avail = s->len - at;
+  v->b = width & 63;
+  v->form = width >> 6;
+  v->number = 0;
+  size = gpuir__packed_size(count, v->b);
+  if (v->form == GPUIR__PFD_LINKED) {
+    unsigned link = gpuir__load32(p) & 0xffff;
+    v->first = link & 127;
+    v->number = link >> 7 & 127;
+    v->bytes = (link >> 14) + 1;
+    p += 2;
+    v->values = p + size;
+    size += 2 + v->number * v->bytes;
+  } else if (v->form == GPUIR__PFD_APART) {
+    v->number = p[0] & 127;
+    v->h = p[1];
+    p += 2;
+    v->positions = p + size;
+    v->overflows = v->positions + gpuir__packed_size(v->number, 7);
+    size += 2 + gpuir__packed_size(v->number, 7) + gpuir__packed_size(v->number, v->h);
+    if (v->b + v->h > 32) size = UINT64_MAX;
+  }
+  v->slots = p;
+  if (v->b > 32 || size > avail) {
+    v->b = v->form = v->number = 0;
+    v->slots = s->bytes;
+  }
+}
+
+static void gpuir__pfd_freqs_decode(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t *out) {
+  const uint32_t count = gpuir__block_count(s->n, block);
+  gpuir__pfd_block v;
+  uint32_t i, at;
+  (void)prev;
+  gpuir__pfd_find(s, block, count, &v);
+  gpuir__unpack(v.slots, v.b, 0, count, out, s->simd);
+  if (v.form == GPUIR__PFD_LINKED) {
+    for (i = 0, at = v.first; i < v.number && at < count; i++) {
+      uint32_t next = at + out[at] + 1;
+      out[at] = gpuir__load_bytes(v.values + i * v.bytes, v.bytes);
+      if (next <= at) break;
+      at = next;
+    }
+  } else if (v.form == GPUIR__PFD_APART && v.b < 32) {
+    for (i = 0; i < v.number; i++) /* a position is less than 128, and nobody reads beyond count */
+      out[gpuir__packed_value(v.positions, 7, i)] |= gpuir__packed_value(v.overflows, v.h, i) << v.b;
+  }
+}
+
+static void gpuir__pfd_docids_decode(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t *out) {
+  gpuir__pfd_freqs_decode(s, block, prev, out);
+  gpuir__sum_gaps(out, gpuir__block_count(s->n, block), prev, s->limit, s->simd);
+}
+
+/* Value i of a block alone. */
+GPUIR_HD static inline uint32_t gpuir__pfd_value(const gpuir__pfd_block *v, uint32_t i) {
+  uint32_t value = gpuir__packed_value(v->slots, v->b, i), k;
+  if (v->form == GPUIR__PFD_LINKED) {
+    uint32_t at = v->first;
+    for (k = 0; k < v->number && at <= i; k++) {
+      uint32_t next = at + gpuir__packed_value(v->slots, v->b, at) + 1;
+      if (at == i) return gpuir__load_bytes(v->values + k * v->bytes, v->bytes);
+      if (next <= at) break;
+      at = next;
+    }
+  } else if (v->form == GPUIR__PFD_APART && v->b < 32) { /* positions increase */
+    uint32_t lo = 0, hi = v->number;
+    while (lo < hi) {
+      uint32_t mid = (lo + hi) / 2;
+      if (gpuir__packed_value(v->positions, 7, mid) < i)
+        lo = mid + 1;
+      else
+        hi = mid;
+    }
+    if (lo < v->number && gpuir__packed_value(v->positions, 7, lo) == i)
+      value |= gpuir__packed_value(v->overflows, v->h, lo) << v->b;
+  }
+  return value;
+}
+
+static uint32_t gpuir__pfd_freqs_get(const gpuir__stream *s, uint32_t i) {
+  gpuir__pfd_block v;
+  gpuir__pfd_find(s, i / GPUIR__BLOCK, gpuir__block_count(s->n, i / GPUIR__BLOCK), &v);
+  return gpuir__pfd_value(&v, i % GPUIR__BLOCK);
+}
+
+/* Marks the linked exceptions of b-bit slots in list[] and returns their number. */
+static uint32_t gpuir__pfd_link(const uint32_t *v, uint32_t count, unsigned b, uint8_t *list) {
+  uint32_t i, number = 0;
+  for (i = 0; i < count; i++) {
+    int exception = gpuir__width32(v[i]) > b;
+    if (!exception && number && b < 7 && i - list[number - 1] == 1u << b) {
+      uint32_t j; /* the farthest that the link reaches: needed only if another one follows */
+      for (j = i; j < count && !exception; j++) exception = gpuir__width32(v[j]) > b;
+    }
+    if (exception) list[number++] = (uint8_t)i;
+  }
+  return number;
+}
+
+/* Encodes a block in the given form into `to`, zeroed and of 1024 bytes; returns its size. */
+static uint32_t gpuir__pfd_pack(const uint32_t *v, uint32_t count, unsigned b, unsigned form, unsigned most,
+                                uint8_t *to) {
+  uint32_t slots[GPUIR__BLOCK], size = (uint32_t)gpuir__packed_size(count, b), number = 0, i;
+  uint8_t list[GPUIR__BLOCK];
+  if (form == 0) {
+    gpuir__put_packed(to, v, count, b);
+    return size;
+  }
+  if (form == GPUIR__PFD_APART) {
+    uint8_t *positions = to + 2 + size, *overflows;
+    for (i = 0; i < count; i++)
+      if (gpuir__width32(v[i]) > b) list[number++] = (uint8_t)i;
+    overflows = positions + gpuir__packed_size(number, 7);
+    to[0] = (uint8_t)number;
+    to[1] = (uint8_t)(most - b);
+    gpuir__put_packed(to + 2, v, count, b);
+    for (i = 0; i < number; i++) {
+      gpuir__put_bits(positions, (uint64_t)i * 7, list[i]);
+      gpuir__put_bits(overflows, (uint64_t)i * (most - b), v[list[i]] >> b);
+    }
+    return 2 + size + (uint32_t)(gpuir__packed_size(number, 7) + gpuir__packed_size(number, most - b));
+  }
+  {
+    const unsigned bytes = (most + 7) / 8;
+    number = gpuir__pfd_link(v, count, b, list);
+    memcpy(slots, v, count * sizeof *v);
+    for (i = 0; i < number; i++) {
+      slots[list[i]] = i + 1 < number ? list[i + 1] - list[i] - 1u : 0;
+      gpuir__put_bits(to + 2 + size, (uint64_t)i * bytes * 8, v[list[i]]);
+    }
+    gpuir__put_bits(to, 0, (uint64_t)list[0] | number << 7 | (uint64_t)(bytes - 1) << 14);
+    gpuir__put_packed(to + 2, slots, count, b);
+    return 2 + size + number * bytes;
+  }
+}
+
+/* The size of a block in a form, UINT32_MAX where it has none; over[b]: values of more than b bits. */
+static uint32_t gpuir__pfd_size(const uint32_t *v, uint32_t count, unsigned b, unsigned form, unsigned most,
+                                const uint32_t *over) {
+  const uint32_t size = (uint32_t)gpuir__packed_size(count, b), number = over[b];
+  uint8_t list[GPUIR__BLOCK];
+  if (form == 0) return number ? UINT32_MAX : size;
+  if (!number || number > 127) return UINT32_MAX;
+  if (form == GPUIR__PFD_APART)
+    return 2 + size + (uint32_t)(gpuir__packed_size(number, 7) + gpuir__packed_size(number, most - b));
+  {
+    uint32_t linked = gpuir__pfd_link(v, count, b, list);
+    return linked > 127 ? UINT32_MAX : 2 + size + linked * ((most + 7) / 8);
+  }
+}
+
+/* Chooses b and the form; returns the width byte. forms: a bit for each that may be used. */
+static unsigned gpuir__pfd_choose(const uint32_t *v, uint32_t count, unsigned forms, unsigned *most_bits) {
+  uint32_t over[33], histogram[33] = {0}, best = UINT32_MAX, i;
+  unsigned b, form, width = 0, most = 0;
+  const int least_size = (forms & 6) == 6;
+  for (i = 0; i < count; i++) histogram[gpuir__width32(v[i])]++;
+  for (b = 32, i = 0;; b--) {
+    over[b] = i;
+    i += histogram[b];
+    if (histogram[b] && b > most) most = b;
+    if (!b) break;
+  }
+  for (b = 0; b <= most && (least_size || best == UINT32_MAX); b++) /* otherwise the first b that may be */
+    for (form = 0; form < 3; form++) {
+      uint32_t size;
+      if (!(forms >> form & 1) || (!least_size && over[b] > count / 10)) continue;
+      size = gpuir__pfd_size(v, count, b, form, most, over);
+      if (size >= best) continue;
+      best = size;
+      width = b | form << 6;
+    }
+  *most_bits = most;
+  return width;
+}
+
+static int gpuir__pfd_encode(const gpuir_allocator *a, const uint32_t *values, uint32_t n, gpuir__buf *out,
+                             uint32_t *offset, uint8_t *width, int docids, unsigned forms) {
+  const size_t start = out->len;
+  uint32_t at, count, gaps[GPUIR__BLOCK];
+  for (at = 0; at < n; at += count) {
+    uint8_t *to = gpuir__zero_room(a, out, 1024);
+    const uint32_t *v = values + at;
+    const uint64_t used = out->len - start;
+    unsigned w, most;
+    if (!to || used > UINT32_MAX) {
+      out->len = start;
+      return to ? GPUIR_E_LIMIT : GPUIR_E_NOMEM;
+    }
+    count = gpuir__min32(n - at, GPUIR__BLOCK);
+    if (docids) {
+      gpuir__take_gaps(v, count, at ? v[-1] : UINT32_MAX, gaps);
+      v = gaps;
+    }
+    w = gpuir__pfd_choose(v, count, forms, &most);
+    if (offset) {
+      offset[at / GPUIR__BLOCK] = (uint32_t)used;
+      width[at / GPUIR__BLOCK] = (uint8_t)w;
+    } else {
+      *to++ = (uint8_t)w;
+      out->len++;
+    }
+    out->len += gpuir__pfd_pack(v, count, w & 63, w >> 6, most, to);
+  }
+  return GPUIR_OK;
+}
+
+static int gpuir__pfd_docids_encode(const gpuir_allocator *a, const uint32_t *values, uint32_t n,
+                                    gpuir__buf *out, uint32_t *offset, uint8_t *width, uint64_t *param) {
+  *param = 0;
+  return gpuir__pfd_encode(a, values, n, out, offset, width, 1, 1u | 1u << GPUIR__PFD_LINKED);
+}
+
+static int gpuir__newpfd_docids_encode(const gpuir_allocator *a, const uint32_t *values, uint32_t n,
+                                       gpuir__buf *out, uint32_t *offset, uint8_t *width, uint64_t *param) {
+  *param = 0;
+  return gpuir__pfd_encode(a, values, n, out, offset, width, 1, 1u | 1u << GPUIR__PFD_APART);
+}
+
+static int gpuir__newpfd_freqs_encode(const gpuir_allocator *a, const uint32_t *values, uint32_t n,
+                                      gpuir__buf *out, uint32_t *offset, uint8_t *width, uint64_t *param) {
+  *param = 0;
+  return gpuir__pfd_encode(a, values, n, out, offset, width, 0, 1u | 1u << GPUIR__PFD_APART);
+}
+
+static int gpuir__optpfd_docids_encode(const gpuir_allocator *a, const uint32_t *values, uint32_t n,
+                                       gpuir__buf *out, uint32_t *offset, uint8_t *width, uint64_t *param) {
+  *param = 0;
+  return gpuir__pfd_encode(a, values, n, out, offset, width, 1,
+                           1u | 1u << GPUIR__PFD_LINKED | 1u << GPUIR__PFD_APART);
+}
+
+static int gpuir__optpfd_freqs_encode(const gpuir_allocator *a, const uint32_t *values, uint32_t n,
+                                      gpuir__buf *out, uint32_t *offset, uint8_t *width, uint64_t *param) {
+  *param = 0;
+  return gpuir__pfd_encode(a, values, n, out, offset, width, 0,
+                           1u | 1u << GPUIR__PFD_LINKED | 1u << GPUIR__PFD_APART);
+}
+
+/* ----------------------------------------------------------------------------
+ * ef (6)
+ *
+ * Elias-Fano in partitions of 128. Source: section 3.1.1 of Liu, Wang & Swanson, "Griffin: uniting
+ * CPU and GPU in information retrieval systems for intra-query parallelism", PPoPP 2018 (Para-EF),
+ * after Elias, "Efficient storage and retrieval by content and address of static files", JACM 21(2),
+ * 1974. Of a partition of n docIDs behind the docID `base - 1`, x = docID - base runs up to U, and
+ * b = floor(log2(U / n)), 0 if U < n. The low b bits of each x stand in slots; what is above counts
+ * up in unary code, as many zeros as it grows by and a one for each docID:
+ *
+ *     base = 0, docIDs 5 6 8 15 18 33, U = 33, b = floor(log2(33 / 6)) = 2
+ *                        low   01 10 00 11 10 01
+ *     high 1 1 2 3 4 8  unary  01 1 01 01 01 00001   (the first bit on the left)
+ *
+ *     partition         | low 0 | low 1 | ... padded to a byte | unary, padded to a byte |
+ *
+ * Full partitions take n (b + 1) + (U >> b) bits, at most n (log2(U / n) + 2) and the padding of 7.
+ * The base is the last docID of the directory's block before. Partitions follow each other byte by
+ * byte, offset[] has where, width[] has b; a list of fewer than 128 is one byte with b and its
+ * partition. The unary part has at most 3 n bits, since U / n < 2^(b+1).
+ * --------------------------------------------------------------------------*/
+
+/* The unary part of a partition, and where its low bits are; b = 0 and no bits if it is not all there. */
+static const uint8_t *gpuir__ef_find(const gpuir__stream *s, uint32_t block, uint32_t count, unsigned *b,
+                                     gpuir__unary *u) {
+  uint64_t at = 1, low, avail;
+  *b = 0;
+  if (s->offset) {
+    at = s->offset[block];
+    *b = s->width[block];
+  } else if (s->len) {
+    *b = s->bytes[0];
+  }
+  if (at > s->len) at = s->len;
+  avail = s->len - at;
+  low = gpuir__packed_size(count, *b);
+  if (*b > 31 || low > avail) {
+    *b = 0;
+    avail = low = at = 0;
+  }
+  u->bits = s->bytes + at + low;
+  u->bytes = gpuir__min64(avail - low, gpuir__packed_size(count, 3));
+  u->flip = u->nsums = u->log = 0;
+  u->sums = NULL;
+  return s->bytes + at;
+}
+
+static void gpuir__ef_decode(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t *out) {
+  const uint32_t count = gpuir__block_count(s->n, block);
+  uint32_t pos[GPUIR__MARKS_ROOM];
+  gpuir__unary u;
+  unsigned b;
+  const uint8_t *low = gpuir__ef_find(s, block, count, &b, &u);
+  gpuir__unary_marks(&u, 0, 0, count, pos, s->simd);
+  gpuir__unpack(low, b, 0, count, out, s->simd);
+  gpuir__join(pos, b, prev + 1, s->limit, count, out, s->simd);
+}
+
+static uint32_t gpuir__ef_get(const gpuir__stream *s, uint32_t i) {
+  const uint32_t block = i / GPUIR__BLOCK, count = gpuir__block_count(s->n, block);
+  const uint32_t base = block && s->last ? s->last[block - 1] + 1 : 0;
+  gpuir__unary u;
+  unsigned b;
+  const uint8_t *low = gpuir__ef_find(s, block, count, &b, &u);
+  i %= GPUIR__BLOCK;
+  return gpuir__min32(gpuir__joined((uint32_t)gpuir__unary_select(&u, 0, 0, 0, i), i, b,
+                                    gpuir__packed_value(low, b, i), base),
+                      s->limit);
+}
+
+/* The unary part of an Elias-Fano code: value i's mark is bit (value i >> b) + i. */
+static void gpuir__ef_put(const uint32_t *values, uint64_t count, uint32_t base, unsigned b, uint8_t *low,
+                          uint8_t *unary) {
+  uint64_t i;
+  for (i = 0; i < count; i++) {
+    uint32_t x = values[i] - base;
+    if (b) gpuir__put_bits(low, i * b, x & (((uint64_t)1 << b) - 1));
+    gpuir__put_bits(unary, (uint64_t)(x >> b) + i, 1);
+  }
+}
+
+static int gpuir__ef_encode(const gpuir_allocator *a, const uint32_t *values, uint32_t n, gpuir__buf *out,
+                            uint32_t *offset, uint8_t *width, uint64_t *param) {
+  const size_t start = out->len;
+  uint32_t at, count;
+  *param = 0;
+  for (at = 0; at < n; at += count) {
+    uint8_t *to = gpuir__zero_room(a, out, 16 * 31 + 48 + 8);
+    const uint32_t *v = values + at;
+    const uint64_t used = out->len - start;
+    uint32_t base, most;
+    uint64_t low, high;
+    unsigned b;
+    if (!to || used > UINT32_MAX) {
+      out->len = start;
+      return to ? GPUIR_E_LIMIT : GPUIR_E_NOMEM;
+    }
+    count = gpuir__min32(n - at, GPUIR__BLOCK);
+    base = at ? v[-1] + 1 : 0;
+    most = v[count - 1] - base;
+    b = most < count ? 0 : gpuir__width32(most / count) - 1;
+    low = gpuir__packed_size(count, b);
+    high = gpuir__packed_size((uint64_t)(most >> b) + count, 1);
+    if (offset) {
+      offset[at / GPUIR__BLOCK] = (uint32_t)used;
+      width[at / GPUIR__BLOCK] = (uint8_t)b;
+    } else {
+      *to++ = (uint8_t)b;
+      out->len++;
+    }
+    gpuir__ef_put(v, count, base, b, to, to + low);
+    out->len += (size_t)(low + high);
+  }
+  return GPUIR_OK;
+}
+
+/* ----------------------------------------------------------------------------
+ * qs (7)
+ *
+ * Elias-Fano over the whole list, with tables that let each block and each value be decoded alone.
+ * Sources: Li, "Decompressing inverted indexes using a GPU-based Parallel-QS method", thesis,
+ * Polytechnic Institute of New York University, 2014 (section 4.2, and prefix sums over blocks of
+ * the upper bits in section 5.2), after Vigna, "Quasi-succinct indices", WSDM 2013. With u the last
+ * docID, b = max(0, floor(log2(c u / n))); the parameter is 1000 c, 250 to 4000, 0 for 1000. The two
+ * arrays are those of ef, with base 0 and one partition (the thesis writes the upper one's complement):
+ *
+ *     list of 128 or more   | header u64 | sums u32 ... | lower bits, b each | upper bits |
+ *       header              bits 0..7 b, 8..63 bytes of the upper bits
+ *       sums                ones in the upper bits before each 1024 of them
+ *     shorter list          | b u8 | lower bits | upper bits |
+ *
+ * Lower and upper bits are padded to a byte. The select sample of a block is the directory's
+ * offset[], zeros in the upper bits before it, i. e. the docID before >> b: block k begins at bit
+ * offset[k] + 128 k. width[] is 0.
+ * --------------------------------------------------------------------------*/
+
+#define GPUIR__QS_LOG 10u
+
+/* The parts of qs and rice streams, which differ in what the unary vector says. */
+typedef struct gpuir__halves {
+  unsigned b;
+  const uint8_t *low;   /* n numbers of b bits */
+  const uint8_t *bases; /* rice: u32 a block, or NULL */
+  gpuir__unary unary;
+} gpuir__halves;
+
+/* 0 or FORMAT, and then there are no bits. */
+static int gpuir__halves_find(const gpuir__stream *s, unsigned log, int rice, gpuir__halves *v) {
+  const uint64_t head = s->offset ? 8 : 1;
+  uint64_t bytes, bases, low, all;
+  v->b = 0;
+  v->low = s->bytes;
+  v->bases = NULL;
+  v->unary.bits = v->unary.sums = NULL;
+  v->unary.bytes = v->unary.nsums = 0;
+  v->unary.log = log;
+  v->unary.flip = rice ? UINT64_MAX : 0;
+  if (s->len < head) return s->n ? GPUIR_E_FORMAT : GPUIR_OK;
+  low = gpuir__packed_size(s->n, s->bytes[0]);
+  if (s->bytes[0] > 31) return GPUIR_E_FORMAT;
+  if (s->offset) {
+    bytes = gpuir__load64(s->bytes) >> 8;
+    v->unary.nsums = ((bytes << 3) + ((uint64_t)1 << log) - 1) >> log;
+    bases = rice ? ((uint64_t)s->n + GPUIR__BLOCK - 1) / GPUIR__BLOCK : 0;
+    all = s->len - head;
+    if (bytes > all || (v->unary.nsums + bases) * 4 > all - bytes ||
+        (v->unary.nsums + bases) * 4 + low > all - bytes) {
+      v->unary.nsums = 0;
+      return GPUIR_E_FORMAT;
+    }
+    v->unary.sums = s->bytes + head;
+    if (rice) v->bases = v->unary.sums + v->unary.nsums * 4;
+    v->low = v->unary.sums + (v->unary.nsums + bases) * 4;
+  } else {
+    if (low > s->len - head) return GPUIR_E_FORMAT;
+    bytes = s->len - head - low;
+    v->low = s->bytes + head;
+  }
+  v->b = s->bytes[0];
+  v->unary.bits = v->low + low;
+  v->unary.bytes = bytes;
+  return GPUIR_OK;
+}
+
+/* Writes the sums of a unary vector. */
+static void gpuir__halves_sums(const uint8_t *unary, uint64_t bytes, unsigned log, uint8_t *sums) {
+  uint64_t i, ones = 0;
+  for (i = 0; i < bytes; i++) {
+    if (i % ((1u << log) / 8) == 0) gpuir__store32(sums + (i * 8 >> log) * 4, (uint32_t)ones);
+    ones += gpuir__ones64(unary[i]);
+  }
+}
+
+static int gpuir__qs_open(gpuir__stream *s) {
+  gpuir__halves v;
+  return gpuir__halves_find(s, GPUIR__QS_LOG, 0, &v);
+}
+
+/* The bit at which a block begins. */
+static inline uint64_t gpuir__halves_start(const gpuir__stream *s, uint32_t block) {
+  return s->offset ? (uint64_t)s->offset[block] + (uint64_t)block * GPUIR__BLOCK : 0;
+}
+
+/* The bit at which the block behind begins: where the sums are searched up to. */
+static inline uint64_t gpuir__halves_end(const gpuir__stream *s, const gpuir__halves *v, uint32_t block) {
+  return s->offset && block < (s->n - 1) / GPUIR__BLOCK ? gpuir__halves_start(s, block + 1)
+                                                        : v->unary.bytes * 8;
+}
+
+static void gpuir__qs_decode(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t *out) {
+  const uint32_t count = gpuir__block_count(s->n, block);
+  const uint64_t first = (uint64_t)block * GPUIR__BLOCK;
+  uint32_t pos[GPUIR__MARKS_ROOM];
+  gpuir__halves v;
+  (void)prev;
+  (void)gpuir__halves_find(s, GPUIR__QS_LOG, 0, &v);
+  gpuir__unary_marks(&v.unary, gpuir__halves_start(s, block), first, count, pos, s->simd);
+  gpuir__unpack(v.low, v.b, first, count, out, s->simd);
+  gpuir__join(pos, v.b, (s->offset ? s->offset[block] : 0) << v.b, s->limit, count, out, s->simd);
+}
+
+static uint32_t gpuir__qs_get(const gpuir__stream *s, uint32_t i) {
+  const uint32_t block = i / GPUIR__BLOCK;
+  gpuir__halves v;
+  uint64_t pos;
+  (void)gpuir__halves_find(s, GPUIR__QS_LOG, 0, &v);
+  pos = gpuir__unary_select(&v.unary, gpuir__halves_start(s, block), gpuir__halves_end(s, &v, block),
+                            (uint64_t)block * GPUIR__BLOCK, i);
+  return gpuir__min32(gpuir__joined((uint32_t)pos, i, v.b, gpuir__packed_value(v.low, v.b, i), 0), s->limit);
+}
+
+static int gpuir__qs_encode(const gpuir_allocator *a, const uint32_t *values, uint32_t n, gpuir__buf *out,
+                            uint32_t *offset, uint8_t *width, uint64_t *param) {
+  const uint64_t c = *param ? *param : 1000;
+  uint64_t last = n ? values[n - 1] : 0, head = offset ? 8 : 1, sums = 0, low, high, i;
+  unsigned b = 0;
+  uint8_t *to;
+  if (c < 250 || c > 4000) return GPUIR_E_LIMIT;
+  while (b < 31 && (uint64_t)n * 1000 <= c * last >> (b + 1)) b++;
+  low = gpuir__packed_size(n, b);
+  high = n ? gpuir__packed_size((last >> b) + n, 1) : 0;
+  if (offset) sums = ((high << 3) + (1u << GPUIR__QS_LOG) - 1) >> GPUIR__QS_LOG << 2;
+  to = gpuir__zero_room(a, out, head + sums + low + high);
+  if (!to) return GPUIR_E_NOMEM;
+  if (offset)
+    gpuir__store64(to, b | high << 8);
+  else
+    to[0] = (uint8_t)b;
+  gpuir__ef_put(values, n, 0, b, to + head + sums, to + head + sums + low);
+  if (offset) {
+    gpuir__halves_sums(to + head + sums + low, high, GPUIR__QS_LOG, to + head);
+    for (i = 0; i < n; i += GPUIR__BLOCK) {
+      offset[i / GPUIR__BLOCK] = i ? values[i - 1] >> b : 0;
+      width[i / GPUIR__BLOCK] = 0;
+    }
+  }
+  out->len += (size_t)(head + sums + low + high);
+  return GPUIR_OK;
+}
+
+/* ----------------------------------------------------------------------------
+ * rice (8)
+ *
+ * Rice coding with the unary and the binary parts in two bit vectors. Source: section 6.1 of Ding,
+ * He, Yan & Suel, WWW 2009. Of each gap g, the unary vector has g >> b ones and a zero, the binary
+ * vector the low b bits; one b for the list, 2^b close to the mean gap (of its neighbours the one
+ * that makes the list smallest). Sums of all that is before make each part decodable alone:
+ *
+ *     gaps 5 0 9, b = 2         unary   10 0 110        binary  01 00 01
+ *     docID i = i + sum of binary numbers up to i + (ones before zero i) * 2^b
+ *
+ *     list of 128 or more   | header u64 | unary sums u32 ... | binary sums u32 ... | binary | unary |
+ *       header              bits 0..7 b, 8..63 bytes of the unary vector
+ *       unary sums          ones before each 128 bits of the unary vector
+ *       binary sums         sum of the binary numbers before each 128 of them
+ *     shorter list          | b u8 | binary | unary |
+ *
+ * Both vectors are padded to a byte. The directory's offset[] has the ones before a block, so that
+ * block k begins at bit offset[k] + 128 k of the unary vector; width[] is 0.
+ * --------------------------------------------------------------------------*/
+
+#define GPUIR__RICE_LOG 7u
+
+static int gpuir__rice_open(gpuir__stream *s) {
+  gpuir__halves v;
+  return gpuir__halves_find(s, GPUIR__RICE_LOG, 1, &v);
+}
+
+static void gpuir__rice_decode(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t *out) {
+  const uint32_t count = gpuir__block_count(s->n, block);
+  const uint64_t first = (uint64_t)block * GPUIR__BLOCK;
+  uint32_t pos[GPUIR__MARKS_ROOM];
+  gpuir__halves v;
+  (void)gpuir__halves_find(s, GPUIR__RICE_LOG, 1, &v);
+  gpuir__unary_marks(&v.unary, gpuir__halves_start(s, block), first, count, pos, s->simd);
+  gpuir__unpack(v.low, v.b, first, count, out, s->simd);
+  gpuir__sum_gaps(out, count, prev, UINT32_MAX, s->simd);
+  gpuir__join(pos, v.b, 0, s->limit, count, out, s->simd);
+}
+
+static uint32_t gpuir__rice_get(const gpuir__stream *s, uint32_t i) {
+  const uint32_t block = i / GPUIR__BLOCK;
+  gpuir__halves v;
+  uint32_t sum = i, k;
+  uint64_t pos;
+  (void)gpuir__halves_find(s, GPUIR__RICE_LOG, 1, &v);
+  if (v.bases) sum += gpuir__load32(v.bases + (uint64_t)block * 4);
+  for (k = i / GPUIR__BLOCK * GPUIR__BLOCK; k < i; k++) sum += gpuir__packed_value(v.low, v.b, k);
+  sum += gpuir__packed_value(v.low, v.b, i);
+  pos = gpuir__unary_select(&v.unary, gpuir__halves_start(s, block), gpuir__halves_end(s, &v, block),
+                            (uint64_t)block * GPUIR__BLOCK, i);
+  return gpuir__min32(gpuir__joined((uint32_t)pos, i, v.b, 0, sum), s->limit);
+}
+
+static int gpuir__rice_encode(const gpuir_allocator *a, const uint32_t *values, uint32_t n, gpuir__buf *out,
+                              uint32_t *offset, uint8_t *width, uint64_t *param) {
+  const uint64_t head = offset ? 8 : 1, nblocks = n / GPUIR__BLOCK + (n % GPUIR__BLOCK != 0);
+  const unsigned mean = n ? gpuir__width32((values[n - 1] - (n - 1)) / n) : 0; /* floor(log2) + 1 */
+  unsigned b = 0, try_b;
+  uint64_t ones = 0, best = UINT64_MAX, sums = 0, bases = offset ? nblocks * 4 : 0, low, high, i, at;
+  uint8_t *to;
+  *param = 0;
+  for (try_b = mean > 2 ? mean - 2 : 0; try_b <= mean + 1 && try_b < 32; try_b++) {
+    uint64_t sum = 0, size;
+    for (i = 0; i < n; i++) sum += (values[i] - (i ? values[i - 1] + 1 : 0)) >> try_b;
+    size = sum + (sum + n) / 4 * (offset != NULL) + (uint64_t)n * try_b; /* 32 bits for each 128 */
+    if (size >= best) continue;
+    best = size;
+    ones = sum;
+    b = try_b;
+  }
+  low = gpuir__packed_size(n, b);
+  high = gpuir__packed_size(ones + n, 1);
+  if (offset) sums = ((high << 3) + (1u << GPUIR__RICE_LOG) - 1) >> GPUIR__RICE_LOG << 2;
+  to = gpuir__zero_room(a, out, head + sums + bases + low + high);
+  if (!to) return GPUIR_E_NOMEM;
+  if (offset)
+    gpuir__store64(to, b | high << 8);
+  else
+    to[0] = (uint8_t)b;
+  {
+    uint8_t *binary = to + head + sums + bases, *unary = binary + low;
+    uint32_t sum = 0;
+    for (i = 0, at = 0; i < n; i++) {
+      uint32_t gap = values[i] - (i ? values[i - 1] + 1 : 0), q = gap >> b, r = gap - (q << b);
+      if (offset && i % GPUIR__BLOCK == 0) {
+        offset[i / GPUIR__BLOCK] = (uint32_t)(at - i);
+        width[i / GPUIR__BLOCK] = 0;
+        gpuir__store32(to + head + sums + i / GPUIR__BLOCK * 4, sum);
+      }
+      sum += r;
+      if (b) gpuir__put_bits(binary, i * b, r);
+      for (; q >= 32; q -= 32, at += 32) gpuir__put_bits(unary, at, 0xffffffffu);
+      gpuir__put_bits(unary, at, ((uint64_t)1 << q) - 1);
+      at += q + 1;
+    }
+    if (offset) gpuir__halves_sums(unary, high, GPUIR__RICE_LOG, to + head);
+  }
+  out->len += (size_t)(head + sums + bases + low + high);
+  return GPUIR_OK;
+}
+
+/* ----------------------------------------------------------------------------
+ * pfd-list (9)
+ *
+ * PForDelta with one b for the whole list. Source: section 6.2 of Ding, He, Yan & Suel, WWW 2009.
+ * An array of numbers is coded to a depth d of 0 to 5:
+ *
+ *     d = 0     | number u32 | number u32 | ...
+ *     d > 0     | b u8 | exceptions u32 | slots, b bits each, padded to a byte |
+ *               | overflows, coded to depth d - 1 | gaps of positions, coded to depth d - 1 |
+ *
+ * A slot has the low b bits of a number; those above b are the overflow of an exception. The gap of
+ * a position is what it exceeds the one before by, less one. The last two parts are missing if there
+ * are no exceptions.
+ *
+ *     list of 128 or more   | depth u8 | docID u32 before each 512 ... | gaps, coded to the depth |
+ *     shorter list          | depth u8 | gaps, coded to the depth |
+ *
+ * The depth of a list is the number of levels by which the two arrays are compressed recursively plus
+ * one; so is the parameter: 1 for 0 levels to 5 for 4 levels, and 0 for the paper's choice, 1 level.
+ * The docIDs before the blocks of 512 (UINT32_MAX before the first) let a kernel begin at each;
+ * here a block's predecessor comes from the directory. offset[] has the number of exceptions before a
+ * block, width[] is 0. As in the paper, all exceptions are decoded when the list is opened.
+ * --------------------------------------------------------------------------*/
+
+#define GPUIR__PFL_BLOCK 512u
+#define GPUIR__PFL_DEPTH 5u
+#define GPUIR__PFL_BAD UINT64_MAX
+
+/* The first level of an array of depth > 0, its exceptions still coded. */
+typedef struct gpuir__pfl_level {
+  unsigned b;
+  uint32_t number;
+  const uint8_t *slots, *rest; /* rest: behind the slots */
+} gpuir__pfl_level;
+
+/* Size of an array of n in bytes, or BAD; *memory: how many numbers gpuir__pfl_decode needs besides them. */
+static uint64_t gpuir__pfl_size(const uint8_t *p, uint64_t avail, uint32_t n, unsigned depth,
+                                uint64_t *memory, gpuir__pfl_level *level) {
+  uint64_t size, part, inner[2] = {0, 0};
+  uint32_t number;
+  unsigned i;
+  *memory = 0;
+  if (!depth) {
+    size = (uint64_t)n * 4;
+    return size > avail ? GPUIR__PFL_BAD : size;
+  }
+  if (avail < 5 || p[0] > 32) return GPUIR__PFL_BAD;
+  number = gpuir__load32(p + 1);
+  size = 5 + gpuir__packed_size(n, p[0]);
+  if (size > avail || number > n) return GPUIR__PFL_BAD;
+  if (level) {
+    level->b = p[0];
+    level->number = number;
+    level->slots = p + 5;
+    level->rest = p + size;
+  }
+  if (!number) return size;
+  if (p[0] == 32) return GPUIR__PFL_BAD; /* nothing can overflow */
+  for (i = 0; i < 2; i++) {
+    part = gpuir__pfl_size(p + size, avail - size, number, depth - 1, &inner[i], NULL);
+    if (part == GPUIR__PFL_BAD) return part;
+    size += part;
+  }
+  *memory = (uint64_t)number * 2 + gpuir__max64(inner[0], inner[1]);
+  return size;
+}
+
+/* Turns gaps of positions into positions; 0 or FORMAT if one is not below n. */
+static int gpuir__pfl_positions(uint32_t *positions, uint32_t number, uint32_t n) {
+  uint64_t at = 0;
+  uint32_t i;
+  for (i = 0; i < number; i++) {
+    at += positions[i];
+    if (at >= n) return GPUIR_E_FORMAT;
+    positions[i] = (uint32_t)at++;
+  }
+  return GPUIR_OK;
+}
+
+/* Decodes an array whose size has been found good to out[0..n). Returns behind its last byte, or NULL if
+ * it is malformed. */
+static const uint8_t *gpuir__pfl_decode(const uint8_t *p, uint32_t n, unsigned depth, uint32_t *out,
+                                        uint32_t *memory) {
+  const uint8_t *end = p + 5;
+  uint32_t number, i;
+  unsigned b;
+  if (!depth) {
+    memcpy(out, p, (size_t)n * 4);
+    return p + (size_t)n * 4;
+  }
+  b = p[0];
+  number = gpuir__load32(p + 1);
+  for (i = 0; i < n; i++) out[i] = gpuir__packed_value(end, b, i);
+  end += gpuir__packed_size(n, b);
+  if (!number) return end;
+  end = gpuir__pfl_decode(end, number, depth - 1, memory, memory + (size_t)number * 2);
+  if (end) end = gpuir__pfl_decode(end, number, depth - 1, memory + number, memory + (size_t)number * 2);
+  if (!end || gpuir__pfl_positions(memory + number, number, n)) return NULL;
+  for (i = 0; i < number; i++) out[memory[number + i]] |= memory[i] << b;
+  return end;
+}
+
+/* A list that is open: overflows and positions of its exceptions stand behind this. */
+typedef struct gpuir__pfl_state {
+  gpuir__pfl_level top;
+  const uint32_t *overflows, *positions;
+} gpuir__pfl_state;
+
+/* 0 or FORMAT: the list's first level, and what its exceptions need. */
+static int gpuir__pfl_find(const gpuir__stream *s, gpuir__pfl_level *top, unsigned *depth, uint64_t *memory) {
+  uint64_t head = 1;
+  top->b = top->number = 0;
+  top->slots = top->rest = s->bytes;
+  *memory = 0;
+  *depth = s->len ? s->bytes[0] : 0;
+  if (s->offset) head += (((uint64_t)s->n + GPUIR__PFL_BLOCK - 1) / GPUIR__PFL_BLOCK) * 4;
+  if (*depth < 1 || *depth > GPUIR__PFL_DEPTH || head > s->len ||
+      gpuir__pfl_size(s->bytes + head, s->len - head, s->n, *depth, memory, top) == GPUIR__PFL_BAD ||
+      *memory > SIZE_MAX / 8) {
+    *memory = 0;
+    return GPUIR_E_FORMAT;
+  }
+  return GPUIR_OK;
+}
+
+static size_t gpuir__pfl_scratch(const gpuir__stream *s) {
+  gpuir__pfl_level top;
+  unsigned depth;
+  uint64_t memory;
+  (void)gpuir__pfl_find(s, &top, &depth, &memory);
+  return sizeof(gpuir__pfl_state) + (size_t)memory * sizeof(uint32_t);
+}
+
+static int gpuir__pfl_open(gpuir__stream *s) {
+  gpuir__pfl_state *state = (gpuir__pfl_state *)s->scratch;
+  uint32_t *memory = (uint32_t *)(void *)(state + 1);
+  const uint8_t *end;
+  unsigned depth;
+  uint64_t need;
+  uint32_t number;
+  int status = gpuir__pfl_find(s, &state->top, &depth, &need);
+  if (status) return status;
+  number = state->top.number;
+  state->overflows = memory;
+  state->positions = memory + number;
+  if (!number) return GPUIR_OK;
+  end = gpuir__pfl_decode(state->top.rest, number, depth - 1, memory, memory + (size_t)number * 2);
+  if (end) end = gpuir__pfl_decode(end, number, depth - 1, memory + number, memory + (size_t)number * 2);
+  return end ? gpuir__pfl_positions(memory + number, number, s->n) : GPUIR_E_FORMAT;
+}
+
+static void gpuir__pfl_decode_block(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t *out) {
+  const gpuir__pfl_state *state = (const gpuir__pfl_state *)s->scratch;
+  const uint32_t count = gpuir__block_count(s->n, block), *positions = state->positions;
+  const uint32_t number = state->top.number;
+  const uint32_t first = block * GPUIR__BLOCK, end = first + count; /* n < 2^32: no overflow */
+  uint32_t e = 0;
+  gpuir__unpack(state->top.slots, state->top.b, first, count, out, s->simd);
+  if (number) {
+    if (s->offset) e = gpuir__min32(s->offset[block], number);
+    if ((e < number && positions[e] < first) ||
+        (e && positions[e - 1] >= first)) { /* the directory is wrong */
+      uint32_t hi = number;
+      for (e = 0; e < hi;) {
+        uint32_t mid = e + (hi - e) / 2;
+        if (positions[mid] < first)
+          e = mid + 1;
+        else
+          hi = mid;
+      }
+    }
+    for (; e < number && positions[e] < end; e++)
+      out[positions[e] - first] |= state->overflows[e] << state->top.b;
+  }
+  gpuir__sum_gaps(out, count, prev, s->limit, s->simd);
+}
+
+/* The least size in bits of an array of numbers whose widths are counted, at `each` bits an exception. */
+static uint64_t gpuir__pfl_least(const uint64_t *histogram, uint64_t n, uint64_t each) {
+  uint64_t over = n, best = UINT64_MAX;
+  unsigned b;
+  for (b = 0; b <= 32; b++) {
+    over -= histogram[b];
+    best = gpuir__min64(best, n * b + over * each);
+    if (!over) break;
+  }
+  return best + 40;
+}
+
+/* Chooses b for an array of depth > 0. The widths of the overflows are known; the gaps between exceptions are
+ * taken to be distributed geometrically. What is below two more levels counts as 24 bits an exception. */
+static unsigned gpuir__pfl_choose(const uint32_t *values, uint32_t n, unsigned depth) {
+  uint64_t histogram[33] = {0}, over = n, best = UINT64_MAX;
+  unsigned b, w, choice = 0;
+  uint32_t i;
+  for (i = 0; i < n; i++) histogram[gpuir__width32(values[i])]++;
+  for (b = 0; b <= 32; b++) {
+    uint64_t size = (uint64_t)n * b;
+    over -= histogram[b];
+    if (over && depth == 1) {
+      size += over * 64;
+    } else if (over) {
+      uint64_t overflows[33] = {0}, gaps[33] = {0}, left = over;
+      const uint64_t each = depth == 2 ? 64 : 24;
+      double none =
+          (double)(n - over) / (double)n; /* no exception among 2^w values: products only, nothing to fuse */
+      for (w = b + 1; w <= 32; w++) overflows[w - b] = histogram[w];
+      for (w = 0; left && w < 32; w++, none *= none) {
+        uint64_t longer = gpuir__min64((uint64_t)((double)over * none), left);
+        gaps[w] = left - longer;
+        left = longer;
+      }
+      gaps[w] += left;
+      size += gpuir__pfl_least(overflows, over, each) + gpuir__pfl_least(gaps, over, each);
+    }
+    if (size < best) {
+      best = size;
+      choice = b;
+    }
+    if (!over) break;
+  }
+  return choice;
+}
+
+/* Appends an array. */
+static int gpuir__pfl_put(const gpuir_allocator *a, gpuir__buf *out, const uint32_t *values, uint32_t n,
+                          unsigned depth) {
+  uint32_t *exceptions, number = 0, next = 0, i, e;
+  uint64_t size;
+  unsigned b;
+  uint8_t *to;
+  int status;
+  if (!depth) return gpuir__buf_put(a, out, values, (size_t)n * 4);
+  b = gpuir__pfl_choose(values, n, depth);
+  size = 5 + gpuir__packed_size(n, b);
+  to = gpuir__zero_room(a, out, size);
+  if (!to) return GPUIR_E_NOMEM;
+  for (i = 0; i < n; i++) number += gpuir__width32(values[i]) > b;
+  to[0] = (uint8_t)b;
+  gpuir__store32(to + 1, number);
+  gpuir__put_packed(to + 5, values, n, b);
+  out->len += (size_t)size;
+  if (!number) return GPUIR_OK;
+  exceptions = (uint32_t *)gpuir__alloc(a, (size_t)number * 8);
+  if (!exceptions) return GPUIR_E_NOMEM;
+  for (i = 0, e = 0; i < n; i++) {
+    if (gpuir__width32(values[i]) <= b) continue;
+    exceptions[e] = values[i] >> b;
+    exceptions[(size_t)number + e++] = i - next;
+    next = i + 1;
+  }
+  status = gpuir__pfl_put(a, out, exceptions, number, depth - 1);
+  if (!status) status = gpuir__pfl_put(a, out, exceptions + number, number, depth - 1);
+  gpuir__free(a, exceptions, (size_t)number * 8);
+  return status;
+}
+
+static int gpuir__pfl_encode(const gpuir_allocator *a, const uint32_t *values, uint32_t n, gpuir__buf *out,
+                             uint32_t *offset, uint8_t *width, uint64_t *param) {
+  const size_t start = out->len;
+  const unsigned depth = *param ? (unsigned)gpuir__min64(*param, 99) : 2;
+  uint32_t *gaps, i, number = 0;
+  unsigned b;
+  int status;
+  uint64_t head = 1;
+  uint8_t *to;
+  if (depth > GPUIR__PFL_DEPTH) return GPUIR_E_LIMIT;
+  if (offset) head += (((uint64_t)n + GPUIR__PFL_BLOCK - 1) / GPUIR__PFL_BLOCK) * 4;
+  to = gpuir__zero_room(a, out, head);
+  gaps = to ? (uint32_t *)gpuir__alloc(a, (size_t)n * 4) : NULL;
+  if (!gaps) return GPUIR_E_NOMEM;
+  to[0] = (uint8_t)depth;
+  if (offset)
+    for (i = 0; i < (n - 1) / GPUIR__PFL_BLOCK + 1; i++)
+      gpuir__store32(to + 1 + (size_t)i * 4, i ? values[i * GPUIR__PFL_BLOCK - 1] : UINT32_MAX);
+  out->len += (size_t)head;
+  gpuir__take_gaps(values, n, UINT32_MAX, gaps);
+  b = gpuir__pfl_choose(gaps, n, depth);
+  if (offset)
+    for (i = 0; i < n; i++) {
+      if (i % GPUIR__BLOCK == 0) {
+        offset[i / GPUIR__BLOCK] = number;
+        width[i / GPUIR__BLOCK] = 0;
+      }
+      number += gpuir__width32(gaps[i]) > b;
+    }
+  status = gpuir__pfl_put(a, out, gaps, n, depth);
+  gpuir__free(a, gaps, (size_t)n * 4);
+  if (status) out->len = start;
+  return status;
+}
+
+/* ----------------------------------------------------------------------------
+ * parapfor (10)
+ *
+ * PForDelta in segments of s = 64, 128 or 256 whose exceptions can be patched independently of each
+ * other. Source: appendix D of Ao, Zhang, Wu, Stones, Wang, Liu, Liu & Lin, "Efficient parallel
+ * lists intersection and index compression algorithms using graphics processing units", PVLDB 4(8),
+ * 2011. Exceptions keep their low b bits in the slot; their indices and overflows are two arrays:
+ *
+ *     segment   | 0 b u8 |                          slots |
+ *               | 1 b u8 | ib u8 | hb u8 | en u8 | slots | index, ib bits each | overflow, hb bits each |
+ *                 '-- bit 7: there are exceptions
+ *
+ * ib and hb are the widths, floor(log2 x) + 1, of the greatest index and the greatest overflow, en
+ * the number of exceptions, 1 to 255. (The paper's widths, ceil(log2 x), are too small at powers of
+ * two.) Each array is padded to a byte.
+ *
+ *     list of 128 or more   | log2 s u8 | segment | segment | ...
+ *     shorter list          | segment |
+ *
+ * offset[] has where the segment begins that a block begins in, width[] is 0. The parameter is
+ * s + 1024 e: e is 0 for the default; 1 to 1001 to choose the least b that makes at most (e - 1) / 1000
+ * of a segment exceptions; 1002 to choose the b that makes it smallest. s of 0 is the default of 128.
+ * The default of e is a tenth, here; the codecs below use the same segments for deviations from lines,
+ * by default with s = 256 and without exceptions.
+ * --------------------------------------------------------------------------*/
+
+#define GPUIR__PARA_LEAST 1002u
+#define GPUIR__PARA_MOST 256u /* values of a segment */
+
+typedef struct gpuir__para {
+  unsigned b, ib, hb, en;
+  const uint8_t *slots, *indices, *overflows;
+} gpuir__para;
+
+/* Finds the parts of a segment of count values; returns its size, or 0 and a segment of zeros if it is not
+ * all there. */
+static uint64_t gpuir__para_find(const uint8_t *p, uint64_t avail, uint32_t count, gpuir__para *v) {
+  uint64_t head = 1, slots, indices = 0;
+  if (avail) {
+    v->b = p[0] & 127;
+    v->ib = v->hb = v->en = 0;
+    if (p[0] & 128) {
+      v->ib = p[1];
+      v->hb = p[2];
+      v->en = p[3];
+      head = 4;
+    }
+    slots = gpuir__packed_size(count, v->b);
+    indices = gpuir__packed_size(v->en, v->ib);
+    if (v->b <= 32 && v->ib <= 8 && v->b + v->hb <= 32 &&
+        head + slots + indices + gpuir__packed_size(v->en, v->hb) <= avail) {
+      v->slots = p + head;
+      v->indices = v->slots + slots;
+      v->overflows = v->indices + indices;
+      return head + slots + indices + gpuir__packed_size(v->en, v->hb);
+    }
+  }
+  v->b = v->ib = v->hb = v->en = 0;
+  v->slots = v->indices = v->overflows = p;
+  return 0;
+}
+
+/* Decodes values from .. from + count - 1, writing up to the next multiple of 16. */
+static void gpuir__para_decode(const gpuir__para *v, uint32_t from, uint32_t count, uint32_t *out, int simd) {
+  uint32_t e;
+  gpuir__unpack(v->slots, v->b, from, count, out, simd);
+  if (v->b == 32) return;
+  for (e = 0; e < v->en; e++) {
+    uint32_t i = gpuir__packed_value(v->indices, v->ib, e) - from;
+    if (i < count) out[i] |= gpuir__packed_value(v->overflows, v->hb, e) << v->b;
+  }
+}
+
+/* Value i alone. Indices increase. */
+GPUIR_HD static inline uint32_t gpuir__para_value(const gpuir__para *v, uint32_t i) {
+  uint32_t value = gpuir__packed_value(v->slots, v->b, i), lo = 0, hi = v->en;
+  if (!hi || v->b == 32) return value;
+  while (lo < hi) {
+    uint32_t mid = (lo + hi) / 2;
+    if (gpuir__packed_value(v->indices, v->ib, mid) < i)
+      lo = mid + 1;
+    else
+      hi = mid;
+  }
+  if (lo < v->en && gpuir__packed_value(v->indices, v->ib, lo) == i)
+    value |= gpuir__packed_value(v->overflows, v->hb, lo) << v->b;
+  return value;
+}
+
+/* Appends a segment of count <= 256 values. */
+static int gpuir__para_put(const gpuir_allocator *a, gpuir__buf *out, const uint32_t *values, uint32_t count,
+                           unsigned exceptions) {
+  uint32_t histogram[33] = {0}, over = 0, best = UINT32_MAX, en = 0, last = 0, i;
+  unsigned b, choice = 0, most = 0, ib, hb;
+  uint64_t slots, index_size, size;
+  uint8_t *to;
+  for (i = 0; i < count; i++) histogram[gpuir__width32(values[i])]++;
+  for (b = 33; b-- > 0;) { /* from the greatest b down; `over` values do not fit into b bits */
+    uint32_t total = (uint32_t)gpuir__packed_size(count, b);
+    if (!most && histogram[b]) most = b;
+    if (over)
+      total += 3 + (uint32_t)(gpuir__packed_size(over, gpuir__width32(count - 1)) +
+                              gpuir__packed_size(over, most - b));
+    if (over <= 255 &&
+        (exceptions == GPUIR__PARA_LEAST ? total < best : over * 1000 <= (exceptions - 1) * count)) {
+      best = total;
+      choice = b;
+      en = over;
+    }
+    over += histogram[b];
+  }
+  b = choice;
+  for (i = 0; en && i < count; i++)
+    if (gpuir__width32(values[i]) > b) last = i;
+  ib = gpuir__width32(last);
+  hb = en ? most - b : 0;
+  slots = gpuir__packed_size(count, b);
+  index_size = gpuir__packed_size(en, ib);
+  size = (en ? 4 : 1) + slots + index_size + gpuir__packed_size(en, hb);
+  to = gpuir__zero_room(a, out, size);
+  if (!to) return GPUIR_E_NOMEM;
+  out->len += (size_t)size;
+  *to++ = (uint8_t)(b | (en ? 128u : 0));
+  if (en) {
+    *to++ = (uint8_t)ib;
+    *to++ = (uint8_t)hb;
+    *to++ = (uint8_t)en;
+  }
+  gpuir__put_packed(to, values, count, b);
+  for (i = 0, over = 0; over < en; i++) {
+    if (gpuir__width32(values[i]) <= b) continue;
+    gpuir__put_bits(to + slots, (uint64_t)over * ib, i);
+    gpuir__put_bits(to + slots + index_size, (uint64_t)over++ * hb, values[i] >> b);
+  }
+  return GPUIR_OK;
+}
+
+/* Reads a parameter s + 1024 e; 0 or LIMIT. */
+static int gpuir__para_param(uint64_t param, uint32_t least_s, uint32_t *s, unsigned *exceptions) {
+  if (param & 1023) *s = (uint32_t)(param & 1023);
+  if (param >> 10) *exceptions = (unsigned)gpuir__min64(param >> 10, 9999);
+  if (*s < least_s || *s > GPUIR__PARA_MOST || (*s & (*s - 1)) || *exceptions > GPUIR__PARA_LEAST)
+    return GPUIR_E_LIMIT;
+  return GPUIR_OK;
+}
+
+static int gpuir__para_open(gpuir__stream *s) {
+  gpuir__para v;
+  if (!s->n) return GPUIR_OK;
+  if (!s->offset) return gpuir__para_find(s->bytes, s->len, s->n, &v) ? GPUIR_OK : GPUIR_E_FORMAT;
+  return s->len && s->bytes[0] >= 6 && s->bytes[0] <= 8 ? GPUIR_OK : GPUIR_E_FORMAT;
+}
+
+static void gpuir__para_decode_block(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t *out) {
+  const uint32_t count = gpuir__block_count(s->n, block), first = block * GPUIR__BLOCK;
+  gpuir__para v;
+  if (!s->offset) {
+    (void)gpuir__para_find(s->bytes, s->len, count, &v);
+    gpuir__para_decode(&v, 0, count, out, s->simd);
+  } else {
+    const uint32_t size = 1u << (s->len && s->bytes[0] >= 6 && s->bytes[0] <= 8 ? s->bytes[0] : 8);
+    uint64_t at = gpuir__min64(s->offset[block], s->len);
+    uint32_t start = first & ~(size - 1), from = first - start, done = 0;
+    while (done < count) {
+      uint32_t length = gpuir__min32(size, s->n - start), take = gpuir__min32(length - from, count - done);
+      at += gpuir__para_find(s->bytes + at, s->len - at, length, &v);
+      gpuir__para_decode(&v, from, take, out + done, s->simd);
+      done += take;
+      start += length;
+      from = 0;
+    }
+  }
+  gpuir__sum_gaps(out, count, prev, s->limit, s->simd);
+}
+
+static int gpuir__para_encode(const gpuir_allocator *a, const uint32_t *values, uint32_t n, gpuir__buf *out,
+                              uint32_t *offset, uint8_t *width, uint64_t *param) {
+  const size_t start = out->len;
+  uint32_t size = 128, at, count, gaps[GPUIR__PARA_MOST], i;
+  unsigned exceptions = 101;
+  int status = gpuir__para_param(*param, 64, &size, &exceptions);
+  if (!offset) size = GPUIR__BLOCK; /* one segment */
+  if (!status && offset) {
+    uint8_t head = (uint8_t)gpuir__ctz32(size);
+    status = gpuir__buf_put(a, out, &head, 1);
+  }
+  for (at = 0; !status && at < n; at += count) {
+    const uint64_t used = out->len - start;
+    count = gpuir__min32(n - at, size);
+    if (used > UINT32_MAX) status = GPUIR_E_LIMIT;
+    if (offset)
+      for (i = at & ~(GPUIR__BLOCK - 1); i < at + count; i += GPUIR__BLOCK)
+        if (i >= at) {
+          offset[i / GPUIR__BLOCK] = (uint32_t)used;
+          width[i / GPUIR__BLOCK] = 0;
+        }
+    gpuir__take_gaps(values + at, count, at ? values[at - 1] : UINT32_MAX, gaps);
+    if (!status) status = gpuir__para_put(a, out, gaps, count, exceptions);
+  }
+  if (status) out->len = start;
+  return status;
+}
+
+/* ----------------------------------------------------------------------------
+ * lrc (11), lrcseg (12), seglrc (13)
+ *
+ * Linear regression compression: docIDs grow nearly linearly with their index, so that what is coded
+ * is their deviation from a regression line, and any of them can be decoded alone. Source: section
+ * 5.2 of Ao et al., PVLDB 4(8), 2011. The line is given a start such that no deviation is negative
+ * (that is the paper's M), and the deviations are coded in parapfor segments of s values (256):
+ *
+ *     docID i = line(i) + deviation i         line(i) = (slope * i >> shift) + start, see gpuir__line
+ *
+ *     line      | lengths u8 | slope, 0 to 4 bytes | start, 0 to 4 bytes |
+ *                 '-- bits 0..2 of the slope, 3..5 of the start, in bytes
+ *
+ *     lrc       one line for the list         | log2 s u8 | line | segment | segment | ...
+ *     lrcseg    one line for the list, but    | log2 s u8 | line | start, segment | start, segment | ...
+ *               each segment its own start
+ *     seglrc    a line for each segment       | log2 s u8 | line, segment | line, segment | ...
+ *
+ * A start of lrcseg is a line record whose slope has no bytes; i counts from the line's beginning. A
+ * list of fewer than 128 is | line, segment | for all three. offset[] has where the segment (or the
+ * record before it) begins that a block begins in, width[] is 0. The parameter is parapfor's.
+ * --------------------------------------------------------------------------*/
+
+enum { GPUIR__LRC, GPUIR__LRCSEG, GPUIR__SEGLRC };
+
+/* Reads a line record; returns its size, or 0 and a line of zeros if it is not all there. */
+static uint64_t gpuir__line_find(const uint8_t *p, uint64_t avail, uint32_t count, gpuir__line *l) {
+  const unsigned slope = avail ? p[0] & 7 : 5, start = avail ? p[0] >> 3 : 5;
+  l->shift = gpuir__line_shift(count);
+  l->slope = l->start = 0;
+  if (slope > 4 || start > 4 || 1 + slope + start > avail) return 0;
+  l->slope = gpuir__load_bytes(p + 1, slope);
+  l->start = gpuir__load_bytes(p + 1 + slope, start);
+  return 1 + slope + start;
+}
+
+static int gpuir__line_put(const gpuir_allocator *a, gpuir__buf *out, uint32_t slope, uint32_t start) {
+  uint8_t bytes[16];
+  unsigned ls = (gpuir__width32(slope) + 7) / 8, lt = (gpuir__width32(start) + 7) / 8;
+  bytes[0] = (uint8_t)(ls | lt << 3);
+  gpuir__store32(bytes + 1, slope);
+  gpuir__store32(bytes + 1 + ls, start);
+  return gpuir__buf_put(a, out, bytes, 1 + ls + lt);
+}
+
+/* What is needed to decode from a list: its segments' size and its line, if it has one. */
+typedef struct gpuir__lrc_list {
+  uint32_t size;
+  gpuir__line line;
+} gpuir__lrc_list;
+
+static int gpuir__lrc_find(const gpuir__stream *s, int kind, gpuir__lrc_list *v) {
+  v->size = GPUIR__PARA_MOST;
+  v->line.slope = v->line.start = v->line.shift = 0;
+  if (!s->offset) return GPUIR_OK;
+  if (!s->len || s->bytes[0] < 6 || s->bytes[0] > 8) return GPUIR_E_FORMAT;
+  v->size = 1u << s->bytes[0];
+  if (kind != GPUIR__SEGLRC && !gpuir__line_find(s->bytes + 1, s->len - 1, s->n, &v->line))
+    return GPUIR_E_FORMAT;
+  return GPUIR_OK;
+}
+
+/* Finds the line and the segment at `at`, of `length` values from index `start` on; returns what is behind it.
+ * *base: what the line's argument is for the segment's first value. */
+static uint64_t gpuir__lrc_segment(const gpuir__stream *s, int kind, const gpuir__lrc_list *list, uint64_t at,
+                                   uint32_t start, uint32_t length, gpuir__line *line, uint32_t *base,
+                                   gpuir__para *v) {
+  *line = list->line;
+  *base = start;
+  if (kind == GPUIR__SEGLRC || !s->offset) {
+    at += gpuir__line_find(s->bytes + at, s->len - at, length, line);
+    *base = 0;
+  } else if (kind == GPUIR__LRCSEG) {
+    gpuir__line own;
+    at += gpuir__line_find(s->bytes + at, s->len - at, length, &own);
+    line->start = own.start;
+  }
+  return at + gpuir__para_find(s->bytes + at, s->len - at, length, v);
+}
+
+static inline int gpuir__lrc_any_open(const gpuir__stream *s, int kind) {
+  gpuir__lrc_list list;
+  int status = gpuir__lrc_find(s, kind, &list);
+  if (!status && !s->offset && s->n) {
+    gpuir__line line;
+    gpuir__para v;
+    uint64_t at = gpuir__line_find(s->bytes, s->len, s->n, &line);
+    if (!at || !gpuir__para_find(s->bytes + at, s->len - at, s->n, &v)) status = GPUIR_E_FORMAT;
+  }
+  return status;
+}
+
+GPUIR__INLINE void gpuir__lrc_any_decode(const gpuir__stream *s, int kind, uint32_t block, uint32_t *out) {
+  const uint32_t count = gpuir__block_count(s->n, block), first = block * GPUIR__BLOCK;
+  uint64_t at = s->offset ? gpuir__min64(s->offset[block], s->len) : 0;
+  uint32_t start, from, done = 0;
+  gpuir__lrc_list list;
+  (void)gpuir__lrc_find(s, kind, &list);
+  start = first & ~(list.size - 1);
+  from = first - start;
+  while (done < count) {
+    uint32_t length = gpuir__min32(list.size, s->n - start), take = gpuir__min32(length - from, count - done),
+             base;
+    gpuir__line line;
+    gpuir__para v;
+    at = gpuir__lrc_segment(s, kind, &list, at, start, length, &line, &base, &v);
+    gpuir__para_decode(&v, from, take, out + done, s->simd);
+    gpuir__line_add(&line, base + from, s->limit, take, out + done, s->simd);
+    done += take;
+    start += length;
+    from = 0;
+  }
+}
+
+GPUIR__INLINE uint32_t gpuir__lrc_any_get(const gpuir__stream *s, int kind, uint32_t i) {
+  uint64_t at = s->offset ? gpuir__min64(s->offset[i / GPUIR__BLOCK], s->len) : 0;
+  uint32_t start, length, base;
+  gpuir__lrc_list list;
+  gpuir__line line;
+  gpuir__para v;
+  (void)gpuir__lrc_find(s, kind, &list);
+  start = i / GPUIR__BLOCK * GPUIR__BLOCK & ~(list.size - 1); /* of the segment that the block begins in */
+  for (;;) {
+    length = gpuir__min32(list.size, s->n - start);
+    at = gpuir__lrc_segment(s, kind, &list, at, start, length, &line, &base, &v);
+    if (i - start < length) break;
+    start += length;
+  }
+  i -= start;
+  return gpuir__min32(gpuir__para_value(&v, i) + gpuir__line_at(&line, base + i), s->limit);
+}
+
+static int gpuir__lrc_any_encode(const gpuir_allocator *a, const uint32_t *values, uint32_t n,
+                                 gpuir__buf *out, uint32_t *offset, uint8_t *width, uint64_t param,
+                                 int kind) {
+  const size_t begin = out->len;
+  uint32_t size = GPUIR__PARA_MOST, at, count, i, deviations[GPUIR__PARA_MOST];
+  unsigned exceptions = 1;
+  gpuir__line line;
+  int status = gpuir__para_param(param, 64, &size, &exceptions);
+  if (!offset) {
+    kind = GPUIR__SEGLRC; /* one segment with its line */
+    size = GPUIR__PARA_MOST;
+  }
+  if (!status && offset) {
+    uint8_t head = (uint8_t)gpuir__ctz32(size);
+    status = gpuir__buf_put(a, out, &head, 1);
+  }
+  line = gpuir__line_fit(values, kind == GPUIR__SEGLRC ? 0 : n);
+  if (!status && kind != GPUIR__SEGLRC) {
+    int64_t least = INT64_MAX;
+    if (kind == GPUIR__LRC) {
+      for (i = 0; i < n; i++) {
+        int64_t d = (int64_t)values[i] - (int64_t)gpuir__line_at(&line, i);
+        if (d < least) least = d;
+      }
+      line.start = (uint32_t)(uint64_t)least;
+    }
+    status = gpuir__line_put(a, out, line.slope, line.start);
+  }
+  for (at = 0; !status && at < n; at += count) {
+    const uint64_t used = out->len - begin;
+    count = gpuir__min32(n - at, size);
+    if (used > UINT32_MAX) status = GPUIR_E_LIMIT;
+    if (offset)
+      for (i = at & ~(GPUIR__BLOCK - 1); i < at + count; i += GPUIR__BLOCK)
+        if (i >= at) {
+          offset[i / GPUIR__BLOCK] = (uint32_t)used;
+          width[i / GPUIR__BLOCK] = 0;
+        }
+    if (kind == GPUIR__LRC) {
+      for (i = 0; i < count; i++) deviations[i] = values[at + i] - gpuir__line_at(&line, at + i);
+    } else if (kind == GPUIR__LRCSEG) {
+      gpuir__line_deviations(&line, values + at, at, count, deviations);
+      if (!status) status = gpuir__line_put(a, out, 0, line.start);
+    } else {
+      line = gpuir__line_fit(values + at, count);
+      gpuir__line_deviations(&line, values + at, 0, count, deviations);
+      if (!status) status = gpuir__line_put(a, out, line.slope, line.start);
+    }
+    if (!status) status = gpuir__para_put(a, out, deviations, count, exceptions);
+  }
+  if (status) out->len = begin;
+  return status;
+}
+
+static int gpuir__lrc_open(gpuir__stream *s) { return gpuir__lrc_any_open(s, GPUIR__LRC); }
+static int gpuir__lrcseg_open(gpuir__stream *s) { return gpuir__lrc_any_open(s, GPUIR__LRCSEG); }
+static int gpuir__seglrc_open(gpuir__stream *s) { return gpuir__lrc_any_open(s, GPUIR__SEGLRC); }
+
+static void gpuir__lrc_decode(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t *out) {
+  (void)prev;
+  gpuir__lrc_any_decode(s, GPUIR__LRC, block, out);
+}
+
+static void gpuir__lrcseg_decode(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t *out) {
+  (void)prev;
+  gpuir__lrc_any_decode(s, GPUIR__LRCSEG, block, out);
+}
+
+static void gpuir__seglrc_decode(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t *out) {
+  (void)prev;
+  gpuir__lrc_any_decode(s, GPUIR__SEGLRC, block, out);
+}
+
+static uint32_t gpuir__lrc_get(const gpuir__stream *s, uint32_t i) {
+  return gpuir__lrc_any_get(s, GPUIR__LRC, i);
+}
+static uint32_t gpuir__lrcseg_get(const gpuir__stream *s, uint32_t i) {
+  return gpuir__lrc_any_get(s, GPUIR__LRCSEG, i);
+}
+static uint32_t gpuir__seglrc_get(const gpuir__stream *s, uint32_t i) {
+  return gpuir__lrc_any_get(s, GPUIR__SEGLRC, i);
+}
+
+static int gpuir__lrc_encode(const gpuir_allocator *a, const uint32_t *values, uint32_t n, gpuir__buf *out,
+                             uint32_t *offset, uint8_t *width, uint64_t *param) {
+  return gpuir__lrc_any_encode(a, values, n, out, offset, width, *param, GPUIR__LRC);
+}
+
+static int gpuir__lrcseg_encode(const gpuir_allocator *a, const uint32_t *values, uint32_t n, gpuir__buf *out,
+                                uint32_t *offset, uint8_t *width, uint64_t *param) {
+  return gpuir__lrc_any_encode(a, values, n, out, offset, width, *param, GPUIR__LRCSEG);
+}
+
+static int gpuir__seglrc_encode(const gpuir_allocator *a, const uint32_t *values, uint32_t n, gpuir__buf *out,
+                                uint32_t *offset, uint8_t *width, uint64_t *param) {
+  return gpuir__lrc_any_encode(a, values, n, out, offset, width, *param, GPUIR__SEGLRC);
+}
+
+/* ----------------------------------------------------------------------------
+ * hslrc (14)
+ *
+ * Hash segmentation with a regression in each bucket. Source: sections 4.4 and 5.3 of Ao et al.,
+ * PVLDB 4(8), 2011. A docID's bucket is its leading m bits of k, h(x) = x >> (k - m), where k is
+ * the width of the last docID and m the least number with n / mean <= 2^m. Each bucket has a line
+ * and its deviations in parapfor segments of 256 (one segment, unless docIDs crowd):
+ *
+ *     list of 128 or more   | head u64 | first, w1 bits each | where, w2 bits each | bucket | bucket | ...
+ *       head                bits 0..7 k - m, 8..15 w1, 16..23 w2, 24..31 0, 32..63 buckets d
+ *       first               d + 1 indices of the buckets' first docIDs, the last one n
+ *       where               d + 1 positions of the buckets in bytes from bucket 0 on, the last one the end
+ *     bucket                nothing | line, segment | line, end u32 of each segment but the last, segments |
+ *                           for none, up to 256, or more docIDs; ends count from the first segment on
+ *     shorter list          | line, segment |
+ *
+ * The arrays are padded to a byte each. offset[] has the bucket of a block's first docID, width[] is 0.
+ * The parameter is mean + 1024 e: the mean is 32, 64, 128 or 256, 0 for 256; e as for parapfor, and by
+ * default no exceptions.
+ * --------------------------------------------------------------------------*/
+
+typedef struct gpuir__hslrc_list {
+  unsigned shift, w1, w2;
+  uint32_t buckets;
+  const uint8_t *first, *where, *data;
+  uint64_t len; /* of data */
+} gpuir__hslrc_list;
+
+/* 0 or FORMAT, and then there are no buckets. */
+static int gpuir__hslrc_find(const gpuir__stream *s, gpuir__hslrc_list *v) {
+  uint64_t head, first, where;
+  v->buckets = 0;
+  if (!s->offset || s->len < 8) return s->offset ? GPUIR_E_FORMAT : GPUIR_OK;
+  head = gpuir__load64(s->bytes);
+  v->shift = head & 255;
+  v->w1 = head >> 8 & 255;
+  v->w2 = head >> 16 & 255;
+  first = gpuir__packed_size((head >> 32) + 1, v->w1);
+  where = gpuir__packed_size((head >> 32) + 1, v->w2);
+  if (v->shift > 31 || v->w1 > 32 || v->w2 > 32 || !v->w1 || first + where > s->len - 8)
+    return GPUIR_E_FORMAT;
+  v->buckets = (uint32_t)(head >> 32);
+  v->first = s->bytes + 8;
+  v->where = v->first + first;
+  v->data = v->where + where;
+  v->len = s->len - 8 - first - where;
+  return GPUIR_OK;
+}
+
+GPUIR_HD static inline uint32_t gpuir__hslrc_first(const gpuir__hslrc_list *v, uint32_t h) {
+  return gpuir__packed_value(v->first, v->w1, h);
+}
+
+/* The bucket that has the docID of index i, beginning to look at h; `buckets` if there is none. */
+static uint32_t gpuir__hslrc_bucket(const gpuir__hslrc_list *v, uint32_t h, uint32_t i) {
+  uint32_t lo = 0, hi = v->buckets;
+  unsigned near;
+  for (near = 0; near < 4 && h < v->buckets; near++, h++) {
+    uint32_t first = gpuir__hslrc_first(v, h);
+    if (first > i) break;
+    if (gpuir__hslrc_first(v, h + 1) > i) return h;
+  }
+  while (
+      lo <
+      hi) { /* the last bucket that begins at i or before: those that begin where the next does are empty */
+    uint32_t mid = lo + (hi - lo) / 2;
+    if (gpuir__hslrc_first(v, mid + 1) <= i)
+      lo = mid + 1;
+    else
+      hi = mid;
+  }
+  return lo < v->buckets && gpuir__hslrc_first(v, lo) <= i ? lo : v->buckets;
+}
+
+/* Finds the line of bucket h and the segment of it that has its value i < count. */
+static void gpuir__hslrc_segment(const gpuir__hslrc_list *v, uint32_t h, uint32_t count, uint32_t i,
+                                 gpuir__line *line, gpuir__para *segment) {
+  const uint32_t k = i / GPUIR__PARA_MOST, segments = (count - 1) / GPUIR__PARA_MOST + 1;
+  const uint64_t ends = (uint64_t)(segments - 1) * 4;
+  uint64_t at = gpuir__min64(gpuir__packed_value(v->where, v->w2, h), v->len), skip = 0;
+  at += gpuir__line_find(v->data + at, v->len - at, count, line);
+  if (ends <= v->len - at) {
+    if (k) skip = gpuir__load32(v->data + at + (uint64_t)(k - 1) * 4);
+    at = gpuir__min64(at + ends + skip, v->len);
+  } else {
+    at = v->len;
+  }
+  (void)gpuir__para_find(v->data + at, v->len - at,
+                         gpuir__min32(count - k * GPUIR__PARA_MOST, GPUIR__PARA_MOST), segment);
+}
+
+static int gpuir__hslrc_open(gpuir__stream *s) {
+  gpuir__hslrc_list v;
+  if (!s->offset) return gpuir__lrc_any_open(s, GPUIR__SEGLRC);
+  return gpuir__hslrc_find(s, &v);
+}
+
+static void gpuir__hslrc_decode(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t *out) {
+  const uint32_t count = gpuir__block_count(s->n, block), start = block * GPUIR__BLOCK;
+  uint32_t done = 0, h;
+  gpuir__hslrc_list v;
+  (void)prev;
+  if (!s->offset) {
+    gpuir__lrc_any_decode(s, GPUIR__SEGLRC, block, out);
+    return;
+  }
+  (void)gpuir__hslrc_find(s, &v);
+  h = s->offset[block];
+  while (done < count) {
+    uint32_t first, size, i, take;
+    gpuir__line line;
+    gpuir__para segment;
+    h = gpuir__hslrc_bucket(&v, h, start + done);
+    if (h >= v.buckets) { /* damaged */
+      memset(out + done, 0, (count - done) * sizeof *out);
+      return;
+    }
+    first = gpuir__hslrc_first(&v, h);
+    size = gpuir__hslrc_first(&v, h + 1) - first;
+    i = start + done - first;
+    gpuir__hslrc_segment(&v, h, size, i, &line, &segment);
+    take = gpuir__min32(gpuir__min32(size - i, count - done), GPUIR__PARA_MOST - i % GPUIR__PARA_MOST);
+    gpuir__para_decode(&segment, i % GPUIR__PARA_MOST, take, out + done, s->simd);
+    gpuir__line_add(&line, i, s->limit, take, out + done, s->simd);
+    done += take;
+  }
+}
+
+static uint32_t gpuir__hslrc_get(const gpuir__stream *s, uint32_t i) {
+  gpuir__hslrc_list v;
+  gpuir__line line;
+  gpuir__para segment;
+  uint32_t h, first;
+  if (!s->offset) return gpuir__lrc_any_get(s, GPUIR__SEGLRC, i);
+  (void)gpuir__hslrc_find(s, &v);
+  h = gpuir__hslrc_bucket(&v, s->offset[i / GPUIR__BLOCK], i);
+  if (h >= v.buckets) return 0;
+  first = gpuir__hslrc_first(&v, h);
+  gpuir__hslrc_segment(&v, h, gpuir__hslrc_first(&v, h + 1) - first, i - first, &line, &segment);
+  return gpuir__min32(
+      gpuir__para_value(&segment, (i - first) % GPUIR__PARA_MOST) + gpuir__line_at(&line, i - first),
+      s->limit);
+}
+
+/* Appends a bucket of count > 0 values. */
+static int gpuir__hslrc_put(const gpuir_allocator *a, gpuir__buf *out, const uint32_t *values, uint32_t count,
+                            unsigned exceptions) {
+  gpuir__line line = gpuir__line_fit(values, count);
+  const uint32_t segments = (count - 1) / GPUIR__PARA_MOST + 1;
+  uint32_t k, i, deviations[GPUIR__PARA_MOST];
+  int64_t least = INT64_MAX;
+  size_t ends, base;
+  int status;
+  for (i = 0; i < count; i++) {
+    int64_t d = (int64_t)values[i] - (int64_t)gpuir__line_at(&line, i);
+    if (d < least) least = d;
+  }
+  line.start = (uint32_t)(uint64_t)least;
+  status = gpuir__line_put(a, out, line.slope, line.start);
+  if (status) return status;
+  if (!gpuir__zero_room(a, out, (uint64_t)(segments - 1) * 4)) return GPUIR_E_NOMEM;
+  ends = out->len;
+  out->len += (size_t)(segments - 1) * 4;
+  base = out->len;
+  for (k = 0; k < segments; k++) {
+    const uint32_t from = k * GPUIR__PARA_MOST, length = gpuir__min32(count - from, GPUIR__PARA_MOST);
+    if (k) {
+      if (out->len - base > UINT32_MAX) return GPUIR_E_LIMIT;
+      gpuir__store32(out->data + ends + (size_t)(k - 1) * 4, (uint32_t)(out->len - base));
+    }
+    for (i = 0; i < length; i++) deviations[i] = values[from + i] - gpuir__line_at(&line, from + i);
+    status = gpuir__para_put(a, out, deviations, length, exceptions);
+    if (status) return status;
+  }
+  return GPUIR_OK;
+}
+
+static int gpuir__hslrc_encode(const gpuir_allocator *a, const uint32_t *values, uint32_t n, gpuir__buf *out,
+                               uint32_t *offset, uint8_t *width, uint64_t *param) {
+  const size_t begin = out->len;
+  uint32_t mean = 256, d, h, i, *tables;
+  unsigned exceptions = 1, k, m = 0;
+  gpuir__buf data = {NULL, 0, 0};
+  size_t table_size;
+  int status = gpuir__para_param(*param, 32, &mean, &exceptions);
+  if (status) return status;
+  if (!offset) {
+    status = n ? gpuir__hslrc_put(a, out, values, n, exceptions) : GPUIR_OK;
+    if (status) out->len = begin;
+    return status;
+  }
+  k = gpuir__width32(values[n - 1]);
+  while (((uint64_t)mean << m) < n && m < k) m++;
+  if (k - m > 31) m = k - 31;
+  d = (values[n - 1] >> (k - m)) + 1;
+  table_size = ((size_t)d + 1) * 8;
+  tables = (uint32_t *)gpuir__alloc(a, table_size); /* firsts, wheres */
+  if (!tables) return GPUIR_E_NOMEM;
+  for (h = 0, i = 0; !status && h <= d; h++) {
+    uint32_t count = 0;
+    tables[h] = i;
+    tables[(size_t)d + 1 + h] = (uint32_t)data.len;
+    if (data.len > UINT32_MAX) status = GPUIR_E_LIMIT;
+    while (i + count < n && values[i + count] >> (k - m) == h) {
+      if ((i + count) % GPUIR__BLOCK == 0) {
+        offset[(i + count) / GPUIR__BLOCK] = h;
+        width[(i + count) / GPUIR__BLOCK] = 0;
+      }
+      count++;
+    }
+    if (count && !status) status = gpuir__hslrc_put(a, &data, values + i, count, exceptions);
+    i += count;
+  }
+  if (!status) {
+    const unsigned w1 = gpuir__width32(n), w2 = gpuir__width64(data.len);
+    const uint64_t first = gpuir__packed_size((uint64_t)d + 1, w1),
+                   where = gpuir__packed_size((uint64_t)d + 1, w2);
+    uint8_t *to = gpuir__zero_room(a, out, 8 + first + where + data.len);
+    if (to) {
+      gpuir__store64(to, (k - m) | w1 << 8 | w2 << 16 | (uint64_t)d << 32);
+      gpuir__put_packed(to + 8, tables, (uint64_t)d + 1, w1);
+      gpuir__put_packed(to + 8 + first, tables + d + 1, (uint64_t)d + 1, w2);
+      memcpy(to + 8 + first + where, data.data, data.len);
+      out->len += (size_t)(8 + first + where) + data.len;
+    } else {
+      status = GPUIR_E_NOMEM;
+    }
+  }
+  gpuir__free(a, tables, table_size);
+  gpuir__buf_free(a, &data);
+  return status;
 }
 
 /* ----------------------------------------------------------------------------
@@ -1758,11 +3919,32 @@ static int gpuir__bp128_freqs_encode(const gpuir_allocator *a, const uint32_t *v
 static const gpuir__codec gpuir__docid_codecs[] = {
     {"vbyte", 1, 1, 1, gpuir__vbyte_docids_encode, NULL, NULL, gpuir__vbyte_docids_decode, NULL},
     {"bp128", 2, 1, 4, gpuir__bp128_docids_encode, NULL, NULL, gpuir__bp128_docids_decode, NULL},
+    {"pfd", 3, 1, 1, gpuir__pfd_docids_encode, NULL, NULL, gpuir__pfd_docids_decode, NULL},
+    {"newpfd", 4, 1, 1, gpuir__newpfd_docids_encode, NULL, NULL, gpuir__pfd_docids_decode, NULL},
+    {"optpfd", 5, 1, 1, gpuir__optpfd_docids_encode, NULL, NULL, gpuir__pfd_docids_decode, NULL},
+    {"ef", 6, 1, 1, gpuir__ef_encode, NULL, NULL, gpuir__ef_decode, gpuir__ef_get},
+    {"qs", 7, 1, 1, gpuir__qs_encode, NULL, gpuir__qs_open, gpuir__qs_decode, gpuir__qs_get},
+    {"rice", 8, 1, 1, gpuir__rice_encode, NULL, gpuir__rice_open, gpuir__rice_decode, gpuir__rice_get},
+    {"pfd-list", 9, 1, 1, gpuir__pfl_encode, gpuir__pfl_scratch, gpuir__pfl_open, gpuir__pfl_decode_block,
+     NULL},
+    {"parapfor", 10, 1, 1, gpuir__para_encode, NULL, gpuir__para_open, gpuir__para_decode_block, NULL},
+    {"lrc", 11, 1, 1, gpuir__lrc_encode, NULL, gpuir__lrc_open, gpuir__lrc_decode, gpuir__lrc_get},
+    {"lrcseg", 12, 1, 1, gpuir__lrcseg_encode, NULL, gpuir__lrcseg_open, gpuir__lrcseg_decode,
+     gpuir__lrcseg_get},
+    {"seglrc", 13, 1, 1, gpuir__seglrc_encode, NULL, gpuir__seglrc_open, gpuir__seglrc_decode,
+     gpuir__seglrc_get},
+    {"hslrc", 14, 1, 1, gpuir__hslrc_encode, NULL, gpuir__hslrc_open, gpuir__hslrc_decode, gpuir__hslrc_get},
 };
 
 static const gpuir__codec gpuir__freq_codecs[] = {
-    {"vbyte", 1, 0, 1, gpuir__vbyte_freqs_encode, NULL, NULL, gpuir__vbyte_freqs_decode, gpuir__vbyte_freqs_get},
-    {"bp128", 2, 0, 4, gpuir__bp128_freqs_encode, NULL, NULL, gpuir__bp128_freqs_decode, gpuir__bp128_freqs_get},
+    {"vbyte", 1, 0, 1, gpuir__vbyte_freqs_encode, NULL, NULL, gpuir__vbyte_freqs_decode,
+     gpuir__vbyte_freqs_get},
+    {"bp128", 2, 0, 4, gpuir__bp128_freqs_encode, NULL, NULL, gpuir__bp128_freqs_decode,
+     gpuir__bp128_freqs_get},
+    {"newpfd", 4, 0, 1, gpuir__newpfd_freqs_encode, NULL, NULL, gpuir__pfd_freqs_decode,
+     gpuir__pfd_freqs_get},
+    {"optpfd", 5, 0, 1, gpuir__optpfd_freqs_encode, NULL, NULL, gpuir__pfd_freqs_decode,
+     gpuir__pfd_freqs_get},
 };
 
 #define GPUIR__DOCID_CODECS (sizeof gpuir__docid_codecs / sizeof gpuir__docid_codecs[0])
@@ -1939,9 +4121,10 @@ static void gpuir__front_take(gpuir__front *f, gpuir__front *into, gpuir__pair *
 typedef struct gpuir__record {
   uint32_t df;
   float idf;
-  uint64_t docs;      /* df 1: the docID; short: offset in docIDs behind the long lists; long: index of gpuir__long */
-  uint64_t freqs;     /* df 1: tf; short: offset in frequencies behind the long lists; long: 0 */
-  uint16_t docs_len;  /* short: bytes of the streams; otherwise 0 */
+  uint64_t
+      docs; /* df 1: the docID; short: offset in docIDs behind the long lists; long: index of gpuir__long */
+  uint64_t freqs;    /* df 1: tf; short: offset in frequencies behind the long lists; long: 0 */
+  uint16_t docs_len; /* short: bytes of the streams; otherwise 0 */
   uint16_t freqs_len;
   uint8_t codec, freq_codec;
   uint16_t zero;
@@ -1952,8 +4135,8 @@ typedef struct gpuir__long {
   uint64_t docs, docs_len;   /* bytes in section docIDs */
   uint64_t freqs, freqs_len; /* bytes in section frequencies */
   uint64_t cf;
-  uint32_t first_block;      /* in the directory's arrays */
-  uint32_t seeds;            /* entry of section seeds, from 1; 0: none */
+  uint32_t first_block; /* in the directory's arrays */
+  uint32_t seeds;       /* entry of section seeds, from 1; 0: none */
   gpuir__pair pairs[GPUIR__LIST_PAIRS];
 } gpuir__long;
 
@@ -1968,7 +4151,7 @@ typedef struct gpuir__list {
   const uint32_t *seeds;      /* GPUIR__SEEDS of them, or NULL */
   const gpuir__long *extent;  /* long lists only */
   gpuir__stream docs, freqs;
-  void *memory;               /* scratch of the codecs */
+  void *memory; /* scratch of the codecs */
   size_t memory_size;
 } gpuir__list;
 
@@ -2012,8 +4195,10 @@ static inline uint32_t gpuir__list_find_block(const gpuir__list *l, uint32_t fro
   lo++; /* the answer is in [lo, n] */
   while (lo < n) {
     uint32_t mid = lo + (n - lo) / 2;
-    if (last[mid] < docid) lo = mid + 1;
-    else n = mid;
+    if (last[mid] < docid)
+      lo = mid + 1;
+    else
+      n = mid;
   }
   return lo;
 }
@@ -2109,8 +4294,8 @@ typedef struct gpuir__encoder {
 
 /* One encoder a thread. `lengths` are the ndocs document lengths, whose sum is `tokens`. */
 static int gpuir__encoder_create(gpuir__encoder *e, const gpuir_allocator *a, const gpuir__codec *docs,
-                                 const gpuir__codec *freqs, const uint32_t *lengths, uint64_t ndocs, uint64_t tokens,
-                                 float k1, float b, int simd) {
+                                 const gpuir__codec *freqs, const uint32_t *lengths, uint64_t ndocs,
+                                 uint64_t tokens, float k1, float b, int simd) {
   memset(e, 0, sizeof *e);
   e->a = *a;
   e->docs_codec = docs;
@@ -2128,8 +4313,8 @@ static int gpuir__encoder_create(gpuir__encoder *e, const gpuir_allocator *a, co
 static void gpuir__encoder_destroy(gpuir__encoder *e) { gpuir__buf_free(&e->a, &e->values); }
 
 /* Bounds of each block and of the list, and the list's seeds, in one pass over its postings. */
-static int gpuir__encode_bounds(gpuir__encoder *e, gpuir__batch *batch, gpuir__long *extent, const uint32_t *docs,
-                                const uint32_t *tfs, uint32_t df, float weight) {
+static int gpuir__encode_bounds(gpuir__encoder *e, gpuir__batch *batch, gpuir__long *extent,
+                                const uint32_t *docs, const uint32_t *tfs, uint32_t df, float weight) {
   static const uint32_t rank[GPUIR__SEEDS] = {10, 100, 1000};
   uint32_t i, seeds[GPUIR__SEEDS];
   e->top.n = e->top.floor = 0;
@@ -2137,7 +4322,8 @@ static int gpuir__encode_bounds(gpuir__encoder *e, gpuir__batch *batch, gpuir__l
     uint32_t length = e->lengths[docs[i]];
     gpuir__front_add(&e->block_front, gpuir__code_up(tfs[i]), gpuir__code_down(length));
     if (df > GPUIR__WHOLE)
-      gpuir__top_add(&e->top, gpuir__contribution(weight, tfs[i], gpuir__norm_of(e->norm.a, e->norm.b, length)));
+      gpuir__top_add(&e->top,
+                     gpuir__contribution(weight, tfs[i], gpuir__norm_of(e->norm.a, e->norm.b, length)));
     if (i % GPUIR__BLOCK == GPUIR__BLOCK - 1 || i + 1 == df) {
       gpuir__pair pairs[GPUIR__BLOCK_PAIRS];
       gpuir__front_take(&e->block_front, &e->list_front, pairs, GPUIR__BLOCK_PAIRS);
@@ -2152,8 +4338,9 @@ static int gpuir__encode_bounds(gpuir__encoder *e, gpuir__batch *batch, gpuir__l
   return gpuir__buf_put(&e->a, &batch->seeds, seeds, sizeof seeds);
 }
 
-static int gpuir__encode_long(gpuir__encoder *e, gpuir__batch *batch, gpuir__record *record, const uint32_t *docs,
-                              const uint32_t *tfs, const uint32_t *values, uint32_t df) {
+static int gpuir__encode_long(gpuir__encoder *e, gpuir__batch *batch, gpuir__record *record,
+                              const uint32_t *docs, const uint32_t *tfs, const uint32_t *values,
+                              uint32_t df) {
   const gpuir_allocator *a = &e->a;
   uint32_t nblocks = (df - 1) / GPUIR__BLOCK + 1, i;
   uint32_t *last = (uint32_t *)(void *)gpuir__buf_room(a, &batch->last, (size_t)nblocks * 4);
@@ -2189,13 +4376,14 @@ static int gpuir__encode_long(gpuir__encoder *e, gpuir__batch *batch, gpuir__rec
   batch->freqs_off.len += (size_t)nblocks * 4;
   batch->docs_width.len += nblocks;
   batch->freqs_width.len += nblocks;
-  if (gpuir__encode_bounds(e, batch, &extent, docs, tfs, df, gpuir__weight(record->idf, e->k1))) return GPUIR_E_NOMEM;
+  if (gpuir__encode_bounds(e, batch, &extent, docs, tfs, df, gpuir__weight(record->idf, e->k1)))
+    return GPUIR_E_NOMEM;
   record->docs = batch->longs.len / sizeof extent;
   return gpuir__buf_put(a, &batch->longs, &extent, sizeof extent);
 }
 
-static int gpuir__encode_short(gpuir__encoder *e, gpuir__batch *batch, gpuir__record *record, const uint32_t *docs,
-                               const uint32_t *values, uint32_t df) {
+static int gpuir__encode_short(gpuir__encoder *e, gpuir__batch *batch, gpuir__record *record,
+                               const uint32_t *docs, const uint32_t *values, uint32_t df) {
   uint64_t param = 0;
   int status;
   record->docs = batch->docs_short.len;
@@ -2203,7 +4391,8 @@ static int gpuir__encode_short(gpuir__encoder *e, gpuir__batch *batch, gpuir__re
   status = e->docs_codec->encode(&e->a, docs, df, &batch->docs_short, NULL, NULL, &param);
   if (!status) status = e->freqs_codec->encode(&e->a, values, df, &batch->freqs_short, NULL, NULL, &param);
   if (status) return status;
-  if (batch->docs_short.len - record->docs > UINT16_MAX || batch->freqs_short.len - record->freqs > UINT16_MAX)
+  if (batch->docs_short.len - record->docs > UINT16_MAX ||
+      batch->freqs_short.len - record->freqs > UINT16_MAX)
     return GPUIR_E_LIMIT;
   record->docs_len = (uint16_t)(batch->docs_short.len - record->docs);
   record->freqs_len = (uint16_t)(batch->freqs_short.len - record->freqs);
@@ -2237,7 +4426,8 @@ static int gpuir__encode_list(gpuir__encoder *e, gpuir__batch *batch, const void
   if (status) return status;
   batch->nterms++;
   batch->postings += df;
-  if (gpuir__buf_put(&e->a, &batch->terms, term, term_len) || gpuir__buf_put(&e->a, &batch->term_lens, &len, 1) ||
+  if (gpuir__buf_put(&e->a, &batch->terms, term, term_len) ||
+      gpuir__buf_put(&e->a, &batch->term_lens, &len, 1) ||
       gpuir__buf_put(&e->a, &batch->records, &record, sizeof record))
     return GPUIR_E_NOMEM;
   return GPUIR_OK;
@@ -2278,31 +4468,31 @@ typedef struct gpuir__section {
 
 /* Section ids; never reused. */
 enum {
-  GPUIR__S_STAT = 1,    /* gpuir__stat */
-  GPUIR__S_META,        /* text, lines of key=value */
-  GPUIR__S_TERMS,       /* the terms' bytes, one after another, sorted */
-  GPUIR__S_TERM_BASE,   /* u64: where terms 0, 256, 512 ... start */
-  GPUIR__S_TERM_START,  /* u16: each term's start, relative to its base; one more for the end */
-  GPUIR__S_HASH,        /* u32: open addressing by XXH3 of the term; 0 empty, else id + 1 */
-  GPUIR__S_RECORDS,     /* gpuir__record a term */
-  GPUIR__S_LONGS,       /* gpuir__long a long list */
-  GPUIR__S_LAST,        /* u32 a block: last docID */
-  GPUIR__S_DOCS_OFF,    /* u32 a block: offset of its docIDs in the list, in the codec's unit */
-  GPUIR__S_DOCS_WIDTH,  /* u8 a block */
-  GPUIR__S_FREQS_OFF,   /* u32 a block: the same of its frequencies */
-  GPUIR__S_FREQS_WIDTH, /* u8 a block */
-  GPUIR__S_BOUNDS,      /* gpuir__pair[2] a block */
-  GPUIR__S_SEEDS,       /* u32[3] a list of over GPUIR__WHOLE postings; optional */
-  GPUIR__S_DOCIDS,      /* docID streams, the long lists first */
-  GPUIR__S_FREQS,       /* frequency streams, the same */
-  GPUIR__S_LENGTHS,     /* u32 a document */
-  GPUIR__S_NAMES,       /* the documents' names, one after another */
-  GPUIR__S_NAME_START,  /* u64 a document, and one more */
-  GPUIR__S_ORIGINS,     /* gpuir__origin a document; optional */
-  GPUIR__S_SOURCES,     /* paths, one after another; optional */
-  GPUIR__S_SOURCE_START,/* u64 a source, and one more; optional */
-  GPUIR__S_TEXT,        /* the documents' text, one after another; optional */
-  GPUIR__S_TEXT_START,  /* u64 a document, and one more; optional */
+  GPUIR__S_STAT = 1,     /* gpuir__stat */
+  GPUIR__S_META,         /* text, lines of key=value */
+  GPUIR__S_TERMS,        /* the terms' bytes, one after another, sorted */
+  GPUIR__S_TERM_BASE,    /* u64: where terms 0, 256, 512 ... start */
+  GPUIR__S_TERM_START,   /* u16: each term's start, relative to its base; one more for the end */
+  GPUIR__S_HASH,         /* u32: open addressing by XXH3 of the term; 0 empty, else id + 1 */
+  GPUIR__S_RECORDS,      /* gpuir__record a term */
+  GPUIR__S_LONGS,        /* gpuir__long a long list */
+  GPUIR__S_LAST,         /* u32 a block: last docID */
+  GPUIR__S_DOCS_OFF,     /* u32 a block: offset of its docIDs in the list, in the codec's unit */
+  GPUIR__S_DOCS_WIDTH,   /* u8 a block */
+  GPUIR__S_FREQS_OFF,    /* u32 a block: the same of its frequencies */
+  GPUIR__S_FREQS_WIDTH,  /* u8 a block */
+  GPUIR__S_BOUNDS,       /* gpuir__pair[2] a block */
+  GPUIR__S_SEEDS,        /* u32[3] a list of over GPUIR__WHOLE postings; optional */
+  GPUIR__S_DOCIDS,       /* docID streams, the long lists first */
+  GPUIR__S_FREQS,        /* frequency streams, the same */
+  GPUIR__S_LENGTHS,      /* u32 a document */
+  GPUIR__S_NAMES,        /* the documents' names, one after another */
+  GPUIR__S_NAME_START,   /* u64 a document, and one more */
+  GPUIR__S_ORIGINS,      /* gpuir__origin a document; optional */
+  GPUIR__S_SOURCES,      /* paths, one after another; optional */
+  GPUIR__S_SOURCE_START, /* u64 a source, and one more; optional */
+  GPUIR__S_TEXT,         /* the documents' text, one after another; optional */
+  GPUIR__S_TEXT_START,   /* u64 a document, and one more; optional */
   GPUIR__S_COUNT
 };
 
@@ -2361,11 +4551,32 @@ struct gpuir_index {
 
 /* One temporary file each; assembled to sections in the end. */
 enum {
-  GPUIR__W_TERMS, GPUIR__W_TERM_BASE, GPUIR__W_TERM_START, GPUIR__W_TERM_HASH, GPUIR__W_RECORDS, GPUIR__W_LONGS,
-  GPUIR__W_LAST, GPUIR__W_DOCS_OFF, GPUIR__W_DOCS_WIDTH, GPUIR__W_FREQS_OFF, GPUIR__W_FREQS_WIDTH, GPUIR__W_BOUNDS,
-  GPUIR__W_SEEDS, GPUIR__W_DOCS_LONG, GPUIR__W_DOCS_SHORT, GPUIR__W_FREQS_LONG, GPUIR__W_FREQS_SHORT,
-  GPUIR__W_LENGTHS, GPUIR__W_NAMES, GPUIR__W_NAME_START, GPUIR__W_ORIGINS, GPUIR__W_SOURCES, GPUIR__W_SOURCE_START,
-  GPUIR__W_TEXT, GPUIR__W_TEXT_START, GPUIR__W_COUNT
+  GPUIR__W_TERMS,
+  GPUIR__W_TERM_BASE,
+  GPUIR__W_TERM_START,
+  GPUIR__W_TERM_HASH,
+  GPUIR__W_RECORDS,
+  GPUIR__W_LONGS,
+  GPUIR__W_LAST,
+  GPUIR__W_DOCS_OFF,
+  GPUIR__W_DOCS_WIDTH,
+  GPUIR__W_FREQS_OFF,
+  GPUIR__W_FREQS_WIDTH,
+  GPUIR__W_BOUNDS,
+  GPUIR__W_SEEDS,
+  GPUIR__W_DOCS_LONG,
+  GPUIR__W_DOCS_SHORT,
+  GPUIR__W_FREQS_LONG,
+  GPUIR__W_FREQS_SHORT,
+  GPUIR__W_LENGTHS,
+  GPUIR__W_NAMES,
+  GPUIR__W_NAME_START,
+  GPUIR__W_ORIGINS,
+  GPUIR__W_SOURCES,
+  GPUIR__W_SOURCE_START,
+  GPUIR__W_TEXT,
+  GPUIR__W_TEXT_START,
+  GPUIR__W_COUNT
 };
 
 typedef struct gpuir__writer {
@@ -2419,9 +4630,11 @@ static int gpuir__writer_lock(gpuir__writer *w, gpuir_error *err) {
       (void)close(w->fd);
       w->fd = -1;
       if (!busy) return GPUIR_E_IO;
-      return gpuir__fail(err, GPUIR_E_BUSY, 0, "%s: another process is building this index", gpuir__tail(w->path));
+      return gpuir__fail(err, GPUIR_E_BUSY, 0, "%s: another process is building this index",
+                         gpuir__tail(w->path));
     }
-    if (!fstat(w->fd, &mine) && !stat(w->tmp, &named) && mine.st_ino == named.st_ino && mine.st_dev == named.st_dev)
+    if (!fstat(w->fd, &mine) && !stat(w->tmp, &named) && mine.st_ino == named.st_ino &&
+        mine.st_dev == named.st_dev)
       break;
     (void)close(w->fd);
     w->fd = -1;
@@ -2431,8 +4644,8 @@ static int gpuir__writer_lock(gpuir__writer *w, gpuir_error *err) {
 }
 
 /* Locks PATH.tmp and opens the temporary files. `memory` bounds the buffers. */
-static int gpuir__writer_create(const gpuir_allocator *a, const char *path, uint64_t memory, gpuir__writer **writer,
-                                gpuir_error *err) {
+static int gpuir__writer_create(const gpuir_allocator *a, const char *path, uint64_t memory,
+                                gpuir__writer **writer, gpuir_error *err) {
   gpuir__writer *w = (gpuir__writer *)gpuir__alloc_zero(a, sizeof *w);
   size_t n = strlen(path);
   uint64_t each = gpuir__min64(gpuir__max64(memory / GPUIR__W_COUNT, 4096), 1u << 18);
@@ -2471,10 +4684,12 @@ static int gpuir__writer_put64(gpuir__writer *w, unsigned spool, uint64_t v, gpu
 static int gpuir__writer_put_origin(gpuir__writer *w, const gpuir_doc_desc *doc, gpuir_error *err) {
   gpuir__origin origin = {0, 0, 0};
   if (doc && doc->source_len) {
-    if (!w->nsources || w->source.len != doc->source_len || memcmp(w->source.data, doc->source, doc->source_len)) {
+    if (!w->nsources || w->source.len != doc->source_len ||
+        memcmp(w->source.data, doc->source, doc->source_len)) {
       int status;
       w->source.len = 0;
-      if (w->nsources == GPUIR__MAX_DOCUMENTS) return gpuir__fail(err, GPUIR_E_LIMIT, 0, "too many source files");
+      if (w->nsources == GPUIR__MAX_DOCUMENTS)
+        return gpuir__fail(err, GPUIR_E_LIMIT, 0, "too many source files");
       if (gpuir__buf_put(&w->a, &w->source, doc->source, doc->source_len)) return gpuir__fail_nomem(err);
       status = gpuir__writer_put64(w, GPUIR__W_SOURCE_START, w->spool[GPUIR__W_SOURCES].len, err);
       if (!status) status = gpuir__spool_put(&w->spool[GPUIR__W_SOURCES], doc->source, doc->source_len, err);
@@ -2490,8 +4705,8 @@ static int gpuir__writer_put_origin(gpuir__writer *w, const gpuir_doc_desc *doc,
 }
 
 /* The next document. text NULL: no stored text. */
-static int gpuir__writer_put_doc(gpuir__writer *w, const gpuir_doc_desc *doc, const char *text, size_t text_len,
-                                 gpuir_error *err) {
+static int gpuir__writer_put_doc(gpuir__writer *w, const gpuir_doc_desc *doc, const char *text,
+                                 size_t text_len, gpuir_error *err) {
   int status;
   if (w->stat.documents >= GPUIR__MAX_DOCUMENTS)
     return gpuir__fail(err, GPUIR_E_LIMIT, 0, "%s: more than 2^32-2 documents", gpuir__tail(w->path));
@@ -2517,8 +4732,8 @@ static int gpuir__writer_put_lengths(gpuir__writer *w, const uint32_t *lengths, 
 }
 
 /* After the last length: maps them, file-backed. Valid until the writer is destroyed. */
-static int gpuir__writer_lengths(gpuir__writer *w, const uint32_t **lengths, uint64_t *ndocs, uint64_t *tokens,
-                                 gpuir_error *err) {
+static int gpuir__writer_lengths(gpuir__writer *w, const uint32_t **lengths, uint64_t *ndocs,
+                                 uint64_t *tokens, gpuir_error *err) {
   static const uint32_t none[1] = {0};
   int status = gpuir__spool_flush(&w->spool[GPUIR__W_LENGTHS], err);
   if (status) return status;
@@ -2553,7 +4768,8 @@ static int gpuir__writer_put_terms(gpuir__writer *w, const gpuir__batch *batch, 
     term += len;
     start += len;
   }
-  return status ? status : gpuir__spool_put(&w->spool[GPUIR__W_TERMS], batch->terms.data, batch->terms.len, err);
+  return status ? status
+                : gpuir__spool_put(&w->spool[GPUIR__W_TERMS], batch->terms.data, batch->terms.len, err);
 }
 
 /* Records and extents, with the batch's offsets made the file's. */
@@ -2587,15 +4803,16 @@ static int gpuir__writer_put_records(gpuir__writer *w, const gpuir__batch *batch
 
 /* Appends encoded lists; batches come in ascending order of terms. */
 static int gpuir__writer_put_batch(gpuir__writer *w, const gpuir__batch *batch, gpuir_error *err) {
-  const gpuir__buf *from[] = {&batch->last,        &batch->docs_off,  &batch->docs_width, &batch->freqs_off,
-                              &batch->freqs_width, &batch->bounds,    &batch->seeds,      &batch->docs_long,
+  const gpuir__buf *from[] = {&batch->last,        &batch->docs_off,   &batch->docs_width, &batch->freqs_off,
+                              &batch->freqs_width, &batch->bounds,     &batch->seeds,      &batch->docs_long,
                               &batch->docs_short,  &batch->freqs_long, &batch->freqs_short};
   unsigned i;
   int status;
   if (w->stat.terms + batch->nterms >= UINT32_MAX)
     return gpuir__fail(err, GPUIR_E_LIMIT, 0, "%s: more than 2^32-2 terms", gpuir__tail(w->path));
   if (w->stat.blocks + batch->last.len / 4 > UINT32_MAX)
-    return gpuir__fail(err, GPUIR_E_LIMIT, 0, "%s: more than 2^32-1 blocks of postings", gpuir__tail(w->path));
+    return gpuir__fail(err, GPUIR_E_LIMIT, 0, "%s: more than 2^32-1 blocks of postings",
+                       gpuir__tail(w->path));
   status = gpuir__writer_put_terms(w, batch, err);
   if (!status) status = gpuir__writer_put_records(w, batch, err);
   for (i = 0; !status && i < sizeof from / sizeof from[0]; i++)
@@ -2623,9 +4840,11 @@ static int gpuir__meta_put(const gpuir_allocator *a, gpuir__buf *out, const char
 static int gpuir__meta_text(const gpuir_allocator *a, const gpuir__meta *meta, gpuir__buf *out) {
   char tool[32];
   (void)snprintf(tool, sizeof tool, "gpuir %s", gpuir_version());
-  if (gpuir__meta_put(a, out, "analyzer", meta->analyzer) || gpuir__meta_put(a, out, "stop_words", meta->stop_words) ||
-      gpuir__meta_put(a, out, "codec", meta->codec) || gpuir__meta_put(a, out, "freq_codec", meta->freq_codec) ||
-      gpuir__meta_put(a, out, "tool", tool) || gpuir__meta_put(a, out, "description", meta->description))
+  if (gpuir__meta_put(a, out, "analyzer", meta->analyzer) ||
+      gpuir__meta_put(a, out, "stop_words", meta->stop_words) ||
+      gpuir__meta_put(a, out, "codec", meta->codec) ||
+      gpuir__meta_put(a, out, "freq_codec", meta->freq_codec) || gpuir__meta_put(a, out, "tool", tool) ||
+      gpuir__meta_put(a, out, "description", meta->description))
     return GPUIR_E_NOMEM;
   return GPUIR_OK;
 }
@@ -2644,8 +4863,8 @@ typedef struct gpuir__piece {
   int spool[2]; /* -1: none */
 } gpuir__piece;
 
-static void gpuir__piece_add(gpuir__writer *w, gpuir__piece *pieces, unsigned *n, uint32_t id, uint32_t flags, int s0,
-                             int s1) {
+static void gpuir__piece_add(gpuir__writer *w, gpuir__piece *pieces, unsigned *n, uint32_t id, uint32_t flags,
+                             int s0, int s1) {
   gpuir__piece *p = &pieces[(*n)++];
   p->id = id;
   p->flags = flags;
@@ -2696,8 +4915,8 @@ static unsigned gpuir__writer_plan(gpuir__writer *w, const gpuir__buf *meta, gpu
 }
 
 /* Copies a spool to PATH.tmp at `offset`, feeding its checksum. */
-static int gpuir__writer_copy(gpuir__writer *w, unsigned spool, uint64_t offset, XXH3_state_t *hash, uint8_t *buf,
-                              size_t cap, gpuir_error *err) {
+static int gpuir__writer_copy(gpuir__writer *w, unsigned spool, uint64_t offset, XXH3_state_t *hash,
+                              uint8_t *buf, size_t cap, gpuir_error *err) {
   gpuir__spool *s = &w->spool[spool];
   uint64_t at;
   int status = gpuir__spool_flush(s, err);
@@ -2706,14 +4925,15 @@ static int gpuir__writer_copy(gpuir__writer *w, unsigned spool, uint64_t offset,
     status = gpuir__spool_get(s, buf, n, at, err);
     if (status) break;
     (void)XXH3_64bits_update(hash, buf, n);
-    if (gpuir__pwrite_all(w->fd, buf, n, offset + at)) status = gpuir__fail_errno(err, w->tmp, "cannot write");
+    if (gpuir__pwrite_all(w->fd, buf, n, offset + at))
+      status = gpuir__fail_errno(err, w->tmp, "cannot write");
   }
   return status;
 }
 
 /* Fills the hash table in place, in a mapping of PATH.tmp (whose blocks are allocated). */
-static int gpuir__writer_hash(gpuir__writer *w, uint64_t offset, uint64_t length, uint64_t *hash, uint8_t *buf,
-                              size_t cap, gpuir_error *err) {
+static int gpuir__writer_hash(gpuir__writer *w, uint64_t offset, uint64_t length, uint64_t *hash,
+                              uint8_t *buf, size_t cap, gpuir_error *err) {
   uint64_t page = offset & ~(uint64_t)65535, mask = length / 4 - 1, id = 0, at;
   gpuir__spool *s = &w->spool[GPUIR__W_TERM_HASH];
   size_t map_len = (size_t)(length + (offset - page));
@@ -2738,11 +4958,12 @@ static int gpuir__writer_hash(gpuir__writer *w, uint64_t offset, uint64_t length
   return status;
 }
 
-static int gpuir__writer_section(gpuir__writer *w, const gpuir__piece *piece, gpuir__section *entry, uint8_t *buf,
-                                 size_t cap, gpuir_error *err) {
+static int gpuir__writer_section(gpuir__writer *w, const gpuir__piece *piece, gpuir__section *entry,
+                                 uint8_t *buf, size_t cap, gpuir_error *err) {
   XXH3_state_t *state;
   int status = GPUIR_OK, i;
-  if (piece->id == GPUIR__S_HASH) return gpuir__writer_hash(w, entry->offset, entry->length, &entry->hash, buf, cap, err);
+  if (piece->id == GPUIR__S_HASH)
+    return gpuir__writer_hash(w, entry->offset, entry->length, &entry->hash, buf, cap, err);
   if (piece->memory || !entry->length) {
     entry->hash = XXH3_64bits(piece->memory ? piece->memory : "", (size_t)entry->length);
     if (gpuir__pwrite_all(w->fd, piece->memory, (size_t)entry->length, entry->offset))
@@ -2754,8 +4975,9 @@ static int gpuir__writer_section(gpuir__writer *w, const gpuir__piece *piece, gp
   (void)XXH3_64bits_reset(state);
   for (i = 0; i < 2 && !status; i++) {
     if (piece->spool[i] < 0) continue;
-    status = gpuir__writer_copy(w, (unsigned)piece->spool[i], entry->offset + (i ? w->spool[piece->spool[0]].len : 0),
-                                state, buf, cap, err);
+    status =
+        gpuir__writer_copy(w, (unsigned)piece->spool[i],
+                           entry->offset + (i ? w->spool[piece->spool[0]].len : 0), state, buf, cap, err);
   }
   entry->hash = XXH3_64bits_digest(state);
   (void)XXH3_freeState(state);
@@ -2800,7 +5022,8 @@ static int gpuir__writer_close_lists(gpuir__writer *w, const gpuir__meta *meta, 
 }
 
 /* Lays the sections out, writes them, and puts the file in its place. */
-static int gpuir__writer_finish(gpuir__writer *w, const gpuir__meta *meta, uint64_t *file_bytes, gpuir_error *err) {
+static int gpuir__writer_finish(gpuir__writer *w, const gpuir__meta *meta, uint64_t *file_bytes,
+                                gpuir_error *err) {
   enum { CAP = 1 << 18 };
   gpuir__piece pieces[GPUIR__S_COUNT];
   gpuir__section table[GPUIR__S_COUNT];
@@ -2868,14 +5091,16 @@ static int gpuir__open_table(gpuir_index *ix, gpuir_error *err) {
   uint32_t i;
   if (ix->size < sizeof h) return gpuir__bad(ix, err, 0, "not a gpuir index: shorter than a header");
   memcpy(&h, ix->map, sizeof h);
-  if (memcmp(h.magic, gpuir__magic, sizeof h.magic)) return gpuir__bad(ix, err, 0, "not a gpuir index: no magic number");
+  if (memcmp(h.magic, gpuir__magic, sizeof h.magic))
+    return gpuir__bad(ix, err, 0, "not a gpuir index: no magic number");
   if (h.format != GPUIR__FORMAT)
-    return gpuir__fail(err, GPUIR_E_VERSION, 8, "%s: index format %u, this build reads %u", ix->path, (unsigned)h.format,
-                       GPUIR__FORMAT);
-  if (h.hash != XXH3_64bits(ix->map, offsetof(gpuir__header, hash))) return gpuir__bad(ix, err, 0, "damaged header");
+    return gpuir__fail(err, GPUIR_E_VERSION, 8, "%s: index format %u, this build reads %u", ix->path,
+                       (unsigned)h.format, GPUIR__FORMAT);
+  if (h.hash != XXH3_64bits(ix->map, offsetof(gpuir__header, hash)))
+    return gpuir__bad(ix, err, 0, "damaged header");
   if (h.file_size != ix->size)
-    return gpuir__fail(err, GPUIR_E_FORMAT, ix->size, "%s: truncated or extended: %llu bytes instead of %llu", ix->path,
-                       (unsigned long long)ix->size, (unsigned long long)h.file_size);
+    return gpuir__fail(err, GPUIR_E_FORMAT, ix->size, "%s: truncated or extended: %llu bytes instead of %llu",
+                       ix->path, (unsigned long long)ix->size, (unsigned long long)h.file_size);
   if (h.sections > GPUIR__MAX_SECTIONS || sizeof h + h.sections * sizeof(gpuir__section) > ix->size)
     return gpuir__bad(ix, err, 12, "section table does not fit");
   ix->table = (const gpuir__section *)(const void *)(ix->map + sizeof h);
@@ -2892,7 +5117,8 @@ static int gpuir__open_table(gpuir_index *ix, gpuir_error *err) {
       if (ix->section[s->id]) return gpuir__bad(ix, err, where, "a section stands twice");
       ix->section[s->id] = s;
     } else if (s->flags & GPUIR__REQUIRED) {
-      return gpuir__fail(err, GPUIR_E_VERSION, where, "%s: unknown required section %u", ix->path, (unsigned)s->id);
+      return gpuir__fail(err, GPUIR_E_VERSION, where, "%s: unknown required section %u", ix->path,
+                         (unsigned)s->id);
     }
   }
   return GPUIR_OK;
@@ -2914,9 +5140,11 @@ static int gpuir__open_arrays(gpuir_index *ix, gpuir_error *err) {
   n = stat->documents;
   t = stat->terms;
   for (id = 1; id < GPUIR__S_SEEDS; id++)
-    if (!ix->section[id]) return gpuir__fail(err, GPUIR_E_FORMAT, 0, "%s: section %u is missing", ix->path, (unsigned)id);
+    if (!ix->section[id])
+      return gpuir__fail(err, GPUIR_E_FORMAT, 0, "%s: section %u is missing", ix->path, (unsigned)id);
   for (id = GPUIR__S_DOCIDS; id <= GPUIR__S_NAME_START; id++)
-    if (!ix->section[id]) return gpuir__fail(err, GPUIR_E_FORMAT, 0, "%s: section %u is missing", ix->path, (unsigned)id);
+    if (!ix->section[id])
+      return gpuir__fail(err, GPUIR_E_FORMAT, 0, "%s: section %u is missing", ix->path, (unsigned)id);
   if (n > GPUIR__MAX_DOCUMENTS || t >= UINT32_MAX) return gpuir__bad(ix, err, 0, "counts out of range");
   if (!(stat->k1 >= 0 && stat->k1 <= 1000) || !(stat->b >= 0 && stat->b <= 1))
     return gpuir__bad(ix, err, 0, "k1 or b out of range");
@@ -2942,14 +5170,16 @@ static int gpuir__open_arrays(gpuir_index *ix, gpuir_error *err) {
   ix->docids = ix->map + ix->section[GPUIR__S_DOCIDS]->offset;
   ix->freqs = ix->map + ix->section[GPUIR__S_FREQS]->offset;
   ix->lengths = (const uint32_t *)gpuir__open_section(ix, GPUIR__S_LENGTHS, n, 4);
-  if (!ix->term_base || !ix->term_start || !ix->hash || !ix->records || !ix->longs || !ix->last || !ix->docs_off ||
-      !ix->docs_width || !ix->freqs_off || !ix->freqs_width || !ix->bounds || !ix->lengths ||
+  if (!ix->term_base || !ix->term_start || !ix->hash || !ix->records || !ix->longs || !ix->last ||
+      !ix->docs_off || !ix->docs_width || !ix->freqs_off || !ix->freqs_width || !ix->bounds || !ix->lengths ||
       !gpuir__open_section(ix, GPUIR__S_NAME_START, n + 1, 8))
     return gpuir__bad(ix, err, 0, "a section's length does not fit the counts");
-  if (stat->docs_short > ix->section[GPUIR__S_DOCIDS]->length || stat->freqs_short > ix->section[GPUIR__S_FREQS]->length)
+  if (stat->docs_short > ix->section[GPUIR__S_DOCIDS]->length ||
+      stat->freqs_short > ix->section[GPUIR__S_FREQS]->length)
     return gpuir__bad(ix, err, 0, "short lists lie outside their section");
-  if (!gpuir__open_section(ix, GPUIR__S_ORIGINS, n, sizeof(gpuir__origin)) || !ix->section[GPUIR__S_SOURCES] ||
-      !ix->section[GPUIR__S_SOURCE_START] || ix->section[GPUIR__S_SOURCE_START]->length % 8)
+  if (!gpuir__open_section(ix, GPUIR__S_ORIGINS, n, sizeof(gpuir__origin)) ||
+      !ix->section[GPUIR__S_SOURCES] || !ix->section[GPUIR__S_SOURCE_START] ||
+      ix->section[GPUIR__S_SOURCE_START]->length % 8)
     ix->section[GPUIR__S_ORIGINS] = NULL; /* optional, and only whole */
   if (!gpuir__open_section(ix, GPUIR__S_TEXT_START, n + 1, 8) || !ix->section[GPUIR__S_TEXT])
     ix->section[GPUIR__S_TEXT] = NULL;
@@ -2973,12 +5203,18 @@ static int gpuir__open_meta(gpuir_index *ix, gpuir_error *err) {
     *end = 0;
     if (!value || value > end) continue;
     *value++ = 0;
-    if (!strcmp(line, "analyzer")) ix->analyzer_spec = value;
-    else if (!strcmp(line, "stop_words")) ix->stop_words = value;
-    else if (!strcmp(line, "codec")) ix->codec = value;
-    else if (!strcmp(line, "freq_codec")) ix->freq_codec = value;
-    else if (!strcmp(line, "tool")) ix->tool = value;
-    else if (!strcmp(line, "description")) ix->description = value;
+    if (!strcmp(line, "analyzer"))
+      ix->analyzer_spec = value;
+    else if (!strcmp(line, "stop_words"))
+      ix->stop_words = value;
+    else if (!strcmp(line, "codec"))
+      ix->codec = value;
+    else if (!strcmp(line, "freq_codec"))
+      ix->freq_codec = value;
+    else if (!strcmp(line, "tool"))
+      ix->tool = value;
+    else if (!strcmp(line, "description"))
+      ix->description = value;
   }
   return GPUIR_OK;
 }
@@ -3014,7 +5250,8 @@ static int gpuir__open_map(gpuir_index *ix, const char *path, gpuir_error *err) 
 }
 
 /* gpuir_open without what lower parts add. */
-static int gpuir__index_open(const char *path, const gpuir_open_desc *desc, gpuir_index **index, gpuir_error *err) {
+static int gpuir__index_open(const char *path, const gpuir_open_desc *desc, gpuir_index **index,
+                             gpuir_error *err) {
   gpuir_allocator a = gpuir__allocator(desc ? desc->allocator : NULL);
   gpuir_index *ix = (gpuir_index *)gpuir__alloc_zero(&a, sizeof *ix);
   int status;
@@ -3075,8 +5312,10 @@ GPUIR_API uint64_t gpuir_term_lower_bound(const gpuir_index *ix, const char *ter
     uint64_t mid = lo + (hi - lo) / 2;
     size_t n;
     const uint8_t *bytes = gpuir__term_bytes(ix, mid, &n);
-    if (gpuir__compare_bytes(bytes, n, term, len) < 0) lo = mid + 1;
-    else hi = mid;
+    if (gpuir__compare_bytes(bytes, n, term, len) < 0)
+      lo = mid + 1;
+    else
+      hi = mid;
   }
   return lo;
 }
@@ -3110,8 +5349,9 @@ static int gpuir__list_open_long(const gpuir_index *ix, const gpuir__record *r, 
   uint64_t docids = ix->section[GPUIR__S_DOCIDS]->length, freqs = ix->section[GPUIR__S_FREQS]->length;
   if (r->docs >= ix->stat.longs) return GPUIR_E_FORMAT;
   x = &ix->longs[r->docs];
-  if (x->docs > docids || x->docs_len > docids - x->docs || x->freqs > freqs || x->freqs_len > freqs - x->freqs ||
-      x->first_block > ix->stat.blocks || l->nblocks > ix->stat.blocks - x->first_block)
+  if (x->docs > docids || x->docs_len > docids - x->docs || x->freqs > freqs ||
+      x->freqs_len > freqs - x->freqs || x->first_block > ix->stat.blocks ||
+      l->nblocks > ix->stat.blocks - x->first_block)
     return GPUIR_E_FORMAT;
   l->extent = x;
   l->last = ix->last + x->first_block;
@@ -3121,6 +5361,7 @@ static int gpuir__list_open_long(const gpuir_index *ix, const gpuir__record *r, 
   l->docs.len = x->docs_len;
   l->docs.offset = ix->docs_off + x->first_block;
   l->docs.width = ix->docs_width + x->first_block;
+  l->docs.last = l->last;
   l->freqs.bytes = ix->freqs + x->freqs;
   l->freqs.len = x->freqs_len;
   l->freqs.offset = ix->freqs_off + x->first_block;
@@ -3154,7 +5395,8 @@ static int gpuir__list_open(const gpuir_index *ix, const gpuir_allocator *a, uin
   } else {
     uint64_t docids = ix->section[GPUIR__S_DOCIDS]->length - ix->stat.docs_short;
     uint64_t freqs = ix->section[GPUIR__S_FREQS]->length - ix->stat.freqs_short;
-    if (r->docs > docids || r->docs_len > docids - r->docs || r->freqs > freqs || r->freqs_len > freqs - r->freqs)
+    if (r->docs > docids || r->docs_len > docids - r->docs || r->freqs > freqs ||
+        r->freqs_len > freqs - r->freqs)
       return GPUIR_E_FORMAT;
     l->docs.bytes = ix->docids + ix->stat.docs_short + r->docs;
     l->docs.len = r->docs_len;
@@ -3165,7 +5407,8 @@ static int gpuir__list_open(const gpuir_index *ix, const gpuir_allocator *a, uin
 }
 
 /* [starts[i], starts[i + 1]) of a section, or an empty range where that makes no sense. */
-static const char *gpuir__slice(const gpuir_index *ix, uint32_t bytes_id, uint32_t starts_id, uint64_t i, size_t *len) {
+static const char *gpuir__slice(const gpuir_index *ix, uint32_t bytes_id, uint32_t starts_id, uint64_t i,
+                                size_t *len) {
   const gpuir__section *bytes = ix->section[bytes_id], *starts = ix->section[starts_id];
   const uint8_t *s = ix->map + starts->offset;
   uint64_t start, end;
@@ -3284,9 +5527,10 @@ typedef struct gpuir__verifier {
 static int gpuir__verify_term(const gpuir__verifier *v, uint64_t id, const char *cause) {
   size_t n;
   const uint8_t *t = gpuir__term_bytes(v->ix, id, &n);
-  return gpuir__fail(v->err, GPUIR_E_FORMAT, v->ix->section[GPUIR__S_RECORDS]->offset + id * sizeof(gpuir__record),
-                     "%s: term %llu \"%.*s\": %s", v->ix->path, (unsigned long long)id, (int)(n < 32 ? n : 32),
-                     (const char *)t, cause);
+  return gpuir__fail(v->err, GPUIR_E_FORMAT,
+                     v->ix->section[GPUIR__S_RECORDS]->offset + id * sizeof(gpuir__record),
+                     "%s: term %llu \"%.*s\": %s", v->ix->path, (unsigned long long)id,
+                     (int)(n < 32 ? n : 32), (const char *)t, cause);
 }
 
 static int gpuir__dominated(const gpuir__pair *pairs, unsigned n, uint32_t tf, uint32_t length) {
@@ -3298,7 +5542,8 @@ static int gpuir__dominated(const gpuir__pair *pairs, unsigned n, uint32_t tf, u
 }
 
 /* One block of a list held against the directory, the bounds and the lengths. */
-static const char *gpuir__verify_block(gpuir__verifier *v, const gpuir__list *l, uint32_t block, uint64_t *cf) {
+static const char *gpuir__verify_block(gpuir__verifier *v, const gpuir__list *l, uint32_t block,
+                                       uint64_t *cf) {
   uint32_t docs[GPUIR__BLOCK_ROOM], freqs[GPUIR__BLOCK_ROOM], n, i;
   gpuir__pair pairs[GPUIR__BLOCK_PAIRS];
   float weight = gpuir__weight(l->idf, v->ix->stat.k1);
@@ -3314,7 +5559,8 @@ static const char *gpuir__verify_block(gpuir__verifier *v, const gpuir__list *l,
     *cf += tf;
     if (!l->extent) continue;
     if (!gpuir__dominated(pairs, GPUIR__BLOCK_PAIRS, tf, length)) return "a block's bounds are too low";
-    if (!gpuir__dominated(l->extent->pairs, GPUIR__LIST_PAIRS, tf, length)) return "the list's bounds are too low";
+    if (!gpuir__dominated(l->extent->pairs, GPUIR__LIST_PAIRS, tf, length))
+      return "the list's bounds are too low";
     if (!l->seeds) continue;
     gpuir__top_add(&v->top,
                    gpuir__contribution(weight, tf, gpuir__norm_of(v->ix->norm.a, v->ix->norm.b, length)));
@@ -3378,16 +5624,19 @@ static int gpuir__verify_terms(gpuir__verifier *v) {
 }
 
 /* Offsets of slices ascend and end with their section. */
-static int gpuir__verify_starts(const gpuir_index *ix, uint32_t bytes_id, uint32_t starts_id, gpuir_error *err) {
+static int gpuir__verify_starts(const gpuir_index *ix, uint32_t bytes_id, uint32_t starts_id,
+                                gpuir_error *err) {
   const gpuir__section *bytes = ix->section[bytes_id], *starts = ix->section[starts_id];
   uint64_t before = 0, i;
   if (!bytes || !starts) return GPUIR_OK;
   for (i = 0; i < starts->length / 8; i++) {
     uint64_t at = gpuir__load64(ix->map + starts->offset + i * 8);
-    if (at < before || at > bytes->length) return gpuir__bad(ix, err, starts->offset + i * 8, "offsets do not ascend");
+    if (at < before || at > bytes->length)
+      return gpuir__bad(ix, err, starts->offset + i * 8, "offsets do not ascend");
     before = at;
   }
-  return before == bytes->length ? GPUIR_OK : gpuir__bad(ix, err, starts->offset, "offsets do not cover their section");
+  return before == bytes->length ? GPUIR_OK
+                                 : gpuir__bad(ix, err, starts->offset, "offsets do not cover their section");
 }
 
 GPUIR_API int gpuir_verify(const gpuir_index *ix, gpuir_error *err) {
@@ -3409,7 +5658,8 @@ GPUIR_API int gpuir_verify(const gpuir_index *ix, gpuir_error *err) {
   v->ix = ix;
   v->err = err;
   for (i = 0; i < ix->stat.documents; i++) tokens += ix->lengths[i];
-  if (tokens != ix->stat.tokens) status = gpuir__bad(ix, err, 0, "lengths do not sum to the number of tokens");
+  if (tokens != ix->stat.tokens)
+    status = gpuir__bad(ix, err, 0, "lengths do not sum to the number of tokens");
   if (!status) status = gpuir__verify_starts(ix, GPUIR__S_NAMES, GPUIR__S_NAME_START, err);
   if (!status) status = gpuir__verify_starts(ix, GPUIR__S_SOURCES, GPUIR__S_SOURCE_START, err);
   if (!status) status = gpuir__verify_starts(ix, GPUIR__S_TEXT, GPUIR__S_TEXT_START, err);
@@ -3457,12 +5707,12 @@ enum {
   GPUIR__UNICODE = 1,
   GPUIR__CUSTOM = 2,
 
-  GPUIR__NAME_MAX = 64,       /* bytes of a tokenizer's or stemmer's name */
-  GPUIR__SPEC_MAX = 192,      /* bytes that hold any specification and its NUL */
-  GPUIR__SCAN_BLOCK = 2048,   /* bytes of text that are classified at a time; a multiple of 64 */
-  GPUIR__STOP_PROBES = 64,    /* the longest chain of the stop table */
-  GPUIR__STOP_SEEDS = 8,      /* that are tried to keep it so */
-  GPUIR__STEM_CACHED = 23,    /* longer words and stems are not remembered */
+  GPUIR__NAME_MAX = 64,     /* bytes of a tokenizer's or stemmer's name */
+  GPUIR__SPEC_MAX = 192,    /* bytes that hold any specification and its NUL */
+  GPUIR__SCAN_BLOCK = 2048, /* bytes of text that are classified at a time; a multiple of 64 */
+  GPUIR__STOP_PROBES = 64,  /* the longest chain of the stop table */
+  GPUIR__STOP_SEEDS = 8,    /* that are tried to keep it so */
+  GPUIR__STEM_CACHED = 23,  /* longer words and stems are not remembered */
   GPUIR__STEM_CACHE_BITS = 13
 };
 
@@ -3514,14 +5764,14 @@ typedef struct gpuir__analyzer {
 
 /* The bytes of ascii tokens, folded; 0 for those that separate. */
 GPUIR__UNUSED static const uint8_t gpuir__fold_ascii[256] = {
-    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-    '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 0, 0, 0, 0, 0, 0,
-    0, 'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'l', 'm', 'n', 'o',
-    'p', 'q', 'r', 's', 't', 'u', 'v', 'w', 'x', 'y', 'z', 0, 0, 0, 0, 0,
-    0, 'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'l', 'm', 'n', 'o',
-    'p', 'q', 'r', 's', 't', 'u', 'v', 'w', 'x', 'y', 'z', 0, 0, 0, 0, 0,
+    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,
+    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,
+    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,
+    '0',  '1',  '2',  '3',  '4',  '5',  '6',  '7',  '8',  '9',  0,    0,    0,    0,    0,    0,
+    0,    'a',  'b',  'c',  'd',  'e',  'f',  'g',  'h',  'i',  'j',  'k',  'l',  'm',  'n',  'o',
+    'p',  'q',  'r',  's',  't',  'u',  'v',  'w',  'x',  'y',  'z',  0,    0,    0,    0,    0,
+    0,    'a',  'b',  'c',  'd',  'e',  'f',  'g',  'h',  'i',  'j',  'k',  'l',  'm',  'n',  'o',
+    'p',  'q',  'r',  's',  't',  'u',  'v',  'w',  'x',  'y',  'z',  0,    0,    0,    0,    0,
     0x80, 0x81, 0x82, 0x83, 0x84, 0x85, 0x86, 0x87, 0x88, 0x89, 0x8a, 0x8b, 0x8c, 0x8d, 0x8e, 0x8f,
     0x90, 0x91, 0x92, 0x93, 0x94, 0x95, 0x96, 0x97, 0x98, 0x99, 0x9a, 0x9b, 0x9c, 0x9d, 0x9e, 0x9f,
     0xa0, 0xa1, 0xa2, 0xa3, 0xa4, 0xa5, 0xa6, 0xa7, 0xa8, 0xa9, 0xaa, 0xab, 0xac, 0xad, 0xae, 0xaf,
@@ -3567,7 +5817,8 @@ static inline size_t gpuir__apostrophe_before(const char *p, size_t n) {
 
 /* Lucene's classic English list. */
 static const char gpuir__stop_english[] =
-    "a an and are as at be but by for if in into is it no not of on or such that the their then there these they "
+    "a an and are as at be but by for if in into is it no not of on or such that the their then there these "
+    "they "
     "this to was will with";
 
 static inline uint64_t gpuir__word_hash(const gpuir__analyzer *an, const char *word, size_t len) {
@@ -3712,8 +5963,10 @@ static inline int gpuir__put_token(gpuir__analyzer *an, const char *token, size_
 static int gpuir__custom_token(void *analyzer, const char *token, size_t len) {
   gpuir__analyzer *an = (gpuir__analyzer *)analyzer;
   if (an->status || !len) return an->status;
-  if (len > GPUIR_MAX_TERM) an->dropped++;
-  else an->status = gpuir__put_token(an, token, len);
+  if (len > GPUIR_MAX_TERM)
+    an->dropped++;
+  else
+    an->status = gpuir__put_token(an, token, len);
   return an->status;
 }
 
@@ -3731,14 +5984,15 @@ static inline int gpuir__is_possessive(const gpuir__analyzer *an, const char *te
 /* Classes of characters; a token is a run of one class. 1 to 7, for gpuir__analyzer.simple. */
 enum {
   GPUIR__SEPARATOR = 1,
-  GPUIR__LETTER = 2,   /* and numbers */
-  GPUIR__HAN = 3,      /* a token each */
+  GPUIR__LETTER = 2, /* and numbers */
+  GPUIR__HAN = 3,    /* a token each */
   GPUIR__HIRAGANA = 4,
   GPUIR__KATAKANA = 5,
   GPUIR__PROLONGED = 6, /* continues kana, else begins Katakana */
   GPUIR__EXTEND = 7     /* continues any token, begins none */
 };
-#define GPUIR__FOLDING (UTF8PROC_COMPAT | UTF8PROC_CASEFOLD | UTF8PROC_IGNORE | UTF8PROC_STABLE | UTF8PROC_COMPOSE)
+#define GPUIR__FOLDING \
+  (UTF8PROC_COMPAT | UTF8PROC_CASEFOLD | UTF8PROC_IGNORE | UTF8PROC_STABLE | UTF8PROC_COMPOSE)
 
 static int gpuir__char_class(uint32_t c) {
   const utf8proc_property_t *p;
@@ -3856,8 +6110,10 @@ static inline void gpuir__utf8_word_put(gpuir__utf8_word *w, uint32_t c) {
 static int gpuir__utf8_word_end(gpuir__analyzer *an, gpuir__utf8_word *w) {
   size_t len = w->len;
   w->len = 0;
-  if (len > GPUIR_MAX_TERM) an->dropped++;
-  else if (len) return gpuir__put_token(an, (const char *)w->bytes, len);
+  if (len > GPUIR_MAX_TERM)
+    an->dropped++;
+  else if (len)
+    return gpuir__put_token(an, (const char *)w->bytes, len);
   return GPUIR_OK;
 }
 
@@ -3870,8 +6126,8 @@ static int gpuir__fold_word(gpuir__analyzer *an, const char *text, size_t start,
   /* No token of 255 bytes comes from more than 383 decomposed characters, and a word of more than
    * 4096 bytes is junk of ignorable characters at best. */
   if (end - start <= 4096)
-    n = utf8proc_decompose((const utf8proc_uint8_t *)text + start, (utf8proc_ssize_t)(end - start), chars, 512,
-                           (utf8proc_option_t)GPUIR__FOLDING);
+    n = utf8proc_decompose((const utf8proc_uint8_t *)text + start, (utf8proc_ssize_t)(end - start), chars,
+                           512, (utf8proc_option_t)GPUIR__FOLDING);
   if (n >= 0 && n <= 512) n = utf8proc_normalize_utf32(chars, n, (utf8proc_option_t)GPUIR__FOLDING);
   if (n < 0 || n > 512) {
     an->dropped++;
@@ -3886,8 +6142,10 @@ static int gpuir__fold_word(gpuir__analyzer *an, const char *text, size_t start,
       status = gpuir__utf8_word_end(an, &w);
       if (status) return status;
     }
-    if (run == GPUIR__SEPARATOR) run = 0;
-    else gpuir__utf8_word_put(&w, (uint32_t)chars[i]);
+    if (run == GPUIR__SEPARATOR)
+      run = 0;
+    else
+      gpuir__utf8_word_put(&w, (uint32_t)chars[i]);
   }
   return gpuir__utf8_word_end(an, &w);
 }
@@ -3913,7 +6171,8 @@ static int gpuir__scan_unicode(gpuir__analyzer *an, const char *text, size_t i, 
     }
     if (begins || run == GPUIR__SEPARATOR) {
       if (before) {
-        if (!simple) status = gpuir__fold_word(an, text, start, i);
+        if (!simple)
+          status = gpuir__fold_word(an, text, start, i);
         else if (w.len != 1 || w.bytes[0] != 's' || !gpuir__is_possessive(an, text, start))
           status = gpuir__utf8_word_end(an, &w);
         if (status) return status;
@@ -3925,8 +6184,10 @@ static int gpuir__scan_unicode(gpuir__analyzer *an, const char *text, size_t i, 
       simple = 1;
       w.len = 0;
     }
-    if (folded) gpuir__utf8_word_put(&w, folded);
-    else simple = 0;
+    if (folded)
+      gpuir__utf8_word_put(&w, folded);
+    else
+      simple = 0;
   }
 }
 
@@ -3981,7 +6242,8 @@ static inline int gpuir__scan_run(gpuir__analyzer *an, const char *text, size_t 
     return gpuir__scan_unicode(an, text, start, end);
 #endif
   (void)high;
-  if (GPUIR__UNLIKELY(len > GPUIR_MAX_TERM)) an->dropped++;
+  if (GPUIR__UNLIKELY(len > GPUIR_MAX_TERM))
+    an->dropped++;
   else if (len != 1 || *folded != 's' || !gpuir__is_possessive(an, text, start))
     status = gpuir__put_token(an, (const char *)folded, len);
   an->word_end = end;
@@ -4086,22 +6348,27 @@ static int gpuir__analyzer_spec(const gpuir_analyzer_desc *desc, char *spec, siz
   if (custom && !desc->analyzer)
     return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "a tokenizer needs a name: set `analyzer`");
   if (!gpuir__name_ok(name, strlen(name)))
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "the analyzer's name must be 1 to %d bytes without white space",
-                       (int)GPUIR__NAME_MAX);
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0,
+                       "the analyzer's name must be 1 to %d bytes without white space", (int)GPUIR__NAME_MAX);
   if (custom && builtin)
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "a tokenizer may not be called \"%s\", as a built-in one is", name);
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "a tokenizer may not be called \"%s\", as a built-in one is",
+                       name);
   if (!custom && !builtin)
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "unknown analyzer \"%s\" (there are ascii and unicode)", name);
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "unknown analyzer \"%s\" (there are ascii and unicode)",
+                       name);
   if (stem && !gpuir__name_ok(stem, strlen(stem)))
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "the stemmer's name must be 1 to %d bytes without white space",
-                       (int)GPUIR__NAME_MAX);
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0,
+                       "the stemmer's name must be 1 to %d bytes without white space", (int)GPUIR__NAME_MAX);
   if (stop && desc->stop_words)
     return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "stop and stop_words exclude each other");
   if (stop && strcmp(stop, "english"))
     return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "unknown stop list \"%.64s\" (there is english)", stop);
   n = snprintf(spec, cap, "%s%s%s%s%s", custom ? "custom:" : "", name, stem ? " stem=" : "", stem ? stem : "",
-               stop ? " stop=english" : words ? " stop=custom" : "");
-  if (n < 0 || (size_t)n >= cap) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "analyzer specification too long");
+               stop    ? " stop=english"
+               : words ? " stop=custom"
+                       : "");
+  if (n < 0 || (size_t)n >= cap)
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "analyzer specification too long");
   return GPUIR_OK;
 }
 
@@ -4131,7 +6398,8 @@ static int gpuir__analyzer_set_stops(gpuir__analyzer *an, const char *words, gpu
     words += n;
   }
   if (status == GPUIR_E_NOMEM) return gpuir__fail_nomem(err);
-  if (status == GPUIR_E_LIMIT) return gpuir__fail(err, status, 0, "the list of stop words is too long, or contrived");
+  if (status == GPUIR_E_LIMIT)
+    return gpuir__fail(err, status, 0, "the list of stop words is too long, or contrived");
   if (status) return gpuir__fail(err, status, 0, "the tokenizer fails on the stop words");
   return GPUIR_OK;
 }
@@ -4181,9 +6449,12 @@ static int gpuir__analyzer_create(const gpuir_allocator *allocator, const char *
       return gpuir__fail(err, GPUIR_E_FORMAT, 0, "malformed analyzer specification");
     memcpy(key, p, name_len);
     key[name_len] = 0;
-    if (!strcmp(key, "stem")) value = stem;
-    else if (!strcmp(key, "stop")) value = stop;
-    else return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "this build's analyzers have no option \"%s\"", key);
+    if (!strcmp(key, "stem"))
+      value = stem;
+    else if (!strcmp(key, "stop"))
+      value = stop;
+    else
+      return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "this build's analyzers have no option \"%s\"", key);
     if (*value) return gpuir__fail(err, GPUIR_E_FORMAT, 0, "malformed analyzer specification");
     memcpy(value, p + name_len + 1, n - name_len - 1);
     value[n - name_len - 1] = 0;
@@ -4192,8 +6463,8 @@ static int gpuir__analyzer_create(const gpuir_allocator *allocator, const char *
     return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "this build has no stop list \"%s\"", stop);
 #ifndef GPUIR_WITH_STEMMER
   if (*stem)
-    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "this build has no stemmer \"%s\" (define GPUIR_WITH_STEMMER)",
-                       stem);
+    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0,
+                       "this build has no stemmer \"%s\" (define GPUIR_WITH_STEMMER)", stem);
 #endif
 
   an = (gpuir__analyzer *)gpuir__alloc_zero(&a, sizeof *an);
@@ -4202,10 +6473,12 @@ static int gpuir__analyzer_create(const gpuir_allocator *allocator, const char *
   an->kind = kind;
   an->tokenize = tokenize;
   an->tokenize_user = tokenize_user;
-  possessive = !strcmp(stem, "porter") || !strcmp(stem, "english") || !strcmp(stem, "eng") || !strcmp(stem, "en");
+  possessive =
+      !strcmp(stem, "porter") || !strcmp(stem, "english") || !strcmp(stem, "eng") || !strcmp(stem, "en");
   an->possessive = possessive;
-  status = *stop ? gpuir__analyzer_set_stops(an, !strcmp(stop, "custom") ? stop_words : gpuir__stop_english, err)
-                 : GPUIR_OK;
+  status =
+      *stop ? gpuir__analyzer_set_stops(an, !strcmp(stop, "custom") ? stop_words : gpuir__stop_english, err)
+            : GPUIR_OK;
 #ifdef GPUIR_WITH_STEMMER
   if (!status && *stem) {
     an->stemmer = sb_stemmer_new(stem, NULL);
@@ -4260,8 +6533,8 @@ static void *gpuir__counter_resize(void *user, void *ptr, size_t old_size, size_
   if (new_size > old_size) {
     uint64_t now = __atomic_add_fetch(&c->now, new_size - old_size, __ATOMIC_RELAXED);
     uint64_t peak = __atomic_load_n(&c->peak, __ATOMIC_RELAXED);
-    while (now > peak && !__atomic_compare_exchange_n(&c->peak, &peak, now, 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
-    }
+    while (now > peak &&
+           !__atomic_compare_exchange_n(&c->peak, &peak, now, 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}
   }
   p = c->base.resize(c->base.user, ptr, old_size, new_size);
   if (new_size > old_size) {
@@ -4281,15 +6554,17 @@ typedef struct gpuir__area {
 } gpuir__area;
 
 static void gpuir__area_free(const gpuir_allocator *a, gpuir__area *area) {
-  if (area->mapped) (void)munmap(area->data, area->cap);
-  else gpuir__free(a, area->data, area->cap);
+  if (area->mapped)
+    (void)munmap(area->data, area->cap);
+  else
+    gpuir__free(a, area->data, area->cap);
   area->data = NULL;
   area->cap = 0;
   area->mapped = 0;
 }
 
-static int gpuir__area_map(const gpuir_allocator *a, gpuir__area *area, size_t n, const char *path, unsigned number,
-                           gpuir_error *err) {
+static int gpuir__area_map(const gpuir_allocator *a, gpuir__area *area, size_t n, const char *path,
+                           unsigned number, gpuir_error *err) {
   gpuir__spool file = GPUIR__SPOOL_CLOSED;
   int status = gpuir__spool_open(a, &file, path, number, 1, err);
   void *p;
@@ -4315,8 +6590,8 @@ static int gpuir__area_map(const gpuir_allocator *a, gpuir__area *area, size_t n
 }
 
 /* Makes the area at least n bytes large; its contents are lost if it grows. */
-static int gpuir__area_need(const gpuir_allocator *a, gpuir__area *area, uint64_t n, uint64_t most, const char *path,
-                            unsigned number, gpuir_error *err) {
+static int gpuir__area_need(const gpuir_allocator *a, gpuir__area *area, uint64_t n, uint64_t most,
+                            const char *path, unsigned number, gpuir_error *err) {
   uint64_t want = n + n / 4 + 64;
   if (n <= area->cap && area->data) return GPUIR_OK;
   if (n > SIZE_MAX / 2) return gpuir__fail_nomem(err);
@@ -4467,7 +6742,7 @@ typedef struct gpuir__term {
   uint32_t head, pos, end; /* first slice; where the next byte goes; where the current slice's bytes end */
   uint8_t level;           /* of the next slice */
   uint8_t len;
-  uint8_t text[2];         /* len bytes, and zeros up to 8 */
+  uint8_t text[2]; /* len bytes, and zeros up to 8 */
 } gpuir__term;
 
 #define GPUIR__TERM_HEAD ((uint32_t)offsetof(gpuir__term, text))
@@ -4504,7 +6779,7 @@ typedef struct gpuir__worker {
   const char *tmp; /* names of temporary files begin with it */
   unsigned number;
   pthread_t thread;
-  int status;      /* the first failure; err says more when its code is not 0 */
+  int status; /* the first failure; err says more when its code is not 0 */
   gpuir_error err;
   gpuir__analyzer *analyzer;
   uint32_t doc;
@@ -4560,8 +6835,10 @@ static inline void gpuir__term_flush(gpuir__worker *w, gpuir__term *t) {
       if (t->pos == t->end) {
         uint32_t to = (uint32_t)w->used, room = gpuir__slice_bytes(t->level);
         w->used += room + 4;
-        if (t->head) gpuir__store32(w->arena + t->end, to);
-        else t->head = to;
+        if (t->head)
+          gpuir__store32(w->arena + t->end, to);
+        else
+          t->head = to;
         t->pos = to;
         t->end = to + room;
         if (t->level + 1u < GPUIR__SLICE_LEVELS) t->level++;
@@ -4629,8 +6906,10 @@ static void gpuir__pairs_sort(const gpuir__worker *w, uint64_t *p, size_t n, uns
       if (i >= j) break;
       gpuir__pair_swap(p + 2 * i++, p + 2 * j--);
     }
-    if (i == j) j++; /* both stopped at the pivot's place: it is in order */
-    else j = i;
+    if (i == j)
+      j++; /* both stopped at the pivot's place: it is in order */
+    else
+      j = i;
     /* [0, i) <= pivot <= [j, n); recurse into the smaller side */
     if (i < n - j) {
       gpuir__pairs_sort(w, p, i, depth);
@@ -4849,8 +7128,10 @@ static int gpuir__worker_count(gpuir__worker *w) {
   t->len = (uint8_t)len;
   text = gpuir__term_text(t);
   gpuir__store64(text, k->first);
-  if (len > 16) memcpy(text + 8, token + 8, len - 8);
-  else if (len > 8) gpuir__store64(text + len - 8, k->last);
+  if (len > 16)
+    memcpy(text + 8, token + 8, len - 8);
+  else if (len > 8)
+    gpuir__store64(text + len - 8, k->last);
   return GPUIR_OK;
 }
 
@@ -4939,8 +7220,8 @@ static int gpuir__worker_packet(gpuir__worker *w, gpuir__packet *packet) {
     }
     if (w->status) {
       if (w->status == GPUIR_E_LIMIT && !w->err.code)
-        (void)gpuir__fail(&w->err, w->status, 0, "document %lu has more than %lu tokens", (unsigned long)w->doc,
-                          (unsigned long)UINT32_MAX);
+        (void)gpuir__fail(&w->err, w->status, 0, "document %lu has more than %lu tokens",
+                          (unsigned long)w->doc, (unsigned long)UINT32_MAX);
       return w->status;
     }
     length = (uint32_t)w->length;
@@ -5053,12 +7334,12 @@ static uint64_t gpuir__item_merge(gpuir__chain *chains, const gpuir__part *parts
 }
 
 /* Merges and encodes one list. */
-static int gpuir__worker_list(gpuir__worker *w, gpuir__unit *unit, const gpuir__item *item, const gpuir__part *parts,
-                              const uint8_t *term, uint64_t most) {
+static int gpuir__worker_list(gpuir__worker *w, gpuir__unit *unit, const gpuir__item *item,
+                              const gpuir__part *parts, const uint8_t *term, uint64_t most) {
   uint32_t *docs, *tfs;
   uint64_t n;
-  int status = gpuir__area_need(w->a, &w->raw, item->df * 8, most, w->tmp, GPUIR__TMP_LISTS + w->number,
-                                &w->err);
+  int status =
+      gpuir__area_need(w->a, &w->raw, item->df * 8, most, w->tmp, GPUIR__TMP_LISTS + w->number, &w->err);
   if (status) return status;
   docs = (uint32_t *)(void *)w->raw.data;
   tfs = docs + item->df;
@@ -5066,7 +7347,8 @@ static int gpuir__worker_list(gpuir__worker *w, gpuir__unit *unit, const gpuir__
   status = gpuir__encode_list(&w->encoder, &unit->out, term, item->term_len, docs, tfs, (uint32_t)n);
   if (status && status != GPUIR_E_NOMEM)
     (void)gpuir__fail(&w->err, status, 0, "cannot encode the postings of '%.*s': %s",
-                      item->term_len < 60 ? (int)item->term_len : 60, (const char *)term, gpuir_strerror(status));
+                      item->term_len < 60 ? (int)item->term_len : 60, (const char *)term,
+                      gpuir_strerror(status));
   return status;
 }
 
@@ -5209,10 +7491,10 @@ struct gpuir_builder {
   gpuir_error error;
   int written;
 
-  unsigned ntasks;        /* size of the two rings */
+  unsigned ntasks; /* size of the two rings */
   gpuir__packet *packets;
   gpuir__unit *units;
-  size_t packet_size;     /* bytes of a packet or unit, unless one document or list is larger */
+  size_t packet_size; /* bytes of a packet or unit, unless one document or list is larger */
   uint64_t in_flight_most;
   uint64_t in_flight; /* bytes of text that were pushed and not yet retired */
   uint64_t retired;   /* packets, and later units */
@@ -5231,8 +7513,10 @@ struct gpuir_builder {
 static int gpuir__builder_fail(gpuir_builder *b, int status, const gpuir_error *err) {
   (void)pthread_mutex_lock(&b->queue.mutex);
   if (!b->failure) {
-    if (err && err->code == status) b->error = *err;
-    else (void)gpuir__fail(&b->error, status, 0, "%s", gpuir_strerror(status));
+    if (err && err->code == status)
+      b->error = *err;
+    else
+      (void)gpuir__fail(&b->error, status, 0, "%s", gpuir_strerror(status));
     __atomic_store_n(&b->failure, status, __ATOMIC_RELEASE);
   }
   (void)pthread_mutex_unlock(&b->queue.mutex);
@@ -5330,8 +7614,9 @@ static int gpuir__builder_retire_packet(gpuir_builder *b, gpuir_error *err) {
   b->retired++;
   b->in_flight -= p->text.len;
   status = gpuir__builder_failed(b, err);
-  if (!status) status = gpuir__writer_put_lengths(b->writer, (const uint32_t *)(void *)p->lengths.data,
-                                                  (size_t)p->docs, err);
+  if (!status)
+    status =
+        gpuir__writer_put_lengths(b->writer, (const uint32_t *)(void *)p->lengths.data, (size_t)p->docs, err);
   p->text.len = p->sizes.len = p->lengths.len = 0;
   p->docs = 0;
   p->external = NULL;
@@ -5398,8 +7683,8 @@ static int gpuir__builder_tell(gpuir_builder *b, gpuir_error *err) {
 }
 
 /* The document whose bytes the open packet has taken, or the caller's own text. */
-static int gpuir__builder_document(gpuir_builder *b, const gpuir_doc_desc *doc, const char *text, size_t text_len,
-                                   size_t size, int counted, gpuir_error *err) {
+static int gpuir__builder_document(gpuir_builder *b, const gpuir_doc_desc *doc, const char *text,
+                                   size_t text_len, size_t size, int counted, gpuir_error *err) {
   gpuir__packet *p = b->open;
   gpuir_doc_desc none;
   uint64_t entry = (uint64_t)size | (counted ? GPUIR__COUNTED : 0);
@@ -5431,7 +7716,8 @@ static int gpuir__builder_document(gpuir_builder *b, const gpuir_doc_desc *doc, 
 
 static int gpuir__builder_check_doc(const gpuir_doc_desc *doc, gpuir_error *err) {
   if (doc && ((!doc->name && doc->name_len) || (!doc->source && doc->source_len)))
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "a document's name or source is NULL, but its length is not 0");
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0,
+                       "a document's name or source is NULL, but its length is not 0");
   return GPUIR_OK;
 }
 
@@ -5443,8 +7729,8 @@ static int gpuir__builder_end(gpuir_builder *b, int status, gpuir_error *err, co
   return status;
 }
 
-GPUIR_API int gpuir_builder_add_text(gpuir_builder *builder, const gpuir_doc_desc *doc, const char *text, size_t len,
-                                     gpuir_error *err) {
+GPUIR_API int gpuir_builder_add_text(gpuir_builder *builder, const gpuir_doc_desc *doc, const char *text,
+                                     size_t len, gpuir_error *err) {
   gpuir_builder *b = builder;
   gpuir_error local;
   int in_place, status = gpuir__builder_ready(b, err);
@@ -5457,8 +7743,10 @@ GPUIR_API int gpuir_builder_add_text(gpuir_builder *builder, const gpuir_doc_des
   if (in_place && b->open) status = gpuir__builder_seal(b, 0, &local);
   if (!status) status = gpuir__builder_packet(b, in_place ? 0 : len, &local);
   if (!status) {
-    if (in_place) b->open->external = text ? text : "";
-    else if (len) memcpy(b->open->text.data + b->open->text.len, text, len);
+    if (in_place)
+      b->open->external = text ? text : "";
+    else if (len)
+      memcpy(b->open->text.data + b->open->text.len, text, len);
     status = gpuir__builder_document(b, doc, text ? text : "", len, len, 0, &local);
     if (status && b->open) b->open->external = NULL;
   }
@@ -5470,14 +7758,16 @@ static int gpuir__builder_check_terms(gpuir_builder *b, const gpuir_term_freq *t
                                       gpuir_error *err) {
   size_t i, nslots = 16, total = 0;
   uint64_t sum = 0, *slots;
-  if (!terms && n) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "the terms are NULL, but their number is not 0");
+  if (!terms && n)
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "the terms are NULL, but their number is not 0");
   if (n >= UINT32_MAX) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "a document of more than 2^32 - 2 terms");
   for (i = 0; i < n; i++) {
     if (!terms[i].term || !terms[i].len)
       return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "term %lu of the document is empty", (unsigned long)i);
     if (terms[i].len > GPUIR_MAX_TERM)
-      return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "term %lu of the document has %lu bytes; at most %d are allowed",
-                         (unsigned long)i, (unsigned long)terms[i].len, GPUIR_MAX_TERM);
+      return gpuir__fail(err, GPUIR_E_ARGUMENT, 0,
+                         "term %lu of the document has %lu bytes; at most %d are allowed", (unsigned long)i,
+                         (unsigned long)terms[i].len, GPUIR_MAX_TERM);
     if (!terms[i].tf)
       return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "term %lu of the document has tf 0", (unsigned long)i);
     sum += terms[i].tf;
@@ -5508,8 +7798,8 @@ static int gpuir__builder_check_terms(gpuir_builder *b, const gpuir_term_freq *t
   return GPUIR_OK;
 }
 
-GPUIR_API int gpuir_builder_add_terms(gpuir_builder *builder, const gpuir_doc_desc *doc, const gpuir_term_freq *terms,
-                                      size_t n, gpuir_error *err) {
+GPUIR_API int gpuir_builder_add_terms(gpuir_builder *builder, const gpuir_doc_desc *doc,
+                                      const gpuir_term_freq *terms, size_t n, gpuir_error *err) {
   gpuir_builder *b = builder;
   gpuir_error local;
   size_t bytes = 0, i;
@@ -5602,8 +7892,8 @@ static int gpuir__builder_gather(gpuir_builder *b, gpuir__unit **unit, gpuir__ru
     }
     u = *unit = &b->units[b->queue.pushed % b->ntasks];
     /* gpuir__get_vbyte may read a little beyond damaged bytes */
-    status = gpuir__area_need(a, &u->bytes, gpuir__max64(b->packet_size, bytes) + 64, b->in_flight_most, b->tmp,
-                              GPUIR__TMP_UNITS, err);
+    status = gpuir__area_need(a, &u->bytes, gpuir__max64(b->packet_size, bytes) + 64, b->in_flight_most,
+                              b->tmp, GPUIR__TMP_UNITS, err);
     if (status) return status;
   }
   if (gpuir__buf_put(a, &u->terms, runs[0]->term, runs[0]->term_len) ||
@@ -5684,7 +7974,8 @@ static int gpuir__builder_merge_runs(gpuir_builder *b, gpuir__run **heap, gpuir_
 /* Reads the runs through buffers of memory / nruns bytes each and merges them. */
 static int gpuir__builder_merge(gpuir_builder *b, uint64_t nruns, uint64_t memory, gpuir_error *err) {
   const gpuir_allocator *a = &b->a;
-  size_t n = (size_t)nruns, cap = (size_t)gpuir__max64(8192, gpuir__min64(memory / nruns, 1u << 20)), i = 0, live = 0;
+  size_t n = (size_t)nruns, cap = (size_t)gpuir__max64(8192, gpuir__min64(memory / nruns, 1u << 20)), i = 0,
+         live = 0;
   gpuir__run *runs = (gpuir__run *)gpuir__alloc_zero(a, n * sizeof *runs);
   gpuir__run **heap = (gpuir__run **)gpuir__alloc(a, 2 * n * sizeof *heap);
   unsigned w;
@@ -5750,8 +8041,8 @@ static int gpuir__builder_lists(gpuir_builder *b, uint64_t nruns, gpuir_error *e
   if (status) return status;
   for (i = 0; i < b->nworkers; i++) {
     gpuir__worker *w = &b->workers[i];
-    status = gpuir__encoder_create(&w->encoder, &b->a, b->codec, b->freq_codec, lengths, ndocs, tokens, b->k1, b->b,
-                                   b->simd);
+    status = gpuir__encoder_create(&w->encoder, &b->a, b->codec, b->freq_codec, lengths, ndocs, tokens, b->k1,
+                                   b->b, b->simd);
     if (status) return gpuir__fail(err, status, 0, "%s", gpuir_strerror(status));
     w->has_encoder = 1;
     w->heads = gpuir__alloc(&b->a, b->nworkers * sizeof(gpuir__chain));
@@ -5788,8 +8079,10 @@ static int gpuir__builder_write_all(gpuir_builder *b, gpuir_build_report *report
     status = gpuir__builder_retire_packet(b, err);
     if (status) return status;
   }
-  if (b->nthreads) gpuir__builder_join(b, 0);
-  else gpuir__builder_finish_worker(b, &b->workers[0]);
+  if (b->nthreads)
+    gpuir__builder_join(b, 0);
+  else
+    gpuir__builder_finish_worker(b, &b->workers[0]);
   status = gpuir__builder_failed(b, err);
   if (status) return status;
   gpuir__builder_free_tasks(b);
@@ -5886,8 +8179,10 @@ static void gpuir__builder_squeeze(char *text) {
   char *out = text;
   for (; *in; in++) {
     int space = *in == ' ' || (*in >= '\t' && *in <= '\r');
-    if (!space) *out++ = *in;
-    else if (out > text && out[-1] != ' ') *out++ = ' ';
+    if (!space)
+      *out++ = *in;
+    else if (out > text && out[-1] != ' ')
+      *out++ = ' ';
   }
   if (out > text && out[-1] == ' ') out--;
   *out = 0;
@@ -5924,10 +8219,13 @@ static int gpuir__builder_set_up(gpuir_builder *b, const gpuir_builder_desc *des
   b->memory = gpuir__max64(desc->memory ? desc->memory : (uint64_t)512 << 20, 1u << 20);
   /* At most a thread for each 16 MiB: small tables make many runs, and each thread costs malloc some memory
    * that nobody counts. The index does not depend on it. */
-  b->nworkers = (unsigned)gpuir__min64(threads, gpuir__min64(GPUIR__MOST_WORKERS, gpuir__max64(2, b->memory >> 24)));
+  b->nworkers =
+      (unsigned)gpuir__min64(threads, gpuir__min64(GPUIR__MOST_WORKERS, gpuir__max64(2, b->memory >> 24)));
   b->tmp = gpuir__builder_copy(b, desc->path, ".tmp", &b->tmp_size);
-  b->stop_words = gpuir__builder_copy(b, desc->analyzer.stop_words ? desc->analyzer.stop_words : "", "", &b->stop_size);
-  b->description = gpuir__builder_copy(b, desc->description ? desc->description : "", "", &b->description_size);
+  b->stop_words =
+      gpuir__builder_copy(b, desc->analyzer.stop_words ? desc->analyzer.stop_words : "", "", &b->stop_size);
+  b->description =
+      gpuir__builder_copy(b, desc->description ? desc->description : "", "", &b->description_size);
   b->workers = (gpuir__worker *)gpuir__alloc_zero(&b->a, b->nworkers * sizeof *b->workers);
   if (!b->tmp || !b->stop_words || !b->description || !b->workers) return gpuir__fail_nomem(err);
   gpuir__builder_squeeze(b->stop_words);
@@ -5943,7 +8241,8 @@ static int gpuir__builder_set_up(gpuir_builder *b, const gpuir_builder_desc *des
     w->number = i;
     w->spool_cap = (size_t)gpuir__max64(16384, gpuir__min64(share / 32, 1u << 20));
     w->share = gpuir__max64(share - gpuir__min64(share / 2, w->spool_cap), 256u << 10);
-    status = gpuir__analyzer_create(&b->a, b->spec, b->stop_words, b->tokenize, b->tokenize_user, &w->analyzer, err);
+    status = gpuir__analyzer_create(&b->a, b->spec, b->stop_words, b->tokenize, b->tokenize_user,
+                                    &w->analyzer, err);
     if (status) return status;
   }
   b->ntasks = b->nworkers == 1 ? 1 : 2 * b->nworkers + 2;
@@ -5958,7 +8257,8 @@ static int gpuir__builder_set_up(gpuir_builder *b, const gpuir_builder_desc *des
   return status ? status : gpuir__builder_sweep(b, err);
 }
 
-GPUIR_API int gpuir_builder_create(const gpuir_builder_desc *desc, gpuir_builder **builder, gpuir_error *err) {
+GPUIR_API int gpuir_builder_create(const gpuir_builder_desc *desc, gpuir_builder **builder,
+                                   gpuir_error *err) {
   gpuir_allocator base;
   gpuir_builder *b;
   const gpuir__codec *codec, *freq_codec;
@@ -6033,7 +8333,8 @@ static int gpuir__pool_open(gpuir_index *ix, gpuir_error *err) {
   return GPUIR_OK;
 }
 
-GPUIR_API int gpuir_open(const char *path, const gpuir_open_desc *desc, gpuir_index **index, gpuir_error *err) {
+GPUIR_API int gpuir_open(const char *path, const gpuir_open_desc *desc, gpuir_index **index,
+                         gpuir_error *err) {
   int status;
   if (index) *index = NULL;
   if (!path || !index) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_open: path or index is NULL");
@@ -6052,7 +8353,8 @@ static int gpuir__borrow_analyzer(const gpuir_index *ix, gpuir__analyzer **analy
   if (ix->pool->n) *analyzer = ix->pool->idle[--ix->pool->n];
   (void)pthread_mutex_unlock(&ix->pool->mutex);
   if (*analyzer) return GPUIR_OK;
-  return gpuir__analyzer_create(&ix->a, ix->analyzer_spec, ix->stop_words, ix->tokenize, ix->tokenize_user, analyzer, err);
+  return gpuir__analyzer_create(&ix->a, ix->analyzer_spec, ix->stop_words, ix->tokenize, ix->tokenize_user,
+                                analyzer, err);
 }
 
 static void gpuir__return_analyzer(const gpuir_index *ix, gpuir__analyzer *analyzer) {
@@ -6065,11 +8367,12 @@ static void gpuir__return_analyzer(const gpuir_index *ix, gpuir__analyzer *analy
   gpuir__analyzer_destroy(analyzer);
 }
 
-GPUIR_API int gpuir_analyze(const gpuir_index *ix, const char *text, size_t len, gpuir_token_fn emit, void *sink,
-                            gpuir_error *err) {
+GPUIR_API int gpuir_analyze(const gpuir_index *ix, const char *text, size_t len, gpuir_token_fn emit,
+                            void *sink, gpuir_error *err) {
   gpuir__analyzer *analyzer;
   int status;
-  if (!ix || (!text && len) || !emit) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_analyze: NULL argument");
+  if (!ix || (!text && len) || !emit)
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_analyze: NULL argument");
   status = gpuir__borrow_analyzer(ix, &analyzer, err);
   if (status) return status;
   status = gpuir__analyze(analyzer, text, len, emit, sink, NULL);
@@ -6179,7 +8482,8 @@ static int gpuir__query_resolve(gpuir_query *q, gpuir_error *err) {
     w = (uint64_t)ceilf(t->weight);
     sum += (uint64_t)t->q * (w + (w >> 21) + 2);
     if (sum >> 32)
-      return gpuir__fail(err, GPUIR_E_RANGE, 0, "the sum of weights exceeds a score's range: lower k1 or repeat less");
+      return gpuir__fail(err, GPUIR_E_RANGE, 0,
+                         "the sum of weights exceeds a score's range: lower k1 or repeat less");
   }
   return GPUIR_OK;
 }
@@ -6206,18 +8510,20 @@ static int gpuir__query_describe(gpuir_query *q, const gpuir_query_desc *desc, g
   }
   if (!(q->k1 >= 0 && q->k1 <= 1000)) return gpuir__fail(err, GPUIR_E_RANGE, 0, "k1 lies outside [0, 1000]");
   if (!(q->b >= 0 && q->b <= 1)) return gpuir__fail(err, GPUIR_E_RANGE, 0, "b lies outside [0, 1]");
-  q->stored_bm25 = q->k1 <= q->ix->stat.k1 && q->k1 >= q->ix->stat.k1 && q->b <= q->ix->stat.b && q->b >= q->ix->stat.b;
+  q->stored_bm25 =
+      q->k1 <= q->ix->stat.k1 && q->k1 >= q->ix->stat.k1 && q->b <= q->ix->stat.b && q->b >= q->ix->stat.b;
   q->norm = gpuir__norm_make(q->k1, q->b, q->ix->average_length);
   return GPUIR_OK;
 }
 
-GPUIR_API int gpuir_query_parse(const gpuir_index *ix, const gpuir_query_desc *desc, const char *text, size_t len,
-                                gpuir_query **query, gpuir_error *err) {
+GPUIR_API int gpuir_query_parse(const gpuir_index *ix, const gpuir_query_desc *desc, const char *text,
+                                size_t len, gpuir_query **query, gpuir_error *err) {
   gpuir__analyzer *analyzer;
   gpuir_query *q;
   int status;
   if (query) *query = NULL;
-  if (!ix || !query || (!text && len)) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_query_parse: NULL argument");
+  if (!ix || !query || (!text && len))
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_query_parse: NULL argument");
   status = gpuir__borrow_analyzer(ix, &analyzer, err);
   if (status) return status;
   q = (gpuir_query *)gpuir__alloc(&ix->a, sizeof *q);
@@ -6264,8 +8570,8 @@ static inline uint32_t gpuir__score_one(const gpuir__scorer *s, uint32_t docid, 
   return s->q * gpuir__contribution(s->weight, tf, gpuir__norm_of(s->norm.a, s->norm.b, s->lengths[docid]));
 }
 
-static void gpuir__score_scalar(const gpuir__scorer *s, const uint32_t *docs, const uint32_t *freqs, uint32_t n,
-                                uint32_t *out) {
+static void gpuir__score_scalar(const gpuir__scorer *s, const uint32_t *docs, const uint32_t *freqs,
+                                uint32_t n, uint32_t *out) {
   uint32_t i;
   for (i = 0; i < n; i++)
     out[i] = gpuir__score_one(s, docs[i], (freqs[i] < GPUIR__CAP ? freqs[i] : GPUIR__CAP - 1) + 1);
@@ -6280,8 +8586,8 @@ GPUIR__AVX512 static inline uint32_t gpuir__mask_bits(__mmask16 mask) {
   return bits;
 }
 
-GPUIR__AVX2 static void gpuir__score_avx2(const gpuir__scorer *s, const uint32_t *docs,
-                                                              const uint32_t *freqs, uint32_t n, uint32_t *out) {
+GPUIR__AVX2 static void gpuir__score_avx2(const gpuir__scorer *s, const uint32_t *docs, const uint32_t *freqs,
+                                          uint32_t n, uint32_t *out) {
   const __m256d a = _mm256_set1_pd(s->norm.a), b = _mm256_set1_pd(s->norm.b);
   const __m256i cap = _mm256_set1_epi32((int)GPUIR__CAP), one = _mm256_set1_epi32(1);
   const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7), q = _mm256_set1_epi32((int)s->q);
@@ -6291,7 +8597,8 @@ GPUIR__AVX2 static void gpuir__score_avx2(const gpuir__scorer *s, const uint32_t
     __m256i live = _mm256_cmpgt_epi32(_mm256_set1_epi32((int)(n - i)), lanes);
     __m256i doc = _mm256_loadu_si256((const __m256i *)(const void *)(docs + i));
     __m256i freq = _mm256_loadu_si256((const __m256i *)(const void *)(freqs + i));
-    __m256i len = _mm256_mask_i32gather_epi32(_mm256_setzero_si256(), (const int *)(const void *)s->lengths, doc, live, 4);
+    __m256i len = _mm256_mask_i32gather_epi32(_mm256_setzero_si256(), (const int *)(const void *)s->lengths,
+                                              doc, live, 4);
     __m256d lo, hi;
     __m256 norm, tf, x;
     __m256i c;
@@ -6306,10 +8613,11 @@ GPUIR__AVX2 static void gpuir__score_avx2(const gpuir__scorer *s, const uint32_t
   }
 }
 
-GPUIR__AVX512 static void gpuir__score_avx512(
-    const gpuir__scorer *s, const uint32_t *docs, const uint32_t *freqs, uint32_t n, uint32_t *out) {
+GPUIR__AVX512 static void gpuir__score_avx512(const gpuir__scorer *s, const uint32_t *docs,
+                                              const uint32_t *freqs, uint32_t n, uint32_t *out) {
   const __m512d a = _mm512_set1_pd(s->norm.a), b = _mm512_set1_pd(s->norm.b);
-  const __m512i cap = _mm512_set1_epi32((int)GPUIR__CAP), one = _mm512_set1_epi32(1), q = _mm512_set1_epi32((int)s->q);
+  const __m512i cap = _mm512_set1_epi32((int)GPUIR__CAP), one = _mm512_set1_epi32(1),
+                q = _mm512_set1_epi32((int)s->q);
   const __m512 weight = _mm512_set1_ps(s->weight);
   uint32_t i;
   for (i = 0; i < n; i += 16) {
@@ -6358,7 +8666,8 @@ typedef struct gpuir__saturation {
 
 static void gpuir__saturation_prepare(gpuir__saturation *t, gpuir__norm norm) {
   uint32_t tf, len;
-  if (t->valid && t->norm.a >= norm.a && t->norm.a <= norm.a && t->norm.b >= norm.b && t->norm.b <= norm.b) return;
+  if (t->valid && t->norm.a >= norm.a && t->norm.a <= norm.a && t->norm.b >= norm.b && t->norm.b <= norm.b)
+    return;
   for (len = 0; len < 256; len++) {
     float k = gpuir__norm_of(norm.a, norm.b, gpuir__code_value(len));
     t->of[len << 8] = 0; /* tf code 0: no pair */
@@ -6398,7 +8707,9 @@ typedef struct gpuir__topk {
   uint64_t floor; /* only keys above it are taken */
 } gpuir__topk;
 
-static inline uint64_t gpuir__key(uint32_t score, uint32_t docid) { return (uint64_t)score << 32 | (uint32_t)~docid; }
+static inline uint64_t gpuir__key(uint32_t score, uint32_t docid) {
+  return (uint64_t)score << 32 | (uint32_t)~docid;
+}
 
 /* Starts a search for the best k (>= 1) whose score is at least `least`. */
 static int gpuir__topk_start(const gpuir_allocator *a, gpuir__topk *t, size_t k, uint32_t least) {
@@ -6463,12 +8774,12 @@ static void gpuir__topk_pop(gpuir__topk *t, gpuir_hit *hits) {
 typedef struct gpuir__cursor {
   gpuir__list list;
   gpuir__scorer scorer;
-  uint32_t bound;   /* the most that a posting of the list can contribute, q included */
-  uint32_t at;      /* block to search from */
-  uint32_t block;   /* decoded one; UINT32_MAX: none */
-  uint32_t n, pos;  /* its postings; the current one */
-  int scored;       /* values[] holds contributions; otherwise nothing */
-  uint64_t decoded; /* blocks decoded, for statistics */
+  uint32_t bound;                   /* the most that a posting of the list can contribute, q included */
+  uint32_t at;                      /* block to search from */
+  uint32_t block;                   /* decoded one; UINT32_MAX: none */
+  uint32_t n, pos;                  /* its postings; the current one */
+  int scored;                       /* values[] holds contributions; otherwise nothing */
+  uint64_t decoded;                 /* blocks decoded, for statistics */
   uint32_t docs[GPUIR__BLOCK_ROOM]; /* behind the n docIDs: UINT32_MAX */
   uint32_t values[GPUIR__BLOCK_ROOM];
 } gpuir__cursor;
@@ -6495,7 +8806,8 @@ static void gpuir__cursor_score(const gpuir_index *ix, gpuir__cursor *c) {
 /* Moves to the first posting with docID >= docid, at or behind the current one; the docID, or GPUIR_END. */
 static uint32_t gpuir__cursor_seek(gpuir__cursor *c, uint32_t docid) {
   uint32_t block = gpuir__list_find_block(&c->list, c->at, docid);
-  for (; block < c->list.nblocks; block++) { /* a second round only in a damaged file, or behind the last docID */
+  for (; block < c->list.nblocks;
+       block++) { /* a second round only in a damaged file, or behind the last docID */
     if (block != c->block) {
       gpuir__cursor_load(c, block);
       c->pos = 0;
@@ -6569,8 +8881,7 @@ GPUIR__AVX2 static uint32_t gpuir__match_avx2(gpuir__match *m, uint32_t from) {
   return from;
 }
 
-GPUIR__AVX512 static uint32_t gpuir__match_avx512(gpuir__match *m,
-                                                                                                 uint32_t from) {
+GPUIR__AVX512 static uint32_t gpuir__match_avx512(gpuir__match *m, uint32_t from) {
   uint32_t pos = 0, nkept = m->nkept;
   for (; from < m->n; from++) {
     uint32_t slot = m->slots[from], doc = m->candidates[slot], hit;
@@ -6598,8 +8909,8 @@ static inline uint32_t gpuir__match_block(int simd, gpuir__match *m, uint32_t fr
 
 /* Keeps the slots whose candidate the list holds, in place, and notes each posting's index. Decodes
  * only blocks that may hold a candidate. The search starts at block c->at. Returns how many are left. */
-static uint32_t gpuir__intersect(int simd, gpuir__cursor *c, const uint32_t *candidates, uint32_t *slots, uint32_t n,
-                                 uint32_t *where) {
+static uint32_t gpuir__intersect(int simd, gpuir__cursor *c, const uint32_t *candidates, uint32_t *slots,
+                                 uint32_t n, uint32_t *where) {
   gpuir__match m;
   uint32_t i = 0;
   m.candidates = candidates;
@@ -6623,14 +8934,16 @@ static uint32_t gpuir__intersect(int simd, gpuir__cursor *c, const uint32_t *can
 }
 
 /* Drops the slots whose candidate the list holds. `spare` has room for n. */
-static uint32_t gpuir__subtract(int simd, gpuir__cursor *c, const uint32_t *candidates, uint32_t *slots, uint32_t n,
-                                uint32_t *where, uint32_t *spare) {
+static uint32_t gpuir__subtract(int simd, gpuir__cursor *c, const uint32_t *candidates, uint32_t *slots,
+                                uint32_t n, uint32_t *where, uint32_t *spare) {
   uint32_t found, i, j = 0, kept = 0;
   memcpy(spare, slots, (size_t)n * 4);
   found = gpuir__intersect(simd, c, candidates, spare, n, where);
   for (i = 0; i < n; i++) {
-    if (j < found && spare[j] == slots[i]) j++;
-    else slots[kept++] = slots[i];
+    if (j < found && spare[j] == slots[i])
+      j++;
+    else
+      slots[kept++] = slots[i];
   }
   return kept;
 }
@@ -6652,8 +8965,8 @@ static uint32_t gpuir__subtract(int simd, gpuir__cursor *c, const uint32_t *cand
 /* One positive term in a pruned OR. */
 typedef struct gpuir__or_term {
   gpuir__cursor *cursor;
-  uint32_t *bound; /* a tile: the most that the term can contribute there; 0: nothing */
-  uint32_t *first; /* a tile: the first block (or, of a whole list, posting) that may lie in it */
+  uint32_t *bound;         /* a tile: the most that the term can contribute there; 0: nothing */
+  uint32_t *first;         /* a tile: the first block (or, of a whole list, posting) that may lie in it */
   uint32_t *docs, *values; /* a whole list: docIDs and contributions, and UINT32_MAX behind; otherwise NULL */
 } gpuir__or_term;
 
@@ -6754,7 +9067,8 @@ static int gpuir__engine_open(gpuir__engine *e, const gpuir_query *q, unsigned *
     c->scorer.norm = q->norm;
     c->scorer.weight = t->weight;
     c->scorer.q = t->q;
-    c->bound = t->negated ? 0 : gpuir__bound(t->weight, gpuir__list_saturation(e->saturation, &c->list), t->q);
+    c->bound =
+        t->negated ? 0 : gpuir__bound(t->weight, gpuir__list_saturation(e->saturation, &c->list), t->q);
     c->at = c->n = c->pos = 0;
     c->block = UINT32_MAX;
     c->scored = 0;
@@ -6814,7 +9128,8 @@ static int gpuir__compare_df(const gpuir__cursor *a, const gpuir__cursor *b) {
 static void gpuir__order_by_df(const gpuir__engine *e, unsigned npositive, unsigned *order) {
   unsigned i, j;
   for (i = 0; i < npositive; i++) {
-    for (j = i; j && gpuir__compare_df(&e->cursors[i], &e->cursors[order[j - 1]]) < 0; j--) order[j] = order[j - 1];
+    for (j = i; j && gpuir__compare_df(&e->cursors[i], &e->cursors[order[j - 1]]) < 0; j--)
+      order[j] = order[j - 1];
     order[j] = i;
   }
 }
@@ -6832,16 +9147,18 @@ static uint32_t gpuir__and_block(gpuir__engine *e, const unsigned *order, unsign
     where[i] = block * GPUIR__BLOCK + i;
   }
   for (i = 1; i < npositive && n; i++)
-    n = gpuir__intersect(e->ix->simd, &e->cursors[order[i]], driver->docs, slots, n, where + i * GPUIR__BLOCK_ROOM);
+    n = gpuir__intersect(e->ix->simd, &e->cursors[order[i]], driver->docs, slots, n,
+                         where + i * GPUIR__BLOCK_ROOM);
   for (; i < e->ncursors && n; i++)
-    n = gpuir__subtract(e->ix->simd, &e->cursors[i], driver->docs, slots, n, where + i * GPUIR__BLOCK_ROOM, spare);
+    n = gpuir__subtract(e->ix->simd, &e->cursors[i], driver->docs, slots, n, where + i * GPUIR__BLOCK_ROOM,
+                        spare);
   return n;
 }
 
 /* Scores n matches of a driver block, list by list, and offers them to the top-k. What cannot enter it even with
  * all that the lists to come may add is dropped before their frequencies are fetched. */
-static void gpuir__and_score(gpuir__engine *e, const unsigned *order, unsigned npositive, const uint32_t *slots,
-                             uint32_t n, const uint32_t *where, uint32_t others) {
+static void gpuir__and_score(gpuir__engine *e, const unsigned *order, unsigned npositive,
+                             const uint32_t *slots, uint32_t n, const uint32_t *where, uint32_t others) {
   const gpuir__cursor *driver = &e->cursors[order[0]];
   uint32_t docs[GPUIR__BLOCK_ROOM], live[GPUIR__BLOCK_ROOM], freqs[GPUIR__BLOCK_ROOM], sum[GPUIR__BLOCK_ROOM];
   uint32_t part[GPUIR__BLOCK_ROOM], need = gpuir__topk_need(&e->top), kept, j;
@@ -6885,11 +9202,14 @@ static int gpuir__eval_and(gpuir__engine *e, unsigned npositive, uint64_t *count
     if (block % 8 == 7 && (status = gpuir__engine_stopped(e)) != 0) return status;
     if (!count && driver->list.bounds) {
       float s = gpuir__block_saturation(e->saturation, driver->list.bounds[block]);
-      if (gpuir__bound(driver->scorer.weight, s, driver->scorer.q) + others < gpuir__topk_need(&e->top)) continue;
+      if (gpuir__bound(driver->scorer.weight, s, driver->scorer.q) + others < gpuir__topk_need(&e->top))
+        continue;
     }
     n = gpuir__and_block(e, order, npositive, block, slots, where);
-    if (count) *count += n;
-    else if (n) gpuir__and_score(e, order, npositive, slots, n, where, others);
+    if (count)
+      *count += n;
+    else if (n)
+      gpuir__and_score(e, order, npositive, slots, n, where, others);
   }
   return GPUIR_OK;
 }
@@ -6908,9 +9228,9 @@ typedef struct gpuir__or {
   gpuir__or_term terms[GPUIR_MAX_TERMS];
   unsigned n;
   uint32_t shift, tiles;
-  uint32_t *total;      /* a tile: the sum of its bounds; 0: done */
-  uint32_t *scores;     /* a document of the tile: what the essential terms add up to */
-  uint64_t touched;     /* which 64ths of scores[] may hold something */
+  uint32_t *total;  /* a tile: the sum of its bounds; 0: done */
+  uint32_t *scores; /* a document of the tile: what the essential terms add up to */
+  uint64_t touched; /* which 64ths of scores[] may hold something */
   uint32_t *candidates, *sums, *slots, *spare, *where; /* of one tile */
 } gpuir__or;
 
@@ -6942,7 +9262,8 @@ static void gpuir__or_blocks(gpuir__or *o, gpuir__or_term *t) {
   const gpuir__saturation *table = o->e->saturation;
   uint32_t block, tile, from = 0, next = 0; /* first tile of the block; first tile without a first[] */
   for (block = 0; block < l->nblocks; block++) {
-    uint32_t bound = gpuir__bound(c->scorer.weight, gpuir__block_saturation(table, l->bounds[block]), c->scorer.q);
+    uint32_t bound =
+        gpuir__bound(c->scorer.weight, gpuir__block_saturation(table, l->bounds[block]), c->scorer.q);
     uint32_t last = gpuir__min32(l->last[block] >> o->shift, o->tiles - 1);
     last = gpuir__max32(last, gpuir__min32(from, o->tiles - 1));
     for (; next <= last; next++) t->first[next] = block;
@@ -6968,7 +9289,8 @@ static uint32_t gpuir__or_seed(const gpuir__or *o, const gpuir_query *q, size_t 
   if (o->e->ncursors > o->n) return 0;
   for (i = 0; i < o->n; i++) {
     const gpuir__or_term *t = &o->terms[i];
-    best = gpuir__max32(best, t->docs ? gpuir__or_kth(&o->e->top, &o->e->a, t, k) : gpuir__stored_seed(t->cursor, q, k));
+    best = gpuir__max32(
+        best, t->docs ? gpuir__or_kth(&o->e->top, &o->e->a, t, k) : gpuir__stored_seed(t->cursor, q, k));
   }
   return best;
 }
@@ -6984,7 +9306,8 @@ static void gpuir__or_add_whole(gpuir__or *o, const gpuir__or_term *t, uint32_t 
 
 /* Adds the contributions of a list's blocks within a tile, but for blocks that cannot reach the threshold even
  * with all that the other terms (`others`) can add. */
-static void gpuir__or_add_blocks(gpuir__or *o, gpuir__or_term *t, uint32_t tile, uint32_t others, uint32_t need) {
+static void gpuir__or_add_blocks(gpuir__or *o, gpuir__or_term *t, uint32_t tile, uint32_t others,
+                                 uint32_t need) {
   gpuir__cursor *c = t->cursor;
   const gpuir__list *l = &c->list;
   uint32_t mask = (1u << o->shift) - 1, i, block = t->first[tile];
@@ -7067,7 +9390,8 @@ static void gpuir__or_probe(gpuir__or *o, gpuir__or_term *t, uint32_t tile, uint
   found = gpuir__intersect(o->e->ix->simd, c, o->candidates, o->spare, n, o->where);
   for (i = 0; i < found; i++) {
     uint32_t slot = o->spare[i];
-    o->sums[slot] += gpuir__score_one(&c->scorer, o->candidates[slot], gpuir__list_tf(&c->list, o->where[slot]));
+    o->sums[slot] +=
+        gpuir__score_one(&c->scorer, o->candidates[slot], gpuir__list_tf(&c->list, o->where[slot]));
   }
   o->e->info.postings_scored += found;
 }
@@ -7091,8 +9415,10 @@ static void gpuir__or_tile(gpuir__or *o, uint32_t tile) {
     rest += o->terms[order[split]].bound[tile];
   for (j = split; j < m; j++) {
     gpuir__or_term *t = &o->terms[order[j]];
-    if (t->docs) gpuir__or_add_whole(o, t, tile);
-    else gpuir__or_add_blocks(o, t, tile, total - t->bound[tile], need);
+    if (t->docs)
+      gpuir__or_add_whole(o, t, tile);
+    else
+      gpuir__or_add_blocks(o, t, tile, total - t->bound[tile], need);
   }
   n = gpuir__or_collect(o, tile << o->shift, need - rest);
   for (i = 0; i < n; i++) o->slots[i] = i;
@@ -7108,7 +9434,8 @@ static void gpuir__or_tile(gpuir__or *o, uint32_t tile) {
     e->cursors[j].at = gpuir__list_find_block(&e->cursors[j].list, 0, tile << o->shift);
     n = gpuir__subtract(e->ix->simd, &e->cursors[j], o->candidates, o->slots, n, o->where, o->spare);
   }
-  for (i = 0; i < n; i++) gpuir__topk_push(&e->top, gpuir__key(o->sums[o->slots[i]], o->candidates[o->slots[i]]));
+  for (i = 0; i < n; i++)
+    gpuir__topk_push(&e->top, gpuir__key(o->sums[o->slots[i]], o->candidates[o->slots[i]]));
   e->info.tiles_scored++;
 }
 
@@ -7213,8 +9540,10 @@ static int gpuir__count_or(gpuir__engine *e, unsigned npositive, uint64_t *count
       uint64_t hi = lo + GPUIR__WINDOW;
       while (c->pos < c->n && c->docs[c->pos] < hi) {
         uint32_t d = c->docs[c->pos] & (GPUIR__WINDOW - 1);
-        if (i < npositive) bits[d >> 6] |= (uint64_t)1 << (d & 63);
-        else bits[d >> 6] &= ~((uint64_t)1 << (d & 63));
+        if (i < npositive)
+          bits[d >> 6] |= (uint64_t)1 << (d & 63);
+        else
+          bits[d >> 6] &= ~((uint64_t)1 << (d & 63));
         (void)gpuir__cursor_step(c);
       }
     }
@@ -7239,7 +9568,8 @@ static int gpuir__engine_hits(gpuir__engine *e, gpuir_hit *hits, size_t *n) {
 }
 
 /* Ranks one query in mode AND or OR. */
-static int gpuir__engine_mode(gpuir__engine *e, const gpuir_query *q, int mode, size_t k, gpuir_hit *hits, size_t *n) {
+static int gpuir__engine_mode(gpuir__engine *e, const gpuir_query *q, int mode, size_t k, gpuir_hit *hits,
+                              size_t *n) {
   unsigned npositive;
   uint32_t least = 0;
   int status;
@@ -7247,12 +9577,16 @@ static int gpuir__engine_mode(gpuir__engine *e, const gpuir_query *q, int mode, 
   if (mode == GPUIR_AND && q->nunknown) return GPUIR_OK;
   status = gpuir__engine_open(e, q, &npositive);
   if (status || !npositive) return status;
-  if (e->evaluator != GPUIR_EVAL_EXHAUSTIVE && e->ncursors == 1) least = gpuir__stored_seed(&e->cursors[0], q, k);
+  if (e->evaluator != GPUIR_EVAL_EXHAUSTIVE && e->ncursors == 1)
+    least = gpuir__stored_seed(&e->cursors[0], q, k);
   status = gpuir__topk_start(&e->a, &e->top, k, least);
   if (status) return gpuir__engine_fail(e, status, "out of memory");
-  if (e->evaluator == GPUIR_EVAL_EXHAUSTIVE) status = gpuir__eval_exhaustive(e, npositive, mode == GPUIR_AND);
-  else if (mode == GPUIR_AND || npositive == 1) status = gpuir__eval_and(e, npositive, NULL);
-  else status = gpuir__eval_or(e, q, npositive, k);
+  if (e->evaluator == GPUIR_EVAL_EXHAUSTIVE)
+    status = gpuir__eval_exhaustive(e, npositive, mode == GPUIR_AND);
+  else if (mode == GPUIR_AND || npositive == 1)
+    status = gpuir__eval_and(e, npositive, NULL);
+  else
+    status = gpuir__eval_or(e, q, npositive, k);
   if (!status) status = gpuir__engine_hits(e, hits, n);
   return status;
 }
@@ -7264,7 +9598,8 @@ static void gpuir__engine_start(gpuir__engine *e) {
   e->info.queries++;
 }
 
-static int gpuir__engine_search(gpuir__engine *e, const gpuir_query *q, gpuir_hit *hits, size_t k, size_t *n) {
+static int gpuir__engine_search(gpuir__engine *e, const gpuir_query *q, gpuir_hit *hits, size_t k,
+                                size_t *n) {
   int status;
   *n = 0;
   gpuir__engine_start(e);
@@ -7287,8 +9622,10 @@ static int gpuir__engine_count(gpuir__engine *e, const gpuir_query *q, uint64_t 
   if (q->mode != GPUIR_OR && q->nunknown) return GPUIR_OK;
   status = gpuir__engine_open(e, q, &npositive);
   if (!status && npositive) {
-    if (q->mode != GPUIR_OR || npositive == 1) status = gpuir__eval_and(e, npositive, matches);
-    else status = gpuir__count_or(e, npositive, matches);
+    if (q->mode != GPUIR_OR || npositive == 1)
+      status = gpuir__eval_and(e, npositive, matches);
+    else
+      status = gpuir__count_or(e, npositive, matches);
   }
   if (status) *matches = 0;
   gpuir__engine_reset(e);
@@ -7319,13 +9656,15 @@ static void gpuir__engine_init(gpuir__engine *e, const gpuir_allocator *a, const
   e->cancel = desc->cancel;
 }
 
-GPUIR_API int gpuir_searcher_create(gpuir_index *ix, const gpuir_searcher_desc *desc, gpuir_searcher **searcher) {
+GPUIR_API int gpuir_searcher_create(gpuir_index *ix, const gpuir_searcher_desc *desc,
+                                    gpuir_searcher **searcher) {
   gpuir_allocator a;
   gpuir_searcher *s;
   unsigned i, n;
   if (searcher) *searcher = NULL;
   if (!ix || !searcher) return GPUIR_E_ARGUMENT;
-  if (desc && (desc->evaluator < GPUIR_EVAL_AUTO || desc->evaluator > GPUIR_EVAL_EXHAUSTIVE || desc->threads > 4096))
+  if (desc &&
+      (desc->evaluator < GPUIR_EVAL_AUTO || desc->evaluator > GPUIR_EVAL_EXHAUSTIVE || desc->threads > 4096))
     return GPUIR_E_ARGUMENT;
   a = desc && desc->allocator ? gpuir__allocator(desc->allocator) : ix->a;
   s = (gpuir_searcher *)gpuir__alloc_zero(&a, sizeof *s);
@@ -7422,8 +9761,8 @@ static void *gpuir__work(void *argument) {
   }
 }
 
-static int gpuir__batch_cpu(gpuir_searcher *s, const gpuir_query *const *queries, size_t nq, size_t k, gpuir_hit *hits,
-                            uint32_t *counts) {
+static int gpuir__batch_cpu(gpuir_searcher *s, const gpuir_query *const *queries, size_t nq, size_t k,
+                            gpuir_hit *hits, uint32_t *counts) {
   gpuir__job job;
   gpuir__hand mine, *hands = NULL;
   pthread_t *threads = NULL;
@@ -7471,7 +9810,8 @@ static int gpuir__batch_backend(gpuir_searcher *s, const gpuir_query *const *que
     s->engine.info.queries += nq;
     return GPUIR_OK;
   }
-  if (!err->code) (void)gpuir__fail(err, status, 0, "backend %s: %s", s->backend.name, gpuir_strerror(status));
+  if (!err->code)
+    (void)gpuir__fail(err, status, 0, "backend %s: %s", s->backend.name, gpuir_strerror(status));
   if (s->fallback && status != GPUIR_E_CANCELLED && status != GPUIR_E_DEADLINE) {
     s->engine.info.backend_failures++;
     *answered = 0;
@@ -7496,7 +9836,8 @@ GPUIR_API int gpuir_search_batch(gpuir_searcher *s, const gpuir_query *const *qu
   return status;
 }
 
-GPUIR_API int gpuir_search(gpuir_searcher *s, const gpuir_query *query, gpuir_hit *hits, size_t k, size_t *n) {
+GPUIR_API int gpuir_search(gpuir_searcher *s, const gpuir_query *query, gpuir_hit *hits, size_t k,
+                           size_t *n) {
   uint32_t count = 0;
   int status;
   if (n) *n = 0;
@@ -7515,11 +9856,13 @@ GPUIR_API int gpuir_count(gpuir_searcher *s, const gpuir_query *query, uint64_t 
 
 /* ---- explanations ---- */
 
-static void gpuir__explain_plan(const gpuir__engine *e, const gpuir_query *q, unsigned npositive, char *plan, size_t cap) {
+static void gpuir__explain_plan(const gpuir__engine *e, const gpuir_query *q, unsigned npositive, char *plan,
+                                size_t cap) {
   unsigned order[GPUIR_MAX_TERMS];
   const char *simd = gpuir_simd_name(e->ix->simd);
   if (!npositive || (q->mode == GPUIR_AND && q->nunknown)) {
-    (void)snprintf(plan, cap, "nothing to do: %s", npositive ? "AND with a term that no document holds" : "no known term");
+    (void)snprintf(plan, cap, "nothing to do: %s",
+                   npositive ? "AND with a term that no document holds" : "no known term");
     return;
   }
   gpuir__order_by_df(e, npositive, order);
@@ -7529,11 +9872,13 @@ static void gpuir__explain_plan(const gpuir__engine *e, const gpuir_query *q, un
     (void)snprintf(plan, cap, "one list of %u blocks, those below the threshold passed over (%s)",
                    (unsigned)e->cursors[order[0]].list.nblocks, simd);
   else if (q->mode == GPUIR_OR)
-    (void)snprintf(plan, cap, "OR by MaxScore over docID tiles, bounds from blocks, %u lists of df %u to %u (%s)",
+    (void)snprintf(plan, cap,
+                   "OR by MaxScore over docID tiles, bounds from blocks, %u lists of df %u to %u (%s)",
                    npositive, (unsigned)e->cursors[order[0]].list.df,
                    (unsigned)e->cursors[order[npositive - 1]].list.df, simd);
   else
-    (void)snprintf(plan, cap, "%s, driven by the shortest list (df %u of up to %u, ratio %u), block skipping (%s)",
+    (void)snprintf(plan, cap,
+                   "%s, driven by the shortest list (df %u of up to %u, ratio %u), block skipping (%s)",
                    q->mode == GPUIR_AND ? "AND" : "AND, then OR if fewer than k match",
                    (unsigned)e->cursors[order[0]].list.df, (unsigned)e->cursors[order[npositive - 1]].list.df,
                    (unsigned)(e->cursors[order[npositive - 1]].list.df / e->cursors[order[0]].list.df), simd);
@@ -7595,7 +9940,8 @@ struct gpuir_cursor {
   gpuir__cursor c;
 };
 
-GPUIR_API int gpuir_cursor_open(const gpuir_index *ix, uint64_t term_id, gpuir_cursor **cursor, gpuir_error *err) {
+GPUIR_API int gpuir_cursor_open(const gpuir_index *ix, uint64_t term_id, gpuir_cursor **cursor,
+                                gpuir_error *err) {
   gpuir_cursor *p;
   int status;
   if (cursor) *cursor = NULL;

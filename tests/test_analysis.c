@@ -56,7 +56,9 @@ static void expect_words(const char *spec, const char *stop_words, const char *t
   gpuir__analyzer_destroy(an);
 }
 
-static void expect(const char *spec, const char *text, const char *tokens) { expect_words(spec, "", text, tokens); }
+static void expect(const char *spec, const char *text, const char *tokens) {
+  expect_words(spec, "", text, tokens);
+}
 
 static void test_ascii(void **state) {
   (void)state;
@@ -79,8 +81,10 @@ static void test_ascii(void **state) {
       text[1] = (char)c;
       text[2] = 'y';
       run_on(an, text, 3, &s);
-      if (word) (void)snprintf(want, sizeof want, "x%cy|", (int)(c >= 'A' && c <= 'Z' ? c + 32 : c));
-      else (void)snprintf(want, sizeof want, "x|y|");
+      if (word)
+        (void)snprintf(want, sizeof want, "x%cy|", (int)(c >= 'A' && c <= 'Z' ? c + 32 : c));
+      else
+        (void)snprintf(want, sizeof want, "x|y|");
       assert_string_equal(s.text, want);
     }
     gpuir__analyzer_destroy(an);
@@ -254,7 +258,8 @@ static void test_stem(void **state) {
 
 /* The cache of stems changes nothing. */
 static void test_stem_cache(void **state) {
-  static const char *const specs[] = {"ascii stem=porter", "ascii stem=english stop=english", "ascii stem=french"};
+  static const char *const specs[] = {"ascii stem=porter", "ascii stem=english stop=english",
+                                      "ascii stem=french"};
   size_t which;
   (void)state;
   for (which = 0; which < 3; which++) {
@@ -268,9 +273,9 @@ static void test_stem_cache(void **state) {
       sink s, t;
       int n;
       seed = seed * 1664525u + 1013904223u;
-      n = snprintf(word, sizeof word, "%c%c%c%s%s", (int)('a' + (seed >> 8) % 26), (int)('a' + (seed >> 14) % 26),
-                   (int)('a' + (seed >> 20) % 26), (seed & 0x70000) ? "" : "abcdefghijklmnopqrstuvwxyz",
-                   tails[seed >> 29]);
+      n = snprintf(word, sizeof word, "%c%c%c%s%s", (int)('a' + (seed >> 8) % 26),
+                   (int)('a' + (seed >> 14) % 26), (int)('a' + (seed >> 20) % 26),
+                   (seed & 0x70000) ? "" : "abcdefghijklmnopqrstuvwxyz", tails[seed >> 29]);
       plain->stemmed = 0;
       run_on(cached, word, (size_t)n, &s);
       run_on(plain, word, (size_t)n, &t);
@@ -317,16 +322,27 @@ static void test_unicode(void **state) {
   expect("unicode", "", "");
   expect("unicode", "The quick_brown FOX, don't", "the|quick|brown|fox|don|t|");
   expect("unicode", "CAF\xc3\x89 Cafe\xcc\x81 na\xc3\xafve", "caf\xc3\xa9|caf\xc3\xa9|na\xc3\xafve|");
-  expect("unicode", "Stra\xc3\x9f" "e \xef\xac\x81sh", "strasse|fish|");                /* sharp s, fi ligature */
-  expect("unicode", "\xce\xa3\xce\xaf\xcf\x83\xcf\x85\xcf\x86\xce\xbf\xcf\x82",            /* final sigma */
+  expect("unicode",
+         "Stra\xc3\x9f"
+         "e \xef\xac\x81sh",
+         "strasse|fish|");                                                      /* sharp s, fi ligature */
+  expect("unicode", "\xce\xa3\xce\xaf\xcf\x83\xcf\x85\xcf\x86\xce\xbf\xcf\x82", /* final sigma */
          "\xcf\x83\xce\xaf\xcf\x83\xcf\x85\xcf\x86\xce\xbf\xcf\x83|");
   expect("unicode", "\xd0\x9c\xd0\xbe\xd1\x81\xd0\xba\xd0\xb2\xd0\xb0",
          "\xd0\xbc\xd0\xbe\xd1\x81\xd0\xba\xd0\xb2\xd0\xb0|");
-  expect("unicode", "\xef\xbc\xa1\xef\xbc\xa2\xef\xbc\x91 \xef\xbc\xbf", "ab1|");            /* full-width AB1, _ */
-  expect("unicode", "x\xc2\xb2 \xc2\xbd \xe2\x91\xb4", "x2|1|2|1|");                        /* x2, 1/2, (1) */
-  expect("unicode", "\xe2\x80\x9cquoted\xe2\x80\x9d\xe2\x80\x94" "dash \xe2\x84\xa2 \xf0\x9f\x98\x80", "quoted|dash|");
-  expect("unicode", "co\xc2\xad" "op a\xe2\x80\x8b" "b \xe2\x80\x8d\xcc\x81 \xef\xbb\xbf" "bom", "coop|a|b|bom|");
-  expect("unicode", "\xe2\x84\xab \xe2\x84\xaa", "\xc3\xa5|k|");                            /* angstrom, kelvin */
+  expect("unicode", "\xef\xbc\xa1\xef\xbc\xa2\xef\xbc\x91 \xef\xbc\xbf", "ab1|"); /* full-width AB1, _ */
+  expect("unicode", "x\xc2\xb2 \xc2\xbd \xe2\x91\xb4", "x2|1|2|1|");              /* x2, 1/2, (1) */
+  expect("unicode",
+         "\xe2\x80\x9cquoted\xe2\x80\x9d\xe2\x80\x94"
+         "dash \xe2\x84\xa2 \xf0\x9f\x98\x80",
+         "quoted|dash|");
+  expect("unicode",
+         "co\xc2\xad"
+         "op a\xe2\x80\x8b"
+         "b \xe2\x80\x8d\xcc\x81 \xef\xbb\xbf"
+         "bom",
+         "coop|a|b|bom|");
+  expect("unicode", "\xe2\x84\xab \xe2\x84\xaa", "\xc3\xa5|k|"); /* angstrom, kelvin */
   expect("unicode", "\xe1\xbe\x82", "\xe1\xbc\x82\xce\xb9|");
   /* canonical order: dot below and dot above, in either order */
   expect("unicode", "q\xcc\x87\xcc\xa3 q\xcc\xa3\xcc\x87", "q\xcc\xa3\xcc\x87|q\xcc\xa3\xcc\x87|");
@@ -346,7 +362,10 @@ static void test_cjk(void **state) {
          "\xe4\xb8\xad\xe5\x9b\xbd"
          "C\xe8\xaf\xad\xe8\xa8\x80",
          "\xe4\xb8\xad|\xe5\x9b\xbd|c|\xe8\xaf\xad|\xe8\xa8\x80|");
-  expect("unicode", "\xe7\xac\xac" "2\xe5\x9b\x9e\xe3\x80\x82", "\xe7\xac\xac|2|\xe5\x9b\x9e|");
+  expect("unicode",
+         "\xe7\xac\xac"
+         "2\xe5\x9b\x9e\xe3\x80\x82",
+         "\xe7\xac\xac|2|\xe5\x9b\x9e|");
   expect("unicode", "\xe4\xba\xba\xe3\x80\x85\xe3\x80\x87", "\xe4\xba\xba|\xe3\x80\x85|\xe3\x80\x87|");
   /* saabaa (Katakana), wo (Hiragana), tsukau (Han + Hiragana), raamen with a prolonged sound mark */
   expect("unicode", "\xe3\x82\xb5\xe3\x83\xbc\xe3\x83\x90\xe3\x83\xbc\xe3\x82\x92\xe4\xbd\xbf\xe3\x81\x86",
@@ -366,7 +385,10 @@ static void test_invalid(void **state) {
   unsigned i;
   sink s;
   (void)state;
-  expect("unicode", "a\xff" "b\xc3", "a|b|");
+  expect("unicode",
+         "a\xff"
+         "b\xc3",
+         "a|b|");
   expect("unicode",
          "\xc0\x80"
          "a\xe0\x80\x80"
@@ -375,7 +397,10 @@ static void test_invalid(void **state) {
          "d\xf8\x88\x80\x80\x80"
          "e",
          "a|b|c|d|e|");
-  expect("unicode", "\xe4\xb8" "A\xe4\xb8\xad", "a|\xe4\xb8\xad|");
+  expect("unicode",
+         "\xe4\xb8"
+         "A\xe4\xb8\xad",
+         "a|\xe4\xb8\xad|");
   run_on(an, "a\0b\0", 4, &s);
   assert_string_equal(s.text, "a|b|");
   for (i = 0; i < 65536; i++) { /* two bytes alone, before and after a letter */
@@ -468,7 +493,8 @@ static void test_random_unicode(void **state) {
     k = 1 + (seed >> 8) % 8;
     for (i = 0; i < k; i++) {
       seed = seed * 1664525u + 1013904223u;
-      n += (size_t)utf8proc_encode_char((utf8proc_int32_t)(base[(seed >> 8) % 24] + (seed >> 20) % 32), text + n);
+      n += (size_t)utf8proc_encode_char((utf8proc_int32_t)(base[(seed >> 8) % 24] + (seed >> 20) % 32),
+                                        text + n);
     }
     run_on(an, (const char *)text, n, &s);
     len = utf8proc_map(text, (utf8proc_ssize_t)n, &folded, (utf8proc_option_t)GPUIR__FOLDING);
@@ -519,7 +545,8 @@ static void test_unicode_long(void **state) {
   for (i = 0; i + 3 <= n; i += 3) memcpy(text + i, "\xe4\xb8\xad", 3); /* Han without a break */
   assert_int_equal(run_on(an, text, n, &s), 0);
   assert_int_equal(s.n, n / 3);
-  for (i = 0; i + 9 <= n; i += 9) memcpy(text + i, "\xe1\x84\x92\xe1\x85\xa1\xe1\x86\xab", 9); /* 85 syllables */
+  for (i = 0; i + 9 <= n; i += 9)
+    memcpy(text + i, "\xe1\x84\x92\xe1\x85\xa1\xe1\x86\xab", 9); /* 85 syllables */
   assert_int_equal(run_on(an, text, 9 * 85, &s), 0);
   assert_int_equal(s.len, 256);
   assert_int_equal(run_on(an, text, 9 * 86, &s), 1);
@@ -554,18 +581,23 @@ static void test_unicode_stem(void **state) {
   expect("unicode stem=english",
          "Dog\xe2\x80\x99s dog's dog\xef\xbc\x87\xef\xbc\xb3 caf\xc3\x89's caf\xc3\xa9\xe2\x80\x99s",
          "dog|dog|dog|caf\xc3\xa9|caf\xc3\xa9|");
-  expect("unicode stem=english", "\xe2\x80\x98s\xe2\x80\x99 \xe2\x80\x99s \xe4\xb8\xad's", "s|s|\xe4\xb8\xad|");
+  expect("unicode stem=english", "\xe2\x80\x98s\xe2\x80\x99 \xe2\x80\x99s \xe4\xb8\xad's",
+         "s|s|\xe4\xb8\xad|");
   expect("unicode stem=english stop=english", "It\xe2\x80\x99s the na\xc3\xafve runners\xe2\x80\x99 running",
          "na\xc3\xafv|runner|run|");
-  expect("unicode stem=russian", "\xd0\x9a\xd0\xbd\xd0\xb8\xd0\xb3\xd0\xb8", "\xd0\xba\xd0\xbd\xd0\xb8\xd0\xb3|");
+  expect("unicode stem=russian", "\xd0\x9a\xd0\xbd\xd0\xb8\xd0\xb3\xd0\xb8",
+         "\xd0\xba\xd0\xbd\xd0\xb8\xd0\xb3|");
   expect("unicode", "dog\xe2\x80\x99s", "dog|s|");
 }
 #endif
 
 static void test_unicode_stop(void **state) {
   (void)state;
-  expect_words("unicode stop=custom", "\xc3\x89T\xc3\x89 \xe4\xb8\xad\xe5\x9b\xbd stra\xc3\x9f" "e",
-               "\xc3\xa9t\xc3\xa9 e\xcc\x81te\xcc\x81 \xe4\xb8\xad \xe6\x96\x87 STRASSE x", "\xe6\x96\x87|x|");
+  expect_words("unicode stop=custom",
+               "\xc3\x89T\xc3\x89 \xe4\xb8\xad\xe5\x9b\xbd stra\xc3\x9f"
+               "e",
+               "\xc3\xa9t\xc3\xa9 e\xcc\x81te\xcc\x81 \xe4\xb8\xad \xe6\x96\x87 STRASSE x",
+               "\xe6\x96\x87|x|");
 }
 #endif
 
@@ -590,7 +622,8 @@ static void test_custom(void **state) {
   int lost = 0;
   uint64_t dropped = 7;
   (void)state;
-  assert_int_equal(gpuir__analyzer_create(NULL, "custom:split stop=custom", "A-b c", split, NULL, &an, &err), 0);
+  assert_int_equal(gpuir__analyzer_create(NULL, "custom:split stop=custom", "A-b c", split, NULL, &an, &err),
+                   0);
   run_on(an, "x A-b  a-b C", 12, &s);
   assert_string_equal(s.text, "x|a-b|C|");
   memset(text, 'z', sizeof text);
@@ -615,7 +648,8 @@ static void test_custom(void **state) {
   s.fail_at = s.n = 0;
   assert_int_equal(gpuir__analyze(an, "a b d e", 7, collect, &s, NULL), GPUIR_E_IO);
   gpuir__analyzer_destroy(an);
-  assert_int_equal(gpuir__analyzer_create(NULL, "custom:split stop=custom", "x", split, &lost, &an, &err), GPUIR_E_IO);
+  assert_int_equal(gpuir__analyzer_create(NULL, "custom:split stop=custom", "x", split, &lost, &an, &err),
+                   GPUIR_E_IO);
 #ifdef GPUIR_WITH_STEMMER
   assert_int_equal(gpuir__analyzer_create(NULL, "custom:split stem=porter", "", split, NULL, &an, &err), 0);
   run_on(an, "dog's 's running", 16, &s);
@@ -652,8 +686,10 @@ static void spec_is(const char *analyzer, const char *stem, const char *stop, co
   err.code = 0;
   assert_int_equal(gpuir__analyzer_spec(&d, spec, sizeof spec, &err), status);
   assert_int_equal(err.code, status);
-  if (status) assert_non_null(strstr(err.msg, want));
-  else assert_string_equal(spec, want);
+  if (status)
+    assert_non_null(strstr(err.msg, want));
+  else
+    assert_string_equal(spec, want);
 }
 
 static void test_spec(void **state) {
@@ -705,14 +741,26 @@ static void create_fails(const char *spec, int want, const char *message) {
 }
 
 static void test_create_errors(void **state) {
-  static const char *const malformed[] = {"", " ", "ascii ", "ascii  stop=english", " ascii", "ascii\n", "ascii stem",
-                                          "ascii stem=", "ascii =x", "ascii stop=english stop=english", "custom:",
-                                          "ascii stem=a\tb", "ascii stop=english ", "\x01"};
+  static const char *const malformed[] = {"",
+                                          " ",
+                                          "ascii ",
+                                          "ascii  stop=english",
+                                          " ascii",
+                                          "ascii\n",
+                                          "ascii stem",
+                                          "ascii stem=",
+                                          "ascii =x",
+                                          "ascii stop=english stop=english",
+                                          "custom:",
+                                          "ascii stem=a\tb",
+                                          "ascii stop=english ",
+                                          "\x01"};
   size_t i;
   uint32_t seed = 9;
   char big[5000];
   (void)state;
-  for (i = 0; i < sizeof malformed / sizeof *malformed; i++) create_fails(malformed[i], GPUIR_E_FORMAT, "malformed");
+  for (i = 0; i < sizeof malformed / sizeof *malformed; i++)
+    create_fails(malformed[i], GPUIR_E_FORMAT, "malformed");
   memset(big, 'x', sizeof big);
   big[sizeof big - 1] = 0;
   create_fails(big, GPUIR_E_FORMAT, "malformed");
@@ -726,7 +774,8 @@ static void test_create_errors(void **state) {
   create_fails("ascii ngram=3", GPUIR_E_UNSUPPORTED, "ngram");
   create_fails("ascii stem=klingon", GPUIR_E_UNSUPPORTED, "klingon");
 #ifndef GPUIR_WITH_UTF8PROC
-  create_fails("unicode", GPUIR_E_UNSUPPORTED, "this build has no unicode analyzer (define GPUIR_WITH_UTF8PROC)");
+  create_fails("unicode", GPUIR_E_UNSUPPORTED,
+               "this build has no unicode analyzer (define GPUIR_WITH_UTF8PROC)");
 #endif
 #ifndef GPUIR_WITH_STEMMER
   create_fails("ascii stem=porter", GPUIR_E_UNSUPPORTED, "define GPUIR_WITH_STEMMER");
@@ -766,7 +815,8 @@ static void *book_resize(void *user, void *ptr, size_t old_size, size_t new_size
 
 static void test_nomem(void **state) {
   static const char *const specs[] = {
-      "ascii", "ascii stop=custom",
+      "ascii",
+      "ascii stop=custom",
 #ifdef GPUIR_WITH_STEMMER
       "ascii stem=porter stop=english",
 #endif
@@ -790,7 +840,8 @@ static void test_nomem(void **state) {
       a.resize = book_resize;
       a.user = &b;
       status = gpuir__analyzer_create(&a, specs[i], words, NULL, NULL, &an, &err);
-      if (status) assert_int_equal(status, GPUIR_E_NOMEM);
+      if (status)
+        assert_int_equal(status, GPUIR_E_NOMEM);
       else {
         run_on(an, text, sizeof text, &s); /* works without the cache of stems */
         assert_int_equal(s.n, sizeof text / 4);
@@ -803,33 +854,25 @@ static void test_nomem(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_ascii),
-      cmocka_unit_test(test_lengths),
-      cmocka_unit_test(test_ascii_model),
-      cmocka_unit_test(test_stop),
+      cmocka_unit_test(test_ascii),          cmocka_unit_test(test_lengths),
+      cmocka_unit_test(test_ascii_model),    cmocka_unit_test(test_stop),
       cmocka_unit_test(test_stop_contrived),
 #ifdef GPUIR_WITH_STEMMER
-      cmocka_unit_test(test_stem),
-      cmocka_unit_test(test_stem_cache),
+      cmocka_unit_test(test_stem),           cmocka_unit_test(test_stem_cache),
       cmocka_unit_test(test_stem_any),
 #endif
 #ifdef GPUIR_WITH_UTF8PROC
-      cmocka_unit_test(test_unicode),
-      cmocka_unit_test(test_cjk),
-      cmocka_unit_test(test_invalid),
-      cmocka_unit_test(test_every_character),
-      cmocka_unit_test(test_random_unicode),
-      cmocka_unit_test(test_unicode_long),
+      cmocka_unit_test(test_unicode),        cmocka_unit_test(test_cjk),
+      cmocka_unit_test(test_invalid),        cmocka_unit_test(test_every_character),
+      cmocka_unit_test(test_random_unicode), cmocka_unit_test(test_unicode_long),
       cmocka_unit_test(test_same_ascii),
 #ifdef GPUIR_WITH_STEMMER
       cmocka_unit_test(test_unicode_stem),
 #endif
       cmocka_unit_test(test_unicode_stop),
 #endif
-      cmocka_unit_test(test_custom),
-      cmocka_unit_test(test_emit_fails),
-      cmocka_unit_test(test_spec),
-      cmocka_unit_test(test_create_errors),
+      cmocka_unit_test(test_custom),         cmocka_unit_test(test_emit_fails),
+      cmocka_unit_test(test_spec),           cmocka_unit_test(test_create_errors),
       cmocka_unit_test(test_nomem),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -86,8 +86,10 @@ static size_t count_doc(uint32_t d, posting **out) {
   }
   qsort(v, n, sizeof *v, compare_posts);
   for (i = 0; i < n; i++) {
-    if (m && compare_posts(&v[m - 1], &v[i]) == 0) v[m - 1].tf++;
-    else v[m++] = v[i];
+    if (m && compare_posts(&v[m - 1], &v[i]) == 0)
+      v[m - 1].tf++;
+    else
+      v[m++] = v[i];
   }
   *out = v;
   return m;
@@ -328,7 +330,8 @@ static void test_zero_and_empty(void **state) {
       unsigned i;
       d.threads = threads;
       assert_int_equal(gpuir_builder_create(&d, &b, &err), 0);
-      for (i = 0; i < n; i++) assert_int_equal(gpuir_builder_add_text(b, NULL, i % 2 ? NULL : "", 0, &err), 0);
+      for (i = 0; i < n; i++)
+        assert_int_equal(gpuir_builder_add_text(b, NULL, i % 2 ? NULL : "", 0, &err), 0);
       if (gpuir_builder_write(b, &r, &err)) fail_msg("%s", err.msg);
       gpuir_builder_destroy(b);
       assert_int_equal(r.documents, n);
@@ -643,7 +646,8 @@ static void test_failing_allocator(void **state) {
         f.forever = forever;
         status = build(&d, 3500, NULL, &err);
         assert_int_equal(f.live, 0);
-        if (f.calls >= i) assert_int_equal(status, GPUIR_E_NOMEM); /* with threads the number of calls varies */
+        if (f.calls >= i)
+          assert_int_equal(status, GPUIR_E_NOMEM); /* with threads the number of calls varies */
         assert_int_equal(nfiles(folder), 1);
         if (status) assert_int_equal(err.code, status);
         assert_same_file(path, before, n);
@@ -761,7 +765,8 @@ static void test_killed(void **state) {
     assert_true(n <= 3);
   }
   {
-    static const char *const left[] = {"x.gpuir.tmp", "x.gpuir.tmp.0", "x.gpuir.tmp.1000", "x.gpuir.tmp.1300"};
+    static const char *const left[] = {"x.gpuir.tmp", "x.gpuir.tmp.0", "x.gpuir.tmp.1000",
+                                       "x.gpuir.tmp.1300"};
     gpuir_builder_desc d = desc_of(path);
     gpuir_error err;
     size_t i;
@@ -891,14 +896,21 @@ static int tear_down(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_same_bytes),        cmocka_unit_test(test_counts),
-      cmocka_unit_test(test_zero_and_empty),    cmocka_unit_test(test_stop_words),
+      cmocka_unit_test(test_same_bytes),
+      cmocka_unit_test(test_counts),
+      cmocka_unit_test(test_zero_and_empty),
+      cmocka_unit_test(test_stop_words),
       cmocka_unit_test(test_arguments),
-      cmocka_unit_test(test_refused_documents), cmocka_unit_test(test_tokenizer),
-      cmocka_unit_test(test_cancel),            cmocka_unit_test(test_failing_allocator),
-      cmocka_unit_test(test_file_size_limit),   cmocka_unit_test(test_full_disk),
-      cmocka_unit_test(test_busy_and_destroy),  cmocka_unit_test(test_killed),
-      cmocka_unit_test(test_sort),              cmocka_unit_test(test_area),
+      cmocka_unit_test(test_refused_documents),
+      cmocka_unit_test(test_tokenizer),
+      cmocka_unit_test(test_cancel),
+      cmocka_unit_test(test_failing_allocator),
+      cmocka_unit_test(test_file_size_limit),
+      cmocka_unit_test(test_full_disk),
+      cmocka_unit_test(test_busy_and_destroy),
+      cmocka_unit_test(test_killed),
+      cmocka_unit_test(test_sort),
+      cmocka_unit_test(test_area),
       cmocka_unit_test(test_long_list),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
