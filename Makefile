@@ -26,7 +26,19 @@ HAVE_CXX    := $(shell command -v $(firstword $(CXX)) >/dev/null 2>&1 && echo ye
 HAVE_UTF8PROC := $(call header,utf8proc.h)
 HAVE_STEMMER  := $(call header,libstemmer.h)
 
+CUDA     ?= /usr/local/cuda
+NVCC     ?= $(firstword $(wildcard $(CUDA)/bin/nvcc) $(shell command -v nvcc 2>/dev/null))
+GPU_ARCH ?= 80 90#      compute capabilities to compile for; PTX of the last one serves newer devices
+HAVE_NVCC := $(if $(NVCC),$(shell $(NVCC) --version >/dev/null 2>&1 && echo yes))
+
+GPU_CODE  = $(foreach a,$(GPU_ARCH),-gencode arch=compute_$(a),code=sm_$(a)) \
+            -gencode arch=compute_$(lastword $(GPU_ARCH)),code=compute_$(lastword $(GPU_ARCH))
+NVFLAGS   = -std=c++17 -O3 -lineinfo $(GPU_CODE) -diag-suppress 177 $(CPPFLAGS) -I. \
+            -Xcompiler -fPIC,-fno-exceptions,-fno-rtti,-fno-threadsafe-statics
+CUDA_LIBS = -L$(firstword $(wildcard $(CUDA)/lib64 $(dir $(NVCC))../lib64)) -lcudart_static -ldl -lrt -lpthread
+
 DEFINES = $(if $(HAVE_UTF8PROC),-DGPUIR_WITH_UTF8PROC=1) $(if $(HAVE_STEMMER),-DGPUIR_WITH_STEMMER=1)
+DEFINES += $(if $(HAVE_NVCC),-DGPUIR_WITH_CUDA=1)
 DEFINES += $(if $(and $(HAVE_UTF8PROC),$(HAVE_STEMMER)),,-DGPUIR_CLI_PLAIN)
 LIBS    = $(if $(HAVE_UTF8PROC),-lutf8proc) $(if $(HAVE_STEMMER),-lstemmer) -lm -pthread
 
@@ -34,6 +46,8 @@ LIBS    = $(if $(HAVE_UTF8PROC),-lutf8proc) $(if $(HAVE_STEMMER),-lstemmer) -lm 
 
 TOOL_OBJECTS  = $(patsubst %.c,$(B)/obj/%.o,$(wildcard tools/*.c))
 FUSE_OBJECTS  = $(patsubst %.c,$(B)/obj/%.o,$(wildcard fuse/*.c))
+GPU_TESTS     = $(B)/tests/gpu/test_cuda $(B)/tests/gpu/bench_cuda
+GPU_OBJECT    = $(if $(HAVE_NVCC),$(B)/gpuir_cuda.o)
 TEST_PROGRAMS = $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/test_*.c))
 MUTATE        = $(patsubst tests/%.c,$(B)/asan/tests/%,$(wildcard tests/mutate.c))
 FUZZERS       = $(patsubst tests/%.c,$(B)/fuzz/%,$(wildcard tests/fuzz_*.c))
@@ -56,7 +70,7 @@ COMPILE = $(CC) -std=c99 $(WARNINGS) $(CPPFLAGS) $(DEFINES) $(CFLAGS) -I. -MMD -
 # ---- targets -----------------------------------------------------------------------------------------------------
 
 .PHONY: help all commands demo test test-long test-programs fuzzers bench install uninstall format lint sanitize fuzz \
-        coverage clean FORCE
+        coverage clean gpu test-gpu sanitize-gpu bench-gpu FORCE
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := all
 
@@ -72,10 +86,13 @@ help:
 	@echo 'make sanitize   the tests under ASan + UBSan and under TSan, some under valgrind'
 	@echo 'make fuzz       each fuzzer for FUZZ_SECONDS (60)'
 	@echo 'make coverage   line coverage of gpuir.h by the tests'
+	@echo 'make gpu        the CUDA backend for GPU_ARCH ($(strip $(GPU_ARCH))) and its tests; needs nvcc'
+	@echo 'make test-gpu   the backend against the CPU; sanitize-gpu: under compute-sanitizer; bench-gpu'
 	@echo 'make clean      remove what was built (corpora under build/corpora stay)'
 	@echo 'variables       CC CFLAGS LDFLAGS PREFIX DESTDIR B=$(B) JOBS=$(JOBS) V=1 to see the commands'
 
 all: $(LIBRARIES) $(B)/gpuir.pc $(COMMANDS) $(EXAMPLES)
+	$(if $(HAVE_NVCC),,@echo 'note: no nvcc was found: built without the CUDA backend (CPU only)')
 	$(if $(HAVE_FUSE),,@echo 'note: no libfuse3 (libfuse3-dev) was found: gpuirfs is not built')
 	$(if $(HAVE_UTF8PROC),,@echo 'note: no utf8proc (libutf8proc-dev) was found: built without the unicode analyzer')
 	$(if $(HAVE_STEMMER),,@echo 'note: no libstemmer (libstemmer-dev) was found: built without stemming')
@@ -131,16 +148,44 @@ $(B)/gpuir.pc: tools/gpuir.pc.in FORCE
 	@sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|; s|@LIBS@|$(strip $(LIBS))|' $< >$@.new
 	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
 
+# ---- GPU ---------------------------------------------------------------------------------------------------------
+
+$(B)/gpuir_cuda.o: gpuir_cuda.cu gpuir.h $(B)/flags
+	$(call say,NVCC,$@)
+	$(Q)$(NVCC) $(NVFLAGS) -c -o $@ $<
+
+# C programs: linked by the C compiler, without libstdc++.
+$(GPU_TESTS): $(B)/tests/gpu/%: tests/gpu/%.c tests/gpu/synth.h $(B)/gpuir_cuda.o $(B)/flags
+	$(call say,CC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(COMPILE) $(LDFLAGS) -o $@ $< $(B)/gpuir_cuda.o $(CUDA_LIBS) $(LIBS)
+
+gpu: $(if $(HAVE_NVCC),$(GPU_TESTS))
+	$(if $(HAVE_NVCC),,@echo 'note: no nvcc was found: built without the CUDA backend (CPU only)')
+
+# Without a device the program says so and succeeds.
+test-gpu: gpu
+	$(if $(HAVE_NVCC),$(Q)$(B)/tests/gpu/test_cuda,@echo '1..0 # SKIP no nvcc')
+
+sanitize-gpu: gpu
+	$(if $(HAVE_NVCC),$(Q)for tool in memcheck synccheck racecheck initcheck; do \
+	  compute-sanitizer --tool $$tool --error-exitcode 9 $(B)/tests/gpu/test_cuda quick || exit 1; done,\
+	  @echo 'skipped: no nvcc')
+
+# BENCH_GPU='documents=25200000 clustering=0.8 k=10,100 modes=and,or,andor'
+bench-gpu: gpu
+	$(if $(HAVE_NVCC),$(Q)$(B)/tests/gpu/bench_cuda $(BENCH_GPU),@echo 'skipped: no nvcc')
+
 # ---- programs ----------------------------------------------------------------------------------------------------
 
 # They use the library unless they define GPUIR_IMPLEMENTATION, in which case the linker takes nothing from it.
-$(B)/gpuir: $(TOOL_OBJECTS) $(B)/libgpuir.a
+$(B)/gpuir: $(TOOL_OBJECTS) $(GPU_OBJECT) $(B)/libgpuir.a
 	$(call say,LD,$@)
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(if $(HAVE_NVCC),$(CUDA_LIBS)) $(LIBS)
 
-$(B)/gpuirfs: $(FUSE_OBJECTS) $(B)/libgpuir.a
+$(B)/gpuirfs: $(FUSE_OBJECTS) $(GPU_OBJECT) $(B)/libgpuir.a
 	$(call say,LD,$@)
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(FUSE_LIBS) $(LIBS)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(FUSE_LIBS) $(if $(HAVE_NVCC),$(CUDA_LIBS)) $(LIBS)
 
 $(B)/obj/tools/%.o: tools/%.c $(B)/flags
 	$(call say,CC,$@)

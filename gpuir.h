@@ -4106,7 +4106,7 @@ static void gpuir__front_take(gpuir__front *f, gpuir__front *into, gpuir__pair *
     }
     n--;
   }
-  for (i = 0; i < most; i++) pairs[i] = i < n ? (gpuir__pair)(tf[i] | length[i] << 8) : (gpuir__pair)0;
+  for (i = 0; i < most; i++) pairs[i] = (gpuir__pair)(i < n ? tf[i] | length[i] << 8 : 0);
 }
 
 /* ---- what stands in the file for a term ---- */

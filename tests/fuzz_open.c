@@ -30,15 +30,18 @@ static void mend(uint8_t *bytes, size_t size) {
   memcpy(bytes + 56, &hash, 8);
 }
 
+static char path[] = "/tmp/gpuir-fuzz-XXXXXX";
+
+static void remove_file(void) { (void)unlink(path); }
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  static char path[] = "/tmp/gpuir-fuzz-XXXXXX";
   static int fd = -1;
   uint8_t *bytes = (uint8_t *)malloc(size ? size : 1);
   int verified;
   if (!bytes) return 0;
   if (fd < 0) {
     fd = mkstemp(path);
-    if (fd < 0) abort();
+    if (fd < 0 || atexit(remove_file)) abort();
   }
   if (size) memcpy(bytes, data, size);
   mend(bytes, size);

@@ -148,7 +148,7 @@ static void *work_batches(void *arg) {
   uint32_t counts[QUERIES];
   gpuir_searcher_desc desc;
   gpuir_searcher *s;
-  gpuir_searcher_info info;
+  gpuir_searcher_info info = {0};
   memset(&desc, 0, sizeof desc);
   desc.threads = 1 + (unsigned)number;
   desc.evaluator = number % 2;

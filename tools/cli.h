@@ -33,6 +33,26 @@ enum { CLI_OK = 0, CLI_FAIL = 1, CLI_USAGE = 2 };
 void cli_error(const char *fmt, ...) CLI_PRINTF(1, 2);
 /* A failure of the library on a file: "gpuir: FILE: cause". Returns CLI_FAIL. */
 int cli_fail(const char *file, int status, const gpuir_error *err);
+
+/* ---- the GPU backend ---- */
+
+enum { CLI_BACKEND_CPU, CLI_BACKEND_GPU, CLI_BACKEND_AUTO }; /* as in "cpu|gpu|auto" */
+
+typedef struct cli_gpu {
+  gpuir_cuda *cuda; /* NULL: the CPU answers */
+  int fallback;
+} cli_gpu;
+
+/* The backends of this build, for people. */
+const char *cli_backends(void);
+/* Uploads the index if `backend` asks for the GPU; AUTO says on stderr why the CPU answers instead. CLI_OK or
+ * CLI_FAIL, after a message. */
+int cli_gpu_open(cli_gpu *gpu, int backend, const gpuir_index *index);
+int cli_gpu_attach(cli_gpu *gpu, gpuir_searcher *searcher);
+/* After the searchers are gone, and before the index. */
+void cli_gpu_close(cli_gpu *gpu);
+/* Whether there is a device; its state then. */
+int cli_gpu_stats(const cli_gpu *gpu, gpuir_cuda_info *info);
 /* A misuse of the command line. Returns CLI_USAGE. */
 int cli_misuse(const char *command, const char *fmt, ...) CLI_PRINTF(2, 3);
 /* The line that shows progress on a terminal; an empty text removes it. */

@@ -272,7 +272,8 @@ typedef struct bench {
   gpuir_index *index;
   gpuir_index_info info;
   cli_queries qs;
-  int no_operators, evaluator;
+  int no_operators, evaluator, backend;
+  cli_gpu gpu;
   size_t k;
   uint64_t repeat, warmup;
   unsigned threads[MAX_THREAD_COUNTS];
@@ -338,7 +339,7 @@ static int search_failed(const bench *b, const gpuir_searcher *s, int r) {
   return cli_fail(b->path, r, &err);
 }
 
-static gpuir_searcher *make_searcher(const bench *b, unsigned threads) {
+static gpuir_searcher *make_searcher(bench *b, unsigned threads) {
   gpuir_searcher_desc sd;
   gpuir_searcher *s = NULL;
   memset(&sd, 0, sizeof sd);
@@ -346,6 +347,10 @@ static gpuir_searcher *make_searcher(const bench *b, unsigned threads) {
   sd.evaluator = b->evaluator;
   int r = gpuir_searcher_create(b->index, &sd, &s);
   if (r) cli_fail(b->path, r, NULL);
+  if (!r && cli_gpu_attach(&b->gpu, s)) {
+    gpuir_searcher_destroy(s);
+    return NULL;
+  }
   return r ? NULL : s;
 }
 
@@ -508,6 +513,10 @@ static void print_head(const bench *b, FILE *tsv, const char *command, const cha
   say(tsv, "index", "%s: %s bytes, %s + %s, %.3f bits a posting, analyzer %s, k1 %g, b %g", b->path,
       cli_grouped(b->info.file_bytes, n1), b->info.codec, b->info.freq_codec, b->info.bits_per_posting,
       b->info.analyzer, (double)b->info.k1, (double)b->info.b);
+  gpuir_cuda_info gpu;
+  if (cli_gpu_stats(&b->gpu, &gpu))
+    say(tsv, "backend", "cuda: %s, driver %d, runtime %d; count by the cpu", gpu.device, gpu.driver_version,
+        gpu.runtime_version);
   say(tsv, "command", "%s", command);
   if (before != b->qs.n)
     say(tsv, "queries", "%zu of %zu (%s) have an AND hit", b->qs.n, before, origin);
@@ -615,6 +624,7 @@ enum {
   O_WARMUP,
   O_REPEAT,
   O_EVALUATOR,
+  O_BACKEND,
   O_TSV,
   O_DUMP,
   O_AND_HIT,
@@ -635,6 +645,7 @@ static const cli_option options[] = {{O_QUERIES, "queries", 0, 1},
                                      {O_WARMUP, "warmup", 0, 1},
                                      {O_REPEAT, "repeat", 0, 1},
                                      {O_EVALUATOR, "evaluator", 0, 1},
+                                     {O_BACKEND, "backend", 0, 1},
                                      {O_TSV, "tsv", 0, 1},
                                      {O_DUMP, "dump-queries", 0, 1},
                                      {O_AND_HIT, "require-and-hit", 0, 0},
@@ -698,6 +709,7 @@ static int run_bench(bench *b, const char *queries, int ids, const sampling *sm,
   int r = gpuir_index_stats(b->index, &b->info);
   if (r) return cli_fail(b->path, r, NULL);
   if (b->k > b->info.documents) b->k = (size_t)b->info.documents;
+  if (cli_gpu_open(&b->gpu, b->backend, b->index)) return CLI_FAIL;
   if (queries) {
     snprintf(origin, sizeof origin, "from %s", queries);
     code = cli_queries_read(&b->qs, queries, ids);
@@ -764,6 +776,7 @@ int cli_bench(int argc, char **argv) {
       case O_WARMUP: bad = cli_unsigned(&a, 0, 1000, &b.warmup); break;
       case O_REPEAT: bad = cli_unsigned(&a, 1, 1000, &b.repeat); break;
       case O_EVALUATOR: bad = cli_choice(&a, "auto|exhaustive", &b.evaluator); break;
+      case O_BACKEND: bad = cli_choice(&a, "cpu|gpu|auto", &b.backend); break;
       case O_TSV: tsv = a.value; break;
       case O_DUMP: dump = a.value; break;
       case O_AND_HIT: and_hit = 1; break;
@@ -790,6 +803,7 @@ int cli_bench(int argc, char **argv) {
     code = run_bench(&b, queries, ids, &sm, modes, nmodes, tsv, dump, and_hit, command.p);
   }
   cli_queries_free(&b.qs);
+  cli_gpu_close(&b.gpu);
   gpuir_close(b.index);
   cli_buf_free(&command);
   cli_args_free(&a);

@@ -89,7 +89,7 @@ static const char help_query[] =
     "  --json             print one JSON object for each query\n"
     "  --threads N        threads for many queries (default 1; 0: one a processor)\n"
     "  --timeout MS       give up a query after so long (default 0: never)\n"
-    "  --backend NAME     auto (default), cpu or gpu\n"
+    "  --backend NAME     cpu (default), gpu, or auto: the gpu if it can, else the cpu\n"
     "  --evaluator NAME   auto (default) or exhaustive, which prunes nothing\n"
     "  -h, --help         show this text\n"
     "\n"
@@ -109,11 +109,12 @@ static const char help_count[] =
     "Exit status: 0 counted, even if none matches; 1 failed; 2 misuse.\n";
 
 static const char help_stats[] =
-    "usage: gpuir stats [--json] INDEX\n"
+    "usage: gpuir stats [--json] [--gpu] INDEX\n"
     "\n"
     "Prints what the index holds, how it was built and where its bytes are.\n"
     "\n"
     "  --json             as one JSON object\n"
+    "  --gpu              also uploads it, and prints the device and what is resident there\n"
     "  -h, --help         show this text\n"
     "\n"
     "Exit status: 0 done; 1 failed; 2 misuse.\n";
@@ -181,6 +182,7 @@ static const char help_bench[] =
     "  --threads LIST     for throughput (default: 1 and the number of processors)\n"
     "  --warmup N         rounds before measuring (default 1)\n"
     "  --repeat N         rounds measured; the median counts (default 3)\n"
+    "  --backend NAME     cpu (default), gpu, or auto: the gpu if it can, else the cpu\n"
     "  --evaluator NAME   auto (default) or exhaustive\n"
     "  --tsv FILE         write the report to FILE too, as TSV with comments\n"
     "  -h, --help         show this text\n"

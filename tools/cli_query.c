@@ -356,15 +356,6 @@ static int run_stream(search *s, int ids, size_t batch) {
   return got < 0 ? CLI_FAIL : CLI_OK;
 }
 
-/* Which engine answers: "cpu", "gpu" or "auto". The place where a build with a GPU attaches it. */
-static int choose_backend(int backend, gpuir_searcher *searcher) {
-  enum { AUTO, CPU, GPU };
-  (void)searcher;
-  if (backend != GPU) return CLI_OK;
-  cli_error("--backend gpu: this gpuir was built without a GPU backend");
-  return CLI_FAIL;
-}
-
 enum {
   O_MODE = 2,
   O_K,
@@ -435,7 +426,7 @@ static int query_flags_read(cli_args *a, query_flags *f) {
       case O_K: bad = cli_unsigned(a, 0, UINT32_MAX, &f->k); break;
       case O_K1: bad = cli_real(a, 0, 1000, &f->k1), f->has_k1 = 1; break;
       case O_B: bad = cli_real(a, 0, 1, &f->b), f->has_b = 1; break;
-      case O_BACKEND: bad = cli_choice(a, "auto|cpu|gpu", &f->backend); break;
+      case O_BACKEND: bad = cli_choice(a, "cpu|gpu|auto", &f->backend); break;
       case O_THREADS: bad = cli_unsigned(a, 0, 1024, &f->threads); break;
       case O_TIMEOUT: bad = cli_unsigned(a, 0, 1000000000, &f->timeout); break;
       case O_EVALUATOR: bad = cli_choice(a, "auto|exhaustive", &f->sd.evaluator); break;
@@ -473,6 +464,7 @@ int cli_query(int argc, char **argv) {
   gpuir_index_info info;
   cli_queries qs;
   cli_buf words = {NULL, 0, 0};
+  cli_gpu gpu = {NULL, 0};
   int code;
   memset(&a, 0, sizeof a);
   memset(&f, 0, sizeof f);
@@ -517,7 +509,7 @@ int cli_query(int argc, char **argv) {
     cli_fail(s.path, r, NULL);
     goto done;
   }
-  if (choose_backend(f.backend, s.searcher)) goto done;
+  if (cli_gpu_open(&gpu, f.backend, s.index) || cli_gpu_attach(&gpu, s.searcher)) goto done;
   /* More hits than documents cannot be: no memory for them. */
   s.k = (size_t)(f.k < info.documents ? f.k : info.documents);
   size_t batch = 1;
@@ -549,6 +541,7 @@ done:
   free(s.parsed);
   free(s.which);
   gpuir_searcher_destroy(s.searcher);
+  cli_gpu_close(&gpu);
   gpuir_close(s.index);
   cli_args_free(&a);
   return code;

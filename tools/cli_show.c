@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { O_JSON = 2, O_TSV, O_PREFIX, O_SORT, O_LIMIT, O_MODE, O_K1, O_B, O_NO_OPERATORS };
+enum { O_JSON = 2, O_TSV, O_PREFIX, O_SORT, O_LIMIT, O_MODE, O_K1, O_B, O_NO_OPERATORS, O_GPU };
 
 static void args_start(cli_args *a, const char *command, const cli_option *options, int argc, char **argv) {
   memset(a, 0, sizeof *a);
@@ -50,15 +50,34 @@ static void print_statistic(const statistic *t, int json, int first) {
   putchar('\n');
 }
 
+/* Where an uploaded index went. */
+static void print_gpu(const cli_gpu *gpu, int json) {
+  gpuir_cuda_info g;
+  if (!cli_gpu_stats(gpu, &g)) return;
+  const statistic t[] = {{"device", 's', 0, 0, g.device},
+                         {"driver", 'u', (uint64_t)g.driver_version, 0, NULL},
+                         {"runtime", 'u', (uint64_t)g.runtime_version, 0, NULL},
+                         {"compute_capability", 'u', (uint64_t)g.compute_capability, 0, NULL},
+                         {"device_memory", 'u', g.device_memory, 0, NULL},
+                         {"used_memory", 'u', g.used_memory, 0, NULL},
+                         {"resident_bytes", 'u', g.resident_bytes, 0, NULL},
+                         {"index_bytes", 'u', g.index_bytes, 0, NULL},
+                         {"lists_hit", 'u', g.lists_hit, 0, NULL},
+                         {"lists_missed", 'u', g.lists_missed, 0, NULL}};
+  for (size_t n = 0; n < sizeof t / sizeof *t; n++) print_statistic(&t[n], json, 0);
+}
+
 int cli_stats(int argc, char **argv) {
-  static const cli_option options[] = {{O_JSON, "json", 0, 0}, {0, NULL, 0, 0}};
+  static const cli_option options[] = {{O_JSON, "json", 0, 0}, {O_GPU, "gpu", 0, 0}, {0, NULL, 0, 0}};
   cli_args a;
   gpuir_index_info i;
-  int opt, json = 0, code = CLI_FAIL;
+  cli_gpu gpu = {NULL, 0};
+  int opt, json = 0, backend = CLI_BACKEND_CPU, code = CLI_FAIL;
   args_start(&a, "stats", options, argc, argv);
   while ((opt = cli_next(&a)) != CLI_END) {
-    if (opt == O_JSON) {
-      json = 1;
+    if (opt == O_JSON || opt == O_GPU) {
+      if (opt == O_JSON) json = 1;
+      if (opt == O_GPU) backend = CLI_BACKEND_GPU;
       continue;
     }
     cli_args_free(&a);
@@ -72,7 +91,9 @@ int cli_stats(int argc, char **argv) {
   gpuir_index *index = cli_open(a.operands[0]);
   if (index) {
     int r = gpuir_index_stats(index, &i);
-    if (r) {
+    if (!r && cli_gpu_open(&gpu, backend, index)) {
+      code = CLI_FAIL;
+    } else if (r) {
       cli_fail(a.operands[0], r, NULL);
     } else {
       const statistic t[] = {{"description", 's', 0, 0, i.description},
@@ -100,9 +121,11 @@ int cli_stats(int argc, char **argv) {
                              {"tool", 's', 0, 0, i.tool}};
       if (json) putchar('{');
       for (size_t n = 0; n < sizeof t / sizeof *t; n++) print_statistic(&t[n], json, n == 0);
+      print_gpu(&gpu, json);
       if (json) printf("}\n");
       code = cli_finish(CLI_OK);
     }
+    cli_gpu_close(&gpu);
     gpuir_close(index);
   }
   cli_args_free(&a);

@@ -37,7 +37,7 @@ void cli_print_build(FILE *f) {
 #else
   fprintf(f, "stemmers: none\n");
 #endif
-  fprintf(f, "backends: cpu\n");
+  fprintf(f, "backends: %s\n", cli_backends());
 }
 
 static int print_version(void) {

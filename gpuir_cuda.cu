@@ -1,0 +1,2159 @@
+/* gpuir_cuda.cu - the CUDA backend of gpuir.h
+ *
+ * Answers batches of ranked queries on an NVIDIA GPU with the same bits as the CPU. Compile it with nvcc
+ * against the same gpuir.h and link the object from C:
+ *
+ *     nvcc -O3 -arch=sm_90 \
+ *          -Xcompiler -fno-exceptions,-fno-rtti,-fno-threadsafe-statics -c gpuir_cuda.cu -o gpuir_cuda.o
+ *     cc main.o gpuir_cuda.o -lcudart_static -ldl -lrt -lpthread -lm
+ *
+ * The declarations stand in section 10 of gpuir.h. From top to bottom:
+ *
+ *   1  what the host and the kernels share      5  AND
+ *   2  decoding                                 6  top-k: selection among packed keys
+ *   3  expansion of the long lists              7  the host: opening, batches, statistics
+ *   4  OR: tile bounds, tile order, tiles
+ *
+ * WHERE THE INDEX LIES. The sections of the index are uploaded as they lie in the file. When the memory bound
+ * allows it (8 to 10 bytes a posting), the long lists are besides expanded, once, into docIDs of 16 bits relative
+ * to their block and into contributions under the stored k1 and b: a posting then costs 6 bytes of memory traffic
+ * and about a third of a warp instruction, where decoding it in place takes 1 to 1.5 bytes and about two. Without
+ * the memory for that, and for other k1 and b, blocks are decoded inside the kernels that use them.
+ *
+ * WHY THE BITS ARE THE CPU'S. A contribution is one multiplication, one addition, one division and one rounding in
+ * binary32, each rounded as IEEE 754 says; scores are integer sums, which have no order.
+ */
+#define GPUIR_STATIC
+#define GPUIR_NO_SIMD
+#define GPUIR_IMPLEMENTATION
+#include "gpuir.h"
+
+#include <cuda_runtime.h>
+
+/* ============================================================================
+ * 1  What the host and the kernels share
+ * ==========================================================================*/
+
+#define GC_NONE UINT32_MAX
+#define GC_TILE_MOST 24576u /* documents a tile at most: two blocks of threads share 227 KB */
+#define GC_OR_WORKERS 256u  /* threads that score; one warp more looks ahead */
+#define GC_AHEAD 3u         /* blocks that a warp has on their way at once */
+#define GC_OR_THREADS (GC_OR_WORKERS + 32u)
+#define GC_KEYS 1024u /* survivors of a tile that are selected among in shared memory */
+#define GC_AND_THREADS 256u
+#define GC_CHUNK 2048u /* blocks of a list whose bounds one block of threads spreads over tiles */
+#define GC_FINAL_THREADS 256u
+#define GC_K_MOST 10000u
+#define GC_SAMPLES 128u  /* driver blocks of a long AND that are taken first, for a threshold */
+#define GC_BP128 2u      /* codec id */
+#define GC_PAD 1024u     /* zeros behind each section: what a damaged block may read there */
+#define GC_CAP 0xffffffu /* GPUIR__CAP */
+#define GC_BUCKETS 256u  /* of tile bounds */
+
+enum { GC_INLINE, GC_SHORT, GC_LONG };
+
+/* A list, and what a query makes of it. */
+typedef struct gc_term {
+  uint64_t docs, docs_len, freqs, freqs_len; /* bytes in the sections; one posting: docID and frequency */
+  uint64_t first_block;                      /* long lists */
+  uint32_t df, nblocks, kind;
+  uint32_t q;
+  float weight;
+  uint32_t negated;
+  uint32_t slot; /* of the tile arrays */
+  uint32_t zero;
+} gc_term;
+
+/* One evaluation of a query in one mode. */
+typedef struct gc_job {
+  double norm_a, norm_b;
+  uint32_t first_term, npositive, nterms; /* terms: positive ones by ascending df, then negated ones */
+  uint32_t k, stored;                     /* stored: k1 and b are the index's */
+  uint32_t any;                           /* 1: OR */
+  uint32_t after; /* an OR that is needed only if this AND finds fewer than k; or GC_NONE */
+  uint32_t seed;  /* a score that at least k documents reach, or 0 */
+  uint32_t prune, zero;
+} gc_job;
+
+/* What a running job has come to. */
+typedef struct gc_state {
+  unsigned long long floor; /* only keys above it are of interest */
+  uint32_t count;           /* candidates that were pushed; those beyond the buffer's room are lost */
+  uint32_t level;           /* how often the floor was raised from the buffer */
+  uint32_t next, live;      /* position in the tile order; tiles that any term touches */
+  uint32_t greatest;        /* tile bound */
+  uint32_t done;            /* its hits are out */
+} gc_state;
+
+typedef struct gc_chunk {
+  uint32_t job, term, first, zero; /* term: index in the batch */
+} gc_chunk;
+
+/* Counters of one launch. */
+typedef struct gc_control {
+  uint32_t next_or, pad[3];
+} gc_control;
+
+/* The index on the device. */
+typedef struct gc_view {
+  const uint32_t *docids, *freqs; /* the streams, as words */
+  const uint32_t *last, *docs_off, *freqs_off;
+  const uint8_t *docs_width, *freqs_width;
+  const gpuir__pair *bounds; /* GPUIR__BLOCK_PAIRS a block */
+  const uint32_t *lengths;
+  const float *norm; /* K of each document under the stored k1 and b */
+  const uint2 *
+      base; /* expanded, a block: the docID that its 16-bit docIDs are relative to; its place in wide + 1, or 0 */
+  const uint16_t *narrow;
+  const uint32_t *wide;
+  const uint32_t *impact; /* contributions under the stored k1 and b */
+  const uint32_t *most;   /* the greatest of a block */
+  uint32_t documents, tile, ntiles;
+  uint32_t docs_unit, freqs_unit; /* bytes */
+} gc_view;
+
+/* A batch on the device. */
+typedef struct gc_batch {
+  const gc_term *terms;
+  const gc_job *jobs;
+  gc_state *states;
+  const gc_chunk *chunks;
+  const uint32_t *and_jobs, *and_start, *or_jobs; /* and_start: first driver block of each, and one more */
+  const uint32_t *sample_start;                   /* the same of the blocks that are taken first */
+  uint32_t nchunks, njobs, nand, nor, nand_blocks, nsamples, group, grab;
+  uint32_t *first, *bound; /* a slot: ntiles + 1 items */
+  uint32_t *order, *total; /* a job: ntiles items */
+  unsigned long long *cand;
+  uint32_t room; /* candidates a job */
+  gc_control *control;
+  uint32_t *out;           /* a query: its count, then its hits (docID, score) */
+  const uint2 *query_jobs; /* a query: its jobs, the second or GC_NONE */
+  uint32_t out_stride;     /* in words */
+} gc_batch;
+
+/* ============================================================================
+ * 2  Decoding: a warp has a block, lane t its values 4t to 4t+3
+ * ==========================================================================*/
+
+#define GC_ALL 0xffffffffu
+
+static __device__ __forceinline__ uint32_t gc_lane(void) { return threadIdx.x & 31; }
+
+static __device__ __forceinline__ uint32_t gc_mask(uint32_t n) { return n < 32 ? (1u << n) - 1 : ~0u; }
+
+/* n <= 32 bits from bit `bit` on; touches the word behind. */
+static __device__ __forceinline__ uint32_t gc_bits(const uint32_t *words, uint64_t bit, uint32_t n) {
+  const uint32_t *p = words + (bit >> 5);
+  return __funnelshift_r(__ldg(p), __ldg(p + 1), (uint32_t)bit & 31) & gc_mask(n);
+}
+
+/* Where the parts of a bp128 block stand. Nothing outside [at, end) is believed. */
+typedef struct gc_packed {
+  uint64_t at, map, high;      /* bytes: low parts; bitmap of exceptions; their high parts */
+  uint32_t bits, high_bits, n; /* high_bits 0: no exceptions */
+} gc_packed;
+
+static __device__ __forceinline__ gc_packed gc_packed_at(const uint32_t *words, uint64_t at, uint64_t end,
+                                                         uint32_t width, uint32_t n) {
+  gc_packed p;
+  uint32_t low;
+  p.at = at;
+  p.n = n;
+  p.bits = width & 127;
+  p.high_bits = 0;
+  p.map = p.high = 0;
+  low = n == GPUIR__BLOCK ? 16 * p.bits : (n * p.bits + 7) / 8;
+  if (p.bits > 32 || at > end || low > end - at) {
+    p.bits = 0;
+    return p;
+  }
+  if (width & 128) {
+    p.map = at + low;
+    p.high = p.map + (n + 7) / 8 + 1;
+    if (p.high <= end && p.bits < 32) p.high_bits = gc_bits(words, (p.high - 1) * 8, 8);
+    if (p.high_bits > 32 - p.bits)
+      p.high_bits = 0; /* at most 512 bytes, which GC_PAD holds at the very end */
+  }
+  return p;
+}
+
+/* Low parts: about 8 loads of 4 bytes, 4 funnel shifts. 12 instructions a row and 4 for its address. */
+static __device__ __forceinline__ void gc_unpack(const uint32_t *words, const gc_packed &p, uint32_t v[4]) {
+  uint32_t lane = gc_lane(), mask = gc_mask(p.bits), l;
+  if (!p.bits) {
+    v[0] = v[1] = v[2] = v[3] = 0;
+  } else if (p.n == GPUIR__BLOCK) {
+    uint32_t bit = lane * p.bits;
+    const uint32_t *w = words + (p.at >> 2) + (bit >> 5) * 4;
+#pragma unroll
+    for (l = 0; l < 4; l++) v[l] = __funnelshift_r(__ldg(w + l), __ldg(w + 4 + l), bit & 31) & mask;
+  } else {
+#pragma unroll
+    for (l = 0; l < 4; l++)
+      v[l] = 4 * lane + l < p.n ? gc_bits(words, p.at * 8 + (uint64_t)(4 * lane + l) * p.bits, p.bits) : 0;
+  }
+  if (p.high_bits) { /* the same for all lanes */
+    uint32_t mine = 4 * lane < p.n ? gc_bits(words, p.map * 8 + 4 * lane, min(4u, p.n - 4 * lane)) : 0;
+    uint32_t below = (1u << lane) - 1, rank = 0;
+#pragma unroll
+    for (l = 0; l < 4; l++) rank += __popc(__ballot_sync(GC_ALL, mine >> l & 1) & below);
+#pragma unroll
+    for (l = 0; l < 4; l++)
+      if (mine >> l & 1) {
+        v[l] |= gc_bits(words, p.high * 8 + (uint64_t)rank * p.high_bits, p.high_bits) << p.bits;
+        rank++;
+      }
+  }
+}
+
+/* Value i < n alone, each lane its own. */
+static __device__ uint32_t gc_value(const uint32_t *words, const gc_packed &p, uint32_t i) {
+  uint32_t v = 0;
+  if (p.bits && p.n == GPUIR__BLOCK) {
+    uint32_t bit = i / 4 * p.bits;
+    const uint32_t *w = words + (p.at >> 2) + (bit >> 5) * 4 + i % 4;
+    v = __funnelshift_r(__ldg(w), __ldg(w + 4), bit & 31) & gc_mask(p.bits);
+  } else if (p.bits) {
+    v = gc_bits(words, p.at * 8 + (uint64_t)i * p.bits, p.bits);
+  }
+  if (p.high_bits && gc_bits(words, p.map * 8 + i, 1)) {
+    uint32_t rank = 0, j;
+    for (j = 0; j < i; j += 32) rank += __popc(gc_bits(words, p.map * 8 + j, min(32u, i - j)));
+    v |= gc_bits(words, p.high * 8 + (uint64_t)rank * p.high_bits, p.high_bits) << p.bits;
+  }
+  return v;
+}
+
+static __device__ __forceinline__ uint32_t gc_block_len(const gc_term &t, uint32_t block) {
+  return min(GPUIR__BLOCK, t.df - block * GPUIR__BLOCK);
+}
+
+static __device__ __forceinline__ gc_packed gc_docs_block(const gc_view &v, const gc_term &t,
+                                                          uint32_t block) {
+  if (t.kind == GC_LONG) {
+    uint64_t g = t.first_block + block;
+    return gc_packed_at(v.docids, t.docs + (uint64_t)__ldg(v.docs_off + g) * v.docs_unit, t.docs + t.docs_len,
+                        __ldg(v.docs_width + g), gc_block_len(t, block));
+  }
+  return gc_packed_at(v.docids, t.docs + 1, t.docs + t.docs_len, gc_bits(v.docids, t.docs * 8, 8), t.df);
+}
+
+static __device__ __forceinline__ gc_packed gc_freqs_block(const gc_view &v, const gc_term &t,
+                                                           uint32_t block) {
+  if (t.kind == GC_LONG) {
+    uint64_t g = t.first_block + block;
+    return gc_packed_at(v.freqs, t.freqs + (uint64_t)__ldg(v.freqs_off + g) * v.freqs_unit,
+                        t.freqs + t.freqs_len, __ldg(v.freqs_width + g), gc_block_len(t, block));
+  }
+  return gc_packed_at(v.freqs, t.freqs + 1, t.freqs + t.freqs_len, gc_bits(v.freqs, t.freqs * 8, 8), t.df);
+}
+
+/* The docIDs of a block, below `documents` whatever the file says; those behind its n are of no use. Returns n.
+ * About 45 instructions: unpacking, three additions, a scan over the warp of 5 shuffles. */
+static __device__ uint32_t gc_decode_docs(const gc_view &v, const gc_term &t, uint32_t block, uint32_t d[4]) {
+  uint32_t lane = gc_lane(), prev = UINT32_MAX, sum, i, most = v.documents - 1;
+  if (t.kind == GC_INLINE) {
+    d[0] = d[1] = d[2] = d[3] = min((uint32_t)t.docs, most);
+    return 1;
+  }
+  if (block) prev = __ldg(v.last + t.first_block + block - 1);
+  gc_unpack(v.docids, gc_docs_block(v, t, block), d);
+  d[0] += 1;
+  d[1] += d[0] + 1;
+  d[2] += d[1] + 1;
+  d[3] += d[2] + 1;
+  sum = d[3];
+#pragma unroll
+  for (i = 1; i < 32; i *= 2) {
+    uint32_t other = __shfl_up_sync(GC_ALL, sum, i);
+    if (lane >= i) sum += other;
+  }
+  prev += sum - d[3];
+#pragma unroll
+  for (i = 0; i < 4; i++) d[i] = min(prev + d[i], most);
+  return gc_block_len(t, block);
+}
+
+/* The frequencies of a block, each less one. */
+static __device__ __forceinline__ void gc_decode_freqs(const gc_view &v, const gc_term &t, uint32_t block,
+                                                       uint32_t f[4]) {
+  if (t.kind == GC_INLINE)
+    f[0] = f[1] = f[2] = f[3] = (uint32_t)t.freqs - 1;
+  else
+    gc_unpack(v.freqs, gc_freqs_block(v, t, block), f);
+}
+
+/* The frequency of posting i, less one. */
+static __device__ uint32_t gc_freq(const gc_view &v, const gc_term &t, uint32_t i) {
+  if (t.kind == GC_INLINE) return (uint32_t)t.freqs - 1;
+  return gc_value(v.freqs, gc_freqs_block(v, t, i / GPUIR__BLOCK), i % GPUIR__BLOCK);
+}
+
+/* c = max(1, round(W * tf / (tf + K))), see part 3 of gpuir.h: 4 roundings, in its order. */
+static __device__ __forceinline__ uint32_t gc_contribution(float weight, uint32_t tf_less_1, float norm) {
+  float f = __uint2float_rn(min(tf_less_1, GC_CAP - 1) + 1);
+  uint32_t c = __float2uint_rn(__fdiv_rn(__fmul_rn(weight, f), __fadd_rn(f, norm)));
+  return c ? c : 1;
+}
+
+static __device__ __forceinline__ float gc_norm(const gc_view &v, const gc_job &j, uint32_t doc) {
+  return j.stored ? __ldg(v.norm + doc) : gpuir__norm_of(j.norm_a, j.norm_b, __ldg(v.lengths + doc));
+}
+
+/* ============================================================================
+ * 3  Expansion of the long lists, and what depends on k1 and b
+ * ==========================================================================*/
+
+/* Reads 4 bytes a document and writes 4. */
+static __global__ void __launch_bounds__(256)
+    gc_norms(const uint32_t *lengths, uint32_t n, double a, double b, float *norm) {
+  uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) norm[i] = gpuir__norm_of(a, b, lengths[i]);
+}
+
+/* A warp a block, once an index. Reads 1 to 1.5 bytes a posting and its K, writes 6; about 2 warp instructions. */
+static __global__ void __launch_bounds__(256)
+    gc_expand(gc_view v, const gc_term *lists, uint32_t nlists, uint64_t nblocks, uint16_t *narrow,
+              uint32_t *wide, uint32_t *impact, uint32_t *most) {
+  uint64_t g = ((uint64_t)blockIdx.x * blockDim.x + threadIdx.x) / 32,
+           step = (uint64_t)gridDim.x * blockDim.x / 32;
+  uint32_t lane = gc_lane();
+  for (; g < nblocks; g += step) {
+    uint32_t lo = 0, hi = nlists, d[4], c[4], i, n, best, block;
+    uint2 base = v.base[g];
+    gc_term t;
+    while (hi - lo > 1) { /* the last list that starts at g or before */
+      uint32_t mid = lo + (hi - lo) / 2;
+      if (lists[mid].first_block <= g)
+        lo = mid;
+      else
+        hi = mid;
+    }
+    t = lists[lo];
+    if (g < t.first_block || g - t.first_block >= t.nblocks) continue; /* no list's block */
+    block = (uint32_t)(g - t.first_block);
+    n = gc_decode_docs(v, t, block, d);
+    gc_decode_freqs(v, t, block, c);
+    best = 0;
+    for (i = 0; i < 4; i++) {
+      bool live = 4 * lane + i < n;
+      c[i] = live ? gc_contribution(t.weight, c[i], __ldg(v.norm + d[i])) : 0;
+      if (!live) d[i] = UINT32_MAX;
+      best = max(best, c[i]);
+    }
+    *(uint4 *)(impact + g * GPUIR__BLOCK + 4 * lane) = make_uint4(c[0], c[1], c[2], c[3]);
+    if (base.y)
+      *(uint4 *)(wide + (uint64_t)(base.y - 1) * GPUIR__BLOCK + 4 * lane) =
+          make_uint4(d[0], d[1], d[2], d[3]);
+    ushort4 s; /* of a wide block it is loaded, but not used */
+    for (i = 0; i < 4; i++)
+      d[i] = min(d[i] - base.x, 65535u); /* padding becomes 65535, with contribution 0 */
+    s.x = (uint16_t)d[0];
+    s.y = (uint16_t)d[1];
+    s.z = (uint16_t)d[2];
+    s.w = (uint16_t)d[3];
+    *(ushort4 *)(narrow + g * GPUIR__BLOCK + 4 * lane) = s;
+    best = __reduce_max_sync(GC_ALL, best);
+    if (!lane) most[g] = best;
+  }
+}
+
+/* DocIDs of an expanded block; padding gives docIDs of contribution 0 that may lie anywhere. */
+static __device__ __forceinline__ void gc_expanded_docs(const gc_view &v, uint64_t g, uint32_t d[4]) {
+  uint32_t lane = gc_lane();
+  uint2 base = __ldg(v.base + g);
+  ushort4 s = __ldg((const ushort4 *)(v.narrow + g * GPUIR__BLOCK) + lane);
+  if (base.y) {
+    uint4 w = __ldg((const uint4 *)(v.wide + (uint64_t)(base.y - 1) * GPUIR__BLOCK) + lane);
+    d[0] = w.x;
+    d[1] = w.y;
+    d[2] = w.z;
+    d[3] = w.w;
+  } else {
+    d[0] = base.x + s.x;
+    d[1] = base.x + s.y;
+    d[2] = base.x + s.z;
+    d[3] = base.x + s.w;
+  }
+}
+
+/* ============================================================================
+ * 4  OR: docID tiles in shared memory
+ * ==========================================================================*/
+
+/* ---- which blocks of a list reach into a tile, and what they can contribute there ----
+ * first[t] is twice the first block whose last docID is not below tile t, plus 1 if that block starts in an
+ * earlier tile; so tile t's blocks are first[t] / 2 up to first[t+1] / 2, and that one too if it is odd. */
+
+static __device__ __forceinline__ uint32_t gc_code_value(uint32_t code) { /* gpuir__code_value */
+  return code < 32 ? code : (16 + (code & 15)) << ((code >> 4) - 1);
+}
+
+/* The bound of a block under any k1 and b: part 8's, without its table. */
+static __device__ uint32_t gc_pairs_bound(const gc_term &t, const gc_job &j, const gpuir__pair *pairs) {
+  float best = 0;
+  uint32_t i;
+  for (i = 0; i < GPUIR__BLOCK_PAIRS; i++) {
+    uint32_t pair = __ldg(pairs + i), tf = pair & 255, len = pair >> 8;
+    if (tf) {
+      float f = __uint2float_rn(tf < 255 ? gc_code_value(tf) : GC_CAP);
+      best = fmaxf(best, __fdiv_rn(f, __fadd_rn(f, gpuir__norm_of(j.norm_a, j.norm_b, gc_code_value(len)))));
+    }
+  }
+  return t.q * gpuir__slacken(__float2uint_rn(__fmul_rn(t.weight, best)));
+}
+
+/* One block of threads takes GC_CHUNK blocks of a list, a thread a block. Reads 8 to 12 bytes a block of 128
+ * postings; writes 8 bytes a tile. */
+template <bool X>
+static __global__ void __launch_bounds__(256)
+    gc_tiles(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch b) {
+  uint32_t item;
+  for (item = blockIdx.x; item < b.nchunks; item += gridDim.x) {
+    const gc_chunk chunk = b.chunks[item];
+    const gc_term t = b.terms[chunk.term];
+    const gc_job job = b.jobs[chunk.job];
+    uint32_t *first = b.first + (uint64_t)t.slot * (v.ntiles + 1),
+             *bound = b.bound + (uint64_t)t.slot * (v.ntiles + 1);
+    if (t.kind == GC_LONG) {
+      uint32_t end = min(t.nblocks, chunk.first + GC_CHUNK), i;
+      for (i = chunk.first + threadIdx.x; i < end; i += blockDim.x) {
+        uint64_t g = t.first_block + i;
+        uint32_t last = __ldg(v.last + g), start = i ? __ldg(v.last + g - 1) + 1 : 0, tile, most;
+        uint32_t to = min(last / v.tile, v.ntiles - 1), from = i ? (start - 1) / v.tile + 1 : 0;
+        for (tile = from; tile <= to; tile++) first[tile] = i << 1 | (start < tile * v.tile);
+        if (i == t.nblocks - 1)
+          for (tile = to + 1; tile <= v.ntiles; tile++) first[tile] = t.nblocks << 1;
+        if (t.negated) continue;
+        most = X && job.stored ? t.q * __ldg(v.most + g)
+                               : gc_pairs_bound(t, job, v.bounds + g * GPUIR__BLOCK_PAIRS);
+        for (tile = min(start / v.tile, v.ntiles - 1); tile <= to; tile++) atomicMax(bound + tile, most);
+      }
+    } else if (threadIdx.x < 32) { /* one block: its postings themselves */
+      uint32_t d[4], f[4], i, n = gc_decode_docs(v, t, 0, d);
+      gc_decode_freqs(v, t, 0, f);
+      for (i = 0; i < 4; i++)
+        if (4 * threadIdx.x + i < n)
+          atomicMax(bound + d[i] / v.tile,
+                    t.negated ? 1 : t.q * gc_contribution(t.weight, f[i], gc_norm(v, job, d[i])));
+    }
+  }
+}
+
+/* Where a tile stands in the order: monotone in its bound. */
+static __device__ __forceinline__ uint32_t gc_bucket(uint32_t bound, uint32_t greatest) {
+  return min(
+      (uint32_t)__fmul_rn(__uint2float_rd(bound), __fdiv_rn(GC_BUCKETS - 1, __uint2float_ru(greatest))),
+      GC_BUCKETS - 1);
+}
+
+/* One block of threads a job: initial state; of an OR, the sums of its tile bounds and the tiles in descending
+ * order of them, as far as 256 steps tell them apart. Reads 4 bytes a term and tile, writes 8 a tile. */
+static __global__ void __launch_bounds__(256)
+    gc_order(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch b) {
+  __shared__ uint32_t count[GC_BUCKETS], greatest, live;
+  const gc_job job = b.jobs[blockIdx.x];
+  gc_state *state = b.states + blockIdx.x;
+  uint32_t *total = b.total + (uint64_t)blockIdx.x * v.ntiles,
+           *order = b.order + (uint64_t)blockIdx.x * v.ntiles, t, i;
+  if (!threadIdx.x) {
+    greatest = live = 0;
+    state->floor = job.seed ? ((unsigned long long)job.seed << 32) - 1 : 0;
+    state->count = state->level = state->next = state->done = 0;
+    if (!blockIdx.x) b.control->next_or = 0;
+  }
+  for (i = threadIdx.x; i < GC_BUCKETS; i += blockDim.x) count[i] = 0;
+  __syncthreads();
+  if (job.any) {
+    for (t = threadIdx.x; t < v.ntiles; t += blockDim.x) {
+      uint32_t sum = 0;
+      for (i = 0; i < job.npositive; i++)
+        sum += b.bound[(uint64_t)b.terms[job.first_term + i].slot * (v.ntiles + 1) + t];
+      total[t] = sum;
+      atomicMax(&greatest, sum);
+    }
+    __syncthreads();
+    for (t = threadIdx.x; t < v.ntiles; t += blockDim.x)
+      if (total[t]) atomicAdd(&count[GC_BUCKETS - 1 - (job.prune ? gc_bucket(total[t], greatest) : 0)], 1);
+    __syncthreads();
+    if (threadIdx.x < 32) { /* exclusive sums of 256 counts, 8 a lane */
+      uint32_t own[8], sum = 0, scan;
+      for (i = 0; i < 8; i++) {
+        own[i] = count[threadIdx.x * 8 + i];
+        sum += own[i];
+      }
+      scan = sum;
+      for (i = 1; i < 32; i *= 2) {
+        uint32_t other = __shfl_up_sync(GC_ALL, scan, i);
+        if (threadIdx.x >= i) scan += other;
+      }
+      if (threadIdx.x == 31) live = scan;
+      scan -= sum;
+      for (i = 0; i < 8; i++) {
+        count[threadIdx.x * 8 + i] = scan;
+        scan += own[i];
+      }
+    }
+    __syncthreads();
+    for (t = threadIdx.x; t < v.ntiles; t += blockDim.x)
+      if (total[t])
+        order[atomicAdd(&count[GC_BUCKETS - 1 - (job.prune ? gc_bucket(total[t], greatest) : 0)], 1)] = t;
+  }
+  if (!threadIdx.x) {
+    state->live = live;
+    state->greatest = greatest;
+  }
+}
+
+/* ---- selection: the k-th greatest of n keys, by all threads of a block ---- */
+
+/* A key such that at least k of the n keys are not below it: exactly k if limit is k and the keys differ, otherwise
+ * at most `limit` of them where that is possible. n >= k >= 1. Eight passes over the keys at most. */
+template <typename Keys>
+static __device__ unsigned long long gc_select(const Keys &keys, uint32_t n, uint32_t k, uint32_t limit,
+                                               uint32_t *hist) {
+  __shared__ uint32_t digit, above, inside;
+  unsigned long long prefix = 0;
+  uint32_t remain = k, i;
+  int shift = 56;
+  for (;; shift -= 8) {
+    for (i = threadIdx.x; i < 256; i += blockDim.x) hist[i] = 0;
+    __syncthreads();
+    for (i = threadIdx.x; i < n; i += blockDim.x) {
+      unsigned long long key = keys(i);
+      if (shift == 56 || (key ^ prefix) >> (shift + 8) == 0) atomicAdd(&hist[key >> shift & 255], 1);
+    }
+    __syncthreads();
+    if (threadIdx.x < 32) { /* lane 0 has the greatest 8 digits */
+      uint32_t own[8], sum = 0, scan;
+      for (i = 0; i < 8; i++) {
+        own[i] = hist[255 - (threadIdx.x * 8 + i)];
+        sum += own[i];
+      }
+      scan = sum;
+      for (i = 1; i < 32; i *= 2) {
+        uint32_t other = __shfl_up_sync(GC_ALL, scan, i);
+        if (threadIdx.x >= i) scan += other;
+      }
+      scan -= sum;
+      if (scan < remain && scan + sum >= remain)
+        for (i = 0; i < 8; i++) {
+          if (scan < remain && scan + own[i] >= remain) {
+            digit = 255 - (threadIdx.x * 8 + i);
+            above = scan;
+            inside = own[i];
+          }
+          scan += own[i];
+        }
+    }
+    __syncthreads();
+    prefix |= (unsigned long long)digit << shift;
+    remain -= above;
+    i = k - remain + inside; /* keys >= prefix */
+    __syncthreads();
+    if (i <= limit || !shift) return prefix;
+  }
+}
+
+static __device__ __forceinline__ unsigned long long gc_key(uint32_t score, uint32_t doc) {
+  return (unsigned long long)score << 32 | (uint32_t)~doc;
+}
+
+/* Scores below this cannot enter. */
+static __device__ __forceinline__ uint32_t gc_need(unsigned long long floor) {
+  return max((uint32_t)((floor + 1) >> 32), 1u);
+}
+
+static __device__ __forceinline__ unsigned long long gc_floor(const gc_state *s) {
+  return *(volatile const unsigned long long *)&s->floor;
+}
+
+struct gc_keys_cand {
+  const unsigned long long *p; /* those that others are about to write are still 0 */
+  __device__ unsigned long long operator()(uint32_t i) const { return __ldcg(p + i); }
+};
+
+/* ---- the work of one tile ---- */
+
+/* A list's blocks within a tile. */
+typedef struct gc_range {
+  uint32_t g;   /* the i-th block of the tile is block g + i of the index, or of a list without a directory */
+  uint32_t end; /* i is below it */
+  uint32_t q;
+  uint32_t term; /* in the batch; GC_SLOW: not expanded, or under other k1 and b */
+} gc_range;
+#define GC_SLOW 0x80000000u
+
+typedef struct gc_item {
+  unsigned long long floor;
+  uint32_t job, tile, n,
+      blocks;         /* job GC_NONE: no more work. n lists reach into the tile with `blocks` blocks */
+  uint32_t npositive; /* of the n */
+  __align__(16) gc_range range[GPUIR_MAX_TERMS];
+} gc_item;
+
+/* What the warp that looks ahead remembers; the same in all its lanes. */
+typedef struct gc_ahead {
+  uint32_t job, helping, at; /* at: in or_jobs */
+  uint32_t pos, end;         /* positions in the job's tile order that are ours */
+} gc_ahead;
+
+/* A job with tiles left: first one that nobody has begun, then any. */
+static __device__ uint32_t gc_pick_job(const gc_batch &b, gc_ahead &a) {
+  uint32_t lane = gc_lane(), s;
+  if (!a.helping) {
+    uint32_t i = 0;
+    if (!lane) i = atomicAdd(&b.control->next_or, 1);
+    i = __shfl_sync(GC_ALL, i, 0);
+    if (i < b.nor) return b.or_jobs[i];
+    a.helping = 1;
+    a.at = blockIdx.x % b.nor;
+  }
+  for (s = 0; s < b.nor; s += 32) {
+    uint32_t i = s + lane, found, j = GC_NONE;
+    bool open = false;
+    if (i < b.nor) {
+      i = a.at + i < b.nor ? a.at + i : a.at + i - b.nor;
+      j = b.or_jobs[i];
+      open = *(volatile uint32_t *)&b.states[j].next < b.states[j].live && !b.states[j].done;
+    }
+    found = __ballot_sync(GC_ALL, open);
+    if (found) {
+      uint32_t l = __ffs(found) - 1;
+      a.at = __shfl_sync(GC_ALL, i, l);
+      return __shfl_sync(GC_ALL, j, l);
+    }
+  }
+  return GC_NONE;
+}
+
+/* Finds the next tile worth scoring, by one warp. */
+template <bool X>
+static __device__ void gc_look_ahead(const gc_view &v, const gc_batch &b, gc_ahead &a, gc_item *item) {
+  uint32_t lane = gc_lane(), i, n, blocks, tile, total, need;
+  unsigned long long floor;
+  for (;;) {
+    const gc_job *job;
+    gc_state *state;
+    if (a.job == GC_NONE) {
+      a.job = gc_pick_job(b, a);
+      a.pos = a.end = 0;
+      if (a.job == GC_NONE) {
+        if (!lane) item->job = GC_NONE;
+        return;
+      }
+      if (b.states[a.job].done) {
+        a.job = GC_NONE;
+        continue;
+      }
+      i = b.jobs[a.job].after;
+      if (i != GC_NONE && b.states[i].count >= b.jobs[a.job].k) { /* AND was enough */
+        if (!lane) b.states[a.job].next = UINT32_MAX / 2;
+        a.job = GC_NONE;
+        continue;
+      }
+    }
+    job = b.jobs + a.job;
+    state = b.states + a.job;
+    if (a.pos == a.end) {
+      if (!lane) a.pos = atomicAdd(&state->next, b.grab);
+      a.pos = __shfl_sync(GC_ALL, a.pos, 0);
+      a.end = min(a.pos + b.grab, state->live);
+      if (a.pos >= a.end) {
+        a.job = GC_NONE;
+        continue;
+      }
+    }
+    tile = b.order[(uint64_t)a.job * v.ntiles + a.pos++];
+    total = b.total[(uint64_t)a.job * v.ntiles + tile];
+    floor = __shfl_sync(GC_ALL, gc_floor(state), 0);
+    need = gc_need(floor);
+    if (total < need) {
+      if (job->prune &&
+          gc_bucket(total, state->greatest) < gc_bucket(need, state->greatest)) { /* so are all behind */
+        if (!lane) atomicMax(&state->next, UINT32_MAX / 2);
+        a.job = GC_NONE;
+      }
+      continue;
+    }
+    for (i = n = blocks = 0; i < job->nterms; i += 32) {
+      uint32_t start = 0, len = 0, who = job->first_term + i + lane, live, scan, s;
+      gc_range range = {0, 0, 0, 0};
+      if (i + lane < job->nterms) {
+        const gc_term *t = b.terms + who;
+        uint64_t slot = (uint64_t)t->slot * (v.ntiles + 1) + tile;
+        if (t->kind == GC_LONG) {
+          uint32_t x = b.first[slot], y = b.first[slot + 1], end;
+          start = x >> 1;
+          end = min((y >> 1) + (y & 1), t->nblocks);
+          len = end > start ? end - start : 0;
+          range.g = (uint32_t)t->first_block + start;
+        } else {
+          len = b.bound[slot] ? 1 : 0;
+        }
+        range.q = t->q;
+        range.term = who | (X && t->kind == GC_LONG && job->stored ? 0 : GC_SLOW);
+      }
+      live = __ballot_sync(GC_ALL, len > 0);
+      scan = len;
+      for (s = 1; s < 32; s *= 2) {
+        uint32_t other = __shfl_up_sync(GC_ALL, scan, s);
+        if (lane >= s) scan += other;
+      }
+      if (len) {
+        uint32_t at = n + __popc(live & ((1u << lane) - 1));
+        range.end = blocks + scan;
+        range.g -= range.end - len;
+        item->range[at] = range;
+      }
+      blocks += __shfl_sync(GC_ALL, scan, 31);
+      n += __popc(live);
+      live = __ballot_sync(GC_ALL, len > 0 && i + lane < job->npositive);
+      if (!lane) item->npositive = (i ? item->npositive : 0) + __popc(live);
+    }
+    if (!lane) {
+      item->floor = floor;
+      item->job = a.job;
+      item->tile = tile;
+      item->n = n;
+      item->blocks = blocks;
+    }
+    return;
+  }
+}
+
+/* Where the noting goes: shared memory. */
+typedef struct gc_notes {
+  uint32_t sums;  /* shared address of the tile's sums */
+  uint32_t below; /* the need, less one */
+  uint32_t *spots, *count;
+} gc_notes;
+
+static __device__ __forceinline__ void gc_note(const gc_notes &n, uint32_t local) {
+  uint32_t at = atomicAdd(n.count, 1);
+  if (at < GC_KEYS) n.spots[at] = local;
+}
+
+/* Adds to four documents' sums. The addition that lifts one to the need notes the document: sums only grow, so exactly
+ * one does. What lies outside the tile is left out. 7 instructions each. */
+static __device__ __forceinline__ void gc_add4(const gc_notes &n, const uint32_t local[4],
+                                               const uint32_t c[4], uint32_t tile) {
+  uint32_t i, hit = 0;
+#pragma unroll
+  for (i = 0; i < 4; i++) {
+    uint32_t old = 0;
+    asm volatile("{\n\t.reg .pred p;\n\tsetp.lt.u32 p, %1, %2;\n\t@p atom.shared.add.u32 %0, [%3], %4;\n\t}"
+                 : "+r"(old)
+                 : "r"(local[i]), "r"(tile), "r"(n.sums + 4 * local[i]), "r"(c[i])
+                 : "memory");
+    if (local[i] < tile && n.below - old < c[i]) hit |= 1u << i;
+  }
+  if (hit) {
+#pragma unroll
+    for (i = 0; i < 4; i++)
+      if (hit >> i & 1) gc_note(n, local[i]);
+  }
+}
+
+/* A block that is decoded: 1 to 1.5 bytes a posting, and its K; about 190 warp instructions. */
+static __device__ __forceinline__ void gc_add_decoded(const gc_view &v, const gc_job &job,
+                                                      const gc_term &term, uint32_t block, uint32_t base,
+                                                      const gc_notes &notes) {
+  uint32_t lane = gc_lane(), d[4], c[4], i, n;
+  n = gc_decode_docs(v, term, block, d);
+  gc_decode_freqs(v, term, block, c);
+#pragma unroll
+  for (i = 0; i < 4; i++) {
+    d[i] -= base;
+    if (4 * lane + i >= n) d[i] = UINT32_MAX;
+    if (d[i] < v.tile) c[i] = term.q * gc_contribution(term.weight, c[i], gc_norm(v, job, d[i] + base));
+  }
+  gc_add4(notes, d, c, v.tile);
+}
+
+static __device__ __noinline__ void gc_add_rare(const gc_view &v, const gc_job &job, const gc_term *term,
+                                                uint32_t block, uint32_t base, const gc_notes &notes) {
+  gc_add_decoded(v, job, *term, block, base, notes);
+}
+
+/* What a lane holds of an expanded block. */
+typedef struct gc_held {
+  uint4 c;
+  uint2 base, s;
+} gc_held;
+
+static __device__ __forceinline__ gc_held gc_hold(const gc_view &v, uint32_t g) {
+  uint64_t at = (uint64_t)g * 32 + gc_lane();
+  gc_held h;
+  h.c = __ldg((const uint4 *)v.impact + at);
+  h.s = __ldg((const uint2 *)v.narrow + at);
+  h.base = __ldg(v.base + g);
+  return h;
+}
+
+/* An expanded block's postings into the tile's sums: 6 bytes a posting, about 60 warp instructions a block, 4 of
+ * them shared additions. */
+static __device__ __forceinline__ void gc_add_held(const gc_view &v, const gc_held &h, uint32_t q,
+                                                   uint32_t base, const gc_notes &notes) {
+  uint32_t d[4] = {h.s.x & 0xffff, h.s.x >> 16, h.s.y & 0xffff, h.s.y >> 16}, from = h.base.x - base, i;
+  uint32_t c[4] = {q * h.c.x, q * h.c.y, q * h.c.z, q * h.c.w};
+  if (h.base.y) {
+    uint4 w = __ldg((const uint4 *)(v.wide + (uint64_t)(h.base.y - 1) * GPUIR__BLOCK) + gc_lane());
+    d[0] = w.x;
+    d[1] = w.y;
+    d[2] = w.z;
+    d[3] = w.w;
+    from = 0 - base;
+  }
+#pragma unroll
+  for (i = 0; i < 4; i++) d[i] += from;
+  gc_add4(notes, d, c, v.tile);
+}
+
+/* Some of a warp's blocks in a tile, loaded and not yet added. More of them would be spilled, which waits for them. */
+typedef struct gc_round {
+  gc_held h[GC_AHEAD];
+  uint32_t q[GC_AHEAD], term[GC_AHEAD], g[GC_AHEAD]; /* term: GC_NONE if there is none */
+} gc_round;
+
+/* Loads the blocks i, i + 8 and i + 16 of a tile, of those below `end`. `at`: the range that i is in. What is
+ * not there loads block 0 instead: a load under a condition would be waited for where the paths join. */
+static __device__ __forceinline__ void gc_fetch(const gc_view &v, const gc_item *item, uint32_t i,
+                                                uint32_t end, uint32_t &at, gc_round &round) {
+  uint32_t u;
+  gc_range r = item->range[at];
+#pragma unroll
+  for (u = 0; u < GC_AHEAD; u++) {
+    uint32_t to = i + u * (GC_OR_WORKERS / 32);
+    while (to < end && to >= r.end) r = item->range[++at];
+    round.q[u] = r.q;
+    round.term[u] = to < end ? r.term : GC_NONE;
+    round.g[u] = r.g + to;
+    round.h[u] = gc_hold(v, round.term[u] & GC_SLOW ? 0 : round.g[u]);
+  }
+}
+
+static __device__ __forceinline__ uint32_t gc_positive_blocks(const gc_item *item) {
+  return item->npositive ? item->range[item->npositive - 1].end : 0;
+}
+
+/* All positive blocks of a tile, by the workers: each warp takes every eighth. Of expanded ones, the first are on
+ * their way already. */
+template <bool X>
+static __device__ __forceinline__ void gc_add_tile(const gc_view &v, const gc_batch &b, const gc_job &job,
+                                                   const gc_item *item, uint32_t base, const gc_notes &notes,
+                                                   gc_round &round, uint32_t at) {
+  const uint32_t workers = GC_OR_WORKERS / 32, end = gc_positive_blocks(item);
+  uint32_t i = threadIdx.x / 32, u;
+  if (X) {
+    while (i < end) {
+#pragma unroll
+      for (u = 0; u < GC_AHEAD; u++) {
+        if (!(round.term[u] & GC_SLOW)) {
+          gc_add_held(v, round.h[u], round.q[u], base, notes);
+        } else if (round.term[u] != GC_NONE) {
+          const gc_term *t = b.terms + (round.term[u] & ~GC_SLOW);
+          gc_add_rare(v, job, t, round.g[u] - (uint32_t)t->first_block, base, notes);
+        }
+      }
+      i += GC_AHEAD * workers;
+      if (i < end) gc_fetch(v, item, i, end, at, round);
+    }
+  } else {
+    gc_range r = item->range[0];
+    for (; i < end; i += workers) {
+      while (i >= r.end) r = item->range[++at];
+      const gc_term *t = b.terms + (r.term & ~GC_SLOW);
+      gc_add_decoded(v, job, *t, r.g + i - (uint32_t)t->first_block, base, notes);
+    }
+  }
+}
+
+/* The block's documents are excluded. */
+template <bool X>
+static __device__ __forceinline__ void gc_clear_block(const gc_view &v, const gc_term *t, uint32_t block,
+                                                      uint32_t base, uint32_t *sums) {
+  uint32_t lane = gc_lane(), d[4], i, n = gc_block_len(*t, block);
+  if (X && t->kind == GC_LONG)
+    gc_expanded_docs(v, t->first_block + block, d);
+  else
+    (void)gc_decode_docs(v, *t, block, d);
+  for (i = 0; i < 4; i++)
+    if (4 * lane + i < n && d[i] - base < v.tile) sums[d[i] - base] = 0;
+}
+
+struct gc_keys_sums { /* the sums of a tile as keys */
+  const uint32_t *sums;
+  uint32_t base;
+  unsigned long long floor;
+  __device__ unsigned long long operator()(uint32_t i) const {
+    unsigned long long key = sums[i] ? gc_key(sums[i], base + i) : 0;
+    return key > floor ? key : 0;
+  }
+};
+
+struct gc_shared_or {
+  unsigned long long keys[GC_KEYS];
+  gc_item item[2];
+  uint32_t hist[256], spots[GC_KEYS];
+  uint32_t nkeys[2], nspots[2]; /* by the parity of the tile */
+  uint32_t refine, pushed;
+  unsigned long long kth;
+};
+
+/* Raises a job's floor to the k-th best candidate of its buffer, after each doubling of their number. */
+static __device__ void gc_refine(const gc_batch &b, uint32_t j, uint32_t k, gc_shared_or *sh) {
+  gc_state *state = b.states + j;
+  if (!threadIdx.x) {
+    uint32_t count = *(volatile uint32_t *)&state->count, step = max(2 * k, 64u), level;
+    sh->refine = 0;
+    if (count >= step) {
+      level = 32 - __clz(count / step);
+      if (atomicMax(&state->level, level) < level) sh->refine = min(count, b.room);
+    }
+  }
+  __syncthreads();
+  if (sh->refine >= k && sh->refine) {
+    gc_keys_cand keys = {b.cand + (uint64_t)j * b.room};
+    unsigned long long kth = gc_select(keys, sh->refine, k, k, sh->hist);
+    if (!threadIdx.x && kth > 1) atomicMax(&state->floor, kth - 1);
+  }
+  __syncthreads();
+}
+
+/* Takes the survivors in sh->keys, at most GC_KEYS, to the job's buffer: the best k of them, if there are more. */
+static __device__ void gc_push(const gc_batch &b, uint32_t j, uint32_t k, uint32_t n, gc_shared_or *sh) {
+  gc_state *state = b.states + j;
+  unsigned long long *cand = b.cand + (uint64_t)j * b.room;
+  uint32_t i, o;
+  if (!threadIdx.x) sh->pushed = atomicAdd(&state->count, min(n, k));
+  __syncthreads();
+  for (i = threadIdx.x; i < n; i += blockDim.x) {
+    unsigned long long key = sh->keys[i];
+    uint32_t rank = 0;
+    if (n > k) {
+      for (o = 0; o < n; o++) rank += sh->keys[o] > key;
+      if (rank == k - 1) atomicMax(&state->floor, key - 1);
+    } else {
+      rank = i;
+    }
+    if (rank < k && sh->pushed + rank < b.room) __stcg(cand + sh->pushed + rank, key);
+  }
+}
+
+/* Scores tiles. 8 warps add the postings of a tile into its sums in shared memory, noting the documents that reach
+ * the floor, while one warp finds the next tile. Traffic: that of the blocks (6 bytes a posting expanded, 60 warp
+ * instructions for 128), and 4 bytes of shared memory a document of each tile for clearing it (2 instructions for 128
+ * documents). Without a floor yet, and for a large k, all sums are looked at instead: 8 bytes, 12 instructions.
+ * Counted by ncu on an H200, 3.5 M postings a query over 25.2 M documents: 6.7 bytes and 1.6 warp instructions a
+ * posting, clearing and the blocks that straddle two tiles included; 34 % of issue slots, 31 % of memory bandwidth. */
+template <bool X>
+static __global__ void __launch_bounds__(GC_OR_THREADS, 2)
+    gc_or(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch b) {
+  extern __shared__ uint4 gc_dynamic[];
+  __shared__ gc_shared_or sh;
+  uint32_t *sums = (uint32_t *)gc_dynamic;
+  uint32_t i, side = 0, at = 0;
+  gc_round round;
+  const bool scout = threadIdx.x >= GC_OR_WORKERS;
+  gc_ahead ahead = {GC_NONE, 0, 0, 0, 0};
+  for (i = threadIdx.x; i < v.tile / 4; i += blockDim.x) gc_dynamic[i] = make_uint4(0, 0, 0, 0);
+  if (threadIdx.x < 2) sh.nkeys[threadIdx.x] = sh.nspots[threadIdx.x] = 0;
+  if (scout) gc_look_ahead<X>(v, b, ahead, &sh.item[0]);
+  __syncthreads();
+  if (X && !scout && sh.item[0].job != GC_NONE)
+    gc_fetch(v, &sh.item[0], threadIdx.x / 32, gc_positive_blocks(&sh.item[0]), at, round);
+  for (;; side ^= 1) {
+    const gc_item *item = &sh.item[side];
+    const uint32_t j = item->job, base = item->tile * v.tile;
+    uint32_t need, k, spots;
+    unsigned long long floor = item->floor; /* the same for all, which noting relies on */
+    bool all;
+    if (j == GC_NONE) return;
+    const gc_job &job = b.jobs[j];
+    gc_state *state = b.states + j;
+    k = job.k;
+    all = k > GC_KEYS || !floor;
+    need = all ? UINT32_MAX : gc_need(floor);
+    if (scout) {
+      gc_look_ahead<X>(v, b, ahead, &sh.item[side ^ 1]);
+    } else {
+      const gc_notes notes = {(uint32_t)__cvta_generic_to_shared(sums), need - 1, sh.spots, &sh.nspots[side]};
+      gc_add_tile<X>(v, b, job, item, base, notes, round, at);
+    }
+    __syncthreads();
+    at = 0;
+    if (X && !scout &&
+        sh.item[side ^ 1].job != GC_NONE) /* the next tile's blocks travel while this one is finished */
+      gc_fetch(v, &sh.item[side ^ 1], threadIdx.x / 32, gc_positive_blocks(&sh.item[side ^ 1]), at, round);
+    if (item->npositive < item->n) {
+      uint32_t n = item->npositive;
+      i = gc_positive_blocks(item) + threadIdx.x / 32;
+      if (!scout)
+        for (; i < item->blocks; i += GC_OR_WORKERS / 32) {
+          while (i >= item->range[n].end) n++;
+          const gc_term *t = b.terms + (item->range[n].term & ~GC_SLOW);
+          gc_clear_block<X>(v, t, item->range[n].g + i - (uint32_t)t->first_block, base, sums);
+        }
+      __syncthreads();
+    }
+    if (!threadIdx.x) sh.nkeys[side ^ 1] = sh.nspots[side ^ 1] = 0;
+    spots = sh.nspots[side];
+    need = gc_need(floor);
+    if (!all && spots <= GC_KEYS) {
+      for (i = threadIdx.x; i < spots; i += blockDim.x) {
+        uint32_t local = sh.spots[i];
+        unsigned long long key = gc_key(sums[local], base + local);
+        if (sums[local] >= need && key > floor) sh.keys[atomicAdd(&sh.nkeys[side], 1)] = key;
+      }
+    } else {
+      for (i = threadIdx.x; i < v.tile / 4; i += blockDim.x) {
+        uint4 s = gc_dynamic[i];
+        if (max(max(s.x, s.y), max(s.z, s.w)) >= need) {
+          uint32_t sum[4] = {s.x, s.y, s.z, s.w}, l;
+          for (l = 0; l < 4; l++) {
+            unsigned long long key = gc_key(sum[l], base + 4 * i + l);
+            if (sum[l] < need || key <= floor) continue;
+            if (k > GC_KEYS) {
+              uint32_t to = atomicAdd(&state->count, 1);
+              if (to < b.room) __stcg(b.cand + (uint64_t)j * b.room + to, key);
+            } else {
+              uint32_t to = atomicAdd(&sh.nkeys[side], 1);
+              if (to < GC_KEYS) sh.keys[to] = key;
+            }
+          }
+        }
+      }
+    }
+    if (all || spots) __syncthreads();
+    i = sh.nkeys[side];
+    if (i > GC_KEYS) { /* more than fit */
+      gc_keys_sums keys = {sums, base, floor};
+      unsigned long long kth = gc_select(keys, v.tile, k, GC_KEYS, sh.hist);
+      if (!threadIdx.x) {
+        sh.nkeys[side] = 0;
+        if (kth > 1) atomicMax(&state->floor, kth - 1);
+      }
+      __syncthreads();
+      for (i = threadIdx.x; i < v.tile; i += blockDim.x) {
+        unsigned long long key = keys(i);
+        if (key && key >= kth) {
+          uint32_t to = atomicAdd(&sh.nkeys[side], 1);
+          if (to < GC_KEYS) sh.keys[to] = key;
+        }
+      }
+      __syncthreads();
+      i = min(sh.nkeys[side], GC_KEYS);
+    }
+#pragma unroll 8
+    for (uint32_t o = threadIdx.x; o < v.tile / 4; o += GC_OR_THREADS) gc_dynamic[o] = make_uint4(0, 0, 0, 0);
+    if (i) gc_push(b, j, k, i, &sh);
+    __syncthreads();
+    if (i || k > GC_KEYS) gc_refine(b, j, k, &sh);
+  }
+}
+
+/* ============================================================================
+ * 5  AND: a warp takes a block of the shortest list through the others
+ * ==========================================================================*/
+
+/* The first of last[lo..hi) that is not below doc, or hi; 32 probes at a time. */
+static __device__ __forceinline__ uint32_t gc_find_block(const uint32_t *last, uint32_t lo, uint32_t hi,
+                                                         uint32_t doc) {
+  uint32_t lane = gc_lane();
+  while (hi - lo > 32) {
+    uint32_t step = (hi - lo + 31) / 32;
+    uint32_t below =
+        __popc(__ballot_sync(GC_ALL, __ldg(last + min(lo + lane * step + step - 1, hi - 1)) < doc));
+    lo = min(lo + below * step, hi);
+    hi = min(lo + step, hi);
+  }
+  return lo + __popc(__ballot_sync(GC_ALL, lo + lane < hi && __ldg(last + min(lo + lane, hi - 1)) < doc));
+}
+
+/* What an AND's warp keeps in shared memory. */
+typedef struct gc_and_warp {
+  union {
+    uint32_t docs[GPUIR__BLOCK];
+    uint2 stage[4][32]; /* four expanded blocks */
+  };
+  uint32_t hint[GPUIR_MAX_TERMS]; /* a list: no block before this one is needed any more */
+} gc_and_warp;
+
+/* Which of the live docIDs an expanded list holds; where[i]: index in the expanded arrays. The warp finds the blocks
+ * that span its docIDs, 32 directory entries from the hint on at a time. Up to four are fetched whole (256 bytes
+ * each, in one step) and searched in shared memory; otherwise each lane searches directory and block for its own. */
+static __device__ uint32_t gc_probe_expanded(const gc_view &v, const gc_term &t, const uint32_t d[4],
+                                             uint32_t live, uint64_t where[4], gc_and_warp *w,
+                                             uint32_t *hint) {
+  const uint32_t *last = v.last + t.first_block;
+  uint32_t least = UINT32_MAX, greatest = 0, from, to, found = 0, lo[4], hi[4], i, lane = gc_lane(), own,
+           less;
+  __syncwarp();
+  from = *hint;
+#pragma unroll
+  for (i = 0; i < 4; i++)
+    if (live >> i & 1) {
+      least = min(least, d[i]);
+      greatest = max(greatest, d[i]);
+    }
+  least = __reduce_min_sync(GC_ALL, least);
+  greatest = __reduce_max_sync(GC_ALL, greatest);
+  own = from + lane < t.nblocks ? __ldg(last + from + lane) : UINT32_MAX;
+  less = __popc(__ballot_sync(GC_ALL, own < least));
+  to = __popc(__ballot_sync(GC_ALL, own < greatest));
+  if (less == 32) {
+    from = gc_find_block(last, min(from + 32, t.nblocks), t.nblocks, least);
+    to = 32;
+  } else {
+    to += from;
+    from += less;
+    less = to - (from - less); /* 32: unknown */
+  }
+  __syncwarp();
+  if (!lane) *hint = from;
+  if (from >= t.nblocks) return 0;
+  if (less == 32) to = gc_find_block(last, from, t.nblocks, greatest);
+  to = min(to, t.nblocks - 1);
+  if (to < from) to = from;
+  if (to - from < 4) {
+    const uint64_t g = t.first_block + from;
+    uint2 base = make_uint2(0, 0);
+    if (lane <= to - from) {
+      base = __ldg(v.base + g + lane);
+      own = __ldg(last + from + lane);
+    } else {
+      own = UINT32_MAX;
+    }
+    if (!__any_sync(GC_ALL, base.y)) {
+      const uint16_t *stage = (const uint16_t *)w->stage;
+      uint32_t bases[4], lasts[4];
+#pragma unroll
+      for (i = 0; i < 4; i++)
+        if (i <= to - from) w->stage[i][lane] = __ldg((const uint2 *)v.narrow + (g + i) * 32 + lane);
+#pragma unroll
+      for (i = 0; i < 4; i++) {
+        bases[i] = __shfl_sync(GC_ALL, base.x, i);
+        lasts[i] = __shfl_sync(GC_ALL, own, i);
+      }
+      __syncwarp();
+#pragma unroll
+      for (i = 0; i < 4; i++) {
+        uint32_t in = (lasts[0] < d[i]) + (lasts[1] < d[i]) + (lasts[2] < d[i]), at = 0, step, x;
+        uint32_t first = in == 0 ? bases[0] : in == 1 ? bases[1] : in == 2 ? bases[2] : bases[3];
+        if (!(live >> i & 1) || d[i] < first || in > to - from) continue;
+        x = d[i] - first;
+#pragma unroll
+        for (step = 64; step; step /= 2)
+          if (stage[in * GPUIR__BLOCK + at + step - 1] < x) at += step;
+        if (stage[in * GPUIR__BLOCK + at] == x && at < gc_block_len(t, from + in)) found |= 1u << i;
+        where[i] = (g + in) * GPUIR__BLOCK + at;
+      }
+      __syncwarp();
+      return found;
+    }
+  }
+#pragma unroll
+  for (i = 0; i < 4; i++) {
+    lo[i] = from;
+    hi[i] = to;
+  }
+  for (uint32_t span = to - from; span; span /= 2) {
+#pragma unroll
+    for (i = 0; i < 4; i++)
+      if ((live >> i & 1) && lo[i] < hi[i]) {
+        uint32_t mid = (lo[i] + hi[i]) / 2;
+        if (__ldg(last + mid) < d[i])
+          lo[i] = mid + 1;
+        else
+          hi[i] = mid;
+      }
+  }
+#pragma unroll
+  for (i = 0; i < 4; i++) {
+    uint64_t g = t.first_block + lo[i];
+    uint32_t at = 0, step;
+    uint2 base;
+    if (!(live >> i & 1)) continue;
+    base = __ldg(v.base + g);
+    where[i] = g * GPUIR__BLOCK;
+    if (base.y) {
+      const uint32_t *p = v.wide + (uint64_t)(base.y - 1) * GPUIR__BLOCK;
+#pragma unroll
+      for (step = 64; step; step /= 2)
+        if (__ldg(p + at + step - 1) < d[i]) at += step;
+      if (__ldg(p + at) == d[i] && at < gc_block_len(t, lo[i])) found |= 1u << i;
+    } else {
+      const uint16_t *p = v.narrow + g * GPUIR__BLOCK;
+      uint32_t x = d[i] - base.x;
+      if (d[i] < base.x) continue;
+#pragma unroll
+      for (step = 64; step; step /= 2)
+        if (__ldg(p + at + step - 1) < x) at += step;
+      if (__ldg(p + at) == x && at < gc_block_len(t, lo[i])) found |= 1u << i;
+    }
+    where[i] += at;
+  }
+  return found;
+}
+
+/* The same by decoding the candidate blocks one after another into shared memory; where[i]: index in the list. */
+static __device__ uint32_t gc_probe(const gc_view &v, const gc_term &t, const uint32_t d[4], uint32_t live,
+                                    uint64_t where[4], uint32_t *docs) {
+  uint32_t found = 0, from = 0, lane = gc_lane(), i;
+  while (from < t.nblocks) {
+    uint32_t least = UINT32_MAX, last = UINT32_MAX, n, e[4];
+#pragma unroll
+    for (i = 0; i < 4; i++)
+      if (live >> i & 1) least = min(least, d[i]);
+    if (!__any_sync(GC_ALL, live)) break;
+    least = __reduce_min_sync(GC_ALL, least);
+    if (t.kind == GC_LONG) {
+      from = gc_find_block(v.last + t.first_block, from, t.nblocks, least);
+      if (from >= t.nblocks) break;
+      last = __ldg(v.last + t.first_block + from);
+    }
+    n = gc_decode_docs(v, t, from, e);
+    __syncwarp();
+#pragma unroll
+    for (i = 0; i < 4; i++) docs[4 * lane + i] = 4 * lane + i < n ? e[i] : UINT32_MAX;
+    __syncwarp();
+#pragma unroll
+    for (i = 0; i < 4; i++)
+      if ((live >> i & 1) && d[i] <= last) {
+        uint32_t at = 0, step;
+        for (step = 64; step; step /= 2)
+          if (docs[at + step - 1] < d[i]) at += step;
+        live &= ~(1u << i);
+        if (at < n && docs[at] == d[i]) {
+          found |= 1u << i;
+          where[i] = (uint64_t)from * GPUIR__BLOCK + at;
+        }
+      }
+    from++;
+  }
+  __syncwarp();
+  return found;
+}
+
+/* Matches of one driver block with all lists of the job, pushed with their scores. */
+template <bool X>
+static __device__ void gc_and_block(const gc_view &v, const gc_batch &b, uint32_t j, uint32_t block,
+                                    gc_and_warp *w) {
+  const gc_job job = b.jobs[j];
+  gc_state *state = b.states + j;
+  const gc_term *terms = b.terms + job.first_term;
+  uint32_t lane = gc_lane(), d[4], score[4] = {0, 0, 0, 0}, live = 0, i, r, n, pushed = 0;
+  uint64_t where[4];
+  unsigned long long floor = gc_floor(state);
+  const gc_term driver = terms[0];
+  if (X && driver.kind == GC_LONG)
+    gc_expanded_docs(v, driver.first_block + block, d);
+  else
+    (void)gc_decode_docs(v, driver, block, d);
+  n = gc_block_len(driver, block);
+#pragma unroll
+  for (i = 0; i < 4; i++) {
+    d[i] = min(d[i], v.documents - 1);
+    if (4 * lane + i < n) live |= 1u << i;
+  }
+  for (r = 1; r < job.nterms && __any_sync(GC_ALL, live); r++) {
+    const gc_term t = terms[r];
+    const bool expanded = X && t.kind == GC_LONG;
+    uint32_t found = expanded ? gc_probe_expanded(v, t, d, live, where, w, &w->hint[r])
+                              : gc_probe(v, t, d, live, where, w->docs);
+    if (t.negated) {
+      live &= ~found;
+      continue;
+    }
+    live &= found;
+#pragma unroll
+    for (i = 0; i < 4; i++)
+      if (live >> i & 1) {
+        if (expanded && job.stored) {
+          score[i] += t.q * __ldg(v.impact + where[i]);
+        } else {
+          uint32_t at = (uint32_t)(expanded ? where[i] - t.first_block * GPUIR__BLOCK : where[i]);
+          score[i] += t.q * gc_contribution(t.weight, gc_freq(v, t, at), gc_norm(v, job, d[i]));
+        }
+      }
+  }
+#pragma unroll
+  for (i = 0; i < 4; i++) {
+    uint32_t vote;
+    if (live >> i & 1) {
+      uint32_t at = block * GPUIR__BLOCK + 4 * lane + i;
+      if (X && driver.kind == GC_LONG && job.stored)
+        score[i] += driver.q * __ldg(v.impact + driver.first_block * GPUIR__BLOCK + at);
+      else
+        score[i] += driver.q * gc_contribution(driver.weight, gc_freq(v, driver, at), gc_norm(v, job, d[i]));
+      if (gc_key(score[i], d[i]) <= floor) live &= ~(1u << i);
+    }
+    vote = __ballot_sync(GC_ALL, live >> i & 1);
+    if (vote) {
+      if (!lane) pushed = atomicAdd(&state->count, __popc(vote));
+      pushed = __shfl_sync(GC_ALL, pushed, 0);
+      if (live >> i & 1) {
+        uint32_t at = pushed + __popc(vote & ((1u << lane) - 1));
+        if (at < b.room) b.cand[(uint64_t)j * b.room + at] = gc_key(score[i], d[i]);
+      }
+    }
+  }
+}
+
+/* The distance of the driver blocks that are taken first; 0: none are. */
+static __host__ __device__ __forceinline__ uint32_t gc_sample_step(uint32_t nblocks) {
+  return nblocks >= 4 * GC_SAMPLES ? nblocks / GC_SAMPLES : 0;
+}
+
+/* Work items are `group` driver blocks, a warp takes every so manieth. Pass 1 takes GC_SAMPLES of each long driver's
+ * blocks, for a floor that keeps most of what pass 2 finds out of the buffer. Per driver block: its 256 or 512 bytes,
+ * then for each further list 1 step in the directory and 1 to 4 blocks; or log2(ratio) + 7 probes of each lane. */
+template <bool X>
+static __global__ void __launch_bounds__(GC_AND_THREADS, 3)
+    gc_and(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch b, int pass) {
+  __shared__ gc_and_warp kept[GC_AND_THREADS / 32];
+  const uint32_t *starts = pass == 1 ? b.sample_start : b.and_start;
+  const uint32_t blocks = pass == 1 ? b.nsamples : b.nand_blocks, group = pass == 1 ? 1 : b.group;
+  uint32_t warps = gridDim.x * (GC_AND_THREADS / 32),
+           at = blockIdx.x * (GC_AND_THREADS / 32) + threadIdx.x / 32;
+  uint32_t before = GC_NONE;
+  gc_and_warp *w = &kept[threadIdx.x / 32];
+  for (; (uint64_t)at * group < blocks; at += warps) {
+    uint32_t i = at * group, end = min(i + group, blocks), lo = 0, hi = b.nand;
+    while (hi - lo > 1) {
+      uint32_t mid = (lo + hi) / 2;
+      if (__ldg(starts + mid) <= i)
+        lo = mid;
+      else
+        hi = mid;
+    }
+    for (; i < end; i++) {
+      uint32_t j, block, step;
+      while (i >= __ldg(starts + lo + 1)) lo++;
+      j = b.and_jobs[lo];
+      block = i - __ldg(starts + lo);
+      if (b.states[j].done) continue;
+      if (pass) {
+        step = gc_sample_step(b.terms[b.jobs[j].first_term].nblocks);
+        if (pass == 1)
+          block *= step;
+        else if (step && block % step == 0 && block / step < GC_SAMPLES)
+          continue;
+      }
+      if (j != before) {
+        __syncwarp();
+        w->hint[gc_lane()] = w->hint[gc_lane() + 32] = 0;
+        __syncwarp();
+        before = j;
+      }
+      gc_and_block<X>(v, b, j, block, w);
+    }
+  }
+}
+
+/* ============================================================================
+ * 6  Top-k: the hits of a query out of its candidates
+ * ==========================================================================*/
+
+/* One block of threads an AND job: raises its floor to its k-th best candidate so far. */
+static __global__ void __launch_bounds__(GC_FINAL_THREADS) gc_raise(const __grid_constant__ gc_batch b) {
+  __shared__ uint32_t hist[256];
+  uint32_t j = b.and_jobs[blockIdx.x], k = b.jobs[j].k, n = min(b.states[j].count, b.room);
+  if (b.states[j].done || n <= k) return;
+  gc_keys_cand keys = {b.cand + (uint64_t)j * b.room};
+  unsigned long long kth = gc_select(keys, n, k, k, hist);
+  if (!threadIdx.x && kth > 1) atomicMax(&b.states[j].floor, kth - 1);
+}
+
+/* One block of threads a query: selects the best k keys, sorts them in shared memory and empties the buffer. When
+ * candidates were lost, it raises the floor instead and asks for another run. Reads 8 bytes a candidate, up to 8
+ * times. */
+static __global__ void __launch_bounds__(GC_FINAL_THREADS)
+    gc_final(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch b) {
+  extern __shared__ uint4 gc_dynamic[];
+  __shared__ uint32_t hist[256], taken;
+  unsigned long long *best = (unsigned long long *)gc_dynamic, *cand, prefix = 0;
+  uint2 jobs = b.query_jobs[blockIdx.x];
+  uint32_t *out = b.out + (uint64_t)blockIdx.x * b.out_stride;
+  uint32_t j = jobs.x, other = GC_NONE, k, n, count, size, i, step, half;
+  if (jobs.y != GC_NONE) { /* AND, then OR: the latter counts unless AND found k */
+    if (b.states[jobs.x].done) return;
+    if (b.states[jobs.x].count < b.jobs[jobs.x].k) {
+      other = jobs.x;
+      j = jobs.y;
+    }
+  } else if (b.states[j].done) {
+    return;
+  }
+  cand = b.cand + (uint64_t)j * b.room;
+  count = b.states[j].count;
+  n = min(count, b.room);
+  k = min(b.jobs[j].k, n);
+  if (n > k) {
+    gc_keys_cand keys = {cand};
+    prefix = gc_select(keys, n, k, k, hist);
+  }
+  __syncthreads();
+  if (count > b.room) {
+    for (i = threadIdx.x; i < n; i += blockDim.x) cand[i] = 0;
+    if (!threadIdx.x) {
+      b.states[j].floor = max(b.states[j].floor, prefix - 1);
+      b.states[j].count = b.states[j].level = b.states[j].next = 0;
+      if (other != GC_NONE) b.states[other].count = 0; /* it runs again too, with the same outcome */
+      out[0] = GC_NONE;                                /* again */
+    }
+    if (other != GC_NONE)
+      for (i = threadIdx.x; i < b.room; i += blockDim.x) b.cand[(uint64_t)other * b.room + i] = 0;
+    return;
+  }
+  for (size = 1; size < k; size *= 2) {}
+  if (!threadIdx.x) taken = 0;
+  for (i = threadIdx.x; i < size; i += blockDim.x) best[i] = 0;
+  __syncthreads();
+  for (i = threadIdx.x; i < n; i += blockDim.x) {
+    unsigned long long key = cand[i];
+    if (key >= prefix) {
+      uint32_t at = atomicAdd(&taken, 1);
+      if (at < k) best[at] = key;
+    }
+    cand[i] = 0;
+  }
+  if (other != GC_NONE)
+    for (i = threadIdx.x, n = min(b.states[other].count, b.room); i < n; i += blockDim.x)
+      b.cand[(uint64_t)other * b.room + i] = 0;
+  __syncthreads();
+  for (step = 2; step <= size; step *= 2) /* bitonic, descending */
+    for (half = step / 2; half; half /= 2) {
+      for (i = threadIdx.x; i < size; i += blockDim.x) {
+        uint32_t o = i ^ half;
+        if (o > i) {
+          unsigned long long x = best[i], y = best[o];
+          if ((x < y) == !(i & step)) {
+            best[i] = y;
+            best[o] = x;
+          }
+        }
+      }
+      __syncthreads();
+    }
+  for (i = threadIdx.x; i < k; i += blockDim.x) {
+    out[2 + 2 * i] = min(~(uint32_t)best[i], v.documents - 1);
+    out[3 + 2 * i] = (uint32_t)(best[i] >> 32);
+  }
+  if (!threadIdx.x) {
+    out[0] = k;
+    b.states[j].done = 1;
+    b.states[jobs.x].done = 1;
+    if (jobs.y != GC_NONE) b.states[jobs.y].done = 1;
+  }
+}
+
+/* ============================================================================
+ * 7  The host
+ * ==========================================================================*/
+
+struct gpuir_cuda {
+  gpuir_allocator a;
+  const gpuir_index *ix;
+  int device, processors, expanded;
+  gc_view view;
+  void *memory[24]; /* what the view points to */
+  unsigned nmemory;
+  gc_term *lists; /* long lists, in the order of their blocks */
+  size_t nlists;
+  uint32_t k_most;
+  size_t batch;
+  unsigned or_grid, and_grid;
+  gpuir_cuda_info info; /* counters: atomic */
+};
+
+/* What an attached searcher owns: a stream and memory for one launch. */
+typedef struct gc_context {
+  gpuir_cuda *cuda;
+  gpuir_allocator a;
+  gpuir__engine *engine;
+  cudaStream_t stream;
+  size_t queries, njobs, nterms, nslots, nchunks; /* at most in a launch */
+  uint64_t ncand;
+  /* host */
+  gc_term *terms;
+  gc_job *jobs;
+  gc_chunk *chunks;
+  uint32_t *and_jobs, *and_start, *sample_start, *or_jobs;
+  uint2 *query_jobs;
+  uint8_t *staging;           /* pinned */
+  uint32_t *out, *out_device; /* mapped */
+  size_t staging_size, out_size;
+  void *host; /* all of the unpinned arrays */
+  size_t host_size;
+  /* device */
+  uint8_t *input;
+  gc_state *states;
+  gc_control *control;
+  uint32_t *first, *bound, *order, *total;
+  unsigned long long *cand;
+  int dirty; /* a launch failed: the candidates are to be cleared */
+} gc_context;
+
+static int gc_fail(gpuir_error *err, cudaError_t e, const char *what) {
+  (void)cudaGetLastError(); /* forget it, if it can be forgotten */
+  if (e == cudaErrorMemoryAllocation)
+    return gpuir__fail(err, GPUIR_E_NOMEM, 0, "CUDA: %s: out of device memory", what);
+  return gpuir__fail(err, GPUIR_E_BACKEND, 0, "CUDA: %s: %s", what, cudaGetErrorString(e));
+}
+
+/* Evaluates a CUDA call; leaves the function with its error. */
+#define GC_TRY(call, what)                                    \
+  do {                                                        \
+    cudaError_t gc_e = (call);                                \
+    if (gc_e != cudaSuccess) return gc_fail(err, gc_e, what); \
+  } while (0)
+
+static int gc_device_alloc(gpuir_cuda *c, size_t n, void **p, gpuir_error *err) {
+  GC_TRY(cudaMalloc(p, n ? n : 1), "allocating device memory");
+  c->memory[c->nmemory++] = *p;
+  __atomic_fetch_add(&c->info.used_memory, n, __ATOMIC_RELAXED);
+  return GPUIR_OK;
+}
+
+/* A section's bytes and the padding behind it. */
+static int gc_upload(gpuir_cuda *c, const void *from, size_t n, const void **to, gpuir_error *err) {
+  void *p;
+  int status = gc_device_alloc(c, n + GC_PAD, &p, err);
+  if (status) return status;
+  GC_TRY(cudaMemcpy(p, from, n, cudaMemcpyHostToDevice), "uploading the index");
+  GC_TRY(cudaMemset((uint8_t *)p + n, 0, GC_PAD), "uploading the index");
+  c->info.resident_bytes += n;
+  *to = p;
+  return GPUIR_OK;
+}
+
+static const char gc_codec_message[] = "the CUDA backend decodes bp128 only; this list has another codec";
+
+/* Describes the list of a term for the kernels; q and what follows stay 0. */
+static int gc_describe(const gpuir_index *ix, uint64_t id, gc_term *t, gpuir__list *l, gpuir_error *err) {
+  int status = gpuir__list_open(ix, &ix->a, id, l);
+  if (status)
+    return gpuir__fail(err, status, 0, "%s: cannot open a list: %s", ix->path, gpuir_strerror(status));
+  memset(t, 0, sizeof *t);
+  t->df = l->df;
+  t->nblocks = l->nblocks;
+  if (l->df == 1) {
+    t->kind = GC_INLINE;
+    t->docs = l->one_docid;
+    t->freqs = l->one_tf;
+    return GPUIR_OK;
+  }
+  t->kind = l->extent ? GC_LONG : GC_SHORT;
+  t->docs = (uint64_t)(l->docs.bytes - ix->docids);
+  t->docs_len = l->docs.len;
+  t->freqs = (uint64_t)(l->freqs.bytes - ix->freqs);
+  t->freqs_len = l->freqs.len;
+  if (l->extent) t->first_block = l->extent->first_block;
+  if (l->docs.codec->id != GC_BP128 || l->freqs.codec->id != GC_BP128) {
+    gpuir__list_close(&ix->a, l);
+    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "%s: %s", ix->path, gc_codec_message);
+  }
+  gpuir__list_close(&ix->a, l);
+  return GPUIR_OK;
+}
+
+/* Collects the long lists; their blocks must lie in the same order, one list's after another's. */
+static int gc_collect(gpuir_cuda *c, gpuir_error *err) {
+  const gpuir_index *ix = c->ix;
+  uint64_t id, end = 0;
+  size_t n = 0;
+  c->nlists = (size_t)ix->stat.longs;
+  c->lists = (gc_term *)gpuir__alloc_zero(&c->a, c->nlists * sizeof *c->lists);
+  if (!c->lists) return gpuir__fail_nomem(err);
+  for (id = 0; id < ix->stat.terms; id++) {
+    gpuir__list l;
+    int status;
+    if (ix->records[id].df <= GPUIR__SHORT_MAX) continue;
+    if (n == c->nlists) return gpuir__bad(ix, err, 0, "more long lists than extents");
+    status = gc_describe(ix, id, &c->lists[n], &l, err);
+    if (status) return status;
+    if (c->lists[n].first_block < end) return gpuir__bad(ix, err, 0, "long lists share blocks");
+    end = c->lists[n].first_block + c->lists[n].nblocks;
+    c->lists[n].weight = gpuir__weight(l.idf, ix->stat.k1);
+    c->lists[n++].q = 1;
+  }
+  c->nlists = n;
+  return GPUIR_OK;
+}
+
+static int gc_upload_all(gpuir_cuda *c, gpuir_error *err) {
+  const gpuir_index *ix = c->ix;
+  uint64_t blocks = ix->stat.blocks, n = ix->stat.documents;
+  gc_view *v = &c->view;
+  void *norm;
+  int s = gc_upload(c, ix->docids, ix->section[GPUIR__S_DOCIDS]->length, (const void **)&v->docids, err);
+  if (!s) s = gc_upload(c, ix->freqs, ix->section[GPUIR__S_FREQS]->length, (const void **)&v->freqs, err);
+  if (!s) s = gc_upload(c, ix->last, blocks * 4, (const void **)&v->last, err);
+  if (!s) s = gc_upload(c, ix->docs_off, blocks * 4, (const void **)&v->docs_off, err);
+  if (!s) s = gc_upload(c, ix->freqs_off, blocks * 4, (const void **)&v->freqs_off, err);
+  if (!s) s = gc_upload(c, ix->docs_width, blocks, (const void **)&v->docs_width, err);
+  if (!s) s = gc_upload(c, ix->freqs_width, blocks, (const void **)&v->freqs_width, err);
+  if (!s)
+    s = gc_upload(c, ix->bounds, blocks * GPUIR__BLOCK_PAIRS * sizeof(gpuir__pair), (const void **)&v->bounds,
+                  err);
+  if (!s) s = gc_upload(c, ix->lengths, n * 4, (const void **)&v->lengths, err);
+  if (!s) s = gc_device_alloc(c, n * 4, &norm, err);
+  if (s) return s;
+  v->norm = (const float *)norm;
+  if (n) {
+    gc_norms<<<(unsigned)((n + 255) / 256), 256>>>(v->lengths, (uint32_t)n, ix->norm.a, ix->norm.b,
+                                                   (float *)norm);
+    GC_TRY(cudaGetLastError(), "computing the norms");
+    GC_TRY(cudaDeviceSynchronize(), "computing the norms");
+  }
+  return GPUIR_OK;
+}
+
+/* Bytes that the sections take on the device. */
+static uint64_t gc_plain_bytes(const gpuir_index *ix) {
+  return ix->section[GPUIR__S_DOCIDS]->length + ix->section[GPUIR__S_FREQS]->length + ix->stat.blocks * 22 +
+         ix->stat.documents * 8 + 16 * 1024;
+}
+
+/* Expands the long lists if `room` bytes hold them. */
+static int gc_expand_all(gpuir_cuda *c, uint64_t room, gpuir_error *err) {
+  const gpuir_index *ix = c->ix;
+  uint64_t blocks = ix->stat.blocks, wide = 0, g;
+  size_t size = (size_t)blocks * sizeof(uint2), i;
+  void *base, *narrow, *wides, *impact, *most, *lists;
+  uint2 *host;
+  int s;
+  if (!c->nlists) return GPUIR_OK;
+  host = (uint2 *)gpuir__alloc_zero(&c->a, size);
+  if (!host) return gpuir__fail_nomem(err);
+  for (i = 0; i < c->nlists; i++) {
+    const gc_term *t = &c->lists[i];
+    uint32_t start = 0;
+    for (g = t->first_block; g < t->first_block + t->nblocks; g++) {
+      host[g].x = start;
+      if (ix->last[g] - start > 65535) host[g].y = (uint32_t)++wide;
+      start = ix->last[g] + 1;
+    }
+  }
+  if (wide >= UINT32_MAX - 1 ||
+      blocks * (8 + 4 + GPUIR__BLOCK * 6) + wide * GPUIR__BLOCK * 4 + c->nlists * sizeof(gc_term) > room) {
+    gpuir__free(&c->a, host, size);
+    return GPUIR_OK;
+  }
+  s = gc_upload(c, host, size, (const void **)&base, err);
+  gpuir__free(&c->a, host, size);
+  if (!s) s = gc_upload(c, c->lists, c->nlists * sizeof *c->lists, (const void **)&lists, err);
+  if (!s) s = gc_device_alloc(c, (size_t)blocks * GPUIR__BLOCK * 2, &narrow, err);
+  if (!s) s = gc_device_alloc(c, (size_t)wide * GPUIR__BLOCK * 4, &wides, err);
+  if (!s) s = gc_device_alloc(c, (size_t)blocks * GPUIR__BLOCK * 4, &impact, err);
+  if (!s) s = gc_device_alloc(c, (size_t)blocks * 4, &most, err);
+  if (s) return s;
+  c->view.base = (const uint2 *)base;
+  gc_expand<<<(unsigned)c->processors * 8, 256>>>(c->view, (const gc_term *)lists, (uint32_t)c->nlists,
+                                                  blocks, (uint16_t *)narrow, (uint32_t *)wides,
+                                                  (uint32_t *)impact, (uint32_t *)most);
+  GC_TRY(cudaGetLastError(), "expanding the lists");
+  GC_TRY(cudaDeviceSynchronize(), "expanding the lists");
+  c->view.narrow = (const uint16_t *)narrow;
+  c->view.wide = (const uint32_t *)wides;
+  c->view.impact = (const uint32_t *)impact;
+  c->view.most = (const uint32_t *)most;
+  c->expanded = 1;
+  return GPUIR_OK;
+}
+
+/* The device's limits and the kernels' shapes. */
+static int gc_shape(gpuir_cuda *c, gpuir_error *err) {
+  const gpuir_index *ix = c->ix;
+  cudaDeviceProp p;
+  cudaFuncAttributes at;
+  uint64_t n = ix->stat.documents, tile;
+  int blocks = 0, most;
+  GC_TRY(cudaGetDeviceProperties(&p, c->device), "asking for the device's properties");
+  if (p.major < 8)
+    return gpuir__fail(err, GPUIR_E_BACKEND, 0, "CUDA: %s has compute capability %d.%d, 8.0 is needed",
+                       p.name, p.major, p.minor);
+  c->processors = p.multiProcessorCount;
+  (void)snprintf(c->info.device, sizeof c->info.device, "%s", p.name);
+  c->info.compute_capability = p.major * 10 + p.minor;
+  c->info.device_memory = p.totalGlobalMem;
+  GC_TRY(cudaDriverGetVersion(&c->info.driver_version), "asking for the driver's version");
+  GC_TRY(cudaRuntimeGetVersion(&c->info.runtime_version), "asking for the runtime's version");
+  GC_TRY(cudaFuncGetAttributes(&at, gc_or<true>),
+         "loading the kernels (is this GPU among those it was compiled for?)");
+  most = (int)p.sharedMemPerMultiprocessor / 2 - 1024 - (int)at.sharedSizeBytes;
+  if (most > (int)p.sharedMemPerBlockOptin - (int)at.sharedSizeBytes)
+    most = (int)p.sharedMemPerBlockOptin - (int)at.sharedSizeBytes;
+  tile = (n / 512 + 1023) / 1024 * 1024; /* enough tiles for all processors, but large ones cost less each */
+  tile = gpuir__max64(2048, gpuir__min64(gpuir__min64(tile, GC_TILE_MOST), (uint64_t)most / 4 / 1024 * 1024));
+  c->view.tile = (uint32_t)tile;
+  c->view.ntiles = (uint32_t)((n + tile - 1) / tile);
+  c->view.documents = (uint32_t)n;
+  GC_TRY(cudaFuncSetAttribute(gc_or<true>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)tile * 4),
+         "shaping a kernel");
+  GC_TRY(cudaFuncSetAttribute(gc_or<false>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)tile * 4),
+         "shaping a kernel");
+  GC_TRY(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, gc_or<true>, GC_OR_THREADS, tile * 4),
+         "shaping a kernel");
+  c->or_grid = (unsigned)(c->processors * (blocks > 0 ? blocks : 1));
+  GC_TRY(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, gc_and<true>, GC_AND_THREADS, 0),
+         "shaping a kernel");
+  c->and_grid = (unsigned)(c->processors * (blocks > 0 ? blocks : 1));
+  GC_TRY(cudaFuncGetAttributes(&at, gc_final), "loading the kernels");
+  most = (int)p.sharedMemPerBlockOptin - (int)at.sharedSizeBytes;
+  for (c->k_most = 1024; c->k_most < 16384 && (int)c->k_most * 16 <= most; c->k_most *= 2) {}
+  GC_TRY(cudaFuncSetAttribute(gc_final, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)c->k_most * 8),
+         "shaping a kernel");
+  if (c->k_most > GC_K_MOST) c->k_most = GC_K_MOST;
+  return GPUIR_OK;
+}
+
+static int gc_open(gpuir_cuda *c, const gpuir_cuda_desc *desc, gpuir_error *err) {
+  const gpuir__codec *docs = gpuir__codec_by_id(GC_BP128, 1), *freqs = gpuir__codec_by_id(GC_BP128, 0);
+  uint64_t plain = gc_plain_bytes(c->ix), room = desc ? desc->memory : 0;
+  size_t free_bytes, all_bytes;
+  int status;
+  GC_TRY(cudaSetDevice(c->device), "choosing the device");
+  GC_TRY(cudaFree(NULL), "starting the device");
+  status = gc_shape(c, err);
+  if (status) return status;
+  if (!docs || !freqs) return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "%s", gc_codec_message);
+  if (c->ix->stat.blocks >= UINT32_MAX)
+    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "CUDA: more than 2^32-2 blocks");
+  c->view.docs_unit = docs->unit;
+  c->view.freqs_unit = freqs->unit;
+  GC_TRY(cudaMemGetInfo(&free_bytes, &all_bytes), "asking for free memory");
+  if (!room || room > free_bytes / 10 * 9) room = free_bytes / 10 * 9;
+  if (plain > room)
+    return gpuir__fail(err, GPUIR_E_NOMEM, 0,
+                       "CUDA: the index needs %llu MB of device memory, %llu MB are allowed",
+                       (unsigned long long)(plain >> 20), (unsigned long long)(room >> 20));
+  status = gc_collect(c, err);
+  if (!status) status = gc_upload_all(c, err);
+  c->info.index_bytes = c->info.resident_bytes;
+  if (!status) status = gc_expand_all(c, room - plain, err);
+  return status;
+}
+
+extern "C" int gpuir_cuda_open(const gpuir_index *ix, const gpuir_cuda_desc *desc, gpuir_cuda **cuda,
+                               gpuir_error *err) {
+  gpuir_cuda *c;
+  int status;
+  if (cuda) *cuda = NULL;
+  if (!ix || !cuda) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_cuda_open: index or cuda is NULL");
+  if (desc && (desc->device < 0 || desc->batch > 65536))
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_cuda_open: bad device or batch");
+  c = (gpuir_cuda *)gpuir__alloc_zero(&ix->a, sizeof *c);
+  if (!c) return gpuir__fail_nomem(err);
+  c->a = ix->a;
+  c->ix = ix;
+  c->device = desc ? desc->device : 0;
+  c->batch = desc && desc->batch ? desc->batch : 1024;
+  status = gc_open(c, desc, err);
+  if (status)
+    gpuir_cuda_close(c);
+  else
+    *cuda = c;
+  return status;
+}
+
+extern "C" void gpuir_cuda_close(gpuir_cuda *c) {
+  gpuir_allocator a;
+  if (!c) return;
+  a = c->a;
+  (void)cudaSetDevice(c->device);
+  while (c->nmemory) (void)cudaFree(c->memory[--c->nmemory]);
+  gpuir__free(&a, c->lists, (size_t)c->ix->stat.longs * sizeof *c->lists);
+  gpuir__free(&a, c, sizeof *c);
+}
+
+extern "C" void gpuir_cuda_stats(const gpuir_cuda *c, gpuir_cuda_info *info) {
+  if (!c || !info) return;
+  *info = c->info;
+  info->used_memory = __atomic_load_n(&c->info.used_memory, __ATOMIC_RELAXED);
+  info->queries = __atomic_load_n(&c->info.queries, __ATOMIC_RELAXED);
+  info->batches = __atomic_load_n(&c->info.batches, __ATOMIC_RELAXED);
+  info->lists_hit = __atomic_load_n(&c->info.lists_hit, __ATOMIC_RELAXED);
+}
+
+/* ---- a launch: queries become jobs, terms and chunks, packed into one transfer ---- */
+
+typedef struct gc_plan {
+  size_t nq, njobs, nterms, nslots, nchunks, nand, nor;
+  uint64_t nand_blocks, nsamples;
+} gc_plan;
+
+/* Appends the query's known terms: positive ones by ascending df, then negated ones. */
+static int gc_plan_terms(gc_context *x, gc_plan *p, const gpuir_query *q, gc_job *job, gpuir_error *err) {
+  static const uint32_t rank[GPUIR__SEEDS] = {10, 100, 1000};
+  gc_term *terms = x->terms + p->nterms;
+  uint32_t n = 0, i, s, seed = 0;
+  for (i = 0; i < q->n; i++) {
+    const gpuir__query_term *from = &q->terms[i];
+    gpuir__list l;
+    gc_term t;
+    uint32_t j;
+    int status;
+    if (from->id == GPUIR__UNKNOWN) continue;
+    status = gc_describe(q->ix, from->id, &t, &l, err);
+    if (status) return status;
+    t.q = from->q;
+    t.weight = from->weight;
+    t.negated = from->negated != 0;
+    for (j = n++; j && !t.negated && terms[j - 1].df > t.df; j--) terms[j] = terms[j - 1];
+    terms[j] = t;
+    if (t.negated) continue;
+    job->npositive++;
+    for (s = 0; s < GPUIR__SEEDS && rank[s] < job->k; s++) {}
+    if (q->stored_bm25 && l.seeds && s < GPUIR__SEEDS) seed = gpuir__max32(seed, t.q * l.seeds[s]);
+  }
+  job->first_term = (uint32_t)p->nterms;
+  job->nterms = n;
+  if (n == job->npositive && x->engine->evaluator != GPUIR_EVAL_EXHAUSTIVE) job->seed = seed;
+  return GPUIR_OK;
+}
+
+static void gc_plan_or(gc_context *x, gc_plan *p, gc_job *job) {
+  uint32_t i, first;
+  for (i = 0; i < job->nterms; i++) {
+    gc_term *t = &x->terms[job->first_term + i];
+    t->slot = (uint32_t)p->nslots++;
+    for (first = 0; first < t->nblocks; first += GC_CHUNK) {
+      gc_chunk *c = &x->chunks[p->nchunks++];
+      c->job = (uint32_t)p->njobs;
+      c->term = job->first_term + i;
+      c->first = first;
+      c->zero = 0;
+    }
+  }
+  job->any = 1;
+  x->or_jobs[p->nor++] = (uint32_t)p->njobs;
+  x->jobs[p->njobs++] = *job;
+}
+
+/* Chunks that a query's lists may be cut into. */
+static size_t gc_chunks_of(const gpuir_query *q) {
+  size_t n = 0;
+  unsigned i;
+  for (i = 0; i < q->n; i++) n += q->terms[i].df / (GPUIR__BLOCK * GC_CHUNK) + 1;
+  return n;
+}
+
+/* Adds a query; *full: it has to wait for the next launch. */
+static int gc_plan_query(gc_context *x, gc_plan *p, const gpuir_query *q, uint32_t k, size_t most_jobs,
+                         int *full, gpuir_error *err) {
+  gc_job job;
+  uint2 jobs;
+  int mode = q->mode, status;
+  *full = p->nq == x->queries || p->njobs + 2 > most_jobs || p->nterms + q->n > x->nterms ||
+          p->nslots + q->n > x->nslots || p->nchunks + gc_chunks_of(q) > x->nchunks || p->nand_blocks >> 30;
+  if (*full) return GPUIR_OK;
+  jobs.x = jobs.y = GC_NONE;
+  memset(&job, 0, sizeof job);
+  job.k = k;
+  job.norm_a = q->norm.a;
+  job.norm_b = q->norm.b;
+  job.stored = q->stored_bm25 != 0;
+  job.prune = x->engine->evaluator != GPUIR_EVAL_EXHAUSTIVE;
+  job.after = GC_NONE;
+  if (!(mode == GPUIR_AND && q->nunknown)) {
+    status = gc_plan_terms(x, p, q, &job, err);
+    if (status) return status;
+  }
+  if (job.npositive) {
+    const gc_term *driver = &x->terms[p->nterms];
+    uint32_t seed = job.seed;
+    if (mode == GPUIR_ANDOR && q->nunknown) mode = GPUIR_OR;
+    if (job.npositive == 1)
+      mode = driver->df <= 4096 ? GPUIR_AND : GPUIR_OR; /* the same answer: take the cheaper way */
+    if (mode != GPUIR_OR) {
+      jobs.x = (uint32_t)p->njobs;
+      if (job.npositive > 1) job.seed = 0;
+      x->and_jobs[p->nand] = (uint32_t)p->njobs;
+      x->sample_start[p->nand] = (uint32_t)p->nsamples;
+      x->and_start[p->nand++] = (uint32_t)p->nand_blocks;
+      p->nsamples += gc_sample_step(driver->nblocks) ? GC_SAMPLES : 0;
+      p->nand_blocks += driver->nblocks;
+      x->jobs[p->njobs++] = job;
+      job.after = jobs.x;
+      job.seed = seed;
+    }
+    if (mode != GPUIR_AND) {
+      *(mode == GPUIR_OR ? &jobs.x : &jobs.y) = (uint32_t)p->njobs;
+      gc_plan_or(x, p, &job);
+    }
+    p->nterms += job.nterms;
+  }
+  x->query_jobs[p->nq++] = jobs;
+  return GPUIR_OK;
+}
+
+/* Packs an array into the staging memory; returns where it will lie on the device. */
+static void *gc_pack(gc_context *x, size_t *at, const void *from, size_t n) {
+  size_t start = *at;
+  memcpy(x->staging + start, from, n);
+  *at = (start + n + 15) & ~(size_t)15;
+  return x->input + start;
+}
+
+static int gc_launch(gc_context *x, gc_batch *b, const gc_plan *p, uint32_t k, int rerun, gpuir_error *err) {
+  const gpuir_cuda *c = x->cuda;
+  const gc_view *v = &c->view;
+  size_t size = 16;
+  if (!rerun) {
+    if (p->nor) {
+      unsigned grid = (unsigned)gpuir__min64(p->nchunks, (uint64_t)c->processors * 8);
+      GC_TRY(cudaMemsetAsync(x->bound, 0, p->nslots * (v->ntiles + 1) * 4, x->stream), "clearing bounds");
+      if (c->expanded)
+        gc_tiles<true><<<grid, 256, 0, x->stream>>>(*v, *b);
+      else
+        gc_tiles<false><<<grid, 256, 0, x->stream>>>(*v, *b);
+    }
+    gc_order<<<(unsigned)p->njobs, 256, 0, x->stream>>>(*v, *b);
+  } else {
+    GC_TRY(cudaMemsetAsync(x->control, 0, sizeof *x->control, x->stream), "clearing counters");
+  }
+  if (p->nand) {
+    uint64_t items = (p->nand_blocks + b->group - 1) / b->group;
+    unsigned grid = (unsigned)gpuir__min64((items + 7) / 8, c->and_grid);
+    if (p->nsamples) {
+      unsigned some = (unsigned)gpuir__min64((p->nsamples + 7) / 8, c->and_grid);
+      if (c->expanded)
+        gc_and<true><<<some, GC_AND_THREADS, 0, x->stream>>>(*v, *b, 1);
+      else
+        gc_and<false><<<some, GC_AND_THREADS, 0, x->stream>>>(*v, *b, 1);
+      gc_raise<<<(unsigned)p->nand, GC_FINAL_THREADS, 0, x->stream>>>(*b);
+    }
+    if (c->expanded)
+      gc_and<true><<<grid, GC_AND_THREADS, 0, x->stream>>>(*v, *b, p->nsamples ? 2 : 0);
+    else
+      gc_and<false><<<grid, GC_AND_THREADS, 0, x->stream>>>(*v, *b, p->nsamples ? 2 : 0);
+  }
+  if (p->nor) {
+    unsigned grid = (unsigned)gpuir__min64((uint64_t)p->nor * v->ntiles, c->or_grid);
+    if (c->expanded)
+      gc_or<true><<<grid, GC_OR_THREADS, v->tile * 4, x->stream>>>(*v, *b);
+    else
+      gc_or<false><<<grid, GC_OR_THREADS, v->tile * 4, x->stream>>>(*v, *b);
+  }
+  while (size < k) size *= 2;
+  gc_final<<<(unsigned)p->nq, GC_FINAL_THREADS, size * 8, x->stream>>>(*v, *b);
+  GC_TRY(cudaGetLastError(), "launching kernels");
+  GC_TRY(cudaStreamSynchronize(x->stream), "running kernels");
+  return GPUIR_OK;
+}
+
+/* Runs what was planned. Queries without a job have no hits. */
+static int gc_run(gc_context *x, gc_plan *p, uint32_t k, gpuir_hit *hits, uint32_t *counts, size_t stride,
+                  gpuir_error *err) {
+  gpuir_cuda *c = x->cuda;
+  gc_batch b;
+  size_t at = 0, i, n = 0;
+  unsigned tries;
+  int again = 1, status;
+  memset(&b, 0, sizeof b);
+  for (i = 0; i < p->nq; i++) /* those with jobs, in front */
+    if (x->query_jobs[i].x != GC_NONE) x->query_jobs[n++] = x->query_jobs[i];
+  /* the caller has noted which ones they were in counts[]: GC_NONE */
+  if (!n) return GPUIR_OK;
+  x->and_start[p->nand] = (uint32_t)p->nand_blocks;
+  x->sample_start[p->nand] = (uint32_t)p->nsamples;
+  b.terms = (const gc_term *)gc_pack(x, &at, x->terms, p->nterms * sizeof *x->terms);
+  b.jobs = (const gc_job *)gc_pack(x, &at, x->jobs, p->njobs * sizeof *x->jobs);
+  b.chunks = (const gc_chunk *)gc_pack(x, &at, x->chunks, p->nchunks * sizeof *x->chunks);
+  b.and_jobs = (const uint32_t *)gc_pack(x, &at, x->and_jobs, p->nand * 4);
+  b.and_start = (const uint32_t *)gc_pack(x, &at, x->and_start, (p->nand + 1) * 4);
+  b.sample_start = (const uint32_t *)gc_pack(x, &at, x->sample_start, (p->nand + 1) * 4);
+  b.or_jobs = (const uint32_t *)gc_pack(x, &at, x->or_jobs, p->nor * 4);
+  b.query_jobs = (const uint2 *)gc_pack(x, &at, x->query_jobs, n * sizeof *x->query_jobs);
+  b.states = x->states;
+  b.control = x->control;
+  b.first = x->first;
+  b.bound = x->bound;
+  b.order = x->order;
+  b.total = x->total;
+  b.cand = x->cand;
+  b.room = (uint32_t)gpuir__min64(x->ncand / p->njobs, gpuir__max64(65536, 16 * (uint64_t)k)) & ~1u;
+  b.out = x->out_device;
+  b.out_stride = 2 + 2 * k;
+  b.nchunks = (uint32_t)p->nchunks;
+  b.njobs = (uint32_t)p->njobs;
+  b.nand = (uint32_t)p->nand;
+  b.nor = (uint32_t)p->nor;
+  b.nand_blocks = (uint32_t)p->nand_blocks;
+  b.nsamples = (uint32_t)p->nsamples;
+  b.group = (uint32_t)gpuir__max64(1, gpuir__min64(16, p->nand_blocks / (c->and_grid * 32)));
+  b.grab = p->nor >= 64 ? 4 : 1;
+  p->nq = n;
+  GC_TRY(cudaMemcpyAsync(x->input, x->staging, at, cudaMemcpyHostToDevice, x->stream), "sending queries");
+  for (tries = 0; again; tries++) {
+    again = 0;
+    if (tries == 64) return gpuir__fail(err, GPUIR_E_BACKEND, 0, "CUDA: too many candidates share one score");
+    status = gc_launch(x, &b, p, k, tries > 0, err);
+    if (status) return status;
+    for (i = 0; i < n && !again; i++) again = x->out[i * b.out_stride] == GC_NONE;
+  }
+  for (i = n = 0; n < p->nq; i++) {
+    const uint32_t *out = x->out + n * b.out_stride;
+    if (counts[i] != GC_NONE) continue;
+    counts[i] = gpuir__min32(out[0], k);
+    memcpy(hits + i * stride, out + 2, (size_t)counts[i] * sizeof *hits);
+    n++;
+  }
+  return GPUIR_OK;
+}
+
+static int gc_search(void *context, const gpuir_query *const *queries, size_t nq, size_t k, gpuir_hit *hits,
+                     uint32_t *counts, gpuir_error *err) {
+  gc_context *x = (gc_context *)context;
+  gpuir_cuda *c = x->cuda;
+  const size_t stride = k;
+  uint64_t start = x->engine->timeout_ns ? gpuir__now() : 0, lists = 0;
+  size_t done = 0, most_jobs;
+  if (k > c->ix->stat.documents) k = (size_t)c->ix->stat.documents;
+  if (!k || !nq) return GPUIR_OK;
+  if (k > c->k_most)
+    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "the CUDA backend ranks at most %u hits a query",
+                       (unsigned)c->k_most);
+  GC_TRY(cudaSetDevice(c->device), "choosing the device");
+  if (x->dirty) GC_TRY(cudaMemsetAsync(x->cand, 0, x->ncand * 8, x->stream), "clearing candidates");
+  x->dirty = 1;
+  most_jobs = (size_t)gpuir__min64(x->njobs, gpuir__max64(2, x->ncand / gpuir__max64(8192, 16 * k)));
+  while (done < nq) {
+    gc_plan p;
+    size_t first = done, out_most = x->out_size / ((2 + 2 * k) * 4);
+    int status, full = 0;
+    memset(&p, 0, sizeof p);
+    if (x->engine->cancel && __atomic_load_n(x->engine->cancel, __ATOMIC_RELAXED))
+      return gpuir__fail(err, GPUIR_E_CANCELLED, 0, "the search was cancelled");
+    if (start && gpuir__now() - start > x->engine->timeout_ns * nq)
+      return gpuir__fail(err, GPUIR_E_DEADLINE, 0, "the search exceeded its time limit");
+    while (done < nq && done - first < out_most) {
+      status = gc_plan_query(x, &p, queries[done], (uint32_t)k, most_jobs, &full, err);
+      if (status) return status;
+      if (full) break;
+      lists += queries[done]->n;
+      counts[done] = x->query_jobs[p.nq - 1].x == GC_NONE ? 0 : GC_NONE;
+      done++;
+    }
+    if (done == first)
+      return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "CUDA: the query needs more memory than a launch has");
+    status = gc_run(x, &p, (uint32_t)k, hits + first * stride, counts + first, stride, err);
+    if (status) return status;
+    __atomic_fetch_add(&c->info.batches, 1, __ATOMIC_RELAXED);
+  }
+  x->dirty = 0;
+  __atomic_fetch_add(&c->info.queries, nq, __ATOMIC_RELAXED);
+  __atomic_fetch_add(&c->info.lists_hit, lists, __ATOMIC_RELAXED);
+  return GPUIR_OK;
+}
+
+/* ---- attaching ---- */
+
+static void gc_detach(void *context) {
+  gc_context *x = (gc_context *)context;
+  gpuir_allocator a;
+  if (!x) return;
+  a = x->a;
+  (void)cudaSetDevice(x->cuda->device);
+  if (x->stream) {
+    (void)cudaStreamSynchronize(x->stream);
+    (void)cudaStreamDestroy(x->stream);
+  }
+  (void)cudaFree(x->input);
+  (void)cudaFree(x->states);
+  (void)cudaFree(x->control);
+  (void)cudaFree(x->first);
+  (void)cudaFree(x->bound);
+  (void)cudaFree(x->order);
+  (void)cudaFree(x->total);
+  (void)cudaFree(x->cand);
+  (void)cudaFreeHost(x->staging);
+  (void)cudaFreeHost(x->out);
+  (void)cudaGetLastError();
+  gpuir__free(&a, x->host, x->host_size);
+  gpuir__free(&a, x, sizeof *x);
+}
+
+static void *gc_carve(uint8_t **at, size_t n) {
+  void *p = *at;
+  *at += (n + 63) & ~(size_t)63;
+  return p;
+}
+
+static int gc_attach(gc_context *x, gpuir_error *err) {
+  const gc_view *v = &x->cuda->view;
+  uint64_t tiles = (uint64_t)v->ntiles + 1, each = 8 * tiles;
+  size_t n;
+  uint8_t *at;
+  x->queries = x->cuda->batch;
+  x->njobs = (size_t)gpuir__max64(2, gpuir__min64(2 * (uint64_t)x->queries, (1u << 30) / each));
+  x->nslots = x->nterms = (size_t)gpuir__max64(2 * GPUIR_MAX_TERMS, 8 * (uint64_t)x->queries);
+  x->nslots = (size_t)gpuir__max64(GPUIR_MAX_TERMS, gpuir__min64(x->nslots, (1u << 30) / each));
+  x->nchunks = x->nslots + (size_t)gpuir__max64(GPUIR_MAX_TERMS, 8 * (uint64_t)x->queries) *
+                               (size_t)(1 + v->documents / (GPUIR__BLOCK * GC_CHUNK) / 4);
+  if (x->nchunks < GPUIR_MAX_TERMS * (size_t)(2 + v->documents / (GPUIR__BLOCK * GC_CHUNK)))
+    x->nchunks = GPUIR_MAX_TERMS * (size_t)(2 + v->documents / (GPUIR__BLOCK * GC_CHUNK));
+  x->ncand = gpuir__max64(2 * 16 * GC_K_MOST, (uint64_t)x->njobs * 8192);
+  x->host_size = x->nterms * sizeof(gc_term) + x->njobs * (sizeof(gc_job) + 16) +
+                 x->nchunks * sizeof(gc_chunk) + x->queries * sizeof(uint2) + 4096;
+  x->host = gpuir__alloc(&x->a, x->host_size);
+  if (!x->host) return gpuir__fail_nomem(err);
+  at = (uint8_t *)(((uintptr_t)x->host + 63) & ~(uintptr_t)63);
+  x->terms = (gc_term *)gc_carve(&at, x->nterms * sizeof *x->terms);
+  x->jobs = (gc_job *)gc_carve(&at, x->njobs * sizeof *x->jobs);
+  x->chunks = (gc_chunk *)gc_carve(&at, x->nchunks * sizeof *x->chunks);
+  x->query_jobs = (uint2 *)gc_carve(&at, x->queries * sizeof *x->query_jobs);
+  x->and_jobs = (uint32_t *)gc_carve(&at, x->njobs * 4);
+  x->and_start = (uint32_t *)gc_carve(&at, (x->njobs + 1) * 4);
+  x->sample_start = (uint32_t *)gc_carve(&at, (x->njobs + 1) * 4);
+  x->or_jobs = (uint32_t *)gc_carve(&at, x->njobs * 4);
+  x->staging_size = x->host_size;
+  x->out_size =
+      (size_t)gpuir__max64((2 + 2 * (uint64_t)GC_K_MOST) * 4, gpuir__min64(x->queries * 8192, 16u << 20));
+  GC_TRY(cudaStreamCreateWithFlags(&x->stream, cudaStreamNonBlocking), "creating a stream");
+  GC_TRY(cudaMallocHost((void **)&x->staging, x->staging_size), "allocating pinned memory");
+  GC_TRY(cudaHostAlloc((void **)&x->out, x->out_size, cudaHostAllocMapped), "allocating pinned memory");
+  GC_TRY(cudaHostGetDevicePointer((void **)&x->out_device, x->out, 0), "mapping pinned memory");
+  GC_TRY(cudaMalloc((void **)&x->input, x->staging_size), "allocating device memory");
+  GC_TRY(cudaMalloc((void **)&x->states, x->njobs * sizeof *x->states), "allocating device memory");
+  GC_TRY(cudaMalloc((void **)&x->control, sizeof *x->control), "allocating device memory");
+  n = (size_t)(x->nslots * tiles * 4);
+  GC_TRY(cudaMalloc((void **)&x->first, n), "allocating device memory");
+  GC_TRY(cudaMalloc((void **)&x->bound, n), "allocating device memory");
+  n = (size_t)(x->njobs * tiles * 4);
+  GC_TRY(cudaMalloc((void **)&x->order, n), "allocating device memory");
+  GC_TRY(cudaMalloc((void **)&x->total, n), "allocating device memory");
+  GC_TRY(cudaMalloc((void **)&x->cand, x->ncand * 8), "allocating device memory");
+  x->dirty = 1;
+  return GPUIR_OK;
+}
+
+extern "C" int gpuir_cuda_attach(gpuir_searcher *s, gpuir_cuda *cuda, int fallback, gpuir_error *err) {
+  gpuir_backend backend;
+  gc_context *x;
+  int status;
+  if (!s || !cuda || s->ix != cuda->ix)
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_cuda_attach: NULL, or a searcher of another index");
+  GC_TRY(cudaSetDevice(cuda->device), "choosing the device");
+  x = (gc_context *)gpuir__alloc_zero(&s->engine.a, sizeof *x);
+  if (!x) return gpuir__fail_nomem(err);
+  x->a = s->engine.a;
+  x->cuda = cuda;
+  x->engine = &s->engine;
+  status = gc_attach(x, err);
+  if (!status) {
+    memset(&backend, 0, sizeof backend);
+    backend.version = GPUIR_BACKEND_VERSION;
+    backend.name = "cuda";
+    backend.context = x;
+    backend.search = gc_search;
+    backend.close = gc_detach;
+    status = gpuir_searcher_set_backend(s, &backend, fallback);
+    if (status) (void)gpuir__fail(err, status, 0, "gpuir_cuda_attach: %s", gpuir_strerror(status));
+  }
+  if (status) gc_detach(x);
+  return status;
+}

@@ -1,0 +1,433 @@
+/* test_cuda.c - the CUDA backend returns the CPU's hits, bit for bit
+ *
+ * Collections that differ in shape (few documents, ties, dense lists, Zipf, sparse lists in a large docID range) are
+ * searched with every mode, many k, negation, unknown and repeated terms and other k1 and b, in batches and alone, by a
+ * device that holds the lists expanded and by one that decodes them, with both evaluators. Prints TAP. Without a device
+ * it says so and succeeds. `test_cuda quick` is the reduced set for compute-sanitizer. */
+#define GPUIR_IMPLEMENTATION
+#include "gpuir.h"
+
+#include "synth.h"
+
+static unsigned tests, failures;
+static unsigned long compared, hits_compared;
+static char folder[] = "/tmp/gpuir-cuda-XXXXXX";
+
+static void report(int ok, const char *what) {
+  tests++;
+  failures += !ok;
+  printf("%sok %u - %s\n", ok ? "" : "not ", tests, what);
+  (void)fflush(stdout);
+}
+
+/* ---- collections by way of the builder ---- */
+
+typedef struct shape {
+  const char *name;
+  uint32_t documents, vocabulary, length; /* of a document, in distinct terms at most */
+  int ties;                               /* all documents are alike but for the terms they hold */
+  double skew;                            /* of the terms */
+} shape;
+
+static void build(const shape *s, const char *path) {
+  gpuir_builder_desc desc;
+  gpuir_builder *b;
+  gpuir_error err;
+  gpuir_term_freq *terms = (gpuir_term_freq *)calloc(s->length + 1, sizeof *terms);
+  char(*names)[16] = (char(*)[16])calloc(s->length + 1, 16);
+  uint8_t *seen = (uint8_t *)calloc(s->vocabulary + 1, 1);
+  synth_rng r = {s->documents * 31u + s->vocabulary};
+  uint32_t d, i;
+  memset(&desc, 0, sizeof desc);
+  desc.path = path;
+  if (gpuir_builder_create(&desc, &b, &err)) {
+    printf("Bail out! %s\n", err.msg);
+    exit(1);
+  }
+  for (d = 0; d < s->documents; d++) {
+    uint32_t n = 0, most = s->ties ? s->length : 1 + synth_below(&r, s->length);
+    for (i = 0; i < most; i++) {
+      uint32_t t = (uint32_t)(s->vocabulary * pow(synth_unit(&r), s->skew));
+      if (t >= s->vocabulary || seen[t]) continue;
+      seen[t] = 1;
+      (void)snprintf(names[n], 16, "t%u", (unsigned)t);
+      terms[n].term = names[n];
+      terms[n].len = strlen(names[n]);
+      terms[n].tf = s->ties ? 1 : synth_below(&r, 64) ? 1 + synth_below(&r, 4) : 1 + synth_below(&r, 100000);
+      n++;
+    }
+    for (i = 0; i < n; i++) seen[atoi(names[i] + 1)] = 0;
+    if (gpuir_builder_add_terms(b, NULL, terms, n, &err)) {
+      printf("Bail out! %s\n", err.msg);
+      exit(1);
+    }
+  }
+  if (gpuir_builder_write(b, NULL, &err)) {
+    printf("Bail out! %s\n", err.msg);
+    exit(1);
+  }
+  gpuir_builder_destroy(b);
+  free(terms);
+  free(names);
+  free(seen);
+}
+
+/* ---- queries ---- */
+
+static gpuir_query *random_query(const gpuir_index *ix, uint32_t vocabulary, synth_rng *r, int custom) {
+  for (;;) {
+    char text[1024];
+    size_t at = 0;
+    uint32_t n = 1 + synth_below(r, synth_below(r, 20) ? 6 : 40), i;
+    gpuir_query_desc desc;
+    gpuir_query *q;
+    memset(&desc, 0, sizeof desc);
+    for (i = 0; i < n; i++) {
+      double u = synth_unit(r);
+      uint32_t t = (uint32_t)(vocabulary * (synth_below(r, 2) ? u : u * u * u));
+      const char *sign = synth_below(r, 10) == 0 ? "-" : "";
+      if (synth_below(r, 60) == 0)
+        at += (size_t)snprintf(text + at, sizeof text - at, "%sunknown ", sign);
+      else
+        at += (size_t)snprintf(text + at, sizeof text - at, "%st%u ", sign, (unsigned)t);
+    }
+    desc.mode = (int)synth_below(r, 3);
+    if (custom && synth_below(r, 4) == 0) {
+      static const float k1[] = {0, 0.5f, 1.2f, 7, 1000}, b[] = {0, 0.3f, 0.75f, 1};
+      desc.custom_bm25 = 1;
+      desc.k1 = k1[synth_below(r, n > 4 ? 4 : 5)];
+      desc.b = b[synth_below(r, 4)];
+    }
+    if (!gpuir_query_parse(ix, &desc, text, at, &q, NULL)) return q;
+  }
+}
+
+/* Searches by both and compares; returns the number of differing queries. */
+static unsigned compare(gpuir_searcher *cpu, gpuir_searcher *gpu, gpuir_query **q, size_t nq, size_t k,
+                        int single) {
+  gpuir_hit *a = (gpuir_hit *)calloc(nq * k + 1, sizeof *a), *b = (gpuir_hit *)calloc(nq * k + 1, sizeof *b);
+  uint32_t *na = (uint32_t *)calloc(nq, 4), *nb = (uint32_t *)calloc(nq, 4);
+  unsigned bad = 0;
+  size_t i, n;
+  int status = gpuir_search_batch(cpu, (const gpuir_query *const *)q, nq, k, a, na);
+  gpuir_error err;
+  if (status) printf("# CPU: %s\n", gpuir_strerror(status));
+  bad += status != 0;
+  if (single) {
+    for (i = 0; i < nq && !status; i++) {
+      status = gpuir_search(gpu, q[i], b + i * k, k, &n);
+      nb[i] = (uint32_t)n;
+    }
+  } else {
+    status = gpuir_search_batch(gpu, (const gpuir_query *const *)q, nq, k, b, nb);
+  }
+  if (status) {
+    gpuir_searcher_error(gpu, &err);
+    printf("# CUDA: %s: %s\n", gpuir_strerror(status), err.msg);
+    bad++;
+  }
+  for (i = 0; i < nq && !status; i++) {
+    size_t h = 0;
+    compared++;
+    hits_compared += na[i];
+    while (h < na[i] && h < nb[i] && a[i * k + h].docid == b[i * k + h].docid &&
+           a[i * k + h].score == b[i * k + h].score)
+      h++;
+    if (h == na[i] && h == nb[i]) continue;
+    if (bad++ < 3) {
+      unsigned t;
+      printf(
+          "# k %u: %u hits by the CPU, %u by CUDA, the first %u agree (mode %d, k1 %g, b %g):", (unsigned)k,
+          (unsigned)na[i], (unsigned)nb[i], (unsigned)h, q[i]->mode, (double)q[i]->k1, (double)q[i]->b);
+      for (t = 0; t < q[i]->n && t < 12; t++)
+        printf(" %s%.*s/%u", q[i]->terms[t].negated ? "-" : "", q[i]->terms[t].len, q[i]->terms[t].text,
+               (unsigned)q[i]->terms[t].df);
+      if (h < na[i]) printf("; CPU %u %u", (unsigned)a[i * k + h].docid, (unsigned)a[i * k + h].score);
+      if (h < nb[i]) printf("; CUDA %u %u", (unsigned)b[i * k + h].docid, (unsigned)b[i * k + h].score);
+      printf("\n");
+    }
+  }
+  free(a);
+  free(b);
+  free(na);
+  free(nb);
+  return bad;
+}
+
+/* One index against the device, both with the lists expanded and without. */
+static void check(const char *name, const char *path, uint32_t vocabulary, unsigned nq, int quick) {
+  static const size_t ks[] = {1, 2, 10, 37, 100, 1000, 1025, 5000, 10000};
+  gpuir_index *ix;
+  gpuir_error err;
+  gpuir_cuda_desc desc;
+  int plain, evaluator;
+  if (gpuir_open(path, NULL, &ix, &err)) {
+    printf("Bail out! %s\n", err.msg);
+    exit(1);
+  }
+  memset(&desc, 0, sizeof desc);
+  if (quick) desc.batch = 16;
+  for (plain = 0; plain < 2; plain++) {
+    gpuir_cuda *cuda;
+    gpuir_cuda_info info;
+    if (gpuir_cuda_open(ix, &desc, &cuda, &err)) {
+      printf("# %s\n", err.msg);
+      report(0, name);
+      break;
+    }
+    gpuir_cuda_stats(cuda, &info);
+    for (evaluator = 0; evaluator < 2; evaluator++) {
+      gpuir_searcher_desc sd;
+      gpuir_searcher *cpu, *gpu;
+      synth_rng r = {42u + (unsigned)(plain * 2 + evaluator)};
+      unsigned bad = 0, i, round;
+      char what[160];
+      gpuir_query **q = (gpuir_query **)calloc(nq, sizeof *q);
+      memset(&sd, 0, sizeof sd);
+      sd.threads = quick ? 1 : 8;
+      if (gpuir_searcher_create(ix, &sd, &cpu)) exit(1);
+      sd.evaluator = evaluator;
+      if (gpuir_searcher_create(ix, &sd, &gpu)) exit(1);
+      if (gpuir_cuda_attach(gpu, cuda, 0, &err)) {
+        printf("# attach: %s\n", err.msg);
+        bad++;
+      } else {
+        for (round = 0; round < (quick ? 2 : sizeof ks / sizeof ks[0]); round++) {
+          size_t k = quick ? ks[2 + round * 3] : ks[round], n = k >= 5000 && nq > 16 ? 16 : nq;
+          for (i = 0; i < n; i++) q[i] = random_query(ix, vocabulary, &r, 1);
+          bad += compare(cpu, gpu, q, n, k, 0);
+          bad += compare(cpu, gpu, q, n < 20 ? n / 2 : 20, k, 1);
+          for (i = 0; i < n; i++) gpuir_query_destroy(q[i]);
+        }
+      }
+      (void)snprintf(what, sizeof what, "%s: %s, %s equals the CPU", name,
+                     plain ? "decoded in place" : "expanded", evaluator ? "exhaustive" : "pruned");
+      report(!bad, what);
+      gpuir_searcher_destroy(cpu);
+      gpuir_searcher_destroy(gpu);
+      free(q);
+    }
+    desc.memory = info.index_bytes + ix->stat.documents * 8 + (64u << 10); /* not enough to expand */
+    gpuir_cuda_close(cuda);
+  }
+  gpuir_close(ix);
+}
+
+/* ---- threads, errors ---- */
+
+typedef struct thread_work {
+  gpuir_index *ix;
+  gpuir_cuda *cuda;
+  uint32_t vocabulary, seed;
+  unsigned bad;
+} thread_work;
+
+static void *thread_main(void *argument) {
+  thread_work *w = (thread_work *)argument;
+  gpuir_searcher *cpu, *gpu;
+  gpuir_query *q[64];
+  gpuir_error err;
+  synth_rng r = {w->seed};
+  unsigned i, round;
+  if (gpuir_searcher_create(w->ix, NULL, &cpu) || gpuir_searcher_create(w->ix, NULL, &gpu)) exit(1);
+  w->bad += gpuir_cuda_attach(gpu, w->cuda, 0, &err) != 0;
+  for (round = 0; round < 4 && !w->bad; round++) {
+    for (i = 0; i < 64; i++) q[i] = random_query(w->ix, w->vocabulary, &r, 1);
+    w->bad += compare(cpu, gpu, q, 64, 10, (int)(round & 1));
+    for (i = 0; i < 64; i++) gpuir_query_destroy(q[i]);
+  }
+  gpuir_searcher_destroy(gpu);
+  gpuir_searcher_destroy(cpu);
+  return NULL;
+}
+
+static void check_threads(const char *path, uint32_t vocabulary) {
+  gpuir_index *ix;
+  gpuir_cuda *cuda;
+  gpuir_error err;
+  thread_work w[4];
+  pthread_t id[4];
+  unsigned i, bad = 0;
+  if (gpuir_open(path, NULL, &ix, &err) || gpuir_cuda_open(ix, NULL, &cuda, &err)) {
+    report(0, "threads share a device");
+    return;
+  }
+  for (i = 0; i < 4; i++) {
+    w[i].ix = ix;
+    w[i].cuda = cuda;
+    w[i].vocabulary = vocabulary;
+    w[i].seed = i + 1;
+    w[i].bad = 0;
+    if (pthread_create(&id[i], NULL, thread_main, &w[i])) exit(1);
+  }
+  for (i = 0; i < 4; i++) {
+    (void)pthread_join(id[i], NULL);
+    bad += w[i].bad;
+  }
+  report(!bad, "threads share a device");
+  gpuir_cuda_close(cuda);
+  gpuir_close(ix);
+}
+
+static void check_errors(const char *path) {
+  gpuir_index *ix;
+  gpuir_cuda *cuda = NULL;
+  gpuir_cuda_desc desc;
+  gpuir_error err;
+  gpuir_searcher *s;
+  gpuir_query *q;
+  gpuir_searcher_info info;
+  gpuir_hit *hits = (gpuir_hit *)calloc(20000, sizeof *hits);
+  size_t n;
+  if (gpuir_open(path, NULL, &ix, &err)) exit(1);
+  memset(&desc, 0, sizeof desc);
+  desc.memory = 4096;
+  report(gpuir_cuda_open(ix, &desc, &cuda, &err) == GPUIR_E_NOMEM && !cuda,
+         "too small a memory bound is refused");
+  desc.memory = 0;
+  desc.device = 99;
+  report(gpuir_cuda_open(ix, &desc, &cuda, &err) == GPUIR_E_BACKEND && !cuda,
+         "a device that is not there is refused");
+  if (gpuir_cuda_open(ix, NULL, &cuda, &err) || gpuir_searcher_create(ix, NULL, &s) ||
+      gpuir_query_parse(ix, NULL, "t1", 2, &q, &err))
+    exit(1);
+  report(gpuir_cuda_attach(s, cuda, 1, &err) == GPUIR_OK && !strcmp(gpuir_backend_name(s), "cuda"),
+         "attached");
+  (void)gpuir_search(s, q, hits, 20000, &n);
+  gpuir_searcher_stats(s, &info);
+  report(
+      n == gpuir__min32(20000, q->terms[0].df) && (info.backend_failures == 1 || ix->stat.documents <= 10000),
+      "the CPU answers a k that is too large");
+  gpuir_query_destroy(q);
+  gpuir_searcher_destroy(s);
+  gpuir_cuda_close(cuda);
+  gpuir_close(ix);
+  free(hits);
+}
+
+/* Damaged indexes may give any hits, but no fault of the device, which would be an error from then on. */
+static void check_damage(const char *path, uint32_t vocabulary, unsigned rounds) {
+  char copy[80];
+  unsigned round, i, opened = 0, faults = 0;
+  (void)snprintf(copy, sizeof copy, "%s.damaged", path);
+  for (round = 0; round < rounds; round++) {
+    synth_rng r = {1000u + round};
+    gpuir_index *ix;
+    gpuir_cuda *cuda;
+    gpuir_cuda_desc desc;
+    gpuir_error err;
+    FILE *in = fopen(path, "rb"), *out = fopen(copy, "wb");
+    uint8_t *bytes;
+    long n;
+    int status;
+    if (!in || !out) exit(1);
+    (void)fseek(in, 0, SEEK_END);
+    n = ftell(in);
+    rewind(in);
+    bytes = (uint8_t *)malloc((size_t)n);
+    if (!bytes || fread(bytes, 1, (size_t)n, in) != (size_t)n) exit(1);
+    for (i = 0; i < 1u << (round % 12); i++) { /* behind the header, the section table and the counts */
+      uint32_t at = 2048 + synth_below(&r, (uint32_t)n - 2048);
+      bytes[at] = synth_below(&r, 2) ? (uint8_t)synth_next(&r) : 255;
+    }
+    (void)fwrite(bytes, 1, (size_t)n, out);
+    (void)fclose(in);
+    (void)fclose(out);
+    free(bytes);
+    if (gpuir_open(copy, NULL, &ix, &err)) continue;
+    memset(&desc, 0, sizeof desc);
+    desc.batch = 64;
+    if (round & 1) desc.memory = (uint64_t)n + ix->stat.documents * 8 + (64u << 10);
+    status = gpuir_cuda_open(ix, &desc, &cuda, &err);
+    if (!status) {
+      gpuir_searcher *s;
+      gpuir_hit hits[64 * 10];
+      uint32_t counts[64];
+      gpuir_query *q[64];
+      unsigned nq = 0, tries;
+      opened++;
+      if (gpuir_searcher_create(ix, NULL, &s) || gpuir_cuda_attach(s, cuda, 0, &err)) exit(1);
+      for (tries = 0; nq < 64 && tries < 1000; tries++) {
+        char text[64];
+        gpuir_query_desc qd;
+        int len = snprintf(text, sizeof text, "t%u t%u t%u", (unsigned)synth_below(&r, vocabulary),
+                           (unsigned)synth_below(&r, vocabulary), (unsigned)synth_below(&r, vocabulary));
+        memset(&qd, 0, sizeof qd);
+        qd.mode = (int)(tries % 3);
+        if (!gpuir_query_parse(ix, &qd, text, (size_t)len, &q[nq], &err)) nq++;
+      }
+      for (i = 0; i < nq; i++) { /* one by one: a list that is refused must not hide the others */
+        size_t got;
+        status = gpuir_search(s, q[i], hits, 10, &got);
+        faults += status == GPUIR_E_BACKEND;
+        while (!status && got) faults += hits[--got].docid >= ix->stat.documents;
+      }
+      (void)gpuir_search_batch(s, (const gpuir_query *const *)q, nq, 10, hits, counts);
+      for (i = 0; i < nq; i++) gpuir_query_destroy(q[i]);
+      gpuir_searcher_destroy(s);
+      gpuir_cuda_close(cuda);
+    } else {
+      faults += status == GPUIR_E_BACKEND;
+    }
+    gpuir_close(ix);
+  }
+  (void)unlink(copy);
+  printf("# %u of %u damaged indexes were searched\n", opened, rounds);
+  report(!faults, "damaged indexes cause no fault");
+}
+
+int main(int argc, char **argv) {
+  static const shape shapes[] = {
+      {"one document", 1, 3, 3, 0, 1}, {"a few documents", 50, 20, 10, 0, 1},
+      {"ties", 30000, 40, 12, 1, 1},   {"dense lists", 20000, 12, 10, 0, 1},
+      {"Zipf", 60000, 4000, 60, 0, 4},
+  };
+  const int quick = argc > 1 && !strcmp(argv[1], "quick");
+  char path[64] = "";
+  unsigned i;
+  gpuir_error err;
+  synth_desc sparse;
+  if (!mkdtemp(folder)) return 1;
+  (void)snprintf(path, sizeof path, "%s/index", folder);
+  build(&shapes[0], path);
+  { /* a device at all? */
+    gpuir_index *ix;
+    gpuir_cuda *cuda;
+    int status = gpuir_open(path, NULL, &ix, &err);
+    if (!status) status = gpuir_cuda_open(ix, NULL, &cuda, &err);
+    if (status == GPUIR_E_BACKEND) {
+      printf("1..0 # SKIP no usable CUDA device: %s\n", err.msg);
+      (void)unlink(path);
+      (void)rmdir(folder);
+      return 0;
+    }
+    if (!status) gpuir_cuda_close(cuda);
+    gpuir_close(ix);
+  }
+  for (i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+    shape s = shapes[i];
+    if (quick && s.documents > 4000) s.documents = 4000;
+    build(&s, path);
+    check(s.name, path, s.vocabulary + 1, quick ? 8 : 400, quick);
+    if (!quick && (i == 2 || i == 4)) check_threads(path, s.vocabulary);
+    if (i >= 2) check_damage(path, s.vocabulary, quick ? 2 : 25);
+    if (i == 2 && !quick) check_errors(path);
+  }
+  memset(&sparse, 0, sizeof sparse);
+  sparse.documents = quick ? 300000 : 3000000;
+  sparse.terms = 300;
+  sparse.df_least = 1;
+  sparse.df_most = quick ? 20000 : 1500000;
+  sparse.threads = 8;
+  sparse.seed = 5;
+  if (synth_write(&sparse, path, &err)) printf("# %s\n", err.msg);
+  check("a large docID range", path, sparse.terms, quick ? 8 : 300, quick);
+  sparse.clustering = 0.8;
+  sparse.seed = 6;
+  if (synth_write(&sparse, path, &err)) printf("# %s\n", err.msg);
+  check("clustered docIDs", path, sparse.terms, quick ? 8 : 300, quick);
+  (void)unlink(path);
+  (void)rmdir(folder);
+  printf("1..%u\n# %lu searches compared, %lu hits\n", tests, compared, hits_compared);
+  return failures != 0;
+}
