@@ -313,6 +313,6 @@ coverage:
 
 clean:
 	$(Q)rm -rf $(addprefix $(B)/,flags obj tests examples fuzz demo asan tsan valgrind coverage \
-	  gpuir gpuirfs gpuir.pc libgpuir.* bench.gpuir bench.tsv)
+	  gpuir gpuirfs gpuir_cuda.o gpuir.pc libgpuir.* bench.gpuir bench.tsv)
 
 -include $(wildcard $(B)/*.d $(B)/obj/*/*.d $(B)/tests/*.d $(B)/examples/*.d $(B)/fuzz/*.d $(B)/asan/tests/*.d)

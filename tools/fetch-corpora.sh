@@ -81,7 +81,8 @@ fetch_linux() {
   files=$(find "$folder/linux" -type f | wc -l)
   ((files > 70000)) || die "$folder/linux holds only $files files; remove it and start again"
   echo "linux: $files files"
-  echo "  each file a document:            gpuir index $(relative "$folder/linux") -o $(relative "$folder")/linux.gpuir"
+  echo "  each file a document:            gpuir index $(relative "$folder/linux")" \
+    "-o $(relative "$folder")/linux.gpuir"
   echo "  each 25 lines of a file:         gpuir index --chunk-lines 25 $(relative "$folder/linux")" \
     "-o $(relative "$folder")/linux-chunks.gpuir"
 }
