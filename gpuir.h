@@ -76,8 +76,9 @@
  *   Durability   A builder writes to PATH.tmp, which it locks, and renames it over
  *                PATH after fsync; until then, and on any failure, a previous
  *                index at PATH stays whole. Spilled runs are unlinked files in the
- *                same folder: a killed build leaves at most PATH.tmp behind, and the
- *                next build to PATH removes it.
+ *                same folder: a killed build leaves at most PATH.tmp behind (and an
+ *                empty PATH.tmp.N, if killed while it opened that), and the next
+ *                build to PATH removes them.
  *   Hostile data A damaged or malicious file is refused, or gives wrong hits; it
  *                never makes the library read or write out of bounds, hang or crash.
  *                A file that is truncated by another process while it is mapped

@@ -55,7 +55,8 @@ deb() {
     echo "fetching $package" >&2
     rm -rf "$folder/deb/partial" "$folder"/deb/"$package"_*.deb
     mkdir "$folder/deb/partial"
-    download "$package" || { apt-get update -q >&2 && download "$package"; } || die "apt-get could not download $package"
+    download "$package" || { apt-get update -q >&2 && download "$package"; } ||
+      die "apt-get could not download $package"
     dpkg-deb --info "$folder"/deb/partial/*.deb >/dev/null || die "$package came damaged"
     mv "$folder"/deb/partial/*.deb "$folder/deb/"
     rmdir "$folder/deb/partial"
