@@ -271,6 +271,9 @@ GPUIR_API int gpuir_term_find(const gpuir_index *index, const char *term, size_t
 GPUIR_API uint64_t gpuir_term_lower_bound(const gpuir_index *index, const char *term, size_t len);
 /* Statistics of term `id`. cf of a short list is summed by decoding it. Errors: NOT_FOUND, FORMAT. */
 GPUIR_API int gpuir_term_stats(const gpuir_index *index, uint64_t id, gpuir_term_info *info);
+/* Decodes term `id`'s list to docids[0..df) and tfs[0..df), of which one may be NULL; df: see gpuir_term_stats.
+ * Errors: NOT_FOUND, NOMEM; FORMAT for docIDs that do not ascend, or name no document. Thread-safe. */
+GPUIR_API int gpuir_term_postings(const gpuir_index *index, uint64_t id, uint32_t *docids, uint32_t *tfs);
 /* Runs the index's analyzer over a text. Errors: UNSUPPORTED, NOMEM, or what emit returned. */
 GPUIR_API int gpuir_analyze(const gpuir_index *index, const char *text, size_t len, gpuir_token_fn emit,
                             void *sink, gpuir_error *err);
@@ -308,6 +311,9 @@ typedef struct gpuir_builder_desc {
   int store_text;          /* keep each document's text in the index */
   const char *description; /* of the corpus, one line; NULL: "" */
   int simd;                /* GPUIR_SIMD_ level */
+  /* An open index whose analyzer is taken in place of `analyzer`, and from which come the codecs, k1, b and the
+   * description that are not given here. Needed only while the builder is created. NULL: none. */
+  const gpuir_index *like;
   /* Called from the adding thread now and then; not 0 stops with GPUIR_E_CANCELLED. */
   int (*progress)(void *user, const gpuir_progress *progress);
   void *progress_user;
@@ -351,6 +357,16 @@ GPUIR_API int gpuir_builder_add_text(gpuir_builder *builder, const gpuir_doc_des
  * ARGUMENT for an empty or too long term, tf 0, or a term given twice. */
 GPUIR_API int gpuir_builder_add_terms(gpuir_builder *builder, const gpuir_doc_desc *doc,
                                       const gpuir_term_freq *terms, size_t n, gpuir_error *err);
+/* An index from postings instead of documents: first every document by gpuir_builder_add_doc, then every list by
+ * gpuir_builder_add_list; not together with the two functions above. A length counts the document's tokens;
+ * `text` is only stored (NULL, or when store_text is 0: not even that). Errors: as above. */
+GPUIR_API int gpuir_builder_add_doc(gpuir_builder *builder, const gpuir_doc_desc *doc, uint32_t length,
+                                    const char *text, size_t len, gpuir_error *err);
+/* Adds a term's list: term t[0..len) comes behind those before it in byte order; docids[0..df) ascend and name added
+ * documents, tfs[0..df) are at least 1. Copied. Errors: the same; ARGUMENT for a list that is not so. */
+GPUIR_API int gpuir_builder_add_list(gpuir_builder *builder, const char *term, size_t len,
+                                     const uint32_t *docids, const uint32_t *tfs, uint32_t df,
+                                     gpuir_error *err);
 /* Merges and writes the index; `report` may be NULL. Once, after which only _destroy is allowed.
  * Errors: NOMEM, IO, LIMIT, CANCELLED. */
 GPUIR_API int gpuir_builder_write(gpuir_builder *builder, gpuir_build_report *report, gpuir_error *err);
@@ -5516,6 +5532,33 @@ GPUIR_API int gpuir_term_stats(const gpuir_index *ix, uint64_t id, gpuir_term_in
   return GPUIR_OK;
 }
 
+GPUIR_API int gpuir_term_postings(const gpuir_index *ix, uint64_t id, uint32_t *docids, uint32_t *tfs) {
+  uint32_t docs[GPUIR__BLOCK_ROOM], freqs[GPUIR__BLOCK_ROOM], block, i, n, at = 0;
+  uint64_t next = 0; /* the least docID that may follow */
+  gpuir__list l;
+  int status;
+  if (!ix) return GPUIR_E_ARGUMENT;
+  if (id >= ix->stat.terms) return GPUIR_E_NOT_FOUND;
+  status = gpuir__list_open(ix, &ix->a, id, &l);
+  if (status) return status;
+  for (block = 0; block < l.nblocks && !status; block++) {
+    n = gpuir__list_docs(&l, block, docs);
+    for (i = 0; i < n; i++) {
+      if (docs[i] < next || docs[i] >= ix->stat.documents) status = GPUIR_E_FORMAT;
+      next = (uint64_t)docs[i] + 1;
+    }
+    if (docids) memcpy(docids + at, docs, (size_t)n * 4);
+    if (tfs) gpuir__list_freqs(&l, block, freqs);
+    for (i = 0; tfs && i < n; i++) {
+      if (freqs[i] == UINT32_MAX) status = GPUIR_E_FORMAT;
+      tfs[at + i] = freqs[i] + 1;
+    }
+    at += n;
+  }
+  gpuir__list_close(&ix->a, &l);
+  return status;
+}
+
 /* ---- verify ---- */
 
 typedef struct gpuir__verifier {
@@ -7467,6 +7510,9 @@ static int gpuir__run_compare(const gpuir__run *x, const gpuir__run *y) {
 
 /* ---- the builder ---- */
 
+/* What an index is made from is settled by the first thing added. */
+enum { GPUIR__EMPTY, GPUIR__FROM_TEXT, GPUIR__FROM_DOCS, GPUIR__FROM_LISTS };
+
 struct gpuir_builder {
   gpuir__counter counter;
   gpuir_allocator a; /* counts into `counter` */
@@ -7501,6 +7547,12 @@ struct gpuir_builder {
   uint64_t retired;   /* packets, and later units */
   gpuir__packet *open;
   gpuir__buf seen; /* hash table that finds a term given twice */
+
+  /* an index from postings: what was added last, documents or lists */
+  int phase;
+  gpuir__unit *unit;      /* that is being filled */
+  gpuir__buf last_term;   /* of the last list */
+  uint64_t given_dropped; /* tokens that had been dropped from these documents before */
 
   uint64_t light; /* bytes of a decoded list, see gpuir__worker_unit */
   gpuir__gate gate;
@@ -7677,10 +7729,42 @@ static int gpuir__builder_ready(gpuir_builder *b, gpuir_error *err) {
   return GPUIR_OK;
 }
 
+/* The analyzers, one a worker, when the first text needs them. */
+static int gpuir__builder_analyzers(gpuir_builder *b, gpuir_error *err) {
+  unsigned i;
+  int status = GPUIR_OK;
+  for (i = 0; i < b->nworkers && !status; i++)
+    if (!b->workers[i].analyzer)
+      status = gpuir__analyzer_create(&b->a, b->spec, b->stop_words, b->tokenize, b->tokenize_user,
+                                      &b->workers[i].analyzer, err);
+  return status;
+}
+
+/* Before a document to invert is added. */
+static int gpuir__builder_ready_text(gpuir_builder *b, gpuir_error *err) {
+  int status = gpuir__builder_ready(b, err);
+  if (status) return status;
+  if (b->phase > GPUIR__FROM_TEXT)
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0,
+                       "this index is being made from postings, not from documents");
+  if (b->phase == GPUIR__EMPTY) status = gpuir__builder_analyzers(b, err);
+  if (!status) b->phase = GPUIR__FROM_TEXT;
+  return status;
+}
+
 static int gpuir__builder_tell(gpuir_builder *b, gpuir_error *err) {
   if (b->progress && b->progress(b->progress_user, &b->done))
     return gpuir__fail(err, GPUIR_E_CANCELLED, 0, "cancelled by the progress callback");
   return GPUIR_OK;
+}
+
+/* Tells of documents now and then. */
+static int gpuir__builder_tell_added(gpuir_builder *b, gpuir_error *err) {
+  if (b->done.bytes - b->told_bytes < (1u << 24) && b->done.documents - b->told_documents < (1u << 16))
+    return GPUIR_OK;
+  b->told_bytes = b->done.bytes;
+  b->told_documents = b->done.documents;
+  return gpuir__builder_tell(b, err);
 }
 
 /* The document whose bytes the open packet has taken, or the caller's own text. */
@@ -7707,12 +7791,7 @@ static int gpuir__builder_document(gpuir_builder *b, const gpuir_doc_desc *doc, 
     while (!status && b->queue.pushed > b->retired) status = gpuir__builder_retire_packet(b, err);
     if (status) return status;
   }
-  if (b->done.bytes - b->told_bytes >= (1u << 24) || b->done.documents - b->told_documents >= (1u << 16)) {
-    b->told_bytes = b->done.bytes;
-    b->told_documents = b->done.documents;
-    return gpuir__builder_tell(b, err);
-  }
-  return GPUIR_OK;
+  return gpuir__builder_tell_added(b, err);
 }
 
 static int gpuir__builder_check_doc(const gpuir_doc_desc *doc, gpuir_error *err) {
@@ -7734,7 +7813,7 @@ GPUIR_API int gpuir_builder_add_text(gpuir_builder *builder, const gpuir_doc_des
                                      size_t len, gpuir_error *err) {
   gpuir_builder *b = builder;
   gpuir_error local;
-  int in_place, status = gpuir__builder_ready(b, err);
+  int in_place, status = gpuir__builder_ready_text(b, err);
   if (status) return status;
   status = gpuir__builder_check_doc(doc, err);
   if (status) return status;
@@ -7804,7 +7883,7 @@ GPUIR_API int gpuir_builder_add_terms(gpuir_builder *builder, const gpuir_doc_de
   gpuir_builder *b = builder;
   gpuir_error local;
   size_t bytes = 0, i;
-  int status = gpuir__builder_ready(b, err);
+  int status = gpuir__builder_ready_text(b, err);
   if (status) return status;
   status = gpuir__builder_check_doc(doc, err);
   if (status) return status;
@@ -7864,11 +7943,32 @@ static int gpuir__builder_push_unit(gpuir_builder *b, gpuir__unit **unit, gpuir_
   return gpuir__builder_retire_unit(b, err);
 }
 
+/* Makes room for `bytes` bytes of postings in the unit, or in the next one when it is full. */
+static int gpuir__builder_unit_room(gpuir_builder *b, gpuir__unit **unit, uint64_t bytes, gpuir_error *err) {
+  gpuir__unit *u = *unit;
+  int status;
+  if (u && u->used + u->items.len + u->parts.len + bytes > b->packet_size) {
+    status = gpuir__builder_push_unit(b, unit, err);
+    if (status) return status;
+    u = NULL;
+  }
+  if (u) return GPUIR_OK;
+  while (b->queue.pushed - b->retired == b->ntasks ||
+         (b->in_flight + bytes > b->in_flight_most && b->queue.pushed > b->retired)) {
+    status = gpuir__builder_retire_unit(b, err);
+    if (status) return status;
+  }
+  u = *unit = &b->units[b->queue.pushed % b->ntasks];
+  /* gpuir__get_vbyte may read a little beyond damaged bytes */
+  return gpuir__area_need(&b->a, &u->bytes, gpuir__max64(b->packet_size, bytes) + 64, b->in_flight_most,
+                          b->tmp, GPUIR__TMP_UNITS, err);
+}
+
 /* Adds a term that stands in runs[0..n) to the unit, or to the next one when it is full. */
 static int gpuir__builder_gather(gpuir_builder *b, gpuir__unit **unit, gpuir__run *const *runs, size_t n,
                                  gpuir_error *err) {
   const gpuir_allocator *a = &b->a;
-  gpuir__unit *u = *unit;
+  gpuir__unit *u;
   gpuir__item item;
   uint64_t bytes = 0;
   size_t i;
@@ -7880,23 +7980,9 @@ static int gpuir__builder_gather(gpuir_builder *b, gpuir__unit **unit, gpuir__ru
     bytes += runs[i]->bytes;
     item.df += runs[i]->df;
   }
-  if (u && u->used + u->items.len + u->parts.len + bytes > b->packet_size) {
-    status = gpuir__builder_push_unit(b, unit, err);
-    if (status) return status;
-    u = NULL;
-  }
-  if (!u) {
-    while (b->queue.pushed - b->retired == b->ntasks ||
-           (b->in_flight + bytes > b->in_flight_most && b->queue.pushed > b->retired)) {
-      status = gpuir__builder_retire_unit(b, err);
-      if (status) return status;
-    }
-    u = *unit = &b->units[b->queue.pushed % b->ntasks];
-    /* gpuir__get_vbyte may read a little beyond damaged bytes */
-    status = gpuir__area_need(a, &u->bytes, gpuir__max64(b->packet_size, bytes) + 64, b->in_flight_most,
-                              b->tmp, GPUIR__TMP_UNITS, err);
-    if (status) return status;
-  }
+  status = gpuir__builder_unit_room(b, unit, bytes, err);
+  if (status) return status;
+  u = *unit;
   if (gpuir__buf_put(a, &u->terms, runs[0]->term, runs[0]->term_len) ||
       gpuir__buf_put(a, &u->items, &item, sizeof item))
     return gpuir__fail_nomem(err);
@@ -8033,8 +8119,8 @@ static void gpuir__builder_free_tasks(gpuir_builder *b) {
   }
 }
 
-/* From runs to lists in the writer. */
-static int gpuir__builder_lists(gpuir_builder *b, uint64_t nruns, gpuir_error *err) {
+/* Makes encoders and units, when every document's length is known. */
+static int gpuir__builder_open_lists(gpuir_builder *b, gpuir_error *err) {
   const uint32_t *lengths = NULL;
   uint64_t ndocs = 0, tokens = 0;
   unsigned i;
@@ -8050,6 +8136,7 @@ static int gpuir__builder_lists(gpuir_builder *b, uint64_t nruns, gpuir_error *e
     if (!w->heads) return gpuir__fail_nomem(err);
     b->done.postings_total += w->postings;
   }
+  gpuir__builder_free_tasks(b);
   /* An eighth of the memory each for the runs' buffers, for light and for heavy lists, for units on their way
    * (as gathered, and as encoded), and at most for the writer. */
   b->in_flight = b->retired = 0;
@@ -8059,21 +8146,150 @@ static int gpuir__builder_lists(gpuir_builder *b, uint64_t nruns, gpuir_error *e
   b->units = (gpuir__unit *)gpuir__alloc_zero(&b->a, b->ntasks * sizeof *b->units);
   if (!b->units) return gpuir__fail_nomem(err);
   gpuir__queue_reset(&b->queue);
+  return GPUIR_OK;
+}
+
+/* From runs to lists in the writer. */
+static int gpuir__builder_lists(gpuir_builder *b, uint64_t nruns, gpuir_error *err) {
+  int status = gpuir__builder_open_lists(b, err);
+  if (status) return status;
   if (b->nworkers > 1 && b->done.postings_total > 100000) gpuir__builder_start(b, gpuir__builder_encode_main);
   status = gpuir__builder_merge(b, nruns, b->memory / 8, err);
   gpuir__builder_join(b, status != 0);
   return status;
 }
 
-static int gpuir__builder_write_all(gpuir_builder *b, gpuir_build_report *report, gpuir_error *err) {
-  gpuir__meta meta;
-  gpuir_build_report r;
-  const uint32_t *lengths = NULL;
-  uint64_t ndocs = 0;
+/* ---- an index from postings ---- */
+
+static int gpuir__builder_put_doc(gpuir_builder *b, const gpuir_doc_desc *doc, uint32_t length,
+                                  const char *text, size_t len, gpuir_error *err) {
+  gpuir_doc_desc none;
+  int status;
+  memset(&none, 0, sizeof none);
+  status = gpuir__writer_put_doc(b->writer, doc ? doc : &none, b->store_text ? text : NULL, len, err);
+  if (!status) status = gpuir__writer_put_lengths(b->writer, &length, 1, err);
+  if (status) return status;
+  b->done.documents++;
+  b->done.bytes += len;
+  return gpuir__builder_tell_added(b, err);
+}
+
+GPUIR_API int gpuir_builder_add_doc(gpuir_builder *builder, const gpuir_doc_desc *doc, uint32_t length,
+                                    const char *text, size_t len, gpuir_error *err) {
+  gpuir_builder *b = builder;
+  gpuir_error local;
+  int status = gpuir__builder_ready(b, err);
+  if (status) return status;
+  if (b->phase != GPUIR__EMPTY && b->phase != GPUIR__FROM_DOCS)
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "%s",
+                       b->phase == GPUIR__FROM_LISTS ? "a document behind the first list"
+                                                     : "this index is being made from documents' text");
+  status = gpuir__builder_check_doc(doc, err);
+  if (status) return status;
+  b->phase = GPUIR__FROM_DOCS;
+  memset(&local, 0, sizeof local);
+  status = gpuir__builder_put_doc(b, doc, length, text, text ? len : 0, &local);
+  return gpuir__builder_end(b, status, err, &local);
+}
+
+/* Bytes of a list as runs have it, or 0 when it is not a list of this index (*err says why). */
+static uint64_t gpuir__list_bytes(const uint32_t *docids, const uint32_t *tfs, uint32_t df, uint64_t ndocs,
+                                  gpuir_error *err) {
+  uint8_t posting[GPUIR__POSTING_MAX];
+  uint64_t bytes = 0, before = 0;
+  uint32_t i;
+  for (i = 0; i < df; i++) {
+    const char *wrong = docids[i] >= ndocs                ? "names no document"
+                        : i && docids[i] <= docids[i - 1] ? "does not ascend"
+                        : !tfs[i]                         ? "has tf 0"
+                                                          : NULL;
+    if (wrong) {
+      (void)gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "posting %lu of the list, docID %lu, %s", (unsigned long)i,
+                        (unsigned long)docids[i], wrong);
+      return 0;
+    }
+    bytes += (uint64_t)(gpuir__put_posting(posting, docids[i] - (uint32_t)before, tfs[i]) - posting);
+    before = docids[i];
+  }
+  return bytes;
+}
+
+/* Appends a list of so many bytes to the open unit. */
+static int gpuir__builder_put_list(gpuir_builder *b, const char *term, size_t len, const uint32_t *docids,
+                                   const uint32_t *tfs, uint32_t df, uint64_t bytes, gpuir_error *err) {
+  gpuir__unit *u = b->unit;
+  gpuir__item item;
+  gpuir__part part;
+  uint8_t *p;
+  uint32_t i;
+  int status;
+  if (u && b->nworkers > 1 && !b->queue.pushed && !b->nthreads &&
+      u->used + u->items.len + u->parts.len + bytes > b->packet_size / 2)
+    gpuir__builder_start(b, gpuir__builder_encode_main); /* before the first unit that is full leaves */
+  status = gpuir__builder_unit_room(b, &b->unit, bytes, err);
+  if (status) return status;
+  u = b->unit;
+  memset(&item, 0, sizeof item);
+  memset(&part, 0, sizeof part);
+  item.df = df;
+  item.parts = 1;
+  item.term_len = (uint32_t)len;
+  part.at = u->used;
+  part.len = bytes;
+  if (gpuir__buf_put(&b->a, &u->terms, term, len) || gpuir__buf_put(&b->a, &u->items, &item, sizeof item) ||
+      gpuir__buf_put(&b->a, &u->parts, &part, sizeof part))
+    return gpuir__fail_nomem(err);
+  b->last_term.len = 0;
+  if (gpuir__buf_put(&b->a, &b->last_term, term, len)) return gpuir__fail_nomem(err);
+  p = u->bytes.data + u->used;
+  for (i = 0; i < df; i++) p = gpuir__put_posting(p, docids[i] - (i ? docids[i - 1] : 0), tfs[i]);
+  u->used += bytes;
+  u->nterms++;
+  u->postings += df;
+  return GPUIR_OK;
+}
+
+GPUIR_API int gpuir_builder_add_list(gpuir_builder *builder, const char *term, size_t len,
+                                     const uint32_t *docids, const uint32_t *tfs, uint32_t df,
+                                     gpuir_error *err) {
+  gpuir_builder *b = builder;
+  gpuir_error local;
+  uint64_t bytes;
+  int status = gpuir__builder_ready(b, err);
+  if (status) return status;
+  if (b->phase != GPUIR__FROM_DOCS && b->phase != GPUIR__FROM_LISTS)
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "a list before gpuir_builder_add_doc added a document");
+  if (!term || !len || len > GPUIR_MAX_TERM)
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "a term has 1 to %d bytes, this one %lu", GPUIR_MAX_TERM,
+                       (unsigned long)(term ? len : 0));
+  if (!docids || !tfs || !df) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "a list without postings");
+  if (b->last_term.len && gpuir__compare_bytes(b->last_term.data, b->last_term.len, term, len) >= 0)
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "the term '%.*s' does not come behind the one before it",
+                       len < 60 ? (int)len : 60, term);
+  bytes = gpuir__list_bytes(docids, tfs, df, b->done.documents, err);
+  if (!bytes) return GPUIR_E_ARGUMENT;
+  memset(&local, 0, sizeof local);
+  if (b->phase == GPUIR__FROM_DOCS) status = gpuir__builder_open_lists(b, &local);
+  b->phase = GPUIR__FROM_LISTS;
+  if (!status) status = gpuir__builder_put_list(b, term, len, docids, tfs, df, bytes, &local);
+  return gpuir__builder_end(b, status, err, &local);
+}
+
+/* The last unit; all lists are in the writer then. */
+static int gpuir__builder_close_lists(gpuir_builder *b, gpuir_error *err) {
+  int status = gpuir__builder_push_unit(b, &b->unit, err);
+  while (!status && b->retired < b->queue.pushed) status = gpuir__builder_retire_unit(b, err);
+  gpuir__builder_join(b, status != 0);
+  gpuir__buf_free(&b->a, &b->last_term);
+  return status;
+}
+
+/* ---- writing ---- */
+
+/* All texts' runs, merged to lists. */
+static int gpuir__builder_invert(gpuir_builder *b, gpuir_build_report *r, gpuir_error *err) {
   unsigned i;
   int status = gpuir__builder_seal(b, 1, err);
-  memset(&r, 0, sizeof r);
-  memset(&meta, 0, sizeof meta);
   if (status) return status;
   if (b->nthreads) gpuir__queue_close(&b->queue, 0); /* the workers' last runs, side by side */
   while (b->retired < b->queue.pushed) {
@@ -8091,11 +8307,26 @@ static int gpuir__builder_write_all(gpuir_builder *b, gpuir_build_report *report
   for (i = 0; i < b->nworkers; i++) {
     gpuir__analyzer_destroy(b->workers[i].analyzer);
     b->workers[i].analyzer = NULL;
-    r.runs += b->workers[i].runs.len / sizeof(gpuir__extent);
-    r.dropped_tokens += b->workers[i].dropped;
+    r->runs += b->workers[i].runs.len / sizeof(gpuir__extent);
+    r->dropped_tokens += b->workers[i].dropped;
   }
-  if (r.runs) status = gpuir__builder_lists(b, r.runs, err);
+  return r->runs ? gpuir__builder_lists(b, r->runs, err) : GPUIR_OK;
+}
+
+static int gpuir__builder_write_all(gpuir_builder *b, gpuir_build_report *report, gpuir_error *err) {
+  gpuir__meta meta;
+  gpuir_build_report r;
+  const uint32_t *lengths = NULL;
+  uint64_t ndocs = 0;
+  int status;
+  memset(&r, 0, sizeof r);
+  memset(&meta, 0, sizeof meta);
+  if (b->phase <= GPUIR__FROM_TEXT)
+    status = gpuir__builder_invert(b, &r, err);
+  else
+    status = gpuir__builder_close_lists(b, err);
   if (status) return status;
+  if (b->phase > GPUIR__FROM_TEXT) r.dropped_tokens = b->given_dropped;
   gpuir__builder_free_tasks(b);
   status = gpuir__writer_lengths(b->writer, &lengths, &ndocs, &r.tokens, err);
   if (status) return status;
@@ -8154,6 +8385,7 @@ GPUIR_API void gpuir_builder_destroy(gpuir_builder *builder) {
   }
   gpuir__free(&b->a, b->workers, b->nworkers * sizeof *b->workers);
   gpuir__buf_free(&b->a, &b->seen);
+  gpuir__buf_free(&b->a, &b->last_term);
   gpuir__queue_free(&b->a, &b->queue);
   gpuir__gate_free(&b->gate);
   gpuir__free(&b->a, b->tmp, b->tmp_size);
@@ -8215,7 +8447,16 @@ static unsigned gpuir__processors(void) {
 static int gpuir__builder_set_up(gpuir_builder *b, const gpuir_builder_desc *desc, gpuir_error *err) {
   uint64_t share, writer_memory;
   unsigned i, threads = desc->threads ? desc->threads : gpuir__processors();
-  int status = gpuir__analyzer_spec(&desc->analyzer, b->spec, sizeof b->spec, err);
+  const gpuir_index *like = desc->like;
+  const char *stop_words = like ? like->stop_words : desc->analyzer.stop_words;
+  const char *description = desc->description || !like ? desc->description : like->description;
+  int status = GPUIR_OK;
+  if (!like)
+    status = gpuir__analyzer_spec(&desc->analyzer, b->spec, sizeof b->spec, err);
+  else if (strlen(like->analyzer_spec) >= sizeof b->spec)
+    status = gpuir__fail(err, GPUIR_E_LIMIT, 0, "the analyzer's specification is too long");
+  else
+    memcpy(b->spec, like->analyzer_spec, strlen(like->analyzer_spec) + 1);
   if (status) return status;
   b->memory = gpuir__max64(desc->memory ? desc->memory : (uint64_t)512 << 20, 1u << 20);
   /* At most a thread for each 16 MiB: small tables make many runs, and each thread costs malloc some memory
@@ -8223,10 +8464,8 @@ static int gpuir__builder_set_up(gpuir_builder *b, const gpuir_builder_desc *des
   b->nworkers =
       (unsigned)gpuir__min64(threads, gpuir__min64(GPUIR__MOST_WORKERS, gpuir__max64(2, b->memory >> 24)));
   b->tmp = gpuir__builder_copy(b, desc->path, ".tmp", &b->tmp_size);
-  b->stop_words =
-      gpuir__builder_copy(b, desc->analyzer.stop_words ? desc->analyzer.stop_words : "", "", &b->stop_size);
-  b->description =
-      gpuir__builder_copy(b, desc->description ? desc->description : "", "", &b->description_size);
+  b->stop_words = gpuir__builder_copy(b, stop_words ? stop_words : "", "", &b->stop_size);
+  b->description = gpuir__builder_copy(b, description ? description : "", "", &b->description_size);
   b->workers = (gpuir__worker *)gpuir__alloc_zero(&b->a, b->nworkers * sizeof *b->workers);
   if (!b->tmp || !b->stop_words || !b->description || !b->workers) return gpuir__fail_nomem(err);
   gpuir__builder_squeeze(b->stop_words);
@@ -8242,10 +8481,9 @@ static int gpuir__builder_set_up(gpuir_builder *b, const gpuir_builder_desc *des
     w->number = i;
     w->spool_cap = (size_t)gpuir__max64(16384, gpuir__min64(share / 32, 1u << 20));
     w->share = gpuir__max64(share - gpuir__min64(share / 2, w->spool_cap), 256u << 10);
-    status = gpuir__analyzer_create(&b->a, b->spec, b->stop_words, b->tokenize, b->tokenize_user,
-                                    &w->analyzer, err);
-    if (status) return status;
   }
+  if (!like) status = gpuir__builder_analyzers(b, err); /* an analyzer that is lacking shows at once */
+  if (status) return status;
   b->ntasks = b->nworkers == 1 ? 1 : 2 * b->nworkers + 2;
   b->in_flight_most = b->memory / 8;
   b->packet_size = (size_t)gpuir__max64(8192, gpuir__min64(b->in_flight_most / b->ntasks, 2u << 20));
@@ -8263,6 +8501,7 @@ GPUIR_API int gpuir_builder_create(const gpuir_builder_desc *desc, gpuir_builder
   gpuir_allocator base;
   gpuir_builder *b;
   const gpuir__codec *codec, *freq_codec;
+  const char *docs_name, *freqs_name;
   int status;
   if (!builder) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "no place for the builder given");
   *builder = NULL;
@@ -8272,11 +8511,13 @@ GPUIR_API int gpuir_builder_create(const gpuir_builder_desc *desc, gpuir_builder
     return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "k1 must lie in [0, 1000]");
   if (desc->custom_bm25 && !(desc->b >= 0 && desc->b <= 1))
     return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "b must lie in [0, 1]");
-  codec = gpuir__codec_by_name(desc->codec, 1);
-  if (!codec) return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "unknown docID codec '%.80s'", desc->codec);
-  freq_codec = gpuir__codec_by_name(desc->freq_codec, 0);
+  docs_name = desc->codec || !desc->like ? desc->codec : desc->like->codec;
+  freqs_name = desc->freq_codec || !desc->like ? desc->freq_codec : desc->like->freq_codec;
+  codec = gpuir__codec_by_name(docs_name, 1);
+  if (!codec) return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "unknown docID codec '%.80s'", docs_name);
+  freq_codec = gpuir__codec_by_name(freqs_name, 0);
   if (!freq_codec)
-    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "unknown frequency codec '%.80s'", desc->freq_codec);
+    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "unknown frequency codec '%.80s'", freqs_name);
   base = gpuir__allocator(desc->allocator);
   b = (gpuir_builder *)gpuir__alloc_zero(&base, sizeof *b);
   if (!b) return gpuir__fail_nomem(err);
@@ -8286,10 +8527,11 @@ GPUIR_API int gpuir_builder_create(const gpuir_builder_desc *desc, gpuir_builder
   b->a.user = &b->counter;
   b->codec = codec;
   b->freq_codec = freq_codec;
-  b->k1 = desc->custom_bm25 ? desc->k1 : 0.9f;
-  b->b = desc->custom_bm25 ? desc->b : 0.4f;
-  b->tokenize = desc->analyzer.tokenize;
-  b->tokenize_user = desc->analyzer.tokenize_user;
+  b->k1 = desc->custom_bm25 ? desc->k1 : desc->like ? desc->like->stat.k1 : 0.9f;
+  b->b = desc->custom_bm25 ? desc->b : desc->like ? desc->like->stat.b : 0.4f;
+  b->tokenize = desc->like ? desc->like->tokenize : desc->analyzer.tokenize;
+  b->tokenize_user = desc->like ? desc->like->tokenize_user : desc->analyzer.tokenize_user;
+  if (desc->like) b->given_dropped = desc->like->stat.dropped_tokens;
   b->store_text = desc->store_text;
   b->simd = desc->simd;
   b->progress = desc->progress;
