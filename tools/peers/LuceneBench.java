@@ -1,0 +1,91 @@
+/* LuceneBench version | index DIR TEXT | search DIR QUERIES and|or K ROUNDS WARMUP
+ *
+ * Lucene's part of peers.py: indexes one line of words a document, without positions, and prints each query's median
+ * latency in microseconds over the rounds. */
+import java.io.BufferedReader;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import org.apache.lucene.analysis.core.WhitespaceAnalyzer;
+import org.apache.lucene.document.Document;
+import org.apache.lucene.document.Field;
+import org.apache.lucene.document.FieldType;
+import org.apache.lucene.index.DirectoryReader;
+import org.apache.lucene.index.IndexOptions;
+import org.apache.lucene.index.IndexWriter;
+import org.apache.lucene.index.IndexWriterConfig;
+import org.apache.lucene.index.Term;
+import org.apache.lucene.search.BooleanClause;
+import org.apache.lucene.search.BooleanQuery;
+import org.apache.lucene.search.IndexSearcher;
+import org.apache.lucene.search.Query;
+import org.apache.lucene.search.TermQuery;
+import org.apache.lucene.search.TopScoreDocCollector;
+import org.apache.lucene.search.similarities.BM25Similarity;
+import org.apache.lucene.store.MMapDirectory;
+import org.apache.lucene.util.Version;
+
+public final class LuceneBench {
+  private static final BM25Similarity BM25 = new BM25Similarity(0.9f, 0.4f);
+
+  private static void index(String dir, String text) throws Exception {
+    FieldType type = new FieldType();
+    type.setTokenized(true);
+    type.setIndexOptions(IndexOptions.DOCS_AND_FREQS);
+    type.freeze();
+    IndexWriterConfig config = new IndexWriterConfig(new WhitespaceAnalyzer()).setSimilarity(BM25).setRAMBufferSizeMB(512);
+    try (IndexWriter writer = new IndexWriter(new MMapDirectory(Path.of(dir)), config);
+        BufferedReader lines = Files.newBufferedReader(Path.of(text))) {
+      for (String line; (line = lines.readLine()) != null; ) {
+        Document document = new Document();
+        document.add(new Field("body", line, type));
+        writer.addDocument(document);
+      }
+      writer.forceMerge(1);
+    }
+  }
+
+  private static List<Query> queries(String path, String mode) throws Exception {
+    BooleanClause.Occur occur = mode.equals("and") ? BooleanClause.Occur.MUST : BooleanClause.Occur.SHOULD;
+    List<Query> queries = new ArrayList<>();
+    for (String line : Files.readAllLines(Path.of(path))) {
+      BooleanQuery.Builder builder = new BooleanQuery.Builder();
+      for (String word : line.split(" ")) builder.add(new TermQuery(new Term("body", word)), occur);
+      queries.add(builder.build());
+    }
+    return queries;
+  }
+
+  private static void search(String dir, String path, String mode, int k, int rounds, int warmup) throws Exception {
+    try (DirectoryReader reader = DirectoryReader.open(new MMapDirectory(Path.of(dir)))) {
+      IndexSearcher searcher = new IndexSearcher(reader);
+      searcher.setSimilarity(BM25);
+      searcher.setQueryCache(null);
+      List<Query> queries = queries(path, mode);
+      double[][] micros = new double[queries.size()][rounds];
+      for (int round = -warmup; round < rounds; round++) {
+        for (int i = 0; i < queries.size(); i++) {
+          long start = System.nanoTime();
+          TopScoreDocCollector collector = TopScoreDocCollector.create(k, k); /* counts no further than k */
+          searcher.search(queries.get(i), collector);
+          collector.topDocs();
+          if (round >= 0) micros[i][round] = (System.nanoTime() - start) / 1e3;
+        }
+      }
+      StringBuilder out = new StringBuilder();
+      for (double[] times : micros) {
+        Arrays.sort(times);
+        out.append(times[rounds / 2]).append('\n');
+      }
+      System.out.print(out);
+    }
+  }
+
+  public static void main(String[] a) throws Exception {
+    if (a[0].equals("version")) System.out.println(Version.LATEST);
+    else if (a[0].equals("index")) index(a[1], a[2]);
+    else search(a[1], a[2], a[3], Integer.parseInt(a[4]), Integer.parseInt(a[5]), Integer.parseInt(a[6]));
+  }
+}
