@@ -411,6 +411,9 @@ static inline double gpuir_score(gpuir_hit hit) { return (double)hit.score / GPU
 
 enum { GPUIR_EVAL_AUTO = 0, GPUIR_EVAL_EXHAUSTIVE = 1 };
 
+/* The i-th way of intersecting lists, such as "merge" or "simd"; NULL behind the last one. All give the same hits. */
+GPUIR_API const char *gpuir_intersection_name(size_t i);
+
 typedef struct gpuir_searcher_desc {
   const gpuir_allocator *allocator; /* copied; NULL: the index's */
   unsigned threads;                 /* that serve gpuir_search_batch; 0: 1 */
@@ -9189,6 +9192,674 @@ static uint32_t gpuir__subtract(int simd, gpuir__cursor *c, const uint32_t *cand
       slots[kept++] = slots[i];
   }
   return kept;
+}
+
+/* ----------------------------------------------------------------------------
+ * The seam of the intersection methods
+ *
+ *     gpuir__method_at(i), gpuir__method_by_name     the table, behind gpuir_intersection_name
+ *     gpuir__isect_arrays, gpuir__isect_lists        prepare: two to GPUIR_MAX_TERMS sorted arrays, or compressed lists
+ *     gpuir__isect_run                               the search itself; may be repeated
+ *     gpuir__isect_bytes                             of the auxiliary structures that were prepared
+ *     gpuir__isect_free
+ *
+ * Lists are taken from short to long ("SvS"), each filtering the candidates that the ones before left over. A
+ * method filters candidates through one operand, which is an array or a compressed list. In a list it searches
+ * the block directory first, that is the "B*" of Ding et al., section 8.1, then the one block that it decodes, both
+ * in the method's own way.
+ * --------------------------------------------------------------------------*/
+
+/* ---- arithmetic that kernels share ---- */
+
+/* The first index in [lo, hi) of a sorted array whose value is >= x, or hi. */
+GPUIR_HD static inline uint32_t gpuir__lower_bound(const uint32_t *a, uint32_t lo, uint32_t hi, uint32_t x) {
+  uint32_t len = hi - lo;
+  while (len > 1) {
+    uint32_t half = len / 2;
+    lo = a[lo + half - 1] < x ? lo + half : lo;
+    len -= half;
+  }
+  return lo + (len && a[lo] < x);
+}
+
+/* A regression line turned round, which tells where in a list to look for x (Ao et al. 2011, section 4.3). */
+typedef struct gpuir__lr {
+  uint32_t inverse;    /* indices a docID, times 2^32 */
+  int64_t left, right; /* the safe range is [q - left, q + right], where q = x * inverse >> 32 */
+} gpuir__lr;
+
+/* q is an integer and a function of x alone. `left` and `right` were taken as the extremes of q(docID i) - i over the
+ * list with this very function, so that the index of any docID of the list lies in its safe range whatever was rounded
+ * on the way to q and to `inverse`: no error of the line needs to be bounded. The line's start, and all that
+ * rounding shifts, is part of the two. */
+GPUIR_HD static inline int64_t gpuir__lr_predict(const gpuir__lr *r, uint32_t x) {
+  return (int64_t)((uint64_t)x * r->inverse >> 32);
+}
+
+/* The safe range of x as [*lo, *hi) within [0, n); empty or not, it holds x if the list does. */
+GPUIR_HD static inline void gpuir__lr_range(const gpuir__lr *r, uint32_t x, uint32_t n, uint32_t *lo,
+                                            uint32_t *hi) {
+  int64_t q = gpuir__lr_predict(r, x), from = q - r->left, to = q + r->right + 1;
+  *lo = from < 0 ? 0 : from > (int64_t)n ? n : (uint32_t)from;
+  *hi = to < (int64_t)*lo ? *lo : to > (int64_t)n ? n : (uint32_t)to;
+}
+
+/* The hash bucket, or docID segment, of x: its leading bits (Ao et al. 2011, section 4.4). */
+GPUIR_HD static inline uint32_t gpuir__hs_bucket(uint32_t x, unsigned shift) { return x >> shift; }
+
+/* The bits to drop, so that n docIDs up to `last` lie in buckets of `mean` on average: of the k bits that `last`
+ * needs, the m leading ones stay, with m the least number such that n / mean <= 2^m. */
+GPUIR_HD static inline unsigned gpuir__hs_shift(uint32_t last, uint32_t n, uint32_t mean) {
+  unsigned k = 0, m = 0;
+  while (k < 32 && last >> k) k++;
+  while (m < k && ((uint64_t)mean << m) < n) m++;
+  return k - m < 32 ? k - m : 31;
+}
+
+/* Parallel Merge Find with `levels` of recursion divides m elements into so many segments at each of them that
+ * the last ones have as many elements as there are segments at a time: the (levels + 1)-th root (Ding et al. 2009, 7.2;
+ * they do not say how many). */
+GPUIR_HD static inline uint32_t gpuir__pmf_fan(uint32_t m, unsigned levels) {
+  uint32_t fan = 1;
+  for (;;) {
+    uint64_t power = 1;
+    unsigned i;
+    for (i = 0; i <= levels && power < m; i++) power *= fan;
+    if (power >= m) return fan;
+    fan++;
+  }
+}
+
+/* Splitter s of `fan` of the m elements: the index of the s-th segment's first one. */
+GPUIR_HD static inline uint32_t gpuir__pmf_splitter(uint32_t m, uint32_t fan, uint32_t s) {
+  return (uint32_t)((uint64_t)m * s / fan);
+}
+
+/* Where diagonal d of the grid a x b meets the merge path: *i + *j = d, all of a[0..i) and b[0..j) come before the rest
+ * (Griffin, section 3.1.2). Equal docIDs are not parted: then b's belongs to the near side, and *i + *j = d + 1. */
+GPUIR_HD static inline void gpuir__mergepath_split(const uint32_t *a, uint32_t m, const uint32_t *b,
+                                                   uint32_t n, uint64_t d, uint32_t *i, uint32_t *j) {
+  uint32_t lo = d > n ? (uint32_t)(d - n) : 0, hi = d < m ? (uint32_t)d : m;
+  while (lo < hi) {
+    uint32_t mid = lo + (hi - lo) / 2;
+    if (a[mid] <= b[d - 1 - mid])
+      lo = mid + 1;
+    else
+      hi = mid;
+  }
+  *i = lo;
+  *j = (uint32_t)(d - lo);
+  if (*i && *j < n && a[*i - 1] == b[*j]) ++*j;
+}
+
+/* ---- operands ---- */
+
+#define GPUIR__SKIP_LOG 3u /* a skip list's level has each 8th docID of the one below */
+#define GPUIR__SKIP_LEVELS 11u
+
+/* What candidates are held against, in one of two forms, and what was prepared for it. */
+typedef struct gpuir__operand {
+  const uint32_t *docs;  /* an array of n docIDs; NULL: a list */
+  gpuir__cursor *cursor; /* a list, and the block of it that is decoded; NULL: an array */
+  uint32_t n;
+  uint32_t at;    /* forward methods go on at this index: docIDs before it are below all candidates to come */
+  int simd;       /* resolved GPUIR_SIMD_ level */
+  uint64_t param; /* the method's, 0: none */
+  gpuir__buf aux; /* owns what the pointers below point to */
+  unsigned shift; /* of a docID to its bucket or segment */
+  uint32_t buckets;
+  const uint32_t *first;                     /* buckets + 1 indices */
+  const gpuir__lr *lines;                    /* one, or one a segment */
+  const uint32_t *level[GPUIR__SKIP_LEVELS]; /* of a skip list; [0] is the array or the directory itself */
+  uint32_t level_n[GPUIR__SKIP_LEVELS];
+  const uint32_t *heads; /* the last docID of each block */
+  gpuir__stream coded;   /* the docIDs in a codec with get() */
+} gpuir__operand;
+
+/* Candidates on their way through an operand: m of them, strictly increasing. Room behind docs, from, where and spare
+ * is 16 items. */
+typedef struct gpuir__pass {
+  const uint32_t *candidates;
+  uint32_t m;
+  uint32_t *docs;  /* out: the candidates found; not the array that they come from */
+  uint32_t *from;  /* out: their indices among the candidates; NULL: not wanted */
+  uint32_t *where; /* out, with from: their indices in the operand */
+  uint32_t *spare; /* m items for the method's use */
+} gpuir__pass;
+
+typedef struct gpuir__method {
+  const char *name, *title, *paper;
+  uint64_t param;
+  /* Makes what the search needs of an operand, whose docIDs are docs[0..n). NULL: nothing. 0, NOMEM or LIMIT. */
+  int (*prepare)(const gpuir_allocator *a, gpuir__operand *o, const uint32_t *docs);
+  /* Both return how many candidates the operand holds, and may be called again with greater candidates. */
+  uint32_t (*array)(gpuir__operand *o, const gpuir__pass *p);
+  uint32_t (*list)(gpuir__operand *o, const gpuir__pass *p);
+  /* Instead of them: all operands at once, the first one an array. where[i], unless where is NULL, gets the
+   * indices in operand i. */
+  uint32_t (*all)(gpuir__operand *const *o, unsigned k, uint32_t *docs, uint32_t *const *where);
+} gpuir__method;
+
+/* Writes a candidate as match number `found`, to stay if it is one; returns how many there are then. */
+GPUIR__INLINE uint32_t gpuir__pass_put(const gpuir__pass *p, int indices, uint32_t found, uint32_t i,
+                                       uint32_t x, uint32_t at, int hit) {
+  p->docs[found] = x;
+  if (indices) {
+    p->from[found] = i;
+    p->where[found] = at;
+  }
+  return found + (hit != 0);
+}
+
+/* ---- element by element: gallop, binary, interpolation, skip, svs, lr, hs ---- */
+
+enum {
+  GPUIR__FIND_BINARY,
+  GPUIR__FIND_GALLOP,
+  GPUIR__FIND_INTERPOLATION,
+  GPUIR__FIND_SKIP,
+  GPUIR__FIND_SVS,
+  GPUIR__FIND_LR,
+  GPUIR__FIND_LOCAL,
+  GPUIR__FIND_HS
+};
+
+/* The lower bound of x in a[lo, hi) by doubling steps from lo (Bentley & Yao 1976). */
+static inline uint32_t gpuir__gallop(const uint32_t *a, uint32_t lo, uint32_t hi, uint32_t x) {
+  uint32_t step = 1;
+  if (lo >= hi || a[lo] >= x) return lo;
+  while (hi - lo > step && a[lo + step] < x) { /* a[lo] < x */
+    lo += step;
+    step *= 2;
+  }
+  return gpuir__lower_bound(a, lo + 1, hi - lo > step ? lo + step : hi, x);
+}
+
+/* The lower bound of x in a[lo, hi) by interpolation (Perl, Itai & Avni 1978), which is what Ao et al. 2011, section
+ * 4.3, call IS. After as many steps as are plenty on any list that suits it, the rest is searched by halves, so that no
+ * list takes longer than O(log n). */
+static inline uint32_t gpuir__interpolate(const uint32_t *a, uint32_t lo, uint32_t hi, uint32_t x) {
+  unsigned steps;
+  for (steps = 0; steps < 32 && lo < hi; steps++) {
+    uint32_t least = a[lo], most = a[hi - 1], mid;
+    if (x <= least) return lo;
+    if (x > most) return hi;
+    if (most <= least) break; /* only in a damaged file */
+    mid = lo + (uint32_t)((uint64_t)(x - least) * (hi - 1 - lo) / (most - least));
+    if (a[mid] == x) return mid;
+    if (a[mid] < x)
+      lo = mid + 1;
+    else
+      hi = mid;
+  }
+  return gpuir__lower_bound(a, lo, hi, x);
+}
+
+/* The lower bound of x at or behind index `at`, up the levels of a skip list and down again (Pugh 1990, with levels at
+ * even distances; the CPU baseline of Ao et al. 2011). */
+static inline uint32_t gpuir__skip(const gpuir__operand *o, uint32_t at, uint32_t x) {
+  unsigned up = 0;
+  while (up + 1 < GPUIR__SKIP_LEVELS && at >> GPUIR__SKIP_LOG < o->level_n[up + 1] &&
+         o->level[up + 1][at >> GPUIR__SKIP_LOG] < x) {
+    at = (at >> GPUIR__SKIP_LOG) + 1;
+    up++;
+  }
+  for (;;) { /* all docIDs before `at` on this level are below x */
+    while (at < o->level_n[up] && o->level[up][at] < x) at++;
+    if (!up) return at;
+    at <<= GPUIR__SKIP_LOG;
+    up--;
+  }
+}
+
+/* Groups of 128 are passed over by their last docID: SvS with blocks (Ding et al. 2009, section 8.1). */
+static inline uint32_t gpuir__svs(const uint32_t *a, uint32_t lo, uint32_t hi, uint32_t x) {
+  uint32_t end, step = GPUIR__BLOCK;
+  while (hi - lo > step && a[lo + step - 1] < x) {
+    lo += step;
+    step *= 2;
+  }
+  end = hi - lo > step ? lo + step : hi; /* the answer is in [lo, end] */
+  while (end - lo > GPUIR__BLOCK) {
+    uint32_t half = (end - lo) / GPUIR__BLOCK / 2 * GPUIR__BLOCK;
+    if (!half) half = GPUIR__BLOCK;
+    if (a[lo + half - 1] < x)
+      lo += half;
+    else
+      end = lo + half;
+  }
+  return gpuir__lower_bound(a, lo, end, x);
+}
+
+GPUIR__INLINE uint32_t gpuir__find(int how, const uint32_t *a, uint32_t lo, uint32_t hi, uint32_t x) {
+  if (how == GPUIR__FIND_GALLOP) return gpuir__gallop(a, lo, hi, x);
+  if (how == GPUIR__FIND_INTERPOLATION) return gpuir__interpolate(a, lo, hi, x);
+  return gpuir__lower_bound(a, lo, hi, x);
+}
+
+/* Where in the operand x can be: indices [*lo, *hi). */
+GPUIR__INLINE void gpuir__contract(int how, const gpuir__operand *o, uint32_t x, uint32_t *lo, uint32_t *hi) {
+  *lo = 0;
+  *hi = o->n;
+  if (how == GPUIR__FIND_GALLOP || how == GPUIR__FIND_SKIP || how == GPUIR__FIND_SVS) {
+    *lo = o->at;
+  } else if (how == GPUIR__FIND_LR) {
+    gpuir__lr_range(o->lines, x, o->n, lo, hi);
+  } else if (how == GPUIR__FIND_LOCAL || how == GPUIR__FIND_HS) {
+    uint32_t h = gpuir__hs_bucket(x, o->shift);
+    if (h >= o->buckets) {
+      *hi = 0;
+    } else if (how == GPUIR__FIND_HS) {
+      *lo = o->first[h];
+      *hi = o->first[h + 1];
+    } else {
+      gpuir__lr_range(&o->lines[h], x, o->n, lo, hi);
+    }
+  }
+}
+
+GPUIR__INLINE uint32_t gpuir__each_array(int how, int indices, gpuir__operand *o, const gpuir__pass *p) {
+  uint32_t i, found = 0, at = o->at;
+  const uint32_t *docs = o->docs, n = o->n;
+  for (i = 0; i < p->m; i++) {
+    uint32_t x = p->candidates[i], lo, hi, pos;
+    gpuir__contract(how, o, x, &lo, &hi);
+    if (how == GPUIR__FIND_GALLOP || how == GPUIR__FIND_SKIP || how == GPUIR__FIND_SVS) lo = at;
+    if (how == GPUIR__FIND_SKIP)
+      pos = gpuir__skip(o, lo, x);
+    else if (how == GPUIR__FIND_SVS)
+      pos = gpuir__svs(docs, lo, hi, x);
+    else
+      pos = gpuir__find(how, docs, lo, hi, x);
+    at = pos;
+    if (pos >= n) {
+      if (how == GPUIR__FIND_LR || how == GPUIR__FIND_LOCAL || how == GPUIR__FIND_HS) continue;
+      break; /* all that follow are greater, too */
+    }
+    found = gpuir__pass_put(p, indices, found, i, x, pos, docs[pos] == x);
+  }
+  o->at = at;
+  return found;
+}
+
+/* The block of a list that may hold x, among those that have the indices [lo, hi); nblocks if there is none. */
+GPUIR__INLINE uint32_t gpuir__find_list_block(int how, const gpuir__operand *o, uint32_t lo, uint32_t hi,
+                                              uint32_t x) {
+  const gpuir__list *l = &o->cursor->list;
+  uint32_t from = lo / GPUIR__BLOCK, to = hi ? (hi - 1) / GPUIR__BLOCK + 1 : 0, block;
+  if (lo >= hi) return l->nblocks;
+  if (!l->last) return 0;
+  if (how == GPUIR__FIND_SKIP)
+    block = gpuir__skip(o, from, x);
+  else if (how == GPUIR__FIND_SVS)
+    block = gpuir__list_find_block(l, from, x);
+  else
+    block = gpuir__find(how, l->last, from, to, x);
+  return block < to ? block : l->nblocks;
+}
+
+GPUIR__INLINE uint32_t gpuir__each_list(int how, int indices, gpuir__operand *o, const gpuir__pass *p) {
+  gpuir__cursor *c = o->cursor;
+  uint32_t i, found = 0;
+  for (i = 0; i < p->m; i++) {
+    uint32_t x = p->candidates[i], lo, hi, pos, from, block;
+    gpuir__contract(how, o, x, &lo, &hi);
+    block = gpuir__find_list_block(how, o, lo, hi, x);
+    if (block >= c->list.nblocks) {
+      if (how == GPUIR__FIND_LR || how == GPUIR__FIND_LOCAL || how == GPUIR__FIND_HS) continue;
+      o->at = o->n;
+      break;
+    }
+    gpuir__cursor_load(c, block);
+    from = block * GPUIR__BLOCK;
+    lo = lo > from ? lo - from : 0;
+    hi = gpuir__min32(hi - from, c->n);
+    pos = gpuir__find(how, c->docs, lo, hi, x);
+    o->at = from + pos;
+    found = gpuir__pass_put(p, indices, found, i, x, from + pos, pos < c->n && c->docs[pos] == x);
+  }
+  return found;
+}
+
+#define GPUIR__EACH(name, how)                                                          \
+  static uint32_t gpuir__##name##_array(gpuir__operand *o, const gpuir__pass *p) {      \
+    return p->from ? gpuir__each_array(how, 1, o, p) : gpuir__each_array(how, 0, o, p); \
+  }                                                                                     \
+  static uint32_t gpuir__##name##_list(gpuir__operand *o, const gpuir__pass *p) {       \
+    return p->from ? gpuir__each_list(how, 1, o, p) : gpuir__each_list(how, 0, o, p);   \
+  }
+GPUIR__EACH(gallop, GPUIR__FIND_GALLOP)
+GPUIR__EACH(binary, GPUIR__FIND_BINARY)
+GPUIR__EACH(interpolation, GPUIR__FIND_INTERPOLATION)
+GPUIR__EACH(skip, GPUIR__FIND_SKIP)
+GPUIR__EACH(svs, GPUIR__FIND_SVS)
+GPUIR__EACH(lr, GPUIR__FIND_LR)
+GPUIR__EACH(local, GPUIR__FIND_LOCAL)
+GPUIR__EACH(hs, GPUIR__FIND_HS)
+#undef GPUIR__EACH
+
+/* Room for n items of 4 bytes behind what `aux` has, at a multiple of 8 bytes; the caller fills all of it. */
+static uint32_t *gpuir__aux_room(const gpuir_allocator *a, gpuir__operand *o, uint64_t n) {
+  uint8_t *to;
+  n = (n + 2) & ~(uint64_t)1; /* never 0 */
+  if (n > SIZE_MAX / 8 || (to = gpuir__buf_room(a, &o->aux, (size_t)n * 4)) == NULL) return NULL;
+  o->aux.len += (size_t)n * 4;
+  return (uint32_t *)(void *)to;
+}
+
+/* Levels over the docIDs of an array, or over a list's directory. */
+static int gpuir__skip_prepare(const gpuir_allocator *a, gpuir__operand *o, const uint32_t *docs) {
+  uint32_t n = o->cursor ? (o->cursor->list.last ? o->cursor->list.nblocks : 0) : o->n, i, total = 0, *to;
+  unsigned up;
+  o->level[0] = o->cursor ? o->cursor->list.last : docs;
+  o->level_n[0] = n;
+  for (up = 1; up < GPUIR__SKIP_LEVELS; up++) total += o->level_n[up] = o->level_n[up - 1] >> GPUIR__SKIP_LOG;
+  to = gpuir__aux_room(a, o, total);
+  if (!to) return GPUIR_E_NOMEM;
+  for (up = 1; up < GPUIR__SKIP_LEVELS; up++) {
+    const uint32_t *below = o->level[up - 1];
+    o->level[up] = to;
+    for (i = 0; i < o->level_n[up]; i++) *to++ = below[((i + 1) << GPUIR__SKIP_LOG) - 1];
+  }
+  return GPUIR_OK;
+}
+
+/* The line through docs[0..n), turned round; index 0 is counted as `first`, docIDs less `base`. */
+static gpuir__lr gpuir__lr_make(const uint32_t *docs, uint32_t n, uint32_t first) {
+  gpuir__line l = gpuir__line_fit(docs, n);
+  gpuir__lr r;
+  uint32_t i;
+  uint64_t inverse = l.slope ? ((uint64_t)1 << (32 + l.shift)) / l.slope : 0;
+  r.inverse = inverse < UINT32_MAX ? (uint32_t)inverse : UINT32_MAX;
+  r.left = n ? INT64_MIN : 0;
+  r.right = n ? INT64_MIN : -1; /* of no docIDs: nothing */
+  for (i = 0; i < n; i++) {
+    int64_t d = gpuir__lr_predict(&r, docs[i]) - ((int64_t)first + i);
+    if (d > r.left) r.left = d;
+    if (-d > r.right) r.right = -d;
+  }
+  return r;
+}
+
+static int gpuir__lr_prepare(const gpuir_allocator *a, gpuir__operand *o, const uint32_t *docs) {
+  gpuir__lr *line = (gpuir__lr *)(void *)gpuir__aux_room(a, o, sizeof *line / 4);
+  if (!line) return GPUIR_E_NOMEM;
+  *line = gpuir__lr_make(docs, o->n, 0);
+  o->lines = line;
+  return GPUIR_OK;
+}
+
+/* Indices of the first docID of each bucket, as the codec hslrc has them. */
+static int gpuir__hs_prepare(const gpuir_allocator *a, gpuir__operand *o, const uint32_t *docs) {
+  uint32_t last = o->n ? docs[o->n - 1] : 0, h, i = 0, *first;
+  o->shift = gpuir__hs_shift(last, o->n, (uint32_t)o->param);
+  o->buckets = o->n ? gpuir__hs_bucket(last, o->shift) + 1 : 0;
+  first = gpuir__aux_room(a, o, (uint64_t)o->buckets + 1);
+  if (!first) return GPUIR_E_NOMEM;
+  for (h = 0; h <= o->buckets; h++) {
+    while (i < o->n && gpuir__hs_bucket(docs[i], o->shift) < h) i++;
+    first[h] = h < o->buckets ? i : o->n;
+  }
+  o->first = first;
+  return GPUIR_OK;
+}
+
+#define GPUIR__LOCAL_MEAN 256u /* docIDs a segment of the local regression, on average */
+
+/* A line with a safe range for each segment of docIDs; the segments are cut as hash buckets are. */
+static int gpuir__local_prepare(const gpuir_allocator *a, gpuir__operand *o, const uint32_t *docs) {
+  uint32_t last = o->n ? docs[o->n - 1] : 0, h, i = 0;
+  gpuir__lr *line;
+  o->shift = gpuir__hs_shift(last, o->n, GPUIR__LOCAL_MEAN);
+  o->buckets = o->n ? gpuir__hs_bucket(last, o->shift) + 1 : 0;
+  line = (gpuir__lr *)(void *)gpuir__aux_room(a, o, (uint64_t)o->buckets * (sizeof *line / 4));
+  if (!line) return GPUIR_E_NOMEM;
+  o->lines = line;
+  for (h = 0; h < o->buckets; h++) {
+    uint32_t from = i;
+    while (i < o->n && gpuir__hs_bucket(docs[i], o->shift) == h) i++;
+    line[h] = gpuir__lr_make(docs + from, i - from, from);
+  }
+  return GPUIR_OK;
+}
+
+/* ---- merge ---- */
+
+/* Candidates [*i, m) against docs[*j, n), whose first index in the operand is `base`, until one of them ends. */
+GPUIR__INLINE uint32_t gpuir__merge(int indices, const gpuir__pass *p, uint32_t m, const uint32_t *docs,
+                                    uint32_t n, uint32_t base, uint32_t *pi, uint32_t *pj, uint32_t found) {
+  uint32_t i = *pi, j = *pj;
+  while (i < m && j < n) {
+    uint32_t x = p->candidates[i], y = docs[j];
+    found = gpuir__pass_put(p, indices, found, i, x, base + j, x == y);
+    i += x <= y;
+    j += y <= x;
+  }
+  *pi = i;
+  *pj = j;
+  return found;
+}
+
+static uint32_t gpuir__merge_array(gpuir__operand *o, const gpuir__pass *p) {
+  uint32_t i = 0;
+  return p->from ? gpuir__merge(1, p, p->m, o->docs, o->n, 0, &i, &o->at, 0)
+                 : gpuir__merge(0, p, p->m, o->docs, o->n, 0, &i, &o->at, 0);
+}
+
+/* Decodes block after block; a merge skips nothing. */
+static uint32_t gpuir__merge_list(gpuir__operand *o, const gpuir__pass *p) {
+  gpuir__cursor *c = o->cursor;
+  uint32_t i = 0, found = 0;
+  while (i < p->m && o->at < o->n) {
+    uint32_t block = o->at / GPUIR__BLOCK, base = block * GPUIR__BLOCK, j = o->at - base;
+    gpuir__cursor_load(c, block);
+    found = p->from ? gpuir__merge(1, p, p->m, c->docs, c->n, base, &i, &j, found)
+                    : gpuir__merge(0, p, p->m, c->docs, c->n, base, &i, &j, found);
+    o->at = base + j;
+  }
+  return found;
+}
+
+/* ---- the table ---- */
+
+static const gpuir__method gpuir__methods[] = {
+    {"merge", "merge", "", 0, NULL, gpuir__merge_array, gpuir__merge_list, NULL},
+    {"gallop", "galloping search", "", 0, NULL, gpuir__gallop_array, gpuir__gallop_list, NULL},
+    {"binary", "binary search", "Ao 2011, 4.2", 0, NULL, gpuir__binary_array, gpuir__binary_list, NULL},
+    {"interpolation", "interpolation search", "Ao 2011, 4.3", 0, NULL, gpuir__interpolation_array,
+     gpuir__interpolation_list, NULL},
+    {"skip", "skip list", "Ao 2011, 4.2", 0, gpuir__skip_prepare, gpuir__skip_array, gpuir__skip_list, NULL},
+    {"svs", "SvS with block skipping", "Ding 2009, 8.1", 0, NULL, gpuir__svs_array, gpuir__svs_list, NULL},
+    {"lr-global", "linear regression, global safe range", "Ao 2011, 4.3", 0, gpuir__lr_prepare,
+     gpuir__lr_array, gpuir__lr_list, NULL},
+    {"lr-local", "linear regression, local safe ranges", "Ao 2011, 4.3", 0, gpuir__local_prepare,
+     gpuir__local_array, gpuir__local_list, NULL},
+    {"hs16", "hash segmentation, buckets of 16", "Ao 2011, 4.4", 16, gpuir__hs_prepare, gpuir__hs_array,
+     gpuir__hs_list, NULL},
+    {"hs32", "hash segmentation, buckets of 32", "Ao 2011, 4.4", 32, gpuir__hs_prepare, gpuir__hs_array,
+     gpuir__hs_list, NULL},
+    {"hs64", "hash segmentation, buckets of 64", "Ao 2011, 4.4", 64, gpuir__hs_prepare, gpuir__hs_array,
+     gpuir__hs_list, NULL},
+    {"hs128", "hash segmentation, buckets of 128", "Ao 2011, 4.4", 128, gpuir__hs_prepare, gpuir__hs_array,
+     gpuir__hs_list, NULL},
+    {"hs256", "hash segmentation, buckets of 256", "Ao 2011, 4.4", 256, gpuir__hs_prepare, gpuir__hs_array,
+     gpuir__hs_list, NULL},
+};
+
+#define GPUIR__METHODS (sizeof gpuir__methods / sizeof gpuir__methods[0])
+
+/* NULL behind the last one. */
+GPUIR__UNUSED static const gpuir__method *gpuir__method_at(size_t i) {
+  return i < GPUIR__METHODS ? &gpuir__methods[i] : NULL;
+}
+
+/* NULL for an unknown name. */
+static const gpuir__method *gpuir__method_by_name(const char *name) {
+  size_t i;
+  for (i = 0; i < GPUIR__METHODS; i++)
+    if (!strcmp(gpuir__methods[i].name, name)) return &gpuir__methods[i];
+  return NULL;
+}
+
+GPUIR_API const char *gpuir_intersection_name(size_t i) {
+  return i < GPUIR__METHODS ? gpuir__methods[i].name : NULL;
+}
+
+/* ---- an intersection ---- */
+
+typedef struct gpuir__isect {
+  gpuir_allocator a;
+  const gpuir__method *method;
+  unsigned k;
+  gpuir__operand operand[GPUIR_MAX_TERMS]; /* from short to long */
+  unsigned number[GPUIR_MAX_TERMS];        /* the caller's, of each operand */
+  gpuir__cursor *cursors;                  /* of lists */
+  uint32_t *scratch;                       /* five arrays of room items */
+  size_t room;
+} gpuir__isect;
+
+static void gpuir__operand_free(const gpuir_allocator *a, gpuir__operand *o) { gpuir__buf_free(a, &o->aux); }
+
+GPUIR__UNUSED static void gpuir__isect_free(gpuir__isect *x) {
+  unsigned i;
+  for (i = 0; i < x->k; i++) gpuir__operand_free(&x->a, &x->operand[i]);
+  gpuir__free(&x->a, x->cursors, x->k * sizeof *x->cursors);
+  gpuir__free(&x->a, x->scratch, 5 * x->room * sizeof *x->scratch);
+  memset(x, 0, sizeof *x);
+}
+
+/* Makes what the method needs of one operand; of a list, all docIDs are decoded for that, and forgotten. */
+static int gpuir__operand_prepare(const gpuir_allocator *a, const gpuir__method *m, gpuir__operand *o) {
+  size_t size = ((size_t)o->n + GPUIR__BLOCK_ROOM) * 4;
+  uint32_t *docs, block;
+  int status;
+  o->param = m->param;
+  if (!m->prepare) return GPUIR_OK;
+  if (!o->cursor) return m->prepare(a, o, o->docs);
+  docs = (uint32_t *)gpuir__alloc(a, size);
+  if (!docs) return GPUIR_E_NOMEM;
+  for (block = 0; block < o->cursor->list.nblocks; block++)
+    (void)gpuir__list_docs(&o->cursor->list, block, docs + (size_t)block * GPUIR__BLOCK);
+  status = m->prepare(a, o, docs);
+  gpuir__free(a, docs, size);
+  return status;
+}
+
+/* Orders k operands by n, reserves scratch memory and prepares all but the first. */
+static int gpuir__isect_prepare(gpuir__isect *x) {
+  unsigned i, j;
+  for (i = 0; i < x->k; i++) x->number[i] = i;
+  for (i = 1; i < x->k; i++)
+    for (j = i; j && x->operand[j].n < x->operand[j - 1].n; j--) {
+      gpuir__operand o = x->operand[j];
+      unsigned number = x->number[j];
+      x->operand[j] = x->operand[j - 1];
+      x->operand[j - 1] = o;
+      x->number[j] = x->number[j - 1];
+      x->number[j - 1] = number;
+    }
+  x->room = (size_t)x->operand[0].n + GPUIR__BLOCK_ROOM;
+  x->scratch = (uint32_t *)gpuir__alloc(&x->a, 5 * x->room * sizeof *x->scratch);
+  if (!x->scratch) return GPUIR_E_NOMEM;
+  for (i = 1; i < x->k; i++) {
+    int status = gpuir__operand_prepare(&x->a, x->method, &x->operand[i]);
+    if (status) return status;
+  }
+  return GPUIR_OK;
+}
+
+/* Prepares the intersection of k (1 to GPUIR_MAX_TERMS) strictly increasing arrays without UINT32_MAX: docs[i] has n[i]
+ * docIDs and stays the caller's. 0, NOMEM or LIMIT; gpuir__isect_free is due in either case. */
+GPUIR__UNUSED static int gpuir__isect_arrays(gpuir__isect *x, const gpuir_allocator *a,
+                                             const gpuir__method *method, const uint32_t *const *docs,
+                                             const uint32_t *n, unsigned k, int simd) {
+  unsigned i;
+  memset(x, 0, sizeof *x);
+  x->a = gpuir__allocator(a);
+  x->method = method;
+  x->k = k;
+  for (i = 0; i < k; i++) {
+    x->operand[i].docs = docs[i];
+    x->operand[i].n = n[i];
+    x->operand[i].simd = gpuir__simd_level(simd);
+  }
+  return gpuir__isect_prepare(x);
+}
+
+/* The same of compressed lists, which stay open. */
+GPUIR__UNUSED static int gpuir__isect_lists(gpuir__isect *x, const gpuir_allocator *a,
+                                            const gpuir__method *method, const gpuir__list *const *lists,
+                                            unsigned k, int simd) {
+  unsigned i;
+  memset(x, 0, sizeof *x);
+  x->a = gpuir__allocator(a);
+  x->method = method;
+  x->k = k;
+  x->cursors = (gpuir__cursor *)gpuir__alloc_zero(&x->a, k * sizeof *x->cursors);
+  if (!x->cursors) return GPUIR_E_NOMEM;
+  for (i = 0; i < k; i++) {
+    x->cursors[i].list = *lists[i];
+    x->operand[i].cursor = &x->cursors[i];
+    x->operand[i].n = lists[i]->df;
+    x->operand[i].simd = gpuir__simd_level(simd);
+  }
+  return gpuir__isect_prepare(x);
+}
+
+/* Bytes of the auxiliary structures; what the search itself needs for a moment is not counted. */
+GPUIR__UNUSED static uint64_t gpuir__isect_bytes(const gpuir__isect *x) {
+  uint64_t sum = 0;
+  unsigned i;
+  for (i = 0; i < x->k; i++) sum += x->operand[i].aux.len;
+  return sum;
+}
+
+/* The first operand's docIDs: its array, or decoded to `to`. */
+static const uint32_t *gpuir__isect_driver(gpuir__isect *x, uint32_t *to) {
+  gpuir__operand *o = &x->operand[0];
+  uint32_t block;
+  if (!o->cursor) return o->docs;
+  for (block = 0; block < o->cursor->list.nblocks; block++)
+    (void)gpuir__list_docs(&o->cursor->list, block, to + (size_t)block * GPUIR__BLOCK);
+  return to;
+}
+
+/* Through the operands one after the other. docs and where as for gpuir__isect_run. */
+static uint32_t gpuir__isect_rounds(gpuir__isect *x, uint32_t *docs, uint32_t *const *where) {
+  uint32_t *spare[5], j, n = x->operand[0].n;
+  gpuir__pass p;
+  unsigned i, t;
+  for (i = 0; i < 5; i++) spare[i] = x->scratch + i * x->room;
+  p.candidates = gpuir__isect_driver(x, spare[0]);
+  p.from = where ? spare[1] : NULL;
+  p.spare = spare[2];
+  if (where)
+    for (j = 0; j < n; j++) where[x->number[0]][j] = j;
+  for (i = 1; i < x->k && n; i++) {
+    p.m = n;
+    p.docs = i + 1 == x->k ? docs : spare[3 + i % 2];
+    p.where = where ? where[x->number[i]] : NULL;
+    n = x->operand[i].cursor ? x->method->list(&x->operand[i], &p) : x->method->array(&x->operand[i], &p);
+    for (t = 0; where && t < i; t++) {
+      uint32_t *w = where[x->number[t]];
+      for (j = 0; j < n; j++) w[j] = w[p.from[j]]; /* from[j] >= j */
+    }
+    p.candidates = p.docs;
+  }
+  if (x->k == 1 && n) memcpy(docs, p.candidates, (size_t)n * 4);
+  return n;
+}
+
+/* Intersects: returns the number of docIDs that all operands hold, and writes them to docs. where[i][j], unless where is
+ * NULL, is the index of docs[j] in the caller's i-th operand. docs and each where[i] have room for the shortest operand
+ * and 16 more. */
+GPUIR__UNUSED static uint32_t gpuir__isect_run(gpuir__isect *x, uint32_t *docs, uint32_t *const *where) {
+  unsigned i;
+  for (i = 0; i < x->k; i++) {
+    x->operand[i].at = 0;
+    if (x->operand[i].cursor) x->operand[i].cursor->block = UINT32_MAX;
+  }
+  return gpuir__isect_rounds(x, docs, where);
 }
 
 /* ============================================================================
