@@ -9313,6 +9313,7 @@ typedef struct gpuir__operand {
   const uint32_t *level[GPUIR__SKIP_LEVELS]; /* of a skip list; [0] is the array or the directory itself */
   uint32_t level_n[GPUIR__SKIP_LEVELS];
   const uint32_t *heads; /* the last docID of each block */
+  gpuir__buf copy;       /* owns the bytes of `coded`, if they are not the list's own */
   gpuir__stream coded;   /* the docIDs in a codec with get() */
 } gpuir__operand;
 
@@ -9660,6 +9661,224 @@ static uint32_t gpuir__merge_list(gpuir__operand *o, const gpuir__pass *p) {
   return found;
 }
 
+/* ---- Parallel Merge Find (Ding et al. 2009, sections 7.1 and 7.2) ---- */
+
+/* pos[i] becomes the lower bound of a[i] in b[lo, hi): directly, or, with `levels` of recursion, by finding splitters of
+ * a first and going on in each segment between two of them. */
+static void gpuir__pmf_find(const uint32_t *a, uint32_t m, const uint32_t *b, uint32_t lo, uint32_t hi,
+                            unsigned levels, uint32_t *pos) {
+  uint32_t fan, s, i, from = 0, at = lo;
+  if (!levels || m < 2) {
+    for (i = 0; i < m; i++) pos[i] = gpuir__lower_bound(b, lo, hi, a[i]);
+    return;
+  }
+  fan = gpuir__pmf_fan(m, levels);
+  for (s = 1; s <= fan; s++) {
+    uint32_t to = gpuir__pmf_splitter(m, fan, s);
+    uint32_t end = s < fan ? gpuir__lower_bound(b, lo, hi, a[to]) : hi;
+    if (to > from) gpuir__pmf_find(a + from, to - from, b, at, end < at ? at : end, levels - 1, pos + from);
+    from = to;
+    at = end;
+  }
+}
+
+static uint32_t gpuir__pmf_array(gpuir__operand *o, const gpuir__pass *p) {
+  uint32_t i, found = 0;
+  gpuir__pmf_find(p->candidates, p->m, o->docs, 0, o->n, (unsigned)o->param, p->spare);
+  for (i = 0; i < p->m; i++) {
+    uint32_t x = p->candidates[i], at = p->spare[i];
+    if (at == o->n) break;
+    found = gpuir__pass_put(p, p->from != NULL, found, i, x, at, o->docs[at] == x);
+  }
+  return found;
+}
+
+/* Merge Find in the directory tells which blocks are to be decoded (section 8.1), and then in each of them. */
+static uint32_t gpuir__pmf_list(gpuir__operand *o, const gpuir__pass *p) {
+  gpuir__cursor *c = o->cursor;
+  const uint32_t *last = c->list.last;
+  uint32_t i, found = 0;
+  if (last)
+    gpuir__pmf_find(p->candidates, p->m, last, 0, c->list.nblocks, (unsigned)o->param, p->spare);
+  else
+    memset(p->spare, 0, (size_t)p->m * 4);
+  for (i = 0; i < p->m; i++) {
+    uint32_t x = p->candidates[i], block = p->spare[i], at;
+    if (block >= c->list.nblocks) break;
+    gpuir__cursor_load(c, block);
+    at = gpuir__lower_bound(c->docs, 0, c->n, x);
+    found = gpuir__pass_put(p, p->from != NULL, found, i, x, block * GPUIR__BLOCK + at,
+                            at < c->n && c->docs[at] == x);
+  }
+  return found;
+}
+
+/* ---- MergePath (Griffin, section 3.1.2) ---- */
+
+#define GPUIR__PATH 1024u /* docIDs of both lists in a partition, by default */
+
+/* Candidates [from, to) against docs[0..n), whose first index in the operand is `base`: both are cut at the crossings of
+ * `parts` diagonals with the merge path, and merged part by part. */
+static uint32_t gpuir__mergepath(const gpuir__pass *p, uint32_t from, uint32_t to, const uint32_t *docs,
+                                 uint32_t n, uint32_t base, uint64_t parts, uint32_t found) {
+  const uint64_t total = (uint64_t)(to - from) + n;
+  uint32_t i = from, j = 0;
+  uint64_t t;
+  if (!parts) parts = total / GPUIR__PATH + 1;
+  for (t = 1; t <= parts; t++) {
+    uint32_t ni, nj;
+    gpuir__mergepath_split(p->candidates + from, to - from, docs, n,
+                           total / parts * t + total % parts * t / parts, &ni, &nj);
+    found = p->from ? gpuir__merge(1, p, from + ni, docs, nj, base, &i, &j, found)
+                    : gpuir__merge(0, p, from + ni, docs, nj, base, &i, &j, found);
+    i = from + ni;
+    j = nj;
+  }
+  return found;
+}
+
+static uint32_t gpuir__mergepath_array(gpuir__operand *o, const gpuir__pass *p) {
+  return gpuir__mergepath(p, 0, p->m, o->docs, o->n, 0, o->param, 0);
+}
+
+/* The blocks that may hold candidates are found by binary search over the skip pointers, and each is intersected with
+ * its candidates. */
+static uint32_t gpuir__mergepath_list(gpuir__operand *o, const gpuir__pass *p) {
+  gpuir__cursor *c = o->cursor;
+  const uint32_t *last = c->list.last;
+  uint32_t i = 0, found = 0;
+  while (i < p->m) {
+    uint32_t block = last ? gpuir__lower_bound(last, 0, c->list.nblocks, p->candidates[i]) : 0, end = p->m;
+    if (block >= c->list.nblocks) break;
+    gpuir__cursor_load(c, block);
+    if (last) end = gpuir__lower_bound(p->candidates, i, p->m, last[block] + 1);
+    if (end == i) end++; /* only in a damaged file */
+    found = gpuir__mergepath(p, i, end, c->docs, c->n, block * GPUIR__BLOCK, o->param, found);
+    i = end;
+  }
+  return found;
+}
+
+/* ---- Small Adaptive (Demaine, Lopez-Ortiz & Munro 2001, as modified by Tatikonda et al. 2011, section 3.1) ---- */
+
+/* Moves on to the operand's first docID >= x by galloping, and returns it; GPUIR_END behind the last one. */
+static uint32_t gpuir__operand_seek(gpuir__operand *o, uint32_t x) {
+  gpuir__cursor *c = o->cursor;
+  uint32_t from = o->at / GPUIR__BLOCK, block, pos;
+  if (!c) {
+    o->at = gpuir__gallop(o->docs, o->at, o->n, x);
+    return o->at < o->n ? o->docs[o->at] : GPUIR_END;
+  }
+  block = o->at < o->n ? gpuir__list_find_block(&c->list, from, x) : c->list.nblocks;
+  if (block >= c->list.nblocks) {
+    o->at = o->n;
+    return GPUIR_END;
+  }
+  gpuir__cursor_load(c, block);
+  pos = gpuir__gallop(c->docs, block == from ? o->at % GPUIR__BLOCK : 0, c->n, x);
+  o->at =
+      pos < c->n ? block * GPUIR__BLOCK + pos : o->n; /* the latter in the last block, or a damaged file */
+  return pos < c->n && c->docs[pos] >= x ? c->docs[pos] : GPUIR_END;
+}
+
+/* An eliminator goes round the operands: where it is not found, the next docID there takes its place; found in all
+ * of them, it is a match, and the next docID of the first operand takes its place. */
+static uint32_t gpuir__adaptive(gpuir__operand *const *o, unsigned k, uint32_t *docs,
+                                uint32_t *const *where) {
+  uint32_t found = 0, x;
+  unsigned i = 0, have = 1, t; /* operand i is next; `have` in a row have x */
+  if (o[0]->at >= o[0]->n) return 0;
+  x = o[0]->docs[o[0]->at];
+  for (;;) {
+    uint32_t doc;
+    if (have == k) {
+      docs[found] = x;
+      for (t = 0; where && t < k; t++) where[t][found] = o[t]->at;
+      found++;
+      if (++o[0]->at >= o[0]->n) return found;
+      x = o[0]->docs[o[0]->at];
+      have = 1;
+      i = 0;
+      continue;
+    }
+    i = i + 1 == k ? 0 : i + 1;
+    doc = gpuir__operand_seek(o[i], x);
+    if (doc == GPUIR_END) return found;
+    have = doc == x ? have + 1 : 1;
+    x = doc;
+  }
+}
+
+/* ---- Algorithm 1 (Ao et al. 2011, section 5.3) ---- */
+
+/* The safe range, the headers (H(t): here the last docID of each block, which lists have in their directory), and a form
+ * of the docIDs in which each can be decoded alone: the list itself, if its codec can, or else a copy in lrc. */
+static int gpuir__algorithm1_prepare(const gpuir_allocator *a, gpuir__operand *o, const uint32_t *docs) {
+  const gpuir__list *l = o->cursor ? &o->cursor->list : NULL;
+  const gpuir__codec *codec = gpuir__codec_by_name("lrc", 1);
+  uint32_t nblocks = o->n ? (o->n - 1) / GPUIR__BLOCK + 1 : 0, i, *offset, *heads;
+  gpuir__lr *line =
+      (gpuir__lr *)(void *)gpuir__aux_room(a, o, sizeof *line / 4 + 2 * (uint64_t)nblocks + nblocks / 4 + 1);
+  uint64_t param = 0; /* segments of 256, no exceptions */
+  uint8_t *width;
+  int status;
+  if (!line) return GPUIR_E_NOMEM;
+  *line = gpuir__lr_make(docs, o->n, 0);
+  offset = (uint32_t *)(void *)(line + 1);
+  heads = offset + nblocks;
+  width = (uint8_t *)(heads + nblocks);
+  for (i = 0; i < nblocks; i++) heads[i] = docs[gpuir__min32((i + 1) * GPUIR__BLOCK, o->n) - 1];
+  o->lines = line;
+  o->heads = heads;
+  if (l && l->df > 1 && l->docs.codec->get) {
+    o->coded = l->docs;
+    return GPUIR_OK;
+  }
+  memset(&o->coded, 0, sizeof o->coded);
+  o->coded.codec = codec;
+  o->coded.n = o->n;
+  o->coded.limit = UINT32_MAX - 1;
+  if (o->n > GPUIR__SHORT_MAX) {
+    o->coded.offset = offset;
+    o->coded.width = width;
+    o->coded.last = heads;
+  }
+  status = o->n ? codec->encode(a, docs, o->n, &o->copy, o->n > GPUIR__SHORT_MAX ? offset : NULL,
+                                o->n > GPUIR__SHORT_MAX ? width : NULL, &param)
+                : GPUIR_OK;
+  if (!status && !gpuir__buf_room(a, &o->copy, GPUIR__STREAM_PAD)) status = GPUIR_E_NOMEM;
+  if (status) return status;
+  memset(o->copy.data + o->copy.len, 0, GPUIR__STREAM_PAD);
+  o->coded.bytes = o->copy.data;
+  o->coded.len = o->copy.len;
+  return GPUIR_OK;
+}
+
+/* Lines 4 to 7 of the paper's Algorithm 1 for each candidate. The first docID >= x is looked for. */
+static uint32_t gpuir__algorithm1(gpuir__operand *o, const gpuir__pass *p) {
+  const uint32_t nblocks = o->n ? (o->n - 1) / GPUIR__BLOCK + 1 : 0;
+  uint32_t i, found = 0;
+  for (i = 0; i < p->m; i++) {
+    uint32_t x = p->candidates[i], lo, hi, block, end;
+    gpuir__lr_range(o->lines, x, o->n, &lo, &hi);
+    if (lo >= hi) continue;
+    block = gpuir__lower_bound(o->heads, lo / GPUIR__BLOCK, (hi - 1) / GPUIR__BLOCK + 1, x);
+    if (block >= nblocks) break;
+    lo = gpuir__max32(lo, block * GPUIR__BLOCK);
+    end = gpuir__min32(hi, block * GPUIR__BLOCK + gpuir__block_count(o->n, block));
+    while (lo < end) {
+      uint32_t mid = lo + (end - lo) / 2;
+      if (o->coded.codec->get(&o->coded, mid) < x)
+        lo = mid + 1;
+      else
+        end = mid;
+    }
+    found = gpuir__pass_put(p, p->from != NULL, found, i, x, lo,
+                            lo < hi && o->coded.codec->get(&o->coded, lo) == x);
+  }
+  return found;
+}
+
 /* ---- the table ---- */
 
 static const gpuir__method gpuir__methods[] = {
@@ -9670,6 +9889,16 @@ static const gpuir__method gpuir__methods[] = {
      gpuir__interpolation_list, NULL},
     {"skip", "skip list", "Ao 2011, 4.2", 0, gpuir__skip_prepare, gpuir__skip_array, gpuir__skip_list, NULL},
     {"svs", "SvS with block skipping", "Ding 2009, 8.1", 0, NULL, gpuir__svs_array, gpuir__svs_list, NULL},
+    {"adaptive", "Small Adaptive", "Tatikonda 2011, 3.1", 0, NULL, NULL, NULL, gpuir__adaptive},
+    {"pmf0", "Parallel Merge Find, direct", "Ding 2009, 7", 0, NULL, gpuir__pmf_array, gpuir__pmf_list, NULL},
+    {"pmf1", "Parallel Merge Find, 1 level of recursion", "Ding 2009, 7", 1, NULL, gpuir__pmf_array,
+     gpuir__pmf_list, NULL},
+    {"pmf2", "Parallel Merge Find, 2 levels of recursion", "Ding 2009, 7", 2, NULL, gpuir__pmf_array,
+     gpuir__pmf_list, NULL},
+    {"pmf3", "Parallel Merge Find, 3 levels of recursion", "Ding 2009, 7", 3, NULL, gpuir__pmf_array,
+     gpuir__pmf_list, NULL},
+    {"pmf4", "Parallel Merge Find, 4 levels of recursion", "Ding 2009, 7", 4, NULL, gpuir__pmf_array,
+     gpuir__pmf_list, NULL},
     {"lr-global", "linear regression, global safe range", "Ao 2011, 4.3", 0, gpuir__lr_prepare,
      gpuir__lr_array, gpuir__lr_list, NULL},
     {"lr-local", "linear regression, local safe ranges", "Ao 2011, 4.3", 0, gpuir__local_prepare,
@@ -9684,6 +9913,10 @@ static const gpuir__method gpuir__methods[] = {
      gpuir__hs_list, NULL},
     {"hs256", "hash segmentation, buckets of 256", "Ao 2011, 4.4", 256, gpuir__hs_prepare, gpuir__hs_array,
      gpuir__hs_list, NULL},
+    {"algorithm1", "binary search in lists coded by linear regression", "Ao 2011, 5.3", 0,
+     gpuir__algorithm1_prepare, gpuir__algorithm1, gpuir__algorithm1, NULL},
+    {"mergepath", "MergePath", "Griffin 2018, 3.1.2", 0, NULL, gpuir__mergepath_array, gpuir__mergepath_list,
+     NULL},
 };
 
 #define GPUIR__METHODS (sizeof gpuir__methods / sizeof gpuir__methods[0])
@@ -9718,7 +9951,10 @@ typedef struct gpuir__isect {
   size_t room;
 } gpuir__isect;
 
-static void gpuir__operand_free(const gpuir_allocator *a, gpuir__operand *o) { gpuir__buf_free(a, &o->aux); }
+static void gpuir__operand_free(const gpuir_allocator *a, gpuir__operand *o) {
+  gpuir__buf_free(a, &o->aux);
+  gpuir__buf_free(a, &o->copy);
+}
 
 GPUIR__UNUSED static void gpuir__isect_free(gpuir__isect *x) {
   unsigned i;
@@ -9810,7 +10046,7 @@ GPUIR__UNUSED static int gpuir__isect_lists(gpuir__isect *x, const gpuir_allocat
 GPUIR__UNUSED static uint64_t gpuir__isect_bytes(const gpuir__isect *x) {
   uint64_t sum = 0;
   unsigned i;
-  for (i = 0; i < x->k; i++) sum += x->operand[i].aux.len;
+  for (i = 0; i < x->k; i++) sum += x->operand[i].aux.len + x->operand[i].copy.len;
   return sum;
 }
 
@@ -9850,6 +10086,20 @@ static uint32_t gpuir__isect_rounds(gpuir__isect *x, uint32_t *docs, uint32_t *c
   return n;
 }
 
+/* Through all operands at once. */
+static uint32_t gpuir__isect_all(gpuir__isect *x, uint32_t *docs, uint32_t *const *where) {
+  gpuir__operand *o[GPUIR_MAX_TERMS], first = x->operand[0];
+  uint32_t *ordered[GPUIR_MAX_TERMS];
+  unsigned i;
+  first.docs = gpuir__isect_driver(x, x->scratch);
+  first.cursor = NULL;
+  for (i = 0; i < x->k; i++) {
+    o[i] = i ? &x->operand[i] : &first;
+    ordered[i] = where ? where[x->number[i]] : NULL;
+  }
+  return x->method->all(o, x->k, docs, where ? ordered : NULL);
+}
+
 /* Intersects: returns the number of docIDs that all operands hold, and writes them to docs. where[i][j], unless where is
  * NULL, is the index of docs[j] in the caller's i-th operand. docs and each where[i] have room for the shortest operand
  * and 16 more. */
@@ -9859,7 +10109,7 @@ GPUIR__UNUSED static uint32_t gpuir__isect_run(gpuir__isect *x, uint32_t *docs, 
     x->operand[i].at = 0;
     if (x->operand[i].cursor) x->operand[i].cursor->block = UINT32_MAX;
   }
-  return gpuir__isect_rounds(x, docs, where);
+  return x->method->all ? gpuir__isect_all(x, docs, where) : gpuir__isect_rounds(x, docs, where);
 }
 
 /* ============================================================================
