@@ -769,28 +769,51 @@ static void gpuir__buf_free(const gpuir_allocator *a, gpuir__buf *buf) {
 
 /* Unaligned little-endian loads and stores; GPUIR_HD because device code reads the same bytes. */
 GPUIR_HD static inline uint32_t gpuir__load32(const void *p) {
+#ifdef __CUDA_ARCH__ /* from aligned words, of which it touches the one behind too */
+  const uint32_t *w = (const uint32_t *)((uintptr_t)p & ~(uintptr_t)3);
+  return __funnelshift_r(w[0], w[1], ((unsigned)(uintptr_t)p & 3) * 8);
+#else
   uint32_t v;
   memcpy(&v, p, sizeof v);
   return v;
+#endif
 }
 GPUIR_HD static inline uint64_t gpuir__load64(const void *p) {
+#ifdef __CUDA_ARCH__
+  const uint32_t *w = (const uint32_t *)((uintptr_t)p & ~(uintptr_t)3);
+  const unsigned shift = ((unsigned)(uintptr_t)p & 3) * 8;
+  return (uint64_t)__funnelshift_r(w[1], w[2], shift) << 32 | __funnelshift_r(w[0], w[1], shift);
+#else
   uint64_t v;
   memcpy(&v, p, sizeof v);
   return v;
+#endif
 }
 static inline void gpuir__store32(void *p, uint32_t v) { memcpy(p, &v, sizeof v); }
 static inline void gpuir__store64(void *p, uint64_t v) { memcpy(p, &v, sizeof v); }
 
 /* The number of bits that v needs: floor(log2 v) + 1, and 0 for 0. */
-static inline unsigned gpuir__width32(uint32_t v) { return v ? 32u - (unsigned)__builtin_clz(v) : 0; }
+GPUIR_HD static inline unsigned gpuir__width32(uint32_t v) {
+#ifdef __CUDA_ARCH__
+  return 32u - (unsigned)__clz((int)v);
+#else
+  return v ? 32u - (unsigned)__builtin_clz(v) : 0;
+#endif
+}
 static inline unsigned gpuir__width64(uint64_t v) { return v ? 64u - (unsigned)__builtin_clzll(v) : 0; }
-static inline unsigned gpuir__ctz32(uint32_t v) { return (unsigned)__builtin_ctz(v); }
+GPUIR_HD static inline unsigned gpuir__ctz32(uint32_t v) {
+#ifdef __CUDA_ARCH__
+  return (unsigned)__ffs((int)v) - 1;
+#else
+  return (unsigned)__builtin_ctz(v);
+#endif
+}
 static inline unsigned gpuir__ctz64(uint64_t v) { return (unsigned)__builtin_ctzll(v); }
 
-static inline uint32_t gpuir__min32(uint32_t a, uint32_t b) { return a < b ? a : b; }
-static inline uint32_t gpuir__max32(uint32_t a, uint32_t b) { return a > b ? a : b; }
-static inline uint64_t gpuir__min64(uint64_t a, uint64_t b) { return a < b ? a : b; }
-static inline uint64_t gpuir__max64(uint64_t a, uint64_t b) { return a > b ? a : b; }
+GPUIR_HD static inline uint32_t gpuir__min32(uint32_t a, uint32_t b) { return a < b ? a : b; }
+GPUIR_HD static inline uint32_t gpuir__max32(uint32_t a, uint32_t b) { return a > b ? a : b; }
+GPUIR_HD static inline uint64_t gpuir__min64(uint64_t a, uint64_t b) { return a < b ? a : b; }
+GPUIR_HD static inline uint64_t gpuir__max64(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
 /* Monotonic time in nanoseconds. */
 static uint64_t gpuir__now(void) {
@@ -1097,7 +1120,7 @@ static void gpuir__take_gaps(const uint32_t *docs, uint32_t count, uint32_t prev
 }
 
 /* Number of values in a block of a list of n. */
-static inline uint32_t gpuir__block_count(uint32_t n, uint32_t block) {
+GPUIR_HD static inline uint32_t gpuir__block_count(uint32_t n, uint32_t block) {
   return gpuir__min32(n - block * GPUIR__BLOCK, GPUIR__BLOCK);
 }
 
@@ -1378,8 +1401,8 @@ GPUIR_HD static inline uint32_t gpuir__bp128_at(const gpuir__bp128_view *v, uint
   return x;
 }
 
-static inline void gpuir__bp128_block(const gpuir__stream *s, uint32_t block, uint32_t count,
-                                      gpuir__bp128_view *v) {
+GPUIR_HD static inline void gpuir__bp128_block(const gpuir__stream *s, uint32_t block, uint32_t count,
+                                               gpuir__bp128_view *v) {
   if (s->offset)
     gpuir__bp128_open(s->bytes, s->len, (uint64_t)s->offset[block] * 4, s->width[block], count, v);
   else
@@ -2205,7 +2228,7 @@ GPUIR_HD static inline uint32_t gpuir__line_at(const gpuir__line *l, uint32_t i)
   return (uint32_t)((uint64_t)l->slope * i >> l->shift) + l->start;
 }
 
-static inline unsigned gpuir__line_shift(uint32_t count) {
+GPUIR_HD static inline unsigned gpuir__line_shift(uint32_t count) {
   return count > 1 ? gpuir__width32(count - 1) - 1 : 0;
 }
 
@@ -2360,7 +2383,8 @@ typedef struct gpuir__pfd_block {
 } gpuir__pfd_block;
 
 /* Finds a block's parts; one that is not all there has b = 0 and no exceptions. */
-static void gpuir__pfd_find(const gpuir__stream *s, uint32_t block, uint32_t count, gpuir__pfd_block *v) {
+GPUIR_HD static void gpuir__pfd_find(const gpuir__stream *s, uint32_t block, uint32_t count,
+                                     gpuir__pfd_block *v) {
   uint64_t at = 1, size, avail;
   unsigned width = 0;
   const uint8_t *p;
@@ -2635,8 +2659,8 @@ static int gpuir__optpfd_freqs_encode(const gpuir_allocator *a, const uint32_t *
  * --------------------------------------------------------------------------*/
 
 /* The unary part of a partition, and where its low bits are; b = 0 and no bits if it is not all there. */
-static const uint8_t *gpuir__ef_find(const gpuir__stream *s, uint32_t block, uint32_t count, unsigned *b,
-                                     gpuir__unary *u) {
+GPUIR_HD static const uint8_t *gpuir__ef_find(const gpuir__stream *s, uint32_t block, uint32_t count,
+                                              unsigned *b, gpuir__unary *u) {
   uint64_t at = 1, low, avail;
   *b = 0;
   if (s->offset) {
@@ -2759,7 +2783,7 @@ typedef struct gpuir__halves {
 } gpuir__halves;
 
 /* 0 or FORMAT, and then there are no bits. */
-static int gpuir__halves_find(const gpuir__stream *s, unsigned log, int rice, gpuir__halves *v) {
+GPUIR_HD static int gpuir__halves_find(const gpuir__stream *s, unsigned log, int rice, gpuir__halves *v) {
   const uint64_t head = s->offset ? 8 : 1;
   uint64_t bytes, bases, low, all;
   v->b = 0;
@@ -2811,12 +2835,13 @@ static int gpuir__qs_open(gpuir__stream *s) {
 }
 
 /* The bit at which a block begins. */
-static inline uint64_t gpuir__halves_start(const gpuir__stream *s, uint32_t block) {
+GPUIR_HD static inline uint64_t gpuir__halves_start(const gpuir__stream *s, uint32_t block) {
   return s->offset ? (uint64_t)s->offset[block] + (uint64_t)block * GPUIR__BLOCK : 0;
 }
 
 /* The bit at which the block behind begins: where the sums are searched up to. */
-static inline uint64_t gpuir__halves_end(const gpuir__stream *s, const gpuir__halves *v, uint32_t block) {
+GPUIR_HD static inline uint64_t gpuir__halves_end(const gpuir__stream *s, const gpuir__halves *v,
+                                                  uint32_t block) {
   return s->offset && block < (s->n - 1) / GPUIR__BLOCK ? gpuir__halves_start(s, block + 1)
                                                         : v->unary.bytes * 8;
 }
@@ -3302,7 +3327,7 @@ typedef struct gpuir__para {
 
 /* Finds the parts of a segment of count values; returns its size, or 0 and a segment of zeros if it is not
  * all there. */
-static uint64_t gpuir__para_find(const uint8_t *p, uint64_t avail, uint32_t count, gpuir__para *v) {
+GPUIR_HD static uint64_t gpuir__para_find(const uint8_t *p, uint64_t avail, uint32_t count, gpuir__para *v) {
   uint64_t head = 1, slots, indices = 0;
   if (avail) {
     v->b = p[0] & 127;
@@ -3495,7 +3520,7 @@ static int gpuir__para_encode(const gpuir_allocator *a, const uint32_t *values, 
 enum { GPUIR__LRC, GPUIR__LRCSEG, GPUIR__SEGLRC };
 
 /* Reads a line record; returns its size, or 0 and a line of zeros if it is not all there. */
-static uint64_t gpuir__line_find(const uint8_t *p, uint64_t avail, uint32_t count, gpuir__line *l) {
+GPUIR_HD static uint64_t gpuir__line_find(const uint8_t *p, uint64_t avail, uint32_t count, gpuir__line *l) {
   const unsigned slope = avail ? p[0] & 7 : 5, start = avail ? p[0] >> 3 : 5;
   l->shift = gpuir__line_shift(count);
   l->slope = l->start = 0;
@@ -3520,7 +3545,7 @@ typedef struct gpuir__lrc_list {
   gpuir__line line;
 } gpuir__lrc_list;
 
-static int gpuir__lrc_find(const gpuir__stream *s, int kind, gpuir__lrc_list *v) {
+GPUIR_HD static int gpuir__lrc_find(const gpuir__stream *s, int kind, gpuir__lrc_list *v) {
   v->size = GPUIR__PARA_MOST;
   v->line.slope = v->line.start = v->line.shift = 0;
   if (!s->offset) return GPUIR_OK;
@@ -3533,9 +3558,9 @@ static int gpuir__lrc_find(const gpuir__stream *s, int kind, gpuir__lrc_list *v)
 
 /* Finds the line and the segment at `at`, of `length` values from index `start` on; returns what is behind it.
  * *base: what the line's argument is for the segment's first value. */
-static uint64_t gpuir__lrc_segment(const gpuir__stream *s, int kind, const gpuir__lrc_list *list, uint64_t at,
-                                   uint32_t start, uint32_t length, gpuir__line *line, uint32_t *base,
-                                   gpuir__para *v) {
+GPUIR_HD static uint64_t gpuir__lrc_segment(const gpuir__stream *s, int kind, const gpuir__lrc_list *list,
+                                            uint64_t at, uint32_t start, uint32_t length, gpuir__line *line,
+                                            uint32_t *base, gpuir__para *v) {
   *line = list->line;
   *base = start;
   if (kind == GPUIR__SEGLRC || !s->offset) {
@@ -3583,7 +3608,7 @@ GPUIR__INLINE void gpuir__lrc_any_decode(const gpuir__stream *s, int kind, uint3
   }
 }
 
-GPUIR__INLINE uint32_t gpuir__lrc_any_get(const gpuir__stream *s, int kind, uint32_t i) {
+GPUIR_HD GPUIR__INLINE uint32_t gpuir__lrc_any_get(const gpuir__stream *s, int kind, uint32_t i) {
   uint64_t at = s->offset ? gpuir__min64(s->offset[i / GPUIR__BLOCK], s->len) : 0;
   uint32_t start, length, base;
   gpuir__lrc_list list;
@@ -3728,7 +3753,7 @@ typedef struct gpuir__hslrc_list {
 } gpuir__hslrc_list;
 
 /* 0 or FORMAT, and then there are no buckets. */
-static int gpuir__hslrc_find(const gpuir__stream *s, gpuir__hslrc_list *v) {
+GPUIR_HD static int gpuir__hslrc_find(const gpuir__stream *s, gpuir__hslrc_list *v) {
   uint64_t head, first, where;
   v->buckets = 0;
   if (!s->offset || s->len < 8) return s->offset ? GPUIR_E_FORMAT : GPUIR_OK;
@@ -3753,7 +3778,7 @@ GPUIR_HD static inline uint32_t gpuir__hslrc_first(const gpuir__hslrc_list *v, u
 }
 
 /* The bucket that has the docID of index i, beginning to look at h; `buckets` if there is none. */
-static uint32_t gpuir__hslrc_bucket(const gpuir__hslrc_list *v, uint32_t h, uint32_t i) {
+GPUIR_HD static uint32_t gpuir__hslrc_bucket(const gpuir__hslrc_list *v, uint32_t h, uint32_t i) {
   uint32_t lo = 0, hi = v->buckets;
   unsigned near;
   for (near = 0; near < 4 && h < v->buckets; near++, h++) {
@@ -3774,8 +3799,8 @@ static uint32_t gpuir__hslrc_bucket(const gpuir__hslrc_list *v, uint32_t h, uint
 }
 
 /* Finds the line of bucket h and the segment of it that has its value i < count. */
-static void gpuir__hslrc_segment(const gpuir__hslrc_list *v, uint32_t h, uint32_t count, uint32_t i,
-                                 gpuir__line *line, gpuir__para *segment) {
+GPUIR_HD static void gpuir__hslrc_segment(const gpuir__hslrc_list *v, uint32_t h, uint32_t count, uint32_t i,
+                                          gpuir__line *line, gpuir__para *segment) {
   const uint32_t k = i / GPUIR__PARA_MOST, segments = (count - 1) / GPUIR__PARA_MOST + 1;
   const uint64_t ends = (uint64_t)(segments - 1) * 4;
   uint64_t at = gpuir__min64(gpuir__packed_value(v->where, v->w2, h), v->len), skip = 0;
