@@ -1348,73 +1348,92 @@ GPUIR_HD static inline uint32_t gpuir__packed_value(const uint8_t *p, unsigned w
   return (uint32_t)(gpuir__load64(p + bit / 8) >> bit % 8) & gpuir__low_bits(w);
 }
 
-/* The parts of a block. */
+/* Where the low bits of the block of `count` values at bytes[at] are, b of them a value: 0 if not all lie within the
+ * len bytes. *left is what follows them, 0 if the block has no exceptions. */
+GPUIR_HD static inline const uint8_t *gpuir__bp128_low(const uint8_t *bytes, uint64_t len, uint64_t at,
+                                                       unsigned width, uint32_t count, unsigned *b,
+                                                       uint64_t *left) {
+  const unsigned w = width & ~GPUIR__BP128_EXCEPTIONS, size = (count * w + 7) / 8;
+  *b = 0;
+  *left = 0;
+  if (w > 32 || at > len || size > len - at) return bytes;
+  *b = w;
+  if (width & GPUIR__BP128_EXCEPTIONS) *left = len - at - size;
+  return bytes + at;
+}
+
+/* A block with exceptions. */
 typedef struct gpuir__bp128_view {
   const uint8_t *low, *high;
   uint64_t marks[2]; /* 0 behind the last value */
-  unsigned b, h;     /* h = 0: no exceptions */
+  unsigned b, h;
 } gpuir__bp128_view;
 
-/* Takes apart the block of `count` values at bytes[at], of which there are len and the stream's pad. What the view
- * describes can be read, whatever the bytes say: its ends are checked here, and only here. */
-GPUIR_HD static inline void gpuir__bp128_open(const uint8_t *bytes, uint64_t len, uint64_t at, unsigned width,
-                                              uint32_t count, gpuir__bp128_view *v) {
-  const unsigned b = width & ~GPUIR__BP128_EXCEPTIONS, size = (count * b + 7) / 8, marks = (count + 7) / 8;
-  uint64_t left, m0, m1;
+/* Finds the exceptions of the block whose low bits gpuir__bp128_low has found; 0 if it has none, or none that can be
+ * read: what *v describes lies within the stream, whatever the bytes say. */
+GPUIR_HD static inline int gpuir__bp128_open(const uint8_t *low, unsigned b, uint64_t left, uint32_t count,
+                                             gpuir__bp128_view *v) {
+  const unsigned marks = (count + 7) / 8;
+  const uint8_t *p = low + (count * b + 7) / 8;
+  uint64_t m0, m1;
   unsigned h;
-  v->low = v->high = bytes;
-  v->marks[0] = v->marks[1] = 0;
-  v->b = v->h = 0;
-  if (b > 32 || at > len || size > len - at) return;
-  v->low += at;
-  v->b = b;
-  left = len - at - size;
-  if (!(width & GPUIR__BP128_EXCEPTIONS) || left <= marks) return;
+  if (left <= marks) return 0;
   left -= marks + 1;
-  v->high = v->low + size + marks + 1;
-  h = v->high[-1];
-  if (h == 0 || h > 32 - b) return;
-  m0 = gpuir__load64(v->low + size);
-  m1 = gpuir__load64(v->low + size + 8);
-  if (count < 64) m0 &= ((uint64_t)1 << count) - 1;
-  if (count < GPUIR__BLOCK) m1 = count > 64 ? m1 & (((uint64_t)1 << (count - 64)) - 1) : 0;
-  /* all 128 fit, except near the stream's end */
-  if (left < 16 * h && left < (h * (gpuir__popcount64(m0) + gpuir__popcount64(m1)) + 7) / 8) return;
+  h = p[marks];
+  if (h == 0 || h > 32 - b) return 0;
+  m0 = gpuir__load64(p);
+  m1 = gpuir__load64(p + 8);
+  if (count < GPUIR__BLOCK) {
+    m1 = count > 64 ? m1 & (((uint64_t)1 << (count - 64)) - 1) : 0;
+    m0 = count < 64 ? m0 & (((uint64_t)1 << count) - 1) : m0;
+  }
+  /* 128 high parts fit, except near the stream's end */
+  if (left < 16 * h && left < (h * (gpuir__popcount64(m0) + gpuir__popcount64(m1)) + 7) / 8) return 0;
+  v->low = low;
+  v->high = p + marks + 1;
   v->marks[0] = m0;
   v->marks[1] = m1;
+  v->b = b;
   v->h = h;
+  return 1;
 }
 
-/* What high part `rank` adds to its value. */
+/* What high part `rank` adds to its value. Reads 8 bytes from its first, even if it is the one behind the last. */
 GPUIR_HD static inline uint32_t gpuir__bp128_high(const gpuir__bp128_view *v, unsigned rank) {
   return gpuir__packed_value(v->high, v->h, rank) << v->b;
 }
 
-/* Value i of a block of `count`. */
-GPUIR_HD static inline uint32_t gpuir__bp128_at(const gpuir__bp128_view *v, uint32_t count, unsigned i) {
-  uint32_t x =
-      count == GPUIR__BLOCK ? gpuir__bp128_value(v->low, v->b, i) : gpuir__packed_value(v->low, v->b, i);
-  const uint64_t word = i < 64 ? v->marks[0] : v->marks[1], bit = (uint64_t)1 << i % 64;
-  if (word & bit)
-    x |= gpuir__bp128_high(
-        v, gpuir__popcount64(word & (bit - 1)) + (i < 64 ? 0 : gpuir__popcount64(v->marks[0])));
+/* What value i has above its low bits. Without branches, as marks cannot be foretold. */
+GPUIR_HD static inline uint32_t gpuir__bp128_high_of(const gpuir__bp128_view *v, unsigned i) {
+  const uint64_t bit = (uint64_t)1 << i % 64, below = bit - 1;
+  const uint64_t in0 = v->marks[0] & (i < 64 ? below : UINT64_MAX), in1 = v->marks[1] & (i < 64 ? 0 : below);
+  const uint32_t marked = ((i < 64 ? v->marks[0] : v->marks[1]) & bit) != 0;
+  return gpuir__bp128_high(v, gpuir__popcount64(in0) + gpuir__popcount64(in1)) & (0 - marked);
+}
+
+/* Value i of a block of which gpuir__bp128_low has told `low`, b and `left`. */
+GPUIR_HD static inline uint32_t gpuir__bp128_get(const uint8_t *low, unsigned b, uint64_t left,
+                                                 uint32_t count, unsigned i) {
+  uint32_t x = count == GPUIR__BLOCK ? gpuir__bp128_value(low, b, i) : gpuir__packed_value(low, b, i);
+  gpuir__bp128_view v;
+  if (left && gpuir__bp128_open(low, b, left, count, &v)) x |= gpuir__bp128_high_of(&v, i);
   return x;
 }
 
-GPUIR_HD static inline void gpuir__bp128_block(const gpuir__stream *s, uint32_t block, uint32_t count,
-                                               gpuir__bp128_view *v) {
+GPUIR_HD static inline const uint8_t *gpuir__bp128_block(const gpuir__stream *s, uint32_t block,
+                                                         uint32_t count, unsigned *b, uint64_t *left) {
   if (s->offset)
-    gpuir__bp128_open(s->bytes, s->len, (uint64_t)s->offset[block] * 4, s->width[block], count, v);
-  else
-    gpuir__bp128_open(s->bytes, s->len, 1, s->len ? s->bytes[0] : 0, count, v);
+    return gpuir__bp128_low(s->bytes, s->len, (uint64_t)s->offset[block] * 4, s->width[block], count, b,
+                            left);
+  return gpuir__bp128_low(s->bytes, s->len, 1, s->len ? s->bytes[0] : 0, count, b, left);
 }
 
-/* The kernels decode count <= 128 values, vertical ones if count is 128, and sum them up if
- * `docids`. This and `high`, whether there are exceptions, are constants wherever they are inlined. */
-GPUIR__INLINE void gpuir__bp128_scalar(const gpuir__bp128_view *v, uint32_t count, int docids, int high,
-                                       uint32_t prev, uint32_t limit, uint32_t *out) {
-  const uint8_t *p = v->low;
-  const unsigned w = v->b;
+/* The kernels decode count <= 128 values of w low bits, vertical ones if count is 128, add the
+ * exceptions of the view v, if it is not NULL, and sum them up if `docids`. Whether v is NULL, and
+ * docids, are constants wherever they are inlined. */
+GPUIR__INLINE void gpuir__bp128_scalar(const uint8_t *p, unsigned w, uint32_t count,
+                                       const gpuir__bp128_view *v, int docids, uint32_t prev, uint32_t limit,
+                                       uint32_t *out) {
   uint32_t i;
   if (count == GPUIR__BLOCK) {
     for (i = 0; i < GPUIR__BLOCK;
@@ -1427,7 +1446,7 @@ GPUIR__INLINE void gpuir__bp128_scalar(const gpuir__bp128_view *v, uint32_t coun
   } else {
     for (i = 0; i < count; i++) out[i] = gpuir__packed_value(p, w, i);
   }
-  if (high) {
+  if (v) {
     unsigned rank = 0;
     for (i = 0; i < GPUIR__BLOCK; i += 64) {
       uint64_t marks = v->marks[i / 64];
@@ -1484,26 +1503,29 @@ GPUIR__AVX2 GPUIR__INLINE void gpuir__avx2_highs(const gpuir__bp128_view *v, uin
                         _mm256_sll_epi32(gpuir__avx2_packed(p, word, shift, mask), up));
 }
 
-/* Adds high[0..] to those of the 8 values that are marked. */
-GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_add_highs(__m256i x, const uint32_t *high, unsigned marks) {
+/* Adds high[*rank..] to those of the 8 values from i on that are marked. */
+GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_add_highs(__m256i x, const gpuir__bp128_view *v, unsigned i,
+                                                        const uint32_t *high, unsigned *rank) {
+  const unsigned marks = (unsigned)(v->marks[i / 64] >> i % 64) & 0xff;
   const __m256i at =
       _mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)(gpuir__expand + marks)));
-  const __m256i y = _mm256_permutevar8x32_epi32(_mm256_loadu_si256((const __m256i *)(const void *)high), at);
-  return _mm256_or_si256(x, _mm256_andnot_si256(_mm256_srai_epi32(at, 31), y));
+  const __m256i y = _mm256_loadu_si256((const __m256i *)(const void *)(high + *rank));
+  *rank += gpuir__popcount64(marks);
+  return _mm256_or_si256(x,
+                         _mm256_andnot_si256(_mm256_srai_epi32(at, 31), _mm256_permutevar8x32_epi32(y, at)));
 }
 
 /* Two rows, 8 values, at a time. Shifts by 32 give 0, as they should. */
-GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_avx2(const gpuir__bp128_view *v, uint32_t count, int docids,
-                                                 int high, uint32_t prev, uint32_t limit, uint32_t *out) {
-  const uint8_t *p = v->low;
-  const unsigned w = v->b;
+GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_avx2(const uint8_t *p, unsigned w, uint32_t count,
+                                                 const gpuir__bp128_view *v, int docids, uint32_t prev,
+                                                 uint32_t limit, uint32_t *out) {
   const __m256i mask = _mm256_set1_epi32((int)gpuir__low_bits(w)), width = _mm256_set1_epi32((int)w);
   const __m256i c31 = _mm256_set1_epi32(31), c32 = _mm256_set1_epi32(32),
                 most = _mm256_set1_epi32((int)limit);
   __m256i next = gpuir__avx2_first(prev), x, lo, hi, bit, shift;
   uint32_t highs[GPUIR__BLOCK_ROOM];
   unsigned i, rank = 0;
-  if (high) gpuir__avx2_highs(v, highs);
+  if (v) gpuir__avx2_highs(v, highs);
   if (count == GPUIR__BLOCK) {
     const __m256i step = _mm256_add_epi32(width, width);
     unsigned b = 0;
@@ -1518,11 +1540,7 @@ GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_avx2(const gpuir__bp128_view *v, uin
       bit = _mm256_add_epi32(bit, step);
       x = _mm256_or_si256(_mm256_srlv_epi32(lo, shift), _mm256_sllv_epi32(hi, _mm256_sub_epi32(c32, shift)));
       x = _mm256_and_si256(x, mask);
-      if (high) {
-        unsigned marks = (unsigned)(v->marks[i / 64] >> i % 64) & 0xff;
-        x = gpuir__avx2_add_highs(x, highs + rank, marks);
-        rank += gpuir__popcount64(marks);
-      }
+      if (v) x = gpuir__avx2_add_highs(x, v, i, highs, &rank);
       if (docids) x = gpuir__avx2_docids(x, &next, most);
       _mm256_storeu_si256((__m256i *)(void *)(out + i), x);
     }
@@ -1532,11 +1550,7 @@ GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_avx2(const gpuir__bp128_view *v, uin
     bit = _mm256_srli_epi32(bit, 5);
     for (i = 0; i < count; i += 8, p += w) {
       x = gpuir__avx2_packed(p, bit, shift, mask);
-      if (high) {
-        unsigned marks = (unsigned)(v->marks[i / 64] >> i % 64) & 0xff;
-        x = gpuir__avx2_add_highs(x, highs + rank, marks);
-        rank += gpuir__popcount64(marks);
-      }
+      if (v) x = gpuir__avx2_add_highs(x, v, i, highs, &rank);
       if (docids) x = gpuir__avx2_docids(x, &next, most);
       _mm256_storeu_si256((__m256i *)(void *)(out + i), x);
     }
@@ -1566,15 +1580,19 @@ GPUIR__AVX512 GPUIR__INLINE void gpuir__avx512_highs(const gpuir__bp128_view *v,
 }
 
 /* The expansion from memory would be one instruction, but a slow one on Zen. */
-GPUIR__AVX512 GPUIR__INLINE __m512i gpuir__avx512_add_highs(__m512i x, const uint32_t *high, unsigned marks) {
-  return _mm512_or_si512(x, _mm512_maskz_expand_epi32((__mmask16)marks, _mm512_loadu_si512(high)));
+GPUIR__AVX512 GPUIR__INLINE __m512i gpuir__avx512_add_highs(__m512i x, const gpuir__bp128_view *v, unsigned i,
+                                                            const uint32_t *high, unsigned *rank) {
+  const __m512i y = _mm512_loadu_si512(high + *rank);
+  const unsigned marks = (unsigned)(v->marks[i / 64] >> i % 64) & 0xffff;
+  *rank += gpuir__popcount64(marks);
+  return _mm512_or_si512(x, _mm512_maskz_expand_epi32((__mmask16)marks, y));
 }
 
-/* Four rows, 16 values, at a time. Reads 64 bytes behind the low bits at most; 80 at w = 0, where marks follow. */
-GPUIR__AVX512 GPUIR__INLINE void gpuir__bp128_avx512(const gpuir__bp128_view *v, uint32_t count, int docids,
-                                                     int high, uint32_t prev, uint32_t limit, uint32_t *out) {
-  const uint8_t *p = v->low;
-  const unsigned w = v->b;
+/* Four rows, 16 values, at a time. Reads 64 bytes behind the low bits at most; 80 at w = 0, where the 17 bytes of marks
+ * and h follow. */
+GPUIR__AVX512 GPUIR__INLINE void gpuir__bp128_avx512(const uint8_t *p, unsigned w, uint32_t count,
+                                                     const gpuir__bp128_view *v, int docids, uint32_t prev,
+                                                     uint32_t limit, uint32_t *out) {
   const __m512i mask = _mm512_set1_epi32((int)gpuir__low_bits(w)), width = _mm512_set1_epi32((int)w);
   const __m512i c31 = _mm512_set1_epi32(31), c32 = _mm512_set1_epi32(32),
                 most = _mm512_set1_epi32((int)limit);
@@ -1582,7 +1600,7 @@ GPUIR__AVX512 GPUIR__INLINE void gpuir__bp128_avx512(const gpuir__bp128_view *v,
   __m512i next = gpuir__avx512_first(prev), x, lo, hi, bit, word, shift;
   uint32_t highs[GPUIR__BLOCK_ROOM];
   unsigned i, rank = 0;
-  if (high) gpuir__avx512_highs(v, highs);
+  if (v) gpuir__avx512_highs(v, highs);
   if (count == GPUIR__BLOCK) {
     const __m512i lane = _mm512_and_si512(iota, _mm512_set1_epi32(3));
     const __m512i row = _mm512_mullo_epi32(width, _mm512_srli_epi32(iota, 2));
@@ -1597,11 +1615,7 @@ GPUIR__AVX512 GPUIR__INLINE void gpuir__bp128_avx512(const gpuir__bp128_view *v,
       hi = _mm512_permutexvar_epi32(word, _mm512_loadu_si512(r + 16));
       x = _mm512_ternarylogic_epi32(_mm512_srlv_epi32(lo, shift),
                                     _mm512_sllv_epi32(hi, _mm512_sub_epi32(c32, shift)), mask, 0xa8);
-      if (high) {
-        unsigned marks = (unsigned)(v->marks[i / 64] >> i % 64) & 0xffff;
-        x = gpuir__avx512_add_highs(x, highs + rank, marks);
-        rank += gpuir__popcount64(marks);
-      }
+      if (v) x = gpuir__avx512_add_highs(x, v, i, highs, &rank);
       if (docids) x = gpuir__avx512_docids(x, &next, most);
       _mm512_storeu_si512(out + i, x);
     }
@@ -1611,104 +1625,144 @@ GPUIR__AVX512 GPUIR__INLINE void gpuir__bp128_avx512(const gpuir__bp128_view *v,
     shift = _mm512_and_si512(bit, c31);
     for (i = 0; i < count; i += 16, p += 2 * w) {
       x = gpuir__avx512_packed(p, word, shift, mask);
-      if (high) {
-        unsigned marks = (unsigned)(v->marks[i / 64] >> i % 64) & 0xffff;
-        x = gpuir__avx512_add_highs(x, highs + rank, marks);
-        rank += gpuir__popcount64(marks);
-      }
+      if (v) x = gpuir__avx512_add_highs(x, v, i, highs, &rank);
       if (docids) x = gpuir__avx512_docids(x, &next, most);
       _mm512_storeu_si512(out + i, x);
     }
   }
 }
 
-GPUIR__AVX2 static void gpuir__bp128_docids_avx2(const gpuir__bp128_view *v, uint32_t count, uint32_t prev,
+GPUIR__AVX2 static void gpuir__bp128_docids_avx2(const uint8_t *p, unsigned w, uint32_t count, uint32_t prev,
                                                  uint32_t limit, uint32_t *out) {
-  if (v->h)
-    gpuir__bp128_avx2(v, count, 1, 1, prev, limit, out);
-  else
-    gpuir__bp128_avx2(v, count, 1, 0, prev, limit, out);
+  gpuir__bp128_avx2(p, w, count, NULL, 1, prev, limit, out);
 }
 
-GPUIR__AVX2 static void gpuir__bp128_freqs_avx2(const gpuir__bp128_view *v, uint32_t count, uint32_t *out) {
-  if (v->h)
-    gpuir__bp128_avx2(v, count, 0, 1, 0, 0, out);
-  else
-    gpuir__bp128_avx2(v, count, 0, 0, 0, 0, out);
+GPUIR__AVX2 static void gpuir__bp128_freqs_avx2(const uint8_t *p, unsigned w, uint32_t count, uint32_t *out) {
+  gpuir__bp128_avx2(p, w, count, NULL, 0, 0, 0, out);
 }
 
-GPUIR__AVX512 static void gpuir__bp128_docids_avx512(const gpuir__bp128_view *v, uint32_t count,
+GPUIR__AVX2 static void gpuir__bp128_high_docids_avx2(const gpuir__bp128_view *v, uint32_t count,
+                                                      uint32_t prev, uint32_t limit, uint32_t *out) {
+  gpuir__bp128_avx2(v->low, v->b, count, v, 1, prev, limit, out);
+}
+
+GPUIR__AVX2 static void gpuir__bp128_high_freqs_avx2(const gpuir__bp128_view *v, uint32_t count,
+                                                     uint32_t *out) {
+  gpuir__bp128_avx2(v->low, v->b, count, v, 0, 0, 0, out);
+}
+
+GPUIR__AVX512 static void gpuir__bp128_docids_avx512(const uint8_t *p, unsigned w, uint32_t count,
                                                      uint32_t prev, uint32_t limit, uint32_t *out) {
-  if (v->h)
-    gpuir__bp128_avx512(v, count, 1, 1, prev, limit, out);
-  else
-    gpuir__bp128_avx512(v, count, 1, 0, prev, limit, out);
+  gpuir__bp128_avx512(p, w, count, NULL, 1, prev, limit, out);
 }
 
-GPUIR__AVX512 static void gpuir__bp128_freqs_avx512(const gpuir__bp128_view *v, uint32_t count,
+GPUIR__AVX512 static void gpuir__bp128_freqs_avx512(const uint8_t *p, unsigned w, uint32_t count,
                                                     uint32_t *out) {
-  if (v->h)
-    gpuir__bp128_avx512(v, count, 0, 1, 0, 0, out);
-  else
-    gpuir__bp128_avx512(v, count, 0, 0, 0, 0, out);
+  gpuir__bp128_avx512(p, w, count, NULL, 0, 0, 0, out);
+}
+
+GPUIR__AVX512 static void gpuir__bp128_high_docids_avx512(const gpuir__bp128_view *v, uint32_t count,
+                                                          uint32_t prev, uint32_t limit, uint32_t *out) {
+  gpuir__bp128_avx512(v->low, v->b, count, v, 1, prev, limit, out);
+}
+
+GPUIR__AVX512 static void gpuir__bp128_high_freqs_avx512(const gpuir__bp128_view *v, uint32_t count,
+                                                         uint32_t *out) {
+  gpuir__bp128_avx512(v->low, v->b, count, v, 0, 0, 0, out);
+}
+
+/* For the instruction that counts bits, which every processor with AVX2 has. */
+GPUIR__AVX2 static uint32_t gpuir__bp128_get_avx2(const uint8_t *p, unsigned w, uint64_t left, uint32_t count,
+                                                  unsigned i) {
+  return gpuir__bp128_get(p, w, left, count, i);
 }
 #endif
 
 static void gpuir__bp128_docids_decode(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t *out) {
   const uint32_t count = gpuir__block_count(s->n, block);
+  uint64_t left;
+  unsigned w;
+  const uint8_t *p = gpuir__bp128_block(s, block, count, &w, &left);
   gpuir__bp128_view v;
-  gpuir__bp128_block(s, block, count, &v);
-  if (v.b + v.h == 0) { /* a run of neighbours */
+  if (left && gpuir__bp128_open(p, w, left, count, &v)) {
+#if GPUIR__X86
+    if (s->simd >= GPUIR_SIMD_AVX512) {
+      gpuir__bp128_high_docids_avx512(&v, count, prev, s->limit, out);
+      return;
+    }
+    if (s->simd == GPUIR_SIMD_AVX2) {
+      gpuir__bp128_high_docids_avx2(&v, count, prev, s->limit, out);
+      return;
+    }
+#endif
+    gpuir__bp128_scalar(p, w, count, &v, 1, prev, s->limit, out);
+    return;
+  }
+  if (w == 0) { /* a run of neighbours */
     memset(out, 0, GPUIR__BLOCK * sizeof *out);
     gpuir__sum_gaps(out, count, prev, s->limit, s->simd);
     return;
   }
 #if GPUIR__X86
   if (s->simd >= GPUIR_SIMD_AVX512) {
-    gpuir__bp128_docids_avx512(&v, count, prev, s->limit, out);
+    gpuir__bp128_docids_avx512(p, w, count, prev, s->limit, out);
     return;
   }
   if (s->simd == GPUIR_SIMD_AVX2) {
-    gpuir__bp128_docids_avx2(&v, count, prev, s->limit, out);
+    gpuir__bp128_docids_avx2(p, w, count, prev, s->limit, out);
     return;
   }
 #endif
-  if (v.h)
-    gpuir__bp128_scalar(&v, count, 1, 1, prev, s->limit, out);
-  else
-    gpuir__bp128_scalar(&v, count, 1, 0, prev, s->limit, out);
+  gpuir__bp128_scalar(p, w, count, NULL, 1, prev, s->limit, out);
 }
 
 static void gpuir__bp128_freqs_decode(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t *out) {
   const uint32_t count = gpuir__block_count(s->n, block);
+  uint64_t left;
+  unsigned w;
+  const uint8_t *p = gpuir__bp128_block(s, block, count, &w, &left);
   gpuir__bp128_view v;
-  gpuir__bp128_block(s, block, count, &v);
   (void)prev;
-  if (v.b + v.h == 0) {
+  if (left && gpuir__bp128_open(p, w, left, count, &v)) {
+#if GPUIR__X86
+    if (s->simd >= GPUIR_SIMD_AVX512) {
+      gpuir__bp128_high_freqs_avx512(&v, count, out);
+      return;
+    }
+    if (s->simd == GPUIR_SIMD_AVX2) {
+      gpuir__bp128_high_freqs_avx2(&v, count, out);
+      return;
+    }
+#endif
+    gpuir__bp128_scalar(p, w, count, &v, 0, 0, 0, out);
+    return;
+  }
+  if (w == 0) {
     memset(out, 0, GPUIR__BLOCK * sizeof *out);
     return;
   }
 #if GPUIR__X86
   if (s->simd >= GPUIR_SIMD_AVX512) {
-    gpuir__bp128_freqs_avx512(&v, count, out);
+    gpuir__bp128_freqs_avx512(p, w, count, out);
     return;
   }
   if (s->simd == GPUIR_SIMD_AVX2) {
-    gpuir__bp128_freqs_avx2(&v, count, out);
+    gpuir__bp128_freqs_avx2(p, w, count, out);
     return;
   }
 #endif
-  if (v.h)
-    gpuir__bp128_scalar(&v, count, 0, 1, 0, 0, out);
-  else
-    gpuir__bp128_scalar(&v, count, 0, 0, 0, 0, out);
+  gpuir__bp128_scalar(p, w, count, NULL, 0, 0, 0, out);
 }
 
 static uint32_t gpuir__bp128_freqs_get(const gpuir__stream *s, uint32_t i) {
-  const uint32_t count = gpuir__block_count(s->n, i / GPUIR__BLOCK);
-  gpuir__bp128_view v;
-  gpuir__bp128_block(s, i / GPUIR__BLOCK, count, &v);
-  return gpuir__bp128_at(&v, count, i % GPUIR__BLOCK);
+  const uint32_t block = i / GPUIR__BLOCK, count = gpuir__block_count(s->n, block);
+  uint64_t left;
+  unsigned w;
+  const uint8_t *p = gpuir__bp128_block(s, block, count, &w, &left);
+#if GPUIR__X86
+  if (s->simd >= GPUIR_SIMD_AVX2) return gpuir__bp128_get_avx2(p, w, left, count, i % GPUIR__BLOCK);
+#endif
+  return gpuir__bp128_get(p, w, left, count, i % GPUIR__BLOCK);
 }
 
 /* Packs 128 values of w bits into 16 w bytes. */
@@ -1746,45 +1800,75 @@ static void gpuir__pack(const uint32_t *v, uint32_t count, unsigned w, uint8_t *
   gpuir__store32(to, (uint32_t)acc);
 }
 
+/* How many values have each width; in four histograms at first, as equal neighbours would wait for each other. */
+static void gpuir__bp128_widths(const uint32_t *v, uint32_t count, uint32_t all, uint8_t *widths) {
+  uint8_t part[4][40];
+  uint32_t i = 0, k;
+  if (count < 32) {
+    memset(widths, 0, 40);
+    for (; i < count; i++) widths[gpuir__width32(v[i])]++;
+    return;
+  }
+  memset(part, 0, sizeof part);
+#if GPUIR__X86
+  if (!(all >> 30)) /* SSE2: the exponent of 2 v + 1 as a number that is not rounded up to a power of two */
+    for (; i + 4 <= count; i += 4) {
+      __m128i x = _mm_loadu_si128((const __m128i *)(const void *)(v + i));
+      x = _mm_or_si128(_mm_add_epi32(x, x), _mm_set1_epi32(1));
+      x = _mm_castps_si128(_mm_cvtepi32_ps(_mm_andnot_si128(_mm_srli_epi32(x, 1), x)));
+      x = _mm_sub_epi32(_mm_srli_epi32(x, 23), _mm_set1_epi32(127));
+      part[0][(unsigned)_mm_cvtsi128_si32(x)]++;
+      part[1][_mm_extract_epi16(x, 2)]++;
+      part[2][_mm_extract_epi16(x, 4)]++;
+      part[3][_mm_extract_epi16(x, 6)]++;
+    }
+#else
+  (void)all;
+#endif
+  for (; i < count; i++) part[i % 4][gpuir__width32(v[i])]++;
+  for (k = 0; k < 40; k += 8) /* no more than 128 each */
+    gpuir__store64(widths + k, gpuir__load64(part[0] + k) + gpuir__load64(part[1] + k) +
+                                   gpuir__load64(part[2] + k) + gpuir__load64(part[3] + k));
+}
+
 /* The b that takes the fewest bytes, rounded up to a multiple of `unit`, and h, 0 for no exceptions. Of equals no
  * exceptions, then the larger b. */
 static unsigned gpuir__bp128_choose(const uint32_t *v, uint32_t count, uint32_t unit, unsigned *h) {
-  uint8_t widths
-      [4][40]; /* how many values have a width; in four parts, since equal neighbours wait for each other */
-  uint32_t i, all = 0, high = 0, best, fixed = (count + 7) / 8 + 1 + unit - 1;
-  unsigned w, b, least;
-  memset(widths, 0, sizeof widths);
-  for (i = 0; i < count; i++) {
-    all |= v[i];
-    widths[i % 4][63u - (unsigned)__builtin_clzll((uint64_t)v[i] << 1 | 1)]++;
-  }
-  w = least = gpuir__width32(all);
-  best = ((count * w + 7) / 8 + unit - 1) & ~(unit - 1);
+  const uint32_t up = unit - 1, fixed = (count + 7) / 8 + 1;
+  uint8_t widths[40];
+  uint32_t i, all = 0, high = 0, least;
+  unsigned w, b;
+  for (i = 0; i < count; i++) all |= v[i];
+  w = gpuir__width32(all);
+  least = (((count * w + 7) / 8 + up) & ~up) << 6; /* of bytes << 6 | h */
+  if (w) gpuir__bp128_widths(v, count, all, widths);
   for (b = w; b-- > 0;) {
     uint32_t bytes;
-    high += (uint32_t)widths[0][b + 1] + widths[1][b + 1] + widths[2][b + 1] + widths[3][b + 1];
-    bytes = (high * (w - b) + 7) / 8 + fixed;
-    if (high == count || bytes >= best + unit) break; /* nor will a smaller b do */
-    bytes = (bytes + (count * b + 7) / 8) & ~(unit - 1);
-    if (bytes >= best) continue;
-    best = bytes;
-    least = b;
+    high += widths[b + 1];
+    if (high == count || (fixed + high * (w - b) / 8) << 6 > least) break; /* no smaller b is better */
+    bytes = ((count * b + 7) / 8 + fixed + (high * (w - b) + 7) / 8 + up) & ~up;
+    least = gpuir__min32(least, bytes << 6 | (w - b));
   }
-  *h = w - least;
-  return least;
+  *h = least & 63;
+  return w - *h;
 }
 
 /* Takes the high parts off the values; returns their number. */
 static uint32_t gpuir__bp128_split(uint32_t *v, uint32_t count, unsigned b, uint64_t marks[2],
                                    uint32_t *high) {
   const uint32_t mask = gpuir__low_bits(b);
-  uint32_t i, n = 0;
-  marks[0] = marks[1] = 0;
-  for (i = 0; i < count; i++) {
-    high[n] = v[i] >> b;
-    marks[i / 64] |= (uint64_t)(high[n] != 0) << i % 64;
-    n += high[n] != 0;
-    v[i] &= mask;
+  uint32_t i = 0, k, n = 0;
+  for (k = 0; k < 2; k++) {
+    const uint32_t end = gpuir__min32(count, 64 * k + 64);
+    uint64_t word = 0;
+    for (; i < end; i++) {
+      const uint32_t x = v[i] >> b;
+      v[i] &= mask;
+      high[n] = x;
+      n += x != 0;
+      word = word >> 1 | (uint64_t)(x != 0) << 63;
+    }
+    marks[k] = i % 64 ? word >> (64 - i % 64) : word;
   }
   return n;
 }

@@ -407,7 +407,7 @@ static void test_long_lists(void **state) {
 
 /* ---- the bytes themselves: a naive reader of the formats as they are documented ---- */
 
-static unsigned naive_bit(const uint8_t *p, uint64_t bit) { return p[bit / 8] >> (bit % 8) & 1u; }
+static unsigned naive_bit(const uint8_t *p, uint64_t bit) { return (unsigned)p[bit / 8] >> (bit % 8) & 1u; }
 
 /* Also checks that everything unused is zero, and tells where the block ends, in bytes of the list. */
 static uint32_t naive_bp128(const list *l, uint32_t i, uint64_t *end) {
