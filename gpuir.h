@@ -767,11 +767,12 @@ static void gpuir__buf_free(const gpuir_allocator *a, gpuir__buf *buf) {
   buf->len = buf->cap = 0;
 }
 
-/* Unaligned little-endian loads and stores; GPUIR_HD because device code reads the same bytes. */
+/* Unaligned little-endian loads and stores; GPUIR_HD because device code reads the same bytes: there by the aligned
+ * words that hold them, and the one behind (memcpy would load byte by byte). */
 GPUIR_HD static inline uint32_t gpuir__load32(const void *p) {
-#ifdef __CUDA_ARCH__ /* from aligned words, of which it touches the one behind too */
+#ifdef __CUDA_ARCH__
   const uint32_t *w = (const uint32_t *)((uintptr_t)p & ~(uintptr_t)3);
-  return __funnelshift_r(w[0], w[1], ((unsigned)(uintptr_t)p & 3) * 8);
+  return __funnelshift_r(w[0], w[1], (uint32_t)((uintptr_t)p & 3) * 8);
 #else
   uint32_t v;
   memcpy(&v, p, sizeof v);
@@ -780,8 +781,8 @@ GPUIR_HD static inline uint32_t gpuir__load32(const void *p) {
 }
 GPUIR_HD static inline uint64_t gpuir__load64(const void *p) {
 #ifdef __CUDA_ARCH__
-  const uint32_t *w = (const uint32_t *)((uintptr_t)p & ~(uintptr_t)3);
-  const unsigned shift = ((unsigned)(uintptr_t)p & 3) * 8;
+  const uint32_t *w = (const uint32_t *)((uintptr_t)p & ~(uintptr_t)3),
+                 shift = (uint32_t)((uintptr_t)p & 3) * 8;
   return (uint64_t)__funnelshift_r(w[1], w[2], shift) << 32 | __funnelshift_r(w[0], w[1], shift);
 #else
   uint64_t v;
@@ -800,7 +801,13 @@ GPUIR_HD static inline unsigned gpuir__width32(uint32_t v) {
   return v ? 32u - (unsigned)__builtin_clz(v) : 0;
 #endif
 }
-static inline unsigned gpuir__width64(uint64_t v) { return v ? 64u - (unsigned)__builtin_clzll(v) : 0; }
+GPUIR_HD static inline unsigned gpuir__width64(uint64_t v) {
+#ifdef __CUDA_ARCH__
+  return 64u - (unsigned)__clzll((long long)v);
+#else
+  return v ? 64u - (unsigned)__builtin_clzll(v) : 0;
+#endif
+}
 GPUIR_HD static inline unsigned gpuir__ctz32(uint32_t v) {
 #ifdef __CUDA_ARCH__
   return (unsigned)__ffs((int)v) - 1;
@@ -808,7 +815,39 @@ GPUIR_HD static inline unsigned gpuir__ctz32(uint32_t v) {
   return (unsigned)__builtin_ctz(v);
 #endif
 }
-static inline unsigned gpuir__ctz64(uint64_t v) { return (unsigned)__builtin_ctzll(v); }
+GPUIR_HD static inline unsigned gpuir__ctz64(uint64_t v) {
+#ifdef __CUDA_ARCH__
+  return (unsigned)__ffsll((long long)v) - 1;
+#else
+  return (unsigned)__builtin_ctzll(v);
+#endif
+}
+
+/* The number of ones in x. In software, since not every x86-64 has the instruction. */
+GPUIR_HD static inline unsigned gpuir__ones64(uint64_t x) {
+#ifdef __CUDA_ARCH__
+  return (unsigned)__popcll(x);
+#else
+  x -= x >> 1 & 0x5555555555555555u;
+  x = (x & 0x3333333333333333u) + (x >> 2 & 0x3333333333333333u);
+  x = (x + (x >> 4)) & 0x0f0f0f0f0f0f0f0fu;
+  return (unsigned)(x * 0x0101010101010101u >> 56);
+#endif
+}
+
+/* The position of one bit number r of x, from 0; 64 if there are not so many. */
+GPUIR_HD static inline unsigned gpuir__select64(uint64_t x, unsigned r) {
+  unsigned at = 0, half;
+  for (half = 32; half; half /= 2) {
+    unsigned low = gpuir__ones64(x & (((uint64_t)1 << half) - 1));
+    if (r >= low) {
+      r -= low;
+      at += half;
+      x >>= half;
+    }
+  }
+  return at + (r || !(x & 1));
+}
 
 GPUIR_HD static inline uint32_t gpuir__min32(uint32_t a, uint32_t b) { return a < b ? a : b; }
 GPUIR_HD static inline uint32_t gpuir__max32(uint32_t a, uint32_t b) { return a > b ? a : b; }
@@ -1137,6 +1176,9 @@ GPUIR_HD static inline uint32_t gpuir__block_count(uint32_t n, uint32_t block) {
  * The list is the bytes of its gaps (docIDs) or of its values (frequencies), without any
  * padding; a block's offset is that of its first byte, its width is 0. The decoder looks at the
  * high bits of 64 bytes at once, so that the length of one value does not hold up the next.
+ *
+ * A lane finds its value's last byte among the ends of gpuir__vbyte_ends and puts its bytes
+ * together by gpuir__vbyte_value; gpuir__vbyte_at does both for value i of a block.
  * --------------------------------------------------------------------------*/
 
 /* The value of `len` >= 1 bytes; reads 8. Of more than five bytes, which no encoder writes, the first five count. */
@@ -1148,7 +1190,7 @@ GPUIR_HD static inline uint32_t gpuir__vbyte_value(const uint8_t *p, unsigned le
 }
 
 /* Which of the 64 bytes at p, of which `avail` belong to the stream, end a value. */
-static inline uint64_t gpuir__vbyte_ends(const uint8_t *p, uint64_t avail) {
+GPUIR_HD static inline uint64_t gpuir__vbyte_ends(const uint8_t *p, uint64_t avail) {
   uint64_t more = 0;
   unsigned i;
 #if GPUIR__X86
@@ -1191,8 +1233,27 @@ static void gpuir__vbyte_values(const uint8_t *p, uint64_t avail, uint32_t count
   }
 }
 
+/* Value i of those that begin at p; 0 if the bytes do not hold it. */
+GPUIR_HD static inline uint32_t gpuir__vbyte_at(const uint8_t *p, uint64_t avail, uint32_t i) {
+  for (;;) {
+    const uint64_t ends = gpuir__vbyte_ends(p, avail);
+    const unsigned here = gpuir__ones64(ends);
+    unsigned end, start;
+    if (!here) return 0;
+    end = gpuir__select64(ends, i < here ? i : here - 1);
+    if (i < here) {
+      start = gpuir__width64(ends & (((uint64_t)1 << end) - 1)); /* behind the end before */
+      return gpuir__vbyte_value(p + start, end + 1 - start);
+    }
+    i -= here;
+    p += end + 1;
+    avail -= end + 1;
+  }
+}
+
 /* Where a block begins; *avail is what the stream has from there on. */
-static const uint8_t *gpuir__vbyte_block(const gpuir__stream *s, uint32_t block, uint64_t *avail) {
+GPUIR_HD static inline const uint8_t *gpuir__vbyte_block(const gpuir__stream *s, uint32_t block,
+                                                         uint64_t *avail) {
   uint64_t at = s->offset ? gpuir__min64(s->offset[block], s->len) : 0;
   *avail = s->len - at;
   return s->bytes + at;
@@ -1210,22 +1271,10 @@ static void gpuir__vbyte_docids_decode(const gpuir__stream *s, uint32_t block, u
   gpuir__sum_gaps(out, gpuir__block_count(s->n, block), prev, s->limit, s->simd);
 }
 
-static uint32_t gpuir__vbyte_freqs_get(const gpuir__stream *s, uint32_t i) {
+GPUIR_HD static inline uint32_t gpuir__vbyte_freqs_get(const gpuir__stream *s, uint32_t i) {
   uint64_t avail;
   const uint8_t *p = gpuir__vbyte_block(s, i / GPUIR__BLOCK, &avail);
-  uint32_t skip = i % GPUIR__BLOCK;
-  for (;;) {
-    uint64_t ends = gpuir__vbyte_ends(p, avail);
-    uint32_t start = 0;
-    for (; ends && skip; skip--) {
-      start = gpuir__ctz64(ends) + 1;
-      ends &= ends - 1;
-    }
-    if (ends) return gpuir__vbyte_value(p + start, gpuir__ctz64(ends) + 1 - start);
-    if (!start) return 0;
-    p += start;
-    avail -= start;
-  }
+  return gpuir__vbyte_at(p, avail, i % GPUIR__BLOCK);
 }
 
 /* Writes 128 values at most; returns behind the last byte. */
@@ -1320,6 +1369,10 @@ static int gpuir__vbyte_freqs_encode(const gpuir_allocator *a, const uint32_t *v
  * width byte and its block, without padding. DocIDs are packed as gaps, frequencies as they are.
  * Of a block whose bytes are not all there, or that breaks these rules, all values are 0; if only
  * its exceptions do, it has none.
+ *
+ * A lane takes gpuir__bp128_value of a full block, gpuir__packed_value of another, of what
+ * gpuir__bp128_block (or _low) and gpuir__bp128_open find, and adds gpuir__bp128_high_of;
+ * gpuir__bp128_get does all of it.
  * --------------------------------------------------------------------------*/
 
 #define GPUIR__BP128_EXCEPTIONS 0x80u
@@ -1950,8 +2003,9 @@ static int gpuir__bp128_freqs_encode(const gpuir_allocator *a, const uint32_t *v
  * zeros. Beyond the directory's offset, which all codecs use, nothing depends on the block size
  * of 128 where a codec's own unit is another one.
  *
- * Functions marked GPUIR_HD compute one value from the bytes alone: one definition of the format
- * for the decoders here and for kernels.
+ * Functions marked GPUIR_HD compute one value from the bytes alone, as a thread of a warp does: one
+ * definition of the format for the decoders here and for kernels. Above each codec stands which
+ * of them such a lane uses. Where gaps are coded, a scan over the warp makes docIDs of them.
  * --------------------------------------------------------------------------*/
 
 /* ---- helpers: bit-packed numbers ---- */
@@ -2052,28 +2106,6 @@ static void gpuir__unpack(const uint8_t *p, unsigned w, uint64_t from, uint32_t 
 }
 
 /* ---- helpers: marks in a bit vector ---- */
-
-/* Software versions, for the scalar decoder and for device code. */
-GPUIR_HD static inline unsigned gpuir__ones64(uint64_t x) {
-  x -= x >> 1 & 0x5555555555555555u;
-  x = (x & 0x3333333333333333u) + (x >> 2 & 0x3333333333333333u);
-  x = (x + (x >> 4)) & 0x0f0f0f0f0f0f0f0fu;
-  return (unsigned)(x * 0x0101010101010101u >> 56);
-}
-
-/* The position of one bit number r of x, from 0; 64 if there are not so many. */
-GPUIR_HD static inline unsigned gpuir__select64(uint64_t x, unsigned r) {
-  unsigned at = 0, half;
-  for (half = 32; half; half /= 2) {
-    unsigned low = gpuir__ones64(x & (((uint64_t)1 << half) - 1));
-    if (r >= low) {
-      r -= low;
-      at += half;
-      x >>= half;
-    }
-  }
-  return at + (r || !(x & 1));
-}
 
 /* A vector whose marks (ones, or zeros if flip is all ones) end the numbers of a unary code: the
  * mark of number j has as many other bits before it as the numbers up to j add up to. */
@@ -2452,6 +2484,10 @@ static void gpuir__line_deviations(gpuir__line *l, const uint32_t *values, uint3
  * the block exceptions. optpfd tries each b with each form, so it is never larger than either.
  * Blocks follow each other byte by byte, offset[] has where, width[] the width byte; a list of
  * fewer than 128 is the width byte and its block. DocIDs are coded as gaps, frequencies as they are.
+ *
+ * gpuir__pfd_find finds the parts. A lane takes gpuir__packed_value of the slots; then one a lane
+ * patches the exceptions, gpuir__pfd_apart or, behind a walk along the links, gpuir__pfd_linked.
+ * gpuir__pfd_value does both for one value.
  * --------------------------------------------------------------------------*/
 
 #define GPUIR__PFD_LINKED 1u
@@ -2467,8 +2503,8 @@ typedef struct gpuir__pfd_block {
 } gpuir__pfd_block;
 
 /* Finds a block's parts; one that is not all there has b = 0 and no exceptions. */
-GPUIR_HD static void gpuir__pfd_find(const gpuir__stream *s, uint32_t block, uint32_t count,
-                                     gpuir__pfd_block *v) {
+GPUIR_HD static inline void gpuir__pfd_find(const gpuir__stream *s, uint32_t block, uint32_t count,
+                                            gpuir__pfd_block *v) {
   uint64_t at = 1, size, avail;
   unsigned width = 0;
   const uint8_t *p;
@@ -2501,12 +2537,24 @@ GPUIR_HD static void gpuir__pfd_find(const gpuir__stream *s, uint32_t block, uin
     v->overflows = v->positions + gpuir__packed_size(v->number, 7);
     size += 2 + gpuir__packed_size(v->number, 7) + gpuir__packed_size(v->number, v->h);
     if (v->b + v->h > 32) size = UINT64_MAX;
+    if (v->b == 32) v->number = 0; /* nothing can overflow */
   }
   v->slots = p;
   if (v->b > 32 || size > avail) {
     v->b = v->form = v->number = 0;
     v->slots = s->bytes;
   }
+}
+
+/* What exception k of form 2 adds to its slot; *at: its position. */
+GPUIR_HD static inline uint32_t gpuir__pfd_apart(const gpuir__pfd_block *v, uint32_t k, uint32_t *at) {
+  *at = gpuir__packed_value(v->positions, 7, k);
+  return gpuir__packed_value(v->overflows, v->h, k) << v->b;
+}
+
+/* The value of exception k of form 1. */
+GPUIR_HD static inline uint32_t gpuir__pfd_linked(const gpuir__pfd_block *v, uint32_t k) {
+  return gpuir__load_bytes(v->values + k * v->bytes, v->bytes);
 }
 
 static void gpuir__pfd_freqs_decode(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t *out) {
@@ -2519,13 +2567,15 @@ static void gpuir__pfd_freqs_decode(const gpuir__stream *s, uint32_t block, uint
   if (v.form == GPUIR__PFD_LINKED) {
     for (i = 0, at = v.first; i < v.number && at < count; i++) {
       uint32_t next = at + out[at] + 1;
-      out[at] = gpuir__load_bytes(v.values + i * v.bytes, v.bytes);
+      out[at] = gpuir__pfd_linked(&v, i);
       if (next <= at) break;
       at = next;
     }
-  } else if (v.form == GPUIR__PFD_APART && v.b < 32) {
-    for (i = 0; i < v.number; i++) /* a position is less than 128, and nobody reads beyond count */
-      out[gpuir__packed_value(v.positions, 7, i)] |= gpuir__packed_value(v.overflows, v.h, i) << v.b;
+  } else if (v.form == GPUIR__PFD_APART) {
+    for (i = 0; i < v.number; i++) { /* a position is less than 128, and nobody reads beyond count */
+      uint32_t high = gpuir__pfd_apart(&v, i, &at);
+      out[at] |= high;
+    }
   }
 }
 
@@ -2541,12 +2591,12 @@ GPUIR_HD static inline uint32_t gpuir__pfd_value(const gpuir__pfd_block *v, uint
     uint32_t at = v->first;
     for (k = 0; k < v->number && at <= i; k++) {
       uint32_t next = at + gpuir__packed_value(v->slots, v->b, at) + 1;
-      if (at == i) return gpuir__load_bytes(v->values + k * v->bytes, v->bytes);
+      if (at == i) return gpuir__pfd_linked(v, k);
       if (next <= at) break;
       at = next;
     }
-  } else if (v->form == GPUIR__PFD_APART && v->b < 32) { /* positions increase */
-    uint32_t lo = 0, hi = v->number;
+  } else if (v->form == GPUIR__PFD_APART) { /* positions increase */
+    uint32_t lo = 0, hi = v->number, at;
     while (lo < hi) {
       uint32_t mid = (lo + hi) / 2;
       if (gpuir__packed_value(v->positions, 7, mid) < i)
@@ -2554,13 +2604,15 @@ GPUIR_HD static inline uint32_t gpuir__pfd_value(const gpuir__pfd_block *v, uint
       else
         hi = mid;
     }
-    if (lo < v->number && gpuir__packed_value(v->positions, 7, lo) == i)
-      value |= gpuir__packed_value(v->overflows, v->h, lo) << v->b;
+    if (lo < v->number) {
+      uint32_t high = gpuir__pfd_apart(v, lo, &at);
+      if (at == i) value |= high;
+    }
   }
   return value;
 }
 
-static uint32_t gpuir__pfd_freqs_get(const gpuir__stream *s, uint32_t i) {
+GPUIR_HD static inline uint32_t gpuir__pfd_freqs_get(const gpuir__stream *s, uint32_t i) {
   gpuir__pfd_block v;
   gpuir__pfd_find(s, i / GPUIR__BLOCK, gpuir__block_count(s->n, i / GPUIR__BLOCK), &v);
   return gpuir__pfd_value(&v, i % GPUIR__BLOCK);
@@ -2740,11 +2792,15 @@ static int gpuir__optpfd_freqs_encode(const gpuir_allocator *a, const uint32_t *
  * The base is the last docID of the directory's block before. Partitions follow each other byte by
  * byte, offset[] has where, width[] has b; a list of fewer than 128 is one byte with b and its
  * partition. The unary part has at most 3 n bits, since U / n < 2^(b+1).
+ *
+ * gpuir__ef_find finds the parts. A lane finds its one by gpuir__unary_select, or counts those of a
+ * gpuir__unary_word for its warp, and joins it with gpuir__packed_value by gpuir__joined;
+ * gpuir__ef_get does all of it.
  * --------------------------------------------------------------------------*/
 
 /* The unary part of a partition, and where its low bits are; b = 0 and no bits if it is not all there. */
-GPUIR_HD static const uint8_t *gpuir__ef_find(const gpuir__stream *s, uint32_t block, uint32_t count,
-                                              unsigned *b, gpuir__unary *u) {
+GPUIR_HD static inline const uint8_t *gpuir__ef_find(const gpuir__stream *s, uint32_t block, uint32_t count,
+                                                     unsigned *b, gpuir__unary *u) {
   uint64_t at = 1, low, avail;
   *b = 0;
   if (s->offset) {
@@ -2778,7 +2834,7 @@ static void gpuir__ef_decode(const gpuir__stream *s, uint32_t block, uint32_t pr
   gpuir__join(pos, b, prev + 1, s->limit, count, out, s->simd);
 }
 
-static uint32_t gpuir__ef_get(const gpuir__stream *s, uint32_t i) {
+GPUIR_HD static inline uint32_t gpuir__ef_get(const gpuir__stream *s, uint32_t i) {
   const uint32_t block = i / GPUIR__BLOCK, count = gpuir__block_count(s->n, block);
   const uint32_t base = block && s->last ? s->last[block - 1] + 1 : 0;
   gpuir__unary u;
@@ -2854,6 +2910,9 @@ static int gpuir__ef_encode(const gpuir_allocator *a, const uint32_t *values, ui
  * Lower and upper bits are padded to a byte. The select sample of a block is the directory's
  * offset[], zeros in the upper bits before it, i. e. the docID before >> b: block k begins at bit
  * offset[k] + 128 k. width[] is 0.
+ *
+ * Lanes do as for ef: gpuir__halves_find, gpuir__halves_start, gpuir__unary_select (or
+ * gpuir__unary_word and gpuir__unary_rank), gpuir__packed_value, gpuir__joined; gpuir__qs_get.
  * --------------------------------------------------------------------------*/
 
 #define GPUIR__QS_LOG 10u
@@ -2867,7 +2926,8 @@ typedef struct gpuir__halves {
 } gpuir__halves;
 
 /* 0 or FORMAT, and then there are no bits. */
-GPUIR_HD static int gpuir__halves_find(const gpuir__stream *s, unsigned log, int rice, gpuir__halves *v) {
+GPUIR_HD static inline int gpuir__halves_find(const gpuir__stream *s, unsigned log, int rice,
+                                              gpuir__halves *v) {
   const uint64_t head = s->offset ? 8 : 1;
   uint64_t bytes, bases, low, all;
   v->b = 0;
@@ -2942,7 +3002,7 @@ static void gpuir__qs_decode(const gpuir__stream *s, uint32_t block, uint32_t pr
   gpuir__join(pos, v.b, (s->offset ? s->offset[block] : 0) << v.b, s->limit, count, out, s->simd);
 }
 
-static uint32_t gpuir__qs_get(const gpuir__stream *s, uint32_t i) {
+GPUIR_HD static inline uint32_t gpuir__qs_get(const gpuir__stream *s, uint32_t i) {
   const uint32_t block = i / GPUIR__BLOCK;
   gpuir__halves v;
   uint64_t pos;
@@ -3000,6 +3060,9 @@ static int gpuir__qs_encode(const gpuir_allocator *a, const uint32_t *values, ui
  *
  * Both vectors are padded to a byte. The directory's offset[] has the ones before a block, so that
  * block k begins at bit offset[k] + 128 k of the unary vector; width[] is 0.
+ *
+ * Lanes do as for qs; what gpuir__joined adds is gpuir__rice_base and the sum of gpuir__packed_value
+ * up to their own, a scan in a warp, a loop in gpuir__rice_get.
  * --------------------------------------------------------------------------*/
 
 #define GPUIR__RICE_LOG 7u
@@ -3021,14 +3084,19 @@ static void gpuir__rice_decode(const gpuir__stream *s, uint32_t block, uint32_t 
   gpuir__join(pos, v.b, 0, s->limit, count, out, s->simd);
 }
 
-static uint32_t gpuir__rice_get(const gpuir__stream *s, uint32_t i) {
+/* What the binary numbers before a block sum up to. */
+GPUIR_HD static inline uint32_t gpuir__rice_base(const gpuir__halves *v, uint32_t block) {
+  return v->bases ? gpuir__load32(v->bases + (uint64_t)block * 4) : 0;
+}
+
+GPUIR_HD static inline uint32_t gpuir__rice_get(const gpuir__stream *s, uint32_t i) {
   const uint32_t block = i / GPUIR__BLOCK;
   gpuir__halves v;
-  uint32_t sum = i, k;
+  uint32_t sum, k;
   uint64_t pos;
   (void)gpuir__halves_find(s, GPUIR__RICE_LOG, 1, &v);
-  if (v.bases) sum += gpuir__load32(v.bases + (uint64_t)block * 4);
-  for (k = i / GPUIR__BLOCK * GPUIR__BLOCK; k < i; k++) sum += gpuir__packed_value(v.low, v.b, k);
+  sum = i + gpuir__rice_base(&v, block);
+  for (k = block * GPUIR__BLOCK; k < i; k++) sum += gpuir__packed_value(v.low, v.b, k);
   sum += gpuir__packed_value(v.low, v.b, i);
   pos = gpuir__unary_select(&v.unary, gpuir__halves_start(s, block), gpuir__halves_end(s, &v, block),
                             (uint64_t)block * GPUIR__BLOCK, i);
@@ -3105,6 +3173,9 @@ static int gpuir__rice_encode(const gpuir_allocator *a, const uint32_t *values, 
  * The docIDs before the blocks of 512 (UINT32_MAX before the first) let a kernel begin at each;
  * here a block's predecessor comes from the directory. offset[] has the number of exceptions before a
  * block, width[] is 0. As in the paper, all exceptions are decoded when the list is opened.
+ *
+ * gpuir__pfl_level_find takes each level apart. A lane takes gpuir__packed_value of its slots, and one
+ * a lane patches the exceptions from gpuir__pfl_first on by gpuir__pfl_high; gpuir__pfl_value does both.
  * --------------------------------------------------------------------------*/
 
 #define GPUIR__PFL_BLOCK 512u
@@ -3118,35 +3189,41 @@ typedef struct gpuir__pfl_level {
   const uint8_t *slots, *rest; /* rest: behind the slots */
 } gpuir__pfl_level;
 
+/* Finds the first level of an array of n numbers, coded to a depth > 0; returns its size, or BAD. */
+GPUIR_HD static inline uint64_t gpuir__pfl_level_find(const uint8_t *p, uint64_t avail, uint32_t n,
+                                                      gpuir__pfl_level *level) {
+  uint64_t size;
+  if (avail < 5 || p[0] > 32) return GPUIR__PFL_BAD;
+  level->b = p[0];
+  level->number = gpuir__load32(p + 1);
+  size = 5 + gpuir__packed_size(n, level->b);
+  if (size > avail || level->number > n || (level->number && level->b == 32)) /* nothing can overflow */
+    return GPUIR__PFL_BAD;
+  level->slots = p + 5;
+  level->rest = p + size;
+  return size;
+}
+
 /* Size of an array of n in bytes, or BAD; *memory: how many numbers gpuir__pfl_decode needs besides them. */
 static uint64_t gpuir__pfl_size(const uint8_t *p, uint64_t avail, uint32_t n, unsigned depth,
                                 uint64_t *memory, gpuir__pfl_level *level) {
   uint64_t size, part, inner[2] = {0, 0};
-  uint32_t number;
+  gpuir__pfl_level own;
   unsigned i;
   *memory = 0;
   if (!depth) {
     size = (uint64_t)n * 4;
     return size > avail ? GPUIR__PFL_BAD : size;
   }
-  if (avail < 5 || p[0] > 32) return GPUIR__PFL_BAD;
-  number = gpuir__load32(p + 1);
-  size = 5 + gpuir__packed_size(n, p[0]);
-  if (size > avail || number > n) return GPUIR__PFL_BAD;
-  if (level) {
-    level->b = p[0];
-    level->number = number;
-    level->slots = p + 5;
-    level->rest = p + size;
-  }
-  if (!number) return size;
-  if (p[0] == 32) return GPUIR__PFL_BAD; /* nothing can overflow */
+  if (!level) level = &own;
+  size = gpuir__pfl_level_find(p, avail, n, level);
+  if (size == GPUIR__PFL_BAD || !level->number) return size;
   for (i = 0; i < 2; i++) {
-    part = gpuir__pfl_size(p + size, avail - size, number, depth - 1, &inner[i], NULL);
+    part = gpuir__pfl_size(p + size, avail - size, level->number, depth - 1, &inner[i], NULL);
     if (part == GPUIR__PFL_BAD) return part;
     size += part;
   }
-  *memory = (uint64_t)number * 2 + gpuir__max64(inner[0], inner[1]);
+  *memory = (uint64_t)level->number * 2 + gpuir__max64(inner[0], inner[1]);
   return size;
 }
 
@@ -3234,6 +3311,31 @@ static int gpuir__pfl_open(gpuir__stream *s) {
   return end ? gpuir__pfl_positions(memory + number, number, s->n) : GPUIR_E_FORMAT;
 }
 
+/* The first exception at value i of the list or behind it. */
+GPUIR_HD static inline uint32_t gpuir__pfl_first(const gpuir__pfl_state *state, uint32_t i) {
+  uint32_t lo = 0, hi = state->top.number;
+  while (lo < hi) {
+    uint32_t mid = lo + (hi - lo) / 2;
+    if (state->positions[mid] < i)
+      lo = mid + 1;
+    else
+      hi = mid;
+  }
+  return lo;
+}
+
+/* What exception e adds to its slot. */
+GPUIR_HD static inline uint32_t gpuir__pfl_high(const gpuir__pfl_state *state, uint32_t e) {
+  return state->overflows[e] << state->top.b;
+}
+
+/* Gap i of an open list alone. */
+GPUIR_HD static inline uint32_t gpuir__pfl_value(const gpuir__pfl_state *state, uint32_t i) {
+  const uint32_t e = gpuir__pfl_first(state, i),
+                 slot = gpuir__packed_value(state->top.slots, state->top.b, i);
+  return e < state->top.number && state->positions[e] == i ? slot | gpuir__pfl_high(state, e) : slot;
+}
+
 static void gpuir__pfl_decode_block(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t *out) {
   const gpuir__pfl_state *state = (const gpuir__pfl_state *)s->scratch;
   const uint32_t count = gpuir__block_count(s->n, block), *positions = state->positions;
@@ -3243,19 +3345,9 @@ static void gpuir__pfl_decode_block(const gpuir__stream *s, uint32_t block, uint
   gpuir__unpack(state->top.slots, state->top.b, first, count, out, s->simd);
   if (number) {
     if (s->offset) e = gpuir__min32(s->offset[block], number);
-    if ((e < number && positions[e] < first) ||
-        (e && positions[e - 1] >= first)) { /* the directory is wrong */
-      uint32_t hi = number;
-      for (e = 0; e < hi;) {
-        uint32_t mid = e + (hi - e) / 2;
-        if (positions[mid] < first)
-          e = mid + 1;
-        else
-          hi = mid;
-      }
-    }
-    for (; e < number && positions[e] < end; e++)
-      out[positions[e] - first] |= state->overflows[e] << state->top.b;
+    if ((e < number && positions[e] < first) || (e && positions[e - 1] >= first))
+      e = gpuir__pfl_first(state, first); /* the directory is wrong */
+    for (; e < number && positions[e] < end; e++) out[positions[e] - first] |= gpuir__pfl_high(state, e);
   }
   gpuir__sum_gaps(out, count, prev, s->limit, s->simd);
 }
@@ -3399,6 +3491,10 @@ static int gpuir__pfl_encode(const gpuir_allocator *a, const uint32_t *values, u
  * of a segment exceptions; 1002 to choose the b that makes it smallest. s of 0 is the default of 128.
  * The default of e is a tenth, here; the codecs below use the same segments for deviations from lines,
  * by default with s = 256 and without exceptions.
+ *
+ * gpuir__para_find finds a segment's parts. A lane takes gpuir__packed_value of the slots, and one a
+ * lane patches the exceptions by gpuir__para_high; gpuir__para_value does both for a value of a segment,
+ * gpuir__para_gap for one of a list.
  * --------------------------------------------------------------------------*/
 
 #define GPUIR__PARA_LEAST 1002u
@@ -3411,7 +3507,8 @@ typedef struct gpuir__para {
 
 /* Finds the parts of a segment of count values; returns its size, or 0 and a segment of zeros if it is not
  * all there. */
-GPUIR_HD static uint64_t gpuir__para_find(const uint8_t *p, uint64_t avail, uint32_t count, gpuir__para *v) {
+GPUIR_HD static inline uint64_t gpuir__para_find(const uint8_t *p, uint64_t avail, uint32_t count,
+                                                 gpuir__para *v) {
   uint64_t head = 1, slots, indices = 0;
   if (avail) {
     v->b = p[0] & 127;
@@ -3426,10 +3523,12 @@ GPUIR_HD static uint64_t gpuir__para_find(const uint8_t *p, uint64_t avail, uint
     indices = gpuir__packed_size(v->en, v->ib);
     if (v->b <= 32 && v->ib <= 8 && v->b + v->hb <= 32 &&
         head + slots + indices + gpuir__packed_size(v->en, v->hb) <= avail) {
+      const uint64_t size = head + slots + indices + gpuir__packed_size(v->en, v->hb);
       v->slots = p + head;
       v->indices = v->slots + slots;
       v->overflows = v->indices + indices;
-      return head + slots + indices + gpuir__packed_size(v->en, v->hb);
+      if (v->b == 32) v->en = 0; /* nothing can overflow */
+      return size;
     }
   }
   v->b = v->ib = v->hb = v->en = 0;
@@ -3437,21 +3536,25 @@ GPUIR_HD static uint64_t gpuir__para_find(const uint8_t *p, uint64_t avail, uint
   return 0;
 }
 
+/* What exception e adds to its slot; *at: its index. */
+GPUIR_HD static inline uint32_t gpuir__para_high(const gpuir__para *v, uint32_t e, uint32_t *at) {
+  *at = gpuir__packed_value(v->indices, v->ib, e);
+  return gpuir__packed_value(v->overflows, v->hb, e) << v->b;
+}
+
 /* Decodes values from .. from + count - 1, writing up to the next multiple of 16. */
 static void gpuir__para_decode(const gpuir__para *v, uint32_t from, uint32_t count, uint32_t *out, int simd) {
-  uint32_t e;
+  uint32_t e, at;
   gpuir__unpack(v->slots, v->b, from, count, out, simd);
-  if (v->b == 32) return;
   for (e = 0; e < v->en; e++) {
-    uint32_t i = gpuir__packed_value(v->indices, v->ib, e) - from;
-    if (i < count) out[i] |= gpuir__packed_value(v->overflows, v->hb, e) << v->b;
+    uint32_t high = gpuir__para_high(v, e, &at);
+    if (at - from < count) out[at - from] |= high;
   }
 }
 
 /* Value i alone. Indices increase. */
 GPUIR_HD static inline uint32_t gpuir__para_value(const gpuir__para *v, uint32_t i) {
-  uint32_t value = gpuir__packed_value(v->slots, v->b, i), lo = 0, hi = v->en;
-  if (!hi || v->b == 32) return value;
+  uint32_t value = gpuir__packed_value(v->slots, v->b, i), lo = 0, hi = v->en, at;
   while (lo < hi) {
     uint32_t mid = (lo + hi) / 2;
     if (gpuir__packed_value(v->indices, v->ib, mid) < i)
@@ -3459,9 +3562,29 @@ GPUIR_HD static inline uint32_t gpuir__para_value(const gpuir__para *v, uint32_t
     else
       hi = mid;
   }
-  if (lo < v->en && gpuir__packed_value(v->indices, v->ib, lo) == i)
-    value |= gpuir__packed_value(v->overflows, v->hb, lo) << v->b;
+  if (lo < v->en) {
+    uint32_t high = gpuir__para_high(v, lo, &at);
+    if (at == i) value |= high;
+  }
   return value;
+}
+
+/* Values of a list's segments; 256 if the stream does not say. */
+GPUIR_HD static inline uint32_t gpuir__para_size(const gpuir__stream *s) {
+  return s->offset && s->len && s->bytes[0] >= 6 && s->bytes[0] <= 8 ? 1u << s->bytes[0] : GPUIR__PARA_MOST;
+}
+
+/* Gap i of a list alone. */
+GPUIR_HD static inline uint32_t gpuir__para_gap(const gpuir__stream *s, uint32_t i) {
+  const uint32_t size = gpuir__para_size(s);
+  uint64_t at = s->offset ? gpuir__min64(s->offset[i / GPUIR__BLOCK], s->len) : 0;
+  uint32_t start =
+      i / GPUIR__BLOCK * GPUIR__BLOCK & ~(size - 1); /* of the segment that the block begins in */
+  gpuir__para v;
+  for (;; start += size) {
+    at += gpuir__para_find(s->bytes + at, s->len - at, gpuir__min32(size, s->n - start), &v);
+    if (i - start < size) return gpuir__para_value(&v, i - start);
+  }
 }
 
 /* Appends a segment of count <= 256 values. */
@@ -3535,7 +3658,7 @@ static void gpuir__para_decode_block(const gpuir__stream *s, uint32_t block, uin
     (void)gpuir__para_find(s->bytes, s->len, count, &v);
     gpuir__para_decode(&v, 0, count, out, s->simd);
   } else {
-    const uint32_t size = 1u << (s->len && s->bytes[0] >= 6 && s->bytes[0] <= 8 ? s->bytes[0] : 8);
+    const uint32_t size = gpuir__para_size(s);
     uint64_t at = gpuir__min64(s->offset[block], s->len);
     uint32_t start = first & ~(size - 1), from = first - start, done = 0;
     while (done < count) {
@@ -3599,12 +3722,16 @@ static int gpuir__para_encode(const gpuir_allocator *a, const uint32_t *values, 
  * A start of lrcseg is a line record whose slope has no bytes; i counts from the line's beginning. A
  * list of fewer than 128 is | line, segment | for all three. offset[] has where the segment (or the
  * record before it) begins that a block begins in, width[] is 0. The parameter is parapfor's.
+ *
+ * gpuir__lrc_find and gpuir__lrc_segment find the line and the segment. A lane adds gpuir__line_at to
+ * what it does for parapfor, and waits for no other; gpuir__lrc_any_get does all of it.
  * --------------------------------------------------------------------------*/
 
 enum { GPUIR__LRC, GPUIR__LRCSEG, GPUIR__SEGLRC };
 
 /* Reads a line record; returns its size, or 0 and a line of zeros if it is not all there. */
-GPUIR_HD static uint64_t gpuir__line_find(const uint8_t *p, uint64_t avail, uint32_t count, gpuir__line *l) {
+GPUIR_HD static inline uint64_t gpuir__line_find(const uint8_t *p, uint64_t avail, uint32_t count,
+                                                 gpuir__line *l) {
   const unsigned slope = avail ? p[0] & 7 : 5, start = avail ? p[0] >> 3 : 5;
   l->shift = gpuir__line_shift(count);
   l->slope = l->start = 0;
@@ -3629,7 +3756,7 @@ typedef struct gpuir__lrc_list {
   gpuir__line line;
 } gpuir__lrc_list;
 
-GPUIR_HD static int gpuir__lrc_find(const gpuir__stream *s, int kind, gpuir__lrc_list *v) {
+GPUIR_HD static inline int gpuir__lrc_find(const gpuir__stream *s, int kind, gpuir__lrc_list *v) {
   v->size = GPUIR__PARA_MOST;
   v->line.slope = v->line.start = v->line.shift = 0;
   if (!s->offset) return GPUIR_OK;
@@ -3642,9 +3769,10 @@ GPUIR_HD static int gpuir__lrc_find(const gpuir__stream *s, int kind, gpuir__lrc
 
 /* Finds the line and the segment at `at`, of `length` values from index `start` on; returns what is behind it.
  * *base: what the line's argument is for the segment's first value. */
-GPUIR_HD static uint64_t gpuir__lrc_segment(const gpuir__stream *s, int kind, const gpuir__lrc_list *list,
-                                            uint64_t at, uint32_t start, uint32_t length, gpuir__line *line,
-                                            uint32_t *base, gpuir__para *v) {
+GPUIR_HD static inline uint64_t gpuir__lrc_segment(const gpuir__stream *s, int kind,
+                                                   const gpuir__lrc_list *list, uint64_t at, uint32_t start,
+                                                   uint32_t length, gpuir__line *line, uint32_t *base,
+                                                   gpuir__para *v) {
   *line = list->line;
   *base = start;
   if (kind == GPUIR__SEGLRC || !s->offset) {
@@ -3827,6 +3955,9 @@ static int gpuir__seglrc_encode(const gpuir_allocator *a, const uint32_t *values
  * The arrays are padded to a byte each. offset[] has the bucket of a block's first docID, width[] is 0.
  * The parameter is mean + 1024 e: the mean is 32, 64, 128 or 256, 0 for 256; e as for parapfor, and by
  * default no exceptions.
+ *
+ * Lanes do as for lrc, with gpuir__hslrc_find, gpuir__hslrc_bucket and gpuir__hslrc_segment;
+ * gpuir__hslrc_get.
  * --------------------------------------------------------------------------*/
 
 typedef struct gpuir__hslrc_list {
@@ -3837,7 +3968,7 @@ typedef struct gpuir__hslrc_list {
 } gpuir__hslrc_list;
 
 /* 0 or FORMAT, and then there are no buckets. */
-GPUIR_HD static int gpuir__hslrc_find(const gpuir__stream *s, gpuir__hslrc_list *v) {
+GPUIR_HD static inline int gpuir__hslrc_find(const gpuir__stream *s, gpuir__hslrc_list *v) {
   uint64_t head, first, where;
   v->buckets = 0;
   if (!s->offset || s->len < 8) return s->offset ? GPUIR_E_FORMAT : GPUIR_OK;
@@ -3862,7 +3993,7 @@ GPUIR_HD static inline uint32_t gpuir__hslrc_first(const gpuir__hslrc_list *v, u
 }
 
 /* The bucket that has the docID of index i, beginning to look at h; `buckets` if there is none. */
-GPUIR_HD static uint32_t gpuir__hslrc_bucket(const gpuir__hslrc_list *v, uint32_t h, uint32_t i) {
+GPUIR_HD static inline uint32_t gpuir__hslrc_bucket(const gpuir__hslrc_list *v, uint32_t h, uint32_t i) {
   uint32_t lo = 0, hi = v->buckets;
   unsigned near;
   for (near = 0; near < 4 && h < v->buckets; near++, h++) {
@@ -3883,8 +4014,8 @@ GPUIR_HD static uint32_t gpuir__hslrc_bucket(const gpuir__hslrc_list *v, uint32_
 }
 
 /* Finds the line of bucket h and the segment of it that has its value i < count. */
-GPUIR_HD static void gpuir__hslrc_segment(const gpuir__hslrc_list *v, uint32_t h, uint32_t count, uint32_t i,
-                                          gpuir__line *line, gpuir__para *segment) {
+GPUIR_HD static inline void gpuir__hslrc_segment(const gpuir__hslrc_list *v, uint32_t h, uint32_t count,
+                                                 uint32_t i, gpuir__line *line, gpuir__para *segment) {
   const uint32_t k = i / GPUIR__PARA_MOST, segments = (count - 1) / GPUIR__PARA_MOST + 1;
   const uint64_t ends = (uint64_t)(segments - 1) * 4;
   uint64_t at = gpuir__min64(gpuir__packed_value(v->where, v->w2, h), v->len), skip = 0;
@@ -3936,7 +4067,7 @@ static void gpuir__hslrc_decode(const gpuir__stream *s, uint32_t block, uint32_t
   }
 }
 
-static uint32_t gpuir__hslrc_get(const gpuir__stream *s, uint32_t i) {
+GPUIR_HD static inline uint32_t gpuir__hslrc_get(const gpuir__stream *s, uint32_t i) {
   gpuir__hslrc_list v;
   gpuir__line line;
   gpuir__para segment;

@@ -405,6 +405,116 @@ static void test_long_lists(void **state) {
   assert_int_equal(failures, 0);
 }
 
+/* ---- the arithmetic of lanes: functions that kernels share, each value by itself ---- */
+
+/* The parts of exceptions that a lane patches, as the warp that decodes the block of value i does. */
+static uint32_t lane_pfd(const gpuir__stream *s, uint32_t i) {
+  const uint32_t block = i / 128, count = gpuir__block_count(s->n, block);
+  gpuir__pfd_block v;
+  uint32_t k, at, value;
+  gpuir__pfd_find(s, block, count, &v);
+  value = gpuir__packed_value(v.slots, v.b, i % 128);
+  if (v.form == GPUIR__PFD_APART)
+    for (k = 0; k < v.number; k++) {
+      uint32_t high = gpuir__pfd_apart(&v, k, &at);
+      if (at == i % 128) value |= high;
+    }
+  if (v.form == GPUIR__PFD_LINKED)
+    for (k = 0, at = v.first; k < v.number; k++) {
+      if (at == i % 128) value = gpuir__pfd_linked(&v, k);
+      at += gpuir__packed_value(v.slots, v.b, at) + 1;
+    }
+  if (value != gpuir__pfd_value(&v, i % 128)) return ~gpuir__pfd_value(&v, i % 128);
+  return value;
+}
+
+/* Value i of a partition or of a list in Elias-Fano or Rice code: each word counts its marks, a scan tells
+ * whose word the lane's mark stands in. */
+static uint64_t lane_mark(const gpuir__unary *u, uint64_t start, uint32_t i) {
+  uint64_t byte = start / 8, keep = UINT64_MAX << start % 8;
+  for (;; byte += 8, keep = UINT64_MAX) {
+    uint64_t x = byte < u->bytes ? gpuir__unary_word(u->bits + byte, u->bytes - byte, u->flip) & keep : 1;
+    if (i < gpuir__ones64(x)) return byte * 8 + gpuir__select64(x, i);
+    i -= gpuir__ones64(x);
+  }
+}
+
+static uint32_t lane_halves(const gpuir__stream *s, int rice, uint32_t i) {
+  const uint32_t block = i / 128;
+  gpuir__halves v;
+  uint32_t low, k;
+  uint64_t at;
+  (void)gpuir__halves_find(s, rice ? GPUIR__RICE_LOG : GPUIR__QS_LOG, rice, &v);
+  at = lane_mark(&v.unary, gpuir__halves_start(s, block), i % 128);
+  low = gpuir__packed_value(v.low, v.b, i);
+  if (rice) {
+    low += gpuir__rice_base(&v, block) + i;
+    for (k = block * 128; k < i; k++) low += gpuir__packed_value(v.low, v.b, k);
+  }
+  return gpuir__joined((uint32_t)at, i, v.b, rice ? 0 : low, rice ? low : 0);
+}
+
+static uint32_t lane_ef(const gpuir__stream *s, uint32_t i) {
+  const uint32_t block = i / 128, base = block ? s->last[block - 1] + 1 : 0;
+  gpuir__unary u;
+  unsigned b;
+  const uint8_t *low = gpuir__ef_find(s, block, gpuir__block_count(s->n, block), &b, &u);
+  return gpuir__joined((uint32_t)lane_mark(&u, 0, i % 128), i % 128, b, gpuir__packed_value(low, b, i % 128),
+                       base);
+}
+
+static uint32_t lane_bp128(const gpuir__stream *s, uint32_t i) {
+  const uint32_t block = i / 128, count = gpuir__block_count(s->n, block);
+  unsigned b;
+  uint64_t left;
+  const uint8_t *low = gpuir__bp128_block(s, block, count, &b, &left);
+  return gpuir__bp128_get(low, b, left, count, i % 128);
+}
+
+/* Value i by itself; *gap: it is one. */
+static uint32_t lane_value(const gpuir__stream *s, uint32_t i, int *gap) {
+  const char *name = s->codec->name;
+  *gap = s->codec->docids;
+  if (!strcmp(name, "vbyte")) return gpuir__vbyte_freqs_get(s, i);
+  if (!strcmp(name, "bp128")) return lane_bp128(s, i);
+  if (!strcmp(name, "pfd") || !strcmp(name, "newpfd") || !strcmp(name, "optpfd")) return lane_pfd(s, i);
+  if (!strcmp(name, "pfd-list")) return gpuir__pfl_value((const gpuir__pfl_state *)s->scratch, i);
+  if (!strcmp(name, "parapfor")) return gpuir__para_gap(s, i);
+  *gap = 0;
+  if (!strcmp(name, "ef")) return lane_ef(s, i);
+  if (!strcmp(name, "qs")) return lane_halves(s, 0, i);
+  if (!strcmp(name, "rice")) return lane_halves(s, 1, i);
+  return s->codec->get(s, i); /* the regressions: element access is what a lane does */
+}
+
+static void test_lanes(void **state) {
+  static const uint32_t sizes[] = {1, 2, 3, 64, 100, 127, 128, 129, 200, 256, 257, 384, 511, 640, 1300};
+  uint32_t v[1300], i, j;
+  unsigned k;
+  size_t c;
+  (void)state;
+  failures = 0;
+  for (c = 0; c < ncodecs(); c++)
+    for (j = 0; j < sizeof sizes / sizeof *sizes; j++)
+      for (k = 0; k < KINDS; k++) {
+        const gpuir__codec *codec = codec_at(c);
+        const uint32_t n = sizes[j];
+        const char *kind = fill(v, n, codec->docids, k, below(33));
+        gpuir__stream s;
+        list l;
+        list_encode(&l, codec, kind, v, n);
+        assert_true(list_open(&l, &s, UINT32_MAX - 1, GPUIR_SIMD_SCALAR));
+        for (i = 0; i < n; i++) {
+          int gap;
+          uint32_t got = lane_value(&s, i, &gap), want = gap ? v[i] - (i ? v[i - 1] : UINT32_MAX) - 1 : v[i];
+          if (got != want) failed("lane", codec, kind, n, GPUIR_SIMD_SCALAR, i, got, want);
+        }
+        free(s.scratch);
+        list_free(&l);
+      }
+  assert_int_equal(failures, 0);
+}
+
 /* ---- the bytes themselves: a naive reader of the formats as they are documented ---- */
 
 static unsigned naive_bit(const uint8_t *p, uint64_t bit) { return (unsigned)p[bit / 8] >> (bit % 8) & 1u; }
@@ -717,9 +827,10 @@ static void test_hostile(void **state) {
 
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_tables),  cmocka_unit_test(test_round_trip), cmocka_unit_test(test_long_lists),
-      cmocka_unit_test(test_formats), cmocka_unit_test(test_example),    cmocka_unit_test(test_out_of_memory),
-      cmocka_unit_test(test_hostile),
+      cmocka_unit_test(test_tables),        cmocka_unit_test(test_round_trip),
+      cmocka_unit_test(test_long_lists),    cmocka_unit_test(test_lanes),
+      cmocka_unit_test(test_formats),       cmocka_unit_test(test_example),
+      cmocka_unit_test(test_out_of_memory), cmocka_unit_test(test_hostile),
   };
   if (argc > 1 && atoi(argv[1]) > 1) rounds = atoi(argv[1]);
   return cmocka_run_group_tests_name("codecs", tests, NULL, NULL);
