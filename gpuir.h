@@ -274,6 +274,18 @@ GPUIR_API int gpuir_term_stats(const gpuir_index *index, uint64_t id, gpuir_term
 /* Decodes term `id`'s list to docids[0..df) and tfs[0..df), of which one may be NULL; df: see gpuir_term_stats.
  * Errors: NOT_FOUND, NOMEM; FORMAT for docIDs that do not ascend, or name no document. Thread-safe. */
 GPUIR_API int gpuir_term_postings(const gpuir_index *index, uint64_t id, uint32_t *docids, uint32_t *tfs);
+#define GPUIR_MAX_CODECS 16 /* of docIDs or of frequencies */
+
+typedef struct gpuir_codec_info {
+  const char *codec;
+  uint64_t lists, postings; /* of two postings or more that are kept in it */
+  uint64_t bytes;           /* of their streams */
+} gpuir_codec_info;
+
+/* Which codecs the lists are kept in, their docIDs or, if docids is 0, their frequencies: writes the *n <=
+ * GPUIR_MAX_CODECS that occur. Reads every term's record. Errors: ARGUMENT, FORMAT, UNSUPPORTED. */
+GPUIR_API int gpuir_codec_stats(const gpuir_index *index, int docids,
+                                gpuir_codec_info infos[GPUIR_MAX_CODECS], size_t *n);
 /* Runs the index's analyzer over a text. Errors: UNSUPPORTED, NOMEM, or what emit returned. */
 GPUIR_API int gpuir_analyze(const gpuir_index *index, const char *text, size_t len, gpuir_token_fn emit,
                             void *sink, gpuir_error *err);
@@ -297,13 +309,23 @@ typedef struct gpuir_progress {
   uint64_t postings_done, postings_total;
 } gpuir_progress;
 
+/* Codecs of docIDs, "NAME" or "NAME:PARAM" (the index keeps the string):
+ *   bp128, vbyte, pfd, newpfd, optpfd, ef, rice
+ *   qs[:C]                  C, 0.25 to 4 (1): log2 of C u / n lower bits
+ *   pfd-list[:LEVELS]       0 to 4 (1) levels by which exceptions are compressed recursively
+ *   parapfor[:[S][,E]]      segments of S = 64, 128 (default) or 256; E, 0 to 1 (0.1): the proportion of
+ *                           exceptions a segment at most, or "min" for its smallest size
+ *   lrc, lrcseg, seglrc     the same, by default :256,0
+ *   hslrc[:[S][,E]]         buckets of S = 32, 64, 128 or 256 (default) docIDs on average; E as above (0)
+ *   auto[:W]                of each list the codec that makes bytes * (1 + W * cost) least; W, 0 (default:
+ *                           the smallest) to 1, is the weight of speed, cost that of decoding relative
+ *                           to bp128: fixed figures, so that the same input gives the same bytes */
 typedef struct gpuir_builder_desc {
   const char *path;                 /* of the index to write; copied */
   const gpuir_allocator *allocator; /* copied; NULL: malloc */
   gpuir_analyzer_desc analyzer;     /* strings copied */
-  const char *codec; /* docIDs: "bp128" (NULL), "vbyte", "pfd", "newpfd", "optpfd", "ef", "qs", "rice", */
-                     /* "pfd-list", "parapfor", "lrc", "lrcseg", "seglrc" or "hslrc" */
-  const char *freq_codec;  /* frequencies: "bp128" (NULL), "vbyte", "newpfd" or "optpfd" */
+  const char *codec;                /* docIDs: a codec and its parameter, see below; NULL: "bp128" */
+  const char *freq_codec;  /* frequencies: "bp128" (NULL), "vbyte", "newpfd", "optpfd" or "auto[:W]" */
   int custom_bm25;         /* not 0: k1 and b below; otherwise 0.9 and 0.4 */
   float k1, b;             /* k1 in [0, 1000], b in [0, 1] */
   uint64_t memory;         /* budget in bytes for anonymous memory; 0: 512 MiB */
@@ -1050,7 +1072,11 @@ typedef struct gpuir__codec {
   void (*decode_block)(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t *out);
   /* The i-th value alone (i < n); required of frequency codecs, NULL where a codec cannot. */
   uint32_t (*get)(const gpuir__stream *s, uint32_t i);
+  uint8_t param; /* GPUIR__P_: what the user's choice is and how it is spelt */
+  uint16_t cost; /* cycles that decoding a value takes, in hundredths of bp128's; see gpuir__coding */
 } gpuir__codec;
+
+enum { GPUIR__P_NONE, GPUIR__P_RATIO, GPUIR__P_LEVELS, GPUIR__P_SEGMENT, GPUIR__P_BUCKET };
 
 #define GPUIR__INLINE static inline __attribute__((always_inline))
 #if GPUIR__X86
@@ -4177,34 +4203,43 @@ static int gpuir__hslrc_encode(const gpuir_allocator *a, const uint32_t *values,
  * --------------------------------------------------------------------------*/
 
 static const gpuir__codec gpuir__docid_codecs[] = {
-    {"vbyte", 1, 1, 1, gpuir__vbyte_docids_encode, NULL, NULL, gpuir__vbyte_docids_decode, NULL},
-    {"bp128", 2, 1, 4, gpuir__bp128_docids_encode, NULL, NULL, gpuir__bp128_docids_decode, NULL},
-    {"pfd", 3, 1, 1, gpuir__pfd_docids_encode, NULL, NULL, gpuir__pfd_docids_decode, NULL},
-    {"newpfd", 4, 1, 1, gpuir__newpfd_docids_encode, NULL, NULL, gpuir__pfd_docids_decode, NULL},
-    {"optpfd", 5, 1, 1, gpuir__optpfd_docids_encode, NULL, NULL, gpuir__pfd_docids_decode, NULL},
-    {"ef", 6, 1, 1, gpuir__ef_encode, NULL, NULL, gpuir__ef_decode, gpuir__ef_get},
-    {"qs", 7, 1, 1, gpuir__qs_encode, NULL, gpuir__qs_open, gpuir__qs_decode, gpuir__qs_get},
-    {"rice", 8, 1, 1, gpuir__rice_encode, NULL, gpuir__rice_open, gpuir__rice_decode, gpuir__rice_get},
+    {"vbyte", 1, 1, 1, gpuir__vbyte_docids_encode, NULL, NULL, gpuir__vbyte_docids_decode, NULL,
+     GPUIR__P_NONE, 330},
+    {"bp128", 2, 1, 4, gpuir__bp128_docids_encode, NULL, NULL, gpuir__bp128_docids_decode, NULL,
+     GPUIR__P_NONE, 100},
+    {"pfd", 3, 1, 1, gpuir__pfd_docids_encode, NULL, NULL, gpuir__pfd_docids_decode, NULL, GPUIR__P_NONE, 96},
+    {"newpfd", 4, 1, 1, gpuir__newpfd_docids_encode, NULL, NULL, gpuir__pfd_docids_decode, NULL,
+     GPUIR__P_NONE, 80},
+    {"optpfd", 5, 1, 1, gpuir__optpfd_docids_encode, NULL, NULL, gpuir__pfd_docids_decode, NULL,
+     GPUIR__P_NONE, 103},
+    {"ef", 6, 1, 1, gpuir__ef_encode, NULL, NULL, gpuir__ef_decode, gpuir__ef_get, GPUIR__P_NONE, 224},
+    {"qs", 7, 1, 1, gpuir__qs_encode, NULL, gpuir__qs_open, gpuir__qs_decode, gpuir__qs_get, GPUIR__P_RATIO,
+     222},
+    {"rice", 8, 1, 1, gpuir__rice_encode, NULL, gpuir__rice_open, gpuir__rice_decode, gpuir__rice_get,
+     GPUIR__P_NONE, 266},
     {"pfd-list", 9, 1, 1, gpuir__pfl_encode, gpuir__pfl_scratch, gpuir__pfl_open, gpuir__pfl_decode_block,
-     NULL},
-    {"parapfor", 10, 1, 1, gpuir__para_encode, NULL, gpuir__para_open, gpuir__para_decode_block, NULL},
-    {"lrc", 11, 1, 1, gpuir__lrc_encode, NULL, gpuir__lrc_open, gpuir__lrc_decode, gpuir__lrc_get},
+     NULL, GPUIR__P_LEVELS, 87},
+    {"parapfor", 10, 1, 1, gpuir__para_encode, NULL, gpuir__para_open, gpuir__para_decode_block, NULL,
+     GPUIR__P_SEGMENT, 89},
+    {"lrc", 11, 1, 1, gpuir__lrc_encode, NULL, gpuir__lrc_open, gpuir__lrc_decode, gpuir__lrc_get,
+     GPUIR__P_SEGMENT, 60},
     {"lrcseg", 12, 1, 1, gpuir__lrcseg_encode, NULL, gpuir__lrcseg_open, gpuir__lrcseg_decode,
-     gpuir__lrcseg_get},
+     gpuir__lrcseg_get, GPUIR__P_SEGMENT, 61},
     {"seglrc", 13, 1, 1, gpuir__seglrc_encode, NULL, gpuir__seglrc_open, gpuir__seglrc_decode,
-     gpuir__seglrc_get},
-    {"hslrc", 14, 1, 1, gpuir__hslrc_encode, NULL, gpuir__hslrc_open, gpuir__hslrc_decode, gpuir__hslrc_get},
+     gpuir__seglrc_get, GPUIR__P_SEGMENT, 60},
+    {"hslrc", 14, 1, 1, gpuir__hslrc_encode, NULL, gpuir__hslrc_open, gpuir__hslrc_decode, gpuir__hslrc_get,
+     GPUIR__P_BUCKET, 97},
 };
 
 static const gpuir__codec gpuir__freq_codecs[] = {
     {"vbyte", 1, 0, 1, gpuir__vbyte_freqs_encode, NULL, NULL, gpuir__vbyte_freqs_decode,
-     gpuir__vbyte_freqs_get},
+     gpuir__vbyte_freqs_get, GPUIR__P_NONE, 270},
     {"bp128", 2, 0, 4, gpuir__bp128_freqs_encode, NULL, NULL, gpuir__bp128_freqs_decode,
-     gpuir__bp128_freqs_get},
-    {"newpfd", 4, 0, 1, gpuir__newpfd_freqs_encode, NULL, NULL, gpuir__pfd_freqs_decode,
-     gpuir__pfd_freqs_get},
-    {"optpfd", 5, 0, 1, gpuir__optpfd_freqs_encode, NULL, NULL, gpuir__pfd_freqs_decode,
-     gpuir__pfd_freqs_get},
+     gpuir__bp128_freqs_get, GPUIR__P_NONE, 100},
+    {"newpfd", 4, 0, 1, gpuir__newpfd_freqs_encode, NULL, NULL, gpuir__pfd_freqs_decode, gpuir__pfd_freqs_get,
+     GPUIR__P_NONE, 61},
+    {"optpfd", 5, 0, 1, gpuir__optpfd_freqs_encode, NULL, NULL, gpuir__pfd_freqs_decode, gpuir__pfd_freqs_get,
+     GPUIR__P_NONE, 65},
 };
 
 #define GPUIR__DOCID_CODECS (sizeof gpuir__docid_codecs / sizeof gpuir__docid_codecs[0])
@@ -4226,6 +4261,113 @@ static const gpuir__codec *gpuir__codec_by_id(unsigned id, int docids) {
   for (i = 0; i < n; i++)
     if (table[i].id == id) return table + i;
   return NULL;
+}
+
+/* ---- codings: a codec and its parameter, as users spell them ---- */
+
+/* `auto` takes, for each list, the codec that makes  bytes * (1 + w * cost)  least; of equals the one that stands
+ * first in its table. bytes: of the list's stream, without the directory, which is the same for all; cost: that of
+ * decoding a value relative to bp128, a fixed number in the tables. These were measured once (in L1, AVX2, sums of
+ * gaps included, means over plain and clustered gaps of 2 to 1024, Zen 4); nothing is timed while building, so that
+ * the same input gives the same bytes. */
+typedef struct gpuir__coding {
+  const gpuir__codec *codec; /* NULL: auto */
+  uint64_t param;            /* the codec's; of auto 1000 w */
+} gpuir__coding;
+
+/* Reads digits with at most three behind a point, as thousandths; returns what is behind them, NULL for none. */
+static const char *gpuir__read_milli(const char *text, uint64_t *milli) {
+  unsigned digits = 0, point = 0, behind = 0;
+  for (*milli = 0;; text++) {
+    if (*text >= '0' && *text <= '9' && digits < 9 && behind < 3) {
+      *milli = *milli * 10 + (uint64_t)(*text - '0');
+      digits++;
+      behind += point;
+    } else if (*text == '.' && !point) {
+      point = 1;
+    } else {
+      break;
+    }
+  }
+  if (!digits || (point && !behind)) return NULL;
+  for (; behind < 3; behind++) *milli *= 10;
+  return text;
+}
+
+/* Reads a whole number that must end the text or stand before a comma. */
+static const char *gpuir__read_whole(const char *text, uint64_t *value) {
+  const char *end = gpuir__read_milli(text, value);
+  if (!end || *value % 1000 || memchr(text, '.', (size_t)(end - text))) return NULL;
+  *value /= 1000;
+  return end;
+}
+
+/* [SIZE][,EXCEPTIONS] of the codecs with segments; not 0: malformed. */
+static int gpuir__read_segment(const char *text, uint32_t least, uint64_t *param) {
+  uint64_t size = 0, exceptions = 0;
+  if (*text != ',') {
+    text = gpuir__read_whole(text, &size);
+    if (!text || size < least || size > GPUIR__PARA_MOST || (size & (size - 1))) return 1;
+  }
+  if (*text == ',') {
+    if (!strcmp(++text, "min")) {
+      exceptions = GPUIR__PARA_LEAST;
+      text += 3;
+    } else {
+      text = gpuir__read_milli(text, &exceptions);
+      if (!text || exceptions++ > 1000) return 1;
+    }
+  }
+  *param = size + (exceptions << 10);
+  return *text != 0;
+}
+
+/* Reads what stands behind the colon; not 0: malformed. */
+static int gpuir__read_param(unsigned kind, const char *text, uint64_t *param) {
+  const char *end;
+  switch (kind) {
+    case GPUIR__P_RATIO:
+      end = gpuir__read_milli(text, param);
+      return !end || *end || *param < 250 || *param > 4000;
+    case GPUIR__P_LEVELS:
+      end = gpuir__read_whole(text, param);
+      return !end || *end || ++*param > GPUIR__PFL_DEPTH;
+    case GPUIR__P_SEGMENT: return gpuir__read_segment(text, 64, param);
+    case GPUIR__P_BUCKET: return gpuir__read_segment(text, 32, param);
+    default: return 1;
+  }
+}
+
+/* Reads CODEC[:PARAM]; NULL means the default. 0, UNSUPPORTED for an unknown codec, ARGUMENT for its parameter. */
+static int gpuir__coding_parse(const char *spec, int docids, gpuir__coding *coding, gpuir_error *err) {
+  static const char *const kinds[] = {"takes no parameter", "takes c, 0.25 to 4, as in qs:1.5",
+                                      "takes its levels, 0 to 4, as in pfd-list:2",
+                                      "takes [SEGMENT][,EXCEPTIONS]: 64, 128 or 256; 0 to 1 or min",
+                                      "takes [BUCKET][,EXCEPTIONS]: 32, 64, 128 or 256; 0 to 1 or min"};
+  const gpuir__codec *table = docids ? gpuir__docid_codecs : gpuir__freq_codecs;
+  const size_t n = docids ? GPUIR__DOCID_CODECS : GPUIR__FREQ_CODECS;
+  const char *colon = spec ? strchr(spec, ':') : NULL, *end;
+  size_t len = colon ? (size_t)(colon - spec) : spec ? strlen(spec) : 0, i;
+  coding->param = 0;
+  coding->codec = gpuir__codec_by_name(NULL, docids);
+  if (!spec) return GPUIR_OK;
+  if (len == 4 && !memcmp(spec, "auto", 4)) {
+    coding->codec = NULL;
+    if (!colon) return GPUIR_OK;
+    end = gpuir__read_milli(colon + 1, &coding->param);
+    if (end && !*end && coding->param <= 1000) return GPUIR_OK;
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "codec '%.40s': auto takes a weight of speed, 0 to 1", spec);
+  }
+  for (i = 0; i < n; i++)
+    if (strlen(table[i].name) == len && !memcmp(table[i].name, spec, len)) break;
+  if (i == n)
+    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "unknown %s codec '%.80s'",
+                       docids ? "docID" : "frequency", spec);
+  coding->codec = table + i;
+  if (colon && gpuir__read_param(table[i].param, colon + 1, &coding->param))
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "codec '%.40s': %s %s", spec, table[i].name,
+                       kinds[table[i].param]);
+  return GPUIR_OK;
 }
 
 /* ============================================================================
@@ -4541,25 +4683,26 @@ static inline void gpuir__top_add(gpuir__top *top, uint32_t c) {
 
 typedef struct gpuir__encoder {
   gpuir_allocator a;
-  const gpuir__codec *docs_codec, *freqs_codec;
+  gpuir__coding docs_coding, freqs_coding;
   const uint32_t *lengths;
   uint64_t ndocs;
   float k1;
   gpuir__norm norm;
   int simd;
   gpuir__buf values; /* frequencies less one */
+  gpuir__buf trial;  /* auto: offsets and widths of the codec that is tried */
   gpuir__front block_front, list_front;
   gpuir__top top;
 } gpuir__encoder;
 
 /* One encoder a thread. `lengths` are the ndocs document lengths, whose sum is `tokens`. */
-static int gpuir__encoder_create(gpuir__encoder *e, const gpuir_allocator *a, const gpuir__codec *docs,
-                                 const gpuir__codec *freqs, const uint32_t *lengths, uint64_t ndocs,
+static int gpuir__encoder_create(gpuir__encoder *e, const gpuir_allocator *a, gpuir__coding docs,
+                                 gpuir__coding freqs, const uint32_t *lengths, uint64_t ndocs,
                                  uint64_t tokens, float k1, float b, int simd) {
   memset(e, 0, sizeof *e);
   e->a = *a;
-  e->docs_codec = docs;
-  e->freqs_codec = freqs;
+  e->docs_coding = docs;
+  e->freqs_coding = freqs;
   e->lengths = lengths;
   e->ndocs = ndocs;
   e->k1 = k1;
@@ -4570,7 +4713,76 @@ static int gpuir__encoder_create(gpuir__encoder *e, const gpuir_allocator *a, co
   return GPUIR_OK;
 }
 
-static void gpuir__encoder_destroy(gpuir__encoder *e) { gpuir__buf_free(&e->a, &e->values); }
+/* Gives back what a long list has made it take. */
+static void gpuir__encoder_shrink(gpuir__encoder *e) {
+  gpuir__buf_free(&e->a, &e->values);
+  gpuir__buf_free(&e->a, &e->trial);
+}
+
+static void gpuir__encoder_destroy(gpuir__encoder *e) { gpuir__encoder_shrink(e); }
+
+/* Bytes a posting that a list takes while it is encoded, its docIDs and frequencies (8) included: the frequencies
+ * less one (4), and for auto two encodings beside each other. */
+static unsigned gpuir__encoder_need(const gpuir__encoder *e) {
+  return e->docs_coding.codec && e->freqs_coding.codec ? 12 : 24;
+}
+
+/* Appends the stream of the best codec. */
+static int gpuir__encode_auto(gpuir__encoder *e, uint64_t weight, int docids, const uint32_t *values,
+                              uint32_t n, gpuir__buf *out, uint32_t *offset, uint8_t *width, uint8_t *id) {
+  const gpuir__codec *table = docids ? gpuir__docid_codecs : gpuir__freq_codecs;
+  const size_t ncodecs = docids ? GPUIR__DOCID_CODECS : GPUIR__FREQ_CODECS, start = out->len;
+  const size_t nblocks = offset ? (n - 1) / GPUIR__BLOCK + 1 : 0;
+  uint32_t *offsets = NULL;
+  uint8_t *widths = NULL;
+  uint64_t least = UINT64_MAX, param;
+  size_t i;
+  int status = GPUIR_E_LIMIT;
+  if (offset) {
+    e->trial.len = 0;
+    offsets = (uint32_t *)(void *)gpuir__buf_room(&e->a, &e->trial, nblocks * 5);
+    if (!offsets) return GPUIR_E_NOMEM;
+    widths = (uint8_t *)(offsets + nblocks);
+  }
+  for (i = 0; i < ncodecs; i++) {
+    const size_t at = out->len;
+    uint64_t price;
+    int tried;
+    param = 0;
+    tried = table[i].encode(&e->a, values, n, out, offsets, widths, &param);
+    if (tried == GPUIR_E_LIMIT) continue; /* what this codec cannot hold, another one may */
+    if (tried) {
+      out->len = start;
+      return tried;
+    }
+    status = GPUIR_OK;
+    price = (uint64_t)(out->len - at) * (100000 + weight * table[i].cost);
+    if (price < least) {
+      least = price;
+      *id = table[i].id;
+      memmove(out->data + start, out->data + at, out->len - at);
+      out->len -= at - start;
+      if (offset) {
+        memcpy(offset, offsets, nblocks * sizeof *offset);
+        memcpy(width, widths, nblocks);
+      }
+    } else {
+      out->len = at;
+    }
+  }
+  return status;
+}
+
+/* Appends the stream of docIDs or of frequencies less one; *id: the codec's. offset and width are NULL for short
+ * lists. */
+static int gpuir__encode_stream(gpuir__encoder *e, const gpuir__coding *coding, int docids,
+                                const uint32_t *values, uint32_t n, gpuir__buf *out, uint32_t *offset,
+                                uint8_t *width, uint8_t *id) {
+  uint64_t param = coding->param;
+  if (!coding->codec) return gpuir__encode_auto(e, coding->param, docids, values, n, out, offset, width, id);
+  *id = coding->codec->id;
+  return coding->codec->encode(&e->a, values, n, out, offset, width, &param);
+}
 
 /* Bounds of each block and of the list, and the list's seeds, in one pass over its postings. */
 static int gpuir__encode_bounds(gpuir__encoder *e, gpuir__batch *batch, gpuir__long *extent,
@@ -4609,7 +4821,6 @@ static int gpuir__encode_long(gpuir__encoder *e, gpuir__batch *batch, gpuir__rec
   uint8_t *docs_width = gpuir__buf_room(a, &batch->docs_width, nblocks);
   uint8_t *freqs_width = gpuir__buf_room(a, &batch->freqs_width, nblocks);
   gpuir__long extent;
-  uint64_t docs_param = 0, freqs_param = 0; /* the codecs' defaults */
   int status;
   if (!last || !docs_off || !freqs_off || !docs_width || !freqs_width) return GPUIR_E_NOMEM;
   memset(&extent, 0, sizeof extent);
@@ -4618,9 +4829,11 @@ static int gpuir__encode_long(gpuir__encoder *e, gpuir__batch *batch, gpuir__rec
   extent.first_block = (uint32_t)(batch->last.len / 4);
   for (i = 0; i < df; i++) extent.cf += tfs[i];
   for (i = 0; i < nblocks; i++) last[i] = docs[i + 1 < nblocks ? (i + 1) * GPUIR__BLOCK - 1 : df - 1];
-  status = e->docs_codec->encode(a, docs, df, &batch->docs_long, docs_off, docs_width, &docs_param);
+  status = gpuir__encode_stream(e, &e->docs_coding, 1, docs, df, &batch->docs_long, docs_off, docs_width,
+                                &record->codec);
   if (!status)
-    status = e->freqs_codec->encode(a, values, df, &batch->freqs_long, freqs_off, freqs_width, &freqs_param);
+    status = gpuir__encode_stream(e, &e->freqs_coding, 0, values, df, &batch->freqs_long, freqs_off,
+                                  freqs_width, &record->freq_codec);
   if (status) return status;
   extent.docs_len = batch->docs_long.len - extent.docs;
   extent.freqs_len = batch->freqs_long.len - extent.freqs;
@@ -4644,12 +4857,14 @@ static int gpuir__encode_long(gpuir__encoder *e, gpuir__batch *batch, gpuir__rec
 
 static int gpuir__encode_short(gpuir__encoder *e, gpuir__batch *batch, gpuir__record *record,
                                const uint32_t *docs, const uint32_t *values, uint32_t df) {
-  uint64_t param = 0;
   int status;
   record->docs = batch->docs_short.len;
   record->freqs = batch->freqs_short.len;
-  status = e->docs_codec->encode(&e->a, docs, df, &batch->docs_short, NULL, NULL, &param);
-  if (!status) status = e->freqs_codec->encode(&e->a, values, df, &batch->freqs_short, NULL, NULL, &param);
+  status =
+      gpuir__encode_stream(e, &e->docs_coding, 1, docs, df, &batch->docs_short, NULL, NULL, &record->codec);
+  if (!status)
+    status = gpuir__encode_stream(e, &e->freqs_coding, 0, values, df, &batch->freqs_short, NULL, NULL,
+                                  &record->freq_codec);
   if (status) return status;
   if (batch->docs_short.len - record->docs > UINT16_MAX ||
       batch->freqs_short.len - record->freqs > UINT16_MAX)
@@ -4678,8 +4893,6 @@ static int gpuir__encode_list(gpuir__encoder *e, gpuir__batch *batch, const void
     values = (uint32_t *)(void *)gpuir__buf_room(&e->a, &e->values, (size_t)df * 4);
     if (!values) return GPUIR_E_NOMEM;
     for (i = 0; i < df; i++) values[i] = tfs[i] - 1;
-    record.codec = e->docs_codec->id;
-    record.freq_codec = e->freqs_codec->id;
     status = df > GPUIR__SHORT_MAX ? gpuir__encode_long(e, batch, &record, docs, tfs, values, df)
                                    : gpuir__encode_short(e, batch, &record, docs, values, df);
   }
@@ -5800,6 +6013,44 @@ GPUIR_API int gpuir_term_postings(const gpuir_index *ix, uint64_t id, uint32_t *
   }
   gpuir__list_close(&ix->a, &l);
   return status;
+}
+
+/* A negative array length if a table of codecs outgrows what is promised. */
+typedef char gpuir__codecs_fit[GPUIR__DOCID_CODECS <= GPUIR_MAX_CODECS ? 1 : -1];
+
+GPUIR_API int gpuir_codec_stats(const gpuir_index *ix, int docids, gpuir_codec_info infos[GPUIR_MAX_CODECS],
+                                size_t *n) {
+  const gpuir__codec *table = docids ? gpuir__docid_codecs : gpuir__freq_codecs;
+  const size_t ncodecs = docids ? GPUIR__DOCID_CODECS : GPUIR__FREQ_CODECS;
+  gpuir_codec_info all[GPUIR_MAX_CODECS];
+  uint64_t id;
+  size_t i;
+  if (!ix || !infos || !n) return GPUIR_E_ARGUMENT;
+  *n = 0;
+  memset(all, 0, sizeof all);
+  for (id = 0; id < ix->stat.terms; id++) {
+    const gpuir__record *r = &ix->records[id];
+    const gpuir__codec *c;
+    gpuir_codec_info *x;
+    if (r->df == 1) continue;
+    c = gpuir__codec_by_id(docids ? r->codec : r->freq_codec, docids);
+    if (!c) return GPUIR_E_UNSUPPORTED;
+    x = &all[c - table];
+    x->lists++;
+    x->postings += r->df;
+    if (r->df <= GPUIR__SHORT_MAX) {
+      x->bytes += docids ? r->docs_len : r->freqs_len;
+    } else {
+      if (r->docs >= ix->stat.longs) return GPUIR_E_FORMAT;
+      x->bytes += docids ? ix->longs[r->docs].docs_len : ix->longs[r->docs].freqs_len;
+    }
+  }
+  for (i = 0; i < ncodecs; i++) {
+    if (!all[i].lists) continue;
+    all[i].codec = table[i].name;
+    infos[(*n)++] = all[i];
+  }
+  return GPUIR_OK;
 }
 
 /* ---- verify ---- */
@@ -7639,25 +7890,26 @@ static int gpuir__worker_list(gpuir__worker *w, gpuir__unit *unit, const gpuir__
   return status;
 }
 
-/* Encodes a unit's lists into its batch. A list takes 12 bytes a posting while it is decoded: 8 here, 4 in
- * the encoder. One of more than `light` bytes goes through the gate and leaves nothing behind. */
+/* Encodes a unit's lists into its batch. A list takes memory while it is decoded: 8 bytes a posting here, and
+ * what the encoder needs. One of more than `light` bytes goes through the gate and leaves nothing behind. */
 static int gpuir__worker_unit(gpuir__worker *w, gpuir__unit *unit, uint64_t light, gpuir__gate *gate) {
   const gpuir__part *parts = (const gpuir__part *)(void *)unit->parts.data;
   const uint8_t *term = unit->terms.data;
   uint64_t i;
+  const uint64_t need = gpuir__encoder_need(&w->encoder);
   int status = GPUIR_OK;
   gpuir__batch_clear(&unit->out);
   for (i = 0; i < unit->nterms && !status; i++) {
     gpuir__item item;
     memcpy(&item, unit->items.data + i * sizeof item, sizeof item);
-    if (item.df * 12 <= light) {
+    if (item.df * need <= light) {
       status = gpuir__worker_list(w, unit, &item, parts, term, light);
     } else {
-      gpuir__gate_enter(gate, item.df * 12);
+      gpuir__gate_enter(gate, item.df * need);
       status = gpuir__worker_list(w, unit, &item, parts, term, gate->most);
       gpuir__area_free(w->a, &w->raw);
-      gpuir__buf_free(w->a, &w->encoder.values);
-      gpuir__gate_leave(gate, item.df * 12);
+      gpuir__encoder_shrink(&w->encoder);
+      gpuir__gate_leave(gate, item.df * need);
     }
     parts += item.parts;
     term += item.term_len;
@@ -7766,7 +8018,8 @@ struct gpuir_builder {
   char spec[256];
   gpuir_tokenize_fn tokenize;
   void *tokenize_user;
-  const gpuir__codec *codec, *freq_codec;
+  gpuir__coding codec, freq_codec;
+  char codec_spec[48], freq_codec_spec[48]; /* as the user spelt them */
   float k1, b;
   int store_text, simd;
   int (*progress)(void *user, const gpuir_progress *progress);
@@ -8575,8 +8828,8 @@ static int gpuir__builder_write_all(gpuir_builder *b, gpuir_build_report *report
   if (status) return status;
   meta.analyzer = b->spec;
   meta.stop_words = b->stop_words;
-  meta.codec = b->codec->name;
-  meta.freq_codec = b->freq_codec->name;
+  meta.codec = b->codec_spec;
+  meta.freq_codec = b->freq_codec_spec;
   meta.description = b->description;
   meta.k1 = b->k1;
   meta.b = b->b;
@@ -8743,7 +8996,7 @@ GPUIR_API int gpuir_builder_create(const gpuir_builder_desc *desc, gpuir_builder
                                    gpuir_error *err) {
   gpuir_allocator base;
   gpuir_builder *b;
-  const gpuir__codec *codec, *freq_codec;
+  gpuir__coding codec, freq_codec;
   const char *docs_name, *freqs_name;
   int status;
   if (!builder) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "no place for the builder given");
@@ -8756,11 +9009,9 @@ GPUIR_API int gpuir_builder_create(const gpuir_builder_desc *desc, gpuir_builder
     return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "b must lie in [0, 1]");
   docs_name = desc->codec || !desc->like ? desc->codec : desc->like->codec;
   freqs_name = desc->freq_codec || !desc->like ? desc->freq_codec : desc->like->freq_codec;
-  codec = gpuir__codec_by_name(docs_name, 1);
-  if (!codec) return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "unknown docID codec '%.80s'", docs_name);
-  freq_codec = gpuir__codec_by_name(freqs_name, 0);
-  if (!freq_codec)
-    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "unknown frequency codec '%.80s'", freqs_name);
+  status = gpuir__coding_parse(docs_name, 1, &codec, err);
+  if (!status) status = gpuir__coding_parse(freqs_name, 0, &freq_codec, err);
+  if (status) return status;
   base = gpuir__allocator(desc->allocator);
   b = (gpuir_builder *)gpuir__alloc_zero(&base, sizeof *b);
   if (!b) return gpuir__fail_nomem(err);
@@ -8770,6 +9021,9 @@ GPUIR_API int gpuir_builder_create(const gpuir_builder_desc *desc, gpuir_builder
   b->a.user = &b->counter;
   b->codec = codec;
   b->freq_codec = freq_codec;
+  (void)snprintf(b->codec_spec, sizeof b->codec_spec, "%s", docs_name ? docs_name : codec.codec->name);
+  (void)snprintf(b->freq_codec_spec, sizeof b->freq_codec_spec, "%s",
+                 freqs_name ? freqs_name : freq_codec.codec->name);
   b->k1 = desc->custom_bm25 ? desc->k1 : desc->like ? desc->like->stat.k1 : 0.9f;
   b->b = desc->custom_bm25 ? desc->b : desc->like ? desc->like->stat.b : 0.4f;
   b->tokenize = desc->like ? desc->like->tokenize : desc->analyzer.tokenize;

@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 static int rounds = 1;    /* more of them: longer tests */
+static uint64_t choice;   /* the parameter that lists are encoded with */
 static uint64_t failures; /* of the test that runs */
 
 /* One line a failure, but not thousands of them. */
@@ -115,7 +116,7 @@ static void list_encode(list *l, const gpuir__codec *codec, const char *kind, co
   gpuir__buf buf = {NULL, 0, 0}, again = {NULL, 0, 0};
   counting c = {0, 0, -1};
   size_t before = 32;
-  uint64_t param = 0;
+  uint64_t param = choice;
   int status;
   uint8_t *room;
   a.resize = counting_resize;
@@ -125,6 +126,7 @@ static void list_encode(list *l, const gpuir__codec *codec, const char *kind, co
   l->kind = kind;
   l->values = values;
   l->n = n;
+  l->param = choice;
   l->nblocks = n / 128 + (n % 128 != 0);
   if (n >= 128) {
     l->offset = (uint32_t *)malloc(l->nblocks * sizeof *l->offset);
@@ -402,6 +404,164 @@ static void test_long_lists(void **state) {
     for (j = 0; j < sizeof sizes / sizeof *sizes; j++)
       for (k = 0; k < KINDS; k++) check(codec_at(i), v, sizes[j], k, below(33));
   free(v);
+  assert_int_equal(failures, 0);
+}
+
+/* ---- parameters ---- */
+
+typedef struct spelling {
+  const char *spec, *name; /* name: of the codec, NULL for auto */
+  uint64_t param;
+} spelling;
+
+static const spelling good[] = {
+    {"bp128", "bp128", 0},
+    {"qs", "qs", 0},
+    {"qs:1", "qs", 1000},
+    {"qs:0.25", "qs", 250},
+    {"qs:.5", "qs", 500},
+    {"qs:1.5", "qs", 1500},
+    {"qs:2.125", "qs", 2125},
+    {"qs:4", "qs", 4000},
+    {"qs:4.000", "qs", 4000},
+    {"pfd-list:0", "pfd-list", 1},
+    {"pfd-list:4", "pfd-list", 5},
+    {"parapfor:64", "parapfor", 64},
+    {"parapfor:256,0", "parapfor", 256 + 1024},
+    {"parapfor:128,0.1", "parapfor", 128 + 1024 * 101},
+    {"parapfor:,min", "parapfor", 1024 * 1002},
+    {"lrc:256,1", "lrc", 256 + 1024 * 1001},
+    {"lrc:,0.25", "lrc", 1024 * 251},
+    {"lrcseg:128,min", "lrcseg", 128 + 1024 * 1002},
+    {"seglrc:64", "seglrc", 64},
+    {"hslrc:32", "hslrc", 32},
+    {"hslrc:256,.005", "hslrc", 256 + 1024 * 6},
+    {"auto", NULL, 0},
+    {"auto:0", NULL, 0},
+    {"auto:0.125", NULL, 125},
+    {"auto:1", NULL, 1000},
+};
+
+static void test_spellings(void **state) {
+  static const char *const bad[] = {"bp128:1",
+                                    "bp128:",
+                                    "vbyte:0",
+                                    "pfd:1",
+                                    "newpfd:3",
+                                    "optpfd:min",
+                                    "ef:128",
+                                    "rice:4",
+                                    "qs:",
+                                    "qs:0.2",
+                                    "qs:4.001",
+                                    "qs:1,5",
+                                    "qs:x",
+                                    "qs:-1",
+                                    "qs:1.",
+                                    "qs:1.0001",
+                                    "qs:.",
+                                    "qs: 1",
+                                    "qs:1 ",
+                                    "qs:1e0",
+                                    "qs:inf",
+                                    "qs:99999999999",
+                                    "qs:1:1",
+                                    "pfd-list:5",
+                                    "pfd-list:",
+                                    "pfd-list:1.5",
+                                    "pfd-list:-1",
+                                    "pfd-list:1.0",
+                                    "parapfor:",
+                                    "parapfor:32",
+                                    "parapfor:512",
+                                    "parapfor:100",
+                                    "parapfor:64,",
+                                    "parapfor:64,2",
+                                    "parapfor:64,min2",
+                                    "parapfor:64,1.001",
+                                    "parapfor:,",
+                                    "parapfor:64,.1,",
+                                    "lrc:16",
+                                    "lrc:0",
+                                    "lrcseg:1024",
+                                    "seglrc:64,max",
+                                    "hslrc:16",
+                                    "hslrc:512",
+                                    "hslrc:48",
+                                    "auto:",
+                                    "auto:1.001",
+                                    "auto:2",
+                                    "auto:-0",
+                                    "auto:fast",
+                                    "auto:0.1,min"};
+  static const char *const unknown[] = {"",       ":",     "b",     "bp12", "bp1288", "BP128",
+                                        " bp128", "autos", "zip:9", "aut",  "q:1"};
+  gpuir__coding coding;
+  gpuir_error err;
+  size_t i;
+  (void)state;
+  for (i = 0; i < sizeof good / sizeof *good; i++) {
+    assert_int_equal(gpuir__coding_parse(good[i].spec, 1, &coding, &err), 0);
+    assert_ptr_equal(coding.codec, good[i].name ? gpuir__codec_by_name(good[i].name, 1) : NULL);
+    if (coding.param != good[i].param)
+      fail_msg("%s is read as %llu", good[i].spec, (unsigned long long)coding.param);
+  }
+  for (i = 0; i < sizeof bad / sizeof *bad; i++) {
+    if (gpuir__coding_parse(bad[i], 1, &coding, &err) != GPUIR_E_ARGUMENT) fail_msg("'%s' is taken", bad[i]);
+    assert_int_equal(err.code, GPUIR_E_ARGUMENT);
+    assert_non_null(strstr(err.msg, bad[i]));
+  }
+  for (i = 0; i < 2 * sizeof unknown / sizeof *unknown; i++) {
+    const char *spec = unknown[i / 2];
+    if (gpuir__coding_parse(spec, i % 2, &coding, &err) != GPUIR_E_UNSUPPORTED)
+      fail_msg("'%s' is taken", spec);
+    assert_non_null(strstr(err.msg, spec));
+  }
+  assert_int_equal(gpuir__coding_parse("qs:1", 0, &coding, &err), GPUIR_E_UNSUPPORTED);
+  assert_int_equal(gpuir__coding_parse("newpfd:1", 0, &coding, &err), GPUIR_E_ARGUMENT);
+  assert_int_equal(gpuir__coding_parse("auto:.5", 0, &coding, &err), 0);
+  assert_true(!coding.codec && coding.param == 500);
+  for (i = 0; i < 2; i++) {
+    assert_int_equal(gpuir__coding_parse(NULL, (int)i, &coding, &err), 0);
+    assert_true(coding.codec == gpuir__codec_by_name("bp128", (int)i) && coding.param == 0);
+  }
+}
+
+/* Another parameter of the same kind. */
+static uint64_t other_choice(unsigned kind, uint64_t param) {
+  if (kind == GPUIR__P_RATIO) return param < 2000 ? 4000 : 500;
+  if (kind == GPUIR__P_LEVELS) return 6 - param;
+  return (param % 1024 == 64 ? 256u : 64u) + (param / 1024 == 1 ? 701u : 1u) * 1024;
+}
+
+/* Everything comes back with each parameter, and a parameter is heeded: its codec writes other bytes for another
+ * one on some list. */
+static void test_parameters(void **state) {
+  static const uint32_t sizes[] = {1, 2, 127, 128, 129, 255, 256, 257, 600, 4000};
+  uint32_t v[4000];
+  size_t i, j;
+  unsigned k;
+  (void)state;
+  failures = 0;
+  for (i = 0; i < sizeof good / sizeof *good; i++) {
+    const gpuir__codec *c = good[i].name ? gpuir__codec_by_name(good[i].name, 1) : NULL;
+    unsigned differ = 0;
+    if (!good[i].param || !c) continue;
+    for (j = 0; j < sizeof sizes / sizeof *sizes; j++)
+      for (k = 0; k < KINDS; k++) {
+        list chosen, other;
+        choice = good[i].param;
+        check(c, v, sizes[j], k, below(33));
+        list_encode(&chosen, c, "", v, sizes[j]);
+        choice = other_choice(c->param, choice);
+        list_encode(&other, c, "", v, sizes[j]);
+        differ += chosen.len != other.len || memcmp(chosen.bytes, other.bytes, chosen.len) != 0;
+        list_free(&chosen);
+        list_free(&other);
+      }
+    choice = 0;
+    if (differ < 10) fail_msg("%s has hardly an effect", good[i].spec);
+  }
   assert_int_equal(failures, 0);
 }
 
@@ -827,7 +987,8 @@ static void test_hostile(void **state) {
 
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_tables),        cmocka_unit_test(test_round_trip),
+      cmocka_unit_test(test_tables),        cmocka_unit_test(test_spellings),
+      cmocka_unit_test(test_parameters),    cmocka_unit_test(test_round_trip),
       cmocka_unit_test(test_long_lists),    cmocka_unit_test(test_lanes),
       cmocka_unit_test(test_formats),       cmocka_unit_test(test_example),
       cmocka_unit_test(test_out_of_memory), cmocka_unit_test(test_hostile),

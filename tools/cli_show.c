@@ -50,6 +50,34 @@ static void print_statistic(const statistic *t, int json, int first) {
   putchar('\n');
 }
 
+/* Which codecs the lists are kept in: of `auto`, a mix. */
+static int print_codecs(const gpuir_index *index, int json) {
+  static const char *const of[2] = {"freqs", "docids"};
+  gpuir_codec_info infos[GPUIR_MAX_CODECS];
+  char key[40], lists[27], postings[27], bytes[27];
+  size_t i, n;
+  int docids, first = 1, r;
+  if (json) printf(",\"codecs\":[");
+  for (docids = 1; docids >= 0; docids--) {
+    r = gpuir_codec_stats(index, docids, infos, &n);
+    if (r) return r;
+    for (i = 0; i < n; i++, first = 0) {
+      const gpuir_codec_info *c = &infos[i];
+      if (json) {
+        printf("%s{\"of\":\"%s\",\"codec\":\"%s\",\"lists\":%llu,\"postings\":%llu,\"bytes\":%llu}",
+               first ? "" : ",", of[docids], c->codec, (unsigned long long)c->lists,
+               (unsigned long long)c->postings, (unsigned long long)c->bytes);
+        continue;
+      }
+      (void)snprintf(key, sizeof key, "%s.%s", of[docids], c->codec);
+      printf("%-18s %s lists, %s postings, %s bytes\n", key, cli_grouped(c->lists, lists),
+             cli_grouped(c->postings, postings), cli_grouped(c->bytes, bytes));
+    }
+  }
+  if (json) putchar(']');
+  return GPUIR_OK;
+}
+
 /* Where an uploaded index went. */
 static void print_gpu(const cli_gpu *gpu, int json) {
   gpuir_cuda_info g;
@@ -121,9 +149,11 @@ int cli_stats(int argc, char **argv) {
                              {"tool", 's', 0, 0, i.tool}};
       if (json) putchar('{');
       for (size_t n = 0; n < sizeof t / sizeof *t; n++) print_statistic(&t[n], json, n == 0);
+      r = print_codecs(index, json);
       print_gpu(&gpu, json);
       if (json) printf("}\n");
-      code = cli_finish(CLI_OK);
+      if (r) cli_fail(a.operands[0], r, NULL);
+      code = cli_finish(r ? CLI_FAIL : CLI_OK);
     }
     cli_gpu_close(&gpu);
     gpuir_close(index);

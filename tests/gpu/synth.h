@@ -83,12 +83,14 @@ static void *synth_worker(void *argument) {
   synth_work *w = (synth_work *)argument;
   gpuir_allocator a = gpuir__allocator(NULL);
   gpuir__encoder e;
+  gpuir__coding docs_coding, freqs_coding;
   size_t most = (size_t)w->d->df_most + w->d->df_most / 4 + 64;
   uint32_t *docs = (uint32_t *)malloc(most * 8), i;
-  w->status =
-      docs ? gpuir__encoder_create(&e, &a, gpuir__codec_by_name(NULL, 1), gpuir__codec_by_name(NULL, 0),
-                                   w->lengths, w->d->documents, w->tokens, 0.9f, 0.4f, GPUIR_SIMD_AUTO)
-           : GPUIR_E_NOMEM;
+  (void)gpuir__coding_parse(NULL, 1, &docs_coding, NULL);
+  (void)gpuir__coding_parse(NULL, 0, &freqs_coding, NULL);
+  w->status = docs ? gpuir__encoder_create(&e, &a, docs_coding, freqs_coding, w->lengths, w->d->documents,
+                                           w->tokens, 0.9f, 0.4f, GPUIR_SIMD_AUTO)
+                   : GPUIR_E_NOMEM;
   if (!w->status) {
     for (i = w->from; i < w->to && !w->status; i++) {
       char name[16];
