@@ -361,6 +361,64 @@ END
   [ ! -e y ]
 }
 
+@test "--codec takes parameters: they are kept in the index, do not change an answer, and nonsense is refused" {
+  hits=$(gpuir query --mode or -k 50 "$wordnet" animal with water)
+  for codec in qs:1.5 pfd-list:0 pfd-list:4 parapfor:64,min lrc:,0.05 lrcseg:64 seglrc:128,min hslrc:32; do
+    gpuir index -q --codec "$codec" --tsv "$root/tests/data/wordnet.tsv" -o x
+    gpuir verify x
+    gpuir stats --json x >s
+    [ "$(field codec <s)" = "$codec" ]
+    [ "$(field freq_codec <s)" = bp128 ]
+    prints "$hits" gpuir query --mode or -k 50 x animal with water
+  done
+  fails 1 "qs takes c, 0.25 to 4" gpuir index --codec qs:5 "$toy_text" -o y
+  fails 1 "vbyte takes no parameter" gpuir index --codec vbyte:1 "$toy_text" -o y
+  fails 1 "pfd-list takes its levels, 0 to 4" gpuir index --codec pfd-list:5 "$toy_text" -o y
+  fails 1 "parapfor takes [SEGMENT][,EXCEPTIONS]" gpuir index --codec parapfor:100 "$toy_text" -o y
+  fails 1 "auto takes a weight of speed, 0 to 1" gpuir index --freq-codec auto:x "$toy_text" -o y
+  fails 1 "unknown frequency codec 'qs'" gpuir index --freq-codec qs "$toy_text" -o y
+  [ ! -e y ]
+}
+
+@test "--codec auto takes of each list the best codec, and stats shows the mix" {
+  hits=$(gpuir query --mode or -k 50 "$wordnet" animal with water)
+  for threads in 1 3; do
+    gpuir index -q --codec auto --freq-codec auto --threads $threads --tsv "$root/tests/data/wordnet.tsv" -o x$threads
+  done
+  cmp x1 x3
+  gpuir index -q --codec auto:1 --freq-codec auto:0.5 --tsv "$root/tests/data/wordnet.tsv" -o fast
+  for index in x1 fast; do
+    gpuir verify $index
+    prints "$hits" gpuir query --mode or -k 50 $index animal with water
+    gpuir explain $index 0 animal >plan
+    gpuir stats --json $index >s
+    # the mix adds up to what is not inline, and to the codecs of the terms
+    gpuir terms --json $index | python3 -c '
+import json, sys
+stats = json.load(open("s"))
+want = {}
+for line in sys.stdin:
+    t = json.loads(line)
+    if t["df"] == 1: continue
+    for of, codec, size in ("docids", "codec", "docids_bytes"), ("freqs", "freq_codec", "freqs_bytes"):
+        w = want.setdefault((of, t[codec]), [0, 0, 0])
+        w[0] += 1; w[1] += t["df"]; w[2] += t[size]
+got = {(c["of"], c["codec"]): [c["lists"], c["postings"], c["bytes"]] for c in stats["codecs"]}
+assert got == want, (got, want)
+assert len([k for k in got if k[0] == "docids"]) > 2, got
+assert sum(v[1] for k, v in got.items() if k[0] == "docids") == stats["postings"] - stats["inline_postings"]'
+  done
+  [ "$(field codec <s)" = auto:1 ]
+  [ "$(field freq_codec <s)" = auto:0.5 ]
+  gpuir stats x1 | grep -Eq '^docids\.bp128 +[0-9,]+ lists, [0-9,]+ postings, [0-9,]+ bytes$'
+  # no single codec is smaller
+  for codec in vbyte bp128 optpfd ef rice; do
+    gpuir index -q --codec $codec --freq-codec newpfd --tsv "$root/tests/data/wordnet.tsv" -o y
+    [ "$(gpuir stats --json x1 | field docids_bytes)" -le "$(gpuir stats --json y | field docids_bytes)" ]
+    [ "$(gpuir stats --json x1 | field freqs_bytes)" -le "$(gpuir stats --json y | field freqs_bytes)" ]
+  done
+}
+
 @test "--codec, --freq-codec, --k1, --b, --description and --store are kept in the index" {
   gpuir index -q --codec vbyte --freq-codec vbyte --k1 1.5 --b 0.75 --description 'a line' --store --tsv \
     "$root/tests/data/wordnet.tsv" -o x
