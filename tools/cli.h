@@ -4,7 +4,7 @@
  * cli_util.c   messages, options, output      cli_query.c    query, count; reading of query files
  * cli_help.c   the help texts                 cli_show.c     stats, terms, verify, explain
  * cli_json.c   a strict JSON record reader    cli_bench.c    bench
- * cli_input.c  documents from files and folders
+ * cli_input.c  documents from files and folders       cli_reorder.c  reorder, with bisect.c
  */
 #ifndef GPUIR_CLI_H
 #define GPUIR_CLI_H
@@ -219,6 +219,7 @@ int cli_stats(int argc, char **argv);
 int cli_terms(int argc, char **argv);
 int cli_verify(int argc, char **argv);
 int cli_explain(int argc, char **argv);
+int cli_reorder(int argc, char **argv);
 int cli_bench(int argc, char **argv);
 
 #endif

@@ -57,9 +57,9 @@ int main(int argc, char **argv) {
   static const struct {
     const char *name;
     int (*run)(int, char **);
-  } commands[] = {{"index", cli_index},     {"query", cli_query}, {"count", cli_count},
-                  {"stats", cli_stats},     {"terms", cli_terms}, {"verify", cli_verify},
-                  {"explain", cli_explain}, {"bench", cli_bench}};
+  } commands[] = {{"index", cli_index},     {"query", cli_query},     {"count", cli_count},
+                  {"stats", cli_stats},     {"terms", cli_terms},     {"verify", cli_verify},
+                  {"explain", cli_explain}, {"reorder", cli_reorder}, {"bench", cli_bench}};
   hold_standard_descriptors();
   if (argc < 2) {
     cli_error("a command is missing; try 'gpuir help'");
