@@ -4245,12 +4245,15 @@ static const gpuir__codec gpuir__freq_codecs[] = {
 #define GPUIR__DOCID_CODECS (sizeof gpuir__docid_codecs / sizeof gpuir__docid_codecs[0])
 #define GPUIR__FREQ_CODECS (sizeof gpuir__freq_codecs / sizeof gpuir__freq_codecs[0])
 
-/* NULL for an unknown name; a NULL name means the default. */
+#define GPUIR__BP128 2 /* the default's id */
+
+/* NULL for an unknown name; a NULL name means the default. (Not strcmp with `name ? name : "bp128"`: of that
+ * gcc 12 concludes at -O3 that no name of fewer than five letters is ever equal.) */
 static const gpuir__codec *gpuir__codec_by_name(const char *name, int docids) {
   const gpuir__codec *table = docids ? gpuir__docid_codecs : gpuir__freq_codecs;
   size_t i, n = docids ? GPUIR__DOCID_CODECS : GPUIR__FREQ_CODECS;
   for (i = 0; i < n; i++)
-    if (!strcmp(table[i].name, name ? name : "bp128")) return table + i;
+    if (name ? !strcmp(table[i].name, name) : table[i].id == GPUIR__BP128) return table + i;
   return NULL;
 }
 
