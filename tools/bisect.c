@@ -113,11 +113,12 @@ static void pool_run(pool *p, uint64_t items, pool_job job, void *context) {
 
 /* ---- gains -------------------------------------------------------------------------------------------------------- */
 
-/* With f(d) = d log2(d + 1), the cost is a constant less f(dL) + f(dR). rise[d] is f(d + 1) - f(d) for d < TABLE,
- * and log2_of[i] = log2(i + 1). Both come from sums of basic operations, so that machines agree on them. */
+/* With f(d) = d log2(d + 1), the cost is a constant less the sum of f(dL) + f(dR). rise[d] is f(d + 1) - f(d) for
+ * d < TABLE in units of gains, log2_of[i] is log2(i) in units of 2^-24, from 1 on. Both come from sums of basic
+ * operations, so that machines agree on them. */
 typedef struct gain_table {
   int32_t rise[TABLE];
-  int32_t log2_of[TABLE];
+  int32_t log2_of[TABLE + 1];
 } gain_table;
 
 #define LOG2_E 1.4426950408889634
@@ -131,22 +132,32 @@ static double log2_step(double x) {
 
 static void gain_table_fill(gain_table *t) {
   double log2_next = 0; /* log2(d + 1) */
+  t->log2_of[0] = 0;
   for (uint32_t d = 0; d < TABLE; d++) {
     double step = log2_step((double)d + 1);
-    t->log2_of[d] = (int32_t)(log2_next * UNIT + 0.5);
+    t->log2_of[d + 1] = (int32_t)(log2_next * 16777216.0 + 0.5);
     log2_next += step;
     t->rise[d] = (int32_t)((log2_next + (double)d * step) * UNIT + 0.5);
   }
 }
 
-/* f(d + 1) - f(d), in units. */
+/* log2(x) in units of 2^-24; between the entries of the table on a line. */
+static int64_t gain_log2(const gain_table *t, uint64_t x) {
+  int shift = 0;
+  while (x >> shift >= TABLE) shift++;
+  int64_t low = t->log2_of[x >> shift], high = t->log2_of[(x >> shift) + 1];
+  return low + ((int64_t)shift << 24) +
+         (((high - low) * (int64_t)(x & (((uint64_t)1 << shift) - 1))) >> shift);
+}
+
+/* f(d) and f(d + 1) - f(d), in units. */
+static int64_t gain_level(const gain_table *t, uint32_t d) {
+  return ((int64_t)d * (d < TABLE ? t->log2_of[d + 1] : gain_log2(t, (uint64_t)d + 1))) >> 10;
+}
 static int32_t gain_rise(const gain_table *t, uint32_t d) {
   if (d < TABLE) return t->rise[d];
-  /* d log2((d + 2) / (d + 1)) tends to log2(e); log2(d + 2) from the leading bits */
-  uint64_t x = (uint64_t)d + 2;
-  int32_t shift = 0;
-  while (x > TABLE) x >>= 1, shift++;
-  return t->log2_of[x - 1] + shift * (int32_t)UNIT + (int32_t)(LOG2_E * UNIT + 0.5);
+  /* d log2((d + 2) / (d + 1)) tends to log2(e) */
+  return (int32_t)(gain_log2(t, (uint64_t)d + 2) >> 10) + (int32_t)(LOG2_E * UNIT + 0.5);
 }
 
 /* What a document with the term gains by leaving a half where `here` documents have it, for one where `there` have. */
@@ -222,10 +233,8 @@ static void job_select(void *context, uint64_t item, unsigned worker) {
 static uint32_t select_pairs(pool *p, uint64_t *left, uint64_t nleft, uint64_t *right, uint64_t nright) {
   uint64_t lo = 0, hi = nleft < nright ? nleft : nright;
   halves_keys h;
-  /* The halves differ by one key at most. It is brought to the end if it is the worst, as selection is for equal
-   * numbers. */
+  /* The right half may have one key more: the worst is left out. */
   if (nright > hi) select_rank(right, nright, hi);
-  if (nleft > hi) select_rank(left, nleft, hi);
   while (lo < hi) {
     uint64_t middle = lo + (hi - lo) / 2;
     h.half[0] = left + lo;
@@ -244,6 +253,13 @@ static uint32_t select_pairs(pool *p, uint64_t *left, uint64_t nleft, uint64_t *
       hi = middle;
   }
   return (uint32_t)lo;
+}
+
+/* The gains are right for one exchange by itself; together they may do harm. Then the better half of them is tried. */
+static uint32_t fewer_pairs(uint64_t *left, uint64_t *right, uint32_t pairs) {
+  select_rank(left, pairs, pairs / 2);
+  select_rank(right, pairs, pairs / 2);
+  return pairs / 2;
 }
 
 /* ---- the work ---------------------------------------------------------------------------------------------------- */
@@ -285,6 +301,7 @@ typedef struct bisection {
   int32_t *gain[2];
   uint64_t *keys;
   uint32_t pairs;
+  int64_t level;
   /* ranges for one thread */
   uint32_t small_documents;
   uint64_t small_postings;
@@ -300,15 +317,21 @@ typedef struct bisection {
 static int stopped(const bisection *b) { return __atomic_load_n(&b->status, __ATOMIC_RELAXED) != BISECT_OK; }
 static void stop(bisection *b, int status) { __atomic_store_n(&b->status, status, __ATOMIC_RELAXED); }
 
-/* A range of n documents has been halved, or will not be, which saves `levels`. */
+/* By the calling thread. */
+static void report(bisection *b) {
+  uint64_t done = __atomic_load_n(&b->finished, __ATOMIC_RELAXED);
+  if (!b->progress) return;
+  if (b->progress(b->user, done < b->total ? (double)done / (double)b->total : 1.0)) stop(b, BISECT_STOPPED);
+}
+
+/* A range of n documents has been halved. */
 static void tell(bisect_worker *w, uint64_t n) {
   bisection *b = w->b;
   w->finished += n;
   if (w->finished < b->total / 2048) return;
-  uint64_t done = __atomic_add_fetch(&b->finished, w->finished, __ATOMIC_RELAXED);
+  __atomic_fetch_add(&b->finished, w->finished, __ATOMIC_RELAXED);
   w->finished = 0;
-  if (w != b->worker || !b->progress) return;
-  if (b->progress(b->user, done < b->total ? (double)done / (double)b->total : 1.0)) stop(b, BISECT_STOPPED);
+  if (w == b->worker) report(b);
 }
 
 /* ---- large ranges: all threads ------------------------------------------------------------------------------------ */
@@ -331,6 +354,7 @@ static void job_count(void *context, uint64_t item, unsigned worker) {
 static void job_gains(void *context, uint64_t item, unsigned worker) {
   bisection *b = (bisection *)context;
   uint64_t first = item * CHUNK_TERMS, end = least(first + CHUNK_TERMS, b->g->terms), t;
+  int64_t level = 0;
   (void)worker;
   for (unsigned i = 0; i < b->nworkers; i++) {
     uint32_t *left = b->worker[i].left, *right = b->worker[i].right;
@@ -341,7 +365,9 @@ static void job_gains(void *context, uint64_t item, unsigned worker) {
   for (t = first; t < end; t++) {
     b->gain[0][t] = gain_move(&b->table, b->degree[0][t], b->degree[1][t]);
     b->gain[1][t] = gain_move(&b->table, b->degree[1][t], b->degree[0][t]);
+    level += gain_level(&b->table, b->degree[0][t]) + gain_level(&b->table, b->degree[1][t]);
   }
+  __atomic_fetch_add(&b->level, level, __ATOMIC_RELAXED);
 }
 
 static void job_keys(void *context, uint64_t item, unsigned worker) {
@@ -380,19 +406,37 @@ static void job_exchange(void *context, uint64_t item, unsigned worker) {
   }
 }
 
+/* Takes the gains anew; returns the level, which is the higher, the lower the cost is. */
+static int64_t large_gains(bisection *b) {
+  b->level = 0;
+  pool_run(&b->pool, chunks(b->g->terms, CHUNK_TERMS), job_gains, b);
+  return b->level;
+}
+
+static void large_exchange(bisection *b, uint32_t pairs) {
+  b->pairs = pairs;
+  pool_run(&b->pool, chunks(pairs, CHUNK), job_exchange, b);
+}
+
 static void halve_large(bisection *b, range r) {
   uint32_t half = r.n / 2;
   b->now = r;
   memset(b->degree[0], 0, (size_t)b->g->terms * sizeof *b->degree[0]);
   memset(b->degree[1], 0, (size_t)b->g->terms * sizeof *b->degree[1]);
   pool_run(&b->pool, chunks(r.n, CHUNK), job_count, b);
+  int64_t level = large_gains(b), before;
   for (uint32_t i = 0; i < b->iterations && !stopped(b); i++) {
-    pool_run(&b->pool, chunks(b->g->terms, CHUNK_TERMS), job_gains, b);
     pool_run(&b->pool, chunks(r.n, CHUNK), job_keys, b);
-    b->pairs = select_pairs(&b->pool, b->keys, half, b->keys + half, r.n - half);
-    if (!b->pairs) break;
-    pool_run(&b->pool, chunks(b->pairs, CHUNK), job_exchange, b);
-    tell(b->worker, 0);
+    uint32_t pairs = select_pairs(&b->pool, b->keys, half, b->keys + half, r.n - half);
+    before = level;
+    if (pairs) large_exchange(b, pairs);
+    while (pairs && (level = large_gains(b)) <= before) {
+      large_exchange(b, pairs);
+      pairs = fewer_pairs(b->keys, b->keys + half, pairs);
+      large_exchange(b, pairs);
+    }
+    report(b);
+    if (!pairs) break;
   }
   for (unsigned i = 0; i < b->nworkers; i++) {
     memset(b->worker[i].left, 0, (size_t)b->g->terms * sizeof *b->worker[i].left);
@@ -412,6 +456,14 @@ static void small_count(bisect_worker *w, const forward *f, uint32_t begin, uint
     const uint32_t *terms = f->postings + f->start[begin + i];
     for (uint32_t k = 0; k < f->len[begin + i]; k++) degree[terms[k]]++;
   }
+}
+
+static int64_t small_level(const bisect_worker *w, uint32_t nterms) {
+  const gain_table *table = &w->b->table;
+  int64_t level = 0;
+  for (uint32_t t = 0; t < nterms; t++)
+    level += gain_level(table, w->degree[0][t]) + gain_level(table, w->degree[1][t]);
+  return level;
 }
 
 static uint32_t small_pairs(bisect_worker *w, const forward *f, uint32_t begin, uint32_t n, uint32_t nterms) {
@@ -451,6 +503,22 @@ static void small_exchange(bisect_worker *w, const forward *f, uint32_t begin, u
   }
 }
 
+static void small_halve(bisect_worker *w, const forward *f, uint32_t begin, uint32_t n, uint32_t nterms) {
+  small_count(w, f, begin, n, nterms);
+  int64_t level = small_level(w, nterms), before;
+  for (uint32_t i = 0; i < w->b->iterations && !stopped(w->b); i++) {
+    uint32_t pairs = small_pairs(w, f, begin, n, nterms);
+    before = level;
+    if (pairs) small_exchange(w, f, begin, n, pairs);
+    while (pairs && (level = small_level(w, nterms)) <= before) {
+      small_exchange(w, f, begin, n, pairs);
+      pairs = fewer_pairs(w->keys, w->keys + n / 2, pairs);
+      small_exchange(w, f, begin, n, pairs);
+    }
+    if (!pairs) break;
+  }
+}
+
 /* Writes the documents of one half to the other side, from posting `at` on, without the terms that only one of them
  * has. Returns the end of the postings; *nterms: how many terms are left. */
 static uint32_t small_half(bisect_worker *w, int s, int half, uint32_t begin, uint32_t n, uint32_t at,
@@ -484,18 +552,13 @@ static unsigned levels(uint32_t n, uint32_t leaf) {
 static void bisect_small(bisect_worker *w, int s, uint32_t begin, uint32_t n, uint32_t at, uint32_t nterms) {
   const forward *f = &w->side[s];
   bisection *b = w->b;
-  uint32_t half = n / 2, pairs, nleft, nright, middle;
+  uint32_t half = n / 2, nleft, nright, middle;
   if (n <= b->leaf || !nterms || stopped(b)) {
     memcpy(w->order + begin, f->id + begin, (size_t)n * sizeof *w->order);
     tell(w, (uint64_t)n * levels(n, b->leaf));
     return;
   }
-  small_count(w, f, begin, n, nterms);
-  for (uint32_t i = 0; i < b->iterations && !stopped(b); i++) {
-    pairs = small_pairs(w, f, begin, n, nterms);
-    if (!pairs) break;
-    small_exchange(w, f, begin, n, pairs);
-  }
+  small_halve(w, f, begin, n, nterms);
   middle = small_half(w, s, 0, begin, half, at, nterms, &nleft);
   (void)small_half(w, s, 1, begin + half, n - half, middle, nterms, &nright);
   tell(w, n);
