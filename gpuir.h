@@ -9799,11 +9799,12 @@ typedef struct gpuir__operand {
   const uint32_t *docs;  /* an array of n docIDs; NULL: a list */
   gpuir__cursor *cursor; /* a list, and the block of it that is decoded; NULL: an array */
   uint32_t n;
-  uint32_t at;    /* forward methods go on at this index: docIDs before it are below all candidates to come */
-  int simd;       /* resolved GPUIR_SIMD_ level */
-  uint64_t param; /* the method's, 0: none */
-  gpuir__buf aux; /* owns what the pointers below point to */
-  unsigned shift; /* of a docID to its bucket or segment */
+  uint32_t at; /* forward methods go on at this index: docIDs before it are below all candidates to come */
+  int simd;    /* resolved GPUIR_SIMD_ level */
+  uint32_t expected; /* candidates at most; 0: far fewer than in the shortest operand */
+  uint64_t param;    /* the method's, 0: none */
+  gpuir__buf aux;    /* owns what the pointers below point to */
+  unsigned shift;    /* of a docID to its bucket or segment */
   uint32_t buckets;
   const uint32_t *first;                     /* buckets + 1 indices */
   const gpuir__lr *lines;                    /* one, or one a segment */
@@ -10088,9 +10089,8 @@ static int gpuir__lr_prepare(const gpuir_allocator *a, gpuir__operand *o, const 
 }
 
 /* Indices of the first docID of each bucket, as the codec hslrc has them. */
-static int gpuir__hs_prepare(const gpuir_allocator *a, gpuir__operand *o, const uint32_t *docs) {
+static int gpuir__hs_table(const gpuir_allocator *a, gpuir__operand *o, const uint32_t *docs) {
   uint32_t last = o->n ? docs[o->n - 1] : 0, h, i = 0, *first;
-  o->shift = gpuir__hs_shift(last, o->n, (uint32_t)o->param);
   o->buckets = o->n ? gpuir__hs_bucket(last, o->shift) + 1 : 0;
   first = gpuir__aux_room(a, o, (uint64_t)o->buckets + 1);
   if (!first) return GPUIR_E_NOMEM;
@@ -10100,6 +10100,11 @@ static int gpuir__hs_prepare(const gpuir_allocator *a, gpuir__operand *o, const 
   }
   o->first = first;
   return GPUIR_OK;
+}
+
+static int gpuir__hs_prepare(const gpuir_allocator *a, gpuir__operand *o, const uint32_t *docs) {
+  o->shift = gpuir__hs_shift(o->n ? docs[o->n - 1] : 0, o->n, (uint32_t)o->param);
+  return gpuir__hs_table(a, o, docs);
 }
 
 #define GPUIR__LOCAL_MEAN 256u /* docIDs a segment of the local regression, on average */
@@ -10376,6 +10381,130 @@ static uint32_t gpuir__algorithm1(gpuir__operand *o, const gpuir__pass *p) {
   return found;
 }
 
+/* ---- simd: registers against registers, or, in a much longer operand, a probe a candidate ----
+ *
+ * Lists of like length: a register of candidates is compared with each docID of a register's worth of the operand, and
+ * of the two the one that ends first moves on; nothing is mispredicted but the end. (Block-wise all-pairs comparison:
+ * Schlegel, Willhalm & Lehner, "Fast sorted-set intersection using SIMD instructions", ADMS 2011; Lemire, Boytsov & Kurz,
+ * "SIMD compression and the intersection of sorted integers", SPE 2016.) Instead of rotating one register, its
+ * docIDs are broadcast from memory, which costs no shuffle.
+ *
+ * Longer operands have hash segments (Ao et al. 2011, section 4.4) so short that one or two registers mostly take
+ * a whole one: a probe is a look-up and a comparison, and those of many candidates overlap. */
+
+/* From what ratio of lengths on to probe. Measured: see the method's prepare. */
+#define GPUIR__PROBE_RATIO 4u
+#define GPUIR__PROBE_MEAN 8u
+
+static int gpuir__simd_prepare(const gpuir_allocator *a, gpuir__operand *o, const uint32_t *docs) {
+  uint64_t span;
+  if (o->cursor || o->n / GPUIR__PROBE_RATIO < o->expected || o->n < 64) return GPUIR_OK;
+  span = (uint64_t)docs[o->n - 1] + 1;
+  for (o->shift = 0; o->shift < 31 && (uint64_t)o->n << (o->shift + 1) <= span * GPUIR__PROBE_MEAN;)
+    o->shift++;
+  return gpuir__hs_table(a, o, docs);
+}
+
+#if GPUIR__X86
+/* Which of the 16 docIDs at a are among those at b. */
+GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__among_avx512(const uint32_t *a, const uint32_t *b) {
+  const __m512i x = _mm512_loadu_si512(a);
+  __mmask16 none[4];
+  unsigned t;
+  for (t = 0; t < 4; t++) none[t] = _mm512_cmpneq_epi32_mask(x, _mm512_set1_epi32((int)b[t]));
+  for (t = 4; t < 16; t++)
+    none[t % 4] = _mm512_mask_cmpneq_epi32_mask(none[t % 4], x, _mm512_set1_epi32((int)b[t]));
+  return gpuir__mask_bits((__mmask16) ~(none[0] & none[1] & none[2] & none[3]));
+}
+
+/* Writes the items of x that `mask` marks to `to`, and rubbish up to its 16th. */
+GPUIR__AVX512 GPUIR__INLINE void gpuir__compress_avx512(uint32_t *to, uint32_t mask, __m512i x) {
+  _mm512_storeu_si512(to, _mm512_maskz_compress_epi32((__mmask16)mask, x));
+}
+
+/* 16 candidates at a, which begin at index i, against 16 docIDs at b, index at; valid lanes only. */
+GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__meet_avx512(int indices, const gpuir__pass *p, const uint32_t *a,
+                                                        uint32_t lanes_a, uint32_t i, const uint32_t *b,
+                                                        uint32_t lanes_b, uint32_t at, uint32_t found) {
+  uint32_t hit = gpuir__among_avx512(a, b) & lanes_a;
+  gpuir__compress_avx512(p->docs + found, hit, _mm512_loadu_si512(a));
+  if (indices && hit) {
+    uint32_t other = gpuir__among_avx512(b, a) & lanes_b;
+    __m512i iota = gpuir__avx512_iota();
+    gpuir__compress_avx512(p->from + found, hit, _mm512_add_epi32(iota, _mm512_set1_epi32((int)i)));
+    gpuir__compress_avx512(p->where + found, other, _mm512_add_epi32(iota, _mm512_set1_epi32((int)at)));
+  }
+  return found + (uint32_t)__builtin_popcount(hit);
+}
+
+/* A register's worth, of which `have` are there: those at p itself, or copied and filled up. */
+GPUIR__INLINE const uint32_t *gpuir__filled(const uint32_t *p, uint32_t have, uint32_t width,
+                                            uint32_t *copy) {
+  uint32_t t;
+  if (have >= width) return p;
+  for (t = 0; t < width; t++) copy[t] = t < have ? p[t] : UINT32_MAX;
+  return copy;
+}
+
+/* As gpuir__merge. */
+GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__merge_avx512(int indices, const gpuir__pass *p, uint32_t m,
+                                                         const uint32_t *docs, uint32_t n, uint32_t base,
+                                                         uint32_t *pi, uint32_t *pj, uint32_t found) {
+  const uint32_t *a = p->candidates;
+  uint32_t i = *pi, j = *pj, copy[2][16];
+  while (i + 16 <= m && j + 16 <= n) {
+    uint32_t x = a[i + 15], y = docs[j + 15];
+    found = gpuir__meet_avx512(indices, p, a + i, 0xffff, i, docs + j, 0xffff, base + j, found);
+    i += x <= y ? 16 : 0;
+    j += y <= x ? 16 : 0;
+  }
+  while (i < m && j < n) {
+    uint32_t na = gpuir__min32(m - i, 16), nb = gpuir__min32(n - j, 16);
+    uint32_t x = a[i + na - 1], y = docs[j + nb - 1];
+    found = gpuir__meet_avx512(indices, p, gpuir__filled(a + i, na, 16, copy[0]), (1u << na) - 1, i,
+                               gpuir__filled(docs + j, nb, 16, copy[1]), (1u << nb) - 1, base + j, found);
+    i += x <= y ? na : 0;
+    j += y <= x ? nb : 0;
+  }
+  *pi = i;
+  *pj = j;
+  return found;
+}
+
+/* A probe a candidate; o->n >= 16. */
+GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__probe_avx512(int indices, const gpuir__operand *o,
+                                                         const gpuir__pass *p) {
+  const uint32_t *docs = o->docs, *first = o->first, buckets = o->buckets, n = o->n;
+  uint32_t i, found = 0;
+  for (i = 0; i < p->m; i++) {
+    uint32_t x = p->candidates[i], h = gpuir__hs_bucket(x, o->shift), at, end, hit;
+    const __m512i v = _mm512_set1_epi32((int)x);
+    if (h >= buckets) break;
+    at = first[h];
+    end = first[h + 1];
+    if (GPUIR__UNLIKELY(end - at > 16)) at = gpuir__lower_bound(docs, at, end, x); /* docIDs crowd */
+    at = gpuir__min32(at, n - 16);
+    hit = gpuir__mask_bits(_mm512_cmpeq_epi32_mask(_mm512_loadu_si512(docs + at), v));
+    found = gpuir__pass_put(p, indices, found, i, x, at + gpuir__ctz32(hit | 0x10000u), hit != 0);
+  }
+  return found;
+}
+
+GPUIR__AVX512 static uint32_t gpuir__simd_avx512(gpuir__operand *o, const gpuir__pass *p) {
+  uint32_t i = 0;
+  if (o->first) return p->from ? gpuir__probe_avx512(1, o, p) : gpuir__probe_avx512(0, o, p);
+  return p->from ? gpuir__merge_avx512(1, p, p->m, o->docs, o->n, 0, &i, &o->at, 0)
+                 : gpuir__merge_avx512(0, p, p->m, o->docs, o->n, 0, &i, &o->at, 0);
+}
+#endif
+
+static uint32_t gpuir__simd_array(gpuir__operand *o, const gpuir__pass *p) {
+#if GPUIR__X86
+  if (o->simd == GPUIR_SIMD_AVX512) return gpuir__simd_avx512(o, p);
+#endif
+  return o->first ? gpuir__hs_array(o, p) : gpuir__merge_array(o, p);
+}
+
 /* ---- the table ---- */
 
 static const gpuir__method gpuir__methods[] = {
@@ -10414,6 +10543,8 @@ static const gpuir__method gpuir__methods[] = {
      gpuir__algorithm1_prepare, gpuir__algorithm1, gpuir__algorithm1, NULL},
     {"mergepath", "MergePath", "Griffin 2018, 3.1.2", 0, NULL, gpuir__mergepath_array, gpuir__mergepath_list,
      NULL},
+    {"simd", "vectors: all pairs of registers, or probes", "", 0, gpuir__simd_prepare, gpuir__simd_array,
+     gpuir__svs_list, NULL},
 };
 
 #define GPUIR__METHODS (sizeof gpuir__methods / sizeof gpuir__methods[0])
@@ -10495,7 +10626,9 @@ static int gpuir__isect_prepare(gpuir__isect *x) {
   x->scratch = (uint32_t *)gpuir__alloc(&x->a, 5 * x->room * sizeof *x->scratch);
   if (!x->scratch) return GPUIR_E_NOMEM;
   for (i = 1; i < x->k; i++) {
-    int status = gpuir__operand_prepare(&x->a, x->method, &x->operand[i]);
+    int status;
+    x->operand[i].expected = i == 1 ? x->operand[0].n : 0;
+    status = gpuir__operand_prepare(&x->a, x->method, &x->operand[i]);
     if (status) return status;
   }
   return GPUIR_OK;
