@@ -10392,21 +10392,32 @@ static uint32_t gpuir__algorithm1(gpuir__operand *o, const gpuir__pass *p) {
  * Longer operands have hash segments (Ao et al. 2011, section 4.4) so short that one or two registers mostly take
  * a whole one: a probe is a look-up and a comparison, and those of many candidates overlap. */
 
-/* From what ratio of lengths on to probe. Measured: see the method's prepare. */
-#define GPUIR__PROBE_RATIO 4u
-#define GPUIR__PROBE_MEAN 8u
+#define GPUIR__PROBE_MEAN 8u /* docIDs a segment at most, on average */
 
+/* Segments for operands so long that probes are faster: from these ratios on, measured with random docIDs. */
 static int gpuir__simd_prepare(const gpuir_allocator *a, gpuir__operand *o, const uint32_t *docs) {
+  static const uint32_t ratio[] = {0, 3, 2, 4}; /* by GPUIR_SIMD_ level */
   uint64_t span;
-  if (o->cursor || o->n / GPUIR__PROBE_RATIO < o->expected || o->n < 64) return GPUIR_OK;
+  if (o->cursor || o->n < 64 || o->n / ratio[o->simd] < o->expected) return GPUIR_OK;
+  if (o->simd == GPUIR_SIMD_SCALAR) {
+    o->param = 16;
+    return gpuir__hs_prepare(a, o, docs);
+  }
   span = (uint64_t)docs[o->n - 1] + 1;
   for (o->shift = 0; o->shift < 31 && (uint64_t)o->n << (o->shift + 1) <= span * GPUIR__PROBE_MEAN;)
     o->shift++;
   return gpuir__hs_table(a, o, docs);
 }
 
+/* A comparison as a number, which the compiler does not turn into a jump: what depends on it is hard to predict. */
+static inline uint32_t gpuir__flag(int condition) {
+  uint32_t flag = condition != 0;
+  __asm__("" : "+r"(flag));
+  return flag;
+}
+
 #if GPUIR__X86
-/* Which of the 16 docIDs at a are among those at b. */
+/* Which of the 16 docIDs at a are among those at b; every item is compared with every other. */
 GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__among_avx512(const uint32_t *a, const uint32_t *b) {
   const __m512i x = _mm512_loadu_si512(a);
   __mmask16 none[4];
@@ -10422,15 +10433,15 @@ GPUIR__AVX512 GPUIR__INLINE void gpuir__compress_avx512(uint32_t *to, uint32_t m
   _mm512_storeu_si512(to, _mm512_maskz_compress_epi32((__mmask16)mask, x));
 }
 
-/* 16 candidates at a, which begin at index i, against 16 docIDs at b, index at; valid lanes only. */
+/* 16 candidates at a, which begin at index i, against 16 docIDs at b, index at; lanes: those that count. */
 GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__meet_avx512(int indices, const gpuir__pass *p, const uint32_t *a,
-                                                        uint32_t lanes_a, uint32_t i, const uint32_t *b,
-                                                        uint32_t lanes_b, uint32_t at, uint32_t found) {
-  uint32_t hit = gpuir__among_avx512(a, b) & lanes_a;
+                                                        uint32_t i, uint32_t lanes, const uint32_t *b,
+                                                        uint32_t at, uint32_t found) {
+  const uint32_t hit = gpuir__among_avx512(a, b) & lanes;
   gpuir__compress_avx512(p->docs + found, hit, _mm512_loadu_si512(a));
   if (indices && hit) {
-    uint32_t other = gpuir__among_avx512(b, a) & lanes_b;
-    __m512i iota = gpuir__avx512_iota();
+    const __m512i iota = gpuir__avx512_iota();
+    uint32_t other = gpuir__among_avx512(b, a); /* what fills up may match, but behind all others */
     gpuir__compress_avx512(p->from + found, hit, _mm512_add_epi32(iota, _mm512_set1_epi32((int)i)));
     gpuir__compress_avx512(p->where + found, other, _mm512_add_epi32(iota, _mm512_set1_epi32((int)at)));
   }
@@ -10450,19 +10461,20 @@ GPUIR__INLINE const uint32_t *gpuir__filled(const uint32_t *p, uint32_t have, ui
 GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__merge_avx512(int indices, const gpuir__pass *p, uint32_t m,
                                                          const uint32_t *docs, uint32_t n, uint32_t base,
                                                          uint32_t *pi, uint32_t *pj, uint32_t found) {
-  const uint32_t *a = p->candidates;
+  const gpuir__pass own = *p; /* which no store can change */
+  const uint32_t *a = own.candidates;
   uint32_t i = *pi, j = *pj, copy[2][16];
   while (i + 16 <= m && j + 16 <= n) {
     uint32_t x = a[i + 15], y = docs[j + 15];
-    found = gpuir__meet_avx512(indices, p, a + i, 0xffff, i, docs + j, 0xffff, base + j, found);
-    i += x <= y ? 16 : 0;
-    j += y <= x ? 16 : 0;
+    found = gpuir__meet_avx512(indices, &own, a + i, i, 0xffff, docs + j, base + j, found);
+    i += gpuir__flag(x <= y) * 16;
+    j += gpuir__flag(y <= x) * 16;
   }
   while (i < m && j < n) {
     uint32_t na = gpuir__min32(m - i, 16), nb = gpuir__min32(n - j, 16);
     uint32_t x = a[i + na - 1], y = docs[j + nb - 1];
-    found = gpuir__meet_avx512(indices, p, gpuir__filled(a + i, na, 16, copy[0]), (1u << na) - 1, i,
-                               gpuir__filled(docs + j, nb, 16, copy[1]), (1u << nb) - 1, base + j, found);
+    found = gpuir__meet_avx512(indices, &own, gpuir__filled(a + i, na, 16, copy[0]), i, (1u << na) - 1,
+                               gpuir__filled(docs + j, nb, 16, copy[1]), base + j, found);
     i += x <= y ? na : 0;
     j += y <= x ? nb : 0;
   }
@@ -10474,10 +10486,12 @@ GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__merge_avx512(int indices, const gpui
 /* A probe a candidate; o->n >= 16. */
 GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__probe_avx512(int indices, const gpuir__operand *o,
                                                          const gpuir__pass *p) {
+  const gpuir__pass own = *p;
   const uint32_t *docs = o->docs, *first = o->first, buckets = o->buckets, n = o->n;
+  const unsigned shift = o->shift;
   uint32_t i, found = 0;
-  for (i = 0; i < p->m; i++) {
-    uint32_t x = p->candidates[i], h = gpuir__hs_bucket(x, o->shift), at, end, hit;
+  for (i = 0; i < own.m; i++) {
+    uint32_t x = own.candidates[i], h = gpuir__hs_bucket(x, shift), at, end, hit;
     const __m512i v = _mm512_set1_epi32((int)x);
     if (h >= buckets) break;
     at = first[h];
@@ -10485,7 +10499,7 @@ GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__probe_avx512(int indices, const gpui
     if (GPUIR__UNLIKELY(end - at > 16)) at = gpuir__lower_bound(docs, at, end, x); /* docIDs crowd */
     at = gpuir__min32(at, n - 16);
     hit = gpuir__mask_bits(_mm512_cmpeq_epi32_mask(_mm512_loadu_si512(docs + at), v));
-    found = gpuir__pass_put(p, indices, found, i, x, at + gpuir__ctz32(hit | 0x10000u), hit != 0);
+    found = gpuir__pass_put(&own, indices, found, i, x, at + gpuir__ctz32(hit | 0x10000u), hit != 0);
   }
   return found;
 }
@@ -10496,11 +10510,113 @@ GPUIR__AVX512 static uint32_t gpuir__simd_avx512(gpuir__operand *o, const gpuir_
   return p->from ? gpuir__merge_avx512(1, p, p->m, o->docs, o->n, 0, &i, &o->at, 0)
                  : gpuir__merge_avx512(0, p, p->m, o->docs, o->n, 0, &i, &o->at, 0);
 }
+
+/* The same with registers of 8. */
+GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__among_avx2(const uint32_t *a, const uint32_t *b) {
+  const __m256i x = _mm256_loadu_si256((const __m256i *)(const void *)a);
+  __m256i same[2];
+  unsigned t;
+  for (t = 0; t < 2; t++) same[t] = _mm256_cmpeq_epi32(x, _mm256_set1_epi32((int)b[t]));
+  for (t = 2; t < 8; t++)
+    same[t % 2] = _mm256_or_si256(same[t % 2], _mm256_cmpeq_epi32(x, _mm256_set1_epi32((int)b[t])));
+  return (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(_mm256_or_si256(same[0], same[1])));
+}
+
+/* Half a register at a time, by a table of the orders that 4 items can go in. */
+GPUIR__AVX2 GPUIR__INLINE void gpuir__compress_avx2(uint32_t *to, uint32_t mask, __m256i x) {
+#define GPUIR__LANE(i) 4 * (i), 4 * (i) + 1, 4 * (i) + 2, 4 * (i) + 3
+#define GPUIR__ORDER(a, b, c, d) \
+  { GPUIR__LANE(a), GPUIR__LANE(b), GPUIR__LANE(c), GPUIR__LANE(d) }
+  static const uint8_t order[16][16] = {
+      GPUIR__ORDER(0, 0, 0, 0), GPUIR__ORDER(0, 0, 0, 0), GPUIR__ORDER(1, 0, 0, 0), GPUIR__ORDER(0, 1, 0, 0),
+      GPUIR__ORDER(2, 0, 0, 0), GPUIR__ORDER(0, 2, 0, 0), GPUIR__ORDER(1, 2, 0, 0), GPUIR__ORDER(0, 1, 2, 0),
+      GPUIR__ORDER(3, 0, 0, 0), GPUIR__ORDER(0, 3, 0, 0), GPUIR__ORDER(1, 3, 0, 0), GPUIR__ORDER(0, 1, 3, 0),
+      GPUIR__ORDER(2, 3, 0, 0), GPUIR__ORDER(0, 2, 3, 0), GPUIR__ORDER(1, 2, 3, 0), GPUIR__ORDER(0, 1, 2, 3)};
+#undef GPUIR__ORDER
+#undef GPUIR__LANE
+  const uint32_t lo = mask & 15, hi = mask >> 4;
+  const __m128i first = _mm_loadu_si128((const __m128i *)(const void *)order[lo]);
+  const __m128i second = _mm_loadu_si128((const __m128i *)(const void *)order[hi]);
+  _mm_storeu_si128((__m128i *)(void *)to, _mm_shuffle_epi8(_mm256_castsi256_si128(x), first));
+  to += __builtin_popcount(lo);
+  _mm_storeu_si128((__m128i *)(void *)to, _mm_shuffle_epi8(_mm256_extracti128_si256(x, 1), second));
+}
+
+GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__meet_avx2(int indices, const gpuir__pass *p, const uint32_t *a,
+                                                    uint32_t i, uint32_t lanes, const uint32_t *b,
+                                                    uint32_t at, uint32_t found) {
+  const uint32_t hit = gpuir__among_avx2(a, b) & lanes;
+  gpuir__compress_avx2(p->docs + found, hit, _mm256_loadu_si256((const __m256i *)(const void *)a));
+  if (indices && hit) {
+    const __m256i iota = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    uint32_t other = gpuir__among_avx2(b, a);
+    gpuir__compress_avx2(p->from + found, hit, _mm256_add_epi32(iota, _mm256_set1_epi32((int)i)));
+    gpuir__compress_avx2(p->where + found, other, _mm256_add_epi32(iota, _mm256_set1_epi32((int)at)));
+  }
+  return found + (uint32_t)__builtin_popcount(hit);
+}
+
+GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__merge_avx2(int indices, const gpuir__pass *p, uint32_t m,
+                                                     const uint32_t *docs, uint32_t n, uint32_t base,
+                                                     uint32_t *pi, uint32_t *pj, uint32_t found) {
+  const gpuir__pass own = *p;
+  const uint32_t *a = own.candidates;
+  uint32_t i = *pi, j = *pj, copy[2][8];
+  while (i + 8 <= m && j + 8 <= n) {
+    uint32_t x = a[i + 7], y = docs[j + 7];
+    found = gpuir__meet_avx2(indices, &own, a + i, i, 0xff, docs + j, base + j, found);
+    i += gpuir__flag(x <= y) * 8;
+    j += gpuir__flag(y <= x) * 8;
+  }
+  while (i < m && j < n) {
+    uint32_t na = gpuir__min32(m - i, 8), nb = gpuir__min32(n - j, 8);
+    uint32_t x = a[i + na - 1], y = docs[j + nb - 1];
+    found = gpuir__meet_avx2(indices, &own, gpuir__filled(a + i, na, 8, copy[0]), i, (1u << na) - 1,
+                             gpuir__filled(docs + j, nb, 8, copy[1]), base + j, found);
+    i += x <= y ? na : 0;
+    j += y <= x ? nb : 0;
+  }
+  *pi = i;
+  *pj = j;
+  return found;
+}
+
+GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__probe_avx2(int indices, const gpuir__operand *o,
+                                                     const gpuir__pass *p) {
+  const gpuir__pass own = *p;
+  const uint32_t *docs = o->docs, *first = o->first, buckets = o->buckets, n = o->n;
+  const unsigned shift = o->shift;
+  uint32_t i, found = 0;
+  for (i = 0; i < own.m; i++) {
+    uint32_t x = own.candidates[i], h = gpuir__hs_bucket(x, shift), at, end, hit;
+    const __m256i v = _mm256_set1_epi32((int)x);
+    __m256i lo, hi;
+    if (h >= buckets) break;
+    at = first[h];
+    end = first[h + 1];
+    if (GPUIR__UNLIKELY(end - at > 16)) at = gpuir__lower_bound(docs, at, end, x);
+    at = gpuir__min32(at, n - 16);
+    lo = _mm256_cmpeq_epi32(_mm256_loadu_si256((const __m256i *)(const void *)(docs + at)), v);
+    hi = _mm256_cmpeq_epi32(_mm256_loadu_si256((const __m256i *)(const void *)(docs + at + 8)), v);
+    hit = (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(lo)) |
+          (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(hi)) << 8;
+    found = gpuir__pass_put(&own, indices, found, i, x, at + gpuir__ctz32(hit | 0x10000u), hit != 0);
+  }
+  return found;
+}
+
+GPUIR__AVX2 static uint32_t gpuir__simd_avx2(gpuir__operand *o, const gpuir__pass *p) {
+  uint32_t i = 0;
+  if (o->first) return p->from ? gpuir__probe_avx2(1, o, p) : gpuir__probe_avx2(0, o, p);
+  return p->from ? gpuir__merge_avx2(1, p, p->m, o->docs, o->n, 0, &i, &o->at, 0)
+                 : gpuir__merge_avx2(0, p, p->m, o->docs, o->n, 0, &i, &o->at, 0);
+}
 #endif
 
 static uint32_t gpuir__simd_array(gpuir__operand *o, const gpuir__pass *p) {
 #if GPUIR__X86
   if (o->simd == GPUIR_SIMD_AVX512) return gpuir__simd_avx512(o, p);
+  if (o->simd == GPUIR_SIMD_AVX2) return gpuir__simd_avx2(o, p);
 #endif
   return o->first ? gpuir__hs_array(o, p) : gpuir__merge_array(o, p);
 }
