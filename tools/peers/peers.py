@@ -17,6 +17,7 @@ tantivy, pyterrier-pisa and bm25s come from PyPI; Xapian's Python module is Debi
 
 import argparse
 import ctypes
+import hashlib
 import json
 import os
 import platform
@@ -44,8 +45,10 @@ class TermInfo(ctypes.Structure):
 
 
 def spelling(term):
-    """A term in letters and digits that every engine takes as one token."""
-    return term.decode() if term.isalnum() and term.isascii() else "Z" + term.hex()
+    """A term in at most 64 letters and digits, which every engine takes as one token."""
+    if term.isalnum() and term.isascii() and len(term) <= 64:
+        return term.decode()
+    return "Z" + (term.hex() if len(term) < 32 else hashlib.sha256(term).hexdigest()[:60])
 
 
 class Collection:
