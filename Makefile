@@ -25,6 +25,7 @@ HAVE_FUSE   := $(call header,fuse_lowlevel.h,$(FUSE_CFLAGS) -DFUSE_USE_VERSION=3
 HAVE_CXX    := $(shell command -v $(firstword $(CXX)) >/dev/null 2>&1 && echo yes)
 HAVE_UTF8PROC := $(call header,utf8proc.h)
 HAVE_STEMMER  := $(call header,libstemmer.h)
+HAVE_ZLIB     := $(call header,zlib.h)
 
 CUDA     ?= /usr/local/cuda
 NVCC     ?= $(firstword $(wildcard $(CUDA)/bin/nvcc) $(shell command -v nvcc 2>/dev/null))
@@ -38,9 +39,10 @@ NVFLAGS   = -std=c++17 -O3 -lineinfo $(GPU_CODE) -diag-suppress 177 $(CPPFLAGS) 
 CUDA_LIBS = -L$(firstword $(wildcard $(CUDA)/lib64 $(dir $(NVCC))../lib64)) -lcudart_static -ldl -lrt -lpthread
 
 DEFINES = $(if $(HAVE_UTF8PROC),-DGPUIR_WITH_UTF8PROC=1) $(if $(HAVE_STEMMER),-DGPUIR_WITH_STEMMER=1)
-DEFINES += $(if $(HAVE_NVCC),-DGPUIR_WITH_CUDA=1)
+DEFINES += $(if $(HAVE_NVCC),-DGPUIR_WITH_CUDA=1) $(if $(HAVE_ZLIB),-DGPUIR_WITH_ZLIB=1)
 DEFINES += $(if $(and $(HAVE_UTF8PROC),$(HAVE_STEMMER)),,-DGPUIR_CLI_PLAIN)
 LIBS    = $(if $(HAVE_UTF8PROC),-lutf8proc) $(if $(HAVE_STEMMER),-lstemmer) -lm -pthread
+TOOL_LIBS = $(if $(HAVE_ZLIB),-lz) $(LIBS)
 
 # ---- files -------------------------------------------------------------------------------------------------------
 
@@ -96,6 +98,7 @@ all: $(LIBRARIES) $(B)/gpuir.pc $(COMMANDS) $(EXAMPLES)
 	$(if $(HAVE_FUSE),,@echo 'note: no libfuse3 (libfuse3-dev) was found: gpuirfs is not built')
 	$(if $(HAVE_UTF8PROC),,@echo 'note: no utf8proc (libutf8proc-dev) was found: built without the unicode analyzer')
 	$(if $(HAVE_STEMMER),,@echo 'note: no libstemmer (libstemmer-dev) was found: built without stemming')
+	$(if $(HAVE_ZLIB),,@echo 'note: no zlib (zlib1g-dev) was found: .ciff.gz is neither read nor written')
 	$(if $(HAVE_CXX),,@echo 'note: no C++ compiler ($(CXX)) was found: the example in C++ is not built')
 
 commands: $(COMMANDS)
@@ -181,7 +184,7 @@ bench-gpu: gpu
 # They use the library unless they define GPUIR_IMPLEMENTATION, in which case the linker takes nothing from it.
 $(B)/gpuir: $(TOOL_OBJECTS) $(GPU_OBJECT) $(B)/libgpuir.a
 	$(call say,LD,$@)
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(if $(HAVE_NVCC),$(CUDA_LIBS)) $(LIBS)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(if $(HAVE_NVCC),$(CUDA_LIBS)) $(TOOL_LIBS)
 
 $(B)/gpuirfs: $(FUSE_OBJECTS) $(GPU_OBJECT) $(B)/libgpuir.a
 	$(call say,LD,$@)
@@ -293,7 +296,7 @@ $(B)/fuzz/%: tests/%.c $(B)/flags
 	$(call say,FUZZ,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CLANG) -std=c99 -O1 -g -fno-omit-frame-pointer -fsanitize=fuzzer,address,undefined \
-	  -fno-sanitize-recover=all $(DEFINES) -I. -Itests -MMD -MP -o $@ $< $(LIBS)
+	  -fno-sanitize-recover=all $(DEFINES) -I. -Itests -MMD -MP -o $@ $< $(TOOL_LIBS)
 
 fuzzers:
 	$(Q)+$(if $(CAN_FUZZ),$(if $(FUZZERS),$(MAKE) --no-print-directory $(FUZZERS)),:)

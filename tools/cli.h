@@ -5,6 +5,7 @@
  * cli_help.c   the help texts                 cli_show.c     stats, terms, verify, explain
  * cli_json.c   a strict JSON record reader    cli_bench.c    bench
  * cli_input.c  documents from files and folders       cli_reorder.c  reorder, with bisect.c
+ * cli_serve.c  serve                          cli_exchange.c import, export; cli_exchange_*.c the formats
  */
 #ifndef GPUIR_CLI_H
 #define GPUIR_CLI_H
@@ -107,6 +108,48 @@ int cli_choice(const cli_args *args, const char *names, int *out);
 /* As cli_unsigned for any text, naming it `what`. */
 int cli_parse_unsigned(const char *text, uint64_t min, uint64_t max, uint64_t *out);
 
+/* What index and import are told alike about the index to write (cli_index.c). */
+typedef struct cli_build {
+  gpuir_builder_desc desc; /* complete after cli_build_check, but for `progress` */
+  uint64_t memory;         /* the whole budget in bytes */
+  const char *output;
+  int quiet;
+  /* private */
+  uint64_t threads, megabytes;
+  const char *stop;
+  char *stop_words;
+} cli_build;
+
+/* Their ids, and the rows of a table of options. */
+enum {
+  CLI_ANALYZER = 100,
+  CLI_STEM,
+  CLI_STOP,
+  CLI_CODEC,
+  CLI_FREQ_CODEC,
+  CLI_K1,
+  CLI_B,
+  CLI_DESCRIPTION,
+  CLI_MEMORY,
+  CLI_THREADS,
+  CLI_QUIET,
+  CLI_OUTPUT
+};
+#define CLI_BUILD_OPTIONS                                                                       \
+  {CLI_ANALYZER, "analyzer", 0, 1}, {CLI_STEM, "stem", 0, 1}, {CLI_STOP, "stop", 0, 1},         \
+      {CLI_CODEC, "codec", 0, 1}, {CLI_FREQ_CODEC, "freq-codec", 0, 1}, {CLI_K1, "k1", 0, 1},   \
+      {CLI_B, "b", 0, 1}, {CLI_DESCRIPTION, "description", 0, 1}, {CLI_MEMORY, "memory", 0, 1}, \
+      {CLI_THREADS, "threads", 0, 1}, {CLI_QUIET, "quiet", 'q', 0}, {                           \
+    CLI_OUTPUT, "output", 'o', 1                                                                \
+  }
+
+void cli_build_init(cli_build *b);
+/* Takes the current option. Not 0 after a message, and for an id that is none of these. */
+int cli_build_option(const cli_args *args, int id, cli_build *b);
+/* After the last option: checks the output, reads the stop words. Returns an exit code. */
+int cli_build_check(const char *command, cli_build *b);
+void cli_build_free(cli_build *b);
+
 /* Prints the help of a command (NULL: of gpuir). Returns an exit code. */
 int cli_help(const char *command);
 
@@ -116,6 +159,7 @@ int cli_help(const char *command);
 void cli_flush(void);
 /* Flushes standard output; a message and CLI_FAIL when something was lost, otherwise `code`. */
 int cli_finish(int code);
+int cli_is_utf8(const char *s, size_t n);
 void cli_json_string(FILE *f, const char *s, size_t n);
 /* Bytes with \t \n \r \\ and other control characters escaped. */
 void cli_tsv_string(FILE *f, const char *s, size_t n);
@@ -221,5 +265,8 @@ int cli_verify(int argc, char **argv);
 int cli_explain(int argc, char **argv);
 int cli_reorder(int argc, char **argv);
 int cli_bench(int argc, char **argv);
+int cli_import(int argc, char **argv);
+int cli_export(int argc, char **argv);
+int cli_serve(int argc, char **argv);
 
 #endif

@@ -16,6 +16,9 @@ static const char overview[] =
     "  verify   check every byte of an index\n"
     "  explain  show how a document comes to its score\n"
     "  bench    measure latency and throughput\n"
+    "  import   build an index from the files of another engine: CIFF, PISA\n"
+    "  export   write an index as such files\n"
+    "  serve    answer queries, one a line, for a benchmark's driver\n"
     "  help     show this text, or the help of a command\n"
     "\n"
     "  gpuir --version   version, SIMD level and analyzers of this build\n"
@@ -191,6 +194,67 @@ static const char help_bench[] =
     "\n"
     "Exit status: 0 done; 1 failed; 2 misuse.\n";
 
+static const char help_import[] =
+    "usage: gpuir import [OPTION...] IN -o INDEX\n"
+    "\n"
+    "Builds INDEX from an index of another engine: CIFF if IN ends in .ciff or .ciff.gz, otherwise\n"
+    "the PISA (ds2i) collection IN.docs, IN.freqs, IN.sizes and, where they are there, IN.terms and\n"
+    "IN.documents. Terms and documents are taken as they are; queries go through the analyzer.\n"
+    "\n"
+    "  --format NAME      of IN: ciff, which may be packed by gzip, or pisa\n"
+    "\n"
+    "What turns queries into terms: what made the terms of IN\n"
+    "  --analyzer NAME    ascii (default) or unicode\n"
+    "  --stem LANG        stem with Snowball: porter, english, german, ...\n"
+    "  --stop LIST        leave out stop words: english, or a file of words\n"
+    "\n"
+    "The index\n"
+    "  -o, --output INDEX the file to write\n"
+    "  --description TEXT of the collection (default: what IN says)\n"
+    "  --codec NAME       of docIDs (default bp128); see gpuir index --help\n"
+    "  --freq-codec NAME  of frequencies (default bp128)\n"
+    "  --k1 X             BM25's k1, 0 to 1000 (default 0.9)\n"
+    "  --b X              BM25's b, 0 to 1 (default 0.4)\n"
+    "\n"
+    "The work\n"
+    "  --memory MB        budget for memory (default 512)\n"
+    "  --threads N        threads (default 0: one a processor)\n"
+    "  -q, --quiet        no progress and no summary\n"
+    "  -h, --help         show this text\n"
+    "\n"
+    "A file that is damaged is refused, with the offset. Exit status: 0 written; 1 failed; 2 misuse;\n"
+    "128 + N after signal N.\n";
+
+static const char help_export[] =
+    "usage: gpuir export [--format NAME] INDEX OUT\n"
+    "\n"
+    "Writes an index for other engines: as CIFF if OUT ends in .ciff or .ciff.gz, otherwise as the\n"
+    "PISA (ds2i) collection OUT.docs, OUT.freqs, OUT.sizes, OUT.terms and OUT.documents. Stored text,\n"
+    "paths, the analyzer and BM25's parameters have no place in either.\n"
+    "\n"
+    "  --format NAME      ciff or pisa, whatever the suffix; .gz packs CIFF by gzip\n"
+    "  -h, --help         show this text\n"
+    "\n"
+    "Exit status: 0 written; 1 failed; 2 misuse; 128 + N after signal N.\n";
+
+static const char help_serve[] =
+    "usage: gpuir serve --stdio INDEX\n"
+    "\n"
+    "Answers requests, one a line on standard input, each with one line on standard output: the\n"
+    "protocol of the search benchmark game. A request is a command, a tab and a query:\n"
+    "\n"
+    "  TOP_10, TOP_100, TOP_1000                    rank so many documents; the answer is 1\n"
+    "  TOP_10_COUNT, TOP_100_COUNT, TOP_1000_COUNT  the same; the answer counts the matches\n"
+    "  COUNT                                        the answer counts the matches\n"
+    "\n"
+    "  a b: any word; +a +b: all words; -a: without. The answer is UNSUPPORTED to a phrase, to any\n"
+    "  other syntax, and to TOP_ of a query that has words with and words without a plus.\n"
+    "\n"
+    "  --stdio            standard input and output, which is the one way to serve\n"
+    "  -h, --help         show this text\n"
+    "\n"
+    "Exit status: 0 at the end of the input; 1 failed; 2 misuse; 128 + N after signal N.\n";
+
 static const char help_help[] =
     "usage: gpuir help [COMMAND]\n"
     "\n"
@@ -201,7 +265,8 @@ int cli_help(const char *command) {
     const char *name, *text;
   } texts[] = {{"index", help_index},     {"query", help_query}, {"count", help_count},
                {"stats", help_stats},     {"terms", help_terms}, {"verify", help_verify},
-               {"explain", help_explain}, {"bench", help_bench}, {"help", help_help}};
+               {"explain", help_explain}, {"bench", help_bench}, {"import", help_import},
+               {"export", help_export},   {"serve", help_serve}, {"help", help_help}};
   const char *text = command ? NULL : overview;
   for (size_t i = 0; !text && i < sizeof texts / sizeof *texts; i++)
     if (!strcmp(texts[i].name, command)) text = texts[i].text;

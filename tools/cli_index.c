@@ -213,54 +213,57 @@ static int run_build(build *b, const cli_args *a, const gpuir_builder_desc *bd, 
   return cli_finish(CLI_OK);
 }
 
-enum {
-  O_CHUNK = 2,
-  O_LINES,
-  O_TSV,
-  O_JSONL,
-  O_TREC,
-  O_ANALYZER,
-  O_STEM,
-  O_STOP,
-  O_CODEC,
-  O_FREQ_CODEC,
-  O_K1,
-  O_B,
-  O_STORE,
-  O_MEMORY,
-  O_THREADS,
-  O_DESCRIPTION,
-  O_HIDDEN,
-  O_FOLLOW,
-  O_SKIP,
-  O_QUIET,
-  O_JSON,
-  O_OUTPUT
-};
+/* ---- options ---- */
 
-static const cli_option options[] = {{O_CHUNK, "chunk-lines", 0, 1},
-                                     {O_LINES, "lines", 0, 0},
-                                     {O_TSV, "tsv", 0, 0},
-                                     {O_JSONL, "jsonl", 0, 0},
-                                     {O_TREC, "trec", 0, 0},
-                                     {O_ANALYZER, "analyzer", 0, 1},
-                                     {O_STEM, "stem", 0, 1},
-                                     {O_STOP, "stop", 0, 1},
-                                     {O_CODEC, "codec", 0, 1},
-                                     {O_FREQ_CODEC, "freq-codec", 0, 1},
-                                     {O_K1, "k1", 0, 1},
-                                     {O_B, "b", 0, 1},
-                                     {O_STORE, "store", 0, 0},
-                                     {O_MEMORY, "memory", 0, 1},
-                                     {O_THREADS, "threads", 0, 1},
-                                     {O_DESCRIPTION, "description", 0, 1},
-                                     {O_HIDDEN, "hidden", 0, 0},
-                                     {O_FOLLOW, "follow", 0, 0},
-                                     {O_SKIP, "skip-errors", 0, 0},
-                                     {O_QUIET, "quiet", 'q', 0},
-                                     {O_JSON, "json", 0, 0},
-                                     {O_OUTPUT, "output", 'o', 1},
-                                     {0, NULL, 0, 0}};
+void cli_build_init(cli_build *b) {
+  memset(b, 0, sizeof *b);
+  b->megabytes = 512;
+  b->desc.k1 = 0.9f;
+  b->desc.b = 0.4f;
+}
+
+int cli_build_option(const cli_args *a, int id, cli_build *b) {
+  gpuir_builder_desc *bd = &b->desc;
+  switch (id) {
+    case CLI_ANALYZER: bd->analyzer.analyzer = a->value; return 0;
+    case CLI_STEM: bd->analyzer.stem = a->value; return 0;
+    case CLI_STOP: b->stop = a->value; return 0;
+    case CLI_CODEC: bd->codec = a->value; return 0;
+    case CLI_FREQ_CODEC: bd->freq_codec = a->value; return 0;
+    case CLI_K1: bd->custom_bm25 = 1; return cli_real(a, 0, 1000, &bd->k1);
+    case CLI_B: bd->custom_bm25 = 1; return cli_real(a, 0, 1, &bd->b);
+    case CLI_DESCRIPTION: bd->description = a->value; return 0;
+    case CLI_MEMORY: return cli_unsigned(a, 1, (uint64_t)1 << 32, &b->megabytes);
+    case CLI_THREADS: return cli_unsigned(a, 0, 1024, &b->threads);
+    case CLI_QUIET: b->quiet = 1; return 0;
+    case CLI_OUTPUT: b->output = a->value; return 0;
+    default: return 1;
+  }
+}
+
+int cli_build_check(const char *command, cli_build *b) {
+  gpuir_builder_desc *bd = &b->desc;
+  if (!b->output || !*b->output) return cli_misuse(command, "-o INDEX is missing");
+  if (!strcmp(b->output, "-")) return cli_misuse(command, "-o needs a file: an index is never a stream");
+  if (b->stop && !strcmp(b->stop, "english"))
+    bd->analyzer.stop = b->stop;
+  else if (b->stop && (bd->analyzer.stop_words = b->stop_words = read_stop_file(b->stop)) == NULL)
+    return CLI_FAIL;
+  bd->path = b->output;
+  bd->threads = (unsigned)b->threads;
+  bd->memory = b->memory = b->megabytes << 20;
+  return CLI_OK;
+}
+
+void cli_build_free(cli_build *b) { free(b->stop_words); }
+
+enum { O_CHUNK = 2, O_LINES, O_TSV, O_JSONL, O_TREC, O_STORE, O_HIDDEN, O_FOLLOW, O_SKIP, O_JSON };
+
+static const cli_option options[] = {
+    {O_CHUNK, "chunk-lines", 0, 1}, {O_LINES, "lines", 0, 0},   {O_TSV, "tsv", 0, 0},
+    {O_JSONL, "jsonl", 0, 0},       {O_TREC, "trec", 0, 0},     {O_STORE, "store", 0, 0},
+    {O_HIDDEN, "hidden", 0, 0},     {O_FOLLOW, "follow", 0, 0}, {O_SKIP, "skip-errors", 0, 0},
+    {O_JSON, "json", 0, 0},         CLI_BUILD_OPTIONS,          {0, NULL, 0, 0}};
 
 /* One format at most. */
 static int set_format(const cli_args *a, build *b, int *given, cli_format format) {
@@ -273,17 +276,12 @@ static int set_format(const cli_args *a, build *b, int *given, cli_format format
 
 int cli_index(int argc, char **argv) {
   build b;
-  gpuir_builder_desc bd;
+  cli_build common;
   cli_args a;
-  uint64_t threads = 0, megabytes = 512;
-  int opt, bad = 0, format = 0, quiet = 0, json = 0, code;
-  const char *stop = NULL;
-  char *stop_words = NULL;
+  int opt, bad = 0, format = 0, json = 0, code;
   memset(&b, 0, sizeof b);
-  memset(&bd, 0, sizeof bd);
   memset(&a, 0, sizeof a);
-  bd.k1 = 0.9f;
-  bd.b = 0.4f;
+  cli_build_init(&common);
   a.command = "index";
   a.options = options;
   a.argc = argc;
@@ -298,64 +296,40 @@ int cli_index(int argc, char **argv) {
       case O_TSV: bad = set_format(&a, &b, &format, CLI_TSV); break;
       case O_JSONL: bad = set_format(&a, &b, &format, CLI_JSONL); break;
       case O_TREC: bad = set_format(&a, &b, &format, CLI_TREC); break;
-      case O_ANALYZER: bd.analyzer.analyzer = a.value; break;
-      case O_STEM: bd.analyzer.stem = a.value; break;
-      case O_STOP: stop = a.value; break;
-      case O_CODEC: bd.codec = a.value; break;
-      case O_FREQ_CODEC: bd.freq_codec = a.value; break;
-      case O_K1: bad = cli_real(&a, 0, 1000, &bd.k1), bd.custom_bm25 = 1; break;
-      case O_B: bad = cli_real(&a, 0, 1, &bd.b), bd.custom_bm25 = 1; break;
-      case O_STORE: bd.store_text = 1; break;
-      case O_MEMORY: bad = cli_unsigned(&a, 1, (uint64_t)1 << 32, &megabytes); break;
-      case O_THREADS: bad = cli_unsigned(&a, 0, 1024, &threads); break;
-      case O_DESCRIPTION: bd.description = a.value; break;
+      case O_STORE: common.desc.store_text = 1; break;
       case O_HIDDEN: b.in.hidden = 1; break;
       case O_FOLLOW: b.in.follow = 1; break;
       case O_SKIP: b.in.skip_errors = 1; break;
-      case O_QUIET: quiet = 1; break;
       case O_JSON: json = 1; break;
-      case O_OUTPUT: b.output = a.value; break;
-      default: bad = 1; break;
+      default: bad = cli_build_option(&a, opt, &common); break;
     }
   }
   code = bad ? CLI_USAGE : CLI_OK;
   if (!code && !a.noperands) code = cli_misuse("index", "an INPUT is missing ('-' is standard input)");
-  if (!code && (!b.output || !*b.output)) code = cli_misuse("index", "-o INDEX is missing");
-  if (!code && b.output && !strcmp(b.output, "-"))
-    code = cli_misuse("index", "-o needs a file: an index is never a stream");
-  if (!code && stop) {
-    if (!strcmp(stop, "english"))
-      bd.analyzer.stop = stop;
-    else if ((stop_words = read_stop_file(stop)) != NULL)
-      bd.analyzer.stop_words = stop_words;
-    else
-      code = CLI_FAIL;
-  }
+  if (!code) code = cli_build_check("index", &common);
   if (!code) {
-    b.in.output = b.output;
+    b.output = b.in.output = common.output;
     code = cli_input_check(&b.in, a.operands, a.noperands);
   }
   if (!code) {
     /* A sixteenth of the budget is for the names that were seen, at most; the builder has the rest. */
-    uint64_t memory = megabytes << 20, slots = 1024;
-    while (slots * 2 * 12 <= memory / 16)
+    uint64_t slots = 1024;
+    while (slots * 2 * 12 <= common.memory / 16)
       slots *= 2; /* 8 bytes a slot, and 4 of the smaller set while it grows */
     b.in.names_max = slots;
     b.in.add = on_document;
     b.in.user = &b;
-    bd.path = b.output;
-    bd.memory = memory - memory / 16;
-    bd.threads = (unsigned)threads;
-    bd.progress = on_progress;
-    bd.progress_user = &b;
-    b.terminal = !quiet && isatty(STDERR_FILENO);
+    common.desc.memory = common.memory - common.memory / 16;
+    common.desc.progress = on_progress;
+    common.desc.progress_user = &b;
+    b.terminal = !common.quiet && isatty(STDERR_FILENO);
     b.begin = cli_seconds();
     if (b.terminal) b.total = known_total(&a);
     cli_catch_signals();
-    code = run_build(&b, &a, &bd, quiet, json);
+    code = run_build(&b, &a, &common.desc, common.quiet, json);
   }
   cli_input_free(&b.in);
-  free(stop_words);
+  cli_build_free(&common);
   cli_args_free(&a);
   return code;
 }

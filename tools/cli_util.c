@@ -256,6 +256,12 @@ static size_t utf8_length(const unsigned char *s, size_t n) {
   return len;
 }
 
+int cli_is_utf8(const char *s, size_t n) {
+  for (size_t i = 0, len; i < n; i += len)
+    if (!(len = utf8_length((const unsigned char *)s + i, n - i))) return 0;
+  return 1;
+}
+
 void cli_json_string(FILE *f, const char *s, size_t n) {
   const unsigned char *p = (const unsigned char *)s;
   fputc('"', f);

@@ -59,7 +59,8 @@ int main(int argc, char **argv) {
     int (*run)(int, char **);
   } commands[] = {{"index", cli_index},     {"query", cli_query},     {"count", cli_count},
                   {"stats", cli_stats},     {"terms", cli_terms},     {"verify", cli_verify},
-                  {"explain", cli_explain}, {"reorder", cli_reorder}, {"bench", cli_bench}};
+                  {"explain", cli_explain}, {"reorder", cli_reorder}, {"import", cli_import},
+                  {"export", cli_export},   {"bench", cli_bench},     {"serve", cli_serve}};
   hold_standard_descriptors();
   if (argc < 2) {
     cli_error("a command is missing; try 'gpuir help'");

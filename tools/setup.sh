@@ -39,6 +39,7 @@ probe_all() {
   package demo libxxhash-dev header xxhash.h
   package demo libutf8proc-dev header utf8proc.h
   package demo libstemmer-dev header libstemmer.h
+  package demo zlib1g-dev header zlib.h
   package demo libfuse3-dev header fuse3/fuse_opt.h
   package demo fuse3 cmd fusermount3
   package test g++ cmd g++
