@@ -32,19 +32,18 @@ typedef struct lab_figure {
   int shape, axes;   /* LAB_BARS ..., LAB_LOG_ ... */
 } lab_figure;
 
-typedef struct lab_row {
+typedef struct lab_item {
   char *figure, *series, *x, *unit;
   double y;
-} lab_row_item;
+} lab_item;
 
 /* Rows in memory, until lab_report_close writes them. */
 typedef struct lab_report {
   char *dir, *name; /* DIR/NAME.tsv */
-  char *notes;      /* lines "# key: value" */
-  char *caption;    /* of plots */
-  lab_row_item *rows;
+  char **notes;     /* "key: value" */
+  size_t nnotes;
+  lab_item *rows;
   size_t n, cap;
-  int failed; /* a message was printed */
 } lab_report;
 
 /* Makes the folder. Returns an exit code, after a message. */
@@ -55,13 +54,15 @@ void lab_note(lab_report *r, const char *key, const char *fmt, ...) LAB_PRINTF(3
 void lab_note_machine(lab_report *r);
 /* A row of DIR/NAME.tsv: figure, series, x, y, unit. Rows of one figure and series follow each other. Names of series
  * have no blanks. */
-void lab_row(lab_report *r, const char *figure, const char *series, const char *x, double y, const char *unit);
+void lab_row(lab_report *r, const char *figure, const char *series, const char *x, double y,
+             const char *unit);
 /* The same with a number for x. */
 void lab_row_at(lab_report *r, const char *figure, const char *series, double x, double y, const char *unit);
 /* The rows of a figure as a table on standard output: a line for each x, a column for each series. */
 void lab_print(const lab_report *r, const lab_figure *figure);
-/* Writes the TSV, for each figure that has rows the script ID.gp, and by gnuplot, if there is one, ID.svg. Frees the
- * report. Returns an exit code, after a message. */
-int lab_report_close(lab_report *r, const lab_figure *figures, size_t nfigures);
+/* Writes the TSV, for each figure that has rows the script ID.gp, and by gnuplot, if there is one, ID.svg. Returns an exit
+ * code, after a message. */
+int lab_report_write(const lab_report *r, const lab_figure *figures, size_t nfigures);
+void lab_report_free(lab_report *r);
 
 #endif
