@@ -60,9 +60,140 @@ void lab_row(lab_report *r, const char *figure, const char *series, const char *
 void lab_row_at(lab_report *r, const char *figure, const char *series, double x, double y, const char *unit);
 /* The rows of a figure as a table on standard output: a line for each x, a column for each series. */
 void lab_print(const lab_report *r, const lab_figure *figure);
-/* Writes the TSV, for each figure that has rows the script ID.gp, and by gnuplot, if there is one, ID.svg. Returns an exit
- * code, after a message. */
+/* Writes the TSV, for each figure that has rows the script ID.gp, and by gnuplot, if there is one, ID.svg. Returns an
+ * exit code, after a message. */
 int lab_report_write(const lab_report *r, const lab_figure *figures, size_t nfigures);
 void lab_report_free(lab_report *r);
+
+/* ---- one list in one codec, one intersection (cli_lab_core.c) ------------------------------------- */
+
+/* Functions that return an int return a gpuir status. */
+
+typedef struct lab_codec { /* a codec with its parameter */
+  char label[48];          /* NAME[:PARAMETER] */
+  const void *codec;
+  uint64_t param;
+} lab_codec;
+
+/* The name of the i-th codec of docIDs, NULL behind the last one. */
+const char *lab_codec_name(size_t i);
+/* Takes NAME or NAME:PARAMETER, as `gpuir index --codec` does. */
+int lab_codec_find(const char *spec, lab_codec *codec);
+
+typedef struct lab_coded lab_coded;
+/* Encodes docs[0..n), n >= 1, of a collection of so many documents. */
+int lab_encode(const lab_codec *codec, const uint32_t *docs, uint32_t n, uint64_t documents,
+               lab_coded **coded);
+uint64_t lab_coded_bytes(const lab_coded *c); /* of the codec itself */
+uint64_t lab_coded_directory(
+    const lab_coded *c); /* last docID, offset and width of each block; 0 for one block */
+/* Opens the list and decodes it, block by block to one place; returns something that depends on each block. */
+uint32_t lab_decode(lab_coded *c);
+/* Whether it decodes to docs[0..n). */
+int lab_decodes_to(lab_coded *c, const uint32_t *docs);
+void lab_coded_free(lab_coded *c);
+
+/* The name of the i-th intersection method is gpuir_intersection_name(i). */
+typedef struct lab_intersection lab_intersection;
+/* Prepares the intersection of k sorted arrays, or of k coded lists, which stay the caller's. */
+int lab_intersect_arrays(const char *method, const uint32_t *const *docs, const uint32_t *n, unsigned k,
+                         lab_intersection **x);
+int lab_intersect_coded(const char *method, lab_coded *const *lists, unsigned k, lab_intersection **x);
+/* The search alone: how many docIDs are in all lists. */
+uint32_t lab_intersect(lab_intersection *x);
+/* The sum of the docIDs that the last search found. */
+uint64_t lab_intersection_sum(const lab_intersection *x);
+/* Bytes of what was prepared. */
+uint64_t lab_intersection_bytes(const lab_intersection *x);
+void lab_intersection_free(lab_intersection *x);
+
+/* ---- the laboratory (cli_lab.c) --------------------------------------------------------------------- */
+
+struct gpuir_index;
+
+#define LAB_MOST_REPEATS 1000
+#define LAB_CLASSES 32u /* class c: lists of 2^c to 2^(c+1) - 1 postings */
+
+typedef struct lab_list {
+  uint64_t term;
+  uint32_t n;
+  uint32_t *docs;
+} lab_list;
+
+/* A sample of lists, from short to long by class. */
+typedef struct lab_lists {
+  lab_list *list;
+  size_t n;
+  size_t first[LAB_CLASSES + 1]; /* of each class */
+  double weight[LAB_CLASSES];    /* postings of all candidates of the class for each one in the sample */
+  double lists[LAB_CLASSES];     /* lists, likewise */
+} lab_lists;
+
+#define LAB_TERMS 16u   /* of a query, at most */
+#define LAB_QUERIES 20u /* drawn for each list of a class */
+
+/* A query: its distinct terms. */
+typedef struct lab_query {
+  uint64_t term[LAB_TERMS];
+  unsigned k;
+} lab_query;
+
+/* Queries, and the lists that they are made of, each once; member[j] are places in `list`, the shortest list first. */
+typedef struct lab_queries {
+  lab_list *list;
+  size_t nlists;
+  struct lab_members {
+    size_t member[LAB_TERMS];
+    unsigned k;
+  } * query;
+  size_t n;
+} lab_queries;
+
+typedef struct lab {
+  const char *path; /* of the index */
+  struct gpuir_index *index;
+  uint64_t documents;
+  lab_report report;
+  uint64_t sample, seed, repeat;
+  int from_queries;                       /* QUERIES were given */
+  const char *codecs, *methods, *figures; /* names parted by commas; NULL: all */
+  uint64_t *terms; /* candidates: the queries' terms, or all, of two postings or more */
+  uint32_t *dfs;
+  size_t nterms;
+  lab_query *queries; /* of two terms or more, all of them known */
+  size_t nqueries;
+  double hertz; /* the processor's clock, measured */
+} lab;
+
+/* Whether a name is among those parted by commas, or these are NULL. */
+int lab_among(const char *names, const char *name);
+/* Whether a figure is wanted. */
+int lab_wants(const lab *l, const char *figure);
+/* The i-th codec that is measured: of --codecs, or all. 0, when there is no more. */
+int lab_codec_at(const lab *l, size_t i, lab_codec *codec);
+/* Whether the codec of this label is among them, whatever the parameters. */
+int lab_codec_wanted(const lab *l, const char *label);
+/* What is being done, on a terminal. */
+void lab_progress(const char *fmt, ...) LAB_PRINTF(1, 2);
+/* Not 0: the user stopped the command. */
+int lab_stopped(void);
+/* Up to `sample` lists of each length class among the candidates, drawn by the seed. Exit code. */
+int lab_draw_lists(const lab *l, lab_lists *lists);
+/* Up to n of the queries, drawn by the seed; if there are none, sets of 2 to 5 of `lists`. Exit code. */
+int lab_draw_queries(const lab *l, const lab_lists *lists, size_t n, lab_queries *queries);
+void lab_queries_free(lab_queries *queries);
+/* The same lists after a random renumbering of the documents, which the seed determines. */
+void lab_shuffle(const lab *l, const lab_lists *lists, lab_lists *out);
+void lab_lists_free(lab_lists *lists);
+unsigned lab_class(uint32_t n);
+/* Seconds of work(arg): the median of `repeat` measurements after one that warms up. */
+double lab_time(const lab *l, void (*work)(void *), void *arg);
+
+/* What a subcommand adds: its figures, and the work, which prints tables and adds rows. Both return an exit code. */
+extern const lab_figure lab_codecs_figures[], lab_intersect_figures[],
+    lab_linearity_figures[]; /* end with id NULL */
+int lab_codecs(lab *l);
+int lab_intersect_methods(lab *l);
+int lab_linearity(lab *l);
 
 #endif
