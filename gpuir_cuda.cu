@@ -10,9 +10,9 @@
  * The declarations stand in section 10 of gpuir.h. From top to bottom:
  *
  *   1  what the host and the kernels share      5  AND
- *   2  decoding                                 6  top-k: selection among packed keys
- *   3  expansion of the long lists              7  the host: opening, batches, statistics
- *   4  OR: tile bounds, tile order, tiles
+ *   2  decoding                                 6  OR by MaxScore
+ *   3  expansion of the long lists              7  top-k: selection among packed keys
+ *   4  OR: tile bounds, tile order, tiles       8  the host: opening, batches, statistics
  *
  * WHERE THE INDEX LIES. The sections of the index are uploaded as they lie in the file. When the memory bound
  * allows it (8 to 10 bytes a posting), the long lists are besides expanded, once, into docIDs of 16 bits relative
@@ -49,6 +49,19 @@
 #define GC_PAD 1024u     /* zeros behind each section: what a damaged block may read there */
 #define GC_CAP 0xffffffu /* GPUIR__CAP */
 #define GC_BUCKETS 256u  /* of tile bounds */
+#define GC_SPAN 10u      /* 2^10 documents: the grain of stored bounds */
+#define GC_MARKS 8u      /* bits a posting at least of a list's marks */
+#define GC_MAX_THREADS 256u
+#define GC_QUEUE (GPUIR__BLOCK + 32) /* documents that a warp has waiting */
+#ifndef GC_FIRST
+#define GC_FIRST 64u /* driver blocks that are taken first, for a threshold */
+#endif
+#ifndef GC_PROBE_COST
+#define GC_PROBE_COST 4u /* of following a posting through the other lists, in postings added to a tile */
+#endif
+#ifndef GC_TILE_COST
+#define GC_TILE_COST 8u /* of a tile, in blocks added to it */
+#endif
 
 enum { GC_INLINE, GC_SHORT, GC_LONG };
 
@@ -61,7 +74,12 @@ typedef struct gc_term {
   float weight;
   uint32_t negated;
   uint32_t slot; /* of the tile arrays */
-  uint32_t zero;
+  uint32_t most; /* its postings contribute at most that, q times */
+  /* an expanded list's, under the stored k1 and b: */
+  uint32_t row;  /* of peaks and starts, or GC_NONE */
+  uint32_t step; /* q times the unit of its peaks */
+  uint32_t shift, zero;
+  uint64_t marks; /* its marks, a bit for 2^shift documents; in words */
 } gc_term;
 
 /* One evaluation of a query in one mode. */
@@ -72,7 +90,8 @@ typedef struct gc_job {
   uint32_t any;                           /* 1: OR */
   uint32_t after; /* an OR that is needed only if this AND finds fewer than k; or GC_NONE */
   uint32_t seed;  /* a score that at least k documents reach, or 0 */
-  uint32_t prune, zero;
+  uint32_t prune;
+  uint32_t follow; /* MaxScore may be the way */
 } gc_job;
 
 /* What a running job has come to. */
@@ -83,6 +102,7 @@ typedef struct gc_state {
   uint32_t next, live;      /* position in the tile order; tiles that any term touches */
   uint32_t greatest;        /* tile bound */
   uint32_t done;            /* its hits are out */
+  uint32_t followed, zero;  /* an OR that goes by MaxScore, not by tiles */
 } gc_state;
 
 typedef struct gc_chunk {
@@ -91,8 +111,14 @@ typedef struct gc_chunk {
 
 /* Counters of one launch. */
 typedef struct gc_control {
-  uint32_t next_or, pad[3];
+  uint32_t next_or, next_drive;
+  unsigned long long drives; /* entries of that work list << 40 | groups of blocks */
 } gc_control;
+
+/* A list whose postings drive a MaxScore evaluation. */
+typedef struct gc_drive {
+  uint32_t job, term; /* term: of the job */
+} gc_drive;
 
 /* The index on the device. */
 typedef struct gc_view {
@@ -108,6 +134,10 @@ typedef struct gc_view {
   const uint32_t *wide;
   const uint32_t *impact; /* contributions under the stored k1 and b */
   const uint32_t *most;   /* the greatest of a block */
+  const uint32_t *marks;  /* a list's: the documents that it holds, coarsely */
+  const uint32_t *starts; /* a row, nspans + 1: the first block whose last docID is not below the span */
+  const uint8_t *peaks;   /* a row, nspans: the greatest contribution within the span, in steps */
+  uint32_t nspans;
   uint32_t documents, tile, ntiles;
   uint32_t docs_unit, freqs_unit; /* bytes */
 } gc_view;
@@ -120,7 +150,10 @@ typedef struct gc_batch {
   const gc_chunk *chunks;
   const uint32_t *and_jobs, *and_start, *or_jobs; /* and_start: first driver block of each, and one more */
   const uint32_t *sample_start;                   /* the same of the blocks that are taken first */
-  uint32_t nchunks, njobs, nand, nor, nand_blocks, nsamples, group, grab;
+  const uint32_t *max_jobs; /* OR jobs that MaxScore may answer */
+  gc_drive *drives;
+  uint32_t *drive_start; /* first group of each */
+  uint32_t nchunks, njobs, nand, nor, nand_blocks, nsamples, group, grab, nmax, drive_group;
   uint32_t *first, *bound; /* a slot: ntiles + 1 items */
   uint32_t *order, *total; /* a job: ntiles items */
   unsigned long long *cand;
@@ -311,10 +344,47 @@ static __global__ void __launch_bounds__(256)
   if (i < n) norm[i] = gpuir__norm_of(a, b, lengths[i]);
 }
 
+/* Raises a byte to at least x. */
+static __device__ void gc_raise_byte(uint8_t *p, uint32_t x) {
+  uint32_t *word = (uint32_t *)((uintptr_t)p & ~(uintptr_t)3), shift = 8 * ((uint32_t)(uintptr_t)p & 3);
+  uint32_t now = *(volatile uint32_t *)word, seen;
+  while ((now >> shift & 255) < x) {
+    seen = atomicCAS(word, now, (now & ~(255u << shift)) | x << shift);
+    if (seen == now) return;
+    now = seen;
+  }
+}
+
+/* What helps to pass over postings: a list's marks, and for those with rows the starts and peaks of its spans. */
+typedef struct gc_guide {
+  uint32_t *marks, *starts;
+  uint8_t *peaks;
+} gc_guide;
+
+static __device__ void gc_note_block(const gc_view &v, const gc_guide &to, const gc_term &t, uint32_t block,
+                                     const uint32_t d[4], const uint32_t c[4]) {
+  uint32_t lane = gc_lane(), i;
+  uint64_t g = t.first_block + block;
+  for (i = 0; i < 4; i++)
+    if (c[i]) {
+      uint32_t bit = d[i] >> t.shift;
+      atomicOr(to.marks + t.marks + (bit >> 5), 1u << (bit & 31));
+      if (t.row != GC_NONE)
+        gc_raise_byte(to.peaks + (uint64_t)t.row * v.nspans + (d[i] >> GC_SPAN), min(255u, (c[i] + t.step - 1) / t.step));
+    }
+  if (t.row != GC_NONE) {
+    uint32_t *starts = to.starts + (uint64_t)t.row * (v.nspans + 1), last = min(__ldg(v.last + g), v.documents - 1);
+    uint32_t from = block ? (__ldg(v.last + g - 1) >> GC_SPAN) + 1 : 0, s;
+    for (s = from + lane; s <= last >> GC_SPAN; s += 32) starts[s] = block;
+    if (block == t.nblocks - 1)
+      for (s = (last >> GC_SPAN) + 1 + lane; s <= v.nspans; s += 32) starts[s] = t.nblocks;
+  }
+}
+
 /* A warp a block, once an index. Reads 1 to 1.5 bytes a posting and its K, writes 6; about 2 warp instructions. */
 static __global__ void __launch_bounds__(256)
     gc_expand(gc_view v, const gc_term *lists, uint32_t nlists, uint64_t nblocks, uint16_t *narrow,
-              uint32_t *wide, uint32_t *impact, uint32_t *most) {
+              uint32_t *wide, uint32_t *impact, uint32_t *most, gc_guide guide) {
   uint64_t g = ((uint64_t)blockIdx.x * blockDim.x + threadIdx.x) / 32,
            step = (uint64_t)gridDim.x * blockDim.x / 32;
   uint32_t lane = gc_lane();
@@ -341,6 +411,7 @@ static __global__ void __launch_bounds__(256)
       if (!live) d[i] = UINT32_MAX;
       best = max(best, c[i]);
     }
+    gc_note_block(v, guide, t, block, d, c);
     *(uint4 *)(impact + g * GPUIR__BLOCK + 4 * lane) = make_uint4(c[0], c[1], c[2], c[3]);
     if (base.y)
       *(uint4 *)(wide + (uint64_t)(base.y - 1) * GPUIR__BLOCK + 4 * lane) =
@@ -415,6 +486,7 @@ static __global__ void __launch_bounds__(256)
     const gc_job job = b.jobs[chunk.job];
     uint32_t *first = b.first + (uint64_t)t.slot * (v.ntiles + 1),
              *bound = b.bound + (uint64_t)t.slot * (v.ntiles + 1);
+    if (b.states[chunk.job].followed) continue;
     if (t.kind == GC_LONG) {
       uint32_t end = min(t.nblocks, chunk.first + GC_CHUNK), i;
       for (i = chunk.first + threadIdx.x; i < end; i += blockDim.x) {
@@ -447,24 +519,32 @@ static __device__ __forceinline__ uint32_t gc_bucket(uint32_t bound, uint32_t gr
       GC_BUCKETS - 1);
 }
 
-/* One block of threads a job: initial state; of an OR, the sums of its tile bounds and the tiles in descending
- * order of them, as far as 256 steps tell them apart. Reads 4 bytes a term and tile, writes 8 a tile. */
+static __global__ void __launch_bounds__(256) gc_start(const __grid_constant__ gc_batch b) {
+  uint32_t j = blockIdx.x * blockDim.x + threadIdx.x;
+  if (!j) {
+    b.control->next_or = b.control->next_drive = 0;
+    b.control->drives = 0;
+  }
+  if (j < b.njobs) {
+    gc_state state = {};
+    if (b.jobs[j].seed) state.floor = ((unsigned long long)b.jobs[j].seed << 32) - 1;
+    b.states[j] = state;
+  }
+}
+
+/* One block of threads an OR: the sums of its tile bounds and the tiles in descending order of them, as far as 256
+ * steps tell them apart. Reads 4 bytes a term and tile, writes 8 a tile. */
 static __global__ void __launch_bounds__(256)
     gc_order(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch b) {
   __shared__ uint32_t count[GC_BUCKETS], greatest, live;
-  const gc_job job = b.jobs[blockIdx.x];
-  gc_state *state = b.states + blockIdx.x;
-  uint32_t *total = b.total + (uint64_t)blockIdx.x * v.ntiles,
-           *order = b.order + (uint64_t)blockIdx.x * v.ntiles, t, i;
-  if (!threadIdx.x) {
-    greatest = live = 0;
-    state->floor = job.seed ? ((unsigned long long)job.seed << 32) - 1 : 0;
-    state->count = state->level = state->next = state->done = 0;
-    if (!blockIdx.x) b.control->next_or = 0;
-  }
+  const uint32_t j = b.or_jobs[blockIdx.x];
+  const gc_job job = b.jobs[j];
+  gc_state *state = b.states + j;
+  uint32_t *total = b.total + (uint64_t)j * v.ntiles, *order = b.order + (uint64_t)j * v.ntiles, t, i;
+  if (!threadIdx.x) greatest = live = 0;
   for (i = threadIdx.x; i < GC_BUCKETS; i += blockDim.x) count[i] = 0;
   __syncthreads();
-  if (job.any) {
+  if (!state->followed) {
     for (t = threadIdx.x; t < v.ntiles; t += blockDim.x) {
       uint32_t sum = 0;
       for (i = 0; i < job.npositive; i++)
@@ -1080,6 +1160,12 @@ typedef struct gc_and_warp {
   uint32_t hint[GPUIR_MAX_TERMS]; /* a list: no block before this one is needed any more */
 } gc_and_warp;
 
+/* Whether an expanded list may hold the document. */
+static __device__ __forceinline__ bool gc_marked(const gc_view &v, const gc_term &t, uint32_t doc) {
+  uint32_t bit = doc >> t.shift;
+  return __ldg(v.marks + t.marks + (bit >> 5)) >> (bit & 31) & 1;
+}
+
 /* Which of the live docIDs an expanded list holds; where[i]: index in the expanded arrays. The warp finds the blocks
  * that span its docIDs, 32 directory entries from the hint on at a time. Up to four are fetched whole (256 bytes
  * each, in one step) and searched in shared memory; otherwise each lane searches directory and block for its own. */
@@ -1089,6 +1175,10 @@ static __device__ uint32_t gc_probe_expanded(const gc_view &v, const gc_term &t,
   const uint32_t *last = v.last + t.first_block;
   uint32_t least = UINT32_MAX, greatest = 0, from, to, found = 0, lo[4], hi[4], i, lane = gc_lane(), own,
            less;
+#pragma unroll
+  for (i = 0; i < 4; i++)
+    if ((live >> i & 1) && !gc_marked(v, t, d[i])) live &= ~(1u << i);
+  if (!__any_sync(GC_ALL, live)) return 0;
   __syncwarp();
   from = *hint;
 #pragma unroll
@@ -1353,7 +1443,280 @@ static __global__ void __launch_bounds__(GC_AND_THREADS, 3)
 }
 
 /* ============================================================================
- * 6  Top-k: the hits of a query out of its candidates
+ * 6  OR by MaxScore: documents of the lists without which no document reaches the threshold
+ * ==========================================================================*/
+
+/* Of a job's lists by ascending df, e drives: its documents are followed through the lists behind it, as long as what
+ * these can add still lifts them to the floor. A document that an earlier list holds is left to that one. The lists
+ * whose bounds together stay below the floor drive nothing (Turtle and Flood 1995). Beforehand a sample of the
+ * shortest list's blocks is scored in full: its k-th best score is the floor. */
+
+typedef struct gc_max_warp {
+  uint32_t doc[GC_QUEUE], score[GC_QUEUE], rest[GC_QUEUE]; /* those that wait */
+  uint32_t docs[GPUIR__BLOCK];                             /* gc_probe's */
+} gc_max_warp;
+
+/* The most that the list can add to a document: 1 byte, of a row that fits the caches. */
+static __device__ __forceinline__ uint32_t gc_bound_at(const gc_view &v, const gc_term &t, uint32_t doc) {
+  if (t.row == GC_NONE) return t.most;
+  return min(t.most, t.step * __ldg(v.peaks + (uint64_t)t.row * v.nspans + (doc >> GC_SPAN)));
+}
+
+/* Looks a document up in an expanded list, each lane its own: 4 bytes of marks, which turn most of those away that the
+ * list does not hold; then 8 of starts, some steps in the directory and 7 in the block. */
+static __device__ __forceinline__ bool gc_find(const gc_view &v, const gc_term &t, uint32_t doc,
+                                               uint64_t *where) {
+  const uint32_t *last = v.last + t.first_block;
+  uint32_t lo = 0, hi = t.nblocks - 1, at = 0, step, x;
+  uint64_t g;
+  uint2 base;
+  if (!gc_marked(v, t, doc)) return false;
+  if (t.row != GC_NONE) {
+    const uint32_t *s = v.starts + (uint64_t)t.row * (v.nspans + 1) + (doc >> GC_SPAN);
+    lo = __ldg(s);
+    hi = min(hi, __ldg(s + 1));
+    if (lo > hi) return false;
+  }
+  while (lo < hi) {
+    uint32_t mid = (lo + hi) / 2;
+    if (__ldg(last + mid) < doc)
+      lo = mid + 1;
+    else
+      hi = mid;
+  }
+  g = t.first_block + lo;
+  base = __ldg(v.base + g);
+  if (doc < base.x) return false;
+  if (base.y) {
+    const uint32_t *p = v.wide + (uint64_t)(base.y - 1) * GPUIR__BLOCK;
+#pragma unroll
+    for (step = 64; step; step /= 2)
+      if (__ldg(p + at + step - 1) < doc) at += step;
+    x = __ldg(p + at) - doc;
+  } else {
+    const uint16_t *p = v.narrow + g * GPUIR__BLOCK;
+    x = doc - base.x;
+#pragma unroll
+    for (step = 64; step; step /= 2)
+      if (__ldg(p + at + step - 1) < x) at += step;
+    x -= __ldg(p + at);
+  }
+  *where = g * GPUIR__BLOCK + at;
+  return !x && at < gc_block_len(t, lo);
+}
+
+/* Which lanes' documents a list holds, and what it adds to them. */
+static __device__ __forceinline__ bool gc_look_up(const gc_view &v, const gc_job &job, const gc_term &t,
+                                                  uint32_t doc, bool live, gc_max_warp *w, uint32_t *add) {
+  bool found = false;
+  if (t.kind == GC_LONG) {
+    uint64_t where;
+    found = live && gc_find(v, t, doc, &where);
+    if (found && add) *add = t.q * __ldg(v.impact + where);
+  } else {
+    const uint32_t d[4] = {doc, doc, doc, doc};
+    uint64_t where[4];
+    found = gc_probe(v, t, d, live, where, w->docs) & 1;
+    if (found && add)
+      *add = t.q * gc_contribution(t.weight, gc_freq(v, t, (uint32_t)where[0]), gc_norm(v, job, doc));
+  }
+  return found;
+}
+
+/* Takes the last waiting documents, at most 32 of the `count`, through the other lists. */
+static __device__ void gc_follow(const gc_view &v, const gc_batch &b, uint32_t j, uint32_t e,
+                                 unsigned long long floor, uint32_t count, gc_max_warp *w) {
+  const gc_job &job = b.jobs[j];
+  const gc_term *terms = b.terms + job.first_term;
+  const uint32_t lane = gc_lane(), need = gc_need(floor), npositive = job.npositive, nterms = job.nterms;
+  const uint32_t at = (count > 32 ? count - 32 : 0) + lane;
+  uint32_t doc, score, rest, r, vote, pushed = 0;
+  bool live = at < count;
+  __syncwarp();
+  doc = live ? w->doc[at] : 0;
+  score = live ? w->score[at] : 0;
+  rest = live ? w->rest[at] : 0;
+  __syncwarp();
+  for (r = e + 1; r < npositive && __any_sync(GC_ALL, live); r++) {
+    const gc_term &t = terms[r];
+    uint32_t add = 0;
+    if (live) rest -= gc_bound_at(v, t, doc);
+    if (gc_look_up(v, job, t, doc, live, w, &add)) score += add;
+    live = live && score + rest >= need;
+  }
+  live = live && gc_key(score, doc) > floor;
+  for (r = 0; r < nterms && __any_sync(GC_ALL, live); r++) {
+    if (r == e) r = npositive; /* from the earlier ones to the negated ones */
+    if (r < nterms && gc_look_up(v, job, terms[r], doc, live, w, NULL)) live = false;
+  }
+  vote = __ballot_sync(GC_ALL, live);
+  if (vote) {
+    if (!lane) pushed = atomicAdd(&b.states[j].count, __popc(vote));
+    pushed = __shfl_sync(GC_ALL, pushed, 0) + __popc(vote & ((1u << lane) - 1));
+    if (live && pushed < b.room) b.cand[(uint64_t)j * b.room + pushed] = gc_key(score, doc);
+  }
+}
+
+/* The postings of block `block` of the driver: q times their contributions. Returns n. */
+static __device__ __forceinline__ uint32_t gc_drive_block(const gc_view &v, const gc_job &job,
+                                                          const gc_term &t, uint32_t block, uint32_t d[4],
+                                                          uint32_t c[4]) {
+  uint32_t i, n;
+  if (t.kind == GC_LONG) {
+    uint64_t g = t.first_block + block;
+    uint4 x = __ldg((const uint4 *)(v.impact + g * GPUIR__BLOCK) + gc_lane());
+    gc_expanded_docs(v, g, d);
+    c[0] = t.q * x.x;
+    c[1] = t.q * x.y;
+    c[2] = t.q * x.z;
+    c[3] = t.q * x.w;
+    return gc_block_len(t, block);
+  }
+  n = gc_decode_docs(v, t, block, d);
+  gc_decode_freqs(v, t, block, c);
+  for (i = 0; i < 4; i++)
+    c[i] = t.q * gc_contribution(t.weight, c[i], gc_norm(v, job, min(d[i], v.documents - 1)));
+  return n;
+}
+
+/* Blocks [from, to) of list e, at most 32 of them. */
+static __device__ void gc_drive_blocks(const gc_view &v, const gc_batch &b, uint32_t j, uint32_t e,
+                                       uint32_t from, uint32_t to, gc_max_warp *w) {
+  const gc_job &job = b.jobs[j];
+  const gc_term *terms = b.terms + job.first_term, &t = terms[e];
+  const unsigned long long floor = __shfl_sync(GC_ALL, gc_floor(b.states + j), 0);
+  const uint32_t lane = gc_lane(), need = gc_need(floor), npositive = job.npositive;
+  uint32_t behind = 0, todo, count = 0, i, r;
+  for (r = e + 1; r < npositive; r++) behind += terms[r].most;
+  todo = t.most;
+  if (t.kind == GC_LONG && from + lane < to) todo = t.q * __ldg(v.most + t.first_block + from + lane);
+  todo = __ballot_sync(GC_ALL, from + lane < to && todo + behind >= need);
+  while (todo) {
+    uint32_t block = from + __ffs(todo) - 1, d[4], c[4], rest[4] = {0, 0, 0, 0}, n;
+    todo &= todo - 1;
+    n = gc_drive_block(v, job, t, block, d, c);
+#pragma unroll
+    for (i = 0; i < 4; i++) d[i] = min(d[i], v.documents - 1);
+    for (r = e + 1; r < npositive; r++) {
+      const gc_term &o = terms[r];
+#pragma unroll
+      for (i = 0; i < 4; i++) rest[i] += gc_bound_at(v, o, d[i]);
+    }
+#pragma unroll
+    for (i = 0; i < 4; i++) {
+      bool live = 4 * lane + i < n && c[i] + rest[i] >= need;
+      uint32_t vote = __ballot_sync(GC_ALL, live);
+      if (live) {
+        uint32_t at = count + __popc(vote & ((1u << lane) - 1));
+        w->doc[at] = d[i];
+        w->score[at] = c[i];
+        w->rest[at] = rest[i];
+      }
+      count += __popc(vote);
+    }
+    for (; count >= 32; count -= 32) gc_follow(v, b, j, e, floor, count, w);
+  }
+  if (count) gc_follow(v, b, j, e, floor, count, w);
+  __syncwarp();
+}
+
+/* The AND that this OR waits for has found enough. */
+static __device__ __forceinline__ bool gc_spared(const gc_batch &b, uint32_t j) {
+  uint32_t after = b.jobs[j].after;
+  return after != GC_NONE && b.states[after].count >= b.jobs[j].k;
+}
+
+/* A warp a block of the sample: GC_FIRST of each job's shortest list. */
+static __global__ void __launch_bounds__(GC_MAX_THREADS, 4)
+    gc_max_first(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch b) {
+  __shared__ gc_max_warp kept[GC_MAX_THREADS / 32];
+  uint32_t at = blockIdx.x * (GC_MAX_THREADS / 32) + threadIdx.x / 32,
+           step = gridDim.x * (GC_MAX_THREADS / 32);
+  for (; at < b.nmax * GC_FIRST; at += step) {
+    uint32_t j = b.max_jobs[at / GC_FIRST], n = b.terms[b.jobs[j].first_term].nblocks;
+    uint32_t block = at % GC_FIRST * max(1u, n / GC_FIRST);
+    if (block < n && !gc_spared(b, j))
+      gc_drive_blocks(v, b, j, 0, block, block + 1, &kept[threadIdx.x / 32]);
+  }
+}
+
+/* One block of threads a job: raises its floor to the k-th best of the sample, empties the buffer, and decides which
+ * lists drive, or that tiles cost less. */
+static __global__ void __launch_bounds__(GC_FINAL_THREADS)
+    gc_max_plan(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch b) {
+  __shared__ uint32_t hist[256];
+  const uint32_t j = b.max_jobs[blockIdx.x];
+  const gc_job &job = b.jobs[j];
+  const gc_term *terms = b.terms + job.first_term;
+  gc_state *state = b.states + j;
+  unsigned long long *cand = b.cand + (uint64_t)j * b.room;
+  uint32_t n = min(state->count, b.room), i;
+  if (gc_spared(b, j)) {
+    if (!threadIdx.x) state->followed = 1;
+    return;
+  }
+  if (n >= job.k) {
+    gc_keys_cand keys = {cand};
+    unsigned long long kth = gc_select(keys, n, job.k, job.k, hist);
+    if (!threadIdx.x && kth > 1 && kth - 1 > state->floor) state->floor = kth - 1;
+  }
+  __syncthreads();
+  for (i = threadIdx.x; i < n; i += blockDim.x) cand[i] = 0;
+  if (!threadIdx.x) {
+    uint32_t need = gc_need(state->floor), behind = 0, drivers = 0, groups = 0;
+    uint64_t all = (uint64_t)GC_TILE_COST * v.ntiles, driving = 0;
+    state->count = 0;
+    for (i = 0; i < job.npositive; i++) behind += terms[i].most;
+    for (i = 0; i < job.npositive; i++) {
+      all += terms[i].nblocks;
+      if (behind >= need) {
+        drivers = i + 1;
+        driving += terms[i].nblocks;
+        groups += (terms[i].nblocks + b.drive_group - 1) / b.drive_group;
+      }
+      behind -= terms[i].most;
+    }
+    if (need > 1 && (job.npositive == 1 || driving * GC_PROBE_COST <= all)) {
+      unsigned long long at =
+          atomicAdd(&b.control->drives, (unsigned long long)drivers << 40 | groups);
+      uint32_t entry = (uint32_t)(at >> 40), start = (uint32_t)at; /* groups stay below 2^32 */
+      state->followed = 1;
+      for (i = 0; i < drivers; i++) {
+        b.drives[entry + i].job = j;
+        b.drives[entry + i].term = i;
+        b.drive_start[entry + i] = start;
+        start += (terms[i].nblocks + b.drive_group - 1) / b.drive_group;
+      }
+    }
+  }
+}
+
+/* A warp takes a ticket for a group of blocks. Each block: 4 bytes for its bound; then 6 bytes a posting and a byte of
+ * peaks for each list behind. */
+static __global__ void __launch_bounds__(GC_MAX_THREADS, 4)
+    gc_max(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch b) {
+  __shared__ gc_max_warp kept[GC_MAX_THREADS / 32];
+  const unsigned long long drives = b.control->drives;
+  const uint32_t entries = (uint32_t)(drives >> 40), groups = (uint32_t)drives;
+  for (;;) {
+    uint32_t ticket = 0, entry, from;
+    if (!gc_lane()) ticket = atomicAdd(&b.control->next_drive, 1);
+    ticket = __shfl_sync(GC_ALL, ticket, 0);
+    if (ticket >= groups) return;
+    entry = gc_find_block(b.drive_start, 0, entries, ticket + 1) - 1;
+    {
+      const gc_drive drive = b.drives[entry];
+      const gc_term &t = b.terms[b.jobs[drive.job].first_term + drive.term];
+      if (b.states[drive.job].done) continue;
+      from = (ticket - b.drive_start[entry]) * b.drive_group;
+      gc_drive_blocks(v, b, drive.job, drive.term, from, min(from + b.drive_group, t.nblocks),
+                      &kept[threadIdx.x / 32]);
+    }
+  }
+}
+
+/* ============================================================================
+ * 7  Top-k: the hits of a query out of its candidates
  * ==========================================================================*/
 
 /* One block of threads an AND job: raises its floor to its k-th best candidate so far. */
@@ -1450,8 +1813,14 @@ static __global__ void __launch_bounds__(GC_FINAL_THREADS)
 }
 
 /* ============================================================================
- * 7  The host
+ * 8  The host
  * ==========================================================================*/
+
+/* What the host knows of a long list that is expanded; see gc_term. */
+typedef struct gc_aid {
+  uint64_t marks;
+  uint32_t row, shift, most;
+} gc_aid;
 
 struct gpuir_cuda {
   gpuir_allocator a;
@@ -1462,9 +1831,10 @@ struct gpuir_cuda {
   unsigned nmemory;
   gc_term *lists; /* long lists, in the order of their blocks */
   size_t nlists;
+  gc_aid *aids; /* of all long lists, by their number in the index; NULL unless expanded */
   uint32_t k_most;
   size_t batch;
-  unsigned or_grid, and_grid;
+  unsigned or_grid, and_grid, max_grid;
   gpuir_cuda_info info; /* counters: atomic */
 };
 
@@ -1480,7 +1850,7 @@ typedef struct gc_context {
   gc_term *terms;
   gc_job *jobs;
   gc_chunk *chunks;
-  uint32_t *and_jobs, *and_start, *sample_start, *or_jobs;
+  uint32_t *and_jobs, *and_start, *sample_start, *or_jobs, *max_jobs;
   uint2 *query_jobs;
   uint8_t *staging;           /* pinned */
   uint32_t *out, *out_device; /* mapped */
@@ -1493,6 +1863,8 @@ typedef struct gc_context {
   gc_control *control;
   uint32_t *first, *bound, *order, *total;
   unsigned long long *cand;
+  gc_drive *drives;
+  uint32_t *drive_start;
   int dirty; /* a launch failed: the candidates are to be cleared */
 } gc_context;
 
@@ -1577,6 +1949,7 @@ static int gc_collect(gpuir_cuda *c, gpuir_error *err) {
     if (c->lists[n].first_block < end) return gpuir__bad(ix, err, 0, "long lists share blocks");
     end = c->lists[n].first_block + c->lists[n].nblocks;
     c->lists[n].weight = gpuir__weight(l.idf, ix->stat.k1);
+    c->lists[n].slot = (uint32_t)(l.extent - ix->longs);
     c->lists[n++].q = 1;
   }
   c->nlists = n;
@@ -1617,15 +1990,58 @@ static uint64_t gc_plain_bytes(const gpuir_index *ix) {
          ix->stat.documents * 8 + 16 * 1024;
 }
 
+/* Marks: 8 to 16 bits a posting, or one a document. Rows, of 5 bytes a span, only where there are 4 postings a span.
+ * Returns the bytes that all of them take. */
+static uint64_t gc_guides(gpuir_cuda *c, uint64_t *marks, uint32_t *rows, gpuir_error *err) {
+  const gpuir_index *ix = c->ix;
+  const uint32_t n = c->view.documents;
+  gpuir__saturation *table;
+  size_t i;
+  c->view.nspans = (n - 1) >> GC_SPAN;
+  c->view.nspans++;
+  *marks = *rows = 0;
+  c->aids = (gc_aid *)gpuir__alloc_zero(&c->a, (size_t)ix->stat.longs * sizeof *c->aids);
+  table = (gpuir__saturation *)gpuir__alloc_zero(&c->a, sizeof *table);
+  if (!c->aids || !table) {
+    gpuir__free(&c->a, table, sizeof *table);
+    (void)gpuir__fail_nomem(err);
+    return 0;
+  }
+  gpuir__saturation_prepare(table, ix->norm);
+  for (i = 0; i < c->nlists; i++) {
+    gc_term *t = &c->lists[i];
+    gc_aid *aid = &c->aids[t->slot];
+    gpuir__list l;
+    memset(&l, 0, sizeof l);
+    l.extent = &ix->longs[t->slot];
+    while (((uint64_t)n - 1) >> aid->shift >= 2 * (uint64_t)GC_MARKS * t->df) aid->shift++;
+    aid->most = gpuir__bound(t->weight, gpuir__list_saturation(table, &l), 1);
+    aid->marks = *marks;
+    *marks += ((n - 1) >> aid->shift) / 32 + 1;
+    aid->row = t->df / 4 >= c->view.nspans ? (*rows)++ : GC_NONE;
+    t->marks = aid->marks;
+    t->shift = aid->shift;
+    t->row = aid->row;
+    t->most = aid->most;
+    t->step = aid->most / 255 + 1;
+  }
+  gpuir__free(&c->a, table, sizeof *table);
+  return *marks * 4 + *rows * (5 * (uint64_t)c->view.nspans + 4) + 64;
+}
+
 /* Expands the long lists if `room` bytes hold them. */
 static int gc_expand_all(gpuir_cuda *c, uint64_t room, gpuir_error *err) {
   const gpuir_index *ix = c->ix;
-  uint64_t blocks = ix->stat.blocks, wide = 0, g;
+  uint64_t blocks = ix->stat.blocks, wide = 0, g, marks, guides;
+  uint32_t rows;
+  gc_guide guide;
   size_t size = (size_t)blocks * sizeof(uint2), i;
   void *base, *narrow, *wides, *impact, *most, *lists;
   uint2 *host;
   int s;
   if (!c->nlists) return GPUIR_OK;
+  guides = gc_guides(c, &marks, &rows, err);
+  if (!guides) return GPUIR_E_NOMEM;
   host = (uint2 *)gpuir__alloc_zero(&c->a, size);
   if (!host) return gpuir__fail_nomem(err);
   for (i = 0; i < c->nlists; i++) {
@@ -1638,8 +2054,10 @@ static int gc_expand_all(gpuir_cuda *c, uint64_t room, gpuir_error *err) {
     }
   }
   if (wide >= UINT32_MAX - 1 ||
-      blocks * (8 + 4 + GPUIR__BLOCK * 6) + wide * GPUIR__BLOCK * 4 + c->nlists * sizeof(gc_term) > room) {
+      blocks * (8 + 4 + GPUIR__BLOCK * 6) + wide * GPUIR__BLOCK * 4 + c->nlists * sizeof(gc_term) + guides > room) {
     gpuir__free(&c->a, host, size);
+    gpuir__free(&c->a, c->aids, (size_t)ix->stat.longs * sizeof *c->aids);
+    c->aids = NULL;
     return GPUIR_OK;
   }
   s = gc_upload(c, host, size, (const void **)&base, err);
@@ -1649,17 +2067,26 @@ static int gc_expand_all(gpuir_cuda *c, uint64_t room, gpuir_error *err) {
   if (!s) s = gc_device_alloc(c, (size_t)wide * GPUIR__BLOCK * 4, &wides, err);
   if (!s) s = gc_device_alloc(c, (size_t)blocks * GPUIR__BLOCK * 4, &impact, err);
   if (!s) s = gc_device_alloc(c, (size_t)blocks * 4, &most, err);
+  if (!s) s = gc_device_alloc(c, (size_t)marks * 4, (void **)&guide.marks, err);
+  if (!s) s = gc_device_alloc(c, (size_t)rows * (c->view.nspans + 1) * 4, (void **)&guide.starts, err);
+  if (!s) s = gc_device_alloc(c, (size_t)rows * c->view.nspans + 4, (void **)&guide.peaks, err);
   if (s) return s;
+  GC_TRY(cudaMemset(guide.marks, 0, (size_t)marks * 4), "expanding the lists");
+  GC_TRY(cudaMemset(guide.starts, 0, (size_t)rows * (c->view.nspans + 1) * 4), "expanding the lists");
+  GC_TRY(cudaMemset(guide.peaks, 0, (size_t)rows * c->view.nspans + 4), "expanding the lists");
   c->view.base = (const uint2 *)base;
   gc_expand<<<(unsigned)c->processors * 8, 256>>>(c->view, (const gc_term *)lists, (uint32_t)c->nlists,
                                                   blocks, (uint16_t *)narrow, (uint32_t *)wides,
-                                                  (uint32_t *)impact, (uint32_t *)most);
+                                                  (uint32_t *)impact, (uint32_t *)most, guide);
   GC_TRY(cudaGetLastError(), "expanding the lists");
   GC_TRY(cudaDeviceSynchronize(), "expanding the lists");
   c->view.narrow = (const uint16_t *)narrow;
   c->view.wide = (const uint32_t *)wides;
   c->view.impact = (const uint32_t *)impact;
   c->view.most = (const uint32_t *)most;
+  c->view.marks = guide.marks;
+  c->view.starts = guide.starts;
+  c->view.peaks = guide.peaks;
   c->expanded = 1;
   return GPUIR_OK;
 }
@@ -1701,6 +2128,9 @@ static int gc_shape(gpuir_cuda *c, gpuir_error *err) {
   GC_TRY(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, gc_and<true>, GC_AND_THREADS, 0),
          "shaping a kernel");
   c->and_grid = (unsigned)(c->processors * (blocks > 0 ? blocks : 1));
+  GC_TRY(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, gc_max, GC_MAX_THREADS, 0),
+         "shaping a kernel");
+  c->max_grid = (unsigned)(c->processors * (blocks > 0 ? blocks : 1));
   GC_TRY(cudaFuncGetAttributes(&at, gc_final), "loading the kernels");
   most = (int)p.sharedMemPerBlockOptin - (int)at.sharedSizeBytes;
   for (c->k_most = 1024; c->k_most < 16384 && (int)c->k_most * 16 <= most; c->k_most *= 2) {}
@@ -1766,6 +2196,7 @@ extern "C" void gpuir_cuda_close(gpuir_cuda *c) {
   (void)cudaSetDevice(c->device);
   while (c->nmemory) (void)cudaFree(c->memory[--c->nmemory]);
   gpuir__free(&a, c->lists, (size_t)c->ix->stat.longs * sizeof *c->lists);
+  gpuir__free(&a, c->aids, (size_t)c->ix->stat.longs * sizeof *c->aids);
   gpuir__free(&a, c, sizeof *c);
 }
 
@@ -1781,9 +2212,25 @@ extern "C" void gpuir_cuda_stats(const gpuir_cuda *c, gpuir_cuda_info *info) {
 /* ---- a launch: queries become jobs, terms and chunks, packed into one transfer ---- */
 
 typedef struct gc_plan {
-  size_t nq, njobs, nterms, nslots, nchunks, nand, nor;
-  uint64_t nand_blocks, nsamples;
+  size_t nq, njobs, nterms, nslots, nchunks, nand, nor, nmax;
+  uint64_t nand_blocks, nsamples, max_blocks;
 } gc_plan;
+
+/* What is known of a term's list on the device; only the stored k1 and b use it. */
+static void gc_aid_term(const gpuir_cuda *c, const gpuir__list *l, gc_term *t) {
+  t->row = GC_NONE;
+  if (l->extent && c->aids) {
+    const gc_aid *aid = &c->aids[l->extent - c->ix->longs];
+    uint64_t step = (uint64_t)t->q * (aid->most / 255 + 1);
+    t->most = t->q * aid->most;
+    t->marks = aid->marks;
+    t->shift = aid->shift;
+    t->step = (uint32_t)step;
+    if (step * 255 <= UINT32_MAX) t->row = aid->row;
+  } else {
+    t->most = gpuir__bound(t->weight, 1, t->q);
+  }
+}
 
 /* Appends the query's known terms: positive ones by ascending df, then negated ones. */
 static int gc_plan_terms(gc_context *x, gc_plan *p, const gpuir_query *q, gc_job *job, gpuir_error *err) {
@@ -1802,6 +2249,7 @@ static int gc_plan_terms(gc_context *x, gc_plan *p, const gpuir_query *q, gc_job
     t.q = from->q;
     t.weight = from->weight;
     t.negated = from->negated != 0;
+    gc_aid_term(x->cuda, &l, &t);
     for (j = n++; j && !t.negated && terms[j - 1].df > t.df; j--) terms[j] = terms[j - 1];
     terms[j] = t;
     if (t.negated) continue;
@@ -1829,6 +2277,11 @@ static void gc_plan_or(gc_context *x, gc_plan *p, gc_job *job) {
     }
   }
   job->any = 1;
+  job->follow = x->cuda->expanded && job->stored && job->prune;
+  if (job->follow) {
+    x->max_jobs[p->nmax++] = (uint32_t)p->njobs;
+    for (i = 0; i < job->npositive; i++) p->max_blocks += x->terms[job->first_term + i].nblocks;
+  }
   x->or_jobs[p->nor++] = (uint32_t)p->njobs;
   x->jobs[p->njobs++] = *job;
 }
@@ -1848,7 +2301,8 @@ static int gc_plan_query(gc_context *x, gc_plan *p, const gpuir_query *q, uint32
   uint2 jobs;
   int mode = q->mode, status;
   *full = p->nq == x->queries || p->njobs + 2 > most_jobs || p->nterms + q->n > x->nterms ||
-          p->nslots + q->n > x->nslots || p->nchunks + gc_chunks_of(q) > x->nchunks || p->nand_blocks >> 30;
+          p->nslots + q->n > x->nslots || p->nchunks + gc_chunks_of(q) > x->nchunks || p->nand_blocks >> 30 ||
+          p->max_blocks >> 30;
   if (*full) return GPUIR_OK;
   jobs.x = jobs.y = GC_NONE;
   memset(&job, 0, sizeof job);
@@ -1902,19 +2356,10 @@ static int gc_launch(gc_context *x, gc_batch *b, const gc_plan *p, uint32_t k, i
   const gpuir_cuda *c = x->cuda;
   const gc_view *v = &c->view;
   size_t size = 16;
-  if (!rerun) {
-    if (p->nor) {
-      unsigned grid = (unsigned)gpuir__min64(p->nchunks, (uint64_t)c->processors * 8);
-      GC_TRY(cudaMemsetAsync(x->bound, 0, p->nslots * (v->ntiles + 1) * 4, x->stream), "clearing bounds");
-      if (c->expanded)
-        gc_tiles<true><<<grid, 256, 0, x->stream>>>(*v, *b);
-      else
-        gc_tiles<false><<<grid, 256, 0, x->stream>>>(*v, *b);
-    }
-    gc_order<<<(unsigned)p->njobs, 256, 0, x->stream>>>(*v, *b);
-  } else {
-    GC_TRY(cudaMemsetAsync(x->control, 0, sizeof *x->control, x->stream), "clearing counters");
-  }
+  if (!rerun)
+    gc_start<<<(unsigned)(p->njobs + 255) / 256, 256, 0, x->stream>>>(*b);
+  else
+    GC_TRY(cudaMemsetAsync(x->control, 0, offsetof(gc_control, drives), x->stream), "clearing counters");
   if (p->nand) {
     uint64_t items = (p->nand_blocks + b->group - 1) / b->group;
     unsigned grid = (unsigned)gpuir__min64((items + 7) / 8, c->and_grid);
@@ -1930,6 +2375,24 @@ static int gc_launch(gc_context *x, gc_batch *b, const gc_plan *p, uint32_t k, i
       gc_and<true><<<grid, GC_AND_THREADS, 0, x->stream>>>(*v, *b, p->nsamples ? 2 : 0);
     else
       gc_and<false><<<grid, GC_AND_THREADS, 0, x->stream>>>(*v, *b, p->nsamples ? 2 : 0);
+  }
+  if (p->nmax) {
+    if (!rerun) {
+      unsigned some = (unsigned)gpuir__min64(p->nmax * (GC_FIRST / (GC_MAX_THREADS / 32)), c->max_grid);
+      gc_max_first<<<some, GC_MAX_THREADS, 0, x->stream>>>(*v, *b);
+      gc_max_plan<<<(unsigned)p->nmax, GC_FINAL_THREADS, 0, x->stream>>>(*v, *b);
+    }
+    gc_max<<<(unsigned)gpuir__min64((p->max_blocks + 7) / 8, c->max_grid), GC_MAX_THREADS, 0, x->stream>>>(*v,
+                                                                                                         *b);
+  }
+  if (p->nor && !rerun) {
+    unsigned grid = (unsigned)gpuir__min64(p->nchunks, (uint64_t)c->processors * 8);
+    GC_TRY(cudaMemsetAsync(x->bound, 0, p->nslots * (v->ntiles + 1) * 4, x->stream), "clearing bounds");
+    if (c->expanded)
+      gc_tiles<true><<<grid, 256, 0, x->stream>>>(*v, *b);
+    else
+      gc_tiles<false><<<grid, 256, 0, x->stream>>>(*v, *b);
+    gc_order<<<(unsigned)p->nor, 256, 0, x->stream>>>(*v, *b);
   }
   if (p->nor) {
     unsigned grid = (unsigned)gpuir__min64((uint64_t)p->nor * v->ntiles, c->or_grid);
@@ -1968,6 +2431,11 @@ static int gc_run(gc_context *x, gc_plan *p, uint32_t k, gpuir_hit *hits, uint32
   b.sample_start = (const uint32_t *)gc_pack(x, &at, x->sample_start, (p->nand + 1) * 4);
   b.or_jobs = (const uint32_t *)gc_pack(x, &at, x->or_jobs, p->nor * 4);
   b.query_jobs = (const uint2 *)gc_pack(x, &at, x->query_jobs, n * sizeof *x->query_jobs);
+  b.max_jobs = (const uint32_t *)gc_pack(x, &at, x->max_jobs, p->nmax * 4);
+  b.drives = x->drives;
+  b.drive_start = x->drive_start;
+  b.nmax = (uint32_t)p->nmax;
+  b.drive_group = (uint32_t)gpuir__max64(1, gpuir__min64(32, p->max_blocks / (c->max_grid * 64)));
   b.states = x->states;
   b.control = x->control;
   b.first = x->first;
@@ -2070,6 +2538,8 @@ static void gc_detach(void *context) {
   (void)cudaFree(x->order);
   (void)cudaFree(x->total);
   (void)cudaFree(x->cand);
+  (void)cudaFree(x->drives);
+  (void)cudaFree(x->drive_start);
   (void)cudaFreeHost(x->staging);
   (void)cudaFreeHost(x->out);
   (void)cudaGetLastError();
@@ -2097,7 +2567,7 @@ static int gc_attach(gc_context *x, gpuir_error *err) {
   if (x->nchunks < GPUIR_MAX_TERMS * (size_t)(2 + v->documents / (GPUIR__BLOCK * GC_CHUNK)))
     x->nchunks = GPUIR_MAX_TERMS * (size_t)(2 + v->documents / (GPUIR__BLOCK * GC_CHUNK));
   x->ncand = gpuir__max64(2 * 16 * GC_K_MOST, (uint64_t)x->njobs * 8192);
-  x->host_size = x->nterms * sizeof(gc_term) + x->njobs * (sizeof(gc_job) + 16) +
+  x->host_size = x->nterms * sizeof(gc_term) + x->njobs * (sizeof(gc_job) + 20) +
                  x->nchunks * sizeof(gc_chunk) + x->queries * sizeof(uint2) + 4096;
   x->host = gpuir__alloc(&x->a, x->host_size);
   if (!x->host) return gpuir__fail_nomem(err);
@@ -2110,6 +2580,7 @@ static int gc_attach(gc_context *x, gpuir_error *err) {
   x->and_start = (uint32_t *)gc_carve(&at, (x->njobs + 1) * 4);
   x->sample_start = (uint32_t *)gc_carve(&at, (x->njobs + 1) * 4);
   x->or_jobs = (uint32_t *)gc_carve(&at, x->njobs * 4);
+  x->max_jobs = (uint32_t *)gc_carve(&at, x->njobs * 4);
   x->staging_size = x->host_size;
   x->out_size =
       (size_t)gpuir__max64((2 + 2 * (uint64_t)GC_K_MOST) * 4, gpuir__min64(x->queries * 8192, 16u << 20));
@@ -2127,6 +2598,8 @@ static int gc_attach(gc_context *x, gpuir_error *err) {
   GC_TRY(cudaMalloc((void **)&x->order, n), "allocating device memory");
   GC_TRY(cudaMalloc((void **)&x->total, n), "allocating device memory");
   GC_TRY(cudaMalloc((void **)&x->cand, x->ncand * 8), "allocating device memory");
+  GC_TRY(cudaMalloc((void **)&x->drives, x->nterms * sizeof *x->drives), "allocating device memory");
+  GC_TRY(cudaMalloc((void **)&x->drive_start, x->nterms * 4), "allocating device memory");
   x->dirty = 1;
   return GPUIR_OK;
 }
