@@ -48,7 +48,7 @@ TOOL_LIBS = $(if $(HAVE_ZLIB),-lz) $(LIBS)
 
 TOOL_OBJECTS  = $(patsubst %.c,$(B)/obj/%.o,$(wildcard tools/*.c))
 FUSE_OBJECTS  = $(patsubst %.c,$(B)/obj/%.o,$(wildcard fuse/*.c))
-GPU_TESTS     = $(B)/tests/gpu/test_cuda $(B)/tests/gpu/bench_cuda
+GPU_TESTS     = $(patsubst %.c,$(B)/%,$(wildcard tests/gpu/*.c))
 GPU_OBJECT    = $(if $(HAVE_NVCC),$(B)/gpuir_cuda.o)
 TEST_PROGRAMS = $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/test_*.c)) $(B)/tests/matrix
 MUTATE        = $(patsubst tests/%.c,$(B)/asan/tests/%,$(wildcard tests/mutate.c))
@@ -158,7 +158,7 @@ $(B)/gpuir_cuda.o: gpuir_cuda.cu gpuir.h $(B)/flags
 	$(Q)$(NVCC) $(NVFLAGS) -c -o $@ $<
 
 # C programs: linked by the C compiler, without libstdc++.
-$(GPU_TESTS): $(B)/tests/gpu/%: tests/gpu/%.c tests/gpu/synth.h $(B)/gpuir_cuda.o $(B)/flags
+$(GPU_TESTS): $(B)/tests/gpu/%: tests/gpu/%.c $(wildcard tests/gpu/*.h) $(B)/gpuir_cuda.o $(B)/flags
 	$(call say,CC,$@)
 	@mkdir -p $(@D)
 	$(Q)$(COMPILE) $(LDFLAGS) -o $@ $< $(B)/gpuir_cuda.o $(CUDA_LIBS) $(LIBS)

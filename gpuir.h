@@ -583,6 +583,47 @@ int gpuir_cuda_attach(gpuir_searcher *searcher, gpuir_cuda *cuda, int fallback, 
 /* Thread-safe. */
 void gpuir_cuda_stats(const gpuir_cuda *cuda, gpuir_cuda_info *info);
 
+/* The laboratory runs one GPU method of the literature at a time, on lists of one's own: to compare methods, not to
+ * search. A lab is used by one thread at a time; running allocates nothing. */
+typedef struct gpuir_cuda_lab gpuir_cuda_lab;
+
+typedef struct gpuir_cuda_lab_desc {
+  int device;
+  const char *codec;            /* of docIDs; NULL: bp128 */
+  uint64_t param;               /* the codec's as gpuir__codec takes it; 0: its default */
+  const uint32_t *const *lists; /* nlists of them, strictly increasing; used only while the lab is opened */
+  const uint32_t *lengths;      /* of each, 1 or more */
+  size_t nlists;
+  uint32_t copies; /* the coded lists are laid out so often: list i of copy c is c * nlists + i; 0: once */
+  uint64_t room;   /* docIDs that one run may decode, or candidates that it may hold; 0: all lists' */
+  size_t queries;  /* that one run may take; 0: 1 */
+  uint32_t terms;  /* lists of all those queries together; 0: 8 each */
+} gpuir_cuda_lab_desc;
+
+typedef struct gpuir_cuda_lab_result {
+  double ms;           /* device time of a run, the median */
+  uint64_t values;     /* that were decoded, or looked for, or selected among */
+  uint64_t bytes;      /* coded bytes of the lists that were decoded */
+  uint64_t mismatches; /* decoded values that differ from the lists' */
+  uint64_t checksum;   /* sum of the docIDs that were decoded */
+} gpuir_cuda_lab_result;
+
+/* Lays lists out on the device. Errors: ARGUMENT, NOMEM, BACKEND, LIMIT (the codec's). */
+int gpuir_cuda_lab_open(const gpuir_cuda_lab_desc *desc, gpuir_cuda_lab **lab, gpuir_error *err);
+void gpuir_cuda_lab_close(gpuir_cuda_lab *lab); /* NULL: nothing */
+
+/* Bytes a second, read and written, of a device-to-device copy of half the lab's room, in `result`: values bytes in ms.
+ * What decoding to memory can reach at best. Errors: BACKEND. */
+int gpuir_cuda_lab_copy(gpuir_cuda_lab *lab, unsigned repeat, gpuir_cuda_lab_result *result,
+                        gpuir_error *err);
+
+/* Decodes lists first to first + n - 1 to device memory, `repeat` times, and compares them there with what was given. how:
+ * NULL, or "gaps": without the sums over the gaps, where a codec has gaps (nothing is compared then), or "naive" or
+ * "steps": qs as in sections 5.2 of Li's thesis. out: NULL, or room for all docIDs of the lists, one behind the other.
+ * Errors: ARGUMENT, LIMIT (more than `room`), BACKEND, UNSUPPORTED (how). */
+int gpuir_cuda_lab_decode(gpuir_cuda_lab *lab, size_t first, size_t n, const char *how, unsigned repeat,
+                          uint32_t *out, gpuir_cuda_lab_result *result, gpuir_error *err);
+
 #ifdef __cplusplus
 }
 #endif

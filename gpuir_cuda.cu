@@ -2630,3 +2630,1133 @@ extern "C" int gpuir_cuda_attach(gpuir_searcher *s, gpuir_cuda *cuda, int fallba
   if (status) gc_detach(x);
   return status;
 }
+
+/* ============================================================================
+ * 8  The laboratory: the GPU methods of the literature, on lists of one's own
+ *
+ * A lab holds lists in one codec, and as they are. Everything that a run needs is allocated when the lab is opened.
+ * Decoding uses the functions of gpuir.h by which the CPU decodes (GPUIR_HD): one definition of each format. A warp
+ * has a block of 128, lane t its values 4t to 4t+3; a unary vector is taken apart by 16 bits a lane, exceptions are
+ * patched in shared memory.
+ *
+ * The comments above the kernels predict bytes and warp instructions for a block of 128; beside them stands what
+ * was measured on an H200 (132 multiprocessors, 1.05 T warp instructions/s, copies at 4.2 TB/s in the same run).
+ * ==========================================================================*/
+
+#define GCL_THREADS 256u
+#define GCL_WARPS (GCL_THREADS / 32)
+#define GCL_CHUNK 32u /* blocks that a warp takes at a time, at most */
+
+enum {
+  GCL_VBYTE = 1,
+  GCL_BP128,
+  GCL_PFD,
+  GCL_NEWPFD,
+  GCL_OPTPFD,
+  GCL_EF,
+  GCL_QS,
+  GCL_RICE,
+  GCL_PFL,
+  GCL_PARA,
+  GCL_LRC,
+  GCL_LRCSEG,
+  GCL_SEGLRC,
+  GCL_HSLRC,
+  GCL_PLAIN = 99 /* not coded */
+};
+
+/* A list on the device. */
+typedef struct gcl_list {
+  gpuir__stream s;      /* device addresses; without codec and scratch */
+  const uint32_t *docs; /* the list as it is */
+  uint32_t nblocks, number;
+  const uint8_t *slots;                  /* pfd-list: its first level, `number` exceptions */
+  const uint32_t *overflows, *positions; /* written before each decoding */
+  uint32_t bits;
+  uint32_t shift[5]; /* hash segmentation with buckets of 16, 32, ... 256 on average */
+  uint32_t buckets[5];
+  const uint32_t *first[5]; /* buckets + 1 indices */
+  const void *lines;        /* linear regression: of the list, then of each block of GCL_LOCAL */
+} gcl_list;
+
+/* ---- decoding a block ---- */
+
+/* Gaps to docIDs: 4 additions, a scan of 5 shuffles. */
+static __device__ __forceinline__ void gcl_sum(uint32_t v[4], uint32_t prev, uint32_t limit) {
+  uint32_t lane = gc_lane(), sum, i;
+  v[0] += 1;
+  v[1] += v[0] + 1;
+  v[2] += v[1] + 1;
+  v[3] += v[2] + 1;
+  sum = v[3];
+#pragma unroll
+  for (i = 1; i < 32; i *= 2) {
+    uint32_t other = __shfl_up_sync(GC_ALL, sum, i);
+    if (lane >= i) sum += other;
+  }
+  prev += sum - v[3];
+#pragma unroll
+  for (i = 0; i < 4; i++) v[i] = min(prev + v[i], limit);
+}
+
+/* Inclusive sum over the warp. */
+static __device__ __forceinline__ uint32_t gcl_scan(uint32_t x) {
+  uint32_t lane = gc_lane(), i;
+#pragma unroll
+  for (i = 1; i < 32; i *= 2) {
+    uint32_t other = __shfl_up_sync(GC_ALL, x, i);
+    if (lane >= i) x += other;
+  }
+  return x;
+}
+
+/* Packed values from .. from + count - 1 of w bits; those behind are 0. Four values of up to 14 bits are one load of
+ * 8 bytes: 3 words and 2 funnel shifts. */
+static __device__ __forceinline__ void gcl_slots(const uint8_t *p, unsigned w, uint64_t from, uint32_t count,
+                                                 uint32_t v[4]) {
+  const uint32_t first = 4 * gc_lane();
+  uint32_t i;
+  if (w <= 14) {
+    const uint64_t bit = (from + first) * w;
+    uint64_t x = first < count ? gpuir__load64(p + bit / 8) >> bit % 8 : 0;
+#pragma unroll
+    for (i = 0; i < 4; i++) {
+      v[i] = first + i < count ? (uint32_t)x & gpuir__low_bits(w) : 0;
+      x >>= w;
+    }
+    return;
+  }
+#pragma unroll
+  for (i = 0; i < 4; i++) v[i] = first + i < count ? gpuir__packed_value(p, w, from + first + i) : 0;
+}
+
+/* Exceptions: high parts gathered in shared memory, 128 words. */
+static __device__ __forceinline__ void gcl_patch_begin(uint32_t *sh) {
+  __syncwarp();
+  *(uint4 *)(sh + 4 * gc_lane()) = make_uint4(0, 0, 0, 0);
+  __syncwarp();
+}
+
+static __device__ __forceinline__ void gcl_patch_end(const uint32_t *sh, uint32_t v[4]) {
+  uint4 x;
+  __syncwarp();
+  x = *(const uint4 *)(sh + 4 * gc_lane());
+  v[0] |= x.x;
+  v[1] |= x.y;
+  v[2] |= x.z;
+  v[3] |= x.w;
+}
+
+/* gpuir__unary_marks by a warp: 16 bits a lane, whose marks each lane writes behind those of the lanes before. 64
+ * bytes a round; about 40 instructions and 6 for each mark of the fullest lane. */
+static __device__ __forceinline__ void gcl_marks(const gpuir__unary &u, uint64_t start, uint64_t rank,
+                                                 uint32_t count, uint32_t *pos) {
+  uint64_t at = start / 8;
+  uint32_t got = 0, lane = gc_lane(), empty = 0, i;
+  __syncwarp();
+  while (got < count && at < u.bytes && empty < 8) {
+    const uint64_t byte = at + 2 * lane;
+    uint32_t x = 0, n, before, total;
+    if (byte < u.bytes) {
+      x = (gpuir__load32(u.bits + byte) ^ (uint32_t)u.flip) & (u.bytes - byte == 1 ? 0xffu : 0xffffu);
+      if (byte * 8 < start) x &= ~0u << (start & 7);
+    }
+    n = __popc(x);
+    before = gcl_scan(n);
+    total = __shfl_sync(GC_ALL, before, 31);
+    before += got - n;
+    for (; x; x &= x - 1, before++)
+      if (before < count) pos[before] = (uint32_t)(byte * 8 - start) + __ffs((int)x) - 1;
+    got += total;
+    at += 64;
+    empty = total ? 0 : empty + 1;
+    if (!total && u.sums) { /* a long gap: where the next mark is, the sums say */
+      uint64_t c = at * 8 >> u.log;
+      if (c >= u.nsums) break;
+      c = gpuir__unary_piece(&u, c, u.nsums, rank + got);
+      at = gpuir__max64(at, (c << u.log) / 8);
+    }
+  }
+  for (i = got + lane; i < count; i += 32) pos[i] = 0;
+  __syncwarp();
+}
+
+/* vbyte: each lane looks at 4 bytes and notes where values end. 1 to 1.3 bytes a value; predicted 160 instructions. */
+static __device__ __forceinline__ void gcl_vbyte(const gpuir__stream &s, uint32_t block, uint32_t count,
+                                                 uint32_t *ends, uint32_t v[4]) {
+  const uint64_t begin = s.offset ? gpuir__min64(s.offset[block], s.len) : 0, avail = s.len - begin;
+  const uint8_t *p = s.bytes + begin;
+  uint32_t got = 0, base = 0, lane = gc_lane(), i;
+  __syncwarp();
+  while (got < count && base < avail) {
+    uint32_t byte = base + 4 * lane, e = 0, n, before;
+    if (byte < avail) {
+      e = ~gpuir__load32(p + byte) & 0x80808080u;
+      if (avail - byte < 4) e &= (1u << (8 * (uint32_t)(avail - byte))) - 1;
+    }
+    n = __popc(e);
+    before = gcl_scan(n);
+    base += 128;
+    got += __shfl_sync(GC_ALL, before, 31);
+    before += got - __shfl_sync(GC_ALL, before, 31) - n;
+    for (; e; e &= e - 1, before++)
+      if (before < count) ends[before] = byte + (uint32_t)__ffs((int)e) / 8;
+  }
+  got = min(got, count);
+  __syncwarp();
+#pragma unroll
+  for (i = 0; i < 4; i++) {
+    uint32_t at = 4 * lane + i, start = at && at < got ? ends[at - 1] : 0;
+    v[i] = at < got ? gpuir__vbyte_value(p + start, ends[at] - start) : 0;
+  }
+}
+
+/* pfd, newpfd, optpfd. Linked exceptions are a chain: the warp follows it together, which takes two shared loads
+ * for each, and notes where it has been; then each lane fetches its own. Predicted: 60 instructions without
+ * exceptions, 100 with exceptions apart, 12 more for each linked one. */
+static __device__ __forceinline__ void gcl_pfd(const gpuir__stream &s, uint32_t block, uint32_t count,
+                                               uint32_t *sh, uint32_t v[4]) {
+  uint32_t lane = gc_lane(), i, e;
+  gpuir__pfd_block p;
+  gpuir__pfd_find(&s, block, count, &p);
+  gcl_slots(p.slots, p.b, 0, count, v);
+  if (p.form == GPUIR__PFD_LINKED) {
+    uint32_t at = p.first, seen = 0, mine, below;
+    __syncwarp();
+    *(uint4 *)(sh + 4 * lane) = make_uint4(v[0], v[1], v[2], v[3]);
+    __syncwarp();
+    for (e = 0; e < p.number && at < count; e++) {
+      uint32_t next = at + sh[at] + 1;
+      if (lane == at / 32) seen |= 1u << (at & 31);
+      if (next <= at) break;
+      at = next;
+    }
+    below = gcl_scan(lane < 4 ? __popc(seen) : 0) - (lane < 4 ? __popc(seen) : 0);
+    mine = __shfl_sync(GC_ALL, seen, lane / 8);
+    below = __shfl_sync(GC_ALL, below, lane / 8);
+#pragma unroll
+    for (i = 0; i < 4; i++) {
+      uint32_t bit = (4 * lane + i) & 31;
+      if (mine >> bit & 1)
+        v[i] = gpuir__load_bytes(p.values + (below + __popc(mine & ((1u << bit) - 1))) * p.bytes, p.bytes);
+    }
+  } else if (p.form == GPUIR__PFD_APART && p.b < 32) {
+    gcl_patch_begin(sh);
+    for (e = lane; e < p.number; e += 32)
+      atomicOr(sh + gpuir__packed_value(p.positions, 7, e), gpuir__packed_value(p.overflows, p.h, e) << p.b);
+    gcl_patch_end(sh, v);
+  }
+}
+
+/* Values from .. from + take - 1 of a segment, to the values `done` and so on of the block. */
+static __device__ __forceinline__ void gcl_para(const gpuir__para &p, uint32_t from, uint32_t done,
+                                                uint32_t take, uint32_t *sh, uint32_t x[4]) {
+  uint32_t lane = gc_lane(), i, e;
+#pragma unroll
+  for (i = 0; i < 4; i++) {
+    uint32_t at = 4 * lane + i - done;
+    x[i] = at < take ? gpuir__packed_value(p.slots, p.b, from + at) : 0;
+  }
+  if (p.en && p.b < 32) {
+    gcl_patch_begin(sh);
+    for (e = lane; e < p.en; e += 32) {
+      uint32_t at = gpuir__packed_value(p.indices, p.ib, e) - from;
+      if (at < take) atomicOr(sh + done + at, gpuir__packed_value(p.overflows, p.hb, e) << p.b);
+    }
+    gcl_patch_end(sh, x);
+  }
+}
+
+/* parapfor. Predicted 90 instructions, 60 more with exceptions. */
+static __device__ __forceinline__ void gcl_parapfor(const gpuir__stream &s, uint32_t block, uint32_t count,
+                                                    uint32_t *sh, uint32_t v[4]) {
+  uint32_t lane = gc_lane(), first = block * GPUIR__BLOCK, done = 0, i, start = 0, from = 0, size = 256;
+  uint64_t at = 0;
+  if (s.offset) {
+    size = 1u << (s.len && s.bytes[0] >= 6 && s.bytes[0] <= 8 ? s.bytes[0] : 8);
+    at = gpuir__min64(s.offset[block], s.len);
+    start = first & ~(size - 1);
+    from = first - start;
+  }
+  while (done < count) {
+    uint32_t length = min(size, s.n - start), take = min(length - from, count - done), x[4];
+    gpuir__para p;
+    at += gpuir__para_find(s.bytes + at, s.len - at, length, &p);
+    gcl_para(p, from, done, take, sh, x);
+#pragma unroll
+    for (i = 0; i < 4; i++)
+      if (4 * lane + i - done < take) v[i] = x[i];
+    done += take;
+    start += length;
+    from = 0;
+  }
+}
+
+/* A piece of a block: deviations and their line. */
+static __device__ __forceinline__ void gcl_line_piece(const gpuir__line &line, uint32_t base,
+                                                      const gpuir__para &p, uint32_t from, uint32_t done,
+                                                      uint32_t take, uint32_t limit, uint32_t *sh,
+                                                      uint32_t v[4]) {
+  uint32_t x[4], i;
+  gcl_para(p, from, done, take, sh, x);
+#pragma unroll
+  for (i = 0; i < 4; i++) {
+    uint32_t at = 4 * gc_lane() + i - done;
+    if (at < take) v[i] = min(x[i] + gpuir__line_at(&line, base + at), limit);
+  }
+}
+
+/* lrc, lrcseg, seglrc: no sum to wait for. Predicted 110 instructions, 40 of them for headers. */
+static __device__ __forceinline__ void gcl_lrc(const gpuir__stream &s, int kind, uint32_t block,
+                                               uint32_t count, uint32_t *sh, uint32_t v[4]) {
+  uint32_t first = block * GPUIR__BLOCK, start, from, done = 0;
+  uint64_t at = s.offset ? gpuir__min64(s.offset[block], s.len) : 0;
+  gpuir__lrc_list list;
+  (void)gpuir__lrc_find(&s, kind, &list);
+  start = first & ~(list.size - 1);
+  from = first - start;
+  while (done < count) {
+    uint32_t length = min(list.size, s.n - start), take = min(length - from, count - done), base;
+    gpuir__line line;
+    gpuir__para p;
+    at = gpuir__lrc_segment(&s, kind, &list, at, start, length, &line, &base, &p);
+    gcl_line_piece(line, base + from, p, from, done, take, s.limit, sh, v);
+    done += take;
+    start += length;
+    from = 0;
+  }
+}
+
+/* hslrc: a block reaches over 1 to 2 buckets, more where docIDs crowd unevenly; 130 instructions each. */
+static __device__ __forceinline__ void gcl_hslrc(const gpuir__stream &s, uint32_t block, uint32_t count,
+                                                 uint32_t *sh, uint32_t v[4]) {
+  uint32_t start = block * GPUIR__BLOCK, done = 0, h;
+  gpuir__hslrc_list list;
+  if (!s.offset) {
+    gcl_lrc(s, GPUIR__SEGLRC, block, count, sh, v);
+    return;
+  }
+  v[0] = v[1] = v[2] = v[3] = 0;
+  (void)gpuir__hslrc_find(&s, &list);
+  h = s.offset[block];
+  while (done < count) {
+    uint32_t first, size, i, take;
+    gpuir__line line;
+    gpuir__para p;
+    h = gpuir__hslrc_bucket(&list, h, start + done);
+    if (h >= list.buckets) return; /* damaged */
+    first = gpuir__hslrc_first(&list, h);
+    size = gpuir__hslrc_first(&list, h + 1) - first;
+    i = start + done - first;
+    gpuir__hslrc_segment(&list, h, size, i, &line, &p);
+    take = min(min(size - i, count - done), GPUIR__PARA_MOST - i % GPUIR__PARA_MOST);
+    gcl_line_piece(line, i, p, i % GPUIR__PARA_MOST, done, take, s.limit, sh, v);
+    done += take;
+  }
+}
+
+/* ef and qs: 12 bits a lane would do for a partition's unary part. Predicted 150 instructions. */
+static __device__ __forceinline__ void gcl_ef(const gpuir__stream &s, uint32_t block, uint32_t count,
+                                              uint32_t prev, uint32_t *sh, uint32_t v[4]) {
+  uint32_t i, first = 4 * gc_lane();
+  gpuir__unary u;
+  unsigned b;
+  const uint8_t *low = gpuir__ef_find(&s, block, count, &b, &u);
+  gcl_slots(low, b, 0, count, v);
+  gcl_marks(u, 0, 0, count, sh);
+#pragma unroll
+  for (i = 0; i < 4; i++)
+    v[i] = min(gpuir__joined(first + i < count ? sh[first + i] : 0, first + i, b, v[i], prev + 1), s.limit);
+}
+
+static __device__ __forceinline__ void gcl_qs(const gpuir__stream &s, uint32_t block, uint32_t count,
+                                              uint32_t *sh, uint32_t v[4]) {
+  const uint64_t at = (uint64_t)block * GPUIR__BLOCK;
+  uint32_t i, first = 4 * gc_lane();
+  gpuir__halves h;
+  (void)gpuir__halves_find(&s, GPUIR__QS_LOG, 0, &h);
+  gcl_slots(h.low, h.b, at, count, v);
+  gcl_marks(h.unary, gpuir__halves_start(&s, block), at, count, sh);
+#pragma unroll
+  for (i = 0; i < 4; i++)
+    v[i] = min(gpuir__joined(first + i < count ? sh[first + i] : 0, first + i, h.b, v[i],
+                             (s.offset ? s.offset[block] : 0) << h.b),
+               s.limit);
+}
+
+/* rice: ef's instructions and a scan. The two prefix sums are localized by the directory (Ding et al. 2009, 6.1). */
+static __device__ __forceinline__ void gcl_rice(const gpuir__stream &s, uint32_t block, uint32_t count,
+                                                uint32_t prev, bool sum, uint32_t *sh, uint32_t v[4]) {
+  const uint64_t at = (uint64_t)block * GPUIR__BLOCK;
+  uint32_t i, first = 4 * gc_lane();
+  gpuir__halves h;
+  (void)gpuir__halves_find(&s, GPUIR__RICE_LOG, 1, &h);
+  gcl_slots(h.low, h.b, at, count, v);
+  gcl_marks(h.unary, gpuir__halves_start(&s, block), at, count, sh);
+  if (sum) gcl_sum(v, prev, UINT32_MAX);
+#pragma unroll
+  for (i = 0; i < 4; i++)
+    v[i] = min(gpuir__joined(first + i < count ? sh[first + i] : 0, first + i, h.b, 0, v[i]), s.limit);
+}
+
+/* pfd-list: one width for all. Its exceptions have been decoded before (gcl_pfl_node). */
+static __device__ __forceinline__ void gcl_pfl(const gcl_list &l, uint32_t block, uint32_t count,
+                                               uint32_t *sh, uint32_t v[4]) {
+  const uint32_t first = block * GPUIR__BLOCK;
+  uint32_t e, end;
+  gcl_slots(l.slots, l.bits, first, count, v);
+  if (!l.number) return;
+  e = l.s.offset ? min(l.s.offset[block], l.number) : 0;
+  end = l.s.offset && block + 1 < l.nblocks ? min(l.s.offset[block + 1], l.number) : l.number;
+  gcl_patch_begin(sh);
+  for (e += gc_lane(); e < end; e += 32) {
+    uint32_t at = l.positions[e] - first;
+    if (at < count) atomicOr(sh + at, l.overflows[e] << l.bits);
+  }
+  gcl_patch_end(sh, v);
+}
+
+/* One block of bp128, without what gcl_decode_bp128 does to keep loads in flight. */
+static __device__ __forceinline__ void gcl_bp128(const gpuir__stream &s, uint32_t block, uint32_t count,
+                                                 uint32_t v[4]) {
+  uint32_t i, first = 4 * gc_lane();
+  gpuir__bp128_view view;
+  gpuir__bp128_block(&s, block, count, &view);
+#pragma unroll
+  for (i = 0; i < 4; i++) v[i] = first + i < count ? gpuir__bp128_at(&view, count, first + i) : 0;
+}
+
+/* The docIDs of a block, or without SUM its gaps where the codec has gaps; sh: 128 words of the warp's own. Returns
+ * how many there are; v[] behind them is unspecified. */
+template <int C, bool SUM>
+static __device__ __forceinline__ uint32_t gcl_block(const gcl_list &l, uint32_t block, uint32_t *sh,
+                                                     uint32_t v[4]) {
+  const gpuir__stream &s = l.s;
+  const uint32_t count = gpuir__block_count(s.n, block);
+  const uint32_t prev = block ? s.last[block - 1] : UINT32_MAX;
+  if (C == GCL_PLAIN) {
+    uint4 x = __ldg((const uint4 *)(l.docs + (uint64_t)block * GPUIR__BLOCK) + gc_lane());
+    v[0] = x.x;
+    v[1] = x.y;
+    v[2] = x.z;
+    v[3] = x.w;
+  } else if (C == GCL_VBYTE) {
+    gcl_vbyte(s, block, count, sh, v);
+  } else if (C == GCL_BP128) {
+    gcl_bp128(s, block, count, v);
+  } else if (C == GCL_OPTPFD) { /* and pfd and newpfd */
+    gcl_pfd(s, block, count, sh, v);
+  } else if (C == GCL_EF) {
+    gcl_ef(s, block, count, prev, sh, v);
+  } else if (C == GCL_QS) {
+    gcl_qs(s, block, count, sh, v);
+  } else if (C == GCL_RICE) {
+    gcl_rice(s, block, count, prev, SUM, sh, v);
+  } else if (C == GCL_PFL) {
+    gcl_pfl(l, block, count, sh, v);
+  } else if (C == GCL_PARA) {
+    gcl_parapfor(s, block, count, sh, v);
+  } else if (C == GCL_HSLRC) {
+    gcl_hslrc(s, block, count, sh, v);
+  } else {
+    gcl_lrc(s, C == GCL_LRC ? GPUIR__LRC : C == GCL_LRCSEG ? GPUIR__LRCSEG : GPUIR__SEGLRC, block, count, sh,
+            v);
+  }
+  if (SUM && (C == GCL_VBYTE || C == GCL_BP128 || C == GCL_OPTPFD || C == GCL_PFL || C == GCL_PARA))
+    gcl_sum(v, prev, s.limit);
+  return count;
+}
+
+/* ---- decoding to memory ---- */
+
+/* The last list that starts at block g or before; empty lists are not found. */
+static __device__ __forceinline__ uint32_t gcl_list_of(const uint32_t *start, uint32_t lo, uint32_t hi,
+                                                       uint32_t g) {
+  while (hi - lo > 1) {
+    uint32_t mid = lo + (hi - lo) / 2;
+    if (__ldg(start + mid) <= g)
+      lo = mid;
+    else
+      hi = mid;
+  }
+  return lo;
+}
+
+/* Blocks from .. to - 1 of all blocks, of lists[lo..hi), to out, 128 words a block. */
+template <int C, bool SUM>
+static __global__ void __launch_bounds__(GCL_THREADS)
+    gcl_decode(const gcl_list *lists, const uint32_t *start, uint32_t lo, uint32_t hi, uint32_t from,
+               uint32_t to, uint32_t chunk, uint32_t *out) {
+  __shared__ uint4 room[GCL_WARPS][32];
+  const uint32_t warps = gridDim.x * GCL_WARPS;
+  uint32_t *sh = (uint32_t *)room[threadIdx.x / 32];
+  uint64_t at = from + (uint64_t)(blockIdx.x * GCL_WARPS + threadIdx.x / 32) * chunk;
+  for (; at < to; at += (uint64_t)warps * chunk) {
+    uint32_t g = (uint32_t)at, end = min(to, g + chunk), i = gcl_list_of(start, lo, hi, g);
+    for (; g < end; g++) {
+      uint32_t v[4] = {0, 0, 0, 0};
+      while (g >= __ldg(start + i + 1)) i++;
+      gcl_block<C, SUM>(lists[i], g - __ldg(start + i), sh, v);
+      __stcs((uint4 *)(out + (uint64_t)(g - from) * GPUIR__BLOCK) + gc_lane(),
+             make_uint4(v[0], v[1], v[2], v[3]));
+    }
+  }
+}
+
+/* Where lane t finds its row of a vertical block: words of two neighbouring rows. */
+static __device__ __forceinline__ void gcl_fetch(const uint8_t *low, uint32_t b, uint4 *x, uint4 *y) {
+  const uint32_t bit = gc_lane() * b;
+  const uint8_t *p = low + (bit >> 5) * 16;
+  if (((uintptr_t)low & 15) == 0) {
+    *x = __ldg((const uint4 *)p);
+    *y = __ldg((const uint4 *)(p + 16));
+  } else {
+    const uint32_t *w = (const uint32_t *)p;
+    *x = make_uint4(__ldg(w), __ldg(w + 1), __ldg(w + 2), __ldg(w + 3));
+    *y = make_uint4(__ldg(w + 4), __ldg(w + 5), __ldg(w + 6), __ldg(w + 7));
+  }
+}
+
+static __device__ __forceinline__ const uint8_t *gcl_shfl(const uint8_t *p, uint32_t j) {
+  return (const uint8_t *)(uintptr_t)__shfl_sync(GC_ALL, (unsigned long long)(uintptr_t)p, j);
+}
+
+/* bp128 to memory. Each lane opens one of 32 blocks, so that their headers are loaded at once; then the warp takes
+ * them one after the other, the next one's two rows of 16 bytes being on their way. Bytes a value: b / 8 + 0.07 read
+ * and 4 written: bound by memory. Predicted 70 instructions a block. */
+template <bool SUM>
+static __global__ void __launch_bounds__(GCL_THREADS)
+    gcl_decode_bp128(const gcl_list *lists, const uint32_t *start, uint32_t lo, uint32_t hi, uint32_t from,
+                     uint32_t to, uint32_t chunk, uint32_t *out) {
+  const uint32_t warps = gridDim.x * GCL_WARPS, lane = gc_lane();
+  uint64_t at = from + (uint64_t)(blockIdx.x * GCL_WARPS + threadIdx.x / 32) * chunk;
+  for (; at < to; at += (uint64_t)warps * chunk) {
+    const uint32_t n = (uint32_t)min((uint64_t)chunk, to - at);
+    uint32_t i = gcl_list_of(start, lo, hi, (uint32_t)at), g = (uint32_t)at + lane, j;
+    uint32_t head = 0, prev = 0, limit = 0;
+    gpuir__bp128_view view;
+    uint4 x, y, nx, ny;
+    view.low = view.high = lists[i].s.bytes;
+    view.marks[0] = view.marks[1] = 0;
+    if (lane < n) {
+      uint32_t block, count;
+      while (g >= __ldg(start + i + 1)) i++;
+      const gpuir__stream &s = lists[i].s;
+      block = g - __ldg(start + i);
+      count = gpuir__block_count(s.n, block);
+      gpuir__bp128_block(&s, block, count, &view);
+      prev = block ? __ldg(s.last + block - 1) : UINT32_MAX;
+      limit = s.limit;
+      head = view.b | view.h << 8 | count << 16;
+    }
+    gcl_fetch((const uint8_t *)((uintptr_t)gcl_shfl(view.low, 0) & ~(uintptr_t)3),
+              __shfl_sync(GC_ALL, head, 0) & 255, &nx, &ny);
+    for (j = 0; j < n; j++) {
+      const uint32_t h = __shfl_sync(GC_ALL, head, j), b = h & 255, count = h >> 16, bit = lane * b & 31;
+      uint32_t v[4], mask = gc_mask(b);
+      x = nx;
+      y = ny;
+      if (j + 1 < n) /* of a block that is packed otherwise they are loaded, but not used */
+        gcl_fetch((const uint8_t *)((uintptr_t)gcl_shfl(view.low, j + 1) & ~(uintptr_t)3),
+                  __shfl_sync(GC_ALL, head, j + 1) & 255, &nx, &ny);
+      if (count == GPUIR__BLOCK) {
+        v[0] = __funnelshift_r(x.x, y.x, bit) & mask;
+        v[1] = __funnelshift_r(x.y, y.y, bit) & mask;
+        v[2] = __funnelshift_r(x.z, y.z, bit) & mask;
+        v[3] = __funnelshift_r(x.w, y.w, bit) & mask;
+      } else {
+        gcl_slots(gcl_shfl(view.low, j), b, 0, count, v);
+      }
+      if (h >> 8 & 255) {
+        gpuir__bp128_view w;
+        unsigned long long m0 = __shfl_sync(GC_ALL, (unsigned long long)view.marks[0], j),
+                           m1 = __shfl_sync(GC_ALL, (unsigned long long)view.marks[1], j);
+        const uint32_t shift = 4 * lane & 63;
+        unsigned long long word = lane < 16 ? m0 : m1;
+        uint32_t rank = __popcll(word & (((unsigned long long)1 << shift) - 1)) + (lane < 16 ? 0 : __popcll(m0)),
+                 mine = (uint32_t)(word >> shift) & 15, l;
+        w.high = gcl_shfl(view.high, j);
+        w.b = b;
+        w.h = h >> 8 & 255;
+#pragma unroll
+        for (l = 0; l < 4; l++)
+          if (mine >> l & 1) v[l] |= gpuir__bp128_high(&w, rank++);
+      }
+      if (SUM) gcl_sum(v, __shfl_sync(GC_ALL, prev, j), __shfl_sync(GC_ALL, limit, j));
+      __stcs((uint4 *)(out + (at - from + j) * GPUIR__BLOCK) + lane, make_uint4(v[0], v[1], v[2], v[3]));
+    }
+  }
+}
+
+/* An array of a pfd-list's exceptions: n slots, some of which exceptions of their own patch. */
+typedef struct gcl_node {
+  const uint8_t *slots;
+  uint32_t *out; /* n numbers; NULL: the list itself, of whose gaps the positions are made in place */
+  const uint32_t *overflows;
+  uint32_t *gaps;
+  uint32_t n, number, bits, depth;
+} gcl_node;
+
+/* A block of threads an array: the slots first, then in rounds of as many exceptions as threads the sum of the gaps
+ * between them and their overflows. b / 8 bytes read and 4 written for a number, 8 read and 4 touched for each of its
+ * exceptions. */
+static __global__ void __launch_bounds__(1024) gcl_pfl_node(const gcl_node *nodes) {
+  __shared__ uint32_t sums[32], carry;
+  const gcl_node node = nodes[blockIdx.x];
+  uint32_t i, e;
+  if (node.out)
+    for (i = threadIdx.x; i < node.n; i += blockDim.x)
+      node.out[i] = gpuir__packed_value(node.slots, node.bits, i);
+  if (!threadIdx.x) carry = 0;
+  __syncthreads();
+  for (e = 0; e < node.number; e += blockDim.x) {
+    uint32_t at = e + threadIdx.x, gap = at < node.number ? node.gaps[at] + 1 : 0, sum = gcl_scan(gap), before;
+    if (gc_lane() == 31) sums[threadIdx.x / 32] = sum;
+    __syncthreads();
+    if (threadIdx.x < 32) sums[threadIdx.x] = gcl_scan(threadIdx.x < blockDim.x / 32 ? sums[threadIdx.x] : 0);
+    __syncthreads();
+    before = carry + (threadIdx.x >= 32 ? sums[threadIdx.x / 32 - 1] : 0) + sum - 1; /* the position */
+    if (at < node.number) {
+      if (!node.out)
+        node.gaps[at] = before;
+      else if (before < node.n)
+        node.out[before] |= node.overflows[at] << node.bits;
+    }
+    __syncthreads();
+    if (!threadIdx.x) carry += sums[31];
+    __syncthreads();
+  }
+}
+
+/* Compares what was decoded with the lists as they were given: mismatches, and a sum of all docIDs. */
+static __global__ void __launch_bounds__(GCL_THREADS)
+    gcl_verify(const gcl_list *lists, const uint32_t *start, uint32_t lo, uint32_t hi, uint32_t from,
+               uint32_t to, const uint32_t *out, unsigned long long *sums) {
+  const uint32_t warps = gridDim.x * GCL_WARPS;
+  uint64_t g = from + blockIdx.x * GCL_WARPS + threadIdx.x / 32;
+  unsigned long long sum = 0;
+  uint32_t bad = 0, i;
+  for (; g < to; g += warps) {
+    uint32_t list = gcl_list_of(start, lo, hi, (uint32_t)g), block = (uint32_t)g - __ldg(start + list), count;
+    while (g >= __ldg(start + list + 1)) list++;
+    block = (uint32_t)g - __ldg(start + list);
+    count = gpuir__block_count(lists[list].s.n, block);
+    for (i = gc_lane(); i < count; i += 32) {
+      uint32_t x = out[(g - from) * GPUIR__BLOCK + i];
+      bad += x != __ldg(lists[list].docs + (uint64_t)block * GPUIR__BLOCK + i);
+      sum += x;
+    }
+  }
+  for (i = 16; i; i /= 2) {
+    bad += __shfl_xor_sync(GC_ALL, bad, i);
+    sum += __shfl_xor_sync(GC_ALL, sum, i);
+  }
+  if (!gc_lane()) {
+    if (bad) atomicAdd(sums, (unsigned long long)bad);
+    atomicAdd(sums + 1, sum);
+  }
+}
+
+/* ---- the host's side ---- */
+
+#define GCL_GROUPS 6u /* of arrays of exceptions: coded to depth 0 to 4; the lists themselves */
+
+struct gpuir_cuda_lab {
+  gpuir_allocator a;
+  int device, processors;
+  unsigned codec; /* GCL_ */
+  size_t nlists, all; /* in one copy; in all */
+  uint64_t room;
+  uint32_t *n, *start;  /* of each list of one copy: its values; of each of all: the blocks before, and one more */
+  uint64_t *bytes;      /* coded, of each list of one copy */
+  uint32_t *node_start[GCL_GROUPS]; /* of each list of all: the arrays before, and one more */
+  size_t host_size;
+  void *host;
+  cudaStream_t stream;
+  cudaEvent_t before, after;
+  void *memory[32];
+  unsigned nmemory;
+  const gcl_list *lists; /* on the device, from here on */
+  const uint32_t *dstart;
+  gcl_node *nodes[GCL_GROUPS];
+  uint32_t *out;
+  unsigned long long *sums;
+};
+
+static int gcl_device_alloc(gpuir_cuda_lab *lab, uint64_t n, void **p, gpuir_error *err) {
+  if (lab->nmemory == sizeof lab->memory / sizeof lab->memory[0])
+    return gpuir__fail(err, GPUIR_E_BACKEND, 0, "CUDA: too many pieces of memory");
+  GC_TRY(cudaMalloc(p, n ? n : 1), "allocating device memory");
+  lab->memory[lab->nmemory++] = *p;
+  return GPUIR_OK;
+}
+
+static int gcl_device_copy(gpuir_cuda_lab *lab, const void *from, uint64_t n, void **p, gpuir_error *err) {
+  int status = gcl_device_alloc(lab, n, p, err);
+  if (status) return status;
+  GC_TRY(cudaMemcpy(*p, from, n, cudaMemcpyHostToDevice), "uploading lists");
+  return GPUIR_OK;
+}
+
+/* Room in a buffer, at a multiple of 16; returns where it begins, or SIZE_MAX without memory. */
+static size_t gcl_room(const gpuir_allocator *a, gpuir__buf *buf, size_t n) {
+  size_t at = (buf->len + 15) & ~(size_t)15;
+  if (!gpuir__buf_room(a, buf, at - buf->len + n)) return SIZE_MAX;
+  memset(buf->data + buf->len, 0, at - buf->len + n);
+  buf->len = at + n;
+  return at;
+}
+
+/* What a copy of the lists is made of: one image of the bytes, and tables whose addresses are places in it. */
+typedef struct gcl_image {
+  gpuir__buf bytes, lists, nodes[GCL_GROUPS];
+  uint64_t scratch; /* numbers of exceptions */
+} gcl_image;
+
+static const uint8_t *gcl_place(size_t at) { return (const uint8_t *)(uintptr_t)at; }
+
+/* An array of exceptions, and first those that it has itself; *size: its bytes. */
+static int gcl_plan_array(const gpuir_allocator *a, gcl_image *m, size_t at, uint64_t avail, uint32_t n,
+                          unsigned depth, gcl_node *node, uint64_t *size) {
+  gpuir__pfl_level level;
+  uint64_t memory;
+  memset(node, 0, sizeof *node);
+  node->slots = gcl_place(at);
+  node->n = n;
+  node->bits = 32;
+  node->depth = depth;
+  node->out = (uint32_t *)(uintptr_t)(m->scratch * 4);
+  m->scratch += n;
+  *size = gpuir__pfl_size(m->bytes.data + at, avail, n, depth, &memory, depth ? &level : NULL);
+  if (*size == GPUIR__PFL_BAD) return GPUIR_E_FORMAT;
+  if (depth) {
+    node->slots = gcl_place((size_t)(level.slots - m->bytes.data));
+    node->bits = level.b;
+    node->number = level.number;
+    if (level.number) {
+      size_t rest = (size_t)(level.rest - m->bytes.data);
+      gcl_node child;
+      uint64_t used;
+      int status = gcl_plan_array(a, m, rest, avail - (rest - at), level.number, depth - 1, &child, &used);
+      if (status) return status;
+      node->overflows = child.out;
+      status = gcl_plan_array(a, m, rest + used, avail - (rest + used - at), level.number, depth - 1, &child,
+                              &used);
+      if (status) return status;
+      node->gaps = child.out;
+    }
+  }
+  return gpuir__buf_put(a, &m->nodes[depth], node, sizeof *node);
+}
+
+/* The exceptions of a pfd-list. */
+static int gcl_plan_exceptions(const gpuir_allocator *a, gcl_image *m, const gpuir__stream *s, gcl_list *l) {
+  gpuir__pfl_level top;
+  unsigned depth;
+  uint64_t memory, used;
+  gcl_node root, child;
+  int status = gpuir__pfl_find(s, &top, &depth, &memory);
+  if (status) return status;
+  l->slots = gcl_place((size_t)(top.slots - m->bytes.data));
+  l->bits = top.b;
+  l->number = top.number;
+  if (!top.number) return GPUIR_OK;
+  memset(&root, 0, sizeof root);
+  root.number = top.number;
+  root.n = s->n;
+  {
+    size_t rest = (size_t)(top.rest - m->bytes.data);
+    uint64_t avail = (uint64_t)(s->bytes + s->len - top.rest);
+    status = gcl_plan_array(a, m, rest, avail, top.number, depth - 1, &child, &used);
+    if (status) return status;
+    l->overflows = root.overflows = child.out;
+    status = gcl_plan_array(a, m, rest + used, avail - used, top.number, depth - 1, &child, &used);
+    if (status) return status;
+    l->positions = root.gaps = child.out;
+  }
+  return gpuir__buf_put(a, &m->nodes[GCL_GROUPS - 1], &root, sizeof root);
+}
+
+/* Codes list i into the image. */
+static int gcl_add_list(gpuir_cuda_lab *lab, gcl_image *m, const gpuir__codec *codec, uint64_t param,
+                        const uint32_t *docs, uint32_t n, size_t i, uint64_t docs_at) {
+  const gpuir_allocator *a = &lab->a;
+  const uint32_t blocks = (n + GPUIR__BLOCK - 1) / GPUIR__BLOCK;
+  size_t at, directory = SIZE_MAX, len;
+  uint32_t *offset = NULL, k;
+  uint8_t *width = NULL;
+  gpuir__stream s;
+  gcl_list l;
+  void *spare = NULL;
+  int status;
+  for (k = 1; k < n; k++)
+    if (docs[k] <= docs[k - 1]) return GPUIR_E_ARGUMENT;
+  if (n >= GPUIR__BLOCK) {
+    directory = gcl_room(a, &m->bytes, (size_t)blocks * 9);
+    spare = gpuir__alloc(a, (size_t)blocks * 5);
+    if (directory == SIZE_MAX || !spare) {
+      gpuir__free(a, spare, (size_t)blocks * 5);
+      return GPUIR_E_NOMEM;
+    }
+    offset = (uint32_t *)spare;
+    width = (uint8_t *)(offset + blocks);
+  }
+  at = gcl_room(a, &m->bytes, 0);
+  status = at == SIZE_MAX ? GPUIR_E_NOMEM : codec->encode(a, docs, n, &m->bytes, offset, width, &param);
+  len = m->bytes.len - at;
+  if (!status && gcl_room(a, &m->bytes, GPUIR__STREAM_PAD) == SIZE_MAX) status = GPUIR_E_NOMEM;
+  memset(&s, 0, sizeof s);
+  memset(&l, 0, sizeof l);
+  if (!status) {
+    s.codec = codec;
+    s.bytes = m->bytes.data + at;
+    s.len = len;
+    s.n = n;
+    s.limit = UINT32_MAX;
+    s.offset = offset;
+    s.width = width;
+    l.s = s;
+    l.s.codec = NULL;
+    l.s.bytes = gcl_place(at);
+    if (offset) {
+      uint8_t *to = m->bytes.data + directory;
+      memcpy(to, offset, (size_t)blocks * 4);
+      for (k = 0; k < blocks; k++)
+        gpuir__store32(to + (size_t)(blocks + k) * 4, docs[gpuir__min64((uint64_t)k * GPUIR__BLOCK + GPUIR__BLOCK, n) - 1]);
+      memcpy(to + (size_t)blocks * 8, width, blocks);
+      l.s.offset = (const uint32_t *)(uintptr_t)directory;
+      l.s.last = l.s.offset + blocks;
+      l.s.width = gcl_place(directory + (size_t)blocks * 8);
+    }
+    l.docs = (const uint32_t *)(uintptr_t)(docs_at * 4);
+    l.nblocks = blocks;
+    lab->n[i] = n;
+    lab->bytes[i] = len + (offset ? (uint64_t)blocks * 9 : 0);
+    if (lab->codec == GCL_PFL) status = gcl_plan_exceptions(a, m, &s, &l);
+  }
+  if (!status) status = gpuir__buf_put(a, &m->lists, &l, sizeof l);
+  gpuir__free(a, spare, (size_t)blocks * 5);
+  return status;
+}
+
+static void gcl_image_free(const gpuir_allocator *a, gcl_image *m) {
+  unsigned i;
+  gpuir__buf_free(a, &m->bytes);
+  gpuir__buf_free(a, &m->lists);
+  for (i = 0; i < GCL_GROUPS; i++) gpuir__buf_free(a, &m->nodes[i]);
+}
+
+#define GCL_MOVE(p, type, base) ((p) = (type)((uint64_t)(uintptr_t)(p) + (uint64_t)(uintptr_t)(base)))
+
+/* Lays out the copies: bytes, and tables with addresses. */
+static int gcl_upload(gpuir_cuda_lab *lab, gcl_image *m, uint32_t copies, const uint32_t *docs,
+                      gpuir_error *err) {
+  const uint64_t step = (m->bytes.len + 255) & ~(uint64_t)255;
+  const size_t nlists = lab->nlists;
+  gpuir__buf lists = {NULL, 0, 0}, nodes = {NULL, 0, 0};
+  void *slab, *scratch, *p;
+  uint32_t c;
+  size_t i;
+  unsigned g;
+  int status = gcl_device_alloc(lab, step * copies + GC_PAD, &slab, err);
+  if (!status) status = gcl_device_alloc(lab, m->scratch * copies * 4, &scratch, err);
+  if (status) return status;
+  GC_TRY(cudaMemset((uint8_t *)slab + step * copies, 0, GC_PAD), "uploading lists");
+  GC_TRY(cudaMemcpy(slab, m->bytes.data, m->bytes.len, cudaMemcpyHostToDevice), "uploading lists");
+  for (c = 1; c < copies; c++)
+    GC_TRY(cudaMemcpy((uint8_t *)slab + step * c, slab, m->bytes.len, cudaMemcpyDeviceToDevice),
+           "copying lists");
+  for (c = 0; c < copies && !status; c++)
+    for (i = 0; i < nlists && !status; i++) {
+      gcl_list l;
+      memcpy(&l, m->lists.data + i * sizeof l, sizeof l);
+      GCL_MOVE(l.s.bytes, const uint8_t *, (uint8_t *)slab + step * c);
+      if (lab->n[i] >= GPUIR__BLOCK) {
+        GCL_MOVE(l.s.offset, const uint32_t *, (uint8_t *)slab + step * c);
+        GCL_MOVE(l.s.last, const uint32_t *, (uint8_t *)slab + step * c);
+        GCL_MOVE(l.s.width, const uint8_t *, (uint8_t *)slab + step * c);
+      }
+      GCL_MOVE(l.docs, const uint32_t *, docs);
+      GCL_MOVE(l.slots, const uint8_t *, (uint8_t *)slab + step * c);
+      GCL_MOVE(l.overflows, const uint32_t *, (uint32_t *)scratch + m->scratch * c);
+      GCL_MOVE(l.positions, const uint32_t *, (uint32_t *)scratch + m->scratch * c);
+      status = gpuir__buf_put(&lab->a, &lists, &l, sizeof l);
+    }
+  if (!status) {
+    status = gcl_device_copy(lab, lists.data, lists.len, &p, err);
+    lab->lists = (const gcl_list *)p;
+  }
+  for (g = 0; g < GCL_GROUPS && !status; g++) {
+    const size_t n = m->nodes[g].len / sizeof(gcl_node);
+    nodes.len = 0;
+    for (c = 0; c < copies && !status; c++)
+      for (i = 0; i < n && !status; i++) {
+        gcl_node node;
+        memcpy(&node, m->nodes[g].data + i * sizeof node, sizeof node);
+        GCL_MOVE(node.slots, const uint8_t *, (uint8_t *)slab + step * c);
+        if (g != GCL_GROUPS - 1) GCL_MOVE(node.out, uint32_t *, (uint32_t *)scratch + m->scratch * c);
+        GCL_MOVE(node.overflows, const uint32_t *, (uint32_t *)scratch + m->scratch * c);
+        GCL_MOVE(node.gaps, uint32_t *, (uint32_t *)scratch + m->scratch * c);
+        status = gpuir__buf_put(&lab->a, &nodes, &node, sizeof node);
+      }
+    if (!status) status = gcl_device_copy(lab, nodes.data, nodes.len, &p, err);
+    lab->nodes[g] = (gcl_node *)p;
+    for (c = 0; c < copies && lab->codec == GCL_PFL; c++) /* each copy has as many */
+      for (i = 0; i < nlists; i++) lab->node_start[g][(c + 1) * nlists + i] = lab->node_start[g][c * nlists + i] + (uint32_t)n;
+  }
+  gpuir__buf_free(&lab->a, &lists);
+  gpuir__buf_free(&lab->a, &nodes);
+  return status;
+}
+
+static int gcl_open(gpuir_cuda_lab *lab, const gpuir_cuda_lab_desc *desc, gcl_image *m, gpuir_error *err) {
+  const gpuir__codec *codec = gpuir__codec_by_name(desc->codec, 1);
+  const uint32_t copies = desc->copies ? desc->copies : 1;
+  uint64_t blocks = 0, at = 0;
+  uint32_t *docs;
+  cudaDeviceProp prop;
+  void *p;
+  size_t i;
+  unsigned g;
+  int status = GPUIR_OK;
+  if (!codec) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "no docID codec is named \"%s\"", desc->codec);
+  lab->codec = codec->id;
+  if (lab->codec == GCL_PFD || lab->codec == GCL_NEWPFD) lab->codec = GCL_OPTPFD; /* one block format */
+  GC_TRY(cudaSetDevice(desc->device), "choosing the device");
+  GC_TRY(cudaGetDeviceProperties(&prop, desc->device), "looking at the device");
+  lab->device = desc->device;
+  lab->processors = prop.multiProcessorCount;
+  GC_TRY(cudaStreamCreateWithFlags(&lab->stream, cudaStreamNonBlocking), "creating a stream");
+  GC_TRY(cudaEventCreate(&lab->before), "creating an event");
+  GC_TRY(cudaEventCreate(&lab->after), "creating an event");
+  for (i = 0; i < desc->nlists; i++) {
+    if (!desc->lengths[i] || !desc->lists[i])
+      return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "list %llu is empty", (unsigned long long)i);
+    blocks += (desc->lengths[i] + (uint64_t)GPUIR__BLOCK - 1) / GPUIR__BLOCK;
+  }
+  if (blocks * copies >> 31 || desc->nlists * (uint64_t)copies >> 24)
+    return gpuir__fail(err, GPUIR_E_LIMIT, 0, "too many lists");
+  lab->room = desc->room ? (desc->room + GPUIR__BLOCK - 1) / GPUIR__BLOCK * GPUIR__BLOCK
+                         : blocks * copies * GPUIR__BLOCK;
+  status = gcl_device_alloc(lab, blocks * GPUIR__BLOCK * 4, &p, err);
+  if (status) return status;
+  docs = (uint32_t *)p;
+  for (i = 0; i < desc->nlists && !status; i++) {
+    for (g = 0; g < GCL_GROUPS; g++)
+      if (lab->codec == GCL_PFL) lab->node_start[g][i] = (uint32_t)(m->nodes[g].len / sizeof(gcl_node));
+    status = gcl_add_list(lab, m, codec, desc->param, desc->lists[i], desc->lengths[i], i, at);
+    if (status)
+      return gpuir__fail(err, status, 0, "list %llu: %s", (unsigned long long)i,
+                         status == GPUIR_E_ARGUMENT ? "docIDs must increase" : gpuir_strerror(status));
+    GC_TRY(cudaMemcpy(docs + at, desc->lists[i], desc->lengths[i] * (size_t)4, cudaMemcpyHostToDevice),
+           "uploading lists");
+    at += (desc->lengths[i] + (uint64_t)GPUIR__BLOCK - 1) / GPUIR__BLOCK * GPUIR__BLOCK;
+  }
+  for (i = 0; i < lab->all; i++)
+    lab->start[i + 1] =
+        lab->start[i] + (lab->n[i % lab->nlists] + GPUIR__BLOCK - 1) / GPUIR__BLOCK;
+  status = gcl_upload(lab, m, copies, docs, err);
+  if (!status) status = gcl_device_copy(lab, lab->start, (lab->all + 1) * 4, &p, err);
+  lab->dstart = (const uint32_t *)p;
+  if (!status) status = gcl_device_alloc(lab, lab->room * 4, &p, err);
+  lab->out = (uint32_t *)p;
+  if (!status) status = gcl_device_alloc(lab, 64, &p, err);
+  lab->sums = (unsigned long long *)p;
+  return status;
+}
+
+extern "C" void gpuir_cuda_lab_close(gpuir_cuda_lab *lab) {
+  gpuir_allocator a;
+  if (!lab) return;
+  a = lab->a;
+  (void)cudaSetDevice(lab->device);
+  if (lab->stream) (void)cudaStreamSynchronize(lab->stream);
+  while (lab->nmemory) (void)cudaFree(lab->memory[--lab->nmemory]);
+  if (lab->before) (void)cudaEventDestroy(lab->before);
+  if (lab->after) (void)cudaEventDestroy(lab->after);
+  if (lab->stream) (void)cudaStreamDestroy(lab->stream);
+  (void)cudaGetLastError();
+  gpuir__free(&a, lab->host, lab->host_size);
+  gpuir__free(&a, lab, sizeof *lab);
+}
+
+extern "C" int gpuir_cuda_lab_open(const gpuir_cuda_lab_desc *desc, gpuir_cuda_lab **out, gpuir_error *err) {
+  gpuir_allocator a = gpuir__allocator(NULL);
+  gpuir_cuda_lab *lab;
+  gcl_image image;
+  uint8_t *at;
+  unsigned g;
+  int status;
+  if (!out) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_cuda_lab_open: NULL");
+  *out = NULL;
+  if (!desc || !desc->nlists || !desc->lists || !desc->lengths || desc->nlists >> 24)
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_cuda_lab_open: no lists, or too many");
+  lab = (gpuir_cuda_lab *)gpuir__alloc_zero(&a, sizeof *lab);
+  if (!lab) return gpuir__fail_nomem(err);
+  lab->a = a;
+  lab->nlists = desc->nlists;
+  lab->all = desc->nlists * (desc->copies ? desc->copies : 1);
+  lab->host_size = lab->nlists * 12 + (lab->all + 1) * 4 * (1 + GCL_GROUPS) + lab->nlists * 4 * GCL_GROUPS + 1024;
+  lab->host = gpuir__alloc_zero(&a, lab->host_size);
+  if (!lab->host) {
+    gpuir__free(&a, lab, sizeof *lab);
+    return gpuir__fail_nomem(err);
+  }
+  at = (uint8_t *)(((uintptr_t)lab->host + 63) & ~(uintptr_t)63);
+  lab->bytes = (uint64_t *)gc_carve(&at, lab->nlists * 8);
+  lab->n = (uint32_t *)gc_carve(&at, lab->nlists * 4);
+  lab->start = (uint32_t *)gc_carve(&at, (lab->all + 1) * 4);
+  for (g = 0; g < GCL_GROUPS; g++) lab->node_start[g] = (uint32_t *)gc_carve(&at, (lab->all + lab->nlists) * 4);
+  memset(&image, 0, sizeof image);
+  status = gcl_open(lab, desc, &image, err);
+  gcl_image_free(&a, &image);
+  if (status)
+    gpuir_cuda_lab_close(lab);
+  else
+    *out = lab;
+  return status;
+}
+
+typedef void (*gcl_decoder)(const gcl_list *, const uint32_t *, uint32_t, uint32_t, uint32_t, uint32_t,
+                            uint32_t, uint32_t *);
+
+template <bool SUM>
+static gcl_decoder gcl_decoder_of(unsigned codec) {
+  switch (codec) {
+    case GCL_VBYTE: return gcl_decode<GCL_VBYTE, SUM>;
+    case GCL_BP128: return gcl_decode_bp128<SUM>;
+    case GCL_OPTPFD: return gcl_decode<GCL_OPTPFD, SUM>;
+    case GCL_EF: return gcl_decode<GCL_EF, true>;
+    case GCL_QS: return gcl_decode<GCL_QS, true>;
+    case GCL_RICE: return gcl_decode<GCL_RICE, SUM>;
+    case GCL_PFL: return gcl_decode<GCL_PFL, SUM>;
+    case GCL_PARA: return gcl_decode<GCL_PARA, SUM>;
+    case GCL_LRC: return gcl_decode<GCL_LRC, true>;
+    case GCL_LRCSEG: return gcl_decode<GCL_LRCSEG, true>;
+    case GCL_SEGLRC: return gcl_decode<GCL_SEGLRC, true>;
+    case GCL_HSLRC: return gcl_decode<GCL_HSLRC, true>;
+    default: return NULL;
+  }
+}
+
+/* The arrays of exceptions of lists lo .. hi - 1, the innermost first. */
+static void gcl_launch_nodes(gpuir_cuda_lab *lab, size_t lo, size_t hi) {
+  unsigned g;
+  if (lab->codec != GCL_PFL) return;
+  for (g = 0; g < GCL_GROUPS; g++) {
+    uint32_t from = lab->node_start[g][lo], n = lab->node_start[g][hi] - from;
+    if (n) gcl_pfl_node<<<n, 1024, 0, lab->stream>>>(lab->nodes[g] + from);
+  }
+}
+
+/* Decodes lists lo .. hi - 1 to `out`. */
+static int gcl_launch_decode(gpuir_cuda_lab *lab, size_t lo, size_t hi, int sum, uint32_t *out,
+                             gpuir_error *err) {
+  gcl_decoder kernel = sum ? gcl_decoder_of<true>(lab->codec) : gcl_decoder_of<false>(lab->codec);
+  const uint32_t from = lab->start[lo], to = lab->start[hi];
+  uint32_t grid, chunk;
+  int each = 0;
+  GC_TRY(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernel, GCL_THREADS, 0), "sizing a launch");
+  grid = (uint32_t)(lab->processors * (each ? each : 1));
+  chunk = gpuir__max32(1, gpuir__min32(GCL_CHUNK, (to - from) / (grid * GCL_WARPS)));
+  grid = gpuir__min32(grid, ((to - from + chunk - 1) / chunk + GCL_WARPS - 1) / GCL_WARPS);
+  gcl_launch_nodes(lab, lo, hi);
+  kernel<<<grid, GCL_THREADS, 0, lab->stream>>>(lab->lists, lab->dstart, (uint32_t)lo, (uint32_t)hi, from, to,
+                                                chunk, out);
+  GC_TRY(cudaGetLastError(), "decoding");
+  return GPUIR_OK;
+}
+
+static int gcl_compare_ms(const void *a, const void *b) {
+  const float x = *(const float *)a, y = *(const float *)b;
+  return (x > y) - (x < y);
+}
+
+#define GCL_REPEAT 64u
+
+/* Runs `work` `repeat` times and takes the median of the times. */
+template <typename Work>
+static int gcl_time(gpuir_cuda_lab *lab, unsigned repeat, double *ms, const Work &work, gpuir_error *err) {
+  float times[GCL_REPEAT];
+  unsigned i;
+  repeat = repeat < 1 ? 1 : repeat > GCL_REPEAT ? GCL_REPEAT : repeat;
+  for (i = 0; i < repeat; i++) {
+    int status;
+    GC_TRY(cudaEventRecord(lab->before, lab->stream), "timing");
+    status = work();
+    if (status) return status;
+    GC_TRY(cudaEventRecord(lab->after, lab->stream), "timing");
+    GC_TRY(cudaStreamSynchronize(lab->stream), "running kernels");
+    GC_TRY(cudaEventElapsedTime(&times[i], lab->before, lab->after), "timing");
+  }
+  qsort(times, repeat, sizeof *times, gcl_compare_ms);
+  *ms = (double)times[repeat / 2];
+  return GPUIR_OK;
+}
+
+extern "C" int gpuir_cuda_lab_decode(gpuir_cuda_lab *lab, size_t first, size_t n, const char *how,
+                                     unsigned repeat, uint32_t *out, gpuir_cuda_lab_result *result,
+                                     gpuir_error *err) {
+  const int sum = !how || strcmp(how, "gaps") != 0;
+  unsigned long long sums[2] = {0, 0};
+  gpuir_cuda_lab_result r;
+  size_t i;
+  int status;
+  memset(&r, 0, sizeof r);
+  if (!lab || first > lab->all || n > lab->all - first || !n)
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_cuda_lab_decode: no such lists");
+  if (how && sum) return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "decoding knows no way named \"%s\"", how);
+  if ((uint64_t)(lab->start[first + n] - lab->start[first]) * GPUIR__BLOCK > lab->room)
+    return gpuir__fail(err, GPUIR_E_LIMIT, 0, "the lists are longer than the lab's room");
+  GC_TRY(cudaSetDevice(lab->device), "choosing the device");
+  GC_TRY(cudaMemsetAsync(lab->out, 0xff,
+                         (size_t)(lab->start[first + n] - lab->start[first]) * GPUIR__BLOCK * 4, lab->stream),
+         "clearing memory");
+  status = gcl_time(
+      lab, repeat, &r.ms, [&] { return gcl_launch_decode(lab, first, first + n, sum, lab->out, err); }, err);
+  if (status) return status;
+  for (i = first; i < first + n; i++) {
+    r.values += lab->n[i % lab->nlists];
+    r.bytes += lab->bytes[i % lab->nlists];
+  }
+  if (sum) {
+    GC_TRY(cudaMemsetAsync(lab->sums, 0, sizeof sums, lab->stream), "clearing memory");
+    gcl_verify<<<(unsigned)lab->processors * 8, GCL_THREADS, 0, lab->stream>>>(
+        lab->lists, lab->dstart, (uint32_t)first, (uint32_t)(first + n), lab->start[first],
+        lab->start[first + n], lab->out, lab->sums);
+    GC_TRY(cudaGetLastError(), "comparing");
+    GC_TRY(cudaMemcpyAsync(sums, lab->sums, sizeof sums, cudaMemcpyDeviceToHost, lab->stream), "comparing");
+    GC_TRY(cudaStreamSynchronize(lab->stream), "comparing");
+    r.mismatches = sums[0];
+    r.checksum = sums[1];
+  }
+  for (i = first; out && i < first + n; i++) {
+    const uint32_t length = lab->n[i % lab->nlists];
+    GC_TRY(cudaMemcpy(out, lab->out + (size_t)(lab->start[i] - lab->start[first]) * GPUIR__BLOCK,
+                      (size_t)length * 4, cudaMemcpyDeviceToHost),
+           "fetching docIDs");
+    out += length;
+  }
+  if (result) *result = r;
+  return GPUIR_OK;
+}
+
+extern "C" int gpuir_cuda_lab_copy(gpuir_cuda_lab *lab, unsigned repeat, gpuir_cuda_lab_result *result,
+                                   gpuir_error *err) {
+  gpuir_cuda_lab_result r;
+  const size_t half = (size_t)(lab->room / 2) * 4;
+  int status;
+  memset(&r, 0, sizeof r);
+  GC_TRY(cudaSetDevice(lab->device), "choosing the device");
+  status = gcl_time(
+      lab, repeat, &r.ms,
+      [&] {
+        GC_TRY(cudaMemcpyAsync(lab->out, lab->out + lab->room / 2, half, cudaMemcpyDeviceToDevice, lab->stream),
+               "copying");
+        return (int)GPUIR_OK;
+      },
+      err);
+  r.values = r.bytes = 2 * (uint64_t)half;
+  if (!status) *result = r;
+  return status;
+}

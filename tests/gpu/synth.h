@@ -112,7 +112,7 @@ static int synth_compare(const void *x, const void *y) { /* numbers in the order
 }
 
 /* Writes the index; 0 or a status, with *err. */
-static int synth_write(const synth_desc *d, const char *path, gpuir_error *err) {
+static inline int synth_write(const synth_desc *d, const char *path, gpuir_error *err) {
   enum { CUT = 256 };
   gpuir_allocator a = gpuir__allocator(NULL);
   gpuir__writer *w;
