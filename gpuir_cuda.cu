@@ -3069,34 +3069,34 @@ static __device__ __forceinline__ uint32_t gcl_block(const gcl_list &l, uint32_t
 
 /* ---- decoding to memory ---- */
 
-/* The last list that starts at block g or before; empty lists are not found. */
-static __device__ __forceinline__ uint32_t gcl_list_of(const uint32_t *start, uint32_t lo, uint32_t hi,
-                                                       uint32_t g) {
-  while (hi - lo > 1) {
-    uint32_t mid = lo + (hi - lo) / 2;
-    if (__ldg(start + mid) <= g)
-      lo = mid;
-    else
-      hi = mid;
-  }
-  return lo;
+/* Which list a block belongs to: `start` has the blocks before each list, `hint` the list of every 256th block. */
+typedef struct gcl_where {
+  const uint32_t *start, *hint;
+} gcl_where;
+
+#define GCL_HINT 8u
+
+static __device__ __forceinline__ uint32_t gcl_list_of(const gcl_where &w, uint32_t g) {
+  uint32_t i = __ldg(w.hint + (g >> GCL_HINT));
+  while (g >= __ldg(w.start + i + 1)) i++;
+  return i;
 }
 
-/* Blocks from .. to - 1 of all blocks, of lists[lo..hi), to out, 128 words a block. */
+/* Blocks from .. to - 1 of all blocks to out, 128 words a block. */
 template <int C, bool SUM>
 static __global__ void __launch_bounds__(GCL_THREADS)
-    gcl_decode(const gcl_list *lists, const uint32_t *start, uint32_t lo, uint32_t hi, uint32_t from,
-               uint32_t to, uint32_t chunk, uint32_t *out) {
+    gcl_decode(const gcl_list *lists, gcl_where where, uint32_t from, uint32_t to, uint32_t chunk,
+               uint32_t *out) {
   __shared__ uint4 room[GCL_WARPS][32];
   const uint32_t warps = gridDim.x * GCL_WARPS;
   uint32_t *sh = (uint32_t *)room[threadIdx.x / 32];
   uint64_t at = from + (uint64_t)(blockIdx.x * GCL_WARPS + threadIdx.x / 32) * chunk;
   for (; at < to; at += (uint64_t)warps * chunk) {
-    uint32_t g = (uint32_t)at, end = min(to, g + chunk), i = gcl_list_of(start, lo, hi, g);
+    uint32_t g = (uint32_t)at, end = min(to, g + chunk), i = gcl_list_of(where, g);
     for (; g < end; g++) {
       uint32_t v[4] = {0, 0, 0, 0};
-      while (g >= __ldg(start + i + 1)) i++;
-      gcl_block<C, SUM>(lists[i], g - __ldg(start + i), sh, v);
+      while (g >= __ldg(where.start + i + 1)) i++;
+      gcl_block<C, SUM>(lists[i], g - __ldg(where.start + i), sh, v);
       __stcs((uint4 *)(out + (uint64_t)(g - from) * GPUIR__BLOCK) + gc_lane(),
              make_uint4(v[0], v[1], v[2], v[3]));
     }
@@ -3106,7 +3106,7 @@ static __global__ void __launch_bounds__(GCL_THREADS)
 /* Where lane t finds its row of a vertical block: words of two neighbouring rows. */
 static __device__ __forceinline__ void gcl_fetch(const uint8_t *low, uint32_t b, uint4 *x, uint4 *y) {
   const uint32_t bit = gc_lane() * b;
-  const uint8_t *p = low + (bit >> 5) * 16;
+  const uint8_t *p = (const uint8_t *)((uintptr_t)low & ~(uintptr_t)3) + (bit >> 5) * 16;
   if (((uintptr_t)low & 15) == 0) {
     *x = __ldg((const uint4 *)p);
     *y = __ldg((const uint4 *)(p + 16));
@@ -3117,73 +3117,80 @@ static __device__ __forceinline__ void gcl_fetch(const uint8_t *low, uint32_t b,
   }
 }
 
-static __device__ __forceinline__ const uint8_t *gcl_shfl(const uint8_t *p, uint32_t j) {
-  return (const uint8_t *)(uintptr_t)__shfl_sync(GC_ALL, (unsigned long long)(uintptr_t)p, j);
-}
+/* What a warp has found out about one of the blocks that it is going to decode; the first 16 bytes say what to load. */
+typedef struct __align__(16) gcl_head {
+  const uint8_t *low;
+  uint32_t bits, prev; /* bits: b | h << 8 | count << 16 */
+  const uint8_t *high;
+  uint32_t limit, zero;
+  uint64_t marks[2];
+} gcl_head;
 
-/* bp128 to memory. Each lane opens one of 32 blocks, so that their headers are loaded at once; then the warp takes
- * them one after the other, the next one's two rows of 16 bytes being on their way. Bytes a value: b / 8 + 0.07 read
- * and 4 written: bound by memory. Predicted 70 instructions a block. */
+/* bp128 to memory. Each lane opens one of 32 blocks, so that their headers are loaded at once, and leaves what it
+ * found in shared memory; then the warp takes them one after the other, the next one's two rows of 16 bytes being on
+ * their way. The warps of a block of threads take neighbouring blocks at a time, so that memory is written in one
+ * front. Bytes a value: b / 8 + 0.07 read and 4 written: bound by memory. Predicted 70 instructions a block. */
 template <bool SUM>
-static __global__ void __launch_bounds__(GCL_THREADS)
-    gcl_decode_bp128(const gcl_list *lists, const uint32_t *start, uint32_t lo, uint32_t hi, uint32_t from,
-                     uint32_t to, uint32_t chunk, uint32_t *out) {
-  const uint32_t warps = gridDim.x * GCL_WARPS, lane = gc_lane();
-  uint64_t at = from + (uint64_t)(blockIdx.x * GCL_WARPS + threadIdx.x / 32) * chunk;
-  for (; at < to; at += (uint64_t)warps * chunk) {
-    const uint32_t n = (uint32_t)min((uint64_t)chunk, to - at);
-    uint32_t i = gcl_list_of(start, lo, hi, (uint32_t)at), g = (uint32_t)at + lane, j;
-    uint32_t head = 0, prev = 0, limit = 0;
-    gpuir__bp128_view view;
+static __global__ void __launch_bounds__(GCL_THREADS, 6)
+    gcl_decode_bp128(const gcl_list *lists, gcl_where where, uint32_t from, uint32_t to, uint32_t chunk,
+                     uint32_t *out) {
+  __shared__ gcl_head heads[GCL_WARPS][GCL_CHUNK];
+  const uint32_t lane = gc_lane();
+  gcl_head *sh = heads[threadIdx.x / 32];
+  uint64_t at = from + (uint64_t)blockIdx.x * GCL_WARPS * chunk + threadIdx.x / 32;
+  for (; at < to; at += (uint64_t)gridDim.x * GCL_WARPS * chunk) {
+    const uint32_t n = (uint32_t)min((uint64_t)chunk, (to - at + GCL_WARPS - 1) / GCL_WARPS);
+    uint4 *to4 = (uint4 *)(out + (at - from) * GPUIR__BLOCK) + lane;
+    uint32_t j;
     uint4 x, y, nx, ny;
-    view.low = view.high = lists[i].s.bytes;
-    view.marks[0] = view.marks[1] = 0;
+    __syncwarp();
     if (lane < n) {
-      uint32_t block, count;
-      while (g >= __ldg(start + i + 1)) i++;
+      const uint32_t g = (uint32_t)at + lane * GCL_WARPS;
+      uint32_t i = gcl_list_of(where, g), block, count;
+      gpuir__bp128_view view;
       const gpuir__stream &s = lists[i].s;
-      block = g - __ldg(start + i);
+      block = g - __ldg(where.start + i);
       count = gpuir__block_count(s.n, block);
       gpuir__bp128_block(&s, block, count, &view);
-      prev = block ? __ldg(s.last + block - 1) : UINT32_MAX;
-      limit = s.limit;
-      head = view.b | view.h << 8 | count << 16;
+      sh[lane].low = view.low;
+      sh[lane].bits = view.b | view.h << 8 | count << 16;
+      sh[lane].prev = block ? __ldg(s.last + block - 1) : UINT32_MAX;
+      sh[lane].high = view.high;
+      sh[lane].limit = s.limit;
+      sh[lane].marks[0] = view.marks[0];
+      sh[lane].marks[1] = view.marks[1];
     }
-    gcl_fetch((const uint8_t *)((uintptr_t)gcl_shfl(view.low, 0) & ~(uintptr_t)3),
-              __shfl_sync(GC_ALL, head, 0) & 255, &nx, &ny);
-    for (j = 0; j < n; j++) {
-      const uint32_t h = __shfl_sync(GC_ALL, head, j), b = h & 255, count = h >> 16, bit = lane * b & 31;
-      uint32_t v[4], mask = gc_mask(b);
+    __syncwarp();
+    gcl_fetch(sh[0].low, sh[0].bits & 255, &nx, &ny);
+    for (j = 0; j < n; j++, to4 += GCL_WARPS * (GPUIR__BLOCK / 4)) {
+      const uint32_t h = sh[j].bits, b = h & 255, bit = lane * b & 31, mask = gc_mask(b);
+      uint32_t v[4];
       x = nx;
       y = ny;
-      if (j + 1 < n) /* of a block that is packed otherwise they are loaded, but not used */
-        gcl_fetch((const uint8_t *)((uintptr_t)gcl_shfl(view.low, j + 1) & ~(uintptr_t)3),
-                  __shfl_sync(GC_ALL, head, j + 1) & 255, &nx, &ny);
-      if (count == GPUIR__BLOCK) {
+      if (j + 1 < n) gcl_fetch(sh[j + 1].low, sh[j + 1].bits & 255, &nx, &ny);
+      if (h >> 16 == GPUIR__BLOCK) {
         v[0] = __funnelshift_r(x.x, y.x, bit) & mask;
         v[1] = __funnelshift_r(x.y, y.y, bit) & mask;
         v[2] = __funnelshift_r(x.z, y.z, bit) & mask;
         v[3] = __funnelshift_r(x.w, y.w, bit) & mask;
-      } else {
-        gcl_slots(gcl_shfl(view.low, j), b, 0, count, v);
+      } else { /* packed otherwise: what was loaded is not used */
+        gcl_slots(sh[j].low, b, 0, h >> 16, v);
       }
       if (h >> 8 & 255) {
         gpuir__bp128_view w;
-        unsigned long long m0 = __shfl_sync(GC_ALL, (unsigned long long)view.marks[0], j),
-                           m1 = __shfl_sync(GC_ALL, (unsigned long long)view.marks[1], j);
         const uint32_t shift = 4 * lane & 63;
-        unsigned long long word = lane < 16 ? m0 : m1;
-        uint32_t rank = __popcll(word & (((unsigned long long)1 << shift) - 1)) + (lane < 16 ? 0 : __popcll(m0)),
+        const uint64_t word = sh[j].marks[lane / 16];
+        uint32_t rank = __popcll(word & (((uint64_t)1 << shift) - 1)) + (lane < 16 ? 0 : __popcll(sh[j].marks[0])),
                  mine = (uint32_t)(word >> shift) & 15, l;
-        w.high = gcl_shfl(view.high, j);
+        w.high = sh[j].high;
         w.b = b;
         w.h = h >> 8 & 255;
 #pragma unroll
         for (l = 0; l < 4; l++)
           if (mine >> l & 1) v[l] |= gpuir__bp128_high(&w, rank++);
       }
-      if (SUM) gcl_sum(v, __shfl_sync(GC_ALL, prev, j), __shfl_sync(GC_ALL, limit, j));
-      __stcs((uint4 *)(out + (at - from + j) * GPUIR__BLOCK) + lane, make_uint4(v[0], v[1], v[2], v[3]));
+      if (SUM) gcl_sum(v, sh[j].prev, sh[j].limit);
+      __stcs(to4, make_uint4(v[0], v[1], v[2], v[3]));
     }
   }
 }
@@ -3230,16 +3237,14 @@ static __global__ void __launch_bounds__(1024) gcl_pfl_node(const gcl_node *node
 
 /* Compares what was decoded with the lists as they were given: mismatches, and a sum of all docIDs. */
 static __global__ void __launch_bounds__(GCL_THREADS)
-    gcl_verify(const gcl_list *lists, const uint32_t *start, uint32_t lo, uint32_t hi, uint32_t from,
-               uint32_t to, const uint32_t *out, unsigned long long *sums) {
+    gcl_verify(const gcl_list *lists, gcl_where where, uint32_t from, uint32_t to, const uint32_t *out,
+               unsigned long long *sums) {
   const uint32_t warps = gridDim.x * GCL_WARPS;
   uint64_t g = from + blockIdx.x * GCL_WARPS + threadIdx.x / 32;
   unsigned long long sum = 0;
   uint32_t bad = 0, i;
   for (; g < to; g += warps) {
-    uint32_t list = gcl_list_of(start, lo, hi, (uint32_t)g), block = (uint32_t)g - __ldg(start + list), count;
-    while (g >= __ldg(start + list + 1)) list++;
-    block = (uint32_t)g - __ldg(start + list);
+    uint32_t list = gcl_list_of(where, (uint32_t)g), block = (uint32_t)g - __ldg(where.start + list), count;
     count = gpuir__block_count(lists[list].s.n, block);
     for (i = gc_lane(); i < count; i += 32) {
       uint32_t x = out[(g - from) * GPUIR__BLOCK + i];
@@ -3277,7 +3282,7 @@ struct gpuir_cuda_lab {
   void *memory[32];
   unsigned nmemory;
   const gcl_list *lists; /* on the device, from here on */
-  const uint32_t *dstart;
+  gcl_where where;
   gcl_node *nodes[GCL_GROUPS];
   uint32_t *out;
   unsigned long long *sums;
@@ -3301,7 +3306,7 @@ static int gcl_device_copy(gpuir_cuda_lab *lab, const void *from, uint64_t n, vo
 /* Room in a buffer, at a multiple of 16; returns where it begins, or SIZE_MAX without memory. */
 static size_t gcl_room(const gpuir_allocator *a, gpuir__buf *buf, size_t n) {
   size_t at = (buf->len + 15) & ~(size_t)15;
-  if (!gpuir__buf_room(a, buf, at - buf->len + n)) return SIZE_MAX;
+  if (!gpuir__buf_room(a, buf, at - buf->len + n + 1)) return SIZE_MAX;
   memset(buf->data + buf->len, 0, at - buf->len + n);
   buf->len = at + n;
   return at;
@@ -3313,7 +3318,7 @@ typedef struct gcl_image {
   uint64_t scratch; /* numbers of exceptions */
 } gcl_image;
 
-static const uint8_t *gcl_place(size_t at) { return (const uint8_t *)(uintptr_t)at; }
+static inline const uint8_t *gcl_place(size_t at) { return (const uint8_t *)(uintptr_t)at; }
 
 /* An array of exceptions, and first those that it has itself; *size: its bytes. */
 static int gcl_plan_array(const gpuir_allocator *a, gcl_image *m, size_t at, uint64_t avail, uint32_t n,
@@ -3557,7 +3562,19 @@ static int gcl_open(gpuir_cuda_lab *lab, const gpuir_cuda_lab_desc *desc, gcl_im
         lab->start[i] + (lab->n[i % lab->nlists] + GPUIR__BLOCK - 1) / GPUIR__BLOCK;
   status = gcl_upload(lab, m, copies, docs, err);
   if (!status) status = gcl_device_copy(lab, lab->start, (lab->all + 1) * 4, &p, err);
-  lab->dstart = (const uint32_t *)p;
+  lab->where.start = (const uint32_t *)p;
+  if (!status) {
+    const uint32_t hints = (lab->start[lab->all] >> GCL_HINT) + 1;
+    uint32_t *hint = (uint32_t *)gpuir__alloc(&lab->a, (size_t)hints * 4), k, list = 0;
+    if (!hint) return gpuir__fail_nomem(err);
+    for (k = 0; k < hints; k++) {
+      while (list + 1 < lab->all && lab->start[list + 1] <= k << GCL_HINT) list++;
+      hint[k] = list;
+    }
+    status = gcl_device_copy(lab, hint, (uint64_t)hints * 4, &p, err);
+    gpuir__free(&lab->a, hint, (size_t)hints * 4);
+    lab->where.hint = (const uint32_t *)p;
+  }
   if (!status) status = gcl_device_alloc(lab, lab->room * 4, &p, err);
   lab->out = (uint32_t *)p;
   if (!status) status = gcl_device_alloc(lab, 64, &p, err);
@@ -3617,8 +3634,7 @@ extern "C" int gpuir_cuda_lab_open(const gpuir_cuda_lab_desc *desc, gpuir_cuda_l
   return status;
 }
 
-typedef void (*gcl_decoder)(const gcl_list *, const uint32_t *, uint32_t, uint32_t, uint32_t, uint32_t,
-                            uint32_t, uint32_t *);
+typedef void (*gcl_decoder)(const gcl_list *, gcl_where, uint32_t, uint32_t, uint32_t, uint32_t *);
 
 template <bool SUM>
 static gcl_decoder gcl_decoder_of(unsigned codec) {
@@ -3659,10 +3675,9 @@ static int gcl_launch_decode(gpuir_cuda_lab *lab, size_t lo, size_t hi, int sum,
   GC_TRY(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernel, GCL_THREADS, 0), "sizing a launch");
   grid = (uint32_t)(lab->processors * (each ? each : 1));
   chunk = gpuir__max32(1, gpuir__min32(GCL_CHUNK, (to - from) / (grid * GCL_WARPS)));
-  grid = gpuir__min32(grid, ((to - from + chunk - 1) / chunk + GCL_WARPS - 1) / GCL_WARPS);
+  grid = gpuir__min32(grid * 4, ((to - from + chunk - 1) / chunk + GCL_WARPS - 1) / GCL_WARPS);
   gcl_launch_nodes(lab, lo, hi);
-  kernel<<<grid, GCL_THREADS, 0, lab->stream>>>(lab->lists, lab->dstart, (uint32_t)lo, (uint32_t)hi, from, to,
-                                                chunk, out);
+  kernel<<<grid, GCL_THREADS, 0, lab->stream>>>(lab->lists, lab->where, from, to, chunk, out);
   GC_TRY(cudaGetLastError(), "decoding");
   return GPUIR_OK;
 }
@@ -3722,8 +3737,7 @@ extern "C" int gpuir_cuda_lab_decode(gpuir_cuda_lab *lab, size_t first, size_t n
   if (sum) {
     GC_TRY(cudaMemsetAsync(lab->sums, 0, sizeof sums, lab->stream), "clearing memory");
     gcl_verify<<<(unsigned)lab->processors * 8, GCL_THREADS, 0, lab->stream>>>(
-        lab->lists, lab->dstart, (uint32_t)first, (uint32_t)(first + n), lab->start[first],
-        lab->start[first + n], lab->out, lab->sums);
+        lab->lists, lab->where, lab->start[first], lab->start[first + n], lab->out, lab->sums);
     GC_TRY(cudaGetLastError(), "comparing");
     GC_TRY(cudaMemcpyAsync(sums, lab->sums, sizeof sums, cudaMemcpyDeviceToHost, lab->stream), "comparing");
     GC_TRY(cudaStreamSynchronize(lab->stream), "comparing");
