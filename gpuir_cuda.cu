@@ -3016,14 +3016,33 @@ static __device__ __forceinline__ void gcl_pfl(const gcl_list &l, uint32_t block
   gcl_patch_end(sh, v);
 }
 
+/* Finds a block's low bits, and its exceptions; without any, h and the marks are 0. */
+static __device__ __forceinline__ void gcl_view(const gpuir__stream &s, uint32_t block, uint32_t count,
+                                                gpuir__bp128_view *v) {
+  uint64_t left;
+  unsigned b;
+  const uint8_t *low = gpuir__bp128_block(&s, block, count, &b, &left);
+  if (left && gpuir__bp128_open(low, b, left, count, v)) return;
+  v->low = v->high = low;
+  v->b = b;
+  v->h = 0;
+  v->marks[0] = v->marks[1] = 0;
+}
+
 /* One block of bp128, without what gcl_decode_bp128 does to keep loads in flight. */
 static __device__ __forceinline__ void gcl_bp128(const gpuir__stream &s, uint32_t block, uint32_t count,
                                                  uint32_t v[4]) {
   uint32_t i, first = 4 * gc_lane();
   gpuir__bp128_view view;
-  gpuir__bp128_block(&s, block, count, &view);
+  gcl_view(s, block, count, &view);
 #pragma unroll
-  for (i = 0; i < 4; i++) v[i] = first + i < count ? gpuir__bp128_at(&view, count, first + i) : 0;
+  for (i = 0; i < 4; i++) {
+    const uint32_t at = first + i;
+    v[i] = 0;
+    if (at >= count) continue;
+    v[i] = count == GPUIR__BLOCK ? gpuir__bp128_value(view.low, view.b, at) : gpuir__packed_value(view.low, view.b, at);
+    if (view.h) v[i] |= gpuir__bp128_high_of(&view, at);
+  }
 }
 
 /* The docIDs of a block, or without SUM its gaps where the codec has gaps; sh: 128 words of the warp's own. Returns
@@ -3151,7 +3170,7 @@ static __global__ void __launch_bounds__(GCL_THREADS, 6)
       const gpuir__stream &s = lists[i].s;
       block = g - __ldg(where.start + i);
       count = gpuir__block_count(s.n, block);
-      gpuir__bp128_block(&s, block, count, &view);
+      gcl_view(s, block, count, &view);
       sh[lane].low = view.low;
       sh[lane].bits = view.b | view.h << 8 | count << 16;
       sh[lane].prev = block ? __ldg(s.last + block - 1) : UINT32_MAX;
