@@ -6104,6 +6104,7 @@ typedef struct gpuir__verifier {
   gpuir_error *err;
   gpuir__top top;
   uint64_t postings, inline_postings, longs, blocks;
+  uint64_t docs_end, freqs_end; /* behind the streams of the long lists so far */
 } gpuir__verifier;
 
 static int gpuir__verify_term(const gpuir__verifier *v, uint64_t id, const char *cause) {
@@ -6173,12 +6174,57 @@ static const char *gpuir__verify_list(gpuir__verifier *v, const gpuir__list *l) 
   return NULL;
 }
 
+/* A long list is the next one of its section, in blocks and bytes that no other has: the writer lays them out so,
+ * and the work is bounded by the file's size, however many terms would name one list. */
+static const char *gpuir__verify_extent(const gpuir__verifier *v, const gpuir__record *r) {
+  const gpuir__long *x;
+  if (r->docs != v->longs || r->docs >= v->ix->stat.longs) return "its list is not the next one";
+  x = &v->ix->longs[r->docs];
+  if (x->first_block != v->blocks) return "its blocks are not the next ones";
+  if (x->docs < v->docs_end || x->freqs < v->freqs_end) return "its list has another one's bytes";
+  return NULL;
+}
+
+/* Each term stands in the hash table once, in the run of used slots that a search for it reads: one pass, where
+ * looking the terms up could take a pass each if somebody had filled the table in spite. */
+static int gpuir__verify_hash(const gpuir__verifier *v) {
+  const gpuir_index *ix = v->ix;
+  const uint64_t mask = ix->hash_mask, size = ix->stat.terms / 8 + 1, at = ix->section[GPUIR__S_HASH]->offset;
+  uint8_t *seen = (uint8_t *)gpuir__alloc_zero(&ix->a, (size_t)size);
+  uint64_t empty = 0, start = 1, used = 0, i, slot = 0; /* slots count from the empty one */
+  int good = 1;
+  if (!seen) return gpuir__fail_nomem(v->err);
+  while (empty < mask && ix->hash[empty]) empty++;
+  for (i = 1; i <= mask && good; i++) {
+    uint64_t id;
+    size_t n;
+    slot = (empty + i) & mask;
+    id = ix->hash[slot];
+    if (!id--) {
+      start = i + 1;
+      continue;
+    }
+    used++;
+    good = id < ix->stat.terms && !(seen[id / 8] >> id % 8 & 1);
+    if (!good) break;
+    seen[id / 8] |= (uint8_t)(1u << id % 8);
+    {
+      const uint8_t *term = gpuir__term_bytes(ix, id, &n);
+      good = ((slot - XXH3_64bits(term, n)) & mask) <= i - start;
+    }
+  }
+  gpuir__free(&ix->a, seen, (size_t)size);
+  if (good && !ix->hash[empty] && used == ix->stat.terms) return GPUIR_OK;
+  return gpuir__bad(ix, v->err, at + slot * 4, "the hash table does not find each term");
+}
+
 static int gpuir__verify_terms(gpuir__verifier *v) {
   const gpuir_index *ix = v->ix;
   uint8_t before[GPUIR_MAX_TERM];
   size_t before_len = 0;
-  uint64_t id, found;
+  uint64_t id;
   for (id = 0; id < ix->stat.terms; id++) {
+    const gpuir__record *r = &ix->records[id];
     gpuir__list l;
     const char *cause;
     size_t n;
@@ -6189,12 +6235,16 @@ static int gpuir__verify_terms(gpuir__verifier *v) {
       return gpuir__verify_term(v, id, "terms are not sorted");
     memcpy(before, term, n);
     before_len = n;
-    if (gpuir_term_find(ix, (const char *)term, n, &found) || found != id)
-      return gpuir__verify_term(v, id, "not found by the hash table");
+    cause = r->df > GPUIR__SHORT_MAX ? gpuir__verify_extent(v, r) : NULL;
+    if (cause) return gpuir__verify_term(v, id, cause);
     status = gpuir__list_open(ix, &ix->a, id, &l);
     if (status == GPUIR_E_NOMEM) return gpuir__fail_nomem(v->err);
     if (status == GPUIR_E_UNSUPPORTED) return gpuir__verify_term(v, id, "unknown codec");
     if (status) return gpuir__verify_term(v, id, "bad record");
+    if (l.extent) {
+      v->docs_end = l.extent->docs + l.extent->docs_len;
+      v->freqs_end = l.extent->freqs + l.extent->freqs_len;
+    }
     cause = gpuir__verify_list(v, &l);
     gpuir__list_close(&ix->a, &l);
     if (cause) return gpuir__verify_term(v, id, cause);
@@ -6245,6 +6295,7 @@ GPUIR_API int gpuir_verify(const gpuir_index *ix, gpuir_error *err) {
   if (!status) status = gpuir__verify_starts(ix, GPUIR__S_NAMES, GPUIR__S_NAME_START, err);
   if (!status) status = gpuir__verify_starts(ix, GPUIR__S_SOURCES, GPUIR__S_SOURCE_START, err);
   if (!status) status = gpuir__verify_starts(ix, GPUIR__S_TEXT, GPUIR__S_TEXT_START, err);
+  if (!status) status = gpuir__verify_hash(v);
   if (!status) status = gpuir__verify_terms(v);
   if (!status && (v->postings != ix->stat.postings || v->inline_postings != ix->stat.inline_postings ||
                   v->longs != ix->stat.longs || v->blocks != ix->stat.blocks))

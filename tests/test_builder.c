@@ -1309,6 +1309,112 @@ static void test_auto(void **state) {
   for (i = 0; i < GPUIR__DOCID_CODECS; i++) free(by[i]);
 }
 
+/* ---- files that would make verify work long, or that no search could use ---- */
+
+/* Writes an index with right checksums and holds what verify says of it against `why`, NULL if it is good. */
+static void assert_verify(char *bytes, size_t n, const char *why) {
+  gpuir__header *h = (gpuir__header *)(void *)bytes;
+  gpuir__section *table = (gpuir__section *)(void *)(bytes + sizeof *h);
+  gpuir_index *damaged;
+  gpuir_error err;
+  uint32_t i;
+  FILE *f;
+  char other[96];
+  for (i = 0; i < h->sections; i++)
+    table[i].hash = XXH3_64bits(bytes + table[i].offset, (size_t)table[i].length);
+  h->table_hash = XXH3_64bits(table, h->sections * sizeof *table);
+  h->hash = XXH3_64bits(h, offsetof(gpuir__header, hash));
+  path_of(other, "damaged.gpuir");
+  f = fopen(other, "wb");
+  assert_non_null(f);
+  assert_int_equal(fwrite(bytes, 1, n, f), n);
+  assert_int_equal(fclose(f), 0);
+  if (gpuir_open(other, NULL, &damaged, &err)) fail_msg("%s", err.msg);
+  assert_int_equal(gpuir_verify(damaged, &err), why ? GPUIR_E_FORMAT : GPUIR_OK);
+  if (why && !strstr(err.msg, why)) fail_msg("'%s' instead of '%s'", err.msg, why);
+  gpuir_close(damaged);
+  (void)unlink(other);
+}
+
+static void test_verify_bounds(void **state) {
+  gpuir_builder_desc d = desc_of(path);
+  gpuir_index *ix;
+  gpuir_error err;
+  uint64_t id, long_id[3];
+  size_t n = 0, longs = 0, i;
+  char *bytes, *copy;
+  gpuir__record *records;
+  gpuir__long *extents;
+  uint32_t *hash;
+  (void)state;
+  if (build(&d, ndocs, NULL, &err)) fail_msg("%s", err.msg);
+  bytes = slurp(path, &n);
+  copy = (char *)malloc(n);
+  assert_non_null(copy);
+  assert_int_equal(gpuir_open(path, NULL, &ix, &err), 0);
+  for (id = 0; id < ix->stat.terms && longs < 3; id++)
+    if (ix->records[id].df >= 128) long_id[longs++] = id;
+  assert_int_equal(longs, 3);
+  records = (gpuir__record *)(void *)(copy + ((const uint8_t *)ix->records - ix->map));
+  extents = (gpuir__long *)(void *)(copy + ((const uint8_t *)ix->longs - ix->map));
+  hash = (uint32_t *)(void *)(copy + ((const uint8_t *)ix->hash - ix->map));
+#define ANEW memcpy(copy, bytes, n)
+  ANEW;
+  assert_verify(copy, n, NULL);
+  ANEW; /* two terms name one list */
+  records[long_id[1]] = records[long_id[0]];
+  assert_verify(copy, n, "not the next one");
+  ANEW; /* or change their lists */
+  id = records[long_id[1]].docs;
+  records[long_id[1]].docs = records[long_id[2]].docs;
+  records[long_id[2]].docs = id;
+  assert_verify(copy, n, "not the next one");
+  ANEW;
+  records[long_id[0]].docs = ix->stat.longs;
+  assert_verify(copy, n, "not the next one");
+  ANEW; /* the same list, copied: it would be right by itself */
+  extents[1] = extents[0];
+  records[long_id[1]].df = records[long_id[0]].df;
+  records[long_id[1]].idf = records[long_id[0]].idf;
+  assert_verify(copy, n, "its blocks are not the next ones");
+  ANEW;
+  extents[1].docs = extents[0].docs;
+  assert_verify(copy, n, "another one's bytes");
+  ANEW;
+  extents[2].freqs = extents[1].freqs;
+  assert_verify(copy, n, "another one's bytes");
+  /* the hash table */
+  for (i = 0; hash[i]; i++) continue;
+  ANEW; /* full, but for one slot */
+  for (id = 0; id <= ix->hash_mask; id++)
+    if (!hash[id] && id != i) hash[id] = 1;
+  assert_verify(copy, n, "hash table");
+  ANEW; /* full */
+  for (id = 0; id <= ix->hash_mask; id++)
+    if (!hash[id]) hash[id] = 1;
+  assert_verify(copy, n, "hash table");
+  ANEW; /* a term that is not there */
+  for (id = i; !hash[id & ix->hash_mask]; id++) continue;
+  hash[id & ix->hash_mask] = (uint32_t)ix->stat.terms + 1;
+  assert_verify(copy, n, "hash table");
+  ANEW; /* lacks one */
+  hash[id & ix->hash_mask] = 0;
+  assert_verify(copy, n, "hash table");
+  ANEW; /* one is moved in front of its slot, where no search comes by */
+  for (id = 1; id <= ix->hash_mask; id++)
+    if (hash[id] && !hash[id - 1] &&
+        (XXH3_64bits(gpuir__term_bytes(ix, hash[id] - 1, &i), i) & ix->hash_mask) == id)
+      break;
+  assert_true(id <= ix->hash_mask);
+  hash[id - 1] = hash[id];
+  hash[id] = 0;
+  assert_verify(copy, n, "hash table");
+#undef ANEW
+  gpuir_close(ix);
+  free(copy);
+  free(bytes);
+}
+
 static int set_up(void **state) {
   const char *tmp = getenv("TMPDIR");
   (void)state;
@@ -1353,6 +1459,7 @@ int main(void) {
       cmocka_unit_test(test_long_list),
       cmocka_unit_test(test_parameters),
       cmocka_unit_test(test_auto),
+      cmocka_unit_test(test_verify_bounds),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }
