@@ -16,6 +16,8 @@
 
 #include <cmocka.h>
 
+#include "naive.h"
+
 static int rounds = 1;    /* more of them: longer tests */
 static uint64_t choice;   /* the parameter that lists are encoded with */
 static uint64_t failures; /* of the test that runs */
@@ -675,55 +677,35 @@ static void test_lanes(void **state) {
   assert_int_equal(failures, 0);
 }
 
-/* ---- the bytes themselves: a naive reader of the formats as they are documented ---- */
+/* ---- the bytes themselves, by the naive reader of the formats as they are documented ---- */
 
-static unsigned naive_bit(const uint8_t *p, uint64_t bit) { return (unsigned)p[bit / 8] >> (bit % 8) & 1u; }
+static naive_list naive_of(const list *l) {
+  naive_list n;
+  n.codec = l->codec->name;
+  n.docids = l->codec->docids;
+  n.n = l->n;
+  n.bytes = l->bytes;
+  n.len = l->len;
+  n.offset = l->offset;
+  n.width = l->width;
+  return n;
+}
 
-/* Also checks that everything unused is zero, and tells where the block ends, in bytes of the list. */
-static uint32_t naive_bp128(const list *l, uint32_t i, uint64_t *end) {
-  uint32_t block = i / 128, k = i % 128, count = l->n - block * 128 < 128 ? l->n - block * 128 : 128, j,
-           value = 0;
-  const uint8_t *p = l->bytes + (l->offset ? (uint64_t)l->offset[block] * 4 : 1);
-  unsigned width = l->width ? l->width[block] : l->bytes[0], b = width & 63, h, bit;
-  uint64_t x, at, bits = (uint64_t)count * b, marked = 0, rank = 0;
-  if (width & 64 || b > 32) failed("format: width", l->codec, l->kind, l->n, 0, i, width, 0);
-  for (bit = 0; bit < b; bit++) {
-    if (count == 128) {
-      uint64_t in_lane = (uint64_t)(k / 4) * b + bit;
-      at = (in_lane / 32 * 4 + k % 4) * 32 + in_lane % 32;
-    } else {
-      at = (uint64_t)k * b + bit;
-    }
-    value |= (uint32_t)naive_bit(p, at) << bit;
+/* The naive reader finds the values in the bytes, and nothing else. */
+static void naive_check(const list *l) {
+  uint32_t *out = (uint32_t *)malloc(((size_t)l->n + 1) * sizeof *out), i;
+  naive_list n = naive_of(l);
+  const char *wrong = naive_decode(&n, out);
+  if (wrong) {
+    if (failures < 20) print_error("%s: ", wrong);
+    failed("naive reader", l->codec, l->kind, l->n, 0, 0, 0, 0);
   }
-  for (x = bits; x % 8; x++)
-    if (naive_bit(p, x)) failed("format: not zero behind low bits", l->codec, l->kind, l->n, 0, i, 1, 0);
-  p += (bits + 7) / 8;
-  if (width & 128) {
-    for (j = 0; j < count; j++) {
-      rank += j < k ? naive_bit(p, j) : 0;
-      marked += naive_bit(p, j);
+  for (i = 0; i < l->n && !wrong; i++)
+    if (out[i] != l->values[i]) {
+      failed("naive reader", l->codec, l->kind, l->n, 0, i, out[i], l->values[i]);
+      break;
     }
-    for (; j % 8; j++)
-      if (naive_bit(p, j)) failed("format: not zero behind marks", l->codec, l->kind, l->n, 0, i, 1, 0);
-    bit = naive_bit(p, k);
-    p += (count + 7) / 8;
-    h = *p++;
-    if (h == 0 || b + h > 32 || marked == 0) failed("format: h", l->codec, l->kind, l->n, 0, i, h, b);
-    if (bit) {
-      uint32_t high = 0;
-      for (x = 0; x < h; x++) high |= (uint32_t)naive_bit(p, rank * h + x) << x;
-      if (high == 0) failed("format: marked but small", l->codec, l->kind, l->n, 0, i, 0, 1);
-      value |= high << b;
-    }
-    for (x = marked * h; x % 8; x++)
-      if (naive_bit(p, x)) failed("format: not zero behind high parts", l->codec, l->kind, l->n, 0, i, 1, 0);
-    p += (marked * h + 7) / 8;
-  }
-  for (; l->offset && (p - l->bytes) % 4; p++)
-    if (*p) failed("format: padding not zero", l->codec, l->kind, l->n, 0, i, *p, 0);
-  *end = (uint64_t)(p - l->bytes);
-  return value;
+  free(out);
 }
 
 /* The fewest bytes that count values can take, over all b and both forms, and the width byte: of equals no exceptions,
@@ -749,17 +731,7 @@ static uint64_t least_bp128(const uint32_t *v, uint32_t count, uint64_t unit, un
   return least;
 }
 
-static uint32_t naive_vbyte(const list *l, uint32_t i) {
-  const uint8_t *p = l->bytes + (l->offset ? l->offset[i / 128] : 0);
-  uint32_t value, k;
-  for (k = 0;; k++) {
-    unsigned shift = 0;
-    for (value = 0; *p & 128; shift += 7) value |= (uint32_t)(*p++ & 127) << shift;
-    value |= (uint32_t)*p++ << shift;
-    if (k == i % 128) return value;
-  }
-}
-
+/* vbyte and bp128 take the fewest bytes that their formats allow. */
 static void test_formats(void **state) {
   static const char *const names[] = {"vbyte", "bp128"};
   uint32_t v[400], gaps[400], i, n, c;
@@ -771,21 +743,21 @@ static void test_formats(void **state) {
       for (k = 0; k < KINDS; k++) {
         const gpuir__codec *codec = gpuir__codec_by_name(names[c / 2], (int)(c % 2));
         const char *kind = fill(v, n, codec->docids, k, n % 33);
-        uint64_t size = 0, end = 0;
+        uint64_t size = 0;
         list l;
         list_encode(&l, codec, kind, v, n);
+        naive_check(&l);
         for (i = 0; i < n; i++) {
-          uint32_t want = gaps[i] = codec->docids ? v[i] - (i ? v[i - 1] : UINT32_MAX) - 1 : v[i];
-          uint32_t got = c / 2 ? naive_bp128(&l, i, &end) : naive_vbyte(&l, i);
-          if (got != want) failed("format", codec, kind, n, 0, i, got, want);
+          uint32_t x = gaps[i] = codec->docids ? v[i] - (i ? v[i - 1] : UINT32_MAX) - 1 : v[i];
           if (c / 2 == 0) {
-            for (size++; want >= 128; want >>= 7) size++;
-          } else if (i % 128 == 127 || i == n - 1) { /* the choice is the best, and nothing is wasted */
+            for (size++; x >= 128; x >>= 7) size++;
+          } else if (i % 128 == 127 || i == n - 1) {
             unsigned width = 0, is = n < 128 ? l.bytes[0] : l.width[i / 128];
+            if (n >= 128 && l.offset[i / 128] * 4 != size)
+              failed("start of block", codec, kind, n, 0, i, l.offset[i / 128] * 4, size);
             if (n < 128) size++;
             size += least_bp128(gaps + i / 128 * 128, i % 128 + 1, n < 128 ? 1 : 4, &width);
             if (width != is) failed("width", codec, kind, n, 0, i, is, width);
-            if (end != size) failed("end of block", codec, kind, n, 0, i, end, size);
             exceptional += is >= 128;
             plain += is < 128;
           }
@@ -795,6 +767,90 @@ static void test_formats(void **state) {
       }
   assert_int_equal(failures, 0);
   assert_true(exceptional > 500 && plain > 500);
+}
+
+/* Every codec, every parameter, made-up lists. */
+static void test_naive(void **state) {
+  static const uint32_t sizes[] = {1,   2,   3,   7,   63,  64,  65,  126, 127, 128,  129,  191, 192,
+                                   193, 255, 256, 257, 320, 383, 511, 512, 513, 1024, 1300, 3000};
+  const size_t nspellings = sizeof good / sizeof *good;
+  uint32_t *v = (uint32_t *)malloc(3000 * sizeof *v);
+  size_t i, j;
+  unsigned k;
+  (void)state;
+  assert_non_null(v);
+  failures = 0;
+  for (i = 0; i < ncodecs() + nspellings; i++) {
+    const gpuir__codec *c = i < ncodecs()              ? codec_at(i)
+                            : good[i - ncodecs()].name ? gpuir__codec_by_name(good[i - ncodecs()].name, 1)
+                                                       : NULL;
+    choice = i < ncodecs() ? 0 : good[i - ncodecs()].param;
+    if (!c || (i >= ncodecs() && !choice)) continue;
+    for (j = 0; j < sizeof sizes / sizeof *sizes; j++)
+      for (k = 0; k < KINDS; k++) {
+        const char *kind = fill(v, sizes[j], c->docids, k, below(33));
+        list l;
+        list_encode(&l, c, kind, v, sizes[j]);
+        naive_check(&l);
+        list_free(&l);
+      }
+  }
+  choice = 0;
+  free(v);
+  assert_int_equal(failures, 0);
+}
+
+/* The places of a word in a real text: of each letter too, which makes long and dense lists. */
+static uint32_t places(const char *text, size_t len, const char *word, uint32_t *v) {
+  const size_t n = strlen(word);
+  uint32_t count = 0;
+  size_t i;
+  for (i = 0; i + n <= len; i++)
+    if (!memcmp(text + i, word, n)) v[count++] = (uint32_t)i;
+  return count;
+}
+
+/* Lists of real text by every codec, through the decoders and the naive reader. */
+static void test_real_lists(void **state) {
+  static const char *const paths[] = {"tests/data/wordnet.tsv", "data/wordnet.tsv",
+                                      "../tests/data/wordnet.tsv"};
+  static const char *const words[] = {"e",     "t",  "\n", "the",     " of ",  "and",
+                                      "water", "zz", "q",  "[syn: {", "person"};
+  static char text[1 << 19];
+  uint32_t *v = (uint32_t *)malloc(sizeof text * sizeof *v),
+           *gaps = (uint32_t *)malloc(sizeof text * sizeof *v);
+  size_t len = 0, i, w;
+  FILE *f = NULL;
+  (void)state;
+  assert_true(v && gaps);
+  for (i = 0; i < sizeof paths / sizeof *paths && !f; i++) f = fopen(paths[i], "rb");
+  if (!f) {
+    print_message("tests/data/wordnet.tsv is not there\n");
+    free(v);
+    free(gaps);
+    skip();
+    return;
+  }
+  len = fread(text, 1, sizeof text, f);
+  (void)fclose(f);
+  failures = 0;
+  for (w = 0; w < sizeof words / sizeof *words; w++) {
+    const uint32_t n = places(text, len, words[w], v);
+    uint32_t j;
+    assert_true(n > 0);
+    for (j = 0; j < n; j++) gaps[j] = v[j] - (j ? v[j - 1] : UINT32_MAX) - 1; /* for frequencies */
+    for (i = 0; i < ncodecs(); i++) {
+      const gpuir__codec *c = codec_at(i);
+      list l;
+      list_encode(&l, c, words[w], c->docids ? v : gaps, n);
+      list_check(&l, UINT32_MAX - 1);
+      naive_check(&l);
+      list_free(&l);
+    }
+  }
+  free(v);
+  free(gaps);
+  assert_int_equal(failures, 0);
 }
 
 /* The example in the comment, byte by byte. */
@@ -990,7 +1046,8 @@ int main(int argc, char **argv) {
       cmocka_unit_test(test_tables),        cmocka_unit_test(test_spellings),
       cmocka_unit_test(test_parameters),    cmocka_unit_test(test_round_trip),
       cmocka_unit_test(test_long_lists),    cmocka_unit_test(test_lanes),
-      cmocka_unit_test(test_formats),       cmocka_unit_test(test_example),
+      cmocka_unit_test(test_formats),       cmocka_unit_test(test_naive),
+      cmocka_unit_test(test_real_lists),    cmocka_unit_test(test_example),
       cmocka_unit_test(test_out_of_memory), cmocka_unit_test(test_hostile),
   };
   if (argc > 1 && atoi(argv[1]) > 1) rounds = atoi(argv[1]);
