@@ -9605,6 +9605,17 @@ static void gpuir__topk_pop(gpuir__topk *t, gpuir_hit *hits) {
  * PART 9  intersection: cursors, and candidates filtered through a list
  * ==========================================================================*/
 
+/* The first index in [lo, hi) of a sorted array whose value is >= x, or hi. */
+GPUIR_HD static inline uint32_t gpuir__lower_bound(const uint32_t *a, uint32_t lo, uint32_t hi, uint32_t x) {
+  uint32_t len = hi - lo;
+  while (len > 1) {
+    uint32_t half = len / 2;
+    lo = a[lo + half - 1] < x ? lo + half : lo;
+    len -= half;
+  }
+  return lo + (len && a[lo] < x);
+}
+
 /* One term's postings under evaluation: the list, one decoded block, and the term's weight. */
 typedef struct gpuir__cursor {
   gpuir__list list;
@@ -9673,8 +9684,9 @@ static uint32_t gpuir__cursor_step(gpuir__cursor *c) {
  * writes them to kept[*nkept ..) and the posting's index to where[slot]. Returns the first slot not taken.
  * For vectors, the block is followed by UINT32_MAX (see gpuir__cursor). */
 typedef struct gpuir__match {
-  const uint32_t *docs; /* the block */
-  uint32_t base;        /* index of its first posting in the list */
+  const uint32_t *docs; /* the block: ndocs of them */
+  uint32_t ndocs;
+  uint32_t base; /* index of its first posting in the list */
   uint32_t last;
   const uint32_t *candidates;
   const uint32_t *slots;
@@ -9684,11 +9696,11 @@ typedef struct gpuir__match {
 } gpuir__match;
 
 static uint32_t gpuir__match_scalar(gpuir__match *m, uint32_t from) {
-  uint32_t pos = 0;
+  uint32_t pos;
   for (; from < m->n; from++) {
     uint32_t slot = m->slots[from], doc = m->candidates[slot];
     if (doc > m->last) break;
-    while (m->docs[pos] < doc) pos++;
+    pos = gpuir__lower_bound(m->docs, 0, m->ndocs, doc);
     m->kept[m->nkept] = slot;
     m->where[slot] = m->base + pos;
     m->nkept += m->docs[pos] == doc;
@@ -9697,19 +9709,28 @@ static uint32_t gpuir__match_scalar(gpuir__match *m, uint32_t from) {
 }
 
 #if GPUIR__X86
-/* A group of docIDs at a time: groups that end below the candidate are passed over by one comparison
- * (the vectorized merge of Lemire, Boytsov & Kurz, "SIMD compression and the intersection of sorted integers",
- * SPE 2016, section 4). */
+/* One comparison with the last docIDs of all registers' worths of the block tells in which one a candidate would be,
+ * another one whether it is: nothing for a branch to guess, so that many candidates are on their way at a time. */
 GPUIR__AVX2 static uint32_t gpuir__match_avx2(gpuir__match *m, uint32_t from) {
-  uint32_t pos = 0, nkept = m->nkept;
-  for (; from < m->n; from++) {
-    uint32_t slot = m->slots[from], doc = m->candidates[slot], hit;
-    if (doc > m->last) break;
-    while (m->docs[pos + 7] < doc) pos += 8;
-    hit = (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(_mm256_cmpeq_epi32(
-        _mm256_loadu_si256((const __m256i *)(const void *)(m->docs + pos)), _mm256_set1_epi32((int)doc))));
-    m->kept[nkept] = slot;
-    m->where[slot] = m->base + pos + (hit ? gpuir__ctz32(hit) : 0);
+  const uint32_t *docs = m->docs, *candidates = m->candidates, *slots = m->slots, n = m->n, last = m->last,
+                 base = m->base;
+  uint32_t *kept = m->kept, *where = m->where, nkept = m->nkept, top[16], t;
+  __m256i lo, hi;
+  for (t = 0; t < 16; t++) top[t] = 8 * t + 7 < m->ndocs ? docs[8 * t + 7] : UINT32_MAX;
+  lo = _mm256_loadu_si256((const __m256i *)(const void *)top);
+  hi = _mm256_loadu_si256((const __m256i *)(const void *)(top + 8));
+  for (; from < n; from++) {
+    uint32_t slot = slots[from], doc = candidates[slot], hit, pos;
+    __m256i v, ends;
+    if (doc > last) break;
+    v = _mm256_set1_epi32((int)doc);
+    ends = _mm256_packs_epi32(_mm256_cmpeq_epi32(_mm256_max_epu32(lo, v), lo), /* not below doc */
+                              _mm256_cmpeq_epi32(_mm256_max_epu32(hi, v), hi));
+    pos = 8 * (16 - (uint32_t)__builtin_popcount((uint32_t)_mm256_movemask_epi8(ends)) / 2);
+    hit = (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(
+        _mm256_cmpeq_epi32(_mm256_loadu_si256((const __m256i *)(const void *)(docs + pos)), v)));
+    kept[nkept] = slot;
+    where[slot] = base + pos + gpuir__ctz32(hit | 0x100u);
     nkept += hit != 0;
   }
   m->nkept = nkept;
@@ -9717,15 +9738,21 @@ GPUIR__AVX2 static uint32_t gpuir__match_avx2(gpuir__match *m, uint32_t from) {
 }
 
 GPUIR__AVX512 static uint32_t gpuir__match_avx512(gpuir__match *m, uint32_t from) {
-  uint32_t pos = 0, nkept = m->nkept;
-  for (; from < m->n; from++) {
-    uint32_t slot = m->slots[from], doc = m->candidates[slot], hit;
-    if (doc > m->last) break;
-    while (m->docs[pos + 15] < doc) pos += 16;
+  const uint32_t *docs = m->docs, *candidates = m->candidates, *slots = m->slots, n = m->n, last = m->last,
+                 base = m->base;
+  uint32_t *kept = m->kept, *where = m->where, nkept = m->nkept, top[8], t;
+  __m256i tops;
+  for (t = 0; t < 8; t++) top[t] = 16 * t + 15 < m->ndocs ? docs[16 * t + 15] : UINT32_MAX;
+  tops = _mm256_loadu_si256((const __m256i *)(const void *)top);
+  for (; from < n; from++) {
+    uint32_t slot = slots[from], doc = candidates[slot], hit, pos;
+    if (doc > last) break;
+    pos = 16 * (uint32_t)__builtin_popcount(
+                   gpuir__mask_bits(_mm256_cmplt_epu32_mask(tops, _mm256_set1_epi32((int)doc))));
     hit = gpuir__mask_bits(
-        _mm512_cmpeq_epi32_mask(_mm512_loadu_si512(m->docs + pos), _mm512_set1_epi32((int)doc)));
-    m->kept[nkept] = slot;
-    m->where[slot] = m->base + pos + gpuir__ctz32(hit | 0x10000u);
+        _mm512_cmpeq_epi32_mask(_mm512_loadu_si512(docs + pos), _mm512_set1_epi32((int)doc)));
+    kept[nkept] = slot;
+    where[slot] = base + pos + gpuir__ctz32(hit | 0x10000u);
     nkept += hit != 0;
   }
   m->nkept = nkept;
@@ -9760,6 +9787,7 @@ static uint32_t gpuir__intersect(int simd, gpuir__cursor *c, const uint32_t *can
     if (block >= c->list.nblocks) break;
     gpuir__cursor_load(c, block);
     m.docs = c->docs;
+    m.ndocs = c->n;
     m.base = block * GPUIR__BLOCK;
     m.last = c->list.last ? c->list.last[block] : UINT32_MAX - 1;
     i = gpuir__match_block(simd, &m, i);
@@ -9799,17 +9827,6 @@ static uint32_t gpuir__subtract(int simd, gpuir__cursor *c, const uint32_t *cand
  * --------------------------------------------------------------------------*/
 
 /* ---- arithmetic that kernels share ---- */
-
-/* The first index in [lo, hi) of a sorted array whose value is >= x, or hi. */
-GPUIR_HD static inline uint32_t gpuir__lower_bound(const uint32_t *a, uint32_t lo, uint32_t hi, uint32_t x) {
-  uint32_t len = hi - lo;
-  while (len > 1) {
-    uint32_t half = len / 2;
-    lo = a[lo + half - 1] < x ? lo + half : lo;
-    len -= half;
-  }
-  return lo + (len && a[lo] < x);
-}
 
 /* A regression line turned round, which tells where in a list to look for x (Ao et al. 2011, section 4.3). */
 typedef struct gpuir__lr {
