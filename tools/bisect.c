@@ -12,6 +12,8 @@
  * is the sum over its terms. What is done otherwise here:
  *   - Gains are whole numbers (units of 2^-14 bit), so that a sum has no order, and threads no influence.
  *   - The best documents to exchange are selected, not sorted: see select_pairs.
+ *   - An exchange that raises the cost, as many good ones together may, is undone, and its better half is tried.
+ *     Without this the halves of small ranges swing to and fro, and no iteration is the last.
  *   - Small ranges have their own forward index, which is written anew for each half: its terms are numbered
  *     densely, and those of a single document are left out, for they gain nothing wherever it goes. Most postings
  *     disappear so after a few levels. */
@@ -320,7 +322,7 @@ static void stop(bisection *b, int status) { __atomic_store_n(&b->status, status
 /* By the calling thread. */
 static void report(bisection *b) {
   uint64_t done = __atomic_load_n(&b->finished, __ATOMIC_RELAXED);
-  if (!b->progress) return;
+  if (!b->progress || stopped(b)) return;
   if (b->progress(b->user, done < b->total ? (double)done / (double)b->total : 1.0)) stop(b, BISECT_STOPPED);
 }
 

@@ -20,7 +20,7 @@ typedef struct bisect_desc {
   void *user;
 } bisect_desc;
 
-#define BISECT_LEAF 16
+#define BISECT_LEAF 4
 #define BISECT_ITERATIONS 20
 
 enum { BISECT_OK = 0, BISECT_STOPPED = 1, BISECT_NOMEM = -1 };

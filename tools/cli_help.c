@@ -15,9 +15,10 @@ static const char overview[] =
     "  terms    list terms and their statistics\n"
     "  verify   check every byte of an index\n"
     "  explain  show how a document comes to its score\n"
-    "  bench    measure latency and throughput\n"
+    "  reorder  write an index anew with its documents in another order\n"
     "  import   build an index from the files of another engine: CIFF, PISA\n"
     "  export   write an index as such files\n"
+    "  bench    measure latency and throughput\n"
     "  serve    answer queries, one a line, for a benchmark's driver\n"
     "  help     show this text, or the help of a command\n"
     "\n"
@@ -163,6 +164,26 @@ static const char help_explain[] =
     "\n"
     "Exit status: 0 shown, also if the document does not match; 1 failed; 2 misuse.\n";
 
+static const char help_reorder[] =
+    "usage: gpuir reorder --order ORDER [OPTION...] INDEX OUTPUT\n"
+    "\n"
+    "Writes INDEX anew as OUTPUT, which may be the same file, with its documents in another order:\n"
+    "docIDs, and so the bytes and the speed of lists, depend on it. Documents and scores stay.\n"
+    "\n"
+    "  --order ORDER      random[:SEED]  at random (default seed 1)\n"
+    "                     name           by name, in byte order\n"
+    "                     file:LIST      as in a file of names, one a line; others behind\n"
+    "                     score:FILE     by a static score, the highest first: lines of name, tab,\n"
+    "                                    score, or of a score for each document in order of docID\n"
+    "                     bisect         alike documents near one another, so that gaps are small\n"
+    "  --codec NAME       of docIDs (default: that of INDEX)\n"
+    "  --memory MB        budget for memory (default 512)\n"
+    "  --threads N        threads (default 0: one a processor)\n"
+    "  -q, --quiet        no progress bar and no summary\n"
+    "  -h, --help         show this text\n"
+    "\n"
+    "Exit status: 0 written; 1 failed; 2 misuse; 128 + N after signal N.\n";
+
 static const char help_bench[] =
     "usage: gpuir bench [OPTION...] INDEX\n"
     "\n"
@@ -263,10 +284,11 @@ static const char help_help[] =
 int cli_help(const char *command) {
   static const struct {
     const char *name, *text;
-  } texts[] = {{"index", help_index},     {"query", help_query}, {"count", help_count},
-               {"stats", help_stats},     {"terms", help_terms}, {"verify", help_verify},
-               {"explain", help_explain}, {"bench", help_bench}, {"import", help_import},
-               {"export", help_export},   {"serve", help_serve}, {"help", help_help}};
+  } texts[] = {{"index", help_index},     {"query", help_query},     {"count", help_count},
+               {"stats", help_stats},     {"terms", help_terms},     {"verify", help_verify},
+               {"explain", help_explain}, {"reorder", help_reorder}, {"import", help_import},
+               {"export", help_export},   {"bench", help_bench},     {"serve", help_serve},
+               {"help", help_help}};
   const char *text = command ? NULL : overview;
   for (size_t i = 0; !text && i < sizeof texts / sizeof *texts; i++)
     if (!strcmp(texts[i].name, command)) text = texts[i].text;

@@ -567,7 +567,7 @@ static int order_bisect(reorder *r) {
   uint64_t postings = 0;
   memset(&m, 0, sizeof m);
   m.r = r;
-  m.max_df = (uint32_t)larger(BISECT_MIN_DF, r->documents / BISECT_MAX_PART);
+  m.max_df = (uint32_t)larger(BISECT_FEW, r->documents / BISECT_MAX_PART);
   df_classes *c = (df_classes *)cli_resize(NULL, 1, sizeof *c);
   memset(c, 0, sizeof *c);
   int code = survey(r, c, m.max_df);
@@ -698,20 +698,18 @@ static void sort_list(const reorder *r, uint32_t *docids, uint32_t *tfs, uint32_
 
 /* ---- writing ------------------------------------------------------------------------------------------------------ */
 
-static void rewriter_stop(rewriter *w) {
-  pthread_mutex_lock(&w->mutex);
-  w->stop = 1;
-  pthread_cond_broadcast(&w->changed);
-  pthread_mutex_unlock(&w->mutex);
-}
-
-static int rewriter_fail(rewriter *w, uint64_t term, int status) {
+/* Returns whether it had not stopped before. */
+static int rewriter_stop(rewriter *w) {
   pthread_mutex_lock(&w->mutex);
   int first = !w->stop;
   w->stop = 1;
   pthread_cond_broadcast(&w->changed);
   pthread_mutex_unlock(&w->mutex);
-  if (first) bad_list(w->r, term, status);
+  return first;
+}
+
+static int rewriter_fail(rewriter *w, uint64_t term, int status) {
+  if (rewriter_stop(w)) bad_list(w->r, term, status);
   return CLI_FAIL;
 }
 
@@ -869,7 +867,7 @@ static int write_lists(reorder *r, gpuir_builder *builder, uint64_t memory) {
   while (started < r->threads && !pthread_create(&thread[started], NULL, rewriter_work, &w)) started++;
   if (!started) cli_error("%s: cannot start a thread", r->output);
   code = started ? write_batches(&w) : CLI_FAIL;
-  rewriter_stop(&w);
+  (void)rewriter_stop(&w);
   while (started) pthread_join(thread[--started], NULL);
   for (uint64_t i = 0; i < w.slots; i++) free_batch(&w.ring[i]);
   free(w.ring);
