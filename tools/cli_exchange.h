@@ -1,6 +1,7 @@
 /* cli_exchange.h - what import and export share with the formats they read and write.
  *
- * cli_exchange.c       the two commands: files, order of terms, the index
+ * cli_exchange.c       the two commands
+ * cli_exchange_io.c    what they do: files, order of terms, the index
  * cli_exchange_ciff.c  the Common Index File Format, github.com/osirrc/ciff
  * cli_exchange_pisa.c  the binary collections of PISA and ds2i
  *
@@ -15,8 +16,8 @@
 /* ---- failures ------------------------------------------------------------------------------ */
 
 typedef struct ex_error {
-  const char *file; /* which was at fault */
-  gpuir_error e;    /* its text says the offset where that helps */
+  char file[1024]; /* which was at fault; "": the index */
+  gpuir_error e;   /* its text says the offset where that helps */
 } ex_error;
 
 /* Fills *err and returns `code`. ex_fail_at begins the text with "offset N: ". */

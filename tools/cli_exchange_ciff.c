@@ -328,7 +328,7 @@ static int ciff_documents(ex_in *in, gpuir_builder *builder, ex_error *err) {
     doc.name = (const char *)name.p;
     doc.name_len = name.p ? (size_t)(name.end - name.p) : 0;
     in->tokens += length;
-    err->file = NULL;
+    err->file[0] = 0;
     status = gpuir_builder_add_doc(builder, &doc, (uint32_t)length, NULL, 0, &err->e);
   }
   if (!status && s.p < s.end)

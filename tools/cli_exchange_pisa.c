@@ -25,7 +25,7 @@ static uint32_t number_at(const uint8_t *p) {
   return v;
 }
 
-static int fail_here(const ex_span *s, ex_error *err, const char *cause) {
+static int pisa_fail(const ex_span *s, ex_error *err, const char *cause) {
   return ex_fail_at(err, s->file->path, (uint64_t)(s->p - s->file->bytes), "%s", cause);
 }
 
@@ -40,7 +40,7 @@ static void whole(const ex_file *file, ex_span *s) {
 static int get_sequence(ex_span *s, const uint8_t **numbers, uint32_t *n, ex_error *err) {
   uint64_t left = (uint64_t)(s->end - s->p);
   *n = 0;
-  if (left < 4) return fail_here(s, err, "a sequence is cut off");
+  if (left < 4) return pisa_fail(s, err, "a sequence is cut off");
   *n = number_at(s->p);
   if ((left - 4) / 4 < *n)
     return ex_fail_at(err, s->file->path, (uint64_t)(s->p - s->file->bytes),
@@ -70,7 +70,7 @@ static int get_documents(ex_in *in, ex_span *docs, ex_error *err) {
   int status = get_sequence(docs, &numbers, &n, err);
   if (status) return status;
   docs->p -= 4 * (size_t)n + 4;
-  if (n != 1) return fail_here(docs, err, "no collection: it does not begin with the number of documents");
+  if (n != 1) return pisa_fail(docs, err, "no collection: it does not begin with the number of documents");
   docs->p += 8;
   in->documents = number_at(numbers);
   whole(&in->files[SIZES], &sizes);
@@ -81,7 +81,7 @@ static int get_documents(ex_in *in, ex_span *docs, ex_error *err) {
                    (unsigned long)n, (unsigned long long)in->documents);
   if (n == UINT32_MAX)
     return ex_fail(err, GPUIR_E_LIMIT, sizes.file->path, "more documents than an index holds");
-  return sizes.p < sizes.end ? fail_here(&sizes, err, "bytes follow the lengths") : 0;
+  return sizes.p < sizes.end ? pisa_fail(&sizes, err, "bytes follow the lengths") : 0;
 }
 
 /* Puts the terms' numbers where a file of terms would be: an unnamed file, mapped. */
@@ -140,8 +140,8 @@ static int pisa_scan(ex_in *in, ex_sorter *sorter, ex_error *err) {
     status = ex_note(in, sorter, &entry, err);
   }
   if (status) return status;
-  if (freqs.p < freqs.end) return fail_here(&freqs, err, "more lists of frequencies than of docIDs");
-  if (terms.p < terms.end) return fail_here(&terms, err, "more terms than lists");
+  if (freqs.p < freqs.end) return pisa_fail(&freqs, err, "more lists of frequencies than of docIDs");
+  if (terms.p < terms.end) return pisa_fail(&terms, err, "more terms than lists");
   return 0;
 }
 
@@ -160,10 +160,10 @@ static int pisa_documents(ex_in *in, gpuir_builder *builder, ex_error *err) {
     doc.name = (const char *)name;
     doc.name_len = len;
     in->tokens += number_at(length + 4 * i);
-    err->file = NULL;
+    err->file[0] = 0;
     status = gpuir_builder_add_doc(builder, &doc, number_at(length + 4 * i), NULL, 0, &err->e);
   }
-  if (!status && named && names.p < names.end) return fail_here(&names, err, "more names than documents");
+  if (!status && named && names.p < names.end) return pisa_fail(&names, err, "more names than documents");
   return status;
 }
 
@@ -183,7 +183,7 @@ static int pisa_list(ex_in *in, const uint8_t *list, ex_postings *out, ex_error 
   status = get_sequence(&d, &numbers, &n, err);
   if (!status) status = ex_postings_room(out, n, err);
   if (status) return status;
-  if ((size_t)(f.end - f.p) / 4 <= n) return fail_here(&f, err, "the file has changed"); /* since the scan */
+  if ((size_t)(f.end - f.p) / 4 <= n) return pisa_fail(&f, err, "the file has changed"); /* since the scan */
   out->df = n;
   memcpy(out->docids, docs->bytes + at, 4 * (size_t)n);
   memcpy(out->tfs, freqs->bytes + at - 8, 4 * (size_t)n);
@@ -202,7 +202,7 @@ static int pisa_list(ex_in *in, const uint8_t *list, ex_postings *out, ex_error 
 
 /* ---- writing ------------------------------------------------------------------------------------------ */
 
-static void put_number(ex_out *o, uint32_t v) { ex_put(o, &v, 4); }
+static void put_u32(ex_out *o, uint32_t v) { ex_put(o, &v, 4); }
 
 static int put_line(ex_out *o, const char *name, const char *what, uint64_t number, const char *s, size_t n,
                     ex_error *err) {
@@ -215,17 +215,16 @@ static int put_line(ex_out *o, const char *name, const char *what, uint64_t numb
   return 0;
 }
 
-static int write_documents(const gpuir_index *index, const char *name, uint64_t n, ex_out *out,
-                           ex_error *err) {
+static int write_names(const gpuir_index *index, const char *name, uint64_t n, ex_out *out, ex_error *err) {
   int status = 0;
-  put_number(&out[DOCS], 1);
-  put_number(&out[DOCS], (uint32_t)n);
-  put_number(&out[SIZES], (uint32_t)n);
+  put_u32(&out[DOCS], 1);
+  put_u32(&out[DOCS], (uint32_t)n);
+  put_u32(&out[SIZES], (uint32_t)n);
   for (uint32_t i = 0; i < n && !status; i++) {
     gpuir_doc doc;
     status = gpuir_doc_get(index, i, &doc);
     if (status) return ex_fail(err, status, name, "document %lu cannot be read", (unsigned long)i);
-    put_number(&out[SIZES], doc.length);
+    put_u32(&out[SIZES], doc.length);
     status = put_line(&out[NAMES], name, "the name of document", i, doc.name, doc.name_len, err);
     if (!status) status = ex_out_check(&out[NAMES], err);
   }
@@ -238,15 +237,15 @@ static int pisa_write(const gpuir_index *index, const char *name, ex_out *out, e
   int status = gpuir_index_stats(index, &info);
   if (status) return ex_fail(err, status, name, "no statistics");
   memset(&list, 0, sizeof list);
-  status = write_documents(index, name, info.documents, out, err);
+  status = write_names(index, name, info.documents, out, err);
   for (uint64_t id = 0; id < info.terms && !status; id++) {
     gpuir_term_info t;
     status = ex_read_list(index, name, id, &list, &t, err);
     if (!status) status = put_line(&out[TERMS], name, "term", id, t.term, t.term_len, err);
     if (status) break;
-    put_number(&out[DOCS], t.df);
+    put_u32(&out[DOCS], t.df);
     ex_put(&out[DOCS], list.docids, 4 * (size_t)t.df);
-    put_number(&out[FREQS], t.df);
+    put_u32(&out[FREQS], t.df);
     ex_put(&out[FREQS], list.tfs, 4 * (size_t)t.df);
     for (int i = DOCS; i <= TERMS && !status; i++) status = ex_out_check(&out[i], err);
   }
