@@ -32,7 +32,7 @@ static int pisa_fail(const ex_span *s, ex_error *err, const char *cause) {
 static void whole(const ex_file *file, ex_span *s) {
   s->file = file;
   s->p = file->bytes;
-  s->end = file->bytes + file->len;
+  s->end = file->len ? file->bytes + file->len : file->bytes; /* a file that is missing has none */
 }
 
 /* Steps over a sequence: its numbers are at *numbers. PISA takes what is left of one that is cut off; an import does
