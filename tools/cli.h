@@ -6,6 +6,7 @@
  * cli_json.c   a strict JSON record reader    cli_bench.c    bench
  * cli_input.c  documents from files and folders       cli_reorder.c  reorder, with bisect.c
  * cli_serve.c  serve                          cli_exchange.c import, export; cli_exchange_*.c the formats
+ * cli_lab.c    lab; see lab.h
  */
 #ifndef GPUIR_CLI_H
 #define GPUIR_CLI_H
@@ -265,6 +266,7 @@ int cli_verify(int argc, char **argv);
 int cli_explain(int argc, char **argv);
 int cli_reorder(int argc, char **argv);
 int cli_bench(int argc, char **argv);
+int cli_lab(int argc, char **argv);
 int cli_import(int argc, char **argv);
 int cli_export(int argc, char **argv);
 int cli_serve(int argc, char **argv);

@@ -19,6 +19,7 @@ static const char overview[] =
     "  import   build an index from the files of another engine: CIFF, PISA\n"
     "  export   write an index as such files\n"
     "  bench    measure latency and throughput\n"
+    "  lab      redraw the papers' tables and figures on an index\n"
     "  serve    answer queries, one a line, for a benchmark's driver\n"
     "  help     show this text, or the help of a command\n"
     "\n"
@@ -275,6 +276,29 @@ static const char help_serve[] =
     "  -h, --help         show this text\n"
     "\n"
     "Exit status: 0 at the end of the input; 1 failed; 2 misuse; 128 + N after signal N.\n";
+
+static const char help_lab[] =
+    "usage: gpuir lab codecs|intersect|linearity [OPTION...] INDEX [QUERIES]\n"
+    "\n"
+    "Repeats the experiments of the papers on the lists of an index. Prints tables, and writes the rows\n"
+    "to DIR/codecs.tsv (intersect.tsv, linearity.tsv), with a gnuplot script and a plot of each figure.\n"
+    "\n"
+    "  codecs     size and speed of the codecs of docIDs\n"
+    "  intersect  speed of the intersection methods, on arrays and on compressed lists\n"
+    "  linearity  how well a line fits the lists\n"
+    "\n"
+    "The lists are those of the terms of QUERIES (one a line, or TREC topics), or of all terms.\n"
+    "\n"
+    "  -o, --output DIR   folder of the results (default build/lab)\n"
+    "  --sample N         lists of each class of length, and pairs of each ratio of lengths (default 16)\n"
+    "  --seed N           of the sample (default 1)\n"
+    "  --repeat N         measurements of each time; the median counts (default 5)\n"
+    "  --codecs LIST      only these codecs, with parameters or without, as in bp128,qs:1.5\n"
+    "  --methods LIST     only these intersection methods\n"
+    "  --figures LIST     only these tables and figures\n"
+    "  -h, --help         show this text\n"
+    "\n"
+    "Exit status: 0 done; 1 failed; 2 misuse.\n";
 
 static const char help_help[] =
     "usage: gpuir help [COMMAND]\n"

@@ -36,24 +36,22 @@ static size_t spec_length(const char *p) {
   return n;
 }
 
-/* 1; 0 when there is no i-th codec; -1 when it is unknown. */
-static int codec_at(const lab *l, size_t i, lab_codec *codec) {
+/* 1; 0 when there is no i-th codec; -1 when it is wrong, and *err tells why. */
+static int codec_at(const lab *l, size_t i, lab_codec *codec, gpuir_error *err) {
   const char *p = l->codecs;
-  char *spec;
-  int status;
-  if (!p) return lab_codec_name(i) && !lab_codec_find(lab_codec_name(i), codec);
+  if (!p) return lab_codec_name(i) && !lab_codec_find(lab_codec_name(i), codec, err);
   for (; *p && i; i--) {
     p += spec_length(p);
     p += *p == ',';
   }
   if (!*p) return 0;
-  spec = cli_copy(p, spec_length(p));
-  status = lab_codec_find(spec, codec);
+  char *spec = cli_copy(p, spec_length(p));
+  int status = lab_codec_find(spec, codec, err);
   free(spec);
   return status ? -1 : 1;
 }
 
-int lab_codec_at(const lab *l, size_t i, lab_codec *codec) { return codec_at(l, i, codec) == 1; }
+int lab_codec_at(const lab *l, size_t i, lab_codec *codec) { return codec_at(l, i, codec, NULL) == 1; }
 
 int lab_codec_wanted(const lab *l, const char *name) {
   lab_codec codec;
@@ -407,7 +405,6 @@ static const struct {
   const lab_figure *figures;
   int (*run)(lab *);
 } experiments[] = {{"codecs", lab_codecs_figures, lab_codecs},
-                   {"intersect", lab_intersect_figures, lab_intersect_methods},
                    {"linearity", lab_linearity_figures, lab_linearity}};
 
 static int check_names(const char *option, const char *names, int (*known)(const void *, const char *),
@@ -438,11 +435,12 @@ static int known_method(const void *of, const char *name) {
 
 static int check_codecs(const lab *l) {
   lab_codec codec;
+  gpuir_error err;
   int got = 1;
-  for (size_t i = 0; got == 1; i++) got = codec_at(l, i, &codec);
-  return got ? cli_misuse("lab", "--codecs: '%s' has an unknown codec or a wrong parameter", l->codecs)
-         : l->codecs && !*l->codecs ? cli_misuse("lab", "--codecs names nothing")
-                                    : CLI_OK;
+  memset(&err, 0, sizeof err);
+  for (size_t i = 0; got == 1; i++) got = codec_at(l, i, &codec, &err);
+  if (got) return cli_misuse("lab", "--codecs: %s", err.msg);
+  return l->codecs && !*l->codecs ? cli_misuse("lab", "--codecs names nothing") : CLI_OK;
 }
 
 static void note_facts(lab *l, const gpuir_index_info *info, const char *queries, int argc, char **argv) {

@@ -129,12 +129,15 @@ static int measure_class(const lab *l, const lab_codec *codec, measurement *m, u
 /* NULL after a message, or when the user stopped the command. */
 static const measurement *measure(bench *b, const char *label, const lab_lists *lists, int timed) {
   lab_codec codec;
+  gpuir_error err;
+  memset(&err, 0, sizeof err);
   for (size_t i = 0; i < b->n; i++)
     if (!strcmp(b->made[i]->label, label) && b->made[i]->lists == lists && b->made[i]->timed >= timed)
       return b->made[i];
   lab_progress("%s%s", label, lists == &b->random ? ", random order" : "");
-  if (lab_codec_find(label, &codec)) {
-    cli_error("%s: unknown codec or parameter", label);
+  int status = lab_codec_find(label, &codec, &err);
+  if (status) {
+    cli_fail(label, status, &err);
     return NULL;
   }
   measurement *m = (measurement *)cli_resize(NULL, 1, sizeof *m);

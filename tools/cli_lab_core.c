@@ -14,32 +14,17 @@
 
 const char *lab_codec_name(size_t i) { return i < GPUIR__DOCID_CODECS ? gpuir__docid_codecs[i].name : NULL; }
 
-/* C of qs, LEVELS of pfd-list, or SEGMENT,EXCEPTIONS of the others that have a parameter. */
-static int codec_parameter(const char *name, const char *text, uint64_t *param) {
-  char *end;
-  double v = strtod(text, &end), exceptions;
-  if (end == text) return GPUIR_E_ARGUMENT;
-  if (!strcmp(name, "qs")) *param = (uint64_t)(v * 1000 + 0.5);
-  if (!strcmp(name, "pfd-list")) *param = (uint64_t)v + 1;
-  if (*end == ',') {
-    *param = (uint64_t)v;
-    exceptions = strtod(end + 1, &end);
-    *param += (uint64_t)(1001.5 + exceptions * 1000 - 1000) << 10;
-  }
-  return *param && !*end ? GPUIR_OK : GPUIR_E_ARGUMENT;
-}
-
-int lab_codec_find(const char *spec, lab_codec *c) {
-  size_t n = strcspn(spec, ":");
-  char name[32];
+int lab_codec_find(const char *spec, lab_codec *c, gpuir_error *err) {
+  gpuir__coding coding;
+  int status = gpuir__coding_parse(spec, 1, &coding, err);
   memset(c, 0, sizeof *c);
-  if (strlen(spec) >= sizeof c->label || n >= sizeof name) return GPUIR_E_ARGUMENT;
-  memcpy(name, spec, n);
-  name[n] = 0;
+  if (status) return status;
+  if (!coding.codec || strlen(spec) >= sizeof c->label)
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "codec '%.40s': one codec is wanted", spec);
   memcpy(c->label, spec, strlen(spec) + 1);
-  c->codec = gpuir__codec_by_name(name, 1);
-  if (!c->codec) return GPUIR_E_ARGUMENT;
-  return spec[n] ? codec_parameter(name, spec + n + 1, &c->param) : GPUIR_OK;
+  c->codec = coding.codec;
+  c->param = coding.param;
+  return GPUIR_OK;
 }
 
 struct lab_coded {

@@ -19,12 +19,13 @@ const lab_figure lab_linearity_figures[] = {
      "postings of a list", "ratio; R squared", LAB_BARS, 0},
     {NULL, NULL, NULL, NULL, 0, 0}};
 
-/* How a line fits a list: the width of the safe range over the list's length, and R squared. */
+/* How a line fits a list: the width of the safe range over the list's length, 1 at most, and R squared. */
 typedef struct fit {
   double ratio, r2;
 } fit;
 
-/* The least-squares line through (i, docs[i]), and by its inverse the greatest deviations to either side. */
+/* The least-squares line through (i, docs[i]), and by its inverse the greatest deviations to either side. Of a list in few
+ * clusters these exceed its length: then all of it is searched. */
 static fit fit_line(const uint32_t *docs, uint32_t n) {
   const double middle = ((double)n - 1) / 2;
   double mean = 0, sxx = 0, sxy = 0, syy = 0, left = 0, right = 0;
@@ -43,7 +44,7 @@ static fit fit_line(const uint32_t *docs, uint32_t n) {
     if (off > left) left = off;
     if (-off > right) right = -off;
   }
-  f.ratio = (left + right) / n;
+  f.ratio = left + right < n ? (left + right) / n : 1;
   f.r2 = sxy * sxy / (sxx * syy);
   return f;
 }

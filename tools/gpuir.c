@@ -60,7 +60,8 @@ int main(int argc, char **argv) {
   } commands[] = {{"index", cli_index},     {"query", cli_query},     {"count", cli_count},
                   {"stats", cli_stats},     {"terms", cli_terms},     {"verify", cli_verify},
                   {"explain", cli_explain}, {"reorder", cli_reorder}, {"import", cli_import},
-                  {"export", cli_export},   {"bench", cli_bench},     {"serve", cli_serve}};
+                  {"export", cli_export},   {"bench", cli_bench},     {"lab", cli_lab},
+                  {"serve", cli_serve}};
   hold_standard_descriptors();
   if (argc < 2) {
     cli_error("a command is missing; try 'gpuir help'");

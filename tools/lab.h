@@ -65,6 +65,8 @@ void lab_print(const lab_report *r, const lab_figure *figure);
 int lab_report_write(const lab_report *r, const lab_figure *figures, size_t nfigures);
 void lab_report_free(lab_report *r);
 
+struct gpuir_error;
+
 /* ---- one list in one codec, one intersection (cli_lab_core.c) ------------------------------------- */
 
 /* Functions that return an int return a gpuir status. */
@@ -77,8 +79,8 @@ typedef struct lab_codec { /* a codec with its parameter */
 
 /* The name of the i-th codec of docIDs, NULL behind the last one. */
 const char *lab_codec_name(size_t i);
-/* Takes NAME or NAME:PARAMETER, as `gpuir index --codec` does. */
-int lab_codec_find(const char *spec, lab_codec *codec);
+/* Takes NAME or NAME:PARAMETER, as `gpuir index --codec` does, but not auto. */
+int lab_codec_find(const char *spec, lab_codec *codec, struct gpuir_error *err);
 
 typedef struct lab_coded lab_coded;
 /* Encodes docs[0..n), n >= 1, of a collection of so many documents. */
