@@ -312,7 +312,7 @@ int cli_help(const char *command) {
                {"stats", help_stats},     {"terms", help_terms},     {"verify", help_verify},
                {"explain", help_explain}, {"reorder", help_reorder}, {"import", help_import},
                {"export", help_export},   {"bench", help_bench},     {"serve", help_serve},
-               {"help", help_help}};
+               {"lab", help_lab},         {"help", help_help}};
   const char *text = command ? NULL : overview;
   for (size_t i = 0; !text && i < sizeof texts / sizeof *texts; i++)
     if (!strcmp(texts[i].name, command)) text = texts[i].text;
