@@ -9620,12 +9620,12 @@ GPUIR_HD static inline uint32_t gpuir__lower_bound(const uint32_t *a, uint32_t l
 typedef struct gpuir__cursor {
   gpuir__list list;
   gpuir__scorer scorer;
-  uint32_t bound;                   /* the most that a posting of the list can contribute, q included */
-  uint32_t at;                      /* block to search from */
-  uint32_t block;                   /* decoded one; UINT32_MAX: none */
-  uint32_t n, pos;                  /* its postings; the current one */
-  int scored;                       /* values[] holds contributions; otherwise nothing */
-  uint64_t decoded;                 /* blocks decoded, for statistics */
+  uint32_t bound;   /* the most that a posting of the list can contribute, q included */
+  uint32_t at;      /* block to search from */
+  uint32_t block;   /* decoded one; UINT32_MAX: none */
+  uint32_t n, pos;  /* its postings; the current one */
+  int scored;       /* values[] holds 1: contributions, -1: frequencies less one, 0: nothing */
+  uint64_t decoded; /* blocks decoded, for statistics */
   uint32_t docs[GPUIR__BLOCK_ROOM]; /* behind the n docIDs: UINT32_MAX */
   uint32_t values[GPUIR__BLOCK_ROOM];
 } gpuir__cursor;
@@ -9643,7 +9643,7 @@ static void gpuir__cursor_load(gpuir__cursor *c, uint32_t block) {
 /* Fills values[] with the block's contributions. */
 static void gpuir__cursor_score(const gpuir_index *ix, gpuir__cursor *c) {
   uint32_t freqs[GPUIR__BLOCK_ROOM];
-  if (c->scored) return;
+  if (c->scored > 0) return;
   gpuir__list_freqs(&c->list, c->block, freqs);
   gpuir__score_block(ix, &c->scorer, c->docs, freqs, c->n, c->values);
   c->scored = 1;
@@ -11107,6 +11107,15 @@ static uint32_t gpuir__stored_seed(const gpuir__cursor *c, const gpuir_query *q,
 
 /* ---- exhaustive, document at a time ---- */
 
+/* The frequency of the current posting, decoded with those of its block. */
+static inline uint32_t gpuir__cursor_tf(gpuir__cursor *c) {
+  if (GPUIR__UNLIKELY(!c->scored)) {
+    gpuir__list_freqs(&c->list, c->block, c->values);
+    c->scored = -1;
+  }
+  return c->values[c->pos] + 1;
+}
+
 static int gpuir__eval_exhaustive(gpuir__engine *e, unsigned npositive, int all) {
   uint32_t doc = 0, rounds = 0, i;
   for (i = 0; i < e->ncursors; i++) (void)gpuir__cursor_seek(&e->cursors[i], 0);
@@ -11121,7 +11130,7 @@ static int gpuir__eval_exhaustive(gpuir__engine *e, unsigned npositive, int all)
     for (i = 0; i < npositive; i++) {
       gpuir__cursor *c = &e->cursors[i];
       if (c->pos >= c->n || c->docs[c->pos] != doc) continue;
-      score += gpuir__score_one(&c->scorer, doc, gpuir__list_tf(&c->list, c->block * GPUIR__BLOCK + c->pos));
+      score += gpuir__score_one(&c->scorer, doc, gpuir__cursor_tf(c));
       matched++;
       e->info.postings_scored++;
       (void)gpuir__cursor_step(c);
