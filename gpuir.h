@@ -4245,40 +4245,40 @@ static int gpuir__hslrc_encode(const gpuir_allocator *a, const uint32_t *values,
 
 static const gpuir__codec gpuir__docid_codecs[] = {
     {"vbyte", 1, 1, 1, gpuir__vbyte_docids_encode, NULL, NULL, gpuir__vbyte_docids_decode, NULL,
-     GPUIR__P_NONE, 330},
+     GPUIR__P_NONE, 345},
     {"bp128", 2, 1, 4, gpuir__bp128_docids_encode, NULL, NULL, gpuir__bp128_docids_decode, NULL,
      GPUIR__P_NONE, 100},
-    {"pfd", 3, 1, 1, gpuir__pfd_docids_encode, NULL, NULL, gpuir__pfd_docids_decode, NULL, GPUIR__P_NONE, 96},
+    {"pfd", 3, 1, 1, gpuir__pfd_docids_encode, NULL, NULL, gpuir__pfd_docids_decode, NULL, GPUIR__P_NONE, 95},
     {"newpfd", 4, 1, 1, gpuir__newpfd_docids_encode, NULL, NULL, gpuir__pfd_docids_decode, NULL,
-     GPUIR__P_NONE, 80},
+     GPUIR__P_NONE, 84},
     {"optpfd", 5, 1, 1, gpuir__optpfd_docids_encode, NULL, NULL, gpuir__pfd_docids_decode, NULL,
-     GPUIR__P_NONE, 103},
-    {"ef", 6, 1, 1, gpuir__ef_encode, NULL, NULL, gpuir__ef_decode, gpuir__ef_get, GPUIR__P_NONE, 224},
+     GPUIR__P_NONE, 102},
+    {"ef", 6, 1, 1, gpuir__ef_encode, NULL, NULL, gpuir__ef_decode, gpuir__ef_get, GPUIR__P_NONE, 226},
     {"qs", 7, 1, 1, gpuir__qs_encode, NULL, gpuir__qs_open, gpuir__qs_decode, gpuir__qs_get, GPUIR__P_RATIO,
      222},
     {"rice", 8, 1, 1, gpuir__rice_encode, NULL, gpuir__rice_open, gpuir__rice_decode, gpuir__rice_get,
-     GPUIR__P_NONE, 266},
+     GPUIR__P_NONE, 272},
     {"pfd-list", 9, 1, 1, gpuir__pfl_encode, gpuir__pfl_scratch, gpuir__pfl_open, gpuir__pfl_decode_block,
-     NULL, GPUIR__P_LEVELS, 87},
+     NULL, GPUIR__P_LEVELS, 90},
     {"parapfor", 10, 1, 1, gpuir__para_encode, NULL, gpuir__para_open, gpuir__para_decode_block, NULL,
-     GPUIR__P_SEGMENT, 89},
+     GPUIR__P_SEGMENT, 94},
     {"lrc", 11, 1, 1, gpuir__lrc_encode, NULL, gpuir__lrc_open, gpuir__lrc_decode, gpuir__lrc_get,
-     GPUIR__P_SEGMENT, 60},
+     GPUIR__P_SEGMENT, 58},
     {"lrcseg", 12, 1, 1, gpuir__lrcseg_encode, NULL, gpuir__lrcseg_open, gpuir__lrcseg_decode,
-     gpuir__lrcseg_get, GPUIR__P_SEGMENT, 61},
+     gpuir__lrcseg_get, GPUIR__P_SEGMENT, 58},
     {"seglrc", 13, 1, 1, gpuir__seglrc_encode, NULL, gpuir__seglrc_open, gpuir__seglrc_decode,
-     gpuir__seglrc_get, GPUIR__P_SEGMENT, 60},
+     gpuir__seglrc_get, GPUIR__P_SEGMENT, 58},
     {"hslrc", 14, 1, 1, gpuir__hslrc_encode, NULL, gpuir__hslrc_open, gpuir__hslrc_decode, gpuir__hslrc_get,
-     GPUIR__P_BUCKET, 97},
+     GPUIR__P_BUCKET, 102},
 };
 
 static const gpuir__codec gpuir__freq_codecs[] = {
     {"vbyte", 1, 0, 1, gpuir__vbyte_freqs_encode, NULL, NULL, gpuir__vbyte_freqs_decode,
-     gpuir__vbyte_freqs_get, GPUIR__P_NONE, 270},
+     gpuir__vbyte_freqs_get, GPUIR__P_NONE, 264},
     {"bp128", 2, 0, 4, gpuir__bp128_freqs_encode, NULL, NULL, gpuir__bp128_freqs_decode,
      gpuir__bp128_freqs_get, GPUIR__P_NONE, 100},
     {"newpfd", 4, 0, 1, gpuir__newpfd_freqs_encode, NULL, NULL, gpuir__pfd_freqs_decode, gpuir__pfd_freqs_get,
-     GPUIR__P_NONE, 61},
+     GPUIR__P_NONE, 62},
     {"optpfd", 5, 0, 1, gpuir__optpfd_freqs_encode, NULL, NULL, gpuir__pfd_freqs_decode, gpuir__pfd_freqs_get,
      GPUIR__P_NONE, 65},
 };
@@ -4310,10 +4310,11 @@ static const gpuir__codec *gpuir__codec_by_id(unsigned id, int docids) {
 /* ---- codings: a codec and its parameter, as users spell them ---- */
 
 /* `auto` takes, for each list, the codec that makes  bytes * (1 + w * cost)  least; of equals the one that stands
- * first in its table. bytes: of the list's stream, without the directory, which is the same for all; cost: that of
- * decoding a value relative to bp128, a fixed number in the tables. These were measured once (in L1, AVX2, sums of
- * gaps included, means over plain and clustered gaps of 2 to 1024, Zen 4); nothing is timed while building, so that
- * the same input gives the same bytes. */
+ * first in its table. bytes: of the list's stream, without the directory, which is the same for all. cost: of
+ * decoding a value, relative to bp128, a fixed number in the tables. These are cycles that were measured once: with
+ * AVX2 on an AMD EPYC, on lists of 2^18 values, block by block into L1, sums of gaps included, means over plain and
+ * clustered gaps of 2 to 1024 on average; frequencies over the like. Nothing is timed while building, so that the
+ * same input gives the same bytes. */
 typedef struct gpuir__coding {
   const gpuir__codec *codec; /* NULL: auto */
   uint64_t param;            /* the codec's; of auto 1000 w */

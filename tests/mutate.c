@@ -16,7 +16,7 @@
 
 #include <signal.h>
 
-enum { HEADER = 64, ENTRY = 32, SEEDS = 6 };
+enum { HEADER = 64, ENTRY = 32, SEEDS = 19 };
 
 typedef struct image {
   uint8_t *bytes;
@@ -317,6 +317,10 @@ static void build_text(const char *path, unsigned docs, const char *codec) {
   gpuir_builder_destroy(b);
 }
 
+static const char *const codecs[] = {
+    "pfd",    "newpfd",     "optpfd",      "ef",       "qs:4", "rice", "pfd-list:4", "parapfor:64,min",
+    "lrc:64", "lrcseg:128", "seglrc:,min", "hslrc:32", "auto"};
+
 int main(int argc, char **argv) {
   unsigned long n = argc > 1 ? strtoul(argv[1], NULL, 10) : corpus_long_run() ? 10000 : 1000;
   unsigned long first = argc > 2 ? strtoul(argv[2], NULL, 10) : 0, i, opened = 0, verified = 0, checksum = 0;
@@ -331,6 +335,7 @@ int main(int argc, char **argv) {
     if (s == 3) build_text(path, 150, "vbyte");
     if (s == 4) build_text(path, 3, NULL);
     if (s == 5) build_long(path);
+    if (s > 5) build_terms(path, codecs[s - 6], s % 2 ? "newpfd" : "optpfd", (uint64_t)s);
     load(path, &seed[s]);
     status = exercise_file(path, GPUIR_SIMD_AUTO, &verify);
     if (status || verify) {
