@@ -6139,7 +6139,9 @@ static const char *gpuir__verify_block(gpuir__verifier *v, const gpuir__list *l,
     if (docs[i] >= v->ix->stat.documents || !tf) return "a posting is out of range";
     if (i ? docs[i] <= docs[i - 1] : block && docs[i] <= l->last[block - 1]) return "docIDs do not ascend";
     length = v->ix->lengths[docs[i]];
-    if (l->nblocks > 1 && gpuir__list_tf(l, block * GPUIR__BLOCK + i) != tf) return "frequencies disagree";
+    if (gpuir__list_tf(l, block * GPUIR__BLOCK + i) != tf) return "frequencies disagree";
+    if (l->df > 1 && l->docs.codec->get && l->docs.codec->get(&l->docs, block * GPUIR__BLOCK + i) != docs[i])
+      return "docIDs disagree";
     *cf += tf;
     if (!l->extent) continue;
     if (!gpuir__dominated(pairs, GPUIR__BLOCK_PAIRS, tf, length)) return "a block's bounds are too low";
