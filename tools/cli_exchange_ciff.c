@@ -22,12 +22,14 @@ enum { VARINT = 0, FIXED64 = 1, BYTES = 2, FIXED32 = 5 }; /* wire types */
 static uint64_t offset_of(const ex_span *s) { return (uint64_t)(s->p - s->file->bytes); }
 
 static int fail_here(const ex_span *s, ex_error *err, const char *cause) {
-  return ex_fail_at(err, s->file->path, offset_of(s), "%s", cause);
+  (void)ex_fail_at(err, s->file->path, offset_of(s), "%s", cause);
+  return GPUIR_E_FORMAT;
 }
 
 static int get_varint(ex_span *s, uint64_t *out, ex_error *err) {
   uint64_t v = 0;
   const uint8_t *p = s->p;
+  *out = 0;
   for (unsigned shift = 0; shift < 70; shift += 7) {
     if (p == s->end) return fail_here(s, err, "a number is cut off");
     uint8_t byte = *p++;

@@ -251,7 +251,7 @@ static int file_open(ex_file *file, char *path, int optional, const char *beside
   file->path = path;
   if (fd < 0) return optional && errno == ENOENT ? 0 : fail_errno(err, path);
   status = file_map(file, fd, err);
-  if (!status && beside && file->len >= 2 && file->bytes[0] == 0x1f && file->bytes[1] == 0x8b)
+  if (!status && beside && file->bytes && file->len >= 2 && file->bytes[0] == 0x1f && file->bytes[1] == 0x8b)
 #ifdef GPUIR_WITH_ZLIB
     status = file_unzip(file, fd, beside, err);
 #else

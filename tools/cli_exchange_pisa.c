@@ -26,7 +26,8 @@ static uint32_t number_at(const uint8_t *p) {
 }
 
 static int pisa_fail(const ex_span *s, ex_error *err, const char *cause) {
-  return ex_fail_at(err, s->file->path, (uint64_t)(s->p - s->file->bytes), "%s", cause);
+  (void)ex_fail_at(err, s->file->path, (uint64_t)(s->p - s->file->bytes), "%s", cause);
+  return GPUIR_E_FORMAT;
 }
 
 static void whole(const ex_file *file, ex_span *s) {
@@ -39,6 +40,7 @@ static void whole(const ex_file *file, ex_span *s) {
  * not. */
 static int get_sequence(ex_span *s, const uint8_t **numbers, uint32_t *n, ex_error *err) {
   uint64_t left = (uint64_t)(s->end - s->p);
+  *numbers = s->p;
   *n = 0;
   if (left < 4) return pisa_fail(s, err, "a sequence is cut off");
   *n = number_at(s->p);
