@@ -59,7 +59,7 @@ SO            = libgpuir.so.$(VERSION)
 LIBRARIES     = $(B)/libgpuir.a $(B)/$(SO)
 COMMANDS      = $(B)/gpuir $(if $(HAVE_FUSE),$(B)/gpuirfs)
 MAN_PAGES     = $(wildcard tools/man/*.1 fuse/*.1)
-C_SOURCES     = gpuir.h $(wildcard tools/*.[ch] fuse/*.[ch] tests/*.[ch] examples/*.c examples/*.cc)
+C_SOURCES     = gpuir.h $(wildcard tools/*.[ch] tools/synth/*.[ch] fuse/*.[ch] tests/*.[ch] examples/*.c examples/*.cc)
 SCRIPTS       = .ci/run tests/run $(wildcard tools/*.sh examples/*.sh tests/*.sh tests/data/*.sh)
 
 Q   = $(if $(V),,@)
@@ -72,7 +72,7 @@ COMPILE = $(CC) -std=c99 $(WARNINGS) $(CPPFLAGS) $(DEFINES) $(CFLAGS) -I. -MMD -
 # ---- targets -----------------------------------------------------------------------------------------------------
 
 .PHONY: help all commands demo test test-long test-programs fuzzers bench install uninstall format lint sanitize fuzz \
-        coverage clean gpu test-gpu sanitize-gpu bench-gpu FORCE
+        coverage clean synth gpu test-gpu sanitize-gpu bench-gpu FORCE
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := all
 
@@ -81,6 +81,7 @@ help:
 	@echo 'make demo       install what is missing, build, index some text, mount it and query it'
 	@echo 'make test       the same set-up, then every test'
 	@echo 'make test-long  every test in its long form'
+	@echo 'make synth      build/synth, which generates indexes of web shape and queries for them (tools/synth)'
 	@echo 'make bench      latency and throughput on an index (BENCH_INDEX=FILE, BENCH_FLAGS=...)'
 	@echo 'make install    to $$(DESTDIR)$$(PREFIX); make uninstall removes the same files'
 	@echo 'make format     lay out the sources with clang-format'
@@ -119,7 +120,9 @@ test-long:
 	$(Q)+$(PARALLEL) all test-programs fuzzers $(MUTATE)
 	$(Q)tests/run -l
 
-test-programs: $(TEST_PROGRAMS)
+test-programs: $(TEST_PROGRAMS) synth
+
+synth: $(B)/synth
 
 # ---- library -----------------------------------------------------------------------------------------------------
 
@@ -163,7 +166,7 @@ $(GPU_TESTS): $(B)/tests/gpu/%: tests/gpu/%.c $(wildcard tests/gpu/*.h) $(B)/gpu
 	@mkdir -p $(@D)
 	$(Q)$(COMPILE) $(LDFLAGS) -o $@ $< $(B)/gpuir_cuda.o $(CUDA_LIBS) $(LIBS)
 
-gpu: $(if $(HAVE_NVCC),$(GPU_TESTS))
+gpu: $(if $(HAVE_NVCC),$(GPU_TESTS)) synth
 	$(if $(HAVE_NVCC),,@echo 'note: no nvcc was found: built without the CUDA backend (CPU only)')
 
 # Without a device the program says so and succeeds.
@@ -189,6 +192,11 @@ $(B)/gpuir: $(TOOL_OBJECTS) $(GPU_OBJECT) $(B)/libgpuir.a
 $(B)/gpuirfs: $(FUSE_OBJECTS) $(GPU_OBJECT) $(B)/libgpuir.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(FUSE_LIBS) $(if $(HAVE_NVCC),$(CUDA_LIBS)) $(LIBS)
+
+$(B)/synth: tools/synth/synth.c $(B)/libgpuir.a $(B)/flags
+	$(call say,CC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(COMPILE) $(LDFLAGS) -o $@ $< $(B)/libgpuir.a $(LIBS)
 
 $(B)/obj/tools/%.o: tools/%.c $(B)/flags
 	$(call say,CC,$@)
@@ -263,13 +271,13 @@ lint: $(B)/libgpuir.c
 	$(call say,LINT,clang-format)
 	$(Q)clang-format --dry-run -Werror $(C_SOURCES)
 	$(call say,LINT,clang-tidy)
-	$(Q)printf '%s\n' $(B)/libgpuir.c $(wildcard tools/*.c fuse/*.c) | xargs -P $(JOBS) -I FILE \
+	$(Q)printf '%s\n' $(B)/libgpuir.c $(wildcard tools/*.c tools/synth/*.c fuse/*.c) | xargs -P $(JOBS) -I FILE \
 	  sh -c 'clang-tidy --quiet FILE -- -std=c99 $(DEFINES) -I. $(FUSE_CFLAGS) 2>/dev/null'
 	$(call say,LINT,shellcheck)
 	$(Q)shellcheck $(SCRIPTS)
 	$(Q)shellcheck -S warning $(wildcard tests/*.bats)
 	$(call say,LINT,mandoc)
-	$(Q)$(if $(MAN_PAGES),mandoc -T lint -W warning $(MAN_PAGES))
+	$(Q)$(if $(MAN_PAGES),mandoc -T lint -W warning $(MAN_PAGES) tools/synth/synth.1)
 
 SANITIZE = -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all
 

@@ -37,6 +37,8 @@
   0.1484 /* of postings: GOV2 has 3.74 million a query in 25.2 million documents (Ding 2009) */
 #define SYNTH_LENGTH 900.0     /* of length */
 #define SYNTH_DENSEST_LIST 0.9 /* of all documents */
+#define SYNTH_BURST 15         /* of 16 gaps are in bursts */
+#define SYNTH_DENSER 16.0      /* times as dense as the list are bursts at clustering 1 */
 #define SYNTH_LONGEST 12       /* terms of a query */
 
 typedef struct synth_desc {
@@ -290,33 +292,45 @@ static void synth_make_tables(synth *s) {
 
 /* ---- lists ---- */
 
-/* Positions at which a thing of probability p occurs: gaps are geometric, that is, exponential and rounded down. The
- * exponential is made of integers and one multiplication, so that every machine draws the same. */
+/* Positions at which a thing of probability p occurs. In random order gaps are geometric: exponential and rounded down.
+ * With clustering they come in bursts: SYNTH_BURST of 16 gaps are short, the others make up for them. The exponential is
+ * made of integers and one multiplication, so that every machine draws the same. */
 typedef struct synth_gaps {
   synth_rng r;
   const uint32_t *exponential;
-  double scale; /* of an exponential in units of 2^-32 */
+  double scale[2]; /* of an exponential in units of 2^-32, in long and in short gaps */
   uint64_t next, end;
 } synth_gaps;
 
 static inline void synth_gaps_next(synth_gaps *g) {
   uint64_t x = synth_next(&g->r) | 1, e = (uint64_t)__builtin_clzll(x), fraction, i;
+  int is_short = (x >> 1 & 15) < SYNTH_BURST;
   x <<= e;
   i = (x >> 51) & 4095;
   fraction = (x >> 31) & 0xfffff;
   x = e * 2977044472u + g->exponential[i] -
       (((uint64_t)(g->exponential[i] - g->exponential[i + 1]) * fraction) >> 20); /* e ln 2 + ... */
-  g->next += (uint64_t)((double)x * g->scale);
+  g->next += (uint64_t)((double)x * g->scale[is_short]);
 }
 
+/* The factor that makes gaps of mean 1 / p of an exponential. */
+static double synth_gap_scale(double p) { return p < 1 ? -1 / log1p(-p) / 4294967296.0 : 0; }
+
 static synth_gaps synth_gaps_start(const synth *s, synth_rng r, double p, uint64_t end) {
+  const double part = SYNTH_BURST / 16.0;
+  double dense = p * pow(SYNTH_DENSER, s->d.clustering);
   synth_gaps g;
+  if (dense > SYNTH_DENSEST_LIST) dense = p > SYNTH_DENSEST_LIST ? p : SYNTH_DENSEST_LIST;
   g.r = r;
   g.exponential = s->exponential;
-  g.scale = p < 1 ? -1 / log1p(-p) / 4294967296.0 : 0;
+  g.scale[0] = g.scale[1] = synth_gap_scale(p);
   g.next = p > 0 ? 0 : end;
   g.end = end;
   if (g.next < end) synth_gaps_next(&g);
+  if (p > 0 && s->d.clustering > 0) { /* behind the first, which stands anywhere */
+    g.scale[1] = synth_gap_scale(dense);
+    g.scale[0] = synth_gap_scale((1 - part) / (1 / p - part / dense));
+  }
   return g;
 }
 
@@ -413,7 +427,7 @@ static uint32_t synth_make_list(const synth *s, uint32_t rank, uint64_t *bits, s
 
 /* Postings that a list surely has room in: df is binomial. */
 static uint32_t synth_room(const synth *s, uint32_t rank) {
-  double df = synth_df(s, rank), most = df + 10 * sqrt(df) + 64;
+  double df = synth_df(s, rank), most = df + 10 * (s->d.clustering > 0 ? 6 : 1) * sqrt(df) + 64;
   return most < s->d.documents ? (uint32_t)most : s->d.documents;
 }
 
