@@ -405,6 +405,7 @@ static const struct {
   const lab_figure *figures;
   int (*run)(lab *);
 } experiments[] = {{"codecs", lab_codecs_figures, lab_codecs},
+                   {"intersect", lab_intersect_figures, lab_intersect_methods},
                    {"linearity", lab_linearity_figures, lab_linearity}};
 
 static int check_names(const char *option, const char *names, int (*known)(const void *, const char *),

@@ -60,21 +60,13 @@ static const char *const cs[] = {"0.25", "0.5", "0.75", "1", "1.25", "1.5", "2",
 
 /* ---- one codec over a sample of lists ------------------------------------------------------------------ */
 
-typedef struct measurement {
-  char label[48];
-  const lab_lists *lists;
-  int timed;
-  double postings[LAB_CLASSES], bytes[LAB_CLASSES], directory[LAB_CLASSES];
-  double seconds[LAB_CLASSES]; /* of decoding each list of the class once */
-} measurement;
-
 /* All that were made: figures share them. */
 typedef struct bench {
   lab *l;
   lab_lists index, random;
   lab_lists shortest; /* of the queries; its docIDs belong to `queries` */
   lab_queries queries;
-  measurement **made;
+  lab_measurement **made;
   size_t n;
 } bench;
 
@@ -113,7 +105,7 @@ static int batch_make(const lab *l, const lab_codec *codec, const lab_lists *lis
   return CLI_OK;
 }
 
-static int measure_class(const lab *l, const lab_codec *codec, measurement *m, unsigned c) {
+static int measure_class(const lab *l, const lab_codec *codec, lab_measurement *m, unsigned c) {
   batch b;
   int code = batch_make(l, codec, m->lists, c, &b);
   for (size_t i = 0; i < b.n && code == CLI_OK; i++) {
@@ -126,48 +118,48 @@ static int measure_class(const lab *l, const lab_codec *codec, measurement *m, u
   return code;
 }
 
-/* NULL after a message, or when the user stopped the command. */
-static const measurement *measure(bench *b, const char *label, const lab_lists *lists, int timed) {
+int lab_measure(const lab *l, const char *label, const lab_lists *lists, int timed, lab_measurement *m) {
   lab_codec codec;
   gpuir_error err;
   memset(&err, 0, sizeof err);
-  for (size_t i = 0; i < b->n; i++)
-    if (!strcmp(b->made[i]->label, label) && b->made[i]->lists == lists && b->made[i]->timed >= timed)
-      return b->made[i];
-  lab_progress("%s%s", label, lists == &b->random ? ", random order" : "");
-  int status = lab_codec_find(label, &codec, &err);
-  if (status) {
-    cli_fail(label, status, &err);
-    return NULL;
-  }
-  measurement *m = (measurement *)cli_resize(NULL, 1, sizeof *m);
   memset(m, 0, sizeof *m);
   snprintf(m->label, sizeof m->label, "%s", label);
   m->lists = lists;
   m->timed = timed;
-  b->made = (measurement **)cli_resize(b->made, b->n + 1, sizeof(measurement *));
-  b->made[b->n++] = m;
-  for (unsigned c = 0; c < LAB_CLASSES; c++)
-    if (lab_stopped() || measure_class(b->l, &codec, m, c)) return NULL;
-  return m;
+  int status = lab_codec_find(label, &codec, &err), code = CLI_OK;
+  if (status) return cli_fail(label, status, &err);
+  for (unsigned c = 0; c < LAB_CLASSES && code == CLI_OK; c++)
+    code = lab_stopped() ? CLI_FAIL : measure_class(l, &codec, m, c);
+  return code;
+}
+
+/* The same, kept for other figures. NULL after a message, or when the user stopped the command. */
+static const lab_measurement *measure(bench *b, const char *label, const lab_lists *lists, int timed) {
+  for (size_t i = 0; i < b->n; i++)
+    if (!strcmp(b->made[i]->label, label) && b->made[i]->lists == lists && b->made[i]->timed >= timed)
+      return b->made[i];
+  lab_progress("%s%s", label, lists == &b->random ? ", random order" : "");
+  b->made = (lab_measurement **)cli_resize(b->made, b->n + 1, sizeof *b->made);
+  b->made[b->n++] = (lab_measurement *)cli_resize(NULL, 1, sizeof **b->made);
+  return lab_measure(b->l, label, lists, timed, b->made[b->n - 1]) ? NULL : b->made[b->n - 1];
 }
 
 /* Sums over the classes from `least` on, weighed. */
-static double weigh(const measurement *m, const double *values, unsigned least) {
+static double weigh(const lab_measurement *m, const double *values, unsigned least) {
   double sum = 0;
   for (unsigned c = least; c < LAB_CLASSES; c++) sum += m->lists->weight[c] * values[c];
   return sum;
 }
 
-static double bits(const measurement *m, int directory) {
+double lab_bits(const lab_measurement *m, int directory) {
   double bytes = weigh(m, m->bytes, 0) + (directory ? weigh(m, m->directory, 0) : 0);
   return 8 * bytes / weigh(m, m->postings, 0);
 }
 
 /* Of docIDs of 32 bits to all that is stored, as Ao et al. count. */
-static double ratio(const measurement *m) { return 32 / bits(m, 1); }
+static double ratio(const lab_measurement *m) { return 32 / lab_bits(m, 1); }
 
-static double speed(const measurement *m, unsigned least) {
+static double speed(const lab_measurement *m, unsigned least) {
   return weigh(m, m->postings, least) / weigh(m, m->seconds, least);
 }
 
@@ -181,9 +173,10 @@ static int sizes(bench *b) {
   lab_codec codec;
   for (int directory = 0; directory < 2; directory++)
     for (size_t i = 0; lab_codec_at(b->l, i, &codec); i++) {
-      const measurement *m = measure(b, codec.label, &b->index, 1);
+      const lab_measurement *m = measure(b, codec.label, &b->index, 1);
       if (!m) return CLI_FAIL;
-      row(b, SIZES, directory ? "with-directory" : "codec", codec.label, bits(m, directory), "bits/docID");
+      row(b, SIZES, directory ? "with-directory" : "codec", codec.label, lab_bits(m, directory),
+          "bits/docID");
     }
   return CLI_OK;
 }
@@ -221,7 +214,7 @@ static int cycles(bench *b) {
   }
   for (int all = 0; all < 2; all++)
     for (size_t i = 0; lab_codec_at(b->l, i, &codec); i++) {
-      const measurement *m = measure(b, codec.label, &b->index, 1);
+      const lab_measurement *m = measure(b, codec.label, &b->index, 1);
       if (!m) return CLI_FAIL;
       if (weigh(m, m->seconds, all ? 0 : LONG_CLASS) <= 0) continue; /* an index without long lists */
       row(b, CYCLES, all ? "all" : "long", codec.label, hertz / speed(m, all ? 0 : LONG_CLASS),
@@ -237,9 +230,9 @@ static int ding_fig3(bench *b) {
                                        "pfd-list:2", "pfd-list:3", "pfd-list:4"};
   for (size_t i = 0; i < COUNT(labels); i++) {
     if (!lab_codec_wanted(b->l, labels[i])) continue;
-    const measurement *m = measure(b, labels[i], &b->index, 1);
+    const lab_measurement *m = measure(b, labels[i], &b->index, 1);
     if (!m) return CLI_FAIL;
-    row(b, DING_FIG3, "size", labels[i], bits(m, 0) / 8, "bytes/docID");
+    row(b, DING_FIG3, "size", labels[i], lab_bits(m, 0) / 8, "bytes/docID");
   }
   return CLI_OK;
 }
@@ -247,7 +240,7 @@ static int ding_fig3(bench *b) {
 static int ding_table1(bench *b) {
   lab_codec codec;
   for (size_t i = 0; lab_codec_at(b->l, i, &codec); i++) {
-    const measurement *m = measure(b, codec.label, &b->index, 1);
+    const lab_measurement *m = measure(b, codec.label, &b->index, 1);
     if (!m) return CLI_FAIL;
     row(b, DING_TABLE1, "CPU", codec.label, speed(m, 0) / 1e6, "Mvalues/s");
   }
@@ -257,7 +250,7 @@ static int ding_table1(bench *b) {
 static int ding_fig4(bench *b) {
   lab_codec codec;
   for (size_t i = 0; lab_codec_at(b->l, i, &codec); i++) {
-    const measurement *m = measure(b, codec.label, &b->index, 1);
+    const lab_measurement *m = measure(b, codec.label, &b->index, 1);
     if (!m) return CLI_FAIL;
     for (unsigned c = 1; c < LAB_CLASSES; c++)
       if (m->seconds[c] > 0)
@@ -270,7 +263,8 @@ static int ding_fig4(bench *b) {
 /* ---- Ao et al. ------------------------------------------------------------------------------------------------- */
 
 /* Codec i of those with exceptions, at proportion p, over some lists. */
-static const measurement *with_exceptions(bench *b, size_t i, size_t p, const lab_lists *lists, int timed) {
+static const lab_measurement *with_exceptions(bench *b, size_t i, size_t p, const lab_lists *lists,
+                                              int timed) {
   char label[48];
   snprintf(label, sizeof label, "%s,%s", exceptional[i], proportions[p]);
   return measure(b, label, lists, timed);
@@ -279,7 +273,7 @@ static const measurement *with_exceptions(bench *b, size_t i, size_t p, const la
 static int ao_fig7(bench *b) {
   for (size_t i = 0; i < COUNT(exceptional); i++)
     for (size_t p = 0; p < COUNT(proportions) && lab_codec_wanted(b->l, exceptional[i]); p++) {
-      const measurement *m = with_exceptions(b, i, p, &b->index, 0);
+      const lab_measurement *m = with_exceptions(b, i, p, &b->index, 0);
       if (!m) return CLI_FAIL;
       row(b, AO_FIG7, exceptional[i], proportions[p], ratio(m), "ratio");
     }
@@ -291,7 +285,7 @@ static int ao_table2_column(bench *b, const char *series, const lab_lists *lists
   static const char *const plain[] = {"pfd", "newpfd", "optpfd"};
   for (size_t i = 0; i < COUNT(plain); i++) {
     if (!lab_codec_wanted(b->l, plain[i])) continue;
-    const measurement *m = measure(b, plain[i], lists, 0);
+    const lab_measurement *m = measure(b, plain[i], lists, 0);
     if (!m) return CLI_FAIL;
     row(b, AO_TABLE2, series, plain[i], ratio(m), "ratio");
   }
@@ -299,7 +293,7 @@ static int ao_table2_column(bench *b, const char *series, const lab_lists *lists
     double best = 0;
     if (!lab_codec_wanted(b->l, exceptional[i])) continue;
     for (size_t p = 0; p < COUNT(proportions); p++) {
-      const measurement *m = with_exceptions(b, i, p, lists, 0);
+      const lab_measurement *m = with_exceptions(b, i, p, lists, 0);
       if (!m) return CLI_FAIL;
       if (ratio(m) > best) best = ratio(m);
     }
@@ -341,13 +335,13 @@ static int ao_fig8(bench *b) {
   if (find_shortest(b)) return CLI_FAIL;
   for (size_t i = 0; i < COUNT(plain) && b->shortest.n; i++)
     for (size_t p = 0; p < COUNT(proportions) && lab_codec_wanted(b->l, plain[i]); p++) { /* level lines */
-      const measurement *m = measure(b, plain[i], &b->shortest, 1);
+      const lab_measurement *m = measure(b, plain[i], &b->shortest, 1);
       if (!m) return CLI_FAIL;
       row(b, AO_FIG8, plain[i], proportions[p], speed(m, 0) / 1e6, "Mvalues/s");
     }
   for (size_t i = 0; i < COUNT(exceptional) && b->shortest.n; i++)
     for (size_t p = 0; p < COUNT(proportions) && lab_codec_wanted(b->l, exceptional[i]); p++) {
-      const measurement *m = with_exceptions(b, i, p, &b->shortest, 1);
+      const lab_measurement *m = with_exceptions(b, i, p, &b->shortest, 1);
       if (!m) return CLI_FAIL;
       row(b, AO_FIG8, exceptional[i], proportions[p], speed(m, 0) / 1e6, "Mvalues/s");
     }
@@ -364,7 +358,7 @@ static double theory(double n, double m) {
 }
 
 static int ao_table5_column(bench *b, const char *series, const lab_lists *lists) {
-  const measurement *m = measure(b, "lrc", lists, 0);
+  const lab_measurement *m = measure(b, "lrc", lists, 0);
   if (!m) return CLI_FAIL;
   for (unsigned c = THEORY_CLASS; c < LAB_CLASSES; c++) {
     double count = (double)(lists->first[c + 1] - lists->first[c]);
@@ -394,9 +388,9 @@ static int qs_table1(bench *b) {
   static const char *const labels[] = {"rice", "pfd", "pfd-list", "qs"};
   for (size_t i = 0; i < COUNT(labels); i++) {
     if (!lab_codec_wanted(b->l, labels[i])) continue;
-    const measurement *m = measure(b, labels[i], &b->index, 1);
+    const lab_measurement *m = measure(b, labels[i], &b->index, 1);
     if (!m) return CLI_FAIL;
-    row(b, QS_TABLE1, "size", labels[i], bits(m, 0), "bits/docID");
+    row(b, QS_TABLE1, "size", labels[i], lab_bits(m, 0), "bits/docID");
   }
   return CLI_OK;
 }
@@ -405,10 +399,10 @@ static int qs_by_c(bench *b, int figure) {
   for (size_t i = 0; i < COUNT(cs) && lab_codec_wanted(b->l, "qs"); i++) {
     char label[48];
     snprintf(label, sizeof label, "qs:%s", cs[i]);
-    const measurement *m = measure(b, label, &b->index, 1);
+    const lab_measurement *m = measure(b, label, &b->index, 1);
     if (!m) return CLI_FAIL;
     if (figure == QS_FIG12)
-      row(b, figure, "qs", cs[i], bits(m, 0), "bits/docID");
+      row(b, figure, "qs", cs[i], lab_bits(m, 0), "bits/docID");
     else
       row(b, figure, "qs", cs[i], speed(m, 0) / 1e9, "Gvalues/s");
   }

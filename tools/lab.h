@@ -191,6 +191,20 @@ unsigned lab_class(uint32_t n);
 /* Seconds of work(arg): the median of `repeat` measurements after one that warms up. */
 double lab_time(const lab *l, void (*work)(void *), void *arg);
 
+/* A codec over a sample of lists, by class. */
+typedef struct lab_measurement {
+  char label[48];
+  const lab_lists *lists;
+  int timed;
+  double postings[LAB_CLASSES], bytes[LAB_CLASSES], directory[LAB_CLASSES];
+  double seconds[LAB_CLASSES]; /* of decoding each list of the class once; 0 unless timed */
+} lab_measurement;
+
+/* Encodes the lists, checks that they decode, and if `timed` measures that. Exit code. (cli_lab_codecs.c) */
+int lab_measure(const lab *l, const char *label, const lab_lists *lists, int timed, lab_measurement *m);
+/* Mean bits a docID over all candidates, with the directory or without. */
+double lab_bits(const lab_measurement *m, int directory);
+
 /* What a subcommand adds: its figures, and the work, which prints tables and adds rows. Both return an exit code. */
 extern const lab_figure lab_codecs_figures[], lab_intersect_figures[],
     lab_linearity_figures[]; /* end with id NULL */
