@@ -37,8 +37,9 @@
 #define GC_NONE UINT32_MAX
 #define GC_TILE_MOST 24576u /* documents a tile at most: two blocks of threads share 227 KB */
 #define GC_OR_WORKERS 256u  /* threads that score; one warp more looks ahead */
+#define GC_PACKED_WORKERS 512u /* the same where blocks are decoded: more of them, as each waits longer */
 #define GC_AHEAD 3u         /* blocks that a warp has on their way at once */
-#define GC_OR_THREADS (GC_OR_WORKERS + 32u)
+#define GC_OR_THREADS(X) ((X) ? GC_OR_WORKERS + 32u : GC_PACKED_WORKERS + 32u)
 #define GC_KEYS 1024u /* survivors of a tile that are selected among in shared memory */
 #define GC_AND_THREADS 256u
 #define GC_CHUNK 2048u /* blocks of a list whose bounds one block of threads spreads over tiles */
@@ -49,15 +50,19 @@
 #define GC_PAD 1024u     /* zeros behind each section: what a damaged block may read there */
 #define GC_CAP 0xffffffu /* GPUIR__CAP */
 #define GC_BUCKETS 256u  /* of tile bounds */
-#define GC_SPAN 10u      /* 2^10 documents: the grain of stored bounds */
+#define GC_SPAN 10u      /* 2^10 documents at least are a span: the grain of stored bounds */
+#define GC_SPAN_MOST 8u  /* postings a span on average at least */
 #define GC_MARKS 8u      /* bits a posting at least of a list's marks */
 #define GC_MAX_THREADS 256u
 #define GC_QUEUE (GPUIR__BLOCK + 32) /* documents that a warp has waiting */
 #ifndef GC_FIRST
 #define GC_FIRST 64u /* driver blocks that are taken first, for a threshold */
 #endif
+#ifndef GC_MAX_BLOCKS
+#define GC_MAX_BLOCKS 5 /* a multiprocessor at least */
+#endif
 #ifndef GC_PROBE_COST
-#define GC_PROBE_COST 4u /* of following a posting through the other lists, in postings added to a tile */
+#define GC_PROBE_COST 8u /* of following a posting through the other lists, in postings added to a tile */
 #endif
 #ifndef GC_TILE_COST
 #define GC_TILE_COST 8u /* of a tile, in blocks added to it */
@@ -75,10 +80,10 @@ typedef struct gc_term {
   uint32_t negated;
   uint32_t slot; /* of the tile arrays */
   uint32_t most; /* its postings contribute at most that, q times */
-  /* an expanded list's, under the stored k1 and b: */
-  uint32_t row;  /* of peaks and starts, or GC_NONE */
-  uint32_t step; /* q times the unit of its peaks */
-  uint32_t shift, zero;
+  /* an expanded list's: */
+  uint32_t row, span; /* where its peaks and starts begin, one for 2^span documents */
+  uint32_t step;      /* q times the unit of its peaks; 0: they are not to be used */
+  uint32_t shift;
   uint64_t marks; /* its marks, a bit for 2^shift documents; in words */
 } gc_term;
 
@@ -111,7 +116,7 @@ typedef struct gc_chunk {
 
 /* Counters of one launch. */
 typedef struct gc_control {
-  uint32_t next_or, next_drive;
+  uint32_t next_or, next_drive, next_and, pad;
   unsigned long long drives; /* entries of that work list << 40 | groups of blocks */
 } gc_control;
 
@@ -119,6 +124,13 @@ typedef struct gc_control {
 typedef struct gc_drive {
   uint32_t job, term; /* term: of the job */
 } gc_drive;
+
+/* An expanded block: 32 bytes, one sector. */
+typedef struct gc_entry {
+  uint2 base;         /* the docID that its 16-bit docIDs are relative to; its place in wide + 1, or 0 */
+  uint16_t pivots[8]; /* every 16th docID of these, from the 15th on */
+  uint2 pad;
+} gc_entry;
 
 /* The index on the device. */
 typedef struct gc_view {
@@ -128,16 +140,14 @@ typedef struct gc_view {
   const gpuir__pair *bounds; /* GPUIR__BLOCK_PAIRS a block */
   const uint32_t *lengths;
   const float *norm; /* K of each document under the stored k1 and b */
-  const uint2 *
-      base; /* expanded, a block: the docID that its 16-bit docIDs are relative to; its place in wide + 1, or 0 */
+  const gc_entry *entry; /* expanded, a block */
   const uint16_t *narrow;
   const uint32_t *wide;
   const uint32_t *impact; /* contributions under the stored k1 and b */
   const uint32_t *most;   /* the greatest of a block */
-  const uint32_t *marks;  /* a list's: the documents that it holds, coarsely */
-  const uint32_t *starts; /* a row, nspans + 1: the first block whose last docID is not below the span */
-  const uint8_t *peaks;   /* a row, nspans: the greatest contribution within the span, in steps */
-  uint32_t nspans;
+  const uint32_t *marks;  /* of a list: the documents that it holds, coarsely */
+  const uint32_t *starts; /* the first block whose last docID is not below the span; one more than spans */
+  const uint8_t *peaks;   /* the greatest contribution within the span, in steps */
   uint32_t documents, tile, ntiles;
   uint32_t docs_unit, freqs_unit; /* bytes */
 } gc_view;
@@ -148,12 +158,12 @@ typedef struct gc_batch {
   const gc_job *jobs;
   gc_state *states;
   const gc_chunk *chunks;
-  const uint32_t *and_jobs, *and_start, *or_jobs; /* and_start: first driver block of each, and one more */
+  const uint32_t *and_jobs, *and_start, *or_jobs; /* and_start: first group of driver blocks of each, and one more */
   const uint32_t *sample_start;                   /* the same of the blocks that are taken first */
   const uint32_t *max_jobs; /* OR jobs that MaxScore may answer */
   gc_drive *drives;
   uint32_t *drive_start; /* first group of each */
-  uint32_t nchunks, njobs, nand, nor, nand_blocks, nsamples, group, grab, nmax, drive_group;
+  uint32_t nchunks, njobs, nand, nor, nand_groups, nsamples, and_group, grab, nmax, drive_group, and_parts, max_parts;
   uint32_t *first, *bound; /* a slot: ntiles + 1 items */
   uint32_t *order, *total; /* a job: ntiles items */
   unsigned long long *cand;
@@ -322,10 +332,21 @@ static __device__ uint32_t gc_freq(const gc_view &v, const gc_term &t, uint32_t 
   return gc_value(v.freqs, gc_freqs_block(v, t, i / GPUIR__BLOCK), i % GPUIR__BLOCK);
 }
 
+/* x / y as IEEE 754 rounds it, for 0 or 2^-60 < x < 2^60 and 2^-30 < y < 2^60, where nothing can overflow or vanish on
+ * the way: the steps of __fdiv_rn without its test for other operands. 8 instructions. */
+static __device__ __forceinline__ float gc_divide(float x, float y) {
+  float r, q;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(y));
+  r = __fmaf_rn(r, __fmaf_rn(-y, r, 1), r);
+  q = __fmul_rn(x, r);
+  q = __fmaf_rn(__fmaf_rn(-y, q, x), r, q);
+  return __fmaf_rn(__fmaf_rn(-y, q, x), r, q);
+}
+
 /* c = max(1, round(W * tf / (tf + K))), see part 3 of gpuir.h: 4 roundings, in its order. */
 static __device__ __forceinline__ uint32_t gc_contribution(float weight, uint32_t tf_less_1, float norm) {
   float f = __uint2float_rn(min(tf_less_1, GC_CAP - 1) + 1);
-  uint32_t c = __float2uint_rn(__fdiv_rn(__fmul_rn(weight, f), __fadd_rn(f, norm)));
+  uint32_t c = __float2uint_rn(gc_divide(__fmul_rn(weight, f), __fadd_rn(f, norm)));
   return c ? c : 1;
 }
 
@@ -365,32 +386,30 @@ static __device__ void gc_note_block(const gc_view &v, const gc_guide &to, const
                                      const uint32_t d[4], const uint32_t c[4]) {
   uint32_t lane = gc_lane(), i;
   uint64_t g = t.first_block + block;
+  uint32_t *starts = to.starts + t.row, s = block ? (__ldg(v.last + g - 1) >> t.span) + 1 : 0;
+  uint32_t last = min(__ldg(v.last + g), v.documents - 1) >> t.span;
   for (i = 0; i < 4; i++)
     if (c[i]) {
       uint32_t bit = d[i] >> t.shift;
       atomicOr(to.marks + t.marks + (bit >> 5), 1u << (bit & 31));
-      if (t.row != GC_NONE)
-        gc_raise_byte(to.peaks + (uint64_t)t.row * v.nspans + (d[i] >> GC_SPAN), min(255u, (c[i] + t.step - 1) / t.step));
+      gc_raise_byte(to.peaks + t.row + (d[i] >> t.span), min(255u, (c[i] - 1) / t.step + 1));
     }
-  if (t.row != GC_NONE) {
-    uint32_t *starts = to.starts + (uint64_t)t.row * (v.nspans + 1), last = min(__ldg(v.last + g), v.documents - 1);
-    uint32_t from = block ? (__ldg(v.last + g - 1) >> GC_SPAN) + 1 : 0, s;
-    for (s = from + lane; s <= last >> GC_SPAN; s += 32) starts[s] = block;
-    if (block == t.nblocks - 1)
-      for (s = (last >> GC_SPAN) + 1 + lane; s <= v.nspans; s += 32) starts[s] = t.nblocks;
-  }
+  for (s += lane; s <= last; s += 32) starts[s] = block;
+  if (block == t.nblocks - 1)
+    for (s = last + 1 + lane; s <= ((v.documents - 1) >> t.span) + 1; s += 32) starts[s] = t.nblocks;
 }
 
 /* A warp a block, once an index. Reads 1 to 1.5 bytes a posting and its K, writes 6; about 2 warp instructions. */
 static __global__ void __launch_bounds__(256)
     gc_expand(gc_view v, const gc_term *lists, uint32_t nlists, uint64_t nblocks, uint16_t *narrow,
-              uint32_t *wide, uint32_t *impact, uint32_t *most, gc_guide guide) {
+              uint32_t *wide, uint32_t *impact, uint32_t *most, const uint2 *bases, gc_entry *entries,
+              gc_guide guide) {
   uint64_t g = ((uint64_t)blockIdx.x * blockDim.x + threadIdx.x) / 32,
            step = (uint64_t)gridDim.x * blockDim.x / 32;
   uint32_t lane = gc_lane();
   for (; g < nblocks; g += step) {
     uint32_t lo = 0, hi = nlists, d[4], c[4], i, n, best, block;
-    uint2 base = v.base[g];
+    const uint2 base = bases[g];
     gc_term t;
     while (hi - lo > 1) { /* the last list that starts at g or before */
       uint32_t mid = lo + (hi - lo) / 2;
@@ -424,6 +443,8 @@ static __global__ void __launch_bounds__(256)
     s.z = (uint16_t)d[2];
     s.w = (uint16_t)d[3];
     *(ushort4 *)(narrow + g * GPUIR__BLOCK + 4 * lane) = s;
+    if (!lane) entries[g].base = base;
+    if (lane % 4 == 3) entries[g].pivots[lane / 4] = s.w;
     best = __reduce_max_sync(GC_ALL, best);
     if (!lane) most[g] = best;
   }
@@ -432,7 +453,7 @@ static __global__ void __launch_bounds__(256)
 /* DocIDs of an expanded block; padding gives docIDs of contribution 0 that may lie anywhere. */
 static __device__ __forceinline__ void gc_expanded_docs(const gc_view &v, uint64_t g, uint32_t d[4]) {
   uint32_t lane = gc_lane();
-  uint2 base = __ldg(v.base + g);
+  uint2 base = __ldg(&v.entry[g].base);
   ushort4 s = __ldg((const ushort4 *)(v.narrow + g * GPUIR__BLOCK) + lane);
   if (base.y) {
     uint4 w = __ldg((const uint4 *)(v.wide + (uint64_t)(base.y - 1) * GPUIR__BLOCK) + lane);
@@ -517,19 +538,6 @@ static __device__ __forceinline__ uint32_t gc_bucket(uint32_t bound, uint32_t gr
   return min(
       (uint32_t)__fmul_rn(__uint2float_rd(bound), __fdiv_rn(GC_BUCKETS - 1, __uint2float_ru(greatest))),
       GC_BUCKETS - 1);
-}
-
-static __global__ void __launch_bounds__(256) gc_start(const __grid_constant__ gc_batch b) {
-  uint32_t j = blockIdx.x * blockDim.x + threadIdx.x;
-  if (!j) {
-    b.control->next_or = b.control->next_drive = 0;
-    b.control->drives = 0;
-  }
-  if (j < b.njobs) {
-    gc_state state = {};
-    if (b.jobs[j].seed) state.floor = ((unsigned long long)b.jobs[j].seed << 32) - 1;
-    b.states[j] = state;
-  }
 }
 
 /* One block of threads an OR: the sums of its tile bounds and the tiles in descending order of them, as far as 256
@@ -835,7 +843,7 @@ static __device__ __forceinline__ void gc_add4(const gc_notes &n, const uint32_t
   }
 }
 
-/* A block that is decoded: 1 to 1.5 bytes a posting, and its K; about 190 warp instructions. */
+/* A block that is decoded, of any kind. */
 static __device__ __forceinline__ void gc_add_decoded(const gc_view &v, const gc_job &job,
                                                       const gc_term &term, uint32_t block, uint32_t base,
                                                       const gc_notes &notes) {
@@ -867,7 +875,7 @@ static __device__ __forceinline__ gc_held gc_hold(const gc_view &v, uint32_t g) 
   gc_held h;
   h.c = __ldg((const uint4 *)v.impact + at);
   h.s = __ldg((const uint2 *)v.narrow + at);
-  h.base = __ldg(v.base + g);
+  h.base = __ldg(&v.entry[g].base);
   return h;
 }
 
@@ -917,13 +925,131 @@ static __device__ __forceinline__ uint32_t gc_positive_blocks(const gc_item *ite
   return item->npositive ? item->range[item->npositive - 1].end : 0;
 }
 
+/* ---- full blocks decoded in place: directory, then words, then K, each a step that waits for memory ---- */
+
+/* The directory's entry of a warp's next block. */
+typedef struct gc_head {
+  uint32_t term, block; /* term: in the batch; GC_SLOW: not a full block of a long list; GC_NONE: no block */
+  uint32_t docs_off, freqs_off, prev, docs_width, freqs_width;
+} gc_head;
+
+static __device__ __forceinline__ gc_head gc_head_of(const gc_view &v, const gc_batch &b, const gc_item *item,
+                                                     uint32_t i, uint32_t end, uint32_t &at) {
+  gc_head h;
+  h.term = GC_NONE;
+  h.block = h.docs_off = h.freqs_off = h.prev = h.docs_width = h.freqs_width = 0;
+  if (i < end) {
+    gc_range r = item->range[at];
+    const gc_term *t;
+    uint32_t g;
+    while (i >= r.end) r = item->range[++at];
+    t = b.terms + (r.term & ~GC_SLOW);
+    g = r.g + i;
+    h.block = g - (uint32_t)t->first_block;
+    h.term = r.term | GC_SLOW;
+    if (t->kind == GC_LONG && gc_block_len(*t, h.block) == GPUIR__BLOCK) {
+      h.term &= ~GC_SLOW;
+      h.docs_off = __ldg(v.docs_off + g);
+      h.freqs_off = __ldg(v.freqs_off + g);
+      h.docs_width = __ldg(v.docs_width + g);
+      h.freqs_width = __ldg(v.freqs_width + g);
+      h.prev = h.block ? __ldg(v.last + g - 1) : UINT32_MAX;
+    }
+  }
+  return h;
+}
+
+/* The words that a lane needs of a full block. */
+typedef struct gc_words {
+  uint32_t low[8];
+  uint32_t map, high; /* word of the bitmap of exceptions; the byte behind it */
+  uint64_t at;        /* bytes: of the exceptions' high parts */
+  uint32_t bits, exceptions;
+} gc_words;
+
+static __device__ __forceinline__ gc_words gc_words_of(const uint32_t *words, uint64_t at, uint64_t end,
+                                                       uint32_t width) {
+  const uint32_t *p;
+  gc_words w;
+  uint32_t l;
+  w.bits = width & 127;
+  w.exceptions = width >> 7;
+  if (w.bits > 32 || at > end || 16 * w.bits + (w.exceptions ? 17 : 0) > end - at) { /* not to be believed */
+    at = w.bits = w.exceptions = 0;
+  }
+  p = words + (at >> 2) + (gc_lane() * w.bits >> 5) * 4;
+#pragma unroll
+  for (l = 0; l < 8; l++) w.low[l] = __ldg(p + l);
+  w.at = at + 16 * w.bits + 17;
+  w.map = w.high = 0;
+  if (w.exceptions) {
+    p = words + (at >> 2) + 4 * w.bits;
+    w.map = __ldg(p + gc_lane() / 8);
+    w.high = __ldg(p + 4) & 255;
+  }
+  return w;
+}
+
+static __device__ __forceinline__ void gc_unpack_words(const uint32_t *words, const gc_words &w,
+                                                       uint32_t x[4]) {
+  uint32_t lane = gc_lane(), l, mask = gc_mask(w.bits);
+#pragma unroll
+  for (l = 0; l < 4; l++) x[l] = __funnelshift_r(w.low[l], w.low[4 + l], lane * w.bits & 31) & mask;
+  if (w.exceptions && w.bits + w.high <= 32) {
+    uint32_t mine = w.map >> lane % 8 * 4, below = (1u << lane) - 1, rank = 0;
+#pragma unroll
+    for (l = 0; l < 4; l++) rank += __popc(__ballot_sync(GC_ALL, mine >> l & 1) & below);
+#pragma unroll
+    for (l = 0; l < 4; l++)
+      if (mine >> l & 1) {
+        x[l] |= gc_bits(words, w.at * 8 + (uint64_t)rank * w.high, w.high) << w.bits;
+        rank++;
+      }
+  }
+}
+
+/* Adds a full block: 1 to 1.5 bytes a posting, and its K; about 200 warp instructions, 32 of them divisions. */
+static __device__ __forceinline__ void gc_add_packed(const gc_view &v, const gc_job &job, const gc_term &t,
+                                                     const gc_head &h, uint32_t base, const gc_notes &notes) {
+  const gc_words dw = gc_words_of(v.docids, t.docs + (uint64_t)h.docs_off * v.docs_unit, t.docs + t.docs_len,
+                                  h.docs_width),
+                 fw = gc_words_of(v.freqs, t.freqs + (uint64_t)h.freqs_off * v.freqs_unit,
+                                  t.freqs + t.freqs_len, h.freqs_width);
+  const float weight = t.weight;
+  const uint32_t q = t.q, lane = gc_lane();
+  uint32_t d[4], c[4], sum, i;
+  float norm[4];
+  gc_unpack_words(v.docids, dw, d);
+  d[0] += 1;
+  d[1] += d[0] + 1;
+  d[2] += d[1] + 1;
+  d[3] += d[2] + 1;
+  sum = d[3];
+#pragma unroll
+  for (i = 1; i < 32; i *= 2) {
+    uint32_t other = __shfl_up_sync(GC_ALL, sum, i);
+    if (lane >= i) sum += other;
+  }
+  sum += h.prev - d[3];
+#pragma unroll
+  for (i = 0; i < 4; i++) {
+    d[i] += sum;
+    norm[i] = gc_norm(v, job, min(d[i], v.documents - 1));
+    d[i] -= base;
+  }
+  gc_unpack_words(v.freqs, fw, c);
+#pragma unroll
+  for (i = 0; i < 4; i++) c[i] = q * gc_contribution(weight, c[i], norm[i]);
+  gc_add4(notes, d, c, min(v.tile, v.documents - base));
+}
+
 /* All positive blocks of a tile, by the workers: each warp takes every eighth. Of expanded ones, the first are on
  * their way already. */
 template <bool X>
 static __device__ __forceinline__ void gc_add_tile(const gc_view &v, const gc_batch &b, const gc_job &job,
                                                    const gc_item *item, uint32_t base, const gc_notes &notes,
-                                                   gc_round &round, uint32_t at) {
-  const uint32_t workers = GC_OR_WORKERS / 32, end = gc_positive_blocks(item);
+                                                   gc_round &round, gc_head &head, uint32_t at) {
+  const uint32_t workers = (GC_OR_THREADS(X) - 32) / 32, end = gc_positive_blocks(item);
   uint32_t i = threadIdx.x / 32, u;
   if (X) {
     while (i < end) {
@@ -940,11 +1066,14 @@ static __device__ __forceinline__ void gc_add_tile(const gc_view &v, const gc_ba
       if (i < end) gc_fetch(v, item, i, end, at, round);
     }
   } else {
-    gc_range r = item->range[0];
     for (; i < end; i += workers) {
-      while (i >= r.end) r = item->range[++at];
-      const gc_term *t = b.terms + (r.term & ~GC_SLOW);
-      gc_add_decoded(v, job, *t, r.g + i - (uint32_t)t->first_block, base, notes);
+      const gc_term *t = b.terms + (head.term & ~GC_SLOW);
+      gc_head next = gc_head_of(v, b, item, i + workers, end, at);
+      if (head.term & GC_SLOW)
+        gc_add_rare(v, job, t, head.block, base, notes);
+      else
+        gc_add_packed(v, job, *t, head, base, notes);
+      head = next;
     }
   }
 }
@@ -1028,21 +1157,27 @@ static __device__ void gc_push(const gc_batch &b, uint32_t j, uint32_t k, uint32
  * Counted by ncu on an H200, 3.5 M postings a query over 25.2 M documents: 6.7 bytes and 1.6 warp instructions a
  * posting, clearing and the blocks that straddle two tiles included; 34 % of issue slots, 31 % of memory bandwidth. */
 template <bool X>
-static __global__ void __launch_bounds__(GC_OR_THREADS, 2)
+static __global__ void __launch_bounds__(GC_OR_THREADS(X), 2)
     gc_or(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch b) {
   extern __shared__ uint4 gc_dynamic[];
   __shared__ gc_shared_or sh;
   uint32_t *sums = (uint32_t *)gc_dynamic;
   uint32_t i, side = 0, at = 0;
   gc_round round;
-  const bool scout = threadIdx.x >= GC_OR_WORKERS;
+  const uint32_t workers = GC_OR_THREADS(X) - 32;
+  const bool scout = threadIdx.x >= workers;
+  gc_head head;
   gc_ahead ahead = {GC_NONE, 0, 0, 0, 0};
   for (i = threadIdx.x; i < v.tile / 4; i += blockDim.x) gc_dynamic[i] = make_uint4(0, 0, 0, 0);
   if (threadIdx.x < 2) sh.nkeys[threadIdx.x] = sh.nspots[threadIdx.x] = 0;
   if (scout) gc_look_ahead<X>(v, b, ahead, &sh.item[0]);
   __syncthreads();
-  if (X && !scout && sh.item[0].job != GC_NONE)
-    gc_fetch(v, &sh.item[0], threadIdx.x / 32, gc_positive_blocks(&sh.item[0]), at, round);
+  if (!scout && sh.item[0].job != GC_NONE) {
+    if (X)
+      gc_fetch(v, &sh.item[0], threadIdx.x / 32, gc_positive_blocks(&sh.item[0]), at, round);
+    else
+      head = gc_head_of(v, b, &sh.item[0], threadIdx.x / 32, gc_positive_blocks(&sh.item[0]), at);
+  }
   for (;; side ^= 1) {
     const gc_item *item = &sh.item[side];
     const uint32_t j = item->job, base = item->tile * v.tile;
@@ -1059,18 +1194,22 @@ static __global__ void __launch_bounds__(GC_OR_THREADS, 2)
       gc_look_ahead<X>(v, b, ahead, &sh.item[side ^ 1]);
     } else {
       const gc_notes notes = {(uint32_t)__cvta_generic_to_shared(sums), need - 1, sh.spots, &sh.nspots[side]};
-      gc_add_tile<X>(v, b, job, item, base, notes, round, at);
+      gc_add_tile<X>(v, b, job, item, base, notes, round, head, at);
     }
     __syncthreads();
     at = 0;
-    if (X && !scout &&
-        sh.item[side ^ 1].job != GC_NONE) /* the next tile's blocks travel while this one is finished */
-      gc_fetch(v, &sh.item[side ^ 1], threadIdx.x / 32, gc_positive_blocks(&sh.item[side ^ 1]), at, round);
+    if (!scout && sh.item[side ^ 1].job != GC_NONE) { /* the next tile's blocks travel while this one is finished */
+      const gc_item *next = &sh.item[side ^ 1];
+      if (X)
+        gc_fetch(v, next, threadIdx.x / 32, gc_positive_blocks(next), at, round);
+      else
+        head = gc_head_of(v, b, next, threadIdx.x / 32, gc_positive_blocks(next), at);
+    }
     if (item->npositive < item->n) {
       uint32_t n = item->npositive;
       i = gc_positive_blocks(item) + threadIdx.x / 32;
       if (!scout)
-        for (; i < item->blocks; i += GC_OR_WORKERS / 32) {
+        for (; i < item->blocks; i += workers / 32) {
           while (i >= item->range[n].end) n++;
           const gc_term *t = b.terms + (item->range[n].term & ~GC_SLOW);
           gc_clear_block<X>(v, t, item->range[n].g + i - (uint32_t)t->first_block, base, sums);
@@ -1126,7 +1265,7 @@ static __global__ void __launch_bounds__(GC_OR_THREADS, 2)
       i = min(sh.nkeys[side], GC_KEYS);
     }
 #pragma unroll 8
-    for (uint32_t o = threadIdx.x; o < v.tile / 4; o += GC_OR_THREADS) gc_dynamic[o] = make_uint4(0, 0, 0, 0);
+    for (uint32_t o = threadIdx.x; o < v.tile / 4; o += workers + 32) gc_dynamic[o] = make_uint4(0, 0, 0, 0);
     if (i) gc_push(b, j, k, i, &sh);
     __syncthreads();
     if (i || k > GC_KEYS) gc_refine(b, j, k, &sh);
@@ -1151,143 +1290,8 @@ static __device__ __forceinline__ uint32_t gc_find_block(const uint32_t *last, u
   return lo + __popc(__ballot_sync(GC_ALL, lo + lane < hi && __ldg(last + min(lo + lane, hi - 1)) < doc));
 }
 
-/* What an AND's warp keeps in shared memory. */
-typedef struct gc_and_warp {
-  union {
-    uint32_t docs[GPUIR__BLOCK];
-    uint2 stage[4][32]; /* four expanded blocks */
-  };
-  uint32_t hint[GPUIR_MAX_TERMS]; /* a list: no block before this one is needed any more */
-} gc_and_warp;
-
-/* Whether an expanded list may hold the document. */
-static __device__ __forceinline__ bool gc_marked(const gc_view &v, const gc_term &t, uint32_t doc) {
-  uint32_t bit = doc >> t.shift;
-  return __ldg(v.marks + t.marks + (bit >> 5)) >> (bit & 31) & 1;
-}
-
-/* Which of the live docIDs an expanded list holds; where[i]: index in the expanded arrays. The warp finds the blocks
- * that span its docIDs, 32 directory entries from the hint on at a time. Up to four are fetched whole (256 bytes
- * each, in one step) and searched in shared memory; otherwise each lane searches directory and block for its own. */
-static __device__ uint32_t gc_probe_expanded(const gc_view &v, const gc_term &t, const uint32_t d[4],
-                                             uint32_t live, uint64_t where[4], gc_and_warp *w,
-                                             uint32_t *hint) {
-  const uint32_t *last = v.last + t.first_block;
-  uint32_t least = UINT32_MAX, greatest = 0, from, to, found = 0, lo[4], hi[4], i, lane = gc_lane(), own,
-           less;
-#pragma unroll
-  for (i = 0; i < 4; i++)
-    if ((live >> i & 1) && !gc_marked(v, t, d[i])) live &= ~(1u << i);
-  if (!__any_sync(GC_ALL, live)) return 0;
-  __syncwarp();
-  from = *hint;
-#pragma unroll
-  for (i = 0; i < 4; i++)
-    if (live >> i & 1) {
-      least = min(least, d[i]);
-      greatest = max(greatest, d[i]);
-    }
-  least = __reduce_min_sync(GC_ALL, least);
-  greatest = __reduce_max_sync(GC_ALL, greatest);
-  own = from + lane < t.nblocks ? __ldg(last + from + lane) : UINT32_MAX;
-  less = __popc(__ballot_sync(GC_ALL, own < least));
-  to = __popc(__ballot_sync(GC_ALL, own < greatest));
-  if (less == 32) {
-    from = gc_find_block(last, min(from + 32, t.nblocks), t.nblocks, least);
-    to = 32;
-  } else {
-    to += from;
-    from += less;
-    less = to - (from - less); /* 32: unknown */
-  }
-  __syncwarp();
-  if (!lane) *hint = from;
-  if (from >= t.nblocks) return 0;
-  if (less == 32) to = gc_find_block(last, from, t.nblocks, greatest);
-  to = min(to, t.nblocks - 1);
-  if (to < from) to = from;
-  if (to - from < 4) {
-    const uint64_t g = t.first_block + from;
-    uint2 base = make_uint2(0, 0);
-    if (lane <= to - from) {
-      base = __ldg(v.base + g + lane);
-      own = __ldg(last + from + lane);
-    } else {
-      own = UINT32_MAX;
-    }
-    if (!__any_sync(GC_ALL, base.y)) {
-      const uint16_t *stage = (const uint16_t *)w->stage;
-      uint32_t bases[4], lasts[4];
-#pragma unroll
-      for (i = 0; i < 4; i++)
-        if (i <= to - from) w->stage[i][lane] = __ldg((const uint2 *)v.narrow + (g + i) * 32 + lane);
-#pragma unroll
-      for (i = 0; i < 4; i++) {
-        bases[i] = __shfl_sync(GC_ALL, base.x, i);
-        lasts[i] = __shfl_sync(GC_ALL, own, i);
-      }
-      __syncwarp();
-#pragma unroll
-      for (i = 0; i < 4; i++) {
-        uint32_t in = (lasts[0] < d[i]) + (lasts[1] < d[i]) + (lasts[2] < d[i]), at = 0, step, x;
-        uint32_t first = in == 0 ? bases[0] : in == 1 ? bases[1] : in == 2 ? bases[2] : bases[3];
-        if (!(live >> i & 1) || d[i] < first || in > to - from) continue;
-        x = d[i] - first;
-#pragma unroll
-        for (step = 64; step; step /= 2)
-          if (stage[in * GPUIR__BLOCK + at + step - 1] < x) at += step;
-        if (stage[in * GPUIR__BLOCK + at] == x && at < gc_block_len(t, from + in)) found |= 1u << i;
-        where[i] = (g + in) * GPUIR__BLOCK + at;
-      }
-      __syncwarp();
-      return found;
-    }
-  }
-#pragma unroll
-  for (i = 0; i < 4; i++) {
-    lo[i] = from;
-    hi[i] = to;
-  }
-  for (uint32_t span = to - from; span; span /= 2) {
-#pragma unroll
-    for (i = 0; i < 4; i++)
-      if ((live >> i & 1) && lo[i] < hi[i]) {
-        uint32_t mid = (lo[i] + hi[i]) / 2;
-        if (__ldg(last + mid) < d[i])
-          lo[i] = mid + 1;
-        else
-          hi[i] = mid;
-      }
-  }
-#pragma unroll
-  for (i = 0; i < 4; i++) {
-    uint64_t g = t.first_block + lo[i];
-    uint32_t at = 0, step;
-    uint2 base;
-    if (!(live >> i & 1)) continue;
-    base = __ldg(v.base + g);
-    where[i] = g * GPUIR__BLOCK;
-    if (base.y) {
-      const uint32_t *p = v.wide + (uint64_t)(base.y - 1) * GPUIR__BLOCK;
-#pragma unroll
-      for (step = 64; step; step /= 2)
-        if (__ldg(p + at + step - 1) < d[i]) at += step;
-      if (__ldg(p + at) == d[i] && at < gc_block_len(t, lo[i])) found |= 1u << i;
-    } else {
-      const uint16_t *p = v.narrow + g * GPUIR__BLOCK;
-      uint32_t x = d[i] - base.x;
-      if (d[i] < base.x) continue;
-#pragma unroll
-      for (step = 64; step; step /= 2)
-        if (__ldg(p + at + step - 1) < x) at += step;
-      if (__ldg(p + at) == x && at < gc_block_len(t, lo[i])) found |= 1u << i;
-    }
-    where[i] += at;
-  }
-  return found;
-}
-
-/* The same by decoding the candidate blocks one after another into shared memory; where[i]: index in the list. */
+/* Which of the live docIDs a list holds, by decoding the candidate blocks one after another into shared memory;
+ * where[i]: index in the list. */
 static __device__ uint32_t gc_probe(const gc_view &v, const gc_term &t, const uint32_t d[4], uint32_t live,
                                     uint64_t where[4], uint32_t *docs) {
   uint32_t found = 0, from = 0, lane = gc_lane(), i;
@@ -1327,9 +1331,8 @@ static __device__ uint32_t gc_probe(const gc_view &v, const gc_term &t, const ui
 }
 
 /* Matches of one driver block with all lists of the job, pushed with their scores. */
-template <bool X>
 static __device__ void gc_and_block(const gc_view &v, const gc_batch &b, uint32_t j, uint32_t block,
-                                    gc_and_warp *w) {
+                                    uint32_t *docs) {
   const gc_job job = b.jobs[j];
   gc_state *state = b.states + j;
   const gc_term *terms = b.terms + job.first_term;
@@ -1337,21 +1340,13 @@ static __device__ void gc_and_block(const gc_view &v, const gc_batch &b, uint32_
   uint64_t where[4];
   unsigned long long floor = gc_floor(state);
   const gc_term driver = terms[0];
-  if (X && driver.kind == GC_LONG)
-    gc_expanded_docs(v, driver.first_block + block, d);
-  else
-    (void)gc_decode_docs(v, driver, block, d);
-  n = gc_block_len(driver, block);
+  n = gc_decode_docs(v, driver, block, d);
 #pragma unroll
-  for (i = 0; i < 4; i++) {
-    d[i] = min(d[i], v.documents - 1);
+  for (i = 0; i < 4; i++)
     if (4 * lane + i < n) live |= 1u << i;
-  }
   for (r = 1; r < job.nterms && __any_sync(GC_ALL, live); r++) {
     const gc_term t = terms[r];
-    const bool expanded = X && t.kind == GC_LONG;
-    uint32_t found = expanded ? gc_probe_expanded(v, t, d, live, where, w, &w->hint[r])
-                              : gc_probe(v, t, d, live, where, w->docs);
+    uint32_t found = gc_probe(v, t, d, live, where, docs);
     if (t.negated) {
       live &= ~found;
       continue;
@@ -1359,24 +1354,15 @@ static __device__ void gc_and_block(const gc_view &v, const gc_batch &b, uint32_
     live &= found;
 #pragma unroll
     for (i = 0; i < 4; i++)
-      if (live >> i & 1) {
-        if (expanded && job.stored) {
-          score[i] += t.q * __ldg(v.impact + where[i]);
-        } else {
-          uint32_t at = (uint32_t)(expanded ? where[i] - t.first_block * GPUIR__BLOCK : where[i]);
-          score[i] += t.q * gc_contribution(t.weight, gc_freq(v, t, at), gc_norm(v, job, d[i]));
-        }
-      }
+      if (live >> i & 1)
+        score[i] += t.q * gc_contribution(t.weight, gc_freq(v, t, (uint32_t)where[i]), gc_norm(v, job, d[i]));
   }
 #pragma unroll
   for (i = 0; i < 4; i++) {
     uint32_t vote;
     if (live >> i & 1) {
       uint32_t at = block * GPUIR__BLOCK + 4 * lane + i;
-      if (X && driver.kind == GC_LONG && job.stored)
-        score[i] += driver.q * __ldg(v.impact + driver.first_block * GPUIR__BLOCK + at);
-      else
-        score[i] += driver.q * gc_contribution(driver.weight, gc_freq(v, driver, at), gc_norm(v, job, d[i]));
+      score[i] += driver.q * gc_contribution(driver.weight, gc_freq(v, driver, at), gc_norm(v, job, d[i]));
       if (gc_key(score[i], d[i]) <= floor) live &= ~(1u << i);
     }
     vote = __ballot_sync(GC_ALL, live >> i & 1);
@@ -1396,87 +1382,71 @@ static __host__ __device__ __forceinline__ uint32_t gc_sample_step(uint32_t nblo
   return nblocks >= 4 * GC_SAMPLES ? nblocks / GC_SAMPLES : 0;
 }
 
-/* Work items are `group` driver blocks, a warp takes every so manieth. Pass 1 takes GC_SAMPLES of each long driver's
- * blocks, for a floor that keeps most of what pass 2 finds out of the buffer. Per driver block: its 256 or 512 bytes,
- * then for each further list 1 step in the directory and 1 to 4 blocks; or log2(ratio) + 7 probes of each lane. */
-template <bool X>
+/* Where lists are not expanded: a warp takes every so manieth driver block, decodes it and, for each further list, the
+ * candidate blocks. Pass 1 takes GC_SAMPLES of each long driver's blocks, for a floor that keeps most of what pass 2
+ * finds out of the buffer. */
 static __global__ void __launch_bounds__(GC_AND_THREADS, 3)
     gc_and(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch b, int pass) {
-  __shared__ gc_and_warp kept[GC_AND_THREADS / 32];
+  __shared__ uint32_t docs[GC_AND_THREADS / 32][GPUIR__BLOCK];
   const uint32_t *starts = pass == 1 ? b.sample_start : b.and_start;
-  const uint32_t blocks = pass == 1 ? b.nsamples : b.nand_blocks, group = pass == 1 ? 1 : b.group;
+  const uint32_t groups = pass == 1 ? b.nsamples : b.nand_groups, group = pass == 1 ? 1 : b.and_group;
   uint32_t warps = gridDim.x * (GC_AND_THREADS / 32),
            at = blockIdx.x * (GC_AND_THREADS / 32) + threadIdx.x / 32;
-  uint32_t before = GC_NONE;
-  gc_and_warp *w = &kept[threadIdx.x / 32];
-  for (; (uint64_t)at * group < blocks; at += warps) {
-    uint32_t i = at * group, end = min(i + group, blocks), lo = 0, hi = b.nand;
-    while (hi - lo > 1) {
-      uint32_t mid = (lo + hi) / 2;
-      if (__ldg(starts + mid) <= i)
-        lo = mid;
-      else
-        hi = mid;
+  for (; at < groups; at += warps) {
+    uint32_t entry = gc_find_block(starts, 0, b.nand, at + 1) - 1, j = b.and_jobs[entry];
+    const uint32_t n = b.terms[b.jobs[j].first_term].nblocks, step = gc_sample_step(n);
+    uint32_t block = (at - __ldg(starts + entry)) * group, end = min(block + group, n);
+    if (b.states[j].done) continue;
+    if (pass == 1) {
+      gc_and_block(v, b, j, block * step, docs[threadIdx.x / 32]);
+      continue;
     }
-    for (; i < end; i++) {
-      uint32_t j, block, step;
-      while (i >= __ldg(starts + lo + 1)) lo++;
-      j = b.and_jobs[lo];
-      block = i - __ldg(starts + lo);
-      if (b.states[j].done) continue;
-      if (pass) {
-        step = gc_sample_step(b.terms[b.jobs[j].first_term].nblocks);
-        if (pass == 1)
-          block *= step;
-        else if (step && block % step == 0 && block / step < GC_SAMPLES)
-          continue;
-      }
-      if (j != before) {
-        __syncwarp();
-        w->hint[gc_lane()] = w->hint[gc_lane() + 32] = 0;
-        __syncwarp();
-        before = j;
-      }
-      gc_and_block<X>(v, b, j, block, w);
-    }
+    for (; block < end; block++)
+      if (!pass || !step || block % step || block / step >= GC_SAMPLES)
+        gc_and_block(v, b, j, block, docs[threadIdx.x / 32]);
   }
 }
 
 /* ============================================================================
- * 6  OR by MaxScore: documents of the lists without which no document reaches the threshold
+ * 6  Following documents through expanded lists: AND, and OR by MaxScore
  * ==========================================================================*/
 
-/* Of a job's lists by ascending df, e drives: its documents are followed through the lists behind it, as long as what
- * these can add still lifts them to the floor. A document that an earlier list holds is left to that one. The lists
+/* The documents of a driving list wait in a queue of the warp until 32 are together, which are then followed through
+ * the lists behind it, a lane a document, as long as what these can add still lifts them to the floor.
+ * AND: the shortest list drives; who misses a list leaves.
+ * OR: of a job's lists by ascending df, e drives, and a document that an earlier list holds is left to that one. Lists
  * whose bounds together stay below the floor drive nothing (Turtle and Flood 1995). Beforehand a sample of the
  * shortest list's blocks is scored in full: its k-th best score is the floor. */
 
-typedef struct gc_max_warp {
+typedef struct gc_queue {
   uint32_t doc[GC_QUEUE], score[GC_QUEUE], rest[GC_QUEUE]; /* those that wait */
   uint32_t docs[GPUIR__BLOCK];                             /* gc_probe's */
-} gc_max_warp;
+} gc_queue;
 
 /* The most that the list can add to a document: 1 byte, of a row that fits the caches. */
 static __device__ __forceinline__ uint32_t gc_bound_at(const gc_view &v, const gc_term &t, uint32_t doc) {
-  if (t.row == GC_NONE) return t.most;
-  return min(t.most, t.step * __ldg(v.peaks + (uint64_t)t.row * v.nspans + (doc >> GC_SPAN)));
+  return t.step ? min(t.most, t.step * __ldg(v.peaks + t.row + (doc >> t.span))) : t.most;
 }
 
-/* Looks a document up in an expanded list, each lane its own: 4 bytes of marks, which turn most of those away that the
- * list does not hold; then 8 of starts, some steps in the directory and 7 in the block. */
+/* Whether an expanded list may hold the document. */
+static __device__ __forceinline__ bool gc_marked(const gc_view &v, const gc_term &t, uint32_t doc) {
+  uint32_t bit = doc >> t.shift;
+  return __ldg(v.marks + t.marks + (bit >> 5)) >> (bit & 31) & 1;
+}
+
+/* Looks a document up in an expanded list, each lane its own: 4 bytes of marks, which turn away 7 of 8 that the list
+ * does not hold; then sectors of 32 bytes: starts, the directory where a span has several blocks, the block's entry, 16
+ * of its docIDs. */
 static __device__ __forceinline__ bool gc_find(const gc_view &v, const gc_term &t, uint32_t doc,
                                                uint64_t *where) {
-  const uint32_t *last = v.last + t.first_block;
-  uint32_t lo = 0, hi = t.nblocks - 1, at = 0, step, x;
+  const uint32_t *last = v.last + t.first_block, *s = v.starts + t.row + (doc >> t.span);
+  uint32_t lo, hi, at = 0, step, x;
   uint64_t g;
   uint2 base;
   if (!gc_marked(v, t, doc)) return false;
-  if (t.row != GC_NONE) {
-    const uint32_t *s = v.starts + (uint64_t)t.row * (v.nspans + 1) + (doc >> GC_SPAN);
-    lo = __ldg(s);
-    hi = min(hi, __ldg(s + 1));
-    if (lo > hi) return false;
-  }
+  lo = __ldg(s);
+  hi = min(t.nblocks - 1, __ldg(s + 1));
+  if (lo > hi) return false;
   while (lo < hi) {
     uint32_t mid = (lo + hi) / 2;
     if (__ldg(last + mid) < doc)
@@ -1485,7 +1455,7 @@ static __device__ __forceinline__ bool gc_find(const gc_view &v, const gc_term &
       hi = mid;
   }
   g = t.first_block + lo;
-  base = __ldg(v.base + g);
+  base = __ldg(&v.entry[g].base);
   if (doc < base.x) return false;
   if (base.y) {
     const uint32_t *p = v.wide + (uint64_t)(base.y - 1) * GPUIR__BLOCK;
@@ -1494,10 +1464,14 @@ static __device__ __forceinline__ bool gc_find(const gc_view &v, const gc_term &
       if (__ldg(p + at + step - 1) < doc) at += step;
     x = __ldg(p + at) - doc;
   } else {
-    const uint16_t *p = v.narrow + g * GPUIR__BLOCK;
+    const uint16_t *p = v.narrow + g * GPUIR__BLOCK, *pivots = v.entry[g].pivots;
     x = doc - base.x;
 #pragma unroll
-    for (step = 64; step; step /= 2)
+    for (step = 4; step; step /= 2)
+      if (__ldg(pivots + at + step - 1) < x) at += step;
+    at *= 16;
+#pragma unroll
+    for (step = 8; step; step /= 2)
       if (__ldg(p + at + step - 1) < x) at += step;
     x -= __ldg(p + at);
   }
@@ -1507,25 +1481,29 @@ static __device__ __forceinline__ bool gc_find(const gc_view &v, const gc_term &
 
 /* Which lanes' documents a list holds, and what it adds to them. */
 static __device__ __forceinline__ bool gc_look_up(const gc_view &v, const gc_job &job, const gc_term &t,
-                                                  uint32_t doc, bool live, gc_max_warp *w, uint32_t *add) {
-  bool found = false;
+                                                  uint32_t doc, bool live, gc_queue *w, uint32_t *add) {
+  uint64_t where[4] = {0, 0, 0, 0};
+  bool found;
   if (t.kind == GC_LONG) {
-    uint64_t where;
-    found = live && gc_find(v, t, doc, &where);
-    if (found && add) *add = t.q * __ldg(v.impact + where);
+    found = live && gc_find(v, t, doc, where);
+    if (found && add && job.stored) {
+      *add = t.q * __ldg(v.impact + where[0]);
+      return true;
+    }
+    where[0] -= t.first_block * GPUIR__BLOCK;
   } else {
     const uint32_t d[4] = {doc, doc, doc, doc};
-    uint64_t where[4];
     found = gc_probe(v, t, d, live, where, w->docs) & 1;
-    if (found && add)
-      *add = t.q * gc_contribution(t.weight, gc_freq(v, t, (uint32_t)where[0]), gc_norm(v, job, doc));
   }
+  if (found && add)
+    *add = t.q * gc_contribution(t.weight, gc_freq(v, t, (uint32_t)where[0]), gc_norm(v, job, doc));
   return found;
 }
 
 /* Takes the last waiting documents, at most 32 of the `count`, through the other lists. */
+template <bool ALL>
 static __device__ void gc_follow(const gc_view &v, const gc_batch &b, uint32_t j, uint32_t e,
-                                 unsigned long long floor, uint32_t count, gc_max_warp *w) {
+                                 unsigned long long floor, uint32_t count, gc_queue *w) {
   const gc_job &job = b.jobs[j];
   const gc_term *terms = b.terms + job.first_term;
   const uint32_t lane = gc_lane(), need = gc_need(floor), npositive = job.npositive, nterms = job.nterms;
@@ -1540,9 +1518,11 @@ static __device__ void gc_follow(const gc_view &v, const gc_batch &b, uint32_t j
   for (r = e + 1; r < npositive && __any_sync(GC_ALL, live); r++) {
     const gc_term &t = terms[r];
     uint32_t add = 0;
-    if (live) rest -= gc_bound_at(v, t, doc);
-    if (gc_look_up(v, job, t, doc, live, w, &add)) score += add;
-    live = live && score + rest >= need;
+    bool found;
+    if (need > 1 && live) rest -= gc_bound_at(v, t, doc);
+    found = gc_look_up(v, job, t, doc, live, w, &add);
+    score += add;
+    live = live && (found || !ALL) && score + rest >= need;
   }
   live = live && gc_key(score, doc) > floor;
   for (r = 0; r < nterms && __any_sync(GC_ALL, live); r++) {
@@ -1561,51 +1541,62 @@ static __device__ void gc_follow(const gc_view &v, const gc_batch &b, uint32_t j
 static __device__ __forceinline__ uint32_t gc_drive_block(const gc_view &v, const gc_job &job,
                                                           const gc_term &t, uint32_t block, uint32_t d[4],
                                                           uint32_t c[4]) {
-  uint32_t i, n;
+  uint32_t i, n = gc_block_len(t, block);
   if (t.kind == GC_LONG) {
     uint64_t g = t.first_block + block;
-    uint4 x = __ldg((const uint4 *)(v.impact + g * GPUIR__BLOCK) + gc_lane());
     gc_expanded_docs(v, g, d);
-    c[0] = t.q * x.x;
-    c[1] = t.q * x.y;
-    c[2] = t.q * x.z;
-    c[3] = t.q * x.w;
-    return gc_block_len(t, block);
+    if (job.stored) {
+      uint4 x = __ldg((const uint4 *)(v.impact + g * GPUIR__BLOCK) + gc_lane());
+      c[0] = t.q * x.x;
+      c[1] = t.q * x.y;
+      c[2] = t.q * x.z;
+      c[3] = t.q * x.w;
+      return n;
+    }
+  } else {
+    (void)gc_decode_docs(v, t, block, d);
   }
-  n = gc_decode_docs(v, t, block, d);
   gc_decode_freqs(v, t, block, c);
   for (i = 0; i < 4; i++)
     c[i] = t.q * gc_contribution(t.weight, c[i], gc_norm(v, job, min(d[i], v.documents - 1)));
   return n;
 }
 
-/* Blocks [from, to) of list e, at most 32 of them. */
-static __device__ void gc_drive_blocks(const gc_view &v, const gc_batch &b, uint32_t j, uint32_t e,
-                                       uint32_t from, uint32_t to, gc_max_warp *w) {
+/* Those of the 32 blocks from `from` on that `which` names, of list e. Each: 4 bytes for its bound; then 6 bytes a
+ * posting and a byte of peaks for each list behind. Only the postings of `lanes` are taken: for few queries, several
+ * warps share a block. */
+template <bool ALL>
+static __device__ void gc_drive_from(const gc_view &v, const gc_batch &b, uint32_t j, uint32_t e, uint32_t from,
+                                uint32_t which, uint32_t lanes, gc_queue *w) {
   const gc_job &job = b.jobs[j];
   const gc_term *terms = b.terms + job.first_term, &t = terms[e];
   const unsigned long long floor = __shfl_sync(GC_ALL, gc_floor(b.states + j), 0);
   const uint32_t lane = gc_lane(), need = gc_need(floor), npositive = job.npositive;
-  uint32_t behind = 0, todo, count = 0, i, r;
-  for (r = e + 1; r < npositive; r++) behind += terms[r].most;
-  todo = t.most;
-  if (t.kind == GC_LONG && from + lane < to) todo = t.q * __ldg(v.most + t.first_block + from + lane);
-  todo = __ballot_sync(GC_ALL, from + lane < to && todo + behind >= need);
-  while (todo) {
-    uint32_t block = from + __ffs(todo) - 1, d[4], c[4], rest[4] = {0, 0, 0, 0}, n;
-    todo &= todo - 1;
+  uint32_t behind = 0, count = 0, i, r, peak = t.most;
+  if (need > 1) {
+    for (r = e + 1; r < npositive; r++) behind += terms[r].most;
+    if (t.kind == GC_LONG && job.stored && (which >> lane & 1))
+      peak = t.q * __ldg(v.most + t.first_block + from + lane);
+    which &= __ballot_sync(GC_ALL, peak + behind >= need);
+  }
+  while (which) {
+    uint32_t block = from + __ffs(which) - 1, d[4], c[4], rest[4] = {0, 0, 0, 0}, n;
+    which &= which - 1;
     n = gc_drive_block(v, job, t, block, d, c);
 #pragma unroll
     for (i = 0; i < 4; i++) d[i] = min(d[i], v.documents - 1);
-    for (r = e + 1; r < npositive; r++) {
-      const gc_term &o = terms[r];
+    if (need > 1)
+      for (r = e + 1; r < npositive; r++) {
+        const gc_term &o = terms[r];
 #pragma unroll
-      for (i = 0; i < 4; i++) rest[i] += gc_bound_at(v, o, d[i]);
-    }
+        for (i = 0; i < 4; i++) rest[i] += gc_bound_at(v, o, d[i]);
+      }
 #pragma unroll
     for (i = 0; i < 4; i++) {
-      bool live = 4 * lane + i < n && c[i] + rest[i] >= need;
-      uint32_t vote = __ballot_sync(GC_ALL, live);
+      bool live = 4 * lane + i < n && (lanes >> lane & 1) && c[i] + rest[i] >= need;
+      uint32_t vote;
+      if (ALL && npositive > 1 && terms[1].kind == GC_LONG) live = live && gc_marked(v, terms[1], d[i]);
+      vote = __ballot_sync(GC_ALL, live);
       if (live) {
         uint32_t at = count + __popc(vote & ((1u << lane) - 1));
         w->doc[at] = d[i];
@@ -1614,10 +1605,47 @@ static __device__ void gc_drive_blocks(const gc_view &v, const gc_batch &b, uint
       }
       count += __popc(vote);
     }
-    for (; count >= 32; count -= 32) gc_follow(v, b, j, e, floor, count, w);
+    for (; count >= 32; count -= 32) gc_follow<ALL>(v, b, j, e, floor, count, w);
   }
-  if (count) gc_follow(v, b, j, e, floor, count, w);
+  if (count) gc_follow<ALL>(v, b, j, e, floor, count, w);
   __syncwarp();
+}
+
+/* Of `parts` (1 or 4) parts of a block's lanes, the i-th. */
+static __device__ __forceinline__ uint32_t gc_lanes(uint32_t i, uint32_t parts) {
+  return parts == 1 ? GC_ALL : 0xffu << i % 4 * 8;
+}
+
+/* A warp a group of driver blocks: pass 1 a sample of the long ones, pass 2 the rest, as in gc_and; pass 0 all. */
+static __global__ void __launch_bounds__(GC_MAX_THREADS, GC_MAX_BLOCKS)
+    gc_all(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch b, int pass) {
+  __shared__ gc_queue kept[GC_MAX_THREADS / 32];
+  gc_queue *w = &kept[threadIdx.x / 32];
+  const uint32_t *starts = pass == 1 ? b.sample_start : b.and_start;
+  uint32_t at = blockIdx.x * (GC_MAX_THREADS / 32) + threadIdx.x / 32;
+  for (;; at += gridDim.x * (GC_MAX_THREADS / 32)) {
+    uint32_t entry, j, n, step, block, which, lanes;
+    if (pass != 1) {
+      if (!gc_lane()) at = atomicAdd(&b.control->next_and, 1);
+      at = __shfl_sync(GC_ALL, at, 0);
+    }
+    if (at >= (pass == 1 ? b.nsamples : b.nand_groups)) return;
+    entry = gc_find_block(starts, 0, b.nand, at + 1) - 1;
+    j = b.and_jobs[entry];
+    if (b.states[j].done) continue;
+    n = b.terms[b.jobs[j].first_term].nblocks;
+    step = gc_sample_step(n);
+    block = at - __ldg(starts + entry);
+    lanes = gc_lanes(block, b.and_parts);
+    if (pass == 1) {
+      gc_drive_from<true>(v, b, j, 0, block * step, 1, GC_ALL, w);
+      continue;
+    }
+    block = block / b.and_parts * b.and_group + gc_lane();
+    which = __ballot_sync(GC_ALL, gc_lane() < b.and_group && block < n &&
+                                      !(pass && step && block % step == 0 && block / step < GC_SAMPLES));
+    gc_drive_from<true>(v, b, j, 0, block - gc_lane(), which, lanes, w);
+  }
 }
 
 /* The AND that this OR waits for has found enough. */
@@ -1627,16 +1655,16 @@ static __device__ __forceinline__ bool gc_spared(const gc_batch &b, uint32_t j) 
 }
 
 /* A warp a block of the sample: GC_FIRST of each job's shortest list. */
-static __global__ void __launch_bounds__(GC_MAX_THREADS, 4)
+static __global__ void __launch_bounds__(GC_MAX_THREADS, GC_MAX_BLOCKS)
     gc_max_first(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch b) {
-  __shared__ gc_max_warp kept[GC_MAX_THREADS / 32];
+  __shared__ gc_queue kept[GC_MAX_THREADS / 32];
   uint32_t at = blockIdx.x * (GC_MAX_THREADS / 32) + threadIdx.x / 32,
            step = gridDim.x * (GC_MAX_THREADS / 32);
-  for (; at < b.nmax * GC_FIRST; at += step) {
-    uint32_t j = b.max_jobs[at / GC_FIRST], n = b.terms[b.jobs[j].first_term].nblocks;
-    uint32_t block = at % GC_FIRST * max(1u, n / GC_FIRST);
+  for (; at < b.nmax * GC_FIRST * b.max_parts; at += step) {
+    uint32_t i = at / b.max_parts, j = b.max_jobs[i / GC_FIRST], n = b.terms[b.jobs[j].first_term].nblocks;
+    uint32_t block = i % GC_FIRST * max(1u, n / GC_FIRST);
     if (block < n && !gc_spared(b, j))
-      gc_drive_blocks(v, b, j, 0, block, block + 1, &kept[threadIdx.x / 32]);
+      gc_drive_from<false>(v, b, j, 0, block, 1, gc_lanes(at, b.max_parts), &kept[threadIdx.x / 32]);
   }
 }
 
@@ -1677,8 +1705,7 @@ static __global__ void __launch_bounds__(GC_FINAL_THREADS)
       behind -= terms[i].most;
     }
     if (need > 1 && (job.npositive == 1 || driving * GC_PROBE_COST <= all)) {
-      unsigned long long at =
-          atomicAdd(&b.control->drives, (unsigned long long)drivers << 40 | groups);
+      unsigned long long at = atomicAdd(&b.control->drives, (unsigned long long)drivers << 40 | groups);
       uint32_t entry = (uint32_t)(at >> 40), start = (uint32_t)at; /* groups stay below 2^32 */
       state->followed = 1;
       for (i = 0; i < drivers; i++) {
@@ -1691,27 +1718,27 @@ static __global__ void __launch_bounds__(GC_FINAL_THREADS)
   }
 }
 
-/* A warp takes a ticket for a group of blocks. Each block: 4 bytes for its bound; then 6 bytes a posting and a byte of
- * peaks for each list behind. */
-static __global__ void __launch_bounds__(GC_MAX_THREADS, 4)
+/* A warp takes a ticket for a group of blocks. */
+static __global__ void __launch_bounds__(GC_MAX_THREADS, GC_MAX_BLOCKS)
     gc_max(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch b) {
-  __shared__ gc_max_warp kept[GC_MAX_THREADS / 32];
+  __shared__ gc_queue kept[GC_MAX_THREADS / 32];
   const unsigned long long drives = b.control->drives;
   const uint32_t entries = (uint32_t)(drives >> 40), groups = (uint32_t)drives;
   for (;;) {
-    uint32_t ticket = 0, entry, from;
+    uint32_t ticket = 0, part, entry, from, n;
+    gc_drive drive;
     if (!gc_lane()) ticket = atomicAdd(&b.control->next_drive, 1);
     ticket = __shfl_sync(GC_ALL, ticket, 0);
+    part = ticket;
+    ticket /= b.max_parts;
     if (ticket >= groups) return;
     entry = gc_find_block(b.drive_start, 0, entries, ticket + 1) - 1;
-    {
-      const gc_drive drive = b.drives[entry];
-      const gc_term &t = b.terms[b.jobs[drive.job].first_term + drive.term];
-      if (b.states[drive.job].done) continue;
-      from = (ticket - b.drive_start[entry]) * b.drive_group;
-      gc_drive_blocks(v, b, drive.job, drive.term, from, min(from + b.drive_group, t.nblocks),
-                      &kept[threadIdx.x / 32]);
-    }
+    drive = b.drives[entry];
+    if (b.states[drive.job].done) continue;
+    from = (ticket - b.drive_start[entry]) * b.drive_group;
+    n = min(b.drive_group, b.terms[b.jobs[drive.job].first_term + drive.term].nblocks - from);
+    gc_drive_from<false>(v, b, drive.job, drive.term, from, gc_mask(n), gc_lanes(part, b.max_parts),
+                         &kept[threadIdx.x / 32]);
   }
 }
 
@@ -1819,7 +1846,7 @@ static __global__ void __launch_bounds__(GC_FINAL_THREADS)
 /* What the host knows of a long list that is expanded; see gc_term. */
 typedef struct gc_aid {
   uint64_t marks;
-  uint32_t row, shift, most;
+  uint32_t row, span, shift, most;
 } gc_aid;
 
 struct gpuir_cuda {
@@ -1859,8 +1886,6 @@ typedef struct gc_context {
   size_t host_size;
   /* device */
   uint8_t *input;
-  gc_state *states;
-  gc_control *control;
   uint32_t *first, *bound, *order, *total;
   unsigned long long *cand;
   gc_drive *drives;
@@ -1990,16 +2015,14 @@ static uint64_t gc_plain_bytes(const gpuir_index *ix) {
          ix->stat.documents * 8 + 16 * 1024;
 }
 
-/* Marks: 8 to 16 bits a posting, or one a document. Rows, of 5 bytes a span, only where there are 4 postings a span.
- * Returns the bytes that all of them take. */
-static uint64_t gc_guides(gpuir_cuda *c, uint64_t *marks, uint32_t *rows, gpuir_error *err) {
+/* Marks: 8 to 16 bits a posting, or one a document. A span, of 5 bytes, has 8 to 16 postings on average, or 1024
+ * documents. Returns the bytes that all of them take, or 0. */
+static uint64_t gc_guides(gpuir_cuda *c, uint64_t *marks, uint64_t *spans, gpuir_error *err) {
   const gpuir_index *ix = c->ix;
-  const uint32_t n = c->view.documents;
+  const uint32_t top = c->view.documents - 1;
   gpuir__saturation *table;
   size_t i;
-  c->view.nspans = (n - 1) >> GC_SPAN;
-  c->view.nspans++;
-  *marks = *rows = 0;
+  *marks = *spans = 0;
   c->aids = (gc_aid *)gpuir__alloc_zero(&c->a, (size_t)ix->stat.longs * sizeof *c->aids);
   table = (gpuir__saturation *)gpuir__alloc_zero(&c->a, sizeof *table);
   if (!c->aids || !table) {
@@ -2014,33 +2037,36 @@ static uint64_t gc_guides(gpuir_cuda *c, uint64_t *marks, uint32_t *rows, gpuir_
     gpuir__list l;
     memset(&l, 0, sizeof l);
     l.extent = &ix->longs[t->slot];
-    while (((uint64_t)n - 1) >> aid->shift >= 2 * (uint64_t)GC_MARKS * t->df) aid->shift++;
+    aid->span = GC_SPAN;
+    while (top >> aid->shift >= 2 * (uint64_t)GC_MARKS * t->df) aid->shift++;
+    while (top >> aid->span >= t->df / GC_SPAN_MOST) aid->span++;
     aid->most = gpuir__bound(t->weight, gpuir__list_saturation(table, &l), 1);
     aid->marks = *marks;
-    *marks += ((n - 1) >> aid->shift) / 32 + 1;
-    aid->row = t->df / 4 >= c->view.nspans ? (*rows)++ : GC_NONE;
+    aid->row = (uint32_t)*spans;
+    *marks += (top >> aid->shift) / 32 + 1;
+    *spans += (top >> aid->span) + 2;
     t->marks = aid->marks;
     t->shift = aid->shift;
     t->row = aid->row;
+    t->span = aid->span;
     t->most = aid->most;
     t->step = aid->most / 255 + 1;
   }
   gpuir__free(&c->a, table, sizeof *table);
-  return *marks * 4 + *rows * (5 * (uint64_t)c->view.nspans + 4) + 64;
+  return *marks * 4 + *spans * 5 + 64;
 }
 
 /* Expands the long lists if `room` bytes hold them. */
 static int gc_expand_all(gpuir_cuda *c, uint64_t room, gpuir_error *err) {
   const gpuir_index *ix = c->ix;
-  uint64_t blocks = ix->stat.blocks, wide = 0, g, marks, guides;
-  uint32_t rows;
+  uint64_t blocks = ix->stat.blocks, wide = 0, g, marks, spans, guides;
   gc_guide guide;
   size_t size = (size_t)blocks * sizeof(uint2), i;
-  void *base, *narrow, *wides, *impact, *most, *lists;
+  void *base, *narrow, *wides, *impact, *most, *lists, *entries;
   uint2 *host;
   int s;
   if (!c->nlists) return GPUIR_OK;
-  guides = gc_guides(c, &marks, &rows, err);
+  guides = gc_guides(c, &marks, &spans, err);
   if (!guides) return GPUIR_E_NOMEM;
   host = (uint2 *)gpuir__alloc_zero(&c->a, size);
   if (!host) return gpuir__fail_nomem(err);
@@ -2053,8 +2079,8 @@ static int gc_expand_all(gpuir_cuda *c, uint64_t room, gpuir_error *err) {
       start = ix->last[g] + 1;
     }
   }
-  if (wide >= UINT32_MAX - 1 ||
-      blocks * (8 + 4 + GPUIR__BLOCK * 6) + wide * GPUIR__BLOCK * 4 + c->nlists * sizeof(gc_term) + guides > room) {
+  if (wide >= UINT32_MAX - 1 || spans >= UINT32_MAX ||
+      blocks * (8 + sizeof(gc_entry) + 4 + GPUIR__BLOCK * 6) + wide * GPUIR__BLOCK * 4 + c->nlists * sizeof(gc_term) + guides > room) {
     gpuir__free(&c->a, host, size);
     gpuir__free(&c->a, c->aids, (size_t)ix->stat.longs * sizeof *c->aids);
     c->aids = NULL;
@@ -2068,22 +2094,25 @@ static int gc_expand_all(gpuir_cuda *c, uint64_t room, gpuir_error *err) {
   if (!s) s = gc_device_alloc(c, (size_t)blocks * GPUIR__BLOCK * 4, &impact, err);
   if (!s) s = gc_device_alloc(c, (size_t)blocks * 4, &most, err);
   if (!s) s = gc_device_alloc(c, (size_t)marks * 4, (void **)&guide.marks, err);
-  if (!s) s = gc_device_alloc(c, (size_t)rows * (c->view.nspans + 1) * 4, (void **)&guide.starts, err);
-  if (!s) s = gc_device_alloc(c, (size_t)rows * c->view.nspans + 4, (void **)&guide.peaks, err);
+  if (!s) s = gc_device_alloc(c, (size_t)spans * 4, (void **)&guide.starts, err);
+  if (!s) s = gc_device_alloc(c, (size_t)spans + 4, (void **)&guide.peaks, err);
+  if (!s) s = gc_device_alloc(c, (size_t)blocks * sizeof(gc_entry), &entries, err);
   if (s) return s;
   GC_TRY(cudaMemset(guide.marks, 0, (size_t)marks * 4), "expanding the lists");
-  GC_TRY(cudaMemset(guide.starts, 0, (size_t)rows * (c->view.nspans + 1) * 4), "expanding the lists");
-  GC_TRY(cudaMemset(guide.peaks, 0, (size_t)rows * c->view.nspans + 4), "expanding the lists");
-  c->view.base = (const uint2 *)base;
+  GC_TRY(cudaMemset(guide.starts, 0, (size_t)spans * 4), "expanding the lists");
+  GC_TRY(cudaMemset(guide.peaks, 0, (size_t)spans + 4), "expanding the lists");
+  GC_TRY(cudaMemset(entries, 0, (size_t)blocks * sizeof(gc_entry)), "expanding the lists");
   gc_expand<<<(unsigned)c->processors * 8, 256>>>(c->view, (const gc_term *)lists, (uint32_t)c->nlists,
                                                   blocks, (uint16_t *)narrow, (uint32_t *)wides,
-                                                  (uint32_t *)impact, (uint32_t *)most, guide);
+                                                  (uint32_t *)impact, (uint32_t *)most, (const uint2 *)base,
+                                                  (gc_entry *)entries, guide);
   GC_TRY(cudaGetLastError(), "expanding the lists");
   GC_TRY(cudaDeviceSynchronize(), "expanding the lists");
   c->view.narrow = (const uint16_t *)narrow;
   c->view.wide = (const uint32_t *)wides;
   c->view.impact = (const uint32_t *)impact;
   c->view.most = (const uint32_t *)most;
+  c->view.entry = (const gc_entry *)entries;
   c->view.marks = guide.marks;
   c->view.starts = guide.starts;
   c->view.peaks = guide.peaks;
@@ -2122,10 +2151,10 @@ static int gc_shape(gpuir_cuda *c, gpuir_error *err) {
          "shaping a kernel");
   GC_TRY(cudaFuncSetAttribute(gc_or<false>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)tile * 4),
          "shaping a kernel");
-  GC_TRY(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, gc_or<true>, GC_OR_THREADS, tile * 4),
+  GC_TRY(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, gc_or<true>, GC_OR_THREADS(1), tile * 4),
          "shaping a kernel");
   c->or_grid = (unsigned)(c->processors * (blocks > 0 ? blocks : 1));
-  GC_TRY(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, gc_and<true>, GC_AND_THREADS, 0),
+  GC_TRY(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, gc_and, GC_AND_THREADS, 0),
          "shaping a kernel");
   c->and_grid = (unsigned)(c->processors * (blocks > 0 ? blocks : 1));
   GC_TRY(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, gc_max, GC_MAX_THREADS, 0),
@@ -2216,19 +2245,19 @@ typedef struct gc_plan {
   uint64_t nand_blocks, nsamples, max_blocks;
 } gc_plan;
 
-/* What is known of a term's list on the device; only the stored k1 and b use it. */
-static void gc_aid_term(const gpuir_cuda *c, const gpuir__list *l, gc_term *t) {
-  t->row = GC_NONE;
+/* What is known of a term's list on the device. */
+static void gc_aid_term(const gpuir_cuda *c, const gpuir__list *l, int stored, gc_term *t) {
+  t->most = gpuir__bound(t->weight, 1, t->q);
   if (l->extent && c->aids) {
     const gc_aid *aid = &c->aids[l->extent - c->ix->longs];
     uint64_t step = (uint64_t)t->q * (aid->most / 255 + 1);
-    t->most = t->q * aid->most;
     t->marks = aid->marks;
     t->shift = aid->shift;
-    t->step = (uint32_t)step;
-    if (step * 255 <= UINT32_MAX) t->row = aid->row;
-  } else {
-    t->most = gpuir__bound(t->weight, 1, t->q);
+    t->row = aid->row;
+    t->span = aid->span;
+    if (!stored) return;
+    t->most = t->q * aid->most;
+    if (step * 255 <= UINT32_MAX) t->step = (uint32_t)step;
   }
 }
 
@@ -2249,7 +2278,7 @@ static int gc_plan_terms(gc_context *x, gc_plan *p, const gpuir_query *q, gc_job
     t.q = from->q;
     t.weight = from->weight;
     t.negated = from->negated != 0;
-    gc_aid_term(x->cuda, &l, &t);
+    gc_aid_term(x->cuda, &l, q->stored_bm25 != 0, &t);
     for (j = n++; j && !t.negated && terms[j - 1].df > t.df; j--) terms[j] = terms[j - 1];
     terms[j] = t;
     if (t.negated) continue;
@@ -2263,8 +2292,31 @@ static int gc_plan_terms(gc_context *x, gc_plan *p, const gpuir_query *q, gc_job
   return GPUIR_OK;
 }
 
+/* Whether MaxScore is certain to be the way, by the threshold that is known beforehand; gc_max_plan decides likewise. */
+static int gc_plan_sure(const gc_context *x, const gc_job *job) {
+  const gc_term *terms = x->terms + job->first_term;
+  uint64_t all = (uint64_t)GC_TILE_COST * x->cuda->view.ntiles, driving = 0, behind = 0;
+  uint32_t i;
+  for (i = job->npositive; i--;) {
+    behind += terms[i].most;
+    all += terms[i].nblocks;
+    if (behind >= job->seed) driving += terms[i].nblocks;
+  }
+  return job->seed > 1 && (job->npositive == 1 || driving * GC_PROBE_COST <= all);
+}
+
 static void gc_plan_or(gc_context *x, gc_plan *p, gc_job *job) {
   uint32_t i, first;
+  job->any = 1;
+  job->follow = x->cuda->expanded && job->prune;
+  if (job->follow) {
+    x->max_jobs[p->nmax++] = (uint32_t)p->njobs;
+    for (i = 0; i < job->npositive; i++) p->max_blocks += x->terms[job->first_term + i].nblocks;
+    if (gc_plan_sure(x, job)) {
+      x->jobs[p->njobs++] = *job;
+      return;
+    }
+  }
   for (i = 0; i < job->nterms; i++) {
     gc_term *t = &x->terms[job->first_term + i];
     t->slot = (uint32_t)p->nslots++;
@@ -2275,12 +2327,6 @@ static void gc_plan_or(gc_context *x, gc_plan *p, gc_job *job) {
       c->first = first;
       c->zero = 0;
     }
-  }
-  job->any = 1;
-  job->follow = x->cuda->expanded && job->stored && job->prune;
-  if (job->follow) {
-    x->max_jobs[p->nmax++] = (uint32_t)p->njobs;
-    for (i = 0; i < job->npositive; i++) p->max_blocks += x->terms[job->first_term + i].nblocks;
   }
   x->or_jobs[p->nor++] = (uint32_t)p->njobs;
   x->jobs[p->njobs++] = *job;
@@ -2356,33 +2402,31 @@ static int gc_launch(gc_context *x, gc_batch *b, const gc_plan *p, uint32_t k, i
   const gpuir_cuda *c = x->cuda;
   const gc_view *v = &c->view;
   size_t size = 16;
-  if (!rerun)
-    gc_start<<<(unsigned)(p->njobs + 255) / 256, 256, 0, x->stream>>>(*b);
-  else
-    GC_TRY(cudaMemsetAsync(x->control, 0, offsetof(gc_control, drives), x->stream), "clearing counters");
+  if (rerun)
+    GC_TRY(cudaMemsetAsync(b->control, 0, offsetof(gc_control, drives), x->stream), "clearing counters");
   if (p->nand) {
-    uint64_t items = (p->nand_blocks + b->group - 1) / b->group;
-    unsigned grid = (unsigned)gpuir__min64((items + 7) / 8, c->and_grid);
+    const unsigned most = c->expanded ? c->max_grid : c->and_grid;
+    unsigned grid = (unsigned)gpuir__min64((b->nand_groups + 7) / 8, most);
     if (p->nsamples) {
-      unsigned some = (unsigned)gpuir__min64((p->nsamples + 7) / 8, c->and_grid);
+      unsigned some = (unsigned)gpuir__min64((p->nsamples + 7) / 8, most);
       if (c->expanded)
-        gc_and<true><<<some, GC_AND_THREADS, 0, x->stream>>>(*v, *b, 1);
+        gc_all<<<some, GC_MAX_THREADS, 0, x->stream>>>(*v, *b, 1);
       else
-        gc_and<false><<<some, GC_AND_THREADS, 0, x->stream>>>(*v, *b, 1);
+        gc_and<<<some, GC_AND_THREADS, 0, x->stream>>>(*v, *b, 1);
       gc_raise<<<(unsigned)p->nand, GC_FINAL_THREADS, 0, x->stream>>>(*b);
     }
     if (c->expanded)
-      gc_and<true><<<grid, GC_AND_THREADS, 0, x->stream>>>(*v, *b, p->nsamples ? 2 : 0);
+      gc_all<<<grid, GC_MAX_THREADS, 0, x->stream>>>(*v, *b, p->nsamples ? 2 : 0);
     else
-      gc_and<false><<<grid, GC_AND_THREADS, 0, x->stream>>>(*v, *b, p->nsamples ? 2 : 0);
+      gc_and<<<grid, GC_AND_THREADS, 0, x->stream>>>(*v, *b, p->nsamples ? 2 : 0);
   }
   if (p->nmax) {
     if (!rerun) {
-      unsigned some = (unsigned)gpuir__min64(p->nmax * (GC_FIRST / (GC_MAX_THREADS / 32)), c->max_grid);
+      unsigned some = (unsigned)gpuir__min64(p->nmax * b->max_parts * (GC_FIRST / (GC_MAX_THREADS / 32)), c->max_grid);
       gc_max_first<<<some, GC_MAX_THREADS, 0, x->stream>>>(*v, *b);
       gc_max_plan<<<(unsigned)p->nmax, GC_FINAL_THREADS, 0, x->stream>>>(*v, *b);
     }
-    gc_max<<<(unsigned)gpuir__min64((p->max_blocks + 7) / 8, c->max_grid), GC_MAX_THREADS, 0, x->stream>>>(*v,
+    gc_max<<<(unsigned)gpuir__min64((p->max_blocks * b->max_parts + 7) / 8, c->max_grid), GC_MAX_THREADS, 0, x->stream>>>(*v,
                                                                                                          *b);
   }
   if (p->nor && !rerun) {
@@ -2397,9 +2441,9 @@ static int gc_launch(gc_context *x, gc_batch *b, const gc_plan *p, uint32_t k, i
   if (p->nor) {
     unsigned grid = (unsigned)gpuir__min64((uint64_t)p->nor * v->ntiles, c->or_grid);
     if (c->expanded)
-      gc_or<true><<<grid, GC_OR_THREADS, v->tile * 4, x->stream>>>(*v, *b);
+      gc_or<true><<<grid, GC_OR_THREADS(1), v->tile * 4, x->stream>>>(*v, *b);
     else
-      gc_or<false><<<grid, GC_OR_THREADS, v->tile * 4, x->stream>>>(*v, *b);
+      gc_or<false><<<grid, GC_OR_THREADS(0), v->tile * 4, x->stream>>>(*v, *b);
   }
   while (size < k) size *= 2;
   gc_final<<<(unsigned)p->nq, GC_FINAL_THREADS, size * 8, x->stream>>>(*v, *b);
@@ -2423,6 +2467,15 @@ static int gc_run(gc_context *x, gc_plan *p, uint32_t k, gpuir_hit *hits, uint32
   if (!n) return GPUIR_OK;
   x->and_start[p->nand] = (uint32_t)p->nand_blocks;
   x->sample_start[p->nand] = (uint32_t)p->nsamples;
+  b.and_parts = c->expanded && p->nand_blocks < c->max_grid * 8 ? 4 : 1;
+  b.max_parts = p->max_blocks < c->max_grid * 64 ? 4 : 1;
+  b.and_group = (uint32_t)gpuir__max64(1, gpuir__min64(32, p->nand_blocks / (c->max_grid * 64)));
+  for (i = 0; i < p->nand; i++) { /* from blocks to groups of them */
+    uint32_t blocks = x->and_start[i + 1] - x->and_start[i];
+    x->and_start[i] = b.nand_groups;
+    b.nand_groups += (blocks + b.and_group - 1) / b.and_group * b.and_parts;
+  }
+  x->and_start[i] = b.nand_groups;
   b.terms = (const gc_term *)gc_pack(x, &at, x->terms, p->nterms * sizeof *x->terms);
   b.jobs = (const gc_job *)gc_pack(x, &at, x->jobs, p->njobs * sizeof *x->jobs);
   b.chunks = (const gc_chunk *)gc_pack(x, &at, x->chunks, p->nchunks * sizeof *x->chunks);
@@ -2436,8 +2489,15 @@ static int gc_run(gc_context *x, gc_plan *p, uint32_t k, gpuir_hit *hits, uint32
   b.drive_start = x->drive_start;
   b.nmax = (uint32_t)p->nmax;
   b.drive_group = (uint32_t)gpuir__max64(1, gpuir__min64(32, p->max_blocks / (c->max_grid * 64)));
-  b.states = x->states;
-  b.control = x->control;
+  memset(x->staging + at, 0, sizeof(gc_control));
+  b.control = (gc_control *)(x->input + at);
+  at += sizeof(gc_control);
+  b.states = (gc_state *)(x->input + at);
+  memset(x->staging + at, 0, p->njobs * sizeof(gc_state));
+  for (i = 0; i < p->njobs; i++)
+    if (x->jobs[i].seed)
+      ((gc_state *)(x->staging + at))[i].floor = ((unsigned long long)x->jobs[i].seed << 32) - 1;
+  at += p->njobs * sizeof(gc_state);
   b.first = x->first;
   b.bound = x->bound;
   b.order = x->order;
@@ -2450,9 +2510,7 @@ static int gc_run(gc_context *x, gc_plan *p, uint32_t k, gpuir_hit *hits, uint32
   b.njobs = (uint32_t)p->njobs;
   b.nand = (uint32_t)p->nand;
   b.nor = (uint32_t)p->nor;
-  b.nand_blocks = (uint32_t)p->nand_blocks;
   b.nsamples = (uint32_t)p->nsamples;
-  b.group = (uint32_t)gpuir__max64(1, gpuir__min64(16, p->nand_blocks / (c->and_grid * 32)));
   b.grab = p->nor >= 64 ? 4 : 1;
   p->nq = n;
   GC_TRY(cudaMemcpyAsync(x->input, x->staging, at, cudaMemcpyHostToDevice, x->stream), "sending queries");
@@ -2531,8 +2589,6 @@ static void gc_detach(void *context) {
     (void)cudaStreamDestroy(x->stream);
   }
   (void)cudaFree(x->input);
-  (void)cudaFree(x->states);
-  (void)cudaFree(x->control);
   (void)cudaFree(x->first);
   (void)cudaFree(x->bound);
   (void)cudaFree(x->order);
@@ -2581,7 +2637,7 @@ static int gc_attach(gc_context *x, gpuir_error *err) {
   x->sample_start = (uint32_t *)gc_carve(&at, (x->njobs + 1) * 4);
   x->or_jobs = (uint32_t *)gc_carve(&at, x->njobs * 4);
   x->max_jobs = (uint32_t *)gc_carve(&at, x->njobs * 4);
-  x->staging_size = x->host_size;
+  x->staging_size = x->host_size + x->njobs * sizeof(gc_state);
   x->out_size =
       (size_t)gpuir__max64((2 + 2 * (uint64_t)GC_K_MOST) * 4, gpuir__min64(x->queries * 8192, 16u << 20));
   GC_TRY(cudaStreamCreateWithFlags(&x->stream, cudaStreamNonBlocking), "creating a stream");
@@ -2589,8 +2645,6 @@ static int gc_attach(gc_context *x, gpuir_error *err) {
   GC_TRY(cudaHostAlloc((void **)&x->out, x->out_size, cudaHostAllocMapped), "allocating pinned memory");
   GC_TRY(cudaHostGetDevicePointer((void **)&x->out_device, x->out, 0), "mapping pinned memory");
   GC_TRY(cudaMalloc((void **)&x->input, x->staging_size), "allocating device memory");
-  GC_TRY(cudaMalloc((void **)&x->states, x->njobs * sizeof *x->states), "allocating device memory");
-  GC_TRY(cudaMalloc((void **)&x->control, sizeof *x->control), "allocating device memory");
   n = (size_t)(x->nslots * tiles * 4);
   GC_TRY(cudaMalloc((void **)&x->first, n), "allocating device memory");
   GC_TRY(cudaMalloc((void **)&x->bound, n), "allocating device memory");
