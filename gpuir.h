@@ -624,6 +624,25 @@ int gpuir_cuda_lab_copy(gpuir_cuda_lab *lab, unsigned repeat, gpuir_cuda_lab_res
 int gpuir_cuda_lab_decode(gpuir_cuda_lab *lab, size_t first, size_t n, const char *how, unsigned repeat,
                           uint32_t *out, gpuir_cuda_lab_result *result, gpuir_error *err);
 
+/* How to intersect. */
+typedef struct gpuir_cuda_lab_way {
+  const char *method; /* gpuir_cuda_lab_method */
+  int coded;          /* 1: the coded lists are searched, 0: the lists as they are */
+  double crossover;   /* "griffin": ratio of lengths up to which MergePath is taken; 0: 128 */
+  unsigned repeat;    /* 0: 1 */
+} gpuir_cuda_lab_way;
+
+/* The i-th method of intersection on the device; NULL behind the last one. */
+const char *gpuir_cuda_lab_method(size_t i);
+
+/* Intersects the lists[start[q] .. start[q + 1] - 1] of nq queries in one run. The time has the transfer of the queries in
+ * it. counts: nq; docids: NULL, or room for all results, query after query. In *result, values are the docIDs of the shortest
+ * lists, checksum the sum of the counts. Errors: ARGUMENT, LIMIT (room, queries or terms), UNSUPPORTED (a method
+ * that needs other lists), BACKEND. */
+int gpuir_cuda_lab_intersect(gpuir_cuda_lab *lab, const uint32_t *lists, const uint32_t *start, size_t nq,
+                             const gpuir_cuda_lab_way *way, uint32_t *counts, uint32_t *docids,
+                             gpuir_cuda_lab_result *result, gpuir_error *err);
+
 #ifdef __cplusplus
 }
 #endif
@@ -9989,7 +10008,7 @@ static inline uint32_t gpuir__gallop(const uint32_t *a, uint32_t lo, uint32_t hi
 /* The lower bound of x in a[lo, hi) by interpolation (Perl, Itai & Avni 1978), which is what Ao et al. 2011, section
  * 4.3, call IS. After as many steps as are plenty on any list that suits it, the rest is searched by halves, so that no
  * list takes longer than O(log n). */
-static inline uint32_t gpuir__interpolate(const uint32_t *a, uint32_t lo, uint32_t hi, uint32_t x) {
+GPUIR_HD static inline uint32_t gpuir__interpolate(const uint32_t *a, uint32_t lo, uint32_t hi, uint32_t x) {
   unsigned steps;
   for (steps = 0; steps < 32 && lo < hi; steps++) {
     uint32_t least = a[lo], most = a[hi - 1], mid;

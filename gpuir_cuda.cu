@@ -2727,10 +2727,10 @@ typedef struct gcl_list {
   const uint8_t *slots;                  /* pfd-list: its first level, `number` exceptions */
   const uint32_t *overflows, *positions; /* written before each decoding */
   uint32_t bits;
-  uint32_t shift[5]; /* hash segmentation with buckets of 16, 32, ... 256 on average */
-  uint32_t buckets[5];
+  uint32_t shift[6]; /* hash segmentation with buckets of 16, 32, ... 256 on average; lr-local's segments */
+  uint32_t buckets[6];
   const uint32_t *first[5]; /* buckets + 1 indices */
-  const void *lines;        /* linear regression: of the list, then of each block of GCL_LOCAL */
+  const void *lines;        /* linear regression: of the list, then of each of lr-local's segments */
 } gcl_list;
 
 /* ---- decoding a block ---- */
@@ -3220,7 +3220,10 @@ static __global__ void __launch_bounds__(GCL_THREADS, 6)
     if (lane < n) {
       const uint32_t g = (uint32_t)at + lane * GCL_WARPS;
       uint32_t i = gcl_list_of(where, g), block, count;
+      const uint8_t *low;
       gpuir__bp128_view view;
+      uint64_t left;
+      unsigned b;
       const gpuir__stream &s = lists[i].s;
       block = g - __ldg(where.start + i);
       count = gpuir__block_count(s.n, block);
@@ -3335,6 +3338,591 @@ static __global__ void __launch_bounds__(GCL_THREADS)
   }
 }
 
+/* ---- intersection ----
+ *
+ * A run takes many queries, each of which has its lists by ascending length. The docIDs of the shortest list are the
+ * candidates; a query has its place in arrays of candidates, and every 128 of them are a chunk of work that some
+ * warps take, whichever query it belongs to: no loop over queries on the host. A search leaves a bit for each
+ * candidate; then the marked ones are moved together, in their order. PARA searches all lists at once (Ao et al.
+ * 2011, section 4.1); the methods that merge go round by round, from short to long lists (Ding et al. 2009, 8.1).
+ */
+
+enum {
+  GCL_BINARY,
+  GCL_INTERPOLATION,
+  GCL_LR_GLOBAL,
+  GCL_LR_LOCAL,
+  GCL_HS,         /* 5 of them: 16 to 256 */
+  GCL_PMF = 9,    /* 5 of them: 0 to 4 levels */
+  GCL_MERGEPATH = 14,
+  GCL_SKIP,
+  GCL_GRIFFIN,
+  GCL_ALGORITHM1,
+  GCL_METHODS
+};
+
+static const char *const gcl_methods[GCL_METHODS] = {
+    "binary", "interpolation", "lr-global", "lr-local", "hs16", "hs32",      "hs64", "hs128",   "hs256",
+    "pmf0",   "pmf1",          "pmf2",      "pmf3",     "pmf4", "mergepath", "skip", "griffin", "algorithm1"};
+
+#define GCL_LOCAL 5u  /* of gcl_list's tables: what lr-local's segments are */
+#define GCL_PART 1024u /* docIDs of both lists in a partition of MergePath */
+#define GCL_PART_THREADS 128u
+
+typedef struct gcl_query {
+  uint32_t first, k; /* its lists in gcl_batch.lists */
+  uint64_t base;     /* its first candidate's place, a multiple of 128 */
+  uint32_t chunk, m; /* its first chunk; candidates at the beginning */
+} gcl_query;
+
+typedef struct gcl_batch {
+  const gcl_list *all;
+  const gcl_query *queries;
+  const uint32_t *lists;
+  const uint32_t *chunk_query; /* whose each chunk is */
+  uint32_t *count;             /* candidates of each query that are left */
+  uint32_t *cand[2];
+  uint32_t *flags;    /* a bit a candidate */
+  uint32_t *at;       /* marked ones of the query before each chunk */
+  uint32_t *pos[2];   /* a candidate: where a splitter lies in the longer list */
+  uint32_t *expanded; /* decoded lists of a round */
+  uint32_t nq, nchunks;
+  float crossover; /* of list lengths: from here on, skip pointers instead of MergePath */
+} gcl_batch;
+
+/* A warp's share: 32 candidates of a query, one a lane. */
+typedef struct gcl_share {
+  const uint32_t *cand;
+  uint64_t base;
+  uint32_t q, e, m, first, k; /* e: the lane's candidate; m: how many there are */
+} gcl_share;
+
+static __device__ __forceinline__ gcl_share gcl_share_of(const gcl_batch &b, uint32_t chunk, uint32_t sub,
+                                                         int side, bool plain) {
+  gcl_share s;
+  gcl_query q;
+  s.q = __ldg(b.chunk_query + chunk);
+  q = b.queries[s.q];
+  s.base = q.base;
+  s.first = q.first;
+  s.k = q.k;
+  s.m = b.count[s.q];
+  s.e = (chunk - q.chunk) * GPUIR__BLOCK + sub * 32 + gc_lane();
+  s.cand = plain ? b.all[b.lists[q.first]].docs : b.cand[side] + q.base;
+  return s;
+}
+
+/* Which query each chunk belongs to, and how many candidates it has at first. */
+static __global__ void __launch_bounds__(GCL_THREADS)
+    gcl_begin(const gcl_query *queries, uint32_t nq, uint32_t *chunk_query, uint32_t *count) {
+  uint32_t q, i;
+  for (q = blockIdx.x; q < nq; q += gridDim.x) {
+    for (i = threadIdx.x; i * GPUIR__BLOCK < queries[q].m; i += blockDim.x) chunk_query[queries[q].chunk + i] = q;
+    if (!threadIdx.x) count[q] = queries[q].m;
+  }
+}
+
+/* The shortest lists to memory: what gcl_decode does. */
+template <int C>
+static __global__ void __launch_bounds__(GCL_THREADS) gcl_seed(const __grid_constant__ gcl_batch b) {
+  __shared__ uint4 room[GCL_WARPS][32];
+  uint32_t chunk = blockIdx.x * GCL_WARPS + threadIdx.x / 32;
+  for (; chunk < b.nchunks; chunk += gridDim.x * GCL_WARPS) {
+    const gcl_query q = b.queries[__ldg(b.chunk_query + chunk)];
+    const uint32_t block = chunk - q.chunk;
+    uint32_t v[4] = {0, 0, 0, 0};
+    gcl_block<C, true>(b.all[b.lists[q.first]], block, (uint32_t *)room[threadIdx.x / 32], v);
+    ((uint4 *)(b.cand[0] + q.base + (uint64_t)block * GPUIR__BLOCK))[gc_lane()] =
+        make_uint4(v[0], v[1], v[2], v[3]);
+  }
+}
+
+/* The index of x in a list as it is, or one that has another docID, or n. */
+template <int HOW>
+static __device__ __forceinline__ uint32_t gcl_find(const gcl_list &l, uint32_t x) {
+  uint32_t lo = 0, hi = l.s.n, h;
+  if (HOW == GCL_INTERPOLATION) return gpuir__interpolate(l.docs, 0, hi, x);
+  if (HOW == GCL_LR_GLOBAL) {
+    gpuir__lr_range((const gpuir__lr *)l.lines, x, l.s.n, &lo, &hi);
+  } else if (HOW == GCL_LR_LOCAL) {
+    h = gpuir__hs_bucket(x, l.shift[GCL_LOCAL]);
+    if (h >= l.buckets[GCL_LOCAL]) return l.s.n;
+    gpuir__lr_range((const gpuir__lr *)l.lines + 1 + h, x, l.s.n, &lo, &hi);
+  } else if (HOW >= GCL_HS && HOW < GCL_PMF) {
+    h = gpuir__hs_bucket(x, l.shift[HOW - GCL_HS]);
+    if (h >= l.buckets[HOW - GCL_HS]) return l.s.n;
+    lo = l.first[HOW - GCL_HS][h];
+    hi = l.first[HOW - GCL_HS][h + 1];
+  }
+  return gpuir__lower_bound(l.docs, lo, hi, x);
+}
+
+/* PARA: a thread a candidate, which it looks for in all other lists, each a search by memory of its own: log2(n) loads
+ * of 32 bytes by binary search, 1 more and log2(16) by segments of 16. */
+template <int HOW>
+static __global__ void __launch_bounds__(GCL_THREADS)
+    gcl_para_search(const __grid_constant__ gcl_batch b, bool plain) {
+  uint64_t w = (uint64_t)blockIdx.x * GCL_WARPS + threadIdx.x / 32;
+  for (; w < (uint64_t)b.nchunks * 4; w += (uint64_t)gridDim.x * GCL_WARPS) {
+    const gcl_share s = gcl_share_of(b, (uint32_t)(w / 4), (uint32_t)w % 4, 0, plain);
+    bool found = s.e < s.m;
+    uint32_t x = found ? s.cand[s.e] : 0, i, vote;
+    for (i = 1; i < s.k && found; i++) {
+      const gcl_list &l = b.all[b.lists[s.first + i]];
+      uint32_t at = gcl_find<HOW>(l, x);
+      found = at < l.s.n && l.docs[at] == x;
+    }
+    vote = __ballot_sync(GC_ALL, found);
+    if (!gc_lane()) b.flags[w] = vote;
+  }
+}
+
+/* Parallel Merge Find: splitters of the candidates, `segments` of them (Ding et al. 2009, 7.2). pos[side] gets where they
+ * lie in list `round`, or among the last docIDs of its blocks if it is coded; before: the level above, with `fan` as few
+ * segments, or none. */
+static __global__ void __launch_bounds__(GCL_THREADS)
+    gcl_pmf_level(const __grid_constant__ gcl_batch b, uint32_t round, unsigned level, unsigned levels, int cand,
+                  bool plain, bool coded, int side) {
+  uint64_t w = (uint64_t)blockIdx.x * GCL_WARPS + threadIdx.x / 32;
+  for (; w < (uint64_t)b.nchunks * 4; w += (uint64_t)gridDim.x * GCL_WARPS) {
+    const gcl_share s = gcl_share_of(b, (uint32_t)(w / 4), (uint32_t)w % 4, cand, plain);
+    uint64_t segments = 1, above;
+    uint32_t fan, i, lo = 0, hi;
+    if (round >= s.k || !s.m) continue;
+    fan = gpuir__pmf_fan(s.m, levels);
+    for (i = 0; i < level; i++) segments *= fan;
+    above = segments / fan;
+    if (segments >= s.m || s.e >= segments) continue;
+    const gcl_list &l = b.all[b.lists[s.first + round]];
+    const uint32_t *list = coded ? l.s.last : l.docs;
+    hi = coded ? l.nblocks : l.s.n;
+    if (coded && l.nblocks == 1) continue;
+    if (level > 1) {
+      const uint32_t *p = b.pos[side ^ 1] + s.base;
+      lo = p[s.e / fan];
+      if (s.e / fan + 1 < above) hi = min(hi, p[s.e / fan + 1] + 1);
+    }
+    b.pos[side][s.base + s.e] = gpuir__lower_bound(list, lo, hi, s.cand[gpuir__pmf_splitter(s.m, (uint32_t)segments, s.e)]);
+  }
+}
+
+/* The range of a list, or of its directory, in which candidate e of m lies, from the last level of splitters. */
+static __device__ __forceinline__ void gcl_pmf_range(const uint32_t *pos, uint32_t e, uint32_t m,
+                                                     unsigned levels, uint32_t *lo, uint32_t *hi) {
+  uint64_t segments = 1;
+  uint32_t fan = gpuir__pmf_fan(m, levels), i, s;
+  if (!levels) return;
+  for (i = 0; i < levels && segments * fan < m; i++) segments *= fan;
+  if (segments == 1) return;
+  s = (uint32_t)(((uint64_t)(e + 1) * segments - 1) / m);
+  *lo = pos[s];
+  if (s + 1 < segments) *hi = min(*hi, pos[s + 1] + 1);
+}
+
+/* How many levels have splitters: the last one's positions lie in pos[levels & 1] if levels start with pos[1]. */
+static __device__ __forceinline__ unsigned gcl_pmf_used(uint32_t m, unsigned levels) {
+  uint64_t segments = 1;
+  unsigned i;
+  uint32_t fan = gpuir__pmf_fan(m, levels);
+  for (i = 0; i < levels && segments * fan < m; i++) segments *= fan;
+  return i;
+}
+
+/* The last step of Parallel Merge Find in lists as they are. */
+static __global__ void __launch_bounds__(GCL_THREADS)
+    gcl_pmf_find(const __grid_constant__ gcl_batch b, uint32_t round, unsigned levels, int cand, bool plain) {
+  uint64_t w = (uint64_t)blockIdx.x * GCL_WARPS + threadIdx.x / 32;
+  for (; w < (uint64_t)b.nchunks * 4; w += (uint64_t)gridDim.x * GCL_WARPS) {
+    const gcl_share s = gcl_share_of(b, (uint32_t)(w / 4), (uint32_t)w % 4, cand, plain);
+    bool found = s.e < s.m;
+    uint32_t vote;
+    if (found && round < s.k) {
+      const gcl_list &l = b.all[b.lists[s.first + round]];
+      uint32_t x = s.cand[s.e], lo = 0, hi = l.s.n, at;
+      gcl_pmf_range(b.pos[gcl_pmf_used(s.m, levels) & 1] + s.base, s.e, s.m, levels, &lo, &hi);
+      at = gpuir__lower_bound(l.docs, lo, hi, x);
+      found = at < l.s.n && l.docs[at] == x;
+    }
+    vote = __ballot_sync(GC_ALL, found);
+    if (!gc_lane()) b.flags[w] = vote;
+  }
+}
+
+/* Whether a query's round is MergePath's. */
+static __device__ __forceinline__ bool gcl_merges(const gcl_batch &b, uint32_t n, uint32_t m) {
+  return (float)n < b.crossover * (float)m;
+}
+
+/* Coded lists: a warp has a chunk of candidates, finds the blocks that may hold them in the directory, by binary search
+ * (skip pointers, Griffin 3.1.2) or within what Parallel Merge Find has left, and decodes just those, one after the
+ * other, into shared memory (Ding et al. 2009, 8.1). A block that two chunks need is decoded twice. Per candidate:
+ * log2(blocks) loads, 7 shared ones, and its part of a block's decoding: all of it where lists differ much in length. */
+template <int C>
+static __global__ void __launch_bounds__(GCL_THREADS)
+    gcl_block_search(const __grid_constant__ gcl_batch b, uint32_t round, int how, unsigned levels, int cand,
+                     bool plain) {
+  __shared__ uint4 room[GCL_WARPS][2][32];
+  uint32_t *sh = (uint32_t *)room[threadIdx.x / 32][0], *docs = (uint32_t *)room[threadIdx.x / 32][1];
+  uint32_t chunk = blockIdx.x * GCL_WARPS + threadIdx.x / 32, lane = gc_lane(), i;
+  for (; chunk < b.nchunks; chunk += gridDim.x * GCL_WARPS) {
+    gcl_share s = gcl_share_of(b, chunk, 0, cand, plain);
+    const uint32_t first = s.e - lane;
+    uint32_t x[4], block[4], live = 0, found = 0;
+    if (first >= s.m) {
+      if (lane < 4) b.flags[(uint64_t)chunk * 4 + lane] = 0;
+      continue;
+    }
+    if (round >= s.k) {
+      if (lane < 4) b.flags[(uint64_t)chunk * 4 + lane] = first + 32 * lane < s.m ? gc_mask(s.m - first - 32 * lane) : 0;
+      continue;
+    }
+    const gcl_list &l = b.all[b.lists[s.first + round]];
+    if (how == GCL_GRIFFIN && gcl_merges(b, l.s.n, s.m)) continue;
+#pragma unroll
+    for (i = 0; i < 4; i++) {
+      const uint32_t e = first + 32 * i + lane;
+      x[i] = block[i] = 0;
+      if (e >= s.m) continue;
+      x[i] = s.cand[e];
+      if (l.nblocks > 1) {
+        uint32_t lo = 0, hi = l.nblocks;
+        if (how == GCL_PMF) gcl_pmf_range(b.pos[gcl_pmf_used(s.m, levels) & 1] + s.base, e, s.m, levels, &lo, &hi);
+        block[i] = gpuir__lower_bound(l.s.last, lo, hi, x[i]);
+      }
+      if (block[i] < l.nblocks) live |= 1u << i;
+    }
+    while (__any_sync(GC_ALL, live)) {
+      uint32_t least = UINT32_MAX, v[4] = {0, 0, 0, 0}, n;
+#pragma unroll
+      for (i = 0; i < 4; i++)
+        if (live >> i & 1) least = min(least, block[i]);
+      least = __reduce_min_sync(GC_ALL, least);
+      n = gcl_block<C, true>(l, least, sh, v);
+      __syncwarp();
+#pragma unroll
+      for (i = 0; i < 4; i++)
+        if (4 * lane + i >= n) v[i] = UINT32_MAX;
+      *(uint4 *)(docs + 4 * lane) = make_uint4(v[0], v[1], v[2], v[3]);
+      __syncwarp();
+#pragma unroll
+      for (i = 0; i < 4; i++)
+        if ((live >> i & 1) && block[i] == least) {
+          uint32_t at = 0, step;
+#pragma unroll
+          for (step = 64; step; step /= 2)
+            if (docs[at + step - 1] < x[i]) at += step;
+          live &= ~(1u << i);
+          if (docs[at] == x[i]) found |= 1u << i;
+        }
+    }
+#pragma unroll
+    for (i = 0; i < 4; i++) {
+      uint32_t vote = __ballot_sync(GC_ALL, found >> i & 1);
+      if (!lane) b.flags[(uint64_t)chunk * 4 + i] = vote;
+    }
+    __syncwarp();
+  }
+}
+
+/* A round's lists to memory, where MergePath is going to need them; start: blocks of the queries before. */
+template <int C>
+static __global__ void __launch_bounds__(GCL_THREADS)
+    gcl_expand(const __grid_constant__ gcl_batch b, uint32_t round, const uint32_t *start) {
+  __shared__ uint4 room[GCL_WARPS][32];
+  const uint32_t all = start[b.nq];
+  uint32_t g = blockIdx.x * GCL_WARPS + threadIdx.x / 32;
+  for (; g < all; g += gridDim.x * GCL_WARPS) {
+    uint32_t lo = 0, hi = b.nq, v[4] = {0, 0, 0, 0}, m;
+    while (hi - lo > 1) {
+      uint32_t mid = (lo + hi) / 2;
+      if (__ldg(start + mid) <= g)
+        lo = mid;
+      else
+        hi = mid;
+    }
+    const gcl_list &l = b.all[b.lists[b.queries[lo].first + round]];
+    m = b.count[lo];
+    if (!m || !gcl_merges(b, l.s.n, m)) continue;
+    gcl_block<C, true>(l, g - __ldg(start + lo), (uint32_t *)room[threadIdx.x / 32], v);
+    ((uint4 *)(b.expanded + (uint64_t)g * GPUIR__BLOCK))[gc_lane()] = make_uint4(v[0], v[1], v[2], v[3]);
+  }
+}
+
+/* MergePath (Griffin, section 3.1.2): a block of threads has a partition of GCL_PART docIDs of both lists, found by two
+ * searches along diagonals; in shared memory each thread finds its 8 the same way and merges them. Reads 4 bytes a
+ * docID of either list once. parts, starts: partitions and blocks of the queries before; starts NULL: lists as they are. */
+static __global__ void __launch_bounds__(GCL_PART_THREADS)
+    gcl_mergepath(const __grid_constant__ gcl_batch b, uint32_t round, int cand, bool plain, const uint32_t *parts,
+                  const uint32_t *starts) {
+  __shared__ uint32_t a[GCL_PART + 8], c[GCL_PART + 8], bits[GCL_PART / 32 + 2], split[4];
+  __shared__ uint32_t at[GCL_PART_THREADS + 1][2];
+  const uint32_t all = parts[b.nq];
+  uint32_t part;
+  for (part = blockIdx.x; part < all; part += gridDim.x) {
+    uint32_t lo = 0, hi = b.nq, m, n, i, j, i1, j1, na, nc;
+    uint64_t d;
+    while (hi - lo > 1) {
+      uint32_t mid = (lo + hi) / 2;
+      if (__ldg(parts + mid) <= part)
+        lo = mid;
+      else
+        hi = mid;
+    }
+    const gcl_query q = b.queries[lo];
+    const gcl_list &l = b.all[b.lists[q.first + round]];
+    const uint32_t *left = plain ? b.all[b.lists[q.first]].docs : b.cand[cand] + q.base;
+    const uint32_t *right = starts ? b.expanded + (uint64_t)starts[lo] * GPUIR__BLOCK : l.docs;
+    m = b.count[lo];
+    n = l.s.n;
+    d = (uint64_t)(part - __ldg(parts + lo)) * GCL_PART;
+    if (!m || !gcl_merges(b, n, m) || d >= (uint64_t)m + n) continue;
+    if (threadIdx.x < 2)
+      gpuir__mergepath_split(left, m, right, n, min(d + threadIdx.x * GCL_PART, (uint64_t)m + n),
+                             &split[2 * threadIdx.x], &split[2 * threadIdx.x + 1]);
+    if (threadIdx.x < GCL_PART / 32 + 2) bits[threadIdx.x] = 0;
+    __syncthreads();
+    na = split[2] - split[0];
+    nc = split[3] - split[1];
+    for (i = threadIdx.x; i < na; i += blockDim.x) a[i] = left[split[0] + i];
+    for (i = threadIdx.x; i < nc; i += blockDim.x) c[i] = right[split[1] + i];
+    __syncthreads();
+    gpuir__mergepath_split(a, na, c, nc, min(threadIdx.x * (GCL_PART / GCL_PART_THREADS), na + nc), &i, &j);
+    at[threadIdx.x][0] = i;
+    at[threadIdx.x][1] = j;
+    if (!threadIdx.x) {
+      at[GCL_PART_THREADS][0] = na;
+      at[GCL_PART_THREADS][1] = nc;
+    }
+    __syncthreads();
+    i1 = at[threadIdx.x + 1][0];
+    j1 = at[threadIdx.x + 1][1];
+    while (i < i1 && j < j1) {
+      uint32_t x = a[i], y = c[j];
+      if (x == y) {
+        uint32_t bit = (split[0] & 31) + i;
+        atomicOr(&bits[bit / 32], 1u << (bit & 31));
+      }
+      i += x <= y;
+      j += y <= x;
+    }
+    __syncthreads();
+    if (threadIdx.x < GCL_PART / 32 + 2 && bits[threadIdx.x])
+      atomicOr(b.flags + (q.base + split[0]) / 32 + threadIdx.x, bits[threadIdx.x]);
+    __syncthreads();
+  }
+}
+
+/* Queries that have no list of this round keep what they have; clears the others' flags for MergePath. */
+static __global__ void __launch_bounds__(GCL_THREADS)
+    gcl_clear(const __grid_constant__ gcl_batch b, uint32_t round) {
+  uint64_t w = (uint64_t)blockIdx.x * GCL_THREADS + threadIdx.x;
+  for (; w < (uint64_t)b.nchunks * 4; w += (uint64_t)gridDim.x * GCL_THREADS) {
+    const uint32_t q = __ldg(b.chunk_query + w / 4), m = b.count[q];
+    const uint32_t first = (uint32_t)(w / 4 - b.queries[q].chunk) * GPUIR__BLOCK + (uint32_t)w % 4 * 32;
+    b.flags[w] = round < b.queries[q].k || first >= m ? 0 : gc_mask(m - first);
+  }
+}
+
+/* Where each chunk's marked candidates go: a block of threads a query. */
+static __global__ void __launch_bounds__(GCL_THREADS) gcl_offsets(const __grid_constant__ gcl_batch b) {
+  __shared__ uint32_t sums[GCL_WARPS], carry;
+  uint32_t q, i;
+  for (q = blockIdx.x; q < b.nq; q += gridDim.x) {
+    const gcl_query query = b.queries[q];
+    const uint32_t chunks = (query.m + GPUIR__BLOCK - 1) / GPUIR__BLOCK;
+    if (!threadIdx.x) carry = 0;
+    __syncthreads();
+    for (i = 0; i < chunks; i += blockDim.x) {
+      uint32_t n = 0, sum, before;
+      if (i + threadIdx.x < chunks) {
+        uint4 f = ((const uint4 *)b.flags)[query.chunk + i + threadIdx.x];
+        n = __popc(f.x) + __popc(f.y) + __popc(f.z) + __popc(f.w);
+      }
+      sum = gcl_scan(n);
+      if (gc_lane() == 31) sums[threadIdx.x / 32] = sum;
+      __syncthreads();
+      if (threadIdx.x < 32) {
+        uint32_t x = gcl_scan(threadIdx.x < GCL_WARPS ? sums[threadIdx.x] : 0);
+        if (threadIdx.x < GCL_WARPS) sums[threadIdx.x] = x;
+      }
+      __syncthreads();
+      before = carry + (threadIdx.x >= 32 ? sums[threadIdx.x / 32 - 1] : 0) + sum - n;
+      if (i + threadIdx.x < chunks) b.at[query.chunk + i + threadIdx.x] = before;
+      __syncthreads();
+      if (!threadIdx.x) carry += sums[GCL_WARPS - 1];
+      __syncthreads();
+    }
+    if (!threadIdx.x) b.count[q] = carry;
+    __syncthreads();
+  }
+}
+
+/* Moves the marked candidates together. */
+static __global__ void __launch_bounds__(GCL_THREADS)
+    gcl_gather(const __grid_constant__ gcl_batch b, int cand, bool plain, int to) {
+  uint64_t w = (uint64_t)blockIdx.x * GCL_WARPS + threadIdx.x / 32;
+  for (; w < (uint64_t)b.nchunks * 4; w += (uint64_t)gridDim.x * GCL_WARPS) {
+    const uint32_t flags = b.flags[w];
+    uint32_t at, i;
+    if (!flags) continue;
+    const gcl_share s = gcl_share_of(b, (uint32_t)(w / 4), (uint32_t)w % 4, cand, plain);
+    at = b.at[w / 4];
+    for (i = 0; i < w % 4; i++) at += __popc(b.flags[w / 4 * 4 + i]);
+    if (flags >> gc_lane() & 1) b.cand[to][s.base + at + __popc(flags & ((1u << gc_lane()) - 1))] = s.cand[s.e];
+  }
+}
+
+/* ---- Algorithm 1 of Ao et al. 2011: lists coded by linear regression, searched by element ---- */
+
+/* A segment that has been found. */
+typedef struct gcl_segment {
+  gpuir__line line;
+  gpuir__para para;
+  uint32_t base, count; /* base: the line's argument of value 0 */
+} gcl_segment;
+
+static __device__ __forceinline__ uint32_t gcl_element(const gcl_segment &g, uint32_t i) {
+  return gpuir__para_value(&g.para, i) + gpuir__line_at(&g.line, g.base + i);
+}
+
+/* Where x may lie in a segment with a line of its own: deviations are not negative and have at most b + hb bits, so the
+ * line is at most x and more than x less 2^(b + hb) there. That is the safe range, and exact. */
+static __device__ __forceinline__ void gcl_contract(const gcl_segment &g, uint32_t x, uint32_t *lo,
+                                                    uint32_t *hi) {
+  const unsigned w = g.para.b + (g.para.en ? g.para.hb : 0);
+  int64_t y, z;
+  if (!g.line.slope || *hi - *lo < 8 || g.line.shift > 16) return;
+  y = (int64_t)x - (int64_t)g.line.start;
+  if (gpuir__para_value(&g.para, 0) + gpuir__line_at(&g.line, g.base) < g.line.start && !g.base)
+    y += (int64_t)1 << 32; /* its start is negative */
+  if (y < 0) {
+    *hi = *lo;
+    return;
+  }
+  z = y - (((int64_t)1 << w) - 1);
+  y = (int64_t)(((uint64_t)(y + 1) << g.line.shift) - 1) / g.line.slope + 1;
+  if (y < (int64_t)*hi) *hi = (uint32_t)y;
+  if (z > 0) {
+    z = (int64_t)((((uint64_t)z << g.line.shift) + g.line.slope - 1) / g.line.slope);
+    *lo = z < (int64_t)*hi ? gpuir__max32(*lo, (uint32_t)z) : *hi;
+  }
+}
+
+static __device__ __forceinline__ bool gcl_in_segment(const gcl_segment &g, uint32_t x, uint32_t lo,
+                                                      uint32_t hi, bool own) {
+  if (own) gcl_contract(g, x, &lo, &hi);
+  while (lo < hi) {
+    uint32_t mid = (lo + hi) / 2, y = gcl_element(g, mid);
+    if (y == x) return true;
+    if (y < x)
+      lo = mid + 1;
+    else
+      hi = mid;
+  }
+  return false;
+}
+
+/* The segment that has value i of the list, and what is the segment's own index of it. */
+template <int C>
+static __device__ __forceinline__ uint32_t gcl_locate(const gcl_list &l, uint32_t i, gcl_segment *g) {
+  const gpuir__stream &s = l.s;
+  if (C == GCL_HSLRC && s.offset) {
+    gpuir__hslrc_list list;
+    uint32_t h, first;
+    (void)gpuir__hslrc_find(&s, &list);
+    h = gpuir__hslrc_bucket(&list, s.offset[i / GPUIR__BLOCK], i);
+    first = gpuir__hslrc_first(&list, h);
+    g->count = gpuir__hslrc_first(&list, h + 1) - first;
+    gpuir__hslrc_segment(&list, h, g->count, i - first, &g->line, &g->para);
+    g->base = (i - first) & ~(GPUIR__PARA_MOST - 1);
+    g->count = min(g->count - g->base, GPUIR__PARA_MOST);
+    return i - first - g->base;
+  } else {
+    const int kind = C == GCL_LRC ? GPUIR__LRC : C == GCL_LRCSEG ? GPUIR__LRCSEG : GPUIR__SEGLRC;
+    uint64_t at = s.offset ? gpuir__min64(s.offset[i / GPUIR__BLOCK], s.len) : 0;
+    gpuir__lrc_list list;
+    uint32_t start;
+    (void)gpuir__lrc_find(&s, kind, &list);
+    start = (i & ~(GPUIR__BLOCK - 1)) & ~(list.size - 1); /* of the segment that the block begins in */
+    for (;;) {
+      g->count = min(list.size, s.n - start);
+      at = gpuir__lrc_segment(&s, kind, &list, at, start, g->count, &g->line, &g->base, &g->para);
+      if (i - start < g->count) return i - start;
+      start += g->count;
+    }
+  }
+}
+
+/* Whether a list holds x. By hash segmentation: the bucket is known from x. Otherwise: the safe range of the list's line,
+ * a search for the block in it (the auxiliary list H), and in the block's segment by element. */
+template <int C>
+static __device__ __forceinline__ bool gcl_holds(const gcl_list &l, uint32_t x) {
+  const gpuir__stream &s = l.s;
+  gcl_segment g;
+  uint32_t lo, hi, block, at;
+  if (C == GCL_HSLRC && s.offset) {
+    gpuir__hslrc_list list;
+    uint32_t h, first, count, k;
+    (void)gpuir__hslrc_find(&s, &list);
+    h = gpuir__hs_bucket(x, list.shift);
+    if (h >= list.buckets) return false;
+    first = gpuir__hslrc_first(&list, h);
+    count = gpuir__hslrc_first(&list, h + 1) - first;
+    if (!count) return false;
+    lo = 0;
+    hi = (count - 1) / GPUIR__PARA_MOST + 1;
+    while (hi - lo > 1) { /* the last segment that does not begin behind x */
+      k = (lo + hi) / 2;
+      gpuir__hslrc_segment(&list, h, count, k * GPUIR__PARA_MOST, &g.line, &g.para);
+      g.base = k * GPUIR__PARA_MOST;
+      if (gcl_element(g, 0) <= x)
+        lo = k;
+      else
+        hi = k;
+    }
+    gpuir__hslrc_segment(&list, h, count, lo * GPUIR__PARA_MOST, &g.line, &g.para);
+    g.base = lo * GPUIR__PARA_MOST;
+    return gcl_in_segment(g, x, 0, min(count - g.base, GPUIR__PARA_MOST), !g.base);
+  }
+  gpuir__lr_range((const gpuir__lr *)l.lines, x, s.n, &lo, &hi);
+  if (lo >= hi) return false;
+  block = lo / GPUIR__BLOCK;
+  if (s.last) {
+    block = gpuir__lower_bound(s.last, block, (hi - 1) / GPUIR__BLOCK + 1, x);
+    if (block >= l.nblocks) return false;
+  }
+  lo = gpuir__max32(lo, block * GPUIR__BLOCK);
+  hi = min(hi, block * GPUIR__BLOCK + gpuir__block_count(s.n, block));
+  while (lo < hi) { /* once, unless segments are shorter than a block */
+    uint32_t end;
+    at = gcl_locate<C>(l, lo, &g);
+    end = min(g.count, at + hi - lo);
+    if (end - at == hi - lo || gcl_element(g, end - 1) >= x) return gcl_in_segment(g, x, at, end, C == GCL_SEGLRC);
+    lo += end - at;
+  }
+  return false;
+}
+
+/* A thread a docID of the shortest list: recovers it alone, looks for it in the other lists as they are coded. */
+template <int C>
+static __global__ void __launch_bounds__(GCL_THREADS) gcl_algorithm1(const __grid_constant__ gcl_batch b) {
+  uint64_t w = (uint64_t)blockIdx.x * GCL_WARPS + threadIdx.x / 32;
+  for (; w < (uint64_t)b.nchunks * 4; w += (uint64_t)gridDim.x * GCL_WARPS) {
+    const gcl_share s = gcl_share_of(b, (uint32_t)(w / 4), (uint32_t)w % 4, 0, false);
+    bool found = s.e < s.m;
+    uint32_t x = 0, i, vote;
+    if (found) {
+      gcl_segment g;
+      uint32_t at = gcl_locate<C>(b.all[b.lists[s.first]], s.e, &g);
+      x = gcl_element(g, at);
+      b.cand[0][s.base + s.e] = x;
+    }
+    for (i = 1; i < s.k && found; i++) found = gcl_holds<C>(b.all[b.lists[s.first + i]], x);
+    vote = __ballot_sync(GC_ALL, found);
+    if (!gc_lane()) b.flags[w] = vote;
+  }
+}
+
 /* ---- the host's side ---- */
 
 #define GCL_GROUPS 6u /* of arrays of exceptions: coded to depth 0 to 4; the lists themselves */
@@ -3352,13 +3940,21 @@ struct gpuir_cuda_lab {
   void *host;
   cudaStream_t stream;
   cudaEvent_t before, after;
-  void *memory[32];
+  void *memory[96];
   unsigned nmemory;
+  uint8_t *aux; /* where the next piece of the slab of auxiliary structures goes */
+  uint64_t aux_left;
   const gcl_list *lists; /* on the device, from here on */
   gcl_where where;
   gcl_node *nodes[GCL_GROUPS];
   uint32_t *out;
   unsigned long long *sums;
+  size_t queries, terms; /* of a run at most */
+  gcl_batch batch;
+  uint32_t rounds;    /* at most */
+  uint8_t *plan;      /* of a run, pinned; what it is copied to */
+  uint8_t *plan_device;
+  size_t plan_size;
 };
 
 static int gcl_device_alloc(gpuir_cuda_lab *lab, uint64_t n, void **p, gpuir_error *err) {
@@ -3524,6 +4120,24 @@ static void gcl_image_free(const gpuir_allocator *a, gcl_image *m) {
   for (i = 0; i < GCL_GROUPS; i++) gpuir__buf_free(a, &m->nodes[i]);
 }
 
+/* A piece of an auxiliary structure, in one slab that grows by chunks. */
+static int gcl_aux(gpuir_cuda_lab *lab, const void *from, uint64_t n, void **p, gpuir_error *err) {
+  if (n > lab->aux_left) {
+    const uint64_t size = gpuir__max64(n + 64, (uint64_t)64 << 20);
+    void *slab;
+    int status = gcl_device_alloc(lab, size, &slab, err);
+    if (status) return status;
+    lab->aux = (uint8_t *)slab;
+    lab->aux_left = size;
+  }
+  *p = lab->aux;
+  GC_TRY(cudaMemcpy(*p, from, n, cudaMemcpyHostToDevice), "uploading lists");
+  n = gpuir__min64((n + 15) & ~(uint64_t)15, lab->aux_left);
+  lab->aux += n;
+  lab->aux_left -= n;
+  return GPUIR_OK;
+}
+
 #define GCL_MOVE(p, type, base) ((p) = (type)((uint64_t)(uintptr_t)(p) + (uint64_t)(uintptr_t)(base)))
 
 /* Lays out the copies: bytes, and tables with addresses. */
@@ -3587,6 +4201,83 @@ static int gcl_upload(gpuir_cuda_lab *lab, gcl_image *m, uint32_t copies, const 
   return status;
 }
 
+/* What searching without codecs needs of a list (part 9 of gpuir.h makes it), for all copies in common. */
+static int gcl_prepare(gpuir_cuda_lab *lab, gcl_list *l, const uint32_t *docs, uint32_t n, gpuir_error *err) {
+  static const char *const names[] = {"hs16", "hs32", "hs64", "hs128", "hs256", "lr-local", "lr-global"};
+  gpuir__buf lines = {NULL, 0, 0};
+  unsigned i;
+  void *p = NULL;
+  int status = GPUIR_OK;
+  for (i = 0; i < 7 && !status; i++) {
+    const gpuir__method *method = gpuir__method_by_name(names[i]);
+    gpuir__operand o;
+    memset(&o, 0, sizeof o);
+    o.docs = docs;
+    o.n = n;
+    o.param = method->param;
+    status = method->prepare(&lab->a, &o, docs);
+    if (!status && i <= GCL_LOCAL) {
+      l->shift[i] = o.shift;
+      l->buckets[i] = o.buckets;
+    }
+    if (!status && i < GCL_LOCAL) {
+      status = gcl_aux(lab, o.first, ((uint64_t)o.buckets + 1) * 4, &p, err);
+      l->first[i] = (const uint32_t *)p;
+    } else if (!status) { /* the local ones come first, the global one before them in memory */
+      status = gpuir__buf_put(&lab->a, &lines, o.lines, (i == GCL_LOCAL ? o.buckets : 1) * sizeof *o.lines);
+    }
+    gpuir__buf_free(&lab->a, &o.aux);
+    gpuir__buf_free(&lab->a, &o.copy);
+  }
+  if (!status) {
+    size_t each = sizeof(gpuir__lr), local = lines.len - each;
+    gpuir__lr global;
+    memcpy(&global, lines.data + local, each);
+    memmove(lines.data + each, lines.data, local);
+    memcpy(lines.data, &global, each);
+    status = gcl_aux(lab, lines.data, lines.len, &p, err);
+    l->lines = p;
+  }
+  gpuir__buf_free(&lab->a, &lines);
+  return status;
+}
+
+/* Room for a run of many queries. */
+static int gcl_open_batch(gpuir_cuda_lab *lab, const gpuir_cuda_lab_desc *desc, gpuir_error *err) {
+  gcl_batch *b = &lab->batch;
+  const uint64_t room = lab->room + GPUIR__BLOCK * (uint64_t)desc->queries, chunks = room / GPUIR__BLOCK;
+  void *p;
+  unsigned i;
+  int status = GPUIR_OK;
+  lab->queries = desc->queries;
+  lab->terms = desc->terms ? desc->terms : 8 * desc->queries;
+  if (lab->queries >> 24 || lab->terms >> 28 || room >> 36)
+    return gpuir__fail(err, GPUIR_E_LIMIT, 0, "a run of so many queries");
+  lab->rounds = (uint32_t)gpuir__min64(GPUIR_MAX_TERMS, lab->terms) - 1;
+  lab->plan_size = lab->queries * sizeof(gcl_query) + lab->terms * 4 + 64 +
+                   2 * (size_t)lab->rounds * (lab->queries + 1) * 4 + 256;
+  GC_TRY(cudaMallocHost((void **)&lab->plan, lab->plan_size), "allocating pinned memory");
+  status = gcl_device_alloc(lab, lab->plan_size, &p, err);
+  lab->plan_device = (uint8_t *)p;
+  for (i = 0; i < 2 && !status; i++) {
+    status = gcl_device_alloc(lab, room * 4, &p, err);
+    b->cand[i] = (uint32_t *)p;
+    if (!status) status = gcl_device_alloc(lab, room * 4, &p, err);
+    b->pos[i] = (uint32_t *)p;
+  }
+  if (!status) status = gcl_device_alloc(lab, chunks * 16, &p, err);
+  b->flags = (uint32_t *)p;
+  if (!status) status = gcl_device_alloc(lab, chunks * 4, &p, err);
+  b->at = (uint32_t *)p;
+  if (!status) status = gcl_device_alloc(lab, chunks * 4, &p, err);
+  b->chunk_query = (const uint32_t *)p;
+  if (!status) status = gcl_device_alloc(lab, lab->queries * 4, &p, err);
+  b->count = (uint32_t *)p;
+  b->all = lab->lists;
+  b->expanded = lab->out;
+  return status;
+}
+
 static int gcl_open(gpuir_cuda_lab *lab, const gpuir_cuda_lab_desc *desc, gcl_image *m, gpuir_error *err) {
   const gpuir__codec *codec = gpuir__codec_by_name(desc->codec, 1);
   const uint32_t copies = desc->copies ? desc->copies : 1;
@@ -3628,6 +4319,13 @@ static int gcl_open(gpuir_cuda_lab *lab, const gpuir_cuda_lab_desc *desc, gcl_im
                          status == GPUIR_E_ARGUMENT ? "docIDs must increase" : gpuir_strerror(status));
     GC_TRY(cudaMemcpy(docs + at, desc->lists[i], desc->lengths[i] * (size_t)4, cudaMemcpyHostToDevice),
            "uploading lists");
+    if (desc->queries) {
+      gcl_list l;
+      memcpy(&l, m->lists.data + i * sizeof l, sizeof l);
+      status = gcl_prepare(lab, &l, desc->lists[i], desc->lengths[i], err);
+      if (status) return status;
+      memcpy(m->lists.data + i * sizeof l, &l, sizeof l);
+    }
     at += (desc->lengths[i] + (uint64_t)GPUIR__BLOCK - 1) / GPUIR__BLOCK * GPUIR__BLOCK;
   }
   for (i = 0; i < lab->all; i++)
@@ -3652,6 +4350,7 @@ static int gcl_open(gpuir_cuda_lab *lab, const gpuir_cuda_lab_desc *desc, gcl_im
   lab->out = (uint32_t *)p;
   if (!status) status = gcl_device_alloc(lab, 64, &p, err);
   lab->sums = (unsigned long long *)p;
+  if (!status && desc->queries) status = gcl_open_batch(lab, desc, err);
   return status;
 }
 
@@ -3662,6 +4361,7 @@ extern "C" void gpuir_cuda_lab_close(gpuir_cuda_lab *lab) {
   (void)cudaSetDevice(lab->device);
   if (lab->stream) (void)cudaStreamSynchronize(lab->stream);
   while (lab->nmemory) (void)cudaFree(lab->memory[--lab->nmemory]);
+  (void)cudaFreeHost(lab->plan);
   if (lab->before) (void)cudaEventDestroy(lab->before);
   if (lab->after) (void)cudaEventDestroy(lab->after);
   if (lab->stream) (void)cudaStreamDestroy(lab->stream);
@@ -3846,4 +4546,262 @@ extern "C" int gpuir_cuda_lab_copy(gpuir_cuda_lab *lab, unsigned repeat, gpuir_c
   r.values = r.bytes = 2 * (uint64_t)half;
   if (!status) *result = r;
   return status;
+}
+
+/* ---- runs of many queries ---- */
+
+typedef void (*gcl_block_kernel)(gcl_batch, uint32_t, int, unsigned, int, bool);
+typedef void (*gcl_chunk_kernel)(gcl_batch);
+typedef void (*gcl_expand_kernel)(gcl_batch, uint32_t, const uint32_t *);
+
+#define GCL_EACH_CODEC(of)             \
+  switch (codec) {                     \
+    case GCL_VBYTE: return of(GCL_VBYTE);   \
+    case GCL_BP128: return of(GCL_BP128);   \
+    case GCL_OPTPFD: return of(GCL_OPTPFD); \
+    case GCL_EF: return of(GCL_EF);         \
+    case GCL_QS: return of(GCL_QS);         \
+    case GCL_RICE: return of(GCL_RICE);     \
+    case GCL_PFL: return of(GCL_PFL);       \
+    case GCL_PARA: return of(GCL_PARA);     \
+    case GCL_LRC: return of(GCL_LRC);       \
+    case GCL_LRCSEG: return of(GCL_LRCSEG); \
+    case GCL_SEGLRC: return of(GCL_SEGLRC); \
+    case GCL_HSLRC: return of(GCL_HSLRC);   \
+    default: return of(GCL_PLAIN);          \
+  }
+
+static gcl_block_kernel gcl_block_search_of(unsigned codec) {
+#define GCL_OF(c) gcl_block_search<c>
+  GCL_EACH_CODEC(GCL_OF)
+#undef GCL_OF
+}
+
+static gcl_chunk_kernel gcl_seed_of(unsigned codec) {
+#define GCL_OF(c) gcl_seed<c>
+  GCL_EACH_CODEC(GCL_OF)
+#undef GCL_OF
+}
+
+static gcl_expand_kernel gcl_expand_of(unsigned codec) {
+#define GCL_OF(c) gcl_expand<c>
+  GCL_EACH_CODEC(GCL_OF)
+#undef GCL_OF
+}
+
+typedef void (*gcl_para_kernel)(gcl_batch, bool);
+
+static gcl_para_kernel gcl_para_of(int how) {
+  switch (how) {
+    case GCL_INTERPOLATION: return gcl_para_search<GCL_INTERPOLATION>;
+    case GCL_LR_GLOBAL: return gcl_para_search<GCL_LR_GLOBAL>;
+    case GCL_LR_LOCAL: return gcl_para_search<GCL_LR_LOCAL>;
+    case GCL_HS: return gcl_para_search<GCL_HS>;
+    case GCL_HS + 1: return gcl_para_search<GCL_HS + 1>;
+    case GCL_HS + 2: return gcl_para_search<GCL_HS + 2>;
+    case GCL_HS + 3: return gcl_para_search<GCL_HS + 3>;
+    case GCL_HS + 4: return gcl_para_search<GCL_HS + 4>;
+    default: return gcl_para_search<GCL_BINARY>;
+  }
+}
+
+static gcl_chunk_kernel gcl_algorithm1_of(unsigned codec) {
+  switch (codec) {
+    case GCL_LRC: return gcl_algorithm1<GCL_LRC>;
+    case GCL_LRCSEG: return gcl_algorithm1<GCL_LRCSEG>;
+    case GCL_SEGLRC: return gcl_algorithm1<GCL_SEGLRC>;
+    case GCL_HSLRC: return gcl_algorithm1<GCL_HSLRC>;
+    default: return NULL;
+  }
+}
+
+/* What a run is made of, on the host. */
+typedef struct gcl_run {
+  int how;
+  unsigned levels, rounds;
+  int coded;
+  const uint32_t *parts, *starts; /* device; of each round: nq + 1 */
+  size_t plan;                    /* bytes */
+  int side;                       /* where the results are */
+} gcl_run;
+
+static uint32_t gcl_grid(const gpuir_cuda_lab *lab, uint64_t items, uint32_t each) {
+  return (uint32_t)gpuir__max64(1, gpuir__min64((items + each - 1) / each, (uint64_t)lab->processors * 64));
+}
+
+/* Plans the queries: lists by length, places, partitions and blocks of every round. */
+static int gcl_plan_run(gpuir_cuda_lab *lab, const uint32_t *lists, const uint32_t *start, size_t nq, gcl_run *run,
+                        gpuir_error *err) {
+  gcl_batch *b = &lab->batch;
+  gcl_query *queries = (gcl_query *)(void *)lab->plan;
+  uint32_t *sorted = (uint32_t *)(void *)(queries + nq), *at, *parts, *starts;
+  uint64_t chunks = 0;
+  size_t q, i, k, most = 1, terms = start[nq];
+  if (nq > lab->queries || terms > lab->terms)
+    return gpuir__fail(err, GPUIR_E_LIMIT, 0, "more queries or lists than the lab was opened for");
+  for (q = 0; q < nq; q++) {
+    k = start[q + 1] - start[q];
+    if (!k || k > lab->rounds + 1) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "a query of no lists, or too many");
+    if (k > most) most = k;
+    at = sorted + start[q];
+    for (i = 0; i < k; i++) {
+      uint32_t list = lists[start[q] + i];
+      size_t j = i;
+      if (list >= lab->all) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "there is no such list");
+      for (; j && lab->n[at[j - 1] % lab->nlists] > lab->n[list % lab->nlists]; j--) at[j] = at[j - 1];
+      at[j] = list;
+    }
+    queries[q].first = start[q];
+    queries[q].k = (uint32_t)k;
+    queries[q].m = lab->n[at[0] % lab->nlists];
+    queries[q].chunk = (uint32_t)chunks;
+    queries[q].base = chunks * GPUIR__BLOCK;
+    chunks += (queries[q].m + (uint64_t)GPUIR__BLOCK - 1) / GPUIR__BLOCK;
+  }
+  if (chunks * GPUIR__BLOCK > lab->room + GPUIR__BLOCK * (uint64_t)lab->queries)
+    return gpuir__fail(err, GPUIR_E_LIMIT, 0, "more candidates than the lab has room for");
+  run->rounds = (unsigned)most - 1;
+  parts = sorted + terms;
+  starts = parts + run->rounds * (nq + 1);
+  for (k = 0; k < run->rounds; k++) {
+    uint64_t part = 0, block = 0;
+    for (q = 0; q < nq; q++) {
+      parts[k * (nq + 1) + q] = (uint32_t)part;
+      starts[k * (nq + 1) + q] = (uint32_t)block;
+      if (k + 1 < queries[q].k) {
+        uint32_t n = lab->n[sorted[queries[q].first + k + 1] % lab->nlists];
+        part += ((uint64_t)queries[q].m + n + GCL_PART - 1) / GCL_PART;
+        block += ((uint64_t)n + GPUIR__BLOCK - 1) / GPUIR__BLOCK;
+      }
+    }
+    parts[k * (nq + 1) + nq] = (uint32_t)part;
+    starts[k * (nq + 1) + nq] = (uint32_t)block;
+    if (part >> 32 || block >> 32 || (run->coded && run->how != GCL_SKIP && block * GPUIR__BLOCK > lab->room &&
+                                      (run->how == GCL_MERGEPATH || run->how == GCL_GRIFFIN)))
+      return gpuir__fail(err, GPUIR_E_LIMIT, 0, "the lists of a round do not fit into the lab's room");
+  }
+  run->plan = (size_t)((uint8_t *)(starts + run->rounds * (nq + 1)) - lab->plan);
+  b->queries = (const gcl_query *)(const void *)lab->plan_device;
+  b->lists = (const uint32_t *)(lab->plan_device + ((uint8_t *)sorted - lab->plan));
+  run->parts = (const uint32_t *)(lab->plan_device + ((uint8_t *)parts - lab->plan));
+  run->starts = (const uint32_t *)(lab->plan_device + ((uint8_t *)starts - lab->plan));
+  b->nq = (uint32_t)nq;
+  b->nchunks = (uint32_t)chunks;
+  return GPUIR_OK;
+}
+
+/* Marked candidates move from one side to the other. */
+static void gcl_launch_gather(gpuir_cuda_lab *lab, int cand, bool plain, int to) {
+  const gcl_batch *b = &lab->batch;
+  gcl_offsets<<<gcl_grid(lab, b->nq, 1), GCL_THREADS, 0, lab->stream>>>(*b);
+  gcl_gather<<<gcl_grid(lab, (uint64_t)b->nchunks * 4, GCL_WARPS), GCL_THREADS, 0, lab->stream>>>(*b, cand, plain, to);
+}
+
+static int gcl_launch_round(gpuir_cuda_lab *lab, const gcl_run *run, uint32_t round, int cand, bool plain) {
+  const gcl_batch *b = &lab->batch;
+  const unsigned codec = run->coded ? lab->codec : GCL_PLAIN;
+  const uint32_t warps = gcl_grid(lab, (uint64_t)b->nchunks * 4, GCL_WARPS), chunks = gcl_grid(lab, b->nchunks, GCL_WARPS);
+  const bool pmf = run->how >= GCL_PMF && run->how < GCL_MERGEPATH;
+  const size_t row = (size_t)(round - 1) * (b->nq + 1);
+  unsigned level;
+  if (pmf) {
+    for (level = 1; level <= run->levels; level++)
+      gcl_pmf_level<<<warps, GCL_THREADS, 0, lab->stream>>>(*b, round, level, run->levels, cand, plain, run->coded != 0,
+                                                            (int)level & 1);
+    if (!run->coded) {
+      gcl_pmf_find<<<warps, GCL_THREADS, 0, lab->stream>>>(*b, round, run->levels, cand, plain);
+      return GPUIR_OK;
+    }
+  }
+  if (run->how == GCL_MERGEPATH || run->how == GCL_GRIFFIN) {
+    gcl_clear<<<gcl_grid(lab, (uint64_t)b->nchunks * 4, GCL_THREADS), GCL_THREADS, 0, lab->stream>>>(*b, round);
+    if (run->coded)
+      gcl_expand_of(codec)<<<(uint32_t)lab->processors * 16, GCL_THREADS, 0, lab->stream>>>(*b, round, run->starts + row);
+    gcl_mergepath<<<(uint32_t)lab->processors * 16, GCL_PART_THREADS, 0, lab->stream>>>(
+        *b, round, cand, plain, run->parts + row, run->coded ? run->starts + row : NULL);
+  }
+  if (run->how != GCL_MERGEPATH)
+    gcl_block_search_of(codec)<<<chunks, GCL_THREADS, 0, lab->stream>>>(
+        *b, round, pmf ? (int)GCL_PMF : run->how == GCL_GRIFFIN ? (int)GCL_GRIFFIN : (int)GCL_SKIP, run->levels, cand,
+        plain);
+  return GPUIR_OK;
+}
+
+static int gcl_launch_run(gpuir_cuda_lab *lab, gcl_run *run, gpuir_error *err) {
+  gcl_batch *b = &lab->batch;
+  const uint32_t warps = gcl_grid(lab, (uint64_t)b->nchunks * 4, GCL_WARPS);
+  uint32_t round;
+  int cand = 0;
+  bool plain = !run->coded;
+  GC_TRY(cudaMemcpyAsync(lab->plan_device, lab->plan, run->plan, cudaMemcpyHostToDevice, lab->stream), "sending queries");
+  gcl_begin<<<gcl_grid(lab, b->nq, 1), GCL_THREADS, 0, lab->stream>>>(b->queries, b->nq, (uint32_t *)b->chunk_query,
+                                                                       b->count);
+  if (run->coded && lab->codec == GCL_PFL) gcl_launch_nodes(lab, 0, lab->all);
+  if (run->coded && run->how != GCL_ALGORITHM1)
+    gcl_seed_of(lab->codec)<<<gcl_grid(lab, b->nchunks, GCL_WARPS), GCL_THREADS, 0, lab->stream>>>(*b);
+  if (run->how == GCL_ALGORITHM1) {
+    gcl_algorithm1_of(lab->codec)<<<warps, GCL_THREADS, 0, lab->stream>>>(*b);
+    gcl_launch_gather(lab, 0, false, 1);
+    run->side = 1;
+  } else if (run->how < GCL_PMF && !run->coded) {
+    gcl_para_of(run->how)<<<warps, GCL_THREADS, 0, lab->stream>>>(*b, plain);
+    gcl_launch_gather(lab, 0, plain, 1);
+    run->side = 1;
+  } else {
+    for (round = 1; round <= run->rounds; round++) {
+      (void)gcl_launch_round(lab, run, round, cand, plain);
+      gcl_launch_gather(lab, cand, plain, plain ? 0 : cand ^ 1);
+      if (!plain) cand ^= 1;
+      plain = false;
+    }
+    if (!run->rounds && plain) { /* queries of one list */
+      gcl_clear<<<gcl_grid(lab, (uint64_t)b->nchunks * 4, GCL_THREADS), GCL_THREADS, 0, lab->stream>>>(*b, UINT32_MAX);
+      gcl_launch_gather(lab, 0, true, 0);
+    }
+    run->side = cand;
+  }
+  GC_TRY(cudaGetLastError(), "intersecting");
+  return GPUIR_OK;
+}
+
+extern "C" const char *gpuir_cuda_lab_method(size_t i) { return i < GCL_METHODS ? gcl_methods[i] : NULL; }
+
+extern "C" int gpuir_cuda_lab_intersect(gpuir_cuda_lab *lab, const uint32_t *lists, const uint32_t *start, size_t nq,
+                                        const gpuir_cuda_lab_way *way, uint32_t *counts, uint32_t *docids,
+                                        gpuir_cuda_lab_result *result, gpuir_error *err) {
+  gpuir_cuda_lab_result r;
+  gcl_run run;
+  size_t q;
+  int status;
+  memset(&r, 0, sizeof r);
+  memset(&run, 0, sizeof run);
+  if (!lab || !lab->queries || !lists || !start || !nq || !way || !way->method)
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_cuda_lab_intersect: nothing to do, or no room for queries");
+  while (run.how < GCL_METHODS && strcmp(gcl_methods[run.how], way->method) != 0) run.how++;
+  if (run.how == GCL_METHODS)
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "the device knows no intersection named \"%s\"", way->method);
+  run.coded = way->coded;
+  run.levels = run.how >= GCL_PMF && run.how < GCL_MERGEPATH ? (unsigned)(run.how - GCL_PMF) : 0;
+  if (run.how == GCL_ALGORITHM1 && (!run.coded || !gcl_algorithm1_of(lab->codec)))
+    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "algorithm1 searches lists coded as lrc, lrcseg, seglrc or hslrc");
+  if (run.coded && run.how > GCL_BINARY && run.how < GCL_PMF)
+    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "%s searches lists that are not coded", way->method);
+  GC_TRY(cudaSetDevice(lab->device), "choosing the device");
+  lab->batch.crossover = run.how == GCL_MERGEPATH ? 1e30f : way->crossover > 0 ? (float)way->crossover : 128.0f;
+  status = gcl_plan_run(lab, lists, start, nq, &run, err);
+  if (!status)
+    status = gcl_time(lab, way->repeat, &r.ms, [&] { return gcl_launch_run(lab, &run, err); }, err);
+  if (status) return status;
+  for (q = 0; q < nq; q++) r.values += ((const gcl_query *)(const void *)lab->plan)[q].m;
+  GC_TRY(cudaMemcpy(counts, lab->batch.count, nq * 4, cudaMemcpyDeviceToHost), "fetching counts");
+  for (q = 0; q < nq; q++) {
+    const gcl_query *query = (const gcl_query *)(const void *)lab->plan + q;
+    r.checksum += counts[q];
+    if (!docids) continue;
+    GC_TRY(cudaMemcpy(docids, lab->batch.cand[run.side] + query->base, (size_t)counts[q] * 4, cudaMemcpyDeviceToHost),
+           "fetching docIDs");
+    docids += counts[q];
+  }
+  if (result) *result = r;
+  return GPUIR_OK;
 }

@@ -125,10 +125,140 @@ static void check_decode(const lists *l, const char *codec, uint64_t param) {
   free(out);
 }
 
+/* ---- intersection ---- */
+
+typedef struct queries {
+  uint32_t *lists, *start, *counts, *docs; /* docs: the right answers, query after query */
+  size_t n, total;
+} queries;
+
+static size_t merge(const uint32_t *a, size_t m, const uint32_t *b, size_t n, uint32_t *out) {
+  size_t i = 0, j = 0, found = 0;
+  while (i < m && j < n) {
+    uint32_t x = a[i], y = b[j];
+    if (x == y) out[found++] = x;
+    i += x <= y;
+    j += y <= x;
+  }
+  return found;
+}
+
+/* Queries of 1 to 9 lists of any length, with lists that they name twice. */
+static void make_queries(queries *qs, const lists *l, size_t n, uint64_t seed) {
+  synth_rng r = {seed};
+  size_t q, at = 0, room = 0;
+  uint32_t *work;
+  memset(qs, 0, sizeof *qs);
+  qs->lists = (uint32_t *)malloc(n * 16 * 4);
+  qs->start = (uint32_t *)calloc(n + 1, 4);
+  qs->counts = (uint32_t *)calloc(n, 4);
+  for (q = 0; q < n; q++) {
+    uint32_t k = q % 7 == 0 ? 1 : 2 + synth_below(&r, q % 5 == 0 ? 8 : 3), i;
+    uint32_t window = 1 + synth_below(&r, (uint32_t)l->count); /* neighbours in the array are alike */
+    for (i = 0; i < k; i++) qs->lists[at + i] = (window + synth_below(&r, q % 3 ? 24 : (uint32_t)l->count)) % (uint32_t)l->count;
+    if (q % 11 == 0 && k > 1) qs->lists[at + 1] = qs->lists[at] + (uint32_t)l->count; /* the same in another copy */
+    at += k;
+    qs->start[q + 1] = (uint32_t)at;
+  }
+  qs->n = n;
+  for (q = 0; q < n; q++) room += l->n[qs->lists[qs->start[q]] % l->count];
+  qs->docs = (uint32_t *)malloc(room * 4 + 4);
+  for (q = 0; q < n; q++) {
+    uint32_t first = qs->lists[qs->start[q]] % (uint32_t)l->count, i;
+    size_t m = l->n[first];
+    work = (uint32_t *)malloc(m * 4);
+    memcpy(work, l->docs[first], m * 4);
+    for (i = qs->start[q] + 1; i < qs->start[q + 1]; i++) {
+      uint32_t other = qs->lists[i] % (uint32_t)l->count;
+      m = merge(work, m, l->docs[other], l->n[other], work);
+    }
+    memcpy(qs->docs + qs->total, work, m * 4);
+    free(work);
+    qs->counts[q] = (uint32_t)m;
+    qs->total += m;
+  }
+  qs->n = n;
+}
+
+static void free_queries(queries *qs) {
+  free(qs->lists);
+  free(qs->start);
+  free(qs->counts);
+  free(qs->docs);
+}
+
+static unsigned nonempty(const queries *qs) {
+  unsigned n = 0;
+  size_t q;
+  for (q = 0; q < qs->n; q++) n += qs->counts[q] > 0;
+  return n;
+}
+
+static void check_intersections(const lists *l, const queries *qs, const char *codec, uint64_t param) {
+  gpuir_cuda_lab_desc desc;
+  gpuir_cuda_lab *lab;
+  gpuir_error err;
+  uint32_t *counts = (uint32_t *)malloc(qs->n * 4), *docs;
+  size_t i, room = 0, k;
+  int coded;
+  memset(&desc, 0, sizeof desc);
+  desc.codec = codec;
+  desc.param = param;
+  desc.lists = (const uint32_t *const *)l->docs;
+  desc.lengths = l->n;
+  desc.nlists = l->count;
+  desc.copies = 2;
+  desc.queries = qs->n;
+  desc.terms = (uint32_t)(16 * qs->n);
+  for (i = 0; i < qs->n; i++)
+    for (k = qs->start[i]; k < qs->start[i + 1]; k++) desc.room += l->n[qs->lists[k] % l->count] + 128u;
+  for (i = 0; i < l->count; i++) room += 2 * (l->n[i] + 128u);
+  if (desc.room < room) desc.room = room;
+  docs = (uint32_t *)malloc((size_t)desc.room * 4);
+  if (gpuir_cuda_lab_open(&desc, &lab, &err)) {
+    printf("# %s\n", err.msg);
+    report(0, "open", codec);
+  } else {
+    for (coded = 0; coded < 2; coded++)
+      for (i = 0; gpuir_cuda_lab_method(i) && (coded || !strcmp(codec, "bp128")); i++)
+        for (k = 0; k < 2; k++) {
+          gpuir_cuda_lab_way way;
+          char name[96];
+          int status, ok;
+          memset(&way, 0, sizeof way);
+          way.method = gpuir_cuda_lab_method(i);
+          way.coded = coded;
+          way.crossover = 6;
+          way.repeat = k ? 2 : 1; /* a run leaves nothing behind */
+          if (k && strcmp(way.method, "griffin") != 0) continue;
+          if (k) way.crossover = 300;
+          memset(counts, 0xff, qs->n * 4);
+          status = gpuir_cuda_lab_intersect(lab, qs->lists, qs->start, qs->n, &way, counts, docs, NULL, &err);
+          if (status == GPUIR_E_UNSUPPORTED) continue;
+          (void)snprintf(name, sizeof name, "%s %s %s:%u", way.method, coded ? "in" : "beside", codec, (unsigned)param);
+          ok = !status && !memcmp(counts, qs->counts, qs->n * 4) && !memcmp(docs, qs->docs, qs->total * 4);
+          if (status) printf("# %s\n", err.msg);
+          if (!ok && !status) {
+            size_t q;
+            for (q = 0; q < qs->n && counts[q] == qs->counts[q]; q++) {}
+            if (q < qs->n)
+              printf("# query %u of %u lists, the first of %u docIDs: %u, not %u\n", (unsigned)q,
+                     (unsigned)(qs->start[q + 1] - qs->start[q]), (unsigned)l->n[qs->lists[qs->start[q]] % l->count],
+                     (unsigned)counts[q], (unsigned)qs->counts[q]);
+          }
+          report(ok, "intersection by", name);
+        }
+    gpuir_cuda_lab_close(lab);
+  }
+  free(counts);
+  free(docs);
+}
+
 int main(int argc, char **argv) {
   const int quick = argc > 1 && !strcmp(argv[1], "quick");
   const uint32_t one = 7, *list = &one, n = 1;
   lists l = {NULL, NULL, 0, 0};
+  queries qs;
   gpuir_cuda_lab_desc desc;
   gpuir_cuda_lab *lab;
   gpuir_error err;
@@ -148,6 +278,12 @@ int main(int argc, char **argv) {
   make_lists(&l, quick);
   for (i = 0; i < CODECS; i++) check_decode(&l, codecs[i], 0);
   for (i = 0; i < sizeof params / sizeof params[0] && !quick; i++) check_decode(&l, params[i].codec, params[i].param);
+  make_queries(&qs, &l, quick ? 40 : 600, 5);
+  for (i = 0; i < CODECS; i++) check_intersections(&l, &qs, codecs[i], 0);
+  for (i = 0; i < sizeof params / sizeof params[0] && !quick; i++)
+    check_intersections(&l, &qs, params[i].codec, params[i].param);
+  printf("# %u of %u queries have results, %u docIDs\n", nonempty(&qs), (unsigned)qs.n, (unsigned)qs.total);
+  free_queries(&qs);
   lists_free(&l);
   printf("1..%u\n", tests);
   return failures != 0;
