@@ -86,13 +86,18 @@ static void setup_codecs(fixture *f, const char *name, const corpus_build *how, 
 
 static void setup(fixture *f, const char *name) { setup_codecs(f, name, NULL, 15); }
 
-static void teardown(fixture *f) {
+static void close_all(fixture *f) {
   int i;
   for (i = 0; i < f->nindexes; i++) {
     gpuir_searcher_destroy(f->searcher[i * 2]);
     gpuir_searcher_destroy(f->searcher[i * 2 + 1]);
     gpuir_close(f->index[i]);
   }
+  f->nindexes = 0;
+}
+
+static void teardown(fixture *f) {
+  close_all(f);
   free(f->hits);
   oracle_free(&f->o);
 }
@@ -461,6 +466,45 @@ static void test_large_zipf(void **state) {
   setup(&f, "300,000 documents");
   random_queries(&f, 60, 14, 0);
   teardown(&f);
+}
+
+/* Every codec, some with parameters, and mixes of them. */
+static void test_every_codec(void **state) {
+  static const char *const docs[] = {
+      "vbyte",          "bp128",       "pfd",      "newpfd",     "optpfd",        "ef",         "qs",
+      "rice",           "pfd-list",    "parapfor", "lrc",        "lrcseg",        "seglrc",     "hslrc",
+      "auto",           "auto:1",      "qs:0.25",  "pfd-list:4", "parapfor:64,0", "lrc:64,min", "lrcseg:64",
+      "seglrc:128,min", "hslrc:32,0.1"};
+  static const char *const freqs[] = {"bp128", "newpfd", "optpfd", "auto", "vbyte"};
+  char path[4200];
+  fixture f;
+  unsigned i, times;
+  (void)state;
+  (void)corpus_path(path, sizeof path, "search.gpuir");
+  for (times = 0; times < 2; times++) {
+    if (times)
+      corpus_ramps(&f.o, 9000, 52);
+    else
+      corpus_zipf(&f.o, 4000, 600, 12, 12);
+    f.nindexes = 0;
+    f.k1 = 0.9f;
+    f.b = 0.4f;
+    f.hits = (gpuir_hit *)oracle_grow(NULL, (size_t)f.o.ndocs + 16, sizeof *f.hits);
+    for (i = 0; i < sizeof docs / sizeof *docs; i++) {
+      corpus_build b;
+      gpuir_error err;
+      memset(&b, 0, sizeof b);
+      b.codec = docs[i];
+      b.freq_codec = freqs[i % 5];
+      f.name = docs[i];
+      if (corpus_write(&f.o, path, &b, &err)) fail_msg("%s: build: %s", docs[i], err.msg);
+      open_all(&f, path);
+      random_queries(&f, 12, 70 + i, 0);
+      single_terms(&f, f.o.nterms / 9 + 1, NULL, 0);
+      close_all(&f);
+    }
+    teardown(&f);
+  }
 }
 
 /* ---------------------------------------------------------------- text */
@@ -1258,6 +1302,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(test_ramps),
       cmocka_unit_test(test_wide_gaps),
       cmocka_unit_test(test_large_zipf),
+      cmocka_unit_test(test_every_codec),
       cmocka_unit_test(test_batches),
       cmocka_unit_test(test_builds_agree),
       cmocka_unit_test(test_deadline_and_cancel),
