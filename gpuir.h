@@ -3565,7 +3565,7 @@ static int gpuir__pfl_encode(const gpuir_allocator *a, const uint32_t *values, u
  *               | 1 b u8 | ib u8 | hb u8 | en u8 | slots | index, ib bits each | overflow, hb bits each |
  *                 '-- bit 7: there are exceptions
  *
- * ib and hb are the widths, floor(log2 x) + 1, of the greatest index and the greatest overflow, en
+ * ib and hb are the widths, floor(log2 x) + 1, 0 for 0, of the greatest index and overflow, en
  * the number of exceptions, 1 to 255. (The paper's widths, ceil(log2 x), are too small at powers of
  * two.) Each array is padded to a byte.
  *
