@@ -290,7 +290,7 @@ static const char help_lab[] =
     "The lists are those of the terms of QUERIES (one a line, or TREC topics), or of all terms.\n"
     "\n"
     "  -o, --output DIR   folder of the results (default build/lab)\n"
-    "  --sample N         lists of each class of length, and pairs of each ratio of lengths (default 16)\n"
+    "  --sample N         lists of each class of length (default 16)\n"
     "  --seed N           of the sample (default 1)\n"
     "  --repeat N         measurements of each time; the median counts (default 5)\n"
     "  --codecs LIST      only these codecs, with parameters or without, as in bp128,qs:1.5\n"

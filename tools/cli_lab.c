@@ -7,11 +7,12 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #define CLASS_POSTINGS ((uint64_t)1 << 21) /* of a class' sample; the list that passes it is the last one */
 #define QUERY_POSTINGS ((uint64_t)1 << 25) /* of the lists of all queries drawn */
-#define LEAST_SECONDS 100e-6               /* of a measurement: shorter work is repeated within it */
+#define LEAST_SECONDS 200e-6               /* of a measurement: shorter work is repeated within it */
 
 /* ---- small services ------------------------------------------------------------------------------------ */
 
@@ -73,8 +74,8 @@ void lab_progress(const char *fmt, ...) {
 
 int lab_stopped(void) { return cli_signal != 0; }
 
-/* splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, OOPSLA 2014); uniform in [0, n), n < 2^32
- * by multiplication (Lemire: Fast random integer generation in an interval, TOMACS 2019). */
+/* splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, OOPSLA 2014); then by multiplication
+ * to [0, n), n <= 2^32 (Lemire: Fast random integer generation in an interval, TOMACS 2019), without his last step. */
 static uint64_t draw(uint64_t *state, uint64_t n) {
   uint64_t z = (*state += 0x9e3779b97f4a7c15u);
   z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
@@ -95,10 +96,17 @@ static int compare_double(const void *x, const void *y) {
   return a < b ? -1 : a > b;
 }
 
+/* Time of the processor, not of the clock: other programs take turns on it. */
+static double processor_seconds(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
 static double run_seconds(void (*work)(void *), void *arg, uint64_t times) {
-  uint64_t start = cli_nanoseconds();
+  double start = processor_seconds();
   for (uint64_t i = 0; i < times; i++) work(arg);
-  return (double)(cli_nanoseconds() - start) / 1e9;
+  return processor_seconds() - start;
 }
 
 double lab_time(const lab *l, void (*work)(void *), void *arg) {
@@ -454,8 +462,8 @@ static void note_facts(lab *l, const gpuir_index_info *info, const char *queries
   lab_note(&l->report, "lists", "of %s, at most %llu a class of length", queries ? queries : "all terms",
            (unsigned long long)l->sample);
   lab_note_machine(&l->report);
-  lab_note(&l->report, "clock", "%.2f GHz, measured; each time is a median of %llu", l->hertz / 1e9,
-           (unsigned long long)l->repeat);
+  lab_note(&l->report, "clock", "%.2f GHz, measured; times are the processor's, medians of %llu",
+           l->hertz / 1e9, (unsigned long long)l->repeat);
   for (int i = 0; i < argc; i++) {
     cli_buf_char(&line, ' ');
     cli_buf_text(&line, argv[i]);

@@ -1,6 +1,6 @@
-/* cli_lab_codecs.c - gpuir lab codecs: size and speed of the codecs of docIDs, as the papers have them (Ding et al., WWW
- * 2009; Ao et al., PVLDB 4(8), 2011; Li's thesis, 2014). Speeds include opening the list and summing up gaps; the output
- * goes to one block in L1. Sizes and speeds over all lists weigh each length class by its postings.
+/* cli_lab_codecs.c - gpuir lab codecs: size and speed of the codecs of docIDs, as the papers have them (Ding et al.,
+ * WWW 2009; Ao et al., PVLDB 4(8), 2011; Li's thesis, 2014). Speeds include opening the list and summing up gaps; the
+ * output goes to one block in L1. Sizes and speeds over all lists weigh each length class by its postings.
  */
 #include "cli.h"
 #include "lab.h"
@@ -348,9 +348,9 @@ static int ao_fig8(bench *b) {
   return CLI_OK;
 }
 
-/* Bits of the least deviation t from the line with P(|X - E X| >= t) < 1e-5 at the middle of a list of n docIDs drawn from
- * m, by the 22nd moment (Ao et al., Appendix E). The variance is their equation (6); the moment is that of a normal
- * distribution, 21!! times the variance to the 11th, which for m = 2^24 gives all the figures of their Table 5. */
+/* Bits of the least deviation t from the line with P(|X - E X| >= t) < 1e-5 at the middle of a list of n docIDs drawn
+ * from m, by the 22nd moment (Ao et al., Appendix E). The variance is their equation (6); the moment is that of a
+ * normal distribution, 21!! times the variance to the 11th, which for m = 2^24 gives all figures of their Table 5. */
 static double theory(double n, double m) {
   const double i = floor((n + 1) / 2), moment = 13749310575.0 /* 21!! */;
   const double variance = i * (1 + m) * (1 - i + n) * (m - n) / ((1 + n) * (1 + n) * (2 + n));
@@ -382,7 +382,7 @@ static int ao_table5(bench *b) {
   return code ? code : ao_table5_column(b, "lrc/index", &b->index);
 }
 
-/* ---- Li -------------------------------------------------------------------------------------------------------------- */
+/* ---- Li --------------------------------------------------------------------------------------------------- */
 
 static int qs_table1(bench *b) {
   static const char *const labels[] = {"rice", "pfd", "pfd-list", "qs"};
@@ -412,7 +412,7 @@ static int qs_by_c(bench *b, int figure) {
 static int qs_fig12(bench *b) { return qs_by_c(b, QS_FIG12); }
 static int qs_fig13(bench *b) { return qs_by_c(b, QS_FIG13); }
 
-/* ---- the subcommand -------------------------------------------------------------------------------------------------- */
+/* ---- the subcommand ---------------------------------------------------------------------------------------- */
 
 int lab_codecs(lab *l) {
   static int (*const draw[FIGURES])(bench *) = {sizes,     cycles,    ding_fig3, ding_table1,

@@ -1,6 +1,6 @@
-/* cli_lab_intersect.c - gpuir lab intersect: speed of the intersection methods, on sorted arrays and on compressed lists
- * (Ding et al., WWW 2009; Ao et al., PVLDB 4(8), 2011; Liu et al., "Griffin", PPoPP 2018). What a method prepares of a
- * list is made before the clock starts. Each result is compared with that of a plain merge.
+/* cli_lab_intersect.c - gpuir lab intersect: speed of the intersection methods, on sorted arrays and on compressed
+ * lists (Ding et al., WWW 2009; Ao et al., PVLDB 4(8), 2011; Liu et al., "Griffin", PPoPP 2018). What a method prepares
+ * of a list is made before the clock starts. Each result is compared with that of a plain merge.
  */
 #include "cli.h"
 #include "lab.h"
@@ -52,7 +52,7 @@ const lab_figure lab_intersect_figures[] = {
      "postings of the longer list, at most", "milliseconds", LAB_LINES, LAB_LOG_X | LAB_LOG_Y},
     {NULL, NULL, NULL, NULL, 0, 0}};
 
-/* ---- conjunctions: of two lists, or of a query ------------------------------------------------------------ */
+/* ---- conjunctions: of two lists, or of a query ----------------------------------------------------------- */
 
 /* What is intersected. */
 typedef struct conjunction {
@@ -103,7 +103,7 @@ static void conjunctions_free(conjunctions *s) {
   memset(s, 0, sizeof *s);
 }
 
-/* ---- compressed lists: those of the conjunctions, each once ------------------------------------------------- */
+/* ---- compressed lists: those of the conjunctions, each once ---------------------------------------------- */
 
 typedef struct library {
   const lab_list *const *list;
@@ -158,7 +158,7 @@ static lab_coded *library_find(const library *b, const lab_list *list) {
   return at ? b->coded[at - b->list] : NULL;
 }
 
-/* ---- one method over conjunctions ----------------------------------------------------------------------------- */
+/* ---- one method over conjunctions ------------------------------------------------------------------------ */
 
 typedef struct prepared {
   lab_intersection **x;
@@ -225,14 +225,14 @@ static void common_codec(const lab *l, lab_codec *codec) {
   if (!l->codecs || !lab_codec_at(l, 0, codec)) (void)lab_codec_find("bp128", codec, NULL);
 }
 
-/* ---- pairs of lists ------------------------------------------------------------------------------------------------ */
+/* ---- pairs of lists -------------------------------------------------------------------------------------- */
 
 /* Pairs of a list of class `longer` and one of class `shorter`, each list in one pair if there are enough. */
 static void add_pairs(const lab *l, const lab_lists *lists, unsigned shorter, unsigned longer,
                       conjunctions *s) {
   size_t nlong = lists->first[longer + 1] - lists->first[longer],
          nshort = lists->first[shorter + 1] - lists->first[shorter];
-  for (size_t i = 0; i < nlong && i < (l->sample + 3) / 4 && nshort; i++) {
+  for (size_t i = 0; i < nlong && i < (l->sample + 7) / 8 && nshort; i++) {
     const lab_list *pair[2] = {&lists->list[lists->first[shorter] + (nshort - 1 - i % nshort)],
                                &lists->list[lists->first[longer] + i]};
     if (pair[0] == pair[1]) continue;
@@ -326,7 +326,7 @@ static int griffin_fig13(lab *l, const lab_lists *lists) {
   return draw_sweep(l, lists, GRIFFIN_FIG13, NULL, pairs_comparable, 1);
 }
 
-/* ---- queries: Ao's Table 3 ------------------------------------------------------------------------------------------ */
+/* ---- queries: Ao's Table 3 ------------------------------------------------------------------------------- */
 
 /* The paper's columns of compressed lists: what its GPU does with them, by a CPU. */
 static const struct {
@@ -409,7 +409,7 @@ static int query_figures(lab *l, const lab_lists *lists) {
   return code;
 }
 
-/* ---- Griffin: compression, lengths, decompression ------------------------------------------------------------------- */
+/* ---- Griffin: compression, lengths, decompression -------------------------------------------------------- */
 
 static const char *const griffin_codecs[] = {"pfd", "newpfd", "optpfd", "ef"};
 #define GRIFFIN_CODECS (sizeof griffin_codecs / sizeof *griffin_codecs)
@@ -449,7 +449,7 @@ static int griffin_fig12(lab *l, const lab_lists *lists) {
   return CLI_OK;
 }
 
-/* ---- the subcommand --------------------------------------------------------------------------------------------------- */
+/* ---- the subcommand -------------------------------------------------------------------------------------- */
 
 int lab_intersect_methods(lab *l) {
   static int (*const draw[FIGURES])(lab *, const lab_lists *) = {

@@ -24,8 +24,8 @@ typedef struct fit {
   double ratio, r2;
 } fit;
 
-/* The least-squares line through (i, docs[i]), and by its inverse the greatest deviations to either side. Of a list in few
- * clusters these exceed its length: then all of it is searched. */
+/* The least-squares line through (i, docs[i]), and by its inverse the greatest deviations to either side. Of a list in
+ * few clusters these exceed its length: then all of it is searched. */
 static fit fit_line(const uint32_t *docs, uint32_t n) {
   const double middle = ((double)n - 1) / 2;
   double mean = 0, sxx = 0, sxy = 0, syy = 0, left = 0, right = 0;

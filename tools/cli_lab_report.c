@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define HEIGHT 720.0  /* of a plot, in pixels */
 #define MOST_NAMES 64 /* series, or texts on an axis, of one figure */
 
 /* ---- notes and rows ------------------------------------------------------------------------------ */
@@ -216,16 +217,16 @@ static void put_setting(FILE *f, const char *what, const char *text) {
   fputc('\n', f);
 }
 
-/* Corpus, machine, command ... below the plot. */
-static void put_caption(const lab_report *r, FILE *f) {
+/* Corpus, machine, command ... below the plot, whose axis needs so many pixels. */
+static void put_caption(const lab_report *r, FILE *f, int axis) {
   for (size_t i = 0; i < r->nnotes; i++) {
     char line[200]; /* as much as the width of a plot holds */
     snprintf(line, sizeof line, "%s", r->notes[i]);
     fprintf(f, "set label %zu ", i + 1);
     put_quoted(f, line);
-    fprintf(f, " at screen 0.01, screen %.4f font ',9'\n", 0.018 + 0.022 * (double)(r->nnotes - 1 - i));
+    fprintf(f, " at screen 0.01, screen %.4f font ',9'\n", (12 + 15 * (double)(r->nnotes - 1 - i)) / HEIGHT);
   }
-  fprintf(f, "set bmargin at screen %.4f\n", 0.14 + 0.022 * (double)r->nnotes);
+  fprintf(f, "set bmargin at screen %.4f\n", (12 + 15 * (double)r->nnotes + axis) / HEIGHT);
 }
 
 /* Bars stand side by side over each text. */
@@ -244,10 +245,10 @@ static void put_bars(const lab_report *r, FILE *f, const names *series, const na
   }
   fprintf(f, ")\nset xrange [-0.6:%g]\n", (double)places->n - 0.4);
   fprintf(f, "width = 0.8 / %zu\nset boxwidth width\nset style fill solid 0.8\n", series->n);
-  fprintf(f, "plot for [i=1:words(names)] '%s.tsv' using (of(word(names, i)) ?", r->name);
+  fprintf(f, "plot for [i=1:words(names)] '%s.tsv' using", r->name);
   fprintf(f,
-          " place(strcol(3)) + (i - (words(names) + 1) / 2.0) * width : NaN):4 with boxes title word(names, "
-          "i)\n");
+          " (of(i) ? place(strcol(3)) + (i - (words(names) + 1) / 2.0) * width : NaN):4 with boxes title "
+          "name(i)\n");
 }
 
 static int write_script(const lab_report *r, const lab_figure *figure, const names *series,
@@ -256,26 +257,29 @@ static int write_script(const lab_report *r, const lab_figure *figure, const nam
   FILE *f = file_open(r, figure->id, ".gp", path, sizeof path);
   if (!f) return CLI_FAIL;
   fprintf(f, "# Draws %s.svg from %s.tsv, in this folder: gnuplot %s.gp\n", figure->id, r->name, figure->id);
-  fprintf(f, "set terminal svg noenhanced size 1000,700 font 'sans,12' background 'white'\n");
+  fprintf(f, "set terminal svg noenhanced size 1000,%.0f font 'sans,12' background 'white'\n", HEIGHT);
   fprintf(f, "set output '%s.svg'\nset datafile separator \"\\t\"\nset encoding utf8\n", figure->id);
   put_setting(f, "title", figure->title);
-  put_setting(f, "xlabel", figure->x);
   put_setting(f, "ylabel", figure->y);
-  put_caption(r, f);
+  if (figure->shape != LAB_BARS) put_setting(f, "xlabel", figure->x);
+  put_caption(r, f, figure->shape == LAB_BARS ? 24 + 6 * longest(places, 0) : 64);
   fprintf(f, "set grid\nset key %s\n", series->n > 1 ? "outside right top" : "off");
   if (figure->axes & LAB_LOG_X) fprintf(f, "set logscale x\n");
   if (figure->axes & LAB_LOG_Y)
     fprintf(f, "set logscale y\n");
   else
     fprintf(f, "set yrange [0:*]\n");
-  fprintf(f, "of(series) = strcol(1) eq '%s' && strcol(2) eq series\nnames = '", figure->id);
+  fprintf(f, "names = '");
   for (size_t i = 0; i < series->n; i++) fprintf(f, "%s%s", i ? " " : "", series->name[i]);
-  fprintf(f, "'\n");
+  fprintf(f, "'\nname(i) = word(names, i)\nof(i) = strcol(1) eq '%s' && strcol(2) eq name(i)\n", figure->id);
   if (figure->shape == LAB_BARS)
     put_bars(r, f, series, places);
   else
-    fprintf(f, "plot for [s in names] '%s.tsv' using (of(s) ? column(3) : NaN):4 with %s title s\n", r->name,
-            figure->shape == LAB_LINES ? "linespoints" : "points pointtype 7 pointsize 0.3");
+    fprintf(f,
+            "plot for [i=1:words(names)] '%s.tsv' using (of(i) ? column(3) : NaN):4 with %s title name(i)\n",
+            r->name,
+            figure->shape == LAB_LINES ? "linespoints dashtype 1 + (i - 1) / 8 pointtype i"
+                                       : "points pointtype 7 pointsize 0.3");
   return file_close(f, path);
 }
 

@@ -188,7 +188,7 @@ void lab_queries_free(lab_queries *queries);
 void lab_shuffle(const lab *l, const lab_lists *lists, lab_lists *out);
 void lab_lists_free(lab_lists *lists);
 unsigned lab_class(uint32_t n);
-/* Seconds of work(arg): the median of `repeat` measurements after one that warms up. */
+/* Processor seconds of work(arg): the median of `repeat` measurements after one that warms up. */
 double lab_time(const lab *l, void (*work)(void *), void *arg);
 
 /* A codec over a sample of lists, by class. */
