@@ -161,7 +161,7 @@ $(B)/gpuir_cuda.o: gpuir_cuda.cu gpuir.h $(B)/flags
 	$(Q)$(NVCC) $(NVFLAGS) -c -o $@ $<
 
 # C programs: linked by the C compiler, without libstdc++.
-$(GPU_TESTS): $(B)/tests/gpu/%: tests/gpu/%.c $(wildcard tests/gpu/*.h) $(B)/gpuir_cuda.o $(B)/flags
+$(GPU_TESTS): $(B)/tests/gpu/%: tests/gpu/%.c $(wildcard tests/gpu/*.h) tools/synth/synth.h $(B)/gpuir_cuda.o $(B)/flags
 	$(call say,CC,$@)
 	@mkdir -p $(@D)
 	$(Q)$(COMPILE) $(LDFLAGS) -o $@ $< $(B)/gpuir_cuda.o $(CUDA_LIBS) $(LIBS)

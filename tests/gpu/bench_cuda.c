@@ -1,9 +1,10 @@
 /* bench_cuda.c - queries a second and latencies on the CUDA device, beside the CPU on the same index and queries
  *
- * bench_cuda [documents=N] [terms=N] [least=DF] [most=DF] [queries=N] [k=N] [clustering=0..1] [path=FILE] [memory=MB]
- *            [cpu=N] [modes=and,or,andor] [threads=N]
+ * bench_cuda [documents=N] [queries=N] [k=N] [clustering=0..1] [path=FILE] [memory=MB] [cpu=N]
+ *            [modes=and,or,andor] [threads=N]
  *
- * Generates an index (synth.h), then prints a line for each measurement: medians of 7 batches, and of single queries
+ * Generates the index that build/synth makes of these documents and this clustering, unless it is there, takes the first
+ * N of its 10,000 queries, then prints a line for each measurement: medians of 7 batches, and of single queries
  * the 50th and 99th percentile host to host. cpu=N answers the first N queries by the CPU too and compares the hits. */
 #define GPUIR_IMPLEMENTATION
 #include "gpuir.h"
@@ -105,7 +106,9 @@ int main(int argc, char **argv) {
   static const char *const names[] = {"and", "or", "andor"};
   const char *path = option(argc, argv, "path", "/tmp/gpuir-bench.index"),
              *modes = option(argc, argv, "modes", "and,or");
+  char description[256];
   synth_desc d;
+  synth *web;
   bench b;
   gpuir_error err;
   gpuir_cuda_desc cd;
@@ -118,20 +121,22 @@ int main(int argc, char **argv) {
   memset(&b, 0, sizeof b);
   memset(&cd, 0, sizeof cd);
   d.documents = (uint32_t)atol(option(argc, argv, "documents", "25200000"));
-  d.terms = (uint32_t)atol(option(argc, argv, "terms", "1000"));
-  d.df_least = (uint32_t)atol(option(argc, argv, "least", "5000"));
-  d.df_most = (uint32_t)atol(option(argc, argv, "most", "6400000"));
+  d.queries = 10000;
   d.clustering = atof(option(argc, argv, "clustering", "0"));
   d.seed = 1;
   b.nq = (size_t)atol(option(argc, argv, "queries", "1000"));
+  if (b.nq > d.queries) b.nq = d.queries;
   b.ncpu = (size_t)atol(option(argc, argv, "cpu", "64"));
   b.threads = d.threads = (unsigned)atol(option(argc, argv, "threads", "16"));
   cd.memory = (uint64_t)atol(option(argc, argv, "memory", "0")) << 20;
-  if (!gpuir_open(path, NULL, &b.ix, &err)) {
-    printf("%s: used as it stands\n", path);
-  } else {
-    if (synth_write(&d, path, &err)) die("synth", &err);
+  if (synth_open(&d, &web, &err)) die("synth", &err);
+  synth_describe(web, description, sizeof description);
+  if (gpuir_open(path, NULL, &b.ix, &err) || strcmp(b.ix->description, description) != 0) {
+    gpuir_close(b.ix);
+    if (synth_write(web, path, &err)) die("synth", &err);
     if (gpuir_open(path, NULL, &b.ix, &err)) die("open", &err);
+  } else {
+    printf("%s: used as it stands\n", path);
   }
   printf("index: %llu documents, %llu lists, %llu postings, clustering %g (%.1f s)\n",
          (unsigned long long)b.ix->stat.documents, (unsigned long long)b.ix->stat.terms,
@@ -158,7 +163,6 @@ int main(int argc, char **argv) {
     b.counts = (uint32_t *)calloc(b.nq, 4);
     b.cpu_counts = (uint32_t *)calloc(b.nq, 4);
     for (mode = 0; mode < 3; mode++) {
-      synth_rng r = {77};
       size_t i;
       const char *at = strstr(modes, names[mode]);
       if (!at || (mode == 1 && at > modes && at[-1] == 'd')) continue;
@@ -168,7 +172,7 @@ int main(int argc, char **argv) {
         unsigned j;
         memset(&qd, 0, sizeof qd);
         qd.mode = (int)mode;
-        synth_query(&r, d.terms, text, sizeof text);
+        synth_query(web, (uint32_t)i, text, sizeof text);
         if (gpuir_query_parse(b.ix, &qd, text, strlen(text), &b.q[i], &err)) die("query", &err);
         for (j = 0; j < b.q[i]->n; j++) df += b.q[i]->terms[j].df;
       }
@@ -195,5 +199,6 @@ int main(int argc, char **argv) {
   }
   gpuir_cuda_close(b.cuda);
   gpuir_close(b.ix);
+  synth_close(web);
   return 0;
 }

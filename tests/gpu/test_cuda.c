@@ -416,15 +416,16 @@ int main(int argc, char **argv) {
   memset(&sparse, 0, sizeof sparse);
   sparse.documents = quick ? 300000 : 3000000;
   sparse.terms = 300;
-  sparse.df_least = 1;
-  sparse.df_most = quick ? 20000 : 1500000;
+  sparse.queries = 1000;
+  sparse.zipf = 14; /* from half of the documents (quick: a sixteenth) to a few of them */
+  sparse.postings = (quick ? 0.1 : 0.7) * sparse.documents;
   sparse.threads = 8;
   sparse.seed = 5;
-  if (synth_write(&sparse, path, &err)) printf("# %s\n", err.msg);
+  if (synth_generate(&sparse, path, &err)) printf("# %s\n", err.msg);
   check("a large docID range", path, sparse.terms, quick ? 8 : 300, quick);
   sparse.clustering = 0.8;
   sparse.seed = 6;
-  if (synth_write(&sparse, path, &err)) printf("# %s\n", err.msg);
+  if (synth_generate(&sparse, path, &err)) printf("# %s\n", err.msg);
   check("clustered docIDs", path, sparse.terms, quick ? 8 : 300, quick);
   (void)unlink(path);
   (void)rmdir(folder);

@@ -318,19 +318,21 @@ static double synth_gap_scale(double p) { return p < 1 ? -1 / log1p(-p) / 429496
 
 static synth_gaps synth_gaps_start(const synth *s, synth_rng r, double p, uint64_t end) {
   const double part = SYNTH_BURST / 16.0;
-  double dense = p * pow(SYNTH_DENSER, s->d.clustering);
+  double dense = p * pow(SYNTH_DENSER, s->d.clustering), short_scale, long_scale;
   synth_gaps g;
-  if (dense > SYNTH_DENSEST_LIST) dense = p > SYNTH_DENSEST_LIST ? p : SYNTH_DENSEST_LIST;
   g.r = r;
   g.exponential = s->exponential;
-  g.scale[0] = g.scale[1] = synth_gap_scale(p);
   g.next = p > 0 ? 0 : end;
   g.end = end;
-  if (g.next < end) synth_gaps_next(&g);
-  if (p > 0 && s->d.clustering > 0) { /* behind the first, which stands anywhere */
-    g.scale[1] = synth_gap_scale(dense);
-    g.scale[0] = synth_gap_scale((1 - part) / (1 / p - part / dense));
-  }
+  if (g.next == end) return g;
+  if (dense > SYNTH_DENSEST_LIST) dense = p > SYNTH_DENSEST_LIST ? p : SYNTH_DENSEST_LIST;
+  short_scale = synth_gap_scale(dense);
+  long_scale = synth_gap_scale((1 - part) / (1 / p - part / dense));
+  /* Position 0 lies in a short gap with the share of positions that short gaps cover. */
+  g.scale[0] = g.scale[1] = synth_unit(&g.r) < part * p / dense ? short_scale : long_scale;
+  synth_gaps_next(&g);
+  g.scale[0] = long_scale;
+  g.scale[1] = short_scale;
   return g;
 }
 
@@ -339,12 +341,12 @@ static inline void synth_gaps_step(synth_gaps *g) {
   synth_gaps_next(g);
 }
 
-typedef struct synth_list {
+typedef struct synth_postings {
   uint32_t *docs, *tfs, n, cap;
-} synth_list;
+} synth_postings;
 
 /* Both sequences merged: `topical` counts members of one topic. */
-static void synth_merge(synth_gaps *topical, const uint32_t *members, synth_gaps *others, synth_list *l) {
+static void synth_merge(synth_gaps *topical, const uint32_t *members, synth_gaps *others, synth_postings *l) {
   uint64_t a = topical->next < topical->end ? members[topical->next] : UINT64_MAX;
   for (;;) {
     uint64_t b = others->next < others->end ? others->next : UINT64_MAX, least = a < b ? a : b;
@@ -358,7 +360,7 @@ static void synth_merge(synth_gaps *topical, const uint32_t *members, synth_gaps
 }
 
 /* Many sequences merged by way of a bitmap, which is left clear. */
-static void synth_take_bits(uint64_t *bits, uint32_t documents, synth_list *l) {
+static void synth_take_bits(uint64_t *bits, uint32_t documents, synth_postings *l) {
   uint32_t word;
   for (word = 0; word <= documents / 64; word++) {
     uint64_t x = bits[word];
@@ -367,7 +369,7 @@ static void synth_take_bits(uint64_t *bits, uint32_t documents, synth_list *l) {
   }
 }
 
-static void synth_draw_docs(const synth *s, uint32_t rank, uint64_t *bits, synth_list *l) {
+static void synth_draw_docs(const synth *s, uint32_t rank, uint64_t *bits, synth_postings *l) {
   double df = synth_df(s, rank), all = s->d.documents, p, inside;
   synth_arc arc = s->arcs[rank];
   uint32_t i, size = 0;
@@ -400,7 +402,7 @@ static void synth_draw_docs(const synth *s, uint32_t rank, uint64_t *bits, synth
   synth_take_bits(bits, s->d.documents, l);
 }
 
-static void synth_draw_tfs(const synth *s, uint32_t rank, synth_list *l) {
+static void synth_draw_tfs(const synth *s, uint32_t rank, synth_postings *l) {
   synth_rng r = synth_stream(s->d.seed, SYNTH_OF_TFS, rank);
   synth_arc arc = s->arcs[rank];
   uint64_t x = 0;
@@ -412,8 +414,8 @@ static void synth_draw_tfs(const synth *s, uint32_t rank, synth_list *l) {
 }
 
 /* Appends term `rank`'s list to *all and returns its df. bits: a bit a document, clear. */
-static uint32_t synth_make_list(const synth *s, uint32_t rank, uint64_t *bits, synth_list *all) {
-  synth_list l;
+static uint32_t synth_make_list(const synth *s, uint32_t rank, uint64_t *bits, synth_postings *all) {
+  synth_postings l;
   l.docs = all->docs + all->n;
   l.tfs = all->tfs + all->n;
   l.n = 0;
@@ -433,10 +435,11 @@ static uint32_t synth_room(const synth *s, uint32_t rank) {
 
 /* ---- writing an index: threads make lists, in jobs of neighbouring terms, and the caller hands them on in order ---- */
 
-enum { SYNTH_JOB = 1 << 20, SYNTH_SLOTS = 64 };
+#define SYNTH_JOB (1u << 20) /* postings of a job, unless a single list has more */
+#define SYNTH_SLOTS 64u
 
 typedef struct synth_slot {
-  synth_list l;
+  synth_postings l;
   uint32_t *dfs; /* of the job's terms */
   int done, status;
 } synth_slot;
@@ -596,17 +599,24 @@ static int synth_put_all(synth *s, synth_writer *w, gpuir_builder *b, gpuir_erro
   return status ? status : gpuir_builder_write(b, NULL, err);
 }
 
+/* The description of the index. Where it is the same, so are the lists and the queries. */
+static void synth_describe(const synth *s, char *text, size_t cap) {
+  (void)snprintf(text, cap,
+                 "synthetic: %u documents, %u terms, %u queries of %.10g postings, zipf %g, clustering %g, "
+                 "length %g, seed %llu",
+                 (unsigned)s->d.documents, (unsigned)s->d.terms, (unsigned)s->d.queries, s->d.postings,
+                 s->d.zipf, s->d.clustering, s->d.length, (unsigned long long)s->d.seed);
+}
+
 /* Writes the index. 0, or a status with *err. */
 static int synth_write(synth *s, const char *path, gpuir_error *err) {
   gpuir_builder_desc desc;
   gpuir_builder *b = NULL;
-  char description[128];
+  char description[256];
   synth_writer *w = (synth_writer *)calloc(1, sizeof *w);
   int status = w ? GPUIR_OK : GPUIR_E_NOMEM;
   memset(&desc, 0, sizeof desc);
-  (void)snprintf(description, sizeof description,
-                 "synthetic: %u documents, zipf %g, clustering %g, seed %llu", (unsigned)s->d.documents,
-                 s->d.zipf, s->d.clustering, (unsigned long long)s->d.seed);
+  synth_describe(s, description, sizeof description);
   desc.path = path;
   desc.codec = s->d.codec;
   desc.freq_codec = s->d.freq_codec;
