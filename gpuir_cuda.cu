@@ -37,7 +37,7 @@
 #define GC_NONE UINT32_MAX
 #define GC_TILE_MOST 24576u /* documents a tile at most: two blocks of threads share 227 KB */
 #define GC_OR_WORKERS 256u  /* threads that score; one warp more looks ahead */
-#define GC_PACKED_WORKERS 512u /* the same where blocks are decoded: more of them, as each waits longer */
+#define GC_PACKED_WORKERS 384u /* the same where blocks are decoded: more of them, as each waits longer */
 #define GC_AHEAD 3u         /* blocks that a warp has on their way at once */
 #define GC_OR_THREADS(X) ((X) ? GC_OR_WORKERS + 32u : GC_PACKED_WORKERS + 32u)
 #define GC_KEYS 1024u /* survivors of a tile that are selected among in shared memory */
@@ -139,7 +139,8 @@ typedef struct gc_view {
   const uint8_t *docs_width, *freqs_width;
   const gpuir__pair *bounds; /* GPUIR__BLOCK_PAIRS a block */
   const uint32_t *lengths;
-  const float *norm; /* K of each document under the stored k1 and b */
+  const uint16_t *brief; /* the same, if all are below 65536; then the former is there only with expanded lists */
+  const float *norm;     /* expanded: K of each document under the stored k1 and b */
   const gc_entry *entry; /* expanded, a block */
   const uint16_t *narrow;
   const uint32_t *wide;
@@ -351,7 +352,9 @@ static __device__ __forceinline__ uint32_t gc_contribution(float weight, uint32_
 }
 
 static __device__ __forceinline__ float gc_norm(const gc_view &v, const gc_job &j, uint32_t doc) {
-  return j.stored ? __ldg(v.norm + doc) : gpuir__norm_of(j.norm_a, j.norm_b, __ldg(v.lengths + doc));
+  return j.stored && v.norm
+             ? __ldg(v.norm + doc)
+             : gpuir__norm_of(j.norm_a, j.norm_b, v.brief ? __ldg(v.brief + doc) : __ldg(v.lengths + doc));
 }
 
 /* ============================================================================
@@ -959,67 +962,83 @@ static __device__ __forceinline__ gc_head gc_head_of(const gc_view &v, const gc_
   return h;
 }
 
-/* The words that a lane needs of a full block. */
+/* What a lane needs of a full block. */
 typedef struct gc_words {
   uint32_t low[8];
-  uint32_t map, high; /* word of the bitmap of exceptions; the byte behind it */
-  uint64_t at;        /* bytes: of the exceptions' high parts */
-  uint32_t bits, exceptions;
+  uint32_t map, high; /* its 4 bits of the bitmap of exceptions; bits of their high parts */
+  const uint32_t *at; /* the high parts, from bit `bit` on */
+  uint32_t bit, bits;
 } gc_words;
 
 static __device__ __forceinline__ gc_words gc_words_of(const uint32_t *words, uint64_t at, uint64_t end,
                                                        uint32_t width) {
   const uint32_t *p;
   gc_words w;
-  uint32_t l;
+  uint32_t l, lane = gc_lane();
+  bool exceptions = width >> 7;
   w.bits = width & 127;
-  w.exceptions = width >> 7;
-  if (w.bits > 32 || at > end || 16 * w.bits + (w.exceptions ? 17 : 0) > end - at) { /* not to be believed */
-    at = w.bits = w.exceptions = 0;
+  if (w.bits > 32 || at > end || 16 * w.bits + (exceptions ? 17 : 0) > end - at) { /* not to be believed */
+    at = w.bits = 0;
+    exceptions = false;
   }
-  p = words + (at >> 2) + (gc_lane() * w.bits >> 5) * 4;
+  words += at >> 2;
+  p = words + (lane * w.bits >> 5) * 4;
 #pragma unroll
   for (l = 0; l < 8; l++) w.low[l] = __ldg(p + l);
-  w.at = at + 16 * w.bits + 17;
+  w.at = words + 4 * w.bits + 4;
+  w.bit = 8;
   w.map = w.high = 0;
-  if (w.exceptions) {
-    p = words + (at >> 2) + 4 * w.bits;
-    w.map = __ldg(p + gc_lane() / 8);
-    w.high = __ldg(p + 4) & 255;
+  if (exceptions) {
+    w.map = __ldg(w.at - 4 + lane / 8) >> lane % 8 * 4 & 15;
+    w.high = min(__ldg(w.at) & 255, 32 - w.bits);
   }
   return w;
 }
 
-static __device__ __forceinline__ void gc_unpack_words(const uint32_t *words, const gc_words &w,
-                                                       uint32_t x[4]) {
+/* The high part of the lane-th exception, loaded by that lane, and of those from the 32nd on what a lane has itself. */
+static __device__ __forceinline__ uint32_t gc_high_part(const gc_words &w, uint32_t i) {
+  uint32_t bit = w.bit + i * w.high;
+  return __funnelshift_r(__ldg(w.at + (bit >> 5)), __ldg(w.at + (bit >> 5) + 1), bit & 31) & gc_mask(w.high);
+}
+
+static __device__ __forceinline__ void gc_unpack_words(const gc_words &w, uint32_t x[4]) {
   uint32_t lane = gc_lane(), l, mask = gc_mask(w.bits);
 #pragma unroll
   for (l = 0; l < 4; l++) x[l] = __funnelshift_r(w.low[l], w.low[4 + l], lane * w.bits & 31) & mask;
-  if (w.exceptions && w.bits + w.high <= 32) {
-    uint32_t mine = w.map >> lane % 8 * 4, below = (1u << lane) - 1, rank = 0;
+  if (w.high) {
+    uint32_t below = (1u << lane) - 1, rank = 0, n = 0, part;
 #pragma unroll
-    for (l = 0; l < 4; l++) rank += __popc(__ballot_sync(GC_ALL, mine >> l & 1) & below);
+    for (l = 0; l < 4; l++) {
+      uint32_t vote = __ballot_sync(GC_ALL, w.map >> l & 1);
+      rank += __popc(vote & below);
+      n += __popc(vote);
+    }
+    part = lane < n ? gc_high_part(w, lane) : 0;
 #pragma unroll
-    for (l = 0; l < 4; l++)
-      if (mine >> l & 1) {
-        x[l] |= gc_bits(words, w.at * 8 + (uint64_t)rank * w.high, w.high) << w.bits;
+    for (l = 0; l < 4; l++) {
+      uint32_t high = __shfl_sync(GC_ALL, part, rank);
+      if (w.map >> l & 1) {
+        if (rank >= 32) high = gc_high_part(w, rank);
+        x[l] |= high << w.bits;
         rank++;
       }
+    }
   }
 }
 
-/* Adds a full block: 1 to 1.5 bytes a posting, and its K; about 200 warp instructions, 32 of them divisions. */
-static __device__ __forceinline__ void gc_add_packed(const gc_view &v, const gc_job &job, const gc_term &t,
-                                                     const gc_head &h, uint32_t base, const gc_notes &notes) {
+/* Adds a full block: 1 to 1.5 bytes a posting, and 2 of its document's length; about 300 warp instructions, 32 of them
+ * divisions. */
+static __device__ __forceinline__ void gc_add_packed(const gc_view &v, double norm_a, double norm_b,
+                                                     const gc_term &t, const gc_head &h, uint32_t base,
+                                                     const gc_notes &notes) {
   const gc_words dw = gc_words_of(v.docids, t.docs + (uint64_t)h.docs_off * v.docs_unit, t.docs + t.docs_len,
                                   h.docs_width),
                  fw = gc_words_of(v.freqs, t.freqs + (uint64_t)h.freqs_off * v.freqs_unit,
                                   t.freqs + t.freqs_len, h.freqs_width);
   const float weight = t.weight;
-  const uint32_t q = t.q, lane = gc_lane();
-  uint32_t d[4], c[4], sum, i;
-  float norm[4];
-  gc_unpack_words(v.docids, dw, d);
+  const uint32_t q = t.q, lane = gc_lane(), tile = min(v.tile, v.documents - base);
+  uint32_t d[4], c[4], length[4], sum, i;
+  gc_unpack_words(dw, d);
   d[0] += 1;
   d[1] += d[0] + 1;
   d[2] += d[1] + 1;
@@ -1030,17 +1049,18 @@ static __device__ __forceinline__ void gc_add_packed(const gc_view &v, const gc_
     uint32_t other = __shfl_up_sync(GC_ALL, sum, i);
     if (lane >= i) sum += other;
   }
-  sum += h.prev - d[3];
+  sum += h.prev - d[3] - base;
 #pragma unroll
   for (i = 0; i < 4; i++) {
     d[i] += sum;
-    norm[i] = gc_norm(v, job, min(d[i], v.documents - 1));
-    d[i] -= base;
+    length[i] = 0;
+    if (d[i] < tile) length[i] = v.brief ? __ldg(v.brief + base + d[i]) : __ldg(v.lengths + base + d[i]);
   }
-  gc_unpack_words(v.freqs, fw, c);
+  gc_unpack_words(fw, c);
 #pragma unroll
-  for (i = 0; i < 4; i++) c[i] = q * gc_contribution(weight, c[i], norm[i]);
-  gc_add4(notes, d, c, min(v.tile, v.documents - base));
+  for (i = 0; i < 4; i++)
+    c[i] = q * gc_contribution(weight, c[i], gpuir__norm_of(norm_a, norm_b, length[i]));
+  gc_add4(notes, d, c, tile);
 }
 
 /* All positive blocks of a tile, by the workers: each warp takes every eighth. Of expanded ones, the first are on
@@ -1066,13 +1086,14 @@ static __device__ __forceinline__ void gc_add_tile(const gc_view &v, const gc_ba
       if (i < end) gc_fetch(v, item, i, end, at, round);
     }
   } else {
+    const double norm_a = job.norm_a, norm_b = job.norm_b;
     for (; i < end; i += workers) {
       const gc_term *t = b.terms + (head.term & ~GC_SLOW);
       gc_head next = gc_head_of(v, b, item, i + workers, end, at);
       if (head.term & GC_SLOW)
         gc_add_rare(v, job, t, head.block, base, notes);
       else
-        gc_add_packed(v, job, *t, head, base, notes);
+        gc_add_packed(v, norm_a, norm_b, *t, head, base, notes);
       head = next;
     }
   }
@@ -1981,11 +2002,27 @@ static int gc_collect(gpuir_cuda *c, gpuir_error *err) {
   return GPUIR_OK;
 }
 
+/* The documents' lengths, in 16 bits if they fit. */
+static int gc_upload_lengths(gpuir_cuda *c, gpuir_error *err) {
+  const gpuir_index *ix = c->ix;
+  size_t n = (size_t)ix->stat.documents, i;
+  uint32_t most = 0;
+  uint16_t *brief;
+  int s;
+  for (i = 0; i < n; i++) most = gpuir__max32(most, ix->lengths[i]);
+  if (most >= 65536) return gc_upload(c, ix->lengths, n * 4, (const void **)&c->view.lengths, err);
+  brief = (uint16_t *)gpuir__alloc(&c->a, n * 2 + 2);
+  if (!brief) return gpuir__fail_nomem(err);
+  for (i = 0; i < n; i++) brief[i] = (uint16_t)ix->lengths[i];
+  s = gc_upload(c, brief, n * 2, (const void **)&c->view.brief, err);
+  gpuir__free(&c->a, brief, n * 2 + 2);
+  return s;
+}
+
 static int gc_upload_all(gpuir_cuda *c, gpuir_error *err) {
   const gpuir_index *ix = c->ix;
-  uint64_t blocks = ix->stat.blocks, n = ix->stat.documents;
+  uint64_t blocks = ix->stat.blocks;
   gc_view *v = &c->view;
-  void *norm;
   int s = gc_upload(c, ix->docids, ix->section[GPUIR__S_DOCIDS]->length, (const void **)&v->docids, err);
   if (!s) s = gc_upload(c, ix->freqs, ix->section[GPUIR__S_FREQS]->length, (const void **)&v->freqs, err);
   if (!s) s = gc_upload(c, ix->last, blocks * 4, (const void **)&v->last, err);
@@ -1996,7 +2033,17 @@ static int gc_upload_all(gpuir_cuda *c, gpuir_error *err) {
   if (!s)
     s = gc_upload(c, ix->bounds, blocks * GPUIR__BLOCK_PAIRS * sizeof(gpuir__pair), (const void **)&v->bounds,
                   err);
-  if (!s) s = gc_upload(c, ix->lengths, n * 4, (const void **)&v->lengths, err);
+  return s ? s : gc_upload_lengths(c, err);
+}
+
+/* The documents' lengths in full and their K, which expanding reads. */
+static int gc_upload_norms(gpuir_cuda *c, gpuir_error *err) {
+  const gpuir_index *ix = c->ix;
+  uint64_t n = ix->stat.documents;
+  gc_view *v = &c->view;
+  void *norm;
+  int s = GPUIR_OK;
+  if (!v->lengths) s = gc_upload(c, ix->lengths, n * 4, (const void **)&v->lengths, err);
   if (!s) s = gc_device_alloc(c, n * 4, &norm, err);
   if (s) return s;
   v->norm = (const float *)norm;
@@ -2012,7 +2059,7 @@ static int gc_upload_all(gpuir_cuda *c, gpuir_error *err) {
 /* Bytes that the sections take on the device. */
 static uint64_t gc_plain_bytes(const gpuir_index *ix) {
   return ix->section[GPUIR__S_DOCIDS]->length + ix->section[GPUIR__S_FREQS]->length + ix->stat.blocks * 22 +
-         ix->stat.documents * 8 + 16 * 1024;
+         ix->stat.documents * 4 + 16 * 1024;
 }
 
 /* Marks: 8 to 16 bits a posting, or one a document. A span, of 5 bytes, has 8 to 16 postings on average, or 1024
@@ -2079,6 +2126,7 @@ static int gc_expand_all(gpuir_cuda *c, uint64_t room, gpuir_error *err) {
       start = ix->last[g] + 1;
     }
   }
+  guides += ix->stat.documents * 8;
   if (wide >= UINT32_MAX - 1 || spans >= UINT32_MAX ||
       blocks * (8 + sizeof(gc_entry) + 4 + GPUIR__BLOCK * 6) + wide * GPUIR__BLOCK * 4 + c->nlists * sizeof(gc_term) + guides > room) {
     gpuir__free(&c->a, host, size);
@@ -2093,6 +2141,7 @@ static int gc_expand_all(gpuir_cuda *c, uint64_t room, gpuir_error *err) {
   if (!s) s = gc_device_alloc(c, (size_t)wide * GPUIR__BLOCK * 4, &wides, err);
   if (!s) s = gc_device_alloc(c, (size_t)blocks * GPUIR__BLOCK * 4, &impact, err);
   if (!s) s = gc_device_alloc(c, (size_t)blocks * 4, &most, err);
+  if (!s) s = gc_upload_norms(c, err);
   if (!s) s = gc_device_alloc(c, (size_t)marks * 4, (void **)&guide.marks, err);
   if (!s) s = gc_device_alloc(c, (size_t)spans * 4, (void **)&guide.starts, err);
   if (!s) s = gc_device_alloc(c, (size_t)spans + 4, (void **)&guide.peaks, err);
