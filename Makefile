@@ -160,11 +160,18 @@ $(B)/gpuir_cuda.o: gpuir_cuda.cu gpuir.h $(B)/flags
 	$(call say,NVCC,$@)
 	$(Q)$(NVCC) $(NVFLAGS) -c -o $@ $<
 
+# The same with a seam by which tests let calls fail.
+$(B)/gpuir_cuda_seam.o: gpuir_cuda.cu gpuir.h $(B)/flags
+	$(call say,NVCC,$@)
+	$(Q)$(NVCC) $(NVFLAGS) -DGPUIR_CUDA_SEAM -c -o $@ $<
+
 # C programs: linked by the C compiler, without libstdc++.
+$(B)/tests/gpu/test_cuda: GPU_SEAM = _seam
+$(B)/tests/gpu/test_cuda: $(B)/gpuir_cuda_seam.o
 $(GPU_TESTS): $(B)/tests/gpu/%: tests/gpu/%.c $(wildcard tests/gpu/*.h) tools/synth/synth.h $(B)/gpuir_cuda.o $(B)/flags
 	$(call say,CC,$@)
 	@mkdir -p $(@D)
-	$(Q)$(COMPILE) $(LDFLAGS) -o $@ $< $(B)/gpuir_cuda.o $(CUDA_LIBS) $(LIBS)
+	$(Q)$(COMPILE) $(LDFLAGS) -o $@ $< $(B)/gpuir_cuda$(GPU_SEAM).o $(CUDA_LIBS) $(LIBS)
 
 gpu: $(if $(HAVE_NVCC),$(GPU_TESTS)) synth
 	$(if $(HAVE_NVCC),,@echo 'note: no nvcc was found: built without the CUDA backend (CPU only)')

@@ -559,7 +559,8 @@ typedef struct gpuir_cuda_desc {
   int device; /* CUDA ordinal */
   uint64_t
       memory;   /* bound on device memory in bytes; 0: what the index needs, at most 90 % of what is free */
-  size_t batch; /* queries a launch at most; 0: chosen by the backend */
+  size_t batch;       /* queries a launch at most; 0: chosen by the backend */
+  uint64_t threshold; /* postings a launch: it takes no further query once its queries' lists hold that many; 0: none */
 } gpuir_cuda_desc;
 
 typedef struct gpuir_cuda_info {

@@ -1870,6 +1870,8 @@ typedef struct gc_aid {
   uint32_t row, span, shift, most;
 } gc_aid;
 
+typedef struct gc_cache gc_cache;
+
 struct gpuir_cuda {
   gpuir_allocator a;
   const gpuir_index *ix;
@@ -1879,7 +1881,9 @@ struct gpuir_cuda {
   unsigned nmemory;
   gc_term *lists; /* long lists, in the order of their blocks */
   size_t nlists;
-  gc_aid *aids; /* of all long lists, by their number in the index; NULL unless expanded */
+  gc_aid *aids;    /* of all long lists, by their number in the index; NULL unless expanded */
+  gc_cache *cache; /* NULL: the whole index is on the device */
+  uint64_t room, threshold;
   uint32_t k_most;
   size_t batch;
   unsigned or_grid, and_grid, max_grid;
@@ -1903,6 +1907,11 @@ typedef struct gc_context {
   uint8_t *staging;           /* pinned */
   uint32_t *out, *out_device; /* mapped */
   size_t staging_size, out_size;
+  uint64_t *held; /* lists of the cache that the planned launch uses */
+  size_t nheld;
+  uint64_t releases; /* of the cache, when a list was last asked for */
+  uint64_t device_bytes;
+  cudaEvent_t sent; /* they are on the device */
   void *host; /* all of the unpinned arrays */
   size_t host_size;
   /* device */
@@ -1921,18 +1930,49 @@ static int gc_fail(gpuir_error *err, cudaError_t e, const char *what) {
   return gpuir__fail(err, GPUIR_E_BACKEND, 0, "CUDA: %s: %s", what, cudaGetErrorString(e));
 }
 
+/* Tests count calls, and let one of them fail without being made. */
+#ifdef GPUIR_CUDA_SEAM
+extern "C" long gpuir_cuda_seam_calls, gpuir_cuda_seam_fail;
+extern "C" int gpuir_cuda_seam_error;
+long gpuir_cuda_seam_calls, gpuir_cuda_seam_fail;
+int gpuir_cuda_seam_error;
+#define GC_CALL(call) \
+  (++gpuir_cuda_seam_calls == gpuir_cuda_seam_fail ? (cudaError_t)gpuir_cuda_seam_error : (call))
+#else
+#define GC_CALL(call) (call)
+#endif
+
 /* Evaluates a CUDA call; leaves the function with its error. */
 #define GC_TRY(call, what)                                    \
   do {                                                        \
-    cudaError_t gc_e = (call);                                \
+    cudaError_t gc_e = GC_CALL(call);                         \
     if (gc_e != cudaSuccess) return gc_fail(err, gc_e, what); \
   } while (0)
 
+/* Device memory within the bound; all of it counts. */
+static int gc_take(gpuir_cuda *c, size_t n, void **p, gpuir_error *err) {
+  uint64_t used;
+  *p = NULL;
+  n = n ? n : 1;
+  used = __atomic_add_fetch(&c->info.used_memory, n, __ATOMIC_RELAXED);
+  if (used > c->room) {
+    __atomic_fetch_sub(&c->info.used_memory, n, __ATOMIC_RELAXED);
+    return gpuir__fail(err, GPUIR_E_NOMEM, 0, "CUDA: %llu MB of device memory are needed, %llu MB are allowed",
+                       (unsigned long long)(used >> 20), (unsigned long long)(c->room >> 20));
+  }
+  {
+    cudaError_t e = GC_CALL(cudaMalloc(p, n));
+    if (e == cudaSuccess) return GPUIR_OK;
+    *p = NULL;
+    __atomic_fetch_sub(&c->info.used_memory, n, __ATOMIC_RELAXED);
+    return gc_fail(err, e, "allocating device memory");
+  }
+}
+
 static int gc_device_alloc(gpuir_cuda *c, size_t n, void **p, gpuir_error *err) {
-  GC_TRY(cudaMalloc(p, n ? n : 1), "allocating device memory");
-  c->memory[c->nmemory++] = *p;
-  __atomic_fetch_add(&c->info.used_memory, n, __ATOMIC_RELAXED);
-  return GPUIR_OK;
+  int status = gc_take(c, n, p, err);
+  if (!status) c->memory[c->nmemory++] = *p;
+  return status;
 }
 
 /* A section's bytes and the padding behind it. */
@@ -2056,9 +2096,11 @@ static int gc_upload_norms(gpuir_cuda *c, gpuir_error *err) {
   return GPUIR_OK;
 }
 
+#define GC_ENTRY (3 * 4 + 2 + GPUIR__BLOCK_PAIRS * sizeof(gpuir__pair)) /* bytes of a block in the directory */
+
 /* Bytes that the sections take on the device. */
 static uint64_t gc_plain_bytes(const gpuir_index *ix) {
-  return ix->section[GPUIR__S_DOCIDS]->length + ix->section[GPUIR__S_FREQS]->length + ix->stat.blocks * 22 +
+  return ix->section[GPUIR__S_DOCIDS]->length + ix->section[GPUIR__S_FREQS]->length + ix->stat.blocks * GC_ENTRY +
          ix->stat.documents * 4 + 16 * 1024;
 }
 
@@ -2126,7 +2168,7 @@ static int gc_expand_all(gpuir_cuda *c, uint64_t room, gpuir_error *err) {
       start = ix->last[g] + 1;
     }
   }
-  guides += ix->stat.documents * 8;
+  guides += ix->stat.documents * 8 + 8192;
   if (wide >= UINT32_MAX - 1 || spans >= UINT32_MAX ||
       blocks * (8 + sizeof(gc_entry) + 4 + GPUIR__BLOCK * 6) + wide * GPUIR__BLOCK * 4 + c->nlists * sizeof(gc_term) + guides > room) {
     gpuir__free(&c->a, host, size);
@@ -2166,6 +2208,264 @@ static int gc_expand_all(gpuir_cuda *c, uint64_t room, gpuir_error *err) {
   c->view.starts = guide.starts;
   c->view.peaks = guide.peaks;
   c->expanded = 1;
+  return GPUIR_OK;
+}
+
+/* ---- a cache of lists, for an index that does not fit ----
+ * Ding et al. (WWW 2009, section 5) keep lists in the GPU's memory by their use. Here one slab is cut into units, each a
+ * block's directory entry and GC_UNIT bytes of streams or more; a list takes as many in a row as its blocks or its bytes
+ * need. What a launch uses stays until it has ended. To make room, the lists go whose worth is least: uses while
+ * resident plus the worth of what went before (so old fame fades); as each list's transfer costs bytes and its place
+ * costs the same bytes, they cancel out. Transfers go through pinned memory on a stream of their own, while launches of
+ * other searchers run. */
+
+#define GC_UNIT 32u          /* bytes of streams a unit at least, and their granularity */
+#define GC_STAGE (1u << 20)  /* bytes of pinned memory on their way at once, twice */
+#define GC_SLOTS (1u << 16)  /* lists at most */
+
+typedef struct gc_slot {
+  uint64_t id, worth, bytes;
+  uint32_t unit, nunits, users, next; /* next: of those with the same hash, + 1 */
+} gc_slot;
+
+struct gc_cache {
+  pthread_mutex_t lock;
+  pthread_cond_t freed;
+  int ready; /* of the two above */
+  uint64_t unit_bytes, nunits, clock, pins, releases;
+  gc_slot *slots; /* used ones first, by unit */
+  uint32_t nslots, most, *heads, mask;
+  uint8_t *streams; /* device */
+  cudaStream_t copy;
+  cudaEvent_t sent[2];
+  uint8_t *stage[2];
+  unsigned side;
+};
+
+/* Sends n bytes to the device, behind all that was sent before. */
+static int gc_cache_send(gc_cache *k, const void *to, const void *from, size_t n, gpuir_error *err) {
+  const uint8_t *source = (const uint8_t *)from;
+  uint8_t *target = (uint8_t *)(uintptr_t)to;
+  while (n) {
+    size_t part = n < GC_STAGE ? n : GC_STAGE;
+    unsigned side = k->side ^= 1;
+    GC_TRY(cudaEventSynchronize(k->sent[side]), "sending a list");
+    memcpy(k->stage[side], source, part);
+    GC_TRY(cudaMemcpyAsync(target, k->stage[side], part, cudaMemcpyHostToDevice, k->copy), "sending a list");
+    GC_TRY(cudaEventRecord(k->sent[side], k->copy), "sending a list");
+    source += part;
+    target += part;
+    n -= part;
+  }
+  return GPUIR_OK;
+}
+
+static uint32_t gc_cache_hash(const gc_cache *k, uint64_t id) {
+  return (uint32_t)((id * 0x9e3779b97f4a7c15u) >> 32) & k->mask;
+}
+
+/* Index + 1, or 0. */
+static uint32_t gc_cache_find(const gc_cache *k, uint64_t id) {
+  uint32_t s = k->heads[gc_cache_hash(k, id)];
+  while (s && k->slots[s - 1].id != id) s = k->slots[s - 1].next;
+  return s;
+}
+
+/* The slots stand in the order of their units, so indices change with each insertion and removal. */
+static void gc_cache_rehash(gc_cache *k) {
+  uint32_t i;
+  memset(k->heads, 0, ((size_t)k->mask + 1) * sizeof *k->heads);
+  for (i = 0; i < k->nslots; i++) {
+    uint32_t *head = &k->heads[gc_cache_hash(k, k->slots[i].id)];
+    k->slots[i].next = *head;
+    *head = i + 1;
+  }
+}
+
+/* The place in the order for a list of n units: where the first gap of that size is; or UINT32_MAX. */
+static uint32_t gc_cache_gap(const gc_cache *k, uint64_t n, uint64_t *unit) {
+  uint32_t i;
+  *unit = 0;
+  if (k->nslots == k->most) return UINT32_MAX;
+  for (i = 0; i < k->nslots; i++) {
+    if (k->slots[i].unit - *unit >= n) return i;
+    *unit = (uint64_t)k->slots[i].unit + k->slots[i].nunits;
+  }
+  return k->nunits - *unit >= n ? i : UINT32_MAX;
+}
+
+/* Makes the least worthy list go that no launch uses. 0: there is none. */
+static int gc_cache_evict(gpuir_cuda *c, gc_cache *k) {
+  uint32_t i, least = UINT32_MAX;
+  for (i = 0; i < k->nslots; i++)
+    if (!k->slots[i].users && (least == UINT32_MAX || k->slots[i].worth < k->slots[least].worth)) least = i;
+  if (least == UINT32_MAX) return 0;
+  k->clock = k->slots[least].worth;
+  __atomic_fetch_sub(&c->info.resident_bytes, k->slots[least].bytes, __ATOMIC_RELAXED);
+  memmove(&k->slots[least], &k->slots[least + 1], (k->nslots - least - 1) * sizeof *k->slots);
+  k->nslots--;
+  return 1;
+}
+
+/* Transfers a list to its units. */
+static int gc_cache_load(gpuir_cuda *c, gc_cache *k, const gc_slot *s, const gpuir__list *l, gpuir_error *err) {
+  const gc_view *v = &c->view;
+  uint64_t at = s->unit * k->unit_bytes, n = l->nblocks;
+  int status = gc_cache_send(k, k->streams + at, l->docs.bytes, l->docs.len, err);
+  if (!status)
+    status = gc_cache_send(k, k->streams + at + ((l->docs.len + 15) & ~(uint64_t)15), l->freqs.bytes,
+                           l->freqs.len, err);
+  if (status || !l->extent) return status;
+  status = gc_cache_send(k, v->last + s->unit, l->last, n * 4, err);
+  if (!status) status = gc_cache_send(k, v->docs_off + s->unit, l->docs.offset, n * 4, err);
+  if (!status) status = gc_cache_send(k, v->freqs_off + s->unit, l->freqs.offset, n * 4, err);
+  if (!status) status = gc_cache_send(k, v->docs_width + s->unit, l->docs.width, n, err);
+  if (!status) status = gc_cache_send(k, v->freqs_width + s->unit, l->freqs.width, n, err);
+  if (!status)
+    status = gc_cache_send(k, v->bounds + s->unit * GPUIR__BLOCK_PAIRS, l->bounds,
+                           n * GPUIR__BLOCK_PAIRS * sizeof(gpuir__pair), err);
+  return status;
+}
+
+/* Makes a list resident, and holds it until it is released. *full: the lists in use leave no room for it. */
+static int gc_cache_take(gpuir_cuda *c, uint64_t id, const gpuir__list *l, gc_term *t, int *full,
+                         gpuir_error *err) {
+  gc_cache *k = c->cache;
+  uint64_t bytes = ((l->docs.len + 15) & ~(uint64_t)15) + ((l->freqs.len + 15) & ~(uint64_t)15), n, unit;
+  uint32_t s = gc_cache_find(k, id);
+  int status = GPUIR_OK;
+  if (s) {
+    __atomic_fetch_add(&c->info.lists_hit, 1, __ATOMIC_RELAXED);
+    k->slots[s - 1].worth++;
+  } else {
+    gc_slot slot;
+    uint32_t place;
+    int changed = 0;
+    n = gpuir__max64(l->nblocks, (bytes + k->unit_bytes - 1) / k->unit_bytes);
+    while ((place = gc_cache_gap(k, n, &unit)) == UINT32_MAX && n <= k->nunits && gc_cache_evict(c, k))
+      changed = 1;
+    *full = place == UINT32_MAX;
+    if (*full) {
+      if (changed) gc_cache_rehash(k);
+      return GPUIR_OK;
+    }
+    memset(&slot, 0, sizeof slot);
+    slot.id = id;
+    slot.worth = k->clock + 1;
+    slot.bytes = bytes + (l->extent ? l->nblocks * GC_ENTRY : 0);
+    slot.unit = (uint32_t)unit;
+    slot.nunits = (uint32_t)n;
+    status = gc_cache_load(c, k, &slot, l, err);
+    if (!status) {
+      memmove(&k->slots[place + 1], &k->slots[place], (k->nslots - place) * sizeof *k->slots);
+      k->slots[place] = slot;
+      k->nslots++;
+      s = place + 1;
+      __atomic_fetch_add(&c->info.lists_missed, 1, __ATOMIC_RELAXED);
+      __atomic_fetch_add(&c->info.resident_bytes, slot.bytes, __ATOMIC_RELAXED);
+    }
+    gc_cache_rehash(k);
+    if (status) return status;
+  }
+  k->slots[s - 1].users++;
+  k->pins++;
+  t->first_block = k->slots[s - 1].unit;
+  t->docs = t->first_block * k->unit_bytes;
+  t->freqs = t->docs + ((l->docs.len + 15) & ~(uint64_t)15);
+  return status;
+}
+
+/* The launch that used the lists has ended, or was not made. */
+static void gc_cache_release(gc_cache *k, const uint64_t *ids, size_t n) {
+  size_t i;
+  (void)pthread_mutex_lock(&k->lock);
+  for (i = 0; i < n; i++) k->slots[gc_cache_find(k, ids[i]) - 1].users--;
+  k->pins -= n;
+  k->releases += n != 0;
+  (void)pthread_cond_broadcast(&k->freed);
+  (void)pthread_mutex_unlock(&k->lock);
+}
+
+/* Waits until another searcher releases lists. 0: none holds any, so nothing will help. */
+static int gc_cache_wait(gc_cache *k, uint64_t releases) {
+  int worth;
+  (void)pthread_mutex_lock(&k->lock);
+  while (k->pins && k->releases == releases) (void)pthread_cond_wait(&k->freed, &k->lock);
+  worth = k->releases != releases;
+  (void)pthread_mutex_unlock(&k->lock);
+  return worth;
+}
+
+static void gc_cache_close(gpuir_cuda *c) {
+  gc_cache *k = c->cache;
+  unsigned i;
+  if (!k) return;
+  if (k->copy) {
+    (void)cudaStreamSynchronize(k->copy);
+    (void)cudaStreamDestroy(k->copy);
+  }
+  for (i = 0; i < 2; i++) {
+    if (k->sent[i]) (void)cudaEventDestroy(k->sent[i]);
+    (void)cudaFreeHost(k->stage[i]);
+  }
+  gpuir__free(&c->a, k->slots, k->most * sizeof *k->slots);
+  gpuir__free(&c->a, k->heads, ((size_t)k->mask + 1) * sizeof *k->heads);
+  if (k->ready) {
+    (void)pthread_cond_destroy(&k->freed);
+    (void)pthread_mutex_destroy(&k->lock);
+  }
+  gpuir__free(&c->a, k, sizeof *k);
+  c->cache = NULL;
+}
+
+/* A slab of `room` bytes, empty. */
+static int gc_cache_open(gpuir_cuda *c, uint64_t room, gpuir_error *err) {
+  const uint64_t each = GC_ENTRY;
+  const gpuir_index *ix = c->ix;
+  gc_view *v = &c->view;
+  gc_cache *k = (gc_cache *)gpuir__alloc_zero(&c->a, sizeof *k);
+  uint64_t streams = ix->section[GPUIR__S_DOCIDS]->length + ix->section[GPUIR__S_FREQS]->length;
+  uint8_t *at;
+  void *slab;
+  unsigned i;
+  int s;
+  if (!k) return gpuir__fail_nomem(err);
+  c->cache = k;
+  k->unit_bytes = GC_UNIT;
+  if (ix->stat.blocks) k->unit_bytes = gpuir__max64(GC_UNIT, streams / ix->stat.blocks & ~(uint64_t)(GC_UNIT - 1));
+  if (room < 64 * 1024)
+    return gpuir__fail(err, GPUIR_E_NOMEM, 0, "CUDA: %llu bytes of device memory are too few to hold lists",
+                       (unsigned long long)room);
+  k->nunits = gpuir__min64((room - 8192) / (each + k->unit_bytes), UINT32_MAX / 2);
+  k->most = (uint32_t)gpuir__min64(gpuir__min64(k->nunits, GC_SLOTS), ix->stat.terms);
+  k->slots = (gc_slot *)gpuir__alloc_zero(&c->a, k->most * sizeof *k->slots);
+  for (k->mask = 1; k->mask < k->most; k->mask = 2 * k->mask + 1) {}
+  k->heads = (uint32_t *)gpuir__alloc_zero(&c->a, ((size_t)k->mask + 1) * sizeof *k->heads);
+  if (!k->slots || !k->heads) return gpuir__fail_nomem(err);
+  if (pthread_mutex_init(&k->lock, NULL)) return gpuir__fail_nomem(err);
+  if (pthread_cond_init(&k->freed, NULL)) {
+    (void)pthread_mutex_destroy(&k->lock);
+    return gpuir__fail_nomem(err);
+  }
+  k->ready = 1;
+  s = gc_device_alloc(c, (size_t)(k->nunits * (each + k->unit_bytes) + 8192), &slab, err);
+  if (s) return s;
+  GC_TRY(cudaMemset(slab, 0, (size_t)(k->nunits * (each + k->unit_bytes) + 8192)), "clearing the slab");
+  at = (uint8_t *)slab;
+  k->streams = at;
+  v->docids = v->freqs = (const uint32_t *)at;
+  at += (k->nunits * k->unit_bytes + GC_PAD + 255) & ~(uint64_t)255;
+  v->last = (const uint32_t *)at;
+  v->docs_off = v->last + k->nunits;
+  v->freqs_off = v->docs_off + k->nunits;
+  v->bounds = (const gpuir__pair *)(v->freqs_off + k->nunits);
+  v->docs_width = (const uint8_t *)(v->bounds + k->nunits * GPUIR__BLOCK_PAIRS);
+  v->freqs_width = v->docs_width + k->nunits;
+  GC_TRY(cudaStreamCreateWithFlags(&k->copy, cudaStreamNonBlocking), "creating a stream");
+  for (i = 0; i < 2; i++) {
+    GC_TRY(cudaEventCreateWithFlags(&k->sent[i], cudaEventDisableTiming), "creating an event");
+    GC_TRY(cudaMallocHost((void **)&k->stage[i], GC_STAGE), "allocating pinned memory");
+  }
   return GPUIR_OK;
 }
 
@@ -2218,6 +2518,47 @@ static int gc_shape(gpuir_cuda *c, gpuir_error *err) {
   return GPUIR_OK;
 }
 
+/* How much of everything a searcher needs for launches of that many queries. */
+typedef struct gc_sizes {
+  size_t queries, njobs, nterms, nslots, nchunks;
+  uint64_t ncand, tiles, host, staging, device;
+} gc_sizes;
+
+static gc_sizes gc_sizes_of(const gpuir_cuda *c, size_t queries) {
+  const gc_view *v = &c->view;
+  const uint64_t chunks = v->documents / (GPUIR__BLOCK * GC_CHUNK);
+  gc_sizes z;
+  uint64_t each;
+  z.tiles = (uint64_t)v->ntiles + 1;
+  each = 8 * z.tiles;
+  z.queries = queries;
+  z.njobs = (size_t)gpuir__max64(2, gpuir__min64(2 * (uint64_t)queries, (1u << 30) / each));
+  z.nslots = z.nterms = (size_t)gpuir__max64(2 * GPUIR_MAX_TERMS, 8 * (uint64_t)queries);
+  z.nslots = (size_t)gpuir__max64(GPUIR_MAX_TERMS, gpuir__min64(z.nslots, (1u << 30) / each));
+  z.nchunks = (size_t)gpuir__max64(
+      z.nslots + gpuir__max64(GPUIR_MAX_TERMS, 8 * (uint64_t)queries) * (1 + chunks / 4),
+      GPUIR_MAX_TERMS * (2 + chunks));
+  z.ncand = gpuir__max64(2 * 16 * GC_K_MOST, (uint64_t)z.njobs * 8192);
+  z.host = z.nterms * (sizeof(gc_term) + 8) + z.njobs * (sizeof(gc_job) + 20) + z.nchunks * sizeof(gc_chunk) +
+           queries * sizeof(uint2) + 4096;
+  z.staging = z.host + z.njobs * sizeof(gc_state);
+  z.device = z.staging + z.nslots * each + z.njobs * each + z.ncand * 8 + z.nterms * (sizeof(gc_drive) + 4) + 4096;
+  return z;
+}
+
+/* The largest launch whose memory takes at most half of what is left, if that is possible at all. */
+static gc_sizes gc_sizes_within(const gpuir_cuda *c, uint64_t left) {
+  size_t queries = c->batch;
+  gc_sizes z = gc_sizes_of(c, queries);
+  while (queries > 1 && z.device > left / 2) z = gc_sizes_of(c, queries /= 2);
+  return z;
+}
+
+static uint64_t gc_left(const gpuir_cuda *c) {
+  uint64_t used = __atomic_load_n(&c->info.used_memory, __ATOMIC_RELAXED);
+  return used < c->room ? c->room - used : 0;
+}
+
 static int gc_open(gpuir_cuda *c, const gpuir_cuda_desc *desc, gpuir_error *err) {
   const gpuir__codec *docs = gpuir__codec_by_id(GC_BP128, 1), *freqs = gpuir__codec_by_id(GC_BP128, 0);
   uint64_t plain = gc_plain_bytes(c->ix), room = desc ? desc->memory : 0;
@@ -2234,14 +2575,25 @@ static int gc_open(gpuir_cuda *c, const gpuir_cuda_desc *desc, gpuir_error *err)
   c->view.freqs_unit = freqs->unit;
   GC_TRY(cudaMemGetInfo(&free_bytes, &all_bytes), "asking for free memory");
   if (!room || room > free_bytes / 10 * 9) room = free_bytes / 10 * 9;
-  if (plain > room)
-    return gpuir__fail(err, GPUIR_E_NOMEM, 0,
-                       "CUDA: the index needs %llu MB of device memory, %llu MB are allowed",
-                       (unsigned long long)(plain >> 20), (unsigned long long)(room >> 20));
+  c->room = room;
+  c->info.index_bytes = plain;
+  if (plain + gc_sizes_of(c, 1).device > room) {
+    uint64_t left, searcher;
+    status = gc_upload_lengths(c, err);
+    if (status) return status;
+    c->info.index_bytes = c->info.resident_bytes + c->ix->stat.blocks * GC_ENTRY +
+                          c->ix->section[GPUIR__S_DOCIDS]->length + c->ix->section[GPUIR__S_FREQS]->length;
+    left = gc_left(c);
+    searcher = gc_sizes_within(c, left).device;
+    return gc_cache_open(c, left - gpuir__min64(left, searcher), err);
+  }
   status = gc_collect(c, err);
   if (!status) status = gc_upload_all(c, err);
-  c->info.index_bytes = c->info.resident_bytes;
-  if (!status) status = gc_expand_all(c, room - plain, err);
+  if (!status) {
+    uint64_t searcher = gc_sizes_of(c, c->batch).device, left = gc_left(c);
+    c->info.index_bytes = c->info.resident_bytes;
+    if (left > searcher) status = gc_expand_all(c, left - searcher, err);
+  }
   return status;
 }
 
@@ -2259,6 +2611,7 @@ extern "C" int gpuir_cuda_open(const gpuir_index *ix, const gpuir_cuda_desc *des
   c->ix = ix;
   c->device = desc ? desc->device : 0;
   c->batch = desc && desc->batch ? desc->batch : 1024;
+  c->threshold = desc && desc->threshold ? desc->threshold : UINT64_MAX;
   status = gc_open(c, desc, err);
   if (status)
     gpuir_cuda_close(c);
@@ -2272,7 +2625,9 @@ extern "C" void gpuir_cuda_close(gpuir_cuda *c) {
   if (!c) return;
   a = c->a;
   (void)cudaSetDevice(c->device);
+  gc_cache_close(c);
   while (c->nmemory) (void)cudaFree(c->memory[--c->nmemory]);
+  (void)cudaGetLastError();
   gpuir__free(&a, c->lists, (size_t)c->ix->stat.longs * sizeof *c->lists);
   gpuir__free(&a, c->aids, (size_t)c->ix->stat.longs * sizeof *c->aids);
   gpuir__free(&a, c, sizeof *c);
@@ -2285,6 +2640,8 @@ extern "C" void gpuir_cuda_stats(const gpuir_cuda *c, gpuir_cuda_info *info) {
   info->queries = __atomic_load_n(&c->info.queries, __ATOMIC_RELAXED);
   info->batches = __atomic_load_n(&c->info.batches, __ATOMIC_RELAXED);
   info->lists_hit = __atomic_load_n(&c->info.lists_hit, __ATOMIC_RELAXED);
+  info->lists_missed = __atomic_load_n(&c->info.lists_missed, __ATOMIC_RELAXED);
+  info->resident_bytes = __atomic_load_n(&c->info.resident_bytes, __ATOMIC_RELAXED);
 }
 
 /* ---- a launch: queries become jobs, terms and chunks, packed into one transfer ---- */
@@ -2311,7 +2668,8 @@ static void gc_aid_term(const gpuir_cuda *c, const gpuir__list *l, int stored, g
 }
 
 /* Appends the query's known terms: positive ones by ascending df, then negated ones. */
-static int gc_plan_terms(gc_context *x, gc_plan *p, const gpuir_query *q, gc_job *job, gpuir_error *err) {
+static int gc_plan_terms(gc_context *x, gc_plan *p, const gpuir_query *q, gc_job *job, int *full,
+                         gpuir_error *err) {
   static const uint32_t rank[GPUIR__SEEDS] = {10, 100, 1000};
   gc_term *terms = x->terms + p->nterms;
   uint32_t n = 0, i, s, seed = 0;
@@ -2324,6 +2682,13 @@ static int gc_plan_terms(gc_context *x, gc_plan *p, const gpuir_query *q, gc_job
     if (from->id == GPUIR__UNKNOWN) continue;
     status = gc_describe(q->ix, from->id, &t, &l, err);
     if (status) return status;
+    if (!x->cuda->cache || t.kind == GC_INLINE) {
+      __atomic_fetch_add(&x->cuda->info.lists_hit, 1, __ATOMIC_RELAXED);
+    } else {
+      status = gc_cache_take(x->cuda, from->id, &l, &t, full, err);
+      if (status || *full) return status;
+      x->held[x->nheld++] = from->id;
+    }
     t.q = from->q;
     t.weight = from->weight;
     t.negated = from->negated != 0;
@@ -2408,8 +2773,18 @@ static int gc_plan_query(gc_context *x, gc_plan *p, const gpuir_query *q, uint32
   job.prune = x->engine->evaluator != GPUIR_EVAL_EXHAUSTIVE;
   job.after = GC_NONE;
   if (!(mode == GPUIR_AND && q->nunknown)) {
-    status = gc_plan_terms(x, p, q, &job, err);
-    if (status) return status;
+    const size_t held = x->nheld;
+    if (x->cuda->cache) (void)pthread_mutex_lock(&x->cuda->cache->lock);
+    status = gc_plan_terms(x, p, q, &job, full, err);
+    if (x->cuda->cache) {
+      x->releases = x->cuda->cache->releases;
+      (void)pthread_mutex_unlock(&x->cuda->cache->lock);
+    }
+    if (status || *full) {
+      if (x->nheld > held) gc_cache_release(x->cuda->cache, x->held + held, x->nheld - held);
+      x->nheld = held;
+      return status;
+    }
   }
   if (job.npositive) {
     const gc_term *driver = &x->terms[p->nterms];
@@ -2501,9 +2876,18 @@ static int gc_launch(gc_context *x, gc_batch *b, const gc_plan *p, uint32_t k, i
   return GPUIR_OK;
 }
 
+/* Between launches. */
+static int gc_interrupted(const gc_context *x, uint64_t start, size_t nq, gpuir_error *err) {
+  if (x->engine->cancel && __atomic_load_n(x->engine->cancel, __ATOMIC_RELAXED))
+    return gpuir__fail(err, GPUIR_E_CANCELLED, 0, "the search was cancelled");
+  if (start && gpuir__now() - start > x->engine->timeout_ns * nq)
+    return gpuir__fail(err, GPUIR_E_DEADLINE, 0, "the search exceeded its time limit");
+  return GPUIR_OK;
+}
+
 /* Runs what was planned. Queries without a job have no hits. */
-static int gc_run(gc_context *x, gc_plan *p, uint32_t k, gpuir_hit *hits, uint32_t *counts, size_t stride,
-                  gpuir_error *err) {
+static int gc_run(gc_context *x, gc_plan *p, uint32_t k, uint64_t start, size_t nq, gpuir_hit *hits,
+                  uint32_t *counts, size_t stride, gpuir_error *err) {
   gpuir_cuda *c = x->cuda;
   gc_batch b;
   size_t at = 0, i, n = 0;
@@ -2562,11 +2946,16 @@ static int gc_run(gc_context *x, gc_plan *p, uint32_t k, gpuir_hit *hits, uint32
   b.nsamples = (uint32_t)p->nsamples;
   b.grab = p->nor >= 64 ? 4 : 1;
   p->nq = n;
+  if (c->cache) { /* the launch waits for the lists that are on their way */
+    GC_TRY(cudaEventRecord(x->sent, c->cache->copy), "waiting for lists");
+    GC_TRY(cudaStreamWaitEvent(x->stream, x->sent, 0), "waiting for lists");
+  }
   GC_TRY(cudaMemcpyAsync(x->input, x->staging, at, cudaMemcpyHostToDevice, x->stream), "sending queries");
   for (tries = 0; again; tries++) {
     again = 0;
     if (tries == 64) return gpuir__fail(err, GPUIR_E_BACKEND, 0, "CUDA: too many candidates share one score");
-    status = gc_launch(x, &b, p, k, tries > 0, err);
+    status = tries ? gc_interrupted(x, start, nq, err) : GPUIR_OK;
+    if (!status) status = gc_launch(x, &b, p, k, tries > 0, err);
     if (status) return status;
     for (i = 0; i < n && !again; i++) again = x->out[i * b.out_stride] == GC_NONE;
   }
@@ -2585,8 +2974,9 @@ static int gc_search(void *context, const gpuir_query *const *queries, size_t nq
   gc_context *x = (gc_context *)context;
   gpuir_cuda *c = x->cuda;
   const size_t stride = k;
-  uint64_t start = x->engine->timeout_ns ? gpuir__now() : 0, lists = 0;
+  uint64_t start = x->engine->timeout_ns ? gpuir__now() : 0;
   size_t done = 0, most_jobs;
+  unsigned i;
   if (k > c->ix->stat.documents) k = (size_t)c->ix->stat.documents;
   if (!k || !nq) return GPUIR_OK;
   if (k > c->k_most)
@@ -2599,29 +2989,30 @@ static int gc_search(void *context, const gpuir_query *const *queries, size_t nq
   while (done < nq) {
     gc_plan p;
     size_t first = done, out_most = x->out_size / ((2 + 2 * k) * 4);
-    int status, full = 0;
+    uint64_t postings = 0;
+    int status = gc_interrupted(x, start, nq, err), full = 0;
     memset(&p, 0, sizeof p);
-    if (x->engine->cancel && __atomic_load_n(x->engine->cancel, __ATOMIC_RELAXED))
-      return gpuir__fail(err, GPUIR_E_CANCELLED, 0, "the search was cancelled");
-    if (start && gpuir__now() - start > x->engine->timeout_ns * nq)
-      return gpuir__fail(err, GPUIR_E_DEADLINE, 0, "the search exceeded its time limit");
-    while (done < nq && done - first < out_most) {
+    while (!status && done < nq && done - first < out_most && postings < c->threshold) {
       status = gc_plan_query(x, &p, queries[done], (uint32_t)k, most_jobs, &full, err);
-      if (status) return status;
-      if (full) break;
-      lists += queries[done]->n;
+      if (status || full) break;
+      for (i = 0; i < queries[done]->n; i++) postings += queries[done]->terms[i].df;
       counts[done] = x->query_jobs[p.nq - 1].x == GC_NONE ? 0 : GC_NONE;
       done++;
     }
-    if (done == first)
-      return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "CUDA: the query needs more memory than a launch has");
-    status = gc_run(x, &p, (uint32_t)k, hits + first * stride, counts + first, stride, err);
+    if (!status && done > first)
+      status = gc_run(x, &p, (uint32_t)k, start, nq, hits + first * stride, counts + first, stride, err);
+    if (status) (void)cudaStreamSynchronize(x->stream); /* what was launched still uses the lists */
+    if (c->cache) gc_cache_release(c->cache, x->held, x->nheld);
+    x->nheld = 0;
     if (status) return status;
+    if (done == first) {
+      if (c->cache && gc_cache_wait(c->cache, x->releases)) continue;
+      return gpuir__fail(err, GPUIR_E_NOMEM, 0, "CUDA: the lists of a query need more memory than is allowed");
+    }
     __atomic_fetch_add(&c->info.batches, 1, __ATOMIC_RELAXED);
   }
   x->dirty = 0;
   __atomic_fetch_add(&c->info.queries, nq, __ATOMIC_RELAXED);
-  __atomic_fetch_add(&c->info.lists_hit, lists, __ATOMIC_RELAXED);
   return GPUIR_OK;
 }
 
@@ -2637,6 +3028,8 @@ static void gc_detach(void *context) {
     (void)cudaStreamSynchronize(x->stream);
     (void)cudaStreamDestroy(x->stream);
   }
+  if (x->sent) (void)cudaEventDestroy(x->sent);
+  __atomic_fetch_sub(&x->cuda->info.used_memory, x->device_bytes, __ATOMIC_RELAXED);
   (void)cudaFree(x->input);
   (void)cudaFree(x->first);
   (void)cudaFree(x->bound);
@@ -2658,22 +3051,25 @@ static void *gc_carve(uint8_t **at, size_t n) {
   return p;
 }
 
+static int gc_context_take(gc_context *x, size_t n, void **p, gpuir_error *err) {
+  int status = gc_take(x->cuda, n, p, err);
+  if (!status) x->device_bytes += n ? n : 1;
+  return status;
+}
+
 static int gc_attach(gc_context *x, gpuir_error *err) {
-  const gc_view *v = &x->cuda->view;
-  uint64_t tiles = (uint64_t)v->ntiles + 1, each = 8 * tiles;
+  const gc_sizes z = gc_sizes_within(x->cuda, gc_left(x->cuda));
+  gpuir_cuda *c = x->cuda;
   size_t n;
   uint8_t *at;
-  x->queries = x->cuda->batch;
-  x->njobs = (size_t)gpuir__max64(2, gpuir__min64(2 * (uint64_t)x->queries, (1u << 30) / each));
-  x->nslots = x->nterms = (size_t)gpuir__max64(2 * GPUIR_MAX_TERMS, 8 * (uint64_t)x->queries);
-  x->nslots = (size_t)gpuir__max64(GPUIR_MAX_TERMS, gpuir__min64(x->nslots, (1u << 30) / each));
-  x->nchunks = x->nslots + (size_t)gpuir__max64(GPUIR_MAX_TERMS, 8 * (uint64_t)x->queries) *
-                               (size_t)(1 + v->documents / (GPUIR__BLOCK * GC_CHUNK) / 4);
-  if (x->nchunks < GPUIR_MAX_TERMS * (size_t)(2 + v->documents / (GPUIR__BLOCK * GC_CHUNK)))
-    x->nchunks = GPUIR_MAX_TERMS * (size_t)(2 + v->documents / (GPUIR__BLOCK * GC_CHUNK));
-  x->ncand = gpuir__max64(2 * 16 * GC_K_MOST, (uint64_t)x->njobs * 8192);
-  x->host_size = x->nterms * sizeof(gc_term) + x->njobs * (sizeof(gc_job) + 20) +
-                 x->nchunks * sizeof(gc_chunk) + x->queries * sizeof(uint2) + 4096;
+  int s;
+  x->queries = z.queries;
+  x->njobs = z.njobs;
+  x->nterms = z.nterms;
+  x->nslots = z.nslots;
+  x->nchunks = z.nchunks;
+  x->ncand = z.ncand;
+  x->host_size = (size_t)z.host;
   x->host = gpuir__alloc(&x->a, x->host_size);
   if (!x->host) return gpuir__fail_nomem(err);
   at = (uint8_t *)(((uintptr_t)x->host + 63) & ~(uintptr_t)63);
@@ -2686,23 +3082,26 @@ static int gc_attach(gc_context *x, gpuir_error *err) {
   x->sample_start = (uint32_t *)gc_carve(&at, (x->njobs + 1) * 4);
   x->or_jobs = (uint32_t *)gc_carve(&at, x->njobs * 4);
   x->max_jobs = (uint32_t *)gc_carve(&at, x->njobs * 4);
-  x->staging_size = x->host_size + x->njobs * sizeof(gc_state);
+  x->held = (uint64_t *)gc_carve(&at, x->nterms * 8);
+  x->staging_size = (size_t)z.staging;
   x->out_size =
       (size_t)gpuir__max64((2 + 2 * (uint64_t)GC_K_MOST) * 4, gpuir__min64(x->queries * 8192, 16u << 20));
   GC_TRY(cudaStreamCreateWithFlags(&x->stream, cudaStreamNonBlocking), "creating a stream");
   GC_TRY(cudaMallocHost((void **)&x->staging, x->staging_size), "allocating pinned memory");
   GC_TRY(cudaHostAlloc((void **)&x->out, x->out_size, cudaHostAllocMapped), "allocating pinned memory");
   GC_TRY(cudaHostGetDevicePointer((void **)&x->out_device, x->out, 0), "mapping pinned memory");
-  GC_TRY(cudaMalloc((void **)&x->input, x->staging_size), "allocating device memory");
-  n = (size_t)(x->nslots * tiles * 4);
-  GC_TRY(cudaMalloc((void **)&x->first, n), "allocating device memory");
-  GC_TRY(cudaMalloc((void **)&x->bound, n), "allocating device memory");
-  n = (size_t)(x->njobs * tiles * 4);
-  GC_TRY(cudaMalloc((void **)&x->order, n), "allocating device memory");
-  GC_TRY(cudaMalloc((void **)&x->total, n), "allocating device memory");
-  GC_TRY(cudaMalloc((void **)&x->cand, x->ncand * 8), "allocating device memory");
-  GC_TRY(cudaMalloc((void **)&x->drives, x->nterms * sizeof *x->drives), "allocating device memory");
-  GC_TRY(cudaMalloc((void **)&x->drive_start, x->nterms * 4), "allocating device memory");
+  GC_TRY(cudaEventCreateWithFlags(&x->sent, cudaEventDisableTiming), "creating an event");
+  s = gc_context_take(x, x->staging_size, (void **)&x->input, err);
+  n = (size_t)(x->nslots * z.tiles * 4);
+  if (!s) s = gc_context_take(x, n, (void **)&x->first, err);
+  if (!s) s = gc_context_take(x, n, (void **)&x->bound, err);
+  n = (size_t)(x->njobs * z.tiles * 4);
+  if (!s) s = gc_context_take(x, n, (void **)&x->order, err);
+  if (!s) s = gc_context_take(x, n, (void **)&x->total, err);
+  if (!s) s = gc_context_take(x, (size_t)x->ncand * 8, (void **)&x->cand, err);
+  if (!s) s = gc_context_take(x, x->nterms * sizeof *x->drives, (void **)&x->drives, err);
+  if (!s) s = gc_context_take(x, x->nterms * 4, (void **)&x->drive_start, err);
+  if (s) return s;
   x->dirty = 1;
   return GPUIR_OK;
 }
