@@ -607,6 +607,7 @@ typedef struct gpuir_cuda_lab_result {
   uint64_t bytes;      /* coded bytes of the lists that were decoded */
   uint64_t mismatches; /* decoded values that differ from the lists' */
   uint64_t checksum;   /* sum of the docIDs that were decoded */
+  double step_ms[3];   /* "naive", "steps": up to the counts, up to the prefix sums, up to the gather */
 } gpuir_cuda_lab_result;
 
 /* Lays lists out on the device. Errors: ARGUMENT, NOMEM, BACKEND, LIMIT (the codec's). */
@@ -643,6 +644,16 @@ const char *gpuir_cuda_lab_method(size_t i);
 int gpuir_cuda_lab_intersect(gpuir_cuda_lab *lab, const uint32_t *lists, const uint32_t *start, size_t nq,
                              const gpuir_cuda_lab_way *way, uint32_t *counts, uint32_t *docids,
                              gpuir_cuda_lab_result *result, gpuir_error *err);
+
+/* The i-th way of ranking: "tree", "bucket-select", "radix-select", "radix-sort" on the device, and "partial-sort", which
+ * fetches the candidates and sorts on the CPU; NULL behind the last one. */
+const char *gpuir_cuda_lab_ranking(size_t i);
+
+/* The k <= 10,000 best of each query's candidates start[q] .. start[q + 1] - 1, whose docIDs differ, in one run: hits[q * k],
+ * counts[q] of them. In *result, values are the candidates. Errors: ARGUMENT, LIMIT (room / 2 candidates or hits), BACKEND. */
+int gpuir_cuda_lab_topk(gpuir_cuda_lab *lab, const gpuir_hit *candidates, const uint32_t *start, size_t nq, size_t k,
+                        const char *ranking, unsigned repeat, gpuir_hit *hits, uint32_t *counts,
+                        gpuir_cuda_lab_result *result, gpuir_error *err);
 
 #ifdef __cplusplus
 }

@@ -30,6 +30,9 @@
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
+#include <functional>
+
 /* ============================================================================
  * 1  What the host and the kernels share
  * ==========================================================================*/
@@ -4371,6 +4374,390 @@ static __global__ void __launch_bounds__(GCL_THREADS) gcl_algorithm1(const __gri
   }
 }
 
+/* ---- ranking: the k greatest of a query's keys, a block of threads a query ----
+ *
+ * A key is score << 32 | ~docID: keys differ, and their descending order is that of hits. */
+
+#define GCL_TOPK_THREADS 512u
+#define GCL_GROUP 512u /* of the tree (Ding et al. 2009, 8.2) */
+#define GCL_SLOTS 1024u /* buckets of a round of bucket selection */
+
+enum { GCL_TREE, GCL_BUCKET, GCL_RADIX_SELECT, GCL_RADIX_SORT, GCL_PARTIAL_SORT, GCL_RANKINGS };
+
+static const char *const gcl_rankings[GCL_RANKINGS] = {"tree", "bucket-select", "radix-select", "radix-sort",
+                                                       "partial-sort"};
+
+typedef struct gcl_topk {
+  const unsigned long long *keys;
+  const uint32_t *start; /* of each query, and one more */
+  unsigned long long *spare, *out; /* spare: as many as keys; out: k a query */
+  uint32_t nq, k, size;            /* size: k rounded up to a power of two */
+} gcl_topk;
+
+static __device__ __forceinline__ unsigned long long gcl_max(unsigned long long a, unsigned long long b) {
+  return a > b ? a : b;
+}
+
+/* The greatest over a block of threads; all get it. 10 shuffles, 2 barriers. */
+static __device__ unsigned long long gcl_block_max(unsigned long long x) {
+  __shared__ unsigned long long part[GCL_TOPK_THREADS / 32];
+  uint32_t i;
+#pragma unroll
+  for (i = 16; i; i /= 2) x = gcl_max(x, __shfl_xor_sync(GC_ALL, x, i));
+  if (!gc_lane()) part[threadIdx.x / 32] = x;
+  __syncthreads();
+  x = part[gc_lane() & (GCL_TOPK_THREADS / 32 - 1)];
+#pragma unroll
+  for (i = GCL_TOPK_THREADS / 64; i; i /= 2) x = gcl_max(x, __shfl_xor_sync(GC_ALL, x, i));
+  __syncthreads();
+  return x;
+}
+
+/* The tree of groups of 512 (Ding et al. 2009, section 8.2): each has its greatest key; the greatest of all is taken, and
+ * the groups that it came from get their next one. 8 bytes a key are read once; each of the k steps is 2 to 4 maxima over
+ * 512 keys. What was taken needs no mark: keys that are taken are those not below the last one. */
+static __global__ void __launch_bounds__(GCL_TOPK_THREADS) gcl_tree(const gcl_topk t) {
+  uint32_t q, i;
+  for (q = blockIdx.x; q < t.nq; q += gridDim.x) {
+    const uint32_t from = t.start[q], n = t.start[q + 1] - from, k = min(t.k, n);
+    const uint32_t n1 = (n + GCL_GROUP - 1) / GCL_GROUP, n2 = (n1 + GCL_GROUP - 1) / GCL_GROUP;
+    const unsigned long long *keys = t.keys + from;
+    unsigned long long *one = t.spare + from, *two = one + n1, own; /* n1 + n2 <= n + 1, or there is no second level */
+    for (i = threadIdx.x / 32; i < n1; i += GCL_TOPK_THREADS / 32) {
+      unsigned long long x = 0;
+      uint32_t j, end = min(n, (i + 1) * GCL_GROUP);
+      for (j = i * GCL_GROUP + gc_lane(); j < end; j += 32) x = gcl_max(x, keys[j]);
+#pragma unroll
+      for (j = 16; j; j /= 2) x = gcl_max(x, __shfl_xor_sync(GC_ALL, x, j));
+      if (!gc_lane()) one[i] = x;
+    }
+    __syncthreads();
+    if (n1 > GCL_GROUP) {
+      for (i = threadIdx.x / 32; i < n2; i += GCL_TOPK_THREADS / 32) {
+        unsigned long long x = 0;
+        uint32_t j, end = min(n1, (i + 1) * GCL_GROUP);
+        for (j = i * GCL_GROUP + gc_lane(); j < end; j += 32) x = gcl_max(x, one[j]);
+#pragma unroll
+        for (j = 16; j; j /= 2) x = gcl_max(x, __shfl_xor_sync(GC_ALL, x, j));
+        if (!gc_lane()) two[i] = x;
+      }
+      __syncthreads();
+    }
+    {
+      const unsigned long long *top = n1 > GCL_GROUP ? two : one; /* each thread has one, or every 512th, of the top */
+      const uint32_t ntop = n1 > GCL_GROUP ? n2 : n1;
+      __shared__ uint32_t owner;
+      unsigned long long best;
+      for (own = 0, i = threadIdx.x; i < ntop; i += GCL_TOPK_THREADS) own = gcl_max(own, top[i]);
+      for (i = 0; i < k; i++) {
+        uint32_t group, j;
+        unsigned long long x = 0;
+        best = gcl_block_max(own);
+        if (own == best) {
+          for (j = threadIdx.x; j < ntop && top[j] != best; j += GCL_TOPK_THREADS) {}
+          owner = j;
+          t.out[(uint64_t)q * t.k + i] = best;
+        }
+        __syncthreads();
+        group = owner;
+        __syncthreads();
+        if (n1 > GCL_GROUP) { /* the group of groups: which one has it */
+          j = group * GCL_GROUP + threadIdx.x;
+          if (j < n1 && one[j] == best) owner = j;
+          __syncthreads();
+          j = owner * GCL_GROUP + threadIdx.x;
+          if (j < n && keys[j] < best) x = keys[j];
+          x = gcl_block_max(x);
+          if (!threadIdx.x) one[owner] = x;
+          __syncthreads();
+          j = group * GCL_GROUP + threadIdx.x;
+          x = gcl_block_max(j < n1 ? one[j] : 0);
+          if (!threadIdx.x) two[group] = x;
+        } else {
+          j = group * GCL_GROUP + threadIdx.x;
+          if (j < n && keys[j] < best) x = keys[j];
+          x = gcl_block_max(x);
+          if (!threadIdx.x) one[group] = x;
+        }
+        __syncthreads();
+        if (own == best)
+          for (own = 0, j = threadIdx.x; j < ntop; j += GCL_TOPK_THREADS) own = gcl_max(own, top[j]);
+        __syncthreads();
+      }
+    }
+  }
+}
+
+typedef struct gcl_keys {
+  const unsigned long long *keys;
+  __device__ unsigned long long operator()(uint32_t i) const { return keys[i]; }
+} gcl_keys;
+
+/* A key that exactly k of n keys are not below, by buckets of equal width over what is left of their range, each a power of
+ * two wide (bucket selection, Griffin 3.1.3). 8 bytes a key for each round; a round leaves a 512th or less of the range. */
+static __device__ unsigned long long gcl_bucket_select(const unsigned long long *keys, uint32_t n, uint32_t k,
+                                                       uint32_t *hist) {
+  __shared__ unsigned long long range[2];
+  __shared__ uint32_t found[3];
+  unsigned long long least = ~0ull, most = 0;
+  uint32_t i, remain = k;
+  for (i = threadIdx.x; i < n; i += blockDim.x) {
+    least = keys[i] < least ? keys[i] : least;
+    most = gcl_max(most, keys[i]);
+  }
+  most = gcl_block_max(most);
+  least = ~gcl_block_max(~least);
+  for (;;) {
+    const unsigned long long span = most - least;
+    const uint32_t shift = span >> 10 ? 54 - __clzll((long long)span) : 0; /* span >> shift < GCL_SLOTS */
+    for (i = threadIdx.x; i < GCL_SLOTS; i += blockDim.x) hist[i] = 0;
+    __syncthreads();
+    for (i = threadIdx.x; i < n; i += blockDim.x)
+      if (keys[i] >= least && keys[i] <= most) atomicAdd(&hist[(keys[i] - least) >> shift], 1);
+    __syncthreads();
+    if (threadIdx.x < 32) { /* lane 0 has the greatest buckets */
+      uint32_t sum = 0, scan, own = GCL_SLOTS / 32;
+      for (i = 0; i < own; i++) sum += hist[GCL_SLOTS - 1 - (threadIdx.x * own + i)];
+      scan = gcl_scan(sum) - sum;
+      if (scan < remain && scan + sum >= remain)
+        for (i = 0; i < own; i++) {
+          uint32_t slot = GCL_SLOTS - 1 - (threadIdx.x * own + i);
+          if (scan < remain && scan + hist[slot] >= remain) {
+            found[0] = scan;
+            found[1] = hist[slot];
+            range[0] = least + ((unsigned long long)slot << shift);
+            range[1] = shift ? range[0] + ((1ull << shift) - 1) : range[0];
+          }
+          scan += hist[slot];
+        }
+    }
+    __syncthreads();
+    least = range[0];
+    most = range[1] < most ? range[1] : most;
+    remain -= found[0];
+    i = found[1];
+    __syncthreads();
+    if (i == remain || !shift) return least;
+  }
+}
+
+/* Selection, then a bitonic sort of what was selected, in shared memory. */
+template <int HOW>
+static __global__ void __launch_bounds__(GCL_TOPK_THREADS) gcl_selection(const gcl_topk t) {
+  extern __shared__ unsigned long long gcl_best[];
+  __shared__ uint32_t hist[GCL_SLOTS], taken;
+  uint32_t q, i, step, half;
+  for (q = blockIdx.x; q < t.nq; q += gridDim.x) {
+    const uint32_t from = t.start[q], n = t.start[q + 1] - from, k = min(t.k, n);
+    const unsigned long long *keys = t.keys + from;
+    unsigned long long least = 0;
+    if (!n) continue;
+    if (k < n) {
+      gcl_keys all = {keys};
+      least = HOW == GCL_BUCKET ? gcl_bucket_select(keys, n, k, hist) : gc_select(all, n, k, k, hist);
+    }
+    if (!threadIdx.x) taken = 0;
+    for (i = threadIdx.x; i < t.size; i += blockDim.x) gcl_best[i] = 0;
+    __syncthreads();
+    for (i = threadIdx.x; i < n; i += blockDim.x)
+      if (keys[i] >= least) {
+        uint32_t at = atomicAdd(&taken, 1);
+        if (at < t.size) gcl_best[at] = keys[i];
+      }
+    __syncthreads();
+    for (step = 2; step <= t.size; step *= 2) /* descending */
+      for (half = step / 2; half; half /= 2) {
+        for (i = threadIdx.x; i < t.size; i += blockDim.x) {
+          uint32_t o = i ^ half;
+          if (o > i) {
+            unsigned long long x = gcl_best[i], y = gcl_best[o];
+            if ((x < y) == !(i & step)) {
+              gcl_best[i] = y;
+              gcl_best[o] = x;
+            }
+          }
+        }
+        __syncthreads();
+      }
+    for (i = threadIdx.x; i < k; i += blockDim.x) t.out[(uint64_t)q * t.k + i] = gcl_best[i];
+    __syncthreads();
+  }
+}
+
+/* All keys sorted, 8 bits a pass from the lowest on, of which k are kept (radix sort, Griffin 3.1.3). 8 passes, each reading
+ * a key twice and writing it once: 192 bytes a key. A tile of keys is ranked by matching digits within warps. */
+static __global__ void __launch_bounds__(GCL_TOPK_THREADS)
+    gcl_radix_sort(const gcl_topk t, unsigned long long *copy) {
+  __shared__ uint32_t base[256], counts[GCL_TOPK_THREADS / 32][256];
+  uint32_t q, i, w;
+  for (q = blockIdx.x; q < t.nq; q += gridDim.x) {
+    const uint32_t from = t.start[q], n = t.start[q + 1] - from, k = min(t.k, n), warp = threadIdx.x / 32;
+    const unsigned long long *in = t.keys + from;
+    unsigned long long *side[2] = {t.spare + from, copy + from};
+    uint32_t pass;
+    for (pass = 0; pass < 8; pass++) {
+      unsigned long long *to = side[pass & 1];
+      for (i = threadIdx.x; i < 256; i += blockDim.x) base[i] = 0;
+      __syncthreads();
+      for (i = threadIdx.x; i < n; i += blockDim.x) atomicAdd(&base[255 - (in[i] >> (8 * pass) & 255)], 1);
+      __syncthreads();
+      if (threadIdx.x < 32) { /* to how many keys go before each digit */
+        uint32_t sum = 0, before;
+        for (i = 0; i < 8; i++) sum += base[threadIdx.x * 8 + i];
+        before = gcl_scan(sum) - sum;
+        for (i = 0; i < 8; i++) {
+          uint32_t here = base[threadIdx.x * 8 + i];
+          base[threadIdx.x * 8 + i] = before;
+          before += here;
+        }
+      }
+      for (i = 0; i < n; i += blockDim.x) {
+        const uint32_t at = i + threadIdx.x, digit = at < n ? 255 - (uint32_t)(in[at] >> (8 * pass) & 255) : 256;
+        uint32_t same = __match_any_sync(GC_ALL, digit), rank = __popc(same & ((1u << gc_lane()) - 1));
+        for (w = gc_lane(); w < 256; w += 32) counts[warp][w] = 0;
+        __syncwarp();
+        if (digit < 256 && !rank) counts[warp][digit] = __popc(same);
+        __syncthreads();
+        if (threadIdx.x < 256) {
+          uint32_t sum = base[threadIdx.x];
+          for (w = 0; w < GCL_TOPK_THREADS / 32; w++) {
+            uint32_t here = counts[w][threadIdx.x];
+            counts[w][threadIdx.x] = sum;
+            sum += here;
+          }
+          base[threadIdx.x] = sum;
+        }
+        __syncthreads();
+        if (digit < 256) to[counts[warp][digit] + rank] = in[at];
+        __syncthreads();
+      }
+      in = to;
+    }
+    for (i = threadIdx.x; i < k; i += blockDim.x) t.out[(uint64_t)q * t.k + i] = in[i];
+    __syncthreads();
+  }
+}
+
+/* ---- qs as in chapter 5 of Li's thesis, a list at a time: the baselines of what gcl_qs does ----
+ *
+ * "naive": the upper bits as one number each, a prefix sum over all of them, a gather. "steps": bits are counted in words
+ * of 32, the prefix sum is over these counts, and each thread gathers from one word. Both put the lower bits to it in a last
+ * step. (Here ones end numbers; in the thesis zeros do.) */
+
+#define GCL_TILE 2048u /* numbers of a prefix sum that a block of threads takes */
+
+typedef struct gcl_qs_work {
+  const gcl_list *list;
+  uint32_t *in, *out, *sums, *upper, *docs;
+  bool words; /* a number of `in` is a word, not a bit */
+} gcl_qs_work;
+
+/* Numbers of the prefix sum. */
+static __device__ __forceinline__ uint32_t gcl_qs_open(const gcl_qs_work &w, gpuir__halves *h) {
+  (void)gpuir__halves_find(&w.list->s, GPUIR__QS_LOG, 0, h);
+  return (uint32_t)(w.words ? (h->unary.bytes + 3) / 4 : h->unary.bytes * 8);
+}
+
+/* 32 upper bits; those behind the end are 0. */
+static __device__ __forceinline__ uint32_t gcl_qs_word(const gpuir__halves &h, uint32_t i) {
+  const uint64_t left = h.unary.bytes - (uint64_t)i * 4;
+  return gpuir__load32(h.unary.bits + (uint64_t)i * 4) & (left < 4 ? (1u << (8 * (uint32_t)left)) - 1 : ~0u);
+}
+
+/* Bits that do not end a number: 1/8 byte read and 4 written a bit, or 4 and 4 a word. */
+static __global__ void __launch_bounds__(GCL_THREADS) gcl_qs_count(const gcl_qs_work w) {
+  gpuir__halves h;
+  const uint32_t n = gcl_qs_open(w, &h);
+  uint32_t i = blockIdx.x * GCL_THREADS + threadIdx.x;
+  for (; i < n; i += gridDim.x * GCL_THREADS)
+    w.in[i] = w.words ? 32 - __popc(gcl_qs_word(h, i)) : ~gcl_qs_word(h, i / 32) >> (i & 31) & 1;
+}
+
+/* The inclusive sum over a block of GCL_THREADS threads. */
+static __device__ __forceinline__ uint32_t gcl_block_scan(uint32_t x) {
+  __shared__ uint32_t part[GCL_WARPS];
+  uint32_t i, before = 0;
+  x = gcl_scan(x);
+  if (gc_lane() == 31) part[threadIdx.x / 32] = x;
+  __syncthreads();
+  for (i = 0; i < threadIdx.x / 32; i++) before += part[i];
+  __syncthreads();
+  return x + before;
+}
+
+static __global__ void __launch_bounds__(GCL_THREADS) gcl_qs_tiles(const gcl_qs_work w) {
+  gpuir__halves h;
+  const uint32_t n = gcl_qs_open(w, &h), tiles = (n + GCL_TILE - 1) / GCL_TILE;
+  uint32_t t, i;
+  for (t = blockIdx.x; t < tiles; t += gridDim.x) {
+    uint32_t sum = 0;
+    for (i = t * GCL_TILE + threadIdx.x; i < min(n, (t + 1) * GCL_TILE); i += GCL_THREADS) sum += w.in[i];
+    sum = gcl_block_scan(sum);
+    if (threadIdx.x == GCL_THREADS - 1) w.sums[t] = sum;
+  }
+}
+
+static __global__ void __launch_bounds__(GCL_THREADS) gcl_qs_sums(const gcl_qs_work w) {
+  __shared__ uint32_t carry;
+  gpuir__halves h;
+  const uint32_t n = gcl_qs_open(w, &h), tiles = (n + GCL_TILE - 1) / GCL_TILE;
+  uint32_t t;
+  if (!threadIdx.x) carry = 0;
+  __syncthreads();
+  for (t = 0; t < tiles; t += GCL_THREADS) {
+    uint32_t x = t + threadIdx.x < tiles ? w.sums[t + threadIdx.x] : 0, sum = gcl_block_scan(x) + carry;
+    if (t + threadIdx.x < tiles) w.sums[t + threadIdx.x] = sum - x;
+    __syncthreads();
+    if (threadIdx.x == GCL_THREADS - 1) carry = sum;
+    __syncthreads();
+  }
+}
+
+static __global__ void __launch_bounds__(GCL_THREADS) gcl_qs_scan(const gcl_qs_work w) {
+  gpuir__halves h;
+  const uint32_t n = gcl_qs_open(w, &h), tiles = (n + GCL_TILE - 1) / GCL_TILE, each = GCL_TILE / GCL_THREADS;
+  uint32_t t, i;
+  for (t = blockIdx.x; t < tiles; t += gridDim.x) {
+    const uint32_t first = t * GCL_TILE + threadIdx.x * each;
+    uint32_t x[each], sum = 0;
+    for (i = 0; i < each; i++) sum += x[i] = first + i < n ? w.in[first + i] : 0;
+    sum = gcl_block_scan(sum) - sum + w.sums[t];
+    for (i = 0; i < each; i++) {
+      if (first + i < n) w.out[first + i] = sum;
+      sum += x[i];
+    }
+  }
+}
+
+/* To each docID its upper part. */
+static __global__ void __launch_bounds__(GCL_THREADS) gcl_qs_gather(const gcl_qs_work w) {
+  gpuir__halves h;
+  const uint32_t n = gcl_qs_open(w, &h), most = w.list->s.n;
+  uint32_t i = blockIdx.x * GCL_THREADS + threadIdx.x;
+  for (; i < n; i += gridDim.x * GCL_THREADS) {
+    uint32_t upper = w.out[i], at;
+    if (!w.words) {
+      at = i - upper;
+      if (!w.in[i] && at < most) w.upper[at] = upper;
+    } else {
+      uint32_t bits = gcl_qs_word(h, i), k;
+      at = 32 * i - upper;
+      for (; bits; bits &= bits - 1, at++) {
+        k = __ffs((int)bits) - 1;
+        if (at < most) w.upper[at] = 32 * i + k - at;
+      }
+    }
+  }
+}
+
+static __global__ void __launch_bounds__(GCL_THREADS) gcl_qs_combine(const gcl_qs_work w) {
+  gpuir__halves h;
+  uint32_t i = blockIdx.x * GCL_THREADS + threadIdx.x;
+  (void)gcl_qs_open(w, &h);
+  for (; i < w.list->s.n; i += gridDim.x * GCL_THREADS)
+    w.docs[i] = (w.upper[i] << h.b) + gpuir__packed_value(h.low, h.b, i);
+}
+
 /* ---- the host's side ---- */
 
 #define GCL_GROUPS 6u /* of arrays of exceptions: coded to depth 0 to 4; the lists themselves */
@@ -4903,6 +5290,32 @@ static int gcl_launch_decode(gpuir_cuda_lab *lab, size_t lo, size_t hi, int sum,
   return GPUIR_OK;
 }
 
+/* qs by the thesis' kernels. `stop`: steps after which to leave off, for measuring them: 1 counts, 2 sums too, 3 gathers too. */
+static int gcl_launch_thesis(gpuir_cuda_lab *lab, size_t lo, size_t hi, int words, unsigned stop, gpuir_error *err) {
+  const unsigned grid = (unsigned)lab->processors * 8;
+  gcl_qs_work w;
+  size_t i;
+  w.in = lab->batch.cand[0];
+  w.out = lab->batch.cand[1];
+  w.sums = lab->batch.pos[0];
+  w.upper = lab->batch.pos[1];
+  w.words = words != 0;
+  for (i = lo; i < hi; i++) {
+    w.list = lab->lists + i;
+    w.docs = lab->out + (size_t)(lab->start[i] - lab->start[lo]) * GPUIR__BLOCK;
+    gcl_qs_count<<<grid, GCL_THREADS, 0, lab->stream>>>(w);
+    if (stop > 1) {
+      gcl_qs_tiles<<<grid, GCL_THREADS, 0, lab->stream>>>(w);
+      gcl_qs_sums<<<1, GCL_THREADS, 0, lab->stream>>>(w);
+      gcl_qs_scan<<<grid, GCL_THREADS, 0, lab->stream>>>(w);
+    }
+    if (stop > 2) gcl_qs_gather<<<grid, GCL_THREADS, 0, lab->stream>>>(w);
+    if (stop > 3) gcl_qs_combine<<<grid, GCL_THREADS, 0, lab->stream>>>(w);
+  }
+  GC_TRY(cudaGetLastError(), "decoding");
+  return GPUIR_OK;
+}
+
 static int gcl_compare_ms(const void *a, const void *b) {
   const float x = *(const float *)a, y = *(const float *)b;
   return (x > y) - (x < y);
@@ -4933,7 +5346,8 @@ static int gcl_time(gpuir_cuda_lab *lab, unsigned repeat, double *ms, const Work
 extern "C" int gpuir_cuda_lab_decode(gpuir_cuda_lab *lab, size_t first, size_t n, const char *how,
                                      unsigned repeat, uint32_t *out, gpuir_cuda_lab_result *result,
                                      gpuir_error *err) {
-  const int sum = !how || strcmp(how, "gaps") != 0;
+  const int sum = !how || strcmp(how, "gaps") != 0, thesis = how && sum;
+  const int words = thesis && !strcmp(how, "steps");
   unsigned long long sums[2] = {0, 0};
   gpuir_cuda_lab_result r;
   size_t i;
@@ -4941,15 +5355,32 @@ extern "C" int gpuir_cuda_lab_decode(gpuir_cuda_lab *lab, size_t first, size_t n
   memset(&r, 0, sizeof r);
   if (!lab || first > lab->all || n > lab->all - first || !n)
     return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_cuda_lab_decode: no such lists");
-  if (how && sum) return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "decoding knows no way named \"%s\"", how);
+  if (thesis && (lab->codec != GCL_QS || (strcmp(how, "naive") != 0 && strcmp(how, "steps") != 0)))
+    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "no list of this codec is decoded by a way named \"%s\"", how);
+  if (thesis && !lab->queries)
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "the thesis' way needs a lab with room for queries");
+  for (i = first; thesis && i < first + n; i++)
+    if (lab->bytes[i % lab->nlists] * 8 > lab->room)
+      return gpuir__fail(err, GPUIR_E_LIMIT, 0, "the list's bits are more than the lab's room");
   if ((uint64_t)(lab->start[first + n] - lab->start[first]) * GPUIR__BLOCK > lab->room)
     return gpuir__fail(err, GPUIR_E_LIMIT, 0, "the lists are longer than the lab's room");
   GC_TRY(cudaSetDevice(lab->device), "choosing the device");
   GC_TRY(cudaMemsetAsync(lab->out, 0xff,
                          (size_t)(lab->start[first + n] - lab->start[first]) * GPUIR__BLOCK * 4, lab->stream),
          "clearing memory");
+  for (i = 0; thesis && i < 3; i++) {
+    status = gcl_time(
+        lab, repeat, &r.step_ms[i],
+        [&] { return gcl_launch_thesis(lab, first, first + n, words, (unsigned)i + 1, err); }, err);
+    if (status) return status;
+  }
   status = gcl_time(
-      lab, repeat, &r.ms, [&] { return gcl_launch_decode(lab, first, first + n, sum, lab->out, err); }, err);
+      lab, repeat, &r.ms,
+      [&] {
+        return thesis ? gcl_launch_thesis(lab, first, first + n, words, 4, err)
+                      : gcl_launch_decode(lab, first, first + n, sum, lab->out, err);
+      },
+      err);
   if (status) return status;
   for (i = first; i < first + n; i++) {
     r.values += lab->n[i % lab->nlists];
@@ -5252,4 +5683,109 @@ extern "C" int gpuir_cuda_lab_intersect(gpuir_cuda_lab *lab, const uint32_t *lis
   }
   if (result) *result = r;
   return GPUIR_OK;
+}
+
+/* ---- ranking ---- */
+
+extern "C" const char *gpuir_cuda_lab_ranking(size_t i) { return i < GCL_RANKINGS ? gcl_rankings[i] : NULL; }
+
+static int gcl_launch_topk(gpuir_cuda_lab *lab, const gcl_topk *t, int how, unsigned long long *copy,
+                           gpuir_error *err) {
+  const uint32_t grid = gpuir__min32(t->nq, (uint32_t)lab->processors * 8);
+  if (how == GCL_TREE)
+    gcl_tree<<<grid, GCL_TOPK_THREADS, 0, lab->stream>>>(*t);
+  else if (how == GCL_BUCKET)
+    gcl_selection<GCL_BUCKET><<<grid, GCL_TOPK_THREADS, t->size * 8, lab->stream>>>(*t);
+  else if (how == GCL_RADIX_SELECT)
+    gcl_selection<GCL_RADIX_SELECT><<<grid, GCL_TOPK_THREADS, t->size * 8, lab->stream>>>(*t);
+  else
+    gcl_radix_sort<<<grid, GCL_TOPK_THREADS, 0, lab->stream>>>(*t, copy);
+  GC_TRY(cudaGetLastError(), "ranking");
+  return GPUIR_OK;
+}
+
+/* What Griffin does instead: the keys go to the CPU, which sorts the first k of them. The transfer counts. */
+static int gcl_partial_sort(gpuir_cuda_lab *lab, const gcl_topk *t, const uint32_t *start, unsigned repeat,
+                            unsigned long long *work, unsigned long long *out, double *ms, gpuir_error *err) {
+  float times[GCL_REPEAT];
+  unsigned i;
+  size_t q;
+  repeat = repeat < 1 ? 1 : repeat > GCL_REPEAT ? GCL_REPEAT : repeat;
+  for (i = 0; i < repeat; i++) {
+    uint64_t before = gpuir__now();
+    GC_TRY(cudaMemcpyAsync(work, t->keys, (size_t)start[t->nq] * 8, cudaMemcpyDeviceToHost, lab->stream),
+           "fetching keys");
+    GC_TRY(cudaStreamSynchronize(lab->stream), "fetching keys");
+    for (q = 0; q < t->nq; q++) {
+      unsigned long long *keys = work + start[q];
+      const size_t n = start[q + 1] - start[q], k = (size_t)gpuir__min64(n, t->k);
+      std::partial_sort(keys, keys + k, keys + n, std::greater<unsigned long long>());
+      memcpy(out + q * t->k, keys, k * 8);
+    }
+    times[i] = (float)((double)(gpuir__now() - before) / 1e6);
+  }
+  qsort(times, repeat, sizeof *times, gcl_compare_ms);
+  *ms = (double)times[repeat / 2];
+  return GPUIR_OK;
+}
+
+extern "C" int gpuir_cuda_lab_topk(gpuir_cuda_lab *lab, const gpuir_hit *candidates, const uint32_t *start, size_t nq,
+                                   size_t k, const char *ranking, unsigned repeat, gpuir_hit *hits, uint32_t *counts,
+                                   gpuir_cuda_lab_result *result, gpuir_error *err) {
+  gpuir_cuda_lab_result r;
+  gcl_topk t;
+  unsigned long long *work, *copy;
+  const uint32_t *device_start;
+  uint64_t n;
+  size_t q, i;
+  int how = 0, status;
+  memset(&r, 0, sizeof r);
+  if (!lab || !lab->queries || !candidates || !start || !nq || !k || !ranking || !hits || !counts)
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_cuda_lab_topk: nothing to do, or no room for queries");
+  while (how < GCL_RANKINGS && strcmp(gcl_rankings[how], ranking) != 0) how++;
+  if (how == GCL_RANKINGS)
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "the device knows no ranking named \"%s\"", ranking);
+  n = start[nq];
+  if (nq > lab->queries || k > GC_K_MOST || n > lab->room / 2 || nq * (uint64_t)k > lab->room / 2)
+    return gpuir__fail(err, GPUIR_E_LIMIT, 0, "more candidates or hits than the lab has room for");
+  GC_TRY(cudaSetDevice(lab->device), "choosing the device");
+  work = (unsigned long long *)gpuir__alloc(&lab->a, (size_t)(n + nq * k + 1) * 8);
+  if (!work) return gpuir__fail_nomem(err);
+  for (i = 0; i < n; i++) work[i] = (unsigned long long)candidates[i].score << 32 | (uint32_t)~candidates[i].docid;
+  t.keys = (const unsigned long long *)lab->out; /* room for half as many keys as docIDs */
+  t.spare = (unsigned long long *)lab->batch.cand[0];
+  copy = (unsigned long long *)lab->batch.cand[1];
+  t.out = (unsigned long long *)lab->batch.pos[0];
+  t.nq = (uint32_t)nq;
+  t.k = (uint32_t)k;
+  for (t.size = 2; t.size < k; t.size *= 2) {}
+  device_start = (const uint32_t *)lab->batch.pos[1];
+  t.start = device_start;
+  status = GPUIR_OK;
+  if (cudaMemcpy((void *)t.keys, work, (size_t)n * 8, cudaMemcpyHostToDevice) != cudaSuccess ||
+      cudaMemcpy((void *)device_start, start, (nq + 1) * 4, cudaMemcpyHostToDevice) != cudaSuccess ||
+      cudaFuncSetAttribute(gcl_selection<GCL_BUCKET>, cudaFuncAttributeMaxDynamicSharedMemorySize, 16384 * 8) !=
+          cudaSuccess ||
+      cudaFuncSetAttribute(gcl_selection<GCL_RADIX_SELECT>, cudaFuncAttributeMaxDynamicSharedMemorySize, 16384 * 8) !=
+          cudaSuccess)
+    status = gc_fail(err, cudaGetLastError(), "sending keys");
+  if (!status && how == GCL_PARTIAL_SORT)
+    status = gcl_partial_sort(lab, &t, start, repeat, work, work + n, &r.ms, err);
+  else if (!status)
+    status = gcl_time(lab, repeat, &r.ms, [&] { return gcl_launch_topk(lab, &t, how, copy, err); }, err);
+  if (!status && how != GCL_PARTIAL_SORT &&
+      cudaMemcpy(work + n, t.out, nq * k * 8, cudaMemcpyDeviceToHost) != cudaSuccess)
+    status = gc_fail(err, cudaGetLastError(), "fetching keys");
+  for (q = 0; q < nq && !status; q++) {
+    counts[q] = (uint32_t)gpuir__min64(k, start[q + 1] - start[q]);
+    for (i = 0; i < counts[q]; i++) {
+      unsigned long long key = work[n + q * k + i];
+      hits[q * k + i].docid = ~(uint32_t)key;
+      hits[q * k + i].score = (uint32_t)(key >> 32);
+    }
+  }
+  gpuir__free(&lab->a, work, (size_t)(n + nq * k + 1) * 8);
+  r.values = n;
+  if (!status && result) *result = r;
+  return status;
 }

@@ -95,6 +95,7 @@ static void check_decode(const lists *l, const char *codec, uint64_t param) {
   desc.lengths = l->n;
   desc.nlists = l->count;
   desc.copies = 2;
+  desc.queries = !strcmp(codec, "qs");
   for (i = 0; i < l->count; i++) total += l->n[i];
   out = (uint32_t *)malloc(total * 4);
   if (gpuir_cuda_lab_open(&desc, &lab, &err)) {
@@ -121,6 +122,10 @@ static void check_decode(const lists *l, const char *codec, uint64_t param) {
     if (!ok) printf("# list %u of %u docIDs\n", (unsigned)i, (unsigned)l->n[i]);
   }
   report(ok, "decode single lists:", name);
+  for (i = 0; !strcmp(codec, "qs") && i < 2; i++) {
+    ok = !gpuir_cuda_lab_decode(lab, 0, l->count, i ? "steps" : "naive", 1, NULL, &r, &err) && !r.mismatches;
+    report(ok, i ? "decode by the thesis' steps:" : "decode by the thesis' naive method:", name);
+  }
   gpuir_cuda_lab_close(lab);
   free(out);
 }
@@ -254,6 +259,67 @@ static void check_intersections(const lists *l, const queries *qs, const char *c
   free(docs);
 }
 
+/* ---- ranking ---- */
+
+static int compare_hits(const void *x, const void *y) {
+  const gpuir_hit *a = (const gpuir_hit *)x, *b = (const gpuir_hit *)y;
+  if (a->score != b->score) return a->score < b->score ? 1 : -1;
+  return a->docid < b->docid ? -1 : a->docid > b->docid;
+}
+
+static void check_ranking(int quick) {
+  static const uint32_t sizes[] = {0, 1, 2, 9, 10, 11, 511, 512, 513, 1000, 5000, 20000, 262143, 262145, 300000};
+  static const size_t ks[] = {1, 10, 100, 1000, 1025, 5000, 10000};
+  const uint32_t one = 7, *list = &one, n1 = 1;
+  size_t nq = 3 * (quick ? 11 : 15), q, i, n = 0, k;
+  uint32_t *start = (uint32_t *)calloc(nq + 1, 4), *counts = (uint32_t *)malloc(nq * 4);
+  gpuir_hit *all, *sorted, *hits;
+  gpuir_cuda_lab_desc desc;
+  gpuir_cuda_lab *lab;
+  gpuir_error err;
+  synth_rng r = {3};
+  for (q = 0; q < nq; q++) start[q + 1] = (uint32_t)(n += sizes[q / 3]);
+  all = (gpuir_hit *)malloc(n * sizeof *all + 8);
+  sorted = (gpuir_hit *)malloc(n * sizeof *all + 8);
+  hits = (gpuir_hit *)malloc(nq * 10000 * sizeof *hits);
+  for (q = 0; q < nq; q++)
+    for (i = start[q]; i < start[q + 1]; i++) {
+      all[i].docid = (uint32_t)(i - start[q]) * 7;
+      all[i].score = q % 3 == 0 ? (uint32_t)synth_next(&r) : q % 3 == 1 ? 5 : 1000000 + synth_below(&r, 40); /* ties */
+    }
+  memcpy(sorted, all, n * sizeof *all);
+  for (q = 0; q < nq; q++) qsort(sorted + start[q], start[q + 1] - start[q], sizeof *sorted, compare_hits);
+  memset(&desc, 0, sizeof desc);
+  desc.lists = &list;
+  desc.lengths = &n1;
+  desc.nlists = 1;
+  desc.queries = nq;
+  desc.room = 2 * n + 2 * nq * 10000;
+  if (gpuir_cuda_lab_open(&desc, &lab, &err)) {
+    printf("# %s\n", err.msg);
+    report(0, "open", "for ranking");
+  } else {
+    for (i = 0; gpuir_cuda_lab_ranking(i); i++)
+      for (k = quick ? 2 : 0; k < sizeof ks / sizeof ks[0]; k += quick ? 3 : 1) {
+        char name[64];
+        int ok = !gpuir_cuda_lab_topk(lab, all, start, nq, ks[k], gpuir_cuda_lab_ranking(i), 1, hits, counts, NULL, &err);
+        for (q = 0; ok && q < nq; q++) {
+          size_t want = start[q + 1] - start[q] < ks[k] ? start[q + 1] - start[q] : ks[k];
+          ok = counts[q] == want && !memcmp(hits + q * ks[k], sorted + start[q], want * sizeof *hits);
+          if (!ok) printf("# query %u of %u candidates\n", (unsigned)q, (unsigned)(start[q + 1] - start[q]));
+        }
+        (void)snprintf(name, sizeof name, "%s, k %u", gpuir_cuda_lab_ranking(i), (unsigned)ks[k]);
+        report(ok, "ranking by", name);
+      }
+    gpuir_cuda_lab_close(lab);
+  }
+  free(start);
+  free(counts);
+  free(all);
+  free(sorted);
+  free(hits);
+}
+
 int main(int argc, char **argv) {
   const int quick = argc > 1 && !strcmp(argv[1], "quick");
   const uint32_t one = 7, *list = &one, n = 1;
@@ -285,6 +351,7 @@ int main(int argc, char **argv) {
   printf("# %u of %u queries have results, %u docIDs\n", nonempty(&qs), (unsigned)qs.n, (unsigned)qs.total);
   free_queries(&qs);
   lists_free(&l);
+  check_ranking(quick);
   printf("1..%u\n", tests);
   return failures != 0;
 }
