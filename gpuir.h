@@ -559,8 +559,9 @@ typedef struct gpuir_cuda_desc {
   int device; /* CUDA ordinal */
   uint64_t
       memory;   /* bound on device memory in bytes; 0: what the index needs, at most 90 % of what is free */
-  size_t batch;       /* queries a launch at most; 0: chosen by the backend */
-  uint64_t threshold; /* postings a launch: it takes no further query once its queries' lists hold that many; 0: none */
+  size_t batch; /* queries a launch at most; 0: chosen by the backend */
+  uint64_t
+      threshold; /* postings a launch: it takes no further query once its queries' lists hold that many; 0: none */
 } gpuir_cuda_desc;
 
 typedef struct gpuir_cuda_info {
@@ -651,8 +652,8 @@ const char *gpuir_cuda_lab_ranking(size_t i);
 
 /* The k <= 10,000 best of each query's candidates start[q] .. start[q + 1] - 1, whose docIDs differ, in one run: hits[q * k],
  * counts[q] of them. In *result, values are the candidates. Errors: ARGUMENT, LIMIT (room / 2 candidates or hits), BACKEND. */
-int gpuir_cuda_lab_topk(gpuir_cuda_lab *lab, const gpuir_hit *candidates, const uint32_t *start, size_t nq, size_t k,
-                        const char *ranking, unsigned repeat, gpuir_hit *hits, uint32_t *counts,
+int gpuir_cuda_lab_topk(gpuir_cuda_lab *lab, const gpuir_hit *candidates, const uint32_t *start, size_t nq,
+                        size_t k, const char *ranking, unsigned repeat, gpuir_hit *hits, uint32_t *counts,
                         gpuir_cuda_lab_result *result, gpuir_error *err);
 
 #ifdef __cplusplus
@@ -2564,7 +2565,7 @@ static void gpuir__line_deviations(gpuir__line *l, const uint32_t *values, uint3
  * OptPFD). One block format serves all three; its width byte is b and the form of the exceptions:
  *
  *     width          bit   7  6 | 5 .. 0
- *                         form  |   b          form 0 none, 1 linked, 2 apart
+ *                         form  |   b          form 0 none, 1 linked, 2 apart, 3 marked
  *
  *     form 0, none   | slot 0 | slot 1 | ... | b bits each, padded to a byte
  *
@@ -2578,18 +2579,24 @@ static void gpuir__line_deviations(gpuir__line *l, const uint32_t *values, uint3
  *         seven bits; the two arrays are padded to a byte each. (The paper packs them by Simple16;
  *         fixed widths are found and patched independently of each other.)
  *
+ *     form 3, marked | slots | mark 0, mark 1, ... | h u8 | overflow, ... |
+ *         As form 2, but exceptions are marked by a bit a value: this is the smaller one from 19 exceptions
+ *         of 128 on, which clustered docIDs have. From the marks on it is bp128's.
+ *
  * pfd uses forms 0 and 1 and newpfd forms 0 and 2, with the least b that makes at most a tenth of
  * the block exceptions. optpfd tries each b with each form, so it is never larger than either.
  * Blocks follow each other byte by byte, offset[] has where, width[] the width byte; a list of
  * fewer than 128 is the width byte and its block. DocIDs are coded as gaps, frequencies as they are.
  *
  * gpuir__pfd_find finds the parts. A lane takes gpuir__packed_value of the slots; then one a lane
- * patches the exceptions, gpuir__pfd_apart or, behind a walk along the links, gpuir__pfd_linked.
+ * patches the exceptions, gpuir__pfd_apart (forms 2 and 3) or, behind a walk along the links, gpuir__pfd_linked;
+ * marked ones also by the value, gpuir__bp128_high_of.
  * gpuir__pfd_value does both for one value.
  * --------------------------------------------------------------------------*/
 
 #define GPUIR__PFD_LINKED 1u
 #define GPUIR__PFD_APART 2u
+#define GPUIR__PFD_MARKED 3u
 
 typedef struct gpuir__pfd_block {
   unsigned b, form, number;
@@ -2598,6 +2605,7 @@ typedef struct gpuir__pfd_block {
   const uint8_t *values;                /* linked: behind the slots */
   unsigned h;                           /* apart */
   const uint8_t *positions, *overflows; /* apart */
+  gpuir__bp128_view marked;
 } gpuir__pfd_block;
 
 /* Finds a block's parts; one that is not all there has b = 0 and no exceptions. */
@@ -2636,6 +2644,12 @@ GPUIR_HD static inline void gpuir__pfd_find(const gpuir__stream *s, uint32_t blo
     size += 2 + gpuir__packed_size(v->number, 7) + gpuir__packed_size(v->number, v->h);
     if (v->b + v->h > 32) size = UINT64_MAX;
     if (v->b == 32) v->number = 0; /* nothing can overflow */
+  } else if (v->form == GPUIR__PFD_MARKED) {
+    v->marked.marks[0] = v->marked.marks[1] = 0;
+    if (v->b <= 32 && size <= avail && gpuir__bp128_open(p, v->b, avail - size, count, &v->marked))
+      v->number = gpuir__ones64(v->marked.marks[0]) + gpuir__ones64(v->marked.marks[1]);
+    else
+      v->form = 0;
   }
   v->slots = p;
   if (v->b > 32 || size > avail) {
@@ -2644,8 +2658,14 @@ GPUIR_HD static inline void gpuir__pfd_find(const gpuir__stream *s, uint32_t blo
   }
 }
 
-/* What exception k of form 2 adds to its slot; *at: its position. */
+/* What exception k of form 2 or 3 adds to its slot; *at: its position. */
 GPUIR_HD static inline uint32_t gpuir__pfd_apart(const gpuir__pfd_block *v, uint32_t k, uint32_t *at) {
+  if (v->form == GPUIR__PFD_MARKED) {
+    const unsigned before = gpuir__ones64(v->marked.marks[0]);
+    *at = k < before ? gpuir__select64(v->marked.marks[0], k)
+                     : 64 + gpuir__select64(v->marked.marks[1], k - before);
+    return gpuir__bp128_high(&v->marked, k);
+  }
   *at = gpuir__packed_value(v->positions, 7, k);
   return gpuir__packed_value(v->overflows, v->h, k) << v->b;
 }
@@ -2674,6 +2694,13 @@ static void gpuir__pfd_freqs_decode(const gpuir__stream *s, uint32_t block, uint
       uint32_t high = gpuir__pfd_apart(&v, i, &at);
       out[at] |= high;
     }
+  } else if (v.form == GPUIR__PFD_MARKED) {
+    unsigned half, rank = 0;
+    for (half = 0; half < 2; half++) {
+      uint64_t marks = v.marked.marks[half];
+      for (; marks; marks &= marks - 1)
+        out[64 * half + gpuir__ctz64(marks)] |= gpuir__bp128_high(&v.marked, rank++);
+    }
   }
 }
 
@@ -2693,6 +2720,8 @@ GPUIR_HD static inline uint32_t gpuir__pfd_value(const gpuir__pfd_block *v, uint
       if (next <= at) break;
       at = next;
     }
+  } else if (v->form == GPUIR__PFD_MARKED) {
+    value |= gpuir__bp128_high_of(&v->marked, i);
   } else if (v->form == GPUIR__PFD_APART) { /* positions increase */
     uint32_t lo = 0, hi = v->number, at;
     while (lo < hi) {
@@ -2753,6 +2782,17 @@ static uint32_t gpuir__pfd_pack(const uint32_t *v, uint32_t count, unsigned b, u
     }
     return 2 + size + (uint32_t)(gpuir__packed_size(number, 7) + gpuir__packed_size(number, most - b));
   }
+  if (form == GPUIR__PFD_MARKED) {
+    uint8_t *marks = to + size, *h = marks + (count + 7) / 8;
+    gpuir__put_packed(to, v, count, b);
+    *h = (uint8_t)(most - b);
+    for (i = 0; i < count; i++) {
+      if (gpuir__width32(v[i]) <= b) continue;
+      marks[i / 8] = (uint8_t)(marks[i / 8] | 1u << i % 8);
+      gpuir__put_bits(h + 1, (uint64_t)number++ * (most - b), v[i] >> b);
+    }
+    return (uint32_t)(h + 1 - to) + (uint32_t)gpuir__packed_size(number, most - b);
+  }
   {
     const unsigned bytes = (most + 7) / 8;
     number = gpuir__pfd_link(v, count, b, list);
@@ -2776,6 +2816,8 @@ static uint32_t gpuir__pfd_size(const uint32_t *v, uint32_t count, unsigned b, u
   if (!number || number > 127) return UINT32_MAX;
   if (form == GPUIR__PFD_APART)
     return 2 + size + (uint32_t)(gpuir__packed_size(number, 7) + gpuir__packed_size(number, most - b));
+  if (form == GPUIR__PFD_MARKED)
+    return size + (count + 7) / 8 + 1 + (uint32_t)gpuir__packed_size(number, most - b);
   {
     uint32_t linked = gpuir__pfd_link(v, count, b, list);
     return linked > 127 ? UINT32_MAX : 2 + size + linked * ((most + 7) / 8);
@@ -2795,7 +2837,7 @@ static unsigned gpuir__pfd_choose(const uint32_t *v, uint32_t count, unsigned fo
     if (!b) break;
   }
   for (b = 0; b <= most && (least_size || best == UINT32_MAX); b++) /* otherwise the first b that may be */
-    for (form = 0; form < 3; form++) {
+    for (form = 0; form < 4; form++) {
       uint32_t size;
       if (!(forms >> form & 1) || (!least_size && over[b] > count / 10)) continue;
       size = gpuir__pfd_size(v, count, b, form, most, over);
@@ -2860,14 +2902,14 @@ static int gpuir__optpfd_docids_encode(const gpuir_allocator *a, const uint32_t 
                                        gpuir__buf *out, uint32_t *offset, uint8_t *width, uint64_t *param) {
   *param = 0;
   return gpuir__pfd_encode(a, values, n, out, offset, width, 1,
-                           1u | 1u << GPUIR__PFD_LINKED | 1u << GPUIR__PFD_APART);
+                           1u | 1u << GPUIR__PFD_LINKED | 1u << GPUIR__PFD_APART | 1u << GPUIR__PFD_MARKED);
 }
 
 static int gpuir__optpfd_freqs_encode(const gpuir_allocator *a, const uint32_t *values, uint32_t n,
                                       gpuir__buf *out, uint32_t *offset, uint8_t *width, uint64_t *param) {
   *param = 0;
   return gpuir__pfd_encode(a, values, n, out, offset, width, 0,
-                           1u | 1u << GPUIR__PFD_LINKED | 1u << GPUIR__PFD_APART);
+                           1u | 1u << GPUIR__PFD_LINKED | 1u << GPUIR__PFD_APART | 1u << GPUIR__PFD_MARKED);
 }
 
 /* ----------------------------------------------------------------------------

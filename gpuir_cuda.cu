@@ -3318,7 +3318,7 @@ static __device__ __forceinline__ void gcl_vbyte(const gpuir__stream &s, uint32_
 
 /* pfd, newpfd, optpfd. Linked exceptions are a chain: the warp follows it together, which takes two shared loads
  * for each, and notes where it has been; then each lane fetches its own. Predicted: 60 instructions without
- * exceptions, 100 with exceptions apart, 12 more for each linked one. */
+ * exceptions, 100 with exceptions apart, 130 with marked ones, 12 more for each linked one. */
 static __device__ __forceinline__ void gcl_pfd(const gpuir__stream &s, uint32_t block, uint32_t count,
                                                uint32_t *sh, uint32_t v[4]) {
   uint32_t lane = gc_lane(), i, e;
@@ -3350,6 +3350,9 @@ static __device__ __forceinline__ void gcl_pfd(const gpuir__stream &s, uint32_t 
     for (e = lane; e < p.number; e += 32)
       atomicOr(sh + gpuir__packed_value(p.positions, 7, e), gpuir__packed_value(p.overflows, p.h, e) << p.b);
     gcl_patch_end(sh, v);
+  } else if (p.form == GPUIR__PFD_MARKED) {
+#pragma unroll
+    for (i = 0; i < 4; i++) v[i] |= gpuir__bp128_high_of(&p.marked, 4 * lane + i);
   }
 }
 

@@ -97,6 +97,23 @@ static inline void naive_vbyte(naive_reader *r, uint32_t *out) {
   }
 }
 
+/* Exceptions marked by a bit each, from r->at on. */
+static inline void naive_marked(naive_reader *r, unsigned b, uint32_t count, uint32_t *out) {
+  uint32_t marks[128], high[128], x = 0, i;
+  unsigned h;
+  naive_array(r, marks, count, 1);
+  h = (unsigned)naive_take(r, 1);
+  for (i = 0; i < count; i++) x += marks[i];
+  naive_must(r, x && h >= 1 && b + h <= 32, "exceptions are none");
+  if (r->wrong) return;
+  naive_array(r, high, x, h);
+  for (i = 0, x = 0; i < count; i++)
+    if (marks[i]) {
+      naive_must(r, high[x] != 0, "a high part is zero");
+      out[i] |= high[x++] << b;
+    }
+}
+
 /* One block, from r->at on. */
 static inline void naive_bp128_block(naive_reader *r, unsigned width, uint32_t count, uint32_t *out) {
   unsigned b = width & 63, bit;
@@ -112,21 +129,7 @@ static inline void naive_bp128_block(naive_reader *r, unsigned width, uint32_t c
   } else {
     naive_array(r, out, count, b);
   }
-  if (width & 128) {
-    uint32_t marks[128], high[128], x = 0;
-    unsigned h;
-    naive_array(r, marks, count, 1);
-    h = (unsigned)naive_take(r, 1);
-    for (i = 0; i < count; i++) x += marks[i];
-    naive_must(r, x && h >= 1 && b + h <= 32, "exceptions are none");
-    if (r->wrong) return;
-    naive_array(r, high, x, h);
-    for (i = 0, x = 0; i < count; i++)
-      if (marks[i]) {
-        naive_must(r, high[x] != 0, "a high part is zero");
-        out[i] |= high[x++] << b;
-      }
-  }
+  if (width & 128) naive_marked(r, b, count, out);
 }
 
 static inline void naive_bp128(naive_reader *r, uint32_t *out) {
@@ -142,7 +145,6 @@ static inline void naive_bp128(naive_reader *r, uint32_t *out) {
 static inline void naive_pfd_block(naive_reader *r, unsigned width, uint32_t count, uint32_t *out) {
   const unsigned b = width & 63, form = width >> 6;
   uint32_t positions[128], overflow[128], k;
-  naive_must(r, form < 3, "a form is none");
   if (form == 0) naive_array(r, out, count, b);
   if (form == 1) {
     unsigned link = (unsigned)naive_take(r, 2), number = link >> 7 & 127, bytes = (link >> 14) + 1;
@@ -168,6 +170,10 @@ static inline void naive_pfd_block(naive_reader *r, unsigned width, uint32_t cou
       naive_must(r, positions[k] < count && (!k || positions[k] > positions[k - 1]), "a position is none");
       if (!r->wrong) out[positions[k]] |= overflow[k] << b;
     }
+  }
+  if (form == 3) {
+    naive_array(r, out, count, b);
+    if (!r->wrong) naive_marked(r, b, count, out);
   }
 }
 

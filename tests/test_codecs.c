@@ -576,7 +576,7 @@ static uint32_t lane_pfd(const gpuir__stream *s, uint32_t i) {
   uint32_t k, at, value;
   gpuir__pfd_find(s, block, count, &v);
   value = gpuir__packed_value(v.slots, v.b, i % 128);
-  if (v.form == GPUIR__PFD_APART)
+  if (v.form >= GPUIR__PFD_APART)
     for (k = 0; k < v.number; k++) {
       uint32_t high = gpuir__pfd_apart(&v, k, &at);
       if (at == i % 128) value |= high;
