@@ -1129,6 +1129,8 @@ typedef struct gpuir__codec {
   uint8_t id;     /* in the file; never reused */
   uint8_t docids; /* 1: takes docIDs, 0: frequencies */
   uint8_t unit;   /* bytes that one step of a block's offset stands for; a power of two, at most 16 */
+  uint8_t param;  /* GPUIR__P_: what the user's choice is and how it is spelt */
+  uint16_t cost;  /* cycles that decoding a value takes, in hundredths of bp128's; see gpuir__coding */
   /* Appends the list to *out, padded to `unit`, and fills offset[], width[] (both NULL for n < 128)
    * for each of its ceil(n / 128) blocks, *param is the user's choice, 0: default; what decoding
    * needs of it stands in the stream. Returns 0, NOMEM or LIMIT. */
@@ -1145,8 +1147,6 @@ typedef struct gpuir__codec {
   void (*decode_block)(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t *out);
   /* The i-th value alone (i < n); required of frequency codecs, NULL where a codec cannot. */
   uint32_t (*get)(const gpuir__stream *s, uint32_t i);
-  uint8_t param; /* GPUIR__P_: what the user's choice is and how it is spelt */
-  uint16_t cost; /* cycles that decoding a value takes, in hundredths of bp128's; see gpuir__coding */
 } gpuir__codec;
 
 enum { GPUIR__P_NONE, GPUIR__P_RATIO, GPUIR__P_LEVELS, GPUIR__P_SEGMENT, GPUIR__P_BUCKET };
@@ -4317,43 +4317,43 @@ static int gpuir__hslrc_encode(const gpuir_allocator *a, const uint32_t *values,
  * --------------------------------------------------------------------------*/
 
 static const gpuir__codec gpuir__docid_codecs[] = {
-    {"vbyte", 1, 1, 1, gpuir__vbyte_docids_encode, NULL, NULL, gpuir__vbyte_docids_decode, NULL,
-     GPUIR__P_NONE, 345},
-    {"bp128", 2, 1, 4, gpuir__bp128_docids_encode, NULL, NULL, gpuir__bp128_docids_decode, NULL,
-     GPUIR__P_NONE, 100},
-    {"pfd", 3, 1, 1, gpuir__pfd_docids_encode, NULL, NULL, gpuir__pfd_docids_decode, NULL, GPUIR__P_NONE, 95},
-    {"newpfd", 4, 1, 1, gpuir__newpfd_docids_encode, NULL, NULL, gpuir__pfd_docids_decode, NULL,
-     GPUIR__P_NONE, 84},
-    {"optpfd", 5, 1, 1, gpuir__optpfd_docids_encode, NULL, NULL, gpuir__pfd_docids_decode, NULL,
-     GPUIR__P_NONE, 102},
-    {"ef", 6, 1, 1, gpuir__ef_encode, NULL, NULL, gpuir__ef_decode, gpuir__ef_get, GPUIR__P_NONE, 226},
-    {"qs", 7, 1, 1, gpuir__qs_encode, NULL, gpuir__qs_open, gpuir__qs_decode, gpuir__qs_get, GPUIR__P_RATIO,
-     222},
-    {"rice", 8, 1, 1, gpuir__rice_encode, NULL, gpuir__rice_open, gpuir__rice_decode, gpuir__rice_get,
-     GPUIR__P_NONE, 272},
-    {"pfd-list", 9, 1, 1, gpuir__pfl_encode, gpuir__pfl_scratch, gpuir__pfl_open, gpuir__pfl_decode_block,
-     NULL, GPUIR__P_LEVELS, 90},
-    {"parapfor", 10, 1, 1, gpuir__para_encode, NULL, gpuir__para_open, gpuir__para_decode_block, NULL,
-     GPUIR__P_SEGMENT, 94},
-    {"lrc", 11, 1, 1, gpuir__lrc_encode, NULL, gpuir__lrc_open, gpuir__lrc_decode, gpuir__lrc_get,
-     GPUIR__P_SEGMENT, 58},
-    {"lrcseg", 12, 1, 1, gpuir__lrcseg_encode, NULL, gpuir__lrcseg_open, gpuir__lrcseg_decode,
-     gpuir__lrcseg_get, GPUIR__P_SEGMENT, 58},
-    {"seglrc", 13, 1, 1, gpuir__seglrc_encode, NULL, gpuir__seglrc_open, gpuir__seglrc_decode,
-     gpuir__seglrc_get, GPUIR__P_SEGMENT, 58},
-    {"hslrc", 14, 1, 1, gpuir__hslrc_encode, NULL, gpuir__hslrc_open, gpuir__hslrc_decode, gpuir__hslrc_get,
-     GPUIR__P_BUCKET, 102},
+    {"vbyte", 1, 1, 1, GPUIR__P_NONE, 345, gpuir__vbyte_docids_encode, NULL, NULL, gpuir__vbyte_docids_decode,
+     NULL},
+    {"bp128", 2, 1, 4, GPUIR__P_NONE, 100, gpuir__bp128_docids_encode, NULL, NULL, gpuir__bp128_docids_decode,
+     NULL},
+    {"pfd", 3, 1, 1, GPUIR__P_NONE, 95, gpuir__pfd_docids_encode, NULL, NULL, gpuir__pfd_docids_decode, NULL},
+    {"newpfd", 4, 1, 1, GPUIR__P_NONE, 84, gpuir__newpfd_docids_encode, NULL, NULL, gpuir__pfd_docids_decode,
+     NULL},
+    {"optpfd", 5, 1, 1, GPUIR__P_NONE, 102, gpuir__optpfd_docids_encode, NULL, NULL, gpuir__pfd_docids_decode,
+     NULL},
+    {"ef", 6, 1, 1, GPUIR__P_NONE, 226, gpuir__ef_encode, NULL, NULL, gpuir__ef_decode, gpuir__ef_get},
+    {"qs", 7, 1, 1, GPUIR__P_RATIO, 222, gpuir__qs_encode, NULL, gpuir__qs_open, gpuir__qs_decode,
+     gpuir__qs_get},
+    {"rice", 8, 1, 1, GPUIR__P_NONE, 272, gpuir__rice_encode, NULL, gpuir__rice_open, gpuir__rice_decode,
+     gpuir__rice_get},
+    {"pfd-list", 9, 1, 1, GPUIR__P_LEVELS, 90, gpuir__pfl_encode, gpuir__pfl_scratch, gpuir__pfl_open,
+     gpuir__pfl_decode_block, NULL},
+    {"parapfor", 10, 1, 1, GPUIR__P_SEGMENT, 94, gpuir__para_encode, NULL, gpuir__para_open,
+     gpuir__para_decode_block, NULL},
+    {"lrc", 11, 1, 1, GPUIR__P_SEGMENT, 58, gpuir__lrc_encode, NULL, gpuir__lrc_open, gpuir__lrc_decode,
+     gpuir__lrc_get},
+    {"lrcseg", 12, 1, 1, GPUIR__P_SEGMENT, 58, gpuir__lrcseg_encode, NULL, gpuir__lrcseg_open,
+     gpuir__lrcseg_decode, gpuir__lrcseg_get},
+    {"seglrc", 13, 1, 1, GPUIR__P_SEGMENT, 58, gpuir__seglrc_encode, NULL, gpuir__seglrc_open,
+     gpuir__seglrc_decode, gpuir__seglrc_get},
+    {"hslrc", 14, 1, 1, GPUIR__P_BUCKET, 102, gpuir__hslrc_encode, NULL, gpuir__hslrc_open,
+     gpuir__hslrc_decode, gpuir__hslrc_get},
 };
 
 static const gpuir__codec gpuir__freq_codecs[] = {
-    {"vbyte", 1, 0, 1, gpuir__vbyte_freqs_encode, NULL, NULL, gpuir__vbyte_freqs_decode,
-     gpuir__vbyte_freqs_get, GPUIR__P_NONE, 264},
-    {"bp128", 2, 0, 4, gpuir__bp128_freqs_encode, NULL, NULL, gpuir__bp128_freqs_decode,
-     gpuir__bp128_freqs_get, GPUIR__P_NONE, 100},
-    {"newpfd", 4, 0, 1, gpuir__newpfd_freqs_encode, NULL, NULL, gpuir__pfd_freqs_decode, gpuir__pfd_freqs_get,
-     GPUIR__P_NONE, 62},
-    {"optpfd", 5, 0, 1, gpuir__optpfd_freqs_encode, NULL, NULL, gpuir__pfd_freqs_decode, gpuir__pfd_freqs_get,
-     GPUIR__P_NONE, 65},
+    {"vbyte", 1, 0, 1, GPUIR__P_NONE, 264, gpuir__vbyte_freqs_encode, NULL, NULL, gpuir__vbyte_freqs_decode,
+     gpuir__vbyte_freqs_get},
+    {"bp128", 2, 0, 4, GPUIR__P_NONE, 100, gpuir__bp128_freqs_encode, NULL, NULL, gpuir__bp128_freqs_decode,
+     gpuir__bp128_freqs_get},
+    {"newpfd", 4, 0, 1, GPUIR__P_NONE, 62, gpuir__newpfd_freqs_encode, NULL, NULL, gpuir__pfd_freqs_decode,
+     gpuir__pfd_freqs_get},
+    {"optpfd", 5, 0, 1, GPUIR__P_NONE, 65, gpuir__optpfd_freqs_encode, NULL, NULL, gpuir__pfd_freqs_decode,
+     gpuir__pfd_freqs_get},
 };
 
 #define GPUIR__DOCID_CODECS (sizeof gpuir__docid_codecs / sizeof gpuir__docid_codecs[0])
