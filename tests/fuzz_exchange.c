@@ -1,7 +1,7 @@
 /* fuzz_exchange.c - imports any bytes as CIFF or as a PISA collection
  *
- *   clang -g -O1 -fsanitize=fuzzer,address,undefined -DGPUIR_WITH_ZLIB -I. tests/fuzz_exchange.c -o build/fuzz_exchange \
- *     -lz -lm -pthread
+ *   clang -g -O1 -fsanitize=fuzzer,address,undefined -DGPUIR_WITH_ZLIB -I. tests/fuzz_exchange.c \
+ *     -o build/fuzz_exchange -lz -lm -pthread
  *   mkdir -p build/corpus-exchange
  *   build/fuzz_exchange -max_total_time=60 -max_len=4096 -timeout=10 build/corpus-exchange
  *

@@ -8,8 +8,8 @@
  *   NAME.terms      a term a line; its number is that of its list
  *   NAME.documents  a name a line
  *
- * Source: Mallia et al., "PISA: Performant Indexes and Search for Academia", OSIRRC at SIGIR 2019. ds2i's collections have
- * the first three files only: their terms are known by number, so that is what they are called here.
+ * Source: Mallia et al., "PISA: Performant Indexes and Search for Academia", OSIRRC at SIGIR 2019. ds2i's collections
+ * have the first three files only: their terms are known by number, so that is what they are called here.
  */
 #include "cli_exchange.h"
 
