@@ -336,6 +336,7 @@ int main(int argc, char **argv) {
     report(wrong, o, "queries merged", "decoded", nqueries);
     check(o, &orders[0], NULL, path);
     for (i = 0; i < GPUIR__DOCID_CODECS; i++) check(o, &orders[0], gpuir__docid_codecs[i].name, path);
+    check(o, &orders[0], "auto", path);
   }
   printf("1..%u\n", ntests);
   return nfailed != 0;
