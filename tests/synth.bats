@@ -141,7 +141,7 @@ EOF
   between 0 "$(figure docid_bits report.0.5)" "$(awk "BEGIN { print $(figure docid_bits report.0) - 0.1 }")"
   between 0 "$(figure docid_bits report.1)" "$(awk "BEGIN { print $(figure docid_bits report.0.5) - 0.5 }")"
   for c in 0.5 1; do # the queries keep their lists
-    between 0.97 "$(awk "BEGIN { print $(figure postings_a_query report.$c) / $(figure postings_a_query report.0) }")" 1.03
+    between 43600 "$(figure postings_a_query report.$c)" 45400
   done
 }
 

@@ -3,8 +3,8 @@
  * bench_cuda [documents=N] [queries=N] [k=N] [clustering=0..1] [path=FILE] [memory=MB] [cpu=N]
  *            [modes=and,or,andor] [threads=N]
  *
- * Generates the index that build/synth makes of these documents and this clustering, unless it is there, takes the first
- * N of its 10,000 queries, then prints a line for each measurement: medians of 7 batches, and of single queries
+ * Generates the index that build/synth makes of these documents and this clustering, unless it is there, takes the
+ * first N of its 10,000 queries, then prints a line for each measurement: medians of 7 batches, and of single queries
  * the 50th and 99th percentile host to host. cpu=N answers the first N queries by the CPU too and compares the hits. */
 #define GPUIR_IMPLEMENTATION
 #include "gpuir.h"

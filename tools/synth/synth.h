@@ -5,12 +5,13 @@
  *   lists     Term r, named `t<r>` from t0, is in D / (1 + r / SYNTH_FLAT)^zipf documents (Zipf-Mandelbrot). D follows
  *             from the postings that a query is to have; the last term is exp(SYNTH_SPAN) times rarer than the first.
  *   topics    Each document has one of SYNTH_TOPICS topics, which stand in a ring; each term has an arc of the ring.
- *             SYNTH_TOPICAL of a term's postings are in documents of its arc, the others anywhere. An arc is as short as
- *             it can be while the term is in at most SYNTH_DENSEST of the arc's documents, so a frequent term has
- *             many topics. The terms of a query share a topic: that is why they occur together.
- *   docIDs    The topics of successive documents are independent (clustering 0: random order), or those of runs of
- *             documents (clustering 1: long ones, like the sites of a crawl).
- *   tf        P(tf >= x) = x^-a, with a smaller a in documents of the term's own arc.
+ *             SYNTH_TOPICAL of a term's postings are in documents of its arc, the others anywhere. An arc is as
+ *             short as it can be while the term is in about SYNTH_DENSEST of the arc's documents at most, so a
+ *             frequent term has many topics. The terms of a query share one: that is why they occur together.
+ *   docIDs    Clustering 0: random order, the topics of successive documents are independent, gaps geometric. Up to
+ *             clustering 1: runs of documents on one topic, like the sites of a crawl, and lists in bursts.
+ *   tf        P(tf >= x) = x^-c, c by synth_tail: a mean of about 3, and as many bits as OptPFD takes for GOV2 in
+ *             random order, 3.1.
  *   lengths   Log-normal. They are no sums of tf: only a few of the terms of a web page have lists here.
  *   queries   The number of terms as in Ao et al., VLDB 2011, table 4. The rarest term's df is D exp(-SYNTH_SPAN v^a),
  *             another term's D exp(-SYNTH_SPAN v^a u^h), u and v uniform, with h by the number of terms, so that the
@@ -30,11 +31,10 @@
 #define SYNTH_TOPICAL 0.5
 #define SYNTH_DENSEST 0.5
 #define SYNTH_SPAN 13.0
-#define SYNTH_RAREST 0.7 /* a */
-#define SYNTH_FLAT 160.0 /* ranks that are about as frequent as the first */
-#define SYNTH_ZIPF 1.55  /* the default of zipf */
-#define SYNTH_POSTINGS \
-  0.1484 /* of postings: GOV2 has 3.74 million a query in 25.2 million documents (Ding 2009) */
+#define SYNTH_RAREST 0.7       /* a, see queries above */
+#define SYNTH_FLAT 160.0       /* ranks that are about as frequent as the first */
+#define SYNTH_ZIPF 1.55        /* the default of zipf */
+#define SYNTH_POSTINGS 0.1484  /* of postings: Ding et al., WWW 2009, 3.74 of GOV2's 25.2 million documents */
 #define SYNTH_LENGTH 900.0     /* of length */
 #define SYNTH_DENSEST_LIST 0.9 /* of all documents */
 #define SYNTH_BURST 15         /* of 16 gaps are in bursts */
@@ -215,8 +215,8 @@ static int synth_fail(gpuir_error *err, int code, const char *msg) {
   return code;
 }
 
-/* Draws the queries. D follows from the postings that they are to have, and they a little from D, by the widths of arcs:
- * a few rounds settle both. */
+/* Draws the queries. D follows from the postings that they are to have, and they a little from D, by the widths of
+ * arcs: a few rounds settle both. */
 static int synth_draw_queries(synth *s, gpuir_error *err) {
   double sum;
   uint32_t round, i;
@@ -282,19 +282,21 @@ static void synth_draw_topics(synth *s) {
   for (i = 0; i < s->d.documents; i++) s->members[at[s->topic[i]]++] = i;
 }
 
+/* The exponent c of tf: anywhere, and in documents of the term's arc. */
+static const double synth_tail[2] = {1.8, 1.3};
+
 static void synth_make_tables(synth *s) {
-  static const double tail[2] = {1.8, 1.3};
   unsigned i, kind;
   for (i = 0; i <= 4096; i++) s->exponential[i] = (uint32_t)(-log((4096 + i) / 8192.0) * 4294967296.0 + 0.5);
   for (kind = 0; kind < 2; kind++)
-    for (i = 0; i < 4096; i++) s->tf[kind][i] = (uint16_t)pow((i + 0.5) / 4096, -1 / tail[kind]);
+    for (i = 0; i < 4096; i++) s->tf[kind][i] = (uint16_t)pow((i + 0.5) / 4096, -1 / synth_tail[kind]);
 }
 
 /* ---- lists ---- */
 
-/* Positions at which a thing of probability p occurs. In random order gaps are geometric: exponential and rounded down.
- * With clustering they come in bursts: SYNTH_BURST of 16 gaps are short, the others make up for them. The exponential is
- * made of integers and one multiplication, so that every machine draws the same. */
+/* Positions at which a thing of probability p occurs. In random order gaps are geometric: exponential, rounded down.
+ * With clustering they come in bursts: SYNTH_BURST of 16 gaps are short, the others make up for them. The exponential
+ * is made of integers and one multiplication, so that every machine draws the same. */
 typedef struct synth_gaps {
   synth_rng r;
   const uint32_t *exponential;
@@ -433,7 +435,7 @@ static uint32_t synth_room(const synth *s, uint32_t rank) {
   return most < s->d.documents ? (uint32_t)most : s->d.documents;
 }
 
-/* ---- writing an index: threads make lists, in jobs of neighbouring terms, and the caller hands them on in order ---- */
+/* ---- writing an index: threads make lists, in jobs of terms in a row; the caller hands them on in order ---- */
 
 #define SYNTH_JOB (1u << 20) /* postings of a job, unless a single list has more */
 #define SYNTH_SLOTS 64u
