@@ -440,8 +440,10 @@ typedef struct gpuir_searcher_desc {
   const gpuir_allocator *allocator; /* copied; NULL: the index's */
   unsigned threads;                 /* that serve gpuir_search_batch; 0: 1 */
   int evaluator;                    /* GPUIR_EVAL_; the exhaustive one is the reference */
-  uint64_t timeout_ns;              /* of each search from its start; 0: none */
-  const int *cancel;                /* read atomically while searching; not 0 stops. NULL: none */
+  const char *
+      intersection; /* of AND and gpuir_count: a name of gpuir_intersection_name; NULL: the engine's choice */
+  uint64_t timeout_ns; /* of each search from its start; 0: none */
+  const int *cancel;   /* read atomically while searching; not 0 stops. NULL: none */
 } gpuir_searcher_desc;
 
 typedef struct gpuir_searcher gpuir_searcher;
@@ -9986,6 +9988,7 @@ typedef struct gpuir__operand {
   uint32_t n;
   uint32_t at; /* forward methods go on at this index: docIDs before it are below all candidates to come */
   int simd;    /* resolved GPUIR_SIMD_ level */
+  int pairs;   /* the processor has VP2INTERSECT */
   uint32_t expected; /* candidates at most; 0: far fewer than in the shortest operand */
   uint64_t param;    /* the method's, 0: none */
   gpuir__buf aux;    /* owns what the pointers below point to */
@@ -10001,7 +10004,7 @@ typedef struct gpuir__operand {
 } gpuir__operand;
 
 /* Candidates on their way through an operand: m of them, strictly increasing. Room behind docs, from, where and spare
- * is 16 items. */
+ * is 16 items. For a list, UINT32_MAX follows the candidates 16 times. */
 typedef struct gpuir__pass {
   const uint32_t *candidates;
   uint32_t m;
@@ -10011,9 +10014,12 @@ typedef struct gpuir__pass {
   uint32_t *spare; /* m items for the method's use */
 } gpuir__pass;
 
+enum { GPUIR__NOTHING, GPUIR__DIRECTORY, GPUIR__DOCIDS };
+
 typedef struct gpuir__method {
   const char *name, *title, *paper;
   uint64_t param;
+  int of_lists; /* what `prepare` asks of a list: GPUIR__NOTHING, and it is not called, its directory, or all docIDs */
   /* Makes what the search needs of an operand, whose docIDs are docs[0..n). NULL: nothing. 0, NOMEM or LIMIT. */
   int (*prepare)(const gpuir_allocator *a, gpuir__operand *o, const uint32_t *docs);
   /* Both return how many candidates the operand holds, and may be called again with greater candidates. */
@@ -10023,6 +10029,9 @@ typedef struct gpuir__method {
    * indices in operand i. */
   uint32_t (*all)(gpuir__operand *const *o, unsigned k, uint32_t *docs, uint32_t *const *where);
 } gpuir__method;
+
+/* What follows candidates. */
+static inline void gpuir__pad(uint32_t *to) { memset(to, 0xff, 16 * sizeof *to); }
 
 /* Writes a candidate as match number `found`, to stay if it is one; returns how many there are then. */
 GPUIR__INLINE uint32_t gpuir__pass_put(const gpuir__pass *p, int indices, uint32_t found, uint32_t i,
@@ -10577,13 +10586,16 @@ static uint32_t gpuir__algorithm1(gpuir__operand *o, const gpuir__pass *p) {
  * Longer operands have hash segments (Ao et al. 2011, section 4.4) so short that one or two registers mostly take
  * a whole one: a probe is a look-up and a comparison, and those of many candidates overlap. */
 
+#define GPUIR__MANY 32u
+#define GPUIR__MANY_INDICES 32u
+#define GPUIR__MANY_PAIRS 32u
 #define GPUIR__PROBE_MEAN 8u /* docIDs a segment at most, on average */
 
 /* Segments for operands so long that probes are faster: from these ratios on, measured with random docIDs. */
 static int gpuir__simd_prepare(const gpuir_allocator *a, gpuir__operand *o, const uint32_t *docs) {
   static const uint32_t ratio[] = {0, 3, 2, 4}; /* by GPUIR_SIMD_ level */
   uint64_t span;
-  if (o->cursor || o->n < 64 || o->n / ratio[o->simd] < o->expected) return GPUIR_OK;
+  if (o->n < 64 || o->n / ratio[o->simd] < o->expected) return GPUIR_OK;
   if (o->simd == GPUIR_SIMD_SCALAR) {
     o->param = 16;
     return gpuir__hs_prepare(a, o, docs);
@@ -10613,20 +10625,33 @@ GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__among_avx512(const uint32_t *a, cons
   return gpuir__mask_bits((__mmask16) ~(none[0] & none[1] & none[2] & none[3]));
 }
 
+/* The same, and the other way round, in one instruction, which few processors have. Written so that neither the
+ * compiler nor the rest of the file has to be told of it. */
+GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__pairs_avx512(const uint32_t *a, const uint32_t *b,
+                                                         uint32_t *other) {
+  uint32_t hit, back;
+  __asm__("vp2intersectd %3, %2, %%k2\n\tkmovw %%k2, %0\n\tkmovw %%k3, %1"
+          : "=r"(hit), "=r"(back)
+          : "v"(_mm512_loadu_si512(a)), "v"(_mm512_loadu_si512(b))
+          : "k2", "k3");
+  *other = back;
+  return hit;
+}
+
 /* Writes the items of x that `mask` marks to `to`, and rubbish up to its 16th. */
 GPUIR__AVX512 GPUIR__INLINE void gpuir__compress_avx512(uint32_t *to, uint32_t mask, __m512i x) {
   _mm512_storeu_si512(to, _mm512_maskz_compress_epi32((__mmask16)mask, x));
 }
 
 /* 16 candidates at a, which begin at index i, against 16 docIDs at b, index at; lanes: those that count. */
-GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__meet_avx512(int indices, const gpuir__pass *p, const uint32_t *a,
-                                                        uint32_t i, uint32_t lanes, const uint32_t *b,
-                                                        uint32_t at, uint32_t found) {
-  const uint32_t hit = gpuir__among_avx512(a, b) & lanes;
+GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__meet_avx512(int indices, int pairs, const gpuir__pass *p,
+                                                        const uint32_t *a, uint32_t i, uint32_t lanes,
+                                                        const uint32_t *b, uint32_t at, uint32_t found) {
+  uint32_t other = 0, hit = (pairs ? gpuir__pairs_avx512(a, b, &other) : gpuir__among_avx512(a, b)) & lanes;
   gpuir__compress_avx512(p->docs + found, hit, _mm512_loadu_si512(a));
-  if (indices && hit) {
+  if (indices && (pairs || hit)) { /* what fills up may be in `other`, but behind all else */
     const __m512i iota = gpuir__avx512_iota();
-    uint32_t other = gpuir__among_avx512(b, a); /* what fills up may match, but behind all others */
+    if (!pairs) other = gpuir__among_avx512(b, a);
     gpuir__compress_avx512(p->from + found, hit, _mm512_add_epi32(iota, _mm512_set1_epi32((int)i)));
     gpuir__compress_avx512(p->where + found, other, _mm512_add_epi32(iota, _mm512_set1_epi32((int)at)));
   }
@@ -10642,26 +10667,27 @@ GPUIR__INLINE const uint32_t *gpuir__filled(const uint32_t *p, uint32_t have, ui
   return copy;
 }
 
-/* As gpuir__merge. */
-GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__merge_avx512(int indices, const gpuir__pass *p, uint32_t m,
+/* As gpuir__merge. padded: UINT32_MAX follows both the candidates and docs[], 16 times. */
+GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__merge_avx512(int indices, int pairs, int padded,
+                                                         const gpuir__pass *p, uint32_t m,
                                                          const uint32_t *docs, uint32_t n, uint32_t base,
                                                          uint32_t *pi, uint32_t *pj, uint32_t found) {
-  const gpuir__pass own = *p; /* which no store can change */
-  const uint32_t *a = own.candidates;
+  const uint32_t *a = p->candidates;
   uint32_t i = *pi, j = *pj, copy[2][16];
   while (i + 16 <= m && j + 16 <= n) {
     uint32_t x = a[i + 15], y = docs[j + 15];
-    found = gpuir__meet_avx512(indices, &own, a + i, i, 0xffff, docs + j, base + j, found);
+    found = gpuir__meet_avx512(indices, pairs, p, a + i, i, 0xffff, docs + j, base + j, found);
     i += gpuir__flag(x <= y) * 16;
     j += gpuir__flag(y <= x) * 16;
   }
   while (i < m && j < n) {
     uint32_t na = gpuir__min32(m - i, 16), nb = gpuir__min32(n - j, 16);
     uint32_t x = a[i + na - 1], y = docs[j + nb - 1];
-    found = gpuir__meet_avx512(indices, &own, gpuir__filled(a + i, na, 16, copy[0]), i, (1u << na) - 1,
-                               gpuir__filled(docs + j, nb, 16, copy[1]), base + j, found);
-    i += x <= y ? na : 0;
-    j += y <= x ? nb : 0;
+    found = gpuir__meet_avx512(indices, pairs, p, padded ? a + i : gpuir__filled(a + i, na, 16, copy[0]), i,
+                               (1u << na) - 1, padded ? docs + j : gpuir__filled(docs + j, nb, 16, copy[1]),
+                               base + j, found);
+    i += gpuir__flag(x <= y) * na;
+    j += gpuir__flag(y <= x) * nb;
   }
   *pi = i;
   *pj = j;
@@ -10671,12 +10697,11 @@ GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__merge_avx512(int indices, const gpui
 /* A probe a candidate; o->n >= 16. */
 GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__probe_avx512(int indices, const gpuir__operand *o,
                                                          const gpuir__pass *p) {
-  const gpuir__pass own = *p;
   const uint32_t *docs = o->docs, *first = o->first, buckets = o->buckets, n = o->n;
   const unsigned shift = o->shift;
   uint32_t i, found = 0;
-  for (i = 0; i < own.m; i++) {
-    uint32_t x = own.candidates[i], h = gpuir__hs_bucket(x, shift), at, end, hit;
+  for (i = 0; i < p->m; i++) {
+    uint32_t x = p->candidates[i], h = gpuir__hs_bucket(x, shift), at, end, hit;
     const __m512i v = _mm512_set1_epi32((int)x);
     if (h >= buckets) break;
     at = first[h];
@@ -10684,17 +10709,87 @@ GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__probe_avx512(int indices, const gpui
     if (GPUIR__UNLIKELY(end - at > 16)) at = gpuir__lower_bound(docs, at, end, x); /* docIDs crowd */
     at = gpuir__min32(at, n - 16);
     hit = gpuir__mask_bits(_mm512_cmpeq_epi32_mask(_mm512_loadu_si512(docs + at), v));
-    found = gpuir__pass_put(&own, indices, found, i, x, at + gpuir__ctz32(hit | 0x10000u), hit != 0);
+    found = gpuir__pass_put(p, indices, found, i, x, at + gpuir__ctz32(hit | 0x10000u), hit != 0);
   }
   return found;
 }
 
-GPUIR__AVX512 static uint32_t gpuir__simd_avx512(gpuir__operand *o, const gpuir__pass *p) {
-  uint32_t i = 0;
-  if (o->first) return p->from ? gpuir__probe_avx512(1, o, p) : gpuir__probe_avx512(0, o, p);
-  return p->from ? gpuir__merge_avx512(1, p, p->m, o->docs, o->n, 0, &i, &o->at, 0)
-                 : gpuir__merge_avx512(0, p, p->m, o->docs, o->n, 0, &i, &o->at, 0);
+/* The first block >= from whose last docID is >= x, or nblocks: that many of the next 16 end below x. */
+GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__block_avx512(const gpuir__list *l, uint32_t from, uint32_t x) {
+  uint32_t have, below;
+  if (!l->last || from >= l->nblocks) return from;
+  have = gpuir__min32(l->nblocks - from, 16);
+  below = gpuir__mask_bits(_mm512_mask_cmplt_epu32_mask(
+      (__mmask16)((1u << have) - 1), _mm512_maskz_loadu_epi32((__mmask16)((1u << have) - 1), l->last + from),
+      _mm512_set1_epi32((int)x)));
+  below = (uint32_t)__builtin_popcount(below);
+  return below < 16 ? from + below : gpuir__list_find_block(l, from + 15, x);
 }
+
+/* Candidates from *pi on, up to `last`, in one block: a comparison with the last docIDs of its registers' worths tells in
+ * which one a candidate would be, another one whether it is; no branch has anything to guess. */
+GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__spot_avx512(int indices, const gpuir__pass *p,
+                                                        const uint32_t *docs, uint32_t n, uint32_t base,
+                                                        uint32_t last, uint32_t *pi, uint32_t found) {
+  uint32_t i = *pi, top[8], t;
+  __m256i tops;
+  for (t = 0; t < 8; t++) top[t] = 16 * t + 15 < n ? docs[16 * t + 15] : UINT32_MAX;
+  tops = _mm256_loadu_si256((const __m256i *)(const void *)top);
+  for (; i < p->m; i++) {
+    uint32_t x = p->candidates[i], pos, hit;
+    if (x > last) break;
+    pos = 16 * (uint32_t)__builtin_popcount(
+                   gpuir__mask_bits(_mm256_cmplt_epu32_mask(tops, _mm256_set1_epi32((int)x))));
+    hit =
+        gpuir__mask_bits(_mm512_cmpeq_epi32_mask(_mm512_loadu_si512(docs + pos), _mm512_set1_epi32((int)x)));
+    found = gpuir__pass_put(p, indices, found, i, x, base + pos + gpuir__ctz32(hit | 0x10000u), hit != 0);
+  }
+  *pi = i;
+  return found;
+}
+
+/* A list, block by block. Candidates are followed by UINT32_MAX, 16 times. */
+GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__blocks_avx512(int indices, int pairs, gpuir__operand *o,
+                                                          const gpuir__pass *p) {
+  gpuir__cursor *c = o->cursor;
+  const gpuir__list *l = &c->list;
+  const uint32_t many = pairs ? GPUIR__MANY_PAIRS : indices ? GPUIR__MANY_INDICES : GPUIR__MANY;
+  uint32_t block = o->at / GPUIR__BLOCK, i = 0, found = 0;
+  while (i < p->m) {
+    uint32_t last, before = i, j = 0;
+    block = gpuir__block_avx512(l, block, p->candidates[i]);
+    if (block >= l->nblocks) break;
+    gpuir__cursor_load(c, block);
+    last = l->last ? l->last[block] : UINT32_MAX - 1;
+    if (p->m - i >= many && p->candidates[i + many - 1] <= last) {
+      found =
+          gpuir__merge_avx512(indices, pairs, 1, p, p->m, c->docs, c->n, block * GPUIR__BLOCK, &i, &j, found);
+      if (i < p->m) /* of the register that was not left behind, those up to `last` are done */
+        i += (uint32_t)__builtin_popcount(gpuir__mask_bits(
+            _mm512_cmple_epu32_mask(_mm512_loadu_si512(p->candidates + i), _mm512_set1_epi32((int)last))));
+    } else {
+      found = gpuir__spot_avx512(indices, p, c->docs, c->n, block * GPUIR__BLOCK, last, &i, found);
+    }
+    if (i == before) i++; /* only in a damaged file */
+  }
+  o->at = gpuir__min32(block, l->nblocks) * GPUIR__BLOCK;
+  return found;
+}
+
+#define GPUIR__SIMD_AVX512(indices, pairs)                                                       \
+  GPUIR__AVX512 static uint32_t gpuir__simd_avx512_##indices##pairs(gpuir__operand *o,           \
+                                                                    const gpuir__pass *p) {      \
+    const gpuir__pass own = *p; /* which no store can change */                                  \
+    uint32_t i = 0;                                                                              \
+    if (o->cursor) return gpuir__blocks_avx512(indices, pairs, o, &own);                         \
+    if (o->first) return gpuir__probe_avx512(indices, o, &own);                                  \
+    return gpuir__merge_avx512(indices, pairs, 0, &own, own.m, o->docs, o->n, 0, &i, &o->at, 0); \
+  }
+GPUIR__SIMD_AVX512(0, 0)
+GPUIR__SIMD_AVX512(0, 1)
+GPUIR__SIMD_AVX512(1, 0)
+GPUIR__SIMD_AVX512(1, 1)
+#undef GPUIR__SIMD_AVX512
 
 /* The same with registers of 8. */
 GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__among_avx2(const uint32_t *a, const uint32_t *b) {
@@ -10744,19 +10839,18 @@ GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__meet_avx2(int indices, const gpuir__pa
 GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__merge_avx2(int indices, const gpuir__pass *p, uint32_t m,
                                                      const uint32_t *docs, uint32_t n, uint32_t base,
                                                      uint32_t *pi, uint32_t *pj, uint32_t found) {
-  const gpuir__pass own = *p;
-  const uint32_t *a = own.candidates;
+  const uint32_t *a = p->candidates;
   uint32_t i = *pi, j = *pj, copy[2][8];
   while (i + 8 <= m && j + 8 <= n) {
     uint32_t x = a[i + 7], y = docs[j + 7];
-    found = gpuir__meet_avx2(indices, &own, a + i, i, 0xff, docs + j, base + j, found);
+    found = gpuir__meet_avx2(indices, p, a + i, i, 0xff, docs + j, base + j, found);
     i += gpuir__flag(x <= y) * 8;
     j += gpuir__flag(y <= x) * 8;
   }
   while (i < m && j < n) {
     uint32_t na = gpuir__min32(m - i, 8), nb = gpuir__min32(n - j, 8);
     uint32_t x = a[i + na - 1], y = docs[j + nb - 1];
-    found = gpuir__meet_avx2(indices, &own, gpuir__filled(a + i, na, 8, copy[0]), i, (1u << na) - 1,
+    found = gpuir__meet_avx2(indices, p, gpuir__filled(a + i, na, 8, copy[0]), i, (1u << na) - 1,
                              gpuir__filled(docs + j, nb, 8, copy[1]), base + j, found);
     i += x <= y ? na : 0;
     j += y <= x ? nb : 0;
@@ -10768,12 +10862,11 @@ GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__merge_avx2(int indices, const gpuir__p
 
 GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__probe_avx2(int indices, const gpuir__operand *o,
                                                      const gpuir__pass *p) {
-  const gpuir__pass own = *p;
   const uint32_t *docs = o->docs, *first = o->first, buckets = o->buckets, n = o->n;
   const unsigned shift = o->shift;
   uint32_t i, found = 0;
-  for (i = 0; i < own.m; i++) {
-    uint32_t x = own.candidates[i], h = gpuir__hs_bucket(x, shift), at, end, hit;
+  for (i = 0; i < p->m; i++) {
+    uint32_t x = p->candidates[i], h = gpuir__hs_bucket(x, shift), at, end, hit;
     const __m256i v = _mm256_set1_epi32((int)x);
     __m256i lo, hi;
     if (h >= buckets) break;
@@ -10785,67 +10878,136 @@ GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__probe_avx2(int indices, const gpuir__o
     hi = _mm256_cmpeq_epi32(_mm256_loadu_si256((const __m256i *)(const void *)(docs + at + 8)), v);
     hit = (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(lo)) |
           (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(hi)) << 8;
-    found = gpuir__pass_put(&own, indices, found, i, x, at + gpuir__ctz32(hit | 0x10000u), hit != 0);
+    found = gpuir__pass_put(p, indices, found, i, x, at + gpuir__ctz32(hit | 0x10000u), hit != 0);
   }
   return found;
 }
 
+/* As gpuir__spot_avx512. */
+GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__spot_avx2(int indices, const gpuir__pass *p, const uint32_t *docs,
+                                                    uint32_t n, uint32_t base, uint32_t last, uint32_t *pi,
+                                                    uint32_t found) {
+  uint32_t i = *pi, top[16], t;
+  __m256i lo, hi;
+  for (t = 0; t < 16; t++) top[t] = 8 * t + 7 < n ? docs[8 * t + 7] : UINT32_MAX;
+  lo = _mm256_loadu_si256((const __m256i *)(const void *)top);
+  hi = _mm256_loadu_si256((const __m256i *)(const void *)(top + 8));
+  for (; i < p->m; i++) {
+    const uint32_t x = p->candidates[i];
+    const __m256i v = _mm256_set1_epi32((int)x);
+    uint32_t pos, hit;
+    __m256i ends;
+    if (x > last) break;
+    ends = _mm256_packs_epi32(_mm256_cmpeq_epi32(_mm256_max_epu32(lo, v), lo), /* not below x */
+                              _mm256_cmpeq_epi32(_mm256_max_epu32(hi, v), hi));
+    pos = 8 * (16 - (uint32_t)__builtin_popcount((uint32_t)_mm256_movemask_epi8(ends)) / 2);
+    hit = (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(
+        _mm256_cmpeq_epi32(_mm256_loadu_si256((const __m256i *)(const void *)(docs + pos)), v)));
+    found = gpuir__pass_put(p, indices, found, i, x, base + pos + gpuir__ctz32(hit | 0x100u), hit != 0);
+  }
+  *pi = i;
+  return found;
+}
+
+GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__blocks_avx2(int indices, gpuir__operand *o, const gpuir__pass *p) {
+  gpuir__cursor *c = o->cursor;
+  const gpuir__list *l = &c->list;
+  uint32_t block = o->at / GPUIR__BLOCK, i = 0, found = 0;
+  while (i < p->m) {
+    uint32_t last, before = i, j = 0;
+    block = gpuir__list_find_block(l, block, p->candidates[i]);
+    if (block >= l->nblocks) break;
+    gpuir__cursor_load(c, block);
+    last = l->last ? l->last[block] : UINT32_MAX - 1;
+    if (!indices && p->m - i >= GPUIR__MANY && p->candidates[i + GPUIR__MANY - 1] <= last) {
+      found = gpuir__merge_avx2(indices, p, p->m, c->docs, c->n, block * GPUIR__BLOCK, &i, &j, found);
+      while (i < p->m && p->candidates[i] <= last) i++; /* done, in the register that was not left behind */
+    } else {
+      found = gpuir__spot_avx2(indices, p, c->docs, c->n, block * GPUIR__BLOCK, last, &i, found);
+    }
+    if (i == before) i++; /* only in a damaged file */
+  }
+  o->at = gpuir__min32(block, l->nblocks) * GPUIR__BLOCK;
+  return found;
+}
+
 GPUIR__AVX2 static uint32_t gpuir__simd_avx2(gpuir__operand *o, const gpuir__pass *p) {
+  const gpuir__pass own = *p;
   uint32_t i = 0;
-  if (o->first) return p->from ? gpuir__probe_avx2(1, o, p) : gpuir__probe_avx2(0, o, p);
-  return p->from ? gpuir__merge_avx2(1, p, p->m, o->docs, o->n, 0, &i, &o->at, 0)
-                 : gpuir__merge_avx2(0, p, p->m, o->docs, o->n, 0, &i, &o->at, 0);
+  if (o->cursor) return p->from ? gpuir__blocks_avx2(1, o, &own) : gpuir__blocks_avx2(0, o, &own);
+  if (o->first) return p->from ? gpuir__probe_avx2(1, o, &own) : gpuir__probe_avx2(0, o, &own);
+  return p->from ? gpuir__merge_avx2(1, &own, p->m, o->docs, o->n, 0, &i, &o->at, 0)
+                 : gpuir__merge_avx2(0, &own, p->m, o->docs, o->n, 0, &i, &o->at, 0);
 }
 #endif
 
-static uint32_t gpuir__simd_array(gpuir__operand *o, const gpuir__pass *p) {
+static uint32_t gpuir__simd(gpuir__operand *o, const gpuir__pass *p) {
 #if GPUIR__X86
-  if (o->simd == GPUIR_SIMD_AVX512) return gpuir__simd_avx512(o, p);
+  if (o->simd == GPUIR_SIMD_AVX512) {
+    if (p->from) return o->pairs ? gpuir__simd_avx512_11(o, p) : gpuir__simd_avx512_10(o, p);
+    return o->pairs ? gpuir__simd_avx512_01(o, p) : gpuir__simd_avx512_00(o, p);
+  }
   if (o->simd == GPUIR_SIMD_AVX2) return gpuir__simd_avx2(o, p);
 #endif
+  if (o->cursor) return gpuir__svs_list(o, p);
   return o->first ? gpuir__hs_array(o, p) : gpuir__merge_array(o, p);
+}
+
+/* Has this processor VP2INTERSECT? */
+static int gpuir__has_pairs(void) {
+#if GPUIR__X86
+  return __builtin_cpu_supports("avx512vp2intersect") != 0;
+#else
+  return 0;
+#endif
 }
 
 /* ---- the table ---- */
 
 static const gpuir__method gpuir__methods[] = {
-    {"merge", "merge", "", 0, NULL, gpuir__merge_array, gpuir__merge_list, NULL},
-    {"gallop", "galloping search", "", 0, NULL, gpuir__gallop_array, gpuir__gallop_list, NULL},
-    {"binary", "binary search", "Ao 2011, 4.2", 0, NULL, gpuir__binary_array, gpuir__binary_list, NULL},
-    {"interpolation", "interpolation search", "Ao 2011, 4.3", 0, NULL, gpuir__interpolation_array,
-     gpuir__interpolation_list, NULL},
-    {"skip", "skip list", "Ao 2011, 4.2", 0, gpuir__skip_prepare, gpuir__skip_array, gpuir__skip_list, NULL},
-    {"svs", "SvS with block skipping", "Ding 2009, 8.1", 0, NULL, gpuir__svs_array, gpuir__svs_list, NULL},
-    {"adaptive", "Small Adaptive", "Tatikonda 2011, 3.1", 0, NULL, NULL, NULL, gpuir__adaptive},
-    {"pmf0", "Parallel Merge Find, direct", "Ding 2009, 7", 0, NULL, gpuir__pmf_array, gpuir__pmf_list, NULL},
-    {"pmf1", "Parallel Merge Find, 1 level of recursion", "Ding 2009, 7", 1, NULL, gpuir__pmf_array,
-     gpuir__pmf_list, NULL},
-    {"pmf2", "Parallel Merge Find, 2 levels of recursion", "Ding 2009, 7", 2, NULL, gpuir__pmf_array,
-     gpuir__pmf_list, NULL},
-    {"pmf3", "Parallel Merge Find, 3 levels of recursion", "Ding 2009, 7", 3, NULL, gpuir__pmf_array,
-     gpuir__pmf_list, NULL},
-    {"pmf4", "Parallel Merge Find, 4 levels of recursion", "Ding 2009, 7", 4, NULL, gpuir__pmf_array,
-     gpuir__pmf_list, NULL},
-    {"lr-global", "linear regression, global safe range", "Ao 2011, 4.3", 0, gpuir__lr_prepare,
-     gpuir__lr_array, gpuir__lr_list, NULL},
-    {"lr-local", "linear regression, local safe ranges", "Ao 2011, 4.3", 0, gpuir__local_prepare,
-     gpuir__local_array, gpuir__local_list, NULL},
-    {"hs16", "hash segmentation, buckets of 16", "Ao 2011, 4.4", 16, gpuir__hs_prepare, gpuir__hs_array,
-     gpuir__hs_list, NULL},
-    {"hs32", "hash segmentation, buckets of 32", "Ao 2011, 4.4", 32, gpuir__hs_prepare, gpuir__hs_array,
-     gpuir__hs_list, NULL},
-    {"hs64", "hash segmentation, buckets of 64", "Ao 2011, 4.4", 64, gpuir__hs_prepare, gpuir__hs_array,
-     gpuir__hs_list, NULL},
-    {"hs128", "hash segmentation, buckets of 128", "Ao 2011, 4.4", 128, gpuir__hs_prepare, gpuir__hs_array,
-     gpuir__hs_list, NULL},
-    {"hs256", "hash segmentation, buckets of 256", "Ao 2011, 4.4", 256, gpuir__hs_prepare, gpuir__hs_array,
-     gpuir__hs_list, NULL},
-    {"algorithm1", "binary search in lists coded by linear regression", "Ao 2011, 5.3", 0,
-     gpuir__algorithm1_prepare, gpuir__algorithm1, gpuir__algorithm1, NULL},
-    {"mergepath", "MergePath", "Griffin 2018, 3.1.2", 0, NULL, gpuir__mergepath_array, gpuir__mergepath_list,
+    {"merge", "merge", "", 0, GPUIR__NOTHING, NULL, gpuir__merge_array, gpuir__merge_list, NULL},
+    {"gallop", "galloping search", "", 0, GPUIR__NOTHING, NULL, gpuir__gallop_array, gpuir__gallop_list,
      NULL},
-    {"simd", "vectors: all pairs of registers, or probes", "", 0, gpuir__simd_prepare, gpuir__simd_array,
+    {"binary", "binary search", "Ao 2011, 4.2", 0, GPUIR__NOTHING, NULL, gpuir__binary_array,
+     gpuir__binary_list, NULL},
+    {"interpolation", "interpolation search", "Ao 2011, 4.3", 0, GPUIR__NOTHING, NULL,
+     gpuir__interpolation_array, gpuir__interpolation_list, NULL},
+    {"skip", "skip list", "Ao 2011, 4.2", 0, GPUIR__DIRECTORY, gpuir__skip_prepare, gpuir__skip_array,
+     gpuir__skip_list, NULL},
+    {"svs", "SvS with block skipping", "Ding 2009, 8.1", 0, GPUIR__NOTHING, NULL, gpuir__svs_array,
      gpuir__svs_list, NULL},
+    {"adaptive", "Small Adaptive", "Tatikonda 2011, 3.1", 0, GPUIR__NOTHING, NULL, NULL, NULL,
+     gpuir__adaptive},
+    {"pmf0", "Parallel Merge Find, direct", "Ding 2009, 7", 0, GPUIR__NOTHING, NULL, gpuir__pmf_array,
+     gpuir__pmf_list, NULL},
+    {"pmf1", "Parallel Merge Find, 1 level of recursion", "Ding 2009, 7", 1, GPUIR__NOTHING, NULL,
+     gpuir__pmf_array, gpuir__pmf_list, NULL},
+    {"pmf2", "Parallel Merge Find, 2 levels of recursion", "Ding 2009, 7", 2, GPUIR__NOTHING, NULL,
+     gpuir__pmf_array, gpuir__pmf_list, NULL},
+    {"pmf3", "Parallel Merge Find, 3 levels of recursion", "Ding 2009, 7", 3, GPUIR__NOTHING, NULL,
+     gpuir__pmf_array, gpuir__pmf_list, NULL},
+    {"pmf4", "Parallel Merge Find, 4 levels of recursion", "Ding 2009, 7", 4, GPUIR__NOTHING, NULL,
+     gpuir__pmf_array, gpuir__pmf_list, NULL},
+    {"lr-global", "linear regression, global safe range", "Ao 2011, 4.3", 0, GPUIR__DOCIDS, gpuir__lr_prepare,
+     gpuir__lr_array, gpuir__lr_list, NULL},
+    {"lr-local", "linear regression, local safe ranges", "Ao 2011, 4.3", 0, GPUIR__DOCIDS,
+     gpuir__local_prepare, gpuir__local_array, gpuir__local_list, NULL},
+    {"hs16", "hash segmentation, buckets of 16", "Ao 2011, 4.4", 16, GPUIR__DOCIDS, gpuir__hs_prepare,
+     gpuir__hs_array, gpuir__hs_list, NULL},
+    {"hs32", "hash segmentation, buckets of 32", "Ao 2011, 4.4", 32, GPUIR__DOCIDS, gpuir__hs_prepare,
+     gpuir__hs_array, gpuir__hs_list, NULL},
+    {"hs64", "hash segmentation, buckets of 64", "Ao 2011, 4.4", 64, GPUIR__DOCIDS, gpuir__hs_prepare,
+     gpuir__hs_array, gpuir__hs_list, NULL},
+    {"hs128", "hash segmentation, buckets of 128", "Ao 2011, 4.4", 128, GPUIR__DOCIDS, gpuir__hs_prepare,
+     gpuir__hs_array, gpuir__hs_list, NULL},
+    {"hs256", "hash segmentation, buckets of 256", "Ao 2011, 4.4", 256, GPUIR__DOCIDS, gpuir__hs_prepare,
+     gpuir__hs_array, gpuir__hs_list, NULL},
+    {"algorithm1", "binary search in lists coded by linear regression", "Ao 2011, 5.3", 0, GPUIR__DOCIDS,
+     gpuir__algorithm1_prepare, gpuir__algorithm1, gpuir__algorithm1, NULL},
+    {"mergepath", "MergePath", "Griffin 2018, 3.1.2", 0, GPUIR__NOTHING, NULL, gpuir__mergepath_array,
+     gpuir__mergepath_list, NULL},
+    {"simd", "vectors: all pairs of registers, or probes", "", 0, GPUIR__NOTHING, gpuir__simd_prepare,
+     gpuir__simd, gpuir__simd, NULL},
 };
 
 #define GPUIR__METHODS (sizeof gpuir__methods / sizeof gpuir__methods[0])
@@ -10880,6 +11042,15 @@ typedef struct gpuir__isect {
   size_t room;
 } gpuir__isect;
 
+/* A list under a cursor, or, without one, an array, whose docs and n the caller fills in. */
+static void gpuir__operand_init(gpuir__operand *o, gpuir__cursor *c, int simd) {
+  memset(o, 0, sizeof *o);
+  o->cursor = c;
+  o->n = c ? c->list.df : 0;
+  o->simd = simd;
+  o->pairs = gpuir__has_pairs();
+}
+
 static void gpuir__operand_free(const gpuir_allocator *a, gpuir__operand *o) {
   gpuir__buf_free(a, &o->aux);
   gpuir__buf_free(a, &o->copy);
@@ -10899,8 +11070,8 @@ static int gpuir__operand_prepare(const gpuir_allocator *a, const gpuir__method 
   uint32_t *docs, block;
   int status;
   o->param = m->param;
-  if (!m->prepare) return GPUIR_OK;
-  if (!o->cursor) return m->prepare(a, o, o->docs);
+  if (!m->prepare || (o->cursor && m->of_lists == GPUIR__NOTHING)) return GPUIR_OK;
+  if (!o->cursor || m->of_lists == GPUIR__DIRECTORY) return m->prepare(a, o, o->docs);
   docs = (uint32_t *)gpuir__alloc(a, size);
   if (!docs) return GPUIR_E_NOMEM;
   for (block = 0; block < o->cursor->list.nblocks; block++)
@@ -10946,9 +11117,9 @@ GPUIR__UNUSED static int gpuir__isect_arrays(gpuir__isect *x, const gpuir_alloca
   x->method = method;
   x->k = k;
   for (i = 0; i < k; i++) {
+    gpuir__operand_init(&x->operand[i], NULL, gpuir__simd_level(simd));
     x->operand[i].docs = docs[i];
     x->operand[i].n = n[i];
-    x->operand[i].simd = gpuir__simd_level(simd);
   }
   return gpuir__isect_prepare(x);
 }
@@ -10966,9 +11137,7 @@ GPUIR__UNUSED static int gpuir__isect_lists(gpuir__isect *x, const gpuir_allocat
   if (!x->cursors) return GPUIR_E_NOMEM;
   for (i = 0; i < k; i++) {
     x->cursors[i].list = *lists[i];
-    x->operand[i].cursor = &x->cursors[i];
-    x->operand[i].n = lists[i]->df;
-    x->operand[i].simd = gpuir__simd_level(simd);
+    gpuir__operand_init(&x->operand[i], &x->cursors[i], gpuir__simd_level(simd));
   }
   return gpuir__isect_prepare(x);
 }
@@ -10988,6 +11157,7 @@ static const uint32_t *gpuir__isect_driver(gpuir__isect *x, uint32_t *to) {
   if (!o->cursor) return o->docs;
   for (block = 0; block < o->cursor->list.nblocks; block++)
     (void)gpuir__list_docs(&o->cursor->list, block, to + (size_t)block * GPUIR__BLOCK);
+  gpuir__pad(to + o->n);
   return to;
 }
 
@@ -11011,6 +11181,7 @@ static uint32_t gpuir__isect_rounds(gpuir__isect *x, uint32_t *docs, uint32_t *c
       uint32_t *w = where[x->number[t]];
       for (j = 0; j < n; j++) w[j] = w[p.from[j]]; /* from[j] >= j */
     }
+    gpuir__pad(p.docs + n);
     p.candidates = p.docs;
   }
   if (x->k == 1 && n) memcpy(docs, p.candidates, (size_t)n * 4);
@@ -11070,13 +11241,15 @@ typedef struct gpuir__engine {
   gpuir_allocator a;
   const gpuir_index *ix;
   int evaluator;
-  uint64_t timeout_ns, deadline; /* deadline of the running search; 0: none */
+  const gpuir__method *intersection; /* NULL: the engine's choice */
+  uint64_t timeout_ns, deadline;     /* deadline of the running search; 0: none */
   const int *cancel;
   gpuir_searcher_info info;
   gpuir_error error;
   gpuir__saturation *saturation;
   gpuir__cursor *cursors;
-  unsigned ncursors, cap; /* opened; allocated */
+  gpuir__operand *operands; /* one a cursor, for AND */
+  unsigned ncursors, cap;   /* opened; allocated */
   gpuir__topk top;
   gpuir__buf scratch; /* arrays of one search, carved by gpuir__carve */
   size_t carved;
@@ -11087,6 +11260,7 @@ static void gpuir__engine_reset(gpuir__engine *e) {
   for (i = 0; i < e->ncursors; i++) {
     e->info.blocks_decoded += e->cursors[i].decoded;
     gpuir__list_close(&e->a, &e->cursors[i].list);
+    gpuir__operand_free(&e->a, &e->operands[i]);
   }
   e->ncursors = 0;
 }
@@ -11095,6 +11269,7 @@ static void gpuir__engine_free(gpuir__engine *e) {
   gpuir__engine_reset(e);
   gpuir__free(&e->a, e->saturation, sizeof *e->saturation);
   gpuir__free(&e->a, e->cursors, e->cap * sizeof *e->cursors);
+  gpuir__free(&e->a, e->operands, e->cap * sizeof *e->operands);
   if (e->top.heap) (void)e->a.resize(e->a.user, e->top.heap, e->top.cap * 8, 0);
   gpuir__buf_free(&e->a, &e->scratch);
 }
@@ -11135,10 +11310,19 @@ static int gpuir__engine_open(gpuir__engine *e, const gpuir_query *q, unsigned *
   gpuir__engine_reset(e);
   *npositive = 0;
   if (e->cap < q->n) {
-    void *p = e->a.resize(e->a.user, e->cursors, e->cap * sizeof *e->cursors, q->n * sizeof *e->cursors);
-    if (!p) return gpuir__engine_fail(e, GPUIR_E_NOMEM, "out of memory");
-    e->cursors = (gpuir__cursor *)p;
+    gpuir__free(&e->a, e->cursors, e->cap * sizeof *e->cursors);
+    gpuir__free(&e->a, e->operands, e->cap * sizeof *e->operands);
     e->cap = q->n;
+    e->cursors = (gpuir__cursor *)gpuir__alloc(&e->a, e->cap * sizeof *e->cursors);
+    e->operands = (gpuir__operand *)gpuir__alloc(&e->a, e->cap * sizeof *e->operands);
+    if (!e->cursors || !e->operands) {
+      gpuir__free(&e->a, e->cursors, e->cap * sizeof *e->cursors);
+      gpuir__free(&e->a, e->operands, e->cap * sizeof *e->operands);
+      e->cursors = NULL;
+      e->operands = NULL;
+      e->cap = 0;
+      return gpuir__engine_fail(e, GPUIR_E_NOMEM, "out of memory");
+    }
   }
   if (!e->saturation) {
     e->saturation = (gpuir__saturation *)gpuir__alloc(&e->a, sizeof *e->saturation);
@@ -11155,6 +11339,7 @@ static int gpuir__engine_open(gpuir__engine *e, const gpuir_query *q, unsigned *
     if (status)
       return gpuir__fail(&e->error, status, 0, "%s: cannot open the list of \"%.*s\": %s", e->ix->path,
                          t->len < 32 ? (int)t->len : 32, t->text, gpuir_strerror(status));
+    gpuir__operand_init(&e->operands[e->ncursors], c, e->ix->simd);
     e->ncursors++;
     *npositive += !t->negated;
     e->info.blocks_total += c->list.nblocks;
@@ -11238,43 +11423,115 @@ static void gpuir__order_by_df(const gpuir__engine *e, unsigned npositive, unsig
   }
 }
 
-/* The matches of one driver block: slots of its docIDs that every list holds and no negated one does.
- * where[i * GPUIR__BLOCK_ROOM + slot] is the posting's index in the i-th list of the order. */
-static uint32_t gpuir__and_block(gpuir__engine *e, const unsigned *order, unsigned npositive, uint32_t block,
-                                 uint32_t *slots, uint32_t *where) {
-  gpuir__cursor *driver = &e->cursors[order[0]];
-  uint32_t spare[GPUIR__BLOCK_ROOM], n, i;
+/* What one driver block needs on its way through the other lists; n * m arrays of GPUIR__BLOCK_ROOM items. */
+typedef struct gpuir__and {
+  unsigned order[GPUIR_MAX_TERMS]; /* cursor numbers of the positive lists, from short to long */
+  unsigned npositive;
+  const gpuir__method *method;
+  const uint32_t *docs; /* the matches of the block */
+  uint32_t *where
+      [GPUIR_MAX_TERMS]; /* the indices of the matches in the i-th list of the order; NULL: only counted */
+  uint32_t *from, *spare, *other[2];
+} gpuir__and;
+
+/* The engine's choice: vectors. Of lists of like length blocks are met register by register, of longer ones those
+ * blocks that may hold a candidate are searched. */
+static const gpuir__method *gpuir__and_method(const gpuir__engine *e) {
+  return e->intersection ? e->intersection : gpuir__method_by_name("simd");
+}
+
+/* Reserves the arrays, and makes what the method needs of each list but the shortest. */
+static int gpuir__and_prepare(gpuir__engine *e, gpuir__and *x, unsigned npositive, int indices) {
+  int status = gpuir__reserve(e, ((size_t)npositive + 4) * GPUIR__BLOCK_ROOM, (size_t)npositive + 4);
+  unsigned i;
+  if (status) return status;
+  memset(x, 0, sizeof *x);
+  x->npositive = npositive;
+  x->method = gpuir__and_method(e);
+  gpuir__order_by_df(e, npositive, x->order);
+  x->from = gpuir__carve(e, GPUIR__BLOCK_ROOM);
+  x->spare = gpuir__carve(e, GPUIR__BLOCK_ROOM);
+  x->other[0] = gpuir__carve(e, GPUIR__BLOCK_ROOM);
+  x->other[1] = gpuir__carve(e, GPUIR__BLOCK_ROOM);
+  for (i = 0; i < npositive; i++) {
+    gpuir__operand *o = &e->operands[x->order[i]];
+    if (indices) x->where[i] = gpuir__carve(e, GPUIR__BLOCK_ROOM);
+    o->at = 0;
+    o->expected = i == 1 ? e->operands[x->order[0]].n : 0;
+    status = i ? gpuir__operand_prepare(&e->a, x->method, o) : GPUIR_OK;
+    if (status) return gpuir__engine_fail(e, status, "out of memory");
+    if ((status = gpuir__engine_stopped(e)) != 0) return status;
+  }
+  return GPUIR_OK;
+}
+
+/* Drops the matches that negated lists hold. */
+static uint32_t gpuir__and_exclude(gpuir__engine *e, gpuir__and *x, uint32_t n) {
+  uint32_t slots[GPUIR__BLOCK_ROOM], where[GPUIR__BLOCK_ROOM], *docs, j;
+  unsigned i, t;
+  for (j = 0; j < n; j++) slots[j] = j;
+  for (i = x->npositive; i < e->ncursors && n; i++)
+    n = gpuir__subtract(e->ix->simd, &e->cursors[i], x->docs, slots, n, where, x->spare);
+  docs = x->docs == x->other[0] ? x->other[1] : x->other[0];
+  for (j = 0; j < n; j++) docs[j] = x->docs[slots[j]];
+  for (t = 0; x->where[0] && t < x->npositive; t++)
+    for (j = 0; j < n; j++) x->where[t][j] = x->where[t][slots[j]];
+  x->docs = docs;
+  return n;
+}
+
+/* The matches of one driver block: docIDs that every list holds and no negated one does. */
+static uint32_t gpuir__and_block(gpuir__engine *e, gpuir__and *x, uint32_t block) {
+  gpuir__cursor *driver = &e->cursors[x->order[0]];
+  uint32_t n, j;
+  unsigned i, t;
+  gpuir__pass p;
   gpuir__cursor_load(driver, block);
   n = driver->n;
-  for (i = 0; i < n; i++) {
-    slots[i] = i;
-    where[i] = block * GPUIR__BLOCK + i;
+  x->docs = driver->docs;
+  for (j = 0; x->where[0] && j < n; j++) x->where[0][j] = block * GPUIR__BLOCK + j;
+  if (x->method->all && x->npositive > 1) {
+    gpuir__operand *o[GPUIR_MAX_TERMS], first;
+    gpuir__operand_init(&first, NULL, e->ix->simd);
+    first.docs = driver->docs;
+    first.n = n;
+    o[0] = &first;
+    for (i = 1; i < x->npositive; i++) o[i] = &e->operands[x->order[i]];
+    n = x->method->all(o, x->npositive, x->other[0], x->where[0] ? x->where : NULL);
+    for (j = 0; x->where[0] && j < n; j++) x->where[0][j] += block * GPUIR__BLOCK;
+    x->docs = x->other[0];
+  } else {
+    p.from = x->where[0] ? x->from : NULL;
+    p.spare = x->spare;
+    for (i = 1; i < x->npositive && n; i++) {
+      p.candidates = x->docs;
+      p.m = n;
+      p.docs = x->other[i % 2];
+      p.where = x->where[i];
+      n = x->method->list(&e->operands[x->order[i]], &p);
+      gpuir__pad(p.docs + n);
+      for (t = 0; p.from && t < i; t++)
+        for (j = 0; j < n; j++) x->where[t][j] = x->where[t][p.from[j]];
+      x->docs = p.docs;
+    }
   }
-  for (i = 1; i < npositive && n; i++)
-    n = gpuir__intersect(e->ix->simd, &e->cursors[order[i]], driver->docs, slots, n,
-                         where + i * GPUIR__BLOCK_ROOM);
-  for (; i < e->ncursors && n; i++)
-    n = gpuir__subtract(e->ix->simd, &e->cursors[i], driver->docs, slots, n, where + i * GPUIR__BLOCK_ROOM,
-                        spare);
-  return n;
+  return n && x->npositive < e->ncursors ? gpuir__and_exclude(e, x, n) : n;
 }
 
 /* Scores n matches of a driver block, list by list, and offers them to the top-k. What cannot enter it even with
  * all that the lists to come may add is dropped before their frequencies are fetched. */
-static void gpuir__and_score(gpuir__engine *e, const unsigned *order, unsigned npositive,
-                             const uint32_t *slots, uint32_t n, const uint32_t *where, uint32_t others) {
-  const gpuir__cursor *driver = &e->cursors[order[0]];
+static void gpuir__and_score(gpuir__engine *e, const gpuir__and *x, uint32_t n, uint32_t others) {
   uint32_t docs[GPUIR__BLOCK_ROOM], live[GPUIR__BLOCK_ROOM], freqs[GPUIR__BLOCK_ROOM], sum[GPUIR__BLOCK_ROOM];
   uint32_t part[GPUIR__BLOCK_ROOM], need = gpuir__topk_need(&e->top), kept, j;
   unsigned i;
   for (j = 0; j < n; j++) {
-    live[j] = slots[j];
-    docs[j] = driver->docs[slots[j]];
+    live[j] = j;
+    docs[j] = x->docs[j];
     sum[j] = 0;
   }
-  for (i = 0; i < npositive && n; i++) {
-    const gpuir__cursor *c = &e->cursors[order[i]];
-    for (j = 0; j < n; j++) freqs[j] = gpuir__list_tf(&c->list, where[i * GPUIR__BLOCK_ROOM + live[j]]) - 1;
+  for (i = 0; i < x->npositive && n; i++) {
+    const gpuir__cursor *c = &e->cursors[x->order[i]];
+    for (j = 0; j < n; j++) freqs[j] = gpuir__list_tf(&c->list, x->where[i][live[j]]) - 1;
     gpuir__score_block(e->ix, &c->scorer, docs, freqs, n, part);
     e->info.postings_scored += n;
     for (j = kept = 0; j < n; j++) {
@@ -11285,7 +11542,7 @@ static void gpuir__and_score(gpuir__engine *e, const unsigned *order, unsigned n
       docs[kept++] = docs[j];
     }
     n = kept;
-    if (i + 1 < npositive) others -= e->cursors[order[i + 1]].bound;
+    if (i + 1 < x->npositive) others -= e->cursors[x->order[i + 1]].bound;
   }
   for (j = 0; j < n; j++) gpuir__topk_push(&e->top, gpuir__key(sum[j], docs[j]));
 }
@@ -11293,15 +11550,14 @@ static void gpuir__and_score(gpuir__engine *e, const unsigned *order, unsigned n
 /* Visits the matches of AND; with `count`, only counts them. A driver block whose bound, with all that the
  * other lists can add, cannot enter the top-k is passed over. */
 static int gpuir__eval_and(gpuir__engine *e, unsigned npositive, uint64_t *count) {
-  unsigned order[GPUIR_MAX_TERMS] = {0}, i;
-  uint32_t slots[GPUIR__BLOCK_ROOM], *where, block, n, others = 0;
+  gpuir__and x;
+  uint32_t block, n, others = 0;
   gpuir__cursor *driver;
-  int status = gpuir__reserve(e, (size_t)e->ncursors * GPUIR__BLOCK_ROOM, 1);
+  unsigned i;
+  int status = gpuir__and_prepare(e, &x, npositive, count == NULL);
   if (status) return status;
-  where = gpuir__carve(e, (size_t)e->ncursors * GPUIR__BLOCK_ROOM);
-  gpuir__order_by_df(e, npositive, order);
-  driver = &e->cursors[order[0]];
-  for (i = 1; i < npositive; i++) others += e->cursors[order[i]].bound;
+  driver = &e->cursors[x.order[0]];
+  for (i = 1; i < npositive; i++) others += e->cursors[x.order[i]].bound;
   for (block = 0; block < driver->list.nblocks; block++) {
     if (block % 8 == 7 && (status = gpuir__engine_stopped(e)) != 0) return status;
     if (!count && driver->list.bounds) {
@@ -11309,11 +11565,11 @@ static int gpuir__eval_and(gpuir__engine *e, unsigned npositive, uint64_t *count
       if (gpuir__bound(driver->scorer.weight, s, driver->scorer.q) + others < gpuir__topk_need(&e->top))
         continue;
     }
-    n = gpuir__and_block(e, order, npositive, block, slots, where);
+    n = gpuir__and_block(e, &x, block);
     if (count)
       *count += n;
     else if (n)
-      gpuir__and_score(e, order, npositive, slots, n, where, others);
+      gpuir__and_score(e, &x, n, others);
   }
   return GPUIR_OK;
 }
@@ -11756,6 +12012,7 @@ static void gpuir__engine_init(gpuir__engine *e, const gpuir_allocator *a, const
   e->ix = ix;
   if (!desc) return;
   e->evaluator = desc->evaluator;
+  e->intersection = desc->intersection ? gpuir__method_by_name(desc->intersection) : NULL;
   e->timeout_ns = desc->timeout_ns;
   e->cancel = desc->cancel;
 }
@@ -11770,6 +12027,7 @@ GPUIR_API int gpuir_searcher_create(gpuir_index *ix, const gpuir_searcher_desc *
   if (desc &&
       (desc->evaluator < GPUIR_EVAL_AUTO || desc->evaluator > GPUIR_EVAL_EXHAUSTIVE || desc->threads > 4096))
     return GPUIR_E_ARGUMENT;
+  if (desc && desc->intersection && !gpuir__method_by_name(desc->intersection)) return GPUIR_E_ARGUMENT;
   a = desc && desc->allocator ? gpuir__allocator(desc->allocator) : ix->a;
   s = (gpuir_searcher *)gpuir__alloc_zero(&a, sizeof *s);
   if (!s) return GPUIR_E_NOMEM;
@@ -11960,6 +12218,20 @@ GPUIR_API int gpuir_count(gpuir_searcher *s, const gpuir_query *query, uint64_t 
 
 /* ---- explanations ---- */
 
+static void gpuir__explain_and(const gpuir__engine *e, const gpuir_query *q, const unsigned *order,
+                               unsigned npositive, char *plan, size_t cap) {
+  const uint32_t least = e->cursors[order[0]].list.df, most = e->cursors[order[npositive - 1]].list.df;
+  const uint32_t ratio =
+      e->cursors[order[1]].list.df / least; /* of the first intersection, the costliest one */
+  const char *why = e->intersection        ? "as asked for"
+                    : ratio < GPUIR__BLOCK ? "most blocks hold a candidate"
+                                           : "most blocks are skipped";
+  (void)snprintf(
+      plan, cap, "%s, driven by the shortest list (df %u of up to %u, first ratio %u): %s, %s (%s)",
+      q->mode == GPUIR_AND ? "AND" : "AND, then OR if fewer than k match", (unsigned)least, (unsigned)most,
+      (unsigned)ratio, gpuir__and_method(e)->name, why, gpuir_simd_name(e->ix->simd));
+}
+
 static void gpuir__explain_plan(const gpuir__engine *e, const gpuir_query *q, unsigned npositive, char *plan,
                                 size_t cap) {
   unsigned order[GPUIR_MAX_TERMS];
@@ -11981,11 +12253,7 @@ static void gpuir__explain_plan(const gpuir__engine *e, const gpuir_query *q, un
                    npositive, (unsigned)e->cursors[order[0]].list.df,
                    (unsigned)e->cursors[order[npositive - 1]].list.df, simd);
   else
-    (void)snprintf(plan, cap,
-                   "%s, driven by the shortest list (df %u of up to %u, ratio %u), block skipping (%s)",
-                   q->mode == GPUIR_AND ? "AND" : "AND, then OR if fewer than k match",
-                   (unsigned)e->cursors[order[0]].list.df, (unsigned)e->cursors[order[npositive - 1]].list.df,
-                   (unsigned)(e->cursors[order[npositive - 1]].list.df / e->cursors[order[0]].list.df), simd);
+    gpuir__explain_and(e, q, order, npositive, plan, cap);
 }
 
 GPUIR_API int gpuir_explain(gpuir_searcher *s, const gpuir_query *q, uint32_t docid, gpuir_explanation *x) {
