@@ -54,11 +54,11 @@ static int codec_at(const lab *l, size_t i, lab_codec *codec, gpuir_error *err) 
 
 int lab_codec_at(const lab *l, size_t i, lab_codec *codec) { return codec_at(l, i, codec, NULL) == 1; }
 
-int lab_codec_wanted(const lab *l, const char *name) {
+int lab_codec_wanted(const lab *l, const char *label) {
   lab_codec codec;
-  size_t n = strcspn(name, ":");
+  size_t n = strcspn(label, ":");
   for (size_t i = 0; lab_codec_at(l, i, &codec); i++)
-    if (strcspn(codec.label, ":") == n && !strncmp(codec.label, name, n)) return 1;
+    if (strcspn(codec.label, ":") == n && !strncmp(codec.label, label, n)) return 1;
   return 0;
 }
 

@@ -97,7 +97,10 @@ uint32_t lab_decode(lab_coded *c) {
   uint32_t out[GPUIR__BLOCK_ROOM], block, sum = 0;
   gpuir__stream *s = &c->list.docs;
   if (c->list.df > 1 && s->codec->open && s->codec->open(s)) return 0;
-  for (block = 0; block < c->list.nblocks; block++) sum += out[gpuir__list_docs(&c->list, block, out) - 1];
+  for (block = 0; block < c->list.nblocks; block++) {
+    (void)gpuir__list_docs(&c->list, block, out);
+    sum += out[0];
+  }
   return sum;
 }
 

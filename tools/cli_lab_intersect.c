@@ -78,8 +78,9 @@ static void merge_in(uint32_t *docs, uint32_t *n, const lab_list *list) {
   *n = kept;
 }
 
-/* list[0] is the shortest. */
+/* list[0] is the shortest of k. */
 static void conjunctions_add(conjunctions *s, const lab_list *const *list, unsigned k) {
+  if (!k) return;
   if ((s->n & (s->n - 1)) == 0)
     s->all = (conjunction *)cli_resize(s->all, s->n ? s->n * 2 : 1, sizeof *s->all);
   conjunction *c = &s->all[s->n++];
@@ -395,7 +396,7 @@ static int query_figures(lab *l, const lab_lists *lists) {
   common_codec(l, &codec);
   int code = lab_draw_queries(l, lists, (size_t)l->sample * LAB_QUERIES, &queries);
   for (size_t i = 0; i < queries.n; i++) {
-    const lab_list *list[LAB_TERMS];
+    const lab_list *list[LAB_TERMS] = {NULL};
     for (unsigned j = 0; j < queries.query[i].k; j++) list[j] = &queries.list[queries.query[i].member[j]];
     conjunctions_add(&s, list, queries.query[i].k);
   }
