@@ -3931,6 +3931,20 @@ static __global__ void __launch_bounds__(GCL_THREADS)
   }
 }
 
+/* gpuir__pmf_fan, from a root that is near. */
+static __device__ __forceinline__ uint32_t gcl_fan(uint32_t m, unsigned levels) {
+  uint32_t fan;
+  if (!levels) return m;
+  fan = (uint32_t)powf((float)m, 1.0f / (float)(levels + 1));
+  fan = fan > 2 ? fan - 1 : 1;
+  for (;; fan++) {
+    uint64_t power = 1;
+    unsigned i;
+    for (i = 0; i <= levels && power < m; i++) power *= fan;
+    if (power >= m) return fan;
+  }
+}
+
 /* Parallel Merge Find: splitters of the candidates, `segments` of them (Ding et al. 2009, 7.2). pos[side] gets where they
  * lie in list `round`, or among the last docIDs of its blocks if it is coded; before: the level above, with `fan` as few
  * segments, or none. */
@@ -3943,7 +3957,7 @@ static __global__ void __launch_bounds__(GCL_THREADS)
     uint64_t segments = 1, above;
     uint32_t fan, i, lo = 0, hi;
     if (round >= s.k || !s.m) continue;
-    fan = gpuir__pmf_fan(s.m, levels);
+    fan = gcl_fan(s.m, levels);
     for (i = 0; i < level; i++) segments *= fan;
     above = segments / fan;
     if (segments >= s.m || s.e >= segments) continue;
@@ -3964,7 +3978,7 @@ static __global__ void __launch_bounds__(GCL_THREADS)
 static __device__ __forceinline__ void gcl_pmf_range(const uint32_t *pos, uint32_t e, uint32_t m,
                                                      unsigned levels, uint32_t *lo, uint32_t *hi) {
   uint64_t segments = 1;
-  uint32_t fan = gpuir__pmf_fan(m, levels), i, s;
+  uint32_t fan = gcl_fan(m, levels), i, s;
   if (!levels) return;
   for (i = 0; i < levels && segments * fan < m; i++) segments *= fan;
   if (segments == 1) return;
@@ -3977,7 +3991,7 @@ static __device__ __forceinline__ void gcl_pmf_range(const uint32_t *pos, uint32
 static __device__ __forceinline__ unsigned gcl_pmf_used(uint32_t m, unsigned levels) {
   uint64_t segments = 1;
   unsigned i;
-  uint32_t fan = gpuir__pmf_fan(m, levels);
+  uint32_t fan = gcl_fan(m, levels);
   for (i = 0; i < levels && segments * fan < m; i++) segments *= fan;
   return i;
 }
