@@ -574,6 +574,7 @@ static uint32_t lane_pfd(const gpuir__stream *s, uint32_t i) {
   const uint32_t block = i / 128, count = gpuir__block_count(s->n, block);
   gpuir__pfd_block v;
   uint32_t k, at, value;
+  memset(&v, 0, sizeof v);
   gpuir__pfd_find(s, block, count, &v);
   value = gpuir__packed_value(v.slots, v.b, i % 128);
   if (v.form >= GPUIR__PFD_APART)
