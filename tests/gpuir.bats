@@ -77,7 +77,7 @@ teardown() {
   gpuir --version | grep -q '^analyzers: ascii'
   gpuir help | grep -q 'Exit status'
   [ "$(gpuir help)" = "$(gpuir --help)" ]
-  for command in index query count stats terms verify explain bench import export serve; do
+  for command in index query count stats terms verify explain reorder bench import export serve; do
     gpuir help | grep -q "^  $command "
     gpuir $command --help | grep -q "^usage: gpuir $command "
     [ "$(gpuir $command --help)" = "$(gpuir help $command)" ]
@@ -88,7 +88,7 @@ teardown() {
 }
 
 @test "each option is in the help and in the manual page of its command" {
-  for command in index query count stats terms verify explain bench import export serve; do
+  for command in index query count stats terms verify explain reorder bench import export serve; do
     page=$root/tools/man/gpuir-$command.1
     [ -f "$page" ]
     options=$(gpuir $command --help | grep -oE '(^| )--[a-z0-9-]+' | tr -d ' ' | sort -u)
@@ -106,7 +106,7 @@ teardown() {
 @test "misuse exits with 2 and says what is wrong" {
   fails 2 "a command is missing" gpuir
   fails 2 "there is no command 'frobnicate'" gpuir frobnicate
-  for command in index query count stats terms verify explain bench import export serve; do
+  for command in index query count stats terms verify explain reorder bench import export serve; do
     fails 2 "unknown option '--frob'" gpuir $command --frob
     fails 2 "unknown option '-Z'" gpuir $command -Z
     fails 2 "Try 'gpuir $command --help'." gpuir $command --frob=1
