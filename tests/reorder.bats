@@ -59,6 +59,12 @@ stat_of() {
   gpuir stats --json "$1" | python3 -c 'import json, sys; print(json.load(sys.stdin)[sys.argv[1]])' "$2"
 }
 
+# random_lines: 60,000 lines of 20 words
+random_lines() {
+  awk 'BEGIN { srand(1)
+       for (d = 0; d < 60000; d++) { for (i = 0; i < 20; i++) printf "w%d ", int(rand() * rand() * 5000); print "" } }'
+}
+
 # ---- orders -------------------------------------------------------------------------------------------------------
 
 @test "by name, ties by old docID" {
@@ -198,7 +204,8 @@ PYTHON
       hits out.gpuir >after
       cmp before after
     done
-    for key in documents terms postings tokens dropped_tokens description analyzer k1 b freq_codec stored_text text_bytes; do
+    for key in documents terms postings tokens dropped_tokens description analyzer k1 b freq_codec stored_text \
+      text_bytes; do
       [ "$(stat_of "$wordnet" $key)" = "$(stat_of out.gpuir $key)" ]
     done
     [ "$(stat_of out.gpuir codec)" = lrc ]
@@ -276,7 +283,8 @@ PYTHON
   run --separate-stderr gpuir reorder --order random --codec vbyte "$wordnet" out.gpuir
   [ "$status" -eq 0 ]
   [ -z "$output" ]
-  echo "$stderr" | grep -qE 'out.gpuir: 1,994 documents, [0-9,]+ postings; docIDs [0-9.]+ bits each \(vbyte\), before [0-9.]+ \(bp128\); '
+  echo "$stderr" | grep -qE 'out.gpuir: 1,994 documents, [0-9,]+ postings; docIDs [0-9.]+ bits each \(vbyte\), '
+  echo "$stderr" | grep -qE ', before [0-9.]+ \(bp128\); '
   echo "$stderr" | grep -qE 'ordered in [0-9.]+ s, written in [0-9.]+ s, peak memory [0-9]+ MB'
   run --separate-stderr gpuir reorder -q --order random "$wordnet" out.gpuir
   [ -z "$output$stderr" ]
@@ -307,6 +315,18 @@ PYTHON
   [ ! -e out.gpuir ]
   gpuir reorder -q --order name --memory 4 lines.gpuir out.gpuir
   gpuir verify out.gpuir
+}
+
+@test "bisection within a small budget leaves rare terms out, and says so" {
+  random_lines >lines
+  gpuir index -q --lines lines -o lines.gpuir
+  run --separate-stderr gpuir reorder -q --order bisect --memory 4 lines.gpuir small.gpuir
+  [ "$status" -eq 0 ]
+  [[ $stderr == *"bisection left out terms of fewer than "*" documents; a larger --memory takes more in" ]]
+  gpuir verify small.gpuir
+  run --separate-stderr gpuir reorder -q --order bisect --memory 64 lines.gpuir large.gpuir
+  [ "$status" -eq 0 ]
+  [ -z "$stderr" ]
 }
 
 @test "a full disk leaves the old index" {
@@ -349,7 +369,7 @@ PYTHON
 }
 
 @test "a signal ends it, and leaves nothing" {
-  awk 'BEGIN { srand(1); for (d = 0; d < 60000; d++) { for (i = 0; i < 20; i++) printf "w%d ", int(rand() * rand() * 5000); print "" } }' >lines
+  random_lines >lines
   gpuir index -q --lines lines -o lines.gpuir
   gpuir reorder --order bisect lines.gpuir out.gpuir 2>messages &
   pid=$!

@@ -18,7 +18,7 @@ static uint64_t next(void) { /* splitmix64 */
 }
 static uint32_t below(uint32_t n) { return (uint32_t)((next() >> 32) * n >> 32); }
 
-/* ---- graphs --------------------------------------------------------------------------------------------------- */
+/* ---- graphs -------------------------------------------------------------- */
 
 typedef struct graph {
   bisect_graph g;
@@ -104,7 +104,7 @@ static void run(const bisect_graph *g, unsigned threads, uint32_t leaf, uint32_t
   assert_permutation(order, g->documents);
 }
 
-/* ---- gains ----------------------------------------------------------------------------------------------------- */
+/* ---- gains -------------------------------------------------------------- */
 
 static double level(double d) { return d * log2(d + 1); }
 
@@ -152,7 +152,7 @@ static void test_gain_sum(void **state) {
   assert_true(key_make(5, 9) < key_make(4, 1) && key_make(4, 1) < key_make(4, 2));
 }
 
-/* ---- selection ------------------------------------------------------------------------------------------------- */
+/* ---- selection -------------------------------------------------------------- */
 
 static int by_key(const void *a, const void *b) {
   uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
@@ -198,7 +198,7 @@ static void test_select_pairs(void **state) {
   }
 }
 
-/* ---- orders ---------------------------------------------------------------------------------------------------- */
+/* ---- orders -------------------------------------------------------------- */
 
 /* The cost falls, for any leaf, and the order does not depend on the threads: with more of them, more levels are
  * the work of all together. */

@@ -32,7 +32,7 @@
 #define TABLE 32768u       /* tabulated logarithms; a power of two */
 #define UNIT 16384.0       /* of gains, to a bit */
 
-/* ---- threads that share the items of a job ------------------------------------------------------------------- */
+/* ---- threads that share the items of a job -------------------------------------------------------------- */
 
 typedef void (*pool_job)(void *context, uint64_t item, unsigned worker);
 
@@ -113,7 +113,7 @@ static void pool_run(pool *p, uint64_t items, pool_job job, void *context) {
   pthread_mutex_unlock(&p->mutex);
 }
 
-/* ---- gains -------------------------------------------------------------------------------------------------------- */
+/* ---- gains -------------------------------------------------------------- */
 
 /* With f(d) = d log2(d + 1), the cost is a constant less the sum of f(dL) + f(dR). rise[d] is f(d + 1) - f(d) for
  * d < TABLE in units of gains, log2_of[i] is log2(i) in units of 2^-24, from 1 on. Both come from sums of basic
@@ -264,7 +264,7 @@ static uint32_t fewer_pairs(uint64_t *left, uint64_t *right, uint32_t pairs) {
   return pairs / 2;
 }
 
-/* ---- the work ---------------------------------------------------------------------------------------------------- */
+/* ---- the work -------------------------------------------------------------- */
 
 /* A small range's forward index; documents by their position in the range. */
 typedef struct forward {
@@ -336,7 +336,7 @@ static void tell(bisect_worker *w, uint64_t n) {
   if (w == b->worker) report(b);
 }
 
-/* ---- large ranges: all threads ------------------------------------------------------------------------------------ */
+/* ---- large ranges: all threads -------------------------------------------------------------- */
 
 static uint64_t chunks(uint64_t n, uint64_t size) { return (n + size - 1) / size; }
 
@@ -446,7 +446,7 @@ static void halve_large(bisection *b, range r) {
   }
 }
 
-/* ---- small ranges: one thread each -------------------------------------------------------------------------------- */
+/* ---- small ranges: one thread each -------------------------------------------------------------- */
 
 #define NO_TERM UINT32_MAX
 
@@ -653,7 +653,7 @@ static void job_small(void *context, uint64_t item, unsigned worker) {
   small_free(w);
 }
 
-/* ---- the whole ---------------------------------------------------------------------------------------------------- */
+/* ---- the whole -------------------------------------------------------------- */
 
 static void add_task(bisection *b, range r) {
   if (b->ntasks == b->tasks_cap) {

@@ -41,7 +41,7 @@ typedef struct reorder {
   gpuir_build_report report;
 } reorder;
 
-/* ---- messages, memory, threads ------------------------------------------------------------------------------------ */
+/* ---- messages, memory, threads -------------------------------------------------------------- */
 
 static void show(reorder *r, const char *what, double done) {
   double now = cli_seconds();
@@ -76,7 +76,7 @@ static void run_threads(unsigned n, void *(*work)(void *), void *context) {
   while (started) pthread_join(thread[--started], NULL);
 }
 
-/* ---- order: random ------------------------------------------------------------------------------------------------ */
+/* ---- order: random -------------------------------------------------------------- */
 
 /* splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, OOPSLA 2014). */
 static uint64_t random_next(uint64_t *state) {
@@ -105,7 +105,7 @@ static int order_random(reorder *r) {
   return CLI_OK;
 }
 
-/* ---- orders by a key ---------------------------------------------------------------------------------------------- */
+/* ---- orders by a key -------------------------------------------------------------- */
 
 typedef struct entry {
   union {
@@ -198,7 +198,7 @@ static int order_name(reorder *r) {
   return code;
 }
 
-/* ---- documents by name -------------------------------------------------------------------------------------------- */
+/* ---- documents by name -------------------------------------------------------------- */
 
 typedef struct name_table {
   uint32_t *slots; /* docIDs; GPUIR_END: free */
@@ -255,7 +255,7 @@ static int name_table_fill(name_table *t, const reorder *r) {
   return CLI_OK;
 }
 
-/* ---- files of documents ------------------------------------------------------------------------------------------- */
+/* ---- files of documents -------------------------------------------------------------- */
 
 typedef struct lines {
   const reorder *r;
@@ -421,7 +421,7 @@ static int order_score(reorder *r) {
   return code;
 }
 
-/* ---- lengths of lists --------------------------------------------------------------------------------------------- */
+/* ---- lengths of lists -------------------------------------------------------------- */
 
 #define DF_CLASSES 4096 /* lists of DF_CLASSES - 1 and more postings are one class */
 
@@ -456,7 +456,7 @@ static int survey(reorder *r, df_classes *classes, uint32_t most) {
   return CLI_OK;
 }
 
-/* ---- order: bisection --------------------------------------------------------------------------------------------- */
+/* ---- order: bisection -------------------------------------------------------------- */
 
 /* A term of one document has no gaps. Terms of a large part of a large collection hide what the others tell: without
  * those of over a twentieth of the documents, bisection finds smaller gaps. */
@@ -587,7 +587,7 @@ static int order_bisect(reorder *r) {
   return code;
 }
 
-/* ---- lists in the new order --------------------------------------------------------------------------------------- */
+/* ---- lists in the new order -------------------------------------------------------------- */
 
 #define BATCH_POSTINGS 65536
 #define BATCH_TERMS 4096
@@ -698,7 +698,7 @@ static void sort_list(const reorder *r, uint32_t *docids, uint32_t *tfs, uint32_
   }
 }
 
-/* ---- writing ------------------------------------------------------------------------------------------------------ */
+/* ---- writing -------------------------------------------------------------- */
 
 /* Returns whether it had not stopped before. */
 static int rewriter_stop(rewriter *w) {
@@ -939,7 +939,7 @@ static int write_index(reorder *r) {
   return code;
 }
 
-/* ---- the command -------------------------------------------------------------------------------------------------- */
+/* ---- the command -------------------------------------------------------------- */
 
 static int find_order(reorder *r) {
   static int (*const orders[])(reorder *) = {order_random, order_name, order_file, order_score, order_bisect};
