@@ -244,6 +244,11 @@ static int ding_table1(bench *b) {
     if (!m) return CLI_FAIL;
     row(b, DING_TABLE1, "CPU", codec.label, speed(m, 0) / 1e6, "Mvalues/s");
   }
+  for (size_t i = 0; lab_codec_at(b->l, i, &codec); i++) {
+    double seconds;
+    if (l1_seconds(b, &codec, &seconds)) return CLI_FAIL;
+    row(b, DING_TABLE1, "CPU/L1", codec.label, 1e-6 / seconds, "Mvalues/s");
+  }
   return CLI_OK;
 }
 
