@@ -38,10 +38,10 @@
  * ==========================================================================*/
 
 #define GC_NONE UINT32_MAX
-#define GC_TILE_MOST 24576u /* documents a tile at most: two blocks of threads share 227 KB */
-#define GC_OR_WORKERS 256u  /* threads that score; one warp more looks ahead */
+#define GC_TILE_MOST 24576u    /* documents a tile at most: two blocks of threads share 227 KB */
+#define GC_OR_WORKERS 256u     /* threads that score; one warp more looks ahead */
 #define GC_PACKED_WORKERS 384u /* the same where blocks are decoded: more of them, as each waits longer */
-#define GC_AHEAD 3u         /* blocks that a warp has on their way at once */
+#define GC_AHEAD 3u            /* blocks that a warp has on their way at once */
 #define GC_OR_THREADS(X) ((X) ? GC_OR_WORKERS + 32u : GC_PACKED_WORKERS + 32u)
 #define GC_KEYS 1024u /* survivors of a tile that are selected among in shared memory */
 #define GC_AND_THREADS 256u
@@ -142,13 +142,12 @@ typedef struct gc_view {
   const uint8_t *docs_width, *freqs_width;
   const gpuir__pair *bounds; /* GPUIR__BLOCK_PAIRS a block */
   const uint32_t *lengths;
-  const uint16_t *brief; /* the same, if all are below 65536; then the former is there only with expanded lists */
-  const float *norm;     /* expanded: K of each document under the stored k1 and b */
+  const uint16_t *brief; /* the same, if all are below 65536, instead */
   const gc_entry *entry; /* expanded, a block */
   const uint16_t *narrow;
   const uint32_t *wide;
   const uint32_t *impact; /* contributions under the stored k1 and b */
-  const uint32_t *most;   /* the greatest of a block */
+  const uint32_t *most;   /* guides: the greatest of a block */
   const uint32_t *marks;  /* of a list: the documents that it holds, coarsely */
   const uint32_t *starts; /* the first block whose last docID is not below the span; one more than spans */
   const uint8_t *peaks;   /* the greatest contribution within the span, in steps */
@@ -162,12 +161,14 @@ typedef struct gc_batch {
   const gc_job *jobs;
   gc_state *states;
   const gc_chunk *chunks;
-  const uint32_t *and_jobs, *and_start, *or_jobs; /* and_start: first group of driver blocks of each, and one more */
-  const uint32_t *sample_start;                   /* the same of the blocks that are taken first */
-  const uint32_t *max_jobs; /* OR jobs that MaxScore may answer */
+  const uint32_t *and_jobs, *and_start,
+      *or_jobs;                 /* and_start: first group of driver blocks of each, and one more */
+  const uint32_t *sample_start; /* the same of the blocks that are taken first */
+  const uint32_t *max_jobs;     /* OR jobs that MaxScore may answer */
   gc_drive *drives;
   uint32_t *drive_start; /* first group of each */
-  uint32_t nchunks, njobs, nand, nor, nand_groups, nsamples, and_group, grab, nmax, drive_group, and_parts, max_parts;
+  uint32_t nchunks, njobs, nand, nor, nand_groups, nsamples, and_group, grab, nmax, drive_group, and_parts,
+      max_parts;
   uint32_t *first, *bound; /* a slot: ntiles + 1 items */
   uint32_t *order, *total; /* a job: ntiles items */
   unsigned long long *cand;
@@ -354,22 +355,17 @@ static __device__ __forceinline__ uint32_t gc_contribution(float weight, uint32_
   return c ? c : 1;
 }
 
+static __device__ __forceinline__ uint32_t gc_length(const gc_view &v, uint32_t doc) {
+  return v.brief ? __ldg(v.brief + doc) : __ldg(v.lengths + doc);
+}
+
 static __device__ __forceinline__ float gc_norm(const gc_view &v, const gc_job &j, uint32_t doc) {
-  return j.stored && v.norm
-             ? __ldg(v.norm + doc)
-             : gpuir__norm_of(j.norm_a, j.norm_b, v.brief ? __ldg(v.brief + doc) : __ldg(v.lengths + doc));
+  return gpuir__norm_of(j.norm_a, j.norm_b, gc_length(v, doc));
 }
 
 /* ============================================================================
  * 3  Expansion of the long lists, and what depends on k1 and b
  * ==========================================================================*/
-
-/* Reads 4 bytes a document and writes 4. */
-static __global__ void __launch_bounds__(256)
-    gc_norms(const uint32_t *lengths, uint32_t n, double a, double b, float *norm) {
-  uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < n) norm[i] = gpuir__norm_of(a, b, lengths[i]);
-}
 
 /* Raises a byte to at least x. */
 static __device__ void gc_raise_byte(uint8_t *p, uint32_t x) {
@@ -409,13 +405,13 @@ static __device__ void gc_note_block(const gc_view &v, const gc_guide &to, const
 static __global__ void __launch_bounds__(256)
     gc_expand(gc_view v, const gc_term *lists, uint32_t nlists, uint64_t nblocks, uint16_t *narrow,
               uint32_t *wide, uint32_t *impact, uint32_t *most, const uint2 *bases, gc_entry *entries,
-              gc_guide guide) {
+              gc_guide guide, double norm_a, double norm_b) {
   uint64_t g = ((uint64_t)blockIdx.x * blockDim.x + threadIdx.x) / 32,
            step = (uint64_t)gridDim.x * blockDim.x / 32;
   uint32_t lane = gc_lane();
   for (; g < nblocks; g += step) {
     uint32_t lo = 0, hi = nlists, d[4], c[4], i, n, best, block;
-    const uint2 base = bases[g];
+    uint2 base;
     gc_term t;
     while (hi - lo > 1) { /* the last list that starts at g or before */
       uint32_t mid = lo + (hi - lo) / 2;
@@ -432,11 +428,15 @@ static __global__ void __launch_bounds__(256)
     best = 0;
     for (i = 0; i < 4; i++) {
       bool live = 4 * lane + i < n;
-      c[i] = live ? gc_contribution(t.weight, c[i], __ldg(v.norm + d[i])) : 0;
+      c[i] = live ? gc_contribution(t.weight, c[i], gpuir__norm_of(norm_a, norm_b, gc_length(v, d[i]))) : 0;
       if (!live) d[i] = UINT32_MAX;
       best = max(best, c[i]);
     }
     gc_note_block(v, guide, t, block, d, c);
+    best = __reduce_max_sync(GC_ALL, best);
+    if (!lane) most[g] = best;
+    if (!impact) continue; /* only the guides are wanted */
+    base = bases[g];
     *(uint4 *)(impact + g * GPUIR__BLOCK + 4 * lane) = make_uint4(c[0], c[1], c[2], c[3]);
     if (base.y)
       *(uint4 *)(wide + (uint64_t)(base.y - 1) * GPUIR__BLOCK + 4 * lane) =
@@ -451,8 +451,6 @@ static __global__ void __launch_bounds__(256)
     *(ushort4 *)(narrow + g * GPUIR__BLOCK + 4 * lane) = s;
     if (!lane) entries[g].base = base;
     if (lane % 4 == 3) entries[g].pivots[lane / 4] = s.w;
-    best = __reduce_max_sync(GC_ALL, best);
-    if (!lane) most[g] = best;
   }
 }
 
@@ -998,7 +996,6 @@ static __device__ __forceinline__ gc_words gc_words_of(const uint32_t *words, ui
   return w;
 }
 
-/* The high part of the lane-th exception, loaded by that lane, and of those from the 32nd on what a lane has itself. */
 static __device__ __forceinline__ uint32_t gc_high_part(const gc_words &w, uint32_t i) {
   uint32_t bit = w.bit + i * w.high;
   return __funnelshift_r(__ldg(w.at + (bit >> 5)), __ldg(w.at + (bit >> 5) + 1), bit & 31) & gc_mask(w.high);
@@ -1016,15 +1013,18 @@ static __device__ __forceinline__ void gc_unpack_words(const gc_words &w, uint32
       rank += __popc(vote & below);
       n += __popc(vote);
     }
-    part = lane < n ? gc_high_part(w, lane) : 0;
+    if (n <= 32) {
+      part = lane < n ? gc_high_part(w, lane) << w.bits : 0;
 #pragma unroll
-    for (l = 0; l < 4; l++) {
-      uint32_t high = __shfl_sync(GC_ALL, part, rank);
-      if (w.map >> l & 1) {
-        if (rank >= 32) high = gc_high_part(w, rank);
-        x[l] |= high << w.bits;
-        rank++;
+      for (l = 0; l < 4; l++) {
+        uint32_t high = __shfl_sync(GC_ALL, part, rank), is = w.map >> l & 1;
+        x[l] |= high & (0 - is);
+        rank += is;
       }
+    } else {
+#pragma unroll
+      for (l = 0; l < 4; l++)
+        if (w.map >> l & 1) x[l] |= gc_high_part(w, rank++) << w.bits;
     }
   }
 }
@@ -1057,12 +1057,11 @@ static __device__ __forceinline__ void gc_add_packed(const gc_view &v, double no
   for (i = 0; i < 4; i++) {
     d[i] += sum;
     length[i] = 0;
-    if (d[i] < tile) length[i] = v.brief ? __ldg(v.brief + base + d[i]) : __ldg(v.lengths + base + d[i]);
+    if (d[i] < tile) length[i] = gc_length(v, base + d[i]);
   }
   gc_unpack_words(fw, c);
 #pragma unroll
-  for (i = 0; i < 4; i++)
-    c[i] = q * gc_contribution(weight, c[i], gpuir__norm_of(norm_a, norm_b, length[i]));
+  for (i = 0; i < 4; i++) c[i] = q * gc_contribution(weight, c[i], gpuir__norm_of(norm_a, norm_b, length[i]));
   gc_add4(notes, d, c, tile);
 }
 
@@ -1222,7 +1221,8 @@ static __global__ void __launch_bounds__(GC_OR_THREADS(X), 2)
     }
     __syncthreads();
     at = 0;
-    if (!scout && sh.item[side ^ 1].job != GC_NONE) { /* the next tile's blocks travel while this one is finished */
+    if (!scout &&
+        sh.item[side ^ 1].job != GC_NONE) { /* the next tile's blocks travel while this one is finished */
       const gc_item *next = &sh.item[side ^ 1];
       if (X)
         gc_fetch(v, next, threadIdx.x / 32, gc_positive_blocks(next), at, round);
@@ -1508,7 +1508,7 @@ static __device__ __forceinline__ bool gc_look_up(const gc_view &v, const gc_job
                                                   uint32_t doc, bool live, gc_queue *w, uint32_t *add) {
   uint64_t where[4] = {0, 0, 0, 0};
   bool found;
-  if (t.kind == GC_LONG) {
+  if (t.kind == GC_LONG && v.impact) {
     found = live && gc_find(v, t, doc, where);
     if (found && add && job.stored) {
       *add = t.q * __ldg(v.impact + where[0]);
@@ -1516,6 +1516,7 @@ static __device__ __forceinline__ bool gc_look_up(const gc_view &v, const gc_job
     }
     where[0] -= t.first_block * GPUIR__BLOCK;
   } else {
+    if (t.kind == GC_LONG) live = live && gc_marked(v, t, doc);
     const uint32_t d[4] = {doc, doc, doc, doc};
     found = gc_probe(v, t, d, live, where, w->docs) & 1;
   }
@@ -1566,7 +1567,7 @@ static __device__ __forceinline__ uint32_t gc_drive_block(const gc_view &v, cons
                                                           const gc_term &t, uint32_t block, uint32_t d[4],
                                                           uint32_t c[4]) {
   uint32_t i, n = gc_block_len(t, block);
-  if (t.kind == GC_LONG) {
+  if (t.kind == GC_LONG && v.impact) {
     uint64_t g = t.first_block + block;
     gc_expanded_docs(v, g, d);
     if (job.stored) {
@@ -1590,8 +1591,8 @@ static __device__ __forceinline__ uint32_t gc_drive_block(const gc_view &v, cons
  * posting and a byte of peaks for each list behind. Only the postings of `lanes` are taken: for few queries, several
  * warps share a block. */
 template <bool ALL>
-static __device__ void gc_drive_from(const gc_view &v, const gc_batch &b, uint32_t j, uint32_t e, uint32_t from,
-                                uint32_t which, uint32_t lanes, gc_queue *w) {
+static __device__ void gc_drive_from(const gc_view &v, const gc_batch &b, uint32_t j, uint32_t e,
+                                     uint32_t from, uint32_t which, uint32_t lanes, gc_queue *w) {
   const gc_job &job = b.jobs[j];
   const gc_term *terms = b.terms + job.first_term, &t = terms[e];
   const unsigned long long floor = __shfl_sync(GC_ALL, gc_floor(b.states + j), 0);
@@ -1884,7 +1885,7 @@ struct gpuir_cuda {
   unsigned nmemory;
   gc_term *lists; /* long lists, in the order of their blocks */
   size_t nlists;
-  gc_aid *aids;    /* of all long lists, by their number in the index; NULL unless expanded */
+  gc_aid *aids;    /* of all long lists, by their number in the index; NULL: there are no guides */
   gc_cache *cache; /* NULL: the whole index is on the device */
   uint64_t room, threshold;
   uint32_t k_most;
@@ -1915,7 +1916,7 @@ typedef struct gc_context {
   uint64_t releases; /* of the cache, when a list was last asked for */
   uint64_t device_bytes;
   cudaEvent_t sent; /* they are on the device */
-  void *host; /* all of the unpinned arrays */
+  void *host;       /* all of the unpinned arrays */
   size_t host_size;
   /* device */
   uint8_t *input;
@@ -1960,7 +1961,8 @@ static int gc_take(gpuir_cuda *c, size_t n, void **p, gpuir_error *err) {
   used = __atomic_add_fetch(&c->info.used_memory, n, __ATOMIC_RELAXED);
   if (used > c->room) {
     __atomic_fetch_sub(&c->info.used_memory, n, __ATOMIC_RELAXED);
-    return gpuir__fail(err, GPUIR_E_NOMEM, 0, "CUDA: %llu MB of device memory are needed, %llu MB are allowed",
+    return gpuir__fail(err, GPUIR_E_NOMEM, 0,
+                       "CUDA: %llu MB of device memory are needed, %llu MB are allowed",
                        (unsigned long long)(used >> 20), (unsigned long long)(c->room >> 20));
   }
   {
@@ -2079,32 +2081,13 @@ static int gc_upload_all(gpuir_cuda *c, gpuir_error *err) {
   return s ? s : gc_upload_lengths(c, err);
 }
 
-/* The documents' lengths in full and their K, which expanding reads. */
-static int gc_upload_norms(gpuir_cuda *c, gpuir_error *err) {
-  const gpuir_index *ix = c->ix;
-  uint64_t n = ix->stat.documents;
-  gc_view *v = &c->view;
-  void *norm;
-  int s = GPUIR_OK;
-  if (!v->lengths) s = gc_upload(c, ix->lengths, n * 4, (const void **)&v->lengths, err);
-  if (!s) s = gc_device_alloc(c, n * 4, &norm, err);
-  if (s) return s;
-  v->norm = (const float *)norm;
-  if (n) {
-    gc_norms<<<(unsigned)((n + 255) / 256), 256>>>(v->lengths, (uint32_t)n, ix->norm.a, ix->norm.b,
-                                                   (float *)norm);
-    GC_TRY(cudaGetLastError(), "computing the norms");
-    GC_TRY(cudaDeviceSynchronize(), "computing the norms");
-  }
-  return GPUIR_OK;
-}
-
-#define GC_ENTRY (3 * 4 + 2 + GPUIR__BLOCK_PAIRS * sizeof(gpuir__pair)) /* bytes of a block in the directory */
+#define GC_ENTRY \
+  (3 * 4 + 2 + GPUIR__BLOCK_PAIRS * sizeof(gpuir__pair)) /* bytes of a block in the directory */
 
 /* Bytes that the sections take on the device. */
 static uint64_t gc_plain_bytes(const gpuir_index *ix) {
-  return ix->section[GPUIR__S_DOCIDS]->length + ix->section[GPUIR__S_FREQS]->length + ix->stat.blocks * GC_ENTRY +
-         ix->stat.documents * 4 + 16 * 1024;
+  return ix->section[GPUIR__S_DOCIDS]->length + ix->section[GPUIR__S_FREQS]->length +
+         ix->stat.blocks * GC_ENTRY + ix->stat.documents * 4 + 16 * 1024;
 }
 
 /* Marks: 8 to 16 bits a posting, or one a document. A span, of 5 bytes, has 8 to 16 postings on average, or 1024
@@ -2148,15 +2131,15 @@ static uint64_t gc_guides(gpuir_cuda *c, uint64_t *marks, uint64_t *spans, gpuir
   return *marks * 4 + *spans * 5 + 64;
 }
 
-/* Expands the long lists if `room` bytes hold them. */
+/* Expands the long lists if `room` bytes hold them; or makes what guides through them, if it holds that. */
 static int gc_expand_all(gpuir_cuda *c, uint64_t room, gpuir_error *err) {
   const gpuir_index *ix = c->ix;
   uint64_t blocks = ix->stat.blocks, wide = 0, g, marks, spans, guides;
   gc_guide guide;
   size_t size = (size_t)blocks * sizeof(uint2), i;
-  void *base, *narrow, *wides, *impact, *most, *lists, *entries;
+  void *base = NULL, *narrow = NULL, *wides = NULL, *impact = NULL, *entries = NULL, *most, *lists;
   uint2 *host;
-  int s;
+  int s, full;
   if (!c->nlists) return GPUIR_OK;
   guides = gc_guides(c, &marks, &spans, err);
   if (!guides) return GPUIR_E_NOMEM;
@@ -2171,35 +2154,37 @@ static int gc_expand_all(gpuir_cuda *c, uint64_t room, gpuir_error *err) {
       start = ix->last[g] + 1;
     }
   }
-  guides += ix->stat.documents * 8 + 8192;
-  if (wide >= UINT32_MAX - 1 || spans >= UINT32_MAX ||
-      blocks * (8 + sizeof(gc_entry) + 4 + GPUIR__BLOCK * 6) + wide * GPUIR__BLOCK * 4 + c->nlists * sizeof(gc_term) + guides > room) {
+  guides += 8192 + blocks * 4 + c->nlists * sizeof(gc_term);
+  full = blocks * (8 + sizeof(gc_entry) + GPUIR__BLOCK * 6) + wide * GPUIR__BLOCK * 4 + guides <= room &&
+         wide < UINT32_MAX - 1;
+  if (spans >= UINT32_MAX || guides > room) {
     gpuir__free(&c->a, host, size);
     gpuir__free(&c->a, c->aids, (size_t)ix->stat.longs * sizeof *c->aids);
     c->aids = NULL;
     return GPUIR_OK;
   }
-  s = gc_upload(c, host, size, (const void **)&base, err);
-  gpuir__free(&c->a, host, size);
-  if (!s) s = gc_upload(c, c->lists, c->nlists * sizeof *c->lists, (const void **)&lists, err);
-  if (!s) s = gc_device_alloc(c, (size_t)blocks * GPUIR__BLOCK * 2, &narrow, err);
-  if (!s) s = gc_device_alloc(c, (size_t)wide * GPUIR__BLOCK * 4, &wides, err);
-  if (!s) s = gc_device_alloc(c, (size_t)blocks * GPUIR__BLOCK * 4, &impact, err);
+  s = gc_upload(c, c->lists, c->nlists * sizeof *c->lists, (const void **)&lists, err);
   if (!s) s = gc_device_alloc(c, (size_t)blocks * 4, &most, err);
-  if (!s) s = gc_upload_norms(c, err);
   if (!s) s = gc_device_alloc(c, (size_t)marks * 4, (void **)&guide.marks, err);
   if (!s) s = gc_device_alloc(c, (size_t)spans * 4, (void **)&guide.starts, err);
   if (!s) s = gc_device_alloc(c, (size_t)spans + 4, (void **)&guide.peaks, err);
-  if (!s) s = gc_device_alloc(c, (size_t)blocks * sizeof(gc_entry), &entries, err);
+  if (full) {
+    if (!s) s = gc_upload(c, host, size, (const void **)&base, err);
+    if (!s) s = gc_device_alloc(c, (size_t)blocks * GPUIR__BLOCK * 2, &narrow, err);
+    if (!s) s = gc_device_alloc(c, (size_t)wide * GPUIR__BLOCK * 4, &wides, err);
+    if (!s) s = gc_device_alloc(c, (size_t)blocks * GPUIR__BLOCK * 4, &impact, err);
+    if (!s) s = gc_device_alloc(c, (size_t)blocks * sizeof(gc_entry), &entries, err);
+  }
+  gpuir__free(&c->a, host, size);
   if (s) return s;
   GC_TRY(cudaMemset(guide.marks, 0, (size_t)marks * 4), "expanding the lists");
   GC_TRY(cudaMemset(guide.starts, 0, (size_t)spans * 4), "expanding the lists");
   GC_TRY(cudaMemset(guide.peaks, 0, (size_t)spans + 4), "expanding the lists");
-  GC_TRY(cudaMemset(entries, 0, (size_t)blocks * sizeof(gc_entry)), "expanding the lists");
+  if (full) GC_TRY(cudaMemset(entries, 0, (size_t)blocks * sizeof(gc_entry)), "expanding the lists");
   gc_expand<<<(unsigned)c->processors * 8, 256>>>(c->view, (const gc_term *)lists, (uint32_t)c->nlists,
                                                   blocks, (uint16_t *)narrow, (uint32_t *)wides,
                                                   (uint32_t *)impact, (uint32_t *)most, (const uint2 *)base,
-                                                  (gc_entry *)entries, guide);
+                                                  (gc_entry *)entries, guide, ix->norm.a, ix->norm.b);
   GC_TRY(cudaGetLastError(), "expanding the lists");
   GC_TRY(cudaDeviceSynchronize(), "expanding the lists");
   c->view.narrow = (const uint16_t *)narrow;
@@ -2210,7 +2195,7 @@ static int gc_expand_all(gpuir_cuda *c, uint64_t room, gpuir_error *err) {
   c->view.marks = guide.marks;
   c->view.starts = guide.starts;
   c->view.peaks = guide.peaks;
-  c->expanded = 1;
+  c->expanded = full;
   return GPUIR_OK;
 }
 
@@ -2222,9 +2207,9 @@ static int gc_expand_all(gpuir_cuda *c, uint64_t room, gpuir_error *err) {
  * costs the same bytes, they cancel out. Transfers go through pinned memory on a stream of their own, while launches of
  * other searchers run. */
 
-#define GC_UNIT 32u          /* bytes of streams a unit at least, and their granularity */
-#define GC_STAGE (1u << 20)  /* bytes of pinned memory on their way at once, twice */
-#define GC_SLOTS (1u << 16)  /* lists at most */
+#define GC_UNIT 32u         /* bytes of streams a unit at least, and their granularity */
+#define GC_STAGE (1u << 20) /* bytes of pinned memory on their way at once, twice */
+#define GC_SLOTS (1u << 16) /* lists at most */
 
 typedef struct gc_slot {
   uint64_t id, worth, bytes;
@@ -2311,7 +2296,8 @@ static int gc_cache_evict(gpuir_cuda *c, gc_cache *k) {
 }
 
 /* Transfers a list to its units. */
-static int gc_cache_load(gpuir_cuda *c, gc_cache *k, const gc_slot *s, const gpuir__list *l, gpuir_error *err) {
+static int gc_cache_load(gpuir_cuda *c, gc_cache *k, const gc_slot *s, const gpuir__list *l,
+                         gpuir_error *err) {
   const gc_view *v = &c->view;
   uint64_t at = s->unit * k->unit_bytes, n = l->nblocks;
   int status = gc_cache_send(k, k->streams + at, l->docs.bytes, l->docs.len, err);
@@ -2372,8 +2358,8 @@ static int gc_cache_take(gpuir_cuda *c, uint64_t id, const gpuir__list *l, gc_te
   }
   k->slots[s - 1].users++;
   k->pins++;
-  t->first_block = k->slots[s - 1].unit;
-  t->docs = t->first_block * k->unit_bytes;
+  if (l->extent) t->first_block = k->slots[s - 1].unit;
+  t->docs = k->slots[s - 1].unit * k->unit_bytes;
   t->freqs = t->docs + ((l->docs.len + 15) & ~(uint64_t)15);
   return status;
 }
@@ -2435,7 +2421,8 @@ static int gc_cache_open(gpuir_cuda *c, uint64_t room, gpuir_error *err) {
   if (!k) return gpuir__fail_nomem(err);
   c->cache = k;
   k->unit_bytes = GC_UNIT;
-  if (ix->stat.blocks) k->unit_bytes = gpuir__max64(GC_UNIT, streams / ix->stat.blocks & ~(uint64_t)(GC_UNIT - 1));
+  if (ix->stat.blocks)
+    k->unit_bytes = gpuir__max64(GC_UNIT, streams / ix->stat.blocks & ~(uint64_t)(GC_UNIT - 1));
   if (room < 64 * 1024)
     return gpuir__fail(err, GPUIR_E_NOMEM, 0, "CUDA: %llu bytes of device memory are too few to hold lists",
                        (unsigned long long)room);
@@ -2538,14 +2525,15 @@ static gc_sizes gc_sizes_of(const gpuir_cuda *c, size_t queries) {
   z.njobs = (size_t)gpuir__max64(2, gpuir__min64(2 * (uint64_t)queries, (1u << 30) / each));
   z.nslots = z.nterms = (size_t)gpuir__max64(2 * GPUIR_MAX_TERMS, 8 * (uint64_t)queries);
   z.nslots = (size_t)gpuir__max64(GPUIR_MAX_TERMS, gpuir__min64(z.nslots, (1u << 30) / each));
-  z.nchunks = (size_t)gpuir__max64(
-      z.nslots + gpuir__max64(GPUIR_MAX_TERMS, 8 * (uint64_t)queries) * (1 + chunks / 4),
-      GPUIR_MAX_TERMS * (2 + chunks));
+  z.nchunks =
+      (size_t)gpuir__max64(z.nslots + gpuir__max64(GPUIR_MAX_TERMS, 8 * (uint64_t)queries) * (1 + chunks / 4),
+                           GPUIR_MAX_TERMS * (2 + chunks));
   z.ncand = gpuir__max64(2 * 16 * GC_K_MOST, (uint64_t)z.njobs * 8192);
   z.host = z.nterms * (sizeof(gc_term) + 8) + z.njobs * (sizeof(gc_job) + 20) + z.nchunks * sizeof(gc_chunk) +
            queries * sizeof(uint2) + 4096;
   z.staging = z.host + z.njobs * sizeof(gc_state);
-  z.device = z.staging + z.nslots * each + z.njobs * each + z.ncand * 8 + z.nterms * (sizeof(gc_drive) + 4) + 4096;
+  z.device =
+      z.staging + z.nslots * each + z.njobs * each + z.ncand * 8 + z.nterms * (sizeof(gc_drive) + 4) + 4096;
   return z;
 }
 
@@ -2596,6 +2584,7 @@ static int gc_open(gpuir_cuda *c, const gpuir_cuda_desc *desc, gpuir_error *err)
     uint64_t searcher = gc_sizes_of(c, c->batch).device, left = gc_left(c);
     c->info.index_bytes = c->info.resident_bytes;
     if (left > searcher) status = gc_expand_all(c, left - searcher, err);
+    c->info.resident_bytes = c->info.index_bytes; /* what was made of it does not count */
   }
   return status;
 }
@@ -2725,7 +2714,7 @@ static int gc_plan_sure(const gc_context *x, const gc_job *job) {
 static void gc_plan_or(gc_context *x, gc_plan *p, gc_job *job) {
   uint32_t i, first;
   job->any = 1;
-  job->follow = x->cuda->expanded && job->prune;
+  job->follow = x->cuda->aids && job->prune;
   if (job->follow) {
     x->max_jobs[p->nmax++] = (uint32_t)p->njobs;
     for (i = 0; i < job->npositive; i++) p->max_blocks += x->terms[job->first_term + i].nblocks;
@@ -2832,29 +2821,30 @@ static int gc_launch(gc_context *x, gc_batch *b, const gc_plan *p, uint32_t k, i
   if (rerun)
     GC_TRY(cudaMemsetAsync(b->control, 0, offsetof(gc_control, drives), x->stream), "clearing counters");
   if (p->nand) {
-    const unsigned most = c->expanded ? c->max_grid : c->and_grid;
+    const unsigned most = c->aids ? c->max_grid : c->and_grid;
     unsigned grid = (unsigned)gpuir__min64((b->nand_groups + 7) / 8, most);
     if (p->nsamples) {
       unsigned some = (unsigned)gpuir__min64((p->nsamples + 7) / 8, most);
-      if (c->expanded)
+      if (c->aids)
         gc_all<<<some, GC_MAX_THREADS, 0, x->stream>>>(*v, *b, 1);
       else
         gc_and<<<some, GC_AND_THREADS, 0, x->stream>>>(*v, *b, 1);
       gc_raise<<<(unsigned)p->nand, GC_FINAL_THREADS, 0, x->stream>>>(*b);
     }
-    if (c->expanded)
+    if (c->aids)
       gc_all<<<grid, GC_MAX_THREADS, 0, x->stream>>>(*v, *b, p->nsamples ? 2 : 0);
     else
       gc_and<<<grid, GC_AND_THREADS, 0, x->stream>>>(*v, *b, p->nsamples ? 2 : 0);
   }
   if (p->nmax) {
     if (!rerun) {
-      unsigned some = (unsigned)gpuir__min64(p->nmax * b->max_parts * (GC_FIRST / (GC_MAX_THREADS / 32)), c->max_grid);
+      unsigned some =
+          (unsigned)gpuir__min64(p->nmax * b->max_parts * (GC_FIRST / (GC_MAX_THREADS / 32)), c->max_grid);
       gc_max_first<<<some, GC_MAX_THREADS, 0, x->stream>>>(*v, *b);
       gc_max_plan<<<(unsigned)p->nmax, GC_FINAL_THREADS, 0, x->stream>>>(*v, *b);
     }
-    gc_max<<<(unsigned)gpuir__min64((p->max_blocks * b->max_parts + 7) / 8, c->max_grid), GC_MAX_THREADS, 0, x->stream>>>(*v,
-                                                                                                         *b);
+    gc_max<<<(unsigned)gpuir__min64((p->max_blocks * b->max_parts + 7) / 8, c->max_grid), GC_MAX_THREADS, 0,
+             x->stream>>>(*v, *b);
   }
   if (p->nor && !rerun) {
     unsigned grid = (unsigned)gpuir__min64(p->nchunks, (uint64_t)c->processors * 8);
@@ -2903,7 +2893,7 @@ static int gc_run(gc_context *x, gc_plan *p, uint32_t k, uint64_t start, size_t 
   if (!n) return GPUIR_OK;
   x->and_start[p->nand] = (uint32_t)p->nand_blocks;
   x->sample_start[p->nand] = (uint32_t)p->nsamples;
-  b.and_parts = c->expanded && p->nand_blocks < c->max_grid * 8 ? 4 : 1;
+  b.and_parts = c->aids && p->nand_blocks < c->max_grid * 8 ? 4 : 1;
   b.max_parts = p->max_blocks < c->max_grid * 64 ? 4 : 1;
   b.and_group = (uint32_t)gpuir__max64(1, gpuir__min64(32, p->nand_blocks / (c->max_grid * 64)));
   for (i = 0; i < p->nand; i++) { /* from blocks to groups of them */
@@ -3010,7 +3000,8 @@ static int gc_search(void *context, const gpuir_query *const *queries, size_t nq
     if (status) return status;
     if (done == first) {
       if (c->cache && gc_cache_wait(c->cache, x->releases)) continue;
-      return gpuir__fail(err, GPUIR_E_NOMEM, 0, "CUDA: the lists of a query need more memory than is allowed");
+      return gpuir__fail(err, GPUIR_E_NOMEM, 0,
+                         "CUDA: the lists of a query need more memory than is allowed");
     }
     __atomic_fetch_add(&c->info.batches, 1, __ATOMIC_RELAXED);
   }

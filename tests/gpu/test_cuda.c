@@ -2,7 +2,8 @@
  *
  * Collections that differ in shape (few documents, ties, dense lists, Zipf, sparse lists in a large docID range) are
  * searched with every mode, many k, negation, unknown and repeated terms and other k1 and b, in batches and alone, by a
- * device that holds the lists expanded and by one that decodes them, with both evaluators. Prints TAP. Without a device
+ * device that holds the lists expanded, by one that decodes them and by one that holds some at a time, with both
+ * evaluators. Calls of CUDA are made to fail one after another (gpuir_cuda.cu's seam). Prints TAP. Without a device
  * it says so and succeeds. `test_cuda quick` is the reduced set for compute-sanitizer. */
 #define GPUIR_IMPLEMENTATION
 #include "gpuir.h"
@@ -154,22 +155,57 @@ static unsigned compare(gpuir_searcher *cpu, gpuir_searcher *gpu, gpuir_query **
   return bad;
 }
 
-/* One index against the device, both with the lists expanded and without. */
+/* The device memory that an open index takes with a searcher (*all), and the searcher alone. */
+static uint64_t searcher_memory(const gpuir_index *ix, size_t batch, uint64_t *all) {
+  gpuir_cuda *cuda;
+  gpuir_cuda_desc desc;
+  gpuir_cuda_info before, after;
+  gpuir_searcher *s;
+  gpuir_error err;
+  memset(&desc, 0, sizeof desc);
+  desc.batch = batch;
+  if (gpuir_cuda_open(ix, &desc, &cuda, &err) ||
+      gpuir_searcher_create((gpuir_index *)(uintptr_t)ix, NULL, &s))
+    exit(1);
+  gpuir_cuda_stats(cuda, &before);
+  if (gpuir_cuda_attach(s, cuda, 0, &err)) exit(1);
+  gpuir_cuda_stats(cuda, &after);
+  gpuir_searcher_destroy(s);
+  gpuir_cuda_close(cuda);
+  *all = after.used_memory;
+  return after.used_memory - before.used_memory;
+}
+
+/* One index against the device: with the lists expanded, with them decoded in place, with guides
+ * and without, and with room for some of them. */
 static void check(const char *name, const char *path, uint32_t vocabulary, unsigned nq, int quick) {
   static const size_t ks[] = {1, 2, 10, 37, 100, 1000, 1025, 5000, 10000};
+  static const char *const ways[] = {"expanded", "with guides", "decoded in place", "cached"};
   gpuir_index *ix;
   gpuir_error err;
   gpuir_cuda_desc desc;
-  int plain, evaluator;
+  int way, evaluator;
+  uint64_t all, one, index_bytes = 0;
   if (gpuir_open(path, NULL, &ix, &err)) {
     printf("Bail out! %s\n", err.msg);
     exit(1);
   }
   memset(&desc, 0, sizeof desc);
   if (quick) desc.batch = 16;
-  for (plain = 0; plain < 2; plain++) {
+  for (way = 0; way < 4; way++) {
     gpuir_cuda *cuda;
     gpuir_cuda_info info;
+    if (way == 1) {
+      (void)searcher_memory(ix, desc.batch, &all);
+      if (all - index_bytes < 1000) break; /* no long list */
+      desc.memory = all - 1;               /* not enough to expand */
+    } else if (way == 2) {
+      desc.memory = index_bytes + searcher_memory(ix, desc.batch, &all) + 2048; /* for nothing more */
+    } else if (way == 3) {
+      if (index_bytes < (512u << 10)) break;
+      one = searcher_memory(ix, 1, &all);
+      desc.memory = one + index_bytes * 3 / 4; /* not enough for the whole */
+    }
     if (gpuir_cuda_open(ix, &desc, &cuda, &err)) {
       printf("# %s\n", err.msg);
       report(0, name);
@@ -179,7 +215,7 @@ static void check(const char *name, const char *path, uint32_t vocabulary, unsig
     for (evaluator = 0; evaluator < 2; evaluator++) {
       gpuir_searcher_desc sd;
       gpuir_searcher *cpu, *gpu;
-      synth_rng r = {42u + (unsigned)(plain * 2 + evaluator)};
+      synth_rng r = {42u + (unsigned)(way * 2 + evaluator)};
       unsigned bad = 0, i, round;
       char what[160];
       gpuir_query **q = (gpuir_query **)calloc(nq, sizeof *q);
@@ -194,20 +230,30 @@ static void check(const char *name, const char *path, uint32_t vocabulary, unsig
       } else {
         for (round = 0; round < (quick ? 2 : sizeof ks / sizeof ks[0]); round++) {
           size_t k = quick ? ks[2 + round * 3] : ks[round], n = k >= 5000 && nq > 16 ? 16 : nq;
+          if (way == 3 && n > 100) n = 100;
           for (i = 0; i < n; i++) q[i] = random_query(ix, vocabulary, &r, 1);
           bad += compare(cpu, gpu, q, n, k, 0);
           bad += compare(cpu, gpu, q, n < 20 ? n / 2 : 20, k, 1);
           for (i = 0; i < n; i++) gpuir_query_destroy(q[i]);
         }
       }
-      (void)snprintf(what, sizeof what, "%s: %s, %s equals the CPU", name,
-                     plain ? "decoded in place" : "expanded", evaluator ? "exhaustive" : "pruned");
+      (void)snprintf(what, sizeof what, "%s: %s, %s equals the CPU", name, ways[way],
+                     evaluator ? "exhaustive" : "pruned");
+      gpuir_cuda_stats(cuda, &info);
+      bad += desc.memory && info.used_memory > desc.memory;
+      bad += way == 3 && (!info.lists_missed || info.resident_bytes >= info.index_bytes);
+      bad += way != 3 && (info.lists_missed || !info.lists_hit);
+      if (bad)
+        printf("# %llu bytes of %llu, %llu resident of %llu, %llu hit, %llu missed\n",
+               (unsigned long long)info.used_memory, (unsigned long long)desc.memory,
+               (unsigned long long)info.resident_bytes, (unsigned long long)info.index_bytes,
+               (unsigned long long)info.lists_hit, (unsigned long long)info.lists_missed);
       report(!bad, what);
       gpuir_searcher_destroy(cpu);
       gpuir_searcher_destroy(gpu);
       free(q);
     }
-    desc.memory = info.index_bytes + ix->stat.documents * 8 + (64u << 10); /* not enough to expand */
+    if (!way) index_bytes = info.index_bytes;
     gpuir_cuda_close(cuda);
   }
   gpuir_close(ix);
@@ -241,18 +287,30 @@ static void *thread_main(void *argument) {
   return NULL;
 }
 
-static void check_threads(const char *path, uint32_t vocabulary) {
+/* `part` of the index's bytes as bound on device memory; 0: none. */
+static void check_threads(const char *path, uint32_t vocabulary, double part) {
   gpuir_index *ix;
   gpuir_cuda *cuda;
+  gpuir_cuda_desc desc;
+  gpuir_cuda_info info;
+  gpuir_index_info x;
   gpuir_error err;
   thread_work w[4];
   pthread_t id[4];
+  const unsigned n = part > 0 ? 2 : 4;
   unsigned i, bad = 0;
-  if (gpuir_open(path, NULL, &ix, &err) || gpuir_cuda_open(ix, NULL, &cuda, &err)) {
+  char what[160];
+  if (gpuir_open(path, NULL, &ix, &err)) exit(1);
+  memset(&desc, 0, sizeof desc);
+  (void)gpuir_index_stats(ix, &x);
+  desc.memory =
+      (uint64_t)((double)(x.docids_bytes + x.freqs_bytes + x.directory_bytes + 4 * x.documents) * part);
+  if (gpuir_cuda_open(ix, &desc, &cuda, &err)) {
+    printf("# %s\n", err.msg);
     report(0, "threads share a device");
     return;
   }
-  for (i = 0; i < 4; i++) {
+  for (i = 0; i < n; i++) {
     w[i].ix = ix;
     w[i].cuda = cuda;
     w[i].vocabulary = vocabulary;
@@ -260,13 +318,162 @@ static void check_threads(const char *path, uint32_t vocabulary) {
     w[i].bad = 0;
     if (pthread_create(&id[i], NULL, thread_main, &w[i])) exit(1);
   }
-  for (i = 0; i < 4; i++) {
+  for (i = 0; i < n; i++) {
     (void)pthread_join(id[i], NULL);
     bad += w[i].bad;
   }
-  report(!bad, "threads share a device");
+  gpuir_cuda_stats(cuda, &info);
+  if (part > 0) {
+    (void)snprintf(what, sizeof what, "threads share a device with %g %% of the index", 100 * part);
+    printf(
+        "# %llu bytes of %llu, %llu resident of %llu, %llu list look-ups hit, %llu missed, %llu launches\n",
+        (unsigned long long)info.used_memory, (unsigned long long)desc.memory,
+        (unsigned long long)info.resident_bytes, (unsigned long long)info.index_bytes,
+        (unsigned long long)info.lists_hit, (unsigned long long)info.lists_missed,
+        (unsigned long long)info.batches);
+    bad += info.used_memory > desc.memory || info.resident_bytes > desc.memory || !info.resident_bytes ||
+           !info.lists_missed || !info.lists_hit || info.resident_bytes >= info.index_bytes;
+  } else {
+    (void)snprintf(what, sizeof what, "threads share a device");
+    bad += info.lists_missed != 0;
+  }
+  report(!bad, what);
   gpuir_cuda_close(cuda);
   gpuir_close(ix);
+}
+
+/* ---- calls that fail ---- */
+
+extern long gpuir_cuda_seam_calls, gpuir_cuda_seam_fail;
+extern int gpuir_cuda_seam_error;
+
+/* Lets each CUDA call of opening, attaching and searching fail in turn, by lack of memory and by a failed launch. */
+static void check_failing_calls(const char *path, uint32_t vocabulary, int cached, unsigned stride) {
+  static const int errors[] = {2, 719}; /* cudaErrorMemoryAllocation, cudaErrorLaunchFailure */
+  const char *const what = cached ? "calls that fail, with a cache" : "calls that fail";
+  gpuir_index *ix;
+  gpuir_searcher *cpu;
+  gpuir_error err;
+  gpuir_cuda_desc desc;
+  gpuir_query *q[8];
+  unsigned bad = 0, error, i;
+  unsigned long injected = 0, answered = 0;
+  synth_rng r = {91};
+  if (gpuir_open(path, NULL, &ix, &err) || gpuir_searcher_create(ix, NULL, &cpu)) exit(1);
+  for (i = 0; i < 8; i++) q[i] = random_query(ix, vocabulary, &r, 1);
+  memset(&desc, 0, sizeof desc);
+  desc.batch = 4;
+  if (cached) {
+    uint64_t all, one = searcher_memory(ix, 1, &all);
+    gpuir_index_info x;
+    (void)gpuir_index_stats(ix, &x);
+    desc.memory = one + (x.docids_bytes + x.freqs_bytes + 4 * x.documents) * 3 / 4;
+  }
+  for (error = 0; error < 2 && !bad; error++) {
+    long fail = 1;
+    int fallback = 0, clean = 0;
+    for (; !clean && !bad; fail += stride, fallback ^= 1) {
+      gpuir_cuda *cuda = NULL;
+      gpuir_searcher *gpu;
+      gpuir_hit a[80], b[80];
+      uint32_t na[8], nb[8];
+      int status, expected = error ? GPUIR_E_BACKEND : GPUIR_E_NOMEM;
+      gpuir_cuda_seam_calls = 0;
+      gpuir_cuda_seam_fail = fail;
+      gpuir_cuda_seam_error = errors[error];
+      if (gpuir_searcher_create(ix, NULL, &gpu)) exit(1);
+      status = gpuir_cuda_open(ix, &desc, &cuda, &err);
+      if (!status) status = gpuir_cuda_attach(gpu, cuda, fallback, &err);
+      if (status) {
+        bad += status != expected || err.code != expected || !err.msg[0] ||
+               (cuda && !strcmp(gpuir_backend_name(gpu), "cuda"));
+      } else {
+        gpuir_searcher_info info;
+        unsigned round;
+        if (gpuir_search_batch(cpu, (const gpuir_query *const *)q, 8, 10, a, na)) exit(1);
+        clean = gpuir_cuda_seam_calls < fail;
+        for (round = 0; round < 2;
+             round++) { /* the second one must be right whatever happened to the first */
+          status = gpuir_search_batch(gpu, (const gpuir_query *const *)q, 8, 10, b, nb);
+          clean = clean && gpuir_cuda_seam_calls < fail;
+          gpuir_searcher_stats(gpu, &info);
+          if (!round && gpuir_cuda_seam_calls >= fail && !fallback) {
+            bad += status != expected;
+          } else {
+            bad += status != 0;
+            for (i = 0; i < 8 && !status; i++)
+              bad += na[i] != nb[i] || memcmp(a + 10 * i, b + 10 * i, na[i] * sizeof *a) != 0;
+          }
+          if (!round) gpuir_cuda_seam_fail = gpuir_cuda_seam_calls >= fail ? 0 : fail;
+          if (!round && gpuir_cuda_seam_calls < fail) gpuir_cuda_seam_fail = 0, clean = 1;
+        }
+        answered += info.backend_failures;
+        bad += info.backend_failures != (unsigned)(fallback && !clean);
+      }
+      injected += !clean;
+      if (bad) printf("# call %ld, error %d, fallback %d: %s\n", fail, errors[error], fallback, err.msg);
+      gpuir_cuda_seam_fail = 0;
+      gpuir_searcher_destroy(gpu);
+      gpuir_cuda_close(cuda);
+    }
+  }
+  printf("# %lu failures injected, %lu batches answered by the CPU\n", injected, answered);
+  report(!bad && injected > 10, what);
+  for (i = 0; i < 8; i++) gpuir_query_destroy(q[i]);
+  gpuir_searcher_destroy(cpu);
+  gpuir_close(ix);
+}
+
+/* Time limits, cancelling, and launches limited by postings. */
+static void check_limits(const char *path, uint32_t vocabulary) {
+  gpuir_index *ix;
+  gpuir_cuda *cuda;
+  gpuir_cuda_desc desc;
+  gpuir_cuda_info before, after;
+  gpuir_searcher_desc sd;
+  gpuir_searcher *s, *cpu;
+  gpuir_query *q[64];
+  gpuir_hit *hits = (gpuir_hit *)calloc(640, sizeof *hits);
+  gpuir_error err;
+  uint32_t counts[64];
+  int cancel = 0;
+  unsigned i, with_lists = 0;
+  synth_rng r = {17};
+  if (gpuir_open(path, NULL, &ix, &err)) exit(1);
+  memset(&desc, 0, sizeof desc);
+  memset(&sd, 0, sizeof sd);
+  desc.threshold = 1;
+  sd.cancel = &cancel;
+  if (gpuir_cuda_open(ix, &desc, &cuda, &err) || gpuir_searcher_create(ix, &sd, &s) ||
+      gpuir_searcher_create(ix, NULL, &cpu) || gpuir_cuda_attach(s, cuda, 1, &err))
+    exit(1);
+  for (i = 0; i < 64; i++) {
+    unsigned t;
+    q[i] = random_query(ix, vocabulary, &r, 0);
+    for (t = 0; t < q[i]->n && !q[i]->terms[t].df; t++) {}
+    with_lists += t < q[i]->n;
+  }
+  gpuir_cuda_stats(cuda, &before);
+  i = compare(cpu, s, q, 64, 10, 0);
+  gpuir_cuda_stats(cuda, &after);
+  report(!i && after.batches - before.batches >= with_lists &&
+             after.batches - before.batches <= with_lists + 1 && after.queries - before.queries == 64,
+         "a threshold of one posting makes each query with postings a launch");
+  gpuir_searcher_set_timeout(s, 1);
+  report(gpuir_search_batch(s, (const gpuir_query *const *)q, 64, 10, hits, counts) == GPUIR_E_DEADLINE,
+         "the time limit ends a batch between launches, without the CPU taking over");
+  gpuir_searcher_set_timeout(s, 0);
+  cancel = 1;
+  report(gpuir_search_batch(s, (const gpuir_query *const *)q, 64, 10, hits, counts) == GPUIR_E_CANCELLED,
+         "a cancelled batch ends, without the CPU taking over");
+  cancel = 0;
+  report(!compare(cpu, s, q, 64, 10, 0), "afterwards it is right again");
+  for (i = 0; i < 64; i++) gpuir_query_destroy(q[i]);
+  gpuir_searcher_destroy(s);
+  gpuir_searcher_destroy(cpu);
+  gpuir_cuda_close(cuda);
+  gpuir_close(ix);
+  free(hits);
 }
 
 static void check_errors(const char *path) {
@@ -284,6 +491,24 @@ static void check_errors(const char *path) {
   desc.memory = 4096;
   report(gpuir_cuda_open(ix, &desc, &cuda, &err) == GPUIR_E_NOMEM && !cuda,
          "too small a memory bound is refused");
+  {
+    uint64_t all, one = searcher_memory(ix, 1, &all);
+    int refused = 1;
+    desc.memory = one + 70 * 1024 + 4 * ix->stat.documents; /* for a list or two, and one searcher */
+    if (!gpuir_cuda_open(ix, &desc, &cuda, &err)) {
+      gpuir_searcher *many[64];
+      unsigned i = 0;
+      int status = GPUIR_OK;
+      for (; i < 64 && !status; i++) {
+        if (gpuir_searcher_create(ix, NULL, &many[i])) exit(1);
+        status = gpuir_cuda_attach(many[i], cuda, 0, &err);
+      }
+      refused = status == GPUIR_E_NOMEM && i > 1;
+      while (i) gpuir_searcher_destroy(many[--i]);
+      gpuir_cuda_close(cuda);
+    }
+    report(refused, "a searcher for which the bound leaves no memory is refused");
+  }
   desc.memory = 0;
   desc.device = 99;
   report(gpuir_cuda_open(ix, &desc, &cuda, &err) == GPUIR_E_BACKEND && !cuda,
@@ -337,7 +562,15 @@ static void check_damage(const char *path, uint32_t vocabulary, unsigned rounds)
     if (gpuir_open(copy, NULL, &ix, &err)) continue;
     memset(&desc, 0, sizeof desc);
     desc.batch = 64;
-    if (round & 1) desc.memory = (uint64_t)n + ix->stat.documents * 8 + (64u << 10);
+    if (round & 1) {
+      gpuir_cuda_info info;
+      if (!gpuir_cuda_open(ix, &desc, &cuda, &err)) {
+        gpuir_cuda_stats(cuda, &info);
+        gpuir_cuda_close(cuda);
+        /* not expanded, or not whole */
+        desc.memory = round & 2 ? info.index_bytes + (6u << 20) : info.index_bytes / 2 + (3300u << 10);
+      }
+    }
     status = gpuir_cuda_open(ix, &desc, &cuda, &err);
     if (!status) {
       gpuir_searcher *s;
@@ -409,7 +642,12 @@ int main(int argc, char **argv) {
     if (quick && s.documents > 4000) s.documents = 4000;
     build(&s, path);
     check(s.name, path, s.vocabulary + 1, quick ? 8 : 400, quick);
-    if (!quick && (i == 2 || i == 4)) check_threads(path, s.vocabulary);
+    if (!quick && (i == 2 || i == 4)) check_threads(path, s.vocabulary, 0);
+    if (i == 4) {
+      check_failing_calls(path, s.vocabulary, 0, quick ? 17 : 1);
+      check_failing_calls(path, s.vocabulary, 1, quick ? 41 : 1);
+      check_limits(path, s.vocabulary);
+    }
     if (i >= 2) check_damage(path, s.vocabulary, quick ? 2 : 25);
     if (i == 2 && !quick) check_errors(path);
   }
@@ -427,6 +665,15 @@ int main(int argc, char **argv) {
   sparse.seed = 6;
   if (synth_generate(&sparse, path, &err)) printf("# %s\n", err.msg);
   check("clustered docIDs", path, sparse.terms, quick ? 8 : 300, quick);
+  if (!quick) { /* a cache of a tenth */
+    sparse.documents = 2000000;
+    sparse.terms = 1000;
+    sparse.df_least = 10000;
+    sparse.df_most = 1300000;
+    sparse.clustering = 0;
+    if (synth_write(&sparse, path, &err)) printf("# %s\n", err.msg);
+    check_threads(path, sparse.terms, 0.1);
+  }
   (void)unlink(path);
   (void)rmdir(folder);
   printf("1..%u\n# %lu searches compared, %lu hits\n", tests, compared, hits_compared);
