@@ -672,7 +672,8 @@ typedef struct gc_range {
   uint32_t g;   /* the i-th block of the tile is block g + i of the index, or of a list without a directory */
   uint32_t end; /* i is below it */
   uint32_t q;
-  uint32_t term; /* in the batch; GC_SLOW: not expanded, or under other k1 and b */
+  uint32_t term;        /* in the batch; GC_SLOW: not expanded, or under other k1 and b */
+  uint32_t first, full; /* of a list with a directory: its first block, and how many of its blocks are full */
 } gc_range;
 #define GC_SLOW 0x80000000u
 
@@ -770,7 +771,7 @@ static __device__ void gc_look_ahead(const gc_view &v, const gc_batch &b, gc_ahe
     }
     for (i = n = blocks = 0; i < job->nterms; i += 32) {
       uint32_t start = 0, len = 0, who = job->first_term + i + lane, live, scan, s;
-      gc_range range = {0, 0, 0, 0};
+      gc_range range = {0, 0, 0, 0, 0, 0};
       if (i + lane < job->nterms) {
         const gc_term *t = b.terms + who;
         uint64_t slot = (uint64_t)t->slot * (v.ntiles + 1) + tile;
@@ -779,7 +780,9 @@ static __device__ void gc_look_ahead(const gc_view &v, const gc_batch &b, gc_ahe
           start = x >> 1;
           end = min((y >> 1) + (y & 1), t->nblocks);
           len = end > start ? end - start : 0;
-          range.g = (uint32_t)t->first_block + start;
+          range.first = (uint32_t)t->first_block;
+          range.full = t->df / GPUIR__BLOCK;
+          range.g = range.first + start;
         } else {
           len = b.bound[slot] ? 1 : 0;
         }
@@ -937,21 +940,19 @@ typedef struct gc_head {
   uint32_t docs_off, freqs_off, prev, docs_width, freqs_width;
 } gc_head;
 
-static __device__ __forceinline__ gc_head gc_head_of(const gc_view &v, const gc_batch &b, const gc_item *item,
-                                                     uint32_t i, uint32_t end, uint32_t &at) {
+static __device__ __forceinline__ gc_head gc_head_of(const gc_view &v, const gc_item *item, uint32_t i,
+                                                     uint32_t end, uint32_t &at) {
   gc_head h;
   h.term = GC_NONE;
   h.block = h.docs_off = h.freqs_off = h.prev = h.docs_width = h.freqs_width = 0;
   if (i < end) {
     gc_range r = item->range[at];
-    const gc_term *t;
     uint32_t g;
     while (i >= r.end) r = item->range[++at];
-    t = b.terms + (r.term & ~GC_SLOW);
     g = r.g + i;
-    h.block = g - (uint32_t)t->first_block;
+    h.block = g - r.first;
     h.term = r.term | GC_SLOW;
-    if (t->kind == GC_LONG && gc_block_len(*t, h.block) == GPUIR__BLOCK) {
+    if (h.block < r.full) {
       h.term &= ~GC_SLOW;
       h.docs_off = __ldg(v.docs_off + g);
       h.freqs_off = __ldg(v.freqs_off + g);
@@ -963,7 +964,7 @@ static __device__ __forceinline__ gc_head gc_head_of(const gc_view &v, const gc_
   return h;
 }
 
-/* What a lane needs of a full block. */
+/* What a lane needs of a full block. Offsets are in words, bp128's unit. */
 typedef struct gc_words {
   uint32_t low[8];
   uint32_t map, high; /* its 4 bits of the bitmap of exceptions; bits of their high parts */
@@ -971,18 +972,19 @@ typedef struct gc_words {
   uint32_t bit, bits;
 } gc_words;
 
-static __device__ __forceinline__ gc_words gc_words_of(const uint32_t *words, uint64_t at, uint64_t end,
+static __device__ __forceinline__ gc_words gc_words_of(const uint32_t *words, uint32_t at, uint64_t length,
                                                        uint32_t width) {
+  const uint32_t most = (uint32_t)min((uint64_t)UINT32_MAX, length >> 2); /* words */
   const uint32_t *p;
   gc_words w;
   uint32_t l, lane = gc_lane();
   bool exceptions = width >> 7;
   w.bits = width & 127;
-  if (w.bits > 32 || at > end || 16 * w.bits + (exceptions ? 17 : 0) > end - at) { /* not to be believed */
+  if (w.bits > 32 || at > most || 4 * w.bits + (exceptions ? 4 : 0) > most - at) { /* not to be believed */
     at = w.bits = 0;
     exceptions = false;
   }
-  words += at >> 2;
+  words += at;
   p = words + (lane * w.bits >> 5) * 4;
 #pragma unroll
   for (l = 0; l < 8; l++) w.low[l] = __ldg(p + l);
@@ -1034,10 +1036,8 @@ static __device__ __forceinline__ void gc_unpack_words(const gc_words &w, uint32
 static __device__ __forceinline__ void gc_add_packed(const gc_view &v, double norm_a, double norm_b,
                                                      const gc_term &t, const gc_head &h, uint32_t base,
                                                      const gc_notes &notes) {
-  const gc_words dw = gc_words_of(v.docids, t.docs + (uint64_t)h.docs_off * v.docs_unit, t.docs + t.docs_len,
-                                  h.docs_width),
-                 fw = gc_words_of(v.freqs, t.freqs + (uint64_t)h.freqs_off * v.freqs_unit,
-                                  t.freqs + t.freqs_len, h.freqs_width);
+  const gc_words dw = gc_words_of(v.docids + (t.docs >> 2), h.docs_off, t.docs_len, h.docs_width),
+                 fw = gc_words_of(v.freqs + (t.freqs >> 2), h.freqs_off, t.freqs_len, h.freqs_width);
   const float weight = t.weight;
   const uint32_t q = t.q, lane = gc_lane(), tile = min(v.tile, v.documents - base);
   uint32_t d[4], c[4], length[4], sum, i;
@@ -1091,7 +1091,7 @@ static __device__ __forceinline__ void gc_add_tile(const gc_view &v, const gc_ba
     const double norm_a = job.norm_a, norm_b = job.norm_b;
     for (; i < end; i += workers) {
       const gc_term *t = b.terms + (head.term & ~GC_SLOW);
-      gc_head next = gc_head_of(v, b, item, i + workers, end, at);
+      gc_head next = gc_head_of(v, item, i + workers, end, at);
       if (head.term & GC_SLOW)
         gc_add_rare(v, job, t, head.block, base, notes);
       else
@@ -1199,7 +1199,7 @@ static __global__ void __launch_bounds__(GC_OR_THREADS(X), 2)
     if (X)
       gc_fetch(v, &sh.item[0], threadIdx.x / 32, gc_positive_blocks(&sh.item[0]), at, round);
     else
-      head = gc_head_of(v, b, &sh.item[0], threadIdx.x / 32, gc_positive_blocks(&sh.item[0]), at);
+      head = gc_head_of(v, &sh.item[0], threadIdx.x / 32, gc_positive_blocks(&sh.item[0]), at);
   }
   for (;; side ^= 1) {
     const gc_item *item = &sh.item[side];
@@ -1227,7 +1227,7 @@ static __global__ void __launch_bounds__(GC_OR_THREADS(X), 2)
       if (X)
         gc_fetch(v, next, threadIdx.x / 32, gc_positive_blocks(next), at, round);
       else
-        head = gc_head_of(v, b, next, threadIdx.x / 32, gc_positive_blocks(next), at);
+        head = gc_head_of(v, next, threadIdx.x / 32, gc_positive_blocks(next), at);
     }
     if (item->npositive < item->n) {
       uint32_t n = item->npositive;
@@ -2559,7 +2559,8 @@ static int gc_open(gpuir_cuda *c, const gpuir_cuda_desc *desc, gpuir_error *err)
   GC_TRY(cudaFree(NULL), "starting the device");
   status = gc_shape(c, err);
   if (status) return status;
-  if (!docs || !freqs) return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "%s", gc_codec_message);
+  if (!docs || !freqs || docs->unit != 4 || freqs->unit != 4)
+    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "%s", gc_codec_message);
   if (c->ix->stat.blocks >= UINT32_MAX)
     return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "CUDA: more than 2^32-2 blocks");
   c->view.docs_unit = docs->unit;
@@ -2575,7 +2576,8 @@ static int gc_open(gpuir_cuda *c, const gpuir_cuda_desc *desc, gpuir_error *err)
     c->info.index_bytes = c->info.resident_bytes + c->ix->stat.blocks * GC_ENTRY +
                           c->ix->section[GPUIR__S_DOCIDS]->length + c->ix->section[GPUIR__S_FREQS]->length;
     left = gc_left(c);
-    searcher = gc_sizes_within(c, left).device;
+    searcher = gc_sizes_within(c, left / 2).device;
+    if (searcher <= left / 4) searcher *= 2; /* for two of them */
     return gc_cache_open(c, left - gpuir__min64(left, searcher), err);
   }
   status = gc_collect(c, err);
