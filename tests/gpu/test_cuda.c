@@ -665,11 +665,10 @@ int main(int argc, char **argv) {
   check("clustered docIDs", path, sparse.terms, quick ? 8 : 300, quick);
   if (!quick) { /* a cache of a tenth */
     sparse.documents = 2000000;
-    sparse.terms = 1000;
-    sparse.df_least = 10000;
-    sparse.df_most = 1300000;
+    sparse.terms = 4000;
+    sparse.zipf = 2;
     sparse.clustering = 0;
-    if (synth_write(&sparse, path, &err)) printf("# %s\n", err.msg);
+    if (synth_generate(&sparse, path, &err)) printf("# %s\n", err.msg);
     check_threads(path, sparse.terms, 0.1);
   }
   (void)unlink(path);
