@@ -4399,7 +4399,8 @@ static const char *const gcl_rankings[GCL_RANKINGS] = {"tree", "bucket-select", 
 
 typedef struct gcl_topk {
   const unsigned long long *keys;
-  const uint32_t *start; /* of each query, and one more */
+  const uint32_t *start; /* of each query, and one more unless `count` says how many there are */
+  const uint32_t *count;
   unsigned long long *spare, *out; /* spare: as many as keys; out: k a query */
   uint32_t nq, k, size;            /* size: k rounded up to a power of two */
 } gcl_topk;
@@ -4429,7 +4430,7 @@ static __device__ unsigned long long gcl_block_max(unsigned long long x) {
 static __global__ void __launch_bounds__(GCL_TOPK_THREADS) gcl_tree(const gcl_topk t) {
   uint32_t q, i;
   for (q = blockIdx.x; q < t.nq; q += gridDim.x) {
-    const uint32_t from = t.start[q], n = t.start[q + 1] - from, k = min(t.k, n);
+    const uint32_t from = t.start[q], n = t.count ? t.count[q] : t.start[q + 1] - from, k = min(t.k, n);
     const uint32_t n1 = (n + GCL_GROUP - 1) / GCL_GROUP, n2 = (n1 + GCL_GROUP - 1) / GCL_GROUP;
     const unsigned long long *keys = t.keys + from;
     unsigned long long *one = t.spare + from, *two = one + n1, own; /* n1 + n2 <= n + 1, or there is no second level */
@@ -4558,7 +4559,7 @@ static __global__ void __launch_bounds__(GCL_TOPK_THREADS) gcl_selection(const g
   __shared__ uint32_t hist[GCL_SLOTS], taken;
   uint32_t q, i, step, half;
   for (q = blockIdx.x; q < t.nq; q += gridDim.x) {
-    const uint32_t from = t.start[q], n = t.start[q + 1] - from, k = min(t.k, n);
+    const uint32_t from = t.start[q], n = t.count ? t.count[q] : t.start[q + 1] - from, k = min(t.k, n);
     const unsigned long long *keys = t.keys + from;
     unsigned long long least = 0;
     if (!n) continue;
@@ -4601,7 +4602,7 @@ static __global__ void __launch_bounds__(GCL_TOPK_THREADS)
   __shared__ uint32_t base[256], counts[GCL_TOPK_THREADS / 32][256];
   uint32_t q, i, w;
   for (q = blockIdx.x; q < t.nq; q += gridDim.x) {
-    const uint32_t from = t.start[q], n = t.start[q + 1] - from, k = min(t.k, n), warp = threadIdx.x / 32;
+    const uint32_t from = t.start[q], n = t.count ? t.count[q] : t.start[q + 1] - from, k = min(t.k, n), warp = threadIdx.x / 32;
     const unsigned long long *in = t.keys + from;
     unsigned long long *side[2] = {t.spare + from, copy + from};
     uint32_t pass;
@@ -5771,6 +5772,7 @@ extern "C" int gpuir_cuda_lab_topk(gpuir_cuda_lab *lab, const gpuir_hit *candida
   for (t.size = 2; t.size < k; t.size *= 2) {}
   device_start = (const uint32_t *)lab->batch.pos[1];
   t.start = device_start;
+  t.count = NULL;
   status = GPUIR_OK;
   if (cudaMemcpy((void *)t.keys, work, (size_t)n * 8, cudaMemcpyHostToDevice) != cudaSuccess ||
       cudaMemcpy((void *)device_start, start, (nq + 1) * 4, cudaMemcpyHostToDevice) != cudaSuccess ||
@@ -5797,5 +5799,515 @@ extern "C" int gpuir_cuda_lab_topk(gpuir_cuda_lab *lab, const gpuir_hit *candida
   gpuir__free(&lab->a, work, (size_t)(n + nq * k + 1) * 8);
   r.values = n;
   if (!status && result) *result = r;
+  return status;
+}
+
+/* ============================================================================
+ * 9  Searching by the laboratory's methods
+ *
+ * A searcher whose AND is one of the methods above and whose OR has an accumulator for each document in memory (Ding et
+ * al. 2009, section 8.3), both ranked by one of the ways above: the baselines of the engine, with the same hits.
+ * ==========================================================================*/
+
+#define GCL_QUERIES 1024u /* of a batch at most */
+#define GCL_TERMS 8192u
+#define GCL_OUT (1u << 21) /* hits of a batch at most */
+
+/* A query of a batch. */
+typedef struct gcl_job {
+  gc_job job;        /* only its norm and its terms */
+  uint32_t slot, to; /* OR: its accumulators; where its hits go */
+} gcl_job;
+
+typedef struct gcl_searcher {
+  gpuir_cuda *cuda;
+  gpuir_allocator a;
+  gpuir__engine *engine;
+  gpuir_cuda_lab lab; /* runs of queries; its lists are a batch's */
+  int how, ranking;
+  uint64_t stride, slots; /* documents, rounded up; accumulators of so many queries */
+  gc_term *terms;
+  gcl_job *jobs;
+  gcl_list *lists;
+  uint32_t *query_lists, *query_start, *blocks, *starts; /* blocks: of OR's terms before; starts: of each query's keys */
+  uint8_t *inlined;       /* lists of one docID, coded: 16 bytes each */
+  unsigned long long *out; /* k keys a query */
+  void *host;
+  size_t host_size;
+  gc_term *dterms;
+  gcl_job *djobs;
+  gcl_list *dlists;
+  uint32_t *dblocks, *dstarts, *dcounts, *sums; /* sums: the accumulators */
+  uint8_t *dinlined;
+  unsigned long long *keys[4], *dout; /* keys; moved together; two for sorting */
+} gcl_searcher;
+
+/* The scores of a chunk of AND's candidates, and which of them no negated list holds. Per term: what gcl_block_search
+ * does for it, one frequency and one division a candidate. */
+static __global__ void __launch_bounds__(GCL_THREADS)
+    gcl_score(const __grid_constant__ gc_view v, const __grid_constant__ gcl_batch b, const gc_term *terms,
+              const gcl_job *jobs, int cand, unsigned long long *keys) {
+  __shared__ uint32_t docs[GCL_WARPS][GPUIR__BLOCK];
+  uint32_t chunk = blockIdx.x * GCL_WARPS + threadIdx.x / 32, lane = gc_lane(), i, r;
+  for (; chunk < b.nchunks; chunk += gridDim.x * GCL_WARPS) {
+    const uint32_t q = __ldg(b.chunk_query + chunk), m = b.count[q];
+    const uint32_t first = (chunk - b.queries[q].chunk) * GPUIR__BLOCK;
+    const uint64_t base = b.queries[q].base + first;
+    const gc_job job = jobs[q].job;
+    uint32_t d[4], live = 0, score[4] = {0, 0, 0, 0};
+    uint64_t where[4];
+#pragma unroll
+    for (i = 0; i < 4; i++) {
+      d[i] = 0;
+      if (first + 4 * lane + i < m) {
+        live |= 1u << i;
+        d[i] = b.cand[cand][base + 4 * lane + i];
+      }
+    }
+    for (r = 0; r < job.nterms && __any_sync(GC_ALL, live); r++) {
+      const gc_term t = terms[job.first_term + r];
+      uint32_t found = gc_probe(v, t, d, live, where, docs[threadIdx.x / 32]);
+      live &= t.negated ? ~found : found;
+#pragma unroll
+      for (i = 0; i < 4; i++)
+        if (!t.negated && (live >> i & 1))
+          score[i] += t.q * gc_contribution(t.weight, gc_freq(v, t, (uint32_t)where[i]), gc_norm(v, job, d[i]));
+    }
+#pragma unroll
+    for (i = 0; i < 4; i++)
+      if (live >> i & 1) keys[base + 4 * lane + i] = gc_key(score[i], d[i]);
+    for (i = 0; i < 4; i++) { /* word i has the candidates of lanes 8i to 8i + 7 */
+      uint32_t word = lane / 8 == i ? live << (lane % 8 * 4) : 0;
+      word = __reduce_or_sync(GC_ALL, word);
+      if (!lane) b.flags[(uint64_t)chunk * 4 + i] = word;
+    }
+    __syncwarp();
+  }
+}
+
+/* Moves the keys of the marked candidates together. */
+static __global__ void __launch_bounds__(GCL_THREADS)
+    gcl_gather_keys(const __grid_constant__ gcl_batch b, const unsigned long long *from, unsigned long long *to) {
+  uint64_t w = (uint64_t)blockIdx.x * GCL_WARPS + threadIdx.x / 32;
+  for (; w < (uint64_t)b.nchunks * 4; w += (uint64_t)gridDim.x * GCL_WARPS) {
+    const uint32_t flags = b.flags[w];
+    const gcl_query q = b.queries[__ldg(b.chunk_query + w / 4)];
+    const uint64_t place = w * 32 + gc_lane();
+    uint32_t at = b.at[w / 4], i;
+    for (i = 0; i < w % 4; i++) at += __popc(b.flags[w / 4 * 4 + i]);
+    if (flags >> gc_lane() & 1) to[q.base + at + __popc(flags & ((1u << gc_lane()) - 1))] = from[place];
+  }
+}
+
+/* Lists into accumulators in memory: a warp a block. 1 to 1.5 bytes a posting read, and 32 touched for its addition,
+ * which is what bounds it. With `negated`, the negated lists clear theirs, once all others are in. */
+static __global__ void __launch_bounds__(GCL_THREADS)
+    gcl_accumulate(const __grid_constant__ gc_view v, const gc_term *terms, const gcl_job *jobs, uint32_t njobs,
+                   const uint32_t *blocks, uint32_t nterms, uint32_t *sums, uint64_t stride, bool negated) {
+  const uint32_t all = blocks[nterms];
+  uint32_t g = blockIdx.x * GCL_WARPS + threadIdx.x / 32, lane = gc_lane(), i;
+  for (; g < all; g += gridDim.x * GCL_WARPS) {
+    uint32_t lo = 0, hi = nterms, d[4], f[4], n, j;
+    while (hi - lo > 1) {
+      uint32_t mid = (lo + hi) / 2;
+      if (__ldg(blocks + mid) <= g)
+        lo = mid;
+      else
+        hi = mid;
+    }
+    const gc_term t = terms[lo];
+    if ((t.negated != 0) != negated) continue;
+    for (j = 0, hi = njobs; hi - j > 1;) { /* whose term it is */
+      uint32_t mid = (j + hi) / 2;
+      if (jobs[mid].job.first_term <= lo)
+        j = mid;
+      else
+        hi = mid;
+    }
+    const gcl_job job = jobs[j];
+    n = gc_decode_docs(v, t, g - __ldg(blocks + lo), d);
+    if (!negated) gc_decode_freqs(v, t, g - __ldg(blocks + lo), f);
+#pragma unroll
+    for (i = 0; i < 4; i++)
+      if (4 * lane + i < n) {
+        uint32_t *sum = sums + job.slot * stride + d[i];
+        if (negated)
+          *sum = 0;
+        else
+          atomicAdd(sum, t.q * gc_contribution(t.weight, f[i], gc_norm(v, job.job, d[i])));
+      }
+  }
+}
+
+/* The keys of documents that have a score; clears their accumulators. 8 bytes a document. */
+static __global__ void __launch_bounds__(GCL_THREADS)
+    gcl_collect(uint32_t *sums, uint32_t documents, uint64_t stride, uint32_t slots, unsigned long long *keys,
+                uint32_t *counts) {
+  const uint32_t warps = gridDim.x * GCL_WARPS, lane = gc_lane();
+  uint32_t slot;
+  for (slot = 0; slot < slots; slot++) {
+    uint64_t at = ((uint64_t)blockIdx.x * GCL_WARPS + threadIdx.x / 32) * 32;
+    for (; at < documents; at += (uint64_t)warps * 32) {
+      uint32_t sum = at + lane < documents ? sums[slot * stride + at + lane] : 0;
+      uint32_t vote = __ballot_sync(GC_ALL, sum != 0), to = 0;
+      if (!vote) continue;
+      if (!lane) to = atomicAdd(counts + slot, __popc(vote));
+      to = __shfl_sync(GC_ALL, to, 0) + __popc(vote & ((1u << lane) - 1));
+      if (sum) {
+        keys[slot * stride + to] = gc_key(sum, (uint32_t)at + lane);
+        sums[slot * stride + at + lane] = 0;
+      }
+    }
+  }
+}
+
+/* The terms of a query, the positive ones in front. */
+static int gcl_describe(gcl_searcher *x, const gpuir_query *q, uint32_t *nterms, gcl_job *job, gpuir_error *err) {
+  unsigned i, negated;
+  memset(job, 0, sizeof *job);
+  job->job.norm_a = q->norm.a;
+  job->job.norm_b = q->norm.b;
+  job->job.stored = q->stored_bm25 != 0;
+  job->job.first_term = *nterms;
+  for (negated = 0; negated < 2; negated++)
+    for (i = 0; i < q->n; i++) {
+      const gpuir__query_term *from = &q->terms[i];
+      gc_term *t = &x->terms[*nterms];
+      gpuir__list l;
+      int status;
+      if (from->id == GPUIR__UNKNOWN || (from->negated != 0) != (negated != 0)) continue;
+      status = gc_describe(q->ix, from->id, t, &l, err);
+      if (status) return status;
+      t->q = from->q;
+      t->weight = from->weight;
+      t->negated = negated;
+      ++*nterms;
+      job->job.nterms++;
+      job->job.npositive += !negated;
+    }
+  return GPUIR_OK;
+}
+
+/* The list of a term as the runs take it. */
+static void gcl_list_of_term(gcl_searcher *x, uint32_t i) {
+  const gc_view *v = &x->cuda->view;
+  const gc_term *t = &x->terms[i];
+  gcl_list *l = &x->lists[i];
+  memset(l, 0, sizeof *l);
+  l->s.n = t->df;
+  l->s.limit = v->documents - 1;
+  l->nblocks = t->nblocks;
+  x->lab.n[i] = t->df;
+  if (t->kind == GC_INLINE) { /* a block of one value, 32 bits wide */
+    uint8_t *to = x->inlined + (size_t)i * 16;
+    memset(to, 0, 16);
+    to[0] = 32;
+    gpuir__store32(to + 1, gpuir__min32((uint32_t)t->docs, l->s.limit));
+    l->s.bytes = x->dinlined + (size_t)i * 16;
+    l->s.len = 5;
+    l->nblocks = 1;
+    return;
+  }
+  l->s.bytes = (const uint8_t *)v->docids + t->docs;
+  l->s.len = t->docs_len;
+  if (t->kind == GC_LONG) {
+    l->s.offset = v->docs_off + t->first_block;
+    l->s.width = v->docs_width + t->first_block;
+    l->s.last = v->last + t->first_block;
+  }
+}
+
+/* Ranks nq queries' keys and hands out their hits. */
+static int gcl_rank(gcl_searcher *x, const unsigned long long *keys, const uint32_t *counts, size_t nq, uint32_t k,
+                    const gcl_job *jobs, size_t stride, gpuir_hit *hits, uint32_t *found, gpuir_error *err) {
+  gcl_topk t;
+  uint32_t *n = x->query_start;
+  size_t q, i;
+  int status;
+  memset(&t, 0, sizeof t);
+  t.keys = keys;
+  t.start = x->dstarts;
+  t.count = counts;
+  t.spare = x->keys[2];
+  t.out = x->dout;
+  t.nq = (uint32_t)nq;
+  t.k = k;
+  for (t.size = 2; t.size < k; t.size *= 2) {}
+  status = gcl_launch_topk(&x->lab, &t, x->ranking, x->keys[3], err);
+  if (status) return status;
+  GC_TRY(cudaMemcpyAsync(x->out, x->dout, nq * k * 8, cudaMemcpyDeviceToHost, x->lab.stream), "fetching hits");
+  GC_TRY(cudaMemcpyAsync(n, counts, nq * 4, cudaMemcpyDeviceToHost, x->lab.stream), "fetching hits");
+  GC_TRY(cudaStreamSynchronize(x->lab.stream), "running kernels");
+  for (q = 0; q < nq; q++) {
+    gpuir_hit *to = hits + jobs[q].to * stride;
+    found[jobs[q].to] = gpuir__min32(n[q], k);
+    for (i = 0; i < found[jobs[q].to]; i++) {
+      to[i].docid = gpuir__min32(~(uint32_t)x->out[q * k + i], x->cuda->view.documents - 1);
+      to[i].score = (uint32_t)(x->out[q * k + i] >> 32);
+    }
+  }
+  return GPUIR_OK;
+}
+
+static int gcl_send_terms(gcl_searcher *x, uint32_t nterms, size_t njobs, gpuir_error *err) {
+  cudaStream_t s = x->lab.stream;
+  GC_TRY(cudaMemcpyAsync(x->dterms, x->terms, nterms * sizeof *x->terms, cudaMemcpyHostToDevice, s), "sending queries");
+  GC_TRY(cudaMemcpyAsync(x->djobs, x->jobs, njobs * sizeof *x->jobs, cudaMemcpyHostToDevice, s), "sending queries");
+  return GPUIR_OK;
+}
+
+/* The jobs x->jobs[0..n) as AND. */
+static int gcl_search_and(gcl_searcher *x, uint32_t nterms, size_t n, uint32_t k, size_t stride, gpuir_hit *hits,
+                          uint32_t *found, gpuir_error *err) {
+  gpuir_cuda_lab *lab = &x->lab;
+  const gcl_batch *b = &lab->batch;
+  uint32_t i, at = 0;
+  size_t q;
+  gcl_run run;
+  int status;
+  if (!n) return GPUIR_OK;
+  memset(&run, 0, sizeof run);
+  run.how = x->how;
+  run.coded = 1;
+  run.levels = x->how >= GCL_PMF && x->how < GCL_MERGEPATH ? (unsigned)(x->how - GCL_PMF) : 0;
+  for (i = 0; i < nterms; i++) gcl_list_of_term(x, i);
+  for (q = 0; q < n; q++) {
+    x->query_start[q] = at;
+    for (i = 0; i < x->jobs[q].job.npositive; i++) x->query_lists[at++] = x->jobs[q].job.first_term + i;
+  }
+  x->query_start[n] = at;
+  lab->nlists = lab->all = nterms;
+  status = gcl_plan_run(lab, x->query_lists, x->query_start, n, &run, err);
+  if (status) return status;
+  for (q = 0; q < n; q++) x->starts[q] = (uint32_t)((const gcl_query *)(const void *)lab->plan)[q].base;
+  status = gcl_send_terms(x, nterms, n, err);
+  if (status) return status;
+  GC_TRY(cudaMemcpyAsync(x->dlists, x->lists, nterms * sizeof *x->lists, cudaMemcpyHostToDevice, lab->stream),
+         "sending queries");
+  GC_TRY(cudaMemcpyAsync(x->dinlined, x->inlined, (size_t)nterms * 16, cudaMemcpyHostToDevice, lab->stream),
+         "sending queries");
+  GC_TRY(cudaMemcpyAsync(x->dstarts, x->starts, n * 4, cudaMemcpyHostToDevice, lab->stream), "sending queries");
+  status = gcl_launch_run(lab, &run, err);
+  if (status) return status;
+  gcl_score<<<gcl_grid(lab, b->nchunks, GCL_WARPS), GCL_THREADS, 0, lab->stream>>>(x->cuda->view, *b, x->dterms,
+                                                                                    x->djobs, run.side, x->keys[0]);
+  gcl_offsets<<<gcl_grid(lab, b->nq, 1), GCL_THREADS, 0, lab->stream>>>(*b);
+  gcl_gather_keys<<<gcl_grid(lab, (uint64_t)b->nchunks * 4, GCL_WARPS), GCL_THREADS, 0, lab->stream>>>(*b, x->keys[0],
+                                                                                                        x->keys[1]);
+  GC_TRY(cudaGetLastError(), "scoring");
+  return gcl_rank(x, x->keys[1], b->count, n, k, x->jobs, stride, hits, found, err);
+}
+
+/* The jobs x->jobs[0..n), n <= slots, as OR. */
+static int gcl_search_or(gcl_searcher *x, uint32_t nterms, size_t n, uint32_t k, size_t stride, gpuir_hit *hits,
+                         uint32_t *found, gpuir_error *err) {
+  gpuir_cuda_lab *lab = &x->lab;
+  const gc_view *v = &x->cuda->view;
+  const unsigned grid = (unsigned)lab->processors * 8;
+  uint64_t all = 0;
+  uint32_t i;
+  int status, negated;
+  for (i = 0; i < nterms; i++) {
+    x->blocks[i] = (uint32_t)all;
+    all += gpuir__max32(1, x->terms[i].nblocks);
+  }
+  if (all >> 32) return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "CUDA: the lists of a query have too many blocks");
+  x->blocks[nterms] = (uint32_t)all;
+  for (i = 0; i < n; i++) {
+    x->jobs[i].slot = i;
+    x->starts[i] = (uint32_t)(i * x->stride);
+  }
+  status = gcl_send_terms(x, nterms, n, err);
+  if (status) return status;
+  GC_TRY(cudaMemcpyAsync(x->dblocks, x->blocks, (nterms + 1) * 4, cudaMemcpyHostToDevice, lab->stream), "sending queries");
+  GC_TRY(cudaMemcpyAsync(x->dstarts, x->starts, n * 4, cudaMemcpyHostToDevice, lab->stream), "sending queries");
+  GC_TRY(cudaMemsetAsync(x->dcounts, 0, n * 4, lab->stream), "clearing counters");
+  for (negated = 0; negated < 2; negated++)
+    gcl_accumulate<<<grid, GCL_THREADS, 0, lab->stream>>>(*v, x->dterms, x->djobs, (uint32_t)n, x->dblocks, nterms, x->sums,
+                                                          x->stride, negated != 0);
+  gcl_collect<<<grid, GCL_THREADS, 0, lab->stream>>>(x->sums, v->documents, x->stride, (uint32_t)n, x->keys[0], x->dcounts);
+  GC_TRY(cudaGetLastError(), "scoring");
+  return gcl_rank(x, x->keys[0], x->dcounts, n, k, x->jobs, stride, hits, found, err);
+}
+
+/* Whether a query is evaluated as AND first, as OR at once, or not at all: 1, 2, 0. */
+static int gcl_mode(const gpuir_query *q) {
+  unsigned i, positive = 0;
+  for (i = 0; i < q->n; i++) positive += q->terms[i].id != GPUIR__UNKNOWN && !q->terms[i].negated;
+  if (!positive || (q->mode == GPUIR_AND && q->nunknown)) return 0;
+  return q->mode == GPUIR_OR || (q->mode == GPUIR_ANDOR && q->nunknown) ? 2 : 1;
+}
+
+static int gcl_search(void *context, const gpuir_query *const *queries, size_t nq, size_t k, gpuir_hit *hits,
+                      uint32_t *counts, gpuir_error *err) {
+  gcl_searcher *x = (gcl_searcher *)context;
+  const uint64_t start = x->engine->timeout_ns ? gpuir__now() : 0;
+  const size_t stride = k;
+  size_t done = 0, pass, n;
+  uint32_t nterms;
+  int status = GPUIR_OK;
+  if (k > x->cuda->ix->stat.documents) k = (size_t)x->cuda->ix->stat.documents;
+  if (!k || !nq) return GPUIR_OK;
+  if (k > GC_K_MOST)
+    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "the CUDA backend ranks at most %u hits a query", GC_K_MOST);
+  GC_TRY(cudaSetDevice(x->cuda->device), "choosing the device");
+  memset(counts, 0, nq * sizeof *counts);
+  for (pass = 0; pass < 2 && !status; pass++) /* AND, then OR where it is asked for or needed */
+    for (done = 0; done < nq && !status;) {
+      uint64_t postings = 0;
+      const size_t most = (size_t)gpuir__min64(pass ? x->slots : GCL_QUERIES, GCL_OUT / k);
+      for (n = 0, nterms = 0; done < nq && n < most && !status; done++) {
+        const gpuir_query *q = queries[done];
+        const int mode = gcl_mode(q);
+        uint32_t longest = 0;
+        unsigned i;
+        if (!mode || (!pass && mode == 2)) continue;
+        if (pass && mode == 1 && (q->mode != GPUIR_ANDOR || counts[done] == k)) continue;
+        for (i = 0; i < q->n; i++) longest = gpuir__max32(longest, q->terms[i].df);
+        if (n && (nterms + q->n > GCL_TERMS || (!pass && postings + longest + GPUIR__BLOCK > x->lab.room))) break;
+        postings += longest + GPUIR__BLOCK;
+        status = gcl_describe(x, q, &nterms, &x->jobs[n], err);
+        x->jobs[n++].to = (uint32_t)done;
+      }
+      if (!status && x->engine->cancel && __atomic_load_n(x->engine->cancel, __ATOMIC_RELAXED))
+        status = gpuir__fail(err, GPUIR_E_CANCELLED, 0, "the search was cancelled");
+      if (!status && start && gpuir__now() - start > x->engine->timeout_ns * nq)
+        status = gpuir__fail(err, GPUIR_E_DEADLINE, 0, "the search exceeded its time limit");
+      if (!status && n)
+        status = pass ? gcl_search_or(x, nterms, n, (uint32_t)k, stride, hits, counts, err)
+                      : gcl_search_and(x, nterms, n, (uint32_t)k, stride, hits, counts, err);
+      __atomic_fetch_add(&x->cuda->info.batches, 1, __ATOMIC_RELAXED);
+    }
+  if (status) { /* accumulators may be left over */
+    (void)cudaMemsetAsync(x->sums, 0, x->slots * x->stride * 4, x->lab.stream);
+    (void)cudaStreamSynchronize(x->lab.stream);
+  }
+  __atomic_fetch_add(&x->cuda->info.queries, nq, __ATOMIC_RELAXED);
+  return status;
+}
+
+static void gcl_detach(void *context) {
+  gcl_searcher *x = (gcl_searcher *)context;
+  gpuir_allocator a;
+  if (!x) return;
+  a = x->a;
+  (void)cudaSetDevice(x->cuda->device);
+  if (x->lab.stream) {
+    (void)cudaStreamSynchronize(x->lab.stream);
+    (void)cudaStreamDestroy(x->lab.stream);
+  }
+  while (x->lab.nmemory) (void)cudaFree(x->lab.memory[--x->lab.nmemory]);
+  (void)cudaFreeHost(x->lab.plan);
+  (void)cudaFreeHost(x->host);
+  (void)cudaGetLastError();
+  gpuir__free(&a, x, sizeof *x);
+}
+
+static int gcl_attach(gcl_searcher *x, gpuir_error *err) {
+  gpuir_cuda_lab *lab = &x->lab;
+  gpuir_cuda_lab_desc desc;
+  cudaDeviceProp prop;
+  uint8_t *at;
+  void *p = NULL;
+  unsigned i;
+  int status = GPUIR_OK;
+  memset(&desc, 0, sizeof desc);
+  desc.queries = GCL_QUERIES;
+  desc.terms = GCL_TERMS;
+  lab->a = x->a;
+  lab->device = x->cuda->device;
+  lab->codec = GCL_BP128;
+  GC_TRY(cudaGetDeviceProperties(&prop, lab->device), "looking at the device");
+  lab->processors = prop.multiProcessorCount;
+  x->stride = (x->cuda->view.documents + (uint64_t)GPUIR__BLOCK - 1) / GPUIR__BLOCK * GPUIR__BLOCK;
+  lab->room = gpuir__max64(gpuir__max64(x->stride, 1u << 20), gpuir__min64(8 * x->stride, 1u << 26));
+  x->slots = gpuir__min64(GCL_QUERIES, gpuir__min64(lab->room, UINT32_MAX) / x->stride);
+  GC_TRY(cudaStreamCreateWithFlags(&lab->stream, cudaStreamNonBlocking), "creating a stream");
+  x->host_size = GCL_TERMS * (sizeof *x->terms + sizeof *x->lists + 16 + 3 * 4) + GCL_QUERIES * (sizeof *x->jobs + 8) +
+                 (size_t)GCL_OUT * 8 + 2048;
+  GC_TRY(cudaMallocHost(&x->host, x->host_size), "allocating pinned memory");
+  at = (uint8_t *)x->host;
+  x->terms = (gc_term *)gc_carve(&at, GCL_TERMS * sizeof *x->terms);
+  x->lists = (gcl_list *)gc_carve(&at, GCL_TERMS * sizeof *x->lists);
+  x->inlined = (uint8_t *)gc_carve(&at, GCL_TERMS * 16);
+  x->query_lists = (uint32_t *)gc_carve(&at, GCL_TERMS * 4);
+  x->blocks = (uint32_t *)gc_carve(&at, (GCL_TERMS + 1) * 4);
+  lab->n = (uint32_t *)gc_carve(&at, GCL_TERMS * 4);
+  x->jobs = (gcl_job *)gc_carve(&at, GCL_QUERIES * sizeof *x->jobs);
+  x->query_start = (uint32_t *)gc_carve(&at, (GCL_QUERIES + 1) * 4);
+  x->starts = (uint32_t *)gc_carve(&at, GCL_QUERIES * 4);
+  x->out = (unsigned long long *)at;
+  status = gcl_device_alloc(lab, lab->room * 4, &p, err);
+  lab->out = (uint32_t *)p;
+  if (!status) status = gcl_device_alloc(lab, GCL_TERMS * sizeof *x->lists, &p, err);
+  x->dlists = (gcl_list *)p;
+  lab->lists = x->dlists;
+  if (!status) status = gcl_open_batch(lab, &desc, err);
+  if (!status) status = gcl_device_alloc(lab, GCL_TERMS * sizeof *x->terms, &p, err);
+  x->dterms = (gc_term *)p;
+  if (!status) status = gcl_device_alloc(lab, GCL_QUERIES * sizeof *x->jobs, &p, err);
+  x->djobs = (gcl_job *)p;
+  if (!status) status = gcl_device_alloc(lab, GCL_TERMS * 16 + GC_PAD, &p, err);
+  x->dinlined = (uint8_t *)p;
+  if (!status) status = gcl_device_alloc(lab, (GCL_TERMS + 1) * 4, &p, err);
+  x->dblocks = (uint32_t *)p;
+  if (!status) status = gcl_device_alloc(lab, GCL_QUERIES * 4, &p, err);
+  x->dstarts = (uint32_t *)p;
+  if (!status) status = gcl_device_alloc(lab, GCL_QUERIES * 4, &p, err);
+  x->dcounts = (uint32_t *)p;
+  if (!status) status = gcl_device_alloc(lab, x->slots * x->stride * 4, &p, err);
+  x->sums = (uint32_t *)p;
+  for (i = 0; i < 4 && !status; i++) {
+    status = gcl_device_alloc(lab, (lab->room + GPUIR__BLOCK * (uint64_t)GCL_QUERIES) * 8, &p, err);
+    x->keys[i] = (unsigned long long *)p;
+  }
+  if (!status) status = gcl_device_alloc(lab, (uint64_t)GCL_OUT * 8, &p, err);
+  x->dout = (unsigned long long *)p;
+  if (status) return status;
+  GC_TRY(cudaMemset(x->sums, 0, x->slots * x->stride * 4), "clearing memory");
+  GC_TRY(cudaMemset(x->dinlined, 0, GCL_TERMS * 16 + GC_PAD), "clearing memory");
+  GC_TRY(cudaFuncSetAttribute(gcl_selection<GCL_BUCKET>, cudaFuncAttributeMaxDynamicSharedMemorySize, 16384 * 8),
+         "sizing a launch");
+  GC_TRY(cudaFuncSetAttribute(gcl_selection<GCL_RADIX_SELECT>, cudaFuncAttributeMaxDynamicSharedMemorySize, 16384 * 8),
+         "sizing a launch");
+  lab->batch.crossover = x->how == GCL_MERGEPATH ? 1e30f : 128.0f;
+  return GPUIR_OK;
+}
+
+extern "C" int gpuir_cuda_lab_attach(gpuir_searcher *s, gpuir_cuda *cuda, const char *intersection, const char *ranking,
+                                     int fallback, gpuir_error *err) {
+  gpuir_backend backend;
+  gcl_searcher *x;
+  int status, how = 0, rank = 0;
+  if (!s || !cuda || s->ix != cuda->ix)
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_cuda_lab_attach: NULL, or a searcher of another index");
+  while (how < GCL_METHODS && strcmp(gcl_methods[how], intersection ? intersection : "skip") != 0) how++;
+  while (rank < GCL_PARTIAL_SORT && strcmp(gcl_rankings[rank], ranking ? ranking : "tree") != 0) rank++;
+  if (how == GCL_METHODS || rank == GCL_PARTIAL_SORT)
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "the device knows no such intersection or ranking");
+  if (how == GCL_ALGORITHM1 || (how > GCL_BINARY && how < GCL_PMF))
+    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "%s does not search lists coded as bp128", gcl_methods[how]);
+  if (!cuda->view.docids || cuda->cache)
+    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "CUDA: the index is not all on the device");
+  GC_TRY(cudaSetDevice(cuda->device), "choosing the device");
+  x = (gcl_searcher *)gpuir__alloc_zero(&s->engine.a, sizeof *x);
+  if (!x) return gpuir__fail_nomem(err);
+  x->a = s->engine.a;
+  x->cuda = cuda;
+  x->engine = &s->engine;
+  x->how = how;
+  x->ranking = rank;
+  status = gcl_attach(x, err);
+  if (!status) {
+    memset(&backend, 0, sizeof backend);
+    backend.version = GPUIR_BACKEND_VERSION;
+    backend.name = "cuda-lab";
+    backend.context = x;
+    backend.search = gcl_search;
+    backend.close = gcl_detach;
+    status = gpuir_searcher_set_backend(s, &backend, fallback);
+    if (status) (void)gpuir__fail(err, status, 0, "gpuir_cuda_lab_attach: %s", gpuir_strerror(status));
+  }
+  if (status) gcl_detach(x);
   return status;
 }

@@ -11,6 +11,7 @@
 #include "lists.h"
 
 static unsigned tests, failures;
+static char folder[] = "/tmp/gpuir-lab-XXXXXX";
 
 static void report(int ok, const char *what, const char *which) {
   tests++;
@@ -320,6 +321,88 @@ static void check_ranking(int quick) {
   free(hits);
 }
 
+/* ---- searching ---- */
+
+static gpuir_query *random_query(const gpuir_index *ix, uint32_t vocabulary, synth_rng *r) {
+  for (;;) {
+    char text[1024];
+    size_t at = 0;
+    uint32_t n = 1 + synth_below(r, synth_below(r, 20) ? 5 : 30), i;
+    gpuir_query_desc desc;
+    gpuir_query *q;
+    memset(&desc, 0, sizeof desc);
+    for (i = 0; i < n; i++)
+      at += (size_t)snprintf(text + at, sizeof text - at, "%s%s%u ", synth_below(r, 10) ? "" : "-",
+                             synth_below(r, 60) ? "t" : "unknown", (unsigned)synth_below(r, vocabulary));
+    desc.mode = (int)synth_below(r, 3);
+    if (synth_below(r, 6) == 0) {
+      desc.custom_bm25 = 1;
+      desc.k1 = 1.2f;
+      desc.b = 0.75f;
+    }
+    if (!gpuir_query_parse(ix, &desc, text, at, &q, NULL)) return q;
+  }
+}
+
+/* Searchers with the laboratory's methods return the CPU's hits. */
+static void check_search(const char *what, const synth_desc *d, const char *path, unsigned nq) {
+  static const char *const methods[] = {"skip", "binary", "pmf0", "pmf2", "pmf4", "mergepath", "griffin"};
+  static const char *const rankings[] = {"tree", "bucket-select", "radix-select", "radix-sort"};
+  static const size_t ks[] = {10, 1, 1000, 10000};
+  gpuir_index *ix = NULL;
+  gpuir_cuda *cuda = NULL;
+  gpuir_searcher *cpu, *gpu;
+  gpuir_error err;
+  unsigned i, round;
+  size_t h;
+  if (synth_generate(d, path, &err) || gpuir_open(path, NULL, &ix, &err) || gpuir_cuda_open(ix, NULL, &cuda, &err)) {
+    printf("# %s\n", err.msg);
+    report(0, "search", what);
+    return;
+  }
+  for (round = 0; round < 8; round++) {
+    const size_t k = ks[round % 4];
+    const unsigned n = k > 1000 ? nq / 8 + 1 : nq;
+    gpuir_query **q = (gpuir_query **)calloc(n, sizeof *q);
+    gpuir_hit *a = (gpuir_hit *)calloc(n * k, sizeof *a), *b = (gpuir_hit *)calloc(n * k, sizeof *b);
+    uint32_t *na = (uint32_t *)calloc(n, 4), *nb = (uint32_t *)calloc(n, 4);
+    synth_rng r = {round + 50};
+    char name[96];
+    int ok = 1;
+    (void)snprintf(name, sizeof name, "%s, %s and %s, k %u", what, methods[round % 7], rankings[round % 4], (unsigned)k);
+    for (i = 0; i < n; i++) q[i] = random_query(ix, d->terms, &r);
+    if (gpuir_searcher_create(ix, NULL, &cpu) || gpuir_searcher_create(ix, NULL, &gpu)) exit(1);
+    if (gpuir_cuda_lab_attach(gpu, cuda, methods[round % 7], rankings[(round / 2 + round) % 4], 0, &err)) {
+      printf("# %s\n", err.msg);
+      ok = 0;
+    } else if (gpuir_search_batch(cpu, (const gpuir_query *const *)q, n, k, a, na) ||
+               gpuir_search_batch(gpu, (const gpuir_query *const *)q, n, k, b, nb)) {
+      gpuir_searcher_error(gpu, &err);
+      printf("# %s\n", err.msg);
+      ok = 0;
+    }
+    for (i = 0; ok && i < n; i++) {
+      for (h = 0; h < na[i] && na[i] == nb[i]; h++)
+        if (a[i * k + h].docid != b[i * k + h].docid || a[i * k + h].score != b[i * k + h].score) break;
+      if (h == na[i] && na[i] == nb[i]) continue;
+      printf("# query %u, mode %d: %u hits by the CPU, %u by CUDA, the first %u agree\n", i, q[i]->mode, (unsigned)na[i],
+             (unsigned)nb[i], (unsigned)h);
+      ok = 0;
+    }
+    report(ok, "search", name);
+    for (i = 0; i < n; i++) gpuir_query_destroy(q[i]);
+    gpuir_searcher_destroy(cpu);
+    gpuir_searcher_destroy(gpu);
+    free(q);
+    free(a);
+    free(b);
+    free(na);
+    free(nb);
+  }
+  gpuir_cuda_close(cuda);
+  gpuir_close(ix);
+}
+
 int main(int argc, char **argv) {
   const int quick = argc > 1 && !strcmp(argv[1], "quick");
   const uint32_t one = 7, *list = &one, n = 1;
@@ -352,6 +435,23 @@ int main(int argc, char **argv) {
   free_queries(&qs);
   lists_free(&l);
   check_ranking(quick);
+  if (mkdtemp(folder)) {
+    synth_desc d;
+    char path[64];
+    (void)snprintf(path, sizeof path, "%s/index", folder);
+    memset(&d, 0, sizeof d);
+    d.documents = quick ? 20000 : 400000;
+    d.terms = 200;
+    d.threads = 4;
+    d.seed = 8;
+    check_search("random docIDs", &d, path, quick ? 6 : 200);
+    d.clustering = 0.8;
+    if (!quick) check_search("clustered docIDs", &d, path, 200);
+    d.documents = 100;
+    check_search("few documents", &d, path, quick ? 6 : 100);
+    (void)unlink(path);
+    (void)rmdir(folder);
+  }
   printf("1..%u\n", tests);
   return failures != 0;
 }
