@@ -12230,9 +12230,10 @@ static void gpuir__explain_and(const gpuir__engine *e, const gpuir_query *q, con
   const uint32_t least = e->cursors[order[0]].list.df, most = e->cursors[order[npositive - 1]].list.df;
   const uint32_t ratio =
       e->cursors[order[1]].list.df / least; /* of the first intersection, the costliest one */
-  const char *why = e->intersection        ? "as asked for"
-                    : ratio < GPUIR__BLOCK ? "most blocks hold a candidate"
-                                           : "most blocks are skipped";
+  const char *why = e->intersection                       ? "as asked for"
+                    : ratio <= GPUIR__BLOCK / GPUIR__MANY ? "blocks meet register by register"
+                    : ratio < GPUIR__BLOCK                ? "candidates are looked up in most blocks"
+                                                          : "most blocks are skipped";
   (void)snprintf(
       plan, cap, "%s, driven by the shortest list (df %u of up to %u, first ratio %u): %s, %s (%s)",
       q->mode == GPUIR_AND ? "AND" : "AND, then OR if fewer than k match", (unsigned)least, (unsigned)most,

@@ -840,6 +840,27 @@ END
   prints 3 gpuir count --evaluator exhaustive --timeout 60000 "$toy" dog
 }
 
+@test "every way of intersecting lists finds the same" {
+  methods='merge gallop binary interpolation skip svs adaptive pmf0 pmf1 pmf2 pmf3 pmf4 lr-global lr-local hs16 hs32 hs64
+    hs128 hs256 algorithm1 mergepath simd'
+  [ "$(gpuir query --help | tr -d ' \n' | grep -o 'merge,gallop.*simd')" != "" ]
+  printf 'large animal\nwater of the\nthe a of -in\nplant\nof in the or a\n' >q
+  gpuir query --trec -k 100 "$wordnet" <q >right
+  [ -s right ]
+  count=$(gpuir count "$wordnet" the of a)
+  for m in $methods; do
+    gpuir query --trec -k 100 --intersection "$m" "$wordnet" <q | cmp - right
+    prints "$count" gpuir count --intersection "$m" "$wordnet" the of a
+    gpuir explain --intersection "$m" "$wordnet" 0 the of | grep -q "$m, as asked for"
+  done
+  gpuir explain "$wordnet" 0 the of | grep -q 'simd, '
+  gpuir bench --sample 5 --modes and --threads 1 --intersection hs64 "$wordnet" >/dev/null
+  for c in query count bench; do
+    fails 2 "'sorting' is none of merge|gallop" gpuir $c --intersection sorting "$wordnet" dog
+  done
+  fails 2 "'sorting' is none of merge|gallop" gpuir explain --intersection sorting "$wordnet" 0 dog
+}
+
 @test "stats" {
   gpuir stats "$wordnet" | grep -q '^description *WordNet$'
   gpuir stats "$wordnet" | grep -q "^file_bytes *$(stat -c %s "$wordnet" | sed ':a;s/\B[0-9]\{3\}\>/,&/;ta')$"

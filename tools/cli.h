@@ -106,6 +106,8 @@ int cli_unsigned(const cli_args *args, uint64_t min, uint64_t max, uint64_t *out
 int cli_real(const cli_args *args, double min, double max, float *out);
 /* The position of the value among `names` (parted by '|'). */
 int cli_choice(const cli_args *args, const char *names, int *out);
+/* The value must be a way of intersecting lists that the library has. 0, or misuse was reported. */
+int cli_intersection(const cli_args *args, const char **name);
 /* As cli_unsigned for any text, naming it `what`. */
 int cli_parse_unsigned(const char *text, uint64_t min, uint64_t max, uint64_t *out);
 

@@ -273,6 +273,7 @@ typedef struct bench {
   gpuir_index_info info;
   cli_queries qs;
   int no_operators, evaluator, backend;
+  const char *intersection;
   cli_gpu gpu;
   size_t k;
   uint64_t repeat, warmup;
@@ -345,6 +346,7 @@ static gpuir_searcher *make_searcher(bench *b, unsigned threads) {
   memset(&sd, 0, sizeof sd);
   sd.threads = threads;
   sd.evaluator = b->evaluator;
+  sd.intersection = b->intersection;
   int r = gpuir_searcher_create(b->index, &sd, &s);
   if (r) cli_fail(b->path, r, NULL);
   if (!r && cli_gpu_attach(&b->gpu, s)) {
@@ -624,6 +626,7 @@ enum {
   O_WARMUP,
   O_REPEAT,
   O_EVALUATOR,
+  O_INTERSECTION,
   O_BACKEND,
   O_TSV,
   O_DUMP,
@@ -645,6 +648,7 @@ static const cli_option options[] = {{O_QUERIES, "queries", 0, 1},
                                      {O_WARMUP, "warmup", 0, 1},
                                      {O_REPEAT, "repeat", 0, 1},
                                      {O_EVALUATOR, "evaluator", 0, 1},
+                                     {O_INTERSECTION, "intersection", 0, 1},
                                      {O_BACKEND, "backend", 0, 1},
                                      {O_TSV, "tsv", 0, 1},
                                      {O_DUMP, "dump-queries", 0, 1},
@@ -776,6 +780,7 @@ int cli_bench(int argc, char **argv) {
       case O_WARMUP: bad = cli_unsigned(&a, 0, 1000, &b.warmup); break;
       case O_REPEAT: bad = cli_unsigned(&a, 1, 1000, &b.repeat); break;
       case O_EVALUATOR: bad = cli_choice(&a, "auto|exhaustive", &b.evaluator); break;
+      case O_INTERSECTION: bad = cli_intersection(&a, &b.intersection); break;
       case O_BACKEND: bad = cli_choice(&a, "cpu|gpu|auto", &b.backend); break;
       case O_TSV: tsv = a.value; break;
       case O_DUMP: dump = a.value; break;

@@ -98,6 +98,9 @@ static const char help_query[] =
     "  --timeout MS       give up a query after so long (default 0: never)\n"
     "  --backend NAME     cpu (default), gpu, or auto: the gpu if it can, else the cpu\n"
     "  --evaluator NAME   auto (default) or exhaustive, which prunes nothing\n"
+    "  --intersection M   how AND intersects lists: merge, gallop, binary, interpolation, skip, svs,\n"
+    "                     adaptive, pmf0 to pmf4, lr-global, lr-local, hs16, hs32, hs64, hs128, hs256,\n"
+    "                     algorithm1, mergepath or simd (default: the engine's choice)\n"
     "  -h, --help         show this text\n"
     "\n"
     "Exit status: 0 done; 1 the one QUERY has no hit, or a query failed; 2 misuse.\n";
@@ -111,6 +114,7 @@ static const char help_count[] =
     "  --no-operators     a leading '-' has no meaning\n"
     "  --timeout MS       give up after so long (default 0: never)\n"
     "  --evaluator NAME   auto (default) or exhaustive\n"
+    "  --intersection M   how AND intersects lists; see gpuir query --help\n"
     "  -h, --help         show this text\n"
     "\n"
     "Exit status: 0 counted, even if none matches; 1 failed; 2 misuse.\n";
@@ -160,6 +164,7 @@ static const char help_explain[] =
     "  -m, --mode MODE    and (default), or, andor\n"
     "  --k1 X, --b X      BM25 parameters (default: those of the index)\n"
     "  --no-operators     a leading '-' has no meaning\n"
+    "  --intersection M   how AND intersects lists; see gpuir query --help\n"
     "  --json             as one JSON object\n"
     "  -h, --help         show this text\n"
     "\n"
@@ -211,6 +216,7 @@ static const char help_bench[] =
     "  --repeat N         rounds measured; the median counts (default 3)\n"
     "  --backend NAME     cpu (default), gpu, or auto: the gpu if it can, else the cpu\n"
     "  --evaluator NAME   auto (default) or exhaustive\n"
+    "  --intersection M   how AND intersects lists; see gpuir query --help\n"
     "  --tsv FILE         write the report to FILE too, as TSV with comments\n"
     "  -h, --help         show this text\n"
     "\n"

@@ -372,7 +372,8 @@ enum {
   O_IDS,
   O_NO_IDS,
   O_NO_OPERATORS,
-  O_EVALUATOR
+  O_EVALUATOR,
+  O_INTERSECTION
 };
 
 static const cli_option query_options[] = {{O_MODE, "mode", 'm', 1},
@@ -383,6 +384,7 @@ static const cli_option query_options[] = {{O_MODE, "mode", 'm', 1},
                                            {O_THREADS, "threads", 0, 1},
                                            {O_TIMEOUT, "timeout", 0, 1},
                                            {O_EVALUATOR, "evaluator", 0, 1},
+                                           {O_INTERSECTION, "intersection", 0, 1},
                                            {O_TREC, "trec", 0, 0},
                                            {O_TSV, "tsv", 0, 0},
                                            {O_JSON, "json", 0, 0},
@@ -430,6 +432,7 @@ static int query_flags_read(cli_args *a, query_flags *f) {
       case O_THREADS: bad = cli_unsigned(a, 0, 1024, &f->threads); break;
       case O_TIMEOUT: bad = cli_unsigned(a, 0, 1000000000, &f->timeout); break;
       case O_EVALUATOR: bad = cli_choice(a, "auto|exhaustive", &f->sd.evaluator); break;
+      case O_INTERSECTION: bad = cli_intersection(a, &f->sd.intersection); break;
       case O_TREC: bad = one_form(a, f, FORM_TREC); break;
       case O_TSV: bad = one_form(a, f, FORM_TSV); break;
       case O_JSON: bad = one_form(a, f, FORM_JSON); break;
@@ -552,6 +555,7 @@ done:
 static const cli_option count_options[] = {{O_MODE, "mode", 'm', 1},
                                            {O_TIMEOUT, "timeout", 0, 1},
                                            {O_EVALUATOR, "evaluator", 0, 1},
+                                           {O_INTERSECTION, "intersection", 0, 1},
                                            {O_NO_OPERATORS, "no-operators", 0, 0},
                                            {0, NULL, 0, 0}};
 

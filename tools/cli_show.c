@@ -4,7 +4,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { O_JSON = 2, O_TSV, O_PREFIX, O_SORT, O_LIMIT, O_MODE, O_K1, O_B, O_NO_OPERATORS, O_GPU };
+enum {
+  O_JSON = 2,
+  O_TSV,
+  O_PREFIX,
+  O_SORT,
+  O_LIMIT,
+  O_MODE,
+  O_K1,
+  O_B,
+  O_NO_OPERATORS,
+  O_GPU,
+  O_INTERSECTION
+};
 
 static void args_start(cli_args *a, const char *command, const cli_option *options, int argc, char **argv) {
   memset(a, 0, sizeof *a);
@@ -423,8 +435,9 @@ static void explain_json(const gpuir_doc *d, uint32_t docid, const gpuir_explana
   printf("]}\n");
 }
 
-static int run_explain(const char *path, const gpuir_query_desc *desc, uint32_t docid, const cli_buf *words,
-                       int has_k1, int has_b, float k1, float b, int json) {
+static int run_explain(const char *path, const gpuir_query_desc *desc, const gpuir_searcher_desc *sd,
+                       uint32_t docid, const cli_buf *words, int has_k1, int has_b, float k1, float b,
+                       int json) {
   gpuir_query_desc qd = *desc;
   gpuir_query *query = NULL;
   gpuir_searcher *searcher = NULL;
@@ -440,7 +453,7 @@ static int run_explain(const char *path, const gpuir_query_desc *desc, uint32_t 
   }
   cli_bm25(index, &qd, has_k1, has_b, k1, b);
   r = gpuir_query_parse(index, &qd, words->p ? words->p : "", words->n, &query, &err);
-  if (!r) r = gpuir_searcher_create(index, NULL, &searcher);
+  if (!r) r = gpuir_searcher_create(index, sd, &searcher);
   if (!r && gpuir_doc_get(index, docid, &doc) == GPUIR_E_NOT_FOUND) {
     cli_error("%s: there is no document %u", path, docid);
   } else {
@@ -469,14 +482,17 @@ static int run_explain(const char *path, const gpuir_query_desc *desc, uint32_t 
 int cli_explain(int argc, char **argv) {
   static const cli_option options[] = {{O_MODE, "mode", 'm', 1}, {O_K1, "k1", 0, 1},
                                        {O_B, "b", 0, 1},         {O_NO_OPERATORS, "no-operators", 0, 0},
-                                       {O_JSON, "json", 0, 0},   {0, NULL, 0, 0}};
+                                       {O_JSON, "json", 0, 0},   {O_INTERSECTION, "intersection", 0, 1},
+                                       {0, NULL, 0, 0}};
   cli_args a;
   gpuir_query_desc qd;
+  gpuir_searcher_desc sd;
   cli_buf words = {NULL, 0, 0};
   float k1 = 0, b = 0;
   int opt, bad = 0, has_k1 = 0, has_b = 0, json = 0, code;
   uint64_t docid = 0;
   memset(&qd, 0, sizeof qd);
+  memset(&sd, 0, sizeof sd);
   args_start(&a, "explain", options, argc, argv);
   a.leading = 1;
   while (!bad && (opt = cli_next(&a)) != CLI_END) {
@@ -487,6 +503,7 @@ int cli_explain(int argc, char **argv) {
       case O_B: bad = cli_real(&a, 0, 1, &b), has_b = 1; break;
       case O_NO_OPERATORS: qd.no_operators = 1; break;
       case O_JSON: json = 1; break;
+      case O_INTERSECTION: bad = cli_intersection(&a, &sd.intersection); break;
       default: bad = 1; break;
     }
   }
@@ -499,7 +516,7 @@ int cli_explain(int argc, char **argv) {
       if (i > 2) cli_buf_char(&words, ' ');
       cli_buf_text(&words, a.operands[i]);
     }
-    code = run_explain(a.operands[0], &qd, (uint32_t)docid, &words, has_k1, has_b, k1, b, json);
+    code = run_explain(a.operands[0], &qd, &sd, (uint32_t)docid, &words, has_k1, has_b, k1, b, json);
   }
   cli_buf_free(&words);
   cli_args_free(&a);

@@ -225,6 +225,20 @@ int cli_choice(const cli_args *a, const char *names, int *out) {
   return cli_misuse(a->command, "%s: '%s' is none of %s", a->name, a->value, names);
 }
 
+int cli_intersection(const cli_args *a, const char **name) {
+  cli_buf names = {NULL, 0, 0};
+  int bad = 0;
+  size_t i = 0;
+  for (; gpuir_intersection_name(i) && strcmp(gpuir_intersection_name(i), a->value); i++) {
+    if (i) cli_buf_char(&names, '|');
+    cli_buf_text(&names, gpuir_intersection_name(i));
+  }
+  *name = gpuir_intersection_name(i);
+  if (!*name) bad = cli_misuse(a->command, "%s: '%s' is none of %s", a->name, a->value, names.p);
+  cli_buf_free(&names);
+  return bad;
+}
+
 /* ---- output --------------------------------------------------------------------------------- */
 
 static int flush_errno; /* of the first flush that failed; stdio remembers only that one did */
