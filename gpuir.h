@@ -9781,11 +9781,11 @@ typedef struct gpuir__match {
 } gpuir__match;
 
 static uint32_t gpuir__match_scalar(gpuir__match *m, uint32_t from) {
-  uint32_t pos;
+  uint32_t pos = 0;
   for (; from < m->n; from++) {
     uint32_t slot = m->slots[from], doc = m->candidates[slot];
     if (doc > m->last) break;
-    pos = gpuir__lower_bound(m->docs, 0, m->ndocs, doc);
+    while (m->docs[pos] < doc) pos++;
     m->kept[m->nkept] = slot;
     m->where[slot] = m->base + pos;
     m->nkept += m->docs[pos] == doc;
@@ -10593,9 +10593,12 @@ static uint32_t gpuir__algorithm1(gpuir__operand *o, const gpuir__pass *p) {
  * Longer operands have hash segments (Ao et al. 2011, section 4.4) so short that one or two registers mostly take
  * a whole one: a probe is a look-up and a comparison, and those of many candidates overlap. */
 
-#define GPUIR__MANY 32u
-#define GPUIR__MANY_INDICES 32u
-#define GPUIR__MANY_PAIRS 32u
+/* From so many candidates in a block on, registers meet registers; fewer are looked up one by one. Measured: for matches
+ * alone, with their indices, and with VP2INTERSECT. */
+#define GPUIR__MANY 48u
+#define GPUIR__MANY_INDICES 64u
+#define GPUIR__MANY_PAIRS 24u
+
 #define GPUIR__PROBE_MEAN 8u /* docIDs a segment at most, on average */
 
 /* Segments for operands so long that probes are faster: from these ratios on, measured with random docIDs. */
@@ -10948,6 +10951,35 @@ GPUIR__AVX2 static uint32_t gpuir__simd_avx2(gpuir__operand *o, const gpuir__pas
 }
 #endif
 
+#define GPUIR__NEAR 8u /* so many candidates in a block: the next docID is searched step by step */
+
+/* A list, block by block, without vectors. */
+GPUIR__INLINE uint32_t gpuir__blocks(int indices, gpuir__operand *o, const gpuir__pass *p) {
+  gpuir__cursor *c = o->cursor;
+  const gpuir__list *l = &c->list;
+  uint32_t block = o->at / GPUIR__BLOCK, i = 0, found = 0;
+  while (i < p->m) {
+    uint32_t last, before = i, pos = 0;
+    int near;
+    block = gpuir__list_find_block(l, block, p->candidates[i]);
+    if (block >= l->nblocks) break;
+    gpuir__cursor_load(c, block);
+    last = l->last ? l->last[block] : UINT32_MAX - 1;
+    near = p->m - i >= GPUIR__NEAR && p->candidates[i + GPUIR__NEAR - 1] <= last;
+    for (; i < p->m && p->candidates[i] <= last; i++) {
+      uint32_t x = p->candidates[i];
+      if (near)
+        while (c->docs[pos] < x) pos++; /* ends at the UINT32_MAX behind the block */
+      else
+        pos = gpuir__lower_bound(c->docs, pos, c->n, x);
+      found = gpuir__pass_put(p, indices, found, i, x, block * GPUIR__BLOCK + pos, c->docs[pos] == x);
+    }
+    if (i == before) i++; /* only in a damaged file */
+  }
+  o->at = gpuir__min32(block, l->nblocks) * GPUIR__BLOCK;
+  return found;
+}
+
 static uint32_t gpuir__simd(gpuir__operand *o, const gpuir__pass *p) {
 #if GPUIR__X86
   if (o->simd == GPUIR_SIMD_AVX512) {
@@ -10956,7 +10988,7 @@ static uint32_t gpuir__simd(gpuir__operand *o, const gpuir__pass *p) {
   }
   if (o->simd == GPUIR_SIMD_AVX2) return gpuir__simd_avx2(o, p);
 #endif
-  if (o->cursor) return gpuir__svs_list(o, p);
+  if (o->cursor) return p->from ? gpuir__blocks(1, o, p) : gpuir__blocks(0, o, p);
   return o->first ? gpuir__hs_array(o, p) : gpuir__merge_array(o, p);
 }
 
