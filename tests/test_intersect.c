@@ -192,6 +192,16 @@ static void check(gpuir__isect *x, const set *sets, unsigned k, const uint32_t *
   for (t = 0; t < k; t++) free(where[t]);
 }
 
+/* Makes the intersection do without an instruction that few processors have; 0: it has done without it. */
+static int without_pairs(gpuir__isect *x) {
+  unsigned t, had = 0;
+  for (t = 0; t < x->k; t++) {
+    had |= x->operand[t].pairs && x->operand[t].simd == GPUIR_SIMD_AVX512;
+    x->operand[t].pairs = 0;
+  }
+  return had && !strcmp(x->method->name, "simd");
+}
+
 static void check_arrays(const gpuir__method *m, const set *sets, unsigned k, const uint32_t *right,
                          uint32_t nright, int simd, const char *kind) {
   const uint32_t *docs[GPUIR_MAX_TERMS];
@@ -204,6 +214,7 @@ static void check_arrays(const gpuir__method *m, const set *sets, unsigned k, co
   }
   assert_int_equal(gpuir__isect_arrays(&x, NULL, m, docs, n, k, simd), GPUIR_OK);
   check(&x, sets, k, right, nright, "arrays", kind);
+  if (without_pairs(&x)) check(&x, sets, k, right, nright, "arrays, without VP2INTERSECT", kind);
   gpuir__isect_free(&x);
 }
 
@@ -219,6 +230,7 @@ static void check_lists(const gpuir__method *m, const gpuir__codec *codec, const
   }
   assert_int_equal(gpuir__isect_lists(&x, NULL, m, lists, k, simd), GPUIR_OK);
   check(&x, sets, k, right, nright, "lists", codec->name);
+  if (without_pairs(&x)) check(&x, sets, k, right, nright, "lists, without VP2INTERSECT", codec->name);
   gpuir__isect_free(&x);
   for (t = 0; t < k; t++) coded_free(&c[t]);
 }
@@ -362,6 +374,139 @@ static void many(void **state) {
   }
 }
 
+/* Any number of MergePath's partitions gives the same; the arithmetic that cuts them parts no equal docIDs. */
+static void partitions(void **state) {
+  static const uint64_t parts[] = {1, 2, 3, 7, 64, 1000, 5000, 100000};
+  const gpuir__method *m = gpuir__method_by_name("mergepath");
+  uint32_t *right, nright;
+  set s[2];
+  size_t i;
+  (void)state;
+  s[0] = set_make(DENSE, 1500, 1);
+  s[1] = set_make(DENSE, 2500, 1);
+  right = (uint32_t *)malloc(s[0].n * sizeof *right);
+  nright = oracle(s, 2, right);
+  for (i = 0; i < sizeof parts / sizeof *parts; i++) {
+    const uint32_t *docs[2], n[2] = {s[0].n, s[1].n};
+    gpuir__isect x;
+    docs[0] = s[0].docs;
+    docs[1] = s[1].docs;
+    assert_int_equal(gpuir__isect_arrays(&x, NULL, m, docs, n, 2, 0), GPUIR_OK);
+    x.operand[1].param = parts[i];
+    check(&x, s, 2, right, nright, "arrays", "partitions");
+    gpuir__isect_free(&x);
+  }
+  free(right);
+  free(s[0].docs);
+  free(s[1].docs);
+}
+
+/* ---- searchers ---- */
+
+/* Words by chance: the greater their number, the rarer, and more so in some stretches of docIDs than in others. */
+static void build(const char *codec, const char *path) {
+  gpuir_builder_desc bd;
+  gpuir_builder *b;
+  gpuir_error err;
+  unsigned d, w;
+  memset(&bd, 0, sizeof bd);
+  bd.path = path;
+  bd.codec = codec;
+  if (gpuir_builder_create(&bd, &b, &err)) fail_msg("%s", err.msg);
+  for (d = 0; d < 6000; d++) {
+    char text[1024];
+    size_t n = 0;
+    for (w = 0; w < 40; w++)
+      if (!below(w * w / 8 + 1 + (d / 500 % 3) * w))
+        n += (size_t)snprintf(text + n, sizeof text - n, "w%u %s", w, below(3) ? "" : "w1 ");
+    if (gpuir_builder_add_text(b, NULL, text, n, &err)) fail_msg("%s", err.msg);
+  }
+  if (gpuir_builder_write(b, NULL, &err)) fail_msg("%s", err.msg);
+  gpuir_builder_destroy(b);
+}
+
+static gpuir_searcher *searcher_by(gpuir_index *ix, const char *intersection, int evaluator) {
+  gpuir_searcher_desc sd;
+  gpuir_searcher *s = NULL;
+  memset(&sd, 0, sizeof sd);
+  sd.intersection = intersection;
+  sd.evaluator = evaluator;
+  assert_int_equal(gpuir_searcher_create(ix, &sd, &s), GPUIR_OK);
+  return s;
+}
+
+static void compare_searchers(gpuir_index *ix, gpuir_searcher *s, gpuir_searcher *reference, const char *text,
+                              const char *method) {
+  static gpuir_hit hits[2][6000];
+  gpuir_query *q = NULL;
+  gpuir_error err;
+  uint64_t count;
+  size_t n[2], k;
+  if (gpuir_query_parse(ix, NULL, text, strlen(text), &q, &err)) fail_msg("%s", err.msg);
+  for (k = 1; k <= 6000; k *= 20) {
+    assert_int_equal(gpuir_search(s, q, hits[0], k, &n[0]), GPUIR_OK);
+    assert_int_equal(gpuir_search(reference, q, hits[1], k, &n[1]), GPUIR_OK);
+    if (n[0] != n[1] || memcmp(hits[0], hits[1], n[0] * sizeof hits[0][0]))
+      fail_msg("%s, simd %s, k = %u: other hits for \"%s\"", method, gpuir_simd_name(ix->simd), (unsigned)k,
+               text);
+  }
+  assert_int_equal(gpuir_search(reference, q, hits[1], 6000, &n[1]), GPUIR_OK);
+  assert_int_equal(gpuir_count(s, q, &count), GPUIR_OK);
+  if (count != n[1])
+    fail_msg("%s counts %u, not %u, for \"%s\"", method, (unsigned)count, (unsigned)n[1], text);
+  compared++;
+  gpuir_query_destroy(q);
+}
+
+/* AND and count by every method equal the exhaustive evaluator, which intersects nothing. */
+static void searchers(void **state) {
+  static const char *const codecs[] = {"bp128", "vbyte", "hslrc", "ef"};
+  static const char *const queries[] = {
+      "w0",          "w1 w2",          "w2 w1 w3",       "w9 w1",    "w39 w1 w0",
+      "w3 w4 w5 w6", "w2 -w3",         "w1 w2 -w9 -w39", "w4 w4 w1", "w30 w31",
+      "w1 w0 w2 w3", "w12 w2 nothing", "w20 w5 w1 -w0",  "w39 -w38"};
+  const char *tmp = getenv("TMPDIR");
+  char folder[4096], file[4200];
+  size_t c, i, t;
+  int simd;
+  (void)state;
+  (void)snprintf(folder, sizeof folder, "%s/intersect-XXXXXX", tmp ? tmp : "/tmp");
+  assert_non_null(mkdtemp(folder));
+  (void)snprintf(file, sizeof file, "%s/x.gpuir", folder);
+  for (c = 0; c < sizeof codecs / sizeof *codecs; c++) {
+    build(codecs[c], file);
+    for (simd = GPUIR_SIMD_SCALAR; simd <= GPUIR_SIMD_AVX512; simd++) {
+      gpuir_open_desc od;
+      gpuir_index *ix;
+      gpuir_searcher *reference;
+      gpuir_error err;
+      memset(&od, 0, sizeof od);
+      od.simd = simd;
+      if (gpuir_open(file, &od, &ix, &err)) fail_msg("%s", err.msg);
+      reference = searcher_by(ix, NULL, GPUIR_EVAL_EXHAUSTIVE);
+      for (i = 0; i <= GPUIR__METHODS; i++) { /* the last one is the engine's choice */
+        gpuir_searcher *s = searcher_by(ix, gpuir_intersection_name(i), GPUIR_EVAL_AUTO);
+        for (t = 0; t < sizeof queries / sizeof *queries; t++)
+          compare_searchers(ix, s, reference, queries[t],
+                            i < GPUIR__METHODS ? gpuir_intersection_name(i) : "auto");
+        gpuir_searcher_destroy(s);
+      }
+      gpuir_searcher_destroy(reference);
+      if (simd == GPUIR_SIMD_SCALAR) {
+        gpuir_searcher_desc sd;
+        gpuir_searcher *s;
+        memset(&sd, 0, sizeof sd);
+        sd.intersection = "mergesort";
+        assert_int_equal(gpuir_searcher_create(ix, &sd, &s), GPUIR_E_ARGUMENT);
+        assert_null(s);
+      }
+      gpuir_close(ix);
+    }
+    assert_int_equal(unlink(file), 0);
+  }
+  assert_int_equal(rmdir(folder), 0);
+}
+
 static void names(void **state) {
   size_t i;
   (void)state;
@@ -375,8 +520,9 @@ static void names(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(names),  cmocka_unit_test(edges), cmocka_unit_test(lengths), cmocka_unit_test(shapes),
-      cmocka_unit_test(ratios), cmocka_unit_test(apart), cmocka_unit_test(many),
+      cmocka_unit_test(names),  cmocka_unit_test(edges),      cmocka_unit_test(lengths),
+      cmocka_unit_test(shapes), cmocka_unit_test(ratios),     cmocka_unit_test(apart),
+      cmocka_unit_test(many),   cmocka_unit_test(partitions), cmocka_unit_test(searchers),
   };
   int failed = cmocka_run_group_tests_name("intersect", tests, NULL, NULL);
   print_message("%lu intersections compared\n", compared);
