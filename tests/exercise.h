@@ -133,6 +133,19 @@ static void exercise_agreement(gpuir_searcher *const s[2], const gpuir_query *q)
   }
 }
 
+/* Another way of intersecting lists at each call. */
+static gpuir_searcher *exercise_intersection(gpuir_index *ix) {
+  static size_t turn;
+  gpuir_searcher_desc desc;
+  gpuir_searcher *s = NULL;
+  memset(&desc, 0, sizeof desc);
+  desc.timeout_ns = 2000000000u;
+  if (!gpuir_intersection_name(++turn)) turn = 0;
+  desc.intersection = gpuir_intersection_name(turn);
+  EXERCISE_CHECK(gpuir_searcher_create(ix, &desc, &s) == GPUIR_OK);
+  return s;
+}
+
 static void exercise_queries(gpuir_index *ix, uint64_t documents, uint64_t terms, int verified) {
   gpuir_searcher *s[2] = {NULL, NULL};
   gpuir_searcher_desc desc;
@@ -161,6 +174,14 @@ static void exercise_queries(gpuir_index *ix, uint64_t documents, uint64_t terms
     }
     for (i = 0; i < 2; i++) exercise_search(s[i], q, documents);
     if (verified) exercise_agreement(s, q);
+    if (how.mode != GPUIR_OR) {
+      gpuir_searcher *other[2];
+      other[0] = exercise_intersection(ix);
+      other[1] = s[1];
+      exercise_search(other[0], q, documents);
+      if (verified) exercise_agreement(other, q);
+      gpuir_searcher_destroy(other[0]);
+    }
     gpuir_query_destroy(q);
   }
   gpuir_searcher_destroy(s[0]);
