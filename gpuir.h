@@ -9687,7 +9687,7 @@ static void gpuir__topk_pop(gpuir__topk *t, gpuir_hit *hits) {
 }
 
 /* ============================================================================
- * PART 9  intersection: cursors, and candidates filtered through a list
+ * PART 9  intersection: cursors, candidates filtered through a list, the methods of the literature
  * ==========================================================================*/
 
 /* The first index in [lo, hi) of a sorted array whose value is >= x, or hi. */
@@ -10366,8 +10366,8 @@ static uint32_t gpuir__merge_list(gpuir__operand *o, const gpuir__pass *p) {
 
 /* ---- Parallel Merge Find (Ding et al. 2009, sections 7.1 and 7.2) ---- */
 
-/* pos[i] becomes the lower bound of a[i] in b[lo, hi): directly, or, with `levels` of recursion, by finding splitters of
- * a first and going on in each segment between two of them. */
+/* pos[i] becomes the lower bound of a[i] in b[lo, hi): directly, or, with `levels` of recursion, by finding splitters
+ * of a first and going on in each segment between two of them. */
 static void gpuir__pmf_find(const uint32_t *a, uint32_t m, const uint32_t *b, uint32_t lo, uint32_t hi,
                             unsigned levels, uint32_t *pos) {
   uint32_t fan, s, i, from = 0, at = lo;
@@ -10420,8 +10420,8 @@ static uint32_t gpuir__pmf_list(gpuir__operand *o, const gpuir__pass *p) {
 
 #define GPUIR__PATH 1024u /* docIDs of both lists in a partition, by default */
 
-/* Candidates [from, to) against docs[0..n), whose first index in the operand is `base`: both are cut at the crossings of
- * `parts` diagonals with the merge path, and merged part by part. */
+/* Candidates [from, to) against docs[0..n), whose first index in the operand is `base`: both are cut at the crossings
+ * of `parts` diagonals with the merge path, and merged part by part. */
 static uint32_t gpuir__mergepath(const gpuir__pass *p, uint32_t from, uint32_t to, const uint32_t *docs,
                                  uint32_t n, uint32_t base, uint64_t parts, uint32_t found) {
   const uint64_t total = (uint64_t)(to - from) + n;
@@ -10514,8 +10514,8 @@ static uint32_t gpuir__adaptive(gpuir__operand *const *o, unsigned k, uint32_t *
 
 /* ---- Algorithm 1 (Ao et al. 2011, section 5.3) ---- */
 
-/* The safe range, the headers (H(t): here the last docID of each block, which lists have in their directory), and a form
- * of the docIDs in which each can be decoded alone: the list itself, if its codec can, or else a copy in lrc. */
+/* The safe range, the headers (H(t): here the last docID of each block, which lists have in their directory), and a
+ * form of the docIDs in which each can be decoded alone: the list itself, if its codec can, or else a copy in lrc. */
 static int gpuir__algorithm1_prepare(const gpuir_allocator *a, gpuir__operand *o, const uint32_t *docs) {
   const gpuir__list *l = o->cursor ? &o->cursor->list : NULL;
   const gpuir__codec *codec = gpuir__codec_by_name("lrc", 1);
@@ -10586,15 +10586,15 @@ static uint32_t gpuir__algorithm1(gpuir__operand *o, const gpuir__pass *p) {
  *
  * Lists of like length: a register of candidates is compared with each docID of a register's worth of the operand, and
  * of the two the one that ends first moves on; nothing is mispredicted but the end. (Block-wise all-pairs comparison:
- * Schlegel, Willhalm & Lehner, "Fast sorted-set intersection using SIMD instructions", ADMS 2011; Lemire, Boytsov & Kurz,
- * "SIMD compression and the intersection of sorted integers", SPE 2016.) Instead of rotating one register, its
+ * Schlegel, Willhalm & Lehner, "Fast sorted-set intersection using SIMD instructions", ADMS 2011; Lemire, Boytsov &
+ * Kurz, "SIMD compression and the intersection of sorted integers", SPE 2016.) Instead of rotating one register, its
  * docIDs are broadcast from memory, which costs no shuffle.
  *
  * Longer operands have hash segments (Ao et al. 2011, section 4.4) so short that one or two registers mostly take
  * a whole one: a probe is a look-up and a comparison, and those of many candidates overlap. */
 
-/* From so many candidates in a block on, registers meet registers; fewer are looked up one by one. Measured: for matches
- * alone, with their indices, and with VP2INTERSECT. */
+/* From so many candidates in a block on, registers meet registers; fewer are looked up one by one. Measured: for
+ * matches alone, with their indices, and with VP2INTERSECT. */
 #define GPUIR__MANY 48u
 #define GPUIR__MANY_INDICES 64u
 #define GPUIR__MANY_PAIRS 24u
@@ -10603,7 +10603,7 @@ static uint32_t gpuir__algorithm1(gpuir__operand *o, const gpuir__pass *p) {
 
 /* Segments for operands so long that probes are faster: from these ratios on, measured with random docIDs. */
 static int gpuir__simd_prepare(const gpuir_allocator *a, gpuir__operand *o, const uint32_t *docs) {
-  static const uint32_t ratio[] = {0, 3, 2, 4}; /* by GPUIR_SIMD_ level */
+  static const uint32_t ratio[] = {0, 3, 3, 4}; /* by GPUIR_SIMD_ level */
   uint64_t span;
   if (o->n < 64 || o->n / ratio[o->simd] < o->expected) return GPUIR_OK;
   if (o->simd == GPUIR_SIMD_SCALAR) {
@@ -10614,6 +10614,17 @@ static int gpuir__simd_prepare(const gpuir_allocator *a, gpuir__operand *o, cons
   for (o->shift = 0; o->shift < 31 && (uint64_t)o->n << (o->shift + 1) <= span * GPUIR__PROBE_MEAN;)
     o->shift++;
   return gpuir__hs_table(a, o, docs);
+}
+
+/* Where docIDs crowd in a segment: the first of 16 indices in [lo, hi) that have x, if any has. */
+static inline uint32_t gpuir__crowd(const uint32_t *a, uint32_t lo, uint32_t hi, uint32_t x) {
+  uint32_t len = hi - lo;
+  while (len > 16) {
+    uint32_t half = len / 2;
+    lo = a[lo + half - 1] < x ? lo + half : lo;
+    len -= half;
+  }
+  return lo;
 }
 
 /* A comparison as a number, which the compiler does not turn into a jump: what depends on it is hard to predict. */
@@ -10716,7 +10727,7 @@ GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__probe_avx512(int indices, const gpui
     if (h >= buckets) break;
     at = first[h];
     end = first[h + 1];
-    if (GPUIR__UNLIKELY(end - at > 16)) at = gpuir__lower_bound(docs, at, end, x); /* docIDs crowd */
+    if (GPUIR__UNLIKELY(end - at > 16)) at = gpuir__crowd(docs, at, end, x);
     at = gpuir__min32(at, n - 16);
     hit = gpuir__mask_bits(_mm512_cmpeq_epi32_mask(_mm512_loadu_si512(docs + at), v));
     found = gpuir__pass_put(p, indices, found, i, x, at + gpuir__ctz32(hit | 0x10000u), hit != 0);
@@ -10736,8 +10747,8 @@ GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__block_avx512(const gpuir__list *l, u
   return below < 16 ? from + below : gpuir__list_find_block(l, from + 15, x);
 }
 
-/* Candidates from *pi on, up to `last`, in one block: a comparison with the last docIDs of its registers' worths tells in
- * which one a candidate would be, another one whether it is; no branch has anything to guess. */
+/* Candidates from *pi on, up to `last`, in one block: a comparison with the last docIDs of its registers' worths tells
+ * in which one a candidate would be, another one whether it is; no branch has anything to guess. */
 GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__spot_avx512(int indices, const gpuir__pass *p,
                                                         const uint32_t *docs, uint32_t n, uint32_t base,
                                                         uint32_t last, uint32_t *pi, uint32_t found) {
@@ -10882,7 +10893,7 @@ GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__probe_avx2(int indices, const gpuir__o
     if (h >= buckets) break;
     at = first[h];
     end = first[h + 1];
-    if (GPUIR__UNLIKELY(end - at > 16)) at = gpuir__lower_bound(docs, at, end, x);
+    if (GPUIR__UNLIKELY(end - at > 16)) at = gpuir__crowd(docs, at, end, x);
     at = gpuir__min32(at, n - 16);
     lo = _mm256_cmpeq_epi32(_mm256_loadu_si256((const __m256i *)(const void *)(docs + at)), v);
     hi = _mm256_cmpeq_epi32(_mm256_loadu_si256((const __m256i *)(const void *)(docs + at + 8)), v);
@@ -11241,8 +11252,8 @@ static uint32_t gpuir__isect_all(gpuir__isect *x, uint32_t *docs, uint32_t *cons
   return x->method->all(o, x->k, docs, where ? ordered : NULL);
 }
 
-/* Intersects: returns the number of docIDs that all operands hold, and writes them to docs. where[i][j], unless where is
- * NULL, is the index of docs[j] in the caller's i-th operand. docs and each where[i] have room for the shortest operand
+/* Intersects: returns the number of docIDs that all operands hold, and writes them to docs. where[i][j], unless where
+ * is NULL, is the index of docs[j] in the caller's i-th operand. docs and each where[i] have room for the shortest operand
  * and 16 more. */
 GPUIR__UNUSED static uint32_t gpuir__isect_run(gpuir__isect *x, uint32_t *docs, uint32_t *const *where) {
   unsigned i;
