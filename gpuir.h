@@ -10616,6 +10616,7 @@ static int gpuir__simd_prepare(const gpuir_allocator *a, gpuir__operand *o, cons
   return gpuir__hs_table(a, o, docs);
 }
 
+#if GPUIR__X86
 /* Where docIDs crowd in a segment: the first of 16 indices in [lo, hi) that have x, if any has. */
 static inline uint32_t gpuir__crowd(const uint32_t *a, uint32_t lo, uint32_t hi, uint32_t x) {
   uint32_t len = hi - lo;
@@ -10634,7 +10635,6 @@ static inline uint32_t gpuir__flag(int condition) {
   return flag;
 }
 
-#if GPUIR__X86
 /* Which of the 16 docIDs at a are among those at b; every item is compared with every other. */
 GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__among_avx512(const uint32_t *a, const uint32_t *b) {
   const __m512i x = _mm512_loadu_si512(a);
@@ -10646,10 +10646,17 @@ GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__among_avx512(const uint32_t *a, cons
   return gpuir__mask_bits((__mmask16) ~(none[0] & none[1] & none[2] & none[3]));
 }
 
+#if (defined(__clang__) && __clang_major__ >= 9) || (!defined(__clang__) && __GNUC__ >= 10)
+#define GPUIR__PAIRS 1 /* the assembler knows VP2INTERSECT */
+#else
+#define GPUIR__PAIRS 0
+#endif
+
 /* The same, and the other way round, in one instruction, which few processors have. Written so that neither the
  * compiler nor the rest of the file has to be told of it. */
 GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__pairs_avx512(const uint32_t *a, const uint32_t *b,
                                                          uint32_t *other) {
+#if GPUIR__PAIRS
   uint32_t hit, back;
   __asm__("vp2intersectd %3, %2, %%k2\n\tkmovw %%k2, %0\n\tkmovw %%k3, %1"
           : "=r"(hit), "=r"(back)
@@ -10657,6 +10664,10 @@ GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__pairs_avx512(const uint32_t *a, cons
           : "k2", "k3");
   *other = back;
   return hit;
+#else
+  *other = gpuir__among_avx512(b, a);
+  return gpuir__among_avx512(a, b);
+#endif
 }
 
 /* Writes the items of x that `mask` marks to `to`, and rubbish up to its 16th. */
@@ -11005,7 +11016,7 @@ static uint32_t gpuir__simd(gpuir__operand *o, const gpuir__pass *p) {
 
 /* Has this processor VP2INTERSECT? */
 static int gpuir__has_pairs(void) {
-#if GPUIR__X86
+#if GPUIR__X86 && GPUIR__PAIRS
   return __builtin_cpu_supports("avx512vp2intersect") != 0;
 #else
   return 0;
