@@ -132,7 +132,7 @@ typedef struct lab_lists {
 } lab_lists;
 
 #define LAB_TERMS 16u   /* of a query, at most */
-#define LAB_QUERIES 20u /* drawn for each list of a class */
+#define LAB_QUERIES 10u /* drawn for each list of a class */
 
 /* A query: its distinct terms. */
 typedef struct lab_query {
