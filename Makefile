@@ -330,7 +330,7 @@ coverage:
 	$(Q)lcov --summary $(B)/coverage/gpuir.info 2>&1 | sed -n 's/.*lines\.*: */gpuir.h: lines covered: /p'
 
 clean:
-	$(Q)rm -rf $(addprefix $(B)/,flags obj tests examples fuzz demo asan tsan valgrind coverage \
+	$(Q)rm -rf $(addprefix $(B)/,flags obj tests examples fuzz demo lab asan tsan valgrind coverage \
 	  gpuir gpuirfs gpuir_cuda.o gpuir.pc libgpuir.* bench.gpuir bench.tsv)
 
 -include $(wildcard $(B)/*.d $(B)/obj/*/*.d $(B)/tests/*.d $(B)/examples/*.d $(B)/fuzz/*.d $(B)/asan/tests/*.d)
