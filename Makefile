@@ -165,13 +165,20 @@ $(B)/gpuir_cuda_seam.o: gpuir_cuda.cu gpuir.h $(B)/flags
 	$(call say,NVCC,$@)
 	$(Q)$(NVCC) $(NVFLAGS) -DGPUIR_CUDA_SEAM -c -o $@ $<
 
+$(B)/tests/gpu/ceilings.o: tests/gpu/ceilings.cu tests/gpu/ceilings.h $(B)/flags
+	$(call say,NVCC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(NVCC) $(NVFLAGS) -c -o $@ $<
+
 # C programs: linked by the C compiler, without libstdc++.
+$(B)/tests/gpu/bench_cuda: GPU_MORE = $(B)/tests/gpu/ceilings.o
+$(B)/tests/gpu/bench_cuda: $(B)/tests/gpu/ceilings.o
 $(B)/tests/gpu/test_cuda: GPU_SEAM = _seam
 $(B)/tests/gpu/test_cuda: $(B)/gpuir_cuda_seam.o
 $(GPU_TESTS): $(B)/tests/gpu/%: tests/gpu/%.c $(wildcard tests/gpu/*.h) tools/synth/synth.h $(B)/gpuir_cuda.o $(B)/flags
 	$(call say,CC,$@)
 	@mkdir -p $(@D)
-	$(Q)$(COMPILE) $(LDFLAGS) -o $@ $< $(B)/gpuir_cuda$(GPU_SEAM).o $(CUDA_LIBS) $(LIBS)
+	$(Q)$(COMPILE) $(LDFLAGS) -o $@ $< $(B)/gpuir_cuda$(GPU_SEAM).o $(GPU_MORE) $(CUDA_LIBS) $(LIBS)
 
 gpu: $(if $(HAVE_NVCC),$(GPU_TESTS)) synth
 	$(if $(HAVE_NVCC),,@echo 'note: no nvcc was found: built without the CUDA backend (CPU only)')

@@ -1,7 +1,7 @@
 /* bench_cuda.c - queries a second and latencies on the CUDA device, beside the CPU on the same index and queries
  *
  * bench_cuda [documents=N] [queries=N] [k=N] [clustering=0..1] [path=FILE] [memory=MB] [cpu=N]
- *            [modes=and,or,andor] [threads=N]
+ *            [modes=and,or,andor] [threads=N] [batch=N] [threshold=MILLIONS]
  *
  * Generates the index that build/synth makes of these documents and this clustering, unless it is there, takes the
  * first N of its 10,000 queries, then prints a line for each measurement: medians of 7 batches, and of single queries
@@ -9,6 +9,7 @@
 #define GPUIR_IMPLEMENTATION
 #include "gpuir.h"
 
+#include "ceilings.h"
 #include "synth.h"
 
 static int compare_double(const void *x, const void *y) {
@@ -37,6 +38,8 @@ typedef struct bench {
   gpuir_query **q;
   size_t nq, k, ncpu;
   unsigned threads;
+  double postings; /* of a query */
+  ceilings most;
   gpuir_hit *hits, *cpu_hits;
   uint32_t *counts, *cpu_counts;
 } bench;
@@ -86,6 +89,12 @@ static void on_cuda(bench *b, const char *mode, int evaluator) {
          bad       ? "HITS DIFFER FROM THE CPU'S"
          : b->ncpu ? "hits equal the CPU's"
                    : "");
+  if (evaluator && b->most.copy > 0) { /* every posting is added once; 4 bytes a document are cleared */
+    double second = b->postings * (double)b->nq / t[3];
+    printf("      %.1f G postings/s: %.1f %% of the additions, clearing %.1f %% of clearing and looking\n",
+           second * 1e-9, 100 * second / b->most.adds,
+           100 * (double)b->ix->stat.documents * 4 * (double)b->nq / t[3] / b->most.clears);
+  }
   (void)fflush(stdout);
   free(one);
   gpuir_searcher_destroy(s);
@@ -129,6 +138,8 @@ int main(int argc, char **argv) {
   b.ncpu = (size_t)atol(option(argc, argv, "cpu", "64"));
   b.threads = d.threads = (unsigned)atol(option(argc, argv, "threads", "16"));
   cd.memory = (uint64_t)atol(option(argc, argv, "memory", "0")) << 20;
+  cd.batch = (size_t)atol(option(argc, argv, "batch", "0"));
+  cd.threshold = (uint64_t)(atof(option(argc, argv, "threshold", "0")) * 1e6);
   if (synth_open(&d, &web, &err)) die("synth", &err);
   synth_describe(web, description, sizeof description);
   if (gpuir_open(path, NULL, &b.ix, &err) || strcmp(b.ix->description, description) != 0) {
@@ -149,6 +160,12 @@ int main(int argc, char **argv) {
            8.0 * (double)x.freqs_bytes / (double)x.postings,
            8.0 * (double)x.directory_bytes / (double)x.postings);
   }
+  if (!ceilings_measure(&b.most))
+    printf(
+        "ceilings: copy %.0f GB/s read and written, %.2f T warp instructions/s, %.0f G additions/s in shared "
+        "memory, "
+        "%.1f TB/s clearing and looking there\n",
+        b.most.copy * 1e-9, b.most.issue * 1e-12, b.most.adds * 1e-9, b.most.clears * 1e-12);
   t = now();
   if (gpuir_cuda_open(b.ix, &cd, &b.cuda, &err)) die("cuda", &err);
   gpuir_cuda_stats(b.cuda, &info);
@@ -176,6 +193,7 @@ int main(int argc, char **argv) {
         if (gpuir_query_parse(b.ix, &qd, text, strlen(text), &b.q[i], &err)) die("query", &err);
         for (j = 0; j < b.q[i]->n; j++) df += b.q[i]->terms[j].df;
       }
+      b.postings = (double)df / (double)b.nq;
       printf("%s: %u queries, %.2f M postings each\n", names[mode], (unsigned)b.nq,
              (double)df / (double)b.nq * 1e-6);
       if (b.ncpu > b.nq) b.ncpu = b.nq;
