@@ -14,11 +14,15 @@
  *   3  expansion of the long lists              7  top-k: selection among packed keys
  *   4  OR: tile bounds, tile order, tiles       8  the host: opening, batches, statistics
  *
- * WHERE THE INDEX LIES. The sections of the index are uploaded as they lie in the file. When the memory bound
- * allows it (8 to 10 bytes a posting), the long lists are besides expanded, once, into docIDs of 16 bits relative
- * to their block and into contributions under the stored k1 and b: a posting then costs 6 bytes of memory traffic
- * and about a third of a warp instruction, where decoding it in place takes 1 to 1.5 bytes and about two. Without
- * the memory for that, and for other k1 and b, blocks are decoded inside the kernels that use them.
+ * WHERE THE INDEX LIES. The sections of the index are uploaded as they lie in the file, and what the memory bound
+ * allows is made of the long lists besides, once, when the device is opened:
+ *   guides, 1.5 to 2.6 bytes a posting: a list's marks (a bit for some documents: may it hold one of these?) and, for
+ *     spans of documents, where they start in the list and the greatest contribution there. AND and MaxScore pass
+ *     over most postings by them;
+ *   expanded lists, 6.4 bytes a posting more: docIDs of 16 bits relative to their block, and contributions under the
+ *     stored k1 and b. Adding a posting then takes about a third of the instructions that decoding it in place does.
+ * An index that does not fit is kept in its file, and lists are transferred when they are needed (part 8, the cache).
+ * Everything on the device counts against the bound, the memory of attached searchers too.
  *
  * WHY THE BITS ARE THE CPU'S. A contribution is one multiplication, one addition, one division and one rounding in
  * binary32, each rounded as IEEE 754 says; scores are integer sums, which have no order.
@@ -60,6 +64,9 @@
 #define GC_QUEUE (GPUIR__BLOCK + 32) /* documents that a warp has waiting */
 #ifndef GC_FIRST
 #define GC_FIRST 64u /* driver blocks that are taken first, for a threshold */
+#endif
+#ifndef GC_GROUP
+#define GC_GROUP 8 /* driver blocks that a warp takes at once: few, or the last ones to end keep all waiting */
 #endif
 #ifndef GC_MAX_BLOCKS
 #define GC_MAX_BLOCKS 5 /* a multiprocessor at least */
@@ -2897,7 +2904,7 @@ static int gc_run(gc_context *x, gc_plan *p, uint32_t k, uint64_t start, size_t 
   x->sample_start[p->nand] = (uint32_t)p->nsamples;
   b.and_parts = c->aids && p->nand_blocks < c->max_grid * 8 ? 4 : 1;
   b.max_parts = p->max_blocks < c->max_grid * 64 ? 4 : 1;
-  b.and_group = (uint32_t)gpuir__max64(1, gpuir__min64(32, p->nand_blocks / (c->max_grid * 64)));
+  b.and_group = (uint32_t)gpuir__max64(1, gpuir__min64(GC_GROUP, p->nand_blocks / (c->max_grid * 64)));
   for (i = 0; i < p->nand; i++) { /* from blocks to groups of them */
     uint32_t blocks = x->and_start[i + 1] - x->and_start[i];
     x->and_start[i] = b.nand_groups;
@@ -2916,7 +2923,7 @@ static int gc_run(gc_context *x, gc_plan *p, uint32_t k, uint64_t start, size_t 
   b.drives = x->drives;
   b.drive_start = x->drive_start;
   b.nmax = (uint32_t)p->nmax;
-  b.drive_group = (uint32_t)gpuir__max64(1, gpuir__min64(32, p->max_blocks / (c->max_grid * 64)));
+  b.drive_group = (uint32_t)gpuir__max64(1, gpuir__min64(GC_GROUP, p->max_blocks / (c->max_grid * 64)));
   memset(x->staging + at, 0, sizeof(gc_control));
   b.control = (gc_control *)(x->input + at);
   at += sizeof(gc_control);

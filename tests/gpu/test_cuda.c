@@ -416,7 +416,7 @@ static void check_failing_calls(const char *path, uint32_t vocabulary, int cache
     }
   }
   printf("# %lu failures injected, %lu batches answered by the CPU\n", injected, answered);
-  report(!bad && injected > 10, what);
+  report(!bad && injected > 2, what);
   for (i = 0; i < 8; i++) gpuir_query_destroy(q[i]);
   gpuir_searcher_destroy(cpu);
   gpuir_close(ix);
@@ -642,8 +642,8 @@ int main(int argc, char **argv) {
     check(s.name, path, s.vocabulary + 1, quick ? 8 : 400, quick);
     if (!quick && (i == 2 || i == 4)) check_threads(path, s.vocabulary, 0);
     if (i == 4) {
-      check_failing_calls(path, s.vocabulary, 0, quick ? 17 : 1);
-      check_failing_calls(path, s.vocabulary, 1, quick ? 41 : 1);
+      check_failing_calls(path, s.vocabulary, 0, quick ? 29 : 5);
+      check_failing_calls(path, s.vocabulary, 1, quick ? 97 : 31);
       check_limits(path, s.vocabulary);
     }
     if (i >= 2) check_damage(path, s.vocabulary, quick ? 2 : 25);
