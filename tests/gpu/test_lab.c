@@ -442,12 +442,16 @@ int main(int argc, char **argv) {
     memset(&d, 0, sizeof d);
     d.documents = quick ? 20000 : 400000;
     d.terms = 200;
+    d.queries = 1000;
+    d.zipf = 14; /* from half of the documents to a few of them */
+    d.postings = 0.7 * d.documents;
     d.threads = 4;
     d.seed = 8;
     check_search("random docIDs", &d, path, quick ? 6 : 200);
     d.clustering = 0.8;
     if (!quick) check_search("clustered docIDs", &d, path, 200);
     d.documents = 100;
+    d.postings = 70;
     check_search("few documents", &d, path, quick ? 6 : 100);
     (void)unlink(path);
     (void)rmdir(folder);
