@@ -185,11 +185,11 @@ gpu: $(if $(HAVE_NVCC),$(GPU_TESTS)) synth
 
 # Without a device the program says so and succeeds.
 test-gpu: gpu
-	$(if $(HAVE_NVCC),$(Q)$(B)/tests/gpu/test_cuda,@echo '1..0 # SKIP no nvcc')
+	$(if $(HAVE_NVCC),$(Q)$(B)/tests/gpu/test_cuda && $(B)/tests/gpu/test_lab,@echo '1..0 # SKIP no nvcc')
 
 sanitize-gpu: gpu
-	$(if $(HAVE_NVCC),$(Q)for tool in memcheck synccheck racecheck initcheck; do \
-	  compute-sanitizer --tool $$tool --error-exitcode 9 $(B)/tests/gpu/test_cuda quick || exit 1; done,\
+	$(if $(HAVE_NVCC),$(Q)for tool in memcheck synccheck racecheck initcheck; do for test in test_cuda test_lab; do \
+	  compute-sanitizer --tool $$tool --error-exitcode 9 $(B)/tests/gpu/$$test quick || exit 1; done; done,\
 	  @echo 'skipped: no nvcc')
 
 # BENCH_GPU='documents=25200000 clustering=0.8 k=10,100 modes=and,or,andor'

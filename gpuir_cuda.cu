@@ -3548,7 +3548,8 @@ static __device__ __forceinline__ void gcl_bp128(const gpuir__stream &s, uint32_
     const uint32_t at = first + i;
     v[i] = 0;
     if (at >= count) continue;
-    v[i] = count == GPUIR__BLOCK ? gpuir__bp128_value(view.low, view.b, at) : gpuir__packed_value(view.low, view.b, at);
+    v[i] = count == GPUIR__BLOCK ? gpuir__bp128_value(view.low, view.b, at)
+                                 : gpuir__packed_value(view.low, view.b, at);
     if (view.h) v[i] |= gpuir__bp128_high_of(&view, at);
   }
 }
@@ -3586,8 +3587,11 @@ static __device__ __forceinline__ uint32_t gcl_block(const gcl_list &l, uint32_t
   } else if (C == GCL_HSLRC) {
     gcl_hslrc(s, block, count, sh, v);
   } else {
-    gcl_lrc(s, C == GCL_LRC ? GPUIR__LRC : C == GCL_LRCSEG ? GPUIR__LRCSEG : GPUIR__SEGLRC, block, count, sh,
-            v);
+    gcl_lrc(s,
+            C == GCL_LRC      ? GPUIR__LRC
+            : C == GCL_LRCSEG ? GPUIR__LRCSEG
+                              : GPUIR__SEGLRC,
+            block, count, sh, v);
   }
   if (SUM && (C == GCL_VBYTE || C == GCL_BP128 || C == GCL_OPTPFD || C == GCL_PFL || C == GCL_PARA))
     gcl_sum(v, prev, s.limit);
@@ -3651,7 +3655,8 @@ typedef struct __align__(16) gcl_head {
   const uint8_t *high;
   uint32_t limit, zero;
   uint64_t marks[2];
-} gcl_head;
+}
+gcl_head;
 
 /* bp128 to memory. Each lane opens one of 32 blocks, so that their headers are loaded at once, and leaves what it
  * found in shared memory; then the warp takes them one after the other, the next one's two rows of 16 bytes being on
@@ -3710,7 +3715,8 @@ static __global__ void __launch_bounds__(GCL_THREADS, 6)
         gpuir__bp128_view w;
         const uint32_t shift = 4 * lane & 63;
         const uint64_t word = sh[j].marks[lane / 16];
-        uint32_t rank = __popcll(word & (((uint64_t)1 << shift) - 1)) + (lane < 16 ? 0 : __popcll(sh[j].marks[0])),
+        uint32_t rank = __popcll(word & (((uint64_t)1 << shift) - 1)) +
+                        (lane < 16 ? 0 : __popcll(sh[j].marks[0])),
                  mine = (uint32_t)(word >> shift) & 15, l;
         w.high = sh[j].high;
         w.b = b;
@@ -3747,7 +3753,8 @@ static __global__ void __launch_bounds__(1024) gcl_pfl_node(const gcl_node *node
   if (!threadIdx.x) carry = 0;
   __syncthreads();
   for (e = 0; e < node.number; e += blockDim.x) {
-    uint32_t at = e + threadIdx.x, gap = at < node.number ? node.gaps[at] + 1 : 0, sum = gcl_scan(gap), before;
+    uint32_t at = e + threadIdx.x, gap = at < node.number ? node.gaps[at] + 1 : 0, sum = gcl_scan(gap),
+             before;
     if (gc_lane() == 31) sums[threadIdx.x / 32] = sum;
     __syncthreads();
     if (threadIdx.x < 32) sums[threadIdx.x] = gcl_scan(threadIdx.x < blockDim.x / 32 ? sums[threadIdx.x] : 0);
@@ -3806,8 +3813,8 @@ enum {
   GCL_INTERPOLATION,
   GCL_LR_GLOBAL,
   GCL_LR_LOCAL,
-  GCL_HS,         /* 5 of them: 16 to 256 */
-  GCL_PMF = 9,    /* 5 of them: 0 to 4 levels */
+  GCL_HS,      /* 5 of them: 16 to 256 */
+  GCL_PMF = 9, /* 5 of them: 0 to 4 levels */
   GCL_MERGEPATH = 14,
   GCL_SKIP,
   GCL_GRIFFIN,
@@ -3819,7 +3826,7 @@ static const char *const gcl_methods[GCL_METHODS] = {
     "binary", "interpolation", "lr-global", "lr-local", "hs16", "hs32",      "hs64", "hs128",   "hs256",
     "pmf0",   "pmf1",          "pmf2",      "pmf3",     "pmf4", "mergepath", "skip", "griffin", "algorithm1"};
 
-#define GCL_LOCAL 5u  /* of gcl_list's tables: what lr-local's segments are */
+#define GCL_LOCAL 5u   /* of gcl_list's tables: what lr-local's segments are */
 #define GCL_PART 1024u /* docIDs of both lists in a partition of MergePath */
 #define GCL_PART_THREADS 128u
 
@@ -3871,7 +3878,8 @@ static __global__ void __launch_bounds__(GCL_THREADS)
     gcl_begin(const gcl_query *queries, uint32_t nq, uint32_t *chunk_query, uint32_t *count) {
   uint32_t q, i;
   for (q = blockIdx.x; q < nq; q += gridDim.x) {
-    for (i = threadIdx.x; i * GPUIR__BLOCK < queries[q].m; i += blockDim.x) chunk_query[queries[q].chunk + i] = q;
+    for (i = threadIdx.x; i * GPUIR__BLOCK < queries[q].m; i += blockDim.x)
+      chunk_query[queries[q].chunk + i] = q;
     if (!threadIdx.x) count[q] = queries[q].m;
   }
 }
@@ -3949,8 +3957,8 @@ static __device__ __forceinline__ uint32_t gcl_fan(uint32_t m, unsigned levels) 
  * lie in list `round`, or among the last docIDs of its blocks if it is coded; before: the level above, with `fan` as few
  * segments, or none. */
 static __global__ void __launch_bounds__(GCL_THREADS)
-    gcl_pmf_level(const __grid_constant__ gcl_batch b, uint32_t round, unsigned level, unsigned levels, int cand,
-                  bool plain, bool coded, int side) {
+    gcl_pmf_level(const __grid_constant__ gcl_batch b, uint32_t round, unsigned level, unsigned levels,
+                  int cand, bool plain, bool coded, int side) {
   uint64_t w = (uint64_t)blockIdx.x * GCL_WARPS + threadIdx.x / 32;
   for (; w < (uint64_t)b.nchunks * 4; w += (uint64_t)gridDim.x * GCL_WARPS) {
     const gcl_share s = gcl_share_of(b, (uint32_t)(w / 4), (uint32_t)w % 4, cand, plain);
@@ -3970,7 +3978,8 @@ static __global__ void __launch_bounds__(GCL_THREADS)
       lo = p[s.e / fan];
       if (s.e / fan + 1 < above) hi = min(hi, p[s.e / fan + 1] + 1);
     }
-    b.pos[side][s.base + s.e] = gpuir__lower_bound(list, lo, hi, s.cand[gpuir__pmf_splitter(s.m, (uint32_t)segments, s.e)]);
+    b.pos[side][s.base + s.e] =
+        gpuir__lower_bound(list, lo, hi, s.cand[gpuir__pmf_splitter(s.m, (uint32_t)segments, s.e)]);
   }
 }
 
@@ -4041,7 +4050,8 @@ static __global__ void __launch_bounds__(GCL_THREADS)
       continue;
     }
     if (round >= s.k) {
-      if (lane < 4) b.flags[(uint64_t)chunk * 4 + lane] = first + 32 * lane < s.m ? gc_mask(s.m - first - 32 * lane) : 0;
+      if (lane < 4)
+        b.flags[(uint64_t)chunk * 4 + lane] = first + 32 * lane < s.m ? gc_mask(s.m - first - 32 * lane) : 0;
       continue;
     }
     const gcl_list &l = b.all[b.lists[s.first + round]];
@@ -4054,7 +4064,8 @@ static __global__ void __launch_bounds__(GCL_THREADS)
       x[i] = s.cand[e];
       if (l.nblocks > 1) {
         uint32_t lo = 0, hi = l.nblocks;
-        if (how == GCL_PMF) gcl_pmf_range(b.pos[gcl_pmf_used(s.m, levels) & 1] + s.base, e, s.m, levels, &lo, &hi);
+        if (how == GCL_PMF)
+          gcl_pmf_range(b.pos[gcl_pmf_used(s.m, levels) & 1] + s.base, e, s.m, levels, &lo, &hi);
         block[i] = gpuir__lower_bound(l.s.last, lo, hi, x[i]);
       }
       if (block[i] < l.nblocks) live |= 1u << i;
@@ -4120,8 +4131,8 @@ static __global__ void __launch_bounds__(GCL_THREADS)
  * searches along diagonals; in shared memory each thread finds its 8 the same way and merges them. Reads 4 bytes a
  * docID of either list once. parts, starts: partitions and blocks of the queries before; starts NULL: lists as they are. */
 static __global__ void __launch_bounds__(GCL_PART_THREADS)
-    gcl_mergepath(const __grid_constant__ gcl_batch b, uint32_t round, int cand, bool plain, const uint32_t *parts,
-                  const uint32_t *starts) {
+    gcl_mergepath(const __grid_constant__ gcl_batch b, uint32_t round, int cand, bool plain,
+                  const uint32_t *parts, const uint32_t *starts) {
   __shared__ uint32_t a[GCL_PART + 8], c[GCL_PART + 8], bits[GCL_PART / 32 + 2], split[4];
   __shared__ uint32_t at[GCL_PART_THREADS + 1][2];
   const uint32_t all = parts[b.nq];
@@ -4236,7 +4247,8 @@ static __global__ void __launch_bounds__(GCL_THREADS)
     const gcl_share s = gcl_share_of(b, (uint32_t)(w / 4), (uint32_t)w % 4, cand, plain);
     at = b.at[w / 4];
     for (i = 0; i < w % 4; i++) at += __popc(b.flags[w / 4 * 4 + i]);
-    if (flags >> gc_lane() & 1) b.cand[to][s.base + at + __popc(flags & ((1u << gc_lane()) - 1))] = s.cand[s.e];
+    if (flags >> gc_lane() & 1)
+      b.cand[to][s.base + at + __popc(flags & ((1u << gc_lane()) - 1))] = s.cand[s.e];
   }
 }
 
@@ -4365,7 +4377,8 @@ static __device__ __forceinline__ bool gcl_holds(const gcl_list &l, uint32_t x) 
     uint32_t end;
     at = gcl_locate<C>(l, lo, &g);
     end = min(g.count, at + hi - lo);
-    if (end - at == hi - lo || gcl_element(g, end - 1) >= x) return gcl_in_segment(g, x, at, end, C == GCL_SEGLRC);
+    if (end - at == hi - lo || gcl_element(g, end - 1) >= x)
+      return gcl_in_segment(g, x, at, end, C == GCL_SEGLRC);
     lo += end - at;
   }
   return false;
@@ -4396,7 +4409,7 @@ static __global__ void __launch_bounds__(GCL_THREADS) gcl_algorithm1(const __gri
  * A key is score << 32 | ~docID: keys differ, and their descending order is that of hits. */
 
 #define GCL_TOPK_THREADS 512u
-#define GCL_GROUP 512u /* of the tree (Ding et al. 2009, 8.2) */
+#define GCL_GROUP 512u  /* of the tree (Ding et al. 2009, 8.2) */
 #define GCL_SLOTS 1024u /* buckets of a round of bucket selection */
 
 enum { GCL_TREE, GCL_BUCKET, GCL_RADIX_SELECT, GCL_RADIX_SORT, GCL_PARTIAL_SORT, GCL_RANKINGS };
@@ -4440,7 +4453,8 @@ static __global__ void __launch_bounds__(GCL_TOPK_THREADS) gcl_tree(const gcl_to
     const uint32_t from = t.start[q], n = t.count ? t.count[q] : t.start[q + 1] - from, k = min(t.k, n);
     const uint32_t n1 = (n + GCL_GROUP - 1) / GCL_GROUP, n2 = (n1 + GCL_GROUP - 1) / GCL_GROUP;
     const unsigned long long *keys = t.keys + from;
-    unsigned long long *one = t.spare + from, *two = one + n1, own; /* n1 + n2 <= n + 1, or there is no second level */
+    unsigned long long *one = t.spare + from, *two = one + n1,
+                       own; /* n1 + n2 <= n + 1, or there is no second level */
     for (i = threadIdx.x / 32; i < n1; i += GCL_TOPK_THREADS / 32) {
       unsigned long long x = 0;
       uint32_t j, end = min(n, (i + 1) * GCL_GROUP);
@@ -4462,7 +4476,8 @@ static __global__ void __launch_bounds__(GCL_TOPK_THREADS) gcl_tree(const gcl_to
       __syncthreads();
     }
     {
-      const unsigned long long *top = n1 > GCL_GROUP ? two : one; /* each thread has one, or every 512th, of the top */
+      const unsigned long long *top =
+          n1 > GCL_GROUP ? two : one; /* each thread has one, or every 512th, of the top */
       const uint32_t ntop = n1 > GCL_GROUP ? n2 : n1;
       __shared__ uint32_t owner;
       unsigned long long best;
@@ -4609,7 +4624,8 @@ static __global__ void __launch_bounds__(GCL_TOPK_THREADS)
   __shared__ uint32_t base[256], counts[GCL_TOPK_THREADS / 32][256];
   uint32_t q, i, w;
   for (q = blockIdx.x; q < t.nq; q += gridDim.x) {
-    const uint32_t from = t.start[q], n = t.count ? t.count[q] : t.start[q + 1] - from, k = min(t.k, n), warp = threadIdx.x / 32;
+    const uint32_t from = t.start[q], n = t.count ? t.count[q] : t.start[q + 1] - from, k = min(t.k, n),
+                   warp = threadIdx.x / 32;
     const unsigned long long *in = t.keys + from;
     unsigned long long *side[2] = {t.spare + from, copy + from};
     uint32_t pass;
@@ -4630,7 +4646,8 @@ static __global__ void __launch_bounds__(GCL_TOPK_THREADS)
         }
       }
       for (i = 0; i < n; i += blockDim.x) {
-        const uint32_t at = i + threadIdx.x, digit = at < n ? 255 - (uint32_t)(in[at] >> (8 * pass) & 255) : 256;
+        const uint32_t at = i + threadIdx.x,
+                       digit = at < n ? 255 - (uint32_t)(in[at] >> (8 * pass) & 255) : 256;
         uint32_t same = __match_any_sync(GC_ALL, digit), rank = __popc(same & ((1u << gc_lane()) - 1));
         for (w = gc_lane(); w < 256; w += 32) counts[warp][w] = 0;
         __syncwarp();
@@ -4783,11 +4800,12 @@ static __global__ void __launch_bounds__(GCL_THREADS) gcl_qs_combine(const gcl_q
 struct gpuir_cuda_lab {
   gpuir_allocator a;
   int device, processors;
-  unsigned codec; /* GCL_ */
+  unsigned codec;     /* GCL_ */
   size_t nlists, all; /* in one copy; in all */
   uint64_t room;
-  uint32_t *n, *start;  /* of each list of one copy: its values; of each of all: the blocks before, and one more */
-  uint64_t *bytes;      /* coded, of each list of one copy */
+  uint32_t *n,
+      *start;      /* of each list of one copy: its values; of each of all: the blocks before, and one more */
+  uint64_t *bytes; /* coded, of each list of one copy */
   uint32_t *node_start[GCL_GROUPS]; /* of each list of all: the arrays before, and one more */
   size_t host_size;
   void *host;
@@ -4804,8 +4822,8 @@ struct gpuir_cuda_lab {
   unsigned long long *sums;
   size_t queries, terms; /* of a run at most */
   gcl_batch batch;
-  uint32_t rounds;    /* at most */
-  uint8_t *plan;      /* of a run, pinned; what it is copied to */
+  uint32_t rounds; /* at most */
+  uint8_t *plan;   /* of a run, pinned; what it is copied to */
   uint8_t *plan_device;
   size_t plan_size;
 };
@@ -4949,7 +4967,8 @@ static int gcl_add_list(gpuir_cuda_lab *lab, gcl_image *m, const gpuir__codec *c
       uint8_t *to = m->bytes.data + directory;
       memcpy(to, offset, (size_t)blocks * 4);
       for (k = 0; k < blocks; k++)
-        gpuir__store32(to + (size_t)(blocks + k) * 4, docs[gpuir__min64((uint64_t)k * GPUIR__BLOCK + GPUIR__BLOCK, n) - 1]);
+        gpuir__store32(to + (size_t)(blocks + k) * 4,
+                       docs[gpuir__min64((uint64_t)k * GPUIR__BLOCK + GPUIR__BLOCK, n) - 1]);
       memcpy(to + (size_t)blocks * 8, width, blocks);
       l.s.offset = (const uint32_t *)(uintptr_t)directory;
       l.s.last = l.s.offset + blocks;
@@ -5047,7 +5066,8 @@ static int gcl_upload(gpuir_cuda_lab *lab, gcl_image *m, uint32_t copies, const 
     if (!status) status = gcl_device_copy(lab, nodes.data, nodes.len, &p, err);
     lab->nodes[g] = (gcl_node *)p;
     for (c = 0; c < copies && lab->codec == GCL_PFL; c++) /* each copy has as many */
-      for (i = 0; i < nlists; i++) lab->node_start[g][(c + 1) * nlists + i] = lab->node_start[g][c * nlists + i] + (uint32_t)n;
+      for (i = 0; i < nlists; i++)
+        lab->node_start[g][(c + 1) * nlists + i] = lab->node_start[g][c * nlists + i] + (uint32_t)n;
   }
   gpuir__buf_free(&lab->a, &lists);
   gpuir__buf_free(&lab->a, &nodes);
@@ -5182,8 +5202,7 @@ static int gcl_open(gpuir_cuda_lab *lab, const gpuir_cuda_lab_desc *desc, gcl_im
     at += (desc->lengths[i] + (uint64_t)GPUIR__BLOCK - 1) / GPUIR__BLOCK * GPUIR__BLOCK;
   }
   for (i = 0; i < lab->all; i++)
-    lab->start[i + 1] =
-        lab->start[i] + (lab->n[i % lab->nlists] + GPUIR__BLOCK - 1) / GPUIR__BLOCK;
+    lab->start[i + 1] = lab->start[i] + (lab->n[i % lab->nlists] + GPUIR__BLOCK - 1) / GPUIR__BLOCK;
   status = gcl_upload(lab, m, copies, docs, err);
   if (!status) status = gcl_device_copy(lab, lab->start, (lab->all + 1) * 4, &p, err);
   lab->where.start = (const uint32_t *)p;
@@ -5239,7 +5258,8 @@ extern "C" int gpuir_cuda_lab_open(const gpuir_cuda_lab_desc *desc, gpuir_cuda_l
   lab->a = a;
   lab->nlists = desc->nlists;
   lab->all = desc->nlists * (desc->copies ? desc->copies : 1);
-  lab->host_size = lab->nlists * 12 + (lab->all + 1) * 4 * (1 + GCL_GROUPS) + lab->nlists * 4 * GCL_GROUPS + 1024;
+  lab->host_size =
+      lab->nlists * 12 + (lab->all + 1) * 4 * (1 + GCL_GROUPS) + lab->nlists * 4 * GCL_GROUPS + 1024;
   lab->host = gpuir__alloc_zero(&a, lab->host_size);
   if (!lab->host) {
     gpuir__free(&a, lab, sizeof *lab);
@@ -5249,7 +5269,8 @@ extern "C" int gpuir_cuda_lab_open(const gpuir_cuda_lab_desc *desc, gpuir_cuda_l
   lab->bytes = (uint64_t *)gc_carve(&at, lab->nlists * 8);
   lab->n = (uint32_t *)gc_carve(&at, lab->nlists * 4);
   lab->start = (uint32_t *)gc_carve(&at, (lab->all + 1) * 4);
-  for (g = 0; g < GCL_GROUPS; g++) lab->node_start[g] = (uint32_t *)gc_carve(&at, (lab->all + lab->nlists) * 4);
+  for (g = 0; g < GCL_GROUPS; g++)
+    lab->node_start[g] = (uint32_t *)gc_carve(&at, (lab->all + lab->nlists) * 4);
   memset(&image, 0, sizeof image);
   status = gcl_open(lab, desc, &image, err);
   gcl_image_free(&a, &image);
@@ -5309,7 +5330,8 @@ static int gcl_launch_decode(gpuir_cuda_lab *lab, size_t lo, size_t hi, int sum,
 }
 
 /* qs by the thesis' kernels. `stop`: steps after which to leave off, for measuring them: 1 counts, 2 sums too, 3 gathers too. */
-static int gcl_launch_thesis(gpuir_cuda_lab *lab, size_t lo, size_t hi, int words, unsigned stop, gpuir_error *err) {
+static int gcl_launch_thesis(gpuir_cuda_lab *lab, size_t lo, size_t hi, int words, unsigned stop,
+                             gpuir_error *err) {
   const unsigned grid = (unsigned)lab->processors * 8;
   gcl_qs_work w;
   size_t i;
@@ -5374,7 +5396,8 @@ extern "C" int gpuir_cuda_lab_decode(gpuir_cuda_lab *lab, size_t first, size_t n
   if (!lab || first > lab->all || n > lab->all - first || !n)
     return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_cuda_lab_decode: no such lists");
   if (thesis && (lab->codec != GCL_QS || (strcmp(how, "naive") != 0 && strcmp(how, "steps") != 0)))
-    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "no list of this codec is decoded by a way named \"%s\"", how);
+    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "no list of this codec is decoded by a way named \"%s\"",
+                       how);
   if (thesis && !lab->queries)
     return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "the thesis' way needs a lab with room for queries");
   for (i = first; thesis && i < first + n; i++)
@@ -5435,8 +5458,9 @@ extern "C" int gpuir_cuda_lab_copy(gpuir_cuda_lab *lab, unsigned repeat, gpuir_c
   status = gcl_time(
       lab, repeat, &r.ms,
       [&] {
-        GC_TRY(cudaMemcpyAsync(lab->out, lab->out + lab->room / 2, half, cudaMemcpyDeviceToDevice, lab->stream),
-               "copying");
+        GC_TRY(
+            cudaMemcpyAsync(lab->out, lab->out + lab->room / 2, half, cudaMemcpyDeviceToDevice, lab->stream),
+            "copying");
         return (int)GPUIR_OK;
       },
       err);
@@ -5451,8 +5475,8 @@ typedef void (*gcl_block_kernel)(gcl_batch, uint32_t, int, unsigned, int, bool);
 typedef void (*gcl_chunk_kernel)(gcl_batch);
 typedef void (*gcl_expand_kernel)(gcl_batch, uint32_t, const uint32_t *);
 
-#define GCL_EACH_CODEC(of)             \
-  switch (codec) {                     \
+#define GCL_EACH_CODEC(of)                  \
+  switch (codec) {                          \
     case GCL_VBYTE: return of(GCL_VBYTE);   \
     case GCL_BP128: return of(GCL_BP128);   \
     case GCL_OPTPFD: return of(GCL_OPTPFD); \
@@ -5527,8 +5551,8 @@ static uint32_t gcl_grid(const gpuir_cuda_lab *lab, uint64_t items, uint32_t eac
 }
 
 /* Plans the queries: lists by length, places, partitions and blocks of every round. */
-static int gcl_plan_run(gpuir_cuda_lab *lab, const uint32_t *lists, const uint32_t *start, size_t nq, gcl_run *run,
-                        gpuir_error *err) {
+static int gcl_plan_run(gpuir_cuda_lab *lab, const uint32_t *lists, const uint32_t *start, size_t nq,
+                        gcl_run *run, gpuir_error *err) {
   gcl_batch *b = &lab->batch;
   gcl_query *queries = (gcl_query *)(void *)lab->plan;
   uint32_t *sorted = (uint32_t *)(void *)(queries + nq), *at, *parts, *starts;
@@ -5538,7 +5562,8 @@ static int gcl_plan_run(gpuir_cuda_lab *lab, const uint32_t *lists, const uint32
     return gpuir__fail(err, GPUIR_E_LIMIT, 0, "more queries or lists than the lab was opened for");
   for (q = 0; q < nq; q++) {
     k = start[q + 1] - start[q];
-    if (!k || k > lab->rounds + 1) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "a query of no lists, or too many");
+    if (!k || k > lab->rounds + 1)
+      return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "a query of no lists, or too many");
     if (k > most) most = k;
     at = sorted + start[q];
     for (i = 0; i < k; i++) {
@@ -5573,8 +5598,9 @@ static int gcl_plan_run(gpuir_cuda_lab *lab, const uint32_t *lists, const uint32
     }
     parts[k * (nq + 1) + nq] = (uint32_t)part;
     starts[k * (nq + 1) + nq] = (uint32_t)block;
-    if (part >> 32 || block >> 32 || (run->coded && run->how != GCL_SKIP && block * GPUIR__BLOCK > lab->room &&
-                                      (run->how == GCL_MERGEPATH || run->how == GCL_GRIFFIN)))
+    if (part >> 32 || block >> 32 ||
+        (run->coded && run->how != GCL_SKIP && block * GPUIR__BLOCK > lab->room &&
+         (run->how == GCL_MERGEPATH || run->how == GCL_GRIFFIN)))
       return gpuir__fail(err, GPUIR_E_LIMIT, 0, "the lists of a round do not fit into the lab's room");
   }
   run->plan = (size_t)((uint8_t *)(starts + run->rounds * (nq + 1)) - lab->plan);
@@ -5591,36 +5617,43 @@ static int gcl_plan_run(gpuir_cuda_lab *lab, const uint32_t *lists, const uint32
 static void gcl_launch_gather(gpuir_cuda_lab *lab, int cand, bool plain, int to) {
   const gcl_batch *b = &lab->batch;
   gcl_offsets<<<gcl_grid(lab, b->nq, 1), GCL_THREADS, 0, lab->stream>>>(*b);
-  gcl_gather<<<gcl_grid(lab, (uint64_t)b->nchunks * 4, GCL_WARPS), GCL_THREADS, 0, lab->stream>>>(*b, cand, plain, to);
+  gcl_gather<<<gcl_grid(lab, (uint64_t)b->nchunks * 4, GCL_WARPS), GCL_THREADS, 0, lab->stream>>>(*b, cand,
+                                                                                                  plain, to);
 }
 
 static int gcl_launch_round(gpuir_cuda_lab *lab, const gcl_run *run, uint32_t round, int cand, bool plain) {
   const gcl_batch *b = &lab->batch;
   const unsigned codec = run->coded ? lab->codec : GCL_PLAIN;
-  const uint32_t warps = gcl_grid(lab, (uint64_t)b->nchunks * 4, GCL_WARPS), chunks = gcl_grid(lab, b->nchunks, GCL_WARPS);
+  const uint32_t warps = gcl_grid(lab, (uint64_t)b->nchunks * 4, GCL_WARPS),
+                 chunks = gcl_grid(lab, b->nchunks, GCL_WARPS);
   const bool pmf = run->how >= GCL_PMF && run->how < GCL_MERGEPATH;
   const size_t row = (size_t)(round - 1) * (b->nq + 1);
   unsigned level;
   if (pmf) {
     for (level = 1; level <= run->levels; level++)
-      gcl_pmf_level<<<warps, GCL_THREADS, 0, lab->stream>>>(*b, round, level, run->levels, cand, plain, run->coded != 0,
-                                                            (int)level & 1);
+      gcl_pmf_level<<<warps, GCL_THREADS, 0, lab->stream>>>(*b, round, level, run->levels, cand, plain,
+                                                            run->coded != 0, (int)level & 1);
     if (!run->coded) {
       gcl_pmf_find<<<warps, GCL_THREADS, 0, lab->stream>>>(*b, round, run->levels, cand, plain);
       return GPUIR_OK;
     }
   }
   if (run->how == GCL_MERGEPATH || run->how == GCL_GRIFFIN) {
-    gcl_clear<<<gcl_grid(lab, (uint64_t)b->nchunks * 4, GCL_THREADS), GCL_THREADS, 0, lab->stream>>>(*b, round);
+    gcl_clear<<<gcl_grid(lab, (uint64_t)b->nchunks * 4, GCL_THREADS), GCL_THREADS, 0, lab->stream>>>(*b,
+                                                                                                     round);
     if (run->coded)
-      gcl_expand_of(codec)<<<(uint32_t)lab->processors * 16, GCL_THREADS, 0, lab->stream>>>(*b, round, run->starts + row);
+      gcl_expand_of(codec)<<<(uint32_t)lab->processors * 16, GCL_THREADS, 0, lab->stream>>>(
+          *b, round, run->starts + row);
     gcl_mergepath<<<(uint32_t)lab->processors * 16, GCL_PART_THREADS, 0, lab->stream>>>(
         *b, round, cand, plain, run->parts + row, run->coded ? run->starts + row : NULL);
   }
   if (run->how != GCL_MERGEPATH)
-    gcl_block_search_of(codec)<<<chunks, GCL_THREADS, 0, lab->stream>>>(
-        *b, round, pmf ? (int)GCL_PMF : run->how == GCL_GRIFFIN ? (int)GCL_GRIFFIN : (int)GCL_SKIP, run->levels, cand,
-        plain);
+    gcl_block_search_of(codec)<<<chunks, GCL_THREADS, 0, lab->stream>>>(*b, round,
+                                                                        pmf ? (int)GCL_PMF
+                                                                        : run->how == GCL_GRIFFIN
+                                                                            ? (int)GCL_GRIFFIN
+                                                                            : (int)GCL_SKIP,
+                                                                        run->levels, cand, plain);
   return GPUIR_OK;
 }
 
@@ -5630,9 +5663,10 @@ static int gcl_launch_run(gpuir_cuda_lab *lab, gcl_run *run, gpuir_error *err) {
   uint32_t round;
   int cand = 0;
   bool plain = !run->coded;
-  GC_TRY(cudaMemcpyAsync(lab->plan_device, lab->plan, run->plan, cudaMemcpyHostToDevice, lab->stream), "sending queries");
-  gcl_begin<<<gcl_grid(lab, b->nq, 1), GCL_THREADS, 0, lab->stream>>>(b->queries, b->nq, (uint32_t *)b->chunk_query,
-                                                                       b->count);
+  GC_TRY(cudaMemcpyAsync(lab->plan_device, lab->plan, run->plan, cudaMemcpyHostToDevice, lab->stream),
+         "sending queries");
+  gcl_begin<<<gcl_grid(lab, b->nq, 1), GCL_THREADS, 0, lab->stream>>>(b->queries, b->nq,
+                                                                      (uint32_t *)b->chunk_query, b->count);
   if (run->coded && lab->codec == GCL_PFL) gcl_launch_nodes(lab, 0, lab->all);
   if (run->coded && run->how != GCL_ALGORITHM1)
     gcl_seed_of(lab->codec)<<<gcl_grid(lab, b->nchunks, GCL_WARPS), GCL_THREADS, 0, lab->stream>>>(*b);
@@ -5652,7 +5686,8 @@ static int gcl_launch_run(gpuir_cuda_lab *lab, gcl_run *run, gpuir_error *err) {
       plain = false;
     }
     if (!run->rounds && plain) { /* queries of one list */
-      gcl_clear<<<gcl_grid(lab, (uint64_t)b->nchunks * 4, GCL_THREADS), GCL_THREADS, 0, lab->stream>>>(*b, UINT32_MAX);
+      gcl_clear<<<gcl_grid(lab, (uint64_t)b->nchunks * 4, GCL_THREADS), GCL_THREADS, 0, lab->stream>>>(
+          *b, UINT32_MAX);
       gcl_launch_gather(lab, 0, true, 0);
     }
     run->side = cand;
@@ -5663,9 +5698,9 @@ static int gcl_launch_run(gpuir_cuda_lab *lab, gcl_run *run, gpuir_error *err) {
 
 extern "C" const char *gpuir_cuda_lab_method(size_t i) { return i < GCL_METHODS ? gcl_methods[i] : NULL; }
 
-extern "C" int gpuir_cuda_lab_intersect(gpuir_cuda_lab *lab, const uint32_t *lists, const uint32_t *start, size_t nq,
-                                        const gpuir_cuda_lab_way *way, uint32_t *counts, uint32_t *docids,
-                                        gpuir_cuda_lab_result *result, gpuir_error *err) {
+extern "C" int gpuir_cuda_lab_intersect(gpuir_cuda_lab *lab, const uint32_t *lists, const uint32_t *start,
+                                        size_t nq, const gpuir_cuda_lab_way *way, uint32_t *counts,
+                                        uint32_t *docids, gpuir_cuda_lab_result *result, gpuir_error *err) {
   gpuir_cuda_lab_result r;
   gcl_run run;
   size_t q;
@@ -5673,21 +5708,27 @@ extern "C" int gpuir_cuda_lab_intersect(gpuir_cuda_lab *lab, const uint32_t *lis
   memset(&r, 0, sizeof r);
   memset(&run, 0, sizeof run);
   if (!lab || !lab->queries || !lists || !start || !nq || !way || !way->method)
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_cuda_lab_intersect: nothing to do, or no room for queries");
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0,
+                       "gpuir_cuda_lab_intersect: nothing to do, or no room for queries");
   while (run.how < GCL_METHODS && strcmp(gcl_methods[run.how], way->method) != 0) run.how++;
   if (run.how == GCL_METHODS)
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "the device knows no intersection named \"%s\"", way->method);
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "the device knows no intersection named \"%s\"",
+                       way->method);
   run.coded = way->coded;
   run.levels = run.how >= GCL_PMF && run.how < GCL_MERGEPATH ? (unsigned)(run.how - GCL_PMF) : 0;
   if (run.how == GCL_ALGORITHM1 && (!run.coded || !gcl_algorithm1_of(lab->codec)))
-    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "algorithm1 searches lists coded as lrc, lrcseg, seglrc or hslrc");
+    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0,
+                       "algorithm1 searches lists coded as lrc, lrcseg, seglrc or hslrc");
   if (run.coded && run.how > GCL_BINARY && run.how < GCL_PMF)
     return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "%s searches lists that are not coded", way->method);
   GC_TRY(cudaSetDevice(lab->device), "choosing the device");
-  lab->batch.crossover = run.how == GCL_MERGEPATH ? 1e30f : way->crossover > 0 ? (float)way->crossover : 128.0f;
+  lab->batch.crossover = run.how == GCL_MERGEPATH ? 1e30f
+                         : way->crossover > 0     ? (float)way->crossover
+                                                  : 128.0f;
   status = gcl_plan_run(lab, lists, start, nq, &run, err);
   if (!status)
-    status = gcl_time(lab, way->repeat, &r.ms, [&] { return gcl_launch_run(lab, &run, err); }, err);
+    status = gcl_time(
+        lab, way->repeat, &r.ms, [&] { return gcl_launch_run(lab, &run, err); }, err);
   if (status) return status;
   for (q = 0; q < nq; q++) r.values += ((const gcl_query *)(const void *)lab->plan)[q].m;
   GC_TRY(cudaMemcpy(counts, lab->batch.count, nq * 4, cudaMemcpyDeviceToHost), "fetching counts");
@@ -5695,7 +5736,8 @@ extern "C" int gpuir_cuda_lab_intersect(gpuir_cuda_lab *lab, const uint32_t *lis
     const gcl_query *query = (const gcl_query *)(const void *)lab->plan + q;
     r.checksum += counts[q];
     if (!docids) continue;
-    GC_TRY(cudaMemcpy(docids, lab->batch.cand[run.side] + query->base, (size_t)counts[q] * 4, cudaMemcpyDeviceToHost),
+    GC_TRY(cudaMemcpy(docids, lab->batch.cand[run.side] + query->base, (size_t)counts[q] * 4,
+                      cudaMemcpyDeviceToHost),
            "fetching docIDs");
     docids += counts[q];
   }
@@ -5747,9 +5789,9 @@ static int gcl_partial_sort(gpuir_cuda_lab *lab, const gcl_topk *t, const uint32
   return GPUIR_OK;
 }
 
-extern "C" int gpuir_cuda_lab_topk(gpuir_cuda_lab *lab, const gpuir_hit *candidates, const uint32_t *start, size_t nq,
-                                   size_t k, const char *ranking, unsigned repeat, gpuir_hit *hits, uint32_t *counts,
-                                   gpuir_cuda_lab_result *result, gpuir_error *err) {
+extern "C" int gpuir_cuda_lab_topk(gpuir_cuda_lab *lab, const gpuir_hit *candidates, const uint32_t *start,
+                                   size_t nq, size_t k, const char *ranking, unsigned repeat, gpuir_hit *hits,
+                                   uint32_t *counts, gpuir_cuda_lab_result *result, gpuir_error *err) {
   gpuir_cuda_lab_result r;
   gcl_topk t;
   unsigned long long *work, *copy;
@@ -5759,7 +5801,8 @@ extern "C" int gpuir_cuda_lab_topk(gpuir_cuda_lab *lab, const gpuir_hit *candida
   int how = 0, status;
   memset(&r, 0, sizeof r);
   if (!lab || !lab->queries || !candidates || !start || !nq || !k || !ranking || !hits || !counts)
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_cuda_lab_topk: nothing to do, or no room for queries");
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0,
+                       "gpuir_cuda_lab_topk: nothing to do, or no room for queries");
   while (how < GCL_RANKINGS && strcmp(gcl_rankings[how], ranking) != 0) how++;
   if (how == GCL_RANKINGS)
     return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "the device knows no ranking named \"%s\"", ranking);
@@ -5769,7 +5812,8 @@ extern "C" int gpuir_cuda_lab_topk(gpuir_cuda_lab *lab, const gpuir_hit *candida
   GC_TRY(cudaSetDevice(lab->device), "choosing the device");
   work = (unsigned long long *)gpuir__alloc(&lab->a, (size_t)(n + nq * k + 1) * 8);
   if (!work) return gpuir__fail_nomem(err);
-  for (i = 0; i < n; i++) work[i] = (unsigned long long)candidates[i].score << 32 | (uint32_t)~candidates[i].docid;
+  for (i = 0; i < n; i++)
+    work[i] = (unsigned long long)candidates[i].score << 32 | (uint32_t)~candidates[i].docid;
   t.keys = (const unsigned long long *)lab->out; /* room for half as many keys as docIDs */
   t.spare = (unsigned long long *)lab->batch.cand[0];
   copy = (unsigned long long *)lab->batch.cand[1];
@@ -5783,15 +5827,16 @@ extern "C" int gpuir_cuda_lab_topk(gpuir_cuda_lab *lab, const gpuir_hit *candida
   status = GPUIR_OK;
   if (cudaMemcpy((void *)t.keys, work, (size_t)n * 8, cudaMemcpyHostToDevice) != cudaSuccess ||
       cudaMemcpy((void *)device_start, start, (nq + 1) * 4, cudaMemcpyHostToDevice) != cudaSuccess ||
-      cudaFuncSetAttribute(gcl_selection<GCL_BUCKET>, cudaFuncAttributeMaxDynamicSharedMemorySize, 16384 * 8) !=
-          cudaSuccess ||
-      cudaFuncSetAttribute(gcl_selection<GCL_RADIX_SELECT>, cudaFuncAttributeMaxDynamicSharedMemorySize, 16384 * 8) !=
-          cudaSuccess)
+      cudaFuncSetAttribute(gcl_selection<GCL_BUCKET>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                           16384 * 8) != cudaSuccess ||
+      cudaFuncSetAttribute(gcl_selection<GCL_RADIX_SELECT>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                           16384 * 8) != cudaSuccess)
     status = gc_fail(err, cudaGetLastError(), "sending keys");
   if (!status && how == GCL_PARTIAL_SORT)
     status = gcl_partial_sort(lab, &t, start, repeat, work, work + n, &r.ms, err);
   else if (!status)
-    status = gcl_time(lab, repeat, &r.ms, [&] { return gcl_launch_topk(lab, &t, how, copy, err); }, err);
+    status = gcl_time(
+        lab, repeat, &r.ms, [&] { return gcl_launch_topk(lab, &t, how, copy, err); }, err);
   if (!status && how != GCL_PARTIAL_SORT &&
       cudaMemcpy(work + n, t.out, nq * k * 8, cudaMemcpyDeviceToHost) != cudaSuccess)
     status = gc_fail(err, cudaGetLastError(), "fetching keys");
@@ -5836,8 +5881,9 @@ typedef struct gcl_searcher {
   gc_term *terms;
   gcl_job *jobs;
   gcl_list *lists;
-  uint32_t *query_lists, *query_start, *blocks, *starts; /* blocks: of OR's terms before; starts: of each query's keys */
-  uint8_t *inlined;       /* lists of one docID, coded: 16 bytes each */
+  uint32_t *query_lists, *query_start, *blocks,
+      *starts;             /* blocks: of OR's terms before; starts: of each query's keys */
+  uint8_t *inlined;        /* lists of one docID, coded: 16 bytes each */
   unsigned long long *out; /* k keys a query */
   void *host;
   size_t host_size;
@@ -5878,7 +5924,8 @@ static __global__ void __launch_bounds__(GCL_THREADS)
 #pragma unroll
       for (i = 0; i < 4; i++)
         if (!t.negated && (live >> i & 1))
-          score[i] += t.q * gc_contribution(t.weight, gc_freq(v, t, (uint32_t)where[i]), gc_norm(v, job, d[i]));
+          score[i] +=
+              t.q * gc_contribution(t.weight, gc_freq(v, t, (uint32_t)where[i]), gc_norm(v, job, d[i]));
     }
 #pragma unroll
     for (i = 0; i < 4; i++)
@@ -5894,7 +5941,8 @@ static __global__ void __launch_bounds__(GCL_THREADS)
 
 /* Moves the keys of the marked candidates together. */
 static __global__ void __launch_bounds__(GCL_THREADS)
-    gcl_gather_keys(const __grid_constant__ gcl_batch b, const unsigned long long *from, unsigned long long *to) {
+    gcl_gather_keys(const __grid_constant__ gcl_batch b, const unsigned long long *from,
+                    unsigned long long *to) {
   uint64_t w = (uint64_t)blockIdx.x * GCL_WARPS + threadIdx.x / 32;
   for (; w < (uint64_t)b.nchunks * 4; w += (uint64_t)gridDim.x * GCL_WARPS) {
     const uint32_t flags = b.flags[w];
@@ -5909,8 +5957,9 @@ static __global__ void __launch_bounds__(GCL_THREADS)
 /* Lists into accumulators in memory: a warp a block. 1 to 1.5 bytes a posting read, and 32 touched for its addition,
  * which is what bounds it. With `negated`, the negated lists clear theirs, once all others are in. */
 static __global__ void __launch_bounds__(GCL_THREADS)
-    gcl_accumulate(const __grid_constant__ gc_view v, const gc_term *terms, const gcl_job *jobs, uint32_t njobs,
-                   const uint32_t *blocks, uint32_t nterms, uint32_t *sums, uint64_t stride, bool negated) {
+    gcl_accumulate(const __grid_constant__ gc_view v, const gc_term *terms, const gcl_job *jobs,
+                   uint32_t njobs, const uint32_t *blocks, uint32_t nterms, uint32_t *sums, uint64_t stride,
+                   bool negated) {
   const uint32_t all = blocks[nterms];
   uint32_t g = blockIdx.x * GCL_WARPS + threadIdx.x / 32, lane = gc_lane(), i;
   for (; g < all; g += gridDim.x * GCL_WARPS) {
@@ -5969,7 +6018,8 @@ static __global__ void __launch_bounds__(GCL_THREADS)
 }
 
 /* The terms of a query, the positive ones in front. */
-static int gcl_describe(gcl_searcher *x, const gpuir_query *q, uint32_t *nterms, gcl_job *job, gpuir_error *err) {
+static int gcl_describe(gcl_searcher *x, const gpuir_query *q, uint32_t *nterms, gcl_job *job,
+                        gpuir_error *err) {
   unsigned i, negated;
   memset(job, 0, sizeof *job);
   job->job.norm_a = q->norm.a;
@@ -6025,8 +6075,9 @@ static void gcl_list_of_term(gcl_searcher *x, uint32_t i) {
 }
 
 /* Ranks nq queries' keys and hands out their hits. */
-static int gcl_rank(gcl_searcher *x, const unsigned long long *keys, const uint32_t *counts, size_t nq, uint32_t k,
-                    const gcl_job *jobs, size_t stride, gpuir_hit *hits, uint32_t *found, gpuir_error *err) {
+static int gcl_rank(gcl_searcher *x, const unsigned long long *keys, const uint32_t *counts, size_t nq,
+                    uint32_t k, const gcl_job *jobs, size_t stride, gpuir_hit *hits, uint32_t *found,
+                    gpuir_error *err) {
   gcl_topk t;
   uint32_t *n = x->query_start;
   size_t q, i;
@@ -6042,7 +6093,8 @@ static int gcl_rank(gcl_searcher *x, const unsigned long long *keys, const uint3
   for (t.size = 2; t.size < k; t.size *= 2) {}
   status = gcl_launch_topk(&x->lab, &t, x->ranking, x->keys[3], err);
   if (status) return status;
-  GC_TRY(cudaMemcpyAsync(x->out, x->dout, nq * k * 8, cudaMemcpyDeviceToHost, x->lab.stream), "fetching hits");
+  GC_TRY(cudaMemcpyAsync(x->out, x->dout, nq * k * 8, cudaMemcpyDeviceToHost, x->lab.stream),
+         "fetching hits");
   GC_TRY(cudaMemcpyAsync(n, counts, nq * 4, cudaMemcpyDeviceToHost, x->lab.stream), "fetching hits");
   GC_TRY(cudaStreamSynchronize(x->lab.stream), "running kernels");
   for (q = 0; q < nq; q++) {
@@ -6058,14 +6110,16 @@ static int gcl_rank(gcl_searcher *x, const unsigned long long *keys, const uint3
 
 static int gcl_send_terms(gcl_searcher *x, uint32_t nterms, size_t njobs, gpuir_error *err) {
   cudaStream_t s = x->lab.stream;
-  GC_TRY(cudaMemcpyAsync(x->dterms, x->terms, nterms * sizeof *x->terms, cudaMemcpyHostToDevice, s), "sending queries");
-  GC_TRY(cudaMemcpyAsync(x->djobs, x->jobs, njobs * sizeof *x->jobs, cudaMemcpyHostToDevice, s), "sending queries");
+  GC_TRY(cudaMemcpyAsync(x->dterms, x->terms, nterms * sizeof *x->terms, cudaMemcpyHostToDevice, s),
+         "sending queries");
+  GC_TRY(cudaMemcpyAsync(x->djobs, x->jobs, njobs * sizeof *x->jobs, cudaMemcpyHostToDevice, s),
+         "sending queries");
   return GPUIR_OK;
 }
 
 /* The jobs x->jobs[0..n) as AND. */
-static int gcl_search_and(gcl_searcher *x, uint32_t nterms, size_t n, uint32_t k, size_t stride, gpuir_hit *hits,
-                          uint32_t *found, gpuir_error *err) {
+static int gcl_search_and(gcl_searcher *x, uint32_t nterms, size_t n, uint32_t k, size_t stride,
+                          gpuir_hit *hits, uint32_t *found, gpuir_error *err) {
   gpuir_cuda_lab *lab = &x->lab;
   const gcl_batch *b = &lab->batch;
   uint32_t i, at = 0;
@@ -6093,21 +6147,22 @@ static int gcl_search_and(gcl_searcher *x, uint32_t nterms, size_t n, uint32_t k
          "sending queries");
   GC_TRY(cudaMemcpyAsync(x->dinlined, x->inlined, (size_t)nterms * 16, cudaMemcpyHostToDevice, lab->stream),
          "sending queries");
-  GC_TRY(cudaMemcpyAsync(x->dstarts, x->starts, n * 4, cudaMemcpyHostToDevice, lab->stream), "sending queries");
+  GC_TRY(cudaMemcpyAsync(x->dstarts, x->starts, n * 4, cudaMemcpyHostToDevice, lab->stream),
+         "sending queries");
   status = gcl_launch_run(lab, &run, err);
   if (status) return status;
-  gcl_score<<<gcl_grid(lab, b->nchunks, GCL_WARPS), GCL_THREADS, 0, lab->stream>>>(x->cuda->view, *b, x->dterms,
-                                                                                    x->djobs, run.side, x->keys[0]);
+  gcl_score<<<gcl_grid(lab, b->nchunks, GCL_WARPS), GCL_THREADS, 0, lab->stream>>>(
+      x->cuda->view, *b, x->dterms, x->djobs, run.side, x->keys[0]);
   gcl_offsets<<<gcl_grid(lab, b->nq, 1), GCL_THREADS, 0, lab->stream>>>(*b);
-  gcl_gather_keys<<<gcl_grid(lab, (uint64_t)b->nchunks * 4, GCL_WARPS), GCL_THREADS, 0, lab->stream>>>(*b, x->keys[0],
-                                                                                                        x->keys[1]);
+  gcl_gather_keys<<<gcl_grid(lab, (uint64_t)b->nchunks * 4, GCL_WARPS), GCL_THREADS, 0, lab->stream>>>(
+      *b, x->keys[0], x->keys[1]);
   GC_TRY(cudaGetLastError(), "scoring");
   return gcl_rank(x, x->keys[1], b->count, n, k, x->jobs, stride, hits, found, err);
 }
 
 /* The jobs x->jobs[0..n), n <= slots, as OR. */
-static int gcl_search_or(gcl_searcher *x, uint32_t nterms, size_t n, uint32_t k, size_t stride, gpuir_hit *hits,
-                         uint32_t *found, gpuir_error *err) {
+static int gcl_search_or(gcl_searcher *x, uint32_t nterms, size_t n, uint32_t k, size_t stride,
+                         gpuir_hit *hits, uint32_t *found, gpuir_error *err) {
   gpuir_cuda_lab *lab = &x->lab;
   const gc_view *v = &x->cuda->view;
   const unsigned grid = (unsigned)lab->processors * 8;
@@ -6118,7 +6173,8 @@ static int gcl_search_or(gcl_searcher *x, uint32_t nterms, size_t n, uint32_t k,
     x->blocks[i] = (uint32_t)all;
     all += gpuir__max32(1, x->terms[i].nblocks);
   }
-  if (all >> 32) return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "CUDA: the lists of a query have too many blocks");
+  if (all >> 32)
+    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "CUDA: the lists of a query have too many blocks");
   x->blocks[nterms] = (uint32_t)all;
   for (i = 0; i < n; i++) {
     x->jobs[i].slot = i;
@@ -6126,13 +6182,16 @@ static int gcl_search_or(gcl_searcher *x, uint32_t nterms, size_t n, uint32_t k,
   }
   status = gcl_send_terms(x, nterms, n, err);
   if (status) return status;
-  GC_TRY(cudaMemcpyAsync(x->dblocks, x->blocks, (nterms + 1) * 4, cudaMemcpyHostToDevice, lab->stream), "sending queries");
-  GC_TRY(cudaMemcpyAsync(x->dstarts, x->starts, n * 4, cudaMemcpyHostToDevice, lab->stream), "sending queries");
+  GC_TRY(cudaMemcpyAsync(x->dblocks, x->blocks, (nterms + 1) * 4, cudaMemcpyHostToDevice, lab->stream),
+         "sending queries");
+  GC_TRY(cudaMemcpyAsync(x->dstarts, x->starts, n * 4, cudaMemcpyHostToDevice, lab->stream),
+         "sending queries");
   GC_TRY(cudaMemsetAsync(x->dcounts, 0, n * 4, lab->stream), "clearing counters");
   for (negated = 0; negated < 2; negated++)
-    gcl_accumulate<<<grid, GCL_THREADS, 0, lab->stream>>>(*v, x->dterms, x->djobs, (uint32_t)n, x->dblocks, nterms, x->sums,
-                                                          x->stride, negated != 0);
-  gcl_collect<<<grid, GCL_THREADS, 0, lab->stream>>>(x->sums, v->documents, x->stride, (uint32_t)n, x->keys[0], x->dcounts);
+    gcl_accumulate<<<grid, GCL_THREADS, 0, lab->stream>>>(*v, x->dterms, x->djobs, (uint32_t)n, x->dblocks,
+                                                          nterms, x->sums, x->stride, negated != 0);
+  gcl_collect<<<grid, GCL_THREADS, 0, lab->stream>>>(x->sums, v->documents, x->stride, (uint32_t)n,
+                                                     x->keys[0], x->dcounts);
   GC_TRY(cudaGetLastError(), "scoring");
   return gcl_rank(x, x->keys[0], x->dcounts, n, k, x->jobs, stride, hits, found, err);
 }
@@ -6156,7 +6215,8 @@ static int gcl_search(void *context, const gpuir_query *const *queries, size_t n
   if (k > x->cuda->ix->stat.documents) k = (size_t)x->cuda->ix->stat.documents;
   if (!k || !nq) return GPUIR_OK;
   if (k > GC_K_MOST)
-    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "the CUDA backend ranks at most %u hits a query", GC_K_MOST);
+    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "the CUDA backend ranks at most %u hits a query",
+                       GC_K_MOST);
   GC_TRY(cudaSetDevice(x->cuda->device), "choosing the device");
   memset(counts, 0, nq * sizeof *counts);
   for (pass = 0; pass < 2 && !status; pass++) /* AND, then OR where it is asked for or needed */
@@ -6171,7 +6231,8 @@ static int gcl_search(void *context, const gpuir_query *const *queries, size_t n
         if (!mode || (!pass && mode == 2)) continue;
         if (pass && mode == 1 && (q->mode != GPUIR_ANDOR || counts[done] == k)) continue;
         for (i = 0; i < q->n; i++) longest = gpuir__max32(longest, q->terms[i].df);
-        if (n && (nterms + q->n > GCL_TERMS || (!pass && postings + longest + GPUIR__BLOCK > x->lab.room))) break;
+        if (n && (nterms + q->n > GCL_TERMS || (!pass && postings + longest + GPUIR__BLOCK > x->lab.room)))
+          break;
         postings += longest + GPUIR__BLOCK;
         status = gcl_describe(x, q, &nterms, &x->jobs[n], err);
         x->jobs[n++].to = (uint32_t)done;
@@ -6230,8 +6291,8 @@ static int gcl_attach(gcl_searcher *x, gpuir_error *err) {
   lab->room = gpuir__max64(gpuir__max64(x->stride, 1u << 20), gpuir__min64(8 * x->stride, 1u << 26));
   x->slots = gpuir__min64(GCL_QUERIES, gpuir__min64(lab->room, UINT32_MAX) / x->stride);
   GC_TRY(cudaStreamCreateWithFlags(&lab->stream, cudaStreamNonBlocking), "creating a stream");
-  x->host_size = GCL_TERMS * (sizeof *x->terms + sizeof *x->lists + 16 + 3 * 4) + GCL_QUERIES * (sizeof *x->jobs + 8) +
-                 (size_t)GCL_OUT * 8 + 2048;
+  x->host_size = GCL_TERMS * (sizeof *x->terms + sizeof *x->lists + 16 + 3 * 4) +
+                 GCL_QUERIES * (sizeof *x->jobs + 8) + (size_t)GCL_OUT * 8 + 2048;
   GC_TRY(cudaMallocHost(&x->host, x->host_size), "allocating pinned memory");
   at = (uint8_t *)x->host;
   x->terms = (gc_term *)gc_carve(&at, GCL_TERMS * sizeof *x->terms);
@@ -6273,27 +6334,31 @@ static int gcl_attach(gcl_searcher *x, gpuir_error *err) {
   if (status) return status;
   GC_TRY(cudaMemset(x->sums, 0, x->slots * x->stride * 4), "clearing memory");
   GC_TRY(cudaMemset(x->dinlined, 0, GCL_TERMS * 16 + GC_PAD), "clearing memory");
-  GC_TRY(cudaFuncSetAttribute(gcl_selection<GCL_BUCKET>, cudaFuncAttributeMaxDynamicSharedMemorySize, 16384 * 8),
-         "sizing a launch");
-  GC_TRY(cudaFuncSetAttribute(gcl_selection<GCL_RADIX_SELECT>, cudaFuncAttributeMaxDynamicSharedMemorySize, 16384 * 8),
+  GC_TRY(
+      cudaFuncSetAttribute(gcl_selection<GCL_BUCKET>, cudaFuncAttributeMaxDynamicSharedMemorySize, 16384 * 8),
+      "sizing a launch");
+  GC_TRY(cudaFuncSetAttribute(gcl_selection<GCL_RADIX_SELECT>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                              16384 * 8),
          "sizing a launch");
   lab->batch.crossover = x->how == GCL_MERGEPATH ? 1e30f : 128.0f;
   return GPUIR_OK;
 }
 
-extern "C" int gpuir_cuda_lab_attach(gpuir_searcher *s, gpuir_cuda *cuda, const char *intersection, const char *ranking,
-                                     int fallback, gpuir_error *err) {
+extern "C" int gpuir_cuda_lab_attach(gpuir_searcher *s, gpuir_cuda *cuda, const char *intersection,
+                                     const char *ranking, int fallback, gpuir_error *err) {
   gpuir_backend backend;
   gcl_searcher *x;
   int status, how = 0, rank = 0;
   if (!s || !cuda || s->ix != cuda->ix)
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_cuda_lab_attach: NULL, or a searcher of another index");
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0,
+                       "gpuir_cuda_lab_attach: NULL, or a searcher of another index");
   while (how < GCL_METHODS && strcmp(gcl_methods[how], intersection ? intersection : "skip") != 0) how++;
   while (rank < GCL_PARTIAL_SORT && strcmp(gcl_rankings[rank], ranking ? ranking : "tree") != 0) rank++;
   if (how == GCL_METHODS || rank == GCL_PARTIAL_SORT)
     return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "the device knows no such intersection or ranking");
   if (how == GCL_ALGORITHM1 || (how > GCL_BINARY && how < GCL_PMF))
-    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "%s does not search lists coded as bp128", gcl_methods[how]);
+    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "%s does not search lists coded as bp128",
+                       gcl_methods[how]);
   if (!cuda->view.docids || cuda->cache)
     return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "CUDA: the index is not all on the device");
   GC_TRY(cudaSetDevice(cuda->device), "choosing the device");

@@ -10,9 +10,8 @@
 
 #include "lists.h"
 
-static const char *const codecs[] = {"bp128",    "vbyte", "pfd",    "newpfd", "optpfd",
-                                     "ef",       "qs",    "rice",   "pfd-list", "parapfor",
-                                     "lrc",      "lrcseg", "seglrc", "hslrc"};
+static const char *const codecs[] = {"bp128", "vbyte",    "pfd",      "newpfd", "optpfd", "ef",     "qs",
+                                     "rice",  "pfd-list", "parapfor", "lrc",    "lrcseg", "seglrc", "hslrc"};
 #define CODECS (sizeof codecs / sizeof codecs[0])
 
 static void row(const char *figure, const char *series, double x, double y, const char *unit) {
@@ -48,8 +47,8 @@ static uint64_t total(const lists *l) {
 }
 
 /* Decodes all of a lab; returns the part of the copy's rate that is reached. */
-static double decode_all(gpuir_cuda_lab *lab, size_t lists_in_all, const char *figure, const char *series, double x,
-                         const char *how, double *share) {
+static double decode_all(gpuir_cuda_lab *lab, size_t lists_in_all, const char *figure, const char *series,
+                         double x, const char *how, double *share) {
   gpuir_cuda_lab_result r, copy;
   gpuir_error err;
   double rate, bytes;
@@ -61,9 +60,11 @@ static double decode_all(gpuir_cuda_lab *lab, size_t lists_in_all, const char *f
   row(figure, series, x, rate, "G values/s");
   row(figure, series, x, bytes, "GB/s read + written");
   row(figure, series, x, *share * 100, "% of the copy rate");
-  (void)fprintf(stderr, "%-10s %-9s %5g  %6.2f bits  %4.2f G values  %8.3f ms %7.1f G values/s %7.1f GB/s %5.1f %% of copy%s\n", figure,
-                series, x, 8.0 * (double)r.bytes / (double)r.values, (double)r.values / 1e9, r.ms, rate, bytes, *share * 100,
-                r.mismatches ? "  WRONG" : "");
+  (void)fprintf(
+      stderr,
+      "%-10s %-9s %5g  %6.2f bits  %4.2f G values  %8.3f ms %7.1f G values/s %7.1f GB/s %5.1f %% of copy%s\n",
+      figure, series, x, 8.0 * (double)r.bytes / (double)r.values, (double)r.values / 1e9, r.ms, rate, bytes,
+      *share * 100, r.mismatches ? "  WRONG" : "");
   return rate;
 }
 
@@ -91,7 +92,8 @@ static void bench_decode(void) {
     copies = (uint32_t)((want + total(&l) - 1) / total(&l));
     for (i = 0; i < CODECS; i++) {
       gpuir_cuda_lab *lab = open_lab(&l, codecs[i], 0, copies);
-      (void)decode_all(lab, l.count * copies, k ? "decode-clustered" : "decode-random", codecs[i], 0, NULL, &share);
+      (void)decode_all(lab, l.count * copies, k ? "decode-clustered" : "decode-random", codecs[i], 0, NULL,
+                       &share);
       gpuir_cuda_lab_close(lab);
     }
     lists_free(&l);
@@ -110,18 +112,21 @@ static double cpu_decode(const uint32_t *docs, uint32_t n, const char *name, uin
   const gpuir__codec *codec = gpuir__codec_by_name(name, 1);
   gpuir_allocator a = gpuir__allocator(NULL);
   const uint32_t blocks = (n + GPUIR__BLOCK - 1) / GPUIR__BLOCK;
-  uint32_t *offset = (uint32_t *)malloc((size_t)blocks * 4), *last = (uint32_t *)malloc((size_t)blocks * 4), i, run;
+  uint32_t *offset = (uint32_t *)malloc((size_t)blocks * 4), *last = (uint32_t *)malloc((size_t)blocks * 4),
+           i, run;
   uint8_t *width = (uint8_t *)malloc(blocks);
   uint32_t out[GPUIR__BLOCK_ROOM], sum = 0;
   gpuir__buf buf = {NULL, 0, 0};
   gpuir__stream s;
   double best = 1e9;
   size_t scratch;
-  int status = codec->encode(&a, docs, n, &buf, n >= GPUIR__BLOCK ? offset : NULL, n >= GPUIR__BLOCK ? width : NULL, &param);
+  int status = codec->encode(&a, docs, n, &buf, n >= GPUIR__BLOCK ? offset : NULL,
+                             n >= GPUIR__BLOCK ? width : NULL, &param);
   memset(&s, 0, sizeof s);
   if (!status && gpuir__buf_room(&a, &buf, GPUIR__STREAM_PAD)) {
     memset(buf.data + buf.len, 0, GPUIR__STREAM_PAD);
-    for (i = 0; i < blocks; i++) last[i] = docs[gpuir__min64((uint64_t)i * GPUIR__BLOCK + GPUIR__BLOCK, n) - 1];
+    for (i = 0; i < blocks; i++)
+      last[i] = docs[gpuir__min64((uint64_t)i * GPUIR__BLOCK + GPUIR__BLOCK, n) - 1];
     s.codec = codec;
     s.bytes = buf.data;
     s.len = buf.len;
@@ -154,7 +159,8 @@ static double cpu_decode(const uint32_t *docs, uint32_t n, const char *name, uin
 }
 
 /* Seconds of an intersection of arrays by one of part 9's methods, without its preparation. */
-static double cpu_intersect(const char *name, const uint32_t *const *docs, const uint32_t *n, unsigned k, uint32_t *count) {
+static double cpu_intersect(const char *name, const uint32_t *const *docs, const uint32_t *n, unsigned k,
+                            uint32_t *count) {
   const gpuir__method *method = gpuir__method_by_name(name);
   gpuir__isect *x = (gpuir__isect *)malloc(sizeof *x);
   uint32_t *out, i, most = 0;
@@ -177,7 +183,8 @@ static double cpu_intersect(const char *name, const uint32_t *const *docs, const
 
 /* ---- decoding by the papers' tables ---- */
 
-static gpuir_cuda_lab *open_room(const lists *l, const char *codec, uint64_t param, size_t queries, uint64_t room) {
+static gpuir_cuda_lab *open_room(const lists *l, const char *codec, uint64_t param, size_t queries,
+                                 uint64_t room) {
   gpuir_cuda_lab_desc desc;
   gpuir_cuda_lab *lab;
   gpuir_error err;
@@ -198,10 +205,11 @@ static gpuir_cuda_lab *open_room(const lists *l, const char *codec, uint64_t par
 static void bench_lengths(void) {
   static const struct {
     const char *figure, *codec, *how;
-  } ways[] = {{"ding-fig4", "pfd-list", NULL}, {"ding-fig4", "pfd-list", "gaps"}, {"ding-table1", "rice", NULL},
-              {"griffin-fig12", "ef", NULL},   {"griffin-fig12", "pfd", NULL},    {"thesis-table2", "qs", NULL},
-              {"thesis-fig10", "qs", "naive"}, {"thesis-fig10", "qs", "steps"},   {"gpuir", "bp128", NULL},
-              {"gpuir", "optpfd", NULL}};
+  } ways[] = {{"ding-fig4", "pfd-list", NULL}, {"ding-fig4", "pfd-list", "gaps"},
+              {"ding-table1", "rice", NULL},   {"griffin-fig12", "ef", NULL},
+              {"griffin-fig12", "pfd", NULL},  {"thesis-table2", "qs", NULL},
+              {"thesis-fig10", "qs", "naive"}, {"thesis-fig10", "qs", "steps"},
+              {"gpuir", "bp128", NULL},        {"gpuir", "optpfd", NULL}};
   unsigned i, k;
   uint32_t df;
   for (df = 1000; df <= 10000000; df *= 10) {
@@ -214,10 +222,11 @@ static void bench_lengths(void) {
       char series[64];
       double cpu = ways[i].how ? 0 : cpu_decode(l.docs[0], l.n[0], ways[i].codec, 0);
       if (gpuir_cuda_lab_decode(lab, 0, 1, ways[i].how, 21, NULL, &r, &err)) die(&err);
-      (void)snprintf(series, sizeof series, "%s%s%s GPU", ways[i].codec, ways[i].how ? " " : "", ways[i].how ? ways[i].how : "");
+      (void)snprintf(series, sizeof series, "%s%s%s GPU", ways[i].codec, ways[i].how ? " " : "",
+                     ways[i].how ? ways[i].how : "");
       row(ways[i].figure, series, l.n[0], (double)r.values / r.ms / 1e6, "G values/s");
-      (void)fprintf(stderr, "%-14s %-16s n %8u %8.4f ms %8.3f G values/s", ways[i].figure, series, (unsigned)l.n[0], r.ms,
-                    (double)r.values / r.ms / 1e6);
+      (void)fprintf(stderr, "%-14s %-16s n %8u %8.4f ms %8.3f G values/s", ways[i].figure, series,
+                    (unsigned)l.n[0], r.ms, (double)r.values / r.ms / 1e6);
       if (cpu > 0) {
         (void)snprintf(series, sizeof series, "%s CPU", ways[i].codec);
         row(ways[i].figure, series, l.n[0], cpu, "G values/s");
@@ -259,12 +268,14 @@ static void bench_exceptions(void) {
       if (gpuir_cuda_lab_decode(lab, 0, l.count * 32, NULL, 7, NULL, &r, &err)) die(&err);
       (void)snprintf(series, sizeof series, "%s GPU", ways[i].codec);
       row("ao-fig8", series, e * 0.1, (double)r.values / r.ms / 1e6, "G values/s");
-      row("ao-fig7", ways[i].codec, e * 0.1, 32.0 * (double)r.values / (8.0 * (double)r.bytes), "compression ratio");
+      row("ao-fig7", ways[i].codec, e * 0.1, 32.0 * (double)r.values / (8.0 * (double)r.bytes),
+          "compression ratio");
       (void)snprintf(series, sizeof series, "%s CPU", ways[i].codec);
       row("ao-fig8", series, e * 0.1, cpu, "G values/s");
-      (void)fprintf(stderr, "ao-fig8 %-9s exceptions %.1f  %6.2f bits  GPU %7.1f G values/s  one core %6.3f%s\n", ways[i].codec,
-                    e * 0.1, 8.0 * (double)r.bytes / (double)r.values, (double)r.values / r.ms / 1e6, cpu,
-                    r.mismatches ? "  WRONG" : "");
+      (void)fprintf(stderr,
+                    "ao-fig8 %-9s exceptions %.1f  %6.2f bits  GPU %7.1f G values/s  one core %6.3f%s\n",
+                    ways[i].codec, e * 0.1, 8.0 * (double)r.bytes / (double)r.values,
+                    (double)r.values / r.ms / 1e6, cpu, r.mismatches ? "  WRONG" : "");
       gpuir_cuda_lab_close(lab);
     }
   lists_free(&l);
@@ -292,8 +303,8 @@ static void make_log(const lists *l, uint32_t *q, uint32_t *start, size_t nq, ui
   }
 }
 
-static double gpu_run(gpuir_cuda_lab *lab, const uint32_t *q, const uint32_t *start, size_t nq, const char *method, int coded,
-                      uint32_t *counts, gpuir_cuda_lab_result *r) {
+static double gpu_run(gpuir_cuda_lab *lab, const uint32_t *q, const uint32_t *start, size_t nq,
+                      const char *method, int coded, uint32_t *counts, gpuir_cuda_lab_result *r) {
   gpuir_cuda_lab_way way;
   gpuir_error err;
   int status;
@@ -313,7 +324,8 @@ static void bench_batches(double clustering, const char *order) {
   enum { NQ = 16384 };
   const uint32_t documents = 1050000; /* as GOV has */
   lists l = {NULL, NULL, 0, 0};
-  uint32_t *q = (uint32_t *)malloc(NQ * 8 * 4), *start = (uint32_t *)calloc(NQ + 1, 4), *counts = (uint32_t *)malloc(NQ * 4);
+  uint32_t *q = (uint32_t *)malloc(NQ * 8 * 4), *start = (uint32_t *)calloc(NQ + 1, 4),
+           *counts = (uint32_t *)malloc(NQ * 4);
   uint32_t *want = (uint32_t *)malloc(NQ * 4);
   gpuir_cuda_lab *lab;
   gpuir_cuda_lab_result r;
@@ -324,7 +336,8 @@ static void bench_batches(double clustering, const char *order) {
   char series[64];
   synth_rng rng = {9};
   for (i = 0; i < 400; i++)
-    lists_add_synth(&l, documents, (uint32_t)(1000 * exp(synth_unit(&rng) * log(400.0))), clustering, (uint32_t)(5000 + i));
+    lists_add_synth(&l, documents, (uint32_t)(1000 * exp(synth_unit(&rng) * log(400.0))), clustering,
+                    (uint32_t)(5000 + i));
   make_log(&l, q, start, NQ, 21);
   for (i = 0; i < cpu_queries; i++) { /* one core */
     const uint32_t *docs[8];
@@ -343,14 +356,17 @@ static void bench_batches(double clustering, const char *order) {
   (void)fprintf(stderr, "ao-table3 %s: one core: skip list %.0f queries/s, vectors %.0f queries/s\n", order,
                 (double)cpu_queries / skip_seconds, (double)cpu_queries / simd_seconds);
   for (c = 0; c < sizeof coded / sizeof coded[0]; c++) {
-    lab = open_room(&l, coded[c], !strcmp(coded[c], "parapfor") ? 64 + 1024 * 201 : 0, NQ, (uint64_t)NQ * 130000);
+    lab = open_room(&l, coded[c], !strcmp(coded[c], "parapfor") ? 64 + 1024 * 201 : 0, NQ,
+                    (uint64_t)NQ * 130000);
     for (m = 0; gpuir_cuda_lab_method(m); m++) {
       const char *method = gpuir_cuda_lab_method(m);
       const int plain = c == 0;
       int form;
       for (form = plain ? 0 : 1; form < 2; form++) {
         uint64_t threshold, sum, most;
-        if (form && (!strcmp(method, "mergepath") || !strcmp(method, "griffin")) && strcmp(coded[c], "ef") != 0) continue;
+        if (form && (!strcmp(method, "mergepath") || !strcmp(method, "griffin")) &&
+            strcmp(coded[c], "ef") != 0)
+          continue;
         for (threshold = (uint64_t)1 << 16; threshold <= (uint64_t)1 << 26; threshold *= 4) {
           most = threshold;
           for (nq = 0, sum = 0; nq < NQ && sum < most; nq++) {
@@ -363,15 +379,22 @@ static void bench_batches(double clustering, const char *order) {
           seconds = gpu_run(lab, q, start, nq, method, form, counts, &r);
           if (!(seconds > 0)) break;
           for (i = 0; i < nq && i < cpu_queries; i++)
-            if (counts[i] != want[i]) (void)fprintf(stderr, "WRONG: query %u: %u, not %u\n", (unsigned)i, (unsigned)counts[i], (unsigned)want[i]);
-          (void)snprintf(series, sizeof series, "%s%s%s %s", method, form ? " in " : "", form ? coded[c] : "", order);
+            if (counts[i] != want[i])
+              (void)fprintf(stderr, "WRONG: query %u: %u, not %u\n", (unsigned)i, (unsigned)counts[i],
+                            (unsigned)want[i]);
+          (void)snprintf(series, sizeof series, "%s%s%s %s", method, form ? " in " : "", form ? coded[c] : "",
+                         order);
           row("ao-fig5", series, (double)threshold, (double)nq / seconds, "queries/s");
           row("ao-fig6", series, (double)threshold, seconds * 1e3, "ms a batch");
           if (threshold == (uint64_t)1 << 26) {
-            row("ao-table3", series, (double)threshold, (double)nq / seconds * skip_seconds / (double)cpu_queries, "times the skip list on one core");
-            (void)fprintf(stderr, "ao-table3 %-8s %-13s %-12s %6u queries %9.3f ms %10.0f queries/s  %7.1f G candidates/s  %7.0f x skip list\n", order,
-                          method, form ? coded[c] : "as they are", (unsigned)nq, seconds * 1e3, (double)nq / seconds,
-                          (double)r.values / seconds / 1e9, (double)nq / seconds * skip_seconds / (double)cpu_queries);
+            row("ao-table3", series, (double)threshold,
+                (double)nq / seconds * skip_seconds / (double)cpu_queries, "times the skip list on one core");
+            (void)fprintf(stderr,
+                          "ao-table3 %-8s %-13s %-12s %6u queries %9.3f ms %10.0f queries/s  %7.1f G "
+                          "candidates/s  %7.0f x skip list\n",
+                          order, method, form ? coded[c] : "as they are", (unsigned)nq, seconds * 1e3,
+                          (double)nq / seconds, (double)r.values / seconds / 1e9,
+                          (double)nq / seconds * skip_seconds / (double)cpu_queries);
           }
           if (form && threshold == (uint64_t)1 << 20) {
             row("ao-table7", series, 0, (double)nq / seconds, "queries/s");
@@ -440,7 +463,8 @@ static void bench_ranking(void) {
   synth_rng r = {4};
   for (batch = 1; batch <= 512; batch *= 512)
     for (n = 1000; n <= (batch > 1 ? 100000u : 1000000u); n *= 10) {
-      gpuir_hit *all = (gpuir_hit *)malloc((size_t)n * batch * 8), *hits = (gpuir_hit *)malloc((size_t)10000 * batch * 8);
+      gpuir_hit *all = (gpuir_hit *)malloc((size_t)n * batch * 8),
+                *hits = (gpuir_hit *)malloc((size_t)10000 * batch * 8);
       uint32_t *start = (uint32_t *)malloc((batch + 1) * 4), *counts = (uint32_t *)malloc(batch * 4);
       gpuir_cuda_lab_desc desc;
       gpuir_cuda_lab *lab;
@@ -458,12 +482,16 @@ static void bench_ranking(void) {
       desc.room = 2 * (uint64_t)batch * (n + 10000);
       if (gpuir_cuda_lab_open(&desc, &lab, &err)) die(&err);
       for (k = 10; k <= 10000; k *= 10) {
-        (void)fprintf(stderr, "griffin-fig7 batch %3u n %7u k %5u:", (unsigned)batch, (unsigned)n, (unsigned)k);
+        (void)fprintf(stderr, "griffin-fig7 batch %3u n %7u k %5u:", (unsigned)batch, (unsigned)n,
+                      (unsigned)k);
         for (i = 0; gpuir_cuda_lab_ranking(i); i++) {
           gpuir_cuda_lab_result x;
           char series[64];
-          if (gpuir_cuda_lab_topk(lab, all, start, batch, k, gpuir_cuda_lab_ranking(i), batch > 1 ? 3 : 9, hits, counts, &x, &err)) die(&err);
-          (void)snprintf(series, sizeof series, "%s k %u batch %u", gpuir_cuda_lab_ranking(i), (unsigned)k, (unsigned)batch);
+          if (gpuir_cuda_lab_topk(lab, all, start, batch, k, gpuir_cuda_lab_ranking(i), batch > 1 ? 3 : 9,
+                                  hits, counts, &x, &err))
+            die(&err);
+          (void)snprintf(series, sizeof series, "%s k %u batch %u", gpuir_cuda_lab_ranking(i), (unsigned)k,
+                         (unsigned)batch);
           row("griffin-fig7", series, n, x.ms, "ms");
           (void)fprintf(stderr, "  %s %.4f", gpuir_cuda_lab_ranking(i), x.ms);
         }

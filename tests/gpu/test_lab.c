@@ -55,9 +55,8 @@ static void make_lists(lists *l, int quick) {
   }
 }
 
-static const char *const codecs[] = {"vbyte",    "bp128", "pfd",    "newpfd", "optpfd",
-                                     "ef",       "qs",    "rice",   "pfd-list", "parapfor",
-                                     "lrc",      "lrcseg", "seglrc", "hslrc"};
+static const char *const codecs[] = {"vbyte", "bp128",    "pfd",      "newpfd", "optpfd", "ef",     "qs",
+                                     "rice",  "pfd-list", "parapfor", "lrc",    "lrcseg", "seglrc", "hslrc"};
 #define CODECS (sizeof codecs / sizeof codecs[0])
 
 /* Parameters to try besides the default. */
@@ -119,7 +118,8 @@ static void check_decode(const lists *l, const char *codec, uint64_t param) {
   }
   report(ok, "decode all, compared here:", name);
   for (i = 0, ok = 1; ok && i < l->count; i += 7) {
-    ok = !gpuir_cuda_lab_decode(lab, i, 1, NULL, 1, out, &r, &err) && !memcmp(out, l->docs[i], l->n[i] * (size_t)4);
+    ok = !gpuir_cuda_lab_decode(lab, i, 1, NULL, 1, out, &r, &err) &&
+         !memcmp(out, l->docs[i], l->n[i] * (size_t)4);
     if (!ok) printf("# list %u of %u docIDs\n", (unsigned)i, (unsigned)l->n[i]);
   }
   report(ok, "decode single lists:", name);
@@ -161,8 +161,10 @@ static void make_queries(queries *qs, const lists *l, size_t n, uint64_t seed) {
   for (q = 0; q < n; q++) {
     uint32_t k = q % 7 == 0 ? 1 : 2 + synth_below(&r, q % 5 == 0 ? 8 : 3), i;
     uint32_t window = 1 + synth_below(&r, (uint32_t)l->count); /* neighbours in the array are alike */
-    for (i = 0; i < k; i++) qs->lists[at + i] = (window + synth_below(&r, q % 3 ? 24 : (uint32_t)l->count)) % (uint32_t)l->count;
-    if (q % 11 == 0 && k > 1) qs->lists[at + 1] = qs->lists[at] + (uint32_t)l->count; /* the same in another copy */
+    for (i = 0; i < k; i++)
+      qs->lists[at + i] = (window + synth_below(&r, q % 3 ? 24 : (uint32_t)l->count)) % (uint32_t)l->count;
+    if (q % 11 == 0 && k > 1)
+      qs->lists[at + 1] = qs->lists[at] + (uint32_t)l->count; /* the same in another copy */
     at += k;
     qs->start[q + 1] = (uint32_t)at;
   }
@@ -241,7 +243,8 @@ static void check_intersections(const lists *l, const queries *qs, const char *c
           memset(counts, 0xff, qs->n * 4);
           status = gpuir_cuda_lab_intersect(lab, qs->lists, qs->start, qs->n, &way, counts, docs, NULL, &err);
           if (status == GPUIR_E_UNSUPPORTED) continue;
-          (void)snprintf(name, sizeof name, "%s %s %s:%u", way.method, coded ? "in" : "beside", codec, (unsigned)param);
+          (void)snprintf(name, sizeof name, "%s %s %s:%u", way.method, coded ? "in" : "beside", codec,
+                         (unsigned)param);
           ok = !status && !memcmp(counts, qs->counts, qs->n * 4) && !memcmp(docs, qs->docs, qs->total * 4);
           if (status) printf("# %s\n", err.msg);
           if (!ok && !status) {
@@ -249,8 +252,9 @@ static void check_intersections(const lists *l, const queries *qs, const char *c
             for (q = 0; q < qs->n && counts[q] == qs->counts[q]; q++) {}
             if (q < qs->n)
               printf("# query %u of %u lists, the first of %u docIDs: %u, not %u\n", (unsigned)q,
-                     (unsigned)(qs->start[q + 1] - qs->start[q]), (unsigned)l->n[qs->lists[qs->start[q]] % l->count],
-                     (unsigned)counts[q], (unsigned)qs->counts[q]);
+                     (unsigned)(qs->start[q + 1] - qs->start[q]),
+                     (unsigned)l->n[qs->lists[qs->start[q]] % l->count], (unsigned)counts[q],
+                     (unsigned)qs->counts[q]);
           }
           report(ok, "intersection by", name);
         }
@@ -269,7 +273,8 @@ static int compare_hits(const void *x, const void *y) {
 }
 
 static void check_ranking(int quick) {
-  static const uint32_t sizes[] = {0, 1, 2, 9, 10, 11, 511, 512, 513, 1000, 5000, 20000, 262143, 262145, 300000};
+  static const uint32_t sizes[] = {0,   1,    2,    9,     10,     11,     511,   512,
+                                   513, 1000, 5000, 20000, 262143, 262145, 300000};
   static const size_t ks[] = {1, 10, 100, 1000, 1025, 5000, 10000};
   const uint32_t one = 7, *list = &one, n1 = 1;
   size_t nq = 3 * (quick ? 11 : 15), q, i, n = 0, k;
@@ -286,7 +291,9 @@ static void check_ranking(int quick) {
   for (q = 0; q < nq; q++)
     for (i = start[q]; i < start[q + 1]; i++) {
       all[i].docid = (uint32_t)(i - start[q]) * 7;
-      all[i].score = q % 3 == 0 ? (uint32_t)synth_next(&r) : q % 3 == 1 ? 5 : 1000000 + synth_below(&r, 40); /* ties */
+      all[i].score = q % 3 == 0   ? (uint32_t)synth_next(&r)
+                     : q % 3 == 1 ? 5
+                                  : 1000000 + synth_below(&r, 40); /* ties */
     }
   memcpy(sorted, all, n * sizeof *all);
   for (q = 0; q < nq; q++) qsort(sorted + start[q], start[q + 1] - start[q], sizeof *sorted, compare_hits);
@@ -303,7 +310,8 @@ static void check_ranking(int quick) {
     for (i = 0; gpuir_cuda_lab_ranking(i); i++)
       for (k = quick ? 2 : 0; k < sizeof ks / sizeof ks[0]; k += quick ? 3 : 1) {
         char name[64];
-        int ok = !gpuir_cuda_lab_topk(lab, all, start, nq, ks[k], gpuir_cuda_lab_ranking(i), 1, hits, counts, NULL, &err);
+        int ok = !gpuir_cuda_lab_topk(lab, all, start, nq, ks[k], gpuir_cuda_lab_ranking(i), 1, hits, counts,
+                                      NULL, &err);
         for (q = 0; ok && q < nq; q++) {
           size_t want = start[q + 1] - start[q] < ks[k] ? start[q + 1] - start[q] : ks[k];
           ok = counts[q] == want && !memcmp(hits + q * ks[k], sorted + start[q], want * sizeof *hits);
@@ -355,7 +363,8 @@ static void check_search(const char *what, const synth_desc *d, const char *path
   gpuir_error err;
   unsigned i, round;
   size_t h;
-  if (synth_generate(d, path, &err) || gpuir_open(path, NULL, &ix, &err) || gpuir_cuda_open(ix, NULL, &cuda, &err)) {
+  if (synth_generate(d, path, &err) || gpuir_open(path, NULL, &ix, &err) ||
+      gpuir_cuda_open(ix, NULL, &cuda, &err)) {
     printf("# %s\n", err.msg);
     report(0, "search", what);
     return;
@@ -369,7 +378,8 @@ static void check_search(const char *what, const synth_desc *d, const char *path
     synth_rng r = {round + 50};
     char name[96];
     int ok = 1;
-    (void)snprintf(name, sizeof name, "%s, %s and %s, k %u", what, methods[round % 7], rankings[round % 4], (unsigned)k);
+    (void)snprintf(name, sizeof name, "%s, %s and %s, k %u", what, methods[round % 7], rankings[round % 4],
+                   (unsigned)k);
     for (i = 0; i < n; i++) q[i] = random_query(ix, d->terms, &r);
     if (gpuir_searcher_create(ix, NULL, &cpu) || gpuir_searcher_create(ix, NULL, &gpu)) exit(1);
     if (gpuir_cuda_lab_attach(gpu, cuda, methods[round % 7], rankings[(round / 2 + round) % 4], 0, &err)) {
@@ -385,8 +395,8 @@ static void check_search(const char *what, const synth_desc *d, const char *path
       for (h = 0; h < na[i] && na[i] == nb[i]; h++)
         if (a[i * k + h].docid != b[i * k + h].docid || a[i * k + h].score != b[i * k + h].score) break;
       if (h == na[i] && na[i] == nb[i]) continue;
-      printf("# query %u, mode %d: %u hits by the CPU, %u by CUDA, the first %u agree\n", i, q[i]->mode, (unsigned)na[i],
-             (unsigned)nb[i], (unsigned)h);
+      printf("# query %u, mode %d: %u hits by the CPU, %u by CUDA, the first %u agree\n", i, q[i]->mode,
+             (unsigned)na[i], (unsigned)nb[i], (unsigned)h);
       ok = 0;
     }
     report(ok, "search", name);
@@ -426,7 +436,8 @@ int main(int argc, char **argv) {
   if (!status) gpuir_cuda_lab_close(lab);
   make_lists(&l, quick);
   for (i = 0; i < CODECS; i++) check_decode(&l, codecs[i], 0);
-  for (i = 0; i < sizeof params / sizeof params[0] && !quick; i++) check_decode(&l, params[i].codec, params[i].param);
+  for (i = 0; i < sizeof params / sizeof params[0] && !quick; i++)
+    check_decode(&l, params[i].codec, params[i].param);
   make_queries(&qs, &l, quick ? 40 : 600, 5);
   for (i = 0; i < CODECS; i++) check_intersections(&l, &qs, codecs[i], 0);
   for (i = 0; i < sizeof params / sizeof params[0] && !quick; i++)
