@@ -4559,14 +4559,14 @@ static __device__ unsigned long long gcl_bucket_select(const unsigned long long 
             found[0] = scan;
             found[1] = hist[slot];
             range[0] = least + ((unsigned long long)slot << shift);
-            range[1] = shift ? range[0] + ((1ull << shift) - 1) : range[0];
+            range[1] = (most - range[0]) >> shift ? range[0] + ((1ull << shift) - 1) : most; /* no overflow */
           }
           scan += hist[slot];
         }
     }
     __syncthreads();
     least = range[0];
-    most = range[1] < most ? range[1] : most;
+    most = range[1];
     remain -= found[0];
     i = found[1];
     __syncthreads();
