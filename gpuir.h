@@ -5243,6 +5243,14 @@ static int gpuir__writer_lock(gpuir__writer *w, gpuir_error *err) {
   return GPUIR_OK;
 }
 
+/* Renaming would put the index in place of a device or a pipe, and fails for a folder, after all the work. */
+static int gpuir__writer_check_path(const char *path, gpuir_error *err) {
+  struct stat st;
+  if (stat(path, &st) || S_ISREG(st.st_mode)) return GPUIR_OK;
+  return gpuir__fail(err, GPUIR_E_IO, 0, "%s: %s", gpuir__tail(path),
+                     S_ISDIR(st.st_mode) ? "a folder, not a file" : "not a regular file");
+}
+
 /* Locks PATH.tmp and opens the temporary files. `memory` bounds the buffers. */
 static int gpuir__writer_create(const gpuir_allocator *a, const char *path, uint64_t memory,
                                 gpuir__writer **writer, gpuir_error *err) {
@@ -5265,7 +5273,8 @@ static int gpuir__writer_create(const gpuir_allocator *a, const char *path, uint
     memcpy(w->path, path, n + 1);
     memcpy(w->tmp, path, n);
     memcpy(w->tmp + n, ".tmp", 5);
-    status = gpuir__writer_lock(w, err);
+    status = gpuir__writer_check_path(path, err);
+    if (!status) status = gpuir__writer_lock(w, err);
   }
   for (i = 0; !status && i < GPUIR__W_COUNT; i++)
     status = gpuir__spool_open(a, &w->spool[i], w->tmp, i, (size_t)each, err);

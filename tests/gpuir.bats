@@ -519,6 +519,20 @@ assert sum(v[1] for k, v in got.items() if k[0] == "docids") == stats["postings"
   [ "$(ls small)" = x ]
 }
 
+@test "an output that is a folder or no regular file is refused at once, and stays" {
+  echo word >f
+  mkfifo pipe
+  mkdir folder
+  fails 1 "pipe: not a regular file" gpuir index -q f -o pipe
+  fails 1 "folder: a folder, not a file" gpuir index -q f -o folder
+  fails 1 "folder/: a folder, not a file" gpuir index -q f -o folder/
+  [ -p pipe ]
+  [ -d folder ]
+  [ -z "$(ls -A folder)" ]
+  [ ! -e pipe.tmp ]
+  [ ! -e folder.tmp ]
+}
+
 @test "the index itself is no input" {
   mkdir d
   echo all >d/a
