@@ -525,6 +525,29 @@ b'
   cmp big.gpuir self.ciff
 }
 
+@test "an output that is the input, a folder or no regular file is refused, and stays" {
+  gpuir export "$wordnet" in.ciff
+  gpuir export "$wordnet" in
+  cp in.ciff before.ciff
+  mkfifo pipe pipe.docs
+  mkdir folder
+  fails 1 "cannot be its own input" gpuir import in.ciff -o in.ciff
+  cmp in.ciff before.ciff
+  ln in.terms link
+  fails 1 "cannot be its own input" gpuir import in -o link
+  fails 1 "pipe: not a regular file" gpuir import in -o pipe
+  fails 1 "folder: a folder, not a file" gpuir import in -o folder
+  fails 1 "pipe: not a regular file" gpuir export --format ciff "$wordnet" pipe
+  fails 1 "pipe.docs: not a regular file" gpuir export "$wordnet" pipe
+  fails 1 "folder: a folder, not a file" gpuir export --format ciff "$wordnet" folder
+  fails 2 "OUT has no name" gpuir export "$wordnet" ''
+  fails 2 "OUT has no name" gpuir export "$wordnet" folder/
+  [ -p pipe ]
+  [ -p pipe.docs ]
+  [ -z "$(ls -A folder)" ]
+  [ -z "$(find . -name '*.??????' ! -name 'in.*')" ]
+}
+
 @test "misuse" {
   fails 2 "IN is missing" gpuir import -o x
   fails 2 "one IN only" gpuir import a b -o x

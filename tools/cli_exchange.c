@@ -142,6 +142,12 @@ static int run_export(const ex_format *format, const char *name, const char *pat
   return code;
 }
 
+/* Of PISA's files the name is a part only: without one they would be hidden files. */
+static int has_name(const char *path) {
+  size_t n = strlen(path);
+  return n && path[n - 1] != '/';
+}
+
 int cli_export(int argc, char **argv) {
   static const cli_option options[] = {{O_FORMAT, "format", 0, 1}, {0, NULL, 0, 0}};
   static const ex_format *const formats[] = {&ex_ciff, &ex_pisa};
@@ -166,6 +172,7 @@ int cli_export(int argc, char **argv) {
   code = bad ? CLI_USAGE : CLI_OK;
   if (!code && a.noperands != 2) code = cli_misuse("export", "INDEX and OUT are needed");
   if (!code && !strcmp(a.operands[1], "-")) code = cli_misuse("export", "OUT is a file, never a stream");
+  if (!code && !has_name(a.operands[1])) code = cli_misuse("export", "OUT has no name: '%s'", a.operands[1]);
   if (!code) {
     cli_catch_signals();
     code = run_export(format, a.operands[0], a.operands[1]);

@@ -83,8 +83,13 @@ int ex_out_spill(ex_out *o, const char *beside, ex_error *err) {
 
 int ex_out_open(ex_out *o, const char *path, int gzip, ex_error *err) {
   mode_t mask = umask(0);
+  struct stat st;
   int status;
   (void)umask(mask);
+  /* A file that is renamed over a device or a pipe would put an end to it. */
+  if (!stat(path, &st) && !S_ISREG(st.st_mode))
+    return ex_fail(err, GPUIR_E_IO, path,
+                   S_ISDIR(st.st_mode) ? "a folder, not a file" : "not a regular file");
   status = out_create(o, path, err);
   if (status) return status;
   if (fchmod(o->fd, 0666 & ~mask)) return fail_errno(err, path);
@@ -458,6 +463,11 @@ static int build_index(const ex_format *format, ex_in *in, ex_sorter *sorter, co
   return status;
 }
 
+static int same_file(const char *x, const char *y) {
+  struct stat a, b;
+  return !stat(x, &a) && !stat(y, &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
 static int open_files(const ex_format *format, ex_in *in, const char *path, const char *beside,
                       ex_error *err) {
   int status = 0;
@@ -466,8 +476,13 @@ static int open_files(const ex_format *format, ex_in *in, const char *path, cons
     cli_buf_text(&name, path);
     cli_buf_text(&name, format->suffix[i]);
     cli_buf_char(&name, 0);
-    status =
-        file_open(&in->files[i], name.p, format->optional >> i & 1, format == &ex_ciff ? beside : NULL, err);
+    if (same_file(name.p, beside)) {
+      status = ex_fail(err, GPUIR_E_ARGUMENT, beside, "an import cannot be its own input");
+      free(name.p);
+    } else {
+      status = file_open(&in->files[i], name.p, format->optional >> i & 1, format == &ex_ciff ? beside : NULL,
+                         err);
+    }
   }
   return status;
 }
@@ -497,11 +512,6 @@ void ex_import_free(ex_in *in) {
 }
 
 /* ---- export ---------------------------------------------------------------------------------------------------- */
-
-static int same_file(const char *x, const char *y) {
-  struct stat a, b;
-  return !stat(x, &a) && !stat(y, &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
-}
 
 static int is_gzip(const ex_format *format, const char *path) {
   size_t n = strlen(path);
