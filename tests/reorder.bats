@@ -349,6 +349,20 @@ PYTHON
   [ ! -e out.gpuir ]
 }
 
+@test "a wrong codec and no place for the output show before the order is looked for" {
+  # a list of names that is wrong, too: what is said tells what was looked at first
+  echo nobody >list
+  mkdir folder
+  mkfifo pipe
+  fails 1 "unknown docID codec 'zip'" gpuir reorder --order file:list --codec zip "$toy" out.gpuir
+  fails 1 "absent/out.gpuir" gpuir reorder --order file:list "$toy" absent/out.gpuir
+  fails 1 "folder: a folder, not a file" gpuir reorder --order file:list "$toy" folder
+  fails 1 "pipe: not a regular file" gpuir reorder --order file:list "$toy" pipe
+  fails 1 "'nobody' names no document" gpuir reorder --order file:list "$toy" out.gpuir
+  [ -p pipe ]
+  [ -z "$(find . -name '*.tmp*' -o -name out.gpuir)" ]
+}
+
 @test "a damaged index is refused or reordered, and ends nothing by a signal" {
   size=$(stat -c %s "$wordnet")
   for ((i = 1; i <= 40; i++)); do

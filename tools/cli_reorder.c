@@ -910,29 +910,43 @@ static int on_build(void *user, const gpuir_progress *p) {
   return cli_signal != 0;
 }
 
+static int start_build(const reorder *r, uint64_t memory, gpuir_builder **builder) {
+  gpuir_builder_desc bd;
+  gpuir_error err;
+  memset(&err, 0, sizeof err);
+  memset(&bd, 0, sizeof bd);
+  bd.path = r->output;
+  bd.like = r->index;
+  bd.codec = r->codec;
+  bd.memory = memory;
+  bd.threads = r->threads;
+  bd.store_text = r->info.has_text;
+  bd.progress = on_build;
+  int status = gpuir_builder_create(&bd, builder, &err);
+  return status ? build_failed(r, status, &err) : CLI_OK;
+}
+
+/* What is wrong with the output's place or the codec shows before an order is looked for, which may take long. */
+static int try_build(const reorder *r) {
+  gpuir_builder *builder = NULL;
+  int code = start_build(r, MEBIBYTE, &builder);
+  gpuir_builder_destroy(builder);
+  return code;
+}
+
 /* Half of what the orders leave is for lists on their way, unless the longest needs more; the builder has the rest. */
 static int write_index(reorder *r) {
-  gpuir_builder_desc bd;
   gpuir_builder *builder = NULL;
   gpuir_error err;
   uint64_t orders = (uint64_t)r->documents * 8, longest = batch_memory(r, 1, r->longest, r->longest), lists;
   if (check_memory(r, orders + longest + MEBIBYTE, "writing")) return CLI_FAIL;
   memset(&err, 0, sizeof err);
-  memset(&bd, 0, sizeof bd);
   lists = larger((r->memory - orders) / 2, longest);
-  bd.path = r->output;
-  bd.like = r->index;
-  bd.codec = r->codec;
-  bd.memory = larger(r->memory - orders - lists, MEBIBYTE);
-  bd.threads = r->threads;
-  bd.store_text = r->info.has_text;
-  bd.progress = on_build;
-  int status = gpuir_builder_create(&bd, &builder, &err);
-  if (status) return build_failed(r, status, &err);
+  if (start_build(r, larger(r->memory - orders - lists, MEBIBYTE), &builder)) return CLI_FAIL;
   int code = write_documents(r, builder);
   if (!code && r->info.terms) code = write_lists(r, builder, lists);
   if (!code) {
-    status = gpuir_builder_write(builder, &r->report, &err);
+    int status = gpuir_builder_write(builder, &r->report, &err);
     if (status) code = build_failed(r, status, &err);
   }
   gpuir_builder_destroy(builder);
@@ -997,7 +1011,8 @@ static int run_reorder(reorder *r) {
     cli_fail(r->input, status, NULL);
   } else {
     r->documents = (uint32_t)r->info.documents;
-    code = find_order(r);
+    code = try_build(r);
+    if (!code) code = find_order(r);
     r->ordered = cli_seconds() - r->begin;
     if (!code && !r->longest) code = survey(r, NULL, 0);
     if (!code) invert_order(r);
