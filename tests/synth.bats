@@ -197,5 +197,7 @@ EOF
   fails 1 "No such file" synth --documents 1000 --terms 10 nowhere/a b
   fails 1 "nowhere/b: No such file" synth --documents 1000 --terms 10 a nowhere/b
   fails 1 "nowhere: No such file" synth --check "$small.gpuir" nowhere
-  fails 1 "$small.txt: " synth --check "$small.txt" "$small.txt"
+  fails 1 "$small.txt: " synth --check "$small.txt" "$root/README.md"
+  fails 1 "$root: Is a directory" synth --check "$small.gpuir" "$root"
+  fails 2 "INDEX and QUERIES are two files" synth --documents 1000 --terms 10 a a
 }

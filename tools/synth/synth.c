@@ -134,6 +134,7 @@ static int parse(options *o, int argc, char **argv) {
     if (set_option(o, name, value)) return -1;
   }
   if (o->noperands < 2) return message("INDEX and QUERIES are needed"), -1;
+  if (!strcmp(o->operands[0], o->operands[1])) return message("INDEX and QUERIES are two files"), -1;
   return 0;
 }
 
@@ -250,7 +251,9 @@ static int tally_log(tally *t, gpuir_index *ix, FILE *f, gpuir_error *err) {
   gpuir_searcher *s;
   int status = gpuir_searcher_create(ix, NULL, &s);
   if (status) return status;
+  errno = 0;
   while (!status && fgets(line, sizeof line, f)) status = tally_query(t, ix, s, line, err);
+  if (!status && ferror(f)) status = synth_fail(err, GPUIR_E_IO, strerror(errno));
   gpuir_searcher_destroy(s);
   return status;
 }
@@ -305,7 +308,7 @@ static int check(const char *index, const char *queries) {
     status = EXIT_FAILED;
   } else if ((status = gpuir_open(index, NULL, &ix, &err)) || (status = gpuir_index_stats(ix, &info)) ||
              (status = t ? tally_log(t, ix, f, &err) : GPUIR_E_NOMEM)) {
-    status = failed(index, status, &err);
+    status = failed(ferror(f) ? queries : index, status, &err);
   } else {
     report_index(&info);
     report_queries(t, &info);
