@@ -304,7 +304,7 @@ static const char help_lab[] =
     "  --figures LIST     only these tables and figures\n"
     "  -h, --help         show this text\n"
     "\n"
-    "Exit status: 0 done; 1 failed; 2 misuse.\n";
+    "Exit status: 0 done; 1 failed; 2 misuse; 128 + N after signal N.\n";
 
 static const char help_help[] =
     "usage: gpuir help [COMMAND]\n"
