@@ -873,6 +873,8 @@ END
     fails 2 "'sorting' is none of merge|gallop" gpuir $c --intersection sorting "$wordnet" dog
   done
   fails 2 "'sorting' is none of merge|gallop" gpuir explain --intersection sorting "$wordnet" 0 dog
+  # the names end where they end, whatever fresh memory holds
+  MALLOC_PERTURB_=90 fails 2 "|simd"$'\n'"Try 'gpuir query --help'." gpuir query --intersection sorting "$wordnet" dog
 }
 
 @test "stats" {

@@ -233,6 +233,7 @@ int cli_intersection(const cli_args *a, const char **name) {
     if (i) cli_buf_char(&names, '|');
     cli_buf_text(&names, gpuir_intersection_name(i));
   }
+  cli_buf_char(&names, 0);
   *name = gpuir_intersection_name(i);
   if (!*name) bad = cli_misuse(a->command, "%s: '%s' is none of %s", a->name, a->value, names.p);
   cli_buf_free(&names);
