@@ -4,7 +4,7 @@
 Every engine gets each document of INDEX as its bag of words, term by term as INDEX has it, so that text analysis plays
 no part; terms that are not plain ASCII get a spelling that is. Queries are drawn by `gpuir bench --sample`. Measured is
 the search alone, of queries that are parsed already: the ten best, BM25, one thread, warm, each query's median over
-the rounds. What is built stands in WORK and is reused.
+the rounds. What is built stands in WORK, a folder for this INDEX alone, and is reused.
 
   --queries N   queries in the sample (1000)      --rounds N   after one to warm up (3)
   --engines L   of gpuir,tantivy,pisa,lucene,xapian,sqlite,bm25s (all that are installed)
@@ -12,7 +12,7 @@ the rounds. What is built stands in WORK and is reused.
   --tsv FILE    the table as TSV with its provenance
   --lucene JAR  jars with Lucene (lucene-core, or an Anserini fatjar), for `javac` and `java`
 
-tantivy, pyterrier-pisa and bm25s come from PyPI; Xapian's Python module is Debian's python3-xapian; SQLite is Python's.
+NumPy is needed. tantivy, pyterrier-pisa and bm25s come from PyPI; Xapian's Python module is Debian's python3-xapian; SQLite is Python's.
 """
 
 import argparse
@@ -28,7 +28,10 @@ import subprocess
 import sys
 import time
 
-import numpy as np
+try:
+    import numpy as np
+except ImportError:
+    np = None
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.join(HERE, "..", "..")
@@ -378,6 +381,7 @@ class Setup:
         self.index, self.work = arguments.index, arguments.work
         self.rounds, self.lucene = arguments.rounds, arguments.lucene
         os.makedirs(self.work, exist_ok=True)
+        self.claim_work()
         path = os.path.join(self.work, "queries.txt")
         subprocess.run(
             [gpuir(), "bench", "--sample", str(arguments.queries), "--seed", "1", "--modes", "count", "--warmup", "0",
@@ -388,6 +392,17 @@ class Setup:
             self.raw = [re.sub(rb"^[0-9]+: *", b"", line).split() for line in lines]
         self.words = [[spelling(w) for w in q] for q in self.raw]
         self._collection = None
+
+    def claim_work(self):
+        """What other engines built of another index must not be measured beside this one."""
+        path = os.path.join(self.work, "index.json")
+        stats = subprocess.check_output([gpuir(), "stats", "--json", self.index])
+        if os.path.exists(path):
+            with open(path, "rb") as before:
+                if before.read() != stats:
+                    sys.exit(f"peers.py: {self.work} holds what was built of another index")
+        with open(path, "wb") as out:
+            out.write(stats)
 
     def collection(self):
         if not self._collection:
@@ -416,6 +431,11 @@ def main():
     parser.add_argument("--tsv")
     parser.add_argument("--lucene")
     arguments = parser.parse_args()
+    for key in arguments.engines.split(","):
+        if key not in ENGINES:
+            parser.error(f"--engines: '{key}' is none of {','.join(ENGINES)}")
+    if not np:
+        sys.exit("peers.py: NumPy is needed (Debian's python3-numpy)")
     setup = Setup(arguments)
     table = [("engine", "version", "mode", "queries", "mean_us", "p50_us", "p99_us", "mean_ratio", "p50_ratio", "p99_ratio")]
     for key in arguments.engines.split(","):
