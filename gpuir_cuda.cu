@@ -1921,6 +1921,7 @@ typedef struct gc_context {
   uint64_t *held; /* lists of the cache that the planned launch uses */
   size_t nheld;
   uint64_t releases; /* of the cache, when a list was last asked for */
+  uint64_t others;   /* lists that other searchers held then */
   uint64_t device_bytes;
   cudaEvent_t sent; /* they are on the device */
   void *host;       /* all of the unpinned arrays */
@@ -2372,24 +2373,24 @@ static int gc_cache_take(gpuir_cuda *c, uint64_t id, const gpuir__list *l, gc_te
 }
 
 /* The launch that used the lists has ended, or was not made. */
-static void gc_cache_release(gc_cache *k, const uint64_t *ids, size_t n) {
+static uint64_t gc_cache_release(gc_cache *k, const uint64_t *ids, size_t n) {
+  uint64_t releases;
   size_t i;
+  if (!k) return 0;
   (void)pthread_mutex_lock(&k->lock);
   for (i = 0; i < n; i++) k->slots[gc_cache_find(k, ids[i]) - 1].users--;
   k->pins -= n;
-  k->releases += n != 0;
+  releases = k->releases += n != 0;
   (void)pthread_cond_broadcast(&k->freed);
   (void)pthread_mutex_unlock(&k->lock);
+  return releases;
 }
 
-/* Waits until another searcher releases lists. 0: none holds any, so nothing will help. */
-static int gc_cache_wait(gc_cache *k, uint64_t releases) {
-  int worth;
+/* Waits until another searcher releases lists, or none holds any. */
+static void gc_cache_wait(gc_cache *k, uint64_t releases) {
   (void)pthread_mutex_lock(&k->lock);
   while (k->pins && k->releases == releases) (void)pthread_cond_wait(&k->freed, &k->lock);
-  worth = k->releases != releases;
   (void)pthread_mutex_unlock(&k->lock);
-  return worth;
 }
 
 static void gc_cache_close(gpuir_cuda *c) {
@@ -2778,11 +2779,11 @@ static int gc_plan_query(gc_context *x, gc_plan *p, const gpuir_query *q, uint32
     if (x->cuda->cache) (void)pthread_mutex_lock(&x->cuda->cache->lock);
     status = gc_plan_terms(x, p, q, &job, full, err);
     if (x->cuda->cache) {
-      x->releases = x->cuda->cache->releases;
+      x->others = x->cuda->cache->pins - x->nheld;
       (void)pthread_mutex_unlock(&x->cuda->cache->lock);
     }
     if (status || *full) {
-      if (x->nheld > held) gc_cache_release(x->cuda->cache, x->held + held, x->nheld - held);
+      x->releases = gc_cache_release(x->cuda->cache, x->held + held, x->nheld - held);
       x->nheld = held;
       return status;
     }
@@ -3004,11 +3005,14 @@ static int gc_search(void *context, const gpuir_query *const *queries, size_t nq
     if (!status && done > first)
       status = gc_run(x, &p, (uint32_t)k, start, nq, hits + first * stride, counts + first, stride, err);
     if (status) (void)cudaStreamSynchronize(x->stream); /* what was launched still uses the lists */
-    if (c->cache) gc_cache_release(c->cache, x->held, x->nheld);
+    (void)gc_cache_release(c->cache, x->held, x->nheld);
     x->nheld = 0;
     if (status) return status;
     if (done == first) {
-      if (c->cache && gc_cache_wait(c->cache, x->releases)) continue;
+      if (c->cache && x->others) { /* for them there may be room later */
+        gc_cache_wait(c->cache, x->releases);
+        continue;
+      }
       return gpuir__fail(err, GPUIR_E_NOMEM, 0,
                          "CUDA: the lists of a query need more memory than is allowed");
     }
