@@ -202,7 +202,7 @@ static void check(const char *name, const char *path, uint32_t vocabulary, unsig
       if (all - index_bytes < 1000) break; /* no long list */
       desc.memory = all - 1;               /* not enough to expand */
     } else if (way == 2) {
-      desc.memory = index_bytes + searcher_memory(ix, desc.batch, &all) + 2048; /* for nothing more */
+      desc.memory = index_bytes + searcher_memory(ix, desc.batch, &all) + 20 * 1024; /* for nothing more */
     } else if (way == 3) {
       if (index_bytes < (512u << 10)) break;
       one = searcher_memory(ix, 1, &all);
