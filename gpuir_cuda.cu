@@ -2055,15 +2055,21 @@ static int gc_collect(gpuir_cuda *c, gpuir_error *err) {
   return GPUIR_OK;
 }
 
+/* Bytes that a document's length takes on the device: 2 if all are below 65536. */
+static unsigned gc_length_bytes(const gpuir_index *ix) {
+  size_t n = (size_t)ix->stat.documents, i;
+  uint32_t most = 0;
+  for (i = 0; i < n; i++) most = gpuir__max32(most, ix->lengths[i]);
+  return most < 65536 ? 2 : 4;
+}
+
 /* The documents' lengths, in 16 bits if they fit. */
 static int gc_upload_lengths(gpuir_cuda *c, gpuir_error *err) {
   const gpuir_index *ix = c->ix;
   size_t n = (size_t)ix->stat.documents, i;
-  uint32_t most = 0;
   uint16_t *brief;
   int s;
-  for (i = 0; i < n; i++) most = gpuir__max32(most, ix->lengths[i]);
-  if (most >= 65536) return gc_upload(c, ix->lengths, n * 4, (const void **)&c->view.lengths, err);
+  if (gc_length_bytes(ix) == 4) return gc_upload(c, ix->lengths, n * 4, (const void **)&c->view.lengths, err);
   brief = (uint16_t *)gpuir__alloc(&c->a, n * 2 + 2);
   if (!brief) return gpuir__fail_nomem(err);
   for (i = 0; i < n; i++) brief[i] = (uint16_t)ix->lengths[i];
@@ -2095,7 +2101,7 @@ static int gc_upload_all(gpuir_cuda *c, gpuir_error *err) {
 /* Bytes that the sections take on the device. */
 static uint64_t gc_plain_bytes(const gpuir_index *ix) {
   return ix->section[GPUIR__S_DOCIDS]->length + ix->section[GPUIR__S_FREQS]->length +
-         ix->stat.blocks * GC_ENTRY + ix->stat.documents * 4 + 16 * 1024;
+         ix->stat.blocks * GC_ENTRY + ix->stat.documents * gc_length_bytes(ix) + 16 * 1024;
 }
 
 /* Marks: 8 to 16 bits a posting, or one a document. A span, of 5 bytes, has 8 to 16 postings on average, or 1024
@@ -2586,7 +2592,10 @@ static int gc_open(gpuir_cuda *c, const gpuir_cuda_desc *desc, gpuir_error *err)
     left = gc_left(c);
     searcher = gc_sizes_within(c, left / 2).device;
     if (searcher <= left / 4) searcher *= 2; /* for two of them */
-    return gc_cache_open(c, left - gpuir__min64(left, searcher), err);
+    status = gc_cache_open(c, left - gpuir__min64(left, searcher), err);
+    if (status) return status;
+    GC_TRY(cudaDeviceSynchronize(), "clearing the slab"); /* searchers' streams do not wait for the default one */
+    return GPUIR_OK;
   }
   status = gc_collect(c, err);
   if (!status) status = gc_upload_all(c, err);
@@ -2595,6 +2604,7 @@ static int gc_open(gpuir_cuda *c, const gpuir_cuda_desc *desc, gpuir_error *err)
     c->info.index_bytes = c->info.resident_bytes;
     if (left > searcher) status = gc_expand_all(c, left - searcher, err);
     c->info.resident_bytes = c->info.index_bytes; /* what was made of it does not count */
+    if (!status) GC_TRY(cudaDeviceSynchronize(), "uploading the index");
   }
   return status;
 }
