@@ -1,6 +1,6 @@
 /* bench_lab.c - measures the laboratory's GPU methods, with the CPU's beside them
  *
- *     bench_lab [SECTION...]      decode lengths exceptions intersect pairs ranking; all without arguments
+ *     bench_lab [SECTION...]      decode lengths exceptions intersect pairs ranking search; all without arguments
  *
  * Writes rows "figure, series, x, y, unit" (TSV) to standard output and a table to standard error. */
 #define GPUIR_IMPLEMENTATION
@@ -505,6 +505,85 @@ static void bench_ranking(void) {
     }
 }
 
+/* Ding 2009, Table 2: top-10 queries of two to four terms, by one core, by the engine, and by the methods of the paper. */
+static void bench_search(void) {
+  static const char *const modes[] = {"AND", "OR", "AND+OR"}, *const ways[] = {
+                                                                  "one core", "engine GPU", "skip + tree GPU",
+                                                                  "pmf2 + tree GPU",
+                                                                  "mergepath + radix-select GPU"};
+  enum { NQ = 256, K = 10 };
+  gpuir_query *q[NQ];
+  gpuir_hit *hits = (gpuir_hit *)calloc(2 * NQ * K, sizeof *hits);
+  uint32_t *counts = (uint32_t *)calloc(2 * NQ, 4);
+  char folder[] = "/tmp/gpuir-lab-XXXXXX", path[64];
+  gpuir_index *ix;
+  gpuir_cuda *cuda;
+  gpuir_error err;
+  synth_desc d;
+  unsigned m, w, i, run;
+  memset(&d, 0, sizeof d);
+  d.documents = 3000000;
+  d.terms = 300;
+  d.queries = 1000;
+  d.zipf = 14;
+  d.postings = 0.7 * d.documents;
+  d.threads = 16;
+  d.seed = 12;
+  if (!mkdtemp(folder)) exit(1);
+  (void)snprintf(path, sizeof path, "%s/index", folder);
+  if (synth_generate(&d, path, &err) || gpuir_open(path, NULL, &ix, &err) ||
+      gpuir_cuda_open(ix, NULL, &cuda, &err))
+    die(&err);
+  for (m = 0; m < 3; m++) {
+    synth_rng r = {33};
+    for (i = 0; i < NQ; i++) {
+      char text[64];
+      gpuir_query_desc desc;
+      size_t at = 0;
+      uint32_t k = 2 + synth_below(&r, 3);
+      memset(&desc, 0, sizeof desc);
+      desc.mode = m == 0 ? GPUIR_AND : m == 1 ? GPUIR_OR : GPUIR_ANDOR;
+      while (k--)
+        at += (size_t)snprintf(text + at, sizeof text - at, "t%u ", (unsigned)synth_below(&r, d.terms));
+      if (gpuir_query_parse(ix, &desc, text, at, &q[i], &err)) die(&err);
+    }
+    for (w = 0; w < sizeof ways / sizeof ways[0]; w++) {
+      gpuir_searcher *s;
+      double best = 1e9;
+      gpuir_hit *to = hits + (w ? NQ * K : 0);
+      if (gpuir_searcher_create(ix, NULL, &s)) exit(1);
+      if (w == 1 && gpuir_cuda_attach(s, cuda, 0, &err)) die(&err);
+      if (w > 1 && gpuir_cuda_lab_attach(s, cuda,
+                                         w == 2   ? "skip"
+                                         : w == 3 ? "pmf2"
+                                                  : "mergepath",
+                                         w == 4 ? "radix-select" : "tree", 0, &err))
+        die(&err);
+      for (run = 0; run < 4; run++) {
+        uint64_t t = gpuir__now();
+        if (gpuir_search_batch(s, (const gpuir_query *const *)q, NQ, K, to, counts + (w ? NQ : 0))) {
+          gpuir_searcher_error(s, &err);
+          die(&err);
+        }
+        best = best_seconds(t, best);
+      }
+      row("ding-table2", ways[w], m, best * 1e3 / NQ, modes[m]);
+      (void)fprintf(stderr, "ding-table2 %-7s %-30s %9.4f ms a query%s\n", modes[m], ways[w], best * 1e3 / NQ,
+                    w && (memcmp(counts, counts + NQ, NQ * 4) || memcmp(hits, to, NQ * K * sizeof *hits))
+                        ? "  WRONG"
+                        : "");
+      gpuir_searcher_destroy(s);
+    }
+    for (i = 0; i < NQ; i++) gpuir_query_destroy(q[i]);
+  }
+  gpuir_cuda_close(cuda);
+  gpuir_close(ix);
+  (void)unlink(path);
+  (void)rmdir(folder);
+  free(hits);
+  free(counts);
+}
+
 static void bench_intersect(void) {
   bench_batches(0, "random");
   bench_batches(0.8, "clustered");
@@ -522,5 +601,6 @@ int main(int argc, char **argv) {
   SECTION("intersect", bench_intersect);
   SECTION("pairs", bench_pairs);
   SECTION("ranking", bench_ranking);
+  SECTION("search", bench_search);
   return 0;
 }
