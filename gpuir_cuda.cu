@@ -13,6 +13,7 @@
  *   2  decoding                                 6  OR by MaxScore
  *   3  expansion of the long lists              7  top-k: selection among packed keys
  *   4  OR: tile bounds, tile order, tiles       8  the host: opening, batches, statistics
+ *   9  the laboratory: the literature's methods of decoding, intersecting and ranking; 10  searching by them
  *
  * WHERE THE INDEX LIES. The sections of the index are uploaded as they lie in the file, and what the memory bound
  * allows is made of the long lists besides, once, when the device is opened:
@@ -3151,7 +3152,7 @@ extern "C" int gpuir_cuda_attach(gpuir_searcher *s, gpuir_cuda *cuda, int fallba
 }
 
 /* ============================================================================
- * 8  The laboratory: the GPU methods of the literature, on lists of one's own
+ * 9  The laboratory: the GPU methods of the literature, on lists of one's own
  *
  * A lab holds lists in one codec, and as they are. Everything that a run needs is allocated when the lab is opened.
  * Decoding uses the functions of gpuir.h by which the CPU decodes (GPUIR_HD): one definition of each format. A warp
@@ -5911,7 +5912,7 @@ extern "C" int gpuir_cuda_lab_topk(gpuir_cuda_lab *lab, const gpuir_hit *candida
 }
 
 /* ============================================================================
- * 9  Searching by the laboratory's methods
+ * 10  Searching by the laboratory's methods
  *
  * A searcher whose AND is one of the methods above and whose OR has an accumulator for each document in memory (Ding et
  * al. 2009, section 8.3), both ranked by one of the ways above: the baselines of the engine, with the same hits.

@@ -515,7 +515,7 @@ static void bench_search(void) {
   gpuir_query *q[NQ];
   gpuir_hit *hits = (gpuir_hit *)calloc(2 * NQ * K, sizeof *hits);
   uint32_t *counts = (uint32_t *)calloc(2 * NQ, 4);
-  char folder[] = "/tmp/gpuir-lab-XXXXXX", path[64];
+  char folder[] = "/tmp/gpuir-lab-XXXXXX", path[64], series[64];
   gpuir_index *ix;
   gpuir_cuda *cuda;
   gpuir_error err;
@@ -567,7 +567,8 @@ static void bench_search(void) {
         }
         best = best_seconds(t, best);
       }
-      row("ding-table2", ways[w], m, best * 1e3 / NQ, modes[m]);
+      (void)snprintf(series, sizeof series, "%s by %s", modes[m], ways[w]);
+      row("ding-table2", series, m, best * 1e3 / NQ, "ms a query");
       (void)fprintf(stderr, "ding-table2 %-7s %-30s %9.4f ms a query%s\n", modes[m], ways[w], best * 1e3 / NQ,
                     w && (memcmp(counts, counts + NQ, NQ * 4) || memcmp(hits, to, NQ * K * sizeof *hits))
                         ? "  WRONG"
