@@ -5082,7 +5082,7 @@ static int gcl_upload(gpuir_cuda_lab *lab, gcl_image *m, uint32_t copies, const 
   int status = gcl_device_alloc(lab, step * copies + GC_PAD, &slab, err);
   if (!status) status = gcl_device_alloc(lab, m->scratch * copies * 4, &scratch, err);
   if (status) return status;
-  GC_TRY(cudaMemset((uint8_t *)slab + step * copies, 0, GC_PAD), "uploading lists");
+  GC_TRY(cudaMemset(slab, 0, step * copies + GC_PAD), "uploading lists");
   GC_TRY(cudaMemcpy(slab, m->bytes.data, m->bytes.len, cudaMemcpyHostToDevice), "uploading lists");
   for (c = 1; c < copies; c++)
     GC_TRY(cudaMemcpy((uint8_t *)slab + step * c, slab, m->bytes.len, cudaMemcpyDeviceToDevice),
@@ -5240,6 +5240,7 @@ static int gcl_open(gpuir_cuda_lab *lab, const gpuir_cuda_lab_desc *desc, gcl_im
   status = gcl_device_alloc(lab, blocks * GPUIR__BLOCK * 4, &p, err);
   if (status) return status;
   docs = (uint32_t *)p;
+  GC_TRY(cudaMemset(docs, 0, blocks * GPUIR__BLOCK * 4), "uploading lists"); /* the last blocks' rests */
   for (i = 0; i < desc->nlists && !status; i++) {
     for (g = 0; g < GCL_GROUPS; g++)
       if (lab->codec == GCL_PFL) lab->node_start[g][i] = (uint32_t)(m->nodes[g].len / sizeof(gcl_node));
