@@ -193,7 +193,7 @@ static void check(const char *name, const char *path, uint32_t vocabulary, unsig
     exit(1);
   }
   memset(&desc, 0, sizeof desc);
-  if (quick) desc.batch = 16;
+  if (quick) desc.batch = 64;
   for (way = 0; way < 4; way++) {
     gpuir_cuda *cuda;
     gpuir_cuda_info info;
