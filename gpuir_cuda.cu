@@ -6392,6 +6392,7 @@ static int gcl_attach(gcl_searcher *x, gpuir_error *err) {
   if (status) return status;
   GC_TRY(cudaMemset(x->sums, 0, x->slots * x->stride * 4), "clearing memory");
   GC_TRY(cudaMemset(x->dinlined, 0, GCL_TERMS * 16 + GC_PAD), "clearing memory");
+  GC_TRY(cudaDeviceSynchronize(), "clearing memory"); /* the searcher's stream does not wait for this one */
   GC_TRY(
       cudaFuncSetAttribute(gcl_selection<GCL_BUCKET>, cudaFuncAttributeMaxDynamicSharedMemorySize, 16384 * 8),
       "sizing a launch");
