@@ -311,7 +311,7 @@ static void check(const order *o, const order *first, const char *codec, const c
 
 int main(int argc, char **argv) {
   order *orders;
-  char path[4096];
+  char path[512];
   size_t most = 1000, i;
   int at = 1, norders, k;
   for (; at < argc && argv[at][0] == '-'; at++) {
@@ -323,7 +323,7 @@ int main(int argc, char **argv) {
   if (argc - at < 2) die("usage", "matrix [-n QUERIES] [-o] QUERYFILE INDEX...");
   norders = argc - at - 1;
   orders = (order *)room((size_t)norders * sizeof *orders);
-  (void)snprintf(path, sizeof path, "%.4000s/gpuir-matrix-%ld", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp",
+  (void)snprintf(path, sizeof path, "%.400s/gpuir-matrix-%ld", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp",
                  (long)getpid());
   for (k = 0; k < norders; k++) {
     order *o = &orders[k];
