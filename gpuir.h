@@ -622,10 +622,10 @@ void gpuir_cuda_lab_close(gpuir_cuda_lab *lab); /* NULL: nothing */
 int gpuir_cuda_lab_copy(gpuir_cuda_lab *lab, unsigned repeat, gpuir_cuda_lab_result *result,
                         gpuir_error *err);
 
-/* Decodes lists first to first + n - 1 to device memory, `repeat` times, and compares them there with what was given. how:
- * NULL, or "gaps": without the sums over the gaps, where a codec has gaps (nothing is compared then), or "naive" or
- * "steps": qs as in sections 5.2 of Li's thesis. out: NULL, or room for all docIDs of the lists, one behind the other.
- * Errors: ARGUMENT, LIMIT (more than `room`), BACKEND, UNSUPPORTED (how). */
+/* Decodes lists first to first + n - 1 to device memory, `repeat` times, and compares them there with what was
+ * given. how: NULL, or "gaps": without the sums over the gaps, where a codec has gaps (nothing is compared then),
+ * or "naive" or "steps": qs as in sections 5.2 of Li's thesis. out: NULL, or room for all docIDs of the lists, one
+ * behind the other. Errors: ARGUMENT, LIMIT (more than `room`), BACKEND, UNSUPPORTED (how). */
 int gpuir_cuda_lab_decode(gpuir_cuda_lab *lab, size_t first, size_t n, const char *how, unsigned repeat,
                           uint32_t *out, gpuir_cuda_lab_result *result, gpuir_error *err);
 
@@ -640,28 +640,29 @@ typedef struct gpuir_cuda_lab_way {
 /* The i-th method of intersection on the device; NULL behind the last one. */
 const char *gpuir_cuda_lab_method(size_t i);
 
-/* Intersects the lists[start[q] .. start[q + 1] - 1] of nq queries in one run. The time has the transfer of the queries in
- * it. counts: nq; docids: NULL, or room for all results, query after query. In *result, values are the docIDs of the shortest
- * lists, checksum the sum of the counts. Errors: ARGUMENT, LIMIT (room, queries or terms), UNSUPPORTED (a method
- * that needs other lists), BACKEND. */
+/* Intersects the lists[start[q] .. start[q + 1] - 1] of nq queries in one run. The time has the transfer of the
+ * queries in it. counts: nq; docids: NULL, or room for all results, query after query. In *result, values are the
+ * docIDs of the shortest lists, checksum the sum of the counts. Errors: ARGUMENT, LIMIT (room, queries or terms),
+ * UNSUPPORTED (a method that needs other lists), BACKEND. */
 int gpuir_cuda_lab_intersect(gpuir_cuda_lab *lab, const uint32_t *lists, const uint32_t *start, size_t nq,
                              const gpuir_cuda_lab_way *way, uint32_t *counts, uint32_t *docids,
                              gpuir_cuda_lab_result *result, gpuir_error *err);
 
-/* The i-th way of ranking: "tree", "bucket-select", "radix-select", "radix-sort" on the device, and "partial-sort", which
- * fetches the candidates and sorts on the CPU; NULL behind the last one. */
+/* The i-th way of ranking: "tree", "bucket-select", "radix-select", "radix-sort" on the device, and "partial-sort",
+ * which fetches the candidates and sorts on the CPU; NULL behind the last one. */
 const char *gpuir_cuda_lab_ranking(size_t i);
 
-/* The k <= 10,000 best of each query's candidates start[q] .. start[q + 1] - 1, whose docIDs differ, in one run: hits[q * k],
- * counts[q] of them. In *result, values are the candidates. Errors: ARGUMENT, LIMIT (room / 2 candidates or hits), BACKEND. */
+/* The k <= 10,000 best of each query's candidates start[q] .. start[q + 1] - 1, whose docIDs differ, in one run:
+ * hits[q * k], counts[q] of them. In *result, values are the candidates. Errors: ARGUMENT, LIMIT (room / 2
+ * candidates or hits), BACKEND. */
 int gpuir_cuda_lab_topk(gpuir_cuda_lab *lab, const gpuir_hit *candidates, const uint32_t *start, size_t nq,
                         size_t k, const char *ranking, unsigned repeat, gpuir_hit *hits, uint32_t *counts,
                         gpuir_cuda_lab_result *result, gpuir_error *err);
 
 /* Gives a searcher of the same index the literature's methods instead of the engine's, for the same hits: AND by
- * `intersection` (NULL: "skip"; one that searches coded lists), OR by an accumulator for each document (Ding et al. 2009,
- * section 8.3), both ranked by `ranking` (NULL: "tree"; one on the device). Needs an index that is all on the device.
- * Errors: ARGUMENT, NOMEM, BACKEND, UNSUPPORTED. */
+ * `intersection` (NULL: "skip"; one that searches coded lists), OR by an accumulator for each document (Ding et al.
+ * 2009, section 8.3), both ranked by `ranking` (NULL: "tree"; one on the device). Needs an index that is all on the
+ * device. Errors: ARGUMENT, NOMEM, BACKEND, UNSUPPORTED. */
 int gpuir_cuda_lab_attach(gpuir_searcher *searcher, gpuir_cuda *cuda, const char *intersection, const char *ranking,
                           int fallback, gpuir_error *err);
 
@@ -11273,8 +11274,8 @@ static uint32_t gpuir__isect_all(gpuir__isect *x, uint32_t *docs, uint32_t *cons
 }
 
 /* Intersects: returns the number of docIDs that all operands hold, and writes them to docs. where[i][j], unless where
- * is NULL, is the index of docs[j] in the caller's i-th operand. docs and each where[i] have room for the shortest operand
- * and 16 more. */
+ * is NULL, is the index of docs[j] in the caller's i-th operand. docs and each where[i] have room for the shortest
+ * operand and 16 more. */
 GPUIR__UNUSED static uint32_t gpuir__isect_run(gpuir__isect *x, uint32_t *docs, uint32_t *const *where) {
   unsigned i;
   for (i = 0; i < x->k; i++) {
