@@ -59,7 +59,8 @@ SO            = libgpuir.so.$(VERSION)
 LIBRARIES     = $(B)/libgpuir.a $(B)/$(SO)
 COMMANDS      = $(B)/gpuir $(if $(HAVE_FUSE),$(B)/gpuirfs)
 MAN_PAGES     = $(wildcard tools/man/*.1 fuse/*.1)
-C_SOURCES     = gpuir.h $(wildcard tools/*.[ch] tools/synth/*.[ch] fuse/*.[ch] tests/*.[ch] examples/*.c examples/*.cc)
+C_SOURCES     = gpuir.h gpuir_cuda.cu $(wildcard tools/*.[ch] tools/synth/*.[ch] fuse/*.[ch] tests/*.[ch] \
+                tests/gpu/*.[ch] tests/gpu/*.cu examples/*.c examples/*.cc)
 SCRIPTS       = .ci/run tests/run $(wildcard tools/*.sh examples/*.sh tests/*.sh tests/data/*.sh)
 
 Q   = $(if $(V),,@)

@@ -663,8 +663,8 @@ int gpuir_cuda_lab_topk(gpuir_cuda_lab *lab, const gpuir_hit *candidates, const 
  * `intersection` (NULL: "skip"; one that searches coded lists), OR by an accumulator for each document (Ding et al.
  * 2009, section 8.3), both ranked by `ranking` (NULL: "tree"; one on the device). Needs an index that is all on the
  * device. Errors: ARGUMENT, NOMEM, BACKEND, UNSUPPORTED. */
-int gpuir_cuda_lab_attach(gpuir_searcher *searcher, gpuir_cuda *cuda, const char *intersection, const char *ranking,
-                          int fallback, gpuir_error *err);
+int gpuir_cuda_lab_attach(gpuir_searcher *searcher, gpuir_cuda *cuda, const char *intersection,
+                          const char *ranking, int fallback, gpuir_error *err);
 
 #ifdef __cplusplus
 }

@@ -67,7 +67,8 @@
 #define GC_FIRST 64u /* driver blocks that are taken first, for a threshold */
 #endif
 #ifndef GC_GROUP
-#define GC_GROUP 8 /* driver blocks that a warp takes at once: few, or the last ones to end keep all waiting */
+#define GC_GROUP \
+  8 /* driver blocks that a warp takes at once: few, or the last ones to end keep all waiting */
 #endif
 #ifndef GC_MAX_BLOCKS
 #define GC_MAX_BLOCKS 5 /* a multiprocessor at least */
@@ -2215,12 +2216,12 @@ static int gc_expand_all(gpuir_cuda *c, uint64_t room, gpuir_error *err) {
 }
 
 /* ---- a cache of lists, for an index that does not fit ----
- * Ding et al. (WWW 2009, section 5) keep lists in the GPU's memory by their use. Here one slab is cut into units, each a
- * block's directory entry and GC_UNIT bytes of streams or more; a list takes as many in a row as its blocks or its bytes
- * need. What a launch uses stays until it has ended. To make room, the lists go whose worth is least: uses while
- * resident plus the worth of what went before (so old fame fades); as each list's transfer costs bytes and its place
- * costs the same bytes, they cancel out. Transfers go through pinned memory on a stream of their own, while launches of
- * other searchers run. */
+ * Ding et al. (WWW 2009, section 5) keep lists in the GPU's memory by their use. Here one slab is cut into units,
+ * each a block's directory entry and GC_UNIT bytes of streams or more; a list takes as many in a row as its blocks
+ * or its bytes need. What a launch uses stays until it has ended. To make room, the lists go whose worth is least:
+ * uses while resident plus the worth of what went before (so old fame fades); as each list's transfer costs bytes
+ * and its place costs the same bytes, they cancel out. Transfers go through pinned memory on a stream of their
+ * own, while launches of other searchers run. */
 
 #define GC_UNIT 32u         /* bytes of streams a unit at least, and their granularity */
 #define GC_STAGE (1u << 20) /* bytes of pinned memory on their way at once, twice */
@@ -2595,7 +2596,8 @@ static int gc_open(gpuir_cuda *c, const gpuir_cuda_desc *desc, gpuir_error *err)
     if (searcher <= left / 4) searcher *= 2; /* for two of them */
     status = gc_cache_open(c, left - gpuir__min64(left, searcher), err);
     if (status) return status;
-    GC_TRY(cudaDeviceSynchronize(), "clearing the slab"); /* searchers' streams do not wait for the default one */
+    GC_TRY(cudaDeviceSynchronize(),
+           "clearing the slab"); /* searchers' streams do not wait for the default one */
     return GPUIR_OK;
   }
   status = gc_collect(c, err);
@@ -2719,7 +2721,8 @@ static int gc_plan_terms(gc_context *x, gc_plan *p, const gpuir_query *q, gc_job
   return GPUIR_OK;
 }
 
-/* Whether MaxScore is certain to be the way, by the threshold that is known beforehand; gc_max_plan decides likewise. */
+/* Whether MaxScore is certain to be the way, by the threshold that is known beforehand; gc_max_plan decides
+ * likewise. */
 static int gc_plan_sure(const gc_context *x, const gc_job *job) {
   const gc_term *terms = x->terms + job->first_term;
   uint64_t all = (uint64_t)GC_TILE_COST * x->cuda->view.ntiles, driving = 0, behind = 0;
@@ -3379,9 +3382,10 @@ static __device__ __forceinline__ uint32_t gcl_chain(uint32_t first, uint32_t nu
   return seen;
 }
 
-/* pfd, newpfd, optpfd. Linked exceptions are a chain: gcl_chain finds them, then each lane fetches its own. Predicted: 60 instructions without
- * exceptions, 100 with exceptions apart, 130 with marked ones, 12 more for each linked one. Measured to
- * memory, random and clustered docIDs: pfd 266 and 145 G values/s, newpfd 346 and 364, optpfd 288 and 320. */
+/* pfd, newpfd, optpfd. Linked exceptions are a chain: gcl_chain finds them, then each lane fetches its own.
+ * Predicted: 60 instructions without exceptions, 100 with exceptions apart, 130 with marked ones, 12 more for each
+ * linked one. Measured to memory, random and clustered docIDs: pfd 266 and 145 G values/s, newpfd 346 and 364,
+ * optpfd 288 and 320. */
 static __device__ __forceinline__ void gcl_pfd(const gpuir__stream &s, uint32_t block, uint32_t count,
                                                uint32_t *sh, uint32_t v[4]) {
   uint32_t lane = gc_lane(), i, e;
@@ -3546,7 +3550,8 @@ static __device__ __forceinline__ void gcl_qs(const gpuir__stream &s, uint32_t b
                s.limit);
 }
 
-/* rice: ef's instructions and a scan; 190 G values/s, 175 of clustered docIDs. The two prefix sums are localized by the directory (Ding et al. 2009, 6.1). */
+/* rice: ef's instructions and a scan; 190 G values/s, 175 of clustered docIDs. The two prefix sums are localized
+ * by the directory (Ding et al. 2009, 6.1). */
 static __device__ __forceinline__ void gcl_rice(const gpuir__stream &s, uint32_t block, uint32_t count,
                                                 uint32_t prev, bool sum, uint32_t *sh, uint32_t v[4]) {
   const uint64_t at = (uint64_t)block * GPUIR__BLOCK;
@@ -3561,8 +3566,8 @@ static __device__ __forceinline__ void gcl_rice(const gpuir__stream &s, uint32_t
     v[i] = min(gpuir__joined(first + i < count ? sh[first + i] : 0, first + i, h.b, 0, v[i]), s.limit);
 }
 
-/* pfd-list: one width for all. Its exceptions have been decoded before (gcl_pfl_node). Measured with that: 254 and 218 G
- * values/s in many lists, 9 to 12 in one, whose exceptions one block of threads decodes. */
+/* pfd-list: one width for all. Its exceptions have been decoded before (gcl_pfl_node). Measured with that: 254 and
+ * 218 G values/s in many lists, 9 to 12 in one, whose exceptions one block of threads decodes. */
 static __device__ __forceinline__ void gcl_pfl(const gcl_list &l, uint32_t block, uint32_t count,
                                                uint32_t *sh, uint32_t v[4]) {
   const uint32_t first = block * GPUIR__BLOCK;
@@ -3716,8 +3721,9 @@ gcl_head;
 /* bp128 to memory. Each lane opens one of 32 blocks, so that their headers are loaded at once, and leaves what it
  * found in shared memory; then the warp takes them one after the other, the next one's two rows of 16 bytes being on
  * their way. The warps of a block of threads take neighbouring blocks at a time, so that memory is written in one
- * front. Bytes a value: b / 8 + 0.07 read and 4 written: bound by memory. Predicted 70 instructions a block. Measured for widths of 2 to 16: 788 to 583 G
- * values/s, 3.4 to 3.6 TB/s, that is 80 to 84 % of the copy's rate, 81.8 % on average. */
+ * front. Bytes a value: b / 8 + 0.07 read and 4 written: bound by memory. Predicted 70 instructions a block.
+ * Measured for widths of 2 to 16: 788 to 583 G values/s, 3.4 to 3.6 TB/s, that is 80 to 84 % of the copy's rate,
+ * 81.8 % on average. */
 template <bool SUM>
 static __global__ void __launch_bounds__(GCL_THREADS, 6)
     gcl_decode_bp128(const gcl_list *lists, gcl_where where, uint32_t from, uint32_t to, uint32_t chunk,
@@ -4010,9 +4016,9 @@ static __device__ __forceinline__ uint32_t gcl_fan(uint32_t m, unsigned levels) 
   }
 }
 
-/* Parallel Merge Find: splitters of the candidates, `segments` of them (Ding et al. 2009, 7.2). pos[side] gets where they
- * lie in list `round`, or among the last docIDs of its blocks if it is coded; before: the level above, with `fan` as few
- * segments, or none. */
+/* Parallel Merge Find: splitters of the candidates, `segments` of them (Ding et al. 2009, 7.2). pos[side] gets
+ * where they lie in list `round`, or among the last docIDs of its blocks if it is coded; before: the level above,
+ * with `fan` as few segments, or none. */
 static __global__ void __launch_bounds__(GCL_THREADS)
     gcl_pmf_level(const __grid_constant__ gcl_batch b, uint32_t round, unsigned level, unsigned levels,
                   int cand, bool plain, bool coded, int side) {
@@ -4087,10 +4093,11 @@ static __device__ __forceinline__ bool gcl_merges(const gcl_batch &b, uint32_t n
   return (float)n < b.crossover * (float)m;
 }
 
-/* Coded lists: a warp has a chunk of candidates, finds the blocks that may hold them in the directory, by binary search
- * (skip pointers, Griffin 3.1.2) or within what Parallel Merge Find has left, and decodes just those, one after the
- * other, into shared memory (Ding et al. 2009, 8.1). A block that two chunks need is decoded twice. Per candidate:
- * log2(blocks) loads, 7 shared ones, and its part of a block's decoding: all of it where lists differ much in length. */
+/* Coded lists: a warp has a chunk of candidates, finds the blocks that may hold them in the directory, by binary
+ * search (skip pointers, Griffin 3.1.2) or within what Parallel Merge Find has left, and decodes just those, one
+ * after the other, into shared memory (Ding et al. 2009, 8.1). A block that two chunks need is decoded twice. Per
+ * candidate: log2(blocks) loads, 7 shared ones, and its part of a block's decoding: all of it where lists differ
+ * much in length. */
 template <int C>
 static __global__ void __launch_bounds__(GCL_THREADS)
     gcl_block_search(const __grid_constant__ gcl_batch b, uint32_t round, int how, unsigned levels, int cand,
@@ -4184,9 +4191,10 @@ static __global__ void __launch_bounds__(GCL_THREADS)
   }
 }
 
-/* MergePath (Griffin, section 3.1.2): a block of threads has a partition of GCL_PART docIDs of both lists, found by two
- * searches along diagonals; in shared memory each thread finds its 8 the same way and merges them. Reads 4 bytes a
- * docID of either list once. parts, starts: partitions and blocks of the queries before; starts NULL: lists as they are. */
+/* MergePath (Griffin, section 3.1.2): a block of threads has a partition of GCL_PART docIDs of both lists, found
+ * by two searches along diagonals; in shared memory each thread finds its 8 the same way and merges them. Reads 4
+ * bytes a docID of either list once. parts, starts: partitions and blocks of the queries before; starts NULL:
+ * lists as they are. */
 static __global__ void __launch_bounds__(GCL_PART_THREADS)
     gcl_mergepath(const __grid_constant__ gcl_batch b, uint32_t round, int cand, bool plain,
                   const uint32_t *parts, const uint32_t *starts) {
@@ -4390,8 +4398,8 @@ static __device__ __forceinline__ uint32_t gcl_locate(const gcl_list &l, uint32_
   }
 }
 
-/* Whether a list holds x. By hash segmentation: the bucket is known from x. Otherwise: the safe range of the list's line,
- * a search for the block in it (the auxiliary list H), and in the block's segment by element. */
+/* Whether a list holds x. By hash segmentation: the bucket is known from x. Otherwise: the safe range of the
+ * list's line, a search for the block in it (the auxiliary list H), and in the block's segment by element. */
 template <int C>
 static __device__ __forceinline__ bool gcl_holds(const gcl_list &l, uint32_t x) {
   const gpuir__stream &s = l.s;
@@ -4501,9 +4509,9 @@ static __device__ unsigned long long gcl_block_max(unsigned long long x) {
   return x;
 }
 
-/* The tree of groups of 512 (Ding et al. 2009, section 8.2): each has its greatest key; the greatest of all is taken, and
- * the groups that it came from get their next one. 8 bytes a key are read once; each of the k steps is 2 to 4 maxima over
- * 512 keys. What was taken needs no mark: keys that are taken are those not below the last one. */
+/* The tree of groups of 512 (Ding et al. 2009, section 8.2): each has its greatest key; the greatest of all is
+ * taken, and the groups that it came from get their next one. 8 bytes a key are read once; each of the k steps is
+ * 2 to 4 maxima over 512 keys. What was taken needs no mark: keys that are taken are those not below the last one. */
 static __global__ void __launch_bounds__(GCL_TOPK_THREADS) gcl_tree(const gcl_topk t) {
   uint32_t q, i;
   for (q = blockIdx.x; q < t.nq; q += gridDim.x) {
@@ -4583,8 +4591,9 @@ typedef struct gcl_keys {
   __device__ unsigned long long operator()(uint32_t i) const { return keys[i]; }
 } gcl_keys;
 
-/* A key that exactly k of n keys are not below, by buckets of equal width over what is left of their range, each a power of
- * two wide (bucket selection, Griffin 3.1.3). 8 bytes a key for each round; a round leaves a 512th or less of the range. */
+/* A key that exactly k of n keys are not below, by buckets of equal width over what is left of their range, each a
+ * power of two wide (bucket selection, Griffin 3.1.3). 8 bytes a key for each round; a round leaves a 512th or
+ * less of the range. */
 static __device__ unsigned long long gcl_bucket_select(const unsigned long long *keys, uint32_t n, uint32_t k,
                                                        uint32_t *hist) {
   __shared__ unsigned long long range[2];
@@ -4674,8 +4683,9 @@ static __global__ void __launch_bounds__(GCL_TOPK_THREADS) gcl_selection(const g
   }
 }
 
-/* All keys sorted, 8 bits a pass from the lowest on, of which k are kept (radix sort, Griffin 3.1.3). 8 passes, each reading
- * a key twice and writing it once: 192 bytes a key. A tile of keys is ranked by matching digits within warps. */
+/* All keys sorted, 8 bits a pass from the lowest on, of which k are kept (radix sort, Griffin 3.1.3). 8 passes,
+ * each reading a key twice and writing it once: 192 bytes a key. A tile of keys is ranked by matching digits
+ * within warps. */
 static __global__ void __launch_bounds__(GCL_TOPK_THREADS)
     gcl_radix_sort(const gcl_topk t, unsigned long long *copy) {
   __shared__ uint32_t base[256], counts[GCL_TOPK_THREADS / 32][256];
@@ -4732,9 +4742,9 @@ static __global__ void __launch_bounds__(GCL_TOPK_THREADS)
 
 /* ---- qs as in chapter 5 of Li's thesis, a list at a time: the baselines of what gcl_qs does ----
  *
- * "naive": the upper bits as one number each, a prefix sum over all of them, a gather. "steps": bits are counted in words
- * of 32, the prefix sum is over these counts, and each thread gathers from one word. Both put the lower bits to it in a last
- * step. (Here ones end numbers; in the thesis zeros do.) */
+ * "naive": the upper bits as one number each, a prefix sum over all of them, a gather. "steps": bits are counted
+ * in words of 32, the prefix sum is over these counts, and each thread gathers from one word. Both put the lower
+ * bits to it in a last step. (Here ones end numbers; in the thesis zeros do.) */
 
 #define GCL_TILE 2048u /* numbers of a prefix sum that a block of threads takes */
 
@@ -5387,7 +5397,8 @@ static int gcl_launch_decode(gpuir_cuda_lab *lab, size_t lo, size_t hi, int sum,
   return GPUIR_OK;
 }
 
-/* qs by the thesis' kernels. `stop`: steps after which to leave off, for measuring them: 1 counts, 2 sums too, 3 gathers too. */
+/* qs by the thesis' kernels. `stop`: steps after which to leave off, for measuring them: 1 counts, 2 sums too, 3
+ * gathers too. */
 static int gcl_launch_thesis(gpuir_cuda_lab *lab, size_t lo, size_t hi, int words, unsigned stop,
                              gpuir_error *err) {
   const unsigned grid = (unsigned)lab->processors * 8;

@@ -259,6 +259,10 @@ void cli_bm25(const gpuir_index *index, gpuir_query_desc *qd, int has_k1, int ha
 
 /* ---- the commands --------------------------------------------------------------------------- */
 
+/* The next number by splitmix64, so that a seed gives the same everywhere (Steele, Lea, Flood: Fast splittable
+ * pseudorandom number generators, OOPSLA 2014). (cli_util.c) */
+uint64_t cli_random(uint64_t *state);
+
 int cli_index(int argc, char **argv);
 int cli_query(int argc, char **argv);
 int cli_count(int argc, char **argv);

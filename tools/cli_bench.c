@@ -19,19 +19,10 @@
 enum { MODE_AND, MODE_OR, MODE_ANDOR, MODE_COUNT, MODES };
 static const char *const mode_names[MODES] = {"and", "or", "andor", "count"};
 
-/* ---- random numbers: splitmix64, so that a seed gives the same queries everywhere --------------- */
-
-static uint64_t random_next(uint64_t *state) {
-  uint64_t z = (*state += 0x9e3779b97f4a7c15u);
-  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-  return z ^ z >> 31;
-}
-
 /* Uniform in [0, n): values of the last, incomplete round are drawn again. */
 static uint64_t random_below(uint64_t *state, uint64_t n) {
   uint64_t limit = UINT64_MAX - UINT64_MAX % n, v;
-  do v = random_next(state);
+  do v = cli_random(state);
   while (v >= limit);
   return v % n;
 }

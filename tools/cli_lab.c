@@ -74,14 +74,8 @@ void lab_progress(const char *fmt, ...) {
 
 int lab_stopped(void) { return cli_signal != 0; }
 
-/* splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, OOPSLA 2014); then by multiplication
- * to [0, n), n <= 2^32 (Lemire: Fast random integer generation in an interval, TOMACS 2019), without his last step. */
-static uint64_t draw(uint64_t *state, uint64_t n) {
-  uint64_t z = (*state += 0x9e3779b97f4a7c15u);
-  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-  return ((z ^ z >> 31) >> 32) * n >> 32;
-}
+/* In [0, n), n <= 2^32 (Lemire: Fast random integer generation in an interval, TOMACS 2019; without his last step). */
+static uint64_t draw(uint64_t *state, uint64_t n) { return (cli_random(state) >> 32) * n >> 32; }
 
 unsigned lab_class(uint32_t n) {
   unsigned c = 0;

@@ -78,19 +78,11 @@ static void run_threads(unsigned n, void *(*work)(void *), void *context) {
 
 /* ---- order: random -------------------------------------------------------------- */
 
-/* splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, OOPSLA 2014). */
-static uint64_t random_next(uint64_t *state) {
-  uint64_t z = *state += 0x9e3779b97f4a7c15u;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-  return z ^ (z >> 31);
-}
-
 /* Uniform in [0, n): Lemire, Fast random integer generation in an interval (ACM TOMACS 29(1), 2019). */
 static uint32_t random_below(uint64_t *state, uint32_t n) {
-  uint64_t m = (random_next(state) >> 32) * n;
+  uint64_t m = (cli_random(state) >> 32) * n;
   if ((uint32_t)m < n)
-    for (uint32_t least = (0u - n) % n; (uint32_t)m < least;) m = (random_next(state) >> 32) * n;
+    for (uint32_t least = (0u - n) % n; (uint32_t)m < least;) m = (cli_random(state) >> 32) * n;
   return (uint32_t)(m >> 32);
 }
 
@@ -144,7 +136,7 @@ static void entry_swap(entry *a, entry *b) {
 static void sort_entries(entry *a, size_t n, entry_order order) {
   uint64_t state = n;
   while (n > 1) {
-    entry pivot = a[(size_t)(random_next(&state) % n)];
+    entry pivot = a[(size_t)(cli_random(&state) % n)];
     size_t i = 0, j = n - 1;
     for (;;) {
       while (a[i].doc != pivot.doc && order(&a[i], &pivot) < 0) i++;

@@ -378,3 +378,12 @@ void cli_catch_signals(void) {
     sigaction(numbers[i], &sa, NULL);
   }
 }
+
+/* ---- random numbers ------------------------------------------------------------------- */
+
+uint64_t cli_random(uint64_t *state) {
+  uint64_t z = (*state += 0x9e3779b97f4a7c15u);
+  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+  return z ^ z >> 31;
+}

@@ -505,7 +505,7 @@ static void bench_ranking(void) {
     }
 }
 
-/* Ding 2009, Table 2: top-10 queries of two to four terms, by one core, by the engine, and by the methods of the paper. */
+/* Ding 2009, Table 2: top-10 queries of two to four terms, by one core, the engine, and the methods of the paper. */
 static void bench_search(void) {
   static const char *const modes[] = {"AND", "OR", "AND+OR"}, *const ways[] = {
                                                                   "one core", "engine GPU", "skip + tree GPU",
