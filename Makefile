@@ -290,7 +290,7 @@ lint: $(B)/libgpuir.c
 	  sh -c 'clang-tidy --quiet FILE -- -std=c99 $(DEFINES) -I. $(FUSE_CFLAGS) 2>/dev/null'
 	$(call say,LINT,shellcheck)
 	$(Q)shellcheck $(SCRIPTS)
-	$(Q)shellcheck -S warning $(wildcard tests/*.bats)
+	$(Q)shellcheck -S warning $(wildcard tests/*.bats tests/*.bash)
 	$(call say,LINT,mandoc)
 	$(Q)$(if $(MAN_PAGES),mandoc -T lint -W warning $(MAN_PAGES) tools/synth/synth.1)
 

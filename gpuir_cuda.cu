@@ -305,29 +305,35 @@ static __device__ __forceinline__ gc_packed gc_freqs_block(const gc_view &v, con
   return gc_packed_at(v.freqs, t.freqs + 1, t.freqs + t.freqs_len, gc_bits(v.freqs, t.freqs * 8, 8), t.df);
 }
 
+/* Gaps to docIDs: 4 additions, a scan of 5 shuffles. */
+static __device__ __forceinline__ void gc_sum(uint32_t v[4], uint32_t prev, uint32_t limit) {
+  uint32_t lane = gc_lane(), sum, i;
+  v[0] += 1;
+  v[1] += v[0] + 1;
+  v[2] += v[1] + 1;
+  v[3] += v[2] + 1;
+  sum = v[3];
+#pragma unroll
+  for (i = 1; i < 32; i *= 2) {
+    uint32_t other = __shfl_up_sync(GC_ALL, sum, i);
+    if (lane >= i) sum += other;
+  }
+  prev += sum - v[3];
+#pragma unroll
+  for (i = 0; i < 4; i++) v[i] = min(prev + v[i], limit);
+}
+
 /* The docIDs of a block, below `documents` whatever the file says; those behind its n are of no use. Returns n.
  * About 45 instructions: unpacking, three additions, a scan over the warp of 5 shuffles. */
 static __device__ uint32_t gc_decode_docs(const gc_view &v, const gc_term &t, uint32_t block, uint32_t d[4]) {
-  uint32_t lane = gc_lane(), prev = UINT32_MAX, sum, i, most = v.documents - 1;
+  uint32_t prev = UINT32_MAX, most = v.documents - 1;
   if (t.kind == GC_INLINE) {
     d[0] = d[1] = d[2] = d[3] = min((uint32_t)t.docs, most);
     return 1;
   }
   if (block) prev = __ldg(v.last + t.first_block + block - 1);
   gc_unpack(v.docids, gc_docs_block(v, t, block), d);
-  d[0] += 1;
-  d[1] += d[0] + 1;
-  d[2] += d[1] + 1;
-  d[3] += d[2] + 1;
-  sum = d[3];
-#pragma unroll
-  for (i = 1; i < 32; i *= 2) {
-    uint32_t other = __shfl_up_sync(GC_ALL, sum, i);
-    if (lane >= i) sum += other;
-  }
-  prev += sum - d[3];
-#pragma unroll
-  for (i = 0; i < 4; i++) d[i] = min(prev + d[i], most);
+  gc_sum(d, prev, most);
   return gc_block_len(t, block);
 }
 
@@ -3204,24 +3210,6 @@ typedef struct gcl_list {
 
 /* ---- decoding a block ---- */
 
-/* Gaps to docIDs: 4 additions, a scan of 5 shuffles. */
-static __device__ __forceinline__ void gcl_sum(uint32_t v[4], uint32_t prev, uint32_t limit) {
-  uint32_t lane = gc_lane(), sum, i;
-  v[0] += 1;
-  v[1] += v[0] + 1;
-  v[2] += v[1] + 1;
-  v[3] += v[2] + 1;
-  sum = v[3];
-#pragma unroll
-  for (i = 1; i < 32; i *= 2) {
-    uint32_t other = __shfl_up_sync(GC_ALL, sum, i);
-    if (lane >= i) sum += other;
-  }
-  prev += sum - v[3];
-#pragma unroll
-  for (i = 0; i < 4; i++) v[i] = min(prev + v[i], limit);
-}
-
 /* Inclusive sum over the warp. */
 static __device__ __forceinline__ uint32_t gcl_scan(uint32_t x) {
   uint32_t lane = gc_lane(), i;
@@ -3560,7 +3548,7 @@ static __device__ __forceinline__ void gcl_rice(const gpuir__stream &s, uint32_t
   (void)gpuir__halves_find(&s, GPUIR__RICE_LOG, 1, &h);
   gcl_slots(h.low, h.b, at, count, v);
   gcl_marks(h.unary, gpuir__halves_start(&s, block), at, count, sh);
-  if (sum) gcl_sum(v, prev, UINT32_MAX);
+  if (sum) gc_sum(v, prev, UINT32_MAX);
 #pragma unroll
   for (i = 0; i < 4; i++)
     v[i] = min(gpuir__joined(first + i < count ? sh[first + i] : 0, first + i, h.b, 0, v[i]), s.limit);
@@ -3654,7 +3642,7 @@ static __device__ __forceinline__ uint32_t gcl_block(const gcl_list &l, uint32_t
             block, count, sh, v);
   }
   if (SUM && (C == GCL_VBYTE || C == GCL_BP128 || C == GCL_OPTPFD || C == GCL_PFL || C == GCL_PARA))
-    gcl_sum(v, prev, s.limit);
+    gc_sum(v, prev, s.limit);
   return count;
 }
 
@@ -3787,7 +3775,7 @@ static __global__ void __launch_bounds__(GCL_THREADS, 6)
         for (l = 0; l < 4; l++)
           if (mine >> l & 1) v[l] |= gpuir__bp128_high(&w, rank++);
       }
-      if (SUM) gcl_sum(v, sh[j].prev, sh[j].limit);
+      if (SUM) gc_sum(v, sh[j].prev, sh[j].limit);
       __stcs(to4, make_uint4(v[0], v[1], v[2], v[3]));
     }
   }

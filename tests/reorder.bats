@@ -2,6 +2,7 @@
 # gpuir reorder from end to end: every order, round trips, determinism, bad files, budgets, damaged indexes.
 
 bats_require_minimum_version 1.5.0
+load helpers
 
 setup_file() {
   root=${GPUIR_ROOT:-$(cd "$BATS_TEST_DIRNAME/.." && pwd)}
@@ -25,19 +26,6 @@ teardown() {
 }
 
 # ---- helpers ----------------------------------------------------------------------------------------------------
-
-# fails CODE CAUSE COMMAND...: it exits with CODE, prints nothing and says CAUSE (a part of it) on standard error
-fails() {
-  local code=$1 cause=$2
-  shift 2
-  run --separate-stderr "$@"
-  # shellcheck disable=SC2154 # stderr is set by run
-  if [ "$status" -ne "$code" ] || [ -n "$output" ] || [[ $stderr != *"$cause"* ]]; then
-    printf 'command: %s\nstatus: %s, not %s\noutput: %s\nstderr: %s\nlacks: %s\n' \
-      "$*" "$status" "$code" "$output" "$stderr" "$cause"
-    return 1
-  fi
-}
 
 # order INDEX: the names of all documents in docID order, parted by commas; they all have the word `all`
 order() {

@@ -3,6 +3,7 @@
 # over the documents themselves confirms.
 
 bats_require_minimum_version 1.5.0
+load helpers
 
 setup_file() {
   root=${GPUIR_ROOT:-$(cd "$BATS_TEST_DIRNAME/.." && pwd)}
@@ -17,19 +18,6 @@ setup_file() {
 
 setup() {
   cd "$BATS_TEST_TMPDIR" || exit
-}
-
-# fails CODE CAUSE COMMAND...: it exits with CODE, prints nothing and says CAUSE (a part of it) on standard error
-fails() {
-  local code=$1 cause=$2
-  shift 2
-  run --separate-stderr "$@"
-  # shellcheck disable=SC2154 # stderr is set by run
-  if [ "$status" -ne "$code" ] || [ -n "$output" ] || [[ $stderr != *"$cause"* ]]; then
-    printf 'command: %s\nstatus: %s, not %s\noutput: %s\nstderr: %s\nlacks: %s\n' \
-      "$*" "$status" "$code" "$output" "$stderr" "$cause"
-    return 1
-  fi
 }
 
 # figure NAME [REPORT]: of a report
