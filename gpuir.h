@@ -324,7 +324,7 @@ typedef struct gpuir_builder_desc {
   const char *path;                 /* of the index to write; copied */
   const gpuir_allocator *allocator; /* copied; NULL: malloc */
   gpuir_analyzer_desc analyzer;     /* strings copied */
-  const char *codec;                /* docIDs: a codec and its parameter, see below; NULL: "bp128" */
+  const char *codec;                /* docIDs: a codec and its parameter, see above; NULL: "bp128" */
   const char *freq_codec;  /* frequencies: "bp128" (NULL), "vbyte", "newpfd", "optpfd" or "auto[:W]" */
   int custom_bm25;         /* not 0: k1 and b below; otherwise 0.9 and 0.4 */
   float k1, b;             /* k1 in [0, 1000], b in [0, 1] */
@@ -440,10 +440,9 @@ typedef struct gpuir_searcher_desc {
   const gpuir_allocator *allocator; /* copied; NULL: the index's */
   unsigned threads;                 /* that serve gpuir_search_batch; 0: 1 */
   int evaluator;                    /* GPUIR_EVAL_; the exhaustive one is the reference */
-  const char *
-      intersection; /* of AND and gpuir_count: a name of gpuir_intersection_name; NULL: the engine's choice */
-  uint64_t timeout_ns; /* of each search from its start; 0: none */
-  const int *cancel;   /* read atomically while searching; not 0 stops. NULL: none */
+  const char *intersection; /* of AND and gpuir_count, by gpuir_intersection_name; NULL: the engine's own */
+  uint64_t timeout_ns;      /* of each search from its start; 0: none */
+  const int *cancel;        /* read atomically while searching; not 0 stops. NULL: none */
 } gpuir_searcher_desc;
 
 typedef struct gpuir_searcher gpuir_searcher;
@@ -558,12 +557,12 @@ GPUIR_API const char *gpuir_backend_name(const gpuir_searcher *searcher);
 typedef struct gpuir_cuda gpuir_cuda;
 
 typedef struct gpuir_cuda_desc {
-  int device; /* CUDA ordinal */
-  uint64_t
-      memory;   /* bound on device memory in bytes; 0: what the index needs, at most 90 % of what is free */
-  size_t batch; /* queries a launch at most; 0: chosen by the backend */
-  uint64_t
-      threshold; /* postings a launch: it takes no further query once its queries' lists hold that many; 0: none */
+  int device;      /* CUDA ordinal */
+  uint64_t memory; /* bound in bytes; 0: what the index needs, at most 90 % of what is free */
+  size_t batch;    /* queries a launch at most; 0: chosen by the backend */
+  /* Postings a launch: it takes no further query once its queries' lists hold that many (the computational threshold of
+   * Ao et al., VLDB 2011, section 4.1). 0: none. */
+  uint64_t threshold;
 } gpuir_cuda_desc;
 
 typedef struct gpuir_cuda_info {
