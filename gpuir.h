@@ -702,12 +702,15 @@ int gpuir_cuda_lab_attach(gpuir_searcher *searcher, gpuir_cuda *cuda, const char
 #error "gpuir.h: needs a little-endian machine"
 #endif
 
+#if defined(__GNUC__) && !defined(__clang__) && !defined(__CUDACC__)
+#pragma GCC diagnostic push /* gcc does not see that of a block only the parts that it has are asked for */
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
+
 #if !defined(GPUIR_NO_SIMD) && defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__)) && \
     !defined(__CUDACC__)
 #define GPUIR__X86 1
 #ifndef __clang__ /* gcc 12 warns of what its own <avx512fintrin.h> does: undefined operands (bug 105593), masks */
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #pragma GCC diagnostic ignored "-Wsign-conversion"
 #endif
@@ -2146,11 +2149,6 @@ static uint8_t *gpuir__zero_room(const gpuir_allocator *a, gpuir__buf *out, uint
 }
 
 #if GPUIR__X86
-#if !defined(__clang__)
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#endif
 
 /* 8 values are w bytes: the same words and shifts for each 8, whatever bit of p[0] they begin at. */
 GPUIR__AVX2 static void gpuir__unpack_avx2(const uint8_t *p, unsigned w, unsigned skip, uint32_t count,
@@ -2499,9 +2497,6 @@ GPUIR__AVX512 static void gpuir__line_add_avx512(const gpuir__line *l, uint32_t 
   }
 }
 
-#if !defined(__clang__)
-#pragma GCC diagnostic pop
-#endif
 #endif
 
 /* Adds the line's heights at from, from + 1, ... to out[]; processes up to the next multiple of 16. */
@@ -12446,7 +12441,7 @@ GPUIR_API const char *gpuir_backend_name(const gpuir_searcher *s) {
   return s && s->has_backend ? s->backend.name : "cpu";
 }
 
-#if GPUIR__X86 && !defined(__clang__)
+#if defined(__GNUC__) && !defined(__clang__) && !defined(__CUDACC__)
 #pragma GCC diagnostic pop
 #endif
 #endif /* GPUIR_IMPLEMENTATION */
