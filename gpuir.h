@@ -5865,7 +5865,7 @@ static int gpuir__index_open(const char *path, const gpuir_open_desc *desc, gpui
   ix->simd = gpuir__simd_level(desc ? desc->simd : GPUIR_SIMD_AUTO);
   ix->tokenize = desc ? desc->tokenize : NULL;
   ix->tokenize_user = desc ? desc->tokenize_user : NULL;
-  (void)snprintf(ix->path, sizeof ix->path, "%s", gpuir__tail(path));
+  (void)snprintf(ix->path, sizeof ix->path, "%.*s", (int)sizeof ix->path - 1, gpuir__tail(path));
   status = gpuir__open_map(ix, path, err);
   if (!status) status = gpuir__open_table(ix, err);
   if (!status) status = gpuir__open_arrays(ix, err);
