@@ -24,7 +24,8 @@ static void die(const gpuir_error *err) {
   exit(1);
 }
 
-static gpuir_cuda_lab *open_lab(const lists *l, const char *codec, uint64_t param, uint32_t copies) {
+static gpuir_cuda_lab *open_desc(const lists *l, const char *codec, uint64_t param, uint32_t copies,
+                                 size_t queries, uint64_t room) {
   gpuir_cuda_lab_desc desc;
   gpuir_cuda_lab *lab;
   gpuir_error err;
@@ -35,8 +36,20 @@ static gpuir_cuda_lab *open_lab(const lists *l, const char *codec, uint64_t para
   desc.lengths = l->n;
   desc.nlists = l->count;
   desc.copies = copies;
+  desc.queries = queries;
+  desc.terms = (uint32_t)(queries * 8);
+  desc.room = room;
   if (gpuir_cuda_lab_open(&desc, &lab, &err)) die(&err);
   return lab;
+}
+
+static gpuir_cuda_lab *open_lab(const lists *l, const char *codec, uint64_t param, uint32_t copies) {
+  return open_desc(l, codec, param, copies, 0, 0);
+}
+
+static gpuir_cuda_lab *open_room(const lists *l, const char *codec, uint64_t param, size_t queries,
+                                 uint64_t room) {
+  return open_desc(l, codec, param, 0, queries, room);
 }
 
 static uint64_t total(const lists *l) {
@@ -182,24 +195,6 @@ static double cpu_intersect(const char *name, const uint32_t *const *docs, const
 }
 
 /* ---- decoding by the papers' tables ---- */
-
-static gpuir_cuda_lab *open_room(const lists *l, const char *codec, uint64_t param, size_t queries,
-                                 uint64_t room) {
-  gpuir_cuda_lab_desc desc;
-  gpuir_cuda_lab *lab;
-  gpuir_error err;
-  memset(&desc, 0, sizeof desc);
-  desc.codec = codec;
-  desc.param = param;
-  desc.lists = (const uint32_t *const *)l->docs;
-  desc.lengths = l->n;
-  desc.nlists = l->count;
-  desc.queries = queries;
-  desc.terms = (uint32_t)(queries * 8);
-  desc.room = room;
-  if (gpuir_cuda_lab_open(&desc, &lab, &err)) die(&err);
-  return lab;
-}
 
 /* Ding 2009, Table 1 and Fig. 4; Griffin 2018, Fig. 12; Li 2014, Table 2: one list a launch, by its length. */
 static void bench_lengths(void) {
