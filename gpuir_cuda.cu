@@ -5883,6 +5883,7 @@ extern "C" int gpuir_cuda_lab_topk(gpuir_cuda_lab *lab, const gpuir_hit *candida
   t.count = NULL;
   status = GPUIR_OK;
   if (cudaMemcpy((void *)t.keys, work, (size_t)n * 8, cudaMemcpyHostToDevice) != cudaSuccess ||
+      cudaMemset(t.out, 0, nq * k * 8) != cudaSuccess || /* a query with fewer candidates fills fewer */
       cudaMemcpy((void *)device_start, start, (nq + 1) * 4, cudaMemcpyHostToDevice) != cudaSuccess ||
       cudaFuncSetAttribute(gcl_selection<GCL_BUCKET>, cudaFuncAttributeMaxDynamicSharedMemorySize,
                            16384 * 8) != cudaSuccess ||

@@ -525,6 +525,7 @@ static void check_errors(const char *path) {
   size_t n;
   if (gpuir_open(path, NULL, &ix, &err)) exit(1);
   memset(&desc, 0, sizeof desc);
+  memset(&info, 0, sizeof info);
   desc.memory = 4096;
   report(gpuir_cuda_open(ix, &desc, &cuda, &err) == GPUIR_E_NOMEM && !cuda,
          "too small a memory bound is refused");
