@@ -119,6 +119,30 @@ griffin-fig13 griffin-table1 prepared query-time ratio-arrays ratio-lists" ]
   done
 }
 
+@test "the bound of ef is that of all its partitions" {
+  gpuir lab codecs --sample 1000000 --repeat 1 --codecs bp128,ef --figures sizes -o out "$wordnet" >/dev/null
+  [ "$(column out/codecs.tsv 3 sizes bound)" = ef ]
+  gpuir export --format pisa "$wordnet" lists
+  python3 - >right <<'END'
+from array import array
+from math import comb, log2
+numbers = array('I', open('lists.docs', 'rb').read())
+at, postings, bits = 2, 0, 0
+while at < len(numbers):
+    docs = numbers[at + 1:at + 1 + numbers[at]]
+    at += 1 + len(docs)
+    if len(docs) > 1:
+        postings += len(docs)
+        for i in range(0, len(docs), 128):
+            part = docs[i:i + 128]
+            bits += log2(comb(part[-1] - (docs[i - 1] + 1 if i else 0), len(part) - 1))
+print(repr(bits / postings))
+END
+  close "$(y out/codecs.tsv sizes bound ef)" "$(cat right)"
+  gpuir lab codecs --sample 1 --repeat 1 --codecs bp128 --figures sizes -o out "$wordnet" >/dev/null
+  run ! grep -q bound out/codecs.tsv
+}
+
 @test "the same seed gives the same sizes; another one gives others" {
   for run in 1-a 1-b 2-c; do
     gpuir lab codecs --sample 2 --repeat 1 --seed "${run%-*}" --figures sizes,ao-table2 -o out "$wordnet" >/dev/null

@@ -12,6 +12,7 @@
 #define LONG_CLASS 12u   /* "long": lists of 4096 postings and more */
 #define L1_CLASS 12u     /* lists of this class stay in L1 while they are decoded again and again */
 #define THEORY_CLASS 10u /* lists of 1024 postings and more are held against the theory of LRC */
+#define PARTITION 128u   /* docIDs of one of ef's */
 
 enum {
   SIZES,
@@ -169,6 +170,29 @@ static void row(bench *b, int figure, const char *series, const char *x, double 
   lab_row(&b->l->report, lab_codecs_figures[figure].id, series, x, y, unit);
 }
 
+/* Bits of a list in the best code of ef's partitions in which the size of one depends only on n and U, the distance of
+ * its last docID from the first possible one: if U is known, the others are any n - 1 of U numbers. */
+static double list_bound(const lab_list *list) {
+  double bits = 0;
+  for (uint32_t at = 0; at < list->n; at += PARTITION) {
+    uint32_t n = list->n - at < PARTITION ? list->n - at : PARTITION;
+    uint32_t u = list->docs[at + n - 1] - (at ? list->docs[at - 1] + 1 : 0);
+    for (uint32_t k = 1; k < n; k++) bits += log2((double)(u - (k - 1)) / k);
+  }
+  return bits;
+}
+
+/* The same of all lists, a docID. */
+static double bound(const lab_lists *lists) {
+  double bits = 0, postings = 0;
+  for (unsigned c = 0; c < LAB_CLASSES; c++)
+    for (size_t i = lists->first[c]; i < lists->first[c + 1]; i++) {
+      bits += lists->weight[c] * list_bound(&lists->list[i]);
+      postings += lists->weight[c] * lists->list[i].n;
+    }
+  return bits / postings;
+}
+
 static int sizes(bench *b) {
   lab_codec codec;
   for (int directory = 0; directory < 2; directory++)
@@ -178,6 +202,7 @@ static int sizes(bench *b) {
       row(b, SIZES, directory ? "with-directory" : "codec", codec.label, lab_bits(m, directory),
           "bits/docID");
     }
+  if (lab_codec_wanted(b->l, "ef")) row(b, SIZES, "bound", "ef", bound(&b->index), "bits/docID");
   return CLI_OK;
 }
 
