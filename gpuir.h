@@ -231,6 +231,7 @@ typedef struct gpuir_index_info {
   const char *codec;       /* of docIDs: the builder's choice */
   const char *freq_codec;
   const char *description; /* of the corpus, as given to the builder */
+  const char *order;       /* of the documents, as given to the builder; "unknown" when it was not */
   const char *tool;        /* what wrote the file */
   int has_text;            /* documents carry their text */
 } gpuir_index_info;
@@ -332,9 +333,11 @@ typedef struct gpuir_builder_desc {
   unsigned threads;        /* 0: as many as processors */
   int store_text;          /* keep each document's text in the index */
   const char *description; /* of the corpus, one line; NULL: "" */
+  const char *order;       /* in which documents come, at most 63 bytes: "original" (as the collection has
+                            * them), "bisect" ...; never interpreted. NULL: not known */
   int simd;                /* GPUIR_SIMD_ level */
-  /* An open index whose analyzer is taken in place of `analyzer`, and from which come the codecs, k1, b and the
-   * description that are not given here. Needed only while the builder is created. NULL: none. */
+  /* An open index whose analyzer is taken in place of `analyzer`, and from which come the codecs, k1, b, the
+   * description and the order that are not given here. Needed only while the builder is created. NULL: none. */
   const gpuir_index *like;
   /* Called from the adding thread now and then; not 0 stops with GPUIR_E_CANCELLED. */
   int (*progress)(void *user, const gpuir_progress *progress);
@@ -5043,6 +5046,7 @@ static int gpuir__encode_list(gpuir__encoder *e, gpuir__batch *batch, const void
 #define GPUIR__MAX_SECTIONS 256u
 #define GPUIR__MAX_DOCUMENTS 0xfffffffeu /* docIDs stay below GPUIR_END */
 #define GPUIR__REQUIRED 1u               /* section flag */
+#define GPUIR__ORDER_MAX 63u             /* bytes of an order's name */
 
 typedef struct gpuir__header {
   uint8_t magic[8];
@@ -5135,7 +5139,7 @@ struct gpuir_index {
 
   char *meta; /* NUL-terminated strings, pointed to below */
   size_t meta_size;
-  const char *analyzer_spec, *stop_words, *codec, *freq_codec, *tool, *description;
+  const char *analyzer_spec, *stop_words, *codec, *freq_codec, *tool, *description, *order;
   gpuir_tokenize_fn tokenize;
   void *tokenize_user;
   struct gpuir__pool *pool; /* made and owned by part 7, which stands below */
@@ -5190,7 +5194,7 @@ typedef struct gpuir__writer {
 
 /* What the writer does not derive from documents and lists. */
 typedef struct gpuir__meta {
-  const char *analyzer, *stop_words, *codec, *freq_codec, *description;
+  const char *analyzer, *stop_words, *codec, *freq_codec, *description, *order;
   float k1, b;
   uint64_t dropped_tokens;
 } gpuir__meta;
@@ -5448,7 +5452,8 @@ static int gpuir__meta_text(const gpuir_allocator *a, const gpuir__meta *meta, g
       gpuir__meta_put(a, out, "stop_words", meta->stop_words) ||
       gpuir__meta_put(a, out, "codec", meta->codec) ||
       gpuir__meta_put(a, out, "freq_codec", meta->freq_codec) || gpuir__meta_put(a, out, "tool", tool) ||
-      gpuir__meta_put(a, out, "description", meta->description))
+      gpuir__meta_put(a, out, "description", meta->description) ||
+      (*meta->order && gpuir__meta_put(a, out, "order", meta->order)))
     return GPUIR_E_NOMEM;
   return GPUIR_OK;
 }
@@ -5796,7 +5801,8 @@ static int gpuir__open_arrays(gpuir_index *ix, gpuir_error *err) {
 static int gpuir__open_meta(gpuir_index *ix, gpuir_error *err) {
   const gpuir__section *s = ix->section[GPUIR__S_META];
   char *line, *end;
-  ix->analyzer_spec = ix->stop_words = ix->codec = ix->freq_codec = ix->tool = ix->description = "";
+  ix->analyzer_spec = ix->stop_words = ix->codec = ix->freq_codec = ix->tool = "";
+  ix->description = ix->order = "";
   ix->meta_size = (size_t)s->length + 1;
   ix->meta = (char *)gpuir__alloc(&ix->a, ix->meta_size);
   if (!ix->meta) return gpuir__fail_nomem(err);
@@ -5819,6 +5825,8 @@ static int gpuir__open_meta(gpuir_index *ix, gpuir_error *err) {
       ix->tool = value;
     else if (!strcmp(line, "description"))
       ix->description = value;
+    else if (!strcmp(line, "order") && (size_t)(end - value) <= GPUIR__ORDER_MAX)
+      ix->order = value;
   }
   return GPUIR_OK;
 }
@@ -6079,6 +6087,7 @@ GPUIR_API int gpuir_index_stats(const gpuir_index *ix, gpuir_index_info *info) {
   info->codec = ix->codec;
   info->freq_codec = ix->freq_codec;
   info->description = ix->description;
+  info->order = *ix->order ? ix->order : "unknown";
   info->tool = ix->tool;
   info->has_text = ix->section[GPUIR__S_TEXT] != NULL;
   return GPUIR_OK;
@@ -8204,6 +8213,7 @@ struct gpuir_builder {
   void *tokenize_user;
   gpuir__coding codec, freq_codec;
   char codec_spec[48], freq_codec_spec[48]; /* as the user spelt them */
+  char order[GPUIR__ORDER_MAX + 1];
   float k1, b;
   int store_text, simd;
   int (*progress)(void *user, const gpuir_progress *progress);
@@ -9015,6 +9025,7 @@ static int gpuir__builder_write_all(gpuir_builder *b, gpuir_build_report *report
   meta.codec = b->codec_spec;
   meta.freq_codec = b->freq_codec_spec;
   meta.description = b->description;
+  meta.order = b->order;
   meta.k1 = b->k1;
   meta.b = b->b;
   meta.dropped_tokens = r.dropped_tokens;
@@ -9181,7 +9192,7 @@ GPUIR_API int gpuir_builder_create(const gpuir_builder_desc *desc, gpuir_builder
   gpuir_allocator base;
   gpuir_builder *b;
   gpuir__coding codec, freq_codec;
-  const char *docs_name, *freqs_name;
+  const char *docs_name, *freqs_name, *order;
   int status;
   if (!builder) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "no place for the builder given");
   *builder = NULL;
@@ -9191,6 +9202,9 @@ GPUIR_API int gpuir_builder_create(const gpuir_builder_desc *desc, gpuir_builder
     return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "k1 must lie in [0, 1000]");
   if (desc->custom_bm25 && !(desc->b >= 0 && desc->b <= 1))
     return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "b must lie in [0, 1]");
+  order = desc->order ? desc->order : desc->like ? desc->like->order : "";
+  if (strlen(order) > GPUIR__ORDER_MAX)
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "the order's name has more than %u bytes", GPUIR__ORDER_MAX);
   docs_name = desc->codec || !desc->like ? desc->codec : desc->like->codec;
   freqs_name = desc->freq_codec || !desc->like ? desc->freq_codec : desc->like->freq_codec;
   status = gpuir__coding_parse(docs_name, 1, &codec, err);
@@ -9208,6 +9222,7 @@ GPUIR_API int gpuir_builder_create(const gpuir_builder_desc *desc, gpuir_builder
   (void)snprintf(b->codec_spec, sizeof b->codec_spec, "%s", docs_name ? docs_name : codec.codec->name);
   (void)snprintf(b->freq_codec_spec, sizeof b->freq_codec_spec, "%s",
                  freqs_name ? freqs_name : freq_codec.codec->name);
+  memcpy(b->order, order, strlen(order));
   b->k1 = desc->custom_bm25 ? desc->k1 : desc->like ? desc->like->stat.k1 : 0.9f;
   b->b = desc->custom_bm25 ? desc->b : desc->like ? desc->like->stat.b : 0.4f;
   b->tokenize = desc->like ? desc->like->tokenize : desc->analyzer.tokenize;

@@ -195,6 +195,29 @@ has_zlib() { [[ $(gpuir export "$wordnet" probe.ciff.gz 2>&1) != *"no zlib"* ]];
   cmp expected got
 }
 
+@test "CIFF keeps the order that an index records; where none is told it is unknown" {
+  order() { gpuir stats "$1" | awk '$1 == "order" { print $2 }'; }
+  gpuir reorder -q --order random:7 "$wordnet" random.gpuir
+  gpuir export random.gpuir random.ciff
+  gpuir import -q random.ciff -o again.gpuir
+  [ "$(order again.gpuir)" = random:7 ]
+  gpuir export random.gpuir random
+  gpuir import -q random -o again.gpuir
+  [ "$(order again.gpuir)" = unknown ]
+  # of others nothing is expected, and what is no order is left
+  py 'ciff("x.ciff", [("dog", [(0, 1)])], [("a", 1)])'
+  gpuir import -q x.ciff -o x.gpuir
+  [ "$(order x.gpuir)" = unknown ]
+  py 'ciff("y.ciff", [("dog", [(0, 1)])], [("a", 1)], more=text(50000, "z" * 64) + number(50000, 3))'
+  gpuir import -q y.ciff -o y.gpuir
+  cmp x.gpuir y.gpuir
+  py 'ciff("z.ciff", [("dog", [(0, 1)])], [("a", 1)], more=text(50000, b"\n" + b"z" * 62))'
+  gpuir import -q z.ciff -o z.gpuir
+  gpuir verify z.gpuir
+  [ "$(gpuir stats --json z.gpuir | python3 -c 'import json, sys; print(json.load(sys.stdin)["order"])')" = \
+    " $(printf 'z%.0s' {1..62})" ]
+}
+
 @test "an export holds every posting, document and length" {
   gpuir export "$wordnet" w.ciff
   gpuir export "$wordnet" w
@@ -214,7 +237,7 @@ h, got, got_docs = read_ciff('w.ciff')
 assert got == lists and got_docs == docs
 tokens = sum(d[2] for d in docs)
 assert h == {1: 1, 2: len(lists), 3: len(docs), 4: len(lists), 5: len(docs), 6: tokens, 7: tokens / len(docs),
-             8: b'WordNet'}, h
+             8: b'WordNet', 50000: b'original'}, h
 pisa('own', [(t.decode(), p) for t, _, _, p in lists], [(n.decode(), l) for _, n, l in docs])
 for e in ('docs', 'freqs', 'sizes', 'terms', 'documents'):
     assert open('own.' + e, 'rb').read() == open('w.' + e, 'rb').read(), e
@@ -222,8 +245,9 @@ EOF
 }
 
 @test "the order of lists, the memory and the threads leave no trace in the index" {
-  gpuir export "$wordnet" w.ciff
   gpuir export "$wordnet" w
+  gpuir import -q --description WordNet w -o unordered.gpuir
+  gpuir export unordered.gpuir w.ciff
   python3 - <<'EOF'
 import random
 from exchange import *
@@ -270,10 +294,11 @@ EOF
 
 @test "an index without documents, one without names, one with empty documents" {
   : >none
-  gpuir index -q --lines none -o none.gpuir
+  gpuir index -q --lines none -o indexed.gpuir
+  gpuir export indexed.gpuir none
+  gpuir import -q none -o none.gpuir
   gpuir export none.gpuir none.ciff
   [ "$(wc -c <none.ciff)" -eq 3 ] # a header that holds version 1
-  gpuir export none.gpuir none
   for in in none.ciff none; do
     gpuir import -q $in -o again.gpuir
     cmp none.gpuir again.gpuir

@@ -215,6 +215,7 @@ static int exercise_file(const char *path, int simd, int *verified) {
   exercise_bytes(info.freq_codec, strlen(info.freq_codec));
   exercise_bytes(info.description, strlen(info.description));
   exercise_bytes(info.tool, strlen(info.tool));
+  exercise_bytes(info.order, strlen(info.order));
   exercise_documents(ix, info.documents);
   exercise_terms(ix, &info);
   exercise_queries(ix, info.documents, info.terms, !*verified);

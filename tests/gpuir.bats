@@ -416,6 +416,7 @@ assert sum(v[1] for k, v in got.items() if k[0] == "docids") == stats["postings"
   [ "$(field k1 <s)" = 1.5 ]
   [ "$(field b <s)" = 0.75 ]
   [ "$(field description <s)" = 'a line' ]
+  [ "$(field order <s)" = original ]
   [ "$(field stored_text <s)" = True ]
   gpuir verify x
   # the codec changes bytes, not answers

@@ -74,6 +74,7 @@ griffin-fig13 griffin-table1 prepared query-time ratio-arrays ratio-lists" ]
   for name in codecs intersect linearity; do
     for key in corpus order lists machine version clock command; do grep -q "^# $key: ." "$all/$name.tsv"; done
     grep -q '^# corpus: WordNet, 1994 documents, ' "$all/$name.tsv"
+    grep -q "^# order: original, as in $wordnet; " "$all/$name.tsv"
     grep -q "^# command: gpuir lab $name --sample 2 " "$all/$name.tsv"
     awk -F '\t' '
       /^#/ { next }

@@ -58,7 +58,7 @@ random_lines() {
 @test "by name, ties by old docID" {
   gpuir reorder -q --order name "$toy" out.gpuir
   gpuir verify out.gpuir
-  [ "$(order out.gpuir)" = a,b,c,d,e ]
+  [ "$(order out.gpuir)" = "$(order "$toy")" ]
   printf 'x\tall one\na b\tall\nx\tall two words\na\tall\nx\tall\n' >names
   gpuir index -q --tsv --store names -o names.gpuir 2>/dev/null # names it doubts
   before=$(gpuir query --mode or -k 9 --tsv names.gpuir all | sort -t "$(printf '\t')" -k 2n | cut -f 3,4 | grep x)
@@ -78,7 +78,7 @@ random_lines() {
   [ "$stderr" = "gpuir: list: 3 documents are not listed; they stand behind the others in their old order" ]
   [ "$(order out.gpuir)" = c,e,b,a,d ]
   gpuir reorder -q --order file:/dev/null "$toy" out.gpuir
-  cmp "$toy" out.gpuir
+  [ "$(order out.gpuir)" = "$(order "$toy")" ]
 }
 
 @test "errors in a list of documents name the line" {
@@ -202,14 +202,34 @@ PYTHON
   [ "$(stat_of out.gpuir k1) $(stat_of out.gpuir b) $(stat_of out.gpuir description)" = "1.20000005 0.75 Toy" ]
 }
 
+@test "the index records which order it has" {
+  [ "$(stat_of "$wordnet" order)" = original ]
+  cut -f 1 "$root/tests/data/wordnet.tsv" | tac >list
+  seq "$(wc -l <list)" >scores
+  while read -r order recorded; do
+    gpuir reorder -q --order "$order" "$wordnet" out.gpuir
+    gpuir verify out.gpuir
+    [ "$(stat_of out.gpuir order)" = "$recorded" ]
+    gpuir stats out.gpuir | grep -q "^order  *$recorded\$"
+  done <<'EOF'
+random random:1
+random:18446744073709551615 random:18446744073709551615
+name name
+file:list file
+score:scores score
+bisect bisect
+EOF
+}
+
 @test "there and back again: the same bytes" {
   cut -f 1 "$root/tests/data/wordnet.tsv" >list
+  gpuir reorder -q --order file:list "$wordnet" same.gpuir # which differs in the order that it records
   for order in random:5 name bisect; do
     gpuir reorder -q --order $order --codec optpfd "$wordnet" out.gpuir
     run cmp -s "$wordnet" out.gpuir
     [ "$status" -eq 1 ]
     gpuir reorder -q --order file:list --codec bp128 out.gpuir back.gpuir
-    cmp "$wordnet" back.gpuir
+    cmp same.gpuir back.gpuir
   done
   # lines of files, with their sources
   mkdir text
@@ -222,8 +242,9 @@ PYTHON
       echo "text/$i:$l-$((l + 6 < i * 40 ? l + 6 : i * 40))"
     done
   done >list
+  gpuir reorder -q --order file:list chunks.gpuir same.gpuir
   gpuir reorder -q --order file:list shuffled.gpuir back.gpuir
-  cmp chunks.gpuir back.gpuir
+  cmp same.gpuir back.gpuir
 }
 
 @test "the same bytes with any number of threads and any budget that suffices" {

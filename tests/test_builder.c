@@ -615,6 +615,7 @@ static void test_from_postings(void **state) {
   d.b = 0.75f;
   d.codec = "vbyte";
   d.description = "words";
+  d.order = "by hand";
   d.analyzer.stop_words = "10 11";
   if (build(&d, ndocs, &r, &err)) fail_msg("%s", err.msg);
   first = slurp(path, &n);
@@ -640,6 +641,7 @@ static void test_from_postings(void **state) {
   }
   like.codec = "bp128"; /* what is given wins */
   like.description = "other";
+  like.order = "another";
   if (rebuild(&like, ix, &r, &err)) fail_msg("%s", err.msg);
   gpuir_close(ix);
   assert_int_equal(gpuir_open(copy, NULL, &ix, &err), 0);
@@ -649,6 +651,7 @@ static void test_from_postings(void **state) {
     assert_int_equal(gpuir_index_stats(ix, &info), 0);
     assert_string_equal(info.codec, "bp128");
     assert_string_equal(info.description, "other");
+    assert_string_equal(info.order, "another");
     assert_true(info.k1 > 1.19f && info.b > 0.74f);
   }
   gpuir_close(ix);
@@ -739,6 +742,68 @@ static void test_like_foreign(void **state) {
   gpuir_builder_destroy(b);
   if (rebuild(&like, ix, NULL, &err)) fail_msg("%s", err.msg);
   gpuir_close(ix);
+  empty_folder();
+}
+
+static void assert_order(const char *expected) {
+  gpuir_index *ix;
+  gpuir_index_info info;
+  gpuir_error err;
+  if (gpuir_open(path, NULL, &ix, &err)) fail_msg("%s", err.msg);
+  assert_int_equal(gpuir_index_stats(ix, &info), 0);
+  assert_string_equal(info.order, expected);
+  gpuir_close(ix);
+}
+
+/* Writes the bytes anew, `from` replaced by `to` of the same length; the table's checksums are not gpuir_open's. */
+static void assert_patched_order(char *bytes, size_t n, const char *from, const char *to,
+                                 const char *expected) {
+  size_t len = strlen(from), at = 0;
+  FILE *f;
+  assert_int_equal(strlen(to), len);
+  while (at < n - len && memcmp(bytes + at, from, len)) at++;
+  assert_true(at < n - len);
+  memcpy(bytes + at, to, len);
+  (void)unlink(path);
+  f = fopen(path, "wb");
+  assert_non_null(f);
+  assert_int_equal(fwrite(bytes, 1, n, f), n);
+  assert_int_equal(fclose(f), 0);
+  assert_order(expected);
+}
+
+/* What an index says of its documents' order; one that says nothing, or too much, has an unknown one. */
+static void test_order(void **state) {
+  static const char longest[] = "123456789012345678901234567890123456789012345678901234567890123";
+  gpuir_builder_desc d = desc_of(path);
+  gpuir_builder *b;
+  gpuir_error err;
+  char more[GPUIR__ORDER_MAX + 2], *bytes;
+  size_t n;
+  (void)state;
+  assert_int_equal(build(&d, 3, NULL, &err), 0);
+  assert_order("unknown");
+  d.order = "";
+  assert_int_equal(build(&d, 3, NULL, &err), 0);
+  assert_order("unknown");
+  d.order = "one\ncodec=two";
+  assert_int_equal(build(&d, 3, NULL, &err), 0);
+  assert_order("one codec=two");
+  (void)snprintf(more, sizeof more, "%s4", longest);
+  d.order = more;
+  assert_int_equal(gpuir_builder_create(&d, &b, &err), GPUIR_E_ARGUMENT);
+  d.order = longest;
+  assert_int_equal(build(&d, 3, NULL, &err), 0);
+  assert_order(longest);
+  bytes = slurp(path, &n);
+  assert_patched_order(bytes, n, "123\n", "123=", "unknown"); /* its line has no end */
+  free(bytes);
+  d.description = "-3456";
+  assert_int_equal(build(&d, 3, NULL, &err), 0);
+  bytes = slurp(path, &n);
+  assert_patched_order(bytes, n, "-3456\norder=1", "-3456=order=1", "unknown");
+  assert_patched_order(bytes, n, "description=-3456=order=", "order===================", "unknown");
+  free(bytes);
   empty_folder();
 }
 
@@ -1447,6 +1512,7 @@ int main(void) {
       cmocka_unit_test(test_from_postings),
       cmocka_unit_test(test_refused_postings),
       cmocka_unit_test(test_like_foreign),
+      cmocka_unit_test(test_order),
       cmocka_unit_test(test_cancel),
       cmocka_unit_test(test_failing_allocator),
       cmocka_unit_test(test_failing_rebuild),

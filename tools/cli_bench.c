@@ -503,9 +503,9 @@ static void print_head(const bench *b, FILE *tsv, const char *command, const cha
   say(tsv, "corpus", "%s%s%s documents, %s terms, %s postings, %s tokens", b->info.description,
       *b->info.description ? ": " : "", cli_grouped(b->info.documents, n1), cli_grouped(b->info.terms, n2),
       cli_grouped(b->info.postings, n3), cli_grouped(b->info.tokens, n4));
-  say(tsv, "index", "%s: %s bytes, %s + %s, %.3f bits a posting, analyzer %s, k1 %g, b %g", b->path,
+  say(tsv, "index", "%s: %s bytes, %s + %s, %.3f bits a posting, order %s, analyzer %s, k1 %g, b %g", b->path,
       cli_grouped(b->info.file_bytes, n1), b->info.codec, b->info.freq_codec, b->info.bits_per_posting,
-      b->info.analyzer, (double)b->info.k1, (double)b->info.b);
+      b->info.order, b->info.analyzer, (double)b->info.k1, (double)b->info.b);
   gpuir_cuda_info gpu;
   if (cli_gpu_stats(&b->gpu, &gpu))
     say(tsv, "backend", "cuda: %s, driver %d, runtime %d; count by the cpu", gpu.device, gpu.driver_version,

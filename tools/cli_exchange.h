@@ -111,6 +111,7 @@ typedef struct ex_in {
   /* what the scan found */
   uint64_t documents, lists;
   char *description;                 /* NULL: none */
+  char order[64];                    /* of the documents; "": not known */
   ex_span docs;                      /* where documents begin, of a format that has them behind the lists */
   double average;                    /* length of a document as the file says it; 0: it does not */
   uint64_t all_documents, all_lists; /* of the collection that the file is a part of; 0: it does not say */

@@ -7,13 +7,16 @@
  *
  * Source: Lin et al., "Supporting Interoperability Between Open-Source Search Engines with the Common Index File
  * Format", SIGIR 2020, and CommonIndexFileFormat.proto. A field that is 0 is left out. Fields may come in any order and
- * unknown ones are skipped, as proto3 has it; of a number given twice the last counts.
+ * unknown ones are skipped, as proto3 has it; of a number given twice the last counts. Where an index knows in which
+ * order its documents are, its header has a further field that tells it; other readers skip that.
  */
 #include "cli_exchange.h"
 
 #include <string.h>
 
 #define DESCRIPTION_MAX ((size_t)1 << 20)
+
+#define ORDER_FIELD 50000u /* of the header: from a range that is for private use */
 
 enum { VARINT = 0, FIXED64 = 1, BYTES = 2, FIXED32 = 5 }; /* wire types */
 
@@ -113,7 +116,7 @@ static int declared(const ex_span *s, uint32_t field, unsigned wire, const char 
 typedef struct header {
   uint64_t version, lists, docs, all_lists, all_docs, terms;
   double average;
-  ex_span description;
+  ex_span description, order;
 } header;
 
 static int get_header(ex_span *file, header *h, ex_error *err) {
@@ -130,7 +133,9 @@ static int get_header(ex_span *file, header *h, ex_error *err) {
     status = get_tag(&s, &field, &wire, err);
     if (!status) status = declared(&s, field, wire, "00000012", &is, err);
     if (status) break;
-    if (!is)
+    if (field == ORDER_FIELD && wire == BYTES)
+      status = get_bytes(&s, "order", &h->order, err);
+    else if (!is)
       status = skip_field(&s, wire, err);
     else if (field <= 6)
       status = get_number(&s, names[field - 1], field == 6 ? INT64_MAX : INT32_MAX, numbers[field - 1], err);
@@ -182,6 +187,15 @@ static int take_description(ex_in *in, const ex_span *text, ex_error *err) {
   return 0;
 }
 
+/* The order is a name; what is longer than one is somebody else's field. */
+static void take_order(ex_in *in, const ex_span *text) {
+  size_t n = (size_t)(text->end - text->p);
+  if (!n || n >= sizeof in->order) return;
+  memcpy(in->order, text->p, n);
+  for (size_t i = 0; i < n; i++)
+    if ((unsigned char)in->order[i] < 32) in->order[i] = ' ';
+}
+
 static int ciff_scan(ex_in *in, ex_sorter *sorter, ex_error *err) {
   const ex_file *file = &in->files[0];
   ex_span s;
@@ -201,6 +215,7 @@ static int ciff_scan(ex_in *in, ex_sorter *sorter, ex_error *err) {
   in->all_documents = h.all_docs;
   in->all_lists = h.all_lists;
   in->average = h.average;
+  take_order(in, &h.order);
   status = take_description(in, &h.description, err);
   for (uint64_t i = 0; i < h.lists && !status; i++) {
     ex_entry entry;
@@ -362,19 +377,21 @@ static uint8_t *put_number(uint8_t *p, unsigned field, uint64_t v) {
   return put_varint(p, v);
 }
 
-static size_t text_size(size_t n) { return n ? 1 + varint_size(n) + n : 0; }
+static size_t text_size(unsigned field, size_t n) {
+  return n ? varint_size(field << 3) + varint_size(n) + n : 0;
+}
 
 static void put_text(ex_out *o, unsigned field, const char *s, size_t n) {
-  uint8_t head[11];
+  uint8_t head[16];
   if (!n) return;
-  head[0] = (uint8_t)(field << 3 | BYTES);
-  ex_put(o, head, (size_t)(put_varint(head + 1, n) - head));
+  ex_put(o, head, (size_t)(put_varint(put_varint(head, field << 3 | BYTES), n) - head));
   ex_put(o, s, n);
   o->not_utf8 += !cli_is_utf8(s, n);
 }
 
 static void write_header(ex_out *o, const gpuir_index_info *info) {
   size_t description = strlen(info->description), n;
+  size_t order = strcmp(info->order, "unknown") ? strlen(info->order) : 0;
   uint8_t head[10], body[96], *p = body;
   p = put_number(p, 1, 1);
   p = put_number(p, 2, info->terms);
@@ -388,13 +405,15 @@ static void write_header(ex_out *o, const gpuir_index_info *info) {
     p += 8;
   }
   n = (size_t)(p - body);
-  ex_put(o, head, (size_t)(put_varint(head, n + text_size(description)) - head));
+  ex_put(o, head,
+         (size_t)(put_varint(head, n + text_size(8, description) + text_size(ORDER_FIELD, order)) - head));
   ex_put(o, body, n);
   put_text(o, 8, info->description, description);
+  put_text(o, ORDER_FIELD, info->order, order);
 }
 
 static void write_list(ex_out *o, const gpuir_term_info *t, const ex_postings *list) {
-  uint64_t size = text_size(t->term_len) + number_size(t->df) + number_size(t->cf), cf = t->cf;
+  uint64_t size = text_size(1, t->term_len) + number_size(t->df) + number_size(t->cf), cf = t->cf;
   uint8_t head[32], *p;
   uint32_t before = 0;
   for (uint32_t i = 0; i < list->df; i++) {
@@ -451,7 +470,7 @@ static int write_documents(const gpuir_index *index, const char *name, const gpu
     if (status) return ex_fail(err, status, name, "document %lu cannot be read", (unsigned long)i);
     status = too_large(name, "a document's length", doc.length, err);
     if (status) break;
-    p = put_varint(head, number_size(i) + text_size(doc.name_len) + number_size(doc.length));
+    p = put_varint(head, number_size(i) + text_size(2, doc.name_len) + number_size(doc.length));
     p = put_number(p, 1, i);
     ex_put(o, head, (size_t)(p - head));
     put_text(o, 2, doc.name, doc.name_len);

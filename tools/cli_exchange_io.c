@@ -501,6 +501,7 @@ int ex_import(const ex_format *format, const char *path, gpuir_builder_desc *des
   if (!status) status = format->scan(in, &sorter, err);
   if (!status) status = ex_sorter_finish(&sorter, err);
   if (!desc->description) desc->description = in->description;
+  desc->order = in->order;
   if (!status) status = build_index(format, in, &sorter, desc, report, err);
   ex_sorter_close(&sorter);
   return status;

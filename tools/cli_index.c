@@ -320,6 +320,7 @@ int cli_index(int argc, char **argv) {
     b.in.add = on_document;
     b.in.user = &b;
     common.desc.memory = common.memory - common.memory / 16;
+    common.desc.order = "original";
     common.desc.progress = on_progress;
     common.desc.progress_user = &b;
     b.terminal = !common.quiet && isatty(STDERR_FILENO);

@@ -451,7 +451,7 @@ static void note_facts(lab *l, const gpuir_index_info *info, const char *queries
   lab_note(&l->report, "corpus", "%s, %llu documents, %llu postings",
            info->description[0] ? info->description : l->path, (unsigned long long)info->documents,
            (unsigned long long)info->postings);
-  lab_note(&l->report, "order", "docIDs as in %s; \"random\": renumbered, seed %llu", l->path,
+  lab_note(&l->report, "order", "%s, as in %s; \"random\": renumbered, seed %llu", info->order, l->path,
            (unsigned long long)l->seed);
   lab_note(&l->report, "lists", "of %s, at most %llu a class of length", queries ? queries : "all terms",
            (unsigned long long)l->sample);

@@ -26,6 +26,7 @@ typedef struct reorder {
   gpuir_index_info info;
   uint32_t documents; /* info.documents */
   int kind;
+  char name[32];    /* of the order, for the index; files are left out */
   const char *file; /* of BY_FILE and BY_SCORE */
   uint64_t seed;
   uint64_t memory;
@@ -910,6 +911,7 @@ static int start_build(const reorder *r, uint64_t memory, gpuir_builder **builde
   bd.path = r->output;
   bd.like = r->index;
   bd.codec = r->codec;
+  bd.order = r->name;
   bd.memory = memory;
   bd.threads = r->threads;
   bd.store_text = r->info.has_text;
@@ -1037,6 +1039,10 @@ static int set_order(reorder *r, const char *value) {
   }
   if (!strncmp(value, "file:", 5) && value[5]) r->kind = BY_FILE, r->file = value + 5;
   if (!strncmp(value, "score:", 6) && value[6]) r->kind = BY_SCORE, r->file = value + 6;
+  if (r->kind == BY_RANDOM)
+    snprintf(r->name, sizeof r->name, "random:%llu", (unsigned long long)r->seed);
+  else
+    snprintf(r->name, sizeof r->name, "%.*s", (int)strcspn(value, ":"), value);
   if (r->kind >= 0) return 0;
   return cli_misuse(
       "reorder", "--order: '%s' is none of random, random:SEED, name, file:LIST, score:FILE, bisect", value);

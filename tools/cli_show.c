@@ -137,6 +137,7 @@ int cli_stats(int argc, char **argv) {
       cli_fail(a.operands[0], r, NULL);
     } else {
       const statistic t[] = {{"description", 's', 0, 0, i.description},
+                             {"order", 's', 0, 0, i.order},
                              {"documents", 'u', i.documents, 0, NULL},
                              {"terms", 'u', i.terms, 0, NULL},
                              {"postings", 'u', i.postings, 0, NULL},
