@@ -378,6 +378,476 @@ static __device__ __forceinline__ float gc_norm(const gc_view &v, const gc_job &
   return gpuir__norm_of(j.norm_a, j.norm_b, gc_length(v, doc));
 }
 
+/* ---- decoding a block of any codec, as the laboratory does ---- */
+
+enum {
+  GCL_VBYTE = 1,
+  GCL_BP128,
+  GCL_PFD,
+  GCL_NEWPFD,
+  GCL_OPTPFD,
+  GCL_EF,
+  GCL_QS,
+  GCL_RICE,
+  GCL_PFL,
+  GCL_PARA,
+  GCL_LRC,
+  GCL_LRCSEG,
+  GCL_SEGLRC,
+  GCL_HSLRC,
+  GCL_PLAIN = 99 /* not coded */
+};
+
+/* A list on the device. */
+typedef struct gcl_list {
+  gpuir__stream s;      /* device addresses; without codec and scratch */
+  const uint32_t *docs; /* the list as it is */
+  uint32_t nblocks, number;
+  const uint8_t *slots;                  /* pfd-list: its first level, `number` exceptions */
+  const uint32_t *overflows, *positions; /* written before each decoding */
+  uint32_t bits;
+  uint32_t shift[6]; /* hash segmentation with buckets of 16, 32, ... 256 on average; lr-local's segments */
+  uint32_t buckets[6];
+  const uint32_t *first[5]; /* buckets + 1 indices */
+  const void *lines;        /* linear regression: of the list, then of each of lr-local's segments */
+} gcl_list;
+
+/* Inclusive sum over the warp. */
+static __device__ __forceinline__ uint32_t gcl_scan(uint32_t x) {
+  uint32_t lane = gc_lane(), i;
+#pragma unroll
+  for (i = 1; i < 32; i *= 2) {
+    uint32_t other = __shfl_up_sync(GC_ALL, x, i);
+    if (lane >= i) x += other;
+  }
+  return x;
+}
+
+/* Packed values from .. from + count - 1 of w bits; those behind are 0. Four values of up to 14 bits are one load of
+ * 8 bytes: 3 words and 2 funnel shifts. */
+static __device__ __forceinline__ void gcl_slots(const uint8_t *p, unsigned w, uint64_t from, uint32_t count,
+                                                 uint32_t v[4]) {
+  const uint32_t first = 4 * gc_lane();
+  uint32_t i;
+  if (w <= 14) {
+    const uint64_t bit = (from + first) * w;
+    uint64_t x = first < count ? gpuir__load64(p + bit / 8) >> bit % 8 : 0;
+#pragma unroll
+    for (i = 0; i < 4; i++) {
+      v[i] = first + i < count ? (uint32_t)x & gpuir__low_bits(w) : 0;
+      x >>= w;
+    }
+    return;
+  }
+#pragma unroll
+  for (i = 0; i < 4; i++) v[i] = first + i < count ? gpuir__packed_value(p, w, from + first + i) : 0;
+}
+
+/* Exceptions: high parts gathered in shared memory, 128 words. */
+static __device__ __forceinline__ void gcl_patch_begin(uint32_t *sh) {
+  __syncwarp();
+  *(uint4 *)(sh + 4 * gc_lane()) = make_uint4(0, 0, 0, 0);
+  __syncwarp();
+}
+
+static __device__ __forceinline__ void gcl_patch_end(const uint32_t *sh, uint32_t v[4]) {
+  uint4 x;
+  __syncwarp();
+  x = *(const uint4 *)(sh + 4 * gc_lane());
+  v[0] |= x.x;
+  v[1] |= x.y;
+  v[2] |= x.z;
+  v[3] |= x.w;
+}
+
+/* gpuir__unary_marks by a warp: 16 bits a lane, whose marks each lane writes behind those of the lanes before. 64
+ * bytes a round; about 40 instructions and 6 for each mark of the fullest lane. */
+static __device__ __forceinline__ void gcl_marks(const gpuir__unary &u, uint64_t start, uint64_t rank,
+                                                 uint32_t count, uint32_t *pos) {
+  uint64_t at = start / 8;
+  uint32_t got = 0, lane = gc_lane(), empty = 0, i;
+  __syncwarp();
+  while (got < count && at < u.bytes && empty < 8) {
+    const uint64_t byte = at + 2 * lane;
+    uint32_t x = 0, n, before, total;
+    if (byte < u.bytes) {
+      x = (gpuir__load32(u.bits + byte) ^ (uint32_t)u.flip) & (u.bytes - byte == 1 ? 0xffu : 0xffffu);
+      if (byte * 8 < start) x &= ~0u << (start & 7);
+    }
+    n = __popc(x);
+    before = gcl_scan(n);
+    total = __shfl_sync(GC_ALL, before, 31);
+    before += got - n;
+    for (; x; x &= x - 1, before++)
+      if (before < count) pos[before] = (uint32_t)(byte * 8 - start) + __ffs((int)x) - 1;
+    got += total;
+    at += 64;
+    empty = total ? 0 : empty + 1;
+    if (!total && u.sums) { /* a long gap: where the next mark is, the sums say */
+      uint64_t c = at * 8 >> u.log;
+      if (c >= u.nsums) break;
+      c = gpuir__unary_piece(&u, c, u.nsums, rank + got);
+      at = gpuir__max64(at, (c << u.log) / 8);
+    }
+  }
+  for (i = got + lane; i < count; i += 32) pos[i] = 0;
+  __syncwarp();
+}
+
+/* vbyte: each lane looks at 4 bytes and notes where values end. 1 to 1.3 bytes a value; predicted 160 instructions.
+ * Measured to memory: 259 G values/s. */
+static __device__ __forceinline__ void gcl_vbyte(const gpuir__stream &s, uint32_t block, uint32_t count,
+                                                 uint32_t *ends, uint32_t v[4]) {
+  const uint64_t begin = s.offset ? gpuir__min64(s.offset[block], s.len) : 0, avail = s.len - begin;
+  const uint8_t *p = s.bytes + begin;
+  uint32_t got = 0, base = 0, lane = gc_lane(), i;
+  __syncwarp();
+  while (got < count && base < avail) {
+    uint32_t byte = base + 4 * lane, e = 0, n, before;
+    if (byte < avail) {
+      e = ~gpuir__load32(p + byte) & 0x80808080u;
+      if (avail - byte < 4) e &= (1u << (8 * (uint32_t)(avail - byte))) - 1;
+    }
+    n = __popc(e);
+    before = gcl_scan(n);
+    base += 128;
+    got += __shfl_sync(GC_ALL, before, 31);
+    before += got - __shfl_sync(GC_ALL, before, 31) - n;
+    for (; e; e &= e - 1, before++)
+      if (before < count) ends[before] = byte + (uint32_t)__ffs((int)e) / 8;
+  }
+  got = min(got, count);
+  __syncwarp();
+#pragma unroll
+  for (i = 0; i < 4; i++) {
+    uint32_t at = 4 * lane + i, start = at && at < got ? ends[at - 1] : 0;
+    v[i] = at < got ? gpuir__vbyte_value(p + start, ends[at] - start) : 0;
+  }
+}
+
+/* Which of a lane's values a chain of linked exceptions visits, from value `first` on, each being as far from the one
+ * before as that one's slot says, plus one. Short chains are followed, which takes a shared load for each link. Of long
+ * ones each value learns where 1, 2, 4, ... links lead to, while those that are visited mark where they lead:
+ * 7 rounds at most, of 40 instructions. What is marked behind the chain's end has a rank beyond its length. */
+static __device__ __forceinline__ uint32_t gcl_chain(uint32_t first, uint32_t number, uint32_t count,
+                                                     const uint32_t v[4], uint32_t *sh) {
+  const uint32_t mark = 1u << 31, end = GPUIR__BLOCK, own = 4 * gc_lane();
+  uint32_t e, i, next[4], seen = 0;
+  __syncwarp();
+#pragma unroll
+  for (i = 0; i < 4; i++) {
+    next[i] = v[i] < end ? min(own + i + v[i] + 1, end) : end;
+    sh[own + i] = next[i] | (own + i == first ? mark : 0);
+  }
+  __syncwarp();
+  if (number <= 12) {
+    for (e = 0; e < number && first < count; e++) {
+      if (first / 4 == gc_lane()) seen |= 1u << (first & 3);
+      first = sh[first] & ~mark;
+    }
+    return seen;
+  }
+  for (e = 1; e < number; e *= 2) {
+    seen = 0;
+#pragma unroll
+    for (i = 0; i < 4; i++)
+      if (next[i] < end && (sh[own + i] & mark)) seen |= 1u << i;
+    __syncwarp();
+#pragma unroll
+    for (i = 0; i < 4; i++)
+      if (seen >> i & 1) atomicOr(sh + next[i], mark);
+    __syncwarp();
+#pragma unroll
+    for (i = 0; i < 4; i++)
+      if (next[i] < end) next[i] = sh[next[i]] & ~mark;
+    __syncwarp();
+#pragma unroll
+    for (i = 0; i < 4; i++) sh[own + i] = (sh[own + i] & mark) | next[i];
+    __syncwarp();
+  }
+  seen = 0;
+#pragma unroll
+  for (i = 0; i < 4; i++)
+    if (own + i < count && (sh[own + i] & mark)) seen |= 1u << i;
+  return seen;
+}
+
+/* pfd, newpfd, optpfd. Linked exceptions are a chain: gcl_chain finds them, then each lane fetches its own.
+ * Predicted: 60 instructions without exceptions, 100 with exceptions apart, 130 with marked ones, 12 more for each
+ * linked one. Measured to memory, random and clustered docIDs: pfd 266 and 145 G values/s, newpfd 346 and 364,
+ * optpfd 288 and 320. */
+static __device__ __forceinline__ void gcl_pfd(const gpuir__stream &s, uint32_t block, uint32_t count,
+                                               uint32_t *sh, uint32_t v[4]) {
+  uint32_t lane = gc_lane(), i, e;
+  gpuir__pfd_block p;
+  gpuir__pfd_find(&s, block, count, &p);
+  gcl_slots(p.slots, p.b, 0, count, v);
+  if (p.form == GPUIR__PFD_LINKED) {
+    const uint32_t mine = gcl_chain(p.first, p.number, count, v, sh);
+    uint32_t rank = gcl_scan(__popc(mine)) - __popc(mine);
+#pragma unroll
+    for (i = 0; i < 4; i++) {
+      if ((mine >> i & 1) && rank < p.number) v[i] = gpuir__pfd_linked(&p, rank);
+      rank += mine >> i & 1;
+    }
+  } else if (p.form == GPUIR__PFD_APART && p.b < 32) {
+    gcl_patch_begin(sh);
+    for (e = lane; e < p.number; e += 32)
+      atomicOr(sh + gpuir__packed_value(p.positions, 7, e), gpuir__packed_value(p.overflows, p.h, e) << p.b);
+    gcl_patch_end(sh, v);
+  } else if (p.form == GPUIR__PFD_MARKED) {
+#pragma unroll
+    for (i = 0; i < 4; i++) v[i] |= gpuir__bp128_high_of(&p.marked, 4 * lane + i);
+  }
+}
+
+/* Values from .. from + take - 1 of a segment, to the values `done` and so on of the block. */
+static __device__ __forceinline__ void gcl_para(const gpuir__para &p, uint32_t from, uint32_t done,
+                                                uint32_t take, uint32_t *sh, uint32_t x[4]) {
+  uint32_t lane = gc_lane(), i, e;
+#pragma unroll
+  for (i = 0; i < 4; i++) {
+    uint32_t at = 4 * lane + i - done;
+    x[i] = at < take ? gpuir__packed_value(p.slots, p.b, from + at) : 0;
+  }
+  if (p.en && p.b < 32) {
+    gcl_patch_begin(sh);
+    for (e = lane; e < p.en; e += 32) {
+      uint32_t at = gpuir__packed_value(p.indices, p.ib, e) - from;
+      if (at < take) atomicOr(sh + done + at, gpuir__packed_value(p.overflows, p.hb, e) << p.b);
+    }
+    gcl_patch_end(sh, x);
+  }
+}
+
+/* parapfor. Predicted 90 instructions, 60 more with exceptions. Measured to memory: 260 G values/s. */
+static __device__ __forceinline__ void gcl_parapfor(const gpuir__stream &s, uint32_t block, uint32_t count,
+                                                    uint32_t *sh, uint32_t v[4]) {
+  uint32_t lane = gc_lane(), first = block * GPUIR__BLOCK, done = 0, i, start = 0, from = 0, size = 256;
+  uint64_t at = 0;
+  if (s.offset) {
+    size = 1u << (s.len && s.bytes[0] >= 6 && s.bytes[0] <= 8 ? s.bytes[0] : 8);
+    at = gpuir__min64(s.offset[block], s.len);
+    start = first & ~(size - 1);
+    from = first - start;
+  }
+  while (done < count) {
+    uint32_t length = min(size, s.n - start), take = min(length - from, count - done), x[4];
+    gpuir__para p;
+    at += gpuir__para_find(s.bytes + at, s.len - at, length, &p);
+    gcl_para(p, from, done, take, sh, x);
+#pragma unroll
+    for (i = 0; i < 4; i++)
+      if (4 * lane + i - done < take) v[i] = x[i];
+    done += take;
+    start += length;
+    from = 0;
+  }
+}
+
+/* A piece of a block: deviations and their line. */
+static __device__ __forceinline__ void gcl_line_piece(const gpuir__line &line, uint32_t base,
+                                                      const gpuir__para &p, uint32_t from, uint32_t done,
+                                                      uint32_t take, uint32_t limit, uint32_t *sh,
+                                                      uint32_t v[4]) {
+  uint32_t x[4], i;
+  gcl_para(p, from, done, take, sh, x);
+#pragma unroll
+  for (i = 0; i < 4; i++) {
+    uint32_t at = 4 * gc_lane() + i - done;
+    if (at < take) v[i] = min(x[i] + gpuir__line_at(&line, base + at), limit);
+  }
+}
+
+/* lrc, lrcseg, seglrc: no sum to wait for. Predicted 110 instructions, 40 of them for headers.
+ * Measured to memory: 276, 264 and 287 G values/s. */
+static __device__ __forceinline__ void gcl_lrc(const gpuir__stream &s, int kind, uint32_t block,
+                                               uint32_t count, uint32_t *sh, uint32_t v[4]) {
+  uint32_t first = block * GPUIR__BLOCK, start, from, done = 0;
+  uint64_t at = s.offset ? gpuir__min64(s.offset[block], s.len) : 0;
+  gpuir__lrc_list list;
+  (void)gpuir__lrc_find(&s, kind, &list);
+  start = first & ~(list.size - 1);
+  from = first - start;
+  while (done < count) {
+    uint32_t length = min(list.size, s.n - start), take = min(length - from, count - done), base;
+    gpuir__line line;
+    gpuir__para p;
+    at = gpuir__lrc_segment(&s, kind, &list, at, start, length, &line, &base, &p);
+    gcl_line_piece(line, base + from, p, from, done, take, s.limit, sh, v);
+    done += take;
+    start += length;
+    from = 0;
+  }
+}
+
+/* hslrc: a block reaches over 1 to 2 buckets, more where docIDs crowd unevenly; 130 instructions each.
+ * Measured to memory: 129 G values/s, 116 of clustered docIDs. */
+static __device__ __forceinline__ void gcl_hslrc(const gpuir__stream &s, uint32_t block, uint32_t count,
+                                                 uint32_t *sh, uint32_t v[4]) {
+  uint32_t start = block * GPUIR__BLOCK, done = 0, h;
+  gpuir__hslrc_list list;
+  if (!s.offset) {
+    gcl_lrc(s, GPUIR__SEGLRC, block, count, sh, v);
+    return;
+  }
+  v[0] = v[1] = v[2] = v[3] = 0;
+  (void)gpuir__hslrc_find(&s, &list);
+  h = s.offset[block];
+  while (done < count) {
+    uint32_t first, size, i, take;
+    gpuir__line line;
+    gpuir__para p;
+    h = gpuir__hslrc_bucket(&list, h, start + done);
+    if (h >= list.buckets) return; /* damaged */
+    first = gpuir__hslrc_first(&list, h);
+    size = gpuir__hslrc_first(&list, h + 1) - first;
+    i = start + done - first;
+    gpuir__hslrc_segment(&list, h, size, i, &line, &p);
+    take = min(min(size - i, count - done), GPUIR__PARA_MOST - i % GPUIR__PARA_MOST);
+    gcl_line_piece(line, i, p, i % GPUIR__PARA_MOST, done, take, s.limit, sh, v);
+    done += take;
+  }
+}
+
+/* ef and qs: 12 bits a lane would do for a partition's unary part. Predicted 150 instructions. Measured to memory,
+ * random and clustered docIDs: ef 272 and 292 G values/s, qs 212 and 192. */
+static __device__ __forceinline__ void gcl_ef(const gpuir__stream &s, uint32_t block, uint32_t count,
+                                              uint32_t prev, uint32_t *sh, uint32_t v[4]) {
+  uint32_t i, first = 4 * gc_lane();
+  gpuir__unary u;
+  unsigned b;
+  const uint8_t *low = gpuir__ef_find(&s, block, count, &b, &u);
+  gcl_slots(low, b, 0, count, v);
+  gcl_marks(u, 0, 0, count, sh);
+#pragma unroll
+  for (i = 0; i < 4; i++)
+    v[i] = min(gpuir__joined(first + i < count ? sh[first + i] : 0, first + i, b, v[i], prev + 1), s.limit);
+}
+
+static __device__ __forceinline__ void gcl_qs(const gpuir__stream &s, uint32_t block, uint32_t count,
+                                              uint32_t *sh, uint32_t v[4]) {
+  const uint64_t at = (uint64_t)block * GPUIR__BLOCK;
+  uint32_t i, first = 4 * gc_lane();
+  gpuir__halves h;
+  (void)gpuir__halves_find(&s, GPUIR__QS_LOG, 0, &h);
+  gcl_slots(h.low, h.b, at, count, v);
+  gcl_marks(h.unary, gpuir__halves_start(&s, block), at, count, sh);
+#pragma unroll
+  for (i = 0; i < 4; i++)
+    v[i] = min(gpuir__joined(first + i < count ? sh[first + i] : 0, first + i, h.b, v[i],
+                             (s.offset ? s.offset[block] : 0) << h.b),
+               s.limit);
+}
+
+/* rice: ef's instructions and a scan; 190 G values/s, 175 of clustered docIDs. The two prefix sums are localized
+ * by the directory (Ding et al. 2009, 6.1). */
+static __device__ __forceinline__ void gcl_rice(const gpuir__stream &s, uint32_t block, uint32_t count,
+                                                uint32_t prev, bool sum, uint32_t *sh, uint32_t v[4]) {
+  const uint64_t at = (uint64_t)block * GPUIR__BLOCK;
+  uint32_t i, first = 4 * gc_lane();
+  gpuir__halves h;
+  (void)gpuir__halves_find(&s, GPUIR__RICE_LOG, 1, &h);
+  gcl_slots(h.low, h.b, at, count, v);
+  gcl_marks(h.unary, gpuir__halves_start(&s, block), at, count, sh);
+  if (sum) gc_sum(v, prev, UINT32_MAX);
+#pragma unroll
+  for (i = 0; i < 4; i++)
+    v[i] = min(gpuir__joined(first + i < count ? sh[first + i] : 0, first + i, h.b, 0, v[i]), s.limit);
+}
+
+/* pfd-list: one width for all. Its exceptions have been decoded before (gcl_pfl_node). Measured with that: 254 and
+ * 218 G values/s in many lists, 9 to 12 in one, whose exceptions one block of threads decodes. */
+static __device__ __forceinline__ void gcl_pfl(const gcl_list &l, uint32_t block, uint32_t count,
+                                               uint32_t *sh, uint32_t v[4]) {
+  const uint32_t first = block * GPUIR__BLOCK;
+  uint32_t e, end;
+  gcl_slots(l.slots, l.bits, first, count, v);
+  if (!l.number) return;
+  e = l.s.offset ? min(l.s.offset[block], l.number) : 0;
+  end = l.s.offset && block + 1 < l.nblocks ? min(l.s.offset[block + 1], l.number) : l.number;
+  gcl_patch_begin(sh);
+  for (e += gc_lane(); e < end; e += 32) {
+    uint32_t at = l.positions[e] - first;
+    if (at < count) atomicOr(sh + at, l.overflows[e] << l.bits);
+  }
+  gcl_patch_end(sh, v);
+}
+
+/* Finds a block's low bits, and its exceptions; without any, h and the marks are 0. */
+static __device__ __forceinline__ void gcl_view(const gpuir__stream &s, uint32_t block, uint32_t count,
+                                                gpuir__bp128_view *v) {
+  uint64_t left;
+  unsigned b;
+  const uint8_t *low = gpuir__bp128_block(&s, block, count, &b, &left);
+  if (left && gpuir__bp128_open(low, b, left, count, v)) return;
+  v->low = v->high = low;
+  v->b = b;
+  v->h = 0;
+  v->marks[0] = v->marks[1] = 0;
+}
+
+/* One block of bp128, without what gcl_decode_bp128 does to keep loads in flight. */
+static __device__ __forceinline__ void gcl_bp128(const gpuir__stream &s, uint32_t block, uint32_t count,
+                                                 uint32_t v[4]) {
+  uint32_t i, first = 4 * gc_lane();
+  gpuir__bp128_view view;
+  gcl_view(s, block, count, &view);
+#pragma unroll
+  for (i = 0; i < 4; i++) {
+    const uint32_t at = first + i;
+    v[i] = 0;
+    if (at >= count) continue;
+    v[i] = count == GPUIR__BLOCK ? gpuir__bp128_value(view.low, view.b, at)
+                                 : gpuir__packed_value(view.low, view.b, at);
+    if (view.h) v[i] |= gpuir__bp128_high_of(&view, at);
+  }
+}
+
+/* The docIDs of a block, or without SUM its gaps where the codec has gaps; sh: 128 words of the warp's own. Returns
+ * how many there are; v[] behind them is unspecified. */
+template <int C, bool SUM>
+static __device__ __forceinline__ uint32_t gcl_block(const gcl_list &l, uint32_t block, uint32_t *sh,
+                                                     uint32_t v[4]) {
+  const gpuir__stream &s = l.s;
+  const uint32_t count = gpuir__block_count(s.n, block);
+  const uint32_t prev = block ? s.last[block - 1] : UINT32_MAX;
+  if (C == GCL_PLAIN) {
+    uint4 x = __ldg((const uint4 *)(l.docs + (uint64_t)block * GPUIR__BLOCK) + gc_lane());
+    v[0] = x.x;
+    v[1] = x.y;
+    v[2] = x.z;
+    v[3] = x.w;
+  } else if (C == GCL_VBYTE) {
+    gcl_vbyte(s, block, count, sh, v);
+  } else if (C == GCL_BP128) {
+    gcl_bp128(s, block, count, v);
+  } else if (C == GCL_OPTPFD) { /* and pfd and newpfd */
+    gcl_pfd(s, block, count, sh, v);
+  } else if (C == GCL_EF) {
+    gcl_ef(s, block, count, prev, sh, v);
+  } else if (C == GCL_QS) {
+    gcl_qs(s, block, count, sh, v);
+  } else if (C == GCL_RICE) {
+    gcl_rice(s, block, count, prev, SUM, sh, v);
+  } else if (C == GCL_PFL) {
+    gcl_pfl(l, block, count, sh, v);
+  } else if (C == GCL_PARA) {
+    gcl_parapfor(s, block, count, sh, v);
+  } else if (C == GCL_HSLRC) {
+    gcl_hslrc(s, block, count, sh, v);
+  } else {
+    gcl_lrc(s,
+            C == GCL_LRC      ? GPUIR__LRC
+            : C == GCL_LRCSEG ? GPUIR__LRCSEG
+                              : GPUIR__SEGLRC,
+            block, count, sh, v);
+  }
+  if (SUM && (C == GCL_VBYTE || C == GCL_BP128 || C == GCL_OPTPFD || C == GCL_PFL || C == GCL_PARA))
+    gc_sum(v, prev, s.limit);
+  return count;
+}
+
 /* ============================================================================
  * 3  Expansion of the long lists, and what depends on k1 and b
  * ==========================================================================*/
@@ -3175,476 +3645,6 @@ extern "C" int gpuir_cuda_attach(gpuir_searcher *s, gpuir_cuda *cuda, int fallba
 #define GCL_THREADS 256u
 #define GCL_WARPS (GCL_THREADS / 32)
 #define GCL_CHUNK 32u /* blocks that a warp takes at a time, at most */
-
-enum {
-  GCL_VBYTE = 1,
-  GCL_BP128,
-  GCL_PFD,
-  GCL_NEWPFD,
-  GCL_OPTPFD,
-  GCL_EF,
-  GCL_QS,
-  GCL_RICE,
-  GCL_PFL,
-  GCL_PARA,
-  GCL_LRC,
-  GCL_LRCSEG,
-  GCL_SEGLRC,
-  GCL_HSLRC,
-  GCL_PLAIN = 99 /* not coded */
-};
-
-/* A list on the device. */
-typedef struct gcl_list {
-  gpuir__stream s;      /* device addresses; without codec and scratch */
-  const uint32_t *docs; /* the list as it is */
-  uint32_t nblocks, number;
-  const uint8_t *slots;                  /* pfd-list: its first level, `number` exceptions */
-  const uint32_t *overflows, *positions; /* written before each decoding */
-  uint32_t bits;
-  uint32_t shift[6]; /* hash segmentation with buckets of 16, 32, ... 256 on average; lr-local's segments */
-  uint32_t buckets[6];
-  const uint32_t *first[5]; /* buckets + 1 indices */
-  const void *lines;        /* linear regression: of the list, then of each of lr-local's segments */
-} gcl_list;
-
-/* ---- decoding a block ---- */
-
-/* Inclusive sum over the warp. */
-static __device__ __forceinline__ uint32_t gcl_scan(uint32_t x) {
-  uint32_t lane = gc_lane(), i;
-#pragma unroll
-  for (i = 1; i < 32; i *= 2) {
-    uint32_t other = __shfl_up_sync(GC_ALL, x, i);
-    if (lane >= i) x += other;
-  }
-  return x;
-}
-
-/* Packed values from .. from + count - 1 of w bits; those behind are 0. Four values of up to 14 bits are one load of
- * 8 bytes: 3 words and 2 funnel shifts. */
-static __device__ __forceinline__ void gcl_slots(const uint8_t *p, unsigned w, uint64_t from, uint32_t count,
-                                                 uint32_t v[4]) {
-  const uint32_t first = 4 * gc_lane();
-  uint32_t i;
-  if (w <= 14) {
-    const uint64_t bit = (from + first) * w;
-    uint64_t x = first < count ? gpuir__load64(p + bit / 8) >> bit % 8 : 0;
-#pragma unroll
-    for (i = 0; i < 4; i++) {
-      v[i] = first + i < count ? (uint32_t)x & gpuir__low_bits(w) : 0;
-      x >>= w;
-    }
-    return;
-  }
-#pragma unroll
-  for (i = 0; i < 4; i++) v[i] = first + i < count ? gpuir__packed_value(p, w, from + first + i) : 0;
-}
-
-/* Exceptions: high parts gathered in shared memory, 128 words. */
-static __device__ __forceinline__ void gcl_patch_begin(uint32_t *sh) {
-  __syncwarp();
-  *(uint4 *)(sh + 4 * gc_lane()) = make_uint4(0, 0, 0, 0);
-  __syncwarp();
-}
-
-static __device__ __forceinline__ void gcl_patch_end(const uint32_t *sh, uint32_t v[4]) {
-  uint4 x;
-  __syncwarp();
-  x = *(const uint4 *)(sh + 4 * gc_lane());
-  v[0] |= x.x;
-  v[1] |= x.y;
-  v[2] |= x.z;
-  v[3] |= x.w;
-}
-
-/* gpuir__unary_marks by a warp: 16 bits a lane, whose marks each lane writes behind those of the lanes before. 64
- * bytes a round; about 40 instructions and 6 for each mark of the fullest lane. */
-static __device__ __forceinline__ void gcl_marks(const gpuir__unary &u, uint64_t start, uint64_t rank,
-                                                 uint32_t count, uint32_t *pos) {
-  uint64_t at = start / 8;
-  uint32_t got = 0, lane = gc_lane(), empty = 0, i;
-  __syncwarp();
-  while (got < count && at < u.bytes && empty < 8) {
-    const uint64_t byte = at + 2 * lane;
-    uint32_t x = 0, n, before, total;
-    if (byte < u.bytes) {
-      x = (gpuir__load32(u.bits + byte) ^ (uint32_t)u.flip) & (u.bytes - byte == 1 ? 0xffu : 0xffffu);
-      if (byte * 8 < start) x &= ~0u << (start & 7);
-    }
-    n = __popc(x);
-    before = gcl_scan(n);
-    total = __shfl_sync(GC_ALL, before, 31);
-    before += got - n;
-    for (; x; x &= x - 1, before++)
-      if (before < count) pos[before] = (uint32_t)(byte * 8 - start) + __ffs((int)x) - 1;
-    got += total;
-    at += 64;
-    empty = total ? 0 : empty + 1;
-    if (!total && u.sums) { /* a long gap: where the next mark is, the sums say */
-      uint64_t c = at * 8 >> u.log;
-      if (c >= u.nsums) break;
-      c = gpuir__unary_piece(&u, c, u.nsums, rank + got);
-      at = gpuir__max64(at, (c << u.log) / 8);
-    }
-  }
-  for (i = got + lane; i < count; i += 32) pos[i] = 0;
-  __syncwarp();
-}
-
-/* vbyte: each lane looks at 4 bytes and notes where values end. 1 to 1.3 bytes a value; predicted 160 instructions.
- * Measured to memory: 259 G values/s. */
-static __device__ __forceinline__ void gcl_vbyte(const gpuir__stream &s, uint32_t block, uint32_t count,
-                                                 uint32_t *ends, uint32_t v[4]) {
-  const uint64_t begin = s.offset ? gpuir__min64(s.offset[block], s.len) : 0, avail = s.len - begin;
-  const uint8_t *p = s.bytes + begin;
-  uint32_t got = 0, base = 0, lane = gc_lane(), i;
-  __syncwarp();
-  while (got < count && base < avail) {
-    uint32_t byte = base + 4 * lane, e = 0, n, before;
-    if (byte < avail) {
-      e = ~gpuir__load32(p + byte) & 0x80808080u;
-      if (avail - byte < 4) e &= (1u << (8 * (uint32_t)(avail - byte))) - 1;
-    }
-    n = __popc(e);
-    before = gcl_scan(n);
-    base += 128;
-    got += __shfl_sync(GC_ALL, before, 31);
-    before += got - __shfl_sync(GC_ALL, before, 31) - n;
-    for (; e; e &= e - 1, before++)
-      if (before < count) ends[before] = byte + (uint32_t)__ffs((int)e) / 8;
-  }
-  got = min(got, count);
-  __syncwarp();
-#pragma unroll
-  for (i = 0; i < 4; i++) {
-    uint32_t at = 4 * lane + i, start = at && at < got ? ends[at - 1] : 0;
-    v[i] = at < got ? gpuir__vbyte_value(p + start, ends[at] - start) : 0;
-  }
-}
-
-/* Which of a lane's values a chain of linked exceptions visits, from value `first` on, each being as far from the one
- * before as that one's slot says, plus one. Short chains are followed, which takes a shared load for each link. Of long
- * ones each value learns where 1, 2, 4, ... links lead to, while those that are visited mark where they lead:
- * 7 rounds at most, of 40 instructions. What is marked behind the chain's end has a rank beyond its length. */
-static __device__ __forceinline__ uint32_t gcl_chain(uint32_t first, uint32_t number, uint32_t count,
-                                                     const uint32_t v[4], uint32_t *sh) {
-  const uint32_t mark = 1u << 31, end = GPUIR__BLOCK, own = 4 * gc_lane();
-  uint32_t e, i, next[4], seen = 0;
-  __syncwarp();
-#pragma unroll
-  for (i = 0; i < 4; i++) {
-    next[i] = v[i] < end ? min(own + i + v[i] + 1, end) : end;
-    sh[own + i] = next[i] | (own + i == first ? mark : 0);
-  }
-  __syncwarp();
-  if (number <= 12) {
-    for (e = 0; e < number && first < count; e++) {
-      if (first / 4 == gc_lane()) seen |= 1u << (first & 3);
-      first = sh[first] & ~mark;
-    }
-    return seen;
-  }
-  for (e = 1; e < number; e *= 2) {
-    seen = 0;
-#pragma unroll
-    for (i = 0; i < 4; i++)
-      if (next[i] < end && (sh[own + i] & mark)) seen |= 1u << i;
-    __syncwarp();
-#pragma unroll
-    for (i = 0; i < 4; i++)
-      if (seen >> i & 1) atomicOr(sh + next[i], mark);
-    __syncwarp();
-#pragma unroll
-    for (i = 0; i < 4; i++)
-      if (next[i] < end) next[i] = sh[next[i]] & ~mark;
-    __syncwarp();
-#pragma unroll
-    for (i = 0; i < 4; i++) sh[own + i] = (sh[own + i] & mark) | next[i];
-    __syncwarp();
-  }
-  seen = 0;
-#pragma unroll
-  for (i = 0; i < 4; i++)
-    if (own + i < count && (sh[own + i] & mark)) seen |= 1u << i;
-  return seen;
-}
-
-/* pfd, newpfd, optpfd. Linked exceptions are a chain: gcl_chain finds them, then each lane fetches its own.
- * Predicted: 60 instructions without exceptions, 100 with exceptions apart, 130 with marked ones, 12 more for each
- * linked one. Measured to memory, random and clustered docIDs: pfd 266 and 145 G values/s, newpfd 346 and 364,
- * optpfd 288 and 320. */
-static __device__ __forceinline__ void gcl_pfd(const gpuir__stream &s, uint32_t block, uint32_t count,
-                                               uint32_t *sh, uint32_t v[4]) {
-  uint32_t lane = gc_lane(), i, e;
-  gpuir__pfd_block p;
-  gpuir__pfd_find(&s, block, count, &p);
-  gcl_slots(p.slots, p.b, 0, count, v);
-  if (p.form == GPUIR__PFD_LINKED) {
-    const uint32_t mine = gcl_chain(p.first, p.number, count, v, sh);
-    uint32_t rank = gcl_scan(__popc(mine)) - __popc(mine);
-#pragma unroll
-    for (i = 0; i < 4; i++) {
-      if ((mine >> i & 1) && rank < p.number) v[i] = gpuir__pfd_linked(&p, rank);
-      rank += mine >> i & 1;
-    }
-  } else if (p.form == GPUIR__PFD_APART && p.b < 32) {
-    gcl_patch_begin(sh);
-    for (e = lane; e < p.number; e += 32)
-      atomicOr(sh + gpuir__packed_value(p.positions, 7, e), gpuir__packed_value(p.overflows, p.h, e) << p.b);
-    gcl_patch_end(sh, v);
-  } else if (p.form == GPUIR__PFD_MARKED) {
-#pragma unroll
-    for (i = 0; i < 4; i++) v[i] |= gpuir__bp128_high_of(&p.marked, 4 * lane + i);
-  }
-}
-
-/* Values from .. from + take - 1 of a segment, to the values `done` and so on of the block. */
-static __device__ __forceinline__ void gcl_para(const gpuir__para &p, uint32_t from, uint32_t done,
-                                                uint32_t take, uint32_t *sh, uint32_t x[4]) {
-  uint32_t lane = gc_lane(), i, e;
-#pragma unroll
-  for (i = 0; i < 4; i++) {
-    uint32_t at = 4 * lane + i - done;
-    x[i] = at < take ? gpuir__packed_value(p.slots, p.b, from + at) : 0;
-  }
-  if (p.en && p.b < 32) {
-    gcl_patch_begin(sh);
-    for (e = lane; e < p.en; e += 32) {
-      uint32_t at = gpuir__packed_value(p.indices, p.ib, e) - from;
-      if (at < take) atomicOr(sh + done + at, gpuir__packed_value(p.overflows, p.hb, e) << p.b);
-    }
-    gcl_patch_end(sh, x);
-  }
-}
-
-/* parapfor. Predicted 90 instructions, 60 more with exceptions. Measured to memory: 260 G values/s. */
-static __device__ __forceinline__ void gcl_parapfor(const gpuir__stream &s, uint32_t block, uint32_t count,
-                                                    uint32_t *sh, uint32_t v[4]) {
-  uint32_t lane = gc_lane(), first = block * GPUIR__BLOCK, done = 0, i, start = 0, from = 0, size = 256;
-  uint64_t at = 0;
-  if (s.offset) {
-    size = 1u << (s.len && s.bytes[0] >= 6 && s.bytes[0] <= 8 ? s.bytes[0] : 8);
-    at = gpuir__min64(s.offset[block], s.len);
-    start = first & ~(size - 1);
-    from = first - start;
-  }
-  while (done < count) {
-    uint32_t length = min(size, s.n - start), take = min(length - from, count - done), x[4];
-    gpuir__para p;
-    at += gpuir__para_find(s.bytes + at, s.len - at, length, &p);
-    gcl_para(p, from, done, take, sh, x);
-#pragma unroll
-    for (i = 0; i < 4; i++)
-      if (4 * lane + i - done < take) v[i] = x[i];
-    done += take;
-    start += length;
-    from = 0;
-  }
-}
-
-/* A piece of a block: deviations and their line. */
-static __device__ __forceinline__ void gcl_line_piece(const gpuir__line &line, uint32_t base,
-                                                      const gpuir__para &p, uint32_t from, uint32_t done,
-                                                      uint32_t take, uint32_t limit, uint32_t *sh,
-                                                      uint32_t v[4]) {
-  uint32_t x[4], i;
-  gcl_para(p, from, done, take, sh, x);
-#pragma unroll
-  for (i = 0; i < 4; i++) {
-    uint32_t at = 4 * gc_lane() + i - done;
-    if (at < take) v[i] = min(x[i] + gpuir__line_at(&line, base + at), limit);
-  }
-}
-
-/* lrc, lrcseg, seglrc: no sum to wait for. Predicted 110 instructions, 40 of them for headers.
- * Measured to memory: 276, 264 and 287 G values/s. */
-static __device__ __forceinline__ void gcl_lrc(const gpuir__stream &s, int kind, uint32_t block,
-                                               uint32_t count, uint32_t *sh, uint32_t v[4]) {
-  uint32_t first = block * GPUIR__BLOCK, start, from, done = 0;
-  uint64_t at = s.offset ? gpuir__min64(s.offset[block], s.len) : 0;
-  gpuir__lrc_list list;
-  (void)gpuir__lrc_find(&s, kind, &list);
-  start = first & ~(list.size - 1);
-  from = first - start;
-  while (done < count) {
-    uint32_t length = min(list.size, s.n - start), take = min(length - from, count - done), base;
-    gpuir__line line;
-    gpuir__para p;
-    at = gpuir__lrc_segment(&s, kind, &list, at, start, length, &line, &base, &p);
-    gcl_line_piece(line, base + from, p, from, done, take, s.limit, sh, v);
-    done += take;
-    start += length;
-    from = 0;
-  }
-}
-
-/* hslrc: a block reaches over 1 to 2 buckets, more where docIDs crowd unevenly; 130 instructions each.
- * Measured to memory: 129 G values/s, 116 of clustered docIDs. */
-static __device__ __forceinline__ void gcl_hslrc(const gpuir__stream &s, uint32_t block, uint32_t count,
-                                                 uint32_t *sh, uint32_t v[4]) {
-  uint32_t start = block * GPUIR__BLOCK, done = 0, h;
-  gpuir__hslrc_list list;
-  if (!s.offset) {
-    gcl_lrc(s, GPUIR__SEGLRC, block, count, sh, v);
-    return;
-  }
-  v[0] = v[1] = v[2] = v[3] = 0;
-  (void)gpuir__hslrc_find(&s, &list);
-  h = s.offset[block];
-  while (done < count) {
-    uint32_t first, size, i, take;
-    gpuir__line line;
-    gpuir__para p;
-    h = gpuir__hslrc_bucket(&list, h, start + done);
-    if (h >= list.buckets) return; /* damaged */
-    first = gpuir__hslrc_first(&list, h);
-    size = gpuir__hslrc_first(&list, h + 1) - first;
-    i = start + done - first;
-    gpuir__hslrc_segment(&list, h, size, i, &line, &p);
-    take = min(min(size - i, count - done), GPUIR__PARA_MOST - i % GPUIR__PARA_MOST);
-    gcl_line_piece(line, i, p, i % GPUIR__PARA_MOST, done, take, s.limit, sh, v);
-    done += take;
-  }
-}
-
-/* ef and qs: 12 bits a lane would do for a partition's unary part. Predicted 150 instructions. Measured to memory,
- * random and clustered docIDs: ef 272 and 292 G values/s, qs 212 and 192. */
-static __device__ __forceinline__ void gcl_ef(const gpuir__stream &s, uint32_t block, uint32_t count,
-                                              uint32_t prev, uint32_t *sh, uint32_t v[4]) {
-  uint32_t i, first = 4 * gc_lane();
-  gpuir__unary u;
-  unsigned b;
-  const uint8_t *low = gpuir__ef_find(&s, block, count, &b, &u);
-  gcl_slots(low, b, 0, count, v);
-  gcl_marks(u, 0, 0, count, sh);
-#pragma unroll
-  for (i = 0; i < 4; i++)
-    v[i] = min(gpuir__joined(first + i < count ? sh[first + i] : 0, first + i, b, v[i], prev + 1), s.limit);
-}
-
-static __device__ __forceinline__ void gcl_qs(const gpuir__stream &s, uint32_t block, uint32_t count,
-                                              uint32_t *sh, uint32_t v[4]) {
-  const uint64_t at = (uint64_t)block * GPUIR__BLOCK;
-  uint32_t i, first = 4 * gc_lane();
-  gpuir__halves h;
-  (void)gpuir__halves_find(&s, GPUIR__QS_LOG, 0, &h);
-  gcl_slots(h.low, h.b, at, count, v);
-  gcl_marks(h.unary, gpuir__halves_start(&s, block), at, count, sh);
-#pragma unroll
-  for (i = 0; i < 4; i++)
-    v[i] = min(gpuir__joined(first + i < count ? sh[first + i] : 0, first + i, h.b, v[i],
-                             (s.offset ? s.offset[block] : 0) << h.b),
-               s.limit);
-}
-
-/* rice: ef's instructions and a scan; 190 G values/s, 175 of clustered docIDs. The two prefix sums are localized
- * by the directory (Ding et al. 2009, 6.1). */
-static __device__ __forceinline__ void gcl_rice(const gpuir__stream &s, uint32_t block, uint32_t count,
-                                                uint32_t prev, bool sum, uint32_t *sh, uint32_t v[4]) {
-  const uint64_t at = (uint64_t)block * GPUIR__BLOCK;
-  uint32_t i, first = 4 * gc_lane();
-  gpuir__halves h;
-  (void)gpuir__halves_find(&s, GPUIR__RICE_LOG, 1, &h);
-  gcl_slots(h.low, h.b, at, count, v);
-  gcl_marks(h.unary, gpuir__halves_start(&s, block), at, count, sh);
-  if (sum) gc_sum(v, prev, UINT32_MAX);
-#pragma unroll
-  for (i = 0; i < 4; i++)
-    v[i] = min(gpuir__joined(first + i < count ? sh[first + i] : 0, first + i, h.b, 0, v[i]), s.limit);
-}
-
-/* pfd-list: one width for all. Its exceptions have been decoded before (gcl_pfl_node). Measured with that: 254 and
- * 218 G values/s in many lists, 9 to 12 in one, whose exceptions one block of threads decodes. */
-static __device__ __forceinline__ void gcl_pfl(const gcl_list &l, uint32_t block, uint32_t count,
-                                               uint32_t *sh, uint32_t v[4]) {
-  const uint32_t first = block * GPUIR__BLOCK;
-  uint32_t e, end;
-  gcl_slots(l.slots, l.bits, first, count, v);
-  if (!l.number) return;
-  e = l.s.offset ? min(l.s.offset[block], l.number) : 0;
-  end = l.s.offset && block + 1 < l.nblocks ? min(l.s.offset[block + 1], l.number) : l.number;
-  gcl_patch_begin(sh);
-  for (e += gc_lane(); e < end; e += 32) {
-    uint32_t at = l.positions[e] - first;
-    if (at < count) atomicOr(sh + at, l.overflows[e] << l.bits);
-  }
-  gcl_patch_end(sh, v);
-}
-
-/* Finds a block's low bits, and its exceptions; without any, h and the marks are 0. */
-static __device__ __forceinline__ void gcl_view(const gpuir__stream &s, uint32_t block, uint32_t count,
-                                                gpuir__bp128_view *v) {
-  uint64_t left;
-  unsigned b;
-  const uint8_t *low = gpuir__bp128_block(&s, block, count, &b, &left);
-  if (left && gpuir__bp128_open(low, b, left, count, v)) return;
-  v->low = v->high = low;
-  v->b = b;
-  v->h = 0;
-  v->marks[0] = v->marks[1] = 0;
-}
-
-/* One block of bp128, without what gcl_decode_bp128 does to keep loads in flight. */
-static __device__ __forceinline__ void gcl_bp128(const gpuir__stream &s, uint32_t block, uint32_t count,
-                                                 uint32_t v[4]) {
-  uint32_t i, first = 4 * gc_lane();
-  gpuir__bp128_view view;
-  gcl_view(s, block, count, &view);
-#pragma unroll
-  for (i = 0; i < 4; i++) {
-    const uint32_t at = first + i;
-    v[i] = 0;
-    if (at >= count) continue;
-    v[i] = count == GPUIR__BLOCK ? gpuir__bp128_value(view.low, view.b, at)
-                                 : gpuir__packed_value(view.low, view.b, at);
-    if (view.h) v[i] |= gpuir__bp128_high_of(&view, at);
-  }
-}
-
-/* The docIDs of a block, or without SUM its gaps where the codec has gaps; sh: 128 words of the warp's own. Returns
- * how many there are; v[] behind them is unspecified. */
-template <int C, bool SUM>
-static __device__ __forceinline__ uint32_t gcl_block(const gcl_list &l, uint32_t block, uint32_t *sh,
-                                                     uint32_t v[4]) {
-  const gpuir__stream &s = l.s;
-  const uint32_t count = gpuir__block_count(s.n, block);
-  const uint32_t prev = block ? s.last[block - 1] : UINT32_MAX;
-  if (C == GCL_PLAIN) {
-    uint4 x = __ldg((const uint4 *)(l.docs + (uint64_t)block * GPUIR__BLOCK) + gc_lane());
-    v[0] = x.x;
-    v[1] = x.y;
-    v[2] = x.z;
-    v[3] = x.w;
-  } else if (C == GCL_VBYTE) {
-    gcl_vbyte(s, block, count, sh, v);
-  } else if (C == GCL_BP128) {
-    gcl_bp128(s, block, count, v);
-  } else if (C == GCL_OPTPFD) { /* and pfd and newpfd */
-    gcl_pfd(s, block, count, sh, v);
-  } else if (C == GCL_EF) {
-    gcl_ef(s, block, count, prev, sh, v);
-  } else if (C == GCL_QS) {
-    gcl_qs(s, block, count, sh, v);
-  } else if (C == GCL_RICE) {
-    gcl_rice(s, block, count, prev, SUM, sh, v);
-  } else if (C == GCL_PFL) {
-    gcl_pfl(l, block, count, sh, v);
-  } else if (C == GCL_PARA) {
-    gcl_parapfor(s, block, count, sh, v);
-  } else if (C == GCL_HSLRC) {
-    gcl_hslrc(s, block, count, sh, v);
-  } else {
-    gcl_lrc(s,
-            C == GCL_LRC      ? GPUIR__LRC
-            : C == GCL_LRCSEG ? GPUIR__LRCSEG
-                              : GPUIR__SEGLRC,
-            block, count, sh, v);
-  }
-  if (SUM && (C == GCL_VBYTE || C == GCL_BP128 || C == GCL_OPTPFD || C == GCL_PFL || C == GCL_PARA))
-    gc_sum(v, prev, s.limit);
-  return count;
-}
 
 /* ---- decoding to memory ---- */
 
