@@ -5981,8 +5981,8 @@ static int gpuir__list_open_long(const gpuir_index *ix, const gpuir__record *r, 
   return GPUIR_OK;
 }
 
-/* Opens the postings of term `id` (< terms). Scratch comes from `a`. 0, FORMAT, UNSUPPORTED, NOMEM. */
-static int gpuir__list_open(const gpuir_index *ix, const gpuir_allocator *a, uint64_t id, gpuir__list *l) {
+/* Finds the postings of term `id` (< terms); their codecs are not open. 0, FORMAT, UNSUPPORTED. */
+static int gpuir__list_find(const gpuir_index *ix, uint64_t id, gpuir__list *l) {
   const gpuir__record *r = &ix->records[id];
   int status = GPUIR_OK;
   memset(l, 0, sizeof *l);
@@ -6015,7 +6015,13 @@ static int gpuir__list_open(const gpuir_index *ix, const gpuir_allocator *a, uin
     l->freqs.bytes = ix->freqs + ix->stat.freqs_short + r->freqs;
     l->freqs.len = r->freqs_len;
   }
-  return status ? status : gpuir__list_open_codecs(a, l);
+  return status;
+}
+
+/* Opens the postings of term `id` (< terms). Scratch comes from `a`. 0, FORMAT, UNSUPPORTED, NOMEM. */
+static int gpuir__list_open(const gpuir_index *ix, const gpuir_allocator *a, uint64_t id, gpuir__list *l) {
+  int status = gpuir__list_find(ix, id, l);
+  return status || l->df == 1 ? status : gpuir__list_open_codecs(a, l);
 }
 
 /* [starts[i], starts[i + 1]) of a section, or an empty range where that makes no sense. */

@@ -398,19 +398,15 @@ enum {
   GCL_PLAIN = 99 /* not coded */
 };
 
-/* A list on the device. */
-typedef struct gcl_list {
+/* A list on the device, in any codec. */
+typedef struct gc_coded {
   gpuir__stream s;      /* device addresses; without codec and scratch */
-  const uint32_t *docs; /* the list as it is */
+  const uint32_t *docs; /* the laboratory's: the list as it is */
   uint32_t nblocks, number;
-  const uint8_t *slots;                  /* pfd-list: its first level, `number` exceptions */
-  const uint32_t *overflows, *positions; /* written before each decoding */
+  const uint8_t *slots;                  /* pfd-list: its first level, `number` exceptions, */
+  const uint32_t *overflows, *positions; /* which have been decoded before */
   uint32_t bits;
-  uint32_t shift[6]; /* hash segmentation with buckets of 16, 32, ... 256 on average; lr-local's segments */
-  uint32_t buckets[6];
-  const uint32_t *first[5]; /* buckets + 1 indices */
-  const void *lines;        /* linear regression: of the list, then of each of lr-local's segments */
-} gcl_list;
+} gc_coded;
 
 /* Inclusive sum over the warp. */
 static __device__ __forceinline__ uint32_t gcl_scan(uint32_t x) {
@@ -503,16 +499,18 @@ static __device__ __forceinline__ void gcl_vbyte(const gpuir__stream &s, uint32_
   uint32_t got = 0, base = 0, lane = gc_lane(), i;
   __syncwarp();
   while (got < count && base < avail) {
-    uint32_t byte = base + 4 * lane, e = 0, n, before;
+    uint32_t byte = base + 4 * lane, e = 0, n, before, total;
     if (byte < avail) {
       e = ~gpuir__load32(p + byte) & 0x80808080u;
       if (avail - byte < 4) e &= (1u << (8 * (uint32_t)(avail - byte))) - 1;
     }
     n = __popc(e);
     before = gcl_scan(n);
+    total = __shfl_sync(GC_ALL, before, 31);
+    if (!total) break; /* damaged: no value is that long */
     base += 128;
-    got += __shfl_sync(GC_ALL, before, 31);
-    before += got - __shfl_sync(GC_ALL, before, 31) - n;
+    before += got - n;
+    got += total;
     for (; e; e &= e - 1, before++)
       if (before < count) ends[before] = byte + (uint32_t)__ffs((int)e) / 8;
   }
@@ -758,7 +756,7 @@ static __device__ __forceinline__ void gcl_rice(const gpuir__stream &s, uint32_t
 
 /* pfd-list: one width for all. Its exceptions have been decoded before (gcl_pfl_node). Measured with that: 254 and
  * 218 G values/s in many lists, 9 to 12 in one, whose exceptions one block of threads decodes. */
-static __device__ __forceinline__ void gcl_pfl(const gcl_list &l, uint32_t block, uint32_t count,
+static __device__ __forceinline__ void gcl_pfl(const gc_coded &l, uint32_t block, uint32_t count,
                                                uint32_t *sh, uint32_t v[4]) {
   const uint32_t first = block * GPUIR__BLOCK;
   uint32_t e, end;
@@ -766,6 +764,7 @@ static __device__ __forceinline__ void gcl_pfl(const gcl_list &l, uint32_t block
   if (!l.number) return;
   e = l.s.offset ? min(l.s.offset[block], l.number) : 0;
   end = l.s.offset && block + 1 < l.nblocks ? min(l.s.offset[block + 1], l.number) : l.number;
+  end = min(end, e + GPUIR__BLOCK); /* whatever the directory says */
   gcl_patch_begin(sh);
   for (e += gc_lane(); e < end; e += 32) {
     uint32_t at = l.positions[e] - first;
@@ -807,7 +806,7 @@ static __device__ __forceinline__ void gcl_bp128(const gpuir__stream &s, uint32_
 /* The docIDs of a block, or without SUM its gaps where the codec has gaps; sh: 128 words of the warp's own. Returns
  * how many there are; v[] behind them is unspecified. */
 template <int C, bool SUM>
-static __device__ __forceinline__ uint32_t gcl_block(const gcl_list &l, uint32_t block, uint32_t *sh,
+static __device__ __forceinline__ uint32_t gcl_block(const gc_coded &l, uint32_t block, uint32_t *sh,
                                                      uint32_t v[4]) {
   const gpuir__stream &s = l.s;
   const uint32_t count = gpuir__block_count(s.n, block);
@@ -846,6 +845,250 @@ static __device__ __forceinline__ uint32_t gcl_block(const gcl_list &l, uint32_t
   if (SUM && (C == GCL_VBYTE || C == GCL_BP128 || C == GCL_OPTPFD || C == GCL_PFL || C == GCL_PARA))
     gc_sum(v, prev, s.limit);
   return count;
+}
+
+/* ---- recoding as bp128: what the index holds in other codecs, on its way to the kernels ----
+ * A warp decodes a block and packs it as gpuir__bp128_encode would, so that everything below has one codec to deal with.
+ * Twice: first for the blocks' sizes, of which gc_recode_offsets makes offsets, then to write them. */
+
+/* A list as the index has it, on the device. */
+typedef struct gc_source {
+  gc_coded docs;
+  gpuir__stream freqs;
+  uint32_t docs_codec, freqs_codec;
+} gc_source;
+
+/* Where its bp128 goes: two streams, and the place of its first block in the directory, if it has one. */
+typedef struct gc_target {
+  uint8_t *docs, *freqs;
+  uint64_t entry;
+} gc_target;
+
+typedef struct gc_recoding {
+  const gc_source *sources;
+  const uint32_t *start; /* of each list: the blocks before it; and one more */
+  const gc_target *targets;
+  uint32_t nlists, nblocks;
+  uint32_t *docs_off, *freqs_off; /* of each block: its words, then where they begin in the list */
+  uint8_t *docs_width, *freqs_width;
+  unsigned long long *words;            /* of each list: of its docIDs, of its frequencies */
+  uint32_t *to_docs_off, *to_freqs_off; /* the directory */
+  uint8_t *to_docs_width, *to_freqs_width;
+} gc_recoding;
+
+#define GC_RECODE_CHUNK 4u /* blocks that a warp takes at a time */
+
+/* The docIDs of a block in whichever codec; those behind its n are unspecified. Returns n. */
+static __device__ __forceinline__ uint32_t gc_any_docs(const gc_source &s, uint32_t block, uint32_t *sh,
+                                                       uint32_t v[4]) {
+  const gc_coded &l = s.docs;
+  switch (s.docs_codec) {
+    case GCL_VBYTE: return gcl_block<GCL_VBYTE, true>(l, block, sh, v);
+    case GCL_PFD:
+    case GCL_NEWPFD:
+    case GCL_OPTPFD: return gcl_block<GCL_OPTPFD, true>(l, block, sh, v);
+    case GCL_EF: return gcl_block<GCL_EF, true>(l, block, sh, v);
+    case GCL_QS: return gcl_block<GCL_QS, true>(l, block, sh, v);
+    case GCL_RICE: return gcl_block<GCL_RICE, true>(l, block, sh, v);
+    case GCL_PFL: return gcl_block<GCL_PFL, true>(l, block, sh, v);
+    case GCL_PARA: return gcl_block<GCL_PARA, true>(l, block, sh, v);
+    case GCL_LRC: return gcl_block<GCL_LRC, true>(l, block, sh, v);
+    case GCL_LRCSEG: return gcl_block<GCL_LRCSEG, true>(l, block, sh, v);
+    case GCL_SEGLRC: return gcl_block<GCL_SEGLRC, true>(l, block, sh, v);
+    case GCL_HSLRC: return gcl_block<GCL_HSLRC, true>(l, block, sh, v);
+    default: return gcl_block<GCL_BP128, true>(l, block, sh, v);
+  }
+}
+
+/* The frequencies of a block of `count`, each less one. */
+static __device__ __forceinline__ void gc_any_freqs(const gc_source &s, uint32_t block, uint32_t count,
+                                                    uint32_t *sh, uint32_t v[4]) {
+  if (s.freqs_codec == GCL_VBYTE)
+    gcl_vbyte(s.freqs, block, count, sh, v);
+  else if (s.freqs_codec == GCL_BP128)
+    gcl_bp128(s.freqs, block, count, v);
+  else
+    gcl_pfd(s.freqs, block, count, sh, v);
+}
+
+/* How a block is packed: low bits, bits of the high parts (0: no exceptions), bytes in all. */
+typedef struct gc_form {
+  uint32_t bits, high, bytes;
+} gc_form;
+
+/* gpuir__bp128_choose: lane b looks at b low bits. Values behind count are 0. sh: 33 words. About 80 instructions. */
+static __device__ __forceinline__ gc_form gc_choose(const uint32_t v[4], uint32_t count, uint32_t unit,
+                                                    uint32_t *sh) {
+  const uint32_t lane = gc_lane(), up = unit - 1, fixed = (count + 7) / 8 + 1;
+  const uint32_t w = gpuir__width32(__reduce_or_sync(GC_ALL, v[0] | v[1] | v[2] | v[3]));
+  uint32_t least = (((count * w + 7) / 8 + up) & ~up) << 6, high, i; /* of bytes << 6 | bits of high parts */
+  gc_form form;
+  __syncwarp();
+  sh[lane] = 0;
+  if (!lane) sh[32] = 0;
+  __syncwarp();
+#pragma unroll
+  for (i = 0; i < 4; i++) atomicAdd(sh + gpuir__width32(v[i]), 1);
+  __syncwarp();
+  high = sh[lane + 1]; /* becomes: how many are wider than the lane's number */
+#pragma unroll
+  for (i = 1; i < 32; i *= 2) {
+    uint32_t other = __shfl_down_sync(GC_ALL, high, i);
+    if (lane + i < 32) high += other;
+  }
+  if (lane < w) {
+    const uint32_t bytes = (count * lane + 7) / 8 + fixed + (high * (w - lane) + 7) / 8;
+    least = min(least, ((bytes + up) & ~up) << 6 | (w - lane));
+  }
+  least = __reduce_min_sync(GC_ALL, least);
+  form.high = least & 63;
+  form.bits = w - form.high;
+  form.bytes = least >> 6;
+  return form;
+}
+
+/* n <= 32 bits, into zeroed words. */
+static __device__ __forceinline__ void gc_put_bits(uint32_t *sh, uint32_t bit, uint32_t value, uint32_t n) {
+  const uint32_t shift = bit & 31;
+  if (!value) return;
+  atomicOr(sh + (bit >> 5), value << shift);
+  if (shift + n > 32) atomicOr(sh + (bit >> 5) + 1, value >> (32 - shift));
+}
+
+/* Writes a block of at most 128 words, gathered in shared memory; `brief`: its width byte comes first. */
+static __device__ __forceinline__ void gc_pack(const uint32_t v[4], uint32_t count, const gc_form &form,
+                                               bool brief, uint32_t *to, uint32_t *sh) {
+  const uint32_t lane = gc_lane(), b = form.bits, mask = gc_mask(b), start = brief ? 8 : 0;
+  uint32_t i, bit;
+  __syncwarp();
+  *(uint4 *)(sh + 4 * lane) = make_uint4(0, 0, 0, 0);
+  __syncwarp();
+  if (brief && !lane) gc_put_bits(sh, 0, b | (form.high ? GPUIR__BP128_EXCEPTIONS : 0), 8);
+#pragma unroll
+  for (i = 0; i < 4; i++) {
+    const uint32_t low = v[i] & mask;
+    if (count < GPUIR__BLOCK) {
+      if (4 * lane + i < count) gc_put_bits(sh, start + (4 * lane + i) * b, low, b);
+    } else if (low) {
+      const uint32_t shift = lane * b & 31;
+      uint32_t *word = sh + (lane * b >> 5) * 4 + i;
+      atomicOr(word, low << shift);
+      if (shift + b > 32) atomicOr(word + 4, low >> (32 - shift));
+    }
+  }
+  if (form.high) {
+    const uint32_t below = (1u << lane) - 1;
+    uint32_t rank = 0, mine = 0;
+#pragma unroll
+    for (i = 0; i < 4; i++) {
+      const uint32_t vote = __ballot_sync(GC_ALL, v[i] >> b);
+      rank += __popc(vote & below);
+      mine |= (vote >> lane & 1) << i;
+    }
+    bit = start + (count * b + 7) / 8 * 8;
+    gc_put_bits(sh, bit + 4 * lane, mine, 4);
+    bit += (count + 7) / 8 * 8;
+    if (!lane) gc_put_bits(sh, bit, form.high, 8);
+    bit += 8;
+#pragma unroll
+    for (i = 0; i < 4; i++)
+      if (mine >> i & 1) gc_put_bits(sh, bit + rank++ * form.high, v[i] >> b, form.high);
+  }
+  __syncwarp();
+  for (i = lane; i < (form.bytes + brief + 3) / 4; i += 32) to[i] = sh[i];
+}
+
+/* The values of block g: its size and width, or its words at `to`. Those behind count become 0. */
+template <bool WRITE>
+static __device__ __forceinline__ void gc_recode_values(uint32_t v[4], uint32_t count, bool brief, uint64_t g,
+                                                        uint32_t *off, uint8_t *width, uint8_t *to,
+                                                        uint32_t *sh) {
+  const uint32_t lane = gc_lane();
+  gc_form form;
+  uint32_t i;
+#pragma unroll
+  for (i = 0; i < 4; i++)
+    if (4 * lane + i >= count) v[i] = 0;
+  form = gc_choose(v, count, brief ? 1 : 4, sh);
+  if (WRITE) {
+    gc_pack(v, count, form, brief, (uint32_t *)to + off[g], sh);
+  } else if (!lane) {
+    off[g] = (form.bytes + brief + 3) / 4;
+    width[g] = (uint8_t)(form.bits | (form.high ? GPUIR__BP128_EXCEPTIONS : 0));
+  }
+}
+
+/* A block of a list, docIDs and frequencies: the decoders' instructions and about 400 for choosing and packing. */
+template <bool WRITE>
+static __global__ void __launch_bounds__(256) gc_recode(const __grid_constant__ gc_recoding r) {
+  __shared__ uint4 room[8][32];
+  const uint32_t lane = gc_lane(), warps = gridDim.x * 8;
+  uint32_t *sh = (uint32_t *)room[threadIdx.x / 32];
+  uint64_t at = (uint64_t)(blockIdx.x * 8 + threadIdx.x / 32) * GC_RECODE_CHUNK;
+  for (; at < r.nblocks; at += (uint64_t)warps * GC_RECODE_CHUNK) {
+    const uint32_t end = (uint32_t)min((uint64_t)r.nblocks, at + GC_RECODE_CHUNK);
+    uint32_t lo = 0, hi = r.nlists, g;
+    while (hi - lo > 1) { /* the last list that starts at the block or before */
+      uint32_t mid = lo + (hi - lo) / 2;
+      if (__ldg(r.start + mid) <= at)
+        lo = mid;
+      else
+        hi = mid;
+    }
+    for (g = (uint32_t)at; g < end; g++) {
+      gc_target to = {NULL, NULL, 0};
+      uint32_t v[4], block, count, i, before;
+      bool brief;
+      while (g >= __ldg(r.start + lo + 1)) lo++;
+      const gc_source &s = r.sources[lo];
+      if (WRITE) to = r.targets[lo];
+      block = g - __ldg(r.start + lo);
+      brief = !s.docs.s.offset;
+      count = gc_any_docs(s, block, sh, v);
+      before = __shfl_up_sync(GC_ALL, v[3], 1); /* docIDs to gaps */
+      if (!lane) before = block ? s.docs.s.last[block - 1] : UINT32_MAX;
+#pragma unroll
+      for (i = 3; i > 0; i--) v[i] -= v[i - 1] + 1;
+      v[0] -= before + 1;
+      gc_recode_values<WRITE>(v, count, brief, g, r.docs_off, r.docs_width, to.docs, sh);
+      gc_any_freqs(s, block, count, sh, v);
+      gc_recode_values<WRITE>(v, count, brief, g, r.freqs_off, r.freqs_width, to.freqs, sh);
+      if (WRITE && !brief && !lane) {
+        r.to_docs_off[to.entry + block] = r.docs_off[g];
+        r.to_freqs_off[to.entry + block] = r.freqs_off[g];
+        r.to_docs_width[to.entry + block] = r.docs_width[g];
+        r.to_freqs_width[to.entry + block] = r.freqs_width[g];
+      }
+    }
+  }
+}
+
+/* Turns sizes into offsets, by 1024 threads; returns the sum. */
+static __device__ unsigned long long gc_running_sums(uint32_t *sizes, uint32_t n) {
+  __shared__ uint32_t sums[32];
+  unsigned long long all = 0;
+  uint32_t at;
+  for (at = 0; at < n; at += 1024) {
+    const uint32_t i = at + threadIdx.x, x = i < n ? sizes[i] : 0, sum = gcl_scan(x);
+    __syncthreads();
+    if (gc_lane() == 31) sums[threadIdx.x / 32] = sum;
+    __syncthreads();
+    if (threadIdx.x < 32) sums[threadIdx.x] = gcl_scan(sums[threadIdx.x]);
+    __syncthreads();
+    if (i < n) sizes[i] = (uint32_t)all + (threadIdx.x >= 32 ? sums[threadIdx.x / 32 - 1] : 0) + sum - x;
+    all += sums[31];
+  }
+  return all;
+}
+
+/* A block of threads a list. Reads and writes 8 bytes a block of 128 postings. */
+static __global__ void __launch_bounds__(1024) gc_recode_offsets(const __grid_constant__ gc_recoding r) {
+  const uint32_t first = r.start[blockIdx.x], n = r.start[blockIdx.x + 1] - first;
+  const unsigned long long docs = gc_running_sums(r.docs_off + first, n),
+                           freqs = gc_running_sums(r.freqs_off + first, n);
+  if (threadIdx.x) return;
+  r.words[2 * blockIdx.x] = docs;
+  r.words[2 * blockIdx.x + 1] = freqs;
 }
 
 /* ============================================================================
@@ -2359,6 +2602,12 @@ typedef struct gc_aid {
   uint32_t row, span, shift, most;
 } gc_aid;
 
+/* Where a list that was coded otherwise lies as bp128: docIDs, then frequencies at the next multiple of 16. */
+typedef struct gc_place {
+  uint64_t docs; /* address */
+  uint32_t docs_words, freqs_words;
+} gc_place;
+
 typedef struct gc_cache gc_cache;
 
 struct gpuir_cuda {
@@ -2368,11 +2617,14 @@ struct gpuir_cuda {
   gc_view view;
   void *memory[24]; /* what the view points to */
   unsigned nmemory;
-  gc_term *lists; /* long lists, in the order of their blocks */
+  gc_place *places;   /* of all terms, if lists were recoded; NULL: they lie as in the file */
+  gpuir__buf recoded; /* void *: the memory of those */
+  gc_term *lists;     /* long lists, in the order of their blocks */
   size_t nlists;
   gc_aid *aids;    /* of all long lists, by their number in the index; NULL: there are no guides */
   gc_cache *cache; /* NULL: the whole index is on the device */
   uint64_t room, threshold;
+  int refused; /* the bound left no memory for something */
   uint32_t k_most;
   size_t batch;
   unsigned or_grid, and_grid, max_grid;
@@ -2447,6 +2699,7 @@ static int gc_take(gpuir_cuda *c, size_t n, void **p, gpuir_error *err) {
   used = __atomic_add_fetch(&c->info.used_memory, n, __ATOMIC_RELAXED);
   if (used > c->room) {
     __atomic_fetch_sub(&c->info.used_memory, n, __ATOMIC_RELAXED);
+    __atomic_store_n(&c->refused, 1, __ATOMIC_RELAXED);
     return gpuir__fail(err, GPUIR_E_NOMEM, 0,
                        "CUDA: %llu MB of device memory are needed, %llu MB are allowed",
                        (unsigned long long)(used >> 20), (unsigned long long)(c->room >> 20));
@@ -2458,6 +2711,13 @@ static int gc_take(gpuir_cuda *c, size_t n, void **p, gpuir_error *err) {
     __atomic_fetch_sub(&c->info.used_memory, n, __ATOMIC_RELAXED);
     return gc_fail(err, e, "allocating device memory");
   }
+}
+
+/* Memory that gc_take gave. */
+static void gc_give(gpuir_cuda *c, void *p, size_t n) {
+  if (!p) return;
+  (void)cudaFree(p);
+  __atomic_fetch_sub(&c->info.used_memory, n ? n : 1, __ATOMIC_RELAXED);
 }
 
 static int gc_device_alloc(gpuir_cuda *c, size_t n, void **p, gpuir_error *err) {
@@ -2478,11 +2738,12 @@ static int gc_upload(gpuir_cuda *c, const void *from, size_t n, const void **to,
   return GPUIR_OK;
 }
 
-static const char gc_codec_message[] = "the CUDA backend decodes bp128 only; this list has another codec";
+#define GC_ALIGN(n) (((uint64_t)(n) + 15) & ~(uint64_t)15)
 
-/* Describes the list of a term for the kernels; q and what follows stay 0. */
-static int gc_describe(const gpuir_index *ix, uint64_t id, gc_term *t, gpuir__list *l, gpuir_error *err) {
-  int status = gpuir__list_open(ix, &ix->a, id, l);
+/* Describes the list of a term for the kernels; q and what follows stay 0. Nothing of its codecs is looked at. */
+static int gc_describe(const gpuir_cuda *c, uint64_t id, gc_term *t, gpuir__list *l, gpuir_error *err) {
+  const gpuir_index *ix = c->ix;
+  int status = gpuir__list_find(ix, id, l);
   if (status)
     return gpuir__fail(err, status, 0, "%s: cannot open a list: %s", ix->path, gpuir_strerror(status));
   memset(t, 0, sizeof *t);
@@ -2495,17 +2756,392 @@ static int gc_describe(const gpuir_index *ix, uint64_t id, gc_term *t, gpuir__li
     return GPUIR_OK;
   }
   t->kind = l->extent ? GC_LONG : GC_SHORT;
-  t->docs = (uint64_t)(l->docs.bytes - ix->docids);
-  t->docs_len = l->docs.len;
-  t->freqs = (uint64_t)(l->freqs.bytes - ix->freqs);
-  t->freqs_len = l->freqs.len;
   if (l->extent) t->first_block = l->extent->first_block;
-  if (l->docs.codec->id != GC_BP128 || l->freqs.codec->id != GC_BP128) {
-    gpuir__list_close(&ix->a, l);
-    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "%s: %s", ix->path, gc_codec_message);
+  if (c->places) {
+    const gc_place *p = &c->places[id];
+    t->docs = p->docs;
+    t->docs_len = (uint64_t)p->docs_words * 4;
+    t->freqs = p->docs + GC_ALIGN(t->docs_len);
+    t->freqs_len = (uint64_t)p->freqs_words * 4;
+  } else {
+    t->docs = (uint64_t)(l->docs.bytes - ix->docids);
+    t->docs_len = l->docs.len;
+    t->freqs = (uint64_t)(l->freqs.bytes - ix->freqs);
+    t->freqs_len = l->freqs.len;
+  }
+  return GPUIR_OK;
+}
+
+/* ---- sending lists: pinned memory on its way, twice ---- */
+
+#define GC_STAGE (1u << 20) /* bytes */
+
+typedef struct gc_pipe {
+  cudaStream_t stream;
+  cudaEvent_t sent[2];
+  uint8_t *stage[2], *to; /* to: where what waits in the stage `side` goes, `fill` bytes */
+  size_t fill;
+  unsigned side;
+} gc_pipe;
+
+static int gc_pipe_open(gc_pipe *p, gpuir_error *err) {
+  unsigned i;
+  GC_TRY(cudaStreamCreateWithFlags(&p->stream, cudaStreamNonBlocking), "creating a stream");
+  for (i = 0; i < 2; i++) {
+    GC_TRY(cudaEventCreateWithFlags(&p->sent[i], cudaEventDisableTiming), "creating an event");
+    GC_TRY(cudaMallocHost((void **)&p->stage[i], GC_STAGE), "allocating pinned memory");
+  }
+  return GPUIR_OK;
+}
+
+static void gc_pipe_close(gc_pipe *p) {
+  unsigned i;
+  if (p->stream) {
+    (void)cudaStreamSynchronize(p->stream);
+    (void)cudaStreamDestroy(p->stream);
+  }
+  for (i = 0; i < 2; i++) {
+    if (p->sent[i]) (void)cudaEventDestroy(p->sent[i]);
+    (void)cudaFreeHost(p->stage[i]);
+  }
+}
+
+static int gc_pipe_flush(gc_pipe *p, gpuir_error *err) {
+  const size_t n = p->fill;
+  p->fill = 0;
+  if (!n) return GPUIR_OK;
+  GC_TRY(cudaMemcpyAsync(p->to, p->stage[p->side], n, cudaMemcpyHostToDevice, p->stream), "sending a list");
+  GC_TRY(cudaEventRecord(p->sent[p->side], p->stream), "sending a list");
+  p->side ^= 1;
+  GC_TRY(cudaEventSynchronize(p->sent[p->side]), "sending a list");
+  return GPUIR_OK;
+}
+
+/* Sends n bytes to the device, behind all that was sent before, once the stage is full or flushed. What goes closely
+ * behind what waits goes with it. */
+static int gc_pipe_put(gc_pipe *p, const void *to, const void *from, uint64_t n, gpuir_error *err) {
+  const uint8_t *source = (const uint8_t *)from;
+  uint8_t *target = (uint8_t *)(uintptr_t)to;
+  while (n) {
+    size_t at = p->fill && target >= p->to ? (size_t)(target - p->to) : 0, part;
+    if (at < p->fill || at - p->fill > 64 || at >= GC_STAGE) {
+      int status = gc_pipe_flush(p, err);
+      if (status) return status;
+      at = 0;
+    }
+    if (!at) p->to = target;
+    part = (size_t)gpuir__min64(n, GC_STAGE - at);
+    memcpy(p->stage[p->side] + at, source, part);
+    p->fill = at + part;
+    source += part;
+    target += part;
+    n -= part;
+  }
+  return GPUIR_OK;
+}
+
+/* ---- recoding ----
+ * Lists in other codecs are sent as they are to an area of the device, as many at once as it holds, and written from
+ * there as bp128. The exceptions of a pfd-list, which only its beginning leads to, are decoded by the CPU. */
+
+#define GC_AREA (64u << 20)             /* bytes, or one list */
+#define GC_LISTS (1u << 14)             /* lists at once */
+#define GC_AREA_MORE (GC_PAD + 16 * 16) /* padding of an area's tables */
+
+typedef struct gc_recoder {
+  gc_pipe *pipe;
+  gc_recoding work;
+  gc_source *sources; /* of `most` lists */
+  gc_target *targets;
+  uint32_t *start, most;
+  uint64_t *ids;
+  unsigned long long *words; /* pinned: what the device tells */
+  uint8_t *area;
+  uint64_t size, fill, need; /* bytes; need: with the tables, of the lists until now */
+} gc_recoder;
+
+static int gc_coded_otherwise(const gpuir__list *l) {
+  return l->df > 1 && (l->docs.codec->id != GC_BP128 || l->freqs.codec->id != GC_BP128);
+}
+
+static int gc_recoder_open(gc_recoder *r, const gpuir_allocator *a, gc_pipe *pipe, uint32_t most,
+                           gpuir_error *err) {
+  r->pipe = pipe;
+  r->most = most;
+  r->sources = (gc_source *)gpuir__alloc_zero(a, most * sizeof *r->sources);
+  r->targets = (gc_target *)gpuir__alloc_zero(a, most * sizeof *r->targets);
+  r->start = (uint32_t *)gpuir__alloc_zero(a, ((size_t)most + 1) * sizeof *r->start);
+  r->ids = (uint64_t *)gpuir__alloc_zero(a, most * sizeof *r->ids);
+  if (!r->sources || !r->targets || !r->start || !r->ids) return gpuir__fail_nomem(err);
+  GC_TRY(cudaHostAlloc((void **)&r->words, (size_t)most * 16, cudaHostAllocMapped),
+         "allocating pinned memory");
+  GC_TRY(cudaHostGetDevicePointer((void **)&r->work.words, r->words, 0), "mapping pinned memory");
+  return GPUIR_OK;
+}
+
+static void gc_recoder_close(gc_recoder *r, const gpuir_allocator *a) {
+  (void)cudaFreeHost(r->words);
+  gpuir__free(a, r->sources, r->most * sizeof *r->sources);
+  gpuir__free(a, r->targets, r->most * sizeof *r->targets);
+  gpuir__free(a, r->start, ((size_t)r->most + 1) * sizeof *r->start);
+  gpuir__free(a, r->ids, r->most * sizeof *r->ids);
+}
+
+/* From now on the next lists are collected in that area. */
+static void gc_recoder_begin(gc_recoder *r, void *area, uint64_t size) {
+  r->area = (uint8_t *)area;
+  r->size = size;
+  r->fill = r->need = r->work.nlists = r->work.nblocks = 0;
+  r->pipe->fill = 0; /* what a list that failed left */
+}
+
+/* What stands between streams, and behind them, may be read. */
+static int gc_recoder_clear(const gc_recoder *r, void *p, uint64_t n, gpuir_error *err) {
+  GC_TRY(cudaMemsetAsync(p, 0, n, r->pipe->stream), "recoding lists");
+  return GPUIR_OK;
+}
+
+/* Bytes that a list takes of the area. */
+static uint64_t gc_recoder_bytes(const gpuir__list *l) {
+  const uint64_t n = l->nblocks;
+  uint64_t bytes =
+      GC_ALIGN(l->docs.len) + GC_ALIGN(l->freqs.len) + sizeof(gc_source) + sizeof(gc_target) + 4 + 10 * n;
+  if (l->extent) bytes += 3 * GC_ALIGN(4 * n) + 2 * GC_ALIGN(n);
+  if (l->docs.codec->id == GCL_PFL) {
+    gpuir__pfl_level top;
+    unsigned depth;
+    uint64_t memory;
+    (void)gpuir__pfl_find(&l->docs, &top, &depth, &memory);
+    bytes += 2 * GC_ALIGN((uint64_t)top.number * 4);
+  }
+  return bytes;
+}
+
+/* Sends n bytes to the area; *to: where they will be. */
+static int gc_recoder_put(gc_recoder *r, const void *from, uint64_t n, const void **to, gpuir_error *err) {
+  *to = r->area + r->fill;
+  r->fill += GC_ALIGN(n);
+  return gc_pipe_put(r->pipe, *to, from, n, err);
+}
+
+static int gc_recoder_put_stream(gc_recoder *r, const gpuir__stream *s, uint64_t nblocks, gpuir__stream *to,
+                                 gpuir_error *err) {
+  int status = gc_recoder_put(r, s->bytes, s->len, (const void **)&to->bytes, err);
+  to->len = s->len;
+  to->n = s->n;
+  to->limit = s->limit;
+  if (!status && s->offset)
+    status = gc_recoder_put(r, s->offset, nblocks * 4, (const void **)&to->offset, err);
+  if (!status && s->width) status = gc_recoder_put(r, s->width, nblocks, (const void **)&to->width, err);
+  return status;
+}
+
+/* Adds a list for which there is room. */
+static int gc_recoder_add(gc_recoder *r, const gpuir_index *ix, uint64_t id, gpuir__list *l,
+                          gpuir_error *err) {
+  gc_source *s = &r->sources[r->work.nlists];
+  const uint64_t need = gc_recoder_bytes(l), fill = r->fill;
+  int status = gpuir__list_open_codecs(&ix->a, l);
+  if (status)
+    return gpuir__fail(err, status, 0, "%s: cannot open a list: %s", ix->path, gpuir_strerror(status));
+  memset(s, 0, sizeof *s);
+  s->docs_codec = l->docs.codec->id;
+  s->freqs_codec = l->freqs.codec->id;
+  s->docs.nblocks = l->nblocks;
+  status = gc_recoder_put_stream(r, &l->docs, l->nblocks, &s->docs.s, err);
+  if (!status) status = gc_recoder_put_stream(r, &l->freqs, l->nblocks, &s->freqs, err);
+  if (!status && l->extent)
+    status = gc_recoder_put(r, l->last, (uint64_t)l->nblocks * 4, (const void **)&s->docs.s.last, err);
+  if (!status && s->docs_codec == GCL_PFL) {
+    const gpuir__pfl_state *state = (const gpuir__pfl_state *)l->docs.scratch;
+    const uint64_t n = (uint64_t)state->top.number * 4;
+    s->docs.slots = s->docs.s.bytes + (state->top.slots - l->docs.bytes);
+    s->docs.bits = state->top.b;
+    s->docs.number = state->top.number;
+    status = gc_recoder_put(r, state->overflows, n, (const void **)&s->docs.overflows, err);
+    if (!status) status = gc_recoder_put(r, state->positions, n, (const void **)&s->docs.positions, err);
   }
   gpuir__list_close(&ix->a, l);
+  if (status) return status;
+  r->ids[r->work.nlists] = id;
+  r->start[r->work.nlists++] = r->work.nblocks;
+  r->work.nblocks += l->nblocks;
+  r->need += gpuir__max64(need, r->fill - fill);
   return GPUIR_OK;
+}
+
+/* Room for a table of the area, which the kernels write. */
+static void *gc_recoder_table(gc_recoder *r, uint64_t n) {
+  void *p = r->area + r->fill;
+  r->fill += GC_ALIGN(n);
+  return p;
+}
+
+static unsigned gc_recoder_grid(const gpuir_cuda *c, const gc_recoder *r) {
+  const uint64_t warps = ((uint64_t)r->work.nblocks + GC_RECODE_CHUNK - 1) / GC_RECODE_CHUNK;
+  return (unsigned)gpuir__min64((warps + 7) / 8, (uint64_t)c->processors * 8);
+}
+
+/* Finds out how many words the lists take as bp128. */
+static int gc_recoder_measure(const gpuir_cuda *c, gc_recoder *r, gpuir_error *err) {
+  const gc_view *v = &c->view;
+  gc_recoding *w = &r->work;
+  uint32_t i;
+  int status;
+  r->start[w->nlists] = w->nblocks;
+  status = gc_recoder_put(r, r->sources, w->nlists * sizeof *r->sources, (const void **)&w->sources, err);
+  if (!status) status = gc_recoder_put(r, r->start, (w->nlists + 1) * 4, (const void **)&w->start, err);
+  if (!status) status = gc_pipe_flush(r->pipe, err);
+  if (status) return status;
+  w->targets = (const gc_target *)gc_recoder_table(r, w->nlists * sizeof *r->targets);
+  w->docs_off = (uint32_t *)gc_recoder_table(r, (uint64_t)w->nblocks * 4);
+  w->freqs_off = (uint32_t *)gc_recoder_table(r, (uint64_t)w->nblocks * 4);
+  w->docs_width = (uint8_t *)gc_recoder_table(r, w->nblocks);
+  w->freqs_width = (uint8_t *)gc_recoder_table(r, w->nblocks);
+  w->to_docs_off = (uint32_t *)(uintptr_t)v->docs_off;
+  w->to_freqs_off = (uint32_t *)(uintptr_t)v->freqs_off;
+  w->to_docs_width = (uint8_t *)(uintptr_t)v->docs_width;
+  w->to_freqs_width = (uint8_t *)(uintptr_t)v->freqs_width;
+  gc_recode<false><<<gc_recoder_grid(c, r), 256, 0, r->pipe->stream>>>(*w);
+  gc_recode_offsets<<<w->nlists, 1024, 0, r->pipe->stream>>>(*w);
+  GC_TRY(cudaGetLastError(), "recoding lists");
+  GC_TRY(cudaStreamSynchronize(r->pipe->stream), "recoding lists");
+  for (i = 0; i < 2 * w->nlists; i++)
+    if (r->words[i] > UINT32_MAX)
+      return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "%s: as bp128 a list takes more than 16 GB",
+                         c->ix->path);
+  return GPUIR_OK;
+}
+
+/* Writes the lists to their targets. */
+static int gc_recoder_write(const gpuir_cuda *c, gc_recoder *r, gpuir_error *err) {
+  int status = gc_pipe_put(r->pipe, r->work.targets, r->targets, r->work.nlists * sizeof *r->targets, err);
+  if (!status) status = gc_pipe_flush(r->pipe, err);
+  if (status) return status;
+  gc_recode<true><<<gc_recoder_grid(c, r), 256, 0, r->pipe->stream>>>(r->work);
+  GC_TRY(cudaGetLastError(), "recoding lists");
+  return GPUIR_OK;
+}
+
+/* The lists that were collected, into memory of their own; and the area is empty again. */
+static int gc_recode_some(gpuir_cuda *c, gc_recoder *r, gpuir_error *err) {
+  uint64_t bytes = 0;
+  uint32_t i;
+  void *p;
+  int status;
+  if (!r->work.nlists) return GPUIR_OK;
+  status = gc_recoder_measure(c, r, err);
+  if (status) return status;
+  for (i = 0; i < r->work.nlists; i++)
+    bytes += GC_ALIGN(r->words[2 * i] * 4) + GC_ALIGN(r->words[2 * i + 1] * 4);
+  status = gc_take(c, bytes + GC_PAD, &p, err);
+  if (status) return status;
+  status = gpuir__buf_put(&c->a, &c->recoded, &p, sizeof p);
+  if (status) {
+    gc_give(c, p, bytes + GC_PAD);
+    return gpuir__fail_nomem(err);
+  }
+  status = gc_recoder_clear(r, p, bytes + GC_PAD, err);
+  if (status) return status;
+  c->info.resident_bytes += bytes;
+  bytes = 0;
+  for (i = 0; i < r->work.nlists; i++) {
+    gc_place *place = &c->places[r->ids[i]];
+    gc_target *to = &r->targets[i];
+    place->docs_words = (uint32_t)r->words[2 * i];
+    place->freqs_words = (uint32_t)r->words[2 * i + 1];
+    to->docs = (uint8_t *)p + bytes;
+    bytes += GC_ALIGN((uint64_t)place->docs_words * 4);
+    to->freqs = (uint8_t *)p + bytes;
+    bytes += GC_ALIGN((uint64_t)place->freqs_words * 4);
+    place->docs = (uint64_t)(uintptr_t)to->docs;
+    to->entry = 0;
+    if (c->ix->records[r->ids[i]].df > GPUIR__SHORT_MAX)
+      to->entry = c->ix->longs[c->ix->records[r->ids[i]].docs].first_block;
+  }
+  status = gc_recoder_write(c, r, err);
+  gc_recoder_begin(r, r->area, r->size);
+  return status;
+}
+
+/* What the area needs for all lists, and for the greatest. Refuses lists that share bytes: the time that recoding
+ * takes is then bounded by the file's size. */
+static int gc_recode_needs(const gpuir_index *ix, uint64_t *all, uint64_t *most, gpuir_error *err) {
+  uint64_t docs = 0, freqs = 0, blocks = 0, id;
+  *all = *most = 0;
+  for (id = 0; id < ix->stat.terms; id++) {
+    gpuir__list l;
+    uint64_t need;
+    int status = gpuir__list_find(ix, id, &l);
+    if (status)
+      return gpuir__fail(err, status, 0, "%s: cannot open a list: %s", ix->path, gpuir_strerror(status));
+    if (l.df == 1) continue;
+    docs += l.docs.len;
+    freqs += l.freqs.len;
+    if (l.extent) blocks += l.nblocks;
+    if (docs > ix->section[GPUIR__S_DOCIDS]->length || freqs > ix->section[GPUIR__S_FREQS]->length ||
+        blocks > ix->stat.blocks)
+      return gpuir__bad(ix, err, 0, "lists share bytes");
+    need = gc_recoder_bytes(&l);
+    *all += need;
+    *most = gpuir__max64(*most, need);
+  }
+  return GPUIR_OK;
+}
+
+/* Sends all lists and recodes them. */
+static int gc_recode_lists(gpuir_cuda *c, gc_recoder *r, gpuir_error *err) {
+  const gpuir_index *ix = c->ix;
+  uint64_t id;
+  int status = GPUIR_OK;
+  for (id = 0; id < ix->stat.terms && !status; id++) {
+    gpuir__list l;
+    if (ix->records[id].df == 1) continue;
+    status = gpuir__list_find(ix, id, &l);
+    if (status) return gpuir__fail(err, status, 0, "%s: cannot open a list", ix->path);
+    if (r->work.nlists == r->most || r->need + gc_recoder_bytes(&l) + GC_AREA_MORE > r->size)
+      status = gc_recode_some(c, r, err);
+    if (!status) status = gc_recoder_add(r, ix, id, &l, err);
+  }
+  if (!status) status = gc_recode_some(c, r, err);
+  if (!status) GC_TRY(cudaStreamSynchronize(r->pipe->stream), "recoding lists");
+  return status;
+}
+
+/* Fills the index's streams and those parts of the directory that follow from them. */
+static int gc_recode_all(gpuir_cuda *c, gpuir_error *err) {
+  const gpuir_index *ix = c->ix;
+  const uint64_t blocks = ix->stat.blocks;
+  gc_view *v = &c->view;
+  gc_pipe pipe;
+  gc_recoder r;
+  uint64_t all, most, size = 0;
+  void *area = NULL;
+  int s = gc_recode_needs(ix, &all, &most, err);
+  if (s) return s;
+  c->places = (gc_place *)gpuir__alloc_zero(&c->a, (size_t)ix->stat.terms * sizeof *c->places);
+  if (!c->places) return gpuir__fail_nomem(err);
+  s = gc_device_alloc(c, blocks * 4, (void **)&v->docs_off, err);
+  if (!s) s = gc_device_alloc(c, blocks * 4, (void **)&v->freqs_off, err);
+  if (!s) s = gc_device_alloc(c, blocks, (void **)&v->docs_width, err);
+  if (!s) s = gc_device_alloc(c, blocks, (void **)&v->freqs_width, err);
+  if (s) return s;
+  c->info.resident_bytes += blocks * 10;
+  memset(&pipe, 0, sizeof pipe);
+  memset(&r, 0, sizeof r);
+  size = gpuir__min64(all, gpuir__max64(most, gpuir__min64(GC_AREA, c->room / 16))) + GC_AREA_MORE;
+  s = gc_pipe_open(&pipe, err);
+  if (!s) s = gc_recoder_open(&r, &c->a, &pipe, GC_LISTS, err);
+  if (!s) s = gc_take(c, size, &area, err);
+  if (!s) {
+    gc_recoder_begin(&r, area, size);
+    s = gc_recoder_clear(&r, area, size, err);
+    if (!s) s = gc_recode_lists(c, &r, err);
+  }
+  gc_pipe_close(&pipe);
+  gc_recoder_close(&r, &c->a);
+  gc_give(c, area, size);
+  return s;
 }
 
 /* Collects the long lists; their blocks must lie in the same order, one list's after another's. */
@@ -2521,7 +3157,7 @@ static int gc_collect(gpuir_cuda *c, gpuir_error *err) {
     int status;
     if (ix->records[id].df <= GPUIR__SHORT_MAX) continue;
     if (n == c->nlists) return gpuir__bad(ix, err, 0, "more long lists than extents");
-    status = gc_describe(ix, id, &c->lists[n], &l, err);
+    status = gc_describe(c, id, &c->lists[n], &l, err);
     if (status) return status;
     if (c->lists[n].first_block < end) return gpuir__bad(ix, err, 0, "long lists share blocks");
     end = c->lists[n].first_block + c->lists[n].nblocks;
@@ -2556,17 +3192,26 @@ static int gc_upload_lengths(gpuir_cuda *c, gpuir_error *err) {
   return s;
 }
 
-static int gc_upload_all(gpuir_cuda *c, gpuir_error *err) {
+/* The streams and their directory as they lie in the file, all being bp128. */
+static int gc_upload_streams(gpuir_cuda *c, gpuir_error *err) {
   const gpuir_index *ix = c->ix;
   uint64_t blocks = ix->stat.blocks;
   gc_view *v = &c->view;
   int s = gc_upload(c, ix->docids, ix->section[GPUIR__S_DOCIDS]->length, (const void **)&v->docids, err);
   if (!s) s = gc_upload(c, ix->freqs, ix->section[GPUIR__S_FREQS]->length, (const void **)&v->freqs, err);
-  if (!s) s = gc_upload(c, ix->last, blocks * 4, (const void **)&v->last, err);
   if (!s) s = gc_upload(c, ix->docs_off, blocks * 4, (const void **)&v->docs_off, err);
   if (!s) s = gc_upload(c, ix->freqs_off, blocks * 4, (const void **)&v->freqs_off, err);
   if (!s) s = gc_upload(c, ix->docs_width, blocks, (const void **)&v->docs_width, err);
   if (!s) s = gc_upload(c, ix->freqs_width, blocks, (const void **)&v->freqs_width, err);
+  return s;
+}
+
+static int gc_upload_all(gpuir_cuda *c, int coded, gpuir_error *err) {
+  const gpuir_index *ix = c->ix;
+  uint64_t blocks = ix->stat.blocks;
+  gc_view *v = &c->view;
+  int s = coded ? gc_recode_all(c, err) : gc_upload_streams(c, err);
+  if (!s) s = gc_upload(c, ix->last, blocks * 4, (const void **)&v->last, err);
   if (!s)
     s = gc_upload(c, ix->bounds, blocks * GPUIR__BLOCK_PAIRS * sizeof(gpuir__pair), (const void **)&v->bounds,
                   err);
@@ -2700,11 +3345,12 @@ static int gc_expand_all(gpuir_cuda *c, uint64_t room, gpuir_error *err) {
  * own, while launches of other searchers run. */
 
 #define GC_UNIT 32u         /* bytes of streams a unit at least, and their granularity */
-#define GC_STAGE (1u << 20) /* bytes of pinned memory on their way at once, twice */
 #define GC_SLOTS (1u << 16) /* lists at most */
+#define GC_NO_ID UINT64_MAX /* a list's bytes that are about to be recoded */
 
 typedef struct gc_slot {
   uint64_t id, worth, bytes;
+  uint64_t docs_len, freqs_len;
   uint32_t unit, nunits, users, next; /* next: of those with the same hash, + 1 */
 } gc_slot;
 
@@ -2716,29 +3362,9 @@ struct gc_cache {
   gc_slot *slots; /* used ones first, by unit */
   uint32_t nslots, most, *heads, mask;
   uint8_t *streams; /* device */
-  cudaStream_t copy;
-  cudaEvent_t sent[2];
-  uint8_t *stage[2];
-  unsigned side;
+  gc_pipe pipe;
+  gc_recoder recoder; /* of one list */
 };
-
-/* Sends n bytes to the device, behind all that was sent before. */
-static int gc_cache_send(gc_cache *k, const void *to, const void *from, size_t n, gpuir_error *err) {
-  const uint8_t *source = (const uint8_t *)from;
-  uint8_t *target = (uint8_t *)(uintptr_t)to;
-  while (n) {
-    size_t part = n < GC_STAGE ? n : GC_STAGE;
-    unsigned side = k->side ^= 1;
-    GC_TRY(cudaEventSynchronize(k->sent[side]), "sending a list");
-    memcpy(k->stage[side], source, part);
-    GC_TRY(cudaMemcpyAsync(target, k->stage[side], part, cudaMemcpyHostToDevice, k->copy), "sending a list");
-    GC_TRY(cudaEventRecord(k->sent[side], k->copy), "sending a list");
-    source += part;
-    target += part;
-    n -= part;
-  }
-  return GPUIR_OK;
-}
 
 static uint32_t gc_cache_hash(const gc_cache *k, uint64_t id) {
   return (uint32_t)((id * 0x9e3779b97f4a7c15u) >> 32) & k->mask;
@@ -2774,6 +3400,17 @@ static uint32_t gc_cache_gap(const gc_cache *k, uint64_t n, uint64_t *unit) {
   return k->nunits - *unit >= n ? i : UINT32_MAX;
 }
 
+static void gc_cache_insert(gc_cache *k, uint32_t place, const gc_slot *s) {
+  memmove(&k->slots[place + 1], &k->slots[place], (k->nslots - place) * sizeof *k->slots);
+  k->slots[place] = *s;
+  k->nslots++;
+}
+
+static void gc_cache_remove(gc_cache *k, uint32_t place) {
+  memmove(&k->slots[place], &k->slots[place + 1], (k->nslots - place - 1) * sizeof *k->slots);
+  k->nslots--;
+}
+
 /* Makes the least worthy list go that no launch uses. 0: there is none. */
 static int gc_cache_evict(gpuir_cuda *c, gc_cache *k) {
   uint32_t i, least = UINT32_MAX;
@@ -2782,78 +3419,143 @@ static int gc_cache_evict(gpuir_cuda *c, gc_cache *k) {
   if (least == UINT32_MAX) return 0;
   k->clock = k->slots[least].worth;
   __atomic_fetch_sub(&c->info.resident_bytes, k->slots[least].bytes, __ATOMIC_RELAXED);
-  memmove(&k->slots[least], &k->slots[least + 1], (k->nslots - least - 1) * sizeof *k->slots);
-  k->nslots--;
+  gc_cache_remove(k, least);
   return 1;
 }
 
-/* Transfers a list to its units. */
-static int gc_cache_load(gpuir_cuda *c, gc_cache *k, const gc_slot *s, const gpuir__list *l,
-                         gpuir_error *err) {
-  const gc_view *v = &c->view;
-  uint64_t at = s->unit * k->unit_bytes, n = l->nblocks;
-  int status = gc_cache_send(k, k->streams + at, l->docs.bytes, l->docs.len, err);
-  if (!status)
-    status = gc_cache_send(k, k->streams + at + ((l->docs.len + 15) & ~(uint64_t)15), l->freqs.bytes,
-                           l->freqs.len, err);
+/* The place in the order for a list of n units, whatever has to go for it; UINT32_MAX: the lists in use leave none. */
+static uint32_t gc_cache_room(gpuir_cuda *c, gc_cache *k, uint64_t n, uint64_t *unit) {
+  uint32_t place;
+  while ((place = gc_cache_gap(k, n, unit)) == UINT32_MAX && n <= k->nunits && gc_cache_evict(c, k)) {}
+  return place;
+}
+
+/* Transfers what is bp128 already to its units: the streams and their directory. */
+static int gc_cache_load_streams(const gc_view *v, gc_cache *k, const gc_slot *s, const gpuir__list *l,
+                                 gpuir_error *err) {
+  const uint64_t n = l->nblocks;
+  uint8_t *at = k->streams + s->unit * k->unit_bytes;
+  int status = gc_pipe_put(&k->pipe, at, l->docs.bytes, l->docs.len, err);
+  if (!status) status = gc_pipe_put(&k->pipe, at + GC_ALIGN(l->docs.len), l->freqs.bytes, l->freqs.len, err);
   if (status || !l->extent) return status;
-  status = gc_cache_send(k, v->last + s->unit, l->last, n * 4, err);
-  if (!status) status = gc_cache_send(k, v->docs_off + s->unit, l->docs.offset, n * 4, err);
-  if (!status) status = gc_cache_send(k, v->freqs_off + s->unit, l->freqs.offset, n * 4, err);
-  if (!status) status = gc_cache_send(k, v->docs_width + s->unit, l->docs.width, n, err);
-  if (!status) status = gc_cache_send(k, v->freqs_width + s->unit, l->freqs.width, n, err);
+  status = gc_pipe_put(&k->pipe, v->docs_off + s->unit, l->docs.offset, n * 4, err);
+  if (!status) status = gc_pipe_put(&k->pipe, v->freqs_off + s->unit, l->freqs.offset, n * 4, err);
+  if (!status) status = gc_pipe_put(&k->pipe, v->docs_width + s->unit, l->docs.width, n, err);
+  if (!status) status = gc_pipe_put(&k->pipe, v->freqs_width + s->unit, l->freqs.width, n, err);
+  return status;
+}
+
+/* The part of the directory that does not depend on the codec. */
+static int gc_cache_load_bounds(const gc_view *v, gc_cache *k, const gc_slot *s, const gpuir__list *l,
+                                gpuir_error *err) {
+  const uint64_t n = l->nblocks;
+  int status;
+  if (!l->extent) return GPUIR_OK;
+  status = gc_pipe_put(&k->pipe, v->last + s->unit, l->last, n * 4, err);
   if (!status)
-    status = gc_cache_send(k, v->bounds + s->unit * GPUIR__BLOCK_PAIRS, l->bounds,
-                           n * GPUIR__BLOCK_PAIRS * sizeof(gpuir__pair), err);
+    status = gc_pipe_put(&k->pipe, v->bounds + s->unit * GPUIR__BLOCK_PAIRS, l->bounds,
+                         n * GPUIR__BLOCK_PAIRS * sizeof(gpuir__pair), err);
+  return status;
+}
+
+/* Sends a list to units where it stays until it has been recoded, and finds out what it will take. *full: there is no
+ * room. */
+static int gc_cache_measure(gpuir_cuda *c, gc_cache *k, uint64_t id, gpuir__list *l, gc_slot *to, int *full,
+                            gpuir_error *err) {
+  const uint64_t size = gc_recoder_bytes(l) + GC_AREA_MORE, n = (size + k->unit_bytes - 1) / k->unit_bytes;
+  gc_recoder *r = &k->recoder;
+  uint64_t unit;
+  uint32_t place = gc_cache_room(c, k, n, &unit);
+  gc_slot slot;
+  int status;
+  *full = place == UINT32_MAX;
+  if (*full) return GPUIR_OK;
+  memset(&slot, 0, sizeof slot);
+  slot.id = GC_NO_ID;
+  slot.users = 1;
+  slot.unit = (uint32_t)unit;
+  slot.nunits = (uint32_t)n;
+  gc_cache_insert(k, place, &slot);
+  gc_recoder_begin(r, k->streams + unit * k->unit_bytes, size);
+  status = gc_recoder_add(r, c->ix, id, l, err);
+  if (!status) status = gc_recoder_measure(c, r, err);
+  to->docs_len = r->words[0] * 4;
+  to->freqs_len = r->words[1] * 4;
+  return status;
+}
+
+static int gc_cache_write(gpuir_cuda *c, gc_cache *k, const gc_slot *s, gpuir_error *err) {
+  gc_target *to = k->recoder.targets;
+  to->docs = k->streams + s->unit * k->unit_bytes;
+  to->freqs = to->docs + GC_ALIGN(s->docs_len);
+  to->entry = s->unit;
+  return gc_recoder_write(c, &k->recoder, err);
+}
+
+/* Transfers a list; the caller makes the hash again. *full: the lists in use leave no room for it. */
+static int gc_cache_bring(gpuir_cuda *c, gc_cache *k, uint64_t id, gpuir__list *l, int *full,
+                          gpuir_error *err) {
+  const int coded = gc_coded_otherwise(l);
+  uint64_t n, unit;
+  uint32_t place = UINT32_MAX, i;
+  gc_slot slot;
+  int status = GPUIR_OK;
+  memset(&slot, 0, sizeof slot);
+  slot.id = id;
+  slot.docs_len = l->docs.len;
+  slot.freqs_len = l->freqs.len;
+  k->pipe.fill = 0; /* what a list that failed left */
+  *full = 0;
+  if (coded) status = gc_cache_measure(c, k, id, l, &slot, full, err);
+  if (!status && !*full) {
+    slot.bytes = GC_ALIGN(slot.docs_len) + GC_ALIGN(slot.freqs_len);
+    n = gpuir__max64(l->nblocks, (slot.bytes + k->unit_bytes - 1) / k->unit_bytes);
+    if (l->extent) slot.bytes += l->nblocks * GC_ENTRY;
+    place = gc_cache_room(c, k, n, &unit);
+    *full = place == UINT32_MAX;
+  }
+  if (!status && !*full) {
+    slot.worth = k->clock + 1;
+    slot.unit = (uint32_t)unit;
+    slot.nunits = (uint32_t)n;
+    status = coded ? gc_cache_write(c, k, &slot, err) : gc_cache_load_streams(&c->view, k, &slot, l, err);
+    if (!status) status = gc_cache_load_bounds(&c->view, k, &slot, l, err);
+    if (!status) status = gc_pipe_flush(&k->pipe, err);
+    if (!status) {
+      gc_cache_insert(k, place, &slot);
+      __atomic_fetch_add(&c->info.lists_missed, 1, __ATOMIC_RELAXED);
+      __atomic_fetch_add(&c->info.resident_bytes, slot.bytes, __ATOMIC_RELAXED);
+    }
+  }
+  for (i = 0; coded && i < k->nslots; i++)
+    if (k->slots[i].id == GC_NO_ID) gc_cache_remove(k, i);
   return status;
 }
 
 /* Makes a list resident, and holds it until it is released. *full: the lists in use leave no room for it. */
-static int gc_cache_take(gpuir_cuda *c, uint64_t id, const gpuir__list *l, gc_term *t, int *full,
+static int gc_cache_take(gpuir_cuda *c, uint64_t id, gpuir__list *l, gc_term *t, int *full,
                          gpuir_error *err) {
   gc_cache *k = c->cache;
-  uint64_t bytes = ((l->docs.len + 15) & ~(uint64_t)15) + ((l->freqs.len + 15) & ~(uint64_t)15), n, unit;
-  uint32_t s = gc_cache_find(k, id);
-  int status = GPUIR_OK;
-  if (s) {
+  uint32_t i = gc_cache_find(k, id);
+  gc_slot *s;
+  if (i) {
     __atomic_fetch_add(&c->info.lists_hit, 1, __ATOMIC_RELAXED);
-    k->slots[s - 1].worth++;
+    k->slots[i - 1].worth++;
   } else {
-    gc_slot slot;
-    uint32_t place;
-    int changed = 0;
-    n = gpuir__max64(l->nblocks, (bytes + k->unit_bytes - 1) / k->unit_bytes);
-    while ((place = gc_cache_gap(k, n, &unit)) == UINT32_MAX && n <= k->nunits && gc_cache_evict(c, k))
-      changed = 1;
-    *full = place == UINT32_MAX;
-    if (*full) {
-      if (changed) gc_cache_rehash(k);
-      return GPUIR_OK;
-    }
-    memset(&slot, 0, sizeof slot);
-    slot.id = id;
-    slot.worth = k->clock + 1;
-    slot.bytes = bytes + (l->extent ? l->nblocks * GC_ENTRY : 0);
-    slot.unit = (uint32_t)unit;
-    slot.nunits = (uint32_t)n;
-    status = gc_cache_load(c, k, &slot, l, err);
-    if (!status) {
-      memmove(&k->slots[place + 1], &k->slots[place], (k->nslots - place) * sizeof *k->slots);
-      k->slots[place] = slot;
-      k->nslots++;
-      s = place + 1;
-      __atomic_fetch_add(&c->info.lists_missed, 1, __ATOMIC_RELAXED);
-      __atomic_fetch_add(&c->info.resident_bytes, slot.bytes, __ATOMIC_RELAXED);
-    }
+    int status = gc_cache_bring(c, k, id, l, full, err);
     gc_cache_rehash(k);
-    if (status) return status;
+    if (status || *full) return status;
+    i = gc_cache_find(k, id);
   }
-  k->slots[s - 1].users++;
+  s = &k->slots[i - 1];
+  s->users++;
   k->pins++;
-  if (l->extent) t->first_block = k->slots[s - 1].unit;
-  t->docs = k->slots[s - 1].unit * k->unit_bytes;
-  t->freqs = t->docs + ((l->docs.len + 15) & ~(uint64_t)15);
-  return status;
+  if (l->extent) t->first_block = s->unit;
+  t->docs = s->unit * k->unit_bytes;
+  t->docs_len = s->docs_len;
+  t->freqs = t->docs + GC_ALIGN(s->docs_len);
+  t->freqs_len = s->freqs_len;
+  return GPUIR_OK;
 }
 
 /* The launch that used the lists has ended, or was not made. */
@@ -2879,16 +3581,9 @@ static void gc_cache_wait(gc_cache *k, uint64_t releases) {
 
 static void gc_cache_close(gpuir_cuda *c) {
   gc_cache *k = c->cache;
-  unsigned i;
   if (!k) return;
-  if (k->copy) {
-    (void)cudaStreamSynchronize(k->copy);
-    (void)cudaStreamDestroy(k->copy);
-  }
-  for (i = 0; i < 2; i++) {
-    if (k->sent[i]) (void)cudaEventDestroy(k->sent[i]);
-    (void)cudaFreeHost(k->stage[i]);
-  }
+  gc_pipe_close(&k->pipe);
+  gc_recoder_close(&k->recoder, &c->a);
   gpuir__free(&c->a, k->slots, k->most * sizeof *k->slots);
   gpuir__free(&c->a, k->heads, ((size_t)k->mask + 1) * sizeof *k->heads);
   if (k->ready) {
@@ -2908,7 +3603,6 @@ static int gc_cache_open(gpuir_cuda *c, uint64_t room, gpuir_error *err) {
   uint64_t streams = ix->section[GPUIR__S_DOCIDS]->length + ix->section[GPUIR__S_FREQS]->length;
   uint8_t *at;
   void *slab;
-  unsigned i;
   int s;
   if (!k) return gpuir__fail_nomem(err);
   c->cache = k;
@@ -2943,12 +3637,8 @@ static int gc_cache_open(gpuir_cuda *c, uint64_t room, gpuir_error *err) {
   v->bounds = (const gpuir__pair *)(v->freqs_off + k->nunits);
   v->docs_width = (const uint8_t *)(v->bounds + k->nunits * GPUIR__BLOCK_PAIRS);
   v->freqs_width = v->docs_width + k->nunits;
-  GC_TRY(cudaStreamCreateWithFlags(&k->copy, cudaStreamNonBlocking), "creating a stream");
-  for (i = 0; i < 2; i++) {
-    GC_TRY(cudaEventCreateWithFlags(&k->sent[i], cudaEventDisableTiming), "creating an event");
-    GC_TRY(cudaMallocHost((void **)&k->stage[i], GC_STAGE), "allocating pinned memory");
-  }
-  return GPUIR_OK;
+  s = gc_pipe_open(&k->pipe, err);
+  return s ? s : gc_recoder_open(&k->recoder, &c->a, &k->pipe, 1, err);
 }
 
 /* The device's limits and the kernels' shapes. */
@@ -3042,50 +3732,95 @@ static uint64_t gc_left(const gpuir_cuda *c) {
   return used < c->room ? c->room - used : 0;
 }
 
+/* Whether a list is in another codec than bp128. */
+static int gc_any_coded(const gpuir_index *ix) {
+  uint64_t id;
+  for (id = 0; id < ix->stat.terms; id++) {
+    const gpuir__record *r = &ix->records[id];
+    if (r->df > 1 && (r->codec != GC_BP128 || r->freq_codec != GC_BP128)) return 1;
+  }
+  return 0;
+}
+
+/* All of the index on the device. */
+static int gc_open_whole(gpuir_cuda *c, int coded, gpuir_error *err) {
+  uint64_t searcher = gc_sizes_of(c, c->batch).device, left;
+  int status = gc_upload_all(c, coded, err);
+  if (!status) status = gc_collect(c, err);
+  if (status) return status;
+  left = gc_left(c);
+  if (coded && left < gc_sizes_of(c, 1).device) {
+    c->refused = 1;
+    return gpuir__fail(err, GPUIR_E_NOMEM, 0, "CUDA: the index leaves no memory for a searcher");
+  }
+  c->info.index_bytes = c->info.resident_bytes;
+  if (left > searcher) status = gc_expand_all(c, left - searcher, err);
+  c->info.resident_bytes = c->info.index_bytes; /* what was made of it does not count */
+  if (!status) GC_TRY(cudaDeviceSynchronize(), "uploading the index");
+  return status;
+}
+
+/* The documents' lengths, and a cache of lists. */
+static int gc_open_cached(gpuir_cuda *c, gpuir_error *err) {
+  uint64_t left, searcher;
+  int status = gc_upload_lengths(c, err);
+  if (status) return status;
+  c->info.index_bytes = c->info.resident_bytes + c->ix->stat.blocks * GC_ENTRY +
+                        c->ix->section[GPUIR__S_DOCIDS]->length + c->ix->section[GPUIR__S_FREQS]->length;
+  left = gc_left(c);
+  searcher = gc_sizes_within(c, left / 2).device;
+  if (searcher <= left / 4) searcher *= 2; /* for two of them */
+  status = gc_cache_open(c, left - gpuir__min64(left, searcher), err);
+  if (status) return status;
+  GC_TRY(cudaDeviceSynchronize(),
+         "clearing the slab"); /* searchers' streams do not wait for the default one */
+  return GPUIR_OK;
+}
+
+/* Frees what has been made of the index. */
+static void gc_forget(gpuir_cuda *c) {
+  const gpuir_index *ix = c->ix;
+  size_t i;
+  gc_cache_close(c);
+  while (c->nmemory) (void)cudaFree(c->memory[--c->nmemory]);
+  for (i = 0; i < c->recoded.len / sizeof(void *); i++) {
+    void *p;
+    memcpy(&p, c->recoded.data + i * sizeof p, sizeof p);
+    (void)cudaFree(p);
+  }
+  (void)cudaGetLastError();
+  gpuir__buf_free(&c->a, &c->recoded);
+  gpuir__free(&c->a, c->places, (size_t)ix->stat.terms * sizeof *c->places);
+  gpuir__free(&c->a, c->lists, (size_t)ix->stat.longs * sizeof *c->lists);
+  gpuir__free(&c->a, c->aids, (size_t)ix->stat.longs * sizeof *c->aids);
+  c->places = NULL;
+  c->lists = NULL;
+  c->aids = NULL;
+  c->info.used_memory = c->info.resident_bytes = 0;
+}
+
 static int gc_open(gpuir_cuda *c, const gpuir_cuda_desc *desc, gpuir_error *err) {
-  const gpuir__codec *docs = gpuir__codec_by_id(GC_BP128, 1), *freqs = gpuir__codec_by_id(GC_BP128, 0);
   uint64_t plain = gc_plain_bytes(c->ix), room = desc ? desc->memory : 0;
   size_t free_bytes, all_bytes;
-  int status;
+  int status, coded = gc_any_coded(c->ix);
   GC_TRY(cudaSetDevice(c->device), "choosing the device");
   GC_TRY(cudaFree(NULL), "starting the device");
   status = gc_shape(c, err);
   if (status) return status;
-  if (!docs || !freqs || docs->unit != 4 || freqs->unit != 4)
-    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "%s", gc_codec_message);
   if (c->ix->stat.blocks >= UINT32_MAX)
     return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "CUDA: more than 2^32-2 blocks");
-  c->view.docs_unit = docs->unit;
-  c->view.freqs_unit = freqs->unit;
+  c->view.docs_unit = gpuir__codec_by_id(GC_BP128, 1)->unit;
+  c->view.freqs_unit = gpuir__codec_by_id(GC_BP128, 0)->unit;
   GC_TRY(cudaMemGetInfo(&free_bytes, &all_bytes), "asking for free memory");
   if (!room || room > free_bytes / 10 * 9) room = free_bytes / 10 * 9;
   c->room = room;
   c->info.index_bytes = plain;
-  if (plain + gc_sizes_of(c, 1).device > room) {
-    uint64_t left, searcher;
-    status = gc_upload_lengths(c, err);
-    if (status) return status;
-    c->info.index_bytes = c->info.resident_bytes + c->ix->stat.blocks * GC_ENTRY +
-                          c->ix->section[GPUIR__S_DOCIDS]->length + c->ix->section[GPUIR__S_FREQS]->length;
-    left = gc_left(c);
-    searcher = gc_sizes_within(c, left / 2).device;
-    if (searcher <= left / 4) searcher *= 2; /* for two of them */
-    status = gc_cache_open(c, left - gpuir__min64(left, searcher), err);
-    if (status) return status;
-    GC_TRY(cudaDeviceSynchronize(),
-           "clearing the slab"); /* searchers' streams do not wait for the default one */
-    return GPUIR_OK;
+  if (plain + gc_sizes_of(c, 1).device <= room) {
+    status = gc_open_whole(c, coded, err);
+    if (!status || !coded || !c->refused) return status;
+    gc_forget(c); /* as bp128 it does not fit */
   }
-  status = gc_collect(c, err);
-  if (!status) status = gc_upload_all(c, err);
-  if (!status) {
-    uint64_t searcher = gc_sizes_of(c, c->batch).device, left = gc_left(c);
-    c->info.index_bytes = c->info.resident_bytes;
-    if (left > searcher) status = gc_expand_all(c, left - searcher, err);
-    c->info.resident_bytes = c->info.index_bytes; /* what was made of it does not count */
-    if (!status) GC_TRY(cudaDeviceSynchronize(), "uploading the index");
-  }
-  return status;
+  return gc_open_cached(c, err);
 }
 
 extern "C" int gpuir_cuda_open(const gpuir_index *ix, const gpuir_cuda_desc *desc, gpuir_cuda **cuda,
@@ -3116,11 +3851,7 @@ extern "C" void gpuir_cuda_close(gpuir_cuda *c) {
   if (!c) return;
   a = c->a;
   (void)cudaSetDevice(c->device);
-  gc_cache_close(c);
-  while (c->nmemory) (void)cudaFree(c->memory[--c->nmemory]);
-  (void)cudaGetLastError();
-  gpuir__free(&a, c->lists, (size_t)c->ix->stat.longs * sizeof *c->lists);
-  gpuir__free(&a, c->aids, (size_t)c->ix->stat.longs * sizeof *c->aids);
+  gc_forget(c);
   gpuir__free(&a, c, sizeof *c);
 }
 
@@ -3171,7 +3902,7 @@ static int gc_plan_terms(gc_context *x, gc_plan *p, const gpuir_query *q, gc_job
     uint32_t j;
     int status;
     if (from->id == GPUIR__UNKNOWN) continue;
-    status = gc_describe(q->ix, from->id, &t, &l, err);
+    status = gc_describe(x->cuda, from->id, &t, &l, err);
     if (status) return status;
     if (!x->cuda->cache || t.kind == GC_INLINE) {
       __atomic_fetch_add(&x->cuda->info.lists_hit, 1, __ATOMIC_RELAXED);
@@ -3440,7 +4171,7 @@ static int gc_run(gc_context *x, gc_plan *p, uint32_t k, uint64_t start, size_t 
   b.grab = p->nor >= 64 ? 4 : 1;
   p->nq = n;
   if (c->cache) { /* the launch waits for the lists that are on their way */
-    GC_TRY(cudaEventRecord(x->sent, c->cache->copy), "waiting for lists");
+    GC_TRY(cudaEventRecord(x->sent, c->cache->pipe.stream), "waiting for lists");
     GC_TRY(cudaStreamWaitEvent(x->stream, x->sent, 0), "waiting for lists");
   }
   GC_TRY(cudaMemcpyAsync(x->input, x->staging, at, cudaMemcpyHostToDevice, x->stream), "sending queries");
@@ -3645,6 +4376,14 @@ extern "C" int gpuir_cuda_attach(gpuir_searcher *s, gpuir_cuda *cuda, int fallba
 #define GCL_THREADS 256u
 #define GCL_WARPS (GCL_THREADS / 32)
 #define GCL_CHUNK 32u /* blocks that a warp takes at a time, at most */
+
+/* A list on the device. */
+struct gcl_list : gc_coded {
+  uint32_t shift[6]; /* hash segmentation with buckets of 16, 32, ... 256 on average; lr-local's segments */
+  uint32_t buckets[6];
+  const uint32_t *first[5]; /* buckets + 1 indices */
+  const void *lines;        /* linear regression: of the list, then of each of lr-local's segments */
+};
 
 /* ---- decoding to memory ---- */
 
@@ -6091,7 +6830,7 @@ static int gcl_describe(gcl_searcher *x, const gpuir_query *q, uint32_t *nterms,
       gpuir__list l;
       int status;
       if (from->id == GPUIR__UNKNOWN || (from->negated != 0) != (negated != 0)) continue;
-      status = gc_describe(q->ix, from->id, t, &l, err);
+      status = gc_describe(x->cuda, from->id, t, &l, err);
       if (status) return status;
       t->q = from->q;
       t->weight = from->weight;
@@ -6418,7 +7157,7 @@ extern "C" int gpuir_cuda_lab_attach(gpuir_searcher *s, gpuir_cuda *cuda, const 
   if (how == GCL_ALGORITHM1 || (how > GCL_BINARY && how < GCL_PMF))
     return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "%s does not search lists coded as bp128",
                        gcl_methods[how]);
-  if (!cuda->view.docids || cuda->cache)
+  if (cuda->cache)
     return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "CUDA: the index is not all on the device");
   GC_TRY(cudaSetDevice(cuda->device), "choosing the device");
   x = (gcl_searcher *)gpuir__alloc_zero(&s->engine.a, sizeof *x);
