@@ -3,7 +3,7 @@
  * Collections that differ in shape (few documents, ties, dense lists, Zipf, sparse lists in a large docID range) are
  * searched with every mode, many k, negation, unknown and repeated terms and other k1 and b, in batches and alone, by a
  * device that holds the lists expanded, by one that decodes them and by one that holds some at a time, with both
- * evaluators. Calls of CUDA are made to fail one after another (gpuir_cuda.cu's seam). Prints TAP. Without a device
+ * evaluators. So are indexes in every codec. Calls of CUDA are made to fail one after another (gpuir_cuda.cu's seam). Prints TAP. Without a device
  * it says so and succeeds. `test_cuda quick` is the reduced set for compute-sanitizer. */
 #define GPUIR_IMPLEMENTATION
 #include "gpuir.h"
@@ -30,6 +30,8 @@ typedef struct shape {
   double skew;                            /* of the terms */
 } shape;
 
+static const char *codec, *freq_codec; /* of what is built */
+
 static void build(const shape *s, const char *path) {
   gpuir_builder_desc desc;
   gpuir_builder *b;
@@ -41,6 +43,8 @@ static void build(const shape *s, const char *path) {
   uint32_t d, i;
   memset(&desc, 0, sizeof desc);
   desc.path = path;
+  desc.codec = codec;
+  desc.freq_codec = freq_codec;
   if (gpuir_builder_create(&desc, &b, &err)) {
     printf("Bail out! %s\n", err.msg);
     exit(1);
@@ -394,6 +398,7 @@ static void check_failing_calls(const char *path, uint32_t vocabulary, int cache
       } else {
         gpuir_searcher_info info;
         unsigned round;
+        memset(&info, 0, sizeof info);
         if (gpuir_search_batch(cpu, (const gpuir_query *const *)q, 8, 10, a, na)) exit(1);
         for (round = 0; round < 2;
              round++) { /* the second one must be right whatever happened to the first */
@@ -557,6 +562,7 @@ static void check_errors(const char *path) {
   report(gpuir_cuda_attach(s, cuda, 1, &err) == GPUIR_OK && !strcmp(gpuir_backend_name(s), "cuda"),
          "attached");
   (void)gpuir_search(s, q, hits, 20000, &n);
+  memset(&info, 0, sizeof info);
   gpuir_searcher_stats(s, &info);
   report(
       n == gpuir__min32(20000, q->terms[0].df) && (info.backend_failures == 1 || ix->stat.documents <= 10000),
@@ -647,6 +653,122 @@ static void check_damage(const char *path, uint32_t vocabulary, unsigned rounds)
   report(!faults, "damaged indexes cause no fault");
 }
 
+/* ---- codecs ---- */
+
+/* One way of opening an index, both evaluators. Returns the number of differences. */
+static unsigned compare_all(gpuir_index *ix, gpuir_cuda *cuda, uint32_t vocabulary, unsigned nq) {
+  static const size_t ks[] = {1, 10, 1000};
+  gpuir_query *q[64];
+  unsigned bad = 0, i, k;
+  int evaluator;
+  for (evaluator = 0; evaluator < 2; evaluator++) {
+    gpuir_searcher_desc sd;
+    gpuir_searcher *cpu, *gpu;
+    gpuir_error err;
+    synth_rng r = {7u + (unsigned)evaluator};
+    memset(&sd, 0, sizeof sd);
+    if (gpuir_searcher_create(ix, &sd, &cpu)) exit(1);
+    sd.evaluator = evaluator;
+    if (gpuir_searcher_create(ix, &sd, &gpu)) exit(1);
+    if (gpuir_cuda_attach(gpu, cuda, 0, &err)) {
+      printf("# attach: %s\n", err.msg);
+      bad++;
+    } else {
+      for (k = 0; k < 3; k++) {
+        for (i = 0; i < nq; i++) q[i] = random_query(ix, vocabulary, &r, 1);
+        bad += compare(cpu, gpu, q, nq, ks[k], 0);
+        bad += compare(cpu, gpu, q, nq / 8, ks[k], 1);
+        for (i = 0; i < nq; i++) gpuir_query_destroy(q[i]);
+      }
+    }
+    gpuir_searcher_destroy(cpu);
+    gpuir_searcher_destroy(gpu);
+  }
+  return bad;
+}
+
+/* An index in the codecs that are set: whole on the device, and a tenth of it at a time. *bytes: what it takes there
+ * as bp128, which is the first to be asked for; the others must become as small. */
+static void check_codec(const shape *s, const char *path, unsigned nq, uint64_t *bytes) {
+  gpuir_index *ix;
+  gpuir_cuda *cuda;
+  gpuir_cuda_desc desc;
+  gpuir_cuda_info info;
+  gpuir_index_info x;
+  gpuir_error err;
+  uint64_t all, one, padding;
+  unsigned bad = 0, way;
+  char what[160];
+  build(s, path);
+  if (gpuir_open(path, NULL, &ix, &err) || gpuir_verify(ix, &err)) {
+    printf("Bail out! %s\n", err.msg);
+    exit(1);
+  }
+  (void)gpuir_index_stats(ix, &x);
+  padding = 64 * x.terms + 4096;
+  memset(&desc, 0, sizeof desc);
+  desc.batch = 64;
+  for (way = 0; way < 2; way++) {
+    if (way) {
+      if (*bytes < (600u << 10)) break;
+      desc.batch = 8;
+      one = searcher_memory(ix, 8, &all);
+      desc.memory = one + 4 * x.documents + *bytes / 10;
+    }
+    if (gpuir_cuda_open(ix, &desc, &cuda, &err)) {
+      printf("# %s\n", err.msg);
+      bad++;
+      break;
+    }
+    most_terms = way ? 4 : 40;
+    bad += compare_all(ix, cuda, s->vocabulary, nq);
+    most_terms = 40;
+    gpuir_cuda_stats(cuda, &info);
+    if (!way && !*bytes) *bytes = info.index_bytes;
+    if (!way) bad += info.index_bytes > *bytes + padding || info.index_bytes + padding < *bytes;
+    bad += way ? !info.lists_missed || info.used_memory > desc.memory : info.lists_missed != 0;
+    if (bad)
+      printf("# way %u: %llu bytes of %llu, %llu resident of %llu (bp128: %llu), %llu hit, %llu missed\n",
+             way, (unsigned long long)info.used_memory, (unsigned long long)desc.memory,
+             (unsigned long long)info.resident_bytes, (unsigned long long)info.index_bytes,
+             (unsigned long long)*bytes, (unsigned long long)info.lists_hit,
+             (unsigned long long)info.lists_missed);
+    gpuir_cuda_close(cuda);
+  }
+  gpuir_close(ix);
+  (void)snprintf(what, sizeof what, "%s in %s and %s equal the CPU, whole%s", s->name, codec, freq_codec,
+                 way > 1 ? " and cached" : "");
+  report(!bad, what);
+}
+
+/* Every codec of docIDs with every codec of frequencies; quick: each with one. */
+static void check_codecs(const char *path, int quick) {
+  static const char *const docs[] = {"bp128",      "vbyte",    "pfd",        "newpfd",   "optpfd",
+                                     "ef",         "qs",       "rice",       "pfd-list", "pfd-list:0",
+                                     "pfd-list:4", "parapfor", "lrc",        "lrcseg",   "seglrc",
+                                     "hslrc",      "hslrc:32", "lrc:64,min", "auto"};
+  static const char *const freqs[] = {"bp128", "vbyte", "newpfd", "optpfd", "auto"};
+  shape small = {"a small index", 3000, 300, 40, 0, 2}, medium = {"a medium index", 40000, 500, 80, 0, 1.5};
+  uint64_t small_bytes = 0, medium_bytes = 0;
+  unsigned d, f;
+  if (quick) small.documents = 1000;
+  for (d = 0; d < sizeof docs / sizeof docs[0]; d++)
+    for (f = 0; f < 5; f++) {
+      if (quick && d % 5 != f) continue;
+      codec = docs[d];
+      freq_codec = freqs[f];
+      check_codec(&small, path, quick ? 8 : 64, &small_bytes);
+      if (d % 5 == f) check_damage(path, small.vocabulary, quick ? 1 : 12);
+      if (quick) continue;
+      check_codec(&medium, path, 64, &medium_bytes);
+      if (d % 5 == f) check_damage(path, medium.vocabulary, 4);
+      if (strcmp(codec, "pfd-list") != 0 || f != 2) continue;
+      check_failing_calls(path, medium.vocabulary, 0, 5);
+      check_failing_calls(path, medium.vocabulary, 1, 31);
+    }
+  codec = freq_codec = NULL;
+}
+
 int main(int argc, char **argv) {
   static const shape shapes[] = {
       {"one document", 1, 3, 3, 0, 1}, {"a few documents", 50, 20, 10, 0, 1},
@@ -690,6 +812,7 @@ int main(int argc, char **argv) {
     if (i >= 2) check_damage(path, s.vocabulary, quick ? 2 : 25);
     if (i == 2 && !quick) check_errors(path);
   }
+  check_codecs(path, quick);
   memset(&sparse, 0, sizeof sparse);
   sparse.documents = quick ? 300000 : 3000000;
   sparse.terms = 300;
