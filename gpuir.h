@@ -577,8 +577,10 @@ typedef struct gpuir_cuda_info {
   uint64_t queries, batches;
 } gpuir_cuda_info;
 
-/* Uploads an index, or as much of it as the bound allows; shared by threads. Errors: ARGUMENT, NOMEM (device or
- * host memory), BACKEND (no device, driver too old, a CUDA error, in words), UNSUPPORTED (a codec it cannot decode). */
+/* Uploads an index, or as much of it as the bound allows; shared by threads. Lists in other codecs than bp128 become
+ * bp128 on the device, each time they are transferred, and take as much of its memory. Errors: ARGUMENT, NOMEM (device
+ * or host memory), BACKEND (no device, driver too old, a CUDA error, in words), FORMAT (a damaged list), UNSUPPORTED
+ * (a codec that the library does not know, 2^32 - 1 blocks). */
 int gpuir_cuda_open(const gpuir_index *index, const gpuir_cuda_desc *desc, gpuir_cuda **cuda,
                     gpuir_error *err);
 /* Its attached searchers must be gone or have another backend. */

@@ -10,13 +10,15 @@
  * The declarations stand in section 10 of gpuir.h. From top to bottom:
  *
  *   1  what the host and the kernels share      5  AND
- *   2  decoding                                 6  OR by MaxScore
+ *   2  decoding; recoding as bp128              6  OR by MaxScore
  *   3  expansion of the long lists              7  top-k: selection among packed keys
  *   4  OR: tile bounds, tile order, tiles       8  the host: opening, batches, statistics
  *   9  the laboratory: the literature's methods of decoding, intersecting and ranking; 10  searching by them
  *
- * WHERE THE INDEX LIES. The sections of the index are uploaded as they lie in the file, and what the memory bound
- * allows is made of the long lists besides, once, when the device is opened:
+ * WHERE THE INDEX LIES. The sections of the index are uploaded as they lie in the file; if a list is in another codec
+ * than bp128, all lists are sent as they are and become bp128 on the device (part 2), the bytes that the builder would
+ * have made of them, so that no kernel but that one knows of codecs. What the memory bound allows is made of the long
+ * lists besides, once, when the device is opened:
  *   guides, 1.5 to 2.6 bytes a posting: a list's marks (a bit for some documents: may it hold one of these?) and, for
  *     spans of documents, where they start in the list and the greatest contribution there. AND and MaxScore pass
  *     over most postings by them;

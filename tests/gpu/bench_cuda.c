@@ -1,7 +1,7 @@
 /* bench_cuda.c - queries a second and latencies on the CUDA device, beside the CPU on the same index and queries
  *
  * bench_cuda [documents=N] [queries=N] [k=N] [clustering=0..1] [path=FILE] [memory=MB] [cpu=N]
- *            [modes=and,or,andor] [threads=N] [batch=N] [threshold=MILLIONS]
+ *            [modes=and,or,andor] [threads=N] [batch=N] [threshold=MILLIONS] [codec=C] [freq-codec=C]
  *
  * Generates the index that build/synth makes of these documents and this clustering, unless it is there, takes the
  * first N of its 10,000 queries, then prints a line for each measurement: medians of 7 batches, and of single queries
@@ -133,6 +133,8 @@ int main(int argc, char **argv) {
   d.queries = 10000;
   d.clustering = atof(option(argc, argv, "clustering", "0"));
   d.seed = 1;
+  d.codec = option(argc, argv, "codec", "bp128");
+  d.freq_codec = option(argc, argv, "freq-codec", "bp128");
   b.nq = (size_t)atol(option(argc, argv, "queries", "1000"));
   if (b.nq > d.queries) b.nq = d.queries;
   b.ncpu = (size_t)atol(option(argc, argv, "cpu", "64"));
@@ -142,16 +144,17 @@ int main(int argc, char **argv) {
   cd.threshold = (uint64_t)(atof(option(argc, argv, "threshold", "0")) * 1e6);
   if (synth_open(&d, &web, &err)) die("synth", &err);
   synth_describe(web, description, sizeof description);
-  if (gpuir_open(path, NULL, &b.ix, &err) || strcmp(b.ix->description, description) != 0) {
+  if (gpuir_open(path, NULL, &b.ix, &err) || strcmp(b.ix->description, description) != 0 ||
+      strcmp(b.ix->codec, d.codec) != 0 || strcmp(b.ix->freq_codec, d.freq_codec) != 0) {
     gpuir_close(b.ix);
     if (synth_write(web, path, &err)) die("synth", &err);
     if (gpuir_open(path, NULL, &b.ix, &err)) die("open", &err);
   } else {
     printf("%s: used as it stands\n", path);
   }
-  printf("index: %llu documents, %llu lists, %llu postings, clustering %g (%.1f s)\n",
+  printf("index: %llu documents, %llu lists, %llu postings, clustering %g, %s and %s (%.1f s)\n",
          (unsigned long long)b.ix->stat.documents, (unsigned long long)b.ix->stat.terms,
-         (unsigned long long)b.ix->stat.postings, d.clustering, now() - t);
+         (unsigned long long)b.ix->stat.postings, d.clustering, d.codec, d.freq_codec, now() - t);
   {
     gpuir_index_info x;
     (void)gpuir_index_stats(b.ix, &x);
@@ -169,7 +172,7 @@ int main(int argc, char **argv) {
   t = now();
   if (gpuir_cuda_open(b.ix, &cd, &b.cuda, &err)) die("cuda", &err);
   gpuir_cuda_stats(b.cuda, &info);
-  printf("%s, driver %d, runtime %d: %.2f GB resident, %.2f GB in all (%.1f s)\n", info.device,
+  printf("%s, driver %d, runtime %d: %.2f GB resident, %.2f GB in all (%.3f s)\n", info.device,
          info.driver_version, info.runtime_version, (double)info.index_bytes * 1e-9,
          (double)info.used_memory * 1e-9, now() - t);
   for (; *ks; ks += strcspn(ks, ","), ks += *ks == ',') {
