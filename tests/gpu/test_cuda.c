@@ -758,10 +758,10 @@ static void check_codecs(const char *path, int quick) {
       codec = docs[d];
       freq_codec = freqs[f];
       check_codec(&small, path, quick ? 8 : 64, &small_bytes);
-      if (d % 5 == f) check_damage(path, small.vocabulary, quick ? 1 : 12);
+      if (d % 5 == f) check_damage(path, small.vocabulary, quick ? 1 : 6);
       if (quick) continue;
       check_codec(&medium, path, 64, &medium_bytes);
-      if (d % 5 == f) check_damage(path, medium.vocabulary, 4);
+      if (d % 5 == f) check_damage(path, medium.vocabulary, 10);
       if (strcmp(codec, "pfd-list") != 0 || f != 2) continue;
       check_failing_calls(path, medium.vocabulary, 0, 5);
       check_failing_calls(path, medium.vocabulary, 1, 31);
