@@ -2938,11 +2938,10 @@ static int gc_recoder_put_stream(gc_recoder *r, const gpuir__stream *s, uint64_t
   return status;
 }
 
-/* Adds a list for which there is room. */
+/* Adds a list for which there is room; its place in the directory is the index's. */
 static int gc_recoder_add(gc_recoder *r, const gpuir_index *ix, uint64_t id, gpuir__list *l,
                           gpuir_error *err) {
   gc_source *s = &r->sources[r->work.nlists];
-  const uint64_t need = gc_recoder_bytes(l), fill = r->fill;
   int status = gpuir__list_open_codecs(&ix->a, l);
   if (status)
     return gpuir__fail(err, status, 0, "%s: cannot open a list: %s", ix->path, gpuir_strerror(status));
@@ -2964,12 +2963,12 @@ static int gc_recoder_add(gc_recoder *r, const gpuir_index *ix, uint64_t id, gpu
     if (!status) status = gc_recoder_put(r, state->positions, n, (const void **)&s->docs.positions, err);
   }
   gpuir__list_close(&ix->a, l);
-  if (status) return status;
+  r->need += gc_recoder_bytes(l);
   r->ids[r->work.nlists] = id;
+  r->targets[r->work.nlists].entry = l->extent ? l->extent->first_block : 0;
   r->start[r->work.nlists++] = r->work.nblocks;
   r->work.nblocks += l->nblocks;
-  r->need += gpuir__max64(need, r->fill - fill);
-  return GPUIR_OK;
+  return status;
 }
 
 /* Room for a table of the area, which the kernels write. */
@@ -3057,9 +3056,6 @@ static int gc_recode_some(gpuir_cuda *c, gc_recoder *r, gpuir_error *err) {
     to->freqs = (uint8_t *)p + bytes;
     bytes += GC_ALIGN((uint64_t)place->freqs_words * 4);
     place->docs = (uint64_t)(uintptr_t)to->docs;
-    to->entry = 0;
-    if (c->ix->records[r->ids[i]].df > GPUIR__SHORT_MAX)
-      to->entry = c->ix->longs[c->ix->records[r->ids[i]].docs].first_block;
   }
   status = gc_recoder_write(c, r, err);
   gc_recoder_begin(r, r->area, r->size);
