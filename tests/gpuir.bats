@@ -105,6 +105,9 @@ teardown() {
   fails 2 "-k needs a value" gpuir query -k
   fails 2 "--json takes no value" gpuir query --json=1 "$toy" dog
   fails 2 "'--k=3': options stand before INDEX" gpuir query "$toy" dog --k=3
+  fails 2 "'-k': options stand before INDEX" gpuir query "$toy" -k 3 dog
+  prints 3 gpuir count "$toy" dog -k # which count has not: without the word
+  prints 2 gpuir count -- "$toy" dog --quick
   fails 2 "'xor' is none of and|or|andor" gpuir query --mode xor "$toy" dog
   fails 2 "another form of output" gpuir query --trec --json "$toy" dog
   fails 2 "exclude each other" gpuir query --topics x "$toy" dog
@@ -525,9 +528,11 @@ assert sum(v[1] for k, v in got.items() if k[0] == "docids") == stats["postings"
 @test "the index itself is no input" {
   mkdir d
   echo all >d/a
-  gpuir index -q d -o d/x
-  gpuir index --json d -o d/x >summary 2>err
-  [ "$(names d/x)" = d/a ]
+  for _ in 1 2; do # the second time an index is there
+    gpuir index --json d -o d/x >summary 2>err
+    [ "$(gpuir stats --json d/x | field documents)" = 1 ]
+    [ "$(field other <summary)" = 0 ]
+  done
   [ "$(field binaries <summary)" = 0 ]
 }
 

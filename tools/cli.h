@@ -168,6 +168,8 @@ void cli_json_string(FILE *f, const char *s, size_t n);
 void cli_tsv_string(FILE *f, const char *s, size_t n);
 /* 1234567 as "1,234,567"; buf holds 27 bytes or more. */
 const char *cli_grouped(uint64_t n, char *buf);
+/* Bytes as "23.4 KB" or "1234.5 MB"; buf holds 27 bytes or more. */
+const char *cli_size(uint64_t bytes, char *buf);
 
 /* ---- the machine -------------------------------------------------------------------------- */
 
@@ -208,7 +210,6 @@ typedef struct cli_input {
   cli_format format;
   uint64_t chunk_lines;
   int hidden, follow, skip_errors;
-  const char *output; /* the index that is written, which is no input */
   /* Takes a document; not 0 ends the reading with that value. */
   int (*add)(void *user, const gpuir_doc_desc *doc, const char *text, size_t len);
   void *user;
@@ -226,7 +227,9 @@ typedef struct cli_input {
 } cli_input;
 
 /* Checks that all operands can be read before any work is done. Returns an exit code. */
-int cli_input_check(cli_input *in, char **operands, int n);
+int cli_input_check(char **operands, int n);
+/* Leaves out the index `output` and the file that it is built in, which must be there already. */
+void cli_input_exclude(cli_input *in, const char *output);
 /* Reads one operand: a file, a folder or "-". 0, or the value that ended the reading: CLI_FAIL
  * after a message, or what add returned; a signal is left in cli_signal. */
 int cli_input_read(cli_input *in, const char *operand);

@@ -76,12 +76,12 @@ static int run_import(const ex_format *format, const char *path, cli_build *b) {
   if (status) {
     code = tell_failure(b->output, status, &err);
   } else {
-    char docs[27], terms[27], postings[27];
+    char docs[27], terms[27], postings[27], size[27];
     tell_notes(path, &in);
     if (!b->quiet)
-      cli_error("%s: %s documents, %s terms, %s postings, %.1f MB file, in %.2f s", b->output,
+      cli_error("%s: %s documents, %s terms, %s postings, %s file, in %.2f s", b->output,
                 cli_grouped(report.documents, docs), cli_grouped(report.terms, terms),
-                cli_grouped(report.postings, postings), (double)report.file_bytes / 1e6,
+                cli_grouped(report.postings, postings), cli_size(report.file_bytes, size),
                 cli_seconds() - begin);
   }
   ex_import_free(&in);

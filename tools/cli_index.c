@@ -119,14 +119,14 @@ static void report_duplicates(const cli_input *in) {
 }
 
 static void print_summary(const build *b, const gpuir_build_report *r, double bits, double seconds) {
-  char docs[27], terms[27], postings[27];
+  char docs[27], terms[27], postings[27], size[27];
   double mb = (double)r->text_bytes / 1e6;
-  cli_error("%s: %s documents, %s terms, %s postings, %.2f bits a posting, %.1f MB file", b->output,
+  cli_error("%s: %s documents, %s terms, %s postings, %.2f bits a posting, %s file", b->output,
             cli_grouped(r->documents, docs), cli_grouped(r->terms, terms), cli_grouped(r->postings, postings),
-            bits, (double)r->file_bytes / 1e6);
-  cli_error("%.1f MB of text in %.2f s, %.1f MB/s, peak memory %.0f MB (%.0f MB resident with files)", mb,
-            seconds, seconds > 0 ? mb / seconds : 0.0, (double)r->peak_memory / 1048576.0,
-            (double)cli_peak_resident() / 1048576.0);
+            bits, cli_size(r->file_bytes, size));
+  cli_error("%s of text in %.2f s, %.1f MB/s, peak memory %.0f MB (%.0f MB resident with files)",
+            cli_size(r->text_bytes, size), seconds, seconds > 0 ? mb / seconds : 0.0,
+            (double)r->peak_memory / 1048576.0, (double)cli_peak_resident() / 1048576.0);
   if (r->dropped_tokens) {
     char n[27];
     cli_error("%s tokens of more than %d bytes were dropped", cli_grouped(r->dropped_tokens, n),
@@ -184,6 +184,7 @@ static int run_build(build *b, const cli_args *a, const gpuir_builder_desc *bd, 
   memset(&report, 0, sizeof report);
   int r = gpuir_builder_create(bd, &b->builder, &err);
   if (r) return cli_fail(b->output, r, &err);
+  cli_input_exclude(&b->in, b->output);
   for (int i = 0; !r && i < a->noperands; i++) r = cli_input_read(&b->in, a->operands[i]);
   if (!r && cli_signal) r = CLI_FAIL;
   if (!r && b->in.failed && !b->in.files) {
@@ -308,8 +309,8 @@ int cli_index(int argc, char **argv) {
   if (!code && !a.noperands) code = cli_misuse("index", "an INPUT is missing ('-' is standard input)");
   if (!code) code = cli_build_check("index", &common);
   if (!code) {
-    b.output = b.in.output = common.output;
-    code = cli_input_check(&b.in, a.operands, a.noperands);
+    b.output = common.output;
+    code = cli_input_check(a.operands, a.noperands);
   }
   if (!code) {
     /* A sixteenth of the budget is for the names that were seen, at most; the builder has the rest. */

@@ -475,7 +475,6 @@ static int read_file(cli_input *in, const char *name, const char *path, int name
   }
   if (is_output(in, &st)) {
     if (named) cli_error("%s: skipped: it is the index to be written", name);
-    in->special_skipped++;
     r = 0;
   } else {
     uint64_t failed = in->failed;
@@ -594,7 +593,7 @@ static int read_folder(cli_input *in, const char *name, const char *path, int na
   return r;
 }
 
-int cli_input_check(cli_input *in, char **operands, int n) {
+int cli_input_check(char **operands, int n) {
   struct stat st;
   int dashes = 0;
   for (int i = 0; i < n; i++) {
@@ -607,10 +606,14 @@ int cli_input_check(cli_input *in, char **operands, int n) {
       return CLI_FAIL;
     }
   }
-  /* The index and what it is built in must not become input. */
+  return CLI_OK;
+}
+
+void cli_input_exclude(cli_input *in, const char *output) {
+  struct stat st;
   for (int i = 0; i < 2; i++) {
     cli_buf path = {NULL, 0, 0};
-    cli_buf_text(&path, in->output);
+    cli_buf_text(&path, output);
     cli_buf_text(&path, i ? ".tmp" : "");
     cli_buf_char(&path, 0);
     if (!stat(path.p, &st) && S_ISREG(st.st_mode)) {
@@ -619,7 +622,6 @@ int cli_input_check(cli_input *in, char **operands, int n) {
     }
     cli_buf_free(&path);
   }
-  return CLI_OK;
 }
 
 int cli_input_read(cli_input *in, const char *operand) {

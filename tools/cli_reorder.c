@@ -971,15 +971,14 @@ static double docid_bits(const gpuir_index_info *i) {
 static void print_summary(const reorder *r, double seconds) {
   gpuir_index *index = NULL;
   gpuir_index_info after;
-  char n[27], m[27];
+  char n[27], m[27], now[27], before[27];
   if (gpuir_open(r->output, NULL, &index, NULL)) return;
   if (!gpuir_index_stats(index, &after)) {
     cli_error(
-        "%s: %s documents, %s postings; docIDs %.2f bits each (%s), before %.2f (%s); %.1f MB file, before "
-        "%.1f",
+        "%s: %s documents, %s postings; docIDs %.2f bits each (%s), before %.2f (%s); %s file, before %s",
         r->output, cli_grouped(after.documents, n), cli_grouped(after.postings, m), docid_bits(&after),
-        after.codec, docid_bits(&r->info), r->info.codec, (double)after.file_bytes / 1e6,
-        (double)r->info.file_bytes / 1e6);
+        after.codec, docid_bits(&r->info), r->info.codec, cli_size(after.file_bytes, now),
+        cli_size(r->info.file_bytes, before));
     cli_error("ordered in %.2f s, written in %.2f s, peak memory %.0f MB resident with files", r->ordered,
               seconds - r->ordered, (double)cli_peak_resident() / 1048576.0);
   }

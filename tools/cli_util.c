@@ -152,6 +152,15 @@ static int short_option(cli_args *a, const char *arg) {
   return CLI_BAD;
 }
 
+/* What is surely meant as an option, even among the words of a query, of which `-word` is negated. */
+static int looks_like_option(const cli_args *a, const char *arg) {
+  if (arg[0] != '-' || !arg[1]) return 0;
+  if (arg[1] == '-' || !strcmp(arg, "-h")) return 1;
+  for (const cli_option *o = a->options; o->id; o++)
+    if (o->letter && arg[1] == o->letter && !arg[2]) return 1;
+  return 0;
+}
+
 int cli_next(cli_args *a) {
   if (!a->operands) a->operands = (char **)cli_resize(NULL, (size_t)a->argc + 1, sizeof *a->operands);
   while (a->next < a->argc) {
@@ -160,9 +169,8 @@ int cli_next(cli_args *a) {
     if (arg[0] == '-' && arg[1]) return arg[1] == '-' ? long_option(a, arg) : short_option(a, arg);
     a->operands[a->noperands++] = arg;
     if (!a->leading) continue;
-    /* `-word` is a negated word from here on, but `--option` is surely meant as an option. */
     for (int i = a->next; i < a->argc; i++)
-      if (a->argv[i][0] == '-' && a->argv[i][1] == '-') {
+      if (looks_like_option(a, a->argv[i])) {
         cli_misuse(a->command, "'%s': options stand before INDEX", a->argv[i]);
         return CLI_BAD;
       }
@@ -322,6 +330,12 @@ const char *cli_grouped(uint64_t n, char *buf) {
     *out++ = digits[i];
   }
   *out = 0;
+  return buf;
+}
+
+const char *cli_size(uint64_t bytes, char *buf) {
+  int mega = bytes >= 1000000;
+  (void)snprintf(buf, 27, "%.1f %s", (double)bytes / (mega ? 1e6 : 1e3), mega ? "MB" : "KB");
   return buf;
 }
 
