@@ -11,7 +11,8 @@
  *       #include "gpuir.h"
  *
  *   and plainly `#include "gpuir.h"` elsewhere. It needs C99 (or C++17), a POSIX
- *   system, gcc or clang, xxHash (xxhash.h, header only), and -lm -pthread.
+ *   system, gcc or clang, xxHash (xxhash.h, header only), and -lm -pthread. With
+ *   gcc -Og, xxHash's header may need -DXXH_NO_INLINE_HINTS=1 to compile.
  *
  * CONTENTS
  *   1  Configuration macros       6  Documents, terms, statistics
@@ -699,6 +700,9 @@ int gpuir_cuda_lab_attach(gpuir_searcher *searcher, gpuir_cuda *cuda, const char
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#ifndef O_CLOEXEC /* the first header of a file decides what all of them declare */
+#error "gpuir.h: POSIX is hidden: include the implementation before any other header, or use -std=gnu99"
+#endif
 #if defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD != 0
 #error \
     "gpuir.h: binary32 arithmetic must round to binary32 (FLT_EVAL_METHOD 0; on 32-bit x86 use -msse2 -mfpmath=sse)"
@@ -746,6 +750,9 @@ int gpuir_cuda_lab_attach(gpuir_searcher *searcher, gpuir_cuda *cuda, const char
 
 #define GPUIR__STR2(x) #x
 #define GPUIR__STR(x) GPUIR__STR2(x)
+
+/* A number that threads share: where uint64_t is aligned to 4 bytes, atomic instructions want 8. */
+typedef uint64_t gpuir__atomic64 __attribute__((aligned(8)));
 
 GPUIR_API unsigned gpuir_version_number(void) { return GPUIR_VERSION_NUMBER; }
 
@@ -4150,9 +4157,8 @@ GPUIR_HD static inline uint32_t gpuir__hslrc_bucket(const gpuir__hslrc_list *v, 
     if (first > i) break;
     if (gpuir__hslrc_first(v, h + 1) > i) return h;
   }
-  while (
-      lo <
-      hi) { /* the last bucket that begins at i or before: those that begin where the next does are empty */
+  /* the last bucket that begins at i or before: those that begin where the next does are empty */
+  while (lo < hi) {
     uint32_t mid = lo + (hi - lo) / 2;
     if (gpuir__hslrc_first(v, mid + 1) <= i)
       lo = mid + 1;
@@ -7263,7 +7269,7 @@ static int gpuir__analyzer_create(const gpuir_allocator *allocator, const char *
 /* An allocator that counts what the build holds. */
 typedef struct gpuir__counter {
   gpuir_allocator base;
-  uint64_t now, peak;
+  gpuir__atomic64 now, peak;
 } gpuir__counter;
 
 static void *gpuir__counter_resize(void *user, void *ptr, size_t old_size, size_t new_size) {
@@ -12179,8 +12185,8 @@ typedef struct gpuir__job {
   size_t nq, k;
   gpuir_hit *hits;
   uint32_t *counts;
-  uint64_t next;  /* atomic */
-  uint64_t first; /* atomic: the least query that failed */
+  gpuir__atomic64 next;
+  gpuir__atomic64 first; /* the least query that failed */
 } gpuir__job;
 
 typedef struct gpuir__hand {

@@ -76,6 +76,19 @@ compile() {
   ./program
 }
 
+@test "an implementation from which POSIX is hidden is refused, with the reason" {
+  printf '#include <stdio.h>\n#define GPUIR_IMPLEMENTATION\n#include "gpuir.h"\n' >late.c
+  printf '#include "gpuir.h"\n#define GPUIR_IMPLEMENTATION\n#include "gpuir.h"\n' >again.c
+  for file in late.c again.c; do
+    for compiler in gcc clang; do
+      run $compiler -std=c99 -I"$root" -fsyntax-only $file
+      [ "$status" -ne 0 ]
+      [[ $output == *"before any other header"* ]]
+      $compiler -std=gnu99 -I"$root" -fsyntax-only $file
+    done
+  done
+}
+
 @test "-ffast-math is refused, with the reason" {
   for compiler in gcc clang; do
     run $compiler -std=c99 -ffast-math -I"$root" -fsyntax-only implementation.c

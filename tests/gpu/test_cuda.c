@@ -529,6 +529,7 @@ static void check_errors(const char *path) {
   gpuir_hit *hits = (gpuir_hit *)calloc(20000, sizeof *hits);
   size_t n;
   if (gpuir_open(path, NULL, &ix, &err)) exit(1);
+  memset(&info, 0, sizeof info);
   memset(&desc, 0, sizeof desc);
   memset(&info, 0, sizeof info);
   desc.memory = 4096;
