@@ -591,6 +591,8 @@ void gpuir_cuda_close(gpuir_cuda *cuda);
 int gpuir_cuda_attach(gpuir_searcher *searcher, gpuir_cuda *cuda, int fallback, gpuir_error *err);
 /* Thread-safe. */
 void gpuir_cuda_stats(const gpuir_cuda *cuda, gpuir_cuda_info *info);
+/* What a device is, without an index: its name, versions, capability and memory. Errors: ARGUMENT, BACKEND. */
+int gpuir_cuda_device(int device, gpuir_cuda_info *info, gpuir_error *err);
 
 /* The laboratory runs one GPU method of the literature at a time, on lists of one's own: to compare methods, not to
  * search. A lab is used by one thread at a time; running allocates nothing. */
@@ -629,7 +631,8 @@ int gpuir_cuda_lab_copy(gpuir_cuda_lab *lab, unsigned repeat, gpuir_cuda_lab_res
 
 /* Decodes lists first to first + n - 1 to device memory, `repeat` times, and compares them there with what was
  * given. how: NULL, or "gaps": without the sums over the gaps, where a codec has gaps (nothing is compared then),
- * or "naive" or "steps": qs as in sections 5.2 of Li's thesis. out: NULL, or room for all docIDs of the lists, one
+ * or "naive" or "steps": qs as in sections 5.2 of Li's thesis; "steps-512", "steps-1024": by blocks of so many threads
+ * instead of 256. out: NULL, or room for all docIDs of the lists, one
  * behind the other. Errors: ARGUMENT, LIMIT (more than `room`), BACKEND, UNSUPPORTED (how). */
 int gpuir_cuda_lab_decode(gpuir_cuda_lab *lab, size_t first, size_t n, const char *how, unsigned repeat,
                           uint32_t *out, gpuir_cuda_lab_result *result, gpuir_error *err);
@@ -670,6 +673,22 @@ int gpuir_cuda_lab_topk(gpuir_cuda_lab *lab, const gpuir_hit *candidates, const 
  * device. Errors: ARGUMENT, NOMEM, BACKEND, UNSUPPORTED. */
 int gpuir_cuda_lab_attach(gpuir_searcher *searcher, gpuir_cuda *cuda, const char *intersection,
                           const char *ranking, int fallback, gpuir_error *err);
+
+/* The steps of such a search. Decoding is a step of its own in AND: the shortest list, and for "mergepath" the others;
+ * the other methods decode the blocks that they search while they intersect, and OR decodes while it scores. */
+enum {
+  GPUIR_CUDA_LAB_SEND,
+  GPUIR_CUDA_LAB_DECODE,
+  GPUIR_CUDA_LAB_INTERSECT,
+  GPUIR_CUDA_LAB_SCORE,
+  GPUIR_CUDA_LAB_COLLECT, /* OR: accumulators to candidates, which clears them */
+  GPUIR_CUDA_LAB_SELECT,  /* the k best, and their transfer */
+  GPUIR_CUDA_LAB_STEPS
+};
+/* Device time of the searcher's steps since it was attached, of AND in ms[0], of OR in ms[1]. Errors: ARGUMENT (not
+ * attached), BACKEND. */
+int gpuir_cuda_lab_steps(const gpuir_searcher *searcher, double ms[2][GPUIR_CUDA_LAB_STEPS],
+                         gpuir_error *err);
 
 #ifdef __cplusplus
 }

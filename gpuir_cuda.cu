@@ -3639,23 +3639,36 @@ static int gc_cache_open(gpuir_cuda *c, uint64_t room, gpuir_error *err) {
   return s ? s : gc_recoder_open(&k->recoder, &c->a, &k->pipe, 1, err);
 }
 
+/* What the device is. */
+static int gc_look(int device, cudaDeviceProp *p, gpuir_cuda_info *info, gpuir_error *err) {
+  GC_TRY(cudaGetDeviceProperties(p, device), "asking for the device's properties");
+  if (p->major < 8)
+    return gpuir__fail(err, GPUIR_E_BACKEND, 0, "CUDA: %s has compute capability %d.%d, 8.0 is needed",
+                       p->name, p->major, p->minor);
+  (void)snprintf(info->device, sizeof info->device, "%s", p->name);
+  info->compute_capability = p->major * 10 + p->minor;
+  info->device_memory = p->totalGlobalMem;
+  GC_TRY(cudaDriverGetVersion(&info->driver_version), "asking for the driver's version");
+  GC_TRY(cudaRuntimeGetVersion(&info->runtime_version), "asking for the runtime's version");
+  return GPUIR_OK;
+}
+
+extern "C" int gpuir_cuda_device(int device, gpuir_cuda_info *info, gpuir_error *err) {
+  cudaDeviceProp p;
+  if (!info) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_cuda_device: NULL");
+  memset(info, 0, sizeof *info);
+  return gc_look(device, &p, info, err);
+}
+
 /* The device's limits and the kernels' shapes. */
 static int gc_shape(gpuir_cuda *c, gpuir_error *err) {
   const gpuir_index *ix = c->ix;
   cudaDeviceProp p;
   cudaFuncAttributes at;
   uint64_t n = ix->stat.documents, tile;
-  int blocks = 0, most;
-  GC_TRY(cudaGetDeviceProperties(&p, c->device), "asking for the device's properties");
-  if (p.major < 8)
-    return gpuir__fail(err, GPUIR_E_BACKEND, 0, "CUDA: %s has compute capability %d.%d, 8.0 is needed",
-                       p.name, p.major, p.minor);
+  int blocks = 0, most, status = gc_look(c->device, &p, &c->info, err);
+  if (status) return status;
   c->processors = p.multiProcessorCount;
-  (void)snprintf(c->info.device, sizeof c->info.device, "%s", p.name);
-  c->info.compute_capability = p.major * 10 + p.minor;
-  c->info.device_memory = p.totalGlobalMem;
-  GC_TRY(cudaDriverGetVersion(&c->info.driver_version), "asking for the driver's version");
-  GC_TRY(cudaRuntimeGetVersion(&c->info.runtime_version), "asking for the runtime's version");
   GC_TRY(cudaFuncGetAttributes(&at, gc_or<true>),
          "loading the kernels (is this GPU among those it was compiled for?)");
   most = (int)p.sharedMemPerMultiprocessor / 2 - 1024 - (int)at.sharedSizeBytes;
@@ -5469,7 +5482,8 @@ static __global__ void __launch_bounds__(GCL_TOPK_THREADS)
  *
  * "naive": the upper bits as one number each, a prefix sum over all of them, a gather. "steps": bits are counted
  * in words of 32, the prefix sum is over these counts, and each thread gathers from one word. Both put the lower
- * bits to it in a last step. (Here ones end numbers; in the thesis zeros do.) */
+ * bits to it in a last step. (Here ones end numbers; in the thesis zeros do.) T:
+ * threads of a block, which the thesis varies. */
 
 #define GCL_TILE 2048u /* numbers of a prefix sum that a block of threads takes */
 
@@ -5492,17 +5506,18 @@ static __device__ __forceinline__ uint32_t gcl_qs_word(const gpuir__halves &h, u
 }
 
 /* Bits that do not end a number: 1/8 byte read and 4 written a bit, or 4 and 4 a word. */
-static __global__ void __launch_bounds__(GCL_THREADS) gcl_qs_count(const gcl_qs_work w) {
+template <unsigned T>
+static __global__ void __launch_bounds__(T) gcl_qs_count(const gcl_qs_work w) {
   gpuir__halves h;
   const uint32_t n = gcl_qs_open(w, &h);
-  uint32_t i = blockIdx.x * GCL_THREADS + threadIdx.x;
-  for (; i < n; i += gridDim.x * GCL_THREADS)
+  uint32_t i = blockIdx.x * T + threadIdx.x;
+  for (; i < n; i += gridDim.x * T)
     w.in[i] = w.words ? 32 - __popc(gcl_qs_word(h, i)) : ~gcl_qs_word(h, i / 32) >> (i & 31) & 1;
 }
 
-/* The inclusive sum over a block of GCL_THREADS threads. */
+/* The inclusive sum over a block of threads. */
 static __device__ __forceinline__ uint32_t gcl_block_scan(uint32_t x) {
-  __shared__ uint32_t part[GCL_WARPS];
+  __shared__ uint32_t part[32];
   uint32_t i, before = 0;
   x = gcl_scan(x);
   if (gc_lane() == 31) part[threadIdx.x / 32] = x;
@@ -5512,37 +5527,40 @@ static __device__ __forceinline__ uint32_t gcl_block_scan(uint32_t x) {
   return x + before;
 }
 
-static __global__ void __launch_bounds__(GCL_THREADS) gcl_qs_tiles(const gcl_qs_work w) {
+template <unsigned T>
+static __global__ void __launch_bounds__(T) gcl_qs_tiles(const gcl_qs_work w) {
   gpuir__halves h;
   const uint32_t n = gcl_qs_open(w, &h), tiles = (n + GCL_TILE - 1) / GCL_TILE;
   uint32_t t, i;
   for (t = blockIdx.x; t < tiles; t += gridDim.x) {
     uint32_t sum = 0;
-    for (i = t * GCL_TILE + threadIdx.x; i < min(n, (t + 1) * GCL_TILE); i += GCL_THREADS) sum += w.in[i];
+    for (i = t * GCL_TILE + threadIdx.x; i < min(n, (t + 1) * GCL_TILE); i += T) sum += w.in[i];
     sum = gcl_block_scan(sum);
-    if (threadIdx.x == GCL_THREADS - 1) w.sums[t] = sum;
+    if (threadIdx.x == T - 1) w.sums[t] = sum;
   }
 }
 
-static __global__ void __launch_bounds__(GCL_THREADS) gcl_qs_sums(const gcl_qs_work w) {
+template <unsigned T>
+static __global__ void __launch_bounds__(T) gcl_qs_sums(const gcl_qs_work w) {
   __shared__ uint32_t carry;
   gpuir__halves h;
   const uint32_t n = gcl_qs_open(w, &h), tiles = (n + GCL_TILE - 1) / GCL_TILE;
   uint32_t t;
   if (!threadIdx.x) carry = 0;
   __syncthreads();
-  for (t = 0; t < tiles; t += GCL_THREADS) {
+  for (t = 0; t < tiles; t += T) {
     uint32_t x = t + threadIdx.x < tiles ? w.sums[t + threadIdx.x] : 0, sum = gcl_block_scan(x) + carry;
     if (t + threadIdx.x < tiles) w.sums[t + threadIdx.x] = sum - x;
     __syncthreads();
-    if (threadIdx.x == GCL_THREADS - 1) carry = sum;
+    if (threadIdx.x == T - 1) carry = sum;
     __syncthreads();
   }
 }
 
-static __global__ void __launch_bounds__(GCL_THREADS) gcl_qs_scan(const gcl_qs_work w) {
+template <unsigned T>
+static __global__ void __launch_bounds__(T) gcl_qs_scan(const gcl_qs_work w) {
   gpuir__halves h;
-  const uint32_t n = gcl_qs_open(w, &h), tiles = (n + GCL_TILE - 1) / GCL_TILE, each = GCL_TILE / GCL_THREADS;
+  const uint32_t n = gcl_qs_open(w, &h), tiles = (n + GCL_TILE - 1) / GCL_TILE, each = GCL_TILE / T;
   uint32_t t, i;
   for (t = blockIdx.x; t < tiles; t += gridDim.x) {
     const uint32_t first = t * GCL_TILE + threadIdx.x * each;
@@ -5557,11 +5575,12 @@ static __global__ void __launch_bounds__(GCL_THREADS) gcl_qs_scan(const gcl_qs_w
 }
 
 /* To each docID its upper part. */
-static __global__ void __launch_bounds__(GCL_THREADS) gcl_qs_gather(const gcl_qs_work w) {
+template <unsigned T>
+static __global__ void __launch_bounds__(T) gcl_qs_gather(const gcl_qs_work w) {
   gpuir__halves h;
   const uint32_t n = gcl_qs_open(w, &h), most = w.list->s.n;
-  uint32_t i = blockIdx.x * GCL_THREADS + threadIdx.x;
-  for (; i < n; i += gridDim.x * GCL_THREADS) {
+  uint32_t i = blockIdx.x * T + threadIdx.x;
+  for (; i < n; i += gridDim.x * T) {
     uint32_t upper = w.out[i], at;
     if (!w.words) {
       at = i - upper;
@@ -5577,17 +5596,26 @@ static __global__ void __launch_bounds__(GCL_THREADS) gcl_qs_gather(const gcl_qs
   }
 }
 
-static __global__ void __launch_bounds__(GCL_THREADS) gcl_qs_combine(const gcl_qs_work w) {
+template <unsigned T>
+static __global__ void __launch_bounds__(T) gcl_qs_combine(const gcl_qs_work w) {
   gpuir__halves h;
-  uint32_t i = blockIdx.x * GCL_THREADS + threadIdx.x;
+  uint32_t i = blockIdx.x * T + threadIdx.x;
   (void)gcl_qs_open(w, &h);
-  for (; i < w.list->s.n; i += gridDim.x * GCL_THREADS)
+  for (; i < w.list->s.n; i += gridDim.x * T)
     w.docs[i] = (w.upper[i] << h.b) + gpuir__packed_value(h.low, h.b, i);
 }
 
 /* ---- the host's side ---- */
 
 #define GCL_GROUPS 6u /* of arrays of exceptions: coded to depth 0 to 4; the lists themselves */
+
+/* The clock of the steps of a search: events, and what ended at each. */
+#define GCL_MARKS 256u
+typedef struct gcl_clock {
+  cudaEvent_t event[GCL_MARKS];
+  uint8_t step[GCL_MARKS]; /* GPUIR_CUDA_LAB_; of the first one nothing */
+  unsigned n;
+} gcl_clock;
 
 struct gpuir_cuda_lab {
   gpuir_allocator a;
@@ -5618,7 +5646,16 @@ struct gpuir_cuda_lab {
   uint8_t *plan;   /* of a run, pinned; what it is copied to */
   uint8_t *plan_device;
   size_t plan_size;
+  gcl_clock *clock; /* NULL: no steps are told apart */
 };
+
+/* A step ends here, as far as the clock has room. */
+static void gcl_mark(gpuir_cuda_lab *lab, unsigned step) {
+  gcl_clock *c = lab->clock;
+  if (!c || c->n == GCL_MARKS) return;
+  c->step[c->n] = (uint8_t)step;
+  (void)cudaEventRecord(c->event[c->n++], lab->stream);
+}
 
 static int gcl_device_alloc(gpuir_cuda_lab *lab, uint64_t n, void **p, gpuir_error *err) {
   if (lab->nmemory == sizeof lab->memory / sizeof lab->memory[0])
@@ -6122,29 +6159,45 @@ static int gcl_launch_decode(gpuir_cuda_lab *lab, size_t lo, size_t hi, int sum,
   return GPUIR_OK;
 }
 
+template <unsigned T>
+static void gcl_launch_steps(cudaStream_t stream, unsigned processors, const gcl_qs_work &w, unsigned stop) {
+  const unsigned grid = processors * (2048 / T);
+  gcl_qs_count<T><<<grid, T, 0, stream>>>(w);
+  if (stop > 1) {
+    gcl_qs_tiles<T><<<grid, T, 0, stream>>>(w);
+    gcl_qs_sums<T><<<1, T, 0, stream>>>(w);
+    gcl_qs_scan<T><<<grid, T, 0, stream>>>(w);
+  }
+  if (stop > 2) gcl_qs_gather<T><<<grid, T, 0, stream>>>(w);
+  if (stop > 3) gcl_qs_combine<T><<<grid, T, 0, stream>>>(w);
+}
+
+/* The ways of the thesis: over bits, and over words by blocks of 256, 512 and 1024 threads. */
+static const struct {
+  const char *name;
+  bool words;
+  void (*launch)(cudaStream_t, unsigned, const gcl_qs_work &, unsigned);
+} gcl_thesis[] = {{"naive", false, gcl_launch_steps<256>},
+                  {"steps", true, gcl_launch_steps<256>},
+                  {"steps-512", true, gcl_launch_steps<512>},
+                  {"steps-1024", true, gcl_launch_steps<1024>}};
+#define GCL_THESIS (sizeof gcl_thesis / sizeof *gcl_thesis)
+
 /* qs by the thesis' kernels. `stop`: steps after which to leave off, for measuring them: 1 counts, 2 sums too, 3
  * gathers too. */
-static int gcl_launch_thesis(gpuir_cuda_lab *lab, size_t lo, size_t hi, int words, unsigned stop,
+static int gcl_launch_thesis(gpuir_cuda_lab *lab, size_t lo, size_t hi, size_t way, unsigned stop,
                              gpuir_error *err) {
-  const unsigned grid = (unsigned)lab->processors * 8;
   gcl_qs_work w;
   size_t i;
   w.in = lab->batch.cand[0];
   w.out = lab->batch.cand[1];
   w.sums = lab->batch.pos[0];
   w.upper = lab->batch.pos[1];
-  w.words = words != 0;
+  w.words = gcl_thesis[way].words;
   for (i = lo; i < hi; i++) {
     w.list = lab->lists + i;
     w.docs = lab->out + (size_t)(lab->start[i] - lab->start[lo]) * GPUIR__BLOCK;
-    gcl_qs_count<<<grid, GCL_THREADS, 0, lab->stream>>>(w);
-    if (stop > 1) {
-      gcl_qs_tiles<<<grid, GCL_THREADS, 0, lab->stream>>>(w);
-      gcl_qs_sums<<<1, GCL_THREADS, 0, lab->stream>>>(w);
-      gcl_qs_scan<<<grid, GCL_THREADS, 0, lab->stream>>>(w);
-    }
-    if (stop > 2) gcl_qs_gather<<<grid, GCL_THREADS, 0, lab->stream>>>(w);
-    if (stop > 3) gcl_qs_combine<<<grid, GCL_THREADS, 0, lab->stream>>>(w);
+    gcl_thesis[way].launch(lab->stream, (unsigned)lab->processors, w, stop);
   }
   GC_TRY(cudaGetLastError(), "decoding");
   return GPUIR_OK;
@@ -6181,7 +6234,7 @@ extern "C" int gpuir_cuda_lab_decode(gpuir_cuda_lab *lab, size_t first, size_t n
                                      unsigned repeat, uint32_t *out, gpuir_cuda_lab_result *result,
                                      gpuir_error *err) {
   const int sum = !how || strcmp(how, "gaps") != 0, thesis = how && sum;
-  const int words = thesis && !strcmp(how, "steps");
+  size_t way = 0;
   unsigned long long sums[2] = {0, 0};
   gpuir_cuda_lab_result r;
   size_t i;
@@ -6189,7 +6242,8 @@ extern "C" int gpuir_cuda_lab_decode(gpuir_cuda_lab *lab, size_t first, size_t n
   memset(&r, 0, sizeof r);
   if (!lab || first > lab->all || n > lab->all - first || !n)
     return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_cuda_lab_decode: no such lists");
-  if (thesis && (lab->codec != GCL_QS || (strcmp(how, "naive") != 0 && strcmp(how, "steps") != 0)))
+  while (thesis && way < GCL_THESIS && strcmp(how, gcl_thesis[way].name) != 0) way++;
+  if (thesis && (lab->codec != GCL_QS || way == GCL_THESIS))
     return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "no list of this codec is decoded by a way named \"%s\"",
                        how);
   if (thesis && !lab->queries)
@@ -6206,13 +6260,13 @@ extern "C" int gpuir_cuda_lab_decode(gpuir_cuda_lab *lab, size_t first, size_t n
   for (i = 0; thesis && i < 3; i++) {
     status = gcl_time(
         lab, repeat, &r.step_ms[i],
-        [&] { return gcl_launch_thesis(lab, first, first + n, words, (unsigned)i + 1, err); }, err);
+        [&] { return gcl_launch_thesis(lab, first, first + n, way, (unsigned)i + 1, err); }, err);
     if (status) return status;
   }
   status = gcl_time(
       lab, repeat, &r.ms,
       [&] {
-        return thesis ? gcl_launch_thesis(lab, first, first + n, words, 4, err)
+        return thesis ? gcl_launch_thesis(lab, first, first + n, way, 4, err)
                       : gcl_launch_decode(lab, first, first + n, sum, lab->out, err);
       },
       err);
@@ -6438,6 +6492,7 @@ static int gcl_launch_round(gpuir_cuda_lab *lab, const gcl_run *run, uint32_t ro
     if (run->coded)
       gcl_expand_of(codec)<<<(uint32_t)lab->processors * 16, GCL_THREADS, 0, lab->stream>>>(
           *b, round, run->starts + row);
+    gcl_mark(lab, GPUIR_CUDA_LAB_DECODE);
     gcl_mergepath<<<(uint32_t)lab->processors * 16, GCL_PART_THREADS, 0, lab->stream>>>(
         *b, round, cand, plain, run->parts + row, run->coded ? run->starts + row : NULL);
   }
@@ -6459,11 +6514,13 @@ static int gcl_launch_run(gpuir_cuda_lab *lab, gcl_run *run, gpuir_error *err) {
   bool plain = !run->coded;
   GC_TRY(cudaMemcpyAsync(lab->plan_device, lab->plan, run->plan, cudaMemcpyHostToDevice, lab->stream),
          "sending queries");
+  gcl_mark(lab, GPUIR_CUDA_LAB_SEND);
   gcl_begin<<<gcl_grid(lab, b->nq, 1), GCL_THREADS, 0, lab->stream>>>(b->queries, b->nq,
                                                                       (uint32_t *)b->chunk_query, b->count);
   if (run->coded && lab->codec == GCL_PFL) gcl_launch_nodes(lab, 0, lab->all);
   if (run->coded && run->how != GCL_ALGORITHM1)
     gcl_seed_of(lab->codec)<<<gcl_grid(lab, b->nchunks, GCL_WARPS), GCL_THREADS, 0, lab->stream>>>(*b);
+  gcl_mark(lab, GPUIR_CUDA_LAB_DECODE);
   if (run->how == GCL_ALGORITHM1) {
     gcl_algorithm1_of(lab->codec)<<<warps, GCL_THREADS, 0, lab->stream>>>(*b);
     gcl_launch_gather(lab, 0, false, 1);
@@ -6476,6 +6533,7 @@ static int gcl_launch_run(gpuir_cuda_lab *lab, gcl_run *run, gpuir_error *err) {
     for (round = 1; round <= run->rounds; round++) {
       (void)gcl_launch_round(lab, run, round, cand, plain);
       gcl_launch_gather(lab, cand, plain, plain ? 0 : cand ^ 1);
+      gcl_mark(lab, GPUIR_CUDA_LAB_INTERSECT);
       if (!plain) cand ^= 1;
       plain = false;
     }
@@ -6688,7 +6746,26 @@ typedef struct gcl_searcher {
   uint32_t *dblocks, *dstarts, *dcounts, *sums; /* sums: the accumulators */
   uint8_t *dinlined;
   unsigned long long *keys[4], *dout; /* keys; moved together; two for sorting */
+  gcl_clock clock;
+  double ms[2][GPUIR_CUDA_LAB_STEPS]; /* AND, OR */
 } gcl_searcher;
+
+/* Starts the clock of a batch. */
+static void gcl_clock_start(gcl_searcher *x) {
+  x->clock.n = 0;
+  gcl_mark(&x->lab, GPUIR_CUDA_LAB_SEND);
+}
+
+/* Adds up the steps of a batch that is done. */
+static int gcl_clock_read(gcl_searcher *x, int or_, gpuir_error *err) {
+  unsigned i;
+  for (i = 1; i < x->clock.n; i++) {
+    float ms = 0;
+    GC_TRY(cudaEventElapsedTime(&ms, x->clock.event[i - 1], x->clock.event[i]), "timing");
+    x->ms[or_][x->clock.step[i]] += (double)ms;
+  }
+  return GPUIR_OK;
+}
 
 /* The scores of a chunk of AND's candidates, and which of them no negated list holds. Per term: what gcl_block_search
  * does for it, one frequency and one division a candidate. */
@@ -6891,6 +6968,7 @@ static int gcl_rank(gcl_searcher *x, const unsigned long long *keys, const uint3
   GC_TRY(cudaMemcpyAsync(x->out, x->dout, nq * k * 8, cudaMemcpyDeviceToHost, x->lab.stream),
          "fetching hits");
   GC_TRY(cudaMemcpyAsync(n, counts, nq * 4, cudaMemcpyDeviceToHost, x->lab.stream), "fetching hits");
+  gcl_mark(&x->lab, GPUIR_CUDA_LAB_SELECT);
   GC_TRY(cudaStreamSynchronize(x->lab.stream), "running kernels");
   for (q = 0; q < nq; q++) {
     gpuir_hit *to = hits + jobs[q].to * stride;
@@ -6936,6 +7014,7 @@ static int gcl_search_and(gcl_searcher *x, uint32_t nterms, size_t n, uint32_t k
   status = gcl_plan_run(lab, x->query_lists, x->query_start, n, &run, err);
   if (status) return status;
   for (q = 0; q < n; q++) x->starts[q] = (uint32_t)((const gcl_query *)(const void *)lab->plan)[q].base;
+  gcl_clock_start(x);
   status = gcl_send_terms(x, nterms, n, err);
   if (status) return status;
   GC_TRY(cudaMemcpyAsync(x->dlists, x->lists, nterms * sizeof *x->lists, cudaMemcpyHostToDevice, lab->stream),
@@ -6952,7 +7031,9 @@ static int gcl_search_and(gcl_searcher *x, uint32_t nterms, size_t n, uint32_t k
   gcl_gather_keys<<<gcl_grid(lab, (uint64_t)b->nchunks * 4, GCL_WARPS), GCL_THREADS, 0, lab->stream>>>(
       *b, x->keys[0], x->keys[1]);
   GC_TRY(cudaGetLastError(), "scoring");
-  return gcl_rank(x, x->keys[1], b->count, n, k, x->jobs, stride, hits, found, err);
+  gcl_mark(lab, GPUIR_CUDA_LAB_SCORE);
+  status = gcl_rank(x, x->keys[1], b->count, n, k, x->jobs, stride, hits, found, err);
+  return status ? status : gcl_clock_read(x, 0, err);
 }
 
 /* The jobs x->jobs[0..n), n <= slots, as OR. */
@@ -6975,6 +7056,7 @@ static int gcl_search_or(gcl_searcher *x, uint32_t nterms, size_t n, uint32_t k,
     x->jobs[i].slot = i;
     x->starts[i] = (uint32_t)(i * x->stride);
   }
+  gcl_clock_start(x);
   status = gcl_send_terms(x, nterms, n, err);
   if (status) return status;
   GC_TRY(cudaMemcpyAsync(x->dblocks, x->blocks, (nterms + 1) * 4, cudaMemcpyHostToDevice, lab->stream),
@@ -6982,13 +7064,17 @@ static int gcl_search_or(gcl_searcher *x, uint32_t nterms, size_t n, uint32_t k,
   GC_TRY(cudaMemcpyAsync(x->dstarts, x->starts, n * 4, cudaMemcpyHostToDevice, lab->stream),
          "sending queries");
   GC_TRY(cudaMemsetAsync(x->dcounts, 0, n * 4, lab->stream), "clearing counters");
+  gcl_mark(lab, GPUIR_CUDA_LAB_SEND);
   for (negated = 0; negated < 2; negated++)
     gcl_accumulate<<<grid, GCL_THREADS, 0, lab->stream>>>(*v, x->dterms, x->djobs, (uint32_t)n, x->dblocks,
                                                           nterms, x->sums, x->stride, negated != 0);
+  gcl_mark(lab, GPUIR_CUDA_LAB_SCORE);
   gcl_collect<<<grid, GCL_THREADS, 0, lab->stream>>>(x->sums, v->documents, x->stride, (uint32_t)n,
                                                      x->keys[0], x->dcounts);
   GC_TRY(cudaGetLastError(), "scoring");
-  return gcl_rank(x, x->keys[0], x->dcounts, n, k, x->jobs, stride, hits, found, err);
+  gcl_mark(lab, GPUIR_CUDA_LAB_COLLECT);
+  status = gcl_rank(x, x->keys[0], x->dcounts, n, k, x->jobs, stride, hits, found, err);
+  return status ? status : gcl_clock_read(x, 1, err);
 }
 
 /* Whether a query is evaluated as AND first, as OR at once, or not at all: 1, 2, 0. */
@@ -7052,6 +7138,7 @@ static int gcl_search(void *context, const gpuir_query *const *queries, size_t n
 static void gcl_detach(void *context) {
   gcl_searcher *x = (gcl_searcher *)context;
   gpuir_allocator a;
+  unsigned i;
   if (!x) return;
   a = x->a;
   (void)cudaSetDevice(x->cuda->device);
@@ -7060,6 +7147,8 @@ static void gcl_detach(void *context) {
     (void)cudaStreamDestroy(x->lab.stream);
   }
   while (x->lab.nmemory) (void)cudaFree(x->lab.memory[--x->lab.nmemory]);
+  for (i = 0; i < GCL_MARKS; i++)
+    if (x->clock.event[i]) (void)cudaEventDestroy(x->clock.event[i]);
   (void)cudaFreeHost(x->lab.plan);
   (void)cudaFreeHost(x->host);
   (void)cudaGetLastError();
@@ -7080,6 +7169,8 @@ static int gcl_attach(gcl_searcher *x, gpuir_error *err) {
   lab->a = x->a;
   lab->device = x->cuda->device;
   lab->codec = GCL_BP128;
+  for (i = 0; i < GCL_MARKS; i++) GC_TRY(cudaEventCreate(&x->clock.event[i]), "creating an event");
+  lab->clock = &x->clock;
   GC_TRY(cudaGetDeviceProperties(&prop, lab->device), "looking at the device");
   lab->processors = prop.multiProcessorCount;
   x->stride = (x->cuda->view.documents + (uint64_t)GPUIR__BLOCK - 1) / GPUIR__BLOCK * GPUIR__BLOCK;
@@ -7178,4 +7269,12 @@ extern "C" int gpuir_cuda_lab_attach(gpuir_searcher *s, gpuir_cuda *cuda, const 
   }
   if (status) gcl_detach(x);
   return status;
+}
+
+extern "C" int gpuir_cuda_lab_steps(const gpuir_searcher *s, double ms[2][GPUIR_CUDA_LAB_STEPS],
+                                    gpuir_error *err) {
+  if (!s || !ms || !s->has_backend || s->backend.search != gcl_search)
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_cuda_lab_steps: not a searcher of the laboratory");
+  memcpy(ms, ((const gcl_searcher *)s->backend.context)->ms, sizeof(double[2][GPUIR_CUDA_LAB_STEPS]));
+  return GPUIR_OK;
 }

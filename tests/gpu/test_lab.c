@@ -78,6 +78,8 @@ static const struct {
               {"hslrc", 32 + 1024 * 1002},
               {"hslrc", 128}};
 
+static const char *const thesis[] = {"naive", "steps", "steps-512", "steps-1024"};
+
 static void check_decode(const lists *l, const char *codec, uint64_t param) {
   gpuir_cuda_lab_desc desc;
   gpuir_cuda_lab *lab;
@@ -123,9 +125,11 @@ static void check_decode(const lists *l, const char *codec, uint64_t param) {
     if (!ok) printf("# list %u of %u docIDs\n", (unsigned)i, (unsigned)l->n[i]);
   }
   report(ok, "decode single lists:", name);
-  for (i = 0; !strcmp(codec, "qs") && i < 2; i++) {
-    ok = !gpuir_cuda_lab_decode(lab, 0, l->count, i ? "steps" : "naive", 1, NULL, &r, &err) && !r.mismatches;
-    report(ok, i ? "decode by the thesis' steps:" : "decode by the thesis' naive method:", name);
+  for (i = 0; !strcmp(codec, "qs") && i < sizeof thesis / sizeof thesis[0]; i++) {
+    char what[64];
+    ok = !gpuir_cuda_lab_decode(lab, 0, l->count, thesis[i], 1, NULL, &r, &err) && !r.mismatches;
+    (void)snprintf(what, sizeof what, "decode by the thesis' way \"%s\":", thesis[i]);
+    report(ok, what, name);
   }
   gpuir_cuda_lab_close(lab);
   free(out);
@@ -352,6 +356,23 @@ static gpuir_query *random_query(const gpuir_index *ix, uint32_t vocabulary, syn
   }
 }
 
+/* AND and OR took time in each of their steps; a searcher that is not the laboratory's has none. */
+static int check_steps(const gpuir_searcher *cpu, const gpuir_searcher *gpu, const char *method) {
+  double ms[2][GPUIR_CUDA_LAB_STEPS];
+  unsigned i;
+  if (gpuir_cuda_lab_steps(cpu, ms, NULL) != GPUIR_E_ARGUMENT || gpuir_cuda_lab_steps(gpu, ms, NULL))
+    return 0;
+  for (i = 0; i < GPUIR_CUDA_LAB_STEPS; i++) {
+    const int and_ = i != GPUIR_CUDA_LAB_COLLECT,
+              or_ = i != GPUIR_CUDA_LAB_DECODE && i != GPUIR_CUDA_LAB_INTERSECT;
+    if ((ms[0][i] > 0) != and_ || (ms[1][i] > 0) != or_) {
+      printf("# %s, step %u: %g ms of AND, %g ms of OR\n", method, i, ms[0][i], ms[1][i]);
+      return 0;
+    }
+  }
+  return 1;
+}
+
 /* Searchers with the laboratory's methods return the CPU's hits. */
 static void check_search(const char *what, const synth_desc *d, const char *path, unsigned nq) {
   static const char *const methods[] = {"skip", "binary", "pmf0", "pmf2", "pmf4", "mergepath", "griffin"};
@@ -400,6 +421,7 @@ static void check_search(const char *what, const synth_desc *d, const char *path
       ok = 0;
     }
     report(ok, "search", name);
+    report(ok && check_steps(cpu, gpu, methods[round % 7]), "steps of the search", name);
     for (i = 0; i < n; i++) gpuir_query_destroy(q[i]);
     gpuir_searcher_destroy(cpu);
     gpuir_searcher_destroy(gpu);
@@ -422,6 +444,7 @@ int main(int argc, char **argv) {
   gpuir_cuda_lab *lab;
   gpuir_error err;
   unsigned i;
+  gpuir_cuda_info info;
   int status;
   memset(&desc, 0, sizeof desc);
   desc.lists = &list;
@@ -433,6 +456,12 @@ int main(int argc, char **argv) {
     return 0;
   }
   report(!status, "open a lab", "of one docID");
+  report(!gpuir_cuda_device(0, &info, &err) && info.device[0] && info.device_memory &&
+             info.compute_capability >= 80,
+         "look at", "the device");
+  report(gpuir_cuda_device(999, &info, &err) == GPUIR_E_BACKEND &&
+             gpuir_cuda_device(0, NULL, &err) == GPUIR_E_ARGUMENT,
+         "refuse", "a device that is not there");
   if (!status) gpuir_cuda_lab_close(lab);
   make_lists(&l, quick);
   for (i = 0; i < CODECS; i++) check_decode(&l, codecs[i], 0);
