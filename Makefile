@@ -10,6 +10,7 @@ PREFIX   ?= /usr/local
 DESTDIR  ?=
 CLANG    ?= clang#      for the fuzzers
 JOBS     ?= $(shell nproc 2>/dev/null || echo 2)
+COMMIT   ?= $(shell git describe --always --dirty --exclude='*' 2>/dev/null)#  for the heads of measurements
 
 WARNINGS = -Wall -Wextra -Wpedantic -Wconversion -Wshadow
 VERSION := $(shell sed -n 's/^\#define GPUIR_VERSION_\(MAJOR\|MINOR\|PATCH\) //p' gpuir.h | paste -sd.)
@@ -216,7 +217,15 @@ $(B)/synth: tools/synth/synth.c $(B)/libgpuir.a $(B)/flags
 $(B)/obj/tools/%.o: tools/%.c $(B)/flags
 	$(call say,CC,$@)
 	@mkdir -p $(@D)
-	$(Q)$(COMPILE) -c -o $@ $<
+	$(Q)$(COMPILE) $(KNOWN) -c -o $@ $<
+
+# What measurements say of the build: the commit, if it is known.
+$(B)/commit: FORCE
+	@mkdir -p $(@D)
+	@echo '$(strip $(COMMIT))' | cmp -s - $@ || echo '$(strip $(COMMIT))' >$@
+
+$(B)/obj/tools/cli_lab_report.o: $(B)/commit
+$(B)/obj/tools/cli_lab_report.o: KNOWN = $(if $(strip $(COMMIT)),-DGPUIR_COMMIT='"$(strip $(COMMIT))"')
 
 $(B)/obj/fuse/%.o: fuse/%.c $(B)/flags
 	$(call say,CC,$@)
@@ -338,7 +347,7 @@ coverage:
 	$(Q)lcov --summary $(B)/coverage/gpuir.info 2>&1 | sed -n 's/.*lines\.*: */gpuir.h: lines covered: /p'
 
 clean:
-	$(Q)rm -rf $(addprefix $(B)/,flags obj tests examples fuzz demo lab asan tsan valgrind coverage \
+	$(Q)rm -rf $(addprefix $(B)/,flags commit obj tests examples fuzz demo lab asan tsan valgrind coverage \
 	  gpuir gpuirfs gpuir_cuda.o gpuir.pc libgpuir.* bench.gpuir bench.tsv)
 
 -include $(wildcard $(B)/*.d $(B)/obj/*/*.d $(B)/tests/*.d $(B)/examples/*.d $(B)/fuzz/*.d $(B)/asan/tests/*.d)

@@ -97,23 +97,31 @@ static double processor_seconds(void) {
   return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-static double run_seconds(void (*work)(void *), void *arg, uint64_t times) {
-  double start = processor_seconds();
+static double run_seconds(double (*now)(void), void (*work)(void *), void *arg, uint64_t times) {
+  double start = now();
   for (uint64_t i = 0; i < times; i++) work(arg);
-  return processor_seconds() - start;
+  return now() - start;
+}
+
+static double time_by(const lab *l, double (*now)(void), void (*work)(void *), void *arg) {
+  double seconds[LAB_MOST_REPEATS];
+  uint64_t times = 1;
+  double once = run_seconds(now, work, arg, 1); /* warms up */
+  if (once < LEAST_SECONDS) {
+    once = run_seconds(now, work, arg, 1);
+    times = once > LEAST_SECONDS / 10000 ? (uint64_t)(LEAST_SECONDS / once) + 1 : 10000;
+  }
+  for (uint64_t i = 0; i < l->repeat; i++) seconds[i] = run_seconds(now, work, arg, times) / (double)times;
+  qsort(seconds, (size_t)l->repeat, sizeof *seconds, compare_double);
+  return seconds[l->repeat / 2];
 }
 
 double lab_time(const lab *l, void (*work)(void *), void *arg) {
-  double seconds[LAB_MOST_REPEATS];
-  uint64_t times = 1;
-  double once = run_seconds(work, arg, 1); /* warms up */
-  if (once < LEAST_SECONDS) {
-    once = run_seconds(work, arg, 1);
-    times = once > LEAST_SECONDS / 10000 ? (uint64_t)(LEAST_SECONDS / once) + 1 : 10000;
-  }
-  for (uint64_t i = 0; i < l->repeat; i++) seconds[i] = run_seconds(work, arg, times) / (double)times;
-  qsort(seconds, (size_t)l->repeat, sizeof *seconds, compare_double);
-  return seconds[l->repeat / 2];
+  return time_by(l, processor_seconds, work, arg);
+}
+
+double lab_time_waiting(const lab *l, void (*work)(void *), void *arg) {
+  return time_by(l, cli_seconds, work, arg);
 }
 
 /* A chain of additions, of which a processor does one a cycle; the compiler must not see through it. */
@@ -336,6 +344,10 @@ static lab_query invent_query(const lab_lists *lists, uint64_t *state) {
   return q;
 }
 
+lab_query lab_draw_query(const lab *l, const lab_lists *lists, uint64_t *state) {
+  return l->nqueries ? l->queries[draw(state, l->nqueries)] : invent_query(lists, state);
+}
+
 static size_t find_u64(const uint64_t *a, size_t n, uint64_t x) {
   size_t lo = 0;
   while (n) {
@@ -386,7 +398,7 @@ int lab_draw_queries(const lab *l, const lab_lists *lists, size_t n, lab_queries
   memset(place, 0, l->nterms * sizeof *place);
   queries->query = (struct lab_members *)cli_resize(NULL, n, sizeof *queries->query);
   for (size_t i = 0; i < n && code == CLI_OK && postings < QUERY_POSTINGS; i++) {
-    lab_query q = l->nqueries ? l->queries[draw(&state, l->nqueries)] : invent_query(lists, &state);
+    lab_query q = lab_draw_query(l, lists, &state);
     if (q.k >= 2) code = queries_add(l, &q, place, queries, &postings);
   }
   free(place);
@@ -408,6 +420,7 @@ static const struct {
   int (*run)(lab *);
 } experiments[] = {{"codecs", lab_codecs_figures, lab_codecs},
                    {"intersect", lab_intersect_figures, lab_intersect_methods},
+                   {"search", lab_search_figures, lab_search},
                    {"linearity", lab_linearity_figures, lab_linearity}};
 
 static int check_names(const char *option, const char *names, int (*known)(const void *, const char *),
@@ -433,7 +446,7 @@ static int known_method(const void *of, const char *name) {
   size_t i = 0;
   (void)of;
   while (gpuir_intersection_name(i) && strcmp(gpuir_intersection_name(i), name) != 0) i++;
-  return gpuir_intersection_name(i) != NULL;
+  return gpuir_intersection_name(i) != NULL || !strcmp(name, "griffin"); /* which needs a device */
 }
 
 static int check_codecs(const lab *l) {
@@ -480,6 +493,7 @@ static int run(lab *l, size_t experiment, const char *dir, const char *queries, 
   l->hertz = measure_clock(l);
   int code = lab_report_open(&l->report, dir, experiments[experiment].name);
   note_facts(l, &info, queries, argc, argv);
+  if (code == CLI_OK) code = lab_gpu_find(l);
   if (code == CLI_OK) code = find_candidates(l, info.terms, queries);
   if (code == CLI_OK) code = experiments[experiment].run(l);
   while (figures[nfigures].id) nfigures++;
@@ -496,7 +510,7 @@ static void lab_free(lab *l) {
   free(l->queries);
 }
 
-enum { O_OUTPUT = 2, O_SAMPLE, O_SEED, O_REPEAT, O_CODECS, O_METHODS, O_FIGURES };
+enum { O_OUTPUT = 2, O_SAMPLE, O_SEED, O_REPEAT, O_CODECS, O_METHODS, O_FIGURES, O_BACKEND };
 
 static int take_option(lab *l, const cli_args *a, int opt, const char **dir) {
   switch (opt) {
@@ -507,15 +521,16 @@ static int take_option(lab *l, const cli_args *a, int opt, const char **dir) {
     case O_CODECS: l->codecs = a->value; return check_codecs(l);
     case O_METHODS: l->methods = a->value; return check_names(a->name, a->value, known_method, NULL);
     case O_FIGURES: l->figures = a->value; return CLI_OK;
+    case O_BACKEND: return cli_choice(a, "cpu|gpu|auto", &l->backend);
     default: return opt == CLI_HELP ? CLI_HELP : CLI_USAGE;
   }
 }
 
 int cli_lab(int argc, char **argv) {
-  static const cli_option options[] = {{O_OUTPUT, "output", 'o', 1}, {O_SAMPLE, "sample", 0, 1},
-                                       {O_SEED, "seed", 0, 1},       {O_REPEAT, "repeat", 0, 1},
-                                       {O_CODECS, "codecs", 0, 1},   {O_METHODS, "methods", 0, 1},
-                                       {O_FIGURES, "figures", 0, 1}, {0, NULL, 0, 0}};
+  static const cli_option options[] = {
+      {O_OUTPUT, "output", 'o', 1}, {O_SAMPLE, "sample", 0, 1},   {O_SEED, "seed", 0, 1},
+      {O_REPEAT, "repeat", 0, 1},   {O_CODECS, "codecs", 0, 1},   {O_METHODS, "methods", 0, 1},
+      {O_FIGURES, "figures", 0, 1}, {O_BACKEND, "backend", 0, 1}, {0, NULL, 0, 0}};
   const size_t n = sizeof experiments / sizeof *experiments;
   const char *dir = "build/lab";
   cli_args a;
@@ -527,6 +542,7 @@ int cli_lab(int argc, char **argv) {
   l.sample = 16;
   l.seed = 1;
   l.repeat = 5;
+  l.backend = CLI_BACKEND_AUTO;
   a.command = "lab";
   a.options = options;
   a.argc = argc;
@@ -536,8 +552,8 @@ int cli_lab(int argc, char **argv) {
     while (a.noperands && e < n && strcmp(experiments[e].name, a.operands[0]) != 0) e++;
     if (!a.noperands || e == n)
       code = cli_misuse("lab",
-                        a.noperands ? "there is no '%s': codecs, intersect or linearity"
-                                    : "codecs, intersect or linearity is missing",
+                        a.noperands ? "there is no '%s': codecs, intersect, search or linearity"
+                                    : "codecs, intersect, search or linearity is missing",
                         a.noperands ? a.operands[0] : "");
     else if (a.noperands < 2 || a.noperands > 3)
       code = cli_misuse("lab", a.noperands < 2 ? "INDEX is missing" : "one INDEX and one file of QUERIES");

@@ -1,6 +1,7 @@
 /* cli_lab_codecs.c - gpuir lab codecs: size and speed of the codecs of docIDs, as the papers have them (Ding et al.,
  * WWW 2009; Ao et al., PVLDB 4(8), 2011; Li's thesis, 2014). Speeds include opening the list and summing up gaps; the
- * output goes to one block in L1. Sizes and speeds over all lists weigh each length class by its postings.
+ * output goes to one block in L1; on a GPU it goes to memory. Sizes and speeds over all lists weigh each length class
+ * by its postings.
  */
 #include "cli.h"
 #include "lab.h"
@@ -25,8 +26,13 @@ enum {
   AO_FIG8,
   AO_TABLE5,
   QS_TABLE1,
+  QS_TABLE2,
+  QS_FIG8,
+  QS_FIG10,
+  QS_FIG11,
   QS_FIG12,
   QS_FIG13,
+  QS_FIG14,
   FIGURES
 };
 
@@ -49,9 +55,18 @@ const lab_figure lab_codecs_figures[] = {
     {"ao-table5", "LRC's bits a docID, and what theory expects of a random order (Ao 2011, Table 5)",
      "postings of a list", "bits a docID", LAB_LINES, LAB_LOG_X},
     {"qs-table1", "Compressed size (Li 2014, Table 1)", "codec", "bits a docID", LAB_BARS, 0},
+    {"qs-table2", "Decompression speed (Li 2014, Table 2)", "codec", "billion values a second", LAB_BARS, 0},
+    {"qs-fig8", "Steps of the naive method on the GPU (Li 2014, Fig. 8)", "postings of a list, at most",
+     "microseconds a list", LAB_LINES, LAB_LOG_X | LAB_LOG_Y},
+    {"qs-fig10", "Steps of the method by words on the GPU (Li 2014, Fig. 10)", "postings of a list, at most",
+     "microseconds a list", LAB_LINES, LAB_LOG_X | LAB_LOG_Y},
+    {"qs-fig11", "The methods on the GPU, and all steps in one kernel (Li 2014, Fig. 11)",
+     "postings of a list, at most", "billion values a second", LAB_LINES, LAB_LOG_X | LAB_LOG_Y},
     {"qs-fig12", "Size of qs by its parameter (Li 2014, Fig. 12)", "c", "bits a docID", LAB_LINES, 0},
     {"qs-fig13", "Decompression speed of qs by its parameter (Li 2014, Fig. 13)", "c",
      "billion values a second", LAB_LINES, 0},
+    {"qs-fig14", "The method by words, by threads of a block (Li 2014, Fig. 14)",
+     "postings of a list, at most", "billion values a second", LAB_LINES, LAB_LOG_X | LAB_LOG_Y},
     {NULL, NULL, NULL, NULL, 0, 0}};
 
 static const char *const proportions[] = {"0", "0.05", "0.1", "0.2", "0.3", "0.4", "0.5", "0.6"};
@@ -115,6 +130,12 @@ static int measure_class(const lab *l, const lab_codec *codec, lab_measurement *
     m->directory[c] += (double)lab_coded_directory(b.list[i]);
   }
   if (code == CLI_OK && m->timed && b.n) m->seconds[c] = lab_time(l, decode_batch, &b);
+  if (code == CLI_OK && m->timed && b.n && l->gpu) {
+    lab_gpu_times t;
+    code = lab_gpu_decode(l, codec, &m->lists->list[m->lists->first[c]], b.n, NULL, &t);
+    m->together[c] = t.together;
+    m->alone[c] = t.alone;
+  }
   batch_free(&b);
   return code;
 }
@@ -160,9 +181,11 @@ double lab_bits(const lab_measurement *m, int directory) {
 /* Of docIDs of 32 bits to all that is stored, as Ao et al. count. */
 static double ratio(const lab_measurement *m) { return 32 / lab_bits(m, 1); }
 
-static double speed(const lab_measurement *m, unsigned least) {
-  return weigh(m, m->postings, least) / weigh(m, m->seconds, least);
+static double speed_of(const lab_measurement *m, const double *seconds, unsigned least) {
+  return weigh(m, m->postings, least) / weigh(m, seconds, least);
 }
+
+static double speed(const lab_measurement *m, unsigned least) { return speed_of(m, m->seconds, least); }
 
 /* ---- all codecs --------------------------------------------------------------------------------------------- */
 
@@ -262,12 +285,20 @@ static int ding_fig3(bench *b) {
   return CLI_OK;
 }
 
+/* Rows of the device: all lists in one run, and list by list. */
+static void device_rows(bench *b, int figure, const lab_measurement *m, double unit, const char *name) {
+  if (!b->l->gpu) return;
+  row(b, figure, "GPU", m->label, speed_of(m, m->together, 0) / unit, name);
+  row(b, figure, "GPU/list", m->label, speed_of(m, m->alone, 0) / unit, name);
+}
+
 static int ding_table1(bench *b) {
   lab_codec codec;
   for (size_t i = 0; lab_codec_at(b->l, i, &codec); i++) {
     const lab_measurement *m = measure(b, codec.label, &b->index, 1);
     if (!m) return CLI_FAIL;
     row(b, DING_TABLE1, "CPU", codec.label, speed(m, 0) / 1e6, "Mvalues/s");
+    device_rows(b, DING_TABLE1, m, 1e6, "Mvalues/s");
   }
   for (size_t i = 0; lab_codec_at(b->l, i, &codec); i++) {
     double seconds;
@@ -277,15 +308,55 @@ static int ding_table1(bench *b) {
   return CLI_OK;
 }
 
+/* By class: what a figure calls it, and values a second in that unit. */
+static void class_rows(bench *b, int figure, const char *series, const double *values, const double *seconds,
+                       double unit, const char *name) {
+  for (unsigned c = 1; c < LAB_CLASSES; c++)
+    if (seconds[c] > 0)
+      lab_row_at(&b->l->report, lab_codecs_figures[figure].id, series, ldexp(1, (int)c + 1),
+                 values[c] / seconds[c] / unit, name);
+}
+
+/* Seconds of each class' lists on the device, one in a run, by a way of gpuir_cuda_lab_decode; of its steps too. */
+static int by_way(bench *b, const char *label, const char *how, double *values, double *seconds,
+                  double (*steps)[LAB_CLASSES]) {
+  lab_codec codec;
+  int code = CLI_OK;
+  (void)lab_codec_find(label, &codec, NULL);
+  lab_progress("%s, %s", label, how);
+  for (unsigned c = 0; c < LAB_CLASSES && code == CLI_OK; c++) {
+    const lab_list *list = &b->index.list[b->index.first[c]];
+    const size_t n = b->index.first[c + 1] - b->index.first[c];
+    lab_gpu_times t;
+    values[c] = seconds[c] = 0;
+    if (!n) continue;
+    code = lab_stopped() ? CLI_FAIL : lab_gpu_decode(b->l, &codec, list, n, how, &t);
+    if (code) break;
+    for (size_t i = 0; i < n; i++) values[c] += list[i].n;
+    seconds[c] = t.alone;
+    for (int s = 0; steps && s < 3; s++) steps[s][c] = t.steps[s];
+  }
+  return code;
+}
+
 static int ding_fig4(bench *b) {
   lab_codec codec;
+  char series[64];
   for (size_t i = 0; lab_codec_at(b->l, i, &codec); i++) {
     const lab_measurement *m = measure(b, codec.label, &b->index, 1);
     if (!m) return CLI_FAIL;
-    for (unsigned c = 1; c < LAB_CLASSES; c++)
-      if (m->seconds[c] > 0)
-        lab_row_at(&b->l->report, "ding-fig4", codec.label, ldexp(1, (int)c + 1),
-                   m->postings[c] / m->seconds[c] / 1e6, "Mvalues/s");
+    class_rows(b, DING_FIG4, codec.label, m->postings, m->seconds, 1e6, "Mvalues/s");
+  }
+  for (size_t i = 0; b->l->gpu && lab_codec_at(b->l, i, &codec); i++) {
+    const lab_measurement *m = measure(b, codec.label, &b->index, 1);
+    if (!m) return CLI_FAIL;
+    snprintf(series, sizeof series, "%s/GPU", codec.label);
+    class_rows(b, DING_FIG4, series, m->postings, m->alone, 1e6, "Mvalues/s");
+  }
+  if (b->l->gpu && lab_codec_wanted(b->l, "pfd-list")) { /* the paper's other line: without the prefix sums */
+    double values[LAB_CLASSES], seconds[LAB_CLASSES];
+    if (by_way(b, "pfd-list", "gaps", values, seconds, NULL)) return CLI_FAIL;
+    class_rows(b, DING_FIG4, "pfd-list/GPU/gaps", values, seconds, 1e6, "Mvalues/s");
   }
   return CLI_OK;
 }
@@ -362,19 +433,26 @@ static int find_shortest(bench *b) {
 
 static int ao_fig8(bench *b) {
   static const char *const plain[] = {"pfd", "newpfd"};
+  char series[64];
   if (find_shortest(b)) return CLI_FAIL;
-  for (size_t i = 0; i < COUNT(plain) && b->shortest.n; i++)
-    for (size_t p = 0; p < COUNT(proportions) && lab_codec_wanted(b->l, plain[i]); p++) { /* level lines */
-      const lab_measurement *m = measure(b, plain[i], &b->shortest, 1);
-      if (!m) return CLI_FAIL;
-      row(b, AO_FIG8, plain[i], proportions[p], speed(m, 0) / 1e6, "Mvalues/s");
-    }
-  for (size_t i = 0; i < COUNT(exceptional) && b->shortest.n; i++)
-    for (size_t p = 0; p < COUNT(proportions) && lab_codec_wanted(b->l, exceptional[i]); p++) {
-      const lab_measurement *m = with_exceptions(b, i, p, &b->shortest, 1);
-      if (!m) return CLI_FAIL;
-      row(b, AO_FIG8, exceptional[i], proportions[p], speed(m, 0) / 1e6, "Mvalues/s");
-    }
+  for (int gpu = 0; gpu <= b->l->gpu; gpu++) {
+    for (size_t i = 0; i < COUNT(plain) && b->shortest.n; i++)
+      for (size_t p = 0; p < COUNT(proportions) && lab_codec_wanted(b->l, plain[i]); p++) { /* level lines */
+        const lab_measurement *m = measure(b, plain[i], &b->shortest, 1);
+        if (!m) return CLI_FAIL;
+        snprintf(series, sizeof series, "%s%s", plain[i], gpu ? "/GPU" : "");
+        row(b, AO_FIG8, series, proportions[p], speed_of(m, gpu ? m->together : m->seconds, 0) / 1e6,
+            "Mvalues/s");
+      }
+    for (size_t i = 0; i < COUNT(exceptional) && b->shortest.n; i++)
+      for (size_t p = 0; p < COUNT(proportions) && lab_codec_wanted(b->l, exceptional[i]); p++) {
+        const lab_measurement *m = with_exceptions(b, i, p, &b->shortest, 1);
+        if (!m) return CLI_FAIL;
+        snprintf(series, sizeof series, "%s%s", exceptional[i], gpu ? "/GPU" : "");
+        row(b, AO_FIG8, series, proportions[p], speed_of(m, gpu ? m->together : m->seconds, 0) / 1e6,
+            "Mvalues/s");
+      }
+  }
   return CLI_OK;
 }
 
@@ -425,6 +503,64 @@ static int qs_table1(bench *b) {
   return CLI_OK;
 }
 
+static int qs_table2(bench *b) {
+  static const char *const labels[] = {"rice", "pfd", "pfd-list", "qs"};
+  for (size_t i = 0; i < COUNT(labels); i++) {
+    if (!lab_codec_wanted(b->l, labels[i])) continue;
+    const lab_measurement *m = measure(b, labels[i], &b->index, 1);
+    if (!m) return CLI_FAIL;
+    row(b, QS_TABLE2, "CPU", labels[i], speed(m, 0) / 1e9, "Gvalues/s");
+    device_rows(b, QS_TABLE2, m, 1e9, "Gvalues/s");
+  }
+  return CLI_OK;
+}
+
+/* Microseconds a list of each step of one of the thesis' ways. */
+static int qs_steps(bench *b, int figure, const char *how) {
+  static const char *const names[] = {"count", "prefix-sum", "gather", "combine", "all"};
+  double values[LAB_CLASSES], seconds[LAB_CLASSES], upto[3][LAB_CLASSES];
+  if (!b->l->gpu || !lab_codec_wanted(b->l, "qs")) return CLI_OK;
+  if (by_way(b, "qs", how, values, seconds, upto)) return CLI_FAIL;
+  for (int s = 0; s < 5; s++)
+    for (unsigned c = 1; c < LAB_CLASSES; c++) {
+      const double n = (double)(b->index.first[c + 1] - b->index.first[c]);
+      const double end = s < 3 ? upto[s][c] : seconds[c], before = s && s < 4 ? upto[s - 1][c] : 0;
+      if (n > 0)
+        lab_row_at(&b->l->report, lab_codecs_figures[figure].id, names[s], ldexp(1, (int)c + 1),
+                   end > before ? (end - before) * 1e6 / n : 0, "us/list");
+    }
+  return CLI_OK;
+}
+
+static int qs_fig8(bench *b) { return qs_steps(b, QS_FIG8, "naive"); }
+static int qs_fig10(bench *b) { return qs_steps(b, QS_FIG10, "steps"); }
+
+/* Speed of ways of the thesis by length of list. */
+static int qs_ways(bench *b, int figure, const char *const *ways, const char *const *names, size_t n) {
+  double values[LAB_CLASSES], seconds[LAB_CLASSES];
+  for (size_t i = 0; i < n && b->l->gpu && lab_codec_wanted(b->l, "qs"); i++) {
+    if (by_way(b, "qs", ways[i], values, seconds, NULL)) return CLI_FAIL;
+    class_rows(b, figure, names[i], values, seconds, 1e9, "Gvalues/s");
+  }
+  return CLI_OK;
+}
+
+static int qs_fig11(bench *b) {
+  static const char *const ways[] = {"naive", "steps"};
+  if (qs_ways(b, QS_FIG11, ways, ways, COUNT(ways))) return CLI_FAIL;
+  if (!b->l->gpu || !lab_codec_wanted(b->l, "qs")) return CLI_OK;
+  const lab_measurement *m = measure(b, "qs", &b->index, 1);
+  if (!m) return CLI_FAIL;
+  class_rows(b, QS_FIG11, "one-kernel", m->postings, m->alone, 1e9, "Gvalues/s");
+  return CLI_OK;
+}
+
+static int qs_fig14(bench *b) {
+  static const char *const ways[] = {"steps", "steps-512", "steps-1024"}, *const names[] = {"256", "512",
+                                                                                            "1024"};
+  return qs_ways(b, QS_FIG14, ways, names, COUNT(ways));
+}
+
 static int qs_by_c(bench *b, int figure) {
   for (size_t i = 0; i < COUNT(cs) && lab_codec_wanted(b->l, "qs"); i++) {
     char label[48];
@@ -436,6 +572,13 @@ static int qs_by_c(bench *b, int figure) {
     else
       row(b, figure, "qs", cs[i], speed(m, 0) / 1e9, "Gvalues/s");
   }
+  for (size_t i = 0; i < COUNT(cs) && figure == QS_FIG13 && b->l->gpu && lab_codec_wanted(b->l, "qs"); i++) {
+    char label[48];
+    snprintf(label, sizeof label, "qs:%s", cs[i]);
+    const lab_measurement *m = measure(b, label, &b->index, 1);
+    if (!m) return CLI_FAIL;
+    row(b, figure, "qs/GPU", cs[i], speed_of(m, m->together, 0) / 1e9, "Gvalues/s");
+  }
   return CLI_OK;
 }
 
@@ -445,9 +588,9 @@ static int qs_fig13(bench *b) { return qs_by_c(b, QS_FIG13); }
 /* ---- the subcommand ---------------------------------------------------------------------------------------- */
 
 int lab_codecs(lab *l) {
-  static int (*const draw[FIGURES])(bench *) = {sizes,     cycles,    ding_fig3, ding_table1,
-                                                ding_fig4, ao_table2, ao_fig7,   ao_fig8,
-                                                ao_table5, qs_table1, qs_fig12,  qs_fig13};
+  static int (*const draw[FIGURES])(bench *) = {
+      sizes,     cycles,    ding_fig3, ding_table1, ding_fig4, ao_table2, ao_fig7,  ao_fig8, ao_table5,
+      qs_table1, qs_table2, qs_fig8,   qs_fig10,    qs_fig11,  qs_fig12,  qs_fig13, qs_fig14};
   bench b;
   memset(&b, 0, sizeof b);
   b.l = l;

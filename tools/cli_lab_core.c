@@ -1,4 +1,4 @@
-/* cli_lab_core.c - one list in one codec, and one prepared intersection, for gpuir lab.
+/* cli_lab_core.c - one list in one codec, one prepared intersection, and the heap, for gpuir lab.
  *
  * The laboratory measures parts that the library keeps private: codecs apart from an index, searches apart from their
  * preparation. This file therefore compiles the implementation for itself, with all functions static. No handle of the
@@ -191,4 +191,19 @@ void lab_intersection_free(lab_intersection *x) {
   gpuir__isect_free(&x->isect);
   free(x->found);
   free(x);
+}
+
+/* ---- the best k ---------------------------------------------------------------------------------------- */
+
+size_t lab_best(const gpuir_hit *candidates, size_t n, size_t k, gpuir_hit *hits) {
+  const gpuir_allocator a = gpuir__allocator(NULL);
+  gpuir__topk top;
+  size_t i, found;
+  memset(&top, 0, sizeof top);
+  if (gpuir__topk_start(&a, &top, k, 0)) return 0;
+  for (i = 0; i < n; i++) gpuir__topk_push(&top, gpuir__key(candidates[i].score, candidates[i].docid));
+  found = top.n;
+  while (top.n) gpuir__topk_pop(&top, hits);
+  gpuir__free(&a, top.heap, top.cap * sizeof *top.heap);
+  return found;
 }

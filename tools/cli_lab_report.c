@@ -71,7 +71,11 @@ void lab_note_machine(lab_report *r) {
   char model[256];
   cli_cpu_model(model, sizeof model);
   lab_note(r, "machine", "%s, %u processors, %s", model, cli_processors(), gpuir_simd_name(GPUIR_SIMD_AUTO));
+#ifdef GPUIR_COMMIT
+  lab_note(r, "version", "gpuir %s, commit %s", gpuir_version(), GPUIR_COMMIT);
+#else
   lab_note(r, "version", "gpuir %s", gpuir_version());
+#endif
 }
 
 void lab_row(lab_report *r, const char *figure, const char *series, const char *x, double y,

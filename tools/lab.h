@@ -5,6 +5,8 @@
  * cli_lab_core.c       one list in one codec, one prepared intersection: the library's private parts
  * cli_lab_codecs.c     size and speed of the codecs
  * cli_lab_intersect.c  speed of the intersection methods
+ * cli_lab_search.c     whole queries, and the ranking of their candidates
+ * cli_lab_gpu.c        the device, and lists decoded on it
  * cli_lab_linearity.c  how well a line fits the lists
  */
 #ifndef GPUIR_LAB_H
@@ -66,6 +68,8 @@ int lab_report_write(const lab_report *r, const lab_figure *figures, size_t nfig
 void lab_report_free(lab_report *r);
 
 struct gpuir_error;
+struct gpuir_hit;
+struct gpuir_cuda_lab;
 
 /* ---- one list in one codec, one intersection (cli_lab_core.c) ------------------------------------- */
 
@@ -108,6 +112,9 @@ uint64_t lab_intersection_sum(const lab_intersection *x);
 /* Bytes of what was prepared. */
 uint64_t lab_intersection_bytes(const lab_intersection *x);
 void lab_intersection_free(lab_intersection *x);
+
+/* The k best of n candidates, by the engine's heap. Their number. */
+size_t lab_best(const struct gpuir_hit *candidates, size_t n, size_t k, struct gpuir_hit *hits);
 
 /* ---- the laboratory (cli_lab.c) --------------------------------------------------------------------- */
 
@@ -165,6 +172,8 @@ typedef struct lab {
   lab_query *queries; /* of two terms or more, all of them known */
   size_t nqueries;
   double hertz; /* the processor's clock, measured */
+  int backend;  /* CLI_BACKEND_ */
+  int gpu;      /* there is a device, which is measured too */
 } lab;
 
 /* Whether a name is among those parted by commas, or these are NULL. */
@@ -181,6 +190,8 @@ void lab_progress(const char *fmt, ...) LAB_PRINTF(1, 2);
 int lab_stopped(void);
 /* Up to `sample` lists of each length class among the candidates, drawn by the seed. Exit code. */
 int lab_draw_lists(const lab *l, lab_lists *lists);
+/* One of the queries; if there are none, a set of 2 to 5 of `lists`, or fewer if these are so few. */
+lab_query lab_draw_query(const lab *l, const lab_lists *lists, uint64_t *state);
 /* Up to n of the queries, drawn by the seed; if there are none, sets of 2 to 5 of `lists`. Exit code. */
 int lab_draw_queries(const lab *l, const lab_lists *lists, size_t n, lab_queries *queries);
 void lab_queries_free(lab_queries *queries);
@@ -190,6 +201,37 @@ void lab_lists_free(lab_lists *lists);
 unsigned lab_class(uint32_t n);
 /* Processor seconds of work(arg): the median of `repeat` measurements after one that warms up. */
 double lab_time(const lab *l, void (*work)(void *), void *arg);
+/* Seconds by the clock, for work that waits for a device. */
+double lab_time_waiting(const lab *l, void (*work)(void *), void *arg);
+
+/* ---- the GPU (cli_lab_gpu.c) ------------------------------------------------------------------------- */
+
+/* Finds the device that --backend asks for, and notes it, or that there is none. Exit code. */
+int lab_gpu_find(lab *l);
+
+typedef struct lab_gpu_size { /* as in gpuir_cuda_lab_desc */
+  uint32_t copies;
+  uint64_t room;
+  size_t queries, terms;
+} lab_gpu_size;
+
+/* Lays lists out on the device, coded as well (NULL: as whatever codec). Exit code. */
+int lab_gpu_open(const lab_codec *codec, const lab_list *const *list, size_t n, const lab_gpu_size *size,
+                 struct gpuir_cuda_lab **gpu);
+
+/* Seconds of decoding each of some lists once. */
+typedef struct lab_gpu_times {
+  double together; /* with so many copies of them in one run that the device is busy */
+  double alone;    /* one list in a run */
+  double steps[3]; /* alone, up to the counts, the prefix sums and the gather of the thesis' ways */
+} lab_gpu_times;
+
+/* Decodes lists on the device, and compares. how: NULL, or as in gpuir_cuda_lab_decode, and then only alone. Exit code.
+ */
+int lab_gpu_decode(const lab *l, const lab_codec *codec, const lab_list *lists, size_t n, const char *how,
+                   lab_gpu_times *t);
+
+/* ---- codecs over a sample of lists (cli_lab_codecs.c) ------------------------------------------------ */
 
 /* A codec over a sample of lists, by class. */
 typedef struct lab_measurement {
@@ -198,18 +240,21 @@ typedef struct lab_measurement {
   int timed;
   double postings[LAB_CLASSES], bytes[LAB_CLASSES], directory[LAB_CLASSES];
   double seconds[LAB_CLASSES]; /* of decoding each list of the class once; 0 unless timed */
+  double together[LAB_CLASSES],
+      alone[LAB_CLASSES]; /* on the device, see lab_gpu_times; 0 unless timed there */
 } lab_measurement;
 
-/* Encodes the lists, checks that they decode, and if `timed` measures that. Exit code. (cli_lab_codecs.c) */
+/* Encodes the lists, checks that they decode, and if `timed` measures that, on the device too. Exit code. */
 int lab_measure(const lab *l, const char *label, const lab_lists *lists, int timed, lab_measurement *m);
 /* Mean bits a docID over all candidates, with the directory or without. */
 double lab_bits(const lab_measurement *m, int directory);
 
 /* What a subcommand adds: its figures, and the work, which prints tables and adds rows. Both return an exit code. */
-extern const lab_figure lab_codecs_figures[], lab_intersect_figures[],
+extern const lab_figure lab_codecs_figures[], lab_intersect_figures[], lab_search_figures[],
     lab_linearity_figures[]; /* end with id NULL */
 int lab_codecs(lab *l);
 int lab_intersect_methods(lab *l);
+int lab_search(lab *l);
 int lab_linearity(lab *l);
 
 #endif

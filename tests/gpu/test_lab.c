@@ -421,7 +421,7 @@ static void check_search(const char *what, const synth_desc *d, const char *path
       ok = 0;
     }
     report(ok, "search", name);
-    report(ok && check_steps(cpu, gpu, methods[round % 7]), "steps of the search", name);
+    if (n >= 50) report(ok && check_steps(cpu, gpu, methods[round % 7]), "steps of the search", name);
     for (i = 0; i < n; i++) gpuir_query_destroy(q[i]);
     gpuir_searcher_destroy(cpu);
     gpuir_searcher_destroy(gpu);
