@@ -3645,7 +3645,7 @@ static int gc_look(int device, cudaDeviceProp *p, gpuir_cuda_info *info, gpuir_e
   if (p->major < 8)
     return gpuir__fail(err, GPUIR_E_BACKEND, 0, "CUDA: %s has compute capability %d.%d, 8.0 is needed",
                        p->name, p->major, p->minor);
-  (void)snprintf(info->device, sizeof info->device, "%s", p->name);
+  (void)snprintf(info->device, sizeof info->device, "%.63s", p->name);
   info->compute_capability = p->major * 10 + p->minor;
   info->device_memory = p->totalGlobalMem;
   GC_TRY(cudaDriverGetVersion(&info->driver_version), "asking for the driver's version");

@@ -9,9 +9,9 @@ setup_file() {
   export root build PATH="$build:$PATH"
   export wordnet=$BATS_FILE_TMPDIR/wordnet.gpuir
   gpuir index -q --tsv --description WordNet "$root/tests/data/wordnet.tsv" -o "$wordnet"
-  (cd "$BATS_FILE_TMPDIR" && gpuir lab codecs --sample 2 --repeat 1 -o all "$wordnet" >codecs.txt &&
-    gpuir lab intersect --sample 2 --repeat 1 -o all "$wordnet" >intersect.txt &&
-    gpuir lab linearity --sample 2 -o all "$wordnet" >linearity.txt)
+  (cd "$BATS_FILE_TMPDIR" && for name in codecs intersect search linearity; do
+    gpuir lab "$name" --sample 2 --repeat 1 --backend cpu -o all "$wordnet" >"$name.txt" || exit
+  done)
 }
 
 setup() {
@@ -56,11 +56,12 @@ close() {
 @test "every table and figure has rows, a table, a script and, by gnuplot, a plot" {
   local all=$BATS_FILE_TMPDIR/all name
   [ "$(column "$all/codecs.tsv" 1 | paste -sd ' ')" = "sizes cycles ding-fig3 ding-table1 ding-fig4 ao-table2 \
-ao-fig7 ao-fig8 ao-table5 qs-table1 qs-fig12 qs-fig13" ]
-  [ "$(column "$all/intersect.tsv" 1 | sort | paste -sd ' ')" = "ao-table3 ding-fig6 griffin-fig10 griffin-fig12 \
-griffin-fig13 griffin-table1 prepared query-time ratio-arrays ratio-lists" ]
+ao-fig7 ao-fig8 ao-table5 qs-table1 qs-table2 qs-fig12 qs-fig13" ]
+  [ "$(column "$all/intersect.tsv" 1 | sort | paste -sd ' ')" = "ao-table3 ao-table7 ao-table7-ms ding-fig6 \
+griffin-fig10 griffin-fig12 griffin-fig13 griffin-fig8 griffin-table1 prepared query-time ratio-arrays ratio-lists" ]
+  [ "$(column "$all/search.tsv" 1 | paste -sd ' ')" = "ding-table2 griffin-fig7" ]
   [ "$(column "$all/linearity.tsv" 1 | paste -sd ' ')" = "ao-fig1 ao-table1" ]
-  for name in codecs intersect linearity; do
+  for name in codecs intersect search linearity; do
     for figure in $(column "$all/$name.tsv" 1); do
       [ "$figure" = ao-fig1 ] || grep -q "^$figure: " "$BATS_FILE_TMPDIR/$name.txt"
       grep -q "'$name.tsv'" "$all/$figure.gp"
@@ -71,11 +72,12 @@ griffin-fig13 griffin-table1 prepared query-time ratio-arrays ratio-lists" ]
 
 @test "rows have five columns and a finite number each; the head tells how they came about" {
   local all=$BATS_FILE_TMPDIR/all name key
-  for name in codecs intersect linearity; do
-    for key in corpus order lists machine version clock command; do grep -q "^# $key: ." "$all/$name.tsv"; done
+  for name in codecs intersect search linearity; do
+    for key in corpus order lists machine version clock command device; do grep -q "^# $key: ." "$all/$name.tsv"; done
     grep -q '^# corpus: WordNet, 1994 documents, ' "$all/$name.tsv"
     grep -q "^# order: original, as in $wordnet; " "$all/$name.tsv"
     grep -q "^# command: gpuir lab $name --sample 2 " "$all/$name.tsv"
+    grep -q '^# device: CPU only$' "$all/$name.tsv"
     awk -F '\t' '
       /^#/ { next }
       !head++ { if ($0 != "figure\tseries\tx\ty\tunit") exit 1; next }
@@ -220,8 +222,55 @@ END
   [ "$(column "$all/codecs.tsv" 2 ding-fig4)" = "$(column "$all/codecs.tsv" 3 sizes)" ]
 }
 
+# gpu_columns NAME FIGURE...: of each figure there is a series of the CPU and one of the GPU over the same places
+gpu_columns() {
+  local name=$1 figure
+  shift
+  for figure; do
+    [ -n "$(column "out/$name.tsv" 2 "$figure" | grep -v '^GPU\|/GPU')" ]
+    [ -n "$(column "out/$name.tsv" 2 "$figure" | grep '^GPU\|/GPU')" ]
+  done
+}
+
+@test "--backend: the GPU's columns beside the CPU's, or the cause, and CPU only" {
+  if gpuir lab codecs --backend gpu --sample 1 --repeat 1 -o out "$wordnet" >/dev/null 2>&1; then
+    gpuir lab intersect --sample 2 --repeat 1 -o out "$wordnet" >/dev/null
+    gpuir lab search --sample 2 --repeat 1 -o out "$wordnet" >/dev/null
+    grep -q '^# device: .*, driver .*, CUDA ' out/codecs.tsv
+    gpu_columns codecs ding-table1 ding-fig4 ao-fig8 qs-table2 qs-fig13
+    gpu_columns intersect ratio-arrays ratio-lists ding-fig6 ao-table3 query-time ao-fig5 ao-fig6 ao-table7 \
+      ao-table7-ms griffin-fig8 griffin-fig12 griffin-fig13
+    gpu_columns search ding-table2 griffin-fig7
+    [ "$(column out/codecs.tsv 2 qs-fig8 | paste -sd ' ')" = 'count prefix-sum gather combine all' ]
+    [ "$(column out/codecs.tsv 2 qs-fig10 | paste -sd ' ')" = 'count prefix-sum gather combine all' ]
+    [ "$(column out/codecs.tsv 2 qs-fig11 | paste -sd ' ')" = 'naive steps one-kernel' ]
+    [ "$(column out/codecs.tsv 2 qs-fig14 | paste -sd ' ')" = '256 512 1024' ]
+    awk -F '\t' '$1 == "ding-table3" { sum[$2] += $4 }
+      END { for (s in sum) if (sum[s] < 99.9 || sum[s] > 100.1) bad = 1; exit bad || length(sum) < 4 }' out/search.tsv
+  else
+    fails 1 '--backend gpu: ' codecs --backend gpu "$wordnet"
+    run --separate-stderr gpuir lab codecs --sample 1 --repeat 1 --figures ding-table1 -o out "$wordnet"
+    [ "$status" -eq 0 ]
+    [[ $stderr == *'CPU only: '* ]]
+    grep -q '^# device: CPU only: ' out/codecs.tsv
+    [ "$(column out/codecs.tsv 2 | paste -sd ' ')" = 'CPU CPU/L1' ]
+  fi
+}
+
+@test "queries: as many hits and candidates as there are" {
+  printf '1:water dog\n2:dog cat\n3:memory of computer\n' >queries
+  gpuir lab search --backend cpu --sample 1 --repeat 1 -o out "$wordnet" queries >/dev/null
+  [ "$(column out/search.tsv 3 ding-table2 CPU | paste -sd ' ')" = 'AND OR AND+OR' ]
+  # the classes of results of AND and OR, from 32 on
+  for mode in and or; do
+    sed 's/^[0-9]*://' queries | while read -r query; do gpuir count --mode "$mode" "$wordnet" "$query"; done
+  done | awk '$1 >= 32 { for (c = 4; c <= $1; c *= 2); print c }' | sort -nu >right
+  column out/search.tsv 3 griffin-fig7 heap/10 | diff - right
+}
+
 @test "misuse" {
-  fails 2 'codecs, intersect or linearity is missing'
+  fails 2 'codecs, intersect, search or linearity is missing'
+  fails 2 "--backend" codecs --backend tpu "$wordnet"
   fails 2 "there is no 'nothing'" nothing "$wordnet"
   fails 2 'INDEX is missing' codecs
   fails 2 'one INDEX and one file of QUERIES' codecs "$wordnet" queries more

@@ -14,7 +14,7 @@
 #define LEAST_RESULTS 5u  /* their least class */
 #define MOST_RANKINGS 16u /* in the device's table */
 
-enum { DING_TABLE2, DING_TABLE3, GRIFFIN_FIG7, FIGURES };
+enum { DING_TABLE2, DING_TABLE3, GRIFFIN_FIG7, RANKING_BATCH, FIGURES };
 
 const lab_figure lab_search_figures[] = {
     {"ding-table2", "Ranked queries, ten hits (Ding 2009, Table 2)", "queries", "milliseconds a query",
@@ -23,6 +23,8 @@ const lab_figure lab_search_figures[] = {
      LAB_BARS, 0},
     {"griffin-fig7", "Ranking the candidates of a query (Griffin 2018, Fig. 7)", "candidates, at most",
      "milliseconds", LAB_LINES, LAB_LOG_X | LAB_LOG_Y},
+    {"ranking-batch", "Ranking the candidates of up to 512 queries in one run",
+     "candidates of a query, at most", "milliseconds a query", LAB_LINES, LAB_LOG_X | LAB_LOG_Y},
     {NULL, NULL, NULL, NULL, 0, 0}};
 
 /* ---- queries --------------------------------------------------------------------------------------------- */
@@ -305,80 +307,125 @@ static void rank_class(void *arg) {
     lab_best(r->all->hits[r->of][i], r->all->n[r->of][i], r->k, r->hits);
 }
 
-/* Seconds of ranking the candidates of a class on the device, one query in a run. */
-static int rank_on_device(const lab *l, gpuir_cuda_lab *gpu, const ranking *r, const char *how,
-                          double *seconds) {
-  gpuir_hit *hits = (gpuir_hit *)cli_resize(NULL, r->k, sizeof *hits);
+/* Milliseconds a query of ranking nq queries on the device in one run: the candidates of a class from place `first` on,
+ * again and again. The hits are compared with the heap's. */
+static int rank_on_device(const lab *l, gpuir_cuda_lab *gpu, const ranking *r, unsigned first, size_t nq,
+                          const char *how, double *ms) {
+  const candidates *all = r->all;
+  const unsigned of = r->of, n = all->queries[of];
+  uint32_t *start = (uint32_t *)cli_resize(NULL, nq + 1, sizeof *start),
+           *counts = (uint32_t *)cli_resize(NULL, nq, sizeof *counts);
+  gpuir_hit *hits = (gpuir_hit *)cli_resize(NULL, nq * r->k, sizeof *hits), *from;
+  gpuir_cuda_lab_result result;
+  gpuir_error err;
   int code = CLI_OK;
-  *seconds = 0;
-  for (unsigned i = 0; i < r->all->queries[r->of] && code == CLI_OK; i++) {
-    const gpuir_hit *from = r->all->hits[r->of][i];
-    const uint32_t start[2] = {0, r->all->n[r->of][i]};
-    const size_t n = lab_best(from, start[1], r->k, r->hits);
-    gpuir_cuda_lab_result result;
-    gpuir_error err;
-    uint32_t count = 0;
-    memset(&err, 0, sizeof err);
-    int status = gpuir_cuda_lab_topk(gpu, from, start, 1, r->k, how, 1, hits, &count, &result, &err);
-    if (!status)
-      status = gpuir_cuda_lab_topk(gpu, from, start, 1, r->k, how, (unsigned)l->repeat, hits, &count, &result,
-                                   &err);
-    if (status) {
-      code = cli_fail(how, status, &err);
-    } else if (count != n || memcmp(hits, r->hits, n * sizeof *hits) != 0) {
-      cli_error("%s on the device ranks other documents than the heap", how);
-      code = CLI_FAIL;
-    }
-    *seconds += result.ms / 1e3;
+  memset(&err, 0, sizeof err);
+  memset(&result, 0, sizeof result);
+  start[0] = 0;
+  for (size_t q = 0; q < nq; q++) start[q + 1] = start[q] + all->n[of][(first + q) % n];
+  from = (gpuir_hit *)cli_resize(NULL, start[nq], sizeof *from);
+  for (size_t q = 0; q < nq; q++)
+    memcpy(from + start[q], all->hits[of][(first + q) % n], (start[q + 1] - start[q]) * sizeof *from);
+  for (unsigned run = 0; run < 2 && code == CLI_OK; run++) { /* the first one warms up */
+    int status = gpuir_cuda_lab_topk(gpu, from, start, nq, r->k, how, run ? (unsigned)l->repeat : 1, hits,
+                                     counts, &result, &err);
+    if (status) code = cli_fail(how, status, &err);
   }
+  for (size_t q = 0; q < nq && code == CLI_OK; q++) {
+    size_t right = lab_best(from + start[q], start[q + 1] - start[q], r->k, r->hits);
+    if (counts[q] == right && !memcmp(hits + q * r->k, r->hits, right * sizeof *hits)) continue;
+    cli_error("%s on the device ranks other documents than the heap", how);
+    code = CLI_FAIL;
+  }
+  *ms = result.ms / (double)nq;
+  free(start);
+  free(counts);
   free(hits);
+  free(from);
   return code;
 }
 
-static int rank_candidates(lab *l, const candidates *c) {
-  static const size_t ks[] = {10, 100, 1000};
-  static double y[3][1 + MOST_RANKINGS]
-                 [LAB_CLASSES]; /* milliseconds a query: by the heap, and by the device */
-  uint32_t doc = 0, most = 1000;
-  lab_list one = {0, 1, &doc};
-  const lab_list *list = &one;
-  lab_gpu_size size;
-  gpuir_cuda_lab *gpu = NULL;
-  const char *how;
-  gpuir_hit hits[1000];
+#define RANKED_AT_ONCE ((uint64_t)1 << 24) /* candidates of a run with several queries */
+#define RANKED_QUERIES 512u
+
+/* Milliseconds a query of a class: each query in a run of its own, and many in one. */
+static int rank_class_on_device(const lab *l, gpuir_cuda_lab *gpu, const ranking *r, const char *how,
+                                double *alone, double *batch) {
+  const unsigned n = r->all->queries[r->of];
+  size_t nq = (size_t)(RANKED_AT_ONCE >> (r->of + 1));
   int code = CLI_OK;
-  memset(y, 0, sizeof y);
-  memset(&size, 0, sizeof size);
-  for (unsigned of = 0; of < LAB_CLASSES; of++)
-    for (unsigned i = 0; i < c->queries[of]; i++)
-      if (c->n[of][i] > most) most = c->n[of][i];
-  size.room = 2 * (uint64_t)most;
-  size.queries = 1;
-  if (l->gpu) code = lab_gpu_open(NULL, &list, 1, &size, &gpu);
+  double ms;
+  *alone = *batch = 0;
+  if (nq > RANKED_QUERIES) nq = RANKED_QUERIES;
+  for (unsigned i = 0; i < n && code == CLI_OK; i++) {
+    code = rank_on_device(l, gpu, r, i, 1, how, &ms);
+    *alone += ms / n;
+  }
+  if (code == CLI_OK && nq > 1) code = rank_on_device(l, gpu, r, 0, nq, how, batch);
+  return code;
+}
+
+/* Milliseconds a query: of k, of the heap and the device's ways, of the class. */
+typedef double ranked[3][1 + MOST_RANKINGS][LAB_CLASSES];
+
+static const size_t ks[] = {10, 100, 1000};
+
+static int rank_all(const lab *l, const candidates *c, gpuir_cuda_lab *gpu, ranked alone, ranked batch) {
+  gpuir_hit hits[1000];
+  const char *how;
+  int code = CLI_OK;
   for (size_t k = 0; k < 3; k++)
     for (unsigned of = 0; of < LAB_CLASSES && code == CLI_OK; of++) {
       ranking r = {c, of, ks[k], hits};
       if (!c->queries[of]) continue;
       lab_progress("ranking: class %u, k %zu", of, ks[k]);
       if (lab_stopped()) code = CLI_FAIL;
-      y[k][0][of] = lab_time(l, rank_class, &r) * 1e3 / c->queries[of];
-      for (size_t i = 0; gpu && i < MOST_RANKINGS && (how = gpuir_cuda_lab_ranking(i)) != NULL; i++) {
-        double seconds;
-        if (code == CLI_OK) code = rank_on_device(l, gpu, &r, how, &seconds);
-        if (code == CLI_OK) y[k][1 + i][of] = seconds * 1e3 / c->queries[of];
-      }
+      alone[k][0][of] = lab_time(l, rank_class, &r) * 1e3 / c->queries[of];
+      for (size_t i = 0; gpu && i < MOST_RANKINGS && (how = gpuir_cuda_lab_ranking(i)) != NULL; i++)
+        if (code == CLI_OK)
+          code = rank_class_on_device(l, gpu, &r, how, &alone[k][1 + i][of], &batch[k][1 + i][of]);
     }
-  gpuir_cuda_lab_close(gpu);
-  for (size_t i = 0; code == CLI_OK && i < 1 + MOST_RANKINGS && (!i || gpuir_cuda_lab_ranking(i - 1)); i++)
+  return code;
+}
+
+static void ranking_rows(lab *l, int figure, ranked y) {
+  const char *id = lab_search_figures[figure].id;
+  for (size_t i = 0; lab_wants(l, id) && i < 1 + MOST_RANKINGS && (!i || gpuir_cuda_lab_ranking(i - 1)); i++)
     for (size_t k = 0; k < 3; k++)
       for (unsigned of = 0; of < LAB_CLASSES; of++) {
         char series[64];
         if (y[k][i][of] <= 0) continue;
         snprintf(series, sizeof series, "%s%s/%zu", i ? gpuir_cuda_lab_ranking(i - 1) : "heap",
                  i ? "/GPU" : "", ks[k]);
-        lab_row_at(&l->report, "griffin-fig7", series, ldexp(1, (int)of + 1), y[k][i][of], "ms");
+        lab_row_at(&l->report, id, series, ldexp(1, (int)of + 1), y[k][i][of], "ms/query");
       }
-  return code;
+}
+
+static int rank_candidates(lab *l, const candidates *c) {
+  static ranked alone, batch;
+  uint32_t doc = 0;
+  uint64_t most = RANKED_AT_ONCE;
+  lab_list one = {0, 1, &doc};
+  const lab_list *list = &one;
+  lab_gpu_size size;
+  gpuir_cuda_lab *gpu = NULL;
+  int code = CLI_OK;
+  memset(alone, 0, sizeof alone);
+  memset(batch, 0, sizeof batch);
+  memset(&size, 0, sizeof size);
+  for (unsigned of = 0; of < LAB_CLASSES; of++)
+    for (unsigned i = 0; i < c->queries[of]; i++)
+      if (c->n[of][i] > most) most = c->n[of][i];
+  size.room = 2 * most;
+  size.queries = RANKED_QUERIES;
+  if (l->gpu) code = lab_gpu_open(NULL, &list, 1, &size, &gpu);
+  if (code == CLI_OK) code = rank_all(l, c, gpu, alone, batch);
+  gpuir_cuda_lab_close(gpu);
+  if (code) return code;
+  ranking_rows(l, GRIFFIN_FIG7, alone);
+  for (size_t k = 0; k < 3 && l->gpu; k++) memcpy(batch[k][0], alone[k][0], sizeof batch[k][0]);
+  ranking_rows(l, RANKING_BATCH, batch);
+  return CLI_OK;
 }
 
 static int griffin_fig7(lab *l, const lab_lists *lists) {
@@ -409,7 +456,8 @@ int lab_search(lab *l) {
     if (code == CLI_OK) code = run_queries(l, &gpu, &lists);
     cli_gpu_close(&gpu);
   }
-  if (code == CLI_OK && lab_wants(l, "griffin-fig7")) code = griffin_fig7(l, &lists);
+  if (code == CLI_OK && (lab_wants(l, "griffin-fig7") || lab_wants(l, "ranking-batch")))
+    code = griffin_fig7(l, &lists);
   lab_progress("%s", "");
   for (int f = 0; f < FIGURES && code == CLI_OK; f++) lab_print(&l->report, &lab_search_figures[f]);
   lab_lists_free(&lists);
