@@ -284,13 +284,15 @@ static const char help_serve[] =
     "Exit status: 0 at the end of the input; 1 failed; 2 misuse; 128 + N after signal N.\n";
 
 static const char help_lab[] =
-    "usage: gpuir lab codecs|intersect|linearity [OPTION...] INDEX [QUERIES]\n"
+    "usage: gpuir lab codecs|intersect|search|linearity [OPTION...] INDEX [QUERIES]\n"
     "\n"
-    "Repeats the experiments of the papers on the lists of an index. Prints tables, and writes the rows\n"
-    "to DIR/codecs.tsv (intersect.tsv, linearity.tsv), with a gnuplot script and a plot of each figure.\n"
+    "Repeats the experiments of the papers on the lists of an index, by a core of the CPU and by the\n"
+    "GPU, if there is one. Prints tables, and writes the rows to DIR/codecs.tsv (intersect.tsv,\n"
+    "search.tsv, linearity.tsv), with a gnuplot script and a plot of each figure.\n"
     "\n"
     "  codecs     size and speed of the codecs of docIDs\n"
     "  intersect  speed of the intersection methods, on arrays and on compressed lists\n"
+    "  search     speed of ranked queries, and of the ranking alone\n"
     "  linearity  how well a line fits the lists\n"
     "\n"
     "The lists are those of the terms of QUERIES (one a line, or TREC topics), or of all terms.\n"
@@ -302,6 +304,7 @@ static const char help_lab[] =
     "  --codecs LIST      only these codecs, with parameters or without, as in bp128,qs:1.5\n"
     "  --methods LIST     only these intersection methods\n"
     "  --figures LIST     only these tables and figures\n"
+    "  --backend NAME     auto (default): the gpu too, if there is one; gpu: it must be there; cpu\n"
     "  -h, --help         show this text\n"
     "\n"
     "Exit status: 0 done; 1 failed; 2 misuse; 128 + N after signal N.\n";
