@@ -345,7 +345,7 @@ static int rank_on_device(const lab *l, gpuir_cuda_lab *gpu, const ranking *r, u
   return code;
 }
 
-#define RANKED_AT_ONCE ((uint64_t)1 << 24) /* candidates of a run with several queries */
+#define RANKED_AT_ONCE ((uint64_t)1 << 22) /* candidates of a run with several queries */
 #define RANKED_QUERIES 512u
 
 /* Milliseconds a query of a class: each query in a run of its own, and many in one. */
