@@ -48,9 +48,9 @@ const lab_figure lab_intersect_figures[] = {
     {"prepared", "What a method prepares, by the bytes of arrays of docIDs (Ao 2011, 6.1)", "method",
      "percent", LAB_BARS, 0},
     {"ao-fig5", "Throughput by the threshold of a batch, of arrays (Ao 2011, Fig. 5)",
-     "postings of a batch' shortest lists", "queries a second", LAB_LINES, LAB_LOG_X | LAB_LOG_Y},
+     "postings of the shortest lists of a batch", "queries a second", LAB_LINES, LAB_LOG_X | LAB_LOG_Y},
     {"ao-fig6", "Response time by the threshold of a batch, of arrays (Ao 2011, Fig. 6)",
-     "postings of a batch' shortest lists", "milliseconds a batch", LAB_LINES, LAB_LOG_X | LAB_LOG_Y},
+     "postings of the shortest lists of a batch", "milliseconds a batch", LAB_LINES, LAB_LOG_X | LAB_LOG_Y},
     {"ao-table7", "Throughput on compressed lists, by batches of 2^20 postings (Ao 2011, Table 7)",
      "codec/method", "queries a second", LAB_BARS, LAB_LOG_Y},
     {"ao-table7-ms", "Response time on compressed lists, by batches of 2^20 postings (Ao 2011, Table 7)",
@@ -244,9 +244,10 @@ static void common_codec(const lab *l, lab_codec *codec) {
 
 /* ---- one method of the device over conjunctions ------------------------------------------------------------ */
 
-#define BATCH_ROOM ((uint64_t)1 << 26)      /* docIDs that a run holds */
-#define BATCH_QUERIES ((size_t)1 << 16)     /* and queries */
-#define TABLE_THRESHOLD ((uint64_t)1 << 20) /* postings of a batch' shortest lists: 1M, as in the paper */
+#define BATCH_ROOM ((uint64_t)1 << 26)  /* docIDs that a run holds */
+#define BATCH_QUERIES ((size_t)1 << 16) /* and queries */
+#define TABLE_THRESHOLD \
+  ((uint64_t)1 << 20)           /* postings of the shortest lists of a batch: 1M, as in the paper */
 #define LEAST_THRESHOLD 16384.0 /* of the first batch; each has 4 times as many as the one before */
 #define THRESHOLDS 6
 
