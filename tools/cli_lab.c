@@ -418,10 +418,11 @@ static const struct {
   const char *name;
   const lab_figure *figures;
   int (*run)(lab *);
-} experiments[] = {{"codecs", lab_codecs_figures, lab_codecs},
-                   {"intersect", lab_intersect_figures, lab_intersect_methods},
-                   {"search", lab_search_figures, lab_search},
-                   {"linearity", lab_linearity_figures, lab_linearity}};
+  int device; /* it has work for one */
+} experiments[] = {{"codecs", lab_codecs_figures, lab_codecs, 1},
+                   {"intersect", lab_intersect_figures, lab_intersect_methods, 1},
+                   {"search", lab_search_figures, lab_search, 1},
+                   {"linearity", lab_linearity_figures, lab_linearity, 0}};
 
 static int check_names(const char *option, const char *names, int (*known)(const void *, const char *),
                        const void *of) {
@@ -490,6 +491,7 @@ static int run(lab *l, size_t experiment, const char *dir, const char *queries, 
   if (status) return cli_fail(l->path, status, NULL);
   l->documents = info.documents;
   l->from_queries = queries != NULL;
+  if (!experiments[experiment].device) l->backend = CLI_BACKEND_CPU;
   l->hertz = measure_clock(l);
   int code = lab_report_open(&l->report, dir, experiments[experiment].name);
   note_facts(l, &info, queries, argc, argv);
