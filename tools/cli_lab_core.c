@@ -200,7 +200,7 @@ size_t lab_best(const gpuir_hit *candidates, size_t n, size_t k, gpuir_hit *hits
   gpuir__topk top;
   size_t i, found;
   memset(&top, 0, sizeof top);
-  if (gpuir__topk_start(&a, &top, k, 0)) return 0;
+  if (!k || gpuir__topk_start(&a, &top, k, 0)) return 0;
   for (i = 0; i < n; i++) gpuir__topk_push(&top, gpuir__key(candidates[i].score, candidates[i].docid));
   found = top.n;
   while (top.n) gpuir__topk_pop(&top, hits);

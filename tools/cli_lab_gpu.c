@@ -165,9 +165,11 @@ int lab_gpu_decode(const lab *l, const lab_codec *codec, const lab_list *lists, 
                    lab_gpu_times *t) {
   const lab_list **list = (const lab_list **)cli_resize(NULL, n, sizeof *list);
   lab_gpu_size size;
+  gpuir_cuda_lab_result r;
   gpuir_cuda_lab *gpu = NULL;
   uint64_t longest = 0, blocks = 0;
   memset(t, 0, sizeof *t);
+  memset(&r, 0, sizeof r);
   memset(&size, 0, sizeof size);
   for (size_t i = 0; i < n; i++) {
     list[i] = &lists[i];
@@ -182,7 +184,6 @@ int lab_gpu_decode(const lab *l, const lab_codec *codec, const lab_list *lists, 
     size.queries = 1;
   }
   int code = lab_gpu_open(codec, list, n, &size, &gpu);
-  gpuir_cuda_lab_result r;
   if (code == CLI_OK && !how) {
     code = decode(l, codec, gpu, 0, n * size.copies, NULL, &r);
     if (code == CLI_OK) t->together = r.ms / 1e3 / size.copies;

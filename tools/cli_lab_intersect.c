@@ -375,7 +375,7 @@ static int board_alone(const lab *l, const board *b, const char *method, int cod
 static size_t batch_of(const conjunctions *s, uint64_t threshold) {
   uint64_t postings = 0;
   size_t n = 0;
-  for (; n < BATCH_QUERIES && postings < threshold; n++) postings += s->all[n % s->n].list[0]->n;
+  for (; s->n && n < BATCH_QUERIES && postings < threshold; n++) postings += s->all[n % s->n].list[0]->n;
   return n;
 }
 

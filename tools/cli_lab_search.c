@@ -202,8 +202,8 @@ static int run_way(lab *l, const cli_gpu *gpu, size_t mode, size_t way, const qu
   session s;
   char series[96];
   lab_progress("queries: %s, %s%s", modes[mode].name, ways[way].name, alone ? ", alone" : "");
-  int code = lab_stopped() ? CLI_FAIL : session_open(l, gpu, way, g, alone, &s);
-  if (lab_stopped()) return code;
+  if (lab_stopped()) return CLI_FAIL;
+  int code = session_open(l, gpu, way, g, alone, &s);
   if (code == CLI_OK) {
     *ms = lab_time_waiting(l, search_log, &s) * 1e3 / (double)g->n;
     if (s.status) {
