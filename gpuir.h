@@ -65,8 +65,8 @@
  *   Ownership    Every handle is released by its own _destroy or _close, which
  *                accept NULL. A query and a searcher belong to the index they were
  *                made for and must go before it. Results are written to the
- *                caller's arrays. Pointers into an index (names, text, terms)
- *                live until gpuir_close.
+ *                caller's arrays. Pointers into an index (text, terms, names
+ *                that are not put together in gpuir_doc) live until gpuir_close.
  *   Descriptors  A zeroed descriptor, or NULL, means the defaults.
  *   Threads      An open index is immutable and shared by any number of threads.
  *                A query is immutable once parsed. A searcher and a builder serve
@@ -240,8 +240,10 @@ typedef struct gpuir_index_info {
 /* Fills *info. Strings live as long as the index. */
 GPUIR_API int gpuir_index_stats(const gpuir_index *index, gpuir_index_info *info);
 
+#define GPUIR_NAME_ROOM 256
+
 typedef struct gpuir_doc {
-  const char *name; /* not NUL-terminated; "" when none was given */
+  const char *name; /* not NUL-terminated; "" when none was given; it may point to `room` */
   size_t name_len;
   const char *source; /* path of the file the document came from; len 0: none */
   size_t source_len;
@@ -250,6 +252,9 @@ typedef struct gpuir_doc {
   const char *text; /* stored text, or NULL */
   size_t text_len;
   uint32_t length; /* tokens */
+  /* A name that begins as its source's path ends, such as that of a chunk, is stored without that beginning, and put
+   * together here: such a name lives as long as this struct does and does not go with a copy of it. */
+  char room[GPUIR_NAME_ROOM];
 } gpuir_doc;
 
 /* Describes document `docid`. Errors: NOT_FOUND when docid >= documents; FORMAT. */
@@ -349,7 +354,7 @@ typedef struct gpuir_builder_desc {
 typedef struct gpuir_doc_desc {
   const char *name; /* name_len bytes; may repeat, is never interpreted */
   size_t name_len;
-  const char *source; /* path; documents in a row that share one store it once */
+  const char *source; /* path; stored once, whatever documents share it */
   size_t source_len;
   uint32_t first_line; /* from 1; 0: the whole file */
   uint32_t last_line;
@@ -1134,6 +1139,85 @@ static void gpuir__spool_close(const gpuir_allocator *a, gpuir__spool *spool) {
   gpuir__free(a, spool->buf, spool->cap);
   spool->fd = -1;
   spool->buf = NULL;
+}
+
+/* Whether `bytes` stand at `offset`, of which not all need be flushed. */
+static int gpuir__spool_has(const gpuir__spool *spool, const void *bytes, size_t n, uint64_t offset, int *has,
+                            gpuir_error *err) {
+  const uint8_t *p = (const uint8_t *)bytes;
+  const uint64_t flushed = spool->len - spool->fill;
+  uint8_t chunk[256];
+  *has = 1;
+  while (n && *has && offset < flushed) {
+    size_t m = (size_t)gpuir__min64(gpuir__min64(n, sizeof chunk), flushed - offset);
+    int status = gpuir__spool_get(spool, chunk, m, offset, err);
+    if (status) return status;
+    *has = !memcmp(chunk, p, m);
+    p += m;
+    n -= m;
+    offset += m;
+  }
+  if (n && *has) *has = !memcmp(spool->buf + (offset - flushed), p, n);
+  return GPUIR_OK;
+}
+
+/* Scratch memory whose contents growing may lose. Beyond `most` bytes it is a mapped, unlinked
+ * temporary file, which the kernel can write out, rather than anonymous memory. */
+typedef struct gpuir__area {
+  uint8_t *data;
+  size_t cap;
+  int mapped;
+} gpuir__area;
+
+static void gpuir__area_free(const gpuir_allocator *a, gpuir__area *area) {
+  if (area->mapped)
+    (void)munmap(area->data, area->cap);
+  else
+    gpuir__free(a, area->data, area->cap);
+  area->data = NULL;
+  area->cap = 0;
+  area->mapped = 0;
+}
+
+static int gpuir__area_map(const gpuir_allocator *a, gpuir__area *area, size_t n, const char *path,
+                           unsigned number, gpuir_error *err) {
+  gpuir__spool file = GPUIR__SPOOL_CLOSED;
+  int status = gpuir__spool_open(a, &file, path, number, 1, err);
+  void *p;
+  if (status) return status;
+  /* Reserve the blocks: writing to a mapped hole of a full disk would raise SIGBUS. */
+  do {
+    errno = posix_fallocate(file.fd, 0, (off_t)n);
+  } while (errno == EINTR);
+  if (errno) {
+    status = gpuir__fail_errno(err, path, "cannot reserve space for a temporary file");
+  } else {
+    p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_SHARED, file.fd, 0);
+    if (p == MAP_FAILED) {
+      status = gpuir__fail_errno(err, path, "cannot map a temporary file");
+    } else {
+      area->data = (uint8_t *)p;
+      area->cap = n;
+      area->mapped = 1;
+    }
+  }
+  gpuir__spool_close(a, &file);
+  return status;
+}
+
+/* Makes the area at least n bytes large; its contents are lost if it grows. */
+static int gpuir__area_need(const gpuir_allocator *a, gpuir__area *area, uint64_t n, uint64_t most,
+                            const char *path, unsigned number, gpuir_error *err) {
+  uint64_t want = n + n / 4 + 64;
+  if (n <= area->cap && area->data) return GPUIR_OK;
+  if (n > SIZE_MAX / 2) return gpuir__fail_nomem(err);
+  gpuir__area_free(a, area);
+  if (n > most) return gpuir__area_map(a, area, (size_t)want, path, number, err);
+  if (want > most) want = n;
+  area->data = (uint8_t *)gpuir__alloc(a, (size_t)want);
+  if (!area->data) return gpuir__fail_nomem(err);
+  area->cap = (size_t)want;
+  return GPUIR_OK;
 }
 
 /* ============================================================================
@@ -5112,13 +5196,15 @@ enum {
   GPUIR__S_DOCIDS,       /* docID streams, the long lists first */
   GPUIR__S_FREQS,        /* frequency streams, the same */
   GPUIR__S_LENGTHS,      /* u32 a document */
-  GPUIR__S_NAMES,        /* the documents' names, one after another */
+  GPUIR__S_NAMES,        /* the documents' names, or what is behind their stems, one after another */
   GPUIR__S_NAME_START,   /* u64 a document, and one more */
   GPUIR__S_ORIGINS,      /* gpuir__origin a document; optional */
   GPUIR__S_SOURCES,      /* paths, one after another; optional */
   GPUIR__S_SOURCE_START, /* u64 a source, and one more; optional */
   GPUIR__S_TEXT,         /* the documents' text, one after another; optional */
   GPUIR__S_TEXT_START,   /* u64 a document, and one more; optional */
+  GPUIR__S_STEMS, /* u32 a source: 1 + where in its path its documents' names begin, with the rest of the
+                          * path as their stem; 0: names are whole. Required where one is not 0, else absent */
   GPUIR__S_COUNT
 };
 
@@ -5175,6 +5261,8 @@ struct gpuir_index {
 
 /* ---- writer ---- */
 
+#define GPUIR__TMP_SOURCES 999u /* number of the temporary file that the table of sources may be */
+
 /* One temporary file each; assembled to sections in the end. */
 enum {
   GPUIR__W_TERMS,
@@ -5200,6 +5288,7 @@ enum {
   GPUIR__W_ORIGINS,
   GPUIR__W_SOURCES,
   GPUIR__W_SOURCE_START,
+  GPUIR__W_STEMS,
   GPUIR__W_TEXT,
   GPUIR__W_TEXT_START,
   GPUIR__W_COUNT
@@ -5214,10 +5303,25 @@ typedef struct gpuir__writer {
   gpuir__stat stat;
   uint64_t nlengths, nsources;
   uint64_t page; /* where the open page of 256 terms starts */
-  int any_origin, any_text;
-  gpuir__buf source; /* of the last document that had one */
+  int any_origin, any_text, any_stem;
+  gpuir__buf source;    /* of the last document that had one */
+  uint32_t last, stem;  /* its number, from 1, and the stem */
+  gpuir__area table;    /* gpuir__source_slot, by hash */
+  uint64_t slots, most; /* of the table: a power of two, or 0; bytes that are not mapped */
   void *lengths_map;
 } gpuir__writer;
+
+/* A source that is stored: a path, and where in it names begin. */
+typedef struct gpuir__source_slot {
+  uint64_t start; /* in the paths */
+  uint32_t len, stem;
+  uint32_t number; /* from 1; 0: a free slot */
+  uint32_t hash;
+} gpuir__source_slot;
+
+enum {
+  GPUIR__SOURCE_PROBES = 256
+}; /* from a hash on; what has no place there is stored, but not found again */
 
 /* What the writer does not derive from documents and lists. */
 typedef struct gpuir__meta {
@@ -5238,6 +5342,7 @@ static void gpuir__writer_destroy(gpuir__writer *w) {
     (void)close(w->fd);
   }
   gpuir__buf_free(&a, &w->source);
+  gpuir__area_free(&a, &w->table);
   gpuir__free(&a, w->path, w->path_size);
   gpuir__free(&a, w->tmp, w->tmp_size);
   gpuir__free(&a, w, sizeof *w);
@@ -5282,13 +5387,14 @@ static int gpuir__writer_create(const gpuir_allocator *a, const char *path, uint
                                 gpuir__writer **writer, gpuir_error *err) {
   gpuir__writer *w = (gpuir__writer *)gpuir__alloc_zero(a, sizeof *w);
   size_t n = strlen(path);
-  uint64_t each = gpuir__min64(gpuir__max64(memory / GPUIR__W_COUNT, 4096), 1u << 18);
+  uint64_t each = gpuir__min64(gpuir__max64(memory / (GPUIR__W_COUNT + 1), 4096), 1u << 18);
   unsigned i;
   int status;
   *writer = NULL;
   if (!w) return gpuir__fail_nomem(err);
   w->a = *a;
   w->fd = -1;
+  w->most = each;
   for (i = 0; i < GPUIR__W_COUNT; i++) w->spool[i].fd = -1;
   w->path_size = n + 1;
   w->tmp_size = n + 5;
@@ -5315,28 +5421,122 @@ static int gpuir__writer_put64(gpuir__writer *w, unsigned spool, uint64_t v, gpu
   return gpuir__spool_put(&w->spool[spool], &v, sizeof v, err);
 }
 
-/* Notes the document's source, unless the document before had the same, and its lines. */
+/* Where in its source's path, at a component, the document's name begins, plus 1; 0: nowhere. */
+static uint32_t gpuir__name_stem(const gpuir_doc_desc *doc) {
+  size_t n = doc->source_len, i;
+  if (!doc->name_len || doc->name_len > GPUIR_NAME_ROOM || n >= UINT32_MAX) return 0;
+  for (i = n > doc->name_len ? n - doc->name_len : 0; i < n; i++)
+    if ((!i || doc->source[i - 1] == '/') && !memcmp(doc->source + i, doc->name, n - i))
+      return (uint32_t)i + 1;
+  return 0;
+}
+
+static void gpuir__source_put(gpuir__source_slot *slots, uint64_t nslots, const gpuir__source_slot *source) {
+  unsigned probe;
+  for (probe = 0; probe < GPUIR__SOURCE_PROBES; probe++) {
+    gpuir__source_slot *slot = &slots[(source->hash + probe) & (nslots - 1)];
+    if (slot->number) continue;
+    *slot = *source;
+    return;
+  }
+}
+
+/* Makes the table of sources twice as large. */
+static int gpuir__writer_grow_table(gpuir__writer *w, gpuir_error *err) {
+  const gpuir__source_slot *old = (const gpuir__source_slot *)(const void *)w->table.data;
+  uint64_t n = w->slots ? 2 * w->slots : 1024, i;
+  gpuir__area area = {NULL, 0, 0};
+  int status = gpuir__area_need(&w->a, &area, n * sizeof *old, w->most, w->tmp, GPUIR__TMP_SOURCES, err);
+  if (status) return status;
+  memset(area.data, 0, (size_t)n * sizeof *old);
+  for (i = 0; i < w->slots; i++)
+    if (old[i].number) gpuir__source_put((gpuir__source_slot *)(void *)area.data, n, &old[i]);
+  gpuir__area_free(&w->a, &w->table);
+  w->table = area;
+  w->slots = n;
+  return GPUIR_OK;
+}
+
+/* *number becomes that of a source which is stored already, or 0. */
+static int gpuir__writer_find_source(const gpuir__writer *w, const char *path,
+                                     const gpuir__source_slot *source, uint32_t *number, gpuir_error *err) {
+  const gpuir__source_slot *slots = (const gpuir__source_slot *)(const void *)w->table.data;
+  unsigned probe;
+  *number = 0;
+  for (probe = 0; w->slots && probe < GPUIR__SOURCE_PROBES; probe++) {
+    const gpuir__source_slot *slot = &slots[(source->hash + probe) & (w->slots - 1)];
+    int same, status;
+    if (!slot->number) break;
+    if (slot->hash != source->hash || slot->len != source->len || slot->stem != source->stem) continue;
+    status = gpuir__spool_has(&w->spool[GPUIR__W_SOURCES], path, source->len, slot->start, &same, err);
+    if (status) return status;
+    if (!same) continue;
+    *number = slot->number;
+    break;
+  }
+  return GPUIR_OK;
+}
+
+/* Stores a source under the next number. */
+static int gpuir__writer_add_source(gpuir__writer *w, const char *path, gpuir__source_slot *source,
+                                    gpuir_error *err) {
+  int status = GPUIR_OK;
+  if (w->nsources == GPUIR__MAX_DOCUMENTS) return gpuir__fail(err, GPUIR_E_LIMIT, 0, "too many source files");
+  if (w->nsources >= w->slots - w->slots / 3) status = gpuir__writer_grow_table(w, err);
+  source->start = w->spool[GPUIR__W_SOURCES].len;
+  source->number = (uint32_t)++w->nsources;
+  if (!status) status = gpuir__writer_put64(w, GPUIR__W_SOURCE_START, source->start, err);
+  if (!status) status = gpuir__spool_put(&w->spool[GPUIR__W_SOURCES], path, source->len, err);
+  if (!status) status = gpuir__spool_put(&w->spool[GPUIR__W_STEMS], &source->stem, 4, err);
+  if (status) return status;
+  gpuir__source_put((gpuir__source_slot *)(void *)w->table.data, w->slots, source);
+  if (source->stem) w->any_stem = 1;
+  return GPUIR_OK;
+}
+
+/* Makes the document's source, with this stem, the last one. */
+static int gpuir__writer_source(gpuir__writer *w, const gpuir_doc_desc *doc, uint32_t stem,
+                                gpuir_error *err) {
+  gpuir__source_slot source;
+  uint32_t number;
+  int status;
+  if (w->last && w->stem == stem && w->source.len == doc->source_len &&
+      !memcmp(w->source.data, doc->source, doc->source_len))
+    return GPUIR_OK;
+  if (doc->source_len >= UINT32_MAX)
+    return gpuir__fail(err, GPUIR_E_LIMIT, 0, "a source's path of 4 GiB or more");
+  memset(&source, 0, sizeof source);
+  source.len = (uint32_t)doc->source_len;
+  source.stem = stem;
+  source.hash = (uint32_t)XXH3_64bits(doc->source, doc->source_len) + stem;
+  status = gpuir__writer_find_source(w, doc->source, &source, &number, err);
+  if (!status && !number) {
+    status = gpuir__writer_add_source(w, doc->source, &source, err);
+    number = source.number;
+  }
+  if (status) return status;
+  w->source.len = 0;
+  w->last = number;
+  w->stem = stem;
+  return gpuir__buf_put(&w->a, &w->source, doc->source, doc->source_len) ? gpuir__fail_nomem(err) : GPUIR_OK;
+}
+
+/* The document's name, as far as its stem does not have it, its source and its lines. */
 static int gpuir__writer_put_origin(gpuir__writer *w, const gpuir_doc_desc *doc, gpuir_error *err) {
   gpuir__origin origin = {0, 0, 0};
-  if (doc && doc->source_len) {
-    if (!w->nsources || w->source.len != doc->source_len ||
-        memcmp(w->source.data, doc->source, doc->source_len)) {
-      int status;
-      w->source.len = 0;
-      if (w->nsources == GPUIR__MAX_DOCUMENTS)
-        return gpuir__fail(err, GPUIR_E_LIMIT, 0, "too many source files");
-      if (gpuir__buf_put(&w->a, &w->source, doc->source, doc->source_len)) return gpuir__fail_nomem(err);
-      status = gpuir__writer_put64(w, GPUIR__W_SOURCE_START, w->spool[GPUIR__W_SOURCES].len, err);
-      if (!status) status = gpuir__spool_put(&w->spool[GPUIR__W_SOURCES], doc->source, doc->source_len, err);
-      if (status) return status;
-      w->nsources++;
-    }
-    origin.source = (uint32_t)w->nsources;
+  uint32_t stem = gpuir__name_stem(doc);
+  size_t skip = stem ? doc->source_len - (stem - 1) : 0;
+  int status = gpuir__writer_put64(w, GPUIR__W_NAME_START, w->spool[GPUIR__W_NAMES].len, err);
+  if (!status && doc->name_len > skip)
+    status = gpuir__spool_put(&w->spool[GPUIR__W_NAMES], doc->name + skip, doc->name_len - skip, err);
+  if (!status && doc->source_len) {
+    status = gpuir__writer_source(w, doc, stem, err);
+    origin.source = w->last;
     origin.first_line = doc->first_line;
     origin.last_line = doc->last_line;
     w->any_origin = 1;
   }
-  return gpuir__spool_put(&w->spool[GPUIR__W_ORIGINS], &origin, sizeof origin, err);
+  return status ? status : gpuir__spool_put(&w->spool[GPUIR__W_ORIGINS], &origin, sizeof origin, err);
 }
 
 /* The next document. text NULL: no stored text. */
@@ -5346,10 +5546,7 @@ static int gpuir__writer_put_doc(gpuir__writer *w, const gpuir_doc_desc *doc, co
   if (w->stat.documents >= GPUIR__MAX_DOCUMENTS)
     return gpuir__fail(err, GPUIR_E_LIMIT, 0, "%s: more than 2^32-2 documents", gpuir__tail(w->path));
   w->stat.documents++;
-  status = gpuir__writer_put64(w, GPUIR__W_NAME_START, w->spool[GPUIR__W_NAMES].len, err);
-  if (!status && doc && doc->name_len)
-    status = gpuir__spool_put(&w->spool[GPUIR__W_NAMES], doc->name, doc->name_len, err);
-  if (!status) status = gpuir__writer_put_origin(w, doc, err);
+  status = gpuir__writer_put_origin(w, doc, err);
   if (!status) status = gpuir__writer_put64(w, GPUIR__W_TEXT_START, w->spool[GPUIR__W_TEXT].len, err);
   if (!status && text) {
     status = gpuir__spool_put(&w->spool[GPUIR__W_TEXT], text, text_len, err);
@@ -5547,6 +5744,7 @@ static unsigned gpuir__writer_plan(gpuir__writer *w, const gpuir__buf *meta, gpu
     gpuir__piece_add(w, p, &n, GPUIR__S_TEXT, 0, GPUIR__W_TEXT, -1);
     gpuir__piece_add(w, p, &n, GPUIR__S_TEXT_START, 0, GPUIR__W_TEXT_START, -1);
   }
+  if (w->any_stem) gpuir__piece_add(w, p, &n, GPUIR__S_STEMS, GPUIR__REQUIRED, GPUIR__W_STEMS, -1);
   return n;
 }
 
@@ -5817,6 +6015,10 @@ static int gpuir__open_arrays(gpuir_index *ix, gpuir_error *err) {
       !ix->section[GPUIR__S_SOURCES] || !ix->section[GPUIR__S_SOURCE_START] ||
       ix->section[GPUIR__S_SOURCE_START]->length % 8)
     ix->section[GPUIR__S_ORIGINS] = NULL; /* optional, and only whole */
+  if (ix->section[GPUIR__S_STEMS] &&
+      (!ix->section[GPUIR__S_ORIGINS] ||
+       ix->section[GPUIR__S_STEMS]->length / 4 + 1 != ix->section[GPUIR__S_SOURCE_START]->length / 8))
+    return gpuir__bad(ix, err, 0, "stems of names do not fit the sources");
   if (!gpuir__open_section(ix, GPUIR__S_TEXT_START, n + 1, 8) || !ix->section[GPUIR__S_TEXT])
     ix->section[GPUIR__S_TEXT] = NULL;
   ix->average_length = n ? (double)stat->tokens / (double)n : 0.0;
@@ -6066,9 +6268,31 @@ static const char *gpuir__slice(const gpuir_index *ix, uint32_t bytes_id, uint32
   return (const char *)ix->map + bytes->offset + start;
 }
 
+/* Puts the stem that a source has before the rest of a name. */
+static int gpuir__join_name(const gpuir_index *ix, uint32_t source, gpuir_doc *doc) {
+  uint32_t stem = gpuir__load32(ix->map + ix->section[GPUIR__S_STEMS]->offset + (uint64_t)source * 4);
+  const char *start;
+  size_t n;
+  if (!stem) return GPUIR_OK;
+  if (stem > doc->source_len) return GPUIR_E_FORMAT;
+  start = doc->source + (stem - 1);
+  n = doc->source_len - (stem - 1);
+  if (!doc->name_len) { /* as it stands in the index */
+    doc->name = start;
+    doc->name_len = n;
+    return GPUIR_OK;
+  }
+  if (doc->name_len > GPUIR_NAME_ROOM || n > GPUIR_NAME_ROOM - doc->name_len) return GPUIR_E_FORMAT;
+  memcpy(doc->room, start, n);
+  memcpy(doc->room + n, doc->name, doc->name_len);
+  doc->name = doc->room;
+  doc->name_len += n;
+  return GPUIR_OK;
+}
+
 GPUIR_API int gpuir_doc_get(const gpuir_index *ix, uint32_t docid, gpuir_doc *doc) {
   if (!ix || !doc) return GPUIR_E_ARGUMENT;
-  memset(doc, 0, sizeof *doc);
+  memset(doc, 0, offsetof(gpuir_doc, room));
   doc->name = doc->source = "";
   if (docid >= ix->stat.documents) return GPUIR_E_NOT_FOUND;
   doc->name = gpuir__slice(ix, GPUIR__S_NAMES, GPUIR__S_NAME_START, docid, &doc->name_len);
@@ -6077,9 +6301,11 @@ GPUIR_API int gpuir_doc_get(const gpuir_index *ix, uint32_t docid, gpuir_doc *do
     gpuir__origin o;
     memcpy(&o, ix->map + ix->section[GPUIR__S_ORIGINS]->offset + docid * sizeof o, sizeof o);
     if (o.source) {
+      if (o.source >= ix->section[GPUIR__S_SOURCE_START]->length / 8) return GPUIR_E_FORMAT;
       doc->source = gpuir__slice(ix, GPUIR__S_SOURCES, GPUIR__S_SOURCE_START, o.source - 1, &doc->source_len);
       doc->first_line = o.first_line;
       doc->last_line = o.last_line;
+      if (ix->section[GPUIR__S_STEMS] && gpuir__join_name(ix, o.source - 1, doc)) return GPUIR_E_FORMAT;
     }
   }
   if (ix->section[GPUIR__S_TEXT])
@@ -6112,7 +6338,8 @@ GPUIR_API int gpuir_index_stats(const gpuir_index *ix, gpuir_index_info *info) {
   info->directory_bytes = gpuir__section_bytes(ix, GPUIR__S_LONGS, GPUIR__S_SEEDS);
   info->inline_postings = ix->stat.inline_postings;
   info->dictionary_bytes = gpuir__section_bytes(ix, GPUIR__S_TERMS, GPUIR__S_RECORDS);
-  info->documents_bytes = gpuir__section_bytes(ix, GPUIR__S_LENGTHS, GPUIR__S_SOURCE_START);
+  info->documents_bytes = gpuir__section_bytes(ix, GPUIR__S_LENGTHS, GPUIR__S_SOURCE_START) +
+                          gpuir__section_bytes(ix, GPUIR__S_STEMS, GPUIR__S_STEMS);
   info->text_bytes = gpuir__section_bytes(ix, GPUIR__S_TEXT, GPUIR__S_TEXT_START);
   bytes = info->docids_bytes + info->freqs_bytes + info->directory_bytes + 8 * info->inline_postings;
   info->bits_per_posting = info->postings ? 8.0 * (double)bytes / (double)info->postings : 0.0;
@@ -6402,6 +6629,18 @@ static int gpuir__verify_starts(const gpuir_index *ix, uint32_t bytes_id, uint32
                                  : gpuir__bad(ix, err, starts->offset, "offsets do not cover their section");
 }
 
+/* Documents have sources that are there, and names that their stems fit. */
+static int gpuir__verify_origins(const gpuir_index *ix, gpuir_error *err) {
+  const gpuir__section *origins = ix->section[GPUIR__S_ORIGINS];
+  uint64_t i;
+  gpuir_doc doc;
+  for (i = 0; origins && i < ix->stat.documents; i++)
+    if (gpuir_doc_get(ix, (uint32_t)i, &doc))
+      return gpuir__bad(ix, err, origins->offset + i * sizeof(gpuir__origin),
+                        "a document's source is none, or does not fit its name");
+  return GPUIR_OK;
+}
+
 GPUIR_API int gpuir_verify(const gpuir_index *ix, gpuir_error *err) {
   gpuir__verifier *v;
   uint64_t tokens = 0, i, at, end;
@@ -6426,6 +6665,7 @@ GPUIR_API int gpuir_verify(const gpuir_index *ix, gpuir_error *err) {
   if (!status) status = gpuir__verify_starts(ix, GPUIR__S_NAMES, GPUIR__S_NAME_START, err);
   if (!status) status = gpuir__verify_starts(ix, GPUIR__S_SOURCES, GPUIR__S_SOURCE_START, err);
   if (!status) status = gpuir__verify_starts(ix, GPUIR__S_TEXT, GPUIR__S_TEXT_START, err);
+  if (!status) status = gpuir__verify_origins(ix, err);
   if (!status) status = gpuir__verify_hash(v);
   if (!status) status = gpuir__verify_terms(v);
   if (!status && (v->postings != ix->stat.postings || v->inline_postings != ix->stat.inline_postings ||
@@ -7281,7 +7521,7 @@ static int gpuir__analyzer_create(const gpuir_allocator *allocator, const char *
 
 /* Numbers of temporary files, PATH.tmp.N: of runs and of long lists by worker, and of units. */
 #define GPUIR__MOST_WORKERS 256u
-#define GPUIR__TMP_RUNS 1000u
+#define GPUIR__TMP_RUNS (GPUIR__TMP_SOURCES + 1)
 #define GPUIR__TMP_LISTS (GPUIR__TMP_RUNS + GPUIR__MOST_WORKERS)
 #define GPUIR__TMP_UNITS (GPUIR__TMP_LISTS + GPUIR__MOST_WORKERS)
 
@@ -7307,65 +7547,6 @@ static void *gpuir__counter_resize(void *user, void *ptr, size_t old_size, size_
     (void)__atomic_sub_fetch(&c->now, old_size - new_size, __ATOMIC_RELAXED);
   }
   return p;
-}
-
-/* Scratch memory whose contents growing may lose. Beyond `most` bytes it is a mapped, unlinked
- * temporary file, which the kernel can write out, rather than anonymous memory. */
-typedef struct gpuir__area {
-  uint8_t *data;
-  size_t cap;
-  int mapped;
-} gpuir__area;
-
-static void gpuir__area_free(const gpuir_allocator *a, gpuir__area *area) {
-  if (area->mapped)
-    (void)munmap(area->data, area->cap);
-  else
-    gpuir__free(a, area->data, area->cap);
-  area->data = NULL;
-  area->cap = 0;
-  area->mapped = 0;
-}
-
-static int gpuir__area_map(const gpuir_allocator *a, gpuir__area *area, size_t n, const char *path,
-                           unsigned number, gpuir_error *err) {
-  gpuir__spool file = GPUIR__SPOOL_CLOSED;
-  int status = gpuir__spool_open(a, &file, path, number, 1, err);
-  void *p;
-  if (status) return status;
-  /* Reserve the blocks: writing to a mapped hole of a full disk would raise SIGBUS. */
-  do {
-    errno = posix_fallocate(file.fd, 0, (off_t)n);
-  } while (errno == EINTR);
-  if (errno) {
-    status = gpuir__fail_errno(err, path, "cannot reserve space for a temporary file");
-  } else {
-    p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_SHARED, file.fd, 0);
-    if (p == MAP_FAILED) {
-      status = gpuir__fail_errno(err, path, "cannot map a temporary file");
-    } else {
-      area->data = (uint8_t *)p;
-      area->cap = n;
-      area->mapped = 1;
-    }
-  }
-  gpuir__spool_close(a, &file);
-  return status;
-}
-
-/* Makes the area at least n bytes large; its contents are lost if it grows. */
-static int gpuir__area_need(const gpuir_allocator *a, gpuir__area *area, uint64_t n, uint64_t most,
-                            const char *path, unsigned number, gpuir_error *err) {
-  uint64_t want = n + n / 4 + 64;
-  if (n <= area->cap && area->data) return GPUIR_OK;
-  if (n > SIZE_MAX / 2) return gpuir__fail_nomem(err);
-  gpuir__area_free(a, area);
-  if (n > most) return gpuir__area_map(a, area, (size_t)want, path, number, err);
-  if (want > most) want = n;
-  area->data = (uint8_t *)gpuir__alloc(a, (size_t)want);
-  if (!area->data) return gpuir__fail_nomem(err);
-  area->cap = (size_t)want;
-  return GPUIR_OK;
 }
 
 /* Lets holders of memory through as long as they hold `most` bytes together, or one of them more. */
@@ -9151,7 +9332,7 @@ static int gpuir__builder_sweep(gpuir_builder *b, gpuir_error *err) {
   char *name = (char *)gpuir__alloc(&b->a, n);
   unsigned i;
   if (!name) return gpuir__fail_nomem(err);
-  for (i = GPUIR__TMP_RUNS; i <= GPUIR__TMP_UNITS; i++) {
+  for (i = GPUIR__TMP_SOURCES; i <= GPUIR__TMP_UNITS; i++) {
     (void)snprintf(name, n, "%s.%u", b->tmp, i);
     (void)unlink(name);
   }

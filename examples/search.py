@@ -24,7 +24,7 @@ class Doc(Structure):
         ("source", c_void_p), ("source_len", c_size_t),
         ("first_line", c_uint32), ("last_line", c_uint32),
         ("text", c_void_p), ("text_len", c_size_t),
-        ("length", c_uint32),
+        ("length", c_uint32), ("room", c_char * 256),
     ]  # fmt: skip
 
 

@@ -302,7 +302,7 @@ static void build_text(const char *path, unsigned docs, const char *codec) {
     for (i = 0; i < 12; i++)
       n += (size_t)snprintf(text + n, sizeof text - n, "and w%u ", (d * d + i * i * 7) % (4 + i * 40));
     doc.name = name;
-    doc.name_len = (size_t)snprintf(name, sizeof name, "name-%u", d);
+    doc.name_len = (size_t)snprintf(name, sizeof name, d % 3 ? "file%u:%u" : "name-%u", d / 10, d);
     doc.source = source;
     doc.source_len = (size_t)snprintf(source, sizeof source, "folder/file%u", d / 10);
     doc.first_line = d % 10 + 1;

@@ -132,11 +132,13 @@ static void generate(uint32_t n) {
 
 static int add_doc(gpuir_builder *b, uint32_t d, gpuir_error *err) {
   gpuir_doc_desc dd;
-  char name[16];
+  char name[16], source[32];
   int status;
   memset(&dd, 0, sizeof dd);
   dd.name = name;
   dd.name_len = (size_t)sprintf(name, "doc%u", d);
+  dd.source = source;
+  dd.source_len = (size_t)sprintf(source, "folder/doc%u", d / 3);
   if (docs[d].counted) {
     posting *v;
     size_t n = count_doc(d, &v), i;
@@ -779,7 +781,7 @@ static void test_order(void **state) {
   gpuir_builder *b;
   gpuir_error err;
   char more[GPUIR__ORDER_MAX + 2], *bytes;
-  size_t n;
+  size_t n = 0;
   (void)state;
   assert_int_equal(build(&d, 3, NULL, &err), 0);
   assert_order("unknown");
@@ -1374,7 +1376,138 @@ static void test_auto(void **state) {
   for (i = 0; i < GPUIR__DOCID_CODECS; i++) free(by[i]);
 }
 
+/* ---- names and sources ---- */
+
+enum { SOURCES = 3000, SOURCED = 4 * SOURCES };
+
+/* Path number s: some are longer than what the builder reads or buffers at once. */
+static size_t source_path(char *out, uint32_t s) {
+  size_t pad = s % 40 == 3 ? 300 : s % 100 == 7 ? 6000 : s % 5, n = (size_t)sprintf(out, "/data/");
+  memset(out + n, 'x', pad);
+  n += pad;
+  return n + (size_t)sprintf(out + n, "/dir/file-%u", s);
+}
+
+/* Document d's source, none for some, and its name: related to the source in all ways. */
+static void sourced_doc(uint32_t d, char *source, size_t *source_len, char *name, size_t *name_len) {
+  size_t n = *source_len = source_path(source, d % SOURCES), last = n;
+  while (source[last - 1] != '/') last--;
+  *name_len = 0;
+  switch (d / SOURCES * 3 + d % 5) { /* the documents of a source follow each other by SOURCES */
+    case 0: *name_len = (size_t)sprintf(name, "%.*s:%u", (int)(n - last), source + last, d); break;
+    case 1: *name_len = (size_t)sprintf(name, "dir/%.*s", (int)(n - last), source + last); break;
+    case 2: *name_len = (size_t)sprintf(name, "%.*s#%u", (int)n, source, d); break;
+    case 3: *name_len = (size_t)sprintf(name, "%.*s:%u", (int)(n - last - 1), source + last + 1, d); break;
+    case 4: *name_len = (size_t)sprintf(name, "%.*s:", (int)(n - last - 1), source + last); break;
+    case 5: *name_len = (size_t)sprintf(name, "name-%u", d); break;
+    case 6:
+    case 7: /* as long as there is room for, and longer by a byte */
+      memcpy(name, source + last, n - last);
+      *name_len = GPUIR_NAME_ROOM + d % 2;
+      memset(name + (n - last), 'y', *name_len - (n - last));
+      break;
+    case 8: *source_len = 0; break;
+    case 9:
+      *source_len = 0;
+      *name_len = (size_t)sprintf(name, "%.*s", (int)(n - last), source + last);
+      break;
+    case 10: *name_len = (size_t)sprintf(name, "%.*s", (int)n, source); break;
+    default: *name_len = (size_t)sprintf(name, "file-%u", d % SOURCES + 1); break;
+  }
+}
+
+/* Adds every document once, by steps of `step`, which has no factor in common with their number. */
+static int build_sourced(const gpuir_builder_desc *d, uint32_t step, gpuir_error *err) {
+  static char source[8192], name[8192];
+  gpuir_builder *b;
+  uint32_t i;
+  int status = gpuir_builder_create(d, &b, err);
+  if (status) return status;
+  for (i = 0; i < SOURCED && !status; i++) {
+    gpuir_doc_desc dd;
+    memset(&dd, 0, sizeof dd);
+    sourced_doc((uint32_t)((uint64_t)i * step % SOURCED), source, &dd.source_len, name, &dd.name_len);
+    dd.source = source;
+    dd.name = name;
+    dd.first_line = i;
+    status = gpuir_builder_add_text(b, &dd, "word", 4, err);
+  }
+  if (!status) status = gpuir_builder_write(b, NULL, err);
+  gpuir_builder_destroy(b);
+  return status;
+}
+
+static void assert_sourced(const gpuir_index *ix, uint32_t step) {
+  static char source[8192], name[8192];
+  uint32_t i;
+  for (i = 0; i < SOURCED; i++) {
+    size_t source_len, name_len;
+    gpuir_doc got;
+    assert_int_equal(gpuir_doc_get(ix, i, &got), 0);
+    sourced_doc((uint32_t)((uint64_t)i * step % SOURCED), source, &source_len, name, &name_len);
+    assert_int_equal(got.name_len, name_len);
+    assert_memory_equal(got.name, name, name_len);
+    assert_int_equal(got.source_len, source_len);
+    assert_memory_equal(got.source, source, source_len);
+    assert_int_equal(got.first_line, source_len ? i : 0);
+  }
+}
+
+/* Each source is stored once, with each stem; returns how many there are. */
+static uint64_t assert_distinct_sources(const gpuir_index *ix) {
+  const uint64_t n = ix->section[GPUIR__S_SOURCE_START]->length / 8 - 1;
+  uint64_t i, j;
+  for (i = 0; i < n; i++) {
+    size_t len, other_len;
+    const char *p = gpuir__slice(ix, GPUIR__S_SOURCES, GPUIR__S_SOURCE_START, i, &len), *other;
+    const uint8_t *stems = ix->map + ix->section[GPUIR__S_STEMS]->offset;
+    for (j = 0; j < i; j++) {
+      other = gpuir__slice(ix, GPUIR__S_SOURCES, GPUIR__S_SOURCE_START, j, &other_len);
+      if (len == other_len && !memcmp(p, other, len))
+        assert_memory_not_equal(stems + 4 * i, stems + 4 * j, 4);
+    }
+  }
+  return n;
+}
+
+static void test_sources(void **state) {
+  static const uint32_t steps[] = {1, 7919}; /* by source, and far from it */
+  uint64_t nsources = 0;
+  size_t i;
+  (void)state;
+  empty_folder();
+  for (i = 0; i < 2; i++) {
+    gpuir_builder_desc d = desc_of(path);
+    gpuir_index *ix;
+    gpuir_error err;
+    char *bytes;
+    size_t n;
+    d.memory = 64 << 20;
+    if (build_sourced(&d, steps[i], &err)) fail_msg("%s", err.msg);
+    bytes = slurp(path, &n);
+    d.memory = 1 << 20; /* the table of sources is a file then */
+    if (build_sourced(&d, steps[i], &err)) fail_msg("%s", err.msg);
+    assert_same_file(path, bytes, n);
+    free(bytes);
+    assert_int_equal(nfiles(folder), 1);
+    assert_int_equal(gpuir_open(path, NULL, &ix, &err), 0);
+    if (gpuir_verify(ix, &err)) fail_msg("%s", err.msg);
+    assert_sourced(ix, steps[i]);
+    if (i) assert_int_equal(ix->section[GPUIR__S_SOURCE_START]->length / 8 - 1, nsources);
+    nsources = assert_distinct_sources(ix);
+    assert_true(nsources > SOURCES && nsources < 3 * SOURCES);
+    gpuir_close(ix);
+  }
+  empty_folder();
+}
+
 /* ---- files that would make verify work long, or that no search could use ---- */
+
+static void mend_table(char *bytes) {
+  gpuir__header *h = (gpuir__header *)(void *)bytes;
+  h->table_hash = XXH3_64bits(bytes + sizeof *h, h->sections * sizeof(gpuir__section));
+  h->hash = XXH3_64bits(h, offsetof(gpuir__header, hash));
+}
 
 /* Writes an index with right checksums and holds what verify says of it against `why`, NULL if it is good. */
 static void assert_verify(char *bytes, size_t n, const char *why) {
@@ -1387,8 +1520,7 @@ static void assert_verify(char *bytes, size_t n, const char *why) {
   char other[96];
   for (i = 0; i < h->sections; i++)
     table[i].hash = XXH3_64bits(bytes + table[i].offset, (size_t)table[i].length);
-  h->table_hash = XXH3_64bits(table, h->sections * sizeof *table);
-  h->hash = XXH3_64bits(h, offsetof(gpuir__header, hash));
+  mend_table(bytes);
   path_of(other, "damaged.gpuir");
   f = fopen(other, "wb");
   assert_non_null(f);
@@ -1399,6 +1531,61 @@ static void assert_verify(char *bytes, size_t n, const char *why) {
   if (why && !strstr(err.msg, why)) fail_msg("'%s' instead of '%s'", err.msg, why);
   gpuir_close(damaged);
   (void)unlink(other);
+}
+
+/* Sources and stems that are none: found by verify, and refused wherever they are read. */
+static void test_verify_sources(void **state) {
+  gpuir_builder_desc d = desc_of(path);
+  gpuir_error err;
+  char *bytes, *copy;
+  uint32_t i, id, value;
+  size_t n = 0;
+  (void)state;
+  if (build_sourced(&d, 1, &err)) fail_msg("%s", err.msg);
+  bytes = slurp(path, &n);
+  copy = (char *)malloc(n);
+  assert_non_null(copy);
+  for (i = 0; i < 6; i++) {
+    const gpuir__header *h = (const gpuir__header *)(const void *)copy;
+    gpuir__section *table = (gpuir__section *)(void *)(copy + sizeof *h), *at[GPUIR__S_COUNT] = {NULL};
+    memcpy(copy, bytes, n);
+    for (id = 0; id < h->sections; id++) at[table[id].id] = &table[id];
+    switch (i) {
+      case 0: assert_verify(copy, n, NULL); break;
+      case 1: /* a source that there is not */
+        value = (uint32_t)(at[GPUIR__S_SOURCE_START]->length / 8);
+        memcpy(copy + at[GPUIR__S_ORIGINS]->offset, &value, 4);
+        assert_verify(copy, n, "a document's source is none");
+        break;
+      case 2: /* a stem behind its path */
+        value = UINT32_MAX;
+        memcpy(copy + at[GPUIR__S_STEMS]->offset, &value, 4);
+        assert_verify(copy, n, "a document's source is none");
+        break;
+      case 3: /* a name that has no room: the stem is all of a path of 6,000 bytes */
+        value = 1;
+        memcpy(copy + at[GPUIR__S_STEMS]->offset + 7 * 4, &value, 4);
+        assert_verify(copy, n, "a document's source is none");
+        break;
+      default: { /* too few stems, or no origins */
+        gpuir_index *ix;
+        FILE *f = fopen(path, "wb");
+        if (i == 4)
+          at[GPUIR__S_STEMS]->length -= 4;
+        else
+          at[GPUIR__S_ORIGINS]->id = 200;
+        mend_table(copy);
+        assert_non_null(f);
+        assert_int_equal(fwrite(copy, 1, n, f), n);
+        assert_int_equal(fclose(f), 0);
+        assert_int_equal(gpuir_open(path, NULL, &ix, &err), GPUIR_E_FORMAT);
+        assert_non_null(strstr(err.msg, "stems of names do not fit the sources"));
+      }
+    }
+  }
+  free(copy);
+  free(bytes);
+  empty_folder();
 }
 
 static void test_verify_bounds(void **state) {
@@ -1525,6 +1712,8 @@ int main(void) {
       cmocka_unit_test(test_long_list),
       cmocka_unit_test(test_parameters),
       cmocka_unit_test(test_auto),
+      cmocka_unit_test(test_sources),
+      cmocka_unit_test(test_verify_sources),
       cmocka_unit_test(test_verify_bounds),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -157,17 +157,12 @@ static void sort_entries(entry *a, size_t n, entry_order order) {
   }
 }
 
-/* The name of a document; not 0 after a message. */
-static int get_name(const reorder *r, uint32_t docid, const char **name, size_t *len) {
-  gpuir_doc doc;
-  int status = gpuir_doc_get(r->index, docid, &doc);
-  if (status) {
-    cli_error("%s: document %lu: %s", r->input, (unsigned long)docid, gpuir_strerror(status));
-    return CLI_FAIL;
-  }
-  *name = doc.name;
-  *len = doc.name_len;
-  return CLI_OK;
+/* Not 0 after a message. */
+static int get_doc(const reorder *r, uint32_t docid, gpuir_doc *doc) {
+  int status = gpuir_doc_get(r->index, docid, doc);
+  if (!status) return CLI_OK;
+  cli_error("%s: document %lu: %s", r->input, (unsigned long)docid, gpuir_strerror(status));
+  return CLI_FAIL;
 }
 
 static int take_entries(reorder *r, entry *e, entry_order order) {
@@ -176,17 +171,39 @@ static int take_entries(reorder *r, entry *e, entry_order order) {
   return CLI_OK;
 }
 
+/* Bytes of the names that the index does not have in one piece. */
+static int joined_names(const reorder *r, uint64_t *bytes) {
+  gpuir_doc doc;
+  *bytes = 0;
+  for (uint32_t i = 0; i < r->documents; i++) {
+    if (get_doc(r, i, &doc)) return CLI_FAIL;
+    if (doc.name == doc.room) *bytes += doc.name_len;
+  }
+  return CLI_OK;
+}
+
 static int order_name(reorder *r) {
-  int code = check_memory(r, (uint64_t)r->documents * (sizeof(entry) + 4), "ordering by name");
+  uint64_t joined, used = 0;
+  int code = joined_names(r, &joined);
+  if (!code)
+    code = check_memory(r, (uint64_t)r->documents * (sizeof(entry) + 4) + joined, "ordering by name");
   if (code) return code;
   entry *e = (entry *)cli_resize(NULL, r->documents, sizeof *e);
+  char *names = (char *)cli_resize(NULL, joined + 1, 1);
   for (uint32_t i = 0; i < r->documents && !code; i++) {
-    size_t len = 0;
-    code = get_name(r, i, &e[i].key.name, &len);
-    e[i].len = (uint32_t)len;
+    gpuir_doc doc;
+    code = get_doc(r, i, &doc);
+    if (code) break;
+    e[i].key.name = doc.name;
+    if (doc.name == doc.room) {
+      e[i].key.name = (const char *)memcpy(names + used, doc.name, doc.name_len);
+      used += doc.name_len;
+    }
+    e[i].len = (uint32_t)doc.name_len;
     e[i].doc = i;
   }
   if (!code) code = take_entries(r, e, by_name);
+  free(names);
   free(e);
   return code;
 }
@@ -214,11 +231,10 @@ static uint32_t *name_table_slot(const name_table *t, const reorder *r, const ch
   uint64_t at = XXH3_64bits(name, len);
   for (;; at++) {
     uint32_t *slot = &t->slots[at & t->mask];
-    const char *other = NULL;
-    size_t other_len = 0;
+    gpuir_doc other;
     if (*slot == GPUIR_END) return slot;
-    if (get_name(r, *slot, &other, &other_len)) return NULL;
-    if (len == other_len && (!len || !memcmp(name, other, len))) return slot;
+    if (get_doc(r, *slot, &other)) return NULL;
+    if (len == other.name_len && (!len || !memcmp(name, other.name, len))) return slot;
   }
 }
 
@@ -235,10 +251,9 @@ static int name_table_fill(name_table *t, const reorder *r) {
   memset(t->slots, 0xff, n * sizeof *t->slots);
   memset(t->shared, 0, r->documents / 8 + 1);
   for (uint32_t i = 0; i < r->documents; i++) {
-    const char *name = NULL;
-    size_t len = 0;
-    if (get_name(r, i, &name, &len)) return CLI_FAIL;
-    uint32_t *slot = name_table_slot(t, r, name, len);
+    gpuir_doc doc;
+    if (get_doc(r, i, &doc)) return CLI_FAIL;
+    uint32_t *slot = name_table_slot(t, r, doc.name, doc.name_len);
     if (!slot) return CLI_FAIL;
     if (*slot == GPUIR_END)
       *slot = i;
@@ -877,12 +892,7 @@ static int write_documents(reorder *r, gpuir_builder *builder) {
     gpuir_doc doc;
     gpuir_doc_desc d;
     gpuir_error err;
-    int status = gpuir_doc_get(r->index, r->order[i], &doc);
-    if (cli_signal) return CLI_FAIL;
-    if (status) {
-      cli_error("%s: document %lu: %s", r->input, (unsigned long)r->order[i], gpuir_strerror(status));
-      return CLI_FAIL;
-    }
+    if (cli_signal || get_doc(r, r->order[i], &doc)) return CLI_FAIL;
     memset(&d, 0, sizeof d);
     memset(&err, 0, sizeof err);
     d.name = doc.name;
@@ -891,7 +901,7 @@ static int write_documents(reorder *r, gpuir_builder *builder) {
     d.source_len = doc.source_len;
     d.first_line = doc.first_line;
     d.last_line = doc.last_line;
-    status = gpuir_builder_add_doc(builder, &d, doc.length, doc.text, doc.text_len, &err);
+    int status = gpuir_builder_add_doc(builder, &d, doc.length, doc.text, doc.text_len, &err);
     if (status) return build_failed(r, status, &err);
   }
   return CLI_OK;
