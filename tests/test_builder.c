@@ -138,7 +138,7 @@ static int add_doc(gpuir_builder *b, uint32_t d, gpuir_error *err) {
   dd.name = name;
   dd.name_len = (size_t)sprintf(name, "doc%u", d);
   dd.source = source;
-  dd.source_len = (size_t)sprintf(source, "folder/doc%u", d / 3);
+  dd.source_len = (size_t)sprintf(source, "folder/doc%u", d / 3 * 3);
   if (docs[d].counted) {
     posting *v;
     size_t n = count_doc(d, &v), i;
