@@ -215,6 +215,18 @@ END
   [ "$(grep -c ': ' table)" -eq 2 ]
 }
 
+@test "no figure loses a series, however many there are" {
+  local specs
+  specs=$(seq -f 'qs:%.2f' -s , 1 0.01 1.79) # 80
+  gpuir lab codecs --sample 1 --repeat 1 --codecs "$specs" --figures ding-fig4 -o out "$wordnet" >table
+  [ "$(column out/codecs.tsv 2 ding-fig4 | paste -sd ,)" = "$specs" ]
+  [ "$(grep -o '^qs:[0-9.]*' table | paste -sd ,)" = "$specs" ]
+  grep -q "^names = '${specs//,/ }'$" out/ding-fig4.gp
+  if command -v gnuplot >/dev/null; then
+    [ "$(grep -o 'qs:[0-9.]*' out/ding-fig4.svg | sort -u | wc -l)" -ge 80 ]
+  fi
+}
+
 @test "the first of all methods in the library is there, and the last" {
   local all=$BATS_FILE_TMPDIR/all
   [ "$(column "$all/intersect.tsv" 3 ao-table3 arrays | wc -l)" -ge 20 ]

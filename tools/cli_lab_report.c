@@ -13,8 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define HEIGHT 720.0  /* of a plot, in pixels */
-#define MOST_NAMES 64 /* series, or texts on an axis, of one figure */
+#define LEAST_HEIGHT 720.0 /* of a plot, in pixels */
+#define KEY_LINE 18.0      /* of a series' line in the key */
 
 /* ---- notes and rows ------------------------------------------------------------------------------ */
 
@@ -101,7 +101,7 @@ void lab_row_at(lab_report *r, const char *figure, const char *series, double x,
 /* ---- names of a figure's series and of its places on the x axis, in order of appearance ------------ */
 
 typedef struct names {
-  const char *name[MOST_NAMES];
+  const char **name;
   size_t n;
 } names;
 
@@ -111,16 +111,23 @@ static size_t names_find(const names *s, const char *name) {
   return i;
 }
 
-static size_t names_add(names *s, const char *name) {
-  size_t i = names_find(s, name);
-  if (i == s->n && i < MOST_NAMES) s->name[s->n++] = name;
-  return i;
+static void names_add(names *s, const char *name) {
+  if (names_find(s, name) < s->n) return;
+  if ((s->n & (s->n - 1)) == 0)
+    s->name = (const char **)cli_resize(s->name, s->n ? s->n * 2 : 1, sizeof *s->name);
+  s->name[s->n++] = name;
 }
 
-/* How many rows the figure has. */
+static void names_free(names *series, names *places) {
+  free(series->name);
+  free(places->name);
+}
+
+/* How many rows the figure has. If any, names_free releases the two. */
 static size_t names_of(const lab_report *r, const char *figure, names *series, names *places) {
   size_t n = 0;
-  series->n = places->n = 0;
+  memset(series, 0, sizeof *series);
+  memset(places, 0, sizeof *places);
   for (size_t i = 0; i < r->n; i++)
     if (!strcmp(r->rows[i].figure, figure)) {
       names_add(series, r->rows[i].series);
@@ -174,6 +181,7 @@ void lab_print(const lab_report *r, const lab_figure *figure) {
   }
   printf("\n");
   cli_flush();
+  names_free(&series, &places);
 }
 
 /* ---- files --------------------------------------------------------------------------------------------- */
@@ -221,16 +229,16 @@ static void put_setting(FILE *f, const char *what, const char *text) {
   fputc('\n', f);
 }
 
-/* Corpus, machine, command ... below the plot, whose axis needs so many pixels. */
-static void put_caption(const lab_report *r, FILE *f, int axis) {
+/* Corpus, machine, command ... below the plot, whose axis needs so many pixels of its height. */
+static void put_caption(const lab_report *r, FILE *f, int axis, double height) {
   for (size_t i = 0; i < r->nnotes; i++) {
     char line[200]; /* as much as the width of a plot holds */
     snprintf(line, sizeof line, "%s", r->notes[i]);
     fprintf(f, "set label %zu ", i + 1);
     put_quoted(f, line);
-    fprintf(f, " at screen 0.01, screen %.4f font ',9'\n", (12 + 15 * (double)(r->nnotes - 1 - i)) / HEIGHT);
+    fprintf(f, " at screen 0.01, screen %.4f font ',9'\n", (12 + 15 * (double)(r->nnotes - 1 - i)) / height);
   }
-  fprintf(f, "set bmargin at screen %.4f\n", (12 + 15 * (double)r->nnotes + axis) / HEIGHT);
+  fprintf(f, "set bmargin at screen %.4f\n", (12 + 15 * (double)r->nnotes + axis) / height);
 }
 
 /* Bars stand side by side over each text. */
@@ -258,15 +266,19 @@ static void put_bars(const lab_report *r, FILE *f, const names *series, const na
 static int write_script(const lab_report *r, const lab_figure *figure, const names *series,
                         const names *places) {
   char path[4096];
+  const int axis = figure->shape == LAB_BARS ? 24 + 6 * longest(places, 0) : 64;
+  double height =
+      KEY_LINE * (double)series->n + 15 * (double)r->nnotes + axis + 80; /* the key is beside the plot */
   FILE *f = file_open(r, figure->id, ".gp", path, sizeof path);
   if (!f) return CLI_FAIL;
+  if (height < LEAST_HEIGHT) height = LEAST_HEIGHT;
   fprintf(f, "# Draws %s.svg from %s.tsv, in this folder: gnuplot %s.gp\n", figure->id, r->name, figure->id);
-  fprintf(f, "set terminal svg noenhanced size 1000,%.0f font 'sans,12' background 'white'\n", HEIGHT);
+  fprintf(f, "set terminal svg noenhanced size 1000,%.0f font 'sans,12' background 'white'\n", height);
   fprintf(f, "set output '%s.svg'\nset datafile separator \"\\t\"\nset encoding utf8\n", figure->id);
   put_setting(f, "title", figure->title);
   put_setting(f, "ylabel", figure->y);
   if (figure->shape != LAB_BARS) put_setting(f, "xlabel", figure->x);
-  put_caption(r, f, figure->shape == LAB_BARS ? 24 + 6 * longest(places, 0) : 64);
+  put_caption(r, f, axis, height);
   fprintf(f, "set grid\nset key %s\n", series->n > 1 ? "outside right top" : "off");
   if (figure->axes & LAB_LOG_X) fprintf(f, "set logscale x\n");
   if (figure->axes & LAB_LOG_Y)
@@ -313,6 +325,7 @@ int lab_report_write(const lab_report *r, const lab_figure *figures, size_t nfig
     names series, places;
     if (!names_of(r, figures[i].id, &series, &places)) continue;
     code = write_script(r, &figures[i], &series, &places);
+    names_free(&series, &places);
     if (code == CLI_OK && drawn >= 0) drawn = draw(r, figures[i].id);
     if (drawn > 0) {
       cli_error("%s/%s.gp: gnuplot failed", r->dir, figures[i].id);
