@@ -240,7 +240,7 @@ typedef struct gpuir_index_info {
 /* Fills *info. Strings live as long as the index. */
 GPUIR_API int gpuir_index_stats(const gpuir_index *index, gpuir_index_info *info);
 
-#define GPUIR_NAME_ROOM 256
+#define GPUIR_NAME_ROOM 256 /* bytes of gpuir_doc.room */
 
 typedef struct gpuir_doc {
   const char *name; /* not NUL-terminated; "" when none was given; it may point to `room` */
@@ -5203,8 +5203,7 @@ enum {
   GPUIR__S_SOURCE_START, /* u64 a source, and one more; optional */
   GPUIR__S_TEXT,         /* the documents' text, one after another; optional */
   GPUIR__S_TEXT_START,   /* u64 a document, and one more; optional */
-  GPUIR__S_STEMS, /* u32 a source: 1 + where in its path its documents' names begin, with the rest of the
-                          * path as their stem; 0: names are whole. Required where one is not 0, else absent */
+  GPUIR__S_STEMS,        /* u32 a source, see gpuir__join_name; required, or absent if all are 0 */
   GPUIR__S_COUNT
 };
 
@@ -5305,7 +5304,7 @@ typedef struct gpuir__writer {
   uint64_t page; /* where the open page of 256 terms starts */
   int any_origin, any_text, any_stem;
   gpuir__buf source;    /* of the last document that had one */
-  uint32_t last, stem;  /* its number, from 1, and the stem */
+  uint32_t last, stem;  /* its number, from 1; its stem */
   gpuir__area table;    /* gpuir__source_slot, by hash */
   uint64_t slots, most; /* of the table: a power of two, or 0; bytes that are not mapped */
   void *lengths_map;
@@ -5319,9 +5318,8 @@ typedef struct gpuir__source_slot {
   uint32_t hash;
 } gpuir__source_slot;
 
-enum {
-  GPUIR__SOURCE_PROBES = 256
-}; /* from a hash on; what has no place there is stored, but not found again */
+/* Slots from a hash on that are looked at. A source that finds no place there is stored, but not found again. */
+#define GPUIR__SOURCE_PROBES 256u
 
 /* What the writer does not derive from documents and lists. */
 typedef struct gpuir__meta {
@@ -5521,32 +5519,40 @@ static int gpuir__writer_source(gpuir__writer *w, const gpuir_doc_desc *doc, uin
   return gpuir__buf_put(&w->a, &w->source, doc->source, doc->source_len) ? gpuir__fail_nomem(err) : GPUIR_OK;
 }
 
-/* The document's name, as far as its stem does not have it, its source and its lines. */
-static int gpuir__writer_put_origin(gpuir__writer *w, const gpuir_doc_desc *doc, gpuir_error *err) {
-  gpuir__origin origin = {0, 0, 0};
-  uint32_t stem = gpuir__name_stem(doc);
+/* The document's name, as far as its stem does not have it. */
+static int gpuir__writer_put_name(gpuir__writer *w, const gpuir_doc_desc *doc, uint32_t stem,
+                                  gpuir_error *err) {
   size_t skip = stem ? doc->source_len - (stem - 1) : 0;
   int status = gpuir__writer_put64(w, GPUIR__W_NAME_START, w->spool[GPUIR__W_NAMES].len, err);
-  if (!status && doc->name_len > skip)
-    status = gpuir__spool_put(&w->spool[GPUIR__W_NAMES], doc->name + skip, doc->name_len - skip, err);
-  if (!status && doc->source_len) {
-    status = gpuir__writer_source(w, doc, stem, err);
+  if (status || doc->name_len == skip) return status;
+  return gpuir__spool_put(&w->spool[GPUIR__W_NAMES], doc->name + skip, doc->name_len - skip, err);
+}
+
+/* Its source and its lines. */
+static int gpuir__writer_put_origin(gpuir__writer *w, const gpuir_doc_desc *doc, uint32_t stem,
+                                    gpuir_error *err) {
+  gpuir__origin origin = {0, 0, 0};
+  if (doc->source_len) {
+    int status = gpuir__writer_source(w, doc, stem, err);
+    if (status) return status;
     origin.source = w->last;
     origin.first_line = doc->first_line;
     origin.last_line = doc->last_line;
     w->any_origin = 1;
   }
-  return status ? status : gpuir__spool_put(&w->spool[GPUIR__W_ORIGINS], &origin, sizeof origin, err);
+  return gpuir__spool_put(&w->spool[GPUIR__W_ORIGINS], &origin, sizeof origin, err);
 }
 
 /* The next document. text NULL: no stored text. */
 static int gpuir__writer_put_doc(gpuir__writer *w, const gpuir_doc_desc *doc, const char *text,
                                  size_t text_len, gpuir_error *err) {
+  uint32_t stem = gpuir__name_stem(doc);
   int status;
   if (w->stat.documents >= GPUIR__MAX_DOCUMENTS)
     return gpuir__fail(err, GPUIR_E_LIMIT, 0, "%s: more than 2^32-2 documents", gpuir__tail(w->path));
   w->stat.documents++;
-  status = gpuir__writer_put_origin(w, doc, err);
+  status = gpuir__writer_put_name(w, doc, stem, err);
+  if (!status) status = gpuir__writer_put_origin(w, doc, stem, err);
   if (!status) status = gpuir__writer_put64(w, GPUIR__W_TEXT_START, w->spool[GPUIR__W_TEXT].len, err);
   if (!status && text) {
     status = gpuir__spool_put(&w->spool[GPUIR__W_TEXT], text, text_len, err);
@@ -6268,7 +6274,8 @@ static const char *gpuir__slice(const gpuir_index *ix, uint32_t bytes_id, uint32
   return (const char *)ix->map + bytes->offset + start;
 }
 
-/* Puts the stem that a source has before the rest of a name. */
+/* A source's stem is 1 + where in its path the names of its documents begin: with the rest of the path, behind which
+ * comes what the names section has. 0: that has the whole names. */
 static int gpuir__join_name(const gpuir_index *ix, uint32_t source, gpuir_doc *doc) {
   uint32_t stem = gpuir__load32(ix->map + ix->section[GPUIR__S_STEMS]->offset + (uint64_t)source * 4);
   const char *start;
