@@ -860,9 +860,11 @@ typedef struct gc_source {
   uint32_t docs_codec, freqs_codec;
 } gc_source;
 
-/* Where its bp128 goes: two streams, and the place of its first block in the directory, if it has one. */
+/* Where its bp128 goes: two streams of so many words, and the place of its first block in the directory, if it has
+ * one. */
 typedef struct gc_target {
-  uint8_t *docs, *freqs;
+  uint32_t *docs, *freqs;
+  uint32_t docs_words, freqs_words;
   uint64_t entry;
 } gc_target;
 
@@ -870,15 +872,13 @@ typedef struct gc_recoding {
   const gc_source *sources;
   const uint32_t *start; /* of each list: the blocks before it; and one more */
   const gc_target *targets;
-  uint32_t nlists, nblocks;
-  uint32_t *docs_off, *freqs_off; /* of each block: its words, then where they begin in the list */
+  uint32_t nlists, nblocks, chunk; /* chunk: blocks that a warp takes at a time */
+  uint32_t *docs_off, *freqs_off;  /* of each block: its words, then where they begin in the list */
   uint8_t *docs_width, *freqs_width;
-  unsigned long long *words;            /* of each list: of its docIDs, of its frequencies */
-  uint32_t *to_docs_off, *to_freqs_off; /* the directory */
+  unsigned long long *words;                      /* of each list: of its docIDs, of its frequencies */
+  uint32_t *to_last, *to_docs_off, *to_freqs_off; /* the directory */
   uint8_t *to_docs_width, *to_freqs_width;
 } gc_recoding;
-
-#define GC_RECODE_CHUNK 4u /* blocks that a warp takes at a time */
 
 /* The docIDs of a block in whichever codec; those behind its n are unspecified. Returns n. */
 static __device__ __forceinline__ uint32_t gc_any_docs(const gc_source &s, uint32_t block, uint32_t *sh,
@@ -959,7 +959,7 @@ static __device__ __forceinline__ void gc_put_bits(uint32_t *sh, uint32_t bit, u
 
 /* Writes a block of at most 128 words, gathered in shared memory; `brief`: its width byte comes first. */
 static __device__ __forceinline__ void gc_pack(const uint32_t v[4], uint32_t count, const gc_form &form,
-                                               bool brief, uint32_t *to, uint32_t *sh) {
+                                               bool brief, uint32_t *to, uint32_t words, uint32_t *sh) {
   const uint32_t lane = gc_lane(), b = form.bits, mask = gc_mask(b), start = brief ? 8 : 0;
   uint32_t i, bit;
   __syncwarp();
@@ -997,25 +997,27 @@ static __device__ __forceinline__ void gc_pack(const uint32_t v[4], uint32_t cou
       if (mine >> i & 1) gc_put_bits(sh, bit + rank++ * form.high, v[i] >> b, form.high);
   }
   __syncwarp();
-  for (i = lane; i < (form.bytes + brief + 3) / 4; i += 32) to[i] = sh[i];
+  for (i = lane; i < words; i += 32) to[i] = sh[i];
 }
 
-/* The values of block g: its size and width, or its words at `to`. Those behind count become 0. */
+/* The values of block g: its size and width, or its words at `to`, where there is room for so many in the list. Those
+ * behind count become 0. */
 template <bool WRITE>
 static __device__ __forceinline__ void gc_recode_values(uint32_t v[4], uint32_t count, bool brief, uint64_t g,
-                                                        uint32_t *off, uint8_t *width, uint8_t *to,
-                                                        uint32_t *sh) {
+                                                        uint32_t *off, uint8_t *width, uint32_t *to,
+                                                        uint32_t room, uint32_t *sh) {
   const uint32_t lane = gc_lane();
   gc_form form;
-  uint32_t i;
+  uint32_t i, words;
 #pragma unroll
   for (i = 0; i < 4; i++)
     if (4 * lane + i >= count) v[i] = 0;
   form = gc_choose(v, count, brief ? 1 : 4, sh);
+  words = (form.bytes + brief + 3) / 4;
   if (WRITE) {
-    gc_pack(v, count, form, brief, (uint32_t *)to + off[g], sh);
+    if (off[g] <= room && words <= room - off[g]) gc_pack(v, count, form, brief, to + off[g], words, sh);
   } else if (!lane) {
-    off[g] = (form.bytes + brief + 3) / 4;
+    off[g] = words;
     width[g] = (uint8_t)(form.bits | (form.high ? GPUIR__BP128_EXCEPTIONS : 0));
   }
 }
@@ -1026,9 +1028,9 @@ static __global__ void __launch_bounds__(256) gc_recode(const __grid_constant__ 
   __shared__ uint4 room[8][32];
   const uint32_t lane = gc_lane(), warps = gridDim.x * 8;
   uint32_t *sh = (uint32_t *)room[threadIdx.x / 32];
-  uint64_t at = (uint64_t)(blockIdx.x * 8 + threadIdx.x / 32) * GC_RECODE_CHUNK;
-  for (; at < r.nblocks; at += (uint64_t)warps * GC_RECODE_CHUNK) {
-    const uint32_t end = (uint32_t)min((uint64_t)r.nblocks, at + GC_RECODE_CHUNK);
+  uint64_t at = (uint64_t)(blockIdx.x * 8 + threadIdx.x / 32) * r.chunk;
+  for (; at < r.nblocks; at += (uint64_t)warps * r.chunk) {
+    const uint32_t end = (uint32_t)min((uint64_t)r.nblocks, at + r.chunk);
     uint32_t lo = 0, hi = r.nlists, g;
     while (hi - lo > 1) { /* the last list that starts at the block or before */
       uint32_t mid = lo + (hi - lo) / 2;
@@ -1038,7 +1040,7 @@ static __global__ void __launch_bounds__(256) gc_recode(const __grid_constant__ 
         hi = mid;
     }
     for (g = (uint32_t)at; g < end; g++) {
-      gc_target to = {NULL, NULL, 0};
+      gc_target to = {NULL, NULL, 0, 0, 0};
       uint32_t v[4], block, count, i, before;
       bool brief;
       while (g >= __ldg(r.start + lo + 1)) lo++;
@@ -1052,10 +1054,11 @@ static __global__ void __launch_bounds__(256) gc_recode(const __grid_constant__ 
 #pragma unroll
       for (i = 3; i > 0; i--) v[i] -= v[i - 1] + 1;
       v[0] -= before + 1;
-      gc_recode_values<WRITE>(v, count, brief, g, r.docs_off, r.docs_width, to.docs, sh);
+      gc_recode_values<WRITE>(v, count, brief, g, r.docs_off, r.docs_width, to.docs, to.docs_words, sh);
       gc_any_freqs(s, block, count, sh, v);
-      gc_recode_values<WRITE>(v, count, brief, g, r.freqs_off, r.freqs_width, to.freqs, sh);
+      gc_recode_values<WRITE>(v, count, brief, g, r.freqs_off, r.freqs_width, to.freqs, to.freqs_words, sh);
       if (WRITE && !brief && !lane) {
+        r.to_last[to.entry + block] = s.docs.s.last[block];
         r.to_docs_off[to.entry + block] = r.docs_off[g];
         r.to_freqs_off[to.entry + block] = r.freqs_off[g];
         r.to_docs_width[to.entry + block] = r.docs_width[g];
@@ -1065,32 +1068,35 @@ static __global__ void __launch_bounds__(256) gc_recode(const __grid_constant__ 
   }
 }
 
-/* Turns sizes into offsets, by 1024 threads; returns the sum. */
-static __device__ unsigned long long gc_running_sums(uint32_t *sizes, uint32_t n) {
+/* Turns a list's sizes into offsets. A block of threads for its docIDs, one for its frequencies: 4 bytes read and written
+ * a block of 128 postings. */
+static __global__ void __launch_bounds__(1024) gc_recode_offsets(const __grid_constant__ gc_recoding r) {
   __shared__ uint32_t sums[32];
+  const uint32_t first = r.start[blockIdx.x], n = r.start[blockIdx.x + 1] - first;
+  uint32_t *sizes = (blockIdx.y ? r.freqs_off : r.docs_off) + first, at, k;
   unsigned long long all = 0;
-  uint32_t at;
-  for (at = 0; at < n; at += 1024) {
-    const uint32_t i = at + threadIdx.x, x = i < n ? sizes[i] : 0, sum = gcl_scan(x);
+  for (at = 4 * threadIdx.x; at - 4 * threadIdx.x < n; at += 4096) {
+    uint32_t x[4], sum = 0, before;
+#pragma unroll
+    for (k = 0; k < 4; k++) {
+      x[k] = at + k < n ? sizes[at + k] : 0;
+      sum += x[k];
+    }
+    before = gcl_scan(sum);
     __syncthreads();
-    if (gc_lane() == 31) sums[threadIdx.x / 32] = sum;
+    if (gc_lane() == 31) sums[threadIdx.x / 32] = before;
     __syncthreads();
     if (threadIdx.x < 32) sums[threadIdx.x] = gcl_scan(sums[threadIdx.x]);
     __syncthreads();
-    if (i < n) sizes[i] = (uint32_t)all + (threadIdx.x >= 32 ? sums[threadIdx.x / 32 - 1] : 0) + sum - x;
+    before += (uint32_t)all + (threadIdx.x >= 32 ? sums[threadIdx.x / 32 - 1] : 0) - sum;
+#pragma unroll
+    for (k = 0; k < 4; k++) {
+      if (at + k < n) sizes[at + k] = before;
+      before += x[k];
+    }
     all += sums[31];
   }
-  return all;
-}
-
-/* A block of threads a list. Reads and writes 8 bytes a block of 128 postings. */
-static __global__ void __launch_bounds__(1024) gc_recode_offsets(const __grid_constant__ gc_recoding r) {
-  const uint32_t first = r.start[blockIdx.x], n = r.start[blockIdx.x + 1] - first;
-  const unsigned long long docs = gc_running_sums(r.docs_off + first, n),
-                           freqs = gc_running_sums(r.freqs_off + first, n);
-  if (threadIdx.x) return;
-  r.words[2 * blockIdx.x] = docs;
-  r.words[2 * blockIdx.x + 1] = freqs;
+  if (!threadIdx.x) r.words[2 * blockIdx.x + blockIdx.y] = all;
 }
 
 /* ============================================================================
@@ -2979,15 +2985,14 @@ static void *gc_recoder_table(gc_recoder *r, uint64_t n) {
 }
 
 static unsigned gc_recoder_grid(const gpuir_cuda *c, const gc_recoder *r) {
-  const uint64_t warps = ((uint64_t)r->work.nblocks + GC_RECODE_CHUNK - 1) / GC_RECODE_CHUNK;
+  const uint64_t warps = ((uint64_t)r->work.nblocks + r->work.chunk - 1) / r->work.chunk;
   return (unsigned)gpuir__min64((warps + 7) / 8, (uint64_t)c->processors * 8);
 }
 
-/* Finds out how many words the lists take as bp128. */
+/* Has the device find out how many words the lists take as bp128. */
 static int gc_recoder_measure(const gpuir_cuda *c, gc_recoder *r, gpuir_error *err) {
   const gc_view *v = &c->view;
   gc_recoding *w = &r->work;
-  uint32_t i;
   int status;
   r->start[w->nlists] = w->nblocks;
   status = gc_recoder_put(r, r->sources, w->nlists * sizeof *r->sources, (const void **)&w->sources, err);
@@ -2999,15 +3004,23 @@ static int gc_recoder_measure(const gpuir_cuda *c, gc_recoder *r, gpuir_error *e
   w->freqs_off = (uint32_t *)gc_recoder_table(r, (uint64_t)w->nblocks * 4);
   w->docs_width = (uint8_t *)gc_recoder_table(r, w->nblocks);
   w->freqs_width = (uint8_t *)gc_recoder_table(r, w->nblocks);
+  w->chunk = gpuir__max32(1, gpuir__min32(8, w->nblocks / ((uint32_t)c->processors * 64)));
+  w->to_last = (uint32_t *)(uintptr_t)v->last;
   w->to_docs_off = (uint32_t *)(uintptr_t)v->docs_off;
   w->to_freqs_off = (uint32_t *)(uintptr_t)v->freqs_off;
   w->to_docs_width = (uint8_t *)(uintptr_t)v->docs_width;
   w->to_freqs_width = (uint8_t *)(uintptr_t)v->freqs_width;
   gc_recode<false><<<gc_recoder_grid(c, r), 256, 0, r->pipe->stream>>>(*w);
-  gc_recode_offsets<<<w->nlists, 1024, 0, r->pipe->stream>>>(*w);
+  gc_recode_offsets<<<dim3(w->nlists, 2), 1024, 0, r->pipe->stream>>>(*w);
   GC_TRY(cudaGetLastError(), "recoding lists");
+  return GPUIR_OK;
+}
+
+/* Waits for it. */
+static int gc_recoder_wait(const gpuir_cuda *c, gc_recoder *r, gpuir_error *err) {
+  uint32_t i;
   GC_TRY(cudaStreamSynchronize(r->pipe->stream), "recoding lists");
-  for (i = 0; i < 2 * w->nlists; i++)
+  for (i = 0; i < 2 * r->work.nlists; i++)
     if (r->words[i] > UINT32_MAX)
       return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "%s: as bp128 a list takes more than 16 GB",
                          c->ix->path);
@@ -3032,6 +3045,7 @@ static int gc_recode_some(gpuir_cuda *c, gc_recoder *r, gpuir_error *err) {
   int status;
   if (!r->work.nlists) return GPUIR_OK;
   status = gc_recoder_measure(c, r, err);
+  if (!status) status = gc_recoder_wait(c, r, err);
   if (status) return status;
   for (i = 0; i < r->work.nlists; i++)
     bytes += GC_ALIGN(r->words[2 * i] * 4) + GC_ALIGN(r->words[2 * i + 1] * 4);
@@ -3049,12 +3063,12 @@ static int gc_recode_some(gpuir_cuda *c, gc_recoder *r, gpuir_error *err) {
   for (i = 0; i < r->work.nlists; i++) {
     gc_place *place = &c->places[r->ids[i]];
     gc_target *to = &r->targets[i];
-    place->docs_words = (uint32_t)r->words[2 * i];
-    place->freqs_words = (uint32_t)r->words[2 * i + 1];
-    to->docs = (uint8_t *)p + bytes;
-    bytes += GC_ALIGN((uint64_t)place->docs_words * 4);
-    to->freqs = (uint8_t *)p + bytes;
-    bytes += GC_ALIGN((uint64_t)place->freqs_words * 4);
+    place->docs_words = to->docs_words = (uint32_t)r->words[2 * i];
+    place->freqs_words = to->freqs_words = (uint32_t)r->words[2 * i + 1];
+    to->docs = (uint32_t *)((uint8_t *)p + bytes);
+    bytes += GC_ALIGN((uint64_t)to->docs_words * 4);
+    to->freqs = (uint32_t *)((uint8_t *)p + bytes);
+    bytes += GC_ALIGN((uint64_t)to->freqs_words * 4);
     place->docs = (uint64_t)(uintptr_t)to->docs;
   }
   status = gc_recoder_write(c, r, err);
@@ -3119,12 +3133,13 @@ static int gc_recode_all(gpuir_cuda *c, gpuir_error *err) {
   if (s) return s;
   c->places = (gc_place *)gpuir__alloc_zero(&c->a, (size_t)ix->stat.terms * sizeof *c->places);
   if (!c->places) return gpuir__fail_nomem(err);
-  s = gc_device_alloc(c, blocks * 4, (void **)&v->docs_off, err);
+  s = gc_device_alloc(c, blocks * 4, (void **)&v->last, err);
+  if (!s) s = gc_device_alloc(c, blocks * 4, (void **)&v->docs_off, err);
   if (!s) s = gc_device_alloc(c, blocks * 4, (void **)&v->freqs_off, err);
   if (!s) s = gc_device_alloc(c, blocks, (void **)&v->docs_width, err);
   if (!s) s = gc_device_alloc(c, blocks, (void **)&v->freqs_width, err);
   if (s) return s;
-  c->info.resident_bytes += blocks * 10;
+  c->info.resident_bytes += blocks * 14;
   memset(&pipe, 0, sizeof pipe);
   memset(&r, 0, sizeof r);
   size = gpuir__min64(all, gpuir__max64(most, gpuir__min64(GC_AREA, c->room / 16))) + GC_AREA_MORE;
@@ -3197,6 +3212,7 @@ static int gc_upload_streams(gpuir_cuda *c, gpuir_error *err) {
   gc_view *v = &c->view;
   int s = gc_upload(c, ix->docids, ix->section[GPUIR__S_DOCIDS]->length, (const void **)&v->docids, err);
   if (!s) s = gc_upload(c, ix->freqs, ix->section[GPUIR__S_FREQS]->length, (const void **)&v->freqs, err);
+  if (!s) s = gc_upload(c, ix->last, blocks * 4, (const void **)&v->last, err);
   if (!s) s = gc_upload(c, ix->docs_off, blocks * 4, (const void **)&v->docs_off, err);
   if (!s) s = gc_upload(c, ix->freqs_off, blocks * 4, (const void **)&v->freqs_off, err);
   if (!s) s = gc_upload(c, ix->docs_width, blocks, (const void **)&v->docs_width, err);
@@ -3209,7 +3225,6 @@ static int gc_upload_all(gpuir_cuda *c, int coded, gpuir_error *err) {
   uint64_t blocks = ix->stat.blocks;
   gc_view *v = &c->view;
   int s = coded ? gc_recode_all(c, err) : gc_upload_streams(c, err);
-  if (!s) s = gc_upload(c, ix->last, blocks * 4, (const void **)&v->last, err);
   if (!s)
     s = gc_upload(c, ix->bounds, blocks * GPUIR__BLOCK_PAIRS * sizeof(gpuir__pair), (const void **)&v->bounds,
                   err);
@@ -3362,6 +3377,7 @@ struct gc_cache {
   uint8_t *streams; /* device */
   gc_pipe pipe;
   gc_recoder recoder; /* of one list */
+  uint2 *sizes;       /* in words, of long lists that were recoded before: they are not waited for again */
 };
 
 static uint32_t gc_cache_hash(const gc_cache *k, uint64_t id) {
@@ -3436,23 +3452,11 @@ static int gc_cache_load_streams(const gc_view *v, gc_cache *k, const gc_slot *s
   int status = gc_pipe_put(&k->pipe, at, l->docs.bytes, l->docs.len, err);
   if (!status) status = gc_pipe_put(&k->pipe, at + GC_ALIGN(l->docs.len), l->freqs.bytes, l->freqs.len, err);
   if (status || !l->extent) return status;
-  status = gc_pipe_put(&k->pipe, v->docs_off + s->unit, l->docs.offset, n * 4, err);
+  status = gc_pipe_put(&k->pipe, v->last + s->unit, l->last, n * 4, err);
+  if (!status) status = gc_pipe_put(&k->pipe, v->docs_off + s->unit, l->docs.offset, n * 4, err);
   if (!status) status = gc_pipe_put(&k->pipe, v->freqs_off + s->unit, l->freqs.offset, n * 4, err);
   if (!status) status = gc_pipe_put(&k->pipe, v->docs_width + s->unit, l->docs.width, n, err);
   if (!status) status = gc_pipe_put(&k->pipe, v->freqs_width + s->unit, l->freqs.width, n, err);
-  return status;
-}
-
-/* The part of the directory that does not depend on the codec. */
-static int gc_cache_load_bounds(const gc_view *v, gc_cache *k, const gc_slot *s, const gpuir__list *l,
-                                gpuir_error *err) {
-  const uint64_t n = l->nblocks;
-  int status;
-  if (!l->extent) return GPUIR_OK;
-  status = gc_pipe_put(&k->pipe, v->last + s->unit, l->last, n * 4, err);
-  if (!status)
-    status = gc_pipe_put(&k->pipe, v->bounds + s->unit * GPUIR__BLOCK_PAIRS, l->bounds,
-                         n * GPUIR__BLOCK_PAIRS * sizeof(gpuir__pair), err);
   return status;
 }
 
@@ -3462,6 +3466,7 @@ static int gc_cache_measure(gpuir_cuda *c, gc_cache *k, uint64_t id, gpuir__list
                             gpuir_error *err) {
   const uint64_t size = gc_recoder_bytes(l) + GC_AREA_MORE, n = (size + k->unit_bytes - 1) / k->unit_bytes;
   gc_recoder *r = &k->recoder;
+  uint2 unknown = {0, 0}, *words = l->extent ? &k->sizes[l->extent - c->ix->longs] : &unknown;
   uint64_t unit;
   uint32_t place = gc_cache_room(c, k, n, &unit);
   gc_slot slot;
@@ -3477,15 +3482,23 @@ static int gc_cache_measure(gpuir_cuda *c, gc_cache *k, uint64_t id, gpuir__list
   gc_recoder_begin(r, k->streams + unit * k->unit_bytes, size);
   status = gc_recoder_add(r, c->ix, id, l, err);
   if (!status) status = gc_recoder_measure(c, r, err);
-  to->docs_len = r->words[0] * 4;
-  to->freqs_len = r->words[1] * 4;
+  if (!status && !words->x) {
+    status = gc_recoder_wait(c, r, err);
+    if (status) return status;
+    words->x = (uint32_t)r->words[0];
+    words->y = (uint32_t)r->words[1];
+  }
+  to->docs_len = (uint64_t)words->x * 4;
+  to->freqs_len = (uint64_t)words->y * 4;
   return status;
 }
 
 static int gc_cache_write(gpuir_cuda *c, gc_cache *k, const gc_slot *s, gpuir_error *err) {
   gc_target *to = k->recoder.targets;
-  to->docs = k->streams + s->unit * k->unit_bytes;
-  to->freqs = to->docs + GC_ALIGN(s->docs_len);
+  to->docs = (uint32_t *)(k->streams + s->unit * k->unit_bytes);
+  to->freqs = to->docs + GC_ALIGN(s->docs_len) / 4;
+  to->docs_words = (uint32_t)(s->docs_len / 4);
+  to->freqs_words = (uint32_t)(s->freqs_len / 4);
   to->entry = s->unit;
   return gc_recoder_write(c, &k->recoder, err);
 }
@@ -3517,7 +3530,9 @@ static int gc_cache_bring(gpuir_cuda *c, gc_cache *k, uint64_t id, gpuir__list *
     slot.unit = (uint32_t)unit;
     slot.nunits = (uint32_t)n;
     status = coded ? gc_cache_write(c, k, &slot, err) : gc_cache_load_streams(&c->view, k, &slot, l, err);
-    if (!status) status = gc_cache_load_bounds(&c->view, k, &slot, l, err);
+    if (!status && l->extent)
+      status = gc_pipe_put(&k->pipe, c->view.bounds + unit * GPUIR__BLOCK_PAIRS, l->bounds,
+                           l->nblocks * GPUIR__BLOCK_PAIRS * sizeof(gpuir__pair), err);
     if (!status) status = gc_pipe_flush(&k->pipe, err);
     if (!status) {
       gc_cache_insert(k, place, &slot);
@@ -3582,6 +3597,7 @@ static void gc_cache_close(gpuir_cuda *c) {
   if (!k) return;
   gc_pipe_close(&k->pipe);
   gc_recoder_close(&k->recoder, &c->a);
+  gpuir__free(&c->a, k->sizes, (size_t)c->ix->stat.longs * sizeof *k->sizes);
   gpuir__free(&c->a, k->slots, k->most * sizeof *k->slots);
   gpuir__free(&c->a, k->heads, ((size_t)k->mask + 1) * sizeof *k->heads);
   if (k->ready) {
@@ -3615,7 +3631,8 @@ static int gc_cache_open(gpuir_cuda *c, uint64_t room, gpuir_error *err) {
   k->slots = (gc_slot *)gpuir__alloc_zero(&c->a, k->most * sizeof *k->slots);
   for (k->mask = 1; k->mask < k->most; k->mask = 2 * k->mask + 1) {}
   k->heads = (uint32_t *)gpuir__alloc_zero(&c->a, ((size_t)k->mask + 1) * sizeof *k->heads);
-  if (!k->slots || !k->heads) return gpuir__fail_nomem(err);
+  k->sizes = (uint2 *)gpuir__alloc_zero(&c->a, (size_t)ix->stat.longs * sizeof *k->sizes);
+  if (!k->slots || !k->heads || !k->sizes) return gpuir__fail_nomem(err);
   if (pthread_mutex_init(&k->lock, NULL)) return gpuir__fail_nomem(err);
   if (pthread_cond_init(&k->freed, NULL)) {
     (void)pthread_mutex_destroy(&k->lock);
