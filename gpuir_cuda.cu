@@ -1022,7 +1022,9 @@ static __device__ __forceinline__ void gc_recode_values(uint32_t v[4], uint32_t 
   }
 }
 
-/* A block of a list, docIDs and frequencies: the decoders' instructions and about 400 for choosing and packing. */
+/* A block of a list, docIDs and frequencies: the decoders' instructions and about 400 for choosing and packing.
+ * Measured with ef and newpfd, 1.2 G postings in 0.7 M lists, 2^14 lists or 64 MB at once: sizes 58 G postings/s,
+ * writing 40 G; with what lies between 20 G. Reading the index's bytes and sending them takes five times as long. */
 template <bool WRITE>
 static __global__ void __launch_bounds__(256) gc_recode(const __grid_constant__ gc_recoding r) {
   __shared__ uint4 room[8][32];
@@ -3355,7 +3357,8 @@ static int gc_expand_all(gpuir_cuda *c, uint64_t room, gpuir_error *err) {
  * or its bytes need. What a launch uses stays until it has ended. To make room, the lists go whose worth is least:
  * uses while resident plus the worth of what went before (so old fame fades); as each list's transfer costs bytes
  * and its place costs the same bytes, they cancel out. Transfers go through pinned memory on a stream of their
- * own, while launches of other searchers run. */
+ * own, while launches of other searchers run. A list in another codec is sent to units that it leaves again when it
+ * has been recoded; only the first time has anyone to wait for its size. */
 
 #define GC_UNIT 32u         /* bytes of streams a unit at least, and their granularity */
 #define GC_SLOTS (1u << 16) /* lists at most */
