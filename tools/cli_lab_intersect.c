@@ -309,8 +309,8 @@ static int board_make(const lab_codec *codec, const conjunctions *s, size_t quer
 /* Whether conjunctions first .. first + n - 1 found what a plain merge finds. */
 static int board_right(const board *b, size_t first, size_t n, const uint32_t *counts,
                        const uint32_t *docids) {
-  for (size_t q = 0; q < n; q++) {
-    const conjunction *c = &b->of->all[(first + q) % b->of->n];
+  for (size_t q = 0, at = first; q < n; q++, at = at + 1 < b->of->n ? at + 1 : 0) {
+    const conjunction *c = &b->of->all[at];
     uint64_t sum = 0;
     if (counts[q] != c->found) return 0;
     for (uint32_t i = 0; docids && i < counts[q]; i++) sum += *docids++;
