@@ -187,6 +187,8 @@ static void put_steps(lab *l, const session *s, size_t mode, size_t way) {
                                                           "score",       "collect", "select-top-k"};
   double ms[2][GPUIR_CUDA_LAB_STEPS], all = 0;
   char series[96];
+  for (size_t w = 2; w < way && modes[mode].mode == GPUIR_OR; w++) /* OR does not intersect */
+    if (!strcmp(ways[w].ranking, ways[way].ranking)) return;
   if (gpuir_cuda_lab_steps(s->searcher, ms, NULL)) return;
   snprintf(series, sizeof series, "%s/%s%s", modes[mode].name,
            modes[mode].mode == GPUIR_AND ? ways[way].name + strlen("GPU/") : ways[way].ranking,
