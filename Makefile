@@ -10,7 +10,7 @@ PREFIX   ?= /usr/local
 DESTDIR  ?=
 CLANG    ?= clang#      for the fuzzers
 JOBS     ?= $(shell nproc 2>/dev/null || echo 2)
-COMMIT   ?= $(shell git describe --always --dirty --exclude='*' 2>/dev/null)#  for the heads of measurements
+COMMIT   ?= $(if $(wildcard .git),$(shell git describe --always --dirty --exclude='*' 2>/dev/null))# in measurements
 
 WARNINGS = -Wall -Wextra -Wpedantic -Wconversion -Wshadow
 VERSION := $(shell sed -n 's/^\#define GPUIR_VERSION_\(MAJOR\|MINOR\|PATCH\) //p' gpuir.h | paste -sd.)

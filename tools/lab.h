@@ -54,7 +54,7 @@ int lab_report_open(lab_report *r, const char *dir, const char *name);
 void lab_note(lab_report *r, const char *key, const char *fmt, ...) LAB_PRINTF(3, 4);
 /* Machine (model, processors, SIMD level) and version of the library, as notes. */
 void lab_note_machine(lab_report *r);
-/* A row of DIR/NAME.tsv: figure, series, x, y, unit. Rows of one figure and series follow each other. Names of series
+/* A row of DIR/NAME.tsv: figure, series, x, y, unit. Rows of a series that is a line follow each other. Names of series
  * have no blanks. */
 void lab_row(lab_report *r, const char *figure, const char *series, const char *x, double y,
              const char *unit);
