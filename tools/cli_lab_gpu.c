@@ -25,17 +25,17 @@ int gpuir_cuda_device(int device, gpuir_cuda_info *info, gpuir_error *err) {
   return no_backend(err);
 }
 
-int gpuir_cuda_lab_open(const gpuir_cuda_lab_desc *desc, gpuir_cuda_lab **lab, gpuir_error *err) {
+int gpuir_cuda_lab_open(const gpuir_cuda_lab_desc *desc, gpuir_cuda_lab **gpu, gpuir_error *err) {
   (void)desc;
-  *lab = NULL;
+  *gpu = NULL;
   return no_backend(err);
 }
 
-void gpuir_cuda_lab_close(gpuir_cuda_lab *lab) { (void)lab; }
+void gpuir_cuda_lab_close(gpuir_cuda_lab *gpu) { (void)gpu; }
 
-int gpuir_cuda_lab_decode(gpuir_cuda_lab *lab, size_t first, size_t n, const char *how, unsigned repeat,
+int gpuir_cuda_lab_decode(gpuir_cuda_lab *gpu, size_t first, size_t n, const char *how, unsigned repeat,
                           uint32_t *out, gpuir_cuda_lab_result *result, gpuir_error *err) {
-  (void)lab, (void)first, (void)n, (void)how, (void)repeat, (void)out, (void)result;
+  (void)gpu, (void)first, (void)n, (void)how, (void)repeat, (void)out, (void)result;
   return no_backend(err);
 }
 
@@ -44,10 +44,10 @@ const char *gpuir_cuda_lab_method(size_t i) {
   return NULL;
 }
 
-int gpuir_cuda_lab_intersect(gpuir_cuda_lab *lab, const uint32_t *lists, const uint32_t *start, size_t nq,
+int gpuir_cuda_lab_intersect(gpuir_cuda_lab *gpu, const uint32_t *lists, const uint32_t *start, size_t nq,
                              const gpuir_cuda_lab_way *way, uint32_t *counts, uint32_t *docids,
                              gpuir_cuda_lab_result *result, gpuir_error *err) {
-  (void)lab, (void)lists, (void)start, (void)nq, (void)way, (void)counts, (void)docids, (void)result;
+  (void)gpu, (void)lists, (void)start, (void)nq, (void)way, (void)counts, (void)docids, (void)result;
   return no_backend(err);
 }
 
@@ -56,10 +56,10 @@ const char *gpuir_cuda_lab_ranking(size_t i) {
   return NULL;
 }
 
-int gpuir_cuda_lab_topk(gpuir_cuda_lab *lab, const gpuir_hit *candidates, const uint32_t *start, size_t nq,
+int gpuir_cuda_lab_topk(gpuir_cuda_lab *gpu, const gpuir_hit *candidates, const uint32_t *start, size_t nq,
                         size_t k, const char *ranking, unsigned repeat, gpuir_hit *hits, uint32_t *counts,
                         gpuir_cuda_lab_result *result, gpuir_error *err) {
-  (void)lab, (void)candidates, (void)start, (void)nq, (void)k, (void)ranking, (void)repeat, (void)hits;
+  (void)gpu, (void)candidates, (void)start, (void)nq, (void)k, (void)ranking, (void)repeat, (void)hits;
   (void)counts, (void)result;
   return no_backend(err);
 }
