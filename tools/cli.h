@@ -97,6 +97,7 @@ typedef struct cli_args {
   const char *value; /* its value */
 } cli_args;
 
+void cli_args_start(cli_args *args, const char *command, const cli_option *options, int argc, char **argv);
 /* The id of the next option, CLI_END after the last (operands are then known), CLI_BAD after a
  * message about misuse. Names are not abbreviated; `--opt value` and `--opt=value` are the same. */
 int cli_next(cli_args *args);

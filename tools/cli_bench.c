@@ -746,12 +746,8 @@ int cli_bench(int argc, char **argv) {
   int ids = CLI_IDS_AUTO, sampled = 0;
   const char *queries = NULL, *tsv = NULL, *dump = NULL;
   cli_buf command = {NULL, 0, 0};
-  memset(&a, 0, sizeof a);
   memset(&b, 0, sizeof b);
-  a.command = "bench";
-  a.options = options;
-  a.argc = argc;
-  a.argv = argv;
+  cli_args_start(&a, "bench", options, argc, argv);
   b.repeat = 3;
   b.warmup = 1;
   b.threads[b.nthreads++] = 1;

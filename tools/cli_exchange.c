@@ -95,12 +95,8 @@ int cli_import(int argc, char **argv) {
   cli_build b;
   cli_args a;
   int opt, bad = 0, code, i;
-  memset(&a, 0, sizeof a);
   cli_build_init(&b);
-  a.command = "import";
-  a.options = options;
-  a.argc = argc;
-  a.argv = argv;
+  cli_args_start(&a, "import", options, argc, argv);
   while (!bad && (opt = cli_next(&a)) != CLI_END) {
     switch (opt) {
       case CLI_HELP: cli_args_free(&a); return cli_help("import");
@@ -154,11 +150,7 @@ int cli_export(int argc, char **argv) {
   const ex_format *format = NULL;
   cli_args a;
   int opt, bad = 0, code, i;
-  memset(&a, 0, sizeof a);
-  a.command = "export";
-  a.options = options;
-  a.argc = argc;
-  a.argv = argv;
+  cli_args_start(&a, "export", options, argc, argv);
   while (!bad && (opt = cli_next(&a)) != CLI_END) {
     switch (opt) {
       case CLI_HELP: cli_args_free(&a); return cli_help("export");

@@ -281,12 +281,8 @@ int cli_index(int argc, char **argv) {
   cli_args a;
   int opt, bad = 0, format = 0, json = 0, code;
   memset(&b, 0, sizeof b);
-  memset(&a, 0, sizeof a);
   cli_build_init(&common);
-  a.command = "index";
-  a.options = options;
-  a.argc = argc;
-  a.argv = argv;
+  cli_args_start(&a, "index", options, argc, argv);
   while (!bad && (opt = cli_next(&a)) != CLI_END) {
     switch (opt) {
       case CLI_HELP: cli_args_free(&a); return cli_help("index");

@@ -518,29 +518,12 @@ static int unreadable_folder(cli_input *in, const char *path, int named) {
   return named ? CLI_FAIL : 0;
 }
 
-static int read_folder(cli_input *in, const char *name, const char *path, int named, const ancestor *up) {
+/* The entries of an open folder that are to be read, in byte order. 0; -1: errno. */
+static int list_folder(cli_input *in, DIR *dir, const char *path, entry **entries, size_t *count) {
   entry *list = NULL;
   size_t n = 0, cap = 0;
   struct dirent *d;
   struct stat st;
-  ancestor here;
-  int r = 0;
-  DIR *dir = opendir(path);
-  if (!dir) return unreadable_folder(in, path, named);
-  if (fstat(dirfd(dir), &st)) {
-    closedir(dir);
-    return unreadable_folder(in, path, named);
-  }
-  here.up = up;
-  here.dev = st.st_dev;
-  here.ino = st.st_ino;
-  for (const ancestor *a = up; a; a = a->up) {
-    if (a->dev != here.dev || a->ino != here.ino) continue;
-    cli_error("%s: skipped: a link to a folder above it", path);
-    closedir(dir);
-    in->links_skipped++;
-    return 0;
-  }
   while (errno = 0, (d = readdir(dir)) != NULL) {
     size_t len = strlen(d->d_name);
     if (!strcmp(d->d_name, ".") || !strcmp(d->d_name, "..")) continue;
@@ -573,9 +556,38 @@ static int read_folder(cli_input *in, const char *name, const char *path, int na
     list[n].name[len] = S_ISDIR(st.st_mode) ? '/' : 0;
     list[n++].name[len + 1] = 0;
   }
-  if (errno) r = unreadable_folder(in, path, named);
-  closedir(dir);
+  int error = errno;
   if (n) qsort(list, n, sizeof *list, by_name);
+  *entries = list;
+  *count = n;
+  errno = error;
+  return error ? -1 : 0;
+}
+
+static int read_folder(cli_input *in, const char *name, const char *path, int named, const ancestor *up) {
+  entry *list;
+  size_t n;
+  struct stat st;
+  ancestor here;
+  int r = 0;
+  DIR *dir = opendir(path);
+  if (!dir) return unreadable_folder(in, path, named);
+  if (fstat(dirfd(dir), &st)) {
+    closedir(dir);
+    return unreadable_folder(in, path, named);
+  }
+  here.up = up;
+  here.dev = st.st_dev;
+  here.ino = st.st_ino;
+  for (const ancestor *a = up; a; a = a->up) {
+    if (a->dev != here.dev || a->ino != here.ino) continue;
+    cli_error("%s: skipped: a link to a folder above it", path);
+    closedir(dir);
+    in->links_skipped++;
+    return 0;
+  }
+  if (list_folder(in, dir, path, &list, &n)) r = unreadable_folder(in, path, named);
+  closedir(dir);
   for (size_t i = 0; i < n; i++) {
     size_t len = strlen(list[i].name);
     if (!r && cli_signal) r = CLI_FAIL;

@@ -539,16 +539,12 @@ int cli_lab(int argc, char **argv) {
   lab l;
   size_t e = 0;
   int opt, code = CLI_OK;
-  memset(&a, 0, sizeof a);
   memset(&l, 0, sizeof l);
   l.sample = 16;
   l.seed = 1;
   l.repeat = 5;
   l.backend = CLI_BACKEND_AUTO;
-  a.command = "lab";
-  a.options = options;
-  a.argc = argc;
-  a.argv = argv;
+  cli_args_start(&a, "lab", options, argc, argv);
   while (code == CLI_OK && (opt = cli_next(&a)) != CLI_END) code = take_option(&l, &a, opt, &dir);
   if (code == CLI_OK) {
     while (a.noperands && e < n && strcmp(experiments[e].name, a.operands[0]) != 0) e++;

@@ -460,23 +460,41 @@ static void join_words(const cli_args *a, int skip, cli_buf *out) {
   }
 }
 
+/* Opens the index and makes a searcher, with room for the hits of the *batch queries that are run together. */
+static int open_search(search *s, query_flags *f, cli_gpu *gpu, size_t *batch) {
+  gpuir_index_info info;
+  s->index = cli_open(s->path);
+  if (!s->index) return CLI_FAIL;
+  cli_bm25(s->index, &s->qd, f->has_k1, f->has_b, f->k1, f->b);
+  int r = gpuir_index_stats(s->index, &info);
+  if (!r) r = gpuir_searcher_create(s->index, &f->sd, &s->searcher);
+  if (r) return cli_fail(s->path, r, NULL);
+  if (cli_gpu_open(gpu, f->backend, s->index) || cli_gpu_attach(gpu, s->searcher)) return CLI_FAIL;
+  /* More hits than documents cannot be: no memory for them. */
+  s->k = (size_t)(f->k < info.documents ? f->k : info.documents);
+  if (s->threads > 1 && s->many)
+    *batch = s->k > BATCH_HITS / BATCH_QUERIES ? BATCH_HITS / s->k : BATCH_QUERIES;
+  if (!*batch) *batch = 1;
+  s->hits = (gpuir_hit *)cli_resize(NULL, *batch * s->k, sizeof *s->hits);
+  s->counts = (uint32_t *)cli_resize(NULL, *batch, sizeof *s->counts);
+  s->parsed = (gpuir_query **)cli_resize(NULL, *batch, sizeof *s->parsed);
+  s->which = (size_t *)cli_resize(NULL, *batch, sizeof *s->which);
+  return CLI_OK;
+}
+
 int cli_query(int argc, char **argv) {
   cli_args a;
   query_flags f;
   search s;
-  gpuir_index_info info;
   cli_queries qs;
   cli_buf words = {NULL, 0, 0};
   cli_gpu gpu = {NULL, 0};
+  size_t batch = 1;
   int code;
-  memset(&a, 0, sizeof a);
   memset(&f, 0, sizeof f);
   memset(&s, 0, sizeof s);
   memset(&qs, 0, sizeof qs);
-  a.command = "query";
-  a.options = query_options;
-  a.argc = argc;
-  a.argv = argv;
+  cli_args_start(&a, "query", query_options, argc, argv);
   a.leading = 1;
   f.k = 10;
   f.threads = 1;
@@ -502,27 +520,8 @@ int cli_query(int argc, char **argv) {
   s.threads = f.threads ? (unsigned)f.threads : cli_processors();
   f.sd.threads = s.threads;
   f.sd.timeout_ns = f.timeout * 1000000u;
-  code = CLI_FAIL;
-  s.index = cli_open(s.path);
-  if (!s.index) goto done;
-  cli_bm25(s.index, &s.qd, f.has_k1, f.has_b, f.k1, f.b);
-  int r = gpuir_index_stats(s.index, &info);
-  if (!r) r = gpuir_searcher_create(s.index, &f.sd, &s.searcher);
-  if (r) {
-    cli_fail(s.path, r, NULL);
-    goto done;
-  }
-  if (cli_gpu_open(&gpu, f.backend, s.index) || cli_gpu_attach(&gpu, s.searcher)) goto done;
-  /* More hits than documents cannot be: no memory for them. */
-  s.k = (size_t)(f.k < info.documents ? f.k : info.documents);
-  size_t batch = 1;
-  if (s.threads > 1 && s.many) batch = s.k > BATCH_HITS / BATCH_QUERIES ? BATCH_HITS / s.k : BATCH_QUERIES;
-  if (!batch) batch = 1;
-  s.hits = (gpuir_hit *)cli_resize(NULL, batch * s.k, sizeof *s.hits);
-  s.counts = (uint32_t *)cli_resize(NULL, batch, sizeof *s.counts);
-  s.parsed = (gpuir_query **)cli_resize(NULL, batch, sizeof *s.parsed);
-  s.which = (size_t *)cli_resize(NULL, batch, sizeof *s.which);
-  code = CLI_OK;
+  code = open_search(&s, &f, &gpu, &batch);
+  if (code) goto done;
   if (f.topics) {
     code = cli_queries_read(&qs, f.topics, f.ids);
     if (!code) run_queries(&s, &qs, batch);
@@ -568,13 +567,9 @@ int cli_count(int argc, char **argv) {
   gpuir_error err;
   cli_buf words = {NULL, 0, 0};
   uint64_t n = 0;
-  memset(&a, 0, sizeof a);
   memset(&f, 0, sizeof f);
   memset(&err, 0, sizeof err);
-  a.command = "count";
-  a.options = count_options;
-  a.argc = argc;
-  a.argv = argv;
+  cli_args_start(&a, "count", count_options, argc, argv);
   a.leading = 1;
   int code = query_flags_read(&a, &f);
   if (code)

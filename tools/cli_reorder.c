@@ -1068,12 +1068,8 @@ int cli_reorder(int argc, char **argv) {
   uint64_t threads = 0, megabytes = 512;
   int opt, bad = 0, code;
   memset(&r, 0, sizeof r);
-  memset(&a, 0, sizeof a);
   r.kind = -1;
-  a.command = "reorder";
-  a.options = options;
-  a.argc = argc;
-  a.argv = argv;
+  cli_args_start(&a, "reorder", options, argc, argv);
   while (!bad && (opt = cli_next(&a)) != CLI_END) {
     switch (opt) {
       case CLI_HELP: cli_args_free(&a); return cli_help("reorder");

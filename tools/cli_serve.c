@@ -162,11 +162,7 @@ int cli_serve(int argc, char **argv) {
   server *s;
   cli_args a;
   int opt, bad = 0, stdio = 0, code;
-  memset(&a, 0, sizeof a);
-  a.command = "serve";
-  a.options = options;
-  a.argc = argc;
-  a.argv = argv;
+  cli_args_start(&a, "serve", options, argc, argv);
   while (!bad && (opt = cli_next(&a)) != CLI_END) {
     switch (opt) {
       case CLI_HELP: cli_args_free(&a); return cli_help("serve");

@@ -18,14 +18,6 @@ enum {
   O_INTERSECTION
 };
 
-static void args_start(cli_args *a, const char *command, const cli_option *options, int argc, char **argv) {
-  memset(a, 0, sizeof *a);
-  a->command = command;
-  a->options = options;
-  a->argc = argc;
-  a->argv = argv;
-}
-
 /* ---- stats ---------------------------------------------------------------------------------------- */
 
 typedef struct statistic {
@@ -113,7 +105,7 @@ int cli_stats(int argc, char **argv) {
   gpuir_index_info i;
   cli_gpu gpu = {NULL, 0};
   int opt, json = 0, backend = CLI_BACKEND_CPU, code = CLI_FAIL;
-  args_start(&a, "stats", options, argc, argv);
+  cli_args_start(&a, "stats", options, argc, argv);
   while ((opt = cli_next(&a)) != CLI_END) {
     if (opt == O_JSON || opt == O_GPU) {
       if (opt == O_JSON) json = 1;
@@ -308,7 +300,7 @@ int cli_terms(int argc, char **argv) {
   int opt, bad = 0, sort = SORT_TERM, form = FORM_HUMAN, has_sort = 0, code;
   uint64_t limit = UINT64_MAX;
   const char *prefix = NULL;
-  args_start(&a, "terms", options, argc, argv);
+  cli_args_start(&a, "terms", options, argc, argv);
   while (!bad && (opt = cli_next(&a)) != CLI_END) {
     switch (opt) {
       case CLI_HELP: cli_args_free(&a); return cli_help("terms");
@@ -354,7 +346,7 @@ int cli_verify(int argc, char **argv) {
   static const cli_option options[] = {{0, NULL, 0, 0}};
   cli_args a;
   int opt, code = CLI_OK;
-  args_start(&a, "verify", options, argc, argv);
+  cli_args_start(&a, "verify", options, argc, argv);
   while ((opt = cli_next(&a)) != CLI_END) {
     cli_args_free(&a);
     return opt == CLI_HELP ? cli_help("verify") : CLI_USAGE;
@@ -494,7 +486,7 @@ int cli_explain(int argc, char **argv) {
   uint64_t docid = 0;
   memset(&qd, 0, sizeof qd);
   memset(&sd, 0, sizeof sd);
-  args_start(&a, "explain", options, argc, argv);
+  cli_args_start(&a, "explain", options, argc, argv);
   a.leading = 1;
   while (!bad && (opt = cli_next(&a)) != CLI_END) {
     switch (opt) {

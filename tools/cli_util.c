@@ -109,6 +109,14 @@ char *cli_copy(const char *s, size_t n) {
 
 /* ---- options -------------------------------------------------------------------------------- */
 
+void cli_args_start(cli_args *a, const char *command, const cli_option *options, int argc, char **argv) {
+  memset(a, 0, sizeof *a);
+  a->command = command;
+  a->options = options;
+  a->argc = argc;
+  a->argv = argv;
+}
+
 static int no_value(const cli_args *a) {
   cli_misuse(a->command, "%s needs a value", a->name);
   return CLI_BAD;
