@@ -3932,10 +3932,21 @@ static void gpuir__para_decode_block(const gpuir__stream *s, uint32_t block, uin
   gpuir__sum_gaps(out, count, prev, s->limit, s->simd);
 }
 
+/* The blocks that begin among the `count` values of the segment at value `at` begin with the segment's bytes. */
+static void gpuir__segment_blocks(uint32_t at, uint32_t count, uint32_t bytes, uint32_t *offset,
+                                  uint8_t *width) {
+  uint32_t block = at / GPUIR__BLOCK + (at % GPUIR__BLOCK != 0);
+  const uint32_t last = (at + count - 1) / GPUIR__BLOCK;
+  for (; block <= last; block++) {
+    offset[block] = bytes;
+    width[block] = 0;
+  }
+}
+
 static int gpuir__para_encode(const gpuir_allocator *a, const uint32_t *values, uint32_t n, gpuir__buf *out,
                               uint32_t *offset, uint8_t *width, uint64_t *param) {
   const size_t start = out->len;
-  uint32_t size = 128, at, count, gaps[GPUIR__PARA_MOST], i;
+  uint32_t size = 128, at, count, gaps[GPUIR__PARA_MOST];
   unsigned exceptions = 101;
   int status = gpuir__para_param(*param, 64, &size, &exceptions);
   if (!offset) size = GPUIR__BLOCK; /* one segment */
@@ -3947,12 +3958,7 @@ static int gpuir__para_encode(const gpuir_allocator *a, const uint32_t *values, 
     const uint64_t used = out->len - start;
     count = gpuir__min32(n - at, size);
     if (used > UINT32_MAX) status = GPUIR_E_LIMIT;
-    if (offset)
-      for (i = at & ~(GPUIR__BLOCK - 1); i < at + count; i += GPUIR__BLOCK)
-        if (i >= at) {
-          offset[i / GPUIR__BLOCK] = (uint32_t)used;
-          width[i / GPUIR__BLOCK] = 0;
-        }
+    if (offset) gpuir__segment_blocks(at, count, (uint32_t)used, offset, width);
     gpuir__take_gaps(values + at, count, at ? values[at - 1] : UINT32_MAX, gaps);
     if (!status) status = gpuir__para_put(a, out, gaps, count, exceptions);
   }
@@ -4129,12 +4135,7 @@ static int gpuir__lrc_any_encode(const gpuir_allocator *a, const uint32_t *value
     const uint64_t used = out->len - begin;
     count = gpuir__min32(n - at, size);
     if (used > UINT32_MAX) status = GPUIR_E_LIMIT;
-    if (offset)
-      for (i = at & ~(GPUIR__BLOCK - 1); i < at + count; i += GPUIR__BLOCK)
-        if (i >= at) {
-          offset[i / GPUIR__BLOCK] = (uint32_t)used;
-          width[i / GPUIR__BLOCK] = 0;
-        }
+    if (offset) gpuir__segment_blocks(at, count, (uint32_t)used, offset, width);
     if (kind == GPUIR__LRC) {
       for (i = 0; i < count; i++) deviations[i] = values[at + i] - gpuir__line_at(&line, at + i);
     } else if (kind == GPUIR__LRCSEG) {
@@ -7415,44 +7416,49 @@ static int gpuir__analyzer_set_stops(gpuir__analyzer *an, const char *words, gpu
   return GPUIR_OK;
 }
 
-/* From a specification and the custom stop words ("" if none). UNSUPPORTED, in words, if this build
- * or caller lacks something; FORMAT for a malformed specification; NOMEM; LIMIT for stop words that
- * fit no table; or what the tokenizer returned for the stop words. */
-static int gpuir__analyzer_create(const gpuir_allocator *allocator, const char *spec, const char *stop_words,
-                                  gpuir_tokenize_fn tokenize, void *tokenize_user, gpuir__analyzer **analyzer,
-                                  gpuir_error *err) {
-  gpuir_allocator a = gpuir__allocator(allocator);
-  gpuir__analyzer *an;
-  char stem[GPUIR__NAME_MAX + 1], stop[GPUIR__NAME_MAX + 1], key[GPUIR__NAME_MAX + 1];
-  const char *p = spec;
-  size_t n = strcspn(spec, " "), name_len;
-  int kind, possessive, status;
-  *analyzer = NULL;
-  stem[0] = stop[0] = 0;
+/* What a specification says: "NAME" or "custom:NAME", then options " stem=NAME" and " stop=NAME". */
+typedef struct gpuir__spec {
+  int kind;
+  char stem[GPUIR__NAME_MAX + 1], stop[GPUIR__NAME_MAX + 1]; /* "": none */
+} gpuir__spec;
 
+/* The analyzer's name, before the options. *end is what follows it. */
+static int gpuir__spec_name(const char *p, int has_tokenizer, int *kind, const char **end, gpuir_error *err) {
+  size_t n = strcspn(p, " ");
+  char name[GPUIR__NAME_MAX + 1];
+  *end = p + n;
+  *kind = -1;
+  if (n == 5 && !memcmp(p, "ascii", n)) *kind = GPUIR__ASCII;
+  if (n == 7 && !memcmp(p, "unicode", n)) *kind = GPUIR__UNICODE;
   if (n >= 7 && !memcmp(p, "custom:", 7)) {
-    kind = GPUIR__CUSTOM;
+    *kind = GPUIR__CUSTOM;
     p += 7;
     n -= 7;
-  } else {
-    kind = -1;
-    if (n == 5 && !memcmp(p, "ascii", n)) kind = GPUIR__ASCII;
-    if (n == 7 && !memcmp(p, "unicode", n)) kind = GPUIR__UNICODE;
   }
   if (!gpuir__name_ok(p, n)) return gpuir__fail(err, GPUIR_E_FORMAT, 0, "malformed analyzer specification");
-  memcpy(key, p, n);
-  key[n] = 0;
-  if (kind < 0) return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "this build has no analyzer \"%s\"", key);
-  if (kind == GPUIR__CUSTOM && !tokenize)
-    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "the tokenizer \"%s\" must be given", key);
+  memcpy(name, p, n);
+  name[n] = 0;
+  if (*kind < 0) return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "this build has no analyzer \"%s\"", name);
+  if (*kind == GPUIR__CUSTOM && !has_tokenizer)
+    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "the tokenizer \"%s\" must be given", name);
 #ifndef GPUIR_WITH_UTF8PROC
-  if (kind == GPUIR__UNICODE)
+  if (*kind == GPUIR__UNICODE)
     return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0,
                        "this build has no unicode analyzer (define GPUIR_WITH_UTF8PROC)");
 #endif
+  return GPUIR_OK;
+}
 
-  for (p += n; *p; p += n) {
-    char *value;
+/* FORMAT for a malformed specification; UNSUPPORTED, in words, if this build or caller lacks something. */
+static int gpuir__spec_parse(const char *text, int has_tokenizer, gpuir__spec *spec, gpuir_error *err) {
+  const char *p;
+  size_t n;
+  int status = gpuir__spec_name(text, has_tokenizer, &spec->kind, &p, err);
+  if (status) return status;
+  spec->stem[0] = spec->stop[0] = 0;
+  for (; *p; p += n) {
+    char key[GPUIR__NAME_MAX + 1], *value;
+    size_t name_len;
     p++; /* the space */
     n = strcspn(p, " ");
     name_len = strcspn(p, "= ");
@@ -7461,35 +7467,49 @@ static int gpuir__analyzer_create(const gpuir_allocator *allocator, const char *
     memcpy(key, p, name_len);
     key[name_len] = 0;
     if (!strcmp(key, "stem"))
-      value = stem;
+      value = spec->stem;
     else if (!strcmp(key, "stop"))
-      value = stop;
+      value = spec->stop;
     else
       return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "this build's analyzers have no option \"%s\"", key);
     if (*value) return gpuir__fail(err, GPUIR_E_FORMAT, 0, "malformed analyzer specification");
     memcpy(value, p + name_len + 1, n - name_len - 1);
     value[n - name_len - 1] = 0;
   }
-  if (*stop && strcmp(stop, "english") && strcmp(stop, "custom"))
-    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "this build has no stop list \"%s\"", stop);
+  if (*spec->stop && strcmp(spec->stop, "english") && strcmp(spec->stop, "custom"))
+    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "this build has no stop list \"%s\"", spec->stop);
 #ifndef GPUIR_WITH_STEMMER
-  if (*stem)
+  if (*spec->stem)
     return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0,
-                       "this build has no stemmer \"%s\" (define GPUIR_WITH_STEMMER)", stem);
+                       "this build has no stemmer \"%s\" (define GPUIR_WITH_STEMMER)", spec->stem);
 #endif
+  return GPUIR_OK;
+}
 
+/* From a specification and the custom stop words ("" if none). UNSUPPORTED, in words, if this build
+ * or caller lacks something; FORMAT for a malformed specification; NOMEM; LIMIT for stop words that
+ * fit no table; or what the tokenizer returned for the stop words. */
+static int gpuir__analyzer_create(const gpuir_allocator *allocator, const char *text, const char *stop_words,
+                                  gpuir_tokenize_fn tokenize, void *tokenize_user, gpuir__analyzer **analyzer,
+                                  gpuir_error *err) {
+  gpuir_allocator a = gpuir__allocator(allocator);
+  gpuir__analyzer *an;
+  gpuir__spec spec;
+  const char *stem = spec.stem;
+  int status = gpuir__spec_parse(text, tokenize != NULL, &spec, err);
+  *analyzer = NULL;
+  if (status) return status;
   an = (gpuir__analyzer *)gpuir__alloc_zero(&a, sizeof *an);
   if (!an) return gpuir__fail_nomem(err);
   an->a = a;
-  an->kind = kind;
+  an->kind = spec.kind;
   an->tokenize = tokenize;
   an->tokenize_user = tokenize_user;
-  possessive =
+  an->possessive =
       !strcmp(stem, "porter") || !strcmp(stem, "english") || !strcmp(stem, "eng") || !strcmp(stem, "en");
-  an->possessive = possessive;
-  status =
-      *stop ? gpuir__analyzer_set_stops(an, !strcmp(stop, "custom") ? stop_words : gpuir__stop_english, err)
-            : GPUIR_OK;
+  if (*spec.stop)
+    status =
+        gpuir__analyzer_set_stops(an, !strcmp(spec.stop, "custom") ? stop_words : gpuir__stop_english, err);
 #ifdef GPUIR_WITH_STEMMER
   if (!status && *stem) {
     an->stemmer = sb_stemmer_new(stem, NULL);
@@ -7505,7 +7525,7 @@ static int gpuir__analyzer_create(const gpuir_allocator *allocator, const char *
     gpuir__analyzer_destroy(an);
     return status;
   }
-  an->filtered = possessive || an->stops.nslots || *stem;
+  an->filtered = an->possessive || an->stops.nslots || *stem;
   *analyzer = an;
   return GPUIR_OK;
 }
