@@ -366,14 +366,57 @@ static int make_node(fuse_req_t req, fs *f, generation *g, node_kind dir, const 
   return make_query(req, f, g, name, len, hits, body);
 }
 
+/* Makes what the folder `kind` has under a name, and remembers it. Called with the lock, gives it back. `body` has the
+ * folder's options. */
+static void lookup_new(fuse_req_t req, fs *f, fuse_ino_t parent, node_kind kind, const char *name, size_t len,
+                       node_body *body) {
+  generation *g = generation_ref(f->now);
+  node *n;
+  int rc;
+  pthread_mutex_unlock(&f->lock);
+
+  body->uid = f->uid;
+  body->gid = f->gid;
+  body->mtime = generation_file(g)->mtime;
+  rc = make_node(req, f, g, kind, name, len, body);
+
+  pthread_mutex_lock(&f->lock);
+  n = NULL;
+  if (rc == 0) {
+    /* If the index has been replaced meanwhile, this is answered once, and the next look-up asks anew. */
+    int listed = body->generation == 0 || body->generation == generation_id(f->now);
+    n = cache_add(&f->cache, parent, name, len, body, listed);
+    if (!n) rc = ENOMEM;
+    if (f->cache.waiting.oldest) pthread_cond_signal(&f->to_notify);
+  } else if (rc == EINTR) {
+    f->count.interrupted++;
+  } else if (rc != ENOENT) {
+    f->count.errors++;
+  }
+  if (n) {
+    reply_node(req, f, n, 0);
+  } else {
+    pthread_mutex_unlock(&f->lock);
+    fuse_reply_err(req, rc);
+  }
+  generation_unref(g);
+}
+
+/* A name in the root. */
+static void lookup_fixed(fuse_req_t req, const char *name) {
+  node_kind kind = fixed_by_name(name);
+  if (kind != NODE_NONE)
+    reply_fixed(req, kind);
+  else
+    reply_never(req);
+}
+
 static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name) {
   fs *f = fs_of(req);
   size_t len = strlen(name);
   node_kind kind = NODE_NONE;
   node_body body;
-  generation *g;
   node *n;
-  int rc;
   if (len > NAME_LIMIT) {
     fuse_reply_err(req, ENAMETOOLONG);
     return;
@@ -400,11 +443,7 @@ static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name) {
   }
   if (kind == NODE_ROOT) {
     pthread_mutex_unlock(&f->lock);
-    kind = fixed_by_name(name);
-    if (kind != NODE_NONE)
-      reply_fixed(req, kind);
-    else
-      reply_never(req);
+    lookup_fixed(req, name);
     return;
   }
   if (kind != NODE_QUERY_ROOT && kind != NODE_HITS_ROOT && kind != NODE_DOC_ROOT && kind != NODE_TERM_ROOT &&
@@ -426,34 +465,7 @@ static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name) {
     reply_node(req, f, n, 0);
     return;
   }
-  g = generation_ref(f->now);
-  pthread_mutex_unlock(&f->lock);
-
-  body.uid = f->uid;
-  body.gid = f->gid;
-  body.mtime = generation_file(g)->mtime;
-  rc = make_node(req, f, g, kind, name, len, &body);
-
-  pthread_mutex_lock(&f->lock);
-  n = NULL;
-  if (rc == 0) {
-    /* If the index has been replaced meanwhile, this is answered once, and the next look-up asks anew. */
-    int listed = body.generation == 0 || body.generation == generation_id(f->now);
-    n = cache_add(&f->cache, parent, name, len, &body, listed);
-    if (!n) rc = ENOMEM;
-    if (f->cache.waiting.oldest) pthread_cond_signal(&f->to_notify);
-  } else if (rc == EINTR) {
-    f->count.interrupted++;
-  } else if (rc != ENOENT) {
-    f->count.errors++;
-  }
-  if (n) {
-    reply_node(req, f, n, 0);
-  } else {
-    pthread_mutex_unlock(&f->lock);
-    fuse_reply_err(req, rc);
-  }
-  generation_unref(g);
+  lookup_new(req, f, parent, kind, name, len, &body);
 }
 
 static void forget_one(fs *f, uint64_t ino, uint64_t lookups) {
