@@ -58,7 +58,7 @@ random_lines() {
 @test "by name, ties by old docID" {
   gpuir reorder -q --order name "$toy" out.gpuir
   gpuir verify out.gpuir
-  [ "$(order out.gpuir)" = "$(order "$toy")" ]
+  [ "$(order out.gpuir)" = a,b,c,d,e ]
   printf 'x\tall one\na b\tall\nx\tall two words\na\tall\nx\tall\n' >names
   gpuir index -q --tsv --store names -o names.gpuir 2>/dev/null # names it doubts
   before=$(gpuir query --mode or -k 9 --tsv names.gpuir all | sort -t "$(printf '\t')" -k 2n | cut -f 3,4 | grep x)
