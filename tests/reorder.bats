@@ -245,6 +245,11 @@ EOF
   gpuir reorder -q --order file:list chunks.gpuir same.gpuir
   gpuir reorder -q --order file:list shuffled.gpuir back.gpuir
   cmp same.gpuir back.gpuir
+  gpuir reorder -q --order name shuffled.gpuir names.gpuir
+  gpuir export names.gpuir names
+  LC_ALL=C sort list | cmp - names.documents
+  # what a source's path and the names of its lines share is stored once, in any order
+  [ "$(stat_of shuffled.gpuir documents_bytes)" = "$(stat_of chunks.gpuir documents_bytes)" ]
 }
 
 @test "the same bytes with any number of threads and any budget that suffices" {
