@@ -2840,7 +2840,7 @@ static int gc_describe(const gpuir_cuda *c, uint64_t id, gc_term *t, gpuir__list
   return GPUIR_OK;
 }
 
-/* ---- sending lists: pinned memory on its way, twice ---- */
+/* ---- sending lists: from the index's file, if it is locked in memory, or by pinned memory on its way, twice ---- */
 
 #define GC_STAGE (1u << 20) /* bytes */
 
@@ -2850,6 +2850,8 @@ typedef struct gc_pipe {
   uint8_t *stage[2], *to; /* to: where what waits in the stage `side` goes, `fill` bytes */
   size_t fill;
   unsigned side;
+  uint8_t *locked; /* the file, of `size` bytes; or NULL */
+  uint64_t size;
 } gc_pipe;
 
 static int gc_pipe_open(gc_pipe *p, gpuir_error *err) {
@@ -2862,6 +2864,20 @@ static int gc_pipe_open(gc_pipe *p, gpuir_error *err) {
   return GPUIR_OK;
 }
 
+/* Locks the index's file in memory, so that the device reads it at the bus's rate, where the system can do that and has
+ * twice as much memory. */
+static void gc_pipe_lock(gc_pipe *p, const gpuir_cuda *c) {
+  const long pages = sysconf(_SC_PHYS_PAGES), bytes = sysconf(_SC_PAGESIZE);
+  int can = 0;
+  p->size = c->ix->size;
+  if (cudaDeviceGetAttribute(&can, cudaDevAttrHostRegisterReadOnlySupported, c->device) == cudaSuccess &&
+      can && pages > 0 && bytes > 0 && p->size / (uint64_t)bytes < (uint64_t)pages / 2 &&
+      cudaHostRegister(c->ix->map, (size_t)p->size, cudaHostRegisterReadOnly) == cudaSuccess)
+    p->locked = c->ix->map;
+  else
+    (void)cudaGetLastError();
+}
+
 static void gc_pipe_close(gc_pipe *p) {
   unsigned i;
   if (p->stream) {
@@ -2872,6 +2888,7 @@ static void gc_pipe_close(gc_pipe *p) {
     if (p->sent[i]) (void)cudaEventDestroy(p->sent[i]);
     (void)cudaFreeHost(p->stage[i]);
   }
+  if (p->locked) (void)cudaHostUnregister(p->locked);
 }
 
 static int gc_pipe_flush(gc_pipe *p, gpuir_error *err) {
@@ -2890,6 +2907,12 @@ static int gc_pipe_flush(gc_pipe *p, gpuir_error *err) {
 static int gc_pipe_put(gc_pipe *p, const void *to, const void *from, uint64_t n, gpuir_error *err) {
   const uint8_t *source = (const uint8_t *)from;
   uint8_t *target = (uint8_t *)(uintptr_t)to;
+  if (p->locked && (uint64_t)((uintptr_t)source - (uintptr_t)p->locked) < p->size) {
+    int status = gc_pipe_flush(p, err);
+    if (status) return status;
+    GC_TRY(cudaMemcpyAsync(target, source, n, cudaMemcpyHostToDevice, p->stream), "sending a list");
+    return GPUIR_OK;
+  }
   while (n) {
     size_t at = p->fill && target >= p->to ? (size_t)(target - p->to) : 0, part;
     if (at < p->fill || at - p->fill > 64 || at >= GC_STAGE) {
@@ -3452,10 +3475,15 @@ static uint32_t gc_cache_find(const gc_cache *k, uint64_t id) {
   return s;
 }
 
-/* The slots stand in the order of their units, so indices change with each insertion and removal. */
-static void gc_cache_rehash(gc_cache *k) {
+/* The slots stand in the order of their units, so indices change with each insertion and removal: before these, all
+ * are forgotten, and noted again afterwards. */
+static void gc_cache_forget(gc_cache *k) {
   uint32_t i;
-  memset(k->heads, 0, ((size_t)k->mask + 1) * sizeof *k->heads);
+  for (i = 0; i < k->nslots; i++) k->heads[gc_cache_hash(k, k->slots[i].id)] = 0;
+}
+
+static void gc_cache_note(gc_cache *k) {
+  uint32_t i;
   for (i = 0; i < k->nslots; i++) {
     uint32_t *head = &k->heads[gc_cache_hash(k, k->slots[i].id)];
     k->slots[i].next = *head;
@@ -3616,8 +3644,10 @@ static int gc_cache_take(gpuir_cuda *c, uint64_t id, gpuir__list *l, gc_term *t,
     __atomic_fetch_add(&c->info.lists_hit, 1, __ATOMIC_RELAXED);
     k->slots[i - 1].worth++;
   } else {
-    int status = gc_cache_bring(c, k, id, l, full, err);
-    gc_cache_rehash(k);
+    int status;
+    gc_cache_forget(k);
+    status = gc_cache_bring(c, k, id, l, full, err);
+    gc_cache_note(k);
     if (status || *full) return status;
     i = gc_cache_find(k, id);
   }
@@ -3714,6 +3744,7 @@ static int gc_cache_open(gpuir_cuda *c, uint64_t room, gpuir_error *err) {
   v->docs_width = (const uint8_t *)(v->bounds + k->nunits * GPUIR__BLOCK_PAIRS);
   v->freqs_width = v->docs_width + k->nunits;
   s = gc_pipe_open(&k->pipe, err);
+  if (!s) gc_pipe_lock(&k->pipe, c);
   return s ? s : gc_recoder_open(&k->recoder, &c->a, &k->pipe, 1, err);
 }
 
@@ -3874,7 +3905,7 @@ static int gc_open_cached(gpuir_cuda *c, gpuir_error *err) {
   c->info.index_bytes = c->info.resident_bytes + c->ix->stat.blocks * GC_ENTRY +
                         c->ix->section[GPUIR__S_DOCIDS]->length + c->ix->section[GPUIR__S_FREQS]->length;
   left = gc_left(c);
-  searcher = gc_sizes_within(c, left / 2).device;
+  searcher = gc_sizes_within(c, left / 4).device;
   if (searcher <= left / 4) searcher *= 2; /* for two of them */
   status = gc_cache_open(c, left - gpuir__min64(left, searcher), err);
   if (status) return status;
