@@ -422,6 +422,13 @@ static __device__ __forceinline__ uint32_t gcl_scan(uint32_t x) {
   return x;
 }
 
+/* gpuir__packed_value of what begins less than 2^32 bits behind p: 2 words and a funnel shift. */
+static __device__ __forceinline__ uint32_t gcl_packed(const uint8_t *p, unsigned w, uint32_t i) {
+  const uint32_t bit = ((uint32_t)(uintptr_t)p & 3) * 8 + i * w;
+  const uint32_t *words = (const uint32_t *)((uintptr_t)p & ~(uintptr_t)3) + (bit >> 5);
+  return __funnelshift_r(words[0], words[1], bit) & gc_mask(w);
+}
+
 /* Packed values from .. from + count - 1 of w bits; those behind are 0. Four values of up to 14 bits are one load of
  * 8 bytes: 3 words and 2 funnel shifts. */
 static __device__ __forceinline__ void gcl_slots(const uint8_t *p, unsigned w, uint64_t from, uint32_t count,
@@ -438,8 +445,9 @@ static __device__ __forceinline__ void gcl_slots(const uint8_t *p, unsigned w, u
     }
     return;
   }
+  p += from / 8 * w;
 #pragma unroll
-  for (i = 0; i < 4; i++) v[i] = first + i < count ? gpuir__packed_value(p, w, from + first + i) : 0;
+  for (i = 0; i < 4; i++) v[i] = first + i < count ? gcl_packed(p, w, (uint32_t)(from & 7) + first + i) : 0;
 }
 
 /* Exceptions: high parts gathered in shared memory, 128 words. */
@@ -605,17 +613,27 @@ static __device__ __forceinline__ void gcl_pfd(const gpuir__stream &s, uint32_t 
 /* Values from .. from + take - 1 of a segment, to the values `done` and so on of the block. */
 static __device__ __forceinline__ void gcl_para(const gpuir__para &p, uint32_t from, uint32_t done,
                                                 uint32_t take, uint32_t *sh, uint32_t x[4]) {
-  uint32_t lane = gc_lane(), i, e;
+  const uint32_t lane = gc_lane(), first = 4 * lane - done;
+  uint32_t i, e;
+  if (p.b <= 14) { /* as in gcl_slots, but the first of the four may lie before */
+    const uint32_t a = 4 * lane < done ? 0 : first, bit = (from + a) * p.b;
+    uint64_t y = a < take ? gpuir__load64(p.slots + bit / 8) >> bit % 8 : 0;
 #pragma unroll
-  for (i = 0; i < 4; i++) {
-    uint32_t at = 4 * lane + i - done;
-    x[i] = at < take ? gpuir__packed_value(p.slots, p.b, from + at) : 0;
+    for (i = 0; i < 4; i++) {
+      const bool in = first + i < take;
+      x[i] = in ? (uint32_t)y & gc_mask(p.b) : 0;
+      y >>= in ? p.b : 0;
+    }
+  } else {
+#pragma unroll
+    for (i = 0; i < 4; i++) x[i] = first + i < take ? gcl_packed(p.slots, p.b, from + first + i) : 0;
   }
   if (p.en && p.b < 32) {
     gcl_patch_begin(sh);
-    for (e = lane; e < p.en; e += 32) {
-      uint32_t at = gpuir__packed_value(p.indices, p.ib, e) - from;
-      if (at < take) atomicOr(sh + done + at, gpuir__packed_value(p.overflows, p.hb, e) << p.b);
+    for (e = lane; e - lane < p.en; e += 32) { /* indices increase: at most one round reaches behind */
+      const uint32_t at = e < p.en ? gcl_packed(p.indices, p.ib, e) : UINT32_MAX;
+      if (at - from < take) atomicOr(sh + done + at - from, gcl_packed(p.overflows, p.hb, e) << p.b);
+      if (__any_sync(GC_ALL, at >= from + take)) break;
     }
     gcl_patch_end(sh, x);
   }
@@ -682,11 +700,12 @@ static __device__ __forceinline__ void gcl_lrc(const gpuir__stream &s, int kind,
   }
 }
 
-/* hslrc: a block reaches over 1 to 2 buckets, more where docIDs crowd unevenly; 130 instructions each.
- * Measured to memory: 129 G values/s, 116 of clustered docIDs. */
+/* hslrc: a block reaches over 1 to 2 buckets, more where docIDs crowd unevenly; 130 instructions each. Each lane
+ * fetches where one of the next 32 buckets begins. */
 static __device__ __forceinline__ void gcl_hslrc(const gpuir__stream &s, uint32_t block, uint32_t count,
                                                  uint32_t *sh, uint32_t v[4]) {
-  uint32_t start = block * GPUIR__BLOCK, done = 0, h;
+  const uint32_t start = block * GPUIR__BLOCK, lane = gc_lane();
+  uint32_t done = 0, h, begins;
   gpuir__hslrc_list list;
   if (!s.offset) {
     gcl_lrc(s, GPUIR__SEGLRC, block, count, sh, v);
@@ -695,18 +714,25 @@ static __device__ __forceinline__ void gcl_hslrc(const gpuir__stream &s, uint32_
   v[0] = v[1] = v[2] = v[3] = 0;
   (void)gpuir__hslrc_find(&s, &list);
   h = s.offset[block];
+  if (h >= list.buckets) return; /* damaged */
+  begins = gpuir__hslrc_first(&list, min(h + lane, list.buckets));
   while (done < count) {
-    uint32_t first, size, i, take;
+    const uint32_t i = start + done;
+    uint32_t behind = __ballot_sync(GC_ALL, begins > i), k, first, size, take;
     gpuir__line line;
     gpuir__para p;
-    h = gpuir__hslrc_bucket(&list, h, start + done);
-    if (h >= list.buckets) return; /* damaged */
-    first = gpuir__hslrc_first(&list, h);
-    size = gpuir__hslrc_first(&list, h + 1) - first;
-    i = start + done - first;
-    gpuir__hslrc_segment(&list, h, size, i, &line, &p);
-    take = min(min(size - i, count - done), GPUIR__PARA_MOST - i % GPUIR__PARA_MOST);
-    gcl_line_piece(line, i, p, i % GPUIR__PARA_MOST, done, take, s.limit, sh, v);
+    if (!behind || behind & 1) { /* more than 31 empty ones, or damaged */
+      h = gpuir__hslrc_bucket(&list, h, i);
+      if (h >= list.buckets) return;
+      begins = gpuir__hslrc_first(&list, min(h + lane, list.buckets));
+      behind = 2;
+    }
+    k = __ffs((int)behind) - 2;
+    first = __shfl_sync(GC_ALL, begins, k);
+    size = __shfl_sync(GC_ALL, begins, k + 1) - first;
+    gpuir__hslrc_segment(&list, h + k, size, i - first, &line, &p);
+    take = min(min(size - (i - first), count - done), GPUIR__PARA_MOST - (i - first) % GPUIR__PARA_MOST);
+    gcl_line_piece(line, i - first, p, (i - first) % GPUIR__PARA_MOST, done, take, s.limit, sh, v);
     done += take;
   }
 }
@@ -3437,9 +3463,9 @@ static int gc_expand_all(gpuir_cuda *c, uint64_t room, gpuir_error *err) {
  * each a block's directory entry and GC_UNIT bytes of streams or more; a list takes as many in a row as its blocks
  * or its bytes need. What a launch uses stays until it has ended. To make room, the lists go whose worth is least:
  * uses while resident plus the worth of what went before (so old fame fades); as each list's transfer costs bytes
- * and its place costs the same bytes, they cancel out. Transfers go through pinned memory on a stream of their
- * own, while launches of other searchers run. A list in another codec is sent to units that it leaves again when it
- * has been recoded; only the first time has anyone to wait for its size. */
+ * and its place costs the same bytes, they cancel out. Transfers go on a stream of their own, while launches of other
+ * searchers run. A list in another codec is sent to units that it leaves again when it has been recoded; only the first
+ * time has anyone to wait for its size. */
 
 #define GC_UNIT 32u         /* bytes of streams a unit at least, and their granularity */
 #define GC_SLOTS (1u << 16) /* lists at most */
@@ -4682,36 +4708,85 @@ typedef struct gcl_node {
   uint32_t n, number, bits, depth;
 } gcl_node;
 
-/* A block of threads an array: the slots first, then in rounds of as many exceptions as threads the sum of the gaps
- * between them and their overflows. b / 8 bytes read and 4 written for a number, 8 read and 4 touched for each of its
- * exceptions. */
-static __global__ void __launch_bounds__(1024) gcl_pfl_node(const gcl_node *nodes) {
-  __shared__ uint32_t sums[32], carry;
-  const gcl_node node = nodes[blockIdx.x];
-  uint32_t i, e;
-  if (node.out)
-    for (i = threadIdx.x; i < node.n; i += blockDim.x)
-      node.out[i] = gpuir__packed_value(node.slots, node.bits, i);
-  if (!threadIdx.x) carry = 0;
+#define GCL_PFL_THREADS 1024u
+#define GCL_PFL_TILE (4 * GCL_PFL_THREADS) /* numbers of a large array that a block of threads takes */
+
+/* The numbers from .. to - 1 of an array, without what exceptions add. */
+static __device__ __forceinline__ void gcl_pfl_slots(const gcl_node &node, uint32_t from, uint32_t to) {
+  uint32_t i;
+  for (i = from + threadIdx.x; i < min(node.n, to) && node.out; i += GCL_PFL_THREADS)
+    node.out[i] = gpuir__packed_value(node.slots, node.bits, i);
+}
+
+/* Exceptions from .. to - 1: in rounds of as many as threads the sum of the gaps between them, `before` up to there,
+ * and their overflows. */
+static __device__ __forceinline__ void gcl_pfl_patch(const gcl_node &node, uint32_t from, uint32_t to,
+                                                     uint32_t before) {
+  __shared__ uint32_t sums[GCL_PFL_THREADS / 32], carry;
+  uint32_t e;
+  if (!threadIdx.x) carry = before;
   __syncthreads();
-  for (e = 0; e < node.number; e += blockDim.x) {
+  for (e = from; e < min(node.number, to); e += GCL_PFL_THREADS) {
     uint32_t at = e + threadIdx.x, gap = at < node.number ? node.gaps[at] + 1 : 0, sum = gcl_scan(gap),
-             before;
+             position;
     if (gc_lane() == 31) sums[threadIdx.x / 32] = sum;
     __syncthreads();
-    if (threadIdx.x < 32) sums[threadIdx.x] = gcl_scan(threadIdx.x < blockDim.x / 32 ? sums[threadIdx.x] : 0);
+    if (threadIdx.x < 32) sums[threadIdx.x] = gcl_scan(sums[threadIdx.x]);
     __syncthreads();
-    before = carry + (threadIdx.x >= 32 ? sums[threadIdx.x / 32 - 1] : 0) + sum - 1; /* the position */
+    position = carry + (threadIdx.x >= 32 ? sums[threadIdx.x / 32 - 1] : 0) + sum - 1;
     if (at < node.number) {
       if (!node.out)
-        node.gaps[at] = before;
-      else if (before < node.n)
-        node.out[before] |= node.overflows[at] << node.bits;
+        node.gaps[at] = position;
+      else if (position < node.n)
+        node.out[position] |= node.overflows[at] << node.bits;
     }
     __syncthreads();
-    if (!threadIdx.x) carry += sums[31];
+    if (!threadIdx.x) carry += sums[GCL_PFL_THREADS / 32 - 1];
     __syncthreads();
   }
+}
+
+/* The sum over the threads of the block, in all of them. */
+static __device__ __forceinline__ uint32_t gcl_pfl_sum(uint32_t x) {
+  __shared__ uint32_t sums[GCL_PFL_THREADS / 32];
+  x = __reduce_add_sync(GC_ALL, x);
+  if (!gc_lane()) sums[threadIdx.x / 32] = x;
+  __syncthreads();
+  return __reduce_add_sync(GC_ALL, sums[gc_lane()]);
+}
+
+/* A block of threads an array, where there are many. b / 8 bytes read and 4 written for a number, 8 read and 4 touched
+ * for each of its exceptions. */
+static __global__ void __launch_bounds__(GCL_PFL_THREADS) gcl_pfl_node(const gcl_node *nodes) {
+  const gcl_node node = nodes[blockIdx.x];
+  gcl_pfl_slots(node, 0, UINT32_MAX);
+  __syncthreads();
+  gcl_pfl_patch(node, 0, UINT32_MAX, 0);
+}
+
+/* Few arrays: a block of threads a tile of one, in two steps, before the second of which the sums of all tiles' gaps
+ * are known. 4 bytes an exception more than above. */
+static __global__ void __launch_bounds__(GCL_PFL_THREADS)
+    gcl_pfl_tiles(const gcl_node *nodes, uint32_t *sums) {
+  const gcl_node node = nodes[blockIdx.y];
+  const uint32_t from = blockIdx.x * GCL_PFL_TILE, to = from + GCL_PFL_TILE;
+  uint32_t sum = 0, e;
+  gcl_pfl_slots(node, from, to);
+  if (from >= node.number) return;
+  for (e = from + threadIdx.x; e < min(node.number, to); e += GCL_PFL_THREADS) sum += node.gaps[e] + 1;
+  sum = gcl_pfl_sum(sum);
+  if (!threadIdx.x) sums[(uint64_t)blockIdx.y * gridDim.x + blockIdx.x] = sum;
+}
+
+static __global__ void __launch_bounds__(GCL_PFL_THREADS)
+    gcl_pfl_exceptions(const gcl_node *nodes, const uint32_t *sums) {
+  const gcl_node node = nodes[blockIdx.y];
+  const uint32_t from = blockIdx.x * GCL_PFL_TILE;
+  uint32_t sum = 0, i;
+  if (from >= node.number) return;
+  for (i = threadIdx.x; i < blockIdx.x; i += GCL_PFL_THREADS)
+    sum += sums[(uint64_t)blockIdx.y * gridDim.x + i];
+  gcl_pfl_patch(node, from, from + GCL_PFL_TILE, gcl_pfl_sum(sum));
 }
 
 /* Compares what was decoded with the lists as they were given: mismatches, and a sum of all docIDs. */
@@ -5749,7 +5824,8 @@ static __global__ void __launch_bounds__(T) gcl_qs_combine(const gcl_qs_work w) 
 
 /* ---- the host's side ---- */
 
-#define GCL_GROUPS 6u /* of arrays of exceptions: coded to depth 0 to 4; the lists themselves */
+#define GCL_PFL_FEW 64u /* arrays at most that are taken in tiles */
+#define GCL_GROUPS 6u   /* of arrays of exceptions: coded to depth 0 to 4; the lists themselves */
 
 /* The clock of the steps of a search: events, and what ended at each. */
 #define GCL_MARKS 256u
@@ -5769,6 +5845,8 @@ struct gpuir_cuda_lab {
       *start;      /* of each list of one copy: its values; of each of all: the blocks before, and one more */
   uint64_t *bytes; /* coded, of each list of one copy */
   uint32_t *node_start[GCL_GROUPS]; /* of each list of all: the arrays before, and one more */
+  uint32_t node_tiles[GCL_GROUPS];  /* of the largest array */
+  uint32_t *node_sums;              /* device: of GCL_PFL_FEW arrays' tiles */
   size_t host_size;
   void *host;
   cudaStream_t stream;
@@ -5990,7 +6068,7 @@ static int gcl_upload(gpuir_cuda_lab *lab, gcl_image *m, uint32_t copies, const 
   const size_t nlists = lab->nlists;
   gpuir__buf lists = {NULL, 0, 0}, nodes = {NULL, 0, 0};
   void *slab, *scratch, *p;
-  uint32_t c;
+  uint32_t c, tiles = 1;
   size_t i;
   unsigned g;
   int status = gcl_device_alloc(lab, step * copies + GC_PAD, &slab, err);
@@ -6023,11 +6101,13 @@ static int gcl_upload(gpuir_cuda_lab *lab, gcl_image *m, uint32_t copies, const 
   }
   for (g = 0; g < GCL_GROUPS && !status; g++) {
     const size_t n = m->nodes[g].len / sizeof(gcl_node);
+    uint32_t most = 1;
     nodes.len = 0;
     for (c = 0; c < copies && !status; c++)
       for (i = 0; i < n && !status; i++) {
         gcl_node node;
         memcpy(&node, m->nodes[g].data + i * sizeof node, sizeof node);
+        most = gpuir__max32(most, g == GCL_GROUPS - 1 ? node.number : node.n);
         GCL_MOVE(node.slots, const uint8_t *, (uint8_t *)slab + step * c);
         if (g != GCL_GROUPS - 1) GCL_MOVE(node.out, uint32_t *, (uint32_t *)scratch + m->scratch * c);
         GCL_MOVE(node.overflows, const uint32_t *, (uint32_t *)scratch + m->scratch * c);
@@ -6036,10 +6116,14 @@ static int gcl_upload(gpuir_cuda_lab *lab, gcl_image *m, uint32_t copies, const 
       }
     if (!status) status = gcl_device_copy(lab, nodes.data, nodes.len, &p, err);
     lab->nodes[g] = (gcl_node *)p;
+    lab->node_tiles[g] = (most - 1) / GCL_PFL_TILE + 1;
+    tiles = gpuir__max32(tiles, lab->node_tiles[g]);
     for (c = 0; c < copies && lab->codec == GCL_PFL; c++) /* each copy has as many */
       for (i = 0; i < nlists; i++)
         lab->node_start[g][(c + 1) * nlists + i] = lab->node_start[g][c * nlists + i] + (uint32_t)n;
   }
+  if (!status) status = gcl_device_alloc(lab, (uint64_t)tiles * GCL_PFL_FEW * 4, &p, err);
+  if (!status) lab->node_sums = (uint32_t *)p;
   gpuir__buf_free(&lab->a, &lists);
   gpuir__buf_free(&lab->a, &nodes);
   return status;
@@ -6279,8 +6363,14 @@ static void gcl_launch_nodes(gpuir_cuda_lab *lab, size_t lo, size_t hi) {
   unsigned g;
   if (lab->codec != GCL_PFL) return;
   for (g = 0; g < GCL_GROUPS; g++) {
-    uint32_t from = lab->node_start[g][lo], n = lab->node_start[g][hi] - from;
-    if (n) gcl_pfl_node<<<n, 1024, 0, lab->stream>>>(lab->nodes[g] + from);
+    const uint32_t from = lab->node_start[g][lo], n = lab->node_start[g][hi] - from;
+    if (n && (n > GCL_PFL_FEW || lab->node_tiles[g] == 1)) {
+      gcl_pfl_node<<<n, GCL_PFL_THREADS, 0, lab->stream>>>(lab->nodes[g] + from);
+    } else if (n) {
+      const dim3 grid(lab->node_tiles[g], n);
+      gcl_pfl_tiles<<<grid, GCL_PFL_THREADS, 0, lab->stream>>>(lab->nodes[g] + from, lab->node_sums);
+      gcl_pfl_exceptions<<<grid, GCL_PFL_THREADS, 0, lab->stream>>>(lab->nodes[g] + from, lab->node_sums);
+    }
   }
 }
 
