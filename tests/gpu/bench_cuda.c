@@ -1,7 +1,8 @@
 /* bench_cuda.c - queries a second and latencies on the CUDA device, beside the CPU on the same index and queries
  *
  * bench_cuda [documents=N] [queries=N] [k=N] [clustering=0..1] [path=FILE] [memory=MB] [cpu=N]
- *            [modes=and,or,andor] [threads=N] [batch=N] [threshold=MILLIONS] [codec=C] [freq-codec=C]
+ *            [modes=and,or,andor] [ways=pruned,exhaustive] [threads=N] [batch=N] [threshold=MILLIONS]
+ *            [codec=C] [freq-codec=C]
  *
  * Generates the index that build/synth makes of these documents and this clustering, unless it is there, takes the
  * first N of its 10,000 queries, then prints a line for each measurement: medians of 7 batches, and of single queries
@@ -114,7 +115,8 @@ static void on_cpu(bench *b, const char *mode, unsigned threads) {
 int main(int argc, char **argv) {
   static const char *const names[] = {"and", "or", "andor"};
   const char *path = option(argc, argv, "path", "/tmp/gpuir-bench.index"),
-             *modes = option(argc, argv, "modes", "and,or");
+             *modes = option(argc, argv, "modes", "and,or"),
+             *ways = option(argc, argv, "ways", "pruned,exhaustive");
   char description[256];
   synth_desc d;
   synth *web;
@@ -208,8 +210,8 @@ int main(int argc, char **argv) {
         b.ncpu = all;
         (void)all;
       }
-      on_cuda(&b, names[mode], GPUIR_EVAL_AUTO);
-      if (mode) on_cuda(&b, names[mode], GPUIR_EVAL_EXHAUSTIVE);
+      if (strstr(ways, "pruned")) on_cuda(&b, names[mode], GPUIR_EVAL_AUTO);
+      if (mode && strstr(ways, "exhaustive")) on_cuda(&b, names[mode], GPUIR_EVAL_EXHAUSTIVE);
       for (i = 0; i < b.nq; i++) gpuir_query_destroy(b.q[i]);
     }
     free(b.q);

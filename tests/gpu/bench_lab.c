@@ -1,5 +1,6 @@
 /* bench_lab.c - decoding to memory, against what a copy reaches: bp128 by width, and every codec on long lists in random
- * and in clustered order. (gpuir lab measures the rest, beside the CPU.)
+ * and in clustered order. (gpuir lab measures the rest, beside the CPU.) `bench_lab profile` runs each kernel on little
+ * data instead, for a profiler: see tools/ncu_table.py.
  *
  * Writes rows "figure, series, x, y, unit" (TSV) to standard output and a table to standard error. */
 #define GPUIR_IMPLEMENTATION
@@ -23,7 +24,8 @@ static void die(const gpuir_error *err) {
   exit(1);
 }
 
-static gpuir_cuda_lab *open_lab(const lists *l, const char *codec, uint32_t copies) {
+static gpuir_cuda_lab *open_room(const lists *l, const char *codec, uint32_t copies, size_t queries,
+                                 uint64_t room) {
   gpuir_cuda_lab_desc desc;
   gpuir_cuda_lab *lab;
   gpuir_error err;
@@ -33,8 +35,15 @@ static gpuir_cuda_lab *open_lab(const lists *l, const char *codec, uint32_t copi
   desc.lengths = l->n;
   desc.nlists = l->count;
   desc.copies = copies;
+  desc.queries = queries;
+  desc.terms = (uint32_t)(queries * 8);
+  desc.room = room;
   if (gpuir_cuda_lab_open(&desc, &lab, &err)) die(&err);
   return lab;
+}
+
+static gpuir_cuda_lab *open_lab(const lists *l, const char *codec, uint32_t copies) {
+  return open_room(l, codec, copies, 0, 0);
 }
 
 static uint64_t total(const lists *l) {
@@ -98,7 +107,134 @@ static void bench_decode(void) {
   }
 }
 
-int main(void) {
+/* ---- each kernel, on little data ---- */
+
+/* What a launch of the kernels of that name works on. */
+static void per(const char *kernel, double n, const char *unit) {
+  printf("# per %s %.0f %s\n", kernel, n, unit);
+  (void)fflush(stdout);
+}
+
+static void profile_decode(void) {
+  lists l = {NULL, NULL, 0, 0};
+  gpuir_cuda_lab_result r;
+  gpuir_error err;
+  unsigned i;
+  for (i = 0; i < 7; i++) lists_add_synth(&l, 25200000, 20000u << i, 0, 900 + i);
+  per("gcl_decode", (double)total(&l) * 4, "values");
+  per("gcl_pfl_node", (double)total(&l) * 4, "values");
+  per("gcl_pfl_tiles", (double)l.n[6], "values");
+  per("gcl_pfl_exceptions", (double)l.n[6], "values");
+  per("gcl_qs_", (double)l.n[4], "values");
+  for (i = 0; i < CODECS; i++) {
+    gpuir_cuda_lab *lab = open_lab(&l, codecs[i], 4);
+    if (gpuir_cuda_lab_decode(lab, 0, l.count * 4, NULL, 1, NULL, &r, &err)) die(&err);
+    if (!strcmp(codecs[i], "pfd-list") && gpuir_cuda_lab_decode(lab, 6, 1, NULL, 1, NULL, &r, &err))
+      die(&err);
+    gpuir_cuda_lab_close(lab);
+  }
+  for (i = 0; i < 2; i++) {
+    gpuir_cuda_lab *lab = open_room(&l, "qs", 1, 1, (uint64_t)l.n[6] * 40);
+    if (gpuir_cuda_lab_decode(lab, 4, 1, i ? "steps" : "naive", 1, NULL, &r, &err)) die(&err);
+    gpuir_cuda_lab_close(lab);
+  }
+  lists_free(&l);
+}
+
+static void intersect(gpuir_cuda_lab *lab, const uint32_t *q, const uint32_t *start, size_t nq,
+                      const char *method, int coded, uint32_t *counts) {
+  gpuir_cuda_lab_way way;
+  gpuir_error err;
+  int status;
+  memset(&way, 0, sizeof way);
+  way.method = method;
+  way.coded = coded;
+  way.repeat = 1;
+  status = gpuir_cuda_lab_intersect(lab, q, start, nq, &way, counts, NULL, NULL, &err);
+  if (status && status != GPUIR_E_UNSUPPORTED) die(&err);
+}
+
+/* Queries of two lists, so that each method has one round. */
+static void profile_intersect(void) {
+  static const char *const coded[] = {"bp128", "ef", "hslrc", "lrc"};
+  enum { NQ = 512 };
+  lists l = {NULL, NULL, 0, 0};
+  uint32_t q[2 * NQ], start[NQ + 1], counts[NQ];
+  double candidates = 0, both = 0;
+  unsigned i, c, m;
+  synth_rng r = {9};
+  for (i = 0; i < 60; i++)
+    lists_add_synth(&l, 1050000, (uint32_t)(1000 * exp(synth_unit(&r) * log(400.0))), 0, 5000 + i);
+  for (i = 0; i < NQ; i++) {
+    const uint32_t a = synth_below(&r, 60), b = (a + 1 + synth_below(&r, 59)) % 60;
+    q[2 * i] = a;
+    q[2 * i + 1] = b;
+    start[i] = 2 * i;
+    candidates += gpuir__min32(l.n[a], l.n[b]);
+    both += (double)l.n[a] + l.n[b];
+  }
+  start[NQ] = 2 * NQ;
+  per("gcl_", candidates, "candidates");
+  per("gcl_mergepath", both, "docIDs");
+  per("gcl_expand", both - candidates, "docIDs");
+  for (c = 0; c < sizeof coded / sizeof coded[0]; c++) {
+    gpuir_cuda_lab *lab = open_room(&l, coded[c], 1, NQ, NQ * (uint64_t)130000);
+    for (m = 0; gpuir_cuda_lab_method(m); m++) {
+      const char *method = gpuir_cuda_lab_method(m);
+      if (!c) intersect(lab, q, start, NQ, method, 0, counts);
+      if (c < 2 || !strcmp(method, "skip") || !strcmp(method, "algorithm1"))
+        intersect(lab, q, start, NQ, method, 1, counts);
+    }
+    gpuir_cuda_lab_close(lab);
+  }
+  lists_free(&l);
+}
+
+static void profile_ranking(void) {
+  enum { N = 20000, BATCH = 64, K = 100 };
+  const uint32_t one = 7, *list = &one, n1 = 1;
+  gpuir_hit *all = (gpuir_hit *)malloc((size_t)N * BATCH * sizeof *all),
+            *hits = (gpuir_hit *)malloc((size_t)K * BATCH * sizeof *hits);
+  uint32_t start[BATCH + 1], counts[BATCH], i;
+  gpuir_cuda_lab_desc desc;
+  gpuir_cuda_lab *lab;
+  gpuir_cuda_lab_result x;
+  gpuir_error err;
+  synth_rng r = {4};
+  for (i = 0; i < N * BATCH; i++) {
+    all[i].docid = i % N;
+    all[i].score = 1u << 20 | (uint32_t)(synth_next(&r) >> 41);
+  }
+  for (i = 0; i <= BATCH; i++) start[i] = i * N;
+  memset(&desc, 0, sizeof desc);
+  desc.lists = &list;
+  desc.lengths = &n1;
+  desc.nlists = 1;
+  desc.queries = BATCH;
+  desc.room = 2 * (uint64_t)BATCH * (N + 10000);
+  if (gpuir_cuda_lab_open(&desc, &lab, &err)) die(&err);
+  per("gcl_tree", N * BATCH, "keys");
+  per("gcl_selection", N * BATCH, "keys");
+  per("gcl_radix_sort", N * BATCH, "keys");
+  for (i = 0; gpuir_cuda_lab_ranking(i); i++)
+    if (gpuir_cuda_lab_topk(lab, all, start, BATCH, K, gpuir_cuda_lab_ranking(i), 1, hits, counts, &x, &err))
+      die(&err);
+  gpuir_cuda_lab_close(lab);
+  free(all);
+  free(hits);
+}
+
+static void bench_profile(void) {
+  profile_decode();
+  profile_intersect();
+  profile_ranking();
+}
+
+int main(int argc, char **argv) {
+  if (argc == 2 && !strcmp(argv[1], "profile")) {
+    bench_profile();
+    return 0;
+  }
   printf("figure\tseries\tx\ty\tunit\n");
   bench_decode();
   return 0;
