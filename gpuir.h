@@ -566,9 +566,11 @@ GPUIR_API const char *gpuir_backend_name(const gpuir_searcher *searcher);
 typedef struct gpuir_cuda gpuir_cuda;
 
 typedef struct gpuir_cuda_desc {
-  int device;      /* CUDA ordinal */
-  uint64_t memory; /* bound in bytes; 0: what the index needs, at most 90 % of what is free */
-  size_t batch;    /* queries a launch at most; 0: chosen by the backend */
+  int device; /* CUDA ordinal */
+  /* Bound in bytes; 0: what the index needs, at most 90 % of what is free. If it is too little for the index, lists are
+   * cached, and the index's file is locked in memory, if it takes less than half of that and the system can. */
+  uint64_t memory;
+  size_t batch; /* queries a launch at most; 0: chosen by the backend */
   /* Postings a launch: it takes no further query once its queries' lists hold that many (the computational threshold of
    * Ao et al., VLDB 2011, section 4.1). 0: none. */
   uint64_t threshold;
