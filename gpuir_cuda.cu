@@ -7223,6 +7223,8 @@ static int gcl_rank(gcl_searcher *x, const unsigned long long *keys, const uint3
   t.nq = (uint32_t)nq;
   t.k = k;
   for (t.size = 2; t.size < k; t.size *= 2) {}
+  GC_TRY(cudaMemsetAsync(x->dout, 0, nq * k * 8, x->lab.stream),
+         "clearing hits"); /* some queries have fewer */
   status = gcl_launch_topk(&x->lab, &t, x->ranking, x->keys[3], err);
   if (status) return status;
   GC_TRY(cudaMemcpyAsync(x->out, x->dout, nq * k * 8, cudaMemcpyDeviceToHost, x->lab.stream),
