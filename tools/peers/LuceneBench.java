@@ -1,6 +1,6 @@
 /* LuceneBench version | index DIR TEXT | search DIR QUERIES and|or K ROUNDS WARMUP
  *
- * Lucene's part of peers.py: indexes one line of words a document, without positions, and prints each query's median
+ * Lucene's part of peers.py, for Lucene 10: indexes one line of words a document, without positions, and prints each query's median
  * latency in microseconds over the rounds. */
 import java.io.BufferedReader;
 import java.nio.file.Files;
@@ -23,6 +23,7 @@ import org.apache.lucene.search.IndexSearcher;
 import org.apache.lucene.search.Query;
 import org.apache.lucene.search.TermQuery;
 import org.apache.lucene.search.TopScoreDocCollector;
+import org.apache.lucene.search.TopScoreDocCollectorManager;
 import org.apache.lucene.search.similarities.BM25Similarity;
 import org.apache.lucene.store.MMapDirectory;
 import org.apache.lucene.util.Version;
@@ -68,7 +69,7 @@ public final class LuceneBench {
       for (int round = -warmup; round < rounds; round++) {
         for (int i = 0; i < queries.size(); i++) {
           long start = System.nanoTime();
-          TopScoreDocCollector collector = TopScoreDocCollector.create(k, k); /* counts no further than k */
+          TopScoreDocCollector collector = new TopScoreDocCollectorManager(k, k).newCollector(); /* counts no further than k */
           searcher.search(queries.get(i), collector);
           collector.topDocs();
           if (round >= 0) micros[i][round] = (System.nanoTime() - start) / 1e3;

@@ -10,7 +10,7 @@ the rounds. What is built stands in WORK, a folder for this INDEX alone, and is 
   --engines L   of gpuir,tantivy,pisa,lucene,xapian,sqlite,bm25s (all that are installed)
   --slow N      queries for engines that score every match (100)
   --tsv FILE    the table as TSV with its provenance
-  --lucene JAR  jars with Lucene (lucene-core, or an Anserini fatjar), for `javac` and `java`
+  --lucene JARS lucene-core and lucene-analysis-common of Lucene 10, parted by ':', for `javac` and `java` of 21 or later
 
 NumPy is needed. tantivy, pyterrier-pisa and bm25s come from PyPI; Xapian's Python module is Debian's python3-xapian; SQLite is Python's.
 """
@@ -249,7 +249,7 @@ class Lucene:
 
     def __init__(self, setup):
         if not setup.lucene:
-            raise ImportError("no --lucene JAR")
+            raise ImportError("no --lucene JARS")
         self.setup, self.out = setup, os.path.join(setup.work, "java")
         os.makedirs(self.out, exist_ok=True)
         subprocess.check_call(
