@@ -254,7 +254,11 @@ int main(int argc, char **argv) {
 
   /* From here on the command is right; what fails is the world. */
   if (!realpath(a.mountpoint, mountpoint) || stat(mountpoint, &st) != 0) {
-    fprintf(stderr, "gpuirfs: %s: %s\n", a.mountpoint, strerror(errno));
+    if (errno == ENOTCONN) /* a daemon that was killed left it */
+      fprintf(stderr, "gpuirfs: %s: what was mounted there has died: fusermount3 -u %s\n", a.mountpoint,
+              a.mountpoint);
+    else
+      fprintf(stderr, "gpuirfs: %s: %s\n", a.mountpoint, strerror(errno));
     return EXIT_TROUBLE;
   }
   if (!S_ISDIR(st.st_mode)) {

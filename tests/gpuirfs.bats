@@ -614,6 +614,21 @@ paths=(query/of query/the+of.tsv query/@or/@k=300/a+the.json query/@or/in+on.tsv
   [ ! -s "$T/fs.log" ] || { cat "$T/fs.log"; false; }
 }
 
+@test "a mount whose daemon was killed is told of, and mounted anew once it is unmounted" {
+  serve "$tmp/wordnet.gpuir" "$T/m"
+  kill -KILL "$fs_pid"
+  wait "$fs_pid" || true
+  fs_pid=
+  dead() { ! stat "$T/m" >/dev/null 2>&1; }
+  until_true 5 dead
+  run "$fs" "$tmp/wordnet.gpuir" "$T/m"
+  [ "$status" -eq 1 ]
+  [[ "$output" == *"has died: fusermount3 -u $T/m" ]]
+  fusermount3 -u "$T/m"
+  serve "$tmp/wordnet.gpuir" "$T/m"
+  [ -s "$T/m/query/music" ]
+}
+
 @test "a signal during a search ends it with EINTR" {
   needs_python
   n=1
