@@ -1866,18 +1866,6 @@ static __device__ __forceinline__ void gc_workers_wait(void) {
   asm volatile("bar.sync 1, %0;" : : "n"(GC_PACKED_WORKERS) : "memory");
 }
 
-/* The lengths of a tile's documents set out for shared memory. */
-static __device__ __forceinline__ void gc_send_lengths(const gc_view &v, uint32_t base, uint16_t *to) {
-  const uint32_t chunks = (min(v.tile, v.documents - base) + 7) / 8,
-                 at = (uint32_t)__cvta_generic_to_shared(to);
-  uint32_t i;
-  for (i = threadIdx.x; i < chunks; i += blockDim.x)
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;"
-                 :
-                 : "r"(at + 16 * i), "l"(v.brief + base + 8 * i)
-                 : "memory");
-}
-
 /* All positive blocks of a tile, by the workers: each warp takes every eighth. Of expanded ones, the first are on
  * their way already; of others, the heads of the first are known. */
 template <bool X>
@@ -3790,6 +3778,10 @@ static int gc_cache_open(gpuir_cuda *c, uint64_t room, gpuir_error *err) {
 
 /* What the device is. */
 static int gc_look(int device, cudaDeviceProp *p, gpuir_cuda_info *info, gpuir_error *err) {
+  int devices = 0;
+  GC_TRY(cudaGetDeviceCount(&devices), "counting devices");
+  if (device < 0 || device >= devices)
+    return gpuir__fail(err, GPUIR_E_BACKEND, 0, "CUDA: there is no device %d among %d", device, devices);
   GC_TRY(cudaGetDeviceProperties(p, device), "asking for the device's properties");
   if (p->major < 8)
     return gpuir__fail(err, GPUIR_E_BACKEND, 0, "CUDA: %s has compute capability %d.%d, 8.0 is needed",
@@ -5695,6 +5687,7 @@ static __global__ void __launch_bounds__(GCL_TOPK_THREADS)
           before += here;
         }
       }
+      __syncthreads(); /* also where there is no key, before the next pass clears */
       for (i = 0; i < n; i += blockDim.x) {
         const uint32_t at = i + threadIdx.x,
                        digit = at < n ? 255 - (uint32_t)(in[at] >> (8 * pass) & 255) : 256;
