@@ -10855,19 +10855,16 @@ static uint32_t gpuir__algorithm1(gpuir__operand *o, const gpuir__pass *p) {
  * Longer operands have hash segments (Ao et al. 2011, section 4.4) so short that one or two registers mostly take
  * a whole one: a probe is a look-up and a comparison, and those of many candidates overlap. */
 
-/* From so many candidates in a block on, registers meet registers; fewer are looked up one by one. Measured: for
- * matches alone, with their indices, and with VP2INTERSECT. */
-#define GPUIR__MANY 48u
-#define GPUIR__MANY_INDICES 64u
-#define GPUIR__MANY_PAIRS 24u
+/* From so many candidates in a block on, registers meet registers; fewer are looked up one by one. Measured. */
+#define GPUIR__MANY 16u
 
 #define GPUIR__PROBE_MEAN 8u /* docIDs a segment at most, on average */
 
 /* Segments for operands so long that probes are faster: from these ratios on, measured with random docIDs. */
 static int gpuir__simd_prepare(const gpuir_allocator *a, gpuir__operand *o, const uint32_t *docs) {
-  static const uint32_t ratio[] = {0, 3, 3, 4}; /* by GPUIR_SIMD_ level */
+  const uint32_t ratio = o->simd == GPUIR_SIMD_SCALAR ? 3 : o->simd == GPUIR_SIMD_AVX512 && o->pairs ? 8 : 5;
   uint64_t span;
-  if (o->n < 64 || o->n / ratio[o->simd] < o->expected) return GPUIR_OK;
+  if (o->n < 64 || o->n / ratio < o->expected) return GPUIR_OK;
   if (o->simd == GPUIR_SIMD_SCALAR) {
     o->param = 16;
     return gpuir__hs_prepare(a, o, docs);
@@ -10890,23 +10887,272 @@ static inline uint32_t gpuir__crowd(const uint32_t *a, uint32_t lo, uint32_t hi,
   return lo;
 }
 
-/* A comparison as a number, which the compiler does not turn into a jump: what depends on it is hard to predict. */
-static inline uint32_t gpuir__flag(int condition) {
-  uint32_t flag = condition != 0;
-  __asm__("" : "+r"(flag));
-  return flag;
+/* One merge step: which of a register's worth of candidates at a, the first of them candidate i, are among as many docIDs
+ * at b, the first of them index `at` of the operand; every one is compared with every other. Those found are written as
+ * matches from number `found` on; returns how many there are then. */
+typedef uint32_t (*gpuir__meet)(int indices, const gpuir__pass *p, const uint32_t *a, uint32_t i,
+                                const uint32_t *b, uint32_t at, uint32_t found);
+
+/* One of the two that are merged: items [first, n), register by register. */
+typedef struct gpuir__side {
+  const uint32_t *from; /* item number `first` */
+  const uint32_t *at;   /* the register's worth that is next */
+  const uint32_t *end;  /* what lies at least a register before may be read, and the register behind it */
+  uint32_t first, n;
+  uint32_t copy[48]; /* the last items */
+} gpuir__side;
+
+GPUIR__INLINE uint32_t gpuir__side_index(const gpuir__side *s) {
+  return s->first + (uint32_t)(s->at - s->from);
 }
 
-/* Which of the 16 docIDs at a are among those at b; every item is compared with every other. */
-GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__among_avx512(const uint32_t *a, const uint32_t *b) {
-  const __m512i x = _mm512_loadu_si512(a);
-  __mmask16 none[4];
-  unsigned t;
-  for (t = 0; t < 4; t++) none[t] = _mm512_cmpneq_epi32_mask(x, _mm512_set1_epi32((int)b[t]));
-  for (t = 4; t < 16; t++)
-    none[t % 4] = _mm512_mask_cmpneq_epi32_mask(none[t % 4], x, _mm512_set1_epi32((int)b[t]));
-  return gpuir__mask_bits((__mmask16) ~(none[0] & none[1] & none[2] & none[3]));
+/* padded: the items are of a list; behind them there are 16 more, all UINT32_MAX. */
+GPUIR__INLINE void gpuir__side_open(gpuir__side *s, const uint32_t *items, uint32_t first, uint32_t n,
+                                    uint32_t width, int padded) {
+  s->from = s->at = items + first;
+  s->end = padded ? items + n : n - first < width ? s->at : items + (n - width);
+  s->first = first;
+  s->n = n;
 }
+
+/* Copies the last items, less than two registers' worths, to fill up their register and the one behind with the last of
+ * them again: nothing is found by that but the last one, more than once. Returns how many registers they fill. */
+static uint32_t gpuir__side_last(gpuir__side *s, uint32_t width) {
+  const uint32_t index = gpuir__side_index(s);
+  uint32_t have, whole, t;
+  if (index >= s->n) return 0;
+  have = s->n - index;
+  whole = (have + width - 1) / width;
+  for (t = 0; t < 3 * width; t++) s->copy[t] = s->at[have - 1];
+  memcpy(s->copy, s->at, have * sizeof *s->copy);
+  s->from = s->at = s->copy;
+  s->end = s->copy + whole * width;
+  s->first = index;
+  return whole;
+}
+
+/* For how many steps the side lasts, each of a register at most. */
+GPUIR__INLINE uint32_t gpuir__side_steps(gpuir__side *s, uint32_t width) {
+  return s->end - s->at >= (ptrdiff_t)width ? (uint32_t)(s->end - s->at) / width : gpuir__side_last(s, width);
+}
+
+/* Registers' worths before `end` that end below x are passed over, by doubling and then halving steps. */
+static inline const uint32_t *gpuir__pass_over(const uint32_t *at, const uint32_t *end, ptrdiff_t width,
+                                               uint32_t x) {
+  ptrdiff_t step = width;
+  while (end - at >= step && at[step - 1] < x) {
+    at += step;
+    step *= 2;
+  }
+  while (step > width) {
+    step /= 2;
+    if (end - at >= step && at[step - 1] < x) at += step;
+  }
+  return at;
+}
+
+/* Two registers' worths begin at *a and *b and end with *x and *y: of them the one that ends first moves on, to the one
+ * that ends with next_x or next_y; both if they end alike. Which one it is cannot be foreseen, so the compiler must not
+ * make jumps of it. */
+static inline void gpuir__move_on(const uint32_t **a, uint32_t *x, uint32_t next_x, const uint32_t **b,
+                                  uint32_t *y, uint32_t next_y, uint32_t width) {
+  const uint32_t *next_a = *a + width, *next_b = *b + width;
+  __asm__(
+      "cmpl %[y], %[x]\n\tcmovbel %[next_x], %[x]\n\tcmovbeq %[next_a], %[a]\n\t"
+      "cmovael %[next_y], %[y]\n\tcmovaeq %[next_b], %[b]"
+      : [a] "+&r"(*a), [x] "+&r"(*x), [b] "+&r"(*b), [y] "+&r"(*y)
+      : [next_a] "r"(next_a), [next_x] "r"(next_x), [next_b] "r"(next_b), [next_y] "r"(next_y)
+      : "cc");
+}
+
+/* As gpuir__merge, by registers. The ends of the next registers' worths are loaded before it is known which is needed, so
+ * that no step waits for a load; they also tell when one side is so far behind that it is worth a search. */
+GPUIR__INLINE uint32_t gpuir__merge_by(gpuir__meet meet, uint32_t width, int indices, int padded,
+                                       const gpuir__pass *p, const uint32_t *docs, uint32_t n, uint32_t base,
+                                       uint32_t *pi, uint32_t *pj, uint32_t found) {
+  const uint32_t m = p->m, before = found;
+  gpuir__side side[2];
+  uint32_t steps;
+  gpuir__side_open(&side[0], p->candidates, *pi, m, width, padded);
+  gpuir__side_open(&side[1], docs, *pj, n, width, padded);
+  while ((steps = gpuir__side_steps(&side[0], width)) > 0 &&
+         (steps = gpuir__min32(steps, gpuir__side_steps(&side[1], width))) > 0) {
+    const uint32_t *a = side[0].at, *b = side[1].at;
+    const uint32_t i = gpuir__side_index(&side[0]), j = base + gpuir__side_index(&side[1]);
+    uint32_t x = a[width - 1], y = b[width - 1];
+    do {
+      const uint32_t next_x = a[2 * width - 1], next_y = b[2 * width - 1];
+      if (GPUIR__UNLIKELY(next_x < *b)) {
+        a = gpuir__pass_over(a + 2 * width, side[0].end, width, *b);
+        break;
+      }
+      if (GPUIR__UNLIKELY(next_y < *a)) {
+        b = gpuir__pass_over(b + 2 * width, side[1].end, width, *a);
+        break;
+      }
+      found = meet(indices, p, a, i + (uint32_t)(a - side[0].at), b, j + (uint32_t)(b - side[1].at), found);
+      if (padded) found = gpuir__min32(found, m); /* a list may be damaged, and have docIDs twice */
+      gpuir__move_on(&a, &x, next_x, &b, &y, next_y, width);
+    } while (--steps);
+    side[0].at = a;
+    side[1].at = b;
+  }
+  while (found > before + 1 && p->docs[found - 1] == p->docs[found - 2]) found--;
+  *pi = gpuir__min32(gpuir__side_index(&side[0]), m);
+  *pj = gpuir__min32(gpuir__side_index(&side[1]), n);
+  return found;
+}
+
+/* ---- registers of 8 ---- */
+
+/* The items of x that `mask` marks to `to`, and rubbish up to its 8th. */
+GPUIR__AVX2 GPUIR__INLINE void gpuir__compress_avx2(uint32_t *to, uint32_t mask, __m256i x) {
+  /* By mask, the numbers of the lanes that it marks, a byte each: lane t stands before those of the lanes above it. */
+#define GPUIR__LANE0(above) (above), (above) << 8
+#define GPUIR__LANE1(above) GPUIR__LANE0(above), GPUIR__LANE0((above) << 8 | 1)
+#define GPUIR__LANE2(above) GPUIR__LANE1(above), GPUIR__LANE1((above) << 8 | 2)
+#define GPUIR__LANE3(above) GPUIR__LANE2(above), GPUIR__LANE2((above) << 8 | 3)
+#define GPUIR__LANE4(above) GPUIR__LANE3(above), GPUIR__LANE3((above) << 8 | 4)
+#define GPUIR__LANE5(above) GPUIR__LANE4(above), GPUIR__LANE4((above) << 8 | 5)
+#define GPUIR__LANE6(above) GPUIR__LANE5(above), GPUIR__LANE5((above) << 8 | 6)
+  static const uint64_t lanes[256] = {GPUIR__LANE6((uint64_t)0), GPUIR__LANE6((uint64_t)7)};
+  const __m256i order = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)&lanes[mask]));
+  _mm256_storeu_si256((__m256i *)(void *)to, _mm256_permutevar8x32_epi32(x, order));
+}
+
+/* Which of the 8 docIDs at a are among those at b: each half of b goes round against both halves of a. */
+GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__among_avx2(const uint32_t *a, const uint32_t *b) {
+  const __m256i x = _mm256_loadu_si256((const __m256i *)(const void *)a);
+  const __m256i lo = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)b));
+  const __m256i hi = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)(b + 4)));
+  __m256i same = _mm256_cmpeq_epi32(x, lo), also = _mm256_cmpeq_epi32(x, hi);
+#define GPUIR__ROUND(turn)                                                               \
+  same = _mm256_or_si256(same, _mm256_cmpeq_epi32(x, _mm256_shuffle_epi32(lo, (turn)))); \
+  also = _mm256_or_si256(also, _mm256_cmpeq_epi32(x, _mm256_shuffle_epi32(hi, (turn))));
+  GPUIR__ROUND(0x39)
+  GPUIR__ROUND(0x4e)
+  GPUIR__ROUND(0x93)
+#undef GPUIR__ROUND
+  return (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(_mm256_or_si256(same, also)));
+}
+
+GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__meet_avx2(int indices, const gpuir__pass *p, const uint32_t *a,
+                                                    uint32_t i, const uint32_t *b, uint32_t at,
+                                                    uint32_t found) {
+  const uint32_t hit = gpuir__among_avx2(a, b);
+  gpuir__compress_avx2(p->docs + found, hit, _mm256_loadu_si256((const __m256i *)(const void *)a));
+  if (indices && hit) { /* `other` may have the last item more than once, behind all else */
+    const __m256i iota = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    uint32_t other = gpuir__among_avx2(b, a);
+    gpuir__compress_avx2(p->from + found, hit, _mm256_add_epi32(iota, _mm256_set1_epi32((int)i)));
+    gpuir__compress_avx2(p->where + found, other, _mm256_add_epi32(iota, _mm256_set1_epi32((int)at)));
+  }
+  return found + (uint32_t)__builtin_popcount(hit);
+}
+
+GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__merge_avx2(int indices, int padded, const gpuir__pass *p,
+                                                     const uint32_t *docs, uint32_t n, uint32_t base,
+                                                     uint32_t *pi, uint32_t *pj, uint32_t found) {
+  return gpuir__merge_by(gpuir__meet_avx2, 8, indices, padded, p, docs, n, base, pi, pj, found);
+}
+
+GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__probe_avx2(int indices, const gpuir__operand *o,
+                                                     const gpuir__pass *p) {
+  const uint32_t *docs = o->docs, *first = o->first, buckets = o->buckets, n = o->n;
+  const unsigned shift = o->shift;
+  uint32_t i, found = 0;
+  for (i = 0; i < p->m; i++) {
+    uint32_t x = p->candidates[i], h = gpuir__hs_bucket(x, shift), at, end, hit;
+    const __m256i v = _mm256_set1_epi32((int)x);
+    __m256i lo, hi;
+    if (h >= buckets) break;
+    at = first[h];
+    end = first[h + 1];
+    if (GPUIR__UNLIKELY(end - at > 16)) at = gpuir__crowd(docs, at, end, x);
+    at = gpuir__min32(at, n - 16);
+    lo = _mm256_cmpeq_epi32(_mm256_loadu_si256((const __m256i *)(const void *)(docs + at)), v);
+    hi = _mm256_cmpeq_epi32(_mm256_loadu_si256((const __m256i *)(const void *)(docs + at + 8)), v);
+    hit = (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(indices ? lo : _mm256_or_si256(lo, hi)));
+    if (indices) hit |= (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(hi)) << 8;
+    found = gpuir__pass_put(p, indices, found, i, x, at + gpuir__ctz32(hit | 0x10000u), hit != 0);
+  }
+  return found;
+}
+
+/* As gpuir__spot_avx512. */
+GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__spot_avx2(int indices, const gpuir__pass *p, const uint32_t *docs,
+                                                    uint32_t n, uint32_t base, uint32_t last, uint32_t *pi,
+                                                    uint32_t found) {
+  uint32_t i = *pi, top[16], t;
+  __m256i lo, hi;
+  for (t = 0; t < 16; t++) top[t] = 8 * t + 7 < n ? docs[8 * t + 7] : UINT32_MAX;
+  lo = _mm256_loadu_si256((const __m256i *)(const void *)top);
+  hi = _mm256_loadu_si256((const __m256i *)(const void *)(top + 8));
+  for (; i < p->m; i++) {
+    const uint32_t x = p->candidates[i];
+    const __m256i v = _mm256_set1_epi32((int)x);
+    uint32_t pos, hit;
+    __m256i ends;
+    if (x > last) break;
+    ends = _mm256_packs_epi32(_mm256_cmpeq_epi32(_mm256_max_epu32(lo, v), lo), /* not below x */
+                              _mm256_cmpeq_epi32(_mm256_max_epu32(hi, v), hi));
+    pos = 8 * (16 - (uint32_t)__builtin_popcount((uint32_t)_mm256_movemask_epi8(ends)) / 2);
+    hit = (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(
+        _mm256_cmpeq_epi32(_mm256_loadu_si256((const __m256i *)(const void *)(docs + pos)), v)));
+    found = gpuir__pass_put(p, indices, found, i, x, base + pos + gpuir__ctz32(hit | 0x100u), hit != 0);
+  }
+  *pi = i;
+  return found;
+}
+
+GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__blocks_avx2(int indices, gpuir__operand *o, const gpuir__pass *p) {
+  gpuir__cursor *c = o->cursor;
+  const gpuir__list *l = &c->list;
+  uint32_t block = o->at / GPUIR__BLOCK, i = 0, found = 0;
+  while (i < p->m) {
+    uint32_t last, before = i, j = 0;
+    block = gpuir__list_find_block(l, block, p->candidates[i]);
+    if (block >= l->nblocks) break;
+    gpuir__cursor_load(c, block);
+    last = l->last ? l->last[block] : UINT32_MAX - 1;
+    if (p->m - i >= GPUIR__MANY && p->candidates[i + GPUIR__MANY - 1] <= last) {
+      found = gpuir__merge_avx2(indices, 1, p, c->docs, c->n, block * GPUIR__BLOCK, &i, &j, found);
+      while (i < p->m && p->candidates[i] <= last) i++; /* done, in the register that was not left behind */
+    } else {
+      found = gpuir__spot_avx2(indices, p, c->docs, c->n, block * GPUIR__BLOCK, last, &i, found);
+    }
+    if (i == before) i++; /* only in a damaged file */
+    found = gpuir__min32(found, i);
+  }
+  o->at = gpuir__min32(block, l->nblocks) * GPUIR__BLOCK;
+  return found;
+}
+
+GPUIR__AVX2 static uint32_t gpuir__simd_avx2(gpuir__operand *o, const gpuir__pass *p) {
+  const gpuir__pass own = *p;
+  uint32_t i = 0;
+  if (o->cursor) return p->from ? gpuir__blocks_avx2(1, o, &own) : gpuir__blocks_avx2(0, o, &own);
+  if (o->first) return p->from ? gpuir__probe_avx2(1, o, &own) : gpuir__probe_avx2(0, o, &own);
+  return p->from ? gpuir__merge_avx2(1, 0, &own, o->docs, o->n, 0, &i, &o->at, 0)
+                 : gpuir__merge_avx2(0, 0, &own, o->docs, o->n, 0, &i, &o->at, 0);
+}
+
+/* The same for those with registers of 16 that lack VP2INTERSECT: 16 times 16 comparisons take longer. Apart, since clang
+ * would make slower code of it there. */
+GPUIR__AVX2 __attribute__((noinline)) static uint32_t gpuir__merge_8(int indices, int padded,
+                                                                     const gpuir__pass *p,
+                                                                     const uint32_t *docs, uint32_t n,
+                                                                     uint32_t base, uint32_t *pi,
+                                                                     uint32_t *pj, uint32_t found) {
+  const gpuir__pass own = *p;
+  if (padded)
+    return indices ? gpuir__merge_avx2(1, 1, &own, docs, n, base, pi, pj, found)
+                   : gpuir__merge_avx2(0, 1, &own, docs, n, base, pi, pj, found);
+  return indices ? gpuir__merge_avx2(1, 0, &own, docs, n, base, pi, pj, found)
+                 : gpuir__merge_avx2(0, 0, &own, docs, n, base, pi, pj, found);
+}
+
+/* ---- registers of 16 ---- */
 
 #if (defined(__clang__) && __clang_major__ >= 9) || (!defined(__clang__) && __GNUC__ >= 10)
 #define GPUIR__PAIRS 1 /* the assembler knows VP2INTERSECT */
@@ -10914,22 +11160,22 @@ GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__among_avx512(const uint32_t *a, cons
 #define GPUIR__PAIRS 0
 #endif
 
-/* The same, and the other way round, in one instruction, which few processors have. Written so that neither the
- * compiler nor the rest of the file has to be told of it. */
+/* Which of the 16 docIDs at a are among those at b, and the other way round, in one instruction, which few processors
+ * have. Written so that neither the compiler nor the rest of the file has to be told of it. */
 GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__pairs_avx512(const uint32_t *a, const uint32_t *b,
                                                          uint32_t *other) {
+  uint32_t hit = 0, back = 0;
 #if GPUIR__PAIRS
-  uint32_t hit, back;
   __asm__("vp2intersectd %3, %2, %%k2\n\tkmovw %%k2, %0\n\tkmovw %%k3, %1"
           : "=r"(hit), "=r"(back)
           : "v"(_mm512_loadu_si512(a)), "v"(_mm512_loadu_si512(b))
           : "k2", "k3");
+#else
+  (void)a; /* never called */
+  (void)b;
+#endif
   *other = back;
   return hit;
-#else
-  *other = gpuir__among_avx512(b, a);
-  return gpuir__among_avx512(a, b);
-#endif
 }
 
 /* Writes the items of x that `mask` marks to `to`, and rubbish up to its 16th. */
@@ -10937,55 +11183,25 @@ GPUIR__AVX512 GPUIR__INLINE void gpuir__compress_avx512(uint32_t *to, uint32_t m
   _mm512_storeu_si512(to, _mm512_maskz_compress_epi32((__mmask16)mask, x));
 }
 
-/* 16 candidates at a, which begin at index i, against 16 docIDs at b, index at; lanes: those that count. */
-GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__meet_avx512(int indices, int pairs, const gpuir__pass *p,
-                                                        const uint32_t *a, uint32_t i, uint32_t lanes,
-                                                        const uint32_t *b, uint32_t at, uint32_t found) {
-  uint32_t other = 0, hit = (pairs ? gpuir__pairs_avx512(a, b, &other) : gpuir__among_avx512(a, b)) & lanes;
+GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__meet_avx512(int indices, const gpuir__pass *p, const uint32_t *a,
+                                                        uint32_t i, const uint32_t *b, uint32_t at,
+                                                        uint32_t found) {
+  uint32_t other, hit = gpuir__pairs_avx512(a, b, &other);
   gpuir__compress_avx512(p->docs + found, hit, _mm512_loadu_si512(a));
-  if (indices && (pairs || hit)) { /* what fills up may be in `other`, but behind all else */
+  if (indices) {
     const __m512i iota = gpuir__avx512_iota();
-    if (!pairs) other = gpuir__among_avx512(b, a);
     gpuir__compress_avx512(p->from + found, hit, _mm512_add_epi32(iota, _mm512_set1_epi32((int)i)));
     gpuir__compress_avx512(p->where + found, other, _mm512_add_epi32(iota, _mm512_set1_epi32((int)at)));
   }
   return found + (uint32_t)__builtin_popcount(hit);
 }
 
-/* A register's worth, of which `have` are there: those at p itself, or copied and filled up. */
-GPUIR__INLINE const uint32_t *gpuir__filled(const uint32_t *p, uint32_t have, uint32_t width,
-                                            uint32_t *copy) {
-  uint32_t t;
-  if (have >= width) return p;
-  for (t = 0; t < width; t++) copy[t] = t < have ? p[t] : UINT32_MAX;
-  return copy;
-}
-
-/* As gpuir__merge. padded: UINT32_MAX follows both the candidates and docs[], 16 times. */
 GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__merge_avx512(int indices, int pairs, int padded,
-                                                         const gpuir__pass *p, uint32_t m,
-                                                         const uint32_t *docs, uint32_t n, uint32_t base,
-                                                         uint32_t *pi, uint32_t *pj, uint32_t found) {
-  const uint32_t *a = p->candidates;
-  uint32_t i = *pi, j = *pj, copy[2][16];
-  while (i + 16 <= m && j + 16 <= n) {
-    uint32_t x = a[i + 15], y = docs[j + 15];
-    found = gpuir__meet_avx512(indices, pairs, p, a + i, i, 0xffff, docs + j, base + j, found);
-    i += gpuir__flag(x <= y) * 16;
-    j += gpuir__flag(y <= x) * 16;
-  }
-  while (i < m && j < n) {
-    uint32_t na = gpuir__min32(m - i, 16), nb = gpuir__min32(n - j, 16);
-    uint32_t x = a[i + na - 1], y = docs[j + nb - 1];
-    found = gpuir__meet_avx512(indices, pairs, p, padded ? a + i : gpuir__filled(a + i, na, 16, copy[0]), i,
-                               (1u << na) - 1, padded ? docs + j : gpuir__filled(docs + j, nb, 16, copy[1]),
-                               base + j, found);
-    i += gpuir__flag(x <= y) * na;
-    j += gpuir__flag(y <= x) * nb;
-  }
-  *pi = i;
-  *pj = j;
-  return found;
+                                                         const gpuir__pass *p, const uint32_t *docs,
+                                                         uint32_t n, uint32_t base, uint32_t *pi,
+                                                         uint32_t *pj, uint32_t found) {
+  return pairs ? gpuir__merge_by(gpuir__meet_avx512, 16, indices, padded, p, docs, n, base, pi, pj, found)
+               : gpuir__merge_8(indices, padded, p, docs, n, base, pi, pj, found);
 }
 
 /* A probe a candidate; o->n >= 16. */
@@ -11047,7 +11263,6 @@ GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__blocks_avx512(int indices, int pairs
                                                           const gpuir__pass *p) {
   gpuir__cursor *c = o->cursor;
   const gpuir__list *l = &c->list;
-  const uint32_t many = pairs ? GPUIR__MANY_PAIRS : indices ? GPUIR__MANY_INDICES : GPUIR__MANY;
   uint32_t block = o->at / GPUIR__BLOCK, i = 0, found = 0;
   while (i < p->m) {
     uint32_t last, before = i, j = 0;
@@ -11055,9 +11270,8 @@ GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__blocks_avx512(int indices, int pairs
     if (block >= l->nblocks) break;
     gpuir__cursor_load(c, block);
     last = l->last ? l->last[block] : UINT32_MAX - 1;
-    if (p->m - i >= many && p->candidates[i + many - 1] <= last) {
-      found =
-          gpuir__merge_avx512(indices, pairs, 1, p, p->m, c->docs, c->n, block * GPUIR__BLOCK, &i, &j, found);
+    if (p->m - i >= GPUIR__MANY && p->candidates[i + GPUIR__MANY - 1] <= last) {
+      found = gpuir__merge_avx512(indices, pairs, 1, p, c->docs, c->n, block * GPUIR__BLOCK, &i, &j, found);
       if (i < p->m) /* of the register that was not left behind, those up to `last` are done */
         i += (uint32_t)__builtin_popcount(gpuir__mask_bits(
             _mm512_cmple_epu32_mask(_mm512_loadu_si512(p->candidates + i), _mm512_set1_epi32((int)last))));
@@ -11065,174 +11279,26 @@ GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__blocks_avx512(int indices, int pairs
       found = gpuir__spot_avx512(indices, p, c->docs, c->n, block * GPUIR__BLOCK, last, &i, found);
     }
     if (i == before) i++; /* only in a damaged file */
+    found = gpuir__min32(found, i);
   }
   o->at = gpuir__min32(block, l->nblocks) * GPUIR__BLOCK;
   return found;
 }
 
-#define GPUIR__SIMD_AVX512(indices, pairs)                                                       \
-  GPUIR__AVX512 static uint32_t gpuir__simd_avx512_##indices##pairs(gpuir__operand *o,           \
-                                                                    const gpuir__pass *p) {      \
-    const gpuir__pass own = *p; /* which no store can change */                                  \
-    uint32_t i = 0;                                                                              \
-    if (o->cursor) return gpuir__blocks_avx512(indices, pairs, o, &own);                         \
-    if (o->first) return gpuir__probe_avx512(indices, o, &own);                                  \
-    return gpuir__merge_avx512(indices, pairs, 0, &own, own.m, o->docs, o->n, 0, &i, &o->at, 0); \
+#define GPUIR__SIMD_AVX512(indices, pairs)                                                  \
+  GPUIR__AVX512 static uint32_t gpuir__simd_avx512_##indices##pairs(gpuir__operand *o,      \
+                                                                    const gpuir__pass *p) { \
+    const gpuir__pass own = *p; /* which no store can change */                             \
+    uint32_t i = 0;                                                                         \
+    if (o->cursor) return gpuir__blocks_avx512(indices, pairs, o, &own);                    \
+    if (o->first) return gpuir__probe_avx512(indices, o, &own);                             \
+    return gpuir__merge_avx512(indices, pairs, 0, &own, o->docs, o->n, 0, &i, &o->at, 0);   \
   }
 GPUIR__SIMD_AVX512(0, 0)
 GPUIR__SIMD_AVX512(0, 1)
 GPUIR__SIMD_AVX512(1, 0)
 GPUIR__SIMD_AVX512(1, 1)
 #undef GPUIR__SIMD_AVX512
-
-/* The same with registers of 8. */
-GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__among_avx2(const uint32_t *a, const uint32_t *b) {
-  const __m256i x = _mm256_loadu_si256((const __m256i *)(const void *)a);
-  __m256i same[2];
-  unsigned t;
-  for (t = 0; t < 2; t++) same[t] = _mm256_cmpeq_epi32(x, _mm256_set1_epi32((int)b[t]));
-  for (t = 2; t < 8; t++)
-    same[t % 2] = _mm256_or_si256(same[t % 2], _mm256_cmpeq_epi32(x, _mm256_set1_epi32((int)b[t])));
-  return (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(_mm256_or_si256(same[0], same[1])));
-}
-
-/* Half a register at a time, by a table of the orders that 4 items can go in. */
-GPUIR__AVX2 GPUIR__INLINE void gpuir__compress_avx2(uint32_t *to, uint32_t mask, __m256i x) {
-#define GPUIR__LANE(i) 4 * (i), 4 * (i) + 1, 4 * (i) + 2, 4 * (i) + 3
-#define GPUIR__ORDER(a, b, c, d) \
-  { GPUIR__LANE(a), GPUIR__LANE(b), GPUIR__LANE(c), GPUIR__LANE(d) }
-  static const uint8_t order[16][16] = {
-      GPUIR__ORDER(0, 0, 0, 0), GPUIR__ORDER(0, 0, 0, 0), GPUIR__ORDER(1, 0, 0, 0), GPUIR__ORDER(0, 1, 0, 0),
-      GPUIR__ORDER(2, 0, 0, 0), GPUIR__ORDER(0, 2, 0, 0), GPUIR__ORDER(1, 2, 0, 0), GPUIR__ORDER(0, 1, 2, 0),
-      GPUIR__ORDER(3, 0, 0, 0), GPUIR__ORDER(0, 3, 0, 0), GPUIR__ORDER(1, 3, 0, 0), GPUIR__ORDER(0, 1, 3, 0),
-      GPUIR__ORDER(2, 3, 0, 0), GPUIR__ORDER(0, 2, 3, 0), GPUIR__ORDER(1, 2, 3, 0), GPUIR__ORDER(0, 1, 2, 3)};
-#undef GPUIR__ORDER
-#undef GPUIR__LANE
-  const uint32_t lo = mask & 15, hi = mask >> 4;
-  const __m128i first = _mm_loadu_si128((const __m128i *)(const void *)order[lo]);
-  const __m128i second = _mm_loadu_si128((const __m128i *)(const void *)order[hi]);
-  _mm_storeu_si128((__m128i *)(void *)to, _mm_shuffle_epi8(_mm256_castsi256_si128(x), first));
-  to += __builtin_popcount(lo);
-  _mm_storeu_si128((__m128i *)(void *)to, _mm_shuffle_epi8(_mm256_extracti128_si256(x, 1), second));
-}
-
-GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__meet_avx2(int indices, const gpuir__pass *p, const uint32_t *a,
-                                                    uint32_t i, uint32_t lanes, const uint32_t *b,
-                                                    uint32_t at, uint32_t found) {
-  const uint32_t hit = gpuir__among_avx2(a, b) & lanes;
-  gpuir__compress_avx2(p->docs + found, hit, _mm256_loadu_si256((const __m256i *)(const void *)a));
-  if (indices && hit) {
-    const __m256i iota = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-    uint32_t other = gpuir__among_avx2(b, a);
-    gpuir__compress_avx2(p->from + found, hit, _mm256_add_epi32(iota, _mm256_set1_epi32((int)i)));
-    gpuir__compress_avx2(p->where + found, other, _mm256_add_epi32(iota, _mm256_set1_epi32((int)at)));
-  }
-  return found + (uint32_t)__builtin_popcount(hit);
-}
-
-GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__merge_avx2(int indices, const gpuir__pass *p, uint32_t m,
-                                                     const uint32_t *docs, uint32_t n, uint32_t base,
-                                                     uint32_t *pi, uint32_t *pj, uint32_t found) {
-  const uint32_t *a = p->candidates;
-  uint32_t i = *pi, j = *pj, copy[2][8];
-  while (i + 8 <= m && j + 8 <= n) {
-    uint32_t x = a[i + 7], y = docs[j + 7];
-    found = gpuir__meet_avx2(indices, p, a + i, i, 0xff, docs + j, base + j, found);
-    i += gpuir__flag(x <= y) * 8;
-    j += gpuir__flag(y <= x) * 8;
-  }
-  while (i < m && j < n) {
-    uint32_t na = gpuir__min32(m - i, 8), nb = gpuir__min32(n - j, 8);
-    uint32_t x = a[i + na - 1], y = docs[j + nb - 1];
-    found = gpuir__meet_avx2(indices, p, gpuir__filled(a + i, na, 8, copy[0]), i, (1u << na) - 1,
-                             gpuir__filled(docs + j, nb, 8, copy[1]), base + j, found);
-    i += x <= y ? na : 0;
-    j += y <= x ? nb : 0;
-  }
-  *pi = i;
-  *pj = j;
-  return found;
-}
-
-GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__probe_avx2(int indices, const gpuir__operand *o,
-                                                     const gpuir__pass *p) {
-  const uint32_t *docs = o->docs, *first = o->first, buckets = o->buckets, n = o->n;
-  const unsigned shift = o->shift;
-  uint32_t i, found = 0;
-  for (i = 0; i < p->m; i++) {
-    uint32_t x = p->candidates[i], h = gpuir__hs_bucket(x, shift), at, end, hit;
-    const __m256i v = _mm256_set1_epi32((int)x);
-    __m256i lo, hi;
-    if (h >= buckets) break;
-    at = first[h];
-    end = first[h + 1];
-    if (GPUIR__UNLIKELY(end - at > 16)) at = gpuir__crowd(docs, at, end, x);
-    at = gpuir__min32(at, n - 16);
-    lo = _mm256_cmpeq_epi32(_mm256_loadu_si256((const __m256i *)(const void *)(docs + at)), v);
-    hi = _mm256_cmpeq_epi32(_mm256_loadu_si256((const __m256i *)(const void *)(docs + at + 8)), v);
-    hit = (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(lo)) |
-          (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(hi)) << 8;
-    found = gpuir__pass_put(p, indices, found, i, x, at + gpuir__ctz32(hit | 0x10000u), hit != 0);
-  }
-  return found;
-}
-
-/* As gpuir__spot_avx512. */
-GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__spot_avx2(int indices, const gpuir__pass *p, const uint32_t *docs,
-                                                    uint32_t n, uint32_t base, uint32_t last, uint32_t *pi,
-                                                    uint32_t found) {
-  uint32_t i = *pi, top[16], t;
-  __m256i lo, hi;
-  for (t = 0; t < 16; t++) top[t] = 8 * t + 7 < n ? docs[8 * t + 7] : UINT32_MAX;
-  lo = _mm256_loadu_si256((const __m256i *)(const void *)top);
-  hi = _mm256_loadu_si256((const __m256i *)(const void *)(top + 8));
-  for (; i < p->m; i++) {
-    const uint32_t x = p->candidates[i];
-    const __m256i v = _mm256_set1_epi32((int)x);
-    uint32_t pos, hit;
-    __m256i ends;
-    if (x > last) break;
-    ends = _mm256_packs_epi32(_mm256_cmpeq_epi32(_mm256_max_epu32(lo, v), lo), /* not below x */
-                              _mm256_cmpeq_epi32(_mm256_max_epu32(hi, v), hi));
-    pos = 8 * (16 - (uint32_t)__builtin_popcount((uint32_t)_mm256_movemask_epi8(ends)) / 2);
-    hit = (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(
-        _mm256_cmpeq_epi32(_mm256_loadu_si256((const __m256i *)(const void *)(docs + pos)), v)));
-    found = gpuir__pass_put(p, indices, found, i, x, base + pos + gpuir__ctz32(hit | 0x100u), hit != 0);
-  }
-  *pi = i;
-  return found;
-}
-
-GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__blocks_avx2(int indices, gpuir__operand *o, const gpuir__pass *p) {
-  gpuir__cursor *c = o->cursor;
-  const gpuir__list *l = &c->list;
-  uint32_t block = o->at / GPUIR__BLOCK, i = 0, found = 0;
-  while (i < p->m) {
-    uint32_t last, before = i, j = 0;
-    block = gpuir__list_find_block(l, block, p->candidates[i]);
-    if (block >= l->nblocks) break;
-    gpuir__cursor_load(c, block);
-    last = l->last ? l->last[block] : UINT32_MAX - 1;
-    if (!indices && p->m - i >= GPUIR__MANY && p->candidates[i + GPUIR__MANY - 1] <= last) {
-      found = gpuir__merge_avx2(indices, p, p->m, c->docs, c->n, block * GPUIR__BLOCK, &i, &j, found);
-      while (i < p->m && p->candidates[i] <= last) i++; /* done, in the register that was not left behind */
-    } else {
-      found = gpuir__spot_avx2(indices, p, c->docs, c->n, block * GPUIR__BLOCK, last, &i, found);
-    }
-    if (i == before) i++; /* only in a damaged file */
-  }
-  o->at = gpuir__min32(block, l->nblocks) * GPUIR__BLOCK;
-  return found;
-}
-
-GPUIR__AVX2 static uint32_t gpuir__simd_avx2(gpuir__operand *o, const gpuir__pass *p) {
-  const gpuir__pass own = *p;
-  uint32_t i = 0;
-  if (o->cursor) return p->from ? gpuir__blocks_avx2(1, o, &own) : gpuir__blocks_avx2(0, o, &own);
-  if (o->first) return p->from ? gpuir__probe_avx2(1, o, &own) : gpuir__probe_avx2(0, o, &own);
-  return p->from ? gpuir__merge_avx2(1, &own, p->m, o->docs, o->n, 0, &i, &o->at, 0)
-                 : gpuir__merge_avx2(0, &own, p->m, o->docs, o->n, 0, &i, &o->at, 0);
-}
 #endif
 
 #define GPUIR__NEAR 8u /* so many candidates in a block: the next docID is searched step by step */

@@ -235,6 +235,50 @@ static void check_lists(const gpuir__method *m, const gpuir__codec *codec, const
   for (t = 0; t < k; t++) coded_free(&c[t]);
 }
 
+/* ---- damaged lists ---- */
+
+#define DAMAGED_CANDIDATES 120u
+#define CANARY 0x5aa5c33cu
+
+/* The candidates, or a list of which each block has the same few docIDs again and again. */
+static void disorder(const gpuir__stream *d, uint32_t block, uint32_t prev, uint32_t *out) {
+  uint32_t i;
+  (void)prev;
+  for (i = 0; i < GPUIR__BLOCK; i++) out[i] = d->last ? 120 * block + 2 * (i % 7) + 2 : 2 * i;
+}
+
+/* Whatever a list decodes to: no more matches than candidates, and nothing written behind them but what has room. */
+static void damaged(void **state) {
+  const gpuir__codec codec = {"disorder", 0, 1, 1, 0, 0, NULL, NULL, NULL, disorder, NULL};
+  const uint32_t room = DAMAGED_CANDIDATES + 16, nblocks = 2;
+  uint32_t last[2], docs[1024], spots[2][1024], *where[2], i;
+  const gpuir__list *lists[2];
+  gpuir__list l[2];
+  gpuir__isect x;
+  int simd, round;
+  (void)state;
+  memset(l, 0, sizeof l);
+  for (i = 0; i < nblocks; i++) last[i] = 120 * (i + 1);
+  for (i = 0; i < 2; i++) {
+    l[i].docs.codec = &codec;
+    l[i].df = l[i].docs.n = i ? nblocks * GPUIR__BLOCK : DAMAGED_CANDIDATES;
+    l[i].nblocks = i ? nblocks : 1;
+    l[i].last = l[i].docs.last = i ? last : NULL;
+    lists[i] = &l[i];
+    where[i] = spots[i];
+  }
+  for (simd = GPUIR_SIMD_SCALAR; simd <= GPUIR_SIMD_AVX512; simd++)
+    for (round = 0; round < 4; round++) {
+      assert_int_equal(gpuir__isect_lists(&x, NULL, gpuir__method_by_name("simd"), lists, 2, simd), GPUIR_OK);
+      if (round / 2) (void)without_pairs(&x);
+      for (i = 0; i < 1024; i++) docs[i] = spots[0][i] = spots[1][i] = CANARY;
+      assert_true(gpuir__isect_run(&x, docs, round % 2 ? where : NULL) <= DAMAGED_CANDIDATES);
+      for (i = room; i < 1024; i++)
+        assert_true(docs[i] == CANARY && spots[0][i] == CANARY && spots[1][i] == CANARY);
+      gpuir__isect_free(&x);
+    }
+}
+
 /* Every method on arrays, and on lists: of each codec with `all_codecs`, otherwise of one of them in turn. */
 static void check_all(const set *sets, unsigned k, int all_codecs, const char *kind) {
   static unsigned turn;
@@ -520,9 +564,10 @@ static void names(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(names),  cmocka_unit_test(edges),      cmocka_unit_test(lengths),
-      cmocka_unit_test(shapes), cmocka_unit_test(ratios),     cmocka_unit_test(apart),
-      cmocka_unit_test(many),   cmocka_unit_test(partitions), cmocka_unit_test(searchers),
+      cmocka_unit_test(names),   cmocka_unit_test(edges),      cmocka_unit_test(lengths),
+      cmocka_unit_test(shapes),  cmocka_unit_test(ratios),     cmocka_unit_test(apart),
+      cmocka_unit_test(many),    cmocka_unit_test(partitions), cmocka_unit_test(searchers),
+      cmocka_unit_test(damaged),
   };
   int failed = cmocka_run_group_tests_name("intersect", tests, NULL, NULL);
   print_message("%lu intersections compared\n", compared);
