@@ -9973,15 +9973,15 @@ typedef struct gpuir__cursor {
   uint32_t n, pos;  /* its postings; the current one */
   int scored;       /* values[] holds 1: contributions, -1: frequencies less one, 0: nothing */
   uint64_t decoded; /* blocks decoded, for statistics */
-  uint32_t docs[GPUIR__BLOCK_ROOM]; /* behind the n docIDs: UINT32_MAX */
+  uint32_t docs[GPUIR__BLOCK_ROOM]; /* behind the n docIDs, up to the end: UINT32_MAX */
   uint32_t values[GPUIR__BLOCK_ROOM];
 } gpuir__cursor;
 
 static void gpuir__cursor_load(gpuir__cursor *c, uint32_t block) {
-  uint32_t i;
   if (c->block == block) return;
   c->n = gpuir__list_docs(&c->list, block, c->docs);
-  for (i = c->n; i < c->n + 16; i++) c->docs[i] = UINT32_MAX;
+  if (c->n < GPUIR__BLOCK) memset(c->docs + c->n, 0xff, (GPUIR__BLOCK - c->n) * sizeof *c->docs);
+  memset(c->docs + GPUIR__BLOCK, 0xff, (GPUIR__BLOCK_ROOM - GPUIR__BLOCK) * sizeof *c->docs);
   c->block = block;
   c->scored = 0;
   c->decoded++;
@@ -10029,7 +10029,7 @@ static uint32_t gpuir__cursor_step(gpuir__cursor *c) {
 /* Candidates are docIDs in ascending order, named by slots (indices) of which some are still alive. A match
  * takes the slots from `from` on whose docID is <= last, and keeps those that the block holds:
  * writes them to kept[*nkept ..) and the posting's index to where[slot]. Returns the first slot not taken.
- * For vectors, the block is followed by UINT32_MAX (see gpuir__cursor). */
+ * For vectors, a block of less than 128 is filled up, and followed, by UINT32_MAX (see gpuir__cursor). */
 typedef struct gpuir__match {
   const uint32_t *docs; /* the block: ndocs of them */
   uint32_t ndocs;
@@ -10056,16 +10056,29 @@ static uint32_t gpuir__match_scalar(gpuir__match *m, uint32_t from) {
 }
 
 #if GPUIR__X86
+/* The last docIDs of the eight registers' worths of a block that begin at docs, each of `width`: from loads that have them
+ * in their lanes already. */
+#define GPUIR__TOP(t, width) \
+  _mm256_loadu_si256((const __m256i *)(const void *)(docs + ((t) + 1) * (width)-1 - (t)))
+#define GPUIR__TOPS(width)                                                                            \
+  _mm256_blend_epi32(                                                                                 \
+      _mm256_blend_epi32(_mm256_blend_epi32(GPUIR__TOP(0, width), GPUIR__TOP(1, width), 2),           \
+                         _mm256_blend_epi32(GPUIR__TOP(2, width), GPUIR__TOP(3, width), 8), 0xc),     \
+      _mm256_blend_epi32(_mm256_blend_epi32(GPUIR__TOP(4, width), GPUIR__TOP(5, width), 0x20),        \
+                         _mm256_blend_epi32(GPUIR__TOP(6, width), GPUIR__TOP(7, width), 0x80), 0xc0), \
+      0xf0)
+GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__tops_8(const uint32_t *docs) { return GPUIR__TOPS(8); }
+GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__tops_16(const uint32_t *docs) { return GPUIR__TOPS(16); }
+#undef GPUIR__TOPS
+#undef GPUIR__TOP
+
 /* One comparison with the last docIDs of all registers' worths of the block tells in which one a candidate would be,
  * another one whether it is: nothing for a branch to guess, so that many candidates are on their way at a time. */
 GPUIR__AVX2 static uint32_t gpuir__match_avx2(gpuir__match *m, uint32_t from) {
   const uint32_t *docs = m->docs, *candidates = m->candidates, *slots = m->slots, n = m->n, last = m->last,
                  base = m->base;
-  uint32_t *kept = m->kept, *where = m->where, nkept = m->nkept, top[16], t;
-  __m256i lo, hi;
-  for (t = 0; t < 16; t++) top[t] = 8 * t + 7 < m->ndocs ? docs[8 * t + 7] : UINT32_MAX;
-  lo = _mm256_loadu_si256((const __m256i *)(const void *)top);
-  hi = _mm256_loadu_si256((const __m256i *)(const void *)(top + 8));
+  const __m256i lo = gpuir__tops_8(docs), hi = gpuir__tops_8(docs + 64);
+  uint32_t *kept = m->kept, *where = m->where, nkept = m->nkept;
   for (; from < n; from++) {
     uint32_t slot = slots[from], doc = candidates[slot], hit, pos;
     __m256i v, ends;
@@ -10087,10 +10100,8 @@ GPUIR__AVX2 static uint32_t gpuir__match_avx2(gpuir__match *m, uint32_t from) {
 GPUIR__AVX512 static uint32_t gpuir__match_avx512(gpuir__match *m, uint32_t from) {
   const uint32_t *docs = m->docs, *candidates = m->candidates, *slots = m->slots, n = m->n, last = m->last,
                  base = m->base;
-  uint32_t *kept = m->kept, *where = m->where, nkept = m->nkept, top[8], t;
-  __m256i tops;
-  for (t = 0; t < 8; t++) top[t] = 16 * t + 15 < m->ndocs ? docs[16 * t + 15] : UINT32_MAX;
-  tops = _mm256_loadu_si256((const __m256i *)(const void *)top);
+  const __m256i tops = gpuir__tops_16(docs);
+  uint32_t *kept = m->kept, *where = m->where, nkept = m->nkept;
   for (; from < n; from++) {
     uint32_t slot = slots[from], doc = candidates[slot], hit, pos;
     if (doc > last) break;
@@ -10856,7 +10867,7 @@ static uint32_t gpuir__algorithm1(gpuir__operand *o, const gpuir__pass *p) {
  * a whole one: a probe is a look-up and a comparison, and those of many candidates overlap. */
 
 /* From so many candidates in a block on, registers meet registers; fewer are looked up one by one. Measured. */
-#define GPUIR__MANY 16u
+#define GPUIR__MANY 32u
 
 #define GPUIR__PROBE_MEAN 8u /* docIDs a segment at most, on average */
 
@@ -10970,10 +10981,11 @@ static inline void gpuir__move_on(const uint32_t **a, uint32_t *x, uint32_t next
 GPUIR__INLINE uint32_t gpuir__merge_by(gpuir__meet meet, uint32_t width, int indices, int padded,
                                        const gpuir__pass *p, const uint32_t *docs, uint32_t n, uint32_t base,
                                        uint32_t *pi, uint32_t *pj, uint32_t found) {
-  const uint32_t m = p->m, before = found;
+  const gpuir__pass own = *p; /* which no store can change */
+  const uint32_t m = own.m, before = found;
   gpuir__side side[2];
   uint32_t steps;
-  gpuir__side_open(&side[0], p->candidates, *pi, m, width, padded);
+  gpuir__side_open(&side[0], own.candidates, *pi, m, width, padded);
   gpuir__side_open(&side[1], docs, *pj, n, width, padded);
   while ((steps = gpuir__side_steps(&side[0], width)) > 0 &&
          (steps = gpuir__min32(steps, gpuir__side_steps(&side[1], width))) > 0) {
@@ -10990,18 +11002,26 @@ GPUIR__INLINE uint32_t gpuir__merge_by(gpuir__meet meet, uint32_t width, int ind
         b = gpuir__pass_over(b + 2 * width, side[1].end, width, *a);
         break;
       }
-      found = meet(indices, p, a, i + (uint32_t)(a - side[0].at), b, j + (uint32_t)(b - side[1].at), found);
+      found =
+          meet(indices, &own, a, i + (uint32_t)(a - side[0].at), b, j + (uint32_t)(b - side[1].at), found);
       if (padded) found = gpuir__min32(found, m); /* a list may be damaged, and have docIDs twice */
       gpuir__move_on(&a, &x, next_x, &b, &y, next_y, width);
-    } while (--steps);
+    } while (padded ? a + width <= side[0].end && b + width <= side[1].end : --steps);
     side[0].at = a;
     side[1].at = b;
   }
-  while (found > before + 1 && p->docs[found - 1] == p->docs[found - 2]) found--;
+  while (found > before + 1 && own.docs[found - 1] == own.docs[found - 2]) found--;
   *pi = gpuir__min32(gpuir__side_index(&side[0]), m);
   *pj = gpuir__min32(gpuir__side_index(&side[1]), n);
   return found;
 }
+
+#define GPUIR__MERGE_BY(meet, width, indices, padded) \
+  gpuir__merge_by((meet), (width), (indices), (padded), p, docs, n, base, pi, pj, found)
+#define GPUIR__MERGE(meet, width)                                                              \
+  (indices  ? padded ? GPUIR__MERGE_BY(meet, width, 1, 1) : GPUIR__MERGE_BY(meet, width, 1, 0) \
+    : padded ? GPUIR__MERGE_BY(meet, width, 0, 1)                                              \
+            : GPUIR__MERGE_BY(meet, width, 0, 0))
 
 /* ---- registers of 8 ---- */
 
@@ -11050,19 +11070,24 @@ GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__meet_avx2(int indices, const gpuir__pa
   return found + (uint32_t)__builtin_popcount(hit);
 }
 
-GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__merge_avx2(int indices, int padded, const gpuir__pass *p,
-                                                     const uint32_t *docs, uint32_t n, uint32_t base,
-                                                     uint32_t *pi, uint32_t *pj, uint32_t found) {
-  return gpuir__merge_by(gpuir__meet_avx2, 8, indices, padded, p, docs, n, base, pi, pj, found);
+/* A function of its own, also for the registers of 16 without VP2INTERSECT, where 16 times 16 comparisons take longer. */
+GPUIR__AVX2 __attribute__((noinline)) static uint32_t gpuir__merge_avx2(int indices, int padded,
+                                                                        const gpuir__pass *p,
+                                                                        const uint32_t *docs, uint32_t n,
+                                                                        uint32_t base, uint32_t *pi,
+                                                                        uint32_t *pj, uint32_t found) {
+  return GPUIR__MERGE(gpuir__meet_avx2, 8);
 }
 
+/* A probe a candidate; o->n >= 16. */
 GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__probe_avx2(int indices, const gpuir__operand *o,
                                                      const gpuir__pass *p) {
+  const gpuir__pass own = *p;
   const uint32_t *docs = o->docs, *first = o->first, buckets = o->buckets, n = o->n;
   const unsigned shift = o->shift;
   uint32_t i, found = 0;
-  for (i = 0; i < p->m; i++) {
-    uint32_t x = p->candidates[i], h = gpuir__hs_bucket(x, shift), at, end, hit;
+  for (i = 0; i < own.m; i++) {
+    uint32_t x = own.candidates[i], h = gpuir__hs_bucket(x, shift), at, end, hit;
     const __m256i v = _mm256_set1_epi32((int)x);
     __m256i lo, hi;
     if (h >= buckets) break;
@@ -11074,22 +11099,20 @@ GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__probe_avx2(int indices, const gpuir__o
     hi = _mm256_cmpeq_epi32(_mm256_loadu_si256((const __m256i *)(const void *)(docs + at + 8)), v);
     hit = (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(indices ? lo : _mm256_or_si256(lo, hi)));
     if (indices) hit |= (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(hi)) << 8;
-    found = gpuir__pass_put(p, indices, found, i, x, at + gpuir__ctz32(hit | 0x10000u), hit != 0);
+    found = gpuir__pass_put(&own, indices, found, i, x, at + gpuir__ctz32(hit | 0x10000u), hit != 0);
   }
   return found;
 }
 
 /* As gpuir__spot_avx512. */
 GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__spot_avx2(int indices, const gpuir__pass *p, const uint32_t *docs,
-                                                    uint32_t n, uint32_t base, uint32_t last, uint32_t *pi,
+                                                    uint32_t base, uint32_t last, uint32_t *pi,
                                                     uint32_t found) {
-  uint32_t i = *pi, top[16], t;
-  __m256i lo, hi;
-  for (t = 0; t < 16; t++) top[t] = 8 * t + 7 < n ? docs[8 * t + 7] : UINT32_MAX;
-  lo = _mm256_loadu_si256((const __m256i *)(const void *)top);
-  hi = _mm256_loadu_si256((const __m256i *)(const void *)(top + 8));
-  for (; i < p->m; i++) {
-    const uint32_t x = p->candidates[i];
+  const gpuir__pass own = *p;
+  const __m256i lo = gpuir__tops_8(docs), hi = gpuir__tops_8(docs + 64);
+  uint32_t i = *pi;
+  for (; i < own.m; i++) {
+    const uint32_t x = own.candidates[i];
     const __m256i v = _mm256_set1_epi32((int)x);
     uint32_t pos, hit;
     __m256i ends;
@@ -11099,10 +11122,24 @@ GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__spot_avx2(int indices, const gpuir__pa
     pos = 8 * (16 - (uint32_t)__builtin_popcount((uint32_t)_mm256_movemask_epi8(ends)) / 2);
     hit = (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(
         _mm256_cmpeq_epi32(_mm256_loadu_si256((const __m256i *)(const void *)(docs + pos)), v)));
-    found = gpuir__pass_put(p, indices, found, i, x, base + pos + gpuir__ctz32(hit | 0x100u), hit != 0);
+    found = gpuir__pass_put(&own, indices, found, i, x, base + pos + gpuir__ctz32(hit | 0x100u), hit != 0);
   }
   *pi = i;
   return found;
+}
+
+/* Has the block x? For one candidate alone that is less work than a look-up. */
+GPUIR__AVX2 GPUIR__INLINE int gpuir__holds_avx2(const uint32_t *docs, uint32_t x) {
+  const __m256i v = _mm256_set1_epi32((int)x);
+  __m256i same[4], any;
+  unsigned t;
+  for (t = 0; t < 4; t++) same[t] = _mm256_setzero_si256();
+  for (t = 0; t < GPUIR__BLOCK / 8; t++)
+    same[t % 4] = _mm256_or_si256(
+        same[t % 4],
+        _mm256_cmpeq_epi32(_mm256_loadu_si256((const __m256i *)(const void *)(docs + 8 * t)), v));
+  any = _mm256_or_si256(_mm256_or_si256(same[0], same[1]), _mm256_or_si256(same[2], same[3]));
+  return !_mm256_testz_si256(any, any);
 }
 
 GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__blocks_avx2(int indices, gpuir__operand *o, const gpuir__pass *p) {
@@ -11118,8 +11155,12 @@ GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__blocks_avx2(int indices, gpuir__operan
     if (p->m - i >= GPUIR__MANY && p->candidates[i + GPUIR__MANY - 1] <= last) {
       found = gpuir__merge_avx2(indices, 1, p, c->docs, c->n, block * GPUIR__BLOCK, &i, &j, found);
       while (i < p->m && p->candidates[i] <= last) i++; /* done, in the register that was not left behind */
+    } else if (!indices && p->candidates[i + 1] > last) {
+      found =
+          gpuir__pass_put(p, 0, found, i, p->candidates[i], 0, gpuir__holds_avx2(c->docs, p->candidates[i]));
+      i++;
     } else {
-      found = gpuir__spot_avx2(indices, p, c->docs, c->n, block * GPUIR__BLOCK, last, &i, found);
+      found = gpuir__spot_avx2(indices, p, c->docs, block * GPUIR__BLOCK, last, &i, found);
     }
     if (i == before) i++; /* only in a damaged file */
     found = gpuir__min32(found, i);
@@ -11129,27 +11170,10 @@ GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__blocks_avx2(int indices, gpuir__operan
 }
 
 GPUIR__AVX2 static uint32_t gpuir__simd_avx2(gpuir__operand *o, const gpuir__pass *p) {
-  const gpuir__pass own = *p;
   uint32_t i = 0;
-  if (o->cursor) return p->from ? gpuir__blocks_avx2(1, o, &own) : gpuir__blocks_avx2(0, o, &own);
-  if (o->first) return p->from ? gpuir__probe_avx2(1, o, &own) : gpuir__probe_avx2(0, o, &own);
-  return p->from ? gpuir__merge_avx2(1, 0, &own, o->docs, o->n, 0, &i, &o->at, 0)
-                 : gpuir__merge_avx2(0, 0, &own, o->docs, o->n, 0, &i, &o->at, 0);
-}
-
-/* The same for those with registers of 16 that lack VP2INTERSECT: 16 times 16 comparisons take longer. Apart, since clang
- * would make slower code of it there. */
-GPUIR__AVX2 __attribute__((noinline)) static uint32_t gpuir__merge_8(int indices, int padded,
-                                                                     const gpuir__pass *p,
-                                                                     const uint32_t *docs, uint32_t n,
-                                                                     uint32_t base, uint32_t *pi,
-                                                                     uint32_t *pj, uint32_t found) {
-  const gpuir__pass own = *p;
-  if (padded)
-    return indices ? gpuir__merge_avx2(1, 1, &own, docs, n, base, pi, pj, found)
-                   : gpuir__merge_avx2(0, 1, &own, docs, n, base, pi, pj, found);
-  return indices ? gpuir__merge_avx2(1, 0, &own, docs, n, base, pi, pj, found)
-                 : gpuir__merge_avx2(0, 0, &own, docs, n, base, pi, pj, found);
+  if (o->cursor) return p->from ? gpuir__blocks_avx2(1, o, p) : gpuir__blocks_avx2(0, o, p);
+  if (o->first) return p->from ? gpuir__probe_avx2(1, o, p) : gpuir__probe_avx2(0, o, p);
+  return gpuir__merge_avx2(p->from != NULL, 0, p, o->docs, o->n, 0, &i, &o->at, 0);
 }
 
 /* ---- registers of 16 ---- */
@@ -11196,32 +11220,12 @@ GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__meet_avx512(int indices, const gpuir
   return found + (uint32_t)__builtin_popcount(hit);
 }
 
-GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__merge_avx512(int indices, int pairs, int padded,
-                                                         const gpuir__pass *p, const uint32_t *docs,
-                                                         uint32_t n, uint32_t base, uint32_t *pi,
-                                                         uint32_t *pj, uint32_t found) {
-  return pairs ? gpuir__merge_by(gpuir__meet_avx512, 16, indices, padded, p, docs, n, base, pi, pj, found)
-               : gpuir__merge_8(indices, padded, p, docs, n, base, pi, pj, found);
-}
-
-/* A probe a candidate; o->n >= 16. */
-GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__probe_avx512(int indices, const gpuir__operand *o,
-                                                         const gpuir__pass *p) {
-  const uint32_t *docs = o->docs, *first = o->first, buckets = o->buckets, n = o->n;
-  const unsigned shift = o->shift;
-  uint32_t i, found = 0;
-  for (i = 0; i < p->m; i++) {
-    uint32_t x = p->candidates[i], h = gpuir__hs_bucket(x, shift), at, end, hit;
-    const __m512i v = _mm512_set1_epi32((int)x);
-    if (h >= buckets) break;
-    at = first[h];
-    end = first[h + 1];
-    if (GPUIR__UNLIKELY(end - at > 16)) at = gpuir__crowd(docs, at, end, x);
-    at = gpuir__min32(at, n - 16);
-    hit = gpuir__mask_bits(_mm512_cmpeq_epi32_mask(_mm512_loadu_si512(docs + at), v));
-    found = gpuir__pass_put(p, indices, found, i, x, at + gpuir__ctz32(hit | 0x10000u), hit != 0);
-  }
-  return found;
+GPUIR__AVX512 __attribute__((noinline)) static uint32_t gpuir__merge_avx512(int indices, int padded,
+                                                                            const gpuir__pass *p,
+                                                                            const uint32_t *docs, uint32_t n,
+                                                                            uint32_t base, uint32_t *pi,
+                                                                            uint32_t *pj, uint32_t found) {
+  return GPUIR__MERGE(gpuir__meet_avx512, 16);
 }
 
 /* The first block >= from whose last docID is >= x, or nblocks: that many of the next 16 end below x. */
@@ -11239,20 +11243,19 @@ GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__block_avx512(const gpuir__list *l, u
 /* Candidates from *pi on, up to `last`, in one block: a comparison with the last docIDs of its registers' worths tells
  * in which one a candidate would be, another one whether it is; no branch has anything to guess. */
 GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__spot_avx512(int indices, const gpuir__pass *p,
-                                                        const uint32_t *docs, uint32_t n, uint32_t base,
-                                                        uint32_t last, uint32_t *pi, uint32_t found) {
-  uint32_t i = *pi, top[8], t;
-  __m256i tops;
-  for (t = 0; t < 8; t++) top[t] = 16 * t + 15 < n ? docs[16 * t + 15] : UINT32_MAX;
-  tops = _mm256_loadu_si256((const __m256i *)(const void *)top);
-  for (; i < p->m; i++) {
-    uint32_t x = p->candidates[i], pos, hit;
+                                                        const uint32_t *docs, uint32_t base, uint32_t last,
+                                                        uint32_t *pi, uint32_t found) {
+  const gpuir__pass own = *p;
+  const __m256i tops = gpuir__tops_16(docs);
+  uint32_t i = *pi;
+  for (; i < own.m; i++) {
+    uint32_t x = own.candidates[i], pos, hit;
     if (x > last) break;
     pos = 16 * (uint32_t)__builtin_popcount(
                    gpuir__mask_bits(_mm256_cmplt_epu32_mask(tops, _mm256_set1_epi32((int)x))));
     hit =
         gpuir__mask_bits(_mm512_cmpeq_epi32_mask(_mm512_loadu_si512(docs + pos), _mm512_set1_epi32((int)x)));
-    found = gpuir__pass_put(p, indices, found, i, x, base + pos + gpuir__ctz32(hit | 0x10000u), hit != 0);
+    found = gpuir__pass_put(&own, indices, found, i, x, base + pos + gpuir__ctz32(hit | 0x10000u), hit != 0);
   }
   *pi = i;
   return found;
@@ -11271,12 +11274,17 @@ GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__blocks_avx512(int indices, int pairs
     gpuir__cursor_load(c, block);
     last = l->last ? l->last[block] : UINT32_MAX - 1;
     if (p->m - i >= GPUIR__MANY && p->candidates[i + GPUIR__MANY - 1] <= last) {
-      found = gpuir__merge_avx512(indices, pairs, 1, p, c->docs, c->n, block * GPUIR__BLOCK, &i, &j, found);
+      found = pairs ? gpuir__merge_avx512(indices, 1, p, c->docs, c->n, block * GPUIR__BLOCK, &i, &j, found)
+                    : gpuir__merge_avx2(indices, 1, p, c->docs, c->n, block * GPUIR__BLOCK, &i, &j, found);
       if (i < p->m) /* of the register that was not left behind, those up to `last` are done */
         i += (uint32_t)__builtin_popcount(gpuir__mask_bits(
             _mm512_cmple_epu32_mask(_mm512_loadu_si512(p->candidates + i), _mm512_set1_epi32((int)last))));
+    } else if (!indices && p->candidates[i + 1] > last) {
+      found =
+          gpuir__pass_put(p, 0, found, i, p->candidates[i], 0, gpuir__holds_avx2(c->docs, p->candidates[i]));
+      i++;
     } else {
-      found = gpuir__spot_avx512(indices, p, c->docs, c->n, block * GPUIR__BLOCK, last, &i, found);
+      found = gpuir__spot_avx512(indices, p, c->docs, block * GPUIR__BLOCK, last, &i, found);
     }
     if (i == before) i++; /* only in a damaged file */
     found = gpuir__min32(found, i);
@@ -11285,20 +11293,13 @@ GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__blocks_avx512(int indices, int pairs
   return found;
 }
 
-#define GPUIR__SIMD_AVX512(indices, pairs)                                                  \
-  GPUIR__AVX512 static uint32_t gpuir__simd_avx512_##indices##pairs(gpuir__operand *o,      \
-                                                                    const gpuir__pass *p) { \
-    const gpuir__pass own = *p; /* which no store can change */                             \
-    uint32_t i = 0;                                                                         \
-    if (o->cursor) return gpuir__blocks_avx512(indices, pairs, o, &own);                    \
-    if (o->first) return gpuir__probe_avx512(indices, o, &own);                             \
-    return gpuir__merge_avx512(indices, pairs, 0, &own, o->docs, o->n, 0, &i, &o->at, 0);   \
-  }
-GPUIR__SIMD_AVX512(0, 0)
-GPUIR__SIMD_AVX512(0, 1)
-GPUIR__SIMD_AVX512(1, 0)
-GPUIR__SIMD_AVX512(1, 1)
-#undef GPUIR__SIMD_AVX512
+GPUIR__AVX512 static uint32_t gpuir__simd_avx512(gpuir__operand *o, const gpuir__pass *p) {
+  uint32_t i = 0;
+  if (o->cursor && o->pairs)
+    return p->from ? gpuir__blocks_avx512(1, 1, o, p) : gpuir__blocks_avx512(0, 1, o, p);
+  if (o->cursor) return p->from ? gpuir__blocks_avx512(1, 0, o, p) : gpuir__blocks_avx512(0, 0, o, p);
+  return gpuir__merge_avx512(p->from != NULL, 0, p, o->docs, o->n, 0, &i, &o->at, 0);
+}
 #endif
 
 #define GPUIR__NEAR 8u /* so many candidates in a block: the next docID is searched step by step */
@@ -11332,11 +11333,8 @@ GPUIR__INLINE uint32_t gpuir__blocks(int indices, gpuir__operand *o, const gpuir
 
 static uint32_t gpuir__simd(gpuir__operand *o, const gpuir__pass *p) {
 #if GPUIR__X86
-  if (o->simd == GPUIR_SIMD_AVX512) {
-    if (p->from) return o->pairs ? gpuir__simd_avx512_11(o, p) : gpuir__simd_avx512_10(o, p);
-    return o->pairs ? gpuir__simd_avx512_01(o, p) : gpuir__simd_avx512_00(o, p);
-  }
-  if (o->simd == GPUIR_SIMD_AVX2) return gpuir__simd_avx2(o, p);
+  if (o->simd == GPUIR_SIMD_AVX512 && (o->cursor || (o->pairs && !o->first))) return gpuir__simd_avx512(o, p);
+  if (o->simd >= GPUIR_SIMD_AVX2) return gpuir__simd_avx2(o, p);
 #endif
   if (o->cursor) return p->from ? gpuir__blocks(1, o, p) : gpuir__blocks(0, o, p);
   return o->first ? gpuir__hs_array(o, p) : gpuir__merge_array(o, p);
