@@ -1711,7 +1711,8 @@ GPUIR_HD static inline const uint8_t *gpuir__bp128_block(const gpuir__stream *s,
 
 /* The kernels decode count <= 128 values of w low bits, vertical ones if count is 128, add the
  * exceptions of the view v, if it is not NULL, and sum them up if `docids`. Whether v is NULL, and
- * docids, are constants wherever they are inlined. */
+ * docids, are constants wherever they are inlined. Those with vectors are told whether the values are vertical, since
+ * pfd's never are. */
 GPUIR__INLINE void gpuir__bp128_scalar(const uint8_t *p, unsigned w, uint32_t count,
                                        const gpuir__bp128_view *v, int docids, uint32_t prev, uint32_t limit,
                                        uint32_t *out) {
@@ -1797,7 +1798,7 @@ GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_add_highs(__m256i x, const gpuir__
 }
 
 /* Two rows, 8 values, at a time. Shifts by 32 give 0, as they should. */
-GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_avx2(const uint8_t *p, unsigned w, uint32_t count,
+GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_avx2(const uint8_t *p, unsigned w, uint32_t count, int vertical,
                                                  const gpuir__bp128_view *v, int docids, uint32_t prev,
                                                  uint32_t limit, uint32_t *out) {
   const __m256i mask = _mm256_set1_epi32((int)gpuir__low_bits(w)), width = _mm256_set1_epi32((int)w);
@@ -1807,7 +1808,7 @@ GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_avx2(const uint8_t *p, unsigned w, u
   uint32_t highs[GPUIR__BLOCK_ROOM];
   unsigned i, rank = 0;
   if (v) gpuir__avx2_highs(v, highs);
-  if (count == GPUIR__BLOCK) {
+  if (vertical) {
     const __m256i step = _mm256_add_epi32(width, width);
     unsigned b = 0;
     bit = _mm256_mullo_epi32(width, _mm256_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1));
@@ -1872,8 +1873,8 @@ GPUIR__AVX512 GPUIR__INLINE __m512i gpuir__avx512_add_highs(__m512i x, const gpu
 /* Four rows, 16 values, at a time. Reads 64 bytes behind the low bits at most; 80 at w = 0, where the 17 bytes of marks
  * and h follow. */
 GPUIR__AVX512 GPUIR__INLINE void gpuir__bp128_avx512(const uint8_t *p, unsigned w, uint32_t count,
-                                                     const gpuir__bp128_view *v, int docids, uint32_t prev,
-                                                     uint32_t limit, uint32_t *out) {
+                                                     int vertical, const gpuir__bp128_view *v, int docids,
+                                                     uint32_t prev, uint32_t limit, uint32_t *out) {
   const __m512i mask = _mm512_set1_epi32((int)gpuir__low_bits(w)), width = _mm512_set1_epi32((int)w);
   const __m512i c31 = _mm512_set1_epi32(31), c32 = _mm512_set1_epi32(32),
                 most = _mm512_set1_epi32((int)limit);
@@ -1882,7 +1883,7 @@ GPUIR__AVX512 GPUIR__INLINE void gpuir__bp128_avx512(const uint8_t *p, unsigned 
   uint32_t highs[GPUIR__BLOCK_ROOM];
   unsigned i, rank = 0;
   if (v) gpuir__avx512_highs(v, highs);
-  if (count == GPUIR__BLOCK) {
+  if (vertical) {
     const __m512i lane = _mm512_and_si512(iota, _mm512_set1_epi32(3));
     const __m512i row = _mm512_mullo_epi32(width, _mm512_srli_epi32(iota, 2));
     unsigned b = 0;
@@ -1915,41 +1916,41 @@ GPUIR__AVX512 GPUIR__INLINE void gpuir__bp128_avx512(const uint8_t *p, unsigned 
 
 GPUIR__AVX2 static void gpuir__bp128_docids_avx2(const uint8_t *p, unsigned w, uint32_t count, uint32_t prev,
                                                  uint32_t limit, uint32_t *out) {
-  gpuir__bp128_avx2(p, w, count, NULL, 1, prev, limit, out);
+  gpuir__bp128_avx2(p, w, count, count == GPUIR__BLOCK, NULL, 1, prev, limit, out);
 }
 
 GPUIR__AVX2 static void gpuir__bp128_freqs_avx2(const uint8_t *p, unsigned w, uint32_t count, uint32_t *out) {
-  gpuir__bp128_avx2(p, w, count, NULL, 0, 0, 0, out);
+  gpuir__bp128_avx2(p, w, count, count == GPUIR__BLOCK, NULL, 0, 0, 0, out);
 }
 
 GPUIR__AVX2 static void gpuir__bp128_high_docids_avx2(const gpuir__bp128_view *v, uint32_t count,
                                                       uint32_t prev, uint32_t limit, uint32_t *out) {
-  gpuir__bp128_avx2(v->low, v->b, count, v, 1, prev, limit, out);
+  gpuir__bp128_avx2(v->low, v->b, count, count == GPUIR__BLOCK, v, 1, prev, limit, out);
 }
 
 GPUIR__AVX2 static void gpuir__bp128_high_freqs_avx2(const gpuir__bp128_view *v, uint32_t count,
                                                      uint32_t *out) {
-  gpuir__bp128_avx2(v->low, v->b, count, v, 0, 0, 0, out);
+  gpuir__bp128_avx2(v->low, v->b, count, count == GPUIR__BLOCK, v, 0, 0, 0, out);
 }
 
 GPUIR__AVX512 static void gpuir__bp128_docids_avx512(const uint8_t *p, unsigned w, uint32_t count,
                                                      uint32_t prev, uint32_t limit, uint32_t *out) {
-  gpuir__bp128_avx512(p, w, count, NULL, 1, prev, limit, out);
+  gpuir__bp128_avx512(p, w, count, count == GPUIR__BLOCK, NULL, 1, prev, limit, out);
 }
 
 GPUIR__AVX512 static void gpuir__bp128_freqs_avx512(const uint8_t *p, unsigned w, uint32_t count,
                                                     uint32_t *out) {
-  gpuir__bp128_avx512(p, w, count, NULL, 0, 0, 0, out);
+  gpuir__bp128_avx512(p, w, count, count == GPUIR__BLOCK, NULL, 0, 0, 0, out);
 }
 
 GPUIR__AVX512 static void gpuir__bp128_high_docids_avx512(const gpuir__bp128_view *v, uint32_t count,
                                                           uint32_t prev, uint32_t limit, uint32_t *out) {
-  gpuir__bp128_avx512(v->low, v->b, count, v, 1, prev, limit, out);
+  gpuir__bp128_avx512(v->low, v->b, count, count == GPUIR__BLOCK, v, 1, prev, limit, out);
 }
 
 GPUIR__AVX512 static void gpuir__bp128_high_freqs_avx512(const gpuir__bp128_view *v, uint32_t count,
                                                          uint32_t *out) {
-  gpuir__bp128_avx512(v->low, v->b, count, v, 0, 0, 0, out);
+  gpuir__bp128_avx512(v->low, v->b, count, count == GPUIR__BLOCK, v, 0, 0, 0, out);
 }
 
 /* For the instruction that counts bits, which every processor with AVX2 has. */
@@ -2796,12 +2797,41 @@ GPUIR_HD static inline uint32_t gpuir__pfd_linked(const gpuir__pfd_block *v, uin
   return gpuir__load_bytes(v->values + k * v->bytes, v->bytes);
 }
 
-static void gpuir__pfd_freqs_decode(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t *out) {
+#if GPUIR__X86
+/* Marked exceptions are bp128's, and so are the kernels. */
+GPUIR__AVX2 static void gpuir__pfd_marked_avx2(const gpuir__bp128_view *v, uint32_t count, int docids,
+                                               uint32_t prev, uint32_t limit, uint32_t *out) {
+  if (docids)
+    gpuir__bp128_avx2(v->low, v->b, count, 0, v, 1, prev, limit, out);
+  else
+    gpuir__bp128_avx2(v->low, v->b, count, 0, v, 0, 0, 0, out);
+}
+
+GPUIR__AVX512 static void gpuir__pfd_marked_avx512(const gpuir__bp128_view *v, uint32_t count, int docids,
+                                                   uint32_t prev, uint32_t limit, uint32_t *out) {
+  if (docids)
+    gpuir__bp128_avx512(v->low, v->b, count, 0, v, 1, prev, limit, out);
+  else
+    gpuir__bp128_avx512(v->low, v->b, count, 0, v, 0, 0, 0, out);
+}
+#endif
+
+static void gpuir__pfd_decode(const gpuir__stream *s, uint32_t block, int docids, uint32_t prev,
+                              uint32_t *out) {
   const uint32_t count = gpuir__block_count(s->n, block);
   gpuir__pfd_block v;
   uint32_t i, at;
-  (void)prev;
   gpuir__pfd_find(s, block, count, &v);
+#if GPUIR__X86
+  if (v.form == GPUIR__PFD_MARKED && s->simd >= GPUIR_SIMD_AVX512) {
+    gpuir__pfd_marked_avx512(&v.marked, count, docids, prev, s->limit, out);
+    return;
+  }
+  if (v.form == GPUIR__PFD_MARKED && s->simd == GPUIR_SIMD_AVX2) {
+    gpuir__pfd_marked_avx2(&v.marked, count, docids, prev, s->limit, out);
+    return;
+  }
+#endif
   gpuir__unpack(v.slots, v.b, 0, count, out, s->simd);
   if (v.form == GPUIR__PFD_LINKED) {
     for (i = 0, at = v.first; i < v.number && at < count; i++) {
@@ -2823,11 +2853,15 @@ static void gpuir__pfd_freqs_decode(const gpuir__stream *s, uint32_t block, uint
         out[64 * half + gpuir__ctz64(marks)] |= gpuir__bp128_high(&v.marked, rank++);
     }
   }
+  if (docids) gpuir__sum_gaps(out, count, prev, s->limit, s->simd);
+}
+
+static void gpuir__pfd_freqs_decode(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t *out) {
+  gpuir__pfd_decode(s, block, 0, prev, out);
 }
 
 static void gpuir__pfd_docids_decode(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t *out) {
-  gpuir__pfd_freqs_decode(s, block, prev, out);
-  gpuir__sum_gaps(out, gpuir__block_count(s->n, block), prev, s->limit, s->simd);
+  gpuir__pfd_decode(s, block, 1, prev, out);
 }
 
 /* Value i of a block alone. */
