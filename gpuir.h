@@ -10065,9 +10065,8 @@ static uint32_t gpuir__cursor_step(gpuir__cursor *c) {
  * writes them to kept[*nkept ..) and the posting's index to where[slot]. Returns the first slot not taken.
  * For vectors, a block of less than 128 is filled up, and followed, by UINT32_MAX (see gpuir__cursor). */
 typedef struct gpuir__match {
-  const uint32_t *docs; /* the block: ndocs of them */
-  uint32_t ndocs;
-  uint32_t base; /* index of its first posting in the list */
+  const uint32_t *docs; /* of the block */
+  uint32_t base;        /* index of its first posting in the list */
   uint32_t last;
   const uint32_t *candidates;
   const uint32_t *slots;
@@ -10179,7 +10178,6 @@ static uint32_t gpuir__intersect(int simd, gpuir__cursor *c, const uint32_t *can
     if (block >= c->list.nblocks) break;
     gpuir__cursor_load(c, block);
     m.docs = c->docs;
-    m.ndocs = c->n;
     m.base = block * GPUIR__BLOCK;
     m.last = c->list.last ? c->list.last[block] : UINT32_MAX - 1;
     i = gpuir__match_block(simd, &m, i);
@@ -10892,10 +10890,10 @@ static uint32_t gpuir__algorithm1(gpuir__operand *o, const gpuir__pass *p) {
 /* ---- simd: registers against registers, or, in a much longer operand, a probe a candidate ----
  *
  * Lists of like length: a register of candidates is compared with each docID of a register's worth of the operand, and
- * of the two the one that ends first moves on; nothing is mispredicted but the end. (Block-wise all-pairs comparison:
- * Schlegel, Willhalm & Lehner, "Fast sorted-set intersection using SIMD instructions", ADMS 2011; Lemire, Boytsov &
- * Kurz, "SIMD compression and the intersection of sorted integers", SPE 2016.) Instead of rotating one register, its
- * docIDs are broadcast from memory, which costs no shuffle.
+ * of the two the one that ends first moves on; nothing is mispredicted but the end, and where a search begins because
+ * one side is more than a register behind. (Block-wise all-pairs comparison: Schlegel, Willhalm & Lehner, "Fast
+ * sorted-set intersection using SIMD instructions", ADMS 2011; Lemire, Boytsov & Kurz, "SIMD compression and the
+ * intersection of sorted integers", SPE 2016.)
  *
  * Longer operands have hash segments (Ao et al. 2011, section 4.4) so short that one or two registers mostly take
  * a whole one: a probe is a look-up and a comparison, and those of many candidates overlap. */
@@ -11050,6 +11048,7 @@ GPUIR__INLINE uint32_t gpuir__merge_by(gpuir__meet meet, uint32_t width, int ind
   return found;
 }
 
+/* The bodies of two functions that differ in the registers: what is constant in each step, made so. */
 #define GPUIR__MERGE_BY(meet, width, indices, padded) \
   gpuir__merge_by((meet), (width), (indices), (padded), p, docs, n, base, pi, pj, found)
 #define GPUIR__MERGE(meet, width)                                                              \
@@ -11070,6 +11069,13 @@ GPUIR__AVX2 GPUIR__INLINE void gpuir__compress_avx2(uint32_t *to, uint32_t mask,
 #define GPUIR__LANE5(above) GPUIR__LANE4(above), GPUIR__LANE4((above) << 8 | 5)
 #define GPUIR__LANE6(above) GPUIR__LANE5(above), GPUIR__LANE5((above) << 8 | 6)
   static const uint64_t lanes[256] = {GPUIR__LANE6((uint64_t)0), GPUIR__LANE6((uint64_t)7)};
+#undef GPUIR__LANE0
+#undef GPUIR__LANE1
+#undef GPUIR__LANE2
+#undef GPUIR__LANE3
+#undef GPUIR__LANE4
+#undef GPUIR__LANE5
+#undef GPUIR__LANE6
   const __m256i order = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)&lanes[mask]));
   _mm256_storeu_si256((__m256i *)(void *)to, _mm256_permutevar8x32_epi32(x, order));
 }
@@ -11138,7 +11144,8 @@ GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__probe_avx2(int indices, const gpuir__o
   return found;
 }
 
-/* As gpuir__spot_avx512. */
+/* Candidates from *pi on, up to `last`, in one block: a comparison with the last docIDs of its registers' worths tells
+ * in which one a candidate would be, another one whether it is; no branch has anything to guess. */
 GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__spot_avx2(int indices, const gpuir__pass *p, const uint32_t *docs,
                                                     uint32_t base, uint32_t last, uint32_t *pi,
                                                     uint32_t found) {
@@ -11176,6 +11183,7 @@ GPUIR__AVX2 GPUIR__INLINE int gpuir__holds_avx2(const uint32_t *docs, uint32_t x
   return !_mm256_testz_si256(any, any);
 }
 
+/* A list, block by block. Candidates are followed by UINT32_MAX, 16 times. */
 GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__blocks_avx2(int indices, gpuir__operand *o, const gpuir__pass *p) {
   gpuir__cursor *c = o->cursor;
   const gpuir__list *l = &c->list;
@@ -11274,8 +11282,7 @@ GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__block_avx512(const gpuir__list *l, u
   return below < 16 ? from + below : gpuir__list_find_block(l, from + 15, x);
 }
 
-/* Candidates from *pi on, up to `last`, in one block: a comparison with the last docIDs of its registers' worths tells
- * in which one a candidate would be, another one whether it is; no branch has anything to guess. */
+/* As gpuir__spot_avx2. */
 GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__spot_avx512(int indices, const gpuir__pass *p,
                                                         const uint32_t *docs, uint32_t base, uint32_t last,
                                                         uint32_t *pi, uint32_t found) {
@@ -11295,7 +11302,7 @@ GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__spot_avx512(int indices, const gpuir
   return found;
 }
 
-/* A list, block by block. Candidates are followed by UINT32_MAX, 16 times. */
+/* As gpuir__blocks_avx2. */
 GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__blocks_avx512(int indices, int pairs, gpuir__operand *o,
                                                           const gpuir__pass *p) {
   gpuir__cursor *c = o->cursor;
