@@ -238,8 +238,10 @@ static void print_docno(const gpuir_doc *doc, uint32_t docid) {
 
 static void print_hit(const search *s, const char *id, size_t rank, gpuir_hit hit) {
   gpuir_doc doc;
-  if (gpuir_doc_get(s->index, hit.docid, &doc)) memset(&doc, 0, sizeof doc);
-  const char *name = doc.name ? doc.name : "";
+  if (gpuir_doc_get(s->index, hit.docid, &doc)) {
+    memset(&doc, 0, sizeof doc);
+    doc.name = "";
+  }
   switch (s->form) {
     case FORM_TREC:
       printf("%s Q0 ", id);
@@ -249,18 +251,18 @@ static void print_hit(const search *s, const char *id, size_t rank, gpuir_hit hi
     case FORM_TSV:
       if (s->many) printf("%s\t", id);
       printf("%zu\t%u\t%.7f\t", rank, hit.docid, gpuir_score(hit));
-      cli_tsv_string(stdout, name, doc.name_len);
+      cli_tsv_string(stdout, doc.name, doc.name_len);
       putchar('\n');
       break;
     case FORM_JSON:
       printf("%s{\"rank\":%zu,\"docid\":%u,\"score\":%.7f,\"name\":", rank > 1 ? "," : "", rank, hit.docid,
              gpuir_score(hit));
-      cli_json_string(stdout, name, doc.name_len);
+      cli_json_string(stdout, doc.name, doc.name_len);
       putchar('}');
       break;
     default:
       printf("%5zu %12.6f %10u  ", rank, gpuir_score(hit), hit.docid);
-      cli_tsv_string(stdout, name, doc.name_len);
+      cli_tsv_string(stdout, doc.name, doc.name_len);
       putchar('\n');
       break;
   }
@@ -468,7 +470,10 @@ static int open_search(search *s, query_flags *f, cli_gpu *gpu, size_t *batch) {
   cli_bm25(s->index, &s->qd, f->has_k1, f->has_b, f->k1, f->b);
   int r = gpuir_index_stats(s->index, &info);
   if (!r) r = gpuir_searcher_create(s->index, &f->sd, &s->searcher);
-  if (r) return cli_fail(s->path, r, NULL);
+  if (r) {
+    (void)cli_fail(s->path, r, NULL);
+    return CLI_FAIL;
+  }
   if (cli_gpu_open(gpu, f->backend, s->index) || cli_gpu_attach(gpu, s->searcher)) return CLI_FAIL;
   /* More hits than documents cannot be: no memory for them. */
   s->k = (size_t)(f->k < info.documents ? f->k : info.documents);
