@@ -10089,8 +10089,8 @@ static uint32_t gpuir__match_scalar(gpuir__match *m, uint32_t from) {
 }
 
 #if GPUIR__X86
-/* The last docIDs of the eight registers' worths of a block that begin at docs, each of `width`: from loads that have them
- * in their lanes already. */
+/* The last docIDs of the eight registers' worths of a block that begin at docs, each of `width`: from loads that have
+ * them in their lanes already. */
 #define GPUIR__TOP(t, width) \
   _mm256_loadu_si256((const __m256i *)(const void *)(docs + ((t) + 1) * (width)-1 - (t)))
 #define GPUIR__TOPS(width)                                                                            \
@@ -10930,9 +10930,9 @@ static inline uint32_t gpuir__crowd(const uint32_t *a, uint32_t lo, uint32_t hi,
   return lo;
 }
 
-/* One merge step: which of a register's worth of candidates at a, the first of them candidate i, are among as many docIDs
- * at b, the first of them index `at` of the operand; every one is compared with every other. Those found are written as
- * matches from number `found` on; returns how many there are then. */
+/* One merge step: which of a register's worth of candidates at a, the first of them candidate i, are among as many
+ * docIDs at b, the first of them index `at` of the operand; every one is compared with every other. Those found are
+ * written as matches from number `found` on; returns how many there are then. */
 typedef uint32_t (*gpuir__meet)(int indices, const gpuir__pass *p, const uint32_t *a, uint32_t i,
                                 const uint32_t *b, uint32_t at, uint32_t found);
 
@@ -11008,8 +11008,8 @@ static inline void gpuir__move_on(const uint32_t **a, uint32_t *x, uint32_t next
       : "cc");
 }
 
-/* As gpuir__merge, by registers. The ends of the next registers' worths are loaded before it is known which is needed, so
- * that no step waits for a load; they also tell when one side is so far behind that it is worth a search. */
+/* As gpuir__merge, by registers. The ends of the next registers' worths are loaded before it is known which is needed,
+ * so that no step waits for a load; they also tell when one side is so far behind that it is worth a search. */
 GPUIR__INLINE uint32_t gpuir__merge_by(gpuir__meet meet, uint32_t width, int indices, int padded,
                                        const gpuir__pass *p, const uint32_t *docs, uint32_t n, uint32_t base,
                                        uint32_t *pi, uint32_t *pj, uint32_t found) {
