@@ -11110,7 +11110,8 @@ GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__meet_avx2(int indices, const gpuir__pa
   return found + (uint32_t)__builtin_popcount(hit);
 }
 
-/* A function of its own, also for the registers of 16 without VP2INTERSECT, where 16 times 16 comparisons take longer. */
+/* A function of its own, also for the registers of 16 without VP2INTERSECT, where 16 times 16 comparisons take
+ * longer. */
 GPUIR__AVX2 __attribute__((noinline)) static uint32_t gpuir__merge_avx2(int indices, int padded,
                                                                         const gpuir__pass *p,
                                                                         const uint32_t *docs, uint32_t n,

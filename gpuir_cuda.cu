@@ -1100,8 +1100,8 @@ static __global__ void __launch_bounds__(256) gc_recode(const __grid_constant__ 
   }
 }
 
-/* Turns a list's sizes into offsets. A block of threads for its docIDs, one for its frequencies: 4 bytes read and written
- * a block of 128 postings. */
+/* Turns a list's sizes into offsets. A block of threads for its docIDs, one for its frequencies: 4 bytes read and
+ * written a block of 128 postings. */
 static __global__ void __launch_bounds__(1024) gc_recode_offsets(const __grid_constant__ gc_recoding r) {
   __shared__ uint32_t sums[32];
   const uint32_t first = r.start[blockIdx.x], n = r.start[blockIdx.x + 1] - first;

@@ -1,7 +1,6 @@
-/* cli_lab_search.c - gpuir lab search: ranked queries by the CPU, by the CUDA backend's engine and by the papers' methods
- * on the device, the steps of the latter, and the ranking of candidates alone (Ding et al., WWW 2009; Liu et al.,
- * "Griffin", PPoPP 2018). All hits are compared with the CPU's.
- */
+/* cli_lab_search.c - gpuir lab search: ranked queries by the CPU, by the CUDA backend's engine and by the papers'
+ * methods on the device, the steps of the latter, and the ranking of candidates alone (Ding et al., WWW 2009; Liu
+ * et al., "Griffin", PPoPP 2018). All hits are compared with the CPU's. */
 #include "cli.h"
 #include "lab.h"
 

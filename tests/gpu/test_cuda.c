@@ -1,10 +1,11 @@
 /* test_cuda.c - the CUDA backend returns the CPU's hits, bit for bit
  *
  * Collections that differ in shape (few documents, ties, dense lists, Zipf, sparse lists in a large docID range) are
- * searched with every mode, many k, negation, unknown and repeated terms and other k1 and b, in batches and alone, by a
- * device that holds the lists expanded, by one that decodes them and by one that holds some at a time, with both
- * evaluators. So are indexes in every codec. Calls of CUDA are made to fail one after another (gpuir_cuda.cu's seam). Prints TAP. Without a device
- * it says so and succeeds. `test_cuda quick` is the reduced set for compute-sanitizer. */
+ * searched with every mode, many k, negation, unknown and repeated terms and other k1 and b, in batches and alone,
+ * by a device that holds the lists expanded, by one that decodes them and by one that holds some at a time, with
+ * both evaluators. So are indexes in every codec. Calls of CUDA are made to fail one after another
+ * (gpuir_cuda.cu's seam). Prints TAP. Without a device it says so and succeeds. `test_cuda quick` is the reduced
+ * set for compute-sanitizer. */
 #define GPUIR_IMPLEMENTATION
 #include "gpuir.h"
 
