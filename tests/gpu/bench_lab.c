@@ -224,10 +224,92 @@ static void profile_ranking(void) {
   free(hits);
 }
 
+/* What a batch of queries works on: matches of AND, postings of OR. */
+static double work_of(gpuir_index *ix, gpuir_query *const *q, size_t nq) {
+  gpuir_searcher *s;
+  double work = 0;
+  size_t i;
+  if (gpuir_searcher_create(ix, NULL, &s)) exit(1);
+  for (i = 0; i < nq; i++) {
+    uint64_t n = 0;
+    int t;
+    if (q[i]->mode == GPUIR_AND && gpuir_count(s, q[i], &n)) exit(1);
+    work += (double)n;
+    for (t = 0; t < (int)q[i]->n && q[i]->mode == GPUIR_OR; t++) {
+      gpuir_term_info info;
+      if (gpuir_term_stats(ix, q[i]->terms[t].id, &info)) exit(1);
+      work += (double)info.df;
+    }
+  }
+  gpuir_searcher_destroy(s);
+  return work;
+}
+
+/* Ranked queries by the laboratory's kernels: 256 of two terms as AND in one batch, 16 as OR. */
+static void profile_search(void) {
+  static const struct {
+    int mode;
+    size_t n;
+  } batches[] = {{GPUIR_AND, 256}, {GPUIR_OR, 16}};
+  enum { K = 10, MOST = 256 };
+  char path[] = "/tmp/bench_lab-XXXXXX";
+  gpuir_query *q[MOST];
+  gpuir_hit *hits = (gpuir_hit *)malloc(sizeof *hits * K * MOST);
+  uint32_t counts[MOST];
+  gpuir_query_desc desc;
+  gpuir_searcher *s;
+  gpuir_index *ix;
+  gpuir_cuda *cuda;
+  gpuir_error err;
+  synth_desc d;
+  synth_rng r = {21};
+  size_t b, i;
+  const int fd = mkstemp(path);
+  if (fd < 0) exit(1);
+  (void)close(fd);
+  memset(&d, 0, sizeof d);
+  d.documents = 1050000;
+  d.terms = 400;
+  d.queries = 1;
+  if (synth_generate(&d, path, &err) || gpuir_open(path, NULL, &ix, &err)) die(&err);
+  (void)unlink(path);
+  if (gpuir_cuda_open(ix, NULL, &cuda, &err)) die(&err);
+  if (gpuir_searcher_create(ix, NULL, &s)) exit(1);
+  if (gpuir_cuda_lab_attach(s, cuda, "skip", "bucket-select", 0, &err)) die(&err);
+  memset(&desc, 0, sizeof desc);
+  for (b = 0; b < sizeof batches / sizeof batches[0]; b++) {
+    const size_t n = batches[b].n;
+    desc.mode = batches[b].mode;
+    for (i = 0; i < n; i++) {
+      char text[40];
+      const uint32_t one = synth_below(&r, d.terms), two = (one + 1 + synth_below(&r, d.terms - 1)) % d.terms;
+      (void)snprintf(text, sizeof text, "t%u t%u", one, two);
+      if (gpuir_query_parse(ix, &desc, text, strlen(text), &q[i], &err)) die(&err);
+    }
+    if (desc.mode == GPUIR_AND) {
+      per("gcl_score", work_of(ix, q, n), "matches");
+      per("gcl_gather_keys", work_of(ix, q, n), "matches");
+    } else {
+      per("gcl_accumulate", work_of(ix, q, n), "postings");
+      per("gcl_collect", (double)d.documents * (double)n, "documents");
+    }
+    if (gpuir_search_batch(s, (const gpuir_query *const *)q, n, K, hits, counts)) {
+      gpuir_searcher_error(s, &err);
+      die(&err);
+    }
+    for (i = 0; i < n; i++) gpuir_query_destroy(q[i]);
+  }
+  gpuir_searcher_destroy(s);
+  gpuir_cuda_close(cuda);
+  gpuir_close(ix);
+  free(hits);
+}
+
 static void bench_profile(void) {
   profile_decode();
   profile_intersect();
   profile_ranking();
+  profile_search();
 }
 
 int main(int argc, char **argv) {

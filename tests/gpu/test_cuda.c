@@ -689,8 +689,11 @@ static unsigned compare_all(gpuir_index *ix, gpuir_cuda *cuda, uint32_t vocabula
   return bad;
 }
 
-/* An index in the codecs that are set: whole on the device, and a tenth of it at a time. *bytes: what it takes there
- * as bp128, which is the first to be asked for; the others must become as small. */
+static unsigned grown; /* indexes that were to be whole on the device, but did not fit as bp128 */
+
+/* An index in the codecs that are set: whole on the device, a tenth of it at a time, and, if as bp128 it is larger,
+ * in room for what it takes as it is. *bytes: what it takes on the device as bp128, which is the first to be asked for;
+ * the others must become as small. */
 static void check_codec(const shape *s, const char *path, unsigned nq, uint64_t *bytes) {
   gpuir_index *ix;
   gpuir_cuda *cuda;
@@ -698,7 +701,7 @@ static void check_codec(const shape *s, const char *path, unsigned nq, uint64_t 
   gpuir_cuda_info info;
   gpuir_index_info x;
   gpuir_error err;
-  uint64_t all, one, padding;
+  uint64_t all, one, padding, coded = 0;
   unsigned bad = 0, way;
   char what[160];
   build(s, path);
@@ -710,12 +713,16 @@ static void check_codec(const shape *s, const char *path, unsigned nq, uint64_t 
   padding = 64 * x.terms + 4096;
   memset(&desc, 0, sizeof desc);
   desc.batch = 64;
-  for (way = 0; way < 2; way++) {
-    if (way) {
-      if (*bytes < (600u << 10)) break;
+  for (way = 0; way < 3; way++) {
+    if (way && *bytes < (600u << 10)) break;
+    if (way == 1) {
       desc.batch = 8;
       one = searcher_memory(ix, 8, &all);
       desc.memory = one + 4 * x.documents + *bytes / 10;
+    } else if (way) {
+      if (coded + padding >= *bytes) break;
+      desc.memory = searcher_memory(ix, 1, &all) + coded + 17 * 1024; /* 16: what opening sets aside */
+      grown++;
     }
     if (gpuir_cuda_open(ix, &desc, &cuda, &err)) {
       printf("# %s\n", err.msg);
@@ -727,6 +734,7 @@ static void check_codec(const shape *s, const char *path, unsigned nq, uint64_t 
     most_terms = 40;
     gpuir_cuda_stats(cuda, &info);
     if (!way && !*bytes) *bytes = info.index_bytes;
+    if (way == 1) coded = info.index_bytes;
     if (!way) bad += info.index_bytes > *bytes + padding || info.index_bytes + padding < *bytes;
     bad += way ? !info.lists_missed || info.used_memory > desc.memory : info.lists_missed != 0;
     if (bad)
@@ -739,7 +747,9 @@ static void check_codec(const shape *s, const char *path, unsigned nq, uint64_t 
   }
   gpuir_close(ix);
   (void)snprintf(what, sizeof what, "%s in %s and %s equal the CPU, whole%s", s->name, codec, freq_codec,
-                 way > 1 ? " and cached" : "");
+                 way < 2   ? ""
+                 : way < 3 ? " and cached"
+                           : ", cached, and cached for want of room as bp128");
   report(!bad, what);
 }
 
@@ -769,6 +779,7 @@ static void check_codecs(const char *path, int quick) {
       check_failing_calls(path, medium.vocabulary, 1, 31);
     }
   codec = freq_codec = NULL;
+  if (!quick) report(grown > 0, "some indexes fit as they are, but not as bp128");
 }
 
 int main(int argc, char **argv) {
