@@ -111,6 +111,7 @@ typedef struct gc_job {
   uint32_t seed;  /* a score that at least k documents reach, or 0 */
   uint32_t prune;
   uint32_t follow; /* MaxScore may be the way */
+  uint32_t fused;  /* norm_a + norm_b * length has no more than 53 bits, so that one rounding is left */
 } gc_job;
 
 /* What a running job has come to. */
@@ -1591,10 +1592,12 @@ static __device__ void gc_look_ahead(const gc_view &v, const gc_batch &b, gc_ahe
 
 /* Where the noting goes: shared memory. */
 typedef struct gc_notes {
-  uint32_t sums;  /* shared address of the tile's sums */
+  uint32_t sums;  /* shared address of the tile's sums, and of GC_SPARE more */
+  uint32_t tile;  /* how many there are of the former */
   uint32_t below; /* the need, less one */
   uint32_t *spots, *count;
 } gc_notes;
+#define GC_SPARE 32u /* a lane's own, for what lies outside the tile */
 
 static __device__ __forceinline__ void gc_note(const gc_notes &n, uint32_t local) {
   uint32_t at = atomicAdd(n.count, 1);
@@ -1602,23 +1605,23 @@ static __device__ __forceinline__ void gc_note(const gc_notes &n, uint32_t local
 }
 
 /* Adds to four documents' sums. The addition that lifts one to the need notes the document: sums only grow, so exactly
- * one does. What lies outside the tile is left out. 7 instructions each. */
+ * one does. What lies outside the tile goes where nobody looks. 5 instructions each. */
 static __device__ __forceinline__ void gc_add4(const gc_notes &n, const uint32_t local[4],
-                                               const uint32_t c[4], uint32_t tile) {
-  uint32_t i, hit = 0;
+                                               const uint32_t c[4]) {
+  const uint32_t spare = n.tile + gc_lane();
+  uint32_t old[4], hit = 0, i;
 #pragma unroll
-  for (i = 0; i < 4; i++) {
-    uint32_t old = 0;
-    asm volatile("{\n\t.reg .pred p;\n\tsetp.lt.u32 p, %1, %2;\n\t@p atom.shared.add.u32 %0, [%3], %4;\n\t}"
-                 : "+r"(old)
-                 : "r"(local[i]), "r"(tile), "r"(n.sums + 4 * local[i]), "r"(c[i])
+  for (i = 0; i < 4; i++)
+    asm volatile("atom.shared.add.u32 %0, [%1], %2;"
+                 : "=r"(old[i])
+                 : "r"(n.sums + 4 * min(local[i], spare)), "r"(c[i])
                  : "memory");
-    if (local[i] < tile && n.below - old < c[i]) hit |= 1u << i;
-  }
-  if (hit) {
+#pragma unroll
+  for (i = 0; i < 4; i++) hit |= n.below - old[i] < c[i] ? 1u << i : 0;
+  if (hit) { /* one mask: synccheck takes branches on two predicates for divergence at the next barrier */
 #pragma unroll
     for (i = 0; i < 4; i++)
-      if (hit >> i & 1) gc_note(n, local[i]);
+      if (n.below - old[i] < c[i] && local[i] < n.tile) gc_note(n, local[i]);
   }
 }
 
@@ -1635,7 +1638,7 @@ static __device__ __forceinline__ void gc_add_decoded(const gc_view &v, const gc
     if (4 * lane + i >= n) d[i] = UINT32_MAX;
     if (d[i] < v.tile) c[i] = term.q * gc_contribution(term.weight, c[i], gc_norm(v, job, d[i] + base));
   }
-  gc_add4(notes, d, c, v.tile);
+  gc_add4(notes, d, c);
 }
 
 static __device__ __noinline__ void gc_add_rare(const gc_view &v, const gc_job &job, const gc_term *term,
@@ -1658,8 +1661,8 @@ static __device__ __forceinline__ gc_held gc_hold(const gc_view &v, uint32_t g) 
   return h;
 }
 
-/* An expanded block's postings into the tile's sums: 6 bytes a posting, about 60 warp instructions a block, 4 of
- * them shared additions. */
+/* An expanded block's postings into the tile's sums: 6 bytes a posting. Predicted 60 warp instructions a block, 4
+ * of them shared additions; in the machine code 57, and 37 for what gc_fetch does. */
 static __device__ __forceinline__ void gc_add_held(const gc_view &v, const gc_held &h, uint32_t q,
                                                    uint32_t base, const gc_notes &notes) {
   uint32_t d[4] = {h.s.x & 0xffff, h.s.x >> 16, h.s.y & 0xffff, h.s.y >> 16}, from = h.base.x - base, i;
@@ -1674,7 +1677,7 @@ static __device__ __forceinline__ void gc_add_held(const gc_view &v, const gc_he
   }
 #pragma unroll
   for (i = 0; i < 4; i++) d[i] += from;
-  gc_add4(notes, d, c, v.tile);
+  gc_add4(notes, d, c);
 }
 
 /* Some of a warp's blocks in a tile, loaded and not yet added. More of them would be spilled, which waits for them. */
@@ -1700,149 +1703,176 @@ static __device__ __forceinline__ void gc_fetch(const gc_view &v, const gc_item 
   }
 }
 
+static __device__ __forceinline__ void gc_prefetch(const void *p, uint32_t bytes) {
+  uint32_t i;
+  for (i = 0; i < bytes; i += 128)
+    asm volatile("prefetch.global.L2 [%0];" : : "l"((const uint8_t *)p + i) : "memory");
+}
+
+/* Those of a tile's blocks that gc_fetch does not load at first are on their way to the L2 cache, a thread a block. */
+static __device__ __forceinline__ void gc_prefetch_blocks(const gc_view &v, const gc_item *item,
+                                                          uint32_t end) {
+  uint32_t i = GC_AHEAD * (GC_OR_WORKERS / 32) + threadIdx.x, at = 0;
+  if (i >= end) return;
+  while (i >= item->range[at].end) at++;
+  if (item->range[at].term & GC_SLOW) return;
+  i += item->range[at].g;
+  gc_prefetch((const uint4 *)v.impact + (uint64_t)i * 32, GPUIR__BLOCK * 4);
+  gc_prefetch((const uint2 *)v.narrow + (uint64_t)i * 32, GPUIR__BLOCK * 2);
+  gc_prefetch(v.entry + i, 1);
+}
+
 static __device__ __forceinline__ uint32_t gc_positive_blocks(const gc_item *item) {
   return item->npositive ? item->range[item->npositive - 1].end : 0;
 }
 
-/* ---- full blocks decoded in place: directory, then words, then K, each a step that waits for memory ---- */
+/* ---- full blocks decoded in place ---- */
 
-/* The directory's entry of a warp's next block. */
-typedef struct gc_head {
-  uint32_t term, block; /* term: in the batch; GC_SLOW: not a full block of a long list; GC_NONE: no block */
-  uint32_t docs_off, freqs_off, prev, docs_width, freqs_width;
-} gc_head;
+/* Where a block of a tile stands. */
+typedef struct __align__(16) gc_head {
+  const uint32_t *docs,
+      *freqs;      /* a full block's words; docs NULL: it is block `widths` of term `q`, in the batch */
+  uint32_t prev;   /* the docID before it */
+  uint32_t widths; /* of docIDs; << 8: of frequencies */
+  uint32_t q;
+  float weight;
+}
+gc_head;
+#define GC_HEADS 128u /* blocks of a tile whose heads are in shared memory at once */
 
-static __device__ __forceinline__ gc_head gc_head_of(const gc_view &v, const gc_item *item, uint32_t i,
-                                                     uint32_t end, uint32_t &at) {
-  gc_head h;
-  h.term = GC_NONE;
-  h.block = h.docs_off = h.freqs_off = h.prev = h.docs_width = h.freqs_width = 0;
-  if (i < end) {
-    gc_range r = item->range[at];
-    uint32_t g;
-    while (i >= r.end) r = item->range[++at];
-    g = r.g + i;
-    h.block = g - r.first;
-    h.term = r.term | GC_SLOW;
-    if (h.block < r.full) {
-      h.term &= ~GC_SLOW;
-      h.docs_off = __ldg(v.docs_off + g);
-      h.freqs_off = __ldg(v.freqs_off + g);
-      h.docs_width = __ldg(v.docs_width + g);
-      h.freqs_width = __ldg(v.freqs_width + g);
-      h.prev = h.block ? __ldg(v.last + g - 1) : UINT32_MAX;
-    }
-  }
-  return h;
+/* Words from `at` on of a list's stream of `length` bytes; *width becomes 0 if they are not to be believed. */
+static __device__ __forceinline__ const uint32_t *gc_words_at(const uint32_t *words, uint64_t list,
+                                                              uint64_t length, uint32_t at, uint32_t *width) {
+  const uint32_t most = (uint32_t)min((uint64_t)UINT32_MAX, length >> 2), bits = *width & 127;
+  if (bits > 32 || at > most || 4 * bits + (*width >> 7 ? 4 : 0) > most - at) at = *width = 0;
+  return words + (list >> 2) + at;
 }
 
-/* What a lane needs of a full block. Offsets are in words, bp128's unit. */
+/* The heads of a tile's blocks `from` to `end`, GC_HEADS at most, a thread a block: about 100 instructions for 32. */
+static __device__ __forceinline__ void gc_find_heads(const gc_view &v, const gc_batch &b, const gc_item *item,
+                                                     uint32_t from, uint32_t end, gc_head *heads) {
+  const uint32_t i = from + threadIdx.x;
+  uint32_t at = 0, g, block;
+  gc_head h;
+  if (threadIdx.x >= GC_HEADS || i >= end) return;
+  while (i >= item->range[at].end) at++;
+  const gc_range r = item->range[at];
+  const gc_term &t = b.terms[r.term & ~GC_SLOW];
+  g = r.g + i;
+  block = g - r.first;
+  h.docs = h.freqs = NULL;
+  h.prev = UINT32_MAX;
+  h.widths = block;
+  h.q = r.term & ~GC_SLOW;
+  h.weight = 0;
+  if (block < r.full && b.jobs[item->job].fused) {
+    uint32_t docs_width = __ldg(v.docs_width + g), freqs_width = __ldg(v.freqs_width + g);
+    h.docs = gc_words_at(v.docids, t.docs, t.docs_len, __ldg(v.docs_off + g), &docs_width);
+    h.freqs = gc_words_at(v.freqs, t.freqs, t.freqs_len, __ldg(v.freqs_off + g), &freqs_width);
+    h.widths = docs_width | freqs_width << 8;
+    h.q = t.q;
+    h.weight = t.weight;
+    if (block) h.prev = __ldg(v.last + g - 1);
+  }
+  heads[threadIdx.x] = h;
+}
+
+/* What a lane needs of a full block. */
 typedef struct gc_words {
   uint32_t low[8];
-  uint32_t map, high; /* its 4 bits of the bitmap of exceptions; bits of their high parts */
-  const uint32_t *at; /* the high parts, from bit `bit` on */
-  uint32_t bit, bits;
+  uint32_t bits, high_bits; /* of a value; high_bits 0: no exceptions */
+  uint32_t map;             /* the word of the bitmap of exceptions that has the lane's 4 bits */
+  const uint32_t *high;     /* the high parts, from bit 8 on */
 } gc_words;
 
-static __device__ __forceinline__ gc_words gc_words_of(const uint32_t *words, uint32_t at, uint64_t length,
-                                                       uint32_t width) {
-  const uint32_t most = (uint32_t)min((uint64_t)UINT32_MAX, length >> 2); /* words */
+static __device__ __forceinline__ gc_words gc_words_of(const uint32_t *words, uint32_t width) {
+  const uint32_t lane = gc_lane();
   const uint32_t *p;
   gc_words w;
-  uint32_t l, lane = gc_lane();
-  bool exceptions = width >> 7;
+  uint32_t l;
   w.bits = width & 127;
-  if (w.bits > 32 || at > most || 4 * w.bits + (exceptions ? 4 : 0) > most - at) { /* not to be believed */
-    at = w.bits = 0;
-    exceptions = false;
-  }
-  words += at;
   p = words + (lane * w.bits >> 5) * 4;
 #pragma unroll
   for (l = 0; l < 8; l++) w.low[l] = __ldg(p + l);
-  w.at = words + 4 * w.bits + 4;
-  w.bit = 8;
-  w.map = w.high = 0;
-  if (exceptions) {
-    w.map = __ldg(w.at - 4 + lane / 8) >> lane % 8 * 4 & 15;
-    w.high = min(__ldg(w.at) & 255, 32 - w.bits);
+  w.high = words + 4 * w.bits + 4;
+  w.map = w.high_bits = 0;
+  if (width & 128) {
+    w.map = __ldg(w.high - 4 + lane / 8);
+    w.high_bits = min(__ldg(w.high) & 255, 32 - w.bits);
   }
   return w;
 }
 
 static __device__ __forceinline__ uint32_t gc_high_part(const gc_words &w, uint32_t i) {
-  uint32_t bit = w.bit + i * w.high;
-  return __funnelshift_r(__ldg(w.at + (bit >> 5)), __ldg(w.at + (bit >> 5) + 1), bit & 31) & gc_mask(w.high);
+  const uint32_t bit = 8 + i * w.high_bits;
+  const uint32_t *p = w.high + (bit >> 5);
+  return (__funnelshift_r(__ldg(p), __ldg(p + 1), bit & 31) & gc_mask(w.high_bits)) << w.bits;
 }
 
 static __device__ __forceinline__ void gc_unpack_words(const gc_words &w, uint32_t x[4]) {
-  uint32_t lane = gc_lane(), l, mask = gc_mask(w.bits);
+  const uint32_t lane = gc_lane(), mask = gc_mask(w.bits);
+  uint32_t l;
 #pragma unroll
-  for (l = 0; l < 4; l++) x[l] = __funnelshift_r(w.low[l], w.low[4 + l], lane * w.bits & 31) & mask;
-  if (w.high) {
-    uint32_t below = (1u << lane) - 1, rank = 0, n = 0, part;
+  for (l = 0; l < 4; l++) x[l] = __funnelshift_r(w.low[l], w.low[4 + l], lane * w.bits) & mask;
+  if (w.high_bits) { /* the same for all lanes */
+    const uint32_t mine = w.map >> lane % 8 * 4, sum = __popc(w.map);
+    uint32_t rank = __popc(w.map & ((1u << lane % 8 * 4) - 1)), n = 0, part;
 #pragma unroll
-    for (l = 0; l < 4; l++) {
-      uint32_t vote = __ballot_sync(GC_ALL, w.map >> l & 1);
-      rank += __popc(vote & below);
-      n += __popc(vote);
+    for (l = 0; l < 4; l++) { /* exceptions of the words before the lane's, and of all */
+      const uint32_t of = __shfl_sync(GC_ALL, sum, 8 * l);
+      rank += lane >= 8 * (l + 1) ? of : 0;
+      n += of;
     }
     if (n <= 32) {
-      part = lane < n ? gc_high_part(w, lane) << w.bits : 0;
+      part = lane < n ? gc_high_part(w, lane) : 0;
 #pragma unroll
       for (l = 0; l < 4; l++) {
-        uint32_t high = __shfl_sync(GC_ALL, part, rank), is = w.map >> l & 1;
+        const uint32_t high = __shfl_sync(GC_ALL, part, rank), is = mine >> l & 1;
         x[l] |= high & (0 - is);
         rank += is;
       }
     } else {
 #pragma unroll
       for (l = 0; l < 4; l++)
-        if (w.map >> l & 1) x[l] |= gc_high_part(w, rank++) << w.bits;
+        if (mine >> l & 1) x[l] |= gc_high_part(w, rank++);
     }
   }
 }
 
-/* Adds a full block: 1 to 1.5 bytes a posting, and 2 of its document's length; about 300 warp instructions, 32 of them
- * divisions. */
-static __device__ __forceinline__ void gc_add_packed(const gc_view &v, double norm_a, double norm_b,
-                                                     const gc_term &t, const gc_head &h, uint32_t base,
-                                                     const gc_notes &notes) {
-  const gc_words dw = gc_words_of(v.docids + (t.docs >> 2), h.docs_off, t.docs_len, h.docs_width),
-                 fw = gc_words_of(v.freqs + (t.freqs >> 2), h.freqs_off, t.freqs_len, h.freqs_width);
-  const float weight = t.weight;
-  const uint32_t q = t.q, lane = gc_lane(), tile = min(v.tile, v.documents - base);
-  uint32_t d[4], c[4], length[4], sum, i;
+/* gpuir__norm_of for a `fused` job: what is rounded once there is rounded once here. 2 instructions, none of them of 64
+ * bits. */
+static __device__ __forceinline__ float gc_fused_norm(float a, float b, uint32_t length) {
+  return __fmaf_rn(b, __uint2float_rn(min(length, GC_CAP)), a);
+}
+
+/* Adds a full block: 1 to 1.5 bytes a posting, and 2 of its document's length. Predicted 220 warp instructions,
+ * 60 more for each of its streams that has exceptions; in the machine code 280 and 67. */
+static __device__ __forceinline__ void gc_add_packed(const gc_view &v, float norm_a, float norm_b,
+                                                     const gc_head &h, uint32_t base, const gc_notes &notes) {
+  const gc_words dw = gc_words_of(h.docs, h.widths & 255), fw = gc_words_of(h.freqs, h.widths >> 8);
+  uint32_t d[4], c[4], length[4], i;
   gc_unpack_words(dw, d);
-  d[0] += 1;
-  d[1] += d[0] + 1;
-  d[2] += d[1] + 1;
-  d[3] += d[2] + 1;
-  sum = d[3];
+  gc_sum(d, h.prev - base, UINT32_MAX);
 #pragma unroll
-  for (i = 1; i < 32; i *= 2) {
-    uint32_t other = __shfl_up_sync(GC_ALL, sum, i);
-    if (lane >= i) sum += other;
-  }
-  sum += h.prev - d[3] - base;
-#pragma unroll
-  for (i = 0; i < 4; i++) {
-    d[i] += sum;
-    length[i] = 0;
-    if (d[i] < tile) length[i] = gc_length(v, base + d[i]);
-  }
+  for (i = 0; i < 4; i++) length[i] = gc_length(v, base + min(d[i], v.documents - 1 - base));
   gc_unpack_words(fw, c);
 #pragma unroll
-  for (i = 0; i < 4; i++) c[i] = q * gc_contribution(weight, c[i], gpuir__norm_of(norm_a, norm_b, length[i]));
-  gc_add4(notes, d, c, tile);
+  for (i = 0; i < 4; i++)
+    c[i] = h.q * gc_contribution(h.weight, c[i], gc_fused_norm(norm_a, norm_b, length[i]));
+  gc_add4(notes, d, c);
+}
+
+/* The workers of packed tiles meet, without the warp that looks ahead. */
+static __device__ __forceinline__ void gc_workers_wait(void) {
+  asm volatile("bar.sync 1, %0;" : : "n"(GC_PACKED_WORKERS) : "memory");
 }
 
 /* All positive blocks of a tile, by the workers: each warp takes every eighth. Of expanded ones, the first are on
- * their way already. */
+ * their way already; of others, the heads of the first are known. */
 template <bool X>
 static __device__ __forceinline__ void gc_add_tile(const gc_view &v, const gc_batch &b, const gc_job &job,
                                                    const gc_item *item, uint32_t base, const gc_notes &notes,
-                                                   gc_round &round, gc_head &head, uint32_t at) {
+                                                   gc_round &round, uint32_t at, gc_head *heads) {
   const uint32_t workers = (GC_OR_THREADS(X) - 32) / 32, end = gc_positive_blocks(item);
   uint32_t i = threadIdx.x / 32, u;
   if (X) {
@@ -1860,15 +1890,20 @@ static __device__ __forceinline__ void gc_add_tile(const gc_view &v, const gc_ba
       if (i < end) gc_fetch(v, item, i, end, at, round);
     }
   } else {
-    const double norm_a = job.norm_a, norm_b = job.norm_b;
-    for (; i < end; i += workers) {
-      const gc_term *t = b.terms + (head.term & ~GC_SLOW);
-      gc_head next = gc_head_of(v, item, i + workers, end, at);
-      if (head.term & GC_SLOW)
-        gc_add_rare(v, job, t, head.block, base, notes);
-      else
-        gc_add_packed(v, norm_a, norm_b, *t, head, base, notes);
-      head = next;
+    const float norm_a = (float)job.norm_a, norm_b = (float)job.norm_b;
+    for (at = 0;;) {
+      for (i = threadIdx.x / 32; i < min(end - at, GC_HEADS); i += workers) {
+        const gc_head h = heads[i];
+        if (h.docs)
+          gc_add_packed(v, norm_a, norm_b, h, base, notes);
+        else
+          gc_add_rare(v, job, b.terms + h.q, h.widths, base, notes);
+      }
+      at += GC_HEADS;
+      if (at >= end) return;
+      gc_workers_wait();
+      gc_find_heads(v, b, item, at, end, heads);
+      gc_workers_wait();
     }
   }
 }
@@ -1894,6 +1929,15 @@ struct gc_keys_sums { /* the sums of a tile as keys */
     unsigned long long key = sums[i] ? gc_key(sums[i], base + i) : 0;
     return key > floor ? key : 0;
   }
+};
+
+template <bool X>
+struct gc_shared_heads {
+  gc_head heads[GC_HEADS];
+};
+template <>
+struct gc_shared_heads<true> {
+  gc_head heads[1];
 };
 
 struct gc_shared_or {
@@ -1949,20 +1993,21 @@ static __device__ void gc_push(const gc_batch &b, uint32_t j, uint32_t k, uint32
  * the floor, while one warp finds the next tile. Traffic: that of the blocks (6 bytes a posting expanded, 60 warp
  * instructions for 128), and 4 bytes of shared memory a document of each tile for clearing it (2 instructions for 128
  * documents). Without a floor yet, and for a large k, all sums are looked at instead: 8 bytes, 12 instructions.
- * Counted by ncu on an H200, 3.5 M postings a query over 25.2 M documents: 6.7 bytes and 1.6 warp instructions a
- * posting, clearing and the blocks that straddle two tiles included; 34 % of issue slots, 31 % of memory bandwidth.
- * Decoded in place: 5.2 bytes and 5.8 warp instructions a posting, 51 % of issue slots. */
+ * Counted by ncu on an H200 before additions were without branches, 3.5 M postings a query over 25.2 M documents: 6.7
+ * bytes and 1.6 warp instructions a posting, clearing and the blocks that straddle two tiles included; 34 % of issue
+ * slots, 31 % of memory bandwidth. Decoded in place, with half as many instructions again as now: 5.2 bytes and
+ * 5.8 warp instructions a posting, 51 % of issue slots; now the rate is 1.2 times that one. */
 template <bool X>
 static __global__ void __launch_bounds__(GC_OR_THREADS(X), 2)
     gc_or(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch b) {
   extern __shared__ uint4 gc_dynamic[];
   __shared__ gc_shared_or sh;
+  __shared__ gc_shared_heads<X> packed;
   uint32_t *sums = (uint32_t *)gc_dynamic;
   uint32_t i, side = 0, at = 0;
   gc_round round;
   const uint32_t workers = GC_OR_THREADS(X) - 32;
   const bool scout = threadIdx.x >= workers;
-  gc_head head;
   gc_ahead ahead = {GC_NONE, 0, 0, 0, 0};
   for (i = threadIdx.x; i < v.tile / 4; i += blockDim.x) gc_dynamic[i] = make_uint4(0, 0, 0, 0);
   if (threadIdx.x < 2) sh.nkeys[threadIdx.x] = sh.nspots[threadIdx.x] = 0;
@@ -1972,8 +2017,9 @@ static __global__ void __launch_bounds__(GC_OR_THREADS(X), 2)
     if (X)
       gc_fetch(v, &sh.item[0], threadIdx.x / 32, gc_positive_blocks(&sh.item[0]), at, round);
     else
-      head = gc_head_of(v, &sh.item[0], threadIdx.x / 32, gc_positive_blocks(&sh.item[0]), at);
+      gc_find_heads(v, b, &sh.item[0], 0, gc_positive_blocks(&sh.item[0]), packed.heads);
   }
+  if (!X) __syncthreads();
   for (;; side ^= 1) {
     const gc_item *item = &sh.item[side];
     const uint32_t j = item->job, base = item->tile * v.tile;
@@ -1989,18 +2035,20 @@ static __global__ void __launch_bounds__(GC_OR_THREADS(X), 2)
     if (scout) {
       gc_look_ahead<X>(v, b, ahead, &sh.item[side ^ 1]);
     } else {
-      const gc_notes notes = {(uint32_t)__cvta_generic_to_shared(sums), need - 1, sh.spots, &sh.nspots[side]};
-      gc_add_tile<X>(v, b, job, item, base, notes, round, head, at);
+      const gc_notes notes = {(uint32_t)__cvta_generic_to_shared(sums), v.tile, need - 1, sh.spots,
+                              &sh.nspots[side]};
+      gc_add_tile<X>(v, b, job, item, base, notes, round, at, packed.heads);
     }
     __syncthreads();
     at = 0;
     if (!scout &&
         sh.item[side ^ 1].job != GC_NONE) { /* the next tile's blocks travel while this one is finished */
       const gc_item *next = &sh.item[side ^ 1];
-      if (X)
+      if (X) {
         gc_fetch(v, next, threadIdx.x / 32, gc_positive_blocks(next), at, round);
-      else
-        head = gc_head_of(v, next, threadIdx.x / 32, gc_positive_blocks(next), at);
+        gc_prefetch_blocks(v, next, gc_positive_blocks(next));
+      } else
+        gc_find_heads(v, b, next, 0, gc_positive_blocks(next), packed.heads);
     }
     if (item->npositive < item->n) {
       uint32_t n = item->npositive;
@@ -3754,32 +3802,47 @@ extern "C" int gpuir_cuda_device(int device, gpuir_cuda_info *info, gpuir_error 
   return gc_look(device, &p, info, err);
 }
 
+typedef void (*gc_or_kernel)(gc_view, gc_batch);
+
+/* Bytes of shared memory that a tile of that many documents takes. */
+static size_t gc_tile_bytes(uint64_t tile) { return (size_t)(tile + GC_SPARE) * 4; }
+
+/* The shape of tiles, which two blocks of threads share a multiprocessor for. */
+static int gc_shape_or(gpuir_cuda *c, int expanded, gpuir_error *err) {
+  const gc_or_kernel kernel = expanded ? gc_or<true> : gc_or<false>;
+  const uint64_t n = c->view.documents;
+  cudaFuncAttributes at;
+  uint64_t tile, most;
+  int blocks = 0, processor, block;
+  GC_TRY(cudaDeviceGetAttribute(&processor, cudaDevAttrMaxSharedMemoryPerMultiprocessor, c->device),
+         "asking for the device's properties");
+  GC_TRY(cudaDeviceGetAttribute(&block, cudaDevAttrMaxSharedMemoryPerBlockOptin, c->device),
+         "asking for the device's properties");
+  GC_TRY(cudaFuncGetAttributes(&at, kernel),
+         "loading the kernels (is this GPU among those it was compiled for?)");
+  most = gpuir__min64((uint64_t)processor / 2 - 1024, (uint64_t)block) - at.sharedSizeBytes;
+  tile = (n / 512 + 1023) / 1024 * 1024; /* enough tiles for all processors, but large ones cost less each */
+  tile = gpuir__max64(2048, gpuir__min64(tile, GC_TILE_MOST));
+  while (gc_tile_bytes(tile) > most) tile -= 1024;
+  c->view.tile = (uint32_t)tile;
+  c->view.ntiles = (uint32_t)((n + tile - 1) / tile);
+  GC_TRY(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)gc_tile_bytes(tile)),
+         "shaping a kernel");
+  GC_TRY(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, (int)GC_OR_THREADS(expanded),
+                                                       gc_tile_bytes(tile)),
+         "shaping a kernel");
+  c->or_grid = (unsigned)(c->processors * (blocks > 0 ? blocks : 1));
+  return GPUIR_OK;
+}
+
 /* The device's limits and the kernels' shapes. */
 static int gc_shape(gpuir_cuda *c, gpuir_error *err) {
-  const gpuir_index *ix = c->ix;
   cudaDeviceProp p;
   cudaFuncAttributes at;
-  uint64_t n = ix->stat.documents, tile;
   int blocks = 0, most, status = gc_look(c->device, &p, &c->info, err);
   if (status) return status;
   c->processors = p.multiProcessorCount;
-  GC_TRY(cudaFuncGetAttributes(&at, gc_or<true>),
-         "loading the kernels (is this GPU among those it was compiled for?)");
-  most = (int)p.sharedMemPerMultiprocessor / 2 - 1024 - (int)at.sharedSizeBytes;
-  if (most > (int)p.sharedMemPerBlockOptin - (int)at.sharedSizeBytes)
-    most = (int)p.sharedMemPerBlockOptin - (int)at.sharedSizeBytes;
-  tile = (n / 512 + 1023) / 1024 * 1024; /* enough tiles for all processors, but large ones cost less each */
-  tile = gpuir__max64(2048, gpuir__min64(gpuir__min64(tile, GC_TILE_MOST), (uint64_t)most / 4 / 1024 * 1024));
-  c->view.tile = (uint32_t)tile;
-  c->view.ntiles = (uint32_t)((n + tile - 1) / tile);
-  c->view.documents = (uint32_t)n;
-  GC_TRY(cudaFuncSetAttribute(gc_or<true>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)tile * 4),
-         "shaping a kernel");
-  GC_TRY(cudaFuncSetAttribute(gc_or<false>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)tile * 4),
-         "shaping a kernel");
-  GC_TRY(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, gc_or<true>, GC_OR_THREADS(1), tile * 4),
-         "shaping a kernel");
-  c->or_grid = (unsigned)(c->processors * (blocks > 0 ? blocks : 1));
+  c->view.documents = (uint32_t)c->ix->stat.documents;
   GC_TRY(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, gc_and, GC_AND_THREADS, 0),
          "shaping a kernel");
   c->and_grid = (unsigned)(c->processors * (blocks > 0 ? blocks : 1));
@@ -3860,6 +3923,7 @@ static int gc_open_whole(gpuir_cuda *c, int coded, gpuir_error *err) {
   }
   c->info.index_bytes = c->info.resident_bytes;
   if (left > searcher) status = gc_expand_all(c, left - searcher, err);
+  if (!status && !c->expanded) status = gc_shape_or(c, 0, err);
   c->info.resident_bytes = c->info.index_bytes; /* what was made of it does not count */
   if (!status) GC_TRY(cudaDeviceSynchronize(), "uploading the index");
   return status;
@@ -3868,7 +3932,8 @@ static int gc_open_whole(gpuir_cuda *c, int coded, gpuir_error *err) {
 /* The documents' lengths, and a cache of lists. */
 static int gc_open_cached(gpuir_cuda *c, gpuir_error *err) {
   uint64_t left, searcher;
-  int status = gc_upload_lengths(c, err);
+  int status = gc_shape_or(c, 0, err);
+  if (!status) status = gc_upload_lengths(c, err);
   if (status) return status;
   c->info.index_bytes = c->info.resident_bytes + c->ix->stat.blocks * GC_ENTRY +
                         c->ix->section[GPUIR__S_DOCIDS]->length + c->ix->section[GPUIR__S_FREQS]->length;
@@ -3911,6 +3976,7 @@ static int gc_open(gpuir_cuda *c, const gpuir_cuda_desc *desc, gpuir_error *err)
   GC_TRY(cudaSetDevice(c->device), "choosing the device");
   GC_TRY(cudaFree(NULL), "starting the device");
   status = gc_shape(c, err);
+  if (!status) status = gc_shape_or(c, 1, err);
   if (status) return status;
   if (c->ix->stat.blocks >= UINT32_MAX)
     return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "CUDA: more than 2^32-2 blocks");
@@ -4082,6 +4148,19 @@ static size_t gc_chunks_of(const gpuir_query *q) {
   return n;
 }
 
+/* Whether the sum of a and b * length is exact in binary64, whatever the length below 2^24, so that gc_fused_norm
+ * rounds as gpuir__norm_of does: from its first bit, at 2^(1 + the greater exponent), to the last one of both, 23 below
+ * the lesser exponent, there are no more than 53. */
+static int gc_fused(double a, double b) {
+  int ea, eb;
+  if ((double)(float)a < a || (double)(float)a > a || (double)(float)b < b || (double)(float)b > b) return 0;
+  if (!(a > 0) || !(b > 0)) return a >= 0 && b >= 0;
+  (void)frexp(a, &ea);
+  (void)frexp(b, &eb);
+  if (ea < -64 || ea > 64 || eb < -64 || eb > 64) return 0;
+  return (ea > eb + 24 ? ea : eb + 24) + 1 - ((ea < eb ? ea : eb) - 23) + 1 <= 53;
+}
+
 /* Adds a query; *full: it has to wait for the next launch. */
 static int gc_plan_query(gc_context *x, gc_plan *p, const gpuir_query *q, uint32_t k, size_t most_jobs,
                          int *full, gpuir_error *err) {
@@ -4097,6 +4176,7 @@ static int gc_plan_query(gc_context *x, gc_plan *p, const gpuir_query *q, uint32
   job.k = k;
   job.norm_a = q->norm.a;
   job.norm_b = q->norm.b;
+  job.fused = gc_fused(q->norm.a, q->norm.b) != 0;
   job.stored = q->stored_bm25 != 0;
   job.prune = x->engine->evaluator != GPUIR_EVAL_EXHAUSTIVE;
   job.after = GC_NONE;
@@ -4193,10 +4273,11 @@ static int gc_launch(gc_context *x, gc_batch *b, const gc_plan *p, uint32_t k, i
   }
   if (p->nor) {
     unsigned grid = (unsigned)gpuir__min64((uint64_t)p->nor * v->ntiles, c->or_grid);
+    const size_t shared = gc_tile_bytes(v->tile);
     if (c->expanded)
-      gc_or<true><<<grid, GC_OR_THREADS(1), v->tile * 4, x->stream>>>(*v, *b);
+      gc_or<true><<<grid, GC_OR_THREADS(1), shared, x->stream>>>(*v, *b);
     else
-      gc_or<false><<<grid, GC_OR_THREADS(0), v->tile * 4, x->stream>>>(*v, *b);
+      gc_or<false><<<grid, GC_OR_THREADS(0), shared, x->stream>>>(*v, *b);
   }
   while (size < k) size *= 2;
   gc_final<<<(unsigned)p->nq, GC_FINAL_THREADS, size * 8, x->stream>>>(*v, *b);
@@ -7219,10 +7300,11 @@ static int gcl_search_or(gcl_searcher *x, uint32_t nterms, size_t n, uint32_t k,
   const unsigned grid = (unsigned)lab->processors * 8;
   uint64_t all = 0;
   uint32_t i;
-  int status, negated;
+  int status, negated, any_negated = 0;
   for (i = 0; i < nterms; i++) {
     x->blocks[i] = (uint32_t)all;
     all += gpuir__max32(1, x->terms[i].nblocks);
+    any_negated |= x->terms[i].negated != 0;
   }
   if (all >> 32)
     return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "CUDA: the lists of a query have too many blocks");
@@ -7240,7 +7322,7 @@ static int gcl_search_or(gcl_searcher *x, uint32_t nterms, size_t n, uint32_t k,
          "sending queries");
   GC_TRY(cudaMemsetAsync(x->dcounts, 0, n * 4, lab->stream), "clearing counters");
   gcl_mark(lab, GPUIR_CUDA_LAB_SEND);
-  for (negated = 0; negated < 2; negated++)
+  for (negated = 0; negated <= any_negated; negated++)
     gcl_accumulate<<<grid, GCL_THREADS, 0, lab->stream>>>(*v, x->dterms, x->djobs, (uint32_t)n, x->dblocks,
                                                           nterms, x->sums, x->stride, negated != 0);
   gcl_mark(lab, GPUIR_CUDA_LAB_SCORE);
