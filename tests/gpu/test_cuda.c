@@ -3,13 +3,15 @@
  * Collections that differ in shape (few documents, ties, dense lists, Zipf, sparse lists in a large docID range) are
  * searched with every mode, many k, negation, unknown and repeated terms and other k1 and b, in batches and alone,
  * by a device that holds the lists expanded, by one that decodes them and by one that holds some at a time, with
- * both evaluators. So are indexes in every codec. Calls of CUDA are made to fail one after another
+ * both evaluators. So are indexes in every codec, and WordNet. Calls of CUDA are made to fail one after another
  * (gpuir_cuda.cu's seam). Prints TAP. Without a device it says so and succeeds. `test_cuda quick` is the reduced
- * set for compute-sanitizer. */
+ * set for compute-sanitizer, `test_cuda INDEX` searches an index that is there. */
 #define GPUIR_IMPLEMENTATION
 #include "gpuir.h"
 
 #include "synth.h"
+
+#include "real.h"
 
 static unsigned tests, failures;
 static unsigned long compared, hits_compared;
@@ -26,14 +28,15 @@ static void report(int ok, const char *what) {
 
 typedef struct shape {
   const char *name;
-  uint32_t documents, vocabulary, length; /* of a document, in distinct terms at most */
-  int ties;                               /* all documents are alike but for the terms they hold */
-  double skew;                            /* of the terms */
+  uint32_t documents,     /* 0: WordNet */
+      vocabulary, length; /* of a document, in distinct terms at most */
+  int ties;               /* all documents are alike but for the terms they hold */
+  double skew;            /* of the terms */
 } shape;
 
 static const char *codec, *freq_codec; /* of what is built */
 
-static void build(const shape *s, const char *path) {
+static void build_shape(const shape *s, const char *path) {
   gpuir_builder_desc desc;
   gpuir_builder *b;
   gpuir_error err;
@@ -78,6 +81,16 @@ static void build(const shape *s, const char *path) {
   free(seen);
 }
 
+static void build(const shape *s, const char *path) {
+  gpuir_error err;
+  if (s->documents) {
+    build_shape(s, path);
+  } else if (real_build(path, codec, freq_codec, &err)) {
+    printf("Bail out! %s\n", err.msg);
+    exit(1);
+  }
+}
+
 /* ---- queries ---- */
 
 static uint32_t most_terms = 40; /* of a query now and then; a small cache holds fewer lists at once */
@@ -94,10 +107,11 @@ static gpuir_query *random_query(const gpuir_index *ix, uint32_t vocabulary, syn
       double u = synth_unit(r);
       uint32_t t = (uint32_t)(vocabulary * (synth_below(r, 2) ? u : u * u * u));
       const char *sign = synth_below(r, 10) == 0 ? "-" : "";
+      at += (size_t)snprintf(text + at, sizeof text - at, "%s", sign);
       if (synth_below(r, 60) == 0)
-        at += (size_t)snprintf(text + at, sizeof text - at, "%sunknown ", sign);
+        at += (size_t)snprintf(text + at, sizeof text - at, "unknown ");
       else
-        at += (size_t)snprintf(text + at, sizeof text - at, "%st%u ", sign, (unsigned)t);
+        at += real_word(ix, t, text + at, sizeof text - at);
     }
     desc.mode = (int)synth_below(r, 3);
     if (custom && synth_below(r, 4) == 0) {
@@ -753,6 +767,15 @@ static void check_codec(const shape *s, const char *path, unsigned nq, uint64_t 
   report(!bad, what);
 }
 
+/* WordNet in the codecs that are set. */
+static void check_real_codec(const char *path, uint64_t *bytes) {
+  shape s = {"WordNet", 0, 0, 0, 0, 0};
+  build(&s, path);
+  s.vocabulary = real_name(path);
+  check_codec(&s, path, 64, bytes);
+  (void)real_name(NULL);
+}
+
 /* Every codec of docIDs with every codec of frequencies; quick: each with one. */
 static void check_codecs(const char *path, int quick) {
   static const char *const docs[] = {"bp128",      "vbyte",    "pfd",        "newpfd",   "optpfd",
@@ -761,7 +784,7 @@ static void check_codecs(const char *path, int quick) {
                                      "hslrc",      "hslrc:32", "lrc:64,min", "auto"};
   static const char *const freqs[] = {"bp128", "vbyte", "newpfd", "optpfd", "auto"};
   shape small = {"a small index", 3000, 300, 40, 0, 2}, medium = {"a medium index", 40000, 500, 80, 0, 1.5};
-  uint64_t small_bytes = 0, medium_bytes = 0;
+  uint64_t small_bytes = 0, medium_bytes = 0, real_bytes = 0;
   unsigned d, f;
   if (quick) small.documents = 1000;
   for (d = 0; d < sizeof docs / sizeof docs[0]; d++)
@@ -772,6 +795,7 @@ static void check_codecs(const char *path, int quick) {
       check_codec(&small, path, quick ? 8 : 64, &small_bytes);
       if (d % 5 == f) check_damage(path, small.vocabulary, quick ? 1 : 6);
       if (quick) continue;
+      check_real_codec(path, &real_bytes);
       check_codec(&medium, path, 64, &medium_bytes);
       if (d % 5 == f) check_damage(path, medium.vocabulary, 10);
       if (strcmp(codec, "pfd-list") != 0 || f != 2) continue;
@@ -782,34 +806,14 @@ static void check_codecs(const char *path, int quick) {
   if (!quick) report(grown > 0, "some indexes fit as they are, but not as bp128");
 }
 
-int main(int argc, char **argv) {
+/* Collections by way of the builder. */
+static void check_shapes(const char *path, int quick) {
   static const shape shapes[] = {
       {"one document", 1, 3, 3, 0, 1}, {"a few documents", 50, 20, 10, 0, 1},
       {"ties", 30000, 40, 12, 1, 1},   {"dense lists", 20000, 12, 10, 0, 1},
       {"Zipf", 60000, 4000, 60, 0, 4},
   };
-  const int quick = argc > 1 && !strcmp(argv[1], "quick");
-  char path[64] = "";
   unsigned i;
-  gpuir_error err;
-  synth_desc sparse;
-  if (!mkdtemp(folder)) return 1;
-  (void)snprintf(path, sizeof path, "%s/index", folder);
-  build(&shapes[0], path);
-  { /* a device at all? */
-    gpuir_index *ix;
-    gpuir_cuda *cuda;
-    int status = gpuir_open(path, NULL, &ix, &err);
-    if (!status) status = gpuir_cuda_open(ix, NULL, &cuda, &err);
-    if (status == GPUIR_E_BACKEND) {
-      printf("1..0 # SKIP no usable CUDA device: %s\n", err.msg);
-      (void)unlink(path);
-      (void)rmdir(folder);
-      return 0;
-    }
-    if (!status) gpuir_cuda_close(cuda);
-    gpuir_close(ix);
-  }
   for (i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
     shape s = shapes[i];
     if (quick && s.documents > 4000) s.documents = 4000;
@@ -825,32 +829,71 @@ int main(int argc, char **argv) {
     if (i >= 2) check_damage(path, s.vocabulary, quick ? 2 : 25);
     if (i == 2 && !quick) check_errors(path);
   }
-  check_codecs(path, quick);
-  memset(&sparse, 0, sizeof sparse);
-  sparse.documents = quick ? 300000 : 3000000;
-  sparse.terms = 300;
-  sparse.queries = 1000;
-  sparse.zipf = 14; /* from half of the documents (quick: a sixteenth) to a few of them */
-  sparse.postings = (quick ? 0.1 : 0.7) * sparse.documents;
-  sparse.threads = 8;
-  sparse.seed = 5;
-  if (synth_generate(&sparse, path, &err)) printf("# %s\n", err.msg);
-  check("a large docID range", path, sparse.terms, quick ? 8 : 300, quick);
-  sparse.clustering = 0.8;
-  sparse.seed = 6;
-  if (synth_generate(&sparse, path, &err)) printf("# %s\n", err.msg);
-  check("clustered docIDs", path, sparse.terms, quick ? 8 : 300, quick);
-  if (!quick) { /* a cache of a tenth */
-    sparse.documents = 2000000;
-    sparse.terms = 4000;
-    sparse.zipf = 2;
-    sparse.clustering = 0;
-    if (synth_generate(&sparse, path, &err)) printf("# %s\n", err.msg);
-    most_terms = 4;
-    check_threads(path, sparse.terms, 0.1);
+}
+
+/* Real text. */
+static void check_index(const char *name, const char *path, int quick) {
+  check(name, path, real_name(path), quick ? 8 : 400, quick);
+  (void)real_name(NULL);
+}
+
+/* Large ranges of docIDs. */
+static void check_ranges(const char *path, int quick) {
+  gpuir_error err;
+  synth_desc d;
+  memset(&d, 0, sizeof d);
+  d.documents = quick ? 300000 : 3000000;
+  d.terms = 300;
+  d.queries = 1000;
+  d.zipf = 14; /* from half of the documents (quick: a sixteenth) to a few of them */
+  d.postings = (quick ? 0.1 : 0.7) * d.documents;
+  d.threads = 8;
+  d.seed = 5;
+  if (synth_generate(&d, path, &err)) printf("# %s\n", err.msg);
+  check("a large docID range", path, d.terms, quick ? 8 : 300, quick);
+  d.clustering = 0.8;
+  d.seed = 6;
+  if (synth_generate(&d, path, &err)) printf("# %s\n", err.msg);
+  check("clustered docIDs", path, d.terms, quick ? 8 : 300, quick);
+  if (quick) return;
+  d.documents = 2000000; /* a cache of a tenth */
+  d.terms = 4000;
+  d.zipf = 2;
+  d.clustering = 0;
+  if (synth_generate(&d, path, &err)) printf("# %s\n", err.msg);
+  most_terms = 4;
+  check_threads(path, d.terms, 0.1);
+  most_terms = 40;
+}
+
+int main(int argc, char **argv) {
+  const int quick = argc > 1 && !strcmp(argv[1], "quick");
+  const shape one = {"one document", 1, 3, 3, 0, 1}, real = {"WordNet", 0, 0, 0, 0, 0};
+  char path[64] = "";
+  gpuir_index *ix;
+  gpuir_cuda *cuda;
+  gpuir_error err;
+  int status;
+  if (!mkdtemp(folder)) return 1;
+  (void)snprintf(path, sizeof path, "%s/index", folder);
+  build(&one, path);
+  status = gpuir_open(path, NULL, &ix, &err);
+  if (!status) status = gpuir_cuda_open(ix, NULL, &cuda, &err);
+  if (!status) gpuir_cuda_close(cuda);
+  gpuir_close(ix);
+  if (status == GPUIR_E_BACKEND) {
+    printf("1..0 # SKIP no usable CUDA device: %s\n", err.msg);
+  } else if (argc > 1 && !quick) {
+    check_index(argv[1], argv[1], 0);
+  } else {
+    check_shapes(path, quick);
+    check_codecs(path, quick);
+    build(&real, path);
+    check_index(real.name, path, quick);
+    check_ranges(path, quick);
   }
   (void)unlink(path);
   (void)rmdir(folder);
-  printf("1..%u\n# %lu searches compared, %lu hits\n", tests, compared, hits_compared);
+  if (tests) printf("1..%u\n# %lu searches compared, %lu hits\n", tests, compared, hits_compared);
   return failures != 0;
 }

@@ -1,14 +1,16 @@
 /* test_lab.c - the laboratory's GPU methods against the CPU, for equality
  *
- * Every codec decodes lists of every edge shape; every way of intersecting and of selecting is compared with a plain
- * merge and a plain sort. Prints TAP. Without a device it says so and succeeds. `test_lab quick` is the reduced set
- * for compute-sanitizer. */
+ * Every codec decodes lists of every edge shape and those of WordNet; every way of intersecting and of selecting is
+ * compared with a plain merge and a plain sort. Prints TAP. Without a device it says so and succeeds. `test_lab quick`
+ * is the reduced set for compute-sanitizer, `test_lab INDEX` takes the lists of an index that is there. */
 #define GPUIR_IMPLEMENTATION
 #include "gpuir.h"
 
 #include "synth.h"
 
 #include "lists.h"
+
+#include "real.h"
 
 static unsigned tests, failures;
 static char folder[] = "/tmp/gpuir-lab-XXXXXX";
@@ -55,6 +57,28 @@ static void make_lists(lists *l, int quick) {
     lists_add_synth(l, 3000000, quick ? 1500 : 2000 << i % 8, i % 3 * 0.45, 100 + i);
     lists_add_synth(l, 300000, quick ? 3000 : 100000, i % 3 * 0.45, 200 + i);
   }
+}
+
+/* Lists of an index: the terms at ranks that grow by a twentieth each, as many as 8 M docIDs have room for. */
+static void make_real_lists(lists *l, const char *path) {
+  gpuir_index *ix;
+  gpuir_error err;
+  real_terms terms;
+  uint64_t total = 0;
+  uint32_t rank;
+  if (gpuir_open(path, NULL, &ix, &err)) {
+    printf("Bail out! %s\n", err.msg);
+    exit(1);
+  }
+  real_terms_of(ix, &terms);
+  for (rank = 0; rank < terms.n; rank += 1 + rank / 20) {
+    const uint32_t df = terms.term[rank].df;
+    if (total + df > 8000000) continue;
+    total += df;
+    if (gpuir_term_postings(ix, terms.term[rank].id, lists_add(l, df), NULL)) exit(1);
+  }
+  free(terms.term);
+  gpuir_close(ix);
 }
 
 static const char *const codecs[] = {"vbyte", "bp128",    "pfd",      "newpfd", "optpfd", "ef",     "qs",
@@ -345,9 +369,11 @@ static gpuir_query *random_query(const gpuir_index *ix, uint32_t vocabulary, syn
     gpuir_query_desc desc;
     gpuir_query *q;
     memset(&desc, 0, sizeof desc);
-    for (i = 0; i < n; i++)
-      at += (size_t)snprintf(text + at, sizeof text - at, "%s%s%u ", synth_below(r, 10) ? "" : "-",
-                             synth_below(r, 60) ? "t" : "unknown", (unsigned)synth_below(r, vocabulary));
+    for (i = 0; i < n; i++) {
+      at += (size_t)snprintf(text + at, sizeof text - at, "%s%s", synth_below(r, 10) ? "" : "-",
+                             synth_below(r, 60) ? "" : "un");
+      at += real_word(ix, synth_below(r, vocabulary), text + at, sizeof text - at);
+    }
     desc.mode = (int)synth_below(r, 3);
     if (synth_below(r, 6) == 0) {
       desc.custom_bm25 = 1;
@@ -375,8 +401,9 @@ static int check_steps(const gpuir_searcher *cpu, const gpuir_searcher *gpu, con
   return 1;
 }
 
-/* Searchers with the laboratory's methods return the CPU's hits. */
-static void check_search(const char *what, const synth_desc *d, const char *path, unsigned nq) {
+/* Searchers with the laboratory's methods return the CPU's hits. The index is generated first, if there is a d. */
+static void check_search(const char *what, const synth_desc *d, const char *path, uint32_t vocabulary,
+                         unsigned nq) {
   static const char *const methods[] = {"skip", "binary", "pmf0", "pmf2", "pmf4", "mergepath", "griffin"};
   static const char *const rankings[] = {"tree", "bucket-select", "radix-select", "radix-sort"};
   static const size_t ks[] = {10, 1, 1000, 10000};
@@ -386,7 +413,7 @@ static void check_search(const char *what, const synth_desc *d, const char *path
   gpuir_error err;
   unsigned i, round;
   size_t h;
-  if (synth_generate(d, path, &err) || gpuir_open(path, NULL, &ix, &err) ||
+  if ((d && synth_generate(d, path, &err)) || gpuir_open(path, NULL, &ix, &err) ||
       gpuir_cuda_open(ix, NULL, &cuda, &err)) {
     printf("# %s\n", err.msg);
     report(0, "search", what);
@@ -403,7 +430,7 @@ static void check_search(const char *what, const synth_desc *d, const char *path
     int ok = 1;
     (void)snprintf(name, sizeof name, "%s, %s and %s, k %u", what, methods[round % 7], rankings[round % 4],
                    (unsigned)k);
-    for (i = 0; i < n; i++) q[i] = random_query(ix, d->terms, &r);
+    for (i = 0; i < n; i++) q[i] = random_query(ix, vocabulary, &r);
     if (gpuir_searcher_create(ix, NULL, &cpu) || gpuir_searcher_create(ix, NULL, &gpu)) exit(1);
     if (gpuir_cuda_lab_attach(gpu, cuda, methods[round % 7], rankings[(round / 2 + round) % 4], 0, &err)) {
       printf("# %s\n", err.msg);
@@ -437,16 +464,72 @@ static void check_search(const char *what, const synth_desc *d, const char *path
   gpuir_close(ix);
 }
 
+/* Every codec decodes lists, and is intersected by every method. */
+static void check_lists(const lists *l, int quick, int with_params) {
+  queries qs;
+  unsigned i;
+  for (i = 0; i < CODECS; i++) check_decode(l, codecs[i], 0, quick ? 11 : 7);
+  for (i = 0; i < sizeof params / sizeof params[0] && with_params; i++)
+    check_decode(l, params[i].codec, params[i].param, 7);
+  make_queries(&qs, l, quick ? 12 : 600, 5);
+  for (i = 0; i < CODECS; i++) check_intersections(l, &qs, codecs[i], 0);
+  for (i = 0; i < sizeof params / sizeof params[0] && with_params; i++)
+    check_intersections(l, &qs, params[i].codec, params[i].param);
+  printf("# %u of %u queries have results, %u docIDs\n", nonempty(&qs), (unsigned)qs.n, (unsigned)qs.total);
+  free_queries(&qs);
+}
+
+static void check_generated(const char *path, int quick) {
+  lists l = {NULL, NULL, 0, 0};
+  synth_desc d;
+  make_lists(&l, quick);
+  check_lists(&l, quick, !quick);
+  lists_free(&l);
+  check_ranking(quick);
+  memset(&d, 0, sizeof d);
+  d.documents = quick ? 3000 : 400000;
+  d.terms = quick ? 40 : 200;
+  d.queries = 1000;
+  d.zipf = 14; /* from half of the documents to a few of them */
+  d.postings = 0.7 * d.documents;
+  d.threads = 4;
+  d.seed = 8;
+  check_search("random docIDs", &d, path, d.terms, quick ? 3 : 200);
+  d.clustering = 0.8;
+  if (!quick) check_search("clustered docIDs", &d, path, d.terms, 200);
+  d.documents = 100;
+  d.postings = 70;
+  check_search("few documents", &d, path, d.terms, quick ? 3 : 100);
+}
+
+/* Real text. */
+static void check_index(const char *name, const char *path) {
+  lists l = {NULL, NULL, 0, 0};
+  printf("# %s\n", name);
+  make_real_lists(&l, path);
+  check_lists(&l, 0, 0);
+  lists_free(&l);
+  check_search(name, NULL, path, real_name(path), 100);
+  (void)real_name(NULL);
+}
+
+static void check_real(const char *path) {
+  gpuir_error err;
+  if (real_build(path, NULL, NULL, &err)) {
+    printf("Bail out! %s\n", err.msg);
+    exit(1);
+  }
+  check_index("WordNet", path);
+}
+
 int main(int argc, char **argv) {
   const int quick = argc > 1 && !strcmp(argv[1], "quick");
   const uint32_t one = 7, *list = &one, n = 1;
-  lists l = {NULL, NULL, 0, 0};
-  queries qs;
   gpuir_cuda_lab_desc desc;
   gpuir_cuda_lab *lab;
   gpuir_error err;
-  unsigned i;
   gpuir_cuda_info info;
+  char path[64];
   int status;
   memset(&desc, 0, sizeof desc);
   desc.lists = &list;
@@ -465,39 +548,16 @@ int main(int argc, char **argv) {
              gpuir_cuda_device(0, NULL, &err) == GPUIR_E_ARGUMENT,
          "refuse", "a device that is not there");
   if (!status) gpuir_cuda_lab_close(lab);
-  make_lists(&l, quick);
-  for (i = 0; i < CODECS; i++) check_decode(&l, codecs[i], 0, quick ? 11 : 7);
-  for (i = 0; i < sizeof params / sizeof params[0] && !quick; i++)
-    check_decode(&l, params[i].codec, params[i].param, 7);
-  make_queries(&qs, &l, quick ? 12 : 600, 5);
-  for (i = 0; i < CODECS; i++) check_intersections(&l, &qs, codecs[i], 0);
-  for (i = 0; i < sizeof params / sizeof params[0] && !quick; i++)
-    check_intersections(&l, &qs, params[i].codec, params[i].param);
-  printf("# %u of %u queries have results, %u docIDs\n", nonempty(&qs), (unsigned)qs.n, (unsigned)qs.total);
-  free_queries(&qs);
-  lists_free(&l);
-  check_ranking(quick);
-  if (mkdtemp(folder)) {
-    synth_desc d;
-    char path[64];
-    (void)snprintf(path, sizeof path, "%s/index", folder);
-    memset(&d, 0, sizeof d);
-    d.documents = quick ? 3000 : 400000;
-    d.terms = quick ? 40 : 200;
-    d.queries = 1000;
-    d.zipf = 14; /* from half of the documents to a few of them */
-    d.postings = 0.7 * d.documents;
-    d.threads = 4;
-    d.seed = 8;
-    check_search("random docIDs", &d, path, quick ? 3 : 200);
-    d.clustering = 0.8;
-    if (!quick) check_search("clustered docIDs", &d, path, 200);
-    d.documents = 100;
-    d.postings = 70;
-    check_search("few documents", &d, path, quick ? 3 : 100);
-    (void)unlink(path);
-    (void)rmdir(folder);
+  if (!mkdtemp(folder)) return 1;
+  (void)snprintf(path, sizeof path, "%s/index", folder);
+  if (argc > 1 && !quick) {
+    check_index(argv[1], argv[1]);
+  } else {
+    check_generated(path, quick);
+    if (!quick) check_real(path);
   }
+  (void)unlink(path);
+  (void)rmdir(folder);
   printf("1..%u\n", tests);
   return failures != 0;
 }
