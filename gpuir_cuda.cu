@@ -1729,15 +1729,14 @@ static __device__ __forceinline__ uint32_t gc_positive_blocks(const gc_item *ite
 /* ---- full blocks decoded in place ---- */
 
 /* Where a block of a tile stands. */
-typedef struct __align__(16) gc_head {
-  const uint32_t *docs,
-      *freqs;      /* a full block's words; docs NULL: it is block `widths` of term `q`, in the batch */
-  uint32_t prev;   /* the docID before it */
-  uint32_t widths; /* of docIDs; << 8: of frequencies */
+typedef struct alignas(16) gc_head {
+  const uint32_t *docs;  /* a full block's words; NULL: it is block `widths` of term `q`, in the batch */
+  const uint32_t *freqs; /* the same of its frequencies */
+  uint32_t prev;         /* the docID before it */
+  uint32_t widths;       /* of docIDs; << 8: of frequencies */
   uint32_t q;
   float weight;
-}
-gc_head;
+} gc_head;
 #define GC_HEADS 128u /* blocks of a tile whose heads are in shared memory at once */
 
 /* Words from `at` on of a list's stream of `length` bytes; *width becomes 0 if they are not to be believed. */
