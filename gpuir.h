@@ -1739,68 +1739,224 @@ GPUIR__INLINE void gpuir__bp128_scalar(const uint8_t *p, unsigned w, uint32_t co
 }
 
 #if GPUIR__X86
-/* For each byte of marks, 8 indices: of a marked value its high part's, counted from the first; 0x80 for the others.
- * A product with 0x01..0100 adds up, in each byte, the bytes below. */
+/* For each byte of marks 8 words, the places in a vector of words that the values' high parts are taken from: of a marked
+ * value 2 r and 2 r + 1 as bytes, its high part being number r of those of this byte; of another 0x80 and 0x81, for zero.
+ * Each byte of m at first: r, or 64. A product with 0x01..0100 adds up, in each byte, the bytes below. */
 #define GPUIR__SPREAD(m)                                                                      \
   (((m)&1) | ((m)&2) << 7 | ((m)&4) << 14 | ((m)&8) << 21 | ((m)&16) << 28 | ((m)&32) << 35 | \
    ((m)&64) << 42 | ((m)&128) << 49)
+#define GPUIR__RANKS(m) \
+  (GPUIR__SPREAD(m) * 0x0101010101010100u + (0x0101010101010101u ^ GPUIR__SPREAD(m)) * 0x40)
+#define GPUIR__WORDS(r) (((r)&0xff) | ((r)&0xff00) << 8 | ((r)&0xff0000) << 16 | ((r)&0xff000000u) << 24)
+#define GPUIR__PLACES(r) (GPUIR__WORDS(r) * 0x0202 + 0x0100010001000100u)
 #define GPUIR__EXPAND(m) \
-  (GPUIR__SPREAD(m) * 0x0101010101010100u + (0x0101010101010101u ^ GPUIR__SPREAD(m)) * 0x80)
+  { GPUIR__PLACES(GPUIR__RANKS(m)), GPUIR__PLACES(GPUIR__RANKS(m) >> 32) }
 #define GPUIR__EXPAND4(m) \
   GPUIR__EXPAND(m), GPUIR__EXPAND((m) + 1), GPUIR__EXPAND((m) + 2), GPUIR__EXPAND((m) + 3)
 #define GPUIR__EXPAND16(m) \
   GPUIR__EXPAND4(m), GPUIR__EXPAND4((m) + 4), GPUIR__EXPAND4((m) + 8), GPUIR__EXPAND4((m) + 12)
 #define GPUIR__EXPAND64(m) \
   GPUIR__EXPAND16(m), GPUIR__EXPAND16((m) + 16), GPUIR__EXPAND16((m) + 32), GPUIR__EXPAND16((m) + 48)
-static const uint64_t gpuir__expand[256] = {GPUIR__EXPAND64((uint64_t)0), GPUIR__EXPAND64((uint64_t)64),
-                                            GPUIR__EXPAND64((uint64_t)128), GPUIR__EXPAND64((uint64_t)192)};
+static const uint64_t gpuir__expand[256][2] = {GPUIR__EXPAND64((uint64_t)0), GPUIR__EXPAND64((uint64_t)64),
+                                               GPUIR__EXPAND64((uint64_t)128),
+                                               GPUIR__EXPAND64((uint64_t)192)};
 #undef GPUIR__SPREAD
+#undef GPUIR__RANKS
+#undef GPUIR__WORDS
+#undef GPUIR__PLACES
 #undef GPUIR__EXPAND
 #undef GPUIR__EXPAND4
 #undef GPUIR__EXPAND16
 #undef GPUIR__EXPAND64
 
-/* 8 horizontal values; they are as many bytes as their width, so that all 8 have the same words and shifts. */
-GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_packed(const uint8_t *p, __m256i word, __m256i shift,
-                                                     __m256i mask) {
+/* 8 horizontal values; they are as many bytes as their width, so that all 8 have the same words and shifts, which
+ * gpuir__avx2_packed32_of finds. */
+typedef struct gpuir__packed32 {
+  __m256i word, shift, mask;
+} gpuir__packed32;
+
+GPUIR__AVX2 GPUIR__INLINE gpuir__packed32 gpuir__avx2_packed32_of(unsigned w) {
+  const __m256i bit =
+      _mm256_mullo_epi32(_mm256_set1_epi32((int)w), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+  gpuir__packed32 f;
+  f.word = _mm256_srli_epi32(bit, 5);
+  f.shift = _mm256_and_si256(bit, _mm256_set1_epi32(31));
+  f.mask = _mm256_set1_epi32((int)gpuir__low_bits(w));
+  return f;
+}
+
+GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_packed32(const uint8_t *p, const gpuir__packed32 *f) {
   const __m256i x = _mm256_loadu_si256((const __m256i *)(const void *)p);
-  const __m256i lo = _mm256_permutevar8x32_epi32(x, word);
-  const __m256i hi = _mm256_permutevar8x32_epi32(x, _mm256_add_epi32(word, _mm256_set1_epi32(1)));
-  const __m256i up = _mm256_sllv_epi32(hi, _mm256_sub_epi32(_mm256_set1_epi32(32), shift)); /* by 32: 0 */
-  return _mm256_and_si256(_mm256_or_si256(_mm256_srlv_epi32(lo, shift), up), mask);
+  const __m256i lo = _mm256_permutevar8x32_epi32(x, f->word);
+  const __m256i hi = _mm256_permutevar8x32_epi32(x, _mm256_add_epi32(f->word, _mm256_set1_epi32(1)));
+  const __m256i up = _mm256_sllv_epi32(hi, _mm256_sub_epi32(_mm256_set1_epi32(32), f->shift)); /* by 32: 0 */
+  return _mm256_and_si256(_mm256_or_si256(_mm256_srlv_epi32(lo, f->shift), up), f->mask);
 }
 
 /* All high parts, where they belong in their values. */
 GPUIR__AVX2 GPUIR__INLINE void gpuir__avx2_highs(const gpuir__bp128_view *v, uint32_t *high) {
-  const __m256i bit =
-      _mm256_mullo_epi32(_mm256_set1_epi32((int)v->h), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
-  const __m256i word = _mm256_srli_epi32(bit, 5), shift = _mm256_and_si256(bit, _mm256_set1_epi32(31));
-  const __m256i mask = _mm256_set1_epi32((int)gpuir__low_bits(v->h));
+  const gpuir__packed32 f = gpuir__avx2_packed32_of(v->h);
   const __m128i up = _mm_cvtsi32_si128((int)v->b);
   const unsigned n = gpuir__popcount64(v->marks[0]) + gpuir__popcount64(v->marks[1]);
   const uint8_t *p = v->high;
   unsigned i;
   for (i = 0; i < n; i += 8, p += v->h)
-    _mm256_storeu_si256((__m256i *)(void *)(high + i),
-                        _mm256_sll_epi32(gpuir__avx2_packed(p, word, shift, mask), up));
+    _mm256_storeu_si256((__m256i *)(void *)(high + i), _mm256_sll_epi32(gpuir__avx2_packed32(p, &f), up));
+}
+
+GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_two(const void *low, const void *high) {
+  return _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)low)),
+                                 _mm_loadu_si128((const __m128i *)high), 1);
+}
+
+/* The marks of values i to i + 7; a multiple of 8. */
+GPUIR__INLINE unsigned gpuir__bp128_marks(const gpuir__bp128_view *v, unsigned i) {
+  return ((const uint8_t *)v->marks)[i / 8];
 }
 
 /* Adds high[*rank..] to those of the 8 values from i on that are marked. */
 GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_add_highs(__m256i x, const gpuir__bp128_view *v, unsigned i,
                                                         const uint32_t *high, unsigned *rank) {
-  const unsigned marks = (unsigned)(v->marks[i / 64] >> i % 64) & 0xff;
-  const __m256i at =
-      _mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)(gpuir__expand + marks)));
+  const unsigned marks = gpuir__bp128_marks(v, i);
+  const __m256i at = _mm256_srai_epi32(
+      _mm256_cvtepi16_epi32(_mm_loadu_si128((const __m128i *)(const void *)gpuir__expand[marks])), 9);
   const __m256i y = _mm256_loadu_si256((const __m256i *)(const void *)(high + *rank));
   *rank += gpuir__popcount64(marks);
   return _mm256_or_si256(x,
                          _mm256_andnot_si256(_mm256_srai_epi32(at, 31), _mm256_permutevar8x32_epi32(y, at)));
 }
 
-/* Two rows, 8 values, at a time. Shifts by 32 give 0, as they should. */
-GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_avx2(const uint8_t *p, unsigned w, uint32_t count, int vertical,
-                                                 const gpuir__bp128_view *v, int docids, uint32_t prev,
-                                                 uint32_t limit, uint32_t *out) {
+/* 16 horizontal values of at most 8 bits, a word each; gpuir__avx2_packed16_of has the rest for their width: of each
+ * value the byte that it begins in and the next one, what to multiply them by so that it ends at the word's top, and
+ * what to shift them down by. */
+typedef struct gpuir__packed16 {
+  __m256i at, up;
+  __m128i down;
+} gpuir__packed16;
+
+GPUIR__AVX2 GPUIR__INLINE gpuir__packed16 gpuir__avx2_packed16_of(unsigned w) {
+  const __m256i bit = _mm256_mullo_epi16(
+      _mm256_set1_epi16((short)w), _mm256_setr_epi16(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
+  const __m256i byte = _mm256_srli_epi16(bit, 3);
+  const __m256i power = _mm256_set1_epi64x(0x0102040810204080);
+  gpuir__packed16 f;
+  f.at = _mm256_add_epi16(_mm256_or_si256(byte, _mm256_slli_epi16(byte, 8)), _mm256_set1_epi16(0x100));
+  f.up = _mm256_or_si256(_mm256_and_si256(bit, _mm256_set1_epi16(7)), _mm256_set1_epi16(-0x8000));
+  f.up = _mm256_sll_epi16(_mm256_shuffle_epi8(power, f.up), _mm_cvtsi32_si128((int)(9 - w)));
+  f.down = _mm_cvtsi32_si128((int)(16 - w));
+  return f;
+}
+
+GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_packed16(const uint8_t *p, const gpuir__packed16 *f) {
+  const __m256i x = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)p));
+  return _mm256_srl_epi16(_mm256_mullo_epi16(_mm256_shuffle_epi8(x, f->at), f->up), f->down);
+}
+
+/* All high parts, where they belong in their values, which are of 16 bits at most. */
+GPUIR__AVX2 GPUIR__INLINE void gpuir__avx2_highs16(const gpuir__bp128_view *v, uint16_t *high) {
+  const __m128i up = _mm_cvtsi32_si128((int)v->b);
+  const unsigned n = gpuir__popcount64(v->marks[0]) + gpuir__popcount64(v->marks[1]);
+  const uint8_t *p = v->high;
+  unsigned i;
+  __m256i x;
+  if (v->h <= 8) {
+    const gpuir__packed16 f = gpuir__avx2_packed16_of(v->h);
+    for (i = 0; i < n; i += 16, p += 2 * v->h)
+      _mm256_storeu_si256((__m256i *)(void *)(high + i), _mm256_sll_epi16(gpuir__avx2_packed16(p, &f), up));
+  } else {
+    const gpuir__packed32 f = gpuir__avx2_packed32_of(v->h);
+    for (i = 0; i < n; i += 8, p += v->h) {
+      x = _mm256_sll_epi32(gpuir__avx2_packed32(p, &f), up);
+      _mm_storeu_si128((__m128i *)(void *)(high + i),
+                       _mm_packus_epi32(_mm256_castsi256_si128(x), _mm256_extracti128_si256(x, 1)));
+    }
+  }
+}
+
+/* Those of high[*rank..] that the 16 values from i on have. */
+GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_high16(const gpuir__bp128_view *v, unsigned i,
+                                                     const uint16_t *high, unsigned *rank) {
+  const unsigned m0 = gpuir__bp128_marks(v, i), m1 = gpuir__bp128_marks(v, i + 8);
+  const uint16_t *high0 = high + *rank, *high1 = high0 + gpuir__popcount64(m0);
+  *rank += gpuir__popcount64(m0) + gpuir__popcount64(m1);
+  return _mm256_shuffle_epi8(gpuir__avx2_two(high0, high1),
+                             gpuir__avx2_two(gpuir__expand[m0], gpuir__expand[m1]));
+}
+
+/* 128 vertical values of at most 8 bits, a byte each. The bits of four rows, from wherever they begin, fit a word of each
+ * lane: first they are made halves of two rows, then bytes of one, and then lanes by rows become rows by lanes. Eight
+ * rows at a time. Reads 16 bytes behind the values; 32 at w = 0. */
+GPUIR__AVX2 GPUIR__INLINE void gpuir__avx2_vertical8(const uint8_t *p, unsigned w, uint8_t *out) {
+  const __m256i c31 = _mm256_set1_epi32(31), c32 = _mm256_set1_epi32(32);
+  const __m256i rows =
+      _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15));
+  const __m256i even = _mm256_set1_epi16((short)gpuir__low_bits(w)), odd = _mm256_slli_epi16(even, 8);
+  const __m128i half = _mm_cvtsi32_si128((int)(16 - 2 * w)), byte = _mm_cvtsi32_si128((int)(8 - w));
+  const __m256i step = _mm256_set1_epi32((int)(8 * w));
+  __m256i bit = _mm256_blend_epi32(_mm256_setzero_si256(), _mm256_set1_epi32((int)(4 * w)), 0xf0);
+  unsigned i, b = 0;
+  for (i = 0; i < GPUIR__BLOCK; i += 32, b += 8 * w) {
+    const uint8_t *r0 = p + b / 32 * 16, *r1 = p + (b + 4 * w) / 32 * 16;
+    const __m256i lo = gpuir__avx2_two(r0, r1), hi = gpuir__avx2_two(r0 + 16, r1 + 16);
+    const __m256i shift = _mm256_and_si256(bit, c31);
+    __m256i x =
+        _mm256_or_si256(_mm256_srlv_epi32(lo, shift), _mm256_sllv_epi32(hi, _mm256_sub_epi32(c32, shift)));
+    bit = _mm256_add_epi32(bit, step);
+    x = _mm256_blend_epi16(x, _mm256_sll_epi32(x, half), 0xaa);
+    x = _mm256_or_si256(_mm256_and_si256(x, even), _mm256_and_si256(_mm256_sll_epi16(x, byte), odd));
+    _mm256_storeu_si256((__m256i *)(void *)(out + i), _mm256_shuffle_epi8(x, rows));
+  }
+}
+
+/* Whether a block is narrow: its low bits fit a byte, and its values are less than 2^13, so that 16 bits hold the sum of
+ * 8 gaps. Most blocks are. */
+GPUIR__INLINE int gpuir__bp128_narrow(unsigned b, unsigned h) { return b <= 8 && b + h <= 13; }
+
+/* The kernel of narrow blocks: 16 values at a time, in 16 bits up to the sums of 8 gaps. */
+GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_narrow_avx2(const uint8_t *p, unsigned w, uint32_t count,
+                                                        int vertical, const gpuir__bp128_view *v, int docids,
+                                                        uint32_t prev, uint32_t limit, uint32_t *out) {
+  const __m256i most = _mm256_set1_epi32((int)limit), last = _mm256_set1_epi32(7);
+  __m256i sum = _mm256_set1_epi32((int)prev), x, x0, x1;
+  gpuir__packed16 f;
+  uint16_t high[GPUIR__BLOCK_ROOM];
+  uint8_t low[GPUIR__BLOCK];
+  unsigned i, rank = 0;
+  if (v) gpuir__avx2_highs16(v, high);
+  if (vertical)
+    gpuir__avx2_vertical8(p, w, low);
+  else
+    f = gpuir__avx2_packed16_of(w);
+  for (i = 0; i < count; i += 16) {
+    if (vertical)
+      x = _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)(const void *)(low + i)));
+    else
+      x = gpuir__avx2_packed16(p + i / 8 * w, &f);
+    if (v) x = _mm256_or_si256(x, gpuir__avx2_high16(v, i, high, &rank));
+    if (docids) {
+      x = _mm256_add_epi16(x, _mm256_set1_epi16(1));
+      x = _mm256_add_epi16(x, _mm256_slli_si256(x, 2));
+      x = _mm256_add_epi16(x, _mm256_slli_si256(x, 4));
+      x = _mm256_add_epi16(x, _mm256_slli_si256(x, 8));
+    }
+    x0 = _mm256_cvtepu16_epi32(_mm256_castsi256_si128(x));
+    x1 = _mm256_cvtepu16_epi32(_mm256_extracti128_si256(x, 1));
+    if (docids) {
+      x1 = _mm256_add_epi32(x1, _mm256_permutevar8x32_epi32(x0, last));
+      x0 = _mm256_min_epu32(_mm256_add_epi32(x0, sum), most);
+      x1 = _mm256_add_epi32(x1, sum);
+      sum = _mm256_permutevar8x32_epi32(x1, last);
+      x1 = _mm256_min_epu32(x1, most);
+    }
+    _mm256_storeu_si256((__m256i *)(void *)(out + i), x0);
+    _mm256_storeu_si256((__m256i *)(void *)(out + i + 8), x1);
+  }
+}
+
+/* That of the others: two rows, 8 values, at a time. Shifts by 32 give 0, as they should. */
+GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_wide_avx2(const uint8_t *p, unsigned w, uint32_t count,
+                                                      int vertical, const gpuir__bp128_view *v, int docids,
+                                                      uint32_t prev, uint32_t limit, uint32_t *out) {
   const __m256i mask = _mm256_set1_epi32((int)gpuir__low_bits(w)), width = _mm256_set1_epi32((int)w);
   const __m256i c31 = _mm256_set1_epi32(31), c32 = _mm256_set1_epi32(32),
                 most = _mm256_set1_epi32((int)limit);
@@ -1808,16 +1964,23 @@ GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_avx2(const uint8_t *p, unsigned w, u
   uint32_t highs[GPUIR__BLOCK_ROOM];
   unsigned i, rank = 0;
   if (v) gpuir__avx2_highs(v, highs);
-  if (vertical) {
+  if (vertical && v && w <= 8) {
+    uint8_t low[GPUIR__BLOCK];
+    gpuir__avx2_vertical8(p, w, low);
+    for (i = 0; i < GPUIR__BLOCK; i += 8) {
+      x = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)(low + i)));
+      x = gpuir__avx2_add_highs(x, v, i, highs, &rank);
+      if (docids) x = gpuir__avx2_docids(x, &next, most);
+      _mm256_storeu_si256((__m256i *)(void *)(out + i), x);
+    }
+  } else if (vertical) {
     const __m256i step = _mm256_add_epi32(width, width);
     unsigned b = 0;
     bit = _mm256_mullo_epi32(width, _mm256_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1));
     for (i = 0; i < GPUIR__BLOCK; i += 8, b += 2 * w) {
-      const __m128i *r0 = (const __m128i *)(const void *)(p + b / 32 * 16);
-      const __m128i *r1 = (const __m128i *)(const void *)(p + (b + w) / 32 * 16);
-      lo = _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128(r0)), _mm_loadu_si128(r1), 1);
-      hi = _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128(r0 + 1)), _mm_loadu_si128(r1 + 1),
-                                   1);
+      const uint8_t *r0 = p + b / 32 * 16, *r1 = p + (b + w) / 32 * 16;
+      lo = gpuir__avx2_two(r0, r1);
+      hi = gpuir__avx2_two(r0 + 16, r1 + 16);
       shift = _mm256_and_si256(bit, c31);
       bit = _mm256_add_epi32(bit, step);
       x = _mm256_or_si256(_mm256_srlv_epi32(lo, shift), _mm256_sllv_epi32(hi, _mm256_sub_epi32(c32, shift)));
@@ -1827,16 +1990,23 @@ GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_avx2(const uint8_t *p, unsigned w, u
       _mm256_storeu_si256((__m256i *)(void *)(out + i), x);
     }
   } else {
-    bit = _mm256_mullo_epi32(width, _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
-    shift = _mm256_and_si256(bit, c31);
-    bit = _mm256_srli_epi32(bit, 5);
+    const gpuir__packed32 f = gpuir__avx2_packed32_of(w);
     for (i = 0; i < count; i += 8, p += w) {
-      x = gpuir__avx2_packed(p, bit, shift, mask);
+      x = gpuir__avx2_packed32(p, &f);
       if (v) x = gpuir__avx2_add_highs(x, v, i, highs, &rank);
       if (docids) x = gpuir__avx2_docids(x, &next, most);
       _mm256_storeu_si256((__m256i *)(void *)(out + i), x);
     }
   }
+}
+
+GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_avx2(const uint8_t *p, unsigned w, uint32_t count, int vertical,
+                                                 const gpuir__bp128_view *v, int docids, uint32_t prev,
+                                                 uint32_t limit, uint32_t *out) {
+  if (gpuir__bp128_narrow(w, v ? v->h : 0))
+    gpuir__bp128_narrow_avx2(p, w, count, vertical, v, docids, prev, limit, out);
+  else
+    gpuir__bp128_wide_avx2(p, w, count, vertical, v, docids, prev, limit, out);
 }
 
 /* As above, 16 values in 2 w bytes. */
