@@ -1917,6 +1917,7 @@ GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_narrow_avx2(const uint8_t *p, unsign
                                                         int vertical, const gpuir__bp128_view *v, int docids,
                                                         uint32_t prev, uint32_t limit, uint32_t *out) {
   const __m256i most = _mm256_set1_epi32((int)limit), last = _mm256_set1_epi32(7);
+  const __m256i ordinal = _mm256_setr_epi32(1, 2, 3, 4, 5, 6, 7, 8);
   __m256i sum = _mm256_set1_epi32((int)prev), x, x0, x1;
   gpuir__packed16 f;
   uint16_t high[GPUIR__BLOCK_ROOM];
@@ -1934,7 +1935,6 @@ GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_narrow_avx2(const uint8_t *p, unsign
       x = gpuir__avx2_packed16(p + i / 8 * w, &f);
     if (v) x = _mm256_or_si256(x, gpuir__avx2_high16(v, i, high, &rank));
     if (docids) {
-      x = _mm256_add_epi16(x, _mm256_set1_epi16(1));
       x = _mm256_add_epi16(x, _mm256_slli_si256(x, 2));
       x = _mm256_add_epi16(x, _mm256_slli_si256(x, 4));
       x = _mm256_add_epi16(x, _mm256_slli_si256(x, 8));
@@ -1942,7 +1942,8 @@ GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_narrow_avx2(const uint8_t *p, unsign
     x0 = _mm256_cvtepu16_epi32(_mm256_castsi256_si128(x));
     x1 = _mm256_cvtepu16_epi32(_mm256_extracti128_si256(x, 1));
     if (docids) {
-      x1 = _mm256_add_epi32(x1, _mm256_permutevar8x32_epi32(x0, last));
+      x0 = _mm256_add_epi32(x0, ordinal);
+      x1 = _mm256_add_epi32(_mm256_add_epi32(x1, ordinal), _mm256_permutevar8x32_epi32(x0, last));
       x0 = _mm256_min_epu32(_mm256_add_epi32(x0, sum), most);
       x1 = _mm256_add_epi32(x1, sum);
       sum = _mm256_permutevar8x32_epi32(x1, last);

@@ -770,6 +770,94 @@ static void test_formats(void **state) {
   assert_true(exceptional > 500 && plain > 500);
 }
 
+/* Puts a number of w bits at bit `at`. */
+static void put_bits(uint8_t *bytes, size_t at, unsigned w, uint32_t v) {
+  unsigned i;
+  for (i = 0; i < w; i++) bytes[(at + i) / 8] |= (uint8_t)((v >> i & 1) << ((at + i) % 8));
+}
+
+/* One block of count values of b low bits, x of them with h more, in the form of bp128 or in the marked one of optpfd
+ * (plain for h = 0), is decoded to those values. All are as large as can be, if `most`. */
+static void made_block(const gpuir__codec *c, uint32_t count, unsigned b, unsigned h, uint32_t x, int most) {
+  const int vertical = count == 128 && !strcmp(c->name, "bp128"), best = gpuir__simd_level(GPUIR_SIMD_AUTO);
+  const size_t low = (count * b + 7) / 8, marks = h ? (count + 7) / 8 + 1 : 0, start = count < 128;
+  const size_t size = start + low + marks + (x * h + 7) / 8;
+  const uint32_t prev = below(2) ? UINT32_MAX : bits(32), limit = below(2) ? UINT32_MAX - 1 : bits(32);
+  uint8_t *bytes = (uint8_t *)calloc(size + GPUIR__STREAM_PAD, 1);
+  uint8_t width = (uint8_t)(h == 0 ? b : !strcmp(c->name, "bp128") ? b | 128 : b | 192);
+  uint32_t v[128], out[GPUIR__BLOCK_ROOM], offset = 0, i, rank = 0, sum = prev;
+  int simd;
+  assert_non_null(bytes);
+  for (i = 0; i < GPUIR__STREAM_PAD; i++) bytes[size + i] = (uint8_t)rnd();
+  if (start) bytes[0] = width;
+  if (h) bytes[start + low + marks - 1] = (uint8_t)h;
+  for (i = 0; i < count; i++) {
+    const uint32_t part = most ? gpuir__low_bits(b) : bits(b);
+    unsigned k;
+    v[i] = part;
+    if (vertical) /* bit k of a value is bit i / 4 * b + k of its lane */
+      for (k = 0; k < b; k++) {
+        const size_t bit = i / 4 * b + k;
+        put_bits(bytes, bit / 32 * 128 + i % 4 * 32 + bit % 32, 1, part >> k & 1);
+      }
+    else
+      put_bits(bytes + start, i * b, b, part);
+    if (below(count - i) < x - rank) { /* x of the count values, any of them */
+      const uint32_t high = most ? gpuir__low_bits(h) : bits(h);
+      put_bits(bytes + start + low, i, 1, 1);
+      put_bits(bytes + start + low + marks, rank++ * h, h, high);
+      v[i] |= high << b;
+    }
+  }
+  assert_int_equal(rank, x);
+  for (i = 0; c->docids && i < count; i++) {
+    sum += v[i] + 1;
+    v[i] = sum < limit ? sum : limit;
+  }
+  for (simd = GPUIR_SIMD_SCALAR; simd <= best; simd++) {
+    gpuir__stream s;
+    memset(&s, 0, sizeof s);
+    s.codec = c;
+    s.bytes = bytes;
+    s.len = size;
+    s.n = count;
+    s.limit = limit;
+    s.offset = start ? NULL : &offset;
+    s.width = start ? NULL : &width;
+    s.simd = simd;
+    memset(out, 0x55, sizeof out);
+    c->decode_block(&s, 0, prev, out);
+    for (i = 0; i < count && out[i] == v[i]; i++) continue;
+    if (i < count) failed("made block", c, most ? "largest" : "random", count, simd, i, out[i], v[i]);
+    for (i = 0; c->get && i < count; i++)
+      if (c->get(&s, i) != v[i]) failed("made block: get", c, "", count, simd, i, c->get(&s, i), v[i]);
+  }
+  free(bytes);
+}
+
+/* Blocks of all widths of both parts, whether an encoder would choose them or not: of few bits with each number of
+ * exceptions, of more with some. */
+static void test_made_blocks(void **state) {
+  static const char *const names[] = {"bp128", "optpfd"};
+  unsigned k, b, h;
+  uint32_t x, count;
+  (void)state;
+  failures = 0;
+  for (k = 0; k < 4; k++)
+    for (b = 0; b <= 32; b++)
+      for (h = 0; h <= 32 - b; h++) {
+        const gpuir__codec *c = gpuir__codec_by_name(names[k / 2], (int)(k % 2));
+        const int few = b <= 9 && b + h <= 17;
+        for (x = 0; x <= (h ? 128u : 0u); x += few ? 1 : 1 + below(32)) {
+          made_block(c, 128, b, h, x, (int)below(2));
+          if (few && x % 8 == 0) made_block(c, 128, b, h, x, 1);
+          count = 1 + below(127);
+          made_block(c, count, b, h, x < count ? x : count, (int)below(2));
+        }
+      }
+  assert_int_equal(failures, 0);
+}
+
 /* Every codec, every parameter, made-up lists. */
 static void test_naive(void **state) {
   static const uint32_t sizes[] = {1,   2,   3,   7,   63,  64,  65,  126, 127, 128,  129,  191, 192,
@@ -1047,12 +1135,13 @@ static void test_hostile(void **state) {
 
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_tables),        cmocka_unit_test(test_spellings),
-      cmocka_unit_test(test_parameters),    cmocka_unit_test(test_round_trip),
-      cmocka_unit_test(test_long_lists),    cmocka_unit_test(test_lanes),
-      cmocka_unit_test(test_formats),       cmocka_unit_test(test_naive),
-      cmocka_unit_test(test_real_lists),    cmocka_unit_test(test_example),
-      cmocka_unit_test(test_out_of_memory), cmocka_unit_test(test_hostile),
+      cmocka_unit_test(test_tables),     cmocka_unit_test(test_spellings),
+      cmocka_unit_test(test_parameters), cmocka_unit_test(test_round_trip),
+      cmocka_unit_test(test_long_lists), cmocka_unit_test(test_lanes),
+      cmocka_unit_test(test_formats),    cmocka_unit_test(test_made_blocks),
+      cmocka_unit_test(test_naive),      cmocka_unit_test(test_real_lists),
+      cmocka_unit_test(test_example),    cmocka_unit_test(test_out_of_memory),
+      cmocka_unit_test(test_hostile),
   };
   if (argc > 1 && atoi(argv[1]) > 1) rounds = atoi(argv[1]);
   return cmocka_run_group_tests_name("codecs", tests, NULL, NULL);
