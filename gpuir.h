@@ -1918,7 +1918,7 @@ GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_narrow_avx2(const uint8_t *p, unsign
                                                         uint32_t prev, uint32_t limit, uint32_t *out) {
   const __m256i most = _mm256_set1_epi32((int)limit), last = _mm256_set1_epi32(7);
   const __m256i ordinal = _mm256_setr_epi32(1, 2, 3, 4, 5, 6, 7, 8);
-  __m256i sum = _mm256_set1_epi32((int)prev), x, x0, x1;
+  __m256i sum = _mm256_set1_epi32((int)prev), x, x0, x1, total;
   gpuir__packed16 f;
   uint16_t high[GPUIR__BLOCK_ROOM];
   uint8_t low[GPUIR__BLOCK];
@@ -1945,9 +1945,9 @@ GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_narrow_avx2(const uint8_t *p, unsign
       x0 = _mm256_add_epi32(x0, ordinal);
       x1 = _mm256_add_epi32(_mm256_add_epi32(x1, ordinal), _mm256_permutevar8x32_epi32(x0, last));
       x0 = _mm256_min_epu32(_mm256_add_epi32(x0, sum), most);
-      x1 = _mm256_add_epi32(x1, sum);
-      sum = _mm256_permutevar8x32_epi32(x1, last);
-      x1 = _mm256_min_epu32(x1, most);
+      total = _mm256_permutevar8x32_epi32(x1, last);
+      x1 = _mm256_min_epu32(_mm256_add_epi32(x1, sum), most);
+      sum = _mm256_add_epi32(sum, total);
     }
     _mm256_storeu_si256((__m256i *)(void *)(out + i), x0);
     _mm256_storeu_si256((__m256i *)(void *)(out + i + 8), x1);
@@ -2010,6 +2010,84 @@ GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_avx2(const uint8_t *p, unsigned w, u
     gpuir__bp128_wide_avx2(p, w, count, vertical, v, docids, prev, limit, out);
 }
 
+/* As gpuir__avx2_vertical8, 64 values at a time. Reads 64 bytes behind them at most; 80 at w = 0. */
+GPUIR__AVX512 GPUIR__INLINE void gpuir__avx512_vertical8(const uint8_t *p, unsigned w, uint8_t *out) {
+  const __m512i iota = gpuir__avx512_iota(), lane = _mm512_and_si512(iota, _mm512_set1_epi32(3));
+  const __m512i row =
+      _mm512_mullo_epi32(_mm512_set1_epi32((int)w), _mm512_andnot_si512(_mm512_set1_epi32(3), iota));
+  const __m512i rows =
+      _mm512_broadcast_i32x4(_mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15));
+  const __m512i mask = _mm512_set1_epi8((char)gpuir__low_bits(w)), odd = _mm512_set1_epi16(-0x100);
+  const __m128i half = _mm_cvtsi32_si128((int)(16 - 2 * w)), byte = _mm_cvtsi32_si128((int)(8 - w));
+  unsigned i, b = 0;
+  for (i = 0; i < GPUIR__BLOCK; i += 64, b += 16 * w) {
+    const uint8_t *r = p + b / 32 * 16;
+    const __m512i bit = _mm512_add_epi32(row, _mm512_set1_epi32((int)(b % 32)));
+    const __m512i word = _mm512_ternarylogic_epi32(_mm512_srli_epi32(bit, 3), _mm512_set1_epi32(~3), lane,
+                                                   0xea); /* (a & b) | c */
+    const __m512i shift = _mm512_and_si512(bit, _mm512_set1_epi32(31));
+    const __m512i lo = _mm512_permutexvar_epi32(word, _mm512_loadu_si512(r));
+    const __m512i hi = _mm512_permutexvar_epi32(word, _mm512_loadu_si512(r + 16));
+    __m512i x = _mm512_or_si512(_mm512_srlv_epi32(lo, shift),
+                                _mm512_sllv_epi32(hi, _mm512_sub_epi32(_mm512_set1_epi32(32), shift)));
+    x = _mm512_mask_mov_epi16(x, 0xaaaaaaaa, _mm512_sll_epi32(x, half));
+    x = _mm512_ternarylogic_epi32(odd, _mm512_sll_epi16(x, byte), x, 0xca); /* a ? b : c */
+    _mm512_storeu_si512(out + i, _mm512_shuffle_epi8(_mm512_and_si512(x, mask), rows));
+  }
+}
+
+/* As gpuir__bp128_narrow_avx2, 32 values at a time. */
+GPUIR__AVX512 GPUIR__INLINE void gpuir__bp128_narrow_avx512(const uint8_t *p, unsigned w, uint32_t count,
+                                                            int vertical, const gpuir__bp128_view *v,
+                                                            int docids, uint32_t prev, uint32_t limit,
+                                                            uint32_t *out) {
+  const __m512i most = _mm512_set1_epi32((int)limit);
+  const __m512i seven = _mm512_set1_epi32(7), last = _mm512_set1_epi32(15);
+  const __m512i ordinal = _mm512_setr_epi32(1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 8);
+  __m512i sum = _mm512_set1_epi32((int)prev), x, x0, x1, total;
+  gpuir__packed16 f;
+  uint16_t high[GPUIR__BLOCK_ROOM];
+  uint8_t low[GPUIR__BLOCK];
+  unsigned i, rank = 0;
+  if (v) gpuir__avx2_highs16(v, high);
+  if (vertical)
+    gpuir__avx512_vertical8(p, w, low);
+  else
+    f = gpuir__avx2_packed16_of(w);
+  for (i = 0; i < count; i += 32) {
+    if (vertical) {
+      x = _mm512_cvtepu8_epi16(_mm256_loadu_si256((const __m256i *)(const void *)(low + i)));
+    } else {
+      x = _mm512_castsi256_si512(gpuir__avx2_packed16(p + i / 8 * w, &f));
+      x = _mm512_inserti64x4(x, gpuir__avx2_packed16(p + i / 8 * w + 2 * w, &f), 1);
+    }
+    if (v) {
+      const __m512i y = _mm512_castsi256_si512(gpuir__avx2_high16(v, i, high, &rank));
+      x = _mm512_or_si512(x, _mm512_inserti64x4(y, gpuir__avx2_high16(v, i + 16, high, &rank), 1));
+    }
+    if (docids) {
+      x = _mm512_add_epi16(x, _mm512_bslli_epi128(x, 2));
+      x = _mm512_add_epi16(x, _mm512_bslli_epi128(x, 4));
+      x = _mm512_add_epi16(x, _mm512_bslli_epi128(x, 8));
+    }
+    x0 = _mm512_cvtepu16_epi32(_mm512_castsi512_si256(x));
+    x1 = _mm512_cvtepu16_epi32(_mm512_extracti64x4_epi64(x, 1));
+    if (docids) {
+      x0 = _mm512_add_epi32(x0, ordinal);
+      x1 = _mm512_add_epi32(x1, ordinal);
+      x0 = _mm512_add_epi32(x0, _mm512_maskz_permutexvar_epi32(0xff00, seven, x0));
+      x1 = _mm512_add_epi32(x1, _mm512_maskz_permutexvar_epi32(0xff00, seven, x1));
+      x1 = _mm512_add_epi32(x1, _mm512_permutexvar_epi32(last, x0));
+      x0 = _mm512_min_epu32(_mm512_add_epi32(x0, sum), most);
+      total = _mm512_permutexvar_epi32(last, x1);
+      x1 = _mm512_min_epu32(_mm512_add_epi32(x1, sum), most);
+      sum = _mm512_add_epi32(sum, total);
+    }
+    _mm512_storeu_si512(out + i, x0);
+    _mm512_storeu_si512(out + i + 16, x1);
+  }
+}
+
 /* As above, 16 values in 2 w bytes. */
 GPUIR__AVX512 GPUIR__INLINE __m512i gpuir__avx512_packed(const uint8_t *p, __m512i word, __m512i shift,
                                                          __m512i mask) {
@@ -2043,9 +2121,10 @@ GPUIR__AVX512 GPUIR__INLINE __m512i gpuir__avx512_add_highs(__m512i x, const gpu
 
 /* Four rows, 16 values, at a time. Reads 64 bytes behind the low bits at most; 80 at w = 0, where the 17 bytes of marks
  * and h follow. */
-GPUIR__AVX512 GPUIR__INLINE void gpuir__bp128_avx512(const uint8_t *p, unsigned w, uint32_t count,
-                                                     int vertical, const gpuir__bp128_view *v, int docids,
-                                                     uint32_t prev, uint32_t limit, uint32_t *out) {
+GPUIR__AVX512 GPUIR__INLINE void gpuir__bp128_wide_avx512(const uint8_t *p, unsigned w, uint32_t count,
+                                                          int vertical, const gpuir__bp128_view *v,
+                                                          int docids, uint32_t prev, uint32_t limit,
+                                                          uint32_t *out) {
   const __m512i mask = _mm512_set1_epi32((int)gpuir__low_bits(w)), width = _mm512_set1_epi32((int)w);
   const __m512i c31 = _mm512_set1_epi32(31), c32 = _mm512_set1_epi32(32),
                 most = _mm512_set1_epi32((int)limit);
@@ -2083,6 +2162,15 @@ GPUIR__AVX512 GPUIR__INLINE void gpuir__bp128_avx512(const uint8_t *p, unsigned 
       _mm512_storeu_si512(out + i, x);
     }
   }
+}
+
+GPUIR__AVX512 GPUIR__INLINE void gpuir__bp128_avx512(const uint8_t *p, unsigned w, uint32_t count,
+                                                     int vertical, const gpuir__bp128_view *v, int docids,
+                                                     uint32_t prev, uint32_t limit, uint32_t *out) {
+  if (gpuir__bp128_narrow(w, v ? v->h : 0))
+    gpuir__bp128_narrow_avx512(p, w, count, vertical, v, docids, prev, limit, out);
+  else
+    gpuir__bp128_wide_avx512(p, w, count, vertical, v, docids, prev, limit, out);
 }
 
 GPUIR__AVX2 static void gpuir__bp128_docids_avx2(const uint8_t *p, unsigned w, uint32_t count, uint32_t prev,
