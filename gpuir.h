@@ -1739,9 +1739,9 @@ GPUIR__INLINE void gpuir__bp128_scalar(const uint8_t *p, unsigned w, uint32_t co
 }
 
 #if GPUIR__X86
-/* For each byte of marks 8 words, the places in a vector of words that the values' high parts are taken from: of a marked
- * value 2 r and 2 r + 1 as bytes, its high part being number r of those of this byte; of another 0x80 and 0x81, for zero.
- * Each byte of m at first: r, or 64. A product with 0x01..0100 adds up, in each byte, the bytes below. */
+/* For each byte of marks, where a shuffle of bytes takes 8 high parts of 16 bits from: of a marked value bytes 2 r and
+ * 2 r + 1, if its high part is number r of this byte's; of another 0x80 and 0x81, for zero. GPUIR__RANKS has r or 64 in
+ * each byte; a product with 0x01..0100 adds up, in each byte, the bytes below. */
 #define GPUIR__SPREAD(m)                                                                      \
   (((m)&1) | ((m)&2) << 7 | ((m)&4) << 14 | ((m)&8) << 21 | ((m)&16) << 28 | ((m)&32) << 35 | \
    ((m)&64) << 42 | ((m)&128) << 49)
@@ -1804,6 +1804,7 @@ GPUIR__AVX2 GPUIR__INLINE void gpuir__avx2_highs(const gpuir__bp128_view *v, uin
     _mm256_storeu_si256((__m256i *)(void *)(high + i), _mm256_sll_epi32(gpuir__avx2_packed32(p, &f), up));
 }
 
+/* Two vectors of 16 bytes as one. */
 GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_two(const void *low, const void *high) {
   return _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)low)),
                                  _mm_loadu_si128((const __m128i *)high), 1);
@@ -1814,7 +1815,7 @@ GPUIR__INLINE unsigned gpuir__bp128_marks(const gpuir__bp128_view *v, unsigned i
   return ((const uint8_t *)v->marks)[i / 8];
 }
 
-/* Adds high[*rank..] to those of the 8 values from i on that are marked. */
+/* Adds high[*rank..] to those of the 8 values from i on that are marked: `at` is r of them, negative of the others. */
 GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_add_highs(__m256i x, const gpuir__bp128_view *v, unsigned i,
                                                         const uint32_t *high, unsigned *rank) {
   const unsigned marks = gpuir__bp128_marks(v, i);
@@ -1883,8 +1884,8 @@ GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_high16(const gpuir__bp128_view *v,
                              gpuir__avx2_two(gpuir__expand[m0], gpuir__expand[m1]));
 }
 
-/* 128 vertical values of at most 8 bits, a byte each. The bits of four rows, from wherever they begin, fit a word of each
- * lane: first they are made halves of two rows, then bytes of one, and then lanes by rows become rows by lanes. Eight
+/* 128 vertical values of at most 8 bits, a byte each. The bits of four rows, from wherever they begin, fit 32 bits of
+ * each lane. These become halves of two rows, then bytes of one, and then lanes by rows become rows by lanes. Eight
  * rows at a time. Reads 16 bytes behind the values; 32 at w = 0. */
 GPUIR__AVX2 GPUIR__INLINE void gpuir__avx2_vertical8(const uint8_t *p, unsigned w, uint8_t *out) {
   const __m256i c31 = _mm256_set1_epi32(31), c32 = _mm256_set1_epi32(32);
@@ -1908,11 +1909,12 @@ GPUIR__AVX2 GPUIR__INLINE void gpuir__avx2_vertical8(const uint8_t *p, unsigned 
   }
 }
 
-/* Whether a block is narrow: its low bits fit a byte, and its values are less than 2^13, so that 16 bits hold the sum of
- * 8 gaps. Most blocks are. */
+/* Whether a block is narrow: its low bits fit a byte, and its values are less than 2^13, so that 16 bits hold the sum
+ * of 8 gaps. Most blocks are. */
 GPUIR__INLINE int gpuir__bp128_narrow(unsigned b, unsigned h) { return b <= 8 && b + h <= 13; }
 
-/* The kernel of narrow blocks: 16 values at a time, in 16 bits up to the sums of 8 gaps. */
+/* The kernel of narrow blocks: 16 values at a time, in 16 bits up to the sums of 8 gaps. (With the docIDs' ones in them
+ * these could be 2^16.) */
 GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_narrow_avx2(const uint8_t *p, unsigned w, uint32_t count,
                                                         int vertical, const gpuir__bp128_view *v, int docids,
                                                         uint32_t prev, uint32_t limit, uint32_t *out) {
