@@ -1793,40 +1793,6 @@ GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_packed32(const uint8_t *p, const g
   return _mm256_and_si256(_mm256_or_si256(_mm256_srlv_epi32(lo, f->shift), up), f->mask);
 }
 
-/* All high parts, where they belong in their values. */
-GPUIR__AVX2 GPUIR__INLINE void gpuir__avx2_highs(const gpuir__bp128_view *v, uint32_t *high) {
-  const gpuir__packed32 f = gpuir__avx2_packed32_of(v->h);
-  const __m128i up = _mm_cvtsi32_si128((int)v->b);
-  const unsigned n = gpuir__popcount64(v->marks[0]) + gpuir__popcount64(v->marks[1]);
-  const uint8_t *p = v->high;
-  unsigned i;
-  for (i = 0; i < n; i += 8, p += v->h)
-    _mm256_storeu_si256((__m256i *)(void *)(high + i), _mm256_sll_epi32(gpuir__avx2_packed32(p, &f), up));
-}
-
-/* Two vectors of 16 bytes as one. */
-GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_two(const void *low, const void *high) {
-  return _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)low)),
-                                 _mm_loadu_si128((const __m128i *)high), 1);
-}
-
-/* The marks of values i to i + 7; a multiple of 8. */
-GPUIR__INLINE unsigned gpuir__bp128_marks(const gpuir__bp128_view *v, unsigned i) {
-  return ((const uint8_t *)v->marks)[i / 8];
-}
-
-/* Adds high[*rank..] to those of the 8 values from i on that are marked: `at` is r of them, negative of the others. */
-GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_add_highs(__m256i x, const gpuir__bp128_view *v, unsigned i,
-                                                        const uint32_t *high, unsigned *rank) {
-  const unsigned marks = gpuir__bp128_marks(v, i);
-  const __m256i at = _mm256_srai_epi32(
-      _mm256_cvtepi16_epi32(_mm_loadu_si128((const __m128i *)(const void *)gpuir__expand[marks])), 9);
-  const __m256i y = _mm256_loadu_si256((const __m256i *)(const void *)(high + *rank));
-  *rank += gpuir__popcount64(marks);
-  return _mm256_or_si256(x,
-                         _mm256_andnot_si256(_mm256_srai_epi32(at, 31), _mm256_permutevar8x32_epi32(y, at)));
-}
-
 /* 16 horizontal values of at most 8 bits, a word each; gpuir__avx2_packed16_of has the rest for their width: of each
  * value the byte that it begins in and the next one, what to multiply them by so that it ends at the word's top, and
  * what to shift them down by. */
@@ -1853,9 +1819,10 @@ GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_packed16(const uint8_t *p, const g
   return _mm256_srl_epi16(_mm256_mullo_epi16(_mm256_shuffle_epi8(x, f->at), f->up), f->down);
 }
 
-/* All high parts, where they belong in their values, which are of 16 bits at most. */
-GPUIR__AVX2 GPUIR__INLINE void gpuir__avx2_highs16(const gpuir__bp128_view *v, uint16_t *high) {
-  const __m128i up = _mm_cvtsi32_si128((int)v->b);
+/* All high parts, shifted left by b; 16 bits hold them then. */
+GPUIR__AVX2 GPUIR__INLINE void gpuir__avx2_highs16(const gpuir__bp128_view *v, unsigned b, void *words) {
+  uint8_t *high = (uint8_t *)words;
+  const __m128i up = _mm_cvtsi32_si128((int)b);
   const unsigned n = gpuir__popcount64(v->marks[0]) + gpuir__popcount64(v->marks[1]);
   const uint8_t *p = v->high;
   unsigned i;
@@ -1863,15 +1830,62 @@ GPUIR__AVX2 GPUIR__INLINE void gpuir__avx2_highs16(const gpuir__bp128_view *v, u
   if (v->h <= 8) {
     const gpuir__packed16 f = gpuir__avx2_packed16_of(v->h);
     for (i = 0; i < n; i += 16, p += 2 * v->h)
-      _mm256_storeu_si256((__m256i *)(void *)(high + i), _mm256_sll_epi16(gpuir__avx2_packed16(p, &f), up));
+      _mm256_storeu_si256((__m256i *)(void *)(high + 2 * i),
+                          _mm256_sll_epi16(gpuir__avx2_packed16(p, &f), up));
   } else {
     const gpuir__packed32 f = gpuir__avx2_packed32_of(v->h);
     for (i = 0; i < n; i += 8, p += v->h) {
       x = _mm256_sll_epi32(gpuir__avx2_packed32(p, &f), up);
-      _mm_storeu_si128((__m128i *)(void *)(high + i),
+      _mm_storeu_si128((__m128i *)(void *)(high + 2 * i),
                        _mm_packus_epi32(_mm256_castsi256_si128(x), _mm256_extracti128_si256(x, 1)));
     }
   }
+}
+
+/* Two vectors of 16 bytes as one. */
+GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_two(const void *low, const void *high) {
+  return _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)low)),
+                                 _mm_loadu_si128((const __m128i *)high), 1);
+}
+
+/* All high parts, where they belong in their values; those of 16 bits at most, which nearly all are, as words that are
+ * not shifted yet. */
+GPUIR__AVX2 GPUIR__INLINE void gpuir__avx2_highs(const gpuir__bp128_view *v, uint32_t *high) {
+  const gpuir__packed32 f = gpuir__avx2_packed32_of(v->h);
+  const __m128i up = _mm_cvtsi32_si128((int)v->b);
+  const unsigned n = gpuir__popcount64(v->marks[0]) + gpuir__popcount64(v->marks[1]);
+  const uint8_t *p = v->high;
+  unsigned i;
+  if (v->h <= 16) {
+    gpuir__avx2_highs16(v, 0, high);
+    return;
+  }
+  for (i = 0; i < n; i += 8, p += v->h)
+    _mm256_storeu_si256((__m256i *)(void *)(high + i), _mm256_sll_epi32(gpuir__avx2_packed32(p, &f), up));
+}
+
+/* The marks of values i to i + 7; a multiple of 8. */
+GPUIR__INLINE unsigned gpuir__bp128_marks(const gpuir__bp128_view *v, unsigned i) {
+  return ((const uint8_t *)v->marks)[i / 8];
+}
+
+/* Adds number *rank and on of what gpuir__avx2_highs has made to those of the 8 values from i on that are marked. */
+GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_add_highs(__m256i x, const gpuir__bp128_view *v, unsigned i,
+                                                        const uint32_t *high, unsigned *rank) {
+  const unsigned marks = gpuir__bp128_marks(v, i);
+  const __m128i places = _mm_loadu_si128((const __m128i *)(const void *)gpuir__expand[marks]);
+  __m256i y, r;
+  if (v->h <= 16) {
+    const __m128i *words = (const __m128i *)(const void *)((const uint8_t *)high + 2 * *rank);
+    y = _mm256_cvtepu16_epi32(_mm_shuffle_epi8(_mm_loadu_si128(words), places));
+    y = _mm256_sll_epi32(y, _mm_cvtsi32_si128((int)v->b));
+  } else {
+    r = _mm256_srai_epi32(_mm256_cvtepi16_epi32(places), 9); /* negative, if it is not marked */
+    y = _mm256_permutevar8x32_epi32(_mm256_loadu_si256((const __m256i *)(const void *)(high + *rank)), r);
+    y = _mm256_andnot_si256(_mm256_srai_epi32(r, 31), y);
+  }
+  *rank += gpuir__popcount64(marks);
+  return _mm256_or_si256(x, y);
 }
 
 /* Those of high[*rank..] that the 16 values from i on have. */
@@ -1925,7 +1939,7 @@ GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_narrow_avx2(const uint8_t *p, unsign
   uint16_t high[GPUIR__BLOCK_ROOM];
   uint8_t low[GPUIR__BLOCK];
   unsigned i, rank = 0;
-  if (v) gpuir__avx2_highs16(v, high);
+  if (v) gpuir__avx2_highs16(v, w, high);
   if (vertical)
     gpuir__avx2_vertical8(p, w, low);
   else
@@ -2050,7 +2064,7 @@ GPUIR__AVX512 GPUIR__INLINE void gpuir__bp128_narrow_avx512(const uint8_t *p, un
   uint16_t high[GPUIR__BLOCK_ROOM];
   uint8_t low[GPUIR__BLOCK];
   unsigned i, rank = 0;
-  if (v) gpuir__avx2_highs16(v, high);
+  if (v) gpuir__avx2_highs16(v, w, high);
   if (vertical)
     gpuir__avx512_vertical8(p, w, low);
   else
