@@ -19,10 +19,10 @@
  * than bp128, all lists are sent as they are and become bp128 on the device (part 2), the bytes that the builder would
  * have made of them, so that no kernel but that one knows of codecs. What the memory bound allows is made of the long
  * lists besides, once, when the device is opened:
- *   guides, 1.5 to 2.6 bytes a posting: a list's marks (a bit for some documents: may it hold one of these?) and, for
- *     spans of documents, where they start in the list and the greatest contribution there. AND and MaxScore pass
- *     over most postings by them;
- *   expanded lists, 6.4 bytes a posting more: docIDs of 16 bits relative to their block, and contributions under the
+ *   guides, 1.4 to 2.8 bytes a posting: a list's marks (a bit for some documents: may it hold one of these? and for
+ *     96 of these bits, how many postings stand before them) and, for spans of documents, the greatest contribution
+ *     there. AND and MaxScore pass over most postings by them;
+ *   expanded lists, 6.1 bytes a posting more: docIDs of 16 bits relative to their block, and contributions under the
  *     stored k1 and b. Adding a posting then takes about a third of the instructions that decoding it in place does.
  * An index that does not fit is kept in its file, and lists are transferred when they are needed (part 8, the cache).
  * Everything on the device counts against the bound, the memory of attached searchers too.
@@ -63,8 +63,10 @@
 #define GC_SPAN 10u      /* 2^10 documents at least are a span: the grain of stored bounds */
 #define GC_SPAN_MOST 8u  /* postings a span on average at least */
 #define GC_MARKS 8u      /* bits a posting at least of a list's marks */
+#define GC_CELLS 96u     /* bits of a group of marks */
 #define GC_MAX_THREADS 256u
-#define GC_QUEUE (GPUIR__BLOCK + 32) /* documents that a warp has waiting */
+#define GC_SIDE 2u                             /* documents that a lane follows side by side */
+#define GC_QUEUE (GPUIR__BLOCK + 32 * GC_SIDE) /* documents that a warp has waiting */
 #ifndef GC_FIRST
 #define GC_FIRST 64u /* driver blocks that are taken first, for a threshold */
 #endif
@@ -72,8 +74,9 @@
 #define GC_GROUP \
   8 /* driver blocks that a warp takes at once: few, or the last ones to end keep all waiting */
 #endif
+#define GC_ALL_BLOCKS 4 /* a multiprocessor at least, of gc_all and gc_max_first; 5 would spill registers */
 #ifndef GC_MAX_BLOCKS
-#define GC_MAX_BLOCKS 5 /* a multiprocessor at least */
+#define GC_MAX_BLOCKS 5 /* the same of gc_max */
 #endif
 #ifndef GC_PROBE_COST
 #define GC_PROBE_COST 8u /* of following a posting through the other lists, in postings added to a tile */
@@ -95,10 +98,10 @@ typedef struct gc_term {
   uint32_t slot; /* of the tile arrays */
   uint32_t most; /* its postings contribute at most that, q times */
   /* an expanded list's: */
-  uint32_t row, span; /* where its peaks and starts begin, one for 2^span documents */
+  uint32_t row, span; /* where its peaks begin, one for 2^span documents */
   uint32_t step;      /* q times the unit of its peaks; 0: they are not to be used */
   uint32_t shift;
-  uint64_t marks; /* its marks, a bit for 2^shift documents; in words */
+  uint64_t marks; /* its marks, a bit for 2^shift documents; in groups */
 } gc_term;
 
 /* One evaluation of a query in one mode. */
@@ -110,8 +113,9 @@ typedef struct gc_job {
   uint32_t after; /* an OR that is needed only if this AND finds fewer than k; or GC_NONE */
   uint32_t seed;  /* a score that at least k documents reach, or 0 */
   uint32_t prune;
-  uint32_t follow; /* MaxScore may be the way */
-  uint32_t fused;  /* norm_a + norm_b * length has no more than 53 bits, so that one rounding is left */
+  uint32_t follow;   /* MaxScore may be the way */
+  uint32_t fused;    /* norm_a + norm_b * length has no more than 53 bits, so that one rounding is left */
+  uint32_t expanded; /* 1: all of its lists are, and stored is 1 */
 } gc_job;
 
 /* What a running job has come to. */
@@ -140,11 +144,9 @@ typedef struct gc_drive {
   uint32_t job, term; /* term: of the job */
 } gc_drive;
 
-/* An expanded block: 32 bytes, one sector. */
+/* An expanded block. */
 typedef struct gc_entry {
-  uint2 base;         /* the docID that its 16-bit docIDs are relative to; its place in wide + 1, or 0 */
-  uint16_t pivots[8]; /* every 16th docID of these, from the 15th on */
-  uint2 pad;
+  uint2 base; /* the docID that its 16-bit docIDs are relative to; its place in wide + 1, or 0 */
 } gc_entry;
 
 /* The index on the device. */
@@ -160,8 +162,7 @@ typedef struct gc_view {
   const uint32_t *wide;
   const uint32_t *impact; /* contributions under the stored k1 and b */
   const uint32_t *most;   /* guides: the greatest of a block */
-  const uint32_t *marks;  /* of a list: the documents that it holds, coarsely */
-  const uint32_t *starts; /* the first block whose last docID is not below the span; one more than spans */
+  const uint4 *marks;     /* of a list: the documents that it holds, coarsely; see gc_find */
   const uint8_t *peaks;   /* the greatest contribution within the span, in steps */
   uint32_t documents, tile, ntiles;
   uint32_t docs_unit, freqs_unit; /* bytes */
@@ -1147,36 +1148,35 @@ static __device__ void gc_raise_byte(uint8_t *p, uint32_t x) {
   }
 }
 
-/* What helps to pass over postings: a list's marks, and for those with rows the starts and peaks of its spans. */
+/* What helps to pass over postings: a list's marks and, for spans of documents, peaks. */
 typedef struct gc_guide {
-  uint32_t *marks, *starts;
+  uint4 *marks;
   uint8_t *peaks;
 } gc_guide;
 
+/* A posting sets its mark, raises its span's peak, and ranks the groups that begin behind the posting before it. */
 static __device__ void gc_note_block(const gc_view &v, const gc_guide &to, const gc_term &t, uint32_t block,
                                      const uint32_t d[4], const uint32_t c[4]) {
-  uint32_t lane = gc_lane(), i;
-  uint64_t g = t.first_block + block;
-  uint32_t *starts = to.starts + t.row, s = block ? (__ldg(v.last + g - 1) >> t.span) + 1 : 0;
-  uint32_t last = min(__ldg(v.last + g), v.documents - 1) >> t.span;
+  uint4 *marks = to.marks + t.marks;
+  uint32_t prev = __shfl_up_sync(GC_ALL, d[3], 1), next, i;
+  if (!gc_lane() && block) prev = __ldg(v.last + t.first_block + block - 1);
+  next = gc_lane() || block ? (prev >> t.shift) / GC_CELLS + 1 : 0; /* the first group without a rank */
   for (i = 0; i < 4; i++)
     if (c[i]) {
-      uint32_t bit = d[i] >> t.shift;
-      atomicOr(to.marks + t.marks + (bit >> 5), 1u << (bit & 31));
+      const uint32_t bit = d[i] >> t.shift, group = bit / GC_CELLS, cell = bit % GC_CELLS;
+      atomicOr((uint32_t *)(marks + group) + cell / 32, 1u << (cell & 31));
       gc_raise_byte(to.peaks + t.row + (d[i] >> t.span), min(255u, (c[i] - 1) / t.step + 1));
+      for (; next <= group; next++) marks[next].w = block * GPUIR__BLOCK + 4 * gc_lane() + i;
     }
-  for (s += lane; s <= last; s += 32) starts[s] = block;
-  if (block == t.nblocks - 1)
-    for (s = last + 1 + lane; s <= ((v.documents - 1) >> t.span) + 1; s += 32) starts[s] = t.nblocks;
 }
 
 /* A warp a block, once an index. Predicted: reads 1 to 1.5 bytes a posting and its K, writes 6; about 256 warp
- * instructions a block. Counted: 25 bytes read, 8.6 written, 2,860 instructions: each posting's mark and peak is an
- * atomic operation on a sector of its own, and the latter one a loop. 62 ms for 1.2 G postings. */
+ * instructions a block. Counted: 25.5 bytes read, 8.6 written, 3,390 instructions: each posting's mark and peak is an
+ * atomic operation on a sector of its own, and the latter one a loop. 68 ms for 1.2 G postings. */
 static __global__ void __launch_bounds__(256)
     gc_expand(gc_view v, const gc_term *lists, uint32_t nlists, uint64_t nblocks, uint16_t *narrow,
-              uint32_t *wide, uint32_t *impact, uint32_t *most, const uint2 *bases, gc_entry *entries,
-              gc_guide guide, double norm_a, double norm_b) {
+              uint32_t *wide, uint32_t *impact, uint32_t *most, const gc_entry *entries, gc_guide guide,
+              double norm_a, double norm_b) {
   uint64_t g = ((uint64_t)blockIdx.x * blockDim.x + threadIdx.x) / 32,
            step = (uint64_t)gridDim.x * blockDim.x / 32;
   uint32_t lane = gc_lane();
@@ -1207,7 +1207,7 @@ static __global__ void __launch_bounds__(256)
     best = __reduce_max_sync(GC_ALL, best);
     if (!lane) most[g] = best;
     if (!impact) continue; /* only the guides are wanted */
-    base = bases[g];
+    base = entries[g].base;
     *(uint4 *)(impact + g * GPUIR__BLOCK + 4 * lane) = make_uint4(c[0], c[1], c[2], c[3]);
     if (base.y)
       *(uint4 *)(wide + (uint64_t)(base.y - 1) * GPUIR__BLOCK + 4 * lane) =
@@ -1220,8 +1220,6 @@ static __global__ void __launch_bounds__(256)
     s.z = (uint16_t)d[2];
     s.w = (uint16_t)d[3];
     *(ushort4 *)(narrow + g * GPUIR__BLOCK + 4 * lane) = s;
-    if (!lane) entries[g].base = base;
-    if (lane % 4 == 3) entries[g].pivots[lane / 4] = s.w;
   }
 }
 
@@ -2255,8 +2253,10 @@ static __global__ void __launch_bounds__(GC_AND_THREADS, 3)
  * 6  Following documents through expanded lists: AND, and OR by MaxScore
  * ==========================================================================*/
 
-/* The documents of a driving list wait in a queue of the warp until 32 are together, which are then followed through
- * the lists behind it, a lane a document, as long as what these can add still lifts them to the floor.
+/* The documents of a driving list wait in a queue of the warp until 64 are together, which are then followed through
+ * the lists behind it, two a lane, as long as what these can add still lifts them to the floor. Two, as a lane waits
+ * for memory most of the time: side by side they made ANDs 11 % faster. What is X is for jobs whose lists are all
+ * expanded: no registers are kept for decoding there (12 %). The others take one document a lane.
  * AND: the shortest list drives; who misses a list leaves.
  * OR: of a job's lists by ascending df, e drives, and a document that an earlier list holds is left to that one. Lists
  * whose bounds together stay below the floor drive nothing (Turtle and Flood 1995). Beforehand a sample of the
@@ -2272,131 +2272,173 @@ static __device__ __forceinline__ uint32_t gc_bound_at(const gc_view &v, const g
   return t.step ? min(t.most, t.step * __ldg(v.peaks + t.row + (doc >> t.span))) : t.most;
 }
 
-/* Whether an expanded list may hold the document. */
+/* Whether a list with marks may hold the document. */
 static __device__ __forceinline__ bool gc_marked(const gc_view &v, const gc_term &t, uint32_t doc) {
-  uint32_t bit = doc >> t.shift;
-  return __ldg(v.marks + t.marks + (bit >> 5)) >> (bit & 31) & 1;
+  const uint32_t bit = doc >> t.shift, cell = bit % GC_CELLS;
+  return __ldg((const uint32_t *)(v.marks + t.marks + bit / GC_CELLS) + cell / 32) >> (cell & 31) & 1;
 }
 
-/* Looks a document up in an expanded list, each lane its own: 4 bytes of marks, which turn away 7 of 8 that the list
- * does not hold; then sectors of 32 bytes: starts, the directory where a span has several blocks, the block's entry, 16
- * of its docIDs. */
-static __device__ __forceinline__ bool gc_find(const gc_view &v, const gc_term &t, uint32_t doc,
-                                               uint64_t *where) {
-  const uint32_t *last = v.last + t.first_block, *s = v.starts + t.row + (doc >> t.span);
-  uint32_t lo, hi, at = 0, step, x;
-  uint64_t g;
-  uint2 base;
-  if (!gc_marked(v, t, doc)) return false;
-  lo = __ldg(s);
-  hi = min(t.nblocks - 1, __ldg(s + 1));
-  if (lo > hi) return false;
+/* Posting i's docID in an expanded list. */
+static __device__ __forceinline__ uint32_t gc_doc_at(const gc_view &v, const gc_term &t, uint32_t i) {
+  const uint64_t at = t.first_block * GPUIR__BLOCK + i;
+  const uint32_t x = __ldg(v.narrow + at);
+  const uint2 base = __ldg(&v.entry[at / GPUIR__BLOCK].base);
+  return base.y ? __ldg(v.wide + (uint64_t)(base.y - 1) * GPUIR__BLOCK + at % GPUIR__BLOCK) : base.x + x;
+}
+
+/* Of an expanded list's postings from `at` on, the first that is not below doc; x: the docID of `at`. Returns whether
+ * it is doc's. */
+static __device__ __forceinline__ bool gc_seek(const gc_view &v, const gc_term &t, uint32_t doc, uint32_t x,
+                                               uint32_t *at) {
+  uint32_t lo = *at, hi = lo, step;
+  for (step = 1; x < doc; step *= 2) {
+    lo = hi + 1;
+    hi += min(step, t.df - hi);
+    x = hi < t.df ? gc_doc_at(v, t, hi) : UINT32_MAX;
+  }
   while (lo < hi) {
-    uint32_t mid = (lo + hi) / 2;
-    if (__ldg(last + mid) < doc)
+    const uint32_t mid = lo + (hi - lo) / 2, y = gc_doc_at(v, t, mid);
+    if (y < doc) {
       lo = mid + 1;
-    else
+    } else {
       hi = mid;
-  }
-  g = t.first_block + lo;
-  base = __ldg(&v.entry[g].base);
-  if (doc < base.x) return false;
-  if (base.y) {
-    const uint32_t *p = v.wide + (uint64_t)(base.y - 1) * GPUIR__BLOCK;
-#pragma unroll
-    for (step = 64; step; step /= 2)
-      if (__ldg(p + at + step - 1) < doc) at += step;
-    x = __ldg(p + at) - doc;
-  } else {
-    const uint16_t *p = v.narrow + g * GPUIR__BLOCK, *pivots = v.entry[g].pivots;
-    x = doc - base.x;
-#pragma unroll
-    for (step = 4; step; step /= 2)
-      if (__ldg(pivots + at + step - 1) < x) at += step;
-    at *= 16;
-#pragma unroll
-    for (step = 8; step; step /= 2)
-      if (__ldg(p + at + step - 1) < x) at += step;
-    x -= __ldg(p + at);
-  }
-  *where = g * GPUIR__BLOCK + at;
-  return !x && at < gc_block_len(t, lo);
-}
-
-/* Which lanes' documents a list holds, and what it adds to them. */
-static __device__ __forceinline__ bool gc_look_up(const gc_view &v, const gc_job &job, const gc_term &t,
-                                                  uint32_t doc, bool live, gc_queue *w, uint32_t *add) {
-  uint64_t where[4] = {0, 0, 0, 0};
-  bool found;
-  if (t.kind == GC_LONG && v.impact) {
-    found = live && gc_find(v, t, doc, where);
-    if (found && add && job.stored) {
-      *add = t.q * __ldg(v.impact + where[0]);
-      return true;
+      x = y;
     }
-    where[0] -= t.first_block * GPUIR__BLOCK;
-  } else {
-    if (t.kind == GC_LONG) live = live && gc_marked(v, t, doc);
-    const uint32_t d[4] = {doc, doc, doc, doc};
-    found = gc_probe(v, t, d, live, where, w->docs) & 1;
   }
-  if (found && add)
-    *add = t.q * gc_contribution(t.weight, gc_freq(v, t, (uint32_t)where[0]), gc_norm(v, job, doc));
-  return found;
+  *at = lo;
+  return x == doc;
 }
 
-/* Takes the last waiting documents, at most 32 of the `count`, through the other lists. */
-template <bool ALL>
-static __device__ void gc_follow(const gc_view &v, const gc_batch &b, uint32_t j, uint32_t e,
-                                 unsigned long long floor, uint32_t count, gc_queue *w) {
+/* Looks U documents a lane up in an expanded list, those of `live`: a bit each. A group of 16 bytes has 96 marks and
+ * the number of postings before them: the marks turn away 7 of 8 documents that the list does not hold, and say where
+ * in the list the document would be: there, if each mark is of one document; otherwise there or, as postings may share
+ * a mark, a little behind. So a contribution is the second or third load in turn. By way of the block and a search in
+ * it it was the sixth; with that, and the marks of gc_drive_some asked for one after another, ANDs took 1.36 times as
+ * long. Returns those that are there; at: where in the list. */
+template <uint32_t U>
+static __device__ __forceinline__ uint32_t gc_find(const gc_view &v, const gc_term &t, const uint32_t doc[U],
+                                                   uint32_t live, uint32_t at[U]) {
+  uint32_t u;
+  uint4 m[U];
+#pragma unroll
+  for (u = 0; u < U; u++)
+    m[u] = live >> u & 1 ? __ldg(v.marks + t.marks + (doc[u] >> t.shift) / GC_CELLS) : make_uint4(0, 0, 0, 0);
+#pragma unroll
+  for (u = 0; u < U; u++) {
+    const uint32_t cell = (doc[u] >> t.shift) % GC_CELLS, bit = 1u << (cell & 31);
+    const uint32_t word = cell < 32 ? m[u].x : cell < 64 ? m[u].y : m[u].z;
+    at[u] = m[u].w + __popc(word & (bit - 1)) + (cell < 32 ? 0 : __popc(m[u].x)) +
+            (cell < 64 ? 0 : __popc(m[u].y));
+    if (!(word & bit) || at[u] >= t.df) live &= ~(1u << u);
+  }
+  if (t.shift) {
+    uint32_t x[U];
+#pragma unroll
+    for (u = 0; u < U; u++) x[u] = live >> u & 1 ? gc_doc_at(v, t, at[u]) : 0;
+#pragma unroll
+    for (u = 0; u < U; u++)
+      if ((live >> u & 1) && !gc_seek(v, t, doc[u], x[u], &at[u])) live &= ~(1u << u);
+  }
+  return live;
+}
+
+/* What a list adds to the live ones of U documents a lane (U 1 unless X); returns those that it holds. add NULL: it is
+ * not asked for. */
+template <bool X, uint32_t U>
+static __device__ __forceinline__ uint32_t gc_look_up(const gc_view &v, const gc_job &job, const gc_term &t,
+                                                      const uint32_t doc[U], uint32_t live, gc_queue *w,
+                                                      uint32_t *add) {
+  uint32_t at[U], u;
+  if (X || (t.kind == GC_LONG && v.impact)) {
+    live = gc_find<U>(v, t, doc, live, at);
+    if (!add) return live;
+    if (X || job.stored) {
+#pragma unroll
+      for (u = 0; u < U; u++)
+        add[u] = live >> u & 1 ? t.q * __ldg(v.impact + t.first_block * GPUIR__BLOCK + at[u]) : 0;
+      return live;
+    }
+  } else {
+    const uint32_t d[4] = {doc[0], doc[0], doc[0], doc[0]};
+    uint64_t where[4] = {0, 0, 0, 0};
+    if (t.kind == GC_LONG && live && !gc_marked(v, t, doc[0])) live = 0;
+    live = gc_probe(v, t, d, live, where, w->docs);
+    if (!add) return live;
+    at[0] = (uint32_t)where[0];
+  }
+#pragma unroll
+  for (u = 0; u < U; u++)
+    add[u] =
+        live >> u & 1 ? t.q * gc_contribution(t.weight, gc_freq(v, t, at[u]), gc_norm(v, job, doc[u])) : 0;
+  return live;
+}
+
+/* Takes the last waiting documents, at most 32 * U of the `count`, through the other lists. */
+template <bool ALL, bool X, uint32_t U>
+static __device__ __forceinline__ void gc_follow(const gc_view &v, const gc_batch &b, uint32_t j, uint32_t e,
+                                                 unsigned long long floor, uint32_t count, gc_queue *w) {
   const gc_job &job = b.jobs[j];
   const gc_term *terms = b.terms + job.first_term;
   const uint32_t lane = gc_lane(), need = gc_need(floor), npositive = job.npositive, nterms = job.nterms;
-  const uint32_t at = (count > 32 ? count - 32 : 0) + lane;
-  uint32_t doc, score, rest, r, vote, pushed = 0;
-  bool live = at < count;
+  const uint32_t from = count > 32 * U ? count - 32 * U : 0;
+  uint32_t doc[U], score[U], rest[U], add[U], live = 0, found, r, u, vote, pushed = 0;
   __syncwarp();
-  doc = live ? w->doc[at] : 0;
-  score = live ? w->score[at] : 0;
-  rest = live ? w->rest[at] : 0;
+#pragma unroll
+  for (u = 0; u < U; u++) {
+    const uint32_t at = from + 32 * u + lane;
+    if (at < count) live |= 1u << u;
+    doc[u] = at < count ? w->doc[at] : 0;
+    score[u] = at < count ? w->score[at] : 0;
+    rest[u] = at < count ? w->rest[at] : 0;
+  }
   __syncwarp();
   for (r = e + 1; r < npositive && __any_sync(GC_ALL, live); r++) {
     const gc_term &t = terms[r];
-    uint32_t add = 0;
-    bool found;
-    if (need > 1 && live) rest -= gc_bound_at(v, t, doc);
-    found = gc_look_up(v, job, t, doc, live, w, &add);
-    score += add;
-    live = live && (found || !ALL) && score + rest >= need;
+#pragma unroll
+    for (u = 0; u < U; u++)
+      if (need > 1 && (live >> u & 1)) rest[u] -= gc_bound_at(v, t, doc[u]);
+    found = gc_look_up<X, U>(v, job, t, doc, live, w, add);
+    if (ALL) live = found;
+#pragma unroll
+    for (u = 0; u < U; u++) {
+      score[u] += add[u];
+      if (score[u] + rest[u] < need) live &= ~(1u << u);
+    }
   }
-  live = live && gc_key(score, doc) > floor;
+#pragma unroll
+  for (u = 0; u < U; u++)
+    if (gc_key(score[u], doc[u]) <= floor) live &= ~(1u << u);
   for (r = 0; r < nterms && __any_sync(GC_ALL, live); r++) {
     if (r == e) r = npositive; /* from the earlier ones to the negated ones */
-    if (r < nterms && gc_look_up(v, job, terms[r], doc, live, w, NULL)) live = false;
+    if (r < nterms) live &= ~gc_look_up<X, U>(v, job, terms[r], doc, live, w, NULL);
   }
-  vote = __ballot_sync(GC_ALL, live);
-  if (vote) {
-    if (!lane) pushed = atomicAdd(&b.states[j].count, __popc(vote));
-    pushed = __shfl_sync(GC_ALL, pushed, 0) + __popc(vote & ((1u << lane) - 1));
-    if (live && pushed < b.room) b.cand[(uint64_t)j * b.room + pushed] = gc_key(score, doc);
+#pragma unroll
+  for (u = 0; u < U; u++) {
+    vote = __ballot_sync(GC_ALL, live >> u & 1);
+    if (vote) {
+      if (!lane) pushed = atomicAdd(&b.states[j].count, __popc(vote));
+      pushed = __shfl_sync(GC_ALL, pushed, 0) + __popc(vote & ((1u << lane) - 1));
+      if ((live >> u & 1) && pushed < b.room)
+        b.cand[(uint64_t)j * b.room + pushed] = gc_key(score[u], doc[u]);
+    }
   }
 }
 
-/* The postings of block `block` of the driver: q times their contributions. Returns n. */
-static __device__ __forceinline__ uint32_t gc_drive_block(const gc_view &v, const gc_job &job,
-                                                          const gc_term &t, uint32_t block, uint32_t d[4],
-                                                          uint32_t c[4]) {
-  uint32_t i, n = gc_block_len(t, block);
-  if (t.kind == GC_LONG && v.impact) {
-    uint64_t g = t.first_block + block;
+/* The postings of block `block` of the driver: q times their contributions. */
+template <bool X>
+static __device__ __forceinline__ void gc_drive_block(const gc_view &v, const gc_job &job, const gc_term &t,
+                                                      uint32_t block, uint32_t d[4], uint32_t c[4]) {
+  uint32_t i;
+  if (X || (t.kind == GC_LONG && v.impact)) {
+    const uint64_t g = t.first_block + block;
+    const uint4 x = __ldg((const uint4 *)(v.impact + g * GPUIR__BLOCK) + gc_lane());
     gc_expanded_docs(v, g, d);
-    if (job.stored) {
-      uint4 x = __ldg((const uint4 *)(v.impact + g * GPUIR__BLOCK) + gc_lane());
+    if (X || job.stored) {
       c[0] = t.q * x.x;
       c[1] = t.q * x.y;
       c[2] = t.q * x.z;
       c[3] = t.q * x.w;
-      return n;
+      return;
     }
   } else {
     (void)gc_decode_docs(v, t, block, d);
@@ -2404,45 +2446,55 @@ static __device__ __forceinline__ uint32_t gc_drive_block(const gc_view &v, cons
   gc_decode_freqs(v, t, block, c);
   for (i = 0; i < 4; i++)
     c[i] = t.q * gc_contribution(t.weight, c[i], gc_norm(v, job, min(d[i], v.documents - 1)));
-  return n;
 }
 
 /* Those of the 32 blocks from `from` on that `which` names, of list e. Each: 4 bytes for its bound; then 6 bytes a
  * posting and a byte of peaks for each list behind. Only the postings of `lanes` are taken: for few queries, several
  * warps share a block. */
-template <bool ALL>
-static __device__ void gc_drive_from(const gc_view &v, const gc_batch &b, uint32_t j, uint32_t e,
-                                     uint32_t from, uint32_t which, uint32_t lanes, gc_queue *w) {
+template <bool ALL, bool X>
+static __device__ __forceinline__ void gc_drive_some(const gc_view &v, const gc_batch &b, uint32_t j,
+                                                     uint32_t e, uint32_t from, uint32_t which,
+                                                     uint32_t lanes, gc_queue *w) {
   const gc_job &job = b.jobs[j];
   const gc_term *terms = b.terms + job.first_term, &t = terms[e];
   const unsigned long long floor = __shfl_sync(GC_ALL, gc_floor(b.states + j), 0);
   const uint32_t lane = gc_lane(), need = gc_need(floor), npositive = job.npositive;
+  constexpr uint32_t U = X ? GC_SIDE : 1;
   uint32_t behind = 0, count = 0, i, r, peak = t.most;
   if (need > 1) {
     for (r = e + 1; r < npositive; r++) behind += terms[r].most;
-    if (t.kind == GC_LONG && job.stored && (which >> lane & 1))
+    if ((X || (t.kind == GC_LONG && job.stored)) && (which >> lane & 1))
       peak = t.q * __ldg(v.most + t.first_block + from + lane);
     which &= __ballot_sync(GC_ALL, peak + behind >= need);
   }
   while (which) {
-    uint32_t block = from + __ffs(which) - 1, d[4], c[4], rest[4] = {0, 0, 0, 0}, n;
+    const uint32_t block = from + __ffs(which) - 1, n = gc_block_len(t, block);
+    uint32_t d[4], c[4], rest[4] = {0, 0, 0, 0}, live = 0;
     which &= which - 1;
-    n = gc_drive_block(v, job, t, block, d, c);
+    gc_drive_block<X>(v, job, t, block, d, c);
 #pragma unroll
     for (i = 0; i < 4; i++) d[i] = min(d[i], v.documents - 1);
     if (need > 1)
       for (r = e + 1; r < npositive; r++) {
-        const gc_term &o = terms[r];
+        const gc_term o = terms[r]; /* a copy: each of its fields is loaded once */
 #pragma unroll
         for (i = 0; i < 4; i++) rest[i] += gc_bound_at(v, o, d[i]);
       }
 #pragma unroll
+    for (i = 0; i < 4; i++)
+      if (4 * lane + i < n && (lanes >> lane & 1) && c[i] + rest[i] >= need) live |= 1u << i;
+    if (ALL && npositive > 1 && (X || terms[1].kind == GC_LONG)) {
+      const gc_term o = terms[1];
+      uint32_t marked = 0; /* four loads at once, none behind a vote */
+#pragma unroll
+      for (i = 0; i < 4; i++)
+        if (live >> i & 1) marked |= gc_marked(v, o, d[i]) << i;
+      live = marked;
+    }
+#pragma unroll
     for (i = 0; i < 4; i++) {
-      bool live = 4 * lane + i < n && (lanes >> lane & 1) && c[i] + rest[i] >= need;
-      uint32_t vote;
-      if (ALL && npositive > 1 && terms[1].kind == GC_LONG) live = live && gc_marked(v, terms[1], d[i]);
-      vote = __ballot_sync(GC_ALL, live);
-      if (live) {
+      uint32_t vote = __ballot_sync(GC_ALL, live >> i & 1);
+      if (live >> i & 1) {
         uint32_t at = count + __popc(vote & ((1u << lane) - 1));
         w->doc[at] = d[i];
         w->score[at] = c[i];
@@ -2450,10 +2502,21 @@ static __device__ void gc_drive_from(const gc_view &v, const gc_batch &b, uint32
       }
       count += __popc(vote);
     }
-    for (; count >= 32; count -= 32) gc_follow<ALL>(v, b, j, e, floor, count, w);
+    for (; count >= 32 * U; count -= 32 * U) gc_follow<ALL, X, U>(v, b, j, e, floor, count, w);
   }
-  if (count) gc_follow<ALL>(v, b, j, e, floor, count, w);
+  if (count) gc_follow<ALL, X, U>(v, b, j, e, floor, count, w);
   __syncwarp();
+}
+
+/* The same, by the code that the job's lists allow. */
+template <bool ALL>
+static __device__ __forceinline__ void gc_drive_from(const gc_view &v, const gc_batch &b, uint32_t j,
+                                                     uint32_t e, uint32_t from, uint32_t which,
+                                                     uint32_t lanes, gc_queue *w) {
+  if (b.jobs[j].expanded)
+    gc_drive_some<ALL, true>(v, b, j, e, from, which, lanes, w);
+  else
+    gc_drive_some<ALL, false>(v, b, j, e, from, which, lanes, w);
 }
 
 /* Of `parts` (1 or 4) parts of a block's lanes, the i-th. */
@@ -2462,16 +2525,18 @@ static __device__ __forceinline__ uint32_t gc_lanes(uint32_t i, uint32_t parts) 
 }
 
 /* A warp a group of driver blocks: pass 1 a sample of the long ones, pass 2 the rest, as in gc_and; pass 0 all.
- * Counted, of 980 ANDs of 3.8 M postings: 0.85 M warp instructions and 3.6 MB read from memory each, that is 28
- * instructions for 128 postings and 0.95 byte a posting of all lists. */
-static __global__ void __launch_bounds__(GC_MAX_THREADS, GC_MAX_BLOCKS)
+ * Counted, of 980 ANDs of 3.8 M postings: 0.58 M warp instructions and 2.4 MB read from memory each, that is 19
+ * instructions for 128 postings and 0.63 byte a posting of all lists, and 55 % of the issue slots. Without gain: the
+ * next driver block loaded ahead, into registers or the L2 cache; the next ticket drawn ahead; 16 blocks a ticket;
+ * three or five blocks of threads a multiprocessor; 64 or 256 samples. */
+static __global__ void __launch_bounds__(GC_MAX_THREADS, GC_ALL_BLOCKS)
     gc_all(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch b, int pass) {
   __shared__ gc_queue kept[GC_MAX_THREADS / 32];
   gc_queue *w = &kept[threadIdx.x / 32];
   const uint32_t *starts = pass == 1 ? b.sample_start : b.and_start;
   uint32_t at = blockIdx.x * (GC_MAX_THREADS / 32) + threadIdx.x / 32;
   for (;; at += gridDim.x * (GC_MAX_THREADS / 32)) {
-    uint32_t entry, j, n, step, block, which, lanes;
+    uint32_t entry, j, n, step, block, mine, which, lanes;
     if (pass != 1) {
       if (!gc_lane()) at = atomicAdd(&b.control->next_and, 1);
       at = __shfl_sync(GC_ALL, at, 0);
@@ -2483,15 +2548,18 @@ static __global__ void __launch_bounds__(GC_MAX_THREADS, GC_MAX_BLOCKS)
     n = b.terms[b.jobs[j].first_term].nblocks;
     step = gc_sample_step(n);
     block = at - __ldg(starts + entry);
-    lanes = gc_lanes(block, b.and_parts);
     if (pass == 1) {
-      gc_drive_from<true>(v, b, j, 0, block * step, 1, GC_ALL, w);
-      continue;
+      block *= step;
+      which = 1;
+      lanes = GC_ALL;
+    } else {
+      lanes = gc_lanes(block, b.and_parts);
+      block = block / b.and_parts * b.and_group;
+      mine = block + gc_lane();
+      which = __ballot_sync(GC_ALL, gc_lane() < b.and_group && mine < n &&
+                                        !(pass && step && mine % step == 0 && mine / step < GC_SAMPLES));
     }
-    block = block / b.and_parts * b.and_group + gc_lane();
-    which = __ballot_sync(GC_ALL, gc_lane() < b.and_group && block < n &&
-                                      !(pass && step && block % step == 0 && block / step < GC_SAMPLES));
-    gc_drive_from<true>(v, b, j, 0, block - gc_lane(), which, lanes, w);
+    gc_drive_from<true>(v, b, j, 0, block, which, lanes, w);
   }
 }
 
@@ -2501,8 +2569,9 @@ static __device__ __forceinline__ bool gc_spared(const gc_batch &b, uint32_t j) 
   return after != GC_NONE && b.states[after].count >= b.jobs[j].k;
 }
 
-/* A warp a block of the sample: GC_FIRST of each job's shortest list. Counted: 0.10 M warp instructions, 1 MB a job. */
-static __global__ void __launch_bounds__(GC_MAX_THREADS, GC_MAX_BLOCKS)
+/* A warp a block of the sample: GC_FIRST of each job's shortest list. Counted: 0.07 M warp instructions and 0.6 MB a
+ * job. */
+static __global__ void __launch_bounds__(GC_MAX_THREADS, GC_ALL_BLOCKS)
     gc_max_first(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch b) {
   __shared__ gc_queue kept[GC_MAX_THREADS / 32];
   uint32_t at = blockIdx.x * (GC_MAX_THREADS / 32) + threadIdx.x / 32,
@@ -2565,8 +2634,8 @@ static __global__ void __launch_bounds__(GC_FINAL_THREADS)
   }
 }
 
-/* A warp takes a ticket for a group of blocks. Counted, of 982 ORs of 3.8 M postings: 0.95 M warp instructions and
- * 2.6 MB read from memory each, that is 32 instructions for 128 postings and 0.7 byte a posting of all lists. */
+/* A warp takes a ticket for a group of blocks. Counted, of 982 ORs of 3.8 M postings: 0.75 M warp instructions and
+ * 2.1 MB read from memory each, that is 25 instructions for 128 postings and 0.55 byte a posting of all lists. */
 static __global__ void __launch_bounds__(GC_MAX_THREADS, GC_MAX_BLOCKS)
     gc_max(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch b) {
   __shared__ gc_queue kept[GC_MAX_THREADS / 32];
@@ -2723,7 +2792,7 @@ struct gpuir_cuda {
   int refused; /* the bound left no memory for something */
   uint32_t k_most;
   size_t batch;
-  unsigned or_grid, and_grid, max_grid;
+  unsigned or_grid, and_grid, all_grid, max_grid;
   gpuir_cuda_info info; /* counters: atomic */
 };
 
@@ -3351,8 +3420,8 @@ static uint64_t gc_plain_bytes(const gpuir_index *ix) {
          ix->stat.blocks * GC_ENTRY + ix->stat.documents * gc_length_bytes(ix) + 16 * 1024;
 }
 
-/* Marks: 8 to 16 bits a posting, or one a document. A span, of 5 bytes, has 8 to 16 postings on average, or 1024
- * documents. Returns the bytes that all of them take, or 0. */
+/* Marks: 8 to 16 bits a posting, or one a document, and a third of that for ranks. A span, of 1 byte, has 8 to 16
+ * postings on average, or 1024 documents. Returns the bytes that all of them take, or 0. */
 static uint64_t gc_guides(gpuir_cuda *c, uint64_t *marks, uint64_t *spans, gpuir_error *err) {
   const gpuir_index *ix = c->ix;
   const uint32_t top = c->view.documents - 1;
@@ -3379,8 +3448,8 @@ static uint64_t gc_guides(gpuir_cuda *c, uint64_t *marks, uint64_t *spans, gpuir
     aid->most = gpuir__bound(t->weight, gpuir__list_saturation(table, &l), 1);
     aid->marks = *marks;
     aid->row = (uint32_t)*spans;
-    *marks += (top >> aid->shift) / 32 + 1;
-    *spans += (top >> aid->span) + 2;
+    *marks += (top >> aid->shift) / GC_CELLS + 1;
+    *spans += (top >> aid->span) + 1;
     t->marks = aid->marks;
     t->shift = aid->shift;
     t->row = aid->row;
@@ -3389,7 +3458,7 @@ static uint64_t gc_guides(gpuir_cuda *c, uint64_t *marks, uint64_t *spans, gpuir
     t->step = aid->most / 255 + 1;
   }
   gpuir__free(&c->a, table, sizeof *table);
-  return *marks * 4 + *spans * 5 + 64;
+  return *marks * sizeof(uint4) + *spans + 64;
 }
 
 /* Expands the long lists if `room` bytes hold them; or makes what guides through them, if it holds that. */
@@ -3398,7 +3467,7 @@ static int gc_expand_all(gpuir_cuda *c, uint64_t room, gpuir_error *err) {
   uint64_t blocks = ix->stat.blocks, wide = 0, g, marks, spans, guides;
   gc_guide guide;
   size_t size = (size_t)blocks * sizeof(uint2), i;
-  void *base = NULL, *narrow = NULL, *wides = NULL, *impact = NULL, *entries = NULL, *most, *lists;
+  void *entries = NULL, *narrow = NULL, *wides = NULL, *impact = NULL, *most, *lists;
   uint2 *host;
   int s, full;
   if (!c->nlists) return GPUIR_OK;
@@ -3416,7 +3485,7 @@ static int gc_expand_all(gpuir_cuda *c, uint64_t room, gpuir_error *err) {
     }
   }
   guides += 8192 + blocks * 4 + c->nlists * sizeof(gc_term);
-  full = blocks * (8 + sizeof(gc_entry) + GPUIR__BLOCK * 6) + wide * GPUIR__BLOCK * 4 + guides <= room &&
+  full = blocks * (sizeof(gc_entry) + GPUIR__BLOCK * 6) + wide * GPUIR__BLOCK * 4 + guides <= room &&
          wide < UINT32_MAX - 1;
   if (spans >= UINT32_MAX || guides > room) {
     gpuir__free(&c->a, host, size);
@@ -3426,26 +3495,21 @@ static int gc_expand_all(gpuir_cuda *c, uint64_t room, gpuir_error *err) {
   }
   s = gc_upload(c, c->lists, c->nlists * sizeof *c->lists, (const void **)&lists, err);
   if (!s) s = gc_device_alloc(c, (size_t)blocks * 4, &most, err);
-  if (!s) s = gc_device_alloc(c, (size_t)marks * 4, (void **)&guide.marks, err);
-  if (!s) s = gc_device_alloc(c, (size_t)spans * 4, (void **)&guide.starts, err);
+  if (!s) s = gc_device_alloc(c, (size_t)marks * sizeof(uint4), (void **)&guide.marks, err);
   if (!s) s = gc_device_alloc(c, (size_t)spans + 4, (void **)&guide.peaks, err);
   if (full) {
-    if (!s) s = gc_upload(c, host, size, (const void **)&base, err);
+    if (!s) s = gc_upload(c, host, size, (const void **)&entries, err);
     if (!s) s = gc_device_alloc(c, (size_t)blocks * GPUIR__BLOCK * 2, &narrow, err);
     if (!s) s = gc_device_alloc(c, (size_t)wide * GPUIR__BLOCK * 4, &wides, err);
     if (!s) s = gc_device_alloc(c, (size_t)blocks * GPUIR__BLOCK * 4, &impact, err);
-    if (!s) s = gc_device_alloc(c, (size_t)blocks * sizeof(gc_entry), &entries, err);
   }
   gpuir__free(&c->a, host, size);
   if (s) return s;
-  GC_TRY(cudaMemset(guide.marks, 0, (size_t)marks * 4), "expanding the lists");
-  GC_TRY(cudaMemset(guide.starts, 0, (size_t)spans * 4), "expanding the lists");
+  GC_TRY(cudaMemset(guide.marks, 0, (size_t)marks * sizeof(uint4)), "expanding the lists");
   GC_TRY(cudaMemset(guide.peaks, 0, (size_t)spans + 4), "expanding the lists");
-  if (full) GC_TRY(cudaMemset(entries, 0, (size_t)blocks * sizeof(gc_entry)), "expanding the lists");
-  gc_expand<<<(unsigned)c->processors * 8, 256>>>(c->view, (const gc_term *)lists, (uint32_t)c->nlists,
-                                                  blocks, (uint16_t *)narrow, (uint32_t *)wides,
-                                                  (uint32_t *)impact, (uint32_t *)most, (const uint2 *)base,
-                                                  (gc_entry *)entries, guide, ix->norm.a, ix->norm.b);
+  gc_expand<<<(unsigned)c->processors * 8, 256>>>(
+      c->view, (const gc_term *)lists, (uint32_t)c->nlists, blocks, (uint16_t *)narrow, (uint32_t *)wides,
+      (uint32_t *)impact, (uint32_t *)most, (const gc_entry *)entries, guide, ix->norm.a, ix->norm.b);
   GC_TRY(cudaGetLastError(), "expanding the lists");
   GC_TRY(cudaDeviceSynchronize(), "expanding the lists");
   c->view.narrow = (const uint16_t *)narrow;
@@ -3454,7 +3518,6 @@ static int gc_expand_all(gpuir_cuda *c, uint64_t room, gpuir_error *err) {
   c->view.most = (const uint32_t *)most;
   c->view.entry = (const gc_entry *)entries;
   c->view.marks = guide.marks;
-  c->view.starts = guide.starts;
   c->view.peaks = guide.peaks;
   c->expanded = full;
   return GPUIR_OK;
@@ -3845,6 +3908,9 @@ static int gc_shape(gpuir_cuda *c, gpuir_error *err) {
   GC_TRY(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, gc_and, GC_AND_THREADS, 0),
          "shaping a kernel");
   c->and_grid = (unsigned)(c->processors * (blocks > 0 ? blocks : 1));
+  GC_TRY(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, gc_all, GC_MAX_THREADS, 0),
+         "shaping a kernel");
+  c->all_grid = (unsigned)(c->processors * (blocks > 0 ? blocks : 1));
   GC_TRY(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, gc_max, GC_MAX_THREADS, 0),
          "shaping a kernel");
   c->max_grid = (unsigned)(c->processors * (blocks > 0 ? blocks : 1));
@@ -4065,6 +4131,7 @@ static int gc_plan_terms(gc_context *x, gc_plan *p, const gpuir_query *q, gc_job
   static const uint32_t rank[GPUIR__SEEDS] = {10, 100, 1000};
   gc_term *terms = x->terms + p->nterms;
   uint32_t n = 0, i, s, seed = 0;
+  job->expanded = x->cuda->expanded && q->stored_bm25;
   for (i = 0; i < q->n; i++) {
     const gpuir__query_term *from = &q->terms[i];
     gpuir__list l;
@@ -4084,6 +4151,7 @@ static int gc_plan_terms(gc_context *x, gc_plan *p, const gpuir_query *q, gc_job
     t.q = from->q;
     t.weight = from->weight;
     t.negated = from->negated != 0;
+    job->expanded = job->expanded && t.kind == GC_LONG;
     gc_aid_term(x->cuda, &l, q->stored_bm25 != 0, &t);
     for (j = n++; j && !t.negated && terms[j - 1].df > t.df; j--) terms[j] = terms[j - 1];
     terms[j] = t;
@@ -4236,7 +4304,7 @@ static int gc_launch(gc_context *x, gc_batch *b, const gc_plan *p, uint32_t k, i
   if (rerun)
     GC_TRY(cudaMemsetAsync(b->control, 0, offsetof(gc_control, drives), x->stream), "clearing counters");
   if (p->nand) {
-    const unsigned most = c->aids ? c->max_grid : c->and_grid;
+    const unsigned most = c->aids ? c->all_grid : c->and_grid;
     unsigned grid = (unsigned)gpuir__min64((b->nand_groups + 7) / 8, most);
     if (p->nsamples) {
       unsigned some = (unsigned)gpuir__min64((p->nsamples + 7) / 8, most);

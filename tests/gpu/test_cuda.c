@@ -1,11 +1,11 @@
 /* test_cuda.c - the CUDA backend returns the CPU's hits, bit for bit
  *
- * Collections that differ in shape (few documents, ties, dense lists, Zipf, sparse lists in a large docID range) are
- * searched with every mode, many k, negation, unknown and repeated terms and other k1 and b, in batches and alone,
- * by a device that holds the lists expanded, by one that decodes them and by one that holds some at a time, with
- * both evaluators. So are indexes in every codec, and WordNet. Calls of CUDA are made to fail one after another
- * (gpuir_cuda.cu's seam). Prints TAP. Without a device it says so and succeeds. `test_cuda quick` is the reduced
- * set for compute-sanitizer, `test_cuda INDEX` searches an index that is there. */
+ * Collections that differ in shape (few documents, ties, dense lists, Zipf, runs of docIDs, sparse lists in a large
+ * docID range) are searched with every mode, many k, negation, unknown and repeated terms and other k1 and b, in
+ * batches and alone, by a device that holds the lists expanded, by one that decodes them and by one that holds some
+ * at a time, with both evaluators. So are indexes in every codec, and WordNet. Calls of CUDA are made to fail one
+ * after another (gpuir_cuda.cu's seam). Prints TAP. Without a device it says so and succeeds. `test_cuda quick` is the
+ * reduced set for compute-sanitizer, `test_cuda INDEX` searches an index that is there. */
 #define GPUIR_IMPLEMENTATION
 #include "gpuir.h"
 
@@ -32,6 +32,7 @@ typedef struct shape {
       vocabulary, length; /* of a document, in distinct terms at most */
   int ties;               /* all documents are alike but for the terms they hold */
   double skew;            /* of the terms */
+  int runs;               /* the terms move on every 64 documents: docIDs come in runs */
 } shape;
 
 static const char *codec, *freq_codec; /* of what is built */
@@ -57,6 +58,7 @@ static void build_shape(const shape *s, const char *path) {
     uint32_t n = 0, most = s->ties ? s->length : 1 + synth_below(&r, s->length);
     for (i = 0; i < most; i++) {
       uint32_t t = (uint32_t)(s->vocabulary * pow(synth_unit(&r), s->skew));
+      if (s->runs) t = (t + d / 64) % s->vocabulary;
       if (t >= s->vocabulary || seen[t]) continue;
       seen[t] = 1;
       (void)snprintf(names[n], 16, "t%u", (unsigned)t);
@@ -769,7 +771,7 @@ static void check_codec(const shape *s, const char *path, unsigned nq, uint64_t 
 
 /* WordNet in the codecs that are set. */
 static void check_real_codec(const char *path, uint64_t *bytes) {
-  shape s = {"WordNet", 0, 0, 0, 0, 0};
+  shape s = {"WordNet", 0, 0, 0, 0, 0, 0};
   build(&s, path);
   s.vocabulary = real_name(path);
   check_codec(&s, path, 64, bytes);
@@ -783,7 +785,8 @@ static void check_codecs(const char *path, int quick) {
                                      "pfd-list:4", "parapfor", "lrc",        "lrcseg",   "seglrc",
                                      "hslrc",      "hslrc:32", "lrc:64,min", "auto"};
   static const char *const freqs[] = {"bp128", "vbyte", "newpfd", "optpfd", "auto"};
-  shape small = {"a small index", 3000, 300, 40, 0, 2}, medium = {"a medium index", 40000, 500, 80, 0, 1.5};
+  shape small = {"a small index", 3000, 300, 40, 0, 2, 0},
+        medium = {"a medium index", 40000, 500, 80, 0, 1.5, 0};
   uint64_t small_bytes = 0, medium_bytes = 0, real_bytes = 0;
   unsigned d, f;
   if (quick) small.documents = 1000;
@@ -809,9 +812,9 @@ static void check_codecs(const char *path, int quick) {
 /* Collections by way of the builder. */
 static void check_shapes(const char *path, int quick) {
   static const shape shapes[] = {
-      {"one document", 1, 3, 3, 0, 1}, {"a few documents", 50, 20, 10, 0, 1},
-      {"ties", 30000, 40, 12, 1, 1},   {"dense lists", 20000, 12, 10, 0, 1},
-      {"Zipf", 60000, 4000, 60, 0, 4},
+      {"one document", 1, 3, 3, 0, 1, 0}, {"a few documents", 50, 20, 10, 0, 1, 0},
+      {"ties", 30000, 40, 12, 1, 1, 0},   {"dense lists", 20000, 12, 10, 0, 1, 0},
+      {"Zipf", 60000, 4000, 60, 0, 4, 0}, {"runs", 60000, 400, 30, 0, 4, 1},
   };
   unsigned i;
   for (i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
@@ -868,7 +871,7 @@ static void check_ranges(const char *path, int quick) {
 
 int main(int argc, char **argv) {
   const int quick = argc > 1 && !strcmp(argv[1], "quick");
-  const shape one = {"one document", 1, 3, 3, 0, 1}, real = {"WordNet", 0, 0, 0, 0, 0};
+  const shape one = {"one document", 1, 3, 3, 0, 1, 0}, real = {"WordNet", 0, 0, 0, 0, 0, 0};
   char path[64] = "";
   gpuir_index *ix;
   gpuir_cuda *cuda;
