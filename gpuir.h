@@ -10288,6 +10288,13 @@ static void gpuir__cursor_load(gpuir__cursor *c, uint32_t block) {
   c->decoded++;
 }
 
+/* Fills values[] with the block's frequencies, each less one. */
+static void gpuir__cursor_freqs(gpuir__cursor *c) {
+  if (c->scored < 0) return;
+  gpuir__list_freqs(&c->list, c->block, c->values);
+  c->scored = -1;
+}
+
 /* Fills values[] with the block's contributions. */
 static void gpuir__cursor_score(const gpuir_index *ix, gpuir__cursor *c) {
   uint32_t freqs[GPUIR__BLOCK_ROOM];
@@ -12066,10 +12073,7 @@ static uint32_t gpuir__stored_seed(const gpuir__cursor *c, const gpuir_query *q,
 
 /* The frequency of the current posting, decoded with those of its block. */
 static inline uint32_t gpuir__cursor_tf(gpuir__cursor *c) {
-  if (GPUIR__UNLIKELY(!c->scored)) {
-    gpuir__list_freqs(&c->list, c->block, c->values);
-    c->scored = -1;
-  }
+  if (GPUIR__UNLIKELY(!c->scored)) gpuir__cursor_freqs(c);
   return c->values[c->pos] + 1;
 }
 
@@ -12284,10 +12288,10 @@ typedef struct gpuir__or {
   gpuir__or_term terms[GPUIR_MAX_TERMS];
   unsigned n;
   uint32_t shift, tiles;
-  uint32_t *total;  /* a tile: the sum of its bounds; 0: done */
-  uint32_t *scores; /* a document of the tile: what the essential terms add up to */
-  uint64_t touched; /* which 64ths of scores[] may hold something */
-  uint32_t *candidates, *sums, *slots, *spare, *where; /* of one tile */
+  uint32_t *total;             /* a tile: the sum of its bounds; 0: done */
+  uint32_t *scores;            /* a document of the tile: what the essential terms add up to */
+  uint32_t *candidates, *sums; /* of one tile: docIDs, and what is known of their scores */
+  uint32_t *slots, *where, *docs, *freqs, *values; /* of one probe or lead */
 } gpuir__or;
 
 /* Decodes and scores a whole list; its contributions bound its tiles exactly. */
@@ -12351,13 +12355,35 @@ static uint32_t gpuir__or_seed(const gpuir__or *o, const gpuir_query *q, size_t 
   return best;
 }
 
+/* The documents of a tile. */
+static inline uint32_t gpuir__or_low(const gpuir__or *o, uint32_t tile) { return tile << o->shift; }
+static inline uint32_t gpuir__or_high(const gpuir__or *o, uint32_t tile) {
+  return gpuir__or_low(o, tile) + ((1u << o->shift) - 1);
+}
+
+/* The block behind the last one that may reach into a tile. */
+static inline uint32_t gpuir__or_block_end(const gpuir__or *o, const gpuir__or_term *t, uint32_t tile) {
+  uint32_t n = t->cursor->list.nblocks;
+  return tile + 1 < o->tiles ? gpuir__min32(t->first[tile + 1] + 1, n) : n;
+}
+
+static inline uint32_t gpuir__or_block_bound(const gpuir__or *o, const gpuir__cursor *c, uint32_t block) {
+  float s = gpuir__block_saturation(o->e->saturation, c->list.bounds[block]);
+  return gpuir__bound(c->scorer.weight, s, c->scorer.q);
+}
+
+/* The postings [*from, return) of the decoded block that lie in a tile. */
+static inline uint32_t gpuir__or_range(const gpuir__or *o, const gpuir__cursor *c, uint32_t tile,
+                                       uint32_t *from) {
+  uint32_t lo = gpuir__or_low(o, tile), hi = gpuir__or_high(o, tile);
+  *from = c->docs[0] >= lo ? 0 : gpuir__lower_bound(c->docs, 0, c->n, lo);
+  return c->docs[c->n - 1] <= hi ? c->n : gpuir__lower_bound(c->docs, *from, c->n, hi + 1);
+}
+
 /* Adds a whole list's contributions within a tile. */
 static void gpuir__or_add_whole(gpuir__or *o, const gpuir__or_term *t, uint32_t tile) {
   uint32_t mask = (1u << o->shift) - 1, i = t->first[tile], df = t->cursor->list.df;
-  for (; i < df && t->docs[i] >> o->shift == tile; i++) {
-    o->scores[t->docs[i] & mask] += t->values[i];
-    o->touched |= (uint64_t)1 << ((t->docs[i] & mask) >> (o->shift - 6));
-  }
+  for (; i < df && t->docs[i] >> o->shift == tile; i++) o->scores[t->docs[i] & mask] += t->values[i];
 }
 
 /* Adds the contributions of a list's blocks within a tile, but for blocks that cannot reach the threshold even
@@ -12365,97 +12391,190 @@ static void gpuir__or_add_whole(gpuir__or *o, const gpuir__or_term *t, uint32_t 
 static void gpuir__or_add_blocks(gpuir__or *o, gpuir__or_term *t, uint32_t tile, uint32_t others,
                                  uint32_t need) {
   gpuir__cursor *c = t->cursor;
-  const gpuir__list *l = &c->list;
-  uint32_t mask = (1u << o->shift) - 1, i, block = t->first[tile];
-  uint32_t end = tile + 1 < o->tiles ? gpuir__min32(t->first[tile + 1] + 1, l->nblocks) : l->nblocks;
-  uint32_t lo = tile << o->shift, hi = lo + mask; /* inclusive */
-  for (; block < end; block++) {
-    float s = gpuir__block_saturation(o->e->saturation, l->bounds[block]);
-    if (gpuir__bound(c->scorer.weight, s, c->scorer.q) + others < need) continue;
+  uint32_t mask = (1u << o->shift) - 1, end = gpuir__or_block_end(o, t, tile), block, i, to;
+  for (block = t->first[tile]; block < end; block++) {
+    if (gpuir__or_block_bound(o, c, block) + others < need) continue;
     gpuir__cursor_load(c, block);
-    if (!c->scored) o->e->info.postings_scored += c->n;
+    if (c->scored <= 0) o->e->info.postings_scored += c->n;
     gpuir__cursor_score(o->e->ix, c);
-    if (c->docs[0] >= lo && c->docs[c->n - 1] <= hi) {
-      for (i = 0; i < c->n; i++) o->scores[c->docs[i] & mask] += c->values[i];
-      o->touched = UINT64_MAX;
-    } else {
-      for (i = 0; i < c->n; i++) {
-        if (c->docs[i] >> o->shift != tile) continue;
-        o->scores[c->docs[i] & mask] += c->values[i];
-        o->touched |= (uint64_t)1 << ((c->docs[i] & mask) >> (o->shift - 6));
-      }
-    }
+    to = gpuir__or_range(o, c, tile, &i);
+    for (; i < to; i++) o->scores[c->docs[i] & mask] += c->values[i];
   }
 }
 
 #if GPUIR__X86
 GPUIR__AVX512 static uint32_t gpuir__or_collect_avx512(gpuir__or *o, uint32_t lo, uint32_t need) {
-  const __m512i limit = _mm512_set1_epi32((int)need), zero = _mm512_setzero_si512();
-  uint32_t size = 1u << (o->shift - 6), i, n = 0;
-  for (; o->touched; o->touched &= o->touched - 1) {
-    uint32_t from = gpuir__ctz64(o->touched) * size;
-    for (i = from; i < from + size; i += 16) {
-      __m512i v = _mm512_loadu_si512(o->scores + i);
-      uint32_t over = gpuir__mask_bits(_mm512_cmpge_epu32_mask(v, limit));
-      while (GPUIR__UNLIKELY(over)) {
-        uint32_t at = i + gpuir__ctz32(over);
-        over &= over - 1;
-        o->candidates[n] = lo + at;
-        o->sums[n++] = o->scores[at];
-      }
-      _mm512_storeu_si512(o->scores + i, zero);
-    }
+  const __m512i limit = _mm512_set1_epi32((int)need), step = _mm512_set1_epi32(16);
+  __m512i docs = _mm512_add_epi32(_mm512_set1_epi32((int)lo),
+                                  _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
+  uint32_t size = 1u << o->shift, i, n = 0;
+  for (i = 0; i < size; i += 16) {
+    __m512i v = _mm512_loadu_si512(o->scores + i);
+    __mmask16 over = _mm512_cmpge_epu32_mask(v, limit);
+    _mm512_storeu_si512(o->candidates + n, _mm512_maskz_compress_epi32(over, docs));
+    _mm512_storeu_si512(o->sums + n, _mm512_maskz_compress_epi32(over, v));
+    _mm512_storeu_si512(o->scores + i, _mm512_setzero_si512());
+    docs = _mm512_add_epi32(docs, step);
+    n += (uint32_t)__builtin_popcount(gpuir__mask_bits(over));
   }
   return n;
+}
+
+GPUIR__AVX512 static uint32_t gpuir__or_keep_avx512(gpuir__or *o, uint32_t n, uint32_t need) {
+  const __m512i limit = _mm512_set1_epi32((int)need);
+  uint32_t i, kept = 0;
+  for (i = 0; i < n; i += 16) {
+    __mmask16 live = (__mmask16)(n - i >= 16 ? 0xffff : (1u << (n - i)) - 1);
+    __m512i docs = _mm512_loadu_si512(o->candidates + i), sums = _mm512_loadu_si512(o->sums + i);
+    __mmask16 over = _mm512_mask_cmpge_epu32_mask(live, sums, limit);
+    _mm512_storeu_si512(o->candidates + kept, _mm512_maskz_compress_epi32(over, docs));
+    _mm512_storeu_si512(o->sums + kept, _mm512_maskz_compress_epi32(over, sums));
+    kept += (uint32_t)__builtin_popcount(gpuir__mask_bits(over));
+  }
+  return kept;
+}
+
+GPUIR__AVX512 static uint32_t gpuir__or_frequent_avx512(const uint32_t *docs, const uint32_t *freqs,
+                                                        uint32_t n, uint32_t least, uint32_t *to,
+                                                        uint32_t *to_freqs) {
+  const __m512i limit = _mm512_set1_epi32((int)least);
+  uint32_t i, kept = 0;
+  for (i = 0; i < n; i += 16) {
+    __mmask16 live = (__mmask16)(n - i >= 16 ? 0xffff : (1u << (n - i)) - 1);
+    __m512i d = _mm512_maskz_loadu_epi32(live, docs + i), f = _mm512_maskz_loadu_epi32(live, freqs + i);
+    __mmask16 over = _mm512_mask_cmpge_epu32_mask(live, f, limit);
+    _mm512_storeu_si512(to + kept, _mm512_maskz_compress_epi32(over, d));
+    _mm512_storeu_si512(to_freqs + kept, _mm512_maskz_compress_epi32(over, f));
+    kept += (uint32_t)__builtin_popcount(gpuir__mask_bits(over));
+  }
+  return kept;
 }
 #endif
 
 /* Takes the documents whose sums reach `need` out of the tile's scores, and clears those. */
 static uint32_t gpuir__or_collect(gpuir__or *o, uint32_t lo, uint32_t need) {
-  uint32_t size = 1u << (o->shift - 6), i, n = 0;
+  uint32_t size = 1u << o->shift, i, n = 0;
 #if GPUIR__X86
   if (o->e->ix->simd == GPUIR_SIMD_AVX512) return gpuir__or_collect_avx512(o, lo, need);
 #endif
-  for (; o->touched; o->touched &= o->touched - 1) {
-    uint32_t from = gpuir__ctz64(o->touched) * size;
-    for (i = from; i < from + size; i++) {
-      if (o->scores[i] < need) continue;
-      o->candidates[n] = lo + i;
-      o->sums[n++] = o->scores[i];
-    }
-    memset(o->scores + from, 0, (size_t)size * 4);
+  for (i = 0; i < size; i++) {
+    o->candidates[n] = lo + i;
+    o->sums[n] = o->scores[i];
+    n += o->scores[i] >= need;
+  }
+  memset(o->scores, 0, (size_t)size * 4);
+  return n;
+}
+
+/* Keeps those of n candidates whose sums reach `need`. */
+static uint32_t gpuir__or_keep(gpuir__or *o, uint32_t n, uint32_t need) {
+  uint32_t i, kept = 0;
+#if GPUIR__X86
+  if (o->e->ix->simd == GPUIR_SIMD_AVX512) return gpuir__or_keep_avx512(o, n, need);
+#endif
+  for (i = 0; i < n; i++) {
+    uint32_t sum = o->sums[i];
+    o->candidates[kept] = o->candidates[i];
+    o->sums[kept] = sum;
+    kept += sum >= need;
+  }
+  return kept;
+}
+
+/* Copies the postings whose frequency (less one) is at least `least`. */
+static uint32_t gpuir__or_frequent(int simd, const uint32_t *docs, const uint32_t *freqs, uint32_t n,
+                                   uint32_t least, uint32_t *to, uint32_t *to_freqs) {
+  uint32_t i, kept = 0;
+#if GPUIR__X86
+  if (simd == GPUIR_SIMD_AVX512) return gpuir__or_frequent_avx512(docs, freqs, n, least, to, to_freqs);
+#endif
+  (void)simd;
+  for (i = 0; i < n; i++) {
+    to[kept] = docs[i];
+    to_freqs[kept] = freqs[i];
+    kept += freqs[i] >= least;
+  }
+  return kept;
+}
+
+/* The least frequency, less one, with which a posting can contribute `least` in a document not shorter than
+ * any of the block: c >= x asks for W tf / (tf + K) >= x but for roundings, so for tf >= x K / (W - x). */
+static uint32_t gpuir__or_least_frequency(const gpuir__scorer *s, uint32_t pairs, uint32_t least) {
+  uint32_t code = pairs >> 16 ? pairs >> 24 : pairs >> 8 & 255; /* the last pair has the shortest length */
+  double k = (double)gpuir__norm_of(s->norm.a, s->norm.b, gpuir__code_value(code)), w = (double)s->weight;
+  double x = ((double)least / s->q - 1) * (1 - 1e-6), tf;
+  if (!(x > 0)) return 0;
+  if (!(w > x)) return UINT32_MAX;
+  tf = x * k / (w - x) * (1 - 1e-6);
+  return tf < (double)GPUIR__CAP ? (uint32_t)ceil(tf) - (tf > 0) : GPUIR__CAP - 1;
+}
+
+/* The candidates of a tile whose only essential term has a whole list. */
+static uint32_t gpuir__or_lead_whole(gpuir__or *o, const gpuir__or_term *t, uint32_t tile, uint32_t least) {
+  uint32_t i = t->first[tile], df = t->cursor->list.df, size = 1u << o->shift, n = 0;
+  for (; i < df && n < size && t->docs[i] >> o->shift == tile; i++) {
+    o->candidates[n] = t->docs[i];
+    o->sums[n] = t->values[i];
+    n += t->values[i] >= least;
   }
   return n;
 }
 
-/* Adds what a term that is not essential contributes to the live candidates. */
-static void gpuir__or_probe(gpuir__or *o, gpuir__or_term *t, uint32_t tile, uint32_t n) {
+/* The candidates of a tile with one essential term: those of its postings that contribute `least`. What is not
+ * frequent enough for the shortest document is passed over without a look at the documents' lengths. */
+static uint32_t gpuir__or_lead_blocks(gpuir__or *o, gpuir__or_term *t, uint32_t tile, uint32_t least) {
+  gpuir__cursor *c = t->cursor;
+  uint32_t end = gpuir__or_block_end(o, t, tile), size = 1u << o->shift, n = 0, block, from, to;
+  for (block = t->first[tile]; block < end && n <= size; block++) { /* more only in a damaged file */
+    if (gpuir__or_block_bound(o, c, block) < least) continue;
+    gpuir__cursor_load(c, block);
+    gpuir__cursor_freqs(c);
+    to = gpuir__or_range(o, c, tile, &from);
+    n += gpuir__or_frequent(o->e->ix->simd, c->docs + from, c->values + from, to - from,
+                            gpuir__or_least_frequency(&c->scorer, c->list.bounds[block], least),
+                            o->candidates + n, o->freqs + n);
+  }
+  gpuir__score_block(o->e->ix, &c->scorer, o->candidates, o->freqs, n, o->sums);
+  o->e->info.postings_scored += n;
+  return gpuir__or_keep(o, n, least);
+}
+
+/* Adds what a whole list contributes to n candidates. */
+static void gpuir__or_probe_whole(gpuir__or *o, const gpuir__or_term *t, uint32_t tile, uint32_t n) {
+  uint32_t at = t->first[tile], i;
+  for (i = 0; i < n; i++) {
+    uint32_t doc = o->candidates[i];
+    while (t->docs[at] < doc) at++;
+    if (t->docs[at] == doc) o->sums[i] += t->values[at];
+  }
+}
+
+static void gpuir__or_slots(gpuir__or *o, uint32_t n) {
+  uint32_t i;
+  for (i = 0; i < n; i++) o->slots[i] = i;
+}
+
+/* Adds what a list of blocks contributes to n candidates. */
+static void gpuir__or_probe_blocks(gpuir__or *o, gpuir__or_term *t, uint32_t tile, uint32_t n) {
   gpuir__cursor *c = t->cursor;
   uint32_t i, found;
-  if (t->docs) {
-    uint32_t at = t->first[tile];
-    for (i = 0; i < n; i++) {
-      uint32_t slot = o->slots[i], doc = o->candidates[slot];
-      while (t->docs[at] < doc) at++;
-      if (t->docs[at] == doc) o->sums[slot] += t->values[at];
-    }
-    return;
-  }
+  gpuir__or_slots(o, n);
   c->at = t->first[tile];
-  memcpy(o->spare, o->slots, (size_t)n * 4);
-  found = gpuir__intersect(o->e->ix->simd, c, o->candidates, o->spare, n, o->where);
+  found = gpuir__intersect(o->e->ix->simd, c, o->candidates, o->slots, n, o->where);
   for (i = 0; i < found; i++) {
-    uint32_t slot = o->spare[i];
-    o->sums[slot] +=
-        gpuir__score_one(&c->scorer, o->candidates[slot], gpuir__list_tf(&c->list, o->where[slot]));
+    uint32_t slot = o->slots[i];
+    o->docs[i] = o->candidates[slot];
+    o->freqs[i] = gpuir__list_tf(&c->list, o->where[slot]) - 1;
   }
+  gpuir__score_block(o->e->ix, &c->scorer, o->docs, o->freqs, found, o->values);
+  for (i = 0; i < found; i++) o->sums[o->slots[i]] += o->values[i];
   o->e->info.postings_scored += found;
 }
 
 /* Scores one tile: essential terms by accumulation, the others by probing what is left over. */
 static void gpuir__or_tile(gpuir__or *o, uint32_t tile) {
   gpuir__engine *e = o->e;
-  uint32_t need = gpuir__topk_need(&e->top), total = o->total[tile], rest = 0, n, i, kept;
+  uint32_t need = gpuir__topk_need(&e->top), total = o->total[tile], rest = 0, n, i;
   unsigned order[GPUIR_MAX_TERMS], m = 0, split, j;
   for (i = 0; i < o->n; i++) { /* terms of the tile, by bound a posting: cheap bounds on long lists first */
     uint64_t bound = o->terms[i].bound[tile], df = o->terms[i].cursor->list.df;
@@ -12469,26 +12588,33 @@ static void gpuir__or_tile(gpuir__or *o, uint32_t tile) {
   }
   for (split = 0; split < m && rest + o->terms[order[split]].bound[tile] < need; split++)
     rest += o->terms[order[split]].bound[tile];
-  for (j = split; j < m; j++) {
-    gpuir__or_term *t = &o->terms[order[j]];
-    if (t->docs)
-      gpuir__or_add_whole(o, t, tile);
-    else
-      gpuir__or_add_blocks(o, t, tile, total - t->bound[tile], need);
+  if (m - split == 1) {
+    gpuir__or_term *t = &o->terms[order[split]];
+    n = t->docs ? gpuir__or_lead_whole(o, t, tile, need - rest)
+                : gpuir__or_lead_blocks(o, t, tile, need - rest);
+  } else {
+    for (j = split; j < m; j++) {
+      gpuir__or_term *t = &o->terms[order[j]];
+      if (t->docs)
+        gpuir__or_add_whole(o, t, tile);
+      else
+        gpuir__or_add_blocks(o, t, tile, total - t->bound[tile], need);
+    }
+    n = gpuir__or_collect(o, gpuir__or_low(o, tile), need - rest);
   }
-  n = gpuir__or_collect(o, tile << o->shift, need - rest);
-  for (i = 0; i < n; i++) o->slots[i] = i;
   for (j = split; j-- > 0 && n;) {
     gpuir__or_term *t = &o->terms[order[j]];
-    gpuir__or_probe(o, t, tile, n);
+    if (t->docs)
+      gpuir__or_probe_whole(o, t, tile, n);
+    else
+      gpuir__or_probe_blocks(o, t, tile, n);
     rest -= t->bound[tile];
-    for (i = kept = 0; i < n; i++)
-      if (o->sums[o->slots[i]] + rest >= need) o->slots[kept++] = o->slots[i];
-    n = kept;
+    n = gpuir__or_keep(o, n, need - rest);
   }
+  gpuir__or_slots(o, n);
   for (j = o->n; j < e->ncursors && n; j++) {
-    e->cursors[j].at = gpuir__list_find_block(&e->cursors[j].list, 0, tile << o->shift);
-    n = gpuir__subtract(e->ix->simd, &e->cursors[j], o->candidates, o->slots, n, o->where, o->spare);
+    e->cursors[j].at = gpuir__list_find_block(&e->cursors[j].list, 0, gpuir__or_low(o, tile));
+    n = gpuir__subtract(e->ix->simd, &e->cursors[j], o->candidates, o->slots, n, o->where, o->docs);
   }
   for (i = 0; i < n; i++)
     gpuir__topk_push(&e->top, gpuir__key(o->sums[o->slots[i]], o->candidates[o->slots[i]]));
@@ -12498,7 +12624,7 @@ static void gpuir__or_tile(gpuir__or *o, uint32_t tile) {
 /* Lays out the scratch arrays and fills bounds; each positive cursor becomes a term. */
 static int gpuir__or_prepare(gpuir__or *o, gpuir__engine *e, unsigned npositive) {
   uint64_t documents = e->ix->stat.documents;
-  size_t size, whole = 0, i, t;
+  size_t size, room, whole = 0, i, t;
   int status;
   o->e = e;
   o->n = npositive;
@@ -12508,19 +12634,21 @@ static int gpuir__or_prepare(gpuir__or *o, gpuir__engine *e, unsigned npositive)
   size = (size_t)1 << o->shift;
   for (i = 0; i < npositive; i++)
     if (e->cursors[i].list.df <= GPUIR__WHOLE) whole += 2 * (size_t)e->cursors[i].list.df + 64;
-  status = gpuir__reserve(e, o->tiles * (2 * (size_t)npositive + 1) + whole + size * 5 + GPUIR__WHOLE + size,
-                          4 * (size_t)npositive + 8);
+  room = size + GPUIR__BLOCK_ROOM + 16; /* whole blocks and vectors may follow what belongs to the tile */
+  status = gpuir__reserve(e, o->tiles * (2 * (size_t)npositive + 1) + whole + size + 7 * room,
+                          4 * (size_t)npositive + 9);
   if (status) return status;
   o->total = gpuir__carve(e, o->tiles);
   o->scores = gpuir__carve(e, size);
-  o->candidates = gpuir__carve(e, size);
-  o->sums = gpuir__carve(e, size);
-  o->slots = gpuir__carve(e, size);
-  o->where = gpuir__carve(e, size);
-  o->spare = gpuir__carve(e, size > GPUIR__WHOLE ? size : GPUIR__WHOLE);
+  o->candidates = gpuir__carve(e, room);
+  o->sums = gpuir__carve(e, room);
+  o->slots = gpuir__carve(e, room);
+  o->where = gpuir__carve(e, room);
+  o->docs = gpuir__carve(e, room);
+  o->freqs = gpuir__carve(e, room);
+  o->values = gpuir__carve(e, room);
   memset(o->total, 0, o->tiles * 4);
   memset(o->scores, 0, size * 4);
-  o->touched = 0;
   for (i = 0; i < npositive; i++) {
     gpuir__or_term *term = &o->terms[i];
     term->cursor = &e->cursors[i];
