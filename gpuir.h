@@ -765,6 +765,7 @@ int gpuir_cuda_lab_steps(const gpuir_searcher *searcher, double ms[2][GPUIR_CUDA
 #define GPUIR__PRINTF(f, a) __attribute__((format(printf, f, a)))
 #define GPUIR__LIKELY(x) __builtin_expect(!!(x), 1)
 #define GPUIR__UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define GPUIR__PREFETCH(p) __builtin_prefetch(p)
 #define GPUIR__UNUSED __attribute__((unused))
 #else
 #error "gpuir.h: needs gcc or clang"
@@ -5121,6 +5122,24 @@ static inline void gpuir__list_freqs(const gpuir__list *l, uint32_t block, uint3
 /* The frequency of the i-th posting. */
 static inline uint32_t gpuir__list_tf(const gpuir__list *l, uint32_t i) {
   return l->df == 1 ? l->one_tf : l->freqs.codec->get(&l->freqs, i) + 1;
+}
+
+/* So many postings of a block are worth decoding all its frequencies. Measured. */
+#define GPUIR__FREQS_MANY 8u
+
+/* The frequencies, less one, of n postings at ascending indices. */
+static void gpuir__list_freqs_at(const gpuir__list *l, const uint32_t *at, uint32_t n, uint32_t *out) {
+  uint32_t freqs[GPUIR__BLOCK_ROOM], i = 0;
+  while (i < n) {
+    uint32_t block = at[i] / GPUIR__BLOCK, first = block * GPUIR__BLOCK, end = i + 1;
+    while (end < n && at[end] - first < GPUIR__BLOCK) end++;
+    if (end - i < GPUIR__FREQS_MANY) {
+      for (; i < end; i++) out[i] = gpuir__list_tf(l, at[i]) - 1;
+    } else {
+      gpuir__list_freqs(l, block, freqs);
+      for (; i < end; i++) out[i] = freqs[at[i] - first];
+    }
+  }
 }
 
 /* The first block >= from whose last docID is >= docid, or nblocks, by galloping. A list without a
@@ -11926,7 +11945,7 @@ GPUIR__UNUSED static uint32_t gpuir__isect_run(gpuir__isect *x, uint32_t *docs, 
 
 /* A docID tile of the pruned OR: 2^GPUIR__TILE_SHIFT documents, more in an index so large that there
  * would be over GPUIR__MAX_TILES of them. */
-#define GPUIR__TILE_SHIFT 10u
+#define GPUIR__TILE_SHIFT 12u
 #define GPUIR__MAX_TILES 65536u
 /* Tiles that are scored in order of their bounds, to raise the threshold, before all others. */
 #define GPUIR__FIRST_TILES 16u
@@ -11934,6 +11953,7 @@ GPUIR__UNUSED static uint32_t gpuir__isect_run(gpuir__isect *x, uint32_t *docs, 
 /* One positive term in a pruned OR. */
 typedef struct gpuir__or_term {
   gpuir__cursor *cursor;
+  gpuir__operand *operand; /* of the cursor */
   uint32_t *bound;         /* a tile: the most that the term can contribute there; 0: nothing */
   uint32_t *first;         /* a tile: the first block (or, of a whole list, posting) that may lie in it */
   uint32_t *docs, *values; /* a whole list: docIDs and contributions, and UINT32_MAX behind; otherwise NULL */
@@ -12231,7 +12251,8 @@ static void gpuir__and_score(gpuir__engine *e, const gpuir__and *x, uint32_t n, 
   }
   for (i = 0; i < x->npositive && n; i++) {
     const gpuir__cursor *c = &e->cursors[x->order[i]];
-    for (j = 0; j < n; j++) freqs[j] = gpuir__list_tf(&c->list, x->where[i][live[j]]) - 1;
+    for (j = 0; j < n; j++) part[j] = x->where[i][live[j]];
+    gpuir__list_freqs_at(&c->list, part, n, freqs);
     gpuir__score_block(e->ix, &c->scorer, docs, freqs, n, part);
     e->info.postings_scored += n;
     for (j = kept = 0; j < n; j++) {
@@ -12396,6 +12417,8 @@ static void gpuir__or_add_blocks(gpuir__or *o, gpuir__or_term *t, uint32_t tile,
     if (gpuir__or_block_bound(o, c, block) + others < need) continue;
     gpuir__cursor_load(c, block);
     if (c->scored <= 0) o->e->info.postings_scored += c->n;
+    if (c->scored <= 0)
+      for (i = 0; i < c->n; i++) GPUIR__PREFETCH(o->e->ix->lengths + c->docs[i]);
     gpuir__cursor_score(o->e->ix, c);
     to = gpuir__or_range(o, c, tile, &i);
     for (; i < to; i++) o->scores[c->docs[i] & mask] += c->values[i];
@@ -12509,6 +12532,16 @@ static uint32_t gpuir__or_least_frequency(const gpuir__scorer *s, uint32_t pairs
   return tf < (double)GPUIR__CAP ? (uint32_t)ceil(tf) - (tf > 0) : GPUIR__CAP - 1;
 }
 
+/* Scores n candidates of a list by their frequencies. */
+static void gpuir__or_score(gpuir__or *o, const gpuir__cursor *c, const uint32_t *docs, uint32_t n,
+                            uint32_t *to) {
+  const uint32_t *lengths = o->e->ix->lengths;
+  uint32_t i;
+  for (i = 0; i < n; i++) GPUIR__PREFETCH(lengths + docs[i]);
+  gpuir__score_block(o->e->ix, &c->scorer, docs, o->freqs, n, to);
+  o->e->info.postings_scored += n;
+}
+
 /* The candidates of a tile whose only essential term has a whole list. */
 static uint32_t gpuir__or_lead_whole(gpuir__or *o, const gpuir__or_term *t, uint32_t tile, uint32_t least) {
   uint32_t i = t->first[tile], df = t->cursor->list.df, size = 1u << o->shift, n = 0;
@@ -12534,8 +12567,7 @@ static uint32_t gpuir__or_lead_blocks(gpuir__or *o, gpuir__or_term *t, uint32_t 
                             gpuir__or_least_frequency(&c->scorer, c->list.bounds[block], least),
                             o->candidates + n, o->freqs + n);
   }
-  gpuir__score_block(o->e->ix, &c->scorer, o->candidates, o->freqs, n, o->sums);
-  o->e->info.postings_scored += n;
+  gpuir__or_score(o, c, o->candidates, n, o->sums);
   return gpuir__or_keep(o, n, least);
 }
 
@@ -12549,26 +12581,27 @@ static void gpuir__or_probe_whole(gpuir__or *o, const gpuir__or_term *t, uint32_
   }
 }
 
-static void gpuir__or_slots(gpuir__or *o, uint32_t n) {
-  uint32_t i;
-  for (i = 0; i < n; i++) o->slots[i] = i;
+/* Which of n candidates a list of blocks holds: their docIDs to docs[], their numbers to slots[], their postings'
+ * indices to where[]. */
+static uint32_t gpuir__or_match(gpuir__or *o, gpuir__or_term *t, uint32_t tile, uint32_t n) {
+  gpuir__pass p;
+  gpuir__pad(o->candidates + n);
+  p.candidates = o->candidates;
+  p.m = n;
+  p.docs = o->docs;
+  p.from = o->slots;
+  p.where = o->where;
+  p.spare = o->values;
+  t->operand->at = t->first[tile] * GPUIR__BLOCK;
+  return gpuir__simd(t->operand, &p);
 }
 
 /* Adds what a list of blocks contributes to n candidates. */
 static void gpuir__or_probe_blocks(gpuir__or *o, gpuir__or_term *t, uint32_t tile, uint32_t n) {
-  gpuir__cursor *c = t->cursor;
-  uint32_t i, found;
-  gpuir__or_slots(o, n);
-  c->at = t->first[tile];
-  found = gpuir__intersect(o->e->ix->simd, c, o->candidates, o->slots, n, o->where);
-  for (i = 0; i < found; i++) {
-    uint32_t slot = o->slots[i];
-    o->docs[i] = o->candidates[slot];
-    o->freqs[i] = gpuir__list_tf(&c->list, o->where[slot]) - 1;
-  }
-  gpuir__score_block(o->e->ix, &c->scorer, o->docs, o->freqs, found, o->values);
+  uint32_t found = gpuir__or_match(o, t, tile, n), i;
+  gpuir__list_freqs_at(&t->cursor->list, o->where, found, o->freqs);
+  gpuir__or_score(o, t->cursor, o->docs, found, o->values);
   for (i = 0; i < found; i++) o->sums[o->slots[i]] += o->values[i];
-  o->e->info.postings_scored += found;
 }
 
 /* Scores one tile: essential terms by accumulation, the others by probing what is left over. */
@@ -12611,7 +12644,7 @@ static void gpuir__or_tile(gpuir__or *o, uint32_t tile) {
     rest -= t->bound[tile];
     n = gpuir__or_keep(o, n, need - rest);
   }
-  gpuir__or_slots(o, n);
+  for (i = 0; i < n; i++) o->slots[i] = i;
   for (j = o->n; j < e->ncursors && n; j++) {
     e->cursors[j].at = gpuir__list_find_block(&e->cursors[j].list, 0, gpuir__or_low(o, tile));
     n = gpuir__subtract(e->ix->simd, &e->cursors[j], o->candidates, o->slots, n, o->where, o->docs);
@@ -12652,6 +12685,7 @@ static int gpuir__or_prepare(gpuir__or *o, gpuir__engine *e, unsigned npositive)
   for (i = 0; i < npositive; i++) {
     gpuir__or_term *term = &o->terms[i];
     term->cursor = &e->cursors[i];
+    term->operand = &e->operands[i];
     term->bound = gpuir__carve(e, o->tiles);
     term->first = gpuir__carve(e, o->tiles);
     term->docs = term->values = NULL;
