@@ -12311,6 +12311,7 @@ typedef struct gpuir__or {
   uint32_t shift, tiles;
   uint32_t *total;             /* a tile: the sum of its bounds; 0: done */
   uint32_t *scores;            /* a document of the tile: what the essential terms add up to */
+  uint64_t touched;            /* which 64ths of scores[] may hold something */
   uint32_t *candidates, *sums; /* of one tile: docIDs, and what is known of their scores */
   uint32_t *slots, *where, *docs, *freqs, *values; /* of one probe or lead */
 } gpuir__or;
@@ -12401,10 +12402,18 @@ static inline uint32_t gpuir__or_range(const gpuir__or *o, const gpuir__cursor *
   return c->docs[c->n - 1] <= hi ? c->n : gpuir__lower_bound(c->docs, *from, c->n, hi + 1);
 }
 
+/* The bit of touched that stands for a document. */
+static inline uint64_t gpuir__or_part(const gpuir__or *o, uint32_t doc) {
+  return (uint64_t)1 << (doc >> (o->shift - 6) & 63);
+}
+
 /* Adds a whole list's contributions within a tile. */
 static void gpuir__or_add_whole(gpuir__or *o, const gpuir__or_term *t, uint32_t tile) {
   uint32_t mask = (1u << o->shift) - 1, i = t->first[tile], df = t->cursor->list.df;
-  for (; i < df && t->docs[i] >> o->shift == tile; i++) o->scores[t->docs[i] & mask] += t->values[i];
+  for (; i < df && t->docs[i] >> o->shift == tile; i++) {
+    o->scores[t->docs[i] & mask] += t->values[i];
+    o->touched |= gpuir__or_part(o, t->docs[i]);
+  }
 }
 
 /* Adds the contributions of a list's blocks within a tile, but for blocks that cannot reach the threshold even
@@ -12421,24 +12430,28 @@ static void gpuir__or_add_blocks(gpuir__or *o, gpuir__or_term *t, uint32_t tile,
       for (i = 0; i < c->n; i++) GPUIR__PREFETCH(o->e->ix->lengths + c->docs[i]);
     gpuir__cursor_score(o->e->ix, c);
     to = gpuir__or_range(o, c, tile, &i);
-    for (; i < to; i++) o->scores[c->docs[i] & mask] += c->values[i];
+    for (; i < to; i++) {
+      o->scores[c->docs[i] & mask] += c->values[i];
+      o->touched |= gpuir__or_part(o, c->docs[i]);
+    }
   }
 }
 
 #if GPUIR__X86
 GPUIR__AVX512 static uint32_t gpuir__or_collect_avx512(gpuir__or *o, uint32_t lo, uint32_t need) {
-  const __m512i limit = _mm512_set1_epi32((int)need), step = _mm512_set1_epi32(16);
-  __m512i docs = _mm512_add_epi32(_mm512_set1_epi32((int)lo),
-                                  _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
-  uint32_t size = 1u << o->shift, i, n = 0;
-  for (i = 0; i < size; i += 16) {
-    __m512i v = _mm512_loadu_si512(o->scores + i);
-    __mmask16 over = _mm512_cmpge_epu32_mask(v, limit);
-    _mm512_storeu_si512(o->candidates + n, _mm512_maskz_compress_epi32(over, docs));
-    _mm512_storeu_si512(o->sums + n, _mm512_maskz_compress_epi32(over, v));
-    _mm512_storeu_si512(o->scores + i, _mm512_setzero_si512());
-    docs = _mm512_add_epi32(docs, step);
-    n += (uint32_t)__builtin_popcount(gpuir__mask_bits(over));
+  const __m512i limit = _mm512_set1_epi32((int)need), iota = gpuir__avx512_iota();
+  uint32_t part = 1u << (o->shift - 6), i, n = 0;
+  for (; o->touched; o->touched &= o->touched - 1) {
+    uint32_t from = gpuir__ctz64(o->touched) * part;
+    for (i = from; i < from + part; i += 16) {
+      __m512i v = _mm512_loadu_si512(o->scores + i);
+      uint32_t over = gpuir__mask_bits(_mm512_cmpge_epu32_mask(v, limit));
+      gpuir__compress_avx512(o->candidates + n, over,
+                             _mm512_add_epi32(iota, _mm512_set1_epi32((int)(lo + i))));
+      gpuir__compress_avx512(o->sums + n, over, v);
+      _mm512_storeu_si512(o->scores + i, _mm512_setzero_si512());
+      n += (uint32_t)__builtin_popcount(over);
+    }
   }
   return n;
 }
@@ -12476,16 +12489,19 @@ GPUIR__AVX512 static uint32_t gpuir__or_frequent_avx512(const uint32_t *docs, co
 
 /* Takes the documents whose sums reach `need` out of the tile's scores, and clears those. */
 static uint32_t gpuir__or_collect(gpuir__or *o, uint32_t lo, uint32_t need) {
-  uint32_t size = 1u << o->shift, i, n = 0;
+  uint32_t part = 1u << (o->shift - 6), i, n = 0;
 #if GPUIR__X86
   if (o->e->ix->simd == GPUIR_SIMD_AVX512) return gpuir__or_collect_avx512(o, lo, need);
 #endif
-  for (i = 0; i < size; i++) {
-    o->candidates[n] = lo + i;
-    o->sums[n] = o->scores[i];
-    n += o->scores[i] >= need;
+  for (; o->touched; o->touched &= o->touched - 1) {
+    uint32_t from = gpuir__ctz64(o->touched) * part;
+    for (i = from; i < from + part; i++) {
+      o->candidates[n] = lo + i;
+      o->sums[n] = o->scores[i];
+      n += o->scores[i] >= need;
+    }
+    memset(o->scores + from, 0, (size_t)part * 4);
   }
-  memset(o->scores, 0, (size_t)size * 4);
   return n;
 }
 
@@ -12682,6 +12698,7 @@ static int gpuir__or_prepare(gpuir__or *o, gpuir__engine *e, unsigned npositive)
   o->values = gpuir__carve(e, room);
   memset(o->total, 0, o->tiles * 4);
   memset(o->scores, 0, size * 4);
+  o->touched = 0;
   for (i = 0; i < npositive; i++) {
     gpuir__or_term *term = &o->terms[i];
     term->cursor = &e->cursors[i];
