@@ -11945,10 +11945,12 @@ GPUIR__UNUSED static uint32_t gpuir__isect_run(gpuir__isect *x, uint32_t *docs, 
 
 /* A docID tile of the pruned OR: 2^GPUIR__TILE_SHIFT documents, more in an index so large that there
  * would be over GPUIR__MAX_TILES of them. */
-#define GPUIR__TILE_SHIFT 12u
+#define GPUIR__TILE_SHIFT 13u
 #define GPUIR__MAX_TILES 65536u
+/* Documents whose sums are collected, or known to be zero, together. */
+#define GPUIR__PART 16u
 /* Tiles that are scored in order of their bounds, to raise the threshold, before all others. */
-#define GPUIR__FIRST_TILES 16u
+#define GPUIR__FIRST_TILES 8u
 
 /* One positive term in a pruned OR. */
 typedef struct gpuir__or_term {
@@ -12311,7 +12313,7 @@ typedef struct gpuir__or {
   uint32_t shift, tiles;
   uint32_t *total;             /* a tile: the sum of its bounds; 0: done */
   uint32_t *scores;            /* a document of the tile: what the essential terms add up to */
-  uint64_t touched;            /* which 64ths of scores[] may hold something */
+  uint8_t *touched;            /* a GPUIR__PART of scores[]: 1 if it may hold something */
   uint32_t *candidates, *sums; /* of one tile: docIDs, and what is known of their scores */
   uint32_t *slots, *where, *docs, *freqs, *values; /* of one probe or lead */
 } gpuir__or;
@@ -12402,18 +12404,22 @@ static inline uint32_t gpuir__or_range(const gpuir__or *o, const gpuir__cursor *
   return c->docs[c->n - 1] <= hi ? c->n : gpuir__lower_bound(c->docs, *from, c->n, hi + 1);
 }
 
-/* The bit of touched that stands for a document. */
-static inline uint64_t gpuir__or_part(const gpuir__or *o, uint32_t doc) {
-  return (uint64_t)1 << (doc >> (o->shift - 6) & 63);
+/* Adds the contributions of n postings to their documents' scores in the tile. */
+static void gpuir__or_add(gpuir__or *o, const uint32_t *docs, const uint32_t *values, uint32_t n) {
+  uint32_t *scores = o->scores, mask = (1u << o->shift) - 1, i;
+  uint8_t *touched = o->touched;
+  for (i = 0; i < n; i++) {
+    uint32_t at = docs[i] & mask;
+    scores[at] += values[i];
+    touched[at / GPUIR__PART] = 1;
+  }
 }
 
-/* Adds a whole list's contributions within a tile. */
-static void gpuir__or_add_whole(gpuir__or *o, const gpuir__or_term *t, uint32_t tile) {
-  uint32_t mask = (1u << o->shift) - 1, i = t->first[tile], df = t->cursor->list.df;
-  for (; i < df && t->docs[i] >> o->shift == tile; i++) {
-    o->scores[t->docs[i] & mask] += t->values[i];
-    o->touched |= gpuir__or_part(o, t->docs[i]);
-  }
+/* The postings of a whole list in a tile, from first[tile] on. */
+static inline uint32_t gpuir__or_whole_count(const gpuir__or *o, const gpuir__or_term *t, uint32_t tile) {
+  uint32_t from = t->first[tile], i = from, df = t->cursor->list.df;
+  while (i < df && t->docs[i] >> o->shift == tile) i++;
+  return i - from;
 }
 
 /* Adds the contributions of a list's blocks within a tile, but for blocks that cannot reach the threshold even
@@ -12421,7 +12427,7 @@ static void gpuir__or_add_whole(gpuir__or *o, const gpuir__or_term *t, uint32_t 
 static void gpuir__or_add_blocks(gpuir__or *o, gpuir__or_term *t, uint32_t tile, uint32_t others,
                                  uint32_t need) {
   gpuir__cursor *c = t->cursor;
-  uint32_t mask = (1u << o->shift) - 1, end = gpuir__or_block_end(o, t, tile), block, i, to;
+  uint32_t end = gpuir__or_block_end(o, t, tile), block, i, to;
   for (block = t->first[tile]; block < end; block++) {
     if (gpuir__or_block_bound(o, c, block) + others < need) continue;
     gpuir__cursor_load(c, block);
@@ -12430,26 +12436,27 @@ static void gpuir__or_add_blocks(gpuir__or *o, gpuir__or_term *t, uint32_t tile,
       for (i = 0; i < c->n; i++) GPUIR__PREFETCH(o->e->ix->lengths + c->docs[i]);
     gpuir__cursor_score(o->e->ix, c);
     to = gpuir__or_range(o, c, tile, &i);
-    for (; i < to; i++) {
-      o->scores[c->docs[i] & mask] += c->values[i];
-      o->touched |= gpuir__or_part(o, c->docs[i]);
-    }
+    gpuir__or_add(o, c->docs + i, c->values + i, to - i);
   }
 }
 
 #if GPUIR__X86
 GPUIR__AVX512 static uint32_t gpuir__or_collect_avx512(gpuir__or *o, uint32_t lo, uint32_t need) {
-  const __m512i limit = _mm512_set1_epi32((int)need), iota = gpuir__avx512_iota();
-  uint32_t part = 1u << (o->shift - 6), i, n = 0;
-  for (; o->touched; o->touched &= o->touched - 1) {
-    uint32_t from = gpuir__ctz64(o->touched) * part;
-    for (i = from; i < from + part; i += 16) {
-      __m512i v = _mm512_loadu_si512(o->scores + i);
-      uint32_t over = gpuir__mask_bits(_mm512_cmpge_epu32_mask(v, limit));
+  const __m512i limit = _mm512_set1_epi32((int)need), iota = gpuir__avx512_iota(),
+                zero = _mm512_setzero_si512();
+  uint32_t parts = (1u << o->shift) / GPUIR__PART, from, n = 0;
+  for (from = 0; from < parts; from += 64) {
+    __m512i marks = _mm512_loadu_si512(o->touched + from);
+    uint64_t touched = _mm512_test_epi8_mask(marks, marks);
+    _mm512_storeu_si512(o->touched + from, zero);
+    for (; touched; touched &= touched - 1) {
+      uint32_t at = (from + gpuir__ctz64(touched)) * GPUIR__PART, over;
+      __m512i v = _mm512_loadu_si512(o->scores + at);
+      over = gpuir__mask_bits(_mm512_cmpge_epu32_mask(v, limit));
       gpuir__compress_avx512(o->candidates + n, over,
-                             _mm512_add_epi32(iota, _mm512_set1_epi32((int)(lo + i))));
+                             _mm512_add_epi32(iota, _mm512_set1_epi32((int)(lo + at))));
       gpuir__compress_avx512(o->sums + n, over, v);
-      _mm512_storeu_si512(o->scores + i, _mm512_setzero_si512());
+      _mm512_storeu_si512(o->scores + at, zero);
       n += (uint32_t)__builtin_popcount(over);
     }
   }
@@ -12489,18 +12496,20 @@ GPUIR__AVX512 static uint32_t gpuir__or_frequent_avx512(const uint32_t *docs, co
 
 /* Takes the documents whose sums reach `need` out of the tile's scores, and clears those. */
 static uint32_t gpuir__or_collect(gpuir__or *o, uint32_t lo, uint32_t need) {
-  uint32_t part = 1u << (o->shift - 6), i, n = 0;
+  uint32_t parts = (1u << o->shift) / GPUIR__PART, part, i, n = 0;
 #if GPUIR__X86
   if (o->e->ix->simd == GPUIR_SIMD_AVX512) return gpuir__or_collect_avx512(o, lo, need);
 #endif
-  for (; o->touched; o->touched &= o->touched - 1) {
-    uint32_t from = gpuir__ctz64(o->touched) * part;
-    for (i = from; i < from + part; i++) {
+  for (part = 0; part < parts; part++) {
+    uint32_t from = part * GPUIR__PART;
+    if (!o->touched[part]) continue;
+    for (i = from; i < from + GPUIR__PART; i++) {
       o->candidates[n] = lo + i;
       o->sums[n] = o->scores[i];
       n += o->scores[i] >= need;
+      o->scores[i] = 0;
     }
-    memset(o->scores + from, 0, (size_t)part * 4);
+    o->touched[part] = 0;
   }
   return n;
 }
@@ -12560,13 +12569,10 @@ static void gpuir__or_score(gpuir__or *o, const gpuir__cursor *c, const uint32_t
 
 /* The candidates of a tile whose only essential term has a whole list. */
 static uint32_t gpuir__or_lead_whole(gpuir__or *o, const gpuir__or_term *t, uint32_t tile, uint32_t least) {
-  uint32_t i = t->first[tile], df = t->cursor->list.df, size = 1u << o->shift, n = 0;
-  for (; i < df && n < size && t->docs[i] >> o->shift == tile; i++) {
-    o->candidates[n] = t->docs[i];
-    o->sums[n] = t->values[i];
-    n += t->values[i] >= least;
-  }
-  return n;
+  uint32_t n = gpuir__min32(gpuir__or_whole_count(o, t, tile), 1u << o->shift);
+  memcpy(o->candidates, t->docs + t->first[tile], n * 4);
+  memcpy(o->sums, t->values + t->first[tile], n * 4);
+  return gpuir__or_keep(o, n, least);
 }
 
 /* The candidates of a tile with one essential term: those of its postings that contribute `least`. What is not
@@ -12645,7 +12651,8 @@ static void gpuir__or_tile(gpuir__or *o, uint32_t tile) {
     for (j = split; j < m; j++) {
       gpuir__or_term *t = &o->terms[order[j]];
       if (t->docs)
-        gpuir__or_add_whole(o, t, tile);
+        gpuir__or_add(o, t->docs + t->first[tile], t->values + t->first[tile],
+                      gpuir__or_whole_count(o, t, tile));
       else
         gpuir__or_add_blocks(o, t, tile, total - t->bound[tile], need);
     }
@@ -12684,11 +12691,12 @@ static int gpuir__or_prepare(gpuir__or *o, gpuir__engine *e, unsigned npositive)
   for (i = 0; i < npositive; i++)
     if (e->cursors[i].list.df <= GPUIR__WHOLE) whole += 2 * (size_t)e->cursors[i].list.df + 64;
   room = size + GPUIR__BLOCK_ROOM + 16; /* whole blocks and vectors may follow what belongs to the tile */
-  status = gpuir__reserve(e, o->tiles * (2 * (size_t)npositive + 1) + whole + size + 7 * room,
-                          4 * (size_t)npositive + 9);
+  status = gpuir__reserve(e, o->tiles * (2 * (size_t)npositive + 1) + whole + 2 * size + 7 * room,
+                          4 * (size_t)npositive + 10);
   if (status) return status;
   o->total = gpuir__carve(e, o->tiles);
   o->scores = gpuir__carve(e, size);
+  o->touched = (uint8_t *)(void *)gpuir__carve(e, size / GPUIR__PART / 4);
   o->candidates = gpuir__carve(e, room);
   o->sums = gpuir__carve(e, room);
   o->slots = gpuir__carve(e, room);
@@ -12698,7 +12706,7 @@ static int gpuir__or_prepare(gpuir__or *o, gpuir__engine *e, unsigned npositive)
   o->values = gpuir__carve(e, room);
   memset(o->total, 0, o->tiles * 4);
   memset(o->scores, 0, size * 4);
-  o->touched = 0;
+  memset(o->touched, 0, size / GPUIR__PART);
   for (i = 0; i < npositive; i++) {
     gpuir__or_term *term = &o->terms[i];
     term->cursor = &e->cursors[i];
