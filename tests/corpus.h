@@ -200,6 +200,37 @@ static inline void corpus_saturated(oracle *o, uint32_t ndocs, uint64_t seed) {
   oracle_invert(o);
 }
 
+/* Three tiles and one document more. Lists that begin, end or lie only at the tiles' borders, and lists of all
+ * densities, some with rare high frequencies. */
+static inline void corpus_tiles(oracle *o, uint32_t tile, uint64_t seed) {
+  const uint32_t ndocs = 3 * tile + 1;
+  corpus_rng r;
+  uint32_t d;
+  r.s = seed;
+  oracle_init(o);
+  corpus_words(o, 14);
+  for (d = 0; d < ndocs; d++) {
+    uint32_t near = (d + 2) % tile,
+             rare = corpus_below(&r, 40) ? 1 + corpus_below(&r, 2) : 5 + corpus_below(&r, 30);
+    if (near < 4) oracle_add(o, 0, 1 + near);
+    if (near == 1) oracle_add(o, 1, 9);
+    if (d < tile) oracle_add(o, 2, rare);
+    if (d >= tile - 64 && d < 2 * tile + 64) oracle_add(o, 3, rare);
+    if (d >= 2 * tile) oracle_add(o, 4, 1 + d % 3);
+    if (d % 2 && d > tile / 2 && d < 2 * tile + tile / 2) oracle_add(o, 5, rare);
+    if (d % 3 == 0) oracle_add(o, 6, rare);
+    if (corpus_below(&r, 10) < 3) oracle_add(o, 7, rare);
+    if (corpus_below(&r, 10) < 6) oracle_add(o, 8, 1 + corpus_below(&r, 3));
+    if (d >= 5 && d < 5 + GPUIR__WHOLE) oracle_add(o, 9, rare);
+    if (d >= 7 && d < 8 + GPUIR__WHOLE) oracle_add(o, 10, rare);
+    if (d + 1 == ndocs || near == 2) oracle_add(o, 11, 3);
+    oracle_add(o, 12, 1);
+    if (d % 5) oracle_add(o, 13, 1 + corpus_below(&r, d % 7 ? 20 : 200)); /* lengths */
+    oracle_doc(o);
+  }
+  oracle_invert(o);
+}
+
 /* Scores that rise, fall, or peak only beside multiples of powers of two. */
 static inline void corpus_ramps(oracle *o, uint32_t ndocs, uint64_t seed) {
   corpus_rng r;

@@ -439,6 +439,77 @@ static void test_saturated_frequencies(void **state) {
   teardown(&f);
 }
 
+/* Every pair of terms, one of them negated or not, and three more of a few. */
+static void pairs_of_terms(fixture *f, const float *bm25) {
+  corpus_rng r;
+  uint32_t i, j;
+  r.s = 15;
+  for (i = 0; i < f->o.nterms; i++)
+    for (j = 0; j < f->o.nterms; j++) {
+      oracle_query q;
+      uint32_t t;
+      if (i == j) continue;
+      q.n = 2 + (i + j) % 4;
+      for (t = 0; t < q.n; t++) {
+        q.word[t].term = t == 0 ? i : t == 1 ? j : (i * 5 + j * 3 + t * 7) % f->o.nterms;
+        q.word[t].negated = t > 0 && (i + j + t) % 11 == 0;
+      }
+      check_query(f, &q, bm25, &r, 0);
+    }
+}
+
+static void test_tiles(void **state) {
+  fixture f;
+  gpuir_searcher_info info;
+  unsigned i;
+  (void)state;
+  corpus_tiles(&f.o, 1u << GPUIR__TILE_SHIFT, 52);
+  setup_codecs(&f, "tiles", NULL, 1);
+  single_terms(&f, 1, NULL, 0);
+  pairs_of_terms(&f, NULL);
+  for (i = 4; i < SETTINGS; i += 3) pairs_of_terms(&f, settings[i]);
+  random_queries(&f, 40, 16, 0);
+  gpuir_searcher_stats(f.searcher[0], &info);
+  assert_true(info.tiles_scored > 0 && info.tiles_scored < info.tiles_total && info.tiles_total % 4 == 0);
+  teardown(&f);
+}
+
+/* No posting that contributes enough is passed over for its frequency, and hardly one that does not is kept. */
+static void test_least_frequency(void **state) {
+  unsigned long tight = 0, low_ones = 0;
+  corpus_rng r;
+  unsigned i;
+  (void)state;
+  r.s = 17;
+  for (i = 0; i < 200000; i++) {
+    const float *s = settings[corpus_below(&r, SETTINGS)];
+    uint32_t code = corpus_below(&r, 256), high = 1 + corpus_below(&r, 255), low = 1 + corpus_below(&r, high);
+    uint32_t pairs = high | code << 8, least, freq, tf, at;
+    gpuir__scorer scorer;
+    float norm;
+    if (corpus_below(&r, 2))
+      pairs = high | (code + corpus_below(&r, 256 - code)) << 8 | low << 16 | code << 24;
+    memset(&scorer, 0, sizeof scorer);
+    scorer.norm = gpuir__norm_make(s[0], s[1], 1 + corpus_below(&r, 300));
+    scorer.weight = (float)(1 + corpus_below(&r, 1u << (4 + corpus_below(&r, 25))));
+    scorer.q = 1 + corpus_below(&r, 3);
+    norm = gpuir__norm_of(scorer.norm.a, scorer.norm.b, gpuir__code_value(code));
+    at = 1 + corpus_below(&r, 1u << (1 + corpus_below(&r, 24)));
+    least = scorer.q * gpuir__contribution(scorer.weight, at, norm);
+    freq = gpuir__or_least_frequency(&scorer, pairs, least);
+    compared++;
+    for (tf = at;
+         tf > 1 && scorer.q * gpuir__contribution(scorer.weight, tf - 1, norm) >= least && at - tf < 9;)
+      tf--;
+    low_ones += tf > 1 && tf < 32;
+    tight += tf > 1 && tf < 32 && freq + 1 == tf;
+    if (freq + 1 > tf || (freq && scorer.q * gpuir__contribution(scorer.weight, freq, norm) >= least))
+      fail_msg("frequency %u contributes %u, but %u is the least (weight %g, norm %g)", (unsigned)tf,
+               (unsigned)least, (unsigned)freq + 1, (double)scorer.weight, (double)norm);
+  }
+  assert_true(tight > low_ones / 2); /* not right by passing nothing over */
+}
+
 static void test_ramps(void **state) {
   fixture f;
   (void)state;
@@ -1299,6 +1370,8 @@ int main(int argc, char **argv) {
       cmocka_unit_test(test_ties),
       cmocka_unit_test(test_huge_frequencies),
       cmocka_unit_test(test_saturated_frequencies),
+      cmocka_unit_test(test_tiles),
+      cmocka_unit_test(test_least_frequency),
       cmocka_unit_test(test_ramps),
       cmocka_unit_test(test_wide_gaps),
       cmocka_unit_test(test_large_zipf),
