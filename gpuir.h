@@ -12626,12 +12626,12 @@ static void gpuir__or_probe_blocks(gpuir__or *o, gpuir__or_term *t, uint32_t til
   for (i = 0; i < found; i++) o->sums[o->slots[i]] += o->values[i];
 }
 
-/* Scores one tile: essential terms by accumulation, the others by probing what is left over. */
-static void gpuir__or_tile(gpuir__or *o, uint32_t tile) {
-  gpuir__engine *e = o->e;
-  uint32_t need = gpuir__topk_need(&e->top), total = o->total[tile], rest = 0, n, i;
-  unsigned order[GPUIR_MAX_TERMS], m = 0, split, j;
-  for (i = 0; i < o->n; i++) { /* terms of the tile, by bound a posting: cheap bounds on long lists first */
+/* Puts the terms that may contribute to a tile into order[], by bound a posting: cheap bounds on long lists first. Of
+ * the m that there are, the first *split are not essential: together they cannot reach `need`, only *rest. */
+static unsigned gpuir__or_order(const gpuir__or *o, uint32_t tile, uint32_t need, unsigned *order,
+                                unsigned *split, uint32_t *rest) {
+  unsigned m = 0, i, j;
+  for (i = 0; i < o->n; i++) {
     uint64_t bound = o->terms[i].bound[tile], df = o->terms[i].cursor->list.df;
     if (!bound) continue;
     for (j = m++; j; j--) {
@@ -12641,32 +12641,37 @@ static void gpuir__or_tile(gpuir__or *o, uint32_t tile) {
     }
     order[j] = i;
   }
-  for (split = 0; split < m && rest + o->terms[order[split]].bound[tile] < need; split++)
-    rest += o->terms[order[split]].bound[tile];
-  if (m - split == 1) {
-    gpuir__or_term *t = &o->terms[order[split]];
-    n = t->docs ? gpuir__or_lead_whole(o, t, tile, need - rest)
-                : gpuir__or_lead_blocks(o, t, tile, need - rest);
-  } else {
-    for (j = split; j < m; j++) {
-      gpuir__or_term *t = &o->terms[order[j]];
-      if (t->docs)
-        gpuir__or_add(o, t->docs + t->first[tile], t->values + t->first[tile],
-                      gpuir__or_whole_count(o, t, tile));
-      else
-        gpuir__or_add_blocks(o, t, tile, total - t->bound[tile], need);
-    }
-    n = gpuir__or_collect(o, gpuir__or_low(o, tile), need - rest);
-  }
-  for (j = split; j-- > 0 && n;) {
-    gpuir__or_term *t = &o->terms[order[j]];
+  *rest = 0;
+  for (i = 0; i < m && *rest + o->terms[order[i]].bound[tile] < need; i++)
+    *rest += o->terms[order[i]].bound[tile];
+  *split = i;
+  return m;
+}
+
+/* The candidates of a tile: documents to which its n essential terms contribute what the others leave over. */
+static uint32_t gpuir__or_candidates(gpuir__or *o, const unsigned *essential, unsigned n, uint32_t tile,
+                                     uint32_t need, uint32_t rest) {
+  gpuir__or_term *t = &o->terms[essential[0]];
+  unsigned i;
+  if (n == 1)
+    return t->docs ? gpuir__or_lead_whole(o, t, tile, need - rest)
+                   : gpuir__or_lead_blocks(o, t, tile, need - rest);
+  for (i = 0; i < n; i++) {
+    t = &o->terms[essential[i]];
     if (t->docs)
-      gpuir__or_probe_whole(o, t, tile, n);
+      gpuir__or_add(o, t->docs + t->first[tile], t->values + t->first[tile],
+                    gpuir__or_whole_count(o, t, tile));
     else
-      gpuir__or_probe_blocks(o, t, tile, n);
-    rest -= t->bound[tile];
-    n = gpuir__or_keep(o, n, need - rest);
+      gpuir__or_add_blocks(o, t, tile, o->total[tile] - t->bound[tile], need);
   }
+  return gpuir__or_collect(o, gpuir__or_low(o, tile), need - rest);
+}
+
+/* Offers n candidates that no negated list holds to the top-k. */
+static void gpuir__or_offer(gpuir__or *o, uint32_t tile, uint32_t n) {
+  gpuir__engine *e = o->e;
+  uint32_t i;
+  unsigned j;
   for (i = 0; i < n; i++) o->slots[i] = i;
   for (j = o->n; j < e->ncursors && n; j++) {
     e->cursors[j].at = gpuir__list_find_block(&e->cursors[j].list, 0, gpuir__or_low(o, tile));
@@ -12674,7 +12679,28 @@ static void gpuir__or_tile(gpuir__or *o, uint32_t tile) {
   }
   for (i = 0; i < n; i++)
     gpuir__topk_push(&e->top, gpuir__key(o->sums[o->slots[i]], o->candidates[o->slots[i]]));
-  e->info.tiles_scored++;
+}
+
+/* Scores one tile, unless its bounds do not reach the threshold. */
+static int gpuir__or_tile(gpuir__or *o, uint32_t tile) {
+  uint32_t need = gpuir__topk_need(&o->e->top), rest, n;
+  unsigned order[GPUIR_MAX_TERMS], split, m;
+  if (o->total[tile] < need) return GPUIR_OK;
+  m = gpuir__or_order(o, tile, need, order, &split, &rest);
+  n = gpuir__or_candidates(o, order + split, m - split, tile, need, rest);
+  while (split-- > 0 && n) {
+    gpuir__or_term *t = &o->terms[order[split]];
+    if (t->docs)
+      gpuir__or_probe_whole(o, t, tile, n);
+    else
+      gpuir__or_probe_blocks(o, t, tile, n);
+    rest -= t->bound[tile];
+    n = gpuir__or_keep(o, n, need - rest);
+  }
+  gpuir__or_offer(o, tile, n);
+  o->total[tile] = 0;
+  o->e->info.tiles_scored++;
+  return gpuir__engine_stopped(o->e);
 }
 
 /* Lays out the scratch arrays and fills bounds; each positive cursor becomes a term. */
@@ -12691,12 +12717,12 @@ static int gpuir__or_prepare(gpuir__or *o, gpuir__engine *e, unsigned npositive)
   for (i = 0; i < npositive; i++)
     if (e->cursors[i].list.df <= GPUIR__WHOLE) whole += 2 * (size_t)e->cursors[i].list.df + 64;
   room = size + GPUIR__BLOCK_ROOM + 16; /* whole blocks and vectors may follow what belongs to the tile */
-  status = gpuir__reserve(e, o->tiles * (2 * (size_t)npositive + 1) + whole + 2 * size + 7 * room,
+  status = gpuir__reserve(e, o->tiles * (2 * (size_t)npositive + 1) + whole + size + size / 64 + 7 * room,
                           4 * (size_t)npositive + 10);
   if (status) return status;
   o->total = gpuir__carve(e, o->tiles);
   o->scores = gpuir__carve(e, size);
-  o->touched = (uint8_t *)(void *)gpuir__carve(e, size / GPUIR__PART / 4);
+  o->touched = (uint8_t *)(void *)gpuir__carve(e, size / 64);
   o->candidates = gpuir__carve(e, room);
   o->sums = gpuir__carve(e, room);
   o->slots = gpuir__carve(e, room);
@@ -12743,7 +12769,7 @@ static unsigned gpuir__or_first_tiles(const gpuir__or *o, uint32_t *best) {
 }
 
 static int gpuir__eval_or(gpuir__engine *e, const gpuir_query *q, unsigned npositive, size_t k) {
-  uint32_t best[GPUIR__FIRST_TILES], t, done = 0;
+  uint32_t best[GPUIR__FIRST_TILES], t;
   unsigned i, n;
   gpuir__or o;
   int status = gpuir__or_prepare(&o, e, npositive);
@@ -12752,16 +12778,9 @@ static int gpuir__eval_or(gpuir__engine *e, const gpuir_query *q, unsigned nposi
   if (status) return gpuir__engine_fail(e, status, "out of memory");
   e->info.tiles_total += o.tiles;
   n = gpuir__or_first_tiles(&o, best);
-  for (i = 0; i < n; i++) {
-    if (o.total[best[i]] >= gpuir__topk_need(&e->top)) gpuir__or_tile(&o, best[i]);
-    o.total[best[i]] = 0;
-  }
-  for (t = 0; t < o.tiles; t++) {
-    if (o.total[t] < gpuir__topk_need(&e->top)) continue;
-    if (done++ % 16 == 0 && (status = gpuir__engine_stopped(e)) != 0) return status;
-    gpuir__or_tile(&o, t);
-  }
-  return GPUIR_OK;
+  for (i = 0; i < n && !status; i++) status = gpuir__or_tile(&o, best[i]);
+  for (t = 0; t < o.tiles && !status; t++) status = gpuir__or_tile(&o, t);
+  return status;
 }
 
 /* ---- counting OR: a bit for each document of a window, set by positive lists, cleared by negated ones ---- */
