@@ -765,7 +765,6 @@ int gpuir_cuda_lab_steps(const gpuir_searcher *searcher, double ms[2][GPUIR_CUDA
 #define GPUIR__PRINTF(f, a) __attribute__((format(printf, f, a)))
 #define GPUIR__LIKELY(x) __builtin_expect(!!(x), 1)
 #define GPUIR__UNLIKELY(x) __builtin_expect(!!(x), 0)
-#define GPUIR__PREFETCH(p) __builtin_prefetch(p)
 #define GPUIR__UNUSED __attribute__((unused))
 #else
 #error "gpuir.h: needs gcc or clang"
@@ -10139,7 +10138,14 @@ GPUIR__AVX512 static void gpuir__score_avx512(const gpuir__scorer *s, const uint
 }
 #endif
 
-/* Scores n <= GPUIR__BLOCK_ROOM postings. Gathers index with signed 32 bits, hence the limit. */
+/* Calls for the lengths of n documents: a list reaches them in strides that the processor does not foresee. */
+static inline void gpuir__prefetch_lengths(const gpuir_index *ix, const uint32_t *docs, uint32_t n) {
+  uint32_t i;
+  for (i = 0; i < n; i++) __builtin_prefetch(ix->lengths + docs[i]);
+}
+
+/* Scores n postings. Behind docs, freqs and out is room for 16 more. Gathers index with signed 32 bits, hence the
+ * limit. */
 static inline void gpuir__score_block(const gpuir_index *ix, const gpuir__scorer *s, const uint32_t *docs,
                                       const uint32_t *freqs, uint32_t n, uint32_t *out) {
 #if GPUIR__X86
@@ -11947,7 +11953,7 @@ GPUIR__UNUSED static uint32_t gpuir__isect_run(gpuir__isect *x, uint32_t *docs, 
  * would be over GPUIR__MAX_TILES of them. */
 #define GPUIR__TILE_SHIFT 13u
 #define GPUIR__MAX_TILES 65536u
-/* Documents whose sums are collected, or known to be zero, together. */
+/* Documents of a tile whose sums are collected, or known to be zero, together: a vector of them. */
 #define GPUIR__PART 16u
 /* Tiles that are scored in order of their bounds, to raise the threshold, before all others. */
 #define GPUIR__FIRST_TILES 8u
@@ -12302,7 +12308,8 @@ static int gpuir__eval_and(gpuir__engine *e, unsigned npositive, uint64_t *count
  * sum of its bounds reaches the threshold. A few tiles with the greatest sums go first and raise the
  * threshold, which may start from the terms' stored k-th contributions. In a tile, terms whose bounds
  * together stay below the threshold are not essential: their lists are only probed for what the
- * essential ones leave over. (MaxScore: Turtle & Flood 1995; block bounds: Ding & Suel, SIGIR 2011; docID
+ * essential ones leave over. One essential term alone gives the candidates itself; several add up in an array of
+ * the tile's documents. (MaxScore: Turtle & Flood 1995; block bounds: Ding & Suel, SIGIR 2011; docID
  * windows and partition by window: Lucene 10's MaxScoreBulkScorer; tiles in order of bounds: Mallia et
  * al., "Faster learned sparse retrieval with block-max pruning", SIGIR 2024.) */
 
@@ -12317,6 +12324,12 @@ typedef struct gpuir__or {
   uint32_t *candidates, *sums; /* of one tile: docIDs, and what is known of their scores */
   uint32_t *slots, *where, *docs, *freqs, *values; /* of one probe or lead */
 } gpuir__or;
+
+/* The documents of a tile. */
+static inline uint32_t gpuir__or_low(const gpuir__or *o, uint32_t tile) { return tile << o->shift; }
+static inline uint32_t gpuir__or_high(const gpuir__or *o, uint32_t tile) {
+  return gpuir__or_low(o, tile) + ((1u << o->shift) - 1);
+}
 
 /* Decodes and scores a whole list; its contributions bound its tiles exactly. */
 static void gpuir__or_whole(gpuir__or *o, gpuir__or_term *t) {
@@ -12338,23 +12351,26 @@ static void gpuir__or_whole(gpuir__or *o, gpuir__or_term *t) {
   }
 }
 
-/* Spreads the blocks' bounds over the tiles that they reach into. `from` never goes back, so that a damaged
- * directory costs no more time than a sound one. */
+/* Bounds each tile by the blocks that reach into it. Whatever a damaged directory says, a step passes a block or a
+ * tile. */
 static void gpuir__or_blocks(gpuir__or *o, gpuir__or_term *t) {
   const gpuir__cursor *c = t->cursor;
   const gpuir__list *l = &c->list;
   const gpuir__saturation *table = o->e->saturation;
-  uint32_t block, tile, from = 0, next = 0; /* first tile of the block; first tile without a first[] */
-  for (block = 0; block < l->nblocks; block++) {
-    uint32_t bound =
-        gpuir__bound(c->scorer.weight, gpuir__block_saturation(table, l->bounds[block]), c->scorer.q);
-    uint32_t last = gpuir__min32(l->last[block] >> o->shift, o->tiles - 1);
-    last = gpuir__max32(last, gpuir__min32(from, o->tiles - 1));
-    for (; next <= last; next++) t->first[next] = block;
-    for (tile = from; tile <= last; tile++) t->bound[tile] = gpuir__max32(t->bound[tile], bound);
-    from = last + (((l->last[block] + 1) & ((1u << o->shift) - 1)) == 0); /* the next block may start in it */
+  uint32_t block = 0, tile;
+  for (tile = 0; tile < o->tiles; tile++) {
+    uint32_t hi = gpuir__or_high(o, tile);
+    float most = 0;
+    t->first[tile] = block;
+    if (block >= l->nblocks) continue;
+    for (; block < l->nblocks; block++) {
+      float s = gpuir__block_saturation(table, l->bounds[block]);
+      most = s > most ? s : most;
+      if (l->last[block] >= hi) break;
+    }
+    t->bound[tile] = gpuir__bound(c->scorer.weight, most, c->scorer.q);
+    block += block < l->nblocks && l->last[block] == hi; /* otherwise the next tile may have some of it */
   }
-  for (; next < o->tiles; next++) t->first[next] = l->nblocks;
 }
 
 /* The k-th greatest contribution of a whole list, through the heap that the search will use. */
@@ -12377,12 +12393,6 @@ static uint32_t gpuir__or_seed(const gpuir__or *o, const gpuir_query *q, size_t 
         best, t->docs ? gpuir__or_kth(&o->e->top, &o->e->a, t, k) : gpuir__stored_seed(t->cursor, q, k));
   }
   return best;
-}
-
-/* The documents of a tile. */
-static inline uint32_t gpuir__or_low(const gpuir__or *o, uint32_t tile) { return tile << o->shift; }
-static inline uint32_t gpuir__or_high(const gpuir__or *o, uint32_t tile) {
-  return gpuir__or_low(o, tile) + ((1u << o->shift) - 1);
 }
 
 /* The block behind the last one that may reach into a tile. */
@@ -12431,10 +12441,11 @@ static void gpuir__or_add_blocks(gpuir__or *o, gpuir__or_term *t, uint32_t tile,
   for (block = t->first[tile]; block < end; block++) {
     if (gpuir__or_block_bound(o, c, block) + others < need) continue;
     gpuir__cursor_load(c, block);
-    if (c->scored <= 0) o->e->info.postings_scored += c->n;
-    if (c->scored <= 0)
-      for (i = 0; i < c->n; i++) GPUIR__PREFETCH(o->e->ix->lengths + c->docs[i]);
-    gpuir__cursor_score(o->e->ix, c);
+    if (c->scored <= 0) {
+      gpuir__prefetch_lengths(o->e->ix, c->docs, c->n);
+      gpuir__cursor_score(o->e->ix, c);
+      o->e->info.postings_scored += c->n;
+    }
     to = gpuir__or_range(o, c, tile, &i);
     gpuir__or_add(o, c->docs + i, c->values + i, to - i);
   }
@@ -12469,10 +12480,10 @@ GPUIR__AVX512 static uint32_t gpuir__or_keep_avx512(gpuir__or *o, uint32_t n, ui
   for (i = 0; i < n; i += 16) {
     __mmask16 live = (__mmask16)(n - i >= 16 ? 0xffff : (1u << (n - i)) - 1);
     __m512i docs = _mm512_loadu_si512(o->candidates + i), sums = _mm512_loadu_si512(o->sums + i);
-    __mmask16 over = _mm512_mask_cmpge_epu32_mask(live, sums, limit);
-    _mm512_storeu_si512(o->candidates + kept, _mm512_maskz_compress_epi32(over, docs));
-    _mm512_storeu_si512(o->sums + kept, _mm512_maskz_compress_epi32(over, sums));
-    kept += (uint32_t)__builtin_popcount(gpuir__mask_bits(over));
+    uint32_t over = gpuir__mask_bits(_mm512_mask_cmpge_epu32_mask(live, sums, limit));
+    gpuir__compress_avx512(o->candidates + kept, over, docs);
+    gpuir__compress_avx512(o->sums + kept, over, sums);
+    kept += (uint32_t)__builtin_popcount(over);
   }
   return kept;
 }
@@ -12485,10 +12496,10 @@ GPUIR__AVX512 static uint32_t gpuir__or_frequent_avx512(const uint32_t *docs, co
   for (i = 0; i < n; i += 16) {
     __mmask16 live = (__mmask16)(n - i >= 16 ? 0xffff : (1u << (n - i)) - 1);
     __m512i d = _mm512_maskz_loadu_epi32(live, docs + i), f = _mm512_maskz_loadu_epi32(live, freqs + i);
-    __mmask16 over = _mm512_mask_cmpge_epu32_mask(live, f, limit);
-    _mm512_storeu_si512(to + kept, _mm512_maskz_compress_epi32(over, d));
-    _mm512_storeu_si512(to_freqs + kept, _mm512_maskz_compress_epi32(over, f));
-    kept += (uint32_t)__builtin_popcount(gpuir__mask_bits(over));
+    uint32_t over = gpuir__mask_bits(_mm512_mask_cmpge_epu32_mask(live, f, limit));
+    gpuir__compress_avx512(to + kept, over, d);
+    gpuir__compress_avx512(to_freqs + kept, over, f);
+    kept += (uint32_t)__builtin_popcount(over);
   }
   return kept;
 }
@@ -12560,9 +12571,7 @@ static uint32_t gpuir__or_least_frequency(const gpuir__scorer *s, uint32_t pairs
 /* Scores n candidates of a list by their frequencies. */
 static void gpuir__or_score(gpuir__or *o, const gpuir__cursor *c, const uint32_t *docs, uint32_t n,
                             uint32_t *to) {
-  const uint32_t *lengths = o->e->ix->lengths;
-  uint32_t i;
-  for (i = 0; i < n; i++) GPUIR__PREFETCH(lengths + docs[i]);
+  gpuir__prefetch_lengths(o->e->ix, docs, n);
   gpuir__score_block(o->e->ix, &c->scorer, docs, o->freqs, n, to);
   o->e->info.postings_scored += n;
 }

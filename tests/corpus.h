@@ -200,10 +200,10 @@ static inline void corpus_saturated(oracle *o, uint32_t ndocs, uint64_t seed) {
   oracle_invert(o);
 }
 
-/* Three tiles and one document more. Lists that begin, end or lie only at the tiles' borders, and lists of all
+/* Whole tiles and one document more. Lists that begin, end or lie only at the tiles' borders, and lists of all
  * densities, some with rare high frequencies. */
-static inline void corpus_tiles(oracle *o, uint32_t tile, uint64_t seed) {
-  const uint32_t ndocs = 3 * tile + 1;
+static inline void corpus_tiles(oracle *o, uint32_t tiles, uint32_t tile, uint64_t seed) {
+  const uint32_t ndocs = tiles * tile + 1;
   corpus_rng r;
   uint32_t d;
   r.s = seed;
@@ -216,7 +216,7 @@ static inline void corpus_tiles(oracle *o, uint32_t tile, uint64_t seed) {
     if (near == 1) oracle_add(o, 1, 9);
     if (d < tile) oracle_add(o, 2, rare);
     if (d >= tile - 64 && d < 2 * tile + 64) oracle_add(o, 3, rare);
-    if (d >= 2 * tile) oracle_add(o, 4, 1 + d % 3);
+    if (d >= ndocs - tile - 1) oracle_add(o, 4, 1 + d % 3);
     if (d % 2 && d > tile / 2 && d < 2 * tile + tile / 2) oracle_add(o, 5, rare);
     if (d % 3 == 0) oracle_add(o, 6, rare);
     if (corpus_below(&r, 10) < 3) oracle_add(o, 7, rare);

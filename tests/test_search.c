@@ -439,16 +439,15 @@ static void test_saturated_frequencies(void **state) {
   teardown(&f);
 }
 
-/* Every pair of terms, one of them negated or not, and three more of a few. */
+/* Every two terms with up to three more, some of them negated. */
 static void pairs_of_terms(fixture *f, const float *bm25) {
   corpus_rng r;
   uint32_t i, j;
   r.s = 15;
   for (i = 0; i < f->o.nterms; i++)
-    for (j = 0; j < f->o.nterms; j++) {
+    for (j = 0; j < i; j++) {
       oracle_query q;
       uint32_t t;
-      if (i == j) continue;
       q.n = 2 + (i + j) % 4;
       for (t = 0; t < q.n; t++) {
         q.word[t].term = t == 0 ? i : t == 1 ? j : (i * 5 + j * 3 + t * 7) % f->o.nterms;
@@ -461,16 +460,17 @@ static void pairs_of_terms(fixture *f, const float *bm25) {
 static void test_tiles(void **state) {
   fixture f;
   gpuir_searcher_info info;
-  unsigned i;
   (void)state;
-  corpus_tiles(&f.o, 1u << GPUIR__TILE_SHIFT, 52);
+  corpus_tiles(&f.o, GPUIR__FIRST_TILES + 1, 1u << GPUIR__TILE_SHIFT, 52); /* not all of them go first */
   setup_codecs(&f, "tiles", NULL, 1);
   single_terms(&f, 1, NULL, 0);
   pairs_of_terms(&f, NULL);
-  for (i = 4; i < SETTINGS; i += 3) pairs_of_terms(&f, settings[i]);
-  random_queries(&f, 40, 16, 0);
+  pairs_of_terms(&f, settings[4]);
+  pairs_of_terms(&f, settings[8]);
+  random_queries(&f, 12, 16, 0);
   gpuir_searcher_stats(f.searcher[0], &info);
-  assert_true(info.tiles_scored > 0 && info.tiles_scored < info.tiles_total && info.tiles_total % 4 == 0);
+  assert_true(info.tiles_scored > 0 && info.tiles_scored < info.tiles_total &&
+              info.tiles_total % (GPUIR__FIRST_TILES + 2) == 0);
   teardown(&f);
 }
 
