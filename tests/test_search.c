@@ -461,6 +461,7 @@ static void test_tiles(void **state) {
   fixture f;
   gpuir_searcher_info info;
   (void)state;
+  memset(&info, 0, sizeof info);
   corpus_tiles(&f.o, GPUIR__FIRST_TILES + 1, 1u << GPUIR__TILE_SHIFT, 52); /* not all of them go first */
   setup_codecs(&f, "tiles", NULL, 1);
   single_terms(&f, 1, NULL, 0);
