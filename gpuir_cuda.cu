@@ -7189,8 +7189,8 @@ static __global__ void __launch_bounds__(GCL_THREADS)
   }
 }
 
-/* The keys of documents that have a score; clears their accumulators. 4 bytes a document and 12 a key; counted 4.0 bytes
- * and 1.4 warp instructions a document, one in 28 with a score. */
+/* The keys of documents that have a score; clears their accumulators. 4 bytes a document and 12 a key; counted 4.0
+ * bytes and 1.4 warp instructions a document, one in 28 with a score. */
 static __global__ void __launch_bounds__(GCL_THREADS)
     gcl_collect(uint32_t *sums, uint32_t documents, uint64_t stride, uint32_t slots, unsigned long long *keys,
                 uint32_t *counts) {
