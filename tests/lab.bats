@@ -202,12 +202,13 @@ END
 # ---- options ----------------------------------------------------------------------------------------------------
 
 @test "--codecs, --methods and --figures choose" {
-  gpuir lab codecs --sample 1 --repeat 1 --codecs ef,parapfor:64,0.2,bp128,lrc:256,min -o out "$wordnet" >table
+  gpuir lab codecs --backend cpu --sample 1 --repeat 1 --codecs ef,parapfor:64,0.2,bp128,lrc:256,min \
+    -o out "$wordnet" >table
   [ "$(column out/codecs.tsv 2 ding-fig4 | paste -sd ' ')" = "ef parapfor:64,0.2 bp128 lrc:256,min" ]
   [ "$(column out/codecs.tsv 2 ao-fig7 | paste -sd ' ')" = "parapfor:64 lrc:256" ]
   run ! grep -q '^qs-fig12' out/codecs.tsv
-  gpuir lab intersect --sample 1 --repeat 1 --methods skip,merge --figures ratio-lists,ao-table3 --codecs ef \
-    -o out "$wordnet" >table
+  gpuir lab intersect --backend cpu --sample 1 --repeat 1 --methods skip,merge --figures ratio-lists,ao-table3 \
+    --codecs ef -o out "$wordnet" >table
   [ "$(column out/intersect.tsv 1 | paste -sd ' ')" = "ratio-lists ao-table3" ]
   [ "$(column out/intersect.tsv 2 ratio-lists | paste -sd ' ')" = "merge skip" ]
   [ "$(column out/intersect.tsv 3 ao-table3 arrays | paste -sd ' ')" = "merge skip" ]
@@ -218,7 +219,7 @@ END
 @test "no figure loses a series, however many there are" {
   local specs
   specs=$(seq -f 'qs:%.2f' -s , 1 0.01 1.79) # 80
-  gpuir lab codecs --sample 1 --repeat 1 --codecs "$specs" --figures ding-fig4 -o out "$wordnet" >table
+  gpuir lab codecs --backend cpu --sample 1 --repeat 1 --codecs "$specs" --figures ding-fig4 -o out "$wordnet" >table
   [ "$(column out/codecs.tsv 2 ding-fig4 | paste -sd ,)" = "$specs" ]
   [ "$(grep -o '^qs:[0-9.]*' table | paste -sd ,)" = "$specs" ]
   grep -q "^names = '${specs//,/ }'$" out/ding-fig4.gp
