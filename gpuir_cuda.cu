@@ -1603,7 +1603,7 @@ static __device__ __forceinline__ void gc_note(const gc_notes &n, uint32_t local
 }
 
 /* Adds to four documents' sums. The addition that lifts one to the need notes the document: sums only grow, so exactly
- * one does. What lies outside the tile goes where nobody looks. 5 instructions each. */
+ * one does. What lies outside the tile goes where nobody looks. 7 instructions each. */
 static __device__ __forceinline__ void gc_add4(const gc_notes &n, const uint32_t local[4],
                                                const uint32_t c[4]) {
   const uint32_t spare = n.tile + gc_lane();
