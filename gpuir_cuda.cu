@@ -144,11 +144,6 @@ typedef struct gc_drive {
   uint32_t job, term; /* term: of the job */
 } gc_drive;
 
-/* An expanded block. */
-typedef struct gc_entry {
-  uint2 base; /* the docID that its 16-bit docIDs are relative to; its place in wide + 1, or 0 */
-} gc_entry;
-
 /* The index on the device. */
 typedef struct gc_view {
   const uint32_t *docids, *freqs; /* the streams, as words */
@@ -157,7 +152,8 @@ typedef struct gc_view {
   const gpuir__pair *bounds; /* GPUIR__BLOCK_PAIRS a block */
   const uint32_t *lengths;
   const uint16_t *brief; /* the same, if all are below 65536, instead */
-  const gc_entry *entry; /* expanded, a block */
+  const uint2
+      *bases; /* of an expanded block: what its 16-bit docIDs are relative to; its place in wide + 1, or 0 */
   const uint16_t *narrow;
   const uint32_t *wide;
   const uint32_t *impact; /* contributions under the stored k1 and b */
@@ -1175,7 +1171,7 @@ static __device__ void gc_note_block(const gc_view &v, const gc_guide &to, const
  * atomic operation on a sector of its own, and the latter one a loop. 68 ms for 1.2 G postings. */
 static __global__ void __launch_bounds__(256)
     gc_expand(gc_view v, const gc_term *lists, uint32_t nlists, uint64_t nblocks, uint16_t *narrow,
-              uint32_t *wide, uint32_t *impact, uint32_t *most, const gc_entry *entries, gc_guide guide,
+              uint32_t *wide, uint32_t *impact, uint32_t *most, const uint2 *bases, gc_guide guide,
               double norm_a, double norm_b) {
   uint64_t g = ((uint64_t)blockIdx.x * blockDim.x + threadIdx.x) / 32,
            step = (uint64_t)gridDim.x * blockDim.x / 32;
@@ -1207,7 +1203,7 @@ static __global__ void __launch_bounds__(256)
     best = __reduce_max_sync(GC_ALL, best);
     if (!lane) most[g] = best;
     if (!impact) continue; /* only the guides are wanted */
-    base = entries[g].base;
+    base = bases[g];
     *(uint4 *)(impact + g * GPUIR__BLOCK + 4 * lane) = make_uint4(c[0], c[1], c[2], c[3]);
     if (base.y)
       *(uint4 *)(wide + (uint64_t)(base.y - 1) * GPUIR__BLOCK + 4 * lane) =
@@ -1226,7 +1222,7 @@ static __global__ void __launch_bounds__(256)
 /* DocIDs of an expanded block; padding gives docIDs of contribution 0 that may lie anywhere. */
 static __device__ __forceinline__ void gc_expanded_docs(const gc_view &v, uint64_t g, uint32_t d[4]) {
   uint32_t lane = gc_lane();
-  uint2 base = __ldg(&v.entry[g].base);
+  uint2 base = __ldg(v.bases + g);
   ushort4 s = __ldg((const ushort4 *)(v.narrow + g * GPUIR__BLOCK) + lane);
   if (base.y) {
     uint4 w = __ldg((const uint4 *)(v.wide + (uint64_t)(base.y - 1) * GPUIR__BLOCK) + lane);
@@ -1655,7 +1651,7 @@ static __device__ __forceinline__ gc_held gc_hold(const gc_view &v, uint32_t g) 
   gc_held h;
   h.c = __ldg((const uint4 *)v.impact + at);
   h.s = __ldg((const uint2 *)v.narrow + at);
-  h.base = __ldg(&v.entry[g].base);
+  h.base = __ldg(v.bases + g);
   return h;
 }
 
@@ -1717,7 +1713,7 @@ static __device__ __forceinline__ void gc_prefetch_blocks(const gc_view &v, cons
   i += item->range[at].g;
   gc_prefetch((const uint4 *)v.impact + (uint64_t)i * 32, GPUIR__BLOCK * 4);
   gc_prefetch((const uint2 *)v.narrow + (uint64_t)i * 32, GPUIR__BLOCK * 2);
-  gc_prefetch(v.entry + i, 1);
+  gc_prefetch(v.bases + i, 1);
 }
 
 static __device__ __forceinline__ uint32_t gc_positive_blocks(const gc_item *item) {
@@ -2281,7 +2277,7 @@ static __device__ __forceinline__ bool gc_marked(const gc_view &v, const gc_term
 static __device__ __forceinline__ uint32_t gc_doc_at(const gc_view &v, const gc_term &t, uint32_t i) {
   const uint64_t at = t.first_block * GPUIR__BLOCK + i;
   const uint32_t x = __ldg(v.narrow + at);
-  const uint2 base = __ldg(&v.entry[at / GPUIR__BLOCK].base);
+  const uint2 base = __ldg(v.bases + at / GPUIR__BLOCK);
   return base.y ? __ldg(v.wide + (uint64_t)(base.y - 1) * GPUIR__BLOCK + at % GPUIR__BLOCK) : base.x + x;
 }
 
@@ -3466,7 +3462,7 @@ static int gc_expand_all(gpuir_cuda *c, uint64_t room, gpuir_error *err) {
   uint64_t blocks = ix->stat.blocks, wide = 0, g, marks, spans, guides;
   gc_guide guide;
   size_t size = (size_t)blocks * sizeof(uint2), i;
-  void *entries = NULL, *narrow = NULL, *wides = NULL, *impact = NULL, *most, *lists;
+  void *bases = NULL, *narrow = NULL, *wides = NULL, *impact = NULL, *most, *lists;
   uint2 *host;
   int s, full;
   if (!c->nlists) return GPUIR_OK;
@@ -3484,7 +3480,7 @@ static int gc_expand_all(gpuir_cuda *c, uint64_t room, gpuir_error *err) {
     }
   }
   guides += 8192 + blocks * 4 + c->nlists * sizeof(gc_term);
-  full = blocks * (sizeof(gc_entry) + GPUIR__BLOCK * 6) + wide * GPUIR__BLOCK * 4 + guides <= room &&
+  full = blocks * (sizeof(uint2) + GPUIR__BLOCK * 6) + wide * GPUIR__BLOCK * 4 + guides <= room &&
          wide < UINT32_MAX - 1;
   if (spans >= UINT32_MAX || guides > room) {
     gpuir__free(&c->a, host, size);
@@ -3497,7 +3493,7 @@ static int gc_expand_all(gpuir_cuda *c, uint64_t room, gpuir_error *err) {
   if (!s) s = gc_device_alloc(c, (size_t)marks * sizeof(uint4), (void **)&guide.marks, err);
   if (!s) s = gc_device_alloc(c, (size_t)spans + 4, (void **)&guide.peaks, err);
   if (full) {
-    if (!s) s = gc_upload(c, host, size, (const void **)&entries, err);
+    if (!s) s = gc_upload(c, host, size, (const void **)&bases, err);
     if (!s) s = gc_device_alloc(c, (size_t)blocks * GPUIR__BLOCK * 2, &narrow, err);
     if (!s) s = gc_device_alloc(c, (size_t)wide * GPUIR__BLOCK * 4, &wides, err);
     if (!s) s = gc_device_alloc(c, (size_t)blocks * GPUIR__BLOCK * 4, &impact, err);
@@ -3508,14 +3504,14 @@ static int gc_expand_all(gpuir_cuda *c, uint64_t room, gpuir_error *err) {
   GC_TRY(cudaMemset(guide.peaks, 0, (size_t)spans + 4), "expanding the lists");
   gc_expand<<<(unsigned)c->processors * 8, 256>>>(
       c->view, (const gc_term *)lists, (uint32_t)c->nlists, blocks, (uint16_t *)narrow, (uint32_t *)wides,
-      (uint32_t *)impact, (uint32_t *)most, (const gc_entry *)entries, guide, ix->norm.a, ix->norm.b);
+      (uint32_t *)impact, (uint32_t *)most, (const uint2 *)bases, guide, ix->norm.a, ix->norm.b);
   GC_TRY(cudaGetLastError(), "expanding the lists");
   GC_TRY(cudaDeviceSynchronize(), "expanding the lists");
   c->view.narrow = (const uint16_t *)narrow;
   c->view.wide = (const uint32_t *)wides;
   c->view.impact = (const uint32_t *)impact;
   c->view.most = (const uint32_t *)most;
-  c->view.entry = (const gc_entry *)entries;
+  c->view.bases = (const uint2 *)bases;
   c->view.marks = guide.marks;
   c->view.peaks = guide.peaks;
   c->expanded = full;

@@ -11,6 +11,7 @@
 
 #include "oracle.h"
 #include "corpus.h"
+#include "wordnet.h"
 
 enum { CODECS = 4, LEVELS = 3, INDEXES = CODECS * LEVELS, SEARCHERS = INDEXES * 2 };
 
@@ -807,15 +808,11 @@ static void test_term_limit(void **state) {
 
 /* The collection that comes with the project. */
 static void test_wordnet(void **state) {
-  static const char *const paths[] = {"tests/data/wordnet.tsv", "data/wordnet.tsv",
-                                      "../tests/data/wordnet.tsv"};
   fixture f;
   texts t;
-  FILE *in = NULL;
+  FILE *in = wordnet_open();
   char line[65536];
-  unsigned i;
   (void)state;
-  for (i = 0; i < 3 && !in; i++) in = fopen(paths[i], "r");
   if (!in) {
     print_message("tests/data/wordnet.tsv is not there\n");
     skip();
