@@ -12676,9 +12676,10 @@ static uint32_t gpuir__or_candidates(gpuir__or *o, const unsigned *essential, un
   return gpuir__or_collect(o, gpuir__or_low(o, tile), need - rest);
 }
 
-/* Offers n candidates that no negated list holds to the top-k. */
+/* Offers n candidates that no negated list holds to the top-k. Those behind the last document come of a damaged file. */
 static void gpuir__or_offer(gpuir__or *o, uint32_t tile, uint32_t n) {
   gpuir__engine *e = o->e;
+  const uint64_t documents = e->ix->stat.documents;
   uint32_t i;
   unsigned j;
   for (i = 0; i < n; i++) o->slots[i] = i;
@@ -12686,8 +12687,10 @@ static void gpuir__or_offer(gpuir__or *o, uint32_t tile, uint32_t n) {
     e->cursors[j].at = gpuir__list_find_block(&e->cursors[j].list, 0, gpuir__or_low(o, tile));
     n = gpuir__subtract(e->ix->simd, &e->cursors[j], o->candidates, o->slots, n, o->where, o->docs);
   }
-  for (i = 0; i < n; i++)
-    gpuir__topk_push(&e->top, gpuir__key(o->sums[o->slots[i]], o->candidates[o->slots[i]]));
+  for (i = 0; i < n; i++) {
+    uint32_t doc = o->candidates[o->slots[i]];
+    if (doc < documents) gpuir__topk_push(&e->top, gpuir__key(o->sums[o->slots[i]], doc));
+  }
 }
 
 /* Scores one tile, unless its bounds do not reach the threshold. */

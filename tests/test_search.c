@@ -476,6 +476,66 @@ static void test_tiles(void **state) {
   teardown(&f);
 }
 
+/* Writes a u32 over the one at `at` in a file. */
+static void overwrite(const char *path, uint64_t at, uint32_t value) {
+  FILE *f = fopen(path, "r+b");
+  assert_non_null(f);
+  assert_int_equal(fseek(f, (long)at, SEEK_SET), 0);
+  assert_int_equal(fwrite(&value, sizeof value, 1, f), 1);
+  assert_int_equal(fclose(f), 0);
+}
+
+/* A damaged directory lets a block's docIDs wrap round to 0, so that they stand in the last tile, which the documents
+ * do not fill: no hit is beyond them. */
+static void test_damaged_tile(void **state) {
+  enum { NDOCS = (1u << GPUIR__TILE_SHIFT) + 8, FIRST = 16, LISTS = 2 };
+  static gpuir_hit hits[NDOCS];
+  char path[4200];
+  int level;
+  oracle o;
+  uint32_t d, t;
+  uint64_t at;
+  gpuir_index *ix;
+  gpuir_error err;
+  (void)state;
+  oracle_init(&o);
+  corpus_words(&o, LISTS);
+  for (d = 0; d < NDOCS; d++) {
+    for (t = 0; t < LISTS && d >= FIRST; t++) oracle_add(&o, t, 1);
+    oracle_doc(&o);
+  }
+  oracle_invert(&o);
+  (void)corpus_path(path, sizeof path, "damaged.gpuir");
+  if (corpus_write(&o, path, NULL, &err)) fail_msg("build: %s", err.msg);
+  ix = open_at(path, GPUIR_SIMD_AUTO);
+  at = ix->section[GPUIR__S_LAST]->offset;
+  for (t = 0; t < LISTS; t++) {
+    const uint32_t nblocks = (NDOCS - FIRST - 1) / GPUIR__BLOCK + 1;
+    overwrite(path, at + ((t + 1) * nblocks - 2) * 4, UINT32_MAX - 4); /* before the last block */
+  }
+  gpuir_close(ix);
+  for (level = 0; level < LEVELS; level++) {
+    gpuir_searcher *s;
+    gpuir_query_desc how;
+    gpuir_query *q;
+    size_t n, i;
+    memset(&how, 0, sizeof how);
+    how.mode = GPUIR_OR;
+    ix = open_at(path, GPUIR_SIMD_SCALAR + level);
+    s = searcher_on(ix, GPUIR_EVAL_AUTO, 1);
+    if (gpuir_query_parse(ix, &how, "w0 w1", 5, &q, &err)) fail_msg("%s", err.msg);
+    assert_int_equal(gpuir_search(s, q, hits, NDOCS, &n), GPUIR_OK);
+    assert_true(n > 0);
+    for (i = 0; i < n; i++) assert_true(hits[i].docid < NDOCS);
+    compared++;
+    gpuir_query_destroy(q);
+    gpuir_searcher_destroy(s);
+    gpuir_close(ix);
+  }
+  (void)unlink(path);
+  oracle_free(&o);
+}
+
 /* No posting that contributes enough is passed over for its frequency, and hardly one that does not is kept. */
 static void test_least_frequency(void **state) {
   unsigned long tight = 0, low_ones = 0;
@@ -1369,6 +1429,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(test_huge_frequencies),
       cmocka_unit_test(test_saturated_frequencies),
       cmocka_unit_test(test_tiles),
+      cmocka_unit_test(test_damaged_tile),
       cmocka_unit_test(test_least_frequency),
       cmocka_unit_test(test_ramps),
       cmocka_unit_test(test_wide_gaps),
