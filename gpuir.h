@@ -12676,7 +12676,7 @@ static uint32_t gpuir__or_candidates(gpuir__or *o, const unsigned *essential, un
   return gpuir__or_collect(o, gpuir__or_low(o, tile), need - rest);
 }
 
-/* Offers n candidates that no negated list holds to the top-k. Only a damaged file has some behind the last document. */
+/* Offers n candidates that no negated list holds to the top-k. Some behind the last document: a damaged file. */
 static void gpuir__or_offer(gpuir__or *o, uint32_t tile, uint32_t n) {
   gpuir__engine *e = o->e;
   const uint64_t documents = e->ix->stat.documents;

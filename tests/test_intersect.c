@@ -220,7 +220,7 @@ static void check_arrays(const gpuir__method *m, const set *sets, unsigned k, co
 
 static void check_lists(const gpuir__method *m, const gpuir__codec *codec, const set *sets, unsigned k,
                         const uint32_t *right, uint32_t nright, int simd) {
-  const gpuir__list *lists[GPUIR_MAX_TERMS];
+  const gpuir__list *lists[GPUIR_MAX_TERMS] = {NULL};
   coded c[GPUIR_MAX_TERMS];
   gpuir__isect x;
   unsigned t;
