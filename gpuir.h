@@ -1060,6 +1060,15 @@ static int gpuir__pread_all(int fd, void *bytes, size_t n, uint64_t offset) {
   return 0;
 }
 
+/* Allocates a file's first n bytes, zeros where it has none: writing to a mapped hole of a full disk would raise
+ * SIGBUS. 0 or -1 with errno. */
+static int gpuir__allocate(int fd, uint64_t n) {
+  do {
+    errno = posix_fallocate(fd, 0, (off_t)n);
+  } while (errno == EINTR);
+  return errno ? -1 : 0;
+}
+
 /* A temporary file that is written from front to back through a buffer. It is unlinked as soon
  * as it is open, so that nothing is left of it when the process ends in whatever way. */
 typedef struct gpuir__spool {
@@ -1187,11 +1196,7 @@ static int gpuir__area_map(const gpuir_allocator *a, gpuir__area *area, size_t n
   int status = gpuir__spool_open(a, &file, path, number, 1, err);
   void *p;
   if (status) return status;
-  /* Reserve the blocks: writing to a mapped hole of a full disk would raise SIGBUS. */
-  do {
-    errno = posix_fallocate(file.fd, 0, (off_t)n);
-  } while (errno == EINTR);
-  if (errno) {
+  if (gpuir__allocate(file.fd, n)) {
     status = gpuir__fail_errno(err, path, "cannot reserve space for a temporary file");
   } else {
     p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_SHARED, file.fd, 0);
@@ -6206,11 +6211,8 @@ static int gpuir__writer_finish(gpuir__writer *w, const gpuir__meta *meta, uint6
     table[i].length = pieces[i].length;
     at += pieces[i].length + GPUIR__ALIGN;
   }
-  if (!status) {
-    int e = posix_fallocate(w->fd, 0, (off_t)at); /* zeros, and no surprise in the mapping below */
-    errno = e;
-    if (e) status = gpuir__fail_errno(err, w->tmp, "cannot allocate the index file");
-  }
+  if (!status && gpuir__allocate(w->fd, at))
+    status = gpuir__fail_errno(err, w->tmp, "cannot allocate the index file");
   for (i = 0; i < n && !status; i++) status = gpuir__writer_section(w, &pieces[i], &table[i], buf, CAP, err);
   if (!status) {
     memset(&header, 0, sizeof header);

@@ -1,4 +1,18 @@
 /* The builder: same bytes for any threads and memory, exact counts, bad arguments, and every way to fail. */
+#define _POSIX_C_SOURCE 200809L
+#include <errno.h>
+#include <fcntl.h>
+
+/* The library's allocation of files, which a signal interrupts as often as is said here. */
+static int interruptions;
+
+static int interrupted_fallocate(int fd, off_t from, off_t n) {
+  if (!interruptions) return posix_fallocate(fd, from, n);
+  interruptions--;
+  return EINTR;
+}
+
+#define posix_fallocate interrupted_fallocate
 #define GPUIR_STATIC
 #define GPUIR_IMPLEMENTATION
 #include "gpuir.h"
@@ -990,6 +1004,20 @@ static void test_file_size_limit(void **state) {
   (void)signal(SIGXFSZ, handler);
 }
 
+static void test_interrupted(void **state) {
+  gpuir_builder_desc d = desc_of(path);
+  gpuir_error err;
+  unsigned large;
+  (void)state;
+  for (large = 0; large < 2; large++) { /* temporary files in place of memory, or none */
+    if (large) d.memory = 0;
+    interruptions = 3;
+    if (build(&d, 6000, NULL, &err)) fail_msg("%s", err.msg);
+    assert_int_equal(interruptions, 0);
+  }
+  (void)unlink(path);
+}
+
 static void test_full_disk(void **state) {
   char where[96], index[128] = "";
   gpuir_builder_desc d = desc_of(index);
@@ -1704,6 +1732,7 @@ int main(void) {
       cmocka_unit_test(test_failing_allocator),
       cmocka_unit_test(test_failing_rebuild),
       cmocka_unit_test(test_file_size_limit),
+      cmocka_unit_test(test_interrupted),
       cmocka_unit_test(test_full_disk),
       cmocka_unit_test(test_busy_and_destroy),
       cmocka_unit_test(test_killed),
