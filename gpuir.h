@@ -1286,6 +1286,7 @@ typedef struct gpuir__codec {
 enum { GPUIR__P_NONE, GPUIR__P_RATIO, GPUIR__P_LEVELS, GPUIR__P_SEGMENT, GPUIR__P_BUCKET };
 
 #define GPUIR__INLINE static inline __attribute__((always_inline))
+#define GPUIR__NOINLINE static __attribute__((noinline))
 #if GPUIR__X86
 #define GPUIR__AVX2 __attribute__((target("avx2")))
 #define GPUIR__AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq")))
@@ -1715,14 +1716,15 @@ GPUIR_HD static inline const uint8_t *gpuir__bp128_block(const gpuir__stream *s,
 }
 
 /* The kernels decode count <= 128 values of w low bits, vertical ones if count is 128, add the
- * exceptions of the view v, if it is not NULL, and sum them up if `docids`. Whether v is NULL, and
- * docids, are constants wherever they are inlined. Those with vectors are told whether the values are vertical, since
+ * exceptions of the view v, if it is not NULL, and sum them up if `docids`, a constant. Those with vectors are told whether the values are vertical, since
  * pfd's never are. */
 GPUIR__INLINE void gpuir__bp128_scalar(const uint8_t *p, unsigned w, uint32_t count,
                                        const gpuir__bp128_view *v, int docids, uint32_t prev, uint32_t limit,
                                        uint32_t *out) {
   uint32_t i;
-  if (count == GPUIR__BLOCK) {
+  if (w == 0) {
+    memset(out, 0, count * sizeof *out);
+  } else if (count == GPUIR__BLOCK) {
     for (i = 0; i < GPUIR__BLOCK;
          i += 4) { /* written out, so that a row's word and shift are computed once */
       out[i] = gpuir__bp128_value(p, w, i);
@@ -1798,51 +1800,151 @@ GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_packed32(const uint8_t *p, const g
   return _mm256_and_si256(_mm256_or_si256(_mm256_srlv_epi32(lo, f->shift), up), f->mask);
 }
 
-/* 16 horizontal values of at most 8 bits, a word each; gpuir__avx2_packed16_of has the rest for their width: of each
- * value the byte that it begins in and the next one, what to multiply them by so that it ends at the word's top, and
- * what to shift them down by. */
-typedef struct gpuir__packed16 {
-  __m256i at, up;
-  __m128i down;
-} gpuir__packed16;
+/* Values of at most 8 bits as words: of each the byte that it begins in and the next one, `at`, what to multiply them by
+ * so that it ends at the word's top, `up`, and what to shift them down by, 16 less the width. By width, for horizontal
+ * values, 16 of them; the 8 behind them begin at a byte too. */
+#define GPUIR__AT(bit) (bit) / 8, (bit) / 8 + 1
+#define GPUIR__UP(w, bit) (0x10000 >> ((w) + (bit) % 8) & 0xffff)
+#define GPUIR__AT4(w, i) \
+  GPUIR__AT((w) * (i)), GPUIR__AT((w) * ((i) + 1)), GPUIR__AT((w) * ((i) + 2)), GPUIR__AT((w) * ((i) + 3))
+#define GPUIR__UP4(w, i)                                                                 \
+  GPUIR__UP(w, (w) * (i)), GPUIR__UP(w, (w) * ((i) + 1)), GPUIR__UP(w, (w) * ((i) + 2)), \
+      GPUIR__UP(w, (w) * ((i) + 3))
+#define GPUIR__FIELDS(w)                                                         \
+  {                                                                              \
+    {GPUIR__AT4(w, 0), GPUIR__AT4(w, 4), GPUIR__AT4(w, 8), GPUIR__AT4(w, 12)}, { \
+      GPUIR__UP4(w, 0), GPUIR__UP4(w, 4)                                         \
+    }                                                                            \
+  }
+typedef struct gpuir__fields {
+  uint8_t at[32];
+  uint16_t up[8];
+} gpuir__fields;
+static const gpuir__fields gpuir__horizontal[9] = {GPUIR__FIELDS(0), GPUIR__FIELDS(1), GPUIR__FIELDS(2),
+                                                   GPUIR__FIELDS(3), GPUIR__FIELDS(4), GPUIR__FIELDS(5),
+                                                   GPUIR__FIELDS(6), GPUIR__FIELDS(7), GPUIR__FIELDS(8)};
 
-GPUIR__AVX2 GPUIR__INLINE gpuir__packed16 gpuir__avx2_packed16_of(unsigned w) {
-  const __m256i bit = _mm256_mullo_epi16(
-      _mm256_set1_epi16((short)w), _mm256_setr_epi16(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
-  const __m256i byte = _mm256_srli_epi16(bit, 3);
-  const __m256i power = _mm256_set1_epi64x(0x0102040810204080);
-  gpuir__packed16 f;
-  f.at = _mm256_add_epi16(_mm256_or_si256(byte, _mm256_slli_epi16(byte, 8)), _mm256_set1_epi16(0x100));
-  f.up = _mm256_or_si256(_mm256_and_si256(bit, _mm256_set1_epi16(7)), _mm256_set1_epi16(-0x8000));
-  f.up = _mm256_sll_epi16(_mm256_shuffle_epi8(power, f.up), _mm_cvtsi32_si128((int)(9 - w)));
-  f.down = _mm_cvtsi32_si128((int)(16 - w));
-  return f;
+/* The same for vertical ones. The four rows from row 4 q on, q = 0 to 7, begin in byte[q]; each lane's word is shifted
+ * down and its next one up by these numbers of bits, and then has all four. (A vector's upper half has those of q + 1.)
+ * Of these 16 bytes, rows 0 and 1 of all lanes are at[0], rows 2 and 3 at[1]. */
+#define GPUIR__SAME4(x) x, x, x, x
+#define GPUIR__ROW_AT(bit) GPUIR__AT(bit), GPUIR__AT((bit) + 32), GPUIR__AT((bit) + 64), GPUIR__AT((bit) + 96)
+#define GPUIR__ROW_BIT(w, q) (4 * (w) * (q) % 32)
+#define GPUIR__DOWN2(w, q) \
+  { GPUIR__SAME4(GPUIR__ROW_BIT(w, q)), GPUIR__SAME4(GPUIR__ROW_BIT(w, (q) + 1)) }
+#define GPUIR__UP2(w, q) \
+  { GPUIR__SAME4(32 - GPUIR__ROW_BIT(w, q)), GPUIR__SAME4(32 - GPUIR__ROW_BIT(w, (q) + 1)) }
+#define GPUIR__ROW_BYTE(w, q) ((w) * (q) / 8 * 16)
+#define GPUIR__ROWS(w)                                                                               \
+  {                                                                                                  \
+    {GPUIR__DOWN2(w, 0), GPUIR__DOWN2(w, 2), GPUIR__DOWN2(w, 4), GPUIR__DOWN2(w, 6)},                \
+        {GPUIR__UP2(w, 0), GPUIR__UP2(w, 2), GPUIR__UP2(w, 4), GPUIR__UP2(w, 6)},                    \
+        {{GPUIR__ROW_AT(0), GPUIR__ROW_AT(w)}, {GPUIR__ROW_AT(2 * (w)), GPUIR__ROW_AT(3 * (w))}},    \
+        {{GPUIR__SAME4(GPUIR__UP(w, 0)), GPUIR__SAME4(GPUIR__UP(w, w))},                             \
+         {GPUIR__SAME4(GPUIR__UP(w, 2 * (w))), GPUIR__SAME4(GPUIR__UP(w, 3 * (w)))}},                \
+    {                                                                                                \
+      GPUIR__ROW_BYTE(w, 0), GPUIR__ROW_BYTE(w, 1), GPUIR__ROW_BYTE(w, 2), GPUIR__ROW_BYTE(w, 3),    \
+          GPUIR__ROW_BYTE(w, 4), GPUIR__ROW_BYTE(w, 5), GPUIR__ROW_BYTE(w, 6), GPUIR__ROW_BYTE(w, 7) \
+    }                                                                                                \
+  }
+typedef struct gpuir__rows {
+  uint32_t down[4][8], next[4][8];
+  uint8_t at[2][16];
+  uint16_t up[2][8];
+  uint8_t byte[8];
+} gpuir__rows;
+static const gpuir__rows gpuir__vertical[9] = {GPUIR__ROWS(0), GPUIR__ROWS(1), GPUIR__ROWS(2),
+                                               GPUIR__ROWS(3), GPUIR__ROWS(4), GPUIR__ROWS(5),
+                                               GPUIR__ROWS(6), GPUIR__ROWS(7), GPUIR__ROWS(8)};
+
+/* For 9 to 15 bits: two rows, from row 2 q on, q = 0 to 15. The upper half of a vector has those of q + 2. */
+#define GPUIR__PAIR_BIT(w, q) (2 * (w) * (q) % 32)
+#define GPUIR__PAIR_DOWN(w, q) \
+  { GPUIR__SAME4(GPUIR__PAIR_BIT(w, q)), GPUIR__SAME4(GPUIR__PAIR_BIT(w, (q) + 2)) }
+#define GPUIR__PAIR_UP(w, q) \
+  { GPUIR__SAME4(32 - GPUIR__PAIR_BIT(w, q)), GPUIR__SAME4(32 - GPUIR__PAIR_BIT(w, (q) + 2)) }
+#define GPUIR__PAIR_BYTE(w, q) ((w) * (q) / 16 * 16)
+#define GPUIR__PAIR_BYTE4(w, q)                                                       \
+  GPUIR__PAIR_BYTE(w, q), GPUIR__PAIR_BYTE(w, (q) + 1), GPUIR__PAIR_BYTE(w, (q) + 2), \
+      GPUIR__PAIR_BYTE(w, (q) + 3)
+#define GPUIR__PAIR_ROWS(w)                                                                               \
+  {                                                                                                       \
+    {GPUIR__PAIR_DOWN(w, 0), GPUIR__PAIR_DOWN(w, 1), GPUIR__PAIR_DOWN(w, 4),  GPUIR__PAIR_DOWN(w, 5),     \
+     GPUIR__PAIR_DOWN(w, 8), GPUIR__PAIR_DOWN(w, 9), GPUIR__PAIR_DOWN(w, 12), GPUIR__PAIR_DOWN(w, 13)},   \
+        {GPUIR__PAIR_UP(w, 0), GPUIR__PAIR_UP(w, 1), GPUIR__PAIR_UP(w, 4),  GPUIR__PAIR_UP(w, 5),         \
+         GPUIR__PAIR_UP(w, 8), GPUIR__PAIR_UP(w, 9), GPUIR__PAIR_UP(w, 12), GPUIR__PAIR_UP(w, 13)},       \
+    {                                                                                                     \
+      GPUIR__PAIR_BYTE4(w, 0), GPUIR__PAIR_BYTE4(w, 4), GPUIR__PAIR_BYTE4(w, 8), GPUIR__PAIR_BYTE4(w, 12) \
+    }                                                                                                     \
+  }
+typedef struct gpuir__pairs {
+  uint32_t down[8][8], next[8][8];
+  uint8_t byte[16];
+} gpuir__pairs;
+static const gpuir__pairs gpuir__vertical15[7] = {
+    GPUIR__PAIR_ROWS(9),  GPUIR__PAIR_ROWS(10), GPUIR__PAIR_ROWS(11), GPUIR__PAIR_ROWS(12),
+    GPUIR__PAIR_ROWS(13), GPUIR__PAIR_ROWS(14), GPUIR__PAIR_ROWS(15)};
+
+#undef GPUIR__AT
+#undef GPUIR__UP
+#undef GPUIR__AT4
+#undef GPUIR__UP4
+#undef GPUIR__FIELDS
+#undef GPUIR__SAME4
+#undef GPUIR__ROW_AT
+#undef GPUIR__ROW_BIT
+#undef GPUIR__DOWN2
+#undef GPUIR__UP2
+#undef GPUIR__ROW_BYTE
+#undef GPUIR__ROWS
+#undef GPUIR__PAIR_BIT
+#undef GPUIR__PAIR_DOWN
+#undef GPUIR__PAIR_UP
+#undef GPUIR__PAIR_BYTE
+#undef GPUIR__PAIR_BYTE4
+#undef GPUIR__PAIR_ROWS
+
+GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_load(const void *p) {
+  return _mm256_loadu_si256((const __m256i *)p);
 }
 
-GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_packed16(const uint8_t *p, const gpuir__packed16 *f) {
-  const __m256i x = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)p));
-  return _mm256_srl_epi16(_mm256_mullo_epi16(_mm256_shuffle_epi8(x, f->at), f->up), f->down);
+GPUIR__AVX2 GPUIR__INLINE void gpuir__avx2_store(void *p, __m256i x) { _mm256_storeu_si256((__m256i *)p, x); }
+
+/* 16 bytes, twice. */
+GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_twice(const void *p) {
+  return _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)p));
 }
 
-/* All high parts, shifted left by b; 16 bits hold them then. */
-GPUIR__AVX2 GPUIR__INLINE void gpuir__avx2_highs16(const gpuir__bp128_view *v, unsigned b, void *words) {
-  uint8_t *high = (uint8_t *)words;
+GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_fields(__m256i x, __m256i at, __m256i up, __m128i down) {
+  return _mm256_srl_epi16(_mm256_mullo_epi16(_mm256_shuffle_epi8(x, at), up), down);
+}
+
+/* Where number `rank` of the words that gpuir__avx2_highs16 writes is, and the 7 behind it. 32 bytes are written for
+ * each 8 words, those and the next 8, since a load that two stores would have to be forwarded to waits for both. */
+GPUIR__INLINE unsigned gpuir__high_at(unsigned rank) { return rank + (rank & ~7u); }
+
+/* n high parts of h bits, shifted left by b; 16 bits hold them then. */
+GPUIR__AVX2 GPUIR__INLINE void gpuir__avx2_highs16(const uint8_t *p, unsigned n, unsigned h, unsigned b,
+                                                   uint16_t *high) {
   const __m128i up = _mm_cvtsi32_si128((int)b);
-  const unsigned n = gpuir__popcount64(v->marks[0]) + gpuir__popcount64(v->marks[1]);
-  const uint8_t *p = v->high;
   unsigned i;
-  __m256i x;
-  if (v->h <= 8) {
-    const gpuir__packed16 f = gpuir__avx2_packed16_of(v->h);
-    for (i = 0; i < n; i += 16, p += 2 * v->h)
-      _mm256_storeu_si256((__m256i *)(void *)(high + 2 * i),
-                          _mm256_sll_epi16(gpuir__avx2_packed16(p, &f), up));
+  if (h <= 8) {
+    const gpuir__fields *f = &gpuir__horizontal[h];
+    const __m256i at = gpuir__avx2_load(f->at), top = gpuir__avx2_twice(f->up);
+    const __m128i down = _mm_cvtsi32_si128((int)(16 - h));
+    for (i = 0; i < n; i += 16, p += 2 * h) {
+      const __m256i x = gpuir__avx2_fields(gpuir__avx2_twice(p), at, top, down);
+      const __m256i y = gpuir__avx2_fields(gpuir__avx2_twice(p + h), at, top, down);
+      gpuir__avx2_store(high + 2 * i, _mm256_sll_epi16(x, up));
+      gpuir__avx2_store(high + 2 * i + 16, _mm256_sll_epi16(y, up));
+    }
   } else {
-    const gpuir__packed32 f = gpuir__avx2_packed32_of(v->h);
-    for (i = 0; i < n; i += 8, p += v->h) {
-      x = _mm256_sll_epi32(gpuir__avx2_packed32(p, &f), up);
-      _mm_storeu_si128((__m128i *)(void *)(high + 2 * i),
-                       _mm_packus_epi32(_mm256_castsi256_si128(x), _mm256_extracti128_si256(x, 1)));
+    const gpuir__packed32 f = gpuir__avx2_packed32_of(h);
+    __m256i x = _mm256_sll_epi32(gpuir__avx2_packed32(p, &f), up), y;
+    for (i = 0; i < n; i += 8, x = y) {
+      p += h;
+      y = _mm256_sll_epi32(gpuir__avx2_packed32(p, &f), up);
+      gpuir__avx2_store(high + 2 * i, _mm256_permute4x64_epi64(_mm256_packus_epi32(x, y), 0xd8));
     }
   }
 }
@@ -1862,7 +1964,7 @@ GPUIR__AVX2 GPUIR__INLINE void gpuir__avx2_highs(const gpuir__bp128_view *v, uin
   const uint8_t *p = v->high;
   unsigned i;
   if (v->h <= 16) {
-    gpuir__avx2_highs16(v, 0, high);
+    gpuir__avx2_highs16(v->high, n, v->h, 0, (uint16_t *)(void *)high);
     return;
   }
   for (i = 0; i < n; i += 8, p += v->h)
@@ -1881,7 +1983,8 @@ GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_add_highs(__m256i x, const gpuir__
   const __m128i places = _mm_loadu_si128((const __m128i *)(const void *)gpuir__expand[marks]);
   __m256i y, r;
   if (v->h <= 16) {
-    const __m128i *words = (const __m128i *)(const void *)((const uint8_t *)high + 2 * *rank);
+    const __m128i *words =
+        (const __m128i *)(const void *)((const uint16_t *)(const void *)high + gpuir__high_at(*rank));
     y = _mm256_cvtepu16_epi32(_mm_shuffle_epi8(_mm_loadu_si128(words), places));
     y = _mm256_sll_epi32(y, _mm_cvtsi32_si128((int)v->b));
   } else {
@@ -1893,89 +1996,329 @@ GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_add_highs(__m256i x, const gpuir__
   return _mm256_or_si256(x, y);
 }
 
-/* Those of high[*rank..] that the 16 values from i on have. */
-GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_high16(const gpuir__bp128_view *v, unsigned i,
-                                                     const uint16_t *high, unsigned *rank) {
-  const unsigned m0 = gpuir__bp128_marks(v, i), m1 = gpuir__bp128_marks(v, i + 8);
-  const uint16_t *high0 = high + *rank, *high1 = high0 + gpuir__popcount64(m0);
-  *rank += gpuir__popcount64(m0) + gpuir__popcount64(m1);
-  return _mm256_shuffle_epi8(gpuir__avx2_two(high0, high1),
-                             gpuir__avx2_two(gpuir__expand[m0], gpuir__expand[m1]));
+/* 32 values as words: 0 to 7 in the lower half of a, 8 to 15 in that of b, and so on. */
+typedef struct gpuir__words32 {
+  __m256i a, b;
+} gpuir__words32;
+
+/* The high parts that 32 values have, and 0, by their marks; *rank as above. */
+GPUIR__AVX2 GPUIR__INLINE gpuir__words32 gpuir__avx2_high32(const uint8_t *marks, const uint16_t *high,
+                                                            unsigned *rank) {
+  const unsigned m = gpuir__load32(marks), m0 = m & 255, m1 = m >> 8 & 255, m2 = m >> 16 & 255, m3 = m >> 24;
+  const unsigned r0 = *rank, r1 = r0 + gpuir__popcount64(m0), r2 = r0 + gpuir__popcount64(m & 0xffff),
+                 r3 = r0 + gpuir__popcount64(m & 0xffffff);
+  gpuir__words32 x;
+  *rank = r0 + gpuir__popcount64(m);
+  x.a = _mm256_shuffle_epi8(gpuir__avx2_two(high + gpuir__high_at(r0), high + gpuir__high_at(r2)),
+                            gpuir__avx2_two(gpuir__expand[m0], gpuir__expand[m2]));
+  x.b = _mm256_shuffle_epi8(gpuir__avx2_two(high + gpuir__high_at(r1), high + gpuir__high_at(r3)),
+                            gpuir__avx2_two(gpuir__expand[m1], gpuir__expand[m3]));
+  return x;
 }
 
-/* 128 vertical values of at most 8 bits, a byte each. The bits of four rows, from wherever they begin, fit 32 bits of
- * each lane. These become halves of two rows, then bytes of one, and then lanes by rows become rows by lanes. Eight
- * rows at a time. Reads 16 bytes behind the values; 32 at w = 0. */
-GPUIR__AVX2 GPUIR__INLINE void gpuir__avx2_vertical8(const uint8_t *p, unsigned w, uint8_t *out) {
-  const __m256i c31 = _mm256_set1_epi32(31), c32 = _mm256_set1_epi32(32);
-  const __m256i rows =
-      _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15));
-  const __m256i even = _mm256_set1_epi16((short)gpuir__low_bits(w)), odd = _mm256_slli_epi16(even, 8);
-  const __m128i half = _mm_cvtsi32_si128((int)(16 - 2 * w)), byte = _mm_cvtsi32_si128((int)(8 - w));
-  const __m256i step = _mm256_set1_epi32((int)(8 * w));
-  __m256i bit = _mm256_blend_epi32(_mm256_setzero_si256(), _mm256_set1_epi32((int)(4 * w)), 0xf0);
-  unsigned i, b = 0;
-  for (i = 0; i < GPUIR__BLOCK; i += 32, b += 8 * w) {
-    const uint8_t *r0 = p + b / 32 * 16, *r1 = p + (b + 4 * w) / 32 * 16;
+/* What all low bits of a block have in common. */
+typedef struct gpuir__low32 {
+  __m256i at0, at1, up0, up1;
+  __m128i down;
+} gpuir__low32;
+
+/* The forms of low bits: at most 8 in rows, at most 8 in one row (horizontal), 9 to 15 in rows. */
+enum { GPUIR__ROWS8, GPUIR__ROW8, GPUIR__ROWS15 };
+
+GPUIR__AVX2 GPUIR__INLINE gpuir__low32 gpuir__avx2_low32_of(unsigned w, int form) {
+  gpuir__low32 f;
+  f.down = _mm_cvtsi32_si128((int)(16 - w));
+  if (form == GPUIR__ROWS8) {
+    f.at0 = gpuir__avx2_twice(gpuir__vertical[w].at[0]);
+    f.at1 = gpuir__avx2_twice(gpuir__vertical[w].at[1]);
+    f.up0 = gpuir__avx2_twice(gpuir__vertical[w].up[0]);
+    f.up1 = gpuir__avx2_twice(gpuir__vertical[w].up[1]);
+  } else if (form == GPUIR__ROW8) {
+    f.at0 = f.at1 = gpuir__avx2_twice(gpuir__horizontal[w].at);
+    f.up0 = f.up1 = gpuir__avx2_twice(gpuir__horizontal[w].up);
+  } else {
+    f.at0 = f.at1 =
+        _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15));
+    f.up0 = f.up1 = _mm256_set1_epi16((short)gpuir__low_bits(w));
+  }
+  return f;
+}
+
+/* 16 values of 9 to 15 bits: the k-th vector of eight. */
+GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_rows15(const uint8_t *p, unsigned w, unsigned k,
+                                                     const gpuir__low32 *f) {
+  const gpuir__pairs *r = &gpuir__vertical15[w - 9];
+  const unsigned q = k / 2 * 4 + k % 2;
+  const uint8_t *r0 = p + r->byte[q], *r1 = p + r->byte[q + 2];
+  __m256i x =
+      _mm256_or_si256(_mm256_srlv_epi32(gpuir__avx2_two(r0, r1), gpuir__avx2_load(r->down[k])),
+                      _mm256_sllv_epi32(gpuir__avx2_two(r0 + 16, r1 + 16), gpuir__avx2_load(r->next[k])));
+  x = _mm256_blend_epi16(x, _mm256_sll_epi32(x, f->down), 0xaa);
+  return _mm256_shuffle_epi8(_mm256_and_si256(x, f->up0), f->at0);
+}
+
+/* The low bits of the 32 values from i on. */
+GPUIR__AVX2 GPUIR__INLINE gpuir__words32 gpuir__avx2_low32(const uint8_t *p, unsigned w, int form, unsigned i,
+                                                           const gpuir__low32 *f) {
+  gpuir__words32 x;
+  if (form == GPUIR__ROWS8) {
+    const gpuir__rows *r = &gpuir__vertical[w];
+    const uint8_t *r0 = p + r->byte[i / 16], *r1 = p + r->byte[i / 16 + 1];
     const __m256i lo = gpuir__avx2_two(r0, r1), hi = gpuir__avx2_two(r0 + 16, r1 + 16);
-    const __m256i shift = _mm256_and_si256(bit, c31);
-    __m256i x =
-        _mm256_or_si256(_mm256_srlv_epi32(lo, shift), _mm256_sllv_epi32(hi, _mm256_sub_epi32(c32, shift)));
-    bit = _mm256_add_epi32(bit, step);
-    x = _mm256_blend_epi16(x, _mm256_sll_epi32(x, half), 0xaa);
-    x = _mm256_or_si256(_mm256_and_si256(x, even), _mm256_and_si256(_mm256_sll_epi16(x, byte), odd));
-    _mm256_storeu_si256((__m256i *)(void *)(out + i), _mm256_shuffle_epi8(x, rows));
+    const __m256i rows = _mm256_or_si256(_mm256_srlv_epi32(lo, gpuir__avx2_load(r->down[i / 32])),
+                                         _mm256_sllv_epi32(hi, gpuir__avx2_load(r->next[i / 32])));
+    x.a = gpuir__avx2_fields(rows, f->at0, f->up0, f->down);
+    x.b = gpuir__avx2_fields(rows, f->at1, f->up1, f->down);
+  } else if (form == GPUIR__ROW8) {
+    p += i / 8 * w;
+    x.a = gpuir__avx2_fields(gpuir__avx2_two(p, p + 2 * w), f->at0, f->up0, f->down);
+    x.b = gpuir__avx2_fields(gpuir__avx2_two(p + w, p + 3 * w), f->at0, f->up0, f->down);
+  } else {
+    x.a = gpuir__avx2_rows15(p, w, i / 16, f);
+    x.b = gpuir__avx2_rows15(p, w, i / 16 + 1, f);
+  }
+  return x;
+}
+
+/* The same as numbers, 8 each. */
+typedef struct gpuir__numbers32 {
+  __m256i x0, x1, x2, x3;
+} gpuir__numbers32;
+
+GPUIR__AVX2 GPUIR__INLINE gpuir__numbers32 gpuir__avx2_widen(gpuir__words32 x) {
+  gpuir__numbers32 y;
+  y.x0 = _mm256_cvtepu16_epi32(_mm256_castsi256_si128(x.a));
+  y.x1 = _mm256_cvtepu16_epi32(_mm256_castsi256_si128(x.b));
+  y.x2 = _mm256_cvtepu16_epi32(_mm256_extracti128_si256(x.a, 1));
+  y.x3 = _mm256_cvtepu16_epi32(_mm256_extracti128_si256(x.b, 1));
+  return y;
+}
+
+GPUIR__AVX2 GPUIR__INLINE void gpuir__avx2_store32(uint32_t *out, const gpuir__numbers32 *y) {
+  gpuir__avx2_store(out, y->x0);
+  gpuir__avx2_store(out + 8, y->x1);
+  gpuir__avx2_store(out + 16, y->x2);
+  gpuir__avx2_store(out + 24, y->x3);
+}
+
+/* For gaps of less than 2^12, whose sums fit words: in each half the sums of 8 gaps and ones. */
+GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_sums(__m256i x) {
+  const __m256i ones = _mm256_setr_epi16(1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 8);
+  x = _mm256_add_epi16(x, _mm256_slli_si256(x, 2));
+  x = _mm256_add_epi16(x, _mm256_slli_si256(x, 4));
+  return _mm256_add_epi16(_mm256_add_epi16(x, ones), _mm256_slli_si256(x, 8));
+}
+
+/* The docIDs of 32 such gaps behind *base, which becomes the last one. */
+GPUIR__AVX2 GPUIR__INLINE void gpuir__avx2_docids12(gpuir__words32 x, __m256i *base, uint32_t *out) {
+  const __m256i last = _mm256_set1_epi32(7);
+  gpuir__numbers32 y;
+  x.a = gpuir__avx2_sums(x.a);
+  x.b = gpuir__avx2_sums(x.b);
+  y = gpuir__avx2_widen(x);
+  y.x1 = _mm256_add_epi32(y.x1, _mm256_permutevar8x32_epi32(y.x0, last));
+  y.x3 = _mm256_add_epi32(y.x3, _mm256_permutevar8x32_epi32(y.x2, last));
+  y.x0 = _mm256_add_epi32(y.x0, *base);
+  y.x1 = _mm256_add_epi32(y.x1, *base);
+  *base = _mm256_permutevar8x32_epi32(y.x1, last);
+  y.x2 = _mm256_add_epi32(y.x2, *base);
+  y.x3 = _mm256_add_epi32(y.x3, *base);
+  *base = _mm256_permutevar8x32_epi32(y.x3, last);
+  gpuir__avx2_store32(out, &y);
+}
+
+/* For gaps of less than 2^15: in each half the sums of gaps and ones up to values 1, 3, 5 and 7; *odd gets -1 - gap of
+ * these. */
+GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_pairs(__m256i gaps, __m256i *odd) {
+  const __m256i minus1 = _mm256_set1_epi32(-1), x = _mm256_xor_si256(gaps, minus1); /* -1 - gap */
+  __m256i sums = _mm256_madd_epi16(x, minus1);
+  sums = _mm256_add_epi32(sums, _mm256_slli_si256(sums, 4));
+  sums = _mm256_add_epi32(sums, _mm256_slli_si256(sums, 8));
+  *odd = _mm256_srai_epi32(x, 16);
+  return sums;
+}
+
+/* Writes out[0..7] and out[16..23] from the docIDs 1, 3, .. of each half. */
+GPUIR__AVX2 GPUIR__INLINE void gpuir__avx2_put(__m256i docs, __m256i odd, uint32_t *out) {
+  const __m256i even = _mm256_add_epi32(docs, odd);
+  const __m256i lo = _mm256_unpacklo_epi32(even, docs), hi = _mm256_unpackhi_epi32(even, docs);
+  _mm_storeu_si128((__m128i *)(void *)out, _mm256_castsi256_si128(lo));
+  _mm_storeu_si128((__m128i *)(void *)(out + 4), _mm256_castsi256_si128(hi));
+  _mm_storeu_si128((__m128i *)(void *)(out + 16), _mm256_extracti128_si256(lo, 1));
+  _mm_storeu_si128((__m128i *)(void *)(out + 20), _mm256_extracti128_si256(hi, 1));
+}
+
+/* As gpuir__avx2_docids12. */
+GPUIR__AVX2 GPUIR__INLINE void gpuir__avx2_docids15(gpuir__words32 x, __m256i *base, uint32_t *out) {
+  __m256i odd_a, odd_b, from;
+  __m256i a = gpuir__avx2_pairs(x.a, &odd_a), b = gpuir__avx2_pairs(x.b, &odd_b);
+  b = _mm256_add_epi32(b, _mm256_shuffle_epi32(a, 0xff));
+  from = _mm256_shuffle_epi32(b, 0xff);
+  from = _mm256_add_epi32(
+      *base, _mm256_permute2x128_si256(from, from, 0x08)); /* the lower half's sum to the upper */
+  a = _mm256_add_epi32(a, from);
+  b = _mm256_add_epi32(b, from);
+  *base = _mm256_permutevar8x32_epi32(b, _mm256_set1_epi32(7));
+  gpuir__avx2_put(a, odd_a, out);
+  gpuir__avx2_put(b, odd_b, out + 8);
+}
+
+/* Clamps the docIDs of gaps of less than 2^15, `last` being the last one: they rise, unless they wrap, once at most. */
+GPUIR__AVX2 GPUIR__INLINE void gpuir__avx2_clamp(uint32_t *out, uint32_t count, uint32_t prev, uint32_t last,
+                                                 uint32_t limit) {
+  const __m256i most = _mm256_set1_epi32((int)limit);
+  uint32_t i;
+  if (prev + 1 <= last && last <= limit) return;
+  for (i = 0; i < count; i += 8)
+    gpuir__avx2_store(out + i, _mm256_min_epu32(gpuir__avx2_load(out + i), most));
+}
+
+/* Whether a block is narrow: its values are less than 2^15, and its low bits are of one of the forms above. Most are.
+ * (Frequencies of more than 8 low bits are too rare.) */
+GPUIR__INLINE int gpuir__bp128_narrow(unsigned b, unsigned h, int vertical, int docids) {
+  return b + h <= 15 && (b <= 8 || (vertical && docids));
+}
+
+/* What becomes of the words; of docIDs, how many bits a gap has at most. */
+enum { GPUIR__FREQS, GPUIR__DOCIDS12, GPUIR__DOCIDS15 };
+
+/* What goes from one step of the kernel of narrow blocks to the next. */
+typedef struct gpuir__narrow {
+  gpuir__low32 low;
+  __m256i base; /* the last docID */
+  unsigned rank;
+} gpuir__narrow;
+
+/* The 32 values from i on. */
+GPUIR__AVX2 GPUIR__INLINE void gpuir__avx2_narrow32(const uint8_t *p, unsigned w, int form, unsigned i,
+                                                    const uint8_t *marks, const uint16_t *high,
+                                                    gpuir__narrow *n, int docids, uint32_t *out) {
+  gpuir__words32 x = gpuir__avx2_low32(p, w, form, i, &n->low);
+  if (marks) {
+    const gpuir__words32 y = gpuir__avx2_high32(marks + i / 8, high, &n->rank);
+    x.a = _mm256_or_si256(x.a, y.a);
+    x.b = _mm256_or_si256(x.b, y.b);
+  }
+  if (docids == GPUIR__DOCIDS12) {
+    gpuir__avx2_docids12(x, &n->base, out + i);
+  } else if (docids) {
+    gpuir__avx2_docids15(x, &n->base, out + i);
+  } else {
+    const gpuir__numbers32 y = gpuir__avx2_widen(x);
+    gpuir__avx2_store32(out + i, &y);
   }
 }
 
-/* Whether a block is narrow: its low bits fit a byte, and its values are less than 2^13, so that 16 bits hold the sum
- * of 8 gaps. Most blocks are. */
-GPUIR__INLINE int gpuir__bp128_narrow(unsigned b, unsigned h) { return b <= 8 && b + h <= 13; }
+/* The kernel of narrow blocks of 128. Exceptions follow the low bits; without them h is 0. form, exceptions and docids
+ * are constants wherever it is inlined. Steps are written out, since it takes a sixth longer where i is no constant. */
+GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_full_avx2(const uint8_t *p, unsigned w, unsigned h, int form,
+                                                      int exceptions, int docids, uint32_t prev,
+                                                      uint32_t limit, uint32_t *out) {
+  const uint8_t *marks = exceptions ? p + 16 * w : NULL;
+  __attribute__((aligned(32))) uint16_t high[2 * GPUIR__BLOCK_ROOM];
+  gpuir__narrow n;
+  n.low = gpuir__avx2_low32_of(w, form);
+  n.base = _mm256_set1_epi32((int)prev);
+  n.rank = 0;
+  if (exceptions)
+    gpuir__avx2_highs16(marks + 17,
+                        gpuir__popcount64(gpuir__load64(marks)) + gpuir__popcount64(gpuir__load64(marks + 8)),
+                        h, w, high);
+  gpuir__avx2_narrow32(p, w, form, 0, marks, high, &n, docids, out);
+  gpuir__avx2_narrow32(p, w, form, 32, marks, high, &n, docids, out);
+  gpuir__avx2_narrow32(p, w, form, 64, marks, high, &n, docids, out);
+  gpuir__avx2_narrow32(p, w, form, 96, marks, high, &n, docids, out);
+  if (docids && (uint64_t)(prev + 1) + (GPUIR__BLOCK << (w + h)) > limit)
+    gpuir__avx2_clamp(out, GPUIR__BLOCK, prev, out[GPUIR__BLOCK - 1], limit);
+}
 
-/* The kernel of narrow blocks: 16 values at a time, in 16 bits up to the sums of 8 gaps. (With the docIDs' ones in them
- * these could be 2^16.) */
-GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_narrow_avx2(const uint8_t *p, unsigned w, uint32_t count,
-                                                        int vertical, const gpuir__bp128_view *v, int docids,
-                                                        uint32_t prev, uint32_t limit, uint32_t *out) {
-  const __m256i most = _mm256_set1_epi32((int)limit), last = _mm256_set1_epi32(7);
-  const __m256i ordinal = _mm256_setr_epi32(1, 2, 3, 4, 5, 6, 7, 8);
-  __m256i sum = _mm256_set1_epi32((int)prev), x, x0, x1, total;
-  gpuir__packed16 f;
-  uint16_t high[GPUIR__BLOCK_ROOM];
-  uint8_t low[GPUIR__BLOCK];
-  unsigned i, rank = 0;
-  if (v) gpuir__avx2_highs16(v, w, high);
-  if (vertical)
-    gpuir__avx2_vertical8(p, w, low);
+/* A function for each kind, as the compilers run out of registers where they inline several. */
+#define GPUIR__FULL(name, form, exceptions, docids)                                              \
+  GPUIR__AVX2 GPUIR__NOINLINE void name(const uint8_t *p, unsigned w, unsigned h, uint32_t prev, \
+                                        uint32_t limit, uint32_t *out) {                         \
+    gpuir__bp128_full_avx2(p, w, h, form, exceptions, docids, prev, limit, out);                 \
+  }
+GPUIR__FULL(gpuir__rows8_docids, GPUIR__ROWS8, 0, GPUIR__DOCIDS12)
+GPUIR__FULL(gpuir__rows8_high12, GPUIR__ROWS8, 1, GPUIR__DOCIDS12)
+GPUIR__FULL(gpuir__rows8_high15, GPUIR__ROWS8, 1, GPUIR__DOCIDS15)
+GPUIR__FULL(gpuir__rows15_docids, GPUIR__ROWS15, 0, GPUIR__DOCIDS15)
+GPUIR__FULL(gpuir__rows15_high15, GPUIR__ROWS15, 1, GPUIR__DOCIDS15)
+GPUIR__FULL(gpuir__row8_high12, GPUIR__ROW8, 1, GPUIR__DOCIDS12)
+GPUIR__FULL(gpuir__row8_high15, GPUIR__ROW8, 1, GPUIR__DOCIDS15)
+GPUIR__FULL(gpuir__rows8_freqs, GPUIR__ROWS8, 0, GPUIR__FREQS)
+GPUIR__FULL(gpuir__rows8_high_freqs, GPUIR__ROWS8, 1, GPUIR__FREQS)
+GPUIR__FULL(gpuir__row8_high_freqs, GPUIR__ROW8, 1, GPUIR__FREQS)
+#undef GPUIR__FULL
+
+/* The kernel of narrow blocks of any number of values, horizontal ones. */
+GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_part_avx2(const uint8_t *p, unsigned w, uint32_t count,
+                                                      const gpuir__bp128_view *v, int docids, uint32_t prev,
+                                                      uint32_t limit, uint32_t *out) {
+  __attribute__((aligned(32))) uint16_t high[2 * GPUIR__BLOCK_ROOM];
+  const uint8_t *marks = v ? (const uint8_t *)v->marks : NULL;
+  gpuir__narrow n;
+  unsigned i;
+  n.low = gpuir__avx2_low32_of(w, GPUIR__ROW8);
+  n.base = _mm256_set1_epi32((int)prev);
+  n.rank = 0;
+  if (v)
+    gpuir__avx2_highs16(v->high, gpuir__popcount64(v->marks[0]) + gpuir__popcount64(v->marks[1]), v->h, w,
+                        high);
+  for (i = 0; i < count; i += 32) gpuir__avx2_narrow32(p, w, GPUIR__ROW8, i, marks, high, &n, docids, out);
+  if (docids) gpuir__avx2_clamp(out, count, prev, out[count - 1], limit);
+}
+
+GPUIR__AVX2 GPUIR__NOINLINE void gpuir__part_docids(const uint8_t *p, unsigned w, uint32_t count,
+                                                    const gpuir__bp128_view *v, uint32_t prev, uint32_t limit,
+                                                    uint32_t *out) {
+  if (v)
+    gpuir__bp128_part_avx2(p, w, count, v, GPUIR__DOCIDS15, prev, limit, out);
   else
-    f = gpuir__avx2_packed16_of(w);
-  for (i = 0; i < count; i += 16) {
-    if (vertical)
-      x = _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)(const void *)(low + i)));
-    else
-      x = gpuir__avx2_packed16(p + i / 8 * w, &f);
-    if (v) x = _mm256_or_si256(x, gpuir__avx2_high16(v, i, high, &rank));
-    if (docids) {
-      x = _mm256_add_epi16(x, _mm256_slli_si256(x, 2));
-      x = _mm256_add_epi16(x, _mm256_slli_si256(x, 4));
-      x = _mm256_add_epi16(x, _mm256_slli_si256(x, 8));
-    }
-    x0 = _mm256_cvtepu16_epi32(_mm256_castsi256_si128(x));
-    x1 = _mm256_cvtepu16_epi32(_mm256_extracti128_si256(x, 1));
-    if (docids) {
-      x0 = _mm256_add_epi32(x0, ordinal);
-      x1 = _mm256_add_epi32(_mm256_add_epi32(x1, ordinal), _mm256_permutevar8x32_epi32(x0, last));
-      x0 = _mm256_min_epu32(_mm256_add_epi32(x0, sum), most);
-      total = _mm256_permutevar8x32_epi32(x1, last);
-      x1 = _mm256_min_epu32(_mm256_add_epi32(x1, sum), most);
-      sum = _mm256_add_epi32(sum, total);
-    }
-    _mm256_storeu_si256((__m256i *)(void *)(out + i), x0);
-    _mm256_storeu_si256((__m256i *)(void *)(out + i + 8), x1);
-  }
+    gpuir__bp128_part_avx2(p, w, count, NULL, GPUIR__DOCIDS15, prev, limit, out);
 }
 
-/* That of the others: two rows, 8 values, at a time. Shifts by 32 give 0, as they should. */
+GPUIR__AVX2 GPUIR__NOINLINE void gpuir__part_freqs(const uint8_t *p, unsigned w, uint32_t count,
+                                                   const gpuir__bp128_view *v, uint32_t *out) {
+  if (v)
+    gpuir__bp128_part_avx2(p, w, count, v, GPUIR__FREQS, 0, 0, out);
+  else
+    gpuir__bp128_part_avx2(p, w, count, NULL, GPUIR__FREQS, 0, 0, out);
+}
+
+GPUIR__AVX2 GPUIR__INLINE void gpuir__narrow_docids(const uint8_t *p, unsigned w, uint32_t count,
+                                                    int vertical, const gpuir__bp128_view *v, uint32_t prev,
+                                                    uint32_t limit, uint32_t *out) {
+  if (vertical && w > 8 && v)
+    gpuir__rows15_high15(p, w, v->h, prev, limit, out);
+  else if (vertical && w > 8)
+    gpuir__rows15_docids(p, w, 0, prev, limit, out);
+  else if (vertical && !v)
+    gpuir__rows8_docids(p, w, 0, prev, limit, out);
+  else if (vertical && w + v->h <= 12)
+    gpuir__rows8_high12(p, w, v->h, prev, limit, out);
+  else if (vertical)
+    gpuir__rows8_high15(p, w, v->h, prev, limit, out);
+  else if (count < GPUIR__BLOCK || !v)
+    gpuir__part_docids(p, w, count, v, prev, limit, out);
+  else if (w + v->h <= 12)
+    gpuir__row8_high12(p, w, v->h, prev, limit, out);
+  else
+    gpuir__row8_high15(p, w, v->h, prev, limit, out);
+}
+
+GPUIR__AVX2 GPUIR__INLINE void gpuir__narrow_freqs(const uint8_t *p, unsigned w, uint32_t count, int vertical,
+                                                   const gpuir__bp128_view *v, uint32_t *out) {
+  if (vertical && !v)
+    gpuir__rows8_freqs(p, w, 0, 0, 0, out);
+  else if (vertical)
+    gpuir__rows8_high_freqs(p, w, v->h, 0, 0, out);
+  else if (count < GPUIR__BLOCK || !v)
+    gpuir__part_freqs(p, w, count, v, out);
+  else
+    gpuir__row8_high_freqs(p, w, v->h, 0, 0, out);
+}
+
+/* The kernel of other blocks: two rows, 8 values, at a time. Shifts by 32 give 0, as they should. */
 GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_wide_avx2(const uint8_t *p, unsigned w, uint32_t count,
                                                       int vertical, const gpuir__bp128_view *v, int docids,
                                                       uint32_t prev, uint32_t limit, uint32_t *out) {
@@ -1987,13 +2330,20 @@ GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_wide_avx2(const uint8_t *p, unsigned
   unsigned i, rank = 0;
   if (v) gpuir__avx2_highs(v, highs);
   if (vertical && v && w <= 8) {
-    uint8_t low[GPUIR__BLOCK];
-    gpuir__avx2_vertical8(p, w, low);
-    for (i = 0; i < GPUIR__BLOCK; i += 8) {
-      x = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)(low + i)));
-      x = gpuir__avx2_add_highs(x, v, i, highs, &rank);
-      if (docids) x = gpuir__avx2_docids(x, &next, most);
-      _mm256_storeu_si256((__m256i *)(void *)(out + i), x);
+    const gpuir__low32 f = gpuir__avx2_low32_of(w, GPUIR__ROWS8);
+    for (i = 0; i < GPUIR__BLOCK; i += 32) {
+      gpuir__numbers32 y = gpuir__avx2_widen(gpuir__avx2_low32(p, w, GPUIR__ROWS8, i, &f));
+      y.x0 = gpuir__avx2_add_highs(y.x0, v, i, highs, &rank);
+      y.x1 = gpuir__avx2_add_highs(y.x1, v, i + 8, highs, &rank);
+      y.x2 = gpuir__avx2_add_highs(y.x2, v, i + 16, highs, &rank);
+      y.x3 = gpuir__avx2_add_highs(y.x3, v, i + 24, highs, &rank);
+      if (docids) {
+        y.x0 = gpuir__avx2_docids(y.x0, &next, most);
+        y.x1 = gpuir__avx2_docids(y.x1, &next, most);
+        y.x2 = gpuir__avx2_docids(y.x2, &next, most);
+        y.x3 = gpuir__avx2_docids(y.x3, &next, most);
+      }
+      gpuir__avx2_store32(out + i, &y);
     }
   } else if (vertical) {
     const __m256i step = _mm256_add_epi32(width, width);
@@ -2022,85 +2372,7 @@ GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_wide_avx2(const uint8_t *p, unsigned
   }
 }
 
-GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_avx2(const uint8_t *p, unsigned w, uint32_t count, int vertical,
-                                                 const gpuir__bp128_view *v, int docids, uint32_t prev,
-                                                 uint32_t limit, uint32_t *out) {
-  if (gpuir__bp128_narrow(w, v ? v->h : 0))
-    gpuir__bp128_narrow_avx2(p, w, count, vertical, v, docids, prev, limit, out);
-  else
-    gpuir__bp128_wide_avx2(p, w, count, vertical, v, docids, prev, limit, out);
-}
-
-/* As gpuir__avx2_vertical8, 64 values at a time. Reads 64 bytes behind them at most; 80 at w = 0. */
-GPUIR__AVX512 GPUIR__INLINE void gpuir__avx512_vertical8(const uint8_t *p, unsigned w, uint8_t *out) {
-  const __m512i iota = gpuir__avx512_iota(), lane = _mm512_and_si512(iota, _mm512_set1_epi32(3));
-  const __m512i row =
-      _mm512_mullo_epi32(_mm512_set1_epi32((int)w), _mm512_andnot_si512(_mm512_set1_epi32(3), iota));
-  const __m512i rows =
-      _mm512_broadcast_i32x4(_mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15));
-  const __m512i mask = _mm512_set1_epi8((char)gpuir__low_bits(w)), odd = _mm512_set1_epi16(-0x100);
-  const __m128i half = _mm_cvtsi32_si128((int)(16 - 2 * w)), byte = _mm_cvtsi32_si128((int)(8 - w));
-  unsigned i, b = 0;
-  for (i = 0; i < GPUIR__BLOCK; i += 64, b += 16 * w) {
-    const uint8_t *r = p + b / 32 * 16;
-    const __m512i bit = _mm512_add_epi32(row, _mm512_set1_epi32((int)(b % 32)));
-    const __m512i word = _mm512_ternarylogic_epi32(_mm512_srli_epi32(bit, 3), _mm512_set1_epi32(~3), lane,
-                                                   0xea); /* (a & b) | c */
-    const __m512i shift = _mm512_and_si512(bit, _mm512_set1_epi32(31));
-    const __m512i lo = _mm512_permutexvar_epi32(word, _mm512_loadu_si512(r));
-    const __m512i hi = _mm512_permutexvar_epi32(word, _mm512_loadu_si512(r + 16));
-    __m512i x = _mm512_or_si512(_mm512_srlv_epi32(lo, shift),
-                                _mm512_sllv_epi32(hi, _mm512_sub_epi32(_mm512_set1_epi32(32), shift)));
-    x = _mm512_mask_mov_epi16(x, 0xaaaaaaaa, _mm512_sll_epi32(x, half));
-    x = _mm512_ternarylogic_epi32(odd, _mm512_sll_epi16(x, byte), x, 0xca); /* a ? b : c */
-    _mm512_storeu_si512(out + i, _mm512_shuffle_epi8(_mm512_and_si512(x, mask), rows));
-  }
-}
-
-/* As gpuir__bp128_narrow_avx2, 32 docIDs at a time. (For frequencies it would be no faster than the other one.) */
-GPUIR__AVX512 GPUIR__INLINE void gpuir__bp128_narrow_avx512(const uint8_t *p, unsigned w, uint32_t count,
-                                                            int vertical, const gpuir__bp128_view *v,
-                                                            uint32_t prev, uint32_t limit, uint32_t *out) {
-  const __m512i most = _mm512_set1_epi32((int)limit);
-  const __m512i seven = _mm512_set1_epi32(7), last = _mm512_set1_epi32(15);
-  const __m512i ordinal = _mm512_setr_epi32(1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 8);
-  __m512i sum = _mm512_set1_epi32((int)prev), x, x0, x1, total;
-  gpuir__packed16 f;
-  uint16_t high[GPUIR__BLOCK_ROOM];
-  uint8_t low[GPUIR__BLOCK];
-  unsigned i, rank = 0;
-  if (v) gpuir__avx2_highs16(v, w, high);
-  if (vertical)
-    gpuir__avx512_vertical8(p, w, low);
-  else
-    f = gpuir__avx2_packed16_of(w);
-  for (i = 0; i < count; i += 32) {
-    if (vertical) {
-      x = _mm512_cvtepu8_epi16(_mm256_loadu_si256((const __m256i *)(const void *)(low + i)));
-    } else {
-      x = _mm512_castsi256_si512(gpuir__avx2_packed16(p + i / 8 * w, &f));
-      x = _mm512_inserti64x4(x, gpuir__avx2_packed16(p + i / 8 * w + 2 * w, &f), 1);
-    }
-    if (v) {
-      const __m512i y = _mm512_castsi256_si512(gpuir__avx2_high16(v, i, high, &rank));
-      x = _mm512_or_si512(x, _mm512_inserti64x4(y, gpuir__avx2_high16(v, i + 16, high, &rank), 1));
-    }
-    x = _mm512_add_epi16(x, _mm512_bslli_epi128(x, 2));
-    x = _mm512_add_epi16(x, _mm512_bslli_epi128(x, 4));
-    x = _mm512_add_epi16(x, _mm512_bslli_epi128(x, 8));
-    x0 = _mm512_add_epi32(_mm512_cvtepu16_epi32(_mm512_castsi512_si256(x)), ordinal);
-    x1 = _mm512_add_epi32(_mm512_cvtepu16_epi32(_mm512_extracti64x4_epi64(x, 1)), ordinal);
-    x0 = _mm512_add_epi32(x0, _mm512_maskz_permutexvar_epi32(0xff00, seven, x0));
-    x1 = _mm512_add_epi32(x1, _mm512_maskz_permutexvar_epi32(0xff00, seven, x1));
-    x1 = _mm512_add_epi32(x1, _mm512_permutexvar_epi32(last, x0));
-    total = _mm512_permutexvar_epi32(last, x1);
-    _mm512_storeu_si512(out + i, _mm512_min_epu32(_mm512_add_epi32(x0, sum), most));
-    _mm512_storeu_si512(out + i + 16, _mm512_min_epu32(_mm512_add_epi32(x1, sum), most));
-    sum = _mm512_add_epi32(sum, total);
-  }
-}
-
-/* As above, 16 values in 2 w bytes. */
+/* 16 horizontal values, in 2 w bytes. */
 GPUIR__AVX512 GPUIR__INLINE __m512i gpuir__avx512_packed(const uint8_t *p, __m512i word, __m512i shift,
                                                          __m512i mask) {
   const __m512i x = _mm512_loadu_si512(p);
@@ -2176,52 +2448,98 @@ GPUIR__AVX512 GPUIR__INLINE void gpuir__bp128_wide_avx512(const uint8_t *p, unsi
   }
 }
 
-GPUIR__AVX512 GPUIR__INLINE void gpuir__bp128_avx512(const uint8_t *p, unsigned w, uint32_t count,
-                                                     int vertical, const gpuir__bp128_view *v, int docids,
-                                                     uint32_t prev, uint32_t limit, uint32_t *out) {
-  if (docids && gpuir__bp128_narrow(w, v ? v->h : 0))
-    gpuir__bp128_narrow_avx512(p, w, count, vertical, v, prev, limit, out);
+GPUIR__AVX2 GPUIR__NOINLINE void gpuir__bp128_wide_docids_avx2(const uint8_t *p, unsigned w, uint32_t count,
+                                                               int vertical, const gpuir__bp128_view *v,
+                                                               uint32_t prev, uint32_t limit, uint32_t *out) {
+  if (v)
+    gpuir__bp128_wide_avx2(p, w, count, vertical, v, 1, prev, limit, out);
   else
-    gpuir__bp128_wide_avx512(p, w, count, vertical, v, docids, prev, limit, out);
+    gpuir__bp128_wide_avx2(p, w, count, vertical, NULL, 1, prev, limit, out);
 }
 
-GPUIR__AVX2 static void gpuir__bp128_docids_avx2(const uint8_t *p, unsigned w, uint32_t count, uint32_t prev,
-                                                 uint32_t limit, uint32_t *out) {
-  gpuir__bp128_avx2(p, w, count, count == GPUIR__BLOCK, NULL, 1, prev, limit, out);
+GPUIR__AVX2 GPUIR__NOINLINE void gpuir__bp128_wide_freqs_avx2(const uint8_t *p, unsigned w, uint32_t count,
+                                                              int vertical, const gpuir__bp128_view *v,
+                                                              uint32_t *out) {
+  if (v)
+    gpuir__bp128_wide_avx2(p, w, count, vertical, v, 0, 0, 0, out);
+  else
+    gpuir__bp128_wide_avx2(p, w, count, vertical, NULL, 0, 0, 0, out);
 }
 
-GPUIR__AVX2 static void gpuir__bp128_freqs_avx2(const uint8_t *p, unsigned w, uint32_t count, uint32_t *out) {
-  gpuir__bp128_avx2(p, w, count, count == GPUIR__BLOCK, NULL, 0, 0, 0, out);
+GPUIR__AVX512 GPUIR__NOINLINE void gpuir__bp128_wide_docids_avx512(const uint8_t *p, unsigned w,
+                                                                   uint32_t count, int vertical,
+                                                                   const gpuir__bp128_view *v, uint32_t prev,
+                                                                   uint32_t limit, uint32_t *out) {
+  if (v)
+    gpuir__bp128_wide_avx512(p, w, count, vertical, v, 1, prev, limit, out);
+  else
+    gpuir__bp128_wide_avx512(p, w, count, vertical, NULL, 1, prev, limit, out);
 }
 
-GPUIR__AVX2 static void gpuir__bp128_high_docids_avx2(const gpuir__bp128_view *v, uint32_t count,
-                                                      uint32_t prev, uint32_t limit, uint32_t *out) {
-  gpuir__bp128_avx2(v->low, v->b, count, count == GPUIR__BLOCK, v, 1, prev, limit, out);
+GPUIR__AVX512 GPUIR__NOINLINE void gpuir__bp128_wide_freqs_avx512(const uint8_t *p, unsigned w,
+                                                                  uint32_t count, int vertical,
+                                                                  const gpuir__bp128_view *v, uint32_t *out) {
+  if (v)
+    gpuir__bp128_wide_avx512(p, w, count, vertical, v, 0, 0, 0, out);
+  else
+    gpuir__bp128_wide_avx512(p, w, count, vertical, NULL, 0, 0, 0, out);
 }
 
-GPUIR__AVX2 static void gpuir__bp128_high_freqs_avx2(const gpuir__bp128_view *v, uint32_t count,
-                                                     uint32_t *out) {
-  gpuir__bp128_avx2(v->low, v->b, count, count == GPUIR__BLOCK, v, 0, 0, 0, out);
+/* Narrow blocks are decoded with AVX2 even where there is AVX-512, which would gain nothing. */
+GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_simd(const uint8_t *p, unsigned w, uint32_t count, int vertical,
+                                                 const gpuir__bp128_view *v, int docids, uint32_t prev,
+                                                 uint32_t limit, int simd, uint32_t *out) {
+  const int narrow = gpuir__bp128_narrow(w, v ? v->h : 0, vertical, docids);
+  if (narrow && docids)
+    gpuir__narrow_docids(p, w, count, vertical, v, prev, limit, out);
+  else if (narrow)
+    gpuir__narrow_freqs(p, w, count, vertical, v, out);
+  else if (docids && simd >= GPUIR_SIMD_AVX512)
+    gpuir__bp128_wide_docids_avx512(p, w, count, vertical, v, prev, limit, out);
+  else if (docids)
+    gpuir__bp128_wide_docids_avx2(p, w, count, vertical, v, prev, limit, out);
+  else if (simd >= GPUIR_SIMD_AVX512)
+    gpuir__bp128_wide_freqs_avx512(p, w, count, vertical, v, out);
+  else
+    gpuir__bp128_wide_freqs_avx2(p, w, count, vertical, v, out);
 }
 
-GPUIR__AVX512 static void gpuir__bp128_docids_avx512(const uint8_t *p, unsigned w, uint32_t count,
-                                                     uint32_t prev, uint32_t limit, uint32_t *out) {
-  gpuir__bp128_avx512(p, w, count, count == GPUIR__BLOCK, NULL, 1, prev, limit, out);
+GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_decode(const gpuir__stream *s, uint32_t block, uint32_t count,
+                                                   int vertical, int docids, uint32_t prev, uint32_t *out) {
+  uint64_t left;
+  unsigned w;
+  const uint8_t *p = gpuir__bp128_block(s, block, count, &w, &left);
+  gpuir__bp128_view v;
+  if (left && gpuir__bp128_open(p, w, left, count, &v))
+    gpuir__bp128_simd(p, w, count, vertical, &v, docids, prev, s->limit, s->simd, out);
+  else
+    gpuir__bp128_simd(p, w, count, vertical, NULL, docids, prev, s->limit, s->simd, out);
 }
 
-GPUIR__AVX512 static void gpuir__bp128_freqs_avx512(const uint8_t *p, unsigned w, uint32_t count,
-                                                    uint32_t *out) {
-  gpuir__bp128_avx512(p, w, count, count == GPUIR__BLOCK, NULL, 0, 0, 0, out);
+/* The last block, unless it is full: apart, for the sake of the others' speed. */
+GPUIR__AVX2 GPUIR__NOINLINE void gpuir__bp128_docids_rest(const gpuir__stream *s, uint32_t block,
+                                                          uint32_t prev, uint32_t *out) {
+  gpuir__bp128_decode(s, block, gpuir__block_count(s->n, block), 0, 1, prev, out);
 }
 
-GPUIR__AVX512 static void gpuir__bp128_high_docids_avx512(const gpuir__bp128_view *v, uint32_t count,
-                                                          uint32_t prev, uint32_t limit, uint32_t *out) {
-  gpuir__bp128_avx512(v->low, v->b, count, count == GPUIR__BLOCK, v, 1, prev, limit, out);
-}
-
-GPUIR__AVX512 static void gpuir__bp128_high_freqs_avx512(const gpuir__bp128_view *v, uint32_t count,
+GPUIR__AVX2 GPUIR__NOINLINE void gpuir__bp128_freqs_rest(const gpuir__stream *s, uint32_t block,
                                                          uint32_t *out) {
-  gpuir__bp128_avx512(v->low, v->b, count, count == GPUIR__BLOCK, v, 0, 0, 0, out);
+  gpuir__bp128_decode(s, block, gpuir__block_count(s->n, block), 0, 0, 0, out);
+}
+
+GPUIR__AVX2 static void gpuir__bp128_docids_simd(const gpuir__stream *s, uint32_t block, uint32_t prev,
+                                                 uint32_t *out) {
+  if (gpuir__block_count(s->n, block) == GPUIR__BLOCK)
+    gpuir__bp128_decode(s, block, GPUIR__BLOCK, 1, 1, prev, out);
+  else
+    gpuir__bp128_docids_rest(s, block, prev, out);
+}
+
+GPUIR__AVX2 static void gpuir__bp128_freqs_simd(const gpuir__stream *s, uint32_t block, uint32_t *out) {
+  if (gpuir__block_count(s->n, block) == GPUIR__BLOCK)
+    gpuir__bp128_decode(s, block, GPUIR__BLOCK, 1, 0, 0, out);
+  else
+    gpuir__bp128_freqs_rest(s, block, out);
 }
 
 /* For the instruction that counts bits, which every processor with AVX2 has. */
@@ -2235,76 +2553,35 @@ static void gpuir__bp128_docids_decode(const gpuir__stream *s, uint32_t block, u
   const uint32_t count = gpuir__block_count(s->n, block);
   uint64_t left;
   unsigned w;
-  const uint8_t *p = gpuir__bp128_block(s, block, count, &w, &left);
+  const uint8_t *p;
   gpuir__bp128_view v;
-  if (left && gpuir__bp128_open(p, w, left, count, &v)) {
 #if GPUIR__X86
-    if (s->simd >= GPUIR_SIMD_AVX512) {
-      gpuir__bp128_high_docids_avx512(&v, count, prev, s->limit, out);
-      return;
-    }
-    if (s->simd == GPUIR_SIMD_AVX2) {
-      gpuir__bp128_high_docids_avx2(&v, count, prev, s->limit, out);
-      return;
-    }
-#endif
-    gpuir__bp128_scalar(p, w, count, &v, 1, prev, s->limit, out);
-    return;
-  }
-  if (w == 0) { /* a run of neighbours */
-    memset(out, 0, GPUIR__BLOCK * sizeof *out);
-    gpuir__sum_gaps(out, count, prev, s->limit, s->simd);
-    return;
-  }
-#if GPUIR__X86
-  if (s->simd >= GPUIR_SIMD_AVX512) {
-    gpuir__bp128_docids_avx512(p, w, count, prev, s->limit, out);
-    return;
-  }
-  if (s->simd == GPUIR_SIMD_AVX2) {
-    gpuir__bp128_docids_avx2(p, w, count, prev, s->limit, out);
+  if (s->simd >= GPUIR_SIMD_AVX2) {
+    gpuir__bp128_docids_simd(s, block, prev, out);
     return;
   }
 #endif
-  gpuir__bp128_scalar(p, w, count, NULL, 1, prev, s->limit, out);
+  p = gpuir__bp128_block(s, block, count, &w, &left);
+  gpuir__bp128_scalar(p, w, count, left && gpuir__bp128_open(p, w, left, count, &v) ? &v : NULL, 1, prev,
+                      s->limit, out);
 }
 
 static void gpuir__bp128_freqs_decode(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t *out) {
   const uint32_t count = gpuir__block_count(s->n, block);
   uint64_t left;
   unsigned w;
-  const uint8_t *p = gpuir__bp128_block(s, block, count, &w, &left);
+  const uint8_t *p;
   gpuir__bp128_view v;
+#if GPUIR__X86
+  if (s->simd >= GPUIR_SIMD_AVX2) {
+    gpuir__bp128_freqs_simd(s, block, out);
+    return;
+  }
+#endif
   (void)prev;
-  if (left && gpuir__bp128_open(p, w, left, count, &v)) {
-#if GPUIR__X86
-    if (s->simd >= GPUIR_SIMD_AVX512) {
-      gpuir__bp128_high_freqs_avx512(&v, count, out);
-      return;
-    }
-    if (s->simd == GPUIR_SIMD_AVX2) {
-      gpuir__bp128_high_freqs_avx2(&v, count, out);
-      return;
-    }
-#endif
-    gpuir__bp128_scalar(p, w, count, &v, 0, 0, 0, out);
-    return;
-  }
-  if (w == 0) {
-    memset(out, 0, GPUIR__BLOCK * sizeof *out);
-    return;
-  }
-#if GPUIR__X86
-  if (s->simd >= GPUIR_SIMD_AVX512) {
-    gpuir__bp128_freqs_avx512(p, w, count, out);
-    return;
-  }
-  if (s->simd == GPUIR_SIMD_AVX2) {
-    gpuir__bp128_freqs_avx2(p, w, count, out);
-    return;
-  }
-#endif
-  gpuir__bp128_scalar(p, w, count, NULL, 0, 0, 0, out);
+  p = gpuir__bp128_block(s, block, count, &w, &left);
+  gpuir__bp128_scalar(p, w, count, left && gpuir__bp128_open(p, w, left, count, &v) ? &v : NULL, 0, 0, 0,
+                      out);
 }
 
 static uint32_t gpuir__bp128_freqs_get(const gpuir__stream *s, uint32_t i) {
@@ -3070,20 +3347,12 @@ GPUIR_HD static inline uint32_t gpuir__pfd_linked(const gpuir__pfd_block *v, uin
 
 #if GPUIR__X86
 /* Marked exceptions are bp128's, and so are the kernels. */
-GPUIR__AVX2 static void gpuir__pfd_marked_avx2(const gpuir__bp128_view *v, uint32_t count, int docids,
-                                               uint32_t prev, uint32_t limit, uint32_t *out) {
+GPUIR__AVX2 static void gpuir__pfd_marked_simd(const gpuir__bp128_view *v, uint32_t count, int docids,
+                                               uint32_t prev, uint32_t limit, int simd, uint32_t *out) {
   if (docids)
-    gpuir__bp128_avx2(v->low, v->b, count, 0, v, 1, prev, limit, out);
+    gpuir__bp128_simd(v->low, v->b, count, 0, v, 1, prev, limit, simd, out);
   else
-    gpuir__bp128_avx2(v->low, v->b, count, 0, v, 0, 0, 0, out);
-}
-
-GPUIR__AVX512 static void gpuir__pfd_marked_avx512(const gpuir__bp128_view *v, uint32_t count, int docids,
-                                                   uint32_t prev, uint32_t limit, uint32_t *out) {
-  if (docids)
-    gpuir__bp128_avx512(v->low, v->b, count, 0, v, 1, prev, limit, out);
-  else
-    gpuir__bp128_avx512(v->low, v->b, count, 0, v, 0, 0, 0, out);
+    gpuir__bp128_simd(v->low, v->b, count, 0, v, 0, 0, 0, simd, out);
 }
 #endif
 
@@ -3094,12 +3363,8 @@ static void gpuir__pfd_decode(const gpuir__stream *s, uint32_t block, int docids
   uint32_t i, at;
   gpuir__pfd_find(s, block, count, &v);
 #if GPUIR__X86
-  if (v.form == GPUIR__PFD_MARKED && s->simd >= GPUIR_SIMD_AVX512) {
-    gpuir__pfd_marked_avx512(&v.marked, count, docids, prev, s->limit, out);
-    return;
-  }
-  if (v.form == GPUIR__PFD_MARKED && s->simd == GPUIR_SIMD_AVX2) {
-    gpuir__pfd_marked_avx2(&v.marked, count, docids, prev, s->limit, out);
+  if (v.form == GPUIR__PFD_MARKED && s->simd >= GPUIR_SIMD_AVX2) {
+    gpuir__pfd_marked_simd(&v.marked, count, docids, prev, s->limit, s->simd, out);
     return;
   }
 #endif

@@ -778,12 +778,15 @@ static void put_bits(uint8_t *bytes, size_t at, unsigned w, uint32_t v) {
 }
 
 /* One block of count values of b low bits, x of them with h more, in the form of bp128 or in the marked one of optpfd
- * (plain for h = 0), is decoded to those values. All are as large as can be, if `most`. */
+ * (plain for h = 0), is decoded to those values. All are as large as can be, if `most`. The limit is often among them. */
 static void made_block(const gpuir__codec *c, uint32_t count, unsigned b, unsigned h, uint32_t x, int most) {
   const int vertical = count == 128 && !strcmp(c->name, "bp128"), best = gpuir__simd_level(GPUIR_SIMD_AUTO);
   const size_t low = (count * b + 7) / 8, marks = h ? (count + 7) / 8 + 1 : 0, start = count < 128;
   const size_t size = start + low + marks + (x * h + 7) / 8;
-  const uint32_t prev = below(2) ? UINT32_MAX : bits(32), limit = below(2) ? UINT32_MAX - 1 : bits(32);
+  const uint32_t prev = below(2) ? UINT32_MAX : bits(32);
+  const uint32_t limit = below(2)   ? UINT32_MAX - 1
+                         : below(2) ? bits(32)
+                                    : prev + bits(b + h < 25 ? b + h + 7 : 32);
   uint8_t *bytes = (uint8_t *)calloc(size + GPUIR__STREAM_PAD, 1);
   uint8_t width = (uint8_t)(h == 0 ? b : !strcmp(c->name, "bp128") ? b | 128 : b | 192);
   uint32_t v[128], out[GPUIR__BLOCK_ROOM], offset = 0, i, rank = 0, sum = prev;
