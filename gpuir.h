@@ -10354,19 +10354,33 @@ GPUIR__AVX512 static inline uint32_t gpuir__mask_bits(__mmask16 mask) {
   return bits;
 }
 
+/* The n docIDs at docs, if that is a vector of them, or what is left, filled up with the first of them, in `last`. */
+static inline const uint32_t *gpuir__whole_vector(const uint32_t *docs, uint32_t n, uint32_t width,
+                                                  uint32_t *last) {
+  uint32_t t;
+  if (GPUIR__LIKELY(n >= width)) return docs;
+  for (t = 0; t < width; t++) last[t] = docs[t < n ? t : 0];
+  return last;
+}
+
+/* The lengths of 8 documents. Single loads, not a gather: those of many vectors are on their way at a time, in gathers,
+ * of some processors, not even those of two. */
+GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__lengths_8(const uint32_t *of, const uint32_t *docs) {
+  return _mm256_setr_epi32((int)of[docs[0]], (int)of[docs[1]], (int)of[docs[2]], (int)of[docs[3]],
+                           (int)of[docs[4]], (int)of[docs[5]], (int)of[docs[6]], (int)of[docs[7]]);
+}
+
 GPUIR__AVX2 static void gpuir__score_avx2(const gpuir__scorer *s, const uint32_t *docs, const uint32_t *freqs,
                                           uint32_t n, uint32_t *out) {
   const __m256d a = _mm256_set1_pd(s->norm.a), b = _mm256_set1_pd(s->norm.b);
   const __m256i cap = _mm256_set1_epi32((int)GPUIR__CAP), one = _mm256_set1_epi32(1);
-  const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7), q = _mm256_set1_epi32((int)s->q);
+  const __m256i q = _mm256_set1_epi32((int)s->q);
   const __m256 weight = _mm256_set1_ps(s->weight);
-  uint32_t i;
+  uint32_t last[8], i;
   for (i = 0; i < n; i += 8) {
-    __m256i live = _mm256_cmpgt_epi32(_mm256_set1_epi32((int)(n - i)), lanes);
-    __m256i doc = _mm256_loadu_si256((const __m256i *)(const void *)(docs + i));
+    const uint32_t *d = gpuir__whole_vector(docs + i, n - i, 8, last);
     __m256i freq = _mm256_loadu_si256((const __m256i *)(const void *)(freqs + i));
-    __m256i len = _mm256_mask_i32gather_epi32(_mm256_setzero_si256(), (const int *)(const void *)s->lengths,
-                                              doc, live, 4);
+    __m256i len = gpuir__lengths_8(s->lengths, d);
     __m256d lo, hi;
     __m256 norm, tf, x;
     __m256i c;
@@ -10387,11 +10401,12 @@ GPUIR__AVX512 static void gpuir__score_avx512(const gpuir__scorer *s, const uint
   const __m512i cap = _mm512_set1_epi32((int)GPUIR__CAP), one = _mm512_set1_epi32(1),
                 q = _mm512_set1_epi32((int)s->q);
   const __m512 weight = _mm512_set1_ps(s->weight);
-  uint32_t i;
+  uint32_t last[16], i;
   for (i = 0; i < n; i += 16) {
-    uint32_t live = n - i >= 16 ? 0xffff : (1u << (n - i)) - 1;
-    __m512i doc = _mm512_maskz_loadu_epi32((__mmask16)live, docs + i), freq = _mm512_loadu_si512(freqs + i);
-    __m512i len = _mm512_i32gather_epi32(doc, s->lengths, 4);
+    const uint32_t *d = gpuir__whole_vector(docs + i, n - i, 16, last);
+    __m512i freq = _mm512_loadu_si512(freqs + i);
+    __m512i len = _mm512_inserti64x4(_mm512_castsi256_si512(gpuir__lengths_8(s->lengths, d)),
+                                     gpuir__lengths_8(s->lengths, d + 8), 1);
     __m512d lo, hi;
     __m512 norm, tf, x;
     len = _mm512_min_epu32(len, cap);
@@ -10411,16 +10426,15 @@ static inline void gpuir__prefetch_lengths(const gpuir_index *ix, const uint32_t
   for (i = 0; i < n; i++) __builtin_prefetch(ix->lengths + docs[i]);
 }
 
-/* Scores n postings. Behind docs, freqs and out is room for 16 more. Gathers index with signed 32 bits, hence the
- * limit. */
+/* Scores n postings. Behind freqs and out is room for 16 more. */
 static inline void gpuir__score_block(const gpuir_index *ix, const gpuir__scorer *s, const uint32_t *docs,
                                       const uint32_t *freqs, uint32_t n, uint32_t *out) {
 #if GPUIR__X86
-  if (ix->simd == GPUIR_SIMD_AVX512 && ix->stat.documents <= INT32_MAX) {
+  if (ix->simd == GPUIR_SIMD_AVX512) {
     gpuir__score_avx512(s, docs, freqs, n, out);
     return;
   }
-  if (ix->simd == GPUIR_SIMD_AVX2 && ix->stat.documents <= INT32_MAX) {
+  if (ix->simd == GPUIR_SIMD_AVX2) {
     gpuir__score_avx2(s, docs, freqs, n, out);
     return;
   }
@@ -12210,10 +12224,10 @@ GPUIR__UNUSED static uint32_t gpuir__isect_run(gpuir__isect *x, uint32_t *docs, 
 }
 
 /* ============================================================================
- * PART 10  evaluation: exhaustive, AND, OR, AND+OR, counting
+ * PART 10  evaluation: AND, OR, AND+OR, exhaustive, counting
  *
- * Every evaluator fills the engine's top-k from the same cursors; the exhaustive one, document at a
- * time without any bound, is the reference that the others must equal.
+ * Every evaluator fills the engine's top-k from the same cursors; the exhaustive one, which scores every
+ * posting and looks at no bound, is the reference that the others must equal.
  * ==========================================================================*/
 
 /* A docID tile of the pruned OR: 2^GPUIR__TILE_SHIFT documents, more in an index so large that there
@@ -12362,43 +12376,6 @@ static uint32_t gpuir__stored_seed(const gpuir__cursor *c, const gpuir_query *q,
   if (!q->stored_bm25 || !c->list.seeds) return 0;
   while (s < GPUIR__SEEDS && rank[s] < k) s++;
   return s < GPUIR__SEEDS ? c->scorer.q * c->list.seeds[s] : 0;
-}
-
-/* ---- exhaustive, document at a time ---- */
-
-/* The frequency of the current posting, decoded with those of its block. */
-static inline uint32_t gpuir__cursor_tf(gpuir__cursor *c) {
-  if (GPUIR__UNLIKELY(!c->scored)) gpuir__cursor_freqs(c);
-  return c->values[c->pos] + 1;
-}
-
-static int gpuir__eval_exhaustive(gpuir__engine *e, unsigned npositive, int all) {
-  uint32_t doc = 0, rounds = 0, i;
-  for (i = 0; i < e->ncursors; i++) (void)gpuir__cursor_seek(&e->cursors[i], 0);
-  for (;;) {
-    uint32_t least = GPUIR_END, score = 0, matched = 0;
-    for (i = 0; i < npositive; i++) {
-      const gpuir__cursor *c = &e->cursors[i];
-      if (c->pos < c->n) least = gpuir__min32(least, c->docs[c->pos]);
-    }
-    if (least == GPUIR_END || (rounds && least < doc)) return GPUIR_OK; /* the latter in a damaged file */
-    doc = least;
-    for (i = 0; i < npositive; i++) {
-      gpuir__cursor *c = &e->cursors[i];
-      if (c->pos >= c->n || c->docs[c->pos] != doc) continue;
-      score += gpuir__score_one(&c->scorer, doc, gpuir__cursor_tf(c));
-      matched++;
-      e->info.postings_scored++;
-      (void)gpuir__cursor_step(c);
-    }
-    for (; i < e->ncursors; i++)
-      if (gpuir__cursor_seek(&e->cursors[i], doc) == doc) matched = 0;
-    if (matched && (!all || matched == npositive)) gpuir__topk_push(&e->top, gpuir__key(score, doc));
-    if (++rounds % 1024 == 0) {
-      int status = gpuir__engine_stopped(e);
-      if (status) return status;
-    }
-  }
 }
 
 /* ---- AND: the blocks of the shortest list, filtered through the others from short to long (small
@@ -13062,6 +13039,185 @@ static int gpuir__eval_or(gpuir__engine *e, const gpuir_query *q, unsigned nposi
   return status;
 }
 
+/* ---- exhaustive: every posting of every list, in docID tiles ----
+ * List by list, what the postings contribute is added up in an array of the tile's documents, of which those that reach
+ * the threshold are collected. No bound is looked at, and nothing is intersected. */
+
+typedef struct gpuir__every {
+  gpuir__or o;                    /* its tile; without terms and bounds */
+  uint32_t next[GPUIR_MAX_TERMS]; /* a list: its next docID, or GPUIR_END */
+  uint8_t *matched;               /* AND: a document of the tile: how many lists hold it; otherwise NULL */
+  int dense; /* so many postings that each line of lengths is called for, and each score is looked at */
+} gpuir__every;
+
+/* A posting in so many documents makes a query dense: as many as there are lengths in a cache line. */
+#define GPUIR__DENSE 16u
+
+/* Does one of 64 scores reach `need`? */
+typedef int (*gpuir__reach)(const uint32_t *scores, uint32_t need);
+
+GPUIR__INLINE int gpuir__reach_scalar(const uint32_t *scores, uint32_t need) {
+  uint32_t reached = 0, i;
+  for (i = 0; i < 64; i++) reached |= scores[i] >= need;
+  return reached != 0;
+}
+
+/* As gpuir__or_collect, of a tile most of which is touched. */
+GPUIR__INLINE uint32_t gpuir__every_collect_by(gpuir__reach reach, gpuir__or *o, uint32_t lo, uint32_t need) {
+  uint32_t *scores = o->scores, size = 1u << o->shift, at, i, n = 0;
+  for (at = 0; at < size; at += 64) {
+    if (GPUIR__UNLIKELY(reach(scores + at, need)))
+      for (i = at; i < at + 64; i++) {
+        o->candidates[n] = lo + i;
+        o->sums[n] = scores[i];
+        n += scores[i] >= need;
+      }
+    memset(scores + at, 0, 64 * sizeof *scores);
+  }
+  return n;
+}
+
+#if GPUIR__X86
+GPUIR__AVX2 GPUIR__INLINE int gpuir__reach_avx2(const uint32_t *scores, uint32_t need) {
+  const __m256i *v = (const __m256i *)(const void *)scores, limit = _mm256_set1_epi32((int)need);
+  __m256i most = _mm256_loadu_si256(v);
+  unsigned i;
+  for (i = 1; i < 8; i++) most = _mm256_max_epu32(most, _mm256_loadu_si256(v + i));
+  return _mm256_movemask_epi8(_mm256_cmpeq_epi32(_mm256_max_epu32(most, limit), most)) != 0;
+}
+
+GPUIR__AVX512 GPUIR__INLINE int gpuir__reach_avx512(const uint32_t *scores, uint32_t need) {
+  __m512i a = _mm512_max_epu32(_mm512_loadu_si512(scores), _mm512_loadu_si512(scores + 16));
+  __m512i b = _mm512_max_epu32(_mm512_loadu_si512(scores + 32), _mm512_loadu_si512(scores + 48));
+  return gpuir__mask_bits(_mm512_cmpge_epu32_mask(_mm512_max_epu32(a, b), _mm512_set1_epi32((int)need))) != 0;
+}
+
+GPUIR__AVX2 static uint32_t gpuir__every_collect_avx2(gpuir__or *o, uint32_t lo, uint32_t need) {
+  return gpuir__every_collect_by(gpuir__reach_avx2, o, lo, need);
+}
+
+GPUIR__AVX512 static uint32_t gpuir__every_collect_avx512(gpuir__or *o, uint32_t lo, uint32_t need) {
+  return gpuir__every_collect_by(gpuir__reach_avx512, o, lo, need);
+}
+#endif
+
+static uint32_t gpuir__every_collect(gpuir__every *x, uint32_t lo, uint32_t need) {
+  if (!x->dense) return gpuir__or_collect(&x->o, lo, need);
+#if GPUIR__X86
+  if (x->o.e->ix->simd == GPUIR_SIMD_AVX512) return gpuir__every_collect_avx512(&x->o, lo, need);
+  if (x->o.e->ix->simd == GPUIR_SIMD_AVX2) return gpuir__every_collect_avx2(&x->o, lo, need);
+#endif
+  return gpuir__every_collect_by(gpuir__reach_scalar, &x->o, lo, need);
+}
+
+/* AND: leaves the scores of those documents only that all lists hold. */
+static void gpuir__every_join(gpuir__every *x) {
+  uint32_t *scores = x->o.scores, size = 1u << x->o.shift, i;
+  for (i = 0; i < size; i++) scores[i] = x->matched[i] == x->o.n ? scores[i] : 0;
+  memset(x->matched, 0, size);
+}
+
+/* Adds the contributions of n postings to their documents' scores in the tile. */
+static void gpuir__every_add(gpuir__every *x, const uint32_t *docs, const uint32_t *values, uint32_t n) {
+  uint32_t *scores = x->o.scores, mask = (1u << x->o.shift) - 1, i;
+  if (x->dense)
+    for (i = 0; i < n; i++) scores[docs[i] & mask] += values[i];
+  else
+    gpuir__or_add(&x->o, docs, values, n);
+  for (i = 0; x->matched && i < n; i++) x->matched[docs[i] & mask]++;
+}
+
+/* Decodes and scores a block; its first docID. */
+static uint32_t gpuir__every_block(gpuir__every *x, gpuir__cursor *c, uint32_t block) {
+  gpuir__engine *e = x->o.e;
+  gpuir__cursor_load(c, block);
+  if (!x->dense) gpuir__prefetch_lengths(e->ix, c->docs, c->n);
+  gpuir__cursor_score(e->ix, c);
+  e->info.postings_scored += c->n;
+  c->pos = 0;
+  return c->docs[0];
+}
+
+/* Adds what a list contributes to the documents up to `hi`; its next docID. */
+static uint32_t gpuir__every_list(gpuir__every *x, gpuir__cursor *c, uint32_t hi) {
+  for (;;) {
+    uint32_t to = c->docs[c->n - 1] <= hi ? c->n : gpuir__lower_bound(c->docs, c->pos, c->n, hi + 1);
+    gpuir__every_add(x, c->docs + c->pos, c->values + c->pos, to - c->pos);
+    c->pos = to;
+    if (to < c->n) return c->docs[to];
+    if (c->block + 1 >= c->list.nblocks) return GPUIR_END;
+    if (gpuir__every_block(x, c, c->block + 1) > hi) return c->docs[0];
+  }
+}
+
+/* Calls for the i-th of n parts of the lengths that the next tile needs, so that they arrive while this one is worked
+ * on. */
+static void gpuir__every_ahead(const gpuir__every *x, uint32_t hi, unsigned i, unsigned n) {
+  const gpuir_index *ix = x->o.e->ix;
+  uint64_t size = (uint64_t)1 << x->o.shift, low = (uint64_t)hi + 1;
+  uint64_t at = low + size * i / n, end = low + size * (i + 1) / n;
+  for (; at < end && at < ix->stat.documents; at += GPUIR__DENSE) __builtin_prefetch(ix->lengths + at);
+}
+
+static int gpuir__every_tile(gpuir__every *x, uint32_t tile) {
+  gpuir__engine *e = x->o.e;
+  uint32_t hi = gpuir__or_high(&x->o, tile), n;
+  unsigned i;
+  int status;
+  for (i = 0; i < x->o.n; i++) {
+    if (x->dense) gpuir__every_ahead(x, hi, i, x->o.n);
+    if (x->next[i] <= hi) x->next[i] = gpuir__every_list(x, &e->cursors[i], hi);
+    if (i % 4 == 3 && (status = gpuir__engine_stopped(e)) != 0) return status;
+  }
+  if (x->matched) gpuir__every_join(x);
+  n = gpuir__every_collect(x, gpuir__or_low(&x->o, tile), gpuir__topk_need(&e->top));
+  gpuir__or_offer(&x->o, tile, n);
+  return gpuir__engine_stopped(e);
+}
+
+/* Lays out the tile's arrays and decodes the lists' first blocks. */
+static int gpuir__every_prepare(gpuir__every *x, gpuir__engine *e, unsigned npositive, int all) {
+  const size_t size = (size_t)1 << GPUIR__TILE_SHIFT, room = size + GPUIR__BLOCK_ROOM + 16;
+  gpuir__or *o = &x->o;
+  uint64_t postings = 0;
+  unsigned i;
+  int status = gpuir__reserve(e, size + size / 64 + size / 4 + 5 * room, 8);
+  if (status) return status;
+  o->e = e;
+  o->n = npositive;
+  o->shift = GPUIR__TILE_SHIFT;
+  o->scores = gpuir__carve(e, size);
+  o->touched = (uint8_t *)(void *)gpuir__carve(e, size / 64);
+  x->matched = all ? (uint8_t *)(void *)gpuir__carve(e, size / 4) : NULL;
+  o->candidates = gpuir__carve(e, room);
+  o->sums = gpuir__carve(e, room);
+  o->slots = gpuir__carve(e, room);
+  o->where = gpuir__carve(e, room);
+  o->docs = gpuir__carve(e, room);
+  memset(o->scores, 0, size * 4);
+  memset(o->touched, 0, size / GPUIR__PART);
+  if (x->matched) memset(x->matched, 0, size);
+  for (i = 0; i < npositive; i++) postings += e->cursors[i].list.df;
+  x->dense = postings >= e->ix->stat.documents / GPUIR__DENSE;
+  for (i = 0; i < npositive; i++) x->next[i] = gpuir__every_block(x, &e->cursors[i], 0);
+  return GPUIR_OK;
+}
+
+static int gpuir__eval_exhaustive(gpuir__engine *e, unsigned npositive, int all) {
+  gpuir__every x;
+  uint32_t from = 0;
+  int status = gpuir__every_prepare(&x, e, npositive, all);
+  while (!status) {
+    uint32_t least = GPUIR_END;
+    unsigned i;
+    for (i = 0; i < npositive; i++) least = gpuir__min32(least, x.next[i]);
+    if (least == GPUIR_END || least >> x.o.shift < from) break; /* the latter in a damaged file */
+    from = least >> x.o.shift;
+    status = gpuir__every_tile(&x, from++);
+  }
+  return status;
+}
+
 /* ---- counting OR: a bit for each document of a window, set by positive lists, cleared by negated ones ---- */
 
 #define GPUIR__WINDOW 65536u
@@ -13425,7 +13581,7 @@ static void gpuir__explain_plan(const gpuir__engine *e, const gpuir_query *q, un
   }
   gpuir__order_by_df(e, npositive, order);
   if (e->evaluator == GPUIR_EVAL_EXHAUSTIVE)
-    (void)snprintf(plan, cap, "exhaustive: every posting, document at a time");
+    (void)snprintf(plan, cap, "exhaustive: every posting, in docID tiles");
   else if (npositive == 1)
     (void)snprintf(plan, cap, "one list of %u blocks, those below the threshold passed over (%s)",
                    (unsigned)e->cursors[order[0]].list.nblocks, simd);
