@@ -13072,8 +13072,8 @@ GPUIR__INLINE uint32_t gpuir__every_collect_by(gpuir__reach reach, gpuir__or *o,
         o->sums[n] = scores[i];
         n += scores[i] >= need;
       }
-    memset(scores + at, 0, 64 * sizeof *scores);
   }
+  memset(scores, 0, size * sizeof *scores);
   return n;
 }
 
@@ -13086,26 +13086,15 @@ GPUIR__AVX2 GPUIR__INLINE int gpuir__reach_avx2(const uint32_t *scores, uint32_t
   return _mm256_movemask_epi8(_mm256_cmpeq_epi32(_mm256_max_epu32(most, limit), most)) != 0;
 }
 
-GPUIR__AVX512 GPUIR__INLINE int gpuir__reach_avx512(const uint32_t *scores, uint32_t need) {
-  __m512i a = _mm512_max_epu32(_mm512_loadu_si512(scores), _mm512_loadu_si512(scores + 16));
-  __m512i b = _mm512_max_epu32(_mm512_loadu_si512(scores + 32), _mm512_loadu_si512(scores + 48));
-  return gpuir__mask_bits(_mm512_cmpge_epu32_mask(_mm512_max_epu32(a, b), _mm512_set1_epi32((int)need))) != 0;
-}
-
 GPUIR__AVX2 static uint32_t gpuir__every_collect_avx2(gpuir__or *o, uint32_t lo, uint32_t need) {
   return gpuir__every_collect_by(gpuir__reach_avx2, o, lo, need);
-}
-
-GPUIR__AVX512 static uint32_t gpuir__every_collect_avx512(gpuir__or *o, uint32_t lo, uint32_t need) {
-  return gpuir__every_collect_by(gpuir__reach_avx512, o, lo, need);
 }
 #endif
 
 static uint32_t gpuir__every_collect(gpuir__every *x, uint32_t lo, uint32_t need) {
   if (!x->dense) return gpuir__or_collect(&x->o, lo, need);
 #if GPUIR__X86
-  if (x->o.e->ix->simd == GPUIR_SIMD_AVX512) return gpuir__every_collect_avx512(&x->o, lo, need);
-  if (x->o.e->ix->simd == GPUIR_SIMD_AVX2) return gpuir__every_collect_avx2(&x->o, lo, need);
+  if (x->o.e->ix->simd >= GPUIR_SIMD_AVX2) return gpuir__every_collect_avx2(&x->o, lo, need);
 #endif
   return gpuir__every_collect_by(gpuir__reach_scalar, &x->o, lo, need);
 }
