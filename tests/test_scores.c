@@ -363,6 +363,38 @@ static void test_arithmetic(void **state) {
 
 /* ---------------------------------------------------------------- the digest */
 
+/* Vectors score any number of postings as one at a time are, and read no docID behind the last. */
+static void test_blocks_of_any_length(void **state) {
+  enum { DOCS = 5000, MOST = GPUIR__BLOCK };
+  static uint32_t lengths[DOCS], freqs[MOST + 16], out[MOST + 16];
+  gpuir__scorer scorer;
+  corpus_rng r;
+  uint32_t n, i;
+  int level;
+  (void)state;
+  r.s = 208;
+  for (i = 0; i < DOCS; i++) lengths[i] = corpus_below(&r, 1u << (1 + corpus_below(&r, 31)));
+  for (i = 0; i < MOST; i++) freqs[i] = corpus_below(&r, 1u << (1 + corpus_below(&r, 31)));
+  scorer.lengths = lengths;
+  scorer.norm = gpuir__norm_make(0.9f, 0.4f, 120);
+  scorer.weight = 3456789.0f;
+  scorer.q = 3;
+  for (level = GPUIR_SIMD_SCALAR; level <= GPUIR_SIMD_AVX512; level++) {
+    gpuir_index ix;
+    memset(&ix, 0, sizeof ix);
+    ix.simd = gpuir__simd_level(level);
+    for (n = 1; n <= MOST; n++) {
+      uint32_t *docs = (uint32_t *)oracle_grow(NULL, n, sizeof *docs);
+      for (i = 0; i < n; i++) docs[i] = corpus_below(&r, DOCS);
+      gpuir__score_block(&ix, &scorer, docs, freqs, n, out);
+      for (i = 0; i < n; i++)
+        assert_int_equal(
+            out[i], gpuir__score_one(&scorer, docs[i], freqs[i] < GPUIR__CAP ? freqs[i] + 1 : GPUIR__CAP));
+      free(docs);
+    }
+  }
+}
+
 static uint64_t digest_of(uint64_t h, uint32_t v) { return (h ^ v) * 1099511628211u; }
 
 /* Hits of 600 queries in three modes at all SIMD levels, and 1,000,000 contributions. */
@@ -435,6 +467,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(test_sum_out_of_range),
       cmocka_unit_test(test_k1_zero),
       cmocka_unit_test(test_arithmetic),
+      cmocka_unit_test(test_blocks_of_any_length),
   };
   if (argc > 1 && !strcmp(argv[1], "--digest")) return print_digest();
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -491,7 +491,7 @@ static void test_damaged_tile(void **state) {
   enum { NDOCS = (1u << GPUIR__TILE_SHIFT) + 8, FIRST = 16, LISTS = 2 };
   static gpuir_hit hits[NDOCS];
   char path[4200];
-  int level;
+  int way;
   oracle o;
   uint32_t d, t;
   uint64_t at;
@@ -514,15 +514,15 @@ static void test_damaged_tile(void **state) {
     overwrite(path, at + ((t + 1) * nblocks - 2) * 4, UINT32_MAX - 4); /* before the last block */
   }
   gpuir_close(ix);
-  for (level = 0; level < LEVELS; level++) {
+  for (way = 0; way < 2 * LEVELS; way++) {
     gpuir_searcher *s;
     gpuir_query_desc how;
     gpuir_query *q;
     size_t n, i;
     memset(&how, 0, sizeof how);
     how.mode = GPUIR_OR;
-    ix = open_at(path, GPUIR_SIMD_SCALAR + level);
-    s = searcher_on(ix, GPUIR_EVAL_AUTO, 1);
+    ix = open_at(path, GPUIR_SIMD_SCALAR + way / 2);
+    s = searcher_on(ix, way % 2 ? GPUIR_EVAL_EXHAUSTIVE : GPUIR_EVAL_AUTO, 1);
     if (gpuir_query_parse(ix, &how, "w0 w1", 5, &q, &err)) fail_msg("%s", err.msg);
     assert_int_equal(gpuir_search(s, q, hits, NDOCS, &n), GPUIR_OK);
     assert_true(n > 0);
@@ -534,6 +534,50 @@ static void test_damaged_tile(void **state) {
   }
   (void)unlink(path);
   oracle_free(&o);
+}
+
+/* The exhaustive evaluator scores each posting once, whether it looks at all of a tile's documents or at a few; with
+ * tiles that hold none. */
+static void test_every_posting(void **state) {
+  fixture f;
+  corpus_rng r;
+  uint32_t t, u;
+  unsigned dense = 0, pairs = 0;
+  (void)state;
+  corpus_tiles(&f.o, 4, 1u << GPUIR__TILE_SHIFT, 53);
+  setup_codecs(&f, "every posting", NULL, 2);
+  r.s = 54;
+  for (t = 0; t < f.o.nterms; t++)
+    for (u = 0; u < t; u++) {
+      uint64_t postings = (uint64_t)oracle_df(&f.o, t) + oracle_df(&f.o, u);
+      oracle_query oq;
+      int mode, x;
+      oq.n = 2;
+      oq.word[0].term = t;
+      oq.word[1].term = u;
+      oq.word[0].negated = oq.word[1].negated = 0;
+      check_query(&f, &oq, NULL, &r, 0);
+      for (mode = 0; mode < 2; mode++)
+        for (x = 0; x < f.nindexes; x++) {
+          gpuir_searcher_info before, after;
+          char text[4096];
+          int status;
+          size_t len = corpus_text(&f.o, &oq, text, sizeof text), n;
+          gpuir_query *q = parse(f.index[x], text, len, mode, NULL, &status);
+          assert_int_equal(status, GPUIR_OK);
+          memset(&before, 0, sizeof before);
+          memset(&after, 0, sizeof after);
+          gpuir_searcher_stats(f.searcher[x * 2 + 1], &before);
+          assert_int_equal(gpuir_search(f.searcher[x * 2 + 1], q, f.hits, 10, &n), GPUIR_OK);
+          gpuir_searcher_stats(f.searcher[x * 2 + 1], &after);
+          assert_int_equal(after.postings_scored - before.postings_scored, postings);
+          gpuir_query_destroy(q);
+        }
+      dense += postings >= f.o.ndocs / GPUIR__DENSE;
+      pairs++;
+    }
+  assert_true(dense > 0 && dense < pairs);
+  teardown(&f);
 }
 
 /* No posting that contributes enough is passed over for its frequency, and hardly one that does not is kept. */
@@ -1430,6 +1474,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(test_saturated_frequencies),
       cmocka_unit_test(test_tiles),
       cmocka_unit_test(test_damaged_tile),
+      cmocka_unit_test(test_every_posting),
       cmocka_unit_test(test_least_frequency),
       cmocka_unit_test(test_ramps),
       cmocka_unit_test(test_wide_gaps),
