@@ -13047,7 +13047,7 @@ typedef struct gpuir__every {
   gpuir__or o;                    /* its tile; without terms and bounds */
   uint32_t next[GPUIR_MAX_TERMS]; /* a list: its next docID, or GPUIR_END */
   uint8_t *matched;               /* AND: a document of the tile: how many lists hold it; otherwise NULL */
-  int dense; /* so many postings that each line of lengths is called for, and each score is looked at */
+  int dense; /* OR of so many postings that each line of lengths is called for, and each score is looked at */
 } gpuir__every;
 
 /* A posting in so many documents makes a query dense: as many as there are lengths in a cache line. */
@@ -13099,11 +13099,17 @@ static uint32_t gpuir__every_collect(gpuir__every *x, uint32_t lo, uint32_t need
   return gpuir__every_collect_by(gpuir__reach_scalar, &x->o, lo, need);
 }
 
-/* AND: leaves the scores of those documents only that all lists hold. */
-static void gpuir__every_join(gpuir__every *x) {
-  uint32_t *scores = x->o.scores, size = 1u << x->o.shift, i;
-  for (i = 0; i < size; i++) scores[i] = x->matched[i] == x->o.n ? scores[i] : 0;
-  memset(x->matched, 0, size);
+/* AND: keeps those of n candidates, all that any list holds, that every list does. */
+static uint32_t gpuir__every_join(gpuir__every *x, uint32_t n) {
+  uint32_t *candidates = x->o.candidates, *sums = x->o.sums, mask = (1u << x->o.shift) - 1, kept = 0, i;
+  for (i = 0; i < n; i++) {
+    uint32_t doc = candidates[i], at = doc & mask;
+    candidates[kept] = doc;
+    sums[kept] = sums[i];
+    kept += x->matched[at] == x->o.n;
+    x->matched[at] = 0;
+  }
+  return kept;
 }
 
 /* Adds the contributions of n postings to their documents' scores in the tile. */
@@ -13158,8 +13164,8 @@ static int gpuir__every_tile(gpuir__every *x, uint32_t tile) {
     if (x->next[i] <= hi) x->next[i] = gpuir__every_list(x, &e->cursors[i], hi);
     if (i % 4 == 3 && (status = gpuir__engine_stopped(e)) != 0) return status;
   }
-  if (x->matched) gpuir__every_join(x);
-  n = gpuir__every_collect(x, gpuir__or_low(&x->o, tile), gpuir__topk_need(&e->top));
+  n = gpuir__every_collect(x, gpuir__or_low(&x->o, tile), x->matched ? 1 : gpuir__topk_need(&e->top));
+  if (x->matched) n = gpuir__every_join(x, n);
   gpuir__or_offer(&x->o, tile, n);
   return gpuir__engine_stopped(e);
 }
@@ -13187,7 +13193,7 @@ static int gpuir__every_prepare(gpuir__every *x, gpuir__engine *e, unsigned npos
   memset(o->touched, 0, size / GPUIR__PART);
   if (x->matched) memset(x->matched, 0, size);
   for (i = 0; i < npositive; i++) postings += e->cursors[i].list.df;
-  x->dense = postings >= e->ix->stat.documents / GPUIR__DENSE;
+  x->dense = !all && postings >= e->ix->stat.documents / GPUIR__DENSE;
   for (i = 0; i < npositive; i++) x->next[i] = gpuir__every_block(x, &e->cursors[i], 0);
   return GPUIR_OK;
 }
