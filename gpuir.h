@@ -10363,8 +10363,8 @@ static inline const uint32_t *gpuir__whole_vector(const uint32_t *docs, uint32_t
   return last;
 }
 
-/* The lengths of 8 documents, by single loads: those of many vectors are on their way at a time, whereas some processors
- * have hardly two gathers under way. Measured: no slower even where all lengths are in the cache. */
+/* The lengths of 8 documents, by single loads: those of many vectors are on their way at a time, whereas some
+ * processors have hardly two gathers under way. Measured: no slower even where all lengths are in the cache. */
 GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__lengths_8(const uint32_t *of, const uint32_t *docs) {
   return _mm256_setr_epi32((int)of[docs[0]], (int)of[docs[1]], (int)of[docs[2]], (int)of[docs[3]],
                            (int)of[docs[4]], (int)of[docs[5]], (int)of[docs[6]], (int)of[docs[7]]);
