@@ -12378,6 +12378,83 @@ static uint32_t gpuir__stored_seed(const gpuir__cursor *c, const gpuir_query *q,
   return s < GPUIR__SEEDS ? c->scorer.q * c->list.seeds[s] : 0;
 }
 
+/* ---- filters of candidates ---- */
+
+#if GPUIR__X86
+GPUIR__AVX512 static uint32_t gpuir__keep_avx512(uint32_t *docs, uint32_t *sums, uint32_t n, uint32_t need) {
+  const __m512i limit = _mm512_set1_epi32((int)need);
+  uint32_t i, kept = 0;
+  for (i = 0; i < n; i += 16) {
+    __mmask16 live = (__mmask16)(n - i >= 16 ? 0xffff : (1u << (n - i)) - 1);
+    __m512i d = _mm512_loadu_si512(docs + i), s = _mm512_loadu_si512(sums + i);
+    uint32_t over = gpuir__mask_bits(_mm512_mask_cmpge_epu32_mask(live, s, limit));
+    gpuir__compress_avx512(docs + kept, over, d);
+    gpuir__compress_avx512(sums + kept, over, s);
+    kept += (uint32_t)__builtin_popcount(over);
+  }
+  return kept;
+}
+
+GPUIR__AVX512 static uint32_t gpuir__frequent_avx512(const uint32_t *docs, const uint32_t *freqs, uint32_t n,
+                                                     uint32_t least, uint32_t *to, uint32_t *to_freqs) {
+  const __m512i limit = _mm512_set1_epi32((int)least);
+  uint32_t i, kept = 0;
+  for (i = 0; i < n; i += 16) {
+    __mmask16 live = (__mmask16)(n - i >= 16 ? 0xffff : (1u << (n - i)) - 1);
+    __m512i d = _mm512_maskz_loadu_epi32(live, docs + i), f = _mm512_maskz_loadu_epi32(live, freqs + i);
+    uint32_t over = gpuir__mask_bits(_mm512_mask_cmpge_epu32_mask(live, f, limit));
+    gpuir__compress_avx512(to + kept, over, d);
+    gpuir__compress_avx512(to_freqs + kept, over, f);
+    kept += (uint32_t)__builtin_popcount(over);
+  }
+  return kept;
+}
+#endif
+
+/* Keeps those of n candidates whose sums reach `need`. */
+static uint32_t gpuir__keep(int simd, uint32_t *docs, uint32_t *sums, uint32_t n, uint32_t need) {
+  uint32_t i, kept = 0;
+#if GPUIR__X86
+  if (simd == GPUIR_SIMD_AVX512) return gpuir__keep_avx512(docs, sums, n, need);
+#endif
+  (void)simd;
+  for (i = 0; i < n; i++) {
+    uint32_t sum = sums[i];
+    docs[kept] = docs[i];
+    sums[kept] = sum;
+    kept += sum >= need;
+  }
+  return kept;
+}
+
+/* Copies the postings whose frequency (less one) is at least `least`. */
+static uint32_t gpuir__frequent(int simd, const uint32_t *docs, const uint32_t *freqs, uint32_t n,
+                                uint32_t least, uint32_t *to, uint32_t *to_freqs) {
+  uint32_t i, kept = 0;
+#if GPUIR__X86
+  if (simd == GPUIR_SIMD_AVX512) return gpuir__frequent_avx512(docs, freqs, n, least, to, to_freqs);
+#endif
+  (void)simd;
+  for (i = 0; i < n; i++) {
+    to[kept] = docs[i];
+    to_freqs[kept] = freqs[i];
+    kept += freqs[i] >= least;
+  }
+  return kept;
+}
+
+/* The least frequency, less one, with which a posting can contribute `least` in a document not shorter than
+ * any of the block: c >= x asks for W tf / (tf + K) >= x but for roundings, so for tf >= x K / (W - x). */
+static uint32_t gpuir__least_frequency(const gpuir__scorer *s, uint32_t pairs, uint32_t least) {
+  uint32_t code = pairs >> 16 ? pairs >> 24 : pairs >> 8 & 255; /* the last pair has the shortest length */
+  double k = (double)gpuir__norm_of(s->norm.a, s->norm.b, gpuir__code_value(code)), w = (double)s->weight;
+  double x = ((double)least / s->q - 1) * (1 - 1e-6), tf;
+  if (!(x > 0)) return 0;
+  if (!(w > x)) return UINT32_MAX;
+  tf = x * k / (w - x) * (1 - 1e-6);
+  return tf < (double)GPUIR__CAP ? (uint32_t)ceil(tf) - (tf > 0) : GPUIR__CAP - 1;
+}
+
 /* ---- AND: the blocks of the shortest list, filtered through the others from short to long (small
  * versus small with block skipping: Ding et al., WWW 2009, section 8.1) ---- */
 
@@ -12395,14 +12472,23 @@ static void gpuir__order_by_df(const gpuir__engine *e, unsigned npositive, unsig
   }
 }
 
+/* So many blocks of another list, at most, are looked at to bound what it adds within a driver block. Measured. */
+#define GPUIR__REACH 16u
+
 /* What one driver block needs on its way through the other lists; n * m arrays of GPUIR__BLOCK_ROOM items. */
 typedef struct gpuir__and {
   unsigned order[GPUIR_MAX_TERMS]; /* cursor numbers of the positive lists, from short to long */
   unsigned npositive;
+  uint32_t rest[GPUIR_MAX_TERMS];  /* the most that the lists behind the i-th of the order can add */
+  uint32_t reach[GPUIR_MAX_TERMS]; /* the first block of the i-th list that may meet the driver block */
   const gpuir__method *method;
-  const uint32_t *docs; /* the matches of the block */
+  uint32_t block;               /* of the driver */
+  const uint32_t *docs;         /* the candidates of the block, later its matches */
+  uint32_t *chosen, *frequency; /* the candidates' room, and their frequencies less one; see chosen_only */
+  int chosen_only;              /* not 0: the candidates are not all documents of the block */
   uint32_t *where
-      [GPUIR_MAX_TERMS]; /* the indices of the matches in the i-th list of the order; NULL: only counted */
+      [GPUIR_MAX_TERMS]; /* the indices of the matches in the i-th list of the order, and, of the shortest
+                          * one, among the candidates; NULL: only counted */
   uint32_t *from, *spare, *other[2];
 } gpuir__and;
 
@@ -12414,7 +12500,7 @@ static const gpuir__method *gpuir__and_method(const gpuir__engine *e) {
 
 /* Reserves the arrays, and makes what the method needs of each list but the shortest. */
 static int gpuir__and_prepare(gpuir__engine *e, gpuir__and *x, unsigned npositive, int indices) {
-  int status = gpuir__reserve(e, ((size_t)npositive + 4) * GPUIR__BLOCK_ROOM, (size_t)npositive + 4);
+  int status = gpuir__reserve(e, ((size_t)npositive + 6) * GPUIR__BLOCK_ROOM, (size_t)npositive + 6);
   unsigned i;
   if (status) return status;
   memset(x, 0, sizeof *x);
@@ -12425,6 +12511,8 @@ static int gpuir__and_prepare(gpuir__engine *e, gpuir__and *x, unsigned npositiv
   x->spare = gpuir__carve(e, GPUIR__BLOCK_ROOM);
   x->other[0] = gpuir__carve(e, GPUIR__BLOCK_ROOM);
   x->other[1] = gpuir__carve(e, GPUIR__BLOCK_ROOM);
+  x->chosen = gpuir__carve(e, GPUIR__BLOCK_ROOM);
+  x->frequency = gpuir__carve(e, GPUIR__BLOCK_ROOM);
   for (i = 0; i < npositive; i++) {
     gpuir__operand *o = &e->operands[x->order[i]];
     if (indices) x->where[i] = gpuir__carve(e, GPUIR__BLOCK_ROOM);
@@ -12434,6 +12522,7 @@ static int gpuir__and_prepare(gpuir__engine *e, gpuir__and *x, unsigned npositiv
     if (status) return gpuir__engine_fail(e, status, "out of memory");
     if ((status = gpuir__engine_stopped(e)) != 0) return status;
   }
+  for (i = npositive; i-- > 1;) x->rest[i - 1] = x->rest[i] + e->cursors[x->order[i]].bound;
   return GPUIR_OK;
 }
 
@@ -12452,25 +12541,74 @@ static uint32_t gpuir__and_exclude(gpuir__engine *e, gpuir__and *x, uint32_t n) 
   return n;
 }
 
-/* The matches of one driver block: docIDs that every list holds and no negated one does. */
-static uint32_t gpuir__and_block(gpuir__engine *e, gpuir__and *x, uint32_t block) {
+/* The most that a block's postings contribute. */
+static inline uint32_t gpuir__block_bound(const gpuir__engine *e, const gpuir__cursor *c, uint32_t block) {
+  float s = gpuir__block_saturation(e->saturation, c->list.bounds[block]);
+  return gpuir__bound(c->scorer.weight, s, c->scorer.q);
+}
+
+/* The most that a list adds to documents from lo to hi, by its blocks there, which are sought from *at on. */
+static uint32_t gpuir__range_bound(const gpuir__engine *e, const gpuir__cursor *c, uint32_t lo, uint32_t hi,
+                                   uint32_t *at) {
+  const gpuir__list *l = &c->list;
+  uint32_t block, most = 0;
+  *at = gpuir__list_find_block(l, *at, lo);
+  for (block = *at; block < l->nblocks; block++) {
+    if (block - *at == GPUIR__REACH) return c->bound;
+    most = gpuir__max32(most, gpuir__block_bound(e, c, block));
+    if (l->last[block] >= hi) break;
+  }
+  return most;
+}
+
+/* The most that the other lists add to a document of the driver block. */
+static uint32_t gpuir__and_rest(const gpuir__engine *e, gpuir__and *x, uint32_t block) {
+  const gpuir__list *driver = &e->cursors[x->order[0]].list;
+  uint32_t lo = block ? driver->last[block - 1] + 1 : 0, sum = 0;
+  unsigned i;
+  for (i = 1; i < x->npositive; i++) {
+    const gpuir__cursor *c = &e->cursors[x->order[i]];
+    if (c->list.bounds && c->list.nblocks / GPUIR__REACH <= driver->nblocks)
+      sum += gpuir__range_bound(e, c, lo, driver->last[block], &x->reach[i]);
+    else
+      sum += c->bound;
+  }
+  return sum;
+}
+
+/* Decodes a driver block and returns how many candidates it has: all its documents, or those with the frequency that
+ * contributing `least` takes. */
+static uint32_t gpuir__and_candidates(gpuir__engine *e, gpuir__and *x, uint32_t block, uint32_t least) {
   gpuir__cursor *driver = &e->cursors[x->order[0]];
-  uint32_t n, j;
+  uint32_t n;
+  gpuir__cursor_load(driver, block);
+  x->block = block;
+  x->docs = driver->docs;
+  x->chosen_only = least > 0;
+  if (!least) return driver->n;
+  gpuir__cursor_freqs(driver);
+  n = gpuir__frequent(e->ix->simd, driver->docs, driver->values, driver->n,
+                      gpuir__least_frequency(&driver->scorer, driver->list.bounds[block], least), x->chosen,
+                      x->frequency);
+  gpuir__pad(x->chosen + n);
+  x->docs = x->chosen;
+  return n;
+}
+
+/* The matches among n candidates: docIDs that every list holds and no negated one does. */
+static uint32_t gpuir__and_match(gpuir__engine *e, gpuir__and *x, uint32_t n) {
+  uint32_t j;
   unsigned i, t;
   gpuir__pass p;
-  gpuir__cursor_load(driver, block);
-  n = driver->n;
-  x->docs = driver->docs;
-  for (j = 0; x->where[0] && j < n; j++) x->where[0][j] = block * GPUIR__BLOCK + j;
+  for (j = 0; x->where[0] && j < n; j++) x->where[0][j] = j;
   if (x->method->all && x->npositive > 1) {
     gpuir__operand *o[GPUIR_MAX_TERMS], first;
     gpuir__operand_init(&first, NULL, e->ix->simd);
-    first.docs = driver->docs;
+    first.docs = x->docs;
     first.n = n;
     o[0] = &first;
     for (i = 1; i < x->npositive; i++) o[i] = &e->operands[x->order[i]];
     n = x->method->all(o, x->npositive, x->other[0], x->where[0] ? x->where : NULL);
-    for (j = 0; x->where[0] && j < n; j++) x->where[0][j] += block * GPUIR__BLOCK;
     x->docs = x->other[0];
   } else {
     p.from = x->where[0] ? x->from : NULL;
@@ -12490,59 +12628,77 @@ static uint32_t gpuir__and_block(gpuir__engine *e, gpuir__and *x, uint32_t block
   return n && x->npositive < e->ncursors ? gpuir__and_exclude(e, x, n) : n;
 }
 
+/* The frequencies, less one, of n of the matches in the i-th list. */
+static void gpuir__and_freqs(const gpuir__engine *e, const gpuir__and *x, unsigned i, const uint32_t *live,
+                             uint32_t n, uint32_t *freqs) {
+  uint32_t at[GPUIR__BLOCK_ROOM], base = i ? 0 : x->block * GPUIR__BLOCK, j;
+  if (!i && x->chosen_only) {
+    for (j = 0; j < n; j++) freqs[j] = x->frequency[x->where[0][live[j]]];
+    return;
+  }
+  for (j = 0; j < n; j++) at[j] = base + x->where[i][live[j]];
+  gpuir__list_freqs_at(&e->cursors[x->order[i]].list, at, n, freqs);
+}
+
 /* Scores n matches of a driver block, list by list, and offers them to the top-k. What cannot enter it even with
  * all that the lists to come may add is dropped before their frequencies are fetched. */
-static void gpuir__and_score(gpuir__engine *e, const gpuir__and *x, uint32_t n, uint32_t others) {
+static void gpuir__and_score(gpuir__engine *e, const gpuir__and *x, uint32_t n) {
   uint32_t docs[GPUIR__BLOCK_ROOM], live[GPUIR__BLOCK_ROOM], freqs[GPUIR__BLOCK_ROOM], sum[GPUIR__BLOCK_ROOM];
   uint32_t part[GPUIR__BLOCK_ROOM], need = gpuir__topk_need(&e->top), kept, j;
   unsigned i;
+  gpuir__prefetch_lengths(e->ix, x->docs, n);
   for (j = 0; j < n; j++) {
     live[j] = j;
     docs[j] = x->docs[j];
     sum[j] = 0;
   }
   for (i = 0; i < x->npositive && n; i++) {
-    const gpuir__cursor *c = &e->cursors[x->order[i]];
-    for (j = 0; j < n; j++) part[j] = x->where[i][live[j]];
-    gpuir__list_freqs_at(&c->list, part, n, freqs);
-    gpuir__score_block(e->ix, &c->scorer, docs, freqs, n, part);
+    gpuir__and_freqs(e, x, i, live, n, freqs);
+    gpuir__score_block(e->ix, &e->cursors[x->order[i]].scorer, docs, freqs, n, part);
     e->info.postings_scored += n;
     for (j = kept = 0; j < n; j++) {
       uint32_t s = sum[j] + part[j];
-      if (s + others < need) continue;
+      if (s + x->rest[i] < need) continue;
       sum[kept] = s;
       live[kept] = live[j];
       docs[kept++] = docs[j];
     }
     n = kept;
-    if (i + 1 < x->npositive) others -= e->cursors[x->order[i + 1]].bound;
   }
   for (j = 0; j < n; j++) gpuir__topk_push(&e->top, gpuir__key(sum[j], docs[j]));
 }
 
-/* Visits the matches of AND; with `count`, only counts them. A driver block whose bound, with all that the
- * other lists can add, cannot enter the top-k is passed over. */
+/* Whether a driver block may hold a document of the top-k; *least: what that document's posting there contributes. */
+static int gpuir__and_wanted(const gpuir__engine *e, gpuir__and *x, uint32_t block, uint32_t *least) {
+  const gpuir__cursor *driver = &e->cursors[x->order[0]];
+  uint32_t need = gpuir__topk_need(&e->top), most, rest = x->rest[0];
+  *least = 0;
+  if (!need || !driver->list.bounds) return 1;
+  most = gpuir__block_bound(e, driver, block);
+  if (most + rest < need) return 0;
+  rest = gpuir__and_rest(e, x, block);
+  if (need > rest) *least = need - rest;
+  return most >= *least;
+}
+
+/* Visits the matches of AND; with `count`, only counts them. A driver block whose bound, with all that the blocks of
+ * the other lists can add there, cannot enter the top-k is passed over, and so are postings that are not frequent
+ * enough. */
 static int gpuir__eval_and(gpuir__engine *e, unsigned npositive, uint64_t *count) {
   gpuir__and x;
-  uint32_t block, n, others = 0;
-  gpuir__cursor *driver;
-  unsigned i;
+  uint32_t block, nblocks, least = 0, n;
   int status = gpuir__and_prepare(e, &x, npositive, count == NULL);
   if (status) return status;
-  driver = &e->cursors[x.order[0]];
-  for (i = 1; i < npositive; i++) others += e->cursors[x.order[i]].bound;
-  for (block = 0; block < driver->list.nblocks; block++) {
+  nblocks = e->cursors[x.order[0]].list.nblocks;
+  for (block = 0; block < nblocks; block++) {
     if (block % 8 == 7 && (status = gpuir__engine_stopped(e)) != 0) return status;
-    if (!count && driver->list.bounds) {
-      float s = gpuir__block_saturation(e->saturation, driver->list.bounds[block]);
-      if (gpuir__bound(driver->scorer.weight, s, driver->scorer.q) + others < gpuir__topk_need(&e->top))
-        continue;
-    }
-    n = gpuir__and_block(e, &x, block);
+    if (!count && !gpuir__and_wanted(e, &x, block, &least)) continue;
+    n = gpuir__and_candidates(e, &x, block, least);
+    n = n ? gpuir__and_match(e, &x, n) : 0;
     if (count)
       *count += n;
     else if (n)
-      gpuir__and_score(e, &x, n, others);
+      gpuir__and_score(e, &x, n);
   }
   return GPUIR_OK;
 }
@@ -12645,11 +12801,6 @@ static inline uint32_t gpuir__or_block_end(const gpuir__or *o, const gpuir__or_t
   return tile + 1 < o->tiles ? gpuir__min32(t->first[tile + 1] + 1, n) : n;
 }
 
-static inline uint32_t gpuir__or_block_bound(const gpuir__or *o, const gpuir__cursor *c, uint32_t block) {
-  float s = gpuir__block_saturation(o->e->saturation, c->list.bounds[block]);
-  return gpuir__bound(c->scorer.weight, s, c->scorer.q);
-}
-
 /* The postings [*from, return) of the decoded block that lie in a tile. */
 static inline uint32_t gpuir__or_range(const gpuir__or *o, const gpuir__cursor *c, uint32_t tile,
                                        uint32_t *from) {
@@ -12683,7 +12834,7 @@ static void gpuir__or_add_blocks(gpuir__or *o, gpuir__or_term *t, uint32_t tile,
   gpuir__cursor *c = t->cursor;
   uint32_t end = gpuir__or_block_end(o, t, tile), block, i, to;
   for (block = t->first[tile]; block < end; block++) {
-    if (gpuir__or_block_bound(o, c, block) + others < need) continue;
+    if (gpuir__block_bound(o->e, c, block) + others < need) continue;
     gpuir__cursor_load(c, block);
     if (c->scored <= 0) {
       gpuir__prefetch_lengths(o->e->ix, c->docs, c->n);
@@ -12718,35 +12869,6 @@ GPUIR__AVX512 static uint32_t gpuir__or_collect_avx512(gpuir__or *o, uint32_t lo
   return n;
 }
 
-GPUIR__AVX512 static uint32_t gpuir__or_keep_avx512(gpuir__or *o, uint32_t n, uint32_t need) {
-  const __m512i limit = _mm512_set1_epi32((int)need);
-  uint32_t i, kept = 0;
-  for (i = 0; i < n; i += 16) {
-    __mmask16 live = (__mmask16)(n - i >= 16 ? 0xffff : (1u << (n - i)) - 1);
-    __m512i docs = _mm512_loadu_si512(o->candidates + i), sums = _mm512_loadu_si512(o->sums + i);
-    uint32_t over = gpuir__mask_bits(_mm512_mask_cmpge_epu32_mask(live, sums, limit));
-    gpuir__compress_avx512(o->candidates + kept, over, docs);
-    gpuir__compress_avx512(o->sums + kept, over, sums);
-    kept += (uint32_t)__builtin_popcount(over);
-  }
-  return kept;
-}
-
-GPUIR__AVX512 static uint32_t gpuir__or_frequent_avx512(const uint32_t *docs, const uint32_t *freqs,
-                                                        uint32_t n, uint32_t least, uint32_t *to,
-                                                        uint32_t *to_freqs) {
-  const __m512i limit = _mm512_set1_epi32((int)least);
-  uint32_t i, kept = 0;
-  for (i = 0; i < n; i += 16) {
-    __mmask16 live = (__mmask16)(n - i >= 16 ? 0xffff : (1u << (n - i)) - 1);
-    __m512i d = _mm512_maskz_loadu_epi32(live, docs + i), f = _mm512_maskz_loadu_epi32(live, freqs + i);
-    uint32_t over = gpuir__mask_bits(_mm512_mask_cmpge_epu32_mask(live, f, limit));
-    gpuir__compress_avx512(to + kept, over, d);
-    gpuir__compress_avx512(to_freqs + kept, over, f);
-    kept += (uint32_t)__builtin_popcount(over);
-  }
-  return kept;
-}
 #endif
 
 /* Takes the documents whose sums reach `need` out of the tile's scores, and clears those. */
@@ -12769,49 +12891,6 @@ static uint32_t gpuir__or_collect(gpuir__or *o, uint32_t lo, uint32_t need) {
   return n;
 }
 
-/* Keeps those of n candidates whose sums reach `need`. */
-static uint32_t gpuir__or_keep(gpuir__or *o, uint32_t n, uint32_t need) {
-  uint32_t i, kept = 0;
-#if GPUIR__X86
-  if (o->e->ix->simd == GPUIR_SIMD_AVX512) return gpuir__or_keep_avx512(o, n, need);
-#endif
-  for (i = 0; i < n; i++) {
-    uint32_t sum = o->sums[i];
-    o->candidates[kept] = o->candidates[i];
-    o->sums[kept] = sum;
-    kept += sum >= need;
-  }
-  return kept;
-}
-
-/* Copies the postings whose frequency (less one) is at least `least`. */
-static uint32_t gpuir__or_frequent(int simd, const uint32_t *docs, const uint32_t *freqs, uint32_t n,
-                                   uint32_t least, uint32_t *to, uint32_t *to_freqs) {
-  uint32_t i, kept = 0;
-#if GPUIR__X86
-  if (simd == GPUIR_SIMD_AVX512) return gpuir__or_frequent_avx512(docs, freqs, n, least, to, to_freqs);
-#endif
-  (void)simd;
-  for (i = 0; i < n; i++) {
-    to[kept] = docs[i];
-    to_freqs[kept] = freqs[i];
-    kept += freqs[i] >= least;
-  }
-  return kept;
-}
-
-/* The least frequency, less one, with which a posting can contribute `least` in a document not shorter than
- * any of the block: c >= x asks for W tf / (tf + K) >= x but for roundings, so for tf >= x K / (W - x). */
-static uint32_t gpuir__or_least_frequency(const gpuir__scorer *s, uint32_t pairs, uint32_t least) {
-  uint32_t code = pairs >> 16 ? pairs >> 24 : pairs >> 8 & 255; /* the last pair has the shortest length */
-  double k = (double)gpuir__norm_of(s->norm.a, s->norm.b, gpuir__code_value(code)), w = (double)s->weight;
-  double x = ((double)least / s->q - 1) * (1 - 1e-6), tf;
-  if (!(x > 0)) return 0;
-  if (!(w > x)) return UINT32_MAX;
-  tf = x * k / (w - x) * (1 - 1e-6);
-  return tf < (double)GPUIR__CAP ? (uint32_t)ceil(tf) - (tf > 0) : GPUIR__CAP - 1;
-}
-
 /* Scores n candidates of a list by their frequencies. */
 static void gpuir__or_score(gpuir__or *o, const gpuir__cursor *c, const uint32_t *docs, uint32_t n,
                             uint32_t *to) {
@@ -12825,7 +12904,7 @@ static uint32_t gpuir__or_lead_whole(gpuir__or *o, const gpuir__or_term *t, uint
   uint32_t n = gpuir__min32(gpuir__or_whole_count(o, t, tile), 1u << o->shift);
   memcpy(o->candidates, t->docs + t->first[tile], n * 4);
   memcpy(o->sums, t->values + t->first[tile], n * 4);
-  return gpuir__or_keep(o, n, least);
+  return gpuir__keep(o->e->ix->simd, o->candidates, o->sums, n, least);
 }
 
 /* The candidates of a tile with one essential term: those of its postings that contribute `least`. What is not
@@ -12834,16 +12913,16 @@ static uint32_t gpuir__or_lead_blocks(gpuir__or *o, gpuir__or_term *t, uint32_t 
   gpuir__cursor *c = t->cursor;
   uint32_t end = gpuir__or_block_end(o, t, tile), size = 1u << o->shift, n = 0, block, from, to;
   for (block = t->first[tile]; block < end && n <= size; block++) { /* more only in a damaged file */
-    if (gpuir__or_block_bound(o, c, block) < least) continue;
+    if (gpuir__block_bound(o->e, c, block) < least) continue;
     gpuir__cursor_load(c, block);
     gpuir__cursor_freqs(c);
     to = gpuir__or_range(o, c, tile, &from);
-    n += gpuir__or_frequent(o->e->ix->simd, c->docs + from, c->values + from, to - from,
-                            gpuir__or_least_frequency(&c->scorer, c->list.bounds[block], least),
-                            o->candidates + n, o->freqs + n);
+    n += gpuir__frequent(o->e->ix->simd, c->docs + from, c->values + from, to - from,
+                         gpuir__least_frequency(&c->scorer, c->list.bounds[block], least), o->candidates + n,
+                         o->freqs + n);
   }
   gpuir__or_score(o, c, o->candidates, n, o->sums);
-  return gpuir__or_keep(o, n, least);
+  return gpuir__keep(o->e->ix->simd, o->candidates, o->sums, n, least);
 }
 
 /* Adds what a whole list contributes to n candidates. */
@@ -12951,7 +13030,7 @@ static int gpuir__or_tile(gpuir__or *o, uint32_t tile) {
     else
       gpuir__or_probe_blocks(o, t, tile, n);
     rest -= t->bound[tile];
-    n = gpuir__or_keep(o, n, need - rest);
+    n = gpuir__keep(o->e->ix->simd, o->candidates, o->sums, n, need - rest);
   }
   gpuir__or_offer(o, tile, n);
   o->total[tile] = 0;

@@ -602,7 +602,7 @@ static void test_least_frequency(void **state) {
     norm = gpuir__norm_of(scorer.norm.a, scorer.norm.b, gpuir__code_value(code));
     at = 1 + corpus_below(&r, 1u << (1 + corpus_below(&r, 24)));
     least = scorer.q * gpuir__contribution(scorer.weight, at, norm);
-    freq = gpuir__or_least_frequency(&scorer, pairs, least);
+    freq = gpuir__least_frequency(&scorer, pairs, least);
     compared++;
     for (tf = at;
          tf > 1 && scorer.q * gpuir__contribution(scorer.weight, tf - 1, norm) >= least && at - tf < 9;)
