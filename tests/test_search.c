@@ -626,6 +626,27 @@ static void test_ramps(void **state) {
   teardown(&f);
 }
 
+static void test_stretches(void **state) {
+  fixture f;
+  corpus_rng r;
+  uint32_t i, j;
+  (void)state;
+  corpus_stretches(&f.o, 6);
+  setup(&f, "stretches");
+  r.s = 18;
+  for (i = 0; i < f.o.nterms; i++)
+    for (j = 0; j < i; j++) {
+      oracle_query q;
+      q.n = 2;
+      q.word[0].term = i;
+      q.word[1].term = j;
+      q.word[0].negated = q.word[1].negated = 0;
+      check_query(&f, &q, NULL, &r, 1);
+    }
+  random_queries(&f, 12, 18, 0);
+  teardown(&f);
+}
+
 static void test_wide_gaps(void **state) {
   fixture f;
   (void)state;
@@ -1477,6 +1498,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(test_every_posting),
       cmocka_unit_test(test_least_frequency),
       cmocka_unit_test(test_ramps),
+      cmocka_unit_test(test_stretches),
       cmocka_unit_test(test_wide_gaps),
       cmocka_unit_test(test_large_zipf),
       cmocka_unit_test(test_every_codec),
