@@ -10640,147 +10640,6 @@ static uint32_t gpuir__cursor_step(gpuir__cursor *c) {
   return c->docs[0];
 }
 
-/* Candidates are docIDs in ascending order, named by slots (indices) of which some are still alive. A match
- * takes the slots from `from` on whose docID is <= last, and keeps those that the block holds:
- * writes them to kept[*nkept ..) and the posting's index to where[slot]. Returns the first slot not taken.
- * For vectors, a block of less than 128 is filled up, and followed, by UINT32_MAX (see gpuir__cursor). */
-typedef struct gpuir__match {
-  const uint32_t *docs; /* of the block */
-  uint32_t base;        /* index of its first posting in the list */
-  uint32_t last;
-  const uint32_t *candidates;
-  const uint32_t *slots;
-  uint32_t n; /* slots alive */
-  uint32_t *kept, nkept;
-  uint32_t *where;
-} gpuir__match;
-
-static uint32_t gpuir__match_scalar(gpuir__match *m, uint32_t from) {
-  uint32_t pos = 0;
-  for (; from < m->n; from++) {
-    uint32_t slot = m->slots[from], doc = m->candidates[slot];
-    if (doc > m->last) break;
-    while (m->docs[pos] < doc) pos++;
-    m->kept[m->nkept] = slot;
-    m->where[slot] = m->base + pos;
-    m->nkept += m->docs[pos] == doc;
-  }
-  return from;
-}
-
-#if GPUIR__X86
-/* The last docIDs of the eight registers' worths of a block that begin at docs, each of `width`: from loads that have
- * them in their lanes already. */
-#define GPUIR__TOP(t, width) \
-  _mm256_loadu_si256((const __m256i *)(const void *)(docs + ((t) + 1) * (width)-1 - (t)))
-#define GPUIR__TOPS(width)                                                                            \
-  _mm256_blend_epi32(                                                                                 \
-      _mm256_blend_epi32(_mm256_blend_epi32(GPUIR__TOP(0, width), GPUIR__TOP(1, width), 2),           \
-                         _mm256_blend_epi32(GPUIR__TOP(2, width), GPUIR__TOP(3, width), 8), 0xc),     \
-      _mm256_blend_epi32(_mm256_blend_epi32(GPUIR__TOP(4, width), GPUIR__TOP(5, width), 0x20),        \
-                         _mm256_blend_epi32(GPUIR__TOP(6, width), GPUIR__TOP(7, width), 0x80), 0xc0), \
-      0xf0)
-GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__tops_8(const uint32_t *docs) { return GPUIR__TOPS(8); }
-GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__tops_16(const uint32_t *docs) { return GPUIR__TOPS(16); }
-#undef GPUIR__TOPS
-#undef GPUIR__TOP
-
-/* One comparison with the last docIDs of all registers' worths of the block tells in which one a candidate would be,
- * another one whether it is: nothing for a branch to guess, so that many candidates are on their way at a time. */
-GPUIR__AVX2 static uint32_t gpuir__match_avx2(gpuir__match *m, uint32_t from) {
-  const uint32_t *docs = m->docs, *candidates = m->candidates, *slots = m->slots, n = m->n, last = m->last,
-                 base = m->base;
-  const __m256i lo = gpuir__tops_8(docs), hi = gpuir__tops_8(docs + 64);
-  uint32_t *kept = m->kept, *where = m->where, nkept = m->nkept;
-  for (; from < n; from++) {
-    uint32_t slot = slots[from], doc = candidates[slot], hit, pos;
-    __m256i v, ends;
-    if (doc > last) break;
-    v = _mm256_set1_epi32((int)doc);
-    ends = _mm256_packs_epi32(_mm256_cmpeq_epi32(_mm256_max_epu32(lo, v), lo), /* not below doc */
-                              _mm256_cmpeq_epi32(_mm256_max_epu32(hi, v), hi));
-    pos = 8 * (16 - (uint32_t)__builtin_popcount((uint32_t)_mm256_movemask_epi8(ends)) / 2);
-    hit = (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(
-        _mm256_cmpeq_epi32(_mm256_loadu_si256((const __m256i *)(const void *)(docs + pos)), v)));
-    kept[nkept] = slot;
-    where[slot] = base + pos + gpuir__ctz32(hit | 0x100u);
-    nkept += hit != 0;
-  }
-  m->nkept = nkept;
-  return from;
-}
-
-GPUIR__AVX512 static uint32_t gpuir__match_avx512(gpuir__match *m, uint32_t from) {
-  const uint32_t *docs = m->docs, *candidates = m->candidates, *slots = m->slots, n = m->n, last = m->last,
-                 base = m->base;
-  const __m256i tops = gpuir__tops_16(docs);
-  uint32_t *kept = m->kept, *where = m->where, nkept = m->nkept;
-  for (; from < n; from++) {
-    uint32_t slot = slots[from], doc = candidates[slot], hit, pos;
-    if (doc > last) break;
-    pos = 16 * (uint32_t)__builtin_popcount(
-                   gpuir__mask_bits(_mm256_cmplt_epu32_mask(tops, _mm256_set1_epi32((int)doc))));
-    hit = gpuir__mask_bits(
-        _mm512_cmpeq_epi32_mask(_mm512_loadu_si512(docs + pos), _mm512_set1_epi32((int)doc)));
-    kept[nkept] = slot;
-    where[slot] = base + pos + gpuir__ctz32(hit | 0x10000u);
-    nkept += hit != 0;
-  }
-  m->nkept = nkept;
-  return from;
-}
-#endif
-
-static inline uint32_t gpuir__match_block(int simd, gpuir__match *m, uint32_t from) {
-#if GPUIR__X86
-  if (simd == GPUIR_SIMD_AVX512) return gpuir__match_avx512(m, from);
-  if (simd == GPUIR_SIMD_AVX2) return gpuir__match_avx2(m, from);
-#endif
-  (void)simd;
-  return gpuir__match_scalar(m, from);
-}
-
-/* Keeps the slots whose candidate the list holds, in place, and notes each posting's index. Decodes
- * only blocks that may hold a candidate. The search starts at block c->at. Returns how many are left. */
-static uint32_t gpuir__intersect(int simd, gpuir__cursor *c, const uint32_t *candidates, uint32_t *slots,
-                                 uint32_t n, uint32_t *where) {
-  gpuir__match m;
-  uint32_t i = 0;
-  m.candidates = candidates;
-  m.slots = slots;
-  m.n = n;
-  m.kept = slots; /* what is kept never overtakes what is read */
-  m.nkept = 0;
-  m.where = where;
-  while (i < n) {
-    uint32_t block = gpuir__list_find_block(&c->list, c->at, candidates[slots[i]]), before = i;
-    c->at = block;
-    if (block >= c->list.nblocks) break;
-    gpuir__cursor_load(c, block);
-    m.docs = c->docs;
-    m.base = block * GPUIR__BLOCK;
-    m.last = c->list.last ? c->list.last[block] : UINT32_MAX - 1;
-    i = gpuir__match_block(simd, &m, i);
-    if (i == before) i++; /* only in a damaged file */
-  }
-  return m.nkept;
-}
-
-/* Drops the slots whose candidate the list holds. `spare` has room for n. */
-static uint32_t gpuir__subtract(int simd, gpuir__cursor *c, const uint32_t *candidates, uint32_t *slots,
-                                uint32_t n, uint32_t *where, uint32_t *spare) {
-  uint32_t found, i, j = 0, kept = 0;
-  memcpy(spare, slots, (size_t)n * 4);
-  found = gpuir__intersect(simd, c, candidates, spare, n, where);
-  for (i = 0; i < n; i++) {
-    if (j < found && spare[j] == slots[i])
-      j++;
-    else
-      slots[kept++] = slots[i];
-  }
-  return kept;
-}
-
 /* ----------------------------------------------------------------------------
  * The seam of the intersection methods
  *
@@ -11725,6 +11584,22 @@ GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__probe_avx2(int indices, const gpuir__o
   return found;
 }
 
+/* The last docIDs of the eight registers' worths of a block that begin at docs, each of `width`: from loads that have
+ * them in their lanes already. */
+#define GPUIR__TOP(t, width) \
+  _mm256_loadu_si256((const __m256i *)(const void *)(docs + ((t) + 1) * (width)-1 - (t)))
+#define GPUIR__TOPS(width)                                                                            \
+  _mm256_blend_epi32(                                                                                 \
+      _mm256_blend_epi32(_mm256_blend_epi32(GPUIR__TOP(0, width), GPUIR__TOP(1, width), 2),           \
+                         _mm256_blend_epi32(GPUIR__TOP(2, width), GPUIR__TOP(3, width), 8), 0xc),     \
+      _mm256_blend_epi32(_mm256_blend_epi32(GPUIR__TOP(4, width), GPUIR__TOP(5, width), 0x20),        \
+                         _mm256_blend_epi32(GPUIR__TOP(6, width), GPUIR__TOP(7, width), 0x80), 0xc0), \
+      0xf0)
+GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__tops_8(const uint32_t *docs) { return GPUIR__TOPS(8); }
+GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__tops_16(const uint32_t *docs) { return GPUIR__TOPS(16); }
+#undef GPUIR__TOPS
+#undef GPUIR__TOP
+
 /* Candidates from *pi on, up to `last`, in one block: a comparison with the last docIDs of its registers' worths tells
  * in which one a candidate would be, another one whether it is; no branch has anything to guess. */
 GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__spot_avx2(int indices, const gpuir__pass *p, const uint32_t *docs,
@@ -11960,6 +11835,19 @@ static uint32_t gpuir__simd(gpuir__operand *o, const gpuir__pass *p) {
 #endif
   if (o->cursor) return p->from ? gpuir__blocks(1, o, p) : gpuir__blocks(0, o, p);
   return o->first ? gpuir__hs_array(o, p) : gpuir__merge_array(o, p);
+}
+
+/* The candidates that the operand does not hold: their indices, to kept[0..m). Returns how many there are. */
+static uint32_t gpuir__without(gpuir__operand *o, const gpuir__pass *p, uint32_t *kept) {
+  const uint32_t found = gpuir__simd(o, p);
+  uint32_t i, j = 0, n = 0;
+  for (i = 0; i < p->m; i++) {
+    if (j < found && p->from[j] == i)
+      j++;
+    else
+      kept[n++] = i;
+  }
+  return n;
 }
 
 /* Has this processor VP2INTERSECT? */
@@ -12528,16 +12416,24 @@ static int gpuir__and_prepare(gpuir__engine *e, gpuir__and *x, unsigned npositiv
 
 /* Drops the matches that negated lists hold. */
 static uint32_t gpuir__and_exclude(gpuir__engine *e, gpuir__and *x, uint32_t n) {
-  uint32_t slots[GPUIR__BLOCK_ROOM], where[GPUIR__BLOCK_ROOM], *docs, j;
+  uint32_t kept[GPUIR__BLOCK_ROOM], held[GPUIR__BLOCK_ROOM], where[GPUIR__BLOCK_ROOM], j;
+  gpuir__pass p;
   unsigned i, t;
-  for (j = 0; j < n; j++) slots[j] = j;
-  for (i = x->npositive; i < e->ncursors && n; i++)
-    n = gpuir__subtract(e->ix->simd, &e->cursors[i], x->docs, slots, n, where, x->spare);
-  docs = x->docs == x->other[0] ? x->other[1] : x->other[0];
-  for (j = 0; j < n; j++) docs[j] = x->docs[slots[j]];
-  for (t = 0; x->where[0] && t < x->npositive; t++)
-    for (j = 0; j < n; j++) x->where[t][j] = x->where[t][slots[j]];
-  x->docs = docs;
+  p.docs = held;
+  p.from = x->from;
+  p.where = where;
+  p.spare = x->spare;
+  for (i = x->npositive; i < e->ncursors && n; i++) {
+    uint32_t *docs = x->docs == x->other[0] ? x->other[1] : x->other[0];
+    p.candidates = x->docs;
+    p.m = n;
+    n = gpuir__without(&e->operands[i], &p, kept);
+    for (j = 0; j < n; j++) docs[j] = x->docs[kept[j]];
+    gpuir__pad(docs + n);
+    for (t = 0; x->where[0] && t < x->npositive; t++)
+      for (j = 0; j < n; j++) x->where[t][j] = x->where[t][kept[j]];
+    x->docs = docs;
+  }
   return n;
 }
 
@@ -12609,6 +12505,7 @@ static uint32_t gpuir__and_match(gpuir__engine *e, gpuir__and *x, uint32_t n) {
     o[0] = &first;
     for (i = 1; i < x->npositive; i++) o[i] = &e->operands[x->order[i]];
     n = x->method->all(o, x->npositive, x->other[0], x->where[0] ? x->where : NULL);
+    gpuir__pad(x->other[0] + n);
     x->docs = x->other[0];
   } else {
     p.from = x->where[0] ? x->from : NULL;
@@ -12935,9 +12832,9 @@ static void gpuir__or_probe_whole(gpuir__or *o, const gpuir__or_term *t, uint32_
   }
 }
 
-/* Which of n candidates a list of blocks holds: their docIDs to docs[], their numbers to slots[], their postings'
- * indices to where[]. */
-static uint32_t gpuir__or_match(gpuir__or *o, gpuir__or_term *t, uint32_t tile, uint32_t n) {
+/* To look n candidates up in a list of blocks, from block `from` on: docIDs found go to docs[], their numbers to
+ * slots[], their postings' indices to where[]. */
+static gpuir__pass gpuir__or_pass(gpuir__or *o, gpuir__operand *list, uint32_t from, uint32_t n) {
   gpuir__pass p;
   gpuir__pad(o->candidates + n);
   p.candidates = o->candidates;
@@ -12946,13 +12843,14 @@ static uint32_t gpuir__or_match(gpuir__or *o, gpuir__or_term *t, uint32_t tile, 
   p.from = o->slots;
   p.where = o->where;
   p.spare = o->values;
-  t->operand->at = t->first[tile] * GPUIR__BLOCK;
-  return gpuir__simd(t->operand, &p);
+  list->at = from * GPUIR__BLOCK;
+  return p;
 }
 
 /* Adds what a list of blocks contributes to n candidates. */
 static void gpuir__or_probe_blocks(gpuir__or *o, gpuir__or_term *t, uint32_t tile, uint32_t n) {
-  uint32_t found = gpuir__or_match(o, t, tile, n), i;
+  const gpuir__pass p = gpuir__or_pass(o, t->operand, t->first[tile], n);
+  uint32_t found = gpuir__simd(t->operand, &p), i;
   gpuir__list_freqs_at(&t->cursor->list, o->where, found, o->freqs);
   gpuir__or_score(o, t->cursor, o->docs, found, o->values);
   for (i = 0; i < found; i++) o->sums[o->slots[i]] += o->values[i];
@@ -12999,21 +12897,30 @@ static uint32_t gpuir__or_candidates(gpuir__or *o, const unsigned *essential, un
   return gpuir__or_collect(o, gpuir__or_low(o, tile), need - rest);
 }
 
-/* Offers n candidates that no negated list holds to the top-k. Some behind the last document: a damaged file. */
-static void gpuir__or_offer(gpuir__or *o, uint32_t tile, uint32_t n) {
+/* Drops those of n candidates that negated lists hold. */
+static uint32_t gpuir__or_exclude(gpuir__or *o, uint32_t tile, uint32_t n) {
   gpuir__engine *e = o->e;
-  const uint64_t documents = e->ix->stat.documents;
-  uint32_t i;
+  uint32_t i, *kept = o->freqs;
   unsigned j;
-  for (i = 0; i < n; i++) o->slots[i] = i;
   for (j = o->n; j < e->ncursors && n; j++) {
-    e->cursors[j].at = gpuir__list_find_block(&e->cursors[j].list, 0, gpuir__or_low(o, tile));
-    n = gpuir__subtract(e->ix->simd, &e->cursors[j], o->candidates, o->slots, n, o->where, o->docs);
+    gpuir__operand *list = &e->operands[j];
+    const uint32_t from = gpuir__list_find_block(&list->cursor->list, 0, gpuir__or_low(o, tile));
+    const gpuir__pass p = gpuir__or_pass(o, list, from, n);
+    n = gpuir__without(list, &p, kept);
+    for (i = 0; i < n; i++) {
+      o->candidates[i] = o->candidates[kept[i]];
+      o->sums[i] = o->sums[kept[i]];
+    }
   }
-  for (i = 0; i < n; i++) {
-    uint32_t doc = o->candidates[o->slots[i]];
-    if (doc < documents) gpuir__topk_push(&e->top, gpuir__key(o->sums[o->slots[i]], doc));
-  }
+  return n;
+}
+
+/* Offers n candidates to the top-k; of a damaged file's, some may lie behind the last document. */
+static void gpuir__or_offer(gpuir__or *o, uint32_t n) {
+  const uint64_t documents = o->e->ix->stat.documents;
+  uint32_t i;
+  for (i = 0; i < n; i++)
+    if (o->candidates[i] < documents) gpuir__topk_push(&o->e->top, gpuir__key(o->sums[i], o->candidates[i]));
 }
 
 /* Scores one tile, unless its bounds do not reach the threshold. */
@@ -13032,7 +12939,7 @@ static int gpuir__or_tile(gpuir__or *o, uint32_t tile) {
     rest -= t->bound[tile];
     n = gpuir__keep(o->e->ix->simd, o->candidates, o->sums, n, need - rest);
   }
-  gpuir__or_offer(o, tile, n);
+  gpuir__or_offer(o, gpuir__or_exclude(o, tile, n));
   o->total[tile] = 0;
   o->e->info.tiles_scored++;
   return gpuir__engine_stopped(o->e);
@@ -13245,7 +13152,7 @@ static int gpuir__every_tile(gpuir__every *x, uint32_t tile) {
   }
   n = gpuir__every_collect(x, gpuir__or_low(&x->o, tile), x->matched ? 1 : gpuir__topk_need(&e->top));
   if (x->matched) n = gpuir__every_join(x, n);
-  gpuir__or_offer(&x->o, tile, n);
+  gpuir__or_offer(&x->o, gpuir__or_exclude(&x->o, tile, n));
   return gpuir__engine_stopped(e);
 }
 
@@ -13255,7 +13162,7 @@ static int gpuir__every_prepare(gpuir__every *x, gpuir__engine *e, unsigned npos
   gpuir__or *o = &x->o;
   uint64_t postings = 0;
   unsigned i;
-  int status = gpuir__reserve(e, size + size / 64 + size / 4 + 5 * room, 8);
+  int status = gpuir__reserve(e, size + size / 64 + size / 4 + 7 * room, 10);
   if (status) return status;
   o->e = e;
   o->n = npositive;
@@ -13268,6 +13175,8 @@ static int gpuir__every_prepare(gpuir__every *x, gpuir__engine *e, unsigned npos
   o->slots = gpuir__carve(e, room);
   o->where = gpuir__carve(e, room);
   o->docs = gpuir__carve(e, room);
+  o->freqs = gpuir__carve(e, room);
+  o->values = gpuir__carve(e, room);
   memset(o->scores, 0, size * 4);
   memset(o->touched, 0, size / GPUIR__PART);
   if (x->matched) memset(x->matched, 0, size);
