@@ -1150,19 +1150,22 @@ typedef struct gc_guide {
   uint8_t *peaks;
 } gc_guide;
 
-/* A posting sets its mark, raises its span's peak, and ranks the groups that begin behind the posting before it. */
+/* A posting sets its mark, raises its span's peak, and ranks the groups that begin behind the posting before it:
+ * whatever a damaged block holds, only those between the last docIDs of its block and of the one before. */
 static __device__ void gc_note_block(const gc_view &v, const gc_guide &to, const gc_term &t, uint32_t block,
                                      const uint32_t d[4], const uint32_t c[4]) {
+  const uint32_t *last = v.last + t.first_block + block;
+  const uint32_t first = block ? (__ldg(last - 1) >> t.shift) / GC_CELLS + 1 : 0,
+                 end = (__ldg(last) >> t.shift) / GC_CELLS;
   uint4 *marks = to.marks + t.marks;
-  uint32_t prev = __shfl_up_sync(GC_ALL, d[3], 1), next, i;
-  if (!gc_lane() && block) prev = __ldg(v.last + t.first_block + block - 1);
-  next = gc_lane() || block ? (prev >> t.shift) / GC_CELLS + 1 : 0; /* the first group without a rank */
+  uint32_t prev = __shfl_up_sync(GC_ALL, d[3], 1), next = first, i; /* the first group without a rank */
+  if (gc_lane()) next = max(first, (prev >> t.shift) / GC_CELLS + 1);
   for (i = 0; i < 4; i++)
     if (c[i]) {
       const uint32_t bit = d[i] >> t.shift, group = bit / GC_CELLS, cell = bit % GC_CELLS;
       atomicOr((uint32_t *)(marks + group) + cell / 32, 1u << (cell & 31));
       gc_raise_byte(to.peaks + t.row + (d[i] >> t.span), min(255u, (c[i] - 1) / t.step + 1));
-      for (; next <= group; next++) marks[next].w = block * GPUIR__BLOCK + 4 * gc_lane() + i;
+      for (; next <= min(group, end); next++) marks[next].w = block * GPUIR__BLOCK + 4 * gc_lane() + i;
     }
 }
 
@@ -3456,6 +3459,10 @@ static uint64_t gc_guides(gpuir_cuda *c, uint64_t *marks, uint64_t *spans, gpuir
   return *marks * sizeof(uint4) + *spans + 64;
 }
 
+/* Blocks of a list that begin and end this many times at other documents are damaged, and not worth the time that
+ * going through all documents for each of them takes. */
+#define GC_DAMAGED 8
+
 /* Expands the long lists if `room` bytes hold them; or makes what guides through them, if it holds that. */
 static int gc_expand_all(gpuir_cuda *c, uint64_t room, gpuir_error *err) {
   const gpuir_index *ix = c->ix;
@@ -3464,7 +3471,7 @@ static int gc_expand_all(gpuir_cuda *c, uint64_t room, gpuir_error *err) {
   size_t size = (size_t)blocks * sizeof(uint2), i;
   void *bases = NULL, *narrow = NULL, *wides = NULL, *impact = NULL, *most, *lists;
   uint2 *host;
-  int s, full;
+  int s, full, damaged = 0;
   if (!c->nlists) return GPUIR_OK;
   guides = gc_guides(c, &marks, &spans, err);
   if (!guides) return GPUIR_E_NOMEM;
@@ -3473,16 +3480,19 @@ static int gc_expand_all(gpuir_cuda *c, uint64_t room, gpuir_error *err) {
   for (i = 0; i < c->nlists; i++) {
     const gc_term *t = &c->lists[i];
     uint32_t start = 0;
+    uint64_t documents = 0;
     for (g = t->first_block; g < t->first_block + t->nblocks; g++) {
       host[g].x = start;
       if (ix->last[g] - start > 65535) host[g].y = (uint32_t)++wide;
+      if (ix->last[g] >= start) documents += ix->last[g] - start;
       start = ix->last[g] + 1;
     }
+    damaged |= documents > GC_DAMAGED * ix->stat.documents;
   }
   guides += 8192 + blocks * 4 + c->nlists * sizeof(gc_term);
   full = blocks * (sizeof(uint2) + GPUIR__BLOCK * 6) + wide * GPUIR__BLOCK * 4 + guides <= room &&
          wide < UINT32_MAX - 1;
-  if (spans >= UINT32_MAX || guides > room) {
+  if (spans >= UINT32_MAX || guides > room || damaged) {
     gpuir__free(&c->a, host, size);
     gpuir__free(&c->a, c->aids, (size_t)ix->stat.longs * sizeof *c->aids);
     c->aids = NULL;
