@@ -1716,8 +1716,8 @@ GPUIR_HD static inline const uint8_t *gpuir__bp128_block(const gpuir__stream *s,
 }
 
 /* The kernels decode count <= 128 values of w low bits, vertical ones if count is 128, add the
- * exceptions of the view v, if it is not NULL, and sum them up if `docids`, a constant. Those with vectors are told whether the values are vertical, since
- * pfd's never are. */
+ * exceptions of the view v, if it is not NULL, and sum them up if `docids`, a constant. Those with vectors are told
+ * whether the values are vertical, since pfd's never are. */
 GPUIR__INLINE void gpuir__bp128_scalar(const uint8_t *p, unsigned w, uint32_t count,
                                        const gpuir__bp128_view *v, int docids, uint32_t prev, uint32_t limit,
                                        uint32_t *out) {
@@ -1800,9 +1800,9 @@ GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_packed32(const uint8_t *p, const g
   return _mm256_and_si256(_mm256_or_si256(_mm256_srlv_epi32(lo, f->shift), up), f->mask);
 }
 
-/* Values of at most 8 bits as words: of each the byte that it begins in and the next one, `at`, what to multiply them by
- * so that it ends at the word's top, `up`, and what to shift them down by, 16 less the width. By width, for horizontal
- * values, 16 of them; the 8 behind them begin at a byte too. */
+/* Values of at most 8 bits as words: of each the byte that it begins in and the next one, `at`, what to multiply them
+ * by so that it ends at the word's top, `up`, and what to shift them down by, 16 less the width. By width, for
+ * horizontal values, 16 of them; the 8 behind them begin at a byte too. */
 #define GPUIR__AT(bit) (bit) / 8, (bit) / 8 + 1
 #define GPUIR__UP(w, bit) (0x10000 >> ((w) + (bit) % 8) & 0xffff)
 #define GPUIR__AT4(w, i) \
@@ -12344,7 +12344,10 @@ static uint32_t gpuir__least_frequency(const gpuir__scorer *s, uint32_t pairs, u
 }
 
 /* ---- AND: the blocks of the shortest list, filtered through the others from short to long (small
- * versus small with block skipping: Ding et al., WWW 2009, section 8.1) ---- */
+ * versus small with block skipping: Ding et al., WWW 2009, section 8.1) ----
+ * When k hits are there, a block is met with the others only if its bound and those of their blocks beside it reach
+ * the threshold (block-max AND: Ding & Suel, SIGIR 2011, section 4), and of its documents only those with the frequency
+ * that this takes. */
 
 static int gpuir__compare_df(const gpuir__cursor *a, const gpuir__cursor *b) {
   return a->list.df < b->list.df ? -1 : a->list.df > b->list.df;

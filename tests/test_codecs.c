@@ -778,7 +778,8 @@ static void put_bits(uint8_t *bytes, size_t at, unsigned w, uint32_t v) {
 }
 
 /* One block of count values of b low bits, x of them with h more, in the form of bp128 or in the marked one of optpfd
- * (plain for h = 0), is decoded to those values. All are as large as can be, if `most`. The limit is often among them. */
+ * (plain for h = 0), is decoded to those values. All are as large as can be, if `most`. The limit is often among
+ * them. */
 static void made_block(const gpuir__codec *c, uint32_t count, unsigned b, unsigned h, uint32_t x, int most) {
   const int vertical = count == 128 && !strcmp(c->name, "bp128"), best = gpuir__simd_level(GPUIR_SIMD_AUTO);
   const size_t low = (count * b + 7) / 8, marks = h ? (count + 7) / 8 + 1 : 0, start = count < 128;
