@@ -12364,14 +12364,14 @@ static void gpuir__order_by_df(const gpuir__engine *e, unsigned npositive, unsig
 }
 
 /* So many blocks of another list, at most, are looked at to bound what it adds within a driver block. Measured. */
-#define GPUIR__REACH 16u
+#define GPUIR__BESIDE 16u
 
 /* What one driver block needs on its way through the other lists; n * m arrays of GPUIR__BLOCK_ROOM items. */
 typedef struct gpuir__and {
   unsigned order[GPUIR_MAX_TERMS]; /* cursor numbers of the positive lists, from short to long */
   unsigned npositive;
-  uint32_t rest[GPUIR_MAX_TERMS];  /* the most that the lists behind the i-th of the order can add */
-  uint32_t reach[GPUIR_MAX_TERMS]; /* the first block of the i-th list that may meet the driver block */
+  uint32_t rest[GPUIR_MAX_TERMS];   /* the most that the lists behind the i-th of the order can add */
+  uint32_t beside[GPUIR_MAX_TERMS]; /* the first block of the i-th list that may meet the driver block */
   const gpuir__method *method;
   uint32_t block;               /* of the driver */
   const uint32_t *docs;         /* the candidates of the block, later its matches */
@@ -12453,7 +12453,7 @@ static uint32_t gpuir__range_bound(const gpuir__engine *e, const gpuir__cursor *
   uint32_t block, most = 0;
   *at = gpuir__list_find_block(l, *at, lo);
   for (block = *at; block < l->nblocks; block++) {
-    if (block - *at == GPUIR__REACH) return c->bound;
+    if (block - *at == GPUIR__BESIDE) return c->bound;
     most = gpuir__max32(most, gpuir__block_bound(e, c, block));
     if (l->last[block] >= hi) break;
   }
@@ -12467,8 +12467,8 @@ static uint32_t gpuir__and_rest(const gpuir__engine *e, gpuir__and *x, uint32_t 
   unsigned i;
   for (i = 1; i < x->npositive; i++) {
     const gpuir__cursor *c = &e->cursors[x->order[i]];
-    if (c->list.bounds && c->list.nblocks / GPUIR__REACH <= driver->nblocks)
-      sum += gpuir__range_bound(e, c, lo, driver->last[block], &x->reach[i]);
+    if (c->list.bounds && c->list.nblocks / GPUIR__BESIDE <= driver->nblocks)
+      sum += gpuir__range_bound(e, c, lo, driver->last[block], &x->beside[i]);
     else
       sum += c->bound;
   }
