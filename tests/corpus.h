@@ -254,7 +254,8 @@ static inline void corpus_ramps(oracle *o, uint32_t ndocs, uint64_t seed) {
 }
 
 /* Rare terms beside frequent ones: each block of the first two reaches over 13 blocks of the third, and one over 51
- * of the fourth. What ranks best stands late in such a stretch of documents, and rises from one to the next. */
+ * of the fourth. What ranks best stands late in such a stretch of documents: first by the rare term, in the last two
+ * stretches by the frequent one. */
 static inline void corpus_stretches(oracle *o, uint32_t stretches) {
   const uint32_t stretch = 128 * 512;
   uint32_t d;
@@ -262,10 +263,11 @@ static inline void corpus_stretches(oracle *o, uint32_t stretches) {
   corpus_words(o, 5);
   for (d = 0; d < stretches * stretch; d++) {
     uint32_t s = d / stretch, best = d % stretch >= 49152 && d % stretch < 49152 + 2560;
-    if (d % 512 == 0) oracle_add(o, 0, best ? 3 : 1 + d / 512 % 3);
+    uint32_t rare = s + 2 < stretches ? 5 : 3, frequent = s + 2 < stretches ? 2 : 12;
+    if (d % 512 == 0) oracle_add(o, 0, best ? rare : 1 + d / 512 % 2);
     if (d % 512 == 0) oracle_add(o, 1, 1 + d / 512 % 2);
-    if (d % 40 == 0) oracle_add(o, 2, best ? 4 + 3 * s : 1);
-    if (d % (s + 2 == stretches ? 10 : 2560) == 0) oracle_add(o, 3, best ? 2 + 2 * s : 1);
+    if (d % 40 == 0) oracle_add(o, 2, best ? frequent : 1);
+    if (d % (s + 2 == stretches ? 10 : 2560) == 0) oracle_add(o, 3, best ? frequent : 1);
     oracle_add(o, 4, 40); /* lengths are alike */
     oracle_doc(o);
   }
