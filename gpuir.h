@@ -1281,7 +1281,14 @@ typedef struct gpuir__codec {
   void (*decode_block)(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t *out);
   /* The i-th value alone (i < n); required of frequency codecs, NULL where a codec cannot. */
   uint32_t (*get)(const gpuir__stream *s, uint32_t i);
+  /* The index of docID x within a block of 128, not the list's last one, that would hold it: prev < x <= last[block].
+   * Nothing is decoded to memory. Or GPUIR__ABSENT, or GPUIR__UNTOLD: the block has to be decoded. Of a damaged file
+   * any of these. NULL where a codec cannot. */
+  uint32_t (*find)(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t x);
 } gpuir__codec;
+
+#define GPUIR__ABSENT GPUIR__BLOCK
+#define GPUIR__UNTOLD (GPUIR__BLOCK + 1)
 
 enum { GPUIR__P_NONE, GPUIR__P_RATIO, GPUIR__P_LEVELS, GPUIR__P_SEGMENT, GPUIR__P_BUCKET };
 
@@ -2189,16 +2196,24 @@ typedef struct gpuir__narrow {
   unsigned rank;
 } gpuir__narrow;
 
-/* The 32 values from i on. */
-GPUIR__AVX2 GPUIR__INLINE void gpuir__avx2_narrow32(const uint8_t *p, unsigned w, int form, unsigned i,
-                                                    const uint8_t *marks, const uint16_t *high,
-                                                    gpuir__narrow *n, int docids, uint32_t *out) {
+/* The 32 values from i on, as words. */
+GPUIR__AVX2 GPUIR__INLINE gpuir__words32 gpuir__avx2_words32(const uint8_t *p, unsigned w, int form,
+                                                             unsigned i, const uint8_t *marks,
+                                                             const uint16_t *high, gpuir__narrow *n) {
   gpuir__words32 x = gpuir__avx2_low32(p, w, form, i, &n->low);
   if (marks) {
     const gpuir__words32 y = gpuir__avx2_high32(marks + i / 8, high, &n->rank);
     x.a = _mm256_or_si256(x.a, y.a);
     x.b = _mm256_or_si256(x.b, y.b);
   }
+  return x;
+}
+
+/* What becomes of them. */
+GPUIR__AVX2 GPUIR__INLINE void gpuir__avx2_narrow32(const uint8_t *p, unsigned w, int form, unsigned i,
+                                                    const uint8_t *marks, const uint16_t *high,
+                                                    gpuir__narrow *n, int docids, uint32_t *out) {
+  gpuir__words32 x = gpuir__avx2_words32(p, w, form, i, marks, high, n);
   if (docids == GPUIR__DOCIDS12) {
     gpuir__avx2_docids12(x, &n->base, out + i);
   } else if (docids) {
@@ -2542,12 +2557,80 @@ GPUIR__AVX2 static void gpuir__bp128_freqs_simd(const gpuir__stream *s, uint32_t
     gpuir__bp128_freqs_rest(s, block, out);
 }
 
+/* Which of the 32 docIDs from i on exceeds the one before i by n->base, modulo 2^16: a bit each. Takes the last one's
+ * excess from n->base. */
+GPUIR__AVX2 GPUIR__INLINE uint64_t gpuir__avx2_find32(const uint8_t *p, unsigned w, unsigned i,
+                                                      const uint8_t *marks, const uint16_t *high,
+                                                      gpuir__narrow *n) {
+  const __m256i last = _mm256_set1_epi16(0xf0e); /* of each half */
+  const gpuir__words32 x = gpuir__avx2_words32(p, w, GPUIR__ROWS8, i, marks, high, n);
+  const __m256i a = gpuir__avx2_sums(x.a),
+                b = _mm256_add_epi16(gpuir__avx2_sums(x.b), _mm256_shuffle_epi8(a, last));
+  const __m256i total = _mm256_shuffle_epi8(b, last);
+  const __m256i lower = _mm256_permute2x128_si256(total, total, 8); /* the lower half's, for the upper one */
+  const __m256i like = _mm256_sub_epi16(n->base, lower);
+  n->base = _mm256_sub_epi16(like, total);
+  n->base = _mm256_permute2x128_si256(n->base, n->base, 0x11);
+  return (uint32_t)_mm256_movemask_epi8(
+      _mm256_packs_epi16(_mm256_cmpeq_epi16(a, like), _mm256_cmpeq_epi16(b, like)));
+}
+
+/* Which docID of a narrow block exceeds prev by y, if none does by 2^16 or more: nothing but the second half's being
+ * looked at is a branch, as more of them would wait for blocks that are not in the cache, one after the other. */
+GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__avx2_find(const uint8_t *p, unsigned w, unsigned h, int exceptions,
+                                                    uint32_t y) {
+  const uint8_t *marks = exceptions ? p + 16 * w : NULL;
+  __attribute__((aligned(32))) uint16_t high[2 * GPUIR__BLOCK_ROOM];
+  gpuir__narrow n;
+  uint64_t hit;
+  n.low = gpuir__avx2_low32_of(w, GPUIR__ROWS8);
+  n.base = _mm256_set1_epi16((short)y);
+  n.rank = 0;
+  if (exceptions)
+    gpuir__avx2_highs16(marks + 17,
+                        gpuir__popcount64(gpuir__load64(marks)) + gpuir__popcount64(gpuir__load64(marks + 8)),
+                        h, w, high);
+  hit = gpuir__avx2_find32(p, w, 0, marks, high, &n);
+  hit |= gpuir__avx2_find32(p, w, 32, marks, high, &n) << 32;
+  if ((uint16_t)(_mm256_extract_epi16(n.base, 0) - 1) >=
+      y) /* the first half's last docID does by y or more */
+    return hit ? gpuir__ctz64(hit) : GPUIR__ABSENT;
+  hit = gpuir__avx2_find32(p, w, 64, marks, high, &n);
+  hit |= gpuir__avx2_find32(p, w, 96, marks, high, &n) << 32;
+  return hit ? 64 + gpuir__ctz64(hit) : GPUIR__ABSENT;
+}
+
+GPUIR__AVX2 GPUIR__NOINLINE uint32_t gpuir__find_low(const uint8_t *p, unsigned w, uint32_t y) {
+  return gpuir__avx2_find(p, w, 0, 0, y);
+}
+
+GPUIR__AVX2 GPUIR__NOINLINE uint32_t gpuir__find_high(const uint8_t *p, unsigned w, unsigned h, uint32_t y) {
+  return gpuir__avx2_find(p, w, h, 1, y);
+}
+
 /* For the instruction that counts bits, which every processor with AVX2 has. */
 GPUIR__AVX2 static uint32_t gpuir__bp128_get_avx2(const uint8_t *p, unsigned w, uint64_t left, uint32_t count,
                                                   unsigned i) {
   return gpuir__bp128_get(p, w, left, count, i);
 }
 #endif
+
+static uint32_t gpuir__bp128_docids_find(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t x) {
+#if GPUIR__X86
+  uint64_t left;
+  unsigned w;
+  const uint8_t *p = gpuir__bp128_block(s, block, GPUIR__BLOCK, &w, &left);
+  gpuir__bp128_view v;
+  if (s->simd < GPUIR_SIMD_AVX2 || s->last[block] - prev > UINT16_MAX || w > 8) return GPUIR__UNTOLD;
+  if (!left || !gpuir__bp128_open(p, w, left, GPUIR__BLOCK, &v)) return gpuir__find_low(p, w, x - prev);
+  if (w + v.h <= 15) return gpuir__find_high(p, w, v.h, x - prev);
+#endif
+  (void)s;
+  (void)block;
+  (void)prev;
+  (void)x;
+  return GPUIR__UNTOLD;
+}
 
 static void gpuir__bp128_docids_decode(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t *out) {
   const uint32_t count = gpuir__block_count(s->n, block);
@@ -5009,43 +5092,43 @@ static int gpuir__hslrc_encode(const gpuir_allocator *a, const uint32_t *values,
 
 static const gpuir__codec gpuir__docid_codecs[] = {
     {"vbyte", 1, 1, 1, GPUIR__P_NONE, 436, gpuir__vbyte_docids_encode, NULL, NULL, gpuir__vbyte_docids_decode,
-     NULL},
+     NULL, NULL},
     {"bp128", 2, 1, 4, GPUIR__P_NONE, 100, gpuir__bp128_docids_encode, NULL, NULL, gpuir__bp128_docids_decode,
-     NULL},
-    {"pfd", 3, 1, 1, GPUIR__P_NONE, 115, gpuir__pfd_docids_encode, NULL, NULL, gpuir__pfd_docids_decode,
+     NULL, gpuir__bp128_docids_find},
+    {"pfd", 3, 1, 1, GPUIR__P_NONE, 115, gpuir__pfd_docids_encode, NULL, NULL, gpuir__pfd_docids_decode, NULL,
      NULL},
     {"newpfd", 4, 1, 1, GPUIR__P_NONE, 104, gpuir__newpfd_docids_encode, NULL, NULL, gpuir__pfd_docids_decode,
-     NULL},
+     NULL, NULL},
     {"optpfd", 5, 1, 1, GPUIR__P_NONE, 106, gpuir__optpfd_docids_encode, NULL, NULL, gpuir__pfd_docids_decode,
-     NULL},
-    {"ef", 6, 1, 1, GPUIR__P_NONE, 297, gpuir__ef_encode, NULL, NULL, gpuir__ef_decode, gpuir__ef_get},
+     NULL, NULL},
+    {"ef", 6, 1, 1, GPUIR__P_NONE, 297, gpuir__ef_encode, NULL, NULL, gpuir__ef_decode, gpuir__ef_get, NULL},
     {"qs", 7, 1, 1, GPUIR__P_RATIO, 293, gpuir__qs_encode, NULL, gpuir__qs_open, gpuir__qs_decode,
-     gpuir__qs_get},
+     gpuir__qs_get, NULL},
     {"rice", 8, 1, 1, GPUIR__P_NONE, 350, gpuir__rice_encode, NULL, gpuir__rice_open, gpuir__rice_decode,
-     gpuir__rice_get},
+     gpuir__rice_get, NULL},
     {"pfd-list", 9, 1, 1, GPUIR__P_LEVELS, 115, gpuir__pfl_encode, gpuir__pfl_scratch, gpuir__pfl_open,
-     gpuir__pfl_decode_block, NULL},
+     gpuir__pfl_decode_block, NULL, NULL},
     {"parapfor", 10, 1, 1, GPUIR__P_SEGMENT, 119, gpuir__para_encode, NULL, gpuir__para_open,
-     gpuir__para_decode_block, NULL},
+     gpuir__para_decode_block, NULL, NULL},
     {"lrc", 11, 1, 1, GPUIR__P_SEGMENT, 72, gpuir__lrc_encode, NULL, gpuir__lrc_open, gpuir__lrc_decode,
-     gpuir__lrc_get},
+     gpuir__lrc_get, NULL},
     {"lrcseg", 12, 1, 1, GPUIR__P_SEGMENT, 75, gpuir__lrcseg_encode, NULL, gpuir__lrcseg_open,
-     gpuir__lrcseg_decode, gpuir__lrcseg_get},
+     gpuir__lrcseg_decode, gpuir__lrcseg_get, NULL},
     {"seglrc", 13, 1, 1, GPUIR__P_SEGMENT, 74, gpuir__seglrc_encode, NULL, gpuir__seglrc_open,
-     gpuir__seglrc_decode, gpuir__seglrc_get},
+     gpuir__seglrc_decode, gpuir__seglrc_get, NULL},
     {"hslrc", 14, 1, 1, GPUIR__P_BUCKET, 129, gpuir__hslrc_encode, NULL, gpuir__hslrc_open,
-     gpuir__hslrc_decode, gpuir__hslrc_get},
+     gpuir__hslrc_decode, gpuir__hslrc_get, NULL},
 };
 
 static const gpuir__codec gpuir__freq_codecs[] = {
     {"vbyte", 1, 0, 1, GPUIR__P_NONE, 341, gpuir__vbyte_freqs_encode, NULL, NULL, gpuir__vbyte_freqs_decode,
-     gpuir__vbyte_freqs_get},
+     gpuir__vbyte_freqs_get, NULL},
     {"bp128", 2, 0, 4, GPUIR__P_NONE, 100, gpuir__bp128_freqs_encode, NULL, NULL, gpuir__bp128_freqs_decode,
-     gpuir__bp128_freqs_get},
+     gpuir__bp128_freqs_get, NULL},
     {"newpfd", 4, 0, 1, GPUIR__P_NONE, 98, gpuir__newpfd_freqs_encode, NULL, NULL, gpuir__pfd_freqs_decode,
-     gpuir__pfd_freqs_get},
+     gpuir__pfd_freqs_get, NULL},
     {"optpfd", 5, 0, 1, GPUIR__P_NONE, 98, gpuir__optpfd_freqs_encode, NULL, NULL, gpuir__pfd_freqs_decode,
-     gpuir__pfd_freqs_get},
+     gpuir__pfd_freqs_get, NULL},
 };
 
 #define GPUIR__DOCID_CODECS (sizeof gpuir__docid_codecs / sizeof gpuir__docid_codecs[0])
@@ -10594,6 +10677,16 @@ static void gpuir__cursor_load(gpuir__cursor *c, uint32_t block) {
   c->decoded++;
 }
 
+/* As the codec's find; GPUIR__UNTOLD, too, of the block that has been decoded. A block it is told of counts as one. */
+static inline uint32_t gpuir__cursor_find(gpuir__cursor *c, uint32_t block, uint32_t x) {
+  const gpuir__list *l = &c->list;
+  uint32_t at = GPUIR__UNTOLD;
+  if (block != c->block && block + 1 < l->nblocks && l->docs.codec->find)
+    at = l->docs.codec->find(&l->docs, block, block ? l->last[block - 1] : UINT32_MAX, x);
+  c->decoded += at != GPUIR__UNTOLD;
+  return at;
+}
+
 /* Fills values[] with the block's frequencies, each less one. */
 static void gpuir__cursor_freqs(gpuir__cursor *c) {
   if (c->scored < 0) return;
@@ -11340,6 +11433,10 @@ static uint32_t gpuir__algorithm1(gpuir__operand *o, const gpuir__pass *p) {
 /* From so many candidates in a block on, registers meet registers; fewer are looked up one by one. Measured. */
 #define GPUIR__MANY 32u
 
+/* In a list so many times longer than the shortest one hardly a block has more candidates than one. That one is looked
+ * for without decoding the block; in lists less long branches would have to guess which blocks these are. Measured. */
+#define GPUIR__SPARSE 4096u
+
 #define GPUIR__PROBE_MEAN 8u /* docIDs a segment at most, on average */
 
 /* Segments for operands so long that probes are faster: from these ratios on, measured with random docIDs. */
@@ -11639,17 +11736,29 @@ GPUIR__AVX2 GPUIR__INLINE int gpuir__holds_avx2(const uint32_t *docs, uint32_t x
   return !_mm256_testz_si256(any, any);
 }
 
+GPUIR__INLINE int gpuir__is_sparse(const gpuir__operand *o) {
+  return o->expected && o->n / GPUIR__SPARSE >= o->expected;
+}
+
 /* A list, block by block. Candidates are followed by UINT32_MAX, 16 times. */
 GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__blocks_avx2(int indices, gpuir__operand *o, const gpuir__pass *p) {
   gpuir__cursor *c = o->cursor;
   const gpuir__list *l = &c->list;
+  const int sparse = gpuir__is_sparse(o);
   uint32_t block = o->at / GPUIR__BLOCK, i = 0, found = 0;
   while (i < p->m) {
-    uint32_t last, before = i, j = 0;
+    uint32_t last, before = i, j = 0, at = GPUIR__UNTOLD;
     block = gpuir__list_find_block(l, block, p->candidates[i]);
     if (block >= l->nblocks) break;
-    gpuir__cursor_load(c, block);
     last = l->last ? l->last[block] : UINT32_MAX - 1;
+    if (sparse && p->candidates[i + 1] > last) at = gpuir__cursor_find(c, block, p->candidates[i]);
+    if (at != GPUIR__UNTOLD) {
+      found = gpuir__pass_put(p, indices, found, i, p->candidates[i], block * GPUIR__BLOCK + at,
+                              at != GPUIR__ABSENT);
+      i++;
+      continue;
+    }
+    gpuir__cursor_load(c, block);
     if (p->m - i >= GPUIR__MANY && p->candidates[i + GPUIR__MANY - 1] <= last) {
       found = gpuir__merge_avx2(indices, 1, p, c->docs, c->n, block * GPUIR__BLOCK, &i, &j, found);
       while (i < p->m && p->candidates[i] <= last) i++; /* done, in the register that was not left behind */
@@ -11763,13 +11872,21 @@ GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__blocks_avx512(int indices, int pairs
                                                           const gpuir__pass *p) {
   gpuir__cursor *c = o->cursor;
   const gpuir__list *l = &c->list;
+  const int sparse = gpuir__is_sparse(o);
   uint32_t block = o->at / GPUIR__BLOCK, i = 0, found = 0;
   while (i < p->m) {
-    uint32_t last, before = i, j = 0;
+    uint32_t last, before = i, j = 0, at = GPUIR__UNTOLD;
     block = gpuir__block_avx512(l, block, p->candidates[i]);
     if (block >= l->nblocks) break;
-    gpuir__cursor_load(c, block);
     last = l->last ? l->last[block] : UINT32_MAX - 1;
+    if (sparse && p->candidates[i + 1] > last) at = gpuir__cursor_find(c, block, p->candidates[i]);
+    if (at != GPUIR__UNTOLD) {
+      found = gpuir__pass_put(p, indices, found, i, p->candidates[i], block * GPUIR__BLOCK + at,
+                              at != GPUIR__ABSENT);
+      i++;
+      continue;
+    }
+    gpuir__cursor_load(c, block);
     if (p->m - i >= GPUIR__MANY && p->candidates[i + GPUIR__MANY - 1] <= last) {
       found = pairs ? gpuir__merge_avx512(indices, 1, p, c->docs, c->n, block * GPUIR__BLOCK, &i, &j, found)
                     : gpuir__merge_avx2(indices, 1, p, c->docs, c->n, block * GPUIR__BLOCK, &i, &j, found);

@@ -150,6 +150,10 @@ static void decode(const list *l, int sound) {
             const uint32_t got = c->get(&s, k);
             if (sound ? got != l->values[k] : c->docids && got > l->limit) abort();
           }
+          if (c->find && l->last && count == 128) {
+            const uint32_t at = c->find(&s, block, prev, sound ? l->values[k] : out[i]);
+            if (at > GPUIR__UNTOLD || (sound && at != i && at != GPUIR__UNTOLD)) abort();
+          }
         }
         free(out);
       }

@@ -22,6 +22,7 @@
 static int rounds = 1;    /* more of them: longer tests */
 static uint64_t choice;   /* the parameter that lists are encoded with */
 static uint64_t failures; /* of the test that runs */
+static uint64_t told;     /* docIDs that find has not left to decoding */
 
 /* One line a failure, but not thousands of them. */
 static void failed(const char *what, const gpuir__codec *c, const char *kind, uint32_t n, int simd,
@@ -203,6 +204,23 @@ static void decode(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32
   free(room);
 }
 
+/* What a block of 128 has is found where it is, and what lies between is not; find may leave it to decoding. */
+static void find_check(const list *l, const gpuir__stream *s, uint32_t block) {
+  const uint32_t *v = l->values + (size_t)block * 128, prev = block ? v[-1] : UINT32_MAX;
+  uint32_t i, got;
+  for (i = 0; i < 128; i++) {
+    const uint32_t between = i ? v[i - 1] + 1 : prev + 1;
+    got = l->codec->find(s, block, prev, v[i]);
+    if (got != i && got != GPUIR__UNTOLD)
+      failed("find", l->codec, l->kind, l->n, s->simd, block * 128 + i, got, i);
+    told += got == i;
+    if (between == v[i]) continue;
+    got = l->codec->find(s, block, prev, i % 2 ? between : v[i] - 1);
+    if (got != GPUIR__ABSENT && got != GPUIR__UNTOLD)
+      failed("find: between", l->codec, l->kind, l->n, s->simd, block * 128 + i, got, GPUIR__ABSENT);
+  }
+}
+
 /* Everything comes back, at every level, in any order of blocks, clamped to the limit. */
 static void list_check(const list *l, uint32_t limit) {
   const int best = gpuir__simd_level(GPUIR_SIMD_AUTO);
@@ -226,6 +244,7 @@ static void list_check(const list *l, uint32_t limit) {
           break;
         }
       }
+      if (l->codec->find && s.last && count == 128) find_check(l, &s, block);
     }
     if (l->codec->get)
       for (k = 0; k < l->n; k += l->n < 2000 ? 1 : 1 + below(97)) {
@@ -393,6 +412,7 @@ static void test_round_trip(void **state) {
       for (n = 126; n <= 130; n++) check(codec_at(i), v, n, 2, k);
   free(v);
   assert_int_equal(failures, 0);
+  if (gpuir__simd_level(GPUIR_SIMD_AUTO) >= GPUIR_SIMD_AVX2) assert_true(told > 0);
 }
 
 static void test_long_lists(void **state) {
@@ -1126,6 +1146,10 @@ static void test_hostile(void **state) {
             }
           if (c->get && c->docids && x > limit)
             failed("hostile: get over the limit", c, kind, n, simd, k, x, limit);
+          for (k = 0; c->find && s.last && count == 128 && k < 8; k++) {
+            x = c->find(&s, b, prev, below(2) ? out[below(128)] : bits(32));
+            if (x > GPUIR__UNTOLD) failed("hostile: find", c, kind, n, simd, b * 128, x, GPUIR__UNTOLD);
+          }
           free(s.scratch);
         }
       }

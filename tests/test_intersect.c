@@ -247,9 +247,15 @@ static void disorder(const gpuir__stream *d, uint32_t block, uint32_t prev, uint
   for (i = 0; i < GPUIR__BLOCK; i++) out[i] = d->last ? 120 * block + 2 * (i % 7) + 2 : 2 * i;
 }
 
+/* Tells anything that may be told. */
+static uint32_t disorder_find(const gpuir__stream *d, uint32_t block, uint32_t prev, uint32_t x) {
+  (void)d;
+  return (x / 2 + block + prev) % (GPUIR__UNTOLD + 1);
+}
+
 /* Whatever a list decodes to: no more matches than candidates, and nothing written behind them but what has room. */
 static void damaged(void **state) {
-  const gpuir__codec codec = {"disorder", 0, 1, 1, 0, 0, NULL, NULL, NULL, disorder, NULL};
+  const gpuir__codec codec = {"disorder", 0, 1, 1, 0, 0, NULL, NULL, NULL, disorder, NULL, disorder_find};
   const uint32_t room = DAMAGED_CANDIDATES + 16, nblocks = 2;
   uint32_t last[2], docs[1024], spots[2][1024], *where[2], i;
   const gpuir__list *lists[2];
@@ -268,9 +274,10 @@ static void damaged(void **state) {
     where[i] = spots[i];
   }
   for (simd = GPUIR_SIMD_SCALAR; simd <= GPUIR_SIMD_AVX512; simd++)
-    for (round = 0; round < 4; round++) {
+    for (round = 0; round < 6; round++) {
       assert_int_equal(gpuir__isect_lists(&x, NULL, gpuir__method_by_name("simd"), lists, 2, simd), GPUIR_OK);
-      if (round / 2) (void)without_pairs(&x);
+      if (round / 2 == 1) (void)without_pairs(&x);
+      if (round / 2 == 2) x.operand[1].n = UINT32_MAX; /* as if the list were very much longer */
       for (i = 0; i < 1024; i++) docs[i] = spots[0][i] = spots[1][i] = CANARY;
       assert_true(gpuir__isect_run(&x, docs, round % 2 ? where : NULL) <= DAMAGED_CANDIDATES);
       for (i = room; i < 1024; i++)
@@ -380,6 +387,45 @@ static void ratios(void **state) {
     free(s[0].docs);
     free(s[1].docs);
   }
+}
+
+/* Up to `most` docIDs of s or beside them: alone, a few in a block, at both ends. */
+static set set_sparse(const set *s, uint32_t most, unsigned round) {
+  uint32_t docs[16], n = 0, i = round % 4 ? below(s->n) : 0;
+  while (n < most && i < s->n) {
+    uint32_t doc = s->docs[i] + below(2);
+    if (!n || doc > docs[n - 1]) docs[n++] = doc;
+    i += 1 + (below(3) ? below(s->n / most) : below(40));
+    if (n + 1 == most && round % 3 == 0) i = s->n - 1;
+  }
+  return set_of(docs, n);
+}
+
+/* Candidates so few that blocks are searched as they are: blocks of each width, with exceptions and without, and some of
+ * too wide a span. */
+static void sparse(void **state) {
+  static const uint32_t spreads[] = {1, 3, 40, 700, 9000};
+  const gpuir__method *simds = gpuir__method_by_name("simd");
+  unsigned shape, spread, round;
+  size_t c;
+  int simd;
+  (void)state;
+  for (shape = 0; shape < SHAPES; shape++)
+    for (spread = 0; spread < sizeof spreads / sizeof *spreads; spread++) {
+      set s[2];
+      s[1] = set_make((int)shape, GPUIR__SPARSE * 12 + below(300), spreads[spread]);
+      for (round = 0; round < 12; round++) {
+        uint32_t right[16], n, most = s[1].n / GPUIR__SPARSE;
+        s[0] = set_sparse(&s[1], most < 2 ? 1 : 1 + below(most), round);
+        n = oracle(s, 2, right);
+        for (c = 0; c < GPUIR__DOCID_CODECS; c++)
+          for (simd = GPUIR_SIMD_SCALAR; simd <= GPUIR_SIMD_AVX512; simd++)
+            if (gpuir__docid_codecs[c].find || (c + round) % GPUIR__DOCID_CODECS == 0)
+              check_lists(simds, &gpuir__docid_codecs[c], s, 2, right, n, simd);
+        free(s[0].docs);
+      }
+      free(s[1].docs);
+    }
 }
 
 static void apart(void **state) {
@@ -567,7 +613,7 @@ int main(void) {
       cmocka_unit_test(names),   cmocka_unit_test(edges),      cmocka_unit_test(lengths),
       cmocka_unit_test(shapes),  cmocka_unit_test(ratios),     cmocka_unit_test(apart),
       cmocka_unit_test(many),    cmocka_unit_test(partitions), cmocka_unit_test(searchers),
-      cmocka_unit_test(damaged),
+      cmocka_unit_test(damaged), cmocka_unit_test(sparse),
   };
   int failed = cmocka_run_group_tests_name("intersect", tests, NULL, NULL);
   print_message("%lu intersections compared\n", compared);
