@@ -401,8 +401,8 @@ static set set_sparse(const set *s, uint32_t most, unsigned round) {
   return set_of(docs, n);
 }
 
-/* Candidates so few that blocks are searched as they are: blocks of each width, with exceptions and without, and some of
- * too wide a span. */
+/* Candidates so few that blocks are searched as they are: blocks of each width, with exceptions and without, and some
+ * of too wide a span. */
 static void sparse(void **state) {
   static const uint32_t spreads[] = {1, 3, 40, 700, 9000};
   const gpuir__method *simds = gpuir__method_by_name("simd");
