@@ -11740,6 +11740,16 @@ GPUIR__INLINE int gpuir__is_sparse(const gpuir__operand *o) {
   return o->expected && o->n / GPUIR__SPARSE >= o->expected;
 }
 
+/* Looks for candidate *pi, alone in its block, without decoding that; 0: it has to be decoded. */
+GPUIR__INLINE int gpuir__spot_alone(int indices, const gpuir__pass *p, gpuir__cursor *c, uint32_t block,
+                                    uint32_t *pi, uint32_t *found) {
+  const uint32_t x = p->candidates[*pi], at = gpuir__cursor_find(c, block, x);
+  if (at == GPUIR__UNTOLD) return 0;
+  *found = gpuir__pass_put(p, indices, *found, *pi, x, block * GPUIR__BLOCK + at, at != GPUIR__ABSENT);
+  ++*pi;
+  return 1;
+}
+
 /* A list, block by block. Candidates are followed by UINT32_MAX, 16 times. */
 GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__blocks_avx2(int indices, gpuir__operand *o, const gpuir__pass *p) {
   gpuir__cursor *c = o->cursor;
@@ -11747,17 +11757,12 @@ GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__blocks_avx2(int indices, gpuir__operan
   const int sparse = gpuir__is_sparse(o);
   uint32_t block = o->at / GPUIR__BLOCK, i = 0, found = 0;
   while (i < p->m) {
-    uint32_t last, before = i, j = 0, at = GPUIR__UNTOLD;
+    uint32_t last, before = i, j = 0;
     block = gpuir__list_find_block(l, block, p->candidates[i]);
     if (block >= l->nblocks) break;
     last = l->last ? l->last[block] : UINT32_MAX - 1;
-    if (sparse && p->candidates[i + 1] > last) at = gpuir__cursor_find(c, block, p->candidates[i]);
-    if (at != GPUIR__UNTOLD) {
-      found = gpuir__pass_put(p, indices, found, i, p->candidates[i], block * GPUIR__BLOCK + at,
-                              at != GPUIR__ABSENT);
-      i++;
+    if (sparse && p->candidates[i + 1] > last && gpuir__spot_alone(indices, p, c, block, &i, &found))
       continue;
-    }
     gpuir__cursor_load(c, block);
     if (p->m - i >= GPUIR__MANY && p->candidates[i + GPUIR__MANY - 1] <= last) {
       found = gpuir__merge_avx2(indices, 1, p, c->docs, c->n, block * GPUIR__BLOCK, &i, &j, found);
@@ -11875,17 +11880,12 @@ GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__blocks_avx512(int indices, int pairs
   const int sparse = gpuir__is_sparse(o);
   uint32_t block = o->at / GPUIR__BLOCK, i = 0, found = 0;
   while (i < p->m) {
-    uint32_t last, before = i, j = 0, at = GPUIR__UNTOLD;
+    uint32_t last, before = i, j = 0;
     block = gpuir__block_avx512(l, block, p->candidates[i]);
     if (block >= l->nblocks) break;
     last = l->last ? l->last[block] : UINT32_MAX - 1;
-    if (sparse && p->candidates[i + 1] > last) at = gpuir__cursor_find(c, block, p->candidates[i]);
-    if (at != GPUIR__UNTOLD) {
-      found = gpuir__pass_put(p, indices, found, i, p->candidates[i], block * GPUIR__BLOCK + at,
-                              at != GPUIR__ABSENT);
-      i++;
+    if (sparse && p->candidates[i + 1] > last && gpuir__spot_alone(indices, p, c, block, &i, &found))
       continue;
-    }
     gpuir__cursor_load(c, block);
     if (p->m - i >= GPUIR__MANY && p->candidates[i + GPUIR__MANY - 1] <= last) {
       found = pairs ? gpuir__merge_avx512(indices, 1, p, c->docs, c->n, block * GPUIR__BLOCK, &i, &j, found)
