@@ -13065,24 +13065,14 @@ static int gpuir__or_tile(gpuir__or *o, uint32_t tile) {
   return gpuir__engine_stopped(o->e);
 }
 
-/* Lays out the scratch arrays and fills bounds; each positive cursor becomes a term. */
-static int gpuir__or_prepare(gpuir__or *o, gpuir__engine *e, unsigned npositive) {
-  uint64_t documents = e->ix->stat.documents;
-  size_t size, room, whole = 0, i, t;
-  int status;
-  o->e = e;
-  o->n = npositive;
-  o->shift = GPUIR__TILE_SHIFT;
-  while ((documents - 1) >> o->shift >= GPUIR__MAX_TILES) o->shift++;
-  o->tiles = (uint32_t)((documents - 1) >> o->shift) + 1;
-  size = (size_t)1 << o->shift;
-  for (i = 0; i < npositive; i++)
-    if (e->cursors[i].list.df <= GPUIR__WHOLE) whole += 2 * (size_t)e->cursors[i].list.df + 64;
-  room = size + GPUIR__BLOCK_ROOM + 16; /* whole blocks and vectors may follow what belongs to the tile */
-  status = gpuir__reserve(e, o->tiles * (2 * (size_t)npositive + 1) + whole + size + size / 64 + 7 * room,
-                          4 * (size_t)npositive + 10);
+/* Reserves `more` items in that many further arrays, and lays out those of a tile. */
+static int gpuir__or_reserve(gpuir__or *o, size_t more, size_t arrays) {
+  const size_t size = (size_t)1 << o->shift;
+  const size_t room =
+      size + GPUIR__BLOCK_ROOM + 16; /* whole blocks and vectors may follow what is the tile's */
+  gpuir__engine *e = o->e;
+  int status = gpuir__reserve(e, size + size / 64 + 7 * room + more, 9 + arrays);
   if (status) return status;
-  o->total = gpuir__carve(e, o->tiles);
   o->scores = gpuir__carve(e, size);
   o->touched = (uint8_t *)(void *)gpuir__carve(e, size / 64);
   o->candidates = gpuir__carve(e, room);
@@ -13092,9 +13082,27 @@ static int gpuir__or_prepare(gpuir__or *o, gpuir__engine *e, unsigned npositive)
   o->docs = gpuir__carve(e, room);
   o->freqs = gpuir__carve(e, room);
   o->values = gpuir__carve(e, room);
-  memset(o->total, 0, o->tiles * 4);
   memset(o->scores, 0, size * 4);
   memset(o->touched, 0, size / GPUIR__PART);
+  return GPUIR_OK;
+}
+
+/* Lays out the scratch arrays and fills bounds; each positive cursor becomes a term. */
+static int gpuir__or_prepare(gpuir__or *o, gpuir__engine *e, unsigned npositive) {
+  uint64_t documents = e->ix->stat.documents;
+  size_t whole = 0, i, t;
+  int status;
+  o->e = e;
+  o->n = npositive;
+  o->shift = GPUIR__TILE_SHIFT;
+  while ((documents - 1) >> o->shift >= GPUIR__MAX_TILES) o->shift++;
+  o->tiles = (uint32_t)((documents - 1) >> o->shift) + 1;
+  for (i = 0; i < npositive; i++)
+    if (e->cursors[i].list.df <= GPUIR__WHOLE) whole += 2 * (size_t)e->cursors[i].list.df + 64;
+  status = gpuir__or_reserve(o, o->tiles * (2 * (size_t)npositive + 1) + whole, 4 * (size_t)npositive + 1);
+  if (status) return status;
+  o->total = gpuir__carve(e, o->tiles);
+  memset(o->total, 0, o->tiles * 4);
   for (i = 0; i < npositive; i++) {
     gpuir__or_term *term = &o->terms[i];
     term->cursor = &e->cursors[i];
@@ -13278,27 +13286,17 @@ static int gpuir__every_tile(gpuir__every *x, uint32_t tile) {
 
 /* Lays out the tile's arrays and decodes the lists' first blocks. */
 static int gpuir__every_prepare(gpuir__every *x, gpuir__engine *e, unsigned npositive, int all) {
-  const size_t size = (size_t)1 << GPUIR__TILE_SHIFT, room = size + GPUIR__BLOCK_ROOM + 16;
+  const size_t size = (size_t)1 << GPUIR__TILE_SHIFT;
   gpuir__or *o = &x->o;
   uint64_t postings = 0;
   unsigned i;
-  int status = gpuir__reserve(e, size + size / 64 + size / 4 + 7 * room, 10);
-  if (status) return status;
+  int status;
   o->e = e;
   o->n = npositive;
   o->shift = GPUIR__TILE_SHIFT;
-  o->scores = gpuir__carve(e, size);
-  o->touched = (uint8_t *)(void *)gpuir__carve(e, size / 64);
+  status = gpuir__or_reserve(o, size / 4, 1);
+  if (status) return status;
   x->matched = all ? (uint8_t *)(void *)gpuir__carve(e, size / 4) : NULL;
-  o->candidates = gpuir__carve(e, room);
-  o->sums = gpuir__carve(e, room);
-  o->slots = gpuir__carve(e, room);
-  o->where = gpuir__carve(e, room);
-  o->docs = gpuir__carve(e, room);
-  o->freqs = gpuir__carve(e, room);
-  o->values = gpuir__carve(e, room);
-  memset(o->scores, 0, size * 4);
-  memset(o->touched, 0, size / GPUIR__PART);
   if (x->matched) memset(x->matched, 0, size);
   for (i = 0; i < npositive; i++) postings += e->cursors[i].list.df;
   x->dense = !all && postings >= e->ix->stat.documents / GPUIR__DENSE;
