@@ -47,22 +47,24 @@ TOOL_LIBS = $(if $(HAVE_ZLIB),-lz) $(LIBS)
 
 # ---- files -------------------------------------------------------------------------------------------------------
 
-TOOL_OBJECTS  = $(patsubst %.c,$(B)/obj/%.o,$(wildcard tools/*.c))
+TOOL_ROOMS    = cli exchange reorder lab
+TOOL_SOURCES  = $(wildcard $(TOOL_ROOMS:%=tools/%/*.c))
+TOOL_OBJECTS  = $(patsubst %.c,$(B)/obj/%.o,$(TOOL_SOURCES))
 FUSE_OBJECTS  = $(patsubst %.c,$(B)/obj/%.o,$(wildcard fuse/*.c))
 GPU_TESTS     = $(patsubst %.c,$(B)/%,$(wildcard tests/gpu/*.c))
 GPU_OBJECT    = $(if $(HAVE_NVCC),$(B)/gpuir_cuda.o)
-TEST_PROGRAMS = $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/test_*.c)) $(B)/tests/matrix
-MUTATE        = $(patsubst tests/%.c,$(B)/asan/tests/%,$(wildcard tests/mutate.c))
-FUZZERS       = $(patsubst tests/%.c,$(B)/fuzz/%,$(wildcard tests/fuzz_*.c))
+TEST_PROGRAMS = $(patsubst %.c,$(B)/%,$(wildcard tests/unit/*.c tests/e2e/*.c))
+MUTATE        = $(B)/asan/tests/fuzz/mutate
+FUZZERS       = $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 EXAMPLES      = $(patsubst %.c,$(B)/%,$(wildcard examples/*.c)) \
                 $(if $(HAVE_CXX),$(patsubst %.cc,$(B)/%,$(wildcard examples/*.cc)))
 SO            = libgpuir.so.$(VERSION)
 LIBRARIES     = $(B)/libgpuir.a $(B)/$(SO)
 COMMANDS      = $(B)/gpuir $(if $(HAVE_FUSE),$(B)/gpuirfs)
 MAN_PAGES     = $(wildcard tools/man/*.1 fuse/*.1)
-C_SOURCES     = gpuir.h gpuir_cuda.cu $(wildcard tools/*.[ch] tools/synth/*.[ch] fuse/*.[ch] tests/*.[ch] \
-                tests/gpu/*.[ch] tests/gpu/*.cu examples/*.c examples/*.cc)
-SCRIPTS       = .ci/run tests/run $(wildcard tools/*.sh examples/*.sh tests/*.sh tests/data/*.sh)
+C_SOURCES     = gpuir.h gpuir_cuda.cu $(wildcard tools/*/*.[ch] tools/*/*.cu fuse/*.[ch] tests/*/*.[ch] tests/gpu/*.cu \
+                examples/*.c examples/*.cc)
+SCRIPTS       = .ci/run tests/run $(wildcard tools/scripts/*.sh examples/*.sh tests/*/*.sh)
 
 Q   = $(if $(V),,@)
 say = $(if $(V),@:,@printf '  %-5s %s\n' $(1) '$(2)')
@@ -108,17 +110,17 @@ commands: $(COMMANDS)
 
 # What is missing is installed first, so the makes that follow look at the machine anew.
 demo:
-	$(Q)tools/setup.sh demo
+	$(Q)tools/scripts/setup.sh demo
 	$(Q)+$(PARALLEL) commands
-	$(Q)tools/demo.sh
+	$(Q)tools/scripts/demo.sh
 
 test:
-	$(Q)tools/setup.sh test
+	$(Q)tools/scripts/setup.sh test
 	$(Q)+$(PARALLEL) all test-programs fuzzers $(MUTATE)
 	$(Q)tests/run
 
 test-long:
-	$(Q)tools/setup.sh test
+	$(Q)tools/scripts/setup.sh test
 	$(Q)+$(PARALLEL) all test-programs fuzzers $(MUTATE)
 	$(Q)tests/run -l
 
@@ -151,7 +153,7 @@ $(B)/$(SO): $(B)/libgpuir.o
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libgpuir.so.$(SO_MAJOR) -Wl,-z,defs -o $@ $< $(LIBS)
 	$(Q)ln -sf $(SO) $(B)/libgpuir.so.$(SO_MAJOR) && ln -sf $(SO) $(B)/libgpuir.so
 
-$(B)/gpuir.pc: tools/gpuir.pc.in FORCE
+$(B)/gpuir.pc: tools/scripts/gpuir.pc.in FORCE
 	@mkdir -p $(@D)
 	@sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|; s|@LIBS@|$(strip $(LIBS))|' $< >$@.new
 	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
@@ -224,8 +226,8 @@ $(B)/commit: FORCE
 	@mkdir -p $(@D)
 	@echo '$(strip $(COMMIT))' | cmp -s - $@ || echo '$(strip $(COMMIT))' >$@
 
-$(B)/obj/tools/cli_lab_report.o: $(B)/commit
-$(B)/obj/tools/cli_lab_report.o: KNOWN = $(if $(strip $(COMMIT)),-DGPUIR_COMMIT='"$(strip $(COMMIT))"')
+$(B)/obj/tools/lab/report.o: $(B)/commit
+$(B)/obj/tools/lab/report.o: KNOWN = $(if $(strip $(COMMIT)),-DGPUIR_COMMIT='"$(strip $(COMMIT))"')
 
 $(B)/obj/fuse/%.o: fuse/%.c $(B)/flags
 	$(call say,CC,$@)
@@ -235,13 +237,13 @@ $(B)/obj/fuse/%.o: fuse/%.c $(B)/flags
 $(B)/tests/%: tests/%.c $(B)/libgpuir.a $(B)/flags
 	$(call say,CC,$@)
 	@mkdir -p $(@D)
-	$(Q)$(COMPILE) -Itests $(LDFLAGS) -o $@ $< $(B)/libgpuir.a -lcmocka $(LIBS)
+	$(Q)$(COMPILE) -Itests/support $(LDFLAGS) -o $@ $< $(B)/libgpuir.a -lcmocka $(LIBS)
 
 # Damaged indexes are of use only where the smallest wrong access is noticed.
-$(B)/asan/tests/mutate: tests/mutate.c $(B)/flags
+$(B)/asan/tests/fuzz/mutate: tests/fuzz/mutate.c $(B)/flags
 	$(call say,CC,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) -std=c99 $(WARNINGS) $(CPPFLAGS) $(DEFINES) $(SANITIZE) -fsanitize=address,undefined -I. -Itests -MMD -MP \
+	$(Q)$(CC) -std=c99 $(WARNINGS) $(CPPFLAGS) $(DEFINES) $(SANITIZE) -fsanitize=address,undefined -I. -Itests/support -MMD -MP \
 	  -o $@ $< $(LIBS)
 
 $(B)/examples/%: examples/%.c $(B)/libgpuir.a $(B)/flags
@@ -291,25 +293,25 @@ format:
 	$(Q)clang-format -i $(C_SOURCES)
 
 lint: $(B)/libgpuir.c
-	$(Q)tools/setup.sh dev
+	$(Q)tools/scripts/setup.sh dev
 	$(call say,LINT,clang-format)
 	$(Q)clang-format --dry-run -Werror $(C_SOURCES)
 	$(call say,LINT,clang-tidy)
-	$(Q)printf '%s\n' $(B)/libgpuir.c $(wildcard tools/*.c tools/synth/*.c fuse/*.c) | xargs -P $(JOBS) -I FILE \
+	$(Q)printf '%s\n' $(B)/libgpuir.c $(wildcard tools/*/*.c fuse/*.c) | xargs -P $(JOBS) -I FILE \
 	  sh -c 'clang-tidy --quiet FILE -- -std=c99 $(DEFINES) -I. $(FUSE_CFLAGS) 2>/dev/null'
 	$(call say,LINT,shellcheck)
 	$(Q)shellcheck $(SCRIPTS)
-	$(Q)shellcheck -S warning $(wildcard tests/*.bats tests/*.bash)
+	$(Q)shellcheck -S warning $(wildcard tests/e2e/*.bats tests/support/*.bash)
 	$(call say,LINT,mandoc)
 	$(Q)$(if $(MAN_PAGES),mandoc -T lint -W warning $(MAN_PAGES) tools/synth/synth.1)
 
 SANITIZE = -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all
 
 VALGRIND = valgrind -q --error-exitcode=99 --leak-check=full
-VALGRIND_TESTS ?= test_analysis test_format test_scores test_threads
+VALGRIND_TESTS ?= unit/analysis unit/format unit/scores unit/threads
 
 sanitize:
-	$(Q)tools/setup.sh dev
+	$(Q)tools/scripts/setup.sh dev
 	$(Q)+$(PARALLEL) B=$(B)/asan CFLAGS='$(SANITIZE) -fsanitize=address,undefined' test-programs
 	$(Q)+$(PARALLEL) B=$(B)/tsan CFLAGS='$(SANITIZE) -fsanitize=thread' test-programs
 	$(Q)+$(PARALLEL) B=$(B)/valgrind CFLAGS='-O1 -g' test-programs
@@ -324,11 +326,11 @@ FUZZ_SECONDS ?= 60
 CAN_FUZZ = $(shell echo 'int LLVMFuzzerTestOneInput(void) { return 0; }' | \
              $(CLANG) -x c - -fsanitize=fuzzer,address -o /dev/null 2>/dev/null && echo yes)
 
-$(B)/fuzz/%: tests/%.c $(B)/flags
+$(B)/fuzz/%: tests/fuzz/%.c $(B)/flags
 	$(call say,FUZZ,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CLANG) -std=c99 -O1 -g -fno-omit-frame-pointer -fsanitize=fuzzer,address,undefined \
-	  -fno-sanitize-recover=all $(DEFINES) -I. -Itests -MMD -MP -o $@ $< $(TOOL_LIBS)
+	  -fno-sanitize-recover=all $(DEFINES) -I. -Itests/support -MMD -MP -o $@ $< $(TOOL_LIBS)
 
 fuzzers:
 	$(Q)+$(if $(CAN_FUZZ),$(if $(FUZZERS),$(MAKE) --no-print-directory $(FUZZERS)),:)
@@ -337,10 +339,10 @@ fuzz: fuzzers
 	$(Q)tests/run -f $(FUZZ_SECONDS) fuzz_
 
 coverage:
-	$(Q)tools/setup.sh dev
+	$(Q)tools/scripts/setup.sh dev
 	$(Q)+$(PARALLEL) B=$(B)/coverage CFLAGS='-O1 -g --coverage -fprofile-update=atomic' all test-programs
 	$(Q)find $(B)/coverage -name '*.gcda' -delete
-	$(Q)-tests/run -t 3600 -b $(B)/coverage test_ gpuir
+	$(Q)-tests/run -t 3600 -b $(B)/coverage unit/ gpuir
 	$(Q)lcov --quiet --capture --directory $(B)/coverage --output-file $(B)/coverage/all.info 2>/dev/null
 	$(Q)lcov --quiet --extract $(B)/coverage/all.info '*/gpuir.h' --output-file $(B)/coverage/gpuir.info
 	$(Q)genhtml --quiet --output-directory $(B)/coverage/html $(B)/coverage/gpuir.info
@@ -350,4 +352,4 @@ clean:
 	$(Q)rm -rf $(addprefix $(B)/,flags commit obj tests examples fuzz demo lab asan tsan valgrind coverage \
 	  gpuir gpuirfs gpuir_cuda.o gpuir.pc libgpuir.* bench.gpuir bench.tsv)
 
--include $(wildcard $(B)/*.d $(B)/obj/*/*.d $(B)/tests/*.d $(B)/examples/*.d $(B)/fuzz/*.d $(B)/asan/tests/*.d)
+-include $(wildcard $(B)/*.d $(B)/obj/*/*.d $(B)/obj/*/*/*.d $(B)/tests/*/*.d $(B)/examples/*.d $(B)/fuzz/*.d $(B)/asan/tests/*/*.d)

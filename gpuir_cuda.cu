@@ -4629,7 +4629,7 @@ extern "C" int gpuir_cuda_attach(gpuir_searcher *s, gpuir_cuda *cuda, int fallba
  *
  * The comments above the kernels predict bytes and warp instructions for a block of 128; beside them stands what
  * was measured on an H200 (132 multiprocessors, 1.05 T warp instructions/s, copies at 4.2 TB/s in the same run), and
- * what ncu counted (tools/ncu_table.py). Two to five times the predicted instructions of decoders are counted, as
+ * what ncu counted (tools/scripts/ncu_table.py). Two to five times the predicted instructions of decoders are counted, as
  * these were of the arithmetic on values only: in a decoder for any list all lanes take a header apart, with addresses
  * and offsets of 64 bits, look for the block's list, and write 512 bytes. Bytes were predicted rightly.
  * ==========================================================================*/

@@ -1,6 +1,6 @@
 /* bench_lab.c - decoding to memory, against what a copy reaches: bp128 by width, and every codec on long lists in
  * random and in clustered order. (gpuir lab measures the rest, beside the CPU.) `bench_lab profile` runs each
- * kernel on little data instead, for a profiler: see tools/ncu_table.py.
+ * kernel on little data instead, for a profiler: see tools/scripts/ncu_table.py.
  *
  * Writes rows "figure, series, x, y, unit" (TSV) to standard output and a table to standard error. */
 #define GPUIR_IMPLEMENTATION

@@ -3,7 +3,7 @@
 #ifndef TESTS_GPU_REAL_H
 #define TESTS_GPU_REAL_H
 
-#include "../wordnet.h"
+#include "../support/wordnet.h"
 
 /* Writes the index of tests/data/wordnet.tsv. 0, or a status with *err. */
 static int real_build(const char *path, const char *codec, const char *freq_codec, gpuir_error *err) {

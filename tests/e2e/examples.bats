@@ -1,0 +1,131 @@
+#!/usr/bin/env bats
+# The programs and scripts of examples/ run and print what is expected.
+
+setup_file() {
+  root=${GPUIR_ROOT:-$(cd "$BATS_TEST_DIRNAME/../.." && pwd)}
+  export root build=${GPUIR_BUILD:-$root/build}
+  export index=$BATS_FILE_TMPDIR/wordnet.gpuir mnt=$BATS_FILE_TMPDIR/mnt
+  "$build/gpuir" index -q --tsv --store --stem english "$root/tests/data/wordnet.tsv" -o "$index"
+  mkdir "$mnt"
+  no_mount=
+  if [ ! -x "$build/gpuirfs" ]; then
+    no_mount="gpuirfs was not built"
+  elif [ ! -c /dev/fuse ]; then
+    no_mount="no /dev/fuse"
+  elif ! "$build/gpuirfs" "$index" "$mnt" >/dev/null; then
+    no_mount="mounting is not allowed"
+  fi
+  export no_mount
+}
+
+teardown_file() {
+  if grep -q " $mnt fuse" /proc/self/mounts; then
+    fusermount3 -u "$mnt" || umount "$mnt" || fusermount3 -u -z "$mnt"
+  fi
+}
+
+needs_mount() { [ -z "$no_mount" ] || skip "$no_mount"; }
+
+@test "minimal.c: scores and names" {
+  run "$build/examples/minimal" "$index" "computer memory"
+  [ "$status" -eq 0 ]
+  [ "${#lines[@]}" -eq 10 ]
+  [[ ${lines[0]} == *"  computer memory" ]]
+  # The same hits as the command's, in the same order.
+  "$build/gpuir" query --tsv "$index" computer memory | cut -f 4 >"$BATS_TEST_TMPDIR/names"
+  diff <(printf '%s\n' "${lines[@]}" | sed 's/^ *[0-9.]*  //') "$BATS_TEST_TMPDIR/names"
+}
+
+@test "minimal.c: what is wrong with a query or an index" {
+  run "$build/examples/minimal" "$index" "-computer"
+  [ "$status" -eq 1 ]
+  [[ $output == "minimal: query without a positive term" ]]
+  run "$build/examples/minimal" "$root/README.md" computer
+  [ "$status" -eq 1 ]
+  [[ $output == "minimal: not a gpuir index"* ]]
+}
+
+@test "minimal.c compiles by the line in its comment" {
+  cd "$BATS_TEST_TMPDIR"
+  line=$(sed -n '1s/.*\(cc -I.*\) \*\//\1/p' "$root/examples/minimal.c")
+  [ -n "$line" ]
+  (cd "$root" && ${line/-o minimal/-o "$BATS_TEST_TMPDIR/minimal"})
+  "$build/gpuir" index -q --tsv "$root/tests/data/wordnet.tsv" -o plain.gpuir
+  ./minimal plain.gpuir wolf
+  # Compiled so it has no stemmer, and says it.
+  run ./minimal "$index" wolf
+  [ "$status" -eq 1 ]
+  [ "$output" = "minimal: not supported by this build" ]
+}
+
+@test "embed.cc: several queries at once" {
+  run "$build/examples/embed" "$index" and wolf "computer memory" "-dog" zzzz
+  [ "$status" -eq 0 ]
+  [ "${lines[0]}" = "wolf" ]
+  [[ ${lines[1]} == *"  wolf" ]]
+  [ "${lines[4]}" = "computer memory" ]
+  [[ ${lines[5]} == *"  computer memory" ]]
+  [ "${lines[8]}" = "-dog: the query has no positive term" ]
+  [ "${lines[9]}" = "zzzz" ]
+  [ "${#lines[@]}" -eq 10 ]
+}
+
+@test "tokenizer.c finds parts of identifiers" {
+  cat >"$BATS_TEST_TMPDIR/source.c" <<'C'
+int parse_query(const char *text);
+void openIndexFile(void);
+int query;
+C
+  run "$build/examples/tokenizer" "$BATS_TEST_TMPDIR/source.c" "parse query"
+  [ "$output" = "1: int parse_query(const char *text);" ]
+  run "$build/examples/tokenizer" "$BATS_TEST_TMPDIR/source.c" "index"
+  [ "$output" = "2: void openIndexFile(void);" ]
+  run "$build/examples/tokenizer" "$BATS_TEST_TMPDIR/source.c" "openindexfile"
+  [ "$output" = "2: void openIndexFile(void);" ]
+  run "$build/examples/tokenizer" "$BATS_TEST_TMPDIR/source.c" "query"
+  [ "${#lines[@]}" -eq 2 ]
+}
+
+@test "search.py ranks as the command does" {
+  command -v python3 >/dev/null || skip "no python3"
+  GPUIR_LIBRARY=$build/libgpuir.so python3 "$root/examples/search.py" "$index" "stringed instrument" 7 |
+    cut -f 1,3 >"$BATS_TEST_TMPDIR/python"
+  [ "$(wc -l <"$BATS_TEST_TMPDIR/python")" -eq 7 ]
+  "$build/gpuir" query --tsv -k 7 "$index" stringed instrument | cut -f 2,4 | diff - "$BATS_TEST_TMPDIR/python"
+  run env GPUIR_LIBRARY="$build/libgpuir.so" python3 "$root/examples/search.py" /nowhere/x computer
+  [ "$status" -eq 1 ]
+  [[ $output == "search.py: "*"No such file"* ]]
+}
+
+@test "mount-rank.sh ranks with cat" {
+  needs_mount
+  run "$root/examples/mount-rank.sh" "$mnt" computer memory
+  [ "$status" -eq 0 ]
+  [ "${lines[0]}" = "documents with all words, best first:" ]
+  diff <(printf '%s\n' "${lines[@]:1:3}") \
+    <("$build/gpuir" query --tsv -k 3 "$index" computer memory | cut -f 2)
+  diff <(printf '%s\n' "${lines[@]:5:3}" | cut -f 2,4) \
+    <("$build/gpuir" query --tsv -m or -k 3 "$index" computer memory | cut -f 2,4)
+  [ "${lines[9]}" -eq "$("$build/gpuir" count "$index" computer memory)" ]
+}
+
+@test "mount-walk.sh walks the hits with ls" {
+  needs_mount
+  run "$root/examples/mount-walk.sh" "$mnt" wolf pack
+  [ "$status" -eq 0 ]
+  [ "${lines[0]}" = "000001-wolf" ]
+  [[ $output == *"000001-wolf: wolf n 1: any of various predatory carnivorous canine"* ]]
+  [[ $output == *"of them, these mention a pack:"*"wolf pack"* ]]
+}
+
+@test "mount-join.sh joins two result lists with coreutils" {
+  needs_mount
+  run "$root/examples/mount-join.sh" "$mnt" @k=100/dog @k=100/wolf
+  [ "$status" -eq 0 ]
+  [ "${lines[0]}" = "docIDs that both queries find:" ]
+  both=$(comm -12 <(sort "$mnt/query/@k=100/dog") <(sort "$mnt/query/@k=100/wolf"))
+  [ -n "$both" ]
+  [[ $output == *"$both"* ]]
+  [[ ${lines[-6]} == "both lists fused, best first:" ]]
+  [[ ${lines[-5]} =~ ^0\.[0-9]{5}\ [0-9]+$ ]]
+}

@@ -1,0 +1,314 @@
+#!/usr/bin/env bats
+# gpuir lab: every figure has its rows, and what can be known without measuring is right.
+
+bats_require_minimum_version 1.5.0
+
+setup_file() {
+  root=${GPUIR_ROOT:-$(cd "$BATS_TEST_DIRNAME/../.." && pwd)}
+  build=${GPUIR_BUILD:-$root/build}
+  export root build PATH="$build:$PATH"
+  export wordnet=$BATS_FILE_TMPDIR/wordnet.gpuir
+  gpuir index -q --tsv --description WordNet "$root/tests/data/wordnet.tsv" -o "$wordnet"
+  (cd "$BATS_FILE_TMPDIR" && for name in codecs intersect search linearity; do
+    gpuir lab "$name" --sample 2 --repeat 1 --backend cpu -o all "$wordnet" >"$name.txt" || exit
+  done)
+}
+
+setup() {
+  cd "$BATS_TEST_TMPDIR" || exit
+}
+
+# ---- helpers ----------------------------------------------------------------------------------------------------
+
+# fails CODE CAUSE ARGUMENT...: gpuir lab exits with CODE, prints nothing and says CAUSE on standard error
+fails() {
+  local code=$1 cause=$2
+  shift 2
+  run --separate-stderr gpuir lab "$@"
+  # shellcheck disable=SC2154 # stderr is set by run
+  if [ "$status" -ne "$code" ] || [ -n "$output" ] || [[ $stderr != *"$cause"* ]]; then
+    printf 'arguments: %s\nstatus: %s, not %s\noutput: %s\nstderr: %s\nlacks: %s\n' \
+      "$*" "$status" "$code" "$output" "$stderr" "$cause"
+    return 1
+  fi
+}
+
+# column FILE N [FIGURE [SERIES]]: the values of a column in the rows of a figure, each once, in order
+column() {
+  awk -F '\t' -v n="$2" -v figure="$3" -v series="$4" '
+    /^#/ || $1 == "figure" { next }
+    (figure == "" || $1 == figure) && (series == "" || $2 == series) && !seen[$n]++ { print $n }' "$1"
+}
+
+# y FILE FIGURE SERIES X
+y() {
+  awk -F '\t' -v f="$2" -v s="$3" -v x="$4" '$1 == f && $2 == s && $3 == x { print $4 }' "$1"
+}
+
+# close A B: two numbers that are printed with six digits are the same
+close() {
+  awk -v a="$1" -v b="$2" 'BEGIN { d = a - b; exit !(a != "" && b != "" && d * d <= 1e-10 * b * b) }' ||
+    { echo "$1 is not $2"; return 1; }
+}
+
+# ---- what is written --------------------------------------------------------------------------------------------
+
+@test "every table and figure has rows, a table, a script and, by gnuplot, a plot" {
+  local all=$BATS_FILE_TMPDIR/all name
+  [ "$(column "$all/codecs.tsv" 1 | paste -sd ' ')" = "sizes cycles ding-fig3 ding-table1 ding-fig4 ao-table2 \
+ao-fig7 ao-fig8 ao-table5 qs-table1 qs-table2 qs-fig12 qs-fig13" ]
+  [ "$(column "$all/intersect.tsv" 1 | sort | paste -sd ' ')" = "ao-table3 ao-table7 ao-table7-ms ding-fig6 \
+griffin-fig10 griffin-fig12 griffin-fig13 griffin-fig8 griffin-table1 prepared query-time ratio-arrays ratio-lists" ]
+  [ "$(column "$all/search.tsv" 1 | paste -sd ' ')" = "ding-table2 griffin-fig7" ]
+  [ "$(column "$all/linearity.tsv" 1 | paste -sd ' ')" = "ao-fig1 ao-table1" ]
+  for name in codecs intersect search linearity; do
+    for figure in $(column "$all/$name.tsv" 1); do
+      [ "$figure" = ao-fig1 ] || grep -q "^$figure: " "$BATS_FILE_TMPDIR/$name.txt"
+      grep -q "'$name.tsv'" "$all/$figure.gp"
+      if command -v gnuplot >/dev/null; then grep -q '</svg>' "$all/$figure.svg"; fi
+    done
+  done
+}
+
+@test "rows have five columns and a finite number each; the head tells how they came about" {
+  local all=$BATS_FILE_TMPDIR/all name key
+  for name in codecs intersect search linearity; do
+    for key in corpus order lists machine version clock command device; do grep -q "^# $key: ." "$all/$name.tsv"; done
+    grep -q '^# corpus: WordNet, 1994 documents, ' "$all/$name.tsv"
+    grep -q "^# order: original, as in $wordnet; " "$all/$name.tsv"
+    grep -q "^# command: gpuir lab $name --sample 2 " "$all/$name.tsv"
+    grep -q '^# device: CPU only$' "$all/$name.tsv"
+    awk -F '\t' '
+      /^#/ { next }
+      !head++ { if ($0 != "figure\tseries\tx\ty\tunit") exit 1; next }
+      NF != 5 || $1 == "" || $2 == "" || $2 ~ / / || $3 == "" || $4 !~ /^[0-9.]+(e[-+][0-9]+)?$/ || $5 == "" {
+        print; bad = 1 }
+      END { exit bad || head < 2 }' "$all/$name.tsv"
+  done
+}
+
+@test "a script redraws its plot" {
+  command -v gnuplot >/dev/null || skip "there is no gnuplot"
+  gpuir lab codecs --sample 1 --repeat 1 --figures ding-fig4,sizes -o out "$wordnet" >/dev/null
+  cp out/sizes.svg out/ding-fig4.svg .
+  rm out/*.svg
+  (cd out && gnuplot sizes.gp && gnuplot ding-fig4.gp)
+  cmp sizes.svg out/sizes.svg
+  cmp ding-fig4.svg out/ding-fig4.svg
+  [ "$(cd out && echo *)" = "codecs.tsv ding-fig4.gp ding-fig4.svg sizes.gp sizes.svg" ]
+}
+
+@test "without gnuplot there are the rows and the scripts, and a note" {
+  mkdir bin
+  ln -s "$build/gpuir" bin/gpuir
+  run --separate-stderr env PATH="$PWD/bin" gpuir lab codecs --sample 1 --repeat 1 --figures sizes -o out "$wordnet"
+  [ "$status" -eq 0 ]
+  [[ $stderr == *'there is no gnuplot'* ]]
+  [ -s out/codecs.tsv ] && [ -s out/sizes.gp ] && [ ! -e out/sizes.svg ]
+}
+
+# ---- what can be known ------------------------------------------------------------------------------------------
+
+@test "sizes of all lists are those of an index in that codec" {
+  gpuir lab codecs --sample 1000000 --repeat 1 --codecs bp128,optpfd,qs:2 --figures sizes -o out "$wordnet" >/dev/null
+  for codec in bp128 optpfd qs:2; do
+    gpuir index -q --tsv --codec "$codec" "$root/tests/data/wordnet.tsv" -o other.gpuir
+    close "$(y out/codecs.tsv sizes codec "$codec")" \
+      "$(gpuir terms --tsv other.gpuir | awk -F '\t' '$2 > 1 { n += $2; b += $7 } END { printf "%.9g", 8 * b / n }')"
+    # last docID, offset and width of each block, in lists of 128 postings and more
+    close "$(y out/codecs.tsv sizes with-directory "$codec")" \
+      "$(gpuir terms --tsv other.gpuir | awk -F '\t' '$2 > 1 { n += $2; b += $7 }
+           $2 >= 128 { b += 9 * $10 } END { printf "%.9g", 8 * b / n }')"
+  done
+}
+
+@test "the bound of ef is that of all its partitions" {
+  gpuir lab codecs --sample 1000000 --repeat 1 --codecs bp128,ef --figures sizes -o out "$wordnet" >/dev/null
+  [ "$(column out/codecs.tsv 3 sizes bound)" = ef ]
+  gpuir export --format pisa "$wordnet" lists
+  python3 - >right <<'END'
+from array import array
+from math import comb, log2
+numbers = array('I', open('lists.docs', 'rb').read())
+at, postings, bits = 2, 0, 0
+while at < len(numbers):
+    docs = numbers[at + 1:at + 1 + numbers[at]]
+    at += 1 + len(docs)
+    if len(docs) > 1:
+        postings += len(docs)
+        for i in range(0, len(docs), 128):
+            part = docs[i:i + 128]
+            bits += log2(comb(part[-1] - (docs[i - 1] + 1 if i else 0), len(part) - 1))
+print(repr(bits / postings))
+END
+  close "$(y out/codecs.tsv sizes bound ef)" "$(cat right)"
+  gpuir lab codecs --sample 1 --repeat 1 --codecs bp128 --figures sizes -o out "$wordnet" >/dev/null
+  run ! grep -q bound out/codecs.tsv
+}
+
+@test "the same seed gives the same sizes; another one gives others" {
+  for run in 1-a 1-b 2-c; do
+    gpuir lab codecs --sample 2 --repeat 1 --seed "${run%-*}" --figures sizes,ao-table2 -o out "$wordnet" >/dev/null
+    grep -v '^#' out/codecs.tsv >"$run"
+  done
+  cmp 1-a 1-b
+  run ! cmp -s 1-a 2-c
+}
+
+@test "lengths of lists: those of all terms, or of the queries' terms" {
+  gpuir lab intersect --figures griffin-fig10 -o out "$wordnet" >/dev/null
+  gpuir terms --tsv "$wordnet" | awk -F '\t' '
+    $2 > 1 { n++; for (c = 4; c <= $2; c *= 2); count[c]++ }
+    END { for (c in count) printf "%d %.6g\n", c, 100 * count[c] / n }' | sort -n >right
+  awk -F '\t' '$1 == "griffin-fig10" { print $3, $4 }' out/intersect.tsv | diff - right
+  # 300 documents: odd in every second one, all in each, last in one
+  for i in $(seq 300); do echo "all $((i % 2 ? 0 : 1))even $([ "$i" -eq 300 ] && echo last)"; done >lines
+  gpuir index -q --lines lines -o toy.gpuir
+  printf '1:all 0even\n2:all last\nnowhere 1even\n' >queries
+  gpuir lab intersect --figures griffin-fig10 -o out toy.gpuir queries >/dev/null
+  awk -F '\t' '$1 == "griffin-fig10" { print $3, $4 }' out/intersect.tsv >lengths
+  [ "$(paste -sd ';' lengths)" = "256 66.6667;512 33.3333" ]
+}
+
+@test "contraction ratio and coefficient of determination are those of a least-squares line" {
+  # line: every second document; two: the first and the last hundred of a thousand
+  for i in $(seq 1000); do
+    echo "all $((i % 2 ? 0 : 1))line $([ "$i" -le 100 ] || [ "$i" -gt 900 ] && echo two)"
+  done >lines
+  gpuir index -q --lines lines -o toy.gpuir
+  for term in 0line two; do
+    echo "$term" >queries
+    gpuir lab linearity -o "$term" toy.gpuir queries >/dev/null
+  done
+  python3 - >right <<'END'
+docs = list(range(100)) + list(range(900, 1000))
+n = len(docs)
+mx, my = (n - 1) / 2, sum(docs) / n
+sxx = sum((i - mx) ** 2 for i in range(n))
+sxy = sum((i - mx) * (d - my) for i, d in enumerate(docs))
+syy = sum((d - my) ** 2 for d in docs)
+off = [(d - my) * sxx / sxy + mx - i for i, d in enumerate(docs)]
+print(repr((max(off) + max(-o for o in off)) / n), repr(sxy ** 2 / (sxx * syy)))
+END
+  read -r ratio r2 <right
+  close "$(y two/linearity.tsv ao-table1 index/global/ratio '[128,1K)')" "$ratio"
+  close "$(y two/linearity.tsv ao-table1 index/global/R2 '[128,1K)')" "$r2"
+  close "$(y two/linearity.tsv ao-table1 index/local/R2 '[128,1K)')" "$r2" # one segment
+  close "$(y 0line/linearity.tsv ao-table1 index/global/R2 '[128,1K)')" 1
+  awk -v r="$(y 0line/linearity.tsv ao-table1 index/global/ratio '[128,1K)')" 'BEGIN { exit !(r < 1e-9) }'
+  awk -v r="$(y 0line/linearity.tsv ao-table1 random/global/ratio '[128,1K)')" 'BEGIN { exit !(r > 0.001 && r < 0.5) }'
+}
+
+# ---- options ----------------------------------------------------------------------------------------------------
+
+@test "--codecs, --methods and --figures choose" {
+  gpuir lab codecs --backend cpu --sample 1 --repeat 1 --codecs ef,parapfor:64,0.2,bp128,lrc:256,min \
+    -o out "$wordnet" >table
+  [ "$(column out/codecs.tsv 2 ding-fig4 | paste -sd ' ')" = "ef parapfor:64,0.2 bp128 lrc:256,min" ]
+  [ "$(column out/codecs.tsv 2 ao-fig7 | paste -sd ' ')" = "parapfor:64 lrc:256" ]
+  run ! grep -q '^qs-fig12' out/codecs.tsv
+  gpuir lab intersect --backend cpu --sample 1 --repeat 1 --methods skip,merge --figures ratio-lists,ao-table3 \
+    --codecs ef -o out "$wordnet" >table
+  [ "$(column out/intersect.tsv 1 | paste -sd ' ')" = "ratio-lists ao-table3" ]
+  [ "$(column out/intersect.tsv 2 ratio-lists | paste -sd ' ')" = "merge skip" ]
+  [ "$(column out/intersect.tsv 3 ao-table3 arrays | paste -sd ' ')" = "merge skip" ]
+  [ "$(column out/intersect.tsv 3 ao-table3 ef | paste -sd ' ')" = "merge skip" ]
+  [ "$(grep -c ': ' table)" -eq 2 ]
+}
+
+@test "no figure loses a series, however many there are" {
+  local specs
+  specs=$(seq -f 'qs:%.2f' -s , 1 0.01 1.79) # 80
+  gpuir lab codecs --backend cpu --sample 1 --repeat 1 --codecs "$specs" --figures ding-fig4 -o out "$wordnet" >table
+  [ "$(column out/codecs.tsv 2 ding-fig4 | paste -sd ,)" = "$specs" ]
+  [ "$(grep -o '^qs:[0-9.]*' table | paste -sd ,)" = "$specs" ]
+  grep -q "^names = '${specs//,/ }'$" out/ding-fig4.gp
+  if command -v gnuplot >/dev/null; then
+    [ "$(grep -o 'qs:[0-9.]*' out/ding-fig4.svg | sort -u | wc -l)" -ge 80 ]
+  fi
+}
+
+@test "the first of all methods in the library is there, and the last" {
+  local all=$BATS_FILE_TMPDIR/all
+  [ "$(column "$all/intersect.tsv" 3 ao-table3 arrays | wc -l)" -ge 20 ]
+  [ "$(column "$all/intersect.tsv" 3 ao-table3 arrays)" = "$(column "$all/intersect.tsv" 2 ratio-arrays)" ]
+  [ "$(column "$all/codecs.tsv" 2 ding-fig4)" = "$(column "$all/codecs.tsv" 3 sizes)" ]
+}
+
+# gpu_columns NAME FIGURE...: of each figure there is a series of the CPU and one of the GPU over the same places
+gpu_columns() {
+  local name=$1 figure
+  shift
+  for figure; do
+    [ -n "$(column "out/$name.tsv" 2 "$figure" | grep -v '^GPU\|/GPU')" ]
+    [ -n "$(column "out/$name.tsv" 2 "$figure" | grep '^GPU\|/GPU')" ]
+  done
+}
+
+@test "--backend: the GPU's columns beside the CPU's, or the cause, and CPU only" {
+  if gpuir lab codecs --backend gpu --sample 1 --repeat 1 -o out "$wordnet" >/dev/null 2>&1; then
+    gpuir lab intersect --sample 2 --repeat 1 -o out "$wordnet" >/dev/null
+    gpuir lab search --sample 2 --repeat 1 -o out "$wordnet" >/dev/null
+    grep -q '^# device: .*, driver .*, CUDA ' out/codecs.tsv
+    gpu_columns codecs ding-table1 ding-fig4 ao-fig8 qs-table2 qs-fig13
+    gpu_columns intersect ratio-arrays ratio-lists ding-fig6 ao-table3 query-time ao-fig5 ao-fig6 ao-table7 \
+      ao-table7-ms griffin-fig8 griffin-fig12 griffin-fig13
+    gpu_columns search ding-table2 griffin-fig7
+    [ "$(column out/codecs.tsv 2 qs-fig8 | paste -sd ' ')" = 'count prefix-sum gather combine all' ]
+    [ "$(column out/codecs.tsv 2 qs-fig10 | paste -sd ' ')" = 'count prefix-sum gather combine all' ]
+    [ "$(column out/codecs.tsv 2 qs-fig11 | paste -sd ' ')" = 'naive steps one-kernel' ]
+    [ "$(column out/codecs.tsv 2 qs-fig14 | paste -sd ' ')" = '256 512 1024' ]
+    awk -F '\t' '$1 == "ding-table3" { sum[$2] += $4 }
+      END { for (s in sum) if (sum[s] < 99.9 || sum[s] > 100.1) bad = 1; exit bad || length(sum) < 4 }' out/search.tsv
+  else
+    fails 1 '--backend gpu: ' codecs --backend gpu "$wordnet"
+    run --separate-stderr gpuir lab codecs --sample 1 --repeat 1 --figures ding-table1 -o out "$wordnet"
+    [ "$status" -eq 0 ]
+    [[ $stderr == *'CPU only: '* ]]
+    grep -q '^# device: CPU only: ' out/codecs.tsv
+    [ "$(column out/codecs.tsv 2 | paste -sd ' ')" = 'CPU CPU/L1' ]
+  fi
+}
+
+@test "queries: as many hits and candidates as there are" {
+  printf '1:water dog\n2:dog cat\n3:memory of computer\n' >queries
+  gpuir lab search --backend cpu --sample 1 --repeat 1 -o out "$wordnet" queries >/dev/null
+  [ "$(column out/search.tsv 3 ding-table2 CPU | paste -sd ' ')" = 'AND OR AND+OR' ]
+  # the classes of results of AND and OR, from 32 on
+  for mode in and or; do
+    sed 's/^[0-9]*://' queries | while read -r query; do gpuir count --mode "$mode" "$wordnet" "$query"; done
+  done | awk '$1 >= 32 { for (c = 4; c <= $1; c *= 2); print c }' | sort -nu >right
+  column out/search.tsv 3 griffin-fig7 heap/10 | diff - right
+}
+
+@test "misuse" {
+  fails 2 'codecs, intersect, search or linearity is missing'
+  fails 2 "--backend" codecs --backend tpu "$wordnet"
+  fails 2 "there is no 'nothing'" nothing "$wordnet"
+  fails 2 'INDEX is missing' codecs
+  fails 2 'one INDEX and one file of QUERIES' codecs "$wordnet" queries more
+  fails 2 "there is no 'ao-fig1'" codecs --figures ao-fig1 "$wordnet"
+  fails 2 "there is no 'sort'" intersect --methods merge,sort "$wordnet"
+  fails 2 "unknown docID codec 'zip'" codecs --codecs bp128,zip "$wordnet"
+  fails 2 'takes c' codecs --codecs qs:9 "$wordnet"
+  fails 2 'one codec is wanted' codecs --codecs auto "$wordnet"
+  fails 2 '--codecs names nothing' codecs --codecs= "$wordnet"
+  fails 2 '--sample' codecs --sample 0 "$wordnet"
+  fails 2 '--repeat' codecs --repeat 0 "$wordnet"
+  fails 2 '--seed' codecs --seed x "$wordnet"
+  fails 2 "unknown option '--gpu'" codecs --gpu "$wordnet"
+}
+
+@test "failures" {
+  fails 1 'nowhere.gpuir' codecs nowhere.gpuir
+  fails 1 'nowhere.txt' codecs -o out "$wordnet" nowhere.txt
+  echo text >file
+  fails 1 'file' codecs -o file/out "$wordnet"
+  head -c 1000 "$wordnet" >damaged.gpuir
+  fails 1 'damaged.gpuir' linearity -o out damaged.gpuir
+  printf 'one two\nthree' >lines
+  gpuir index -q --lines lines -o ones.gpuir
+  fails 1 'no list has two postings' linearity -o out ones.gpuir
+  echo unheard >queries
+  fails 1 'no term of the queries' linearity -o out "$wordnet" queries
+}

@@ -1,0 +1,102 @@
+/* fuzz_query.c - parses any bytes as a query of small indexes, searches and explains it
+ *
+ *   clang -g -O1 -fsanitize=fuzzer,address,undefined -DGPUIR_WITH_UTF8PROC -DGPUIR_WITH_STEMMER -I. \
+ *     tests/fuzz/fuzz_query.c -o build/fuzz_query -lutf8proc -lstemmer -lm -pthread
+ *   mkdir -p build/corpus-query
+ *   build/fuzz_query -max_total_time=60 -max_len=4096 -timeout=10 build/corpus-query
+ *
+ * Without the two macros only the ascii analyzer is fuzzed. Both evaluators must agree. */
+#define GPUIR_IMPLEMENTATION
+#include "gpuir.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { ANALYZERS = 3 };
+
+static gpuir_index *ix[ANALYZERS];
+static gpuir_searcher *searcher[ANALYZERS][2];
+
+static const char *const documents[] = {
+    "a quick brown fox",
+    "the lazy dog sleeps",
+    "a dog and a fox",
+    "Stra\xc3\x9fx \xe6\xbc\xa2\xe5\xad\x97 a",
+    "1 2 3 a",
+    "fox fox fox fox",
+    "",
+    "running runs ran run dog",
+    "the the the",
+    "x y z a b c d e f g",
+};
+
+static void start(int i) {
+  static const char *const analyzer[ANALYZERS] = {"ascii", "unicode", "unicode"};
+  char path[] = "/tmp/gpuir-fuzz-XXXXXX";
+  gpuir_builder_desc desc;
+  gpuir_searcher_desc how;
+  gpuir_builder *b;
+  size_t d, times;
+  int fd = mkstemp(path), e, status;
+  if (fd < 0) abort();
+  (void)close(fd);
+  memset(&desc, 0, sizeof desc);
+  memset(&how, 0, sizeof how);
+  desc.path = path;
+  desc.threads = 1;
+  desc.analyzer.analyzer = analyzer[i];
+  if (i == 2) {
+    desc.analyzer.stem = "english";
+    desc.analyzer.stop = "english";
+  }
+  status = gpuir_builder_create(&desc, &b, NULL);
+  if (!status) {
+    for (times = 0; times < 40; times++)
+      for (d = 0; d < sizeof documents / sizeof *documents; d++)
+        if (gpuir_builder_add_text(b, NULL, documents[d], strlen(documents[d]), NULL)) abort();
+    if (gpuir_builder_write(b, NULL, NULL) || gpuir_open(path, NULL, &ix[i], NULL)) abort();
+    gpuir_builder_destroy(b);
+    for (e = 0; e < 2; e++) {
+      how.evaluator = e;
+      if (gpuir_searcher_create(ix[i], &how, &searcher[i][e])) abort();
+    }
+  } else if (status != GPUIR_E_UNSUPPORTED) {
+    abort();
+  }
+  (void)unlink(path);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  static int started;
+  static gpuir_explanation x;
+  gpuir_query_desc desc;
+  gpuir_query *q;
+  gpuir_hit hits[2][50];
+  size_t n[2], k;
+  uint64_t count;
+  int i, e;
+  for (i = 0; i < ANALYZERS && !started; i++) start(i);
+  started = 1;
+  if (size < 2) return 0;
+  memset(&desc, 0, sizeof desc);
+  desc.mode = data[0] % 3;
+  desc.no_operators = data[0] >> 2 & 1;
+  desc.custom_bm25 = data[0] >= 240; /* seldom: a table is made for each new pair */
+  desc.k1 = (float)data[1] * 4;
+  desc.b = (float)data[1] / 255;
+  k = data[0] >> 3 & 1 ? 50 : data[1] % 8;
+  for (i = 0; i < ANALYZERS; i++) {
+    if (!ix[i]) continue;
+    if (gpuir_query_parse(ix[i], &desc, (const char *)data + 2, size - 2, &q, NULL)) {
+      if (q) abort();
+      continue;
+    }
+    for (e = 0; e < 2; e++)
+      if (gpuir_search(searcher[i][e], q, hits[e], k, &n[e])) abort();
+    if (n[0] != n[1] || n[0] > k || (n[0] && memcmp(hits[0], hits[1], n[0] * sizeof hits[0][0]))) abort();
+    if (gpuir_count(searcher[i][0], q, &count)) abort();
+    if (desc.mode != GPUIR_ANDOR && n[0] != (count < k ? count : k)) abort();
+    if (gpuir_explain(searcher[i][0], q, data[1], &x)) abort();
+    gpuir_query_destroy(q);
+  }
+  return 0;
+}

@@ -1,0 +1,99 @@
+#!/usr/bin/env bash
+# readme.sh RESULTS [-u]: runs what stands in the README's fenced blocks, in order, in a folder that looks like the
+# project's, and leaves in RESULTS for each command NN.command, NN.want, NN.got (standard output), NN.err, NN.status.
+# With -u it then writes what the console commands printed into README.md instead.
+#
+#   ```c              a program; saved under the name in its first line
+#   ```console [TAG]  commands after `$ ` and what each prints
+#   ```sh [TAG]       a script that must succeed; with the tag `long` only in long runs, with `setup` not here
+#
+# Where nothing can be mounted, commands that name mnt are left out (NN.status is `skipped`).
+set -euo pipefail
+root=${GPUIR_ROOT:-$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)}
+build=${GPUIR_BUILD:-$root/build}
+mkdir -p "$1"
+results=$(cd "$1" && pwd)
+update=${2:-}
+
+place=$results/place
+mkdir -p "$place" "$results/home" "$results/blocks"
+for entry in "$root"/*; do
+  [[ ${entry##*/} == build ]] || ln -s "$entry" "$place/"
+done
+ln -s "$build" "$place/build"
+cd "$place"
+export HOME=$results/home PATH=$build:$PATH
+unset MAKEFLAGS MAKELEVEL MFLAGS
+
+unmount() {
+  if grep -q " $place/mnt fuse" /proc/self/mounts; then
+    fusermount3 -u mnt || umount mnt || fusermount3 -u -z mnt
+  fi
+}
+trap unmount EXIT
+
+can_mount=
+[[ -x $build/gpuirfs && -c /dev/fuse ]] && can_mount=1
+
+n=0
+# run WANT COMMAND
+run() {
+  local base
+  n=$((n + 1))
+  base=$results/$(printf '%02d' "$n")
+  printf '%s\n' "$2" >"$base.command"
+  printf '%s' "$1" >"$base.want"
+  if [[ $2 == *mnt* && -z $can_mount ]]; then
+    echo skipped >"$base.status"
+    return
+  fi
+  local status=0
+  bash -e -c "$2" >"$base.got" 2>"$base.err" </dev/null || status=$?
+  echo "$status" >"$base.status"
+  if [[ $2 == *gpuirfs* && $status -ne 0 ]] && grep -qi 'not permitted\|permission' "$base.err"; then
+    can_mount=
+    echo skipped >"$base.status"
+  fi
+}
+
+awk -v dir="$results/blocks" -f "$root/tools/scripts/readme-blocks.awk" "$root/README.md"
+for block in "$results"/blocks/[0-9]*; do
+  case ${block##*/} in
+    *.c)
+      name=$(sed -n '1s|^/\* \([a-z0-9_-]*\.c\).*|\1|p' "$block")
+      cp "$block" "$place/$name"
+      ;;
+    *.sh.setup) ;;
+    *.sh.long) [[ -z ${GPUIR_LONG:-} ]] || run '' "$(cat "$block")" ;;
+    *.sh) run '' "$(cat "$block")" ;;
+    *.console*)
+      text='' want=''
+      while IFS= read -r line || [[ -n $text ]]; do
+        if [[ -z $line || $line == '$ '* ]]; then
+          [[ -z $text ]] || run "$want" "$text"
+          text=${line#'$ '} want=''
+        else
+          want+=$line$'\n'
+        fi
+      done <"$block"
+      ;;
+  esac
+done
+
+[[ $update == -u ]] || exit 0
+awk -v dir="$results" '
+  /^```/ { inside = !inside; console = inside && /^```console/; if (console) { print; next } }
+  console && /^\$ / {
+    print
+    command = substr($0, 3)
+    # Commands are numbered as they ran; a script in between has a number too.
+    for (n++; (getline text < (f = sprintf("%s/%02d.command", dir, n))) > 0 && text != command; n++) close(f)
+    close(f)
+    while ((getline line < (f = sprintf("%s/%02d.got", dir, n))) > 0) print line
+    close(f)
+    next
+  }
+  console { next }
+  { print }
+' "$root/README.md" >"$results/README.new"
+cp "$results/README.new" "$root/README.md"

@@ -1,0 +1,572 @@
+/* format.c - files that are not indexes, or no longer: each has a clear error that names the file
+ *
+ * Damage that the library cannot refuse is covered by mutate.c. The layout is the one that the
+ * header documents: a header of 64 bytes, a table of 32 bytes a section, then the sections. */
+#include "guard.h"
+#define GPUIR_IMPLEMENTATION
+#include "gpuir.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+
+#include "oracle.h"
+#include "corpus.h"
+#include "exercise.h"
+
+#include <signal.h>
+
+enum { HEADER = 64, ENTRY = 32, OPTIONAL_SECTION = 200 };
+
+static char valid_path[4200], path[4200]; /* an index that stays, and a place for others */
+static unsigned char *valid;
+static size_t valid_len;
+
+static void put_file(const void *bytes, size_t len) {
+  FILE *f = fopen(path, "wb");
+  assert_non_null(f);
+  assert_int_equal(fwrite(bytes, 1, len, f), len);
+  assert_int_equal(fclose(f), 0);
+}
+
+static uint64_t get64(size_t at) {
+  uint64_t v;
+  memcpy(&v, valid + at, 8);
+  return v;
+}
+
+static uint32_t get32(size_t at) {
+  uint32_t v;
+  memcpy(&v, valid + at, 4);
+  return v;
+}
+
+/* Makes the header's and the table's checksums right. */
+static void mend(unsigned char *bytes) {
+  uint32_t n;
+  uint64_t h;
+  memcpy(&n, bytes + 12, 4);
+  h = XXH3_64bits(bytes + HEADER, (size_t)n * ENTRY);
+  memcpy(bytes + 24, &h, 8);
+  h = XXH3_64bits(bytes, 56);
+  memcpy(bytes + 56, &h, 8);
+}
+
+static unsigned char *copy_valid(void) {
+  unsigned char *bytes = (unsigned char *)oracle_grow(NULL, valid_len, 1);
+  memcpy(bytes, valid, valid_len);
+  return bytes;
+}
+
+/* gpuir_open must refuse `path` with this code, and say why. */
+static void refused(int code, const char *why) {
+  gpuir_index *ix = (gpuir_index *)(void *)&code;
+  gpuir_error err;
+  const char *name = strrchr(path, '/') + 1;
+  int status;
+  memset(&err, 0, sizeof err);
+  status = gpuir_open(path, NULL, &ix, &err);
+  if (status != code)
+    fail_msg("%s instead of %s (%s)", gpuir_strerror(status), gpuir_strerror(code), err.msg);
+  assert_null(ix);
+  assert_int_equal(err.code, code);
+  if (!strstr(err.msg, name)) fail_msg("the message does not name the file: %s", err.msg);
+  if (!strstr(err.msg, why)) fail_msg("\"%s\" instead of \"%s\"", err.msg, why);
+  assert_int_equal(gpuir_open(path, NULL, &ix, NULL), code); /* and without an error to fill */
+}
+
+static int setup_group(void **state) {
+  oracle o;
+  gpuir_error err;
+  gpuir_builder_desc desc;
+  gpuir_builder *b;
+  FILE *f;
+  long len;
+  unsigned d;
+  (void)state;
+  (void)corpus_path(path, sizeof path, "broken.gpuir");
+  (void)corpus_path(valid_path, sizeof valid_path, "valid.gpuir");
+  corpus_zipf(&o, 600, 50, 8, 1);
+  memset(&desc, 0, sizeof desc);
+  desc.path = valid_path;
+  desc.store_text = 1;
+  if (gpuir_builder_create(&desc, &b, &err)) return 1;
+  for (d = 0; d < o.ndocs; d++) {
+    char text[2048], name[16];
+    gpuir_doc_desc doc;
+    size_t n = 0, i;
+    for (i = o.doc_start[d]; i < o.doc_start[d + 1] && n < 1900; i++)
+      n += (size_t)snprintf(text + n, sizeof text - n, "%s ", o.name[o.post[i].term]);
+    memset(&doc, 0, sizeof doc);
+    doc.name = name;
+    doc.name_len = (size_t)snprintf(name, sizeof name, "d%u", d);
+    doc.source = "all.txt";
+    doc.source_len = 7;
+    doc.first_line = doc.last_line = d + 1;
+    if (gpuir_builder_add_text(b, &doc, text, n, &err)) return 1;
+  }
+  if (gpuir_builder_write(b, NULL, &err)) return 1;
+  gpuir_builder_destroy(b);
+  oracle_free(&o);
+  f = fopen(valid_path, "rb");
+  if (!f || fseek(f, 0, SEEK_END) || (len = ftell(f)) <= 0) return 1;
+  rewind(f);
+  valid_len = (size_t)len;
+  valid = (unsigned char *)oracle_grow(NULL, valid_len, 1);
+  if (fread(valid, 1, valid_len, f) != valid_len) return 1;
+  return fclose(f);
+}
+
+static int teardown_group(void **state) {
+  (void)state;
+  (void)unlink(path);
+  (void)unlink(valid_path);
+  free(valid);
+  return 0;
+}
+
+static void test_valid(void **state) {
+  int verified;
+  (void)state;
+  assert_int_equal(exercise_file(valid_path, GPUIR_SIMD_AUTO, &verified), GPUIR_OK);
+  assert_int_equal(verified, GPUIR_OK);
+}
+
+static void test_missing(void **state) {
+  (void)state;
+  (void)unlink(path);
+  refused(GPUIR_E_IO, "No such file");
+}
+
+static void test_directory(void **state) {
+  (void)state;
+  (void)unlink(path);
+  assert_int_equal(mkdir(path, 0755), 0);
+  refused(GPUIR_E_FORMAT, "not a regular file");
+  assert_int_equal(rmdir(path), 0);
+}
+
+/* A named pipe without a writer must not hold the caller up. */
+static void test_pipe(void **state) {
+  (void)state;
+  (void)unlink(path);
+  assert_int_equal(mkfifo(path, 0644), 0);
+  (void)alarm(10);
+  refused(GPUIR_E_FORMAT, "not a regular file");
+  (void)alarm(0);
+  assert_int_equal(unlink(path), 0);
+}
+
+static void test_empty_file(void **state) {
+  (void)state;
+  put_file("", 0);
+  refused(GPUIR_E_FORMAT, "empty");
+}
+
+static void test_text_file(void **state) {
+  static const char text[] =
+      "This is a text, and a rather long one, so that it has more bytes than the header of an index would "
+      "have.\n";
+  (void)state;
+  put_file(text, sizeof text - 1);
+  refused(GPUIR_E_FORMAT, "not a gpuir index");
+  put_file(text, 10);
+  refused(GPUIR_E_FORMAT, "not a gpuir index");
+}
+
+static void test_unreadable(void **state) {
+  int root = geteuid() == 0;
+  (void)state;
+  put_file(valid, valid_len);
+  assert_int_equal(chmod(path, 0), 0);
+  if (root) assert_int_equal(seteuid(65534), 0);
+  refused(GPUIR_E_IO, "Permission denied");
+  if (root) assert_int_equal(seteuid(0), 0);
+}
+
+static void test_arguments(void **state) {
+  gpuir_index *ix;
+  gpuir_error err;
+  (void)state;
+  assert_int_equal(gpuir_open(NULL, NULL, &ix, &err), GPUIR_E_ARGUMENT);
+  assert_int_equal(gpuir_open(path, NULL, NULL, &err), GPUIR_E_ARGUMENT);
+  assert_int_equal(gpuir_verify(NULL, &err), GPUIR_E_ARGUMENT);
+}
+
+/* Messages keep the end of a long path, which names the file. */
+static void test_long_path(void **state) {
+  char long_path[400];
+  gpuir_index *ix;
+  gpuir_error err;
+  size_t n = 0;
+  (void)state;
+  while (n < 300) n += (size_t)snprintf(long_path + n, sizeof long_path - n, "/folder%lu", (unsigned long)n);
+  (void)snprintf(long_path + n, sizeof long_path - n, "/the-name.gpuir");
+  assert_int_equal(gpuir_open(long_path, NULL, &ix, &err), GPUIR_E_IO);
+  assert_non_null(strstr(err.msg, "the-name.gpuir"));
+  assert_non_null(strstr(err.msg, "No such file"));
+}
+
+static void test_truncated(void **state) {
+  size_t n;
+  int verified;
+  (void)state;
+  for (n = 0; n < valid_len; n += 64) {
+    put_file(valid, n);
+    assert_int_equal(exercise_file(path, GPUIR_SIMD_AUTO, &verified), GPUIR_E_FORMAT);
+  }
+  for (n = valid_len - 64; n < valid_len; n++) {
+    put_file(valid, n);
+    refused(GPUIR_E_FORMAT, n ? "truncated" : "");
+  }
+}
+
+static void test_extended(void **state) {
+  unsigned char *bytes = (unsigned char *)oracle_grow(NULL, valid_len + 64, 1);
+  (void)state;
+  memcpy(bytes, valid, valid_len);
+  memset(bytes + valid_len, 0, 64);
+  put_file(bytes, valid_len + 64);
+  refused(GPUIR_E_FORMAT, "extended");
+  free(bytes);
+}
+
+/* Truncated, with a header that says so: whatever opens must be safe. */
+static void test_truncated_and_mended(void **state) {
+  size_t n;
+  int verified;
+  (void)state;
+  for (n = 64; n < valid_len; n += 64) {
+    unsigned char *bytes = copy_valid();
+    uint64_t size = n;
+    memcpy(bytes + 16, &size, 8);
+    mend(bytes);
+    put_file(bytes, n);
+    assert_true(exercise_file(path, GPUIR_SIMD_AUTO, &verified) || verified);
+    free(bytes);
+  }
+}
+
+static void test_magic_and_version(void **state) {
+  unsigned char *bytes = copy_valid();
+  uint32_t version = get32(8) + 1;
+  unsigned i;
+  (void)state;
+  for (i = 0; i < 8; i++) {
+    bytes[i] ^= 1;
+    put_file(bytes, valid_len);
+    refused(GPUIR_E_FORMAT, "not a gpuir index");
+    bytes[i] ^= 1;
+  }
+  memcpy(bytes + 8, &version, 4); /* a newer format may place its checksums elsewhere */
+  put_file(bytes, valid_len);
+  refused(GPUIR_E_VERSION, "format");
+  mend(bytes);
+  put_file(bytes, valid_len);
+  refused(GPUIR_E_VERSION, "format");
+  free(bytes);
+}
+
+/* Every bit of the header and of the section table counts. */
+static void test_header_and_table_bits(void **state) {
+  uint32_t n = get32(12);
+  size_t bit;
+  (void)state;
+  for (bit = 0; bit < (HEADER + n * ENTRY) * 8u; bit += 3) {
+    unsigned char *bytes = copy_valid();
+    gpuir_index *ix;
+    bytes[bit / 8] = (unsigned char)(bytes[bit / 8] ^ (1u << bit % 8));
+    put_file(bytes, valid_len);
+    assert_int_not_equal(gpuir_open(path, NULL, &ix, NULL), GPUIR_OK);
+    free(bytes);
+  }
+}
+
+/* A flipped bit anywhere in a section is found by its checksum, and the message says where. */
+static void test_checksums(void **state) {
+  uint32_t n = get32(12), i, j;
+  (void)state;
+  assert_true(n >= 20);
+  for (i = 0; i < n; i++) {
+    size_t entry = HEADER + i * ENTRY;
+    uint64_t offset = get64(entry + 8), length = get64(entry + 16);
+    for (j = 0; j < 4 && length; j++) {
+      const uint64_t places[4] = {0, length - 1, length / 2, length / 3};
+      uint64_t at = offset + places[j];
+      unsigned char *bytes = copy_valid();
+      gpuir_open_desc desc;
+      gpuir_index *ix;
+      gpuir_error err;
+      int status;
+      memset(&desc, 0, sizeof desc);
+      bytes[at] = (unsigned char)(bytes[at] ^ (1u << j * 2));
+      put_file(bytes, valid_len);
+      status = gpuir_open(path, &desc, &ix, &err);
+      if (!status) { /* the statistics and the dictionary's sizes are checked by open already */
+        assert_int_equal(gpuir_verify(ix, &err), GPUIR_E_CHECKSUM);
+        assert_int_equal(err.code, GPUIR_E_CHECKSUM);
+        assert_true(err.offset == offset);
+        assert_non_null(strstr(err.msg, "broken.gpuir"));
+        gpuir_close(ix);
+      } else {
+        assert_int_equal(get32(entry), 1);
+      }
+      free(bytes);
+    }
+  }
+}
+
+/* A section more, of an id that no version has used yet: refused when required, else skipped. */
+static void test_unknown_sections(void **state) {
+  uint32_t n = get32(12), required, i;
+  size_t end = (valid_len + 64 + 63) & ~(size_t)63, grown = end + 128; /* where the new section goes */
+  (void)state;
+  for (required = 0; required < 2; required++) {
+    unsigned char *bytes = (unsigned char *)oracle_grow(NULL, grown, 1);
+    uint32_t more = n + 1, id = OPTIONAL_SECTION;
+    uint64_t size = grown, at = end, length = 5, hash;
+    size_t shift = 64, entry = HEADER + n * ENTRY, first = valid_len;
+    int verified, status;
+    memset(bytes, 0, grown);
+    for (i = 0; i < n; i++)
+      if (get64(HEADER + i * ENTRY + 8) < first) first = (size_t)get64(HEADER + i * ENTRY + 8);
+    memcpy(bytes, valid, entry);
+    memcpy(bytes + first + shift, valid + first, valid_len - first); /* all sections 64 bytes on */
+    for (i = 0; i < n; i++) {
+      uint64_t offset = get64(HEADER + i * ENTRY + 8) + shift;
+      memcpy(bytes + HEADER + i * ENTRY + 8, &offset, 8);
+    }
+    memcpy(bytes + at, "hello", 5);
+    hash = XXH3_64bits(bytes + at, 5);
+    memcpy(bytes + entry, &id, 4);
+    memcpy(bytes + entry + 4, &required, 4);
+    memcpy(bytes + entry + 8, &at, 8);
+    memcpy(bytes + entry + 16, &length, 8);
+    memcpy(bytes + entry + 24, &hash, 8);
+    memcpy(bytes + 12, &more, 4);
+    memcpy(bytes + 16, &size, 8);
+    mend(bytes);
+    put_file(bytes, grown);
+    if (required) {
+      refused(GPUIR_E_VERSION, "200");
+    } else {
+      status = exercise_file(path, GPUIR_SIMD_AUTO, &verified);
+      assert_int_equal(status, GPUIR_OK);
+      assert_int_equal(verified, GPUIR_OK);
+    }
+    free(bytes);
+  }
+}
+
+/* Each optional section may be missing, no other may. */
+static void test_missing_sections(void **state) {
+  uint32_t n = get32(12), i, optional = 0;
+  (void)state;
+  for (i = 0; i < n; i++) {
+    unsigned char *bytes = copy_valid();
+    uint32_t id = OPTIONAL_SECTION, flags = 0, required = get32(HEADER + i * ENTRY + 4) & 1;
+    int verified, status;
+    memcpy(bytes + HEADER + i * ENTRY, &id, 4);
+    memcpy(bytes + HEADER + i * ENTRY + 4, &flags, 4);
+    mend(bytes);
+    put_file(bytes, valid_len);
+    status = exercise_file(path, GPUIR_SIMD_AUTO, &verified);
+    if (required) {
+      assert_int_equal(status, GPUIR_E_FORMAT);
+    } else {
+      assert_int_equal(status, GPUIR_OK);
+      assert_int_equal(verified, GPUIR_OK);
+      optional++;
+    }
+    free(bytes);
+  }
+  assert_int_equal(optional, 6); /* seeds, origins, sources (2), text (2) */
+}
+
+static void test_section_twice(void **state) {
+  unsigned char *bytes = copy_valid();
+  (void)state;
+  memcpy(bytes + HEADER + ENTRY, bytes + HEADER, ENTRY);
+  mend(bytes);
+  put_file(bytes, valid_len);
+  refused(GPUIR_E_FORMAT, "twice");
+  free(bytes);
+}
+
+/* A section that leaves no padding behind it, or begins unaligned, or ends beyond the file. */
+static void test_section_bounds(void **state) {
+  uint32_t n = get32(12), i;
+  unsigned k;
+  (void)state;
+  for (i = 0; i < n; i++) {
+    const uint64_t bad[][2] = {{get64(HEADER + i * ENTRY + 8) + 1, 1},
+                               {valid_len, 0},
+                               {(valid_len - 64) & ~(uint64_t)63, 64},
+                               {64, UINT64_MAX},
+                               {64, UINT64_MAX - 63},
+                               {UINT64_MAX - 63, 0},
+                               {UINT64_MAX - 63, 128},
+                               {(uint64_t)1 << 63, 64}};
+    for (k = 0; k < sizeof bad / sizeof *bad; k++) {
+      unsigned char *bytes = copy_valid();
+      memcpy(bytes + HEADER + i * ENTRY + 8, bad[k], 16);
+      mend(bytes);
+      put_file(bytes, valid_len);
+      refused(GPUIR_E_FORMAT, "");
+      free(bytes);
+    }
+  }
+}
+
+/* ---- allocations that fail ---- */
+
+typedef struct meter {
+  long left, live;
+  size_t bytes;
+} meter;
+
+static void *meter_resize(void *user, void *p, size_t old_size, size_t new_size) {
+  meter *m = (meter *)user;
+  if (!new_size) {
+    if (p) {
+      m->live--;
+      m->bytes -= old_size;
+    }
+    free(p);
+    return NULL;
+  }
+  if (m->left-- <= 0) return NULL;
+  {
+    void *fresh = malloc(new_size); /* always moves */
+    if (!fresh) return NULL;
+    if (p)
+      memcpy(fresh, p, old_size < new_size ? old_size : new_size);
+    else
+      m->live++;
+    free(p);
+    m->bytes += new_size - old_size;
+    return fresh;
+  }
+}
+
+/* Opens, verifies, searches; returns the first error. */
+static int use_with(const gpuir_allocator *a) {
+  gpuir_open_desc od;
+  gpuir_searcher_desc sd;
+  gpuir_query_desc qd;
+  gpuir_index *ix = NULL;
+  gpuir_searcher *s = NULL;
+  gpuir_query *q = NULL;
+  gpuir_cursor *c = NULL;
+  gpuir_hit hits[20];
+  uint32_t counts[2];
+  static gpuir_explanation x;
+  size_t n;
+  int status, mode;
+  memset(&od, 0, sizeof od);
+  memset(&sd, 0, sizeof sd);
+  memset(&qd, 0, sizeof qd);
+  od.allocator = a;
+  sd.threads = 2;
+  status = gpuir_open(valid_path, &od, &ix, NULL);
+  if (!status) status = gpuir_verify(ix, NULL);
+  if (!status) status = gpuir_cursor_open(ix, 3, &c, NULL);
+  if (!status) status = gpuir_searcher_create(ix, &sd, &s);
+  for (mode = 0; mode < 3 && !status; mode++) {
+    const gpuir_query *both[2];
+    uint64_t count;
+    qd.mode = mode;
+    status = gpuir_query_parse(ix, &qd, "w1 w2 w30 -w40", 14, &q, NULL);
+    if (status) break;
+    both[0] = both[1] = q;
+    status = gpuir_search(s, q, hits, 10, &n);
+    if (!status) status = gpuir_count(s, q, &count);
+    if (!status) status = gpuir_explain(s, q, 5, &x);
+    if (!status) status = gpuir_search_batch(s, both, 2, 10, hits, counts);
+    gpuir_query_destroy(q);
+  }
+  gpuir_cursor_close(c);
+  gpuir_searcher_destroy(s);
+  gpuir_close(ix);
+  return status;
+}
+
+static int build_with(const gpuir_allocator *a) {
+  gpuir_builder_desc desc;
+  gpuir_builder *b = NULL;
+  gpuir_error err;
+  int status, d;
+  memset(&desc, 0, sizeof desc);
+  memset(&err, 0, sizeof err);
+  desc.path = path;
+  desc.allocator = a;
+  desc.threads = 1;
+  status = gpuir_builder_create(&desc, &b, &err);
+  for (d = 0; d < 300 && !status; d++) {
+    char text[64];
+    int n = snprintf(text, sizeof text, "term%d some words word%d", d % 40, d % 7);
+    status = gpuir_builder_add_text(b, NULL, text, (size_t)n, &err);
+  }
+  if (!status) status = gpuir_builder_write(b, NULL, &err);
+  gpuir_builder_destroy(b);
+  if (status) assert_true(err.code == status && err.msg[0]);
+  return status;
+}
+
+static void failing_allocations(int (*use)(const gpuir_allocator *)) {
+  gpuir_allocator a;
+  meter m;
+  long allow;
+  int status = GPUIR_E_NOMEM;
+  a.resize = meter_resize;
+  a.user = &m;
+  for (allow = 0; allow < 100000 && status; allow++) {
+    m.left = allow;
+    m.live = 0;
+    m.bytes = 0;
+    status = use(&a);
+    assert_true(status == GPUIR_OK || status == GPUIR_E_NOMEM);
+    assert_int_equal(m.live, 0); /* nothing leaks, and sizes add up */
+    assert_int_equal(m.bytes, 0);
+    if (allow > 200) allow += allow / 16;
+  }
+  assert_int_equal(status, GPUIR_OK);
+}
+
+static void test_allocations_fail_reading(void **state) {
+  (void)state;
+  failing_allocations(use_with);
+}
+
+static void test_allocations_fail_building(void **state) {
+  (void)state;
+  (void)unlink(path);
+  failing_allocations(build_with);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_valid),
+      cmocka_unit_test(test_arguments),
+      cmocka_unit_test(test_missing),
+      cmocka_unit_test(test_directory),
+      cmocka_unit_test(test_empty_file),
+      cmocka_unit_test(test_text_file),
+      cmocka_unit_test(test_unreadable),
+      cmocka_unit_test(test_long_path),
+      cmocka_unit_test(test_truncated),
+      cmocka_unit_test(test_extended),
+      cmocka_unit_test(test_truncated_and_mended),
+      cmocka_unit_test(test_magic_and_version),
+      cmocka_unit_test(test_header_and_table_bits),
+      cmocka_unit_test(test_checksums),
+      cmocka_unit_test(test_unknown_sections),
+      cmocka_unit_test(test_missing_sections),
+      cmocka_unit_test(test_section_twice),
+      cmocka_unit_test(test_section_bounds),
+      cmocka_unit_test(test_allocations_fail_reading),
+      cmocka_unit_test(test_allocations_fail_building),
+      cmocka_unit_test(test_pipe),
+  };
+  return cmocka_run_group_tests(tests, setup_group, teardown_group);
+}

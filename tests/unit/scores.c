@@ -1,0 +1,474 @@
+/* scores.c - the numeric traps of fixed-point scores, one test each
+ *
+ * `scores --digest` prints a digest of the hits of a fixed collection instead: it must not
+ * depend on the compiler, its optimisation or its fusing of multiplications and additions. */
+#define GPUIR_IMPLEMENTATION
+#include "gpuir.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+
+#include "oracle.h"
+#include "corpus.h"
+
+typedef struct fixture {
+  oracle o;
+  gpuir_index *index[3]; /* by SIMD level */
+  gpuir_searcher *searcher[6];
+  gpuir_hit *hits;
+} fixture;
+
+static void setup(fixture *f) {
+  char path[4200];
+  gpuir_error err;
+  int i;
+  (void)corpus_path(path, sizeof path, "scores.gpuir");
+  if (corpus_write(&f->o, path, NULL, &err)) fail_msg("%s", err.msg);
+  for (i = 0; i < 3; i++) {
+    gpuir_open_desc od;
+    gpuir_searcher_desc sd;
+    memset(&od, 0, sizeof od);
+    od.simd = GPUIR_SIMD_SCALAR + i;
+    if (gpuir_open(path, &od, &f->index[i], &err)) fail_msg("%s", err.msg);
+    if (i == 0 && gpuir_verify(f->index[i], &err)) fail_msg("%s", err.msg);
+    memset(&sd, 0, sizeof sd);
+    assert_int_equal(gpuir_searcher_create(f->index[i], &sd, &f->searcher[i * 2]), GPUIR_OK);
+    sd.evaluator = GPUIR_EVAL_EXHAUSTIVE;
+    assert_int_equal(gpuir_searcher_create(f->index[i], &sd, &f->searcher[i * 2 + 1]), GPUIR_OK);
+  }
+  (void)unlink(path);
+  f->hits = (gpuir_hit *)oracle_grow(NULL, f->o.ndocs, sizeof *f->hits);
+}
+
+static void teardown(fixture *f) {
+  int i;
+  for (i = 0; i < 6; i++) gpuir_searcher_destroy(f->searcher[i]);
+  for (i = 0; i < 3; i++) gpuir_close(f->index[i]);
+  free(f->hits);
+  oracle_free(&f->o);
+}
+
+static int parse(const gpuir_index *ix, const char *text, float k1, float b, gpuir_query **q) {
+  gpuir_query_desc desc;
+  memset(&desc, 0, sizeof desc);
+  desc.mode = GPUIR_OR;
+  desc.custom_bm25 = 1;
+  desc.k1 = k1;
+  desc.b = b;
+  return gpuir_query_parse(ix, &desc, text, strlen(text), q, NULL);
+}
+
+/* The first k hits of one term; the oracle's ranking is in f->o.hits[1]. Returns the number. */
+static size_t check_term(fixture *f, const char *word, float k1, float b, size_t k) {
+  oracle_query oq;
+  size_t n = 0, i, want;
+  int s;
+  const oracle_hit *right;
+  oq.n = 1;
+  oq.word[0].term = oracle_find(&f->o, word, strlen(word));
+  oq.word[0].negated = 0;
+  assert_int_equal(oracle_run(&f->o, &oq, k1, b), 0);
+  right = oracle_answer(&f->o, 1, k, &want);
+  for (s = 0; s < 6; s++) {
+    gpuir_query *q;
+    assert_int_equal(parse(f->index[s / 2], word, k1, b, &q), GPUIR_OK);
+    assert_int_equal(gpuir_search(f->searcher[s], q, f->hits, k, &n), GPUIR_OK);
+    assert_int_equal(n, want);
+    for (i = 0; i < n; i++)
+      if (f->hits[i].docid != right[i].docid || f->hits[i].score != right[i].score)
+        fail_msg("%s, %s: hit %lu is (%u, %u), not (%u, %u)", word, s & 1 ? "exhaustive" : "auto",
+                 (unsigned long)i, (unsigned)f->hits[i].docid, (unsigned)f->hits[i].score,
+                 (unsigned)right[i].docid, (unsigned)right[i].score);
+    gpuir_query_destroy(q);
+  }
+  return n;
+}
+
+/* A contribution that rounds to 0 is 1: 0 means no match, and the document does match. */
+static void test_contribution_is_at_least_one(void **state) {
+  fixture f;
+  uint32_t d;
+  size_t n, i, ones = 0;
+  float W;
+  (void)state;
+  oracle_init(&f.o);
+  corpus_words(&f.o, 2);
+  for (d = 0; d < 20000; d++) {
+    oracle_add(&f.o, 0, 1); /* df = N */
+    if (d % 2000 == 7) oracle_add(&f.o, 1, 5000 + d);
+    oracle_doc(&f.o);
+  }
+  oracle_invert(&f.o);
+  setup(&f);
+  W = oracle_weight(oracle_idf(20000, 20000), 1000.0f);
+  assert_true((double)W / (1 + (double)oracle_norm(1000.0f, 1.0f, f.o.tokens, 20000, f.o.dl[7])) < 0.5);
+  n = check_term(&f, "w0", 1000.0f, 1.0f, 20000);
+  assert_int_equal(n, 20000);
+  for (i = 0; i < n; i++) ones += f.hits[i].score == 1;
+  assert_true(ones > 0); /* these would be 0 */
+  n = check_term(&f, "w0", 0.9f, 0.4f, 20000);
+  assert_int_equal(n, 20000);
+  teardown(&f);
+}
+
+/* With k1 = 0 and tf = 1 the quotient is W itself; where W ends in exactly .5 it goes to the even
+ * neighbour. idf in [4, 8) has W in [2^22, 2^23), whose unit is a half. */
+static void test_halves_round_to_even(void **state) {
+  fixture f;
+  uint32_t d, t, up = 0, down = 0;
+  (void)state;
+  oracle_init(&f.o);
+  corpus_words(&f.o, 60);
+  for (d = 0; d < 4000; d++) {
+    for (t = 0; t < 60; t++)
+      if (d <= t) oracle_add(&f.o, t, 1); /* df = t + 1 */
+    oracle_doc(&f.o);
+  }
+  oracle_invert(&f.o);
+  setup(&f);
+  for (t = 0; t < 60; t++) {
+    double W = (double)oracle_weight(oracle_idf(4000, t + 1), 0.0f), whole = floor(W);
+    assert_int_equal(check_term(&f, f.o.name[t], 0.0f, 0.0f, 4000), t + 1);
+    if (W - whole < 0.5 || W - whole > 0.5) continue;
+    if (fmod(whole, 2.0) > 0.5) {
+      assert_int_equal(f.hits[0].score, (uint32_t)whole + 1);
+      up++;
+    } else {
+      assert_int_equal(f.hits[0].score, (uint32_t)whole);
+      down++;
+    }
+  }
+  assert_true(up > 3 && down > 3); /* both kinds were seen */
+  teardown(&f);
+}
+
+/* tf and length count up to 2^24 - 1, in every path: beyond it all documents are alike. */
+static void test_tf_and_length_are_capped(void **state) {
+  static const uint32_t tf[] = {16777214, 16777215,   16777216,    16777217,
+                                33554432, 1073741824, 4294967295u, 3000000000u};
+  fixture f;
+  uint32_t d, filler;
+  size_t n, i;
+  (void)state;
+  for (filler = 0; filler < 2; filler++) { /* a short list, and one with blocks */
+    oracle_init(&f.o);
+    corpus_words(&f.o, 2);
+    for (d = 0; d < 8 + filler * 400; d++) {
+      oracle_add(&f.o, 0, d < 8 ? tf[d] : 1 + d);
+      oracle_doc(&f.o);
+    }
+    for (d = 0; d < 200; d++) {
+      oracle_add(&f.o, 1, 1);
+      oracle_doc(&f.o);
+    }
+    oracle_invert(&f.o);
+    setup(&f);
+    n = check_term(&f, "w0", 0.9f, 0.4f, 500);
+    assert_true(n >= 8);
+    for (i = 0; i < n; i++)
+      if (f.hits[i].docid >= 1 && f.hits[i].docid < 8) /* equal contributions, whatever lies beyond the cap */
+        assert_int_equal(f.hits[i].score,
+                         oracle_c(oracle_weight(oracle_idf(f.o.ndocs, n), 0.9f),
+                                  oracle_norm(0.9f, 0.4f, f.o.tokens, f.o.ndocs, ORACLE_CAP), ORACLE_CAP));
+    (void)check_term(&f, "w0", 400.0f, 1.0f, 500);
+    (void)check_term(&f, "w0", 0.0f, 0.0f, 500);
+    (void)check_term(&f, "w0", 0.9f, 0.4f, 3);
+    teardown(&f);
+  }
+}
+
+/* W * tf / (tf + K) in binary32 is not monotone, so a bound taken from (tf, dl) needs slack. */
+static void test_division_is_not_monotone(void **state) {
+  corpus_rng r;
+  unsigned long i, violations = 0, rounds = corpus_long_run() ? 20000000 : 2000000;
+  (void)state;
+  r.s = 201;
+  for (i = 0; i < rounds; i++) {
+    float k1 = (float)(corpus_unit(&r) * (i % 2 ? 1000.0 : 3.0)), b = (float)corpus_unit(&r);
+    float W = (float)ldexp(1.0 + corpus_unit(&r), (int)corpus_below(&r, 31));
+    uint32_t average = 1 + corpus_below(&r, 5000), limit = 1u << (1 + corpus_below(&r, 24)), c, least;
+    uint32_t tf = 1 + corpus_below(&r, limit), dl = tf + corpus_below(&r, 100000);
+    uint32_t less = corpus_below(&r, 2) ? tf - corpus_below(&r, tf < 20 ? tf : 20) : 1 + corpus_below(&r, tf);
+    uint32_t more = corpus_below(&r, 3) ? dl : dl + corpus_below(&r, 10);
+    if (i % 5 == 0) k1 = 0.0f;
+    c = oracle_c(W, oracle_norm(k1, b, average, 1, dl), tf);
+    least = oracle_c(W, oracle_norm(k1, b, average, 1, more), less);
+    violations += least > c;
+    assert_true(least <= oracle_bound(c));
+    assert_true(c <= oracle_bound((uint32_t)ceil((double)W))); /* what the range rule counts with */
+  }
+  assert_true(violations > 0); /* the trap is real */
+}
+
+/* Lists whose order is decided by roundings alone, with blocks enough to be skipped wrongly. */
+static void test_pruning_survives_non_monotone_scores(void **state) {
+  static const float k1[] = {0.0f, 0.9f, 1000.0f};
+  static const size_t ks[] = {1, 2, 3, 10, 50, 100, 1000};
+  fixture f;
+  unsigned i, j;
+  uint32_t t, d, rises = 0;
+  size_t n;
+  (void)state;
+  corpus_saturated(&f.o, 30000, 202);
+  setup(&f);
+  for (i = 0; i < 3; i++)
+    for (t = 0; t < 4; t++)
+      for (j = 0; j < 7; j++) (void)check_term(&f, f.o.name[t], k1[i], i == 1 ? 0.4f : 0.0f, ks[j]);
+  n = check_term(&f, "w0", 1000.0f, 0.0f, 30000);
+  for (d = 1; d < n; d++) {
+    uint32_t above = oracle_tf(&f.o, 0, f.hits[d - 1].docid), below = oracle_tf(&f.o, 0, f.hits[d].docid);
+    rises += f.hits[d - 1].score > f.hits[d].score && above < below;
+  }
+  assert_true(rises > 0);
+  teardown(&f);
+}
+
+/* One weight of 2^31 or more cannot be held. The border is found in k1, to the last bit. */
+static void test_weight_out_of_range(void **state) {
+  fixture f;
+  uint32_t d;
+  float low = 1.0f, high = 1000.0f, idf;
+  gpuir_query *q;
+  (void)state;
+  oracle_init(&f.o);
+  corpus_words(&f.o, 2);
+  for (d = 0; d < 3000; d++) {
+    if (d == 1500) oracle_add(&f.o, 0, 3);
+    oracle_add(&f.o, 1, 1);
+    oracle_doc(&f.o);
+  }
+  oracle_invert(&f.o);
+  setup(&f);
+  idf = oracle_idf(3000, 1);
+  assert_true(oracle_weight(idf, low) < 2147483648.0f && oracle_weight(idf, high) >= 2147483648.0f);
+  for (;;) {
+    float middle = (low + high) / 2;
+    if (!(middle > low && middle < high)) break;
+    if (oracle_weight(idf, middle) < 2147483648.0f)
+      low = middle;
+    else
+      high = middle;
+  }
+  assert_int_equal(parse(f.index[0], "w0", high, 0.4f, &q), GPUIR_E_RANGE);
+  assert_null(q);
+  assert_int_equal(parse(f.index[0], "w0", 1000.0f, 0.0f, &q), GPUIR_E_RANGE);
+  assert_int_equal(parse(f.index[0], "w1 -w0", 1000.0f, 0.0f, &q),
+                   GPUIR_OK); /* a negated one weighs nothing */
+  gpuir_query_destroy(q);
+  assert_int_equal(check_term(&f, "w0", low, 0.4f, 10), 1);
+  assert_int_equal(check_term(&f, "w0", low, 0.0f, 10), 1);
+  assert_int_equal(check_term(&f, "w0", low, 1.0f, 10), 1);
+  teardown(&f);
+}
+
+/* The sum of q * (W + (W>>21) + 2) must stay below 2^32: the greatest q that fits gives right
+ * scores, one more is refused. */
+static void test_sum_out_of_range(void **state) {
+  static const float k1[] = {0.0f, 0.9f, 50.0f, 200.0f};
+  fixture f;
+  unsigned i;
+  uint32_t d;
+  (void)state;
+  oracle_init(&f.o);
+  corpus_words(&f.o, 1);
+  for (d = 0; d < 1000; d++) {
+    if (d % 100 == 50) oracle_add(&f.o, 0, 1 + d * 1000);
+    oracle_doc(&f.o);
+  }
+  oracle_invert(&f.o);
+  setup(&f);
+  for (i = 0; i < 4; i++) {
+    uint64_t each = oracle_bound((uint32_t)ceil((double)oracle_weight(oracle_idf(1000, 10), k1[i])));
+    size_t most = (size_t)((((uint64_t)1 << 32) - 1) / each), j, n;
+    char *text = (char *)oracle_grow(NULL, (most + 1) * 3 + 1, 1);
+    gpuir_query *q;
+    gpuir_hit hits[10];
+    int s;
+    oracle_query one;
+    for (j = 0; j <= most; j++) memcpy(text + j * 3, "w0 ", 3);
+    text[(most + 1) * 3] = 0;
+    assert_int_equal(parse(f.index[0], text, k1[i], 0.0f, &q), GPUIR_E_RANGE);
+    text[most * 3] = 0;
+    one.n = 1;
+    one.word[0].term = 0;
+    one.word[0].negated = 0;
+    assert_int_equal(oracle_run(&f.o, &one, k1[i], 0.0f), 0);
+    for (s = 0; s < 6; s++) {
+      assert_int_equal(parse(f.index[s / 2], text, k1[i], 0.0f, &q), GPUIR_OK);
+      assert_int_equal(gpuir_search(f.searcher[s], q, hits, 10, &n), GPUIR_OK);
+      assert_int_equal(n, 10);
+      for (j = 0; j < n; j++) {
+        assert_int_equal(hits[j].docid, f.o.hits[1][j].docid);
+        assert_int_equal(hits[j].score, most * f.o.hits[1][j].score);
+      }
+      gpuir_query_destroy(q);
+    }
+    free(text);
+  }
+  teardown(&f);
+}
+
+/* k1 = 0: K = 0, so every tf weighs about the same; b does not matter. */
+static void test_k1_zero(void **state) {
+  fixture f;
+  uint32_t t;
+  (void)state;
+  corpus_zipf(&f.o, 5000, 30, 12, 203);
+  setup(&f);
+  for (t = 0; t < 30; t++) {
+    size_t n = check_term(&f, f.o.name[t], 0.0f, 0.0f, 5000), i;
+    oracle_hit *first = (oracle_hit *)oracle_grow(NULL, n, sizeof *first);
+    for (i = 0; i < n; i++) {
+      first[i].docid = f.hits[i].docid;
+      first[i].score = f.hits[i].score;
+    }
+    assert_int_equal(check_term(&f, f.o.name[t], 0.0f, 1.0f, 5000), n);
+    for (i = 0; i < n; i++)
+      assert_true(f.hits[i].docid == first[i].docid && f.hits[i].score == first[i].score);
+    free(first);
+  }
+  teardown(&f);
+}
+
+/* The engine's own arithmetic on random and extreme operands, bit by bit. */
+static void test_arithmetic(void **state) {
+  static const uint32_t edge[] = {1,        2,        3,        127,      16777213,    16777214,
+                                  16777215, 16777216, 16777217, 33554431, 2147483648u, 4294967295u};
+  corpus_rng r;
+  unsigned long i, rounds = corpus_long_run() ? 20000000 : 2000000;
+  (void)state;
+  r.s = 204;
+  for (i = 0; i < rounds; i++) {
+    float k1 = (float)(corpus_unit(&r) * 1000.0), b = (float)corpus_unit(&r), W, K;
+    uint64_t docs = 1 + corpus_below(&r, 1u << (1 + corpus_below(&r, 30)));
+    uint64_t tokens = docs * (1 + corpus_below(&r, 1000)) + corpus_below(&r, 1000);
+    uint32_t tf = i % 3 ? 1 + corpus_below(&r, 1u << (1 + corpus_below(&r, 31))) : edge[corpus_below(&r, 12)];
+    uint32_t dl = i % 5 ? 1 + corpus_below(&r, 1u << (1 + corpus_below(&r, 31))) : edge[corpus_below(&r, 12)];
+    gpuir__norm norm;
+    if (i % 7 == 0) k1 = 0.0f;
+    if (i % 11 == 0) b = 0.0f;
+    if (i % 13 == 0) b = 1.0f;
+    W = (float)ldexp(1.0 + corpus_unit(&r), (int)corpus_below(&r, 50) - 20);
+    if (W >= 2147483648.0f) continue;
+    K = oracle_norm(k1, b, tokens, docs, dl);
+    norm = gpuir__norm_make(k1, b, (double)tokens / (double)docs);
+    if (gpuir__norm_of(norm.a, norm.b, dl) != K)
+      fail_msg("K of k1 %g, b %g, length %u", (double)k1, (double)b, dl);
+    if (gpuir__contribution(W, tf, K) != oracle_c(W, K, tf))
+      fail_msg("c of W %.9g, tf %u, K %.9g is %u, should be %u", (double)W, tf, (double)K,
+               gpuir__contribution(W, tf, K), oracle_c(W, K, tf));
+  }
+}
+
+/* ---------------------------------------------------------------- the digest */
+
+/* Vectors score any number of postings as one at a time are, and read no docID behind the last. */
+static void test_blocks_of_any_length(void **state) {
+  enum { DOCS = 5000, MOST = GPUIR__BLOCK };
+  static uint32_t lengths[DOCS], freqs[MOST + 16], out[MOST + 16];
+  gpuir__scorer scorer;
+  corpus_rng r;
+  uint32_t n, i;
+  int level;
+  (void)state;
+  r.s = 208;
+  for (i = 0; i < DOCS; i++) lengths[i] = corpus_below(&r, 1u << (1 + corpus_below(&r, 31)));
+  for (i = 0; i < MOST; i++) freqs[i] = corpus_below(&r, 1u << (1 + corpus_below(&r, 31)));
+  scorer.lengths = lengths;
+  scorer.norm = gpuir__norm_make(0.9f, 0.4f, 120);
+  scorer.weight = 3456789.0f;
+  scorer.q = 3;
+  for (level = GPUIR_SIMD_SCALAR; level <= GPUIR_SIMD_AVX512; level++) {
+    gpuir_index ix;
+    memset(&ix, 0, sizeof ix);
+    ix.simd = gpuir__simd_level(level);
+    for (n = 1; n <= MOST; n++) {
+      uint32_t *docs = (uint32_t *)oracle_grow(NULL, n, sizeof *docs);
+      for (i = 0; i < n; i++) docs[i] = corpus_below(&r, DOCS);
+      gpuir__score_block(&ix, &scorer, docs, freqs, n, out);
+      for (i = 0; i < n; i++)
+        assert_int_equal(
+            out[i], gpuir__score_one(&scorer, docs[i], freqs[i] < GPUIR__CAP ? freqs[i] + 1 : GPUIR__CAP));
+      free(docs);
+    }
+  }
+}
+
+static uint64_t digest_of(uint64_t h, uint32_t v) { return (h ^ v) * 1099511628211u; }
+
+/* Hits of 600 queries in three modes at all SIMD levels, and 1,000,000 contributions. */
+static int print_digest(void) {
+  char path[4200], text[4096];
+  oracle o;
+  gpuir_error err;
+  corpus_rng r;
+  uint64_t h = 1469598103934665603u;
+  int level, i, mode;
+  corpus_zipf(&o, 12000, 800, 12, 205);
+  (void)corpus_path(path, sizeof path, "digest.gpuir");
+  if (corpus_write(&o, path, NULL, &err)) {
+    (void)fprintf(stderr, "%s\n", err.msg);
+    return 1;
+  }
+  for (level = GPUIR_SIMD_SCALAR; level <= GPUIR_SIMD_AVX512; level++) {
+    gpuir_open_desc od;
+    gpuir_index *ix;
+    gpuir_searcher *s;
+    memset(&od, 0, sizeof od);
+    od.simd = level;
+    if (gpuir_open(path, &od, &ix, &err) || gpuir_searcher_create(ix, NULL, &s)) return 1;
+    r.s = 206;
+    for (i = 0; i < 600; i++) {
+      oracle_query oq;
+      size_t len, n, j;
+      corpus_query(&o, &r, 1 + corpus_below(&r, 8), 1, &oq);
+      len = corpus_text(&o, &oq, text, sizeof text);
+      for (mode = 0; mode < 3; mode++) {
+        gpuir_query_desc qd;
+        gpuir_query *q;
+        gpuir_hit hits[50];
+        memset(&qd, 0, sizeof qd);
+        qd.mode = mode;
+        qd.custom_bm25 = i % 2;
+        qd.k1 = (float)(i % 30) * 0.37f;
+        qd.b = (float)(i % 20) / 19.0f;
+        if (gpuir_query_parse(ix, &qd, text, len, &q, &err) || gpuir_search(s, q, hits, 50, &n)) return 1;
+        for (j = 0; j < n; j++) h = digest_of(digest_of(h, hits[j].docid), hits[j].score);
+        gpuir_query_destroy(q);
+      }
+    }
+    gpuir_searcher_destroy(s);
+    gpuir_close(ix);
+  }
+  (void)unlink(path);
+  oracle_free(&o);
+  r.s = 207;
+  for (i = 0; i < 1000000; i++) {
+    double unit = corpus_unit(&r);
+    float W = (float)ldexp(1.0 + unit, (int)corpus_below(&r, 31)), k1 = (float)(corpus_unit(&r) * 3);
+    float b = (float)corpus_unit(&r);
+    gpuir__norm norm = gpuir__norm_make(k1, b, (double)(1 + corpus_below(&r, 999)));
+    uint32_t tf = 1 + corpus_below(&r, 1u << (1 + corpus_below(&r, 25))), dl = tf + corpus_below(&r, 100000);
+    h = digest_of(h, gpuir__contribution(W, tf, gpuir__norm_of(norm.a, norm.b, dl)));
+  }
+  (void)printf("%016llx\n", (unsigned long long)h);
+  return 0;
+}
+
+int main(int argc, char **argv) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_contribution_is_at_least_one),
+      cmocka_unit_test(test_halves_round_to_even),
+      cmocka_unit_test(test_tf_and_length_are_capped),
+      cmocka_unit_test(test_division_is_not_monotone),
+      cmocka_unit_test(test_pruning_survives_non_monotone_scores),
+      cmocka_unit_test(test_weight_out_of_range),
+      cmocka_unit_test(test_sum_out_of_range),
+      cmocka_unit_test(test_k1_zero),
+      cmocka_unit_test(test_arithmetic),
+      cmocka_unit_test(test_blocks_of_any_length),
+  };
+  if (argc > 1 && !strcmp(argv[1], "--digest")) return print_digest();
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,283 @@
+/* cli.h - what the files of the gpuir command share.
+ *
+ * gpuir.c   main and the dispatch             index.c   index
+ * util.c    messages, options, output         query.c   query, count; reading of query files
+ * help.c    the help texts                    show.c    stats, terms, verify, explain
+ * json.c    a strict JSON record reader       bench.c   bench
+ * input.c   documents from files and folders  serve.c   serve
+ * gpu.c     the CUDA backend                  ../reorder, ../exchange, ../lab: commands with a room of their own
+ */
+#ifndef GPUIR_CLI_H
+#define GPUIR_CLI_H
+
+#ifndef _POSIX_C_SOURCE
+#define _POSIX_C_SOURCE 200809L
+#endif
+
+#include "../../gpuir.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+/* Exit codes. After a signal it is 128 + its number. */
+enum { CLI_OK = 0, CLI_FAIL = 1, CLI_USAGE = 2 };
+
+#if defined(__GNUC__) || defined(__clang__)
+#define CLI_PRINTF(f, a) __attribute__((format(printf, f, a)))
+#else
+#define CLI_PRINTF(f, a)
+#endif
+
+/* ---- messages (util.c): all go to standard error, as "gpuir: ..." ------------------- */
+
+void cli_error(const char *fmt, ...) CLI_PRINTF(1, 2);
+/* A failure of the library on a file: "gpuir: FILE: cause". Returns CLI_FAIL. */
+int cli_fail(const char *file, int status, const gpuir_error *err);
+
+/* ---- the GPU backend ---- */
+
+enum { CLI_BACKEND_CPU, CLI_BACKEND_GPU, CLI_BACKEND_AUTO }; /* as in "cpu|gpu|auto" */
+
+typedef struct cli_gpu {
+  gpuir_cuda *cuda; /* NULL: the CPU answers */
+  int fallback;
+} cli_gpu;
+
+/* The backends of this build, for people. */
+const char *cli_backends(void);
+/* Uploads the index if `backend` asks for the GPU; AUTO says on stderr why the CPU answers instead. CLI_OK or
+ * CLI_FAIL, after a message. */
+int cli_gpu_open(cli_gpu *gpu, int backend, const gpuir_index *index);
+int cli_gpu_attach(cli_gpu *gpu, gpuir_searcher *searcher);
+/* After the searchers are gone, and before the index. */
+void cli_gpu_close(cli_gpu *gpu);
+/* Whether there is a device; its state then. */
+int cli_gpu_stats(const cli_gpu *gpu, gpuir_cuda_info *info);
+/* A misuse of the command line. Returns CLI_USAGE. */
+int cli_misuse(const char *command, const char *fmt, ...) CLI_PRINTF(2, 3);
+/* The line that shows progress on a terminal; an empty text removes it. */
+void cli_status(const char *line);
+
+/* ---- memory: failure ends the command with a message ------------------------------------ */
+
+void *cli_resize(void *p, size_t n, size_t size);
+typedef struct cli_buf {
+  char *p;
+  size_t n, cap;
+} cli_buf;
+void cli_buf_add(cli_buf *b, const void *p, size_t n);
+void cli_buf_char(cli_buf *b, int c);
+void cli_buf_text(cli_buf *b, const char *s);
+void cli_buf_free(cli_buf *b);
+/* A NUL-terminated copy. */
+char *cli_copy(const char *s, size_t n);
+
+/* ---- options ----------------------------------------------------------------------------- */
+
+enum { CLI_END = 0, CLI_BAD = -1, CLI_HELP = 1 }; /* a command's own ids start at 2 */
+
+typedef struct cli_option {
+  int id;
+  const char *name; /* without "--" */
+  char letter;      /* or 0 */
+  int value;        /* takes one */
+} cli_option;       /* a table ends with id 0 */
+
+typedef struct cli_args {
+  const char *command;
+  const cli_option *options;
+  char **argv; /* that follow the command's name */
+  int argc, next;
+  int leading; /* options stand before the first operand: the rest may be a query with a '-' */
+  char **operands;
+  int noperands;
+  const char *name;  /* of the option found, as written */
+  const char *value; /* its value */
+} cli_args;
+
+void cli_args_start(cli_args *args, const char *command, const cli_option *options, int argc, char **argv);
+/* The id of the next option, CLI_END after the last (operands are then known), CLI_BAD after a
+ * message about misuse. Names are not abbreviated; `--opt value` and `--opt=value` are the same. */
+int cli_next(cli_args *args);
+void cli_args_free(cli_args *args);
+/* Values of the current option; not 0 after a message. */
+int cli_unsigned(const cli_args *args, uint64_t min, uint64_t max, uint64_t *out);
+int cli_real(const cli_args *args, double min, double max, float *out);
+/* The position of the value among `names` (parted by '|'). */
+int cli_choice(const cli_args *args, const char *names, int *out);
+/* The value must be a way of intersecting lists that the library has. 0, or misuse was reported. */
+int cli_intersection(const cli_args *args, const char **name);
+/* As cli_unsigned for any text, naming it `what`. */
+int cli_parse_unsigned(const char *text, uint64_t min, uint64_t max, uint64_t *out);
+
+/* What index and import are told alike about the index to write (index.c). */
+typedef struct cli_build {
+  gpuir_builder_desc desc; /* complete after cli_build_check, but for `progress` */
+  uint64_t memory;         /* the whole budget in bytes */
+  const char *output;
+  int quiet;
+  /* private */
+  uint64_t threads, megabytes;
+  const char *stop;
+  char *stop_words;
+} cli_build;
+
+/* Their ids, and the rows of a table of options. */
+enum {
+  CLI_ANALYZER = 100,
+  CLI_STEM,
+  CLI_STOP,
+  CLI_CODEC,
+  CLI_FREQ_CODEC,
+  CLI_K1,
+  CLI_B,
+  CLI_DESCRIPTION,
+  CLI_MEMORY,
+  CLI_THREADS,
+  CLI_QUIET,
+  CLI_OUTPUT
+};
+#define CLI_BUILD_OPTIONS                                                                       \
+  {CLI_ANALYZER, "analyzer", 0, 1}, {CLI_STEM, "stem", 0, 1}, {CLI_STOP, "stop", 0, 1},         \
+      {CLI_CODEC, "codec", 0, 1}, {CLI_FREQ_CODEC, "freq-codec", 0, 1}, {CLI_K1, "k1", 0, 1},   \
+      {CLI_B, "b", 0, 1}, {CLI_DESCRIPTION, "description", 0, 1}, {CLI_MEMORY, "memory", 0, 1}, \
+      {CLI_THREADS, "threads", 0, 1}, {CLI_QUIET, "quiet", 'q', 0}, {                           \
+    CLI_OUTPUT, "output", 'o', 1                                                                \
+  }
+
+void cli_build_init(cli_build *b);
+/* Takes the current option. Not 0 after a message, and for an id that is none of these. */
+int cli_build_option(const cli_args *args, int id, cli_build *b);
+/* After the last option: checks the output, reads the stop words. Returns an exit code. */
+int cli_build_check(const char *command, cli_build *b);
+void cli_build_free(cli_build *b);
+
+/* Prints the help of a command (NULL: of gpuir). Returns an exit code. */
+int cli_help(const char *command);
+
+/* ---- output ------------------------------------------------------------------------------ */
+
+/* Flushes standard output; cli_finish tells if that failed. */
+void cli_flush(void);
+/* Flushes standard output; a message and CLI_FAIL when something was lost, otherwise `code`. */
+int cli_finish(int code);
+int cli_is_utf8(const char *s, size_t n);
+void cli_json_string(FILE *f, const char *s, size_t n);
+/* Bytes with \t \n \r \\ and other control characters escaped. */
+void cli_tsv_string(FILE *f, const char *s, size_t n);
+/* 1234567 as "1,234,567"; buf holds 27 bytes or more. */
+const char *cli_grouped(uint64_t n, char *buf);
+/* Bytes as "23.4 KB" or "1234.5 MB"; buf holds 27 bytes or more. */
+const char *cli_size(uint64_t bytes, char *buf);
+
+/* ---- the machine -------------------------------------------------------------------------- */
+
+double cli_seconds(void); /* monotonic */
+uint64_t cli_nanoseconds(void);
+unsigned cli_processors(void);
+void cli_cpu_model(char *out, size_t cap);
+uint64_t cli_peak_resident(void); /* bytes */
+/* What gpuir --version says of the analyzers of this build (gpuir.c). */
+void cli_print_build(FILE *f);
+
+/* Not 0: this signal asked the command to stop (see cli_catch_signals). */
+extern volatile sig_atomic_t cli_signal;
+void cli_catch_signals(void);
+
+/* ---- reading of lines and files (input.c) --------------------------------------------- */
+
+#define CLI_MAX_PIECE ((size_t)1 << 30) /* bytes of one document or line */
+
+typedef struct cli_reader {
+  int fd;
+  char *buf;
+  size_t cap, begin, end;
+  int eof;
+} cli_reader;
+
+void cli_reader_open(cli_reader *r, int fd);
+void cli_reader_close(cli_reader *r); /* frees; leaves the descriptor */
+/* The next n lines, with their ends, as one piece that lives until the next call; *lines of
+ * them were there. 1; 0 at the end; -1: errno (EFBIG: over CLI_MAX_PIECE, EINTR: a signal). */
+int cli_reader_lines(cli_reader *r, uint64_t n, char **text, size_t *len, uint64_t *lines);
+/* 1: a NUL byte among the first 8 KiB; -1: errno. */
+int cli_reader_binary(cli_reader *r);
+
+typedef enum cli_format { CLI_FILES, CLI_CHUNKS, CLI_LINES, CLI_TSV, CLI_JSONL, CLI_TREC } cli_format;
+
+typedef struct cli_input {
+  cli_format format;
+  uint64_t chunk_lines;
+  int hidden, follow, skip_errors;
+  /* Takes a document; not 0 ends the reading with that value. */
+  int (*add)(void *user, const gpuir_doc_desc *doc, const char *text, size_t len);
+  void *user;
+  uint64_t names_max; /* slots of the set of names, a power of two */
+  /* what was met */
+  uint64_t files, bytes, binaries, hidden_skipped, links_skipped, special_skipped, failed, malformed,
+      duplicates;
+  int names_full; /* the set of names was full: more duplicates may exist */
+  /* private */
+  uint64_t *names;
+  uint64_t names_cap, names_n;
+  uint64_t odev[2], oino[2];
+  int onum;
+  char *cwd;
+} cli_input;
+
+/* Checks that all operands can be read before any work is done. Returns an exit code. */
+int cli_input_check(char **operands, int n);
+/* Leaves out the index `output` and the file that it is built in, which must be there already. */
+void cli_input_exclude(cli_input *in, const char *output);
+/* Reads one operand: a file, a folder or "-". 0, or the value that ended the reading: CLI_FAIL
+ * after a message, or what add returned; a signal is left in cli_signal. */
+int cli_input_read(cli_input *in, const char *operand);
+void cli_input_free(cli_input *in);
+
+/* json.c: the id and the contents of one JSON object. 0; -1: *why and *where (bytes from 1). */
+int cli_json_record(const char *text, size_t len, cli_buf *id, cli_buf *contents, const char **why,
+                    size_t *where);
+
+/* ---- queries (query.c) ----------------------------------------------------------------- */
+
+enum { CLI_IDS_AUTO, CLI_IDS_YES, CLI_IDS_NO };
+
+typedef struct cli_queries {
+  size_t n, cap;
+  char **ids;
+  char **texts;
+  size_t *lens;
+} cli_queries;
+
+/* Reads topics: <top> or <DOC> elements, or a query a line. "-" is standard input. */
+int cli_queries_read(cli_queries *qs, const char *path, int ids);
+void cli_queries_add(cli_queries *qs, const char *id, size_t id_len, const char *text, size_t len);
+void cli_queries_free(cli_queries *qs);
+
+/* Opens an index, or prints why not and returns NULL. */
+gpuir_index *cli_open(const char *path);
+/* k1 and b of the command line: the missing one is the index's. */
+void cli_bm25(const gpuir_index *index, gpuir_query_desc *qd, int has_k1, int has_b, float k1, float b);
+
+/* ---- the commands --------------------------------------------------------------------------- */
+
+/* The next number by splitmix64, so that a seed gives the same everywhere (Steele, Lea, Flood: Fast splittable
+ * pseudorandom number generators, OOPSLA 2014). (util.c) */
+uint64_t cli_random(uint64_t *state);
+
+int cli_index(int argc, char **argv);
+int cli_query(int argc, char **argv);
+int cli_count(int argc, char **argv);
+int cli_stats(int argc, char **argv);
+int cli_terms(int argc, char **argv);
+int cli_verify(int argc, char **argv);
+int cli_explain(int argc, char **argv);
+int cli_reorder(int argc, char **argv);
+int cli_bench(int argc, char **argv);
+int cli_lab(int argc, char **argv);
+int cli_import(int argc, char **argv);
+int cli_export(int argc, char **argv);
+int cli_serve(int argc, char **argv);
+
+#endif

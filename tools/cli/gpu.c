@@ -1,0 +1,132 @@
+/* gpu.c - the CUDA backend in the command, where the build has one. */
+#include "cli.h"
+
+#include <string.h>
+
+#ifdef GPUIR_WITH_CUDA
+
+const char *cli_backends(void) { return "cpu, cuda"; }
+
+int cli_gpu_open(cli_gpu *gpu, int backend, const gpuir_index *index) {
+  gpuir_error err;
+  memset(&err, 0, sizeof err);
+  gpu->cuda = NULL;
+  gpu->fallback = backend == CLI_BACKEND_AUTO;
+  if (backend == CLI_BACKEND_CPU) return CLI_OK;
+  int r = gpuir_cuda_open(index, NULL, &gpu->cuda, &err);
+  if (!r) return CLI_OK;
+  gpu->cuda = NULL;
+  if (!gpu->fallback) return cli_fail("--backend gpu", r, &err);
+  cli_error("the CPU answers: %s", err.msg);
+  return CLI_OK;
+}
+
+int cli_gpu_attach(cli_gpu *gpu, gpuir_searcher *searcher) {
+  gpuir_error err;
+  memset(&err, 0, sizeof err);
+  int r = gpu->cuda ? gpuir_cuda_attach(searcher, gpu->cuda, gpu->fallback, &err) : GPUIR_OK;
+  return r && !gpu->fallback ? cli_fail("--backend gpu", r, &err) : CLI_OK;
+}
+
+void cli_gpu_close(cli_gpu *gpu) {
+  gpuir_cuda_close(gpu->cuda);
+  gpu->cuda = NULL;
+}
+
+int cli_gpu_stats(const cli_gpu *gpu, gpuir_cuda_info *info) {
+  if (gpu->cuda) gpuir_cuda_stats(gpu->cuda, info);
+  return gpu->cuda != NULL;
+}
+
+#else
+
+const char *cli_backends(void) { return "cpu"; }
+
+int cli_gpu_open(cli_gpu *gpu, int backend, const gpuir_index *index) {
+  (void)index;
+  gpu->cuda = NULL;
+  gpu->fallback = 1;
+  if (backend != CLI_BACKEND_GPU) return CLI_OK;
+  cli_error("--backend gpu: this gpuir was built without a GPU backend");
+  return CLI_FAIL;
+}
+
+int cli_gpu_attach(cli_gpu *gpu, gpuir_searcher *searcher) {
+  (void)gpu, (void)searcher;
+  return CLI_OK;
+}
+
+void cli_gpu_close(cli_gpu *gpu) { (void)gpu; }
+
+int cli_gpu_stats(const cli_gpu *gpu, gpuir_cuda_info *info) {
+  (void)gpu, (void)info;
+  return 0;
+}
+
+/* The laboratory's functions, so that gpuir lab needs no second form. */
+
+static int no_backend(gpuir_error *err) {
+  if (err) {
+    err->code = GPUIR_E_UNSUPPORTED;
+    snprintf(err->msg, sizeof err->msg, "this gpuir was built without a GPU backend");
+  }
+  return GPUIR_E_UNSUPPORTED;
+}
+
+int gpuir_cuda_device(int device, gpuir_cuda_info *info, gpuir_error *err) {
+  (void)device, (void)info;
+  return no_backend(err);
+}
+
+int gpuir_cuda_lab_open(const gpuir_cuda_lab_desc *desc, gpuir_cuda_lab **lab, gpuir_error *err) {
+  (void)desc;
+  *lab = NULL;
+  return no_backend(err);
+}
+
+void gpuir_cuda_lab_close(gpuir_cuda_lab *lab) { (void)lab; }
+
+int gpuir_cuda_lab_decode(gpuir_cuda_lab *lab, size_t first, size_t n, const char *how, unsigned repeat,
+                          uint32_t *out, gpuir_cuda_lab_result *result, gpuir_error *err) {
+  (void)lab, (void)first, (void)n, (void)how, (void)repeat, (void)out, (void)result;
+  return no_backend(err);
+}
+
+const char *gpuir_cuda_lab_method(size_t i) {
+  (void)i;
+  return NULL;
+}
+
+int gpuir_cuda_lab_intersect(gpuir_cuda_lab *lab, const uint32_t *lists, const uint32_t *start, size_t nq,
+                             const gpuir_cuda_lab_way *way, uint32_t *counts, uint32_t *docids,
+                             gpuir_cuda_lab_result *result, gpuir_error *err) {
+  (void)lab, (void)lists, (void)start, (void)nq, (void)way, (void)counts, (void)docids, (void)result;
+  return no_backend(err);
+}
+
+const char *gpuir_cuda_lab_ranking(size_t i) {
+  (void)i;
+  return NULL;
+}
+
+int gpuir_cuda_lab_topk(gpuir_cuda_lab *lab, const gpuir_hit *candidates, const uint32_t *start, size_t nq,
+                        size_t k, const char *ranking, unsigned repeat, gpuir_hit *hits, uint32_t *counts,
+                        gpuir_cuda_lab_result *result, gpuir_error *err) {
+  (void)lab, (void)candidates, (void)start, (void)nq, (void)k, (void)ranking, (void)repeat, (void)hits;
+  (void)counts, (void)result;
+  return no_backend(err);
+}
+
+int gpuir_cuda_lab_attach(gpuir_searcher *searcher, gpuir_cuda *cuda, const char *intersection,
+                          const char *ranking, int fallback, gpuir_error *err) {
+  (void)searcher, (void)cuda, (void)intersection, (void)ranking, (void)fallback;
+  return no_backend(err);
+}
+
+int gpuir_cuda_lab_steps(const gpuir_searcher *searcher, double ms[2][GPUIR_CUDA_LAB_STEPS],
+                         gpuir_error *err) {
+  (void)searcher, (void)ms;
+  return no_backend(err);
+}
+
+#endif

@@ -1,0 +1,79 @@
+/* gpuir - ranked text search from the command line.
+ *
+ * This file holds the library's implementation, main and the dispatch; the commands are in the
+ * other files of this folder, in ../exchange, ../reorder and ../lab.
+ */
+#define GPUIR_IMPLEMENTATION
+#ifndef GPUIR_CLI_PLAIN /* define it for a command without utf8proc and libstemmer */
+#ifndef GPUIR_WITH_UTF8PROC
+#define GPUIR_WITH_UTF8PROC
+#endif
+#ifndef GPUIR_WITH_STEMMER
+#define GPUIR_WITH_STEMMER
+#endif
+#endif
+#include "../../gpuir.h"
+
+#include "cli.h"
+
+#ifdef GPUIR_WITH_STEMMER
+#include <libstemmer.h>
+#endif
+
+void cli_print_build(FILE *f) {
+  fprintf(f, "simd: %s\n", gpuir_simd_name(GPUIR_SIMD_AUTO));
+#ifdef GPUIR_WITH_UTF8PROC
+  fprintf(f, "analyzers: ascii, unicode\n");
+#else
+  fprintf(f, "analyzers: ascii\n");
+#endif
+#ifdef GPUIR_WITH_STEMMER
+  {
+    const char **name = sb_stemmer_list();
+    fprintf(f, "stemmers:");
+    for (size_t i = 0; name && name[i]; i++) fprintf(f, "%s %s", i ? "," : "", name[i]);
+    fprintf(f, "\n");
+  }
+#else
+  fprintf(f, "stemmers: none\n");
+#endif
+  fprintf(f, "backends: %s\n", cli_backends());
+}
+
+static int print_version(void) {
+  printf("gpuir %s\n", gpuir_version());
+  cli_print_build(stdout);
+  return cli_finish(CLI_OK);
+}
+
+/* A closed standard descriptor would be taken by the next file that is opened, and output meant
+ * for it would go there. Fill the holes with something that fails when it is used. */
+static void hold_standard_descriptors(void) {
+  for (int fd = 0; fd < 3; fd++)
+    if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd ? O_RDONLY : O_WRONLY) < 0) _exit(CLI_FAIL);
+}
+
+int main(int argc, char **argv) {
+  static const struct {
+    const char *name;
+    int (*run)(int, char **);
+  } commands[] = {{"index", cli_index},     {"query", cli_query},     {"count", cli_count},
+                  {"stats", cli_stats},     {"terms", cli_terms},     {"verify", cli_verify},
+                  {"explain", cli_explain}, {"reorder", cli_reorder}, {"import", cli_import},
+                  {"export", cli_export},   {"bench", cli_bench},     {"lab", cli_lab},
+                  {"serve", cli_serve}};
+  hold_standard_descriptors();
+  if (argc < 2) {
+    cli_error("a command is missing; try 'gpuir help'");
+    return CLI_USAGE;
+  }
+  const char *name = argv[1];
+  if (!strcmp(name, "--version") || !strcmp(name, "version")) return print_version();
+  if (!strcmp(name, "help") && argc > 3) return cli_misuse("help", "one command at most");
+  if (!strcmp(name, "--help") || !strcmp(name, "-h")) return cli_help(NULL);
+  if (!strcmp(name, "help")) return cli_help(argc > 2 ? argv[2] : NULL);
+  for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+    if (!strcmp(name, commands[i].name)) return commands[i].run(argc - 2, argv + 2);
+  cli_error("there is no command '%s'; try 'gpuir help'", name);
+  return CLI_USAGE;
+}

@@ -1,0 +1,333 @@
+/* index.c - gpuir index: builds an index from text. */
+#include "cli.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define STOP_FILE_MAX ((size_t)4 << 20)
+
+typedef struct build {
+  cli_input in;
+  gpuir_builder *builder;
+  const char *output;
+  int terminal, failed;
+  double begin, shown;
+  uint64_t total; /* bytes of input, if that is known beforehand; otherwise 0 */
+} build;
+
+static void show_progress(build *b, const gpuir_progress *p) {
+  double now = cli_seconds(), mb = (double)p->bytes / 1e6, spent = now - b->begin;
+  char line[160], bar[32], docs[27];
+  int done = -1;
+  if (now - b->shown < 0.1) return;
+  b->shown = now;
+  if (p->postings_total)
+    done = (int)((double)p->postings_done * 100.0 / (double)p->postings_total);
+  else if (b->total)
+    done = (int)((double)p->bytes * 100.0 / (double)b->total);
+  if (done > 100) done = 100;
+  bar[0] = 0;
+  if (done >= 0) {
+    memset(bar, ' ', 22);
+    bar[0] = '[', bar[21] = ']', bar[22] = 0;
+    for (int i = 0; i < done / 5; i++) bar[1 + i] = '#';
+  }
+  snprintf(line, sizeof line, "%s %s %s documents, %.1f MB, %.1f MB/s",
+           p->postings_total ? "merging" : "reading", bar, cli_grouped(p->documents, docs), mb,
+           spent > 0 ? mb / spent : 0.0);
+  cli_status(line);
+}
+
+static int on_progress(void *user, const gpuir_progress *p) {
+  build *b = (build *)user;
+  if (b->terminal) show_progress(b, p);
+  return cli_signal != 0;
+}
+
+static int on_document(void *user, const gpuir_doc_desc *doc, const char *text, size_t len) {
+  build *b = (build *)user;
+  gpuir_error err;
+  memset(&err, 0, sizeof err);
+  if (cli_signal) return CLI_FAIL;
+  int r = gpuir_builder_add_text(b->builder, doc, text, len, &err);
+  b->in.bytes += len;
+  if (!r) return 0;
+  if (r != GPUIR_E_CANCELLED) cli_fail(b->output, r, &err);
+  return CLI_FAIL;
+}
+
+/* The words of a stop list file, as one string. NULL after a message. */
+static char *read_stop_file(const char *path) {
+  char *words = NULL;
+  size_t n = 0;
+  FILE *f = fopen(path, "r");
+  if (!f) {
+    cli_error("%s: %s: neither a stop list (english) nor a file of words", path, strerror(errno));
+    return NULL;
+  }
+  words = (char *)cli_resize(NULL, STOP_FILE_MAX + 1, 1);
+  n = fread(words, 1, STOP_FILE_MAX + 1, f);
+  if (ferror(f))
+    cli_error("%s: %s", path, strerror(errno));
+  else if (n > STOP_FILE_MAX)
+    cli_error("%s: a stop list of more than %zu MiB", path, STOP_FILE_MAX >> 20);
+  else if (memchr(words, 0, n))
+    cli_error("%s: not a file of words: it has a NUL byte", path);
+  else {
+    fclose(f);
+    words[n] = 0;
+    return words;
+  }
+  fclose(f);
+  free(words);
+  return NULL;
+}
+
+/* What was left out, in words. */
+static void report_skipped(const cli_input *in) {
+  const struct {
+    uint64_t n;
+    const char *what;
+  } parts[] = {{in->binaries, "binary"},     {in->hidden_skipped, "hidden"},
+               {in->links_skipped, "links"}, {in->special_skipped, "other"},
+               {in->failed, "unreadable"},   {in->malformed, "malformed records"}};
+  cli_buf b = {NULL, 0, 0};
+  char n[27];
+  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+    if (!parts[i].n) continue;
+    cli_buf_text(&b, b.n ? ", " : "");
+    cli_buf_text(&b, cli_grouped(parts[i].n, n));
+    cli_buf_text(&b, " ");
+    cli_buf_text(&b, parts[i].what);
+  }
+  if (b.n) cli_error("skipped: %.*s", (int)b.n, b.p);
+  cli_buf_free(&b);
+}
+
+static void report_duplicates(const cli_input *in) {
+  char n[27], m[27];
+  if (in->duplicates)
+    cli_error("%s%s documents have a name that was there before; all were kept",
+              in->names_full ? "at least " : "", cli_grouped(in->duplicates, n));
+  if (in->names_full)
+    cli_error("names were compared with the first %s only; a larger --memory compares more",
+              cli_grouped(in->names_n, m));
+}
+
+static void print_summary(const build *b, const gpuir_build_report *r, double bits, double seconds) {
+  char docs[27], terms[27], postings[27], size[27];
+  double mb = (double)r->text_bytes / 1e6;
+  cli_error("%s: %s documents, %s terms, %s postings, %.2f bits a posting, %s file", b->output,
+            cli_grouped(r->documents, docs), cli_grouped(r->terms, terms), cli_grouped(r->postings, postings),
+            bits, cli_size(r->file_bytes, size));
+  cli_error("%s of text in %.2f s, %.1f MB/s, peak memory %.0f MB (%.0f MB resident with files)",
+            cli_size(r->text_bytes, size), seconds, seconds > 0 ? mb / seconds : 0.0,
+            (double)r->peak_memory / 1048576.0, (double)cli_peak_resident() / 1048576.0);
+  if (r->dropped_tokens) {
+    char n[27];
+    cli_error("%s tokens of more than %d bytes were dropped", cli_grouped(r->dropped_tokens, n),
+              GPUIR_MAX_TERM);
+  }
+}
+
+static void print_json(const build *b, const gpuir_build_report *r, double bits, double seconds) {
+  const cli_input *in = &b->in;
+  printf("{\"index\":");
+  cli_json_string(stdout, b->output, strlen(b->output));
+#define NUMBER(name, value) printf(",\"" name "\":%llu", (unsigned long long)(value))
+  NUMBER("documents", r->documents);
+  NUMBER("terms", r->terms);
+  NUMBER("postings", r->postings);
+  NUMBER("tokens", r->tokens);
+  NUMBER("dropped_tokens", r->dropped_tokens);
+  NUMBER("text_bytes", r->text_bytes);
+  NUMBER("file_bytes", r->file_bytes);
+  printf(",\"bits_per_posting\":%.4f,\"seconds\":%.3f,\"mb_per_second\":%.2f", bits, seconds,
+         seconds > 0 ? (double)r->text_bytes / 1e6 / seconds : 0.0);
+  NUMBER("runs", r->runs);
+  NUMBER("peak_memory", r->peak_memory);
+  NUMBER("peak_resident", cli_peak_resident());
+  NUMBER("files", in->files);
+  NUMBER("binaries", in->binaries);
+  NUMBER("hidden", in->hidden_skipped);
+  NUMBER("links", in->links_skipped);
+  NUMBER("other", in->special_skipped);
+  NUMBER("unreadable", in->failed);
+  NUMBER("malformed", in->malformed);
+  NUMBER("duplicate_names", in->duplicates);
+#undef NUMBER
+  printf("}\n");
+}
+
+/* The bytes of all inputs when every one is a regular file, for the progress bar. */
+static uint64_t known_total(const cli_args *a) {
+  uint64_t total = 0;
+  struct stat st;
+  for (int i = 0; i < a->noperands; i++) {
+    if (!strcmp(a->operands[i], "-") || stat(a->operands[i], &st) || !S_ISREG(st.st_mode)) return 0;
+    total += (uint64_t)st.st_size;
+  }
+  return total;
+}
+
+/* Reads the inputs and writes the index. */
+static int run_build(build *b, const cli_args *a, const gpuir_builder_desc *bd, int quiet, int json) {
+  gpuir_build_report report;
+  gpuir_error err;
+  gpuir_index *ix = NULL;
+  double bits = 0;
+  memset(&err, 0, sizeof err);
+  memset(&report, 0, sizeof report);
+  int r = gpuir_builder_create(bd, &b->builder, &err);
+  if (r) return cli_fail(b->output, r, &err);
+  cli_input_exclude(&b->in, b->output);
+  for (int i = 0; !r && i < a->noperands; i++) r = cli_input_read(&b->in, a->operands[i]);
+  if (!r && cli_signal) r = CLI_FAIL;
+  if (!r && b->in.failed && !b->in.files) {
+    cli_error("nothing could be read; %s is not written", b->output);
+    r = CLI_FAIL;
+  }
+  if (!r) {
+    r = gpuir_builder_write(b->builder, &report, &err);
+    if (r && r != GPUIR_E_CANCELLED) cli_fail(b->output, r, &err);
+  }
+  gpuir_builder_destroy(b->builder);
+  cli_status("");
+  if (r) {
+    if (cli_signal) cli_error("stopped; %s is not written", b->output);
+    return cli_signal ? 128 + (int)cli_signal : CLI_FAIL;
+  }
+  double seconds = cli_seconds() - b->begin;
+  if (!gpuir_open(b->output, NULL, &ix, NULL)) {
+    gpuir_index_info info;
+    if (!gpuir_index_stats(ix, &info)) bits = info.bits_per_posting;
+    gpuir_close(ix);
+  }
+  report_duplicates(&b->in);
+  if (!quiet) report_skipped(&b->in);
+  if (!quiet && !json) print_summary(b, &report, bits, seconds);
+  if (json) print_json(b, &report, bits, seconds);
+  return cli_finish(CLI_OK);
+}
+
+/* ---- options ---- */
+
+void cli_build_init(cli_build *b) {
+  memset(b, 0, sizeof *b);
+  b->megabytes = 512;
+  b->desc.k1 = 0.9f;
+  b->desc.b = 0.4f;
+}
+
+int cli_build_option(const cli_args *a, int id, cli_build *b) {
+  gpuir_builder_desc *bd = &b->desc;
+  switch (id) {
+    case CLI_ANALYZER: bd->analyzer.analyzer = a->value; return 0;
+    case CLI_STEM: bd->analyzer.stem = a->value; return 0;
+    case CLI_STOP: b->stop = a->value; return 0;
+    case CLI_CODEC: bd->codec = a->value; return 0;
+    case CLI_FREQ_CODEC: bd->freq_codec = a->value; return 0;
+    case CLI_K1: bd->custom_bm25 = 1; return cli_real(a, 0, 1000, &bd->k1);
+    case CLI_B: bd->custom_bm25 = 1; return cli_real(a, 0, 1, &bd->b);
+    case CLI_DESCRIPTION: bd->description = a->value; return 0;
+    case CLI_MEMORY: return cli_unsigned(a, 1, (uint64_t)1 << 32, &b->megabytes);
+    case CLI_THREADS: return cli_unsigned(a, 0, 1024, &b->threads);
+    case CLI_QUIET: b->quiet = 1; return 0;
+    case CLI_OUTPUT: b->output = a->value; return 0;
+    default: return 1;
+  }
+}
+
+int cli_build_check(const char *command, cli_build *b) {
+  gpuir_builder_desc *bd = &b->desc;
+  if (!b->output || !*b->output) return cli_misuse(command, "-o INDEX is missing");
+  if (!strcmp(b->output, "-")) return cli_misuse(command, "-o needs a file: an index is never a stream");
+  if (b->stop && !strcmp(b->stop, "english"))
+    bd->analyzer.stop = b->stop;
+  else if (b->stop && (bd->analyzer.stop_words = b->stop_words = read_stop_file(b->stop)) == NULL)
+    return CLI_FAIL;
+  bd->path = b->output;
+  bd->threads = (unsigned)b->threads;
+  bd->memory = b->memory = b->megabytes << 20;
+  return CLI_OK;
+}
+
+void cli_build_free(cli_build *b) { free(b->stop_words); }
+
+enum { O_CHUNK = 2, O_LINES, O_TSV, O_JSONL, O_TREC, O_STORE, O_HIDDEN, O_FOLLOW, O_SKIP, O_JSON };
+
+static const cli_option options[] = {
+    {O_CHUNK, "chunk-lines", 0, 1}, {O_LINES, "lines", 0, 0},   {O_TSV, "tsv", 0, 0},
+    {O_JSONL, "jsonl", 0, 0},       {O_TREC, "trec", 0, 0},     {O_STORE, "store", 0, 0},
+    {O_HIDDEN, "hidden", 0, 0},     {O_FOLLOW, "follow", 0, 0}, {O_SKIP, "skip-errors", 0, 0},
+    {O_JSON, "json", 0, 0},         CLI_BUILD_OPTIONS,          {0, NULL, 0, 0}};
+
+/* One format at most. */
+static int set_format(const cli_args *a, build *b, int *given, cli_format format) {
+  if (*given && b->in.format != format)
+    return cli_misuse("index", "%s: another format was given before", a->name);
+  *given = 1;
+  b->in.format = format;
+  return 0;
+}
+
+int cli_index(int argc, char **argv) {
+  build b;
+  cli_build common;
+  cli_args a;
+  int opt, bad = 0, format = 0, json = 0, code;
+  memset(&b, 0, sizeof b);
+  cli_build_init(&common);
+  cli_args_start(&a, "index", options, argc, argv);
+  while (!bad && (opt = cli_next(&a)) != CLI_END) {
+    switch (opt) {
+      case CLI_HELP: cli_args_free(&a); return cli_help("index");
+      case O_CHUNK:
+        bad = set_format(&a, &b, &format, CLI_CHUNKS) || cli_unsigned(&a, 1, 1000000000, &b.in.chunk_lines);
+        break;
+      case O_LINES: bad = set_format(&a, &b, &format, CLI_LINES); break;
+      case O_TSV: bad = set_format(&a, &b, &format, CLI_TSV); break;
+      case O_JSONL: bad = set_format(&a, &b, &format, CLI_JSONL); break;
+      case O_TREC: bad = set_format(&a, &b, &format, CLI_TREC); break;
+      case O_STORE: common.desc.store_text = 1; break;
+      case O_HIDDEN: b.in.hidden = 1; break;
+      case O_FOLLOW: b.in.follow = 1; break;
+      case O_SKIP: b.in.skip_errors = 1; break;
+      case O_JSON: json = 1; break;
+      default: bad = cli_build_option(&a, opt, &common); break;
+    }
+  }
+  code = bad ? CLI_USAGE : CLI_OK;
+  if (!code && !a.noperands) code = cli_misuse("index", "an INPUT is missing ('-' is standard input)");
+  if (!code) code = cli_build_check("index", &common);
+  if (!code) {
+    b.output = common.output;
+    code = cli_input_check(a.operands, a.noperands);
+  }
+  if (!code) {
+    /* A sixteenth of the budget is for the names that were seen, at most; the builder has the rest. */
+    uint64_t slots = 1024;
+    while (slots * 2 * 12 <= common.memory / 16)
+      slots *= 2; /* 8 bytes a slot, and 4 of the smaller set while it grows */
+    b.in.names_max = slots;
+    b.in.add = on_document;
+    b.in.user = &b;
+    common.desc.memory = common.memory - common.memory / 16;
+    common.desc.order = "original";
+    common.desc.progress = on_progress;
+    common.desc.progress_user = &b;
+    b.terminal = !common.quiet && isatty(STDERR_FILENO);
+    b.begin = cli_seconds();
+    if (b.terminal) b.total = known_total(&a);
+    cli_catch_signals();
+    code = run_build(&b, &a, &common.desc, common.quiet, json);
+  }
+  cli_input_free(&b.in);
+  cli_build_free(&common);
+  cli_args_free(&a);
+  return code;
+}

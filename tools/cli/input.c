@@ -1,0 +1,664 @@
+/* input.c - turns files, folders and standard input into documents, one piece at a time.
+ *
+ * Folders are read in byte order of the whole path, so that the same tree always gives the same
+ * documents in the same order; only the names within the open folders are held in memory.
+ */
+#include "cli.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#define BINARY_BYTES 8192u
+#define READ_BYTES ((size_t)1 << 20)
+#define SHOWN_DUPLICATES 5u
+
+/* ---- the reader ----------------------------------------------------------------------------- */
+
+void cli_reader_open(cli_reader *r, int fd) {
+  memset(r, 0, sizeof *r);
+  r->fd = fd;
+}
+
+void cli_reader_close(cli_reader *r) { free(r->buf); }
+
+/* Reads more behind what is there. 1; 0 at the end; -1. */
+static int fill(cli_reader *r) {
+  if (r->eof) return 0;
+  if (r->begin && r->begin == r->end) r->begin = r->end = 0;
+  if (r->cap - r->end < READ_BYTES / 4) {
+    if (r->buf && r->begin > r->cap / 2) {
+      memmove(r->buf, r->buf + r->begin, r->end - r->begin);
+      r->end -= r->begin;
+      r->begin = 0;
+    } else {
+      if (r->end - r->begin > CLI_MAX_PIECE) {
+        errno = EFBIG;
+        return -1;
+      }
+      r->cap = r->cap ? r->cap * 2 : READ_BYTES;
+      r->buf = (char *)cli_resize(r->buf, r->cap, 1);
+    }
+  }
+  for (;;) {
+    ssize_t n = cli_signal ? -1 : read(r->fd, r->buf + r->end, r->cap - r->end);
+    if (cli_signal) errno = EINTR;
+    if (n > 0) r->end += (size_t)n;
+    if (n > 0) return 1;
+    if (!n) r->eof = 1;
+    if (!n) return 0;
+    if (errno != EINTR || cli_signal) return -1;
+  }
+}
+
+int cli_reader_lines(cli_reader *r, uint64_t n, char **text, size_t *len, uint64_t *lines) {
+  size_t seen = 0; /* bytes after begin that were searched */
+  uint64_t found = 0;
+  while (found < n) {
+    char *from = r->buf ? r->buf + r->begin + seen : NULL;
+    size_t have = r->end - r->begin - seen;
+    char *nl = from && have ? (char *)memchr(from, '\n', have) : NULL;
+    if (nl) {
+      found++;
+      seen += (size_t)(nl - from) + 1;
+      continue;
+    }
+    seen += have;
+    int got = fill(r);
+    if (got < 0) return -1;
+    if (!got) {
+      /* The last line may lack its end. */
+      if (r->buf && seen && r->buf[r->begin + seen - 1] != '\n') found++;
+      break;
+    }
+  }
+  if (seen > CLI_MAX_PIECE) {
+    errno = EFBIG;
+    return -1;
+  }
+  *text = r->buf + r->begin;
+  *len = seen;
+  *lines = found;
+  r->begin += seen;
+  return seen > 0;
+}
+
+/* All that is left. 0; -1: errno. */
+static int reader_rest(cli_reader *r, char **text, size_t *len) {
+  int got;
+  while ((got = fill(r)) > 0)
+    if (r->end - r->begin > CLI_MAX_PIECE) {
+      errno = EFBIG;
+      return -1;
+    }
+  *text = r->buf ? r->buf + r->begin : r->buf;
+  *len = r->end - r->begin;
+  r->begin = r->end;
+  return got;
+}
+
+int cli_reader_binary(cli_reader *r) {
+  while (r->end - r->begin < BINARY_BYTES) {
+    int got = fill(r);
+    if (got < 0) return -1;
+    if (!got) break;
+  }
+  size_t n = r->end - r->begin;
+  return n && memchr(r->buf + r->begin, 0, n < BINARY_BYTES ? n : BINARY_BYTES) != NULL;
+}
+
+/* ---- duplicate names -------------------------------------------------------------------------- */
+
+/* An open-addressing set of 64-bit hashes: two different names meet with probability n^2 / 2^65. */
+static int name_is_new(cli_input *in, const char *name, size_t len) {
+  uint64_t h = XXH3_64bits(name, len);
+  if (!h) h = 1; /* 0 marks a free slot */
+  if (in->names_n >= in->names_cap / 4 * 3 && in->names_cap < in->names_max) {
+    uint64_t cap = in->names_cap ? in->names_cap * 2 : 1024;
+    uint64_t *set = (uint64_t *)cli_resize(NULL, (size_t)cap, sizeof *set);
+    memset(set, 0, (size_t)cap * sizeof *set);
+    for (uint64_t i = 0; i < in->names_cap; i++) {
+      if (!in->names[i]) continue;
+      uint64_t j = in->names[i] & (cap - 1);
+      while (set[j]) j = (j + 1) & (cap - 1);
+      set[j] = in->names[i];
+    }
+    free(in->names);
+    in->names = set;
+    in->names_cap = cap;
+  }
+  uint64_t j = h & (in->names_cap - 1);
+  for (; in->names[j]; j = (j + 1) & (in->names_cap - 1))
+    if (in->names[j] == h) return 0;
+  if (in->names_n >= in->names_cap / 4 * 3) {
+    in->names_full = 1;
+  } else {
+    in->names[j] = h;
+    in->names_n++;
+  }
+  return 1;
+}
+
+static void check_name(cli_input *in, const char *what, uint64_t line, const char *name, size_t len) {
+  if (name_is_new(in, name, len)) return;
+  if (in->duplicates++ >= SHOWN_DUPLICATES) return;
+  int shown = len > 200 ? 200 : (int)len;
+  if (line)
+    cli_error("%s:%llu: duplicate name '%.*s'", what, (unsigned long long)line, shown, name);
+  else
+    cli_error("%s: duplicate name", what);
+}
+
+/* ---- the formats ------------------------------------------------------------------------------- */
+
+/* One open file: what it is called, where it stands (NULL: nowhere), and a place for names. */
+typedef struct file {
+  cli_input *in;
+  const char *name;
+  char *source;
+  cli_reader r;
+  cli_buf docname, text;
+} file;
+
+static int add(file *f, const char *name, size_t name_len, uint64_t first, uint64_t last, const char *text,
+               size_t len) {
+  gpuir_doc_desc d;
+  memset(&d, 0, sizeof d);
+  d.name = name;
+  d.name_len = name_len;
+  d.source = f->source;
+  d.source_len = f->source ? strlen(f->source) : 0;
+  /* Lines that a 32-bit number cannot hold are left out: the document then stands for its file. */
+  if (last <= UINT32_MAX) {
+    d.first_line = (uint32_t)first;
+    d.last_line = (uint32_t)last;
+  }
+  return f->in->add(f->in->user, &d, len ? text : "", len);
+}
+
+/* A failure while reading: counted, and the file is left. */
+static int lost(file *f, uint64_t line) {
+  if (cli_signal) return CLI_FAIL;
+  f->in->failed++;
+  if (errno == EFBIG) {
+    cli_error("%s: a document or line is larger than %zu MiB", f->name, CLI_MAX_PIECE >> 20);
+    return 0;
+  }
+  if (line)
+    cli_error("%s:%llu: %s", f->name, (unsigned long long)line, strerror(errno));
+  else
+    cli_error("%s: %s", f->name, strerror(errno));
+  return 0;
+}
+
+/* A record that is not what its format says. Not 0 ends the reading. */
+static int malformed(file *f, uint64_t line, const char *why, size_t where) {
+  f->in->malformed++;
+  if (where)
+    cli_error("%s:%llu: %s (byte %zu of the line)", f->name, (unsigned long long)line, why, where);
+  else
+    cli_error("%s:%llu: %s", f->name, (unsigned long long)line, why);
+  return f->in->skip_errors ? 0 : CLI_FAIL;
+}
+
+static int read_whole(file *f) {
+  char *text;
+  size_t len;
+  if (reader_rest(&f->r, &text, &len)) return lost(f, 0);
+  check_name(f->in, f->name, 0, f->name, strlen(f->name));
+  return add(f, f->name, strlen(f->name), 0, 0, text, len);
+}
+
+static int read_chunks(file *f, uint64_t n) {
+  uint64_t first = 1, lines;
+  char *text, suffix[64];
+  size_t len;
+  check_name(f->in, f->name, 0, f->name, strlen(f->name)); /* the chunks of one file differ */
+  for (int got; (got = cli_reader_lines(&f->r, n, &text, &len, &lines)) != 0; first += lines) {
+    if (got < 0) return lost(f, first);
+    uint64_t last = first + lines - 1;
+    if (f->in->format == CLI_LINES)
+      snprintf(suffix, sizeof suffix, ":%llu", (unsigned long long)first);
+    else
+      snprintf(suffix, sizeof suffix, ":%llu-%llu", (unsigned long long)first, (unsigned long long)last);
+    f->docname.n = 0;
+    cli_buf_text(&f->docname, f->name);
+    cli_buf_text(&f->docname, suffix);
+    int r = add(f, f->docname.p, f->docname.n, first, last, text, len);
+    if (r) return r;
+  }
+  return 0;
+}
+
+static size_t without_line_end(const char *text, size_t len) {
+  if (len && text[len - 1] == '\n') len--;
+  if (len && text[len - 1] == '\r') len--;
+  return len;
+}
+
+static int tsv_record(file *f, uint64_t line, const char *text, size_t len) {
+  const char *tab = len ? (const char *)memchr(text, '\t', len) : NULL;
+  if (!len) return 0;
+  if (!tab) return malformed(f, line, "no tab between id and text", 0);
+  if (tab == text) return malformed(f, line, "an empty id", 0);
+  check_name(f->in, f->name, line, text, (size_t)(tab - text));
+  return add(f, text, (size_t)(tab - text), line, line, tab + 1, len - (size_t)(tab + 1 - text));
+}
+
+static int jsonl_record(file *f, uint64_t line, const char *text, size_t len) {
+  const char *why;
+  size_t where, blank = 0;
+  while (blank < len && strchr(" \t\r", text[blank]) && text[blank]) blank++;
+  if (blank == len) return 0;
+  if (cli_json_record(text, len, &f->docname, &f->text, &why, &where)) return malformed(f, line, why, where);
+  check_name(f->in, f->name, line, f->docname.p, f->docname.n);
+  return add(f, f->docname.p ? f->docname.p : "", f->docname.n, line, line, f->text.p, f->text.n);
+}
+
+static int read_records(file *f, int (*record)(file *, uint64_t, const char *, size_t)) {
+  uint64_t line = 1, lines;
+  char *text;
+  size_t len;
+  for (int got; (got = cli_reader_lines(&f->r, 1, &text, &len, &lines)) != 0; line++) {
+    if (got < 0) return lost(f, line);
+    len = without_line_end(text, len);
+    if (line == 1 && len >= 3 && !memcmp(text, "\xef\xbb\xbf", 3)) text += 3, len -= 3; /* byte order mark */
+    int r = record(f, line, text, len);
+    if (r) return r;
+  }
+  return 0;
+}
+
+/* The position of a tag such as "</doc>" in any case, or NULL. */
+static const char *find_tag(const char *p, const char *end, const char *tag) {
+  size_t n = strlen(tag);
+  while (p < end && (p = (const char *)memchr(p, '<', (size_t)(end - p))) != NULL) {
+    if ((size_t)(end - p) < n) return NULL;
+    if (!strncasecmp(p, tag, n)) return p;
+    p++;
+  }
+  return NULL;
+}
+
+/* Decodes the character reference at p ("&amp;", "&#65;"); its length, or 0 if it is none. Only
+ * those that stand for ASCII and the blank are known; others are left as they are. */
+static size_t reference(const char *p, const char *end, char *out) {
+  static const struct {
+    const char *name;
+    char c;
+  } known[] = {{"&amp;", '&'},  {"&lt;", '<'},    {"&gt;", '>'},
+               {"&quot;", '"'}, {"&apos;", '\''}, {"&nbsp;", ' '}};
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+    size_t n = strlen(known[i].name);
+    if ((size_t)(end - p) < n || strncasecmp(p, known[i].name, n)) continue;
+    *out = known[i].c;
+    return n;
+  }
+  if (end - p > 3 && p[1] == '#') {
+    unsigned v = 0;
+    size_t i = 2;
+    while (p + i < end && i < 6 && p[i] >= '0' && p[i] <= '9') v = v * 10 + (unsigned)(p[i++] - '0');
+    if (i > 2 && p + i < end && p[i] == ';' && v >= 32 && v < 127) {
+      *out = (char)v;
+      return i + 1;
+    }
+  }
+  return 0;
+}
+
+/* Appends text without its tags; each becomes a blank. */
+static void strip_tags(cli_buf *out, const char *p, const char *end) {
+  while (p < end) {
+    const char *from = p, *close = NULL;
+    char c;
+    size_t n;
+    while (p < end && *p != '<' && *p != '&') p++;
+    cli_buf_add(out, from, (size_t)(p - from));
+    if (p == end) return;
+    if (*p == '&') {
+      n = reference(p, end, &c);
+      cli_buf_char(out, n ? c : '&');
+      p += n ? n : 1;
+      continue;
+    }
+    /* "a < b" is text: a tag begins with a letter, '/', '!' or '?'. */
+    int next = p + 1 < end ? (unsigned char)p[1] : 0;
+    int tag = (next >= 'a' && next <= 'z') || (next >= 'A' && next <= 'Z') || (next && strchr("/!?", next));
+    if (tag) close = (const char *)memchr(p, '>', (size_t)(end - p));
+    cli_buf_char(out, close ? ' ' : '<');
+    p = close ? close + 1 : p + 1;
+  }
+}
+
+/* One record, between <DOC> and </DOC>, of the lines first to last. */
+static int trec_record(file *f, uint64_t first, uint64_t last, const char *p, size_t len) {
+  const char *end = p + len, *open = find_tag(p, end, "<docno>"), *close = NULL;
+  if (open) close = find_tag(open, end, "</docno>");
+  if (!close) return malformed(f, first, "a <DOC> without <DOCNO>...</DOCNO>", 0);
+  const char *id = open + 7, *id_end = close;
+  while (id < id_end && strchr(" \t\r\n", *id) && *id) id++;
+  while (id < id_end && strchr(" \t\r\n", id_end[-1]) && id_end[-1]) id_end--;
+  if (id == id_end) return malformed(f, first, "an empty <DOCNO>", 0);
+  f->docname.n = 0;
+  cli_buf_add(&f->docname, id, (size_t)(id_end - id));
+  f->text.n = 0;
+  strip_tags(&f->text, p, open);
+  cli_buf_char(&f->text, ' ');
+  strip_tags(&f->text, close + 8, end);
+  check_name(f->in, f->name, first, f->docname.p, f->docname.n);
+  return add(f, f->docname.p, f->docname.n, first, last, f->text.p, f->text.n);
+}
+
+static int read_trec(file *f) {
+  uint64_t line = 1, first = 0, lines;
+  int r = 0, got = 0, inside = 0, any = 0;
+  char *text;
+  size_t len;
+  cli_buf record = {NULL, 0, 0};
+  for (; !r && (got = cli_reader_lines(&f->r, 1, &text, &len, &lines)) > 0; line++) {
+    const char *p = text, *end = text + len;
+    while (!r && p < end) {
+      const char *tag = find_tag(p, end, inside ? "</doc>" : "<doc>");
+      if (inside) cli_buf_add(&record, p, (size_t)((tag ? tag : end) - p));
+      if (record.n > CLI_MAX_PIECE) {
+        errno = EFBIG;
+        got = -1;
+        break;
+      }
+      if (!tag) break;
+      p = tag + (inside ? 6 : 5);
+      if (inside) {
+        r = trec_record(f, first, line, record.p ? record.p : "", record.n);
+      } else {
+        first = line;
+        any = 1;
+      }
+      record.n = 0;
+      inside = !inside;
+    }
+    if (got < 0) break;
+  }
+  if (!r && got < 0)
+    r = lost(f, line);
+  else if (!r && inside)
+    r = malformed(f, first, "a <DOC> without </DOC>", 0);
+  else if (!r && !any && line > 1)
+    r = malformed(f, 1, "no <DOC> in this file", 0);
+  cli_buf_free(&record);
+  return r;
+}
+
+/* ---- files and folders --------------------------------------------------------------------------- */
+
+/* An absolute path, as far as it can be told from the text alone: ".." may follow a link. */
+static char *absolute(cli_input *in, const char *path) {
+  cli_buf out = {NULL, 0, 0};
+  if (*path != '/') {
+    if (!in->cwd) {
+      size_t cap = 4096;
+      in->cwd = (char *)cli_resize(NULL, cap, 1);
+      while (!getcwd(in->cwd, cap) && errno == ERANGE) in->cwd = (char *)cli_resize(in->cwd, cap *= 2, 1);
+      if (in->cwd[0] != '/') in->cwd[0] = 0;
+    }
+    if (strcmp(in->cwd, "/") != 0) cli_buf_text(&out, in->cwd);
+  }
+  while (*path) {
+    size_t n = strcspn(path, "/");
+    if (n && !(n == 1 && *path == '.')) {
+      cli_buf_char(&out, '/');
+      cli_buf_add(&out, path, n);
+    }
+    path += n;
+    while (*path == '/') path++;
+  }
+  cli_buf_char(&out, 0);
+  return out.p;
+}
+
+static int read_open_file(cli_input *in, int fd, const char *name, const char *path, int named) {
+  file f;
+  int r, binary;
+  memset(&f, 0, sizeof f);
+  f.in = in;
+  f.name = name;
+  f.source = path ? absolute(in, path) : NULL;
+  cli_reader_open(&f.r, fd);
+  binary = cli_reader_binary(&f.r);
+  if (binary < 0) {
+    r = lost(&f, 0);
+  } else if (binary) {
+    in->binaries++;
+    if (named) cli_error("%s: skipped: a binary file (it has a NUL byte among its first 8 KiB)", name);
+    r = 0;
+  } else {
+    in->files++;
+    switch (in->format) {
+      case CLI_CHUNKS: r = read_chunks(&f, in->chunk_lines); break;
+      case CLI_LINES: r = read_chunks(&f, 1); break;
+      case CLI_TSV: r = read_records(&f, tsv_record); break;
+      case CLI_JSONL: r = read_records(&f, jsonl_record); break;
+      case CLI_TREC: r = read_trec(&f); break;
+      default: r = read_whole(&f); break;
+    }
+  }
+  cli_reader_close(&f.r);
+  cli_buf_free(&f.docname);
+  cli_buf_free(&f.text);
+  free(f.source);
+  return r;
+}
+
+static int is_output(const cli_input *in, const struct stat *st) {
+  for (int i = 0; i < in->onum; i++)
+    if ((uint64_t)st->st_dev == in->odev[i] && (uint64_t)st->st_ino == in->oino[i]) return 1;
+  return 0;
+}
+
+/* A file within a folder (named 0) or of the command line (named 1). */
+static int read_file(cli_input *in, const char *name, const char *path, int named) {
+  struct stat st;
+  int fd, r;
+  /* What was a file a moment ago may be a FIFO now: do not wait for its writer. */
+  fd = open(path, named ? O_RDONLY : O_RDONLY | O_NONBLOCK);
+  if (fd < 0 || fstat(fd, &st)) {
+    in->failed++;
+    cli_error("%s: %s", name, strerror(errno));
+    if (fd >= 0) close(fd);
+    return named ? CLI_FAIL : 0;
+  }
+  if (is_output(in, &st)) {
+    if (named) cli_error("%s: skipped: it is the index to be written", name);
+    r = 0;
+  } else {
+    uint64_t failed = in->failed;
+    r = read_open_file(in, fd, name, path, named);
+    if (named && !r && in->failed > failed) r = CLI_FAIL; /* half a file is not what was asked for */
+  }
+  close(fd);
+  return r;
+}
+
+typedef struct entry {
+  char *name; /* a folder's ends with '/', which is how its contents sort among the others */
+} entry;
+
+static int by_name(const void *a, const void *b) {
+  const unsigned char *p = (const unsigned char *)((const entry *)a)->name;
+  const unsigned char *q = (const unsigned char *)((const entry *)b)->name;
+  while (*p && *p == *q) p++, q++;
+  return *p < *q ? -1 : *p > *q;
+}
+
+typedef struct ancestor {
+  const struct ancestor *up;
+  dev_t dev;
+  ino_t ino;
+} ancestor;
+
+/* Joins folder and entry. The folder "." is left out of names. */
+static char *join(const char *folder, const char *name, size_t n) {
+  cli_buf b = {NULL, 0, 0};
+  cli_buf_text(&b, folder);
+  if (b.n && b.p[b.n - 1] != '/') cli_buf_char(&b, '/');
+  cli_buf_add(&b, name, n);
+  cli_buf_char(&b, 0);
+  return b.p;
+}
+
+static int unreadable_folder(cli_input *in, const char *path, int named) {
+  in->failed++;
+  cli_error("%s: %s", path, strerror(errno));
+  return named ? CLI_FAIL : 0;
+}
+
+/* The entries of an open folder that are to be read, in byte order. 0; -1: errno. */
+static int list_folder(cli_input *in, DIR *dir, const char *path, entry **entries, size_t *count) {
+  entry *list = NULL;
+  size_t n = 0, cap = 0;
+  struct dirent *d;
+  struct stat st;
+  while (errno = 0, (d = readdir(dir)) != NULL) {
+    size_t len = strlen(d->d_name);
+    if (!strcmp(d->d_name, ".") || !strcmp(d->d_name, "..")) continue;
+    if (d->d_name[0] == '.' && !in->hidden) {
+      in->hidden_skipped++;
+      continue;
+    }
+    int bad = fstatat(dirfd(dir), d->d_name, &st, AT_SYMLINK_NOFOLLOW);
+    if (!bad && S_ISLNK(st.st_mode)) {
+      if (!in->follow) {
+        in->links_skipped++;
+        continue;
+      }
+      bad = fstatat(dirfd(dir), d->d_name, &st, 0);
+    }
+    if (bad) {
+      char *p = join(path, d->d_name, len);
+      in->failed++;
+      cli_error("%s: %s", p, strerror(errno));
+      free(p);
+      continue;
+    }
+    if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) {
+      in->special_skipped++;
+      continue;
+    }
+    if (n == cap) list = (entry *)cli_resize(list, cap = cap ? cap * 2 : 64, sizeof *list);
+    list[n].name = (char *)cli_resize(NULL, len + 2, 1);
+    memcpy(list[n].name, d->d_name, len);
+    list[n].name[len] = S_ISDIR(st.st_mode) ? '/' : 0;
+    list[n++].name[len + 1] = 0;
+  }
+  int error = errno;
+  if (n) qsort(list, n, sizeof *list, by_name);
+  *entries = list;
+  *count = n;
+  errno = error;
+  return error ? -1 : 0;
+}
+
+static int read_folder(cli_input *in, const char *name, const char *path, int named, const ancestor *up) {
+  entry *list;
+  size_t n;
+  struct stat st;
+  ancestor here;
+  int r = 0;
+  DIR *dir = opendir(path);
+  if (!dir) return unreadable_folder(in, path, named);
+  if (fstat(dirfd(dir), &st)) {
+    closedir(dir);
+    return unreadable_folder(in, path, named);
+  }
+  here.up = up;
+  here.dev = st.st_dev;
+  here.ino = st.st_ino;
+  for (const ancestor *a = up; a; a = a->up) {
+    if (a->dev != here.dev || a->ino != here.ino) continue;
+    cli_error("%s: skipped: a link to a folder above it", path);
+    closedir(dir);
+    in->links_skipped++;
+    return 0;
+  }
+  if (list_folder(in, dir, path, &list, &n)) r = unreadable_folder(in, path, named);
+  closedir(dir);
+  for (size_t i = 0; i < n; i++) {
+    size_t len = strlen(list[i].name);
+    if (!r && cli_signal) r = CLI_FAIL;
+    if (!r) {
+      int folder = list[i].name[len - 1] == '/';
+      char *sub_name = join(name, list[i].name, len - (size_t)folder);
+      char *sub_path = join(path, list[i].name, len - (size_t)folder);
+      r = folder ? read_folder(in, sub_name, sub_path, 0, &here) : read_file(in, sub_name, sub_path, 0);
+      free(sub_name);
+      free(sub_path);
+    }
+    free(list[i].name);
+  }
+  free(list);
+  return r;
+}
+
+int cli_input_check(char **operands, int n) {
+  struct stat st;
+  int dashes = 0;
+  for (int i = 0; i < n; i++) {
+    if (!strcmp(operands[i], "-")) {
+      if (dashes++) return cli_misuse("index", "standard input can be given once");
+      continue;
+    }
+    if (stat(operands[i], &st) || access(operands[i], R_OK)) {
+      cli_error("%s: %s", operands[i], strerror(errno));
+      return CLI_FAIL;
+    }
+  }
+  return CLI_OK;
+}
+
+void cli_input_exclude(cli_input *in, const char *output) {
+  struct stat st;
+  for (int i = 0; i < 2; i++) {
+    cli_buf path = {NULL, 0, 0};
+    cli_buf_text(&path, output);
+    cli_buf_text(&path, i ? ".tmp" : "");
+    cli_buf_char(&path, 0);
+    if (!stat(path.p, &st) && S_ISREG(st.st_mode)) {
+      in->odev[in->onum] = (uint64_t)st.st_dev;
+      in->oino[in->onum++] = (uint64_t)st.st_ino;
+    }
+    cli_buf_free(&path);
+  }
+}
+
+int cli_input_read(cli_input *in, const char *operand) {
+  struct stat st;
+  if (!strcmp(operand, "-")) {
+    uint64_t failed = in->failed;
+    int r = read_open_file(in, STDIN_FILENO, "-", NULL, 1);
+    return !r && in->failed > failed ? CLI_FAIL : r;
+  }
+  if (stat(operand, &st)) {
+    cli_error("%s: %s", operand, strerror(errno));
+    return CLI_FAIL;
+  }
+  if (!S_ISDIR(st.st_mode)) return read_file(in, operand, operand, 1);
+  size_t n = strlen(operand);
+  while (n > 1 && operand[n - 1] == '/') n--;
+  char *name = cli_copy(operand, n);
+  int r = read_folder(in, strcmp(name, ".") ? name : "", operand, 1, NULL);
+  free(name);
+  return r;
+}
+
+void cli_input_free(cli_input *in) {
+  free(in->names);
+  free(in->cwd);
+  in->names = NULL;
+  in->cwd = NULL;
+}

@@ -1,0 +1,614 @@
+/* query.c - gpuir query and gpuir count, and the reading of query files. */
+#include "cli.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+/* Hits that a batch may hold at most (8 bytes each), and its queries. */
+#define BATCH_HITS ((size_t)1 << 22)
+#define BATCH_QUERIES ((size_t)1024)
+
+/* ---- opening ---------------------------------------------------------------------------------- */
+
+gpuir_index *cli_open(const char *path) {
+  gpuir_index *index = NULL;
+  gpuir_error err;
+  memset(&err, 0, sizeof err);
+  int r = gpuir_open(path, NULL, &index, &err);
+  if (!r) return index;
+  cli_fail(path, r, &err);
+  return NULL;
+}
+
+void cli_bm25(const gpuir_index *index, gpuir_query_desc *qd, int has_k1, int has_b, float k1, float b) {
+  gpuir_index_info info;
+  if ((!has_k1 && !has_b) || gpuir_index_stats(index, &info)) return;
+  qd->custom_bm25 = 1;
+  qd->k1 = has_k1 ? k1 : info.k1;
+  qd->b = has_b ? b : info.b;
+}
+
+/* ---- query files -------------------------------------------------------------------------------- */
+
+void cli_queries_add(cli_queries *qs, const char *id, size_t id_len, const char *text, size_t len) {
+  if (qs->n == qs->cap) {
+    qs->cap = qs->cap ? qs->cap * 2 : 256;
+    qs->ids = (char **)cli_resize(qs->ids, qs->cap, sizeof *qs->ids);
+    qs->texts = (char **)cli_resize(qs->texts, qs->cap, sizeof *qs->texts);
+    qs->lens = (size_t *)cli_resize(qs->lens, qs->cap, sizeof *qs->lens);
+  }
+  qs->ids[qs->n] = cli_copy(id, id_len);
+  qs->texts[qs->n] = cli_copy(text, len);
+  qs->lens[qs->n++] = len;
+}
+
+static void queries_clear(cli_queries *qs) {
+  for (size_t i = 0; i < qs->n; i++) {
+    free(qs->ids[i]);
+    free(qs->texts[i]);
+  }
+  qs->n = 0;
+}
+
+void cli_queries_free(cli_queries *qs) {
+  queries_clear(qs);
+  free(qs->ids);
+  free(qs->texts);
+  free(qs->lens);
+  memset(qs, 0, sizeof *qs);
+}
+
+static int is_space(char c) {
+  return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' || c == '\v';
+}
+
+static void trim(const char **p, const char **end) {
+  while (*p < *end && is_space(**p)) ++*p;
+  while (*p < *end && is_space((*end)[-1])) --*end;
+}
+
+/* Adds the query of one line. An id is digits before a ':' at the line's start; with CLI_IDS_YES
+ * all that stands before the first ':'. Without an id, it is the number of the line. Blank lines
+ * are none. */
+static void add_line(cli_queries *qs, const char *line, size_t len, uint64_t number, int ids) {
+  const char *p = line, *end = line + len, *q;
+  char own[24];
+  size_t id_len = (size_t)snprintf(own, sizeof own, "%llu", (unsigned long long)number);
+  const char *id = own;
+  trim(&p, &end);
+  if (p == end) return;
+  q = p;
+  if (ids == CLI_IDS_AUTO)
+    while (q < end && *q >= '0' && *q <= '9') q++;
+  else if (ids == CLI_IDS_YES)
+    while (q < end && *q != ':') q++;
+  if (q > p && q < end && *q == ':') {
+    const char *id_end = q;
+    id = p;
+    trim(&id, &id_end);
+    id_len = (size_t)(id_end - id);
+    p = q + 1;
+    trim(&p, &end);
+  }
+  cli_queries_add(qs, id, id_len, p, (size_t)(end - p));
+}
+
+static const char *find_ci(const char *p, const char *end, const char *what) {
+  size_t n = strlen(what);
+  for (; (size_t)(end - p) >= n; p++)
+    if (!strncasecmp(p, what, n)) return p;
+  return NULL;
+}
+
+/* The text of <tag> in [p, end), up to the next tag, without a leading "label". */
+static int field(const char *p, const char *end, const char *tag, const char *label, const char **from,
+                 const char **to) {
+  size_t n = strlen(label);
+  p = find_ci(p, end, tag);
+  if (!p) return -1;
+  *from = p + strlen(tag);
+  for (*to = *from; *to < end && **to != '<';) ++*to;
+  trim(from, to);
+  if ((size_t)(*to - *from) >= n && !strncasecmp(*from, label, n)) *from += n;
+  trim(from, to);
+  return 0;
+}
+
+/* Line ends within a topic become blanks. */
+static void add_topic(cli_queries *qs, const char *id, const char *id_end, const char *p, const char *end) {
+  cli_queries_add(qs, id, (size_t)(id_end - id), p, (size_t)(end - p));
+  for (char *c = qs->texts[qs->n - 1]; c < qs->texts[qs->n - 1] + (end - p); c++)
+    if (is_space(*c)) *c = ' ';
+}
+
+static int read_topics(cli_queries *qs, const char *path, const char *p, const char *end) {
+  const char *begin = p, *top;
+  while ((top = find_ci(p, end, "<top>")) != NULL) {
+    const char *stop = find_ci(top, end, "</top>"), *id, *id_end, *text, *text_end;
+    if (!stop) stop = end;
+    if (field(top, stop, "<num>", "Number:", &id, &id_end) ||
+        field(top, stop, "<title>", "Topic:", &text, &text_end)) {
+      cli_error("%s: byte %zu: a topic without <num> or <title>", path, (size_t)(top - begin));
+      return CLI_FAIL;
+    }
+    add_topic(qs, id, id_end, text, text_end);
+    p = stop;
+  }
+  return CLI_OK;
+}
+
+/* <DOC> <DOCNO> 1 </DOCNO> text </DOC>, as the topics of some small collections are. */
+static int read_doc_topics(cli_queries *qs, const char *path, const char *p, const char *end) {
+  const char *begin = p, *doc;
+  while ((doc = find_ci(p, end, "<doc>")) != NULL) {
+    const char *stop = find_ci(doc, end, "</doc>"), *id, *id_end, *text;
+    if (!stop) stop = end;
+    text = find_ci(doc, stop, "</docno>");
+    if (!text || field(doc, stop, "<docno>", "", &id, &id_end)) {
+      cli_error("%s: byte %zu: a topic without <DOCNO>", path, (size_t)(doc - begin));
+      return CLI_FAIL;
+    }
+    text += 8;
+    const char *text_end = stop;
+    trim(&text, &text_end);
+    add_topic(qs, id, id_end, text, text_end);
+    p = stop;
+  }
+  return CLI_OK;
+}
+
+int cli_queries_read(cli_queries *qs, const char *path, int ids) {
+  int fd = strcmp(path, "-") ? open(path, O_RDONLY) : STDIN_FILENO, r = CLI_OK;
+  uint64_t lines;
+  cli_reader reader;
+  char *text = NULL;
+  size_t len = 0;
+  if (fd < 0) {
+    cli_error("%s: %s", path, strerror(errno));
+    return CLI_FAIL;
+  }
+  cli_reader_open(&reader, fd);
+  if (cli_reader_lines(&reader, UINT64_MAX, &text, &len, &lines) < 0) {
+    cli_error("%s: %s", path, strerror(errno));
+    r = CLI_FAIL;
+  } else if (len) {
+    const char *end = text + len;
+    if (find_ci(text, end, "<top>")) {
+      r = read_topics(qs, path, text, end);
+    } else if (find_ci(text, end, "<docno>")) {
+      r = read_doc_topics(qs, path, text, end);
+    } else {
+      uint64_t number = 1;
+      for (const char *p = text; p < end; number++) {
+        const char *nl = (const char *)memchr(p, '\n', (size_t)(end - p));
+        size_t n = (size_t)((nl ? nl : end) - p);
+        add_line(qs, p, n, number, ids);
+        p += n + 1;
+      }
+    }
+  }
+  cli_reader_close(&reader);
+  if (fd != STDIN_FILENO) close(fd);
+  return r;
+}
+
+/* ---- query ---------------------------------------------------------------------------------------- */
+
+enum { FORM_HUMAN, FORM_TREC, FORM_TSV, FORM_JSON };
+
+typedef struct search {
+  const char *path;
+  gpuir_index *index;
+  gpuir_searcher *searcher;
+  gpuir_query_desc qd;
+  size_t k;       /* at most the number of documents */
+  uint64_t asked; /* the k that was asked for */
+  int form, many; /* many: the answer of each query says whose it is */
+  unsigned threads;
+  const char *tag;
+  gpuir_hit *hits;
+  uint32_t *counts;
+  gpuir_query **parsed;
+  size_t *which;
+  int failed;
+  uint64_t hits_total;
+} search;
+
+static void query_failed(search *s, const char *id, int r, const gpuir_error *err) {
+  const char *cause = err->code && err->msg[0] ? err->msg : gpuir_strerror(r);
+  s->failed = 1;
+  if (s->many)
+    cli_error("%s: query %s: %s", s->path, id, cause);
+  else
+    cli_fail(s->path, r, err);
+}
+
+/* A docno has no blanks: they would part it into fields. */
+static void print_docno(const gpuir_doc *doc, uint32_t docid) {
+  if (!doc->name_len) printf("%u", docid);
+  for (size_t i = 0; i < doc->name_len; i++) {
+    unsigned char c = (unsigned char)doc->name[i];
+    fputc(c <= 32 || c == 127 ? '_' : c, stdout);
+  }
+}
+
+static void print_hit(const search *s, const char *id, size_t rank, gpuir_hit hit) {
+  gpuir_doc doc;
+  if (gpuir_doc_get(s->index, hit.docid, &doc)) {
+    memset(&doc, 0, sizeof doc);
+    doc.name = "";
+  }
+  switch (s->form) {
+    case FORM_TREC:
+      printf("%s Q0 ", id);
+      print_docno(&doc, hit.docid);
+      printf(" %zu %.7f %s\n", rank, gpuir_score(hit), s->tag);
+      break;
+    case FORM_TSV:
+      if (s->many) printf("%s\t", id);
+      printf("%zu\t%u\t%.7f\t", rank, hit.docid, gpuir_score(hit));
+      cli_tsv_string(stdout, doc.name, doc.name_len);
+      putchar('\n');
+      break;
+    case FORM_JSON:
+      printf("%s{\"rank\":%zu,\"docid\":%u,\"score\":%.7f,\"name\":", rank > 1 ? "," : "", rank, hit.docid,
+             gpuir_score(hit));
+      cli_json_string(stdout, doc.name, doc.name_len);
+      putchar('}');
+      break;
+    default:
+      printf("%5zu %12.6f %10u  ", rank, gpuir_score(hit), hit.docid);
+      cli_tsv_string(stdout, doc.name, doc.name_len);
+      putchar('\n');
+      break;
+  }
+}
+
+static void print_answer(search *s, const char *id, const char *text, size_t len, const gpuir_hit *hits,
+                         size_t n) {
+  static const char *const modes[] = {"and", "or", "andor"};
+  s->hits_total += n;
+  if (s->form == FORM_HUMAN && s->many) {
+    printf("# %s: ", id);
+    cli_tsv_string(stdout, text, len);
+    putchar('\n');
+  }
+  if (s->form == FORM_JSON) {
+    printf("{\"id\":");
+    if (s->many)
+      cli_json_string(stdout, id, strlen(id));
+    else
+      printf("null");
+    printf(",\"query\":");
+    cli_json_string(stdout, text, len);
+    printf(",\"mode\":\"%s\",\"k\":%llu,\"hits\":[", modes[s->qd.mode], (unsigned long long)s->asked);
+  }
+  for (size_t i = 0; i < n; i++) print_hit(s, id, i + 1, hits[i]);
+  if (s->form == FORM_JSON) printf("]}\n");
+}
+
+/* Answers queries [from, to), each on its own failure or success. */
+static void run_batch(search *s, const cli_queries *qs, size_t from, size_t to) {
+  size_t n = 0;
+  gpuir_error err;
+  for (size_t i = from; i < to; i++) {
+    memset(&err, 0, sizeof err);
+    int r = gpuir_query_parse(s->index, &s->qd, qs->texts[i], qs->lens[i], &s->parsed[n], &err);
+    if (r)
+      query_failed(s, qs->ids[i], r, &err);
+    else
+      s->which[n++] = i;
+  }
+  int together = s->threads > 1 && n > 1;
+  if (together) {
+    /* If one of the batch fails they are asked one by one below, to answer the others and to say which. */
+    together =
+        !gpuir_search_batch(s->searcher, (const gpuir_query *const *)s->parsed, n, s->k, s->hits, s->counts);
+  }
+  for (size_t j = 0; j < n; j++) {
+    size_t i = s->which[j], found = 0;
+    gpuir_hit *hits = together ? s->hits + j * s->k : s->hits;
+    int r = 0;
+    if (together)
+      found = s->counts[j];
+    else
+      r = gpuir_search(s->searcher, s->parsed[j], hits, s->k, &found);
+    if (r) {
+      memset(&err, 0, sizeof err);
+      gpuir_searcher_error(s->searcher, &err);
+      query_failed(s, qs->ids[i], r, &err);
+    } else {
+      print_answer(s, qs->ids[i], qs->texts[i], qs->lens[i], hits, found);
+    }
+    gpuir_query_destroy(s->parsed[j]);
+  }
+}
+
+static void run_queries(search *s, const cli_queries *qs, size_t batch) {
+  for (size_t i = 0; i < qs->n && !ferror(stdout); i += batch)
+    run_batch(s, qs, i, i + batch < qs->n ? i + batch : qs->n);
+}
+
+/* Queries from standard input. One thread answers each line at once, so that the command can
+ * serve as a coprocess; more threads take a batch of lines at a time. */
+static int run_stream(search *s, int ids, size_t batch) {
+  cli_queries qs;
+  cli_reader reader;
+  uint64_t number = 1, lines;
+  char *line;
+  size_t len;
+  int got;
+  memset(&qs, 0, sizeof qs);
+  cli_reader_open(&reader, STDIN_FILENO);
+  while ((got = cli_reader_lines(&reader, 1, &line, &len, &lines)) > 0 && !ferror(stdout)) {
+    add_line(&qs, line, len, number++, ids);
+    if (qs.n < batch) continue;
+    run_queries(s, &qs, batch);
+    queries_clear(&qs);
+    cli_flush();
+  }
+  run_queries(s, &qs, batch);
+  if (got < 0) cli_error("standard input: %s", strerror(errno));
+  cli_queries_free(&qs);
+  cli_reader_close(&reader);
+  return got < 0 ? CLI_FAIL : CLI_OK;
+}
+
+enum {
+  O_MODE = 2,
+  O_K,
+  O_K1,
+  O_B,
+  O_BACKEND,
+  O_THREADS,
+  O_TIMEOUT,
+  O_TREC,
+  O_TSV,
+  O_JSON,
+  O_TAG,
+  O_TOPICS,
+  O_IDS,
+  O_NO_IDS,
+  O_NO_OPERATORS,
+  O_EVALUATOR,
+  O_INTERSECTION
+};
+
+static const cli_option query_options[] = {{O_MODE, "mode", 'm', 1},
+                                           {O_K, "k", 'k', 1},
+                                           {O_K1, "k1", 0, 1},
+                                           {O_B, "b", 0, 1},
+                                           {O_BACKEND, "backend", 0, 1},
+                                           {O_THREADS, "threads", 0, 1},
+                                           {O_TIMEOUT, "timeout", 0, 1},
+                                           {O_EVALUATOR, "evaluator", 0, 1},
+                                           {O_INTERSECTION, "intersection", 0, 1},
+                                           {O_TREC, "trec", 0, 0},
+                                           {O_TSV, "tsv", 0, 0},
+                                           {O_JSON, "json", 0, 0},
+                                           {O_TAG, "tag", 0, 1},
+                                           {O_TOPICS, "topics", 0, 1},
+                                           {O_IDS, "ids", 0, 0},
+                                           {O_NO_IDS, "no-ids", 0, 0},
+                                           {O_NO_OPERATORS, "no-operators", 0, 0},
+                                           {0, NULL, 0, 0}};
+
+typedef struct query_flags {
+  gpuir_query_desc qd;
+  gpuir_searcher_desc sd;
+  uint64_t k, threads, timeout;
+  float k1, b;
+  int has_k1, has_b, backend, form, ids;
+  const char *tag, *topics;
+} query_flags;
+
+static int one_form(const cli_args *a, query_flags *f, int form) {
+  if (f->form != FORM_HUMAN && f->form != form)
+    return cli_misuse(a->command, "%s: another form of output was given before", a->name);
+  f->form = form;
+  return 0;
+}
+
+static int has_blank(const char *s) {
+  if (!*s) return 1;
+  for (; *s; s++)
+    if ((unsigned char)*s <= 32 || *s == 127) return 1;
+  return 0;
+}
+
+/* Options of query and count. 0; otherwise the command ends with that code - 1. */
+static int query_flags_read(cli_args *a, query_flags *f) {
+  int opt, bad = 0;
+  while (!bad && (opt = cli_next(a)) != CLI_END) {
+    switch (opt) {
+      case CLI_HELP: return 1 + cli_help(a->command);
+      case O_MODE: bad = cli_choice(a, "and|or|andor", &f->qd.mode); break;
+      case O_K: bad = cli_unsigned(a, 0, UINT32_MAX, &f->k); break;
+      case O_K1: bad = cli_real(a, 0, 1000, &f->k1), f->has_k1 = 1; break;
+      case O_B: bad = cli_real(a, 0, 1, &f->b), f->has_b = 1; break;
+      case O_BACKEND: bad = cli_choice(a, "cpu|gpu|auto", &f->backend); break;
+      case O_THREADS: bad = cli_unsigned(a, 0, 1024, &f->threads); break;
+      case O_TIMEOUT: bad = cli_unsigned(a, 0, 1000000000, &f->timeout); break;
+      case O_EVALUATOR: bad = cli_choice(a, "auto|exhaustive", &f->sd.evaluator); break;
+      case O_INTERSECTION: bad = cli_intersection(a, &f->sd.intersection); break;
+      case O_TREC: bad = one_form(a, f, FORM_TREC); break;
+      case O_TSV: bad = one_form(a, f, FORM_TSV); break;
+      case O_JSON: bad = one_form(a, f, FORM_JSON); break;
+      case O_TAG:
+        f->tag = a->value;
+        if (has_blank(f->tag)) bad = cli_misuse(a->command, "--tag: '%s' has blanks or is empty", f->tag);
+        break;
+      case O_TOPICS: f->topics = a->value; break;
+      case O_IDS: f->ids = CLI_IDS_YES; break;
+      case O_NO_IDS: f->ids = CLI_IDS_NO; break;
+      case O_NO_OPERATORS: f->qd.no_operators = 1; break;
+      default: bad = 1; break;
+    }
+  }
+  if (bad) return 1 + CLI_USAGE;
+  if (!a->noperands) return 1 + cli_misuse(a->command, "INDEX is missing");
+  return 0;
+}
+
+/* The operands after the first `skip` ones, joined by blanks. */
+static void join_words(const cli_args *a, int skip, cli_buf *out) {
+  for (int i = skip; i < a->noperands; i++) {
+    if (i > skip) cli_buf_char(out, ' ');
+    cli_buf_text(out, a->operands[i]);
+  }
+}
+
+/* Opens the index and makes a searcher, with room for the hits of the *batch queries that are run together. */
+static int open_search(search *s, query_flags *f, cli_gpu *gpu, size_t *batch) {
+  gpuir_index_info info;
+  s->index = cli_open(s->path);
+  if (!s->index) return CLI_FAIL;
+  cli_bm25(s->index, &s->qd, f->has_k1, f->has_b, f->k1, f->b);
+  int r = gpuir_index_stats(s->index, &info);
+  if (!r) r = gpuir_searcher_create(s->index, &f->sd, &s->searcher);
+  if (r) {
+    (void)cli_fail(s->path, r, NULL);
+    return CLI_FAIL;
+  }
+  if (cli_gpu_open(gpu, f->backend, s->index) || cli_gpu_attach(gpu, s->searcher)) return CLI_FAIL;
+  /* More hits than documents cannot be: no memory for them. */
+  s->k = (size_t)(f->k < info.documents ? f->k : info.documents);
+  if (s->threads > 1 && s->many)
+    *batch = s->k > BATCH_HITS / BATCH_QUERIES ? BATCH_HITS / s->k : BATCH_QUERIES;
+  if (!*batch) *batch = 1;
+  s->hits = (gpuir_hit *)cli_resize(NULL, *batch * s->k, sizeof *s->hits);
+  s->counts = (uint32_t *)cli_resize(NULL, *batch, sizeof *s->counts);
+  s->parsed = (gpuir_query **)cli_resize(NULL, *batch, sizeof *s->parsed);
+  s->which = (size_t *)cli_resize(NULL, *batch, sizeof *s->which);
+  return CLI_OK;
+}
+
+int cli_query(int argc, char **argv) {
+  cli_args a;
+  query_flags f;
+  search s;
+  cli_queries qs;
+  cli_buf words = {NULL, 0, 0};
+  cli_gpu gpu = {NULL, 0};
+  size_t batch = 1;
+  int code;
+  memset(&f, 0, sizeof f);
+  memset(&s, 0, sizeof s);
+  memset(&qs, 0, sizeof qs);
+  cli_args_start(&a, "query", query_options, argc, argv);
+  a.leading = 1;
+  f.k = 10;
+  f.threads = 1;
+  f.tag = "gpuir";
+  f.ids = CLI_IDS_AUTO;
+  code = query_flags_read(&a, &f);
+  if (code) {
+    cli_args_free(&a);
+    return code - 1;
+  }
+  if (f.topics && a.noperands > 1) {
+    code = cli_misuse("query", "--topics and QUERY exclude each other");
+    cli_args_free(&a);
+    return code;
+  }
+  s.path = a.operands[0];
+  s.qd = f.qd;
+  s.form = f.form;
+  s.tag = f.tag;
+  s.asked = f.k;
+  s.many = a.noperands == 1;
+  if (f.topics || f.form == FORM_TREC) s.qd.no_operators = 1;
+  s.threads = f.threads ? (unsigned)f.threads : cli_processors();
+  f.sd.threads = s.threads;
+  f.sd.timeout_ns = f.timeout * 1000000u;
+  code = open_search(&s, &f, &gpu, &batch);
+  if (code) goto done;
+  if (f.topics) {
+    code = cli_queries_read(&qs, f.topics, f.ids);
+    if (!code) run_queries(&s, &qs, batch);
+  } else if (s.many) {
+    code = run_stream(&s, f.ids, batch);
+  } else {
+    join_words(&a, 1, &words);
+    cli_queries_add(&qs, "1", 1, words.p ? words.p : "", words.n);
+    run_queries(&s, &qs, 1);
+    if (!s.hits_total && f.k) code = CLI_FAIL; /* nothing found, as grep says it */
+  }
+  if (s.failed) code = CLI_FAIL;
+  code = cli_finish(code);
+done:
+  cli_queries_free(&qs);
+  cli_buf_free(&words);
+  free(s.hits);
+  free(s.counts);
+  free(s.parsed);
+  free(s.which);
+  gpuir_searcher_destroy(s.searcher);
+  cli_gpu_close(&gpu);
+  gpuir_close(s.index);
+  cli_args_free(&a);
+  return code;
+}
+
+/* ---- count ---------------------------------------------------------------------------------------- */
+
+static const cli_option count_options[] = {{O_MODE, "mode", 'm', 1},
+                                           {O_TIMEOUT, "timeout", 0, 1},
+                                           {O_EVALUATOR, "evaluator", 0, 1},
+                                           {O_INTERSECTION, "intersection", 0, 1},
+                                           {O_NO_OPERATORS, "no-operators", 0, 0},
+                                           {0, NULL, 0, 0}};
+
+int cli_count(int argc, char **argv) {
+  cli_args a;
+  query_flags f;
+  gpuir_index *index = NULL;
+  gpuir_searcher *searcher = NULL;
+  gpuir_query *query = NULL;
+  gpuir_error err;
+  cli_buf words = {NULL, 0, 0};
+  uint64_t n = 0;
+  memset(&f, 0, sizeof f);
+  memset(&err, 0, sizeof err);
+  cli_args_start(&a, "count", count_options, argc, argv);
+  a.leading = 1;
+  int code = query_flags_read(&a, &f);
+  if (code)
+    code--;
+  else if (a.noperands < 2)
+    code = cli_misuse("count", "QUERY is missing");
+  else
+    code = -1;
+  if (code >= 0) {
+    cli_args_free(&a);
+    return code;
+  }
+  join_words(&a, 1, &words);
+  f.sd.timeout_ns = f.timeout * 1000000u;
+  code = CLI_FAIL;
+  index = cli_open(a.operands[0]);
+  if (index) {
+    int r = gpuir_query_parse(index, &f.qd, words.p, words.n, &query, &err);
+    if (!r) r = gpuir_searcher_create(index, &f.sd, &searcher);
+    if (!r) {
+      r = gpuir_count(searcher, query, &n);
+      if (r) gpuir_searcher_error(searcher, &err);
+    }
+    if (r) {
+      cli_fail(a.operands[0], r, &err);
+    } else {
+      printf("%llu\n", (unsigned long long)n);
+      code = cli_finish(CLI_OK);
+    }
+  }
+  gpuir_query_destroy(query);
+  gpuir_searcher_destroy(searcher);
+  gpuir_close(index);
+  cli_buf_free(&words);
+  cli_args_free(&a);
+  return code;
+}

@@ -1,0 +1,517 @@
+/* show.c - gpuir stats, terms, verify and explain: looking into an index. */
+#include "cli.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+  O_JSON = 2,
+  O_TSV,
+  O_PREFIX,
+  O_SORT,
+  O_LIMIT,
+  O_MODE,
+  O_K1,
+  O_B,
+  O_NO_OPERATORS,
+  O_GPU,
+  O_INTERSECTION
+};
+
+/* ---- stats ---------------------------------------------------------------------------------------- */
+
+typedef struct statistic {
+  const char *key;
+  int kind; /* 'u' a count, 'f' a real, 's' a text, 'b' a truth */
+  uint64_t u;
+  double f;
+  const char *s;
+} statistic;
+
+static void print_statistic(const statistic *t, int json, int first) {
+  char grouped[27];
+  if (json) {
+    printf("%s\"%s\":", first ? "" : ",", t->key);
+    if (t->kind == 's')
+      cli_json_string(stdout, t->s, strlen(t->s));
+    else if (t->kind == 'f')
+      printf("%.9g", t->f);
+    else if (t->kind == 'b')
+      printf("%s", t->u ? "true" : "false");
+    else
+      printf("%llu", (unsigned long long)t->u);
+    return;
+  }
+  printf("%-18s ", t->key);
+  if (t->kind == 's')
+    cli_tsv_string(stdout, t->s, strlen(t->s));
+  else if (t->kind == 'f')
+    printf("%.6g", t->f);
+  else if (t->kind == 'b')
+    printf("%s", t->u ? "yes" : "no");
+  else
+    printf("%s", cli_grouped(t->u, grouped));
+  putchar('\n');
+}
+
+/* Which codecs the lists are kept in: of `auto`, a mix. */
+static int print_codecs(const gpuir_index *index, int json) {
+  static const char *const of[2] = {"freqs", "docids"};
+  gpuir_codec_info infos[GPUIR_MAX_CODECS];
+  char key[40], lists[27], postings[27], bytes[27];
+  size_t i, n;
+  int docids, first = 1, r;
+  if (json) printf(",\"codecs\":[");
+  for (docids = 1; docids >= 0; docids--) {
+    r = gpuir_codec_stats(index, docids, infos, &n);
+    if (r) return r;
+    for (i = 0; i < n; i++, first = 0) {
+      const gpuir_codec_info *c = &infos[i];
+      if (json) {
+        printf("%s{\"of\":\"%s\",\"codec\":\"%s\",\"lists\":%llu,\"postings\":%llu,\"bytes\":%llu}",
+               first ? "" : ",", of[docids], c->codec, (unsigned long long)c->lists,
+               (unsigned long long)c->postings, (unsigned long long)c->bytes);
+        continue;
+      }
+      (void)snprintf(key, sizeof key, "%s.%s", of[docids], c->codec);
+      printf("%-18s %s lists, %s postings, %s bytes\n", key, cli_grouped(c->lists, lists),
+             cli_grouped(c->postings, postings), cli_grouped(c->bytes, bytes));
+    }
+  }
+  if (json) putchar(']');
+  return GPUIR_OK;
+}
+
+/* Where an uploaded index went. */
+static void print_gpu(const cli_gpu *gpu, int json) {
+  gpuir_cuda_info g;
+  if (!cli_gpu_stats(gpu, &g)) return;
+  const statistic t[] = {{"device", 's', 0, 0, g.device},
+                         {"driver", 'u', (uint64_t)g.driver_version, 0, NULL},
+                         {"runtime", 'u', (uint64_t)g.runtime_version, 0, NULL},
+                         {"compute_capability", 'u', (uint64_t)g.compute_capability, 0, NULL},
+                         {"device_memory", 'u', g.device_memory, 0, NULL},
+                         {"used_memory", 'u', g.used_memory, 0, NULL},
+                         {"resident_bytes", 'u', g.resident_bytes, 0, NULL},
+                         {"index_bytes", 'u', g.index_bytes, 0, NULL},
+                         {"lists_hit", 'u', g.lists_hit, 0, NULL},
+                         {"lists_missed", 'u', g.lists_missed, 0, NULL}};
+  for (size_t n = 0; n < sizeof t / sizeof *t; n++) print_statistic(&t[n], json, 0);
+}
+
+int cli_stats(int argc, char **argv) {
+  static const cli_option options[] = {{O_JSON, "json", 0, 0}, {O_GPU, "gpu", 0, 0}, {0, NULL, 0, 0}};
+  cli_args a;
+  gpuir_index_info i;
+  cli_gpu gpu = {NULL, 0};
+  int opt, json = 0, backend = CLI_BACKEND_CPU, code = CLI_FAIL;
+  cli_args_start(&a, "stats", options, argc, argv);
+  while ((opt = cli_next(&a)) != CLI_END) {
+    if (opt == O_JSON || opt == O_GPU) {
+      if (opt == O_JSON) json = 1;
+      if (opt == O_GPU) backend = CLI_BACKEND_GPU;
+      continue;
+    }
+    cli_args_free(&a);
+    return opt == CLI_HELP ? cli_help("stats") : CLI_USAGE;
+  }
+  if (a.noperands != 1) {
+    code = cli_misuse("stats", a.noperands ? "one INDEX only" : "INDEX is missing");
+    cli_args_free(&a);
+    return code;
+  }
+  gpuir_index *index = cli_open(a.operands[0]);
+  if (index) {
+    int r = gpuir_index_stats(index, &i);
+    if (!r && cli_gpu_open(&gpu, backend, index)) {
+      code = CLI_FAIL;
+    } else if (r) {
+      cli_fail(a.operands[0], r, NULL);
+    } else {
+      const statistic t[] = {{"description", 's', 0, 0, i.description},
+                             {"order", 's', 0, 0, i.order},
+                             {"documents", 'u', i.documents, 0, NULL},
+                             {"terms", 'u', i.terms, 0, NULL},
+                             {"postings", 'u', i.postings, 0, NULL},
+                             {"tokens", 'u', i.tokens, 0, NULL},
+                             {"dropped_tokens", 'u', i.dropped_tokens, 0, NULL},
+                             {"average_length", 'f', 0, i.average_length, NULL},
+                             {"analyzer", 's', 0, 0, i.analyzer},
+                             {"k1", 'f', 0, (double)i.k1, NULL},
+                             {"b", 'f', 0, (double)i.b, NULL},
+                             {"codec", 's', 0, 0, i.codec},
+                             {"freq_codec", 's', 0, 0, i.freq_codec},
+                             {"file_bytes", 'u', i.file_bytes, 0, NULL},
+                             {"docids_bytes", 'u', i.docids_bytes, 0, NULL},
+                             {"freqs_bytes", 'u', i.freqs_bytes, 0, NULL},
+                             {"directory_bytes", 'u', i.directory_bytes, 0, NULL},
+                             {"inline_postings", 'u', i.inline_postings, 0, NULL},
+                             {"dictionary_bytes", 'u', i.dictionary_bytes, 0, NULL},
+                             {"documents_bytes", 'u', i.documents_bytes, 0, NULL},
+                             {"text_bytes", 'u', i.text_bytes, 0, NULL},
+                             {"bits_per_posting", 'f', 0, i.bits_per_posting, NULL},
+                             {"stored_text", 'b', (uint64_t)(i.has_text != 0), 0, NULL},
+                             {"tool", 's', 0, 0, i.tool}};
+      if (json) putchar('{');
+      for (size_t n = 0; n < sizeof t / sizeof *t; n++) print_statistic(&t[n], json, n == 0);
+      r = print_codecs(index, json);
+      print_gpu(&gpu, json);
+      if (json) printf("}\n");
+      if (r) cli_fail(a.operands[0], r, NULL);
+      code = cli_finish(r ? CLI_FAIL : CLI_OK);
+    }
+    cli_gpu_close(&gpu);
+    gpuir_close(index);
+  }
+  cli_args_free(&a);
+  return code;
+}
+
+/* ---- terms ---------------------------------------------------------------------------------------- */
+
+enum { SORT_TERM, SORT_DF, SORT_CF };
+enum { FORM_HUMAN, FORM_TSV, FORM_JSON };
+
+static void print_term(const gpuir_term_info *t, int form) {
+  switch (form) {
+    case FORM_JSON:
+      printf("{\"term\":");
+      cli_json_string(stdout, t->term, t->term_len);
+      printf(
+          ",\"id\":%llu,\"df\":%u,\"cf\":%llu,\"idf\":%.9g,\"codec\":\"%s\",\"freq_codec\":\"%s\",\"docids_"
+          "bytes\":%llu,"
+          "\"freqs_bytes\":%llu,\"directory_bytes\":%llu,\"blocks\":%u}\n",
+          (unsigned long long)t->id, t->df, (unsigned long long)t->cf, (double)t->idf, t->codec,
+          t->freq_codec, (unsigned long long)t->docids_bytes, (unsigned long long)t->freqs_bytes,
+          (unsigned long long)t->directory_bytes, t->blocks);
+      break;
+    case FORM_TSV:
+      cli_tsv_string(stdout, t->term, t->term_len);
+      printf("\t%u\t%llu\t%.9g\t%s\t%s\t%llu\t%llu\t%llu\t%u\n", t->df, (unsigned long long)t->cf,
+             (double)t->idf, t->codec, t->freq_codec, (unsigned long long)t->docids_bytes,
+             (unsigned long long)t->freqs_bytes, (unsigned long long)t->directory_bytes, t->blocks);
+      break;
+    default:
+      printf("%10u %12llu %9.5f %-7s %-7s %12llu  ", t->df, (unsigned long long)t->cf, (double)t->idf,
+             t->codec, t->freq_codec,
+             (unsigned long long)(t->docids_bytes + t->freqs_bytes + t->directory_bytes));
+      cli_tsv_string(stdout, t->term, t->term_len);
+      putchar('\n');
+      break;
+  }
+}
+
+typedef struct keyed {
+  uint64_t key, id;
+} keyed;
+
+static int by_key(const void *a, const void *b) {
+  const keyed *p = (const keyed *)a, *q = (const keyed *)b;
+  if (p->key != q->key) return p->key > q->key ? -1 : 1;
+  return p->id < q->id ? -1 : p->id > q->id;
+}
+
+/* The id after the last term that begins with the prefix. */
+static uint64_t prefix_end(const gpuir_index *index, const char *prefix, uint64_t terms) {
+  size_t n = strlen(prefix);
+  char *next = cli_copy(prefix, n);
+  /* The least text above all that begin with it: the prefix with its last byte increased. */
+  while (n && (unsigned char)next[n - 1] == 0xff) n--;
+  if (n) next[n - 1] = (char)((unsigned char)next[n - 1] + 1);
+  uint64_t end = n ? gpuir_term_lower_bound(index, next, n) : terms;
+  free(next);
+  return end;
+}
+
+static int term_at(const char *path, const gpuir_index *index, uint64_t id, gpuir_term_info *t) {
+  int r = gpuir_term_stats(index, id, t);
+  return r ? cli_fail(path, r, NULL) : CLI_OK;
+}
+
+/* Lists the terms with ids [from, to). */
+static int list_terms(const char *path, const gpuir_index *index, uint64_t from, uint64_t to, int sort,
+                      uint64_t limit, int form) {
+  gpuir_term_info t;
+  keyed *all = NULL;
+  int code = CLI_OK;
+  if (limit > to - from) limit = to - from;
+  if (sort != SORT_TERM) {
+    all = (keyed *)cli_resize(NULL, (size_t)(to - from), sizeof *all);
+    for (uint64_t id = from; id < to && !code; id++) {
+      code = term_at(path, index, id, &t);
+      all[id - from].id = id;
+      all[id - from].key = code ? 0 : sort == SORT_DF ? t.df : t.cf;
+    }
+    if (!code && to > from) qsort(all, (size_t)(to - from), sizeof *all, by_key);
+  }
+  for (uint64_t i = 0; i < limit && !code && !ferror(stdout); i++) {
+    code = term_at(path, index, all ? all[i].id : from + i, &t);
+    if (!code) print_term(&t, form);
+  }
+  free(all);
+  return code;
+}
+
+typedef struct token_list {
+  cli_buf text;
+  size_t n;
+} token_list;
+
+static int keep_token(void *sink, const char *token, size_t len) {
+  token_list *l = (token_list *)sink;
+  if (l->n++) cli_buf_char(&l->text, ' ');
+  cli_buf_add(&l->text, token, len);
+  return 0;
+}
+
+/* The named terms. A word that the analyzer changes is a common surprise: say what it becomes. */
+static int named_terms(const char *path, const gpuir_index *index, char **names, int n, int form) {
+  int code = CLI_OK;
+  for (int i = 0; i < n; i++) {
+    gpuir_term_info t;
+    uint64_t id;
+    size_t len = strlen(names[i]);
+    if (!gpuir_term_find(index, names[i], len, &id)) {
+      if (term_at(path, index, id, &t))
+        code = CLI_FAIL;
+      else
+        print_term(&t, form);
+      continue;
+    }
+    token_list l = {{NULL, 0, 0}, 0};
+    code = CLI_FAIL;
+    if (!gpuir_analyze(index, names[i], len, keep_token, &l, NULL) && l.n &&
+        (l.text.n != len || memcmp(l.text.p, names[i], len)))
+      cli_error("%s: no term '%s' (the index's analyzer makes '%.*s' of it)", path, names[i], (int)l.text.n,
+                l.text.p);
+    else
+      cli_error("%s: no term '%s'", path, names[i]);
+    cli_buf_free(&l.text);
+  }
+  return code;
+}
+
+int cli_terms(int argc, char **argv) {
+  static const cli_option options[] = {{O_PREFIX, "prefix", 0, 1}, {O_SORT, "sort", 0, 1},
+                                       {O_LIMIT, "limit", 0, 1},   {O_TSV, "tsv", 0, 0},
+                                       {O_JSON, "json", 0, 0},     {0, NULL, 0, 0}};
+  cli_args a;
+  gpuir_index_info info;
+  int opt, bad = 0, sort = SORT_TERM, form = FORM_HUMAN, has_sort = 0, code;
+  uint64_t limit = UINT64_MAX;
+  const char *prefix = NULL;
+  cli_args_start(&a, "terms", options, argc, argv);
+  while (!bad && (opt = cli_next(&a)) != CLI_END) {
+    switch (opt) {
+      case CLI_HELP: cli_args_free(&a); return cli_help("terms");
+      case O_PREFIX: prefix = a.value; break;
+      case O_SORT: bad = cli_choice(&a, "term|df|cf", &sort), has_sort = 1; break;
+      case O_LIMIT: bad = cli_unsigned(&a, 0, UINT64_MAX, &limit), has_sort = 1; break;
+      case O_TSV: form = FORM_TSV; break;
+      case O_JSON: form = FORM_JSON; break;
+      default: bad = 1; break;
+    }
+  }
+  code = bad ? CLI_USAGE : CLI_OK;
+  if (!code && !a.noperands) code = cli_misuse("terms", "INDEX is missing");
+  if (!code && a.noperands > 1 && (prefix || has_sort))
+    code = cli_misuse("terms", "--prefix, --sort and --limit list terms: they do not go with a TERM");
+  if (!code) {
+    const char *path = a.operands[0];
+    gpuir_index *index = cli_open(path);
+    code = CLI_FAIL;
+    if (index) {
+      int r = gpuir_index_stats(index, &info);
+      if (r) {
+        cli_fail(path, r, NULL);
+      } else if (a.noperands > 1) {
+        code = named_terms(path, index, a.operands + 1, a.noperands - 1, form);
+      } else {
+        uint64_t from = prefix ? gpuir_term_lower_bound(index, prefix, strlen(prefix)) : 0;
+        uint64_t to = prefix ? prefix_end(index, prefix, info.terms) : info.terms;
+        code = list_terms(path, index, from, to > from ? to : from, sort, limit, form);
+        if (!code && prefix && to <= from) code = CLI_FAIL; /* no such term */
+      }
+      code = cli_finish(code);
+      gpuir_close(index);
+    }
+  }
+  cli_args_free(&a);
+  return code;
+}
+
+/* ---- verify --------------------------------------------------------------------------------------- */
+
+int cli_verify(int argc, char **argv) {
+  static const cli_option options[] = {{0, NULL, 0, 0}};
+  cli_args a;
+  int opt, code = CLI_OK;
+  cli_args_start(&a, "verify", options, argc, argv);
+  while ((opt = cli_next(&a)) != CLI_END) {
+    cli_args_free(&a);
+    return opt == CLI_HELP ? cli_help("verify") : CLI_USAGE;
+  }
+  if (!a.noperands) code = cli_misuse("verify", "INDEX is missing");
+  for (int i = 0; i < a.noperands; i++) {
+    gpuir_index_info info;
+    gpuir_error err;
+    char docs[27], postings[27];
+    memset(&err, 0, sizeof err);
+    gpuir_index *index = cli_open(a.operands[i]);
+    int r = index ? gpuir_verify(index, &err) : GPUIR_E_FORMAT;
+    if (index && !r) r = gpuir_index_stats(index, &info);
+    if (index && r && err.offset)
+      cli_error("%s: byte %llu: %s", a.operands[i], (unsigned long long)err.offset,
+                err.msg[0] ? err.msg : gpuir_strerror(r));
+    else if (index && r)
+      cli_fail(a.operands[i], r, &err);
+    if (r)
+      code = CLI_FAIL;
+    else
+      printf("%s: ok, %s documents, %s postings\n", a.operands[i], cli_grouped(info.documents, docs),
+             cli_grouped(info.postings, postings));
+    gpuir_close(index);
+  }
+  cli_args_free(&a);
+  return code == CLI_USAGE ? code : cli_finish(code);
+}
+
+/* ---- explain -------------------------------------------------------------------------------------- */
+
+static const char *const modes[] = {"and", "or", "andor"};
+
+static void explain_text(const gpuir_doc *d, uint32_t docid, const gpuir_explanation *e, int mode) {
+  printf("document       %u  ", docid);
+  cli_tsv_string(stdout, d->name, d->name_len);
+  printf("\nlength         %u tokens (average %.6g)\n", e->length, e->average_length);
+  printf("bm25           k1 %g, b %g\n", (double)e->k1, (double)e->b);
+  printf("mode           %s: %s\n", modes[mode],
+         e->matches ? "the document matches" : "the document does not match");
+  printf("plan           %s\n\n", e->plan);
+  printf("%4s %10s %10s %10s %14s %12s %12s %12s  %s\n", "q", "df", "tf", "idf", "W", "K", "c", "q*c",
+         "term");
+  for (size_t i = 0; i < e->nterms; i++) {
+    const gpuir_explain_term *t = &e->terms[i];
+    if (t->negated)
+      printf("%4s", "not");
+    else
+      printf("%4u", t->q);
+    printf(" %10u %10u %10.6f %14.2f %12.6f %12u %12llu  ", t->df, t->tf, (double)t->idf, (double)t->weight,
+           (double)t->norm, t->contribution, (unsigned long long)t->q * t->contribution);
+    cli_tsv_string(stdout, t->term, t->term_len);
+    putchar('\n');
+  }
+  printf("\nscore          %u / 2^20 = %.7f\n", e->score, (double)e->score / GPUIR_SCORE_ONE);
+}
+
+static void explain_json(const gpuir_doc *d, uint32_t docid, const gpuir_explanation *e, int mode) {
+  printf("{\"docid\":%u,\"name\":", docid);
+  cli_json_string(stdout, d->name, d->name_len);
+  printf(
+      ",\"length\":%u,\"average_length\":%.9g,\"k1\":%.9g,\"b\":%.9g,\"mode\":\"%s\",\"matches\":%s,"
+      "\"score\":%.7f,"
+      "\"fixed_score\":%u,\"plan\":",
+      e->length, e->average_length, (double)e->k1, (double)e->b, modes[mode], e->matches ? "true" : "false",
+      (double)e->score / GPUIR_SCORE_ONE, e->score);
+  cli_json_string(stdout, e->plan, strlen(e->plan));
+  printf(",\"terms\":[");
+  for (size_t i = 0; i < e->nterms; i++) {
+    const gpuir_explain_term *t = &e->terms[i];
+    printf("%s{\"term\":", i ? "," : "");
+    cli_json_string(stdout, t->term, t->term_len);
+    printf(
+        ",\"negated\":%s,\"q\":%u,\"df\":%u,\"tf\":%u,\"idf\":%.9g,\"weight\":%.9g,\"norm\":%.9g,"
+        "\"contribution\":%u}",
+        t->negated ? "true" : "false", t->q, t->df, t->tf, (double)t->idf, (double)t->weight, (double)t->norm,
+        t->contribution);
+  }
+  printf("]}\n");
+}
+
+static int run_explain(const char *path, const gpuir_query_desc *desc, const gpuir_searcher_desc *sd,
+                       uint32_t docid, const cli_buf *words, int has_k1, int has_b, float k1, float b,
+                       int json) {
+  gpuir_query_desc qd = *desc;
+  gpuir_query *query = NULL;
+  gpuir_searcher *searcher = NULL;
+  gpuir_explanation *e = (gpuir_explanation *)cli_resize(NULL, 1, sizeof *e);
+  gpuir_doc doc;
+  gpuir_error err;
+  gpuir_index *index = cli_open(path);
+  int code = CLI_FAIL, r;
+  memset(&err, 0, sizeof err);
+  if (!index) {
+    free(e);
+    return code;
+  }
+  cli_bm25(index, &qd, has_k1, has_b, k1, b);
+  r = gpuir_query_parse(index, &qd, words->p ? words->p : "", words->n, &query, &err);
+  if (!r) r = gpuir_searcher_create(index, sd, &searcher);
+  if (!r && gpuir_doc_get(index, docid, &doc) == GPUIR_E_NOT_FOUND) {
+    cli_error("%s: there is no document %u", path, docid);
+  } else {
+    if (!r) r = gpuir_doc_get(index, docid, &doc);
+    if (!r) {
+      r = gpuir_explain(searcher, query, docid, e);
+      if (r) gpuir_searcher_error(searcher, &err);
+    }
+    if (r) {
+      cli_fail(path, r, &err);
+    } else {
+      if (json)
+        explain_json(&doc, docid, e, qd.mode);
+      else
+        explain_text(&doc, docid, e, qd.mode);
+      code = cli_finish(CLI_OK);
+    }
+  }
+  free(e);
+  gpuir_query_destroy(query);
+  gpuir_searcher_destroy(searcher);
+  gpuir_close(index);
+  return code;
+}
+
+int cli_explain(int argc, char **argv) {
+  static const cli_option options[] = {{O_MODE, "mode", 'm', 1}, {O_K1, "k1", 0, 1},
+                                       {O_B, "b", 0, 1},         {O_NO_OPERATORS, "no-operators", 0, 0},
+                                       {O_JSON, "json", 0, 0},   {O_INTERSECTION, "intersection", 0, 1},
+                                       {0, NULL, 0, 0}};
+  cli_args a;
+  gpuir_query_desc qd;
+  gpuir_searcher_desc sd;
+  cli_buf words = {NULL, 0, 0};
+  float k1 = 0, b = 0;
+  int opt, bad = 0, has_k1 = 0, has_b = 0, json = 0, code;
+  uint64_t docid = 0;
+  memset(&qd, 0, sizeof qd);
+  memset(&sd, 0, sizeof sd);
+  cli_args_start(&a, "explain", options, argc, argv);
+  a.leading = 1;
+  while (!bad && (opt = cli_next(&a)) != CLI_END) {
+    switch (opt) {
+      case CLI_HELP: cli_args_free(&a); return cli_help("explain");
+      case O_MODE: bad = cli_choice(&a, "and|or|andor", &qd.mode); break;
+      case O_K1: bad = cli_real(&a, 0, 1000, &k1), has_k1 = 1; break;
+      case O_B: bad = cli_real(&a, 0, 1, &b), has_b = 1; break;
+      case O_NO_OPERATORS: qd.no_operators = 1; break;
+      case O_JSON: json = 1; break;
+      case O_INTERSECTION: bad = cli_intersection(&a, &sd.intersection); break;
+      default: bad = 1; break;
+    }
+  }
+  code = bad ? CLI_USAGE : CLI_OK;
+  if (!code && a.noperands < 3) code = cli_misuse("explain", "INDEX, DOCID and QUERY are needed");
+  if (!code && cli_parse_unsigned(a.operands[1], 0, UINT32_MAX, &docid))
+    code = cli_misuse("explain", "DOCID: '%s' is not a whole number from 0 to 4294967295", a.operands[1]);
+  if (!code) {
+    for (int i = 2; i < a.noperands; i++) {
+      if (i > 2) cli_buf_char(&words, ' ');
+      cli_buf_text(&words, a.operands[i]);
+    }
+    code = run_explain(a.operands[0], &qd, &sd, (uint32_t)docid, &words, has_k1, has_b, k1, b, json);
+  }
+  cli_buf_free(&words);
+  cli_args_free(&a);
+  return code;
+}

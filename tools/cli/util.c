@@ -1,0 +1,411 @@
+/* util.c - messages, memory, options, output and facts about the machine. */
+#include "cli.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+volatile sig_atomic_t cli_signal;
+
+/* ---- messages ------------------------------------------------------------------------------- */
+
+static int status_shown;
+
+void cli_status(const char *line) {
+  if (*line) {
+    fprintf(stderr, "\r\033[K%s", line);
+    status_shown = 1;
+  } else if (status_shown) {
+    fputs("\r\033[K", stderr);
+    status_shown = 0;
+  }
+  fflush(stderr);
+}
+
+/* Paths and names may hold anything; a terminal gets no control characters from them. */
+static void print_message(const char *fmt, va_list ap) {
+  char text[8192];
+  int n = vsnprintf(text, sizeof text, fmt, ap);
+  cli_status("");
+  for (char *p = text; *p; p++)
+    if ((unsigned char)*p < 32 || *p == 127) *p = '?';
+  fprintf(stderr, "gpuir: %s%s\n", text, n >= (int)sizeof text ? "..." : "");
+}
+
+void cli_error(const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  print_message(fmt, ap);
+  va_end(ap);
+}
+
+int cli_fail(const char *file, int status, const gpuir_error *err) {
+  const char *cause = err && err->code && err->msg[0] ? err->msg : gpuir_strerror(status);
+  size_t n = strlen(file);
+  /* Do not name the file twice where the cause does so already. */
+  if (!strncmp(cause, file, n) && (cause[n] == ':' || cause[n] == ' '))
+    cli_error("%s", cause);
+  else
+    cli_error("%s: %s", file, cause);
+  return CLI_FAIL;
+}
+
+int cli_misuse(const char *command, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  print_message(fmt, ap);
+  va_end(ap);
+  fprintf(stderr, "Try 'gpuir %s --help'.\n", command);
+  return CLI_USAGE;
+}
+
+/* ---- memory --------------------------------------------------------------------------------- */
+
+void *cli_resize(void *p, size_t n, size_t size) {
+  size_t bytes = n * size;
+  void *q = size && n > SIZE_MAX / size ? NULL : realloc(p, bytes > 0 ? bytes : 1);
+  if (!q) {
+    cli_error("out of memory");
+    exit(CLI_FAIL);
+  }
+  return q;
+}
+
+void cli_buf_add(cli_buf *b, const void *p, size_t n) {
+  if (n > b->cap - b->n) {
+    size_t cap = b->cap ? b->cap : 256;
+    while (cap - b->n < n) cap += cap / 2;
+    b->p = (char *)cli_resize(b->p, cap, 1);
+    b->cap = cap;
+  }
+  if (n) memcpy(b->p + b->n, p, n);
+  b->n += n;
+}
+
+void cli_buf_char(cli_buf *b, int c) {
+  char byte = (char)c;
+  cli_buf_add(b, &byte, 1);
+}
+
+void cli_buf_text(cli_buf *b, const char *s) { cli_buf_add(b, s, strlen(s)); }
+
+void cli_buf_free(cli_buf *b) {
+  free(b->p);
+  memset(b, 0, sizeof *b);
+}
+
+char *cli_copy(const char *s, size_t n) {
+  char *p = (char *)cli_resize(NULL, n + 1, 1);
+  if (n) memcpy(p, s, n);
+  p[n] = 0;
+  return p;
+}
+
+/* ---- options -------------------------------------------------------------------------------- */
+
+void cli_args_start(cli_args *a, const char *command, const cli_option *options, int argc, char **argv) {
+  memset(a, 0, sizeof *a);
+  a->command = command;
+  a->options = options;
+  a->argc = argc;
+  a->argv = argv;
+}
+
+static int no_value(const cli_args *a) {
+  cli_misuse(a->command, "%s needs a value", a->name);
+  return CLI_BAD;
+}
+
+static int long_option(cli_args *a, const char *arg) {
+  const char *eq = strchr(arg + 2, '=');
+  size_t n = eq ? (size_t)(eq - arg - 2) : strlen(arg + 2);
+  a->name = arg;
+  if (n == 4 && !strncmp(arg + 2, "help", 4) && !eq) return CLI_HELP;
+  for (const cli_option *o = a->options; o->id; o++) {
+    if (strncmp(o->name, arg + 2, n) || o->name[n]) continue;
+    if (!o->value && eq) {
+      cli_misuse(a->command, "--%s takes no value", o->name);
+      return CLI_BAD;
+    }
+    a->value = eq ? eq + 1 : NULL;
+    if (o->value && !eq) {
+      if (a->next == a->argc) return no_value(a);
+      a->value = a->argv[a->next++];
+    }
+    return o->id;
+  }
+  cli_misuse(a->command, "unknown option '%.*s'", (int)(n + 2), arg);
+  return CLI_BAD;
+}
+
+static int short_option(cli_args *a, const char *arg) {
+  a->name = arg;
+  if (!strcmp(arg, "-h")) return CLI_HELP;
+  for (const cli_option *o = a->options; o->id; o++) {
+    if (!o->letter || o->letter != arg[1] || (arg[2] && !o->value)) continue;
+    a->value = arg[2] ? arg + 2 : NULL;
+    if (o->value && !arg[2]) {
+      if (a->next == a->argc) return no_value(a);
+      a->value = a->argv[a->next++];
+    }
+    return o->id;
+  }
+  cli_misuse(a->command, "unknown option '%s'", arg);
+  return CLI_BAD;
+}
+
+/* What is surely meant as an option, even among the words of a query, of which `-word` is negated. */
+static int looks_like_option(const cli_args *a, const char *arg) {
+  if (arg[0] != '-' || !arg[1]) return 0;
+  if (arg[1] == '-' || !strcmp(arg, "-h")) return 1;
+  for (const cli_option *o = a->options; o->id; o++)
+    if (o->letter && arg[1] == o->letter && !arg[2]) return 1;
+  return 0;
+}
+
+int cli_next(cli_args *a) {
+  if (!a->operands) a->operands = (char **)cli_resize(NULL, (size_t)a->argc + 1, sizeof *a->operands);
+  while (a->next < a->argc) {
+    char *arg = a->argv[a->next++];
+    if (!strcmp(arg, "--")) break;
+    if (arg[0] == '-' && arg[1]) return arg[1] == '-' ? long_option(a, arg) : short_option(a, arg);
+    a->operands[a->noperands++] = arg;
+    if (!a->leading) continue;
+    for (int i = a->next; i < a->argc; i++)
+      if (looks_like_option(a, a->argv[i])) {
+        cli_misuse(a->command, "'%s': options stand before INDEX", a->argv[i]);
+        return CLI_BAD;
+      }
+    break;
+  }
+  while (a->next < a->argc) a->operands[a->noperands++] = a->argv[a->next++];
+  return CLI_END;
+}
+
+void cli_args_free(cli_args *a) {
+  free(a->operands);
+  a->operands = NULL;
+}
+
+int cli_parse_unsigned(const char *text, uint64_t min, uint64_t max, uint64_t *out) {
+  uint64_t v = 0;
+  if (!*text) return -1;
+  for (const char *p = text; *p; p++) {
+    if (*p < '0' || *p > '9') return -1;
+    unsigned digit = (unsigned)(*p - '0');
+    if (v > (UINT64_MAX - digit) / 10) return -1;
+    v = v * 10 + digit;
+  }
+  if (v < min || v > max) return -1;
+  *out = v;
+  return 0;
+}
+
+int cli_unsigned(const cli_args *a, uint64_t min, uint64_t max, uint64_t *out) {
+  if (!cli_parse_unsigned(a->value, min, max, out)) return 0;
+  return cli_misuse(a->command, "%s: '%s' is not a whole number from %llu to %llu", a->name, a->value,
+                    (unsigned long long)min, (unsigned long long)max);
+}
+
+int cli_real(const cli_args *a, double min, double max, float *out) {
+  /* Plain decimal notation only: strtod would also take blanks, hexadecimal, inf and nan. */
+  size_t plain = strspn(a->value, "0123456789.eE+-");
+  char *end = NULL;
+  double v = 0;
+  if (a->value[0] && !a->value[plain] && !isspace((unsigned char)a->value[0])) v = strtod(a->value, &end);
+  if (end && !*end && end != a->value && v >= min && v <= max) {
+    *out = (float)v;
+    return 0;
+  }
+  return cli_misuse(a->command, "%s: '%s' is not a number from %g to %g", a->name, a->value, min, max);
+}
+
+int cli_choice(const cli_args *a, const char *names, int *out) {
+  size_t n = strlen(a->value);
+  int i = 0;
+  for (const char *p = names; *p; i++) {
+    size_t m = strcspn(p, "|");
+    if (m == n && !strncmp(p, a->value, n)) {
+      *out = i;
+      return 0;
+    }
+    p += m;
+    if (*p) p++;
+  }
+  return cli_misuse(a->command, "%s: '%s' is none of %s", a->name, a->value, names);
+}
+
+int cli_intersection(const cli_args *a, const char **name) {
+  cli_buf names = {NULL, 0, 0};
+  int bad = 0;
+  size_t i = 0;
+  for (; gpuir_intersection_name(i) && strcmp(gpuir_intersection_name(i), a->value); i++) {
+    if (i) cli_buf_char(&names, '|');
+    cli_buf_text(&names, gpuir_intersection_name(i));
+  }
+  cli_buf_char(&names, 0);
+  *name = gpuir_intersection_name(i);
+  if (!*name) bad = cli_misuse(a->command, "%s: '%s' is none of %s", a->name, a->value, names.p);
+  cli_buf_free(&names);
+  return bad;
+}
+
+/* ---- output --------------------------------------------------------------------------------- */
+
+static int flush_errno; /* of the first flush that failed; stdio remembers only that one did */
+
+void cli_flush(void) {
+  errno = 0;
+  if (fflush(stdout) && !flush_errno) flush_errno = errno;
+}
+
+int cli_finish(int code) {
+  cli_flush();
+  if (!ferror(stdout) && !flush_errno) return code;
+  cli_error("standard output: %s", flush_errno ? strerror(flush_errno) : "writing failed");
+  return CLI_FAIL;
+}
+
+/* The length of the well-formed UTF-8 sequence at s, or 0. */
+static size_t utf8_length(const unsigned char *s, size_t n) {
+  if (s[0] < 0x80) return 1;
+  size_t len = s[0] >= 0xc2 && s[0] <= 0xdf   ? 2
+               : (s[0] & 0xf0) == 0xe0        ? 3
+               : s[0] >= 0xf0 && s[0] <= 0xf4 ? 4
+                                              : 0;
+  if (!len || len > n) return 0;
+  for (size_t i = 1; i < len; i++)
+    if ((s[i] & 0xc0) != 0x80) return 0;
+  if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f)) return 0; /* overlong; surrogate */
+  if ((s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f)) return 0;
+  return len;
+}
+
+int cli_is_utf8(const char *s, size_t n) {
+  for (size_t i = 0, len; i < n; i += len)
+    if (!(len = utf8_length((const unsigned char *)s + i, n - i))) return 0;
+  return 1;
+}
+
+void cli_json_string(FILE *f, const char *s, size_t n) {
+  const unsigned char *p = (const unsigned char *)s;
+  fputc('"', f);
+  for (size_t i = 0; i < n;) {
+    size_t len = utf8_length(p + i, n - i);
+    if (!len)
+      fputs("\\ufffd", f), len = 1; /* JSON has no way to carry other bytes */
+    else if (p[i] == '"' || p[i] == '\\')
+      fprintf(f, "\\%c", p[i]);
+    else if (p[i] < 32 || p[i] == 127)
+      fprintf(f, "\\u%04x", p[i]);
+    else
+      fwrite(p + i, 1, len, f);
+    i += len;
+  }
+  fputc('"', f);
+}
+
+void cli_tsv_string(FILE *f, const char *s, size_t n) {
+  for (size_t i = 0; i < n; i++) {
+    unsigned char c = (unsigned char)s[i];
+    if (c == '\t')
+      fputs("\\t", f);
+    else if (c == '\n')
+      fputs("\\n", f);
+    else if (c == '\r')
+      fputs("\\r", f);
+    else if (c == '\\')
+      fputs("\\\\", f);
+    else if (c < 32 || c == 127)
+      fprintf(f, "\\x%02x", c);
+    else
+      fputc(c, f);
+  }
+}
+
+const char *cli_grouped(uint64_t n, char *buf) {
+  char digits[24];
+  int len = snprintf(digits, sizeof digits, "%llu", (unsigned long long)n);
+  char *out = buf;
+  for (int i = 0; i < len; i++) {
+    if (i && (len - i) % 3 == 0) *out++ = ',';
+    *out++ = digits[i];
+  }
+  *out = 0;
+  return buf;
+}
+
+const char *cli_size(uint64_t bytes, char *buf) {
+  int mega = bytes >= 1000000;
+  (void)snprintf(buf, 27, "%.1f %s", (double)bytes / (mega ? 1e6 : 1e3), mega ? "MB" : "KB");
+  return buf;
+}
+
+/* ---- the machine ---------------------------------------------------------------------------- */
+
+uint64_t cli_nanoseconds(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+double cli_seconds(void) { return (double)cli_nanoseconds() / 1e9; }
+
+unsigned cli_processors(void) {
+  long n = sysconf(_SC_NPROCESSORS_ONLN);
+  return n < 1 ? 1 : n > 1024 ? 1024 : (unsigned)n;
+}
+
+void cli_cpu_model(char *out, size_t cap) {
+  char line[512];
+  FILE *f = fopen("/proc/cpuinfo", "r");
+  snprintf(out, cap, "unknown processor");
+  while (f && fgets(line, sizeof line, f)) {
+    char *colon = strchr(line, ':');
+    if (strncmp(line, "model name", 10) || !colon) continue;
+    colon += strspn(colon, ": \t");
+    colon[strcspn(colon, "\n")] = 0;
+    snprintf(out, cap, "%s", colon);
+    break;
+  }
+  if (f) fclose(f);
+}
+
+uint64_t cli_peak_resident(void) {
+  struct rusage u;
+  if (getrusage(RUSAGE_SELF, &u)) return 0;
+#ifdef __APPLE__
+  return (uint64_t)u.ru_maxrss;
+#else
+  return (uint64_t)u.ru_maxrss * 1024;
+#endif
+}
+
+static void on_signal(int number) { cli_signal = number; }
+
+void cli_catch_signals(void) {
+  static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+    struct sigaction now, sa;
+    memset(&sa, 0, sizeof sa);
+    sa.sa_handler = on_signal; /* without SA_RESTART, so that a blocked read ends */
+    sigemptyset(&sa.sa_mask);
+    if (sigaction(numbers[i], NULL, &now) || now.sa_handler == SIG_IGN) continue; /* nohup */
+    sigaction(numbers[i], &sa, NULL);
+  }
+}
+
+/* ---- random numbers ------------------------------------------------------------------- */
+
+uint64_t cli_random(uint64_t *state) {
+  uint64_t z = (*state += 0x9e3779b97f4a7c15u);
+  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+  return z ^ z >> 31;
+}

@@ -1,0 +1,209 @@
+/* core.c - one list in one codec, one prepared intersection, and the heap, for gpuir lab.
+ *
+ * The laboratory measures parts that the library keeps private: codecs apart from an index, searches apart from their
+ * preparation. This file therefore compiles the implementation for itself, with all functions static. No handle of the
+ * library passes between this copy and the one that the rest of the command uses: lists come and go as arrays.
+ */
+#define GPUIR_IMPLEMENTATION
+#define GPUIR_STATIC
+#include "../../gpuir.h"
+
+#include "lab.h"
+
+/* ---- codecs --------------------------------------------------------------------------------------- */
+
+const char *lab_codec_name(size_t i) { return i < GPUIR__DOCID_CODECS ? gpuir__docid_codecs[i].name : NULL; }
+
+int lab_codec_find(const char *spec, lab_codec *c, gpuir_error *err) {
+  gpuir__coding coding;
+  int status = gpuir__coding_parse(spec, 1, &coding, err);
+  memset(c, 0, sizeof *c);
+  if (status) return status;
+  if (!coding.codec || strlen(spec) >= sizeof c->label)
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "codec '%.40s': one codec is wanted", spec);
+  memcpy(c->label, spec, strlen(spec) + 1);
+  c->codec = coding.codec;
+  c->param = coding.param;
+  return GPUIR_OK;
+}
+
+struct lab_coded {
+  gpuir__list list; /* its stream of docIDs alone */
+  gpuir__buf bytes;
+  uint32_t *offset, *last;
+  uint8_t *width;
+};
+
+/* The directory that an index keeps of a list. */
+static int coded_directory(lab_coded *c, const uint32_t *docs) {
+  uint32_t b, nblocks = c->list.nblocks;
+  c->offset = (uint32_t *)malloc((size_t)nblocks * sizeof *c->offset);
+  c->last = (uint32_t *)malloc((size_t)nblocks * sizeof *c->last);
+  c->width = (uint8_t *)malloc(nblocks);
+  if (!c->offset || !c->last || !c->width) return GPUIR_E_NOMEM;
+  for (b = 0; b < nblocks; b++) c->last[b] = docs[gpuir__min32((b + 1) * GPUIR__BLOCK, c->list.df) - 1];
+  return GPUIR_OK;
+}
+
+static int coded_encode(lab_coded *c, const lab_codec *codec, const uint32_t *docs, uint64_t documents) {
+  const gpuir_allocator a = gpuir__allocator(NULL);
+  gpuir__stream *s = &c->list.docs;
+  uint64_t param = codec->param;
+  size_t scratch;
+  int status = c->list.df > GPUIR__SHORT_MAX ? coded_directory(c, docs) : GPUIR_OK;
+  s->codec = (const gpuir__codec *)codec->codec;
+  if (!status) status = s->codec->encode(&a, docs, c->list.df, &c->bytes, c->offset, c->width, &param);
+  if (!status && !gpuir__buf_room(&a, &c->bytes, GPUIR__STREAM_PAD)) status = GPUIR_E_NOMEM;
+  if (status) return status;
+  memset(c->bytes.data + c->bytes.len, 0, GPUIR__STREAM_PAD);
+  s->bytes = c->bytes.data;
+  s->len = c->bytes.len;
+  s->n = c->list.df;
+  s->limit = (uint32_t)(documents - 1);
+  s->offset = c->offset;
+  s->width = c->width;
+  s->last = c->list.last = c->last;
+  s->simd = gpuir__simd_level(GPUIR_SIMD_AUTO);
+  scratch = s->codec->scratch_size ? s->codec->scratch_size(s) : 0;
+  if (scratch && (s->scratch = malloc(scratch)) == NULL) return GPUIR_E_NOMEM;
+  return s->codec->open ? s->codec->open(s) : GPUIR_OK;
+}
+
+int lab_encode(const lab_codec *codec, const uint32_t *docs, uint32_t n, uint64_t documents,
+               lab_coded **coded) {
+  lab_coded *c = (lab_coded *)calloc(1, sizeof *c);
+  int status;
+  *coded = NULL;
+  if (!c) return GPUIR_E_NOMEM;
+  c->list.df = n;
+  c->list.nblocks = (n - 1) / GPUIR__BLOCK + 1;
+  c->list.one_docid = docs[0];
+  c->list.one_tf = 1;
+  status = n > 1 ? coded_encode(c, codec, docs, documents) : GPUIR_OK;
+  if (status)
+    lab_coded_free(c);
+  else
+    *coded = c;
+  return status;
+}
+
+uint64_t lab_coded_bytes(const lab_coded *c) { return c->bytes.len; }
+
+uint64_t lab_coded_directory(const lab_coded *c) {
+  return c->last ? c->list.nblocks * (uint64_t)(sizeof *c->last + sizeof *c->offset + sizeof *c->width) : 0;
+}
+
+uint32_t lab_decode(lab_coded *c) {
+  uint32_t out[GPUIR__BLOCK_ROOM], block, sum = 0;
+  gpuir__stream *s = &c->list.docs;
+  if (c->list.df > 1 && s->codec->open && s->codec->open(s)) return 0;
+  for (block = 0; block < c->list.nblocks; block++) {
+    (void)gpuir__list_docs(&c->list, block, out);
+    sum += out[0];
+  }
+  return sum;
+}
+
+int lab_decodes_to(lab_coded *c, const uint32_t *docs) {
+  uint32_t out[GPUIR__BLOCK_ROOM], block;
+  for (block = 0; block < c->list.nblocks; block++) {
+    uint32_t n = gpuir__list_docs(&c->list, block, out);
+    if (memcmp(out, docs + (size_t)block * GPUIR__BLOCK, (size_t)n * 4) != 0) return 0;
+  }
+  return 1;
+}
+
+void lab_coded_free(lab_coded *c) {
+  const gpuir_allocator a = gpuir__allocator(NULL);
+  if (!c) return;
+  gpuir__buf_free(&a, &c->bytes);
+  free(c->list.docs.scratch);
+  free(c->offset);
+  free(c->last);
+  free(c->width);
+  free(c);
+}
+
+/* ---- intersections ---------------------------------------------------------------------------------- */
+
+struct lab_intersection {
+  gpuir__isect isect;
+  uint32_t *found, n;
+};
+
+static int intersection_make(const char *method, uint32_t shortest, lab_intersection **x) {
+  *x = (lab_intersection *)calloc(1, sizeof **x);
+  if (!*x) return GPUIR_E_NOMEM;
+  (*x)->isect.a = gpuir__allocator(NULL);
+  (*x)->found = (uint32_t *)malloc(((size_t)shortest + 16) * sizeof *(*x)->found);
+  if (!(*x)->found) return GPUIR_E_NOMEM;
+  return gpuir__method_by_name(method) ? GPUIR_OK : GPUIR_E_ARGUMENT;
+}
+
+static int intersection_made(int status, lab_intersection **x) {
+  if (!status) return GPUIR_OK;
+  lab_intersection_free(*x);
+  *x = NULL;
+  return status;
+}
+
+int lab_intersect_arrays(const char *method, const uint32_t *const *docs, const uint32_t *n, unsigned k,
+                         lab_intersection **x) {
+  uint32_t shortest = UINT32_MAX;
+  int status;
+  unsigned i;
+  for (i = 0; i < k; i++) shortest = gpuir__min32(shortest, n[i]);
+  status = intersection_make(method, shortest, x);
+  if (!status)
+    status =
+        gpuir__isect_arrays(&(*x)->isect, NULL, gpuir__method_by_name(method), docs, n, k, GPUIR_SIMD_AUTO);
+  return intersection_made(status, x);
+}
+
+int lab_intersect_coded(const char *method, lab_coded *const *lists, unsigned k, lab_intersection **x) {
+  const gpuir__list *list[GPUIR_MAX_TERMS];
+  uint32_t shortest = UINT32_MAX;
+  int status;
+  unsigned i;
+  for (i = 0; i < k; i++) {
+    list[i] = &lists[i]->list;
+    shortest = gpuir__min32(shortest, list[i]->df);
+  }
+  status = intersection_make(method, shortest, x);
+  if (!status)
+    status = gpuir__isect_lists(&(*x)->isect, NULL, gpuir__method_by_name(method), list, k, GPUIR_SIMD_AUTO);
+  return intersection_made(status, x);
+}
+
+uint32_t lab_intersect(lab_intersection *x) { return x->n = gpuir__isect_run(&x->isect, x->found, NULL); }
+
+uint64_t lab_intersection_sum(const lab_intersection *x) {
+  uint64_t sum = 0;
+  uint32_t i;
+  for (i = 0; i < x->n; i++) sum += x->found[i];
+  return sum;
+}
+
+uint64_t lab_intersection_bytes(const lab_intersection *x) { return gpuir__isect_bytes(&x->isect); }
+
+void lab_intersection_free(lab_intersection *x) {
+  if (!x) return;
+  gpuir__isect_free(&x->isect);
+  free(x->found);
+  free(x);
+}
+
+/* ---- the best k ---------------------------------------------------------------------------------------- */
+
+size_t lab_best(const gpuir_hit *candidates, size_t n, size_t k, gpuir_hit *hits) {
+  const gpuir_allocator a = gpuir__allocator(NULL);
+  gpuir__topk top;
+  size_t i, found;
+  memset(&top, 0, sizeof top);
+  if (!k || gpuir__topk_start(&a, &top, k, 0)) return 0;
+  for (i = 0; i < n; i++) gpuir__topk_push(&top, gpuir__key(candidates[i].score, candidates[i].docid));
+  found = top.n;
+  while (top.n) gpuir__topk_pop(&top, hits);
+  gpuir__free(&a, top.heap, top.cap * sizeof *top.heap);
+  return found;
+}

@@ -1,0 +1,130 @@
+/* device.c - the GPU's side of gpuir lab: whether there is a device, and one class of lists decoded on it. */
+#include "../cli/cli.h"
+#include "lab.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define BUSY_VALUES ((uint64_t)1 << 26) /* decoded in one run where a device's speed is meant */
+#define MOST_COPIES 1024u               /* of a class' lists, to have that many */
+
+/* ---- the device ------------------------------------------------------------------------------------------ */
+
+/* The driver's release, as the kernel names it: CUDA tells only which of its own versions the driver speaks. */
+static void driver_release(char *out, size_t cap) {
+  char line[256] = "";
+  FILE *f = fopen("/proc/driver/nvidia/version", "r");
+  snprintf(out, cap, "unknown");
+  if (!f) return;
+  if (fgets(line, sizeof line, f))
+    for (char *word = strtok(line, " \t\n"); word; word = strtok(NULL, " \t\n"))
+      if (word[0] >= '0' && word[0] <= '9' && strchr(word, '.')) {
+        snprintf(out, cap, "%s", word);
+        break;
+      }
+  fclose(f);
+}
+
+int lab_gpu_find(lab *l) {
+  gpuir_cuda_info info;
+  gpuir_error err;
+  char driver[64];
+  memset(&err, 0, sizeof err);
+  int status = l->backend == CLI_BACKEND_CPU ? GPUIR_E_BACKEND : gpuir_cuda_device(0, &info, &err);
+  l->gpu = !status;
+  if (l->gpu) {
+    driver_release(driver, sizeof driver);
+    lab_note(&l->report, "device", "%s, driver %s, CUDA %d.%d; times are the device's, medians of %llu",
+             info.device, driver, info.runtime_version / 1000, info.runtime_version % 1000 / 10,
+             (unsigned long long)l->repeat);
+    return CLI_OK;
+  }
+  if (l->backend == CLI_BACKEND_GPU) return cli_fail("--backend gpu", status, &err);
+  lab_note(&l->report, "device", "CPU only%s%s", err.msg[0] ? ": " : "", err.msg);
+  if (err.msg[0]) cli_error("note: CPU only: %s", err.msg);
+  return CLI_OK;
+}
+
+/* ---- decoding -------------------------------------------------------------------------------------------- */
+
+int lab_gpu_open(const lab_codec *codec, const lab_list *const *list, size_t n, const lab_gpu_size *size,
+                 gpuir_cuda_lab **gpu) {
+  gpuir_cuda_lab_desc desc;
+  gpuir_error err;
+  char name[48] = "bp128";
+  const uint32_t **docs = (const uint32_t **)cli_resize(NULL, n, sizeof *docs);
+  uint32_t *lengths = (uint32_t *)cli_resize(NULL, n, sizeof *lengths);
+  memset(&err, 0, sizeof err);
+  memset(&desc, 0, sizeof desc);
+  if (codec) snprintf(name, sizeof name, "%.*s", (int)strcspn(codec->label, ":"), codec->label);
+  for (size_t i = 0; i < n; i++) {
+    docs[i] = list[i]->docs;
+    lengths[i] = list[i]->n;
+  }
+  desc.codec = name;
+  desc.param = codec ? codec->param : 0;
+  desc.lists = docs;
+  desc.lengths = lengths;
+  desc.nlists = n;
+  desc.copies = size->copies;
+  desc.room = size->room;
+  desc.queries = size->queries;
+  desc.terms = (uint32_t)size->terms;
+  int status = gpuir_cuda_lab_open(&desc, gpu, &err);
+  free((void *)docs);
+  free(lengths);
+  return status ? cli_fail(codec ? codec->label : "arrays on the device", status, &err) : CLI_OK;
+}
+
+/* Seconds of decoding lists first .. first + n - 1, compared on the device. After one run that warms up. */
+static int decode(const lab *l, const lab_codec *codec, gpuir_cuda_lab *gpu, size_t first, size_t n,
+                  const char *how, gpuir_cuda_lab_result *r) {
+  gpuir_error err;
+  memset(&err, 0, sizeof err);
+  int status = gpuir_cuda_lab_decode(gpu, first, n, how, 1, NULL, r, &err);
+  if (!status && !r->mismatches)
+    status = gpuir_cuda_lab_decode(gpu, first, n, how, (unsigned)l->repeat, NULL, r, &err);
+  if (status) return cli_fail(codec->label, status, &err);
+  if (!r->mismatches) return CLI_OK;
+  cli_error("%s: the device decodes %llu of %llu docIDs wrongly", codec->label,
+            (unsigned long long)r->mismatches, (unsigned long long)r->values);
+  return CLI_FAIL;
+}
+
+int lab_gpu_decode(const lab *l, const lab_codec *codec, const lab_list *lists, size_t n, const char *how,
+                   lab_gpu_times *t) {
+  const lab_list **list = (const lab_list **)cli_resize(NULL, n, sizeof *list);
+  lab_gpu_size size;
+  gpuir_cuda_lab_result r;
+  gpuir_cuda_lab *gpu = NULL;
+  uint64_t longest = 0, blocks = 0;
+  memset(t, 0, sizeof *t);
+  memset(&r, 0, sizeof r);
+  memset(&size, 0, sizeof size);
+  for (size_t i = 0; i < n; i++) {
+    list[i] = &lists[i];
+    if (lists[i].n > longest) longest = lists[i].n;
+    blocks += lists[i].n / 128 + 1;
+  }
+  size.copies = 1;
+  if (!how) { /* every copy is decoded in one run */
+    while (size.copies < MOST_COPIES && size.copies * blocks * 128 < BUSY_VALUES) size.copies *= 2;
+  } else { /* the bits of a list's upper halves must fit */
+    size.room = longest * 40 + 4096;
+    size.queries = 1;
+  }
+  int code = lab_gpu_open(codec, list, n, &size, &gpu);
+  if (code == CLI_OK && !how) {
+    code = decode(l, codec, gpu, 0, n * size.copies, NULL, &r);
+    if (code == CLI_OK) t->together = r.ms / 1e3 / size.copies;
+  }
+  for (size_t i = 0; i < n && code == CLI_OK; i++) {
+    code = decode(l, codec, gpu, i, 1, how, &r);
+    if (code) break;
+    t->alone += r.ms / 1e3;
+    for (int s = 0; s < 3; s++) t->steps[s] += r.step_ms[s] / 1e3;
+  }
+  gpuir_cuda_lab_close(gpu);
+  free(list);
+  return code;
+}

@@ -1,0 +1,571 @@
+/* lab.c - gpuir lab: the experiments of the papers, redrawn on the lists of an index. This file has what its
+ * subcommands share: options, the sample of lists and queries, timing, the dispatch.
+ */
+#include "../cli/cli.h"
+#include "lab.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CLASS_POSTINGS ((uint64_t)1 << 21) /* of a class' sample; the list that passes it is the last one */
+#define QUERY_POSTINGS ((uint64_t)1 << 25) /* of the lists of all queries drawn */
+#define LEAST_SECONDS 200e-6               /* of a measurement: shorter work is repeated within it */
+
+/* ---- small services ------------------------------------------------------------------------------------ */
+
+int lab_among(const char *names, const char *name) {
+  size_t n = strlen(name);
+  if (!names) return 1;
+  for (const char *p = names; *p;) {
+    size_t m = strcspn(p, ",");
+    if (m == n && !strncmp(p, name, n)) return 1;
+    p += m + (p[m] == ',');
+  }
+  return 0;
+}
+
+int lab_wants(const lab *l, const char *figure) { return lab_among(l->figures, figure); }
+
+/* The length of the first codec in a list: a comma stands between codecs, and within a parameter such as 64,min. */
+static size_t spec_length(const char *p) {
+  size_t n = strcspn(p, ",");
+  while (p[n] && ((p[n + 1] >= '0' && p[n + 1] <= '9') || !strncmp(p + n + 1, "min", 3)))
+    n += 1 + strcspn(p + n + 1, ",");
+  return n;
+}
+
+/* 1; 0 when there is no i-th codec; -1 when it is wrong, and *err tells why. */
+static int codec_at(const lab *l, size_t i, lab_codec *codec, gpuir_error *err) {
+  const char *p = l->codecs;
+  if (!p) return lab_codec_name(i) && !lab_codec_find(lab_codec_name(i), codec, err);
+  for (; *p && i; i--) {
+    p += spec_length(p);
+    p += *p == ',';
+  }
+  if (!*p) return 0;
+  char *spec = cli_copy(p, spec_length(p));
+  int status = lab_codec_find(spec, codec, err);
+  free(spec);
+  return status ? -1 : 1;
+}
+
+int lab_codec_at(const lab *l, size_t i, lab_codec *codec) { return codec_at(l, i, codec, NULL) == 1; }
+
+int lab_codec_wanted(const lab *l, const char *label) {
+  lab_codec codec;
+  size_t n = strcspn(label, ":");
+  for (size_t i = 0; lab_codec_at(l, i, &codec); i++)
+    if (strcspn(codec.label, ":") == n && !strncmp(codec.label, label, n)) return 1;
+  return 0;
+}
+
+void lab_progress(const char *fmt, ...) {
+  char line[80];
+  va_list ap;
+  if (!isatty(STDERR_FILENO)) return;
+  va_start(ap, fmt);
+  vsnprintf(line, sizeof line, fmt, ap);
+  va_end(ap);
+  cli_status(line);
+}
+
+int lab_stopped(void) { return cli_signal != 0; }
+
+/* In [0, n), n <= 2^32 (Lemire: Fast random integer generation in an interval, TOMACS 2019; without his last step). */
+static uint64_t draw(uint64_t *state, uint64_t n) { return (cli_random(state) >> 32) * n >> 32; }
+
+unsigned lab_class(uint32_t n) {
+  unsigned c = 0;
+  while (n >>= 1) c++;
+  return c;
+}
+
+/* ---- timing ----------------------------------------------------------------------------------------------- */
+
+static int compare_double(const void *x, const void *y) {
+  double a = *(const double *)x, b = *(const double *)y;
+  return a < b ? -1 : a > b;
+}
+
+/* Time of the processor, not of the clock: other programs take turns on it. */
+static double processor_seconds(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static double run_seconds(double (*now)(void), void (*work)(void *), void *arg, uint64_t times) {
+  double start = now();
+  for (uint64_t i = 0; i < times; i++) work(arg);
+  return now() - start;
+}
+
+static double time_by(const lab *l, double (*now)(void), void (*work)(void *), void *arg) {
+  double seconds[LAB_MOST_REPEATS];
+  uint64_t times = 1;
+  double once = run_seconds(now, work, arg, 1); /* warms up */
+  if (once < LEAST_SECONDS) {
+    once = run_seconds(now, work, arg, 1);
+    times = once > LEAST_SECONDS / 10000 ? (uint64_t)(LEAST_SECONDS / once) + 1 : 10000;
+  }
+  for (uint64_t i = 0; i < l->repeat; i++) seconds[i] = run_seconds(now, work, arg, times) / (double)times;
+  qsort(seconds, (size_t)l->repeat, sizeof *seconds, compare_double);
+  return seconds[l->repeat / 2];
+}
+
+double lab_time(const lab *l, void (*work)(void *), void *arg) {
+  return time_by(l, processor_seconds, work, arg);
+}
+
+double lab_time_waiting(const lab *l, void (*work)(void *), void *arg) {
+  return time_by(l, cli_seconds, work, arg);
+}
+
+/* A chain of additions, of which a processor does one a cycle; the compiler must not see through it. */
+static void chain(void *arg) {
+  uint64_t x = *(uint64_t *)arg, step = x | 1;
+  for (int i = 0; i < 100000; i++) {
+#define CHAIN_LINK \
+  x += step;       \
+  __asm__("" : "+r"(x), "+r"(step));
+    CHAIN_LINK CHAIN_LINK CHAIN_LINK CHAIN_LINK CHAIN_LINK CHAIN_LINK CHAIN_LINK CHAIN_LINK CHAIN_LINK
+        CHAIN_LINK CHAIN_LINK CHAIN_LINK CHAIN_LINK CHAIN_LINK CHAIN_LINK CHAIN_LINK
+#undef CHAIN_LINK
+  }
+  *(uint64_t *)arg = x;
+}
+
+/* Cycles a second under load. A timer of the processor would do only if it ran at the core's own clock. */
+static double measure_clock(const lab *l) {
+  uint64_t x = l->seed;
+  return 1600000.0 / lab_time(l, chain, &x);
+}
+
+/* ---- lists --------------------------------------------------------------------------------------------------- */
+
+int lab_read_list(const lab *l, uint64_t term, uint32_t df, lab_list *list) {
+  list->term = term;
+  list->n = df;
+  list->docs = (uint32_t *)cli_resize(NULL, df, sizeof *list->docs);
+  int status = gpuir_term_postings(l->index, term, list->docs, NULL);
+  if (!status) return CLI_OK;
+  free(list->docs);
+  list->docs = NULL;
+  return cli_fail(l->path, status, NULL);
+}
+
+static void lists_add(lab_lists *lists, const lab_list *list) {
+  if ((lists->n & (lists->n - 1)) == 0)
+    lists->list = (lab_list *)cli_resize(lists->list, lists->n ? lists->n * 2 : 1, sizeof *lists->list);
+  lists->list[lists->n++] = *list;
+}
+
+/* Draws without replacement among places[0..n), the candidates of one class. */
+static int draw_class(const lab *l, size_t *places, size_t n, uint64_t *state, lab_lists *lists,
+                      uint64_t *postings) {
+  *postings = 0;
+  for (size_t i = 0; i < n && i < l->sample && *postings < CLASS_POSTINGS; i++) {
+    size_t j = i + (size_t)draw(state, n - i), place = places[j];
+    lab_list list;
+    places[j] = places[i];
+    places[i] = place;
+    if (lab_read_list(l, l->terms[place], l->dfs[place], &list)) return CLI_FAIL;
+    lists_add(lists, &list);
+    *postings += list.n;
+  }
+  return CLI_OK;
+}
+
+int lab_draw_lists(const lab *l, lab_lists *lists) {
+  size_t *places = (size_t *)cli_resize(NULL, l->nterms, sizeof *places);
+  uint64_t state = l->seed;
+  int code = CLI_OK;
+  memset(lists, 0, sizeof *lists);
+  for (unsigned c = 0; c < LAB_CLASSES && code == CLI_OK; c++) {
+    uint64_t all = 0, drawn;
+    size_t n = 0;
+    for (size_t i = 0; i < l->nterms; i++)
+      if (lab_class(l->dfs[i]) == c) {
+        places[n++] = i;
+        all += l->dfs[i];
+      }
+    lists->first[c] = lists->n;
+    code = draw_class(l, places, n, &state, lists, &drawn);
+    lists->weight[c] = drawn ? (double)all / (double)drawn : 0;
+    lists->lists[c] = drawn ? (double)n / (double)(lists->n - lists->first[c]) : 0;
+  }
+  lists->first[LAB_CLASSES] = lists->n;
+  free(places);
+  return code;
+}
+
+void lab_lists_free(lab_lists *lists) {
+  for (size_t i = 0; i < lists->n; i++) free(lists->list[i].docs);
+  free(lists->list);
+  memset(lists, 0, sizeof *lists);
+}
+
+/* Renumbers one list; bits has a zero bit for each document, before and after. */
+static void shuffle_list(const uint32_t *order, const lab_list *list, lab_list *out, uint64_t *bits,
+                         uint64_t documents) {
+  uint32_t n = 0;
+  *out = *list;
+  out->docs = (uint32_t *)cli_resize(NULL, list->n, sizeof *out->docs);
+  for (uint32_t i = 0; i < list->n; i++)
+    bits[order[list->docs[i]] / 64] |= (uint64_t)1 << order[list->docs[i]] % 64;
+  for (uint64_t word = 0; word < (documents + 63) / 64; word++)
+    for (; bits[word]; bits[word] &= bits[word] - 1)
+      out->docs[n++] = (uint32_t)(word * 64) + (uint32_t)__builtin_ctzll(bits[word]);
+}
+
+void lab_shuffle(const lab *l, const lab_lists *lists, lab_lists *out) {
+  uint32_t *order = (uint32_t *)cli_resize(NULL, (size_t)l->documents, sizeof *order);
+  uint64_t *bits = (uint64_t *)cli_resize(NULL, (size_t)l->documents / 64 + 1, sizeof *bits), state = l->seed;
+  memset(bits, 0, ((size_t)l->documents / 64 + 1) * sizeof *bits);
+  for (uint32_t i = 0; i < l->documents; i++) order[i] = i;
+  for (uint32_t i = (uint32_t)l->documents; i > 1; i--) { /* Fisher & Yates */
+    uint32_t j = (uint32_t)draw(&state, i), doc = order[i - 1];
+    order[i - 1] = order[j];
+    order[j] = doc;
+  }
+  *out = *lists;
+  out->list = (lab_list *)cli_resize(NULL, lists->n, sizeof *out->list);
+  for (size_t i = 0; i < lists->n; i++)
+    shuffle_list(order, &lists->list[i], &out->list[i], bits, l->documents);
+  free(order);
+  free(bits);
+}
+
+/* ---- queries --------------------------------------------------------------------------------------------------- */
+
+/* What one query of the file is read to. */
+typedef struct query_reader {
+  lab *l;
+  lab_query query;
+  int unknown; /* a term that the index has not, or too many of them */
+} query_reader;
+
+static void candidate_add(lab *l, uint64_t term, uint32_t df) {
+  if ((l->nterms & (l->nterms - 1)) == 0) {
+    size_t cap = l->nterms ? l->nterms * 2 : 1;
+    l->terms = (uint64_t *)cli_resize(l->terms, cap, sizeof *l->terms);
+    l->dfs = (uint32_t *)cli_resize(l->dfs, cap, sizeof *l->dfs);
+  }
+  l->terms[l->nterms] = term;
+  l->dfs[l->nterms++] = df;
+}
+
+static int take_token(void *sink, const char *token, size_t len) {
+  query_reader *r = (query_reader *)sink;
+  uint64_t id;
+  if (gpuir_term_find(r->l->index, token, len, &id) || r->query.k == LAB_TERMS) {
+    r->unknown = 1;
+    return 0;
+  }
+  for (unsigned i = 0; i < r->query.k; i++)
+    if (r->query.term[i] == id) return 0;
+  r->query.term[r->query.k++] = id;
+  return 0;
+}
+
+/* Keeps the queries that an intersection can be made of, and all their known terms, with duplicates. */
+static int read_queries(lab *l, const char *path) {
+  cli_queries qs;
+  memset(&qs, 0, sizeof qs);
+  int code = cli_queries_read(&qs, path, CLI_IDS_AUTO);
+  for (size_t i = 0; i < qs.n && code == CLI_OK; i++) {
+    query_reader r;
+    gpuir_error err;
+    memset(&r, 0, sizeof r);
+    memset(&err, 0, sizeof err);
+    r.l = l;
+    int status = gpuir_analyze(l->index, qs.texts[i], qs.lens[i], take_token, &r, &err);
+    if (status) code = cli_fail(path, status, &err);
+    for (unsigned j = 0; j < r.query.k; j++) candidate_add(l, r.query.term[j], 0);
+    if (r.unknown || r.query.k < 2) continue;
+    if ((l->nqueries & (l->nqueries - 1)) == 0)
+      l->queries = (lab_query *)cli_resize(l->queries, l->nqueries ? l->nqueries * 2 : 1, sizeof *l->queries);
+    l->queries[l->nqueries++] = r.query;
+  }
+  cli_queries_free(&qs);
+  return code;
+}
+
+static int compare_u64(const void *x, const void *y) {
+  uint64_t a = *(const uint64_t *)x, b = *(const uint64_t *)y;
+  return a < b ? -1 : a > b;
+}
+
+/* Fills in the dfs; drops duplicates and terms of one posting. */
+static int finish_candidates(lab *l) {
+  size_t n = 0;
+  if (l->nterms) qsort(l->terms, l->nterms, sizeof *l->terms, compare_u64);
+  for (size_t i = 0; i < l->nterms; i++) {
+    gpuir_term_info info;
+    if (n && l->terms[n - 1] == l->terms[i]) continue;
+    int status = gpuir_term_stats(l->index, l->terms[i], &info);
+    if (status) return cli_fail(l->path, status, NULL);
+    if (info.df < 2) continue;
+    l->terms[n] = l->terms[i];
+    l->dfs[n++] = info.df;
+  }
+  l->nterms = n;
+  if (n) return CLI_OK;
+  cli_error(
+      "%s: %s", l->path,
+      l->from_queries ? "no term of the queries has a list of two postings" : "no list has two postings");
+  return CLI_FAIL;
+}
+
+static int find_candidates(lab *l, uint64_t terms, const char *queries) {
+  lab_progress("reading lists");
+  if (queries) {
+    if (read_queries(l, queries)) return CLI_FAIL;
+  } else {
+    for (uint64_t i = 0; i < terms; i++) candidate_add(l, i, 0);
+  }
+  return finish_candidates(l);
+}
+
+/* A set of 2 to 5 lists: queries without a file of them. */
+static lab_query invent_query(const lab_lists *lists, uint64_t *state) {
+  lab_query q;
+  unsigned want = 2 + (unsigned)draw(state, 4);
+  q.k = 0;
+  for (unsigned tries = 0; tries < 64 && q.k < want; tries++) {
+    uint64_t term = lists->list[draw(state, lists->n)].term;
+    unsigned i = 0;
+    while (i < q.k && q.term[i] != term) i++;
+    if (i == q.k) q.term[q.k++] = term;
+  }
+  return q;
+}
+
+lab_query lab_draw_query(const lab *l, const lab_lists *lists, uint64_t *state) {
+  return l->nqueries ? l->queries[draw(state, l->nqueries)] : invent_query(lists, state);
+}
+
+static size_t find_u64(const uint64_t *a, size_t n, uint64_t x) {
+  size_t lo = 0;
+  while (n) {
+    size_t half = n / 2;
+    if (a[lo + half] < x) {
+      lo += half + 1;
+      n -= half + 1;
+    } else {
+      n = half;
+    }
+  }
+  return lo;
+}
+
+/* Adds a query, and those of its lists that are new; place[t] is 1 + the place of candidate t. */
+static int queries_add(const lab *l, const lab_query *q, size_t *place, lab_queries *queries,
+                       uint64_t *postings) {
+  struct lab_members m;
+  m.k = q->k;
+  for (unsigned i = 0; i < q->k; i++) {
+    size_t t = find_u64(l->terms, l->nterms, q->term[i]);
+    if (t == l->nterms || l->terms[t] != q->term[i])
+      return CLI_OK; /* a list of one posting: no query for us */
+    if (!place[t]) {
+      if ((queries->nlists & (queries->nlists - 1)) == 0)
+        queries->list = (lab_list *)cli_resize(queries->list, queries->nlists ? queries->nlists * 2 : 1,
+                                               sizeof *queries->list);
+      if (lab_read_list(l, l->terms[t], l->dfs[t], &queries->list[queries->nlists])) return CLI_FAIL;
+      place[t] = ++queries->nlists;
+      *postings += l->dfs[t];
+    }
+    m.member[i] = place[t] - 1;
+    for (unsigned j = i; j && queries->list[m.member[j]].n < queries->list[m.member[j - 1]].n; j--) {
+      size_t other = m.member[j];
+      m.member[j] = m.member[j - 1];
+      m.member[j - 1] = other;
+    }
+  }
+  queries->query[queries->n++] = m;
+  return CLI_OK;
+}
+
+int lab_draw_queries(const lab *l, const lab_lists *lists, size_t n, lab_queries *queries) {
+  size_t *place = (size_t *)cli_resize(NULL, l->nterms, sizeof *place);
+  uint64_t state = l->seed, postings = 0;
+  int code = CLI_OK;
+  memset(queries, 0, sizeof *queries);
+  memset(place, 0, l->nterms * sizeof *place);
+  queries->query = (struct lab_members *)cli_resize(NULL, n, sizeof *queries->query);
+  for (size_t i = 0; i < n && code == CLI_OK && postings < QUERY_POSTINGS; i++) {
+    lab_query q = lab_draw_query(l, lists, &state);
+    if (q.k >= 2) code = queries_add(l, &q, place, queries, &postings);
+  }
+  free(place);
+  return code;
+}
+
+void lab_queries_free(lab_queries *queries) {
+  for (size_t i = 0; i < queries->nlists; i++) free(queries->list[i].docs);
+  free(queries->list);
+  free(queries->query);
+  memset(queries, 0, sizeof *queries);
+}
+
+/* ---- the command ------------------------------------------------------------------------------------------------- */
+
+static const struct {
+  const char *name;
+  const lab_figure *figures;
+  int (*run)(lab *);
+  int device; /* it has work for one */
+} experiments[] = {{"codecs", lab_codecs_figures, lab_codecs, 1},
+                   {"intersect", lab_intersect_figures, lab_intersect_methods, 1},
+                   {"search", lab_search_figures, lab_search, 1},
+                   {"linearity", lab_linearity_figures, lab_linearity, 0}};
+
+static int check_names(const char *option, const char *names, int (*known)(const void *, const char *),
+                       const void *of) {
+  for (const char *p = names; p && *p;) {
+    char *name = cli_copy(p, strcspn(p, ","));
+    int ok = known(of, name);
+    if (!ok) cli_misuse("lab", "%s: there is no '%s' here", option, name);
+    p += strlen(name) + (p[strlen(name)] == ',');
+    free(name);
+    if (!ok) return CLI_USAGE;
+  }
+  return names && !*names ? cli_misuse("lab", "%s names nothing", option) : CLI_OK;
+}
+
+static int known_figure(const void *of, const char *name) {
+  const lab_figure *f = (const lab_figure *)of;
+  while (f->id && strcmp(f->id, name) != 0) f++;
+  return f->id != NULL;
+}
+
+static int known_method(const void *of, const char *name) {
+  size_t i = 0;
+  (void)of;
+  while (gpuir_intersection_name(i) && strcmp(gpuir_intersection_name(i), name) != 0) i++;
+  return gpuir_intersection_name(i) != NULL || !strcmp(name, "griffin"); /* which needs a device */
+}
+
+static int check_codecs(const lab *l) {
+  lab_codec codec;
+  gpuir_error err;
+  int got = 1;
+  memset(&err, 0, sizeof err);
+  for (size_t i = 0; got == 1; i++) got = codec_at(l, i, &codec, &err);
+  if (got) return cli_misuse("lab", "--codecs: %s", err.msg);
+  return l->codecs && !*l->codecs ? cli_misuse("lab", "--codecs names nothing") : CLI_OK;
+}
+
+static void note_facts(lab *l, const gpuir_index_info *info, const char *queries, int argc, char **argv) {
+  cli_buf line = {NULL, 0, 0};
+  lab_note(&l->report, "corpus", "%s, %llu documents, %llu postings",
+           info->description[0] ? info->description : l->path, (unsigned long long)info->documents,
+           (unsigned long long)info->postings);
+  lab_note(&l->report, "order", "%s, as in %s; \"random\": renumbered, seed %llu", info->order, l->path,
+           (unsigned long long)l->seed);
+  lab_note(&l->report, "lists", "of %s, at most %llu a class of length", queries ? queries : "all terms",
+           (unsigned long long)l->sample);
+  lab_note_machine(&l->report);
+  lab_note(&l->report, "clock", "%.2f GHz, measured; times are the processor's, medians of %llu",
+           l->hertz / 1e9, (unsigned long long)l->repeat);
+  for (int i = 0; i < argc; i++) {
+    cli_buf_char(&line, ' ');
+    cli_buf_text(&line, argv[i]);
+  }
+  cli_buf_char(&line, 0);
+  lab_note(&l->report, "command", "gpuir lab%s", line.p);
+  cli_buf_free(&line);
+}
+
+static int run(lab *l, size_t experiment, const char *dir, const char *queries, int argc, char **argv) {
+  gpuir_index_info info;
+  const lab_figure *figures = experiments[experiment].figures;
+  size_t nfigures = 0;
+  l->index = cli_open(l->path);
+  if (!l->index) return CLI_FAIL;
+  int status = gpuir_index_stats(l->index, &info);
+  if (status) return cli_fail(l->path, status, NULL);
+  l->documents = info.documents;
+  l->from_queries = queries != NULL;
+  if (!experiments[experiment].device) l->backend = CLI_BACKEND_CPU;
+  l->hertz = measure_clock(l);
+  int code = lab_report_open(&l->report, dir, experiments[experiment].name);
+  note_facts(l, &info, queries, argc, argv);
+  if (code == CLI_OK) code = lab_gpu_find(l);
+  if (code == CLI_OK) code = find_candidates(l, info.terms, queries);
+  if (code == CLI_OK) code = experiments[experiment].run(l);
+  while (figures[nfigures].id) nfigures++;
+  if (code == CLI_OK && !lab_stopped()) code = lab_report_write(&l->report, figures, nfigures);
+  lab_progress("%s", "");
+  return lab_stopped() ? 128 + (int)cli_signal : code;
+}
+
+static void lab_free(lab *l) {
+  lab_report_free(&l->report);
+  gpuir_close(l->index);
+  free(l->terms);
+  free(l->dfs);
+  free(l->queries);
+}
+
+enum { O_OUTPUT = 2, O_SAMPLE, O_SEED, O_REPEAT, O_CODECS, O_METHODS, O_FIGURES, O_BACKEND };
+
+static int take_option(lab *l, const cli_args *a, int opt, const char **dir) {
+  switch (opt) {
+    case O_OUTPUT: *dir = a->value; return CLI_OK;
+    case O_SAMPLE: return cli_unsigned(a, 1, 1000000, &l->sample);
+    case O_SEED: return cli_unsigned(a, 0, UINT64_MAX, &l->seed);
+    case O_REPEAT: return cli_unsigned(a, 1, LAB_MOST_REPEATS, &l->repeat);
+    case O_CODECS: l->codecs = a->value; return check_codecs(l);
+    case O_METHODS: l->methods = a->value; return check_names(a->name, a->value, known_method, NULL);
+    case O_FIGURES: l->figures = a->value; return CLI_OK;
+    case O_BACKEND: return cli_choice(a, "cpu|gpu|auto", &l->backend);
+    default: return opt == CLI_HELP ? CLI_HELP : CLI_USAGE;
+  }
+}
+
+int cli_lab(int argc, char **argv) {
+  static const cli_option options[] = {
+      {O_OUTPUT, "output", 'o', 1}, {O_SAMPLE, "sample", 0, 1},   {O_SEED, "seed", 0, 1},
+      {O_REPEAT, "repeat", 0, 1},   {O_CODECS, "codecs", 0, 1},   {O_METHODS, "methods", 0, 1},
+      {O_FIGURES, "figures", 0, 1}, {O_BACKEND, "backend", 0, 1}, {0, NULL, 0, 0}};
+  const size_t n = sizeof experiments / sizeof *experiments;
+  const char *dir = "build/lab";
+  cli_args a;
+  lab l;
+  size_t e = 0;
+  int opt, code = CLI_OK;
+  memset(&l, 0, sizeof l);
+  l.sample = 16;
+  l.seed = 1;
+  l.repeat = 5;
+  l.backend = CLI_BACKEND_AUTO;
+  cli_args_start(&a, "lab", options, argc, argv);
+  while (code == CLI_OK && (opt = cli_next(&a)) != CLI_END) code = take_option(&l, &a, opt, &dir);
+  if (code == CLI_OK) {
+    while (a.noperands && e < n && strcmp(experiments[e].name, a.operands[0]) != 0) e++;
+    if (!a.noperands || e == n)
+      code = cli_misuse("lab",
+                        a.noperands ? "there is no '%s': codecs, intersect, search or linearity"
+                                    : "codecs, intersect, search or linearity is missing",
+                        a.noperands ? a.operands[0] : "");
+    else if (a.noperands < 2 || a.noperands > 3)
+      code = cli_misuse("lab", a.noperands < 2 ? "INDEX is missing" : "one INDEX and one file of QUERIES");
+    else
+      code = check_names("--figures", l.figures, known_figure, experiments[e].figures);
+  }
+  if (code == CLI_OK) {
+    cli_catch_signals();
+    l.path = a.operands[1];
+    code = run(&l, e, dir, a.noperands == 3 ? a.operands[2] : NULL, argc, argv);
+  } else if (code == CLI_HELP) {
+    code = cli_help("lab");
+  }
+  lab_free(&l);
+  cli_args_free(&a);
+  return cli_finish(code);
+}

@@ -1,0 +1,260 @@
+/* lab.h - what the files of `gpuir lab`, and other programs that measure, share.
+ *
+ * lab.c        options, the sample of lists and queries, the dispatch
+ * report.c     rows, tables, TSV files and plots
+ * core.c       one list in one codec, one prepared intersection: the library's private parts
+ * codecs.c     size and speed of the codecs
+ * intersect.c  speed of the intersection methods
+ * search.c     whole queries, and the ranking of their candidates
+ * device.c     the device, and lists decoded on it
+ * linearity.c  how well a line fits the lists
+ */
+#ifndef GPUIR_LAB_H
+#define GPUIR_LAB_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__GNUC__) || defined(__clang__)
+#define LAB_PRINTF(f, a) __attribute__((format(printf, f, a)))
+#else
+#define LAB_PRINTF(f, a)
+#endif
+
+/* ---- reports (report.c) ---------------------------------------------------------------- */
+
+enum { LAB_BARS, LAB_LINES, LAB_POINTS }; /* of a plot: bars stand over texts, the others over numbers */
+enum { LAB_LOG_X = 1, LAB_LOG_Y = 2 };    /* logarithmic axes */
+
+/* A table or figure that is redrawn. */
+typedef struct lab_figure {
+  const char *id;    /* in its rows, in the names of its plot, and for --figures */
+  const char *title; /* what it shows, and what it redraws */
+  const char *x, *y; /* what the axes show, y with the unit */
+  int shape, axes;   /* LAB_BARS ..., LAB_LOG_ ... */
+} lab_figure;
+
+typedef struct lab_item {
+  char *figure, *series, *x, *unit;
+  double y;
+} lab_item;
+
+/* Rows in memory, until lab_report_close writes them. */
+typedef struct lab_report {
+  char *dir, *name; /* DIR/NAME.tsv */
+  char **notes;     /* "key: value" */
+  size_t nnotes;
+  lab_item *rows;
+  size_t n, cap;
+} lab_report;
+
+/* Makes the folder. Returns an exit code, after a message. */
+int lab_report_open(lab_report *r, const char *dir, const char *name);
+/* A fact about all rows, such as machine, corpus, order, command: a comment of the TSV, and a line of the captions. */
+void lab_note(lab_report *r, const char *key, const char *fmt, ...) LAB_PRINTF(3, 4);
+/* Machine (model, processors, SIMD level) and version of the library, as notes. */
+void lab_note_machine(lab_report *r);
+/* A row of DIR/NAME.tsv: figure, series, x, y, unit. Rows of a series that is a line follow each other. Names of series
+ * have no blanks. */
+void lab_row(lab_report *r, const char *figure, const char *series, const char *x, double y,
+             const char *unit);
+/* The same with a number for x. */
+void lab_row_at(lab_report *r, const char *figure, const char *series, double x, double y, const char *unit);
+/* The rows of a figure as a table on standard output: a line for each x, a column for each series. */
+void lab_print(const lab_report *r, const lab_figure *figure);
+/* Writes the TSV, for each figure that has rows the script ID.gp, and by gnuplot, if there is one, ID.svg. Returns an
+ * exit code, after a message. */
+int lab_report_write(const lab_report *r, const lab_figure *figures, size_t nfigures);
+void lab_report_free(lab_report *r);
+
+struct gpuir_error;
+struct gpuir_hit;
+struct gpuir_cuda_lab;
+
+/* ---- one list in one codec, one intersection (core.c) ------------------------------------- */
+
+/* Functions that return an int return a gpuir status. */
+
+typedef struct lab_codec { /* a codec with its parameter */
+  char label[48];          /* NAME[:PARAMETER] */
+  const void *codec;
+  uint64_t param;
+} lab_codec;
+
+/* The name of the i-th codec of docIDs, NULL behind the last one. */
+const char *lab_codec_name(size_t i);
+/* Takes NAME or NAME:PARAMETER, as `gpuir index --codec` does, but not auto. */
+int lab_codec_find(const char *spec, lab_codec *codec, struct gpuir_error *err);
+
+typedef struct lab_coded lab_coded;
+/* Encodes docs[0..n), n >= 1, of a collection of so many documents. */
+int lab_encode(const lab_codec *codec, const uint32_t *docs, uint32_t n, uint64_t documents,
+               lab_coded **coded);
+uint64_t lab_coded_bytes(const lab_coded *c); /* of the codec itself */
+uint64_t lab_coded_directory(
+    const lab_coded *c); /* last docID, offset and width of each block; 0 for one block */
+/* Opens the list and decodes it, block by block to one place; returns something that depends on each block. */
+uint32_t lab_decode(lab_coded *c);
+/* Whether it decodes to docs[0..n). */
+int lab_decodes_to(lab_coded *c, const uint32_t *docs);
+void lab_coded_free(lab_coded *c);
+
+/* The name of the i-th intersection method is gpuir_intersection_name(i). */
+typedef struct lab_intersection lab_intersection;
+/* Prepares the intersection of k sorted arrays, or of k coded lists, which stay the caller's. */
+int lab_intersect_arrays(const char *method, const uint32_t *const *docs, const uint32_t *n, unsigned k,
+                         lab_intersection **x);
+int lab_intersect_coded(const char *method, lab_coded *const *lists, unsigned k, lab_intersection **x);
+/* The search alone: how many docIDs are in all lists. */
+uint32_t lab_intersect(lab_intersection *x);
+/* The sum of the docIDs that the last search found. */
+uint64_t lab_intersection_sum(const lab_intersection *x);
+/* Bytes of what was prepared. */
+uint64_t lab_intersection_bytes(const lab_intersection *x);
+void lab_intersection_free(lab_intersection *x);
+
+/* The k best of n candidates, by the engine's heap. Their number. */
+size_t lab_best(const struct gpuir_hit *candidates, size_t n, size_t k, struct gpuir_hit *hits);
+
+/* ---- the laboratory (lab.c) --------------------------------------------------------------------- */
+
+struct gpuir_index;
+
+#define LAB_MOST_REPEATS 1000
+#define LAB_CLASSES 32u /* class c: lists of 2^c to 2^(c+1) - 1 postings */
+
+typedef struct lab_list {
+  uint64_t term;
+  uint32_t n;
+  uint32_t *docs;
+} lab_list;
+
+/* A sample of lists, from short to long by class. */
+typedef struct lab_lists {
+  lab_list *list;
+  size_t n;
+  size_t first[LAB_CLASSES + 1]; /* of each class */
+  double weight[LAB_CLASSES];    /* postings of all candidates of the class for each one in the sample */
+  double lists[LAB_CLASSES];     /* lists, likewise */
+} lab_lists;
+
+#define LAB_TERMS 16u   /* of a query, at most */
+#define LAB_QUERIES 10u /* drawn for each list of a class */
+
+/* A query: its distinct terms. */
+typedef struct lab_query {
+  uint64_t term[LAB_TERMS];
+  unsigned k;
+} lab_query;
+
+/* Queries, and the lists that they are made of, each once; member[j] are places in `list`, the shortest list first. */
+typedef struct lab_queries {
+  lab_list *list;
+  size_t nlists;
+  struct lab_members {
+    size_t member[LAB_TERMS];
+    unsigned k;
+  } * query;
+  size_t n;
+} lab_queries;
+
+typedef struct lab {
+  const char *path; /* of the index */
+  struct gpuir_index *index;
+  uint64_t documents;
+  lab_report report;
+  uint64_t sample, seed, repeat;
+  int from_queries;                       /* QUERIES were given */
+  const char *codecs, *methods, *figures; /* names parted by commas; NULL: all */
+  uint64_t *terms; /* candidates: the queries' terms, or all, of two postings or more */
+  uint32_t *dfs;
+  size_t nterms;
+  lab_query *queries; /* of two terms or more, all of them known */
+  size_t nqueries;
+  double hertz; /* the processor's clock, measured */
+  int backend;  /* CLI_BACKEND_ */
+  int gpu;      /* there is a device, which is measured too */
+} lab;
+
+/* Whether a name is among those parted by commas, or these are NULL. */
+int lab_among(const char *names, const char *name);
+/* Whether a figure is wanted. */
+int lab_wants(const lab *l, const char *figure);
+/* The i-th codec that is measured: of --codecs, or all. 0, when there is no more. */
+int lab_codec_at(const lab *l, size_t i, lab_codec *codec);
+/* Whether the codec of this label is among them, whatever the parameters. */
+int lab_codec_wanted(const lab *l, const char *label);
+/* What is being done, on a terminal. */
+void lab_progress(const char *fmt, ...) LAB_PRINTF(1, 2);
+/* Not 0: the user stopped the command. */
+int lab_stopped(void);
+/* Up to `sample` lists of each length class among the candidates, drawn by the seed. Exit code. */
+int lab_draw_lists(const lab *l, lab_lists *lists);
+/* One of the queries; if there are none, a set of 2 to 5 of `lists`, or fewer if these are so few. */
+lab_query lab_draw_query(const lab *l, const lab_lists *lists, uint64_t *state);
+/* Up to n of the queries, drawn by the seed; if there are none, sets of 2 to 5 of `lists`. Exit code. */
+int lab_draw_queries(const lab *l, const lab_lists *lists, size_t n, lab_queries *queries);
+void lab_queries_free(lab_queries *queries);
+/* The same lists after a random renumbering of the documents, which the seed determines. */
+void lab_shuffle(const lab *l, const lab_lists *lists, lab_lists *out);
+void lab_lists_free(lab_lists *lists);
+unsigned lab_class(uint32_t n);
+/* Processor seconds of work(arg): the median of `repeat` measurements after one that warms up. */
+double lab_time(const lab *l, void (*work)(void *), void *arg);
+/* Seconds by the clock, for work that waits for a device. */
+double lab_time_waiting(const lab *l, void (*work)(void *), void *arg);
+
+/* ---- the GPU (device.c) ------------------------------------------------------------------------- */
+
+/* Finds the device that --backend asks for, and notes it, or that there is none. Exit code. */
+int lab_gpu_find(lab *l);
+
+typedef struct lab_gpu_size { /* as in gpuir_cuda_lab_desc */
+  uint32_t copies;
+  uint64_t room;
+  size_t queries, terms;
+} lab_gpu_size;
+
+/* Lays lists out on the device, coded as well (NULL: as whatever codec). Exit code. */
+int lab_gpu_open(const lab_codec *codec, const lab_list *const *list, size_t n, const lab_gpu_size *size,
+                 struct gpuir_cuda_lab **gpu);
+
+/* Seconds of decoding each of some lists once. */
+typedef struct lab_gpu_times {
+  double together; /* with so many copies of them in one run that the device is busy */
+  double alone;    /* one list in a run */
+  double steps[3]; /* alone, up to the counts, the prefix sums and the gather of the thesis' ways */
+} lab_gpu_times;
+
+/* Decodes lists on the device, and compares. how: NULL, or as in gpuir_cuda_lab_decode, and then only alone. Exit code.
+ */
+int lab_gpu_decode(const lab *l, const lab_codec *codec, const lab_list *lists, size_t n, const char *how,
+                   lab_gpu_times *t);
+
+/* ---- codecs over a sample of lists (codecs.c) ------------------------------------------------ */
+
+/* A codec over a sample of lists, by class. */
+typedef struct lab_measurement {
+  char label[48];
+  const lab_lists *lists;
+  int timed;
+  double postings[LAB_CLASSES], bytes[LAB_CLASSES], directory[LAB_CLASSES];
+  double seconds[LAB_CLASSES]; /* of decoding each list of the class once; 0 unless timed */
+  double together[LAB_CLASSES],
+      alone[LAB_CLASSES]; /* on the device, see lab_gpu_times; 0 unless timed there */
+} lab_measurement;
+
+/* Encodes the lists, checks that they decode, and if `timed` measures that, on the device too. Exit code. */
+int lab_measure(const lab *l, const char *label, const lab_lists *lists, int timed, lab_measurement *m);
+/* Mean bits a docID over all candidates, with the directory or without. */
+double lab_bits(const lab_measurement *m, int directory);
+
+/* What a subcommand adds: its figures, and the work, which prints tables and adds rows. Both return an exit code. */
+extern const lab_figure lab_codecs_figures[], lab_intersect_figures[], lab_search_figures[],
+    lab_linearity_figures[]; /* end with id NULL */
+int lab_codecs(lab *l);
+int lab_intersect_methods(lab *l);
+int lab_search(lab *l);
+int lab_linearity(lab *l);
+
+#endif

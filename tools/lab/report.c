@@ -1,0 +1,353 @@
+/* report.c - the rows of gpuir lab: tables on the terminal, a TSV file, and plots by gnuplot, which reads the
+ * TSV by a script that stays beside it, so that a plot can be redrawn.
+ */
+#include "../cli/cli.h"
+#include "lab.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define LEAST_HEIGHT 720.0 /* of a plot, in pixels */
+#define KEY_LINE 18.0      /* of a series' line in the key */
+
+/* ---- notes and rows ------------------------------------------------------------------------------ */
+
+/* The folder and those above it. */
+static int make_folder(const char *dir) {
+  char *path = cli_copy(dir, strlen(dir));
+  int code = CLI_OK;
+  for (char *p = path + 1; code == CLI_OK; p++) {
+    char c = *p;
+    if (c && c != '/') continue;
+    *p = 0;
+    if (mkdir(path, 0777) && errno != EEXIST) {
+      cli_error("%s: cannot make the folder: %s", path, strerror(errno));
+      code = CLI_FAIL;
+    }
+    *p = c;
+    if (!c) break;
+  }
+  free(path);
+  return code;
+}
+
+int lab_report_open(lab_report *r, const char *dir, const char *name) {
+  memset(r, 0, sizeof *r);
+  if (!*dir) {
+    cli_error("the folder has no name");
+    return CLI_FAIL;
+  }
+  r->dir = cli_copy(dir, strlen(dir));
+  r->name = cli_copy(name, strlen(name));
+  return make_folder(dir);
+}
+
+/* One line, whatever the text holds. */
+static char *one_line(const char *text) {
+  char *line = cli_copy(text, strlen(text));
+  for (char *p = line; *p; p++)
+    if ((unsigned char)*p < 32 || *p == 127) *p = ' ';
+  return line;
+}
+
+void lab_note(lab_report *r, const char *key, const char *fmt, ...) {
+  char text[4096];
+  size_t n = (size_t)snprintf(text, sizeof text, "%s: ", key);
+  va_list ap;
+  va_start(ap, fmt);
+  vsnprintf(text + n, sizeof text - n, fmt, ap);
+  va_end(ap);
+  r->notes = (char **)cli_resize(r->notes, r->nnotes + 1, sizeof *r->notes);
+  r->notes[r->nnotes++] = one_line(text);
+}
+
+void lab_note_machine(lab_report *r) {
+  char model[256];
+  cli_cpu_model(model, sizeof model);
+  lab_note(r, "machine", "%s, %u processors, %s", model, cli_processors(), gpuir_simd_name(GPUIR_SIMD_AUTO));
+#ifdef GPUIR_COMMIT
+  lab_note(r, "version", "gpuir %s, commit %s", gpuir_version(), GPUIR_COMMIT);
+#else
+  lab_note(r, "version", "gpuir %s", gpuir_version());
+#endif
+}
+
+void lab_row(lab_report *r, const char *figure, const char *series, const char *x, double y,
+             const char *unit) {
+  if (r->n == r->cap) {
+    r->cap = r->cap ? r->cap * 2 : 256;
+    r->rows = (lab_item *)cli_resize(r->rows, r->cap, sizeof *r->rows);
+  }
+  lab_item *item = &r->rows[r->n++];
+  item->figure = one_line(figure);
+  item->series = one_line(series);
+  item->x = one_line(x);
+  item->unit = one_line(unit);
+  item->y = y;
+}
+
+void lab_row_at(lab_report *r, const char *figure, const char *series, double x, double y, const char *unit) {
+  char text[32];
+  snprintf(text, sizeof text, "%.10g", x);
+  lab_row(r, figure, series, text, y, unit);
+}
+
+/* ---- names of a figure's series and of its places on the x axis, in order of appearance ------------ */
+
+typedef struct names {
+  const char **name;
+  size_t n;
+} names;
+
+static size_t names_find(const names *s, const char *name) {
+  size_t i = 0;
+  while (i < s->n && strcmp(s->name[i], name) != 0) i++;
+  return i;
+}
+
+static void names_add(names *s, const char *name) {
+  if (names_find(s, name) < s->n) return;
+  if ((s->n & (s->n - 1)) == 0)
+    s->name = (const char **)cli_resize(s->name, s->n ? s->n * 2 : 1, sizeof *s->name);
+  s->name[s->n++] = name;
+}
+
+static void names_free(names *series, names *places) {
+  free(series->name);
+  free(places->name);
+}
+
+/* How many rows the figure has. If any, names_free releases the two. */
+static size_t names_of(const lab_report *r, const char *figure, names *series, names *places) {
+  size_t n = 0;
+  memset(series, 0, sizeof *series);
+  memset(places, 0, sizeof *places);
+  for (size_t i = 0; i < r->n; i++)
+    if (!strcmp(r->rows[i].figure, figure)) {
+      names_add(series, r->rows[i].series);
+      names_add(places, r->rows[i].x);
+      n++;
+    }
+  return n;
+}
+
+/* ---- tables ------------------------------------------------------------------------------------------ */
+
+static void print_cell(const lab_report *r, const char *figure, const char *series, const char *x,
+                       int width) {
+  for (size_t i = 0; i < r->n; i++) {
+    const lab_item *item = &r->rows[i];
+    if (strcmp(item->figure, figure) != 0 || strcmp(item->series, series) != 0 || strcmp(item->x, x) != 0)
+      continue;
+    printf("  %*.4g", width, item->y);
+    return;
+  }
+  printf("  %*s", width, "-");
+}
+
+static int longest(const names *s, int least) {
+  int most = least;
+  for (size_t i = 0; i < s->n; i++)
+    if ((int)strlen(s->name[i]) > most) most = (int)strlen(s->name[i]);
+  return most;
+}
+
+void lab_print(const lab_report *r, const lab_figure *figure) {
+  names series, places;
+  if (!names_of(r, figure->id, &series, &places)) return;
+  int turned = series.n > places.n; /* a line for each series: what there is more of goes down */
+  const names *down = turned ? &series : &places, *across = turned ? &places : &series;
+  int first = longest(down, 0);
+  printf("%s: %s\n%s, by %s\n%*s", figure->id, figure->title, figure->y, figure->x, first, "");
+  for (size_t j = 0; j < across->n; j++) {
+    int width = (int)strlen(across->name[j]);
+    printf("  %*s", width < 9 ? 9 : width, across->name[j]);
+  }
+  printf("\n");
+  for (size_t i = 0; i < down->n; i++) {
+    printf("%-*s", first, down->name[i]);
+    for (size_t j = 0; j < across->n; j++) {
+      int width = (int)strlen(across->name[j]);
+      print_cell(r, figure->id, turned ? down->name[i] : across->name[j],
+                 turned ? across->name[j] : down->name[i], width < 9 ? 9 : width);
+    }
+    printf("\n");
+  }
+  printf("\n");
+  cli_flush();
+  names_free(&series, &places);
+}
+
+/* ---- files --------------------------------------------------------------------------------------------- */
+
+static FILE *file_open(const lab_report *r, const char *name, const char *suffix, char *path, size_t cap) {
+  snprintf(path, cap, "%s/%s%s", r->dir, name, suffix);
+  FILE *f = fopen(path, "w");
+  if (!f) cli_error("%s: %s", path, strerror(errno));
+  return f;
+}
+
+static int file_close(FILE *f, const char *path) {
+  int bad = ferror(f);
+  if (!fclose(f) && !bad) return CLI_OK;
+  cli_error("%s: writing failed: %s", path, strerror(errno));
+  return CLI_FAIL;
+}
+
+static int write_tsv(const lab_report *r) {
+  char path[4096];
+  FILE *f = file_open(r, r->name, ".tsv", path, sizeof path);
+  if (!f) return CLI_FAIL;
+  for (size_t i = 0; i < r->nnotes; i++) fprintf(f, "# %s\n", r->notes[i]);
+  fprintf(f, "figure\tseries\tx\ty\tunit\n");
+  for (size_t i = 0; i < r->n; i++) {
+    const lab_item *item = &r->rows[i];
+    fprintf(f, "%s\t%s\t%s\t%.6g\t%s\n", item->figure, item->series, item->x, item->y, item->unit);
+  }
+  return file_close(f, path);
+}
+
+/* A string of gnuplot, in which nothing is special but the quote. */
+static void put_quoted(FILE *f, const char *text) {
+  fputc('\'', f);
+  for (; *text; text++) {
+    if (*text == '\'') fputc('\'', f);
+    fputc(*text, f);
+  }
+  fputc('\'', f);
+}
+
+static void put_setting(FILE *f, const char *what, const char *text) {
+  fprintf(f, "set %s ", what);
+  put_quoted(f, text);
+  fputc('\n', f);
+}
+
+/* Corpus, machine, command ... below the plot, whose axis needs so many pixels of its height. */
+static void put_caption(const lab_report *r, FILE *f, int axis, double height) {
+  for (size_t i = 0; i < r->nnotes; i++) {
+    char line[200]; /* as much as the width of a plot holds */
+    snprintf(line, sizeof line, "%s", r->notes[i]);
+    fprintf(f, "set label %zu ", i + 1);
+    put_quoted(f, line);
+    fprintf(f, " at screen 0.01, screen %.4f font ',9'\n", (12 + 15 * (double)(r->nnotes - 1 - i)) / height);
+  }
+  fprintf(f, "set bmargin at screen %.4f\n", (12 + 15 * (double)r->nnotes + axis) / height);
+}
+
+/* Bars stand side by side over each text. */
+static void put_bars(const lab_report *r, FILE *f, const names *series, const names *places) {
+  fprintf(f, "place(s) =");
+  for (size_t i = 0; i < places->n; i++) {
+    fprintf(f, " s eq ");
+    put_quoted(f, places->name[i]);
+    fprintf(f, " ? %zu :", i);
+  }
+  fprintf(f, " NaN\nset xtics rotate by 45 right (");
+  for (size_t i = 0; i < places->n; i++) {
+    if (i) fprintf(f, ", ");
+    put_quoted(f, places->name[i]);
+    fprintf(f, " %zu", i);
+  }
+  fprintf(f, ")\nset xrange [-0.6:%g]\n", (double)places->n - 0.4);
+  fprintf(f, "width = 0.8 / %zu\nset boxwidth width\nset style fill solid 0.8\n", series->n);
+  fprintf(f, "plot for [i=1:words(names)] '%s.tsv' using", r->name);
+  fprintf(f,
+          " (of(i) ? place(strcol(3)) + (i - (words(names) + 1) / 2.0) * width : NaN):4 with boxes title "
+          "name(i)\n");
+}
+
+static int write_script(const lab_report *r, const lab_figure *figure, const names *series,
+                        const names *places) {
+  char path[4096];
+  const int axis = figure->shape == LAB_BARS ? 24 + 6 * longest(places, 0) : 64;
+  double height =
+      KEY_LINE * (double)series->n + 15 * (double)r->nnotes + axis + 80; /* the key is beside the plot */
+  FILE *f = file_open(r, figure->id, ".gp", path, sizeof path);
+  if (!f) return CLI_FAIL;
+  if (height < LEAST_HEIGHT) height = LEAST_HEIGHT;
+  fprintf(f, "# Draws %s.svg from %s.tsv, in this folder: gnuplot %s.gp\n", figure->id, r->name, figure->id);
+  fprintf(f, "set terminal svg noenhanced size 1000,%.0f font 'sans,12' background 'white'\n", height);
+  fprintf(f, "set output '%s.svg'\nset datafile separator \"\\t\"\nset encoding utf8\n", figure->id);
+  put_setting(f, "title", figure->title);
+  put_setting(f, "ylabel", figure->y);
+  if (figure->shape != LAB_BARS) put_setting(f, "xlabel", figure->x);
+  put_caption(r, f, axis, height);
+  fprintf(f, "set grid\nset key %s\n", series->n > 1 ? "outside right top" : "off");
+  if (figure->axes & LAB_LOG_X) fprintf(f, "set logscale x\n");
+  if (figure->axes & LAB_LOG_Y)
+    fprintf(f, "set logscale y\n");
+  else
+    fprintf(f, "set yrange [0:*]\n");
+  fprintf(f, "names = '");
+  for (size_t i = 0; i < series->n; i++) fprintf(f, "%s%s", i ? " " : "", series->name[i]);
+  fprintf(f, "'\nname(i) = word(names, i)\nof(i) = strcol(1) eq '%s' && strcol(2) eq name(i)\n", figure->id);
+  if (figure->shape == LAB_BARS)
+    put_bars(r, f, series, places);
+  else
+    fprintf(f,
+            "plot for [i=1:words(names)] '%s.tsv' using (of(i) ? column(3) : NaN):4 with %s title name(i)\n",
+            r->name,
+            figure->shape == LAB_LINES ? "linespoints dashtype 1 + (i - 1) / 8 pointtype i"
+                                       : "points pointtype 7 pointsize 0.3");
+  return file_close(f, path);
+}
+
+/* 0: drawn; 1: gnuplot failed; -1: there is none. */
+static int draw(const lab_report *r, const char *id) {
+  char script[256];
+  int status;
+  snprintf(script, sizeof script, "%s.gp", id);
+  fflush(NULL);
+  pid_t child = fork();
+  if (child < 0) return 1;
+  if (!child) {
+    int null = open("/dev/null", O_WRONLY);
+    if (null >= 0) dup2(null, STDERR_FILENO);
+    if (!chdir(r->dir)) execlp("gnuplot", "gnuplot", script, (char *)NULL);
+    _exit(errno == ENOENT ? 127 : 126);
+  }
+  while (waitpid(child, &status, 0) < 0)
+    if (errno != EINTR) return 1;
+  if (!WIFEXITED(status)) return 1;
+  return WEXITSTATUS(status) == 127 ? -1 : WEXITSTATUS(status) != 0;
+}
+
+int lab_report_write(const lab_report *r, const lab_figure *figures, size_t nfigures) {
+  int code = write_tsv(r), drawn = 0;
+  for (size_t i = 0; i < nfigures && code == CLI_OK; i++) {
+    names series, places;
+    if (!names_of(r, figures[i].id, &series, &places)) continue;
+    code = write_script(r, &figures[i], &series, &places);
+    names_free(&series, &places);
+    if (code == CLI_OK && drawn >= 0) drawn = draw(r, figures[i].id);
+    if (drawn > 0) {
+      cli_error("%s/%s.gp: gnuplot failed", r->dir, figures[i].id);
+      code = CLI_FAIL;
+    }
+  }
+  if (drawn < 0)
+    cli_error("note: there is no gnuplot: no plots, but %s/%s.tsv and the scripts for them", r->dir, r->name);
+  return code;
+}
+
+void lab_report_free(lab_report *r) {
+  for (size_t i = 0; i < r->n; i++) {
+    free(r->rows[i].figure);
+    free(r->rows[i].series);
+    free(r->rows[i].x);
+    free(r->rows[i].unit);
+  }
+  for (size_t i = 0; i < r->nnotes; i++) free(r->notes[i]);
+  free(r->notes);
+  free(r->rows);
+  free(r->dir);
+  free(r->name);
+  memset(r, 0, sizeof *r);
+}

@@ -1,0 +1,466 @@
+/* search.c - gpuir lab search: ranked queries by the CPU, by the CUDA backend's engine and by the papers'
+ * methods on the device, the steps of the latter, and the ranking of candidates alone (Ding et al., WWW 2009; Liu
+ * et al., "Griffin", PPoPP 2018). All hits are compared with the CPU's. */
+#include "../cli/cli.h"
+#include "lab.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HITS 10u          /* of a query */
+#define CANDIDATES 4u     /* queries of each class of results whose candidates are ranked */
+#define LEAST_RESULTS 5u  /* their least class */
+#define MOST_RANKINGS 16u /* in the device's table */
+
+enum { DING_TABLE2, DING_TABLE3, GRIFFIN_FIG7, RANKING_BATCH, FIGURES };
+
+const lab_figure lab_search_figures[] = {
+    {"ding-table2", "Ranked queries, ten hits (Ding 2009, Table 2)", "queries", "milliseconds a query",
+     LAB_BARS, LAB_LOG_Y},
+    {"ding-table3", "Steps of ranked queries on the GPU (Ding 2009, Table 3)", "step", "percent of the time",
+     LAB_BARS, 0},
+    {"griffin-fig7", "Ranking the candidates of a query (Griffin 2018, Fig. 7)", "candidates, at most",
+     "milliseconds", LAB_LINES, LAB_LOG_X | LAB_LOG_Y},
+    {"ranking-batch", "Ranking the candidates of up to 512 queries in one run",
+     "candidates of a query, at most", "milliseconds a query", LAB_LINES, LAB_LOG_X | LAB_LOG_Y},
+    {NULL, NULL, NULL, NULL, 0, 0}};
+
+/* ---- queries --------------------------------------------------------------------------------------------- */
+
+static const struct {
+  const char *name;
+  int mode;
+} modes[] = {{"AND", GPUIR_AND}, {"OR", GPUIR_OR}, {"AND+OR", GPUIR_ANDOR}};
+
+typedef struct query_log {
+  gpuir_query **query;
+  size_t n;
+} query_log;
+
+static void log_free(query_log *g) {
+  for (size_t i = 0; i < g->n; i++) gpuir_query_destroy(g->query[i]);
+  free(g->query);
+  memset(g, 0, sizeof *g);
+}
+
+/* The terms that a text is analysed to must be these, in this order: a stem may be stemmed again. */
+typedef struct term_check {
+  const gpuir_index *index;
+  const lab_query *query;
+  unsigned n;
+  int wrong;
+} term_check;
+
+static int check_token(void *sink, const char *token, size_t len) {
+  term_check *c = (term_check *)sink;
+  uint64_t id;
+  if (c->n == c->query->k || gpuir_term_find(c->index, token, len, &id) || id != c->query->term[c->n])
+    c->wrong = 1;
+  c->n++;
+  return 0;
+}
+
+/* Adds a query of these terms, unless no text means them. Exit code. */
+static int log_add(const lab *l, const lab_query *q, int mode, query_log *g) {
+  term_check c = {l->index, q, 0, 0};
+  cli_buf text = {NULL, 0, 0};
+  gpuir_query_desc desc;
+  gpuir_error err;
+  int code = CLI_OK;
+  memset(&err, 0, sizeof err);
+  memset(&desc, 0, sizeof desc);
+  desc.mode = mode;
+  for (unsigned i = 0; i < q->k; i++) {
+    gpuir_term_info info;
+    if (gpuir_term_stats(l->index, q->term[i], &info) || info.term[0] == '-')
+      c.wrong = 1;
+    else
+      cli_buf_add(&text, info.term, info.term_len);
+    cli_buf_char(&text, ' ');
+  }
+  if (!c.wrong && gpuir_analyze(l->index, text.p, text.n, check_token, &c, NULL)) c.wrong = 1;
+  if (!c.wrong && c.n == q->k) {
+    int status = gpuir_query_parse(l->index, &desc, text.p, text.n, &g->query[g->n], &err);
+    if (status)
+      code = cli_fail(l->path, status, &err);
+    else
+      g->n++;
+  }
+  cli_buf_free(&text);
+  return code;
+}
+
+/* As many queries as for the other figures, drawn by the seed. */
+static int log_make(const lab *l, const lab_lists *lists, int mode, query_log *g) {
+  const size_t n = (size_t)l->sample * LAB_QUERIES;
+  uint64_t state = l->seed;
+  int code = CLI_OK;
+  g->n = 0;
+  g->query = (gpuir_query **)cli_resize(NULL, n, sizeof *g->query);
+  for (size_t i = 0; i < n && code == CLI_OK; i++) {
+    lab_query q = lab_draw_query(l, lists, &state);
+    if (q.k >= 2) code = log_add(l, &q, mode, g);
+  }
+  if (code) log_free(g);
+  return code;
+}
+
+/* ---- whole queries: Ding's Tables 2 and 3 -------------------------------------------------------------------- */
+
+/* Who answers. The papers' methods take an intersection and a ranking. */
+static const struct {
+  const char *name, *intersection, *ranking;
+} ways[] = {{"CPU", NULL, NULL},
+            {"GPU", NULL, NULL},
+            {"GPU/pmf3+tree", "pmf3", "tree"}, /* Ding et al. */
+            {"GPU/skip+tree", "skip", "tree"},
+            {"GPU/mergepath+bucket-select", "mergepath", "bucket-select"}}; /* Griffin */
+#define WAYS (sizeof ways / sizeof *ways)
+
+typedef struct session {
+  gpuir_searcher *searcher;
+  const query_log *log;
+  int alone; /* query by query, not in one batch */
+  gpuir_hit *hits;
+  uint32_t *counts;
+  int status; /* of the first failure */
+} session;
+
+static void search_log(void *arg) {
+  session *s = (session *)arg;
+  int status = 0;
+  if (!s->alone)
+    status = gpuir_search_batch(s->searcher, (const gpuir_query *const *)s->log->query, s->log->n, HITS,
+                                s->hits, s->counts);
+  for (size_t i = 0; s->alone && i < s->log->n && !status; i++) {
+    size_t n = 0;
+    status = gpuir_search(s->searcher, s->log->query[i], s->hits + i * HITS, HITS, &n);
+    s->counts[i] = (uint32_t)n;
+  }
+  if (!s->status) s->status = status;
+}
+
+static int session_open(const lab *l, const cli_gpu *gpu, size_t way, const query_log *g, int alone,
+                        session *s) {
+  gpuir_error err;
+  memset(&err, 0, sizeof err);
+  memset(s, 0, sizeof *s);
+  s->log = g;
+  s->alone = alone;
+  s->hits = (gpuir_hit *)cli_resize(NULL, g->n * HITS, sizeof *s->hits);
+  s->counts = (uint32_t *)cli_resize(NULL, g->n, sizeof *s->counts);
+  memset(s->hits, 0, g->n * HITS * sizeof *s->hits);
+  int status = gpuir_searcher_create(l->index, NULL, &s->searcher);
+  if (status) return cli_fail(l->path, status, NULL);
+  if (way == 1) {
+    cli_gpu strict = *gpu;
+    strict.fallback = 0;
+    return cli_gpu_attach(&strict, s->searcher);
+  }
+  if (way > 1)
+    status =
+        gpuir_cuda_lab_attach(s->searcher, gpu->cuda, ways[way].intersection, ways[way].ranking, 0, &err);
+  return status ? cli_fail(ways[way].name, status, &err) : CLI_OK;
+}
+
+static void session_close(session *s) {
+  gpuir_searcher_destroy(s->searcher);
+  free(s->hits);
+  free(s->counts);
+  memset(s, 0, sizeof *s);
+}
+
+static int same_hits(const session *a, const session *b) {
+  for (size_t i = 0; i < a->log->n; i++) {
+    if (a->counts[i] != b->counts[i]) return 0;
+    for (size_t h = i * HITS; h < i * HITS + a->counts[i]; h++)
+      if (a->hits[h].docid != b->hits[h].docid || a->hits[h].score != b->hits[h].score) return 0;
+  }
+  return 1;
+}
+
+/* The shares of a session's steps. */
+static void put_steps(lab *l, const session *s, size_t mode, size_t way) {
+  static const char *const names[GPUIR_CUDA_LAB_STEPS] = {"transfer-in", "decode",  "intersect",
+                                                          "score",       "collect", "select-top-k"};
+  double ms[2][GPUIR_CUDA_LAB_STEPS], all = 0;
+  char series[96];
+  for (size_t w = 2; w < way && modes[mode].mode == GPUIR_OR; w++) /* OR does not intersect */
+    if (!strcmp(ways[w].ranking, ways[way].ranking)) return;
+  if (gpuir_cuda_lab_steps(s->searcher, ms, NULL)) return;
+  snprintf(series, sizeof series, "%s/%s%s", modes[mode].name,
+           modes[mode].mode == GPUIR_AND ? ways[way].name + strlen("GPU/") : ways[way].ranking,
+           s->alone ? "/alone" : "/batch");
+  for (int i = 0; i < GPUIR_CUDA_LAB_STEPS; i++) all += ms[mode][i];
+  for (int i = 0; i < GPUIR_CUDA_LAB_STEPS && all > 0; i++)
+    lab_row(&l->report, "ding-table3", series, names[i], 100 * ms[mode][i] / all, "percent");
+}
+
+/* One way over one log; the CPU's session says what is right. */
+static int run_way(lab *l, const cli_gpu *gpu, size_t mode, size_t way, const query_log *g,
+                   const session *right, int alone, double *ms) {
+  session s;
+  char series[96];
+  lab_progress("queries: %s, %s%s", modes[mode].name, ways[way].name, alone ? ", alone" : "");
+  if (lab_stopped()) return CLI_FAIL;
+  int code = session_open(l, gpu, way, g, alone, &s);
+  if (code == CLI_OK) {
+    *ms = lab_time_waiting(l, search_log, &s) * 1e3 / (double)g->n;
+    if (s.status) {
+      gpuir_error err;
+      memset(&err, 0, sizeof err);
+      gpuir_searcher_error(s.searcher, &err);
+      code = cli_fail(ways[way].name, s.status, &err);
+    } else if (!same_hits(&s, right)) {
+      snprintf(series, sizeof series, "%s by %s", modes[mode].name, ways[way].name);
+      cli_error("%s has other hits than the CPU", series);
+      code = CLI_FAIL;
+    } else if (way > 1 && modes[mode].mode != GPUIR_ANDOR && lab_wants(l, "ding-table3")) {
+      put_steps(l, &s, mode, way);
+    }
+  }
+  session_close(&s);
+  return code;
+}
+
+static int run_queries(lab *l, const cli_gpu *gpu, const lab_lists *lists) {
+  double ms[WAYS][2][3];
+  int code = CLI_OK;
+  memset(ms, 0, sizeof ms);
+  for (size_t m = 0; m < 3 && code == CLI_OK; m++) {
+    query_log g;
+    session right;
+    memset(&right, 0, sizeof right);
+    code = log_make(l, lists, modes[m].mode, &g);
+    if (code || !g.n) continue;
+    lab_progress("queries: %s", modes[m].name);
+    code = session_open(l, gpu, 0, &g, 1, &right);
+    if (code == CLI_OK) ms[0][1][m] = lab_time(l, search_log, &right) * 1e3 / (double)g.n;
+    if (right.status) code = cli_fail(l->path, right.status, NULL);
+    for (size_t w = 1; w < WAYS && gpu->cuda && code == CLI_OK; w++)
+      for (int alone = 0; alone < 2 && code == CLI_OK; alone++)
+        code = run_way(l, gpu, m, w, &g, &right, alone, &ms[w][alone][m]);
+    session_close(&right);
+    log_free(&g);
+  }
+  for (size_t w = 0; w < WAYS && code == CLI_OK && lab_wants(l, "ding-table2"); w++)
+    for (int alone = 1; alone >= 0; alone--)
+      for (size_t m = 0; m < 3; m++) {
+        char series[96];
+        if (ms[w][alone][m] <= 0) continue;
+        snprintf(series, sizeof series, "%s%s", ways[w].name, !w ? "" : alone ? "/alone" : "/batch");
+        lab_row(&l->report, "ding-table2", series, modes[m].name, ms[w][alone][m], "ms/query");
+      }
+  return code;
+}
+
+/* ---- ranking alone: Griffin's Figure 7 ---------------------------------------------------------------------- */
+
+/* The candidates of some queries of each class of results, by docID. */
+typedef struct candidates {
+  gpuir_hit *hits[LAB_CLASSES][CANDIDATES];
+  uint32_t n[LAB_CLASSES][CANDIDATES];
+  unsigned queries[LAB_CLASSES];
+} candidates;
+
+static int compare_docid(const void *x, const void *y) {
+  const gpuir_hit *a = (const gpuir_hit *)x, *b = (const gpuir_hit *)y;
+  return a->docid < b->docid ? -1 : a->docid > b->docid;
+}
+
+static void candidates_free(candidates *c) {
+  for (unsigned i = 0; i < LAB_CLASSES; i++)
+    for (unsigned j = 0; j < c->queries[i]; j++) free(c->hits[i][j]);
+}
+
+static int find_candidates(const lab *l, const query_log *g, candidates *c) {
+  gpuir_searcher *searcher;
+  int status = gpuir_searcher_create(l->index, NULL, &searcher);
+  if (status) return cli_fail(l->path, status, NULL);
+  for (size_t i = 0; i < g->n && !status && !lab_stopped(); i++) {
+    uint64_t matches = 0;
+    size_t n = 0;
+    status = gpuir_count(searcher, g->query[i], &matches);
+    if (status || !matches) continue;
+    unsigned of = lab_class((uint32_t)matches);
+    if (of < LEAST_RESULTS || c->queries[of] == CANDIDATES) continue;
+    gpuir_hit *hits = (gpuir_hit *)cli_resize(NULL, (size_t)matches, sizeof *hits);
+    status = gpuir_search(searcher, g->query[i], hits, (size_t)matches, &n);
+    qsort(hits, n, sizeof *hits, compare_docid);
+    c->n[of][c->queries[of]] = (uint32_t)n;
+    c->hits[of][c->queries[of]++] = hits;
+  }
+  gpuir_searcher_destroy(searcher);
+  return status ? cli_fail(l->path, status, NULL) : CLI_OK;
+}
+
+typedef struct ranking {
+  const candidates *all;
+  unsigned of; /* the class */
+  size_t k;
+  gpuir_hit *hits;
+} ranking;
+
+static void rank_class(void *arg) {
+  const ranking *r = (const ranking *)arg;
+  for (unsigned i = 0; i < r->all->queries[r->of]; i++)
+    lab_best(r->all->hits[r->of][i], r->all->n[r->of][i], r->k, r->hits);
+}
+
+/* Milliseconds a query of ranking nq queries on the device in one run: the candidates of a class from place `first` on,
+ * again and again. The hits are compared with the heap's. */
+static int rank_on_device(const lab *l, gpuir_cuda_lab *gpu, const ranking *r, unsigned first, size_t nq,
+                          const char *how, double *ms) {
+  const candidates *all = r->all;
+  const unsigned of = r->of, n = all->queries[of];
+  uint32_t *start = (uint32_t *)cli_resize(NULL, nq + 1, sizeof *start),
+           *counts = (uint32_t *)cli_resize(NULL, nq, sizeof *counts);
+  gpuir_hit *hits = (gpuir_hit *)cli_resize(NULL, nq * r->k, sizeof *hits), *from;
+  gpuir_cuda_lab_result result;
+  gpuir_error err;
+  int code = CLI_OK;
+  memset(&err, 0, sizeof err);
+  memset(&result, 0, sizeof result);
+  start[0] = 0;
+  for (size_t q = 0; q < nq; q++) start[q + 1] = start[q] + all->n[of][(first + q) % n];
+  from = (gpuir_hit *)cli_resize(NULL, start[nq], sizeof *from);
+  for (size_t q = 0; q < nq; q++)
+    memcpy(from + start[q], all->hits[of][(first + q) % n], (start[q + 1] - start[q]) * sizeof *from);
+  for (unsigned run = 0; run < 2 && code == CLI_OK; run++) { /* the first one warms up */
+    int status = gpuir_cuda_lab_topk(gpu, from, start, nq, r->k, how, run ? (unsigned)l->repeat : 1, hits,
+                                     counts, &result, &err);
+    if (status) code = cli_fail(how, status, &err);
+  }
+  for (size_t q = 0; q < nq && code == CLI_OK; q++) {
+    size_t right = lab_best(from + start[q], start[q + 1] - start[q], r->k, r->hits);
+    if (counts[q] == right && !memcmp(hits + q * r->k, r->hits, right * sizeof *hits)) continue;
+    cli_error("%s on the device ranks other documents than the heap", how);
+    code = CLI_FAIL;
+  }
+  *ms = result.ms / (double)nq;
+  free(start);
+  free(counts);
+  free(hits);
+  free(from);
+  return code;
+}
+
+#define RANKED_AT_ONCE ((uint64_t)1 << 22) /* candidates of a run with several queries */
+#define RANKED_QUERIES 512u
+
+/* Milliseconds a query of a class: each query in a run of its own, and many in one. */
+static int rank_class_on_device(const lab *l, gpuir_cuda_lab *gpu, const ranking *r, const char *how,
+                                double *alone, double *batch) {
+  const unsigned n = r->all->queries[r->of];
+  size_t nq = (size_t)(RANKED_AT_ONCE >> (r->of + 1));
+  int code = CLI_OK;
+  double ms;
+  *alone = *batch = 0;
+  if (nq > RANKED_QUERIES) nq = RANKED_QUERIES;
+  for (unsigned i = 0; i < n && code == CLI_OK; i++) {
+    code = rank_on_device(l, gpu, r, i, 1, how, &ms);
+    *alone += ms / n;
+  }
+  if (code == CLI_OK && nq > 1) code = rank_on_device(l, gpu, r, 0, nq, how, batch);
+  return code;
+}
+
+/* Milliseconds a query: of k, of the heap and the device's ways, of the class. */
+typedef double ranked[3][1 + MOST_RANKINGS][LAB_CLASSES];
+
+static const size_t ks[] = {10, 100, 1000};
+
+static int rank_all(const lab *l, const candidates *c, gpuir_cuda_lab *gpu, ranked alone, ranked batch) {
+  gpuir_hit hits[1000];
+  const char *how;
+  int code = CLI_OK;
+  for (size_t k = 0; k < 3; k++)
+    for (unsigned of = 0; of < LAB_CLASSES && code == CLI_OK; of++) {
+      ranking r = {c, of, ks[k], hits};
+      if (!c->queries[of]) continue;
+      lab_progress("ranking: class %u, k %zu", of, ks[k]);
+      if (lab_stopped()) code = CLI_FAIL;
+      alone[k][0][of] = lab_time(l, rank_class, &r) * 1e3 / c->queries[of];
+      for (size_t i = 0; gpu && i < MOST_RANKINGS && (how = gpuir_cuda_lab_ranking(i)) != NULL; i++)
+        if (code == CLI_OK)
+          code = rank_class_on_device(l, gpu, &r, how, &alone[k][1 + i][of], &batch[k][1 + i][of]);
+    }
+  return code;
+}
+
+static void ranking_rows(lab *l, int figure, ranked y) {
+  const char *id = lab_search_figures[figure].id;
+  for (size_t i = 0; lab_wants(l, id) && i < 1 + MOST_RANKINGS && (!i || gpuir_cuda_lab_ranking(i - 1)); i++)
+    for (size_t k = 0; k < 3; k++)
+      for (unsigned of = 0; of < LAB_CLASSES; of++) {
+        char series[64];
+        if (y[k][i][of] <= 0) continue;
+        snprintf(series, sizeof series, "%s%s/%zu", i ? gpuir_cuda_lab_ranking(i - 1) : "heap",
+                 i ? "/GPU" : "", ks[k]);
+        lab_row_at(&l->report, id, series, ldexp(1, (int)of + 1), y[k][i][of], "ms/query");
+      }
+}
+
+static int rank_candidates(lab *l, const candidates *c) {
+  static ranked alone, batch;
+  uint32_t doc = 0;
+  uint64_t most = RANKED_AT_ONCE;
+  lab_list one = {0, 1, &doc};
+  const lab_list *list = &one;
+  lab_gpu_size size;
+  gpuir_cuda_lab *gpu = NULL;
+  int code = CLI_OK;
+  memset(alone, 0, sizeof alone);
+  memset(batch, 0, sizeof batch);
+  memset(&size, 0, sizeof size);
+  for (unsigned of = 0; of < LAB_CLASSES; of++)
+    for (unsigned i = 0; i < c->queries[of]; i++)
+      if (c->n[of][i] > most) most = c->n[of][i];
+  size.room = 2 * most;
+  size.queries = RANKED_QUERIES;
+  if (l->gpu) code = lab_gpu_open(NULL, &list, 1, &size, &gpu);
+  if (code == CLI_OK) code = rank_all(l, c, gpu, alone, batch);
+  gpuir_cuda_lab_close(gpu);
+  if (code) return code;
+  ranking_rows(l, GRIFFIN_FIG7, alone);
+  for (size_t k = 0; k < 3 && l->gpu; k++) memcpy(batch[k][0], alone[k][0], sizeof batch[k][0]);
+  ranking_rows(l, RANKING_BATCH, batch);
+  return CLI_OK;
+}
+
+static int griffin_fig7(lab *l, const lab_lists *lists) {
+  candidates c;
+  int code = CLI_OK;
+  memset(&c, 0, sizeof c);
+  for (size_t m = 0; m < 2 && code == CLI_OK; m++) {
+    query_log g;
+    lab_progress("candidates: %s", modes[m].name);
+    code = log_make(l, lists, modes[m].mode, &g);
+    if (code) break;
+    code = find_candidates(l, &g, &c);
+    log_free(&g);
+  }
+  if (code == CLI_OK) code = rank_candidates(l, &c);
+  candidates_free(&c);
+  return code;
+}
+
+/* ---- the subcommand -------------------------------------------------------------------------------------- */
+
+int lab_search(lab *l) {
+  lab_lists lists;
+  cli_gpu gpu = {NULL, 0};
+  int code = lab_draw_lists(l, &lists);
+  if (code == CLI_OK && (lab_wants(l, "ding-table2") || lab_wants(l, "ding-table3"))) {
+    if (l->gpu) code = cli_gpu_open(&gpu, l->backend, l->index);
+    if (code == CLI_OK) code = run_queries(l, &gpu, &lists);
+    cli_gpu_close(&gpu);
+  }
+  if (code == CLI_OK && (lab_wants(l, "griffin-fig7") || lab_wants(l, "ranking-batch")))
+    code = griffin_fig7(l, &lists);
+  lab_progress("%s", "");
+  for (int f = 0; f < FIGURES && code == CLI_OK; f++) lab_print(&l->report, &lab_search_figures[f]);
+  lab_lists_free(&lists);
+  return code;
+}
