@@ -52,7 +52,8 @@ TOOL_SOURCES  = $(wildcard $(TOOL_ROOMS:%=tools/%/*.c))
 TOOL_OBJECTS  = $(patsubst %.c,$(B)/obj/%.o,$(TOOL_SOURCES))
 FUSE_OBJECTS  = $(patsubst %.c,$(B)/obj/%.o,$(wildcard fuse/*.c))
 GPU_TESTS     = $(patsubst %.c,$(B)/%,$(wildcard tests/gpu/*.c))
-GPU_OBJECT    = $(if $(HAVE_NVCC),$(B)/gpuir_cuda.o)
+GPU_ENGINE    = $(if $(HAVE_NVCC),$(B)/gpuir_cuda.o)
+GPU_LAB       = $(if $(HAVE_NVCC),$(B)/gpuir_lab.o)# the engine and the papers' kernels
 TEST_PROGRAMS = $(patsubst %.c,$(B)/%,$(wildcard tests/unit/*.c tests/e2e/*.c))
 MUTATE        = $(B)/asan/tests/fuzz/mutate
 FUZZERS       = $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
@@ -164,7 +165,12 @@ $(B)/gpuir_cuda.o: gpuir_cuda.cu gpuir.h $(B)/flags
 	$(call say,NVCC,$@)
 	$(Q)$(NVCC) $(NVFLAGS) -c -o $@ $<
 
-# The same with a seam by which tests let calls fail.
+# The engine and the kernels of the literature.
+$(B)/gpuir_lab.o: tools/lab/gpuir_lab.cu tools/lab/gpuir_lab.h gpuir_cuda.cu gpuir.h $(B)/flags
+	$(call say,NVCC,$@)
+	$(Q)$(NVCC) $(NVFLAGS) -c -o $@ $<
+
+# The engine with a seam by which tests let calls fail.
 $(B)/gpuir_cuda_seam.o: gpuir_cuda.cu gpuir.h $(B)/flags
 	$(call say,NVCC,$@)
 	$(Q)$(NVCC) $(NVFLAGS) -DGPUIR_CUDA_SEAM -c -o $@ $<
@@ -174,15 +180,17 @@ $(B)/tests/gpu/ceilings.o: tests/gpu/ceilings.cu tests/gpu/ceilings.h $(B)/flags
 	@mkdir -p $(@D)
 	$(Q)$(NVCC) $(NVFLAGS) -c -o $@ $<
 
-# C programs: linked by the C compiler, without libstdc++.
-$(B)/tests/gpu/bench_cuda: GPU_MORE = $(B)/tests/gpu/ceilings.o
-$(B)/tests/gpu/bench_cuda: $(B)/tests/gpu/ceilings.o
-$(B)/tests/gpu/test_cuda: GPU_SEAM = _seam
+# C programs: linked by the C compiler, without libstdc++. GPU_WITH: what a program links besides the library.
+$(B)/tests/gpu/bench_cuda: GPU_WITH = $(B)/gpuir_cuda.o $(B)/tests/gpu/ceilings.o
+$(B)/tests/gpu/bench_cuda: $(B)/gpuir_cuda.o $(B)/tests/gpu/ceilings.o
+$(B)/tests/gpu/test_cuda: GPU_WITH = $(B)/gpuir_cuda_seam.o
 $(B)/tests/gpu/test_cuda: $(B)/gpuir_cuda_seam.o
-$(GPU_TESTS): $(B)/tests/gpu/%: tests/gpu/%.c $(wildcard tests/gpu/*.h) tools/synth/synth.h $(B)/gpuir_cuda.o $(B)/flags
+$(B)/tests/gpu/bench_lab $(B)/tests/gpu/test_lab: GPU_WITH = $(B)/gpuir_lab.o
+$(B)/tests/gpu/bench_lab $(B)/tests/gpu/test_lab: $(B)/gpuir_lab.o tools/lab/gpuir_lab.h
+$(GPU_TESTS): $(B)/tests/gpu/%: tests/gpu/%.c $(wildcard tests/gpu/*.h) tools/synth/synth.h gpuir.h $(B)/flags
 	$(call say,CC,$@)
 	@mkdir -p $(@D)
-	$(Q)$(COMPILE) $(LDFLAGS) -o $@ $< $(B)/gpuir_cuda$(GPU_SEAM).o $(GPU_MORE) $(CUDA_LIBS) $(LIBS)
+	$(Q)$(COMPILE) $(LDFLAGS) -o $@ $< $(GPU_WITH) $(CUDA_LIBS) $(LIBS)
 
 gpu: $(if $(HAVE_NVCC),$(GPU_TESTS)) synth
 	$(if $(HAVE_NVCC),,@echo 'note: no nvcc was found: built without the CUDA backend (CPU only)')
@@ -203,11 +211,11 @@ bench-gpu: gpu
 # ---- programs ----------------------------------------------------------------------------------------------------
 
 # They use the library unless they define GPUIR_IMPLEMENTATION, in which case the linker takes nothing from it.
-$(B)/gpuir: $(TOOL_OBJECTS) $(GPU_OBJECT) $(B)/libgpuir.a
+$(B)/gpuir: $(TOOL_OBJECTS) $(GPU_LAB) $(B)/libgpuir.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(if $(HAVE_NVCC),$(CUDA_LIBS)) $(TOOL_LIBS)
 
-$(B)/gpuirfs: $(FUSE_OBJECTS) $(GPU_OBJECT) $(B)/libgpuir.a
+$(B)/gpuirfs: $(FUSE_OBJECTS) $(GPU_ENGINE) $(B)/libgpuir.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(FUSE_LIBS) $(if $(HAVE_NVCC),$(CUDA_LIBS)) $(LIBS)
 
@@ -350,6 +358,6 @@ coverage:
 
 clean:
 	$(Q)rm -rf $(addprefix $(B)/,flags commit obj tests examples fuzz demo lab asan tsan valgrind coverage \
-	  gpuir gpuirfs gpuir_cuda.o gpuir.pc libgpuir.* bench.gpuir bench.tsv)
+	  gpuir gpuirfs gpuir_cuda.o gpuir_cuda_seam.o gpuir_lab.o gpuir.pc libgpuir.* bench.gpuir bench.tsv)
 
 -include $(wildcard $(B)/*.d $(B)/obj/*/*.d $(B)/obj/*/*/*.d $(B)/tests/*/*.d $(B)/examples/*.d $(B)/fuzz/*.d $(B)/asan/tests/*/*.d)

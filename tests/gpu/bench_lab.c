@@ -4,7 +4,7 @@
  *
  * Writes rows "figure, series, x, y, unit" (TSV) to standard output and a table to standard error. */
 #define GPUIR_IMPLEMENTATION
-#include "gpuir.h"
+#include "tools/lab/gpuir_lab.h"
 
 #include "synth.h"
 

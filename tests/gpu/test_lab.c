@@ -4,7 +4,7 @@
  * compared with a plain merge and a plain sort. Prints TAP. Without a device it says so and succeeds. `test_lab quick`
  * is the reduced set for compute-sanitizer, `test_lab INDEX` takes the lists of an index that is there. */
 #define GPUIR_IMPLEMENTATION
-#include "gpuir.h"
+#include "tools/lab/gpuir_lab.h"
 
 #include "synth.h"
 
@@ -86,56 +86,41 @@ static const char *const codecs[] = {"vbyte", "bp128",    "pfd",      "newpfd", 
 #define CODECS (sizeof codecs / sizeof codecs[0])
 
 /* Parameters to try besides the default. */
-static const struct {
-  const char *codec;
-  uint64_t param;
-} params[] = {{"qs", 250},
-              {"qs", 4000},
-              {"pfd-list", 1},
-              {"pfd-list", 3},
-              {"pfd-list", 5},
-              {"parapfor", 64 + 1024 * 301},
-              {"parapfor", 256 + 1024 * 1002},
-              {"parapfor", 128 + 1024},
-              {"lrc", 64 + 1024 * 201},
-              {"lrcseg", 128 + 1024 * 1002},
-              {"seglrc", 64 + 1024 * 1002},
-              {"seglrc", 256 + 1024 * 101},
-              {"hslrc", 32 + 1024 * 1002},
-              {"hslrc", 128}};
+static const char *const specs[] = {
+    "qs:0.25",          "qs:4",           "pfd-list:0", "pfd-list:2",     "pfd-list:4",    "parapfor:64,0.3",
+    "parapfor:256,min", "parapfor:128,0", "lrc:64,0.2", "lrcseg:128,min", "seglrc:64,min", "seglrc:256,0.1",
+    "hslrc:32,min",     "hslrc:128"};
+#define SPECS (sizeof specs / sizeof specs[0])
 
 static const char *const thesis[] = {"naive", "steps", "steps-512", "steps-1024"};
 
-static void check_decode(const lists *l, const char *codec, uint64_t param, size_t step) {
+static void check_decode(const lists *l, const char *codec, size_t step) {
   gpuir_cuda_lab_desc desc;
   gpuir_cuda_lab *lab;
   gpuir_cuda_lab_result r;
   gpuir_error err;
-  char name[64];
   uint32_t *out;
   size_t i, total = 0, at = 0;
   int ok;
-  (void)snprintf(name, sizeof name, "%s:%u", codec, (unsigned)param);
   memset(&desc, 0, sizeof desc);
   desc.codec = codec;
-  desc.param = param;
   desc.lists = (const uint32_t *const *)l->docs;
   desc.lengths = l->n;
   desc.nlists = l->count;
   desc.copies = 2;
-  desc.queries = !strcmp(codec, "qs");
+  desc.queries = !strncmp(codec, "qs", 2);
   for (i = 0; i < l->count; i++) total += l->n[i];
   out = (uint32_t *)malloc(total * 4);
   if (gpuir_cuda_lab_open(&desc, &lab, &err)) {
     printf("# %s\n", err.msg);
-    report(0, "open", name);
+    report(0, "open", codec);
     free(out);
     return;
   }
   ok = !gpuir_cuda_lab_decode(lab, 0, 2 * l->count, NULL, 1, NULL, &r, &err) && !r.mismatches &&
        r.values == 2 * total;
   if (!ok) printf("# %llu mismatches\n", (unsigned long long)r.mismatches);
-  report(ok, "decode all, compared on the device:", name);
+  report(ok, "decode all, compared on the device:", codec);
   ok = !gpuir_cuda_lab_decode(lab, l->count, l->count, NULL, 1, out, &r, &err);
   for (i = 0; ok && i < l->count; i++) {
     if (memcmp(out + at, l->docs[i], l->n[i] * (size_t)4)) {
@@ -144,18 +129,18 @@ static void check_decode(const lists *l, const char *codec, uint64_t param, size
     }
     at += l->n[i];
   }
-  report(ok, "decode all, compared here:", name);
+  report(ok, "decode all, compared here:", codec);
   for (i = 0, ok = 1; ok && i < l->count; i += step) {
     ok = !gpuir_cuda_lab_decode(lab, i, 1, NULL, 1, out, &r, &err) &&
          !memcmp(out, l->docs[i], l->n[i] * (size_t)4);
     if (!ok) printf("# list %u of %u docIDs\n", (unsigned)i, (unsigned)l->n[i]);
   }
-  report(ok, "decode single lists:", name);
-  for (i = 0; !strcmp(codec, "qs") && i < sizeof thesis / sizeof thesis[0]; i++) {
+  report(ok, "decode single lists:", codec);
+  for (i = 0; !strncmp(codec, "qs", 2) && i < sizeof thesis / sizeof thesis[0]; i++) {
     char what[64];
     ok = !gpuir_cuda_lab_decode(lab, 0, l->count, thesis[i], 1, NULL, &r, &err) && !r.mismatches;
     (void)snprintf(what, sizeof what, "decode by the thesis' way \"%s\":", thesis[i]);
-    report(ok, what, name);
+    report(ok, what, codec);
   }
   gpuir_cuda_lab_close(lab);
   free(out);
@@ -232,7 +217,7 @@ static unsigned nonempty(const queries *qs) {
   return n;
 }
 
-static void check_intersections(const lists *l, const queries *qs, const char *codec, uint64_t param) {
+static void check_intersections(const lists *l, const queries *qs, const char *codec) {
   gpuir_cuda_lab_desc desc;
   gpuir_cuda_lab *lab;
   gpuir_error err;
@@ -241,7 +226,6 @@ static void check_intersections(const lists *l, const queries *qs, const char *c
   int coded;
   memset(&desc, 0, sizeof desc);
   desc.codec = codec;
-  desc.param = param;
   desc.lists = (const uint32_t *const *)l->docs;
   desc.lengths = l->n;
   desc.nlists = l->count;
@@ -273,8 +257,7 @@ static void check_intersections(const lists *l, const queries *qs, const char *c
           memset(counts, 0xff, qs->n * 4);
           status = gpuir_cuda_lab_intersect(lab, qs->lists, qs->start, qs->n, &way, counts, docs, NULL, &err);
           if (status == GPUIR_E_UNSUPPORTED) continue;
-          (void)snprintf(name, sizeof name, "%s %s %s:%u", way.method, coded ? "in" : "beside", codec,
-                         (unsigned)param);
+          (void)snprintf(name, sizeof name, "%s %s %s", way.method, coded ? "in" : "beside", codec);
           ok = !status && !memcmp(counts, qs->counts, qs->n * 4) && !memcmp(docs, qs->docs, qs->total * 4);
           if (status) printf("# %s\n", err.msg);
           if (!ok && !status) {
@@ -468,13 +451,11 @@ static void check_search(const char *what, const synth_desc *d, const char *path
 static void check_lists(const lists *l, int quick, int with_params) {
   queries qs;
   unsigned i;
-  for (i = 0; i < CODECS; i++) check_decode(l, codecs[i], 0, quick ? 11 : 7);
-  for (i = 0; i < sizeof params / sizeof params[0] && with_params; i++)
-    check_decode(l, params[i].codec, params[i].param, 7);
+  for (i = 0; i < CODECS; i++) check_decode(l, codecs[i], quick ? 11 : 7);
+  for (i = 0; i < SPECS && with_params; i++) check_decode(l, specs[i], 7);
   make_queries(&qs, l, quick ? 12 : 600, 5);
-  for (i = 0; i < CODECS; i++) check_intersections(l, &qs, codecs[i], 0);
-  for (i = 0; i < sizeof params / sizeof params[0] && with_params; i++)
-    check_intersections(l, &qs, params[i].codec, params[i].param);
+  for (i = 0; i < CODECS; i++) check_intersections(l, &qs, codecs[i]);
+  for (i = 0; i < SPECS && with_params; i++) check_intersections(l, &qs, specs[i]);
   printf("# %u of %u queries have results, %u docIDs\n", nonempty(&qs), (unsigned)qs.n, (unsigned)qs.total);
   free_queries(&qs);
 }

@@ -1,5 +1,6 @@
 /* gpu.c - the CUDA backend in the command, where the build has one. */
 #include "cli.h"
+#include "../lab/gpuir_lab.h"
 
 #include <string.h>
 

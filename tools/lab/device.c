@@ -1,6 +1,7 @@
 /* device.c - the GPU's side of gpuir lab: whether there is a device, and one class of lists decoded on it. */
 #include "../cli/cli.h"
 #include "lab.h"
+#include "gpuir_lab.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -51,18 +52,15 @@ int lab_gpu_open(const lab_codec *codec, const lab_list *const *list, size_t n, 
                  gpuir_cuda_lab **gpu) {
   gpuir_cuda_lab_desc desc;
   gpuir_error err;
-  char name[48] = "bp128";
   const uint32_t **docs = (const uint32_t **)cli_resize(NULL, n, sizeof *docs);
   uint32_t *lengths = (uint32_t *)cli_resize(NULL, n, sizeof *lengths);
   memset(&err, 0, sizeof err);
   memset(&desc, 0, sizeof desc);
-  if (codec) snprintf(name, sizeof name, "%.*s", (int)strcspn(codec->label, ":"), codec->label);
   for (size_t i = 0; i < n; i++) {
     docs[i] = list[i]->docs;
     lengths[i] = list[i]->n;
   }
-  desc.codec = name;
-  desc.param = codec ? codec->param : 0;
+  desc.codec = codec ? codec->label : NULL;
   desc.lists = docs;
   desc.lengths = lengths;
   desc.nlists = n;

@@ -4,6 +4,7 @@
  */
 #include "../cli/cli.h"
 #include "lab.h"
+#include "gpuir_lab.h"
 
 #include <math.h>
 #include <stdlib.h>

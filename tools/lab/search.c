@@ -3,6 +3,7 @@
  * et al., "Griffin", PPoPP 2018). All hits are compared with the CPU's. */
 #include "../cli/cli.h"
 #include "lab.h"
+#include "gpuir_lab.h"
 
 #include <math.h>
 #include <stdlib.h>
