@@ -15,16 +15,44 @@
  *   gcc -Og, xxHash's header may need -DXXH_NO_INLINE_HINTS=1 to compile.
  *
  * CONTENTS
- *   1  Configuration macros       6  Documents, terms, statistics
- *   2  Quick start                7  Building an index
- *   3  Contracts                  8  Queries and searching
- *   4  Status and errors          9  Posting cursor
- *   5  Opening an index          10  Backends
- *   then the implementation, a ladder of parts: base, codecs, postings, index
- *   file, text analysis, builder, query, scoring and top-k, intersection,
- *   evaluation, execution, backends; and the licence.
+ *   Search for a tag in brackets to get there.
  *
- * 1  CONFIGURATION MACROS
+ *   The interface
+ *     [api-configuration]  [api-quick-start]  [api-contracts]
+ *     [api-status]     status and errors         [api-build]      building an index
+ *     [api-open]       opening an index          [api-search]     queries and searching
+ *     [api-documents]  documents, terms,         [api-cursor]     the postings of one term
+ *                      statistics                [api-backends]   backends; the GPU
+ *                                                [api-lab]        the laboratory: to compare methods
+ *
+ *   The implementation is a ladder: each part uses only parts above it. The test of [NN-name] is
+ *   tests/unit/NN_name.c; "lab" parts are left out by GPUIR_NO_LAB.
+ *
+ *     [01-base]        status, allocator, buffers, files            gpuir__fail gpuir__spool_put
+ *     [02-vectors]     bits, packed numbers, gaps                   gpuir__load64 gpuir__sum_gaps
+ *     [03-codecs]      the seam of codecs; vbyte                    gpuir__codec gpuir__vbyte_encode
+ *     [04-bp128]       the default codec                            gpuir__bp128_encode
+ *     [05-lab-unary]   lab: ef, qs, rice                            gpuir__ef_encode gpuir__qs_encode
+ *     [06-lab-pfor]    lab: pfd, pfd-list, parapfor                 gpuir__pfd_encode gpuir__para_encode
+ *     [07-lab-lines]   lab: lrc, lrcseg, seglrc, hslrc              gpuir__lrc_encode gpuir__hslrc_encode
+ *     [08-codings]     the tables of codecs; how users spell them   gpuir__coding_parse
+ *     [09-postings]    scores, bounds, records, list views, cursor  gpuir__contribution gpuir__cursor_seek
+ *     [10-encoder]     from postings to streams and directory       gpuir__encode_list
+ *     [11-analysis]    from text to terms                           gpuir__analyze gpuir__pool_take
+ *     [12-writer]      index file: layout, writer                   gpuir__writer_finish
+ *     [13-reader]      index file: open, look-ups, verify           gpuir_open gpuir__list_open gpuir_verify
+ *     [14-inversion]   builder: documents to sorted runs            gpuir__worker_packet gpuir__worker_spill
+ *     [15-merge]       builder: runs to an index                    gpuir_builder_write gpuir__builder_merge
+ *     [16-query]       words to weighted terms                      gpuir_query_parse
+ *     [17-topk]        bounds at query time; the best k             gpuir__topk_push
+ *     [18-lookup]      candidates looked up in a list               gpuir__lookup
+ *     [19-methods]     lab: intersection methods; their table       gpuir__methods
+ *     [20-engine]      what the evaluators share                    gpuir__engine_open
+ *     [21-and]         AND                                          gpuir__eval_and
+ *     [22-or]          OR: pruned, exhaustive, counted              gpuir__eval_or gpuir__eval_exhaustive
+ *     [23-execution]   searchers, batches, explain, backends        gpuir_search gpuir_search_batch
+ *
+ * [api-configuration]  CONFIGURATION MACROS
  *   Define them before including the header; [I] matters only in the file that
  *   defines GPUIR_IMPLEMENTATION, [A] must be the same in all files.
  *     GPUIR_IMPLEMENTATION   [I] compile the implementation here
@@ -33,8 +61,10 @@
  *     GPUIR_WITH_UTF8PROC    [I] the `unicode` analyzer, by utf8proc
  *     GPUIR_WITH_STEMMER     [I] stemming, by libstemmer (Snowball)
  *     GPUIR_NO_SIMD          [I] leave the AVX2 and AVX-512 code out
+ *     GPUIR_NO_LAB           [I] leave out the codecs and intersection methods of the
+ *                            literature: the engine's own, vbyte, bp128 and simd, stay
  *
- * 2  QUICK START
+ * [api-quick-start]  QUICK START
  *
  *       #define GPUIR_IMPLEMENTATION
  *       #include "gpuir.h"
@@ -61,7 +91,7 @@
  *         return 0;
  *       }
  *
- * 3  CONTRACTS
+ * [api-contracts]  CONTRACTS
  *   Ownership    Every handle is released by its own _destroy or _close, which
  *                accept NULL. A query and a searcher belong to the index they were
  *                made for and must go before it. Results are written to the
@@ -125,7 +155,7 @@ extern "C" {
 #endif
 
 /* ============================================================================
- * 4  Status and errors
+ * [api-status]  status and errors
  * ==========================================================================*/
 
 enum {
@@ -182,7 +212,7 @@ enum { GPUIR_SIMD_AUTO = 0, GPUIR_SIMD_SCALAR = 1, GPUIR_SIMD_AVX2 = 2, GPUIR_SI
 GPUIR_API const char *gpuir_simd_name(int simd);
 
 /* ============================================================================
- * 5  Opening an index
+ * [api-open]  opening an index
  * ==========================================================================*/
 
 typedef struct gpuir_index gpuir_index;
@@ -214,7 +244,7 @@ GPUIR_API void gpuir_close(gpuir_index *index);
 GPUIR_API int gpuir_verify(const gpuir_index *index, gpuir_error *err);
 
 /* ============================================================================
- * 6  Documents, terms, statistics
+ * [api-documents]  documents, terms, statistics
  * ==========================================================================*/
 
 typedef struct gpuir_index_info {
@@ -298,7 +328,7 @@ GPUIR_API int gpuir_analyze(const gpuir_index *index, const char *text, size_t l
                             void *sink, gpuir_error *err);
 
 /* ============================================================================
- * 7  Building an index
+ * [api-build]  building an index
  * ==========================================================================*/
 
 typedef struct gpuir_analyzer_desc {
@@ -405,7 +435,7 @@ GPUIR_API int gpuir_builder_write(gpuir_builder *builder, gpuir_build_report *re
 GPUIR_API void gpuir_builder_destroy(gpuir_builder *builder);
 
 /* ============================================================================
- * 8  Queries and searching
+ * [api-search]  queries and searching
  * ==========================================================================*/
 
 enum {
@@ -517,7 +547,7 @@ GPUIR_API int gpuir_explain(gpuir_searcher *searcher, const gpuir_query *query, 
                             gpuir_explanation *explanation);
 
 /* ============================================================================
- * 9  Posting cursor
+ * [api-cursor]  the postings of one term
  * ==========================================================================*/
 
 typedef struct gpuir_cursor gpuir_cursor;
@@ -536,7 +566,7 @@ GPUIR_API uint32_t gpuir_cursor_next_geq(gpuir_cursor *cursor, uint32_t docid);
 GPUIR_API uint32_t gpuir_cursor_tf(gpuir_cursor *cursor);
 
 /* ============================================================================
- * 10  Backends
+ * [api-backends]  backends; the GPU
  * ==========================================================================*/
 
 #define GPUIR_BACKEND_VERSION 1
@@ -675,7 +705,11 @@ int gpuir_cuda_device(int device, gpuir_cuda_info *info, gpuir_error *err);
 #endif
 
 /* ============================================================================
- * PART 1  base: status, allocator, buffers, bits, time, files
+ * [01-base]  status, allocator, buffers, time, files
+ *
+ * Uses      nothing but POSIX and xxHash.
+ * Start at  gpuir__fail (every error is made there), gpuir__buf, gpuir__spool.
+ * Tests     tests/unit/01_base.c
  * ==========================================================================*/
 
 #define GPUIR__STR2(x) #x
@@ -816,88 +850,6 @@ static void gpuir__buf_free(const gpuir_allocator *a, gpuir__buf *buf) {
   buf->len = buf->cap = 0;
 }
 
-/* Unaligned little-endian loads and stores; GPUIR_HD because device code reads the same bytes: there by the aligned
- * words that hold them, and the one behind (memcpy would load byte by byte). */
-GPUIR_HD static inline uint32_t gpuir__load32(const void *p) {
-#ifdef __CUDA_ARCH__
-  const uint32_t *w = (const uint32_t *)((uintptr_t)p & ~(uintptr_t)3);
-  return __funnelshift_r(w[0], w[1], (uint32_t)((uintptr_t)p & 3) * 8);
-#else
-  uint32_t v;
-  memcpy(&v, p, sizeof v);
-  return v;
-#endif
-}
-GPUIR_HD static inline uint64_t gpuir__load64(const void *p) {
-#ifdef __CUDA_ARCH__
-  const uint32_t *w = (const uint32_t *)((uintptr_t)p & ~(uintptr_t)3),
-                 shift = (uint32_t)((uintptr_t)p & 3) * 8;
-  return (uint64_t)__funnelshift_r(w[1], w[2], shift) << 32 | __funnelshift_r(w[0], w[1], shift);
-#else
-  uint64_t v;
-  memcpy(&v, p, sizeof v);
-  return v;
-#endif
-}
-static inline void gpuir__store32(void *p, uint32_t v) { memcpy(p, &v, sizeof v); }
-static inline void gpuir__store64(void *p, uint64_t v) { memcpy(p, &v, sizeof v); }
-
-/* The number of bits that v needs: floor(log2 v) + 1, and 0 for 0. */
-GPUIR_HD static inline unsigned gpuir__width32(uint32_t v) {
-#ifdef __CUDA_ARCH__
-  return 32u - (unsigned)__clz((int)v);
-#else
-  return v ? 32u - (unsigned)__builtin_clz(v) : 0;
-#endif
-}
-GPUIR_HD static inline unsigned gpuir__width64(uint64_t v) {
-#ifdef __CUDA_ARCH__
-  return 64u - (unsigned)__clzll((long long)v);
-#else
-  return v ? 64u - (unsigned)__builtin_clzll(v) : 0;
-#endif
-}
-GPUIR_HD static inline unsigned gpuir__ctz32(uint32_t v) {
-#ifdef __CUDA_ARCH__
-  return (unsigned)__ffs((int)v) - 1;
-#else
-  return (unsigned)__builtin_ctz(v);
-#endif
-}
-GPUIR_HD static inline unsigned gpuir__ctz64(uint64_t v) {
-#ifdef __CUDA_ARCH__
-  return (unsigned)__ffsll((long long)v) - 1;
-#else
-  return (unsigned)__builtin_ctzll(v);
-#endif
-}
-
-/* The number of ones in x. In software, since not every x86-64 has the instruction. */
-GPUIR_HD static inline unsigned gpuir__ones64(uint64_t x) {
-#ifdef __CUDA_ARCH__
-  return (unsigned)__popcll(x);
-#else
-  x -= x >> 1 & 0x5555555555555555u;
-  x = (x & 0x3333333333333333u) + (x >> 2 & 0x3333333333333333u);
-  x = (x + (x >> 4)) & 0x0f0f0f0f0f0f0f0fu;
-  return (unsigned)(x * 0x0101010101010101u >> 56);
-#endif
-}
-
-/* The position of one bit number r of x, from 0; 64 if there are not so many. */
-GPUIR_HD static inline unsigned gpuir__select64(uint64_t x, unsigned r) {
-  unsigned at = 0, half;
-  for (half = 32; half; half /= 2) {
-    unsigned low = gpuir__ones64(x & (((uint64_t)1 << half) - 1));
-    if (r >= low) {
-      r -= low;
-      at += half;
-      x >>= half;
-    }
-  }
-  return at + (r || !(x & 1));
-}
-
 GPUIR_HD static inline uint32_t gpuir__min32(uint32_t a, uint32_t b) { return a < b ? a : b; }
 GPUIR_HD static inline uint32_t gpuir__max32(uint32_t a, uint32_t b) { return a > b ? a : b; }
 GPUIR_HD static inline uint64_t gpuir__min64(uint64_t a, uint64_t b) { return a < b ? a : b; }
@@ -908,26 +860,6 @@ static uint64_t gpuir__now(void) {
   struct timespec t;
   (void)clock_gettime(CLOCK_MONOTONIC, &t);
   return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-/* The best SIMD level that the machine has, at most `asked`. */
-static int gpuir__simd_level(int asked) {
-  int best = GPUIR_SIMD_SCALAR;
-#if GPUIR__X86
-  if (__builtin_cpu_supports("avx2")) best = GPUIR_SIMD_AVX2;
-  if (best == GPUIR_SIMD_AVX2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-      __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq"))
-    best = GPUIR_SIMD_AVX512;
-#endif
-  return asked > GPUIR_SIMD_AUTO && asked < best ? asked : best;
-}
-
-GPUIR_API const char *gpuir_simd_name(int simd) {
-  switch (gpuir__simd_level(simd)) {
-    case GPUIR_SIMD_AVX512: return "avx512";
-    case GPUIR_SIMD_AVX2: return "avx2";
-    default: return "scalar";
-  }
 }
 
 /* Writes all n bytes at `offset`; 0 or -1 with errno. */
@@ -1132,69 +1064,117 @@ static int gpuir__area_need(const gpuir_allocator *a, gpuir__area *area, uint64_
 }
 
 /* ============================================================================
- * PART 2  codecs: the seam, vbyte, bp128, the codecs of the literature
+ * [02-vectors]  bits, packed numbers, gaps; scalar and with vectors
  *
- * A codec turns the values of one list into bytes and back, 128 at a time. DocID codecs take
- * strictly increasing values; frequency codecs take any (tf - 1 of each posting). A list of
- * fewer than 128 postings is one block and has no directory; a longer one has a directory,
- * which keeps each block's offset and width outside the stream, ready for a GPU.
+ * Uses      [01-base].
+ * Start at  gpuir__load64 (all bytes are read so), gpuir__sum_gaps.
+ * Tests     tests/unit/02_vectors.c
  * ==========================================================================*/
 
-#define GPUIR__BLOCK 128u
-/* A decoder may write this many values: the last block's remainder is unspecified. */
-#define GPUIR__BLOCK_ROOM (GPUIR__BLOCK + 16u)
-/* Bytes behind every stream that a decoder may read (and must not use). */
-#define GPUIR__STREAM_PAD 64u
+/* Unaligned little-endian loads and stores; GPUIR_HD because device code reads the same bytes: there by the aligned
+ * words that hold them, and the one behind (memcpy would load byte by byte). */
+GPUIR_HD static inline uint32_t gpuir__load32(const void *p) {
+#ifdef __CUDA_ARCH__
+  const uint32_t *w = (const uint32_t *)((uintptr_t)p & ~(uintptr_t)3);
+  return __funnelshift_r(w[0], w[1], (uint32_t)((uintptr_t)p & 3) * 8);
+#else
+  uint32_t v;
+  memcpy(&v, p, sizeof v);
+  return v;
+#endif
+}
+GPUIR_HD static inline uint64_t gpuir__load64(const void *p) {
+#ifdef __CUDA_ARCH__
+  const uint32_t *w = (const uint32_t *)((uintptr_t)p & ~(uintptr_t)3),
+                 shift = (uint32_t)((uintptr_t)p & 3) * 8;
+  return (uint64_t)__funnelshift_r(w[1], w[2], shift) << 32 | __funnelshift_r(w[0], w[1], shift);
+#else
+  uint64_t v;
+  memcpy(&v, p, sizeof v);
+  return v;
+#endif
+}
+static inline void gpuir__store32(void *p, uint32_t v) { memcpy(p, &v, sizeof v); }
+static inline void gpuir__store64(void *p, uint64_t v) { memcpy(p, &v, sizeof v); }
 
-struct gpuir__codec;
+/* The number of bits that v needs: floor(log2 v) + 1, and 0 for 0. */
+GPUIR_HD static inline unsigned gpuir__width32(uint32_t v) {
+#ifdef __CUDA_ARCH__
+  return 32u - (unsigned)__clz((int)v);
+#else
+  return v ? 32u - (unsigned)__builtin_clz(v) : 0;
+#endif
+}
+GPUIR_HD static inline unsigned gpuir__width64(uint64_t v) {
+#ifdef __CUDA_ARCH__
+  return 64u - (unsigned)__clzll((long long)v);
+#else
+  return v ? 64u - (unsigned)__builtin_clzll(v) : 0;
+#endif
+}
+GPUIR_HD static inline unsigned gpuir__ctz32(uint32_t v) {
+#ifdef __CUDA_ARCH__
+  return (unsigned)__ffs((int)v) - 1;
+#else
+  return (unsigned)__builtin_ctz(v);
+#endif
+}
+GPUIR_HD static inline unsigned gpuir__ctz64(uint64_t v) {
+#ifdef __CUDA_ARCH__
+  return (unsigned)__ffsll((long long)v) - 1;
+#else
+  return (unsigned)__builtin_ctzll(v);
+#endif
+}
 
-/* One list's stream of docIDs or of frequencies, opened for decoding. */
-typedef struct gpuir__stream {
-  const struct gpuir__codec *codec;
-  const uint8_t *bytes; /* len of them, and GPUIR__STREAM_PAD readable ones behind */
-  uint64_t len;
-  uint32_t n;             /* values */
-  uint32_t limit;         /* docIDs are clamped to it: N - 1 */
-  const uint32_t *offset; /* per block, in the codec's unit; NULL: one block, no directory */
-  const uint8_t *width;   /* per block, the codec's meaning; NULL with offset */
-  const uint32_t *last;   /* per block, its last docID; NULL with offset, and for frequencies */
-  void *scratch;          /* scratch_size bytes, or NULL when that is 0 */
-  int simd;               /* resolved GPUIR_SIMD_ level */
-} gpuir__stream;
+/* The number of ones in x. In software, since not every x86-64 has the instruction. */
+GPUIR_HD static inline unsigned gpuir__ones64(uint64_t x) {
+#ifdef __CUDA_ARCH__
+  return (unsigned)__popcll(x);
+#else
+  x -= x >> 1 & 0x5555555555555555u;
+  x = (x & 0x3333333333333333u) + (x >> 2 & 0x3333333333333333u);
+  x = (x + (x >> 4)) & 0x0f0f0f0f0f0f0f0fu;
+  return (unsigned)(x * 0x0101010101010101u >> 56);
+#endif
+}
 
-typedef struct gpuir__codec {
-  const char *name;
-  uint8_t id;     /* in the file; never reused */
-  uint8_t docids; /* 1: takes docIDs, 0: frequencies */
-  uint8_t unit;   /* bytes that one step of a block's offset stands for; a power of two, at most 16 */
-  uint8_t param;  /* GPUIR__P_: what the user's choice is and how it is spelt */
-  uint16_t cost;  /* cycles that decoding a value takes, in hundredths of bp128's; see gpuir__coding */
-  /* Appends the list to *out, padded to `unit`, and fills offset[], width[] (both NULL for n < 128)
-   * for each of its ceil(n / 128) blocks, *param is the user's choice, 0: default; what decoding
-   * needs of it stands in the stream. Returns 0, NOMEM or LIMIT. */
-  int (*encode)(const gpuir_allocator *a, const uint32_t *values, uint32_t n, gpuir__buf *out,
-                uint32_t *offset, uint8_t *width, uint64_t *param);
-  /* Bytes of decoding state that a list needs; NULL: none. */
-  size_t (*scratch_size)(const gpuir__stream *s);
-  /* Checks the stream's own headers and fills scratch; NULL: nothing to check. 0 or FORMAT. */
-  int (*open)(gpuir__stream *s);
-  /* Decodes block `block` (< ceil(n / 128)) to out[0..GPUIR__BLOCK_ROOM). `prev` is the last docID of
-   * the block before, UINT32_MAX before the first; frequency codecs ignore it. Never reads beyond
-   * bytes + len + GPUIR__STREAM_PAD whatever the bytes, offsets and widths say; docIDs are <= limit,
-   * and correct only if the file is. */
-  void (*decode_block)(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t *out);
-  /* The i-th value alone (i < n); required of frequency codecs, NULL where a codec cannot. */
-  uint32_t (*get)(const gpuir__stream *s, uint32_t i);
-  /* The index of docID x within a block of 128, not the list's last one, that would hold it: prev < x <= last[block].
-   * Nothing is decoded to memory. Or GPUIR__ABSENT, or GPUIR__UNTOLD: the block has to be decoded. Of a damaged file
-   * any of these. NULL where a codec cannot. */
-  uint32_t (*find)(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t x);
-} gpuir__codec;
+/* The position of one bit number r of x, from 0; 64 if there are not so many. */
+GPUIR_HD static inline unsigned gpuir__select64(uint64_t x, unsigned r) {
+  unsigned at = 0, half;
+  for (half = 32; half; half /= 2) {
+    unsigned low = gpuir__ones64(x & (((uint64_t)1 << half) - 1));
+    if (r >= low) {
+      r -= low;
+      at += half;
+      x >>= half;
+    }
+  }
+  return at + (r || !(x & 1));
+}
 
-#define GPUIR__ABSENT GPUIR__BLOCK
-#define GPUIR__UNTOLD (GPUIR__BLOCK + 1)
+GPUIR_HD static inline unsigned gpuir__popcount64(uint64_t v) {
+#ifdef __CUDA_ARCH__
+  return (unsigned)__popcll(v);
+#else
+  return (unsigned)__builtin_popcountll(v);
+#endif
+}
 
-enum { GPUIR__P_NONE, GPUIR__P_RATIO, GPUIR__P_LEVELS, GPUIR__P_SEGMENT, GPUIR__P_BUCKET };
+GPUIR_HD static inline uint32_t gpuir__low_bits(unsigned w) { return (uint32_t)(((uint64_t)1 << w) - 1); }
+
+/* The first index in [lo, hi) of a sorted array whose value is >= x, or hi. */
+GPUIR_HD static inline uint32_t gpuir__lower_bound(const uint32_t *a, uint32_t lo, uint32_t hi, uint32_t x) {
+  uint32_t len = hi - lo;
+  while (len > 1) {
+    uint32_t half = len / 2;
+    lo = a[lo + half - 1] < x ? lo + half : lo;
+    len -= half;
+  }
+  return lo + (len && a[lo] < x);
+}
+
+/* ---- SIMD levels ---- */
 
 #define GPUIR__INLINE static inline __attribute__((always_inline))
 #define GPUIR__NOINLINE static __attribute__((noinline))
@@ -1202,6 +1182,54 @@ enum { GPUIR__P_NONE, GPUIR__P_RATIO, GPUIR__P_LEVELS, GPUIR__P_SEGMENT, GPUIR__
 #define GPUIR__AVX2 __attribute__((target("avx2")))
 #define GPUIR__AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq")))
 #endif
+
+/* The best SIMD level that the machine has, at most `asked`. */
+static int gpuir__simd_level(int asked) {
+  int best = GPUIR_SIMD_SCALAR;
+#if GPUIR__X86
+  if (__builtin_cpu_supports("avx2")) best = GPUIR_SIMD_AVX2;
+  if (best == GPUIR_SIMD_AVX2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+      __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq"))
+    best = GPUIR_SIMD_AVX512;
+#endif
+  return asked > GPUIR_SIMD_AUTO && asked < best ? asked : best;
+}
+
+GPUIR_API const char *gpuir_simd_name(int simd) {
+  switch (gpuir__simd_level(simd)) {
+    case GPUIR_SIMD_AVX512: return "avx512";
+    case GPUIR_SIMD_AVX2: return "avx2";
+    default: return "scalar";
+  }
+}
+
+#if GPUIR__X86
+
+GPUIR__AVX512 static inline uint32_t gpuir__mask_bits(__mmask16 mask) {
+  uint32_t bits = mask;
+  __asm__("" : "+r"(bits));
+  return bits;
+}
+
+/* The n docIDs at docs, if that is a vector of them, or what is left, filled up with the first of them, in `last`. */
+static inline const uint32_t *gpuir__whole_vector(const uint32_t *docs, uint32_t n, uint32_t width,
+                                                  uint32_t *last) {
+  uint32_t t;
+  if (GPUIR__LIKELY(n >= width)) return docs;
+  for (t = 0; t < width; t++) last[t] = docs[t < n ? t : 0];
+  return last;
+}
+
+/* The lengths of 8 documents, by single loads: those of many vectors are on their way at a time, whereas some
+ * processors have hardly two gathers under way. Measured: no slower even where all lengths are in the cache. */
+
+#endif
+
+/* Value i of horizontally packed ones. Reads 8 bytes from the value's first. */
+GPUIR_HD static inline uint32_t gpuir__packed_value(const uint8_t *p, unsigned w, uint64_t i) {
+  uint64_t bit = i * w;
+  return (uint32_t)(gpuir__load64(p + bit / 8) >> bit % 8) & gpuir__low_bits(w);
+}
 
 /* ----------------------------------------------------------------------------
  * Gaps
@@ -1302,6 +1330,75 @@ static void gpuir__take_gaps(const uint32_t *docs, uint32_t count, uint32_t prev
   if (count) gaps[0] = docs[0] - prev - 1;
   for (i = 1; i < count; i++) gaps[i] = docs[i] - docs[i - 1] - 1;
 }
+
+/* ============================================================================
+ * [03-codecs]  the seam of the codecs; vbyte
+ *
+ * A codec turns the values of one list into bytes and back, 128 at a time. DocID codecs take
+ * strictly increasing values; frequency codecs take any (tf - 1 of each posting). A list of
+ * fewer than 128 postings is one block and has no directory; a longer one has a directory,
+ * which keeps each block's offset and width outside the stream, ready for a GPU.
+ *
+ * Uses      [01-base], [02-vectors].
+ * Start at  gpuir__codec (the seam), gpuir__stream (one list opened for decoding).
+ * Tests     tests/unit/03_codecs.c
+ * ==========================================================================*/
+
+#define GPUIR__BLOCK 128u
+/* A decoder may write this many values: the last block's remainder is unspecified. */
+#define GPUIR__BLOCK_ROOM (GPUIR__BLOCK + 16u)
+/* Bytes behind every stream that a decoder may read (and must not use). */
+#define GPUIR__STREAM_PAD 64u
+
+struct gpuir__codec;
+
+/* One list's stream of docIDs or of frequencies, opened for decoding. */
+typedef struct gpuir__stream {
+  const struct gpuir__codec *codec;
+  const uint8_t *bytes; /* len of them, and GPUIR__STREAM_PAD readable ones behind */
+  uint64_t len;
+  uint32_t n;             /* values */
+  uint32_t limit;         /* docIDs are clamped to it: N - 1 */
+  const uint32_t *offset; /* per block, in the codec's unit; NULL: one block, no directory */
+  const uint8_t *width;   /* per block, the codec's meaning; NULL with offset */
+  const uint32_t *last;   /* per block, its last docID; NULL with offset, and for frequencies */
+  void *scratch;          /* scratch_size bytes, or NULL when that is 0 */
+  int simd;               /* resolved GPUIR_SIMD_ level */
+} gpuir__stream;
+
+typedef struct gpuir__codec {
+  const char *name;
+  uint8_t id;     /* in the file; never reused */
+  uint8_t docids; /* 1: takes docIDs, 0: frequencies */
+  uint8_t unit;   /* bytes that one step of a block's offset stands for; a power of two, at most 16 */
+  uint8_t param;  /* GPUIR__P_: what the user's choice is and how it is spelt */
+  uint16_t cost;  /* cycles that decoding a value takes, in hundredths of bp128's; see gpuir__coding */
+  /* Appends the list to *out, padded to `unit`, and fills offset[], width[] (both NULL for n < 128)
+   * for each of its ceil(n / 128) blocks, *param is the user's choice, 0: default; what decoding
+   * needs of it stands in the stream. Returns 0, NOMEM or LIMIT. */
+  int (*encode)(const gpuir_allocator *a, const uint32_t *values, uint32_t n, gpuir__buf *out,
+                uint32_t *offset, uint8_t *width, uint64_t *param);
+  /* Bytes of decoding state that a list needs; NULL: none. */
+  size_t (*scratch_size)(const gpuir__stream *s);
+  /* Checks the stream's own headers and fills scratch; NULL: nothing to check. 0 or FORMAT. */
+  int (*open)(gpuir__stream *s);
+  /* Decodes block `block` (< ceil(n / 128)) to out[0..GPUIR__BLOCK_ROOM). `prev` is the last docID of
+   * the block before, UINT32_MAX before the first; frequency codecs ignore it. Never reads beyond
+   * bytes + len + GPUIR__STREAM_PAD whatever the bytes, offsets and widths say; docIDs are <= limit,
+   * and correct only if the file is. */
+  void (*decode_block)(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t *out);
+  /* The i-th value alone (i < n); required of frequency codecs, NULL where a codec cannot. */
+  uint32_t (*get)(const gpuir__stream *s, uint32_t i);
+  /* The index of docID x within a block of 128, not the list's last one, that would hold it: prev < x <= last[block].
+   * Nothing is decoded to memory. Or GPUIR__ABSENT, or GPUIR__UNTOLD: the block has to be decoded. Of a damaged file
+   * any of these. NULL where a codec cannot. */
+  uint32_t (*find)(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t x);
+} gpuir__codec;
+
+#define GPUIR__ABSENT GPUIR__BLOCK
+#define GPUIR__UNTOLD (GPUIR__BLOCK + 1)
+
+enum { GPUIR__P_NONE, GPUIR__P_RATIO, GPUIR__P_LEVELS, GPUIR__P_SEGMENT, GPUIR__P_BUCKET };
 
 /* Number of values in a block of a list of n. */
 GPUIR_HD static inline uint32_t gpuir__block_count(uint32_t n, uint32_t block) {
@@ -1471,6 +1568,14 @@ static int gpuir__vbyte_freqs_encode(const gpuir_allocator *a, const uint32_t *v
   return gpuir__vbyte_encode(a, values, n, out, offset, width, 0);
 }
 
+/* ============================================================================
+ * [04-bp128]  bp128: the default codec
+ *
+ * Uses      [02-vectors], [03-codecs].
+ * Start at  gpuir__bp128_encode, gpuir__bp128_docids_decode.
+ * Tests     tests/unit/04_bp128.c
+ * ==========================================================================*/
+
 /* ----------------------------------------------------------------------------
  * bp128 (2)
  *
@@ -1522,28 +1627,12 @@ static int gpuir__vbyte_freqs_encode(const gpuir_allocator *a, const uint32_t *v
 
 #define GPUIR__BP128_EXCEPTIONS 0x80u
 
-GPUIR_HD static inline uint32_t gpuir__low_bits(unsigned w) { return (uint32_t)(((uint64_t)1 << w) - 1); }
-
-GPUIR_HD static inline unsigned gpuir__popcount64(uint64_t v) {
-#ifdef __CUDA_ARCH__
-  return (unsigned)__popcll(v);
-#else
-  return (unsigned)__builtin_popcountll(v);
-#endif
-}
-
 /* The low bits of value i of a vertical block. Reads up to 16 bytes behind them, or the first 32 at w = 0. */
 GPUIR_HD static inline uint32_t gpuir__bp128_value(const uint8_t *block, unsigned w, unsigned i) {
   unsigned bit = i / 4 * w;
   const uint8_t *p = block + (bit / 32 * 16 + i % 4 * 4);
   uint64_t x = (uint64_t)gpuir__load32(p + 16) << 32 | gpuir__load32(p);
   return (uint32_t)(x >> bit % 32) & gpuir__low_bits(w);
-}
-
-/* Value i of horizontally packed ones. Reads 8 bytes from the value's first. */
-GPUIR_HD static inline uint32_t gpuir__packed_value(const uint8_t *p, unsigned w, uint64_t i) {
-  uint64_t bit = i * w;
-  return (uint32_t)(gpuir__load64(p + bit / 8) >> bit % 8) & gpuir__low_bits(w);
 }
 
 /* Where the low bits of the block of `count` values at bytes[at] are, b of them a value: 0 if not all lie within the
@@ -2749,16 +2838,19 @@ static int gpuir__bp128_freqs_encode(const gpuir_allocator *a, const uint32_t *v
   return gpuir__bp128_encode(a, values, n, out, offset, width, 0);
 }
 
-/* ----------------------------------------------------------------------------
- * PART 2, continued: the codecs of the literature
+#ifndef GPUIR_NO_LAB
+
+/* ============================================================================
+ * [05-lab-unary]  codecs of the literature: unary codes (ef, qs, rice)
  *
- *     pfd, newpfd, optpfd              blocks of 128 gaps with exceptions
- *     ef                               Elias-Fano in partitions of 128
- *     qs                               Elias-Fano over the whole list
- *     rice                             unary and binary bit vectors apart
+ * The codecs of the literature stand in three parts, which GPUIR_NO_LAB leaves out:
+ *     ef                               Elias-Fano in partitions of 128      [05-lab-unary]
+ *     qs                               Elias-Fano over the whole list       [05-lab-unary]
+ *     rice                             unary and binary bit vectors apart   [05-lab-unary]
+ *     pfd, newpfd, optpfd              blocks of 128 gaps with exceptions   [06-lab-pfor]
  *     pfd-list                         one width for the whole list, exceptions recursively
  *     parapfor                         segments whose exceptions are patched independently
- *     lrc, lrcseg, seglrc, hslrc       deviations from regression lines
+ *     lrc, lrcseg, seglrc, hslrc       deviations from regression lines     [07-lab-lines]
  *
  * All of them say in the stream itself what a decoder has to know, so that a short list, which
  * has no directory and no stored parameter, needs nothing else. All bit vectors here are plain:
@@ -2770,9 +2862,13 @@ static int gpuir__bp128_freqs_encode(const gpuir_allocator *a, const uint32_t *v
  * Functions marked GPUIR_HD compute one value from the bytes alone, as a thread of a warp does: one
  * definition of the format for the decoders here and for kernels. Above each codec stands which
  * of them such a lane uses. Where gaps are coded, a scan over the warp makes docIDs of them.
- * --------------------------------------------------------------------------*/
+ *
+ * Uses      [02-vectors], [03-codecs].
+ * Start at  gpuir__unary (marks in a bit vector), gpuir__ef_decode, gpuir__qs_decode, gpuir__rice_decode.
+ * Tests     tests/unit/05_lab_unary.c
+ * ==========================================================================*/
 
-/* ---- helpers: bit-packed numbers ---- */
+/* ---- bit-packed numbers ---- */
 
 GPUIR_HD static inline uint64_t gpuir__packed_size(uint64_t count, unsigned w) { return (count * w + 7) / 8; }
 
@@ -2864,7 +2960,7 @@ static void gpuir__unpack(const uint8_t *p, unsigned w, uint64_t from, uint32_t 
   for (i = 0; i < count; i++) out[i] = gpuir__packed_value(p, w, from + i);
 }
 
-/* ---- helpers: marks in a bit vector ---- */
+/* ---- marks in a bit vector ---- */
 
 /* A vector whose marks (ones, or zeros if flip is all ones) end the numbers of a unary code: the
  * mark of number j has as many other bits before it as the numbers up to j add up to. */
@@ -3084,510 +3180,6 @@ static void gpuir__join(const uint32_t *pos, unsigned b, uint32_t add, uint32_t 
 #endif
   (void)simd;
   for (i = 0; i < count; i++) out[i] = gpuir__min32(gpuir__joined(pos[i], i, b, out[i], add), limit);
-}
-
-/* ---- helpers: regression lines ---- */
-
-/* A line through the points (i, value i) of `count` consecutive values: its height at i is
- *
- *     (slope * i >> shift) + start      modulo 2^32, with shift = floor(log2(count - 1)), 0 for 1
- *
- * in 64-bit fixed point: slope is less than 2^32, since no line rises beyond 2^32 - 1, so the
- * product is exact, and its last bit is worth less than one docID at the last i. */
-typedef struct gpuir__line {
-  uint32_t slope, start;
-  unsigned shift;
-} gpuir__line;
-
-GPUIR_HD static inline uint32_t gpuir__line_at(const gpuir__line *l, uint32_t i) {
-  return (uint32_t)((uint64_t)l->slope * i >> l->shift) + l->start;
-}
-
-GPUIR_HD static inline unsigned gpuir__line_shift(uint32_t count) {
-  return count > 1 ? gpuir__width32(count - 1) - 1 : 0;
-}
-
-#if GPUIR__X86
-GPUIR__AVX2 static void gpuir__line_add_avx2(const gpuir__line *l, uint32_t from, uint32_t limit,
-                                             uint32_t count, uint32_t *out) {
-  const __m256i slope = _mm256_set1_epi64x((long long)l->slope), start = _mm256_set1_epi32((int)l->start);
-  const __m256i most = _mm256_set1_epi32((int)limit);
-  const __m256i step = _mm256_slli_epi64(slope, 3);
-  const __m256i first = _mm256_set1_epi64x((long long)((uint64_t)l->slope * from));
-  const __m128i shift = _mm_cvtsi32_si128((int)l->shift);
-  __m256i even = _mm256_add_epi64(first, _mm256_mul_epu32(slope, _mm256_setr_epi64x(0, 2, 4, 6)));
-  __m256i odd = _mm256_add_epi64(even, slope);
-  uint32_t i;
-  for (i = 0; i < count; i += 8) {
-    __m256i y = _mm256_blend_epi32(_mm256_srl_epi64(even, shift),
-                                   _mm256_slli_epi64(_mm256_srl_epi64(odd, shift), 32), 0xaa);
-    __m256i x = _mm256_add_epi32(_mm256_loadu_si256((const __m256i *)(const void *)(out + i)), start);
-    x = _mm256_min_epu32(_mm256_add_epi32(x, y), most);
-    _mm256_storeu_si256((__m256i *)(void *)(out + i), x);
-    even = _mm256_add_epi64(even, step);
-    odd = _mm256_add_epi64(odd, step);
-  }
-}
-
-GPUIR__AVX512 static void gpuir__line_add_avx512(const gpuir__line *l, uint32_t from, uint32_t limit,
-                                                 uint32_t count, uint32_t *out) {
-  const __m512i slope = _mm512_set1_epi64((long long)l->slope), start = _mm512_set1_epi32((int)l->start);
-  const __m512i most = _mm512_set1_epi32((int)limit);
-  const __m512i step = _mm512_slli_epi64(slope, 4);
-  const __m512i first = _mm512_set1_epi64((long long)((uint64_t)l->slope * from));
-  const __m128i shift = _mm_cvtsi32_si128((int)l->shift);
-  __m512i even =
-      _mm512_add_epi64(first, _mm512_mul_epu32(slope, _mm512_setr_epi64(0, 2, 4, 6, 8, 10, 12, 14)));
-  __m512i odd = _mm512_add_epi64(even, slope);
-  uint32_t i;
-  for (i = 0; i < count; i += 16) {
-    __m512i y = _mm512_mask_blend_epi32(0xaaaa, _mm512_srl_epi64(even, shift),
-                                        _mm512_slli_epi64(_mm512_srl_epi64(odd, shift), 32));
-    __m512i x = _mm512_add_epi32(_mm512_add_epi32(_mm512_loadu_si512(out + i), start), y);
-    _mm512_storeu_si512(out + i, _mm512_min_epu32(x, most));
-    even = _mm512_add_epi64(even, step);
-    odd = _mm512_add_epi64(odd, step);
-  }
-}
-
-#endif
-
-/* Adds the line's heights at from, from + 1, ... to out[]; processes up to the next multiple of 16. */
-static void gpuir__line_add(const gpuir__line *l, uint32_t from, uint32_t limit, uint32_t count,
-                            uint32_t *out, int simd) {
-  uint32_t i;
-#if GPUIR__X86
-  if (simd >= GPUIR_SIMD_AVX512) {
-    gpuir__line_add_avx512(l, from, limit, count, out);
-    return;
-  }
-  if (simd == GPUIR_SIMD_AVX2) {
-    gpuir__line_add_avx2(l, from, limit, count, out);
-    return;
-  }
-#endif
-  (void)simd;
-  for (i = 0; i < count; i++) out[i] = gpuir__min32(out[i] + gpuir__line_at(l, from + i), limit);
-}
-
-/* The least-squares slope; `start` is 0. With S = sum of (2i - (n - 1)) * value i, it is
- * 6 S / ((n - 1) n (n + 1)).
- * S is exact, in two limbs; the rest is products and a quotient in binary64, of which only exact ones can be
- * fused with what follows, so that every machine writes the same line. */
-static gpuir__line gpuir__line_fit(const uint32_t *values, uint32_t n) {
-  gpuir__line l;
-  uint64_t lo = 0, hi = 0;
-  double slope;
-  uint32_t i;
-  l.slope = l.start = 0;
-  l.shift = gpuir__line_shift(n);
-  if (n < 2) return l;
-  for (i = 0; i < n / 2; i++) { /* a pair that lies symmetrically: its weights differ in the sign only */
-    uint64_t term = (uint64_t)(n - 1 - 2 * i) * (values[n - 1 - i] - values[i]);
-    lo += term;
-    hi += lo < term;
-  }
-  slope = (double)hi * 18446744073709551616.0 + (double)lo;
-  slope = slope * 6.0 / ((double)(n - 1) * (double)n * ((double)n + 1.0)) * (double)((uint64_t)1 << l.shift);
-  {
-    uint64_t most = ((uint64_t)UINT32_MAX << l.shift) / (n - 1); /* >= 2^32 never: 2^shift <= n - 1 */
-    l.slope = slope < (double)most ? (uint32_t)slope : (uint32_t)most;
-  }
-  return l;
-}
-
-/* Sets l->start so that the least deviation of the values from the line is 0, and writes all of them.
- * `from` is the line's argument of values[0]. */
-static void gpuir__line_deviations(gpuir__line *l, const uint32_t *values, uint32_t from, uint32_t n,
-                                   uint32_t *to) {
-  int64_t least = INT64_MAX;
-  uint32_t i;
-  l->start = 0;
-  for (i = 0; i < n; i++) {
-    int64_t d = (int64_t)values[i] - (int64_t)gpuir__line_at(l, from + i);
-    if (d < least) least = d;
-  }
-  l->start = (uint32_t)(uint64_t)least;
-  for (i = 0; i < n; i++) to[i] = values[i] - gpuir__line_at(l, from + i);
-}
-
-/* ----------------------------------------------------------------------------
- * pfd (3), newpfd (4), optpfd (5)
- *
- * PForDelta: the values of a block of 128 have slots of b bits, and those that do not fit are
- * exceptions. Sources: Zukowski, Heman, Nes & Boncz, "Super-scalar RAM-CPU cache compression",
- * ICDE 2006 (linked exceptions), as in section 2 of Ding, He, Yan & Suel, "Using graphics
- * processors for high performance IR query processing", WWW 2009; Yan, Ding & Suel, "Inverted
- * index compression and query processing with optimized document ordering", WWW 2009 (NewPFD and
- * OptPFD). One block format serves all three; its width byte is b and the form of the exceptions:
- *
- *     width          bit   7  6 | 5 .. 0
- *                         form  |   b          form 0 none, 1 linked, 2 apart, 3 marked
- *
- *     form 0, none   | slot 0 | slot 1 | ... | b bits each, padded to a byte
- *
- *     form 1, linked | link u16 | slots | value, value, ...
- *         link       bits 0..6 the first exception, 7..13 their number, 14..15 bytes of a value less one
- *         An exception's slot has the distance to the next one less one; where that does not fit, a
- *         value between them is made an exception too.
- *
- *     form 2, apart  | number u8 | h u8 | slots | position, ... | overflow, ... |
- *         An exception's slot has its low b bits, the h bits above are its overflow. Positions take
- *         seven bits; the two arrays are padded to a byte each. (The paper packs them by Simple16;
- *         fixed widths are found and patched independently of each other.)
- *
- *     form 3, marked | slots | mark 0, mark 1, ... | h u8 | overflow, ... |
- *         As form 2, but exceptions are marked by a bit a value: this is the smaller one from 19 exceptions
- *         of 128 on, which clustered docIDs have. From the marks on it is bp128's.
- *
- * pfd uses forms 0 and 1 and newpfd forms 0 and 2, with the least b that makes at most a tenth of
- * the block exceptions. optpfd tries each b with each form, so it is never larger than either.
- * Blocks follow each other byte by byte, offset[] has where, width[] the width byte; a list of
- * fewer than 128 is the width byte and its block. DocIDs are coded as gaps, frequencies as they are.
- *
- * gpuir__pfd_find finds the parts. A lane takes gpuir__packed_value of the slots; then one a lane
- * patches the exceptions, gpuir__pfd_apart (forms 2 and 3) or, behind a walk along the links, gpuir__pfd_linked;
- * marked ones also by the value, gpuir__bp128_high_of.
- * gpuir__pfd_value does both for one value.
- * --------------------------------------------------------------------------*/
-
-#define GPUIR__PFD_LINKED 1u
-#define GPUIR__PFD_APART 2u
-#define GPUIR__PFD_MARKED 3u
-
-typedef struct gpuir__pfd_block {
-  unsigned b, form, number;
-  const uint8_t *slots;
-  unsigned first, bytes;                /* linked */
-  const uint8_t *values;                /* linked: behind the slots */
-  unsigned h;                           /* apart */
-  const uint8_t *positions, *overflows; /* apart */
-  gpuir__bp128_view marked;
-} gpuir__pfd_block;
-
-/* Finds a block's parts; one that is not all there has b = 0 and no exceptions. */
-GPUIR_HD static inline void gpuir__pfd_find(const gpuir__stream *s, uint32_t block, uint32_t count,
-                                            gpuir__pfd_block *v) {
-  uint64_t at = 1, size, avail;
-  unsigned width = 0;
-  const uint8_t *p;
-  if (s->offset) {
-    at = s->offset[block];
-    width = s->width[block];
-  } else if (s->len) {
-    width = s->bytes[0];
-  }
-  if (at > s->len) at = s->len;
-  p = s->bytes + at;
-  avail = s->len - at;
-  v->b = width & 63;
-  v->form = width >> 6;
-  v->number = 0;
-  size = gpuir__packed_size(count, v->b);
-  if (v->form == GPUIR__PFD_LINKED) {
-    unsigned link = gpuir__load32(p) & 0xffff;
-    v->first = link & 127;
-    v->number = link >> 7 & 127;
-    v->bytes = (link >> 14) + 1;
-    p += 2;
-    v->values = p + size;
-    size += 2 + v->number * v->bytes;
-  } else if (v->form == GPUIR__PFD_APART) {
-    v->number = p[0] & 127;
-    v->h = p[1];
-    p += 2;
-    v->positions = p + size;
-    v->overflows = v->positions + gpuir__packed_size(v->number, 7);
-    size += 2 + gpuir__packed_size(v->number, 7) + gpuir__packed_size(v->number, v->h);
-    if (v->b + v->h > 32) size = UINT64_MAX;
-    if (v->b == 32) v->number = 0; /* nothing can overflow */
-  } else if (v->form == GPUIR__PFD_MARKED) {
-    v->marked.marks[0] = v->marked.marks[1] = 0;
-    if (v->b <= 32 && size <= avail && gpuir__bp128_open(p, v->b, avail - size, count, &v->marked))
-      v->number = gpuir__ones64(v->marked.marks[0]) + gpuir__ones64(v->marked.marks[1]);
-    else
-      v->form = 0;
-  }
-  v->slots = p;
-  if (v->b > 32 || size > avail) {
-    v->b = v->form = v->number = 0;
-    v->slots = s->bytes;
-  }
-}
-
-/* What exception k of form 2 or 3 adds to its slot; *at: its position. */
-GPUIR_HD static inline uint32_t gpuir__pfd_apart(const gpuir__pfd_block *v, uint32_t k, uint32_t *at) {
-  if (v->form == GPUIR__PFD_MARKED) {
-    const unsigned before = gpuir__ones64(v->marked.marks[0]);
-    *at = k < before ? gpuir__select64(v->marked.marks[0], k)
-                     : 64 + gpuir__select64(v->marked.marks[1], k - before);
-    return gpuir__bp128_high(&v->marked, k);
-  }
-  *at = gpuir__packed_value(v->positions, 7, k);
-  return gpuir__packed_value(v->overflows, v->h, k) << v->b;
-}
-
-/* The value of exception k of form 1. */
-GPUIR_HD static inline uint32_t gpuir__pfd_linked(const gpuir__pfd_block *v, uint32_t k) {
-  return gpuir__load_bytes(v->values + k * v->bytes, v->bytes);
-}
-
-#if GPUIR__X86
-/* Marked exceptions are bp128's, and so are the kernels. */
-GPUIR__AVX2 static void gpuir__pfd_marked_simd(const gpuir__bp128_view *v, uint32_t count, int docids,
-                                               uint32_t prev, uint32_t limit, int simd, uint32_t *out) {
-  if (docids)
-    gpuir__bp128_simd(v->low, v->b, count, 0, v, 1, prev, limit, simd, out);
-  else
-    gpuir__bp128_simd(v->low, v->b, count, 0, v, 0, 0, 0, simd, out);
-}
-#endif
-
-static void gpuir__pfd_decode(const gpuir__stream *s, uint32_t block, int docids, uint32_t prev,
-                              uint32_t *out) {
-  const uint32_t count = gpuir__block_count(s->n, block);
-  gpuir__pfd_block v;
-  uint32_t i, at;
-  gpuir__pfd_find(s, block, count, &v);
-#if GPUIR__X86
-  if (v.form == GPUIR__PFD_MARKED && s->simd >= GPUIR_SIMD_AVX2) {
-    gpuir__pfd_marked_simd(&v.marked, count, docids, prev, s->limit, s->simd, out);
-    return;
-  }
-#endif
-  gpuir__unpack(v.slots, v.b, 0, count, out, s->simd);
-  if (v.form == GPUIR__PFD_LINKED) {
-    for (i = 0, at = v.first; i < v.number && at < count; i++) {
-      uint32_t next = at + out[at] + 1;
-      out[at] = gpuir__pfd_linked(&v, i);
-      if (next <= at) break;
-      at = next;
-    }
-  } else if (v.form == GPUIR__PFD_APART) {
-    for (i = 0; i < v.number; i++) { /* a position is less than 128, and nobody reads beyond count */
-      uint32_t high = gpuir__pfd_apart(&v, i, &at);
-      out[at] |= high;
-    }
-  } else if (v.form == GPUIR__PFD_MARKED) {
-    unsigned half, rank = 0;
-    for (half = 0; half < 2; half++) {
-      uint64_t marks = v.marked.marks[half];
-      for (; marks; marks &= marks - 1)
-        out[64 * half + gpuir__ctz64(marks)] |= gpuir__bp128_high(&v.marked, rank++);
-    }
-  }
-  if (docids) gpuir__sum_gaps(out, count, prev, s->limit, s->simd);
-}
-
-static void gpuir__pfd_freqs_decode(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t *out) {
-  gpuir__pfd_decode(s, block, 0, prev, out);
-}
-
-static void gpuir__pfd_docids_decode(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t *out) {
-  gpuir__pfd_decode(s, block, 1, prev, out);
-}
-
-/* Value i of a block alone. */
-GPUIR_HD static inline uint32_t gpuir__pfd_value(const gpuir__pfd_block *v, uint32_t i) {
-  uint32_t value = gpuir__packed_value(v->slots, v->b, i), k;
-  if (v->form == GPUIR__PFD_LINKED) {
-    uint32_t at = v->first;
-    for (k = 0; k < v->number && at <= i; k++) {
-      uint32_t next = at + gpuir__packed_value(v->slots, v->b, at) + 1;
-      if (at == i) return gpuir__pfd_linked(v, k);
-      if (next <= at) break;
-      at = next;
-    }
-  } else if (v->form == GPUIR__PFD_MARKED) {
-    value |= gpuir__bp128_high_of(&v->marked, i);
-  } else if (v->form == GPUIR__PFD_APART) { /* positions increase */
-    uint32_t lo = 0, hi = v->number, at;
-    while (lo < hi) {
-      uint32_t mid = (lo + hi) / 2;
-      if (gpuir__packed_value(v->positions, 7, mid) < i)
-        lo = mid + 1;
-      else
-        hi = mid;
-    }
-    if (lo < v->number) {
-      uint32_t high = gpuir__pfd_apart(v, lo, &at);
-      if (at == i) value |= high;
-    }
-  }
-  return value;
-}
-
-GPUIR_HD static inline uint32_t gpuir__pfd_freqs_get(const gpuir__stream *s, uint32_t i) {
-  gpuir__pfd_block v;
-  gpuir__pfd_find(s, i / GPUIR__BLOCK, gpuir__block_count(s->n, i / GPUIR__BLOCK), &v);
-  return gpuir__pfd_value(&v, i % GPUIR__BLOCK);
-}
-
-/* Marks the linked exceptions of b-bit slots in list[] and returns their number. */
-static uint32_t gpuir__pfd_link(const uint32_t *v, uint32_t count, unsigned b, uint8_t *list) {
-  uint32_t i, number = 0;
-  for (i = 0; i < count; i++) {
-    int exception = gpuir__width32(v[i]) > b;
-    if (!exception && number && b < 7 && i - list[number - 1] == 1u << b) {
-      uint32_t j; /* the farthest that the link reaches: needed only if another one follows */
-      for (j = i; j < count && !exception; j++) exception = gpuir__width32(v[j]) > b;
-    }
-    if (exception) list[number++] = (uint8_t)i;
-  }
-  return number;
-}
-
-/* Encodes a block in the given form into `to`, zeroed and of 1024 bytes; returns its size. */
-static uint32_t gpuir__pfd_pack(const uint32_t *v, uint32_t count, unsigned b, unsigned form, unsigned most,
-                                uint8_t *to) {
-  uint32_t slots[GPUIR__BLOCK], size = (uint32_t)gpuir__packed_size(count, b), number = 0, i;
-  uint8_t list[GPUIR__BLOCK];
-  if (form == 0) {
-    gpuir__put_packed(to, v, count, b);
-    return size;
-  }
-  if (form == GPUIR__PFD_APART) {
-    uint8_t *positions = to + 2 + size, *overflows;
-    for (i = 0; i < count; i++)
-      if (gpuir__width32(v[i]) > b) list[number++] = (uint8_t)i;
-    overflows = positions + gpuir__packed_size(number, 7);
-    to[0] = (uint8_t)number;
-    to[1] = (uint8_t)(most - b);
-    gpuir__put_packed(to + 2, v, count, b);
-    for (i = 0; i < number; i++) {
-      gpuir__put_bits(positions, (uint64_t)i * 7, list[i]);
-      gpuir__put_bits(overflows, (uint64_t)i * (most - b), v[list[i]] >> b);
-    }
-    return 2 + size + (uint32_t)(gpuir__packed_size(number, 7) + gpuir__packed_size(number, most - b));
-  }
-  if (form == GPUIR__PFD_MARKED) {
-    uint8_t *marks = to + size, *h = marks + (count + 7) / 8;
-    gpuir__put_packed(to, v, count, b);
-    *h = (uint8_t)(most - b);
-    for (i = 0; i < count; i++) {
-      if (gpuir__width32(v[i]) <= b) continue;
-      marks[i / 8] = (uint8_t)(marks[i / 8] | 1u << i % 8);
-      gpuir__put_bits(h + 1, (uint64_t)number++ * (most - b), v[i] >> b);
-    }
-    return (uint32_t)(h + 1 - to) + (uint32_t)gpuir__packed_size(number, most - b);
-  }
-  {
-    const unsigned bytes = (most + 7) / 8;
-    number = gpuir__pfd_link(v, count, b, list);
-    memcpy(slots, v, count * sizeof *v);
-    for (i = 0; i < number; i++) {
-      slots[list[i]] = i + 1 < number ? list[i + 1] - list[i] - 1u : 0;
-      gpuir__put_bits(to + 2 + size, (uint64_t)i * bytes * 8, v[list[i]]);
-    }
-    gpuir__put_bits(to, 0, (uint64_t)list[0] | number << 7 | (uint64_t)(bytes - 1) << 14);
-    gpuir__put_packed(to + 2, slots, count, b);
-    return 2 + size + number * bytes;
-  }
-}
-
-/* The size of a block in a form, UINT32_MAX where it has none; over[b]: values of more than b bits. */
-static uint32_t gpuir__pfd_size(const uint32_t *v, uint32_t count, unsigned b, unsigned form, unsigned most,
-                                const uint32_t *over) {
-  const uint32_t size = (uint32_t)gpuir__packed_size(count, b), number = over[b];
-  uint8_t list[GPUIR__BLOCK];
-  if (form == 0) return number ? UINT32_MAX : size;
-  if (!number || number > 127) return UINT32_MAX;
-  if (form == GPUIR__PFD_APART)
-    return 2 + size + (uint32_t)(gpuir__packed_size(number, 7) + gpuir__packed_size(number, most - b));
-  if (form == GPUIR__PFD_MARKED)
-    return size + (count + 7) / 8 + 1 + (uint32_t)gpuir__packed_size(number, most - b);
-  {
-    uint32_t linked = gpuir__pfd_link(v, count, b, list);
-    return linked > 127 ? UINT32_MAX : 2 + size + linked * ((most + 7) / 8);
-  }
-}
-
-/* Chooses b and the form; returns the width byte. forms: a bit for each that may be used. */
-static unsigned gpuir__pfd_choose(const uint32_t *v, uint32_t count, unsigned forms, unsigned *most_bits) {
-  uint32_t over[33], histogram[33] = {0}, best = UINT32_MAX, i;
-  unsigned b, form, width = 0, most = 0;
-  const int least_size = (forms & 6) == 6;
-  for (i = 0; i < count; i++) histogram[gpuir__width32(v[i])]++;
-  for (b = 32, i = 0;; b--) {
-    over[b] = i;
-    i += histogram[b];
-    if (histogram[b] && b > most) most = b;
-    if (!b) break;
-  }
-  for (b = 0; b <= most && (least_size || best == UINT32_MAX); b++) /* otherwise the first b that may be */
-    for (form = 0; form < 4; form++) {
-      uint32_t size;
-      if (!(forms >> form & 1) || (!least_size && over[b] > count / 10)) continue;
-      size = gpuir__pfd_size(v, count, b, form, most, over);
-      if (size >= best) continue;
-      best = size;
-      width = b | form << 6;
-    }
-  *most_bits = most;
-  return width;
-}
-
-static int gpuir__pfd_encode(const gpuir_allocator *a, const uint32_t *values, uint32_t n, gpuir__buf *out,
-                             uint32_t *offset, uint8_t *width, int docids, unsigned forms) {
-  const size_t start = out->len;
-  uint32_t at, count, gaps[GPUIR__BLOCK];
-  for (at = 0; at < n; at += count) {
-    uint8_t *to = gpuir__zero_room(a, out, 1024);
-    const uint32_t *v = values + at;
-    const uint64_t used = out->len - start;
-    unsigned w, most;
-    if (!to || used > UINT32_MAX) {
-      out->len = start;
-      return to ? GPUIR_E_LIMIT : GPUIR_E_NOMEM;
-    }
-    count = gpuir__min32(n - at, GPUIR__BLOCK);
-    if (docids) {
-      gpuir__take_gaps(v, count, at ? v[-1] : UINT32_MAX, gaps);
-      v = gaps;
-    }
-    w = gpuir__pfd_choose(v, count, forms, &most);
-    if (offset) {
-      offset[at / GPUIR__BLOCK] = (uint32_t)used;
-      width[at / GPUIR__BLOCK] = (uint8_t)w;
-    } else {
-      *to++ = (uint8_t)w;
-      out->len++;
-    }
-    out->len += gpuir__pfd_pack(v, count, w & 63, w >> 6, most, to);
-  }
-  return GPUIR_OK;
-}
-
-static int gpuir__pfd_docids_encode(const gpuir_allocator *a, const uint32_t *values, uint32_t n,
-                                    gpuir__buf *out, uint32_t *offset, uint8_t *width, uint64_t *param) {
-  *param = 0;
-  return gpuir__pfd_encode(a, values, n, out, offset, width, 1, 1u | 1u << GPUIR__PFD_LINKED);
-}
-
-static int gpuir__newpfd_docids_encode(const gpuir_allocator *a, const uint32_t *values, uint32_t n,
-                                       gpuir__buf *out, uint32_t *offset, uint8_t *width, uint64_t *param) {
-  *param = 0;
-  return gpuir__pfd_encode(a, values, n, out, offset, width, 1, 1u | 1u << GPUIR__PFD_APART);
-}
-
-static int gpuir__newpfd_freqs_encode(const gpuir_allocator *a, const uint32_t *values, uint32_t n,
-                                      gpuir__buf *out, uint32_t *offset, uint8_t *width, uint64_t *param) {
-  *param = 0;
-  return gpuir__pfd_encode(a, values, n, out, offset, width, 0, 1u | 1u << GPUIR__PFD_APART);
-}
-
-static int gpuir__optpfd_docids_encode(const gpuir_allocator *a, const uint32_t *values, uint32_t n,
-                                       gpuir__buf *out, uint32_t *offset, uint8_t *width, uint64_t *param) {
-  *param = 0;
-  return gpuir__pfd_encode(a, values, n, out, offset, width, 1,
-                           1u | 1u << GPUIR__PFD_LINKED | 1u << GPUIR__PFD_APART | 1u << GPUIR__PFD_MARKED);
-}
-
-static int gpuir__optpfd_freqs_encode(const gpuir_allocator *a, const uint32_t *values, uint32_t n,
-                                      gpuir__buf *out, uint32_t *offset, uint8_t *width, uint64_t *param) {
-  *param = 0;
-  return gpuir__pfd_encode(a, values, n, out, offset, width, 0,
-                           1u | 1u << GPUIR__PFD_LINKED | 1u << GPUIR__PFD_APART | 1u << GPUIR__PFD_MARKED);
 }
 
 /* ----------------------------------------------------------------------------
@@ -3967,6 +3559,393 @@ static int gpuir__rice_encode(const gpuir_allocator *a, const uint32_t *values, 
   }
   out->len += (size_t)(head + sums + bases + low + high);
   return GPUIR_OK;
+}
+
+/* ============================================================================
+ * [06-lab-pfor]  codecs of the literature: PForDelta and its kin (pfd, newpfd, optpfd, pfd-list, parapfor)
+ *
+ * Uses      [02-vectors], [03-codecs], [04-bp128] (its packing).
+ * Start at  gpuir__pfd_decode, gpuir__pfl_decode_block, gpuir__para_decode_block.
+ * Tests     tests/unit/06_lab_pfor.c
+ * ==========================================================================*/
+
+/* ----------------------------------------------------------------------------
+ * pfd (3), newpfd (4), optpfd (5)
+ *
+ * PForDelta: the values of a block of 128 have slots of b bits, and those that do not fit are
+ * exceptions. Sources: Zukowski, Heman, Nes & Boncz, "Super-scalar RAM-CPU cache compression",
+ * ICDE 2006 (linked exceptions), as in section 2 of Ding, He, Yan & Suel, "Using graphics
+ * processors for high performance IR query processing", WWW 2009; Yan, Ding & Suel, "Inverted
+ * index compression and query processing with optimized document ordering", WWW 2009 (NewPFD and
+ * OptPFD). One block format serves all three; its width byte is b and the form of the exceptions:
+ *
+ *     width          bit   7  6 | 5 .. 0
+ *                         form  |   b          form 0 none, 1 linked, 2 apart, 3 marked
+ *
+ *     form 0, none   | slot 0 | slot 1 | ... | b bits each, padded to a byte
+ *
+ *     form 1, linked | link u16 | slots | value, value, ...
+ *         link       bits 0..6 the first exception, 7..13 their number, 14..15 bytes of a value less one
+ *         An exception's slot has the distance to the next one less one; where that does not fit, a
+ *         value between them is made an exception too.
+ *
+ *     form 2, apart  | number u8 | h u8 | slots | position, ... | overflow, ... |
+ *         An exception's slot has its low b bits, the h bits above are its overflow. Positions take
+ *         seven bits; the two arrays are padded to a byte each. (The paper packs them by Simple16;
+ *         fixed widths are found and patched independently of each other.)
+ *
+ *     form 3, marked | slots | mark 0, mark 1, ... | h u8 | overflow, ... |
+ *         As form 2, but exceptions are marked by a bit a value: this is the smaller one from 19 exceptions
+ *         of 128 on, which clustered docIDs have. From the marks on it is bp128's.
+ *
+ * pfd uses forms 0 and 1 and newpfd forms 0 and 2, with the least b that makes at most a tenth of
+ * the block exceptions. optpfd tries each b with each form, so it is never larger than either.
+ * Blocks follow each other byte by byte, offset[] has where, width[] the width byte; a list of
+ * fewer than 128 is the width byte and its block. DocIDs are coded as gaps, frequencies as they are.
+ *
+ * gpuir__pfd_find finds the parts. A lane takes gpuir__packed_value of the slots; then one a lane
+ * patches the exceptions, gpuir__pfd_apart (forms 2 and 3) or, behind a walk along the links, gpuir__pfd_linked;
+ * marked ones also by the value, gpuir__bp128_high_of.
+ * gpuir__pfd_value does both for one value.
+ * --------------------------------------------------------------------------*/
+
+#define GPUIR__PFD_LINKED 1u
+#define GPUIR__PFD_APART 2u
+#define GPUIR__PFD_MARKED 3u
+
+typedef struct gpuir__pfd_block {
+  unsigned b, form, number;
+  const uint8_t *slots;
+  unsigned first, bytes;                /* linked */
+  const uint8_t *values;                /* linked: behind the slots */
+  unsigned h;                           /* apart */
+  const uint8_t *positions, *overflows; /* apart */
+  gpuir__bp128_view marked;
+} gpuir__pfd_block;
+
+/* Finds a block's parts; one that is not all there has b = 0 and no exceptions. */
+GPUIR_HD static inline void gpuir__pfd_find(const gpuir__stream *s, uint32_t block, uint32_t count,
+                                            gpuir__pfd_block *v) {
+  uint64_t at = 1, size, avail;
+  unsigned width = 0;
+  const uint8_t *p;
+  if (s->offset) {
+    at = s->offset[block];
+    width = s->width[block];
+  } else if (s->len) {
+    width = s->bytes[0];
+  }
+  if (at > s->len) at = s->len;
+  p = s->bytes + at;
+  avail = s->len - at;
+  v->b = width & 63;
+  v->form = width >> 6;
+  v->number = 0;
+  size = gpuir__packed_size(count, v->b);
+  if (v->form == GPUIR__PFD_LINKED) {
+    unsigned link = gpuir__load32(p) & 0xffff;
+    v->first = link & 127;
+    v->number = link >> 7 & 127;
+    v->bytes = (link >> 14) + 1;
+    p += 2;
+    v->values = p + size;
+    size += 2 + v->number * v->bytes;
+  } else if (v->form == GPUIR__PFD_APART) {
+    v->number = p[0] & 127;
+    v->h = p[1];
+    p += 2;
+    v->positions = p + size;
+    v->overflows = v->positions + gpuir__packed_size(v->number, 7);
+    size += 2 + gpuir__packed_size(v->number, 7) + gpuir__packed_size(v->number, v->h);
+    if (v->b + v->h > 32) size = UINT64_MAX;
+    if (v->b == 32) v->number = 0; /* nothing can overflow */
+  } else if (v->form == GPUIR__PFD_MARKED) {
+    v->marked.marks[0] = v->marked.marks[1] = 0;
+    if (v->b <= 32 && size <= avail && gpuir__bp128_open(p, v->b, avail - size, count, &v->marked))
+      v->number = gpuir__ones64(v->marked.marks[0]) + gpuir__ones64(v->marked.marks[1]);
+    else
+      v->form = 0;
+  }
+  v->slots = p;
+  if (v->b > 32 || size > avail) {
+    v->b = v->form = v->number = 0;
+    v->slots = s->bytes;
+  }
+}
+
+/* What exception k of form 2 or 3 adds to its slot; *at: its position. */
+GPUIR_HD static inline uint32_t gpuir__pfd_apart(const gpuir__pfd_block *v, uint32_t k, uint32_t *at) {
+  if (v->form == GPUIR__PFD_MARKED) {
+    const unsigned before = gpuir__ones64(v->marked.marks[0]);
+    *at = k < before ? gpuir__select64(v->marked.marks[0], k)
+                     : 64 + gpuir__select64(v->marked.marks[1], k - before);
+    return gpuir__bp128_high(&v->marked, k);
+  }
+  *at = gpuir__packed_value(v->positions, 7, k);
+  return gpuir__packed_value(v->overflows, v->h, k) << v->b;
+}
+
+/* The value of exception k of form 1. */
+GPUIR_HD static inline uint32_t gpuir__pfd_linked(const gpuir__pfd_block *v, uint32_t k) {
+  return gpuir__load_bytes(v->values + k * v->bytes, v->bytes);
+}
+
+#if GPUIR__X86
+/* Marked exceptions are bp128's, and so are the kernels. */
+GPUIR__AVX2 static void gpuir__pfd_marked_simd(const gpuir__bp128_view *v, uint32_t count, int docids,
+                                               uint32_t prev, uint32_t limit, int simd, uint32_t *out) {
+  if (docids)
+    gpuir__bp128_simd(v->low, v->b, count, 0, v, 1, prev, limit, simd, out);
+  else
+    gpuir__bp128_simd(v->low, v->b, count, 0, v, 0, 0, 0, simd, out);
+}
+#endif
+
+static void gpuir__pfd_decode(const gpuir__stream *s, uint32_t block, int docids, uint32_t prev,
+                              uint32_t *out) {
+  const uint32_t count = gpuir__block_count(s->n, block);
+  gpuir__pfd_block v;
+  uint32_t i, at;
+  gpuir__pfd_find(s, block, count, &v);
+#if GPUIR__X86
+  if (v.form == GPUIR__PFD_MARKED && s->simd >= GPUIR_SIMD_AVX2) {
+    gpuir__pfd_marked_simd(&v.marked, count, docids, prev, s->limit, s->simd, out);
+    return;
+  }
+#endif
+  gpuir__unpack(v.slots, v.b, 0, count, out, s->simd);
+  if (v.form == GPUIR__PFD_LINKED) {
+    for (i = 0, at = v.first; i < v.number && at < count; i++) {
+      uint32_t next = at + out[at] + 1;
+      out[at] = gpuir__pfd_linked(&v, i);
+      if (next <= at) break;
+      at = next;
+    }
+  } else if (v.form == GPUIR__PFD_APART) {
+    for (i = 0; i < v.number; i++) { /* a position is less than 128, and nobody reads beyond count */
+      uint32_t high = gpuir__pfd_apart(&v, i, &at);
+      out[at] |= high;
+    }
+  } else if (v.form == GPUIR__PFD_MARKED) {
+    unsigned half, rank = 0;
+    for (half = 0; half < 2; half++) {
+      uint64_t marks = v.marked.marks[half];
+      for (; marks; marks &= marks - 1)
+        out[64 * half + gpuir__ctz64(marks)] |= gpuir__bp128_high(&v.marked, rank++);
+    }
+  }
+  if (docids) gpuir__sum_gaps(out, count, prev, s->limit, s->simd);
+}
+
+static void gpuir__pfd_freqs_decode(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t *out) {
+  gpuir__pfd_decode(s, block, 0, prev, out);
+}
+
+static void gpuir__pfd_docids_decode(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t *out) {
+  gpuir__pfd_decode(s, block, 1, prev, out);
+}
+
+/* Value i of a block alone. */
+GPUIR_HD static inline uint32_t gpuir__pfd_value(const gpuir__pfd_block *v, uint32_t i) {
+  uint32_t value = gpuir__packed_value(v->slots, v->b, i), k;
+  if (v->form == GPUIR__PFD_LINKED) {
+    uint32_t at = v->first;
+    for (k = 0; k < v->number && at <= i; k++) {
+      uint32_t next = at + gpuir__packed_value(v->slots, v->b, at) + 1;
+      if (at == i) return gpuir__pfd_linked(v, k);
+      if (next <= at) break;
+      at = next;
+    }
+  } else if (v->form == GPUIR__PFD_MARKED) {
+    value |= gpuir__bp128_high_of(&v->marked, i);
+  } else if (v->form == GPUIR__PFD_APART) { /* positions increase */
+    uint32_t lo = 0, hi = v->number, at;
+    while (lo < hi) {
+      uint32_t mid = (lo + hi) / 2;
+      if (gpuir__packed_value(v->positions, 7, mid) < i)
+        lo = mid + 1;
+      else
+        hi = mid;
+    }
+    if (lo < v->number) {
+      uint32_t high = gpuir__pfd_apart(v, lo, &at);
+      if (at == i) value |= high;
+    }
+  }
+  return value;
+}
+
+GPUIR_HD static inline uint32_t gpuir__pfd_freqs_get(const gpuir__stream *s, uint32_t i) {
+  gpuir__pfd_block v;
+  gpuir__pfd_find(s, i / GPUIR__BLOCK, gpuir__block_count(s->n, i / GPUIR__BLOCK), &v);
+  return gpuir__pfd_value(&v, i % GPUIR__BLOCK);
+}
+
+/* Marks the linked exceptions of b-bit slots in list[] and returns their number. */
+static uint32_t gpuir__pfd_link(const uint32_t *v, uint32_t count, unsigned b, uint8_t *list) {
+  uint32_t i, number = 0;
+  for (i = 0; i < count; i++) {
+    int exception = gpuir__width32(v[i]) > b;
+    if (!exception && number && b < 7 && i - list[number - 1] == 1u << b) {
+      uint32_t j; /* the farthest that the link reaches: needed only if another one follows */
+      for (j = i; j < count && !exception; j++) exception = gpuir__width32(v[j]) > b;
+    }
+    if (exception) list[number++] = (uint8_t)i;
+  }
+  return number;
+}
+
+/* Encodes a block in the given form into `to`, zeroed and of 1024 bytes; returns its size. */
+static uint32_t gpuir__pfd_pack(const uint32_t *v, uint32_t count, unsigned b, unsigned form, unsigned most,
+                                uint8_t *to) {
+  uint32_t slots[GPUIR__BLOCK], size = (uint32_t)gpuir__packed_size(count, b), number = 0, i;
+  uint8_t list[GPUIR__BLOCK];
+  if (form == 0) {
+    gpuir__put_packed(to, v, count, b);
+    return size;
+  }
+  if (form == GPUIR__PFD_APART) {
+    uint8_t *positions = to + 2 + size, *overflows;
+    for (i = 0; i < count; i++)
+      if (gpuir__width32(v[i]) > b) list[number++] = (uint8_t)i;
+    overflows = positions + gpuir__packed_size(number, 7);
+    to[0] = (uint8_t)number;
+    to[1] = (uint8_t)(most - b);
+    gpuir__put_packed(to + 2, v, count, b);
+    for (i = 0; i < number; i++) {
+      gpuir__put_bits(positions, (uint64_t)i * 7, list[i]);
+      gpuir__put_bits(overflows, (uint64_t)i * (most - b), v[list[i]] >> b);
+    }
+    return 2 + size + (uint32_t)(gpuir__packed_size(number, 7) + gpuir__packed_size(number, most - b));
+  }
+  if (form == GPUIR__PFD_MARKED) {
+    uint8_t *marks = to + size, *h = marks + (count + 7) / 8;
+    gpuir__put_packed(to, v, count, b);
+    *h = (uint8_t)(most - b);
+    for (i = 0; i < count; i++) {
+      if (gpuir__width32(v[i]) <= b) continue;
+      marks[i / 8] = (uint8_t)(marks[i / 8] | 1u << i % 8);
+      gpuir__put_bits(h + 1, (uint64_t)number++ * (most - b), v[i] >> b);
+    }
+    return (uint32_t)(h + 1 - to) + (uint32_t)gpuir__packed_size(number, most - b);
+  }
+  {
+    const unsigned bytes = (most + 7) / 8;
+    number = gpuir__pfd_link(v, count, b, list);
+    memcpy(slots, v, count * sizeof *v);
+    for (i = 0; i < number; i++) {
+      slots[list[i]] = i + 1 < number ? list[i + 1] - list[i] - 1u : 0;
+      gpuir__put_bits(to + 2 + size, (uint64_t)i * bytes * 8, v[list[i]]);
+    }
+    gpuir__put_bits(to, 0, (uint64_t)list[0] | number << 7 | (uint64_t)(bytes - 1) << 14);
+    gpuir__put_packed(to + 2, slots, count, b);
+    return 2 + size + number * bytes;
+  }
+}
+
+/* The size of a block in a form, UINT32_MAX where it has none; over[b]: values of more than b bits. */
+static uint32_t gpuir__pfd_size(const uint32_t *v, uint32_t count, unsigned b, unsigned form, unsigned most,
+                                const uint32_t *over) {
+  const uint32_t size = (uint32_t)gpuir__packed_size(count, b), number = over[b];
+  uint8_t list[GPUIR__BLOCK];
+  if (form == 0) return number ? UINT32_MAX : size;
+  if (!number || number > 127) return UINT32_MAX;
+  if (form == GPUIR__PFD_APART)
+    return 2 + size + (uint32_t)(gpuir__packed_size(number, 7) + gpuir__packed_size(number, most - b));
+  if (form == GPUIR__PFD_MARKED)
+    return size + (count + 7) / 8 + 1 + (uint32_t)gpuir__packed_size(number, most - b);
+  {
+    uint32_t linked = gpuir__pfd_link(v, count, b, list);
+    return linked > 127 ? UINT32_MAX : 2 + size + linked * ((most + 7) / 8);
+  }
+}
+
+/* Chooses b and the form; returns the width byte. forms: a bit for each that may be used. */
+static unsigned gpuir__pfd_choose(const uint32_t *v, uint32_t count, unsigned forms, unsigned *most_bits) {
+  uint32_t over[33], histogram[33] = {0}, best = UINT32_MAX, i;
+  unsigned b, form, width = 0, most = 0;
+  const int least_size = (forms & 6) == 6;
+  for (i = 0; i < count; i++) histogram[gpuir__width32(v[i])]++;
+  for (b = 32, i = 0;; b--) {
+    over[b] = i;
+    i += histogram[b];
+    if (histogram[b] && b > most) most = b;
+    if (!b) break;
+  }
+  for (b = 0; b <= most && (least_size || best == UINT32_MAX); b++) /* otherwise the first b that may be */
+    for (form = 0; form < 4; form++) {
+      uint32_t size;
+      if (!(forms >> form & 1) || (!least_size && over[b] > count / 10)) continue;
+      size = gpuir__pfd_size(v, count, b, form, most, over);
+      if (size >= best) continue;
+      best = size;
+      width = b | form << 6;
+    }
+  *most_bits = most;
+  return width;
+}
+
+static int gpuir__pfd_encode(const gpuir_allocator *a, const uint32_t *values, uint32_t n, gpuir__buf *out,
+                             uint32_t *offset, uint8_t *width, int docids, unsigned forms) {
+  const size_t start = out->len;
+  uint32_t at, count, gaps[GPUIR__BLOCK];
+  for (at = 0; at < n; at += count) {
+    uint8_t *to = gpuir__zero_room(a, out, 1024);
+    const uint32_t *v = values + at;
+    const uint64_t used = out->len - start;
+    unsigned w, most;
+    if (!to || used > UINT32_MAX) {
+      out->len = start;
+      return to ? GPUIR_E_LIMIT : GPUIR_E_NOMEM;
+    }
+    count = gpuir__min32(n - at, GPUIR__BLOCK);
+    if (docids) {
+      gpuir__take_gaps(v, count, at ? v[-1] : UINT32_MAX, gaps);
+      v = gaps;
+    }
+    w = gpuir__pfd_choose(v, count, forms, &most);
+    if (offset) {
+      offset[at / GPUIR__BLOCK] = (uint32_t)used;
+      width[at / GPUIR__BLOCK] = (uint8_t)w;
+    } else {
+      *to++ = (uint8_t)w;
+      out->len++;
+    }
+    out->len += gpuir__pfd_pack(v, count, w & 63, w >> 6, most, to);
+  }
+  return GPUIR_OK;
+}
+
+static int gpuir__pfd_docids_encode(const gpuir_allocator *a, const uint32_t *values, uint32_t n,
+                                    gpuir__buf *out, uint32_t *offset, uint8_t *width, uint64_t *param) {
+  *param = 0;
+  return gpuir__pfd_encode(a, values, n, out, offset, width, 1, 1u | 1u << GPUIR__PFD_LINKED);
+}
+
+static int gpuir__newpfd_docids_encode(const gpuir_allocator *a, const uint32_t *values, uint32_t n,
+                                       gpuir__buf *out, uint32_t *offset, uint8_t *width, uint64_t *param) {
+  *param = 0;
+  return gpuir__pfd_encode(a, values, n, out, offset, width, 1, 1u | 1u << GPUIR__PFD_APART);
+}
+
+static int gpuir__newpfd_freqs_encode(const gpuir_allocator *a, const uint32_t *values, uint32_t n,
+                                      gpuir__buf *out, uint32_t *offset, uint8_t *width, uint64_t *param) {
+  *param = 0;
+  return gpuir__pfd_encode(a, values, n, out, offset, width, 0, 1u | 1u << GPUIR__PFD_APART);
+}
+
+static int gpuir__optpfd_docids_encode(const gpuir_allocator *a, const uint32_t *values, uint32_t n,
+                                       gpuir__buf *out, uint32_t *offset, uint8_t *width, uint64_t *param) {
+  *param = 0;
+  return gpuir__pfd_encode(a, values, n, out, offset, width, 1,
+                           1u | 1u << GPUIR__PFD_LINKED | 1u << GPUIR__PFD_APART | 1u << GPUIR__PFD_MARKED);
+}
+
+static int gpuir__optpfd_freqs_encode(const gpuir_allocator *a, const uint32_t *values, uint32_t n,
+                                      gpuir__buf *out, uint32_t *offset, uint8_t *width, uint64_t *param) {
+  *param = 0;
+  return gpuir__pfd_encode(a, values, n, out, offset, width, 0,
+                           1u | 1u << GPUIR__PFD_LINKED | 1u << GPUIR__PFD_APART | 1u << GPUIR__PFD_MARKED);
 }
 
 /* ----------------------------------------------------------------------------
@@ -4525,6 +4504,151 @@ static int gpuir__para_encode(const gpuir_allocator *a, const uint32_t *values, 
   return status;
 }
 
+/* ============================================================================
+ * [07-lab-lines]  codecs of the literature: deviations from regression lines (lrc, lrcseg, seglrc, hslrc)
+ *
+ * Uses      [02-vectors], [03-codecs], [06-lab-pfor] (the segments of parapfor).
+ * Start at  gpuir__line (a fitted line in fixed point), gpuir__lrc_decode, gpuir__hslrc_decode.
+ * Tests     tests/unit/07_lab_lines.c
+ * ==========================================================================*/
+
+/* ---- regression lines ---- */
+
+/* A line through the points (i, value i) of `count` consecutive values: its height at i is
+ *
+ *     (slope * i >> shift) + start      modulo 2^32, with shift = floor(log2(count - 1)), 0 for 1
+ *
+ * in 64-bit fixed point: slope is less than 2^32, since no line rises beyond 2^32 - 1, so the
+ * product is exact, and its last bit is worth less than one docID at the last i. */
+typedef struct gpuir__line {
+  uint32_t slope, start;
+  unsigned shift;
+} gpuir__line;
+
+GPUIR_HD static inline uint32_t gpuir__line_at(const gpuir__line *l, uint32_t i) {
+  return (uint32_t)((uint64_t)l->slope * i >> l->shift) + l->start;
+}
+
+GPUIR_HD static inline unsigned gpuir__line_shift(uint32_t count) {
+  return count > 1 ? gpuir__width32(count - 1) - 1 : 0;
+}
+
+#if GPUIR__X86
+GPUIR__AVX2 static void gpuir__line_add_avx2(const gpuir__line *l, uint32_t from, uint32_t limit,
+                                             uint32_t count, uint32_t *out) {
+  const __m256i slope = _mm256_set1_epi64x((long long)l->slope), start = _mm256_set1_epi32((int)l->start);
+  const __m256i most = _mm256_set1_epi32((int)limit);
+  const __m256i step = _mm256_slli_epi64(slope, 3);
+  const __m256i first = _mm256_set1_epi64x((long long)((uint64_t)l->slope * from));
+  const __m128i shift = _mm_cvtsi32_si128((int)l->shift);
+  __m256i even = _mm256_add_epi64(first, _mm256_mul_epu32(slope, _mm256_setr_epi64x(0, 2, 4, 6)));
+  __m256i odd = _mm256_add_epi64(even, slope);
+  uint32_t i;
+  for (i = 0; i < count; i += 8) {
+    __m256i y = _mm256_blend_epi32(_mm256_srl_epi64(even, shift),
+                                   _mm256_slli_epi64(_mm256_srl_epi64(odd, shift), 32), 0xaa);
+    __m256i x = _mm256_add_epi32(_mm256_loadu_si256((const __m256i *)(const void *)(out + i)), start);
+    x = _mm256_min_epu32(_mm256_add_epi32(x, y), most);
+    _mm256_storeu_si256((__m256i *)(void *)(out + i), x);
+    even = _mm256_add_epi64(even, step);
+    odd = _mm256_add_epi64(odd, step);
+  }
+}
+
+GPUIR__AVX512 static void gpuir__line_add_avx512(const gpuir__line *l, uint32_t from, uint32_t limit,
+                                                 uint32_t count, uint32_t *out) {
+  const __m512i slope = _mm512_set1_epi64((long long)l->slope), start = _mm512_set1_epi32((int)l->start);
+  const __m512i most = _mm512_set1_epi32((int)limit);
+  const __m512i step = _mm512_slli_epi64(slope, 4);
+  const __m512i first = _mm512_set1_epi64((long long)((uint64_t)l->slope * from));
+  const __m128i shift = _mm_cvtsi32_si128((int)l->shift);
+  __m512i even =
+      _mm512_add_epi64(first, _mm512_mul_epu32(slope, _mm512_setr_epi64(0, 2, 4, 6, 8, 10, 12, 14)));
+  __m512i odd = _mm512_add_epi64(even, slope);
+  uint32_t i;
+  for (i = 0; i < count; i += 16) {
+    __m512i y = _mm512_mask_blend_epi32(0xaaaa, _mm512_srl_epi64(even, shift),
+                                        _mm512_slli_epi64(_mm512_srl_epi64(odd, shift), 32));
+    __m512i x = _mm512_add_epi32(_mm512_add_epi32(_mm512_loadu_si512(out + i), start), y);
+    _mm512_storeu_si512(out + i, _mm512_min_epu32(x, most));
+    even = _mm512_add_epi64(even, step);
+    odd = _mm512_add_epi64(odd, step);
+  }
+}
+
+#endif
+
+/* Adds the line's heights at from, from + 1, ... to out[]; processes up to the next multiple of 16. */
+static void gpuir__line_add(const gpuir__line *l, uint32_t from, uint32_t limit, uint32_t count,
+                            uint32_t *out, int simd) {
+  uint32_t i;
+#if GPUIR__X86
+  if (simd >= GPUIR_SIMD_AVX512) {
+    gpuir__line_add_avx512(l, from, limit, count, out);
+    return;
+  }
+  if (simd == GPUIR_SIMD_AVX2) {
+    gpuir__line_add_avx2(l, from, limit, count, out);
+    return;
+  }
+#endif
+  (void)simd;
+  for (i = 0; i < count; i++) out[i] = gpuir__min32(out[i] + gpuir__line_at(l, from + i), limit);
+}
+
+/* The least-squares slope; `start` is 0. With S = sum of (2i - (n - 1)) * value i, it is
+ * 6 S / ((n - 1) n (n + 1)).
+ * S is exact, in two limbs; the rest is products and a quotient in binary64, of which only exact ones can be
+ * fused with what follows, so that every machine writes the same line. */
+static gpuir__line gpuir__line_fit(const uint32_t *values, uint32_t n) {
+  gpuir__line l;
+  uint64_t lo = 0, hi = 0;
+  double slope;
+  uint32_t i;
+  l.slope = l.start = 0;
+  l.shift = gpuir__line_shift(n);
+  if (n < 2) return l;
+  for (i = 0; i < n / 2; i++) { /* a pair that lies symmetrically: its weights differ in the sign only */
+    uint64_t term = (uint64_t)(n - 1 - 2 * i) * (values[n - 1 - i] - values[i]);
+    lo += term;
+    hi += lo < term;
+  }
+  slope = (double)hi * 18446744073709551616.0 + (double)lo;
+  slope = slope * 6.0 / ((double)(n - 1) * (double)n * ((double)n + 1.0)) * (double)((uint64_t)1 << l.shift);
+  {
+    uint64_t most = ((uint64_t)UINT32_MAX << l.shift) / (n - 1); /* >= 2^32 never: 2^shift <= n - 1 */
+    l.slope = slope < (double)most ? (uint32_t)slope : (uint32_t)most;
+  }
+  return l;
+}
+
+/* Sets l->start so that the least deviation of the values from the line is 0, and writes all of them.
+ * `from` is the line's argument of values[0]. */
+static void gpuir__line_deviations(gpuir__line *l, const uint32_t *values, uint32_t from, uint32_t n,
+                                   uint32_t *to) {
+  int64_t least = INT64_MAX;
+  uint32_t i;
+  l->start = 0;
+  for (i = 0; i < n; i++) {
+    int64_t d = (int64_t)values[i] - (int64_t)gpuir__line_at(l, from + i);
+    if (d < least) least = d;
+  }
+  l->start = (uint32_t)(uint64_t)least;
+  for (i = 0; i < n; i++) to[i] = values[i] - gpuir__line_at(l, from + i);
+}
+
+/* The hash bucket, or docID segment, of x: its leading bits (Ao et al. 2011, section 4.4). */
+GPUIR_HD static inline uint32_t gpuir__hs_bucket(uint32_t x, unsigned shift) { return x >> shift; }
+
+/* The bits to drop, so that n docIDs up to `last` lie in buckets of `mean` on average: of the k bits that `last`
+ * needs, the m leading ones stay, with m the least number such that n / mean <= 2^m. */
+GPUIR_HD static inline unsigned gpuir__hs_shift(uint32_t last, uint32_t n, uint32_t mean) {
+  unsigned k = 0, m = 0;
+  while (k < 32 && last >> k) k++;
+  while (m < k && ((uint64_t)mean << m) < n) m++;
+  return k - m < 32 ? k - m : 31;
+}
+
 /* ----------------------------------------------------------------------------
  * lrc (11), lrcseg (12), seglrc (13)
  *
@@ -4990,15 +5114,22 @@ static int gpuir__hslrc_encode(const gpuir_allocator *a, const uint32_t *values,
   return status;
 }
 
-/* ----------------------------------------------------------------------------
- * The tables of codecs
- * --------------------------------------------------------------------------*/
+#endif /* GPUIR_NO_LAB */
+
+/* ============================================================================
+ * [08-codings]  the tables of codecs, and how users spell them
+ *
+ * Uses      [03-codecs] to [07-lab-lines].
+ * Start at  gpuir__docid_codecs (the table), gpuir__coding_parse.
+ * Tests     tests/unit/08_codings.c
+ * ==========================================================================*/
 
 static const gpuir__codec gpuir__docid_codecs[] = {
     {"vbyte", 1, 1, 1, GPUIR__P_NONE, 436, gpuir__vbyte_docids_encode, NULL, NULL, gpuir__vbyte_docids_decode,
      NULL, NULL},
     {"bp128", 2, 1, 4, GPUIR__P_NONE, 100, gpuir__bp128_docids_encode, NULL, NULL, gpuir__bp128_docids_decode,
      NULL, gpuir__bp128_docids_find},
+#ifndef GPUIR_NO_LAB
     {"pfd", 3, 1, 1, GPUIR__P_NONE, 115, gpuir__pfd_docids_encode, NULL, NULL, gpuir__pfd_docids_decode, NULL,
      NULL},
     {"newpfd", 4, 1, 1, GPUIR__P_NONE, 104, gpuir__newpfd_docids_encode, NULL, NULL, gpuir__pfd_docids_decode,
@@ -5022,6 +5153,7 @@ static const gpuir__codec gpuir__docid_codecs[] = {
      gpuir__seglrc_decode, gpuir__seglrc_get, NULL},
     {"hslrc", 14, 1, 1, GPUIR__P_BUCKET, 129, gpuir__hslrc_encode, NULL, gpuir__hslrc_open,
      gpuir__hslrc_decode, gpuir__hslrc_get, NULL},
+#endif
 };
 
 static const gpuir__codec gpuir__freq_codecs[] = {
@@ -5029,10 +5161,12 @@ static const gpuir__codec gpuir__freq_codecs[] = {
      gpuir__vbyte_freqs_get, NULL},
     {"bp128", 2, 0, 4, GPUIR__P_NONE, 100, gpuir__bp128_freqs_encode, NULL, NULL, gpuir__bp128_freqs_decode,
      gpuir__bp128_freqs_get, NULL},
+#ifndef GPUIR_NO_LAB
     {"newpfd", 4, 0, 1, GPUIR__P_NONE, 98, gpuir__newpfd_freqs_encode, NULL, NULL, gpuir__pfd_freqs_decode,
      gpuir__pfd_freqs_get, NULL},
     {"optpfd", 5, 0, 1, GPUIR__P_NONE, 98, gpuir__optpfd_freqs_encode, NULL, NULL, gpuir__pfd_freqs_decode,
      gpuir__pfd_freqs_get, NULL},
+#endif
 };
 
 #define GPUIR__DOCID_CODECS (sizeof gpuir__docid_codecs / sizeof gpuir__docid_codecs[0])
@@ -5091,6 +5225,7 @@ static const char *gpuir__read_milli(const char *text, uint64_t *milli) {
   return text;
 }
 
+#ifndef GPUIR_NO_LAB
 /* Reads a whole number that must end the text or stand before a comma. */
 static const char *gpuir__read_whole(const char *text, uint64_t *value) {
   const char *end = gpuir__read_milli(text, value);
@@ -5099,7 +5234,7 @@ static const char *gpuir__read_whole(const char *text, uint64_t *value) {
   return end;
 }
 
-/* [SIZE][,EXCEPTIONS] of the codecs with segments; not 0: malformed. */
+/* Reads [SIZE][,EXCEPTIONS] of the codecs with segments; not 0: malformed. */
 static int gpuir__read_segment(const char *text, uint32_t least, uint64_t *param) {
   uint64_t size = 0, exceptions = 0;
   if (*text != ',') {
@@ -5134,6 +5269,7 @@ static int gpuir__read_param(unsigned kind, const char *text, uint64_t *param) {
     default: return 1;
   }
 }
+#endif
 
 /* Reads CODEC[:PARAM]; NULL means the default. 0, UNSUPPORTED for an unknown codec, ARGUMENT for its parameter. */
 static int gpuir__coding_parse(const char *spec, int docids, gpuir__coding *coding, gpuir_error *err) {
@@ -5161,19 +5297,28 @@ static int gpuir__coding_parse(const char *spec, int docids, gpuir__coding *codi
     return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "unknown %s codec '%.80s'",
                        docids ? "docID" : "frequency", spec);
   coding->codec = table + i;
+#ifdef GPUIR_NO_LAB
+  if (colon) /* the engine's own codecs take no parameter */
+#else
   if (colon && gpuir__read_param(table[i].param, colon + 1, &coding->param))
+#endif
     return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "codec '%.40s': %s %s", spec, table[i].name,
                        kinds[table[i].param]);
   return GPUIR_OK;
 }
 
 /* ============================================================================
- * PART 3  postings: contributions, bounds, the block directory, list views, the list encoder
+ * [09-postings]  postings: contributions, bounds, records, list views, the cursor
  *
  * A term's postings are two streams, docIDs and frequencies. A list of one posting lives in the
  * term's record; one of 2 to 127 is a single block ("short"); a "long" one of 128 or more is cut
  * into blocks of 128 with a directory: last docID, offsets, widths and bounds of each block, as
  * separate arrays, so that they can be searched with vectors and uploaded to a GPU as they are.
+ *
+ * Uses      [02-vectors], [03-codecs].
+ * Start at  gpuir__contribution (the score of one posting), gpuir__list (a term's postings, opened),
+ *           gpuir__cursor_seek.
+ * Tests     tests/unit/09_postings.c
  * ==========================================================================*/
 
 /* ---- contributions: what one posting adds to a document's score ---- */
@@ -5225,6 +5370,109 @@ static inline uint32_t gpuir__contribution(float weight, uint32_t tf, float norm
 /* Binary32 division is not monotone in tf: a bound taken from another posting's contribution needs
  * this slack of eight units in the last place, and of the two roundings to integers. */
 GPUIR_HD static inline uint32_t gpuir__slacken(uint32_t c) { return c + (c >> 21) + 2; }
+
+/* ---- contributions of a block of postings, the hot loop of OR ----
+ * In: docids, frequencies less one. Out: q * c each. All levels round alike, see gpuir__contribution. */
+
+typedef struct gpuir__scorer {
+  const uint32_t *lengths; /* of all documents */
+  gpuir__norm norm;
+  float weight;
+  uint32_t q;
+  int simd; /* resolved GPUIR_SIMD_ level */
+} gpuir__scorer;
+
+static inline uint32_t gpuir__score_one(const gpuir__scorer *s, uint32_t docid, uint32_t tf) {
+  return s->q * gpuir__contribution(s->weight, tf, gpuir__norm_of(s->norm.a, s->norm.b, s->lengths[docid]));
+}
+
+static void gpuir__score_scalar(const gpuir__scorer *s, const uint32_t *docs, const uint32_t *freqs,
+                                uint32_t n, uint32_t *out) {
+  uint32_t i;
+  for (i = 0; i < n; i++)
+    out[i] = gpuir__score_one(s, docs[i], (freqs[i] < GPUIR__CAP ? freqs[i] : GPUIR__CAP - 1) + 1);
+}
+
+#if GPUIR__X86
+/* A vector mask as an integer. gcc 12 may spill a mask as 16 bits and read 32 back (with sanitizers it does);
+ * the empty statement forces it into a general register first. */
+
+GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__lengths_8(const uint32_t *of, const uint32_t *docs) {
+  return _mm256_setr_epi32((int)of[docs[0]], (int)of[docs[1]], (int)of[docs[2]], (int)of[docs[3]],
+                           (int)of[docs[4]], (int)of[docs[5]], (int)of[docs[6]], (int)of[docs[7]]);
+}
+
+GPUIR__AVX2 static void gpuir__score_avx2(const gpuir__scorer *s, const uint32_t *docs, const uint32_t *freqs,
+                                          uint32_t n, uint32_t *out) {
+  const __m256d a = _mm256_set1_pd(s->norm.a), b = _mm256_set1_pd(s->norm.b);
+  const __m256i cap = _mm256_set1_epi32((int)GPUIR__CAP), one = _mm256_set1_epi32(1);
+  const __m256i q = _mm256_set1_epi32((int)s->q);
+  const __m256 weight = _mm256_set1_ps(s->weight);
+  uint32_t last[8], i;
+  for (i = 0; i < n; i += 8) {
+    const uint32_t *d = gpuir__whole_vector(docs + i, n - i, 8, last);
+    __m256i freq = _mm256_loadu_si256((const __m256i *)(const void *)(freqs + i));
+    __m256i len = gpuir__lengths_8(s->lengths, d);
+    __m256d lo, hi;
+    __m256 norm, tf, x;
+    __m256i c;
+    len = _mm256_min_epu32(len, cap);
+    lo = _mm256_add_pd(a, _mm256_mul_pd(b, _mm256_cvtepi32_pd(_mm256_castsi256_si128(len))));
+    hi = _mm256_add_pd(a, _mm256_mul_pd(b, _mm256_cvtepi32_pd(_mm256_extracti128_si256(len, 1))));
+    norm = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm256_cvtpd_ps(lo)), _mm256_cvtpd_ps(hi), 1);
+    tf = _mm256_cvtepi32_ps(_mm256_add_epi32(_mm256_min_epu32(freq, _mm256_sub_epi32(cap, one)), one));
+    x = _mm256_div_ps(_mm256_mul_ps(weight, tf), _mm256_add_ps(tf, norm));
+    c = _mm256_max_epu32(_mm256_cvtps_epi32(x), one); /* 2^31 itself comes out right, as 0x80000000 */
+    _mm256_storeu_si256((__m256i *)(void *)(out + i), _mm256_mullo_epi32(c, q));
+  }
+}
+
+GPUIR__AVX512 static void gpuir__score_avx512(const gpuir__scorer *s, const uint32_t *docs,
+                                              const uint32_t *freqs, uint32_t n, uint32_t *out) {
+  const __m512d a = _mm512_set1_pd(s->norm.a), b = _mm512_set1_pd(s->norm.b);
+  const __m512i cap = _mm512_set1_epi32((int)GPUIR__CAP), one = _mm512_set1_epi32(1),
+                q = _mm512_set1_epi32((int)s->q);
+  const __m512 weight = _mm512_set1_ps(s->weight);
+  uint32_t last[16], i;
+  for (i = 0; i < n; i += 16) {
+    const uint32_t *d = gpuir__whole_vector(docs + i, n - i, 16, last);
+    __m512i freq = _mm512_loadu_si512(freqs + i);
+    __m512i len = _mm512_inserti64x4(_mm512_castsi256_si512(gpuir__lengths_8(s->lengths, d)),
+                                     gpuir__lengths_8(s->lengths, d + 8), 1);
+    __m512d lo, hi;
+    __m512 norm, tf, x;
+    len = _mm512_min_epu32(len, cap);
+    lo = _mm512_add_pd(a, _mm512_mul_pd(b, _mm512_cvtepi32_pd(_mm512_castsi512_si256(len))));
+    hi = _mm512_add_pd(a, _mm512_mul_pd(b, _mm512_cvtepi32_pd(_mm512_extracti64x4_epi64(len, 1))));
+    norm = _mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvtpd_ps(lo)), _mm512_cvtpd_ps(hi), 1);
+    tf = _mm512_cvtepi32_ps(_mm512_add_epi32(_mm512_min_epu32(freq, _mm512_sub_epi32(cap, one)), one));
+    x = _mm512_div_ps(_mm512_mul_ps(weight, tf), _mm512_add_ps(tf, norm));
+    _mm512_storeu_si512(out + i, _mm512_mullo_epi32(_mm512_max_epu32(_mm512_cvtps_epu32(x), one), q));
+  }
+}
+#endif
+
+/* Calls for the lengths of n documents: a list reaches them in strides that the processor does not foresee. */
+static inline void gpuir__prefetch_lengths(const uint32_t *lengths, const uint32_t *docs, uint32_t n) {
+  uint32_t i;
+  for (i = 0; i < n; i++) __builtin_prefetch(lengths + docs[i]);
+}
+
+/* Scores n postings. Behind freqs and out is room for 16 more. */
+static inline void gpuir__score_block(const gpuir__scorer *s, const uint32_t *docs, const uint32_t *freqs,
+                                      uint32_t n, uint32_t *out) {
+#if GPUIR__X86
+  if (s->simd == GPUIR_SIMD_AVX512) {
+    gpuir__score_avx512(s, docs, freqs, n, out);
+    return;
+  }
+  if (s->simd == GPUIR_SIMD_AVX2) {
+    gpuir__score_avx2(s, docs, freqs, n, out);
+    return;
+  }
+#endif
+  gpuir__score_scalar(s, docs, freqs, n, out);
+}
 
 /* ---- bounds: (tf, length) pairs that dominate a block's postings ---- */
 
@@ -5420,7 +5668,95 @@ static inline uint32_t gpuir__list_find_block(const gpuir__list *l, uint32_t fro
   return lo;
 }
 
-/* ---- the list encoder ---- */
+/* ---- the cursor ---- */
+
+/* One term's postings under evaluation: the list, one decoded block, and the term's weight. */
+typedef struct gpuir__cursor {
+  gpuir__list list;
+  gpuir__scorer scorer;
+  uint32_t bound;   /* the most that a posting of the list can contribute, q included */
+  uint32_t at;      /* block to search from */
+  uint32_t block;   /* decoded one; UINT32_MAX: none */
+  uint32_t n, pos;  /* its postings; the current one */
+  int scored;       /* values[] holds 1: contributions, -1: frequencies less one, 0: nothing */
+  uint64_t decoded; /* blocks decoded, for statistics */
+  uint32_t docs[GPUIR__BLOCK_ROOM]; /* behind the n docIDs, up to the end: UINT32_MAX */
+  uint32_t values[GPUIR__BLOCK_ROOM];
+} gpuir__cursor;
+
+static void gpuir__cursor_load(gpuir__cursor *c, uint32_t block) {
+  if (c->block == block) return;
+  c->n = gpuir__list_docs(&c->list, block, c->docs);
+  if (c->n < GPUIR__BLOCK) memset(c->docs + c->n, 0xff, (GPUIR__BLOCK - c->n) * sizeof *c->docs);
+  memset(c->docs + GPUIR__BLOCK, 0xff, (GPUIR__BLOCK_ROOM - GPUIR__BLOCK) * sizeof *c->docs);
+  c->block = block;
+  c->scored = 0;
+  c->decoded++;
+}
+
+/* As the codec's find; GPUIR__UNTOLD, too, of the block that has been decoded. A block it is told of counts as one. */
+static inline uint32_t gpuir__cursor_find(gpuir__cursor *c, uint32_t block, uint32_t x) {
+  const gpuir__list *l = &c->list;
+  uint32_t at = GPUIR__UNTOLD;
+  if (block != c->block && block + 1 < l->nblocks && l->docs.codec->find)
+    at = l->docs.codec->find(&l->docs, block, block ? l->last[block - 1] : UINT32_MAX, x);
+  c->decoded += at != GPUIR__UNTOLD;
+  return at;
+}
+
+/* Fills values[] with the block's frequencies, each less one. */
+static void gpuir__cursor_freqs(gpuir__cursor *c) {
+  if (c->scored < 0) return;
+  gpuir__list_freqs(&c->list, c->block, c->values);
+  c->scored = -1;
+}
+
+/* Fills values[] with the block's contributions. */
+static void gpuir__cursor_score(gpuir__cursor *c) {
+  uint32_t freqs[GPUIR__BLOCK_ROOM];
+  if (c->scored > 0) return;
+  gpuir__list_freqs(&c->list, c->block, freqs);
+  gpuir__score_block(&c->scorer, c->docs, freqs, c->n, c->values);
+  c->scored = 1;
+}
+
+/* Moves to the first posting with docID >= docid, at or behind the current one; the docID, or GPUIR_END. */
+static uint32_t gpuir__cursor_seek(gpuir__cursor *c, uint32_t docid) {
+  uint32_t block = gpuir__list_find_block(&c->list, c->at, docid);
+  for (; block < c->list.nblocks;
+       block++) { /* a second round only in a damaged file, or behind the last docID */
+    if (block != c->block) {
+      gpuir__cursor_load(c, block);
+      c->pos = 0;
+    }
+    c->at = block;
+    while (c->docs[c->pos] < docid) c->pos++; /* ends at the UINT32_MAX behind the block */
+    if (c->pos < c->n) return c->docs[c->pos];
+  }
+  c->at = block;
+  c->pos = c->n;
+  return GPUIR_END;
+}
+
+static uint32_t gpuir__cursor_step(gpuir__cursor *c) {
+  if (++c->pos < c->n) return c->docs[c->pos];
+  if (c->at + 1 >= c->list.nblocks) {
+    c->at = c->list.nblocks;
+    c->pos = c->n;
+    return GPUIR_END;
+  }
+  gpuir__cursor_load(c, ++c->at);
+  c->pos = 0;
+  return c->docs[0];
+}
+
+/* ============================================================================
+ * [10-encoder]  the list encoder: from postings to streams, directory, bounds and seeds
+ *
+ * Uses      [08-codings], [09-postings].
+ * Start at  gpuir__encode_list.
+ * Tests     tests/unit/10_encoder.c
+ * ==========================================================================*/
 
 /* Encoded lists, relocatable: a writer appends them in term order. */
 typedef struct gpuir__batch {
@@ -5722,13 +6058,933 @@ static int gpuir__encode_list(gpuir__encoder *e, gpuir__batch *batch, const void
 }
 
 /* ============================================================================
- * PART 4  index file: layout, writer, open, look-ups, verify
+ * [11-analysis]  text analysis: from text to terms
+ *
+ * A token is made, folded, held against the stop words, stemmed and emitted, in this order.
+ *
+ * ascii    Tokens are maximal runs of ASCII letters, ASCII digits and bytes from 0x80 on, so
+ *          that the words of other scripts stay whole; only ASCII letters are folded. The
+ *          underscore separates, as all other ASCII does.
+ * unicode  Tokens are maximal runs of letters (L*), numbers (N*) and the marks (M*) and default
+ *          ignorable format characters that follow them, brought into NFKC_Casefold form. Where
+ *          folding yields something else (U+00BD, one half, holds a fraction slash), the token is split
+ *          there. Invalid UTF-8 separates. Pure ASCII gives the same tokens as `ascii`.
+ *          Chinese and Japanese are cut without a dictionary: each Han character is a token, and
+ *          so is each run of Hiragana and each run of Katakana; a prolonged sound mark goes with
+ *          the run before it. Other scripts without spaces (Thai, Khmer) stay uncut.
+ *          Which characters are letters, and how they fold, is up to utf8proc's Unicode version.
+ * custom   The caller's function makes the tokens; folding is its business.
+ *
+ * With the stemmers porter and english an English possessive is removed first, as Lucene does
+ * it: an apostrophe (', U+2019 or U+FF07) and an s at the end of a word. Stop words go through
+ * the same tokenizer and folding; a word that it splits ("don't") stops each of its parts.
+ * Tokens over GPUIR_MAX_TERM bytes, measured when they are folded, are dropped and counted.
+ *
+ * Uses      [01-base], [02-vectors].
+ * Start at  gpuir__analyze; gpuir__pool for the analyzers that an open index keeps.
+ * Tests     tests/unit/11_analysis.c
+ * ==========================================================================*/
+
+#ifdef GPUIR_WITH_UTF8PROC
+#include <utf8proc.h>
+#endif
+#ifdef GPUIR_WITH_STEMMER
+#include <libstemmer.h>
+#endif
+
+enum {
+  GPUIR__ASCII = 0,
+  GPUIR__UNICODE = 1,
+  GPUIR__CUSTOM = 2,
+
+  GPUIR__NAME_MAX = 64,     /* bytes of a tokenizer's or stemmer's name */
+  GPUIR__SPEC_MAX = 192,    /* bytes that hold any specification and its NUL */
+  GPUIR__SCAN_BLOCK = 2048, /* bytes of text that are classified at a time; a multiple of 64 */
+  GPUIR__STOP_PROBES = 64,  /* the longest chain of the stop table */
+  GPUIR__STOP_SEEDS = 8,    /* that are tried to keep it so */
+  GPUIR__STEM_CACHED = 23,  /* longer words and stems are not remembered */
+  GPUIR__STEM_CACHE_BITS = 13
+};
+
+/* A set of words: open addressing, at most a quarter full. */
+typedef struct gpuir__stop_slot {
+  uint32_t at; /* 1 + where its length byte and its bytes lie in `words`; 0: empty */
+  uint32_t tag;
+} gpuir__stop_slot;
+
+typedef struct gpuir__stops {
+  gpuir__buf words;
+  gpuir__stop_slot *slots;
+  size_t nslots; /* a power of two, or 0 */
+  size_t n;
+  size_t longest;
+} gpuir__stops;
+
+typedef struct gpuir__stem_entry {
+  uint8_t word_len; /* 0: empty */
+  char word[GPUIR__STEM_CACHED];
+  uint8_t stem_len;
+  char stem[GPUIR__STEM_CACHED];
+} gpuir__stem_entry;
+
+typedef struct gpuir__analyzer {
+  gpuir_allocator a;
+  int kind;
+  int possessive; /* remove 's */
+  int filtered;   /* tokens need more than folding */
+  gpuir_tokenize_fn tokenize;
+  void *tokenize_user;
+  gpuir__stops stops;
+  uint64_t seed; /* of the hash of words */
+#ifdef GPUIR_WITH_STEMMER
+  struct sb_stemmer *stemmer;
+  gpuir__stem_entry *cache; /* direct-mapped; made when it begins to pay */
+  unsigned stemmed;         /* words stemmed without a cache */
+#endif
+#ifdef GPUIR_WITH_UTF8PROC
+  uint16_t simple[0x800]; /* class << 13 | folded character (0: not a simple one); 0: not looked up yet */
+#endif
+  /* the analysis in progress */
+  gpuir_token_fn emit;
+  void *sink;
+  uint64_t dropped;
+  int status;      /* the first answer of emit that was not 0 */
+  size_t word_end; /* where the last word ended in the text */
+} gpuir__analyzer;
+
+/* The bytes of ascii tokens, folded; 0 for those that separate. */
+GPUIR__UNUSED static const uint8_t gpuir__fold_ascii[256] = {
+    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,
+    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,
+    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,
+    '0',  '1',  '2',  '3',  '4',  '5',  '6',  '7',  '8',  '9',  0,    0,    0,    0,    0,    0,
+    0,    'a',  'b',  'c',  'd',  'e',  'f',  'g',  'h',  'i',  'j',  'k',  'l',  'm',  'n',  'o',
+    'p',  'q',  'r',  's',  't',  'u',  'v',  'w',  'x',  'y',  'z',  0,    0,    0,    0,    0,
+    0,    'a',  'b',  'c',  'd',  'e',  'f',  'g',  'h',  'i',  'j',  'k',  'l',  'm',  'n',  'o',
+    'p',  'q',  'r',  's',  't',  'u',  'v',  'w',  'x',  'y',  'z',  0,    0,    0,    0,    0,
+    0x80, 0x81, 0x82, 0x83, 0x84, 0x85, 0x86, 0x87, 0x88, 0x89, 0x8a, 0x8b, 0x8c, 0x8d, 0x8e, 0x8f,
+    0x90, 0x91, 0x92, 0x93, 0x94, 0x95, 0x96, 0x97, 0x98, 0x99, 0x9a, 0x9b, 0x9c, 0x9d, 0x9e, 0x9f,
+    0xa0, 0xa1, 0xa2, 0xa3, 0xa4, 0xa5, 0xa6, 0xa7, 0xa8, 0xa9, 0xaa, 0xab, 0xac, 0xad, 0xae, 0xaf,
+    0xb0, 0xb1, 0xb2, 0xb3, 0xb4, 0xb5, 0xb6, 0xb7, 0xb8, 0xb9, 0xba, 0xbb, 0xbc, 0xbd, 0xbe, 0xbf,
+    0xc0, 0xc1, 0xc2, 0xc3, 0xc4, 0xc5, 0xc6, 0xc7, 0xc8, 0xc9, 0xca, 0xcb, 0xcc, 0xcd, 0xce, 0xcf,
+    0xd0, 0xd1, 0xd2, 0xd3, 0xd4, 0xd5, 0xd6, 0xd7, 0xd8, 0xd9, 0xda, 0xdb, 0xdc, 0xdd, 0xde, 0xdf,
+    0xe0, 0xe1, 0xe2, 0xe3, 0xe4, 0xe5, 0xe6, 0xe7, 0xe8, 0xe9, 0xea, 0xeb, 0xec, 0xed, 0xee, 0xef,
+    0xf0, 0xf1, 0xf2, 0xf3, 0xf4, 0xf5, 0xf6, 0xf7, 0xf8, 0xf9, 0xfa, 0xfb, 0xfc, 0xfd, 0xfe, 0xff};
+
+static inline int gpuir__parts_words(unsigned char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+
+/* Decodes one character of p[0..n), n >= 1. Returns its bytes, or 0 for anything that is not
+ * UTF-8 (overlong forms, surrogates and what is beyond U+10FFFF included). */
+static inline size_t gpuir__utf8_get(const uint8_t *p, size_t n, uint32_t *c) {
+  uint32_t b = p[0];
+  if (b < 0x80) {
+    *c = b;
+    return 1;
+  }
+  if (b < 0xe0) {
+    if (b < 0xc2 || n < 2 || (p[1] & 0xc0) != 0x80) return 0;
+    *c = (b & 0x1fu) << 6 | (p[1] & 0x3fu);
+    return 2;
+  }
+  if (b < 0xf0) {
+    if (n < 3 || (p[1] & 0xc0) != 0x80 || (p[2] & 0xc0) != 0x80) return 0;
+    *c = (b & 0xfu) << 12 | (p[1] & 0x3fu) << 6 | (p[2] & 0x3fu);
+    return *c < 0x800 || (*c >= 0xd800 && *c < 0xe000) ? 0 : 3;
+  }
+  if (b > 0xf4 || n < 4 || (p[1] & 0xc0) != 0x80 || (p[2] & 0xc0) != 0x80 || (p[3] & 0xc0) != 0x80) return 0;
+  *c = (b & 7u) << 18 | (p[1] & 0x3fu) << 12 | (p[2] & 0x3fu) << 6 | (p[3] & 0x3fu);
+  return *c < 0x10000 || *c > 0x10ffff ? 0 : 4;
+}
+
+/* The bytes of the apostrophe that ends at p[n), or 0. */
+static inline size_t gpuir__apostrophe_before(const char *p, size_t n) {
+  if (n >= 1 && p[n - 1] == '\'') return 1;
+  if (n >= 3 && (!memcmp(p + n - 3, "\xe2\x80\x99", 3) || !memcmp(p + n - 3, "\xef\xbc\x87", 3))) return 3;
+  return 0;
+}
+
+/* ---- stop words ---- */
+
+/* Lucene's classic English list. */
+static const char gpuir__stop_english[] =
+    "a an and are as at be but by for if in into is it no not of on or such that the their then there these "
+    "they "
+    "this to was will with";
+
+static inline uint64_t gpuir__word_hash(const gpuir__analyzer *an, const char *word, size_t len) {
+  return XXH3_64bits_withSeed(word, len, an->seed);
+}
+
+static inline int gpuir__stops_have(const gpuir__stops *s, const char *word, size_t len, uint64_t hash) {
+  size_t i;
+  if (len > s->longest) return 0;
+  for (i = (size_t)hash & (s->nslots - 1); s->slots[i].at; i = (i + 1) & (s->nslots - 1)) {
+    const uint8_t *w = s->words.data + (s->slots[i].at - 1);
+    if (s->slots[i].tag == (uint32_t)(hash >> 32) && *w == len && !memcmp(w + 1, word, len)) return 1;
+  }
+  return 0;
+}
+
+/* Makes the table anew, with nslots slots. A list may be contrived so that its words collide; then
+ * other seeds are tried, eight in all, and at last it is refused: no list makes searching slow. */
+static int gpuir__stops_rehash(gpuir__analyzer *an, size_t nslots) {
+  gpuir__stops *s = &an->stops;
+  gpuir__stop_slot *slots;
+  if (nslots > SIZE_MAX / sizeof *slots) return GPUIR_E_NOMEM;
+  slots = (gpuir__stop_slot *)gpuir__alloc(&an->a, nslots * sizeof *slots);
+  if (!slots) return GPUIR_E_NOMEM;
+  gpuir__free(&an->a, s->slots, s->nslots * sizeof *slots);
+  s->slots = slots;
+  s->nslots = nslots;
+  for (; an->seed < GPUIR__STOP_SEEDS; an->seed++) {
+    size_t at = 0;
+    memset(slots, 0, nslots * sizeof *slots);
+    while (at < s->words.len) {
+      const uint8_t *w = s->words.data + at;
+      uint64_t hash = gpuir__word_hash(an, (const char *)w + 1, *w);
+      size_t i = (size_t)hash & (nslots - 1), probes = 0;
+      while (slots[i].at && ++probes < GPUIR__STOP_PROBES) i = (i + 1) & (nslots - 1);
+      if (slots[i].at) break;
+      slots[i].at = (uint32_t)(at + 1);
+      slots[i].tag = (uint32_t)(hash >> 32);
+      at += 1u + *w;
+    }
+    if (at >= s->words.len) return GPUIR_OK;
+  }
+  return GPUIR_E_LIMIT;
+}
+
+/* A gpuir_token_fn whose sink is the analyzer itself: adds the word to its stop words. */
+static int gpuir__stops_add(void *analyzer, const char *word, size_t len) {
+  gpuir__analyzer *an = (gpuir__analyzer *)analyzer;
+  gpuir__stops *s = &an->stops;
+  uint64_t hash = gpuir__word_hash(an, word, len);
+  uint8_t *to;
+  size_t i, probes = 0;
+  if (s->nslots && gpuir__stops_have(s, word, len, hash)) return GPUIR_OK;
+  if (s->words.len > UINT32_MAX / 2) return GPUIR_E_LIMIT;
+  to = gpuir__buf_room(&an->a, &s->words, 1 + len);
+  if (!to) return GPUIR_E_NOMEM;
+  to[0] = (uint8_t)len;
+  memcpy(to + 1, word, len);
+  if (s->longest < len) s->longest = len;
+  s->words.len += 1 + len;
+  s->n++;
+  if (s->n * 4 > s->nslots) return gpuir__stops_rehash(an, s->nslots ? s->nslots * 2 : 256);
+  i = (size_t)hash & (s->nslots - 1);
+  while (s->slots[i].at && ++probes < GPUIR__STOP_PROBES) i = (i + 1) & (s->nslots - 1);
+  if (s->slots[i].at) {
+    an->seed++;
+    return gpuir__stops_rehash(an, s->nslots);
+  }
+  s->slots[i].at = (uint32_t)(s->words.len - len);
+  s->slots[i].tag = (uint32_t)(hash >> 32);
+  return GPUIR_OK;
+}
+
+/* ---- from a folded token to the term ---- */
+
+#ifdef GPUIR_WITH_STEMMER
+static int gpuir__is_utf8(const char *text, size_t len) {
+  const uint8_t *p = (const uint8_t *)text;
+  size_t i = 0, n;
+  uint32_t c;
+  for (; i < len; i += n)
+    if (!(n = gpuir__utf8_get(p + i, len - i, &c))) return 0;
+  return 1;
+}
+
+/* Stems and emits a word. A word that is not UTF-8 is its own stem: the stemmers expect UTF-8. */
+static int gpuir__stem_token(gpuir__analyzer *an, const char *word, size_t len, uint64_t hash) {
+  gpuir__stem_entry *e = NULL;
+  const sb_symbol *stem;
+  size_t stem_len;
+  if (len <= GPUIR__STEM_CACHED) {
+    if (an->cache) {
+      e = an->cache + (hash >> 7 & ((1u << GPUIR__STEM_CACHE_BITS) - 1));
+      if (e->word_len == len && !memcmp(e->word, word, len)) return an->emit(an->sink, e->stem, e->stem_len);
+    } else if (++an->stemmed == 256) { /* not for a query; without it all works, but slower */
+      an->cache = (gpuir__stem_entry *)gpuir__alloc_zero(&an->a, sizeof *e << GPUIR__STEM_CACHE_BITS);
+      if (!an->cache) an->stemmed = 0;
+    }
+  }
+  if (!gpuir__is_utf8(word, len)) return an->emit(an->sink, word, len);
+  stem = sb_stemmer_stem(an->stemmer, (const sb_symbol *)word, (int)len);
+  if (!stem) return GPUIR_E_NOMEM;
+  stem_len = (size_t)sb_stemmer_length(an->stemmer);
+  if (!stem_len) { /* of "s" the stemmer `porter` leaves nothing */
+    stem = (const sb_symbol *)word;
+    stem_len = len;
+  }
+  if (stem_len > GPUIR_MAX_TERM) {
+    an->dropped++;
+    return GPUIR_OK;
+  }
+  if (e && stem_len <= GPUIR__STEM_CACHED) {
+    e->word_len = (uint8_t)len;
+    memcpy(e->word, word, len);
+    e->stem_len = (uint8_t)stem_len;
+    memcpy(e->stem, stem, stem_len);
+  }
+  return an->emit(an->sink, (const char *)stem, stem_len);
+}
+#endif
+
+static int gpuir__filter_token(gpuir__analyzer *an, const char *token, size_t len) {
+  uint64_t hash;
+  if (an->possessive && len > 2 && (token[len - 1] == 's' || token[len - 1] == 'S')) {
+    size_t n = gpuir__apostrophe_before(token, len - 1);
+    if (n && n + 1 < len) len -= n + 1;
+  }
+  hash = gpuir__word_hash(an, token, len);
+  if (an->stops.nslots && gpuir__stops_have(&an->stops, token, len, hash)) return GPUIR_OK;
+#ifdef GPUIR_WITH_STEMMER
+  if (an->stemmer) return gpuir__stem_token(an, token, len, hash);
+#endif
+  return an->emit(an->sink, token, len);
+}
+
+/* A folded token of 1 to 255 bytes. */
+static inline int gpuir__put_token(gpuir__analyzer *an, const char *token, size_t len) {
+  return an->filtered ? gpuir__filter_token(an, token, len) : an->emit(an->sink, token, len);
+}
+
+/* A gpuir_token_fn whose sink is the analyzer: what a caller's tokenizer calls. */
+static int gpuir__custom_token(void *analyzer, const char *token, size_t len) {
+  gpuir__analyzer *an = (gpuir__analyzer *)analyzer;
+  if (an->status || !len) return an->status;
+  if (len > GPUIR_MAX_TERM)
+    an->dropped++;
+  else
+    an->status = gpuir__put_token(an, token, len);
+  return an->status;
+}
+
+/* Whether the word text[start, ...), which is an "s", is what is left of a possessive. */
+static inline int gpuir__is_possessive(const gpuir__analyzer *an, const char *text, size_t start) {
+  size_t n;
+  if (!an->possessive || !an->word_end) return 0;
+  n = gpuir__apostrophe_before(text, start);
+  return n && an->word_end == start - n;
+}
+
+/* ---- unicode ------------------------------------------------------------------- */
+
+#ifdef GPUIR_WITH_UTF8PROC
+/* Classes of characters; a token is a run of one class. 1 to 7, for gpuir__analyzer.simple. */
+enum {
+  GPUIR__SEPARATOR = 1,
+  GPUIR__LETTER = 2, /* and numbers */
+  GPUIR__HAN = 3,    /* a token each */
+  GPUIR__HIRAGANA = 4,
+  GPUIR__KATAKANA = 5,
+  GPUIR__PROLONGED = 6, /* continues kana, else begins Katakana */
+  GPUIR__EXTEND = 7     /* continues any token, begins none */
+};
+#define GPUIR__FOLDING \
+  (UTF8PROC_COMPAT | UTF8PROC_CASEFOLD | UTF8PROC_IGNORE | UTF8PROC_STABLE | UTF8PROC_COMPOSE)
+
+static int gpuir__char_class(uint32_t c) {
+  const utf8proc_property_t *p;
+  if (c < 0x80) return gpuir__fold_ascii[c] ? GPUIR__LETTER : GPUIR__SEPARATOR;
+  /* by range and not by category, so that ideographs newer than utf8proc are words, too */
+  if ((c >= 0x4e00 && c <= 0x9fff) || (c >= 0x3400 && c <= 0x4dbf) || (c >= 0xf900 && c <= 0xfaff) ||
+      (c >= 0x20000 && c <= 0x3fffd) || c == 0x3005 || c == 0x3007 || (c >= 0x3021 && c <= 0x3029) ||
+      (c >= 0x3038 && c <= 0x303b))
+    return GPUIR__HAN;
+  if (c == 0x30fc || c == 0xff70) return GPUIR__PROLONGED;
+  p = utf8proc_get_property((utf8proc_int32_t)c);
+  switch (p->category) {
+    case UTF8PROC_CATEGORY_LU:
+    case UTF8PROC_CATEGORY_LL:
+    case UTF8PROC_CATEGORY_LT:
+    case UTF8PROC_CATEGORY_LM:
+    case UTF8PROC_CATEGORY_LO:
+    case UTF8PROC_CATEGORY_ND:
+    case UTF8PROC_CATEGORY_NL:
+    case UTF8PROC_CATEGORY_NO: break;
+    case UTF8PROC_CATEGORY_MN:
+    case UTF8PROC_CATEGORY_MC:
+    case UTF8PROC_CATEGORY_ME: return GPUIR__EXTEND;
+    case UTF8PROC_CATEGORY_CF: /* soft hyphen, joiners; the zero width space is for separating */
+      return p->ignorable && c != 0x200b ? GPUIR__EXTEND : GPUIR__SEPARATOR;
+    default: return GPUIR__SEPARATOR;
+  }
+  if ((c >= 0x3041 && c <= 0x309f) || (c >= 0x1b001 && c <= 0x1b11f) || (c >= 0x1b150 && c <= 0x1b152))
+    return GPUIR__HIRAGANA;
+  if ((c >= 0x30a0 && c <= 0x30ff) || (c >= 0x31f0 && c <= 0x31ff) || (c >= 0xff66 && c <= 0xff9f) ||
+      (c >= 0x1aff0 && c <= 0x1b000) || (c >= 0x1b120 && c <= 0x1b122) || (c >= 0x1b164 && c <= 0x1b167))
+    return GPUIR__KATAKANA;
+  return GPUIR__LETTER;
+}
+
+/* The class of a character, and in *folded the one character that it folds to when that does
+ * not depend on its neighbours, provided that they are such, too; otherwise 0. */
+static inline int gpuir__char_simple(gpuir__analyzer *an, uint32_t c, uint32_t *folded) {
+  if (c < 0x80) {
+    *folded = gpuir__fold_ascii[c];
+    return *folded ? GPUIR__LETTER : GPUIR__SEPARATOR;
+  }
+  if (c < 0x800) {
+    uint32_t v = an->simple[c];
+    if (GPUIR__UNLIKELY(!v)) {
+      utf8proc_int32_t to[8];
+      int boundary = 0, class_ = gpuir__char_class(c);
+      utf8proc_ssize_t n = 0;
+      if (class_ == GPUIR__LETTER)
+        n = utf8proc_decompose_char((utf8proc_int32_t)c, to, 8, (utf8proc_option_t)GPUIR__FOLDING, &boundary);
+      if (n >= 1 && n <= 8) n = utf8proc_normalize_utf32(to, n, (utf8proc_option_t)GPUIR__FOLDING);
+      v = (uint32_t)class_ << 13;
+      /* one letter that neither moves nor was made a part of the one before */
+      if (n == 1 && to[0] < 0x2000 && gpuir__char_class((uint32_t)to[0]) == GPUIR__LETTER &&
+          !utf8proc_get_property(to[0])->combining_class)
+        v |= (uint32_t)to[0];
+      an->simple[c] = (uint16_t)v;
+    }
+    *folded = v & 0x1fff;
+    return (int)(v >> 13);
+  }
+  *folded = c;
+  if (c >= 0x4e00 && c <= 0x9fff) return GPUIR__HAN;
+  if (c >= 0xac00 && c <= 0xd7a3) return GPUIR__LETTER; /* Hangul syllables; jamo after them are not simple */
+  if (c >= 0x3041 && c <= 0x3096) return GPUIR__HIRAGANA;
+  if (c >= 0x30a1 && c <= 0x30fa) return GPUIR__KATAKANA;
+  if (c == 0x30fc) return GPUIR__PROLONGED;
+  *folded = 0;
+  return gpuir__char_class(c);
+}
+
+/* The class of the run of class `run` (0: none) that goes on or begins with a character of
+ * class `next`; *begins tells which. GPUIR__SEPARATOR: there is none any more. */
+static inline int gpuir__run_class(int run, int next, int *begins) {
+  *begins = 0;
+  if (next == GPUIR__EXTEND) return run ? run : GPUIR__SEPARATOR;
+  if (next == GPUIR__PROLONGED) {
+    if (run == GPUIR__HIRAGANA || run == GPUIR__KATAKANA) return run;
+    next = GPUIR__KATAKANA;
+  }
+  *begins = next != GPUIR__SEPARATOR && (next != run || next == GPUIR__HAN);
+  return next;
+}
+
+/* A token that is made of UTF-8 characters one by one; len over 255: too long. */
+typedef struct gpuir__utf8_word {
+  size_t len;
+  uint8_t bytes[GPUIR_MAX_TERM + 4];
+} gpuir__utf8_word;
+
+static inline void gpuir__utf8_word_put(gpuir__utf8_word *w, uint32_t c) {
+  uint8_t *to = w->bytes + w->len;
+  if (w->len > GPUIR_MAX_TERM) return;
+  if (c < 0x80) {
+    to[0] = (uint8_t)c;
+    w->len += 1;
+  } else if (c < 0x800) {
+    to[0] = (uint8_t)(0xc0 | c >> 6);
+    to[1] = (uint8_t)(0x80 | (c & 0x3f));
+    w->len += 2;
+  } else if (c < 0x10000) {
+    to[0] = (uint8_t)(0xe0 | c >> 12);
+    to[1] = (uint8_t)(0x80 | (c >> 6 & 0x3f));
+    to[2] = (uint8_t)(0x80 | (c & 0x3f));
+    w->len += 3;
+  } else {
+    to[0] = (uint8_t)(0xf0 | c >> 18);
+    to[1] = (uint8_t)(0x80 | (c >> 12 & 0x3f));
+    to[2] = (uint8_t)(0x80 | (c >> 6 & 0x3f));
+    to[3] = (uint8_t)(0x80 | (c & 0x3f));
+    w->len += 4;
+  }
+}
+
+static int gpuir__utf8_word_end(gpuir__analyzer *an, gpuir__utf8_word *w) {
+  size_t len = w->len;
+  w->len = 0;
+  if (len > GPUIR_MAX_TERM)
+    an->dropped++;
+  else if (len)
+    return gpuir__put_token(an, (const char *)w->bytes, len);
+  return GPUIR_OK;
+}
+
+/* Folds a word (valid UTF-8) with utf8proc, and splits it again where that has made separators. */
+static int gpuir__fold_word(gpuir__analyzer *an, const char *text, size_t start, size_t end) {
+  utf8proc_int32_t chars[512];
+  utf8proc_ssize_t i, n = -1;
+  gpuir__utf8_word w;
+  int run = 0, status;
+  /* No token of 255 bytes comes from more than 383 decomposed characters, and a word of more than
+   * 4096 bytes is junk of ignorable characters at best. */
+  if (end - start <= 4096)
+    n = utf8proc_decompose((const utf8proc_uint8_t *)text + start, (utf8proc_ssize_t)(end - start), chars,
+                           512, (utf8proc_option_t)GPUIR__FOLDING);
+  if (n >= 0 && n <= 512) n = utf8proc_normalize_utf32(chars, n, (utf8proc_option_t)GPUIR__FOLDING);
+  if (n < 0 || n > 512) {
+    an->dropped++;
+    return GPUIR_OK;
+  }
+  if (n == 1 && chars[0] == 's' && gpuir__is_possessive(an, text, start)) return GPUIR_OK;
+  w.len = 0;
+  for (i = 0; i < n; i++) {
+    int begins;
+    run = gpuir__run_class(run, gpuir__char_class((uint32_t)chars[i]), &begins);
+    if (begins || run == GPUIR__SEPARATOR) {
+      status = gpuir__utf8_word_end(an, &w);
+      if (status) return status;
+    }
+    if (run == GPUIR__SEPARATOR)
+      run = 0;
+    else
+      gpuir__utf8_word_put(&w, (uint32_t)chars[i]);
+  }
+  return gpuir__utf8_word_end(an, &w);
+}
+
+/* The tokens of text[i, end), which holds no ASCII but letters and digits. */
+static int gpuir__scan_unicode(gpuir__analyzer *an, const char *text, size_t i, size_t end) {
+  const uint8_t *p = (const uint8_t *)text;
+  gpuir__utf8_word w; /* the run, folded, while it is made of simple characters */
+  size_t start = i, n;
+  int run = 0, simple = 1, status = GPUIR_OK;
+  w.len = 0;
+  for (;; i += n) {
+    uint32_t c = 0, folded = 0;
+    int begins = 0, before = run;
+    n = 1;
+    if (i < end) {
+      size_t got = gpuir__utf8_get(p + i, end - i, &c);
+      int class_ = got ? gpuir__char_simple(an, c, &folded) : GPUIR__SEPARATOR;
+      if (got) n = got;
+      run = gpuir__run_class(run, class_, &begins);
+    } else {
+      run = GPUIR__SEPARATOR;
+    }
+    if (begins || run == GPUIR__SEPARATOR) {
+      if (before) {
+        if (!simple)
+          status = gpuir__fold_word(an, text, start, i);
+        else if (w.len != 1 || w.bytes[0] != 's' || !gpuir__is_possessive(an, text, start))
+          status = gpuir__utf8_word_end(an, &w);
+        if (status) return status;
+        an->word_end = i;
+      }
+      if (i >= end) return GPUIR_OK;
+      if (run == GPUIR__SEPARATOR) run = 0;
+      start = i;
+      simple = 1;
+      w.len = 0;
+    }
+    if (folded)
+      gpuir__utf8_word_put(&w, folded);
+    else
+      simple = 0;
+  }
+}
+
+static int gpuir__has_high(const char *text, size_t len) {
+  uint64_t any = 0;
+  for (; len >= 8; text += 8, len -= 8) any |= gpuir__load64(text);
+  for (; len; text++, len--) any |= (uint64_t)(unsigned char)*text;
+  return (any & 0x8080808080808080u) != 0;
+}
+#endif /* GPUIR_WITH_UTF8PROC */
+
+/* ---- ascii, and the ASCII words of unicode --------------------------------------- */
+
+/* Folds 64 bytes of text; bit i of the result: byte i belongs to a word. Bytes of `folded` that do
+ * not are undefined. *high becomes non-zero if a byte is not ASCII. */
+static inline uint64_t gpuir__classify64(const char *text, uint8_t *folded, int *high) {
+  uint64_t bits = 0;
+  int any = 0;
+  unsigned i;
+#if GPUIR__X86
+  /* SSE2, which every x86-64 has. Signed compares: x - 'a' + 128 - 256 < 26 - 128 is 'a' <= x < 'a' + 26. */
+  const __m128i case_bit = _mm_set1_epi8(0x20);
+  for (i = 0; i < 4; i++) {
+    __m128i v = _mm_loadu_si128((const __m128i *)(const void *)(text + 16 * i));
+    __m128i alpha = _mm_cmplt_epi8(_mm_add_epi8(_mm_or_si128(v, case_bit), _mm_set1_epi8(0x80 - 'a')),
+                                   _mm_set1_epi8(26 - 128));
+    __m128i digit = _mm_cmplt_epi8(_mm_add_epi8(v, _mm_set1_epi8(0x80 - '0')), _mm_set1_epi8(10 - 128));
+    _mm_storeu_si128((__m128i *)(void *)(folded + 16 * i), _mm_or_si128(v, _mm_and_si128(alpha, case_bit)));
+    bits |= (uint64_t)(uint32_t)_mm_movemask_epi8(_mm_or_si128(_mm_or_si128(alpha, digit), v)) << 16 * i;
+    any |= _mm_movemask_epi8(v);
+  }
+#else
+  for (i = 0; i < 64; i++) {
+    uint8_t c = gpuir__fold_ascii[(unsigned char)text[i]];
+    folded[i] = c;
+    bits |= (uint64_t)(c != 0) << i;
+    any |= c & 0x80;
+  }
+#endif
+  *high = any;
+  return bits;
+}
+
+/* One run [start, end) of word bytes; `folded` are its bytes, if there are at most 255. `high` is 0
+ * when they are ASCII. */
+static inline int gpuir__scan_run(gpuir__analyzer *an, const char *text, size_t start, size_t end,
+                                  const uint8_t *folded, int high) {
+  size_t len = end - start;
+  int status = GPUIR_OK;
+#ifdef GPUIR_WITH_UTF8PROC
+  if (high && an->kind == GPUIR__UNICODE && gpuir__has_high(text + start, len))
+    return gpuir__scan_unicode(an, text, start, end);
+#endif
+  (void)high;
+  if (GPUIR__UNLIKELY(len > GPUIR_MAX_TERM))
+    an->dropped++;
+  else if (len != 1 || *folded != 's' || !gpuir__is_possessive(an, text, start))
+    status = gpuir__put_token(an, (const char *)folded, len);
+  an->word_end = end;
+  return status;
+}
+
+/* The text is folded block by block into `room`, in front of which there is space for the start of a
+ * token that goes on from the block before. Tokens begin and end where the word bits change. */
+static int gpuir__scan(gpuir__analyzer *an, const char *text, size_t len) {
+  uint8_t room[256 + GPUIR__SCAN_BLOCK];
+  size_t base, start = SIZE_MAX; /* of the token in progress */
+  uint64_t before = 0;           /* the word bit of the last byte seen */
+  int status, high, carried = 0; /* not ASCII: of this chunk; of the token in progress, before it */
+  an->word_end = 0;
+  for (base = 0; base < len; base += GPUIR__SCAN_BLOCK) {
+    size_t n = (size_t)gpuir__min64(len - base, GPUIR__SCAN_BLOCK), at;
+    for (at = 0; at < n; at += 64) {
+      uint64_t bits, edges;
+      if (n - at >= 64) {
+        bits = gpuir__classify64(text + base + at, room + 256 + at, &high);
+      } else {
+        char rest[64];
+        memset(rest, 0, sizeof rest);
+        memcpy(rest, text + base + at, n - at);
+        bits = gpuir__classify64(rest, room + 256 + at, &high);
+      }
+      edges = bits ^ (bits << 1 | before);
+      before = bits >> 63;
+      while (edges) {
+        size_t end;
+        if (start == SIZE_MAX) {
+          start = base + at + gpuir__ctz64(edges);
+          edges &= edges - 1;
+          if (!edges) break;
+        }
+        end = base + at + gpuir__ctz64(edges);
+        edges &= edges - 1;
+        status = gpuir__scan_run(an, text, start, end, room + (end - start > 255 ? 0 : 256 + start - base),
+                                 high | carried);
+        if (status) return status;
+        start = SIZE_MAX;
+        carried = 0;
+      }
+      if (start != SIZE_MAX) carried |= high;
+    }
+    if (start != SIZE_MAX && base + n - start <= 255) {
+      size_t k = base + n - start; /* the end of the block, or of the text */
+      memmove(room + 256 - k, room + 256 + n - k, k);
+    }
+  }
+  if (start == SIZE_MAX) return GPUIR_OK;
+  return gpuir__scan_run(an, text, start, len, room + (len - start > 255 ? 0 : 256 - (len - start)), carried);
+}
+
+/* Emits the tokens of a text. dropped (may be NULL) is increased for each token over 255 bytes.
+ * Returns 0, or the first other answer of emit or of the caller's tokenizer, or NOMEM. */
+static int gpuir__analyze(gpuir__analyzer *an, const char *text, size_t len, gpuir_token_fn emit, void *sink,
+                          uint64_t *dropped) {
+  int status;
+  an->emit = emit;
+  an->sink = sink;
+  an->dropped = 0;
+  an->status = GPUIR_OK;
+  if (an->kind == GPUIR__CUSTOM) {
+    status = an->tokenize(an->tokenize_user, text, len, gpuir__custom_token, an);
+    if (an->status) status = an->status; /* even if the tokenizer has lost it */
+  } else {
+    status = gpuir__scan(an, text, len);
+  }
+  if (dropped) *dropped += an->dropped;
+  return status;
+}
+
+/* ---- specifications ---- */
+
+/* A name is 1 to 64 bytes without white space or control characters, so that specifications are
+ * one line and messages can quote it. */
+static int gpuir__name_ok(const char *name, size_t len) {
+  size_t i;
+  if (!len || len > GPUIR__NAME_MAX) return 0;
+  for (i = 0; i < len; i++)
+    if ((unsigned char)name[i] <= ' ' || name[i] == 0x7f) return 0;
+  return 1;
+}
+
+static int gpuir__has_words(const char *words) {
+  while (gpuir__parts_words((unsigned char)*words)) words++;
+  return *words != 0;
+}
+
+/* Writes the specification that is stored in the index, GPUIR__SPEC_MAX bytes at most with its NUL:
+ *   ("ascii" | "unicode" | "custom:" NAME) [" stem=" NAME] [" stop=" ("english" | "custom")]
+ * Errors: ARGUMENT. */
+static int gpuir__analyzer_spec(const gpuir_analyzer_desc *desc, char *spec, size_t cap, gpuir_error *err) {
+  const char *name = desc && desc->analyzer ? desc->analyzer : "ascii";
+  const char *stem = desc ? desc->stem : NULL, *stop = desc ? desc->stop : NULL;
+  int builtin = !strcmp(name, "ascii") || !strcmp(name, "unicode");
+  int custom = desc && desc->tokenize;
+  int words = desc && desc->stop_words && gpuir__has_words(desc->stop_words);
+  int n;
+  if (cap) spec[0] = 0;
+  if (custom && !desc->analyzer)
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "a tokenizer needs a name: set `analyzer`");
+  if (!gpuir__name_ok(name, strlen(name)))
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0,
+                       "the analyzer's name must be 1 to %d bytes without white space", (int)GPUIR__NAME_MAX);
+  if (custom && builtin)
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "a tokenizer may not be called \"%s\", as a built-in one is",
+                       name);
+  if (!custom && !builtin)
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "unknown analyzer \"%s\" (there are ascii and unicode)",
+                       name);
+  if (stem && !gpuir__name_ok(stem, strlen(stem)))
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0,
+                       "the stemmer's name must be 1 to %d bytes without white space", (int)GPUIR__NAME_MAX);
+  if (stop && desc->stop_words)
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "stop and stop_words exclude each other");
+  if (stop && strcmp(stop, "english"))
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "unknown stop list \"%.64s\" (there is english)", stop);
+  n = snprintf(spec, cap, "%s%s%s%s%s", custom ? "custom:" : "", name, stem ? " stem=" : "", stem ? stem : "",
+               stop    ? " stop=english"
+               : words ? " stop=custom"
+                       : "");
+  if (n < 0 || (size_t)n >= cap)
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "analyzer specification too long");
+  return GPUIR_OK;
+}
+
+static void gpuir__analyzer_destroy(gpuir__analyzer *an) {
+  gpuir_allocator a;
+  if (!an) return;
+  a = an->a;
+#ifdef GPUIR_WITH_STEMMER
+  sb_stemmer_delete(an->stemmer);
+  gpuir__free(&a, an->cache, sizeof *an->cache << GPUIR__STEM_CACHE_BITS);
+#endif
+  gpuir__buf_free(&a, &an->stops.words);
+  gpuir__free(&a, an->stops.slots, an->stops.nslots * sizeof *an->stops.slots);
+  gpuir__free(&a, an, sizeof *an);
+}
+
+/* Makes the set of stop words from words parted by white space, each through the tokenizer. */
+static int gpuir__analyzer_set_stops(gpuir__analyzer *an, const char *words, gpuir_error *err) {
+  int status = GPUIR_OK;
+  if (!words) words = "";
+  an->filtered = an->possessive;
+  while (*words && !status) {
+    size_t n = 0;
+    while (gpuir__parts_words((unsigned char)*words)) words++;
+    while (words[n] && !gpuir__parts_words((unsigned char)words[n])) n++;
+    if (n) status = gpuir__analyze(an, words, n, gpuir__stops_add, an, NULL);
+    words += n;
+  }
+  if (status == GPUIR_E_NOMEM) return gpuir__fail_nomem(err);
+  if (status == GPUIR_E_LIMIT)
+    return gpuir__fail(err, status, 0, "the list of stop words is too long, or contrived");
+  if (status) return gpuir__fail(err, status, 0, "the tokenizer fails on the stop words");
+  return GPUIR_OK;
+}
+
+/* What a specification says: "NAME" or "custom:NAME", then options " stem=NAME" and " stop=NAME". */
+typedef struct gpuir__spec {
+  int kind;
+  char stem[GPUIR__NAME_MAX + 1], stop[GPUIR__NAME_MAX + 1]; /* "": none */
+} gpuir__spec;
+
+/* The analyzer's name, before the options. *end is what follows it. */
+static int gpuir__spec_name(const char *p, int has_tokenizer, int *kind, const char **end, gpuir_error *err) {
+  size_t n = strcspn(p, " ");
+  char name[GPUIR__NAME_MAX + 1];
+  *end = p + n;
+  *kind = -1;
+  if (n == 5 && !memcmp(p, "ascii", n)) *kind = GPUIR__ASCII;
+  if (n == 7 && !memcmp(p, "unicode", n)) *kind = GPUIR__UNICODE;
+  if (n >= 7 && !memcmp(p, "custom:", 7)) {
+    *kind = GPUIR__CUSTOM;
+    p += 7;
+    n -= 7;
+  }
+  if (!gpuir__name_ok(p, n)) return gpuir__fail(err, GPUIR_E_FORMAT, 0, "malformed analyzer specification");
+  memcpy(name, p, n);
+  name[n] = 0;
+  if (*kind < 0) return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "this build has no analyzer \"%s\"", name);
+  if (*kind == GPUIR__CUSTOM && !has_tokenizer)
+    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "the tokenizer \"%s\" must be given", name);
+#ifndef GPUIR_WITH_UTF8PROC
+  if (*kind == GPUIR__UNICODE)
+    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0,
+                       "this build has no unicode analyzer (define GPUIR_WITH_UTF8PROC)");
+#endif
+  return GPUIR_OK;
+}
+
+/* FORMAT for a malformed specification; UNSUPPORTED, in words, if this build or caller lacks something. */
+static int gpuir__spec_parse(const char *text, int has_tokenizer, gpuir__spec *spec, gpuir_error *err) {
+  const char *p;
+  size_t n;
+  int status = gpuir__spec_name(text, has_tokenizer, &spec->kind, &p, err);
+  if (status) return status;
+  spec->stem[0] = spec->stop[0] = 0;
+  for (; *p; p += n) {
+    char key[GPUIR__NAME_MAX + 1], *value;
+    size_t name_len;
+    p++; /* the space */
+    n = strcspn(p, " ");
+    name_len = strcspn(p, "= ");
+    if (name_len >= n || !gpuir__name_ok(p, name_len) || !gpuir__name_ok(p + name_len + 1, n - name_len - 1))
+      return gpuir__fail(err, GPUIR_E_FORMAT, 0, "malformed analyzer specification");
+    memcpy(key, p, name_len);
+    key[name_len] = 0;
+    if (!strcmp(key, "stem"))
+      value = spec->stem;
+    else if (!strcmp(key, "stop"))
+      value = spec->stop;
+    else
+      return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "this build's analyzers have no option \"%s\"", key);
+    if (*value) return gpuir__fail(err, GPUIR_E_FORMAT, 0, "malformed analyzer specification");
+    memcpy(value, p + name_len + 1, n - name_len - 1);
+    value[n - name_len - 1] = 0;
+  }
+  if (*spec->stop && strcmp(spec->stop, "english") && strcmp(spec->stop, "custom"))
+    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "this build has no stop list \"%s\"", spec->stop);
+#ifndef GPUIR_WITH_STEMMER
+  if (*spec->stem)
+    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0,
+                       "this build has no stemmer \"%s\" (define GPUIR_WITH_STEMMER)", spec->stem);
+#endif
+  return GPUIR_OK;
+}
+
+/* From a specification and the custom stop words ("" if none). UNSUPPORTED, in words, if this build
+ * or caller lacks something; FORMAT for a malformed specification; NOMEM; LIMIT for stop words that
+ * fit no table; or what the tokenizer returned for the stop words. */
+static int gpuir__analyzer_create(const gpuir_allocator *allocator, const char *text, const char *stop_words,
+                                  gpuir_tokenize_fn tokenize, void *tokenize_user, gpuir__analyzer **analyzer,
+                                  gpuir_error *err) {
+  gpuir_allocator a = gpuir__allocator(allocator);
+  gpuir__analyzer *an;
+  gpuir__spec spec;
+  const char *stem = spec.stem;
+  int status = gpuir__spec_parse(text, tokenize != NULL, &spec, err);
+  *analyzer = NULL;
+  if (status) return status;
+  an = (gpuir__analyzer *)gpuir__alloc_zero(&a, sizeof *an);
+  if (!an) return gpuir__fail_nomem(err);
+  an->a = a;
+  an->kind = spec.kind;
+  an->tokenize = tokenize;
+  an->tokenize_user = tokenize_user;
+  an->possessive =
+      !strcmp(stem, "porter") || !strcmp(stem, "english") || !strcmp(stem, "eng") || !strcmp(stem, "en");
+  if (*spec.stop)
+    status =
+        gpuir__analyzer_set_stops(an, !strcmp(spec.stop, "custom") ? stop_words : gpuir__stop_english, err);
+#ifdef GPUIR_WITH_STEMMER
+  if (!status && *stem) {
+    an->stemmer = sb_stemmer_new(stem, NULL);
+    if (!an->stemmer) {
+      const char **known = sb_stemmer_list();
+      while (*known && strcmp(*known, stem)) known++;
+      status = *known ? gpuir__fail_nomem(err)
+                      : gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "libstemmer has no stemmer \"%s\"", stem);
+    }
+  }
+#endif
+  if (status) {
+    gpuir__analyzer_destroy(an);
+    return status;
+  }
+  an->filtered = an->possessive || an->stops.nslots || *stem;
+  *analyzer = an;
+  return GPUIR_OK;
+}
+
+/* ---- a pool of analyzers ---- */
+
+/* Analyzers of one specification that are idle: they are costly to make, and each serves one thread at a time. */
+#define GPUIR__POOL 16
+typedef struct gpuir__pool {
+  gpuir_allocator a;
+  const char *spec, *stop_words; /* the owner's */
+  gpuir_tokenize_fn tokenize;
+  void *tokenize_user;
+  pthread_mutex_t mutex; /* guards what follows */
+  unsigned n;
+  gpuir__analyzer *idle[GPUIR__POOL];
+} gpuir__pool;
+
+/* Releases the pool and its idle analyzers; NULL is allowed. All that were taken must have been given back. */
+static void gpuir__pool_close(gpuir__pool *pool) {
+  gpuir_allocator a;
+  if (!pool) return;
+  a = pool->a;
+  while (pool->n) gpuir__analyzer_destroy(pool->idle[--pool->n]);
+  (void)pthread_mutex_destroy(&pool->mutex);
+  gpuir__free(&a, pool, sizeof *pool);
+}
+
+/* Makes an empty pool. `spec` and `stop_words` must outlive it. */
+static int gpuir__pool_open(const gpuir_allocator *a, const char *spec, const char *stop_words,
+                            gpuir_tokenize_fn tokenize, void *tokenize_user, gpuir__pool **out,
+                            gpuir_error *err) {
+  gpuir__pool *pool = (gpuir__pool *)gpuir__alloc_zero(a, sizeof *pool);
+  if (!pool) return gpuir__fail_nomem(err);
+  if (pthread_mutex_init(&pool->mutex, NULL)) {
+    gpuir__free(a, pool, sizeof *pool);
+    return gpuir__fail_nomem(err);
+  }
+  pool->a = *a;
+  pool->spec = spec;
+  pool->stop_words = stop_words;
+  pool->tokenize = tokenize;
+  pool->tokenize_user = tokenize_user;
+  *out = pool;
+  return GPUIR_OK;
+}
+
+/* Takes an idle analyzer, or makes one. */
+static int gpuir__pool_take(gpuir__pool *pool, gpuir__analyzer **analyzer, gpuir_error *err) {
+  *analyzer = NULL;
+  (void)pthread_mutex_lock(&pool->mutex);
+  if (pool->n) *analyzer = pool->idle[--pool->n];
+  (void)pthread_mutex_unlock(&pool->mutex);
+  if (*analyzer) return GPUIR_OK;
+  return gpuir__analyzer_create(&pool->a, pool->spec, pool->stop_words, pool->tokenize, pool->tokenize_user,
+                                analyzer, err);
+}
+
+/* Gives an analyzer back; one too many is destroyed. */
+static void gpuir__pool_give(gpuir__pool *pool, gpuir__analyzer *analyzer) {
+  (void)pthread_mutex_lock(&pool->mutex);
+  if (pool->n < GPUIR__POOL) {
+    pool->idle[pool->n++] = analyzer;
+    analyzer = NULL;
+  }
+  (void)pthread_mutex_unlock(&pool->mutex);
+  gpuir__analyzer_destroy(analyzer);
+}
+
+/* ============================================================================
+ * [12-writer]  index file: layout and writer
  *
  *   header (64 bytes) | section table (32 bytes each) | sections
  *
  * Each section starts 64-byte aligned and is followed by at least 64 bytes of zeros, so that
  * decoders may read past its end. The header holds a checksum of the table, the table one of each
  * section. A reader skips sections that it does not know, unless they are marked as required.
+ *
+ * Uses      [01-base], [10-encoder] (its batches).
+ * Start at  gpuir__writer_create, gpuir__writer_put_batch, gpuir__writer_finish.
+ * Tests     tests/unit/12_writer.c
  * ==========================================================================*/
 
 #define GPUIR__FORMAT 1u
@@ -5833,11 +7089,10 @@ struct gpuir_index {
   const char *analyzer_spec, *stop_words, *codec, *freq_codec, *tool, *description, *order;
   gpuir_tokenize_fn tokenize;
   void *tokenize_user;
-  struct gpuir__pool *pool; /* made and owned by part 7, which stands below */
-  void (*pool_close)(struct gpuir_index *);
+  gpuir__pool *analyzers;
 };
 
-/* ---- writer ---- */
+/* ---- the writer ---- */
 
 #define GPUIR__TMP_SOURCES 999u /* number of the temporary file that the table of sources may be */
 
@@ -6485,13 +7740,23 @@ static int gpuir__writer_finish(gpuir__writer *w, const gpuir__meta *meta, uint6
   return status;
 }
 
+/* ============================================================================
+ * [13-reader]  index file: open, look-ups, verify
+ *
+ * Nothing here trusts an offset of the file: what open does not check is checked where it is used.
+ *
+ * Uses      [08-codings], [09-postings], [11-analysis], the layout in [12-writer].
+ * Start at  gpuir_open, gpuir__list_open (a term's postings), gpuir_verify.
+ * Tests     tests/unit/13_reader.c
+ * ==========================================================================*/
+
 /* ---- open ---- */
 
 GPUIR_API void gpuir_close(gpuir_index *ix) {
   gpuir_allocator a;
   if (!ix) return;
   a = ix->a;
-  if (ix->pool_close) ix->pool_close(ix);
+  gpuir__pool_close(ix->analyzers);
   if (ix->map) (void)munmap(ix->map, (size_t)ix->size);
   gpuir__free(&a, ix->meta, ix->meta_size);
   gpuir__free(&a, ix, sizeof *ix);
@@ -6672,24 +7937,38 @@ static int gpuir__open_map(gpuir_index *ix, const char *path, gpuir_error *err) 
   return GPUIR_OK;
 }
 
-/* gpuir_open without what lower parts add. */
-static int gpuir__index_open(const char *path, const gpuir_open_desc *desc, gpuir_index **index,
-                             gpuir_error *err) {
+/* Fills an index that gpuir_open has allocated; the caller closes it after a failure. */
+static int gpuir__open_index(gpuir_index *ix, const char *path, gpuir_error *err) {
+  int status = gpuir__open_map(ix, path, err);
+  if (!status) status = gpuir__open_table(ix, err);
+  if (!status) status = gpuir__open_arrays(ix, err);
+  if (!status) status = gpuir__open_meta(ix, err);
+  if (!status)
+    status = gpuir__pool_open(&ix->a, ix->analyzer_spec, ix->stop_words, ix->tokenize, ix->tokenize_user,
+                              &ix->analyzers, err);
+  return status;
+}
+
+GPUIR_API int gpuir_open(const char *path, const gpuir_open_desc *desc, gpuir_index **index,
+                         gpuir_error *err) {
   gpuir_allocator a = gpuir__allocator(desc ? desc->allocator : NULL);
-  gpuir_index *ix = (gpuir_index *)gpuir__alloc_zero(&a, sizeof *ix);
+  gpuir_index *ix;
   int status;
+  if (index) *index = NULL;
+  if (!path || !index) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_open: path or index is NULL");
+  ix = (gpuir_index *)gpuir__alloc_zero(&a, sizeof *ix);
   if (!ix) return gpuir__fail_nomem(err);
-  *index = ix;
   ix->a = a;
   ix->simd = gpuir__simd_level(desc ? desc->simd : GPUIR_SIMD_AUTO);
   ix->tokenize = desc ? desc->tokenize : NULL;
   ix->tokenize_user = desc ? desc->tokenize_user : NULL;
   (void)snprintf(ix->path, sizeof ix->path, "%.*s", (int)sizeof ix->path - 1, gpuir__tail(path));
-  status = gpuir__open_map(ix, path, err);
-  if (!status) status = gpuir__open_table(ix, err);
-  if (!status) status = gpuir__open_arrays(ix, err);
-  if (!status) status = gpuir__open_meta(ix, err);
-  return status; /* the caller closes, also after a failure */
+  status = gpuir__open_index(ix, path, err);
+  if (status)
+    gpuir_close(ix);
+  else
+    *index = ix;
+  return status;
 }
 
 /* ---- look-ups: nothing here trusts an offset of the file ---- */
@@ -7036,6 +8315,19 @@ GPUIR_API int gpuir_codec_stats(const gpuir_index *ix, int docids, gpuir_codec_i
   return GPUIR_OK;
 }
 
+GPUIR_API int gpuir_analyze(const gpuir_index *ix, const char *text, size_t len, gpuir_token_fn emit,
+                            void *sink, gpuir_error *err) {
+  gpuir__analyzer *analyzer;
+  int status;
+  if (!ix || (!text && len) || !emit)
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_analyze: NULL argument");
+  status = gpuir__pool_take(ix->analyzers, &analyzer, err);
+  if (status) return status;
+  status = gpuir__analyze(analyzer, text, len, emit, sink, NULL);
+  gpuir__pool_give(ix->analyzers, analyzer);
+  return status ? gpuir__fail(err, status, 0, "%s", gpuir_strerror(status)) : GPUIR_OK;
+}
+
 /* ---- verify ---- */
 
 typedef struct gpuir__verifier {
@@ -7259,864 +8551,16 @@ GPUIR_API int gpuir_verify(const gpuir_index *ix, gpuir_error *err) {
 }
 
 /* ============================================================================
- * PART 5  text analysis: from text to terms
- * ============================================================================
- * A token is made, folded, held against the stop words, stemmed and emitted, in this order.
- *
- * ascii    Tokens are maximal runs of ASCII letters, ASCII digits and bytes from 0x80 on, so
- *          that the words of other scripts stay whole; only ASCII letters are folded. The
- *          underscore separates, as all other ASCII does.
- * unicode  Tokens are maximal runs of letters (L*), numbers (N*) and the marks (M*) and default
- *          ignorable format characters that follow them, brought into NFKC_Casefold form. Where
- *          folding yields something else (U+00BD, one half, holds a fraction slash), the token is split
- *          there. Invalid UTF-8 separates. Pure ASCII gives the same tokens as `ascii`.
- *          Chinese and Japanese are cut without a dictionary: each Han character is a token, and
- *          so is each run of Hiragana and each run of Katakana; a prolonged sound mark goes with
- *          the run before it. Other scripts without spaces (Thai, Khmer) stay uncut.
- *          Which characters are letters, and how they fold, is up to utf8proc's Unicode version.
- * custom   The caller's function makes the tokens; folding is its business.
- *
- * With the stemmers porter and english an English possessive is removed first, as Lucene does
- * it: an apostrophe (', U+2019 or U+FF07) and an s at the end of a word. Stop words go through
- * the same tokenizer and folding; a word that it splits ("don't") stops each of its parts.
- * Tokens over GPUIR_MAX_TERM bytes, measured when they are folded, are dropped and counted.
- */
-
-#ifdef GPUIR_WITH_UTF8PROC
-#include <utf8proc.h>
-#endif
-#ifdef GPUIR_WITH_STEMMER
-#include <libstemmer.h>
-#endif
-
-enum {
-  GPUIR__ASCII = 0,
-  GPUIR__UNICODE = 1,
-  GPUIR__CUSTOM = 2,
-
-  GPUIR__NAME_MAX = 64,     /* bytes of a tokenizer's or stemmer's name */
-  GPUIR__SPEC_MAX = 192,    /* bytes that hold any specification and its NUL */
-  GPUIR__SCAN_BLOCK = 2048, /* bytes of text that are classified at a time; a multiple of 64 */
-  GPUIR__STOP_PROBES = 64,  /* the longest chain of the stop table */
-  GPUIR__STOP_SEEDS = 8,    /* that are tried to keep it so */
-  GPUIR__STEM_CACHED = 23,  /* longer words and stems are not remembered */
-  GPUIR__STEM_CACHE_BITS = 13
-};
-
-/* A set of words: open addressing, at most a quarter full. */
-typedef struct gpuir__stop_slot {
-  uint32_t at; /* 1 + where its length byte and its bytes lie in `words`; 0: empty */
-  uint32_t tag;
-} gpuir__stop_slot;
-
-typedef struct gpuir__stops {
-  gpuir__buf words;
-  gpuir__stop_slot *slots;
-  size_t nslots; /* a power of two, or 0 */
-  size_t n;
-  size_t longest;
-} gpuir__stops;
-
-typedef struct gpuir__stem_entry {
-  uint8_t word_len; /* 0: empty */
-  char word[GPUIR__STEM_CACHED];
-  uint8_t stem_len;
-  char stem[GPUIR__STEM_CACHED];
-} gpuir__stem_entry;
-
-typedef struct gpuir__analyzer {
-  gpuir_allocator a;
-  int kind;
-  int possessive; /* remove 's */
-  int filtered;   /* tokens need more than folding */
-  gpuir_tokenize_fn tokenize;
-  void *tokenize_user;
-  gpuir__stops stops;
-  uint64_t seed; /* of the hash of words */
-#ifdef GPUIR_WITH_STEMMER
-  struct sb_stemmer *stemmer;
-  gpuir__stem_entry *cache; /* direct-mapped; made when it begins to pay */
-  unsigned stemmed;         /* words stemmed without a cache */
-#endif
-#ifdef GPUIR_WITH_UTF8PROC
-  uint16_t simple[0x800]; /* class << 13 | folded character (0: not a simple one); 0: not looked up yet */
-#endif
-  /* the analysis in progress */
-  gpuir_token_fn emit;
-  void *sink;
-  uint64_t dropped;
-  int status;      /* the first answer of emit that was not 0 */
-  size_t word_end; /* where the last word ended in the text */
-} gpuir__analyzer;
-
-/* The bytes of ascii tokens, folded; 0 for those that separate. */
-GPUIR__UNUSED static const uint8_t gpuir__fold_ascii[256] = {
-    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,
-    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,
-    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,
-    '0',  '1',  '2',  '3',  '4',  '5',  '6',  '7',  '8',  '9',  0,    0,    0,    0,    0,    0,
-    0,    'a',  'b',  'c',  'd',  'e',  'f',  'g',  'h',  'i',  'j',  'k',  'l',  'm',  'n',  'o',
-    'p',  'q',  'r',  's',  't',  'u',  'v',  'w',  'x',  'y',  'z',  0,    0,    0,    0,    0,
-    0,    'a',  'b',  'c',  'd',  'e',  'f',  'g',  'h',  'i',  'j',  'k',  'l',  'm',  'n',  'o',
-    'p',  'q',  'r',  's',  't',  'u',  'v',  'w',  'x',  'y',  'z',  0,    0,    0,    0,    0,
-    0x80, 0x81, 0x82, 0x83, 0x84, 0x85, 0x86, 0x87, 0x88, 0x89, 0x8a, 0x8b, 0x8c, 0x8d, 0x8e, 0x8f,
-    0x90, 0x91, 0x92, 0x93, 0x94, 0x95, 0x96, 0x97, 0x98, 0x99, 0x9a, 0x9b, 0x9c, 0x9d, 0x9e, 0x9f,
-    0xa0, 0xa1, 0xa2, 0xa3, 0xa4, 0xa5, 0xa6, 0xa7, 0xa8, 0xa9, 0xaa, 0xab, 0xac, 0xad, 0xae, 0xaf,
-    0xb0, 0xb1, 0xb2, 0xb3, 0xb4, 0xb5, 0xb6, 0xb7, 0xb8, 0xb9, 0xba, 0xbb, 0xbc, 0xbd, 0xbe, 0xbf,
-    0xc0, 0xc1, 0xc2, 0xc3, 0xc4, 0xc5, 0xc6, 0xc7, 0xc8, 0xc9, 0xca, 0xcb, 0xcc, 0xcd, 0xce, 0xcf,
-    0xd0, 0xd1, 0xd2, 0xd3, 0xd4, 0xd5, 0xd6, 0xd7, 0xd8, 0xd9, 0xda, 0xdb, 0xdc, 0xdd, 0xde, 0xdf,
-    0xe0, 0xe1, 0xe2, 0xe3, 0xe4, 0xe5, 0xe6, 0xe7, 0xe8, 0xe9, 0xea, 0xeb, 0xec, 0xed, 0xee, 0xef,
-    0xf0, 0xf1, 0xf2, 0xf3, 0xf4, 0xf5, 0xf6, 0xf7, 0xf8, 0xf9, 0xfa, 0xfb, 0xfc, 0xfd, 0xfe, 0xff};
-
-static inline int gpuir__parts_words(unsigned char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
-
-/* Decodes one character of p[0..n), n >= 1. Returns its bytes, or 0 for anything that is not
- * UTF-8 (overlong forms, surrogates and what is beyond U+10FFFF included). */
-static inline size_t gpuir__utf8_get(const uint8_t *p, size_t n, uint32_t *c) {
-  uint32_t b = p[0];
-  if (b < 0x80) {
-    *c = b;
-    return 1;
-  }
-  if (b < 0xe0) {
-    if (b < 0xc2 || n < 2 || (p[1] & 0xc0) != 0x80) return 0;
-    *c = (b & 0x1fu) << 6 | (p[1] & 0x3fu);
-    return 2;
-  }
-  if (b < 0xf0) {
-    if (n < 3 || (p[1] & 0xc0) != 0x80 || (p[2] & 0xc0) != 0x80) return 0;
-    *c = (b & 0xfu) << 12 | (p[1] & 0x3fu) << 6 | (p[2] & 0x3fu);
-    return *c < 0x800 || (*c >= 0xd800 && *c < 0xe000) ? 0 : 3;
-  }
-  if (b > 0xf4 || n < 4 || (p[1] & 0xc0) != 0x80 || (p[2] & 0xc0) != 0x80 || (p[3] & 0xc0) != 0x80) return 0;
-  *c = (b & 7u) << 18 | (p[1] & 0x3fu) << 12 | (p[2] & 0x3fu) << 6 | (p[3] & 0x3fu);
-  return *c < 0x10000 || *c > 0x10ffff ? 0 : 4;
-}
-
-/* The bytes of the apostrophe that ends at p[n), or 0. */
-static inline size_t gpuir__apostrophe_before(const char *p, size_t n) {
-  if (n >= 1 && p[n - 1] == '\'') return 1;
-  if (n >= 3 && (!memcmp(p + n - 3, "\xe2\x80\x99", 3) || !memcmp(p + n - 3, "\xef\xbc\x87", 3))) return 3;
-  return 0;
-}
-
-/* ---- Stop words ---------------------------------------------------------------- */
-
-/* Lucene's classic English list. */
-static const char gpuir__stop_english[] =
-    "a an and are as at be but by for if in into is it no not of on or such that the their then there these "
-    "they "
-    "this to was will with";
-
-static inline uint64_t gpuir__word_hash(const gpuir__analyzer *an, const char *word, size_t len) {
-  return XXH3_64bits_withSeed(word, len, an->seed);
-}
-
-static inline int gpuir__stops_have(const gpuir__stops *s, const char *word, size_t len, uint64_t hash) {
-  size_t i;
-  if (len > s->longest) return 0;
-  for (i = (size_t)hash & (s->nslots - 1); s->slots[i].at; i = (i + 1) & (s->nslots - 1)) {
-    const uint8_t *w = s->words.data + (s->slots[i].at - 1);
-    if (s->slots[i].tag == (uint32_t)(hash >> 32) && *w == len && !memcmp(w + 1, word, len)) return 1;
-  }
-  return 0;
-}
-
-/* Makes the table anew, with nslots slots. A list may be contrived so that its words collide; then
- * other seeds are tried, eight in all, and at last it is refused: no list makes searching slow. */
-static int gpuir__stops_rehash(gpuir__analyzer *an, size_t nslots) {
-  gpuir__stops *s = &an->stops;
-  gpuir__stop_slot *slots;
-  if (nslots > SIZE_MAX / sizeof *slots) return GPUIR_E_NOMEM;
-  slots = (gpuir__stop_slot *)gpuir__alloc(&an->a, nslots * sizeof *slots);
-  if (!slots) return GPUIR_E_NOMEM;
-  gpuir__free(&an->a, s->slots, s->nslots * sizeof *slots);
-  s->slots = slots;
-  s->nslots = nslots;
-  for (; an->seed < GPUIR__STOP_SEEDS; an->seed++) {
-    size_t at = 0;
-    memset(slots, 0, nslots * sizeof *slots);
-    while (at < s->words.len) {
-      const uint8_t *w = s->words.data + at;
-      uint64_t hash = gpuir__word_hash(an, (const char *)w + 1, *w);
-      size_t i = (size_t)hash & (nslots - 1), probes = 0;
-      while (slots[i].at && ++probes < GPUIR__STOP_PROBES) i = (i + 1) & (nslots - 1);
-      if (slots[i].at) break;
-      slots[i].at = (uint32_t)(at + 1);
-      slots[i].tag = (uint32_t)(hash >> 32);
-      at += 1u + *w;
-    }
-    if (at >= s->words.len) return GPUIR_OK;
-  }
-  return GPUIR_E_LIMIT;
-}
-
-/* A gpuir_token_fn whose sink is the analyzer itself: adds the word to its stop words. */
-static int gpuir__stops_add(void *analyzer, const char *word, size_t len) {
-  gpuir__analyzer *an = (gpuir__analyzer *)analyzer;
-  gpuir__stops *s = &an->stops;
-  uint64_t hash = gpuir__word_hash(an, word, len);
-  uint8_t *to;
-  size_t i, probes = 0;
-  if (s->nslots && gpuir__stops_have(s, word, len, hash)) return GPUIR_OK;
-  if (s->words.len > UINT32_MAX / 2) return GPUIR_E_LIMIT;
-  to = gpuir__buf_room(&an->a, &s->words, 1 + len);
-  if (!to) return GPUIR_E_NOMEM;
-  to[0] = (uint8_t)len;
-  memcpy(to + 1, word, len);
-  if (s->longest < len) s->longest = len;
-  s->words.len += 1 + len;
-  s->n++;
-  if (s->n * 4 > s->nslots) return gpuir__stops_rehash(an, s->nslots ? s->nslots * 2 : 256);
-  i = (size_t)hash & (s->nslots - 1);
-  while (s->slots[i].at && ++probes < GPUIR__STOP_PROBES) i = (i + 1) & (s->nslots - 1);
-  if (s->slots[i].at) {
-    an->seed++;
-    return gpuir__stops_rehash(an, s->nslots);
-  }
-  s->slots[i].at = (uint32_t)(s->words.len - len);
-  s->slots[i].tag = (uint32_t)(hash >> 32);
-  return GPUIR_OK;
-}
-
-/* ---- From a folded token to the term ------------------------------------------- */
-
-#ifdef GPUIR_WITH_STEMMER
-static int gpuir__is_utf8(const char *text, size_t len) {
-  const uint8_t *p = (const uint8_t *)text;
-  size_t i = 0, n;
-  uint32_t c;
-  for (; i < len; i += n)
-    if (!(n = gpuir__utf8_get(p + i, len - i, &c))) return 0;
-  return 1;
-}
-
-/* Stems and emits a word. A word that is not UTF-8 is its own stem: the stemmers expect UTF-8. */
-static int gpuir__stem_token(gpuir__analyzer *an, const char *word, size_t len, uint64_t hash) {
-  gpuir__stem_entry *e = NULL;
-  const sb_symbol *stem;
-  size_t stem_len;
-  if (len <= GPUIR__STEM_CACHED) {
-    if (an->cache) {
-      e = an->cache + (hash >> 7 & ((1u << GPUIR__STEM_CACHE_BITS) - 1));
-      if (e->word_len == len && !memcmp(e->word, word, len)) return an->emit(an->sink, e->stem, e->stem_len);
-    } else if (++an->stemmed == 256) { /* not for a query; without it all works, but slower */
-      an->cache = (gpuir__stem_entry *)gpuir__alloc_zero(&an->a, sizeof *e << GPUIR__STEM_CACHE_BITS);
-      if (!an->cache) an->stemmed = 0;
-    }
-  }
-  if (!gpuir__is_utf8(word, len)) return an->emit(an->sink, word, len);
-  stem = sb_stemmer_stem(an->stemmer, (const sb_symbol *)word, (int)len);
-  if (!stem) return GPUIR_E_NOMEM;
-  stem_len = (size_t)sb_stemmer_length(an->stemmer);
-  if (!stem_len) { /* of "s" the stemmer `porter` leaves nothing */
-    stem = (const sb_symbol *)word;
-    stem_len = len;
-  }
-  if (stem_len > GPUIR_MAX_TERM) {
-    an->dropped++;
-    return GPUIR_OK;
-  }
-  if (e && stem_len <= GPUIR__STEM_CACHED) {
-    e->word_len = (uint8_t)len;
-    memcpy(e->word, word, len);
-    e->stem_len = (uint8_t)stem_len;
-    memcpy(e->stem, stem, stem_len);
-  }
-  return an->emit(an->sink, (const char *)stem, stem_len);
-}
-#endif
-
-static int gpuir__filter_token(gpuir__analyzer *an, const char *token, size_t len) {
-  uint64_t hash;
-  if (an->possessive && len > 2 && (token[len - 1] == 's' || token[len - 1] == 'S')) {
-    size_t n = gpuir__apostrophe_before(token, len - 1);
-    if (n && n + 1 < len) len -= n + 1;
-  }
-  hash = gpuir__word_hash(an, token, len);
-  if (an->stops.nslots && gpuir__stops_have(&an->stops, token, len, hash)) return GPUIR_OK;
-#ifdef GPUIR_WITH_STEMMER
-  if (an->stemmer) return gpuir__stem_token(an, token, len, hash);
-#endif
-  return an->emit(an->sink, token, len);
-}
-
-/* A folded token of 1 to 255 bytes. */
-static inline int gpuir__put_token(gpuir__analyzer *an, const char *token, size_t len) {
-  return an->filtered ? gpuir__filter_token(an, token, len) : an->emit(an->sink, token, len);
-}
-
-/* A gpuir_token_fn whose sink is the analyzer: what a caller's tokenizer calls. */
-static int gpuir__custom_token(void *analyzer, const char *token, size_t len) {
-  gpuir__analyzer *an = (gpuir__analyzer *)analyzer;
-  if (an->status || !len) return an->status;
-  if (len > GPUIR_MAX_TERM)
-    an->dropped++;
-  else
-    an->status = gpuir__put_token(an, token, len);
-  return an->status;
-}
-
-/* Whether the word text[start, ...), which is an "s", is what is left of a possessive. */
-static inline int gpuir__is_possessive(const gpuir__analyzer *an, const char *text, size_t start) {
-  size_t n;
-  if (!an->possessive || !an->word_end) return 0;
-  n = gpuir__apostrophe_before(text, start);
-  return n && an->word_end == start - n;
-}
-
-/* ---- unicode ------------------------------------------------------------------- */
-
-#ifdef GPUIR_WITH_UTF8PROC
-/* Classes of characters; a token is a run of one class. 1 to 7, for gpuir__analyzer.simple. */
-enum {
-  GPUIR__SEPARATOR = 1,
-  GPUIR__LETTER = 2, /* and numbers */
-  GPUIR__HAN = 3,    /* a token each */
-  GPUIR__HIRAGANA = 4,
-  GPUIR__KATAKANA = 5,
-  GPUIR__PROLONGED = 6, /* continues kana, else begins Katakana */
-  GPUIR__EXTEND = 7     /* continues any token, begins none */
-};
-#define GPUIR__FOLDING \
-  (UTF8PROC_COMPAT | UTF8PROC_CASEFOLD | UTF8PROC_IGNORE | UTF8PROC_STABLE | UTF8PROC_COMPOSE)
-
-static int gpuir__char_class(uint32_t c) {
-  const utf8proc_property_t *p;
-  if (c < 0x80) return gpuir__fold_ascii[c] ? GPUIR__LETTER : GPUIR__SEPARATOR;
-  /* by range and not by category, so that ideographs newer than utf8proc are words, too */
-  if ((c >= 0x4e00 && c <= 0x9fff) || (c >= 0x3400 && c <= 0x4dbf) || (c >= 0xf900 && c <= 0xfaff) ||
-      (c >= 0x20000 && c <= 0x3fffd) || c == 0x3005 || c == 0x3007 || (c >= 0x3021 && c <= 0x3029) ||
-      (c >= 0x3038 && c <= 0x303b))
-    return GPUIR__HAN;
-  if (c == 0x30fc || c == 0xff70) return GPUIR__PROLONGED;
-  p = utf8proc_get_property((utf8proc_int32_t)c);
-  switch (p->category) {
-    case UTF8PROC_CATEGORY_LU:
-    case UTF8PROC_CATEGORY_LL:
-    case UTF8PROC_CATEGORY_LT:
-    case UTF8PROC_CATEGORY_LM:
-    case UTF8PROC_CATEGORY_LO:
-    case UTF8PROC_CATEGORY_ND:
-    case UTF8PROC_CATEGORY_NL:
-    case UTF8PROC_CATEGORY_NO: break;
-    case UTF8PROC_CATEGORY_MN:
-    case UTF8PROC_CATEGORY_MC:
-    case UTF8PROC_CATEGORY_ME: return GPUIR__EXTEND;
-    case UTF8PROC_CATEGORY_CF: /* soft hyphen, joiners; the zero width space is for separating */
-      return p->ignorable && c != 0x200b ? GPUIR__EXTEND : GPUIR__SEPARATOR;
-    default: return GPUIR__SEPARATOR;
-  }
-  if ((c >= 0x3041 && c <= 0x309f) || (c >= 0x1b001 && c <= 0x1b11f) || (c >= 0x1b150 && c <= 0x1b152))
-    return GPUIR__HIRAGANA;
-  if ((c >= 0x30a0 && c <= 0x30ff) || (c >= 0x31f0 && c <= 0x31ff) || (c >= 0xff66 && c <= 0xff9f) ||
-      (c >= 0x1aff0 && c <= 0x1b000) || (c >= 0x1b120 && c <= 0x1b122) || (c >= 0x1b164 && c <= 0x1b167))
-    return GPUIR__KATAKANA;
-  return GPUIR__LETTER;
-}
-
-/* The class of a character, and in *folded the one character that it folds to when that does
- * not depend on its neighbours, provided that they are such, too; otherwise 0. */
-static inline int gpuir__char_simple(gpuir__analyzer *an, uint32_t c, uint32_t *folded) {
-  if (c < 0x80) {
-    *folded = gpuir__fold_ascii[c];
-    return *folded ? GPUIR__LETTER : GPUIR__SEPARATOR;
-  }
-  if (c < 0x800) {
-    uint32_t v = an->simple[c];
-    if (GPUIR__UNLIKELY(!v)) {
-      utf8proc_int32_t to[8];
-      int boundary = 0, class_ = gpuir__char_class(c);
-      utf8proc_ssize_t n = 0;
-      if (class_ == GPUIR__LETTER)
-        n = utf8proc_decompose_char((utf8proc_int32_t)c, to, 8, (utf8proc_option_t)GPUIR__FOLDING, &boundary);
-      if (n >= 1 && n <= 8) n = utf8proc_normalize_utf32(to, n, (utf8proc_option_t)GPUIR__FOLDING);
-      v = (uint32_t)class_ << 13;
-      /* one letter that neither moves nor was made a part of the one before */
-      if (n == 1 && to[0] < 0x2000 && gpuir__char_class((uint32_t)to[0]) == GPUIR__LETTER &&
-          !utf8proc_get_property(to[0])->combining_class)
-        v |= (uint32_t)to[0];
-      an->simple[c] = (uint16_t)v;
-    }
-    *folded = v & 0x1fff;
-    return (int)(v >> 13);
-  }
-  *folded = c;
-  if (c >= 0x4e00 && c <= 0x9fff) return GPUIR__HAN;
-  if (c >= 0xac00 && c <= 0xd7a3) return GPUIR__LETTER; /* Hangul syllables; jamo after them are not simple */
-  if (c >= 0x3041 && c <= 0x3096) return GPUIR__HIRAGANA;
-  if (c >= 0x30a1 && c <= 0x30fa) return GPUIR__KATAKANA;
-  if (c == 0x30fc) return GPUIR__PROLONGED;
-  *folded = 0;
-  return gpuir__char_class(c);
-}
-
-/* The class of the run of class `run` (0: none) that goes on or begins with a character of
- * class `next`; *begins tells which. GPUIR__SEPARATOR: there is none any more. */
-static inline int gpuir__run_class(int run, int next, int *begins) {
-  *begins = 0;
-  if (next == GPUIR__EXTEND) return run ? run : GPUIR__SEPARATOR;
-  if (next == GPUIR__PROLONGED) {
-    if (run == GPUIR__HIRAGANA || run == GPUIR__KATAKANA) return run;
-    next = GPUIR__KATAKANA;
-  }
-  *begins = next != GPUIR__SEPARATOR && (next != run || next == GPUIR__HAN);
-  return next;
-}
-
-/* A token that is made of UTF-8 characters one by one; len over 255: too long. */
-typedef struct gpuir__utf8_word {
-  size_t len;
-  uint8_t bytes[GPUIR_MAX_TERM + 4];
-} gpuir__utf8_word;
-
-static inline void gpuir__utf8_word_put(gpuir__utf8_word *w, uint32_t c) {
-  uint8_t *to = w->bytes + w->len;
-  if (w->len > GPUIR_MAX_TERM) return;
-  if (c < 0x80) {
-    to[0] = (uint8_t)c;
-    w->len += 1;
-  } else if (c < 0x800) {
-    to[0] = (uint8_t)(0xc0 | c >> 6);
-    to[1] = (uint8_t)(0x80 | (c & 0x3f));
-    w->len += 2;
-  } else if (c < 0x10000) {
-    to[0] = (uint8_t)(0xe0 | c >> 12);
-    to[1] = (uint8_t)(0x80 | (c >> 6 & 0x3f));
-    to[2] = (uint8_t)(0x80 | (c & 0x3f));
-    w->len += 3;
-  } else {
-    to[0] = (uint8_t)(0xf0 | c >> 18);
-    to[1] = (uint8_t)(0x80 | (c >> 12 & 0x3f));
-    to[2] = (uint8_t)(0x80 | (c >> 6 & 0x3f));
-    to[3] = (uint8_t)(0x80 | (c & 0x3f));
-    w->len += 4;
-  }
-}
-
-static int gpuir__utf8_word_end(gpuir__analyzer *an, gpuir__utf8_word *w) {
-  size_t len = w->len;
-  w->len = 0;
-  if (len > GPUIR_MAX_TERM)
-    an->dropped++;
-  else if (len)
-    return gpuir__put_token(an, (const char *)w->bytes, len);
-  return GPUIR_OK;
-}
-
-/* Folds a word (valid UTF-8) with utf8proc, and splits it again where that has made separators. */
-static int gpuir__fold_word(gpuir__analyzer *an, const char *text, size_t start, size_t end) {
-  utf8proc_int32_t chars[512];
-  utf8proc_ssize_t i, n = -1;
-  gpuir__utf8_word w;
-  int run = 0, status;
-  /* No token of 255 bytes comes from more than 383 decomposed characters, and a word of more than
-   * 4096 bytes is junk of ignorable characters at best. */
-  if (end - start <= 4096)
-    n = utf8proc_decompose((const utf8proc_uint8_t *)text + start, (utf8proc_ssize_t)(end - start), chars,
-                           512, (utf8proc_option_t)GPUIR__FOLDING);
-  if (n >= 0 && n <= 512) n = utf8proc_normalize_utf32(chars, n, (utf8proc_option_t)GPUIR__FOLDING);
-  if (n < 0 || n > 512) {
-    an->dropped++;
-    return GPUIR_OK;
-  }
-  if (n == 1 && chars[0] == 's' && gpuir__is_possessive(an, text, start)) return GPUIR_OK;
-  w.len = 0;
-  for (i = 0; i < n; i++) {
-    int begins;
-    run = gpuir__run_class(run, gpuir__char_class((uint32_t)chars[i]), &begins);
-    if (begins || run == GPUIR__SEPARATOR) {
-      status = gpuir__utf8_word_end(an, &w);
-      if (status) return status;
-    }
-    if (run == GPUIR__SEPARATOR)
-      run = 0;
-    else
-      gpuir__utf8_word_put(&w, (uint32_t)chars[i]);
-  }
-  return gpuir__utf8_word_end(an, &w);
-}
-
-/* The tokens of text[i, end), which holds no ASCII but letters and digits. */
-static int gpuir__scan_unicode(gpuir__analyzer *an, const char *text, size_t i, size_t end) {
-  const uint8_t *p = (const uint8_t *)text;
-  gpuir__utf8_word w; /* the run, folded, while it is made of simple characters */
-  size_t start = i, n;
-  int run = 0, simple = 1, status = GPUIR_OK;
-  w.len = 0;
-  for (;; i += n) {
-    uint32_t c = 0, folded = 0;
-    int begins = 0, before = run;
-    n = 1;
-    if (i < end) {
-      size_t got = gpuir__utf8_get(p + i, end - i, &c);
-      int class_ = got ? gpuir__char_simple(an, c, &folded) : GPUIR__SEPARATOR;
-      if (got) n = got;
-      run = gpuir__run_class(run, class_, &begins);
-    } else {
-      run = GPUIR__SEPARATOR;
-    }
-    if (begins || run == GPUIR__SEPARATOR) {
-      if (before) {
-        if (!simple)
-          status = gpuir__fold_word(an, text, start, i);
-        else if (w.len != 1 || w.bytes[0] != 's' || !gpuir__is_possessive(an, text, start))
-          status = gpuir__utf8_word_end(an, &w);
-        if (status) return status;
-        an->word_end = i;
-      }
-      if (i >= end) return GPUIR_OK;
-      if (run == GPUIR__SEPARATOR) run = 0;
-      start = i;
-      simple = 1;
-      w.len = 0;
-    }
-    if (folded)
-      gpuir__utf8_word_put(&w, folded);
-    else
-      simple = 0;
-  }
-}
-
-static int gpuir__has_high(const char *text, size_t len) {
-  uint64_t any = 0;
-  for (; len >= 8; text += 8, len -= 8) any |= gpuir__load64(text);
-  for (; len; text++, len--) any |= (uint64_t)(unsigned char)*text;
-  return (any & 0x8080808080808080u) != 0;
-}
-#endif /* GPUIR_WITH_UTF8PROC */
-
-/* ---- ascii, and the ASCII words of unicode --------------------------------------- */
-
-/* Folds 64 bytes of text; bit i of the result: byte i belongs to a word. Bytes of `folded` that do
- * not are undefined. *high becomes non-zero if a byte is not ASCII. */
-static inline uint64_t gpuir__classify64(const char *text, uint8_t *folded, int *high) {
-  uint64_t bits = 0;
-  int any = 0;
-  unsigned i;
-#if GPUIR__X86
-  /* SSE2, which every x86-64 has. Signed compares: x - 'a' + 128 - 256 < 26 - 128 is 'a' <= x < 'a' + 26. */
-  const __m128i case_bit = _mm_set1_epi8(0x20);
-  for (i = 0; i < 4; i++) {
-    __m128i v = _mm_loadu_si128((const __m128i *)(const void *)(text + 16 * i));
-    __m128i alpha = _mm_cmplt_epi8(_mm_add_epi8(_mm_or_si128(v, case_bit), _mm_set1_epi8(0x80 - 'a')),
-                                   _mm_set1_epi8(26 - 128));
-    __m128i digit = _mm_cmplt_epi8(_mm_add_epi8(v, _mm_set1_epi8(0x80 - '0')), _mm_set1_epi8(10 - 128));
-    _mm_storeu_si128((__m128i *)(void *)(folded + 16 * i), _mm_or_si128(v, _mm_and_si128(alpha, case_bit)));
-    bits |= (uint64_t)(uint32_t)_mm_movemask_epi8(_mm_or_si128(_mm_or_si128(alpha, digit), v)) << 16 * i;
-    any |= _mm_movemask_epi8(v);
-  }
-#else
-  for (i = 0; i < 64; i++) {
-    uint8_t c = gpuir__fold_ascii[(unsigned char)text[i]];
-    folded[i] = c;
-    bits |= (uint64_t)(c != 0) << i;
-    any |= c & 0x80;
-  }
-#endif
-  *high = any;
-  return bits;
-}
-
-/* One run [start, end) of word bytes; `folded` are its bytes, if there are at most 255. `high` is 0
- * when they are ASCII. */
-static inline int gpuir__scan_run(gpuir__analyzer *an, const char *text, size_t start, size_t end,
-                                  const uint8_t *folded, int high) {
-  size_t len = end - start;
-  int status = GPUIR_OK;
-#ifdef GPUIR_WITH_UTF8PROC
-  if (high && an->kind == GPUIR__UNICODE && gpuir__has_high(text + start, len))
-    return gpuir__scan_unicode(an, text, start, end);
-#endif
-  (void)high;
-  if (GPUIR__UNLIKELY(len > GPUIR_MAX_TERM))
-    an->dropped++;
-  else if (len != 1 || *folded != 's' || !gpuir__is_possessive(an, text, start))
-    status = gpuir__put_token(an, (const char *)folded, len);
-  an->word_end = end;
-  return status;
-}
-
-/* The text is folded block by block into `room`, in front of which there is space for the start of a
- * token that goes on from the block before. Tokens begin and end where the word bits change. */
-static int gpuir__scan(gpuir__analyzer *an, const char *text, size_t len) {
-  uint8_t room[256 + GPUIR__SCAN_BLOCK];
-  size_t base, start = SIZE_MAX; /* of the token in progress */
-  uint64_t before = 0;           /* the word bit of the last byte seen */
-  int status, high, carried = 0; /* not ASCII: of this chunk; of the token in progress, before it */
-  an->word_end = 0;
-  for (base = 0; base < len; base += GPUIR__SCAN_BLOCK) {
-    size_t n = (size_t)gpuir__min64(len - base, GPUIR__SCAN_BLOCK), at;
-    for (at = 0; at < n; at += 64) {
-      uint64_t bits, edges;
-      if (n - at >= 64) {
-        bits = gpuir__classify64(text + base + at, room + 256 + at, &high);
-      } else {
-        char rest[64];
-        memset(rest, 0, sizeof rest);
-        memcpy(rest, text + base + at, n - at);
-        bits = gpuir__classify64(rest, room + 256 + at, &high);
-      }
-      edges = bits ^ (bits << 1 | before);
-      before = bits >> 63;
-      while (edges) {
-        size_t end;
-        if (start == SIZE_MAX) {
-          start = base + at + gpuir__ctz64(edges);
-          edges &= edges - 1;
-          if (!edges) break;
-        }
-        end = base + at + gpuir__ctz64(edges);
-        edges &= edges - 1;
-        status = gpuir__scan_run(an, text, start, end, room + (end - start > 255 ? 0 : 256 + start - base),
-                                 high | carried);
-        if (status) return status;
-        start = SIZE_MAX;
-        carried = 0;
-      }
-      if (start != SIZE_MAX) carried |= high;
-    }
-    if (start != SIZE_MAX && base + n - start <= 255) {
-      size_t k = base + n - start; /* the end of the block, or of the text */
-      memmove(room + 256 - k, room + 256 + n - k, k);
-    }
-  }
-  if (start == SIZE_MAX) return GPUIR_OK;
-  return gpuir__scan_run(an, text, start, len, room + (len - start > 255 ? 0 : 256 - (len - start)), carried);
-}
-
-/* Emits the tokens of a text. dropped (may be NULL) is increased for each token over 255 bytes.
- * Returns 0, or the first other answer of emit or of the caller's tokenizer, or NOMEM. */
-static int gpuir__analyze(gpuir__analyzer *an, const char *text, size_t len, gpuir_token_fn emit, void *sink,
-                          uint64_t *dropped) {
-  int status;
-  an->emit = emit;
-  an->sink = sink;
-  an->dropped = 0;
-  an->status = GPUIR_OK;
-  if (an->kind == GPUIR__CUSTOM) {
-    status = an->tokenize(an->tokenize_user, text, len, gpuir__custom_token, an);
-    if (an->status) status = an->status; /* even if the tokenizer has lost it */
-  } else {
-    status = gpuir__scan(an, text, len);
-  }
-  if (dropped) *dropped += an->dropped;
-  return status;
-}
-
-/* ---- Specifications ------------------------------------------------------------- */
-
-/* A name is 1 to 64 bytes without white space or control characters, so that specifications are
- * one line and messages can quote it. */
-static int gpuir__name_ok(const char *name, size_t len) {
-  size_t i;
-  if (!len || len > GPUIR__NAME_MAX) return 0;
-  for (i = 0; i < len; i++)
-    if ((unsigned char)name[i] <= ' ' || name[i] == 0x7f) return 0;
-  return 1;
-}
-
-static int gpuir__has_words(const char *words) {
-  while (gpuir__parts_words((unsigned char)*words)) words++;
-  return *words != 0;
-}
-
-/* Writes the specification that is stored in the index, GPUIR__SPEC_MAX bytes at most with its NUL:
- *   ("ascii" | "unicode" | "custom:" NAME) [" stem=" NAME] [" stop=" ("english" | "custom")]
- * Errors: ARGUMENT. */
-static int gpuir__analyzer_spec(const gpuir_analyzer_desc *desc, char *spec, size_t cap, gpuir_error *err) {
-  const char *name = desc && desc->analyzer ? desc->analyzer : "ascii";
-  const char *stem = desc ? desc->stem : NULL, *stop = desc ? desc->stop : NULL;
-  int builtin = !strcmp(name, "ascii") || !strcmp(name, "unicode");
-  int custom = desc && desc->tokenize;
-  int words = desc && desc->stop_words && gpuir__has_words(desc->stop_words);
-  int n;
-  if (cap) spec[0] = 0;
-  if (custom && !desc->analyzer)
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "a tokenizer needs a name: set `analyzer`");
-  if (!gpuir__name_ok(name, strlen(name)))
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0,
-                       "the analyzer's name must be 1 to %d bytes without white space", (int)GPUIR__NAME_MAX);
-  if (custom && builtin)
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "a tokenizer may not be called \"%s\", as a built-in one is",
-                       name);
-  if (!custom && !builtin)
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "unknown analyzer \"%s\" (there are ascii and unicode)",
-                       name);
-  if (stem && !gpuir__name_ok(stem, strlen(stem)))
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0,
-                       "the stemmer's name must be 1 to %d bytes without white space", (int)GPUIR__NAME_MAX);
-  if (stop && desc->stop_words)
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "stop and stop_words exclude each other");
-  if (stop && strcmp(stop, "english"))
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "unknown stop list \"%.64s\" (there is english)", stop);
-  n = snprintf(spec, cap, "%s%s%s%s%s", custom ? "custom:" : "", name, stem ? " stem=" : "", stem ? stem : "",
-               stop    ? " stop=english"
-               : words ? " stop=custom"
-                       : "");
-  if (n < 0 || (size_t)n >= cap)
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "analyzer specification too long");
-  return GPUIR_OK;
-}
-
-static void gpuir__analyzer_destroy(gpuir__analyzer *an) {
-  gpuir_allocator a;
-  if (!an) return;
-  a = an->a;
-#ifdef GPUIR_WITH_STEMMER
-  sb_stemmer_delete(an->stemmer);
-  gpuir__free(&a, an->cache, sizeof *an->cache << GPUIR__STEM_CACHE_BITS);
-#endif
-  gpuir__buf_free(&a, &an->stops.words);
-  gpuir__free(&a, an->stops.slots, an->stops.nslots * sizeof *an->stops.slots);
-  gpuir__free(&a, an, sizeof *an);
-}
-
-/* Makes the set of stop words from words parted by white space, each through the tokenizer. */
-static int gpuir__analyzer_set_stops(gpuir__analyzer *an, const char *words, gpuir_error *err) {
-  int status = GPUIR_OK;
-  if (!words) words = "";
-  an->filtered = an->possessive;
-  while (*words && !status) {
-    size_t n = 0;
-    while (gpuir__parts_words((unsigned char)*words)) words++;
-    while (words[n] && !gpuir__parts_words((unsigned char)words[n])) n++;
-    if (n) status = gpuir__analyze(an, words, n, gpuir__stops_add, an, NULL);
-    words += n;
-  }
-  if (status == GPUIR_E_NOMEM) return gpuir__fail_nomem(err);
-  if (status == GPUIR_E_LIMIT)
-    return gpuir__fail(err, status, 0, "the list of stop words is too long, or contrived");
-  if (status) return gpuir__fail(err, status, 0, "the tokenizer fails on the stop words");
-  return GPUIR_OK;
-}
-
-/* What a specification says: "NAME" or "custom:NAME", then options " stem=NAME" and " stop=NAME". */
-typedef struct gpuir__spec {
-  int kind;
-  char stem[GPUIR__NAME_MAX + 1], stop[GPUIR__NAME_MAX + 1]; /* "": none */
-} gpuir__spec;
-
-/* The analyzer's name, before the options. *end is what follows it. */
-static int gpuir__spec_name(const char *p, int has_tokenizer, int *kind, const char **end, gpuir_error *err) {
-  size_t n = strcspn(p, " ");
-  char name[GPUIR__NAME_MAX + 1];
-  *end = p + n;
-  *kind = -1;
-  if (n == 5 && !memcmp(p, "ascii", n)) *kind = GPUIR__ASCII;
-  if (n == 7 && !memcmp(p, "unicode", n)) *kind = GPUIR__UNICODE;
-  if (n >= 7 && !memcmp(p, "custom:", 7)) {
-    *kind = GPUIR__CUSTOM;
-    p += 7;
-    n -= 7;
-  }
-  if (!gpuir__name_ok(p, n)) return gpuir__fail(err, GPUIR_E_FORMAT, 0, "malformed analyzer specification");
-  memcpy(name, p, n);
-  name[n] = 0;
-  if (*kind < 0) return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "this build has no analyzer \"%s\"", name);
-  if (*kind == GPUIR__CUSTOM && !has_tokenizer)
-    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "the tokenizer \"%s\" must be given", name);
-#ifndef GPUIR_WITH_UTF8PROC
-  if (*kind == GPUIR__UNICODE)
-    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0,
-                       "this build has no unicode analyzer (define GPUIR_WITH_UTF8PROC)");
-#endif
-  return GPUIR_OK;
-}
-
-/* FORMAT for a malformed specification; UNSUPPORTED, in words, if this build or caller lacks something. */
-static int gpuir__spec_parse(const char *text, int has_tokenizer, gpuir__spec *spec, gpuir_error *err) {
-  const char *p;
-  size_t n;
-  int status = gpuir__spec_name(text, has_tokenizer, &spec->kind, &p, err);
-  if (status) return status;
-  spec->stem[0] = spec->stop[0] = 0;
-  for (; *p; p += n) {
-    char key[GPUIR__NAME_MAX + 1], *value;
-    size_t name_len;
-    p++; /* the space */
-    n = strcspn(p, " ");
-    name_len = strcspn(p, "= ");
-    if (name_len >= n || !gpuir__name_ok(p, name_len) || !gpuir__name_ok(p + name_len + 1, n - name_len - 1))
-      return gpuir__fail(err, GPUIR_E_FORMAT, 0, "malformed analyzer specification");
-    memcpy(key, p, name_len);
-    key[name_len] = 0;
-    if (!strcmp(key, "stem"))
-      value = spec->stem;
-    else if (!strcmp(key, "stop"))
-      value = spec->stop;
-    else
-      return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "this build's analyzers have no option \"%s\"", key);
-    if (*value) return gpuir__fail(err, GPUIR_E_FORMAT, 0, "malformed analyzer specification");
-    memcpy(value, p + name_len + 1, n - name_len - 1);
-    value[n - name_len - 1] = 0;
-  }
-  if (*spec->stop && strcmp(spec->stop, "english") && strcmp(spec->stop, "custom"))
-    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "this build has no stop list \"%s\"", spec->stop);
-#ifndef GPUIR_WITH_STEMMER
-  if (*spec->stem)
-    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0,
-                       "this build has no stemmer \"%s\" (define GPUIR_WITH_STEMMER)", spec->stem);
-#endif
-  return GPUIR_OK;
-}
-
-/* From a specification and the custom stop words ("" if none). UNSUPPORTED, in words, if this build
- * or caller lacks something; FORMAT for a malformed specification; NOMEM; LIMIT for stop words that
- * fit no table; or what the tokenizer returned for the stop words. */
-static int gpuir__analyzer_create(const gpuir_allocator *allocator, const char *text, const char *stop_words,
-                                  gpuir_tokenize_fn tokenize, void *tokenize_user, gpuir__analyzer **analyzer,
-                                  gpuir_error *err) {
-  gpuir_allocator a = gpuir__allocator(allocator);
-  gpuir__analyzer *an;
-  gpuir__spec spec;
-  const char *stem = spec.stem;
-  int status = gpuir__spec_parse(text, tokenize != NULL, &spec, err);
-  *analyzer = NULL;
-  if (status) return status;
-  an = (gpuir__analyzer *)gpuir__alloc_zero(&a, sizeof *an);
-  if (!an) return gpuir__fail_nomem(err);
-  an->a = a;
-  an->kind = spec.kind;
-  an->tokenize = tokenize;
-  an->tokenize_user = tokenize_user;
-  an->possessive =
-      !strcmp(stem, "porter") || !strcmp(stem, "english") || !strcmp(stem, "eng") || !strcmp(stem, "en");
-  if (*spec.stop)
-    status =
-        gpuir__analyzer_set_stops(an, !strcmp(spec.stop, "custom") ? stop_words : gpuir__stop_english, err);
-#ifdef GPUIR_WITH_STEMMER
-  if (!status && *stem) {
-    an->stemmer = sb_stemmer_new(stem, NULL);
-    if (!an->stemmer) {
-      const char **known = sb_stemmer_list();
-      while (*known && strcmp(*known, stem)) known++;
-      status = *known ? gpuir__fail_nomem(err)
-                      : gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "libstemmer has no stemmer \"%s\"", stem);
-    }
-  }
-#endif
-  if (status) {
-    gpuir__analyzer_destroy(an);
-    return status;
-  }
-  an->filtered = an->possessive || an->stops.nslots || *stem;
-  *analyzer = an;
-  return GPUIR_OK;
-}
-
-/* ============================================================================
- * PART 6  builder
+ * [14-inversion]  builder: from documents to sorted runs of postings
  *
  * The adding thread hands documents to the writer and copies their text into packets. Workers
  * analyse packets, each into a table of its own: a hash table of terms whose postings grow as
  * chains of slices in an arena (as in Lucene; the growth of slices after Büttcher and Clarke).
- * A full table is sorted and spilled as a run. At the end the adding thread merges the runs'
- * terms and gathers their postings in units, still compressed; workers turn units into encoded
- * lists, and the adding thread appends these in order of terms.
+ * A full table is sorted and spilled as a run. At the end [15-merge] merges the runs.
  *
- * Nothing that is written depends on which worker saw what: documents are numbered as they are
- * added, a term's postings are merged by docID, and terms by bytes.
+ * Uses      [01-base], [11-analysis].
+ * Start at  gpuir__worker_packet, gpuir__worker_count, gpuir__worker_spill.
+ * Tests     tests/unit/14_inversion.c
  * ==========================================================================*/
 
 /* ---- memory: what is held, and temporary files in place of it ---- */
@@ -8776,6 +9220,20 @@ static int gpuir__worker_packet(gpuir__worker *w, gpuir__packet *packet) {
   }
   return gpuir__worker_drain(w);
 }
+
+/* ============================================================================
+ * [15-merge]  builder: the merge of runs, and the public functions
+ *
+ * The adding thread merges the runs' terms and gathers their postings in units, still compressed;
+ * workers turn units into encoded lists, and the adding thread appends these in order of terms.
+ *
+ * Nothing that is written depends on which worker saw what: documents are numbered as they are
+ * added, a term's postings are merged by docID, and terms by bytes.
+ *
+ * Uses      [10-encoder], [12-writer], [13-reader] (an index that is copied), [14-inversion].
+ * Start at  gpuir_builder_create, gpuir_builder_write, gpuir__builder_merge.
+ * Tests     tests/unit/15_merge.c
+ * ==========================================================================*/
 
 /* ---- units of the merge: from runs' postings to encoded lists ---- */
 
@@ -10058,82 +10516,12 @@ GPUIR_API int gpuir_builder_create(const gpuir_builder_desc *desc, gpuir_builder
 }
 
 /* ============================================================================
- * PART 7  query: from words to weighted terms
+ * [16-query]  query: from words to weighted terms
+ *
+ * Uses      [09-postings] (weights), [11-analysis], [13-reader].
+ * Start at  gpuir_query_parse.
+ * Tests     tests/unit/16_query.c
  * ==========================================================================*/
-
-/* Analyzers are costly to make and serve one thread at a time: an index keeps idle ones. */
-#define GPUIR__POOL 16
-typedef struct gpuir__pool {
-  pthread_mutex_t mutex;
-  unsigned n;
-  gpuir__analyzer *idle[GPUIR__POOL];
-} gpuir__pool;
-
-static void gpuir__pool_close(gpuir_index *ix) {
-  while (ix->pool->n) gpuir__analyzer_destroy(ix->pool->idle[--ix->pool->n]);
-  (void)pthread_mutex_destroy(&ix->pool->mutex);
-  gpuir__free(&ix->a, ix->pool, sizeof *ix->pool);
-}
-
-/* Gives an index its pool; gpuir_open's last step. */
-static int gpuir__pool_open(gpuir_index *ix, gpuir_error *err) {
-  gpuir__pool *pool = (gpuir__pool *)gpuir__alloc_zero(&ix->a, sizeof *pool);
-  if (!pool) return gpuir__fail_nomem(err);
-  if (pthread_mutex_init(&pool->mutex, NULL)) {
-    gpuir__free(&ix->a, pool, sizeof *pool);
-    return gpuir__fail_nomem(err);
-  }
-  ix->pool = pool;
-  ix->pool_close = gpuir__pool_close;
-  return GPUIR_OK;
-}
-
-GPUIR_API int gpuir_open(const char *path, const gpuir_open_desc *desc, gpuir_index **index,
-                         gpuir_error *err) {
-  int status;
-  if (index) *index = NULL;
-  if (!path || !index) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_open: path or index is NULL");
-  status = gpuir__index_open(path, desc, index, err);
-  if (!status) status = gpuir__pool_open(*index, err);
-  if (status) {
-    gpuir_close(*index);
-    *index = NULL;
-  }
-  return status;
-}
-
-static int gpuir__borrow_analyzer(const gpuir_index *ix, gpuir__analyzer **analyzer, gpuir_error *err) {
-  *analyzer = NULL;
-  (void)pthread_mutex_lock(&ix->pool->mutex);
-  if (ix->pool->n) *analyzer = ix->pool->idle[--ix->pool->n];
-  (void)pthread_mutex_unlock(&ix->pool->mutex);
-  if (*analyzer) return GPUIR_OK;
-  return gpuir__analyzer_create(&ix->a, ix->analyzer_spec, ix->stop_words, ix->tokenize, ix->tokenize_user,
-                                analyzer, err);
-}
-
-static void gpuir__return_analyzer(const gpuir_index *ix, gpuir__analyzer *analyzer) {
-  (void)pthread_mutex_lock(&ix->pool->mutex);
-  if (ix->pool->n < GPUIR__POOL) {
-    ix->pool->idle[ix->pool->n++] = analyzer;
-    analyzer = NULL;
-  }
-  (void)pthread_mutex_unlock(&ix->pool->mutex);
-  gpuir__analyzer_destroy(analyzer);
-}
-
-GPUIR_API int gpuir_analyze(const gpuir_index *ix, const char *text, size_t len, gpuir_token_fn emit,
-                            void *sink, gpuir_error *err) {
-  gpuir__analyzer *analyzer;
-  int status;
-  if (!ix || (!text && len) || !emit)
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_analyze: NULL argument");
-  status = gpuir__borrow_analyzer(ix, &analyzer, err);
-  if (status) return status;
-  status = gpuir__analyze(analyzer, text, len, emit, sink, NULL);
-  gpuir__return_analyzer(ix, analyzer);
-  return status ? gpuir__fail(err, status, 0, "%s", gpuir_strerror(status)) : GPUIR_OK;
-}
 
 #define GPUIR__UNKNOWN UINT64_MAX
 
@@ -10279,7 +10667,7 @@ GPUIR_API int gpuir_query_parse(const gpuir_index *ix, const gpuir_query_desc *d
   if (query) *query = NULL;
   if (!ix || !query || (!text && len))
     return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_query_parse: NULL argument");
-  status = gpuir__borrow_analyzer(ix, &analyzer, err);
+  status = gpuir__pool_take(ix->analyzers, &analyzer, err);
   if (status) return status;
   q = (gpuir_query *)gpuir__alloc(&ix->a, sizeof *q);
   if (q) {
@@ -10299,7 +10687,7 @@ GPUIR_API int gpuir_query_parse(const gpuir_index *ix, const gpuir_query_desc *d
   } else {
     status = gpuir__fail_nomem(err);
   }
-  gpuir__return_analyzer(ix, analyzer);
+  gpuir__pool_give(ix->analyzers, analyzer);
   if (status)
     gpuir_query_destroy(q);
   else
@@ -10308,127 +10696,12 @@ GPUIR_API int gpuir_query_parse(const gpuir_index *ix, const gpuir_query_desc *d
 }
 
 /* ============================================================================
- * PART 8  scoring and top-k
+ * [17-topk]  bounds at query time; the best k
+ *
+ * Uses      [09-postings].
+ * Start at  gpuir__saturation, gpuir__topk.
+ * Tests     tests/unit/17_topk.c
  * ==========================================================================*/
-
-/* ---- contributions of a block of postings, the hot loop of OR ----
- * In: docids, frequencies less one. Out: q * c each. All levels round alike, see part 3. */
-
-typedef struct gpuir__scorer {
-  const uint32_t *lengths;
-  gpuir__norm norm;
-  float weight;
-  uint32_t q;
-} gpuir__scorer;
-
-static inline uint32_t gpuir__score_one(const gpuir__scorer *s, uint32_t docid, uint32_t tf) {
-  return s->q * gpuir__contribution(s->weight, tf, gpuir__norm_of(s->norm.a, s->norm.b, s->lengths[docid]));
-}
-
-static void gpuir__score_scalar(const gpuir__scorer *s, const uint32_t *docs, const uint32_t *freqs,
-                                uint32_t n, uint32_t *out) {
-  uint32_t i;
-  for (i = 0; i < n; i++)
-    out[i] = gpuir__score_one(s, docs[i], (freqs[i] < GPUIR__CAP ? freqs[i] : GPUIR__CAP - 1) + 1);
-}
-
-#if GPUIR__X86
-/* A vector mask as an integer. gcc 12 may spill a mask as 16 bits and read 32 back (with sanitizers it does);
- * the empty statement forces it into a general register first. */
-GPUIR__AVX512 static inline uint32_t gpuir__mask_bits(__mmask16 mask) {
-  uint32_t bits = mask;
-  __asm__("" : "+r"(bits));
-  return bits;
-}
-
-/* The n docIDs at docs, if that is a vector of them, or what is left, filled up with the first of them, in `last`. */
-static inline const uint32_t *gpuir__whole_vector(const uint32_t *docs, uint32_t n, uint32_t width,
-                                                  uint32_t *last) {
-  uint32_t t;
-  if (GPUIR__LIKELY(n >= width)) return docs;
-  for (t = 0; t < width; t++) last[t] = docs[t < n ? t : 0];
-  return last;
-}
-
-/* The lengths of 8 documents, by single loads: those of many vectors are on their way at a time, whereas some
- * processors have hardly two gathers under way. Measured: no slower even where all lengths are in the cache. */
-GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__lengths_8(const uint32_t *of, const uint32_t *docs) {
-  return _mm256_setr_epi32((int)of[docs[0]], (int)of[docs[1]], (int)of[docs[2]], (int)of[docs[3]],
-                           (int)of[docs[4]], (int)of[docs[5]], (int)of[docs[6]], (int)of[docs[7]]);
-}
-
-GPUIR__AVX2 static void gpuir__score_avx2(const gpuir__scorer *s, const uint32_t *docs, const uint32_t *freqs,
-                                          uint32_t n, uint32_t *out) {
-  const __m256d a = _mm256_set1_pd(s->norm.a), b = _mm256_set1_pd(s->norm.b);
-  const __m256i cap = _mm256_set1_epi32((int)GPUIR__CAP), one = _mm256_set1_epi32(1);
-  const __m256i q = _mm256_set1_epi32((int)s->q);
-  const __m256 weight = _mm256_set1_ps(s->weight);
-  uint32_t last[8], i;
-  for (i = 0; i < n; i += 8) {
-    const uint32_t *d = gpuir__whole_vector(docs + i, n - i, 8, last);
-    __m256i freq = _mm256_loadu_si256((const __m256i *)(const void *)(freqs + i));
-    __m256i len = gpuir__lengths_8(s->lengths, d);
-    __m256d lo, hi;
-    __m256 norm, tf, x;
-    __m256i c;
-    len = _mm256_min_epu32(len, cap);
-    lo = _mm256_add_pd(a, _mm256_mul_pd(b, _mm256_cvtepi32_pd(_mm256_castsi256_si128(len))));
-    hi = _mm256_add_pd(a, _mm256_mul_pd(b, _mm256_cvtepi32_pd(_mm256_extracti128_si256(len, 1))));
-    norm = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm256_cvtpd_ps(lo)), _mm256_cvtpd_ps(hi), 1);
-    tf = _mm256_cvtepi32_ps(_mm256_add_epi32(_mm256_min_epu32(freq, _mm256_sub_epi32(cap, one)), one));
-    x = _mm256_div_ps(_mm256_mul_ps(weight, tf), _mm256_add_ps(tf, norm));
-    c = _mm256_max_epu32(_mm256_cvtps_epi32(x), one); /* 2^31 itself comes out right, as 0x80000000 */
-    _mm256_storeu_si256((__m256i *)(void *)(out + i), _mm256_mullo_epi32(c, q));
-  }
-}
-
-GPUIR__AVX512 static void gpuir__score_avx512(const gpuir__scorer *s, const uint32_t *docs,
-                                              const uint32_t *freqs, uint32_t n, uint32_t *out) {
-  const __m512d a = _mm512_set1_pd(s->norm.a), b = _mm512_set1_pd(s->norm.b);
-  const __m512i cap = _mm512_set1_epi32((int)GPUIR__CAP), one = _mm512_set1_epi32(1),
-                q = _mm512_set1_epi32((int)s->q);
-  const __m512 weight = _mm512_set1_ps(s->weight);
-  uint32_t last[16], i;
-  for (i = 0; i < n; i += 16) {
-    const uint32_t *d = gpuir__whole_vector(docs + i, n - i, 16, last);
-    __m512i freq = _mm512_loadu_si512(freqs + i);
-    __m512i len = _mm512_inserti64x4(_mm512_castsi256_si512(gpuir__lengths_8(s->lengths, d)),
-                                     gpuir__lengths_8(s->lengths, d + 8), 1);
-    __m512d lo, hi;
-    __m512 norm, tf, x;
-    len = _mm512_min_epu32(len, cap);
-    lo = _mm512_add_pd(a, _mm512_mul_pd(b, _mm512_cvtepi32_pd(_mm512_castsi512_si256(len))));
-    hi = _mm512_add_pd(a, _mm512_mul_pd(b, _mm512_cvtepi32_pd(_mm512_extracti64x4_epi64(len, 1))));
-    norm = _mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvtpd_ps(lo)), _mm512_cvtpd_ps(hi), 1);
-    tf = _mm512_cvtepi32_ps(_mm512_add_epi32(_mm512_min_epu32(freq, _mm512_sub_epi32(cap, one)), one));
-    x = _mm512_div_ps(_mm512_mul_ps(weight, tf), _mm512_add_ps(tf, norm));
-    _mm512_storeu_si512(out + i, _mm512_mullo_epi32(_mm512_max_epu32(_mm512_cvtps_epu32(x), one), q));
-  }
-}
-#endif
-
-/* Calls for the lengths of n documents: a list reaches them in strides that the processor does not foresee. */
-static inline void gpuir__prefetch_lengths(const gpuir_index *ix, const uint32_t *docs, uint32_t n) {
-  uint32_t i;
-  for (i = 0; i < n; i++) __builtin_prefetch(ix->lengths + docs[i]);
-}
-
-/* Scores n postings. Behind freqs and out is room for 16 more. */
-static inline void gpuir__score_block(const gpuir_index *ix, const gpuir__scorer *s, const uint32_t *docs,
-                                      const uint32_t *freqs, uint32_t n, uint32_t *out) {
-#if GPUIR__X86
-  if (ix->simd == GPUIR_SIMD_AVX512) {
-    gpuir__score_avx512(s, docs, freqs, n, out);
-    return;
-  }
-  if (ix->simd == GPUIR_SIMD_AVX2) {
-    gpuir__score_avx2(s, docs, freqs, n, out);
-    return;
-  }
-#endif
-  (void)ix;
-  gpuir__score_scalar(s, docs, freqs, n, out);
-}
 
 /* ---- bounds of a block at query time ---- */
 
@@ -10543,108 +10816,19 @@ static void gpuir__topk_pop(gpuir__topk *t, gpuir_hit *hits) {
 }
 
 /* ============================================================================
- * PART 9  intersection: cursors, candidates filtered through a list, the methods of the literature
+ * [18-lookup]  candidates are looked up in a list, with vectors
+ *
+ * Uses      [02-vectors], [09-postings].
+ * Start at  gpuir__lookup, gpuir__operand, gpuir__pass.
+ * Tests     tests/unit/18_lookup.c
  * ==========================================================================*/
-
-/* The first index in [lo, hi) of a sorted array whose value is >= x, or hi. */
-GPUIR_HD static inline uint32_t gpuir__lower_bound(const uint32_t *a, uint32_t lo, uint32_t hi, uint32_t x) {
-  uint32_t len = hi - lo;
-  while (len > 1) {
-    uint32_t half = len / 2;
-    lo = a[lo + half - 1] < x ? lo + half : lo;
-    len -= half;
-  }
-  return lo + (len && a[lo] < x);
-}
-
-/* One term's postings under evaluation: the list, one decoded block, and the term's weight. */
-typedef struct gpuir__cursor {
-  gpuir__list list;
-  gpuir__scorer scorer;
-  uint32_t bound;   /* the most that a posting of the list can contribute, q included */
-  uint32_t at;      /* block to search from */
-  uint32_t block;   /* decoded one; UINT32_MAX: none */
-  uint32_t n, pos;  /* its postings; the current one */
-  int scored;       /* values[] holds 1: contributions, -1: frequencies less one, 0: nothing */
-  uint64_t decoded; /* blocks decoded, for statistics */
-  uint32_t docs[GPUIR__BLOCK_ROOM]; /* behind the n docIDs, up to the end: UINT32_MAX */
-  uint32_t values[GPUIR__BLOCK_ROOM];
-} gpuir__cursor;
-
-static void gpuir__cursor_load(gpuir__cursor *c, uint32_t block) {
-  if (c->block == block) return;
-  c->n = gpuir__list_docs(&c->list, block, c->docs);
-  if (c->n < GPUIR__BLOCK) memset(c->docs + c->n, 0xff, (GPUIR__BLOCK - c->n) * sizeof *c->docs);
-  memset(c->docs + GPUIR__BLOCK, 0xff, (GPUIR__BLOCK_ROOM - GPUIR__BLOCK) * sizeof *c->docs);
-  c->block = block;
-  c->scored = 0;
-  c->decoded++;
-}
-
-/* As the codec's find; GPUIR__UNTOLD, too, of the block that has been decoded. A block it is told of counts as one. */
-static inline uint32_t gpuir__cursor_find(gpuir__cursor *c, uint32_t block, uint32_t x) {
-  const gpuir__list *l = &c->list;
-  uint32_t at = GPUIR__UNTOLD;
-  if (block != c->block && block + 1 < l->nblocks && l->docs.codec->find)
-    at = l->docs.codec->find(&l->docs, block, block ? l->last[block - 1] : UINT32_MAX, x);
-  c->decoded += at != GPUIR__UNTOLD;
-  return at;
-}
-
-/* Fills values[] with the block's frequencies, each less one. */
-static void gpuir__cursor_freqs(gpuir__cursor *c) {
-  if (c->scored < 0) return;
-  gpuir__list_freqs(&c->list, c->block, c->values);
-  c->scored = -1;
-}
-
-/* Fills values[] with the block's contributions. */
-static void gpuir__cursor_score(const gpuir_index *ix, gpuir__cursor *c) {
-  uint32_t freqs[GPUIR__BLOCK_ROOM];
-  if (c->scored > 0) return;
-  gpuir__list_freqs(&c->list, c->block, freqs);
-  gpuir__score_block(ix, &c->scorer, c->docs, freqs, c->n, c->values);
-  c->scored = 1;
-}
-
-/* Moves to the first posting with docID >= docid, at or behind the current one; the docID, or GPUIR_END. */
-static uint32_t gpuir__cursor_seek(gpuir__cursor *c, uint32_t docid) {
-  uint32_t block = gpuir__list_find_block(&c->list, c->at, docid);
-  for (; block < c->list.nblocks;
-       block++) { /* a second round only in a damaged file, or behind the last docID */
-    if (block != c->block) {
-      gpuir__cursor_load(c, block);
-      c->pos = 0;
-    }
-    c->at = block;
-    while (c->docs[c->pos] < docid) c->pos++; /* ends at the UINT32_MAX behind the block */
-    if (c->pos < c->n) return c->docs[c->pos];
-  }
-  c->at = block;
-  c->pos = c->n;
-  return GPUIR_END;
-}
-
-static uint32_t gpuir__cursor_step(gpuir__cursor *c) {
-  if (++c->pos < c->n) return c->docs[c->pos];
-  if (c->at + 1 >= c->list.nblocks) {
-    c->at = c->list.nblocks;
-    c->pos = c->n;
-    return GPUIR_END;
-  }
-  gpuir__cursor_load(c, ++c->at);
-  c->pos = 0;
-  return c->docs[0];
-}
 
 /* ----------------------------------------------------------------------------
  * The seam of the intersection methods
  *
- *     gpuir__method_at(i), gpuir__method_by_name     the table, behind gpuir_intersection_name
- *     gpuir__isect_arrays, gpuir__isect_lists        prepare: two to GPUIR_MAX_TERMS sorted arrays, or compressed lists
- *     gpuir__isect_run                               the search itself; may be repeated
- *     gpuir__isect_bytes                             of the auxiliary structures that were prepared
- *     gpuir__isect_free
+ *     gpuir__methods                 the table of methods, in [19-methods]
+ *     gpuir__lookup                  the engine's own, below
+ *     tools/lab/isect.h              one prepared intersection by any of them
  *
  * Lists are taken from short to long ("SvS"), each filtering the candidates that the ones before left over. A
  * method filters candidates through one operand, which is an array or a compressed list. In a list it searches
@@ -10652,82 +10836,16 @@ static uint32_t gpuir__cursor_step(gpuir__cursor *c) {
  * in the method's own way.
  * --------------------------------------------------------------------------*/
 
-/* ---- arithmetic that kernels share ---- */
+/* ---- operands ---- */
+
+#define GPUIR__SKIP_LOG 3u /* a skip list's level has each 8th docID of the one below */
+#define GPUIR__SKIP_LEVELS 11u
 
 /* A regression line turned round, which tells where in a list to look for x (Ao et al. 2011, section 4.3). */
 typedef struct gpuir__lr {
   uint32_t inverse;    /* indices a docID, times 2^32 */
   int64_t left, right; /* the safe range is [q - left, q + right], where q = x * inverse >> 32 */
 } gpuir__lr;
-
-/* q is an integer and a function of x alone. `left` and `right` were taken as the extremes of q(docID i) - i over the
- * list with this very function, so that the index of any docID of the list lies in its safe range whatever was rounded
- * on the way to q and to `inverse`: no error of the line needs to be bounded. The line's start, and all that
- * rounding shifts, is part of the two. */
-GPUIR_HD static inline int64_t gpuir__lr_predict(const gpuir__lr *r, uint32_t x) {
-  return (int64_t)((uint64_t)x * r->inverse >> 32);
-}
-
-/* The safe range of x as [*lo, *hi) within [0, n); empty or not, it holds x if the list does. */
-GPUIR_HD static inline void gpuir__lr_range(const gpuir__lr *r, uint32_t x, uint32_t n, uint32_t *lo,
-                                            uint32_t *hi) {
-  int64_t q = gpuir__lr_predict(r, x), from = q - r->left, to = q + r->right + 1;
-  *lo = from < 0 ? 0 : from > (int64_t)n ? n : (uint32_t)from;
-  *hi = to < (int64_t)*lo ? *lo : to > (int64_t)n ? n : (uint32_t)to;
-}
-
-/* The hash bucket, or docID segment, of x: its leading bits (Ao et al. 2011, section 4.4). */
-GPUIR_HD static inline uint32_t gpuir__hs_bucket(uint32_t x, unsigned shift) { return x >> shift; }
-
-/* The bits to drop, so that n docIDs up to `last` lie in buckets of `mean` on average: of the k bits that `last`
- * needs, the m leading ones stay, with m the least number such that n / mean <= 2^m. */
-GPUIR_HD static inline unsigned gpuir__hs_shift(uint32_t last, uint32_t n, uint32_t mean) {
-  unsigned k = 0, m = 0;
-  while (k < 32 && last >> k) k++;
-  while (m < k && ((uint64_t)mean << m) < n) m++;
-  return k - m < 32 ? k - m : 31;
-}
-
-/* Parallel Merge Find with `levels` of recursion divides m elements into so many segments at each of them that
- * the last ones have as many elements as there are segments at a time: the (levels + 1)-th root (Ding et al. 2009, 7.2;
- * they do not say how many). */
-GPUIR_HD static inline uint32_t gpuir__pmf_fan(uint32_t m, unsigned levels) {
-  uint32_t fan = 1;
-  for (;;) {
-    uint64_t power = 1;
-    unsigned i;
-    for (i = 0; i <= levels && power < m; i++) power *= fan;
-    if (power >= m) return fan;
-    fan++;
-  }
-}
-
-/* Splitter s of `fan` of the m elements: the index of the s-th segment's first one. */
-GPUIR_HD static inline uint32_t gpuir__pmf_splitter(uint32_t m, uint32_t fan, uint32_t s) {
-  return (uint32_t)((uint64_t)m * s / fan);
-}
-
-/* Where diagonal d of the grid a x b meets the merge path: *i + *j = d, all of a[0..i) and b[0..j) come before the rest
- * (Griffin, section 3.1.2). Equal docIDs are not parted: then b's belongs to the near side, and *i + *j = d + 1. */
-GPUIR_HD static inline void gpuir__mergepath_split(const uint32_t *a, uint32_t m, const uint32_t *b,
-                                                   uint32_t n, uint64_t d, uint32_t *i, uint32_t *j) {
-  uint32_t lo = d > n ? (uint32_t)(d - n) : 0, hi = d < m ? (uint32_t)d : m;
-  while (lo < hi) {
-    uint32_t mid = lo + (hi - lo) / 2;
-    if (a[mid] <= b[d - 1 - mid])
-      lo = mid + 1;
-    else
-      hi = mid;
-  }
-  *i = lo;
-  *j = (uint32_t)(d - lo);
-  if (*i && *j < n && a[*i - 1] == b[*j]) ++*j;
-}
-
-/* ---- operands ---- */
-
-#define GPUIR__SKIP_LOG 3u /* a skip list's level has each 8th docID of the one below */
-#define GPUIR__SKIP_LEVELS 11u
 
 /* What candidates are held against, in one of two forms, and what was prepared for it. */
 typedef struct gpuir__operand {
@@ -10790,6 +10908,570 @@ GPUIR__INLINE uint32_t gpuir__pass_put(const gpuir__pass *p, int indices, uint32
     p->where[found] = at;
   }
   return found + (hit != 0);
+}
+
+/* ---- simd: registers against registers, or, in a much longer operand, a probe a candidate ----
+ *
+ * Lists of like length: a register of candidates is compared with each docID of a register's worth of the operand, and
+ * of the two the one that ends first moves on; nothing is mispredicted but the end, and where a search begins because
+ * one side is more than a register behind. (Block-wise all-pairs comparison: Schlegel, Willhalm & Lehner, "Fast
+ * sorted-set intersection using SIMD instructions", ADMS 2011; Lemire, Boytsov & Kurz, "SIMD compression and the
+ * intersection of sorted integers", SPE 2016.)
+ *
+ * Longer operands have hash segments (Ao et al. 2011, section 4.4) so short that one or two registers mostly take
+ * a whole one: a probe is a look-up and a comparison, and those of many candidates overlap. */
+
+/* From so many candidates in a block on, registers meet registers; fewer are looked up one by one. Measured. */
+#define GPUIR__MANY 32u
+
+/* In a list so many times longer than the shortest one hardly a block has more candidates than one. That one is looked
+ * for without decoding the block; in lists less long branches would have to guess which blocks these are. Measured. */
+#define GPUIR__SPARSE 4096u
+
+#if GPUIR__X86
+
+/* One merge step: which of a register's worth of candidates at a, the first of them candidate i, are among as many
+ * docIDs at b, the first of them index `at` of the operand; every one is compared with every other. Those found are
+ * written as matches from number `found` on; returns how many there are then. */
+typedef uint32_t (*gpuir__meet)(int indices, const gpuir__pass *p, const uint32_t *a, uint32_t i,
+                                const uint32_t *b, uint32_t at, uint32_t found);
+
+/* One of the two that are merged: items [first, n), register by register. */
+typedef struct gpuir__side {
+  const uint32_t *from; /* item number `first` */
+  const uint32_t *at;   /* the register's worth that is next */
+  const uint32_t *end;  /* what lies at least a register before may be read, and the register behind it */
+  uint32_t first, n;
+  uint32_t copy[48]; /* the last items */
+} gpuir__side;
+
+GPUIR__INLINE uint32_t gpuir__side_index(const gpuir__side *s) {
+  return s->first + (uint32_t)(s->at - s->from);
+}
+
+/* padded: the items are of a list; behind them there are 16 more, all UINT32_MAX. */
+GPUIR__INLINE void gpuir__side_open(gpuir__side *s, const uint32_t *items, uint32_t first, uint32_t n,
+                                    uint32_t width, int padded) {
+  s->from = s->at = items + first;
+  s->end = padded ? items + n : n - first < width ? s->at : items + (n - width);
+  s->first = first;
+  s->n = n;
+}
+
+/* Copies the last items, less than two registers' worths, to fill up their register and the one behind with the last of
+ * them again: nothing is found by that but the last one, more than once. Returns how many registers they fill. */
+static uint32_t gpuir__side_last(gpuir__side *s, uint32_t width) {
+  const uint32_t index = gpuir__side_index(s);
+  uint32_t have, whole, t;
+  if (index >= s->n) return 0;
+  have = s->n - index;
+  whole = (have + width - 1) / width;
+  for (t = 0; t < 3 * width; t++) s->copy[t] = s->at[have - 1];
+  memcpy(s->copy, s->at, have * sizeof *s->copy);
+  s->from = s->at = s->copy;
+  s->end = s->copy + whole * width;
+  s->first = index;
+  return whole;
+}
+
+/* For how many steps the side lasts, each of a register at most. */
+GPUIR__INLINE uint32_t gpuir__side_steps(gpuir__side *s, uint32_t width) {
+  return s->end - s->at >= (ptrdiff_t)width ? (uint32_t)(s->end - s->at) / width : gpuir__side_last(s, width);
+}
+
+/* Registers' worths before `end` that end below x are passed over, by doubling and then halving steps. */
+static inline const uint32_t *gpuir__pass_over(const uint32_t *at, const uint32_t *end, ptrdiff_t width,
+                                               uint32_t x) {
+  ptrdiff_t step = width;
+  while (end - at >= step && at[step - 1] < x) {
+    at += step;
+    step *= 2;
+  }
+  while (step > width) {
+    step /= 2;
+    if (end - at >= step && at[step - 1] < x) at += step;
+  }
+  return at;
+}
+
+/* Two registers' worths begin at *a and *b and end with *x and *y: of them the one that ends first moves on, to the one
+ * that ends with next_x or next_y; both if they end alike. Which one it is cannot be foreseen, so the compiler must not
+ * make jumps of it. */
+static inline void gpuir__move_on(const uint32_t **a, uint32_t *x, uint32_t next_x, const uint32_t **b,
+                                  uint32_t *y, uint32_t next_y, uint32_t width) {
+  const uint32_t *next_a = *a + width, *next_b = *b + width;
+  __asm__(
+      "cmpl %[y], %[x]\n\tcmovbel %[next_x], %[x]\n\tcmovbeq %[next_a], %[a]\n\t"
+      "cmovael %[next_y], %[y]\n\tcmovaeq %[next_b], %[b]"
+      : [a] "+&r"(*a), [x] "+&r"(*x), [b] "+&r"(*b), [y] "+&r"(*y)
+      : [next_a] "r"(next_a), [next_x] "r"(next_x), [next_b] "r"(next_b), [next_y] "r"(next_y)
+      : "cc");
+}
+
+/* As gpuir__merge, by registers. The ends of the next registers' worths are loaded before it is known which is needed,
+ * so that no step waits for a load; they also tell when one side is so far behind that it is worth a search. */
+GPUIR__INLINE uint32_t gpuir__merge_by(gpuir__meet meet, uint32_t width, int indices, int padded,
+                                       const gpuir__pass *p, const uint32_t *docs, uint32_t n, uint32_t base,
+                                       uint32_t *pi, uint32_t *pj, uint32_t found) {
+  const gpuir__pass own = *p; /* which no store can change */
+  const uint32_t m = own.m, before = found;
+  gpuir__side side[2];
+  uint32_t steps;
+  gpuir__side_open(&side[0], own.candidates, *pi, m, width, padded);
+  gpuir__side_open(&side[1], docs, *pj, n, width, padded);
+  while ((steps = gpuir__side_steps(&side[0], width)) > 0 &&
+         (steps = gpuir__min32(steps, gpuir__side_steps(&side[1], width))) > 0) {
+    const uint32_t *a = side[0].at, *b = side[1].at;
+    const uint32_t i = gpuir__side_index(&side[0]), j = base + gpuir__side_index(&side[1]);
+    uint32_t x = a[width - 1], y = b[width - 1];
+    do {
+      const uint32_t next_x = a[2 * width - 1], next_y = b[2 * width - 1];
+      if (GPUIR__UNLIKELY(next_x < *b)) {
+        a = gpuir__pass_over(a + 2 * width, side[0].end, width, *b);
+        break;
+      }
+      if (GPUIR__UNLIKELY(next_y < *a)) {
+        b = gpuir__pass_over(b + 2 * width, side[1].end, width, *a);
+        break;
+      }
+      found =
+          meet(indices, &own, a, i + (uint32_t)(a - side[0].at), b, j + (uint32_t)(b - side[1].at), found);
+      if (padded) found = gpuir__min32(found, m); /* a list may be damaged, and have docIDs twice */
+      gpuir__move_on(&a, &x, next_x, &b, &y, next_y, width);
+    } while (padded ? a + width <= side[0].end && b + width <= side[1].end : --steps);
+    side[0].at = a;
+    side[1].at = b;
+  }
+  while (found > before + 1 && own.docs[found - 1] == own.docs[found - 2]) found--;
+  *pi = gpuir__min32(gpuir__side_index(&side[0]), m);
+  *pj = gpuir__min32(gpuir__side_index(&side[1]), n);
+  return found;
+}
+
+/* The bodies of two functions that differ in the registers: what is constant in each step, made so. */
+#define GPUIR__MERGE_BY(meet, width, indices, padded) \
+  gpuir__merge_by((meet), (width), (indices), (padded), p, docs, n, base, pi, pj, found)
+#define GPUIR__MERGE(meet, width)                                                              \
+  (indices  ? padded ? GPUIR__MERGE_BY(meet, width, 1, 1) : GPUIR__MERGE_BY(meet, width, 1, 0) \
+    : padded ? GPUIR__MERGE_BY(meet, width, 0, 1)                                              \
+            : GPUIR__MERGE_BY(meet, width, 0, 0))
+
+/* ---- registers of 8 ---- */
+
+/* The items of x that `mask` marks to `to`, and rubbish up to its 8th. */
+GPUIR__AVX2 GPUIR__INLINE void gpuir__compress_avx2(uint32_t *to, uint32_t mask, __m256i x) {
+  /* By mask, the numbers of the lanes that it marks, a byte each: lane t stands before those of the lanes above it. */
+#define GPUIR__LANE0(above) (above), (above) << 8
+#define GPUIR__LANE1(above) GPUIR__LANE0(above), GPUIR__LANE0((above) << 8 | 1)
+#define GPUIR__LANE2(above) GPUIR__LANE1(above), GPUIR__LANE1((above) << 8 | 2)
+#define GPUIR__LANE3(above) GPUIR__LANE2(above), GPUIR__LANE2((above) << 8 | 3)
+#define GPUIR__LANE4(above) GPUIR__LANE3(above), GPUIR__LANE3((above) << 8 | 4)
+#define GPUIR__LANE5(above) GPUIR__LANE4(above), GPUIR__LANE4((above) << 8 | 5)
+#define GPUIR__LANE6(above) GPUIR__LANE5(above), GPUIR__LANE5((above) << 8 | 6)
+  static const uint64_t lanes[256] = {GPUIR__LANE6((uint64_t)0), GPUIR__LANE6((uint64_t)7)};
+#undef GPUIR__LANE0
+#undef GPUIR__LANE1
+#undef GPUIR__LANE2
+#undef GPUIR__LANE3
+#undef GPUIR__LANE4
+#undef GPUIR__LANE5
+#undef GPUIR__LANE6
+  const __m256i order = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)&lanes[mask]));
+  _mm256_storeu_si256((__m256i *)(void *)to, _mm256_permutevar8x32_epi32(x, order));
+}
+
+/* Which of the 8 docIDs at a are among those at b: each half of b goes round against both halves of a. */
+GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__among_avx2(const uint32_t *a, const uint32_t *b) {
+  const __m256i x = _mm256_loadu_si256((const __m256i *)(const void *)a);
+  const __m256i lo = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)b));
+  const __m256i hi = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)(b + 4)));
+  __m256i same = _mm256_cmpeq_epi32(x, lo), also = _mm256_cmpeq_epi32(x, hi);
+#define GPUIR__ROUND(turn)                                                               \
+  same = _mm256_or_si256(same, _mm256_cmpeq_epi32(x, _mm256_shuffle_epi32(lo, (turn)))); \
+  also = _mm256_or_si256(also, _mm256_cmpeq_epi32(x, _mm256_shuffle_epi32(hi, (turn))));
+  GPUIR__ROUND(0x39)
+  GPUIR__ROUND(0x4e)
+  GPUIR__ROUND(0x93)
+#undef GPUIR__ROUND
+  return (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(_mm256_or_si256(same, also)));
+}
+
+GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__meet_avx2(int indices, const gpuir__pass *p, const uint32_t *a,
+                                                    uint32_t i, const uint32_t *b, uint32_t at,
+                                                    uint32_t found) {
+  const uint32_t hit = gpuir__among_avx2(a, b);
+  gpuir__compress_avx2(p->docs + found, hit, _mm256_loadu_si256((const __m256i *)(const void *)a));
+  if (indices && hit) { /* `other` may have the last item more than once, behind all else */
+    const __m256i iota = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    uint32_t other = gpuir__among_avx2(b, a);
+    gpuir__compress_avx2(p->from + found, hit, _mm256_add_epi32(iota, _mm256_set1_epi32((int)i)));
+    gpuir__compress_avx2(p->where + found, other, _mm256_add_epi32(iota, _mm256_set1_epi32((int)at)));
+  }
+  return found + (uint32_t)__builtin_popcount(hit);
+}
+
+/* A function of its own, also for the registers of 16 without VP2INTERSECT, where 16 times 16 comparisons take
+ * longer. */
+GPUIR__AVX2 __attribute__((noinline)) static uint32_t gpuir__merge_avx2(int indices, int padded,
+                                                                        const gpuir__pass *p,
+                                                                        const uint32_t *docs, uint32_t n,
+                                                                        uint32_t base, uint32_t *pi,
+                                                                        uint32_t *pj, uint32_t found) {
+  return GPUIR__MERGE(gpuir__meet_avx2, 8);
+}
+
+/* The last docIDs of the eight registers' worths of a block that begin at docs, each of `width`: from loads that have
+ * them in their lanes already. */
+#define GPUIR__TOP(t, width) \
+  _mm256_loadu_si256((const __m256i *)(const void *)(docs + ((t) + 1) * (width)-1 - (t)))
+#define GPUIR__TOPS(width)                                                                            \
+  _mm256_blend_epi32(                                                                                 \
+      _mm256_blend_epi32(_mm256_blend_epi32(GPUIR__TOP(0, width), GPUIR__TOP(1, width), 2),           \
+                         _mm256_blend_epi32(GPUIR__TOP(2, width), GPUIR__TOP(3, width), 8), 0xc),     \
+      _mm256_blend_epi32(_mm256_blend_epi32(GPUIR__TOP(4, width), GPUIR__TOP(5, width), 0x20),        \
+                         _mm256_blend_epi32(GPUIR__TOP(6, width), GPUIR__TOP(7, width), 0x80), 0xc0), \
+      0xf0)
+GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__tops_8(const uint32_t *docs) { return GPUIR__TOPS(8); }
+GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__tops_16(const uint32_t *docs) { return GPUIR__TOPS(16); }
+#undef GPUIR__TOPS
+#undef GPUIR__TOP
+
+/* Candidates from *pi on, up to `last`, in one block: a comparison with the last docIDs of its registers' worths tells
+ * in which one a candidate would be, another one whether it is; no branch has anything to guess. */
+GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__spot_avx2(int indices, const gpuir__pass *p, const uint32_t *docs,
+                                                    uint32_t base, uint32_t last, uint32_t *pi,
+                                                    uint32_t found) {
+  const gpuir__pass own = *p;
+  const __m256i lo = gpuir__tops_8(docs), hi = gpuir__tops_8(docs + 64);
+  uint32_t i = *pi;
+  for (; i < own.m; i++) {
+    const uint32_t x = own.candidates[i];
+    const __m256i v = _mm256_set1_epi32((int)x);
+    uint32_t pos, hit;
+    __m256i ends;
+    if (x > last) break;
+    ends = _mm256_packs_epi32(_mm256_cmpeq_epi32(_mm256_max_epu32(lo, v), lo), /* not below x */
+                              _mm256_cmpeq_epi32(_mm256_max_epu32(hi, v), hi));
+    pos = 8 * (16 - (uint32_t)__builtin_popcount((uint32_t)_mm256_movemask_epi8(ends)) / 2);
+    hit = (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(
+        _mm256_cmpeq_epi32(_mm256_loadu_si256((const __m256i *)(const void *)(docs + pos)), v)));
+    found = gpuir__pass_put(&own, indices, found, i, x, base + pos + gpuir__ctz32(hit | 0x100u), hit != 0);
+  }
+  *pi = i;
+  return found;
+}
+
+/* Has the block x? For one candidate alone that is less work than a look-up. */
+GPUIR__AVX2 GPUIR__INLINE int gpuir__holds_avx2(const uint32_t *docs, uint32_t x) {
+  const __m256i v = _mm256_set1_epi32((int)x);
+  __m256i same[4], any;
+  unsigned t;
+  for (t = 0; t < 4; t++) same[t] = _mm256_setzero_si256();
+  for (t = 0; t < GPUIR__BLOCK / 8; t++)
+    same[t % 4] = _mm256_or_si256(
+        same[t % 4],
+        _mm256_cmpeq_epi32(_mm256_loadu_si256((const __m256i *)(const void *)(docs + 8 * t)), v));
+  any = _mm256_or_si256(_mm256_or_si256(same[0], same[1]), _mm256_or_si256(same[2], same[3]));
+  return !_mm256_testz_si256(any, any);
+}
+
+GPUIR__INLINE int gpuir__is_sparse(const gpuir__operand *o) {
+  return o->expected && o->n / GPUIR__SPARSE >= o->expected;
+}
+
+/* Looks for candidate *pi, alone in its block, without decoding that; 0: it has to be decoded. */
+GPUIR__INLINE int gpuir__spot_alone(int indices, const gpuir__pass *p, gpuir__cursor *c, uint32_t block,
+                                    uint32_t *pi, uint32_t *found) {
+  const uint32_t x = p->candidates[*pi], at = gpuir__cursor_find(c, block, x);
+  if (at == GPUIR__UNTOLD) return 0;
+  *found = gpuir__pass_put(p, indices, *found, *pi, x, block * GPUIR__BLOCK + at, at != GPUIR__ABSENT);
+  ++*pi;
+  return 1;
+}
+
+/* A list, block by block. Candidates are followed by UINT32_MAX, 16 times. */
+GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__blocks_avx2(int indices, gpuir__operand *o, const gpuir__pass *p) {
+  gpuir__cursor *c = o->cursor;
+  const gpuir__list *l = &c->list;
+  const int sparse = gpuir__is_sparse(o);
+  uint32_t block = o->at / GPUIR__BLOCK, i = 0, found = 0;
+  while (i < p->m) {
+    uint32_t last, before = i, j = 0;
+    block = gpuir__list_find_block(l, block, p->candidates[i]);
+    if (block >= l->nblocks) break;
+    last = l->last ? l->last[block] : UINT32_MAX - 1;
+    if (sparse && p->candidates[i + 1] > last && gpuir__spot_alone(indices, p, c, block, &i, &found))
+      continue;
+    gpuir__cursor_load(c, block);
+    if (p->m - i >= GPUIR__MANY && p->candidates[i + GPUIR__MANY - 1] <= last) {
+      found = gpuir__merge_avx2(indices, 1, p, c->docs, c->n, block * GPUIR__BLOCK, &i, &j, found);
+      while (i < p->m && p->candidates[i] <= last) i++; /* done, in the register that was not left behind */
+    } else if (!indices && p->candidates[i + 1] > last) {
+      found =
+          gpuir__pass_put(p, 0, found, i, p->candidates[i], 0, gpuir__holds_avx2(c->docs, p->candidates[i]));
+      i++;
+    } else {
+      found = gpuir__spot_avx2(indices, p, c->docs, block * GPUIR__BLOCK, last, &i, found);
+    }
+    if (i == before) i++; /* only in a damaged file */
+    found = gpuir__min32(found, i);
+  }
+  o->at = gpuir__min32(block, l->nblocks) * GPUIR__BLOCK;
+  return found;
+}
+
+GPUIR__AVX2 static uint32_t gpuir__lookup_avx2(gpuir__operand *o, const gpuir__pass *p) {
+  return p->from ? gpuir__blocks_avx2(1, o, p) : gpuir__blocks_avx2(0, o, p);
+}
+
+/* ---- registers of 16 ---- */
+
+#if (defined(__clang__) && __clang_major__ >= 9) || (!defined(__clang__) && __GNUC__ >= 10)
+#define GPUIR__PAIRS 1 /* the assembler knows VP2INTERSECT */
+#else
+#define GPUIR__PAIRS 0
+#endif
+
+/* Which of the 16 docIDs at a are among those at b, and the other way round, in one instruction, which few processors
+ * have. Written so that neither the compiler nor the rest of the file has to be told of it. */
+GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__pairs_avx512(const uint32_t *a, const uint32_t *b,
+                                                         uint32_t *other) {
+  uint32_t hit = 0, back = 0;
+#if GPUIR__PAIRS
+  __asm__("vp2intersectd %3, %2, %%k2\n\tkmovw %%k2, %0\n\tkmovw %%k3, %1"
+          : "=r"(hit), "=r"(back)
+          : "v"(_mm512_loadu_si512(a)), "v"(_mm512_loadu_si512(b))
+          : "k2", "k3");
+#else
+  (void)a; /* never called */
+  (void)b;
+#endif
+  *other = back;
+  return hit;
+}
+
+/* Writes the items of x that `mask` marks to `to`, and rubbish up to its 16th. */
+GPUIR__AVX512 GPUIR__INLINE void gpuir__compress_avx512(uint32_t *to, uint32_t mask, __m512i x) {
+  _mm512_storeu_si512(to, _mm512_maskz_compress_epi32((__mmask16)mask, x));
+}
+
+GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__meet_avx512(int indices, const gpuir__pass *p, const uint32_t *a,
+                                                        uint32_t i, const uint32_t *b, uint32_t at,
+                                                        uint32_t found) {
+  uint32_t other, hit = gpuir__pairs_avx512(a, b, &other);
+  gpuir__compress_avx512(p->docs + found, hit, _mm512_loadu_si512(a));
+  if (indices) {
+    const __m512i iota = gpuir__avx512_iota();
+    gpuir__compress_avx512(p->from + found, hit, _mm512_add_epi32(iota, _mm512_set1_epi32((int)i)));
+    gpuir__compress_avx512(p->where + found, other, _mm512_add_epi32(iota, _mm512_set1_epi32((int)at)));
+  }
+  return found + (uint32_t)__builtin_popcount(hit);
+}
+
+GPUIR__AVX512 __attribute__((noinline)) static uint32_t gpuir__merge_avx512(int indices, int padded,
+                                                                            const gpuir__pass *p,
+                                                                            const uint32_t *docs, uint32_t n,
+                                                                            uint32_t base, uint32_t *pi,
+                                                                            uint32_t *pj, uint32_t found) {
+  return GPUIR__MERGE(gpuir__meet_avx512, 16);
+}
+
+/* The first block >= from whose last docID is >= x, or nblocks: that many of the next 16 end below x. */
+GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__block_avx512(const gpuir__list *l, uint32_t from, uint32_t x) {
+  uint32_t have, below;
+  if (!l->last || from >= l->nblocks) return from;
+  have = gpuir__min32(l->nblocks - from, 16);
+  below = gpuir__mask_bits(_mm512_mask_cmplt_epu32_mask(
+      (__mmask16)((1u << have) - 1), _mm512_maskz_loadu_epi32((__mmask16)((1u << have) - 1), l->last + from),
+      _mm512_set1_epi32((int)x)));
+  below = (uint32_t)__builtin_popcount(below);
+  return below < 16 ? from + below : gpuir__list_find_block(l, from + 15, x);
+}
+
+/* As gpuir__spot_avx2. */
+GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__spot_avx512(int indices, const gpuir__pass *p,
+                                                        const uint32_t *docs, uint32_t base, uint32_t last,
+                                                        uint32_t *pi, uint32_t found) {
+  const gpuir__pass own = *p;
+  const __m256i tops = gpuir__tops_16(docs);
+  uint32_t i = *pi;
+  for (; i < own.m; i++) {
+    uint32_t x = own.candidates[i], pos, hit;
+    if (x > last) break;
+    pos = 16 * (uint32_t)__builtin_popcount(
+                   gpuir__mask_bits(_mm256_cmplt_epu32_mask(tops, _mm256_set1_epi32((int)x))));
+    hit =
+        gpuir__mask_bits(_mm512_cmpeq_epi32_mask(_mm512_loadu_si512(docs + pos), _mm512_set1_epi32((int)x)));
+    found = gpuir__pass_put(&own, indices, found, i, x, base + pos + gpuir__ctz32(hit | 0x10000u), hit != 0);
+  }
+  *pi = i;
+  return found;
+}
+
+/* As gpuir__blocks_avx2. */
+GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__blocks_avx512(int indices, int pairs, gpuir__operand *o,
+                                                          const gpuir__pass *p) {
+  gpuir__cursor *c = o->cursor;
+  const gpuir__list *l = &c->list;
+  const int sparse = gpuir__is_sparse(o);
+  uint32_t block = o->at / GPUIR__BLOCK, i = 0, found = 0;
+  while (i < p->m) {
+    uint32_t last, before = i, j = 0;
+    block = gpuir__block_avx512(l, block, p->candidates[i]);
+    if (block >= l->nblocks) break;
+    last = l->last ? l->last[block] : UINT32_MAX - 1;
+    if (sparse && p->candidates[i + 1] > last && gpuir__spot_alone(indices, p, c, block, &i, &found))
+      continue;
+    gpuir__cursor_load(c, block);
+    if (p->m - i >= GPUIR__MANY && p->candidates[i + GPUIR__MANY - 1] <= last) {
+      found = pairs ? gpuir__merge_avx512(indices, 1, p, c->docs, c->n, block * GPUIR__BLOCK, &i, &j, found)
+                    : gpuir__merge_avx2(indices, 1, p, c->docs, c->n, block * GPUIR__BLOCK, &i, &j, found);
+      if (i < p->m) /* of the register that was not left behind, those up to `last` are done */
+        i += (uint32_t)__builtin_popcount(gpuir__mask_bits(
+            _mm512_cmple_epu32_mask(_mm512_loadu_si512(p->candidates + i), _mm512_set1_epi32((int)last))));
+    } else if (!indices && p->candidates[i + 1] > last) {
+      found =
+          gpuir__pass_put(p, 0, found, i, p->candidates[i], 0, gpuir__holds_avx2(c->docs, p->candidates[i]));
+      i++;
+    } else {
+      found = gpuir__spot_avx512(indices, p, c->docs, block * GPUIR__BLOCK, last, &i, found);
+    }
+    if (i == before) i++; /* only in a damaged file */
+    found = gpuir__min32(found, i);
+  }
+  o->at = gpuir__min32(block, l->nblocks) * GPUIR__BLOCK;
+  return found;
+}
+
+GPUIR__AVX512 static uint32_t gpuir__lookup_avx512(gpuir__operand *o, const gpuir__pass *p) {
+  if (o->pairs) return p->from ? gpuir__blocks_avx512(1, 1, o, p) : gpuir__blocks_avx512(0, 1, o, p);
+  return p->from ? gpuir__blocks_avx512(1, 0, o, p) : gpuir__blocks_avx512(0, 0, o, p);
+}
+
+#endif
+
+#define GPUIR__NEAR 8u /* so many candidates in a block: the next docID is searched step by step */
+
+/* A list, block by block, without vectors. */
+GPUIR__INLINE uint32_t gpuir__blocks(int indices, gpuir__operand *o, const gpuir__pass *p) {
+  gpuir__cursor *c = o->cursor;
+  const gpuir__list *l = &c->list;
+  uint32_t block = o->at / GPUIR__BLOCK, i = 0, found = 0;
+  while (i < p->m) {
+    uint32_t last, before = i, pos = 0;
+    int near;
+    block = gpuir__list_find_block(l, block, p->candidates[i]);
+    if (block >= l->nblocks) break;
+    gpuir__cursor_load(c, block);
+    last = l->last ? l->last[block] : UINT32_MAX - 1;
+    near = p->m - i >= GPUIR__NEAR && p->candidates[i + GPUIR__NEAR - 1] <= last;
+    for (; i < p->m && p->candidates[i] <= last; i++) {
+      uint32_t x = p->candidates[i];
+      if (near)
+        while (c->docs[pos] < x) pos++; /* ends at the UINT32_MAX behind the block */
+      else
+        pos = gpuir__lower_bound(c->docs, pos, c->n, x);
+      found = gpuir__pass_put(p, indices, found, i, x, block * GPUIR__BLOCK + pos, c->docs[pos] == x);
+    }
+    if (i == before) i++; /* only in a damaged file */
+  }
+  o->at = gpuir__min32(block, l->nblocks) * GPUIR__BLOCK;
+  return found;
+}
+
+/* Looks up the candidates of a pass in the operand's list; returns how many of them the list holds. */
+static uint32_t gpuir__lookup(gpuir__operand *o, const gpuir__pass *p) {
+#if GPUIR__X86
+  if (o->simd == GPUIR_SIMD_AVX512) return gpuir__lookup_avx512(o, p);
+  if (o->simd == GPUIR_SIMD_AVX2) return gpuir__lookup_avx2(o, p);
+#endif
+  return p->from ? gpuir__blocks(1, o, p) : gpuir__blocks(0, o, p);
+}
+
+/* The candidates that the operand does not hold: their indices, to kept[0..m). Returns how many there are. */
+static uint32_t gpuir__without(gpuir__operand *o, const gpuir__pass *p, uint32_t *kept) {
+  const uint32_t found = gpuir__lookup(o, p);
+  uint32_t i, j = 0, n = 0;
+  for (i = 0; i < p->m; i++) {
+    if (j < found && p->from[j] == i)
+      j++;
+    else
+      kept[n++] = i;
+  }
+  return n;
+}
+
+/* Has this processor VP2INTERSECT? */
+static int gpuir__has_pairs(void) {
+#if GPUIR__X86 && GPUIR__PAIRS
+  return __builtin_cpu_supports("avx512vp2intersect") != 0;
+#else
+  return 0;
+#endif
+}
+
+#ifndef GPUIR_NO_LAB
+
+/* ============================================================================
+ * [19-methods]  intersection methods of the literature, and the table of all methods
+ *
+ * Uses      [09-postings], [18-lookup]; lr uses the lines of [07-lab-lines].
+ * Start at  gpuir__methods (the table).
+ * Tests     tests/unit/19_methods.c
+ * ==========================================================================*/
+
+/* ---- arithmetic that kernels share ---- */
+
+/* q is an integer and a function of x alone. `left` and `right` were taken as the extremes of q(docID i) - i over the
+ * list with this very function, so that the index of any docID of the list lies in its safe range whatever was rounded
+ * on the way to q and to `inverse`: no error of the line needs to be bounded. The line's start, and all that
+ * rounding shifts, is part of the two. */
+GPUIR_HD static inline int64_t gpuir__lr_predict(const gpuir__lr *r, uint32_t x) {
+  return (int64_t)((uint64_t)x * r->inverse >> 32);
+}
+
+/* The safe range of x as [*lo, *hi) within [0, n); empty or not, it holds x if the list does. */
+GPUIR_HD static inline void gpuir__lr_range(const gpuir__lr *r, uint32_t x, uint32_t n, uint32_t *lo,
+                                            uint32_t *hi) {
+  int64_t q = gpuir__lr_predict(r, x), from = q - r->left, to = q + r->right + 1;
+  *lo = from < 0 ? 0 : from > (int64_t)n ? n : (uint32_t)from;
+  *hi = to < (int64_t)*lo ? *lo : to > (int64_t)n ? n : (uint32_t)to;
+}
+
+/* Parallel Merge Find with `levels` of recursion divides m elements into so many segments at each of them that
+ * the last ones have as many elements as there are segments at a time: the (levels + 1)-th root (Ding et al. 2009, 7.2;
+ * they do not say how many). */
+GPUIR_HD static inline uint32_t gpuir__pmf_fan(uint32_t m, unsigned levels) {
+  uint32_t fan = 1;
+  for (;;) {
+    uint64_t power = 1;
+    unsigned i;
+    for (i = 0; i <= levels && power < m; i++) power *= fan;
+    if (power >= m) return fan;
+    fan++;
+  }
+}
+
+/* Splitter s of `fan` of the m elements: the index of the s-th segment's first one. */
+GPUIR_HD static inline uint32_t gpuir__pmf_splitter(uint32_t m, uint32_t fan, uint32_t s) {
+  return (uint32_t)((uint64_t)m * s / fan);
+}
+
+/* Where diagonal d of the grid a x b meets the merge path: *i + *j = d, all of a[0..i) and b[0..j) come before the rest
+ * (Griffin, section 3.1.2). Equal docIDs are not parted: then b's belongs to the near side, and *i + *j = d + 1. */
+GPUIR_HD static inline void gpuir__mergepath_split(const uint32_t *a, uint32_t m, const uint32_t *b,
+                                                   uint32_t n, uint64_t d, uint32_t *i, uint32_t *j) {
+  uint32_t lo = d > n ? (uint32_t)(d - n) : 0, hi = d < m ? (uint32_t)d : m;
+  while (lo < hi) {
+    uint32_t mid = lo + (hi - lo) / 2;
+    if (a[mid] <= b[d - 1 - mid])
+      lo = mid + 1;
+    else
+      hi = mid;
+  }
+  *i = lo;
+  *j = (uint32_t)(d - lo);
+  if (*i && *j < n && a[*i - 1] == b[*j]) ++*j;
 }
 
 /* ---- element by element: gallop, binary, interpolation, skip, svs, lr, hs ---- */
@@ -11323,23 +12005,7 @@ static uint32_t gpuir__algorithm1(gpuir__operand *o, const gpuir__pass *p) {
   return found;
 }
 
-/* ---- simd: registers against registers, or, in a much longer operand, a probe a candidate ----
- *
- * Lists of like length: a register of candidates is compared with each docID of a register's worth of the operand, and
- * of the two the one that ends first moves on; nothing is mispredicted but the end, and where a search begins because
- * one side is more than a register behind. (Block-wise all-pairs comparison: Schlegel, Willhalm & Lehner, "Fast
- * sorted-set intersection using SIMD instructions", ADMS 2011; Lemire, Boytsov & Kurz, "SIMD compression and the
- * intersection of sorted integers", SPE 2016.)
- *
- * Longer operands have hash segments (Ao et al. 2011, section 4.4) so short that one or two registers mostly take
- * a whole one: a probe is a look-up and a comparison, and those of many candidates overlap. */
-
-/* From so many candidates in a block on, registers meet registers; fewer are looked up one by one. Measured. */
-#define GPUIR__MANY 32u
-
-/* In a list so many times longer than the shortest one hardly a block has more candidates than one. That one is looked
- * for without decoding the block; in lists less long branches would have to guess which blocks these are. Measured. */
-#define GPUIR__SPARSE 4096u
+/* ---- simd on arrays: as in [18-lookup], or, in a much longer array, a probe a candidate ---- */
 
 #define GPUIR__PROBE_MEAN 8u /* docIDs a segment at most, on average */
 
@@ -11359,6 +12025,7 @@ static int gpuir__simd_prepare(const gpuir_allocator *a, gpuir__operand *o, cons
 }
 
 #if GPUIR__X86
+
 /* Where docIDs crowd in a segment: the first of 16 indices in [lo, hi) that have x, if any has. */
 static inline uint32_t gpuir__crowd(const uint32_t *a, uint32_t lo, uint32_t hi, uint32_t x) {
   uint32_t len = hi - lo;
@@ -11368,196 +12035,6 @@ static inline uint32_t gpuir__crowd(const uint32_t *a, uint32_t lo, uint32_t hi,
     len -= half;
   }
   return lo;
-}
-
-/* One merge step: which of a register's worth of candidates at a, the first of them candidate i, are among as many
- * docIDs at b, the first of them index `at` of the operand; every one is compared with every other. Those found are
- * written as matches from number `found` on; returns how many there are then. */
-typedef uint32_t (*gpuir__meet)(int indices, const gpuir__pass *p, const uint32_t *a, uint32_t i,
-                                const uint32_t *b, uint32_t at, uint32_t found);
-
-/* One of the two that are merged: items [first, n), register by register. */
-typedef struct gpuir__side {
-  const uint32_t *from; /* item number `first` */
-  const uint32_t *at;   /* the register's worth that is next */
-  const uint32_t *end;  /* what lies at least a register before may be read, and the register behind it */
-  uint32_t first, n;
-  uint32_t copy[48]; /* the last items */
-} gpuir__side;
-
-GPUIR__INLINE uint32_t gpuir__side_index(const gpuir__side *s) {
-  return s->first + (uint32_t)(s->at - s->from);
-}
-
-/* padded: the items are of a list; behind them there are 16 more, all UINT32_MAX. */
-GPUIR__INLINE void gpuir__side_open(gpuir__side *s, const uint32_t *items, uint32_t first, uint32_t n,
-                                    uint32_t width, int padded) {
-  s->from = s->at = items + first;
-  s->end = padded ? items + n : n - first < width ? s->at : items + (n - width);
-  s->first = first;
-  s->n = n;
-}
-
-/* Copies the last items, less than two registers' worths, to fill up their register and the one behind with the last of
- * them again: nothing is found by that but the last one, more than once. Returns how many registers they fill. */
-static uint32_t gpuir__side_last(gpuir__side *s, uint32_t width) {
-  const uint32_t index = gpuir__side_index(s);
-  uint32_t have, whole, t;
-  if (index >= s->n) return 0;
-  have = s->n - index;
-  whole = (have + width - 1) / width;
-  for (t = 0; t < 3 * width; t++) s->copy[t] = s->at[have - 1];
-  memcpy(s->copy, s->at, have * sizeof *s->copy);
-  s->from = s->at = s->copy;
-  s->end = s->copy + whole * width;
-  s->first = index;
-  return whole;
-}
-
-/* For how many steps the side lasts, each of a register at most. */
-GPUIR__INLINE uint32_t gpuir__side_steps(gpuir__side *s, uint32_t width) {
-  return s->end - s->at >= (ptrdiff_t)width ? (uint32_t)(s->end - s->at) / width : gpuir__side_last(s, width);
-}
-
-/* Registers' worths before `end` that end below x are passed over, by doubling and then halving steps. */
-static inline const uint32_t *gpuir__pass_over(const uint32_t *at, const uint32_t *end, ptrdiff_t width,
-                                               uint32_t x) {
-  ptrdiff_t step = width;
-  while (end - at >= step && at[step - 1] < x) {
-    at += step;
-    step *= 2;
-  }
-  while (step > width) {
-    step /= 2;
-    if (end - at >= step && at[step - 1] < x) at += step;
-  }
-  return at;
-}
-
-/* Two registers' worths begin at *a and *b and end with *x and *y: of them the one that ends first moves on, to the one
- * that ends with next_x or next_y; both if they end alike. Which one it is cannot be foreseen, so the compiler must not
- * make jumps of it. */
-static inline void gpuir__move_on(const uint32_t **a, uint32_t *x, uint32_t next_x, const uint32_t **b,
-                                  uint32_t *y, uint32_t next_y, uint32_t width) {
-  const uint32_t *next_a = *a + width, *next_b = *b + width;
-  __asm__(
-      "cmpl %[y], %[x]\n\tcmovbel %[next_x], %[x]\n\tcmovbeq %[next_a], %[a]\n\t"
-      "cmovael %[next_y], %[y]\n\tcmovaeq %[next_b], %[b]"
-      : [a] "+&r"(*a), [x] "+&r"(*x), [b] "+&r"(*b), [y] "+&r"(*y)
-      : [next_a] "r"(next_a), [next_x] "r"(next_x), [next_b] "r"(next_b), [next_y] "r"(next_y)
-      : "cc");
-}
-
-/* As gpuir__merge, by registers. The ends of the next registers' worths are loaded before it is known which is needed,
- * so that no step waits for a load; they also tell when one side is so far behind that it is worth a search. */
-GPUIR__INLINE uint32_t gpuir__merge_by(gpuir__meet meet, uint32_t width, int indices, int padded,
-                                       const gpuir__pass *p, const uint32_t *docs, uint32_t n, uint32_t base,
-                                       uint32_t *pi, uint32_t *pj, uint32_t found) {
-  const gpuir__pass own = *p; /* which no store can change */
-  const uint32_t m = own.m, before = found;
-  gpuir__side side[2];
-  uint32_t steps;
-  gpuir__side_open(&side[0], own.candidates, *pi, m, width, padded);
-  gpuir__side_open(&side[1], docs, *pj, n, width, padded);
-  while ((steps = gpuir__side_steps(&side[0], width)) > 0 &&
-         (steps = gpuir__min32(steps, gpuir__side_steps(&side[1], width))) > 0) {
-    const uint32_t *a = side[0].at, *b = side[1].at;
-    const uint32_t i = gpuir__side_index(&side[0]), j = base + gpuir__side_index(&side[1]);
-    uint32_t x = a[width - 1], y = b[width - 1];
-    do {
-      const uint32_t next_x = a[2 * width - 1], next_y = b[2 * width - 1];
-      if (GPUIR__UNLIKELY(next_x < *b)) {
-        a = gpuir__pass_over(a + 2 * width, side[0].end, width, *b);
-        break;
-      }
-      if (GPUIR__UNLIKELY(next_y < *a)) {
-        b = gpuir__pass_over(b + 2 * width, side[1].end, width, *a);
-        break;
-      }
-      found =
-          meet(indices, &own, a, i + (uint32_t)(a - side[0].at), b, j + (uint32_t)(b - side[1].at), found);
-      if (padded) found = gpuir__min32(found, m); /* a list may be damaged, and have docIDs twice */
-      gpuir__move_on(&a, &x, next_x, &b, &y, next_y, width);
-    } while (padded ? a + width <= side[0].end && b + width <= side[1].end : --steps);
-    side[0].at = a;
-    side[1].at = b;
-  }
-  while (found > before + 1 && own.docs[found - 1] == own.docs[found - 2]) found--;
-  *pi = gpuir__min32(gpuir__side_index(&side[0]), m);
-  *pj = gpuir__min32(gpuir__side_index(&side[1]), n);
-  return found;
-}
-
-/* The bodies of two functions that differ in the registers: what is constant in each step, made so. */
-#define GPUIR__MERGE_BY(meet, width, indices, padded) \
-  gpuir__merge_by((meet), (width), (indices), (padded), p, docs, n, base, pi, pj, found)
-#define GPUIR__MERGE(meet, width)                                                              \
-  (indices  ? padded ? GPUIR__MERGE_BY(meet, width, 1, 1) : GPUIR__MERGE_BY(meet, width, 1, 0) \
-    : padded ? GPUIR__MERGE_BY(meet, width, 0, 1)                                              \
-            : GPUIR__MERGE_BY(meet, width, 0, 0))
-
-/* ---- registers of 8 ---- */
-
-/* The items of x that `mask` marks to `to`, and rubbish up to its 8th. */
-GPUIR__AVX2 GPUIR__INLINE void gpuir__compress_avx2(uint32_t *to, uint32_t mask, __m256i x) {
-  /* By mask, the numbers of the lanes that it marks, a byte each: lane t stands before those of the lanes above it. */
-#define GPUIR__LANE0(above) (above), (above) << 8
-#define GPUIR__LANE1(above) GPUIR__LANE0(above), GPUIR__LANE0((above) << 8 | 1)
-#define GPUIR__LANE2(above) GPUIR__LANE1(above), GPUIR__LANE1((above) << 8 | 2)
-#define GPUIR__LANE3(above) GPUIR__LANE2(above), GPUIR__LANE2((above) << 8 | 3)
-#define GPUIR__LANE4(above) GPUIR__LANE3(above), GPUIR__LANE3((above) << 8 | 4)
-#define GPUIR__LANE5(above) GPUIR__LANE4(above), GPUIR__LANE4((above) << 8 | 5)
-#define GPUIR__LANE6(above) GPUIR__LANE5(above), GPUIR__LANE5((above) << 8 | 6)
-  static const uint64_t lanes[256] = {GPUIR__LANE6((uint64_t)0), GPUIR__LANE6((uint64_t)7)};
-#undef GPUIR__LANE0
-#undef GPUIR__LANE1
-#undef GPUIR__LANE2
-#undef GPUIR__LANE3
-#undef GPUIR__LANE4
-#undef GPUIR__LANE5
-#undef GPUIR__LANE6
-  const __m256i order = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)&lanes[mask]));
-  _mm256_storeu_si256((__m256i *)(void *)to, _mm256_permutevar8x32_epi32(x, order));
-}
-
-/* Which of the 8 docIDs at a are among those at b: each half of b goes round against both halves of a. */
-GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__among_avx2(const uint32_t *a, const uint32_t *b) {
-  const __m256i x = _mm256_loadu_si256((const __m256i *)(const void *)a);
-  const __m256i lo = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)b));
-  const __m256i hi = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)(b + 4)));
-  __m256i same = _mm256_cmpeq_epi32(x, lo), also = _mm256_cmpeq_epi32(x, hi);
-#define GPUIR__ROUND(turn)                                                               \
-  same = _mm256_or_si256(same, _mm256_cmpeq_epi32(x, _mm256_shuffle_epi32(lo, (turn)))); \
-  also = _mm256_or_si256(also, _mm256_cmpeq_epi32(x, _mm256_shuffle_epi32(hi, (turn))));
-  GPUIR__ROUND(0x39)
-  GPUIR__ROUND(0x4e)
-  GPUIR__ROUND(0x93)
-#undef GPUIR__ROUND
-  return (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(_mm256_or_si256(same, also)));
-}
-
-GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__meet_avx2(int indices, const gpuir__pass *p, const uint32_t *a,
-                                                    uint32_t i, const uint32_t *b, uint32_t at,
-                                                    uint32_t found) {
-  const uint32_t hit = gpuir__among_avx2(a, b);
-  gpuir__compress_avx2(p->docs + found, hit, _mm256_loadu_si256((const __m256i *)(const void *)a));
-  if (indices && hit) { /* `other` may have the last item more than once, behind all else */
-    const __m256i iota = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-    uint32_t other = gpuir__among_avx2(b, a);
-    gpuir__compress_avx2(p->from + found, hit, _mm256_add_epi32(iota, _mm256_set1_epi32((int)i)));
-    gpuir__compress_avx2(p->where + found, other, _mm256_add_epi32(iota, _mm256_set1_epi32((int)at)));
-  }
-  return found + (uint32_t)__builtin_popcount(hit);
-}
-
-/* A function of its own, also for the registers of 16 without VP2INTERSECT, where 16 times 16 comparisons take
- * longer. */
-GPUIR__AVX2 __attribute__((noinline)) static uint32_t gpuir__merge_avx2(int indices, int padded,
-                                                                        const gpuir__pass *p,
-                                                                        const uint32_t *docs, uint32_t n,
-                                                                        uint32_t base, uint32_t *pi,
-                                                                        uint32_t *pj, uint32_t found) {
-  return GPUIR__MERGE(gpuir__meet_avx2, 8);
 }
 
 /* A probe a candidate; o->n >= 16. */
@@ -11585,304 +12062,33 @@ GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__probe_avx2(int indices, const gpuir__o
   return found;
 }
 
-/* The last docIDs of the eight registers' worths of a block that begin at docs, each of `width`: from loads that have
- * them in their lanes already. */
-#define GPUIR__TOP(t, width) \
-  _mm256_loadu_si256((const __m256i *)(const void *)(docs + ((t) + 1) * (width)-1 - (t)))
-#define GPUIR__TOPS(width)                                                                            \
-  _mm256_blend_epi32(                                                                                 \
-      _mm256_blend_epi32(_mm256_blend_epi32(GPUIR__TOP(0, width), GPUIR__TOP(1, width), 2),           \
-                         _mm256_blend_epi32(GPUIR__TOP(2, width), GPUIR__TOP(3, width), 8), 0xc),     \
-      _mm256_blend_epi32(_mm256_blend_epi32(GPUIR__TOP(4, width), GPUIR__TOP(5, width), 0x20),        \
-                         _mm256_blend_epi32(GPUIR__TOP(6, width), GPUIR__TOP(7, width), 0x80), 0xc0), \
-      0xf0)
-GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__tops_8(const uint32_t *docs) { return GPUIR__TOPS(8); }
-GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__tops_16(const uint32_t *docs) { return GPUIR__TOPS(16); }
-#undef GPUIR__TOPS
-#undef GPUIR__TOP
-
-/* Candidates from *pi on, up to `last`, in one block: a comparison with the last docIDs of its registers' worths tells
- * in which one a candidate would be, another one whether it is; no branch has anything to guess. */
-GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__spot_avx2(int indices, const gpuir__pass *p, const uint32_t *docs,
-                                                    uint32_t base, uint32_t last, uint32_t *pi,
-                                                    uint32_t found) {
-  const gpuir__pass own = *p;
-  const __m256i lo = gpuir__tops_8(docs), hi = gpuir__tops_8(docs + 64);
-  uint32_t i = *pi;
-  for (; i < own.m; i++) {
-    const uint32_t x = own.candidates[i];
-    const __m256i v = _mm256_set1_epi32((int)x);
-    uint32_t pos, hit;
-    __m256i ends;
-    if (x > last) break;
-    ends = _mm256_packs_epi32(_mm256_cmpeq_epi32(_mm256_max_epu32(lo, v), lo), /* not below x */
-                              _mm256_cmpeq_epi32(_mm256_max_epu32(hi, v), hi));
-    pos = 8 * (16 - (uint32_t)__builtin_popcount((uint32_t)_mm256_movemask_epi8(ends)) / 2);
-    hit = (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(
-        _mm256_cmpeq_epi32(_mm256_loadu_si256((const __m256i *)(const void *)(docs + pos)), v)));
-    found = gpuir__pass_put(&own, indices, found, i, x, base + pos + gpuir__ctz32(hit | 0x100u), hit != 0);
-  }
-  *pi = i;
-  return found;
-}
-
-/* Has the block x? For one candidate alone that is less work than a look-up. */
-GPUIR__AVX2 GPUIR__INLINE int gpuir__holds_avx2(const uint32_t *docs, uint32_t x) {
-  const __m256i v = _mm256_set1_epi32((int)x);
-  __m256i same[4], any;
-  unsigned t;
-  for (t = 0; t < 4; t++) same[t] = _mm256_setzero_si256();
-  for (t = 0; t < GPUIR__BLOCK / 8; t++)
-    same[t % 4] = _mm256_or_si256(
-        same[t % 4],
-        _mm256_cmpeq_epi32(_mm256_loadu_si256((const __m256i *)(const void *)(docs + 8 * t)), v));
-  any = _mm256_or_si256(_mm256_or_si256(same[0], same[1]), _mm256_or_si256(same[2], same[3]));
-  return !_mm256_testz_si256(any, any);
-}
-
-GPUIR__INLINE int gpuir__is_sparse(const gpuir__operand *o) {
-  return o->expected && o->n / GPUIR__SPARSE >= o->expected;
-}
-
-/* Looks for candidate *pi, alone in its block, without decoding that; 0: it has to be decoded. */
-GPUIR__INLINE int gpuir__spot_alone(int indices, const gpuir__pass *p, gpuir__cursor *c, uint32_t block,
-                                    uint32_t *pi, uint32_t *found) {
-  const uint32_t x = p->candidates[*pi], at = gpuir__cursor_find(c, block, x);
-  if (at == GPUIR__UNTOLD) return 0;
-  *found = gpuir__pass_put(p, indices, *found, *pi, x, block * GPUIR__BLOCK + at, at != GPUIR__ABSENT);
-  ++*pi;
-  return 1;
-}
-
-/* A list, block by block. Candidates are followed by UINT32_MAX, 16 times. */
-GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__blocks_avx2(int indices, gpuir__operand *o, const gpuir__pass *p) {
-  gpuir__cursor *c = o->cursor;
-  const gpuir__list *l = &c->list;
-  const int sparse = gpuir__is_sparse(o);
-  uint32_t block = o->at / GPUIR__BLOCK, i = 0, found = 0;
-  while (i < p->m) {
-    uint32_t last, before = i, j = 0;
-    block = gpuir__list_find_block(l, block, p->candidates[i]);
-    if (block >= l->nblocks) break;
-    last = l->last ? l->last[block] : UINT32_MAX - 1;
-    if (sparse && p->candidates[i + 1] > last && gpuir__spot_alone(indices, p, c, block, &i, &found))
-      continue;
-    gpuir__cursor_load(c, block);
-    if (p->m - i >= GPUIR__MANY && p->candidates[i + GPUIR__MANY - 1] <= last) {
-      found = gpuir__merge_avx2(indices, 1, p, c->docs, c->n, block * GPUIR__BLOCK, &i, &j, found);
-      while (i < p->m && p->candidates[i] <= last) i++; /* done, in the register that was not left behind */
-    } else if (!indices && p->candidates[i + 1] > last) {
-      found =
-          gpuir__pass_put(p, 0, found, i, p->candidates[i], 0, gpuir__holds_avx2(c->docs, p->candidates[i]));
-      i++;
-    } else {
-      found = gpuir__spot_avx2(indices, p, c->docs, block * GPUIR__BLOCK, last, &i, found);
-    }
-    if (i == before) i++; /* only in a damaged file */
-    found = gpuir__min32(found, i);
-  }
-  o->at = gpuir__min32(block, l->nblocks) * GPUIR__BLOCK;
-  return found;
-}
-
-GPUIR__AVX2 static uint32_t gpuir__simd_avx2(gpuir__operand *o, const gpuir__pass *p) {
+GPUIR__AVX2 static uint32_t gpuir__simd_array_avx2(gpuir__operand *o, const gpuir__pass *p) {
   uint32_t i = 0;
-  if (o->cursor) return p->from ? gpuir__blocks_avx2(1, o, p) : gpuir__blocks_avx2(0, o, p);
   if (o->first) return p->from ? gpuir__probe_avx2(1, o, p) : gpuir__probe_avx2(0, o, p);
   return gpuir__merge_avx2(p->from != NULL, 0, p, o->docs, o->n, 0, &i, &o->at, 0);
 }
 
-/* ---- registers of 16 ---- */
-
-#if (defined(__clang__) && __clang_major__ >= 9) || (!defined(__clang__) && __GNUC__ >= 10)
-#define GPUIR__PAIRS 1 /* the assembler knows VP2INTERSECT */
-#else
-#define GPUIR__PAIRS 0
-#endif
-
-/* Which of the 16 docIDs at a are among those at b, and the other way round, in one instruction, which few processors
- * have. Written so that neither the compiler nor the rest of the file has to be told of it. */
-GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__pairs_avx512(const uint32_t *a, const uint32_t *b,
-                                                         uint32_t *other) {
-  uint32_t hit = 0, back = 0;
-#if GPUIR__PAIRS
-  __asm__("vp2intersectd %3, %2, %%k2\n\tkmovw %%k2, %0\n\tkmovw %%k3, %1"
-          : "=r"(hit), "=r"(back)
-          : "v"(_mm512_loadu_si512(a)), "v"(_mm512_loadu_si512(b))
-          : "k2", "k3");
-#else
-  (void)a; /* never called */
-  (void)b;
-#endif
-  *other = back;
-  return hit;
-}
-
-/* Writes the items of x that `mask` marks to `to`, and rubbish up to its 16th. */
-GPUIR__AVX512 GPUIR__INLINE void gpuir__compress_avx512(uint32_t *to, uint32_t mask, __m512i x) {
-  _mm512_storeu_si512(to, _mm512_maskz_compress_epi32((__mmask16)mask, x));
-}
-
-GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__meet_avx512(int indices, const gpuir__pass *p, const uint32_t *a,
-                                                        uint32_t i, const uint32_t *b, uint32_t at,
-                                                        uint32_t found) {
-  uint32_t other, hit = gpuir__pairs_avx512(a, b, &other);
-  gpuir__compress_avx512(p->docs + found, hit, _mm512_loadu_si512(a));
-  if (indices) {
-    const __m512i iota = gpuir__avx512_iota();
-    gpuir__compress_avx512(p->from + found, hit, _mm512_add_epi32(iota, _mm512_set1_epi32((int)i)));
-    gpuir__compress_avx512(p->where + found, other, _mm512_add_epi32(iota, _mm512_set1_epi32((int)at)));
-  }
-  return found + (uint32_t)__builtin_popcount(hit);
-}
-
-GPUIR__AVX512 __attribute__((noinline)) static uint32_t gpuir__merge_avx512(int indices, int padded,
-                                                                            const gpuir__pass *p,
-                                                                            const uint32_t *docs, uint32_t n,
-                                                                            uint32_t base, uint32_t *pi,
-                                                                            uint32_t *pj, uint32_t found) {
-  return GPUIR__MERGE(gpuir__meet_avx512, 16);
-}
-
-/* The first block >= from whose last docID is >= x, or nblocks: that many of the next 16 end below x. */
-GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__block_avx512(const gpuir__list *l, uint32_t from, uint32_t x) {
-  uint32_t have, below;
-  if (!l->last || from >= l->nblocks) return from;
-  have = gpuir__min32(l->nblocks - from, 16);
-  below = gpuir__mask_bits(_mm512_mask_cmplt_epu32_mask(
-      (__mmask16)((1u << have) - 1), _mm512_maskz_loadu_epi32((__mmask16)((1u << have) - 1), l->last + from),
-      _mm512_set1_epi32((int)x)));
-  below = (uint32_t)__builtin_popcount(below);
-  return below < 16 ? from + below : gpuir__list_find_block(l, from + 15, x);
-}
-
-/* As gpuir__spot_avx2. */
-GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__spot_avx512(int indices, const gpuir__pass *p,
-                                                        const uint32_t *docs, uint32_t base, uint32_t last,
-                                                        uint32_t *pi, uint32_t found) {
-  const gpuir__pass own = *p;
-  const __m256i tops = gpuir__tops_16(docs);
-  uint32_t i = *pi;
-  for (; i < own.m; i++) {
-    uint32_t x = own.candidates[i], pos, hit;
-    if (x > last) break;
-    pos = 16 * (uint32_t)__builtin_popcount(
-                   gpuir__mask_bits(_mm256_cmplt_epu32_mask(tops, _mm256_set1_epi32((int)x))));
-    hit =
-        gpuir__mask_bits(_mm512_cmpeq_epi32_mask(_mm512_loadu_si512(docs + pos), _mm512_set1_epi32((int)x)));
-    found = gpuir__pass_put(&own, indices, found, i, x, base + pos + gpuir__ctz32(hit | 0x10000u), hit != 0);
-  }
-  *pi = i;
-  return found;
-}
-
-/* As gpuir__blocks_avx2. */
-GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__blocks_avx512(int indices, int pairs, gpuir__operand *o,
-                                                          const gpuir__pass *p) {
-  gpuir__cursor *c = o->cursor;
-  const gpuir__list *l = &c->list;
-  const int sparse = gpuir__is_sparse(o);
-  uint32_t block = o->at / GPUIR__BLOCK, i = 0, found = 0;
-  while (i < p->m) {
-    uint32_t last, before = i, j = 0;
-    block = gpuir__block_avx512(l, block, p->candidates[i]);
-    if (block >= l->nblocks) break;
-    last = l->last ? l->last[block] : UINT32_MAX - 1;
-    if (sparse && p->candidates[i + 1] > last && gpuir__spot_alone(indices, p, c, block, &i, &found))
-      continue;
-    gpuir__cursor_load(c, block);
-    if (p->m - i >= GPUIR__MANY && p->candidates[i + GPUIR__MANY - 1] <= last) {
-      found = pairs ? gpuir__merge_avx512(indices, 1, p, c->docs, c->n, block * GPUIR__BLOCK, &i, &j, found)
-                    : gpuir__merge_avx2(indices, 1, p, c->docs, c->n, block * GPUIR__BLOCK, &i, &j, found);
-      if (i < p->m) /* of the register that was not left behind, those up to `last` are done */
-        i += (uint32_t)__builtin_popcount(gpuir__mask_bits(
-            _mm512_cmple_epu32_mask(_mm512_loadu_si512(p->candidates + i), _mm512_set1_epi32((int)last))));
-    } else if (!indices && p->candidates[i + 1] > last) {
-      found =
-          gpuir__pass_put(p, 0, found, i, p->candidates[i], 0, gpuir__holds_avx2(c->docs, p->candidates[i]));
-      i++;
-    } else {
-      found = gpuir__spot_avx512(indices, p, c->docs, block * GPUIR__BLOCK, last, &i, found);
-    }
-    if (i == before) i++; /* only in a damaged file */
-    found = gpuir__min32(found, i);
-  }
-  o->at = gpuir__min32(block, l->nblocks) * GPUIR__BLOCK;
-  return found;
-}
-
-GPUIR__AVX512 static uint32_t gpuir__simd_avx512(gpuir__operand *o, const gpuir__pass *p) {
+GPUIR__AVX512 static uint32_t gpuir__simd_array_avx512(gpuir__operand *o, const gpuir__pass *p) {
   uint32_t i = 0;
-  if (o->cursor && o->pairs)
-    return p->from ? gpuir__blocks_avx512(1, 1, o, p) : gpuir__blocks_avx512(0, 1, o, p);
-  if (o->cursor) return p->from ? gpuir__blocks_avx512(1, 0, o, p) : gpuir__blocks_avx512(0, 0, o, p);
   return gpuir__merge_avx512(p->from != NULL, 0, p, o->docs, o->n, 0, &i, &o->at, 0);
 }
+
 #endif
 
-#define GPUIR__NEAR 8u /* so many candidates in a block: the next docID is searched step by step */
-
-/* A list, block by block, without vectors. */
-GPUIR__INLINE uint32_t gpuir__blocks(int indices, gpuir__operand *o, const gpuir__pass *p) {
-  gpuir__cursor *c = o->cursor;
-  const gpuir__list *l = &c->list;
-  uint32_t block = o->at / GPUIR__BLOCK, i = 0, found = 0;
-  while (i < p->m) {
-    uint32_t last, before = i, pos = 0;
-    int near;
-    block = gpuir__list_find_block(l, block, p->candidates[i]);
-    if (block >= l->nblocks) break;
-    gpuir__cursor_load(c, block);
-    last = l->last ? l->last[block] : UINT32_MAX - 1;
-    near = p->m - i >= GPUIR__NEAR && p->candidates[i + GPUIR__NEAR - 1] <= last;
-    for (; i < p->m && p->candidates[i] <= last; i++) {
-      uint32_t x = p->candidates[i];
-      if (near)
-        while (c->docs[pos] < x) pos++; /* ends at the UINT32_MAX behind the block */
-      else
-        pos = gpuir__lower_bound(c->docs, pos, c->n, x);
-      found = gpuir__pass_put(p, indices, found, i, x, block * GPUIR__BLOCK + pos, c->docs[pos] == x);
-    }
-    if (i == before) i++; /* only in a damaged file */
-  }
-  o->at = gpuir__min32(block, l->nblocks) * GPUIR__BLOCK;
-  return found;
-}
-
-static uint32_t gpuir__simd(gpuir__operand *o, const gpuir__pass *p) {
+static uint32_t gpuir__simd_array(gpuir__operand *o, const gpuir__pass *p) {
 #if GPUIR__X86
-  if (o->simd == GPUIR_SIMD_AVX512 && (o->cursor || (o->pairs && !o->first))) return gpuir__simd_avx512(o, p);
-  if (o->simd >= GPUIR_SIMD_AVX2) return gpuir__simd_avx2(o, p);
+  if (o->simd == GPUIR_SIMD_AVX512 && o->pairs && !o->first) return gpuir__simd_array_avx512(o, p);
+  if (o->simd >= GPUIR_SIMD_AVX2) return gpuir__simd_array_avx2(o, p);
 #endif
-  if (o->cursor) return p->from ? gpuir__blocks(1, o, p) : gpuir__blocks(0, o, p);
   return o->first ? gpuir__hs_array(o, p) : gpuir__merge_array(o, p);
 }
 
-/* The candidates that the operand does not hold: their indices, to kept[0..m). Returns how many there are. */
-static uint32_t gpuir__without(gpuir__operand *o, const gpuir__pass *p, uint32_t *kept) {
-  const uint32_t found = gpuir__simd(o, p);
-  uint32_t i, j = 0, n = 0;
-  for (i = 0; i < p->m; i++) {
-    if (j < found && p->from[j] == i)
-      j++;
-    else
-      kept[n++] = i;
-  }
-  return n;
-}
-
-/* Has this processor VP2INTERSECT? */
-static int gpuir__has_pairs(void) {
-#if GPUIR__X86 && GPUIR__PAIRS
-  return __builtin_cpu_supports("avx512vp2intersect") != 0;
-#else
-  return 0;
-#endif
-}
+#endif /* GPUIR_NO_LAB */
 
 /* ---- the table ---- */
 
 static const gpuir__method gpuir__methods[] = {
+#ifndef GPUIR_NO_LAB
     {"merge", "merge", "", 0, GPUIR__NOTHING, NULL, gpuir__merge_array, gpuir__merge_list, NULL},
     {"gallop", "galloping search", "", 0, GPUIR__NOTHING, NULL, gpuir__gallop_array, gpuir__gallop_list,
      NULL},
@@ -11925,7 +12131,10 @@ static const gpuir__method gpuir__methods[] = {
     {"mergepath", "MergePath", "Griffin 2018, 3.1.2", 0, GPUIR__NOTHING, NULL, gpuir__mergepath_array,
      gpuir__mergepath_list, NULL},
     {"simd", "vectors: all pairs of registers, or probes", "", 0, GPUIR__NOTHING, gpuir__simd_prepare,
-     gpuir__simd, gpuir__simd, NULL},
+     gpuir__simd_array, gpuir__lookup, NULL},
+#else
+    {"simd", "vectors: all pairs of registers", "", 0, GPUIR__NOTHING, NULL, NULL, gpuir__lookup, NULL},
+#endif
 };
 
 #define GPUIR__METHODS (sizeof gpuir__methods / sizeof gpuir__methods[0])
@@ -11947,19 +12156,6 @@ GPUIR_API const char *gpuir_intersection_name(size_t i) {
   return i < GPUIR__METHODS ? gpuir__methods[i].name : NULL;
 }
 
-/* ---- an intersection ---- */
-
-typedef struct gpuir__isect {
-  gpuir_allocator a;
-  const gpuir__method *method;
-  unsigned k;
-  gpuir__operand operand[GPUIR_MAX_TERMS]; /* from short to long */
-  unsigned number[GPUIR_MAX_TERMS];        /* the caller's, of each operand */
-  gpuir__cursor *cursors;                  /* of lists */
-  uint32_t *scratch;                       /* five arrays of room items */
-  size_t room;
-} gpuir__isect;
-
 /* A list under a cursor, or, without one, an array, whose docs and n the caller fills in. */
 static void gpuir__operand_init(gpuir__operand *o, gpuir__cursor *c, int simd) {
   memset(o, 0, sizeof *o);
@@ -11972,14 +12168,6 @@ static void gpuir__operand_init(gpuir__operand *o, gpuir__cursor *c, int simd) {
 static void gpuir__operand_free(const gpuir_allocator *a, gpuir__operand *o) {
   gpuir__buf_free(a, &o->aux);
   gpuir__buf_free(a, &o->copy);
-}
-
-GPUIR__UNUSED static void gpuir__isect_free(gpuir__isect *x) {
-  unsigned i;
-  for (i = 0; i < x->k; i++) gpuir__operand_free(&x->a, &x->operand[i]);
-  gpuir__free(&x->a, x->cursors, x->k * sizeof *x->cursors);
-  gpuir__free(&x->a, x->scratch, 5 * x->room * sizeof *x->scratch);
-  memset(x, 0, sizeof *x);
 }
 
 /* Makes what the method needs of one operand; of a list, all docIDs are decoded for that, and forgotten. */
@@ -11999,144 +12187,15 @@ static int gpuir__operand_prepare(const gpuir_allocator *a, const gpuir__method 
   return status;
 }
 
-/* Orders k operands by n, reserves scratch memory and prepares all but the first. */
-static int gpuir__isect_prepare(gpuir__isect *x) {
-  unsigned i, j;
-  for (i = 0; i < x->k; i++) x->number[i] = i;
-  for (i = 1; i < x->k; i++)
-    for (j = i; j && x->operand[j].n < x->operand[j - 1].n; j--) {
-      gpuir__operand o = x->operand[j];
-      unsigned number = x->number[j];
-      x->operand[j] = x->operand[j - 1];
-      x->operand[j - 1] = o;
-      x->number[j] = x->number[j - 1];
-      x->number[j - 1] = number;
-    }
-  x->room = (size_t)x->operand[0].n + GPUIR__BLOCK_ROOM;
-  x->scratch = (uint32_t *)gpuir__alloc(&x->a, 5 * x->room * sizeof *x->scratch);
-  if (!x->scratch) return GPUIR_E_NOMEM;
-  for (i = 1; i < x->k; i++) {
-    int status;
-    x->operand[i].expected = i == 1 ? x->operand[0].n : 0;
-    status = gpuir__operand_prepare(&x->a, x->method, &x->operand[i]);
-    if (status) return status;
-  }
-  return GPUIR_OK;
-}
-
-/* Prepares the intersection of k (1 to GPUIR_MAX_TERMS) strictly increasing arrays without UINT32_MAX: docs[i] has n[i]
- * docIDs and stays the caller's. 0, NOMEM or LIMIT; gpuir__isect_free is due in either case. */
-GPUIR__UNUSED static int gpuir__isect_arrays(gpuir__isect *x, const gpuir_allocator *a,
-                                             const gpuir__method *method, const uint32_t *const *docs,
-                                             const uint32_t *n, unsigned k, int simd) {
-  unsigned i;
-  memset(x, 0, sizeof *x);
-  x->a = gpuir__allocator(a);
-  x->method = method;
-  x->k = k;
-  for (i = 0; i < k; i++) {
-    gpuir__operand_init(&x->operand[i], NULL, gpuir__simd_level(simd));
-    x->operand[i].docs = docs[i];
-    x->operand[i].n = n[i];
-  }
-  return gpuir__isect_prepare(x);
-}
-
-/* The same of compressed lists, which stay open. */
-GPUIR__UNUSED static int gpuir__isect_lists(gpuir__isect *x, const gpuir_allocator *a,
-                                            const gpuir__method *method, const gpuir__list *const *lists,
-                                            unsigned k, int simd) {
-  unsigned i;
-  memset(x, 0, sizeof *x);
-  x->a = gpuir__allocator(a);
-  x->method = method;
-  x->k = k;
-  x->cursors = (gpuir__cursor *)gpuir__alloc_zero(&x->a, k * sizeof *x->cursors);
-  if (!x->cursors) return GPUIR_E_NOMEM;
-  for (i = 0; i < k; i++) {
-    x->cursors[i].list = *lists[i];
-    gpuir__operand_init(&x->operand[i], &x->cursors[i], gpuir__simd_level(simd));
-  }
-  return gpuir__isect_prepare(x);
-}
-
-/* Bytes of the auxiliary structures; what the search itself needs for a moment is not counted. */
-GPUIR__UNUSED static uint64_t gpuir__isect_bytes(const gpuir__isect *x) {
-  uint64_t sum = 0;
-  unsigned i;
-  for (i = 0; i < x->k; i++) sum += x->operand[i].aux.len + x->operand[i].copy.len;
-  return sum;
-}
-
-/* The first operand's docIDs: its array, or decoded to `to`. */
-static const uint32_t *gpuir__isect_driver(gpuir__isect *x, uint32_t *to) {
-  gpuir__operand *o = &x->operand[0];
-  uint32_t block;
-  if (!o->cursor) return o->docs;
-  for (block = 0; block < o->cursor->list.nblocks; block++)
-    (void)gpuir__list_docs(&o->cursor->list, block, to + (size_t)block * GPUIR__BLOCK);
-  gpuir__pad(to + o->n);
-  return to;
-}
-
-/* Through the operands one after the other. docs and where as for gpuir__isect_run. */
-static uint32_t gpuir__isect_rounds(gpuir__isect *x, uint32_t *docs, uint32_t *const *where) {
-  uint32_t *spare[5], j, n = x->operand[0].n;
-  gpuir__pass p;
-  unsigned i, t;
-  for (i = 0; i < 5; i++) spare[i] = x->scratch + i * x->room;
-  p.candidates = gpuir__isect_driver(x, spare[0]);
-  p.from = where ? spare[1] : NULL;
-  p.spare = spare[2];
-  if (where)
-    for (j = 0; j < n; j++) where[x->number[0]][j] = j;
-  for (i = 1; i < x->k && n; i++) {
-    p.m = n;
-    p.docs = i + 1 == x->k ? docs : spare[3 + i % 2];
-    p.where = where ? where[x->number[i]] : NULL;
-    n = x->operand[i].cursor ? x->method->list(&x->operand[i], &p) : x->method->array(&x->operand[i], &p);
-    for (t = 0; where && t < i; t++) {
-      uint32_t *w = where[x->number[t]];
-      for (j = 0; j < n; j++) w[j] = w[p.from[j]]; /* from[j] >= j */
-    }
-    gpuir__pad(p.docs + n);
-    p.candidates = p.docs;
-  }
-  if (x->k == 1 && n) memcpy(docs, p.candidates, (size_t)n * 4);
-  return n;
-}
-
-/* Through all operands at once. */
-static uint32_t gpuir__isect_all(gpuir__isect *x, uint32_t *docs, uint32_t *const *where) {
-  gpuir__operand *o[GPUIR_MAX_TERMS], first = x->operand[0];
-  uint32_t *ordered[GPUIR_MAX_TERMS];
-  unsigned i;
-  first.docs = gpuir__isect_driver(x, x->scratch);
-  first.cursor = NULL;
-  for (i = 0; i < x->k; i++) {
-    o[i] = i ? &x->operand[i] : &first;
-    ordered[i] = where ? where[x->number[i]] : NULL;
-  }
-  return x->method->all(o, x->k, docs, where ? ordered : NULL);
-}
-
-/* Intersects: returns the number of docIDs that all operands hold, and writes them to docs. where[i][j], unless where
- * is NULL, is the index of docs[j] in the caller's i-th operand. docs and each where[i] have room for the shortest
- * operand and 16 more. */
-GPUIR__UNUSED static uint32_t gpuir__isect_run(gpuir__isect *x, uint32_t *docs, uint32_t *const *where) {
-  unsigned i;
-  for (i = 0; i < x->k; i++) {
-    x->operand[i].at = 0;
-    if (x->operand[i].cursor) x->operand[i].cursor->block = UINT32_MAX;
-  }
-  return x->method->all ? gpuir__isect_all(x, docs, where) : gpuir__isect_rounds(x, docs, where);
-}
-
 /* ============================================================================
- * PART 10  evaluation: AND, OR, AND+OR, exhaustive, counting
+ * [20-engine]  the evaluators' common state; filters of candidates
  *
  * Every evaluator fills the engine's top-k from the same cursors; the exhaustive one, which scores every
  * posting and looks at no bound, is the reference that the others must equal.
+ *
+ * Uses      [13-reader], [16-query] to [19-methods].
+ * Start at  gpuir__engine, gpuir__engine_open.
+ * Tests     tests/unit/20_engine.c
  * ==========================================================================*/
 
 /* A docID tile of the pruned OR: 2^GPUIR__TILE_SHIFT documents, more in an index so large that there
@@ -12268,6 +12327,7 @@ static int gpuir__engine_open(gpuir__engine *e, const gpuir_query *q, unsigned *
     c->scorer.norm = q->norm;
     c->scorer.weight = t->weight;
     c->scorer.q = t->q;
+    c->scorer.simd = e->ix->simd;
     c->bound =
         t->negated ? 0 : gpuir__bound(t->weight, gpuir__list_saturation(e->saturation, &c->list), t->q);
     c->at = c->n = c->pos = 0;
@@ -12364,11 +12424,18 @@ static uint32_t gpuir__least_frequency(const gpuir__scorer *s, uint32_t pairs, u
   return tf < (double)GPUIR__CAP ? (uint32_t)ceil(tf) - (tf > 0) : GPUIR__CAP - 1;
 }
 
-/* ---- AND: the blocks of the shortest list, filtered through the others from short to long (small
- * versus small with block skipping: Ding et al., WWW 2009, section 8.1) ----
- * When k hits are there, a block is met with the others only if its bound and those of their blocks beside it reach
- * the threshold (block-max AND: Ding & Suel, SIGIR 2011, section 4), and of its documents only those with the frequency
- * that this takes. */
+/* ============================================================================
+ * [21-and]  AND: small versus small with block skipping
+ *
+ * The blocks of the shortest list are filtered through the others from short to long (small versus small
+ * with block skipping: Ding et al., WWW 2009, section 8.1). When k hits are there, a block is met with the
+ * others only if its bound and those of their blocks beside it reach the threshold (block-max AND: Ding &
+ * Suel, SIGIR 2011, section 4), and of its documents only those with the frequency that this takes.
+ *
+ * Uses      [18-lookup], [19-methods] (another method that was asked for), [20-engine].
+ * Start at  gpuir__eval_and, the last function: from there upwards.
+ * Tests     tests/unit/21_and.c
+ * ==========================================================================*/
 
 static int gpuir__compare_df(const gpuir__cursor *a, const gpuir__cursor *b) {
   return a->list.df < b->list.df ? -1 : a->list.df > b->list.df;
@@ -12567,7 +12634,7 @@ static void gpuir__and_score(gpuir__engine *e, const gpuir__and *x, uint32_t n) 
   uint32_t docs[GPUIR__BLOCK_ROOM], live[GPUIR__BLOCK_ROOM], freqs[GPUIR__BLOCK_ROOM], sum[GPUIR__BLOCK_ROOM];
   uint32_t part[GPUIR__BLOCK_ROOM], need = gpuir__topk_need(&e->top), kept, j;
   unsigned i;
-  gpuir__prefetch_lengths(e->ix, x->docs, n);
+  gpuir__prefetch_lengths(e->ix->lengths, x->docs, n);
   for (j = 0; j < n; j++) {
     live[j] = j;
     docs[j] = x->docs[j];
@@ -12575,7 +12642,7 @@ static void gpuir__and_score(gpuir__engine *e, const gpuir__and *x, uint32_t n) 
   }
   for (i = 0; i < x->npositive && n; i++) {
     gpuir__and_freqs(e, x, i, live, n, freqs);
-    gpuir__score_block(e->ix, &e->cursors[x->order[i]].scorer, docs, freqs, n, part);
+    gpuir__score_block(&e->cursors[x->order[i]].scorer, docs, freqs, n, part);
     e->info.postings_scored += n;
     for (j = kept = 0; j < n; j++) {
       uint32_t s = sum[j] + part[j];
@@ -12624,15 +12691,22 @@ static int gpuir__eval_and(gpuir__engine *e, unsigned npositive, uint64_t *count
   return GPUIR_OK;
 }
 
-/* ---- OR: MaxScore over docID tiles with block bounds ----
- * The blocks' bounds become bounds of fixed docID tiles in one pass a list; a tile is scored only if the
- * sum of its bounds reaches the threshold. A few tiles with the greatest sums go first and raise the
- * threshold, which may start from the terms' stored k-th contributions. In a tile, terms whose bounds
- * together stay below the threshold are not essential: their lists are only probed for what the
- * essential ones leave over. One essential term alone gives the candidates itself; several add up in an array of
- * the tile's documents. (MaxScore: Turtle & Flood 1995; block bounds: Ding & Suel, SIGIR 2011; docID
- * windows and partition by window: Lucene 10's MaxScoreBulkScorer; tiles in order of bounds: Mallia et
- * al., "Faster learned sparse retrieval with block-max pruning", SIGIR 2024.) */
+/* ============================================================================
+ * [22-or]  OR: pruned, exhaustive, counted
+ *
+ * The pruned OR is MaxScore over docID tiles with block bounds. The blocks' bounds become bounds of fixed
+ * docID tiles in one pass a list; a tile is scored only if the sum of its bounds reaches the threshold. A few
+ * tiles with the greatest sums go first and raise the threshold, which may start from the terms' stored k-th
+ * contributions. In a tile, terms whose bounds together stay below the threshold are not essential: their
+ * lists are only probed for what the essential ones leave over. One essential term alone gives the candidates
+ * itself; several add up in an array of the tile's documents. (MaxScore: Turtle & Flood 1995; block bounds:
+ * Ding & Suel, SIGIR 2011; docID windows and partition by window: Lucene 10's MaxScoreBulkScorer; tiles in
+ * order of bounds: Mallia et al., "Faster learned sparse retrieval with block-max pruning", SIGIR 2024.)
+ *
+ * Uses      [18-lookup], [20-engine].
+ * Start at  gpuir__eval_or, gpuir__eval_exhaustive, gpuir__count_or: each the last of its functions.
+ * Tests     tests/unit/22_or.c
+ * ==========================================================================*/
 
 typedef struct gpuir__or {
   gpuir__engine *e;
@@ -12658,7 +12732,7 @@ static void gpuir__or_whole(gpuir__or *o, gpuir__or_term *t) {
   uint32_t block, i, n = 0;
   for (block = 0; block < c->list.nblocks; block++) {
     gpuir__cursor_load(c, block);
-    gpuir__cursor_score(o->e->ix, c);
+    gpuir__cursor_score(c);
     memcpy(t->docs + n, c->docs, c->n * 4);
     memcpy(t->values + n, c->values, c->n * 4);
     n += c->n;
@@ -12758,8 +12832,8 @@ static void gpuir__or_add_blocks(gpuir__or *o, gpuir__or_term *t, uint32_t tile,
     if (gpuir__block_bound(o->e, c, block) + others < need) continue;
     gpuir__cursor_load(c, block);
     if (c->scored <= 0) {
-      gpuir__prefetch_lengths(o->e->ix, c->docs, c->n);
-      gpuir__cursor_score(o->e->ix, c);
+      gpuir__prefetch_lengths(o->e->ix->lengths, c->docs, c->n);
+      gpuir__cursor_score(c);
       o->e->info.postings_scored += c->n;
     }
     to = gpuir__or_range(o, c, tile, &i);
@@ -12815,8 +12889,8 @@ static uint32_t gpuir__or_collect(gpuir__or *o, uint32_t lo, uint32_t need) {
 /* Scores n candidates of a list by their frequencies. */
 static void gpuir__or_score(gpuir__or *o, const gpuir__cursor *c, const uint32_t *docs, uint32_t n,
                             uint32_t *to) {
-  gpuir__prefetch_lengths(o->e->ix, docs, n);
-  gpuir__score_block(o->e->ix, &c->scorer, docs, o->freqs, n, to);
+  gpuir__prefetch_lengths(o->e->ix->lengths, docs, n);
+  gpuir__score_block(&c->scorer, docs, o->freqs, n, to);
   o->e->info.postings_scored += n;
 }
 
@@ -12874,7 +12948,7 @@ static gpuir__pass gpuir__or_pass(gpuir__or *o, gpuir__operand *list, uint32_t f
 /* Adds what a list of blocks contributes to n candidates. */
 static void gpuir__or_probe_blocks(gpuir__or *o, gpuir__or_term *t, uint32_t tile, uint32_t n) {
   const gpuir__pass p = gpuir__or_pass(o, t->operand, t->first[tile], n);
-  uint32_t found = gpuir__simd(t->operand, &p), i;
+  uint32_t found = gpuir__lookup(t->operand, &p), i;
   gpuir__list_freqs_at(&t->cursor->list, o->where, found, o->freqs);
   gpuir__or_score(o, t->cursor, o->docs, found, o->values);
   for (i = 0; i < found; i++) o->sums[o->slots[i]] += o->values[i];
@@ -13057,9 +13131,11 @@ static int gpuir__eval_or(gpuir__engine *e, const gpuir_query *q, unsigned nposi
   return status;
 }
 
-/* ---- exhaustive: every posting of every list, in docID tiles ----
- * List by list, what the postings contribute is added up in an array of the tile's documents, of which those that reach
- * the threshold are collected. No bound is looked at, and nothing is intersected. */
+/* ---- exhaustive ----
+ *
+ * Every posting of every list, in docID tiles. List by list, what the postings contribute is added up in an array of
+ * the tile's documents, of which those that reach the threshold are collected. No bound is looked at, and nothing is
+ * intersected. */
 
 typedef struct gpuir__every {
   gpuir__or o;                    /* its tile; without terms and bounds */
@@ -13144,8 +13220,8 @@ static void gpuir__every_add(gpuir__every *x, const uint32_t *docs, const uint32
 static uint32_t gpuir__every_block(gpuir__every *x, gpuir__cursor *c, uint32_t block) {
   gpuir__engine *e = x->o.e;
   gpuir__cursor_load(c, block);
-  if (!x->dense) gpuir__prefetch_lengths(e->ix, c->docs, c->n);
-  gpuir__cursor_score(e->ix, c);
+  if (!x->dense) gpuir__prefetch_lengths(e->ix->lengths, c->docs, c->n);
+  gpuir__cursor_score(c);
   e->info.postings_scored += c->n;
   c->pos = 0;
   return c->docs[0];
@@ -13254,6 +13330,14 @@ static int gpuir__count_or(gpuir__engine *e, unsigned npositive, uint64_t *count
   return GPUIR_OK;
 }
 
+/* ============================================================================
+ * [23-execution]  modes, searchers, batches over threads, explanations, public cursors, backends
+ *
+ * Uses      all parts above.
+ * Start at  gpuir_search, gpuir_search_batch; gpuir__engine_mode (which evaluator serves which mode).
+ * Tests     tests/unit/23_execution.c
+ * ==========================================================================*/
+
 /* ---- modes ---- */
 
 /* Empties the top-k into hits, best first. */
@@ -13333,10 +13417,6 @@ static int gpuir__engine_count(gpuir__engine *e, const gpuir_query *q, uint64_t 
   gpuir__engine_reset(e);
   return status;
 }
-
-/* ============================================================================
- * PART 11  execution: searchers, batches over threads, explanations, public cursors
- * ==========================================================================*/
 
 struct gpuir_searcher {
   gpuir_index *ix;
@@ -13700,9 +13780,7 @@ GPUIR_API uint32_t gpuir_cursor_tf(gpuir_cursor *cursor) {
   return c->pos < c->n ? gpuir__list_tf(&c->list, c->block * GPUIR__BLOCK + c->pos) : 0;
 }
 
-/* ============================================================================
- * PART 12  backends
- * ==========================================================================*/
+/* ---- backends ---- */
 
 GPUIR_API int gpuir_searcher_set_backend(gpuir_searcher *s, const gpuir_backend *backend, int fallback) {
   if (!s || (backend && (!backend->search || !backend->name))) return GPUIR_E_ARGUMENT;

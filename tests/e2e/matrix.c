@@ -7,6 +7,7 @@
 #define GPUIR_STATIC
 #define GPUIR_IMPLEMENTATION
 #include "gpuir.h"
+#include "tools/lab/isect.h"
 
 typedef struct query {
   char *text;

@@ -6,6 +6,7 @@
 #define GPUIR_IMPLEMENTATION
 #define GPUIR_STATIC
 #include "gpuir.h"
+#include "tools/lab/isect.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -380,13 +380,11 @@ static void test_blocks_of_any_length(void **state) {
   scorer.weight = 3456789.0f;
   scorer.q = 3;
   for (level = GPUIR_SIMD_SCALAR; level <= GPUIR_SIMD_AVX512; level++) {
-    gpuir_index ix;
-    memset(&ix, 0, sizeof ix);
-    ix.simd = gpuir__simd_level(level);
+    scorer.simd = gpuir__simd_level(level);
     for (n = 1; n <= MOST; n++) {
       uint32_t *docs = (uint32_t *)oracle_grow(NULL, n, sizeof *docs);
       for (i = 0; i < n; i++) docs[i] = corpus_below(&r, DOCS);
-      gpuir__score_block(&ix, &scorer, docs, freqs, n, out);
+      gpuir__score_block(&scorer, docs, freqs, n, out);
       for (i = 0; i < n; i++)
         assert_int_equal(
             out[i], gpuir__score_one(&scorer, docs[i], freqs[i] < GPUIR__CAP ? freqs[i] + 1 : GPUIR__CAP));

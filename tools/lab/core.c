@@ -8,6 +8,7 @@
 #define GPUIR_STATIC
 #include "../../gpuir.h"
 
+#include "isect.h"
 #include "lab.h"
 
 /* ---- codecs --------------------------------------------------------------------------------------- */
