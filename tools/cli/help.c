@@ -285,15 +285,17 @@ static const char help_serve[] =
 
 static const char help_lab[] =
     "usage: gpuir lab codecs|intersect|search|linearity [OPTION...] INDEX [QUERIES]\n"
+    "       gpuir lab plot [-o DIR] [--figures LIST] [FILE.tsv|FOLDER...]\n"
     "\n"
     "Repeats the experiments of the papers on the lists of an index, by a core of the CPU and by the\n"
     "GPU, if there is one. Prints tables, and writes the rows to DIR/codecs.tsv (intersect.tsv,\n"
-    "search.tsv, linearity.tsv), with a gnuplot script and a plot of each figure.\n"
+    "search.tsv, linearity.tsv), with a chart of each figure as FIGURE.svg.\n"
     "\n"
     "  codecs     size and speed of the codecs of docIDs\n"
     "  intersect  speed of the intersection methods, on arrays and on compressed lists\n"
     "  search     speed of ranked queries, and of the ranking alone\n"
     "  linearity  how well a line fits the lists\n"
+    "  plot       draw the charts again from TSV files, beside them or into DIR\n"
     "\n"
     "The lists are those of the terms of QUERIES (one a line, or TREC topics), or of all terms.\n"
     "\n"

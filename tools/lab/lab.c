@@ -528,6 +528,14 @@ static int take_option(lab *l, const cli_args *a, int opt, const char **dir) {
   }
 }
 
+/* The description of a figure of any subcommand; NULL: there is none of this name. */
+static const lab_figure *find_figure(const char *id) {
+  for (size_t i = 0; i < sizeof experiments / sizeof *experiments; i++)
+    for (const lab_figure *f = experiments[i].figures; f->id; f++)
+      if (!strcmp(f->id, id)) return f;
+  return NULL;
+}
+
 int cli_lab(int argc, char **argv) {
   static const cli_option options[] = {
       {O_OUTPUT, "output", 'o', 1}, {O_SAMPLE, "sample", 0, 1},   {O_SEED, "seed", 0, 1},
@@ -539,6 +547,7 @@ int cli_lab(int argc, char **argv) {
   lab l;
   size_t e = 0;
   int opt, code = CLI_OK;
+  if (argc && !strcmp(argv[0], "plot")) return plot_command(argc - 1, argv + 1, find_figure);
   memset(&l, 0, sizeof l);
   l.sample = 16;
   l.seed = 1;
@@ -550,8 +559,8 @@ int cli_lab(int argc, char **argv) {
     while (a.noperands && e < n && strcmp(experiments[e].name, a.operands[0]) != 0) e++;
     if (!a.noperands || e == n)
       code = cli_misuse("lab",
-                        a.noperands ? "there is no '%s': codecs, intersect, search or linearity"
-                                    : "codecs, intersect, search or linearity is missing",
+                        a.noperands ? "there is no '%s': codecs, intersect, search, linearity or plot"
+                                    : "codecs, intersect, search, linearity or plot is missing",
                         a.noperands ? a.operands[0] : "");
     else if (a.noperands < 2 || a.noperands > 3)
       code = cli_misuse("lab", a.noperands < 2 ? "INDEX is missing" : "one INDEX and one file of QUERIES");

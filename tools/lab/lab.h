@@ -1,7 +1,8 @@
 /* lab.h - what the files of `gpuir lab`, and other programs that measure, share.
  *
  * lab.c        options, the sample of lists and queries, the dispatch
- * report.c     rows, tables, TSV files and plots
+ * report.c     rows, tables and TSV files
+ * plot.c       charts as SVG; see plot.h
  * core.c       one list in one codec, one prepared intersection: the library's private parts
  * codecs.c     size and speed of the codecs
  * intersect.c  speed of the intersection methods
@@ -11,6 +12,8 @@
  */
 #ifndef GPUIR_LAB_H
 #define GPUIR_LAB_H
+
+#include "plot.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -22,17 +25,6 @@
 #endif
 
 /* ---- reports (report.c) ---------------------------------------------------------------- */
-
-enum { LAB_BARS, LAB_LINES, LAB_POINTS }; /* of a plot: bars stand over texts, the others over numbers */
-enum { LAB_LOG_X = 1, LAB_LOG_Y = 2 };    /* logarithmic axes */
-
-/* A table or figure that is redrawn. */
-typedef struct lab_figure {
-  const char *id;    /* in its rows, in the names of its plot, and for --figures */
-  const char *title; /* what it shows, and what it redraws */
-  const char *x, *y; /* what the axes show, y with the unit */
-  int shape, axes;   /* LAB_BARS ..., LAB_LOG_ ... */
-} lab_figure;
 
 typedef struct lab_item {
   char *figure, *series, *x, *unit;
@@ -62,8 +54,8 @@ void lab_row(lab_report *r, const char *figure, const char *series, const char *
 void lab_row_at(lab_report *r, const char *figure, const char *series, double x, double y, const char *unit);
 /* The rows of a figure as a table on standard output: a line for each x, a column for each series. */
 void lab_print(const lab_report *r, const lab_figure *figure);
-/* Writes the TSV, for each figure that has rows the script ID.gp, and by gnuplot, if there is one, ID.svg. Returns an
- * exit code, after a message. */
+/* Writes the TSV, with a description of each figure that has rows, and draws these as ID.svg. Returns an exit code,
+ * after a message. */
 int lab_report_write(const lab_report *r, const lab_figure *figures, size_t nfigures);
 void lab_report_free(lab_report *r);
 

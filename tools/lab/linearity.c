@@ -14,10 +14,11 @@
 
 const lab_figure lab_linearity_figures[] = {
     {"ao-fig1", "DocIDs by their place in the list (Ao 2011, Fig. 1)", "place in the list, of its length",
-     "docID, of the number of documents", LAB_POINTS, 0},
+     "docID, of the number of documents", LAB_POINTS, 0, "index/*"},
     {"ao-table1", "Contraction ratio and coefficient of determination (Ao 2011, Table 1)",
-     "postings of a list", "ratio; R squared", LAB_BARS, 0},
-    {NULL, NULL, NULL, NULL, 0, 0}};
+     "postings of a list", "ratio; R squared", LAB_BARS, 0,
+     "index/global/ratio,random/global/ratio,index/local/ratio,index/global/R2,random/global/R2"},
+    {NULL, NULL, NULL, NULL, 0, 0, NULL}};
 
 /* How a line fits a list: the width of the safe range over the list's length, 1 at most, and R squared. */
 typedef struct fit {

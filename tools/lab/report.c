@@ -1,20 +1,12 @@
-/* report.c - the rows of gpuir lab: tables on the terminal, a TSV file, and plots by gnuplot, which reads the
- * TSV by a script that stays beside it, so that a plot can be redrawn.
- */
+/* report.c - the rows of gpuir lab: tables on the terminal, and a TSV file that describes the charts drawn from it. */
 #include "../cli/cli.h"
 #include "lab.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#define LEAST_HEIGHT 720.0 /* of a plot, in pixels */
-#define KEY_LINE 18.0      /* of a series' line in the key */
 
 /* ---- notes and rows ------------------------------------------------------------------------------ */
 
@@ -200,11 +192,27 @@ static int file_close(FILE *f, const char *path) {
   return CLI_FAIL;
 }
 
-static int write_tsv(const lab_report *r) {
+static int has_rows(const lab_report *r, const char *figure) {
+  size_t i = 0;
+  while (i < r->n && strcmp(r->rows[i].figure, figure) != 0) i++;
+  return i < r->n;
+}
+
+/* The line by which plot_tsv.c knows how to draw a figure. */
+static void put_description(FILE *f, const lab_figure *figure) {
+  static const char *const shapes[] = {"bars", "lines", "points"};
+  static const char *const axes[] = {"", "log-x", "log-y", "log-x,log-y"};
+  fprintf(f, "# plot\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", figure->id, shapes[figure->shape], axes[figure->axes],
+          figure->title, figure->x, figure->y, figure->shown ? figure->shown : "");
+}
+
+static int write_tsv(const lab_report *r, const lab_figure *figures, size_t nfigures) {
   char path[4096];
   FILE *f = file_open(r, r->name, ".tsv", path, sizeof path);
   if (!f) return CLI_FAIL;
   for (size_t i = 0; i < r->nnotes; i++) fprintf(f, "# %s\n", r->notes[i]);
+  for (size_t i = 0; i < nfigures; i++)
+    if (has_rows(r, figures[i].id)) put_description(f, &figures[i]);
   fprintf(f, "figure\tseries\tx\ty\tunit\n");
   for (size_t i = 0; i < r->n; i++) {
     const lab_item *item = &r->rows[i];
@@ -213,128 +221,11 @@ static int write_tsv(const lab_report *r) {
   return file_close(f, path);
 }
 
-/* A string of gnuplot, in which nothing is special but the quote. */
-static void put_quoted(FILE *f, const char *text) {
-  fputc('\'', f);
-  for (; *text; text++) {
-    if (*text == '\'') fputc('\'', f);
-    fputc(*text, f);
-  }
-  fputc('\'', f);
-}
-
-static void put_setting(FILE *f, const char *what, const char *text) {
-  fprintf(f, "set %s ", what);
-  put_quoted(f, text);
-  fputc('\n', f);
-}
-
-/* Corpus, machine, command ... below the plot, whose axis needs so many pixels of its height. */
-static void put_caption(const lab_report *r, FILE *f, int axis, double height) {
-  for (size_t i = 0; i < r->nnotes; i++) {
-    char line[200]; /* as much as the width of a plot holds */
-    snprintf(line, sizeof line, "%s", r->notes[i]);
-    fprintf(f, "set label %zu ", i + 1);
-    put_quoted(f, line);
-    fprintf(f, " at screen 0.01, screen %.4f font ',9'\n", (12 + 15 * (double)(r->nnotes - 1 - i)) / height);
-  }
-  fprintf(f, "set bmargin at screen %.4f\n", (12 + 15 * (double)r->nnotes + axis) / height);
-}
-
-/* Bars stand side by side over each text. */
-static void put_bars(const lab_report *r, FILE *f, const names *series, const names *places) {
-  fprintf(f, "place(s) =");
-  for (size_t i = 0; i < places->n; i++) {
-    fprintf(f, " s eq ");
-    put_quoted(f, places->name[i]);
-    fprintf(f, " ? %zu :", i);
-  }
-  fprintf(f, " NaN\nset xtics rotate by 45 right (");
-  for (size_t i = 0; i < places->n; i++) {
-    if (i) fprintf(f, ", ");
-    put_quoted(f, places->name[i]);
-    fprintf(f, " %zu", i);
-  }
-  fprintf(f, ")\nset xrange [-0.6:%g]\n", (double)places->n - 0.4);
-  fprintf(f, "width = 0.8 / %zu\nset boxwidth width\nset style fill solid 0.8\n", series->n);
-  fprintf(f, "plot for [i=1:words(names)] '%s.tsv' using", r->name);
-  fprintf(f,
-          " (of(i) ? place(strcol(3)) + (i - (words(names) + 1) / 2.0) * width : NaN):4 with boxes title "
-          "name(i)\n");
-}
-
-static int write_script(const lab_report *r, const lab_figure *figure, const names *series,
-                        const names *places) {
-  char path[4096];
-  const int axis = figure->shape == LAB_BARS ? 24 + 6 * longest(places, 0) : 64;
-  double height =
-      KEY_LINE * (double)series->n + 15 * (double)r->nnotes + axis + 80; /* the key is beside the plot */
-  FILE *f = file_open(r, figure->id, ".gp", path, sizeof path);
-  if (!f) return CLI_FAIL;
-  if (height < LEAST_HEIGHT) height = LEAST_HEIGHT;
-  fprintf(f, "# Draws %s.svg from %s.tsv, in this folder: gnuplot %s.gp\n", figure->id, r->name, figure->id);
-  fprintf(f, "set terminal svg noenhanced size 1000,%.0f font 'sans,12' background 'white'\n", height);
-  fprintf(f, "set output '%s.svg'\nset datafile separator \"\\t\"\nset encoding utf8\n", figure->id);
-  put_setting(f, "title", figure->title);
-  put_setting(f, "ylabel", figure->y);
-  if (figure->shape != LAB_BARS) put_setting(f, "xlabel", figure->x);
-  put_caption(r, f, axis, height);
-  fprintf(f, "set grid\nset key %s\n", series->n > 1 ? "outside right top" : "off");
-  if (figure->axes & LAB_LOG_X) fprintf(f, "set logscale x\n");
-  if (figure->axes & LAB_LOG_Y)
-    fprintf(f, "set logscale y\n");
-  else
-    fprintf(f, "set yrange [0:*]\n");
-  fprintf(f, "names = '");
-  for (size_t i = 0; i < series->n; i++) fprintf(f, "%s%s", i ? " " : "", series->name[i]);
-  fprintf(f, "'\nname(i) = word(names, i)\nof(i) = strcol(1) eq '%s' && strcol(2) eq name(i)\n", figure->id);
-  if (figure->shape == LAB_BARS)
-    put_bars(r, f, series, places);
-  else
-    fprintf(f,
-            "plot for [i=1:words(names)] '%s.tsv' using (of(i) ? column(3) : NaN):4 with %s title name(i)\n",
-            r->name,
-            figure->shape == LAB_LINES ? "linespoints dashtype 1 + (i - 1) / 8 pointtype i"
-                                       : "points pointtype 7 pointsize 0.3");
-  return file_close(f, path);
-}
-
-/* 0: drawn; 1: gnuplot failed; -1: there is none. */
-static int draw(const lab_report *r, const char *id) {
-  char script[256];
-  int status;
-  snprintf(script, sizeof script, "%s.gp", id);
-  fflush(NULL);
-  pid_t child = fork();
-  if (child < 0) return 1;
-  if (!child) {
-    int null = open("/dev/null", O_WRONLY);
-    if (null >= 0) dup2(null, STDERR_FILENO);
-    if (!chdir(r->dir)) execlp("gnuplot", "gnuplot", script, (char *)NULL);
-    _exit(errno == ENOENT ? 127 : 126);
-  }
-  while (waitpid(child, &status, 0) < 0)
-    if (errno != EINTR) return 1;
-  if (!WIFEXITED(status)) return 1;
-  return WEXITSTATUS(status) == 127 ? -1 : WEXITSTATUS(status) != 0;
-}
-
 int lab_report_write(const lab_report *r, const lab_figure *figures, size_t nfigures) {
-  int code = write_tsv(r), drawn = 0;
-  for (size_t i = 0; i < nfigures && code == CLI_OK; i++) {
-    names series, places;
-    if (!names_of(r, figures[i].id, &series, &places)) continue;
-    code = write_script(r, &figures[i], &series, &places);
-    names_free(&series, &places);
-    if (code == CLI_OK && drawn >= 0) drawn = draw(r, figures[i].id);
-    if (drawn > 0) {
-      cli_error("%s/%s.gp: gnuplot failed", r->dir, figures[i].id);
-      code = CLI_FAIL;
-    }
-  }
-  if (drawn < 0)
-    cli_error("note: there is no gnuplot: no plots, but %s/%s.tsv and the scripts for them", r->dir, r->name);
-  return code;
+  char path[4096];
+  int code = write_tsv(r, figures, nfigures);
+  snprintf(path, sizeof path, "%s/%s.tsv", r->dir, r->name);
+  return code == CLI_OK && r->n ? plot_file(path, r->dir, NULL, NULL) : code;
 }
 
 void lab_report_free(lab_report *r) {

@@ -18,14 +18,16 @@ enum { DING_TABLE2, DING_TABLE3, GRIFFIN_FIG7, RANKING_BATCH, FIGURES };
 
 const lab_figure lab_search_figures[] = {
     {"ding-table2", "Ranked queries, ten hits (Ding 2009, Table 2)", "queries", "milliseconds a query",
-     LAB_BARS, LAB_LOG_Y},
+     LAB_BARS, LAB_LOG_Y, NULL},
     {"ding-table3", "Steps of ranked queries on the GPU (Ding 2009, Table 3)", "step", "percent of the time",
-     LAB_BARS, 0},
+     LAB_BARS, 0, NULL},
     {"griffin-fig7", "Ranking the candidates of a query (Griffin 2018, Fig. 7)", "candidates, at most",
-     "milliseconds", LAB_LINES, LAB_LOG_X | LAB_LOG_Y},
+     "milliseconds", LAB_LINES, LAB_LOG_X | LAB_LOG_Y,
+     "heap/10,heap/1000,tree/GPU/10,bucket-select/GPU/10,radix-select/GPU/1000"},
     {"ranking-batch", "Ranking the candidates of up to 512 queries in one run",
-     "candidates of a query, at most", "milliseconds a query", LAB_LINES, LAB_LOG_X | LAB_LOG_Y},
-    {NULL, NULL, NULL, NULL, 0, 0}};
+     "candidates of a query, at most", "milliseconds a query", LAB_LINES, LAB_LOG_X | LAB_LOG_Y,
+     "heap/10,heap/1000,tree/GPU/10,bucket-select/GPU/10,radix-select/GPU/1000"},
+    {NULL, NULL, NULL, NULL, 0, 0, NULL}};
 
 /* ---- queries --------------------------------------------------------------------------------------------- */
 

@@ -39,6 +39,12 @@ BUILD = os.path.join(ROOT, "build")
 K = 10
 
 
+PLOT = (
+    "# plot", "peers_chunks", "bars", "log-y", "Ranked search beside gpuir: how many times as long a query takes, on average",
+    "engine", "times as long as gpuir, which is 1 (logarithmic)", "and,or", "engine", "mean_ratio", "mode",
+)  # fmt: skip
+
+
 class TermInfo(ctypes.Structure):
     _fields_ = [
         ("id", ctypes.c_uint64), ("term", ctypes.c_void_p), ("term_len", ctypes.c_size_t), ("df", ctypes.c_uint32),
@@ -460,6 +466,7 @@ def main():
             out.write(f"# machine\t{machine()}\n# index\t{os.path.basename(setup.index)}\n")
             out.write(f"# command\tpeers.py --queries {arguments.queries} --rounds {arguments.rounds}\n")
             out.write("# ratios are to gpuir, measured beside each engine on the same queries\n")
+            out.write("\t".join(PLOT) + "\n")  # gpuir lab plot FILE draws it
             out.write("".join("\t".join(map(str, row)) + "\n" for row in table))
 
 
