@@ -25,8 +25,9 @@
  *                      statistics                [api-backends]   backends; the GPU
  *                                                [api-lab]        the laboratory: to compare methods
  *
- *   The implementation is a ladder: each part uses only parts above it. The test of [NN-name] is
- *   tests/unit/NN_name.c; "lab" parts are left out by GPUIR_NO_LAB.
+ *   The implementation is a ladder: each part uses only parts above it; its words are explained
+ *   under [glossary]. The test of [NN-name] is tests/unit/NN_name.c, with _ for -. "lab" parts are
+ *   left out by GPUIR_NO_LAB.
  *
  *     [01-base]        status, allocator, buffers, files            gpuir__fail gpuir__spool_put
  *     [02-vectors]     bits, packed numbers, gaps                   gpuir__load64 gpuir__sum_gaps
@@ -638,6 +639,40 @@ int gpuir_cuda_device(int device, gpuir_cuda_info *info, gpuir_error *err);
 
 /* ############################################################################
  * IMPLEMENTATION
+ *
+ * [glossary]  One word for one thing, here and in gpuir_cuda.cu:
+ *
+ *   posting      a docID of a term's list with the frequency beside it
+ *   docID        the number of a document, from 0, in the order in which documents were added
+ *   tf           term frequency: how often the term stands in the document, at least 1. A stream of
+ *                frequencies holds tf - 1, "frequencies less one"
+ *   df, cf       of a term: the number of its postings; the sum of their tf
+ *   list         the postings of one term: inline (df 1), short (2 to 127) or long (128 or more)
+ *   block        128 postings of a long list; the last block may hold fewer
+ *   directory    what is known of a long list's blocks without decoding them: of each block its last
+ *                docID, its place and width in both streams, and its bounds
+ *   stream       the encoded docIDs, or the encoded frequencies, of one list
+ *   codec        a way to encode a stream; a coding is a codec with its parameter
+ *   gap          a docID less its predecessor less one
+ *   width        the number of bits in which a codec stores a value
+ *   exception    a value too large for its block's width: its low bits stand with the others, its
+ *                high bits apart
+ *   contribution what one posting adds to its document's score: an integer
+ *   impact       a (tf, length) pair whose contribution no posting of a block, or of a list, exceeds
+ *   bound        the most that a block, a list or a tile can contribute under the query's k1 and b
+ *   threshold    the least score that still enters the top-k; it only rises
+ *   top-k        the best k hits so far, in a heap
+ *   cursor       a list under evaluation: its place, and the one block of it that is decoded
+ *   candidate    a document that may be a hit and has not been ruled out
+ *   driver       the list, or its block, whose postings are the candidates: the shortest list of an AND
+ *   essential    in an OR: a term without which a document may still reach the threshold is not
+ *                essential, all others are
+ *   tile         a range of docIDs, a power of two long, that is evaluated at a time
+ *   accumulator  one document's score as far as it has been added up
+ *   seed         a k-th greatest contribution of a list, stored so that an OR starts with a threshold
+ *   run          the builder's sorted postings of some documents, in memory or spilled to a file
+ *   spool        a temporary file that is written from front to back
+ *   level        of SIMD: scalar, AVX2 or AVX-512
  * ##########################################################################*/
 #if defined(GPUIR_IMPLEMENTATION) && !defined(GPUIR_IMPLEMENTED)
 #define GPUIR_IMPLEMENTED
