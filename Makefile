@@ -47,10 +47,10 @@ TOOL_LIBS = $(if $(HAVE_ZLIB),-lz) $(LIBS)
 
 # ---- files -------------------------------------------------------------------------------------------------------
 
-TOOL_ROOMS    = cli exchange reorder lab
+TOOL_ROOMS    = cli common exchange reorder lab
 TOOL_SOURCES  = $(wildcard $(TOOL_ROOMS:%=tools/%/*.c))
 TOOL_OBJECTS  = $(patsubst %.c,$(B)/obj/%.o,$(TOOL_SOURCES))
-FUSE_OBJECTS  = $(patsubst %.c,$(B)/obj/%.o,$(wildcard fuse/*.c))
+FUSE_OBJECTS  = $(patsubst %.c,$(B)/obj/%.o,$(wildcard fuse/*.c) tools/common/text.c)
 GPU_TESTS     = $(patsubst %.c,$(B)/%,$(wildcard tests/gpu/*.c))
 GPU_ENGINE    = $(if $(HAVE_NVCC),$(B)/gpuir_cuda.o)
 GPU_LAB       = $(if $(HAVE_NVCC),$(B)/gpuir_lab.o)# the engine and the papers' kernels

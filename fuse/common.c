@@ -1,5 +1,7 @@
-/* common.c - the growable buffer. */
+/* common.c - the growable buffer, and messages. */
 #include "common.h"
+
+#include "../tools/common/text.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -49,4 +51,17 @@ void buf_free(buf *b) {
   free(b->data);
   b->data = NULL;
   b->len = b->cap = 0;
+}
+
+void complain(const char *format, ...) {
+  char text[8192];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  flockfile(stderr);
+  fputs("gpuirfs: ", stderr);
+  text_print(stderr, TEXT_MESSAGE, text, strlen(text));
+  fputc('\n', stderr);
+  funlockfile(stderr);
 }

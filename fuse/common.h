@@ -1,15 +1,12 @@
-/* common.h - what every file of gpuirfs starts with: feature macros and a growable buffer.
+/* common.h - what every file of gpuirfs starts with: feature macros, a growable buffer and messages.
  *
  * Functions that can fail return 0 or a positive errno value, which is what FUSE replies with.
  */
 #ifndef GPUIRFS_COMMON_H
 #define GPUIRFS_COMMON_H
 
-#ifndef _POSIX_C_SOURCE
-#define _POSIX_C_SOURCE 200809L
-#endif
-#ifndef _XOPEN_SOURCE
-#define _XOPEN_SOURCE 700 /* realpath */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* O_PATH, statx, setfsuid */
 #endif
 #ifndef _FILE_OFFSET_BITS
 #define _FILE_OFFSET_BITS 64
@@ -42,5 +39,12 @@ void buf_printf(buf *b, const char *format, ...)
     ;
 void buf_number(buf *b, uint64_t n); /* decimal; much faster than buf_printf */
 void buf_free(buf *b);
+
+/* Prints "gpuirfs: ..." on standard error. What a terminal would act on is escaped. */
+void complain(const char *format, ...)
+#if defined(__GNUC__)
+    __attribute__((format(printf, 1, 2)))
+#endif
+    ;
 
 #endif

@@ -2,6 +2,7 @@
 #include "engine.h"
 
 #include "backend.h"
+#include "guard.h"
 #include "path.h"
 
 #include <pthread.h>
@@ -20,6 +21,7 @@ struct generation {
   file_sign file;
   uint32_t documents;
   uint64_t timeout_ns;
+  int broken; /* read and written without the lock */
 
   pthread_mutex_t lock; /* for all below, and for the tickets of this generation */
   pthread_cond_t freed;
@@ -65,6 +67,21 @@ static void describe(char *msg, size_t size, const char *path, int status, const
     snprintf(msg, size, "%s: %s", path, err->msg[0] ? err->msg : gpuir_strerror(status));
 }
 
+/* Opens the index of g and tries what would otherwise only fail when it is used. */
+static int load(generation *g, const generation_desc *desc, gpuir_index_info *info, gpuir_error *err) {
+  int rc;
+  guard_enter(&g->broken);
+  rc = gpuir_open(desc->path, NULL, &g->index, err);
+  if (rc == GPUIR_OK) rc = gpuir_index_stats(g->index, info);
+  /* An analyzer that this build lacks would only show when a query is parsed. */
+  if (rc == GPUIR_OK) rc = gpuir_analyze(g->index, "", 0, no_token, NULL, err);
+  if (rc == GPUIR_OK && desc->verify) rc = gpuir_verify(g->index, err);
+  guard_leave();
+  if (!generation_is_broken(g)) return rc;
+  snprintf(err->msg, sizeof err->msg, "the file was cut short while it was loaded");
+  return GPUIR_E_IO;
+}
+
 int generation_open(const generation_desc *desc, uint64_t id, generation **out, char *msg, size_t msg_size) {
   generation *g = calloc(1, sizeof *g);
   gpuir_index_info info;
@@ -84,11 +101,7 @@ int generation_open(const generation_desc *desc, uint64_t id, generation **out, 
     free(g);
     return saved;
   }
-  rc = gpuir_open(desc->path, NULL, &g->index, &err);
-  if (rc == GPUIR_OK) rc = gpuir_index_stats(g->index, &info);
-  /* An analyzer that this build lacks would only show when a query is parsed. */
-  if (rc == GPUIR_OK) rc = gpuir_analyze(g->index, "", 0, no_token, NULL, &err);
-  if (rc == GPUIR_OK && desc->verify) rc = gpuir_verify(g->index, &err);
+  rc = load(g, desc, &info, &err);
   if (rc == GPUIR_OK) {
     g->nslots = desc->searchers;
     g->slots = calloc(g->nslots, sizeof *g->slots);
@@ -144,6 +157,8 @@ uint64_t generation_id(const generation *g) { return g->id; }
 const gpuir_index *generation_index(const generation *g) { return g->index; }
 const file_sign *generation_file(const generation *g) { return &g->file; }
 uint32_t generation_documents(const generation *g) { return g->documents; }
+int *generation_broken_flag(generation *g) { return &g->broken; }
+int generation_is_broken(const generation *g) { return __atomic_load_n(&g->broken, __ATOMIC_SEQ_CST); }
 
 void ticket_cancel(ticket *t) {
   pthread_mutex_lock(&t->gen->lock);
@@ -151,6 +166,14 @@ void ticket_cancel(ticket *t) {
   if (t->slot) __atomic_store_n(&t->slot->cancel, 1, __ATOMIC_RELAXED);
   pthread_cond_broadcast(&t->gen->freed);
   pthread_mutex_unlock(&t->gen->lock);
+}
+
+int ticket_is_cancelled(ticket *t) {
+  int cancelled;
+  pthread_mutex_lock(&t->gen->lock);
+  cancelled = t->cancelled;
+  pthread_mutex_unlock(&t->gen->lock);
+  return cancelled;
 }
 
 static int slot_take(ticket *t) {
@@ -277,7 +300,9 @@ int generation_search(ticket *t, const search_request *request, gpuir_hit **hits
   *hits = malloc((k ? k : 1) * sizeof **hits);
   rc = *hits ? slot_take(t) : ENOMEM;
   if (rc == 0) {
+    guard_cancels(&t->slot->cancel);
     rc = errno_of(search_in_slot(t->slot, g, query, request, *hits, k, n, fallbacks, why, why_size));
+    guard_cancels(NULL);
     slot_give(t);
   }
   gpuir_query_destroy(query);

@@ -39,8 +39,12 @@ uint64_t generation_id(const generation *g);
 const gpuir_index *generation_index(const generation *g);
 const file_sign *generation_file(const generation *g);
 uint32_t generation_documents(const generation *g);
+/* Set when a part of the file could not be read any more: what was read of it since counts for nothing. For
+ * guard_enter. */
+int *generation_broken_flag(generation *g);
+int generation_is_broken(const generation *g);
 
-/* A search that can be called off from another thread. Zero-initialised, except for gen. */
+/* Work that can be called off from another thread: a search, or reading lines of a source. Zero-initialised, except for gen. */
 struct searcher_slot;
 typedef struct ticket {
   generation *gen;
@@ -50,6 +54,7 @@ typedef struct ticket {
 } ticket;
 
 void ticket_cancel(ticket *t);
+int ticket_is_cancelled(ticket *t);
 
 typedef struct search_request {
   const char *text;

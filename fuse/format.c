@@ -1,74 +1,26 @@
 /* format.c - the bytes of files. */
 #include "format.h"
 
+#include "../tools/common/text.h"
 #include "path.h"
 
-void format_tsv_name(buf *b, const char *name, size_t len) {
-  size_t i, plain = 0;
-  for (i = 0; i < len; i++) {
-    unsigned char c = (unsigned char)name[i];
-    if (c >= 0x20 && c != 0x7F && c != '\\') continue;
-    buf_put(b, name + plain, i - plain);
-    plain = i + 1;
-    if (c == '\t')
-      buf_puts(b, "\\t");
-    else if (c == '\n')
-      buf_puts(b, "\\n");
-    else if (c == '\r')
-      buf_puts(b, "\\r");
-    else if (c == '\\')
-      buf_puts(b, "\\\\");
-    else
-      buf_printf(b, "\\x%02X", c);
-  }
-  buf_put(b, name + plain, len - plain);
-}
-
-/* Length of the UTF-8 character at s[0..n), n > 0; 0 when it is not one. */
-static size_t utf8_length(const unsigned char *s, size_t n) {
-  unsigned char low = 0x80, high = 0xBF;
-  size_t need, i;
-  if (s[0] < 0x80) return 1;
-  if (s[0] >= 0xC2 && s[0] <= 0xDF)
-    need = 2;
-  else if (s[0] >= 0xE0 && s[0] <= 0xEF)
-    need = 3;
-  else if (s[0] >= 0xF0 && s[0] <= 0xF4)
-    need = 4;
-  else
-    return 0;
-  /* The second byte keeps out overlong forms, surrogates and what lies beyond U+10FFFF. */
-  if (s[0] == 0xE0) low = 0xA0;
-  if (s[0] == 0xED) high = 0x9F;
-  if (s[0] == 0xF0) low = 0x90;
-  if (s[0] == 0xF4) high = 0x8F;
-  if (n < need || s[1] < low || s[1] > high) return 0;
-  for (i = 2; i < need; i++)
-    if ((s[i] & 0xC0) != 0x80) return 0;
-  return need;
-}
-
-void format_json_name(buf *b, const char *name, size_t len) {
-  const unsigned char *s = (const unsigned char *)name;
-  size_t i = 0;
-  while (i < len) {
-    size_t n = utf8_length(s + i, len - i);
-    if (n == 0) {
-      buf_puts(b, "\xEF\xBF\xBD");
-      n = 1;
-    } else if (s[i] == '"' || s[i] == '\\') {
-      buf_put(b, "\\", 1);
-      buf_put(b, s + i, 1);
-    } else if (s[i] < 0x20 || s[i] == 0x7F) {
-      buf_printf(b, "\\u%04x", s[i]);
-    } else if (s[i] == 0xC2 && s[i + 1] < 0xA0) {
-      buf_printf(b, "\\u%04x", s[i + 1]);
-    } else {
-      buf_put(b, s + i, n);
-    }
-    i += n;
+static void format_text(buf *b, text_form form, const char *s, size_t n) {
+  while (n && !b->error) {
+    char escape[TEXT_ESCAPE];
+    size_t taken = text_plain(form, s, n), len;
+    buf_put(b, s, taken);
+    s += taken;
+    n -= taken;
+    if (!n) break;
+    taken = text_escape(form, s, n, escape, &len);
+    buf_put(b, escape, len);
+    s += taken;
+    n -= taken;
   }
 }
+
+void format_tsv_name(buf *b, const char *name, size_t len) { format_text(b, TEXT_TSV, name, len); }
+void format_json_name(buf *b, const char *name, size_t len) { format_text(b, TEXT_JSON, name, len); }
 
 int format_hits(buf *b, const gpuir_index *index, const gpuir_hit *hits, size_t n, int format) {
   size_t i;

@@ -4,8 +4,7 @@
 
 #include "common.h"
 
-/* Names as they stand in .tsv (\t \n \r \\ and \xHH for other control characters) and .json (a string's
- * inside; what is not UTF-8 becomes U+FFFD). */
+/* Names as they stand in .tsv and .json, escaped as ../tools/common/text.h says, which the command does too. */
 void format_tsv_name(buf *b, const char *name, size_t len);
 void format_json_name(buf *b, const char *name, size_t len);
 

@@ -2,6 +2,7 @@
 #include "fs.h"
 
 #include "backend.h"
+#include "guard.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -23,7 +24,7 @@ static void reload(fs *f) {
     f->count.refused++;
     memcpy(f->last_refused, msg, sizeof msg);
     pthread_mutex_unlock(&f->lock);
-    fprintf(stderr, "gpuirfs: not reloaded, the index in use stays: %s\n", msg);
+    complain("not reloaded, the index in use stays: %s", msg);
     return;
   }
   pthread_mutex_lock(&f->lock);
@@ -34,7 +35,7 @@ static void reload(fs *f) {
   cache_keep_generation(&f->cache, id);
   pthread_cond_signal(&f->to_notify);
   pthread_mutex_unlock(&f->lock);
-  if (f->config.foreground) fprintf(stderr, "gpuirfs: reloaded %s\n", f->config.index);
+  if (f->config.foreground) complain("reloaded %s", f->config.index);
   generation_unref(old);
 }
 
@@ -144,9 +145,19 @@ static int has_left(fs *f) {
   return left;
 }
 
+/* Ends a process whose workers do not come back: one may wait for a file system that does not answer, such as
+ * one on the net. The mount is taken away first. Closing the device lets go of all who wait for an answer, also
+ * while the kernel cannot end that worker yet. */
+static void leave_stuck(fs *f) {
+  complain("a request does not end: leaving without it");
+  fuse_session_unmount(f->session); /* closes the device too */
+  _exit(1);
+}
+
 static void *signals_main(void *arg) {
   fs *f = arg;
   const struct timespec moment = {0, 5000000};
+  int moments = 0;
   sigset_t set;
   int sig;
   sigemptyset(&set);
@@ -169,6 +180,7 @@ static void *signals_main(void *arg) {
   while (!has_left(f)) {
     pthread_kill(f->main_thread, SIGUSR1);
     nanosleep(&moment, NULL);
+    if (++moments * (moment.tv_nsec / 1000000) > LEAVE_MS) leave_stuck(f);
   }
   return NULL;
 }
@@ -230,12 +242,15 @@ void fs_stats(fs *f, buf *b) {
   memcpy(refused, f->last_refused, sizeof refused);
   pthread_mutex_unlock(&f->lock);
   memset(&info, 0, sizeof info);
+  guard_enter(generation_broken_flag(g));
   gpuir_index_stats(generation_index(g), &info);
+  guard_leave();
   buf_puts(b, "index\t");
   format_tsv_name(b, f->config.index, strlen(f->config.index));
   buf_printf(b, "\nbackend\t%s\n", backend_present() && f->config.backend != BACKEND_CPU ? "gpu" : "cpu");
 #define LINE(name, value) buf_printf(b, name "\t%llu\n", (unsigned long long)(value))
   LINE("generation", generation_id(g));
+  LINE("broken", generation_is_broken(g));
   LINE("documents", info.documents);
   LINE("terms", info.terms);
   LINE("postings", info.postings);

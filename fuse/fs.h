@@ -11,12 +11,14 @@
 
 #include "cache.h"
 #include "engine.h"
+#include "lines.h"
 
 #define FUSE_USE_VERSION 312
 #include <fuse_lowlevel.h>
 #include <pthread.h>
 
 #define RELOAD_INTERVAL_NS 250000000L /* between two looks at the index file */
+#define LEAVE_MS 3000                 /* for which SIGTERM waits for requests to end */
 #define ENTRY_TIMEOUT 1.0             /* after which the kernel asks again what a name is */
 #define FIXED_TIMEOUT 86400.0         /* for what never changes */
 
@@ -27,6 +29,9 @@ typedef struct fs_config {
   uint32_t k, max_k;
   int mode, backend;
   size_t cache_bytes, result_bytes;
+  uint64_t source_bytes; /* of a source file that are read for one document */
+  int nosource;          /* documents are what the index holds, or nothing */
+  int shared;            /* other users may enter */
   int foreground;
   generation_desc open;
 } fs_config;
@@ -42,17 +47,20 @@ typedef struct fs {
   struct timespec started;
   uid_t uid;
   gid_t gid;
+  dev_t device; /* of the mount */
   char *readme, version[64];
   size_t readme_size, version_size;
 
   pthread_mutex_t lock;
   generation *now;
   cache cache;
-  ticket *running; /* searches, so that shutting down can call them off */
+  ticket *running; /* searches and reads, so that shutting down can call them off */
   int quitting;
   fs_counters count;
   uint64_t handles; /* open files */
   char last_fallback[160], last_refused[400];
+
+  line_memory lines; /* has a lock of its own */
 
   pthread_t main_thread, signals, reloader, notifier;
   pthread_cond_t to_notify, to_reload;

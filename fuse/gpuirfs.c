@@ -1,22 +1,27 @@
 /* gpuirfs.c - main and its options: gpuirfs INDEX MOUNTPOINT, ranked text search as a folder. */
+#include "caller.h"
 #include "fs.h"
+#include "guard.h"
+#include "source.h"
 
 #include <fuse_opt.h>
 #include <limits.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 enum { EXIT_TROUBLE = 1, EXIT_USAGE = 2 };
 
 typedef struct arguments {
   const char *index, *mountpoint;
-  char *k, *max_k, *mode, *backend, *cache, *max_result, *searchers, *timeout, *source;
-  int verify, foreground, help, version, extra;
+  char *k, *max_k, *mode, *backend, *cache, *max_result, *max_source, *searchers, *timeout, *source;
+  int verify, nosource, shared, foreground, help, version, extra;
 } arguments;
 
-enum { KEY_DEBUG = 1 };
+enum { KEY_DEBUG = 1, KEY_SHARED };
 
 #define OPTION(text, field, value) \
   { text, offsetof(arguments, field), value }
@@ -27,10 +32,12 @@ static const struct fuse_opt options[] = {
     OPTION("backend=%s", backend, 0),
     OPTION("cache=%s", cache, 0),
     OPTION("max_result=%s", max_result, 0),
+    OPTION("max_source=%s", max_source, 0),
     OPTION("searchers=%s", searchers, 0),
     OPTION("timeout=%s", timeout, 0),
     OPTION("source=%s", source, 0),
     OPTION("verify", verify, 1),
+    OPTION("nosource", nosource, 1),
     OPTION("-f", foreground, 1),
     OPTION("--foreground", foreground, 1),
     OPTION("-h", help, 1),
@@ -39,6 +46,8 @@ static const struct fuse_opt options[] = {
     OPTION("--version", version, 1),
     {"-d", UINT_MAX, KEY_DEBUG}, /* not FUSE_OPT_KEY, whose offset some compilers warn of */
     {"debug", UINT_MAX, KEY_DEBUG},
+    {"allow_other", UINT_MAX, KEY_SHARED},
+    {"allow_root", UINT_MAX, KEY_SHARED},
     FUSE_OPT_END,
 };
 
@@ -58,9 +67,11 @@ static void print_help(FILE *out) {
       "      backend=B       of a query without @cpu, @gpu: auto, cpu or gpu (auto)\n"
       "      cache=MB        memory for answers that may be asked for again (64)\n"
       "      max_result=MB   the longest answer (256)\n"
+      "      max_source=MB   the most that is read of a source file for one document (4096)\n"
       "      searchers=N     searches that run at once (one for each processor)\n"
-      "      timeout=SECONDS of one search (none)\n"
+      "      timeout=SECONDS of one search, or of reading one document (none)\n"
       "      source=DIR      where relative source paths start (the folder of INDEX)\n"
+      "      nosource        show stored text alone: no links to source files, no lines of them\n"
       "      verify          check all of the index before it is used\n"
       "      allow_other     let other users in, and further options of fusermount3\n"
       "\n"
@@ -75,6 +86,10 @@ static int on_argument(void *data, const char *arg, int key, struct fuse_args *r
     a->foreground = 1;
     return 1; /* libfuse wants it too */
   }
+  if (key == KEY_SHARED) {
+    a->shared = 1;
+    return 1;
+  }
   if (key != FUSE_OPT_KEY_NONOPT) return 1;
   if (!a->index)
     a->index = arg;
@@ -85,11 +100,21 @@ static int on_argument(void *data, const char *arg, int key, struct fuse_args *r
   return 0;
 }
 
-static int usage(const char *format, const char *what) {
-  fputs("gpuirfs: ", stderr);
-  fprintf(stderr, format, what);
-  fputs("\nTry 'gpuirfs --help'.\n", stderr);
+static int usage(const char *before, const char *what, const char *after) {
+  complain("%s%s%s", before, what, after);
+  fputs("Try 'gpuirfs --help'.\n", stderr);
   return EXIT_USAGE;
+}
+
+/* What libfuse says names options and folders, which may hold anything. */
+static void say_for_fuse(enum fuse_log_level level, const char *format, va_list args) {
+  char text[4096];
+  size_t n;
+  (void)level;
+  vsnprintf(text, sizeof text, format, args);
+  n = strlen(text);
+  while (n && text[n - 1] == '\n') text[--n] = 0;
+  if (n) complain("%s", text);
 }
 
 /* A decimal number in [least, most]; NULL stands for the default. */
@@ -101,8 +126,8 @@ static int number(const char *text, const char *what, uint64_t otherwise, uint64
   if (!text) return 0;
   for (; *p >= '0' && *p <= '9' && n <= most; p++) n = n * 10 + (uint64_t)(*p - '0');
   if (p == text || *p || n < least || n > most) {
-    fprintf(stderr, "gpuirfs: %s=%s: not a number from %llu to %llu\n", what, text, (unsigned long long)least,
-            (unsigned long long)most);
+    complain("%s=%s: not a number from %llu to %llu", what, text, (unsigned long long)least,
+             (unsigned long long)most);
     return EXIT_USAGE;
   }
   *out = n;
@@ -123,7 +148,7 @@ static char *absolute(const char *path) {
 }
 
 static int configure(const arguments *a, fs_config *c) {
-  uint64_t k, max_k, cache_mb, result_mb, searchers, timeout;
+  uint64_t k, max_k, cache_mb, result_mb, source_mb, searchers, timeout;
   long processors = sysconf(_SC_NPROCESSORS_ONLN);
   uint64_t several = processors > 0 ? (uint64_t)processors : 2;
   char *slash;
@@ -131,13 +156,14 @@ static int configure(const arguments *a, fs_config *c) {
   if (number(a->max_k, "max_k", 1000000, 1, LINKS_MAX, &max_k) || number(a->k, "k", 10, 0, max_k, &k) ||
       number(a->cache, "cache", 64, 1, 1 << 20, &cache_mb) ||
       number(a->max_result, "max_result", 256, 1, 4096, &result_mb) ||
+      number(a->max_source, "max_source", 4096, 1, 1 << 30, &source_mb) ||
       number(a->searchers, "searchers", several, 1, 256, &searchers) ||
       number(a->timeout, "timeout", 0, 0, 86400, &timeout))
     return EXIT_USAGE;
   if (k > max_k) k = max_k; /* the default k, under a max_k that was set */
   c->mode = GPUIR_AND;
   if (a->mode && name_mode(a->mode, strlen(a->mode), &c->mode) != 0)
-    return usage("mode=%s: not one of and, or, andor", a->mode);
+    return usage("mode=", a->mode, ": not one of and, or, andor");
   c->backend = BACKEND_AUTO;
   if (a->backend) {
     if (strcmp(a->backend, "cpu") == 0)
@@ -145,17 +171,20 @@ static int configure(const arguments *a, fs_config *c) {
     else if (strcmp(a->backend, "gpu") == 0)
       c->backend = BACKEND_GPU;
     else if (strcmp(a->backend, "auto") != 0)
-      return usage("backend=%s: not one of auto, cpu, gpu", a->backend);
+      return usage("backend=", a->backend, ": not one of auto, cpu, gpu");
   }
   c->k = (uint32_t)k;
   c->max_k = (uint32_t)max_k;
   c->cache_bytes = (size_t)cache_mb << 20;
   c->result_bytes = (size_t)result_mb << 20;
+  c->source_bytes = source_mb << 20;
+  c->nosource = a->nosource;
+  c->shared = a->shared;
   c->foreground = a->foreground;
   c->index = absolute(a->index);
   c->source_base = c->index ? absolute(a->source ? a->source : c->index) : NULL;
   if (!c->source_base) {
-    fprintf(stderr, "gpuirfs: %s\n", strerror(errno));
+    complain("%s", strerror(errno));
     return EXIT_TROUBLE;
   }
   if (!a->source) {
@@ -211,10 +240,11 @@ static int serve(fs *f) {
   sigaddset(&handled, SIGTERM);
   pthread_sigmask(SIG_BLOCK, &handled, NULL);
   if (fuse_session_mount(f->session, f->config.mountpoint) != 0) return EXIT_TROUBLE; /* it has said why */
-  rc = fuse_daemonize(f->config.foreground);
+  rc = source_device(f->config.mountpoint, &f->device);
+  if (rc == 0) rc = fuse_daemonize(f->config.foreground);
   if (rc == 0) rc = fs_threads_start(f);
   if (rc) {
-    fprintf(stderr, "gpuirfs: %s\n", rc > 0 ? strerror(rc) : "cannot detach");
+    complain("%s", rc > 0 ? strerror(rc) : "cannot detach");
     fuse_session_unmount(f->session);
     _exit(EXIT_TROUBLE); /* some threads may have started */
   }
@@ -227,14 +257,71 @@ static int serve(fs *f) {
   return rc ? EXIT_TROUBLE : 0;
 }
 
+/* Writes the folder to mount on to `out`. statvfs asks whatever is mounted there already; the kernel may still
+ * know the attributes of a mount whose daemon has died, so that stat finds nothing wrong. */
+static int find_mountpoint(const char *path, char out[PATH_MAX]) {
+  struct stat st;
+  struct statvfs mounted;
+  if (!realpath(path, out) || stat(out, &st) != 0 || statvfs(out, &mounted) != 0) {
+    if (errno == ENOTCONN) /* a daemon that was killed left it */
+      complain("%s: what was mounted there has died: fusermount3 -u %s", path, path);
+    else
+      complain("%s: %s", path, strerror(errno));
+    return EXIT_TROUBLE;
+  }
+  if (S_ISDIR(st.st_mode)) return 0;
+  complain("%s: %s", path, strerror(ENOTDIR));
+  return EXIT_TROUBLE;
+}
+
+/* Loads the index and makes what serving needs; the mount point is known. */
+static int prepare(fs *f) {
+  char msg[400];
+  int rc = caller_init();
+  if (rc == 0) rc = guard_install();
+  if (rc) {
+    complain("%s", strerror(rc));
+    return EXIT_TROUBLE;
+  }
+  if (generation_open(&f->config.open, 1, &f->now, msg, sizeof msg) != 0) {
+    complain("%s", msg);
+    return EXIT_TROUBLE;
+  }
+  f->readme = fs_readme(&f->config);
+  if (!f->readme || cache_init(&f->cache, f->config.cache_bytes) != 0) {
+    complain("%s", strerror(ENOMEM));
+    return EXIT_TROUBLE;
+  }
+  f->readme_size = strlen(f->readme);
+  f->version_size = (size_t)snprintf(f->version, sizeof f->version, "gpuirfs %s\n", gpuir_version());
+  clock_gettime(CLOCK_REALTIME, &f->started);
+  f->uid = getuid();
+  f->gid = getgid();
+  lines_init(&f->lines);
+  return 0;
+}
+
+static void release(fs *f, arguments *a) {
+  fuse_session_destroy(f->session);
+  cache_destroy(&f->cache);
+  lines_destroy(&f->lines);
+  generation_unref(f->now);
+  pthread_mutex_destroy(&f->lock);
+  free(f->readme);
+  free(f->config.index);
+  free(f->config.source_base);
+  free(a->k), free(a->max_k), free(a->mode), free(a->backend), free(a->cache), free(a->max_result);
+  free(a->max_source), free(a->searchers), free(a->timeout), free(a->source);
+}
+
 int main(int argc, char **argv) {
   struct fuse_args args = FUSE_ARGS_INIT(argc, argv);
   arguments a;
-  struct stat st;
-  char mountpoint[PATH_MAX], msg[400];
+  char mountpoint[PATH_MAX];
   static fs f;
   int rc;
   memset(&a, 0, sizeof a);
+  fuse_set_log_func(say_for_fuse);
   if (fuse_opt_parse(&args, &a, options, on_argument) != 0) return EXIT_USAGE;
   if (a.help || a.version) {
     if (a.help)
@@ -244,55 +331,21 @@ int main(int argc, char **argv) {
     fuse_opt_free_args(&args);
     return fflush(stdout) == 0 ? 0 : EXIT_TROUBLE;
   }
-  if (!a.mountpoint || a.extra) return usage("%s", "it takes an index and a mount point");
+  if (!a.mountpoint || a.extra) return usage("it takes an index and a mount point", "", "");
   rc = configure(&a, &f.config);
   if (rc) return rc;
   if (add_mount_options(&args, f.config.index) != 0) return EXIT_TROUBLE;
   pthread_mutex_init(&f.lock, NULL);
   f.session = fuse_session_new(&args, &fs_operations, sizeof fs_operations, &f);
-  if (!f.session) return usage("%s", "wrong options");
+  if (!f.session) return usage("wrong options", "", "");
 
   /* From here on the command is right; what fails is the world. */
-  if (!realpath(a.mountpoint, mountpoint) || stat(mountpoint, &st) != 0) {
-    if (errno == ENOTCONN) /* a daemon that was killed left it */
-      fprintf(stderr, "gpuirfs: %s: what was mounted there has died: fusermount3 -u %s\n", a.mountpoint,
-              a.mountpoint);
-    else
-      fprintf(stderr, "gpuirfs: %s: %s\n", a.mountpoint, strerror(errno));
-    return EXIT_TROUBLE;
-  }
-  if (!S_ISDIR(st.st_mode)) {
-    fprintf(stderr, "gpuirfs: %s: %s\n", a.mountpoint, strerror(ENOTDIR));
-    return EXIT_TROUBLE;
-  }
+  rc = find_mountpoint(a.mountpoint, mountpoint);
   f.config.mountpoint = mountpoint;
-  if (generation_open(&f.config.open, 1, &f.now, msg, sizeof msg) != 0) {
-    fprintf(stderr, "gpuirfs: %s\n", msg);
-    return EXIT_TROUBLE;
-  }
-  f.readme = fs_readme(&f.config);
-  if (!f.readme || cache_init(&f.cache, f.config.cache_bytes) != 0) {
-    fprintf(stderr, "gpuirfs: %s\n", strerror(ENOMEM));
-    return EXIT_TROUBLE;
-  }
-  f.readme_size = strlen(f.readme);
-  f.version_size = (size_t)snprintf(f.version, sizeof f.version, "gpuirfs %s\n", gpuir_version());
-  clock_gettime(CLOCK_REALTIME, &f.started);
-  f.uid = getuid();
-  f.gid = getgid();
-
+  if (rc == 0) rc = prepare(&f);
+  if (rc) return rc;
   rc = serve(&f);
-
-  fuse_session_destroy(f.session);
+  release(&f, &a);
   fuse_opt_free_args(&args);
-  cache_destroy(&f.cache);
-  generation_unref(f.now);
-  pthread_mutex_destroy(&f.lock);
-  free(f.readme);
-  free(f.config.index);
-  free(f.config.source_base);
-  free(a.k), free(a.max_k), free(a.mode), free(a.backend), free(a.cache), free(a.max_result),
-      free(a.searchers);
-  free(a.timeout), free(a.source);
   return rc;
 }

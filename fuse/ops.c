@@ -1,12 +1,15 @@
 /* ops.c - the FUSE operations. */
 #include "fs.h"
 
+#include "caller.h"
+#include "guard.h"
 #include "source.h"
 
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 static fs *fs_of(fuse_req_t req) { return fuse_req_userdata(req); }
@@ -86,6 +89,13 @@ static void reply_never(fuse_req_t req) {
   fuse_reply_entry(req, &e);
 }
 
+/* Returns for how long the kernel may take the node for what its name stands for, in seconds. One that was made
+ * for the user who asked is asked for again by the next. */
+static double entry_timeout(const fs *f, const node *n) {
+  if (n->state != NODE_LISTED || (n->body.recheck && f->config.shared)) return 0;
+  return ENTRY_TIMEOUT;
+}
+
 /* Answers with a node for which a lookup has been counted. Called with the lock, gives it back. */
 static void reply_node(fuse_req_t req, fs *f, node *n, uint32_t link) {
   struct fuse_entry_param e;
@@ -93,7 +103,7 @@ static void reply_node(fuse_req_t req, fs *f, node *n, uint32_t link) {
   e.ino = n->ino + link;
   stat_node(f, n, link, &e.attr);
   e.attr_timeout = FIXED_TIMEOUT;
-  e.entry_timeout = n->state == NODE_LISTED ? ENTRY_TIMEOUT : 0;
+  e.entry_timeout = entry_timeout(f, n);
   pthread_mutex_unlock(&f->lock);
   if (fuse_reply_entry(req, &e) != 0) { /* the kernel did not take it */
     pthread_mutex_lock(&f->lock);
@@ -128,19 +138,28 @@ static void ticket_unlist(fs *f, ticket *t) {
   pthread_mutex_unlock(&f->lock);
 }
 
+/* Lets the work that *t stands for be called off: by a signal to the process that asks, or by shutting down. */
+static void ticket_begin(fuse_req_t req, fs *f, generation *g, ticket *t) {
+  memset(t, 0, sizeof *t);
+  t->gen = g;
+  ticket_list(f, t);
+  fuse_req_interrupt_func(req, on_interrupt, t);
+}
+
+static void ticket_end(fuse_req_t req, fs *f, ticket *t) {
+  fuse_req_interrupt_func(req, NULL, NULL); /* returns once no interrupt is using the ticket */
+  ticket_unlist(f, t);
+}
+
 static int run_search(fuse_req_t req, fs *f, generation *g, const search_request *request, gpuir_hit **hits,
                       size_t *n) {
   ticket t;
   uint64_t fallbacks = 0;
   char why[160] = "";
   int rc;
-  memset(&t, 0, sizeof t);
-  t.gen = g;
-  ticket_list(f, &t);
-  fuse_req_interrupt_func(req, on_interrupt, &t);
+  ticket_begin(req, f, g, &t);
   rc = generation_search(&t, request, hits, n, &fallbacks, why, sizeof why);
-  fuse_req_interrupt_func(req, NULL, NULL); /* returns once no interrupt is using the ticket */
-  ticket_unlist(f, &t);
+  ticket_end(req, f, &t);
   pthread_mutex_lock(&f->lock);
   f->count.searches++;
   f->count.fallbacks += fallbacks;
@@ -213,6 +232,7 @@ static int make_query(fuse_req_t req, fs *f, generation *g, const char *name, si
       rc = format_hits(&b, generation_index(g), hits, n, format);
     }
     free(hits);
+    if (generation_is_broken(g)) rc = EIO;
     if (rc) {
       free(links);
       buf_free(&b);
@@ -236,6 +256,7 @@ static int make_term(fs *f, generation *g, const char *name, size_t len, node_bo
   memset(&b, 0, sizeof b);
   b.max = f->config.result_bytes;
   rc = format_term(&b, generation_index(g), text, n);
+  if (generation_is_broken(g)) rc = EIO;
   if (rc) {
     buf_free(&b);
     return rc;
@@ -249,47 +270,129 @@ static int make_term(fs *f, generation *g, const char *name, size_t len, node_bo
   return 0;
 }
 
-/* A chunk of a file on disk. It is shown with the file's own permissions, so that a mount for others does not
- * show them more than they may read. */
-static int make_lines(fs *f, generation *g, uint32_t docid, const gpuir_doc *doc, const char *path,
-                      node_body *body) {
+/* ---- documents ----------------------------------------------------------------------------------------- */
+
+/* Says who asks; caller_free afterwards. EACCES where that user's groups cannot be known. */
+static int caller_of(fuse_req_t req, caller *c) {
+  const struct fuse_ctx *ctx = fuse_req_ctx(req);
+  int n, rc = caller_is(c, ctx->uid, ctx->gid);
+  if (rc || c->itself) return rc;
+  if (ctx->pid == 0) return EACCES; /* a process of another PID namespace */
+  n = fuse_req_getgroups(req, 0, NULL);
+  if (n < 0) return EACCES;
+  c->groups = malloc(((size_t)n + 1) * sizeof *c->groups);
+  if (!c->groups) return ENOMEM;
+  /* The process waits for the answer, so its number and its groups stay what they are. */
+  if (fuse_req_getgroups(req, n, c->groups) != n) return EACCES;
+  c->ngroups = (size_t)n;
+  return 0;
+}
+
+/* Opens a source with the rights of the one who asks. */
+static int open_source(fuse_req_t req, fs *f, const char *path, node_body *body, int *fd, struct stat *st) {
+  caller c;
+  int rc = caller_of(req, &c);
+  if (rc == 0) rc = caller_enter(&c);
+  if (rc == 0) {
+    rc = source_open(path, f->device, fd, st);
+    caller_leave(&c);
+  }
+  /* What was opened for one user is not for the next, who may lack a folder on the way. */
+  body->mode = S_IFREG | 0400;
+  body->uid = c.uid;
+  body->gid = c.gid;
+  caller_free(&c);
+  return rc;
+}
+
+static int is_cancelled(void *t) { return ticket_is_cancelled(t); }
+
+/* Reads the lines of a chunk from its source. Holds no lock. */
+static int read_chunk(fuse_req_t req, fs *f, generation *g, const gpuir_doc *doc, int fd,
+                      const struct stat *st, buf *b) {
+  line_range range;
+  ticket t;
+  int rc;
+  memset(&range, 0, sizeof range);
+  range.first = doc->first_line;
+  range.last = doc->last_line;
+  range.max_bytes = f->config.source_bytes;
+  if (f->config.open.timeout_ns) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    range.deadline = (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+    range.deadline += f->config.open.timeout_ns;
+  }
+  range.stopped = is_cancelled;
+  range.stopped_arg = &t;
+  ticket_begin(req, f, g, &t);
+  rc = lines_read(&f->lines, b, fd, st, &range);
+  ticket_end(req, f, &t);
+  return rc;
+}
+
+/* The lines of an open source, which the cache may have already. */
+static int lines_result(fuse_req_t req, fs *f, generation *g, const gpuir_doc *doc, int fd,
+                        const struct stat *st, node_body *body) {
   char key[KEY_SIZE];
-  size_t key_len;
-  struct stat st;
   buf b;
-  int rc = source_stat(path, &st);
-  if (rc) return rc;
+  int rc;
   /* The file's state is part of the key: lines that have changed since are read again. */
-  key_len = (size_t)snprintf(key, sizeof key, "%llu doc %lu %llu %llu %lld %lld.%09ld %lld.%09ld",
-                             (unsigned long long)generation_id(g), (unsigned long)docid,
-                             (unsigned long long)st.st_dev, (unsigned long long)st.st_ino,
-                             (long long)st.st_size, (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec,
-                             (long long)st.st_ctim.tv_sec, st.st_ctim.tv_nsec);
+  size_t key_len = (size_t)snprintf(key, sizeof key, "%llu doc %lu %llu %llu %lld %lld.%09ld %lld.%09ld",
+                                    (unsigned long long)generation_id(g), (unsigned long)body->docid,
+                                    (unsigned long long)st->st_dev, (unsigned long long)st->st_ino,
+                                    (long long)st->st_size, (long long)st->st_mtim.tv_sec,
+                                    st->st_mtim.tv_nsec, (long long)st->st_ctim.tv_sec, st->st_ctim.tv_nsec);
   pthread_mutex_lock(&f->lock);
   body->res = result_find(&f->cache, key, key_len);
   pthread_mutex_unlock(&f->lock);
-  if (!body->res) {
-    memset(&b, 0, sizeof b);
-    b.max = f->config.result_bytes;
-    rc = source_lines(&b, path, doc->first_line, doc->last_line);
-    if (rc) {
-      buf_free(&b);
-      return rc;
-    }
-    body->res = remember(f, key, key_len, &b, NULL, 0);
-    if (!body->res) return ENOMEM;
+  if (body->res) return 0;
+  memset(&b, 0, sizeof b);
+  b.max = f->config.result_bytes;
+  rc = read_chunk(req, f, g, doc, fd, st, &b);
+  if (rc) {
+    buf_free(&b);
+    return rc;
   }
+  body->res = remember(f, key, key_len, &b, NULL, 0);
+  return body->res ? 0 : ENOMEM;
+}
+
+/* A chunk of a file on disk: a file of the one who asks, if that user may read the source. [fuse-doc-lines] */
+static int make_lines(fuse_req_t req, fs *f, generation *g, const gpuir_doc *doc, const char *path,
+                      node_body *body) {
+  struct stat st;
+  int fd, rc = open_source(req, f, path, body, &fd, &st);
+  if (rc) return rc;
+  rc = lines_result(req, f, g, doc, fd, &st, body);
+  close(fd);
+  if (rc) return rc;
   body->kind = NODE_BYTES;
   body->recheck = 1;
-  body->mode = S_IFREG | (st.st_mode & 0444);
-  body->uid = st.st_uid;
-  body->gid = st.st_gid;
   body->mtime = st.st_mtim;
   body->size = (off_t)body->res->size;
   return 0;
 }
 
-static int make_doc(fs *f, generation *g, const char *name, size_t len, node_body *body) {
+/* A whole file on disk: a link, which the kernel follows with the rights of the one who asks. */
+static int make_link(fs *f, const char *path, node_body *body) {
+  buf b;
+  memset(&b, 0, sizeof b);
+  b.max = PATH_MAX;
+  buf_puts(&b, path);
+  if (b.error) {
+    buf_free(&b);
+    return b.error;
+  }
+  body->res = remember(f, NULL, 0, &b, NULL, 0);
+  if (!body->res) return ENOMEM;
+  body->kind = NODE_LINK;
+  body->mode = S_IFLNK | 0777;
+  body->size = (off_t)body->res->size;
+  return 0;
+}
+
+static int make_doc(fuse_req_t req, fs *f, generation *g, const char *name, size_t len, node_body *body) {
   char path[PATH_MAX];
   gpuir_doc doc;
   uint32_t docid;
@@ -303,29 +406,15 @@ static int make_doc(fs *f, generation *g, const char *name, size_t len, node_bod
     body->kind = NODE_TEXT;
     body->mode = S_IFREG | 0444;
     body->size = (off_t)doc.text_len;
-    return 0;
+    return generation_is_broken(g) ? EIO : 0;
   }
+  if (f->config.nosource) return ENOENT;
   if (doc.source_len == 0) return ENODATA;
   rc =
       source_path(f->config.source_base, f->config.mountpoint, doc.source, doc.source_len, path, sizeof path);
+  if (generation_is_broken(g)) return EIO;
   if (rc) return rc;
-  if (doc.first_line) return make_lines(f, g, docid, &doc, path, body);
-  {
-    buf b;
-    memset(&b, 0, sizeof b);
-    b.max = sizeof path;
-    buf_puts(&b, path);
-    if (b.error) {
-      buf_free(&b);
-      return b.error;
-    }
-    body->res = remember(f, NULL, 0, &b, NULL, 0);
-  }
-  if (!body->res) return ENOMEM;
-  body->kind = NODE_LINK;
-  body->mode = S_IFLNK | 0777;
-  body->size = (off_t)body->res->size;
-  return 0;
+  return doc.first_line ? make_lines(req, f, g, &doc, path, body) : make_link(f, path, body);
 }
 
 /* ---- look-up ------------------------------------------------------------------------------------------- */
@@ -353,7 +442,7 @@ static void lookup_link(fuse_req_t req, fs *f, node *dir, const char *name, size
 static int make_node(fuse_req_t req, fs *f, generation *g, node_kind dir, const char *name, size_t len,
                      node_body *body) {
   int hits = dir == NODE_HITS_ROOT || dir == NODE_HITS_OPTION;
-  if (dir == NODE_DOC_ROOT) return make_doc(f, g, name, len, body);
+  if (dir == NODE_DOC_ROOT) return make_doc(req, f, g, name, len, body);
   if (dir == NODE_TERM_ROOT) return make_term(f, g, name, len, body);
   if (name_is_option(name, len)) {
     int rc = name_option(name, len, f->config.max_k, &body->options);
@@ -378,7 +467,9 @@ static void lookup_new(fuse_req_t req, fs *f, fuse_ino_t parent, node_kind kind,
   body->uid = f->uid;
   body->gid = f->gid;
   body->mtime = generation_file(g)->mtime;
-  rc = make_node(req, f, g, kind, name, len, body);
+  guard_enter(generation_broken_flag(g));
+  rc = generation_is_broken(g) ? EIO : make_node(req, f, g, kind, name, len, body);
+  guard_leave();
 
   pthread_mutex_lock(&f->lock);
   n = NULL;
@@ -411,6 +502,7 @@ static void lookup_fixed(fuse_req_t req, const char *name) {
     reply_never(req);
 }
 
+/* Naming a file runs its query: this is where everything in the mount begins. [fuse-lookup] */
 static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name) {
   fs *f = fs_of(req);
   size_t len = strlen(name);
@@ -584,6 +676,7 @@ static int open_fixed(fs *f, node_kind kind, handle *h) {
 
 static int open_node(fs *f, uint64_t ino, handle *h) {
   node *n = ino_link(ino) ? NULL : cache_by_ino(&f->cache, ino);
+  int rc;
   if (!n) return ESTALE;
   if (n->body.kind == NODE_BYTES) {
     h->res = n->body.res;
@@ -596,7 +689,10 @@ static int open_node(fs *f, uint64_t ino, handle *h) {
     gpuir_doc doc;
     /* On ESTALE the kernel looks the name up again, and finds the document of the new index. */
     if (n->body.generation != generation_id(f->now)) return ESTALE;
-    if (gpuir_doc_get(generation_index(f->now), n->body.docid, &doc) != GPUIR_OK) return EIO;
+    guard_enter(generation_broken_flag(f->now));
+    rc = gpuir_doc_get(generation_index(f->now), n->body.docid, &doc);
+    guard_leave();
+    if (rc != GPUIR_OK || generation_is_broken(f->now)) return EIO;
     h->gen = generation_ref(f->now);
     h->bytes = doc.text;
     h->size = doc.text_len;
@@ -634,6 +730,24 @@ static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi) {
   if (rc || fuse_reply_open(req, fi) != 0) handle_close(f, h);
 }
 
+/* Answers with bytes of a mapped index. They are copied first: where the file was cut short, the kernel would
+ * not take them, and the reader would wait for ever. */
+static void reply_mapped(fuse_req_t req, generation *g, const char *bytes, size_t n) {
+  char *copy = malloc(n);
+  if (!copy) {
+    fuse_reply_err(req, ENOMEM);
+    return;
+  }
+  guard_enter(generation_broken_flag(g));
+  memcpy(copy, bytes, n);
+  guard_leave();
+  if (generation_is_broken(g))
+    fuse_reply_err(req, EIO);
+  else
+    fuse_reply_buf(req, copy, n);
+  free(copy);
+}
+
 static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, struct fuse_file_info *fi) {
   const handle *h = handle_of(fi);
   size_t left;
@@ -643,7 +757,11 @@ static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, s
     return;
   }
   left = h->size - (size_t)offset;
-  fuse_reply_buf(req, h->bytes + offset, size < left ? size : left);
+  if (size > left) size = left;
+  if (h->gen)
+    reply_mapped(req, h->gen, h->bytes + offset, size);
+  else
+    fuse_reply_buf(req, h->bytes + offset, size);
 }
 
 static void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi) {

@@ -1,6 +1,8 @@
 /* path.c - the names of the tree. Nothing here looks at an index or at FUSE. */
 #include "path.h"
 
+#include "../tools/common/text.h"
+
 #include <stdio.h>
 
 unsigned name_options_depth(const name_options *options) {
@@ -143,21 +145,17 @@ int name_docid(const char *name, size_t len, uint32_t *docid) {
 size_t name_link(char out[NAME_LIMIT + 1], uint32_t rank, uint32_t docid, const char *name, size_t len) {
   size_t n = (size_t)snprintf(out, NAME_LIMIT + 1, "%06lu-", (unsigned long)rank), i;
   if (len == 0) return n + (size_t)snprintf(out + n, NAME_LIMIT + 1 - n, "%lu", (unsigned long)docid);
-  for (i = 0; i < len && n < NAME_LIMIT; i++) {
-    unsigned char c = (unsigned char)name[i];
-    unsigned char next = i + 1 < len ? (unsigned char)name[i + 1] : 0;
-    if (c == 0xC2 && next >= 0x80 && next <= 0x9F) { /* U+0080 to U+009F are control characters too */
-      out[n++] = '_';
-      i++;
-    } else {
-      out[n++] = c < 0x20 || c == 0x7F || c == '/' ? '_' : (char)c;
-    }
-  }
-  /* A name that was cut does not end in half a UTF-8 character. */
-  if (i < len && ((unsigned char)name[i] & 0xC0) == 0x80) {
-    size_t end = n;
-    while (end > 0 && n - end < 3 && ((unsigned char)out[end - 1] & 0xC0) == 0x80) end--;
-    if (end > 0 && (unsigned char)out[end - 1] >= 0xC0) n = end - 1;
+  for (i = 0; i < len;) {
+    int harmless;
+    size_t next = text_next(name + i, len - i, &harmless);
+    size_t bytes = harmless && name[i] != '/' ? next : 1;
+    if (n + bytes > NAME_LIMIT) break; /* a name that is cut does not end in half a character */
+    if (harmless && name[i] != '/')
+      memcpy(out + n, name + i, next);
+    else
+      out[n] = '_';
+    n += bytes;
+    i += next;
   }
   out[n] = 0;
   return n;

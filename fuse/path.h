@@ -48,7 +48,7 @@ int name_unescape(const char *name, size_t len, char *text, size_t *text_len);
 /* A docID without leading zeros or sign. ENOENT for anything else. */
 int name_docid(const char *name, size_t len, uint32_t *docid);
 
-/* "000001-<name>", cut to fit a component, with '/' and control characters made '_'; a document
+/* "000001-<name>", cut to fit a component, with '/' and all that is not harmless (text.h) made '_'; a document
  * without a name is called by its docID. Returns the length; `out` is NUL-terminated. */
 size_t name_link(char out[NAME_LIMIT + 1], uint32_t rank, uint32_t docid, const char *name, size_t len);
 

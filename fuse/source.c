@@ -1,8 +1,13 @@
-/* source.c - lines of a file on disk. */
+/* source.c - walks to a source file and opens it. */
 #include "source.h"
 
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
+
+/* ---- paths as text ------------------------------------------------------------------------------------- */
 
 /* Resolves "//", "/./" and "/../" in place, without looking at the disk. */
 static void tidy(char *path) {
@@ -42,41 +47,203 @@ int source_path(const char *base, const char *forbidden, const char *path, size_
   return 0;
 }
 
-int source_stat(const char *path, struct stat *st) {
-  if (stat(path, st) != 0) return errno;
-  return S_ISREG(st->st_mode) ? 0 : EINVAL;
+/* ---- file systems -------------------------------------------------------------------------------------- */
+
+/* Where a step of the walk has led. */
+typedef struct place {
+  dev_t device;
+  uint64_t mount; /* the kernel's number of the mount; 0 where it does not say (before Linux 5.8) */
+  mode_t type;    /* S_IF bits */
+} place;
+
+#ifndef STATX_MNT_ID
+#define STATX_MNT_ID 0u
+#endif
+
+/* Looks at what fd is. The file system is not asked, as fstat would do over FUSE: the kernel knows all of this. */
+static int place_of(int fd, place *p) {
+  struct statx st;
+  if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE | STATX_MNT_ID, &st) != 0) return errno;
+  p->device = makedev(st.stx_dev_major, st.stx_dev_minor);
+  p->mount = st.stx_mask & STATX_MNT_ID ? st.stx_mnt_id : 0;
+  p->type = st.stx_mode & S_IFMT;
+  return 0;
 }
 
-int source_lines(buf *b, const char *path, uint32_t first, uint32_t last) {
-  char block[65536];
-  uint64_t line = 1;
-  size_t before = b->len;
-  struct stat st;
-  int rc = 0, fd;
-  do fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-  while (fd < 0 && errno == EINTR);
+int source_device(const char *path, dev_t *device) {
+  place p;
+  int rc, fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return errno;
-  if (fstat(fd, &st) != 0)
-    rc = errno;
-  else if (!S_ISREG(st.st_mode))
-    rc = EINVAL;
-  while (rc == 0 && line <= last && !b->error) {
-    ssize_t got = read(fd, block, sizeof block);
-    size_t at = 0, n;
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) rc = errno;
-    if (got <= 0) break;
-    n = (size_t)got;
-    while (at < n && line <= last) {
-      char *newline = memchr(block + at, '\n', n - at);
-      size_t end = newline ? (size_t)(newline - block) + 1 : n;
-      if (line >= first) buf_put(b, block + at, end - at);
-      if (newline) line++;
-      at = end;
-    }
-  }
+  rc = place_of(fd, &p);
   close(fd);
+  if (rc == 0) *device = p.device;
+  return rc;
+}
+
+static int is_one_of(const char *name, const char *const *names, size_t n) {
+  size_t i;
+  for (i = 0; i < n; i++)
+    if (strcmp(name, names[i]) == 0) return 1;
+  return 0;
+}
+
+/* Returns 0 if a file system of this type may be entered, with the options that the kernel shows of it. */
+static int type_allowed(const char *type, const char *options) {
+  static const char *const kernels[] = {"proc",   "sysfs",   "debugfs",  "tracefs",
+                                        "cgroup", "cgroup2", "configfs", "securityfs"};
+  const char *owner = strstr(options, "user_id=");
+  unsigned long uid;
+  if (is_one_of(type, kernels, sizeof kernels / sizeof *kernels)) return EACCES;
+  if (strcmp(type, "fuse.gpuirfs") == 0) return ELOOP;
+  if (strncmp(type, "fuse", 4) != 0) return 0;
+  uid = owner ? strtoul(owner + 8, NULL, 10) : ULONG_MAX;
+  return uid == 0 || uid == (unsigned long)geteuid() ? 0 : EACCES;
+}
+
+/* Reads a line of mountinfo(5): "id parent major:minor root point options ... - type source options". Returns
+ * 1 when it is the line of `p`, and then writes whether that may be entered to *allowed. */
+static int mount_line(char *line, const place *p, int *allowed) {
+  unsigned long id;
+  unsigned major_number, minor_number;
+  char *type, *source, *options;
+  if (sscanf(line, "%lu %*u %u:%u", &id, &major_number, &minor_number) != 3) return 0;
+  if (p->mount ? id != p->mount : makedev(major_number, minor_number) != p->device) return 0;
+  type = strstr(line, " - ");
+  source = type ? strchr(type + 3, ' ') : NULL;
+  options = source ? strchr(source + 1, ' ') : NULL;
+  *allowed = EACCES;
+  if (!options) return 1;
+  type += 3;
+  *source = 0;
+  *allowed = type_allowed(type, options);
+  return 1;
+}
+
+/* Returns 0 if the walk may enter the mount at `p`. */
+static int mount_allowed(const place *p) {
+  FILE *mounts = fopen("/proc/self/mountinfo", "re");
+  char *line = NULL;
+  size_t cap = 0;
+  /* A mount that is not listed was unmounted just now. Without numbers, it may be a subvolume, which is
+   * listed under another device. */
+  int allowed = p->mount ? EACCES : 0;
+  if (!mounts) return errno;
+  while (getline(&line, &cap, mounts) > 0)
+    if (mount_line(line, p, &allowed)) break;
+  free(line);
+  fclose(mounts);
+  return allowed;
+}
+
+/* ---- the walk ------------------------------------------------------------------------------------------ */
+
+enum { LINKS_FOLLOWED = 40 }; /* as many as the kernel follows */
+
+typedef struct walk {
+  dev_t own; /* the device that is never entered */
+  int fd;    /* where the walk is; -1: nowhere */
+  place at;
+  unsigned links;
+  char rest[PATH_MAX]; /* what is still to be walked */
+} walk;
+
+static void walk_end(walk *w) {
+  if (w->fd >= 0) close(w->fd);
+  w->fd = -1;
+}
+
+/* Goes to the root folder. */
+static int walk_start(walk *w) {
+  walk_end(w);
+  w->fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+  return w->fd < 0 ? errno : place_of(w->fd, &w->at);
+}
+
+/* Puts the target of the link `fd` before the rest of the path. */
+static int walk_link(walk *w, int fd) {
+  char target[PATH_MAX];
+  ssize_t n = readlinkat(fd, "", target, sizeof target);
+  size_t rest = strlen(w->rest);
+  if (n < 0) return errno;
+  if (++w->links > LINKS_FOLLOWED) return ELOOP;
+  if (n == 0) return ENOENT;
+  if ((size_t)n + 1 + rest + 1 > sizeof w->rest) return ENAMETOOLONG;
+  memmove(w->rest + n + 1, w->rest, rest + 1);
+  memcpy(w->rest, target, (size_t)n);
+  w->rest[n] = '/';
+  return target[0] == '/' ? walk_start(w) : 0;
+}
+
+/* Opens a name where the walk is, without following links or opening devices. A folder that is to be walked
+ * through is asked for as one, which mounts what is mounted on demand. */
+static int step_open(int at, const char *name, int through, int *fd) {
+  const int flags = O_PATH | O_NOFOLLOW | O_CLOEXEC;
+  *fd = openat(at, name, through ? flags | O_DIRECTORY : flags);
+  if (*fd < 0 && through && errno == ENOTDIR) *fd = openat(at, name, flags);
+  return *fd < 0 ? errno : 0;
+}
+
+/* Takes the first name off the rest and goes there. [fuse-source-walk] */
+static int walk_step(walk *w) {
+  char name[NAME_LIMIT + 1];
+  place next;
+  size_t n = strcspn(w->rest, "/"), after = n;
+  int fd, rc;
+  if (n > NAME_LIMIT) return ENAMETOOLONG;
+  memcpy(name, w->rest, n);
+  name[n] = 0;
+  after += strspn(w->rest + n, "/");
+  memmove(w->rest, w->rest + after, strlen(w->rest + after) + 1);
+  rc = step_open(w->fd, n ? name : ".", w->rest[0] != 0, &fd);
   if (rc) return rc;
-  if (b->error) return b->error;
-  return b->len == before ? ENODATA : 0;
+  rc = place_of(fd, &next);
+  if (rc == 0 && next.device == w->own) rc = ELOOP;
+  if (rc == 0 && (next.device != w->at.device || next.mount != w->at.mount)) rc = mount_allowed(&next);
+  if (rc == 0 && next.type == S_IFLNK) {
+    rc = walk_link(w, fd);
+    close(fd);
+    return rc;
+  }
+  if (rc == 0 && w->rest[0] && next.type != S_IFDIR) rc = ENOTDIR;
+  if (rc) {
+    close(fd);
+    return rc;
+  }
+  close(w->fd);
+  w->fd = fd;
+  w->at = next;
+  return 0;
+}
+
+/* Opens what the walk has come to for reading: that very file, whatever its name stands for by now. */
+static int walk_open(const walk *w, int *fd) {
+  char self[64];
+  if (w->at.type != S_IFREG) return EINVAL;
+  snprintf(self, sizeof self, "/proc/self/fd/%d", w->fd);
+  do *fd = open(self, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  while (*fd < 0 && errno == EINTR);
+  return *fd < 0 ? errno : 0;
+}
+
+int source_open(const char *path, dev_t mount, int *fd, struct stat *st) {
+  walk w;
+  size_t n = strlen(path);
+  int rc;
+  *fd = -1;
+  w.own = mount;
+  w.fd = -1;
+  w.links = 0;
+  if (n >= sizeof w.rest) return ENAMETOOLONG;
+  memcpy(w.rest, path + strspn(path, "/"), n + 1 - strspn(path, "/"));
+  rc = walk_start(&w);
+  while (rc == 0 && w.rest[0]) rc = walk_step(&w);
+  if (rc == 0) rc = walk_open(&w, fd);
+  walk_end(&w);
+  if (rc == 0 && fstat(*fd, st) != 0) rc = errno;
+  if (rc == 0 && !S_ISREG(st->st_mode)) rc = EINVAL;
+  if (rc && *fd >= 0) {
+    close(*fd);
+    *fd = -1;
+  }
+  return rc;
 }

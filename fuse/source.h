@@ -1,4 +1,11 @@
-/* source.h - documents that are not in the index: lines of a file on disk. */
+/* source.h - opens the file on disk that a document was indexed from.
+ *
+ * The path comes from the index, and the folders on the way may change at any time and belong to anybody. So
+ * the file is opened once, its attributes are taken from that descriptor, and its bytes are read from it. The
+ * way there is walked one folder at a time, and each step is checked before the next is asked for anything:
+ * a daemon that looks a name up in its own mount waits for itself, and one that asks a file system which
+ * another user serves waits for that user.
+ */
 #ifndef GPUIRFS_SOURCE_H
 #define GPUIRFS_SOURCE_H
 
@@ -8,13 +15,17 @@
 #include <sys/types.h>
 
 /* Makes an absolute path of `path`: a relative one starts from `base`. ENAMETOOLONG; ENOENT for an empty path
- * or one with a NUL byte; ELOOP when it leads into `forbidden`: the mount, which would wait for itself. */
+ * or one with a NUL byte; ELOOP when its text leads into `forbidden`, the mount. */
 int source_path(const char *base, const char *forbidden, const char *path, size_t len, char *out, size_t cap);
 
-/* stat of a regular file; EINVAL for anything else, so that a pipe cannot hang the daemon. */
-int source_stat(const char *path, struct stat *st);
+/* Writes the device of the file system at `path` to *device without asking that file system anything. */
+int source_device(const char *path, dev_t *device);
 
-/* Appends lines [first, last] of the file, from 1. ENODATA when it has none of them. */
-int source_lines(buf *b, const char *path, uint32_t first, uint32_t last);
+/* Opens a regular file for reading with the rights of the calling thread; *st describes what was opened.
+ * `path` is absolute, `mount` the device of this daemon's own mount.
+ * Errors: ELOOP for a path into this mount or another gpuirfs, or through over 40 links; EACCES for one into
+ * the kernel's own file systems (/proc, /sys) or one that another user serves through FUSE; EINVAL for
+ * anything but a regular file; what open(2) says. */
+int source_open(const char *path, dev_t mount, int *fd, struct stat *st);
 
 #endif

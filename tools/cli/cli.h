@@ -163,8 +163,8 @@ void cli_flush(void);
 /* Flushes standard output; a message and CLI_FAIL when something was lost, otherwise `code`. */
 int cli_finish(int code);
 int cli_is_utf8(const char *s, size_t n);
+/* Texts of others, escaped as ../common/text.h says: a string of JSON with its quotes, a field of TSV. */
 void cli_json_string(FILE *f, const char *s, size_t n);
-/* Bytes with \t \n \r \\ and other control characters escaped. */
 void cli_tsv_string(FILE *f, const char *s, size_t n);
 /* 1234567 as "1,234,567"; buf holds 27 bytes or more. */
 const char *cli_grouped(uint64_t n, char *buf);

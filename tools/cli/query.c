@@ -1,6 +1,8 @@
 /* query.c - gpuir query and gpuir count, and the reading of query files. */
 #include "cli.h"
 
+#include "../common/text.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -227,13 +229,23 @@ static void query_failed(search *s, const char *id, int r, const gpuir_error *er
     cli_fail(s->path, r, err);
 }
 
-/* A docno has no blanks: they would part it into fields. */
-static void print_docno(const gpuir_doc *doc, uint32_t docid) {
-  if (!doc->name_len) printf("%u", docid);
-  for (size_t i = 0; i < doc->name_len; i++) {
-    unsigned char c = (unsigned char)doc->name[i];
-    fputc(c <= 32 || c == 127 ? '_' : c, stdout);
+/* Prints a field of a TREC run: without blanks, which would part it, and without what acts on a terminal. */
+static void print_field(const char *s, size_t n) {
+  for (size_t i = 0, len; i < n; i += len) {
+    int harmless;
+    len = text_next(s + i, n - i, &harmless);
+    if (harmless && s[i] != ' ')
+      fwrite(s + i, 1, len, stdout);
+    else
+      putchar('_');
   }
+}
+
+static void print_docno(const gpuir_doc *doc, uint32_t docid) {
+  if (doc->name_len)
+    print_field(doc->name, doc->name_len);
+  else
+    printf("%u", docid);
 }
 
 static void print_hit(const search *s, const char *id, size_t rank, gpuir_hit hit) {
@@ -244,12 +256,16 @@ static void print_hit(const search *s, const char *id, size_t rank, gpuir_hit hi
   }
   switch (s->form) {
     case FORM_TREC:
-      printf("%s Q0 ", id);
+      print_field(id, strlen(id));
+      printf(" Q0 ");
       print_docno(&doc, hit.docid);
       printf(" %zu %.7f %s\n", rank, gpuir_score(hit), s->tag);
       break;
     case FORM_TSV:
-      if (s->many) printf("%s\t", id);
+      if (s->many) {
+        cli_tsv_string(stdout, id, strlen(id));
+        putchar('\t');
+      }
       printf("%zu\t%u\t%.7f\t", rank, hit.docid, gpuir_score(hit));
       cli_tsv_string(stdout, doc.name, doc.name_len);
       putchar('\n');
@@ -273,7 +289,9 @@ static void print_answer(search *s, const char *id, const char *text, size_t len
   static const char *const modes[] = {"and", "or", "andor"};
   s->hits_total += n;
   if (s->form == FORM_HUMAN && s->many) {
-    printf("# %s: ", id);
+    printf("# ");
+    cli_tsv_string(stdout, id, strlen(id));
+    printf(": ");
     cli_tsv_string(stdout, text, len);
     putchar('\n');
   }
@@ -413,11 +431,15 @@ static int one_form(const cli_args *a, query_flags *f, int form) {
   return 0;
 }
 
+/* Whether a word is empty, or has a blank or anything that does not belong on a terminal. */
 static int has_blank(const char *s) {
-  if (!*s) return 1;
-  for (; *s; s++)
-    if ((unsigned char)*s <= 32 || *s == 127) return 1;
-  return 0;
+  size_t n = strlen(s), i, len;
+  for (i = 0; i < n; i += len) {
+    int harmless;
+    len = text_next(s + i, n - i, &harmless);
+    if (!harmless || s[i] == ' ') return 1;
+  }
+  return n == 0;
 }
 
 /* Options of query and count. 0; otherwise the command ends with that code - 1. */

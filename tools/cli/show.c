@@ -1,6 +1,8 @@
 /* show.c - gpuir stats, terms, verify and explain: looking into an index. */
 #include "cli.h"
 
+#include "../common/text.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -367,9 +369,11 @@ int cli_verify(int argc, char **argv) {
       cli_fail(a.operands[i], r, &err);
     if (r)
       code = CLI_FAIL;
-    else
-      printf("%s: ok, %s documents, %s postings\n", a.operands[i], cli_grouped(info.documents, docs),
+    else {
+      text_print(stdout, TEXT_MESSAGE, a.operands[i], strlen(a.operands[i]));
+      printf(": ok, %s documents, %s postings\n", cli_grouped(info.documents, docs),
              cli_grouped(info.postings, postings));
+    }
     gpuir_close(index);
   }
   cli_args_free(&a);

@@ -1,6 +1,8 @@
 /* util.c - messages, memory, options, output and facts about the machine. */
 #include "cli.h"
 
+#include "../common/text.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
@@ -33,9 +35,9 @@ static void print_message(const char *fmt, va_list ap) {
   char text[8192];
   int n = vsnprintf(text, sizeof text, fmt, ap);
   cli_status("");
-  for (char *p = text; *p; p++)
-    if ((unsigned char)*p < 32 || *p == 127) *p = '?';
-  fprintf(stderr, "gpuir: %s%s\n", text, n >= (int)sizeof text ? "..." : "");
+  fputs("gpuir: ", stderr);
+  text_print(stderr, TEXT_MESSAGE, text, strlen(text));
+  fputs(n >= (int)sizeof text ? "...\n" : "\n", stderr);
 }
 
 void cli_error(const char *fmt, ...) {
@@ -272,62 +274,15 @@ int cli_finish(int code) {
   return CLI_FAIL;
 }
 
-/* The length of the well-formed UTF-8 sequence at s, or 0. */
-static size_t utf8_length(const unsigned char *s, size_t n) {
-  if (s[0] < 0x80) return 1;
-  size_t len = s[0] >= 0xc2 && s[0] <= 0xdf   ? 2
-               : (s[0] & 0xf0) == 0xe0        ? 3
-               : s[0] >= 0xf0 && s[0] <= 0xf4 ? 4
-                                              : 0;
-  if (!len || len > n) return 0;
-  for (size_t i = 1; i < len; i++)
-    if ((s[i] & 0xc0) != 0x80) return 0;
-  if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f)) return 0; /* overlong; surrogate */
-  if ((s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f)) return 0;
-  return len;
-}
-
-int cli_is_utf8(const char *s, size_t n) {
-  for (size_t i = 0, len; i < n; i += len)
-    if (!(len = utf8_length((const unsigned char *)s + i, n - i))) return 0;
-  return 1;
-}
+int cli_is_utf8(const char *s, size_t n) { return text_is_utf8(s, n); }
 
 void cli_json_string(FILE *f, const char *s, size_t n) {
-  const unsigned char *p = (const unsigned char *)s;
   fputc('"', f);
-  for (size_t i = 0; i < n;) {
-    size_t len = utf8_length(p + i, n - i);
-    if (!len)
-      fputs("\\ufffd", f), len = 1; /* JSON has no way to carry other bytes */
-    else if (p[i] == '"' || p[i] == '\\')
-      fprintf(f, "\\%c", p[i]);
-    else if (p[i] < 32 || p[i] == 127)
-      fprintf(f, "\\u%04x", p[i]);
-    else
-      fwrite(p + i, 1, len, f);
-    i += len;
-  }
+  text_print(f, TEXT_JSON, s, n);
   fputc('"', f);
 }
 
-void cli_tsv_string(FILE *f, const char *s, size_t n) {
-  for (size_t i = 0; i < n; i++) {
-    unsigned char c = (unsigned char)s[i];
-    if (c == '\t')
-      fputs("\\t", f);
-    else if (c == '\n')
-      fputs("\\n", f);
-    else if (c == '\r')
-      fputs("\\r", f);
-    else if (c == '\\')
-      fputs("\\\\", f);
-    else if (c < 32 || c == 127)
-      fprintf(f, "\\x%02x", c);
-    else
-      fputc(c, f);
-  }
-}
+void cli_tsv_string(FILE *f, const char *s, size_t n) { text_print(f, TEXT_TSV, s, n); }
 
 const char *cli_grouped(uint64_t n, char *buf) {
   char digits[24];

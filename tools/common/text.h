@@ -1,0 +1,39 @@
+/* text.h - writes names and texts of others so that they cannot act on a terminal or break a format.
+ *
+ * Names, paths, words and messages may hold any bytes. What is not harmless is escaped: bytes that are not
+ * UTF-8, the control characters U+0000 to U+001F and U+007F to U+009F, the line and paragraph separators, and
+ * the characters that turn the direction of writing (U+061C, U+200E, U+200F, U+202A to U+202E, U+2066 to
+ * U+2069). The command and the mount both write through these functions.
+ */
+#ifndef GPUIR_TEXT_H
+#define GPUIR_TEXT_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+typedef enum text_form {
+  TEXT_TSV,    /* a field: \t \n \r \\, and \xhh for each byte of anything else; gives back every byte */
+  TEXT_JSON,   /* the inside of a string: \" \\ \u00hh; a byte that is not UTF-8 becomes U+FFFD */
+  TEXT_MESSAGE /* a line for people: as TEXT_TSV, but tabs and backslashes stay as they are */
+} text_form;
+
+/* Returns the length of the well-formed UTF-8 character at s[0..n), n > 0, or 0 when there is none. */
+size_t text_utf8(const char *s, size_t n);
+int text_is_utf8(const char *s, size_t n);
+
+/* Returns the length of the character at s[0..n), n > 0, or 1 for a byte that is none; *harmless says whether
+ * it may be printed. */
+size_t text_next(const char *s, size_t n, int *harmless);
+
+/* Returns the length of the longest part of s[0..n), from its start, that stands for itself. */
+size_t text_plain(text_form form, const char *s, size_t n);
+
+#define TEXT_ESCAPE 16 /* bytes of the longest escape: \xhh of each of four bytes */
+/* Writes the escape of the character at s[0..n), where text_plain has ended, and its length to *out_len.
+ * Returns how many bytes of s it stands for. */
+size_t text_escape(text_form form, const char *s, size_t n, char out[TEXT_ESCAPE], size_t *out_len);
+
+/* Writes s[0..n), escaped. */
+void text_print(FILE *f, text_form form, const char *s, size_t n);
+
+#endif
