@@ -492,7 +492,7 @@ assert sum(v[1] for k, v in got.items() if k[0] == "docids") == stats["postings"
   grep -q 'gpuir: d/b: Permission denied' err
   [ "$(field unreadable <summary)" = 1 ]
   chmod 0 d/a
-  fails 1 "nothing could be read; y is not written" bound gpuir index d -o y
+  fails 1 "nothing to index was found; y is not written" bound gpuir index d -o y
   fails 1 "gpuir: d/a: Permission denied" bound gpuir index d/a -o y
   [ ! -e y ]
   chmod 0 x
@@ -536,15 +536,29 @@ assert sum(v[1] for k, v in got.items() if k[0] == "docids") == stats["postings"
   [ "$(field binaries <summary)" = 0 ]
 }
 
-@test "empty input gives a valid, empty index; empty documents are documents" {
+@test "an input that was named and holds nothing usable leaves the old index" {
   mkdir d
-  prints "" gpuir index -q d -o x
-  gpuir verify x
-  prints 0 gpuir count x all
-  fails 1 "" gpuir query x all
-  [ -z "$stderr" ]
-  prints "" gpuir terms x
-  fails 1 "there is no document 0" gpuir explain x 0 all
+  echo all >f
+  gpuir index -q f -o x
+  cp x old
+  printf 'all\0binary' >binary
+  printf '{"id": "1"}\n{"id": 2}\n' >bad.jsonl
+  printf '{"id": "1", "contents": "a\0b"}\n' >nul.jsonl
+  printf '\n\n' >blank.jsonl
+  fails 1 "nothing to index was found; x is not written" gpuir index -q d -o x
+  fails 1 "nothing to index was found; x is not written" gpuir index -q --lines - -o x </dev/null
+  fails 1 "binary: a binary file" gpuir index -q f binary -o x
+  fails 1 "nul.jsonl: a binary file" gpuir index -q --jsonl nul.jsonl -o x
+  fails 1 "/dev/zero: a binary file" gpuir index -q f /dev/zero -o x
+  fails 1 "bad.jsonl: no document could be made of it" gpuir index -q --jsonl --skip-errors bad.jsonl -o x
+  fails 1 "blank.jsonl: no document could be made of it" gpuir index -q --jsonl blank.jsonl -o x
+  fails 1 "x: it is the index to be written" gpuir index -q f x -o x
+  cmp x old
+  [ ! -e x.tmp ]
+}
+
+@test "empty documents are documents" {
+  mkdir d
   : >d/empty
   gpuir index -q d -o x
   gpuir stats --json x >s
@@ -556,10 +570,6 @@ assert sum(v[1] for k, v in got.items() if k[0] == "docids") == stats["postings"
 }
 
 @test "binary files, bad UTF-8, NUL bytes, long tokens" {
-  printf 'all\0binary' >f
-  run --separate-stderr gpuir index --json f -o x
-  [ "$status" -eq 0 ]
-  [[ $stderr == *"f: skipped: a binary file"* ]]
   (
     head -c 8192 /dev/zero | tr '\0' ' '
     printf 'all\0after \xff\xfe\xc3( \xed\xa0\x80 end %s ' "$(head -c 100000 /dev/zero | tr '\0' x)"

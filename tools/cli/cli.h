@@ -194,6 +194,7 @@ typedef struct cli_reader {
   char *buf;
   size_t cap, begin, end;
   int eof;
+  int any; /* a byte was read */
 } cli_reader;
 
 void cli_reader_open(cli_reader *r, int fd);
@@ -215,8 +216,8 @@ typedef struct cli_input {
   void *user;
   uint64_t names_max; /* slots of the set of names, a power of two */
   /* what was met */
-  uint64_t files, bytes, binaries, hidden_skipped, links_skipped, special_skipped, failed, malformed,
-      duplicates;
+  uint64_t documents, files, bytes, binaries, hidden_skipped, links_skipped, special_skipped, failed,
+      malformed, duplicates;
   int names_full; /* the set of names was full: more duplicates may exist */
   /* private */
   uint64_t *names;

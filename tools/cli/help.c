@@ -72,8 +72,9 @@ static const char help_index[] =
     "  -h, --help         show this text\n"
     "\n"
     "Within folders, binary files (a NUL byte in the first 8 KiB) are left out, unreadable ones are\n"
-    "warned of, and both are counted. An INPUT that cannot be read ends the command: nothing is\n"
-    "written. Exit status: 0 written; 1 failed; 2 misuse; 128 + N after signal N.\n";
+    "warned of, and both are counted. An INPUT that cannot be read, is binary, or has text of which\n"
+    "no document could be made ends the command: nothing is written, and an old index stays.\n"
+    "Exit status: 0 written; 1 failed; 2 misuse; 128 + N after signal N.\n";
 
 static const char help_query[] =
     "usage: gpuir query [OPTION...] INDEX [QUERY...]\n"

@@ -187,8 +187,8 @@ static int run_build(build *b, const cli_args *a, const gpuir_builder_desc *bd, 
   cli_input_exclude(&b->in, b->output);
   for (int i = 0; !r && i < a->noperands; i++) r = cli_input_read(&b->in, a->operands[i]);
   if (!r && cli_signal) r = CLI_FAIL;
-  if (!r && b->in.failed && !b->in.files) {
-    cli_error("nothing could be read; %s is not written", b->output);
+  if (!r && !b->in.documents) { /* an old index is worth more than an empty one */
+    cli_error("nothing to index was found; %s is not written", b->output);
     r = CLI_FAIL;
   }
   if (!r) {

@@ -50,8 +50,11 @@ static int fill(cli_reader *r) {
   for (;;) {
     ssize_t n = cli_signal ? -1 : read(r->fd, r->buf + r->end, r->cap - r->end);
     if (cli_signal) errno = EINTR;
-    if (n > 0) r->end += (size_t)n;
-    if (n > 0) return 1;
+    if (n > 0) {
+      r->end += (size_t)n;
+      r->any = 1;
+      return 1;
+    }
     if (!n) r->eof = 1;
     if (!n) return 0;
     if (errno != EINTR || cli_signal) return -1;
@@ -180,6 +183,7 @@ static int add(file *f, const char *name, size_t name_len, uint64_t first, uint6
     d.first_line = (uint32_t)first;
     d.last_line = (uint32_t)last;
   }
+  f->in->documents++;
   return f->in->add(f->in->user, &d, len ? text : "", len);
 }
 
@@ -422,7 +426,10 @@ static char *absolute(cli_input *in, const char *path) {
   return out.p;
 }
 
+/* Reads a file that is open. One that was named must have documents, unless it has no bytes at all: an empty file among
+ * others loses nothing. */
 static int read_open_file(cli_input *in, int fd, const char *name, const char *path, int named) {
+  const uint64_t before = in->documents;
   file f;
   int r, binary;
   memset(&f, 0, sizeof f);
@@ -435,8 +442,8 @@ static int read_open_file(cli_input *in, int fd, const char *name, const char *p
     r = lost(&f, 0);
   } else if (binary) {
     in->binaries++;
-    if (named) cli_error("%s: skipped: a binary file (it has a NUL byte among its first 8 KiB)", name);
-    r = 0;
+    if (named) cli_error("%s: a binary file (it has a NUL byte among its first 8 KiB)", name);
+    r = named ? CLI_FAIL : 0;
   } else {
     in->files++;
     switch (in->format) {
@@ -447,6 +454,10 @@ static int read_open_file(cli_input *in, int fd, const char *name, const char *p
       case CLI_TREC: r = read_trec(&f); break;
       default: r = read_whole(&f); break;
     }
+  }
+  if (named && !r && f.r.any && in->documents == before) {
+    cli_error("%s: no document could be made of it", name);
+    r = CLI_FAIL;
   }
   cli_reader_close(&f.r);
   cli_buf_free(&f.docname);
@@ -474,8 +485,8 @@ static int read_file(cli_input *in, const char *name, const char *path, int name
     return named ? CLI_FAIL : 0;
   }
   if (is_output(in, &st)) {
-    if (named) cli_error("%s: skipped: it is the index to be written", name);
-    r = 0;
+    if (named) cli_error("%s: it is the index to be written", name);
+    r = named ? CLI_FAIL : 0;
   } else {
     uint64_t failed = in->failed;
     r = read_open_file(in, fd, name, path, named);
