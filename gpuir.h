@@ -619,13 +619,14 @@ typedef struct gpuir_cuda_info {
 /* Uploads an index, or as much of it as the bound allows; shared by threads. Lists in other codecs than bp128 become
  * bp128 on the device, each time they are transferred, and take as much of its memory. Errors: ARGUMENT, NOMEM (device
  * or host memory), BACKEND (no device, driver too old, a CUDA error, in words), FORMAT (a damaged list), UNSUPPORTED
- * (a codec that the library does not know, 2^32 - 1 blocks). */
+ * (a codec that the library does not know, 2^32 - 1 blocks), VERSION (gpuir_cuda.cu was compiled with another gpuir.h
+ * than the program). */
 int gpuir_cuda_open(const gpuir_index *index, const gpuir_cuda_desc *desc, gpuir_cuda **cuda,
                     gpuir_error *err);
 /* Its attached searchers must be gone or have another backend. */
 void gpuir_cuda_close(gpuir_cuda *cuda);
 /* Gives a searcher of the same index a stream and staging memory on the device: it then answers by CUDA. With
- * `fallback` the CPU answers what the device cannot. Errors: ARGUMENT, NOMEM, BACKEND. */
+ * `fallback` the CPU answers what the device cannot. Errors: ARGUMENT, NOMEM, BACKEND, VERSION (see gpuir_cuda_open). */
 int gpuir_cuda_attach(gpuir_searcher *searcher, gpuir_cuda *cuda, int fallback, gpuir_error *err);
 /* Thread-safe. */
 void gpuir_cuda_stats(const gpuir_cuda *cuda, gpuir_cuda_info *info);
@@ -5512,7 +5513,7 @@ static inline void gpuir__score_block(const gpuir__scorer *s, const uint32_t *do
 /* ---- bounds: (tf, length) pairs that dominate a block's postings ---- */
 
 /* An 8-bit code: 0 to 31 as they are, then 16 steps an octave, up to 507,904. */
-static inline uint32_t gpuir__code_value(uint32_t code) {
+GPUIR_HD static inline uint32_t gpuir__code_value(uint32_t code) {
   return code < 32 ? code : (16 + (code & 15)) << ((code >> 4) - 1);
 }
 
@@ -7092,6 +7093,7 @@ typedef struct gpuir__origin {
 } gpuir__origin;
 
 struct gpuir_index {
+  uint32_t layout; /* gpuir__index_layout(), the first member in every version */
   gpuir_allocator a;
   int simd; /* resolved level */
   uint8_t *map;
@@ -7126,6 +7128,16 @@ struct gpuir_index {
   void *tokenize_user;
   gpuir__pool *analyzers;
 };
+
+/* The CUDA backend has a copy of the implementation and reads structures that the program's copy made. Their first
+ * member is a number of the version and of the structures' shape, by which it refuses another header's. */
+#define GPUIR__LAYOUT(size, place, other)                                                    \
+  (((GPUIR_VERSION_NUMBER * 8191u + (uint32_t)(size)) * 8191u + (uint32_t)(place)) * 8191u + \
+   (uint32_t)(other))
+
+static inline uint32_t gpuir__index_layout(void) {
+  return GPUIR__LAYOUT(sizeof(gpuir_index), offsetof(gpuir_index, lengths), sizeof(gpuir__list));
+}
 
 /* ---- the writer ---- */
 
@@ -7993,6 +8005,7 @@ GPUIR_API int gpuir_open(const char *path, const gpuir_open_desc *desc, gpuir_in
   if (!path || !index) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_open: path or index is NULL");
   ix = (gpuir_index *)gpuir__alloc_zero(&a, sizeof *ix);
   if (!ix) return gpuir__fail_nomem(err);
+  ix->layout = gpuir__index_layout();
   ix->a = a;
   ix->simd = gpuir__simd_level(desc ? desc->simd : GPUIR_SIMD_AUTO);
   ix->tokenize = desc ? desc->tokenize : NULL;
@@ -10791,7 +10804,7 @@ typedef struct gpuir__topk {
   uint64_t floor; /* only keys above it are taken */
 } gpuir__topk;
 
-static inline uint64_t gpuir__key(uint32_t score, uint32_t docid) {
+GPUIR_HD static inline uint64_t gpuir__key(uint32_t score, uint32_t docid) {
   return (uint64_t)score << 32 | (uint32_t)~docid;
 }
 
@@ -13454,6 +13467,7 @@ static int gpuir__engine_count(gpuir__engine *e, const gpuir_query *q, uint64_t 
 }
 
 struct gpuir_searcher {
+  uint32_t layout; /* gpuir__searcher_layout(), the first member in every version */
   gpuir_index *ix;
   gpuir__engine engine;   /* serves single searches */
   gpuir__engine *workers; /* threads - 1 more for batches */
@@ -13461,6 +13475,11 @@ struct gpuir_searcher {
   gpuir_backend backend;
   int has_backend, fallback;
 };
+
+/* As gpuir__index_layout; a backend reads queries too. */
+static inline uint32_t gpuir__searcher_layout(void) {
+  return GPUIR__LAYOUT(sizeof(gpuir_searcher), sizeof(gpuir_query), sizeof(gpuir__query_term));
+}
 
 static void gpuir__engine_init(gpuir__engine *e, const gpuir_allocator *a, const gpuir_index *ix,
                                const gpuir_searcher_desc *desc) {
@@ -13489,6 +13508,7 @@ GPUIR_API int gpuir_searcher_create(gpuir_index *ix, const gpuir_searcher_desc *
   s = (gpuir_searcher *)gpuir__alloc_zero(&a, sizeof *s);
   if (!s) return GPUIR_E_NOMEM;
   n = desc && desc->threads > 1 ? desc->threads - 1 : 0;
+  s->layout = gpuir__searcher_layout();
   s->ix = ix;
   gpuir__engine_init(&s->engine, &a, ix, desc);
   if (n) {

@@ -4065,12 +4065,20 @@ static int gc_open(gpuir_cuda *c, const gpuir_cuda_desc *desc, gpuir_error *err)
   return gc_open_cached(c, err);
 }
 
+/* Refuses a structure of the program's copy of the implementation that this copy would misread. */
+static int gc_refuse(gpuir_error *err, const char *function) {
+  return gpuir__fail(err, GPUIR_E_VERSION, 0,
+                     "%s: gpuir_cuda.cu and the program were compiled from different versions of gpuir.h",
+                     function);
+}
+
 extern "C" int gpuir_cuda_open(const gpuir_index *ix, const gpuir_cuda_desc *desc, gpuir_cuda **cuda,
                                gpuir_error *err) {
   gpuir_cuda *c;
   int status;
   if (cuda) *cuda = NULL;
   if (!ix || !cuda) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_cuda_open: index or cuda is NULL");
+  if (ix->layout != gpuir__index_layout()) return gc_refuse(err, "gpuir_cuda_open");
   if (desc && (desc->device < 0 || desc->batch > 65536))
     return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_cuda_open: bad device or batch");
   c = (gpuir_cuda *)gpuir__alloc_zero(&ix->a, sizeof *c);
@@ -4597,8 +4605,10 @@ extern "C" int gpuir_cuda_attach(gpuir_searcher *s, gpuir_cuda *cuda, int fallba
   gpuir_backend backend;
   gc_context *x;
   int status;
-  if (!s || !cuda || s->ix != cuda->ix)
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_cuda_attach: NULL, or a searcher of another index");
+  if (!s || !cuda) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_cuda_attach: NULL");
+  if (s->layout != gpuir__searcher_layout()) return gc_refuse(err, "gpuir_cuda_attach");
+  if (s->ix != cuda->ix)
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_cuda_attach: a searcher of another index");
   GC_TRY(cudaSetDevice(cuda->device), "choosing the device");
   x = (gc_context *)gpuir__alloc_zero(&s->engine.a, sizeof *x);
   if (!x) return gpuir__fail_nomem(err);

@@ -907,6 +907,31 @@ static void check_ranges(const char *path, int quick) {
   most_terms = 40;
 }
 
+/* Structures of a program that was compiled from another gpuir.h are refused, with words, before anything of them is
+ * read: without a device too. */
+static void check_layout(gpuir_index *ix) {
+  const uint32_t layout = ix->layout;
+  gpuir_cuda *cuda = (gpuir_cuda *)folder; /* is not looked at */
+  gpuir_searcher *s = NULL;
+  gpuir_error err;
+  memset(&err, 0, sizeof err);
+  ix->layout ^= 1;
+  report(gpuir_cuda_open(ix, NULL, &cuda, &err) == GPUIR_E_VERSION && !cuda && err.code == GPUIR_E_VERSION &&
+             strstr(err.msg, "gpuir_cuda_open") && strstr(err.msg, "gpuir.h"),
+         "an index of another header is refused");
+  ix->layout = layout;
+  memset(&err, 0, sizeof err);
+  if (!gpuir_searcher_create(ix, NULL, &s)) s->layout ^= 1;
+  cuda = (gpuir_cuda *)folder;
+  report(s && gpuir_cuda_attach(s, cuda, 0, &err) == GPUIR_E_VERSION &&
+             strstr(err.msg, "gpuir_cuda_attach") && !strcmp(gpuir_backend_name(s), "cpu"),
+         "a searcher of another header is refused");
+  report(gpuir_cuda_attach(NULL, cuda, 0, NULL) == GPUIR_E_ARGUMENT &&
+             gpuir_cuda_attach(s, NULL, 0, NULL) == GPUIR_E_ARGUMENT,
+         "NULL is refused");
+  gpuir_searcher_destroy(s);
+}
+
 int main(int argc, char **argv) {
   const int quick = argc > 1 && !strcmp(argv[1], "quick");
   const shape one = {"one document", 1, 3, 3, 0, 1, 0};
@@ -919,11 +944,12 @@ int main(int argc, char **argv) {
   (void)snprintf(path, sizeof path, "%s/index", folder);
   build(&one, path);
   status = gpuir_open(path, NULL, &ix, &err);
+  if (!status) check_layout(ix);
   if (!status) status = gpuir_cuda_open(ix, NULL, &cuda, &err);
   if (!status) gpuir_cuda_close(cuda);
   gpuir_close(ix);
   if (status == GPUIR_E_BACKEND) {
-    printf("1..0 # SKIP no usable CUDA device: %s\n", err.msg);
+    printf("ok %u - searches # SKIP no usable CUDA device: %s\n", ++tests, err.msg);
   } else if (argc > 1 && !quick) {
     check_index(argv[1], argv[1], 0);
   } else {

@@ -503,6 +503,24 @@ static void check_real(const char *path) {
   check_index("WordNet", path);
 }
 
+/* What is refused without a device too. */
+static void check_arguments(gpuir_cuda_lab_desc desc) {
+  gpuir_cuda_lab *lab;
+  gpuir_cuda_lab_result r;
+  report(gpuir_cuda_lab_copy(NULL, 1, &r, NULL) == GPUIR_E_ARGUMENT &&
+             gpuir_cuda_lab_decode(NULL, 0, 1, NULL, 1, NULL, &r, NULL) == GPUIR_E_ARGUMENT &&
+             gpuir_cuda_lab_steps(NULL, NULL, NULL) == GPUIR_E_ARGUMENT &&
+             gpuir_cuda_lab_attach(NULL, NULL, NULL, NULL, 0, NULL) == GPUIR_E_ARGUMENT &&
+             gpuir_cuda_lab_open(NULL, &lab, NULL) == GPUIR_E_ARGUMENT,
+         "refuse", "NULL");
+  desc.codec = "auto";
+  report(gpuir_cuda_lab_open(&desc, &lab, NULL) == GPUIR_E_ARGUMENT && !lab, "refuse codec", desc.codec);
+  desc.codec = "qs:77";
+  report(gpuir_cuda_lab_open(&desc, &lab, NULL) == GPUIR_E_ARGUMENT && !lab, "refuse codec", desc.codec);
+  desc.codec = "zip";
+  report(gpuir_cuda_lab_open(&desc, &lab, NULL) == GPUIR_E_UNSUPPORTED && !lab, "refuse codec", desc.codec);
+}
+
 int main(int argc, char **argv) {
   const int quick = argc > 1 && !strcmp(argv[1], "quick");
   const uint32_t one = 7, *list = &one, n = 1;
@@ -516,10 +534,11 @@ int main(int argc, char **argv) {
   desc.lists = &list;
   desc.lengths = &n;
   desc.nlists = 1;
+  check_arguments(desc);
   status = gpuir_cuda_lab_open(&desc, &lab, &err);
   if (status == GPUIR_E_BACKEND) {
-    printf("1..0 # SKIP no usable CUDA device: %s\n", err.msg);
-    return 0;
+    printf("ok %u - runs # SKIP no usable CUDA device: %s\n1..%u\n", tests + 1, err.msg, tests + 1);
+    return failures != 0;
   }
   report(!status, "open a lab", "of one docID");
   report(!gpuir_cuda_device(0, &info, &err) && info.device[0] && info.device_memory &&

@@ -132,6 +132,25 @@ static void test_valid(void **state) {
   assert_int_equal(verified, GPUIR_OK);
 }
 
+/* An index and its searcher carry the numbers by which the CUDA backend knows this header's structures. */
+static void test_layout(void **state) {
+  gpuir_index *ix;
+  gpuir_searcher *s;
+  uint32_t first;
+  (void)state;
+  assert_int_equal(gpuir_open(valid_path, NULL, &ix, NULL), GPUIR_OK);
+  assert_int_equal(gpuir_searcher_create(ix, NULL, &s), GPUIR_OK);
+  memcpy(&first, ix, sizeof first);
+  assert_int_equal(first, gpuir__index_layout());
+  memcpy(&first, s, sizeof first);
+  assert_int_equal(first, gpuir__searcher_layout());
+  assert_int_not_equal(GPUIR__LAYOUT(400, 96, 8), GPUIR__LAYOUT(408, 96, 8));
+  assert_int_not_equal(GPUIR__LAYOUT(400, 96, 8), GPUIR__LAYOUT(400, 104, 8));
+  assert_int_not_equal(GPUIR__LAYOUT(400, 96, 8), GPUIR__LAYOUT(400, 96, 16));
+  gpuir_searcher_destroy(s);
+  gpuir_close(ix);
+}
+
 static void test_missing(void **state) {
   (void)state;
   (void)unlink(path);
@@ -547,6 +566,7 @@ static void test_allocations_fail_building(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_valid),
+      cmocka_unit_test(test_layout),
       cmocka_unit_test(test_arguments),
       cmocka_unit_test(test_missing),
       cmocka_unit_test(test_directory),

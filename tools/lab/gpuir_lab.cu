@@ -2965,9 +2965,10 @@ extern "C" int gpuir_cuda_lab_attach(gpuir_searcher *s, gpuir_cuda *cuda, const 
   gpuir_backend backend;
   gcl_searcher *x;
   int status, how = 0, rank = 0;
-  if (!s || !cuda || s->ix != cuda->ix)
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0,
-                       "gpuir_cuda_lab_attach: NULL, or a searcher of another index");
+  if (!s || !cuda) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_cuda_lab_attach: NULL");
+  if (s->layout != gpuir__searcher_layout()) return gc_refuse(err, "gpuir_cuda_lab_attach");
+  if (s->ix != cuda->ix)
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_cuda_lab_attach: a searcher of another index");
   while (how < GCL_METHODS && strcmp(gcl_methods[how], intersection ? intersection : "skip") != 0) how++;
   while (rank < GCL_PARTIAL_SORT && strcmp(gcl_rankings[rank], ranking ? ranking : "tree") != 0) rank++;
   if (how == GCL_METHODS || rank == GCL_PARTIAL_SORT)
@@ -3002,6 +3003,7 @@ extern "C" int gpuir_cuda_lab_attach(gpuir_searcher *s, gpuir_cuda *cuda, const 
 
 extern "C" int gpuir_cuda_lab_steps(const gpuir_searcher *s, double ms[2][GPUIR_CUDA_LAB_STEPS],
                                     gpuir_error *err) {
+  if (s && s->layout != gpuir__searcher_layout()) return gc_refuse(err, "gpuir_cuda_lab_steps");
   if (!s || !ms || !s->has_backend || s->backend.search != gcl_search)
     return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_cuda_lab_steps: not a searcher of the laboratory");
   memcpy(ms, ((const gcl_searcher *)s->backend.context)->ms, sizeof(double[2][GPUIR_CUDA_LAB_STEPS]));
