@@ -290,12 +290,18 @@ EOF
   refused "damaged" bad.ciff.gz
   { head -c -8 w.ciff.gz && printf 12345678; } >sum.ciff.gz
   refused "damaged" sum.ciff.gz
+  head -c 100000000 /dev/zero | gzip -9 >bomb.ciff.gz
+  refused "unpacks to over 64 MiB and a hundred times its size" bomb.ciff.gz
 }
 
 @test "an index without documents, one without names, one with empty documents" {
-  : >none
-  gpuir index -q --lines none -o indexed.gpuir
-  gpuir export indexed.gpuir none
+  printf '\x02\x08\x01' >header.ciff # version 1, and nothing else
+  gpuir import -q header.ciff -o empty.gpuir
+  gpuir verify empty.gpuir
+  [ "$(gpuir count empty.gpuir all)" = 0 ]
+  [ -z "$(gpuir query empty.gpuir all)" ]
+  [ -z "$(gpuir terms empty.gpuir)" ]
+  gpuir export empty.gpuir none
   gpuir import -q none -o none.gpuir
   gpuir export none.gpuir none.ciff
   [ "$(wc -c <none.ciff)" -eq 3 ] # a header that holds version 1

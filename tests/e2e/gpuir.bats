@@ -757,6 +757,11 @@ assert [json.loads(l)["id"] for l in sys.stdin] == ["1", "7", "4", "12"]'
   [ "$(cut -f 1 <<<"$output" | sort -u | paste -sd ,)" = 1,3 ]
 }
 
+@test "a query of over a mebibyte is refused before it is taken apart" {
+  head -c 2000000 /dev/zero | tr '\0' a >long
+  fails 1 "standard input: File too large" gpuir query "$toy" <long
+}
+
 @test "a coprocess gets each answer at once" {
   coproc gpuir query --tsv "$toy"
   echo fox >&"${COPROC[1]}"

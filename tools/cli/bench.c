@@ -58,7 +58,7 @@ static int source_scan(source *s) {
   size_t len;
   uint64_t lines;
   int got;
-  cli_reader_open(&r, s->fd);
+  cli_reader_open(&r, s->fd, CLI_MAX_PIECE);
   while ((got = cli_reader_lines(&r, LINES_A_MARK, &text, &len, &lines)) > 0) {
     if ((s->nmarks & (s->nmarks - 1)) == 0)
       s->marks = (uint64_t *)cli_resize(s->marks, (size_t)(s->nmarks ? s->nmarks * 2 : 1), sizeof *s->marks);

@@ -187,20 +187,22 @@ void cli_catch_signals(void);
 
 /* ---- reading of lines and files (input.c) --------------------------------------------- */
 
-#define CLI_MAX_PIECE ((size_t)1 << 30) /* bytes of one document or line */
+#define CLI_MAX_PIECE ((size_t)1 << 30) /* bytes of one document or one line of documents */
+#define CLI_MAX_LINE ((size_t)1 << 20)  /* bytes of a line that names a document or asks a query */
 
 typedef struct cli_reader {
   int fd;
   char *buf;
   size_t cap, begin, end;
   int eof;
-  int any; /* a byte was read */
+  int any;     /* a byte was read */
+  size_t most; /* bytes of one piece */
 } cli_reader;
 
-void cli_reader_open(cli_reader *r, int fd);
+void cli_reader_open(cli_reader *r, int fd, size_t most);
 void cli_reader_close(cli_reader *r); /* frees; leaves the descriptor */
 /* The next n lines, with their ends, as one piece that lives until the next call; *lines of
- * them were there. 1; 0 at the end; -1: errno (EFBIG: over CLI_MAX_PIECE, EINTR: a signal). */
+ * them were there. 1; 0 at the end; -1: errno (EFBIG: over `most`, EINTR: a signal). */
 int cli_reader_lines(cli_reader *r, uint64_t n, char **text, size_t *len, uint64_t *lines);
 /* 1: a NUL byte among the first 8 KiB; -1: errno. */
 int cli_reader_binary(cli_reader *r);

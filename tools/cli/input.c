@@ -22,9 +22,10 @@
 
 /* ---- the reader ----------------------------------------------------------------------------- */
 
-void cli_reader_open(cli_reader *r, int fd) {
+void cli_reader_open(cli_reader *r, int fd, size_t most) {
   memset(r, 0, sizeof *r);
   r->fd = fd;
+  r->most = most;
 }
 
 void cli_reader_close(cli_reader *r) { free(r->buf); }
@@ -39,7 +40,7 @@ static int fill(cli_reader *r) {
       r->end -= r->begin;
       r->begin = 0;
     } else {
-      if (r->end - r->begin > CLI_MAX_PIECE) {
+      if (r->end - r->begin > r->most) {
         errno = EFBIG;
         return -1;
       }
@@ -82,7 +83,7 @@ int cli_reader_lines(cli_reader *r, uint64_t n, char **text, size_t *len, uint64
       break;
     }
   }
-  if (seen > CLI_MAX_PIECE) {
+  if (seen > r->most) {
     errno = EFBIG;
     return -1;
   }
@@ -97,7 +98,7 @@ int cli_reader_lines(cli_reader *r, uint64_t n, char **text, size_t *len, uint64
 static int reader_rest(cli_reader *r, char **text, size_t *len) {
   int got;
   while ((got = fill(r)) > 0)
-    if (r->end - r->begin > CLI_MAX_PIECE) {
+    if (r->end - r->begin > r->most) {
       errno = EFBIG;
       return -1;
     }
@@ -436,7 +437,7 @@ static int read_open_file(cli_input *in, int fd, const char *name, const char *p
   f.in = in;
   f.name = name;
   f.source = path ? absolute(in, path) : NULL;
-  cli_reader_open(&f.r, fd);
+  cli_reader_open(&f.r, fd, CLI_MAX_PIECE);
   binary = cli_reader_binary(&f.r);
   if (binary < 0) {
     r = lost(&f, 0);

@@ -173,7 +173,7 @@ int cli_queries_read(cli_queries *qs, const char *path, int ids) {
     cli_error("%s: %s", path, strerror(errno));
     return CLI_FAIL;
   }
-  cli_reader_open(&reader, fd);
+  cli_reader_open(&reader, fd, CLI_MAX_PIECE);
   if (cli_reader_lines(&reader, UINT64_MAX, &text, &len, &lines) < 0) {
     cli_error("%s: %s", path, strerror(errno));
     r = CLI_FAIL;
@@ -361,7 +361,7 @@ static int run_stream(search *s, int ids, size_t batch) {
   size_t len;
   int got;
   memset(&qs, 0, sizeof qs);
-  cli_reader_open(&reader, STDIN_FILENO);
+  cli_reader_open(&reader, STDIN_FILENO, CLI_MAX_LINE);
   while ((got = cli_reader_lines(&reader, 1, &line, &len, &lines)) > 0 && !ferror(stdout)) {
     add_line(&qs, line, len, number++, ids);
     if (qs.n < batch) continue;

@@ -141,7 +141,7 @@ static int serve(server *s) {
   size_t len;
   uint64_t lines;
   int got, code = CLI_OK;
-  cli_reader_open(&in, STDIN_FILENO);
+  cli_reader_open(&in, STDIN_FILENO, CLI_MAX_LINE);
   while (!code && (got = cli_reader_lines(&in, 1, &line, &len, &lines)) != 0) {
     if (got < 0) {
       if (!cli_signal) cli_error("standard input: %s", strerror(errno));

@@ -208,12 +208,20 @@ int ex_out_map(ex_out *o, ex_file *file, ex_error *err) {
 }
 
 #ifdef GPUIR_WITH_ZLIB
-static int unzip_to(ex_out *out, gzFile gz, const char *path, ex_error *err) {
+/* What a file of `packed` bytes may unpack to: real lists of postings become about a third, so a file that grows a
+ * hundredfold was made to fill a disk. */
+static uint64_t unzip_most(uint64_t packed) { return ((uint64_t)64 << 20) + 100 * packed; }
+
+/* Unpacks at most `most` bytes. */
+static int unzip_to(ex_out *out, gzFile gz, const char *path, uint64_t most, ex_error *err) {
   int status = 0, n, code = Z_OK;
   uint8_t *bytes = (uint8_t *)cli_resize(NULL, OUT_BYTES, 1);
   while (!status && (n = gzread(gz, bytes, (unsigned)OUT_BYTES)) > 0) {
-    ex_put(out, bytes, (size_t)n);
-    status = ex_out_check(out, err);
+    if ((uint64_t)n > most)
+      status = ex_fail(err, GPUIR_E_LIMIT, path, "unpacks to over 64 MiB and a hundred times its size");
+    most -= (uint64_t)n;
+    if (!status) ex_put(out, bytes, (size_t)n);
+    if (!status) status = ex_out_check(out, err);
   }
   free(bytes);
   (void)gzerror(gz, &code);
@@ -236,7 +244,7 @@ static int file_unzip(ex_file *file, int fd, const char *beside, ex_error *err) 
   }
   memset(&plain, 0, sizeof plain);
   status = ex_out_spill(&out, beside, err);
-  if (!status) status = unzip_to(&out, gz, file->path, err);
+  if (!status) status = unzip_to(&out, gz, file->path, unzip_most(file->len), err);
   if (!status) status = ex_out_map(&out, &plain, err);
   ex_out_close(&out);
   (void)gzclose(gz);

@@ -285,7 +285,7 @@ static int lines_open(lines *l, const reorder *r) {
     cli_error("%s: %s", r->file, strerror(errno));
     return CLI_FAIL;
   }
-  cli_reader_open(&l->reader, fd);
+  cli_reader_open(&l->reader, fd, CLI_MAX_LINE);
   return CLI_OK;
 }
 
