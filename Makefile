@@ -88,7 +88,7 @@ help:
 	@echo 'make test-long  every test in its long form'
 	@echo 'make synth      build/synth, which generates indexes of web shape and queries for them (tools/synth)'
 	@echo 'make bench      latency and throughput on an index (BENCH_INDEX=FILE, BENCH_FLAGS=...)'
-	@echo 'make figures    draw the committed charts again from the logs in tools/results'
+	@echo 'make figures    draw the charts and copy the figures of the READMEs from the logs again'
 	@echo 'make install    to $$(DESTDIR)$$(PREFIX); make uninstall removes the same files'
 	@echo 'make format     lay out the sources with clang-format'
 	@echo 'make lint       clang-format, clang-tidy, shellcheck and mandoc find nothing'
@@ -296,10 +296,11 @@ bench: commands
 	$(Q)test -e $(BENCH_INDEX) || $(B)/gpuir index -q --tsv --store tests/data/wordnet.tsv -o $(BENCH_INDEX)
 	$(Q)$(B)/gpuir bench --tsv $(B)/bench.tsv $(BENCH_FLAGS) $(BENCH_INDEX)
 
-# Draws the committed pictures again from the logs beside them.
+# Draws the committed charts again from the logs beside them, and copies figures from logs into the READMEs.
 figures: $(B)/gpuir
 	$(Q)for picture in $(wildcard tools/results/*.svg tools/results/*/*.svg); do \
 	  $(B)/gpuir lab plot --figures "$$(basename "$$picture" .svg)" "$$(dirname "$$picture")" || exit 1; done
+	$(Q)tools/scripts/quote.py README.md tools/README.md $(wildcard tools/*/README.md)
 
 # ---- checking ----------------------------------------------------------------------------------------------------
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Everything that the README tells to type is run, and prints what it shows (readme.sh says how).
+# Everything that the READMEs tell to type is run, and prints what they show (support/readme.sh says how).
 
 setup_file() {
   root=${GPUIR_ROOT:-$(cd "$BATS_TEST_DIRNAME/../.." && pwd)}
@@ -32,14 +32,14 @@ printed() {
 
 @test "there are commands, programs and scripts to run" {
   [ "$(cat "$results"/*.command | wc -l)" -gt 20 ]
-  [ -n "$(find "$results/blocks" -name '*.c')" ]
+  [ -n "$(find "$results/blocks" -name '[0-9]*.c')" ]
 }
 
 @test "every command succeeds" {
   each succeeded
 }
 
-@test "every command prints what the README shows" {
+@test "every command prints what its README shows" {
   each printed
 }
 
@@ -53,7 +53,7 @@ printed() {
 }
 
 @test "the programs compile without a warning, as C99 and C11, and with clang" {
-  for program in "$results"/blocks/*.c; do
+  for program in "$results"/blocks/*/[0-9]*.c; do
     for how in "gcc -std=c99" "gcc -std=c11" "clang -std=c99"; do
       # shellcheck disable=SC2086
       $how -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -I"$root" -fsyntax-only "$program"
@@ -70,7 +70,7 @@ printed() {
 }
 
 @test "the two commands of the set-up are targets, and make demo runs and unmounts" {
-  [ "$(cat "$results"/blocks/*.sh.setup)" = "make demo
+  [ "$(cat "$results"/blocks/*/*.sh.setup)" = "make demo
 make test" ]
   make -n -C "$root" test >/dev/null
   [ "$build" = "$root/build" ] || skip "the demo uses build/"
@@ -81,8 +81,34 @@ make test" ]
   [ "$(grep -c fuse /proc/self/mounts || true)" -eq "$before" ]
 }
 
-@test "files that the README links to exist" {
-  grep -o '](\([^)#:]*\))' "$root/README.md" | sed 's/^](//; s/)$//' | while read -r file; do
-    [ -e "$root/$file" ] || { echo "$file does not exist"; exit 1; }
+@test "files and parts of files that the READMEs link to exist" {
+  cd "$root"
+  for readme in README.md .github/*.md fuse/README.md tools/README.md tools/*/README.md; do
+    grep -o '](\([^)]*\))' "$readme" | sed 's/^](//; s/)$//' | grep -v '^https\?:' | while read -r link; do
+      file=$(dirname "$readme")/${link%%#*}
+      [ -e "$file" ] || { echo "$readme: $link does not exist"; exit 1; }
+      [[ $link != *#* ]] ||
+        grep '^#' "$file" | sed 's/^#* //; s/[^A-Za-z0-9 -]//g; s/ /-/g' | grep -qix "${link#*#}" ||
+        { echo "$readme: $link is no heading"; exit 1; }
+    done
   done
+}
+
+@test "figures in the READMEs are those of the logs" {
+  cd "$root"
+  python3 tools/scripts/quote.py --check README.md tools/README.md tools/*/README.md | tee "$BATS_TEST_TMPDIR/out"
+  [ "$(sed 's/ .*//' "$BATS_TEST_TMPDIR/out")" -gt 200 ]
+  # a figure that is not its log's is found
+  mkdir -p "$BATS_TEST_TMPDIR/x"
+  echo '7.00<!--lab/codecs.tsv; qs-table1; size; qs; .2f-->' >"$BATS_TEST_TMPDIR/x/a.md"
+  run python3 tools/scripts/quote.py --check "$BATS_TEST_TMPDIR/x/a.md"
+  [ "$status" -eq 1 ]
+  python3 tools/scripts/quote.py "$BATS_TEST_TMPDIR/x/a.md"
+  python3 tools/scripts/quote.py --check "$BATS_TEST_TMPDIR/x/a.md"
+  run ! grep -q '^7.00' "$BATS_TEST_TMPDIR/x/a.md"
+}
+
+@test "the first page is two screens" {
+  [ "$(wc -l <"$root/README.md")" -le 150 ]
+  [ "$(awk '/^```/ { inside = !inside; next } !inside' "$root/README.md" | wc -w)" -lt 900 ]
 }

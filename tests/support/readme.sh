@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# readme.sh RESULTS [-u]: runs what stands in the README's fenced blocks, in order, in a folder that looks like the
-# project's, and leaves in RESULTS for each command NN.command, NN.want, NN.got (standard output), NN.err, NN.status.
-# With -u it then writes what the console commands printed into README.md instead.
+# readme.sh RESULTS [-u]: runs what stands in the fenced blocks of all READMEs, one file after the other and in order, in
+# a folder that looks like the project's, and leaves in RESULTS for each command NNN.command, NNN.want, NNN.got (standard
+# output), NNN.err, NNN.status. With -u it then writes what the console commands printed into the READMEs instead.
 #
 #   ```c              a program; saved under the name in its first line
 #   ```console [TAG]  commands after `$ ` and what each prints
 #   ```sh [TAG]       a script that must succeed; with the tag `long` only in long runs, with `setup` not here
 #
-# Where nothing can be mounted, commands that name mnt are left out (NN.status is `skipped`).
+# Where nothing can be mounted, commands that name mnt are left out (NNN.status is `skipped`).
 set -euo pipefail
 root=${GPUIR_ROOT:-$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)}
 build=${GPUIR_BUILD:-$root/build}
@@ -40,7 +40,7 @@ n=0
 run() {
   local base
   n=$((n + 1))
-  base=$results/$(printf '%02d' "$n")
+  base=$results/$(printf '%03d' "$n")
   printf '%s\n' "$2" >"$base.command"
   printf '%s' "$1" >"$base.want"
   if [[ $2 == *mnt* && -z $can_mount ]]; then
@@ -56,16 +56,19 @@ run() {
   fi
 }
 
-awk -v dir="$results/blocks" -f "$root/tools/scripts/readme-blocks.awk" "$root/README.md"
-for block in "$results"/blocks/[0-9]*; do
-  case ${block##*/} in
+readmes=(README.md tools/README.md fuse/README.md tools/lab/README.md tools/peers/README.md tools/results/README.md)
+
+# run_block BLOCK: a file that readme-blocks.awk made
+run_block() {
+  local name text want line
+  case ${1##*/} in
     *.c)
-      name=$(sed -n '1s|^/\* \([a-z0-9_-]*\.c\).*|\1|p' "$block")
-      cp "$block" "$place/$name"
+      name=$(sed -n '1s|^/\* \([a-z0-9_-]*\.c\).*|\1|p' "$1")
+      cp "$1" "$place/$name"
       ;;
     *.sh.setup) ;;
-    *.sh.long) [[ -z ${GPUIR_LONG:-} ]] || run '' "$(cat "$block")" ;;
-    *.sh) run '' "$(cat "$block")" ;;
+    *.sh.long) [[ -z ${GPUIR_LONG:-} ]] || run '' "$(cat "$1")" ;;
+    *.sh) run '' "$(cat "$1")" ;;
     *.console*)
       text='' want=''
       while IFS= read -r line || [[ -n $text ]]; do
@@ -75,25 +78,39 @@ for block in "$results"/blocks/[0-9]*; do
         else
           want+=$line$'\n'
         fi
-      done <"$block"
+      done <"$1"
       ;;
   esac
+}
+
+for readme in "${readmes[@]}"; do
+  blocks=$results/blocks/${readme//\//-}
+  mkdir -p "$blocks"
+  awk -v dir="$blocks" -f "$root/tools/scripts/readme-blocks.awk" "$root/$readme"
+  for block in "$blocks"/[0-9]*; do
+    [[ ! -e $block ]] || run_block "$block"
+  done
 done
 
 [[ $update == -u ]] || exit 0
-awk -v dir="$results" '
-  /^```/ { inside = !inside; console = inside && /^```console/; if (console) { print; next } }
-  console && /^\$ / {
-    print
-    command = substr($0, 3)
-    # Commands are numbered as they ran; a script in between has a number too.
-    for (n++; (getline text < (f = sprintf("%s/%02d.command", dir, n))) > 0 && text != command; n++) close(f)
-    close(f)
-    while ((getline line < (f = sprintf("%s/%02d.got", dir, n))) > 0) print line
-    close(f)
-    next
-  }
-  console { next }
-  { print }
-' "$root/README.md" >"$results/README.new"
-cp "$results/README.new" "$root/README.md"
+# Commands are numbered as they ran; a script in between has a number too.
+last=0
+for readme in "${readmes[@]}"; do
+  awk -v dir="$results" -v n="$last" -v left="$results/last" '
+    /^```/ { inside = !inside; console = inside && /^```console/; if (console) { print; next } }
+    console && /^\$ / {
+      print
+      command = substr($0, 3)
+      for (n++; (getline text < (f = sprintf("%s/%03d.command", dir, n))) > 0 && text != command; n++) close(f)
+      close(f)
+      while ((getline line < (f = sprintf("%s/%03d.got", dir, n))) > 0) print line
+      close(f)
+      next
+    }
+    console { next }
+    { print }
+    END { print n >left }
+  ' "$root/$readme" >"$results/README.new"
+  last=$(cat "$results/last")
+  cp "$results/README.new" "$root/$readme"
+done
