@@ -1,6 +1,8 @@
 #!/usr/bin/env bats
 # Everything that the READMEs tell to type is run, and prints what they show (support/readme.sh says how).
 
+bats_require_minimum_version 1.5.0
+
 setup_file() {
   root=${GPUIR_ROOT:-$(cd "$BATS_TEST_DIRNAME/../.." && pwd)}
   export root build=${GPUIR_BUILD:-$root/build} results=$BATS_FILE_TMPDIR/results
@@ -63,7 +65,7 @@ printed() {
 
 @test "the quick start in gpuir.h compiles and runs" {
   cd "$BATS_TEST_TMPDIR"
-  sed -n '/^ \* 2  QUICK START/,/^ \* 3  CONTRACTS/p' "$root/gpuir.h" | sed -n 's/^ \*       \{0,1\}//p' >quick.c
+  sed -n '/^ \* \[api-quick-start\]/,/^ \* \[api-contracts\]/p' "$root/gpuir.h" | sed -n 's/^ \*       \{0,1\}//p' >quick.c
   gcc -std=c99 -Wall -Wextra -Werror -I"$root" quick.c -o quick -lm -pthread
   ./quick
   [ "$(./quick | wc -l)" -eq 1 ]
