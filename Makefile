@@ -323,7 +323,7 @@ lint: $(B)/libgpuir.c
 SANITIZE = -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all
 
 VALGRIND = valgrind -q --error-exitcode=99 --leak-check=full
-VALGRIND_TESTS ?= unit/analysis unit/format unit/scores unit/threads
+VALGRIND_TESTS ?= unit/09_postings unit/11_analysis unit/13_reader unit/threads
 
 sanitize:
 	$(Q)tools/scripts/setup.sh dev

@@ -17,7 +17,7 @@ teardown_file() {
 digest() { # NAME COMPILER FLAGS...
   local name=$1 cc=$2
   shift 2
-  "$cc" -std=c99 "$@" -I"$root" -I"$root/tests/support" "$root/tests/unit/scores.c" -o "$WORK/$name" -lcmocka -lm -pthread
+  "$cc" -std=c99 "$@" -I"$root" -I"$root/tests/support" "$root/tests/unit/09_postings.c" -o "$WORK/$name" -lcmocka -lm -pthread
   "$WORK/$name" --digest
 }
 

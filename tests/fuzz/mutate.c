@@ -105,7 +105,7 @@ static void mend(image *im) {
 }
 
 /* A number that is likely to hurt. */
-static uint64_t nasty(corpus_rng *r, uint64_t old) {
+static uint64_t nasty(rng *r, uint64_t old) {
   static const uint64_t at[] = {0,
                                 1,
                                 2,
@@ -130,29 +130,29 @@ static uint64_t nasty(corpus_rng *r, uint64_t old) {
                                 (uint64_t)1 << 32,
                                 0x7fc00000,
                                 0x7f800000};
-  switch (corpus_below(r, 6)) {
-    case 0: return old + corpus_below(r, 9) - 4;
-    case 1: return old ^ (uint64_t)1 << corpus_below(r, 64);
-    case 2: return corpus_next(r);
-    case 3: return corpus_below(r, 1u << (1 + corpus_below(r, 30)));
-    default: return at[corpus_below(r, sizeof at / sizeof *at)];
+  switch (rng_below(r, 6)) {
+    case 0: return old + rng_below(r, 9) - 4;
+    case 1: return old ^ (uint64_t)1 << rng_below(r, 64);
+    case 2: return rng_next(r);
+    case 3: return rng_below(r, 1u << (1 + rng_below(r, 30)));
+    default: return at[rng_below(r, sizeof at / sizeof *at)];
   }
 }
 
 /* Damages a few places of [from, from + n). */
-static void damage(image *im, corpus_rng *r, size_t from, size_t n) {
-  uint32_t times = 1 + corpus_below(r, corpus_below(r, 4) ? 3 : 40), i;
+static void damage(image *im, rng *r, size_t from, size_t n) {
+  uint32_t times = 1 + rng_below(r, rng_below(r, 4) ? 3 : 40), i;
   if (!n) return;
   for (i = 0; i < times; i++) {
-    size_t at = from + corpus_below(r, (uint32_t)n), room = from + n - at;
+    size_t at = from + rng_below(r, (uint32_t)n), room = from + n - at;
     uint8_t *p = im->bytes + at;
-    switch (corpus_below(r, 7)) {
-      case 0: *p ^= (uint8_t)(1u << corpus_below(r, 8)); break;
+    switch (rng_below(r, 7)) {
+      case 0: *p ^= (uint8_t)(1u << rng_below(r, 8)); break;
       case 1: *p = (uint8_t)nasty(r, *p); break;
       case 2: /* an aligned u16, u32 or u64 */
       case 3:
       case 4: {
-        size_t width = (size_t)2 << corpus_below(r, 3), skip = (at - from) % width;
+        size_t width = (size_t)2 << rng_below(r, 3), skip = (at - from) % width;
         uint64_t v = 0;
         if (room + skip < width) break;
         memcpy(&v, p - skip, width);
@@ -161,12 +161,12 @@ static void damage(image *im, corpus_rng *r, size_t from, size_t n) {
         break;
       }
       case 5:
-        memset(p, (int)(nasty(r, 0) & 255), 1 + corpus_below(r, (uint32_t)(room < 200 ? room : 200)));
+        memset(p, (int)(nasty(r, 0) & 255), 1 + rng_below(r, (uint32_t)(room < 200 ? room : 200)));
         break;
       default: { /* swap or repeat a block */
-        size_t m = 1 + corpus_below(r, (uint32_t)(room < 64 ? room : 64)), other;
+        size_t m = 1 + rng_below(r, (uint32_t)(room < 64 ? room : 64)), other;
         if (m > n) break;
-        other = from + corpus_below(r, (uint32_t)(n - m + 1));
+        other = from + rng_below(r, (uint32_t)(n - m + 1));
         if (at + m > from + n) break;
         memmove(p, im->bytes + other, m);
         break;
@@ -175,30 +175,30 @@ static void damage(image *im, corpus_rng *r, size_t from, size_t n) {
   }
 }
 
-static void edit_header(image *im, corpus_rng *r) {
+static void edit_header(image *im, rng *r) {
   static const uint8_t at32[] = {8, 12}, at64[] = {16, 24, 32, 40, 48, 56};
-  if (corpus_below(r, 2)) {
-    uint8_t *p = im->bytes + at32[corpus_below(r, 2)];
+  if (rng_below(r, 2)) {
+    uint8_t *p = im->bytes + at32[rng_below(r, 2)];
     put32(p, (uint32_t)nasty(r, get32(p)));
   } else {
-    uint8_t *p = im->bytes + at64[corpus_below(r, 6)];
+    uint8_t *p = im->bytes + at64[rng_below(r, 6)];
     put64(p, nasty(r, get64(p)));
   }
 }
 
-static void edit_table(image *im, corpus_rng *r) {
-  uint32_t n = sections(im), times = 1 + corpus_below(r, 3);
+static void edit_table(image *im, rng *r) {
+  uint32_t n = sections(im), times = 1 + rng_below(r, 3);
   if (!n) return;
   while (times--) {
-    uint8_t *e = im->bytes + HEADER + corpus_below(r, n) * ENTRY, other[ENTRY];
-    uint8_t *f = im->bytes + HEADER + corpus_below(r, n) * ENTRY;
-    switch (corpus_below(r, 8)) {
-      case 0: put32(e, corpus_below(r, 40)); break;
-      case 1: put32(e + 4, corpus_below(r, 4)); break;
+    uint8_t *e = im->bytes + HEADER + rng_below(r, n) * ENTRY, other[ENTRY];
+    uint8_t *f = im->bytes + HEADER + rng_below(r, n) * ENTRY;
+    switch (rng_below(r, 8)) {
+      case 0: put32(e, rng_below(r, 40)); break;
+      case 1: put32(e + 4, rng_below(r, 4)); break;
       case 2: put64(e + 8, nasty(r, get64(e + 8))); break;
-      case 3: put64(e + 8, corpus_below(r, (uint32_t)im->len) & ~63u); break;
+      case 3: put64(e + 8, rng_below(r, (uint32_t)im->len) & ~63u); break;
       case 4: put64(e + 16, nasty(r, get64(e + 16))); break;
-      case 5: put64(e + 16, get64(e + 16) + corpus_below(r, 129) - 64); break;
+      case 5: put64(e + 16, get64(e + 16) + rng_below(r, 129) - 64); break;
       case 6: /* two sections exchange their bytes */
         memcpy(other, e + 8, 16);
         memcpy(e + 8, f + 8, 16);
@@ -209,23 +209,23 @@ static void edit_table(image *im, corpus_rng *r) {
   }
 }
 
-static void edit_section(image *im, corpus_rng *r, uint32_t index) {
+static void edit_section(image *im, rng *r, uint32_t index) {
   const uint8_t *e = im->bytes + HEADER + index * ENTRY;
   uint64_t offset = get64(e + 8), length = get64(e + 16);
   if (offset <= im->len && length <= im->len - offset) damage(im, r, (size_t)offset, (size_t)length);
 }
 
-static void mutate(image *im, corpus_rng *r) {
-  uint32_t n = sections(im), kind = corpus_below(r, 16), mended = corpus_below(r, 8) != 0, i;
+static void mutate(image *im, rng *r) {
+  uint32_t n = sections(im), kind = rng_below(r, 16), mended = rng_below(r, 8) != 0, i;
   switch (kind) {
     case 0: damage(im, r, 0, im->len); break;
     case 1: /* cut */
       im->len =
-          corpus_below(r, 2) ? corpus_below(r, (uint32_t)im->len) : corpus_below(r, (uint32_t)im->len) & ~63u;
+          rng_below(r, 2) ? rng_below(r, (uint32_t)im->len) : rng_below(r, (uint32_t)im->len) & ~63u;
       break;
     case 2: /* grow */
-      i = 1 + corpus_below(r, 4000);
-      memset(im->bytes + im->len, (int)corpus_below(r, 256), i);
+      i = 1 + rng_below(r, 4000);
+      memset(im->bytes + im->len, (int)rng_below(r, 256), i);
       im->len += i;
       break;
     case 3: edit_header(im, r); break;
@@ -233,18 +233,18 @@ static void mutate(image *im, corpus_rng *r) {
     case 5: edit_table(im, r); break;
     case 6: /* several sections */
       for (i = 0; i < n; i++)
-        if (corpus_below(r, 3) == 0) edit_section(im, r, i);
+        if (rng_below(r, 3) == 0) edit_section(im, r, i);
       break;
     case 7: /* a whole section of noise, zeros or ones */
       if (n) {
-        const uint8_t *e = im->bytes + HEADER + corpus_below(r, n) * ENTRY;
+        const uint8_t *e = im->bytes + HEADER + rng_below(r, n) * ENTRY;
         uint64_t at = get64(e + 8), len = get64(e + 16), b;
-        uint32_t how = corpus_below(r, 3);
-        for (b = 0; b < len; b++) im->bytes[at + b] = how == 0 ? (uint8_t)corpus_next(r) : how == 1 ? 0 : 255;
+        uint32_t how = rng_below(r, 3);
+        for (b = 0; b < len; b++) im->bytes[at + b] = how == 0 ? (uint8_t)rng_next(r) : how == 1 ? 0 : 255;
       }
       break;
     default: /* one section */
-      if (n) edit_section(im, r, corpus_below(r, n));
+      if (n) edit_section(im, r, rng_below(r, n));
       break;
   }
   if (mended) mend(im);
@@ -359,10 +359,10 @@ int main(int argc, char **argv) {
   (void)signal(SIGFPE, on_signal);
 #endif
   for (i = first; i < first + n; i++) {
-    corpus_rng r;
+    rng r;
     r.s = i * 7919 + 1;
     current = i;
-    s = (int)corpus_below(&r, SEEDS);
+    s = (int)rng_below(&r, SEEDS);
     im = seed[s];
     im.bytes = (uint8_t *)oracle_grow(NULL, im.cap, 1);
     memcpy(im.bytes, seed[s].bytes, im.len);

@@ -11,24 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---------------------------------------------------------------- numbers */
-
-typedef struct corpus_rng {
-  uint64_t s;
-} corpus_rng;
-
-static uint64_t corpus_next(corpus_rng *r) { /* splitmix64 */
-  uint64_t z = r->s += 0x9e3779b97f4a7c15u;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-  return z ^ (z >> 31);
-}
-
-/* Uniform in [0, n). */
-static uint32_t corpus_below(corpus_rng *r, uint32_t n) {
-  return (uint32_t)(((corpus_next(r) >> 32) * n) >> 32);
-}
-static double corpus_unit(corpus_rng *r) { return (double)(corpus_next(r) >> 11) / 9007199254740992.0; }
+#include "rng.h"
 
 static inline int corpus_long_run(void) {
   const char *v = getenv("GPUIR_LONG");
@@ -92,20 +75,19 @@ static inline uint32_t corpus_word(oracle *o, const char *format, ...) {
 
 /* Zipf-like terms; runs of documents share a topic, so that lists cluster. */
 static inline void corpus_zipf(oracle *o, uint32_t ndocs, uint32_t vocabulary, uint32_t mean, uint64_t seed) {
-  corpus_rng r;
+  rng r;
   uint32_t d, i;
   r.s = seed;
   oracle_init(o);
   corpus_words(o, vocabulary);
   for (d = 0; d < ndocs; d++) {
-    uint32_t topic = (d / 600) * 2654435761u, n = 1 + corpus_below(&r, mean * 2 - 1);
-    if (corpus_below(&r, 50) == 0) n *= 6;
+    uint32_t topic = (d / 600) * 2654435761u, n = 1 + rng_below(&r, mean * 2 - 1);
+    if (rng_below(&r, 50) == 0) n *= 6;
     for (i = 0; i < n; i++) {
-      double u = corpus_unit(&r);
+      double u = rng_unit(&r);
       uint32_t t = (uint32_t)(pow((double)vocabulary, u) - 1.0);
-      if (corpus_below(&r, 3) == 0) t = (topic + t * 2246822519u) % vocabulary;
-      oracle_add(o, t < vocabulary ? t : vocabulary - 1,
-                 1 + (corpus_below(&r, 8) == 0 ? corpus_below(&r, 5) : 0));
+      if (rng_below(&r, 3) == 0) t = (topic + t * 2246822519u) % vocabulary;
+      oracle_add(o, t < vocabulary ? t : vocabulary - 1, 1 + (rng_below(&r, 8) == 0 ? rng_below(&r, 5) : 0));
     }
     oracle_doc(o);
   }
@@ -114,13 +96,13 @@ static inline void corpus_zipf(oracle *o, uint32_t ndocs, uint32_t vocabulary, u
 
 /* Documents of a few kinds only: ties everywhere. classes = 1: all are the same. */
 static inline void corpus_classes(oracle *o, uint32_t ndocs, uint32_t classes, uint64_t seed) {
-  corpus_rng r;
+  rng r;
   uint32_t d, i;
   r.s = seed;
   oracle_init(o);
   corpus_words(o, 12);
   for (d = 0; d < ndocs; d++) {
-    uint32_t kind = classes == 1 ? 0 : corpus_below(&r, classes);
+    uint32_t kind = classes == 1 ? 0 : rng_below(&r, classes);
     for (i = 0; i < 4; i++) oracle_add(o, (kind * (i + 1) + i * 3) % 12, 1 + (kind + i) % 3);
     oracle_doc(o);
   }
@@ -135,14 +117,14 @@ static inline void corpus_df(oracle *o, uint32_t ndocs, uint64_t seed) {
                                     767, 896, 1024, 1025, 2047, 2048, 2049, 4095, 4096, 4097};
   enum { WANTED = sizeof wanted / sizeof *wanted };
   uint32_t d, i, left[WANTED], df[WANTED];
-  corpus_rng r;
+  rng r;
   r.s = seed;
   oracle_init(o);
   for (i = 0; i < WANTED; i++) left[i] = df[i] = wanted[i] < ndocs ? wanted[i] : ndocs;
   for (d = 0; d < ndocs; d++) {
     for (i = 0; i < WANTED; i++) {
-      uint32_t tf = 1 + (corpus_below(&r, 6) == 0 ? corpus_below(&r, 300) : 0), stride = ndocs / df[i];
-      if (corpus_below(&r, ndocs - d) < left[i]) {
+      uint32_t tf = 1 + (rng_below(&r, 6) == 0 ? rng_below(&r, 300) : 0), stride = ndocs / df[i];
+      if (rng_below(&r, ndocs - d) < left[i]) {
         left[i]--;
         oracle_add(o, corpus_word(o, "d%us", wanted[i]), tf);
       }
@@ -150,7 +132,7 @@ static inline void corpus_df(oracle *o, uint32_t ndocs, uint64_t seed) {
       if (d >= ndocs - df[i]) oracle_add(o, corpus_word(o, "d%uz", wanted[i]), 1 + (d & 1));
       if (d % stride == 0 && d / stride < df[i]) oracle_add(o, corpus_word(o, "d%ut", wanted[i]), tf);
     }
-    oracle_add(o, corpus_word(o, "every"), 1 + corpus_below(&r, 3));
+    oracle_add(o, corpus_word(o, "every"), 1 + rng_below(&r, 3));
     if (d) oracle_add(o, corpus_word(o, "butfirst"), 1);
     if (d + 1 < ndocs) oracle_add(o, corpus_word(o, "butlast"), 1);
     oracle_doc(o);
@@ -162,21 +144,21 @@ static inline void corpus_df(oracle *o, uint32_t ndocs, uint64_t seed) {
 static inline void corpus_huge(oracle *o, uint32_t ndocs, uint64_t seed) {
   static const uint32_t at[] = {1,       31,       32,       33,       507903,   507904,   507905,
                                 1 << 20, 16777213, 16777214, 16777215, 16777216, 16777217, 33554432};
-  corpus_rng r;
+  rng r;
   uint32_t d, t;
   r.s = seed;
   oracle_init(o);
   corpus_words(o, 6);
   for (d = 0; d < ndocs; d++) {
     for (t = 0; t < 6; t++) {
-      uint32_t kind = corpus_below(&r, 6);
-      if (t && corpus_below(&r, t + 1)) continue;
+      uint32_t kind = rng_below(&r, 6);
+      if (t && rng_below(&r, t + 1)) continue;
       if (kind == 0)
-        oracle_add(o, t, at[corpus_below(&r, 14)]);
+        oracle_add(o, t, at[rng_below(&r, 14)]);
       else if (kind == 1)
-        oracle_add(o, t, 1 + corpus_below(&r, 1u << (1 + corpus_below(&r, 25))));
+        oracle_add(o, t, 1 + rng_below(&r, 1u << (1 + rng_below(&r, 25))));
       else
-        oracle_add(o, t, 1 + corpus_below(&r, 20));
+        oracle_add(o, t, 1 + rng_below(&r, 20));
     }
     oracle_doc(o);
   }
@@ -185,16 +167,16 @@ static inline void corpus_huge(oracle *o, uint32_t ndocs, uint64_t seed) {
 
 /* Frequencies so large that W * tf / (tf + K) saturates: rounding alone decides the order. */
 static inline void corpus_saturated(oracle *o, uint32_t ndocs, uint64_t seed) {
-  corpus_rng r;
+  rng r;
   uint32_t d;
   r.s = seed;
   oracle_init(o);
   corpus_words(o, 4);
   for (d = 0; d < ndocs; d++) {
-    if (d % 2 == 0) oracle_add(o, 0, (1u << 20) + corpus_below(&r, 15u << 20));
-    if (d % 3 == 0) oracle_add(o, 1, 1000 + corpus_below(&r, 1000));
-    if (d % 5 < 2) oracle_add(o, 2, 400000 + corpus_below(&r, 200000));
-    oracle_add(o, 3, 1 + corpus_below(&r, 1000000));
+    if (d % 2 == 0) oracle_add(o, 0, (1u << 20) + rng_below(&r, 15u << 20));
+    if (d % 3 == 0) oracle_add(o, 1, 1000 + rng_below(&r, 1000));
+    if (d % 5 < 2) oracle_add(o, 2, 400000 + rng_below(&r, 200000));
+    oracle_add(o, 3, 1 + rng_below(&r, 1000000));
     oracle_doc(o);
   }
   oracle_invert(o);
@@ -202,16 +184,15 @@ static inline void corpus_saturated(oracle *o, uint32_t ndocs, uint64_t seed) {
 
 /* Whole tiles and one document more. Lists that begin, end or lie only at the tiles' borders, and lists of all
  * densities, some with rare high frequencies. */
-static inline void corpus_tiles(oracle *o, uint32_t tiles, uint32_t tile, uint64_t seed) {
+static inline void corpus_tiles(oracle *o, uint32_t tiles, uint32_t tile, uint32_t whole, uint64_t seed) {
   const uint32_t ndocs = tiles * tile + 1;
-  corpus_rng r;
+  rng r;
   uint32_t d;
   r.s = seed;
   oracle_init(o);
   corpus_words(o, 14);
   for (d = 0; d < ndocs; d++) {
-    uint32_t near = (d + 2) % tile,
-             rare = corpus_below(&r, 40) ? 1 + corpus_below(&r, 2) : 5 + corpus_below(&r, 30);
+    uint32_t near = (d + 2) % tile, rare = rng_below(&r, 40) ? 1 + rng_below(&r, 2) : 5 + rng_below(&r, 30);
     if (near < 4) oracle_add(o, 0, 1 + near);
     if (near == 1) oracle_add(o, 1, 9);
     if (d < tile) oracle_add(o, 2, rare);
@@ -219,13 +200,13 @@ static inline void corpus_tiles(oracle *o, uint32_t tiles, uint32_t tile, uint64
     if (d >= ndocs - tile - 1) oracle_add(o, 4, 1 + d % 3);
     if (d % 2 && d > tile / 2 && d < 2 * tile + tile / 2) oracle_add(o, 5, rare);
     if (d % 3 == 0) oracle_add(o, 6, rare);
-    if (corpus_below(&r, 10) < 3) oracle_add(o, 7, rare);
-    if (corpus_below(&r, 10) < 6) oracle_add(o, 8, 1 + corpus_below(&r, 3));
-    if (d >= 5 && d < 5 + GPUIR__WHOLE) oracle_add(o, 9, rare);
-    if (d >= 7 && d < 8 + GPUIR__WHOLE) oracle_add(o, 10, rare);
+    if (rng_below(&r, 10) < 3) oracle_add(o, 7, rare);
+    if (rng_below(&r, 10) < 6) oracle_add(o, 8, 1 + rng_below(&r, 3));
+    if (d >= 5 && d < 5 + whole) oracle_add(o, 9, rare);
+    if (d >= 7 && d < 8 + whole) oracle_add(o, 10, rare);
     if (d + 1 == ndocs || near == 2) oracle_add(o, 11, 3);
     oracle_add(o, 12, 1);
-    if (d % 5) oracle_add(o, 13, 1 + corpus_below(&r, d % 7 ? 20 : 200)); /* lengths */
+    if (d % 5) oracle_add(o, 13, 1 + rng_below(&r, d % 7 ? 20 : 200)); /* lengths */
     oracle_doc(o);
   }
   oracle_invert(o);
@@ -233,7 +214,7 @@ static inline void corpus_tiles(oracle *o, uint32_t tiles, uint32_t tile, uint64
 
 /* Scores that rise, fall, or peak only beside multiples of powers of two. */
 static inline void corpus_ramps(oracle *o, uint32_t ndocs, uint64_t seed) {
-  corpus_rng r;
+  rng r;
   uint32_t d;
   r.s = seed;
   oracle_init(o);
@@ -243,10 +224,10 @@ static inline void corpus_ramps(oracle *o, uint32_t ndocs, uint64_t seed) {
     if (d % 2 == 0) oracle_add(o, 0, 1 + d / (ndocs / 40 + 1));
     if (d % 3 == 0) oracle_add(o, 1, 1 + (ndocs - d) / (ndocs / 40 + 1));
     if (d % 2 == 1 || near < 3) oracle_add(o, 2, near < 3 ? 7 : 1);
-    if (corpus_below(&r, 10) == 0) oracle_add(o, 3, 1 + corpus_below(&r, 3));
+    if (rng_below(&r, 10) == 0) oracle_add(o, 3, 1 + rng_below(&r, 3));
     if (d % 1000 == 999) oracle_add(o, 4, 2);
     if (d == 0 || d + 1 == ndocs || d == ndocs / 2) oracle_add(o, 5, 3);
-    if (corpus_below(&r, 3)) oracle_add(o, 6, 1);
+    if (rng_below(&r, 3)) oracle_add(o, 6, 1);
     if (d > ndocs - 300) oracle_add(o, 7, 1);
     oracle_doc(o);
   }
@@ -276,15 +257,15 @@ static inline void corpus_stretches(oracle *o, uint32_t stretches) {
 
 /* Mostly empty documents: wide gaps. */
 static inline void corpus_sparse(oracle *o, uint32_t ndocs, uint64_t seed) {
-  corpus_rng r;
+  rng r;
   uint32_t d;
   r.s = seed;
   oracle_init(o);
   corpus_words(o, 8);
   for (d = 0; d < ndocs; d++) {
-    uint32_t x = corpus_below(&r, 40000);
-    if (x < 8) oracle_add(o, x, 1 + corpus_below(&r, 4));
-    if (x < 2) oracle_add(o, 2 + corpus_below(&r, 6), 1);
+    uint32_t x = rng_below(&r, 40000);
+    if (x < 8) oracle_add(o, x, 1 + rng_below(&r, 4));
+    if (x < 2) oracle_add(o, 2 + rng_below(&r, 6), 1);
     if (d % 50021 < 180) oracle_add(o, 7, 2);
     if (d % 997 == 0) oracle_add(o, 6, 1);
     oracle_doc(o);
@@ -345,10 +326,10 @@ static inline int corpus_write(const oracle *o, const char *path, const corpus_b
 /* ---------------------------------------------------------------- queries */
 
 /* A query of n words: from one document, or any; some repeated, unknown or negated. */
-static inline void corpus_query(const oracle *o, corpus_rng *r, size_t n, int odd, oracle_query *q) {
+static inline void corpus_query(const oracle *o, rng *r, size_t n, int odd, oracle_query *q) {
   size_t i, from = 0, here = 0;
-  if (o->ndocs && corpus_below(r, 3)) {
-    uint32_t d = corpus_below(r, o->ndocs);
+  if (o->ndocs && rng_below(r, 3)) {
+    uint32_t d = rng_below(r, o->ndocs);
     from = o->doc_start[d];
     here = o->doc_start[d + 1] - from;
   }
@@ -356,17 +337,17 @@ static inline void corpus_query(const oracle *o, corpus_rng *r, size_t n, int od
   for (i = 0; i < n; i++) {
     oracle_word *w = &q->word[q->n++];
     w->negated = 0;
-    if (i && odd && corpus_below(r, 6) == 0)
-      *w = q->word[corpus_below(r, (uint32_t)i)];
-    else if (odd && corpus_below(r, 16) == 0)
+    if (i && odd && rng_below(r, 6) == 0)
+      *w = q->word[rng_below(r, (uint32_t)i)];
+    else if (odd && rng_below(r, 16) == 0)
       w->term = ORACLE_UNKNOWN;
-    else if (here && corpus_below(r, 8))
-      w->term = o->post[from + corpus_below(r, (uint32_t)here)].term;
-    else if (o->npost && corpus_below(r, 2))
-      w->term = o->post[corpus_below(r, (uint32_t)o->npost)].term;
+    else if (here && rng_below(r, 8))
+      w->term = o->post[from + rng_below(r, (uint32_t)here)].term;
+    else if (o->npost && rng_below(r, 2))
+      w->term = o->post[rng_below(r, (uint32_t)o->npost)].term;
     else
-      w->term = o->nterms ? corpus_below(r, o->nterms) : ORACLE_UNKNOWN;
-    if (i && odd && corpus_below(r, 7) == 0) w->negated = 1;
+      w->term = o->nterms ? rng_below(r, o->nterms) : ORACLE_UNKNOWN;
+    if (i && odd && rng_below(r, 7) == 0) w->negated = 1;
   }
   q->word[0].negated = 0;
 }

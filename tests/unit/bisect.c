@@ -8,15 +8,7 @@
 #include <stdio.h>
 #include <cmocka.h>
 
-static uint64_t seed;
-
-static uint64_t next(void) { /* splitmix64 */
-  uint64_t z = seed += 0x9e3779b97f4a7c15u;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-  return z ^ (z >> 31);
-}
-static uint32_t below(uint32_t n) { return (uint32_t)((next() >> 32) * n >> 32); }
+#include "rng.h"
 
 /* ---- graphs -------------------------------------------------------------- */
 
@@ -139,10 +131,10 @@ static void test_gain_sum(void **state) {
   int32_t gain[50];
   uint32_t terms[50];
   (void)state;
-  seed = 3;
+  rng_shared.s = 3;
   for (uint32_t n = 0; n <= 50; n++) {
     int64_t sum = 0;
-    for (uint32_t i = 0; i < 50; i++) gain[i] = (int32_t)(uint32_t)next();
+    for (uint32_t i = 0; i < 50; i++) gain[i] = (int32_t)(uint32_t)rng_next(&rng_shared);
     for (uint32_t i = 0; i < n; i++) sum += gain[terms[i] = below(50)];
     assert_true(gain_sum(gain, terms, n) == sum);
   }
@@ -162,7 +154,7 @@ static int by_key(const void *a, const void *b) {
 static void test_select(void **state) {
   uint64_t a[600], sorted[600];
   (void)state;
-  seed = 11;
+  rng_shared.s = 11;
   for (int round = 0; round < 3000; round++) {
     uint32_t n = 1 + below(round < 1500 ? 12 : 600), rank = below(n), spread = 1 + below(1000);
     for (uint32_t i = 0; i < n; i++)
@@ -181,7 +173,7 @@ static void test_select(void **state) {
 static void test_select_pairs(void **state) {
   uint64_t left[300], right[301], l[300], r[301];
   (void)state;
-  seed = 12;
+  rng_shared.s = 12;
   for (int round = 0; round < 3000; round++) {
     uint32_t n = below(round < 1500 ? 10 : 300), m = n + below(2), spread = 1 + below(500), pairs = 0, got;
     for (uint32_t i = 0; i < n; i++) l[i] = left[i] = key_make((int64_t)below(spread) - spread / 2, i);
@@ -210,7 +202,7 @@ static void test_orders(void **state) {
               {500, 100, 5, 8, 1, 0.90},    {40000, 900, 30, 6, 64, 0.80}, {97, 50, 3, 10, 0, 0.95}};
   (void)state;
   for (size_t i = 0; i < sizeof some / sizeof *some; i++) {
-    seed = 100 + i;
+    rng_shared.s = 100 + i;
     graph x = make_graph(some[i].documents, some[i].terms, some[i].topics, some[i].length, NULL);
     uint32_t *order = identity(some[i].documents), *other = identity(some[i].documents);
     double before = gap_cost(&x.g, order), after;
@@ -241,7 +233,7 @@ static void test_topics(void **state) {
     uint32_t *postings = (uint32_t *)calloc((size_t)documents * 20, sizeof *postings);
     bisect_graph g = {documents, 40, start, postings};
     assert_true(start && postings);
-    seed = documents;
+    rng_shared.s = documents;
     for (uint32_t d = 0; d < documents; d++) { /* each term of the topic, or not */
       start[d + 1] = start[d];
       for (uint32_t t = 0; t < 20; t++)
@@ -284,7 +276,7 @@ static int stop_soon(void *user, double done) {
 
 static void test_stop(void **state) {
   (void)state;
-  seed = 5;
+  rng_shared.s = 5;
   graph x = make_graph(20000, 500, 20, 10, NULL);
   for (unsigned threads = 1; threads <= 4; threads *= 4) {
     uint32_t *order = identity(20000);

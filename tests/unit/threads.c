@@ -23,7 +23,7 @@ static gpuir_hit expected[QUERIES][K];
 static size_t nexpected[QUERIES];
 
 static int setup_group(void **state) {
-  corpus_rng r;
+  rng r;
   gpuir_error err;
   gpuir_searcher_desc desc;
   gpuir_searcher *s;
@@ -43,7 +43,7 @@ static int setup_group(void **state) {
     gpuir_query_desc qd;
     oracle_query oq;
     text[i] = (char *)oracle_grow(NULL, 2048, 1);
-    corpus_query(&o, &r, 1 + corpus_below(&r, 6), 1, &oq);
+    corpus_query(&o, &r, 1 + rng_below(&r, 6), 1, &oq);
     (void)corpus_text(&o, &oq, text[i], 2048);
     memset(&qd, 0, sizeof qd);
     qd.mode = i % 3;

@@ -1,29 +1,34 @@
-/* format.c - files that are not indexes, or no longer: each has a clear error that names the file
+/* 13_reader.c - files that are not indexes, or no longer: each has a clear error that names the file; look-ups; verify
  *
- * Damage that the library cannot refuse is covered by mutate.c. The layout is the one that the
+ * Damage that the library cannot refuse is covered by tests/fuzz/mutate.c. The layout is the one that the
  * header documents: a header of 64 bytes, a table of 32 bytes a section, then the sections. */
 #include "guard.h"
+#define GPUIR_STATIC
 #define GPUIR_IMPLEMENTATION
 #include "gpuir.h"
 
+#include <signal.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
 #include <cmocka.h>
 
+#include "alloc.h"
 #include "oracle.h"
 #include "corpus.h"
 #include "exercise.h"
-
-#include <signal.h>
+#include "fixture.h"
+#include "collection.h"
 
 enum { HEADER = 64, ENTRY = 32, OPTIONAL_SECTION = 200 };
 
-static char valid_path[4200], path[4200]; /* an index that stays, and a place for others */
+static char valid_path[4200], broken[4200]; /* an index that stays, and a place for others */
 static unsigned char *valid;
 static size_t valid_len;
 
 static void put_file(const void *bytes, size_t len) {
-  FILE *f = fopen(path, "wb");
+  FILE *f = fopen(broken, "wb");
   assert_non_null(f);
   assert_int_equal(fwrite(bytes, 1, len, f), len);
   assert_int_equal(fclose(f), 0);
@@ -58,21 +63,21 @@ static unsigned char *copy_valid(void) {
   return bytes;
 }
 
-/* gpuir_open must refuse `path` with this code, and say why. */
+/* gpuir_open must refuse `broken` with this code, and say why. */
 static void refused(int code, const char *why) {
   gpuir_index *ix = (gpuir_index *)(void *)&code;
   gpuir_error err;
-  const char *name = strrchr(path, '/') + 1;
+  const char *name = strrchr(broken, '/') + 1;
   int status;
   memset(&err, 0, sizeof err);
-  status = gpuir_open(path, NULL, &ix, &err);
+  status = gpuir_open(broken, NULL, &ix, &err);
   if (status != code)
     fail_msg("%s instead of %s (%s)", gpuir_strerror(status), gpuir_strerror(code), err.msg);
   assert_null(ix);
   assert_int_equal(err.code, code);
   if (!strstr(err.msg, name)) fail_msg("the message does not name the file: %s", err.msg);
   if (!strstr(err.msg, why)) fail_msg("\"%s\" instead of \"%s\"", err.msg, why);
-  assert_int_equal(gpuir_open(path, NULL, &ix, NULL), code); /* and without an error to fill */
+  assert_int_equal(gpuir_open(broken, NULL, &ix, NULL), code); /* and without an error to fill */
 }
 
 static int setup_group(void **state) {
@@ -83,8 +88,8 @@ static int setup_group(void **state) {
   FILE *f;
   long len;
   unsigned d;
-  (void)state;
-  (void)corpus_path(path, sizeof path, "broken.gpuir");
+  if (set_up(state)) return 1;
+  (void)corpus_path(broken, sizeof broken, "broken.gpuir");
   (void)corpus_path(valid_path, sizeof valid_path, "valid.gpuir");
   corpus_zipf(&o, 600, 50, 8, 1);
   memset(&desc, 0, sizeof desc);
@@ -93,17 +98,17 @@ static int setup_group(void **state) {
   if (gpuir_builder_create(&desc, &b, &err)) return 1;
   for (d = 0; d < o.ndocs; d++) {
     char text[2048], name[16];
-    gpuir_doc_desc doc;
+    gpuir_doc_desc dd;
     size_t n = 0, i;
     for (i = o.doc_start[d]; i < o.doc_start[d + 1] && n < 1900; i++)
       n += (size_t)snprintf(text + n, sizeof text - n, "%s ", o.name[o.post[i].term]);
-    memset(&doc, 0, sizeof doc);
-    doc.name = name;
-    doc.name_len = (size_t)snprintf(name, sizeof name, "d%u", d);
-    doc.source = "all.txt";
-    doc.source_len = 7;
-    doc.first_line = doc.last_line = d + 1;
-    if (gpuir_builder_add_text(b, &doc, text, n, &err)) return 1;
+    memset(&dd, 0, sizeof dd);
+    dd.name = name;
+    dd.name_len = (size_t)snprintf(name, sizeof name, "d%u", d);
+    dd.source = "all.txt";
+    dd.source_len = 7;
+    dd.first_line = dd.last_line = d + 1;
+    if (gpuir_builder_add_text(b, &dd, text, n, &err)) return 1;
   }
   if (gpuir_builder_write(b, NULL, &err)) return 1;
   gpuir_builder_destroy(b);
@@ -118,11 +123,10 @@ static int setup_group(void **state) {
 }
 
 static int teardown_group(void **state) {
-  (void)state;
-  (void)unlink(path);
+  (void)unlink(broken);
   (void)unlink(valid_path);
   free(valid);
-  return 0;
+  return tear_down(state);
 }
 
 static void test_valid(void **state) {
@@ -153,27 +157,27 @@ static void test_layout(void **state) {
 
 static void test_missing(void **state) {
   (void)state;
-  (void)unlink(path);
+  (void)unlink(broken);
   refused(GPUIR_E_IO, "No such file");
 }
 
 static void test_directory(void **state) {
   (void)state;
-  (void)unlink(path);
-  assert_int_equal(mkdir(path, 0755), 0);
+  (void)unlink(broken);
+  assert_int_equal(mkdir(broken, 0755), 0);
   refused(GPUIR_E_FORMAT, "not a regular file");
-  assert_int_equal(rmdir(path), 0);
+  assert_int_equal(rmdir(broken), 0);
 }
 
 /* A named pipe without a writer must not hold the caller up. */
 static void test_pipe(void **state) {
   (void)state;
-  (void)unlink(path);
-  assert_int_equal(mkfifo(path, 0644), 0);
+  (void)unlink(broken);
+  assert_int_equal(mkfifo(broken, 0644), 0);
   (void)alarm(10);
   refused(GPUIR_E_FORMAT, "not a regular file");
   (void)alarm(0);
-  assert_int_equal(unlink(path), 0);
+  assert_int_equal(unlink(broken), 0);
 }
 
 static void test_empty_file(void **state) {
@@ -197,7 +201,7 @@ static void test_unreadable(void **state) {
   int root = geteuid() == 0;
   (void)state;
   put_file(valid, valid_len);
-  assert_int_equal(chmod(path, 0), 0);
+  assert_int_equal(chmod(broken, 0), 0);
   if (root) assert_int_equal(seteuid(65534), 0);
   refused(GPUIR_E_IO, "Permission denied");
   if (root) assert_int_equal(seteuid(0), 0);
@@ -208,11 +212,11 @@ static void test_arguments(void **state) {
   gpuir_error err;
   (void)state;
   assert_int_equal(gpuir_open(NULL, NULL, &ix, &err), GPUIR_E_ARGUMENT);
-  assert_int_equal(gpuir_open(path, NULL, NULL, &err), GPUIR_E_ARGUMENT);
+  assert_int_equal(gpuir_open(broken, NULL, NULL, &err), GPUIR_E_ARGUMENT);
   assert_int_equal(gpuir_verify(NULL, &err), GPUIR_E_ARGUMENT);
 }
 
-/* Messages keep the end of a long path, which names the file. */
+/* Messages keep the end of a long broken, which names the file. */
 static void test_long_path(void **state) {
   char long_path[400];
   gpuir_index *ix;
@@ -232,7 +236,7 @@ static void test_truncated(void **state) {
   (void)state;
   for (n = 0; n < valid_len; n += 64) {
     put_file(valid, n);
-    assert_int_equal(exercise_file(path, GPUIR_SIMD_AUTO, &verified), GPUIR_E_FORMAT);
+    assert_int_equal(exercise_file(broken, GPUIR_SIMD_AUTO, &verified), GPUIR_E_FORMAT);
   }
   for (n = valid_len - 64; n < valid_len; n++) {
     put_file(valid, n);
@@ -261,7 +265,7 @@ static void test_truncated_and_mended(void **state) {
     memcpy(bytes + 16, &size, 8);
     mend(bytes);
     put_file(bytes, n);
-    assert_true(exercise_file(path, GPUIR_SIMD_AUTO, &verified) || verified);
+    assert_true(exercise_file(broken, GPUIR_SIMD_AUTO, &verified) || verified);
     free(bytes);
   }
 }
@@ -296,7 +300,7 @@ static void test_header_and_table_bits(void **state) {
     gpuir_index *ix;
     bytes[bit / 8] = (unsigned char)(bytes[bit / 8] ^ (1u << bit % 8));
     put_file(bytes, valid_len);
-    assert_int_not_equal(gpuir_open(path, NULL, &ix, NULL), GPUIR_OK);
+    assert_int_not_equal(gpuir_open(broken, NULL, &ix, NULL), GPUIR_OK);
     free(bytes);
   }
 }
@@ -320,7 +324,7 @@ static void test_checksums(void **state) {
       memset(&desc, 0, sizeof desc);
       bytes[at] = (unsigned char)(bytes[at] ^ (1u << j * 2));
       put_file(bytes, valid_len);
-      status = gpuir_open(path, &desc, &ix, &err);
+      status = gpuir_open(broken, &desc, &ix, &err);
       if (!status) { /* the statistics and the dictionary's sizes are checked by open already */
         assert_int_equal(gpuir_verify(ix, &err), GPUIR_E_CHECKSUM);
         assert_int_equal(err.code, GPUIR_E_CHECKSUM);
@@ -369,7 +373,7 @@ static void test_unknown_sections(void **state) {
     if (required) {
       refused(GPUIR_E_VERSION, "200");
     } else {
-      status = exercise_file(path, GPUIR_SIMD_AUTO, &verified);
+      status = exercise_file(broken, GPUIR_SIMD_AUTO, &verified);
       assert_int_equal(status, GPUIR_OK);
       assert_int_equal(verified, GPUIR_OK);
     }
@@ -389,7 +393,7 @@ static void test_missing_sections(void **state) {
     memcpy(bytes + HEADER + i * ENTRY + 4, &flags, 4);
     mend(bytes);
     put_file(bytes, valid_len);
-    status = exercise_file(path, GPUIR_SIMD_AUTO, &verified);
+    status = exercise_file(broken, GPUIR_SIMD_AUTO, &verified);
     if (required) {
       assert_int_equal(status, GPUIR_E_FORMAT);
     } else {
@@ -434,37 +438,6 @@ static void test_section_bounds(void **state) {
       refused(GPUIR_E_FORMAT, "");
       free(bytes);
     }
-  }
-}
-
-/* ---- allocations that fail ---- */
-
-typedef struct meter {
-  long left, live;
-  size_t bytes;
-} meter;
-
-static void *meter_resize(void *user, void *p, size_t old_size, size_t new_size) {
-  meter *m = (meter *)user;
-  if (!new_size) {
-    if (p) {
-      m->live--;
-      m->bytes -= old_size;
-    }
-    free(p);
-    return NULL;
-  }
-  if (m->left-- <= 0) return NULL;
-  {
-    void *fresh = malloc(new_size); /* always moves */
-    if (!fresh) return NULL;
-    if (p)
-      memcpy(fresh, p, old_size < new_size ? old_size : new_size);
-    else
-      m->live++;
-    free(p);
-    m->bytes += new_size - old_size;
-    return fresh;
   }
 }
 
@@ -517,7 +490,7 @@ static int build_with(const gpuir_allocator *a) {
   int status, d;
   memset(&desc, 0, sizeof desc);
   memset(&err, 0, sizeof err);
-  desc.path = path;
+  desc.path = broken;
   desc.allocator = a;
   desc.threads = 1;
   status = gpuir_builder_create(&desc, &b, &err);
@@ -533,19 +506,17 @@ static int build_with(const gpuir_allocator *a) {
 }
 
 static void failing_allocations(int (*use)(const gpuir_allocator *)) {
-  gpuir_allocator a;
-  meter m;
+  alloc_book m;
+  gpuir_allocator a = alloc_from(&m);
   long allow;
   int status = GPUIR_E_NOMEM;
-  a.resize = meter_resize;
-  a.user = &m;
   for (allow = 0; allow < 100000 && status; allow++) {
-    m.left = allow;
-    m.live = 0;
-    m.bytes = 0;
+    memset(&m, 0, sizeof m);
+    m.fail_at = allow + 1;
+    m.forever = 1;
     status = use(&a);
     assert_true(status == GPUIR_OK || status == GPUIR_E_NOMEM);
-    assert_int_equal(m.live, 0); /* nothing leaks, and sizes add up */
+    assert_int_equal(m.blocks, 0); /* nothing leaks, and sizes add up */
     assert_int_equal(m.bytes, 0);
     if (allow > 200) allow += allow / 16;
   }
@@ -559,20 +530,256 @@ static void test_allocations_fail_reading(void **state) {
 
 static void test_allocations_fail_building(void **state) {
   (void)state;
-  (void)unlink(path);
+  (void)unlink(broken);
   failing_allocations(build_with);
+}
+
+/* Names of terms in byte order, with bytes of all values. */
+static void test_term_order(void **state) {
+  fixture f;
+  rng r;
+  unsigned d, i;
+  uint64_t id, terms;
+  gpuir_index_info info;
+  char before[GPUIR_MAX_TERM], long_term[GPUIR_MAX_TERM + 1];
+  size_t before_len = 0;
+  (void)state;
+  r.s = 93;
+  oracle_init(&f.o);
+  memset(long_term, 'x', sizeof long_term);
+  for (d = 0; d < 3000; d++) {
+    for (i = 0; i < 3; i++) {
+      char s[8];
+      size_t n = 1 + rng_below(&r, 3), j;
+      for (j = 0; j < n; j++) s[j] = (char)(1 + rng_below(&r, rng_below(&r, 2) ? 255 : 3));
+      oracle_add(&f.o, oracle_term(&f.o, s, n), 1);
+    }
+    oracle_add(&f.o, oracle_term(&f.o, long_term, 1 + d % GPUIR_MAX_TERM), 1);
+    oracle_doc(&f.o);
+  }
+  oracle_invert(&f.o);
+  setup_codecs(&f, "byte terms", NULL, 1);
+  assert_int_equal(gpuir_index_stats(f.index[0], &info), GPUIR_OK);
+  terms = info.terms;
+  assert_int_equal(terms, f.o.nterms);
+  assert_int_equal(info.postings, f.o.npost);
+  assert_int_equal(info.tokens, f.o.tokens);
+  for (id = 0; id < terms; id++) {
+    gpuir_term_info t;
+    uint64_t found;
+    int c;
+    assert_int_equal(gpuir_term_stats(f.index[0], id, &t), GPUIR_OK);
+    assert_int_equal(t.df, oracle_df(&f.o, oracle_find(&f.o, t.term, t.term_len)));
+    assert_int_equal(gpuir_term_find(f.index[0], t.term, t.term_len, &found), GPUIR_OK);
+    assert_int_equal(found, id);
+    c = memcmp(before, t.term, before_len < t.term_len ? before_len : t.term_len);
+    assert_true(c < 0 || (c == 0 && before_len < t.term_len));
+    memcpy(before, t.term, t.term_len);
+    before_len = t.term_len;
+  }
+  assert_int_equal(gpuir_term_lower_bound(f.index[0], "", 0), 0);
+  assert_int_equal(gpuir_term_lower_bound(f.index[0], "\xff\xff\xff\xff", 4), terms);
+  for (i = 0; i < 2000; i++) { /* the first term that is not less */
+    char s[4];
+    size_t n = 1 + rng_below(&r, 4), j;
+    gpuir_term_info t;
+    uint64_t at, exact;
+    for (j = 0; j < n; j++) s[j] = (char)(1 + rng_below(&r, 255));
+    at = gpuir_term_lower_bound(f.index[0], s, n);
+    assert_true(at <= terms);
+    if (at < terms) {
+      assert_int_equal(gpuir_term_stats(f.index[0], at, &t), GPUIR_OK);
+      assert_true(memcmp(t.term, s, n < t.term_len ? n : t.term_len) > 0 ||
+                  (memcmp(t.term, s, n < t.term_len ? n : t.term_len) == 0 && t.term_len >= n));
+    }
+    if (at) {
+      assert_int_equal(gpuir_term_stats(f.index[0], at - 1, &t), GPUIR_OK);
+      assert_true(memcmp(t.term, s, n < t.term_len ? n : t.term_len) < 0 ||
+                  (memcmp(t.term, s, n < t.term_len ? n : t.term_len) == 0 && t.term_len < n));
+    }
+    if (oracle_find(&f.o, s, n) == ORACLE_UNKNOWN)
+      assert_int_equal(gpuir_term_find(f.index[0], s, n, &exact), GPUIR_E_NOT_FOUND);
+  }
+  assert_int_equal(gpuir_term_find(f.index[0], long_term, 0, &id), GPUIR_E_NOT_FOUND);
+  assert_int_equal(gpuir_term_find(f.index[0], long_term, sizeof long_term, &id), GPUIR_E_NOT_FOUND);
+  teardown(&f);
+}
+
+static void mend_table(char *bytes) {
+  gpuir__header *h = (gpuir__header *)(void *)bytes;
+  h->table_hash = XXH3_64bits(bytes + sizeof *h, h->sections * sizeof(gpuir__section));
+  h->hash = XXH3_64bits(h, offsetof(gpuir__header, hash));
+}
+
+/* Writes an index with right checksums and holds what verify says of it against `why`, NULL if it is good. */
+static void assert_verify(char *bytes, size_t n, const char *why) {
+  gpuir__header *h = (gpuir__header *)(void *)bytes;
+  gpuir__section *table = (gpuir__section *)(void *)(bytes + sizeof *h);
+  gpuir_index *damaged;
+  gpuir_error err;
+  uint32_t i;
+  FILE *f;
+  char other[96];
+  for (i = 0; i < h->sections; i++)
+    table[i].hash = XXH3_64bits(bytes + table[i].offset, (size_t)table[i].length);
+  mend_table(bytes);
+  path_of(other, "damaged.gpuir");
+  f = fopen(other, "wb");
+  assert_non_null(f);
+  assert_int_equal(fwrite(bytes, 1, n, f), n);
+  assert_int_equal(fclose(f), 0);
+  if (gpuir_open(other, NULL, &damaged, &err)) fail_msg("%s", err.msg);
+  assert_int_equal(gpuir_verify(damaged, &err), why ? GPUIR_E_FORMAT : GPUIR_OK);
+  if (why && !strstr(err.msg, why)) fail_msg("'%s' instead of '%s'", err.msg, why);
+  gpuir_close(damaged);
+  (void)unlink(other);
+}
+
+/* Sources and stems that are none: found by verify, and refused wherever they are read. */
+static void test_verify_sources(void **state) {
+  gpuir_builder_desc d = desc_of(path);
+  gpuir_error err;
+  char *bytes, *copy;
+  uint32_t i, id, value;
+  size_t n = 0;
+  (void)state;
+  if (build_sourced(&d, 1, &err)) fail_msg("%s", err.msg);
+  bytes = slurp(path, &n);
+  copy = (char *)malloc(n);
+  assert_non_null(copy);
+  for (i = 0; i < 6; i++) {
+    const gpuir__header *h = (const gpuir__header *)(const void *)copy;
+    gpuir__section *table = (gpuir__section *)(void *)(copy + sizeof *h), *at[GPUIR__S_COUNT] = {NULL};
+    memcpy(copy, bytes, n);
+    for (id = 0; id < h->sections; id++) at[table[id].id] = &table[id];
+    switch (i) {
+      case 0: assert_verify(copy, n, NULL); break;
+      case 1: /* a source that there is not */
+        value = (uint32_t)(at[GPUIR__S_SOURCE_START]->length / 8);
+        memcpy(copy + at[GPUIR__S_ORIGINS]->offset, &value, 4);
+        assert_verify(copy, n, "a document's source is none");
+        break;
+      case 2: /* a stem behind its path */
+        value = UINT32_MAX;
+        memcpy(copy + at[GPUIR__S_STEMS]->offset, &value, 4);
+        assert_verify(copy, n, "a document's source is none");
+        break;
+      case 3: /* a name that has no room: the stem is all of a path of 6,000 bytes */
+        value = 1;
+        memcpy(copy + at[GPUIR__S_STEMS]->offset + 7 * 4, &value, 4);
+        assert_verify(copy, n, "a document's source is none");
+        break;
+      default: { /* too few stems, or no origins */
+        gpuir_index *ix;
+        FILE *f = fopen(path, "wb");
+        if (i == 4)
+          at[GPUIR__S_STEMS]->length -= 4;
+        else
+          at[GPUIR__S_ORIGINS]->id = 200;
+        mend_table(copy);
+        assert_non_null(f);
+        assert_int_equal(fwrite(copy, 1, n, f), n);
+        assert_int_equal(fclose(f), 0);
+        assert_int_equal(gpuir_open(path, NULL, &ix, &err), GPUIR_E_FORMAT);
+        assert_non_null(strstr(err.msg, "stems of names do not fit the sources"));
+      }
+    }
+  }
+  free(copy);
+  free(bytes);
+  empty_folder();
+}
+
+static void test_verify_bounds(void **state) {
+  gpuir_builder_desc d = desc_of(path);
+  gpuir_index *ix;
+  gpuir_error err;
+  uint64_t id, long_id[3];
+  size_t n = 0, longs = 0, i;
+  char *bytes, *copy;
+  gpuir__record *records;
+  gpuir__long *extents;
+  uint32_t *hash;
+  (void)state;
+  if (build(&d, ndocs, NULL, &err)) fail_msg("%s", err.msg);
+  bytes = slurp(path, &n);
+  copy = (char *)malloc(n);
+  assert_non_null(copy);
+  assert_int_equal(gpuir_open(path, NULL, &ix, &err), 0);
+  for (id = 0; id < ix->stat.terms && longs < 3; id++)
+    if (ix->records[id].df >= 128) long_id[longs++] = id;
+  assert_int_equal(longs, 3);
+  records = (gpuir__record *)(void *)(copy + ((const uint8_t *)ix->records - ix->map));
+  extents = (gpuir__long *)(void *)(copy + ((const uint8_t *)ix->longs - ix->map));
+  hash = (uint32_t *)(void *)(copy + ((const uint8_t *)ix->hash - ix->map));
+#define ANEW memcpy(copy, bytes, n)
+  ANEW;
+  assert_verify(copy, n, NULL);
+  ANEW; /* two terms name one list */
+  records[long_id[1]] = records[long_id[0]];
+  assert_verify(copy, n, "not the next one");
+  ANEW; /* or change their lists */
+  id = records[long_id[1]].docs;
+  records[long_id[1]].docs = records[long_id[2]].docs;
+  records[long_id[2]].docs = id;
+  assert_verify(copy, n, "not the next one");
+  ANEW;
+  records[long_id[0]].docs = ix->stat.longs;
+  assert_verify(copy, n, "not the next one");
+  ANEW; /* the same list, copied: it would be right by itself */
+  extents[1] = extents[0];
+  records[long_id[1]].df = records[long_id[0]].df;
+  records[long_id[1]].idf = records[long_id[0]].idf;
+  assert_verify(copy, n, "its blocks are not the next ones");
+  ANEW;
+  extents[1].docs = extents[0].docs;
+  assert_verify(copy, n, "another one's bytes");
+  ANEW;
+  extents[2].freqs = extents[1].freqs;
+  assert_verify(copy, n, "another one's bytes");
+  /* the hash table */
+  for (i = 0; hash[i]; i++) continue;
+  ANEW; /* full, but for one slot */
+  for (id = 0; id <= ix->hash_mask; id++)
+    if (!hash[id] && id != i) hash[id] = 1;
+  assert_verify(copy, n, "hash table");
+  ANEW; /* full */
+  for (id = 0; id <= ix->hash_mask; id++)
+    if (!hash[id]) hash[id] = 1;
+  assert_verify(copy, n, "hash table");
+  ANEW; /* a term that is not there */
+  for (id = i; !hash[id & ix->hash_mask]; id++) continue;
+  hash[id & ix->hash_mask] = (uint32_t)ix->stat.terms + 1;
+  assert_verify(copy, n, "hash table");
+  ANEW; /* lacks one */
+  hash[id & ix->hash_mask] = 0;
+  assert_verify(copy, n, "hash table");
+  ANEW; /* one is moved in front of its slot, where no search comes by */
+  for (id = 1; id <= ix->hash_mask; id++)
+    if (hash[id] && !hash[id - 1] &&
+        (XXH3_64bits(gpuir__term_bytes(ix, hash[id] - 1, &i), i) & ix->hash_mask) == id)
+      break;
+  assert_true(id <= ix->hash_mask);
+  hash[id - 1] = hash[id];
+  hash[id] = 0;
+  assert_verify(copy, n, "hash table");
+#undef ANEW
+  gpuir_close(ix);
+  free(copy);
+  free(bytes);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_valid),
       cmocka_unit_test(test_layout),
-      cmocka_unit_test(test_arguments),
       cmocka_unit_test(test_missing),
       cmocka_unit_test(test_directory),
+      cmocka_unit_test(test_pipe),
       cmocka_unit_test(test_empty_file),
       cmocka_unit_test(test_text_file),
       cmocka_unit_test(test_unreadable),
+      cmocka_unit_test(test_arguments),
       cmocka_unit_test(test_long_path),
       cmocka_unit_test(test_truncated),
       cmocka_unit_test(test_extended),
@@ -586,7 +793,9 @@ int main(void) {
       cmocka_unit_test(test_section_bounds),
       cmocka_unit_test(test_allocations_fail_reading),
       cmocka_unit_test(test_allocations_fail_building),
-      cmocka_unit_test(test_pipe),
+      cmocka_unit_test(test_term_order),
+      cmocka_unit_test(test_verify_sources),
+      cmocka_unit_test(test_verify_bounds),
   };
-  return cmocka_run_group_tests(tests, setup_group, teardown_group);
+  return cmocka_run_group_tests_name("13_reader", tests, setup_group, teardown_group);
 }

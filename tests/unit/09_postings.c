@@ -1,25 +1,30 @@
-/* scores.c - the numeric traps of fixed-point scores, one test each
+/* 09_postings.c - scores in fixed point and their numeric traps, one test each; cursors
  *
- * `scores --digest` prints a digest of the hits of a fixed collection instead: it must not
+ * `09_postings --digest` prints a digest of the hits of a fixed collection instead: it must not
  * depend on the compiler, its optimisation or its fusing of multiplications and additions. */
+#define GPUIR_STATIC
 #define GPUIR_IMPLEMENTATION
 #include "gpuir.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
 #include <cmocka.h>
 
+#include "rng.h"
 #include "oracle.h"
 #include "corpus.h"
+#include "fixture.h"
 
-typedef struct fixture {
+typedef struct scored {
   oracle o;
   gpuir_index *index[3]; /* by SIMD level */
   gpuir_searcher *searcher[6];
   gpuir_hit *hits;
-} fixture;
+} scored;
 
-static void setup(fixture *f) {
+static void score_setup(scored *f) {
   char path[4200];
   gpuir_error err;
   int i;
@@ -41,7 +46,7 @@ static void setup(fixture *f) {
   f->hits = (gpuir_hit *)oracle_grow(NULL, f->o.ndocs, sizeof *f->hits);
 }
 
-static void teardown(fixture *f) {
+static void score_teardown(scored *f) {
   int i;
   for (i = 0; i < 6; i++) gpuir_searcher_destroy(f->searcher[i]);
   for (i = 0; i < 3; i++) gpuir_close(f->index[i]);
@@ -49,7 +54,7 @@ static void teardown(fixture *f) {
   oracle_free(&f->o);
 }
 
-static int parse(const gpuir_index *ix, const char *text, float k1, float b, gpuir_query **q) {
+static int score_parse(const gpuir_index *ix, const char *text, float k1, float b, gpuir_query **q) {
   gpuir_query_desc desc;
   memset(&desc, 0, sizeof desc);
   desc.mode = GPUIR_OR;
@@ -60,7 +65,7 @@ static int parse(const gpuir_index *ix, const char *text, float k1, float b, gpu
 }
 
 /* The first k hits of one term; the oracle's ranking is in f->o.hits[1]. Returns the number. */
-static size_t check_term(fixture *f, const char *word, float k1, float b, size_t k) {
+static size_t check_term(scored *f, const char *word, float k1, float b, size_t k) {
   oracle_query oq;
   size_t n = 0, i, want;
   int s;
@@ -72,7 +77,7 @@ static size_t check_term(fixture *f, const char *word, float k1, float b, size_t
   right = oracle_answer(&f->o, 1, k, &want);
   for (s = 0; s < 6; s++) {
     gpuir_query *q;
-    assert_int_equal(parse(f->index[s / 2], word, k1, b, &q), GPUIR_OK);
+    assert_int_equal(score_parse(f->index[s / 2], word, k1, b, &q), GPUIR_OK);
     assert_int_equal(gpuir_search(f->searcher[s], q, f->hits, k, &n), GPUIR_OK);
     assert_int_equal(n, want);
     for (i = 0; i < n; i++)
@@ -87,7 +92,7 @@ static size_t check_term(fixture *f, const char *word, float k1, float b, size_t
 
 /* A contribution that rounds to 0 is 1: 0 means no match, and the document does match. */
 static void test_contribution_is_at_least_one(void **state) {
-  fixture f;
+  scored f;
   uint32_t d;
   size_t n, i, ones = 0;
   float W;
@@ -100,7 +105,7 @@ static void test_contribution_is_at_least_one(void **state) {
     oracle_doc(&f.o);
   }
   oracle_invert(&f.o);
-  setup(&f);
+  score_setup(&f);
   W = oracle_weight(oracle_idf(20000, 20000), 1000.0f);
   assert_true((double)W / (1 + (double)oracle_norm(1000.0f, 1.0f, f.o.tokens, 20000, f.o.dl[7])) < 0.5);
   n = check_term(&f, "w0", 1000.0f, 1.0f, 20000);
@@ -109,13 +114,13 @@ static void test_contribution_is_at_least_one(void **state) {
   assert_true(ones > 0); /* these would be 0 */
   n = check_term(&f, "w0", 0.9f, 0.4f, 20000);
   assert_int_equal(n, 20000);
-  teardown(&f);
+  score_teardown(&f);
 }
 
 /* With k1 = 0 and tf = 1 the quotient is W itself; where W ends in exactly .5 it goes to the even
  * neighbour. idf in [4, 8) has W in [2^22, 2^23), whose unit is a half. */
 static void test_halves_round_to_even(void **state) {
-  fixture f;
+  scored f;
   uint32_t d, t, up = 0, down = 0;
   (void)state;
   oracle_init(&f.o);
@@ -126,7 +131,7 @@ static void test_halves_round_to_even(void **state) {
     oracle_doc(&f.o);
   }
   oracle_invert(&f.o);
-  setup(&f);
+  score_setup(&f);
   for (t = 0; t < 60; t++) {
     double W = (double)oracle_weight(oracle_idf(4000, t + 1), 0.0f), whole = floor(W);
     assert_int_equal(check_term(&f, f.o.name[t], 0.0f, 0.0f, 4000), t + 1);
@@ -140,14 +145,14 @@ static void test_halves_round_to_even(void **state) {
     }
   }
   assert_true(up > 3 && down > 3); /* both kinds were seen */
-  teardown(&f);
+  score_teardown(&f);
 }
 
 /* tf and length count up to 2^24 - 1, in every path: beyond it all documents are alike. */
 static void test_tf_and_length_are_capped(void **state) {
   static const uint32_t tf[] = {16777214, 16777215,   16777216,    16777217,
                                 33554432, 1073741824, 4294967295u, 3000000000u};
-  fixture f;
+  scored f;
   uint32_t d, filler;
   size_t n, i;
   (void)state;
@@ -163,7 +168,7 @@ static void test_tf_and_length_are_capped(void **state) {
       oracle_doc(&f.o);
     }
     oracle_invert(&f.o);
-    setup(&f);
+    score_setup(&f);
     n = check_term(&f, "w0", 0.9f, 0.4f, 500);
     assert_true(n >= 8);
     for (i = 0; i < n; i++)
@@ -174,23 +179,23 @@ static void test_tf_and_length_are_capped(void **state) {
     (void)check_term(&f, "w0", 400.0f, 1.0f, 500);
     (void)check_term(&f, "w0", 0.0f, 0.0f, 500);
     (void)check_term(&f, "w0", 0.9f, 0.4f, 3);
-    teardown(&f);
+    score_teardown(&f);
   }
 }
 
 /* W * tf / (tf + K) in binary32 is not monotone, so a bound taken from (tf, dl) needs slack. */
 static void test_division_is_not_monotone(void **state) {
-  corpus_rng r;
+  rng r;
   unsigned long i, violations = 0, rounds = corpus_long_run() ? 20000000 : 2000000;
   (void)state;
   r.s = 201;
   for (i = 0; i < rounds; i++) {
-    float k1 = (float)(corpus_unit(&r) * (i % 2 ? 1000.0 : 3.0)), b = (float)corpus_unit(&r);
-    float W = (float)ldexp(1.0 + corpus_unit(&r), (int)corpus_below(&r, 31));
-    uint32_t average = 1 + corpus_below(&r, 5000), limit = 1u << (1 + corpus_below(&r, 24)), c, least;
-    uint32_t tf = 1 + corpus_below(&r, limit), dl = tf + corpus_below(&r, 100000);
-    uint32_t less = corpus_below(&r, 2) ? tf - corpus_below(&r, tf < 20 ? tf : 20) : 1 + corpus_below(&r, tf);
-    uint32_t more = corpus_below(&r, 3) ? dl : dl + corpus_below(&r, 10);
+    float k1 = (float)(rng_unit(&r) * (i % 2 ? 1000.0 : 3.0)), b = (float)rng_unit(&r);
+    float W = (float)ldexp(1.0 + rng_unit(&r), (int)rng_below(&r, 31));
+    uint32_t average = 1 + rng_below(&r, 5000), limit = 1u << (1 + rng_below(&r, 24)), c, least;
+    uint32_t tf = 1 + rng_below(&r, limit), dl = tf + rng_below(&r, 100000);
+    uint32_t less = rng_below(&r, 2) ? tf - rng_below(&r, tf < 20 ? tf : 20) : 1 + rng_below(&r, tf);
+    uint32_t more = rng_below(&r, 3) ? dl : dl + rng_below(&r, 10);
     if (i % 5 == 0) k1 = 0.0f;
     c = oracle_c(W, oracle_norm(k1, b, average, 1, dl), tf);
     least = oracle_c(W, oracle_norm(k1, b, average, 1, more), less);
@@ -205,13 +210,13 @@ static void test_division_is_not_monotone(void **state) {
 static void test_pruning_survives_non_monotone_scores(void **state) {
   static const float k1[] = {0.0f, 0.9f, 1000.0f};
   static const size_t ks[] = {1, 2, 3, 10, 50, 100, 1000};
-  fixture f;
+  scored f;
   unsigned i, j;
   uint32_t t, d, rises = 0;
   size_t n;
   (void)state;
   corpus_saturated(&f.o, 30000, 202);
-  setup(&f);
+  score_setup(&f);
   for (i = 0; i < 3; i++)
     for (t = 0; t < 4; t++)
       for (j = 0; j < 7; j++) (void)check_term(&f, f.o.name[t], k1[i], i == 1 ? 0.4f : 0.0f, ks[j]);
@@ -221,12 +226,12 @@ static void test_pruning_survives_non_monotone_scores(void **state) {
     rises += f.hits[d - 1].score > f.hits[d].score && above < below;
   }
   assert_true(rises > 0);
-  teardown(&f);
+  score_teardown(&f);
 }
 
 /* One weight of 2^31 or more cannot be held. The border is found in k1, to the last bit. */
 static void test_weight_out_of_range(void **state) {
-  fixture f;
+  scored f;
   uint32_t d;
   float low = 1.0f, high = 1000.0f, idf;
   gpuir_query *q;
@@ -239,7 +244,7 @@ static void test_weight_out_of_range(void **state) {
     oracle_doc(&f.o);
   }
   oracle_invert(&f.o);
-  setup(&f);
+  score_setup(&f);
   idf = oracle_idf(3000, 1);
   assert_true(oracle_weight(idf, low) < 2147483648.0f && oracle_weight(idf, high) >= 2147483648.0f);
   for (;;) {
@@ -250,23 +255,23 @@ static void test_weight_out_of_range(void **state) {
     else
       high = middle;
   }
-  assert_int_equal(parse(f.index[0], "w0", high, 0.4f, &q), GPUIR_E_RANGE);
+  assert_int_equal(score_parse(f.index[0], "w0", high, 0.4f, &q), GPUIR_E_RANGE);
   assert_null(q);
-  assert_int_equal(parse(f.index[0], "w0", 1000.0f, 0.0f, &q), GPUIR_E_RANGE);
-  assert_int_equal(parse(f.index[0], "w1 -w0", 1000.0f, 0.0f, &q),
+  assert_int_equal(score_parse(f.index[0], "w0", 1000.0f, 0.0f, &q), GPUIR_E_RANGE);
+  assert_int_equal(score_parse(f.index[0], "w1 -w0", 1000.0f, 0.0f, &q),
                    GPUIR_OK); /* a negated one weighs nothing */
   gpuir_query_destroy(q);
   assert_int_equal(check_term(&f, "w0", low, 0.4f, 10), 1);
   assert_int_equal(check_term(&f, "w0", low, 0.0f, 10), 1);
   assert_int_equal(check_term(&f, "w0", low, 1.0f, 10), 1);
-  teardown(&f);
+  score_teardown(&f);
 }
 
 /* The sum of q * (W + (W>>21) + 2) must stay below 2^32: the greatest q that fits gives right
  * scores, one more is refused. */
 static void test_sum_out_of_range(void **state) {
   static const float k1[] = {0.0f, 0.9f, 50.0f, 200.0f};
-  fixture f;
+  scored f;
   unsigned i;
   uint32_t d;
   (void)state;
@@ -277,7 +282,7 @@ static void test_sum_out_of_range(void **state) {
     oracle_doc(&f.o);
   }
   oracle_invert(&f.o);
-  setup(&f);
+  score_setup(&f);
   for (i = 0; i < 4; i++) {
     uint64_t each = oracle_bound((uint32_t)ceil((double)oracle_weight(oracle_idf(1000, 10), k1[i])));
     size_t most = (size_t)((((uint64_t)1 << 32) - 1) / each), j, n;
@@ -288,14 +293,14 @@ static void test_sum_out_of_range(void **state) {
     oracle_query one;
     for (j = 0; j <= most; j++) memcpy(text + j * 3, "w0 ", 3);
     text[(most + 1) * 3] = 0;
-    assert_int_equal(parse(f.index[0], text, k1[i], 0.0f, &q), GPUIR_E_RANGE);
+    assert_int_equal(score_parse(f.index[0], text, k1[i], 0.0f, &q), GPUIR_E_RANGE);
     text[most * 3] = 0;
     one.n = 1;
     one.word[0].term = 0;
     one.word[0].negated = 0;
     assert_int_equal(oracle_run(&f.o, &one, k1[i], 0.0f), 0);
     for (s = 0; s < 6; s++) {
-      assert_int_equal(parse(f.index[s / 2], text, k1[i], 0.0f, &q), GPUIR_OK);
+      assert_int_equal(score_parse(f.index[s / 2], text, k1[i], 0.0f, &q), GPUIR_OK);
       assert_int_equal(gpuir_search(f.searcher[s], q, hits, 10, &n), GPUIR_OK);
       assert_int_equal(n, 10);
       for (j = 0; j < n; j++) {
@@ -306,16 +311,16 @@ static void test_sum_out_of_range(void **state) {
     }
     free(text);
   }
-  teardown(&f);
+  score_teardown(&f);
 }
 
 /* k1 = 0: K = 0, so every tf weighs about the same; b does not matter. */
 static void test_k1_zero(void **state) {
-  fixture f;
+  scored f;
   uint32_t t;
   (void)state;
   corpus_zipf(&f.o, 5000, 30, 12, 203);
-  setup(&f);
+  score_setup(&f);
   for (t = 0; t < 30; t++) {
     size_t n = check_term(&f, f.o.name[t], 0.0f, 0.0f, 5000), i;
     oracle_hit *first = (oracle_hit *)oracle_grow(NULL, n, sizeof *first);
@@ -328,28 +333,28 @@ static void test_k1_zero(void **state) {
       assert_true(f.hits[i].docid == first[i].docid && f.hits[i].score == first[i].score);
     free(first);
   }
-  teardown(&f);
+  score_teardown(&f);
 }
 
 /* The engine's own arithmetic on random and extreme operands, bit by bit. */
 static void test_arithmetic(void **state) {
   static const uint32_t edge[] = {1,        2,        3,        127,      16777213,    16777214,
                                   16777215, 16777216, 16777217, 33554431, 2147483648u, 4294967295u};
-  corpus_rng r;
+  rng r;
   unsigned long i, rounds = corpus_long_run() ? 20000000 : 2000000;
   (void)state;
   r.s = 204;
   for (i = 0; i < rounds; i++) {
-    float k1 = (float)(corpus_unit(&r) * 1000.0), b = (float)corpus_unit(&r), W, K;
-    uint64_t docs = 1 + corpus_below(&r, 1u << (1 + corpus_below(&r, 30)));
-    uint64_t tokens = docs * (1 + corpus_below(&r, 1000)) + corpus_below(&r, 1000);
-    uint32_t tf = i % 3 ? 1 + corpus_below(&r, 1u << (1 + corpus_below(&r, 31))) : edge[corpus_below(&r, 12)];
-    uint32_t dl = i % 5 ? 1 + corpus_below(&r, 1u << (1 + corpus_below(&r, 31))) : edge[corpus_below(&r, 12)];
+    float k1 = (float)(rng_unit(&r) * 1000.0), b = (float)rng_unit(&r), W, K;
+    uint64_t docs = 1 + rng_below(&r, 1u << (1 + rng_below(&r, 30)));
+    uint64_t tokens = docs * (1 + rng_below(&r, 1000)) + rng_below(&r, 1000);
+    uint32_t tf = i % 3 ? 1 + rng_below(&r, 1u << (1 + rng_below(&r, 31))) : edge[rng_below(&r, 12)];
+    uint32_t dl = i % 5 ? 1 + rng_below(&r, 1u << (1 + rng_below(&r, 31))) : edge[rng_below(&r, 12)];
     gpuir__norm norm;
     if (i % 7 == 0) k1 = 0.0f;
     if (i % 11 == 0) b = 0.0f;
     if (i % 13 == 0) b = 1.0f;
-    W = (float)ldexp(1.0 + corpus_unit(&r), (int)corpus_below(&r, 50) - 20);
+    W = (float)ldexp(1.0 + rng_unit(&r), (int)rng_below(&r, 50) - 20);
     if (W >= 2147483648.0f) continue;
     K = oracle_norm(k1, b, tokens, docs, dl);
     norm = gpuir__norm_make(k1, b, (double)tokens / (double)docs);
@@ -361,20 +366,18 @@ static void test_arithmetic(void **state) {
   }
 }
 
-/* ---------------------------------------------------------------- the digest */
-
 /* Vectors score any number of postings as one at a time are, and read no docID behind the last. */
 static void test_blocks_of_any_length(void **state) {
   enum { DOCS = 5000, MOST = GPUIR__BLOCK };
   static uint32_t lengths[DOCS], freqs[MOST + 16], out[MOST + 16];
   gpuir__scorer scorer;
-  corpus_rng r;
+  rng r;
   uint32_t n, i;
   int level;
   (void)state;
   r.s = 208;
-  for (i = 0; i < DOCS; i++) lengths[i] = corpus_below(&r, 1u << (1 + corpus_below(&r, 31)));
-  for (i = 0; i < MOST; i++) freqs[i] = corpus_below(&r, 1u << (1 + corpus_below(&r, 31)));
+  for (i = 0; i < DOCS; i++) lengths[i] = rng_below(&r, 1u << (1 + rng_below(&r, 31)));
+  for (i = 0; i < MOST; i++) freqs[i] = rng_below(&r, 1u << (1 + rng_below(&r, 31)));
   scorer.lengths = lengths;
   scorer.norm = gpuir__norm_make(0.9f, 0.4f, 120);
   scorer.weight = 3456789.0f;
@@ -383,7 +386,7 @@ static void test_blocks_of_any_length(void **state) {
     scorer.simd = gpuir__simd_level(level);
     for (n = 1; n <= MOST; n++) {
       uint32_t *docs = (uint32_t *)oracle_grow(NULL, n, sizeof *docs);
-      for (i = 0; i < n; i++) docs[i] = corpus_below(&r, DOCS);
+      for (i = 0; i < n; i++) docs[i] = rng_below(&r, DOCS);
       gpuir__score_block(&scorer, docs, freqs, n, out);
       for (i = 0; i < n; i++)
         assert_int_equal(
@@ -400,7 +403,7 @@ static int print_digest(void) {
   char path[4200], text[4096];
   oracle o;
   gpuir_error err;
-  corpus_rng r;
+  rng r;
   uint64_t h = 1469598103934665603u;
   int level, i, mode;
   corpus_zipf(&o, 12000, 800, 12, 205);
@@ -420,7 +423,7 @@ static int print_digest(void) {
     for (i = 0; i < 600; i++) {
       oracle_query oq;
       size_t len, n, j;
-      corpus_query(&o, &r, 1 + corpus_below(&r, 8), 1, &oq);
+      corpus_query(&o, &r, 1 + rng_below(&r, 8), 1, &oq);
       len = corpus_text(&o, &oq, text, sizeof text);
       for (mode = 0; mode < 3; mode++) {
         gpuir_query_desc qd;
@@ -443,15 +446,95 @@ static int print_digest(void) {
   oracle_free(&o);
   r.s = 207;
   for (i = 0; i < 1000000; i++) {
-    double unit = corpus_unit(&r);
-    float W = (float)ldexp(1.0 + unit, (int)corpus_below(&r, 31)), k1 = (float)(corpus_unit(&r) * 3);
-    float b = (float)corpus_unit(&r);
-    gpuir__norm norm = gpuir__norm_make(k1, b, (double)(1 + corpus_below(&r, 999)));
-    uint32_t tf = 1 + corpus_below(&r, 1u << (1 + corpus_below(&r, 25))), dl = tf + corpus_below(&r, 100000);
+    double unit = rng_unit(&r);
+    float W = (float)ldexp(1.0 + unit, (int)rng_below(&r, 31)), k1 = (float)(rng_unit(&r) * 3);
+    float b = (float)rng_unit(&r);
+    gpuir__norm norm = gpuir__norm_make(k1, b, (double)(1 + rng_below(&r, 999)));
+    uint32_t tf = 1 + rng_below(&r, 1u << (1 + rng_below(&r, 25))), dl = tf + rng_below(&r, 100000);
     h = digest_of(h, gpuir__contribution(W, tf, gpuir__norm_of(norm.a, norm.b, dl)));
   }
   (void)printf("%016llx\n", (unsigned long long)h);
   return 0;
+}
+
+static void check_cursor(fixture *f, const gpuir_index *ix, uint32_t term, rng *r) {
+  const oracle *o = &f->o;
+  const oracle_posting *p = o->inv + o->inv_start[term], *end = o->inv + o->inv_start[term + 1];
+  gpuir_cursor *c;
+  gpuir_error err;
+  gpuir_term_info info;
+  uint64_t id, cf = 0;
+  const char *name = o->name[term];
+  int round;
+  if (p == end) {
+    assert_int_equal(gpuir_term_find(ix, name, strlen(name), &id), GPUIR_E_NOT_FOUND);
+    return;
+  }
+  assert_int_equal(gpuir_term_find(ix, name, strlen(name), &id), GPUIR_OK);
+  assert_int_equal(gpuir_term_lower_bound(ix, name, strlen(name)), id);
+  assert_int_equal(gpuir_term_stats(ix, id, &info), GPUIR_OK);
+  assert_int_equal(info.df, end - p);
+  assert_memory_equal(info.term, name, info.term_len);
+  if (info.idf != oracle_idf(o->ndocs, info.df))
+    fail_msg("%s: idf of df %u is %.9g, should be %.9g", f->name, (unsigned)info.df, (double)info.idf,
+             (double)oracle_idf(o->ndocs, info.df));
+  for (round = 0; round < 5; round++) {
+    const oracle_posting *at = p;
+    uint32_t doc;
+    if (gpuir_cursor_open(ix, id, &c, &err)) fail_msg("%s", err.msg);
+    doc = gpuir_cursor_docid(c);
+    while (at < end) {
+      compared++;
+      if (doc != at->doc) fail_msg("%s: cursor of %s on %u, should be %u", f->name, name, doc, at->doc);
+      assert_int_equal(gpuir_cursor_docid(c), doc);
+      if (round == 0 || rng_below(r, 3) == 0) assert_int_equal(gpuir_cursor_tf(c), at->tf);
+      if (round == 0) cf += at->tf;
+      if (round == 0 || (round < 3 && rng_below(r, 4))) {
+        doc = gpuir_cursor_next(c);
+        at++;
+      } else {
+        uint32_t reach = rng_below(r, 3) ? 1u + rng_below(r, 40) : 1 + o->ndocs / (1u + rng_below(r, 50));
+        uint32_t target = at->doc + rng_below(r, reach + 1);
+        if (rng_below(r, 8) == 0) target = at->doc - rng_below(r, at->doc + 1); /* never back */
+        while (at < end && at->doc < target) at++;
+        doc = gpuir_cursor_next_geq(c, target);
+      }
+    }
+    assert_int_equal(doc, GPUIR_END);
+    assert_int_equal(gpuir_cursor_docid(c), GPUIR_END);
+    assert_int_equal(gpuir_cursor_tf(c), 0);
+    assert_int_equal(gpuir_cursor_next(c), GPUIR_END);
+    assert_int_equal(gpuir_cursor_next_geq(c, 0), GPUIR_END);
+    gpuir_cursor_close(c);
+  }
+  assert_int_equal(info.cf, cf);
+}
+
+static void test_cursors(void **state) {
+  fixture f;
+  rng r;
+  uint32_t t;
+  int x, which;
+  (void)state;
+  r.s = 91;
+  for (which = 0; which < 4; which++) {
+    if (which == 0) corpus_df(&f.o, 9001, 31);
+    if (which == 1) corpus_huge(&f.o, 3000, 41);
+    if (which == 2) corpus_sparse(&f.o, 1500000, 61);
+    if (which == 3) corpus_zipf(&f.o, 20000, 500, 12, 92);
+    setup_codecs(&f,
+                 which == 0   ? "chosen df"
+                 : which == 1 ? "huge tf"
+                 : which == 2 ? "wide gaps"
+                              : "zipf",
+                 NULL, which == 2 ? 3 : 15);
+    for (x = 0; x < f.nindexes; x++) {
+      gpuir_cursor *c;
+      for (t = 0; t < f.o.nterms; t += which == 3 ? 7 : 1) check_cursor(&f, f.index[x], t, &r);
+      assert_int_equal(gpuir_cursor_open(f.index[x], f.o.nterms, &c, NULL), GPUIR_E_NOT_FOUND);
+    }
+    teardown(&f);
+  }
 }
 
 int main(int argc, char **argv) {
@@ -466,7 +549,8 @@ int main(int argc, char **argv) {
       cmocka_unit_test(test_k1_zero),
       cmocka_unit_test(test_arithmetic),
       cmocka_unit_test(test_blocks_of_any_length),
+      cmocka_unit_test(test_cursors),
   };
   if (argc > 1 && !strcmp(argv[1], "--digest")) return print_digest();
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return cmocka_run_group_tests_name("09_postings", tests, NULL, NULL);
 }

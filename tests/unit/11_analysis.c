@@ -1,10 +1,12 @@
-/* Text analysis: exact tokens of each analyzer, stop words, stems, specifications, hostile input. */
+/* 11_analysis.c - text analysis: exact tokens of each analyzer, stop words, stems, specifications, hostile input. */
 #define GPUIR_STATIC
 #define GPUIR_IMPLEMENTATION
 #include "gpuir.h"
 
 #include <setjmp.h>
 #include <cmocka.h>
+
+#include "alloc.h"
 
 /* Tokens end up here, each followed by '|'. */
 typedef struct sink {
@@ -793,26 +795,6 @@ static void test_create_errors(void **state) {
   gpuir__analyzer_destroy(NULL);
 }
 
-/* An allocator that fails at the n-th allocation and keeps the books. */
-typedef struct book {
-  size_t left, bytes;
-} book;
-
-static void *book_resize(void *user, void *ptr, size_t old_size, size_t new_size) {
-  book *b = (book *)user;
-  void *p;
-  if (!new_size) {
-    b->bytes -= old_size;
-    free(ptr);
-    return NULL;
-  }
-  if (!b->left) return NULL;
-  b->left--;
-  p = realloc(ptr, new_size);
-  if (p) b->bytes += new_size - old_size;
-  return p;
-}
-
 static void test_nomem(void **state) {
   static const char *const specs[] = {
       "ascii",
@@ -829,16 +811,15 @@ static void test_nomem(void **state) {
   for (i = 0; i < sizeof text; i += 4) text[i] = ' ';
   for (i = 0; i < sizeof specs / sizeof *specs; i++)
     for (n = 0; n < 40; n++) {
-      book b;
-      gpuir_allocator a;
+      alloc_book b;
+      gpuir_allocator a = alloc_from(&b);
       gpuir__analyzer *an;
       gpuir_error err;
       sink s;
       int status;
-      b.left = n;
-      b.bytes = 0;
-      a.resize = book_resize;
-      a.user = &b;
+      memset(&b, 0, sizeof b);
+      b.fail_at = (int64_t)n + 1;
+      b.forever = 1;
       status = gpuir__analyzer_create(&a, specs[i], words, NULL, NULL, &an, &err);
       if (status)
         assert_int_equal(status, GPUIR_E_NOMEM);
@@ -875,5 +856,5 @@ int main(void) {
       cmocka_unit_test(test_spec),           cmocka_unit_test(test_create_errors),
       cmocka_unit_test(test_nomem),
   };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return cmocka_run_group_tests_name("11_analysis", tests, NULL, NULL);
 }

@@ -1,0 +1,62 @@
+/* 06_lab_pfor.c - PForDelta and its kin: slots of one width, and exceptions */
+#define GPUIR_STATIC
+#define GPUIR_IMPLEMENTATION
+#include "gpuir.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "lists.h"
+
+static const char *const part_codecs[] = {"pfd", "newpfd", "optpfd", "pfd-list", "parapfor"};
+
+/* The parts of exceptions that a lane patches, as the warp that decodes the block of value i does. */
+static uint32_t lane_pfd(const gpuir__stream *s, uint32_t i) {
+  const uint32_t block = i / 128, count = gpuir__block_count(s->n, block);
+  gpuir__pfd_block v;
+  uint32_t k, at, value;
+  memset(&v, 0, sizeof v);
+  gpuir__pfd_find(s, block, count, &v);
+  value = gpuir__packed_value(v.slots, v.b, i % 128);
+  if (v.form >= GPUIR__PFD_APART)
+    for (k = 0; k < v.number; k++) {
+      uint32_t high = gpuir__pfd_apart(&v, k, &at);
+      if (at == i % 128) value |= high;
+    }
+  if (v.form == GPUIR__PFD_LINKED)
+    for (k = 0, at = v.first; k < v.number; k++) {
+      if (at == i % 128) value = gpuir__pfd_linked(&v, k);
+      at += gpuir__packed_value(v.slots, v.b, at) + 1;
+    }
+  if (value != gpuir__pfd_value(&v, i % 128)) return ~gpuir__pfd_value(&v, i % 128);
+  return value;
+}
+
+static uint32_t lane_value(const gpuir__stream *s, uint32_t i, int *gap) {
+  const char *name = s->codec->name;
+  *gap = s->codec->docids;
+  if (!strcmp(name, "pfd-list")) return gpuir__pfl_value((const gpuir__pfl_state *)s->scratch, i);
+  if (!strcmp(name, "parapfor")) return gpuir__para_gap(s, i);
+  return lane_pfd(s, i);
+}
+
+#include "codec_properties.h"
+
+/* Blocks of all widths of both parts, whether an encoder would choose them or not. */
+static void test_made_blocks(void **state) {
+  (void)state;
+  made_blocks("optpfd");
+}
+
+int main(int argc, char **argv) {
+  const struct CMUnitTest tests[] = {
+      CODEC_PROPERTIES,
+      cmocka_unit_test(test_parameters),
+      cmocka_unit_test(test_made_blocks),
+  };
+  if (argc > 1 && atoi(argv[1]) > 1) rounds = atoi(argv[1]);
+  return cmocka_run_group_tests_name("06_lab_pfor", tests, NULL, NULL);
+}

@@ -1,0 +1,178 @@
+/* 16_query.c - queries: words, operators, the number of terms, whose index they are of */
+#define _POSIX_C_SOURCE 200809L
+#include "gpuir.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "rng.h"
+#include "oracle.h"
+#include "corpus.h"
+#include "fixture.h"
+
+/* One query word may make several tokens. */
+static void test_query_words(void **state) {
+  static const struct {
+    const char *text;
+    int status;
+    unsigned n;
+    const char *token[6]; /* a leading '-' negates */
+  } cases[] = {
+      {"red-fox", GPUIR_OK, 2, {"red", "fox"}},
+      {"red -blue-fox", GPUIR_OK, 3, {"red", "-blue", "-fox"}},
+      {"--blue red", GPUIR_OK, 2, {"-blue", "red"}},
+      {"RED Fox red", GPUIR_OK, 3, {"red", "fox", "red"}},
+      {"red - fox", GPUIR_OK, 2, {"red", "fox"}},
+      {"red -!!!", GPUIR_OK, 1, {"red"}},
+      {"... red", GPUIR_OK, 1, {"red"}},
+      {"red -red", GPUIR_OK, 2, {"red", "-red"}},
+      {"red -nowhere", GPUIR_OK, 2, {"red", "-nowhere"}},
+      {"red nowhere", GPUIR_OK, 2, {"red", "nowhere"}},
+      {"nowhere", GPUIR_OK, 1, {"nowhere"}},
+      {"(red)\v\f\r\n\tfox", GPUIR_OK, 2, {"red", "fox"}},
+      {"", GPUIR_E_QUERY, 0, {NULL}},
+      {"   \t\n", GPUIR_E_QUERY, 0, {NULL}},
+      {"-red", GPUIR_E_QUERY, 0, {NULL}},
+      {"-red -blue", GPUIR_E_QUERY, 0, {NULL}},
+      {"!!! ???", GPUIR_E_QUERY, 0, {NULL}},
+      {"-", GPUIR_E_QUERY, 0, {NULL}},
+  };
+  static const char *const text[] = {"red fox", "blue fox", "red",   "red red blue",
+                                     "fox",     "blue",     "green", ""};
+  fixture f;
+  texts t;
+  size_t c, i, k;
+  int mode, x;
+  (void)state;
+  texts_begin(&t, &f, NULL);
+  for (i = 0; i < sizeof text / sizeof *text; i++) texts_add(&t, text[i], strlen(text[i]));
+  texts_end(&t, "words");
+  for (c = 0; c < sizeof cases / sizeof *cases; c++) {
+    oracle_query oq;
+    oq.n = cases[c].n;
+    for (i = 0; i < oq.n; i++) {
+      const char *s = cases[c].token[i];
+      oq.word[i].negated = *s == '-';
+      oq.word[i].term = oracle_find(&f.o, s + (*s == '-'), strlen(s) - (*s == '-'));
+    }
+    (void)oracle_run(&f.o, &oq, f.k1, f.b);
+    for (mode = 0; mode < 3; mode++)
+      for (x = 0; x < f.nindexes; x++) {
+        int status;
+        gpuir_query *q = parse(f.index[x], cases[c].text, strlen(cases[c].text), mode, NULL, &status);
+        if (status != cases[c].status) fail_msg("\"%s\": %s", cases[c].text, gpuir_strerror(status));
+        if (status) continue;
+        for (k = 0; k < 10; k++) {
+          check_search(&f, x * 2, q, cases[c].text, mode, k);
+          check_search(&f, x * 2 + 1, q, cases[c].text, mode, k);
+        }
+        check_count(&f, x * 2, q, cases[c].text, mode);
+        gpuir_query_destroy(q);
+      }
+  }
+  teardown(&f);
+}
+
+/* With no_operators a leading '-' is as any other character. */
+static void test_no_operators(void **state) {
+  fixture f;
+  texts t;
+  gpuir_query_desc desc;
+  gpuir_query *q;
+  oracle_query oq;
+  (void)state;
+  texts_begin(&t, &f, NULL);
+  texts_add(&t, "red fox", 7);
+  texts_add(&t, "red", 3);
+  texts_end(&t, "no operators");
+  memset(&desc, 0, sizeof desc);
+  desc.no_operators = 1;
+  assert_int_equal(gpuir_query_parse(f.index[0], &desc, "red -fox", 8, &q, NULL), GPUIR_OK);
+  oq.n = 2;
+  oq.word[0].term = oracle_find(&f.o, "red", 3);
+  oq.word[1].term = oracle_find(&f.o, "fox", 3);
+  oq.word[0].negated = oq.word[1].negated = 0;
+  (void)oracle_run(&f.o, &oq, f.k1, f.b);
+  check_search(&f, 0, q, "red -fox", GPUIR_AND, 10);
+  gpuir_query_destroy(q);
+  teardown(&f);
+}
+
+/* 64 distinct terms are allowed, 65 are not; repeats do not count. */
+static void test_term_limit(void **state) {
+  fixture f;
+  oracle_query oq;
+  rng r;
+  char text[4096];
+  size_t n = 0;
+  uint32_t i;
+  int status;
+  (void)state;
+  r.s = 1;
+  oracle_init(&f.o);
+  corpus_words(&f.o, 80);
+  for (i = 0; i < 400; i++) {
+    uint32_t t;
+    for (t = 0; t < 80; t++)
+      if (rng_below(&r, 80) > t / 2) oracle_add(&f.o, t, 1 + rng_below(&r, 3));
+    oracle_doc(&f.o);
+  }
+  oracle_invert(&f.o);
+  setup(&f, "80 terms");
+  oq.n = 0;
+  for (i = 0; i < 192; i++) {
+    oq.word[oq.n].term = i % 64;
+    oq.word[oq.n++].negated = 0;
+  }
+  check_query(&f, &oq, NULL, &r, 1);
+  for (i = 0; i < 192; i++) { /* negated ones count as well */
+    oq.word[i].term = i % 32 + (i % 3 == 2 ? 48 : 0);
+    oq.word[i].negated = i % 3 == 2;
+  }
+  check_query(&f, &oq, NULL, &r, 1);
+  for (i = 0; i < 65; i++) n += (size_t)snprintf(text + n, sizeof text - n, "w%u ", i);
+  assert_null(parse(f.index[0], text, n, GPUIR_OR, NULL, &status));
+  assert_int_equal(status, GPUIR_E_TERMS);
+  for (i = 0, n = 0; i < 65; i++)
+    n += (size_t)snprintf(text + n, sizeof text - n, "%snone%u ", i ? "-" : "", i);
+  assert_null(parse(f.index[0], text, n, GPUIR_OR, NULL, &status)); /* so do unknown ones */
+  assert_int_equal(status, GPUIR_E_TERMS);
+  teardown(&f);
+}
+
+/* A query of another index is refused; it would name other terms. */
+static void test_foreign_query(void **state) {
+  fixture f, g;
+  gpuir_query *q;
+  gpuir_hit hit;
+  size_t n;
+  int status;
+  (void)state;
+  corpus_zipf(&f.o, 100, 20, 5, 141);
+  corpus_zipf(&g.o, 100, 20, 5, 142);
+  setup_codecs(&f, "mine", NULL, 1);
+  setup_codecs(&g, "foreign", NULL, 1);
+  q = parse(f.index[0], "w1 w2", 5, GPUIR_OR, NULL, &status);
+  assert_int_equal(status, GPUIR_OK);
+  assert_int_equal(gpuir_search(g.searcher[0], q, &hit, 1, &n), GPUIR_E_ARGUMENT);
+  gpuir_query_destroy(q);
+  teardown(&f);
+  teardown(&g);
+}
+
+int main(int argc, char **argv) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_query_words),
+      cmocka_unit_test(test_no_operators),
+      cmocka_unit_test(test_term_limit),
+      cmocka_unit_test(test_foreign_query),
+  };
+  int failed;
+  if (argc > 1) cmocka_set_test_filter(argv[1]);
+  failed = cmocka_run_group_tests_name("16_query", tests, NULL, NULL);
+  print_message("%lu comparisons, %lu hits\n", compared, hits_compared);
+  return failed;
+}

@@ -1,0 +1,97 @@
+/* 17_topk.c - the best k of equal scores, and the bounds of scores under all parameters */
+#define GPUIR_STATIC
+#define GPUIR_IMPLEMENTATION
+#include "gpuir.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "rng.h"
+#include "oracle.h"
+#include "corpus.h"
+#include "fixture.h"
+
+static void test_identical_documents(void **state) {
+  fixture f;
+  (void)state;
+  corpus_classes(&f.o, 20000, 1, 0);
+  setup(&f, "identical");
+  random_queries(&f, 30, 6, 0);
+  single_terms(&f, 1, NULL, 0);
+  teardown(&f);
+}
+
+static void test_ties(void **state) {
+  fixture f;
+  (void)state;
+  corpus_classes(&f.o, 70000, 5, 21);
+  setup(&f, "five kinds of documents");
+  random_queries(&f, 24, 7, 0);
+  single_terms(&f, 1, NULL, 0);
+  teardown(&f);
+}
+
+static void test_huge_frequencies(void **state) {
+  fixture f;
+  unsigned i;
+  (void)state;
+  corpus_huge(&f.o, 3000, 41);
+  setup(&f, "huge tf");
+  random_queries(&f, 60, 10, 0);
+  for (i = 0; i < SETTINGS; i++) single_terms(&f, 1, settings[i], 0);
+  teardown(&f);
+}
+
+static void test_saturated_frequencies(void **state) {
+  fixture f;
+  unsigned i;
+  (void)state;
+  corpus_saturated(&f.o, 20000, 42);
+  setup_codecs(&f, "saturated tf", NULL, 6);
+  for (i = 0; i < SETTINGS; i++) single_terms(&f, 1, settings[i], 0);
+  random_queries(&f, 15, 11, 0);
+  teardown(&f);
+}
+
+static void test_settings_stored(void **state) {
+  unsigned i;
+  (void)state;
+  for (i = 0; i < SETTINGS; i++) {
+    fixture f;
+    corpus_build how;
+    memset(&how, 0, sizeof how);
+    how.custom_bm25 = 1;
+    how.k1 = settings[i][0];
+    how.b = settings[i][1];
+    corpus_zipf(&f.o, 3000, 40, 10, 12 + i);
+    setup_codecs(&f, "stored k1 and b", &how, 1u << i % 4);
+    random_queries(&f, 20, 5 + i, 1);
+    teardown(&f);
+  }
+}
+
+static void test_settings_of_queries(void **state) {
+  fixture f;
+  unsigned i;
+  (void)state;
+  corpus_zipf(&f.o, 9000, 60, 10, 13);
+  setup_codecs(&f, "custom k1 and b", NULL, 5);
+  for (i = 0; i < SETTINGS; i++) single_terms(&f, 4, settings[i], 0);
+  teardown(&f);
+}
+
+int main(int argc, char **argv) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_identical_documents), cmocka_unit_test(test_ties),
+      cmocka_unit_test(test_huge_frequencies),    cmocka_unit_test(test_saturated_frequencies),
+      cmocka_unit_test(test_settings_stored),     cmocka_unit_test(test_settings_of_queries),
+  };
+  int failed;
+  if (argc > 1) cmocka_set_test_filter(argv[1]);
+  failed = cmocka_run_group_tests_name("17_topk", tests, NULL, NULL);
+  print_message("%lu comparisons, %lu hits\n", compared, hits_compared);
+  return failed;
+}
