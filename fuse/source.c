@@ -63,6 +63,7 @@ typedef struct place {
 /* Looks at what fd is. The file system is not asked, as fstat would do over FUSE: the kernel knows all of this. */
 static int place_of(int fd, place *p) {
   struct statx st;
+  memset(p, 0, sizeof *p);
   if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE | STATX_MNT_ID, &st) != 0) return errno;
   p->device = makedev(st.stx_dev_major, st.stx_dev_minor);
   p->mount = st.stx_mask & STATX_MNT_ID ? st.stx_mnt_id : 0;
@@ -103,10 +104,13 @@ static int type_allowed(const char *type, const char *options) {
 /* Reads a line of mountinfo(5): "id parent major:minor root point options ... - type source options". Returns
  * 1 when it is the line of `p`, and then writes whether that may be entered to *allowed. */
 static int mount_line(char *line, const place *p, int *allowed) {
-  unsigned long id;
+  char *at, *type, *source, *options;
+  const unsigned long id = strtoul(line, &at, 10);
   unsigned major_number, minor_number;
-  char *type, *source, *options;
-  if (sscanf(line, "%lu %*u %u:%u", &id, &major_number, &minor_number) != 3) return 0;
+  (void)strtoul(at, &at, 10);
+  major_number = (unsigned)strtoul(at, &at, 10);
+  if (*at != ':') return 0;
+  minor_number = (unsigned)strtoul(at + 1, &at, 10);
   if (p->mount ? id != p->mount : makedev(major_number, minor_number) != p->device) return 0;
   type = strstr(line, " - ");
   source = type ? strchr(type + 3, ' ') : NULL;
@@ -230,9 +234,9 @@ int source_open(const char *path, dev_t mount, int *fd, struct stat *st) {
   size_t n = strlen(path);
   int rc;
   *fd = -1;
+  memset(&w, 0, offsetof(walk, rest));
   w.own = mount;
   w.fd = -1;
-  w.links = 0;
   if (n >= sizeof w.rest) return ENAMETOOLONG;
   memcpy(w.rest, path + strspn(path, "/"), n + 1 - strspn(path, "/"));
   rc = walk_start(&w);

@@ -12,6 +12,14 @@
   fuse_check.py interrupt WARM PATH...   a signal in the middle of the look-up of PATH, which is as slow as WARM's,
                                          must end it with EINTR, and soon; the next PATH is for when it came too late
   fuse_check.py json FILE...             each is valid UTF-8 and a JSON array of hits; prints names as ASCII
+  fuse_check.py same-names COMMAND MOUNT both files of JSON, of the command and of the mount, have the same names
+  fuse_check.py harmless FILE...         nothing in them acts on a terminal: UTF-8, no controls but tabs and line ends
+  fuse_check.py acl PATH USER            lets a user, by number, read PATH by an access control list
+  fuse_check.py swap SECONDS A B         exchanges two names as fast as it can
+  fuse_check.py look-for USER TEXT SECONDS FOLDER N
+                                         reads FOLDER/0 to FOLDER/N-1 as that user, by number, for so long; TEXT must
+                                         never be there
+  fuse_check.py disturb STOP FOLDER      looks up different queries until STOP exists; only EIO may come of it
 """
 
 import ctypes
@@ -23,9 +31,11 @@ import multiprocessing
 import os
 import shutil
 import signal
+import struct
 import sys
 import tempfile
 import time
+import unicodedata
 
 
 def name_of(error):
@@ -195,6 +205,75 @@ def do_json(*files):
         for rank, hit in enumerate(hits, 1):
             assert hit["rank"] == rank and isinstance(hit["docid"], int) and hit["score"] > 0
             print(ascii(hit["name"]))
+
+
+def do_same_names(command, mount):
+    with open(command, encoding="utf-8") as file:
+        of_command = [hit["name"] for hit in json.load(file)["hits"]]
+    with open(mount, encoding="utf-8") as file:
+        of_mount = [hit["name"] for hit in json.load(file)]
+    assert of_command == of_mount and of_mount, (of_command, of_mount)
+
+
+def do_harmless(*files):
+    turns = set("\u061c\u200e\u200f\u2028\u2029\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+    for path in files:
+        with open(path, "rb") as file:
+            text = file.read().decode("utf-8", "strict")
+        for c in text:
+            if c not in "\n\t" and (unicodedata.category(c) == "Cc" or c in turns):
+                sys.exit(f"{path}: {ascii(c)} in {ascii(text)}")
+
+
+def do_acl(path, user):
+    # linux/posix_acl_xattr.h: version 2, then tag, permissions and id of owner, user, group, mask and others
+    entries = [(1, 6, -1), (2, 4, int(user)), (4, 0, -1), (16, 4, -1), (32, 0, -1)]
+    acl = struct.pack("<I", 2) + b"".join(struct.pack("<HHi", *entry) for entry in entries)
+    os.setxattr(path, "system.posix_acl_access", acl)
+
+
+def do_swap(seconds, a, b):
+    libc = ctypes.CDLL(None, use_errno=True)
+    a, b, swaps, end = a.encode(), b.encode(), 0, time.monotonic() + float(seconds)
+    while time.monotonic() < end:
+        for _ in range(100):
+            if libc.renameat2(-100, a, -100, b, 2) != 0:  # AT_FDCWD, RENAME_EXCHANGE
+                sys.exit(f"renameat2: {os.strerror(ctypes.get_errno())}")
+        swaps += 100
+    print(f"{swaps} swaps")
+
+
+def do_look_for(user, text, seconds, folder, n):
+    os.setgroups([])
+    os.setgid(int(user))
+    os.setuid(int(user))
+    text, n, reads, refused, end = text.encode(), int(n), 0, 0, time.monotonic() + float(seconds)
+    while time.monotonic() < end:
+        for i in range(n):
+            try:
+                data, _ = read_all(f"{folder}/{i}")
+                if text in data:
+                    sys.exit(f"{folder}/{i} has it after {reads} reads")
+            except OSError as error:
+                if error.errno not in (errno.EACCES, errno.ESTALE, errno.ENODATA):
+                    sys.exit(f"{folder}/{i}: {name_of(error)}")
+                refused += 1
+            reads += 1
+    assert reads > n
+    print(f"{reads} reads, {refused} refused")
+
+
+def do_disturb(stop, folder):
+    for i in itertools.count():
+        if os.path.exists(stop):
+            break
+        for name in (f"the+x{i}", f"of+a+y{i}.json", f"water+night+z{i}.tsv"):
+            try:
+                read_all(f"{folder}/{name}")
+            except OSError as error:
+                if error.errno not in (errno.EIO, errno.ESTALE):
+                    sys.exit(f"{name}: {name_of(error)}")
+    assert i > 10
 
 
 if __name__ == "__main__":

@@ -17,8 +17,8 @@ typedef enum text_form {
   TEXT_MESSAGE /* a line for people: as TEXT_TSV, but tabs and backslashes stay as they are */
 } text_form;
 
-/* Returns the length of the well-formed UTF-8 character at s[0..n), n > 0, or 0 when there is none. */
-size_t text_utf8(const char *s, size_t n);
+/* Returns the length of the well-formed UTF-8 character at text[0..n), n > 0, or 0 when there is none. */
+size_t text_utf8(const char *text, size_t n);
 int text_is_utf8(const char *s, size_t n);
 
 /* Returns the length of the character at s[0..n), n > 0, or 1 for a byte that is none; *harmless says whether
