@@ -2,7 +2,7 @@
 # gpuirfs with real tools on a real mount. GPUIR_TEST_LONG=1 (or GPUIR_LONG=1) runs the full counts.
 # shellcheck disable=SC2010,SC2012 # what ls shows is a subject of these tests
 # shellcheck disable=SC2016 # what eval and until_true run is in single quotes
-# shellcheck disable=SC2030,SC2031,SC2034 # each test is a subshell of its own
+# shellcheck disable=SC2030,SC2031,SC2034,SC2154 # each test is a subshell of its own; ../support/mount sets variables
 
 load ../support/mount
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # gpuirfs among hostile files, folders, names and users. GPUIR_LONG=1 runs the full counts.
 # shellcheck disable=SC2016 # what eval and until_true run is in single quotes
-# shellcheck disable=SC2030,SC2031,SC2034 # each test is a subshell of its own
+# shellcheck disable=SC2030,SC2031,SC2034,SC2154 # each test is a subshell of its own; ../support/mount sets variables
 
 load ../support/mount
 
