@@ -96,6 +96,18 @@ make test" ]
   done
 }
 
+@test "the walks of CONTRIBUTING.md lead to the code" {
+  cd "$root"
+  grep '^| .* | `[^`]*` | `\[[a-z0-9-]*\]` | `[^`]*` | `[^`]*` |$' .github/CONTRIBUTING.md | tr -d '`' >"$BATS_TEST_TMPDIR/walks"
+  [ "$(wc -l <"$BATS_TEST_TMPDIR/walks")" -ge 7 ]
+  while IFS='|' read -r _ what file tag start _; do
+    read -r file <<<"$file" && read -r tag <<<"$tag" && read -r start <<<"$start"
+    grep -qF "$tag" "$file" || { echo "$what: no $tag in $file"; return 1; }
+    awk -v tag="$tag" -v start="$start" 'index($0, tag) && !/Uses/ { found = 1 } found && $0 ~ "^[a-z].*" start "[[(]" { ok = 1 }
+      END { exit !ok }' "$file" || { echo "$what: $start does not follow $tag in $file"; return 1; }
+  done <"$BATS_TEST_TMPDIR/walks"
+}
+
 @test "figures in the READMEs are those of the logs" {
   cd "$root"
   python3 tools/scripts/quote.py --check README.md tools/README.md tools/*/README.md | tee "$BATS_TEST_TMPDIR/out"
