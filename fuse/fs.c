@@ -305,7 +305,7 @@ char *fs_readme(const fs_config *config) {
       "  cat term/gpu                    in how many documents a term occurs, and how it is stored\n"
       "\n"
       "query/<q>         one docID a line; an empty file when nothing matches\n"
-      "query/<q>.tsv     rank, docID, score, name; \\t \\n \\r \\\\ \\xHH stand for special characters\n"
+      "query/<q>.tsv     rank, docID, score, name; \\t \\n \\r \\\\ \\xhh stand for special characters\n"
       "query/<q>.json    an array of objects with the same four\n"
       "hits/<q>/         links 000001-<name> to doc/<docID>\n"
       "doc/<docID>       the stored text, a link to the source file, or its lines\n"
@@ -327,8 +327,9 @@ char *fs_readme(const fs_config *config) {
       &b,
       "Errors: EINVAL for a malformed name or a query without a word to look for, E2BIG for more than\n"
       "64 words, ENAMETOOLONG for a name over 255 bytes, EROFS for writing, ENODATA for a document whose\n"
-      "text is neither in the index nor on disk. When the index file is replaced, new results show within\n"
-      "two seconds; open files keep what they had.\n");
+      "text is neither in the index nor on disk, EACCES for one whose source you may not read, EIO when\n"
+      "the index file was cut short. When it is replaced, new results show within two seconds; open files\n"
+      "keep what they had.\n");
   buf_put(&b, "", 1); /* the final NUL */
   return b.error ? NULL : b.data;
 }

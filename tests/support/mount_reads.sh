@@ -11,6 +11,10 @@ build=${GPUIR_BUILD:-build}
 gpuir=$build/gpuir fs=$build/gpuirfs program=$build/tests/e2e/mount_reads
 mnt=$folder/m fs_pid=
 
+echo "command: tests/support/mount_reads.sh $*"
+echo "commit: $(git describe --always --dirty --exclude='*' 2>/dev/null || echo unknown)"
+echo "machine: $(sed -n 's/^model name[[:blank:]]*: //p' /proc/cpuinfo | head -n 1), $(nproc) cores, Linux $(uname -r)," \
+  "$("$fs" -V)"
 mkdir -p "$folder/old" "$folder/new" "$mnt"
 finish() {
   touch "$folder/stop"
