@@ -1,5 +1,6 @@
 /* report.c - the rows of gpuir lab: tables on the terminal, and a TSV file that describes the charts drawn from it. */
 #include "../cli/cli.h"
+#include "../common/text.h"
 #include "lab.h"
 
 #include <errno.h>
@@ -42,9 +43,13 @@ int lab_report_open(lab_report *r, const char *dir, const char *name) {
 
 /* One line, whatever the text holds. */
 static char *one_line(const char *text) {
-  char *line = cli_copy(text, strlen(text));
-  for (char *p = line; *p; p++)
-    if ((unsigned char)*p < 32 || *p == 127) *p = ' ';
+  size_t n = strlen(text);
+  char *line = cli_copy(text, n);
+  for (size_t i = 0, len; i < n; i += len) {
+    int harmless;
+    len = text_next(line + i, n - i, &harmless);
+    if (!harmless) memset(line + i, ' ', len);
+  }
   return line;
 }
 
