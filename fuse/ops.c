@@ -470,6 +470,7 @@ static void lookup_new(fuse_req_t req, fs *f, fuse_ino_t parent, node_kind kind,
   guard_enter(generation_broken_flag(g));
   rc = generation_is_broken(g) ? EIO : make_node(req, f, g, kind, name, len, body);
   guard_leave();
+  if (rc && generation_is_broken(g)) rc = EIO; /* its search was called off */
 
   pthread_mutex_lock(&f->lock);
   n = NULL;
