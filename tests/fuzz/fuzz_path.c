@@ -1,0 +1,52 @@
+/* fuzz_path.c - reads any bytes as a name in the mount: a query, an option folder, a document, a link
+ *
+ *   clang -g -O1 -fsanitize=fuzzer,address,undefined -I. -Ifuse tests/fuzz/fuzz_path.c -o build/fuzz_path -lm -pthread
+ *   mkdir -p build/corpus-path
+ *   build/fuzz_path -max_total_time=60 -max_len=300 -timeout=10 build/corpus-path
+ *
+ * What is read stays within the room that path.h promises, options that are refused change nothing, and a link's name
+ * holds nothing that a path or a terminal would take amiss. */
+#define GPUIR_IMPLEMENTATION
+#include "gpuir.h"
+
+#include "fuse/common.c"
+#include "fuse/path.c"
+#include "tools/common/text.c"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check(int holds) {
+  if (!holds) abort();
+}
+
+static void check_link(const char *name, size_t len) {
+  char link[NAME_LIMIT + 1];
+  size_t n = name_link(link, 7, 3, name, len), i;
+  check(n <= NAME_LIMIT && strlen(link) == n && name_link_rank(link, n) == 7);
+  for (i = 0; i < n; i++) check(link[i] != '/' && (unsigned char)link[i] >= 32 && link[i] != 127);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  name_options options, before;
+  char *name, *text;
+  size_t n = 0;
+  uint32_t docid;
+  int format, mode;
+  if (!size || !(name = (char *)malloc(size)) || !(text = (char *)malloc(size))) return 0;
+  memcpy(name, data, size); /* blocks of the exact size: the sanitizer sees a byte too many */
+  memset(&options, 0, sizeof options);
+  before = options;
+  if (name_option(name, size, 1000, &options)) check(!memcmp(&options, &before, sizeof options));
+  check(name_options_depth(&options) <= 3);
+  if (!name_query(name, size, text, &n, &format))
+    check(n <= size && format >= FORMAT_PLAIN && format <= FORMAT_JSON);
+  if (!name_unescape(name, size, text, &n)) check(n <= size);
+  (void)name_docid(name, size, &docid);
+  (void)name_mode(name, size, &mode);
+  (void)name_is_never(name, size);
+  (void)name_link_rank(name, size);
+  check_link(name, size);
+  free(name);
+  free(text);
+  return 0;
+}

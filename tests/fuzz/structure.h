@@ -1,0 +1,196 @@
+/* structure.h - damages the bytes of an index file where it hurts: whole fields of its header, section table, records
+ * and streams, with checksums made right again, so that they are not what refuses the file
+ *
+ * Include it behind an implementation of gpuir.h. A mutation depends on its seed alone. */
+#ifndef STRUCTURE_H
+#define STRUCTURE_H
+
+enum { STRUCTURE_HEADER = 64, STRUCTURE_ENTRY = 32, STRUCTURE_SECTIONS = 64 };
+
+/* Fills a window of bytes by the fuzzer's own mutator, or in any other way; the length stays. */
+typedef void (*structure_scramble)(uint8_t *bytes, size_t n, void *user);
+
+typedef struct structure {
+  uint8_t *bytes;
+  size_t len;
+  uint64_t state; /* of the random numbers */
+  structure_scramble scramble;
+  void *user;
+} structure;
+
+/* A number below n (> 0), by splitmix64. */
+static uint64_t structure_below(structure *s, uint64_t n) {
+  uint64_t x = s->state += 0x9e3779b97f4a7c15u;
+  x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+  return (x ^ x >> 31) % n;
+}
+
+static uint32_t structure_get32(const uint8_t *p) {
+  uint32_t v;
+  memcpy(&v, p, 4);
+  return v;
+}
+
+static uint64_t structure_get64(const uint8_t *p) {
+  uint64_t v;
+  memcpy(&v, p, 8);
+  return v;
+}
+
+/* The number of entries of the section table that lie within the file. */
+static uint32_t structure_sections(const structure *s) {
+  const size_t room = s->len < STRUCTURE_HEADER ? 0 : (s->len - STRUCTURE_HEADER) / STRUCTURE_ENTRY;
+  uint32_t n = s->len < STRUCTURE_HEADER ? 0 : structure_get32(s->bytes + 12);
+  if (n > room) n = (uint32_t)room;
+  return n < STRUCTURE_SECTIONS ? n : STRUCTURE_SECTIONS;
+}
+
+static uint8_t *structure_entry(const structure *s, uint32_t i) {
+  return s->bytes + STRUCTURE_HEADER + (size_t)i * STRUCTURE_ENTRY;
+}
+
+/* The bytes of an entry's section; *n is 0 if they do not lie within the file. */
+static uint8_t *structure_bytes(const structure *s, const uint8_t *entry, size_t *n) {
+  const uint64_t at = structure_get64(entry + 8), length = structure_get64(entry + 16);
+  *n = at <= s->len && length <= s->len - at ? (size_t)length : 0;
+  return *n ? s->bytes + at : s->bytes;
+}
+
+/* Makes right what gpuir_open and gpuir_verify look at first: magic, version, length and all checksums. */
+static void structure_mend(structure *s) {
+  static const uint8_t start[12] = {'G', 'P', 'U', 'I', 'R', 0x0d, 0x0a, 0x1a, GPUIR__FORMAT, 0, 0, 0};
+  const uint32_t n = structure_sections(s);
+  uint64_t v = s->len;
+  uint32_t i;
+  if (s->len < STRUCTURE_HEADER) return;
+  memcpy(s->bytes, start, sizeof start);
+  memcpy(s->bytes + 12, &n, 4);
+  memcpy(s->bytes + 16, &v, 8);
+  for (i = 0; i < n; i++) {
+    size_t length;
+    const uint8_t *p = structure_bytes(s, structure_entry(s, i), &length);
+    v = XXH3_64bits(p, length);
+    memcpy(structure_entry(s, i) + 24, &v, 8);
+  }
+  v = XXH3_64bits(s->bytes + STRUCTURE_HEADER, (size_t)n * STRUCTURE_ENTRY);
+  memcpy(s->bytes + 24, &v, 8);
+  v = XXH3_64bits(s->bytes, 56);
+  memcpy(s->bytes + 56, &v, 8);
+}
+
+/* A value that is likely to be wrong in place of `old`: near it, one bit away, or at the edge of some range. */
+static uint64_t structure_value(structure *s, uint64_t old) {
+  static const uint64_t edges[] = {0,   1,    2,    126,  127,   128,   129,   255,
+                                   256, 4095, 4096, 4097, 32767, 32768, 65535, 65536};
+  switch (structure_below(s, 8)) {
+    case 0: return old + structure_below(s, 33) - 16;
+    case 1: return old ^ (uint64_t)1 << structure_below(s, 64);
+    case 2: return old ^ (uint64_t)1 << structure_below(s, 16);
+    case 3: return old * 2;
+    case 4: return old / 2;
+    case 5: return ((uint64_t)1 << structure_below(s, 64)) - structure_below(s, 2);
+    case 6: return 0 - structure_below(s, 66);
+    default: return edges[structure_below(s, sizeof edges / sizeof *edges)];
+  }
+}
+
+/* Damages one field of w bytes, or a run of them, among the n bytes at p. */
+static void structure_field(structure *s, uint8_t *p, size_t n, unsigned w) {
+  const size_t fields = n / w;
+  size_t at, run, i;
+  uint64_t v = 0;
+  if (!fields) return;
+  at = (size_t)structure_below(s, fields);
+  run = (size_t)structure_below(s, 16) + 1;
+  if (run > fields - at) run = fields - at;
+  switch (structure_below(s, 5)) {
+    case 0:
+    case 1:
+      memcpy(&v, p + at * w, w);
+      v = structure_value(s, v);
+      memcpy(p + at * w, &v, w);
+      break;
+    case 2: memmove(p + at * w, p + structure_below(s, fields) * w, w); break;
+    case 3: /* a run whose fields each move a little */
+      for (i = 0; i < run; i++) {
+        memcpy(&v, p + (at + i) * w, w);
+        v += structure_below(s, 5) - 2;
+        memcpy(p + (at + i) * w, &v, w);
+      }
+      break;
+    default: /* a run of one value */
+      v = structure_value(s, 0);
+      for (i = 0; i < run; i++) memcpy(p + (at + i) * w, &v, w);
+  }
+}
+
+/* Damages one entry of the section table: whose section it is, where that lies, how long it is. */
+static void structure_table(structure *s, uint8_t *entry) {
+  const unsigned field = (unsigned)structure_below(s, 3);
+  uint64_t v;
+  if (!field) {
+    const uint32_t id = (uint32_t)structure_below(s, GPUIR__S_COUNT + 2);
+    memcpy(entry, &id, 4);
+    return;
+  }
+  v = structure_get64(entry + 8 * field);
+  v = structure_below(s, 2) ? structure_value(s, v) : v + 64 - 64 * structure_below(s, 3);
+  memcpy(entry + 8 * field, &v, 8);
+}
+
+/* Damages one section. Half of the time it is the records of lists or the streams, on which decoders depend. */
+static void structure_section(structure *s, uint32_t sections) {
+  static const uint32_t deep[] = {GPUIR__S_RECORDS, GPUIR__S_LONGS, GPUIR__S_DOCIDS, GPUIR__S_FREQS};
+  const uint32_t want = structure_below(s, 2) ? deep[structure_below(s, 4)] : 0;
+  uint8_t *entry = structure_entry(s, (uint32_t)structure_below(s, sections)), *p;
+  size_t n, at, window;
+  uint32_t i;
+  for (i = 0; want && i < sections; i++)
+    if (structure_get32(structure_entry(s, i)) == want) entry = structure_entry(s, i);
+  p = structure_bytes(s, entry, &n);
+  if (!n) return;
+  if (structure_below(s, 3)) {
+    structure_field(s, p, n, 1u << structure_below(s, 4));
+    return;
+  }
+  at = (size_t)structure_below(s, n);
+  window = 1 + (size_t)structure_below(s, 64);
+  s->scramble(p + at, window < n - at ? window : n - at, s->user);
+}
+
+/* Damages the file in one to a few places; what it begins with, its length and its checksums are right afterwards. */
+static void structure_mutate(structure *s) {
+  const uint32_t n = structure_sections(s);
+  uint64_t times = 1 + structure_below(s, structure_below(s, 4) ? 3 : 12);
+  if (!n) {
+    if (s->len) s->scramble(s->bytes, s->len, s->user);
+    return;
+  }
+  while (times--) {
+    if (structure_below(s, 24) == 0)
+      structure_table(s, structure_entry(s, (uint32_t)structure_below(s, n)));
+    else
+      structure_section(s, n);
+  }
+  structure_mend(s);
+}
+
+/* Lays sections of another file over those of the same kind: streams that are right, in the wrong place. */
+static void structure_cross(structure *s, const structure *other) {
+  const uint32_t n = structure_sections(s), m = structure_sections(other);
+  uint32_t i, j;
+  for (i = 0; i < n; i++) {
+    if (structure_below(s, 6)) continue;
+    for (j = 0; j < m; j++) {
+      size_t to_n, from_n;
+      uint8_t *to = structure_bytes(s, structure_entry(s, i), &to_n);
+      const uint8_t *from = structure_bytes(other, structure_entry(other, j), &from_n);
+      if (structure_get32(structure_entry(s, i)) == structure_get32(structure_entry(other, j)))
+        memcpy(to, from, to_n < from_n ? to_n : from_n);
+    }
+  }
+  structure_mend(s);
+}
+
+#endif
