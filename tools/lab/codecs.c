@@ -185,16 +185,29 @@ double lab_bits(const lab_measurement *m, int directory) {
 /* Of docIDs of 32 bits to all that is stored, as Ao et al. count. */
 static double ratio(const lab_measurement *m) { return 32 / lab_bits(m, 1); }
 
-static double speed_of(const lab_measurement *m, const double *seconds, unsigned least) {
-  return weigh(m, m->postings, least) / weigh(m, seconds, least);
+/* Seconds of the classes from `least` on, weighed. */
+static lab_spread weigh_times(const lab_measurement *m, const lab_spread *seconds, unsigned least) {
+  lab_spread sum = {0, 0, 0, 0};
+  for (unsigned c = least; c < LAB_CLASSES; c++)
+    if (seconds[c].n) lab_spread_add(&sum, &seconds[c], m->lists->weight[c]);
+  return sum;
 }
 
-static double speed(const lab_measurement *m, unsigned least) { return speed_of(m, m->seconds, least); }
+/* Values a second. */
+static lab_spread speed_of(const lab_measurement *m, const lab_spread *seconds, unsigned least) {
+  return lab_inverse(weigh_times(m, seconds, least), weigh(m, m->postings, least));
+}
+
+static lab_spread speed(const lab_measurement *m, unsigned least) { return speed_of(m, m->seconds, least); }
 
 /* ---- all codecs --------------------------------------------------------------------------------------------- */
 
 static void row(bench *b, int figure, const char *series, const char *x, double y, const char *unit) {
   lab_row(&b->l->report, lab_codecs_figures[figure].id, series, x, y, unit);
+}
+
+static void row_of(bench *b, int figure, const char *series, const char *x, lab_spread y, const char *unit) {
+  lab_row_of(&b->l->report, lab_codecs_figures[figure].id, series, x, y, unit);
 }
 
 /* Bits of a list in the best code of ef's partitions in which the size of one depends only on n and U, the distance of
@@ -241,18 +254,20 @@ static unsigned l1_class(const lab_lists *lists) {
 }
 
 /* Seconds a value of lists that are decoded one by one, each many times. */
-static int l1_seconds(bench *b, const lab_codec *codec, double *seconds) {
+static int l1_seconds(bench *b, const lab_codec *codec, lab_spread *seconds) {
   unsigned c = l1_class(&b->index);
-  double sum = 0, postings = 0;
+  lab_spread sum = {0, 0, 0, 0};
+  double postings = 0;
   batch all;
   int code = batch_make(b->l, codec, &b->index, c, &all);
   for (size_t i = 0; i < all.n && code == CLI_OK; i++) {
     batch one = {&all.list[i], 1};
-    sum += lab_time(b->l, decode_batch, &one);
+    lab_spread t = lab_time(b->l, decode_batch, &one);
+    lab_spread_add(&sum, &t, 1);
     postings += b->index.list[b->index.first[c] + i].n;
   }
   batch_free(&all);
-  *seconds = sum / postings;
+  *seconds = lab_scaled(sum, 1 / postings);
   return code;
 }
 
@@ -260,17 +275,18 @@ static int cycles(bench *b) {
   lab_codec codec;
   const double hertz = b->l->hertz;
   for (size_t i = 0; lab_codec_at(b->l, i, &codec); i++) {
-    double seconds;
+    lab_spread seconds;
     if (l1_seconds(b, &codec, &seconds)) return CLI_FAIL;
-    row(b, CYCLES, "L1", codec.label, hertz * seconds, "cycles/value");
+    row_of(b, CYCLES, "L1", codec.label, lab_scaled(seconds, hertz), "cycles/value");
   }
   for (int all = 0; all < 2; all++)
     for (size_t i = 0; lab_codec_at(b->l, i, &codec); i++) {
       const lab_measurement *m = measure(b, codec.label, &b->index, 1);
       if (!m) return CLI_FAIL;
-      if (weigh(m, m->seconds, all ? 0 : LONG_CLASS) <= 0) continue; /* an index without long lists */
-      row(b, CYCLES, all ? "all" : "long", codec.label, hertz / speed(m, all ? 0 : LONG_CLASS),
-          "cycles/value");
+      lab_spread seconds = weigh_times(m, m->seconds, all ? 0 : LONG_CLASS);
+      if (!seconds.n) continue; /* an index without long lists */
+      row_of(b, CYCLES, all ? "all" : "long", codec.label,
+             lab_scaled(seconds, hertz / weigh(m, m->postings, all ? 0 : LONG_CLASS)), "cycles/value");
     }
   return CLI_OK;
 }
@@ -292,8 +308,8 @@ static int ding_fig3(bench *b) {
 /* Rows of the device: all lists in one run, and list by list. */
 static void device_rows(bench *b, int figure, const lab_measurement *m, double unit, const char *name) {
   if (!b->l->gpu) return;
-  row(b, figure, "GPU", m->label, speed_of(m, m->together, 0) / unit, name);
-  row(b, figure, "GPU/list", m->label, speed_of(m, m->alone, 0) / unit, name);
+  row_of(b, figure, "GPU", m->label, lab_scaled(speed_of(m, m->together, 0), 1 / unit), name);
+  row_of(b, figure, "GPU/list", m->label, lab_scaled(speed_of(m, m->alone, 0), 1 / unit), name);
 }
 
 static int ding_table1(bench *b) {
@@ -301,29 +317,29 @@ static int ding_table1(bench *b) {
   for (size_t i = 0; lab_codec_at(b->l, i, &codec); i++) {
     const lab_measurement *m = measure(b, codec.label, &b->index, 1);
     if (!m) return CLI_FAIL;
-    row(b, DING_TABLE1, "CPU", codec.label, speed(m, 0) / 1e6, "Mvalues/s");
+    row_of(b, DING_TABLE1, "CPU", codec.label, lab_scaled(speed(m, 0), 1e-6), "Mvalues/s");
     device_rows(b, DING_TABLE1, m, 1e6, "Mvalues/s");
   }
   for (size_t i = 0; lab_codec_at(b->l, i, &codec); i++) {
-    double seconds;
+    lab_spread seconds;
     if (l1_seconds(b, &codec, &seconds)) return CLI_FAIL;
-    row(b, DING_TABLE1, "CPU/L1", codec.label, 1e-6 / seconds, "Mvalues/s");
+    row_of(b, DING_TABLE1, "CPU/L1", codec.label, lab_inverse(seconds, 1e-6), "Mvalues/s");
   }
   return CLI_OK;
 }
 
 /* By class: what a figure calls it, and values a second in that unit. */
-static void class_rows(bench *b, int figure, const char *series, const double *values, const double *seconds,
-                       double unit, const char *name) {
+static void class_rows(bench *b, int figure, const char *series, const double *values,
+                       const lab_spread *seconds, double unit, const char *name) {
   for (unsigned c = 1; c < LAB_CLASSES; c++)
-    if (seconds[c] > 0)
-      lab_row_at(&b->l->report, lab_codecs_figures[figure].id, series, ldexp(1, (int)c + 1),
-                 values[c] / seconds[c] / unit, name);
+    if (seconds[c].n)
+      lab_row_of_at(&b->l->report, lab_codecs_figures[figure].id, series, ldexp(1, (int)c + 1),
+                    lab_inverse(seconds[c], values[c] / unit), name);
 }
 
 /* Seconds of each class' lists on the device, one in a run, by a way of gpuir_cuda_lab_decode; of its steps too. */
-static int by_way(bench *b, const char *label, const char *how, double *values, double *seconds,
-                  double (*steps)[LAB_CLASSES]) {
+static int by_way(bench *b, const char *label, const char *how, double *values, lab_spread *seconds,
+                  lab_spread (*steps)[LAB_CLASSES]) {
   lab_codec codec;
   int code = CLI_OK;
   (void)lab_codec_find(label, &codec, NULL);
@@ -332,7 +348,8 @@ static int by_way(bench *b, const char *label, const char *how, double *values, 
     const lab_list *list = &b->index.list[b->index.first[c]];
     const size_t n = b->index.first[c + 1] - b->index.first[c];
     lab_gpu_times t;
-    values[c] = seconds[c] = 0;
+    values[c] = 0;
+    memset(&seconds[c], 0, sizeof seconds[c]);
     if (!n) continue;
     code = lab_stopped() ? CLI_FAIL : lab_gpu_decode(b->l, &codec, list, n, how, &t);
     if (code) break;
@@ -358,7 +375,8 @@ static int ding_fig4(bench *b) {
     class_rows(b, DING_FIG4, series, m->postings, m->alone, 1e6, "Mvalues/s");
   }
   if (b->l->gpu && lab_codec_wanted(b->l, "pfd-list")) { /* the paper's other line: without the prefix sums */
-    double values[LAB_CLASSES], seconds[LAB_CLASSES];
+    double values[LAB_CLASSES];
+    lab_spread seconds[LAB_CLASSES];
     if (by_way(b, "pfd-list", "gaps", values, seconds, NULL)) return CLI_FAIL;
     class_rows(b, DING_FIG4, "pfd-list/GPU/gaps", values, seconds, 1e6, "Mvalues/s");
   }
@@ -421,7 +439,7 @@ static int compare_lists(const void *x, const void *y) {
 static int find_shortest(bench *b) {
   lab_lists *s = &b->shortest;
   if (b->queries.n) return CLI_OK;
-  int code = lab_draw_queries(b->l, &b->index, (size_t)b->l->sample * LAB_QUERIES, &b->queries);
+  int code = lab_read_queries(b->l, &b->queries);
   s->n = b->queries.n;
   s->list = (lab_list *)cli_resize(NULL, s->n, sizeof *s->list);
   for (size_t q = 0; q < s->n; q++) s->list[q] = b->queries.list[b->queries.query[q].member[0]];
@@ -445,16 +463,16 @@ static int ao_fig8(bench *b) {
         const lab_measurement *m = measure(b, plain[i], &b->shortest, 1);
         if (!m) return CLI_FAIL;
         snprintf(series, sizeof series, "%s%s", plain[i], gpu ? "/GPU" : "");
-        row(b, AO_FIG8, series, proportions[p], speed_of(m, gpu ? m->together : m->seconds, 0) / 1e6,
-            "Mvalues/s");
+        row_of(b, AO_FIG8, series, proportions[p],
+               lab_scaled(speed_of(m, gpu ? m->together : m->seconds, 0), 1e-6), "Mvalues/s");
       }
     for (size_t i = 0; i < COUNT(exceptional) && b->shortest.n; i++)
       for (size_t p = 0; p < COUNT(proportions) && lab_codec_wanted(b->l, exceptional[i]); p++) {
         const lab_measurement *m = with_exceptions(b, i, p, &b->shortest, 1);
         if (!m) return CLI_FAIL;
         snprintf(series, sizeof series, "%s%s", exceptional[i], gpu ? "/GPU" : "");
-        row(b, AO_FIG8, series, proportions[p], speed_of(m, gpu ? m->together : m->seconds, 0) / 1e6,
-            "Mvalues/s");
+        row_of(b, AO_FIG8, series, proportions[p],
+               lab_scaled(speed_of(m, gpu ? m->together : m->seconds, 0), 1e-6), "Mvalues/s");
       }
   }
   return CLI_OK;
@@ -513,7 +531,7 @@ static int qs_table2(bench *b) {
     if (!lab_codec_wanted(b->l, labels[i])) continue;
     const lab_measurement *m = measure(b, labels[i], &b->index, 1);
     if (!m) return CLI_FAIL;
-    row(b, QS_TABLE2, "CPU", labels[i], speed(m, 0) / 1e9, "Gvalues/s");
+    row_of(b, QS_TABLE2, "CPU", labels[i], lab_scaled(speed(m, 0), 1e-9), "Gvalues/s");
     device_rows(b, QS_TABLE2, m, 1e9, "Gvalues/s");
   }
   return CLI_OK;
@@ -522,13 +540,15 @@ static int qs_table2(bench *b) {
 /* Microseconds a list of each step of one of the thesis' ways. */
 static int qs_steps(bench *b, int figure, const char *how) {
   static const char *const names[] = {"count", "prefix-sum", "gather", "combine", "all"};
-  double values[LAB_CLASSES], seconds[LAB_CLASSES], upto[3][LAB_CLASSES];
+  double values[LAB_CLASSES];
+  lab_spread seconds[LAB_CLASSES], upto[3][LAB_CLASSES];
   if (!b->l->gpu || !lab_codec_wanted(b->l, "qs")) return CLI_OK;
   if (by_way(b, "qs", how, values, seconds, upto)) return CLI_FAIL;
   for (int s = 0; s < 5; s++)
     for (unsigned c = 1; c < LAB_CLASSES; c++) {
       const double n = (double)(b->index.first[c + 1] - b->index.first[c]);
-      const double end = s < 3 ? upto[s][c] : seconds[c], before = s && s < 4 ? upto[s - 1][c] : 0;
+      const double end = s < 3 ? upto[s][c].median : seconds[c].median,
+                   before = s && s < 4 ? upto[s - 1][c].median : 0;
       if (n > 0)
         lab_row_at(&b->l->report, lab_codecs_figures[figure].id, names[s], ldexp(1, (int)c + 1),
                    end > before ? (end - before) * 1e6 / n : 0, "us/list");
@@ -541,7 +561,8 @@ static int qs_fig10(bench *b) { return qs_steps(b, QS_FIG10, "steps"); }
 
 /* Speed of ways of the thesis by length of list. */
 static int qs_ways(bench *b, int figure, const char *const *ways, const char *const *names, size_t n) {
-  double values[LAB_CLASSES], seconds[LAB_CLASSES];
+  double values[LAB_CLASSES];
+  lab_spread seconds[LAB_CLASSES];
   for (size_t i = 0; i < n && b->l->gpu && lab_codec_wanted(b->l, "qs"); i++) {
     if (by_way(b, "qs", ways[i], values, seconds, NULL)) return CLI_FAIL;
     class_rows(b, figure, names[i], values, seconds, 1e9, "Gvalues/s");
@@ -574,14 +595,14 @@ static int qs_by_c(bench *b, int figure) {
     if (figure == QS_FIG12)
       row(b, figure, "qs", cs[i], lab_bits(m, 0), "bits/docID");
     else
-      row(b, figure, "qs", cs[i], speed(m, 0) / 1e9, "Gvalues/s");
+      row_of(b, figure, "qs", cs[i], lab_scaled(speed(m, 0), 1e-9), "Gvalues/s");
   }
   for (size_t i = 0; i < COUNT(cs) && figure == QS_FIG13 && b->l->gpu && lab_codec_wanted(b->l, "qs"); i++) {
     char label[48];
     snprintf(label, sizeof label, "qs:%s", cs[i]);
     const lab_measurement *m = measure(b, label, &b->index, 1);
     if (!m) return CLI_FAIL;
-    row(b, figure, "qs/GPU", cs[i], speed_of(m, m->together, 0) / 1e9, "Gvalues/s");
+    row_of(b, figure, "qs/GPU", cs[i], lab_scaled(speed_of(m, m->together, 0), 1e-9), "Gvalues/s");
   }
   return CLI_OK;
 }
@@ -598,7 +619,8 @@ int lab_codecs(lab *l) {
   bench b;
   memset(&b, 0, sizeof b);
   b.l = l;
-  int code = lab_draw_lists(l, &b.index);
+  int code = lab_draw_lists(l, l->sample, LAB_POSTINGS, &b.index);
+  if (code == CLI_OK) lab_pick_queries(l, &b.index);
   if (code == CLI_OK) lab_shuffle(l, &b.index, &b.random);
   for (int f = 0; f < FIGURES && code == CLI_OK && !lab_stopped(); f++) {
     if (!lab_wants(l, lab_codecs_figures[f].id)) continue;

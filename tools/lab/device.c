@@ -3,8 +3,11 @@
 #include "lab.h"
 #include "gpuir_lab.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 
 #define BUSY_VALUES ((uint64_t)1 << 26) /* decoded in one run where a device's speed is meant */
 #define MOST_COPIES 1024u               /* of a class' lists, to have that many */
@@ -26,18 +29,38 @@ static void driver_release(char *out, size_t cap) {
   fclose(f);
 }
 
+/* Opens the file that GPUIR_LAB_LOCK names. Exit code. */
+static int open_lock(lab *l) {
+  const char *path = getenv("GPUIR_LAB_LOCK");
+  if (!path || !*path) return CLI_OK;
+  l->lock = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0666);
+  if (l->lock >= 0) return CLI_OK;
+  cli_error("GPUIR_LAB_LOCK: %s: %s", path, strerror(errno));
+  return CLI_FAIL;
+}
+
+void lab_gpu_take(const lab *l) {
+  while (l->lock >= 0 && flock(l->lock, LOCK_EX) && errno == EINTR && !lab_stopped()) {}
+}
+
+void lab_gpu_give(const lab *l) {
+  if (l->lock >= 0) (void)flock(l->lock, LOCK_UN);
+}
+
 int lab_gpu_find(lab *l) {
   gpuir_cuda_info info;
   gpuir_error err;
   char driver[64];
   memset(&err, 0, sizeof err);
+  if (open_lock(l)) return CLI_FAIL;
   int status = l->backend == CLI_BACKEND_CPU ? GPUIR_E_BACKEND : gpuir_cuda_device(0, &info, &err);
   l->gpu = !status;
   if (l->gpu) {
     driver_release(driver, sizeof driver);
-    lab_note(&l->report, "device", "%s, driver %s, CUDA %d.%d; times are the device's, medians of %llu",
-             info.device, driver, info.runtime_version / 1000, info.runtime_version % 1000 / 10,
-             (unsigned long long)l->repeat);
+    lab_note(&l->report, "device",
+             "%s, driver %s, CUDA %d.%d; times of decoding, intersecting and ranking are the device's own, by events; "
+             "those of whole searches are by the clock",
+             info.device, driver, info.runtime_version / 1000, info.runtime_version % 1000 / 10);
     return CLI_OK;
   }
   if (l->backend == CLI_BACKEND_GPU) return cli_fail("--backend gpu", status, &err);
@@ -74,30 +97,42 @@ int lab_gpu_open(const lab_codec *codec, const lab_list *const *list, size_t n, 
   return status ? cli_fail(codec ? codec->label : "arrays on the device", status, &err) : CLI_OK;
 }
 
-/* Seconds of decoding lists first .. first + n - 1, compared on the device. After one run that warms up. */
+/* Adds `by` times the seconds of decoding lists first .. first + n - 1 to `all` and, unless that is NULL, those of the
+ * steps. Each run is compared on the device; the first one warms up. */
 static int decode(const lab *l, const lab_codec *codec, gpuir_cuda_lab *gpu, size_t first, size_t n,
-                  const char *how, gpuir_cuda_lab_result *r) {
+                  const char *how, double by, lab_spread *all, lab_spread *steps) {
+  double seconds[4][LAB_MOST_REPEATS];
+  gpuir_cuda_lab_result r;
   gpuir_error err;
+  int status = GPUIR_OK;
   memset(&err, 0, sizeof err);
-  int status = gpuir_cuda_lab_decode(gpu, first, n, how, 1, NULL, r, &err);
-  if (!status && !r->mismatches)
-    status = gpuir_cuda_lab_decode(gpu, first, n, how, (unsigned)l->repeat, NULL, r, &err);
+  memset(&r, 0, sizeof r);
+  lab_gpu_take(l);
+  for (uint64_t i = 0; i <= l->repeat && !status && !r.mismatches; i++) {
+    status = gpuir_cuda_lab_decode(gpu, first, n, how, 1, NULL, &r, &err);
+    for (int s = 0; i && s < 4; s++) seconds[s][i - 1] = (s < 3 ? r.step_ms[s] : r.ms) / 1e3;
+  }
+  lab_gpu_give(l);
   if (status) return cli_fail(codec->label, status, &err);
-  if (!r->mismatches) return CLI_OK;
-  cli_error("%s: the device decodes %llu of %llu docIDs wrongly", codec->label,
-            (unsigned long long)r->mismatches, (unsigned long long)r->values);
-  return CLI_FAIL;
+  if (r.mismatches) {
+    cli_error("%s: the device decodes %llu of %llu docIDs wrongly", codec->label,
+              (unsigned long long)r.mismatches, (unsigned long long)r.values);
+    return CLI_FAIL;
+  }
+  for (int s = steps ? 0 : 3; s < 4; s++) {
+    lab_spread spread = lab_spread_of(seconds[s], (size_t)l->repeat);
+    lab_spread_add(s < 3 ? &steps[s] : all, &spread, by);
+  }
+  return CLI_OK;
 }
 
 int lab_gpu_decode(const lab *l, const lab_codec *codec, const lab_list *lists, size_t n, const char *how,
                    lab_gpu_times *t) {
   const lab_list **list = (const lab_list **)cli_resize(NULL, n, sizeof *list);
   lab_gpu_size size;
-  gpuir_cuda_lab_result r;
   gpuir_cuda_lab *gpu = NULL;
   uint64_t longest = 0, blocks = 0;
   memset(t, 0, sizeof *t);
-  memset(&r, 0, sizeof r);
   memset(&size, 0, sizeof size);
   for (size_t i = 0; i < n; i++) {
     list[i] = &lists[i];
@@ -112,16 +147,10 @@ int lab_gpu_decode(const lab *l, const lab_codec *codec, const lab_list *lists, 
     size.queries = 1;
   }
   int code = lab_gpu_open(codec, list, n, &size, &gpu);
-  if (code == CLI_OK && !how) {
-    code = decode(l, codec, gpu, 0, n * size.copies, NULL, &r);
-    if (code == CLI_OK) t->together = r.ms / 1e3 / size.copies;
-  }
-  for (size_t i = 0; i < n && code == CLI_OK; i++) {
-    code = decode(l, codec, gpu, i, 1, how, &r);
-    if (code) break;
-    t->alone += r.ms / 1e3;
-    for (int s = 0; s < 3; s++) t->steps[s] += r.step_ms[s] / 1e3;
-  }
+  if (code == CLI_OK && !how)
+    code = decode(l, codec, gpu, 0, n * size.copies, NULL, 1.0 / size.copies, &t->together, NULL);
+  for (size_t i = 0; i < n && code == CLI_OK; i++)
+    code = decode(l, codec, gpu, i, 1, how, 1, &t->alone, t->steps);
   gpuir_cuda_lab_close(gpu);
   free(list);
   return code;

@@ -1,6 +1,9 @@
 /* intersect.c - gpuir lab intersect: speed of the intersection methods, on sorted arrays and on compressed
  * lists (Ding et al., WWW 2009; Ao et al., PVLDB 4(8), 2011; Liu et al., "Griffin", PPoPP 2018). What a method prepares
  * of a list is made before the clock starts. Each result is compared with that of a plain merge.
+ *
+ * A measurement is a pass over all conjunctions of a point, or over all queries: by a core one after the other, by the
+ * device one after the other or batch after batch. Both take the same conjunctions in the same order, equally often.
  */
 #include "../cli/cli.h"
 #include "lab.h"
@@ -15,7 +18,8 @@
 #define COMPARABLE 16.0   /* Griffin's pairs are of lists that differ in length by less */
 #define MOST_METHODS 64   /* in the library's table, and in the device's */
 #define GRIFFIN_CLASS 10u /* and of 1024 postings or more */
-#define GRIFFIN_LONG 20u  /* by ratio, the longer list has 1M to 2M postings */
+#define GRIFFIN_LONG 20u  /* by ratio, the longer list has 2M postings at most */
+#define PAIR_POSTINGS ((uint64_t)1 << 24) /* of the lists of a class that pairs are made of */
 
 enum {
   RATIO_ARRAYS,
@@ -33,6 +37,7 @@ enum {
   GRIFFIN_FIG10,
   GRIFFIN_FIG12,
   GRIFFIN_FIG13,
+  PAIRS,
   FIGURES
 };
 
@@ -75,6 +80,8 @@ const lab_figure lab_intersect_figures[] = {
      "Intersection of arrays that differ in length by less than 16 times (Griffin 2018, Fig. 13)",
      "postings of the longer list, at most", "milliseconds", LAB_LINES, LAB_LOG_X | LAB_LOG_Y,
      "simd,mergepath/GPU,binary/GPU,merge,binary,mergepath"},
+    {"pairs", "Pairs of lists that the figures by ratio and by length are means over", "ratio or length",
+     "pairs", LAB_LINES, LAB_LOG_X, NULL},
     {NULL, NULL, NULL, NULL, 0, 0, NULL}};
 
 /* ---- conjunctions: of two lists, or of a query ----------------------------------------------------------- */
@@ -213,19 +220,25 @@ static int prepare(const char *method, const conjunction *c, const library *code
   return coded ? lab_intersect_coded(method, lists, c->k, x) : lab_intersect_arrays(method, docs, n, c->k, x);
 }
 
-/* Seconds of all searches, and bytes of what was prepared for them. Exit code. */
-static int time_method(const lab *l, const char *method, const conjunctions *s, const library *coded,
-                       double *seconds, double *bytes) {
-  prepared p = {(lab_intersection **)cli_resize(NULL, s->n, sizeof(lab_intersection *)), 0};
+static void prepared_free(prepared *p) {
+  for (size_t i = 0; i < p->n; i++) lab_intersection_free(p->x[i]);
+  free(p->x);
+}
+
+/* Prepares all searches, does each once, and counts the bytes of what was prepared. Exit code. */
+static int prepare_all(const char *method, const conjunctions *s, const library *coded, prepared *p,
+                       double *bytes) {
   int code = CLI_OK;
+  p->x = (lab_intersection **)cli_resize(NULL, s->n, sizeof(lab_intersection *));
+  p->n = 0;
   *bytes = 0;
   for (size_t i = 0; i < s->n && code == CLI_OK; i++) {
-    int status = prepare(method, &s->all[i], coded, &p.x[p.n]);
+    int status = prepare(method, &s->all[i], coded, &p->x[p->n]);
     if (status) {
       code = cli_fail(method, status, NULL);
       break;
     }
-    lab_intersection *x = p.x[p.n++];
+    lab_intersection *x = p->x[p->n++];
     uint32_t found = lab_intersect(x);
     *bytes += (double)lab_intersection_bytes(x);
     if (found != s->all[i].found || lab_intersection_sum(x) != s->all[i].sum) {
@@ -233,10 +246,19 @@ static int time_method(const lab *l, const char *method, const conjunctions *s, 
       code = CLI_FAIL;
     }
   }
-  if (code == CLI_OK) *seconds = lab_time(l, search_all, &p);
-  for (size_t i = 0; i < p.n; i++) lab_intersection_free(p.x[i]);
-  free(p.x);
+  if (code) prepared_free(p);
   return code;
+}
+
+/* Seconds of a pass over all conjunctions, and bytes of what was prepared for them. Exit code. */
+static int time_method(const lab *l, const char *method, const conjunctions *s, const library *coded,
+                       lab_spread *seconds, double *bytes) {
+  prepared p;
+  int code = prepare_all(method, s, coded, &p, bytes);
+  if (code) return code;
+  *seconds = lab_time_warm(l, search_all, &p);
+  prepared_free(&p);
+  return CLI_OK;
 }
 
 /* The i-th method that is measured, or NULL. */
@@ -251,23 +273,89 @@ static void common_codec(const lab *l, lab_codec *codec) {
   if (!l->codecs || !lab_codec_at(l, 0, codec)) (void)lab_codec_find("bp128", codec, NULL);
 }
 
-/* ---- one method of the device over conjunctions ------------------------------------------------------------ */
+/* ---- batches --------------------------------------------------------------------------------------------- */
 
-#define BATCH_ROOM ((uint64_t)1 << 26)  /* docIDs that a run holds */
+#define BATCH_ROOM ((uint64_t)1 << 28)  /* docIDs that a run holds, at most */
 #define BATCH_QUERIES ((size_t)1 << 16) /* and queries */
 #define TABLE_THRESHOLD \
   ((uint64_t)1 << 20)           /* postings of the shortest lists of a batch: 1M, as in the paper */
 #define LEAST_THRESHOLD 16384.0 /* of the first batch; each has 4 times as many as the one before */
 #define THRESHOLDS 6
 
+/* Conjunctions cut into successive batches: batch i is [end[i - 1], end[i]). */
+typedef struct batches {
+  size_t *end, n;
+  size_t full; /* of them, have the postings that were asked for; all, if there is one alone */
+} batches;
+
+/* Until the shortest lists of a batch have so many postings; 0: each conjunction is a batch. */
+static void batches_cut(const conjunctions *s, uint64_t threshold, batches *b) {
+  uint64_t postings = 0;
+  b->n = b->full = 0;
+  b->end = (size_t *)cli_resize(NULL, s->n, sizeof *b->end);
+  for (size_t i = 0; i < s->n; i++) {
+    const size_t first = b->n ? b->end[b->n - 1] : 0;
+    postings += s->all[i].list[0]->n;
+    if (postings < threshold && i + 1 - first < BATCH_QUERIES && i + 1 < s->n) continue;
+    if (postings >= threshold) b->full++;
+    b->end[b->n++] = i + 1;
+    postings = 0;
+  }
+  if (b->n == 1) b->full = 1;
+}
+
+/* What passes over batches took. */
+typedef struct pass_times {
+  lab_spread pass;  /* seconds of all batches, one after the other; n is 0 if it cannot be done */
+  lab_spread batch; /* seconds of a full batch, of all passes */
+} pass_times;
+
+/* Does conjunctions first .. first + n - 1. *seconds is 0 if it cannot be done. Exit code. */
+typedef int batch_function(void *of, size_t first, size_t n, double *seconds);
+
+/* `repeat` passes after one that warms up. Exit code. */
+static int run_passes(const lab *l, const batches *b, batch_function *run, void *of, pass_times *t) {
+  double pass[LAB_MOST_REPEATS], *batch = (double *)cli_resize(NULL, b->n * (size_t)l->repeat, sizeof *batch);
+  size_t n = 0;
+  int code = CLI_OK, can = 1;
+  memset(t, 0, sizeof *t);
+  for (uint64_t r = 0; r <= l->repeat && code == CLI_OK && can; r++) {
+    double sum = 0;
+    for (size_t i = 0; i < b->n && code == CLI_OK && can; i++) {
+      const size_t first = i ? b->end[i - 1] : 0;
+      double seconds = 0;
+      code = lab_stopped() ? CLI_FAIL : run(of, first, b->end[i] - first, &seconds);
+      can = seconds > 0;
+      sum += seconds;
+      if (r && i < b->full) batch[n++] = seconds; /* only the last one is not full */
+    }
+    if (r) pass[r - 1] = sum;
+  }
+  if (code == CLI_OK && can) {
+    t->pass = lab_spread_of(pass, (size_t)l->repeat);
+    t->batch = lab_spread_of(batch, n);
+  }
+  free(batch);
+  return code;
+}
+
+static int batch_on_cpu(void *of, size_t first, size_t n, double *seconds) {
+  const prepared *all = (const prepared *)of;
+  prepared some = {all->x + first, n};
+  const double start = lab_processor_seconds();
+  search_all(&some);
+  *seconds = lab_processor_seconds() - start;
+  return CLI_OK;
+}
+
+/* ---- one method of the device over conjunctions ------------------------------------------------------------ */
+
 /* The lists of conjunctions on the device, and which of them each conjunction takes. */
 typedef struct board {
   gpuir_cuda_lab *gpu;
   const lab_list **list;
   size_t n;
-  uint32_t *member,
-      *start; /* of one conjunction after the other, again and again until there are `queries` */
-  size_t queries;
+  uint32_t *member, *start; /* of one conjunction after the other */
   const conjunctions *of;
 } board;
 
@@ -279,27 +367,32 @@ static void board_free(board *b) {
   memset(b, 0, sizeof *b);
 }
 
-/* For batches of up to `queries` conjunctions. Exit code. */
-static int board_make(const lab_codec *codec, const conjunctions *s, size_t queries, uint64_t room,
-                      board *b) {
-  lab_gpu_size size;
+/* The lists of all conjunctions, each once. */
+static void board_lists(board *b) {
+  const conjunctions *s = b->of;
   size_t most = 0, n = 0;
-  memset(b, 0, sizeof *b);
-  memset(&size, 0, sizeof size);
   for (size_t i = 0; i < s->n; i++) most += s->all[i].k;
-  b->of = s;
   b->list = (const lab_list **)cli_resize(NULL, most, sizeof *b->list);
   for (size_t i = 0; i < s->n; i++)
     for (unsigned j = 0; j < s->all[i].k; j++) b->list[n++] = s->all[i].list[j];
   qsort(b->list, n, sizeof *b->list, compare_pointer);
   for (size_t i = 0; i < n; i++)
     if (!i || b->list[i] != b->list[b->n - 1]) b->list[b->n++] = b->list[i];
-  b->queries = queries;
-  b->start = (uint32_t *)cli_resize(NULL, queries + 1, sizeof *b->start);
-  b->member = (uint32_t *)cli_resize(NULL, queries * LAB_TERMS, sizeof *b->member);
+}
+
+/* For batches of these threshold or less. Exit code. */
+static int board_make(const lab_codec *codec, const conjunctions *s, uint64_t threshold, board *b) {
+  lab_gpu_size size;
+  batches cut;
+  memset(b, 0, sizeof *b);
+  memset(&size, 0, sizeof size);
+  b->of = s;
+  board_lists(b);
+  b->start = (uint32_t *)cli_resize(NULL, s->n + 1, sizeof *b->start);
+  b->member = (uint32_t *)cli_resize(NULL, s->n * LAB_TERMS, sizeof *b->member);
   b->start[0] = 0;
-  for (size_t q = 0; q < queries; q++) {
-    const conjunction *c = &s->all[q % s->n];
+  for (size_t q = 0; q < s->n; q++) {
+    const conjunction *c = &s->all[q];
     b->start[q + 1] = b->start[q] + c->k;
     for (unsigned j = 0; j < c->k; j++) {
       const lab_list *const *at =
@@ -307,9 +400,19 @@ static int board_make(const lab_codec *codec, const conjunctions *s, size_t quer
       b->member[b->start[q] + j] = (uint32_t)(at - (const lab_list *const *)b->list);
     }
   }
-  size.room = room;
-  size.queries = queries;
-  size.terms = b->start[queries];
+  batches_cut(s, threshold, &cut);
+  for (size_t i = 0; i < cut.n; i++) {
+    const size_t first = i ? cut.end[i - 1] : 0;
+    uint64_t postings = 0;
+    for (size_t q = first; q < cut.end[i]; q++)
+      for (unsigned j = 0; j < s->all[q].k; j++) postings += s->all[q].list[j]->n;
+    if (postings > size.room) size.room = postings;
+    if (cut.end[i] - first > size.queries) size.queries = cut.end[i] - first;
+    if (b->start[cut.end[i]] - b->start[first] > size.terms)
+      size.terms = b->start[cut.end[i]] - b->start[first];
+  }
+  free(cut.end);
+  if (size.room > BATCH_ROOM) size.room = BATCH_ROOM;
   int code = lab_gpu_open(codec, b->list, b->n, &size, &b->gpu);
   if (code) board_free(b);
   return code;
@@ -318,86 +421,68 @@ static int board_make(const lab_codec *codec, const conjunctions *s, size_t quer
 /* Whether conjunctions first .. first + n - 1 found what a plain merge finds. */
 static int board_right(const board *b, size_t first, size_t n, const uint32_t *counts,
                        const uint32_t *docids) {
-  for (size_t q = 0, at = first; q < n; q++, at = at + 1 < b->of->n ? at + 1 : 0) {
-    const conjunction *c = &b->of->all[at];
+  for (size_t q = 0; q < n; q++) {
+    const conjunction *c = &b->of->all[first + q];
     uint64_t sum = 0;
     if (counts[q] != c->found) return 0;
-    for (uint32_t i = 0; docids && i < counts[q]; i++) sum += *docids++;
-    if (docids && sum != c->sum) return 0;
+    for (uint32_t i = 0; i < counts[q]; i++) sum += *docids++;
+    if (sum != c->sum) return 0;
   }
   return 1;
 }
 
-/* Seconds of a run of one conjunction, or of the first n; 0 if the device cannot, by this method or for want of room.
- * The results are compared. */
-static int board_run(const lab *l, const board *b, const char *method, int coded, size_t first, size_t n,
-                     double *seconds) {
+/* A method of the device over a board. */
+typedef struct play {
+  const board *board;
+  const char *method;
+  int coded;
+} play;
+
+/* The device's time of one run. Its results are fetched and compared. *seconds is 0 if the device cannot, by this
+ * method or for want of room. */
+static int batch_on_device(void *of, size_t first, size_t n, double *seconds) {
+  const play *p = (const play *)of;
+  const board *b = p->board;
   gpuir_cuda_lab_result r;
   gpuir_cuda_lab_way way;
   gpuir_error err;
   size_t room = 1;
-  const uint32_t *member = b->member + b->start[first], one[2] = {0, b->start[first + 1] - b->start[first]},
-                 *start = n == 1 ? one : b->start;
+  uint32_t *start = (uint32_t *)cli_resize(NULL, n + 1, sizeof *start),
+           *counts = (uint32_t *)cli_resize(NULL, n, sizeof *counts), *docids;
+  int code = CLI_OK;
   memset(&err, 0, sizeof err);
   memset(&way, 0, sizeof way);
-  way.method = method;
-  way.coded = coded;
-  *seconds = 0;
-  for (size_t q = 0; q < n && n <= b->of->n; q++) room += b->of->all[(first + q) % b->of->n].found;
-  uint32_t *counts = (uint32_t *)cli_resize(NULL, n, sizeof *counts),
-           *docids = n <= b->of->n ? (uint32_t *)cli_resize(NULL, room, sizeof *docids) : NULL;
-  int code = CLI_OK,
-      status = gpuir_cuda_lab_intersect(b->gpu, member, start, n, &way, counts, NULL, &r, &err);
-  if (!status && board_right(b, first, n, counts, NULL)) { /* now the docIDs have room */
-    way.repeat = (unsigned)l->repeat;
-    status = gpuir_cuda_lab_intersect(b->gpu, member, start, n, &way, counts, docids, &r, &err);
-    if (!status && board_right(b, first, n, counts, docids)) *seconds = r.ms / 1e3;
-  }
-  if (status && status != GPUIR_E_UNSUPPORTED && status != GPUIR_E_LIMIT)
-    code = cli_fail(method, status, &err);
-  if (!status && *seconds <= 0) {
-    cli_error("%s on the device does not find what a plain merge does", method);
+  way.method = p->method;
+  way.coded = p->coded;
+  way.repeat = 1;
+  for (size_t q = 0; q <= n; q++) start[q] = b->start[first + q] - b->start[first];
+  for (size_t q = 0; q < n; q++) room += b->of->all[first + q].list[0]->n;
+  docids = (uint32_t *)cli_resize(NULL, room, sizeof *docids);
+  int status = gpuir_cuda_lab_intersect(b->gpu, b->member + b->start[first], start, n, &way, counts, docids,
+                                        &r, &err);
+  *seconds = status ? 0 : r.ms / 1e3;
+  if (status && status != GPUIR_E_UNSUPPORTED && status != GPUIR_E_LIMIT) {
+    code = cli_fail(p->method, status, &err);
+  } else if (!status && !board_right(b, first, n, counts, docids)) {
+    cli_error("%s on the device does not find what a plain merge does", p->method);
     code = CLI_FAIL;
   }
+  free(start);
   free(counts);
   free(docids);
   return code;
 }
 
-/* Seconds of all conjunctions, one in a run. */
-static int board_alone(const lab *l, const board *b, const char *method, int coded, double *seconds) {
-  int code = CLI_OK;
-  *seconds = 0;
-  for (size_t q = 0; q < b->of->n && code == CLI_OK; q++) {
-    double one;
-    code = board_run(l, b, method, coded, q, 1, &one);
-    if (one <= 0) { /* not all: none */
-      *seconds = 0;
-      break;
-    }
-    *seconds += one;
-  }
-  return code;
-}
-
-/* How many conjunctions, taken again and again, have so many postings in their shortest lists; at most a batch. */
-static size_t batch_of(const conjunctions *s, uint64_t threshold) {
-  uint64_t postings = 0;
-  size_t n = 0;
-  for (; s->n && n < BATCH_QUERIES && postings < threshold; n++) postings += s->all[n % s->n].list[0]->n;
-  return n;
-}
-
-/* Seconds of a batch of conjunctions, and how many they were: fewer if the device has no room for them, none if it has
- * no such method. */
-static int board_batch(const lab *l, const board *b, const char *method, int coded, uint64_t threshold,
-                       double *seconds, size_t *n) {
-  int code = CLI_OK;
-  *seconds = 0;
-  for (*n = batch_of(b->of, threshold); *n && code == CLI_OK; *n /= 2) {
-    code = board_run(l, b, method, coded, 0, *n, seconds);
-    if (*seconds > 0) break;
-  }
+/* Passes of a method of the device by batches of a threshold. */
+static int board_passes(const lab *l, const board *b, const char *method, int coded, uint64_t threshold,
+                        pass_times *t) {
+  play p = {b, method, coded};
+  batches cut;
+  batches_cut(b->of, threshold, &cut);
+  lab_gpu_take(l);
+  int code = run_passes(l, &cut, batch_on_device, &p, t);
+  lab_gpu_give(l);
+  free(cut.end);
   return code;
 }
 
@@ -410,15 +495,17 @@ static const char *device_method_at(const lab *l, size_t i) {
 
 /* ---- pairs of lists -------------------------------------------------------------------------------------- */
 
-/* Pairs of a list of class `longer` and one of class `shorter`, each list in one pair if there are enough. */
-static void add_pairs(const lab *l, const lab_lists *lists, unsigned shorter, unsigned longer,
+/* Up to `want` different pairs of a list of class `longer` and one of class `shorter`, so that each list is in as few as
+ * can be. */
+static void add_pairs(const lab_lists *lists, unsigned shorter, unsigned longer, uint64_t want,
                       conjunctions *s) {
-  size_t nlong = lists->first[longer + 1] - lists->first[longer],
-         nshort = lists->first[shorter + 1] - lists->first[shorter];
-  for (size_t i = 0; i < nlong && i < (l->sample + 7) / 8 && nshort; i++) {
-    const lab_list *pair[2] = {&lists->list[lists->first[shorter] + (nshort - 1 - i % nshort)],
+  const size_t nlong = lists->first[longer + 1] - lists->first[longer],
+               nshort = lists->first[shorter + 1] - lists->first[shorter],
+               all = shorter == longer ? nlong * (nlong - (nlong > 0)) / 2 : nlong * nshort;
+  for (size_t t = 0; t < all && t < want; t++) {
+    const size_t i = t % nlong, j = (i + t / nlong + (shorter == longer)) % nshort;
+    const lab_list *pair[2] = {&lists->list[lists->first[shorter] + j],
                                &lists->list[lists->first[longer] + i]};
-    if (pair[0] == pair[1]) continue;
     if (pair[0]->n > pair[1]->n) {
       const lab_list *other = pair[0];
       pair[0] = pair[1];
@@ -432,57 +519,68 @@ static unsigned top_class(const lab_lists *lists) {
   return lists->n ? lab_class(lists->list[lists->n - 1].n) : 0;
 }
 
-/* The longest lists against lists of a 2^r-th of their length. */
+/* The class of the longest lists of pairs by ratio. */
+static unsigned long_class(const lab_lists *lists) {
+  return top_class(lists) < GRIFFIN_LONG ? top_class(lists) : GRIFFIN_LONG;
+}
+
+/* Lists of the three longest classes against lists of a 2^r-th of their length. */
 static void pairs_of_ratio(const lab *l, const lab_lists *lists, unsigned r, conjunctions *s) {
-  unsigned top = top_class(lists);
-  for (unsigned c = top; c >= r + LEAST_SHORT && c + TOP_CLASSES > top; c--) add_pairs(l, lists, c - r, c, s);
+  const unsigned top = long_class(lists);
+  for (unsigned i = 0; i < TOP_CLASSES && top >= i + r + LEAST_SHORT; i++) {
+    const uint64_t left = TOP_CLASSES - i, lack = l->pairs - s->n;
+    add_pairs(lists, top - i - r, top - i, (lack + left - 1) / left, s);
+  }
 }
 
 /* Lists of one class. */
 static void pairs_of_length(const lab *l, const lab_lists *lists, unsigned c, conjunctions *s) {
-  if (c >= LEAST_SHORT) add_pairs(l, lists, c, c, s);
+  if (c >= LEAST_SHORT) add_pairs(lists, c, c, l->pairs, s);
 }
 
-/* Lists of one class with those of the four classes below, and with each other. */
+/* Lists of one class with those of the three classes below, and with each other. */
 static void pairs_comparable(const lab *l, const lab_lists *lists, unsigned c, conjunctions *s) {
-  for (unsigned r = 0; c >= GRIFFIN_CLASS && ldexp(1, (int)r) < COMPARABLE; r++)
-    add_pairs(l, lists, c - r, c, s);
+  unsigned left = lab_class((uint32_t)COMPARABLE);
+  for (unsigned r = 0; c >= GRIFFIN_CLASS && left; r++, left--)
+    add_pairs(lists, c - r, c, (l->pairs - s->n + left - 1) / left, s);
 }
 
 /* Lists of 2^20 to 2^21 - 1 postings, or the longest ones, against lists of a 2^r-th of their length. */
 static void pairs_of_griffin(const lab *l, const lab_lists *lists, unsigned r, conjunctions *s) {
-  unsigned c = top_class(lists) < GRIFFIN_LONG ? top_class(lists) : GRIFFIN_LONG;
-  if (c >= r + LEAST_SHORT) add_pairs(l, lists, c - r, c, s);
+  const unsigned c = long_class(lists);
+  if (c >= r + LEAST_SHORT) add_pairs(lists, c - r, c, l->pairs, s);
 }
 
 typedef void (*pairs_function)(const lab *, const lab_lists *, unsigned, conjunctions *);
 
+/* What a method took at each point of an axis; n is 0 where there are no pairs. */
+typedef lab_spread by_point[MOST_METHODS][LAB_CLASSES];
+
 /* Of a figure, a method and a point: nanoseconds a posting of the shorter lists, or milliseconds a pair. */
-static double sweep_value(int figure, const conjunctions *s, double seconds) {
-  return figure == GRIFFIN_FIG13 || figure == GRIFFIN_FIG8 ? seconds * 1e3 / (double)s->n
-                                                           : seconds * 1e9 / s->shortest;
+static lab_spread sweep_value(int figure, const conjunctions *s, lab_spread seconds) {
+  return lab_scaled(seconds, figure == GRIFFIN_FIG13 || figure == GRIFFIN_FIG8 ? 1e3 / (double)s->n
+                                                                               : 1e9 / s->shortest);
 }
 
-/* The device's methods at one point: y[method][point]. Exit code. */
+/* The device's methods at one point, each pair in a run of its own. Exit code. */
 static int sweep_device(const lab *l, int figure, const lab_codec *codec, const conjunctions *s,
-                        unsigned point, double (*y)[LAB_CLASSES]) {
+                        unsigned point, by_point y) {
   board b;
   const char *method;
-  int code = board_make(codec, s, s->n, 0, &b);
+  int code = board_make(codec, s, 0, &b);
   for (size_t i = 0; code == CLI_OK && (method = device_method_at(l, i)) != NULL; i++) {
-    double seconds = 0;
+    pass_times t;
     lab_progress("%s: %s, point %u, on the device", lab_intersect_figures[figure].id, method, point);
-    code = lab_stopped() ? CLI_FAIL : board_alone(l, &b, method, codec != NULL, &seconds);
-    y[i][point] = sweep_value(figure, s, seconds);
+    code = board_passes(l, &b, method, codec != NULL, 0, &t);
+    if (code == CLI_OK) y[i][point] = sweep_value(figure, s, t.pass);
   }
   board_free(&b);
   return code;
 }
 
-/* All methods over the pairs of each point of an axis, by the CPU and by the device. y[method][point] is 0 where there
- * are no pairs. Exit code. */
+/* All methods over the pairs of each point of an axis, by the CPU and by the device. Exit code. */
 static int sweep(const lab *l, const lab_lists *lists, int figure, const lab_codec *codec,
-                 pairs_function pairs, double (*y)[LAB_CLASSES], double (*device)[LAB_CLASSES]) {
+                 pairs_function pairs, by_point y, by_point device, size_t *npairs) {
   const char *method;
   int code = CLI_OK;
   for (unsigned point = 0; point < LAB_CLASSES && code == CLI_OK; point++) {
@@ -491,9 +589,11 @@ static int sweep(const lab *l, const lab_lists *lists, int figure, const lab_cod
     memset(&s, 0, sizeof s);
     memset(&coded, 0, sizeof coded);
     pairs(l, lists, point, &s);
+    npairs[point] = s.n;
     if (s.n && codec) code = library_make(l, codec->label, &s, &coded);
     for (size_t i = 0; s.n && code == CLI_OK && (method = method_at(l, i)) != NULL; i++) {
-      double seconds, bytes;
+      lab_spread seconds;
+      double bytes;
       lab_progress("%s: %s, point %u", lab_intersect_figures[figure].id, method, point);
       code = lab_stopped() ? CLI_FAIL : time_method(l, method, &s, codec ? &coded : NULL, &seconds, &bytes);
       if (code == CLI_OK) y[i][point] = sweep_value(figure, &s, seconds);
@@ -507,26 +607,30 @@ static int sweep(const lab *l, const lab_lists *lists, int figure, const lab_cod
 
 /* A line for each method; at point p, x is 2^(p + up). */
 static void sweep_rows(lab *l, int figure, int up, const char *(*at)(const lab *, size_t), const char *suffix,
-                       double (*y)[LAB_CLASSES]) {
+                       by_point y) {
   const char *method, *unit = figure == GRIFFIN_FIG13 || figure == GRIFFIN_FIG8 ? "ms" : "ns";
   char series[64];
   for (size_t i = 0; (method = at(l, i)) != NULL; i++)
     for (int p = 0; p < (int)LAB_CLASSES; p++) {
-      if (y[i][p] <= 0) continue;
+      if (!y[i][p].n) continue;
       snprintf(series, sizeof series, "%s%s", method, suffix);
-      lab_row_at(&l->report, lab_intersect_figures[figure].id, series, ldexp(1, p + up), y[i][p], unit);
+      lab_row_of_at(&l->report, lab_intersect_figures[figure].id, series, ldexp(1, p + up), y[i][p], unit);
     }
 }
 
 static int draw_sweep(lab *l, const lab_lists *lists, int figure, const lab_codec *codec,
                       pairs_function pairs, int up) {
-  double y[MOST_METHODS][LAB_CLASSES], device[MOST_METHODS][LAB_CLASSES];
+  static by_point y, device;
+  size_t npairs[LAB_CLASSES] = {0};
+  const char *id = lab_intersect_figures[figure].id;
   memset(y, 0, sizeof y);
   memset(device, 0, sizeof device);
-  int code = sweep(l, lists, figure, codec, pairs, y, device);
+  int code = sweep(l, lists, figure, codec, pairs, y, device, npairs);
   if (code) return code;
   sweep_rows(l, figure, up, method_at, "", y);
   sweep_rows(l, figure, up, device_method_at, "/GPU", device);
+  for (int p = 0; p < (int)LAB_CLASSES; p++)
+    if (npairs[p] && lab_wants(l, "pairs")) lab_row_at(&l->report, "pairs", id, ldexp(1, p + up), (double)npairs[p], "pairs");
   return CLI_OK;
 }
 
@@ -570,27 +674,28 @@ static const struct {
                      {"seglrc:256,0", "algorithm1"}, {"hslrc:256,0", "algorithm1"},
                      {"hslrc:128,0", "algorithm1"}};
 
-static void put_query_time(lab *l, const char *series, const char *method, double seconds, double base,
-                           double n) {
+/* Seconds of a pass over n queries; base: of the skip list, or n is 0. */
+static void put_query_time(lab *l, const char *series, const char *method, lab_spread seconds,
+                           const lab_spread *base, double n) {
   if (lab_wants(l, "query-time"))
-    lab_row(&l->report, "query-time", series, method, seconds * 1e6 / n, "us/query");
-  if (lab_wants(l, "ao-table3") && base > 0)
-    lab_row(&l->report, "ao-table3", series, method, base / seconds, "speedup");
+    lab_row_of(&l->report, "query-time", series, method, lab_scaled(seconds, 1e6 / n), "us/query");
+  if (lab_wants(l, "ao-table3") && base->n)
+    lab_row_of(&l->report, "ao-table3", series, method, lab_inverse(seconds, base->median), "speedup");
 }
 
 /* All methods in one form. *base is the skip list's time. */
 static int query_methods(lab *l, const char *series, const conjunctions *s, const library *coded,
-                         double *base) {
+                         lab_spread *base) {
   double bytes;
   const char *method;
   int code = time_method(l, "skip", s, coded, base, &bytes);
   for (size_t i = 0; code == CLI_OK && (method = method_at(l, i)) != NULL; i++) {
-    double seconds;
+    lab_spread seconds;
     lab_progress("queries: %s, %s", method, series);
     if (lab_stopped()) return CLI_FAIL;
     code = time_method(l, method, s, coded, &seconds, &bytes);
     if (code) break;
-    put_query_time(l, series, method, seconds, *base, (double)s->n);
+    put_query_time(l, series, method, seconds, base, (double)s->n);
     if (!coded && lab_wants(l, "prepared"))
       lab_row(&l->report, "prepared", series, method, bytes / (4 * (s->postings - s->shortest)) * 100,
               "percent");
@@ -598,31 +703,45 @@ static int query_methods(lab *l, const char *series, const conjunctions *s, cons
   return code;
 }
 
-/* Throughput and response time of a batch; seconds of one that has n queries. */
-static void put_table7(lab *l, const char *series, const char *name, double seconds, size_t n) {
+/* Throughput of passes over n queries, and response time of their batches. */
+static void put_table7(lab *l, const char *series, const char *name, const pass_times *t, size_t n) {
   if (lab_wants(l, "ao-table7"))
-    lab_row(&l->report, "ao-table7", series, name, (double)n / seconds, "queries/s");
+    lab_row_of(&l->report, "ao-table7", series, name, lab_inverse(t->pass, (double)n), "queries/s");
   if (lab_wants(l, "ao-table7-ms"))
-    lab_row(&l->report, "ao-table7-ms", series, name, seconds * 1e3, "ms/batch");
+    lab_row_of(&l->report, "ao-table7-ms", series, name, lab_scaled(t->batch, 1e3), "ms/batch");
 }
 
-static int query_codecs(lab *l, const conjunctions *s, double base) {
+/* Passes of a method of one core by batches of a threshold. */
+static int core_passes(const lab *l, const char *method, const conjunctions *s, const library *coded,
+                       uint64_t threshold, pass_times *t) {
+  prepared p;
+  batches cut;
+  double bytes;
+  int code = prepare_all(method, s, coded, &p, &bytes);
+  if (code) return code;
+  batches_cut(s, threshold, &cut);
+  code = run_passes(l, &cut, batch_on_cpu, &p, t);
+  free(cut.end);
+  prepared_free(&p);
+  return code;
+}
+
+static int query_codecs(lab *l, const conjunctions *s, const lab_spread *base) {
   int code = CLI_OK;
   for (size_t i = 0; code == CLI_OK && i < sizeof coded_columns / sizeof *coded_columns; i++) {
     library coded;
     char name[64];
-    double seconds, bytes;
+    pass_times t;
     if (!lab_codec_wanted(l, coded_columns[i].codec) || !lab_among(l->methods, coded_columns[i].method))
       continue;
     snprintf(name, sizeof name, "%s/%s", coded_columns[i].codec, coded_columns[i].method);
     lab_progress("queries: %s", name);
     code = lab_stopped() ? CLI_FAIL : library_make(l, coded_columns[i].codec, s, &coded);
     if (code) break;
-    code = time_method(l, coded_columns[i].method, s, &coded, &seconds, &bytes);
+    code = core_passes(l, coded_columns[i].method, s, &coded, TABLE_THRESHOLD, &t);
     if (code == CLI_OK) {
-      size_t n = batch_of(s, TABLE_THRESHOLD);
-      put_query_time(l, "lists", name, seconds, base, (double)s->n);
-      put_table7(l, "CPU", name, seconds * (double)n / (double)s->n, n);
+      put_query_time(l, "lists", name, t.pass, base, (double)s->n);
+      put_table7(l, "CPU", name, &t, s->n);
     }
     library_free(&coded);
   }
@@ -630,25 +749,24 @@ static int query_codecs(lab *l, const conjunctions *s, double base) {
 }
 
 /* The same columns on the device, as in the paper. */
-static int query_device_codecs(lab *l, const conjunctions *s, double base) {
+static int query_device_codecs(lab *l, const conjunctions *s, const lab_spread *base) {
   int code = CLI_OK;
   for (size_t i = 0; code == CLI_OK && i < sizeof coded_columns / sizeof *coded_columns; i++) {
     lab_codec codec;
     board b;
     char name[64];
-    double seconds;
-    size_t n;
+    pass_times t;
     const char *method = coded_columns[i].method;
     if (!lab_codec_wanted(l, coded_columns[i].codec) || !lab_among(l->methods, method)) continue;
     snprintf(name, sizeof name, "%s/%s", coded_columns[i].codec, method);
     lab_progress("queries: %s, on the device", name);
     (void)lab_codec_find(coded_columns[i].codec, &codec, NULL);
-    code = lab_stopped() ? CLI_FAIL : board_make(&codec, s, BATCH_QUERIES, BATCH_ROOM, &b);
+    code = lab_stopped() ? CLI_FAIL : board_make(&codec, s, TABLE_THRESHOLD, &b);
     if (code) break;
-    code = board_batch(l, &b, method, 1, TABLE_THRESHOLD, &seconds, &n);
-    if (code == CLI_OK && n) {
-      put_query_time(l, "lists/GPU", name, seconds * (double)s->n / (double)n, base, (double)s->n);
-      put_table7(l, "GPU", name, seconds, n);
+    code = board_passes(l, &b, method, 1, TABLE_THRESHOLD, &t);
+    if (code == CLI_OK && t.pass.n) {
+      put_query_time(l, "lists/GPU", name, t.pass, base, (double)s->n);
+      put_table7(l, "GPU", name, &t, s->n);
     }
     board_free(&b);
   }
@@ -656,78 +774,81 @@ static int query_device_codecs(lab *l, const conjunctions *s, double base) {
 }
 
 /* All the device's methods in one form, by batches. */
-static int query_device(lab *l, const char *series, const board *b, int coded, double base) {
+static int query_device(lab *l, const char *series, const board *b, int coded, const lab_spread *base) {
   const char *method;
   int code = CLI_OK;
   for (size_t i = 0; code == CLI_OK && (method = device_method_at(l, i)) != NULL; i++) {
-    double seconds;
-    size_t n;
+    pass_times t;
     lab_progress("queries: %s, %s, on the device", method, series);
-    code = lab_stopped() ? CLI_FAIL : board_batch(l, b, method, coded, TABLE_THRESHOLD, &seconds, &n);
-    if (code == CLI_OK && n)
-      put_query_time(l, series, method, seconds * (double)b->of->n / (double)n, base, (double)b->of->n);
+    code = board_passes(l, b, method, coded, TABLE_THRESHOLD, &t);
+    if (code == CLI_OK && t.pass.n) put_query_time(l, series, method, t.pass, base, (double)b->of->n);
   }
   return code;
 }
 
-/* Throughput and response time by threshold, of a method of one core that takes `seconds` for the conjunctions, or, if
- * that is 0, of the device's. */
-static int thresholds(lab *l, const board *b, const char *method, const char *series, double seconds) {
-  double t[THRESHOLDS], batch[THRESHOLDS];
-  size_t n[THRESHOLDS];
-  for (int i = 0; i < THRESHOLDS; i++) {
-    t[i] = ldexp(LEAST_THRESHOLD, 2 * i);
-    if (seconds > 0) {
-      n[i] = batch_of(b->of, (uint64_t)t[i]);
-      batch[i] = seconds * (double)n[i] / (double)b->of->n;
-    } else if (lab_stopped() || board_batch(l, b, method, 0, (uint64_t)t[i], &batch[i], &n[i])) {
-      return CLI_FAIL;
-    }
+static void put_thresholds(lab *l, const char *series, double threshold, const pass_times *t, size_t n) {
+  if (lab_wants(l, "ao-fig5"))
+    lab_row_of_at(&l->report, "ao-fig5", series, threshold, lab_inverse(t->pass, (double)n), "queries/s");
+  if (lab_wants(l, "ao-fig6"))
+    lab_row_of_at(&l->report, "ao-fig6", series, threshold, lab_scaled(t->batch, 1e3), "ms/batch");
+}
+
+/* The i-th threshold; 0: the one before took all queries in one batch. */
+static uint64_t threshold_at(const conjunctions *s, int i) {
+  const double t = ldexp(LEAST_THRESHOLD, 2 * i);
+  return i < THRESHOLDS && (!i || t / 4 < s->shortest) ? (uint64_t)t : 0;
+}
+
+/* Throughput and response time by threshold: of a method of one core, or of the device's if there is a board. */
+static int thresholds(lab *l, const conjunctions *s, const board *b, const char *method) {
+  char series[64];
+  uint64_t threshold;
+  int code = CLI_OK;
+  snprintf(series, sizeof series, "%s%s", method, b ? "/GPU" : "");
+  for (int i = 0; code == CLI_OK && (threshold = threshold_at(s, i)) != 0; i++) {
+    pass_times t;
+    lab_progress("thresholds: %s", series);
+    if (lab_stopped()) return CLI_FAIL;
+    code = b ? board_passes(l, b, method, 0, threshold, &t) : core_passes(l, method, s, NULL, threshold, &t);
+    if (code == CLI_OK && t.pass.n) put_thresholds(l, series, (double)threshold, &t, s->n);
   }
-  for (int figure = AO_FIG5; figure <= AO_FIG6; figure++)
-    for (int i = 0; i < THRESHOLDS && lab_wants(l, lab_intersect_figures[figure].id); i++)
-      if (n[i])
-        lab_row_at(&l->report, lab_intersect_figures[figure].id, series, t[i],
-                   figure == AO_FIG5 ? (double)n[i] / batch[i] : batch[i] * 1e3,
-                   figure == AO_FIG5 ? "queries/s" : "ms/batch");
-  return CLI_OK;
+  return code;
 }
 
 static int query_thresholds(lab *l, const conjunctions *s, const board *b) {
   static const char *const cpu[] = {"skip", "simd"};
   const char *method;
-  char series[64];
-  double seconds, bytes;
   int code = CLI_OK;
   if (!lab_wants(l, "ao-fig5") && !lab_wants(l, "ao-fig6")) return CLI_OK;
-  for (size_t i = 0; i < sizeof cpu / sizeof *cpu && code == CLI_OK; i++) {
-    if (!lab_among(l->methods, cpu[i])) continue;
-    code = time_method(l, cpu[i], s, NULL, &seconds, &bytes);
-    if (code == CLI_OK) code = thresholds(l, b, cpu[i], cpu[i], seconds);
-  }
-  for (size_t i = 0; code == CLI_OK && (method = device_method_at(l, i)) != NULL; i++) {
-    lab_progress("thresholds: %s", method);
-    snprintf(series, sizeof series, "%s/GPU", method);
-    code = thresholds(l, b, method, series, 0);
-  }
+  for (size_t i = 0; i < sizeof cpu / sizeof *cpu && code == CLI_OK; i++)
+    if (lab_among(l->methods, cpu[i])) code = thresholds(l, s, NULL, cpu[i]);
+  for (size_t i = 0; b && code == CLI_OK && (method = device_method_at(l, i)) != NULL; i++)
+    code = thresholds(l, s, b, method);
   return code;
 }
 
+/* The greatest threshold of a batch. */
+static uint64_t most_threshold(const conjunctions *s) {
+  uint64_t most = TABLE_THRESHOLD;
+  for (int i = 0; threshold_at(s, i); i++)
+    if (threshold_at(s, i) > most) most = threshold_at(s, i);
+  return most;
+}
+
 static int query_arrays(lab *l, const conjunctions *s) {
-  double base = 0;
+  lab_spread base;
   board b;
   memset(&b, 0, sizeof b);
   int code = query_methods(l, "arrays", s, NULL, &base);
-  if (code || !l->gpu) return code;
-  code = board_make(NULL, s, BATCH_QUERIES, BATCH_ROOM, &b);
-  if (code == CLI_OK) code = query_device(l, "arrays/GPU", &b, 0, base);
-  if (code == CLI_OK) code = query_thresholds(l, s, &b);
+  if (code == CLI_OK && l->gpu) code = board_make(NULL, s, most_threshold(s), &b);
+  if (code == CLI_OK && l->gpu) code = query_device(l, "arrays/GPU", &b, 0, &base);
+  if (code == CLI_OK) code = query_thresholds(l, s, l->gpu ? &b : NULL);
   board_free(&b);
   return code;
 }
 
 static int query_lists(lab *l, const conjunctions *s) {
-  double base = 0;
+  lab_spread base;
   library coded;
   board b;
   lab_codec codec;
@@ -738,13 +859,13 @@ static int query_lists(lab *l, const conjunctions *s) {
   if (code) return code;
   code = query_methods(l, codec.label, s, &coded, &base);
   library_free(&coded);
-  if (code == CLI_OK) code = query_codecs(l, s, base);
+  if (code == CLI_OK) code = query_codecs(l, s, &base);
   if (code || !l->gpu) return code;
   snprintf(series, sizeof series, "%s/GPU", codec.label);
-  code = board_make(&codec, s, BATCH_QUERIES, BATCH_ROOM, &b);
-  if (code == CLI_OK) code = query_device(l, series, &b, 1, base);
+  code = board_make(&codec, s, TABLE_THRESHOLD, &b);
+  if (code == CLI_OK) code = query_device(l, series, &b, 1, &base);
   board_free(&b);
-  return code ? code : query_device_codecs(l, s, base);
+  return code ? code : query_device_codecs(l, s, &base);
 }
 
 /* Fills the figures of queries at once. */
@@ -752,7 +873,8 @@ static int query_figures(lab *l, const lab_lists *lists) {
   lab_queries queries;
   conjunctions s;
   memset(&s, 0, sizeof s);
-  int code = lab_draw_queries(l, lists, (size_t)l->sample * LAB_QUERIES, &queries);
+  (void)lists;
+  int code = lab_read_queries(l, &queries);
   for (size_t i = 0; i < queries.n; i++) {
     const lab_list *list[LAB_TERMS] = {NULL};
     for (unsigned j = 0; j < queries.query[i].k; j++) list[j] = &queries.list[queries.query[i].member[j]];
@@ -799,14 +921,14 @@ static int griffin_fig12(lab *l, const lab_lists *lists) {
     lab_progress("decompression: %s", griffin_codecs[i]);
     if (lab_measure(l, griffin_codecs[i], lists, 1, &m)) return CLI_FAIL;
     for (unsigned c = GRIFFIN_CLASS; c < LAB_CLASSES; c++)
-      if (m.seconds[c] > 0)
-        lab_row_at(&l->report, "griffin-fig12", griffin_codecs[i], ldexp(1, (int)c + 1),
-                   m.seconds[c] * 1e3 / (double)(lists->first[c + 1] - lists->first[c]), "ms");
+      if (m.seconds[c].n)
+        lab_row_of_at(&l->report, "griffin-fig12", griffin_codecs[i], ldexp(1, (int)c + 1),
+                      lab_scaled(m.seconds[c], 1e3 / (double)(lists->first[c + 1] - lists->first[c])), "ms");
     snprintf(series, sizeof series, "%s/GPU", griffin_codecs[i]);
     for (unsigned c = GRIFFIN_CLASS; c < LAB_CLASSES; c++)
-      if (m.alone[c] > 0)
-        lab_row_at(&l->report, "griffin-fig12", series, ldexp(1, (int)c + 1),
-                   m.alone[c] * 1e3 / (double)(lists->first[c + 1] - lists->first[c]), "ms");
+      if (m.alone[c].n)
+        lab_row_of_at(&l->report, "griffin-fig12", series, ldexp(1, (int)c + 1),
+                      lab_scaled(m.alone[c], 1e3 / (double)(lists->first[c + 1] - lists->first[c])), "ms");
   }
   return CLI_OK;
 }
@@ -814,19 +936,30 @@ static int griffin_fig12(lab *l, const lab_lists *lists) {
 /* ---- the subcommand -------------------------------------------------------------------------------------- */
 
 int lab_intersect_methods(lab *l) {
-  static int (*const draw[FIGURES])(lab *, const lab_lists *) = {
+  static int (*const draw[PAIRS])(lab *, const lab_lists *) = {
       ratio_arrays,  ratio_lists,    ding_fig6,     query_figures, query_figures,
       query_figures, query_figures,  query_figures, query_figures, query_figures,
       griffin_fig8,  griffin_table1, griffin_fig10, griffin_fig12, griffin_fig13};
-  lab_lists lists;
-  int code = lab_draw_lists(l, &lists), queries = 0;
-  for (int f = 0; f < FIGURES && code == CLI_OK && !lab_stopped(); f++) {
+  lab_lists lists, more; /* `more`: of which pairs are made */
+  int code = lab_draw_lists(l, l->sample, LAB_POSTINGS, &lists), queries = 0;
+  if (code == CLI_OK) {
+    lab_pick_queries(l, &lists);
+    lab_note(&l->report, "pairs", "at most %llu a point, of up to as many lists of a class",
+             (unsigned long long)l->pairs);
+    code = lab_draw_lists(l, l->pairs, PAIR_POSTINGS, &more);
+  } else {
+    memset(&more, 0, sizeof more);
+  }
+  for (int f = 0; f < PAIRS && code == CLI_OK && !lab_stopped(); f++) {
+    const int of_pairs = f <= DING_FIG6 || f == GRIFFIN_FIG8 || f == GRIFFIN_FIG13;
     if (!lab_wants(l, lab_intersect_figures[f].id)) continue;
-    if (draw[f] != query_figures || !queries) code = draw[f](l, &lists);
+    if (draw[f] != query_figures || !queries) code = draw[f](l, of_pairs ? &more : &lists);
     if (draw[f] == query_figures) queries = 1;
     lab_progress("%s", "");
     if (code == CLI_OK) lab_print(&l->report, &lab_intersect_figures[f]);
   }
+  lab_print(&l->report, &lab_intersect_figures[PAIRS]);
   lab_lists_free(&lists);
+  lab_lists_free(&more);
   return code;
 }

@@ -10,9 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define CLASS_POSTINGS ((uint64_t)1 << 21) /* of a class' sample; the list that passes it is the last one */
-#define QUERY_POSTINGS ((uint64_t)1 << 25) /* of the lists of all queries drawn */
-#define LEAST_SECONDS 200e-6               /* of a measurement: shorter work is repeated within it */
+#define LEAST_SECONDS 200e-6 /* of a measurement: shorter work is repeated within it */
 
 /* ---- small services ------------------------------------------------------------------------------------ */
 
@@ -85,13 +83,8 @@ unsigned lab_class(uint32_t n) {
 
 /* ---- timing ----------------------------------------------------------------------------------------------- */
 
-static int compare_double(const void *x, const void *y) {
-  double a = *(const double *)x, b = *(const double *)y;
-  return a < b ? -1 : a > b;
-}
-
 /* Time of the processor, not of the clock: other programs take turns on it. */
-static double processor_seconds(void) {
+double lab_processor_seconds(void) {
   struct timespec t;
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
   return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
@@ -103,24 +96,30 @@ static double run_seconds(double (*now)(void), void (*work)(void *), void *arg, 
   return now() - start;
 }
 
-static double time_by(const lab *l, double (*now)(void), void (*work)(void *), void *arg) {
+/* Of warm work. */
+static lab_spread time_by(const lab *l, double (*now)(void), void (*work)(void *), void *arg) {
   double seconds[LAB_MOST_REPEATS];
-  uint64_t times = 1;
-  double once = run_seconds(now, work, arg, 1); /* warms up */
-  if (once < LEAST_SECONDS) {
-    once = run_seconds(now, work, arg, 1);
-    times = once > LEAST_SECONDS / 10000 ? (uint64_t)(LEAST_SECONDS / once) + 1 : 10000;
+  uint64_t times = 1, i = 1;
+  seconds[0] = run_seconds(now, work, arg, 1);
+  if (seconds[0] < LEAST_SECONDS) {
+    times = seconds[0] > LEAST_SECONDS / 10000 ? (uint64_t)(LEAST_SECONDS / seconds[0]) + 1 : 10000;
+    i = 0;
   }
-  for (uint64_t i = 0; i < l->repeat; i++) seconds[i] = run_seconds(now, work, arg, times) / (double)times;
-  qsort(seconds, (size_t)l->repeat, sizeof *seconds, compare_double);
-  return seconds[l->repeat / 2];
+  for (; i < l->repeat; i++) seconds[i] = run_seconds(now, work, arg, times) / (double)times;
+  return lab_spread_of(seconds, (size_t)l->repeat);
 }
 
-double lab_time(const lab *l, void (*work)(void *), void *arg) {
-  return time_by(l, processor_seconds, work, arg);
+lab_spread lab_time_warm(const lab *l, void (*work)(void *), void *arg) {
+  return time_by(l, lab_processor_seconds, work, arg);
 }
 
-double lab_time_waiting(const lab *l, void (*work)(void *), void *arg) {
+lab_spread lab_time(const lab *l, void (*work)(void *), void *arg) {
+  work(arg);
+  return lab_time_warm(l, work, arg);
+}
+
+lab_spread lab_time_waiting(const lab *l, void (*work)(void *), void *arg) {
+  work(arg);
   return time_by(l, cli_seconds, work, arg);
 }
 
@@ -141,7 +140,7 @@ static void chain(void *arg) {
 /* Cycles a second under load. A timer of the processor would do only if it ran at the core's own clock. */
 static double measure_clock(const lab *l) {
   uint64_t x = l->seed;
-  return 1600000.0 / lab_time(l, chain, &x);
+  return 1600000.0 / lab_time(l, chain, &x).median;
 }
 
 /* ---- lists --------------------------------------------------------------------------------------------------- */
@@ -163,11 +162,11 @@ static void lists_add(lab_lists *lists, const lab_list *list) {
   lists->list[lists->n++] = *list;
 }
 
-/* Draws without replacement among places[0..n), the candidates of one class. */
-static int draw_class(const lab *l, size_t *places, size_t n, uint64_t *state, lab_lists *lists,
-                      uint64_t *postings) {
+/* Draws up to `sample` without replacement among places[0..n), the candidates of one class. */
+static int draw_class(const lab *l, uint64_t sample, uint64_t most, size_t *places, size_t n,
+                      uint64_t *state, lab_lists *lists, uint64_t *postings) {
   *postings = 0;
-  for (size_t i = 0; i < n && i < l->sample && *postings < CLASS_POSTINGS; i++) {
+  for (size_t i = 0; i < n && i < sample && *postings < most; i++) {
     size_t j = i + (size_t)draw(state, n - i), place = places[j];
     lab_list list;
     places[j] = places[i];
@@ -179,7 +178,7 @@ static int draw_class(const lab *l, size_t *places, size_t n, uint64_t *state, l
   return CLI_OK;
 }
 
-int lab_draw_lists(const lab *l, lab_lists *lists) {
+int lab_draw_lists(const lab *l, uint64_t sample, uint64_t postings, lab_lists *lists) {
   size_t *places = (size_t *)cli_resize(NULL, l->nterms, sizeof *places);
   uint64_t state = l->seed;
   int code = CLI_OK;
@@ -193,7 +192,7 @@ int lab_draw_lists(const lab *l, lab_lists *lists) {
         all += l->dfs[i];
       }
     lists->first[c] = lists->n;
-    code = draw_class(l, places, n, &state, lists, &drawn);
+    code = draw_class(l, sample, postings, places, n, &state, lists, &drawn);
     lists->weight[c] = drawn ? (double)all / (double)drawn : 0;
     lists->lists[c] = drawn ? (double)n / (double)(lists->n - lists->first[c]) : 0;
   }
@@ -344,10 +343,6 @@ static lab_query invent_query(const lab_lists *lists, uint64_t *state) {
   return q;
 }
 
-lab_query lab_draw_query(const lab *l, const lab_lists *lists, uint64_t *state) {
-  return l->nqueries ? l->queries[draw(state, l->nqueries)] : invent_query(lists, state);
-}
-
 static size_t find_u64(const uint64_t *a, size_t n, uint64_t x) {
   size_t lo = 0;
   while (n) {
@@ -362,22 +357,53 @@ static size_t find_u64(const uint64_t *a, size_t n, uint64_t x) {
   return lo;
 }
 
+/* The place of a term among the candidates, or nterms. */
+static size_t candidate_of(const lab *l, uint64_t term) {
+  size_t t = find_u64(l->terms, l->nterms, term);
+  return t < l->nterms && l->terms[t] == term ? t : l->nterms;
+}
+
+/* Whether all lists of a query have two postings or more. */
+static int query_usable(const lab *l, const lab_query *q) {
+  unsigned i = 0;
+  while (i < q->k && candidate_of(l, q->term[i]) < l->nterms) i++;
+  return i == q->k && q->k >= 2;
+}
+
+void lab_pick_queries(lab *l, const lab_lists *lists) {
+  uint64_t state = l->seed;
+  size_t n = 0;
+  if (!l->from_queries) {
+    l->queries = (lab_query *)cli_resize(l->queries, (size_t)l->want, sizeof *l->queries);
+    for (uint64_t i = 0; i < l->want; i++) l->queries[i] = invent_query(lists, &state);
+    l->nqueries = (size_t)l->want;
+  }
+  for (size_t i = 0; i < l->nqueries; i++)
+    if (query_usable(l, &l->queries[i])) l->queries[n++] = l->queries[i];
+  l->nqueries = n;
+  for (size_t i = 0; l->from_queries && i < n && i < l->want; i++) { /* Fisher & Yates */
+    size_t j = i + (size_t)draw(&state, n - i);
+    lab_query q = l->queries[j];
+    l->queries[j] = l->queries[i];
+    l->queries[i] = q;
+  }
+  if (l->nqueries > l->want) l->nqueries = (size_t)l->want;
+  lab_note(&l->report, "queries", "%zu %s", l->nqueries,
+           l->from_queries ? "of those given, each once" : "sets of 2 to 5 lists of the sample");
+}
+
 /* Adds a query, and those of its lists that are new; place[t] is 1 + the place of candidate t. */
-static int queries_add(const lab *l, const lab_query *q, size_t *place, lab_queries *queries,
-                       uint64_t *postings) {
+static int queries_add(const lab *l, const lab_query *q, size_t *place, lab_queries *queries) {
   struct lab_members m;
   m.k = q->k;
   for (unsigned i = 0; i < q->k; i++) {
-    size_t t = find_u64(l->terms, l->nterms, q->term[i]);
-    if (t == l->nterms || l->terms[t] != q->term[i])
-      return CLI_OK; /* a list of one posting: no query for us */
+    size_t t = candidate_of(l, q->term[i]);
     if (!place[t]) {
       if ((queries->nlists & (queries->nlists - 1)) == 0)
         queries->list = (lab_list *)cli_resize(queries->list, queries->nlists ? queries->nlists * 2 : 1,
                                                sizeof *queries->list);
       if (lab_read_list(l, l->terms[t], l->dfs[t], &queries->list[queries->nlists])) return CLI_FAIL;
       place[t] = ++queries->nlists;
-      *postings += l->dfs[t];
     }
     m.member[i] = place[t] - 1;
     for (unsigned j = i; j && queries->list[m.member[j]].n < queries->list[m.member[j - 1]].n; j--) {
@@ -390,17 +416,14 @@ static int queries_add(const lab *l, const lab_query *q, size_t *place, lab_quer
   return CLI_OK;
 }
 
-int lab_draw_queries(const lab *l, const lab_lists *lists, size_t n, lab_queries *queries) {
+int lab_read_queries(const lab *l, lab_queries *queries) {
   size_t *place = (size_t *)cli_resize(NULL, l->nterms, sizeof *place);
-  uint64_t state = l->seed, postings = 0;
   int code = CLI_OK;
   memset(queries, 0, sizeof *queries);
   memset(place, 0, l->nterms * sizeof *place);
-  queries->query = (struct lab_members *)cli_resize(NULL, n, sizeof *queries->query);
-  for (size_t i = 0; i < n && code == CLI_OK && postings < QUERY_POSTINGS; i++) {
-    lab_query q = lab_draw_query(l, lists, &state);
-    if (q.k >= 2) code = queries_add(l, &q, place, queries, &postings);
-  }
+  queries->query = (struct lab_members *)cli_resize(NULL, l->nqueries, sizeof *queries->query);
+  for (size_t i = 0; i < l->nqueries && code == CLI_OK; i++)
+    code = queries_add(l, &l->queries[i], place, queries);
   free(place);
   return code;
 }
@@ -470,7 +493,8 @@ static void note_facts(lab *l, const gpuir_index_info *info, const char *queries
   lab_note(&l->report, "lists", "of %s, at most %llu a class of length", queries ? queries : "all terms",
            (unsigned long long)l->sample);
   lab_note_machine(&l->report);
-  lab_note(&l->report, "clock", "%.2f GHz, measured; times are the processor's, medians of %llu",
+  lab_note(&l->report, "clock",
+           "%.2f GHz, measured; times of the CPU are processor time of one core; y is the median of n, at most %llu",
            l->hertz / 1e9, (unsigned long long)l->repeat);
   for (int i = 0; i < argc; i++) {
     cli_buf_char(&line, ' ');
@@ -510,14 +534,17 @@ static void lab_free(lab *l) {
   free(l->terms);
   free(l->dfs);
   free(l->queries);
+  if (l->lock >= 0) close(l->lock);
 }
 
-enum { O_OUTPUT = 2, O_SAMPLE, O_SEED, O_REPEAT, O_CODECS, O_METHODS, O_FIGURES, O_BACKEND };
+enum { O_OUTPUT = 2, O_SAMPLE, O_PAIRS, O_QUERIES, O_SEED, O_REPEAT, O_CODECS, O_METHODS, O_FIGURES, O_BACKEND };
 
 static int take_option(lab *l, const cli_args *a, int opt, const char **dir) {
   switch (opt) {
     case O_OUTPUT: *dir = a->value; return CLI_OK;
     case O_SAMPLE: return cli_unsigned(a, 1, 1000000, &l->sample);
+    case O_PAIRS: return cli_unsigned(a, 1, 1000000, &l->pairs);
+    case O_QUERIES: return cli_unsigned(a, 1, 1000000, &l->want);
     case O_SEED: return cli_unsigned(a, 0, UINT64_MAX, &l->seed);
     case O_REPEAT: return cli_unsigned(a, 1, LAB_MOST_REPEATS, &l->repeat);
     case O_CODECS: l->codecs = a->value; return check_codecs(l);
@@ -538,9 +565,10 @@ static const lab_figure *find_figure(const char *id) {
 
 int cli_lab(int argc, char **argv) {
   static const cli_option options[] = {
-      {O_OUTPUT, "output", 'o', 1}, {O_SAMPLE, "sample", 0, 1},   {O_SEED, "seed", 0, 1},
-      {O_REPEAT, "repeat", 0, 1},   {O_CODECS, "codecs", 0, 1},   {O_METHODS, "methods", 0, 1},
-      {O_FIGURES, "figures", 0, 1}, {O_BACKEND, "backend", 0, 1}, {0, NULL, 0, 0}};
+      {O_OUTPUT, "output", 'o', 1},   {O_SAMPLE, "sample", 0, 1},   {O_PAIRS, "pairs", 0, 1},
+      {O_QUERIES, "queries", 0, 1},   {O_SEED, "seed", 0, 1},       {O_REPEAT, "repeat", 0, 1},
+      {O_CODECS, "codecs", 0, 1},     {O_METHODS, "methods", 0, 1}, {O_FIGURES, "figures", 0, 1},
+      {O_BACKEND, "backend", 0, 1},   {0, NULL, 0, 0}};
   const size_t n = sizeof experiments / sizeof *experiments;
   const char *dir = "build/lab";
   cli_args a;
@@ -550,6 +578,9 @@ int cli_lab(int argc, char **argv) {
   if (argc && !strcmp(argv[0], "plot")) return plot_command(argc - 1, argv + 1, find_figure);
   memset(&l, 0, sizeof l);
   l.sample = 16;
+  l.pairs = 100;
+  l.want = 1000;
+  l.lock = -1;
   l.seed = 1;
   l.repeat = 5;
   l.backend = CLI_BACKEND_AUTO;

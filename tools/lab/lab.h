@@ -26,9 +26,24 @@
 
 /* ---- reports (report.c) ---------------------------------------------------------------- */
 
+/* Values of one thing that was measured n times. */
+typedef struct lab_spread {
+  double least, median, most;
+  uint64_t n;
+} lab_spread;
+
+/* Sorts values[0..n), n >= 1. */
+lab_spread lab_spread_of(double *values, size_t n);
+/* The spread of `by` times a value, by >= 0. */
+lab_spread lab_scaled(lab_spread s, double by);
+/* The spread of amount / value, such as a rate from seconds. */
+lab_spread lab_inverse(lab_spread s, double amount);
+/* Adds `by` times another thing, by >= 0: least to least, median to median, most to most. */
+void lab_spread_add(lab_spread *sum, const lab_spread *s, double by);
+
 typedef struct lab_item {
   char *figure, *series, *x, *unit;
-  double y;
+  lab_spread y;
 } lab_item;
 
 /* Rows in memory, until lab_report_close writes them. */
@@ -46,12 +61,18 @@ int lab_report_open(lab_report *r, const char *dir, const char *name);
 void lab_note(lab_report *r, const char *key, const char *fmt, ...) LAB_PRINTF(3, 4);
 /* Machine (model, processors, SIMD level) and version of the library, as notes. */
 void lab_note_machine(lab_report *r);
-/* A row of DIR/NAME.tsv: figure, series, x, y, unit. Rows of a series that is a line follow each other. Names of series
- * have no blanks. */
+/* A row of DIR/NAME.tsv: figure, series, x, y, unit, min, max, n. This one is of a value that is counted or that was
+ * measured once: min and max are y, n is 1. Rows of a series that is a line follow each other. Names of series have no
+ * blanks. */
 void lab_row(lab_report *r, const char *figure, const char *series, const char *x, double y,
              const char *unit);
 /* The same with a number for x. */
 void lab_row_at(lab_report *r, const char *figure, const char *series, double x, double y, const char *unit);
+/* A row of a value that was measured several times: y is the median. */
+void lab_row_of(lab_report *r, const char *figure, const char *series, const char *x, lab_spread y,
+                const char *unit);
+void lab_row_of_at(lab_report *r, const char *figure, const char *series, double x, lab_spread y,
+                   const char *unit);
 /* The rows of a figure as a table on standard output: a line for each x, a column for each series. */
 void lab_print(const lab_report *r, const lab_figure *figure);
 /* Writes the TSV, with a description of each figure that has rows, and draws these as ID.svg. Returns an exit code,
@@ -130,8 +151,7 @@ typedef struct lab_lists {
   double lists[LAB_CLASSES];     /* lists, likewise */
 } lab_lists;
 
-#define LAB_TERMS 16u   /* of a query, at most */
-#define LAB_QUERIES 10u /* drawn for each list of a class */
+#define LAB_TERMS 16u /* of a query, at most */
 
 /* A query: its distinct terms. */
 typedef struct lab_query {
@@ -155,17 +175,18 @@ typedef struct lab {
   struct gpuir_index *index;
   uint64_t documents;
   lab_report report;
-  uint64_t sample, seed, repeat;
-  int from_queries;                       /* QUERIES were given */
+  uint64_t sample, pairs, want, seed, repeat; /* want: queries */
+  int from_queries;                           /* QUERIES were given */
   const char *codecs, *methods, *figures; /* names parted by commas; NULL: all */
   uint64_t *terms; /* candidates: the queries' terms, or all, of two postings or more */
   uint32_t *dfs;
   size_t nterms;
-  lab_query *queries; /* of two terms or more, all of them known */
+  lab_query *queries; /* of two terms or more, all of them known and in two documents or more */
   size_t nqueries;
   double hertz; /* the processor's clock, measured */
   int backend;  /* CLI_BACKEND_ */
   int gpu;      /* there is a device, which is measured too */
+  int lock;     /* a file that is locked while the device is measured, or -1 */
 } lab;
 
 /* Whether a name is among those parted by commas, or these are NULL. */
@@ -180,26 +201,36 @@ int lab_codec_wanted(const lab *l, const char *label);
 void lab_progress(const char *fmt, ...) LAB_PRINTF(1, 2);
 /* Not 0: the user stopped the command. */
 int lab_stopped(void);
-/* Up to `sample` lists of each length class among the candidates, drawn by the seed. Exit code. */
-int lab_draw_lists(const lab *l, lab_lists *lists);
-/* One of the queries; if there are none, a set of 2 to 5 of `lists`, or fewer if these are so few. */
-lab_query lab_draw_query(const lab *l, const lab_lists *lists, uint64_t *state);
-/* Up to n of the queries, drawn by the seed; if there are none, sets of 2 to 5 of `lists`. Exit code. */
-int lab_draw_queries(const lab *l, const lab_lists *lists, size_t n, lab_queries *queries);
+/* Up to `sample` lists of each length class among the candidates, drawn by the seed; no more of a class once they have
+ * so many postings. Exit code. */
+int lab_draw_lists(const lab *l, uint64_t sample, uint64_t postings, lab_lists *lists);
+#define LAB_POSTINGS ((uint64_t)1 << 21) /* of a class' sample, where each list stands for itself */
+/* Leaves `want` of the queries, drawn by the seed, each at most once; without a file of queries it makes sets of 2 to 5
+ * of `lists`, or fewer if these are so few. All figures then take l->queries in this order. */
+void lab_pick_queries(lab *l, const lab_lists *lists);
+/* Reads the lists of l->queries. Exit code. */
+int lab_read_queries(const lab *l, lab_queries *queries);
 void lab_queries_free(lab_queries *queries);
 /* The same lists after a random renumbering of the documents, which the seed determines. */
 void lab_shuffle(const lab *l, const lab_lists *lists, lab_lists *out);
 void lab_lists_free(lab_lists *lists);
 unsigned lab_class(uint32_t n);
-/* Processor seconds of work(arg): the median of `repeat` measurements after one that warms up. */
-double lab_time(const lab *l, void (*work)(void *), void *arg);
+/* Processor seconds of work(arg), measured `repeat` times after one run that warms up. */
+lab_spread lab_time(const lab *l, void (*work)(void *), void *arg);
+/* The same of work that was done once already. */
+lab_spread lab_time_warm(const lab *l, void (*work)(void *), void *arg);
 /* Seconds by the clock, for work that waits for a device. */
-double lab_time_waiting(const lab *l, void (*work)(void *), void *arg);
+lab_spread lab_time_waiting(const lab *l, void (*work)(void *), void *arg);
+/* Seconds of the processor until now. */
+double lab_processor_seconds(void);
 
 /* ---- the GPU (device.c) ------------------------------------------------------------------------- */
 
 /* Finds the device that --backend asks for, and notes it, or that there is none. Exit code. */
 int lab_gpu_find(lab *l);
+/* Several processes that measure take turns on the device, if GPUIR_LAB_LOCK names a file for that. */
+void lab_gpu_take(const lab *l);
+void lab_gpu_give(const lab *l);
 
 typedef struct lab_gpu_size { /* as in gpuir_cuda_lab_desc */
   uint32_t copies;
@@ -213,9 +244,9 @@ int lab_gpu_open(const lab_codec *codec, const lab_list *const *list, size_t n, 
 
 /* Seconds of decoding each of some lists once. */
 typedef struct lab_gpu_times {
-  double together; /* with so many copies of them in one run that the device is busy */
-  double alone;    /* one list in a run */
-  double steps[3]; /* alone, up to the counts, the prefix sums and the gather of the thesis' ways */
+  lab_spread together; /* with so many copies of them in one run that the device is busy */
+  lab_spread alone;    /* one list in a run */
+  lab_spread steps[3]; /* alone, up to the counts, the prefix sums and the gather of the thesis' ways */
 } lab_gpu_times;
 
 /* Decodes lists on the device, and compares. how: NULL, or as in gpuir_cuda_lab_decode, and then only alone. Exit code.
@@ -231,9 +262,9 @@ typedef struct lab_measurement {
   const lab_lists *lists;
   int timed;
   double postings[LAB_CLASSES], bytes[LAB_CLASSES], directory[LAB_CLASSES];
-  double seconds[LAB_CLASSES]; /* of decoding each list of the class once; 0 unless timed */
-  double together[LAB_CLASSES],
-      alone[LAB_CLASSES]; /* on the device, see lab_gpu_times; 0 unless timed there */
+  lab_spread seconds[LAB_CLASSES]; /* of decoding each list of the class once; n is 0 unless timed */
+  lab_spread together[LAB_CLASSES],
+      alone[LAB_CLASSES]; /* on the device, see lab_gpu_times; n is 0 unless timed there */
 } lab_measurement;
 
 /* Encodes the lists, checks that they decode, and if `timed` measures that, on the device too. Exit code. */

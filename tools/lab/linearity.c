@@ -132,7 +132,7 @@ static void add_column(lab *l, const char *name, const lab_lists *lists,
 
 int lab_linearity(lab *l) {
   lab_lists lists, random;
-  if (lab_draw_lists(l, &lists)) return CLI_FAIL;
+  if (lab_draw_lists(l, l->sample, LAB_POSTINGS, &lists)) return CLI_FAIL;
   lab_shuffle(l, &lists, &random);
   if (lab_wants(l, "ao-fig1")) draw_scatter(l, &lists, &random);
   if (lab_wants(l, "ao-table1")) {

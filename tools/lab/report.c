@@ -9,6 +9,45 @@
 #include <string.h>
 #include <sys/stat.h>
 
+/* ---- spreads --------------------------------------------------------------------------------------- */
+
+static int compare_double(const void *x, const void *y) {
+  double a = *(const double *)x, b = *(const double *)y;
+  return a < b ? -1 : a > b;
+}
+
+lab_spread lab_spread_of(double *values, size_t n) {
+  lab_spread s;
+  qsort(values, n, sizeof *values, compare_double);
+  s.least = values[0];
+  s.median = values[n / 2];
+  s.most = values[n - 1];
+  s.n = n;
+  return s;
+}
+
+lab_spread lab_scaled(lab_spread s, double by) {
+  s.least *= by;
+  s.median *= by;
+  s.most *= by;
+  return s;
+}
+
+lab_spread lab_inverse(lab_spread s, double amount) {
+  const double least = s.least;
+  s.least = amount / s.most;
+  s.median = amount / s.median;
+  s.most = amount / least;
+  return s;
+}
+
+void lab_spread_add(lab_spread *sum, const lab_spread *s, double by) {
+  sum->least += by * s->least;
+  sum->median += by * s->median;
+  sum->most += by * s->most;
+  if (!sum->n || s->n < sum->n) sum->n = s->n;
+}
+
 /* ---- notes and rows ------------------------------------------------------------------------------ */
 
 /* The folder and those above it. */
@@ -75,8 +114,8 @@ void lab_note_machine(lab_report *r) {
 #endif
 }
 
-void lab_row(lab_report *r, const char *figure, const char *series, const char *x, double y,
-             const char *unit) {
+void lab_row_of(lab_report *r, const char *figure, const char *series, const char *x, lab_spread y,
+                const char *unit) {
   if (r->n == r->cap) {
     r->cap = r->cap ? r->cap * 2 : 256;
     r->rows = (lab_item *)cli_resize(r->rows, r->cap, sizeof *r->rows);
@@ -89,10 +128,25 @@ void lab_row(lab_report *r, const char *figure, const char *series, const char *
   item->y = y;
 }
 
-void lab_row_at(lab_report *r, const char *figure, const char *series, double x, double y, const char *unit) {
+void lab_row_of_at(lab_report *r, const char *figure, const char *series, double x, lab_spread y,
+                   const char *unit) {
   char text[32];
   snprintf(text, sizeof text, "%.10g", x);
-  lab_row(r, figure, series, text, y, unit);
+  lab_row_of(r, figure, series, text, y, unit);
+}
+
+static lab_spread once(double y) {
+  lab_spread s = {y, y, y, 1};
+  return s;
+}
+
+void lab_row(lab_report *r, const char *figure, const char *series, const char *x, double y,
+             const char *unit) {
+  lab_row_of(r, figure, series, x, once(y), unit);
+}
+
+void lab_row_at(lab_report *r, const char *figure, const char *series, double x, double y, const char *unit) {
+  lab_row_of_at(r, figure, series, x, once(y), unit);
 }
 
 /* ---- names of a figure's series and of its places on the x axis, in order of appearance ------------ */
@@ -142,7 +196,7 @@ static void print_cell(const lab_report *r, const char *figure, const char *seri
     const lab_item *item = &r->rows[i];
     if (strcmp(item->figure, figure) != 0 || strcmp(item->series, series) != 0 || strcmp(item->x, x) != 0)
       continue;
-    printf("  %*.4g", width, item->y);
+    printf("  %*.4g", width, item->y.median);
     return;
   }
   printf("  %*s", width, "-");
@@ -218,10 +272,11 @@ static int write_tsv(const lab_report *r, const lab_figure *figures, size_t nfig
   for (size_t i = 0; i < r->nnotes; i++) fprintf(f, "# %s\n", r->notes[i]);
   for (size_t i = 0; i < nfigures; i++)
     if (has_rows(r, figures[i].id)) put_description(f, &figures[i]);
-  fprintf(f, "figure\tseries\tx\ty\tunit\n");
+  fprintf(f, "figure\tseries\tx\ty\tunit\tmin\tmax\tn\n");
   for (size_t i = 0; i < r->n; i++) {
     const lab_item *item = &r->rows[i];
-    fprintf(f, "%s\t%s\t%s\t%.6g\t%s\n", item->figure, item->series, item->x, item->y, item->unit);
+    fprintf(f, "%s\t%s\t%s\t%.6g\t%s\t%.6g\t%.6g\t%llu\n", item->figure, item->series, item->x,
+            item->y.median, item->unit, item->y.least, item->y.most, (unsigned long long)item->y.n);
   }
   return file_close(f, path);
 }

@@ -10,7 +10,8 @@
 #include <string.h>
 
 #define HITS 10u          /* of a query */
-#define CANDIDATES 4u     /* queries of each class of results whose candidates are ranked */
+#define CANDIDATES 8u     /* queries of each class of results whose candidates are ranked */
+#define CLASS_HITS ((uint64_t)1 << 24) /* of a class' queries, at most */
 #define LEAST_RESULTS 5u  /* their least class */
 #define MOST_RANKINGS 16u /* in the device's table */
 
@@ -94,31 +95,30 @@ static int log_add(const lab *l, const lab_query *q, int mode, query_log *g) {
   return code;
 }
 
-/* As many queries as for the other figures, drawn by the seed. */
-static int log_make(const lab *l, const lab_lists *lists, int mode, query_log *g) {
-  const size_t n = (size_t)l->sample * LAB_QUERIES;
-  uint64_t state = l->seed;
+/* The queries that all figures take. */
+static int log_make(const lab *l, int mode, query_log *g) {
   int code = CLI_OK;
   g->n = 0;
-  g->query = (gpuir_query **)cli_resize(NULL, n, sizeof *g->query);
-  for (size_t i = 0; i < n && code == CLI_OK; i++) {
-    lab_query q = lab_draw_query(l, lists, &state);
-    if (q.k >= 2) code = log_add(l, &q, mode, g);
-  }
+  g->query = (gpuir_query **)cli_resize(NULL, l->nqueries, sizeof *g->query);
+  for (size_t i = 0; i < l->nqueries && code == CLI_OK; i++) code = log_add(l, &l->queries[i], mode, g);
   if (code) log_free(g);
   return code;
 }
 
 /* ---- whole queries: Ding's Tables 2 and 3 -------------------------------------------------------------------- */
 
-/* Who answers. The papers' methods take an intersection and a ranking. */
+/* Who answers: a core or the engine of the CUDA backend, by an evaluator, or the device by the papers' methods, which
+ * take an intersection and a ranking. */
 static const struct {
   const char *name, *intersection, *ranking;
-} ways[] = {{"CPU", NULL, NULL},
-            {"GPU", NULL, NULL},
-            {"GPU/pmf3+tree", "pmf3", "tree"}, /* Ding et al. */
-            {"GPU/skip+tree", "skip", "tree"},
-            {"GPU/mergepath+bucket-select", "mergepath", "bucket-select"}}; /* Griffin */
+  int gpu, evaluator;
+} ways[] = {{"CPU", NULL, NULL, 0, GPUIR_EVAL_AUTO},
+            {"CPU/exhaustive", NULL, NULL, 0, GPUIR_EVAL_EXHAUSTIVE},
+            {"GPU", NULL, NULL, 1, GPUIR_EVAL_AUTO},
+            {"GPU/exhaustive", NULL, NULL, 1, GPUIR_EVAL_EXHAUSTIVE},
+            {"GPU/pmf3+tree", "pmf3", "tree", 1, GPUIR_EVAL_AUTO}, /* Ding et al. */
+            {"GPU/skip+tree", "skip", "tree", 1, GPUIR_EVAL_AUTO},
+            {"GPU/mergepath+bucket-select", "mergepath", "bucket-select", 1, GPUIR_EVAL_AUTO}}; /* Griffin */
 #define WAYS (sizeof ways / sizeof *ways)
 
 typedef struct session {
@@ -147,21 +147,24 @@ static void search_log(void *arg) {
 static int session_open(const lab *l, const cli_gpu *gpu, size_t way, const query_log *g, int alone,
                         session *s) {
   gpuir_error err;
+  gpuir_searcher_desc desc;
   memset(&err, 0, sizeof err);
+  memset(&desc, 0, sizeof desc);
   memset(s, 0, sizeof *s);
+  desc.evaluator = ways[way].evaluator;
   s->log = g;
   s->alone = alone;
   s->hits = (gpuir_hit *)cli_resize(NULL, g->n * HITS, sizeof *s->hits);
   s->counts = (uint32_t *)cli_resize(NULL, g->n, sizeof *s->counts);
   memset(s->hits, 0, g->n * HITS * sizeof *s->hits);
-  int status = gpuir_searcher_create(l->index, NULL, &s->searcher);
+  int status = gpuir_searcher_create(l->index, &desc, &s->searcher);
   if (status) return cli_fail(l->path, status, NULL);
-  if (way == 1) {
+  if (ways[way].gpu && !ways[way].intersection) {
     cli_gpu strict = *gpu;
     strict.fallback = 0;
     return cli_gpu_attach(&strict, s->searcher);
   }
-  if (way > 1)
+  if (ways[way].gpu)
     status =
         gpuir_cuda_lab_attach(s->searcher, gpu->cuda, ways[way].intersection, ways[way].ranking, 0, &err);
   return status ? cli_fail(ways[way].name, status, &err) : CLI_OK;
@@ -189,8 +192,8 @@ static void put_steps(lab *l, const session *s, size_t mode, size_t way) {
                                                           "score",       "collect", "select-top-k"};
   double ms[2][GPUIR_CUDA_LAB_STEPS], all = 0;
   char series[96];
-  for (size_t w = 2; w < way && modes[mode].mode == GPUIR_OR; w++) /* OR does not intersect */
-    if (!strcmp(ways[w].ranking, ways[way].ranking)) return;
+  for (size_t w = 0; w < way && modes[mode].mode == GPUIR_OR; w++) /* OR does not intersect */
+    if (ways[w].ranking && !strcmp(ways[w].ranking, ways[way].ranking)) return;
   if (gpuir_cuda_lab_steps(s->searcher, ms, NULL)) return;
   snprintf(series, sizeof series, "%s/%s%s", modes[mode].name,
            modes[mode].mode == GPUIR_AND ? ways[way].name + strlen("GPU/") : ways[way].ranking,
@@ -200,16 +203,20 @@ static void put_steps(lab *l, const session *s, size_t mode, size_t way) {
     lab_row(&l->report, "ding-table3", series, names[i], 100 * ms[mode][i] / all, "percent");
 }
 
-/* One way over one log; the CPU's session says what is right. */
+/* One way over one log; the CPU's session says what is right. Times of a core are the processor's, of the device the
+ * clock's. */
 static int run_way(lab *l, const cli_gpu *gpu, size_t mode, size_t way, const query_log *g,
-                   const session *right, int alone, double *ms) {
+                   const session *right, int alone, lab_spread *ms) {
   session s;
   char series[96];
   lab_progress("queries: %s, %s%s", modes[mode].name, ways[way].name, alone ? ", alone" : "");
   if (lab_stopped()) return CLI_FAIL;
   int code = session_open(l, gpu, way, g, alone, &s);
   if (code == CLI_OK) {
-    *ms = lab_time_waiting(l, search_log, &s) * 1e3 / (double)g->n;
+    if (ways[way].gpu) lab_gpu_take(l);
+    *ms = lab_scaled(ways[way].gpu ? lab_time_waiting(l, search_log, &s) : lab_time(l, search_log, &s),
+                     1e3 / (double)g->n);
+    if (ways[way].gpu) lab_gpu_give(l);
     if (s.status) {
       gpuir_error err;
       memset(&err, 0, sizeof err);
@@ -219,7 +226,7 @@ static int run_way(lab *l, const cli_gpu *gpu, size_t mode, size_t way, const qu
       snprintf(series, sizeof series, "%s by %s", modes[mode].name, ways[way].name);
       cli_error("%s has other hits than the CPU", series);
       code = CLI_FAIL;
-    } else if (way > 1 && modes[mode].mode != GPUIR_ANDOR && lab_wants(l, "ding-table3")) {
+    } else if (ways[way].intersection && modes[mode].mode != GPUIR_ANDOR && lab_wants(l, "ding-table3")) {
       put_steps(l, &s, mode, way);
     }
   }
@@ -227,33 +234,49 @@ static int run_way(lab *l, const cli_gpu *gpu, size_t mode, size_t way, const qu
   return code;
 }
 
-static int run_queries(lab *l, const cli_gpu *gpu, const lab_lists *lists) {
-  double ms[WAYS][2][3];
+typedef lab_spread way_times[WAYS][2][3]; /* milliseconds a query: in batches or alone, by mode */
+
+/* All ways but the first over the log of a mode. AND has one evaluator. */
+static int run_mode(lab *l, const cli_gpu *gpu, size_t m, const query_log *g, const session *right,
+                    way_times ms) {
+  int code = CLI_OK;
+  for (size_t w = 1; w < WAYS && code == CLI_OK; w++) {
+    if (ways[w].gpu && !gpu->cuda) continue;
+    if (ways[w].evaluator == GPUIR_EVAL_EXHAUSTIVE && modes[m].mode == GPUIR_AND) continue;
+    for (int alone = !ways[w].gpu; alone < 2 && code == CLI_OK; alone++)
+      code = run_way(l, gpu, m, w, g, right, alone, &ms[w][alone][m]);
+  }
+  return code;
+}
+
+static int run_queries(lab *l, const cli_gpu *gpu) {
+  way_times ms;
   int code = CLI_OK;
   memset(ms, 0, sizeof ms);
   for (size_t m = 0; m < 3 && code == CLI_OK; m++) {
     query_log g;
     session right;
     memset(&right, 0, sizeof right);
-    code = log_make(l, lists, modes[m].mode, &g);
-    if (code || !g.n) continue;
-    lab_progress("queries: %s", modes[m].name);
-    code = session_open(l, gpu, 0, &g, 1, &right);
-    if (code == CLI_OK) ms[0][1][m] = lab_time(l, search_log, &right) * 1e3 / (double)g.n;
-    if (right.status) code = cli_fail(l->path, right.status, NULL);
-    for (size_t w = 1; w < WAYS && gpu->cuda && code == CLI_OK; w++)
-      for (int alone = 0; alone < 2 && code == CLI_OK; alone++)
-        code = run_way(l, gpu, m, w, &g, &right, alone, &ms[w][alone][m]);
-    session_close(&right);
+    code = log_make(l, modes[m].mode, &g);
+    if (code) continue;
+    if (g.n) {
+      lab_progress("queries: %s", modes[m].name);
+      code = session_open(l, gpu, 0, &g, 1, &right);
+      if (code == CLI_OK)
+        ms[0][1][m] = lab_scaled(lab_time(l, search_log, &right), 1e3 / (double)g.n);
+      if (right.status) code = cli_fail(l->path, right.status, NULL);
+      if (code == CLI_OK) code = run_mode(l, gpu, m, &g, &right, ms);
+      session_close(&right);
+    }
     log_free(&g);
   }
   for (size_t w = 0; w < WAYS && code == CLI_OK && lab_wants(l, "ding-table2"); w++)
     for (int alone = 1; alone >= 0; alone--)
       for (size_t m = 0; m < 3; m++) {
         char series[96];
-        if (ms[w][alone][m] <= 0) continue;
-        snprintf(series, sizeof series, "%s%s", ways[w].name, !w ? "" : alone ? "/alone" : "/batch");
-        lab_row(&l->report, "ding-table2", series, modes[m].name, ms[w][alone][m], "ms/query");
+        if (!ms[w][alone][m].n) continue;
+        snprintf(series, sizeof series, "%s%s", ways[w].name, !ways[w].gpu ? "" : alone ? "/alone" : "/batch");
+        lab_row_of(&l->report, "ding-table2", series, modes[m].name, ms[w][alone][m], "ms/query");
       }
   return code;
 }
@@ -265,6 +288,7 @@ typedef struct candidates {
   gpuir_hit *hits[LAB_CLASSES][CANDIDATES];
   uint32_t n[LAB_CLASSES][CANDIDATES];
   unsigned queries[LAB_CLASSES];
+  uint64_t all[LAB_CLASSES];
 } candidates;
 
 static int compare_docid(const void *x, const void *y) {
@@ -287,11 +311,12 @@ static int find_candidates(const lab *l, const query_log *g, candidates *c) {
     status = gpuir_count(searcher, g->query[i], &matches);
     if (status || !matches) continue;
     unsigned of = lab_class((uint32_t)matches);
-    if (of < LEAST_RESULTS || c->queries[of] == CANDIDATES) continue;
+    if (of < LEAST_RESULTS || c->queries[of] == CANDIDATES || c->all[of] + matches > CLASS_HITS) continue;
     gpuir_hit *hits = (gpuir_hit *)cli_resize(NULL, (size_t)matches, sizeof *hits);
     status = gpuir_search(searcher, g->query[i], hits, (size_t)matches, &n);
     qsort(hits, n, sizeof *hits, compare_docid);
     c->n[of][c->queries[of]] = (uint32_t)n;
+    c->all[of] += n;
     c->hits[of][c->queries[of]++] = hits;
   }
   gpuir_searcher_destroy(searcher);
@@ -311,10 +336,10 @@ static void rank_class(void *arg) {
     lab_best(r->all->hits[r->of][i], r->all->n[r->of][i], r->k, r->hits);
 }
 
-/* Milliseconds a query of ranking nq queries on the device in one run: the candidates of a class from place `first` on,
+/* Adds milliseconds a query of ranking nq queries on the device in one run to *ms, `by` times: the candidates of a class from place `first` on,
  * again and again. The hits are compared with the heap's. */
 static int rank_on_device(const lab *l, gpuir_cuda_lab *gpu, const ranking *r, unsigned first, size_t nq,
-                          const char *how, double *ms) {
+                          const char *how, double by, lab_spread *ms) {
   const candidates *all = r->all;
   const unsigned of = r->of, n = all->queries[of];
   uint32_t *start = (uint32_t *)cli_resize(NULL, nq + 1, sizeof *start),
@@ -322,6 +347,7 @@ static int rank_on_device(const lab *l, gpuir_cuda_lab *gpu, const ranking *r, u
   gpuir_hit *hits = (gpuir_hit *)cli_resize(NULL, nq * r->k, sizeof *hits), *from;
   gpuir_cuda_lab_result result;
   gpuir_error err;
+  double times[LAB_MOST_REPEATS];
   int code = CLI_OK;
   memset(&err, 0, sizeof err);
   memset(&result, 0, sizeof result);
@@ -330,18 +356,23 @@ static int rank_on_device(const lab *l, gpuir_cuda_lab *gpu, const ranking *r, u
   from = (gpuir_hit *)cli_resize(NULL, start[nq], sizeof *from);
   for (size_t q = 0; q < nq; q++)
     memcpy(from + start[q], all->hits[of][(first + q) % n], (start[q + 1] - start[q]) * sizeof *from);
-  for (unsigned run = 0; run < 2 && code == CLI_OK; run++) { /* the first one warms up */
-    int status = gpuir_cuda_lab_topk(gpu, from, start, nq, r->k, how, run ? (unsigned)l->repeat : 1, hits,
-                                     counts, &result, &err);
+  lab_gpu_take(l);
+  for (uint64_t run = 0; run <= l->repeat && code == CLI_OK; run++) { /* the first one warms up */
+    int status = gpuir_cuda_lab_topk(gpu, from, start, nq, r->k, how, 1, hits, counts, &result, &err);
     if (status) code = cli_fail(how, status, &err);
+    if (run) times[run - 1] = result.ms;
   }
+  lab_gpu_give(l);
   for (size_t q = 0; q < nq && code == CLI_OK; q++) {
     size_t right = lab_best(from + start[q], start[q + 1] - start[q], r->k, r->hits);
     if (counts[q] == right && !memcmp(hits + q * r->k, r->hits, right * sizeof *hits)) continue;
     cli_error("%s on the device ranks other documents than the heap", how);
     code = CLI_FAIL;
   }
-  *ms = result.ms / (double)nq;
+  if (code == CLI_OK) {
+    lab_spread spread = lab_spread_of(times, (size_t)l->repeat);
+    lab_spread_add(ms, &spread, by / (double)nq);
+  }
   free(start);
   free(counts);
   free(hits);
@@ -354,23 +385,21 @@ static int rank_on_device(const lab *l, gpuir_cuda_lab *gpu, const ranking *r, u
 
 /* Milliseconds a query of a class: each query in a run of its own, and many in one. */
 static int rank_class_on_device(const lab *l, gpuir_cuda_lab *gpu, const ranking *r, const char *how,
-                                double *alone, double *batch) {
+                                lab_spread *alone, lab_spread *batch) {
   const unsigned n = r->all->queries[r->of];
   size_t nq = (size_t)(RANKED_AT_ONCE >> (r->of + 1));
   int code = CLI_OK;
-  double ms;
-  *alone = *batch = 0;
+  memset(alone, 0, sizeof *alone);
+  memset(batch, 0, sizeof *batch);
   if (nq > RANKED_QUERIES) nq = RANKED_QUERIES;
-  for (unsigned i = 0; i < n && code == CLI_OK; i++) {
-    code = rank_on_device(l, gpu, r, i, 1, how, &ms);
-    *alone += ms / n;
-  }
-  if (code == CLI_OK && nq > 1) code = rank_on_device(l, gpu, r, 0, nq, how, batch);
+  for (unsigned i = 0; i < n && code == CLI_OK; i++)
+    code = rank_on_device(l, gpu, r, i, 1, how, 1.0 / n, alone);
+  if (code == CLI_OK && nq > 1) code = rank_on_device(l, gpu, r, 0, nq, how, 1, batch);
   return code;
 }
 
 /* Milliseconds a query: of k, of the heap and the device's ways, of the class. */
-typedef double ranked[3][1 + MOST_RANKINGS][LAB_CLASSES];
+typedef lab_spread ranked[3][1 + MOST_RANKINGS][LAB_CLASSES];
 
 static const size_t ks[] = {10, 100, 1000};
 
@@ -384,7 +413,7 @@ static int rank_all(const lab *l, const candidates *c, gpuir_cuda_lab *gpu, rank
       if (!c->queries[of]) continue;
       lab_progress("ranking: class %u, k %zu", of, ks[k]);
       if (lab_stopped()) code = CLI_FAIL;
-      alone[k][0][of] = lab_time(l, rank_class, &r) * 1e3 / c->queries[of];
+      alone[k][0][of] = lab_scaled(lab_time(l, rank_class, &r), 1e3 / c->queries[of]);
       for (size_t i = 0; gpu && i < MOST_RANKINGS && (how = gpuir_cuda_lab_ranking(i)) != NULL; i++)
         if (code == CLI_OK)
           code = rank_class_on_device(l, gpu, &r, how, &alone[k][1 + i][of], &batch[k][1 + i][of]);
@@ -398,10 +427,10 @@ static void ranking_rows(lab *l, int figure, ranked y) {
     for (size_t k = 0; k < 3; k++)
       for (unsigned of = 0; of < LAB_CLASSES; of++) {
         char series[64];
-        if (y[k][i][of] <= 0) continue;
+        if (!y[k][i][of].n) continue;
         snprintf(series, sizeof series, "%s%s/%zu", i ? gpuir_cuda_lab_ranking(i - 1) : "heap",
                  i ? "/GPU" : "", ks[k]);
-        lab_row_at(&l->report, id, series, ldexp(1, (int)of + 1), y[k][i][of], "ms/query");
+        lab_row_of_at(&l->report, id, series, ldexp(1, (int)of + 1), y[k][i][of], "ms/query");
       }
 }
 
@@ -432,14 +461,14 @@ static int rank_candidates(lab *l, const candidates *c) {
   return CLI_OK;
 }
 
-static int griffin_fig7(lab *l, const lab_lists *lists) {
+static int griffin_fig7(lab *l) {
   candidates c;
   int code = CLI_OK;
   memset(&c, 0, sizeof c);
   for (size_t m = 0; m < 2 && code == CLI_OK; m++) {
     query_log g;
     lab_progress("candidates: %s", modes[m].name);
-    code = log_make(l, lists, modes[m].mode, &g);
+    code = log_make(l, modes[m].mode, &g);
     if (code) break;
     code = find_candidates(l, &g, &c);
     log_free(&g);
@@ -454,14 +483,15 @@ static int griffin_fig7(lab *l, const lab_lists *lists) {
 int lab_search(lab *l) {
   lab_lists lists;
   cli_gpu gpu = {NULL, 0};
-  int code = lab_draw_lists(l, &lists);
+  int code = lab_draw_lists(l, l->sample, LAB_POSTINGS, &lists);
+  if (code == CLI_OK) lab_pick_queries(l, &lists);
   if (code == CLI_OK && (lab_wants(l, "ding-table2") || lab_wants(l, "ding-table3"))) {
     if (l->gpu) code = cli_gpu_open(&gpu, l->backend, l->index);
-    if (code == CLI_OK) code = run_queries(l, &gpu, &lists);
+    if (code == CLI_OK) code = run_queries(l, &gpu);
     cli_gpu_close(&gpu);
   }
   if (code == CLI_OK && (lab_wants(l, "griffin-fig7") || lab_wants(l, "ranking-batch")))
-    code = griffin_fig7(l, &lists);
+    code = griffin_fig7(l);
   lab_progress("%s", "");
   for (int f = 0; f < FIGURES && code == CLI_OK; f++) lab_print(&l->report, &lab_search_figures[f]);
   lab_lists_free(&lists);
