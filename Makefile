@@ -188,10 +188,12 @@ $(B)/tests/gpu/test_cuda: GPU_WITH = $(B)/gpuir_cuda_seam.o
 $(B)/tests/gpu/test_cuda: $(B)/gpuir_cuda_seam.o
 $(B)/tests/gpu/bench_lab $(B)/tests/gpu/test_lab: GPU_WITH = $(B)/gpuir_lab.o
 $(B)/tests/gpu/bench_lab $(B)/tests/gpu/test_lab: $(B)/gpuir_lab.o tools/lab/gpuir_lab.h
+$(B)/tests/gpu/bench_cuda $(B)/tests/gpu/bench_lab: $(B)/commit
+$(B)/tests/gpu/bench_cuda $(B)/tests/gpu/bench_lab: KNOWN = $(if $(strip $(COMMIT)),-DGPUIR_COMMIT='"$(strip $(COMMIT))"')
 $(GPU_TESTS): $(B)/tests/gpu/%: tests/gpu/%.c $(wildcard tests/gpu/*.h) tools/synth/synth.h gpuir.h $(B)/flags
 	$(call say,CC,$@)
 	@mkdir -p $(@D)
-	$(Q)$(COMPILE) $(LDFLAGS) -o $@ $< $(GPU_WITH) $(CUDA_LIBS) $(LIBS)
+	$(Q)$(COMPILE) $(KNOWN) $(LDFLAGS) -o $@ $< $(GPU_WITH) $(CUDA_LIBS) $(LIBS)
 
 gpu: $(if $(HAVE_NVCC),$(GPU_TESTS)) synth
 	$(if $(HAVE_NVCC),,@echo 'note: no nvcc was found: built without the CUDA backend (CPU only)')

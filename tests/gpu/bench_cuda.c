@@ -1,22 +1,32 @@
 /* bench_cuda.c - queries a second and latencies on the CUDA device, beside the CPU on the same index and queries
  *
- * bench_cuda [documents=N] [queries=N] [k=N] [clustering=0..1] [path=FILE] [memory=MB] [cpu=N]
+ * bench_cuda [documents=N] [queries=N] [k=N,...] [clustering=0..1] [path=FILE] [memory=MB] [cpu=N] [one=N]
  *            [modes=and,or,andor] [ways=pruned,exhaustive] [threads=N] [batch=N] [threshold=MILLIONS]
- *            [codec=C] [freq-codec=C]
+ *            [codec=C] [freq-codec=C] [rounds=N] [ceilings=0|1]
  *
- * Generates the index that build/synth makes of these documents and this clustering, unless it is there, takes the
- * first N of its 10,000 queries, then prints a line for each measurement: medians of 7 batches, and of single queries
- * the 50th and 99th percentile host to host. cpu=N answers the first N queries by the CPU too and compares the hits. */
+ * Generates the index that build/synth makes of these documents and this clustering, unless it is there, and takes the
+ * first N of its 10,000 queries (1,000 by default). By each evaluator these are answered
+ *
+ *   cuda   in one batch, `rounds` times (7) after a batch that warms up; and one by one, three times: the 50th and the
+ *          99th percentile of their times host to host
+ *   cpu    the first cpu=N of them (all) on `threads` threads (16) and the first one=N of them (all) on one thread, each
+ *          three times, or fewer if that has taken 10 seconds
+ *
+ * and the hits of the first cpu=N are compared. Prints what it runs on as comments, and rows: mode, processor, evaluator,
+ * threads, k, queries, what is measured, median, min, max, n, unit. Ends with status 1 if a hit differs.
+ *
+ * With another gpuir.h and gpuir_cuda.o, this program measures them in the same way: see tools/scripts/old_new.py. */
 #define GPUIR_IMPLEMENTATION
 #include "gpuir.h"
 
 #include "ceilings.h"
+#include "head.h"
 #include "synth.h"
 
-static int compare_double(const void *x, const void *y) {
-  double a = *(const double *)x, b = *(const double *)y;
-  return a < b ? -1 : a > b;
-}
+#define MOST_ROUNDS 99
+#define CPU_ROUNDS 3
+#define CPU_SECONDS 10.0 /* once so much time is spent, the CPU answers no more */
+#define ALONE_ROUNDS 3
 
 static const char *option(int argc, char **argv, const char *name, const char *otherwise) {
   size_t n = strlen(name);
@@ -26,24 +36,47 @@ static const char *option(int argc, char **argv, const char *name, const char *o
   return otherwise;
 }
 
+static size_t option_number(int argc, char **argv, const char *name, size_t otherwise) {
+  const char *text = option(argc, argv, name, NULL);
+  return text ? (size_t)strtoull(text, NULL, 10) : otherwise;
+}
+
 static void die(const char *what, const gpuir_error *err) {
-  printf("%s: %s\n", what, err ? err->msg : "");
+  printf("# %s: %s\n", what, err ? err->msg : "failed");
   exit(1);
 }
 
 static double now(void) { return (double)gpuir__now() * 1e-9; }
 
 typedef struct bench {
+  synth_desc desc;
+  synth *web;
   gpuir_index *ix;
   gpuir_cuda *cuda;
   gpuir_query **q;
-  size_t nq, k, ncpu;
+  size_t nq, k, ncpu, none, rounds;
   unsigned threads;
   double postings; /* of a query */
   ceilings most;
   gpuir_hit *hits, *cpu_hits;
   uint32_t *counts, *cpu_counts;
+  size_t wrong; /* queries with other hits than the CPU's */
 } bench;
+
+/* What is measured, beside its value. */
+typedef struct measured {
+  const char *mode, *who, *evaluator;
+  unsigned threads;
+  size_t queries;
+} measured;
+
+static void row(const bench *b, const measured *m, const char *what, double *values, size_t n,
+                const char *unit) {
+  const spread s = spread_of(values, n);
+  printf("%s\t%s\t%s\t%u\t%u\t%u\t%s\t%.6g\t%.6g\t%.6g\t%u\t%s\n", m->mode, m->who, m->evaluator, m->threads,
+         (unsigned)b->k, (unsigned)m->queries, what, s.median, s.least, s.most, (unsigned)n, unit);
+  (void)fflush(stdout);
+}
 
 static gpuir_searcher *searcher(bench *b, int evaluator, unsigned threads, int cuda) {
   gpuir_searcher_desc d;
@@ -69,159 +102,209 @@ static double run(bench *b, gpuir_searcher *s, size_t nq, gpuir_hit *hits, uint3
 
 static const char *const evaluators[] = {"pruned", "exhaustive"}; /* GPUIR_EVAL_AUTO, GPUIR_EVAL_EXHAUSTIVE */
 
-static void on_cuda(bench *b, const char *mode, int evaluator) {
-  gpuir_searcher *s = searcher(b, evaluator, 1, 1);
-  double t[7], *one = (double *)calloc(b->nq, sizeof *one);
-  size_t i, bad = 0, n = b->nq < 500 ? b->nq : 500;
-  (void)run(b, s, b->nq, b->hits, b->counts);
-  for (i = 0; i < 7; i++) t[i] = run(b, s, b->nq, b->hits, b->counts);
-  qsort(t, 7, sizeof *t, compare_double);
+static void compare(bench *b) {
+  size_t i, bad = 0;
   for (i = 0; i < b->ncpu; i++)
     bad += b->counts[i] != b->cpu_counts[i] ||
            memcmp(b->hits + i * b->k, b->cpu_hits + i * b->k, b->counts[i] * sizeof *b->hits) != 0;
-  for (i = 0; i < n; i++) {
-    size_t got;
-    double start = now();
-    if (gpuir_search(s, b->q[i], b->hits, b->k, &got)) die("search", NULL);
-    one[i] = now() - start;
+  if (bad)
+    printf("# HITS OF %u OF %u QUERIES DIFFER FROM THE CPU'S\n", (unsigned)bad, (unsigned)b->ncpu);
+  else if (b->ncpu)
+    printf("# all hits of %u queries equal the CPU's\n", (unsigned)b->ncpu);
+  b->wrong += bad;
+}
+
+/* Percentiles of single queries, host to host. */
+static void alone(bench *b, gpuir_searcher *s, const measured *m) {
+  double *one = (double *)calloc(b->nq, sizeof *one), p50[ALONE_ROUNDS], p99[ALONE_ROUNDS];
+  size_t i, r;
+  for (r = 0; r < ALONE_ROUNDS; r++) {
+    for (i = 0; i < b->nq; i++) {
+      size_t got;
+      double start = now();
+      if (gpuir_search(s, b->q[i], b->hits, b->k, &got)) die("search", NULL);
+      one[i] = (now() - start) * 1e6;
+    }
+    (void)spread_of(one, b->nq); /* sorts */
+    p50[r] = one[b->nq / 2];
+    p99[r] = one[b->nq * 99 / 100];
   }
-  qsort(one, n, sizeof *one, compare_double);
-  printf("%-5s cuda %-10s k %-5u %9.0f queries/s (best %.0f)  alone p50 %7.1f us  p99 %8.1f us   %s\n", mode,
-         evaluators[evaluator], (unsigned)b->k, (double)b->nq / t[3], (double)b->nq / t[0], one[n / 2] * 1e6,
-         one[n * 99 / 100] * 1e6,
-         bad       ? "HITS DIFFER FROM THE CPU'S"
-         : b->ncpu ? "hits equal the CPU's"
-                   : "");
-  if (evaluator && b->most.copy > 0) { /* every posting is added once; 4 bytes a document are cleared */
-    double second = b->postings * (double)b->nq / t[3];
-    printf("      %.1f G postings/s: %.1f %% of the additions, clearing %.1f %% of clearing and looking\n",
-           second * 1e-9, 100 * second / b->most.adds,
-           100 * (double)b->ix->stat.documents * 4 * (double)b->nq / t[3] / b->most.clears);
-  }
-  (void)fflush(stdout);
+  row(b, m, "alone-p50", p50, ALONE_ROUNDS, "us");
+  row(b, m, "alone-p99", p99, ALONE_ROUNDS, "us");
   free(one);
+}
+
+static void on_cuda(bench *b, const char *mode, int evaluator) {
+  const measured m = {mode, "cuda", evaluators[evaluator], 1, b->nq};
+  gpuir_searcher *s = searcher(b, evaluator, 1, 1);
+  double rate[MOST_ROUNDS], second;
+  size_t i;
+  (void)run(b, s, b->nq, b->hits, b->counts);
+  for (i = 0; i < b->rounds; i++) rate[i] = (double)b->nq / run(b, s, b->nq, b->hits, b->counts);
+  compare(b);
+  row(b, &m, "batch", rate, b->rounds, "queries/s");
+  second = b->postings * rate[b->rounds / 2];
+  alone(b, s, &m);
+  if (evaluator && b->most.copy > 0) /* every posting is added once; 4 bytes a document are cleared */
+    printf("# %.1f G postings/s: %.1f %% of the additions, clearing %.1f %% of clearing and looking\n",
+           second * 1e-9, 100 * second / b->most.adds,
+           100 * (double)b->ix->stat.documents * 4 * rate[b->rounds / 2] / b->most.clears);
+  (void)fflush(stdout);
   gpuir_searcher_destroy(s);
 }
 
-/* The first n queries. */
+/* The first n queries, which are answered once before. */
 static void on_cpu(bench *b, const char *mode, int evaluator, unsigned threads, size_t n) {
+  const measured m = {mode, "cpu", evaluators[evaluator], threads, n};
   gpuir_searcher *s = searcher(b, evaluator, threads, 0);
-  double t;
-  (void)run(b, s, n < 64 ? n : 64, b->cpu_hits, b->cpu_counts);
-  t = run(b, s, n, b->cpu_hits, b->cpu_counts);
-  printf("%-5s cpu  %-10s k %-5u %9.0f queries/s on %u threads\n", mode, evaluators[evaluator],
-         (unsigned)b->k, (double)n / t, threads);
-  (void)fflush(stdout);
+  double rate[CPU_ROUNDS], spent = 0;
+  size_t i = 0;
+  if (threads > 1) (void)run(b, s, n, b->cpu_hits, b->cpu_counts);
+  while (i < CPU_ROUNDS && spent < CPU_SECONDS) {
+    const double t = run(b, s, n, b->cpu_hits, b->cpu_counts);
+    spent += t;
+    rate[i++] = (double)n / t;
+  }
+  row(b, &m, "batch", rate, i, "queries/s");
   gpuir_searcher_destroy(s);
+}
+
+static void parse_queries(bench *b, unsigned mode) {
+  double df = 0;
+  size_t i;
+  for (i = 0; i < b->nq; i++) {
+    char text[512];
+    gpuir_query_desc qd;
+    gpuir_error err;
+    unsigned j;
+    memset(&qd, 0, sizeof qd);
+    qd.mode = (int)mode;
+    synth_query(b->web, (uint32_t)i, text, sizeof text);
+    if (gpuir_query_parse(b->ix, &qd, text, strlen(text), &b->q[i], &err)) die("query", &err);
+    for (j = 0; j < b->q[i]->n; j++) df += (double)b->q[i]->terms[j].df;
+  }
+  b->postings = df / (double)b->nq;
+}
+
+static void bench_mode(bench *b, unsigned mode, const char *name, const char *ways) {
+  int evaluator;
+  size_t i;
+  parse_queries(b, mode);
+  printf("# %s: %u queries, %.2f M postings each\n", name, (unsigned)b->nq, b->postings * 1e-6);
+  for (evaluator = GPUIR_EVAL_AUTO; evaluator <= GPUIR_EVAL_EXHAUSTIVE; evaluator++) {
+    if (!strstr(ways, evaluators[evaluator]) || (!mode && evaluator)) continue; /* AND's are the same */
+    if (b->ncpu) on_cpu(b, name, evaluator, b->threads, b->ncpu);
+    if (b->none) on_cpu(b, name, evaluator, 1, b->none);
+    on_cuda(b, name, evaluator);
+  }
+  for (i = 0; i < b->nq; i++) gpuir_query_destroy(b->q[i]);
+}
+
+/* All modes for k. */
+static void bench_k(bench *b, const char *modes, const char *ways) {
+  static const char *const names[] = {"and", "or", "andor"};
+  unsigned mode;
+  b->q = (gpuir_query **)calloc(b->nq, sizeof *b->q);
+  b->hits = (gpuir_hit *)calloc(b->nq * b->k, sizeof *b->hits);
+  b->cpu_hits = (gpuir_hit *)calloc(b->nq * b->k, sizeof *b->hits);
+  b->counts = (uint32_t *)calloc(b->nq, 4);
+  b->cpu_counts = (uint32_t *)calloc(b->nq, 4);
+  for (mode = 0; mode < 3; mode++) {
+    const char *at = strstr(modes, names[mode]);
+    if (at && !(mode == 1 && at > modes && at[-1] == 'd')) bench_mode(b, mode, names[mode], ways);
+  }
+  free(b->q);
+  free(b->hits);
+  free(b->cpu_hits);
+  free(b->counts);
+  free(b->cpu_counts);
+}
+
+/* The index of the description, which is generated unless it is at `path`. */
+static void open_index(bench *b, const char *path) {
+  char description[256];
+  gpuir_index_info x;
+  gpuir_error err;
+  double t = now();
+  if (synth_open(&b->desc, &b->web, &err)) die("synth", &err);
+  synth_describe(b->web, description, sizeof description);
+  if (gpuir_open(path, NULL, &b->ix, &err) || strcmp(b->ix->description, description) != 0 ||
+      strcmp(b->ix->codec, b->desc.codec) != 0 || strcmp(b->ix->freq_codec, b->desc.freq_codec) != 0) {
+    gpuir_close(b->ix);
+    if (synth_write(b->web, path, &err)) die("synth", &err);
+    if (gpuir_open(path, NULL, &b->ix, &err)) die("open", &err);
+  }
+  (void)gpuir_index_stats(b->ix, &x);
+  printf("# index: %llu documents, %llu lists, %llu postings, clustering %g, %s and %s (%.1f s)\n",
+         (unsigned long long)x.documents, (unsigned long long)x.terms, (unsigned long long)x.postings,
+         b->desc.clustering, b->desc.codec, b->desc.freq_codec, now() - t);
+  printf("# bits a posting: docIDs %.2f, frequencies %.2f, directory %.2f\n",
+         8.0 * (double)x.docids_bytes / (double)x.postings, 8.0 * (double)x.freqs_bytes / (double)x.postings,
+         8.0 * (double)x.directory_bytes / (double)x.postings);
+}
+
+static void open_device(bench *b, const gpuir_cuda_desc *desc, int measure) {
+  gpuir_cuda_info info;
+  gpuir_error err;
+  double t;
+  if (measure && !ceilings_measure(&b->most))
+    printf("# ceilings: copy %.0f GB/s read and written, %.2f T warp instructions/s, %.0f G additions/s in "
+           "shared memory, %.1f TB/s clearing and looking there\n",
+           b->most.copy * 1e-9, b->most.issue * 1e-12, b->most.adds * 1e-9, b->most.clears * 1e-12);
+  t = now();
+  if (gpuir_cuda_open(b->ix, desc, &b->cuda, &err)) die("cuda", &err);
+  gpuir_cuda_stats(b->cuda, &info);
+  printf("# device: %s, driver %d, runtime %d: %.2f GB resident, %.2f GB in all (%.3f s)\n", info.device,
+         info.driver_version, info.runtime_version, (double)info.index_bytes * 1e-9,
+         (double)info.used_memory * 1e-9, now() - t);
+}
+
+/* What the device's list cache did, if the index is not all there. */
+static void print_cache(const bench *b) {
+  gpuir_cuda_info info;
+  gpuir_cuda_stats(b->cuda, &info);
+  if (info.lists_hit + info.lists_missed)
+    printf("# list cache: %llu lists found on the device, %llu sent, %.1f %% found\n",
+           (unsigned long long)info.lists_hit, (unsigned long long)info.lists_missed,
+           100.0 * (double)info.lists_hit / (double)(info.lists_hit + info.lists_missed));
 }
 
 int main(int argc, char **argv) {
-  static const char *const names[] = {"and", "or", "andor"};
-  const char *path = option(argc, argv, "path", "/tmp/gpuir-bench.index"),
-             *modes = option(argc, argv, "modes", "and,or"),
-             *ways = option(argc, argv, "ways", "pruned,exhaustive");
-  char description[256];
-  synth_desc d;
-  synth *web;
-  bench b;
-  gpuir_error err;
+  const char *modes = option(argc, argv, "modes", "and,or"),
+             *ways = option(argc, argv, "ways", "pruned,exhaustive"), *ks = option(argc, argv, "k", "10");
   gpuir_cuda_desc cd;
-  gpuir_cuda_info info;
-  double t = now();
-  const char *ks = option(argc, argv, "k", "10");
-  unsigned mode;
-  int evaluator;
-  uint64_t df = 0;
-  memset(&d, 0, sizeof d);
+  bench b;
   memset(&b, 0, sizeof b);
   memset(&cd, 0, sizeof cd);
-  d.documents = (uint32_t)atol(option(argc, argv, "documents", "25200000"));
-  d.queries = 10000;
-  d.clustering = atof(option(argc, argv, "clustering", "0"));
-  d.seed = 1;
-  d.codec = option(argc, argv, "codec", "bp128");
-  d.freq_codec = option(argc, argv, "freq-codec", "bp128");
-  b.nq = (size_t)atol(option(argc, argv, "queries", "1000"));
-  if (b.nq > d.queries) b.nq = d.queries;
-  b.ncpu = (size_t)atol(option(argc, argv, "cpu", "64"));
-  b.threads = d.threads = (unsigned)atol(option(argc, argv, "threads", "16"));
-  cd.memory = (uint64_t)atol(option(argc, argv, "memory", "0")) << 20;
-  cd.batch = (size_t)atol(option(argc, argv, "batch", "0"));
+  b.desc.documents = (uint32_t)option_number(argc, argv, "documents", 25200000);
+  b.desc.queries = 10000;
+  b.desc.clustering = atof(option(argc, argv, "clustering", "0"));
+  b.desc.seed = 1;
+  b.desc.codec = option(argc, argv, "codec", "bp128");
+  b.desc.freq_codec = option(argc, argv, "freq-codec", "bp128");
+  b.threads = b.desc.threads = (unsigned)option_number(argc, argv, "threads", 16);
+  b.nq = option_number(argc, argv, "queries", 1000);
+  if (!b.nq || b.nq > b.desc.queries) b.nq = b.desc.queries;
+  b.ncpu = option_number(argc, argv, "cpu", b.nq);
+  b.none = option_number(argc, argv, "one", b.ncpu);
+  if (b.ncpu > b.nq) b.ncpu = b.nq;
+  if (b.none > b.nq) b.none = b.nq;
+  b.rounds = option_number(argc, argv, "rounds", 7);
+  if (!b.rounds || b.rounds > MOST_ROUNDS) b.rounds = 7;
+  cd.memory = (uint64_t)option_number(argc, argv, "memory", 0) << 20;
+  cd.batch = option_number(argc, argv, "batch", 0);
   cd.threshold = (uint64_t)(atof(option(argc, argv, "threshold", "0")) * 1e6);
-  if (synth_open(&d, &web, &err)) die("synth", &err);
-  synth_describe(web, description, sizeof description);
-  if (gpuir_open(path, NULL, &b.ix, &err) || strcmp(b.ix->description, description) != 0 ||
-      strcmp(b.ix->codec, d.codec) != 0 || strcmp(b.ix->freq_codec, d.freq_codec) != 0) {
-    gpuir_close(b.ix);
-    if (synth_write(web, path, &err)) die("synth", &err);
-    if (gpuir_open(path, NULL, &b.ix, &err)) die("open", &err);
-  } else {
-    printf("%s: used as it stands\n", path);
-  }
-  printf("index: %llu documents, %llu lists, %llu postings, clustering %g, %s and %s (%.1f s)\n",
-         (unsigned long long)b.ix->stat.documents, (unsigned long long)b.ix->stat.terms,
-         (unsigned long long)b.ix->stat.postings, d.clustering, d.codec, d.freq_codec, now() - t);
-  {
-    gpuir_index_info x;
-    (void)gpuir_index_stats(b.ix, &x);
-    printf("bits a posting: docIDs %.2f, frequencies %.2f, directory %.2f\n",
-           8.0 * (double)x.docids_bytes / (double)x.postings,
-           8.0 * (double)x.freqs_bytes / (double)x.postings,
-           8.0 * (double)x.directory_bytes / (double)x.postings);
-  }
-  if (!ceilings_measure(&b.most))
-    printf(
-        "ceilings: copy %.0f GB/s read and written, %.2f T warp instructions/s, %.0f G additions/s in shared "
-        "memory, "
-        "%.1f TB/s clearing and looking there\n",
-        b.most.copy * 1e-9, b.most.issue * 1e-12, b.most.adds * 1e-9, b.most.clears * 1e-12);
-  t = now();
-  if (gpuir_cuda_open(b.ix, &cd, &b.cuda, &err)) die("cuda", &err);
-  gpuir_cuda_stats(b.cuda, &info);
-  printf("%s, driver %d, runtime %d: %.2f GB resident, %.2f GB in all (%.3f s)\n", info.device,
-         info.driver_version, info.runtime_version, (double)info.index_bytes * 1e-9,
-         (double)info.used_memory * 1e-9, now() - t);
+  print_head(argc, argv);
+  open_index(&b, option(argc, argv, "path", "/tmp/gpuir-bench.index"));
+  open_device(&b, &cd, option_number(argc, argv, "ceilings", 1) != 0);
+  printf("mode\tprocessor\tevaluator\tthreads\tk\tqueries\twhat\tmedian\tmin\tmax\tn\tunit\n");
   for (; *ks; ks += strcspn(ks, ","), ks += *ks == ',') {
-    b.k = (size_t)atol(ks);
-    b.q = (gpuir_query **)calloc(b.nq, sizeof *b.q);
-    b.hits = (gpuir_hit *)calloc(b.nq * b.k, sizeof *b.hits);
-    b.cpu_hits = (gpuir_hit *)calloc(b.nq * b.k, sizeof *b.hits);
-    b.counts = (uint32_t *)calloc(b.nq, 4);
-    b.cpu_counts = (uint32_t *)calloc(b.nq, 4);
-    for (mode = 0; mode < 3; mode++) {
-      size_t i;
-      const char *at = strstr(modes, names[mode]);
-      if (!at || (mode == 1 && at > modes && at[-1] == 'd')) continue;
-      for (i = 0, df = 0; i < b.nq; i++) {
-        char text[512];
-        gpuir_query_desc qd;
-        unsigned j;
-        memset(&qd, 0, sizeof qd);
-        qd.mode = (int)mode;
-        synth_query(web, (uint32_t)i, text, sizeof text);
-        if (gpuir_query_parse(b.ix, &qd, text, strlen(text), &b.q[i], &err)) die("query", &err);
-        for (j = 0; j < b.q[i]->n; j++) df += b.q[i]->terms[j].df;
-      }
-      b.postings = (double)df / (double)b.nq;
-      printf("%s: %u queries, %.2f M postings each\n", names[mode], (unsigned)b.nq,
-             (double)df / (double)b.nq * 1e-6);
-      if (b.ncpu > b.nq) b.ncpu = b.nq;
-      for (evaluator = GPUIR_EVAL_AUTO; evaluator <= GPUIR_EVAL_EXHAUSTIVE; evaluator++) {
-        if (!strstr(ways, evaluators[evaluator]) || (!mode && evaluator)) continue; /* AND's are the same */
-        if (b.ncpu) on_cpu(&b, names[mode], evaluator, b.threads, b.ncpu);
-        if (b.ncpu) on_cpu(&b, names[mode], evaluator, 1, b.ncpu < 32 ? b.ncpu : 32);
-        on_cuda(&b, names[mode], evaluator);
-      }
-      for (i = 0; i < b.nq; i++) gpuir_query_destroy(b.q[i]);
-    }
-    free(b.q);
-    free(b.hits);
-    free(b.cpu_hits);
-    free(b.counts);
-    free(b.cpu_counts);
+    b.k = (size_t)strtoull(ks, NULL, 10);
+    if (b.k) bench_k(&b, modes, ways);
   }
+  print_cache(&b);
   gpuir_cuda_close(b.cuda);
   gpuir_close(b.ix);
-  synth_close(web);
-  return 0;
+  synth_close(b.web);
+  return b.wrong ? 1 : 0;
 }

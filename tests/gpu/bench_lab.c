@@ -2,20 +2,26 @@
  * random and in clustered order. (gpuir lab measures the rest, beside the CPU.) `bench_lab profile` runs each
  * kernel on little data instead, for a profiler: see tools/scripts/ncu_table.py.
  *
- * Writes rows "figure, series, x, y, unit" (TSV) to standard output and a table to standard error. */
+ * Writes rows "figure, series, x, y, unit, min, max, n" (TSV), y the median of n, to standard output behind what they
+ * were measured on, and a table to standard error. */
 #define GPUIR_IMPLEMENTATION
 #include "tools/lab/gpuir_lab.h"
 
+#include "head.h"
 #include "synth.h"
 
 #include "lists.h"
+
+#define ROUNDS 7 /* after one that warms up */
 
 static const char *const codecs[] = {"bp128", "vbyte",    "pfd",      "newpfd", "optpfd", "ef",     "qs",
                                      "rice",  "pfd-list", "parapfor", "lrc",    "lrcseg", "seglrc", "hslrc"};
 #define CODECS (sizeof codecs / sizeof codecs[0])
 
-static void row(const char *figure, const char *series, double x, double y, const char *unit) {
-  printf("%s\t%s\t%.10g\t%.6g\t%s\n", figure, series, x, y, unit);
+static void row(const char *figure, const char *series, double x, spread y, double by, unsigned n,
+                const char *unit) {
+  printf("%s\t%s\t%.10g\t%.6g\t%s\t%.6g\t%.6g\t%u\n", figure, series, x, y.median * by, unit, y.least * by,
+         y.most * by, n);
   (void)fflush(stdout);
 }
 
@@ -53,32 +59,38 @@ static uint64_t total(const lists *l) {
   return n;
 }
 
-/* Decodes all of a lab; returns the part of the copy's rate that is reached. */
-static double decode_all(gpuir_cuda_lab *lab, size_t lists_in_all, const char *figure, const char *series,
-                         double x, const char *how, double *share) {
+/* Decodes all of a lab. *share: the part of the copy's rate that is reached. */
+static void decode_all(gpuir_cuda_lab *lab, size_t lists_in_all, const char *figure, const char *series,
+                       double x, const char *how, double *share) {
   gpuir_cuda_lab_result r, copy;
   gpuir_error err;
-  double rate, bytes;
-  if (gpuir_cuda_lab_copy(lab, 7, &copy, &err)) die(&err);
-  if (gpuir_cuda_lab_decode(lab, 0, lists_in_all, how, 7, NULL, &r, &err)) die(&err);
-  rate = (double)r.values / r.ms / 1e6;
-  bytes = ((double)r.bytes + 4.0 * (double)r.values) / r.ms / 1e6;
-  *share = bytes / ((double)copy.bytes / copy.ms / 1e6);
-  row(figure, series, x, rate, "G values/s");
-  row(figure, series, x, bytes, "GB/s read + written");
-  row(figure, series, x, *share * 100, "% of the copy rate");
+  double times[ROUNDS], bytes;
+  spread rate; /* of 1/ms */
+  unsigned i;
+  if (gpuir_cuda_lab_copy(lab, ROUNDS, &copy, &err)) die(&err);
+  if (gpuir_cuda_lab_decode(lab, 0, lists_in_all, how, 1, NULL, &r, &err)) die(&err);
+  for (i = 0; i < ROUNDS; i++) {
+    if (gpuir_cuda_lab_decode(lab, 0, lists_in_all, how, 1, NULL, &r, &err)) die(&err);
+    times[i] = 1 / r.ms;
+  }
+  rate = spread_of(times, ROUNDS);
+  bytes = ((double)r.bytes + 4.0 * (double)r.values) / 1e6;
+  *share = bytes * rate.median / ((double)copy.bytes / copy.ms / 1e6);
+  row(figure, series, x, rate, (double)r.values / 1e6, ROUNDS, "G values/s");
+  row(figure, series, x, rate, bytes, ROUNDS, "GB/s read + written");
+  row(figure, series, x, rate, 100 * *share / rate.median, ROUNDS, "% of the copy rate");
   (void)fprintf(
       stderr,
       "%-10s %-9s %5g  %6.2f bits  %4.2f G values  %8.3f ms %7.1f G values/s %7.1f GB/s %5.1f %% of copy%s\n",
-      figure, series, x, 8.0 * (double)r.bytes / (double)r.values, (double)r.values / 1e9, r.ms, rate, bytes,
-      *share * 100, r.mismatches ? "  WRONG" : "");
-  return rate;
+      figure, series, x, 8.0 * (double)r.bytes / (double)r.values, (double)r.values / 1e9, 1 / rate.median,
+      (double)r.values / 1e6 * rate.median, bytes * rate.median, *share * 100, r.mismatches ? "  WRONG" : "");
 }
 
 static void bench_decode(void) {
   const uint64_t want = (uint64_t)1 << 30;
   double sum = 0, share;
   unsigned b, i, k;
+  const spread mean = {1, 1, 1};
   lists l = {NULL, NULL, 0, 0};
   for (b = 2; b <= 16; b++) {
     gpuir_cuda_lab *lab;
@@ -86,20 +98,20 @@ static void bench_decode(void) {
     for (i = 0; i < 8; i++) lists_add_width(&l, b < 12 ? 1u << 19 : 1u << (30 - b), b, b * 100 + i);
     copies = (uint32_t)((want + total(&l) - 1) / total(&l));
     lab = open_lab(&l, "bp128", copies);
-    (void)decode_all(lab, l.count * copies, "decode-width", "bp128", b, NULL, &share);
+    decode_all(lab, l.count * copies, "decode-width", "bp128", b, NULL, &share);
     sum += share;
     gpuir_cuda_lab_close(lab);
     lists_free(&l);
   }
   (void)fprintf(stderr, "bp128, mean of widths 2 to 16: %.1f %% of the copy rate\n", sum / 15 * 100);
-  row("decode-width", "bp128 mean", 0, sum / 15 * 100, "% of the copy rate");
+  row("decode-width", "bp128 mean", 0, mean, sum / 15 * 100, 1, "% of the copy rate");
   for (k = 0; k < 2; k++) {
     uint32_t copies;
     for (i = 0; i < 12; i++) lists_add_synth(&l, 25200000, 20000u << i % 9, k ? 0.8 : 0, 900 + i);
     copies = (uint32_t)((want + total(&l) - 1) / total(&l));
     for (i = 0; i < CODECS; i++) {
       gpuir_cuda_lab *lab = open_lab(&l, codecs[i], copies);
-      (void)decode_all(lab, l.count * copies, k ? "decode-clustered" : "decode-random", codecs[i], 0, NULL,
+      decode_all(lab, l.count * copies, k ? "decode-clustered" : "decode-random", codecs[i], 0, NULL,
                        &share);
       gpuir_cuda_lab_close(lab);
     }
@@ -313,11 +325,12 @@ static void bench_profile(void) {
 }
 
 int main(int argc, char **argv) {
+  print_head(argc, argv);
   if (argc == 2 && !strcmp(argv[1], "profile")) {
     bench_profile();
     return 0;
   }
-  printf("figure\tseries\tx\ty\tunit\n");
+  printf("figure\tseries\tx\ty\tunit\tmin\tmax\tn\n");
   bench_decode();
   return 0;
 }

@@ -27,10 +27,10 @@ def main():
         m = re.match(r"# per (\S+) (\d+) (\S+)", line)
         if m:
             units[m[1]] = (float(m[2]), m[3])
-        m = re.match(r"index: .* (\d+) postings", line)
+        m = re.match(r"# index: .* (\d+) postings", line)
         if m:
             index = float(m[1])
-        m = re.match(r"\w+: (\d+) queries, ([\d.]+) M postings each", line)
+        m = re.match(r"# \w+: (\d+) queries, ([\d.]+) M postings each", line)
         if m and not batch:
             batch = float(m[1]) * float(m[2]) * 1e6
         if line.startswith('"'):
@@ -42,6 +42,9 @@ def main():
     for row in csv.DictReader(rows):
         launches = kernels.setdefault(kernel_name(row["Kernel Name"]), {})
         launches.setdefault(row["ID"], {})[row["Metric Name"]] = float(row["Metric Value"].replace(",", ""))
+    for line in lines:  # where and by what it was counted
+        if re.match(r"# (version|machine|driver|command|index|device): ", line):
+            print(line)
     print("kernel\tlaunches\tunit\tinstructions/128\tread/unit\twritten/unit\tus/launch")
     for name, launches in kernels.items():
         known = [u for u in units if name.startswith(u)]

@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+"""old_new.py OLD NEW [-n ROUNDS] [-o FILE] [-- ARGUMENT...]: two builds of bench_cuda in turn, and how they compare.
+
+Runs OLD, NEW, OLD, NEW ... ROUNDS (5) times each with the same arguments, on a machine that does nothing else, and
+prints for each row of theirs the median of OLD's and of NEW's medians and how many times as fast NEW is: the median of
+the ratios of neighbouring runs, with the least and the greatest of them. For rates that is NEW / OLD, for times OLD /
+NEW. -o keeps all that the programs print. A program that fails ends the comparison.
+"""
+import argparse
+import statistics
+import subprocess
+import sys
+
+KEY = ("mode", "processor", "evaluator", "threads", "k", "queries", "what", "unit")
+
+
+def rows(text):
+    """{key: median} of what bench_cuda printed."""
+    found, columns = {}, None
+    for line in text.splitlines():
+        if line.startswith("#") or not line:
+            continue
+        cells = line.split("\t")
+        if columns is None:
+            columns = cells
+            continue
+        row = dict(zip(columns, cells))
+        found[tuple(row[k] for k in KEY)] = float(row["median"])
+    return found
+
+
+def run(program, arguments, log):
+    done = subprocess.run([program] + arguments, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if log:
+        log.write(done.stdout)
+        log.flush()
+    if done.returncode:
+        sys.exit("%s: status %d\n%s" % (program, done.returncode, done.stdout))
+    return rows(done.stdout)
+
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__)
+    parser.add_argument("old")
+    parser.add_argument("new")
+    parser.add_argument("-n", type=int, default=5)
+    parser.add_argument("-o")
+    own, arguments = sys.argv[1:], []
+    if "--" in own:
+        own, arguments = own[:own.index("--")], own[own.index("--") + 1:]
+    options = parser.parse_args(own)
+    log = open(options.o, "w") if options.o else None
+    runs = [[run(p, arguments, log) for p in (options.old, options.new)] for _ in range(max(options.n, 1))]
+    keys = [k for k in runs[0][0] if all(k in one for pair in runs for one in pair)]
+    if not keys:
+        sys.exit("old_new.py: the programs have no row in common")
+    print("# %s against %s, %d runs each in turn; arguments: %s" % (
+        options.new, options.old, len(runs), " ".join(arguments)))
+    print("\t".join(KEY[:-1]) + "\told\tnew\tunit\tratio\tmin\tmax\tn")
+    least = None
+    for key in keys:
+        old, new = ([pair[i][key] for pair in runs] for i in (0, 1))
+        ratios = [n / o if key[-1].endswith("/s") else o / n for o, n in zip(old, new)]
+        ratio = statistics.median(ratios)
+        least = min((ratio, key), least) if least else (ratio, key)
+        print("\t".join(key[:-1]) + "\t%.6g\t%.6g\t%s\t%.4f\t%.4f\t%.4f\t%d" % (
+            statistics.median(old), statistics.median(new), key[-1], ratio, min(ratios), max(ratios), len(ratios)))
+    print("# least ratio: %.4f, %s" % (least[0], " ".join(least[1][:-1])))
+
+
+main()
