@@ -27,6 +27,7 @@ enum {
   AO_TABLE5,
   QS_TABLE1,
   QS_TABLE2,
+  QS_FIG6,
   QS_FIG8,
   QS_FIG10,
   QS_FIG11,
@@ -60,6 +61,8 @@ const lab_figure lab_codecs_figures[] = {
     {"qs-table1", "Compressed size (Li 2014, Table 1)", "codec", "bits a docID", LAB_BARS, 0, NULL},
     {"qs-table2", "Decompression speed (Li 2014, Table 2)", "codec", "billion values a second", LAB_BARS,
      LAB_LOG_Y, NULL},
+    {"qs-fig6", "Decompression of generated lists by the bits of their lower halves (Li 2014, Fig. 6)", "b",
+     "billion values a second", LAB_LINES, LAB_LOG_Y, "1048576/GPU,131072/GPU,16384/GPU,1048576,16384"},
     {"qs-fig8", "Steps of the naive method on the GPU (Li 2014, Fig. 8)", "postings of a list, at most",
      "microseconds a list", LAB_LINES, LAB_LOG_X | LAB_LOG_Y, NULL},
     {"qs-fig10", "Steps of the method by words on the GPU (Li 2014, Fig. 10)", "postings of a list, at most",
@@ -537,6 +540,59 @@ static int qs_table2(bench *b) {
   return CLI_OK;
 }
 
+/* A list of n docIDs of which qs codes b bits each and the rest in unary: the gaps average 1.5 times 2^b. */
+static void generate_list(unsigned b, uint32_t n, uint64_t seed, lab_list *list) {
+  uint32_t doc = 0;
+  list->term = 0;
+  list->n = n;
+  list->docs = (uint32_t *)cli_resize(NULL, n, sizeof *list->docs);
+  for (uint32_t i = 0; i < n; i++) {
+    doc += 1 + (uint32_t)((cli_random(&seed) >> 32) * (((uint64_t)3 << b) - 1) >> 32);
+    list->docs[i] = doc;
+  }
+}
+
+#define MOST_LOWER 10u /* bits: lists of 2^20 docIDs stay below 2^32 */
+
+static int qs_fig6(bench *b) {
+  static const uint32_t lengths[] = {1 << 14, 1 << 17, 1 << 20};
+  lab_spread speed[2][COUNT(lengths)][MOST_LOWER + 1];
+  lab_codec codec;
+  int code = CLI_OK;
+  if (!lab_codec_wanted(b->l, "qs")) return CLI_OK;
+  memset(speed, 0, sizeof speed);
+  (void)lab_codec_find("qs", &codec, NULL);
+  for (size_t i = 0; i < COUNT(lengths); i++)
+    for (unsigned bits = 0; bits <= MOST_LOWER && code == CLI_OK; bits++) {
+      lab one = *b->l; /* its collection ends with the list */
+      lab_list list;
+      lab_coded *coded;
+      batch alone = {&coded, 1};
+      lab_gpu_times t;
+      lab_progress("qs: %u docIDs, b %u", lengths[i], bits);
+      generate_list(bits, lengths[i], b->l->seed + bits, &list);
+      one.documents = (uint64_t)list.docs[list.n - 1] + 1;
+      int status = lab_encode(&codec, list.docs, list.n, one.documents, &coded);
+      if (status) code = cli_fail("qs", status, NULL);
+      if (code == CLI_OK) speed[0][i][bits] = lab_inverse(lab_time(&one, decode_batch, &alone), list.n * 1e-9);
+      if (code == CLI_OK && one.gpu) {
+        code = lab_stopped() ? CLI_FAIL : lab_gpu_decode(&one, &codec, &list, 1, NULL, &t);
+        if (code == CLI_OK) speed[1][i][bits] = lab_inverse(t.alone, list.n * 1e-9);
+      }
+      lab_coded_free(coded);
+      free(list.docs);
+    }
+  for (int gpu = 0; gpu < 2; gpu++)
+    for (size_t i = 0; i < COUNT(lengths); i++)
+      for (unsigned bits = 0; bits <= MOST_LOWER; bits++) {
+        char series[32];
+        snprintf(series, sizeof series, "%u%s", lengths[i], gpu ? "/GPU" : "");
+        if (speed[gpu][i][bits].n)
+          lab_row_of_at(&b->l->report, "qs-fig6", series, bits, speed[gpu][i][bits], "Gvalues/s");
+      }
+  return code;
+}
+
 /* Microseconds a list of each step of one of the thesis' ways. */
 static int qs_steps(bench *b, int figure, const char *how) {
   static const char *const names[] = {"count", "prefix-sum", "gather", "combine", "all"};
@@ -615,7 +671,7 @@ static int qs_fig13(bench *b) { return qs_by_c(b, QS_FIG13); }
 int lab_codecs(lab *l) {
   static int (*const draw[FIGURES])(bench *) = {
       sizes,     cycles,    ding_fig3, ding_table1, ding_fig4, ao_table2, ao_fig7,  ao_fig8, ao_table5,
-      qs_table1, qs_table2, qs_fig8,   qs_fig10,    qs_fig11,  qs_fig12,  qs_fig13, qs_fig14};
+      qs_table1, qs_table2, qs_fig6,   qs_fig8,     qs_fig10,  qs_fig11,  qs_fig12, qs_fig13, qs_fig14};
   bench b;
   memset(&b, 0, sizeof b);
   b.l = l;

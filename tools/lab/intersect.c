@@ -26,6 +26,7 @@ enum {
   RATIO_LISTS,
   DING_FIG6,
   AO_TABLE3,
+  AO_TABLE4,
   QUERY_TIME,
   PREPARED,
   AO_FIG5,
@@ -53,6 +54,8 @@ const lab_figure lab_intersect_figures[] = {
      "simd,pmf0/GPU,pmf3/GPU,pmf0,pmf3,merge"},
     {"ao-table3", "Speed-up over the skip list in the same form (Ao 2011, Table 3)", "method",
      "times as fast", LAB_BARS, LAB_LOG_Y, "arrays/GPU,arrays,lists/GPU,bp128/GPU,bp128"},
+    {"ao-table4", "R, what is left of the shortest list over the next list, by stage (Ao 2011, Table 4)",
+     "terms/stage", "percent; thousand docIDs", LAB_BARS, LAB_LOG_Y, "R,left"},
     {"query-time", "Time of a query's intersection", "method", "microseconds a query", LAB_BARS, LAB_LOG_Y,
      "arrays/GPU,arrays,lists/GPU,bp128/GPU,bp128"},
     {"prepared", "What a method prepares, by the bytes of arrays of docIDs (Ao 2011, 6.1)", "method",
@@ -90,7 +93,8 @@ const lab_figure lab_intersect_figures[] = {
 typedef struct conjunction {
   const lab_list *list[LAB_TERMS];
   unsigned k;
-  uint32_t found; /* by a plain merge */
+  uint32_t left[LAB_TERMS]; /* left[i]: how many docIDs are in lists 0 to i, by a plain merge */
+  uint32_t found;           /* in all */
   uint64_t sum;
 } conjunction;
 
@@ -124,6 +128,7 @@ static void conjunctions_add(conjunctions *s, const lab_list *const *list, unsig
   for (unsigned i = 0; i < k; i++) {
     c->list[i] = list[i];
     if (i) merge_in(docs, &c->found, list[i]);
+    c->left[i] = c->found;
     s->postings += list[i]->n;
   }
   for (uint32_t i = 0; i < c->found; i++) c->sum += docs[i];
@@ -835,6 +840,35 @@ static uint64_t most_threshold(const conjunctions *s) {
   return most;
 }
 
+#define MOST_STAGES 6u /* terms of a query whose stages are told */
+
+/* Means over the queries of 2 to 6 terms. */
+static void ao_table4(lab *l, const conjunctions *s) {
+  double ratio[MOST_STAGES + 1][MOST_STAGES], left[MOST_STAGES + 1][MOST_STAGES];
+  uint64_t n[MOST_STAGES + 1];
+  memset(ratio, 0, sizeof ratio);
+  memset(left, 0, sizeof left);
+  memset(n, 0, sizeof n);
+  for (size_t q = 0; q < s->n; q++) {
+    const conjunction *c = &s->all[q];
+    if (c->k < 2 || c->k > MOST_STAGES) continue;
+    n[c->k]++;
+    for (unsigned stage = 1; stage < c->k; stage++) {
+      ratio[c->k][stage] += (double)c->left[stage - 1] / c->list[stage]->n;
+      left[c->k][stage] += c->left[stage - 1];
+    }
+  }
+  for (int of_left = 0; of_left < 2; of_left++)
+    for (unsigned k = 2; k <= MOST_STAGES; k++)
+      for (unsigned stage = 1; stage < k && n[k]; stage++) {
+        char x[32];
+        snprintf(x, sizeof x, "%u/%u", k, stage);
+        lab_row(&l->report, "ao-table4", of_left ? "left" : "R", x,
+                of_left ? left[k][stage] / 1e3 / (double)n[k] : 100 * ratio[k][stage] / (double)n[k],
+                of_left ? "thousand" : "percent");
+      }
+}
+
 static int query_arrays(lab *l, const conjunctions *s) {
   lab_spread base;
   board b;
@@ -872,16 +906,20 @@ static int query_lists(lab *l, const conjunctions *s) {
 static int query_figures(lab *l, const lab_lists *lists) {
   lab_queries queries;
   conjunctions s;
+  int timed = 0; /* there is more to do than to count */
   memset(&s, 0, sizeof s);
   (void)lists;
+  for (int f = AO_TABLE3; f <= AO_TABLE7_MS; f++)
+    timed |= f != AO_TABLE4 && lab_wants(l, lab_intersect_figures[f].id);
   int code = lab_read_queries(l, &queries);
   for (size_t i = 0; i < queries.n; i++) {
     const lab_list *list[LAB_TERMS] = {NULL};
     for (unsigned j = 0; j < queries.query[i].k; j++) list[j] = &queries.list[queries.query[i].member[j]];
     conjunctions_add(&s, list, queries.query[i].k);
   }
-  if (code == CLI_OK && s.n) code = query_arrays(l, &s);
-  if (code == CLI_OK && s.n) code = query_lists(l, &s);
+  if (code == CLI_OK && lab_wants(l, "ao-table4")) ao_table4(l, &s);
+  if (code == CLI_OK && s.n && timed) code = query_arrays(l, &s);
+  if (code == CLI_OK && s.n && timed) code = query_lists(l, &s);
   conjunctions_free(&s);
   lab_queries_free(&queries);
   return code;
@@ -937,9 +975,9 @@ static int griffin_fig12(lab *l, const lab_lists *lists) {
 
 int lab_intersect_methods(lab *l) {
   static int (*const draw[PAIRS])(lab *, const lab_lists *) = {
-      ratio_arrays,  ratio_lists,    ding_fig6,     query_figures, query_figures,
-      query_figures, query_figures,  query_figures, query_figures, query_figures,
-      griffin_fig8,  griffin_table1, griffin_fig10, griffin_fig12, griffin_fig13};
+      ratio_arrays,  ratio_lists,   ding_fig6,      query_figures, query_figures, query_figures,
+      query_figures, query_figures, query_figures,  query_figures, query_figures, griffin_fig8,
+      griffin_table1, griffin_fig10, griffin_fig12, griffin_fig13};
   lab_lists lists, more; /* `more`: of which pairs are made */
   int code = lab_draw_lists(l, l->sample, LAB_POSTINGS, &lists), queries = 0;
   if (code == CLI_OK) {

@@ -331,9 +331,8 @@ static int find_candidates(lab *l, uint64_t terms, const char *queries) {
 
 /* A set of 2 to 5 lists: queries without a file of them. */
 static lab_query invent_query(const lab_lists *lists, uint64_t *state) {
-  lab_query q;
+  lab_query q = {{0}, 0};
   unsigned want = 2 + (unsigned)draw(state, 4);
-  q.k = 0;
   for (unsigned tries = 0; tries < 64 && q.k < want; tries++) {
     uint64_t term = lists->list[draw(state, lists->n)].term;
     unsigned i = 0;

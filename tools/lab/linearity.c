@@ -1,5 +1,6 @@
-/* linearity.c - gpuir lab linearity: how nearly docIDs grow linearly with their index, and how far a regression
- * line narrows a search (Ao et al., PVLDB 4(8), 2011, section 4.3, Figure 1, Table 1).
+/* linearity.c - gpuir lab linearity: how nearly docIDs grow linearly with their index, how far a regression line
+ * narrows a search, and how evenly docIDs fall into hash buckets (Ao et al., PVLDB 4(8), 2011, sections 4.3 and 4.4,
+ * Figures 1 and 3, Table 1).
  */
 #include "../cli/cli.h"
 #include "lab.h"
@@ -11,6 +12,10 @@
 #define LEAST_POSTINGS 128u /* shorter lists are one block, which is not searched by a line */
 #define SCATTER_LISTS 4
 #define SCATTER_POINTS 100u
+#define BUCKET_CLASS 12u /* buckets are counted of lists of 4096 to 8191 postings */
+#define BUCKET_DIGITS 5u /* leading binary digits of a docID that name its bucket */
+#define BUCKET_STEP 16u  /* sizes of buckets are counted in steps of so many docIDs */
+#define BUCKET_STEPS (8192u / BUCKET_STEP)
 
 const lab_figure lab_linearity_figures[] = {
     {"ao-fig1", "DocIDs by their place in the list (Ao 2011, Fig. 1)", "place in the list, of its length",
@@ -18,6 +23,8 @@ const lab_figure lab_linearity_figures[] = {
     {"ao-table1", "Contraction ratio and coefficient of determination (Ao 2011, Table 1)",
      "postings of a list", "ratio; R squared", LAB_BARS, 0,
      "index/global/ratio,random/global/ratio,index/local/ratio,index/global/R2,random/global/R2"},
+    {"ao-fig3", "Sizes of the hash buckets of lists of 4096 to 8191 postings (Ao 2011, Fig. 3)",
+     "docIDs of a bucket, at most", "percent of the buckets that are not empty", LAB_LINES, 0, NULL},
     {NULL, NULL, NULL, NULL, 0, 0, NULL}};
 
 /* How a line fits a list: the width of the safe range over the list's length, 1 at most, and R squared. */
@@ -130,6 +137,29 @@ static void add_column(lab *l, const char *name, const lab_lists *lists,
     }
 }
 
+/* ---- Figure 3 ---------------------------------------------------------------------------------------------- */
+
+/* Counts the buckets of a list by size. `shift` leaves the leading digits of a docID. */
+static void count_buckets(const lab_list *list, unsigned shift, double *counts, double *all) {
+  for (uint32_t i = 0, first = 0; i < list->n; first = i) {
+    while (i < list->n && list->docs[i] >> shift == list->docs[first] >> shift) i++;
+    counts[(i - first - 1) / BUCKET_STEP]++;
+    ++*all;
+  }
+}
+
+static void draw_buckets(lab *l, const char *series, const lab_lists *lists) {
+  double counts[BUCKET_STEPS], all = 0;
+  unsigned digits = lab_class((uint32_t)(l->documents - 1)) + 1, last = 0;
+  memset(counts, 0, sizeof counts);
+  for (size_t i = lists->first[BUCKET_CLASS]; i < lists->first[BUCKET_CLASS + 1]; i++)
+    count_buckets(&lists->list[i], digits > BUCKET_DIGITS ? digits - BUCKET_DIGITS : 0, counts, &all);
+  for (unsigned s = 0; s < BUCKET_STEPS; s++)
+    if (counts[s] > 0) last = s;
+  for (unsigned s = 0; s <= last && all > 0; s++)
+    lab_row_at(&l->report, "ao-fig3", series, (s + 1.0) * BUCKET_STEP, 100 * counts[s] / all, "percent");
+}
+
 int lab_linearity(lab *l) {
   lab_lists lists, random;
   if (lab_draw_lists(l, l->sample, LAB_POSTINGS, &lists)) return CLI_FAIL;
@@ -143,6 +173,11 @@ int lab_linearity(lab *l) {
     add_column(l, "random/local", &random, fit_segments);
     lab_progress("%s", "");
     lab_print(&l->report, &lab_linearity_figures[1]);
+  }
+  if (lab_wants(l, "ao-fig3")) {
+    draw_buckets(l, "index", &lists);
+    draw_buckets(l, "random", &random);
+    lab_print(&l->report, &lab_linearity_figures[2]);
   }
   lab_lists_free(&lists);
   lab_lists_free(&random);
