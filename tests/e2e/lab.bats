@@ -10,7 +10,7 @@ setup_file() {
   export wordnet=$BATS_FILE_TMPDIR/wordnet.gpuir
   gpuir index -q --tsv --description WordNet "$root/tests/data/wordnet.tsv" -o "$wordnet"
   (cd "$BATS_FILE_TMPDIR" && for name in codecs intersect search linearity; do
-    gpuir lab "$name" --sample 2 --repeat 1 --backend cpu -o all "$wordnet" >"$name.txt" || exit
+    gpuir lab "$name" --sample 2 --pairs 3 --queries 20 --repeat 2 --backend cpu -o all "$wordnet" >"$name.txt" || exit
   done)
 }
 
@@ -56,11 +56,12 @@ close() {
 @test "every table and figure has rows, a table and a chart" {
   local all=$BATS_FILE_TMPDIR/all name
   [ "$(column "$all/codecs.tsv" 1 | paste -sd ' ')" = "sizes cycles ding-fig3 ding-table1 ding-fig4 ao-table2 \
-ao-fig7 ao-fig8 ao-table5 qs-table1 qs-table2 qs-fig12 qs-fig13" ]
-  [ "$(column "$all/intersect.tsv" 1 | sort | paste -sd ' ')" = "ao-table3 ao-table7 ao-table7-ms ding-fig6 \
-griffin-fig10 griffin-fig12 griffin-fig13 griffin-fig8 griffin-table1 prepared query-time ratio-arrays ratio-lists" ]
+ao-fig7 ao-fig8 ao-table5 qs-table1 qs-table2 qs-fig6 qs-fig12 qs-fig13" ]
+  [ "$(column "$all/intersect.tsv" 1 | LC_ALL=C sort | paste -sd ' ')" = "ao-fig5 ao-fig6 ao-table3 ao-table4 \
+ao-table7 ao-table7-ms ding-fig6 griffin-fig10 griffin-fig12 griffin-fig13 griffin-fig8 griffin-table1 pairs prepared \
+query-time ratio-arrays ratio-lists" ]
   [ "$(column "$all/search.tsv" 1 | paste -sd ' ')" = "ding-table2 griffin-fig7" ]
-  [ "$(column "$all/linearity.tsv" 1 | paste -sd ' ')" = "ao-fig1 ao-table1" ]
+  [ "$(column "$all/linearity.tsv" 1 | paste -sd ' ')" = "ao-fig1 ao-table1" ] # no list has 4,096 postings
   for name in codecs intersect search linearity; do
     for figure in $(column "$all/$name.tsv" 1); do
       [ "$figure" = ao-fig1 ] || grep -q "^$figure: " "$BATS_FILE_TMPDIR/$name.txt"
@@ -70,21 +71,102 @@ griffin-fig10 griffin-fig12 griffin-fig13 griffin-fig8 griffin-table1 prepared q
   done
 }
 
-@test "rows have five columns and a finite number each; the head tells how they came about" {
+@test "rows have eight columns and finite numbers; the head tells how they came about" {
   local all=$BATS_FILE_TMPDIR/all name key
   for name in codecs intersect search linearity; do
     for key in corpus order lists machine version clock command device; do grep -q "^# $key: ." "$all/$name.tsv"; done
+    [ "$name" = linearity ] || grep -q '^# queries: 20 sets of ' "$all/$name.tsv"
     grep -q '^# corpus: WordNet, 1994 documents, ' "$all/$name.tsv"
     grep -q "^# order: original, as in $wordnet; " "$all/$name.tsv"
     grep -q "^# command: gpuir lab $name --sample 2 " "$all/$name.tsv"
     grep -q '^# device: CPU only$' "$all/$name.tsv"
     awk -F '\t' '
       /^#/ { next }
-      !head++ { if ($0 != "figure\tseries\tx\ty\tunit") exit 1; next }
-      NF != 5 || $1 == "" || $2 == "" || $2 ~ / / || $3 == "" || $4 !~ /^[0-9.]+(e[-+][0-9]+)?$/ || $5 == "" {
-        print; bad = 1 }
+      !head++ { if ($0 != "figure\tseries\tx\ty\tunit\tmin\tmax\tn") exit 1; next }
+      NF != 8 || $1 == "" || $2 == "" || $2 ~ / / || $3 == "" || $5 == "" || $8 !~ /^[1-9][0-9]*$/ { print; bad = 1 }
+      { for (i = 4; i < 8; i += i == 4 ? 2 : 1) if ($i !~ /^[0-9.]+(e[-+][0-9]+)?$/) { print; bad = 1 } }
+      $6 + 0 > $4 + 0 || $7 + 0 < $4 + 0 || ($8 == 1 && ($6 != $7)) { print; bad = 1 }
       END { exit bad || head < 2 }' "$all/$name.tsv"
   done
+}
+
+# ---- what is measured -------------------------------------------------------------------------------------------
+
+@test "times have their spread over the repeats, counts have none" {
+  local all=$BATS_FILE_TMPDIR/all
+  awk -F '\t' '
+    $1 == "ding-table2" || $1 == "query-time" || $1 == "ratio-lists" || $1 == "ding-fig4" { timed++; if ($8 != 2) bad = 1 }
+    $1 == "sizes" || $1 == "ao-table4" || $1 == "griffin-fig10" { counted++; if ($8 != 1) bad = 1 }
+    END { exit bad || !timed || !counted }' "$all"/*.tsv
+}
+
+@test "a pass takes every query of the file once, and no more than there are" {
+  printf '1:water dog\n2:dog cat\n3:memory computer\n4:unheardofword dog\n5:cat\n' >queries
+  gpuir lab search --backend cpu --sample 1 --repeat 1 --figures ding-table2 -o out "$wordnet" queries >/dev/null
+  grep -q '^# queries: 3 of those given, each once$' out/search.tsv
+  gpuir lab search --backend cpu --sample 1 --repeat 1 --queries 2 --figures ding-table2 -o out "$wordnet" queries >/dev/null
+  grep -q '^# queries: 2 of those given, each once$' out/search.tsv
+  gpuir lab intersect --backend cpu --sample 1 --repeat 1 --figures ao-table4 -o out "$wordnet" queries >/dev/null
+  grep -q '^# queries: 3 of those given, each once$' out/intersect.tsv
+}
+
+@test "R by stage is what is left of the shortest list over the next list" {
+  # one: 4 documents; two: 8, of which 2 have one; three: 16, of which one has the other two
+  for i in $(seq 64); do
+    echo "all $([ "$i" -le 4 ] && echo one) $([ "$i" -gt 2 ] && [ "$i" -le 10 ] && echo two)" \
+      "$([ "$i" -ge 4 ] && [ "$i" -lt 20 ] && echo three)"
+  done >lines
+  gpuir index -q --lines lines -o toy.gpuir
+  echo 'one two three' >queries
+  gpuir lab intersect --backend cpu --figures ao-table4 -o out toy.gpuir queries >/dev/null
+  close "$(y out/intersect.tsv ao-table4 R 3/1)" 50
+  close "$(y out/intersect.tsv ao-table4 R 3/2)" 12.5
+  close "$(y out/intersect.tsv ao-table4 left 3/1)" 0.004
+  close "$(y out/intersect.tsv ao-table4 left 3/2)" 0.002
+}
+
+@test "hash buckets: their sizes in percent of those that are not empty" {
+  # 8,192 documents; line is in each second one: 32 buckets of 256 documents hold 128 of its docIDs each
+  for i in $(seq 8192); do [ $((i % 2)) -eq 0 ] && echo line || echo other; done >lines
+  gpuir index -q --lines lines -o toy.gpuir
+  echo line >queries
+  gpuir lab linearity --figures ao-fig3 -o out toy.gpuir queries >/dev/null
+  close "$(y out/linearity.tsv ao-fig3 index 128)" 100
+  [ "$(column out/linearity.tsv 4 ao-fig3 index | paste -sd ' ')" = '0 100' ]
+  awk -F '\t' '$1 == "ao-fig3" { sum[$2] += $4 }
+    END { for (s in sum) if (sum[s] < 99.99 || sum[s] > 100.01) bad = 1; exit bad || !("random" in sum) }' out/linearity.tsv
+}
+
+@test "a hundred pairs a point, or all that there are" {
+  gpuir lab intersect --backend cpu --repeat 1 --methods simd --figures ratio-arrays,ding-fig6,griffin-fig13,pairs \
+    -o out "$wordnet" >/dev/null
+  # classes of length: n lists make n (n - 1) / 2 pairs of one class
+  gpuir terms --tsv "$wordnet" | awk -F '\t' '
+    $2 > 7 { for (c = 16; c <= $2; c *= 2); n[c]++ }
+    END { for (c in n) { if (n[c] > 100) n[c] = 100; p = n[c] * (n[c] - 1) / 2; if (p) print c, (p > 100 ? 100 : p) } }' |
+    sort -n >right
+  awk -F '\t' '$1 == "pairs" && $2 == "ding-fig6" { print $3, $4 }' out/intersect.tsv | diff - right
+  [ "$(y out/intersect.tsv pairs ratio-arrays 2)" -ge 90 ]
+  gpuir lab intersect --backend cpu --repeat 1 --pairs 5 --methods simd --figures ratio-lists,pairs -o out "$wordnet" >/dev/null
+  [ "$(column out/intersect.tsv 4 pairs ratio-lists | sort -n | tail -n 1)" = 5 ]
+}
+
+@test "a CPU that scores every match stands beside the one that prunes" {
+  local all=$BATS_FILE_TMPDIR/all
+  [ "$(column "$all/search.tsv" 2 ding-table2 | paste -sd ' ')" = 'CPU CPU/exhaustive' ]
+  [ "$(column "$all/search.tsv" 3 ding-table2 CPU/exhaustive | paste -sd ' ')" = 'OR AND+OR' ] # AND has one evaluator
+}
+
+@test "throughput and response time of a core, batch after batch" {
+  printf '1:water dog\n2:dog cat\n3:memory computer\n' >queries
+  gpuir lab intersect --backend cpu --repeat 3 --figures ao-fig5,ao-fig6 -o out "$wordnet" queries >/dev/null
+  [ "$(column out/intersect.tsv 2 ao-fig5 | paste -sd ' ')" = 'skip simd' ]
+  # all queries are one batch, so its time tells the throughput
+  [ "$(column out/intersect.tsv 3 ao-fig5)" = 16384 ]
+  close "$(awk -v t="$(y out/intersect.tsv ao-fig6 simd 16384)" 'BEGIN { printf "%.6g", 3000 / t }')" \
+    "$(y out/intersect.tsv ao-fig5 simd 16384)" ||
+    awk -v a="$(y out/intersect.tsv ao-fig6 simd 16384)" -v b="$(y out/intersect.tsv ao-fig5 simd 16384)" \
+      'BEGIN { d = a * b / 3000 - 1; exit d * d > 1e-8 }'
 }
 
 # ---- what can be known ------------------------------------------------------------------------------------------
@@ -247,6 +329,12 @@ gpu_columns() {
   fi
 }
 
+@test "GPUIR_LAB_LOCK names a file, or the command ends" {
+  GPUIR_LAB_LOCK=$PWD/lock gpuir lab linearity --backend cpu -o out "$wordnet" >/dev/null
+  [ -f lock ]
+  GPUIR_LAB_LOCK=$PWD/nowhere/lock fails 1 'GPUIR_LAB_LOCK: ' linearity --backend cpu -o out "$wordnet"
+}
+
 @test "queries: as many hits and candidates as there are" {
   printf '1:water dog\n2:dog cat\n3:memory of computer\n' >queries
   gpuir lab search --backend cpu --sample 1 --repeat 1 -o out "$wordnet" queries >/dev/null
@@ -273,6 +361,8 @@ gpu_columns() {
   fails 2 '--sample' codecs --sample 0 "$wordnet"
   fails 2 '--repeat' codecs --repeat 0 "$wordnet"
   fails 2 '--seed' codecs --seed x "$wordnet"
+  fails 2 '--pairs' intersect --pairs 0 "$wordnet"
+  fails 2 '--queries' search --queries 0 "$wordnet"
   fails 2 "unknown option '--gpu'" codecs --gpu "$wordnet"
 }
 

@@ -248,9 +248,10 @@ static void open_device(bench *b, const gpuir_cuda_desc *desc, int measure) {
   gpuir_error err;
   double t;
   if (measure && !ceilings_measure(&b->most))
-    printf("# ceilings: copy %.0f GB/s read and written, %.2f T warp instructions/s, %.0f G additions/s in "
-           "shared memory, %.1f TB/s clearing and looking there\n",
-           b->most.copy * 1e-9, b->most.issue * 1e-12, b->most.adds * 1e-9, b->most.clears * 1e-12);
+    printf(
+        "# ceilings: copy %.0f GB/s read and written, %.2f T warp instructions/s, %.0f G additions/s in "
+        "shared memory, %.1f TB/s clearing and looking there\n",
+        b->most.copy * 1e-9, b->most.issue * 1e-12, b->most.adds * 1e-9, b->most.clears * 1e-12);
   t = now();
   if (gpuir_cuda_open(b->ix, desc, &b->cuda, &err)) die("cuda", &err);
   gpuir_cuda_stats(b->cuda, &info);

@@ -111,8 +111,7 @@ static void bench_decode(void) {
     copies = (uint32_t)((want + total(&l) - 1) / total(&l));
     for (i = 0; i < CODECS; i++) {
       gpuir_cuda_lab *lab = open_lab(&l, codecs[i], copies);
-      decode_all(lab, l.count * copies, k ? "decode-clustered" : "decode-random", codecs[i], 0, NULL,
-                       &share);
+      decode_all(lab, l.count * copies, k ? "decode-clustered" : "decode-random", codecs[i], 0, NULL, &share);
       gpuir_cuda_lab_close(lab);
     }
     lists_free(&l);

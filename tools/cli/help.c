@@ -302,6 +302,8 @@ static const char help_lab[] =
     "\n"
     "  -o, --output DIR   folder of the results (default build/lab)\n"
     "  --sample N         lists of each class of length (default 16)\n"
+    "  --pairs N          pairs of lists at each ratio and length (default 100)\n"
+    "  --queries N        queries (default 1000)\n"
     "  --seed N           of the sample (default 1)\n"
     "  --repeat N         measurements of each time; the median counts (default 5)\n"
     "  --codecs LIST      only these codecs, with parameters or without, as in bp128,qs:1.5\n"

@@ -574,7 +574,8 @@ static int qs_fig6(bench *b) {
       one.documents = (uint64_t)list.docs[list.n - 1] + 1;
       int status = lab_encode(&codec, list.docs, list.n, one.documents, &coded);
       if (status) code = cli_fail("qs", status, NULL);
-      if (code == CLI_OK) speed[0][i][bits] = lab_inverse(lab_time(&one, decode_batch, &alone), list.n * 1e-9);
+      if (code == CLI_OK)
+        speed[0][i][bits] = lab_inverse(lab_time(&one, decode_batch, &alone), list.n * 1e-9);
       if (code == CLI_OK && one.gpu) {
         code = lab_stopped() ? CLI_FAIL : lab_gpu_decode(&one, &codec, &list, 1, NULL, &t);
         if (code == CLI_OK) speed[1][i][bits] = lab_inverse(t.alone, list.n * 1e-9);
@@ -670,7 +671,7 @@ static int qs_fig13(bench *b) { return qs_by_c(b, QS_FIG13); }
 
 int lab_codecs(lab *l) {
   static int (*const draw[FIGURES])(bench *) = {
-      sizes,     cycles,    ding_fig3, ding_table1, ding_fig4, ao_table2, ao_fig7,  ao_fig8, ao_table5,
+      sizes,     cycles,    ding_fig3, ding_table1, ding_fig4, ao_table2, ao_fig7,  ao_fig8,  ao_table5,
       qs_table1, qs_table2, qs_fig6,   qs_fig8,     qs_fig10,  qs_fig11,  qs_fig12, qs_fig13, qs_fig14};
   bench b;
   memset(&b, 0, sizeof b);

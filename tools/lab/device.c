@@ -58,7 +58,8 @@ int lab_gpu_find(lab *l) {
   if (l->gpu) {
     driver_release(driver, sizeof driver);
     lab_note(&l->report, "device",
-             "%s, driver %s, CUDA %d.%d; times of decoding, intersecting and ranking are the device's own, by events; "
+             "%s, driver %s, CUDA %d.%d; times of decoding, intersecting and ranking are the device's own, "
+             "by events; "
              "those of whole searches are by the clock",
              info.device, driver, info.runtime_version / 1000, info.runtime_version % 1000 / 10);
     return CLI_OK;

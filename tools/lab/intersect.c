@@ -13,12 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TOP_CLASSES 3u    /* the longer lists of pairs are of so many classes */
-#define LEAST_SHORT 3u    /* least class of the shorter list of a pair */
-#define COMPARABLE 16.0   /* Griffin's pairs are of lists that differ in length by less */
-#define MOST_METHODS 64   /* in the library's table, and in the device's */
-#define GRIFFIN_CLASS 10u /* and of 1024 postings or more */
-#define GRIFFIN_LONG 20u  /* by ratio, the longer list has 2M postings at most */
+#define TOP_CLASSES 3u                    /* the longer lists of pairs are of so many classes */
+#define LEAST_SHORT 3u                    /* least class of the shorter list of a pair */
+#define COMPARABLE 16.0                   /* Griffin's pairs are of lists that differ in length by less */
+#define MOST_METHODS 64                   /* in the library's table, and in the device's */
+#define GRIFFIN_CLASS 10u                 /* and of 1024 postings or more */
+#define GRIFFIN_LONG 20u                  /* by ratio, the longer list has 2M postings at most */
 #define PAIR_POSTINGS ((uint64_t)1 << 24) /* of the lists of a class that pairs are made of */
 
 enum {
@@ -55,7 +55,7 @@ const lab_figure lab_intersect_figures[] = {
     {"ao-table3", "Speed-up over the skip list in the same form (Ao 2011, Table 3)", "method",
      "times as fast", LAB_BARS, LAB_LOG_Y, "arrays/GPU,arrays,lists/GPU,bp128/GPU,bp128"},
     {"ao-table4", "R, what is left of the shortest list over the next list, by stage (Ao 2011, Table 4)",
-     "terms/stage", "percent; thousand docIDs", LAB_BARS, LAB_LOG_Y, "R,left"},
+     "terms/stage", "percent; thousand docIDs", LAB_BARS, 0, "R,left"},
     {"query-time", "Time of a query's intersection", "method", "microseconds a query", LAB_BARS, LAB_LOG_Y,
      "arrays/GPU,arrays,lists/GPU,bp128/GPU,bp128"},
     {"prepared", "What a method prepares, by the bytes of arrays of docIDs (Ao 2011, 6.1)", "method",
@@ -463,8 +463,8 @@ static int batch_on_device(void *of, size_t first, size_t n, double *seconds) {
   for (size_t q = 0; q <= n; q++) start[q] = b->start[first + q] - b->start[first];
   for (size_t q = 0; q < n; q++) room += b->of->all[first + q].list[0]->n;
   docids = (uint32_t *)cli_resize(NULL, room, sizeof *docids);
-  int status = gpuir_cuda_lab_intersect(b->gpu, b->member + b->start[first], start, n, &way, counts, docids,
-                                        &r, &err);
+  int status =
+      gpuir_cuda_lab_intersect(b->gpu, b->member + b->start[first], start, n, &way, counts, docids, &r, &err);
   *seconds = status ? 0 : r.ms / 1e3;
   if (status && status != GPUIR_E_UNSUPPORTED && status != GPUIR_E_LIMIT) {
     code = cli_fail(p->method, status, &err);
@@ -563,8 +563,8 @@ typedef lab_spread by_point[MOST_METHODS][LAB_CLASSES];
 
 /* Of a figure, a method and a point: nanoseconds a posting of the shorter lists, or milliseconds a pair. */
 static lab_spread sweep_value(int figure, const conjunctions *s, lab_spread seconds) {
-  return lab_scaled(seconds, figure == GRIFFIN_FIG13 || figure == GRIFFIN_FIG8 ? 1e3 / (double)s->n
-                                                                               : 1e9 / s->shortest);
+  return lab_scaled(
+      seconds, figure == GRIFFIN_FIG13 || figure == GRIFFIN_FIG8 ? 1e3 / (double)s->n : 1e9 / s->shortest);
 }
 
 /* The device's methods at one point, each pair in a run of its own. Exit code. */
@@ -635,7 +635,8 @@ static int draw_sweep(lab *l, const lab_lists *lists, int figure, const lab_code
   sweep_rows(l, figure, up, method_at, "", y);
   sweep_rows(l, figure, up, device_method_at, "/GPU", device);
   for (int p = 0; p < (int)LAB_CLASSES; p++)
-    if (npairs[p] && lab_wants(l, "pairs")) lab_row_at(&l->report, "pairs", id, ldexp(1, p + up), (double)npairs[p], "pairs");
+    if (npairs[p] && lab_wants(l, "pairs"))
+      lab_row_at(&l->report, "pairs", id, ldexp(1, p + up), (double)npairs[p], "pairs");
   return CLI_OK;
 }
 
@@ -975,8 +976,8 @@ static int griffin_fig12(lab *l, const lab_lists *lists) {
 
 int lab_intersect_methods(lab *l) {
   static int (*const draw[PAIRS])(lab *, const lab_lists *) = {
-      ratio_arrays,  ratio_lists,   ding_fig6,      query_figures, query_figures, query_figures,
-      query_figures, query_figures, query_figures,  query_figures, query_figures, griffin_fig8,
+      ratio_arrays,   ratio_lists,   ding_fig6,     query_figures, query_figures, query_figures,
+      query_figures,  query_figures, query_figures, query_figures, query_figures, griffin_fig8,
       griffin_table1, griffin_fig10, griffin_fig12, griffin_fig13};
   lab_lists lists, more; /* `more`: of which pairs are made */
   int code = lab_draw_lists(l, l->sample, LAB_POSTINGS, &lists), queries = 0;

@@ -163,8 +163,8 @@ static void lists_add(lab_lists *lists, const lab_list *list) {
 }
 
 /* Draws up to `sample` without replacement among places[0..n), the candidates of one class. */
-static int draw_class(const lab *l, uint64_t sample, uint64_t most, size_t *places, size_t n,
-                      uint64_t *state, lab_lists *lists, uint64_t *postings) {
+static int draw_class(const lab *l, uint64_t sample, uint64_t most, size_t *places, size_t n, uint64_t *state,
+                      lab_lists *lists, uint64_t *postings) {
   *postings = 0;
   for (size_t i = 0; i < n && i < sample && *postings < most; i++) {
     size_t j = i + (size_t)draw(state, n - i), place = places[j];
@@ -493,7 +493,8 @@ static void note_facts(lab *l, const gpuir_index_info *info, const char *queries
            (unsigned long long)l->sample);
   lab_note_machine(&l->report);
   lab_note(&l->report, "clock",
-           "%.2f GHz, measured; times of the CPU are processor time of one core; y is the median of n, at most %llu",
+           "%.2f GHz, measured; times of the CPU are processor time of one core; y is the median of n, at "
+           "most %llu",
            l->hertz / 1e9, (unsigned long long)l->repeat);
   for (int i = 0; i < argc; i++) {
     cli_buf_char(&line, ' ');
@@ -536,7 +537,18 @@ static void lab_free(lab *l) {
   if (l->lock >= 0) close(l->lock);
 }
 
-enum { O_OUTPUT = 2, O_SAMPLE, O_PAIRS, O_QUERIES, O_SEED, O_REPEAT, O_CODECS, O_METHODS, O_FIGURES, O_BACKEND };
+enum {
+  O_OUTPUT = 2,
+  O_SAMPLE,
+  O_PAIRS,
+  O_QUERIES,
+  O_SEED,
+  O_REPEAT,
+  O_CODECS,
+  O_METHODS,
+  O_FIGURES,
+  O_BACKEND
+};
 
 static int take_option(lab *l, const cli_args *a, int opt, const char **dir) {
   switch (opt) {
@@ -563,11 +575,17 @@ static const lab_figure *find_figure(const char *id) {
 }
 
 int cli_lab(int argc, char **argv) {
-  static const cli_option options[] = {
-      {O_OUTPUT, "output", 'o', 1},   {O_SAMPLE, "sample", 0, 1},   {O_PAIRS, "pairs", 0, 1},
-      {O_QUERIES, "queries", 0, 1},   {O_SEED, "seed", 0, 1},       {O_REPEAT, "repeat", 0, 1},
-      {O_CODECS, "codecs", 0, 1},     {O_METHODS, "methods", 0, 1}, {O_FIGURES, "figures", 0, 1},
-      {O_BACKEND, "backend", 0, 1},   {0, NULL, 0, 0}};
+  static const cli_option options[] = {{O_OUTPUT, "output", 'o', 1},
+                                       {O_SAMPLE, "sample", 0, 1},
+                                       {O_PAIRS, "pairs", 0, 1},
+                                       {O_QUERIES, "queries", 0, 1},
+                                       {O_SEED, "seed", 0, 1},
+                                       {O_REPEAT, "repeat", 0, 1},
+                                       {O_CODECS, "codecs", 0, 1},
+                                       {O_METHODS, "methods", 0, 1},
+                                       {O_FIGURES, "figures", 0, 1},
+                                       {O_BACKEND, "backend", 0, 1},
+                                       {0, NULL, 0, 0}};
   const size_t n = sizeof experiments / sizeof *experiments;
   const char *dir = "build/lab";
   cli_args a;

@@ -177,7 +177,7 @@ typedef struct lab {
   lab_report report;
   uint64_t sample, pairs, want, seed, repeat; /* want: queries */
   int from_queries;                           /* QUERIES were given */
-  const char *codecs, *methods, *figures; /* names parted by commas; NULL: all */
+  const char *codecs, *methods, *figures;     /* names parted by commas; NULL: all */
   uint64_t *terms; /* candidates: the queries' terms, or all, of two postings or more */
   uint32_t *dfs;
   size_t nterms;

@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HITS 10u          /* of a query */
-#define CANDIDATES 8u     /* queries of each class of results whose candidates are ranked */
+#define HITS 10u                       /* of a query */
+#define CANDIDATES 8u                  /* queries of each class of results whose candidates are ranked */
 #define CLASS_HITS ((uint64_t)1 << 24) /* of a class' queries, at most */
-#define LEAST_RESULTS 5u  /* their least class */
-#define MOST_RANKINGS 16u /* in the device's table */
+#define LEAST_RESULTS 5u               /* their least class */
+#define MOST_RANKINGS 16u              /* in the device's table */
 
 enum { DING_TABLE2, DING_TABLE3, GRIFFIN_FIG7, RANKING_BATCH, FIGURES };
 
@@ -262,8 +262,7 @@ static int run_queries(lab *l, const cli_gpu *gpu) {
     if (g.n) {
       lab_progress("queries: %s", modes[m].name);
       code = session_open(l, gpu, 0, &g, 1, &right);
-      if (code == CLI_OK)
-        ms[0][1][m] = lab_scaled(lab_time(l, search_log, &right), 1e3 / (double)g.n);
+      if (code == CLI_OK) ms[0][1][m] = lab_scaled(lab_time(l, search_log, &right), 1e3 / (double)g.n);
       if (right.status) code = cli_fail(l->path, right.status, NULL);
       if (code == CLI_OK) code = run_mode(l, gpu, m, &g, &right, ms);
       session_close(&right);
@@ -275,7 +274,10 @@ static int run_queries(lab *l, const cli_gpu *gpu) {
       for (size_t m = 0; m < 3; m++) {
         char series[96];
         if (!ms[w][alone][m].n) continue;
-        snprintf(series, sizeof series, "%s%s", ways[w].name, !ways[w].gpu ? "" : alone ? "/alone" : "/batch");
+        snprintf(series, sizeof series, "%s%s", ways[w].name,
+                 !ways[w].gpu ? ""
+                 : alone      ? "/alone"
+                              : "/batch");
         lab_row_of(&l->report, "ding-table2", series, modes[m].name, ms[w][alone][m], "ms/query");
       }
   return code;
@@ -336,8 +338,8 @@ static void rank_class(void *arg) {
     lab_best(r->all->hits[r->of][i], r->all->n[r->of][i], r->k, r->hits);
 }
 
-/* Adds milliseconds a query of ranking nq queries on the device in one run to *ms, `by` times: the candidates of a class from place `first` on,
- * again and again. The hits are compared with the heap's. */
+/* Adds milliseconds a query of ranking nq queries on the device in one run to *ms, `by` times: the candidates of a class
+ * from place `first` on, again and again. The hits are compared with the heap's. */
 static int rank_on_device(const lab *l, gpuir_cuda_lab *gpu, const ranking *r, unsigned first, size_t nq,
                           const char *how, double by, lab_spread *ms) {
   const candidates *all = r->all;
