@@ -1103,12 +1103,12 @@ static int gpuir__area_need(const gpuir_allocator *a, gpuir__area *area, uint64_
  * [02-vectors]  bits, packed numbers, gaps; scalar and with vectors
  *
  * Uses      [01-base].
- * Start at  gpuir__load64 (all bytes are read so), gpuir__sum_gaps.
+ * Start at  gpuir__load64 (all bytes are read so), gpuir__packed_value, gpuir__sum_gaps_scalar.
  * Tests     tests/unit/02_vectors.c
  * ==========================================================================*/
 
-/* Unaligned little-endian loads and stores; GPUIR_HD because device code reads the same bytes: there by the aligned
- * words that hold them, and the one behind (memcpy would load byte by byte). */
+/* Load and store little-endian numbers at any address. Device code reads the same bytes: by the aligned words that hold
+ * them and the word behind, because memcpy would load byte by byte there. */
 GPUIR_HD static inline uint32_t gpuir__load32(const void *p) {
 #ifdef __CUDA_ARCH__
   const uint32_t *w = (const uint32_t *)((uintptr_t)p & ~(uintptr_t)3);
@@ -1133,7 +1133,7 @@ GPUIR_HD static inline uint64_t gpuir__load64(const void *p) {
 static inline void gpuir__store32(void *p, uint32_t v) { memcpy(p, &v, sizeof v); }
 static inline void gpuir__store64(void *p, uint64_t v) { memcpy(p, &v, sizeof v); }
 
-/* The number of bits that v needs: floor(log2 v) + 1, and 0 for 0. */
+/* Return the number of bits that v needs: floor(log2 v) + 1, and 0 for 0. */
 GPUIR_HD static inline unsigned gpuir__width32(uint32_t v) {
 #ifdef __CUDA_ARCH__
   return 32u - (unsigned)__clz((int)v);
@@ -1148,6 +1148,8 @@ GPUIR_HD static inline unsigned gpuir__width64(uint64_t v) {
   return v ? 64u - (unsigned)__builtin_clzll(v) : 0;
 #endif
 }
+
+/* Return the position of the lowest one of v != 0, from 0. */
 GPUIR_HD static inline unsigned gpuir__ctz32(uint32_t v) {
 #ifdef __CUDA_ARCH__
   return (unsigned)__ffs((int)v) - 1;
@@ -1163,7 +1165,21 @@ GPUIR_HD static inline unsigned gpuir__ctz64(uint64_t v) {
 #endif
 }
 
-/* The number of ones in x. In software, since not every x86-64 has the instruction. */
+/* Return a number whose w low bits are ones: w up to 32, and up to 63. */
+GPUIR_HD static inline uint32_t gpuir__low_bits(unsigned w) { return (uint32_t)(((uint64_t)1 << w) - 1); }
+GPUIR_HD static inline uint64_t gpuir__low_bits64(unsigned w) { return ((uint64_t)1 << w) - 1; }
+
+/* Counts the ones of v. This is one instruction in functions for AVX2 and on the device. Elsewhere it is a call into the
+ * compiler's library, since not every x86-64 has the instruction: gpuir__ones64 is for code that runs there often. */
+GPUIR_HD static inline unsigned gpuir__popcount64(uint64_t v) {
+#ifdef __CUDA_ARCH__
+  return (unsigned)__popcll(v);
+#else
+  return (unsigned)__builtin_popcountll(v);
+#endif
+}
+
+/* Counts the ones of x by a dozen instructions that every processor has. */
 GPUIR_HD static inline unsigned gpuir__ones64(uint64_t x) {
 #ifdef __CUDA_ARCH__
   return (unsigned)__popcll(x);
@@ -1175,11 +1191,11 @@ GPUIR_HD static inline unsigned gpuir__ones64(uint64_t x) {
 #endif
 }
 
-/* The position of one bit number r of x, from 0; 64 if there are not so many. */
+/* Returns the position of the one with rank r, from 0, in x; 64 if x has at most r ones. */
 GPUIR_HD static inline unsigned gpuir__select64(uint64_t x, unsigned r) {
   unsigned at = 0, half;
   for (half = 32; half; half /= 2) {
-    unsigned low = gpuir__ones64(x & (((uint64_t)1 << half) - 1));
+    unsigned low = gpuir__ones64(x & gpuir__low_bits64(half));
     if (r >= low) {
       r -= low;
       at += half;
@@ -1189,17 +1205,7 @@ GPUIR_HD static inline unsigned gpuir__select64(uint64_t x, unsigned r) {
   return at + (r || !(x & 1));
 }
 
-GPUIR_HD static inline unsigned gpuir__popcount64(uint64_t v) {
-#ifdef __CUDA_ARCH__
-  return (unsigned)__popcll(v);
-#else
-  return (unsigned)__builtin_popcountll(v);
-#endif
-}
-
-GPUIR_HD static inline uint32_t gpuir__low_bits(unsigned w) { return (uint32_t)(((uint64_t)1 << w) - 1); }
-
-/* The first index in [lo, hi) of a sorted array whose value is >= x, or hi. */
+/* Returns the first index in [lo, hi) of a sorted array whose value is >= x, or hi. */
 GPUIR_HD static inline uint32_t gpuir__lower_bound(const uint32_t *a, uint32_t lo, uint32_t hi, uint32_t x) {
   uint32_t len = hi - lo;
   while (len > 1) {
@@ -1210,7 +1216,10 @@ GPUIR_HD static inline uint32_t gpuir__lower_bound(const uint32_t *a, uint32_t l
   return lo + (len && a[lo] < x);
 }
 
-/* ---- SIMD levels ---- */
+/* ---- SIMD levels ----
+ *
+ * A part that has kernels for several levels declares a structure of them, gpuir__NAME_kernels, and one table with a row a
+ * level, gpuir__NAME_of_level. The row is taken once, when an index, a stream or a searcher is opened. */
 
 #define GPUIR__INLINE static inline __attribute__((always_inline))
 #define GPUIR__NOINLINE static __attribute__((noinline))
@@ -1219,7 +1228,7 @@ GPUIR_HD static inline uint32_t gpuir__lower_bound(const uint32_t *a, uint32_t l
 #define GPUIR__AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq")))
 #endif
 
-/* The best SIMD level that the machine has, at most `asked`. */
+/* Returns the best level that the machine has, at most `asked`; never GPUIR_SIMD_AUTO. */
 static int gpuir__simd_level(int asked) {
   int best = GPUIR_SIMD_SCALAR;
 #if GPUIR__X86
@@ -1241,13 +1250,39 @@ GPUIR_API const char *gpuir_simd_name(int simd) {
 
 #if GPUIR__X86
 
+GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_load(const void *p) {
+  return _mm256_loadu_si256((const __m256i *)p);
+}
+
+GPUIR__AVX2 GPUIR__INLINE void gpuir__avx2_store(void *p, __m256i x) { _mm256_storeu_si256((__m256i *)p, x); }
+
+GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_iota(void) { return _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7); }
+
+/* Loads 16 bytes into both halves. */
+GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_twice(const void *p) {
+  return _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)p));
+}
+
+/* Loads 16 bytes into the lower half and 16 others into the upper half. */
+GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_two(const void *low, const void *high) {
+  return _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)low)),
+                                 _mm_loadu_si128((const __m128i *)high), 1);
+}
+
+GPUIR__AVX512 GPUIR__INLINE __m512i gpuir__avx512_iota(void) {
+  return _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+}
+
+/* Returns a vector mask as an integer. gcc 12 may spill a mask as 16 bits and read 32 back (with sanitizers it does); the
+ * empty statement forces the mask into a general register first. */
 GPUIR__AVX512 static inline uint32_t gpuir__mask_bits(__mmask16 mask) {
   uint32_t bits = mask;
   __asm__("" : "+r"(bits));
   return bits;
 }
 
-/* The n docIDs at docs, if that is a vector of them, or what is left, filled up with the first of them, in `last`. */
+/* Returns the next `width` docIDs: docs itself if n of them are left and n >= width, otherwise `last`, which is filled
+ * with the n and repeats the first of them. */
 static inline const uint32_t *gpuir__whole_vector(const uint32_t *docs, uint32_t n, uint32_t width,
                                                   uint32_t *last) {
   uint32_t t;
@@ -1255,43 +1290,126 @@ static inline const uint32_t *gpuir__whole_vector(const uint32_t *docs, uint32_t
   for (t = 0; t < width; t++) last[t] = docs[t < n ? t : 0];
   return last;
 }
-
-/* The lengths of 8 documents, by single loads: those of many vectors are on their way at a time, whereas some
- * processors have hardly two gathers under way. Measured: no slower even where all lengths are in the cache. */
-
 #endif
 
-/* Value i of horizontally packed ones. Reads 8 bytes from the value's first. */
+/* ----------------------------------------------------------------------------
+ * Packed numbers
+ *
+ * Numbers of w bits each, side by side ("horizontally"): number i begins at bit i w, bit k being bit k % 8 of byte k / 8,
+ * low bits first.
+ * --------------------------------------------------------------------------*/
+
+/* Returns number i of packed ones. Reads 8 bytes from the number's first. */
 GPUIR_HD static inline uint32_t gpuir__packed_value(const uint8_t *p, unsigned w, uint64_t i) {
   uint64_t bit = i * w;
   return (uint32_t)(gpuir__load64(p + bit / 8) >> bit % 8) & gpuir__low_bits(w);
 }
 
+/* Returns the bytes that count packed numbers of w bits take. */
+GPUIR_HD static inline uint64_t gpuir__packed_size(uint64_t count, unsigned w) { return (count * w + 7) / 8; }
+
+/* Packs the low w bits of each of count values; writes up to 4 zeros behind the bytes that they take. */
+static void gpuir__pack(uint8_t *to, const uint32_t *values, uint64_t count, unsigned w) {
+  const uint32_t mask = gpuir__low_bits(w);
+  uint64_t acc = 0, i;
+  unsigned fill = 0;
+  for (i = 0; i < count; i++) {
+    acc |= (uint64_t)(values[i] & mask) << fill;
+    fill += w;
+    if (fill < 32) continue;
+    gpuir__store32(to, (uint32_t)acc);
+    to += 4;
+    acc >>= 32;
+    fill -= 32;
+  }
+  gpuir__store32(to, (uint32_t)acc);
+}
+
+#if GPUIR__X86
+/* How 8 packed numbers are taken out of the 32 bytes from the first one's: of each the 32-bit word in which it begins,
+ * the bit of that word, and the w low bits. 8 numbers are w bytes, so that the next 8 have the same words and bits. */
+typedef struct gpuir__packed8 {
+  __m256i word, shift, mask;
+} gpuir__packed8;
+
+/* The first number begins at bit `skip` < 8 of its byte. */
+GPUIR__AVX2 GPUIR__INLINE gpuir__packed8 gpuir__avx2_packed_of(unsigned w, unsigned skip) {
+  const __m256i bit = _mm256_add_epi32(_mm256_mullo_epi32(_mm256_set1_epi32((int)w), gpuir__avx2_iota()),
+                                       _mm256_set1_epi32((int)skip));
+  gpuir__packed8 f;
+  f.word = _mm256_srli_epi32(bit, 5);
+  f.shift = _mm256_and_si256(bit, _mm256_set1_epi32(31));
+  f.mask = _mm256_set1_epi32((int)gpuir__low_bits(w));
+  return f;
+}
+
+/* Shifting up by 32 bits gives 0: a number that begins at bit 0 takes nothing from the next word. */
+GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_packed(const uint8_t *p, const gpuir__packed8 *f) {
+  const __m256i x = gpuir__avx2_load(p);
+  const __m256i lo = _mm256_permutevar8x32_epi32(x, f->word);
+  const __m256i hi = _mm256_permutevar8x32_epi32(x, _mm256_add_epi32(f->word, _mm256_set1_epi32(1)));
+  const __m256i up = _mm256_sllv_epi32(hi, _mm256_sub_epi32(_mm256_set1_epi32(32), f->shift));
+  return _mm256_and_si256(_mm256_or_si256(_mm256_srlv_epi32(lo, f->shift), up), f->mask);
+}
+
+/* The same of 16 packed numbers, which are 2 w bytes, and the 64 bytes from the first one's. */
+typedef struct gpuir__packed16 {
+  __m512i word, shift, mask;
+} gpuir__packed16;
+
+GPUIR__AVX512 GPUIR__INLINE gpuir__packed16 gpuir__avx512_packed_of(unsigned w, unsigned skip) {
+  const __m512i bit = _mm512_add_epi32(_mm512_mullo_epi32(_mm512_set1_epi32((int)w), gpuir__avx512_iota()),
+                                       _mm512_set1_epi32((int)skip));
+  gpuir__packed16 f;
+  f.word = _mm512_srli_epi32(bit, 5);
+  f.shift = _mm512_and_si512(bit, _mm512_set1_epi32(31));
+  f.mask = _mm512_set1_epi32((int)gpuir__low_bits(w));
+  return f;
+}
+
+GPUIR__AVX512 GPUIR__INLINE __m512i gpuir__avx512_packed(const uint8_t *p, const gpuir__packed16 *f) {
+  const __m512i x = _mm512_loadu_si512(p);
+  const __m512i lo = _mm512_permutexvar_epi32(f->word, x);
+  const __m512i hi = _mm512_permutexvar_epi32(_mm512_add_epi32(f->word, _mm512_set1_epi32(1)), x);
+  const __m512i up = _mm512_sllv_epi32(hi, _mm512_sub_epi32(_mm512_set1_epi32(32), f->shift));
+  return _mm512_ternarylogic_epi32(_mm512_srlv_epi32(lo, f->shift), up, f->mask, 0xa8); /* (a | b) & c */
+}
+#endif
+
 /* ----------------------------------------------------------------------------
  * Gaps
  *
- * A docID codec keeps, of each docID, what it exceeds its predecessor by, less one ("D1"):
+ * A docID codec stores gaps, each docID less its predecessor less one ("D1"):
  *
  *     docID    3   4   9          gap   3   0   4          docID = previous + 1 + gap
  *
- * The predecessor of the first is UINT32_MAX, and the arithmetic wraps. A decoder produces up
- * to 128 gaps and sums them up here, or in the registers that it holds them in. It clamps each
- * docID, since whoever looks one up in an array must be able to trust it whatever the file says.
+ * The predecessor of the first docID is UINT32_MAX, and the arithmetic wraps. A decoder produces up to 128 gaps and sums
+ * them up here, or in the registers that hold them. It clamps each docID to `limit`, because whoever looks a docID up in
+ * an array must be able to trust it whatever the file says.
  * --------------------------------------------------------------------------*/
 
-#if GPUIR__X86
-/* What runs through the summation: the docIDs that would follow if all gaps to come were 0. */
-GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_first(uint32_t prev) {
-  return _mm256_add_epi32(_mm256_set1_epi32((int)(prev + 1)), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+/* Turns the count <= 128 gaps in out[0..GPUIR__BLOCK_ROOM) into docIDs <= limit, in place. `prev` is the docID before. */
+static void gpuir__sum_gaps_scalar(uint32_t *out, uint32_t count, uint32_t prev, uint32_t limit) {
+  uint32_t i;
+  for (i = 0; i < count; i++) {
+    prev += out[i] + 1;
+    out[i] = gpuir__min32(prev, limit);
+  }
 }
 
-/* The docIDs of 8 gaps. The chain from one call to the next is a single addition. */
+#if GPUIR__X86
+/* Returns the docIDs that would follow prev if the next 8 gaps were 0: what one step of the summation hands to the
+ * next. */
+GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_first(uint32_t prev) {
+  return _mm256_add_epi32(_mm256_set1_epi32((int)(prev + 1)), gpuir__avx2_iota());
+}
+
+/* Returns the docIDs of 8 gaps and advances *next. The chain from one call to the next is a single addition. */
 GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_docids(__m256i x, __m256i *next, __m256i limit) {
   __m256i total;
   x = _mm256_add_epi32(x, _mm256_slli_si256(x, 4));
   x = _mm256_add_epi32(x, _mm256_slli_si256(x, 8));
-  total =
-      _mm256_permutevar8x32_epi32(x, _mm256_set1_epi32(3)); /* of the lower half, to be added to the upper */
+  total = _mm256_permutevar8x32_epi32(x, _mm256_set1_epi32(3)); /* of the lower half, for the upper half */
   x = _mm256_add_epi32(x, _mm256_blend_epi32(_mm256_setzero_si256(), total, 0xf0));
   total = _mm256_permutevar8x32_epi32(x, _mm256_set1_epi32(7));
   x = _mm256_add_epi32(x, *next);
@@ -1302,21 +1420,15 @@ GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_docids(__m256i x, __m256i *next, _
 GPUIR__AVX2 static void gpuir__sum_gaps_avx2(uint32_t *out, uint32_t count, uint32_t prev, uint32_t limit) {
   __m256i next = gpuir__avx2_first(prev), most = _mm256_set1_epi32((int)limit);
   uint32_t i;
-  for (i = 0; i < count; i += 8) {
-    __m256i x = _mm256_loadu_si256((const __m256i *)(const void *)(out + i));
-    _mm256_storeu_si256((__m256i *)(void *)(out + i), gpuir__avx2_docids(x, &next, most));
-  }
-}
-
-GPUIR__AVX512 GPUIR__INLINE __m512i gpuir__avx512_iota(void) {
-  return _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+  for (i = 0; i < count; i += 8)
+    gpuir__avx2_store(out + i, gpuir__avx2_docids(gpuir__avx2_load(out + i), &next, most));
 }
 
 GPUIR__AVX512 GPUIR__INLINE __m512i gpuir__avx512_first(uint32_t prev) {
   return _mm512_add_epi32(_mm512_set1_epi32((int)(prev + 1)), gpuir__avx512_iota());
 }
 
-/* The docIDs of 16 gaps. */
+/* Returns the docIDs of 16 gaps and advances *next. */
 GPUIR__AVX512 GPUIR__INLINE __m512i gpuir__avx512_docids(__m512i x, __m512i *next, __m512i limit) {
   const __m512i back1 = _mm512_setr_epi32(0, 0, 0, 0, 3, 3, 3, 3, 7, 7, 7, 7, 11, 11, 11, 11);
   const __m512i back2 = _mm512_setr_epi32(0, 0, 0, 0, 0, 0, 0, 0, 3, 3, 3, 3, 7, 7, 7, 7);
@@ -1324,7 +1436,7 @@ GPUIR__AVX512 GPUIR__INLINE __m512i gpuir__avx512_docids(__m512i x, __m512i *nex
   x = _mm512_add_epi32(x, _mm512_bslli_epi128(x, 4));
   x = _mm512_add_epi32(x, _mm512_bslli_epi128(x, 8));
   x = _mm512_add_epi32(x, _mm512_maskz_permutexvar_epi32(0xfff0, back1, x)); /* the quarter before */
-  x = _mm512_add_epi32(x, _mm512_maskz_permutexvar_epi32(0xff00, back2, x)); /* the two before it */
+  x = _mm512_add_epi32(x, _mm512_maskz_permutexvar_epi32(0xff00, back2, x)); /* the two before that */
   total = _mm512_permutexvar_epi32(_mm512_set1_epi32(15), x);
   x = _mm512_add_epi32(x, *next);
   *next = _mm512_add_epi32(*next, _mm512_add_epi32(total, _mm512_set1_epi32(16)));
@@ -1340,27 +1452,7 @@ GPUIR__AVX512 static void gpuir__sum_gaps_avx512(uint32_t *out, uint32_t count, 
 }
 #endif
 
-/* Turns the count <= 128 gaps in out[0..GPUIR__BLOCK_ROOM) into docIDs <= limit, in place. */
-static void gpuir__sum_gaps(uint32_t *out, uint32_t count, uint32_t prev, uint32_t limit, int simd) {
-  uint32_t i;
-#if GPUIR__X86
-  if (simd >= GPUIR_SIMD_AVX512) {
-    gpuir__sum_gaps_avx512(out, count, prev, limit);
-    return;
-  }
-  if (simd == GPUIR_SIMD_AVX2) {
-    gpuir__sum_gaps_avx2(out, count, prev, limit);
-    return;
-  }
-#endif
-  (void)simd;
-  for (i = 0; i < count; i++) {
-    prev += out[i] + 1;
-    out[i] = gpuir__min32(prev, limit);
-  }
-}
-
-/* The gaps of count docIDs; `prev` as above. */
+/* Fills gaps[] with the gaps of count docIDs; `prev` is the docID before the first. */
 static void gpuir__take_gaps(const uint32_t *docs, uint32_t count, uint32_t prev, uint32_t *gaps) {
   uint32_t i;
   if (count) gaps[0] = docs[0] - prev - 1;
@@ -1371,36 +1463,47 @@ static void gpuir__take_gaps(const uint32_t *docs, uint32_t count, uint32_t prev
  * [03-codecs]  the seam of the codecs; vbyte
  *
  * A codec turns the values of one list into bytes and back, 128 at a time. DocID codecs take
- * strictly increasing values; frequency codecs take any (tf - 1 of each posting). A list of
+ * strictly increasing values; frequency codecs take any, the frequencies less one. A list of
  * fewer than 128 postings is one block and has no directory; a longer one has a directory,
  * which keeps each block's offset and width outside the stream, ready for a GPU.
  *
  * Uses      [01-base], [02-vectors].
- * Start at  gpuir__codec (the seam), gpuir__stream (one list opened for decoding).
+ * Start at  gpuir__codec (the seam), gpuir__stream (one list opened for decoding),
+ *           gpuir__target (where a list is encoded to).
  * Tests     tests/unit/03_codecs.c
  * ==========================================================================*/
 
 #define GPUIR__BLOCK 128u
-/* A decoder may write this many values: the last block's remainder is unspecified. */
+/* A decoder may write so many values: what stands behind the last value of a block is unspecified. */
 #define GPUIR__BLOCK_ROOM (GPUIR__BLOCK + 16u)
-/* Bytes behind every stream that a decoder may read (and must not use). */
+/* So many bytes behind every stream a decoder may read (and must not use). */
 #define GPUIR__STREAM_PAD 64u
 
 struct gpuir__codec;
+struct gpuir__codec_kernels;
 
 /* One list's stream of docIDs or of frequencies, opened for decoding. */
 typedef struct gpuir__stream {
   const struct gpuir__codec *codec;
-  const uint8_t *bytes; /* len of them, and GPUIR__STREAM_PAD readable ones behind */
+  const struct gpuir__codec_kernels *kernels; /* of the level at which the list is decoded */
+  const uint8_t *bytes;                       /* len of them, and GPUIR__STREAM_PAD readable ones behind */
   uint64_t len;
   uint32_t n;             /* values */
   uint32_t limit;         /* docIDs are clamped to it: N - 1 */
-  const uint32_t *offset; /* per block, in the codec's unit; NULL: one block, no directory */
-  const uint8_t *width;   /* per block, the codec's meaning; NULL with offset */
-  const uint32_t *last;   /* per block, its last docID; NULL with offset, and for frequencies */
+  const uint32_t *offset; /* [block], in the codec's unit; NULL: one block, no directory */
+  const uint8_t *width;   /* [block], a byte whose meaning is the codec's; NULL with offset */
+  const uint32_t *last;   /* [block], its last docID; NULL with offset, and for frequencies */
   void *scratch;          /* scratch_size bytes, or NULL when that is 0 */
-  int simd;               /* resolved GPUIR_SIMD_ level */
 } gpuir__stream;
+
+/* Where a list is encoded to. */
+typedef struct gpuir__target {
+  const gpuir_allocator *a;
+  gpuir__buf *out;  /* the stream is appended to it */
+  uint32_t *offset; /* [block], filled in the codec's unit; NULL for a list of fewer than 128 */
+  uint8_t *width;   /* [block], filled; NULL with offset */
+  uint64_t param;   /* the user's choice, 0: the codec's default; the stream says what decoding needs of it */
+} gpuir__target;
 
 typedef struct gpuir__codec {
   const char *name;
@@ -1408,13 +1511,13 @@ typedef struct gpuir__codec {
   uint8_t docids; /* 1: takes docIDs, 0: frequencies */
   uint8_t unit;   /* bytes that one step of a block's offset stands for; a power of two, at most 16 */
   uint8_t param;  /* GPUIR__P_: what the user's choice is and how it is spelt */
-  uint16_t cost;  /* cycles that decoding a value takes, in hundredths of bp128's; see gpuir__coding */
-  /* Appends the list to *out, padded to `unit`, and fills offset[], width[] (both NULL for n < 128)
-   * for each of its ceil(n / 128) blocks, *param is the user's choice, 0: default; what decoding
-   * needs of it stands in the stream. Returns 0, NOMEM or LIMIT. */
-  int (*encode)(const gpuir_allocator *a, const uint32_t *values, uint32_t n, gpuir__buf *out,
-                uint32_t *offset, uint8_t *width, uint64_t *param);
-  /* Bytes of decoding state that a list needs; NULL: none. */
+  uint8_t mode;   /* which codec of its family this is, as the family's functions understand it */
+  uint16_t cost;  /* of decoding a value, in hundredths of bp128's; see gpuir__coding */
+  /* Appends the list's stream, for a long list padded to `unit`, and fills offset[] and width[] of its ceil(n / 128)
+   * blocks. Returns 0, NOMEM or LIMIT, and has then appended nothing. */
+  int (*encode)(const struct gpuir__codec *codec, const uint32_t *values, uint32_t n,
+                const gpuir__target *to);
+  /* Returns the bytes of decoding state that a list needs; NULL: none. */
   size_t (*scratch_size)(const gpuir__stream *s);
   /* Checks the stream's own headers and fills scratch; NULL: nothing to check. 0 or FORMAT. */
   int (*open)(gpuir__stream *s);
@@ -1423,11 +1526,11 @@ typedef struct gpuir__codec {
    * bytes + len + GPUIR__STREAM_PAD whatever the bytes, offsets and widths say; docIDs are <= limit,
    * and correct only if the file is. */
   void (*decode_block)(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t *out);
-  /* The i-th value alone (i < n); required of frequency codecs, NULL where a codec cannot. */
+  /* Returns value i < n alone; required of frequency codecs, NULL where a codec cannot. */
   uint32_t (*get)(const gpuir__stream *s, uint32_t i);
-  /* The index of docID x within a block of 128, not the list's last one, that would hold it: prev < x <= last[block].
-   * Nothing is decoded to memory. Or GPUIR__ABSENT, or GPUIR__UNTOLD: the block has to be decoded. Of a damaged file
-   * any of these. NULL where a codec cannot. */
+  /* Looks docID x up in a block of 128 that is not the list's last and would hold x: prev < x <= last[block]. Returns the
+   * index of x in the block, or GPUIR__ABSENT; GPUIR__UNTOLD: the block has to be decoded. Of a damaged file any of
+   * these. Nothing is decoded to memory. NULL where a codec cannot. */
   uint32_t (*find)(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t x);
 } gpuir__codec;
 
@@ -1436,9 +1539,87 @@ typedef struct gpuir__codec {
 
 enum { GPUIR__P_NONE, GPUIR__P_RATIO, GPUIR__P_LEVELS, GPUIR__P_SEGMENT, GPUIR__P_BUCKET };
 
-/* Number of values in a block of a list of n. */
+struct gpuir__bp128_view;
+struct gpuir__line;
+
+/* What decoders are made of, at one SIMD level. The table with a row a level, gpuir__codec_of_level, is in [08-codings];
+ * each function is described where its scalar form is defined. */
+typedef struct gpuir__codec_kernels {
+  void (*sum_gaps)(uint32_t *out, uint32_t count, uint32_t prev, uint32_t limit);
+  void (*bp128_docids)(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t *out);
+  void (*bp128_freqs)(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t *out);
+  uint32_t (*bp128_get)(const gpuir__stream *s, uint32_t i);
+  uint32_t (*bp128_find)(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t x);
+  /* used by the two levels with vectors: blocks of bp128 whose values are not narrow */
+  void (*wide_docids)(const uint8_t *p, unsigned w, uint32_t count, int vertical,
+                      const struct gpuir__bp128_view *v, uint32_t prev, uint32_t limit, uint32_t *out);
+  void (*wide_freqs)(const uint8_t *p, unsigned w, uint32_t count, int vertical,
+                     const struct gpuir__bp128_view *v, uint32_t *out);
+#ifndef GPUIR_NO_LAB
+  void (*unpack)(const uint8_t *p, unsigned w, unsigned skip, uint32_t count, uint32_t *out);
+  uint32_t (*stops)(const uint8_t *p, uint64_t bytes, unsigned skip, uint64_t flip, uint32_t at, uint32_t got,
+                    uint32_t count, uint32_t *pos);
+  void (*join)(const uint32_t *pos, unsigned b, uint32_t add, uint32_t limit, uint32_t count, uint32_t *out);
+  void (*marked)(const gpuir__stream *s, const struct gpuir__bp128_view *v, uint32_t count, uint32_t prev,
+                 uint32_t *out);
+  void (*line_add)(const struct gpuir__line *l, uint32_t from, uint32_t limit, uint32_t count, uint32_t *out);
+#endif
+} gpuir__codec_kernels;
+
+/* Returns the number of values in a block of a list of n. */
 GPUIR_HD static inline uint32_t gpuir__block_count(uint32_t n, uint32_t block) {
   return gpuir__min32(n - block * GPUIR__BLOCK, GPUIR__BLOCK);
+}
+
+/* ---- encoding ---- */
+
+/* Returns room for n zeroed bytes and 8 more behind them; NULL without memory. */
+static uint8_t *gpuir__zero_room(const gpuir_allocator *a, gpuir__buf *out, uint64_t n) {
+  uint8_t *to = n < SIZE_MAX / 4 ? gpuir__buf_room(a, out, (size_t)n + 8) : NULL;
+  if (to) memset(to, 0, (size_t)n + 8);
+  return to;
+}
+
+/* Notes of block `block` where it begins and its width byte, if the list has a directory. */
+static inline void gpuir__target_block(const gpuir__target *to, uint32_t block, uint32_t offset,
+                                       unsigned width) {
+  if (!to->offset) return;
+  to->offset[block] = offset;
+  to->width[block] = (uint8_t)width;
+}
+
+#define GPUIR__BLOCK_BYTES 1024u /* more than a block takes in any codec */
+
+/* Encodes one block of count <= 128 gaps or frequencies, which it may change, into GPUIR__BLOCK_BYTES zeroed bytes.
+ * Returns the end of its bytes; *width: its width byte. `unit` is what the block's bytes will be padded to. */
+typedef uint8_t *gpuir__block_encoder(const gpuir__codec *codec, uint32_t *values, uint32_t count,
+                                      uint32_t unit, uint8_t *to, uint8_t *width);
+
+/* Encodes a list whose blocks stand alone, one after the other. A short list is `head` bytes, 1 for the width byte or 0,
+ * and its block. 0, NOMEM or LIMIT. */
+static int gpuir__encode_blocks(const gpuir__codec *codec, const uint32_t *values, uint32_t n,
+                                const gpuir__target *t, gpuir__block_encoder *encode, unsigned head) {
+  const uint32_t unit = t->offset ? codec->unit : 1;
+  const size_t start = t->out->len;
+  uint32_t at, count, v[GPUIR__BLOCK];
+  for (at = 0; at < n; at += count) {
+    uint8_t *to = gpuir__zero_room(t->a, t->out, GPUIR__BLOCK_BYTES), *end, width = 0;
+    const uint64_t offset = (t->out->len - start) / unit;
+    if (!to || offset > UINT32_MAX) {
+      t->out->len = start;
+      return to ? GPUIR_E_LIMIT : GPUIR_E_NOMEM;
+    }
+    count = gpuir__min32(n - at, GPUIR__BLOCK);
+    if (codec->docids)
+      gpuir__take_gaps(values + at, count, at ? values[at - 1] : UINT32_MAX, v);
+    else
+      memcpy(v, values + at, count * sizeof *v);
+    end = encode(codec, v, count, unit, t->offset ? to : to + head, &width);
+    gpuir__target_block(t, at / GPUIR__BLOCK, (uint32_t)offset, width);
+    if (!t->offset && head) to[0] = width;
+    t->out->len += ((size_t)(end - to) + unit - 1) & ~(size_t)(unit - 1);
+  }
+  return GPUIR_OK;
 }
 
 /* ----------------------------------------------------------------------------
@@ -1459,7 +1640,31 @@ GPUIR_HD static inline uint32_t gpuir__block_count(uint32_t n, uint32_t block) {
  * together by gpuir__vbyte_value; gpuir__vbyte_at does both for value i of a block.
  * --------------------------------------------------------------------------*/
 
-/* The value of `len` >= 1 bytes; reads 8. Of more than five bytes, which no encoder writes, the first five count. */
+/* Writes v, in 10 bytes at most; returns the end of them. */
+static inline uint8_t *gpuir__vbyte_put(uint8_t *to, uint64_t v) {
+  for (; v >= 128; v >>= 7) *to++ = (uint8_t)(v | 128);
+  *to++ = (uint8_t)v;
+  return to;
+}
+
+/* Reads a value and moves *p behind it: 10 bytes at most, whatever they are. */
+static inline uint64_t gpuir__vbyte_get(const uint8_t **p) {
+  uint64_t v = *(*p)++;
+  if (GPUIR__UNLIKELY(v >= 128)) {
+    unsigned shift = 7;
+    uint64_t byte;
+    v &= 127;
+    do {
+      byte = *(*p)++;
+      v |= (byte & 127) << shift;
+      shift += 7;
+    } while (byte >= 128 && shift < 63);
+  }
+  return v;
+}
+
+/* Returns the value of `len` >= 1 bytes; reads 8. Of more than five bytes, which no encoder writes, the first five
+ * count. */
 GPUIR_HD static inline uint32_t gpuir__vbyte_value(const uint8_t *p, unsigned len) {
   uint64_t x = gpuir__load64(p) & (UINT64_MAX >> (64 - 8 * (len < 5 ? len : 5)));
   x = (x & 0x007f007f007f007fu) | ((x & 0x7f007f007f007f00u) >> 1); /* 14 bits in each 16 */
@@ -1467,7 +1672,7 @@ GPUIR_HD static inline uint32_t gpuir__vbyte_value(const uint8_t *p, unsigned le
   return (uint32_t)x | (uint32_t)(x >> 32) << 28;
 }
 
-/* Which of the 64 bytes at p, of which `avail` belong to the stream, end a value. */
+/* Returns a bit for each of the 64 bytes at p that ends a value; only `avail` bytes belong to the stream. */
 GPUIR_HD static inline uint64_t gpuir__vbyte_ends(const uint8_t *p, uint64_t avail) {
   uint64_t more = 0;
   unsigned i;
@@ -1480,7 +1685,7 @@ GPUIR_HD static inline uint64_t gpuir__vbyte_ends(const uint8_t *p, uint64_t ava
   for (i = 0; i < 8; i++)
     more |= ((gpuir__load64(p + 8 * i) & 0x8080808080808080u) >> 7) * 0x0102040810204080u >> 56 << (8 * i);
 #endif
-  return avail < 64 ? ~more & (((uint64_t)1 << avail) - 1) : ~more;
+  return avail < 64 ? ~more & gpuir__low_bits64((unsigned)avail) : ~more;
 }
 
 /* Decodes count <= 128 values; those that the bytes do not hold are 0. */
@@ -1511,7 +1716,7 @@ static void gpuir__vbyte_values(const uint8_t *p, uint64_t avail, uint32_t count
   }
 }
 
-/* Value i of those that begin at p; 0 if the bytes do not hold it. */
+/* Returns value i of those that begin at p; 0 if the bytes do not hold it. */
 GPUIR_HD static inline uint32_t gpuir__vbyte_at(const uint8_t *p, uint64_t avail, uint32_t i) {
   for (;;) {
     const uint64_t ends = gpuir__vbyte_ends(p, avail);
@@ -1520,7 +1725,7 @@ GPUIR_HD static inline uint32_t gpuir__vbyte_at(const uint8_t *p, uint64_t avail
     if (!here) return 0;
     end = gpuir__select64(ends, i < here ? i : here - 1);
     if (i < here) {
-      start = gpuir__width64(ends & (((uint64_t)1 << end) - 1)); /* behind the end before */
+      start = gpuir__width64(ends & gpuir__low_bits64(end)); /* behind the end before */
       return gpuir__vbyte_value(p + start, end + 1 - start);
     }
     i -= here;
@@ -1529,7 +1734,7 @@ GPUIR_HD static inline uint32_t gpuir__vbyte_at(const uint8_t *p, uint64_t avail
   }
 }
 
-/* Where a block begins; *avail is what the stream has from there on. */
+/* Returns where a block begins; *avail: the bytes of the stream from there on. */
 GPUIR_HD static inline const uint8_t *gpuir__vbyte_block(const gpuir__stream *s, uint32_t block,
                                                          uint64_t *avail) {
   uint64_t at = s->offset ? gpuir__min64(s->offset[block], s->len) : 0;
@@ -1537,16 +1742,12 @@ GPUIR_HD static inline const uint8_t *gpuir__vbyte_block(const gpuir__stream *s,
   return s->bytes + at;
 }
 
-static void gpuir__vbyte_freqs_decode(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t *out) {
+static void gpuir__vbyte_decode(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t *out) {
+  const uint32_t count = gpuir__block_count(s->n, block);
   uint64_t avail;
   const uint8_t *p = gpuir__vbyte_block(s, block, &avail);
-  (void)prev;
-  gpuir__vbyte_values(p, avail, gpuir__block_count(s->n, block), out);
-}
-
-static void gpuir__vbyte_docids_decode(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t *out) {
-  gpuir__vbyte_freqs_decode(s, block, prev, out);
-  gpuir__sum_gaps(out, gpuir__block_count(s->n, block), prev, s->limit, s->simd);
+  gpuir__vbyte_values(p, avail, count, out);
+  if (s->codec->docids) s->kernels->sum_gaps(out, count, prev, s->limit);
 }
 
 GPUIR_HD static inline uint32_t gpuir__vbyte_freqs_get(const gpuir__stream *s, uint32_t i) {
@@ -1555,60 +1756,27 @@ GPUIR_HD static inline uint32_t gpuir__vbyte_freqs_get(const gpuir__stream *s, u
   return gpuir__vbyte_at(p, avail, i % GPUIR__BLOCK);
 }
 
-/* Writes 128 values at most; returns behind the last byte. */
-static uint8_t *gpuir__vbyte_pack(const uint32_t *values, uint32_t count, uint8_t *to) {
+static uint8_t *gpuir__vbyte_encode_block(const gpuir__codec *codec, uint32_t *values, uint32_t count,
+                                          uint32_t unit, uint8_t *to, uint8_t *width) {
   uint32_t i;
-  for (i = 0; i < count; i++) {
-    uint32_t v = values[i];
-    for (; v >= 128; v >>= 7) *to++ = (uint8_t)(v | 128);
-    *to++ = (uint8_t)v;
-  }
+  (void)codec;
+  (void)unit;
+  (void)width;
+  for (i = 0; i < count; i++) to = gpuir__vbyte_put(to, values[i]);
   return to;
 }
 
-static int gpuir__vbyte_encode(const gpuir_allocator *a, const uint32_t *values, uint32_t n, gpuir__buf *out,
-                               uint32_t *offset, uint8_t *width, int docids) {
-  const size_t start = out->len;
-  uint32_t at, count, gaps[GPUIR__BLOCK];
-  for (at = 0; at < n; at += count) {
-    uint8_t *to = gpuir__buf_room(a, out, GPUIR__BLOCK * 5);
-    const uint32_t *v = values + at;
-    uint64_t used = out->len - start;
-    if (!to || used > UINT32_MAX) {
-      out->len = start;
-      return to ? GPUIR_E_LIMIT : GPUIR_E_NOMEM;
-    }
-    count = gpuir__min32(n - at, GPUIR__BLOCK);
-    if (offset) {
-      offset[at / GPUIR__BLOCK] = (uint32_t)used;
-      width[at / GPUIR__BLOCK] = 0;
-    }
-    if (docids) {
-      gpuir__take_gaps(v, count, at ? v[-1] : UINT32_MAX, gaps);
-      v = gaps;
-    }
-    out->len += (size_t)(gpuir__vbyte_pack(v, count, to) - to);
-  }
-  return GPUIR_OK;
-}
-
-static int gpuir__vbyte_docids_encode(const gpuir_allocator *a, const uint32_t *values, uint32_t n,
-                                      gpuir__buf *out, uint32_t *offset, uint8_t *width, uint64_t *param) {
-  *param = 0;
-  return gpuir__vbyte_encode(a, values, n, out, offset, width, 1);
-}
-
-static int gpuir__vbyte_freqs_encode(const gpuir_allocator *a, const uint32_t *values, uint32_t n,
-                                     gpuir__buf *out, uint32_t *offset, uint8_t *width, uint64_t *param) {
-  *param = 0;
-  return gpuir__vbyte_encode(a, values, n, out, offset, width, 0);
+static int gpuir__vbyte_encode(const gpuir__codec *codec, const uint32_t *values, uint32_t n,
+                               const gpuir__target *to) {
+  return gpuir__encode_blocks(codec, values, n, to, gpuir__vbyte_encode_block, 0);
 }
 
 /* ============================================================================
  * [04-bp128]  bp128: the default codec
  *
  * Uses      [02-vectors], [03-codecs].
- * Start at  gpuir__bp128_encode, gpuir__bp128_docids_decode.
+ * Start at  gpuir__bp128_encode_block; gpuir__bp128_block and gpuir__bp128_open (a block's parts);
+ *           gpuir__bp128_scalar (decoding, plainly); gpuir__bp128_simd (the same with vectors).
  * Tests     tests/unit/04_bp128.c
  * ==========================================================================*/
 
@@ -1616,15 +1784,16 @@ static int gpuir__vbyte_freqs_encode(const gpuir_allocator *a, const uint32_t *v
  * bp128 (2)
  *
  * Binary packing: of all values of a block, the low b bits (0 to 32) are kept at the same width;
- * those that need more, the exceptions, have the rest of their bits elsewhere. Sources:
+ * those that need more, the exceptions, have their high bits elsewhere. Sources:
  * SIMD-BP128 with D1 in Lemire & Boytsov, "Decoding billions of integers per second through
  * vectorization", Software: Practice and Experience 45(1), 2015; exceptions from patched coding:
  * Zukowski, Heman, Nes & Boncz, "Super-scalar RAM-CPU cache compression", ICDE 2006, and
  * NewPFD/OptPFD in Yan, Ding & Suel, "Inverted index compression and query processing with
  * optimized document ordering", WWW 2009. Those list or chain the positions of exceptions and
- * patch one after the other. Here a bitmap marks them: the high part of value i is that whose
- * number is the count of marks below i, which every value finds for itself. So a vector expands 8
- * or 16 of them at once, each thread of a warp counts bits, and a single value can be looked up.
+ * patch one after the other. Here a bitmap marks them: the rank of an exception is the number of
+ * marks before its own, and the high bits of the exception with rank r stand in place r. So each
+ * value finds its high bits for itself: a vector expands 8 or 16 at once, each thread of a warp
+ * counts bits, and a single value can be looked up.
  *
  * A block of 128 has four vertical lanes, so that a register of 128, 256 or 512 bits unpacks 4, 8
  * or 16 neighbours at once, and each thread of a warp four. Value i stands in row i / 4 of lane
@@ -1638,16 +1807,16 @@ static int gpuir__vbyte_freqs_encode(const gpuir_allocator *a, const uint32_t *v
  *                          4..15  value 12        value 13       value 14       value 15
  *     ...                                                                 16 b bytes in all
  *
- * A block of n < 128 is packed horizontally: value i begins at bit i b, bit k being bit k % 8 of
- * byte k / 8; ceil(n b / 8) bytes. If the block has exceptions, there follow
+ * A block of n < 128 is packed horizontally, see gpuir__packed_value, in ceil(n b / 8) bytes. If
+ * the block has exceptions, there follow
  *
- *     marks          ceil(n / 8) bytes     bit i (bit i % 8 of byte i / 8): value i has a high part
- *     h              1 byte                bits of each high part, 1 to 32 - b
- *     high parts     ceil(x h / 8) bytes   value >> b of the x marked values, packed horizontally
+ *     marks          ceil(n / 8) bytes     bit i (bit i % 8 of byte i / 8): value i is an exception
+ *     h              1 byte                width of the high bits, 1 to 32 - b
+ *     high bits      ceil(x h / 8) bytes   value >> b of the x exceptions, packed horizontally
  *
  *     values   5   2   300   1   7         b = 3, h = 6
  *     low      5   2     4   1   7
- *     marks    0   0     1   0   0         300 = 37 << 3 | 4: the one high part is 37
+ *     marks    0   0     1   0   0         300 = 37 << 3 | 4: the one exception's high bits are 37
  *
  * The block's width byte is b in bits 0 to 5, 0 in bit 6, and in bit 7 whether it has exceptions.
  * The encoder takes the b of the fewest bytes. A list of 128 or more is its blocks, each padded
@@ -1663,7 +1832,7 @@ static int gpuir__vbyte_freqs_encode(const gpuir_allocator *a, const uint32_t *v
 
 #define GPUIR__BP128_EXCEPTIONS 0x80u
 
-/* The low bits of value i of a vertical block. Reads up to 16 bytes behind them, or the first 32 at w = 0. */
+/* Returns the low bits of value i of a vertical block. Reads up to 16 bytes behind them, or the first 32 at w = 0. */
 GPUIR_HD static inline uint32_t gpuir__bp128_value(const uint8_t *block, unsigned w, unsigned i) {
   unsigned bit = i / 4 * w;
   const uint8_t *p = block + (bit / 32 * 16 + i % 4 * 4);
@@ -1671,8 +1840,8 @@ GPUIR_HD static inline uint32_t gpuir__bp128_value(const uint8_t *block, unsigne
   return (uint32_t)(x >> bit % 32) & gpuir__low_bits(w);
 }
 
-/* Where the low bits of the block of `count` values at bytes[at] are, b of them a value: 0 if not all lie within the
- * len bytes. *left is what follows them, 0 if the block has no exceptions. */
+/* Returns where the low bits of the block of `count` values at bytes[at] begin; *b: their width, 0 if not all of them lie
+ * within the len bytes; *left: the bytes of the stream behind them, 0 if the block has no exceptions. */
 GPUIR_HD static inline const uint8_t *gpuir__bp128_low(const uint8_t *bytes, uint64_t len, uint64_t at,
                                                        unsigned width, uint32_t count, unsigned *b,
                                                        uint64_t *left) {
@@ -1687,13 +1856,18 @@ GPUIR_HD static inline const uint8_t *gpuir__bp128_low(const uint8_t *bytes, uin
 
 /* A block with exceptions. */
 typedef struct gpuir__bp128_view {
-  const uint8_t *low, *high;
-  uint64_t marks[2]; /* 0 behind the last value */
-  unsigned b, h;
+  const uint8_t *low, *high; /* where the low bits of all values, and the high bits of exceptions, begin */
+  uint64_t marks[2];         /* a bit a value: it is an exception; 0 behind the last value */
+  unsigned b, h;             /* widths of low and high bits */
 } gpuir__bp128_view;
 
-/* Finds the exceptions of the block whose low bits gpuir__bp128_low has found; 0 if it has none, or none that can be
- * read: what *v describes lies within the stream, whatever the bytes say. */
+/* Returns the number of exceptions before value 128. */
+GPUIR_HD static inline unsigned gpuir__bp128_exceptions(const gpuir__bp128_view *v) {
+  return gpuir__popcount64(v->marks[0]) + gpuir__popcount64(v->marks[1]);
+}
+
+/* Finds the exceptions of the block whose low bits gpuir__bp128_low has found. Returns 0 if it has none, or none that can
+ * be read: what *v describes lies within the stream, whatever the bytes say. */
 GPUIR_HD static inline int gpuir__bp128_open(const uint8_t *low, unsigned b, uint64_t left, uint32_t count,
                                              gpuir__bp128_view *v) {
   const unsigned marks = (count + 7) / 8;
@@ -1707,26 +1881,27 @@ GPUIR_HD static inline int gpuir__bp128_open(const uint8_t *low, unsigned b, uin
   m0 = gpuir__load64(p);
   m1 = gpuir__load64(p + 8);
   if (count < GPUIR__BLOCK) {
-    m1 = count > 64 ? m1 & (((uint64_t)1 << (count - 64)) - 1) : 0;
-    m0 = count < 64 ? m0 & (((uint64_t)1 << count) - 1) : m0;
+    m1 = count > 64 ? m1 & gpuir__low_bits64(count - 64) : 0;
+    m0 = count < 64 ? m0 & gpuir__low_bits64(count) : m0;
   }
-  /* 128 high parts fit, except near the stream's end */
-  if (left < 16 * h && left < (h * (gpuir__popcount64(m0) + gpuir__popcount64(m1)) + 7) / 8) return 0;
   v->low = low;
   v->high = p + marks + 1;
   v->marks[0] = m0;
   v->marks[1] = m1;
   v->b = b;
   v->h = h;
-  return 1;
+  /* the high bits of 128 exceptions fit, except near the stream's end */
+  return left >= 16 * h || left >= (h * gpuir__bp128_exceptions(v) + 7) / 8;
 }
 
-/* What high part `rank` adds to its value. Reads 8 bytes from its first, even if it is the one behind the last. */
+/* Returns the high bits of the exception with rank `rank`, in their place above the low bits. Reads 8 bytes from their
+ * first byte, even behind the last exception. */
 GPUIR_HD static inline uint32_t gpuir__bp128_high(const gpuir__bp128_view *v, unsigned rank) {
   return gpuir__packed_value(v->high, v->h, rank) << v->b;
 }
 
-/* What value i has above its low bits. Without branches, as marks cannot be foretold. */
+/* Returns the high bits of value i in their place, 0 if it is no exception. There are no branches, because marks cannot
+ * be predicted. */
 GPUIR_HD static inline uint32_t gpuir__bp128_high_of(const gpuir__bp128_view *v, unsigned i) {
   const uint64_t bit = (uint64_t)1 << i % 64, below = bit - 1;
   const uint64_t in0 = v->marks[0] & (i < 64 ? below : UINT64_MAX), in1 = v->marks[1] & (i < 64 ? 0 : below);
@@ -1734,7 +1909,7 @@ GPUIR_HD static inline uint32_t gpuir__bp128_high_of(const gpuir__bp128_view *v,
   return gpuir__bp128_high(v, gpuir__popcount64(in0) + gpuir__popcount64(in1)) & (0 - marked);
 }
 
-/* Value i of a block of which gpuir__bp128_low has told `low`, b and `left`. */
+/* Returns value i of a block whose low bits, b and `left` gpuir__bp128_low has found. */
 GPUIR_HD static inline uint32_t gpuir__bp128_get(const uint8_t *low, unsigned b, uint64_t left,
                                                  uint32_t count, unsigned i) {
   uint32_t x = count == GPUIR__BLOCK ? gpuir__bp128_value(low, b, i) : gpuir__packed_value(low, b, i);
@@ -1743,6 +1918,7 @@ GPUIR_HD static inline uint32_t gpuir__bp128_get(const uint8_t *low, unsigned b,
   return x;
 }
 
+/* Finds the low bits of a stream's block, as gpuir__bp128_low. */
 GPUIR_HD static inline const uint8_t *gpuir__bp128_block(const gpuir__stream *s, uint32_t block,
                                                          uint32_t count, unsigned *b, uint64_t *left) {
   if (s->offset)
@@ -1751,16 +1927,15 @@ GPUIR_HD static inline const uint8_t *gpuir__bp128_block(const gpuir__stream *s,
   return gpuir__bp128_low(s->bytes, s->len, 1, s->len ? s->bytes[0] : 0, count, b, left);
 }
 
-/* The kernels decode count <= 128 values of w low bits, vertical ones if count is 128, add the
- * exceptions of the view v, if it is not NULL, and sum them up if `docids`, a constant. Those with vectors are told
- * whether the values are vertical, since pfd's never are. */
-GPUIR__INLINE void gpuir__bp128_scalar(const uint8_t *p, unsigned w, uint32_t count,
-                                       const gpuir__bp128_view *v, int docids, uint32_t prev, uint32_t limit,
-                                       uint32_t *out) {
+/* ---- scalar ---- */
+
+/* Unpacks the low bits, of w bits each, of count <= 128 values. */
+GPUIR__INLINE void gpuir__bp128_low_scalar(const uint8_t *p, unsigned w, uint32_t count, int vertical,
+                                           uint32_t *out) {
   uint32_t i;
   if (w == 0) {
     memset(out, 0, count * sizeof *out);
-  } else if (count == GPUIR__BLOCK) {
+  } else if (vertical) {
     for (i = 0; i < GPUIR__BLOCK;
          i += 4) { /* written out, so that a row's word and shift are computed once */
       out[i] = gpuir__bp128_value(p, w, i);
@@ -1771,195 +1946,219 @@ GPUIR__INLINE void gpuir__bp128_scalar(const uint8_t *p, unsigned w, uint32_t co
   } else {
     for (i = 0; i < count; i++) out[i] = gpuir__packed_value(p, w, i);
   }
-  if (v) {
-    unsigned rank = 0;
-    for (i = 0; i < GPUIR__BLOCK; i += 64) {
-      uint64_t marks = v->marks[i / 64];
-      for (; marks; marks &= marks - 1) out[i + gpuir__ctz64(marks)] |= gpuir__bp128_high(v, rank++);
-    }
+}
+
+/* Adds the high bits of all exceptions to out[]. */
+GPUIR__INLINE void gpuir__bp128_patch_scalar(const gpuir__bp128_view *v, uint32_t *out) {
+  unsigned rank = 0, half;
+  for (half = 0; half < 2; half++) {
+    uint64_t marks = v->marks[half];
+    for (; marks; marks &= marks - 1) out[64 * half + gpuir__ctz64(marks)] |= gpuir__bp128_high(v, rank++);
   }
-  if (docids) gpuir__sum_gaps(out, count, prev, limit, GPUIR_SIMD_SCALAR);
+}
+
+/* Decodes a block of bp128. `docids` is a constant. */
+GPUIR__INLINE void gpuir__bp128_scalar(const gpuir__stream *s, uint32_t block, int docids, uint32_t prev,
+                                       uint32_t *out) {
+  const uint32_t count = gpuir__block_count(s->n, block);
+  uint64_t left;
+  unsigned w;
+  const uint8_t *p = gpuir__bp128_block(s, block, count, &w, &left);
+  gpuir__bp128_view v;
+  gpuir__bp128_low_scalar(p, w, count, count == GPUIR__BLOCK, out);
+  if (left && gpuir__bp128_open(p, w, left, count, &v)) gpuir__bp128_patch_scalar(&v, out);
+  if (docids) gpuir__sum_gaps_scalar(out, count, prev, s->limit);
+}
+
+static void gpuir__bp128_docids_scalar(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t *out) {
+  gpuir__bp128_scalar(s, block, 1, prev, out);
+}
+
+static void gpuir__bp128_freqs_scalar(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t *out) {
+  gpuir__bp128_scalar(s, block, 0, prev, out);
+}
+
+GPUIR__INLINE uint32_t gpuir__bp128_get_any(const gpuir__stream *s, uint32_t i) {
+  const uint32_t block = i / GPUIR__BLOCK, count = gpuir__block_count(s->n, block);
+  uint64_t left;
+  unsigned w;
+  const uint8_t *p = gpuir__bp128_block(s, block, count, &w, &left);
+  return gpuir__bp128_get(p, w, left, count, i % GPUIR__BLOCK);
+}
+
+static uint32_t gpuir__bp128_get_scalar(const gpuir__stream *s, uint32_t i) {
+  return gpuir__bp128_get_any(s, i);
+}
+
+/* A docID is found without decoding its block only with vectors. */
+static uint32_t gpuir__bp128_find_scalar(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t x) {
+  (void)s;
+  (void)block;
+  (void)prev;
+  (void)x;
+  return GPUIR__UNTOLD;
 }
 
 #if GPUIR__X86
-/* For each byte of marks, where a shuffle of bytes takes 8 high parts of 16 bits from: of a marked value bytes 2 r and
- * 2 r + 1, if its high part is number r of this byte's; of another 0x80 and 0x81, for zero. GPUIR__RANKS has r or 64 in
- * each byte; a product with 0x01..0100 adds up, in each byte, the bytes below. */
-#define GPUIR__SPREAD(m)                                                                      \
-  (((m)&1) | ((m)&2) << 7 | ((m)&4) << 14 | ((m)&8) << 21 | ((m)&16) << 28 | ((m)&32) << 35 | \
-   ((m)&64) << 42 | ((m)&128) << 49)
-#define GPUIR__RANKS(m) \
-  (GPUIR__SPREAD(m) * 0x0101010101010100u + (0x0101010101010101u ^ GPUIR__SPREAD(m)) * 0x40)
-#define GPUIR__WORDS(r) (((r)&0xff) | ((r)&0xff00) << 8 | ((r)&0xff0000) << 16 | ((r)&0xff000000u) << 24)
-#define GPUIR__PLACES(r) (GPUIR__WORDS(r) * 0x0202 + 0x0100010001000100u)
-#define GPUIR__EXPAND(m) \
-  { GPUIR__PLACES(GPUIR__RANKS(m)), GPUIR__PLACES(GPUIR__RANKS(m) >> 32) }
+/* ---- tables for AVX2; the unit test computes them again by loops ----
+ *
+ * gpuir__expand puts high bits, which stand side by side in 16-bit words, where their values are. Row m, a byte of marks,
+ * is a shuffle of 8 words: if value k is marked, word k comes from word r, r being the number of marks below k; otherwise
+ * it becomes 0. An entry is the two bytes that a word comes from, 2 r and 2 r + 1, or 0x80 and 0x81 for 0:
+ *
+ *     m = 0x16: values 1, 2 and 4     value    0     1     2     3     4     5     6     7
+ *                                     r        -     0     1     -     2     -     -     -
+ *                                     entry 8180  0100  0302  8180  0504  8180  8180  8180
+ */
+#define GPUIR__ENTRY(m, k) \
+  (uint16_t)((m) >> (k)&1 ? __builtin_popcount((m) & ((1u << (k)) - 1)) * 0x202 + 0x100 : 0x8180)
+#define GPUIR__EXPAND(m)                                                                                \
+  {                                                                                                     \
+    GPUIR__ENTRY(m, 0), GPUIR__ENTRY(m, 1), GPUIR__ENTRY(m, 2), GPUIR__ENTRY(m, 3), GPUIR__ENTRY(m, 4), \
+        GPUIR__ENTRY(m, 5), GPUIR__ENTRY(m, 6), GPUIR__ENTRY(m, 7),                                     \
+  }
 #define GPUIR__EXPAND4(m) \
   GPUIR__EXPAND(m), GPUIR__EXPAND((m) + 1), GPUIR__EXPAND((m) + 2), GPUIR__EXPAND((m) + 3)
 #define GPUIR__EXPAND16(m) \
   GPUIR__EXPAND4(m), GPUIR__EXPAND4((m) + 4), GPUIR__EXPAND4((m) + 8), GPUIR__EXPAND4((m) + 12)
 #define GPUIR__EXPAND64(m) \
   GPUIR__EXPAND16(m), GPUIR__EXPAND16((m) + 16), GPUIR__EXPAND16((m) + 32), GPUIR__EXPAND16((m) + 48)
-static const uint64_t gpuir__expand[256][2] = {GPUIR__EXPAND64((uint64_t)0), GPUIR__EXPAND64((uint64_t)64),
-                                               GPUIR__EXPAND64((uint64_t)128),
-                                               GPUIR__EXPAND64((uint64_t)192)};
-#undef GPUIR__SPREAD
-#undef GPUIR__RANKS
-#undef GPUIR__WORDS
-#undef GPUIR__PLACES
+static const uint16_t gpuir__expand[256][8] = {GPUIR__EXPAND64(0u), GPUIR__EXPAND64(64u),
+                                               GPUIR__EXPAND64(128u), GPUIR__EXPAND64(192u)};
+#undef GPUIR__ENTRY
 #undef GPUIR__EXPAND
 #undef GPUIR__EXPAND4
 #undef GPUIR__EXPAND16
 #undef GPUIR__EXPAND64
 
-/* 8 horizontal values; they are as many bytes as their width, so that all 8 have the same words and shifts, which
- * gpuir__avx2_packed32_of finds. */
-typedef struct gpuir__packed32 {
-  __m256i word, shift, mask;
-} gpuir__packed32;
-
-GPUIR__AVX2 GPUIR__INLINE gpuir__packed32 gpuir__avx2_packed32_of(unsigned w) {
-  const __m256i bit =
-      _mm256_mullo_epi32(_mm256_set1_epi32((int)w), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
-  gpuir__packed32 f;
-  f.word = _mm256_srli_epi32(bit, 5);
-  f.shift = _mm256_and_si256(bit, _mm256_set1_epi32(31));
-  f.mask = _mm256_set1_epi32((int)gpuir__low_bits(w));
-  return f;
-}
-
-GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_packed32(const uint8_t *p, const gpuir__packed32 *f) {
-  const __m256i x = _mm256_loadu_si256((const __m256i *)(const void *)p);
-  const __m256i lo = _mm256_permutevar8x32_epi32(x, f->word);
-  const __m256i hi = _mm256_permutevar8x32_epi32(x, _mm256_add_epi32(f->word, _mm256_set1_epi32(1)));
-  const __m256i up = _mm256_sllv_epi32(hi, _mm256_sub_epi32(_mm256_set1_epi32(32), f->shift)); /* by 32: 0 */
-  return _mm256_and_si256(_mm256_or_si256(_mm256_srlv_epi32(lo, f->shift), up), f->mask);
-}
-
-/* Values of at most 8 bits as words: of each the byte that it begins in and the next one, `at`, what to multiply them
- * by so that it ends at the word's top, `up`, and what to shift them down by, 16 less the width. By width, for
- * horizontal values, 16 of them; the 8 behind them begin at a byte too. */
-#define GPUIR__AT(bit) (bit) / 8, (bit) / 8 + 1
+/* A value of w <= 8 bits becomes a 16-bit word in three steps: a shuffle fetches the byte in which it begins and the next
+ * one (GPUIR__BYTES), a product shifts it up to the word's top (GPUIR__UP: a power of two), one shift for all words, by
+ * 16 - w, brings it down:
+ *
+ *     w = 3, value 2 of horizontal ones: bits 6 to 8   two bytes         * 2^7             >> 13
+ *                                                      .......cba......  cba.............  cba
+ */
+#define GPUIR__BYTES(bit) (bit) / 8, (bit) / 8 + 1
 #define GPUIR__UP(w, bit) (0x10000 >> ((w) + (bit) % 8) & 0xffff)
-#define GPUIR__AT4(w, i) \
-  GPUIR__AT((w) * (i)), GPUIR__AT((w) * ((i) + 1)), GPUIR__AT((w) * ((i) + 2)), GPUIR__AT((w) * ((i) + 3))
+
+/* Of 16 horizontal values of w bits; the next 8 begin at a byte again, so that up[] serves both halves. */
+typedef struct gpuir__fields {
+  uint8_t at[32]; /* [value] two bytes each */
+  uint16_t up[8]; /* [value] */
+} gpuir__fields;
+#define GPUIR__BYTES4(w, i)                                                              \
+  GPUIR__BYTES((w) * (i)), GPUIR__BYTES((w) * ((i) + 1)), GPUIR__BYTES((w) * ((i) + 2)), \
+      GPUIR__BYTES((w) * ((i) + 3))
 #define GPUIR__UP4(w, i)                                                                 \
   GPUIR__UP(w, (w) * (i)), GPUIR__UP(w, (w) * ((i) + 1)), GPUIR__UP(w, (w) * ((i) + 2)), \
       GPUIR__UP(w, (w) * ((i) + 3))
-#define GPUIR__FIELDS(w)                                                         \
-  {                                                                              \
-    {GPUIR__AT4(w, 0), GPUIR__AT4(w, 4), GPUIR__AT4(w, 8), GPUIR__AT4(w, 12)}, { \
-      GPUIR__UP4(w, 0), GPUIR__UP4(w, 4)                                         \
-    }                                                                            \
+#define GPUIR__FIELDS(w)                                                                     \
+  {                                                                                          \
+    {GPUIR__BYTES4(w, 0), GPUIR__BYTES4(w, 4), GPUIR__BYTES4(w, 8), GPUIR__BYTES4(w, 12)}, { \
+      GPUIR__UP4(w, 0), GPUIR__UP4(w, 4)                                                     \
+    }                                                                                        \
   }
-typedef struct gpuir__fields {
-  uint8_t at[32];
-  uint16_t up[8];
-} gpuir__fields;
 static const gpuir__fields gpuir__horizontal[9] = {GPUIR__FIELDS(0), GPUIR__FIELDS(1), GPUIR__FIELDS(2),
                                                    GPUIR__FIELDS(3), GPUIR__FIELDS(4), GPUIR__FIELDS(5),
                                                    GPUIR__FIELDS(6), GPUIR__FIELDS(7), GPUIR__FIELDS(8)};
 
-/* The same for vertical ones. The four rows from row 4 q on, q = 0 to 7, begin in byte[q]; each lane's word is shifted
- * down and its next one up by these numbers of bits, and then has all four. (A vector's upper half has those of q + 1.)
- * Of these 16 bytes, rows 0 and 1 of all lanes are at[0], rows 2 and 3 at[1]. */
+/* Vertical values are taken in groups of neighbouring rows: of 4 rows where w <= 8, of 2 rows where w is 9 to 15. The
+ * group that begins with row r begins in each lane at bit w r, that is, at bit w r % 32 (GPUIR__SHIFT) of the lane's word
+ * in the 16 bytes from byte w r / 32 * 16 (GPUIR__FIRST). Shifting these words down by `down` and the lanes' next words up
+ * by `next` puts the whole group into the low bits of four words:
+ *
+ *     w = 3    rows     0..3   4..7   8..11   12..15   16..19   20..23   24..27   28..31
+ *              byte        0      0       0       16       16       16       32       32
+ *              down        0     12      24        4       16       28        8       20
+ *              next       32     20       8       28       16        4       24       12
+ *
+ * A vector has the group from row r0 on in its lower half and the one from row r1 on in its upper half. */
 #define GPUIR__SAME4(x) x, x, x, x
-#define GPUIR__ROW_AT(bit) GPUIR__AT(bit), GPUIR__AT((bit) + 32), GPUIR__AT((bit) + 64), GPUIR__AT((bit) + 96)
-#define GPUIR__ROW_BIT(w, q) (4 * (w) * (q) % 32)
-#define GPUIR__DOWN2(w, q) \
-  { GPUIR__SAME4(GPUIR__ROW_BIT(w, q)), GPUIR__SAME4(GPUIR__ROW_BIT(w, (q) + 1)) }
-#define GPUIR__UP2(w, q) \
-  { GPUIR__SAME4(32 - GPUIR__ROW_BIT(w, q)), GPUIR__SAME4(32 - GPUIR__ROW_BIT(w, (q) + 1)) }
-#define GPUIR__ROW_BYTE(w, q) ((w) * (q) / 8 * 16)
-#define GPUIR__ROWS(w)                                                                               \
-  {                                                                                                  \
-    {GPUIR__DOWN2(w, 0), GPUIR__DOWN2(w, 2), GPUIR__DOWN2(w, 4), GPUIR__DOWN2(w, 6)},                \
-        {GPUIR__UP2(w, 0), GPUIR__UP2(w, 2), GPUIR__UP2(w, 4), GPUIR__UP2(w, 6)},                    \
-        {{GPUIR__ROW_AT(0), GPUIR__ROW_AT(w)}, {GPUIR__ROW_AT(2 * (w)), GPUIR__ROW_AT(3 * (w))}},    \
-        {{GPUIR__SAME4(GPUIR__UP(w, 0)), GPUIR__SAME4(GPUIR__UP(w, w))},                             \
-         {GPUIR__SAME4(GPUIR__UP(w, 2 * (w))), GPUIR__SAME4(GPUIR__UP(w, 3 * (w)))}},                \
-    {                                                                                                \
-      GPUIR__ROW_BYTE(w, 0), GPUIR__ROW_BYTE(w, 1), GPUIR__ROW_BYTE(w, 2), GPUIR__ROW_BYTE(w, 3),    \
-          GPUIR__ROW_BYTE(w, 4), GPUIR__ROW_BYTE(w, 5), GPUIR__ROW_BYTE(w, 6), GPUIR__ROW_BYTE(w, 7) \
-    }                                                                                                \
-  }
+#define GPUIR__FIRST(w, r) ((w) * (r) / 32 * 16)
+#define GPUIR__SHIFT(w, r) ((w) * (r) % 32)
+#define GPUIR__DOWN(w, r0, r1) \
+  { GPUIR__SAME4(GPUIR__SHIFT(w, r0)), GPUIR__SAME4(GPUIR__SHIFT(w, r1)) }
+#define GPUIR__NEXT(w, r0, r1) \
+  { GPUIR__SAME4(32 - GPUIR__SHIFT(w, r0)), GPUIR__SAME4(32 - GPUIR__SHIFT(w, r1)) }
+
+/* Groups of 4 rows, w <= 8. Within the four words, at[0] and up[0] are of rows 0 and 1 of all lanes, at[1] and up[1] of
+ * rows 2 and 3. */
 typedef struct gpuir__rows {
-  uint32_t down[4][8], next[4][8];
-  uint8_t at[2][16];
-  uint16_t up[2][8];
-  uint8_t byte[8];
+  uint32_t down[4][8], next[4][8]; /* [vector of 32 values][word] bits */
+  uint8_t at[2][16];               /* [two rows][value] two bytes each */
+  uint16_t up[2][8];               /* [two rows][value] */
+  uint8_t byte[8];                 /* [group] */
 } gpuir__rows;
+#define GPUIR__LANES(bit) \
+  GPUIR__BYTES(bit), GPUIR__BYTES((bit) + 32), GPUIR__BYTES((bit) + 64), GPUIR__BYTES((bit) + 96)
+#define GPUIR__ROWS(w)                                                                                      \
+  {                                                                                                         \
+    {GPUIR__DOWN(w, 0, 4), GPUIR__DOWN(w, 8, 12), GPUIR__DOWN(w, 16, 20), GPUIR__DOWN(w, 24, 28)},          \
+        {GPUIR__NEXT(w, 0, 4), GPUIR__NEXT(w, 8, 12), GPUIR__NEXT(w, 16, 20), GPUIR__NEXT(w, 24, 28)},      \
+        {{GPUIR__LANES(0), GPUIR__LANES(w)}, {GPUIR__LANES(2 * (w)), GPUIR__LANES(3 * (w))}},               \
+        {{GPUIR__SAME4(GPUIR__UP(w, 0)), GPUIR__SAME4(GPUIR__UP(w, w))},                                    \
+         {GPUIR__SAME4(GPUIR__UP(w, 2 * (w))), GPUIR__SAME4(GPUIR__UP(w, 3 * (w)))}},                       \
+    {                                                                                                       \
+      GPUIR__FIRST(w, 0), GPUIR__FIRST(w, 4), GPUIR__FIRST(w, 8), GPUIR__FIRST(w, 12), GPUIR__FIRST(w, 16), \
+          GPUIR__FIRST(w, 20), GPUIR__FIRST(w, 24), GPUIR__FIRST(w, 28)                                     \
+    }                                                                                                       \
+  }
 static const gpuir__rows gpuir__vertical[9] = {GPUIR__ROWS(0), GPUIR__ROWS(1), GPUIR__ROWS(2),
                                                GPUIR__ROWS(3), GPUIR__ROWS(4), GPUIR__ROWS(5),
                                                GPUIR__ROWS(6), GPUIR__ROWS(7), GPUIR__ROWS(8)};
 
-/* For 9 to 15 bits: two rows, from row 2 q on, q = 0 to 15. The upper half of a vector has those of q + 2. */
-#define GPUIR__PAIR_BIT(w, q) (2 * (w) * (q) % 32)
-#define GPUIR__PAIR_DOWN(w, q) \
-  { GPUIR__SAME4(GPUIR__PAIR_BIT(w, q)), GPUIR__SAME4(GPUIR__PAIR_BIT(w, (q) + 2)) }
-#define GPUIR__PAIR_UP(w, q) \
-  { GPUIR__SAME4(32 - GPUIR__PAIR_BIT(w, q)), GPUIR__SAME4(32 - GPUIR__PAIR_BIT(w, (q) + 2)) }
-#define GPUIR__PAIR_BYTE(w, q) ((w) * (q) / 16 * 16)
-#define GPUIR__PAIR_BYTE4(w, q)                                                       \
-  GPUIR__PAIR_BYTE(w, q), GPUIR__PAIR_BYTE(w, (q) + 1), GPUIR__PAIR_BYTE(w, (q) + 2), \
-      GPUIR__PAIR_BYTE(w, (q) + 3)
-#define GPUIR__PAIR_ROWS(w)                                                                               \
+/* Groups of 2 rows, w = 9 to 15: 8 values a group, 16 a vector, whose upper half is 4 rows on. */
+typedef struct gpuir__rows15 {
+  uint32_t down[8][8], next[8][8]; /* [vector of 16 values][word] bits */
+  uint8_t byte[16];                /* [group] */
+} gpuir__rows15;
+#define GPUIR__FIRST4(w, r) \
+  GPUIR__FIRST(w, r), GPUIR__FIRST(w, (r) + 2), GPUIR__FIRST(w, (r) + 4), GPUIR__FIRST(w, (r) + 6)
+#define GPUIR__ROWS15(w)                                                                                  \
   {                                                                                                       \
-    {GPUIR__PAIR_DOWN(w, 0), GPUIR__PAIR_DOWN(w, 1), GPUIR__PAIR_DOWN(w, 4),  GPUIR__PAIR_DOWN(w, 5),     \
-     GPUIR__PAIR_DOWN(w, 8), GPUIR__PAIR_DOWN(w, 9), GPUIR__PAIR_DOWN(w, 12), GPUIR__PAIR_DOWN(w, 13)},   \
-        {GPUIR__PAIR_UP(w, 0), GPUIR__PAIR_UP(w, 1), GPUIR__PAIR_UP(w, 4),  GPUIR__PAIR_UP(w, 5),         \
-         GPUIR__PAIR_UP(w, 8), GPUIR__PAIR_UP(w, 9), GPUIR__PAIR_UP(w, 12), GPUIR__PAIR_UP(w, 13)},       \
+    {GPUIR__DOWN(w, 0, 4),   GPUIR__DOWN(w, 2, 6),   GPUIR__DOWN(w, 8, 12),  GPUIR__DOWN(w, 10, 14),      \
+     GPUIR__DOWN(w, 16, 20), GPUIR__DOWN(w, 18, 22), GPUIR__DOWN(w, 24, 28), GPUIR__DOWN(w, 26, 30)},     \
+        {GPUIR__NEXT(w, 0, 4),   GPUIR__NEXT(w, 2, 6),   GPUIR__NEXT(w, 8, 12),  GPUIR__NEXT(w, 10, 14),  \
+         GPUIR__NEXT(w, 16, 20), GPUIR__NEXT(w, 18, 22), GPUIR__NEXT(w, 24, 28), GPUIR__NEXT(w, 26, 30)}, \
     {                                                                                                     \
-      GPUIR__PAIR_BYTE4(w, 0), GPUIR__PAIR_BYTE4(w, 4), GPUIR__PAIR_BYTE4(w, 8), GPUIR__PAIR_BYTE4(w, 12) \
+      GPUIR__FIRST4(w, 0), GPUIR__FIRST4(w, 8), GPUIR__FIRST4(w, 16), GPUIR__FIRST4(w, 24)                \
     }                                                                                                     \
   }
-typedef struct gpuir__pairs {
-  uint32_t down[8][8], next[8][8];
-  uint8_t byte[16];
-} gpuir__pairs;
-static const gpuir__pairs gpuir__vertical15[7] = {
-    GPUIR__PAIR_ROWS(9),  GPUIR__PAIR_ROWS(10), GPUIR__PAIR_ROWS(11), GPUIR__PAIR_ROWS(12),
-    GPUIR__PAIR_ROWS(13), GPUIR__PAIR_ROWS(14), GPUIR__PAIR_ROWS(15)};
+static const gpuir__rows15 gpuir__vertical15[7] = {GPUIR__ROWS15(9),  GPUIR__ROWS15(10), GPUIR__ROWS15(11),
+                                                   GPUIR__ROWS15(12), GPUIR__ROWS15(13), GPUIR__ROWS15(14),
+                                                   GPUIR__ROWS15(15)};
 
-#undef GPUIR__AT
+#undef GPUIR__BYTES
 #undef GPUIR__UP
-#undef GPUIR__AT4
+#undef GPUIR__BYTES4
 #undef GPUIR__UP4
 #undef GPUIR__FIELDS
 #undef GPUIR__SAME4
-#undef GPUIR__ROW_AT
-#undef GPUIR__ROW_BIT
-#undef GPUIR__DOWN2
-#undef GPUIR__UP2
-#undef GPUIR__ROW_BYTE
+#undef GPUIR__FIRST
+#undef GPUIR__SHIFT
+#undef GPUIR__DOWN
+#undef GPUIR__NEXT
+#undef GPUIR__LANES
 #undef GPUIR__ROWS
-#undef GPUIR__PAIR_BIT
-#undef GPUIR__PAIR_DOWN
-#undef GPUIR__PAIR_UP
-#undef GPUIR__PAIR_BYTE
-#undef GPUIR__PAIR_BYTE4
-#undef GPUIR__PAIR_ROWS
+#undef GPUIR__FIRST4
+#undef GPUIR__ROWS15
 
-GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_load(const void *p) {
-  return _mm256_loadu_si256((const __m256i *)p);
-}
+/* ---- high bits, with AVX2 ---- */
 
-GPUIR__AVX2 GPUIR__INLINE void gpuir__avx2_store(void *p, __m256i x) { _mm256_storeu_si256((__m256i *)p, x); }
-
-/* 16 bytes, twice. */
-GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_twice(const void *p) {
-  return _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)p));
-}
-
+/* Takes 16 values of at most 8 bits out of the bytes of x, see gpuir__fields. */
 GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_fields(__m256i x, __m256i at, __m256i up, __m128i down) {
   return _mm256_srl_epi16(_mm256_mullo_epi16(_mm256_shuffle_epi8(x, at), up), down);
 }
 
-/* Where number `rank` of the words that gpuir__avx2_highs16 writes is, and the 7 behind it. 32 bytes are written for
- * each 8 words, those and the next 8, since a load that two stores would have to be forwarded to waits for both. */
+/* Returns where the word with rank `rank`, and the 7 behind it, stand in what gpuir__avx2_highs16 writes. That holds every
+ * group of 8 words twice: each store of 16 words is a group and the one behind it. So any 8 consecutive words lie within
+ * one store; a load that two stores would have to be forwarded to would wait for both.
+ *
+ *     words      0..7  8..15 | 8..15  16..23 | 16..23  24..31 | ...          word r stands at r + r / 8 * 8
+ */
 GPUIR__INLINE unsigned gpuir__high_at(unsigned rank) { return rank + (rank & ~7u); }
 
-/* n high parts of h bits, shifted left by b; 16 bits hold them then. */
+/* Unpacks the high bits of n exceptions, of h bits each, to words, shifted left by b; 16 bits hold them then. */
 GPUIR__AVX2 GPUIR__INLINE void gpuir__avx2_highs16(const uint8_t *p, unsigned n, unsigned h, unsigned b,
                                                    uint16_t *high) {
   const __m128i up = _mm_cvtsi32_si128((int)b);
@@ -1975,28 +2174,22 @@ GPUIR__AVX2 GPUIR__INLINE void gpuir__avx2_highs16(const uint8_t *p, unsigned n,
       gpuir__avx2_store(high + 2 * i + 16, _mm256_sll_epi16(y, up));
     }
   } else {
-    const gpuir__packed32 f = gpuir__avx2_packed32_of(h);
-    __m256i x = _mm256_sll_epi32(gpuir__avx2_packed32(p, &f), up), y;
+    const gpuir__packed8 f = gpuir__avx2_packed_of(h, 0);
+    __m256i x = _mm256_sll_epi32(gpuir__avx2_packed(p, &f), up), y;
     for (i = 0; i < n; i += 8, x = y) {
       p += h;
-      y = _mm256_sll_epi32(gpuir__avx2_packed32(p, &f), up);
+      y = _mm256_sll_epi32(gpuir__avx2_packed(p, &f), up);
       gpuir__avx2_store(high + 2 * i, _mm256_permute4x64_epi64(_mm256_packus_epi32(x, y), 0xd8));
     }
   }
 }
 
-/* Two vectors of 16 bytes as one. */
-GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_two(const void *low, const void *high) {
-  return _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)low)),
-                                 _mm_loadu_si128((const __m128i *)high), 1);
-}
-
-/* All high parts, where they belong in their values; those of 16 bits at most, which nearly all are, as words that are
- * not shifted yet. */
+/* Unpacks the high bits of all exceptions, in their place above the low bits; those of at most 16 bits, which nearly all
+ * are, as words of 16 bits that are not shifted yet. */
 GPUIR__AVX2 GPUIR__INLINE void gpuir__avx2_highs(const gpuir__bp128_view *v, uint32_t *high) {
-  const gpuir__packed32 f = gpuir__avx2_packed32_of(v->h);
+  const gpuir__packed8 f = gpuir__avx2_packed_of(v->h, 0);
   const __m128i up = _mm_cvtsi32_si128((int)v->b);
-  const unsigned n = gpuir__popcount64(v->marks[0]) + gpuir__popcount64(v->marks[1]);
+  const unsigned n = gpuir__bp128_exceptions(v);
   const uint8_t *p = v->high;
   unsigned i;
   if (v->h <= 16) {
@@ -2004,18 +2197,14 @@ GPUIR__AVX2 GPUIR__INLINE void gpuir__avx2_highs(const gpuir__bp128_view *v, uin
     return;
   }
   for (i = 0; i < n; i += 8, p += v->h)
-    _mm256_storeu_si256((__m256i *)(void *)(high + i), _mm256_sll_epi32(gpuir__avx2_packed32(p, &f), up));
+    gpuir__avx2_store(high + i, _mm256_sll_epi32(gpuir__avx2_packed(p, &f), up));
 }
 
-/* The marks of values i to i + 7; a multiple of 8. */
-GPUIR__INLINE unsigned gpuir__bp128_marks(const gpuir__bp128_view *v, unsigned i) {
-  return ((const uint8_t *)v->marks)[i / 8];
-}
-
-/* Adds number *rank and on of what gpuir__avx2_highs has made to those of the 8 values from i on that are marked. */
+/* Adds to the 8 values from i on, a multiple of 8, the high bits of the exceptions among them, which gpuir__avx2_highs has
+ * unpacked. *rank is the number of exceptions before i, and then before i + 8. */
 GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_add_highs(__m256i x, const gpuir__bp128_view *v, unsigned i,
                                                         const uint32_t *high, unsigned *rank) {
-  const unsigned marks = gpuir__bp128_marks(v, i);
+  const unsigned marks = ((const uint8_t *)v->marks)[i / 8];
   const __m128i places = _mm_loadu_si128((const __m128i *)(const void *)gpuir__expand[marks]);
   __m256i y, r;
   if (v->h <= 16) {
@@ -2024,20 +2213,22 @@ GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_add_highs(__m256i x, const gpuir__
     y = _mm256_cvtepu16_epi32(_mm_shuffle_epi8(_mm_loadu_si128(words), places));
     y = _mm256_sll_epi32(y, _mm_cvtsi32_si128((int)v->b));
   } else {
-    r = _mm256_srai_epi32(_mm256_cvtepi16_epi32(places), 9); /* negative, if it is not marked */
-    y = _mm256_permutevar8x32_epi32(_mm256_loadu_si256((const __m256i *)(const void *)(high + *rank)), r);
+    r = _mm256_srai_epi32(_mm256_cvtepi16_epi32(places), 9); /* negative, if the value is not marked */
+    y = _mm256_permutevar8x32_epi32(gpuir__avx2_load(high + *rank), r);
     y = _mm256_andnot_si256(_mm256_srai_epi32(r, 31), y);
   }
   *rank += gpuir__popcount64(marks);
   return _mm256_or_si256(x, y);
 }
 
-/* 32 values as words: 0 to 7 in the lower half of a, 8 to 15 in that of b, and so on. */
+/* 32 values as words of 16 bits: 0 to 7 in the lower half of a, 8 to 15 in the lower half of b, 16 to 23 in the upper half
+ * of a, 24 to 31 in the upper half of b. */
 typedef struct gpuir__words32 {
   __m256i a, b;
 } gpuir__words32;
 
-/* The high parts that 32 values have, and 0, by their marks; *rank as above. */
+/* Returns the high bits of 32 values, 0 where a value is no exception, of the words that gpuir__avx2_highs16 has written;
+ * marks: 4 bytes of the bitmap. *rank is the number of exceptions before, and then behind, the 32. */
 GPUIR__AVX2 GPUIR__INLINE gpuir__words32 gpuir__avx2_high32(const uint8_t *marks, const uint16_t *high,
                                                             unsigned *rank) {
   const unsigned m = gpuir__load32(marks), m0 = m & 255, m1 = m >> 8 & 255, m2 = m >> 16 & 255, m3 = m >> 24;
@@ -2052,14 +2243,17 @@ GPUIR__AVX2 GPUIR__INLINE gpuir__words32 gpuir__avx2_high32(const uint8_t *marks
   return x;
 }
 
-/* What all low bits of a block have in common. */
+/* ---- narrow blocks: values of less than 2^15, 32 of them a step, with AVX2 ---- */
+
+/* The forms of low bits: at most 8 bits vertically, at most 8 bits horizontally, 9 to 15 bits vertically. */
+enum { GPUIR__ROWS8, GPUIR__ROW8, GPUIR__ROWS15 };
+
+/* What unpacking the low bits of a block needs in registers: shuffles and factors of gpuir__avx2_fields for its two
+ * results, and the shift down. For GPUIR__ROWS15 at0 is the last shuffle, and up0 the mask of w bits. */
 typedef struct gpuir__low32 {
   __m256i at0, at1, up0, up1;
   __m128i down;
 } gpuir__low32;
-
-/* The forms of low bits: at most 8 in rows, at most 8 in one row (horizontal), 9 to 15 in rows. */
-enum { GPUIR__ROWS8, GPUIR__ROW8, GPUIR__ROWS15 };
 
 GPUIR__AVX2 GPUIR__INLINE gpuir__low32 gpuir__avx2_low32_of(unsigned w, int form) {
   gpuir__low32 f;
@@ -2080,12 +2274,12 @@ GPUIR__AVX2 GPUIR__INLINE gpuir__low32 gpuir__avx2_low32_of(unsigned w, int form
   return f;
 }
 
-/* 16 values of 9 to 15 bits: the k-th vector of eight. */
-GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_rows15(const uint8_t *p, unsigned w, unsigned k,
-                                                     const gpuir__low32 *f) {
-  const gpuir__pairs *r = &gpuir__vertical15[w - 9];
-  const unsigned q = k / 2 * 4 + k % 2;
-  const uint8_t *r0 = p + r->byte[q], *r1 = p + r->byte[q + 2];
+/* Returns the low bits, 9 to 15 of them, of the 16 values of vector k of a block's eight. */
+GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_low15(const uint8_t *p, unsigned w, unsigned k,
+                                                    const gpuir__low32 *f) {
+  const gpuir__rows15 *r = &gpuir__vertical15[w - 9];
+  const unsigned group = k / 2 * 4 + k % 2;
+  const uint8_t *r0 = p + r->byte[group], *r1 = p + r->byte[group + 2];
   __m256i x =
       _mm256_or_si256(_mm256_srlv_epi32(gpuir__avx2_two(r0, r1), gpuir__avx2_load(r->down[k])),
                       _mm256_sllv_epi32(gpuir__avx2_two(r0 + 16, r1 + 16), gpuir__avx2_load(r->next[k])));
@@ -2093,7 +2287,7 @@ GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_rows15(const uint8_t *p, unsigned 
   return _mm256_shuffle_epi8(_mm256_and_si256(x, f->up0), f->at0);
 }
 
-/* The low bits of the 32 values from i on. */
+/* Returns the low bits of the 32 values from i on. */
 GPUIR__AVX2 GPUIR__INLINE gpuir__words32 gpuir__avx2_low32(const uint8_t *p, unsigned w, int form, unsigned i,
                                                            const gpuir__low32 *f) {
   gpuir__words32 x;
@@ -2110,13 +2304,55 @@ GPUIR__AVX2 GPUIR__INLINE gpuir__words32 gpuir__avx2_low32(const uint8_t *p, uns
     x.a = gpuir__avx2_fields(gpuir__avx2_two(p, p + 2 * w), f->at0, f->up0, f->down);
     x.b = gpuir__avx2_fields(gpuir__avx2_two(p + w, p + 3 * w), f->at0, f->up0, f->down);
   } else {
-    x.a = gpuir__avx2_rows15(p, w, i / 16, f);
-    x.b = gpuir__avx2_rows15(p, w, i / 16 + 1, f);
+    x.a = gpuir__avx2_low15(p, w, i / 16, f);
+    x.b = gpuir__avx2_low15(p, w, i / 16 + 1, f);
   }
   return x;
 }
 
-/* The same as numbers, 8 each. */
+/* A narrow block under decoding. */
+typedef struct gpuir__narrow {
+  const uint8_t *p; /* its low bits, of w bits each */
+  unsigned w;
+  gpuir__low32 low;
+  const uint8_t *marks; /* a bit a value: it is an exception */
+  const uint16_t *high; /* the exceptions' high bits, as gpuir__avx2_highs16 writes them */
+  unsigned rank;        /* exceptions before the next step */
+} gpuir__narrow;
+
+/* Begins with a block whose low bits begin at p. If `exceptions`, a constant, `marks` is the bitmap, 16 readable bytes, and
+ * `packed` has the high bits, of h bits each, which are unpacked into high[0..2 * GPUIR__BLOCK_ROOM). */
+GPUIR__AVX2 GPUIR__INLINE gpuir__narrow gpuir__avx2_narrow(const uint8_t *p, unsigned w, int form,
+                                                           int exceptions, const uint8_t *marks,
+                                                           const uint8_t *packed, unsigned h,
+                                                           uint16_t *high) {
+  gpuir__narrow n;
+  n.p = p;
+  n.w = w;
+  n.low = gpuir__avx2_low32_of(w, form);
+  n.marks = marks;
+  n.high = high;
+  n.rank = 0;
+  if (exceptions)
+    gpuir__avx2_highs16(packed,
+                        gpuir__popcount64(gpuir__load64(marks)) + gpuir__popcount64(gpuir__load64(marks + 8)),
+                        h, w, high);
+  return n;
+}
+
+/* Returns the 32 values from i on. */
+GPUIR__AVX2 GPUIR__INLINE gpuir__words32 gpuir__avx2_words32(gpuir__narrow *n, int form, int exceptions,
+                                                             unsigned i) {
+  gpuir__words32 x = gpuir__avx2_low32(n->p, n->w, form, i, &n->low);
+  if (exceptions) {
+    const gpuir__words32 y = gpuir__avx2_high32(n->marks + i / 8, n->high, &n->rank);
+    x.a = _mm256_or_si256(x.a, y.a);
+    x.b = _mm256_or_si256(x.b, y.b);
+  }
+  return x;
+}
+
+/* 32 values as 32-bit numbers, in order. */
 typedef struct gpuir__numbers32 {
   __m256i x0, x1, x2, x3;
 } gpuir__numbers32;
@@ -2137,20 +2373,20 @@ GPUIR__AVX2 GPUIR__INLINE void gpuir__avx2_store32(uint32_t *out, const gpuir__n
   gpuir__avx2_store(out + 24, y->x3);
 }
 
-/* For gaps of less than 2^12, whose sums fit words: in each half the sums of 8 gaps and ones. */
-GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_sums(__m256i x) {
+/* Sums up, in each half, 8 gaps of less than 2^12 and a one for each: the sums fit 16 bits. */
+GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_sums12(__m256i x) {
   const __m256i ones = _mm256_setr_epi16(1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 8);
   x = _mm256_add_epi16(x, _mm256_slli_si256(x, 2));
   x = _mm256_add_epi16(x, _mm256_slli_si256(x, 4));
   return _mm256_add_epi16(_mm256_add_epi16(x, ones), _mm256_slli_si256(x, 8));
 }
 
-/* The docIDs of 32 such gaps behind *base, which becomes the last one. */
+/* Writes the docIDs of 32 gaps of less than 2^12 behind docID *base, which becomes the last of them. */
 GPUIR__AVX2 GPUIR__INLINE void gpuir__avx2_docids12(gpuir__words32 x, __m256i *base, uint32_t *out) {
   const __m256i last = _mm256_set1_epi32(7);
   gpuir__numbers32 y;
-  x.a = gpuir__avx2_sums(x.a);
-  x.b = gpuir__avx2_sums(x.b);
+  x.a = gpuir__avx2_sums12(x.a);
+  x.b = gpuir__avx2_sums12(x.b);
   y = gpuir__avx2_widen(x);
   y.x1 = _mm256_add_epi32(y.x1, _mm256_permutevar8x32_epi32(y.x0, last));
   y.x3 = _mm256_add_epi32(y.x3, _mm256_permutevar8x32_epi32(y.x2, last));
@@ -2163,9 +2399,9 @@ GPUIR__AVX2 GPUIR__INLINE void gpuir__avx2_docids12(gpuir__words32 x, __m256i *b
   gpuir__avx2_store32(out, &y);
 }
 
-/* For gaps of less than 2^15: in each half the sums of gaps and ones up to values 1, 3, 5 and 7; *odd gets -1 - gap of
- * these. */
-GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_pairs(__m256i gaps, __m256i *odd) {
+/* Sums up, in each half, 8 gaps of less than 2^15 and a one for each: returns the sums up to values 1, 3, 5 and 7. *odd:
+ * -1 less the gap of each of these, which leads from its sum to that of the value before. */
+GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_sums15(__m256i gaps, __m256i *odd) {
   const __m256i minus1 = _mm256_set1_epi32(-1), x = _mm256_xor_si256(gaps, minus1); /* -1 - gap */
   __m256i sums = _mm256_madd_epi16(x, minus1);
   sums = _mm256_add_epi32(sums, _mm256_slli_si256(sums, 4));
@@ -2174,8 +2410,8 @@ GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_pairs(__m256i gaps, __m256i *odd) 
   return sums;
 }
 
-/* Writes out[0..7] and out[16..23] from the docIDs 1, 3, .. of each half. */
-GPUIR__AVX2 GPUIR__INLINE void gpuir__avx2_put(__m256i docs, __m256i odd, uint32_t *out) {
+/* Writes out[0..7] and out[16..23] from docIDs 1, 3, 5 and 7 of each half and what leads to the ones before them. */
+GPUIR__AVX2 GPUIR__INLINE void gpuir__avx2_store15(__m256i docs, __m256i odd, uint32_t *out) {
   const __m256i even = _mm256_add_epi32(docs, odd);
   const __m256i lo = _mm256_unpacklo_epi32(even, docs), hi = _mm256_unpackhi_epi32(even, docs);
   _mm_storeu_si128((__m128i *)(void *)out, _mm256_castsi256_si128(lo));
@@ -2184,22 +2420,23 @@ GPUIR__AVX2 GPUIR__INLINE void gpuir__avx2_put(__m256i docs, __m256i odd, uint32
   _mm_storeu_si128((__m128i *)(void *)(out + 20), _mm256_extracti128_si256(hi, 1));
 }
 
-/* As gpuir__avx2_docids12. */
+/* Writes the docIDs of 32 gaps of less than 2^15 behind docID *base, which becomes the last of them. */
 GPUIR__AVX2 GPUIR__INLINE void gpuir__avx2_docids15(gpuir__words32 x, __m256i *base, uint32_t *out) {
   __m256i odd_a, odd_b, from;
-  __m256i a = gpuir__avx2_pairs(x.a, &odd_a), b = gpuir__avx2_pairs(x.b, &odd_b);
+  __m256i a = gpuir__avx2_sums15(x.a, &odd_a), b = gpuir__avx2_sums15(x.b, &odd_b);
   b = _mm256_add_epi32(b, _mm256_shuffle_epi32(a, 0xff));
   from = _mm256_shuffle_epi32(b, 0xff);
-  from = _mm256_add_epi32(
-      *base, _mm256_permute2x128_si256(from, from, 0x08)); /* the lower half's sum to the upper */
+  from = _mm256_add_epi32(*base,
+                          _mm256_permute2x128_si256(from, from, 0x08)); /* lower half's sum to the upper */
   a = _mm256_add_epi32(a, from);
   b = _mm256_add_epi32(b, from);
   *base = _mm256_permutevar8x32_epi32(b, _mm256_set1_epi32(7));
-  gpuir__avx2_put(a, odd_a, out);
-  gpuir__avx2_put(b, odd_b, out + 8);
+  gpuir__avx2_store15(a, odd_a, out);
+  gpuir__avx2_store15(b, odd_b, out + 8);
 }
 
-/* Clamps the docIDs of gaps of less than 2^15, `last` being the last one: they rise, unless they wrap, once at most. */
+/* Clamps the docIDs of a narrow block to `limit`, `last` being the last of them. They rise, unless they wrap, at most
+ * once: nothing is to be done if both ends are in order. */
 GPUIR__AVX2 GPUIR__INLINE void gpuir__avx2_clamp(uint32_t *out, uint32_t count, uint32_t prev, uint32_t last,
                                                  uint32_t limit) {
   const __m256i most = _mm256_set1_epi32((int)limit);
@@ -2209,74 +2446,46 @@ GPUIR__AVX2 GPUIR__INLINE void gpuir__avx2_clamp(uint32_t *out, uint32_t count, 
     gpuir__avx2_store(out + i, _mm256_min_epu32(gpuir__avx2_load(out + i), most));
 }
 
-/* Whether a block is narrow: its values are less than 2^15, and its low bits are of one of the forms above. Most are.
- * (Frequencies of more than 8 low bits are too rare.) */
+/* Returns whether a block is narrow: its values are less than 2^15, and its low bits are of one of the forms above. Most
+ * blocks are. (Frequencies of more than 8 low bits are too rare for a form of their own.) */
 GPUIR__INLINE int gpuir__bp128_narrow(unsigned b, unsigned h, int vertical, int docids) {
   return b + h <= 15 && (b <= 8 || (vertical && docids));
 }
 
-/* What becomes of the words; of docIDs, how many bits a gap has at most. */
+/* What is made of the values: nothing, or docIDs from gaps of less than 2^12 or 2^15. */
 enum { GPUIR__FREQS, GPUIR__DOCIDS12, GPUIR__DOCIDS15 };
 
-/* What goes from one step of the kernel of narrow blocks to the next. */
-typedef struct gpuir__narrow {
-  gpuir__low32 low;
-  __m256i base; /* the last docID */
-  unsigned rank;
-} gpuir__narrow;
-
-/* The 32 values from i on, as words. */
-GPUIR__AVX2 GPUIR__INLINE gpuir__words32 gpuir__avx2_words32(const uint8_t *p, unsigned w, int form,
-                                                             unsigned i, const uint8_t *marks,
-                                                             const uint16_t *high, gpuir__narrow *n) {
-  gpuir__words32 x = gpuir__avx2_low32(p, w, form, i, &n->low);
-  if (marks) {
-    const gpuir__words32 y = gpuir__avx2_high32(marks + i / 8, high, &n->rank);
-    x.a = _mm256_or_si256(x.a, y.a);
-    x.b = _mm256_or_si256(x.b, y.b);
-  }
-  return x;
-}
-
-/* What becomes of them. */
-GPUIR__AVX2 GPUIR__INLINE void gpuir__avx2_narrow32(const uint8_t *p, unsigned w, int form, unsigned i,
-                                                    const uint8_t *marks, const uint16_t *high,
-                                                    gpuir__narrow *n, int docids, uint32_t *out) {
-  gpuir__words32 x = gpuir__avx2_words32(p, w, form, i, marks, high, n);
+/* Decodes the 32 values from i on; *base: the docID before them. */
+GPUIR__AVX2 GPUIR__INLINE void gpuir__avx2_narrow32(gpuir__narrow *n, int form, int exceptions, unsigned i,
+                                                    int docids, __m256i *base, uint32_t *out) {
+  gpuir__words32 x = gpuir__avx2_words32(n, form, exceptions, i);
   if (docids == GPUIR__DOCIDS12) {
-    gpuir__avx2_docids12(x, &n->base, out + i);
+    gpuir__avx2_docids12(x, base, out + i);
   } else if (docids) {
-    gpuir__avx2_docids15(x, &n->base, out + i);
+    gpuir__avx2_docids15(x, base, out + i);
   } else {
     const gpuir__numbers32 y = gpuir__avx2_widen(x);
     gpuir__avx2_store32(out + i, &y);
   }
 }
 
-/* The kernel of narrow blocks of 128. Exceptions follow the low bits; without them h is 0. form, exceptions and docids
- * are constants wherever it is inlined. Steps are written out, since it takes a sixth longer where i is no constant. */
+/* Decodes a narrow block of 128. Marks, h and high bits follow the low bits; without exceptions h is 0. form, exceptions
+ * and docids are constants wherever this is inlined. The four steps are written out, since a loop takes a sixth longer. */
 GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_full_avx2(const uint8_t *p, unsigned w, unsigned h, int form,
                                                       int exceptions, int docids, uint32_t prev,
                                                       uint32_t limit, uint32_t *out) {
-  const uint8_t *marks = exceptions ? p + 16 * w : NULL;
   __attribute__((aligned(32))) uint16_t high[2 * GPUIR__BLOCK_ROOM];
-  gpuir__narrow n;
-  n.low = gpuir__avx2_low32_of(w, form);
-  n.base = _mm256_set1_epi32((int)prev);
-  n.rank = 0;
-  if (exceptions)
-    gpuir__avx2_highs16(marks + 17,
-                        gpuir__popcount64(gpuir__load64(marks)) + gpuir__popcount64(gpuir__load64(marks + 8)),
-                        h, w, high);
-  gpuir__avx2_narrow32(p, w, form, 0, marks, high, &n, docids, out);
-  gpuir__avx2_narrow32(p, w, form, 32, marks, high, &n, docids, out);
-  gpuir__avx2_narrow32(p, w, form, 64, marks, high, &n, docids, out);
-  gpuir__avx2_narrow32(p, w, form, 96, marks, high, &n, docids, out);
+  gpuir__narrow n = gpuir__avx2_narrow(p, w, form, exceptions, p + 16 * w, p + 16 * w + 17, h, high);
+  __m256i base = _mm256_set1_epi32((int)prev);
+  gpuir__avx2_narrow32(&n, form, exceptions, 0, docids, &base, out);
+  gpuir__avx2_narrow32(&n, form, exceptions, 32, docids, &base, out);
+  gpuir__avx2_narrow32(&n, form, exceptions, 64, docids, &base, out);
+  gpuir__avx2_narrow32(&n, form, exceptions, 96, docids, &base, out);
   if (docids && (uint64_t)(prev + 1) + (GPUIR__BLOCK << (w + h)) > limit)
     gpuir__avx2_clamp(out, GPUIR__BLOCK, prev, out[GPUIR__BLOCK - 1], limit);
 }
 
-/* A function for each kind, as the compilers run out of registers where they inline several. */
+/* A function for each kind of block, as the compilers run out of registers where they inline several. */
 #define GPUIR__FULL(name, form, exceptions, docids)                                              \
   GPUIR__AVX2 GPUIR__NOINLINE void name(const uint8_t *p, unsigned w, unsigned h, uint32_t prev, \
                                         uint32_t limit, uint32_t *out) {                         \
@@ -2294,39 +2503,34 @@ GPUIR__FULL(gpuir__rows8_high_freqs, GPUIR__ROWS8, 1, GPUIR__FREQS)
 GPUIR__FULL(gpuir__row8_high_freqs, GPUIR__ROW8, 1, GPUIR__FREQS)
 #undef GPUIR__FULL
 
-/* The kernel of narrow blocks of any number of values, horizontal ones. */
-GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_part_avx2(const uint8_t *p, unsigned w, uint32_t count,
+/* Decodes a narrow, horizontal block of any number of values. */
+GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_some_avx2(const uint8_t *p, unsigned w, uint32_t count,
                                                       const gpuir__bp128_view *v, int docids, uint32_t prev,
                                                       uint32_t limit, uint32_t *out) {
   __attribute__((aligned(32))) uint16_t high[2 * GPUIR__BLOCK_ROOM];
-  const uint8_t *marks = v ? (const uint8_t *)v->marks : NULL;
-  gpuir__narrow n;
+  gpuir__narrow n = gpuir__avx2_narrow(p, w, GPUIR__ROW8, v != NULL, v ? (const uint8_t *)v->marks : NULL,
+                                       v ? v->high : NULL, v ? v->h : 0, high);
+  __m256i base = _mm256_set1_epi32((int)prev);
   unsigned i;
-  n.low = gpuir__avx2_low32_of(w, GPUIR__ROW8);
-  n.base = _mm256_set1_epi32((int)prev);
-  n.rank = 0;
-  if (v)
-    gpuir__avx2_highs16(v->high, gpuir__popcount64(v->marks[0]) + gpuir__popcount64(v->marks[1]), v->h, w,
-                        high);
-  for (i = 0; i < count; i += 32) gpuir__avx2_narrow32(p, w, GPUIR__ROW8, i, marks, high, &n, docids, out);
+  for (i = 0; i < count; i += 32) gpuir__avx2_narrow32(&n, GPUIR__ROW8, v != NULL, i, docids, &base, out);
   if (docids) gpuir__avx2_clamp(out, count, prev, out[count - 1], limit);
 }
 
-GPUIR__AVX2 GPUIR__NOINLINE void gpuir__part_docids(const uint8_t *p, unsigned w, uint32_t count,
+GPUIR__AVX2 GPUIR__NOINLINE void gpuir__some_docids(const uint8_t *p, unsigned w, uint32_t count,
                                                     const gpuir__bp128_view *v, uint32_t prev, uint32_t limit,
                                                     uint32_t *out) {
   if (v)
-    gpuir__bp128_part_avx2(p, w, count, v, GPUIR__DOCIDS15, prev, limit, out);
+    gpuir__bp128_some_avx2(p, w, count, v, GPUIR__DOCIDS15, prev, limit, out);
   else
-    gpuir__bp128_part_avx2(p, w, count, NULL, GPUIR__DOCIDS15, prev, limit, out);
+    gpuir__bp128_some_avx2(p, w, count, NULL, GPUIR__DOCIDS15, prev, limit, out);
 }
 
-GPUIR__AVX2 GPUIR__NOINLINE void gpuir__part_freqs(const uint8_t *p, unsigned w, uint32_t count,
+GPUIR__AVX2 GPUIR__NOINLINE void gpuir__some_freqs(const uint8_t *p, unsigned w, uint32_t count,
                                                    const gpuir__bp128_view *v, uint32_t *out) {
   if (v)
-    gpuir__bp128_part_avx2(p, w, count, v, GPUIR__FREQS, 0, 0, out);
+    gpuir__bp128_some_avx2(p, w, count, v, GPUIR__FREQS, 0, 0, out);
   else
-    gpuir__bp128_part_avx2(p, w, count, NULL, GPUIR__FREQS, 0, 0, out);
+    gpuir__bp128_some_avx2(p, w, count, NULL, GPUIR__FREQS, 0, 0, out);
 }
 
 GPUIR__AVX2 GPUIR__INLINE void gpuir__narrow_docids(const uint8_t *p, unsigned w, uint32_t count,
@@ -2343,7 +2547,7 @@ GPUIR__AVX2 GPUIR__INLINE void gpuir__narrow_docids(const uint8_t *p, unsigned w
   else if (vertical)
     gpuir__rows8_high15(p, w, v->h, prev, limit, out);
   else if (count < GPUIR__BLOCK || !v)
-    gpuir__part_docids(p, w, count, v, prev, limit, out);
+    gpuir__some_docids(p, w, count, v, prev, limit, out);
   else if (w + v->h <= 12)
     gpuir__row8_high12(p, w, v->h, prev, limit, out);
   else
@@ -2357,12 +2561,38 @@ GPUIR__AVX2 GPUIR__INLINE void gpuir__narrow_freqs(const uint8_t *p, unsigned w,
   else if (vertical)
     gpuir__rows8_high_freqs(p, w, v->h, 0, 0, out);
   else if (count < GPUIR__BLOCK || !v)
-    gpuir__part_freqs(p, w, count, v, out);
+    gpuir__some_freqs(p, w, count, v, out);
   else
     gpuir__row8_high_freqs(p, w, v->h, 0, 0, out);
 }
 
-/* The kernel of other blocks: two rows, 8 values, at a time. Shifts by 32 give 0, as they should. */
+/* ---- other blocks: 8 values a step with AVX2, 16 with AVX-512 ---- */
+
+/* Decodes a vertical block of at most 8 low bits with exceptions: the values of a narrow one's 32 a step, each widened
+ * before its high bits are added. */
+GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_rows8_avx2(const uint8_t *p, unsigned w,
+                                                       const gpuir__bp128_view *v, const uint32_t *highs,
+                                                       int docids, __m256i next, __m256i most,
+                                                       uint32_t *out) {
+  const gpuir__low32 f = gpuir__avx2_low32_of(w, GPUIR__ROWS8);
+  unsigned i, rank = 0;
+  for (i = 0; i < GPUIR__BLOCK; i += 32) {
+    gpuir__numbers32 y = gpuir__avx2_widen(gpuir__avx2_low32(p, w, GPUIR__ROWS8, i, &f));
+    y.x0 = gpuir__avx2_add_highs(y.x0, v, i, highs, &rank);
+    y.x1 = gpuir__avx2_add_highs(y.x1, v, i + 8, highs, &rank);
+    y.x2 = gpuir__avx2_add_highs(y.x2, v, i + 16, highs, &rank);
+    y.x3 = gpuir__avx2_add_highs(y.x3, v, i + 24, highs, &rank);
+    if (docids) {
+      y.x0 = gpuir__avx2_docids(y.x0, &next, most);
+      y.x1 = gpuir__avx2_docids(y.x1, &next, most);
+      y.x2 = gpuir__avx2_docids(y.x2, &next, most);
+      y.x3 = gpuir__avx2_docids(y.x3, &next, most);
+    }
+    gpuir__avx2_store32(out + i, &y);
+  }
+}
+
+/* Decodes any block, two rows at a time if it is vertical. Shifts by 32 give 0, as they should. */
 GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_wide_avx2(const uint8_t *p, unsigned w, uint32_t count,
                                                       int vertical, const gpuir__bp128_view *v, int docids,
                                                       uint32_t prev, uint32_t limit, uint32_t *out) {
@@ -2374,21 +2604,7 @@ GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_wide_avx2(const uint8_t *p, unsigned
   unsigned i, rank = 0;
   if (v) gpuir__avx2_highs(v, highs);
   if (vertical && v && w <= 8) {
-    const gpuir__low32 f = gpuir__avx2_low32_of(w, GPUIR__ROWS8);
-    for (i = 0; i < GPUIR__BLOCK; i += 32) {
-      gpuir__numbers32 y = gpuir__avx2_widen(gpuir__avx2_low32(p, w, GPUIR__ROWS8, i, &f));
-      y.x0 = gpuir__avx2_add_highs(y.x0, v, i, highs, &rank);
-      y.x1 = gpuir__avx2_add_highs(y.x1, v, i + 8, highs, &rank);
-      y.x2 = gpuir__avx2_add_highs(y.x2, v, i + 16, highs, &rank);
-      y.x3 = gpuir__avx2_add_highs(y.x3, v, i + 24, highs, &rank);
-      if (docids) {
-        y.x0 = gpuir__avx2_docids(y.x0, &next, most);
-        y.x1 = gpuir__avx2_docids(y.x1, &next, most);
-        y.x2 = gpuir__avx2_docids(y.x2, &next, most);
-        y.x3 = gpuir__avx2_docids(y.x3, &next, most);
-      }
-      gpuir__avx2_store32(out + i, &y);
-    }
+    gpuir__bp128_rows8_avx2(p, w, v, highs, docids, next, most, out);
   } else if (vertical) {
     const __m256i step = _mm256_add_epi32(width, width);
     unsigned b = 0;
@@ -2403,42 +2619,32 @@ GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_wide_avx2(const uint8_t *p, unsigned
       x = _mm256_and_si256(x, mask);
       if (v) x = gpuir__avx2_add_highs(x, v, i, highs, &rank);
       if (docids) x = gpuir__avx2_docids(x, &next, most);
-      _mm256_storeu_si256((__m256i *)(void *)(out + i), x);
+      gpuir__avx2_store(out + i, x);
     }
   } else {
-    const gpuir__packed32 f = gpuir__avx2_packed32_of(w);
+    const gpuir__packed8 f = gpuir__avx2_packed_of(w, 0);
     for (i = 0; i < count; i += 8, p += w) {
-      x = gpuir__avx2_packed32(p, &f);
+      x = gpuir__avx2_packed(p, &f);
       if (v) x = gpuir__avx2_add_highs(x, v, i, highs, &rank);
       if (docids) x = gpuir__avx2_docids(x, &next, most);
-      _mm256_storeu_si256((__m256i *)(void *)(out + i), x);
+      gpuir__avx2_store(out + i, x);
     }
   }
 }
 
-/* 16 horizontal values, in 2 w bytes. */
-GPUIR__AVX512 GPUIR__INLINE __m512i gpuir__avx512_packed(const uint8_t *p, __m512i word, __m512i shift,
-                                                         __m512i mask) {
-  const __m512i x = _mm512_loadu_si512(p);
-  const __m512i lo = _mm512_permutexvar_epi32(word, x);
-  const __m512i hi = _mm512_permutexvar_epi32(_mm512_add_epi32(word, _mm512_set1_epi32(1)), x);
-  const __m512i up = _mm512_sllv_epi32(hi, _mm512_sub_epi32(_mm512_set1_epi32(32), shift));
-  return _mm512_ternarylogic_epi32(_mm512_srlv_epi32(lo, shift), up, mask, 0xa8); /* (a | b) & c */
-}
-
+/* Unpacks the high bits of all exceptions, in their place above the low bits. */
 GPUIR__AVX512 GPUIR__INLINE void gpuir__avx512_highs(const gpuir__bp128_view *v, uint32_t *high) {
-  const __m512i bit = _mm512_mullo_epi32(_mm512_set1_epi32((int)v->h), gpuir__avx512_iota());
-  const __m512i word = _mm512_srli_epi32(bit, 5), shift = _mm512_and_si512(bit, _mm512_set1_epi32(31));
-  const __m512i mask = _mm512_set1_epi32((int)gpuir__low_bits(v->h));
+  const gpuir__packed16 f = gpuir__avx512_packed_of(v->h, 0);
   const __m128i up = _mm_cvtsi32_si128((int)v->b);
-  const unsigned n = gpuir__popcount64(v->marks[0]) + gpuir__popcount64(v->marks[1]);
+  const unsigned n = gpuir__bp128_exceptions(v);
   const uint8_t *p = v->high;
   unsigned i;
   for (i = 0; i < n; i += 16, p += 2 * v->h)
-    _mm512_storeu_si512(high + i, _mm512_sll_epi32(gpuir__avx512_packed(p, word, shift, mask), up));
+    _mm512_storeu_si512(high + i, _mm512_sll_epi32(gpuir__avx512_packed(p, &f), up));
 }
 
-/* The expansion from memory would be one instruction, but a slow one on Zen. */
+/* Adds to the 16 values from i on the high bits of the exceptions among them; *rank as in gpuir__avx2_add_highs. Loading
+ * and expanding could be one instruction, but that is slow on Zen. */
 GPUIR__AVX512 GPUIR__INLINE __m512i gpuir__avx512_add_highs(__m512i x, const gpuir__bp128_view *v, unsigned i,
                                                             const uint32_t *high, unsigned *rank) {
   const __m512i y = _mm512_loadu_si512(high + *rank);
@@ -2447,23 +2653,22 @@ GPUIR__AVX512 GPUIR__INLINE __m512i gpuir__avx512_add_highs(__m512i x, const gpu
   return _mm512_or_si512(x, _mm512_maskz_expand_epi32((__mmask16)marks, y));
 }
 
-/* Four rows, 16 values, at a time. Reads 64 bytes behind the low bits at most; 80 at w = 0, where the 17 bytes of marks
- * and h follow. */
+/* Decodes any block, four rows at a time if it is vertical. Reads at most 64 bytes behind the low bits; 80 at w = 0, where
+ * the 17 bytes of marks and h follow. */
 GPUIR__AVX512 GPUIR__INLINE void gpuir__bp128_wide_avx512(const uint8_t *p, unsigned w, uint32_t count,
                                                           int vertical, const gpuir__bp128_view *v,
                                                           int docids, uint32_t prev, uint32_t limit,
                                                           uint32_t *out) {
-  const __m512i mask = _mm512_set1_epi32((int)gpuir__low_bits(w)), width = _mm512_set1_epi32((int)w);
   const __m512i c31 = _mm512_set1_epi32(31), c32 = _mm512_set1_epi32(32),
                 most = _mm512_set1_epi32((int)limit);
-  const __m512i iota = gpuir__avx512_iota();
   __m512i next = gpuir__avx512_first(prev), x, lo, hi, bit, word, shift;
   uint32_t highs[GPUIR__BLOCK_ROOM];
   unsigned i, rank = 0;
   if (v) gpuir__avx512_highs(v, highs);
   if (vertical) {
+    const __m512i mask = _mm512_set1_epi32((int)gpuir__low_bits(w)), iota = gpuir__avx512_iota();
     const __m512i lane = _mm512_and_si512(iota, _mm512_set1_epi32(3));
-    const __m512i row = _mm512_mullo_epi32(width, _mm512_srli_epi32(iota, 2));
+    const __m512i row = _mm512_mullo_epi32(_mm512_set1_epi32((int)w), _mm512_srli_epi32(iota, 2));
     unsigned b = 0;
     for (i = 0; i < GPUIR__BLOCK; i += 16, b += 4 * w) {
       const uint8_t *r = p + b / 32 * 16;
@@ -2480,11 +2685,9 @@ GPUIR__AVX512 GPUIR__INLINE void gpuir__bp128_wide_avx512(const uint8_t *p, unsi
       _mm512_storeu_si512(out + i, x);
     }
   } else {
-    bit = _mm512_mullo_epi32(width, iota);
-    word = _mm512_srli_epi32(bit, 5);
-    shift = _mm512_and_si512(bit, c31);
+    const gpuir__packed16 f = gpuir__avx512_packed_of(w, 0);
     for (i = 0; i < count; i += 16, p += 2 * w) {
-      x = gpuir__avx512_packed(p, word, shift, mask);
+      x = gpuir__avx512_packed(p, &f);
       if (v) x = gpuir__avx512_add_highs(x, v, i, highs, &rank);
       if (docids) x = gpuir__avx512_docids(x, &next, most);
       _mm512_storeu_si512(out + i, x);
@@ -2492,60 +2695,43 @@ GPUIR__AVX512 GPUIR__INLINE void gpuir__bp128_wide_avx512(const uint8_t *p, unsi
   }
 }
 
-GPUIR__AVX2 GPUIR__NOINLINE void gpuir__bp128_wide_docids_avx2(const uint8_t *p, unsigned w, uint32_t count,
-                                                               int vertical, const gpuir__bp128_view *v,
-                                                               uint32_t prev, uint32_t limit, uint32_t *out) {
-  if (v)
-    gpuir__bp128_wide_avx2(p, w, count, vertical, v, 1, prev, limit, out);
-  else
-    gpuir__bp128_wide_avx2(p, w, count, vertical, NULL, 1, prev, limit, out);
-}
+/* Kernels wide_docids and wide_freqs of both levels: a function for blocks with and without exceptions each. */
+#define GPUIR__WIDE(target, level)                                                                          \
+  target static void gpuir__wide_docids_##level(const uint8_t *p, unsigned w, uint32_t count, int vertical, \
+                                                const gpuir__bp128_view *v, uint32_t prev, uint32_t limit,  \
+                                                uint32_t *out) {                                            \
+    if (v)                                                                                                  \
+      gpuir__bp128_wide_##level(p, w, count, vertical, v, 1, prev, limit, out);                             \
+    else                                                                                                    \
+      gpuir__bp128_wide_##level(p, w, count, vertical, NULL, 1, prev, limit, out);                          \
+  }                                                                                                         \
+  target static void gpuir__wide_freqs_##level(const uint8_t *p, unsigned w, uint32_t count, int vertical,  \
+                                               const gpuir__bp128_view *v, uint32_t *out) {                 \
+    if (v)                                                                                                  \
+      gpuir__bp128_wide_##level(p, w, count, vertical, v, 0, 0, 0, out);                                    \
+    else                                                                                                    \
+      gpuir__bp128_wide_##level(p, w, count, vertical, NULL, 0, 0, 0, out);                                 \
+  }
+GPUIR__WIDE(GPUIR__AVX2, avx2)
+GPUIR__WIDE(GPUIR__AVX512, avx512)
+#undef GPUIR__WIDE
 
-GPUIR__AVX2 GPUIR__NOINLINE void gpuir__bp128_wide_freqs_avx2(const uint8_t *p, unsigned w, uint32_t count,
-                                                              int vertical, const gpuir__bp128_view *v,
-                                                              uint32_t *out) {
-  if (v)
-    gpuir__bp128_wide_avx2(p, w, count, vertical, v, 0, 0, 0, out);
-  else
-    gpuir__bp128_wide_avx2(p, w, count, vertical, NULL, 0, 0, 0, out);
-}
+/* ---- decoding with vectors ---- */
 
-GPUIR__AVX512 GPUIR__NOINLINE void gpuir__bp128_wide_docids_avx512(const uint8_t *p, unsigned w,
-                                                                   uint32_t count, int vertical,
-                                                                   const gpuir__bp128_view *v, uint32_t prev,
-                                                                   uint32_t limit, uint32_t *out) {
-  if (v)
-    gpuir__bp128_wide_avx512(p, w, count, vertical, v, 1, prev, limit, out);
-  else
-    gpuir__bp128_wide_avx512(p, w, count, vertical, NULL, 1, prev, limit, out);
-}
-
-GPUIR__AVX512 GPUIR__NOINLINE void gpuir__bp128_wide_freqs_avx512(const uint8_t *p, unsigned w,
-                                                                  uint32_t count, int vertical,
-                                                                  const gpuir__bp128_view *v, uint32_t *out) {
-  if (v)
-    gpuir__bp128_wide_avx512(p, w, count, vertical, v, 0, 0, 0, out);
-  else
-    gpuir__bp128_wide_avx512(p, w, count, vertical, NULL, 0, 0, 0, out);
-}
-
-/* Narrow blocks are decoded with AVX2 even where there is AVX-512, which would gain nothing. */
-GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_simd(const uint8_t *p, unsigned w, uint32_t count, int vertical,
-                                                 const gpuir__bp128_view *v, int docids, uint32_t prev,
-                                                 uint32_t limit, int simd, uint32_t *out) {
+/* Decodes count values whose low bits begin at p, and sums them up if `docids`, a constant; v: NULL without exceptions.
+ * Narrow blocks are decoded with AVX2 even where there is AVX-512, which would gain nothing. */
+GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_simd(const gpuir__stream *s, const uint8_t *p, unsigned w,
+                                                 uint32_t count, int vertical, const gpuir__bp128_view *v,
+                                                 int docids, uint32_t prev, uint32_t *out) {
   const int narrow = gpuir__bp128_narrow(w, v ? v->h : 0, vertical, docids);
   if (narrow && docids)
-    gpuir__narrow_docids(p, w, count, vertical, v, prev, limit, out);
+    gpuir__narrow_docids(p, w, count, vertical, v, prev, s->limit, out);
   else if (narrow)
     gpuir__narrow_freqs(p, w, count, vertical, v, out);
-  else if (docids && simd >= GPUIR_SIMD_AVX512)
-    gpuir__bp128_wide_docids_avx512(p, w, count, vertical, v, prev, limit, out);
   else if (docids)
-    gpuir__bp128_wide_docids_avx2(p, w, count, vertical, v, prev, limit, out);
-  else if (simd >= GPUIR_SIMD_AVX512)
-    gpuir__bp128_wide_freqs_avx512(p, w, count, vertical, v, out);
+    s->kernels->wide_docids(p, w, count, vertical, v, prev, s->limit, out);
   else
-    gpuir__bp128_wide_freqs_avx2(p, w, count, vertical, v, out);
+    s->kernels->wide_freqs(p, w, count, vertical, v, out);
 }
 
 GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_decode(const gpuir__stream *s, uint32_t block, uint32_t count,
@@ -2555,12 +2741,12 @@ GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_decode(const gpuir__stream *s, uint3
   const uint8_t *p = gpuir__bp128_block(s, block, count, &w, &left);
   gpuir__bp128_view v;
   if (left && gpuir__bp128_open(p, w, left, count, &v))
-    gpuir__bp128_simd(p, w, count, vertical, &v, docids, prev, s->limit, s->simd, out);
+    gpuir__bp128_simd(s, p, w, count, vertical, &v, docids, prev, out);
   else
-    gpuir__bp128_simd(p, w, count, vertical, NULL, docids, prev, s->limit, s->simd, out);
+    gpuir__bp128_simd(s, p, w, count, vertical, NULL, docids, prev, out);
 }
 
-/* The last block, unless it is full: apart, for the sake of the others' speed. */
+/* Decode the last block, unless it is full: apart, for the sake of the others' speed. */
 GPUIR__AVX2 GPUIR__NOINLINE void gpuir__bp128_docids_rest(const gpuir__stream *s, uint32_t block,
                                                           uint32_t prev, uint32_t *out) {
   gpuir__bp128_decode(s, block, gpuir__block_count(s->n, block), 0, 1, prev, out);
@@ -2579,135 +2765,106 @@ GPUIR__AVX2 static void gpuir__bp128_docids_simd(const gpuir__stream *s, uint32_
     gpuir__bp128_docids_rest(s, block, prev, out);
 }
 
-GPUIR__AVX2 static void gpuir__bp128_freqs_simd(const gpuir__stream *s, uint32_t block, uint32_t *out) {
+GPUIR__AVX2 static void gpuir__bp128_freqs_simd(const gpuir__stream *s, uint32_t block, uint32_t prev,
+                                                uint32_t *out) {
+  (void)prev;
   if (gpuir__block_count(s->n, block) == GPUIR__BLOCK)
     gpuir__bp128_decode(s, block, GPUIR__BLOCK, 1, 0, 0, out);
   else
     gpuir__bp128_freqs_rest(s, block, out);
 }
 
-/* Which of the 32 docIDs from i on exceeds the one before i by n->base, modulo 2^16: a bit each. Takes the last one's
- * excess from n->base. */
-GPUIR__AVX2 GPUIR__INLINE uint64_t gpuir__avx2_find32(const uint8_t *p, unsigned w, unsigned i,
-                                                      const uint8_t *marks, const uint16_t *high,
-                                                      gpuir__narrow *n) {
-  const __m256i last = _mm256_set1_epi16(0xf0e); /* of each half */
-  const gpuir__words32 x = gpuir__avx2_words32(p, w, GPUIR__ROWS8, i, marks, high, n);
-  const __m256i a = gpuir__avx2_sums(x.a),
-                b = _mm256_add_epi16(gpuir__avx2_sums(x.b), _mm256_shuffle_epi8(a, last));
-  const __m256i total = _mm256_shuffle_epi8(b, last);
-  const __m256i lower = _mm256_permute2x128_si256(total, total, 8); /* the lower half's, for the upper one */
-  const __m256i like = _mm256_sub_epi16(n->base, lower);
-  n->base = _mm256_sub_epi16(like, total);
-  n->base = _mm256_permute2x128_si256(n->base, n->base, 0x11);
-  return (uint32_t)_mm256_movemask_epi8(
-      _mm256_packs_epi16(_mm256_cmpeq_epi16(a, like), _mm256_cmpeq_epi16(b, like)));
+/* For the instruction that counts bits, which every processor with AVX2 has. */
+GPUIR__AVX2 static uint32_t gpuir__bp128_get_avx2(const gpuir__stream *s, uint32_t i) {
+  return gpuir__bp128_get_any(s, i);
 }
 
-/* Which docID of a narrow block exceeds prev by y, if none does by 2^16 or more: nothing but the second half's being
- * looked at is a branch, as more of them would wait for blocks that are not in the cache, one after the other. */
-GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__avx2_find(const uint8_t *p, unsigned w, unsigned h, int exceptions,
-                                                    uint32_t y) {
-  const uint8_t *marks = exceptions ? p + 16 * w : NULL;
+/* ---- finding a docID in a narrow block without decoding it ---- */
+
+/* A search in a narrow block, vertical and of at most 8 low bits. */
+typedef struct gpuir__seek16 {
+  gpuir__narrow block;
+  __m256i remaining; /* in every word: the docID looked for less the last one passed, modulo 2^16 */
+} gpuir__seek16;
+
+/* Passes over the 32 docIDs from i on; returns a bit for each that is the one looked for. */
+GPUIR__AVX2 GPUIR__INLINE uint64_t gpuir__avx2_seek32(gpuir__seek16 *seek, int exceptions, unsigned i) {
+  const __m256i last = _mm256_set1_epi16(0xf0e); /* spreads the last word of each half over it */
+  const gpuir__words32 x = gpuir__avx2_words32(&seek->block, GPUIR__ROWS8, exceptions, i);
+  /* a and b: how far each docID lies behind the one before its half's first (16 docIDs a half) */
+  const __m256i a = gpuir__avx2_sums12(x.a),
+                b = _mm256_add_epi16(gpuir__avx2_sums12(x.b), _mm256_shuffle_epi8(a, last));
+  const __m256i total = _mm256_shuffle_epi8(b, last);
+  const __m256i passed =
+      _mm256_permute2x128_si256(total, total, 8); /* by the upper half: the lower half's total */
+  const __m256i wanted = _mm256_sub_epi16(seek->remaining, passed);
+  const __m256i rest = _mm256_sub_epi16(wanted, total);
+  seek->remaining = _mm256_permute2x128_si256(rest, rest, 0x11); /* the upper half's */
+  return (uint32_t)_mm256_movemask_epi8(
+      _mm256_packs_epi16(_mm256_cmpeq_epi16(a, wanted), _mm256_cmpeq_epi16(b, wanted)));
+}
+
+/* Returns the index of the docID that lies `distance` behind the one before the block, or GPUIR__ABSENT. The block's last
+ * docID lies less than 2^16 behind that one. The first 64 docIDs reach the distance if what then remains is 0 or less,
+ * that is, wraps to `distance` or more when 1 is taken from it; whether the other 64 are looked at is the only branch,
+ * because each branch more would wait for blocks that are not in the cache, one after the other. */
+GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__avx2_seek(const uint8_t *p, unsigned w, unsigned h, int exceptions,
+                                                    uint32_t distance) {
   __attribute__((aligned(32))) uint16_t high[2 * GPUIR__BLOCK_ROOM];
-  gpuir__narrow n;
+  gpuir__seek16 seek;
   uint64_t hit;
-  n.low = gpuir__avx2_low32_of(w, GPUIR__ROWS8);
-  n.base = _mm256_set1_epi16((short)y);
-  n.rank = 0;
-  if (exceptions)
-    gpuir__avx2_highs16(marks + 17,
-                        gpuir__popcount64(gpuir__load64(marks)) + gpuir__popcount64(gpuir__load64(marks + 8)),
-                        h, w, high);
-  hit = gpuir__avx2_find32(p, w, 0, marks, high, &n);
-  hit |= gpuir__avx2_find32(p, w, 32, marks, high, &n) << 32;
-  if ((uint16_t)(_mm256_extract_epi16(n.base, 0) - 1) >=
-      y) /* the first half's last docID does by y or more */
+  seek.block = gpuir__avx2_narrow(p, w, GPUIR__ROWS8, exceptions, p + 16 * w, p + 16 * w + 17, h, high);
+  seek.remaining = _mm256_set1_epi16((short)distance);
+  hit = gpuir__avx2_seek32(&seek, exceptions, 0);
+  hit |= gpuir__avx2_seek32(&seek, exceptions, 32) << 32;
+  if ((uint16_t)(_mm256_extract_epi16(seek.remaining, 0) - 1) >= distance)
     return hit ? gpuir__ctz64(hit) : GPUIR__ABSENT;
-  hit = gpuir__avx2_find32(p, w, 64, marks, high, &n);
-  hit |= gpuir__avx2_find32(p, w, 96, marks, high, &n) << 32;
+  hit = gpuir__avx2_seek32(&seek, exceptions, 64);
+  hit |= gpuir__avx2_seek32(&seek, exceptions, 96) << 32;
   return hit ? 64 + gpuir__ctz64(hit) : GPUIR__ABSENT;
 }
 
-GPUIR__AVX2 GPUIR__NOINLINE uint32_t gpuir__find_low(const uint8_t *p, unsigned w, uint32_t y) {
-  return gpuir__avx2_find(p, w, 0, 0, y);
+GPUIR__AVX2 GPUIR__NOINLINE uint32_t gpuir__seek_low(const uint8_t *p, unsigned w, uint32_t distance) {
+  return gpuir__avx2_seek(p, w, 0, 0, distance);
 }
 
-GPUIR__AVX2 GPUIR__NOINLINE uint32_t gpuir__find_high(const uint8_t *p, unsigned w, unsigned h, uint32_t y) {
-  return gpuir__avx2_find(p, w, h, 1, y);
+GPUIR__AVX2 GPUIR__NOINLINE uint32_t gpuir__seek_high(const uint8_t *p, unsigned w, unsigned h,
+                                                      uint32_t distance) {
+  return gpuir__avx2_seek(p, w, h, 1, distance);
 }
 
-/* For the instruction that counts bits, which every processor with AVX2 has. */
-GPUIR__AVX2 static uint32_t gpuir__bp128_get_avx2(const uint8_t *p, unsigned w, uint64_t left, uint32_t count,
-                                                  unsigned i) {
-  return gpuir__bp128_get(p, w, left, count, i);
-}
-#endif
-
-static uint32_t gpuir__bp128_docids_find(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t x) {
-#if GPUIR__X86
+static uint32_t gpuir__bp128_find_avx2(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t x) {
   uint64_t left;
   unsigned w;
   const uint8_t *p = gpuir__bp128_block(s, block, GPUIR__BLOCK, &w, &left);
   gpuir__bp128_view v;
-  if (s->simd < GPUIR_SIMD_AVX2 || s->last[block] - prev > UINT16_MAX || w > 8) return GPUIR__UNTOLD;
-  if (!left || !gpuir__bp128_open(p, w, left, GPUIR__BLOCK, &v)) return gpuir__find_low(p, w, x - prev);
-  if (w + v.h <= 15) return gpuir__find_high(p, w, v.h, x - prev);
-#endif
-  (void)s;
-  (void)block;
-  (void)prev;
-  (void)x;
-  return GPUIR__UNTOLD;
+  if (s->last[block] - prev > UINT16_MAX || w > 8) return GPUIR__UNTOLD;
+  if (!left || !gpuir__bp128_open(p, w, left, GPUIR__BLOCK, &v)) return gpuir__seek_low(p, w, x - prev);
+  return w + v.h <= 15 ? gpuir__seek_high(p, w, v.h, x - prev) : GPUIR__UNTOLD;
 }
+#endif
+
+/* ---- the codec's functions: those of the stream's level ---- */
 
 static void gpuir__bp128_docids_decode(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t *out) {
-  const uint32_t count = gpuir__block_count(s->n, block);
-  uint64_t left;
-  unsigned w;
-  const uint8_t *p;
-  gpuir__bp128_view v;
-#if GPUIR__X86
-  if (s->simd >= GPUIR_SIMD_AVX2) {
-    gpuir__bp128_docids_simd(s, block, prev, out);
-    return;
-  }
-#endif
-  p = gpuir__bp128_block(s, block, count, &w, &left);
-  gpuir__bp128_scalar(p, w, count, left && gpuir__bp128_open(p, w, left, count, &v) ? &v : NULL, 1, prev,
-                      s->limit, out);
+  s->kernels->bp128_docids(s, block, prev, out);
 }
 
 static void gpuir__bp128_freqs_decode(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t *out) {
-  const uint32_t count = gpuir__block_count(s->n, block);
-  uint64_t left;
-  unsigned w;
-  const uint8_t *p;
-  gpuir__bp128_view v;
-#if GPUIR__X86
-  if (s->simd >= GPUIR_SIMD_AVX2) {
-    gpuir__bp128_freqs_simd(s, block, out);
-    return;
-  }
-#endif
-  (void)prev;
-  p = gpuir__bp128_block(s, block, count, &w, &left);
-  gpuir__bp128_scalar(p, w, count, left && gpuir__bp128_open(p, w, left, count, &v) ? &v : NULL, 0, 0, 0,
-                      out);
+  s->kernels->bp128_freqs(s, block, prev, out);
 }
 
 static uint32_t gpuir__bp128_freqs_get(const gpuir__stream *s, uint32_t i) {
-  const uint32_t block = i / GPUIR__BLOCK, count = gpuir__block_count(s->n, block);
-  uint64_t left;
-  unsigned w;
-  const uint8_t *p = gpuir__bp128_block(s, block, count, &w, &left);
-#if GPUIR__X86
-  if (s->simd >= GPUIR_SIMD_AVX2) return gpuir__bp128_get_avx2(p, w, left, count, i % GPUIR__BLOCK);
-#endif
-  return gpuir__bp128_get(p, w, left, count, i % GPUIR__BLOCK);
+  return s->kernels->bp128_get(s, i);
 }
 
-/* Packs 128 values of w bits into 16 w bytes. */
+static uint32_t gpuir__bp128_docids_find(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t x) {
+  return s->kernels->bp128_find(s, block, prev, x);
+}
+
+/* ---- encoding ---- */
+
+/* Packs 128 values of w bits vertically into 16 w bytes. */
 static void gpuir__bp128_pack(const uint32_t *v, unsigned w, uint8_t *to) {
   uint32_t acc[4] = {0, 0, 0, 0};
   unsigned row, l, fill = 0;
@@ -2726,32 +2883,17 @@ static void gpuir__bp128_pack(const uint32_t *v, unsigned w, uint8_t *to) {
   }
 }
 
-/* Packs count values of w bits horizontally into ceil(count w / 8) bytes; writes up to 4 more. */
-static void gpuir__pack(const uint32_t *v, uint32_t count, unsigned w, uint8_t *to) {
-  uint64_t acc = 0;
-  unsigned i, fill = 0;
-  for (i = 0; i < count; i++) {
-    acc |= (uint64_t)v[i] << fill;
-    fill += w;
-    if (fill < 32) continue;
-    gpuir__store32(to, (uint32_t)acc);
-    to += 4;
-    acc >>= 32;
-    fill -= 32;
-  }
-  gpuir__store32(to, (uint32_t)acc);
-}
-
-/* How many values have each width; in four histograms at first, as equal neighbours would wait for each other. */
+/* Counts in widths[0..40) how many values have each width; `all`: their bits together. There are four histograms at first,
+ * since equal neighbours would wait for each other. */
 static void gpuir__bp128_widths(const uint32_t *v, uint32_t count, uint32_t all, uint8_t *widths) {
-  uint8_t part[4][40];
+  uint8_t histogram[4][40];
   uint32_t i = 0, k;
   if (count < 32) {
     memset(widths, 0, 40);
     for (; i < count; i++) widths[gpuir__width32(v[i])]++;
     return;
   }
-  memset(part, 0, sizeof part);
+  memset(histogram, 0, sizeof histogram);
 #if GPUIR__X86
   if (!(all >> 30)) /* SSE2: the exponent of 2 v + 1 as a number that is not rounded up to a power of two */
     for (; i + 4 <= count; i += 4) {
@@ -2759,22 +2901,22 @@ static void gpuir__bp128_widths(const uint32_t *v, uint32_t count, uint32_t all,
       x = _mm_or_si128(_mm_add_epi32(x, x), _mm_set1_epi32(1));
       x = _mm_castps_si128(_mm_cvtepi32_ps(_mm_andnot_si128(_mm_srli_epi32(x, 1), x)));
       x = _mm_sub_epi32(_mm_srli_epi32(x, 23), _mm_set1_epi32(127));
-      part[0][(unsigned)_mm_cvtsi128_si32(x)]++;
-      part[1][_mm_extract_epi16(x, 2)]++;
-      part[2][_mm_extract_epi16(x, 4)]++;
-      part[3][_mm_extract_epi16(x, 6)]++;
+      histogram[0][(unsigned)_mm_cvtsi128_si32(x)]++;
+      histogram[1][_mm_extract_epi16(x, 2)]++;
+      histogram[2][_mm_extract_epi16(x, 4)]++;
+      histogram[3][_mm_extract_epi16(x, 6)]++;
     }
 #else
   (void)all;
 #endif
-  for (; i < count; i++) part[i % 4][gpuir__width32(v[i])]++;
-  for (k = 0; k < 40; k += 8) /* no more than 128 each */
-    gpuir__store64(widths + k, gpuir__load64(part[0] + k) + gpuir__load64(part[1] + k) +
-                                   gpuir__load64(part[2] + k) + gpuir__load64(part[3] + k));
+  for (; i < count; i++) histogram[i % 4][gpuir__width32(v[i])]++;
+  for (k = 0; k < 40; k += 8) /* eight bytes at a time: no sum exceeds 128 */
+    gpuir__store64(widths + k, gpuir__load64(histogram[0] + k) + gpuir__load64(histogram[1] + k) +
+                                   gpuir__load64(histogram[2] + k) + gpuir__load64(histogram[3] + k));
 }
 
-/* The b that takes the fewest bytes, rounded up to a multiple of `unit`, and h, 0 for no exceptions. Of equals no
- * exceptions, then the larger b. */
+/* Returns the b that takes the fewest bytes, rounded up to a multiple of `unit`; *h: the width of the high bits, 0 for no
+ * exceptions. Of equals it takes no exceptions, then the larger b. */
 static unsigned gpuir__bp128_choose(const uint32_t *v, uint32_t count, uint32_t unit, unsigned *h) {
   const uint32_t up = unit - 1, fixed = (count + 7) / 8 + 1;
   uint8_t widths[40];
@@ -2795,7 +2937,7 @@ static unsigned gpuir__bp128_choose(const uint32_t *v, uint32_t count, uint32_t 
   return w - *h;
 }
 
-/* Takes the high parts off the values; returns their number. */
+/* Takes the high bits off the values, into high[], and marks the exceptions; returns their number. */
 static uint32_t gpuir__bp128_split(uint32_t *v, uint32_t count, unsigned b, uint64_t marks[2],
                                    uint32_t *high) {
   const uint32_t mask = gpuir__low_bits(b);
@@ -2815,63 +2957,30 @@ static uint32_t gpuir__bp128_split(uint32_t *v, uint32_t count, unsigned b, uint
   return n;
 }
 
-static int gpuir__bp128_encode(const gpuir_allocator *a, const uint32_t *values, uint32_t n, gpuir__buf *out,
-                               uint32_t *offset, uint8_t *width, int docids) {
-  const uint32_t unit = offset ? 4 : 1;
-  const size_t start = out->len;
-  uint32_t at, count, v[GPUIR__BLOCK], high[GPUIR__BLOCK + 1];
-  for (at = 0; at < n; at += count) {
-    uint8_t *to = gpuir__buf_room(a, out, 16 * 32 + 32);
-    uint64_t used = out->len - start, marks[2] = {0, 0};
-    uint32_t nhigh = 0;
-    size_t size;
-    unsigned b, h;
-    if (!to || used / 4 > UINT32_MAX) {
-      out->len = start;
-      return to ? GPUIR_E_LIMIT : GPUIR_E_NOMEM;
-    }
-    count = gpuir__min32(n - at, GPUIR__BLOCK);
-    if (docids)
-      gpuir__take_gaps(values + at, count, at ? values[at - 1] : UINT32_MAX, v);
-    else
-      memcpy(v, values + at, count * sizeof *v);
-    b = gpuir__bp128_choose(v, count, unit, &h);
-    if (offset) {
-      offset[at / GPUIR__BLOCK] = (uint32_t)(used / 4);
-      width[at / GPUIR__BLOCK] = (uint8_t)(b | (h ? GPUIR__BP128_EXCEPTIONS : 0));
-    } else {
-      *to++ = (uint8_t)(b | (h ? GPUIR__BP128_EXCEPTIONS : 0));
-      out->len++;
-    }
-    size = (count * b + 7) / 8;
-    if (h) nhigh = gpuir__bp128_split(v, count, b, marks, high);
-    if (count == GPUIR__BLOCK)
-      gpuir__bp128_pack(v, b, to);
-    else
-      gpuir__pack(v, count, b, to);
-    if (h) {
-      memcpy(to + size, marks, (count + 7) / 8);
-      size += (count + 7) / 8;
-      to[size++] = (uint8_t)h;
-      gpuir__pack(high, nhigh, h, to + size);
-      size += (nhigh * h + 7) / 8;
-    }
-    memset(to + size, 0, 4);
-    out->len += (size + unit - 1) & ~(size_t)(unit - 1);
-  }
-  return GPUIR_OK;
+static uint8_t *gpuir__bp128_encode_block(const gpuir__codec *codec, uint32_t *v, uint32_t count,
+                                          uint32_t unit, uint8_t *to, uint8_t *width) {
+  uint32_t high[GPUIR__BLOCK + 1], nhigh = 0;
+  uint64_t marks[2] = {0, 0};
+  unsigned h, b = gpuir__bp128_choose(v, count, unit, &h);
+  (void)codec;
+  *width = (uint8_t)(b | (h ? GPUIR__BP128_EXCEPTIONS : 0));
+  if (h) nhigh = gpuir__bp128_split(v, count, b, marks, high);
+  if (count == GPUIR__BLOCK)
+    gpuir__bp128_pack(v, b, to);
+  else
+    gpuir__pack(to, v, count, b);
+  to += (count * b + 7) / 8;
+  if (!h) return to;
+  memcpy(to, marks, (count + 7) / 8);
+  to += (count + 7) / 8;
+  *to++ = (uint8_t)h;
+  gpuir__pack(to, high, nhigh, h);
+  return to + (nhigh * h + 7) / 8;
 }
 
-static int gpuir__bp128_docids_encode(const gpuir_allocator *a, const uint32_t *values, uint32_t n,
-                                      gpuir__buf *out, uint32_t *offset, uint8_t *width, uint64_t *param) {
-  *param = 0;
-  return gpuir__bp128_encode(a, values, n, out, offset, width, 1);
-}
-
-static int gpuir__bp128_freqs_encode(const gpuir_allocator *a, const uint32_t *values, uint32_t n,
-                                     gpuir__buf *out, uint32_t *offset, uint8_t *width, uint64_t *param) {
-  *param = 0;
-  return gpuir__bp128_encode(a, values, n, out, offset, width, 0);
+static int gpuir__bp128_encode(const gpuir__codec *codec, const uint32_t *values, uint32_t n,
+                               const gpuir__target *to) {
+  return gpuir__encode_blocks(codec, values, n, to, gpuir__bp128_encode_block, 1);
 }
 
 #ifndef GPUIR_NO_LAB
@@ -2895,22 +3004,20 @@ static int gpuir__bp128_freqs_encode(const gpuir_allocator *a, const uint32_t *v
  * zeros. Beyond the directory's offset, which all codecs use, nothing depends on the block size
  * of 128 where a codec's own unit is another one.
  *
- * Functions marked GPUIR_HD compute one value from the bytes alone, as a thread of a warp does: one
- * definition of the format for the decoders here and for kernels. Above each codec stands which
- * of them such a lane uses. Where gaps are coded, a scan over the warp makes docIDs of them.
+ * Functions that are GPUIR_HD compute one value from the bytes alone, as a thread of a warp does: one
+ * definition of the format for the decoders here and for the device. Above each codec stands which
+ * of them such a lane uses. Where gaps are coded, a scan over the warp turns them into docIDs.
  *
  * Uses      [02-vectors], [03-codecs].
- * Start at  gpuir__unary (marks in a bit vector), gpuir__ef_decode, gpuir__qs_decode, gpuir__rice_decode.
+ * Start at  gpuir__unary (a unary code), gpuir__ef_decode, gpuir__qs_decode, gpuir__rice_decode.
  * Tests     tests/unit/05_lab_unary.c
  * ==========================================================================*/
 
-/* ---- bit-packed numbers ---- */
+/* ---- packed numbers ---- */
 
-GPUIR_HD static inline uint64_t gpuir__packed_size(uint64_t count, unsigned w) { return (count * w + 7) / 8; }
-
-/* The low `bytes` <= 4 bytes at p as a number; reads 4. */
+/* Returns the low `bytes` <= 4 bytes at p as a number; reads 4. */
 GPUIR_HD static inline uint32_t gpuir__load_bytes(const uint8_t *p, unsigned bytes) {
-  return (uint32_t)(gpuir__load32(p) & (((uint64_t)1 << (8 * bytes)) - 1));
+  return gpuir__load32(p) & gpuir__low_bits(8 * bytes);
 }
 
 /* Writes v < 2^57 at a bit of zeroed memory, of which it touches 8 bytes. */
@@ -2918,110 +3025,67 @@ static inline void gpuir__put_bits(uint8_t *to, uint64_t bit, uint64_t v) {
   gpuir__store64(to + bit / 8, gpuir__load64(to + bit / 8) | v << bit % 8);
 }
 
-/* Writes the low w bits of each value to zeroed memory. */
-static void gpuir__put_packed(uint8_t *to, const uint32_t *values, uint64_t count, unsigned w) {
-  const uint32_t mask = (uint32_t)(((uint64_t)1 << w) - 1);
-  uint64_t i;
-  if (w)
-    for (i = 0; i < count; i++) gpuir__put_bits(to, i * w, values[i] & mask);
-}
-
-/* Room for n zeroed bytes and what gpuir__put_bits touches behind them; NULL without memory. */
-static uint8_t *gpuir__zero_room(const gpuir_allocator *a, gpuir__buf *out, uint64_t n) {
-  uint8_t *to = n < SIZE_MAX / 4 ? gpuir__buf_room(a, out, (size_t)n + 8) : NULL;
-  if (to) memset(to, 0, (size_t)n + 8);
-  return to;
+/* Unpacks count numbers of w bits, 1 to 32, the first of which begins at bit `skip` < 8 of p[0]. Kernels write up to the
+ * next multiple of 16 numbers, and read up to 63 bytes behind those that they need. */
+static void gpuir__unpack_scalar(const uint8_t *p, unsigned w, unsigned skip, uint32_t count, uint32_t *out) {
+  uint32_t i;
+  for (i = 0; i < count; i++) {
+    const uint64_t bit = (uint64_t)i * w + skip;
+    out[i] = (uint32_t)(gpuir__load64(p + bit / 8) >> bit % 8) & gpuir__low_bits(w);
+  }
 }
 
 #if GPUIR__X86
-
-/* 8 values are w bytes: the same words and shifts for each 8, whatever bit of p[0] they begin at. */
 GPUIR__AVX2 static void gpuir__unpack_avx2(const uint8_t *p, unsigned w, unsigned skip, uint32_t count,
                                            uint32_t *out) {
-  const __m256i mask = _mm256_set1_epi32((int)(uint32_t)(((uint64_t)1 << w) - 1));
-  const __m256i bit = _mm256_add_epi32(
-      _mm256_mullo_epi32(_mm256_set1_epi32((int)w), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7)),
-      _mm256_set1_epi32((int)skip));
-  const __m256i word = _mm256_srli_epi32(bit, 5), next = _mm256_add_epi32(word, _mm256_set1_epi32(1));
-  const __m256i shift = _mm256_and_si256(bit, _mm256_set1_epi32(31));
-  const __m256i back = _mm256_sub_epi32(_mm256_set1_epi32(32), shift);
+  const gpuir__packed8 f = gpuir__avx2_packed_of(w, skip);
   uint32_t i;
-  for (i = 0; i < count; i += 8, p += w) {
-    __m256i x = _mm256_loadu_si256((const __m256i *)(const void *)p);
-    __m256i lo = _mm256_srlv_epi32(_mm256_permutevar8x32_epi32(x, word), shift);
-    __m256i hi = _mm256_sllv_epi32(_mm256_permutevar8x32_epi32(x, next), back);
-    _mm256_storeu_si256((__m256i *)(void *)(out + i), _mm256_and_si256(_mm256_or_si256(lo, hi), mask));
-  }
+  for (i = 0; i < count; i += 8, p += w) gpuir__avx2_store(out + i, gpuir__avx2_packed(p, &f));
 }
 
 GPUIR__AVX512 static void gpuir__unpack_avx512(const uint8_t *p, unsigned w, unsigned skip, uint32_t count,
                                                uint32_t *out) {
-  const __m512i iota = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-  const __m512i mask = _mm512_set1_epi32((int)(uint32_t)(((uint64_t)1 << w) - 1));
-  const __m512i bit =
-      _mm512_add_epi32(_mm512_mullo_epi32(_mm512_set1_epi32((int)w), iota), _mm512_set1_epi32((int)skip));
-  const __m512i word = _mm512_srli_epi32(bit, 5), next = _mm512_add_epi32(word, _mm512_set1_epi32(1));
-  const __m512i shift = _mm512_and_si512(bit, _mm512_set1_epi32(31));
-  const __m512i back = _mm512_sub_epi32(_mm512_set1_epi32(32), shift);
+  const gpuir__packed16 f = gpuir__avx512_packed_of(w, skip);
   uint32_t i;
-  for (i = 0; i < count; i += 16, p += 2 * w) {
-    __m512i x = _mm512_loadu_si512(p);
-    __m512i lo = _mm512_srlv_epi32(_mm512_permutexvar_epi32(word, x), shift);
-    __m512i hi = _mm512_sllv_epi32(_mm512_permutexvar_epi32(next, x), back);
-    _mm512_storeu_si512(out + i, _mm512_ternarylogic_epi32(lo, hi, mask, 0xa8)); /* (lo | hi) & mask */
-  }
+  for (i = 0; i < count; i += 16, p += 2 * w) _mm512_storeu_si512(out + i, gpuir__avx512_packed(p, &f));
 }
 #endif
 
-/* Unpacks values from .. from + count - 1 of w <= 32 bits each. Writes up to the next multiple of 16
- * values, reads 63 bytes behind those that it needs. */
-static void gpuir__unpack(const uint8_t *p, unsigned w, uint64_t from, uint32_t count, uint32_t *out,
-                          int simd) {
-  uint32_t i;
-  if (!w) {
+/* Unpacks numbers from .. from + count - 1 of those that begin at p, of w <= 32 bits each, at the stream's level. Writes
+ * up to the next multiple of 16 numbers. */
+static void gpuir__unpack(const gpuir__stream *s, const uint8_t *p, unsigned w, uint64_t from, uint32_t count,
+                          uint32_t *out) {
+  if (w)
+    s->kernels->unpack(p + from * w / 8, w, (unsigned)(from * w % 8), count, out);
+  else
     memset(out, 0, ((size_t)count + 15) / 16 * 16 * sizeof *out);
-    return;
-  }
-#if GPUIR__X86
-  if (simd >= GPUIR_SIMD_AVX512) {
-    gpuir__unpack_avx512(p + from * w / 8, w, (unsigned)(from * w % 8), count, out);
-    return;
-  }
-  if (simd == GPUIR_SIMD_AVX2) {
-    gpuir__unpack_avx2(p + from * w / 8, w, (unsigned)(from * w % 8), count, out);
-    return;
-  }
-#endif
-  (void)simd;
-  for (i = 0; i < count; i++) out[i] = gpuir__packed_value(p, w, from + i);
 }
 
-/* ---- marks in a bit vector ---- */
+/* ---- unary codes ---- */
 
-/* A vector whose marks (ones, or zeros if flip is all ones) end the numbers of a unary code: the
- * mark of number j has as many other bits before it as the numbers up to j add up to. */
+/* A bit vector of numbers in unary code, each of which a stop bit ends: a one, or a zero if flip is all ones. The stop of
+ * number j has as many other bits before it as the numbers up to j add up to. */
 typedef struct gpuir__unary {
   const uint8_t *bits; /* `bytes` of them */
   uint64_t bytes;
-  uint64_t flip;
-  const uint8_t *sums; /* NULL, or u32: ones before each 2^log bits, nsums of them */
+  uint64_t flip;       /* 0 or UINT64_MAX: is xored to the bits, so that stops are ones */
+  const uint8_t *sums; /* NULL, or u32 [piece]: ones before each piece of 2^log bits, nsums of them */
   uint64_t nsums;
   unsigned log;
 } gpuir__unary;
 
-#define GPUIR__MARKS_ROOM (GPUIR__BLOCK + 64u + 16u)
-#define GPUIR__MARKS_WINDOW 128u /* bytes; as many bits as the longest piece between two sums has */
+#define GPUIR__STOPS_ROOM (GPUIR__BLOCK + 64u + 16u)
+#define GPUIR__STOPS_WINDOW 128u /* bytes; as many bits as the longest piece between two sums has */
 
-/* 64 bits of the vector, those behind its end cleared. */
+/* Returns 64 bits of the vector in which stops are ones, those behind its end cleared. */
 GPUIR_HD static inline uint64_t gpuir__unary_word(const uint8_t *p, uint64_t bytes, uint64_t flip) {
   uint64_t x = gpuir__load64(p) ^ flip;
-  return bytes < 8 ? x & (((uint64_t)1 << (8 * bytes)) - 1) : x;
+  return bytes < 8 ? x & gpuir__low_bits64(8 * (unsigned)bytes) : x;
 }
 
-/* These write the positions of the marks behind bit `skip` < 8 of the bytes at p, of which the first bit
- * has position `at`, to pos[got..], until they have `count` <= 128 or the bytes end. They return the new
- * `got`, which may be greater than count. */
-static uint32_t gpuir__marks_scalar(const uint8_t *p, uint64_t bytes, unsigned skip, uint64_t flip,
+/* Writes the positions of the stops from bit `skip` < 8 of the bytes at p on, of which the first bit has position `at`, to
+ * pos[got..], until it has `count` <= 128 or the bytes end. Returns the new `got`, which may be greater than count. */
+static uint32_t gpuir__stops_scalar(const uint8_t *p, uint64_t bytes, unsigned skip, uint64_t flip,
                                     uint32_t at, uint32_t got, uint32_t count, uint32_t *pos) {
   uint64_t keep = UINT64_MAX << skip;
   for (; bytes && got < count; p += 8, at += 64) {
@@ -3034,8 +3098,8 @@ static uint32_t gpuir__marks_scalar(const uint8_t *p, uint64_t bytes, unsigned s
 }
 
 #if GPUIR__X86
-/* Four at a time without looking, so that there are fewer branches to mispredict. */
-GPUIR__AVX2 static uint32_t gpuir__marks_avx2(const uint8_t *p, uint64_t bytes, unsigned skip, uint64_t flip,
+/* Takes eight at a time whether there are so many or not, so that fewer branches are mispredicted. */
+GPUIR__AVX2 static uint32_t gpuir__stops_avx2(const uint8_t *p, uint64_t bytes, unsigned skip, uint64_t flip,
                                               uint32_t at, uint32_t got, uint32_t count, uint32_t *pos) {
   uint64_t keep = UINT64_MAX << skip;
   const uint64_t stop = (uint64_t)1 << 63;
@@ -3057,12 +3121,11 @@ GPUIR__AVX2 static uint32_t gpuir__marks_avx2(const uint8_t *p, uint64_t bytes, 
   return got;
 }
 
-GPUIR__AVX512 static uint32_t gpuir__marks_avx512(const uint8_t *p, uint64_t bytes, unsigned skip,
+GPUIR__AVX512 static uint32_t gpuir__stops_avx512(const uint8_t *p, uint64_t bytes, unsigned skip,
                                                   uint64_t flip, uint32_t at, uint32_t got, uint32_t count,
                                                   uint32_t *pos) {
-  const __m512i iota = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
   const __m512i sixteen = _mm512_set1_epi32(16);
-  __m512i where = _mm512_add_epi32(iota, _mm512_set1_epi32((int)at));
+  __m512i where = _mm512_add_epi32(gpuir__avx512_iota(), _mm512_set1_epi32((int)at));
   uint64_t keep = UINT64_MAX << skip;
   for (; bytes && got < count; p += 8) {
     uint64_t x = gpuir__unary_word(p, bytes, flip) & keep;
@@ -3080,13 +3143,13 @@ GPUIR__AVX512 static uint32_t gpuir__marks_avx512(const uint8_t *p, uint64_t byt
 }
 #endif
 
-/* Marks before piece c. */
+/* Returns the number of stops before piece c. */
 GPUIR_HD static inline uint64_t gpuir__unary_rank(const gpuir__unary *u, uint64_t c) {
   uint64_t ones = gpuir__load32(u->sums + c * 4);
   return u->flip ? (c << u->log) - ones : ones;
 }
 
-/* The last piece in [lo, hi), lo < hi, before which there are at most r marks, or lo. */
+/* Returns the last piece in [lo, hi), lo < hi, before which there are at most r stops, or lo. */
 GPUIR_HD static inline uint64_t gpuir__unary_piece(const gpuir__unary *u, uint64_t lo, uint64_t hi,
                                                    uint64_t r) {
   while (hi - lo > 1) {
@@ -3099,27 +3162,19 @@ GPUIR_HD static inline uint64_t gpuir__unary_piece(const gpuir__unary *u, uint64
   return lo;
 }
 
-/* The positions, from bit `start` on, of the first count <= 128 marks there; `rank` marks stand before it.
- * Missing ones are 0. Skips long gaps by means of the sums, so that the time depends on count only. */
-static void gpuir__unary_marks(const gpuir__unary *u, uint64_t start, uint64_t rank, uint32_t count,
-                               uint32_t *pos, int simd) {
+/* Writes the positions, counted from bit `start`, of the first count <= 128 stops there; `rank` stops stand before it.
+ * Missing ones are 0. Skips what has no stops by means of the sums, so that the time depends on count only. */
+static void gpuir__unary_stops(const gpuir__stream *s, const gpuir__unary *u, uint64_t start, uint64_t rank,
+                               uint32_t count, uint32_t *pos) {
   uint64_t at = start;
   uint32_t got = 0, before = 1;
   while (got < count && at / 8 < u->bytes) {
     const uint8_t *p = u->bits + at / 8;
-    const uint64_t window = gpuir__min64(u->bytes - at / 8, GPUIR__MARKS_WINDOW);
+    const uint64_t window = gpuir__min64(u->bytes - at / 8, GPUIR__STOPS_WINDOW);
     const uint32_t first = (uint32_t)(at / 8 * 8 - start);
     const int none = got == before;
     before = got;
-#if GPUIR__X86
-    if (simd >= GPUIR_SIMD_AVX512)
-      got = gpuir__marks_avx512(p, window, at % 8, u->flip, first, got, count, pos);
-    else if (simd == GPUIR_SIMD_AVX2)
-      got = gpuir__marks_avx2(p, window, at % 8, u->flip, first, got, count, pos);
-    else
-#endif
-      got = gpuir__marks_scalar(p, window, at % 8, u->flip, first, got, count, pos);
-    (void)simd;
+    got = s->kernels->stops(p, window, at % 8, u->flip, first, got, count, pos);
     at = (at / 8 + window) * 8;
     if (got == before && u->sums) {
       uint64_t c = at >> u->log;
@@ -3131,15 +3186,15 @@ static void gpuir__unary_marks(const gpuir__unary *u, uint64_t start, uint64_t r
   for (; got < count; got++) pos[got] = 0;
 }
 
-/* The position of mark number r, of which `rank` <= r stand before bit `start`; it is before bit `end`,
- * or at the vector's end at the latest. */
+/* Returns the position of the stop with rank r; `rank` <= r stops stand before bit `start`. It is looked for before bit
+ * `end`, by the sums, or up to the vector's end, without sums. */
 GPUIR_HD static inline uint64_t gpuir__unary_select(const gpuir__unary *u, uint64_t start, uint64_t end,
                                                     uint64_t rank, uint64_t r) {
   uint64_t words = UINT64_MAX, byte, keep;
   if (u->sums) {
     uint64_t lo = start >> u->log, hi = (end >> u->log) + 1;
     if (hi > u->nsums) hi = u->nsums;
-    words = GPUIR__MARKS_WINDOW / 8 + 1;
+    words = GPUIR__STOPS_WINDOW / 8 + 1;
     if (lo < hi) {
       uint64_t c = gpuir__unary_piece(u, lo, hi, r);
       if (c > lo) {
@@ -3160,11 +3215,18 @@ GPUIR_HD static inline uint64_t gpuir__unary_select(const gpuir__unary *u, uint6
   return start;
 }
 
-/* Puts unary-coded numbers and fixed low bits together: value j is (other bits before mark j) * 2^b + low
- * bits + add. */
+/* Returns value j, whose high bits are coded in unary and whose stop has position pos: (bits before it that are no stops)
+ * * 2^b + its low bits + add. */
 GPUIR_HD static inline uint32_t gpuir__joined(uint32_t pos, uint32_t j, unsigned b, uint32_t low,
                                               uint32_t add) {
   return ((pos - j) << b) + low + add;
+}
+
+/* Turns count low bits, or whatever is to be added, in out[] into values by gpuir__joined; b < 32. */
+static void gpuir__join_scalar(const uint32_t *pos, unsigned b, uint32_t add, uint32_t limit, uint32_t count,
+                               uint32_t *out) {
+  uint32_t i;
+  for (i = 0; i < count; i++) out[i] = gpuir__min32(gpuir__joined(pos[i], i, b, out[i], add), limit);
 }
 
 #if GPUIR__X86
@@ -3173,13 +3235,12 @@ GPUIR__AVX2 static void gpuir__join_avx2(const uint32_t *pos, unsigned b, uint32
   const __m256i eight = _mm256_set1_epi32(8), more = _mm256_set1_epi32((int)add);
   const __m256i most = _mm256_set1_epi32((int)limit);
   const __m128i shift = _mm_cvtsi32_si128((int)b);
-  __m256i j = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+  __m256i j = gpuir__avx2_iota();
   uint32_t i;
   for (i = 0; i < count; i += 8) {
-    __m256i x = _mm256_sub_epi32(_mm256_loadu_si256((const __m256i *)(const void *)(pos + i)), j);
-    __m256i low = _mm256_add_epi32(_mm256_loadu_si256((const __m256i *)(const void *)(out + i)), more);
-    x = _mm256_add_epi32(_mm256_sll_epi32(x, shift), low);
-    _mm256_storeu_si256((__m256i *)(void *)(out + i), _mm256_min_epu32(x, most));
+    __m256i x = _mm256_sll_epi32(_mm256_sub_epi32(gpuir__avx2_load(pos + i), j), shift);
+    x = _mm256_add_epi32(x, _mm256_add_epi32(gpuir__avx2_load(out + i), more));
+    gpuir__avx2_store(out + i, _mm256_min_epu32(x, most));
     j = _mm256_add_epi32(j, eight);
   }
 }
@@ -3189,7 +3250,7 @@ GPUIR__AVX512 static void gpuir__join_avx512(const uint32_t *pos, unsigned b, ui
   const __m512i sixteen = _mm512_set1_epi32(16), more = _mm512_set1_epi32((int)add);
   const __m512i most = _mm512_set1_epi32((int)limit);
   const __m128i shift = _mm_cvtsi32_si128((int)b);
-  __m512i j = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+  __m512i j = gpuir__avx512_iota();
   uint32_t i;
   for (i = 0; i < count; i += 16) {
     __m512i x = _mm512_sll_epi32(_mm512_sub_epi32(_mm512_loadu_si512(pos + i), j), shift);
@@ -3200,24 +3261,6 @@ GPUIR__AVX512 static void gpuir__join_avx512(const uint32_t *pos, unsigned b, ui
 }
 #endif
 
-/* out[] has the low bits, or whatever is to be added. b < 32. */
-static void gpuir__join(const uint32_t *pos, unsigned b, uint32_t add, uint32_t limit, uint32_t count,
-                        uint32_t *out, int simd) {
-  uint32_t i;
-#if GPUIR__X86
-  if (simd >= GPUIR_SIMD_AVX512) {
-    gpuir__join_avx512(pos, b, add, limit, count, out);
-    return;
-  }
-  if (simd == GPUIR_SIMD_AVX2) {
-    gpuir__join_avx2(pos, b, add, limit, count, out);
-    return;
-  }
-#endif
-  (void)simd;
-  for (i = 0; i < count; i++) out[i] = gpuir__min32(gpuir__joined(pos[i], i, b, out[i], add), limit);
-}
-
 /* ----------------------------------------------------------------------------
  * ef (6)
  *
@@ -3225,8 +3268,8 @@ static void gpuir__join(const uint32_t *pos, unsigned b, uint32_t add, uint32_t 
  * CPU and GPU in information retrieval systems for intra-query parallelism", PPoPP 2018 (Para-EF),
  * after Elias, "Efficient storage and retrieval by content and address of static files", JACM 21(2),
  * 1974. Of a partition of n docIDs behind the docID `base - 1`, x = docID - base runs up to U, and
- * b = floor(log2(U / n)), 0 if U < n. The low b bits of each x stand in slots; what is above counts
- * up in unary code, as many zeros as it grows by and a one for each docID:
+ * b = floor(log2(U / n)), 0 if U < n. The low b bits of each x are packed; its high bits count up in
+ * unary code, as many zeros as they grow by and a one, the stop, for each docID:
  *
  *     base = 0, docIDs 5 6 8 15 18 33, U = 33, b = floor(log2(33 / 6)) = 2
  *                        low   01 10 00 11 10 01
@@ -3239,12 +3282,13 @@ static void gpuir__join(const uint32_t *pos, unsigned b, uint32_t add, uint32_t 
  * byte, offset[] has where, width[] has b; a list of fewer than 128 is one byte with b and its
  * partition. The unary part has at most 3 n bits, since U / n < 2^(b+1).
  *
- * gpuir__ef_find finds the parts. A lane finds its one by gpuir__unary_select, or counts those of a
- * gpuir__unary_word for its warp, and joins it with gpuir__packed_value by gpuir__joined;
- * gpuir__ef_get does all of it.
+ * gpuir__ef_find finds low bits and unary code. A lane finds its stop by gpuir__unary_select, or counts
+ * the stops of a gpuir__unary_word for its warp, and joins it with gpuir__packed_value by
+ * gpuir__joined; gpuir__ef_get does all of it.
  * --------------------------------------------------------------------------*/
 
-/* The unary part of a partition, and where its low bits are; b = 0 and no bits if it is not all there. */
+/* Finds the unary code of a partition and returns where its low bits begin, of *b bits each; b = 0 and no bits if the
+ * partition is not all there. */
 GPUIR_HD static inline const uint8_t *gpuir__ef_find(const gpuir__stream *s, uint32_t block, uint32_t count,
                                                      unsigned *b, gpuir__unary *u) {
   uint64_t at = 1, low, avail;
@@ -3271,13 +3315,13 @@ GPUIR_HD static inline const uint8_t *gpuir__ef_find(const gpuir__stream *s, uin
 
 static void gpuir__ef_decode(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t *out) {
   const uint32_t count = gpuir__block_count(s->n, block);
-  uint32_t pos[GPUIR__MARKS_ROOM];
+  uint32_t pos[GPUIR__STOPS_ROOM];
   gpuir__unary u;
   unsigned b;
   const uint8_t *low = gpuir__ef_find(s, block, count, &b, &u);
-  gpuir__unary_marks(&u, 0, 0, count, pos, s->simd);
-  gpuir__unpack(low, b, 0, count, out, s->simd);
-  gpuir__join(pos, b, prev + 1, s->limit, count, out, s->simd);
+  gpuir__unary_stops(s, &u, 0, 0, count, pos);
+  gpuir__unpack(s, low, b, 0, count, out);
+  s->kernels->join(pos, b, prev + 1, s->limit, count, out);
 }
 
 GPUIR_HD static inline uint32_t gpuir__ef_get(const gpuir__stream *s, uint32_t i) {
@@ -3292,50 +3336,36 @@ GPUIR_HD static inline uint32_t gpuir__ef_get(const gpuir__stream *s, uint32_t i
                       s->limit);
 }
 
-/* The unary part of an Elias-Fano code: value i's mark is bit (value i >> b) + i. */
-static void gpuir__ef_put(const uint32_t *values, uint64_t count, uint32_t base, unsigned b, uint8_t *low,
-                          uint8_t *unary) {
+/* Writes the Elias-Fano code of rising values: their low bits, and in unary code the stop of value i at bit
+ * (value i >> b) + i. */
+static void gpuir__ef_put(const uint32_t *values, uint64_t count, unsigned b, uint8_t *low, uint8_t *unary) {
   uint64_t i;
   for (i = 0; i < count; i++) {
-    uint32_t x = values[i] - base;
-    if (b) gpuir__put_bits(low, i * b, x & (((uint64_t)1 << b) - 1));
-    gpuir__put_bits(unary, (uint64_t)(x >> b) + i, 1);
+    gpuir__put_bits(low, i * b, values[i] & gpuir__low_bits(b));
+    gpuir__put_bits(unary, (uint64_t)(values[i] >> b) + i, 1);
   }
 }
 
-static int gpuir__ef_encode(const gpuir_allocator *a, const uint32_t *values, uint32_t n, gpuir__buf *out,
-                            uint32_t *offset, uint8_t *width, uint64_t *param) {
-  const size_t start = out->len;
-  uint32_t at, count;
-  *param = 0;
-  for (at = 0; at < n; at += count) {
-    uint8_t *to = gpuir__zero_room(a, out, 16 * 31 + 48 + 8);
-    const uint32_t *v = values + at;
-    const uint64_t used = out->len - start;
-    uint32_t base, most;
-    uint64_t low, high;
-    unsigned b;
-    if (!to || used > UINT32_MAX) {
-      out->len = start;
-      return to ? GPUIR_E_LIMIT : GPUIR_E_NOMEM;
-    }
-    count = gpuir__min32(n - at, GPUIR__BLOCK);
-    base = at ? v[-1] + 1 : 0;
-    most = v[count - 1] - base;
-    b = most < count ? 0 : gpuir__width32(most / count) - 1;
-    low = gpuir__packed_size(count, b);
-    high = gpuir__packed_size((uint64_t)(most >> b) + count, 1);
-    if (offset) {
-      offset[at / GPUIR__BLOCK] = (uint32_t)used;
-      width[at / GPUIR__BLOCK] = (uint8_t)b;
-    } else {
-      *to++ = (uint8_t)b;
-      out->len++;
-    }
-    gpuir__ef_put(v, count, base, b, to, to + low);
-    out->len += (size_t)(low + high);
-  }
-  return GPUIR_OK;
+static uint8_t *gpuir__ef_encode_block(const gpuir__codec *codec, uint32_t *v, uint32_t count, uint32_t unit,
+                                       uint8_t *to, uint8_t *width) {
+  uint64_t low, high;
+  uint32_t i, most;
+  unsigned b;
+  (void)codec;
+  (void)unit;
+  for (i = 1; i < count; i++) v[i] += v[i - 1] + 1; /* what each docID exceeds the base by */
+  most = v[count - 1];
+  b = most < count ? 0 : gpuir__width32(most / count) - 1;
+  low = gpuir__packed_size(count, b);
+  high = gpuir__packed_size((uint64_t)(most >> b) + count, 1);
+  gpuir__ef_put(v, count, b, to, to + low);
+  *width = (uint8_t)b;
+  return to + low + high;
+}
+
+static int gpuir__ef_encode(const gpuir__codec *codec, const uint32_t *values, uint32_t n,
+                            const gpuir__target *to) {
+  return gpuir__encode_blocks(codec, values, n, to, gpuir__ef_encode_block, 1);
 }
 
 /* ----------------------------------------------------------------------------
@@ -3344,17 +3374,17 @@ static int gpuir__ef_encode(const gpuir_allocator *a, const uint32_t *values, ui
  * Elias-Fano over the whole list, with tables that let each block and each value be decoded alone.
  * Sources: Li, "Decompressing inverted indexes using a GPU-based Parallel-QS method", thesis,
  * Polytechnic Institute of New York University, 2014 (section 4.2, and prefix sums over blocks of
- * the upper bits in section 5.2), after Vigna, "Quasi-succinct indices", WSDM 2013. With u the last
+ * the high bits in section 5.2), after Vigna, "Quasi-succinct indices", WSDM 2013. With u the last
  * docID, b = max(0, floor(log2(c u / n))); the parameter is 1000 c, 250 to 4000, 0 for 1000. The two
- * arrays are those of ef, with base 0 and one partition (the thesis writes the upper one's complement):
+ * arrays are those of ef, with base 0 and one partition (the thesis writes the unary code's complement):
  *
- *     list of 128 or more   | header u64 | sums u32 ... | lower bits, b each | upper bits |
- *       header              bits 0..7 b, 8..63 bytes of the upper bits
- *       sums                ones in the upper bits before each 1024 of them
- *     shorter list          | b u8 | lower bits | upper bits |
+ *     list of 128 or more   | header u64 | sums u32 ... | low bits, b each | unary code |
+ *       header              bits 0..7 b, 8..63 bytes of the unary code
+ *       sums                ones in the unary code before each 1024 bits of it
+ *     shorter list          | b u8 | low bits | unary code |
  *
- * Lower and upper bits are padded to a byte. The select sample of a block is the directory's
- * offset[], zeros in the upper bits before it, i. e. the docID before >> b: block k begins at bit
+ * Low bits and unary code are padded to a byte each. The select sample of a block is the directory's
+ * offset[], zeros in the unary code before it, i. e. the docID before >> b: block k begins at bit
  * offset[k] + 128 k. width[] is 0.
  *
  * Lanes do as for ef: gpuir__halves_find, gpuir__halves_start, gpuir__unary_select (or
@@ -3363,15 +3393,15 @@ static int gpuir__ef_encode(const gpuir_allocator *a, const uint32_t *values, ui
 
 #define GPUIR__QS_LOG 10u
 
-/* The parts of qs and rice streams, which differ in what the unary vector says. */
+/* What qs and rice streams consist of; they differ in what the unary code says. */
 typedef struct gpuir__halves {
   unsigned b;
   const uint8_t *low;   /* n numbers of b bits */
-  const uint8_t *bases; /* rice: u32 a block, or NULL */
+  const uint8_t *bases; /* rice: u32 [block], the sum of the numbers before it, or NULL */
   gpuir__unary unary;
 } gpuir__halves;
 
-/* 0 or FORMAT, and then there are no bits. */
+/* Finds what a stream consists of. 0, or FORMAT, and then there are no bits. */
 GPUIR_HD static inline int gpuir__halves_find(const gpuir__stream *s, unsigned log, int rice,
                                               gpuir__halves *v) {
   const uint64_t head = s->offset ? 8 : 1;
@@ -3410,7 +3440,7 @@ GPUIR_HD static inline int gpuir__halves_find(const gpuir__stream *s, unsigned l
   return GPUIR_OK;
 }
 
-/* Writes the sums of a unary vector. */
+/* Writes the sums of a unary code: u32 ones before each 2^log bits. */
 static void gpuir__halves_sums(const uint8_t *unary, uint64_t bytes, unsigned log, uint8_t *sums) {
   uint64_t i, ones = 0;
   for (i = 0; i < bytes; i++) {
@@ -3424,12 +3454,12 @@ static int gpuir__qs_open(gpuir__stream *s) {
   return gpuir__halves_find(s, GPUIR__QS_LOG, 0, &v);
 }
 
-/* The bit at which a block begins. */
+/* Returns the bit of the unary code at which a block begins. */
 GPUIR_HD static inline uint64_t gpuir__halves_start(const gpuir__stream *s, uint32_t block) {
   return s->offset ? (uint64_t)s->offset[block] + (uint64_t)block * GPUIR__BLOCK : 0;
 }
 
-/* The bit at which the block behind begins: where the sums are searched up to. */
+/* Returns the bit at which the next block begins, up to which the sums are searched. */
 GPUIR_HD static inline uint64_t gpuir__halves_end(const gpuir__stream *s, const gpuir__halves *v,
                                                   uint32_t block) {
   return s->offset && block < (s->n - 1) / GPUIR__BLOCK ? gpuir__halves_start(s, block + 1)
@@ -3439,13 +3469,13 @@ GPUIR_HD static inline uint64_t gpuir__halves_end(const gpuir__stream *s, const 
 static void gpuir__qs_decode(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t *out) {
   const uint32_t count = gpuir__block_count(s->n, block);
   const uint64_t first = (uint64_t)block * GPUIR__BLOCK;
-  uint32_t pos[GPUIR__MARKS_ROOM];
+  uint32_t pos[GPUIR__STOPS_ROOM];
   gpuir__halves v;
   (void)prev;
   (void)gpuir__halves_find(s, GPUIR__QS_LOG, 0, &v);
-  gpuir__unary_marks(&v.unary, gpuir__halves_start(s, block), first, count, pos, s->simd);
-  gpuir__unpack(v.low, v.b, first, count, out, s->simd);
-  gpuir__join(pos, v.b, (s->offset ? s->offset[block] : 0) << v.b, s->limit, count, out, s->simd);
+  gpuir__unary_stops(s, &v.unary, gpuir__halves_start(s, block), first, count, pos);
+  gpuir__unpack(s, v.low, v.b, first, count, out);
+  s->kernels->join(pos, v.b, (s->offset ? s->offset[block] : 0) << v.b, s->limit, count, out);
 }
 
 GPUIR_HD static inline uint32_t gpuir__qs_get(const gpuir__stream *s, uint32_t i) {
@@ -3458,42 +3488,39 @@ GPUIR_HD static inline uint32_t gpuir__qs_get(const gpuir__stream *s, uint32_t i
   return gpuir__min32(gpuir__joined((uint32_t)pos, i, v.b, gpuir__packed_value(v.low, v.b, i), 0), s->limit);
 }
 
-static int gpuir__qs_encode(const gpuir_allocator *a, const uint32_t *values, uint32_t n, gpuir__buf *out,
-                            uint32_t *offset, uint8_t *width, uint64_t *param) {
-  const uint64_t c = *param ? *param : 1000;
-  uint64_t last = n ? values[n - 1] : 0, head = offset ? 8 : 1, sums = 0, low, high, i;
+static int gpuir__qs_encode(const gpuir__codec *codec, const uint32_t *values, uint32_t n,
+                            const gpuir__target *t) {
+  const uint64_t c = t->param ? t->param : 1000;
+  uint64_t last = n ? values[n - 1] : 0, head = t->offset ? 8 : 1, sums = 0, low, high, i;
   unsigned b = 0;
   uint8_t *to;
+  (void)codec;
   if (c < 250 || c > 4000) return GPUIR_E_LIMIT;
   while (b < 31 && (uint64_t)n * 1000 <= c * last >> (b + 1)) b++;
   low = gpuir__packed_size(n, b);
   high = n ? gpuir__packed_size((last >> b) + n, 1) : 0;
-  if (offset) sums = ((high << 3) + (1u << GPUIR__QS_LOG) - 1) >> GPUIR__QS_LOG << 2;
-  to = gpuir__zero_room(a, out, head + sums + low + high);
+  if (t->offset) sums = ((high << 3) + (1u << GPUIR__QS_LOG) - 1) >> GPUIR__QS_LOG << 2;
+  to = gpuir__zero_room(t->a, t->out, head + sums + low + high);
   if (!to) return GPUIR_E_NOMEM;
-  if (offset)
+  if (t->offset)
     gpuir__store64(to, b | high << 8);
   else
     to[0] = (uint8_t)b;
-  gpuir__ef_put(values, n, 0, b, to + head + sums, to + head + sums + low);
-  if (offset) {
-    gpuir__halves_sums(to + head + sums + low, high, GPUIR__QS_LOG, to + head);
-    for (i = 0; i < n; i += GPUIR__BLOCK) {
-      offset[i / GPUIR__BLOCK] = i ? values[i - 1] >> b : 0;
-      width[i / GPUIR__BLOCK] = 0;
-    }
-  }
-  out->len += (size_t)(head + sums + low + high);
+  gpuir__ef_put(values, n, b, to + head + sums, to + head + sums + low);
+  if (t->offset) gpuir__halves_sums(to + head + sums + low, high, GPUIR__QS_LOG, to + head);
+  for (i = 0; i < n; i += GPUIR__BLOCK)
+    gpuir__target_block(t, (uint32_t)(i / GPUIR__BLOCK), i ? values[i - 1] >> b : 0, 0);
+  t->out->len += (size_t)(head + sums + low + high);
   return GPUIR_OK;
 }
 
 /* ----------------------------------------------------------------------------
  * rice (8)
  *
- * Rice coding with the unary and the binary parts in two bit vectors. Source: section 6.1 of Ding,
+ * Rice coding with the unary and the binary codes in two bit vectors. Source: section 6.1 of Ding,
  * He, Yan & Suel, WWW 2009. Of each gap g, the unary vector has g >> b ones and a zero, the binary
  * vector the low b bits; one b for the list, 2^b close to the mean gap (of its neighbours the one
- * that makes the list smallest). Sums of all that is before make each part decodable alone:
+ * that makes the list smallest). Sums of all that is before make each block decodable alone:
  *
  *     gaps 5 0 9, b = 2         unary   10 0 110        binary  01 00 01
  *     docID i = i + sum of binary numbers up to i + (ones before zero i) * 2^b
@@ -3521,16 +3548,16 @@ static int gpuir__rice_open(gpuir__stream *s) {
 static void gpuir__rice_decode(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t *out) {
   const uint32_t count = gpuir__block_count(s->n, block);
   const uint64_t first = (uint64_t)block * GPUIR__BLOCK;
-  uint32_t pos[GPUIR__MARKS_ROOM];
+  uint32_t pos[GPUIR__STOPS_ROOM];
   gpuir__halves v;
   (void)gpuir__halves_find(s, GPUIR__RICE_LOG, 1, &v);
-  gpuir__unary_marks(&v.unary, gpuir__halves_start(s, block), first, count, pos, s->simd);
-  gpuir__unpack(v.low, v.b, first, count, out, s->simd);
-  gpuir__sum_gaps(out, count, prev, UINT32_MAX, s->simd);
-  gpuir__join(pos, v.b, 0, s->limit, count, out, s->simd);
+  gpuir__unary_stops(s, &v.unary, gpuir__halves_start(s, block), first, count, pos);
+  gpuir__unpack(s, v.low, v.b, first, count, out);
+  s->kernels->sum_gaps(out, count, prev, UINT32_MAX);
+  s->kernels->join(pos, v.b, 0, s->limit, count, out);
 }
 
-/* What the binary numbers before a block sum up to. */
+/* Returns the sum of the binary numbers before a block. */
 GPUIR_HD static inline uint32_t gpuir__rice_base(const gpuir__halves *v, uint32_t block) {
   return v->bases ? gpuir__load32(v->bases + (uint64_t)block * 4) : 0;
 }
@@ -3549,51 +3576,63 @@ GPUIR_HD static inline uint32_t gpuir__rice_get(const gpuir__stream *s, uint32_t
   return gpuir__min32(gpuir__joined((uint32_t)pos, i, v.b, 0, sum), s->limit);
 }
 
-static int gpuir__rice_encode(const gpuir_allocator *a, const uint32_t *values, uint32_t n, gpuir__buf *out,
-                              uint32_t *offset, uint8_t *width, uint64_t *param) {
-  const uint64_t head = offset ? 8 : 1, nblocks = n / GPUIR__BLOCK + (n % GPUIR__BLOCK != 0);
+/* Returns the b, close to the width of the mean gap, that makes the list smallest; *ones: the ones of its unary vector. */
+static unsigned gpuir__rice_choose(const uint32_t *values, uint32_t n, int directory, uint64_t *ones) {
   const unsigned mean = n ? gpuir__width32((values[n - 1] - (n - 1)) / n) : 0; /* floor(log2) + 1 */
-  unsigned b = 0, try_b;
-  uint64_t ones = 0, best = UINT64_MAX, sums = 0, bases = offset ? nblocks * 4 : 0, low, high, i, at;
-  uint8_t *to;
-  *param = 0;
-  for (try_b = mean > 2 ? mean - 2 : 0; try_b <= mean + 1 && try_b < 32; try_b++) {
+  unsigned best_b = 0, b;
+  uint64_t best = UINT64_MAX, i;
+  *ones = 0;
+  for (b = mean > 2 ? mean - 2 : 0; b <= mean + 1 && b < 32; b++) {
     uint64_t sum = 0, size;
-    for (i = 0; i < n; i++) sum += (values[i] - (i ? values[i - 1] + 1 : 0)) >> try_b;
-    size = sum + (sum + n) / 4 * (offset != NULL) + (uint64_t)n * try_b; /* 32 bits for each 128 */
+    for (i = 0; i < n; i++) sum += (values[i] - (i ? values[i - 1] + 1 : 0)) >> b;
+    size = sum + (sum + n) / 4 * (directory != 0) + (uint64_t)n * b; /* 32 bits for each 128 */
     if (size >= best) continue;
     best = size;
-    ones = sum;
-    b = try_b;
+    *ones = sum;
+    best_b = b;
   }
+  return best_b;
+}
+
+/* Writes both bit vectors, and of each block its directory entry and, to `bases`, the sum before it. */
+static void gpuir__rice_put(const uint32_t *values, uint32_t n, unsigned b, const gpuir__target *t,
+                            uint8_t *bases, uint8_t *binary, uint8_t *unary) {
+  uint64_t at = 0;
+  uint32_t sum = 0, i;
+  for (i = 0; i < n; i++) {
+    uint32_t gap = values[i] - (i ? values[i - 1] + 1 : 0), q = gap >> b, r = gap - (q << b);
+    if (t->offset && i % GPUIR__BLOCK == 0) {
+      gpuir__target_block(t, i / GPUIR__BLOCK, (uint32_t)(at - i), 0);
+      gpuir__store32(bases + (size_t)(i / GPUIR__BLOCK) * 4, sum);
+    }
+    sum += r;
+    if (b) gpuir__put_bits(binary, (uint64_t)i * b, r);
+    for (; q >= 32; q -= 32, at += 32) gpuir__put_bits(unary, at, 0xffffffffu);
+    gpuir__put_bits(unary, at, gpuir__low_bits64(q));
+    at += q + 1;
+  }
+}
+
+static int gpuir__rice_encode(const gpuir__codec *codec, const uint32_t *values, uint32_t n,
+                              const gpuir__target *t) {
+  const uint64_t head = t->offset ? 8 : 1, nblocks = n / GPUIR__BLOCK + (n % GPUIR__BLOCK != 0);
+  uint64_t ones, sums = 0, bases = t->offset ? nblocks * 4 : 0, low, high;
+  unsigned b = gpuir__rice_choose(values, n, t->offset != NULL, &ones);
+  uint8_t *to, *unary;
+  (void)codec;
   low = gpuir__packed_size(n, b);
   high = gpuir__packed_size(ones + n, 1);
-  if (offset) sums = ((high << 3) + (1u << GPUIR__RICE_LOG) - 1) >> GPUIR__RICE_LOG << 2;
-  to = gpuir__zero_room(a, out, head + sums + bases + low + high);
+  if (t->offset) sums = ((high << 3) + (1u << GPUIR__RICE_LOG) - 1) >> GPUIR__RICE_LOG << 2;
+  to = gpuir__zero_room(t->a, t->out, head + sums + bases + low + high);
   if (!to) return GPUIR_E_NOMEM;
-  if (offset)
+  if (t->offset)
     gpuir__store64(to, b | high << 8);
   else
     to[0] = (uint8_t)b;
-  {
-    uint8_t *binary = to + head + sums + bases, *unary = binary + low;
-    uint32_t sum = 0;
-    for (i = 0, at = 0; i < n; i++) {
-      uint32_t gap = values[i] - (i ? values[i - 1] + 1 : 0), q = gap >> b, r = gap - (q << b);
-      if (offset && i % GPUIR__BLOCK == 0) {
-        offset[i / GPUIR__BLOCK] = (uint32_t)(at - i);
-        width[i / GPUIR__BLOCK] = 0;
-        gpuir__store32(to + head + sums + i / GPUIR__BLOCK * 4, sum);
-      }
-      sum += r;
-      if (b) gpuir__put_bits(binary, i * b, r);
-      for (; q >= 32; q -= 32, at += 32) gpuir__put_bits(unary, at, 0xffffffffu);
-      gpuir__put_bits(unary, at, ((uint64_t)1 << q) - 1);
-      at += q + 1;
-    }
-    if (offset) gpuir__halves_sums(unary, high, GPUIR__RICE_LOG, to + head);
-  }
-  out->len += (size_t)(head + sums + bases + low + high);
+  unary = to + head + sums + bases + low;
+  gpuir__rice_put(values, n, b, t, to + head + sums, to + head + sums + bases, unary);
+  if (t->offset) gpuir__halves_sums(unary, high, GPUIR__RICE_LOG, to + head);
+  t->out->len += (size_t)(head + sums + bases + low + high);
   return GPUIR_OK;
 }
 
@@ -3608,7 +3647,7 @@ static int gpuir__rice_encode(const gpuir_allocator *a, const uint32_t *values, 
 /* ----------------------------------------------------------------------------
  * pfd (3), newpfd (4), optpfd (5)
  *
- * PForDelta: the values of a block of 128 have slots of b bits, and those that do not fit are
+ * PForDelta: each value of a block of 128 has a slot of b bits, and those that do not fit are
  * exceptions. Sources: Zukowski, Heman, Nes & Boncz, "Super-scalar RAM-CPU cache compression",
  * ICDE 2006 (linked exceptions), as in section 2 of Ding, He, Yan & Suel, "Using graphics
  * processors for high performance IR query processing", WWW 2009; Yan, Ding & Suel, "Inverted
@@ -3621,17 +3660,17 @@ static int gpuir__rice_encode(const gpuir_allocator *a, const uint32_t *values, 
  *     form 0, none   | slot 0 | slot 1 | ... | b bits each, padded to a byte
  *
  *     form 1, linked | link u16 | slots | value, value, ...
- *         link       bits 0..6 the first exception, 7..13 their number, 14..15 bytes of a value less one
+ *         link       bits 0..6 the first exception, 7..13 their count, 14..15 bytes of a value less one
  *         An exception's slot has the distance to the next one less one; where that does not fit, a
  *         value between them is made an exception too.
  *
- *     form 2, apart  | number u8 | h u8 | slots | position, ... | overflow, ... |
- *         An exception's slot has its low b bits, the h bits above are its overflow. Positions take
+ *     form 2, apart  | count u8 | h u8 | slots | position, ... | high bits, ... |
+ *         An exception's slot has its b low bits; h is the width of the high bits. Positions take
  *         seven bits; the two arrays are padded to a byte each. (The paper packs them by Simple16;
  *         fixed widths are found and patched independently of each other.)
  *
- *     form 3, marked | slots | mark 0, mark 1, ... | h u8 | overflow, ... |
- *         As form 2, but exceptions are marked by a bit a value: this is the smaller one from 19 exceptions
+ *     form 3, marked | slots | mark 0, mark 1, ... | h u8 | high bits, ... |
+ *         As form 2, but a bitmap marks the exceptions: this is the smaller one from 19 exceptions
  *         of 128 on, which clustered docIDs have. From the marks on it is bp128's.
  *
  * pfd uses forms 0 and 1 and newpfd forms 0 and 2, with the least b that makes at most a tenth of
@@ -3639,27 +3678,33 @@ static int gpuir__rice_encode(const gpuir_allocator *a, const uint32_t *values, 
  * Blocks follow each other byte by byte, offset[] has where, width[] the width byte; a list of
  * fewer than 128 is the width byte and its block. DocIDs are coded as gaps, frequencies as they are.
  *
- * gpuir__pfd_find finds the parts. A lane takes gpuir__packed_value of the slots; then one a lane
- * patches the exceptions, gpuir__pfd_apart (forms 2 and 3) or, behind a walk along the links, gpuir__pfd_linked;
- * marked ones also by the value, gpuir__bp128_high_of.
- * gpuir__pfd_value does both for one value.
+ * gpuir__pfd_find takes a block apart. A lane takes gpuir__packed_value of the slots; then lanes patch an
+ * exception each by gpuir__pfd_apart (forms 2 and 3) or, behind a walk along the links, by
+ * gpuir__pfd_linked. In form 3 the lane of a value can also take gpuir__bp128_high_of.
+ * gpuir__pfd_value does all of it for one value.
  * --------------------------------------------------------------------------*/
 
 #define GPUIR__PFD_LINKED 1u
 #define GPUIR__PFD_APART 2u
 #define GPUIR__PFD_MARKED 3u
 
+/* The forms that a codec may use, a bit each: its mode. */
+#define GPUIR__PFD_FORMS (1u | 1u << GPUIR__PFD_LINKED)
+#define GPUIR__NEWPFD_FORMS (1u | 1u << GPUIR__PFD_APART)
+#define GPUIR__OPTPFD_FORMS (1u | 1u << GPUIR__PFD_LINKED | 1u << GPUIR__PFD_APART | 1u << GPUIR__PFD_MARKED)
+
+/* A block, taken apart. */
 typedef struct gpuir__pfd_block {
-  unsigned b, form, number;
+  unsigned b, form, number; /* number: of exceptions */
   const uint8_t *slots;
-  unsigned first, bytes;                /* linked */
-  const uint8_t *values;                /* linked: behind the slots */
-  unsigned h;                           /* apart */
-  const uint8_t *positions, *overflows; /* apart */
+  unsigned first, bytes;                /* linked: the first exception; bytes of a value */
+  const uint8_t *values;                /* linked: of exceptions, behind the slots */
+  unsigned h;                           /* apart: width of the high bits */
+  const uint8_t *positions, *overflows; /* apart: of exceptions, their positions and their high bits */
   gpuir__bp128_view marked;
 } gpuir__pfd_block;
 
-/* Finds a block's parts; one that is not all there has b = 0 and no exceptions. */
+/* Takes a block apart; one that is not all there has b = 0 and no exceptions. */
 GPUIR_HD static inline void gpuir__pfd_find(const gpuir__stream *s, uint32_t block, uint32_t count,
                                             gpuir__pfd_block *v) {
   uint64_t at = 1, size, avail;
@@ -3694,7 +3739,7 @@ GPUIR_HD static inline void gpuir__pfd_find(const gpuir__stream *s, uint32_t blo
     v->overflows = v->positions + gpuir__packed_size(v->number, 7);
     size += 2 + gpuir__packed_size(v->number, 7) + gpuir__packed_size(v->number, v->h);
     if (v->b + v->h > 32) size = UINT64_MAX;
-    if (v->b == 32) v->number = 0; /* nothing can overflow */
+    if (v->b == 32) v->number = 0; /* there are no high bits */
   } else if (v->form == GPUIR__PFD_MARKED) {
     v->marked.marks[0] = v->marked.marks[1] = 0;
     if (v->b <= 32 && size <= avail && gpuir__bp128_open(p, v->b, avail - size, count, &v->marked))
@@ -3709,7 +3754,7 @@ GPUIR_HD static inline void gpuir__pfd_find(const gpuir__stream *s, uint32_t blo
   }
 }
 
-/* What exception k of form 2 or 3 adds to its slot; *at: its position. */
+/* Returns the high bits of exception k of form 2 or 3, in their place; *at: its position. */
 GPUIR_HD static inline uint32_t gpuir__pfd_apart(const gpuir__pfd_block *v, uint32_t k, uint32_t *at) {
   if (v->form == GPUIR__PFD_MARKED) {
     const unsigned before = gpuir__ones64(v->marked.marks[0]);
@@ -3721,35 +3766,39 @@ GPUIR_HD static inline uint32_t gpuir__pfd_apart(const gpuir__pfd_block *v, uint
   return gpuir__packed_value(v->overflows, v->h, k) << v->b;
 }
 
-/* The value of exception k of form 1. */
+/* Returns the value of exception k of form 1. */
 GPUIR_HD static inline uint32_t gpuir__pfd_linked(const gpuir__pfd_block *v, uint32_t k) {
   return gpuir__load_bytes(v->values + k * v->bytes, v->bytes);
 }
 
+/* Decode a block of form 3, whose exceptions are bp128's; the kernels `marked`. */
+static void gpuir__marked_scalar(const gpuir__stream *s, const gpuir__bp128_view *v, uint32_t count,
+                                 uint32_t prev, uint32_t *out) {
+  gpuir__bp128_low_scalar(v->low, v->b, count, 0, out);
+  gpuir__bp128_patch_scalar(v, out);
+  if (s->codec->docids) gpuir__sum_gaps_scalar(out, count, prev, s->limit);
+}
+
 #if GPUIR__X86
-/* Marked exceptions are bp128's, and so are the kernels. */
-GPUIR__AVX2 static void gpuir__pfd_marked_simd(const gpuir__bp128_view *v, uint32_t count, int docids,
-                                               uint32_t prev, uint32_t limit, int simd, uint32_t *out) {
-  if (docids)
-    gpuir__bp128_simd(v->low, v->b, count, 0, v, 1, prev, limit, simd, out);
+GPUIR__AVX2 static void gpuir__marked_simd(const gpuir__stream *s, const gpuir__bp128_view *v, uint32_t count,
+                                           uint32_t prev, uint32_t *out) {
+  if (s->codec->docids)
+    gpuir__bp128_simd(s, v->low, v->b, count, 0, v, 1, prev, out);
   else
-    gpuir__bp128_simd(v->low, v->b, count, 0, v, 0, 0, 0, simd, out);
+    gpuir__bp128_simd(s, v->low, v->b, count, 0, v, 0, 0, out);
 }
 #endif
 
-static void gpuir__pfd_decode(const gpuir__stream *s, uint32_t block, int docids, uint32_t prev,
-                              uint32_t *out) {
+static void gpuir__pfd_decode(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t *out) {
   const uint32_t count = gpuir__block_count(s->n, block);
   gpuir__pfd_block v;
   uint32_t i, at;
   gpuir__pfd_find(s, block, count, &v);
-#if GPUIR__X86
-  if (v.form == GPUIR__PFD_MARKED && s->simd >= GPUIR_SIMD_AVX2) {
-    gpuir__pfd_marked_simd(&v.marked, count, docids, prev, s->limit, s->simd, out);
+  if (v.form == GPUIR__PFD_MARKED) {
+    s->kernels->marked(s, &v.marked, count, prev, out);
     return;
   }
-#endif
-  gpuir__unpack(v.slots, v.b, 0, count, out, s->simd);
+  gpuir__unpack(s, v.slots, v.b, 0, count, out);
   if (v.form == GPUIR__PFD_LINKED) {
     for (i = 0, at = v.first; i < v.number && at < count; i++) {
       uint32_t next = at + out[at] + 1;
@@ -3762,26 +3811,11 @@ static void gpuir__pfd_decode(const gpuir__stream *s, uint32_t block, int docids
       uint32_t high = gpuir__pfd_apart(&v, i, &at);
       out[at] |= high;
     }
-  } else if (v.form == GPUIR__PFD_MARKED) {
-    unsigned half, rank = 0;
-    for (half = 0; half < 2; half++) {
-      uint64_t marks = v.marked.marks[half];
-      for (; marks; marks &= marks - 1)
-        out[64 * half + gpuir__ctz64(marks)] |= gpuir__bp128_high(&v.marked, rank++);
-    }
   }
-  if (docids) gpuir__sum_gaps(out, count, prev, s->limit, s->simd);
+  if (s->codec->docids) s->kernels->sum_gaps(out, count, prev, s->limit);
 }
 
-static void gpuir__pfd_freqs_decode(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t *out) {
-  gpuir__pfd_decode(s, block, 0, prev, out);
-}
-
-static void gpuir__pfd_docids_decode(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t *out) {
-  gpuir__pfd_decode(s, block, 1, prev, out);
-}
-
-/* Value i of a block alone. */
+/* Returns value i of a block alone. */
 GPUIR_HD static inline uint32_t gpuir__pfd_value(const gpuir__pfd_block *v, uint32_t i) {
   uint32_t value = gpuir__packed_value(v->slots, v->b, i), k;
   if (v->form == GPUIR__PFD_LINKED) {
@@ -3817,7 +3851,7 @@ GPUIR_HD static inline uint32_t gpuir__pfd_freqs_get(const gpuir__stream *s, uin
   return gpuir__pfd_value(&v, i % GPUIR__BLOCK);
 }
 
-/* Marks the linked exceptions of b-bit slots in list[] and returns their number. */
+/* Lists the linked exceptions of slots of b bits in list[] and returns their number. */
 static uint32_t gpuir__pfd_link(const uint32_t *v, uint32_t count, unsigned b, uint8_t *list) {
   uint32_t i, number = 0;
   for (i = 0; i < count; i++) {
@@ -3831,55 +3865,55 @@ static uint32_t gpuir__pfd_link(const uint32_t *v, uint32_t count, unsigned b, u
   return number;
 }
 
-/* Encodes a block in the given form into `to`, zeroed and of 1024 bytes; returns its size. */
-static uint32_t gpuir__pfd_pack(const uint32_t *v, uint32_t count, unsigned b, unsigned form, unsigned most,
-                                uint8_t *to) {
-  uint32_t slots[GPUIR__BLOCK], size = (uint32_t)gpuir__packed_size(count, b), number = 0, i;
+/* These encode a block in one of the forms into zeroed bytes and return the end; `most`: the greatest width of a value. */
+static uint8_t *gpuir__pfd_put_linked(const uint32_t *v, uint32_t count, unsigned b, unsigned most,
+                                      uint8_t *to) {
+  const unsigned bytes = (most + 7) / 8;
+  const uint32_t size = (uint32_t)gpuir__packed_size(count, b);
+  uint32_t slots[GPUIR__BLOCK], number, i;
   uint8_t list[GPUIR__BLOCK];
-  if (form == 0) {
-    gpuir__put_packed(to, v, count, b);
-    return size;
-  }
-  if (form == GPUIR__PFD_APART) {
-    uint8_t *positions = to + 2 + size, *overflows;
-    for (i = 0; i < count; i++)
-      if (gpuir__width32(v[i]) > b) list[number++] = (uint8_t)i;
-    overflows = positions + gpuir__packed_size(number, 7);
-    to[0] = (uint8_t)number;
-    to[1] = (uint8_t)(most - b);
-    gpuir__put_packed(to + 2, v, count, b);
-    for (i = 0; i < number; i++) {
-      gpuir__put_bits(positions, (uint64_t)i * 7, list[i]);
-      gpuir__put_bits(overflows, (uint64_t)i * (most - b), v[list[i]] >> b);
-    }
-    return 2 + size + (uint32_t)(gpuir__packed_size(number, 7) + gpuir__packed_size(number, most - b));
-  }
-  if (form == GPUIR__PFD_MARKED) {
-    uint8_t *marks = to + size, *h = marks + (count + 7) / 8;
-    gpuir__put_packed(to, v, count, b);
-    *h = (uint8_t)(most - b);
-    for (i = 0; i < count; i++) {
-      if (gpuir__width32(v[i]) <= b) continue;
-      marks[i / 8] = (uint8_t)(marks[i / 8] | 1u << i % 8);
-      gpuir__put_bits(h + 1, (uint64_t)number++ * (most - b), v[i] >> b);
-    }
-    return (uint32_t)(h + 1 - to) + (uint32_t)gpuir__packed_size(number, most - b);
-  }
-  {
-    const unsigned bytes = (most + 7) / 8;
-    number = gpuir__pfd_link(v, count, b, list);
-    memcpy(slots, v, count * sizeof *v);
-    for (i = 0; i < number; i++) {
-      slots[list[i]] = i + 1 < number ? list[i + 1] - list[i] - 1u : 0;
-      gpuir__put_bits(to + 2 + size, (uint64_t)i * bytes * 8, v[list[i]]);
-    }
-    gpuir__put_bits(to, 0, (uint64_t)list[0] | number << 7 | (uint64_t)(bytes - 1) << 14);
-    gpuir__put_packed(to + 2, slots, count, b);
-    return 2 + size + number * bytes;
-  }
+  number = gpuir__pfd_link(v, count, b, list);
+  memcpy(slots, v, count * sizeof *v);
+  for (i = 0; i < number; i++) slots[list[i]] = i + 1 < number ? list[i + 1] - list[i] - 1u : 0;
+  gpuir__put_bits(to, 0, (uint64_t)list[0] | number << 7 | (uint64_t)(bytes - 1) << 14);
+  gpuir__pack(to + 2, slots, count, b);
+  for (i = 0; i < number; i++) gpuir__put_bits(to + 2 + size, (uint64_t)i * bytes * 8, v[list[i]]);
+  return to + 2 + size + number * bytes;
 }
 
-/* The size of a block in a form, UINT32_MAX where it has none; over[b]: values of more than b bits. */
+static uint8_t *gpuir__pfd_put_apart(const uint32_t *v, uint32_t count, unsigned b, unsigned most,
+                                     uint8_t *to) {
+  uint8_t *positions = to + 2 + gpuir__packed_size(count, b), *high;
+  uint8_t list[GPUIR__BLOCK];
+  uint32_t number = 0, i;
+  for (i = 0; i < count; i++)
+    if (gpuir__width32(v[i]) > b) list[number++] = (uint8_t)i;
+  high = positions + gpuir__packed_size(number, 7);
+  to[0] = (uint8_t)number;
+  to[1] = (uint8_t)(most - b);
+  gpuir__pack(to + 2, v, count, b);
+  for (i = 0; i < number; i++) {
+    gpuir__put_bits(positions, (uint64_t)i * 7, list[i]);
+    gpuir__put_bits(high, (uint64_t)i * (most - b), v[list[i]] >> b);
+  }
+  return high + gpuir__packed_size(number, most - b);
+}
+
+static uint8_t *gpuir__pfd_put_marked(const uint32_t *v, uint32_t count, unsigned b, unsigned most,
+                                      uint8_t *to) {
+  uint8_t *marks = to + gpuir__packed_size(count, b), *h = marks + (count + 7) / 8;
+  uint32_t number = 0, i;
+  gpuir__pack(to, v, count, b);
+  *h = (uint8_t)(most - b);
+  for (i = 0; i < count; i++) {
+    if (gpuir__width32(v[i]) <= b) continue;
+    marks[i / 8] = (uint8_t)(marks[i / 8] | 1u << i % 8);
+    gpuir__put_bits(h + 1, (uint64_t)number++ * (most - b), v[i] >> b);
+  }
+  return h + 1 + gpuir__packed_size(number, most - b);
+}
+
+/* Returns the bytes of a block in a form, UINT32_MAX if it cannot have the form; over[b]: values of more than b bits. */
 static uint32_t gpuir__pfd_size(const uint32_t *v, uint32_t count, unsigned b, unsigned form, unsigned most,
                                 const uint32_t *over) {
   const uint32_t size = (uint32_t)gpuir__packed_size(count, b), number = over[b];
@@ -3896,7 +3930,7 @@ static uint32_t gpuir__pfd_size(const uint32_t *v, uint32_t count, unsigned b, u
   }
 }
 
-/* Chooses b and the form; returns the width byte. forms: a bit for each that may be used. */
+/* Chooses b and the form; returns the width byte. forms: a bit for each form that may be used. */
 static unsigned gpuir__pfd_choose(const uint32_t *v, uint32_t count, unsigned forms, unsigned *most_bits) {
   uint32_t over[33], histogram[33] = {0}, best = UINT32_MAX, i;
   unsigned b, form, width = 0, most = 0;
@@ -3921,67 +3955,22 @@ static unsigned gpuir__pfd_choose(const uint32_t *v, uint32_t count, unsigned fo
   return width;
 }
 
-static int gpuir__pfd_encode(const gpuir_allocator *a, const uint32_t *values, uint32_t n, gpuir__buf *out,
-                             uint32_t *offset, uint8_t *width, int docids, unsigned forms) {
-  const size_t start = out->len;
-  uint32_t at, count, gaps[GPUIR__BLOCK];
-  for (at = 0; at < n; at += count) {
-    uint8_t *to = gpuir__zero_room(a, out, 1024);
-    const uint32_t *v = values + at;
-    const uint64_t used = out->len - start;
-    unsigned w, most;
-    if (!to || used > UINT32_MAX) {
-      out->len = start;
-      return to ? GPUIR_E_LIMIT : GPUIR_E_NOMEM;
-    }
-    count = gpuir__min32(n - at, GPUIR__BLOCK);
-    if (docids) {
-      gpuir__take_gaps(v, count, at ? v[-1] : UINT32_MAX, gaps);
-      v = gaps;
-    }
-    w = gpuir__pfd_choose(v, count, forms, &most);
-    if (offset) {
-      offset[at / GPUIR__BLOCK] = (uint32_t)used;
-      width[at / GPUIR__BLOCK] = (uint8_t)w;
-    } else {
-      *to++ = (uint8_t)w;
-      out->len++;
-    }
-    out->len += gpuir__pfd_pack(v, count, w & 63, w >> 6, most, to);
+static uint8_t *gpuir__pfd_encode_block(const gpuir__codec *codec, uint32_t *v, uint32_t count, uint32_t unit,
+                                        uint8_t *to, uint8_t *width) {
+  unsigned most, w = gpuir__pfd_choose(v, count, codec->mode, &most), b = w & 63;
+  (void)unit;
+  *width = (uint8_t)w;
+  switch (w >> 6) {
+    case GPUIR__PFD_LINKED: return gpuir__pfd_put_linked(v, count, b, most, to);
+    case GPUIR__PFD_APART: return gpuir__pfd_put_apart(v, count, b, most, to);
+    case GPUIR__PFD_MARKED: return gpuir__pfd_put_marked(v, count, b, most, to);
+    default: gpuir__pack(to, v, count, b); return to + gpuir__packed_size(count, b);
   }
-  return GPUIR_OK;
 }
 
-static int gpuir__pfd_docids_encode(const gpuir_allocator *a, const uint32_t *values, uint32_t n,
-                                    gpuir__buf *out, uint32_t *offset, uint8_t *width, uint64_t *param) {
-  *param = 0;
-  return gpuir__pfd_encode(a, values, n, out, offset, width, 1, 1u | 1u << GPUIR__PFD_LINKED);
-}
-
-static int gpuir__newpfd_docids_encode(const gpuir_allocator *a, const uint32_t *values, uint32_t n,
-                                       gpuir__buf *out, uint32_t *offset, uint8_t *width, uint64_t *param) {
-  *param = 0;
-  return gpuir__pfd_encode(a, values, n, out, offset, width, 1, 1u | 1u << GPUIR__PFD_APART);
-}
-
-static int gpuir__newpfd_freqs_encode(const gpuir_allocator *a, const uint32_t *values, uint32_t n,
-                                      gpuir__buf *out, uint32_t *offset, uint8_t *width, uint64_t *param) {
-  *param = 0;
-  return gpuir__pfd_encode(a, values, n, out, offset, width, 0, 1u | 1u << GPUIR__PFD_APART);
-}
-
-static int gpuir__optpfd_docids_encode(const gpuir_allocator *a, const uint32_t *values, uint32_t n,
-                                       gpuir__buf *out, uint32_t *offset, uint8_t *width, uint64_t *param) {
-  *param = 0;
-  return gpuir__pfd_encode(a, values, n, out, offset, width, 1,
-                           1u | 1u << GPUIR__PFD_LINKED | 1u << GPUIR__PFD_APART | 1u << GPUIR__PFD_MARKED);
-}
-
-static int gpuir__optpfd_freqs_encode(const gpuir_allocator *a, const uint32_t *values, uint32_t n,
-                                      gpuir__buf *out, uint32_t *offset, uint8_t *width, uint64_t *param) {
-  *param = 0;
-  return gpuir__pfd_encode(a, values, n, out, offset, width, 0,
-                           1u | 1u << GPUIR__PFD_LINKED | 1u << GPUIR__PFD_APART | 1u << GPUIR__PFD_MARKED);
+static int gpuir__pfd_encode(const gpuir__codec *codec, const uint32_t *values, uint32_t n,
+                             const gpuir__target *to) {
+  return gpuir__encode_blocks(codec, values, n, to, gpuir__pfd_encode_block, 1);
 }
 
 /* ----------------------------------------------------------------------------
@@ -3992,10 +3981,10 @@ static int gpuir__optpfd_freqs_encode(const gpuir_allocator *a, const uint32_t *
  *
  *     d = 0     | number u32 | number u32 | ...
  *     d > 0     | b u8 | exceptions u32 | slots, b bits each, padded to a byte |
- *               | overflows, coded to depth d - 1 | gaps of positions, coded to depth d - 1 |
+ *               | high bits, coded to depth d - 1 | gaps of positions, coded to depth d - 1 |
  *
- * A slot has the low b bits of a number; those above b are the overflow of an exception. The gap of
- * a position is what it exceeds the one before by, less one. The last two parts are missing if there
+ * A slot has the low b bits of a number; those above b are the high bits of an exception. The gap of
+ * a position is the position less its predecessor less one. The last two arrays are missing if there
  * are no exceptions.
  *
  *     list of 128 or more   | depth u8 | docID u32 before each 512 ... | gaps, coded to the depth |
@@ -4007,8 +3996,8 @@ static int gpuir__optpfd_freqs_encode(const gpuir_allocator *a, const uint32_t *
  * here a block's predecessor comes from the directory. offset[] has the number of exceptions before a
  * block, width[] is 0. As in the paper, all exceptions are decoded when the list is opened.
  *
- * gpuir__pfl_level_find takes each level apart. A lane takes gpuir__packed_value of its slots, and one
- * a lane patches the exceptions from gpuir__pfl_first on by gpuir__pfl_high; gpuir__pfl_value does both.
+ * gpuir__pfl_level_find takes each level apart. A lane takes gpuir__packed_value of its slots; then lanes
+ * patch an exception each, from gpuir__pfl_first on, by gpuir__pfl_high; gpuir__pfl_value does both.
  * --------------------------------------------------------------------------*/
 
 #define GPUIR__PFL_BLOCK 512u
@@ -4030,17 +4019,18 @@ GPUIR_HD static inline uint64_t gpuir__pfl_level_find(const uint8_t *p, uint64_t
   level->b = p[0];
   level->number = gpuir__load32(p + 1);
   size = 5 + gpuir__packed_size(n, level->b);
-  if (size > avail || level->number > n || (level->number && level->b == 32)) /* nothing can overflow */
+  if (size > avail || level->number > n || (level->number && level->b == 32)) /* there are no high bits */
     return GPUIR__PFL_BAD;
   level->slots = p + 5;
   level->rest = p + size;
   return size;
 }
 
-/* Size of an array of n in bytes, or BAD; *memory: how many numbers gpuir__pfl_decode needs besides them. */
+/* Returns the bytes of an array of n, or BAD; *memory: how many numbers gpuir__pfl_decode needs besides them; *level: its
+ * first level, unless NULL. */
 static uint64_t gpuir__pfl_size(const uint8_t *p, uint64_t avail, uint32_t n, unsigned depth,
                                 uint64_t *memory, gpuir__pfl_level *level) {
-  uint64_t size, part, inner[2] = {0, 0};
+  uint64_t size, array, inner[2] = {0, 0};
   gpuir__pfl_level own;
   unsigned i;
   *memory = 0;
@@ -4052,9 +4042,9 @@ static uint64_t gpuir__pfl_size(const uint8_t *p, uint64_t avail, uint32_t n, un
   size = gpuir__pfl_level_find(p, avail, n, level);
   if (size == GPUIR__PFL_BAD || !level->number) return size;
   for (i = 0; i < 2; i++) {
-    part = gpuir__pfl_size(p + size, avail - size, level->number, depth - 1, &inner[i], NULL);
-    if (part == GPUIR__PFL_BAD) return part;
-    size += part;
+    array = gpuir__pfl_size(p + size, avail - size, level->number, depth - 1, &inner[i], NULL);
+    if (array == GPUIR__PFL_BAD) return array;
+    size += array;
   }
   *memory = (uint64_t)level->number * 2 + gpuir__max64(inner[0], inner[1]);
   return size;
@@ -4072,8 +4062,8 @@ static int gpuir__pfl_positions(uint32_t *positions, uint32_t number, uint32_t n
   return GPUIR_OK;
 }
 
-/* Decodes an array whose size has been found good to out[0..n). Returns behind its last byte, or NULL if
- * it is malformed. */
+/* Decodes an array, whose size gpuir__pfl_size has found good, to out[0..n). Returns the end of its bytes, or NULL if it
+ * is malformed. */
 static const uint8_t *gpuir__pfl_decode(const uint8_t *p, uint32_t n, unsigned depth, uint32_t *out,
                                         uint32_t *memory) {
   const uint8_t *end = p + 5;
@@ -4095,13 +4085,13 @@ static const uint8_t *gpuir__pfl_decode(const uint8_t *p, uint32_t n, unsigned d
   return end;
 }
 
-/* A list that is open: overflows and positions of its exceptions stand behind this. */
+/* A list that is open: high bits and positions of its exceptions stand behind this structure. */
 typedef struct gpuir__pfl_state {
   gpuir__pfl_level top;
-  const uint32_t *overflows, *positions;
+  const uint32_t *overflows, *positions; /* [exception] high bits; the value's index in the list */
 } gpuir__pfl_state;
 
-/* 0 or FORMAT: the list's first level, and what its exceptions need. */
+/* Finds the list's first level, its depth, and how many numbers gpuir__pfl_decode needs. 0 or FORMAT. */
 static int gpuir__pfl_find(const gpuir__stream *s, gpuir__pfl_level *top, unsigned *depth, uint64_t *memory) {
   uint64_t head = 1;
   top->b = top->number = 0;
@@ -4144,7 +4134,7 @@ static int gpuir__pfl_open(gpuir__stream *s) {
   return end ? gpuir__pfl_positions(memory + number, number, s->n) : GPUIR_E_FORMAT;
 }
 
-/* The first exception at value i of the list or behind it. */
+/* Returns the first exception at value i of the list or behind it. */
 GPUIR_HD static inline uint32_t gpuir__pfl_first(const gpuir__pfl_state *state, uint32_t i) {
   uint32_t lo = 0, hi = state->top.number;
   while (lo < hi) {
@@ -4157,12 +4147,12 @@ GPUIR_HD static inline uint32_t gpuir__pfl_first(const gpuir__pfl_state *state, 
   return lo;
 }
 
-/* What exception e adds to its slot. */
+/* Returns the high bits of exception e in their place. */
 GPUIR_HD static inline uint32_t gpuir__pfl_high(const gpuir__pfl_state *state, uint32_t e) {
   return state->overflows[e] << state->top.b;
 }
 
-/* Gap i of an open list alone. */
+/* Returns gap i of an open list alone. */
 GPUIR_HD static inline uint32_t gpuir__pfl_value(const gpuir__pfl_state *state, uint32_t i) {
   const uint32_t e = gpuir__pfl_first(state, i),
                  slot = gpuir__packed_value(state->top.slots, state->top.b, i);
@@ -4175,17 +4165,17 @@ static void gpuir__pfl_decode_block(const gpuir__stream *s, uint32_t block, uint
   const uint32_t number = state->top.number;
   const uint32_t first = block * GPUIR__BLOCK, end = first + count; /* n < 2^32: no overflow */
   uint32_t e = 0;
-  gpuir__unpack(state->top.slots, state->top.b, first, count, out, s->simd);
+  gpuir__unpack(s, state->top.slots, state->top.b, first, count, out);
   if (number) {
     if (s->offset) e = gpuir__min32(s->offset[block], number);
     if ((e < number && positions[e] < first) || (e && positions[e - 1] >= first))
       e = gpuir__pfl_first(state, first); /* the directory is wrong */
     for (; e < number && positions[e] < end; e++) out[positions[e] - first] |= gpuir__pfl_high(state, e);
   }
-  gpuir__sum_gaps(out, count, prev, s->limit, s->simd);
+  s->kernels->sum_gaps(out, count, prev, s->limit);
 }
 
-/* The least size in bits of an array of numbers whose widths are counted, at `each` bits an exception. */
+/* Returns the least size in bits of an array of n numbers at `each` bits an exception; histogram[w]: numbers of width w. */
 static uint64_t gpuir__pfl_least(const uint64_t *histogram, uint64_t n, uint64_t each) {
   uint64_t over = n, best = UINT64_MAX;
   unsigned b;
@@ -4197,7 +4187,7 @@ static uint64_t gpuir__pfl_least(const uint64_t *histogram, uint64_t n, uint64_t
   return best + 40;
 }
 
-/* Chooses b for an array of depth > 0. The widths of the overflows are known; the gaps between exceptions are
+/* Chooses b for an array of depth > 0. The widths of the high bits are known; the gaps between exceptions are
  * taken to be distributed geometrically. What is below two more levels counts as 24 bits an exception. */
 static unsigned gpuir__pfl_choose(const uint32_t *values, uint32_t n, unsigned depth) {
   uint64_t histogram[33] = {0}, over = n, best = UINT64_MAX;
@@ -4232,7 +4222,7 @@ static unsigned gpuir__pfl_choose(const uint32_t *values, uint32_t n, unsigned d
   return choice;
 }
 
-/* Appends an array. */
+/* Appends an array, coded to a depth. 0 or NOMEM, and then some of it may have been appended. */
 static int gpuir__pfl_put(const gpuir_allocator *a, gpuir__buf *out, const uint32_t *values, uint32_t n,
                           unsigned depth) {
   uint32_t *exceptions, number = 0, next = 0, i, e;
@@ -4248,7 +4238,7 @@ static int gpuir__pfl_put(const gpuir_allocator *a, gpuir__buf *out, const uint3
   for (i = 0; i < n; i++) number += gpuir__width32(values[i]) > b;
   to[0] = (uint8_t)b;
   gpuir__store32(to + 1, number);
-  gpuir__put_packed(to + 5, values, n, b);
+  gpuir__pack(to + 5, values, n, b);
   out->len += (size_t)size;
   if (!number) return GPUIR_OK;
   exceptions = (uint32_t *)gpuir__alloc(a, (size_t)number * 8);
@@ -4265,38 +4255,39 @@ static int gpuir__pfl_put(const gpuir_allocator *a, gpuir__buf *out, const uint3
   return status;
 }
 
-static int gpuir__pfl_encode(const gpuir_allocator *a, const uint32_t *values, uint32_t n, gpuir__buf *out,
-                             uint32_t *offset, uint8_t *width, uint64_t *param) {
-  const size_t start = out->len;
-  const unsigned depth = *param ? (unsigned)gpuir__min64(*param, 99) : 2;
-  uint32_t *gaps, i, number = 0;
-  unsigned b;
+/* Notes of each block how many exceptions, gaps of more than b bits, stand before it. */
+static void gpuir__pfl_directory(const uint32_t *gaps, uint32_t n, unsigned b, const gpuir__target *t) {
+  uint32_t i, number = 0;
+  for (i = 0; i < n; i++) {
+    if (i % GPUIR__BLOCK == 0) gpuir__target_block(t, i / GPUIR__BLOCK, number, 0);
+    number += gpuir__width32(gaps[i]) > b;
+  }
+}
+
+static int gpuir__pfl_encode(const gpuir__codec *codec, const uint32_t *values, uint32_t n,
+                             const gpuir__target *t) {
+  const size_t start = t->out->len;
+  const unsigned depth = t->param ? (unsigned)gpuir__min64(t->param, 99) : 2;
+  uint32_t *gaps, i;
   int status;
   uint64_t head = 1;
   uint8_t *to;
+  (void)codec;
   if (depth > GPUIR__PFL_DEPTH) return GPUIR_E_LIMIT;
-  if (offset) head += (((uint64_t)n + GPUIR__PFL_BLOCK - 1) / GPUIR__PFL_BLOCK) * 4;
-  to = gpuir__zero_room(a, out, head);
-  gaps = to ? (uint32_t *)gpuir__alloc(a, (size_t)n * 4) : NULL;
+  if (t->offset) head += (((uint64_t)n + GPUIR__PFL_BLOCK - 1) / GPUIR__PFL_BLOCK) * 4;
+  to = gpuir__zero_room(t->a, t->out, head);
+  gaps = to ? (uint32_t *)gpuir__alloc(t->a, (size_t)n * 4) : NULL;
   if (!gaps) return GPUIR_E_NOMEM;
   to[0] = (uint8_t)depth;
-  if (offset)
+  if (t->offset)
     for (i = 0; i < (n - 1) / GPUIR__PFL_BLOCK + 1; i++)
       gpuir__store32(to + 1 + (size_t)i * 4, i ? values[i * GPUIR__PFL_BLOCK - 1] : UINT32_MAX);
-  out->len += (size_t)head;
+  t->out->len += (size_t)head;
   gpuir__take_gaps(values, n, UINT32_MAX, gaps);
-  b = gpuir__pfl_choose(gaps, n, depth);
-  if (offset)
-    for (i = 0; i < n; i++) {
-      if (i % GPUIR__BLOCK == 0) {
-        offset[i / GPUIR__BLOCK] = number;
-        width[i / GPUIR__BLOCK] = 0;
-      }
-      number += gpuir__width32(gaps[i]) > b;
-    }
-  status = gpuir__pfl_put(a, out, gaps, n, depth);
-  gpuir__free(a, gaps, (size_t)n * 4);
-  if (status) out->len = start;
+  gpuir__pfl_directory(gaps, n, gpuir__pfl_choose(gaps, n, depth), t);
+  status = gpuir__pfl_put(t->a, t->out, gaps, n, depth);
+  gpuir__free(t->a, gaps, (size_t)n * 4);
+  if (status) t->out->len = start;
   return status;
 }
 
@@ -4306,13 +4297,13 @@ static int gpuir__pfl_encode(const gpuir_allocator *a, const uint32_t *values, u
  * PForDelta in segments of s = 64, 128 or 256 whose exceptions can be patched independently of each
  * other. Source: appendix D of Ao, Zhang, Wu, Stones, Wang, Liu, Liu & Lin, "Efficient parallel
  * lists intersection and index compression algorithms using graphics processing units", PVLDB 4(8),
- * 2011. Exceptions keep their low b bits in the slot; their indices and overflows are two arrays:
+ * 2011. Exceptions keep their low b bits in the slot; their indices and high bits are two arrays:
  *
  *     segment   | 0 b u8 |                          slots |
- *               | 1 b u8 | ib u8 | hb u8 | en u8 | slots | index, ib bits each | overflow, hb bits each |
+ *               | 1 b u8 | ib u8 | hb u8 | en u8 | slots | index, ib bits each | high bits, hb each |
  *                 '-- bit 7: there are exceptions
  *
- * ib and hb are the widths, floor(log2 x) + 1, 0 for 0, of the greatest index and overflow, en
+ * ib and hb are the widths, floor(log2 x) + 1, 0 for 0, of the greatest index and high bits, en
  * the number of exceptions, 1 to 255. (The paper's widths, ceil(log2 x), are too small at powers of
  * two.) Each array is padded to a byte.
  *
@@ -4325,21 +4316,21 @@ static int gpuir__pfl_encode(const gpuir_allocator *a, const uint32_t *values, u
  * The default of e is a tenth, here; the codecs below use the same segments for deviations from lines,
  * by default with s = 256 and without exceptions.
  *
- * gpuir__para_find finds a segment's parts. A lane takes gpuir__packed_value of the slots, and one a
- * lane patches the exceptions by gpuir__para_high; gpuir__para_value does both for a value of a segment,
+ * gpuir__para_find takes a segment apart. A lane takes gpuir__packed_value of the slots; then lanes patch
+ * an exception each by gpuir__para_high; gpuir__para_value does both for a value of a segment,
  * gpuir__para_gap for one of a list.
  * --------------------------------------------------------------------------*/
 
 #define GPUIR__PARA_LEAST 1002u
 #define GPUIR__PARA_MOST 256u /* values of a segment */
 
+/* A segment, taken apart. */
 typedef struct gpuir__para {
-  unsigned b, ib, hb, en;
-  const uint8_t *slots, *indices, *overflows;
+  unsigned b, ib, hb, en;                     /* widths of slots, indices and high bits; exceptions */
+  const uint8_t *slots, *indices, *overflows; /* overflows: the high bits */
 } gpuir__para;
 
-/* Finds the parts of a segment of count values; returns its size, or 0 and a segment of zeros if it is not
- * all there. */
+/* Takes a segment of count values apart; returns its bytes, or 0 and a segment of zeros if it is not all there. */
 GPUIR_HD static inline uint64_t gpuir__para_find(const uint8_t *p, uint64_t avail, uint32_t count,
                                                  gpuir__para *v) {
   uint64_t head = 1, slots, indices = 0;
@@ -4360,7 +4351,7 @@ GPUIR_HD static inline uint64_t gpuir__para_find(const uint8_t *p, uint64_t avai
       v->slots = p + head;
       v->indices = v->slots + slots;
       v->overflows = v->indices + indices;
-      if (v->b == 32) v->en = 0; /* nothing can overflow */
+      if (v->b == 32) v->en = 0; /* there are no high bits */
       return size;
     }
   }
@@ -4369,23 +4360,24 @@ GPUIR_HD static inline uint64_t gpuir__para_find(const uint8_t *p, uint64_t avai
   return 0;
 }
 
-/* What exception e adds to its slot; *at: its index. */
+/* Returns the high bits of exception e in their place; *at: its index in the segment. */
 GPUIR_HD static inline uint32_t gpuir__para_high(const gpuir__para *v, uint32_t e, uint32_t *at) {
   *at = gpuir__packed_value(v->indices, v->ib, e);
   return gpuir__packed_value(v->overflows, v->hb, e) << v->b;
 }
 
 /* Decodes values from .. from + count - 1, writing up to the next multiple of 16. */
-static void gpuir__para_decode(const gpuir__para *v, uint32_t from, uint32_t count, uint32_t *out, int simd) {
+static void gpuir__para_decode(const gpuir__stream *s, const gpuir__para *v, uint32_t from, uint32_t count,
+                               uint32_t *out) {
   uint32_t e, at;
-  gpuir__unpack(v->slots, v->b, from, count, out, simd);
+  gpuir__unpack(s, v->slots, v->b, from, count, out);
   for (e = 0; e < v->en; e++) {
     uint32_t high = gpuir__para_high(v, e, &at);
     if (at - from < count) out[at - from] |= high;
   }
 }
 
-/* Value i alone. Indices increase. */
+/* Returns value i alone. Indices of exceptions increase. */
 GPUIR_HD static inline uint32_t gpuir__para_value(const gpuir__para *v, uint32_t i) {
   uint32_t value = gpuir__packed_value(v->slots, v->b, i), lo = 0, hi = v->en, at;
   while (lo < hi) {
@@ -4402,12 +4394,12 @@ GPUIR_HD static inline uint32_t gpuir__para_value(const gpuir__para *v, uint32_t
   return value;
 }
 
-/* Values of a list's segments; 256 if the stream does not say. */
+/* Returns the number of values of a list's segments; 256 if the stream does not say. */
 GPUIR_HD static inline uint32_t gpuir__para_size(const gpuir__stream *s) {
   return s->offset && s->len && s->bytes[0] >= 6 && s->bytes[0] <= 8 ? 1u << s->bytes[0] : GPUIR__PARA_MOST;
 }
 
-/* Gap i of a list alone. */
+/* Returns gap i of a list alone. */
 GPUIR_HD static inline uint32_t gpuir__para_gap(const gpuir__stream *s, uint32_t i) {
   const uint32_t size = gpuir__para_size(s);
   uint64_t at = s->offset ? gpuir__min64(s->offset[i / GPUIR__BLOCK], s->len) : 0;
@@ -4420,29 +4412,38 @@ GPUIR_HD static inline uint32_t gpuir__para_gap(const gpuir__stream *s, uint32_t
   }
 }
 
-/* Appends a segment of count <= 256 values. */
-static int gpuir__para_put(const gpuir_allocator *a, gpuir__buf *out, const uint32_t *values, uint32_t count,
-                           unsigned exceptions) {
-  uint32_t histogram[33] = {0}, over = 0, best = UINT32_MAX, en = 0, last = 0, i;
-  unsigned b, choice = 0, most = 0, ib, hb;
-  uint64_t slots, index_size, size;
-  uint8_t *to;
+/* Chooses b for a segment; *en: the exceptions, values of more than b bits; *most: the greatest width of a value. */
+static unsigned gpuir__para_choose(const uint32_t *values, uint32_t count, unsigned exceptions, uint32_t *en,
+                                   unsigned *most) {
+  uint32_t histogram[33] = {0}, over = 0, best = UINT32_MAX, i;
+  unsigned b, choice = 0;
+  *en = 0;
+  *most = 0;
   for (i = 0; i < count; i++) histogram[gpuir__width32(values[i])]++;
   for (b = 33; b-- > 0;) { /* from the greatest b down; `over` values do not fit into b bits */
     uint32_t total = (uint32_t)gpuir__packed_size(count, b);
-    if (!most && histogram[b]) most = b;
+    if (!*most && histogram[b]) *most = b;
     if (over)
       total += 3 + (uint32_t)(gpuir__packed_size(over, gpuir__width32(count - 1)) +
-                              gpuir__packed_size(over, most - b));
+                              gpuir__packed_size(over, *most - b));
     if (over <= 255 &&
         (exceptions == GPUIR__PARA_LEAST ? total < best : over * 1000 <= (exceptions - 1) * count)) {
       best = total;
       choice = b;
-      en = over;
+      *en = over;
     }
     over += histogram[b];
   }
-  b = choice;
+  return choice;
+}
+
+/* Appends a segment of count <= 256 values; `exceptions` is e of the parameter. 0 or NOMEM. */
+static int gpuir__para_put(const gpuir_allocator *a, gpuir__buf *out, const uint32_t *values, uint32_t count,
+                           unsigned exceptions) {
+  uint32_t over = 0, en, last = 0, i;
+  unsigned most, ib, hb, b = gpuir__para_choose(values, count, exceptions, &en, &most);
+  uint64_t slots, index_size, size;
+  uint8_t *to;
   for (i = 0; en && i < count; i++)
     if (gpuir__width32(values[i]) > b) last = i;
   ib = gpuir__width32(last);
@@ -4459,8 +4460,8 @@ static int gpuir__para_put(const gpuir_allocator *a, gpuir__buf *out, const uint
     *to++ = (uint8_t)hb;
     *to++ = (uint8_t)en;
   }
-  gpuir__put_packed(to, values, count, b);
-  for (i = 0, over = 0; over < en; i++) {
+  gpuir__pack(to, values, count, b);
+  for (i = 0; over < en; i++) {
     if (gpuir__width32(values[i]) <= b) continue;
     gpuir__put_bits(to + slots, (uint64_t)over * ib, i);
     gpuir__put_bits(to + slots + index_size, (uint64_t)over++ * hb, values[i] >> b);
@@ -4489,7 +4490,7 @@ static void gpuir__para_decode_block(const gpuir__stream *s, uint32_t block, uin
   gpuir__para v;
   if (!s->offset) {
     (void)gpuir__para_find(s->bytes, s->len, count, &v);
-    gpuir__para_decode(&v, 0, count, out, s->simd);
+    gpuir__para_decode(s, &v, 0, count, out);
   } else {
     const uint32_t size = gpuir__para_size(s);
     uint64_t at = gpuir__min64(s->offset[block], s->len);
@@ -4497,46 +4498,44 @@ static void gpuir__para_decode_block(const gpuir__stream *s, uint32_t block, uin
     while (done < count) {
       uint32_t length = gpuir__min32(size, s->n - start), take = gpuir__min32(length - from, count - done);
       at += gpuir__para_find(s->bytes + at, s->len - at, length, &v);
-      gpuir__para_decode(&v, from, take, out + done, s->simd);
+      gpuir__para_decode(s, &v, from, take, out + done);
       done += take;
       start += length;
       from = 0;
     }
   }
-  gpuir__sum_gaps(out, count, prev, s->limit, s->simd);
+  s->kernels->sum_gaps(out, count, prev, s->limit);
 }
 
-/* The blocks that begin among the `count` values of the segment at value `at` begin with the segment's bytes. */
-static void gpuir__segment_blocks(uint32_t at, uint32_t count, uint32_t bytes, uint32_t *offset,
-                                  uint8_t *width) {
+/* Notes that the blocks which begin among the `count` values of the segment at value `at` begin where the segment does:
+ * at byte `offset` of the stream. */
+static void gpuir__segment_blocks(const gpuir__target *t, uint32_t at, uint32_t count, uint32_t offset) {
   uint32_t block = at / GPUIR__BLOCK + (at % GPUIR__BLOCK != 0);
   const uint32_t last = (at + count - 1) / GPUIR__BLOCK;
-  for (; block <= last; block++) {
-    offset[block] = bytes;
-    width[block] = 0;
-  }
+  for (; block <= last; block++) gpuir__target_block(t, block, offset, 0);
 }
 
-static int gpuir__para_encode(const gpuir_allocator *a, const uint32_t *values, uint32_t n, gpuir__buf *out,
-                              uint32_t *offset, uint8_t *width, uint64_t *param) {
-  const size_t start = out->len;
+static int gpuir__para_encode(const gpuir__codec *codec, const uint32_t *values, uint32_t n,
+                              const gpuir__target *t) {
+  const size_t start = t->out->len;
   uint32_t size = 128, at, count, gaps[GPUIR__PARA_MOST];
   unsigned exceptions = 101;
-  int status = gpuir__para_param(*param, 64, &size, &exceptions);
-  if (!offset) size = GPUIR__BLOCK; /* one segment */
-  if (!status && offset) {
+  int status = gpuir__para_param(t->param, 64, &size, &exceptions);
+  (void)codec;
+  if (!t->offset) size = GPUIR__BLOCK; /* one segment */
+  if (!status && t->offset) {
     uint8_t head = (uint8_t)gpuir__ctz32(size);
-    status = gpuir__buf_put(a, out, &head, 1);
+    status = gpuir__buf_put(t->a, t->out, &head, 1);
   }
   for (at = 0; !status && at < n; at += count) {
-    const uint64_t used = out->len - start;
+    const uint64_t used = t->out->len - start;
     count = gpuir__min32(n - at, size);
     if (used > UINT32_MAX) status = GPUIR_E_LIMIT;
-    if (offset) gpuir__segment_blocks(at, count, (uint32_t)used, offset, width);
+    gpuir__segment_blocks(t, at, count, (uint32_t)used);
     gpuir__take_gaps(values + at, count, at ? values[at - 1] : UINT32_MAX, gaps);
-    if (!status) status = gpuir__para_put(a, out, gaps, count, exceptions);
+    if (!status) status = gpuir__para_put(t->a, t->out, gaps, count, exceptions);
   }
-  if (status) out->len = start;
+  if (status) t->out->len = start;
   return status;
 }
 
@@ -4550,7 +4549,7 @@ static int gpuir__para_encode(const gpuir_allocator *a, const uint32_t *values, 
 
 /* ---- regression lines ---- */
 
-/* A line through the points (i, value i) of `count` consecutive values: its height at i is
+/* A line through the points (i, value i) of `count` consecutive values. Its height at i is
  *
  *     (slope * i >> shift) + start      modulo 2^32, with shift = floor(log2(count - 1)), 0 for 1
  *
@@ -4561,12 +4560,21 @@ typedef struct gpuir__line {
   unsigned shift;
 } gpuir__line;
 
+/* Returns the line's height at i. */
 GPUIR_HD static inline uint32_t gpuir__line_at(const gpuir__line *l, uint32_t i) {
   return (uint32_t)((uint64_t)l->slope * i >> l->shift) + l->start;
 }
 
 GPUIR_HD static inline unsigned gpuir__line_shift(uint32_t count) {
   return count > 1 ? gpuir__width32(count - 1) - 1 : 0;
+}
+
+/* Adds the line's heights at from, from + 1, ... to out[0..count) and clamps to limit. Kernels process up to the next
+ * multiple of 16 values. */
+static void gpuir__line_add_scalar(const gpuir__line *l, uint32_t from, uint32_t limit, uint32_t count,
+                                   uint32_t *out) {
+  uint32_t i;
+  for (i = 0; i < count; i++) out[i] = gpuir__min32(out[i] + gpuir__line_at(l, from + i), limit);
 }
 
 #if GPUIR__X86
@@ -4583,9 +4591,8 @@ GPUIR__AVX2 static void gpuir__line_add_avx2(const gpuir__line *l, uint32_t from
   for (i = 0; i < count; i += 8) {
     __m256i y = _mm256_blend_epi32(_mm256_srl_epi64(even, shift),
                                    _mm256_slli_epi64(_mm256_srl_epi64(odd, shift), 32), 0xaa);
-    __m256i x = _mm256_add_epi32(_mm256_loadu_si256((const __m256i *)(const void *)(out + i)), start);
-    x = _mm256_min_epu32(_mm256_add_epi32(x, y), most);
-    _mm256_storeu_si256((__m256i *)(void *)(out + i), x);
+    __m256i x = _mm256_add_epi32(_mm256_add_epi32(gpuir__avx2_load(out + i), start), y);
+    gpuir__avx2_store(out + i, _mm256_min_epu32(x, most));
     even = _mm256_add_epi64(even, step);
     odd = _mm256_add_epi64(odd, step);
   }
@@ -4611,30 +4618,10 @@ GPUIR__AVX512 static void gpuir__line_add_avx512(const gpuir__line *l, uint32_t 
     odd = _mm512_add_epi64(odd, step);
   }
 }
-
 #endif
 
-/* Adds the line's heights at from, from + 1, ... to out[]; processes up to the next multiple of 16. */
-static void gpuir__line_add(const gpuir__line *l, uint32_t from, uint32_t limit, uint32_t count,
-                            uint32_t *out, int simd) {
-  uint32_t i;
-#if GPUIR__X86
-  if (simd >= GPUIR_SIMD_AVX512) {
-    gpuir__line_add_avx512(l, from, limit, count, out);
-    return;
-  }
-  if (simd == GPUIR_SIMD_AVX2) {
-    gpuir__line_add_avx2(l, from, limit, count, out);
-    return;
-  }
-#endif
-  (void)simd;
-  for (i = 0; i < count; i++) out[i] = gpuir__min32(out[i] + gpuir__line_at(l, from + i), limit);
-}
-
-/* The least-squares slope; `start` is 0. With S = sum of (2i - (n - 1)) * value i, it is
- * 6 S / ((n - 1) n (n + 1)).
- * S is exact, in two limbs; the rest is products and a quotient in binary64, of which only exact ones can be
+/* Returns the line with the least-squares slope, 6 S / ((n - 1) n (n + 1)) with S = sum of (2i - (n - 1)) * value i, and
+ * start 0. S is exact, in two limbs; the rest is products and a quotient in binary64, of which only exact ones can be
  * fused with what follows, so that every machine writes the same line. */
 static gpuir__line gpuir__line_fit(const uint32_t *values, uint32_t n) {
   gpuir__line l;
@@ -4644,7 +4631,7 @@ static gpuir__line gpuir__line_fit(const uint32_t *values, uint32_t n) {
   l.slope = l.start = 0;
   l.shift = gpuir__line_shift(n);
   if (n < 2) return l;
-  for (i = 0; i < n / 2; i++) { /* a pair that lies symmetrically: its weights differ in the sign only */
+  for (i = 0; i < n / 2; i++) { /* two values that lie symmetrically: their weights differ in the sign only */
     uint64_t term = (uint64_t)(n - 1 - 2 * i) * (values[n - 1 - i] - values[i]);
     lo += term;
     hi += lo < term;
@@ -4658,10 +4645,9 @@ static gpuir__line gpuir__line_fit(const uint32_t *values, uint32_t n) {
   return l;
 }
 
-/* Sets l->start so that the least deviation of the values from the line is 0, and writes all of them.
- * `from` is the line's argument of values[0]. */
-static void gpuir__line_deviations(gpuir__line *l, const uint32_t *values, uint32_t from, uint32_t n,
-                                   uint32_t *to) {
+/* Sets l->start so that the least deviation of the values from the line is 0; `from` is the line's argument of
+ * values[0]. */
+static void gpuir__line_lower(gpuir__line *l, const uint32_t *values, uint32_t from, uint32_t n) {
   int64_t least = INT64_MAX;
   uint32_t i;
   l->start = 0;
@@ -4670,17 +4656,22 @@ static void gpuir__line_deviations(gpuir__line *l, const uint32_t *values, uint3
     if (d < least) least = d;
   }
   l->start = (uint32_t)(uint64_t)least;
+}
+
+/* Writes the deviations of n values from the line. */
+static void gpuir__line_deviations(const gpuir__line *l, const uint32_t *values, uint32_t from, uint32_t n,
+                                   uint32_t *to) {
+  uint32_t i;
   for (i = 0; i < n; i++) to[i] = values[i] - gpuir__line_at(l, from + i);
 }
 
-/* The hash bucket, or docID segment, of x: its leading bits (Ao et al. 2011, section 4.4). */
+/* Returns the hash bucket, or docID segment, of x: its leading bits (Ao et al. 2011, section 4.4). */
 GPUIR_HD static inline uint32_t gpuir__hs_bucket(uint32_t x, unsigned shift) { return x >> shift; }
 
-/* The bits to drop, so that n docIDs up to `last` lie in buckets of `mean` on average: of the k bits that `last`
- * needs, the m leading ones stay, with m the least number such that n / mean <= 2^m. */
+/* Returns the bits to drop, so that n docIDs up to `last` lie in buckets of `mean` on average: of the k bits that `last`
+ * needs, the m leading ones stay, with m the least number such that n / mean <= 2^m; at least one, if k is 32. */
 GPUIR_HD static inline unsigned gpuir__hs_shift(uint32_t last, uint32_t n, uint32_t mean) {
-  unsigned k = 0, m = 0;
-  while (k < 32 && last >> k) k++;
+  unsigned k = gpuir__width32(last), m = 0;
   while (m < k && ((uint64_t)mean << m) < n) m++;
   return k - m < 32 ? k - m : 31;
 }
@@ -4711,7 +4702,7 @@ GPUIR_HD static inline unsigned gpuir__hs_shift(uint32_t last, uint32_t n, uint3
  * what it does for parapfor, and waits for no other; gpuir__lrc_any_get does all of it.
  * --------------------------------------------------------------------------*/
 
-enum { GPUIR__LRC, GPUIR__LRCSEG, GPUIR__SEGLRC };
+enum { GPUIR__LRC, GPUIR__LRCSEG, GPUIR__SEGLRC }; /* the codecs' modes */
 
 /* Reads a line record; returns its size, or 0 and a line of zeros if it is not all there. */
 GPUIR_HD static inline uint64_t gpuir__line_find(const uint8_t *p, uint64_t avail, uint32_t count,
@@ -4725,6 +4716,7 @@ GPUIR_HD static inline uint64_t gpuir__line_find(const uint8_t *p, uint64_t avai
   return 1 + slope + start;
 }
 
+/* Appends a line record. 0 or NOMEM. */
 static int gpuir__line_put(const gpuir_allocator *a, gpuir__buf *out, uint32_t slope, uint32_t start) {
   uint8_t bytes[16];
   unsigned ls = (gpuir__width32(slope) + 7) / 8, lt = (gpuir__width32(start) + 7) / 8;
@@ -4734,12 +4726,13 @@ static int gpuir__line_put(const gpuir_allocator *a, gpuir__buf *out, uint32_t s
   return gpuir__buf_put(a, out, bytes, 1 + ls + lt);
 }
 
-/* What is needed to decode from a list: its segments' size and its line, if it has one. */
+/* What decoding from a list needs: the values of a segment, and the list's line, if it has one. */
 typedef struct gpuir__lrc_list {
   uint32_t size;
   gpuir__line line;
 } gpuir__lrc_list;
 
+/* Reads the head of a list of kind GPUIR__LRC .. GPUIR__SEGLRC. 0 or FORMAT. */
 GPUIR_HD static inline int gpuir__lrc_find(const gpuir__stream *s, int kind, gpuir__lrc_list *v) {
   v->size = GPUIR__PARA_MOST;
   v->line.slope = v->line.start = v->line.shift = 0;
@@ -4751,8 +4744,8 @@ GPUIR_HD static inline int gpuir__lrc_find(const gpuir__stream *s, int kind, gpu
   return GPUIR_OK;
 }
 
-/* Finds the line and the segment at `at`, of `length` values from index `start` on; returns what is behind it.
- * *base: what the line's argument is for the segment's first value. */
+/* Finds the line and the segment at byte `at`, of `length` values from index `start` on; returns the byte behind it.
+ * *base: the line's argument for the segment's first value. */
 GPUIR_HD static inline uint64_t gpuir__lrc_segment(const gpuir__stream *s, int kind,
                                                    const gpuir__lrc_list *list, uint64_t at, uint32_t start,
                                                    uint32_t length, gpuir__line *line, uint32_t *base,
@@ -4782,7 +4775,7 @@ static inline int gpuir__lrc_any_open(const gpuir__stream *s, int kind) {
   return status;
 }
 
-GPUIR__INLINE void gpuir__lrc_any_decode(const gpuir__stream *s, int kind, uint32_t block, uint32_t *out) {
+static void gpuir__lrc_any_decode(const gpuir__stream *s, int kind, uint32_t block, uint32_t *out) {
   const uint32_t count = gpuir__block_count(s->n, block), first = block * GPUIR__BLOCK;
   uint64_t at = s->offset ? gpuir__min64(s->offset[block], s->len) : 0;
   uint32_t start, from, done = 0;
@@ -4796,8 +4789,8 @@ GPUIR__INLINE void gpuir__lrc_any_decode(const gpuir__stream *s, int kind, uint3
     gpuir__line line;
     gpuir__para v;
     at = gpuir__lrc_segment(s, kind, &list, at, start, length, &line, &base, &v);
-    gpuir__para_decode(&v, from, take, out + done, s->simd);
-    gpuir__line_add(&line, base + from, s->limit, take, out + done, s->simd);
+    gpuir__para_decode(s, &v, from, take, out + done);
+    s->kernels->line_add(&line, base + from, s->limit, take, out + done);
     done += take;
     start += length;
     from = 0;
@@ -4822,97 +4815,58 @@ GPUIR_HD GPUIR__INLINE uint32_t gpuir__lrc_any_get(const gpuir__stream *s, int k
   return gpuir__min32(gpuir__para_value(&v, i) + gpuir__line_at(&line, base + i), s->limit);
 }
 
-static int gpuir__lrc_any_encode(const gpuir_allocator *a, const uint32_t *values, uint32_t n,
-                                 gpuir__buf *out, uint32_t *offset, uint8_t *width, uint64_t param,
-                                 int kind) {
-  const size_t begin = out->len;
-  uint32_t size = GPUIR__PARA_MOST, at, count, i, deviations[GPUIR__PARA_MOST];
+/* Appends one segment, with its line or start, if the kind has one; *line: the list's, unless the kind is SEGLRC. */
+static int gpuir__lrc_put(const gpuir__target *t, int kind, const uint32_t *values, uint32_t at,
+                          uint32_t count, unsigned exceptions, gpuir__line *line) {
+  uint32_t deviations[GPUIR__PARA_MOST];
+  int status = GPUIR_OK;
+  if (kind == GPUIR__SEGLRC) *line = gpuir__line_fit(values + at, count);
+  if (kind != GPUIR__LRC) {
+    gpuir__line_lower(line, values + at, kind == GPUIR__SEGLRC ? 0 : at, count);
+    status = gpuir__line_put(t->a, t->out, kind == GPUIR__SEGLRC ? line->slope : 0, line->start);
+  }
+  gpuir__line_deviations(line, values + at, kind == GPUIR__SEGLRC ? 0 : at, count, deviations);
+  return status ? status : gpuir__para_put(t->a, t->out, deviations, count, exceptions);
+}
+
+static int gpuir__lrc_encode(const gpuir__codec *codec, const uint32_t *values, uint32_t n,
+                             const gpuir__target *t) {
+  const size_t begin = t->out->len;
+  const int kind =
+      t->offset ? (int)codec->mode : (int)GPUIR__SEGLRC; /* a short list is one segment with its line */
+  uint32_t size = GPUIR__PARA_MOST, at, count;
   unsigned exceptions = 1;
-  gpuir__line line;
-  int status = gpuir__para_param(param, 64, &size, &exceptions);
-  if (!offset) {
-    kind = GPUIR__SEGLRC; /* one segment with its line */
-    size = GPUIR__PARA_MOST;
-  }
-  if (!status && offset) {
+  gpuir__line line = gpuir__line_fit(values, kind == GPUIR__SEGLRC ? 0 : n);
+  int status = gpuir__para_param(t->param, 64, &size, &exceptions);
+  if (!t->offset) size = GPUIR__PARA_MOST;
+  if (!status && t->offset) {
     uint8_t head = (uint8_t)gpuir__ctz32(size);
-    status = gpuir__buf_put(a, out, &head, 1);
+    status = gpuir__buf_put(t->a, t->out, &head, 1);
   }
-  line = gpuir__line_fit(values, kind == GPUIR__SEGLRC ? 0 : n);
   if (!status && kind != GPUIR__SEGLRC) {
-    int64_t least = INT64_MAX;
-    if (kind == GPUIR__LRC) {
-      for (i = 0; i < n; i++) {
-        int64_t d = (int64_t)values[i] - (int64_t)gpuir__line_at(&line, i);
-        if (d < least) least = d;
-      }
-      line.start = (uint32_t)(uint64_t)least;
-    }
-    status = gpuir__line_put(a, out, line.slope, line.start);
+    if (kind == GPUIR__LRC) gpuir__line_lower(&line, values, 0, n);
+    status = gpuir__line_put(t->a, t->out, line.slope, line.start);
   }
   for (at = 0; !status && at < n; at += count) {
-    const uint64_t used = out->len - begin;
+    const uint64_t used = t->out->len - begin;
     count = gpuir__min32(n - at, size);
     if (used > UINT32_MAX) status = GPUIR_E_LIMIT;
-    if (offset) gpuir__segment_blocks(at, count, (uint32_t)used, offset, width);
-    if (kind == GPUIR__LRC) {
-      for (i = 0; i < count; i++) deviations[i] = values[at + i] - gpuir__line_at(&line, at + i);
-    } else if (kind == GPUIR__LRCSEG) {
-      gpuir__line_deviations(&line, values + at, at, count, deviations);
-      if (!status) status = gpuir__line_put(a, out, 0, line.start);
-    } else {
-      line = gpuir__line_fit(values + at, count);
-      gpuir__line_deviations(&line, values + at, 0, count, deviations);
-      if (!status) status = gpuir__line_put(a, out, line.slope, line.start);
-    }
-    if (!status) status = gpuir__para_put(a, out, deviations, count, exceptions);
+    gpuir__segment_blocks(t, at, count, (uint32_t)used);
+    if (!status) status = gpuir__lrc_put(t, kind, values, at, count, exceptions, &line);
   }
-  if (status) out->len = begin;
+  if (status) t->out->len = begin;
   return status;
 }
 
-static int gpuir__lrc_open(gpuir__stream *s) { return gpuir__lrc_any_open(s, GPUIR__LRC); }
-static int gpuir__lrcseg_open(gpuir__stream *s) { return gpuir__lrc_any_open(s, GPUIR__LRCSEG); }
-static int gpuir__seglrc_open(gpuir__stream *s) { return gpuir__lrc_any_open(s, GPUIR__SEGLRC); }
+static int gpuir__lrc_open(gpuir__stream *s) { return gpuir__lrc_any_open(s, s->codec->mode); }
 
 static void gpuir__lrc_decode(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t *out) {
   (void)prev;
-  gpuir__lrc_any_decode(s, GPUIR__LRC, block, out);
-}
-
-static void gpuir__lrcseg_decode(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t *out) {
-  (void)prev;
-  gpuir__lrc_any_decode(s, GPUIR__LRCSEG, block, out);
-}
-
-static void gpuir__seglrc_decode(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t *out) {
-  (void)prev;
-  gpuir__lrc_any_decode(s, GPUIR__SEGLRC, block, out);
+  gpuir__lrc_any_decode(s, s->codec->mode, block, out);
 }
 
 static uint32_t gpuir__lrc_get(const gpuir__stream *s, uint32_t i) {
-  return gpuir__lrc_any_get(s, GPUIR__LRC, i);
-}
-static uint32_t gpuir__lrcseg_get(const gpuir__stream *s, uint32_t i) {
-  return gpuir__lrc_any_get(s, GPUIR__LRCSEG, i);
-}
-static uint32_t gpuir__seglrc_get(const gpuir__stream *s, uint32_t i) {
-  return gpuir__lrc_any_get(s, GPUIR__SEGLRC, i);
-}
-
-static int gpuir__lrc_encode(const gpuir_allocator *a, const uint32_t *values, uint32_t n, gpuir__buf *out,
-                             uint32_t *offset, uint8_t *width, uint64_t *param) {
-  return gpuir__lrc_any_encode(a, values, n, out, offset, width, *param, GPUIR__LRC);
-}
-
-static int gpuir__lrcseg_encode(const gpuir_allocator *a, const uint32_t *values, uint32_t n, gpuir__buf *out,
-                                uint32_t *offset, uint8_t *width, uint64_t *param) {
-  return gpuir__lrc_any_encode(a, values, n, out, offset, width, *param, GPUIR__LRCSEG);
-}
-
-static int gpuir__seglrc_encode(const gpuir_allocator *a, const uint32_t *values, uint32_t n, gpuir__buf *out,
-                                uint32_t *offset, uint8_t *width, uint64_t *param) {
-  return gpuir__lrc_any_encode(a, values, n, out, offset, width, *param, GPUIR__SEGLRC);
+  return gpuir__lrc_any_get(s, s->codec->mode, i);
 }
 
 /* ----------------------------------------------------------------------------
@@ -4939,14 +4893,15 @@ static int gpuir__seglrc_encode(const gpuir_allocator *a, const uint32_t *values
  * gpuir__hslrc_get.
  * --------------------------------------------------------------------------*/
 
+/* A long list, taken apart. */
 typedef struct gpuir__hslrc_list {
-  unsigned shift, w1, w2;
+  unsigned shift, w1, w2; /* k - m; widths of an item of first and of where */
   uint32_t buckets;
-  const uint8_t *first, *where, *data;
-  uint64_t len; /* of data */
+  const uint8_t *first, *where, *data; /* data: the buckets */
+  uint64_t len;                        /* bytes of data */
 } gpuir__hslrc_list;
 
-/* 0 or FORMAT, and then there are no buckets. */
+/* Takes a long list apart. 0, or FORMAT, and then there are no buckets. */
 GPUIR_HD static inline int gpuir__hslrc_find(const gpuir__stream *s, gpuir__hslrc_list *v) {
   uint64_t head, first, where;
   v->buckets = 0;
@@ -4967,11 +4922,12 @@ GPUIR_HD static inline int gpuir__hslrc_find(const gpuir__stream *s, gpuir__hslr
   return GPUIR_OK;
 }
 
+/* Returns the index of bucket h's first docID. */
 GPUIR_HD static inline uint32_t gpuir__hslrc_first(const gpuir__hslrc_list *v, uint32_t h) {
   return gpuir__packed_value(v->first, v->w1, h);
 }
 
-/* The bucket that has the docID of index i, beginning to look at h; `buckets` if there is none. */
+/* Returns the bucket that has the docID of index i, looking at bucket h first; `buckets` if there is none. */
 GPUIR_HD static inline uint32_t gpuir__hslrc_bucket(const gpuir__hslrc_list *v, uint32_t h, uint32_t i) {
   uint32_t lo = 0, hi = v->buckets;
   unsigned near;
@@ -4991,7 +4947,7 @@ GPUIR_HD static inline uint32_t gpuir__hslrc_bucket(const gpuir__hslrc_list *v, 
   return lo < v->buckets && gpuir__hslrc_first(v, lo) <= i ? lo : v->buckets;
 }
 
-/* Finds the line of bucket h and the segment of it that has its value i < count. */
+/* Finds the line of bucket h, of count values, and the segment of it that has its value i < count. */
 GPUIR_HD static inline void gpuir__hslrc_segment(const gpuir__hslrc_list *v, uint32_t h, uint32_t count,
                                                  uint32_t i, gpuir__line *line, gpuir__para *segment) {
   const uint32_t k = i / GPUIR__PARA_MOST, segments = (count - 1) / GPUIR__PARA_MOST + 1;
@@ -5039,8 +4995,8 @@ static void gpuir__hslrc_decode(const gpuir__stream *s, uint32_t block, uint32_t
     i = start + done - first;
     gpuir__hslrc_segment(&v, h, size, i, &line, &segment);
     take = gpuir__min32(gpuir__min32(size - i, count - done), GPUIR__PARA_MOST - i % GPUIR__PARA_MOST);
-    gpuir__para_decode(&segment, i % GPUIR__PARA_MOST, take, out + done, s->simd);
-    gpuir__line_add(&line, i, s->limit, take, out + done, s->simd);
+    gpuir__para_decode(s, &segment, i % GPUIR__PARA_MOST, take, out + done);
+    s->kernels->line_add(&line, i, s->limit, take, out + done);
     done += take;
   }
 }
@@ -5061,20 +5017,15 @@ GPUIR_HD static inline uint32_t gpuir__hslrc_get(const gpuir__stream *s, uint32_
       s->limit);
 }
 
-/* Appends a bucket of count > 0 values. */
+/* Appends a bucket of count > 0 values. 0, NOMEM or LIMIT, and then some of it may have been appended. */
 static int gpuir__hslrc_put(const gpuir_allocator *a, gpuir__buf *out, const uint32_t *values, uint32_t count,
                             unsigned exceptions) {
   gpuir__line line = gpuir__line_fit(values, count);
   const uint32_t segments = (count - 1) / GPUIR__PARA_MOST + 1;
-  uint32_t k, i, deviations[GPUIR__PARA_MOST];
-  int64_t least = INT64_MAX;
+  uint32_t k, deviations[GPUIR__PARA_MOST];
   size_t ends, base;
   int status;
-  for (i = 0; i < count; i++) {
-    int64_t d = (int64_t)values[i] - (int64_t)gpuir__line_at(&line, i);
-    if (d < least) least = d;
-  }
-  line.start = (uint32_t)(uint64_t)least;
+  gpuir__line_lower(&line, values, 0, count);
   status = gpuir__line_put(a, out, line.slope, line.start);
   if (status) return status;
   if (!gpuir__zero_room(a, out, (uint64_t)(segments - 1) * 4)) return GPUIR_E_NOMEM;
@@ -5087,66 +5038,76 @@ static int gpuir__hslrc_put(const gpuir_allocator *a, gpuir__buf *out, const uin
       if (out->len - base > UINT32_MAX) return GPUIR_E_LIMIT;
       gpuir__store32(out->data + ends + (size_t)(k - 1) * 4, (uint32_t)(out->len - base));
     }
-    for (i = 0; i < length; i++) deviations[i] = values[from + i] - gpuir__line_at(&line, from + i);
+    gpuir__line_deviations(&line, values + from, from, length, deviations);
     status = gpuir__para_put(a, out, deviations, length, exceptions);
     if (status) return status;
   }
   return GPUIR_OK;
 }
 
-static int gpuir__hslrc_encode(const gpuir_allocator *a, const uint32_t *values, uint32_t n, gpuir__buf *out,
-                               uint32_t *offset, uint8_t *width, uint64_t *param) {
-  const size_t begin = out->len;
-  uint32_t mean = 256, d, h, i, *tables;
-  unsigned exceptions = 1, k, m = 0;
-  gpuir__buf data = {NULL, 0, 0};
-  size_t table_size;
-  int status = gpuir__para_param(*param, 32, &mean, &exceptions);
-  if (status) return status;
-  if (!offset) {
-    status = n ? gpuir__hslrc_put(a, out, values, n, exceptions) : GPUIR_OK;
-    if (status) out->len = begin;
-    return status;
-  }
-  k = gpuir__width32(values[n - 1]);
-  while (((uint64_t)mean << m) < n && m < k) m++;
-  if (k - m > 31) m = k - 31;
-  d = (values[n - 1] >> (k - m)) + 1;
-  table_size = ((size_t)d + 1) * 8;
-  tables = (uint32_t *)gpuir__alloc(a, table_size); /* firsts, wheres */
-  if (!tables) return GPUIR_E_NOMEM;
-  for (h = 0, i = 0; !status && h <= d; h++) {
+/* Encodes all buckets into `data`, and notes of each its first index and where it begins: firsts[0..d], wheres[0..d]. */
+static int gpuir__hslrc_buckets(const uint32_t *values, uint32_t n, unsigned shift, uint32_t d,
+                                unsigned exceptions, const gpuir__target *t, uint32_t *firsts,
+                                uint32_t *wheres, gpuir__buf *data) {
+  uint32_t h, i = 0;
+  int status = GPUIR_OK;
+  for (h = 0; !status && h <= d; h++) {
     uint32_t count = 0;
-    tables[h] = i;
-    tables[(size_t)d + 1 + h] = (uint32_t)data.len;
-    if (data.len > UINT32_MAX) status = GPUIR_E_LIMIT;
-    while (i + count < n && values[i + count] >> (k - m) == h) {
-      if ((i + count) % GPUIR__BLOCK == 0) {
-        offset[(i + count) / GPUIR__BLOCK] = h;
-        width[(i + count) / GPUIR__BLOCK] = 0;
-      }
-      count++;
-    }
-    if (count && !status) status = gpuir__hslrc_put(a, &data, values + i, count, exceptions);
+    firsts[h] = i;
+    wheres[h] = (uint32_t)data->len;
+    if (data->len > UINT32_MAX) return GPUIR_E_LIMIT;
+    for (; i + count < n && gpuir__hs_bucket(values[i + count], shift) == h; count++)
+      if ((i + count) % GPUIR__BLOCK == 0) gpuir__target_block(t, (i + count) / GPUIR__BLOCK, h, 0);
+    if (count) status = gpuir__hslrc_put(t->a, data, values + i, count, exceptions);
     i += count;
   }
+  return status;
+}
+
+/* Appends a long list: head, tables, buckets. */
+static int gpuir__hslrc_long(const uint32_t *values, uint32_t n, uint32_t mean, unsigned exceptions,
+                             const gpuir__target *t) {
+  const unsigned shift = gpuir__hs_shift(values[n - 1], n, mean);
+  const uint32_t d = gpuir__hs_bucket(values[n - 1], shift) + 1;
+  const size_t table_size = ((size_t)d + 1) * 8;
+  uint32_t *firsts = (uint32_t *)gpuir__alloc(t->a, table_size), *wheres;
+  gpuir__buf data = {NULL, 0, 0};
+  int status;
+  if (!firsts) return GPUIR_E_NOMEM;
+  wheres = firsts + d + 1;
+  status = gpuir__hslrc_buckets(values, n, shift, d, exceptions, t, firsts, wheres, &data);
   if (!status) {
     const unsigned w1 = gpuir__width32(n), w2 = gpuir__width64(data.len);
     const uint64_t first = gpuir__packed_size((uint64_t)d + 1, w1),
                    where = gpuir__packed_size((uint64_t)d + 1, w2);
-    uint8_t *to = gpuir__zero_room(a, out, 8 + first + where + data.len);
+    uint8_t *to = gpuir__zero_room(t->a, t->out, 8 + first + where + data.len);
     if (to) {
-      gpuir__store64(to, (k - m) | w1 << 8 | w2 << 16 | (uint64_t)d << 32);
-      gpuir__put_packed(to + 8, tables, (uint64_t)d + 1, w1);
-      gpuir__put_packed(to + 8 + first, tables + d + 1, (uint64_t)d + 1, w2);
+      gpuir__store64(to, shift | w1 << 8 | w2 << 16 | (uint64_t)d << 32);
+      gpuir__pack(to + 8, firsts, (uint64_t)d + 1, w1);
+      gpuir__pack(to + 8 + first, wheres, (uint64_t)d + 1, w2);
       memcpy(to + 8 + first + where, data.data, data.len);
-      out->len += (size_t)(8 + first + where) + data.len;
+      t->out->len += (size_t)(8 + first + where) + data.len;
     } else {
       status = GPUIR_E_NOMEM;
     }
   }
-  gpuir__free(a, tables, table_size);
-  gpuir__buf_free(a, &data);
+  gpuir__free(t->a, firsts, table_size);
+  gpuir__buf_free(t->a, &data);
+  return status;
+}
+
+static int gpuir__hslrc_encode(const gpuir__codec *codec, const uint32_t *values, uint32_t n,
+                               const gpuir__target *t) {
+  const size_t begin = t->out->len;
+  uint32_t mean = 256;
+  unsigned exceptions = 1;
+  int status = gpuir__para_param(t->param, 32, &mean, &exceptions);
+  (void)codec;
+  if (!status && t->offset)
+    status = gpuir__hslrc_long(values, n, mean, exceptions, t);
+  else if (!status && n)
+    status = gpuir__hslrc_put(t->a, t->out, values, n, exceptions);
+  if (status) t->out->len = begin;
   return status;
 }
 
@@ -5156,62 +5117,143 @@ static int gpuir__hslrc_encode(const gpuir_allocator *a, const uint32_t *values,
  * [08-codings]  the tables of codecs, and how users spell them
  *
  * Uses      [03-codecs] to [07-lab-lines].
- * Start at  gpuir__docid_codecs (the table), gpuir__coding_parse.
+ * Start at  gpuir__docid_codecs (the table), gpuir__codec_of_level (kernels), gpuir__coding_parse.
  * Tests     tests/unit/08_codings.c
  * ==========================================================================*/
 
-static const gpuir__codec gpuir__docid_codecs[] = {
-    {"vbyte", 1, 1, 1, GPUIR__P_NONE, 436, gpuir__vbyte_docids_encode, NULL, NULL, gpuir__vbyte_docids_decode,
-     NULL, NULL},
-    {"bp128", 2, 1, 4, GPUIR__P_NONE, 100, gpuir__bp128_docids_encode, NULL, NULL, gpuir__bp128_docids_decode,
-     NULL, gpuir__bp128_docids_find},
-#ifndef GPUIR_NO_LAB
-    {"pfd", 3, 1, 1, GPUIR__P_NONE, 115, gpuir__pfd_docids_encode, NULL, NULL, gpuir__pfd_docids_decode, NULL,
-     NULL},
-    {"newpfd", 4, 1, 1, GPUIR__P_NONE, 104, gpuir__newpfd_docids_encode, NULL, NULL, gpuir__pfd_docids_decode,
-     NULL, NULL},
-    {"optpfd", 5, 1, 1, GPUIR__P_NONE, 106, gpuir__optpfd_docids_encode, NULL, NULL, gpuir__pfd_docids_decode,
-     NULL, NULL},
-    {"ef", 6, 1, 1, GPUIR__P_NONE, 297, gpuir__ef_encode, NULL, NULL, gpuir__ef_decode, gpuir__ef_get, NULL},
-    {"qs", 7, 1, 1, GPUIR__P_RATIO, 293, gpuir__qs_encode, NULL, gpuir__qs_open, gpuir__qs_decode,
-     gpuir__qs_get, NULL},
-    {"rice", 8, 1, 1, GPUIR__P_NONE, 350, gpuir__rice_encode, NULL, gpuir__rice_open, gpuir__rice_decode,
-     gpuir__rice_get, NULL},
-    {"pfd-list", 9, 1, 1, GPUIR__P_LEVELS, 115, gpuir__pfl_encode, gpuir__pfl_scratch, gpuir__pfl_open,
-     gpuir__pfl_decode_block, NULL, NULL},
-    {"parapfor", 10, 1, 1, GPUIR__P_SEGMENT, 119, gpuir__para_encode, NULL, gpuir__para_open,
-     gpuir__para_decode_block, NULL, NULL},
-    {"lrc", 11, 1, 1, GPUIR__P_SEGMENT, 72, gpuir__lrc_encode, NULL, gpuir__lrc_open, gpuir__lrc_decode,
-     gpuir__lrc_get, NULL},
-    {"lrcseg", 12, 1, 1, GPUIR__P_SEGMENT, 75, gpuir__lrcseg_encode, NULL, gpuir__lrcseg_open,
-     gpuir__lrcseg_decode, gpuir__lrcseg_get, NULL},
-    {"seglrc", 13, 1, 1, GPUIR__P_SEGMENT, 74, gpuir__seglrc_encode, NULL, gpuir__seglrc_open,
-     gpuir__seglrc_decode, gpuir__seglrc_get, NULL},
-    {"hslrc", 14, 1, 1, GPUIR__P_BUCKET, 129, gpuir__hslrc_encode, NULL, gpuir__hslrc_open,
-     gpuir__hslrc_decode, gpuir__hslrc_get, NULL},
-#endif
-};
+/* ---- kernels: a row a level, scalar, AVX2, AVX-512; without vectors all rows are the scalar one ---- */
 
-static const gpuir__codec gpuir__freq_codecs[] = {
-    {"vbyte", 1, 0, 1, GPUIR__P_NONE, 341, gpuir__vbyte_freqs_encode, NULL, NULL, gpuir__vbyte_freqs_decode,
-     gpuir__vbyte_freqs_get, NULL},
-    {"bp128", 2, 0, 4, GPUIR__P_NONE, 100, gpuir__bp128_freqs_encode, NULL, NULL, gpuir__bp128_freqs_decode,
-     gpuir__bp128_freqs_get, NULL},
 #ifndef GPUIR_NO_LAB
-    {"newpfd", 4, 0, 1, GPUIR__P_NONE, 98, gpuir__newpfd_freqs_encode, NULL, NULL, gpuir__pfd_freqs_decode,
-     gpuir__pfd_freqs_get, NULL},
-    {"optpfd", 5, 0, 1, GPUIR__P_NONE, 98, gpuir__optpfd_freqs_encode, NULL, NULL, gpuir__pfd_freqs_decode,
-     gpuir__pfd_freqs_get, NULL},
+#define GPUIR__LAB_KERNELS(level, marks) \
+  , gpuir__unpack_##level, gpuir__stops_##level, gpuir__join_##level, marks, gpuir__line_add_##level
+#else
+#define GPUIR__LAB_KERNELS(level, marks)
+#endif
+#define GPUIR__SCALAR_KERNELS                                                                               \
+  {                                                                                                         \
+    gpuir__sum_gaps_scalar, gpuir__bp128_docids_scalar, gpuir__bp128_freqs_scalar, gpuir__bp128_get_scalar, \
+        gpuir__bp128_find_scalar, NULL, NULL GPUIR__LAB_KERNELS(scalar, gpuir__marked_scalar)               \
+  }
+
+static const gpuir__codec_kernels gpuir__codec_of_level[3] = {
+    GPUIR__SCALAR_KERNELS,
+#if GPUIR__X86
+    {gpuir__sum_gaps_avx2, gpuir__bp128_docids_simd, gpuir__bp128_freqs_simd, gpuir__bp128_get_avx2,
+     gpuir__bp128_find_avx2, gpuir__wide_docids_avx2,
+     gpuir__wide_freqs_avx2 GPUIR__LAB_KERNELS(avx2, gpuir__marked_simd)},
+    {gpuir__sum_gaps_avx512, gpuir__bp128_docids_simd, gpuir__bp128_freqs_simd, gpuir__bp128_get_avx2,
+     gpuir__bp128_find_avx2, gpuir__wide_docids_avx512,
+     gpuir__wide_freqs_avx512 GPUIR__LAB_KERNELS(avx512, gpuir__marked_simd)},
+#else
+    GPUIR__SCALAR_KERNELS,
+    GPUIR__SCALAR_KERNELS,
 #endif
 };
+#undef GPUIR__LAB_KERNELS
+#undef GPUIR__SCALAR_KERNELS
+
+/* Returns the kernels of a level that gpuir__simd_level has returned. */
+static inline const gpuir__codec_kernels *gpuir__codec_kernels_at(int level) {
+  return &gpuir__codec_of_level[level - GPUIR_SIMD_SCALAR];
+}
+
+/* ---- the codecs ---- */
+
+/* The functions of a family of codecs: encode, scratch_size, open, decode_block, get, find. */
+#define GPUIR__VBYTE_DOCIDS gpuir__vbyte_encode, NULL, NULL, gpuir__vbyte_decode, NULL, NULL
+#define GPUIR__VBYTE_FREQS gpuir__vbyte_encode, NULL, NULL, gpuir__vbyte_decode, gpuir__vbyte_freqs_get, NULL
+#define GPUIR__BP128_DOCIDS \
+  gpuir__bp128_encode, NULL, NULL, gpuir__bp128_docids_decode, NULL, gpuir__bp128_docids_find
+#define GPUIR__BP128_FREQS \
+  gpuir__bp128_encode, NULL, NULL, gpuir__bp128_freqs_decode, gpuir__bp128_freqs_get, NULL
+#define GPUIR__PFD_DOCIDS gpuir__pfd_encode, NULL, NULL, gpuir__pfd_decode, NULL, NULL
+#define GPUIR__PFD_FREQS gpuir__pfd_encode, NULL, NULL, gpuir__pfd_decode, gpuir__pfd_freqs_get, NULL
+#define GPUIR__EF gpuir__ef_encode, NULL, NULL, gpuir__ef_decode, gpuir__ef_get, NULL
+#define GPUIR__QS gpuir__qs_encode, NULL, gpuir__qs_open, gpuir__qs_decode, gpuir__qs_get, NULL
+#define GPUIR__RICE gpuir__rice_encode, NULL, gpuir__rice_open, gpuir__rice_decode, gpuir__rice_get, NULL
+#define GPUIR__PFL gpuir__pfl_encode, gpuir__pfl_scratch, gpuir__pfl_open, gpuir__pfl_decode_block, NULL, NULL
+#define GPUIR__PARA gpuir__para_encode, NULL, gpuir__para_open, gpuir__para_decode_block, NULL, NULL
+#define GPUIR__LRC_ANY gpuir__lrc_encode, NULL, gpuir__lrc_open, gpuir__lrc_decode, gpuir__lrc_get, NULL
+#define GPUIR__HSLRC gpuir__hslrc_encode, NULL, gpuir__hslrc_open, gpuir__hslrc_decode, gpuir__hslrc_get, NULL
+
+/* The tables of codecs, a row each: GPUIR__CODEC makes an item of a table from a row, GPUIR__LEFT_OUT the name of a codec
+ * that GPUIR_NO_LAB leaves out. */
+#define GPUIR__CODEC(name, id, docids, unit, parameter, mode, cost, functions) \
+  {name, id, docids, unit, GPUIR__P_##parameter, mode, cost, functions},
+#define GPUIR__LEFT_OUT(name, id, docids, unit, parameter, mode, cost, functions) \
+  {id, docids, "codec " name " left out by GPUIR_NO_LAB"},
+
+/* clang-format off */
+#define GPUIR__ENGINE_DOCIDS(ROW) /*  docids
+    name  id |  unit  parameter  mode            cost  functions */ \
+  ROW("vbyte",     1, 1, 1, NONE,    0,                   436, GPUIR__VBYTE_DOCIDS) \
+  ROW("bp128",     2, 1, 4, NONE,    0,                   100, GPUIR__BP128_DOCIDS)
+#define GPUIR__LAB_DOCIDS(ROW) \
+  ROW("pfd",       3, 1, 1, NONE,    GPUIR__PFD_FORMS,    115, GPUIR__PFD_DOCIDS) \
+  ROW("newpfd",    4, 1, 1, NONE,    GPUIR__NEWPFD_FORMS, 104, GPUIR__PFD_DOCIDS) \
+  ROW("optpfd",    5, 1, 1, NONE,    GPUIR__OPTPFD_FORMS, 106, GPUIR__PFD_DOCIDS) \
+  ROW("ef",        6, 1, 1, NONE,    0,                   297, GPUIR__EF) \
+  ROW("qs",        7, 1, 1, RATIO,   0,                   293, GPUIR__QS) \
+  ROW("rice",      8, 1, 1, NONE,    0,                   350, GPUIR__RICE) \
+  ROW("pfd-list",  9, 1, 1, LEVELS,  0,                   115, GPUIR__PFL) \
+  ROW("parapfor", 10, 1, 1, SEGMENT, 0,                   119, GPUIR__PARA) \
+  ROW("lrc",      11, 1, 1, SEGMENT, GPUIR__LRC,           72, GPUIR__LRC_ANY) \
+  ROW("lrcseg",   12, 1, 1, SEGMENT, GPUIR__LRCSEG,        75, GPUIR__LRC_ANY) \
+  ROW("seglrc",   13, 1, 1, SEGMENT, GPUIR__SEGLRC,        74, GPUIR__LRC_ANY) \
+  ROW("hslrc",    14, 1, 1, BUCKET,  0,                   129, GPUIR__HSLRC)
+#define GPUIR__ENGINE_FREQS(ROW) \
+  ROW("vbyte",     1, 0, 1, NONE,    0,                   341, GPUIR__VBYTE_FREQS) \
+  ROW("bp128",     2, 0, 4, NONE,    0,                   100, GPUIR__BP128_FREQS)
+#define GPUIR__LAB_FREQS(ROW) \
+  ROW("newpfd",    4, 0, 1, NONE,    GPUIR__NEWPFD_FORMS,  98, GPUIR__PFD_FREQS) \
+  ROW("optpfd",    5, 0, 1, NONE,    GPUIR__OPTPFD_FORMS,  98, GPUIR__PFD_FREQS)
+/* clang-format on */
+
+#ifndef GPUIR_NO_LAB
+static const gpuir__codec gpuir__docid_codecs[] = {GPUIR__ENGINE_DOCIDS(GPUIR__CODEC)
+                                                       GPUIR__LAB_DOCIDS(GPUIR__CODEC)};
+static const gpuir__codec gpuir__freq_codecs[] = {GPUIR__ENGINE_FREQS(GPUIR__CODEC)
+                                                      GPUIR__LAB_FREQS(GPUIR__CODEC)};
+#else
+static const gpuir__codec gpuir__docid_codecs[] = {GPUIR__ENGINE_DOCIDS(GPUIR__CODEC)};
+static const gpuir__codec gpuir__freq_codecs[] = {GPUIR__ENGINE_FREQS(GPUIR__CODEC)};
+#endif
 
 #define GPUIR__DOCID_CODECS (sizeof gpuir__docid_codecs / sizeof gpuir__docid_codecs[0])
 #define GPUIR__FREQ_CODECS (sizeof gpuir__freq_codecs / sizeof gpuir__freq_codecs[0])
 
 #define GPUIR__BP128 2 /* the default's id */
 
-/* NULL for an unknown name; a NULL name means the default. (Not strcmp with `name ? name : "bp128"`: of that
- * gcc 12 concludes at -O3 that no name of fewer than five letters is ever equal.) */
+/* Returns words about a codec that this build leaves out, NULL about any other. The codec is given by its name, of `len`
+ * letters, or by its id, if the name is NULL. */
+static const char *gpuir__codec_left_out(const char *name, size_t len, unsigned id, int docids) {
+#ifdef GPUIR_NO_LAB
+  static const struct {
+    uint8_t id, docids;
+    const char *words; /* "codec NAME left out .." */
+  } codecs[] = {GPUIR__LAB_DOCIDS(GPUIR__LEFT_OUT) GPUIR__LAB_FREQS(GPUIR__LEFT_OUT)};
+  size_t i;
+  for (i = 0; i < sizeof codecs / sizeof codecs[0]; i++) {
+    const char *words = codecs[i].words;
+    if (codecs[i].docids != (docids != 0)) continue;
+    if (name ? !strncmp(words + 6, name, len) && words[6 + len] == ' ' : codecs[i].id == id) return words;
+  }
+#endif
+  (void)name;
+  (void)len;
+  (void)id;
+  (void)docids;
+  return NULL;
+}
+
+/* Fails, with words, if a coding names a codec that this build leaves out: what an index was built with. */
+static int gpuir__coding_check(const char *spec, int docids, const char *path, gpuir_error *err) {
+  const char *words = gpuir__codec_left_out(spec, strcspn(spec, ":"), 0, docids);
+  return words ? gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "%s: %s", path, words) : GPUIR_OK;
+}
+
+/* Returns the codec of a name, NULL for an unknown one; a NULL name means the default. (Not strcmp with
+ * `name ? name : "bp128"`: from that gcc 12 concludes at -O3 that no name of fewer than five letters is ever equal.) */
 static const gpuir__codec *gpuir__codec_by_name(const char *name, int docids) {
   const gpuir__codec *table = docids ? gpuir__docid_codecs : gpuir__freq_codecs;
   size_t i, n = docids ? GPUIR__DOCID_CODECS : GPUIR__FREQ_CODECS;
@@ -5220,7 +5262,7 @@ static const gpuir__codec *gpuir__codec_by_name(const char *name, int docids) {
   return NULL;
 }
 
-/* NULL for an unknown id. */
+/* Returns the codec of an id, NULL for an unknown one. */
 static const gpuir__codec *gpuir__codec_by_id(unsigned id, int docids) {
   const gpuir__codec *table = docids ? gpuir__docid_codecs : gpuir__freq_codecs;
   size_t i, n = docids ? GPUIR__DOCID_CODECS : GPUIR__FREQ_CODECS;
@@ -5233,16 +5275,19 @@ static const gpuir__codec *gpuir__codec_by_id(unsigned id, int docids) {
 
 /* `auto` takes, for each list, the codec that makes  bytes * (1 + w * cost)  least; of equals the one that stands
  * first in its table. bytes: of the list's stream, without the directory, which is the same for all. cost: of
- * decoding a value, relative to bp128, a fixed number in the tables. These are cycles that were measured once: with
- * AVX2 on an AMD EPYC, on lists of 2^18 values, block by block into L1, sums of gaps included, means over plain and
- * clustered gaps of 2 to 1024 on average; frequencies over the like. Nothing is timed while building, so that the
- * same input gives the same bytes. */
+ * decoding a value, relative to bp128, a fixed number in the tables.
+ *
+ * The costs are part of the format's behaviour: they decide which bytes `auto` writes, and the same input has to give the
+ * same bytes, so that nothing is timed while building and new kernels do not change them. They were measured once, with an
+ * early version of the decoders (AVX2 on an AMD EPYC; cycles on lists of 2^18 values, block by block into L1, sums of gaps
+ * included, means over plain and clustered gaps of 2 to 1024 on average), of which no log was kept. Today's decoders differ
+ * from them: `gpuir lab codecs` measures what they take. */
 typedef struct gpuir__coding {
   const gpuir__codec *codec; /* NULL: auto */
   uint64_t param;            /* the codec's; of auto 1000 w */
 } gpuir__coding;
 
-/* Reads digits with at most three behind a point, as thousandths; returns what is behind them, NULL for none. */
+/* Reads digits, at most three of them behind a point, as thousandths; returns the rest of the text, NULL for none. */
 static const char *gpuir__read_milli(const char *text, uint64_t *milli) {
   unsigned digits = 0, point = 0, behind = 0;
   for (*milli = 0;; text++) {
@@ -5262,7 +5307,7 @@ static const char *gpuir__read_milli(const char *text, uint64_t *milli) {
 }
 
 #ifndef GPUIR_NO_LAB
-/* Reads a whole number that must end the text or stand before a comma. */
+/* Reads a whole number; returns the rest of the text, NULL for none. */
 static const char *gpuir__read_whole(const char *text, uint64_t *value) {
   const char *end = gpuir__read_milli(text, value);
   if (!end || *value % 1000 || memchr(text, '.', (size_t)(end - text))) return NULL;
@@ -5270,7 +5315,7 @@ static const char *gpuir__read_whole(const char *text, uint64_t *value) {
   return end;
 }
 
-/* Reads [SIZE][,EXCEPTIONS] of the codecs with segments; not 0: malformed. */
+/* Reads [SIZE][,EXCEPTIONS] of the codecs with segments, SIZE being at least `least`. Not 0: malformed. */
 static int gpuir__read_segment(const char *text, uint32_t least, uint64_t *param) {
   uint64_t size = 0, exceptions = 0;
   if (*text != ',') {
@@ -5290,7 +5335,7 @@ static int gpuir__read_segment(const char *text, uint32_t least, uint64_t *param
   return *text != 0;
 }
 
-/* Reads what stands behind the colon; not 0: malformed. */
+/* Reads what stands behind the colon of a coding. Not 0: malformed. */
 static int gpuir__read_param(unsigned kind, const char *text, uint64_t *param) {
   const char *end;
   switch (kind) {
@@ -5307,7 +5352,8 @@ static int gpuir__read_param(unsigned kind, const char *text, uint64_t *param) {
 }
 #endif
 
-/* Reads CODEC[:PARAM]; NULL means the default. 0, UNSUPPORTED for an unknown codec, ARGUMENT for its parameter. */
+/* Reads CODEC[:PARAM]; NULL means the default. 0, UNSUPPORTED for a codec that is unknown or left out, ARGUMENT for its
+ * parameter. */
 static int gpuir__coding_parse(const char *spec, int docids, gpuir__coding *coding, gpuir_error *err) {
   static const char *const kinds[] = {"takes no parameter", "takes c, 0.25 to 4, as in qs:1.5",
                                       "takes its levels, 0 to 4, as in pfd-list:2",
@@ -5317,6 +5363,7 @@ static int gpuir__coding_parse(const char *spec, int docids, gpuir__coding *codi
   const size_t n = docids ? GPUIR__DOCID_CODECS : GPUIR__FREQ_CODECS;
   const char *colon = spec ? strchr(spec, ':') : NULL, *end;
   size_t len = colon ? (size_t)(colon - spec) : spec ? strlen(spec) : 0, i;
+  const char *words;
   coding->param = 0;
   coding->codec = gpuir__codec_by_name(NULL, docids);
   if (!spec) return GPUIR_OK;
@@ -5329,6 +5376,8 @@ static int gpuir__coding_parse(const char *spec, int docids, gpuir__coding *codi
   }
   for (i = 0; i < n; i++)
     if (strlen(table[i].name) == len && !memcmp(table[i].name, spec, len)) break;
+  words = i == n ? gpuir__codec_left_out(spec, len, 0, docids) : NULL;
+  if (words) return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "codec '%.40s': %s", spec, words);
   if (i == n)
     return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "unknown %s codec '%.80s'",
                        docids ? "docID" : "frequency", spec);
@@ -5595,7 +5644,8 @@ static void gpuir__front_take(gpuir__front *f, gpuir__front *into, gpuir__pair *
 /* ---- what stands in the file for a term ---- */
 
 #define GPUIR__SHORT_MAX 127u /* postings of a list without a directory */
-#define GPUIR__SEEDS 3        /* k-th greatest contributions of a list, for k = 10, 100, 1000 */
+#define GPUIR__SEEDS 3        /* k-th greatest contributions of a list, for these k: */
+static const uint32_t gpuir__seed_ranks[GPUIR__SEEDS] = {10, 100, 1000};
 /* Lists of up to this many postings are decoded and scored whole before a pruned OR starts, which then knows
  * their k-th contributions: they are stored for longer ones only. */
 #define GPUIR__WHOLE 4096u
@@ -5794,7 +5844,8 @@ static uint32_t gpuir__cursor_step(gpuir__cursor *c) {
  * Tests     tests/unit/10_encoder.c
  * ==========================================================================*/
 
-/* Encoded lists, relocatable: a writer appends them in term order. */
+/* Encoded lists in term order, of which nothing depends on where in the file they will be: a writer appends one batch after
+ * the other. */
 typedef struct gpuir__batch {
   gpuir__buf terms, term_lens; /* bytes; one byte of length each */
   gpuir__buf records, longs;
@@ -5841,7 +5892,7 @@ static void gpuir__batch_free(const gpuir_allocator *a, gpuir__batch *batch) {
 }
 
 #define GPUIR__TOP_KEPT 1000u
-/* Keeps the greatest contributions of a list; more than it must, so that it rarely has to sort. */
+/* The greatest contributions of a list; more of them than it must keep, so that it rarely has to sort. */
 typedef struct gpuir__top {
   uint32_t n, floor; /* values <= floor cannot be among the greatest GPUIR__TOP_KEPT */
   uint32_t values[4 * GPUIR__TOP_KEPT];
@@ -5882,7 +5933,7 @@ typedef struct gpuir__encoder {
   gpuir__top top;
 } gpuir__encoder;
 
-/* One encoder a thread. `lengths` are the ndocs document lengths, whose sum is `tokens`. */
+/* Fills an encoder, one for each thread. `lengths` are the ndocs document lengths, whose sum is `tokens`. */
 static int gpuir__encoder_create(gpuir__encoder *e, const gpuir_allocator *a, gpuir__coding docs,
                                  gpuir__coding freqs, const uint32_t *lengths, uint64_t ndocs,
                                  uint64_t tokens, float k1, float b, int simd) {
@@ -5900,7 +5951,7 @@ static int gpuir__encoder_create(gpuir__encoder *e, const gpuir_allocator *a, gp
   return GPUIR_OK;
 }
 
-/* Gives back what a long list has made it take. */
+/* Frees the buffers that a long list has made large. */
 static void gpuir__encoder_shrink(gpuir__encoder *e) {
   gpuir__buf_free(&e->a, &e->values);
   gpuir__buf_free(&e->a, &e->trial);
@@ -5908,35 +5959,32 @@ static void gpuir__encoder_shrink(gpuir__encoder *e) {
 
 static void gpuir__encoder_destroy(gpuir__encoder *e) { gpuir__encoder_shrink(e); }
 
-/* Bytes a posting that a list takes while it is encoded, its docIDs and frequencies (8) included: the frequencies
- * less one (4), and for auto two encodings beside each other. */
+/* Returns the bytes a posting that a list takes while it is encoded: its docIDs and frequencies (8), the frequencies less
+ * one (4), and for auto two encodings beside each other. */
 static unsigned gpuir__encoder_need(const gpuir__encoder *e) {
   return e->docs_coding.codec && e->freqs_coding.codec ? 12 : 24;
 }
 
-/* Appends the stream of the best codec. */
+/* Appends the stream of the codec that auto takes for the list; *id: the codec's. 0, NOMEM or LIMIT. */
 static int gpuir__encode_auto(gpuir__encoder *e, uint64_t weight, int docids, const uint32_t *values,
                               uint32_t n, gpuir__buf *out, uint32_t *offset, uint8_t *width, uint8_t *id) {
   const gpuir__codec *table = docids ? gpuir__docid_codecs : gpuir__freq_codecs;
   const size_t ncodecs = docids ? GPUIR__DOCID_CODECS : GPUIR__FREQ_CODECS, start = out->len;
+  gpuir__target to = {&e->a, out, NULL, NULL, 0};
   const size_t nblocks = offset ? (n - 1) / GPUIR__BLOCK + 1 : 0;
-  uint32_t *offsets = NULL;
-  uint8_t *widths = NULL;
-  uint64_t least = UINT64_MAX, param;
+  uint64_t least = UINT64_MAX;
   size_t i;
   int status = GPUIR_E_LIMIT;
   if (offset) {
     e->trial.len = 0;
-    offsets = (uint32_t *)(void *)gpuir__buf_room(&e->a, &e->trial, nblocks * 5);
-    if (!offsets) return GPUIR_E_NOMEM;
-    widths = (uint8_t *)(offsets + nblocks);
+    to.offset = (uint32_t *)(void *)gpuir__buf_room(&e->a, &e->trial, nblocks * 5);
+    if (!to.offset) return GPUIR_E_NOMEM;
+    to.width = (uint8_t *)(to.offset + nblocks);
   }
   for (i = 0; i < ncodecs; i++) {
     const size_t at = out->len;
     uint64_t price;
-    int tried;
-    param = 0;
-    tried = table[i].encode(&e->a, values, n, out, offsets, widths, &param);
+    int tried = table[i].encode(&table[i], values, n, &to);
     if (tried == GPUIR_E_LIMIT) continue; /* what this codec cannot hold, another one may */
     if (tried) {
       out->len = start;
@@ -5950,8 +5998,8 @@ static int gpuir__encode_auto(gpuir__encoder *e, uint64_t weight, int docids, co
       memmove(out->data + start, out->data + at, out->len - at);
       out->len -= at - start;
       if (offset) {
-        memcpy(offset, offsets, nblocks * sizeof *offset);
-        memcpy(width, widths, nblocks);
+        memcpy(offset, to.offset, nblocks * sizeof *offset);
+        memcpy(width, to.width, nblocks);
       }
     } else {
       out->len = at;
@@ -5965,16 +6013,16 @@ static int gpuir__encode_auto(gpuir__encoder *e, uint64_t weight, int docids, co
 static int gpuir__encode_stream(gpuir__encoder *e, const gpuir__coding *coding, int docids,
                                 const uint32_t *values, uint32_t n, gpuir__buf *out, uint32_t *offset,
                                 uint8_t *width, uint8_t *id) {
-  uint64_t param = coding->param;
+  const gpuir__target to = {&e->a, out, offset, width, coding->param};
   if (!coding->codec) return gpuir__encode_auto(e, coding->param, docids, values, n, out, offset, width, id);
   *id = coding->codec->id;
-  return coding->codec->encode(&e->a, values, n, out, offset, width, &param);
+  return coding->codec->encode(coding->codec, values, n, &to);
 }
 
-/* Bounds of each block and of the list, and the list's seeds, in one pass over its postings. */
+/* Appends the impacts of each block and, of a list that has them, its seeds, and fills the impacts of the list, in one pass
+ * over its postings. 0 or NOMEM. */
 static int gpuir__encode_bounds(gpuir__encoder *e, gpuir__batch *batch, gpuir__long *extent,
                                 const uint32_t *docs, const uint32_t *tfs, uint32_t df, float weight) {
-  static const uint32_t rank[GPUIR__SEEDS] = {10, 100, 1000};
   uint32_t i, seeds[GPUIR__SEEDS];
   e->top.n = e->top.floor = 0;
   for (i = 0; i < df; i++) {
@@ -5992,7 +6040,7 @@ static int gpuir__encode_bounds(gpuir__encoder *e, gpuir__batch *batch, gpuir__l
   gpuir__front_take(&e->list_front, NULL, extent->pairs, GPUIR__LIST_PAIRS);
   gpuir__top_sort(&e->top);
   if (df <= GPUIR__WHOLE) return GPUIR_OK;
-  for (i = 0; i < GPUIR__SEEDS; i++) seeds[i] = e->top.values[rank[i] - 1];
+  for (i = 0; i < GPUIR__SEEDS; i++) seeds[i] = e->top.values[gpuir__seed_ranks[i] - 1];
   extent->seeds = (uint32_t)(batch->seeds.len / sizeof seeds) + 1;
   return gpuir__buf_put(&e->a, &batch->seeds, seeds, sizeof seeds);
 }
@@ -7990,6 +8038,8 @@ static int gpuir__open_index(gpuir_index *ix, const char *path, gpuir_error *err
   if (!status) status = gpuir__open_table(ix, err);
   if (!status) status = gpuir__open_arrays(ix, err);
   if (!status) status = gpuir__open_meta(ix, err);
+  if (!status) status = gpuir__coding_check(ix->codec, 1, ix->path, err);
+  if (!status) status = gpuir__coding_check(ix->freq_codec, 0, ix->path, err);
   if (!status)
     status = gpuir__pool_open(&ix->a, ix->analyzer_spec, ix->stop_words, ix->tokenize, ix->tokenize_user,
                               &ix->analyzers, err);
@@ -8139,7 +8189,7 @@ static int gpuir__list_find(const gpuir_index *ix, uint64_t id, gpuir__list *l) 
   l->docs.n = l->freqs.n = r->df;
   l->docs.limit = (uint32_t)(ix->stat.documents - 1);
   l->freqs.limit = UINT32_MAX;
-  l->docs.simd = l->freqs.simd = ix->simd;
+  l->docs.kernels = l->freqs.kernels = gpuir__codec_kernels_at(ix->simd);
   if (r->df > GPUIR__SHORT_MAX) {
     status = gpuir__list_open_long(ix, r, l);
   } else {
@@ -8160,6 +8210,17 @@ static int gpuir__list_find(const gpuir_index *ix, uint64_t id, gpuir__list *l) 
 static int gpuir__list_open(const gpuir_index *ix, const gpuir_allocator *a, uint64_t id, gpuir__list *l) {
   int status = gpuir__list_find(ix, id, l);
   return status || l->df == 1 ? status : gpuir__list_open_codecs(a, l);
+}
+
+/* Returns words for the status with which gpuir__list_open has failed for term `id` (< terms). */
+static const char *gpuir__list_why(const gpuir_index *ix, uint64_t id, int status) {
+  const gpuir__record *r = &ix->records[id];
+  const char *words = NULL;
+  if (status == GPUIR_E_UNSUPPORTED) {
+    words = gpuir__codec_left_out(NULL, 0, r->codec, 1);
+    if (!words) words = gpuir__codec_left_out(NULL, 0, r->freq_codec, 0);
+  }
+  return words ? words : gpuir_strerror(status);
 }
 
 /* [starts[i], starts[i + 1]) of a section, or an empty range where that makes no sense. */
@@ -8447,10 +8508,11 @@ static const char *gpuir__verify_list(gpuir__verifier *v, const gpuir__list *l) 
   v->blocks += l->nblocks;
   if (cf != l->extent->cf) return "the collection frequency is wrong";
   if (l->seeds) {
+    uint32_t s;
     gpuir__top_sort(&v->top);
-    if (l->df < 1000 || l->seeds[0] > v->top.values[9] || l->seeds[1] > v->top.values[99] ||
-        l->seeds[2] > v->top.values[999])
-      return "a seed is too high";
+    for (s = 0; s < GPUIR__SEEDS; s++)
+      if (l->df < gpuir__seed_ranks[s] || l->seeds[s] > v->top.values[gpuir__seed_ranks[s] - 1])
+        return "a seed is too high";
   }
   return NULL;
 }
@@ -8848,18 +8910,9 @@ static inline gpuir__term *gpuir__worker_term(const gpuir__worker *w, uint64_t r
 
 static inline uint8_t *gpuir__term_text(gpuir__term *t) { return (uint8_t *)t + GPUIR__TERM_HEAD; }
 
-static inline uint8_t *gpuir__put_vbyte(uint8_t *p, uint64_t v) {
-  while (v >= 128) {
-    *p++ = (uint8_t)(v | 128);
-    v >>= 7;
-  }
-  *p++ = (uint8_t)v;
-  return p;
-}
-
 static inline uint8_t *gpuir__put_posting(uint8_t *p, uint32_t gap, uint32_t tf) {
-  p = gpuir__put_vbyte(p, (uint64_t)gap << 1 | (tf == 1));
-  return tf == 1 ? p : gpuir__put_vbyte(p, tf);
+  p = gpuir__vbyte_put(p, (uint64_t)gap << 1 | (tf == 1));
+  return tf == 1 ? p : gpuir__vbyte_put(p, tf);
 }
 
 /* Moves the posting that a term holds back into its slices. */
@@ -9005,8 +9058,8 @@ static int gpuir__worker_spill_term(gpuir__worker *w, gpuir__term *t, gpuir__ter
     }
     bytes += room;
   }
-  p = gpuir__put_vbyte(p, (uint64_t)t->df + 1);
-  p = gpuir__put_vbyte(p, bytes);
+  p = gpuir__vbyte_put(p, (uint64_t)t->df + 1);
+  p = gpuir__vbyte_put(p, bytes);
   status = gpuir__spool_put(&w->spool, head, (size_t)(p - head), &w->err);
   level = 0;
   for (slice = t->head; slice && !status; slice = gpuir__load32(w->arena + slice + room)) {
@@ -9313,25 +9366,10 @@ typedef struct gpuir__chain {
   uint32_t doc, tf;
 } gpuir__chain;
 
-static inline uint64_t gpuir__get_vbyte(const uint8_t **p) {
-  uint64_t v = *(*p)++;
-  if (GPUIR__UNLIKELY(v >= 128)) {
-    unsigned shift = 7;
-    uint64_t byte;
-    v &= 127;
-    do {
-      byte = *(*p)++;
-      v |= (byte & 127) << shift;
-      shift += 7;
-    } while (byte >= 128 && shift < 63);
-  }
-  return v;
-}
-
 static inline void gpuir__chain_read(gpuir__chain *c) {
-  uint64_t v = gpuir__get_vbyte(&c->p);
+  uint64_t v = gpuir__vbyte_get(&c->p);
   c->doc += (uint32_t)(v >> 1);
-  c->tf = v & 1 ? 1 : (uint32_t)gpuir__get_vbyte(&c->p);
+  c->tf = v & 1 ? 1 : (uint32_t)gpuir__vbyte_get(&c->p);
 }
 
 /* Moves on to the next posting; 0 at the end. */
@@ -9481,8 +9519,8 @@ static int gpuir__run_next(gpuir__run *r, int *more, gpuir_error *err) {
   p += rest;
   r->term_len = (uint32_t)(shared + rest);
   r->prefix = gpuir__prefix_of(r->term, r->term_len);
-  r->df = gpuir__get_vbyte(&p);
-  r->bytes = gpuir__get_vbyte(&p);
+  r->df = gpuir__vbyte_get(&p);
+  r->bytes = gpuir__vbyte_get(&p);
   r->pos = (size_t)(p - r->buf);
   if (r->pos > r->fill || r->bytes > r->fill - r->pos + (r->end - r->at))
     return gpuir__fail(err, GPUIR_E_IO, 0, "%s: a temporary file was damaged", gpuir__tail(r->spool->path));
@@ -9971,7 +10009,7 @@ static int gpuir__builder_unit_room(gpuir_builder *b, gpuir__unit **unit, uint64
     if (status) return status;
   }
   u = *unit = &b->units[b->queue.pushed % b->ntasks];
-  /* gpuir__get_vbyte may read a little beyond damaged bytes */
+  /* gpuir__vbyte_get may read a little beyond damaged bytes */
   return gpuir__area_need(&b->a, &u->bytes, gpuir__max64(b->packet_size, bytes) + 64, b->in_flight_most,
                           b->tmp, GPUIR__TMP_UNITS, err);
 }
@@ -11993,7 +12031,7 @@ static int gpuir__algorithm1_prepare(const gpuir_allocator *a, gpuir__operand *o
   uint32_t nblocks = o->n ? (o->n - 1) / GPUIR__BLOCK + 1 : 0, i, *offset, *heads;
   gpuir__lr *line =
       (gpuir__lr *)(void *)gpuir__aux_room(a, o, sizeof *line / 4 + 2 * (uint64_t)nblocks + nblocks / 4 + 1);
-  uint64_t param = 0; /* segments of 256, no exceptions */
+  gpuir__target to = {a, &o->copy, NULL, NULL, 0}; /* segments of 256, no exceptions */
   uint8_t *width;
   int status;
   if (!line) return GPUIR_E_NOMEM;
@@ -12010,16 +12048,15 @@ static int gpuir__algorithm1_prepare(const gpuir_allocator *a, gpuir__operand *o
   }
   memset(&o->coded, 0, sizeof o->coded);
   o->coded.codec = codec;
+  o->coded.kernels = gpuir__codec_kernels_at(GPUIR_SIMD_SCALAR);
   o->coded.n = o->n;
   o->coded.limit = UINT32_MAX - 1;
   if (o->n > GPUIR__SHORT_MAX) {
-    o->coded.offset = offset;
-    o->coded.width = width;
+    o->coded.offset = to.offset = offset;
+    o->coded.width = to.width = width;
     o->coded.last = heads;
   }
-  status = o->n ? codec->encode(a, docs, o->n, &o->copy, o->n > GPUIR__SHORT_MAX ? offset : NULL,
-                                o->n > GPUIR__SHORT_MAX ? width : NULL, &param)
-                : GPUIR_OK;
+  status = o->n ? codec->encode(codec, docs, o->n, &to) : GPUIR_OK;
   if (!status && !gpuir__buf_room(a, &o->copy, GPUIR__STREAM_PAD)) status = GPUIR_E_NOMEM;
   if (status) return status;
   memset(o->copy.data + o->copy.len, 0, GPUIR__STREAM_PAD);
@@ -12366,7 +12403,7 @@ static int gpuir__engine_open(gpuir__engine *e, const gpuir_query *q, unsigned *
     status = gpuir__list_open(e->ix, &e->a, t->id, &c->list);
     if (status)
       return gpuir__fail(&e->error, status, 0, "%s: cannot open the list of \"%.*s\": %s", e->ix->path,
-                         t->len < 32 ? (int)t->len : 32, t->text, gpuir_strerror(status));
+                         t->len < 32 ? (int)t->len : 32, t->text, gpuir__list_why(e->ix, t->id, status));
     gpuir__operand_init(&e->operands[e->ncursors], c, e->ix->simd);
     e->ncursors++;
     *npositive += !t->negated;
@@ -12388,10 +12425,9 @@ static int gpuir__engine_open(gpuir__engine *e, const gpuir_query *q, unsigned *
 
 /* A score that at least k documents reach by this term alone, as far as the index has it stored; else 0. */
 static uint32_t gpuir__stored_seed(const gpuir__cursor *c, const gpuir_query *q, size_t k) {
-  static const uint32_t rank[GPUIR__SEEDS] = {10, 100, 1000};
   unsigned s = 0;
   if (!q->stored_bm25 || !c->list.seeds) return 0;
-  while (s < GPUIR__SEEDS && rank[s] < k) s++;
+  while (s < GPUIR__SEEDS && gpuir__seed_ranks[s] < k) s++;
   return s < GPUIR__SEEDS ? c->scorer.q * c->list.seeds[s] : 0;
 }
 
@@ -13804,7 +13840,8 @@ GPUIR_API int gpuir_cursor_open(const gpuir_index *ix, uint64_t term_id, gpuir_c
   status = gpuir__list_open(ix, &ix->a, term_id, &p->c.list);
   if (status) {
     gpuir__free(&ix->a, p, sizeof *p);
-    return gpuir__fail(err, status, 0, "%s: cannot open a list: %s", ix->path, gpuir_strerror(status));
+    return gpuir__fail(err, status, 0, "%s: cannot open a list: %s", ix->path,
+                       gpuir__list_why(ix, term_id, status));
   }
   (void)gpuir__cursor_seek(&p->c, 0);
   *cursor = p;

@@ -90,8 +90,8 @@ static void read_values(list *l, input *in, int docids) {
 static void encode(list *l) {
   gpuir_allocator a = gpuir__allocator(NULL);
   gpuir__buf out = {NULL, 0, 0};
-  uint64_t param = l->coding.param;
-  if (l->coding.codec->encode(&a, l->values, l->n, &out, l->offset, l->width, &param)) abort();
+  const gpuir__target to = {&a, &out, l->offset, l->width, l->coding.param};
+  if (l->coding.codec->encode(l->coding.codec, l->values, l->n, &to)) abort();
   place(l, out.data, out.len);
   gpuir__buf_free(&a, &out);
 }
@@ -120,7 +120,7 @@ static int open_at(const list *l, int simd, gpuir__stream *s) {
   s->offset = l->offset;
   s->width = l->width;
   s->last = l->last;
-  s->simd = simd;
+  s->kernels = gpuir__codec_kernels_at(simd);
   scratch = c->scratch_size ? c->scratch_size(s) : 0;
   s->scratch = scratch ? exactly(scratch) : NULL;
   return !c->open || !c->open(s);

@@ -248,13 +248,13 @@ static inline void test_out_of_memory(void **state) {
       gpuir_allocator a;
       gpuir__buf buf = {NULL, 0, 0};
       alloc_book count = {0, 0, 0, 0, 0};
-      uint64_t param = 0;
+      const gpuir__target to = {&a, &buf, offset, width, 0};
       a = alloc_from(&count);
       assert_non_null(gpuir__buf_room(&a, &buf, 64));
       memset(buf.data, 1, 64);
       buf.len = 64;
       count.fail_at = count.calls + at + 1;
-      status = c->encode(&a, v, 1000, &buf, offset, width, &param);
+      status = c->encode(c, v, 1000, &to);
       if (status && status != GPUIR_E_NOMEM)
         failed("encode without memory", c, "", 1000, 0, (uint32_t)at, (uint64_t)(int64_t)status, 0);
       if (status && buf.len != 64)

@@ -33,7 +33,6 @@ typedef struct list {
   uint32_t *offset;
   uint8_t *width;
   uint32_t *last; /* docIDs only: of each block */
-  uint64_t param;
 } list;
 
 static inline void list_free(list *l) {
@@ -63,7 +62,7 @@ static inline void list_encode(list *l, const gpuir__codec *codec, const char *k
   gpuir__buf buf = {NULL, 0, 0}, again = {NULL, 0, 0};
   alloc_book c = {0, 0, 0, 0, 0};
   size_t before = 32;
-  uint64_t param = choice;
+  gpuir__target to = {&a, &buf, NULL, NULL, choice};
   int status;
   uint8_t *room;
   a = alloc_from(&c);
@@ -72,7 +71,6 @@ static inline void list_encode(list *l, const gpuir__codec *codec, const char *k
   l->kind = kind;
   l->values = values;
   l->n = n;
-  l->param = choice;
   l->nblocks = n / 128 + (n % 128 != 0);
   if (n >= 128) {
     l->offset = (uint32_t *)malloc(l->nblocks * sizeof *l->offset);
@@ -90,7 +88,9 @@ static inline void list_encode(list *l, const gpuir__codec *codec, const char *k
   assert_non_null(room);
   memset(room, 0x77, before);
   buf.len = before;
-  status = codec->encode(&a, values, n, &buf, l->offset, l->width, &l->param);
+  to.offset = l->offset;
+  to.width = l->width;
+  status = codec->encode(codec, values, n, &to);
   if (status) failed("encode", codec, kind, n, 0, 0, (uint64_t)(int64_t)status, 0);
   if (buf.len < before)
     failed("encode: length", codec, kind, n, 0, 0, buf.len, before);
@@ -101,8 +101,9 @@ static inline void list_encode(list *l, const gpuir__codec *codec, const char *k
     failed("encode: padding", codec, kind, n, 0, 0, l->len % codec->unit, 0);
 
   /* the same bytes the second time */
-  status = codec->encode(&a, values, n, &again, l->offset, l->width, &param);
-  if (status || again.len != l->len || param != l->param || (l->len && memcmp(again.data, l->bytes, l->len)))
+  to.out = &again;
+  status = codec->encode(codec, values, n, &to);
+  if (status || again.len != l->len || (l->len && memcmp(again.data, l->bytes, l->len)))
     failed("encode: differs the second time", codec, kind, n, 0, 0, again.len, l->len);
   gpuir__buf_free(&a, &buf);
   gpuir__buf_free(&a, &again);
@@ -122,7 +123,7 @@ static inline int list_open(const list *l, gpuir__stream *s, uint32_t limit, int
   s->offset = l->offset;
   s->width = l->width;
   s->last = l->last;
-  s->simd = simd;
+  s->kernels = gpuir__codec_kernels_at(simd);
   size = l->codec->scratch_size ? l->codec->scratch_size(s) : 0;
   if (size) {
     s->scratch = malloc(size);
@@ -147,6 +148,10 @@ static inline void decode(const gpuir__stream *s, uint32_t block, uint32_t prev,
   free(room);
 }
 
+static inline int level_of(const gpuir__stream *s) {
+  return (int)(s->kernels - gpuir__codec_of_level) + GPUIR_SIMD_SCALAR;
+}
+
 /* What a block of 128 has is found where it is, and what lies between is not; find may leave it to decoding. */
 static inline void find_check(const list *l, const gpuir__stream *s, uint32_t block) {
   const uint32_t *v = l->values + (size_t)block * 128, prev = block ? v[-1] : UINT32_MAX;
@@ -155,12 +160,12 @@ static inline void find_check(const list *l, const gpuir__stream *s, uint32_t bl
     const uint32_t between = i ? v[i - 1] + 1 : prev + 1;
     got = l->codec->find(s, block, prev, v[i]);
     if (got != i && got != GPUIR__UNTOLD)
-      failed("find", l->codec, l->kind, l->n, s->simd, block * 128 + i, got, i);
+      failed("find", l->codec, l->kind, l->n, level_of(s), block * 128 + i, got, i);
     told += got == i;
     if (between == v[i]) continue;
     got = l->codec->find(s, block, prev, i % 2 ? between : v[i] - 1);
     if (got != GPUIR__ABSENT && got != GPUIR__UNTOLD)
-      failed("find: between", l->codec, l->kind, l->n, s->simd, block * 128 + i, got, GPUIR__ABSENT);
+      failed("find: between", l->codec, l->kind, l->n, level_of(s), block * 128 + i, got, GPUIR__ABSENT);
   }
 }
 
@@ -393,7 +398,7 @@ static inline void made_block(const gpuir__codec *c, uint32_t count, unsigned b,
     s.limit = limit;
     s.offset = start ? NULL : &offset;
     s.width = start ? NULL : &width;
-    s.simd = simd;
+    s.kernels = gpuir__codec_kernels_at(simd);
     memset(out, 0x55, sizeof out);
     c->decode_block(&s, 0, prev, out);
     for (i = 0; i < count && out[i] == v[i]; i++) continue;

@@ -102,7 +102,7 @@ static inline void coded_make(coded *c, const gpuir__codec *codec, const set *s,
   gpuir__buf buf = {NULL, 0, 0};
   gpuir__list *l = &c->list;
   gpuir__stream *d = &l->docs;
-  uint64_t param = 0;
+  gpuir__target to = {&a, &buf, NULL, NULL, 0};
   uint32_t b, nblocks = s->n ? (s->n - 1) / GPUIR__BLOCK + 1 : 0;
   memset(c, 0, sizeof *c);
   l->df = s->n;
@@ -118,7 +118,9 @@ static inline void coded_make(coded *c, const gpuir__codec *codec, const set *s,
     assert_true(c->offset && c->last && c->width);
     for (b = 0; b < nblocks; b++) c->last[b] = s->docs[b + 1 < nblocks ? b * 128 + 127 : s->n - 1];
   }
-  if (s->n) assert_int_equal(codec->encode(&a, s->docs, s->n, &buf, c->offset, c->width, &param), GPUIR_OK);
+  to.offset = c->offset;
+  to.width = c->width;
+  if (s->n) assert_int_equal(codec->encode(codec, s->docs, s->n, &to), GPUIR_OK);
   c->bytes = (uint8_t *)malloc(buf.len + GPUIR__STREAM_PAD);
   assert_non_null(c->bytes);
   if (buf.len) memcpy(c->bytes, buf.data, buf.len);
@@ -131,7 +133,7 @@ static inline void coded_make(coded *c, const gpuir__codec *codec, const set *s,
   d->offset = c->offset;
   d->width = c->width;
   d->last = l->last = c->last;
-  d->simd = gpuir__simd_level(simd);
+  d->kernels = gpuir__codec_kernels_at(gpuir__simd_level(simd));
   gpuir__buf_free(&a, &buf);
   if (codec->scratch_size) {
     c->scratch = malloc(codec->scratch_size(d) + 1);

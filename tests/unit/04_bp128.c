@@ -107,9 +107,67 @@ static void test_made_blocks(void **state) {
   made_blocks("bp128");
 }
 
+#if GPUIR__X86
+/* Byte `at` of a shuffle that fetches, in two entries, the byte in which bit `bit` stands and the next one. */
+static unsigned byte_of(unsigned bit, unsigned at) { return bit / 8 + at; }
+
+/* What a value of w bits that begins at a bit is multiplied by, to end at the top of 16 bits. */
+static unsigned factor(unsigned w, unsigned bit) { return w ? 1u << (16 - w - bit % 8) : 0; }
+
+/* The tables of the vector kernels are what their comments say, computed by loops. */
+static void test_tables(void **state) {
+  unsigned m, k, w, i;
+  (void)state;
+  for (m = 0; m < 256; m++) {
+    unsigned rank = 0;
+    for (k = 0; k < 8; k++) {
+      const unsigned marked = m >> k & 1;
+      assert_int_equal(gpuir__expand[m][k], marked ? 2 * rank | (2 * rank + 1) << 8 : 0x8180);
+      rank += marked;
+    }
+  }
+  for (w = 0; w <= 8; w++) {
+    const gpuir__fields *f = &gpuir__horizontal[w];
+    const gpuir__rows *r = &gpuir__vertical[w];
+    for (i = 0; i < 32; i++) assert_int_equal(f->at[i], byte_of(i / 2 * w, i % 2));
+    for (i = 0; i < 8; i++) assert_int_equal(f->up[i], factor(w, i * w));
+    for (i = 0; i < 8; i++) assert_int_equal(r->byte[i], 4 * i * w / 32 * 16);
+    for (k = 0; k < 4; k++)
+      for (i = 0; i < 8; i++) { /* words of rows 8 k to 8 k + 3 and 8 k + 4 to 8 k + 7 */
+        const unsigned row = 8 * k + i / 4 * 4;
+        assert_int_equal(r->down[k][i], row * w % 32);
+        assert_int_equal(r->next[k][i], 32 - row * w % 32);
+      }
+    for (k = 0; k < 2; k++)
+      for (i = 0; i < 8; i++) { /* lane i % 4 of row 2 k + i / 4 */
+        const unsigned row = 2 * k + i / 4;
+        assert_int_equal(r->at[k][2 * i], byte_of(row * w + i % 4 * 32, 0));
+        assert_int_equal(r->at[k][2 * i + 1], byte_of(row * w + i % 4 * 32, 1));
+        assert_int_equal(r->up[k][i], factor(w, row * w));
+      }
+  }
+  for (w = 9; w <= 15; w++) {
+    const gpuir__rows15 *r = &gpuir__vertical15[w - 9];
+    for (i = 0; i < 16; i++) assert_int_equal(r->byte[i], 2 * i * w / 32 * 16);
+    for (k = 0; k < 8; k++)
+      for (i = 0; i < 8; i++) { /* two vectors for each 8 rows: rows 0, 1, 4, 5 and rows 2, 3, 6, 7 */
+        const unsigned row = k / 2 * 8 + k % 2 * 2 + i / 4 * 4;
+        assert_int_equal(r->down[k][i], row * w % 32);
+        assert_int_equal(r->next[k][i], 32 - row * w % 32);
+      }
+  }
+}
+#else
+static void test_tables(void **state) {
+  (void)state;
+  skip();
+}
+#endif
+
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       CODEC_PROPERTIES,
+      cmocka_unit_test(test_tables),
       cmocka_unit_test(test_format),
       cmocka_unit_test(test_example),
       cmocka_unit_test(test_made_blocks),

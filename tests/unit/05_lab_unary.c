@@ -13,9 +13,9 @@
 
 static const char *const part_codecs[] = {"ef", "qs", "rice"};
 
-/* Value i of a partition or of a list in Elias-Fano or Rice code: each word counts its marks, a scan tells
- * whose word the lane's mark stands in. */
-static uint64_t lane_mark(const gpuir__unary *u, uint64_t start, uint32_t i) {
+/* Value i of a partition or of a list in Elias-Fano or Rice code: each word counts its stop bits, a scan tells
+ * whose word the lane's stop stands in. */
+static uint64_t lane_stop(const gpuir__unary *u, uint64_t start, uint32_t i) {
   uint64_t byte = start / 8, keep = UINT64_MAX << start % 8;
   for (;; byte += 8, keep = UINT64_MAX) {
     uint64_t x = byte < u->bytes ? gpuir__unary_word(u->bits + byte, u->bytes - byte, u->flip) & keep : 1;
@@ -30,7 +30,7 @@ static uint32_t lane_halves(const gpuir__stream *s, int rice, uint32_t i) {
   uint32_t low, k;
   uint64_t at;
   (void)gpuir__halves_find(s, rice ? GPUIR__RICE_LOG : GPUIR__QS_LOG, rice, &v);
-  at = lane_mark(&v.unary, gpuir__halves_start(s, block), i % 128);
+  at = lane_stop(&v.unary, gpuir__halves_start(s, block), i % 128);
   low = gpuir__packed_value(v.low, v.b, i);
   if (rice) {
     low += gpuir__rice_base(&v, block) + i;
@@ -44,7 +44,7 @@ static uint32_t lane_ef(const gpuir__stream *s, uint32_t i) {
   gpuir__unary u;
   unsigned b;
   const uint8_t *low = gpuir__ef_find(s, block, gpuir__block_count(s->n, block), &b, &u);
-  return gpuir__joined((uint32_t)lane_mark(&u, 0, i % 128), i % 128, b, gpuir__packed_value(low, b, i % 128),
+  return gpuir__joined((uint32_t)lane_stop(&u, 0, i % 128), i % 128, b, gpuir__packed_value(low, b, i % 128),
                        base);
 }
 

@@ -49,11 +49,13 @@ static int coded_directory(lab_coded *c, const uint32_t *docs) {
 static int coded_encode(lab_coded *c, const lab_codec *codec, const uint32_t *docs, uint64_t documents) {
   const gpuir_allocator a = gpuir__allocator(NULL);
   gpuir__stream *s = &c->list.docs;
-  uint64_t param = codec->param;
   size_t scratch;
   int status = c->list.df > GPUIR__SHORT_MAX ? coded_directory(c, docs) : GPUIR_OK;
   s->codec = (const gpuir__codec *)codec->codec;
-  if (!status) status = s->codec->encode(&a, docs, c->list.df, &c->bytes, c->offset, c->width, &param);
+  if (!status) {
+    const gpuir__target to = {&a, &c->bytes, c->offset, c->width, codec->param};
+    status = s->codec->encode(s->codec, docs, c->list.df, &to);
+  }
   if (!status && !gpuir__buf_room(&a, &c->bytes, GPUIR__STREAM_PAD)) status = GPUIR_E_NOMEM;
   if (status) return status;
   memset(c->bytes.data + c->bytes.len, 0, GPUIR__STREAM_PAD);
@@ -64,7 +66,7 @@ static int coded_encode(lab_coded *c, const lab_codec *codec, const uint32_t *do
   s->offset = c->offset;
   s->width = c->width;
   s->last = c->list.last = c->last;
-  s->simd = gpuir__simd_level(GPUIR_SIMD_AUTO);
+  s->kernels = gpuir__codec_kernels_at(gpuir__simd_level(GPUIR_SIMD_AUTO));
   scratch = s->codec->scratch_size ? s->codec->scratch_size(s) : 0;
   if (scratch && (s->scratch = malloc(scratch)) == NULL) return GPUIR_E_NOMEM;
   return s->codec->open ? s->codec->open(s) : GPUIR_OK;

@@ -1482,8 +1482,10 @@ static int gcl_add_list(gpuir_cuda_lab *lab, gcl_image *m, gpuir__coding coding,
     width = (uint8_t *)(offset + blocks);
   }
   at = gcl_room(a, &m->bytes, 0);
-  status =
-      at == SIZE_MAX ? GPUIR_E_NOMEM : codec->encode(a, docs, n, &m->bytes, offset, width, &coding.param);
+  {
+    const gpuir__target to = {a, &m->bytes, offset, width, coding.param};
+    status = at == SIZE_MAX ? GPUIR_E_NOMEM : codec->encode(codec, docs, n, &to);
+  }
   len = m->bytes.len - at;
   if (!status && gcl_room(a, &m->bytes, GPUIR__STREAM_PAD) == SIZE_MAX) status = GPUIR_E_NOMEM;
   memset(&s, 0, sizeof s);
