@@ -4142,7 +4142,6 @@ static void gc_aid_term(const gpuir_cuda *c, const gpuir__list *l, int stored, g
 /* Appends the query's known terms: positive ones by ascending df, then negated ones. */
 static int gc_plan_terms(gc_context *x, gc_plan *p, const gpuir_query *q, gc_job *job, int *full,
                          gpuir_error *err) {
-  static const uint32_t rank[GPUIR__SEEDS] = {10, 100, 1000};
   gc_term *terms = x->terms + p->nterms;
   uint32_t n = 0, i, s, seed = 0;
   job->expanded = x->cuda->expanded && q->stored_bm25;
@@ -4171,7 +4170,7 @@ static int gc_plan_terms(gc_context *x, gc_plan *p, const gpuir_query *q, gc_job
     terms[j] = t;
     if (t.negated) continue;
     job->npositive++;
-    for (s = 0; s < GPUIR__SEEDS && rank[s] < job->k; s++) {}
+    for (s = 0; s < GPUIR__SEEDS && gpuir__seed_ranks[s] < job->k; s++) {}
     if (q->stored_bm25 && l.seeds && s < GPUIR__SEEDS) seed = gpuir__max32(seed, t.q * l.seeds[s]);
   }
   job->first_term = (uint32_t)p->nterms;
