@@ -106,11 +106,18 @@
  *                fill the gpuir_error when one is given. Nothing prints, exits
  *                or asserts on input.
  *   Durability   A builder writes to PATH.tmp, which it locks, and renames it over
- *                PATH after fsync; until then, and on any failure, a previous
- *                index at PATH stays whole. Spilled runs are unlinked files in the
- *                same folder: a killed build leaves at most PATH.tmp behind (and an
- *                empty PATH.tmp.N, if killed while it opened that), and the next
- *                build to PATH removes them.
+ *                PATH after fsync; until then, and on any failure before, a previous
+ *                index at PATH stays whole. If the folder cannot be synced after the
+ *                rename, the error says that the new index is in place. Spilled runs
+ *                are unlinked files in the same folder: a killed build leaves at most
+ *                PATH.tmp behind (and an empty PATH.tmp.N, if killed while it opened
+ *                that), and the next build to PATH removes them.
+ *   Permissions  A new index gets the mode that the umask gives. One that replaces
+ *                another keeps that one's mode and, where the system allows it, its
+ *                owner and group. If PATH is a link, the link stays and its target is
+ *                replaced; the link of another user (root excepted) is refused.
+ *                Temporary files are made anew and follow no link: nobody who may
+ *                write the folder can have another file overwritten.
  *   Hostile data A damaged or malicious file is refused, or gives wrong hits; it
  *                never makes the library read or write out of bounds, hang or crash.
  *                A file that is truncated by another process while it is mapped
@@ -243,6 +250,11 @@ GPUIR_API void gpuir_close(gpuir_index *index);
 /* Reads the whole file: checksums, order of terms, every list decoded and held against its
  * directory, bounds and lengths. Errors: CHECKSUM, FORMAT (with the offset), NOMEM. */
 GPUIR_API int gpuir_verify(const gpuir_index *index, gpuir_error *err);
+/* Holds the directory of the lists against itself, without decoding any: each list begins behind the one of the term
+ * before, and their postings add up to what the index states. So reading every list once costs time and space in
+ * proportion to the file's size, which a hostile file could otherwise multiply by naming one list in many terms: call
+ * it before reading all lists of a file that is not trusted. Thread-safe. Errors: ARGUMENT, FORMAT (with the offset). */
+GPUIR_API int gpuir_verify_directory(const gpuir_index *index, gpuir_error *err);
 
 /* ============================================================================
  * [api-documents]  documents, terms, statistics
@@ -404,6 +416,7 @@ typedef struct gpuir_build_report {
   uint64_t runs;           /* sorted runs that were merged */
   uint64_t peak_memory;    /* bytes of anonymous memory the builder held at most */
   uint64_t file_bytes;
+  int shared_folder; /* 1: other users may write the index's folder, and so replace the index */
 } gpuir_build_report;
 
 typedef struct gpuir_builder gpuir_builder;
@@ -850,6 +863,18 @@ static void gpuir__free(const gpuir_allocator *a, void *p, size_t n) {
   if (p) (void)a->resize(a->user, p, n ? n : 1, 0);
 }
 
+/* Returns a copy of x[0..n) with y[0..m) behind it and a NUL, or NULL; *size becomes its memory. */
+static char *gpuir__concat(const gpuir_allocator *a, const char *x, size_t n, const char *y, size_t m,
+                           size_t *size) {
+  char *p = (char *)gpuir__alloc(a, n + m + 1);
+  *size = n + m + 1;
+  if (!p) return NULL;
+  memcpy(p, x, n);
+  memcpy(p + n, y, m);
+  p[n + m] = 0;
+  return p;
+}
+
 /* A growable byte array. data may move on every growth. */
 typedef struct gpuir__buf {
   uint8_t *data;
@@ -941,6 +966,42 @@ static int gpuir__allocate(int fd, uint64_t n) {
   return errno ? -1 : 0;
 }
 
+#define GPUIR__TRIES 8u /* at a name that another process keeps taking */
+
+/* Opens `name` as a new, empty file; returns its descriptor, or -1 with errno. O_EXCL follows no link and opens no
+ * file that somebody else made; what a killed build left under the name is removed. The owner is not compared: some file
+ * systems (vfat, NFS with a squashed root) show another one than the process that made the file. */
+static int gpuir__create_file(const char *name, mode_t mode) {
+  unsigned tries;
+  for (tries = 0; tries < GPUIR__TRIES; tries++) {
+    const int fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+    if (fd >= 0 || errno != EEXIST) return fd;
+    if (unlink(name) && errno != ENOENT) return -1;
+  }
+  errno = EEXIST;
+  return -1;
+}
+
+/* Returns 1 if `name` names the file that is open as fd, 0 if not, -1 with errno. */
+static int gpuir__is_file(int fd, const char *name) {
+  struct stat mine, named;
+  if (fstat(fd, &mine)) return -1;
+  if (lstat(name, &named)) return errno == ENOENT ? 0 : -1;
+  return mine.st_ino == named.st_ino && mine.st_dev == named.st_dev;
+}
+
+/* Makes the names in a folder survive a loss of power; 0, or -1 with errno. A folder that may not be read, and one on a
+ * file system that cannot sync folders, is left to the system. */
+static int gpuir__sync_folder(const char *folder) {
+  const int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  int failed;
+  if (fd < 0) return errno == EACCES ? 0 : -1;
+  failed = fsync(fd) && errno != EINVAL ? errno : 0;
+  (void)close(fd);
+  errno = failed;
+  return failed ? -1 : 0;
+}
+
 /* A temporary file that is written from front to back through a buffer. It is unlinked as soon
  * as it is open, so that nothing is left of it when the process ends in whatever way. */
 typedef struct gpuir__spool {
@@ -967,7 +1028,7 @@ static int gpuir__spool_open(const gpuir_allocator *a, gpuir__spool *spool, cons
   spool->buf = (uint8_t *)gpuir__alloc(a, cap);
   if (name && spool->buf) {
     (void)snprintf(name, n, "%s.%u", path, number);
-    spool->fd = open(name, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    spool->fd = gpuir__create_file(name, 0600);
     if (spool->fd < 0)
       (void)gpuir__fail_errno(err, name, "cannot create temporary file");
     else
@@ -7224,9 +7285,12 @@ enum {
 
 typedef struct gpuir__writer {
   gpuir_allocator a;
-  char *path, *tmp; /* PATH and PATH.tmp */
-  size_t path_size, tmp_size;
-  int fd; /* of PATH.tmp, locked */
+  char *path, *tmp, *folder; /* PATH, or the target of the link that it is; PATH.tmp; the folder of both */
+  size_t path_size, tmp_size, folder_size;
+  int fd;      /* of PATH.tmp, locked */
+  mode_t mode; /* of a new index: 0666 without the umask's bits */
+  int shared;  /* other users may write the folder, and so replace the index */
+  int hostile; /* all users may make files in it */
   gpuir__spool spool[GPUIR__W_COUNT];
   gpuir__stat stat;
   uint64_t nlengths, nsources;
@@ -7265,40 +7329,75 @@ static void gpuir__writer_destroy(gpuir__writer *w) {
   if (w->lengths_map) (void)munmap(w->lengths_map, (size_t)w->nlengths * 4);
   for (i = 0; i < GPUIR__W_COUNT; i++) gpuir__spool_close(&a, &w->spool[i]);
   if (w->fd >= 0) { /* finish closes it; so this build failed */
-    (void)unlink(w->tmp);
+    if (gpuir__is_file(w->fd, w->tmp) == 1) (void)unlink(w->tmp);
     (void)close(w->fd);
   }
   gpuir__buf_free(&a, &w->source);
   gpuir__area_free(&a, &w->table);
   gpuir__free(&a, w->path, w->path_size);
   gpuir__free(&a, w->tmp, w->tmp_size);
+  gpuir__free(&a, w->folder, w->folder_size);
   gpuir__free(&a, w, sizeof *w);
 }
 
-/* Opens and locks PATH.tmp. A file that another build left behind is taken over; one that another
- * build has renamed away between our open and our lock is tried again. */
+/* Locks the open file PATH.tmp. 0, BUSY if a build holds the lock, IO. */
+static int gpuir__writer_flock(const gpuir__writer *w, int fd, gpuir_error *err) {
+  if (!flock(fd, LOCK_EX | LOCK_NB)) return GPUIR_OK;
+  if (errno != EWOULDBLOCK) return gpuir__fail_errno(err, w->tmp, "cannot lock");
+  return gpuir__fail(err, GPUIR_E_BUSY, 0, "%s: another process is building this index",
+                     gpuir__tail(w->path));
+}
+
+/* Removes the file PATH.tmp unless a build holds its lock. 0 also if the name has gone meanwhile. */
+static int gpuir__writer_remove_unlocked(const gpuir__writer *w, gpuir_error *err) {
+  const int fd = open(w->tmp, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  int status, same;
+  if (fd < 0)
+    return errno == ENOENT || errno == ELOOP ? GPUIR_OK : gpuir__fail_errno(err, w->tmp, "cannot open");
+  status = gpuir__writer_flock(w, fd, err);
+  same = status ? 0 : gpuir__is_file(fd, w->tmp);
+  if (same < 0 || (same && unlink(w->tmp) && errno != ENOENT))
+    status = gpuir__fail_errno(err, w->tmp, "cannot remove");
+  (void)close(fd);
+  return status;
+}
+
+/* Removes what stands under PATH.tmp: what a killed build left, or what somebody else put there. Neither is written
+ * to, no link is followed, and the file of another user is left alone, as a build of that user may be running. */
+static int gpuir__writer_remove_leftover(const gpuir__writer *w, gpuir_error *err) {
+  struct stat st;
+  if (lstat(w->tmp, &st)) return errno == ENOENT ? GPUIR_OK : gpuir__fail_errno(err, w->tmp, "cannot stat");
+  if (!S_ISREG(st.st_mode)) { /* a link, a pipe ... */
+    if (unlink(w->tmp) && errno != ENOENT) return gpuir__fail_errno(err, w->tmp, "cannot remove");
+    return GPUIR_OK;
+  }
+  if (st.st_uid != geteuid())
+    return gpuir__fail(err, GPUIR_E_IO, 0, "%s: belongs to another user; remove it if no build is running",
+                       gpuir__tail(w->tmp));
+  return gpuir__writer_remove_unlocked(w, err);
+}
+
+/* Makes and locks PATH.tmp. Another build may take the name between the two, so both are tried a few times. */
 static int gpuir__writer_lock(gpuir__writer *w, gpuir_error *err) {
-  for (;;) {
-    struct stat mine, named;
-    w->fd = open(w->tmp, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    if (w->fd < 0) return gpuir__fail_errno(err, w->tmp, "cannot create");
-    if (flock(w->fd, LOCK_EX | LOCK_NB)) {
-      int busy = errno == EWOULDBLOCK;
-      if (!busy) (void)gpuir__fail_errno(err, w->tmp, "cannot lock");
-      (void)close(w->fd);
-      w->fd = -1;
-      if (!busy) return GPUIR_E_IO;
-      return gpuir__fail(err, GPUIR_E_BUSY, 0, "%s: another process is building this index",
-                         gpuir__tail(w->path));
+  unsigned tries;
+  for (tries = 0; tries < GPUIR__TRIES; tries++) {
+    int status = GPUIR_OK, same;
+    w->fd = open(w->tmp, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (w->fd < 0) {
+      if (errno != EEXIST) return gpuir__fail_errno(err, w->tmp, "cannot create");
+      status = gpuir__writer_remove_leftover(w, err);
+      if (status) return status;
+      continue;
     }
-    if (!fstat(w->fd, &mine) && !stat(w->tmp, &named) && mine.st_ino == named.st_ino &&
-        mine.st_dev == named.st_dev)
-      break;
+    status = gpuir__writer_flock(w, w->fd, err);
+    same = status ? 0 : gpuir__is_file(w->fd, w->tmp);
+    if (same < 0) status = gpuir__fail_errno(err, w->tmp, "cannot stat");
+    if (same == 1) return GPUIR_OK;
     (void)close(w->fd);
     w->fd = -1;
+    if (status) return status;
   }
-  if (ftruncate(w->fd, 0)) return gpuir__fail_errno(err, w->tmp, "cannot truncate");
-  return GPUIR_OK;
+  return gpuir__fail(err, GPUIR_E_BUSY, 0, "%s: another process keeps taking this name", gpuir__tail(w->tmp));
 }
 
 /* Renaming would put the index in place of a device or a pipe, and fails for a folder, after all the work. */
@@ -7309,11 +7408,91 @@ static int gpuir__writer_check_path(const char *path, gpuir_error *err) {
                      S_ISDIR(st.st_mode) ? "a folder, not a file" : "not a regular file");
 }
 
-/* Locks PATH.tmp and opens the temporary files. `memory` bounds the buffers. */
+/* Makes w->path the name of what a link at PATH leads to, so that the link stays when its target is replaced. The
+ * links of other users are not followed: they would choose the file that this process replaces. */
+static int gpuir__writer_follow(gpuir__writer *w, gpuir_error *err) {
+  char target[4096], *path;
+  unsigned hops;
+  for (hops = 0; hops < 40; hops++) { /* as many as Linux follows */
+    const char *slash = strrchr(w->path, '/');
+    struct stat st;
+    ssize_t n;
+    size_t size;
+    if (lstat(w->path, &st) || !S_ISLNK(st.st_mode))
+      return GPUIR_OK; /* what is wrong shows when it is opened */
+    if (st.st_uid != geteuid() && st.st_uid != 0)
+      return gpuir__fail(err, GPUIR_E_IO, 0, "%s: a link that another user made is not followed",
+                         gpuir__tail(w->path));
+    n = readlink(w->path, target, sizeof target);
+    if (n < 0) return gpuir__fail_errno(err, w->path, "cannot read the link");
+    if ((size_t)n == sizeof target)
+      return gpuir__fail(err, GPUIR_E_IO, 0, "%s: a link that is too long", gpuir__tail(w->path));
+    path = gpuir__concat(&w->a, w->path, slash && target[0] != '/' ? (size_t)(slash - w->path) + 1 : 0,
+                         target, (size_t)n, &size);
+    if (!path) return gpuir__fail_nomem(err);
+    gpuir__free(&w->a, w->path, w->path_size);
+    w->path = path;
+    w->path_size = size;
+  }
+  return gpuir__fail(err, GPUIR_E_IO, 0, "%s: too many links", gpuir__tail(w->path));
+}
+
+/* Derives the names PATH.tmp and that of the folder, and looks who may write there: all users, or a group that is not
+ * the process's own. In a folder with the sticky bit nobody replaces the files of others. */
+static int gpuir__writer_name(gpuir__writer *w, const char *path, gpuir_error *err) {
+  const char *slash;
+  struct stat st;
+  int status;
+  w->path = gpuir__concat(&w->a, path, strlen(path), "", 0, &w->path_size);
+  if (!w->path) return gpuir__fail_nomem(err);
+  status = gpuir__writer_follow(w, err);
+  if (status) return status;
+  slash = strrchr(w->path, '/');
+  w->tmp = gpuir__concat(&w->a, w->path, strlen(w->path), ".tmp", 4, &w->tmp_size);
+  w->folder = slash ? gpuir__concat(&w->a, w->path, (size_t)(slash - w->path) + 1, "", 0, &w->folder_size)
+                    : gpuir__concat(&w->a, ".", 1, "", 0, &w->folder_size);
+  if (!w->tmp || !w->folder) return gpuir__fail_nomem(err);
+  if (!stat(w->folder, &st)) {
+    w->hostile = (st.st_mode & S_IWOTH) != 0;
+    w->shared = (w->hostile || (st.st_mode & S_IWGRP && st.st_gid != getegid())) && !(st.st_mode & 01000);
+  }
+  return gpuir__writer_check_path(w->path, err);
+}
+
+/* Notes the mode that the folder and the umask give a new file, and hides PATH.tmp from others where an index that
+ * they may not read is being replaced. */
+static int gpuir__writer_hide(gpuir__writer *w, gpuir_error *err) {
+  struct stat st;
+  if (fstat(w->fd, &st)) return gpuir__fail_errno(err, w->tmp, "cannot stat");
+  w->mode = st.st_mode & 0777;
+  if (!stat(w->path, &st) && fchmod(w->fd, 0600))
+    return gpuir__fail_errno(err, w->tmp, "cannot change the mode");
+  return GPUIR_OK;
+}
+
+/* Gives PATH.tmp the mode of the index that it replaces, and its owner and group where the system allows it. Where the
+ * group does not go with the file, the group gets what all users get. In a folder where all users may make files, the
+ * index that another user put there is no example: it does not give the file away, nor let anybody do more. */
+static int gpuir__writer_keep_mode(gpuir__writer *w, gpuir_error *err) {
+  struct stat old, now;
+  mode_t mode = w->mode;
+  if (!stat(w->path, &old)) {
+    mode = old.st_mode & 0777;
+    if (w->hostile && old.st_uid != geteuid()) {
+      mode &= w->mode;
+    } else {
+      if (fchown(w->fd, old.st_uid, old.st_gid) && fchown(w->fd, (uid_t)-1, old.st_gid)) errno = 0;
+      if (fstat(w->fd, &now)) return gpuir__fail_errno(err, w->tmp, "cannot stat");
+      if (now.st_gid != old.st_gid) mode = (mode & 0707) | (mode & 07) << 3;
+    }
+  }
+  return fchmod(w->fd, mode) ? gpuir__fail_errno(err, w->tmp, "cannot change the mode") : GPUIR_OK;
+}
+
+/* Locks PATH.tmp and opens the temporary files. `memory` bounds the buffers, in bytes. */
 static int gpuir__writer_create(const gpuir_allocator *a, const char *path, uint64_t memory,
                                 gpuir__writer **writer, gpuir_error *err) {
   gpuir__writer *w = (gpuir__writer *)gpuir__alloc_zero(a, sizeof *w);
-  size_t n = strlen(path);
   uint64_t each = gpuir__min64(gpuir__max64(memory / (GPUIR__W_COUNT + 1), 4096), 1u << 18);
   unsigned i;
   int status;
@@ -7323,18 +7502,9 @@ static int gpuir__writer_create(const gpuir_allocator *a, const char *path, uint
   w->fd = -1;
   w->most = each;
   for (i = 0; i < GPUIR__W_COUNT; i++) w->spool[i].fd = -1;
-  w->path_size = n + 1;
-  w->tmp_size = n + 5;
-  w->path = (char *)gpuir__alloc(a, w->path_size);
-  w->tmp = (char *)gpuir__alloc(a, w->tmp_size);
-  status = w->path && w->tmp ? GPUIR_OK : gpuir__fail_nomem(err);
-  if (!status) {
-    memcpy(w->path, path, n + 1);
-    memcpy(w->tmp, path, n);
-    memcpy(w->tmp + n, ".tmp", 5);
-    status = gpuir__writer_check_path(path, err);
-    if (!status) status = gpuir__writer_lock(w, err);
-  }
+  status = gpuir__writer_name(w, path, err);
+  if (!status) status = gpuir__writer_lock(w, err);
+  if (!status) status = gpuir__writer_hide(w, err);
   for (i = 0; !status && i < GPUIR__W_COUNT; i++)
     status = gpuir__spool_open(a, &w->spool[i], w->tmp, i, (size_t)each, err);
   if (status)
@@ -7506,6 +7676,7 @@ static int gpuir__writer_lengths(gpuir__writer *w, const uint32_t **lengths, uin
   if (status) return status;
   if (w->nlengths != w->stat.documents)
     return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "%s: a document without a length", gpuir__tail(w->path));
+  if (w->nlengths > SIZE_MAX / 4) return gpuir__fail_nomem(err);
   if (w->nlengths && !w->lengths_map) {
     void *map = mmap(NULL, (size_t)w->nlengths * 4, PROT_READ, MAP_SHARED, w->spool[GPUIR__W_LENGTHS].fd, 0);
     if (map == MAP_FAILED) return gpuir__fail_errno(err, w->tmp, "cannot map the lengths");
@@ -7753,21 +7924,20 @@ static int gpuir__writer_section(gpuir__writer *w, const gpuir__piece *piece, gp
   return status;
 }
 
-/* fsync, rename over PATH, fsync of the folder. */
+/* Puts the finished PATH.tmp in PATH's place, so that it survives a loss of power. */
 static int gpuir__writer_publish(gpuir__writer *w, gpuir_error *err) {
-  char *slash = strrchr(w->tmp, '/');
-  int dir, status = GPUIR_OK;
+  int same, status = gpuir__writer_keep_mode(w, err);
+  if (status) return status;
   if (fsync(w->fd)) return gpuir__fail_errno(err, w->tmp, "cannot sync");
+  same = gpuir__is_file(w->fd, w->tmp);
+  if (same < 0) return gpuir__fail_errno(err, w->tmp, "cannot stat");
+  if (!same)
+    return gpuir__fail(err, GPUIR_E_BUSY, 0, "%s: another process took this name", gpuir__tail(w->tmp));
   if (rename(w->tmp, w->path)) return gpuir__fail_errno(err, w->path, "cannot rename the finished index");
-  if (slash) slash[slash == w->tmp] = 0; /* "/" of the root stays; the name is not needed any more */
-  dir = open(slash ? w->tmp : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (dir >= 0) { /* some file systems cannot sync a folder: nothing more can be done there */
-    if (fsync(dir) && errno != EINVAL) status = gpuir__fail_errno(err, w->path, "cannot sync the folder");
-    (void)close(dir);
-  }
   (void)close(w->fd);
   w->fd = -1;
-  return status;
+  if (!gpuir__sync_folder(w->folder)) return GPUIR_OK;
+  return gpuir__fail_errno(err, w->path, "the new index is in place, but may not survive a power loss");
 }
 
 /* Completes what is derived from all documents and terms. */
@@ -8020,6 +8190,10 @@ static int gpuir__open_map(gpuir_index *ix, const char *path, gpuir_error *err) 
     (void)close(fd);
     return gpuir__bad(ix, err, 0, "not a gpuir index: the file is empty");
   }
+  if ((uint64_t)st.st_size > SIZE_MAX / 2) {
+    (void)close(fd);
+    return gpuir__fail(err, GPUIR_E_LIMIT, 0, "%s: larger than this machine's address space", ix->path);
+  }
   ix->size = (uint64_t)st.st_size;
   map = mmap(NULL, (size_t)ix->size, PROT_READ, MAP_SHARED, fd, 0);
   if (map == MAP_FAILED) {
@@ -8081,33 +8255,14 @@ static const uint8_t *gpuir__term_bytes(const gpuir_index *ix, uint64_t id, size
   return ix->terms + start;
 }
 
-GPUIR_API int gpuir_term_find(const gpuir_index *ix, const char *term, size_t len, uint64_t *id) {
-  uint64_t slot, probes;
-  if (!ix || !id || (!term && len)) return GPUIR_E_ARGUMENT;
-  if (!len || len > GPUIR_MAX_TERM) return GPUIR_E_NOT_FOUND;
-  slot = XXH3_64bits(term, len) & ix->hash_mask;
-  for (probes = 0; probes <= ix->hash_mask && ix->hash[slot]; probes++) {
-    uint64_t found = ix->hash[slot] - 1;
-    size_t n;
-    if (found < ix->stat.terms) {
-      const uint8_t *bytes = gpuir__term_bytes(ix, found, &n);
-      if (n == len && !memcmp(bytes, term, len)) {
-        *id = found;
-        return GPUIR_OK;
-      }
-    }
-    slot = (slot + 1) & ix->hash_mask;
-  }
-  return GPUIR_E_NOT_FOUND;
-}
-
 static int gpuir__compare_bytes(const void *a, size_t an, const void *b, size_t bn) {
   int c = memcmp(a, b, an < bn ? an : bn);
   return c ? c : an < bn ? -1 : an > bn;
 }
 
 GPUIR_API uint64_t gpuir_term_lower_bound(const gpuir_index *ix, const char *term, size_t len) {
-  uint64_t lo = 0, hi = ix->stat.terms;
+  uint64_t lo = 0, hi = ix ? ix->stat.terms : 0;
+  if (!term) term = "", len = 0;
   while (lo < hi) {
     uint64_t mid = lo + (hi - lo) / 2;
     size_t n;
@@ -8118,6 +8273,38 @@ GPUIR_API uint64_t gpuir_term_lower_bound(const gpuir_index *ix, const char *ter
       hi = mid;
   }
   return lo;
+}
+
+/* Slots that a look-up reads before it searches the sorted terms. At most 3/4 of a table's slots are taken, so that
+ * runs are short (at 2^32 slots some 600 at most, by chance); only a hostile index, or text whose terms were chosen to
+ * collide, has longer ones. */
+#define GPUIR__MOST_PROBES 256u
+
+static int gpuir__term_is(const gpuir_index *ix, uint64_t id, const char *term, size_t len) {
+  size_t n;
+  const uint8_t *bytes = id < ix->stat.terms ? gpuir__term_bytes(ix, id, &n) : NULL;
+  return bytes && n == len && !memcmp(bytes, term, len);
+}
+
+GPUIR_API int gpuir_term_find(const gpuir_index *ix, const char *term, size_t len, uint64_t *id) {
+  uint64_t slot, found;
+  unsigned probes;
+  if (!ix || !id || (!term && len)) return GPUIR_E_ARGUMENT;
+  if (!len || len > GPUIR_MAX_TERM) return GPUIR_E_NOT_FOUND;
+  slot = XXH3_64bits(term, len) & ix->hash_mask;
+  for (probes = 0; probes < GPUIR__MOST_PROBES; probes++) {
+    if (!ix->hash[slot]) return GPUIR_E_NOT_FOUND;
+    found = ix->hash[slot] - 1;
+    if (gpuir__term_is(ix, found, term, len)) {
+      *id = found;
+      return GPUIR_OK;
+    }
+    slot = (slot + 1) & ix->hash_mask;
+  }
+  found = gpuir_term_lower_bound(ix, term, len);
+  if (!gpuir__term_is(ix, found, term, len)) return GPUIR_E_NOT_FOUND;
+  *id = found;
+  return GPUIR_OK;
 }
 
 static void gpuir__list_close(const gpuir_allocator *a, gpuir__list *l) {
@@ -8439,22 +8626,87 @@ GPUIR_API int gpuir_analyze(const gpuir_index *ix, const char *text, size_t len,
 
 /* ---- verify ---- */
 
+/* The end of a part of the docID and the frequency streams so far, in bytes from the part's start. */
+typedef struct gpuir__stream_ends {
+  uint64_t docs, freqs;
+} gpuir__stream_ends;
+
+/* The lists of the terms so far, as the directory has them. */
+typedef struct gpuir__directory {
+  uint64_t postings, inline_postings, longs, blocks;
+  gpuir__stream_ends of_long, of_short;
+} gpuir__directory;
+
+static int gpuir__verify_term(const gpuir_index *ix, gpuir_error *err, uint64_t id, const char *cause) {
+  size_t n;
+  const uint8_t *t = gpuir__term_bytes(ix, id, &n);
+  return gpuir__fail(err, GPUIR_E_FORMAT, ix->section[GPUIR__S_RECORDS]->offset + id * sizeof(gpuir__record),
+                     "%s: term %llu \"%.*s\": %s", ix->path, (unsigned long long)id, (int)(n < 32 ? n : 32),
+                     (const char *)t, cause);
+}
+
+/* Adds a stream pair to those before it; 0 if it begins before their end. */
+static int gpuir__directory_append(gpuir__stream_ends *ends, uint64_t docs, uint64_t docs_len, uint64_t freqs,
+                                   uint64_t freqs_len) {
+  if (docs < ends->docs || freqs < ends->freqs || docs_len > UINT64_MAX - docs ||
+      freqs_len > UINT64_MAX - freqs)
+    return 0;
+  ends->docs = docs + docs_len;
+  ends->freqs = freqs + freqs_len;
+  return 1;
+}
+
+/* Adds the next term's list. Returns what is wrong with it, or NULL. A long list is the next one of its section, and
+ * every list has blocks and bytes that no other list has: the writer lays them out so, and the work is bounded by the
+ * file's size, however many terms would name one list. */
+static const char *gpuir__directory_add(gpuir__directory *d, const gpuir_index *ix, const gpuir__record *r) {
+  const gpuir__long *x;
+  d->postings += r->df;
+  if (r->df <= 1) {
+    d->inline_postings += r->df;
+    return r->df ? NULL : "it has no postings";
+  }
+  if (r->df <= GPUIR__SHORT_MAX)
+    return gpuir__directory_append(&d->of_short, r->docs, r->docs_len, r->freqs, r->freqs_len)
+               ? NULL
+               : "its list has another one's bytes";
+  if (r->docs != d->longs || r->docs >= ix->stat.longs) return "its list is not the next one";
+  x = &ix->longs[r->docs];
+  if (x->first_block != d->blocks) return "its blocks are not the next ones";
+  d->longs++;
+  d->blocks += (r->df - 1) / GPUIR__BLOCK + 1;
+  if (d->blocks > ix->stat.blocks) return "its blocks are not there";
+  return gpuir__directory_append(&d->of_long, x->docs, x->docs_len, x->freqs, x->freqs_len)
+             ? NULL
+             : "its list has another one's bytes";
+}
+
+/* Whether the lists of all terms are as many as the index states. */
+static int gpuir__directory_end(const gpuir__directory *d, const gpuir_index *ix, gpuir_error *err) {
+  if (d->postings == ix->stat.postings && d->inline_postings == ix->stat.inline_postings &&
+      d->longs == ix->stat.longs && d->blocks == ix->stat.blocks)
+    return GPUIR_OK;
+  return gpuir__bad(ix, err, 0, "counts do not sum up");
+}
+
+GPUIR_API int gpuir_verify_directory(const gpuir_index *ix, gpuir_error *err) {
+  gpuir__directory d;
+  uint64_t id;
+  if (!ix) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_verify_directory: index is NULL");
+  memset(&d, 0, sizeof d);
+  for (id = 0; id < ix->stat.terms; id++) {
+    const char *cause = gpuir__directory_add(&d, ix, &ix->records[id]);
+    if (cause) return gpuir__verify_term(ix, err, id, cause);
+  }
+  return gpuir__directory_end(&d, ix, err);
+}
+
 typedef struct gpuir__verifier {
   const gpuir_index *ix;
   gpuir_error *err;
   gpuir__top top;
-  uint64_t postings, inline_postings, longs, blocks;
-  uint64_t docs_end, freqs_end; /* behind the streams of the long lists so far */
+  gpuir__directory directory;
 } gpuir__verifier;
-
-static int gpuir__verify_term(const gpuir__verifier *v, uint64_t id, const char *cause) {
-  size_t n;
-  const uint8_t *t = gpuir__term_bytes(v->ix, id, &n);
-  return gpuir__fail(v->err, GPUIR_E_FORMAT,
-                     v->ix->section[GPUIR__S_RECORDS]->offset + id * sizeof(gpuir__record),
-                     "%s: term %llu \"%.*s\": %s", v->ix->path, (unsigned long long)id,
-                     (int)(n < 32 ? n : 32), (const char *)t, cause);
-}
 
 static int gpuir__dominated(const gpuir__pair *pairs, unsigned n, uint32_t tf, uint32_t length) {
   uint32_t t = gpuir__code_up(tf), d = gpuir__code_down(length);
@@ -8501,11 +8753,7 @@ static const char *gpuir__verify_list(gpuir__verifier *v, const gpuir__list *l) 
     const char *cause = gpuir__verify_block(v, l, block, &cf);
     if (cause) return cause;
   }
-  v->postings += l->df;
-  v->inline_postings += l->df == 1;
   if (!l->extent) return NULL;
-  v->longs++;
-  v->blocks += l->nblocks;
   if (cf != l->extent->cf) return "the collection frequency is wrong";
   if (l->seeds) {
     uint32_t s;
@@ -8514,17 +8762,6 @@ static const char *gpuir__verify_list(gpuir__verifier *v, const gpuir__list *l) 
       if (l->df < gpuir__seed_ranks[s] || l->seeds[s] > v->top.values[gpuir__seed_ranks[s] - 1])
         return "a seed is too high";
   }
-  return NULL;
-}
-
-/* A long list is the next one of its section, in blocks and bytes that no other has: the writer lays them out so,
- * and the work is bounded by the file's size, however many terms would name one list. */
-static const char *gpuir__verify_extent(const gpuir__verifier *v, const gpuir__record *r) {
-  const gpuir__long *x;
-  if (r->docs != v->longs || r->docs >= v->ix->stat.longs) return "its list is not the next one";
-  x = &v->ix->longs[r->docs];
-  if (x->first_block != v->blocks) return "its blocks are not the next ones";
-  if (x->docs < v->docs_end || x->freqs < v->freqs_end) return "its list has another one's bytes";
   return NULL;
 }
 
@@ -8573,27 +8810,23 @@ static int gpuir__verify_terms(gpuir__verifier *v) {
     size_t n;
     const uint8_t *term = gpuir__term_bytes(ix, id, &n);
     int status;
-    if (!n) return gpuir__verify_term(v, id, "bad bounds of its bytes");
+    if (!n) return gpuir__verify_term(ix, v->err, id, "bad bounds of its bytes");
     if (id && gpuir__compare_bytes(before, before_len, term, n) >= 0)
-      return gpuir__verify_term(v, id, "terms are not sorted");
+      return gpuir__verify_term(ix, v->err, id, "terms are not sorted");
     memcpy(before, term, n);
     before_len = n;
-    cause = r->df > GPUIR__SHORT_MAX ? gpuir__verify_extent(v, r) : NULL;
-    if (cause) return gpuir__verify_term(v, id, cause);
+    cause = gpuir__directory_add(&v->directory, ix, r);
+    if (cause) return gpuir__verify_term(ix, v->err, id, cause);
     status = gpuir__list_open(ix, &ix->a, id, &l);
     if (status == GPUIR_E_NOMEM) return gpuir__fail_nomem(v->err);
-    if (status == GPUIR_E_UNSUPPORTED) return gpuir__verify_term(v, id, "unknown codec");
-    if (status) return gpuir__verify_term(v, id, "bad record");
-    if (l.extent) {
-      v->docs_end = l.extent->docs + l.extent->docs_len;
-      v->freqs_end = l.extent->freqs + l.extent->freqs_len;
-    }
+    if (status == GPUIR_E_UNSUPPORTED) return gpuir__verify_term(ix, v->err, id, "unknown codec");
+    if (status) return gpuir__verify_term(ix, v->err, id, "bad record");
     cause = gpuir__verify_list(v, &l);
     gpuir__list_close(&ix->a, &l);
-    if (cause) return gpuir__verify_term(v, id, cause);
+    if (cause) return gpuir__verify_term(ix, v->err, id, cause);
     if (gpuir__idf(ix->stat.documents, l.df) - l.idf > 1e-4f * l.idf ||
         l.idf - gpuir__idf(ix->stat.documents, l.df) > 1e-4f * l.idf)
-      return gpuir__verify_term(v, id, "wrong idf");
+      return gpuir__verify_term(ix, v->err, id, "wrong idf");
   }
   return GPUIR_OK;
 }
@@ -8653,9 +8886,7 @@ GPUIR_API int gpuir_verify(const gpuir_index *ix, gpuir_error *err) {
   if (!status) status = gpuir__verify_origins(ix, err);
   if (!status) status = gpuir__verify_hash(v);
   if (!status) status = gpuir__verify_terms(v);
-  if (!status && (v->postings != ix->stat.postings || v->inline_postings != ix->stat.inline_postings ||
-                  v->longs != ix->stat.longs || v->blocks != ix->stat.blocks))
-    status = gpuir__bad(ix, err, 0, "counts do not sum up");
+  if (!status) status = gpuir__directory_end(&v->directory, ix, err);
   gpuir__free(&ix->a, v, sizeof *v);
   return status;
 }
@@ -9564,8 +9795,6 @@ enum { GPUIR__EMPTY, GPUIR__FROM_TEXT, GPUIR__FROM_DOCS, GPUIR__FROM_LISTS };
 struct gpuir_builder {
   gpuir__counter counter;
   gpuir_allocator a; /* counts into `counter` */
-  char *tmp;         /* PATH.tmp */
-  size_t tmp_size;
   char *stop_words, *description;
   size_t stop_size, description_size;
   char spec[256];
@@ -9891,6 +10120,7 @@ static int gpuir__builder_check_terms(gpuir_builder *b, const gpuir_term_freq *t
   if (!terms && n)
     return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "the terms are NULL, but their number is not 0");
   if (n >= UINT32_MAX) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "a document of more than 2^32 - 2 terms");
+  if (n > SIZE_MAX / 64) return gpuir__fail_nomem(err); /* the slots below take up to 32 bytes a term */
   for (i = 0; i < n; i++) {
     if (!terms[i].term || !terms[i].len)
       return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "term %lu of the document is empty", (unsigned long)i);
@@ -10011,7 +10241,7 @@ static int gpuir__builder_unit_room(gpuir_builder *b, gpuir__unit **unit, uint64
   u = *unit = &b->units[b->queue.pushed % b->ntasks];
   /* gpuir__vbyte_get may read a little beyond damaged bytes */
   return gpuir__area_need(&b->a, &u->bytes, gpuir__max64(b->packet_size, bytes) + 64, b->in_flight_most,
-                          b->tmp, GPUIR__TMP_UNITS, err);
+                          b->writer->tmp, GPUIR__TMP_UNITS, err);
 }
 
 /* Adds a term that stands in runs[0..n) to the unit, or to the next one when it is full. */
@@ -10396,6 +10626,7 @@ static int gpuir__builder_write_all(gpuir_builder *b, gpuir_build_report *report
   r.postings = b->postings;
   r.text_bytes = b->done.bytes;
   r.peak_memory = b->counter.peak;
+  r.shared_folder = b->writer->shared;
   if (report) *report = r;
   return GPUIR_OK;
 }
@@ -10439,22 +10670,10 @@ GPUIR_API void gpuir_builder_destroy(gpuir_builder *builder) {
   gpuir__buf_free(&b->a, &b->last_term);
   gpuir__queue_free(&b->a, &b->queue);
   gpuir__gate_free(&b->gate);
-  gpuir__free(&b->a, b->tmp, b->tmp_size);
   gpuir__free(&b->a, b->stop_words, b->stop_size);
   gpuir__free(&b->a, b->description, b->description_size);
   base = b->counter.base;
   gpuir__free(&base, b, sizeof *b);
-}
-
-/* Copies a string with `suffix` behind it; *size becomes its memory. */
-static char *gpuir__builder_copy(gpuir_builder *b, const char *text, const char *suffix, size_t *size) {
-  size_t n = strlen(text), m = strlen(suffix) + 1;
-  char *p = (char *)gpuir__alloc(&b->a, n + m);
-  *size = n + m;
-  if (!p) return NULL;
-  memcpy(p, text, n);
-  memcpy(p + n, suffix, m);
-  return p;
 }
 
 /* Stop words parted by one space each. */
@@ -10474,12 +10693,12 @@ static void gpuir__builder_squeeze(char *text) {
 
 /* Temporary files have a name from open to unlink: a build that was killed in between left one. */
 static int gpuir__builder_sweep(gpuir_builder *b, gpuir_error *err) {
-  size_t n = b->tmp_size + 16;
+  size_t n = b->writer->tmp_size + 16;
   char *name = (char *)gpuir__alloc(&b->a, n);
   unsigned i;
   if (!name) return gpuir__fail_nomem(err);
   for (i = GPUIR__TMP_SOURCES; i <= GPUIR__TMP_UNITS; i++) {
-    (void)snprintf(name, n, "%s.%u", b->tmp, i);
+    (void)snprintf(name, n, "%s.%u", b->writer->tmp, i);
     (void)unlink(name);
   }
   gpuir__free(&b->a, name, n);
@@ -10514,11 +10733,12 @@ static int gpuir__builder_set_up(gpuir_builder *b, const gpuir_builder_desc *des
    * that nobody counts. The index does not depend on it. */
   b->nworkers =
       (unsigned)gpuir__min64(threads, gpuir__min64(GPUIR__MOST_WORKERS, gpuir__max64(2, b->memory >> 24)));
-  b->tmp = gpuir__builder_copy(b, desc->path, ".tmp", &b->tmp_size);
-  b->stop_words = gpuir__builder_copy(b, stop_words ? stop_words : "", "", &b->stop_size);
-  b->description = gpuir__builder_copy(b, description ? description : "", "", &b->description_size);
+  if (!stop_words) stop_words = "";
+  if (!description) description = "";
+  b->stop_words = gpuir__concat(&b->a, stop_words, strlen(stop_words), "", 0, &b->stop_size);
+  b->description = gpuir__concat(&b->a, description, strlen(description), "", 0, &b->description_size);
   b->workers = (gpuir__worker *)gpuir__alloc_zero(&b->a, b->nworkers * sizeof *b->workers);
-  if (!b->tmp || !b->stop_words || !b->description || !b->workers) return gpuir__fail_nomem(err);
+  if (!b->stop_words || !b->description || !b->workers) return gpuir__fail_nomem(err);
   gpuir__builder_squeeze(b->stop_words);
   /* An eighth of the memory for text on its way, up to as much for the writer, a sixteenth in reserve. */
   writer_memory = gpuir__min64(b->memory / 8, 8u << 20);
@@ -10528,7 +10748,6 @@ static int gpuir__builder_set_up(gpuir_builder *b, const gpuir_builder_desc *des
     gpuir__worker *w = &b->workers[i];
     w->builder = b;
     w->a = &b->a;
-    w->tmp = b->tmp;
     w->number = i;
     w->spool_cap = (size_t)gpuir__max64(16384, gpuir__min64(share / 32, 1u << 20));
     w->share = gpuir__max64(share - gpuir__min64(share / 2, w->spool_cap), 256u << 10);
@@ -10544,7 +10763,9 @@ static int gpuir__builder_set_up(gpuir_builder *b, const gpuir_builder_desc *des
   if (!status) status = gpuir__gate_init(&b->gate, b->memory / 8, err);
   if (status) return status;
   status = gpuir__writer_create(&b->a, desc->path, writer_memory, &b->writer, err);
-  return status ? status : gpuir__builder_sweep(b, err);
+  if (status) return status;
+  for (i = 0; i < b->nworkers; i++) b->workers[i].tmp = b->writer->tmp;
+  return gpuir__builder_sweep(b, err);
 }
 
 GPUIR_API int gpuir_builder_create(const gpuir_builder_desc *desc, gpuir_builder **builder,
@@ -13462,7 +13683,8 @@ static int gpuir__engine_mode(gpuir__engine *e, const gpuir_query *q, int mode, 
 }
 
 static void gpuir__engine_start(gpuir__engine *e) {
-  e->deadline = e->timeout_ns ? gpuir__now() + e->timeout_ns : 0;
+  const uint64_t now = gpuir__now();
+  e->deadline = e->timeout_ns ? now + gpuir__min64(e->timeout_ns, UINT64_MAX - now) : 0;
   e->error.code = GPUIR_OK;
   e->error.msg[0] = 0;
   e->info.queries++;
@@ -13699,6 +13921,8 @@ GPUIR_API int gpuir_search_batch(gpuir_searcher *s, const gpuir_query *const *qu
   size_t i;
   int status = GPUIR_OK, answered = 0;
   if (!s || (nq && (!queries || !counts || (k && !hits)))) return GPUIR_E_ARGUMENT;
+  if (nq > SIZE_MAX / sizeof *queries || (nq > 1 && k > SIZE_MAX / sizeof *hits / nq))
+    return GPUIR_E_ARGUMENT;
   for (i = 0; i < nq; i++) {
     if (!queries[i] || queries[i]->ix != s->ix) return GPUIR_E_ARGUMENT;
     counts[i] = 0;
@@ -13857,10 +14081,12 @@ GPUIR_API void gpuir_cursor_close(gpuir_cursor *cursor) {
 }
 
 GPUIR_API uint32_t gpuir_cursor_docid(const gpuir_cursor *cursor) {
-  return cursor->c.pos < cursor->c.n ? cursor->c.docs[cursor->c.pos] : GPUIR_END;
+  return cursor && cursor->c.pos < cursor->c.n ? cursor->c.docs[cursor->c.pos] : GPUIR_END;
 }
 
-GPUIR_API uint32_t gpuir_cursor_next(gpuir_cursor *cursor) { return gpuir__cursor_step(&cursor->c); }
+GPUIR_API uint32_t gpuir_cursor_next(gpuir_cursor *cursor) {
+  return cursor ? gpuir__cursor_step(&cursor->c) : GPUIR_END;
+}
 
 GPUIR_API uint32_t gpuir_cursor_next_geq(gpuir_cursor *cursor, uint32_t docid) {
   uint32_t here = gpuir_cursor_docid(cursor);
@@ -13868,8 +14094,8 @@ GPUIR_API uint32_t gpuir_cursor_next_geq(gpuir_cursor *cursor, uint32_t docid) {
 }
 
 GPUIR_API uint32_t gpuir_cursor_tf(gpuir_cursor *cursor) {
-  const gpuir__cursor *c = &cursor->c;
-  return c->pos < c->n ? gpuir__list_tf(&c->list, c->block * GPUIR__BLOCK + c->pos) : 0;
+  const gpuir__cursor *c = cursor ? &cursor->c : NULL;
+  return c && c->pos < c->n ? gpuir__list_tf(&c->list, c->block * GPUIR__BLOCK + c->pos) : 0;
 }
 
 /* ---- backends ---- */

@@ -75,9 +75,9 @@ static int export_to(const ex_format *format, const char *from, const char *to) 
   gpuir_index *index = NULL;
   uint64_t not_utf8;
   ex_error err;
-  int status;
+  int status, shared;
   if (gpuir_open(from, NULL, &index, NULL) || gpuir_verify(index, NULL)) abort();
-  status = ex_export(format, index, from, to, &not_utf8, &err);
+  status = ex_export(format, index, from, to, &not_utf8, &shared, &err);
   gpuir_close(index);
   if (status && status != GPUIR_E_UNSUPPORTED && status != GPUIR_E_LIMIT) abort();
   return status;

@@ -181,9 +181,16 @@ uint64_t cli_peak_resident(void); /* bytes */
 /* What gpuir --version says of the analyzers of this build (gpuir.c). */
 void cli_print_build(FILE *f);
 
-/* Not 0: this signal asked the command to stop (see cli_catch_signals). */
+/* Not 0: this signal asked the command to stop (see cli_catch_signals). A second one ends it at once. */
 extern volatile sig_atomic_t cli_signal;
 void cli_catch_signals(void);
+/* From here on the file `name` is removed when the command runs out of memory, which ends it on the spot; NULL: no file
+ * any more. Called while one thread runs. */
+void cli_temporary(const char *name);
+/* The same of the temporary file of an index that is being built at `path`. */
+void cli_temporary_index(const char *path);
+/* Tells, once, that others may write the folder of `path`, and so replace that file. */
+void cli_tell_shared(const char *path);
 
 /* ---- reading of lines and files (input.c) --------------------------------------------- */
 

@@ -63,6 +63,8 @@ int main(int argc, char **argv) {
                   {"export", cli_export},   {"bench", cli_bench},     {"lab", cli_lab},
                   {"serve", cli_serve}};
   hold_standard_descriptors();
+  (void)signal(SIGXFSZ,
+               SIG_IGN); /* a file that grows too large is an error like others, after which one cleans up */
   if (argc < 2) {
     cli_error("a command is missing; try 'gpuir help'");
     return CLI_USAGE;

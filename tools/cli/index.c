@@ -184,6 +184,7 @@ static int run_build(build *b, const cli_args *a, const gpuir_builder_desc *bd, 
   memset(&report, 0, sizeof report);
   int r = gpuir_builder_create(bd, &b->builder, &err);
   if (r) return cli_fail(b->output, r, &err);
+  cli_temporary_index(b->output);
   cli_input_exclude(&b->in, b->output);
   for (int i = 0; !r && i < a->noperands; i++) r = cli_input_read(&b->in, a->operands[i]);
   if (!r && cli_signal) r = CLI_FAIL;
@@ -196,6 +197,7 @@ static int run_build(build *b, const cli_args *a, const gpuir_builder_desc *bd, 
     if (r && r != GPUIR_E_CANCELLED) cli_fail(b->output, r, &err);
   }
   gpuir_builder_destroy(b->builder);
+  cli_temporary(NULL);
   cli_status("");
   if (r) {
     if (cli_signal) cli_error("stopped; %s is not written", b->output);
@@ -208,6 +210,7 @@ static int run_build(build *b, const cli_args *a, const gpuir_builder_desc *bd, 
     gpuir_close(ix);
   }
   report_duplicates(&b->in);
+  if (report.shared_folder) cli_tell_shared(b->output);
   if (!quiet) report_skipped(&b->in);
   if (!quiet && !json) print_summary(b, &report, bits, seconds);
   if (json) print_json(b, &report, bits, seconds);

@@ -1,4 +1,5 @@
 /* util.c - messages, memory, options, output and facts about the machine. */
+#define _XOPEN_SOURCE 700 /* realpath */
 #include "cli.h"
 
 #include "../common/text.h"
@@ -58,6 +59,12 @@ int cli_fail(const char *file, int status, const gpuir_error *err) {
   return CLI_FAIL;
 }
 
+void cli_tell_shared(const char *path) {
+  const char *slash = strrchr(path, '/');
+  cli_error("note: others may write the folder %.*s, and so replace %s", slash ? (int)(slash - path) + 1 : 1,
+            slash ? path : ".", path);
+}
+
 int cli_misuse(const char *command, const char *fmt, ...) {
   va_list ap;
   va_start(ap, fmt);
@@ -69,10 +76,33 @@ int cli_misuse(const char *command, const char *fmt, ...) {
 
 /* ---- memory --------------------------------------------------------------------------------- */
 
+#define MOST_TEMPORARIES 8
+
+static char *temporaries[MOST_TEMPORARIES];
+
+void cli_temporary(const char *name) {
+  size_t i = 0;
+  while (name && i < MOST_TEMPORARIES && temporaries[i]) i++;
+  if (name && i < MOST_TEMPORARIES) temporaries[i] = cli_copy(name, strlen(name));
+  for (; !name && i < MOST_TEMPORARIES; i++) free(temporaries[i]), temporaries[i] = NULL;
+}
+
+void cli_temporary_index(const char *path) {
+  char *target = realpath(path, NULL);
+  cli_buf name = {NULL, 0, 0};
+  cli_buf_text(&name, target ? target : path);
+  cli_buf_add(&name, ".tmp", 5);
+  cli_temporary(name.p);
+  cli_buf_free(&name);
+  free(target);
+}
+
 void *cli_resize(void *p, size_t n, size_t size) {
   size_t bytes = n * size;
   void *q = size && n > SIZE_MAX / size ? NULL : realloc(p, bytes > 0 ? bytes : 1);
   if (!q) {
+    for (size_t i = 0; i < MOST_TEMPORARIES; i++)
+      if (temporaries[i]) (void)unlink(temporaries[i]);
     cli_error("out of memory");
     exit(CLI_FAIL);
   }
@@ -342,7 +372,13 @@ uint64_t cli_peak_resident(void) {
 #endif
 }
 
-static void on_signal(int number) { cli_signal = number; }
+static void on_signal(int number) {
+  if (cli_signal) {
+    (void)signal(number, SIG_DFL);
+    (void)raise(number);
+  }
+  cli_signal = number;
+}
 
 void cli_catch_signals(void) {
   static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};

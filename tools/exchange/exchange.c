@@ -78,6 +78,7 @@ static int run_import(const ex_format *format, const char *path, cli_build *b) {
   } else {
     char docs[27], terms[27], postings[27], size[27];
     tell_notes(path, &in);
+    if (report.shared_folder) cli_tell_shared(b->output);
     if (!b->quiet)
       cli_error("%s: %s documents, %s terms, %s postings, %s file, in %.2f s", b->output,
                 cli_grouped(report.documents, docs), cli_grouped(report.terms, terms),
@@ -124,14 +125,15 @@ int cli_import(int argc, char **argv) {
 static int run_export(const ex_format *format, const char *name, const char *path) {
   gpuir_index *index = cli_open(name);
   uint64_t not_utf8 = 0;
+  int shared = 0;
   ex_error err;
   char n[27];
   if (!index) return CLI_FAIL;
-  int status = ex_export(format ? format : format_of(path), index, name, path, &not_utf8, &err),
+  int status = ex_export(format ? format : format_of(path), index, name, path, &not_utf8, &shared, &err),
       code = CLI_OK;
-  if (status)
-    code = tell_failure(path, status, &err);
-  else if (not_utf8)
+  if (status) code = tell_failure(path, status, &err);
+  if (!status && shared) cli_tell_shared(path);
+  if (!status && not_utf8)
     cli_error("%s: %s terms and names are not UTF-8, which other readers may refuse", path,
               cli_grouped(not_utf8, n));
   gpuir_close(index);

@@ -35,7 +35,7 @@ typedef struct ex_file {
 
 /* A file that appears under its name when it is whole. */
 typedef struct ex_out {
-  char *path, *tmp; /* tmp: "" when there is nothing to remove */
+  char *path, *tmp; /* tmp: PATH.tmp, locked; "" when there is nothing to remove */
   int fd;
   void *gz; /* NULL: plain */
   uint8_t *buf;
@@ -52,8 +52,10 @@ void ex_put(ex_out *o, const void *bytes, size_t n);
 int ex_out_check(const ex_out *o, ex_error *err);
 /* Writes out what is buffered, to stay. */
 int ex_out_finish(ex_out *o, ex_error *err);
-/* Gives a finished file its name. */
+/* Gives a finished file its name, and the mode of the file that had it. */
 int ex_out_commit(ex_out *o, ex_error *err);
+/* Makes the names in the file's folder survive a loss of power. */
+int ex_out_sync_folder(const ex_out *o, ex_error *err);
 /* Maps all that was put to an unnamed file. */
 int ex_out_map(ex_out *o, ex_file *file, ex_error *err);
 /* Closes; a file that was not committed is gone. */
@@ -151,8 +153,9 @@ extern const ex_format ex_ciff, ex_pisa;
 int ex_import(const ex_format *format, const char *path, gpuir_builder_desc *desc, ex_in *in,
               gpuir_build_report *report, ex_error *err);
 void ex_import_free(ex_in *in);
-/* Writes `index`, which is the file `name`, to `path`. */
+/* Writes `index`, which is the file `name`, to `path`. *not_utf8 counts names and terms that are not UTF-8; *shared
+ * tells that other users may write the folder. */
 int ex_export(const ex_format *format, const gpuir_index *index, const char *name, const char *path,
-              uint64_t *not_utf8, ex_error *err);
+              uint64_t *not_utf8, int *shared, ex_error *err);
 
 #endif

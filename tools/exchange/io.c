@@ -3,6 +3,7 @@
  * An import scans the lists for their terms, gives the documents to the builder, and then the lists in byte order of
  * terms, one at a time.
  */
+#define _GNU_SOURCE /* O_TMPFILE */
 #include "exchange.h"
 
 #include <errno.h>
@@ -10,6 +11,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -59,50 +61,118 @@ static int fail_signal(ex_error *err) { return ex_fail(err, GPUIR_E_CANCELLED, "
 
 /* ---- output ------------------------------------------------------------------------------------------ */
 
-/* Creates a file of a new name in the folder of `path`; the name is left in o->tmp. */
-static int out_create(ex_out *o, const char *path, ex_error *err) {
-  size_t n = strlen(path) + 8;
-  memset(o, 0, sizeof *o);
-  o->path = cli_copy(path, strlen(path));
-  o->tmp = (char *)cli_resize(NULL, n, 1);
-  o->buf = (uint8_t *)cli_resize(NULL, OUT_BYTES, 1);
-  (void)snprintf(o->tmp, n, "%s.XXXXXX", path);
-  o->fd = mkstemp(o->tmp);
-  if (o->fd >= 0) return 0;
-  o->tmp[0] = 0;
-  return fail_errno(err, path);
+#define TRIES 8
+
+/* The folder of `path`, as a string of the caller's. */
+static char *folder_of(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash ? cli_copy(path, (size_t)(slash - path) + 1) : cli_copy(".", 1);
 }
 
-int ex_out_spill(ex_out *o, const char *beside, ex_error *err) {
-  int status = out_create(o, beside, err);
-  if (status) return status;
-  (void)unlink(o->tmp);
-  o->tmp[0] = 0;
-  return 0;
+static int lock(int fd, const char *path, ex_error *err) {
+  if (!flock(fd, LOCK_EX | LOCK_NB)) return 0;
+  if (errno != EWOULDBLOCK) return fail_errno(err, path);
+  return ex_fail(err, GPUIR_E_BUSY, path, "another process is writing this file");
 }
 
-int ex_out_open(ex_out *o, const char *path, int gzip, ex_error *err) {
-  mode_t mask = umask(0);
+/* Whether `name` names the file that is open as fd. */
+static int is_file(int fd, const char *name) {
+  struct stat mine, named;
+  return !fstat(fd, &mine) && !lstat(name, &named) && mine.st_ino == named.st_ino &&
+         mine.st_dev == named.st_dev;
+}
+
+/* Removes what stands under the temporary name and is not locked: what a killed export left, or what somebody put
+ * there. No link is followed, and the file of another user is left alone. */
+static int remove_leftover(const ex_out *o, ex_error *err) {
   struct stat st;
-  int status;
-  (void)umask(mask);
-  /* A file that is renamed over a device or a pipe would put an end to it. */
-  if (!stat(path, &st) && !S_ISREG(st.st_mode))
-    return ex_fail(err, GPUIR_E_IO, path,
-                   S_ISDIR(st.st_mode) ? "a folder, not a file" : "not a regular file");
-  status = out_create(o, path, err);
-  if (status) return status;
-  if (fchmod(o->fd, 0666 & ~mask)) return fail_errno(err, path);
-  if (!gzip) return 0;
+  int fd, status;
+  if (lstat(o->tmp, &st)) return errno == ENOENT ? 0 : fail_errno(err, o->tmp);
+  if (!S_ISREG(st.st_mode)) return unlink(o->tmp) && errno != ENOENT ? fail_errno(err, o->tmp) : 0;
+  if (st.st_uid != geteuid())
+    return ex_fail(err, GPUIR_E_IO, o->tmp, "belongs to another user; remove it if no export is running");
+  fd = open(o->tmp, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  if (fd < 0) return errno == ENOENT || errno == ELOOP ? 0 : fail_errno(err, o->tmp);
+  status = lock(fd, o->path, err);
+  if (!status && is_file(fd, o->tmp) && unlink(o->tmp) && errno != ENOENT) status = fail_errno(err, o->tmp);
+  (void)close(fd);
+  return status;
+}
+
+/* Makes and locks PATH.tmp, as the library does. */
+static int create_locked(ex_out *o, ex_error *err) {
+  for (int tries = 0; tries < TRIES; tries++) {
+    int status = 0;
+    o->fd = open(o->tmp, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (o->fd < 0) {
+      if (errno != EEXIST) return fail_errno(err, o->path);
+      status = remove_leftover(o, err);
+      if (status) return status;
+      continue;
+    }
+    status = lock(o->fd, o->path, err);
+    if (!status && is_file(o->fd, o->tmp)) return 0;
+    (void)close(o->fd);
+    o->fd = -1;
+    if (status) return status;
+  }
+  return ex_fail(err, GPUIR_E_BUSY, o->tmp, "another process keeps taking this name");
+}
+
+static void out_init(ex_out *o, const char *path) {
+  memset(o, 0, sizeof *o);
+  o->fd = -1;
+  o->path = cli_copy(path, strlen(path));
+  o->tmp = (char *)cli_resize(NULL, strlen(path) + 8, 1);
+  o->tmp[0] = 0;
+  o->buf = (uint8_t *)cli_resize(NULL, OUT_BYTES, 1);
+}
+
+/* A file that never has a name leaves nothing behind. Where there are none, the name is new, and goes at once. */
+int ex_out_spill(ex_out *o, const char *beside, ex_error *err) {
+  out_init(o, beside);
+#ifdef O_TMPFILE
+  char *folder = folder_of(beside);
+  o->fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  free(folder);
+  if (o->fd >= 0) return 0;
+#endif
+  (void)snprintf(o->tmp, strlen(beside) + 8, "%s.XXXXXX", beside);
+  o->fd = mkstemp(o->tmp);
+  if (o->fd >= 0) (void)unlink(o->tmp);
+  o->tmp[0] = 0;
+  return o->fd >= 0 ? 0 : fail_errno(err, beside);
+}
+
+/* Lets zlib write to the file. */
+static int out_gzip(ex_out *o, ex_error *err) {
 #ifdef GPUIR_WITH_ZLIB
   int fd = dup(o->fd);
   o->gz = fd < 0 ? NULL : gzdopen(fd, "wb");
   if (o->gz) return 0;
   if (fd >= 0) (void)close(fd);
-  return fail_errno(err, path);
+  return fail_errno(err, o->path);
 #else
-  return ex_fail(err, GPUIR_E_UNSUPPORTED, path, "this build has no zlib, which .gz needs");
+  return ex_fail(err, GPUIR_E_UNSUPPORTED, o->path, "this build has no zlib, which .gz needs");
 #endif
+}
+
+int ex_out_open(ex_out *o, const char *path, int gzip, ex_error *err) {
+  struct stat st;
+  int status;
+  /* A file that is renamed over a device or a pipe would put an end to it. */
+  if (!stat(path, &st) && !S_ISREG(st.st_mode))
+    return ex_fail(err, GPUIR_E_IO, path,
+                   S_ISDIR(st.st_mode) ? "a folder, not a file" : "not a regular file");
+  out_init(o, path);
+  (void)snprintf(o->tmp, strlen(path) + 8, "%s.tmp", path);
+  status = create_locked(o, err);
+  if (status) {
+    o->tmp[0] = 0;
+    return status;
+  }
+  cli_temporary(o->tmp);
+  return gzip ? out_gzip(o, err) : 0;
 }
 
 static void out_flush(ex_out *o) {
@@ -154,9 +224,23 @@ int ex_out_finish(ex_out *o, ex_error *err) {
 }
 
 int ex_out_commit(ex_out *o, ex_error *err) {
+  struct stat old;
+  if (!stat(o->path, &old) && fchmod(o->fd, old.st_mode & 0777)) return fail_errno(err, o->path);
+  if (!is_file(o->fd, o->tmp)) return ex_fail(err, GPUIR_E_BUSY, o->tmp, "another process took this name");
   if (rename(o->tmp, o->path)) return fail_errno(err, o->path);
   o->tmp[0] = 0;
   return 0;
+}
+
+int ex_out_sync_folder(const ex_out *o, ex_error *err) {
+  char *folder = folder_of(o->path);
+  int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC), failed = fd < 0 ? errno : 0;
+  free(folder);
+  if (fd >= 0 && fsync(fd)) failed = errno;
+  if (fd >= 0) (void)close(fd);
+  if (!failed || (fd < 0 ? failed == EACCES : failed == EINVAL)) return 0;
+  return ex_fail(err, GPUIR_E_IO, o->path, "the new file is in place, but may not survive a power loss: %s",
+                 strerror(failed));
 }
 
 void ex_out_close(ex_out *o) {
@@ -164,8 +248,8 @@ void ex_out_close(ex_out *o) {
 #ifdef GPUIR_WITH_ZLIB
   if (o->gz) (void)gzclose((gzFile)o->gz);
 #endif
+  if (o->tmp[0] && o->fd >= 0 && is_file(o->fd, o->tmp)) (void)unlink(o->tmp);
   if (o->fd >= 0) (void)close(o->fd);
-  if (o->tmp[0]) (void)unlink(o->tmp);
   free(o->path);
   free(o->tmp);
   free(o->buf);
@@ -461,6 +545,7 @@ static int build_index(const ex_format *format, ex_in *in, ex_sorter *sorter, co
   err->file[0] = 0;
   status = gpuir_builder_create(desc, &builder, &err->e);
   if (status) return status;
+  cli_temporary_index(desc->path);
   status = format->documents(in, builder, err);
   if (!status) status = add_lists(format, in, sorter, builder, err);
   if (!status) {
@@ -468,6 +553,7 @@ static int build_index(const ex_format *format, ex_in *in, ex_sorter *sorter, co
     status = gpuir_builder_write(builder, report, &err->e);
   }
   gpuir_builder_destroy(builder);
+  cli_temporary(NULL);
   return status;
 }
 
@@ -527,8 +613,18 @@ static int is_gzip(const ex_format *format, const char *path) {
   return format == &ex_ciff && n > 3 && !strcmp(path + n - 3, ".gz");
 }
 
+/* Whether users that are not the caller may replace files in the folder of `path`: as gpuir_build_report says it. */
+static int folder_shared(const char *path) {
+  char *folder = folder_of(path);
+  struct stat st;
+  int known = !stat(folder, &st);
+  free(folder);
+  if (!known || st.st_mode & S_ISVTX) return 0;
+  return (st.st_mode & S_IWOTH) || (st.st_mode & S_IWGRP && st.st_gid != getegid());
+}
+
 int ex_export(const ex_format *format, const gpuir_index *index, const char *name, const char *path,
-              uint64_t *not_utf8, ex_error *err) {
+              uint64_t *not_utf8, int *shared, ex_error *err) {
   ex_out out[5];
   int status = 0;
   memset(out, 0, sizeof out);
@@ -546,7 +642,10 @@ int ex_export(const ex_format *format, const gpuir_index *index, const char *nam
   if (!status) status = format->write(index, name, out, err);
   for (unsigned i = 0; i < format->nfiles && !status; i++) status = ex_out_finish(&out[i], err);
   for (unsigned i = 0; i < format->nfiles && !status; i++) status = ex_out_commit(&out[i], err);
+  if (!status) status = ex_out_sync_folder(&out[0], err);
   *not_utf8 = out[0].not_utf8;
+  *shared = folder_shared(path);
   for (unsigned i = 0; i < format->nfiles; i++) ex_out_close(&out[i]);
+  cli_temporary(NULL);
   return status;
 }

@@ -947,6 +947,7 @@ static int write_index(reorder *r) {
   memset(&err, 0, sizeof err);
   lists = larger((r->memory - orders) / 2, longest);
   if (start_build(r, larger(r->memory - orders - lists, MEBIBYTE), &builder)) return CLI_FAIL;
+  cli_temporary_index(r->output);
   int code = write_documents(r, builder);
   if (!code && r->info.terms) code = write_lists(r, builder, lists);
   if (!code) {
@@ -954,6 +955,7 @@ static int write_index(reorder *r) {
     if (status) code = build_failed(r, status, &err);
   }
   gpuir_builder_destroy(builder);
+  cli_temporary(NULL);
   return code;
 }
 
@@ -1027,6 +1029,7 @@ static int run_reorder(reorder *r) {
     code = 128 + (int)cli_signal;
   }
   if (!code) print_notes(r);
+  if (!code && r->report.shared_folder) cli_tell_shared(r->output);
   if (!code && !r->quiet) print_summary(r, cli_seconds() - r->begin);
   gpuir_close(r->index);
   free(r->order);
