@@ -157,7 +157,7 @@ static void leave_stuck(fs *f) {
 static void *signals_main(void *arg) {
   fs *f = arg;
   const struct timespec moment = {0, 5000000};
-  int moments = 0;
+  struct timespec begun, now;
   sigset_t set;
   int sig;
   sigemptyset(&set);
@@ -177,10 +177,12 @@ static void *signals_main(void *arg) {
   notifier_end(f);
   fuse_session_exit(f->session);
   /* The loop waits on a semaphore, which only a signal wakes; again, in case it was not waiting yet. */
+  clock_gettime(CLOCK_MONOTONIC, &begun);
   while (!has_left(f)) {
     pthread_kill(f->main_thread, SIGUSR1);
     nanosleep(&moment, NULL);
-    if (++moments * (moment.tv_nsec / 1000000) > LEAVE_MS) leave_stuck(f);
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    if (now.tv_sec - begun.tv_sec > LEAVE_SECONDS) leave_stuck(f);
   }
   return NULL;
 }

@@ -18,7 +18,7 @@
 #include <pthread.h>
 
 #define RELOAD_INTERVAL_NS 250000000L /* between two looks at the index file */
-#define LEAVE_MS 3000                 /* for which SIGTERM waits for requests to end */
+#define LEAVE_SECONDS 3               /* for which SIGTERM waits for requests to end */
 #define ENTRY_TIMEOUT 1.0             /* after which the kernel asks again what a name is */
 #define FIXED_TIMEOUT 86400.0         /* for what never changes */
 

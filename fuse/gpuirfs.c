@@ -297,12 +297,11 @@ static int prepare(fs *f) {
   clock_gettime(CLOCK_REALTIME, &f->started);
   f->uid = getuid();
   f->gid = getgid();
-  lines_init(&f->lines);
   return 0;
 }
 
 static void release(fs *f, arguments *a) {
-  fuse_session_destroy(f->session);
+  if (f->session) fuse_session_destroy(f->session);
   cache_destroy(&f->cache);
   lines_destroy(&f->lines);
   generation_unref(f->now);
@@ -314,37 +313,43 @@ static void release(fs *f, arguments *a) {
   free(a->max_source), free(a->searchers), free(a->timeout), free(a->source);
 }
 
+static int run(fs *f, struct fuse_args *args, const arguments *a) {
+  char mountpoint[PATH_MAX];
+  int rc;
+  if (!a->mountpoint || a->extra) return usage("it takes an index and a mount point", "", "");
+  rc = configure(a, &f->config);
+  if (rc) return rc;
+  if (add_mount_options(args, f->config.index) != 0) return EXIT_TROUBLE;
+  f->session = fuse_session_new(args, &fs_operations, sizeof fs_operations, f);
+  if (!f->session) return usage("wrong options", "", "");
+
+  /* From here on the command is right; what fails is the world. */
+  rc = find_mountpoint(a->mountpoint, mountpoint);
+  f->config.mountpoint = mountpoint;
+  if (rc == 0) rc = prepare(f);
+  return rc ? rc : serve(f);
+}
+
 int main(int argc, char **argv) {
   struct fuse_args args = FUSE_ARGS_INIT(argc, argv);
   arguments a;
-  char mountpoint[PATH_MAX];
   static fs f;
-  int rc;
+  int rc = EXIT_USAGE;
   memset(&a, 0, sizeof a);
-  fuse_set_log_func(say_for_fuse);
-  if (fuse_opt_parse(&args, &a, options, on_argument) != 0) return EXIT_USAGE;
-  if (a.help || a.version) {
-    if (a.help)
-      print_help(stdout);
-    else
-      printf("gpuirfs %s (libfuse %s)\n", gpuir_version(), fuse_pkgversion());
-    fuse_opt_free_args(&args);
-    return fflush(stdout) == 0 ? 0 : EXIT_TROUBLE;
-  }
-  if (!a.mountpoint || a.extra) return usage("it takes an index and a mount point", "", "");
-  rc = configure(&a, &f.config);
-  if (rc) return rc;
-  if (add_mount_options(&args, f.config.index) != 0) return EXIT_TROUBLE;
   pthread_mutex_init(&f.lock, NULL);
-  f.session = fuse_session_new(&args, &fs_operations, sizeof fs_operations, &f);
-  if (!f.session) return usage("wrong options", "", "");
-
-  /* From here on the command is right; what fails is the world. */
-  rc = find_mountpoint(a.mountpoint, mountpoint);
-  f.config.mountpoint = mountpoint;
-  if (rc == 0) rc = prepare(&f);
-  if (rc) return rc;
-  rc = serve(&f);
+  lines_init(&f.lines);
+  fuse_set_log_func(say_for_fuse);
+  if (fuse_opt_parse(&args, &a, options, on_argument) == 0) {
+    if (a.help || a.version) {
+      if (a.help)
+        print_help(stdout);
+      else
+        printf("gpuirfs %s (libfuse %s)\n", gpuir_version(), fuse_pkgversion());
+      rc = fflush(stdout) == 0 ? 0 : EXIT_TROUBLE;
+    } else {
+      rc = run(&f, &args, &a);
+    }
+  }
   release(&f, &a);
   fuse_opt_free_args(&args);
   return rc;

@@ -158,12 +158,12 @@ ends_well() {
   failed=
   has_ended $reader && failed="it did not wait"
   kill -TERM "$fs_pid"
-  until_true 8 has_ended "$fs_pid" || failed="the daemon stays"
-  not_mounted "$T/m" || failed="the mount stays"
-  until_true 5 has_ended $reader || failed="the reader stays"
+  until_true 20 has_ended "$fs_pid" || failed="the daemon stays"
+  not_mounted "$T/m" || failed+=", the mount stays"
+  until_true 5 has_ended $reader || failed+=", the reader stays"
   kill -CONT "$slow_pid"
   kill -TERM "$slow_pid"
-  until_true 5 has_ended "$slow_pid" || failed="the other daemon stays"
+  until_true 5 has_ended "$slow_pid" || failed+=", the other daemon stays"
   fs_pid=
   echo "$failed"
   [ -z "$failed" ]
