@@ -55,7 +55,7 @@ static void put(cli_buf *out, const char *fmt, ...) {
   cli_buf_text(out, text);
 }
 
-/* Returns the bytes of the UTF-8 sequence at p, 0 if there is none that XML may hold. */
+/* Returns the length in bytes of the UTF-8 sequence at p, 0 if XML cannot hold what stands there. */
 static size_t utf8_length(const unsigned char *p) {
   size_t n = p[0] < 0x80                   ? 1
              : p[0] >= 0xc2 && p[0] < 0xe0 ? 2
@@ -128,7 +128,7 @@ static void put_text(cli_buf *out, double x, double y, const char *class_, const
   put_text_n(out, x, y, class_, text, strlen(text));
 }
 
-/* Returns how many bytes of the text fit in the width: up to a blank, or else as many characters as fit, one at least. */
+/* Returns how many bytes of the text fit in the width: up to a blank, or if there is none, whole characters. */
 static size_t line_length(const char *text, double size, double width) {
   size_t fit = 0, blank = 0;
   while (text[fit]) {
@@ -141,7 +141,8 @@ static size_t line_length(const char *text, double size, double width) {
   return fit;
 }
 
-/* Writes the text in lines below each other, the first one's base at y, or with out NULL only counts them. */
+/* Writes the text in lines below each other, the first one on the base line y. Returns their number. With out NULL it
+ * only counts. */
 static unsigned put_lines(cli_buf *out, double y, const char *class_, const char *text, double size) {
   unsigned lines = 0;
   while (*text) {
@@ -154,7 +155,7 @@ static unsigned put_lines(cli_buf *out, double y, const char *class_, const char
   return lines;
 }
 
-/* A number in at most three digits, with a suffix of a thousand, a million, a billion. */
+/* Writes a number with at most three digits, and with the suffix k, M, G or T. */
 static void format_number(char *text, size_t cap, double v) {
   static const struct {
     double of;
@@ -168,7 +169,7 @@ static void format_number(char *text, size_t cap, double v) {
   snprintf(text, cap, "%.3g%s", scale[i].of > 0 ? v / scale[i].of : v, scale[i].suffix);
 }
 
-/* The same for the end of a bar, with all three digits. */
+/* Writes the number at the end of a bar, with all three digits. */
 static void format_value(char *text, size_t cap, double v) {
   double a = fabs(v);
   if (a >= 0.995 && a < 999.5)
@@ -184,7 +185,7 @@ static double axis_at(const axis *a, double v) {
   return a->from + part * (a->to - a->from);
 }
 
-/* Returns the power of ten times 1, 2 or 5 that is next to v: the last one up to it, or the first one from it on. */
+/* Rounds v to 1, 2 or 5 times a power of ten: down, or up. */
 static double round_125(double v, int up) {
   static const double step[] = {1, 2, 5, 10};
   double power = pow(10, floor(log10(v) + 1e-9));
@@ -211,7 +212,7 @@ static void linear_ticks(axis *a, unsigned wanted) {
   }
 }
 
-/* Ticks at powers of ten, at every second or third one where there are many, at 1, 2 and 5 times them where few. */
+/* Puts ticks at powers of ten; at every second or third one if they are many; at 1, 2 and 5 times them if they are few. */
 static void log_ticks(axis *a, unsigned wanted) {
   int first = (int)floor(log10(a->lo) + 1e-9), last = (int)ceil(log10(a->hi) - 1e-9);
   double decades = log10(a->hi / a->lo);
@@ -282,7 +283,7 @@ static void find_ranges(canvas *v) {
 
 static int is_paper(const char *name) { return !strncmp(name, "paper", 5) && (!name[5] || name[5] == '/'); }
 
-/* Whether the name is pattern[0..n), or begins with it up to its `*`. */
+/* Returns 1 if the name equals pattern[0..n), or, if that ends in `*`, begins with it. */
 static int matches(const char *name, const char *pattern, size_t n) {
   if (n && pattern[n - 1] == '*') return !strncmp(name, pattern, n - 1);
   return strlen(name) == n && !strncmp(name, pattern, n);
@@ -297,7 +298,8 @@ static int among(const char *names, const char *name) {
   return 0;
 }
 
-/* Colours go to the series that the figure names, in that order, or to the first ones. */
+/* Gives colours to the series that the figure names, in that order; to the first ones, if it names none; and to all, if
+ * they are few. */
 static void choose_looks(canvas *v) {
   const plot_chart *c = v->c;
   int next = 0;
@@ -308,14 +310,14 @@ static void choose_looks(canvas *v) {
       if (v->look[i] == REST && matches(c->series[i].name, p, n)) v->look[i] = next++;
     p += n + (p[n] == ',');
   }
-  if (next) return;
+  if (next && c->nseries > PLOT_SHOWN) return;
   for (size_t i = 0; i < c->nseries && next < PLOT_SHOWN; i++)
     if (v->look[i] == REST) v->look[i] = next++;
 }
 
 /* ---- the document's frame ---------------------------------------------------------------------------------------- */
 
-/* Colours that people with any of the colour blindnesses tell apart, by lightness too; dark pages get lighter ones. */
+/* These colours differ for people with any colour blindness, and in lightness too. Dark pages get lighter ones. */
 static const char style[] =
     "<style>\n"
     "text{font-family:system-ui,-apple-system,'Segoe UI',Helvetica,Arial,'Liberation Sans',sans-serif;"
@@ -354,7 +356,7 @@ static void put_head(canvas *v) {
   put_lines(v->out, MARGIN + TITLE * 0.8, "title", f->title, TITLE);
 }
 
-/* A closed polygon around (x, y), given by its corners in units of r. */
+/* Draws a polygon around (x, y), given by its corners in units of r. */
 static void put_polygon(cli_buf *out, int look, double x, double y, double r, const double (*corner)[2],
                         size_t n) {
   put(out, "<path class=\"f%d\" d=\"", look);
@@ -363,7 +365,7 @@ static void put_polygon(cli_buf *out, int look, double x, double y, double r, co
   cli_buf_text(out, "z\"/>\n");
 }
 
-/* A mark of a series: each colour has a shape of its own. */
+/* Draws the mark of a series: each colour has a shape of its own. */
 static void put_mark(cli_buf *out, int look, double x, double y, double r) {
   static const double square[][2] = {{-.9, -.9}, {.9, -.9}, {.9, .9}, {-.9, .9}};
   static const double up[][2] = {{0, -1.2}, {1.15, .9}, {-1.15, .9}};
@@ -416,7 +418,7 @@ static int compare_labels(const void *x, const void *y) {
   return a->series < b->series ? -1 : a->series > b->series;
 }
 
-/* Sets label[0..n) below each other from y on. */
+/* Stacks label[0..n) below each other, from y on. */
 static void stack_labels(label *l, size_t n, double y) {
   for (size_t i = 0; i < n; i++) {
     l[i].y = y + l[i].height / 2;
@@ -424,7 +426,7 @@ static void stack_labels(label *l, size_t n, double y) {
   }
 }
 
-/* Returns where a group of labels begins that stands as near to its wanted places as it can, within [top, bottom]. */
+/* Returns where a stack of labels should begin, within [top, bottom], so that each is as near to its line as can be. */
 static double group_top(const label *l, size_t n, double top, double bottom) {
   double sum = 0, weights = 0, height = 0;
   for (size_t i = 0; i < n; i++) {
@@ -521,7 +523,7 @@ static void put_line(canvas *v, const plot_series *s, int look) {
   cli_buf_text(v->out, "</title></path>\n");
 }
 
-/* The area between the least and the greatest value, where any of them differ. */
+/* Fills the area between the least and the greatest values, if any of them differ. */
 static void put_band(canvas *v, const plot_series *s, int look) {
   int any = 0;
   for (size_t i = 0; i < s->n; i++) any |= s->point[i].hi > s->point[i].lo;
@@ -598,9 +600,14 @@ static void draw_lines(canvas *v) {
 
 /* ---- bars -------------------------------------------------------------------------------------------------------- */
 
-#define BARS 3 /* series that stand as bars at one place; more become marks in one row */
+#define BARS 3       /* series that stand as bars at one place, at most */
+#define MOST_BARS 60 /* of a chart; more become marks, one row for each place */
 
-/* Whether a bar of the only series is in colour: all of them, or those that the figure names. */
+static int has_bars(const plot_chart *c) {
+  return c->nseries <= BARS && c->nseries * c->nplaces <= MOST_BARS;
+}
+
+/* Returns the look of a bar. Of a single series, the places that the figure names are in colour, or all, if it names none. */
 static int bar_look(const canvas *v, size_t series, size_t place) {
   const char *shown = v->c->figure.shown;
   int some = 0;
@@ -640,7 +647,7 @@ static unsigned put_key(canvas *v, double y, int draw) {
       rows++;
     }
     if (draw) {
-      if (v->c->nseries <= BARS)
+      if (has_bars(v->c))
         put_box(v->out, v->look[i], x, y + (rows - 1) * 17 - 9, 10, 10);
       else
         put_mark(v->out, v->look[i], x + 5, y + (rows - 1) * 17 - 4, 4.5);
@@ -684,7 +691,7 @@ static void put_values(canvas *v, double row, int dots) {
 
 static void draw_bars(canvas *v) {
   const plot_chart *c = v->c;
-  int dots = c->nseries > BARS;
+  int dots = !has_bars(c);
   double widest = 0, row = dots ? 17 : 7 + (c->nseries == 1 ? 14 : 13) * (double)c->nseries;
   for (size_t i = 0; i < c->nplaces; i++)
     if (text_width(c->place[i], TEXT) > widest) widest = text_width(c->place[i], TEXT);
@@ -704,7 +711,7 @@ static void draw_bars(canvas *v) {
   put_caption(v);
 }
 
-/* Exchanges series and places, so that there is a row for each of what there is more of. */
+/* Exchanges series and places: rows are for what there is more of. */
 static plot_chart turn(const plot_chart *c) {
   plot_chart t = *c;
   t.figure.shown = NULL;

@@ -51,7 +51,7 @@ typedef struct table {
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 
-/* Says what is wrong with a line. Returns CLI_FAIL. */
+/* Reports what is wrong with a line. Returns CLI_FAIL. */
 static int wrong(const table *t, unsigned long line, const char *fmt, ...) CLI_PRINTF(3, 4);
 
 static int wrong(const table *t, unsigned long line, const char *fmt, ...) {
@@ -101,7 +101,7 @@ static size_t cut(char *line, char **cell, size_t most) {
   }
 }
 
-/* Whether the text can be the name of a file: letters, digits, `-`, `_`, `.` and `+`, with no dot first. */
+/* Returns 1 if the text can name a file: letters, digits, `-`, `_`, `.` and `+`, with no dot first. */
 static int is_id(const char *text) {
   size_t n = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.+");
   return n && n <= 100 && !text[n] && text[0] != '.';
@@ -145,7 +145,7 @@ static int take_spec(table *t, char *text, unsigned long line) {
   return CLI_OK;
 }
 
-/* Whether a comment begins with a key, such as `machine:`, and does not go on with the sentence of the one before. */
+/* Returns 1 if a comment begins with a key, such as `machine:`, and does not continue the sentence before it. */
 static int has_key(const char *text) {
   size_t n = strcspn(text, ":\t.");
   return n < 24 && (text[n] == ':' || text[n] == '\t');
@@ -235,7 +235,7 @@ static int read_number(const char *text, double *v) {
   return !*end && isfinite(*v);
 }
 
-/* Reads one number of a row, which stands in for nothing where its axis is logarithmic and it is not positive. */
+/* Reads one number of a row. It must be finite, and positive if its axis is logarithmic. */
 static int row_number(const table *t, const cell_row *r, size_t at, int log, double *v) {
   const char *text = r->cell[at];
   if (!read_number(text, v)) return wrong(t, r->line, "%.60s '%.60s' is no number", t->columns[at], text);
@@ -317,7 +317,7 @@ static int write_svg(const char *dir, const char *id, const cli_buf *svg) {
   return bad ? CLI_FAIL : CLI_OK;
 }
 
-/* Draws the rows that the picker takes; an empty cell or `-` in the place of y is no value. */
+/* Draws a chart of the rows that the picker takes. In a file of other columns, an empty y or `-` is no value. */
 static int draw(const table *t, const picker *k, const lab_figure *figure, const char *dir) {
   plot_chart c;
   cli_buf svg = {NULL, 0, 0};
@@ -354,7 +354,7 @@ static int wanted(const char *figures, const char *id) {
   return 0;
 }
 
-/* Describes a figure of the laboratory: by a line of its file, by the laboratory, or as well as its rows tell. */
+/* Describes a figure: by a `# plot` line of its file, by the tables of the laboratory, or else by its rows alone. */
 static lab_figure describe(const table *t, const cell_row *first, const picker *k, plot_known *known) {
   lab_figure f;
   double number;
@@ -414,7 +414,7 @@ static int draw_specs(const table *t, const char *dir, const char *figures, int 
   return wrong(t, 1, "the columns are not figure, series, x, y, unit, and no '# plot' line names others");
 }
 
-/* With `optional`, a file of other columns need not describe a chart. */
+/* Draws the charts of one file. If `optional`, a file of other columns need not describe any. */
 static int draw_file(const char *path, const char *dir, const char *figures, plot_known *known,
                      int optional) {
   static const char *const own[] = {"figure", "series", "x", "y", "unit", "min", "max", "n"};
