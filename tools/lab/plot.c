@@ -1,7 +1,7 @@
 /* plot.c - a chart in memory as an SVG document: lines, points or bars, in colours for light and dark pages.
  *
- * The document stands alone: no script, no font, no picture from elsewhere. At most PLOT_SHOWN series are in colour; the
- * others are thin and grey. Lines are labelled at their right ends. Read from the bottom: plot_svg.
+ * The document stands alone: no script, no font, no picture from elsewhere. At most PLOT_SHOWN series are in colour;
+ * the others are thin and grey. Lines are labelled at their right ends. Read from the bottom: plot_svg.
  */
 #include "plot.h"
 
@@ -42,7 +42,7 @@ typedef struct canvas {
   int *look;                       /* of each series: a colour, REST or PAPER */
 } canvas;
 
-/* ---- text -------------------------------------------------------------------------------------------------------- */
+/* ---- text ---------------------------------------------------------------------------------------------- */
 
 static void put(cli_buf *out, const char *fmt, ...) CLI_PRINTF(2, 3);
 
@@ -178,7 +178,7 @@ static void format_value(char *text, size_t cap, double v) {
     format_number(text, cap, v);
 }
 
-/* ---- axes -------------------------------------------------------------------------------------------------------- */
+/* ---- axes ---------------------------------------------------------------------------------------------- */
 
 static double axis_at(const axis *a, double v) {
   double part = a->log ? log(v / a->lo) / log(a->hi / a->lo) : (v - a->lo) / (a->hi - a->lo);
@@ -212,7 +212,7 @@ static void linear_ticks(axis *a, unsigned wanted) {
   }
 }
 
-/* Puts ticks at powers of ten; at every second or third one if they are many; at 1, 2 and 5 times them if they are few. */
+/* Puts ticks at powers of ten: at every second or third one if they are many, at 1, 2 and 5 times them if few. */
 static void log_ticks(axis *a, unsigned wanted) {
   int first = (int)floor(log10(a->lo) + 1e-9), last = (int)ceil(log10(a->hi) - 1e-9);
   double decades = log10(a->hi / a->lo);
@@ -279,7 +279,7 @@ static void find_ranges(canvas *v) {
   round_axis(&v->y, bars);
 }
 
-/* ---- which series are in colour ---------------------------------------------------------------------------------- */
+/* ---- which series are in colour ------------------------------------------------------------------------ */
 
 static int is_paper(const char *name) { return !strncmp(name, "paper", 5) && (!name[5] || name[5] == '/'); }
 
@@ -315,7 +315,7 @@ static void choose_looks(canvas *v) {
     if (v->look[i] == REST) v->look[i] = next++;
 }
 
-/* ---- the document's frame ---------------------------------------------------------------------------------------- */
+/* ---- the document's frame ------------------------------------------------------------------------------ */
 
 /* These colours differ for people with any colour blindness, and in lightness too. Dark pages get lighter ones. */
 static const char style[] =
@@ -405,7 +405,7 @@ static void put_caption(canvas *v) {
   cli_buf_text(v->out, "</svg>\n");
 }
 
-/* ---- labels at the ends of lines --------------------------------------------------------------------------------- */
+/* ---- labels at the ends of lines ----------------------------------------------------------------------- */
 
 typedef struct label {
   size_t series;
@@ -512,7 +512,7 @@ static void put_labels(canvas *v) {
   free(l);
 }
 
-/* ---- lines and points -------------------------------------------------------------------------------------------- */
+/* ---- lines and points ---------------------------------------------------------------------------------- */
 
 static void put_line(canvas *v, const plot_series *s, int look) {
   put(v->out, "<path class=\"l s%d\" d=\"", look);
@@ -598,7 +598,7 @@ static void draw_lines(canvas *v) {
   put_caption(v);
 }
 
-/* ---- bars -------------------------------------------------------------------------------------------------------- */
+/* ---- bars ---------------------------------------------------------------------------------------------- */
 
 #define BARS 3       /* series that stand as bars at one place, at most */
 #define MOST_BARS 60 /* of a chart; more become marks, one row for each place */
@@ -607,7 +607,7 @@ static int has_bars(const plot_chart *c) {
   return c->nseries <= BARS && c->nseries * c->nplaces <= MOST_BARS;
 }
 
-/* Returns the look of a bar. Of a single series, the places that the figure names are in colour, or all, if it names none. */
+/* Returns the look of a bar. Of a single series, the places that the figure names are in colour, or else all. */
 static int bar_look(const canvas *v, size_t series, size_t place) {
   const char *shown = v->c->figure.shown;
   int some = 0;

@@ -49,7 +49,7 @@ typedef struct table {
   cli_buf caption;
 } table;
 
-/* ---- reading ----------------------------------------------------------------------------------------------------- */
+/* ---- reading ------------------------------------------------------------------------------------------- */
 
 /* Reports what is wrong with a line. Returns CLI_FAIL. */
 static int wrong(const table *t, unsigned long line, const char *fmt, ...) CLI_PRINTF(3, 4);
@@ -213,7 +213,7 @@ static void free_table(table *t) {
   cli_buf_free(&t->caption);
 }
 
-/* ---- a chart of some rows ------------------------------------------------------------------------------------------ */
+/* ---- a chart of some rows ------------------------------------------------------------------------------ */
 
 enum { X, Y, SERIES, LEAST, MOST, FIGURE, COLUMNS }; /* what a chart takes from a row */
 
@@ -344,7 +344,7 @@ static int draw(const table *t, const picker *k, const lab_figure *figure, const
   return code;
 }
 
-/* ---- the charts of a file -------------------------------------------------------------------------------------------- */
+/* ---- the charts of a file ------------------------------------------------------------------------------ */
 
 static int wanted(const char *figures, const char *id) {
   size_t n = strlen(id);
@@ -431,7 +431,7 @@ int plot_file(const char *path, const char *dir, const char *figures, plot_known
   return draw_file(path, dir, figures, known, 0);
 }
 
-/* ---- gpuir lab plot ---------------------------------------------------------------------------------------------------- */
+/* ---- gpuir lab plot ------------------------------------------------------------------------------------ */
 
 static int compare_text(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
