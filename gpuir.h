@@ -241,7 +241,7 @@ typedef struct gpuir_open_desc {
 
 /* Maps the index file `path` and checks its header, section table and ranges (not its
  * checksums: see gpuir_verify). The path is not needed afterwards and may be replaced.
- * Errors: ARGUMENT, IO, FORMAT, VERSION, NOMEM; UNSUPPORTED when a list's codec is unknown.
+ * Errors: ARGUMENT, IO, FORMAT, VERSION, NOMEM; UNSUPPORTED when GPUIR_NO_LAB leaves out the index's codec.
  * An analyzer that this build lacks is no error here, but in gpuir_query_parse. */
 GPUIR_API int gpuir_open(const char *path, const gpuir_open_desc *desc, gpuir_index **index,
                          gpuir_error *err);
@@ -501,7 +501,7 @@ typedef struct gpuir_searcher_desc {
 typedef struct gpuir_searcher gpuir_searcher;
 
 /* A searcher owns scratch memory, which grows to what its queries need. One per thread.
- * Errors: ARGUMENT, NOMEM. */
+ * Errors: ARGUMENT, NOMEM; UNSUPPORTED for a method that GPUIR_NO_LAB leaves out. */
 GPUIR_API int gpuir_searcher_create(gpuir_index *index, const gpuir_searcher_desc *desc,
                                     gpuir_searcher **searcher);
 GPUIR_API void gpuir_searcher_destroy(gpuir_searcher *searcher);
@@ -788,7 +788,11 @@ GPUIR_API const char *gpuir_strerror(int status) {
     case GPUIR_E_TERMS: return "too many distinct terms in the query";
     case GPUIR_E_DEADLINE: return "deadline exceeded";
     case GPUIR_E_CANCELLED: return "cancelled";
+#ifdef GPUIR_NO_LAB
+    case GPUIR_E_UNSUPPORTED: return "not supported by this build, which GPUIR_NO_LAB makes smaller";
+#else
     case GPUIR_E_UNSUPPORTED: return "not supported by this build";
+#endif
     case GPUIR_E_LIMIT: return "limit of the index format exceeded";
     case GPUIR_E_BUSY: return "another build of this index is running";
     case GPUIR_E_NOT_FOUND: return "not found";
@@ -8819,6 +8823,8 @@ static int gpuir__verify_terms(gpuir__verifier *v) {
     if (cause) return gpuir__verify_term(ix, v->err, id, cause);
     status = gpuir__list_open(ix, &ix->a, id, &l);
     if (status == GPUIR_E_NOMEM) return gpuir__fail_nomem(v->err);
+    if (status == GPUIR_E_UNSUPPORTED && gpuir__list_why(ix, id, status) != gpuir_strerror(status))
+      return gpuir__fail(v->err, status, 0, "%s: %s", ix->path, gpuir__list_why(ix, id, status));
     if (status == GPUIR_E_UNSUPPORTED) return gpuir__verify_term(ix, v->err, id, "unknown codec");
     if (status) return gpuir__verify_term(ix, v->err, id, "bad record");
     cause = gpuir__verify_list(v, &l);
@@ -13751,6 +13757,22 @@ static void gpuir__engine_init(gpuir__engine *e, const gpuir_allocator *a, const
   e->cancel = desc->cancel;
 }
 
+/* Returns the status for an intersection method that this build lacks: UNSUPPORTED if GPUIR_NO_LAB leaves it out, ARGUMENT
+ * if it is unknown. */
+static int gpuir__no_method(const char *name) {
+#ifdef GPUIR_NO_LAB
+  static const char *const left_out[] = {
+      "merge", "gallop", "binary", "interpolation", "skip",  "svs",        "adaptive",
+      "pmf0",  "pmf1",   "pmf2",   "pmf3",          "pmf4",  "lr-global",  "lr-local",
+      "hs16",  "hs32",   "hs64",   "hs128",         "hs256", "algorithm1", "mergepath"};
+  size_t i;
+  for (i = 0; i < sizeof left_out / sizeof left_out[0]; i++)
+    if (!strcmp(name, left_out[i])) return GPUIR_E_UNSUPPORTED;
+#endif
+  (void)name;
+  return GPUIR_E_ARGUMENT;
+}
+
 GPUIR_API int gpuir_searcher_create(gpuir_index *ix, const gpuir_searcher_desc *desc,
                                     gpuir_searcher **searcher) {
   gpuir_allocator a;
@@ -13761,7 +13783,8 @@ GPUIR_API int gpuir_searcher_create(gpuir_index *ix, const gpuir_searcher_desc *
   if (desc &&
       (desc->evaluator < GPUIR_EVAL_AUTO || desc->evaluator > GPUIR_EVAL_EXHAUSTIVE || desc->threads > 4096))
     return GPUIR_E_ARGUMENT;
-  if (desc && desc->intersection && !gpuir__method_by_name(desc->intersection)) return GPUIR_E_ARGUMENT;
+  if (desc && desc->intersection && !gpuir__method_by_name(desc->intersection))
+    return gpuir__no_method(desc->intersection);
   a = desc && desc->allocator ? gpuir__allocator(desc->allocator) : ix->a;
   s = (gpuir_searcher *)gpuir__alloc_zero(&a, sizeof *s);
   if (!s) return GPUIR_E_NOMEM;

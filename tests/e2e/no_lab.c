@@ -1,0 +1,160 @@
+/* no_lab.c - a program of an embedder, built with GPUIR_NO_LAB: what it says about indexes and names that need the
+ * laboratory, and that it builds and searches by itself.
+ *
+ * usage: no_lab DIR, where no_lab.bats has made the indexes ef, optpfd, auto and bp128 with the command. Prints "ok".
+ */
+#define GPUIR_NO_LAB
+#define GPUIR_STATIC
+#define GPUIR_IMPLEMENTATION
+#include "gpuir.h"
+
+#define CHECK(x)                                                                     \
+  do {                                                                               \
+    if (!(x)) {                                                                      \
+      fprintf(stderr, "no_lab.c:%d: %s\n%d: %s\n", __LINE__, #x, err.code, err.msg); \
+      exit(1);                                                                       \
+    }                                                                                \
+  } while (0)
+
+static gpuir_error err;
+static const char *dir;
+
+static int open_index(const char *name, gpuir_index **ix) {
+  char path[4096];
+  (void)snprintf(path, sizeof path, "%s/%s", dir, name);
+  memset(&err, 0, sizeof err);
+  return gpuir_open(path, NULL, ix, &err);
+}
+
+/* The error names a codec and the macro. */
+static int names(const char *codec) { return strstr(err.msg, codec) && strstr(err.msg, "GPUIR_NO_LAB"); }
+
+/* Searches for one term; the status, and err filled. */
+static int search(gpuir_index *ix, const char *term, size_t len) {
+  gpuir_query_desc q;
+  gpuir_query *query;
+  gpuir_searcher *s;
+  gpuir_hit hits[10];
+  size_t n;
+  int status;
+  memset(&q, 0, sizeof q);
+  CHECK(!gpuir_searcher_create(ix, NULL, &s));
+  CHECK(!gpuir_query_parse(ix, &q, term, len, &query, &err));
+  status = gpuir_search(s, query, hits, 10, &n);
+  gpuir_searcher_error(s, &err);
+  if (!status) CHECK(n > 0);
+  gpuir_query_destroy(query);
+  gpuir_searcher_destroy(s);
+  return status;
+}
+
+/* An index all of whose lists need a codec that is left out is refused when it is opened. */
+static void refused(const char *name) {
+  gpuir_index *ix = NULL;
+  CHECK(open_index(name, &ix) == GPUIR_E_UNSUPPORTED && !ix && err.code == GPUIR_E_UNSUPPORTED &&
+        names(name));
+}
+
+/* An index in which each list has a codec of its own opens; the lists answer one by one. */
+static void mixed(void) {
+  gpuir_index *ix;
+  gpuir_cursor *cursor;
+  uint64_t id, left_out = 0, here = 0;
+  CHECK(!open_index("auto", &ix));
+  for (id = 0; id < ix->stat.terms; id++) {
+    const gpuir__record *r = &ix->records[id];
+    const int lacks =
+        r->df > 1 && (!gpuir__codec_by_id(r->codec, 1) || !gpuir__codec_by_id(r->freq_codec, 0));
+    const char *term;
+    size_t len;
+    if ((lacks ? left_out : here) >= 20) continue;
+    term = (const char *)gpuir__term_bytes(ix, id, &len);
+    if (lacks) {
+      left_out++;
+      CHECK(gpuir_cursor_open(ix, id, &cursor, &err) == GPUIR_E_UNSUPPORTED && !cursor && names("codec "));
+      CHECK(search(ix, term, len) == GPUIR_E_UNSUPPORTED && err.code == GPUIR_E_UNSUPPORTED &&
+            names("codec "));
+    } else {
+      here++;
+      CHECK(!gpuir_cursor_open(ix, id, &cursor, &err));
+      gpuir_cursor_close(cursor);
+      CHECK(!search(ix, term, len));
+    }
+  }
+  CHECK(left_out > 0 && here > 0);
+  CHECK(gpuir_verify(ix, &err) == GPUIR_E_UNSUPPORTED && names("codec "));
+  gpuir_close(ix);
+}
+
+/* Builds an index of some documents; 0 or the status with which the builder is refused. */
+static int build(const char *codec, const char *freq_codec, const char *name) {
+  char path[4096];
+  gpuir_builder_desc d;
+  gpuir_builder *b;
+  unsigned i;
+  int status;
+  (void)snprintf(path, sizeof path, "%s/%s", dir, name);
+  memset(&d, 0, sizeof d);
+  memset(&err, 0, sizeof err);
+  d.path = path;
+  d.codec = codec;
+  d.freq_codec = freq_codec;
+  status = gpuir_builder_create(&d, &b, &err);
+  if (status) return status;
+  for (i = 0; i < 3000; i++) {
+    char text[80];
+    int len = snprintf(text, sizeof text, "all %s%s%u %u", i % 3 ? "third " : "", i < 500 ? "early " : "",
+                       i % 40, i);
+    CHECK(!gpuir_builder_add_text(b, NULL, text, (size_t)len, &err));
+  }
+  status = gpuir_builder_write(b, NULL, &err);
+  gpuir_builder_destroy(b);
+  return status;
+}
+
+static void builds(void) {
+  gpuir_index *ix;
+  uint64_t id;
+  CHECK(build("ef", NULL, "no") == GPUIR_E_UNSUPPORTED && names("codec ef"));
+  CHECK(build("hslrc:64", NULL, "no") == GPUIR_E_UNSUPPORTED && names("codec hslrc"));
+  CHECK(build(NULL, "optpfd", "no") == GPUIR_E_UNSUPPORTED && names("codec optpfd"));
+  CHECK(build(NULL, "ef", "no") == GPUIR_E_UNSUPPORTED && !names("ef")); /* no codec of frequencies at all */
+  CHECK(build("zip", NULL, "no") == GPUIR_E_UNSUPPORTED && !names("zip") && strstr(err.msg, "unknown"));
+  CHECK(build("bp128:1", NULL, "no") == GPUIR_E_ARGUMENT);
+  CHECK(!build("auto:0.5", "auto", "own"));
+  CHECK(!open_index("own", &ix));
+  for (id = 0; id < ix->stat.terms; id++)
+    CHECK(ix->records[id].df == 1 || (ix->records[id].codec <= 2 && ix->records[id].freq_codec <= 2));
+  CHECK(!search(ix, "all early", 9) && !gpuir_verify(ix, &err));
+  gpuir_close(ix);
+}
+
+/* Methods of the literature are known, but not here. */
+static void methods(void) {
+  gpuir_searcher_desc d;
+  gpuir_searcher *s;
+  gpuir_index *ix;
+  memset(&d, 0, sizeof d);
+  CHECK(!open_index("bp128", &ix) && !search(ix, "the", 3));
+  d.intersection = "gallop";
+  CHECK(gpuir_searcher_create(ix, &d, &s) == GPUIR_E_UNSUPPORTED && !s);
+  CHECK(strstr(gpuir_strerror(GPUIR_E_UNSUPPORTED), "GPUIR_NO_LAB") != NULL);
+  d.intersection = "nonsense";
+  CHECK(gpuir_searcher_create(ix, &d, &s) == GPUIR_E_ARGUMENT && !s);
+  d.intersection = "simd";
+  CHECK(!gpuir_searcher_create(ix, &d, &s));
+  gpuir_searcher_destroy(s);
+  gpuir_close(ix);
+}
+
+int main(int argc, char **argv) {
+  if (argc != 2) return 2;
+  dir = argv[1];
+  refused("ef");
+  refused("optpfd");
+  mixed();
+  builds();
+  methods();
+  puts("ok");
+  return 0;
+}
