@@ -1,0 +1,27 @@
+#!/usr/bin/env bats
+# What commands that write leave behind when system calls fail, when they are killed and when power is lost.
+# The long form (GPUIR_LONG=1) lets every call fail, alone and with all behind it, and kills 1,000 times.
+
+load ../support/helpers.bash
+
+setup_file() {
+  command -v python3 >/dev/null || export no_faults="no python3"
+  cc -std=gnu99 -shared -fPIC -o "$BATS_FILE_TMPDIR/faults.so" "$GPUIR_ROOT/tests/support/faults.c" -ldl ||
+    export no_faults="the library that lets calls fail cannot be built here"
+}
+
+setup() {
+  [ -z "${no_faults-}" ] || skip "$no_faults"
+  cd "$BATS_TEST_TMPDIR"
+}
+
+disturbed() { # disturbed MODE LIMIT: LIMIT holds in the short form only
+  [ -z "${GPUIR_LONG-}" ] || set -- "$1"
+  python3 "$GPUIR_ROOT/tests/e2e/faults.py" "$GPUIR_BUILD/gpuir" "$BATS_FILE_TMPDIR/faults.so" "$@"
+}
+
+@test "any system call may fail, once or for good" { disturbed faults 2; }
+
+@test "a command that is killed leaves the old file or the new one" { disturbed kills 40; }
+
+@test "power may be lost at any moment" { disturbed power; }

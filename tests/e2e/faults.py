@@ -1,0 +1,240 @@
+#!/usr/bin/env python3
+"""faults.py GPUIR FAULTS.so faults|kills|power [LIMIT]: every command that writes, under failing calls, kills, power loss
+
+faults  the n-th call of each kind fails, alone or with all behind it; LIMIT of them are tried a kind (all)
+kills   the process is killed behind the n-th call that alters a file, and at random moments; LIMIT times (1000) in all
+power   what a machine holds after power loss at any moment of a command: files as they were at their last fsync, or
+        empty, and of the folder's changes since its last fsync any first few
+
+After each: the old file or the new one stands at the output, whole; a command that failed said why, ended within 60
+seconds, and left nothing that the next run does not remove. Ends with `N tried, N wrong` and exit status 1 if any was.
+"""
+import hashlib
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+
+GPUIR, FAULTS, MODE = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2]), sys.argv[3]
+LIMIT = int(sys.argv[4]) if len(sys.argv) > 4 else 0
+KINDS = ['open', 'read', 'write', 'truncate', 'fsync', 'rename', 'unlink', 'stat', 'mmap', 'malloc']
+SECONDS = 60
+COMMANDS = {
+    'index': (['index', '-q', '--threads', '1', '--lines', 'new.txt', '-o', 't/out'], 'old.gpuir'),
+    'index-spilled': (['index', '-q', '--threads', '2', '--memory', '1', '--store', '--lines', 'big.txt', '-o', 't/out'],
+                      'old.gpuir'),
+    'reorder': (['reorder', '-q', '--threads', '1', '--order', 'name', 'new.gpuir', 't/out'], 'old.gpuir'),
+    'import': (['import', '-q', '--threads', '1', 'new.ciff', '-o', 't/out'], 'old.gpuir'),
+    'export': (['export', '--format', 'ciff', 'new.gpuir', 't/out'], 'old.ciff'),
+}
+tried = wrong = 0
+
+
+def text(path, lines, seed):
+    numbers = random.Random(seed)
+    with open(path, 'w') as out:
+        for _ in range(lines):
+            print(*('w%d' % int(numbers.paretovariate(0.5) % 3000) for _ in range(12)), file=out)
+
+
+def digest(path):
+    try:
+        with open(path, 'rb') as file:
+            return hashlib.sha256(file.read()).hexdigest()
+    except FileNotFoundError:
+        return None
+
+
+def prepare():
+    text('old.txt', 100, 1)
+    text('new.txt', 600, 2)
+    text('big.txt', 12000, 3)
+    run(['index', '-q', '--threads', '1', '--lines', 'old.txt', '-o', 'old.gpuir'])
+    run(['index', '-q', '--threads', '1', '--lines', 'new.txt', '-o', 'new.gpuir'])
+    run(['export', '--format', 'ciff', 'new.gpuir', 'new.ciff'])
+    run(['export', '--format', 'ciff', 'old.gpuir', 'old.ciff'])
+
+
+def run(command, **settings):
+    """Runs a command; with settings, under the library. None: it did not end."""
+    environment = dict(os.environ)
+    for name, value in settings.items():
+        environment['FAULTS_' + name.upper()] = str(value)
+    if settings:
+        environment['LD_PRELOAD'] = FAULTS
+    try:
+        done = subprocess.run([GPUIR] + command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                              timeout=SECONDS)
+    except subprocess.TimeoutExpired:
+        return None
+    if not settings and done.returncode:
+        sys.exit('%s: %s' % (' '.join(command), done.stderr.decode()))
+    return done
+
+
+def start(old):
+    shutil.rmtree('t', ignore_errors=True)
+    os.mkdir('t')
+    shutil.copy(old, 't/out')
+
+
+def finals():
+    """The output of each command that is not disturbed."""
+    result = {}
+    for name, (command, old) in COMMANDS.items():
+        start(old)
+        run(command)
+        result[name] = digest('t/out')
+    return result
+
+
+def complain(name, what, why):
+    global wrong
+    wrong += 1
+    print('%s: %s: %s' % (name, what, why), flush=True)
+
+
+def count(command, old, kind):
+    start(old)
+    run(command, op=kind, count='count')
+    with open('count') as file:
+        return int(file.read())
+
+
+def check(name, what, done, final, may_leave=False):
+    """Judges what a disturbed run left in t/. What it may leave, the next run removes."""
+    global tried
+    tried += 1
+    command, old = COMMANDS[name]
+    if done is None:
+        return complain(name, what, 'it did not end within %d s' % SECONDS)
+    now, message = digest('t/out'), done.stderr.decode(errors='replace')
+    killed = done.returncode == -signal.SIGKILL
+    if now not in (digest(old), final):
+        complain(name, what, 'the output is neither the old nor the new file')
+    if done.returncode == 0 and now != final:
+        complain(name, what, 'it succeeded, and the old file stands there')
+    if done.returncode < 0 and not killed:
+        complain(name, what, 'it died of signal %d' % -done.returncode)
+    if done.returncode > 0 and not message.strip():
+        complain(name, what, 'it failed without a word')
+    if done.returncode > 0 and now == final and 'in place' not in message:
+        complain(name, what, 'it failed, but the new file stands there: %s' % message.strip())
+    if os.listdir('t') == ['out']:
+        return None
+    if not killed and not may_leave:
+        complain(name, what, 'it left %s' % os.listdir('t'))
+    else:
+        run(command)
+        if sorted(os.listdir('t')) != ['out'] or digest('t/out') != final:
+            complain(name, what, 'the next run left %s' % os.listdir('t'))
+    return None
+
+
+def chosen(total):
+    """Numbers of calls, all of them or LIMIT: the first and the last ones, and as many between."""
+    if not LIMIT or total <= LIMIT:
+        return list(range(1, total + 1))
+    part = max(1, LIMIT // 3)
+    ends = set(range(1, part + 1)) | set(range(total - part + 1, total + 1))
+    between = [number for number in range(1, total + 1) if number not in ends]
+    return sorted(ends | set(random.sample(between, max(0, LIMIT - len(ends)))))
+
+
+def faults(final):
+    for name, (command, old) in COMMANDS.items():
+        for kind in KINDS:
+            total = count(command, old, kind)
+            for number in chosen(total):
+                for on in ({}, {'on': 1}):
+                    start(old)
+                    what = '%s %d of %d%s' % (kind, number, total, ' and all behind it' if on else '')
+                    done = run(command, op=kind, at=number, **on)
+                    check(name, what, done, final[name], kind == 'unlink')
+
+
+def kills(final):
+    limit = LIMIT or 1000
+    for name, (command, old) in COMMANDS.items():
+        total = count(command, old, 'change')
+        for i in range(limit // len(COMMANDS)):
+            start(old)
+            number = random.randint(1, total) if i % 4 else random.randint(max(1, total - 8), total)
+            done = run(command, op='change', at=number, kill=1)
+            check(name, 'killed behind change %d of %d' % (number, total), done, final[name])
+
+
+class Disk:
+    """The folder t/ as a machine holds it: names and files now, and what of them would survive."""
+
+    def __init__(self, out):
+        self.names = {'out': out}  # name -> key of a file
+        self.safe = dict(self.names)  # at the folder's last fsync
+        self.later = []  # changes of the folder since
+        self.synced = {}  # key -> digest at its last fsync
+        self.keys = {}  # inode -> key of the file that has it now
+
+    def change(self, apply):
+        apply(self.names)
+        self.later.append(apply)
+
+    def survivors(self):
+        """Digests that `out` may have after a loss of power now."""
+        names = dict(self.safe)
+        found = [names.get('out')]
+        for apply in self.later:
+            apply(names)
+            found.append(names.get('out'))
+        return [self.synced.get(key, 'a file that was never synced') if key else 'no file' for key in found]
+
+
+def power(final):
+    global tried
+    for name, (command, old) in COMMANDS.items():
+        start(old)
+        shutil.rmtree('log', ignore_errors=True)
+        os.mkdir('log')
+        run(command, log='log')
+        disk = Disk('old')
+        disk.synced['old'] = digest(old)
+        with open('log/log') as file:
+            lines = file.read().splitlines()
+        for number, line in enumerate(lines):
+            verb, _, rest = line.partition(' ')
+            if verb in ('create', 'link'):
+                inode, _, path = rest.partition(' ')
+                base, key = os.path.basename(path), '%s@%d' % (inode, number)
+                if verb == 'link':
+                    key = disk.keys[inode]
+                elif disk.names.get(base) == disk.keys.get(inode, 0):
+                    continue
+                disk.keys[inode] = key
+                disk.change(lambda names, b=base, k=key: names.__setitem__(b, k))
+            elif verb == 'rename':
+                a, b = (os.path.basename(path) for path in rest.split('\t'))
+                disk.change(lambda names, a=a, b=b: names.__setitem__(b, names.pop(a, None)))
+            elif verb == 'unlink':
+                disk.change(lambda names, b=os.path.basename(rest): names.pop(b, None))
+            elif verb == 'fsync':
+                disk.synced[disk.keys.get(rest, rest)] = digest('log/%d' % number)
+            elif verb == 'fsync-folder':
+                disk.safe, disk.later = dict(disk.names), []
+            for survivor in disk.survivors():
+                tried += 1
+                if survivor not in (digest(old), final[name]):
+                    complain(name, 'power loss after %s' % line, 'what stands there: %s' % survivor)
+        if disk.survivors() != [final[name]]:
+            complain(name, 'power loss after the end', 'the new file may be lost')
+
+
+def main():
+    random.seed(11)
+    prepare()
+    {'faults': faults, 'kills': kills, 'power': power}[MODE](finals())
+    print('%d tried, %d wrong' % (tried, wrong))
+    sys.exit(wrong > 0)
+
+
+main()
