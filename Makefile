@@ -184,6 +184,8 @@ $(B)/tests/gpu/ceilings.o: tests/gpu/ceilings.cu tests/gpu/ceilings.h $(B)/flags
 # C programs: linked by the C compiler, without libstdc++. GPU_WITH: what a program links besides the library.
 $(B)/tests/gpu/bench_cuda: GPU_WITH = $(B)/gpuir_cuda.o $(B)/tests/gpu/ceilings.o
 $(B)/tests/gpu/bench_cuda: $(B)/gpuir_cuda.o $(B)/tests/gpu/ceilings.o
+$(B)/tests/gpu/test_hostile: GPU_WITH = $(B)/gpuir_cuda.o
+$(B)/tests/gpu/test_hostile: $(B)/gpuir_cuda.o tests/fuzz/structure.h
 $(B)/tests/gpu/test_cuda: GPU_WITH = $(B)/gpuir_cuda_seam.o
 $(B)/tests/gpu/test_cuda: $(B)/gpuir_cuda_seam.o
 $(B)/tests/gpu/bench_lab $(B)/tests/gpu/test_lab: GPU_WITH = $(B)/gpuir_lab.o
@@ -200,11 +202,12 @@ gpu: $(if $(HAVE_NVCC),$(GPU_TESTS)) synth
 
 # Without a device the program says so and succeeds.
 test-gpu: gpu
-	$(if $(HAVE_NVCC),$(Q)$(B)/tests/gpu/test_cuda && $(B)/tests/gpu/test_lab,@echo '1..0 # SKIP no nvcc')
+	$(if $(HAVE_NVCC),$(Q)$(B)/tests/gpu/test_cuda && $(B)/tests/gpu/test_lab && $(B)/tests/gpu/test_hostile,@echo '1..0 # SKIP no nvcc')
 
 sanitize-gpu: gpu
 	$(if $(HAVE_NVCC),$(Q)for tool in memcheck synccheck racecheck initcheck; do for test in test_cuda test_lab; do \
-	  compute-sanitizer --tool $$tool --error-exitcode 9 $(B)/tests/gpu/$$test quick || exit 1; done; done,\
+	  compute-sanitizer --tool $$tool --error-exitcode 9 $(B)/tests/gpu/$$test quick || exit 1; done; done; \
+  compute-sanitizer --tool memcheck --error-exitcode 9 $(B)/tests/gpu/test_hostile 2000,\
 	  @echo 'skipped: no nvcc')
 
 # BENCH_GPU='documents=25200000 clustering=0.8 k=10,100 modes=and,or,andor'

@@ -7,7 +7,7 @@
 
 enum { STRUCTURE_HEADER = 64, STRUCTURE_ENTRY = 32, STRUCTURE_SECTIONS = 64 };
 
-/* Fills a window of bytes by the fuzzer's own mutator, or in any other way; the length stays. */
+/* Changes n bytes by the fuzzer's own mutator, or in any other way; NULL: at random. */
 typedef void (*structure_scramble)(uint8_t *bytes, size_t n, void *user);
 
 typedef struct structure {
@@ -24,6 +24,14 @@ static uint64_t structure_below(structure *s, uint64_t n) {
   x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
   x = (x ^ x >> 27) * 0x94d049bb133111ebu;
   return (x ^ x >> 31) % n;
+}
+
+/* Changes n bytes as the caller wants it. */
+static void structure_scribble(structure *s, uint8_t *p, size_t n) {
+  if (s->scramble)
+    s->scramble(p, n, s->user);
+  else
+    while (n--) *p++ = (uint8_t)structure_below(s, 256);
 }
 
 static uint32_t structure_get32(const uint8_t *p) {
@@ -156,7 +164,7 @@ static void structure_section(structure *s, uint32_t sections) {
   }
   at = (size_t)structure_below(s, n);
   window = 1 + (size_t)structure_below(s, 64);
-  s->scramble(p + at, window < n - at ? window : n - at, s->user);
+  structure_scribble(s, p + at, window < n - at ? window : n - at);
 }
 
 /* Damages the file in one to a few places; what it begins with, its length and its checksums are right afterwards. */
@@ -164,7 +172,7 @@ static void structure_mutate(structure *s) {
   const uint32_t n = structure_sections(s);
   uint64_t times = 1 + structure_below(s, structure_below(s, 4) ? 3 : 12);
   if (!n) {
-    if (s->len) s->scramble(s->bytes, s->len, s->user);
+    structure_scribble(s, s->bytes, s->len);
     return;
   }
   while (times--) {
