@@ -152,7 +152,7 @@ def faults(final):
                     start(old)
                     what = '%s %d of %d%s' % (kind, number, total, ' and all behind it' if on else '')
                     done = run(command, op=kind, at=number, **on)
-                    check(name, what, done, final[name], kind == 'unlink')
+                    check(name, what, done, final[name], kind in ('unlink', 'stat'))
 
 
 def kills(final):

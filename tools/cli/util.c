@@ -78,13 +78,13 @@ int cli_misuse(const char *command, const char *fmt, ...) {
 
 #define MOST_TEMPORARIES 8
 
-static char *temporaries[MOST_TEMPORARIES];
+static char temporaries[MOST_TEMPORARIES][4096]; /* not allocated: they are needed when memory is out */
 
 void cli_temporary(const char *name) {
   size_t i = 0;
-  while (name && i < MOST_TEMPORARIES && temporaries[i]) i++;
-  if (name && i < MOST_TEMPORARIES) temporaries[i] = cli_copy(name, strlen(name));
-  for (; !name && i < MOST_TEMPORARIES; i++) free(temporaries[i]), temporaries[i] = NULL;
+  while (name && i < MOST_TEMPORARIES && temporaries[i][0]) i++;
+  if (name && i < MOST_TEMPORARIES && strlen(name) < sizeof temporaries[i]) strcpy(temporaries[i], name);
+  for (; !name && i < MOST_TEMPORARIES; i++) temporaries[i][0] = 0;
 }
 
 void cli_temporary_index(const char *path) {
@@ -102,7 +102,7 @@ void *cli_resize(void *p, size_t n, size_t size) {
   void *q = size && n > SIZE_MAX / size ? NULL : realloc(p, bytes > 0 ? bytes : 1);
   if (!q) {
     for (size_t i = 0; i < MOST_TEMPORARIES; i++)
-      if (temporaries[i]) (void)unlink(temporaries[i]);
+      if (temporaries[i][0]) (void)unlink(temporaries[i]);
     cli_error("out of memory");
     exit(CLI_FAIL);
   }

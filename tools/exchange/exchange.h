@@ -55,7 +55,7 @@ int ex_out_finish(ex_out *o, ex_error *err);
 /* Gives a finished file its name, and the mode of the file that had it. */
 int ex_out_commit(ex_out *o, ex_error *err);
 /* Makes the names in the file's folder survive a loss of power. */
-int ex_out_sync_folder(const ex_out *o, ex_error *err);
+int ex_sync_folder(const char *folder, const char *path, ex_error *err);
 /* Maps all that was put to an unnamed file. */
 int ex_out_map(ex_out *o, ex_file *file, ex_error *err);
 /* Closes; a file that was not committed is gone. */

@@ -232,14 +232,12 @@ int ex_out_commit(ex_out *o, ex_error *err) {
   return 0;
 }
 
-int ex_out_sync_folder(const ex_out *o, ex_error *err) {
-  char *folder = folder_of(o->path);
+int ex_sync_folder(const char *folder, const char *path, ex_error *err) {
   int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC), failed = fd < 0 ? errno : 0;
-  free(folder);
   if (fd >= 0 && fsync(fd)) failed = errno;
   if (fd >= 0) (void)close(fd);
   if (!failed || (fd < 0 ? failed == EACCES : failed == EINVAL)) return 0;
-  return ex_fail(err, GPUIR_E_IO, o->path, "the new file is in place, but may not survive a power loss: %s",
+  return ex_fail(err, GPUIR_E_IO, path, "the new file is in place, but may not survive a power loss: %s",
                  strerror(failed));
 }
 
@@ -613,18 +611,17 @@ static int is_gzip(const ex_format *format, const char *path) {
   return format == &ex_ciff && n > 3 && !strcmp(path + n - 3, ".gz");
 }
 
-/* Whether users that are not the caller may replace files in the folder of `path`: as gpuir_build_report says it. */
-static int folder_shared(const char *path) {
-  char *folder = folder_of(path);
+/* Whether users that are not the caller may replace files in the folder: as gpuir_build_report says it. */
+static int folder_shared(const char *folder) {
   struct stat st;
   int known = !stat(folder, &st);
-  free(folder);
   if (!known || st.st_mode & S_ISVTX) return 0;
   return (st.st_mode & S_IWOTH) || (st.st_mode & S_IWGRP && st.st_gid != getegid());
 }
 
 int ex_export(const ex_format *format, const gpuir_index *index, const char *name, const char *path,
               uint64_t *not_utf8, int *shared, ex_error *err) {
+  char *folder = folder_of(path); /* nothing takes memory behind the first rename */
   ex_out out[5];
   int status = 0;
   memset(out, 0, sizeof out);
@@ -642,9 +639,10 @@ int ex_export(const ex_format *format, const gpuir_index *index, const char *nam
   if (!status) status = format->write(index, name, out, err);
   for (unsigned i = 0; i < format->nfiles && !status; i++) status = ex_out_finish(&out[i], err);
   for (unsigned i = 0; i < format->nfiles && !status; i++) status = ex_out_commit(&out[i], err);
-  if (!status) status = ex_out_sync_folder(&out[0], err);
+  if (!status) status = ex_sync_folder(folder, path, err);
   *not_utf8 = out[0].not_utf8;
-  *shared = folder_shared(path);
+  *shared = folder_shared(folder);
+  free(folder);
   for (unsigned i = 0; i < format->nfiles; i++) ex_out_close(&out[i]);
   cli_temporary(NULL);
   return status;
