@@ -615,8 +615,8 @@ typedef struct gpuir_cuda_desc {
    * cached, and the index's file is locked in memory, if it takes less than half of that and the system can. */
   uint64_t memory;
   size_t batch; /* queries a launch at most; 0: chosen by the backend */
-  /* Postings a launch: it takes no further query once its queries' lists hold that many (the computational threshold of
-   * Ao et al., VLDB 2011, section 4.1). 0: none. */
+  /* Postings a launch: it takes no further query once all lists of its queries hold that many; 0: no bound. (The
+   * computational threshold of Ao et al., PVLDB 4(8), 2011, section 4.1, counts the shortest lists only.) */
   uint64_t threshold;
 } gpuir_cuda_desc;
 
