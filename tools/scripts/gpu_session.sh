@@ -8,13 +8,13 @@
 #       TOPICS and QUERIES queries for them.
 #   gpu_session.sh STEP...
 #       on the machine with the GPU, in the project's folder, with build/carry/tools.tar.xz and, by step, other files
-#       of build/carry there. Logs go to the folder $OUT (build/session-logs) as STEP.tar.gz, a summary to standard output.
+#       of build/carry there. Logs go to the folder $OUT (build/session-logs) as STEP.tar.gz, a summary to the screen.
 #
 #   check     test_cuda, test_lab, and both under compute-sanitizer: side by side, as nothing is timed
 #   compare   OLD's bench_cuda against this one's in turn: batches, single queries, the CPU with all threads
 #   rates     bench_cuda by order, codec, memory and threshold; bench_lab; both under the profiler
-#   lab       gpuir lab on DICT and on 8 million synthetic documents: seven runs side by side, each on a core of its own,
-#             which take turns on the device
+#   lab       gpuir lab on DICT and on 8 million synthetic documents: seven runs side by side, each on a core of its
+#             own, which take turns on the device
 #   chunks    gpuir bench on CHUNKS by the GPU and by the CPU, and the checksums of all hits
 #
 # Measurements of one step are kept if a later one fails; the exit status tells whether all went well.
@@ -189,7 +189,8 @@ merged() {
   for file; do grep -v '^#\|^figure' "$file"; done
 }
 
-# one_lab NAME SUBCOMMAND ARGUMENT...: a run in the background on a core of its own; it keeps what it has when time is up
+# one_lab NAME SUBCOMMAND ARGUMENT...: a run in the background on a core of its own; it keeps what it has measured
+# when time is up
 one_lab() {
   local name=$1
   shift
@@ -208,7 +209,8 @@ labs() {
   one_lab "$corpus-intersect1" intersect "${common[@]}" --methods $ratio --figures ratio-lists,pairs "${of[@]}"
   one_lab "$corpus-intersect2" intersect "${common[@]}" \
     --figures griffin-fig8,griffin-table1,griffin-fig10,griffin-fig12,pairs "${of[@]}"
-  one_lab "$corpus-intersect3" intersect "${common[@]}" --methods $alike --figures ding-fig6,griffin-fig13,pairs "${of[@]}"
+  one_lab "$corpus-intersect3" intersect "${common[@]}" --methods $alike --figures ding-fig6,griffin-fig13,pairs \
+    "${of[@]}"
   one_lab "$corpus-intersect4" intersect "${common[@]}" --methods $queries \
     --figures ao-table3,ao-table4,ao-table7,ao-table7-ms,ao-fig5,ao-fig6,query-time,prepared "${of[@]}"
   one_lab "$corpus-codecs" codecs "${common[@]}" "${of[@]}"
