@@ -45,13 +45,14 @@
  *     [14-inversion]   builder: documents to sorted runs            gpuir__worker_packet gpuir__worker_spill
  *     [15-merge]       builder: runs to an index                    gpuir_builder_write gpuir__builder_merge
  *     [16-query]       words to weighted terms                      gpuir_query_parse
- *     [17-topk]        bounds at query time; the best k             gpuir__topk_push
+ *     [17-topk]        bounds at query time; the best k             gpuir__bound gpuir__topk_push
  *     [18-lookup]      candidates looked up in a list               gpuir__lookup
  *     [19-methods]     lab: intersection methods; their table       gpuir__methods
- *     [20-engine]      what the evaluators share                    gpuir__engine_open
+ *     [20-engine]      kernels, tiles, cursors, deadlines           gpuir__engine_open
  *     [21-and]         AND                                          gpuir__eval_and
- *     [22-or]          OR: pruned, exhaustive, counted              gpuir__eval_or gpuir__eval_exhaustive
- *     [23-execution]   searchers, batches, explain, backends        gpuir_search gpuir_search_batch
+ *     [22-or]          OR, pruned                                   gpuir__eval_or
+ *     [23-exhaustive]  the reference without bounds; OR counted     gpuir__eval_exhaustive gpuir__count_or
+ *     [24-execution]   searchers, batches, explain, backends        gpuir_search gpuir_search_batch
  *
  * [api-configuration]  CONFIGURATION MACROS
  *   Define them before including the header; [I] matters only in the file that
@@ -5482,6 +5483,7 @@ typedef struct gpuir__norm {
   double a, b;
 } gpuir__norm;
 
+/* Makes K's two coefficients from k1, b and the average length in tokens. */
 static gpuir__norm gpuir__norm_make(float k1, float b, double average_length) {
   gpuir__norm m;
   m.a = (double)(float)((double)k1 * (1.0 - (double)b));
@@ -5489,17 +5491,18 @@ static gpuir__norm gpuir__norm_make(float k1, float b, double average_length) {
   return m;
 }
 
-/* The product of a binary32 and a 24-bit integer is exact in binary64, so fusing the addition
- * changes nothing. */
+/* Computes K of a document of `length` tokens. The product of a binary32 and a 24-bit integer is exact in binary64, so
+ * fusing the addition changes nothing. */
 GPUIR_HD static inline float gpuir__norm_of(double a, double b, uint32_t length) {
   return (float)(a + b * (double)(length < GPUIR__CAP ? length : GPUIR__CAP));
 }
 
-/* W = idf * (k1 + 1) * 2^20, a term's weight. */
+/* Computes a term's weight, W = idf * (k1 + 1) * 2^20. */
 static float gpuir__weight(float idf, float k1) {
   return (float)((double)idf * ((double)k1 + 1.0) * GPUIR_SCORE_ONE);
 }
 
+/* Computes ln(1 + (documents - df + 1/2) / (df + 1/2)). */
 static float gpuir__idf(uint64_t documents, uint32_t df) {
   return (float)log(1.0 + ((double)documents - (double)df + 0.5) / ((double)df + 0.5));
 }
@@ -5512,28 +5515,38 @@ static inline uint32_t gpuir__round_even(float x) {
   return (uint32_t)bits;
 }
 
-/* c = max(1, round(W * tf / (tf + K))): one rounding an operation in binary32, in this order. */
+/* Computes a posting's contribution c = max(1, round(W * tf / (tf + K))): each operation in binary32 rounds once, in
+ * this order. */
 static inline uint32_t gpuir__contribution(float weight, uint32_t tf, float norm) {
   float f = (float)(tf < GPUIR__CAP ? tf : GPUIR__CAP);
   uint32_t c = gpuir__round_even(weight * f / (f + norm));
   return c ? c : 1;
 }
 
-/* Binary32 division is not monotone in tf: a bound taken from another posting's contribution needs
- * this slack of eight units in the last place, and of the two roundings to integers. */
+/* Adds slack to a bound that was taken from another posting's contribution: binary32 division is not monotone in tf, so
+ * a bound needs eight units in the last place more, and the two roundings to integers. */
 GPUIR_HD static inline uint32_t gpuir__slacken(uint32_t c) { return c + (c >> 21) + 2; }
 
 /* ---- contributions of a block of postings, the hot loop of OR ----
- * In: docids, frequencies less one. Out: q * c each. All levels round alike, see gpuir__contribution. */
+ * In: docIDs, frequencies less one. Out: q * c each. All levels round alike, see gpuir__contribution. */
 
-typedef struct gpuir__scorer {
-  const uint32_t *lengths; /* of all documents */
-  gpuir__norm norm;
-  float weight;
-  uint32_t q;
-  int simd; /* resolved GPUIR_SIMD_ level */
-} gpuir__scorer;
+typedef struct gpuir__scorer gpuir__scorer;
 
+/* Scores n postings: docIDs and frequencies less one in, q times each contribution out. Reads and writes up to 15
+ * items behind the n-th of freqs and out. */
+typedef void (*gpuir__score_kernel)(const gpuir__scorer *s, const uint32_t *docs, const uint32_t *freqs,
+                                    uint32_t n, uint32_t *out);
+
+/* What the contribution of a term's posting is computed from. */
+struct gpuir__scorer {
+  const uint32_t *lengths;   /* of all documents, in tokens */
+  gpuir__norm norm;          /* the query's k1 and b */
+  float weight;              /* W of the term */
+  uint32_t q;                /* how often the query has the term */
+  gpuir__score_kernel score; /* of the SIMD level, from gpuir__score_of_level */
+};
+
+/* The score of one posting, q included. */
 static inline uint32_t gpuir__score_one(const gpuir__scorer *s, uint32_t docid, uint32_t tf) {
   return s->q * gpuir__contribution(s->weight, tf, gpuir__norm_of(s->norm.a, s->norm.b, s->lengths[docid]));
 }
@@ -5546,9 +5559,8 @@ static void gpuir__score_scalar(const gpuir__scorer *s, const uint32_t *docs, co
 }
 
 #if GPUIR__X86
-/* A vector mask as an integer. gcc 12 may spill a mask as 16 bits and read 32 back (with sanitizers it does);
- * the empty statement forces it into a general register first. */
 
+/* Loads the lengths of the 8 documents at docs. */
 GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__lengths_8(const uint32_t *of, const uint32_t *docs) {
   return _mm256_setr_epi32((int)of[docs[0]], (int)of[docs[1]], (int)of[docs[2]], (int)of[docs[3]],
                            (int)of[docs[4]], (int)of[docs[5]], (int)of[docs[6]], (int)of[docs[7]]);
@@ -5604,36 +5616,29 @@ GPUIR__AVX512 static void gpuir__score_avx512(const gpuir__scorer *s, const uint
 }
 #endif
 
-/* Calls for the lengths of n documents: a list reaches them in strides that the processor does not foresee. */
+/* The kernels that score a block, by SIMD level less GPUIR_SIMD_SCALAR. */
+static const gpuir__score_kernel gpuir__score_of_level[3] = {
+    gpuir__score_scalar,
+#if GPUIR__X86
+    gpuir__score_avx2,
+    gpuir__score_avx512,
+#endif
+};
+
+/* Prefetches the lengths of n documents: a list reaches them in strides that the processor does not foresee. */
 static inline void gpuir__prefetch_lengths(const uint32_t *lengths, const uint32_t *docs, uint32_t n) {
   uint32_t i;
   for (i = 0; i < n; i++) __builtin_prefetch(lengths + docs[i]);
 }
 
-/* Scores n postings. Behind freqs and out is room for 16 more. */
-static inline void gpuir__score_block(const gpuir__scorer *s, const uint32_t *docs, const uint32_t *freqs,
-                                      uint32_t n, uint32_t *out) {
-#if GPUIR__X86
-  if (s->simd == GPUIR_SIMD_AVX512) {
-    gpuir__score_avx512(s, docs, freqs, n, out);
-    return;
-  }
-  if (s->simd == GPUIR_SIMD_AVX2) {
-    gpuir__score_avx2(s, docs, freqs, n, out);
-    return;
-  }
-#endif
-  gpuir__score_scalar(s, docs, freqs, n, out);
-}
-
 /* ---- bounds: (tf, length) pairs that dominate a block's postings ---- */
 
-/* An 8-bit code: 0 to 31 as they are, then 16 steps an octave, up to 507,904. */
+/* Returns the value of an 8-bit code: 0 to 31 as they are, then 16 steps an octave, up to 507,904. */
 GPUIR_HD static inline uint32_t gpuir__code_value(uint32_t code) {
   return code < 32 ? code : (16 + (code & 15)) << ((code >> 4) - 1);
 }
 
-/* The greatest code whose value is <= v. */
+/* Returns the greatest code whose value is <= v. */
 static inline uint32_t gpuir__code_down(uint32_t v) {
   uint32_t w = gpuir__width32(v), code;
   if (v < 32) return v;
@@ -5641,7 +5646,7 @@ static inline uint32_t gpuir__code_down(uint32_t v) {
   return code < 255 ? code : 255;
 }
 
-/* The least code whose value is >= v; 255 stands for everything above too. */
+/* Returns the least code whose value is >= v; 255 stands for everything above too. */
 static inline uint32_t gpuir__code_up(uint32_t v) {
   uint32_t code = gpuir__code_down(v);
   return code < 255 && gpuir__code_value(code) < v ? code + 1 : code;
@@ -5661,19 +5666,21 @@ typedef struct gpuir__front {
   uint32_t max_tf;          /* greatest tf code; 0: empty */
 } gpuir__front;
 
+/* Empties a front. */
 static void gpuir__front_reset(gpuir__front *f) {
   unsigned i;
   for (i = 0; i < 256; i++) f->min_length[i] = 256;
   f->max_tf = 0;
 }
 
+/* Adds a posting by the codes of its tf, rounded up, and of its document's length, rounded down. */
 static inline void gpuir__front_add(gpuir__front *f, uint32_t tf_code, uint32_t length_code) {
   if (length_code < f->min_length[tf_code]) f->min_length[tf_code] = (uint16_t)length_code;
   if (tf_code > f->max_tf) f->max_tf = tf_code;
 }
 
-/* Writes at most `most` pairs that dominate all that was added (tf descending, the rest 0), joins the
- * front into `into` if that is given, and empties it. */
+/* Writes at most `most` pairs that dominate all postings that were added (tf descending, the rest 0), adds the front to
+ * `into` if that is given, and empties the front. */
 static void gpuir__front_take(gpuir__front *f, gpuir__front *into, gpuir__pair *pairs, unsigned most) {
   uint8_t tf[256], length[256];
   unsigned n = 0, i, t;
@@ -5717,7 +5724,7 @@ static const uint32_t gpuir__seed_ranks[GPUIR__SEEDS] = {10, 100, 1000};
  * their k-th contributions: they are stored for longer ones only. */
 #define GPUIR__WHOLE 4096u
 
-/* One a term, in term order. */
+/* A term's record; there is one a term, in term order. */
 typedef struct gpuir__record {
   uint32_t df;
   float idf;
@@ -5730,7 +5737,7 @@ typedef struct gpuir__record {
   uint16_t zero;
 } gpuir__record;
 
-/* One a long list. */
+/* Where a long list stands; there is one a long list, in term order. */
 typedef struct gpuir__long {
   uint64_t docs, docs_len;   /* bytes in section docIDs */
   uint64_t freqs, freqs_len; /* bytes in section frequencies */
@@ -5743,18 +5750,19 @@ typedef struct gpuir__long {
 /* ---- list views: one term's postings, opened ---- */
 
 typedef struct gpuir__list {
-  uint32_t df, nblocks;
+  uint32_t df, nblocks; /* postings; blocks of GPUIR__BLOCK postings, the last one may have fewer */
   float idf;
-  uint32_t one_docid, one_tf; /* df 1 */
-  const uint32_t *last;       /* last docID a block; long lists only */
-  const uint32_t *bounds;     /* GPUIR__BLOCK_PAIRS pairs a block; long lists only */
-  const uint32_t *seeds;      /* GPUIR__SEEDS of them, or NULL */
-  const gpuir__long *extent;  /* long lists only */
+  uint32_t one_docid, one_tf; /* the posting of a list with df 1 */
+  const uint32_t *last;       /* long lists: [block] last docID; otherwise NULL */
+  const uint32_t *bounds;     /* long lists: [block] GPUIR__BLOCK_PAIRS pairs; otherwise NULL */
+  const uint32_t *seeds;      /* GPUIR__SEEDS k-th greatest contributions, or NULL */
+  const gpuir__long *extent;  /* long lists; otherwise NULL */
   gpuir__stream docs, freqs;
   void *memory; /* scratch of the codecs */
   size_t memory_size;
 } gpuir__list;
 
+/* Returns the number of postings in a block. */
 static inline uint32_t gpuir__list_block_len(const gpuir__list *l, uint32_t block) {
   return gpuir__min32(GPUIR__BLOCK, l->df - block * GPUIR__BLOCK);
 }
@@ -5776,15 +5784,15 @@ static inline void gpuir__list_freqs(const gpuir__list *l, uint32_t block, uint3
     l->freqs.codec->decode_block(&l->freqs, block, 0, out);
 }
 
-/* The frequency of the i-th posting. */
+/* Decodes the frequency of the i-th posting. */
 static inline uint32_t gpuir__list_tf(const gpuir__list *l, uint32_t i) {
   return l->df == 1 ? l->one_tf : l->freqs.codec->get(&l->freqs, i) + 1;
 }
 
-/* So many postings of a block are worth decoding all its frequencies. Measured. */
+/* From so many wanted postings of a block on, all its frequencies are decoded at once. Measured. */
 #define GPUIR__FREQS_MANY 8u
 
-/* The frequencies, less one, of n postings at ascending indices. */
+/* Decodes the frequencies, less one, of n postings at ascending indices of the list. */
 static void gpuir__list_freqs_at(const gpuir__list *l, const uint32_t *at, uint32_t n, uint32_t *out) {
   uint32_t freqs[GPUIR__BLOCK_ROOM], i = 0;
   while (i < n) {
@@ -5799,8 +5807,8 @@ static void gpuir__list_freqs_at(const gpuir__list *l, const uint32_t *at, uint3
   }
 }
 
-/* The first block >= from whose last docID is >= docid, or nblocks, by galloping. A list without a
- * directory is one block that may hold any docID. */
+/* Finds the first block >= from whose last docID is >= docid, by galloping; returns nblocks if there is none. A list
+ * without a directory is one block that may hold any docID. */
 static inline uint32_t gpuir__list_find_block(const gpuir__list *l, uint32_t from, uint32_t docid) {
   uint32_t lo = from, step = 1, n = l->nblocks;
   const uint32_t *last = l->last;
@@ -5823,31 +5831,49 @@ static inline uint32_t gpuir__list_find_block(const gpuir__list *l, uint32_t fro
 
 /* ---- the cursor ---- */
 
+/* What values[] of a cursor holds for the decoded block. */
+typedef enum gpuir__values {
+  GPUIR__VALUES_NONE,
+  GPUIR__VALUES_FREQS, /* frequencies less one */
+  GPUIR__VALUES_SCORES /* contributions, q included */
+} gpuir__values;
+
 /* One term's postings under evaluation: the list, one decoded block, and the term's weight. */
 typedef struct gpuir__cursor {
   gpuir__list list;
   gpuir__scorer scorer;
-  uint32_t bound;   /* the most that a posting of the list can contribute, q included */
-  uint32_t at;      /* block to search from */
-  uint32_t block;   /* decoded one; UINT32_MAX: none */
-  uint32_t n, pos;  /* its postings; the current one */
-  int scored;       /* values[] holds 1: contributions, -1: frequencies less one, 0: nothing */
-  uint64_t decoded; /* blocks decoded, for statistics */
-  uint32_t docs[GPUIR__BLOCK_ROOM]; /* behind the n docIDs, up to the end: UINT32_MAX */
+  uint32_t bound;                   /* the most that a posting of the list can contribute, q included */
+  uint32_t at;                      /* the block to search from */
+  uint32_t block;                   /* the decoded block; UINT32_MAX: none */
+  uint32_t n;                       /* postings of the decoded block */
+  uint32_t pos;                     /* index of the current posting in the decoded block */
+  gpuir__values kind;               /* what values[] holds */
+  uint64_t decoded;                 /* blocks decoded so far, for statistics */
+  uint32_t docs[GPUIR__BLOCK_ROOM]; /* n docIDs, and UINT32_MAX behind them up to the end */
   uint32_t values[GPUIR__BLOCK_ROOM];
 } gpuir__cursor;
 
+/* Points a cursor at its list's first block, of which nothing is decoded. */
+static void gpuir__cursor_reset(gpuir__cursor *c) {
+  c->at = c->n = c->pos = 0;
+  c->block = UINT32_MAX;
+  c->kind = GPUIR__VALUES_NONE;
+  c->decoded = 0;
+}
+
+/* Decodes the docIDs of a block, unless it is the decoded one. */
 static void gpuir__cursor_load(gpuir__cursor *c, uint32_t block) {
   if (c->block == block) return;
   c->n = gpuir__list_docs(&c->list, block, c->docs);
   if (c->n < GPUIR__BLOCK) memset(c->docs + c->n, 0xff, (GPUIR__BLOCK - c->n) * sizeof *c->docs);
   memset(c->docs + GPUIR__BLOCK, 0xff, (GPUIR__BLOCK_ROOM - GPUIR__BLOCK) * sizeof *c->docs);
   c->block = block;
-  c->scored = 0;
+  c->kind = GPUIR__VALUES_NONE;
   c->decoded++;
 }
 
-/* As the codec's find; GPUIR__UNTOLD, too, of the block that has been decoded. A block it is told of counts as one. */
+/* Looks for docID x in a block without decoding it: the index of x there, GPUIR__ABSENT, or GPUIR__UNTOLD if the codec
+ * cannot tell or the block is the decoded one. A block that was searched so counts as decoded in the statistics. */
 static inline uint32_t gpuir__cursor_find(gpuir__cursor *c, uint32_t block, uint32_t x) {
   const gpuir__list *l = &c->list;
   uint32_t at = GPUIR__UNTOLD;
@@ -5859,25 +5885,26 @@ static inline uint32_t gpuir__cursor_find(gpuir__cursor *c, uint32_t block, uint
 
 /* Fills values[] with the block's frequencies, each less one. */
 static void gpuir__cursor_freqs(gpuir__cursor *c) {
-  if (c->scored < 0) return;
+  if (c->kind == GPUIR__VALUES_FREQS) return;
   gpuir__list_freqs(&c->list, c->block, c->values);
-  c->scored = -1;
+  c->kind = GPUIR__VALUES_FREQS;
 }
 
 /* Fills values[] with the block's contributions. */
 static void gpuir__cursor_score(gpuir__cursor *c) {
   uint32_t freqs[GPUIR__BLOCK_ROOM];
-  if (c->scored > 0) return;
+  if (c->kind == GPUIR__VALUES_SCORES) return;
   gpuir__list_freqs(&c->list, c->block, freqs);
-  gpuir__score_block(&c->scorer, c->docs, freqs, c->n, c->values);
-  c->scored = 1;
+  c->scorer.score(&c->scorer, c->docs, freqs, c->n, c->values);
+  c->kind = GPUIR__VALUES_SCORES;
 }
 
-/* Moves to the first posting with docID >= docid, at or behind the current one; the docID, or GPUIR_END. */
+/* Moves to the first posting with docID >= docid, at or behind the current one; returns its docID, or GPUIR_END behind
+ * the last one. One block is decoded at most: in a damaged file, whose block ends below what the directory says, the
+ * list ends there. */
 static uint32_t gpuir__cursor_seek(gpuir__cursor *c, uint32_t docid) {
-  uint32_t block = gpuir__list_find_block(&c->list, c->at, docid);
-  for (; block < c->list.nblocks;
-       block++) { /* a second round only in a damaged file, or behind the last docID */
+  const uint32_t block = gpuir__list_find_block(&c->list, c->at, docid);
+  if (block < c->list.nblocks) {
     if (block != c->block) {
       gpuir__cursor_load(c, block);
       c->pos = 0;
@@ -5886,11 +5913,12 @@ static uint32_t gpuir__cursor_seek(gpuir__cursor *c, uint32_t docid) {
     while (c->docs[c->pos] < docid) c->pos++; /* ends at the UINT32_MAX behind the block */
     if (c->pos < c->n) return c->docs[c->pos];
   }
-  c->at = block;
+  c->at = c->list.nblocks;
   c->pos = c->n;
   return GPUIR_END;
 }
 
+/* Moves to the next posting; returns its docID, or GPUIR_END behind the last one. */
 static uint32_t gpuir__cursor_step(gpuir__cursor *c) {
   if (++c->pos < c->n) return c->docs[c->pos];
   if (c->at + 1 >= c->list.nblocks) {
@@ -11013,8 +11041,12 @@ GPUIR_API int gpuir_query_parse(const gpuir_index *ix, const gpuir_query_desc *d
 /* ============================================================================
  * [17-topk]  bounds at query time; the best k
  *
+ * Two things that every evaluator needs: what a block or a list can contribute at most, from its stored
+ * (tf, length) pairs under the query's k1 and b; and the heap of the best k hits, whose worst entry is the
+ * threshold that a document has to exceed.
+ *
  * Uses      [09-postings].
- * Start at  gpuir__saturation, gpuir__topk.
+ * Start at  gpuir__bound, gpuir__topk_push, gpuir__topk_threshold.
  * Tests     tests/unit/17_topk.c
  * ==========================================================================*/
 
@@ -11023,11 +11055,12 @@ GPUIR_API int gpuir_query_parse(const gpuir_index *ix, const gpuir_query_desc *d
 /* tf / (tf + K) for each bound pair under one (k1, b). W times an entry differs from the
  * contribution of the pair by less than what gpuir__slacken adds. */
 typedef struct gpuir__saturation {
-  float of[65536];
-  gpuir__norm norm;
-  int valid;
+  float of[65536];  /* [bound pair] */
+  gpuir__norm norm; /* of which (k1, b) */
+  int valid;        /* 0: not filled yet */
 } gpuir__saturation;
 
+/* Fills the table for one (k1, b), unless it is that one's already. */
 static void gpuir__saturation_prepare(gpuir__saturation *t, gpuir__norm norm) {
   uint32_t tf, len;
   if (t->valid && t->norm.a >= norm.a && t->norm.a <= norm.a && t->norm.b >= norm.b && t->norm.b <= norm.b)
@@ -11044,20 +11077,22 @@ static void gpuir__saturation_prepare(gpuir__saturation *t, gpuir__norm norm) {
   t->valid = 1;
 }
 
-/* The most that a posting can contribute whose saturation is at most s. */
+/* Bounds the contribution, q included, of any posting of a term whose saturation is at most s. */
 static inline uint32_t gpuir__bound(float weight, float s, uint32_t q) {
   return q * gpuir__slacken(gpuir__round_even(weight * s));
 }
 
+/* Returns the greater saturation of a block's two bound pairs. */
 static inline float gpuir__block_saturation(const gpuir__saturation *t, uint32_t pairs) {
   float a = t->of[pairs & 0xffff], b = t->of[pairs >> 16];
   return a > b ? a : b;
 }
 
+/* Returns the greatest saturation of a list's bound pairs; 1 for a list that has none. */
 static float gpuir__list_saturation(const gpuir__saturation *t, const gpuir__list *l) {
   float best = 0;
   unsigned i;
-  if (!l->extent) return 1; /* no bounds: c never exceeds W by more than a rounding */
+  if (!l->extent) return 1; /* c never exceeds W by more than a rounding */
   for (i = 0; i < GPUIR__LIST_PAIRS; i++)
     if (t->of[l->extent->pairs[i]] > best) best = t->of[l->extent->pairs[i]];
   return best;
@@ -11066,17 +11101,18 @@ static float gpuir__list_saturation(const gpuir__saturation *t, const gpuir__lis
 /* ---- the best k, as a min-heap of keys (score << 32 | ~docID) ---- */
 
 typedef struct gpuir__topk {
-  uint64_t *heap;
-  size_t n, k, cap;
-  uint64_t floor; /* only keys above it are taken */
+  uint64_t *heap;         /* n keys, the least one first */
+  size_t n, k, cap;       /* keys now, wanted, allocated */
+  uint64_t threshold_key; /* only keys above it are taken */
 } gpuir__topk;
 
+/* Returns the key of a hit: greater keys are better hits. */
 GPUIR_HD static inline uint64_t gpuir__key(uint32_t score, uint32_t docid) {
   return (uint64_t)score << 32 | (uint32_t)~docid;
 }
 
-/* Starts a search for the best k (>= 1) whose score is at least `least`. */
-static int gpuir__topk_start(const gpuir_allocator *a, gpuir__topk *t, size_t k, uint32_t least) {
+/* Starts a search for the best k (>= 1) hits whose score is at least `threshold`. 0 or NOMEM. */
+static int gpuir__topk_start(const gpuir_allocator *a, gpuir__topk *t, size_t k, uint32_t threshold) {
   if (k > t->cap) {
     void *p = k > SIZE_MAX / 8 ? NULL : a->resize(a->user, t->heap, t->cap * 8, k * 8);
     if (!p) return GPUIR_E_NOMEM;
@@ -11085,16 +11121,17 @@ static int gpuir__topk_start(const gpuir_allocator *a, gpuir__topk *t, size_t k,
   }
   t->n = 0;
   t->k = k;
-  t->floor = least ? ((uint64_t)least << 32) - 1 : 0;
+  t->threshold_key = threshold ? ((uint64_t)threshold << 32) - 1 : 0;
   return GPUIR_OK;
 }
 
-/* A document with a bound below this cannot enter; at least 1, since scores are. */
-static inline uint32_t gpuir__topk_need(const gpuir__topk *t) {
-  uint64_t need = (t->floor + 1) >> 32;
-  return need ? (uint32_t)need : 1;
+/* Returns the least score with which a document may still enter; at least 1, since all scores are. */
+static inline uint32_t gpuir__topk_threshold(const gpuir__topk *t) {
+  uint64_t threshold = (t->threshold_key + 1) >> 32;
+  return threshold ? (uint32_t)threshold : 1;
 }
 
+/* Sifts heap[at] down to its place among n keys. */
 static void gpuir__heap_down(uint64_t *heap, size_t n, size_t at) {
   uint64_t key = heap[at];
   for (;;) {
@@ -11108,9 +11145,10 @@ static void gpuir__heap_down(uint64_t *heap, size_t n, size_t at) {
   heap[at] = key;
 }
 
+/* Offers a key: the best k that were offered stay. */
 static void gpuir__topk_push(gpuir__topk *t, uint64_t key) {
   size_t i;
-  if (key <= t->floor) return;
+  if (key <= t->threshold_key) return;
   if (t->n < t->k) {
     for (i = t->n++; i && t->heap[(i - 1) / 2] > key; i = (i - 1) / 2) t->heap[i] = t->heap[(i - 1) / 2];
     t->heap[i] = key;
@@ -11118,10 +11156,10 @@ static void gpuir__topk_push(gpuir__topk *t, uint64_t key) {
     t->heap[0] = key;
     gpuir__heap_down(t->heap, t->n, 0);
   }
-  if (t->n == t->k && t->heap[0] > t->floor) t->floor = t->heap[0];
+  if (t->n == t->k && t->heap[0] > t->threshold_key) t->threshold_key = t->heap[0];
 }
 
-/* Moves the worst entry to hits[n - 1], where n is how many are left. */
+/* Moves the worst entry to hits[n - 1], where n is the number of entries left. */
 static void gpuir__topk_pop(gpuir__topk *t, gpuir_hit *hits) {
   uint64_t key = t->heap[0];
   hits[--t->n].score = (uint32_t)(key >> 32);
@@ -11133,88 +11171,63 @@ static void gpuir__topk_pop(gpuir__topk *t, gpuir_hit *hits) {
 /* ============================================================================
  * [18-lookup]  candidates are looked up in a list, with vectors
  *
+ * AND takes lists from short to long ("small versus small"), each filtering the candidates that the ones before
+ * left over; OR looks its candidates up in the lists of non-essential terms. Both do it here: the block directory is
+ * searched first (the "B*" of Ding et al., section 8.1), then the one block that is decoded.
+ *
+ *     lists of like length     a register of candidates meets a register of docIDs, all pairs at once
+ *     longer lists             each candidate is looked up in its decoded block by two comparisons
+ *     much longer lists        a block with one candidate is searched without decoding it (the codec's find)
+ *
  * Uses      [02-vectors], [09-postings].
- * Start at  gpuir__lookup, gpuir__operand, gpuir__pass.
+ * Start at  gpuir__lookup_of_level (the table at the end), gpuir__pass, gpuir__operand.
  * Tests     tests/unit/18_lookup.c
  * ==========================================================================*/
 
-/* ----------------------------------------------------------------------------
- * The seam of the intersection methods
- *
- *     gpuir__methods                 the table of methods, in [19-methods]
- *     gpuir__lookup                  the engine's own, below
- *     tools/lab/isect.h              one prepared intersection by any of them
- *
- * Lists are taken from short to long ("SvS"), each filtering the candidates that the ones before left over. A
- * method filters candidates through one operand, which is an array or a compressed list. In a list it searches
- * the block directory first, that is the "B*" of Ding et al., section 8.1, then the one block that it decodes, both
- * in the method's own way.
- * --------------------------------------------------------------------------*/
+/* ---- candidates and operands ---- */
 
-/* ---- operands ---- */
-
-#define GPUIR__SKIP_LOG 3u /* a skip list's level has each 8th docID of the one below */
-#define GPUIR__SKIP_LEVELS 11u
-
-/* A regression line turned round, which tells where in a list to look for x (Ao et al. 2011, section 4.3). */
-typedef struct gpuir__lr {
-  uint32_t inverse;    /* indices a docID, times 2^32 */
-  int64_t left, right; /* the safe range is [q - left, q + right], where q = x * inverse >> 32 */
-} gpuir__lr;
-
-/* What candidates are held against, in one of two forms, and what was prepared for it. */
-typedef struct gpuir__operand {
-  const uint32_t *docs;  /* an array of n docIDs; NULL: a list */
-  gpuir__cursor *cursor; /* a list, and the block of it that is decoded; NULL: an array */
-  uint32_t n;
-  uint32_t at; /* forward methods go on at this index: docIDs before it are below all candidates to come */
-  int simd;    /* resolved GPUIR_SIMD_ level */
-  int pairs;   /* the processor has VP2INTERSECT */
-  uint32_t expected; /* candidates at most; 0: far fewer than in the shortest operand */
-  uint64_t param;    /* the method's, 0: none */
-  gpuir__buf aux;    /* owns what the pointers below point to */
-  unsigned shift;    /* of a docID to its bucket or segment */
-  uint32_t buckets;
-  const uint32_t *first;                     /* buckets + 1 indices */
-  const gpuir__lr *lines;                    /* one, or one a segment */
-  const uint32_t *level[GPUIR__SKIP_LEVELS]; /* of a skip list; [0] is the array or the directory itself */
-  uint32_t level_n[GPUIR__SKIP_LEVELS];
-  const uint32_t *heads; /* the last docID of each block */
-  gpuir__buf copy;       /* owns the bytes of `coded`, if they are not the list's own */
-  gpuir__stream coded;   /* the docIDs in a codec with get() */
-} gpuir__operand;
-
-/* Candidates on their way through an operand: m of them, strictly increasing. Room behind docs, from, where and spare
- * is 16 items. For a list, UINT32_MAX follows the candidates 16 times. */
+/* Candidates on their way through an operand. They are strictly increasing. docs, from, where and spare have room for
+ * 16 items more. For a list, UINT32_MAX follows the candidates 16 times. */
 typedef struct gpuir__pass {
-  const uint32_t *candidates;
+  const uint32_t *candidates; /* m docIDs */
   uint32_t m;
-  uint32_t *docs;  /* out: the candidates found; not the array that they come from */
+  uint32_t *docs;  /* out: the candidates that were found; another array than the candidates' */
   uint32_t *from;  /* out: their indices among the candidates; NULL: not wanted */
   uint32_t *where; /* out, with from: their indices in the operand */
   uint32_t *spare; /* m items for the method's use */
 } gpuir__pass;
 
-enum { GPUIR__NOTHING, GPUIR__DIRECTORY, GPUIR__DOCIDS };
+typedef struct gpuir__lookup_kernels gpuir__lookup_kernels;
 
-typedef struct gpuir__method {
-  const char *name, *title, *paper;
-  uint64_t param;
-  int of_lists; /* what `prepare` asks of a list: GPUIR__NOTHING, and it is not called, its directory, or all docIDs */
-  /* Makes what the search needs of an operand, whose docIDs are docs[0..n). NULL: nothing. 0, NOMEM or LIMIT. */
-  int (*prepare)(const gpuir_allocator *a, gpuir__operand *o, const uint32_t *docs);
-  /* Both return how many candidates the operand holds, and may be called again with greater candidates. */
-  uint32_t (*array)(gpuir__operand *o, const gpuir__pass *p);
-  uint32_t (*list)(gpuir__operand *o, const gpuir__pass *p);
-  /* Instead of them: all operands at once, the first one an array. where[i], unless where is NULL, gets the
-   * indices in operand i. */
-  uint32_t (*all)(gpuir__operand *const *o, unsigned k, uint32_t *docs, uint32_t *const *where);
-} gpuir__method;
+/* What candidates are looked up in: a list, or, in the laboratory, also an array. */
+typedef struct gpuir__operand {
+  gpuir__cursor *cursor; /* a list, and its decoded block; NULL: an array */
+  uint32_t n;            /* postings */
+  uint32_t at;           /* index to go on from: docIDs before it are below all candidates to come */
+  uint32_t expected;     /* candidates in all at most; 0: far fewer than the shortest operand has */
+  const gpuir__lookup_kernels *kernels; /* of the SIMD level, from gpuir__lookup_of_level */
+#ifndef GPUIR_NO_LAB
+  const uint32_t *docs;             /* an array of n docIDs; NULL: a list */
+  struct gpuir__prepared *prepared; /* see [19-methods]; NULL: nothing was prepared */
+#endif
+} gpuir__operand;
 
-/* What follows candidates. */
+/* Looks up the candidates of a pass in the operand's list, from o->at on, and moves o->at; returns the number of
+ * candidates that the list holds. It may be called again with greater candidates. */
+typedef uint32_t (*gpuir__lookup_kernel)(gpuir__operand *o, const gpuir__pass *p);
+
+enum { GPUIR__LOOKUP_SCALAR, GPUIR__LOOKUP_AVX2, GPUIR__LOOKUP_AVX512, GPUIR__LOOKUP_VP2INTERSECT };
+
+struct gpuir__lookup_kernels {
+  gpuir__lookup_kernel list;
+  unsigned level; /* GPUIR__LOOKUP_ */
+};
+
+/* Writes the 16 UINT32_MAX that follow candidates. */
 static inline void gpuir__pad(uint32_t *to) { memset(to, 0xff, 16 * sizeof *to); }
 
-/* Writes a candidate as match number `found`, to stay if it is one; returns how many there are then. */
+/* Writes candidate i, which is x, as match number `found`: the next match overwrites it unless `hit`. `at` is the index
+ * of x in the operand. Returns the number of matches. */
 GPUIR__INLINE uint32_t gpuir__pass_put(const gpuir__pass *p, int indices, uint32_t found, uint32_t i,
                                        uint32_t x, uint32_t at, int hit) {
   p->docs[found] = x;
@@ -11225,95 +11238,112 @@ GPUIR__INLINE uint32_t gpuir__pass_put(const gpuir__pass *p, int indices, uint32
   return found + (hit != 0);
 }
 
-/* ---- simd: registers against registers, or, in a much longer operand, a probe a candidate ----
+/* ---- registers against registers ----
  *
  * Lists of like length: a register of candidates is compared with each docID of a register's worth of the operand, and
- * of the two the one that ends first moves on; nothing is mispredicted but the end, and where a search begins because
+ * the one of the two that ends first moves on; nothing is mispredicted but the end, and where a search begins because
  * one side is more than a register behind. (Block-wise all-pairs comparison: Schlegel, Willhalm & Lehner, "Fast
  * sorted-set intersection using SIMD instructions", ADMS 2011; Lemire, Boytsov & Kurz, "SIMD compression and the
- * intersection of sorted integers", SPE 2016.)
- *
- * Longer operands have hash segments (Ao et al. 2011, section 4.4) so short that one or two registers mostly take
- * a whole one: a probe is a look-up and a comparison, and those of many candidates overlap. */
+ * intersection of sorted integers", SPE 2016.) */
 
-/* From so many candidates in a block on, registers meet registers; fewer are looked up one by one. Measured. */
+/* From so many candidates in a block on, registers are compared with registers; fewer candidates are looked up one by
+ * one. Measured. */
 #define GPUIR__MANY 32u
 
-/* In a list so many times longer than the shortest one hardly a block has more candidates than one. That one is looked
- * for without decoding the block; in lists less long branches would have to guess which blocks these are. Measured. */
+/* In a list so many times longer than the shortest one, hardly a block has more than one candidate, and that candidate
+ * is looked for without decoding the block. In shorter lists the processor would mispredict which blocks these are.
+ * Measured. */
 #define GPUIR__SPARSE 4096u
+
+/* One merge of candidates (the left side) with docIDs (the right side). Both are strictly increasing; docIDs of a
+ * damaged list may not be. */
+typedef struct gpuir__merge {
+  const gpuir__pass *pass; /* the left side, and where matches are written */
+  const uint32_t *docs;    /* the right side */
+  uint32_t n;              /* docIDs of the right side */
+  uint32_t base;           /* index of docs[0] in the operand */
+  uint32_t left,
+      right;  /* in: the indices to begin at; out: one of the sides has nothing left from there on */
+  int padded; /* UINT32_MAX follows both sides 16 times, as it does in lists */
+} gpuir__merge;
 
 #if GPUIR__X86
 
-/* One merge step: which of a register's worth of candidates at a, the first of them candidate i, are among as many
- * docIDs at b, the first of them index `at` of the operand; every one is compared with every other. Those found are
- * written as matches from number `found` on; returns how many there are then. */
-typedef uint32_t (*gpuir__meet)(int indices, const gpuir__pass *p, const uint32_t *a, uint32_t i,
-                                const uint32_t *b, uint32_t at, uint32_t found);
+/* Merges, writes matches from number `found` on and returns the number of matches. */
+typedef uint32_t (*gpuir__merge_kernel)(gpuir__merge *m, uint32_t found);
 
-/* One of the two that are merged: items [first, n), register by register. */
+/* Compares a register's worth of candidates at a, the first of them candidate i, with as many docIDs at b, the first of
+ * them index `at` of the operand, each with each; writes those found as matches from number `found` on, and returns the
+ * number of matches. */
+typedef uint32_t (*gpuir__match_registers)(int indices, const gpuir__pass *p, const uint32_t *a, uint32_t i,
+                                           const uint32_t *b, uint32_t at, uint32_t found);
+
+/* One of the two sides of a merge: items [first, n), register by register. */
 typedef struct gpuir__side {
-  const uint32_t *from; /* item number `first` */
-  const uint32_t *at;   /* the register's worth that is next */
-  const uint32_t *end;  /* what lies at least a register before may be read, and the register behind it */
+  const uint32_t *items; /* item number `first` */
+  const uint32_t *next;  /* the register's worth that is next */
+  const uint32_t *end; /* every register's worth that ends here at most may be read, and the one behind it */
   uint32_t first, n;
-  uint32_t copy[48]; /* the last items */
+  uint32_t copy[48]; /* the last items, see gpuir__side_tail */
 } gpuir__side;
 
+/* Returns the number of the item that is next. */
 GPUIR__INLINE uint32_t gpuir__side_index(const gpuir__side *s) {
-  return s->first + (uint32_t)(s->at - s->from);
+  return s->first + (uint32_t)(s->next - s->items);
 }
 
-/* padded: the items are of a list; behind them there are 16 more, all UINT32_MAX. */
+/* Begins a side at item number `first`. padded: UINT32_MAX follows the items 16 times. */
 GPUIR__INLINE void gpuir__side_open(gpuir__side *s, const uint32_t *items, uint32_t first, uint32_t n,
                                     uint32_t width, int padded) {
-  s->from = s->at = items + first;
-  s->end = padded ? items + n : n - first < width ? s->at : items + (n - width);
+  s->items = s->next = items + first;
+  s->end = padded ? items + n : n - first < width ? s->next : items + (n - width);
   s->first = first;
   s->n = n;
 }
 
-/* Copies the last items, less than two registers' worths, to fill up their register and the one behind with the last of
- * them again: nothing is found by that but the last one, more than once. Returns how many registers they fill. */
-static uint32_t gpuir__side_last(gpuir__side *s, uint32_t width) {
+/* Goes on in a copy of the last items, which are fewer than two registers' worths. The last item fills the copy up to a
+ * whole register and one more, so that it may be found more than once, and nothing else is. Returns the number of
+ * registers to be read. */
+static uint32_t gpuir__side_tail(gpuir__side *s, uint32_t width) {
   const uint32_t index = gpuir__side_index(s);
   uint32_t have, whole, t;
   if (index >= s->n) return 0;
   have = s->n - index;
   whole = (have + width - 1) / width;
-  for (t = 0; t < 3 * width; t++) s->copy[t] = s->at[have - 1];
-  memcpy(s->copy, s->at, have * sizeof *s->copy);
-  s->from = s->at = s->copy;
+  for (t = 0; t < 3 * width; t++) s->copy[t] = s->next[have - 1];
+  memcpy(s->copy, s->next, have * sizeof *s->copy);
+  s->items = s->next = s->copy;
   s->end = s->copy + whole * width;
   s->first = index;
   return whole;
 }
 
-/* For how many steps the side lasts, each of a register at most. */
+/* Returns for how many steps the side lasts, if each takes a register. */
 GPUIR__INLINE uint32_t gpuir__side_steps(gpuir__side *s, uint32_t width) {
-  return s->end - s->at >= (ptrdiff_t)width ? (uint32_t)(s->end - s->at) / width : gpuir__side_last(s, width);
+  return s->end - s->next >= (ptrdiff_t)width ? (uint32_t)(s->end - s->next) / width
+                                              : gpuir__side_tail(s, width);
 }
 
-/* Registers' worths before `end` that end below x are passed over, by doubling and then halving steps. */
-static inline const uint32_t *gpuir__pass_over(const uint32_t *at, const uint32_t *end, ptrdiff_t width,
-                                               uint32_t x) {
+/* Skips registers' worths that end below x, up to `end`, by doubling and then halving steps; returns the next one. */
+static inline const uint32_t *gpuir__skip_registers_below(const uint32_t *next, const uint32_t *end,
+                                                          ptrdiff_t width, uint32_t x) {
   ptrdiff_t step = width;
-  while (end - at >= step && at[step - 1] < x) {
-    at += step;
+  while (end - next >= step && next[step - 1] < x) {
+    next += step;
     step *= 2;
   }
   while (step > width) {
     step /= 2;
-    if (end - at >= step && at[step - 1] < x) at += step;
+    if (end - next >= step && next[step - 1] < x) next += step;
   }
-  return at;
+  return next;
 }
 
-/* Two registers' worths begin at *a and *b and end with *x and *y: of them the one that ends first moves on, to the one
- * that ends with next_x or next_y; both if they end alike. Which one it is cannot be foreseen, so the compiler must not
- * make jumps of it. */
-static inline void gpuir__move_on(const uint32_t **a, uint32_t *x, uint32_t next_x, const uint32_t **b,
-                                  uint32_t *y, uint32_t next_y, uint32_t width) {
+/* Advances the side whose register's worth ends at the smaller docID, or both if they end alike. The two begin at *a
+ * and *b and end with *x and *y; the ones behind them end with next_x and next_y. Which side it is cannot be predicted,
+ * so the compiler must not make jumps of it. */
+static inline void gpuir__advance_smaller(const uint32_t **a, uint32_t *x, uint32_t next_x,
+                                          const uint32_t **b, uint32_t *y, uint32_t next_y, uint32_t width) {
   const uint32_t *next_a = *a + width, *next_b = *b + width;
   __asm__(
       "cmpl %[y], %[x]\n\tcmovbel %[next_x], %[x]\n\tcmovbeq %[next_a], %[a]\n\t"
@@ -11323,59 +11353,60 @@ static inline void gpuir__move_on(const uint32_t **a, uint32_t *x, uint32_t next
       : "cc");
 }
 
-/* As gpuir__merge, by registers. The ends of the next registers' worths are loaded before it is known which is needed,
- * so that no step waits for a load; they also tell when one side is so far behind that it is worth a search. */
-GPUIR__INLINE uint32_t gpuir__merge_by(gpuir__meet meet, uint32_t width, int indices, int padded,
-                                       const gpuir__pass *p, const uint32_t *docs, uint32_t n, uint32_t base,
-                                       uint32_t *pi, uint32_t *pj, uint32_t found) {
-  const gpuir__pass own = *p; /* which no store can change */
-  const uint32_t m = own.m, before = found;
-  gpuir__side side[2];
+/* Merges by registers of `width` items. The ends of the next registers' worths are loaded before it is known which is
+ * needed, so that no step waits for a load; they also tell when one side is so far behind that it is worth a search. */
+GPUIR__INLINE uint32_t gpuir__merge_by(gpuir__match_registers match, uint32_t width, int indices, int padded,
+                                       gpuir__merge *m, uint32_t found) {
+  const gpuir__pass pass = *m->pass; /* a copy, as the compiler would take any store for one to *m->pass */
+  const uint32_t before = found;
+  gpuir__side left, right;
   uint32_t steps;
-  gpuir__side_open(&side[0], own.candidates, *pi, m, width, padded);
-  gpuir__side_open(&side[1], docs, *pj, n, width, padded);
-  while ((steps = gpuir__side_steps(&side[0], width)) > 0 &&
-         (steps = gpuir__min32(steps, gpuir__side_steps(&side[1], width))) > 0) {
-    const uint32_t *a = side[0].at, *b = side[1].at;
-    const uint32_t i = gpuir__side_index(&side[0]), j = base + gpuir__side_index(&side[1]);
+  gpuir__side_open(&left, pass.candidates, m->left, pass.m, width, padded);
+  gpuir__side_open(&right, m->docs, m->right, m->n, width, padded);
+  while ((steps = gpuir__side_steps(&left, width)) > 0 &&
+         (steps = gpuir__min32(steps, gpuir__side_steps(&right, width))) > 0) {
+    const uint32_t *a = left.next, *b = right.next;
+    const uint32_t i = gpuir__side_index(&left), j = m->base + gpuir__side_index(&right);
     uint32_t x = a[width - 1], y = b[width - 1];
     do {
       const uint32_t next_x = a[2 * width - 1], next_y = b[2 * width - 1];
       if (GPUIR__UNLIKELY(next_x < *b)) {
-        a = gpuir__pass_over(a + 2 * width, side[0].end, width, *b);
+        a = gpuir__skip_registers_below(a + 2 * width, left.end, width, *b);
         break;
       }
       if (GPUIR__UNLIKELY(next_y < *a)) {
-        b = gpuir__pass_over(b + 2 * width, side[1].end, width, *a);
+        b = gpuir__skip_registers_below(b + 2 * width, right.end, width, *a);
         break;
       }
       found =
-          meet(indices, &own, a, i + (uint32_t)(a - side[0].at), b, j + (uint32_t)(b - side[1].at), found);
-      if (padded) found = gpuir__min32(found, m); /* a list may be damaged, and have docIDs twice */
-      gpuir__move_on(&a, &x, next_x, &b, &y, next_y, width);
-    } while (padded ? a + width <= side[0].end && b + width <= side[1].end : --steps);
-    side[0].at = a;
-    side[1].at = b;
+          match(indices, &pass, a, i + (uint32_t)(a - left.next), b, j + (uint32_t)(b - right.next), found);
+      if (padded) found = gpuir__min32(found, pass.m); /* a damaged list may have a docID twice */
+      gpuir__advance_smaller(&a, &x, next_x, &b, &y, next_y, width);
+    } while (padded ? a + width <= left.end && b + width <= right.end : --steps);
+    left.next = a;
+    right.next = b;
   }
-  while (found > before + 1 && own.docs[found - 1] == own.docs[found - 2]) found--;
-  *pi = gpuir__min32(gpuir__side_index(&side[0]), m);
-  *pj = gpuir__min32(gpuir__side_index(&side[1]), n);
+  while (found > before + 1 && pass.docs[found - 1] == pass.docs[found - 2]) found--;
+  m->left = gpuir__min32(gpuir__side_index(&left), pass.m);
+  m->right = gpuir__min32(gpuir__side_index(&right), m->n);
   return found;
 }
 
-/* The bodies of two functions that differ in the registers: what is constant in each step, made so. */
-#define GPUIR__MERGE_BY(meet, width, indices, padded) \
-  gpuir__merge_by((meet), (width), (indices), (padded), p, docs, n, base, pi, pj, found)
-#define GPUIR__MERGE(meet, width)                                                              \
-  (indices  ? padded ? GPUIR__MERGE_BY(meet, width, 1, 1) : GPUIR__MERGE_BY(meet, width, 1, 0) \
-    : padded ? GPUIR__MERGE_BY(meet, width, 0, 1)                                              \
-            : GPUIR__MERGE_BY(meet, width, 0, 0))
+/* Merges by registers, with all that is constant in a step known to the compiler: four loops, one of which is run. */
+GPUIR__INLINE uint32_t gpuir__merge_any(gpuir__match_registers match, uint32_t width, gpuir__merge *m,
+                                        uint32_t found) {
+  if (m->pass->from)
+    return m->padded ? gpuir__merge_by(match, width, 1, 1, m, found)
+                     : gpuir__merge_by(match, width, 1, 0, m, found);
+  return m->padded ? gpuir__merge_by(match, width, 0, 1, m, found)
+                   : gpuir__merge_by(match, width, 0, 0, m, found);
+}
 
 /* ---- registers of 8 ---- */
 
-/* The items of x that `mask` marks to `to`, and rubbish up to its 8th. */
+/* Writes the items of x whose bits are set in `mask` to `to`, one after the other; what follows up to to[7] is garbage. */
 GPUIR__AVX2 GPUIR__INLINE void gpuir__compress_avx2(uint32_t *to, uint32_t mask, __m256i x) {
-  /* By mask, the numbers of the lanes that it marks, a byte each: lane t stands before those of the lanes above it. */
+  /* lanes[mask] has the numbers of the set bits, a byte each: lane t's stands before those of the lanes above it. */
 #define GPUIR__LANE0(above) (above), (above) << 8
 #define GPUIR__LANE1(above) GPUIR__LANE0(above), GPUIR__LANE0((above) << 8 | 1)
 #define GPUIR__LANE2(above) GPUIR__LANE1(above), GPUIR__LANE1((above) << 8 | 2)
@@ -11395,7 +11426,8 @@ GPUIR__AVX2 GPUIR__INLINE void gpuir__compress_avx2(uint32_t *to, uint32_t mask,
   _mm256_storeu_si256((__m256i *)(void *)to, _mm256_permutevar8x32_epi32(x, order));
 }
 
-/* Which of the 8 docIDs at a are among those at b: each half of b goes round against both halves of a. */
+/* Returns a bit for each of the 8 docIDs at a: set if it is among the 8 at b. Each half of b is rotated against both
+ * halves of a. */
 GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__among_avx2(const uint32_t *a, const uint32_t *b) {
   const __m256i x = _mm256_loadu_si256((const __m256i *)(const void *)a);
   const __m256i lo = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)b));
@@ -11411,12 +11443,13 @@ GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__among_avx2(const uint32_t *a, const ui
   return (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(_mm256_or_si256(same, also)));
 }
 
-GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__meet_avx2(int indices, const gpuir__pass *p, const uint32_t *a,
-                                                    uint32_t i, const uint32_t *b, uint32_t at,
-                                                    uint32_t found) {
+/* See gpuir__match_registers. */
+GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__match_avx2(int indices, const gpuir__pass *p, const uint32_t *a,
+                                                     uint32_t i, const uint32_t *b, uint32_t at,
+                                                     uint32_t found) {
   const uint32_t hit = gpuir__among_avx2(a, b);
   gpuir__compress_avx2(p->docs + found, hit, _mm256_loadu_si256((const __m256i *)(const void *)a));
-  if (indices && hit) { /* `other` may have the last item more than once, behind all else */
+  if (indices && hit) { /* `other` may have the bit of a last item more than once, above all other bits */
     const __m256i iota = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
     uint32_t other = gpuir__among_avx2(b, a);
     gpuir__compress_avx2(p->from + found, hit, _mm256_add_epi32(iota, _mm256_set1_epi32((int)i)));
@@ -11425,18 +11458,14 @@ GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__meet_avx2(int indices, const gpuir__pa
   return found + (uint32_t)__builtin_popcount(hit);
 }
 
-/* A function of its own, also for the registers of 16 without VP2INTERSECT, where 16 times 16 comparisons take
- * longer. */
-GPUIR__AVX2 __attribute__((noinline)) static uint32_t gpuir__merge_avx2(int indices, int padded,
-                                                                        const gpuir__pass *p,
-                                                                        const uint32_t *docs, uint32_t n,
-                                                                        uint32_t base, uint32_t *pi,
-                                                                        uint32_t *pj, uint32_t found) {
-  return GPUIR__MERGE(gpuir__meet_avx2, 8);
+/* Merges by registers of 8. A function of its own, since registers of 16 without VP2INTERSECT use it as well: 16 times
+ * 16 comparisons would take longer. */
+GPUIR__AVX2 __attribute__((noinline)) static uint32_t gpuir__merge_avx2(gpuir__merge *m, uint32_t found) {
+  return gpuir__merge_any(gpuir__match_avx2, 8, m, found);
 }
 
-/* The last docIDs of the eight registers' worths of a block that begin at docs, each of `width`: from loads that have
- * them in their lanes already. */
+/* Loads the last docIDs of the eight registers' worths, each of `width`, that begin at docs, by loads that have each of
+ * them in its lane already. */
 #define GPUIR__TOP(t, width) \
   _mm256_loadu_si256((const __m256i *)(const void *)(docs + ((t) + 1) * (width)-1 - (t)))
 #define GPUIR__TOPS(width)                                                                            \
@@ -11451,16 +11480,30 @@ GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__tops_16(const uint32_t *docs) { return 
 #undef GPUIR__TOPS
 #undef GPUIR__TOP
 
-/* Candidates from *pi on, up to `last`, in one block: a comparison with the last docIDs of its registers' worths tells
- * in which one a candidate would be, another one whether it is; no branch has anything to guess. */
-GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__spot_avx2(int indices, const gpuir__pass *p, const uint32_t *docs,
-                                                    uint32_t base, uint32_t last, uint32_t *pi,
+/* ---- candidates looked up in a decoded block ---- */
+
+/* A decoded block of a list, and the pass whose candidates are looked up in it. */
+typedef struct gpuir__spot {
+  const gpuir__pass *pass;
+  const uint32_t *docs; /* GPUIR__BLOCK docIDs, filled up with UINT32_MAX */
+  uint32_t base;        /* index of docs[0] in the list */
+  uint32_t last;        /* the block's last docID, as the directory has it */
+} gpuir__spot;
+
+/* Looks up the candidates from *next on that are at most the block's last docID; moves *next behind them and returns
+ * the number of matches. A comparison with the last docIDs of the block's registers' worths tells in which of them a
+ * candidate would be, another one whether it is there; no branch has anything to predict. */
+typedef uint32_t (*gpuir__spot_kernel)(int indices, const gpuir__spot *s, uint32_t *next, uint32_t found);
+
+GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__spot_avx2(int indices, const gpuir__spot *s, uint32_t *next,
                                                     uint32_t found) {
-  const gpuir__pass own = *p;
+  const gpuir__pass pass = *s->pass;
+  const uint32_t *docs = s->docs;
+  const uint32_t base = s->base, last = s->last;
   const __m256i lo = gpuir__tops_8(docs), hi = gpuir__tops_8(docs + 64);
-  uint32_t i = *pi;
-  for (; i < own.m; i++) {
-    const uint32_t x = own.candidates[i];
+  uint32_t i = *next;
+  for (; i < pass.m; i++) {
+    const uint32_t x = pass.candidates[i];
     const __m256i v = _mm256_set1_epi32((int)x);
     uint32_t pos, hit;
     __m256i ends;
@@ -11470,13 +11513,13 @@ GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__spot_avx2(int indices, const gpuir__pa
     pos = 8 * (16 - (uint32_t)__builtin_popcount((uint32_t)_mm256_movemask_epi8(ends)) / 2);
     hit = (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(
         _mm256_cmpeq_epi32(_mm256_loadu_si256((const __m256i *)(const void *)(docs + pos)), v)));
-    found = gpuir__pass_put(&own, indices, found, i, x, base + pos + gpuir__ctz32(hit | 0x100u), hit != 0);
+    found = gpuir__pass_put(&pass, indices, found, i, x, base + pos + gpuir__ctz32(hit | 0x100u), hit != 0);
   }
-  *pi = i;
+  *next = i;
   return found;
 }
 
-/* Has the block x? For one candidate alone that is less work than a look-up. */
+/* Returns 1 if x is in a decoded block. For one candidate alone that is less work than a look-up. */
 GPUIR__AVX2 GPUIR__INLINE int gpuir__holds_avx2(const uint32_t *docs, uint32_t x) {
   const __m256i v = _mm256_set1_epi32((int)x);
   __m256i same[4], any;
@@ -11490,44 +11533,73 @@ GPUIR__AVX2 GPUIR__INLINE int gpuir__holds_avx2(const uint32_t *docs, uint32_t x
   return !_mm256_testz_si256(any, any);
 }
 
-GPUIR__INLINE int gpuir__is_sparse(const gpuir__operand *o) {
-  return o->expected && o->n / GPUIR__SPARSE >= o->expected;
-}
+/* The steps of gpuir__lookup_by, which differ from level to level. */
+typedef struct gpuir__lookup_steps {
+  uint32_t (*find_block)(const gpuir__list *l, uint32_t from, uint32_t x); /* see gpuir__list_find_block */
+  gpuir__merge_kernel merge;
+  uint32_t (*behind)(const gpuir__pass *p, uint32_t i,
+                     uint32_t last); /* the first candidate >= i above `last` */
+  gpuir__spot_kernel spot;
+  int (*holds)(const uint32_t *docs, uint32_t x); /* see gpuir__holds_avx2 */
+} gpuir__lookup_steps;
 
-/* Looks for candidate *pi, alone in its block, without decoding that; 0: it has to be decoded. */
-GPUIR__INLINE int gpuir__spot_alone(int indices, const gpuir__pass *p, gpuir__cursor *c, uint32_t block,
-                                    uint32_t *pi, uint32_t *found) {
-  const uint32_t x = p->candidates[*pi], at = gpuir__cursor_find(c, block, x);
+/* Looks for candidate *next, which is alone in its block, without decoding the block; returns 0 if the block has to be
+ * decoded. */
+GPUIR__INLINE int gpuir__lookup_undecoded(int indices, const gpuir__pass *p, gpuir__cursor *c, uint32_t block,
+                                          uint32_t *next, uint32_t *found) {
+  const uint32_t x = p->candidates[*next], at = gpuir__cursor_find(c, block, x);
   if (at == GPUIR__UNTOLD) return 0;
-  *found = gpuir__pass_put(p, indices, *found, *pi, x, block * GPUIR__BLOCK + at, at != GPUIR__ABSENT);
-  ++*pi;
+  *found = gpuir__pass_put(p, indices, *found, *next, x, block * GPUIR__BLOCK + at, at != GPUIR__ABSENT);
+  ++*next;
   return 1;
 }
 
-/* A list, block by block. Candidates are followed by UINT32_MAX, 16 times. */
-GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__blocks_avx2(int indices, gpuir__operand *o, const gpuir__pass *p) {
+/* Looks up the candidates from *next on that are in the cursor's decoded block, by what suits their number; returns the
+ * number of matches. */
+GPUIR__INLINE uint32_t gpuir__lookup_block(const gpuir__lookup_steps *steps, int indices, gpuir__cursor *c,
+                                           const gpuir__spot *s, uint32_t *next, uint32_t found) {
+  const gpuir__pass *p = s->pass;
+  if (p->m - *next >= GPUIR__MANY && p->candidates[*next + GPUIR__MANY - 1] <= s->last) {
+    gpuir__merge m;
+    m.pass = p;
+    m.docs = c->docs;
+    m.n = c->n;
+    m.base = s->base;
+    m.left = *next;
+    m.right = 0;
+    m.padded = 1;
+    found = steps->merge(&m, found);
+    *next = steps->behind(p, m.left, s->last); /* a register of candidates may be left that is done in part */
+  } else if (!indices && p->candidates[*next + 1] > s->last) {
+    const uint32_t x = p->candidates[*next];
+    found = gpuir__pass_put(p, 0, found, *next, x, 0, steps->holds(c->docs, x));
+    ++*next;
+  } else {
+    found = steps->spot(indices, s, next, found);
+  }
+  return found;
+}
+
+/* Looks up candidates in a list, block by block. */
+GPUIR__INLINE uint32_t gpuir__lookup_by(const gpuir__lookup_steps *steps, int indices, gpuir__operand *o,
+                                        const gpuir__pass *p) {
   gpuir__cursor *c = o->cursor;
   const gpuir__list *l = &c->list;
-  const int sparse = gpuir__is_sparse(o);
+  const int sparse = o->expected && o->n / GPUIR__SPARSE >= o->expected;
   uint32_t block = o->at / GPUIR__BLOCK, i = 0, found = 0;
+  gpuir__spot s;
+  s.pass = p;
+  s.docs = c->docs;
   while (i < p->m) {
-    uint32_t last, before = i, j = 0;
-    block = gpuir__list_find_block(l, block, p->candidates[i]);
+    const uint32_t before = i;
+    block = steps->find_block(l, block, p->candidates[i]);
     if (block >= l->nblocks) break;
-    last = l->last ? l->last[block] : UINT32_MAX - 1;
-    if (sparse && p->candidates[i + 1] > last && gpuir__spot_alone(indices, p, c, block, &i, &found))
+    s.last = l->last ? l->last[block] : UINT32_MAX - 1;
+    if (sparse && p->candidates[i + 1] > s.last && gpuir__lookup_undecoded(indices, p, c, block, &i, &found))
       continue;
     gpuir__cursor_load(c, block);
-    if (p->m - i >= GPUIR__MANY && p->candidates[i + GPUIR__MANY - 1] <= last) {
-      found = gpuir__merge_avx2(indices, 1, p, c->docs, c->n, block * GPUIR__BLOCK, &i, &j, found);
-      while (i < p->m && p->candidates[i] <= last) i++; /* done, in the register that was not left behind */
-    } else if (!indices && p->candidates[i + 1] > last) {
-      found =
-          gpuir__pass_put(p, 0, found, i, p->candidates[i], 0, gpuir__holds_avx2(c->docs, p->candidates[i]));
-      i++;
-    } else {
-      found = gpuir__spot_avx2(indices, p, c->docs, block * GPUIR__BLOCK, last, &i, found);
-    }
+    s.base = block * GPUIR__BLOCK;
+    found = gpuir__lookup_block(steps, indices, c, &s, &i, found);
     if (i == before) i++; /* only in a damaged file */
     found = gpuir__min32(found, i);
   }
@@ -11535,24 +11607,34 @@ GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__blocks_avx2(int indices, gpuir__operan
   return found;
 }
 
+static uint32_t gpuir__behind_avx2(const gpuir__pass *p, uint32_t i, uint32_t last) {
+  while (i < p->m && p->candidates[i] <= last) i++;
+  return i;
+}
+
+static const gpuir__lookup_steps gpuir__steps_avx2 = {
+    gpuir__list_find_block, gpuir__merge_avx2, gpuir__behind_avx2, gpuir__spot_avx2, gpuir__holds_avx2};
+
 GPUIR__AVX2 static uint32_t gpuir__lookup_avx2(gpuir__operand *o, const gpuir__pass *p) {
-  return p->from ? gpuir__blocks_avx2(1, o, p) : gpuir__blocks_avx2(0, o, p);
+  return p->from ? gpuir__lookup_by(&gpuir__steps_avx2, 1, o, p)
+                 : gpuir__lookup_by(&gpuir__steps_avx2, 0, o, p);
 }
 
 /* ---- registers of 16 ---- */
 
 #if (defined(__clang__) && __clang_major__ >= 9) || (!defined(__clang__) && __GNUC__ >= 10)
-#define GPUIR__PAIRS 1 /* the assembler knows VP2INTERSECT */
+#define GPUIR__VP2INTERSECT 1 /* the assembler knows the instruction */
 #else
-#define GPUIR__PAIRS 0
+#define GPUIR__VP2INTERSECT 0
 #endif
 
-/* Which of the 16 docIDs at a are among those at b, and the other way round, in one instruction, which few processors
- * have. Written so that neither the compiler nor the rest of the file has to be told of it. */
-GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__pairs_avx512(const uint32_t *a, const uint32_t *b,
+/* Returns a bit for each of the 16 docIDs at a, set if it is among the 16 at b, and in *other the same of those at b:
+ * by VP2INTERSECT, which few processors have. Written so that neither the compiler nor the rest of the file has to be
+ * told of the instruction. */
+GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__among_avx512(const uint32_t *a, const uint32_t *b,
                                                          uint32_t *other) {
   uint32_t hit = 0, back = 0;
-#if GPUIR__PAIRS
+#if GPUIR__VP2INTERSECT
   __asm__("vp2intersectd %3, %2, %%k2\n\tkmovw %%k2, %0\n\tkmovw %%k3, %1"
           : "=r"(hit), "=r"(back)
           : "v"(_mm512_loadu_si512(a)), "v"(_mm512_loadu_si512(b))
@@ -11565,15 +11647,16 @@ GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__pairs_avx512(const uint32_t *a, cons
   return hit;
 }
 
-/* Writes the items of x that `mask` marks to `to`, and rubbish up to its 16th. */
+/* Writes the items of x whose bits are set in `mask` to `to`, one after the other; what follows up to to[15] is zero. */
 GPUIR__AVX512 GPUIR__INLINE void gpuir__compress_avx512(uint32_t *to, uint32_t mask, __m512i x) {
   _mm512_storeu_si512(to, _mm512_maskz_compress_epi32((__mmask16)mask, x));
 }
 
-GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__meet_avx512(int indices, const gpuir__pass *p, const uint32_t *a,
-                                                        uint32_t i, const uint32_t *b, uint32_t at,
-                                                        uint32_t found) {
-  uint32_t other, hit = gpuir__pairs_avx512(a, b, &other);
+/* See gpuir__match_registers. */
+GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__match_avx512(int indices, const gpuir__pass *p, const uint32_t *a,
+                                                         uint32_t i, const uint32_t *b, uint32_t at,
+                                                         uint32_t found) {
+  uint32_t other, hit = gpuir__among_avx512(a, b, &other);
   gpuir__compress_avx512(p->docs + found, hit, _mm512_loadu_si512(a));
   if (indices) {
     const __m512i iota = gpuir__avx512_iota();
@@ -11583,16 +11666,15 @@ GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__meet_avx512(int indices, const gpuir
   return found + (uint32_t)__builtin_popcount(hit);
 }
 
-GPUIR__AVX512 __attribute__((noinline)) static uint32_t gpuir__merge_avx512(int indices, int padded,
-                                                                            const gpuir__pass *p,
-                                                                            const uint32_t *docs, uint32_t n,
-                                                                            uint32_t base, uint32_t *pi,
-                                                                            uint32_t *pj, uint32_t found) {
-  return GPUIR__MERGE(gpuir__meet_avx512, 16);
+/* Merges by registers of 16. */
+GPUIR__AVX512 __attribute__((noinline)) static uint32_t gpuir__merge_avx512(gpuir__merge *m, uint32_t found) {
+  return gpuir__merge_any(gpuir__match_avx512, 16, m, found);
 }
 
-/* The first block >= from whose last docID is >= x, or nblocks: that many of the next 16 end below x. */
-GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__block_avx512(const gpuir__list *l, uint32_t from, uint32_t x) {
+/* Finds the first block >= from whose last docID is >= x, or nblocks, by counting the blocks among the next 16 that end
+ * below x. */
+GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__find_block_avx512(const gpuir__list *l, uint32_t from,
+                                                              uint32_t x) {
   uint32_t have, below;
   if (!l->last || from >= l->nblocks) return from;
   have = gpuir__min32(l->nblocks - from, 16);
@@ -11603,72 +11685,58 @@ GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__block_avx512(const gpuir__list *l, u
   return below < 16 ? from + below : gpuir__list_find_block(l, from + 15, x);
 }
 
-/* As gpuir__spot_avx2. */
-GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__spot_avx512(int indices, const gpuir__pass *p,
-                                                        const uint32_t *docs, uint32_t base, uint32_t last,
-                                                        uint32_t *pi, uint32_t found) {
-  const gpuir__pass own = *p;
+/* See gpuir__spot_kernel. */
+GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__spot_avx512(int indices, const gpuir__spot *s, uint32_t *next,
+                                                        uint32_t found) {
+  const gpuir__pass pass = *s->pass;
+  const uint32_t *docs = s->docs;
+  const uint32_t base = s->base, last = s->last;
   const __m256i tops = gpuir__tops_16(docs);
-  uint32_t i = *pi;
-  for (; i < own.m; i++) {
-    uint32_t x = own.candidates[i], pos, hit;
+  uint32_t i = *next;
+  for (; i < pass.m; i++) {
+    uint32_t x = pass.candidates[i], pos, hit;
     if (x > last) break;
     pos = 16 * (uint32_t)__builtin_popcount(
                    gpuir__mask_bits(_mm256_cmplt_epu32_mask(tops, _mm256_set1_epi32((int)x))));
     hit =
         gpuir__mask_bits(_mm512_cmpeq_epi32_mask(_mm512_loadu_si512(docs + pos), _mm512_set1_epi32((int)x)));
-    found = gpuir__pass_put(&own, indices, found, i, x, base + pos + gpuir__ctz32(hit | 0x10000u), hit != 0);
+    found = gpuir__pass_put(&pass, indices, found, i, x, base + pos + gpuir__ctz32(hit | 0x10000u), hit != 0);
   }
-  *pi = i;
+  *next = i;
   return found;
 }
 
-/* As gpuir__blocks_avx2. */
-GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__blocks_avx512(int indices, int pairs, gpuir__operand *o,
-                                                          const gpuir__pass *p) {
-  gpuir__cursor *c = o->cursor;
-  const gpuir__list *l = &c->list;
-  const int sparse = gpuir__is_sparse(o);
-  uint32_t block = o->at / GPUIR__BLOCK, i = 0, found = 0;
-  while (i < p->m) {
-    uint32_t last, before = i, j = 0;
-    block = gpuir__block_avx512(l, block, p->candidates[i]);
-    if (block >= l->nblocks) break;
-    last = l->last ? l->last[block] : UINT32_MAX - 1;
-    if (sparse && p->candidates[i + 1] > last && gpuir__spot_alone(indices, p, c, block, &i, &found))
-      continue;
-    gpuir__cursor_load(c, block);
-    if (p->m - i >= GPUIR__MANY && p->candidates[i + GPUIR__MANY - 1] <= last) {
-      found = pairs ? gpuir__merge_avx512(indices, 1, p, c->docs, c->n, block * GPUIR__BLOCK, &i, &j, found)
-                    : gpuir__merge_avx2(indices, 1, p, c->docs, c->n, block * GPUIR__BLOCK, &i, &j, found);
-      if (i < p->m) /* of the register that was not left behind, those up to `last` are done */
-        i += (uint32_t)__builtin_popcount(gpuir__mask_bits(
-            _mm512_cmple_epu32_mask(_mm512_loadu_si512(p->candidates + i), _mm512_set1_epi32((int)last))));
-    } else if (!indices && p->candidates[i + 1] > last) {
-      found =
-          gpuir__pass_put(p, 0, found, i, p->candidates[i], 0, gpuir__holds_avx2(c->docs, p->candidates[i]));
-      i++;
-    } else {
-      found = gpuir__spot_avx512(indices, p, c->docs, block * GPUIR__BLOCK, last, &i, found);
-    }
-    if (i == before) i++; /* only in a damaged file */
-    found = gpuir__min32(found, i);
-  }
-  o->at = gpuir__min32(block, l->nblocks) * GPUIR__BLOCK;
-  return found;
+GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__behind_avx512(const gpuir__pass *p, uint32_t i, uint32_t last) {
+  if (i >= p->m) return i;
+  return i + (uint32_t)__builtin_popcount(gpuir__mask_bits(_mm512_cmple_epu32_mask(
+                 _mm512_loadu_si512(p->candidates + i), _mm512_set1_epi32((int)last))));
 }
+
+static const gpuir__lookup_steps gpuir__steps_avx512 = {
+    gpuir__find_block_avx512, gpuir__merge_avx2, gpuir__behind_avx512, gpuir__spot_avx512, gpuir__holds_avx2};
+static const gpuir__lookup_steps gpuir__steps_vp2intersect = {gpuir__find_block_avx512, gpuir__merge_avx512,
+                                                              gpuir__behind_avx512, gpuir__spot_avx512,
+                                                              gpuir__holds_avx2};
 
 GPUIR__AVX512 static uint32_t gpuir__lookup_avx512(gpuir__operand *o, const gpuir__pass *p) {
-  if (o->pairs) return p->from ? gpuir__blocks_avx512(1, 1, o, p) : gpuir__blocks_avx512(0, 1, o, p);
-  return p->from ? gpuir__blocks_avx512(1, 0, o, p) : gpuir__blocks_avx512(0, 0, o, p);
+  return p->from ? gpuir__lookup_by(&gpuir__steps_avx512, 1, o, p)
+                 : gpuir__lookup_by(&gpuir__steps_avx512, 0, o, p);
+}
+
+GPUIR__AVX512 static uint32_t gpuir__lookup_vp2intersect(gpuir__operand *o, const gpuir__pass *p) {
+  return p->from ? gpuir__lookup_by(&gpuir__steps_vp2intersect, 1, o, p)
+                 : gpuir__lookup_by(&gpuir__steps_vp2intersect, 0, o, p);
 }
 
 #endif
 
-#define GPUIR__NEAR 8u /* so many candidates in a block: the next docID is searched step by step */
+/* ---- without vectors; the table ---- */
 
-/* A list, block by block, without vectors. */
-GPUIR__INLINE uint32_t gpuir__blocks(int indices, gpuir__operand *o, const gpuir__pass *p) {
+#define GPUIR__NEAR \
+  8u /* from so many candidates in a block on, the next docID is searched for step by step */
+
+/* Looks up candidates in a list, block by block, without vectors. */
+GPUIR__INLINE uint32_t gpuir__lookup_plain(int indices, gpuir__operand *o, const gpuir__pass *p) {
   gpuir__cursor *c = o->cursor;
   const gpuir__list *l = &c->list;
   uint32_t block = o->at / GPUIR__BLOCK, i = 0, found = 0;
@@ -11694,58 +11762,114 @@ GPUIR__INLINE uint32_t gpuir__blocks(int indices, gpuir__operand *o, const gpuir
   return found;
 }
 
-/* Looks up the candidates of a pass in the operand's list; returns how many of them the list holds. */
-static uint32_t gpuir__lookup(gpuir__operand *o, const gpuir__pass *p) {
+static uint32_t gpuir__lookup_scalar(gpuir__operand *o, const gpuir__pass *p) {
+  return p->from ? gpuir__lookup_plain(1, o, p) : gpuir__lookup_plain(0, o, p);
+}
+
+/* The kernels of each SIMD level, by GPUIR__LOOKUP_. */
+static const gpuir__lookup_kernels gpuir__lookup_of_level[4] = {
+    {gpuir__lookup_scalar, GPUIR__LOOKUP_SCALAR},
 #if GPUIR__X86
-  if (o->simd == GPUIR_SIMD_AVX512) return gpuir__lookup_avx512(o, p);
-  if (o->simd == GPUIR_SIMD_AVX2) return gpuir__lookup_avx2(o, p);
+    {gpuir__lookup_avx2, GPUIR__LOOKUP_AVX2},
+    {gpuir__lookup_avx512, GPUIR__LOOKUP_AVX512},
+    {gpuir__lookup_vp2intersect, GPUIR__LOOKUP_VP2INTERSECT},
 #endif
-  return p->from ? gpuir__blocks(1, o, p) : gpuir__blocks(0, o, p);
+};
+
+/* Chooses the kernels for a resolved GPUIR_SIMD_ level on this processor. */
+static const gpuir__lookup_kernels *gpuir__lookup_choose(int simd) {
+#if GPUIR__X86 && GPUIR__VP2INTERSECT
+  if (simd == GPUIR_SIMD_AVX512 && __builtin_cpu_supports("avx512vp2intersect"))
+    return &gpuir__lookup_of_level[GPUIR__LOOKUP_VP2INTERSECT];
+#endif
+  return &gpuir__lookup_of_level[simd - GPUIR_SIMD_SCALAR];
 }
 
-/* The candidates that the operand does not hold: their indices, to kept[0..m). Returns how many there are. */
-static uint32_t gpuir__without(gpuir__operand *o, const gpuir__pass *p, uint32_t *kept) {
-  const uint32_t found = gpuir__lookup(o, p);
-  uint32_t i, j = 0, n = 0;
-  for (i = 0; i < p->m; i++) {
-    if (j < found && p->from[j] == i)
-      j++;
-    else
-      kept[n++] = i;
-  }
-  return n;
+/* Makes an operand of a list under a cursor, or, with NULL, of an array whose docs and n the caller fills in. */
+static void gpuir__operand_init(gpuir__operand *o, gpuir__cursor *c, const gpuir__lookup_kernels *kernels) {
+  memset(o, 0, sizeof *o);
+  o->cursor = c;
+  o->n = c ? c->list.df : 0;
+  o->kernels = kernels;
 }
 
-/* Has this processor VP2INTERSECT? */
-static int gpuir__has_pairs(void) {
-#if GPUIR__X86 && GPUIR__PAIRS
-  return __builtin_cpu_supports("avx512vp2intersect") != 0;
-#else
-  return 0;
-#endif
+/* Looks up the candidates of a pass in the operand's list; returns the number of candidates that the list holds. */
+static inline uint32_t gpuir__lookup(gpuir__operand *o, const gpuir__pass *p) {
+  return o->kernels->list(o, p);
 }
 
 #ifndef GPUIR_NO_LAB
 
 /* ============================================================================
- * [19-methods]  intersection methods of the literature, and the table of all methods
+ * [19-methods]  lab: intersection methods of the literature, and the table of all methods
  *
- * Uses      [09-postings], [18-lookup]; lr uses the lines of [07-lab-lines].
- * Start at  gpuir__methods (the table).
+ * A method filters candidates through one operand, an array or a compressed list; a searcher that names one uses
+ * it for AND and counting instead of [18-lookup]. Some methods prepare something of an operand first: a table of
+ * buckets, a regression line, the levels of a skip list. tools/lab/isect.h runs one prepared intersection.
+ *
+ * Uses      [09-postings], [18-lookup]; lr the lines of [07-lab-lines], algorithm1 its codec lrc ([08-codings]).
+ * Start at  gpuir__methods (the table, at the end), gpuir__method, gpuir__operand_prepare.
  * Tests     tests/unit/19_methods.c
  * ==========================================================================*/
 
+#define GPUIR__SKIP_LOG 3u /* a skip list's level has each 8th docID of the one below */
+#define GPUIR__SKIP_LEVELS 11u
+
+/* A regression line turned round, which tells where in a list to look for x (Ao et al. 2011, section 4.3). */
+typedef struct gpuir__lr {
+  uint32_t inverse;    /* indices a docID, times 2^32 */
+  int64_t left, right; /* the safe range is [q - left, q + right], where q = x * inverse >> 32 */
+} gpuir__lr;
+
+/* What a method made of one operand before the search. */
+typedef struct gpuir__prepared {
+  uint64_t param;                            /* the method's */
+  int (*stopped)(void *user);                /* not 0: preparing ends with this status; NULL: never */
+  void *user;                                /* of stopped */
+  gpuir__buf aux;                            /* owns the arrays below */
+  unsigned shift;                            /* right shift of a docID to its bucket or segment */
+  uint32_t buckets;                          /* or segments */
+  const uint32_t *first;                     /* [buckets + 1] index of a bucket's first docID */
+  const gpuir__lr *lines;                    /* one line, or one a segment */
+  const uint32_t *level[GPUIR__SKIP_LEVELS]; /* of a skip list; [0] is the array or the directory itself */
+  uint32_t level_n[GPUIR__SKIP_LEVELS];      /* items of each level */
+  const uint32_t *heads;                     /* [block] last docID */
+  gpuir__buf copy;                           /* owns the bytes of `coded`, if they are not the list's own */
+  gpuir__stream coded;                       /* the docIDs in a codec with get() */
+} gpuir__prepared;
+
+/* What of a list a method prepares from. */
+enum { GPUIR__NEEDS_NOTHING, GPUIR__NEEDS_DIRECTORY, GPUIR__NEEDS_DOCIDS };
+
+typedef struct gpuir__method {
+  const char *name, *title, *paper; /* the paper and its section; "": none */
+  uint64_t param;
+  int needs; /* GPUIR__NEEDS_ of a list: with NOTHING, lists are not prepared, only arrays */
+  /* Prepares an operand whose docIDs are docs[0..n). NULL: nothing to prepare. 0, NOMEM, LIMIT, or what stopped() says. */
+  int (*prepare)(const gpuir_allocator *a, gpuir__operand *o, const uint32_t *docs);
+  /* Both return the number of candidates that the operand holds, and may be called again with greater candidates. */
+  uint32_t (*array)(gpuir__operand *o, const gpuir__pass *p);
+  uint32_t (*list)(gpuir__operand *o, const gpuir__pass *p);
+  /* Instead of them: all operands at once, the first one an array. where[i], unless where is NULL, gets the
+   * indices in operand i. */
+  uint32_t (*all)(gpuir__operand *const *o, unsigned k, uint32_t *docs, uint32_t *const *where);
+} gpuir__method;
+
+/* Asks after each 16,384 steps of preparing whether to stop: 0, or the status to end with. */
+static inline int gpuir__prepare_stopped(const gpuir__prepared *made, uint32_t step) {
+  return step % 16384 == 16383 && made->stopped ? made->stopped(made->user) : GPUIR_OK;
+}
+
 /* ---- arithmetic that kernels share ---- */
 
-/* q is an integer and a function of x alone. `left` and `right` were taken as the extremes of q(docID i) - i over the
- * list with this very function, so that the index of any docID of the list lies in its safe range whatever was rounded
- * on the way to q and to `inverse`: no error of the line needs to be bounded. The line's start, and all that
- * rounding shifts, is part of the two. */
+/* Predicts the index of x, up to a constant. `left` and `right` are the extremes of (prediction - index) over the list by
+ * this very function, so that the index of any docID of the list lies in its safe range whatever was rounded on the
+ * way: no error of the line needs to be bounded. The line's start is part of the two. */
 GPUIR_HD static inline int64_t gpuir__lr_predict(const gpuir__lr *r, uint32_t x) {
   return (int64_t)((uint64_t)x * r->inverse >> 32);
 }
 
-/* The safe range of x as [*lo, *hi) within [0, n); empty or not, it holds x if the list does. */
+/* Computes the safe range of x as [*lo, *hi) within [0, n), which may be empty: a list that holds x holds it there. */
 GPUIR_HD static inline void gpuir__lr_range(const gpuir__lr *r, uint32_t x, uint32_t n, uint32_t *lo,
                                             uint32_t *hi) {
   int64_t q = gpuir__lr_predict(r, x), from = q - r->left, to = q + r->right + 1;
@@ -11753,9 +11877,9 @@ GPUIR_HD static inline void gpuir__lr_range(const gpuir__lr *r, uint32_t x, uint
   *hi = to < (int64_t)*lo ? *lo : to > (int64_t)n ? n : (uint32_t)to;
 }
 
-/* Parallel Merge Find with `levels` of recursion divides m elements into so many segments at each of them that
- * the last ones have as many elements as there are segments at a time: the (levels + 1)-th root (Ding et al. 2009, 7.2;
- * they do not say how many). */
+/* Returns into how many segments Parallel Merge Find with `levels` of recursion divides m elements at each level: the
+ * (levels + 1)-th root, so that the last segments have as many elements as there are segments at a level (Ding et al.
+ * 2009, section 7.2, which gives no number). */
 GPUIR_HD static inline uint32_t gpuir__pmf_fan(uint32_t m, unsigned levels) {
   uint32_t fan = 1;
   for (;;) {
@@ -11767,13 +11891,13 @@ GPUIR_HD static inline uint32_t gpuir__pmf_fan(uint32_t m, unsigned levels) {
   }
 }
 
-/* Splitter s of `fan` of the m elements: the index of the s-th segment's first one. */
+/* Returns the index of the first element of segment s, when m elements are divided into `fan` segments. */
 GPUIR_HD static inline uint32_t gpuir__pmf_splitter(uint32_t m, uint32_t fan, uint32_t s) {
   return (uint32_t)((uint64_t)m * s / fan);
 }
 
-/* Where diagonal d of the grid a x b meets the merge path: *i + *j = d, all of a[0..i) and b[0..j) come before the rest
- * (Griffin, section 3.1.2). Equal docIDs are not parted: then b's belongs to the near side, and *i + *j = d + 1. */
+/* Finds where diagonal d of the grid a x b meets the merge path: *i + *j = d, and all of a[0..i) and b[0..j) come before
+ * the rest (Griffin, section 3.1.2). Equal docIDs are not separated: b's then counts as before, and *i + *j = d + 1. */
 GPUIR_HD static inline void gpuir__mergepath_split(const uint32_t *a, uint32_t m, const uint32_t *b,
                                                    uint32_t n, uint64_t d, uint32_t *i, uint32_t *j) {
   uint32_t lo = d > n ? (uint32_t)(d - n) : 0, hi = d < m ? (uint32_t)d : m;
@@ -11802,7 +11926,7 @@ enum {
   GPUIR__FIND_HS
 };
 
-/* The lower bound of x in a[lo, hi) by doubling steps from lo (Bentley & Yao 1976). */
+/* Finds the lower bound of x in a[lo, hi) by doubling steps from lo (Bentley & Yao 1976). */
 static inline uint32_t gpuir__gallop(const uint32_t *a, uint32_t lo, uint32_t hi, uint32_t x) {
   uint32_t step = 1;
   if (lo >= hi || a[lo] >= x) return lo;
@@ -11813,9 +11937,9 @@ static inline uint32_t gpuir__gallop(const uint32_t *a, uint32_t lo, uint32_t hi
   return gpuir__lower_bound(a, lo + 1, hi - lo > step ? lo + step : hi, x);
 }
 
-/* The lower bound of x in a[lo, hi) by interpolation (Perl, Itai & Avni 1978), which is what Ao et al. 2011, section
- * 4.3, call IS. After as many steps as are plenty on any list that suits it, the rest is searched by halves, so that no
- * list takes longer than O(log n). */
+/* Finds the lower bound of x in a[lo, hi) by interpolation (Perl, Itai & Avni 1978), which Ao et al. 2011, section 4.3,
+ * call IS. After 32 steps, more than a list takes that suits it, the rest is searched by halves, so that no list takes
+ * longer than O(log n). */
 GPUIR_HD static inline uint32_t gpuir__interpolate(const uint32_t *a, uint32_t lo, uint32_t hi, uint32_t x) {
   unsigned steps;
   for (steps = 0; steps < 32 && lo < hi; steps++) {
@@ -11833,24 +11957,25 @@ GPUIR_HD static inline uint32_t gpuir__interpolate(const uint32_t *a, uint32_t l
   return gpuir__lower_bound(a, lo, hi, x);
 }
 
-/* The lower bound of x at or behind index `at`, up the levels of a skip list and down again (Pugh 1990, with levels at
+/* Finds the lower bound of x at or behind index `at`, up the levels of a skip list and down again (Pugh 1990, with levels at
  * even distances; the CPU baseline of Ao et al. 2011). */
-static inline uint32_t gpuir__skip(const gpuir__operand *o, uint32_t at, uint32_t x) {
+static inline uint32_t gpuir__skip(const gpuir__prepared *made, uint32_t at, uint32_t x) {
   unsigned up = 0;
-  while (up + 1 < GPUIR__SKIP_LEVELS && at >> GPUIR__SKIP_LOG < o->level_n[up + 1] &&
-         o->level[up + 1][at >> GPUIR__SKIP_LOG] < x) {
+  while (up + 1 < GPUIR__SKIP_LEVELS && at >> GPUIR__SKIP_LOG < made->level_n[up + 1] &&
+         made->level[up + 1][at >> GPUIR__SKIP_LOG] < x) {
     at = (at >> GPUIR__SKIP_LOG) + 1;
     up++;
   }
   for (;;) { /* all docIDs before `at` on this level are below x */
-    while (at < o->level_n[up] && o->level[up][at] < x) at++;
+    while (at < made->level_n[up] && made->level[up][at] < x) at++;
     if (!up) return at;
     at <<= GPUIR__SKIP_LOG;
     up--;
   }
 }
 
-/* Groups of 128 are passed over by their last docID: SvS with blocks (Ding et al. 2009, section 8.1). */
+/* Finds the lower bound of x in a[lo, hi), skipping groups of 128 by their last docID: SvS with blocks (Ding et al.
+ * 2009, section 8.1). */
 static inline uint32_t gpuir__svs(const uint32_t *a, uint32_t lo, uint32_t hi, uint32_t x) {
   uint32_t end, step = GPUIR__BLOCK;
   while (hi - lo > step && a[lo + step - 1] < x) {
@@ -11869,33 +11994,36 @@ static inline uint32_t gpuir__svs(const uint32_t *a, uint32_t lo, uint32_t hi, u
   return gpuir__lower_bound(a, lo, end, x);
 }
 
+/* Finds the lower bound of x in a[lo, hi), by the search that the method makes within a range. */
 GPUIR__INLINE uint32_t gpuir__find(int how, const uint32_t *a, uint32_t lo, uint32_t hi, uint32_t x) {
   if (how == GPUIR__FIND_GALLOP) return gpuir__gallop(a, lo, hi, x);
   if (how == GPUIR__FIND_INTERPOLATION) return gpuir__interpolate(a, lo, hi, x);
   return gpuir__lower_bound(a, lo, hi, x);
 }
 
-/* Where in the operand x can be: indices [*lo, *hi). */
+/* Computes where in the operand x can be: indices [*lo, *hi). */
 GPUIR__INLINE void gpuir__contract(int how, const gpuir__operand *o, uint32_t x, uint32_t *lo, uint32_t *hi) {
   *lo = 0;
   *hi = o->n;
   if (how == GPUIR__FIND_GALLOP || how == GPUIR__FIND_SKIP || how == GPUIR__FIND_SVS) {
     *lo = o->at;
   } else if (how == GPUIR__FIND_LR) {
-    gpuir__lr_range(o->lines, x, o->n, lo, hi);
+    gpuir__lr_range(o->prepared->lines, x, o->n, lo, hi);
   } else if (how == GPUIR__FIND_LOCAL || how == GPUIR__FIND_HS) {
-    uint32_t h = gpuir__hs_bucket(x, o->shift);
-    if (h >= o->buckets) {
+    const gpuir__prepared *made = o->prepared;
+    uint32_t h = gpuir__hs_bucket(x, made->shift);
+    if (h >= made->buckets) {
       *hi = 0;
     } else if (how == GPUIR__FIND_HS) {
-      *lo = o->first[h];
-      *hi = o->first[h + 1];
+      *lo = made->first[h];
+      *hi = made->first[h + 1];
     } else {
-      gpuir__lr_range(&o->lines[h], x, o->n, lo, hi);
+      gpuir__lr_range(&made->lines[h], x, o->n, lo, hi);
     }
   }
 }
 
+/* Looks for the candidates in an array, one by one. */
 GPUIR__INLINE uint32_t gpuir__each_array(int how, int indices, gpuir__operand *o, const gpuir__pass *p) {
   uint32_t i, found = 0, at = o->at;
   const uint32_t *docs = o->docs, n = o->n;
@@ -11904,7 +12032,7 @@ GPUIR__INLINE uint32_t gpuir__each_array(int how, int indices, gpuir__operand *o
     gpuir__contract(how, o, x, &lo, &hi);
     if (how == GPUIR__FIND_GALLOP || how == GPUIR__FIND_SKIP || how == GPUIR__FIND_SVS) lo = at;
     if (how == GPUIR__FIND_SKIP)
-      pos = gpuir__skip(o, lo, x);
+      pos = gpuir__skip(o->prepared, lo, x);
     else if (how == GPUIR__FIND_SVS)
       pos = gpuir__svs(docs, lo, hi, x);
     else
@@ -11920,7 +12048,7 @@ GPUIR__INLINE uint32_t gpuir__each_array(int how, int indices, gpuir__operand *o
   return found;
 }
 
-/* The block of a list that may hold x, among those that have the indices [lo, hi); nblocks if there is none. */
+/* Finds the block of a list that may hold x, among those that have the indices [lo, hi); nblocks if there is none. */
 GPUIR__INLINE uint32_t gpuir__find_list_block(int how, const gpuir__operand *o, uint32_t lo, uint32_t hi,
                                               uint32_t x) {
   const gpuir__list *l = &o->cursor->list;
@@ -11928,7 +12056,7 @@ GPUIR__INLINE uint32_t gpuir__find_list_block(int how, const gpuir__operand *o, 
   if (lo >= hi) return l->nblocks;
   if (!l->last) return 0;
   if (how == GPUIR__FIND_SKIP)
-    block = gpuir__skip(o, from, x);
+    block = gpuir__skip(o->prepared, from, x);
   else if (how == GPUIR__FIND_SVS)
     block = gpuir__list_find_block(l, from, x);
   else
@@ -11936,6 +12064,7 @@ GPUIR__INLINE uint32_t gpuir__find_list_block(int how, const gpuir__operand *o, 
   return block < to ? block : l->nblocks;
 }
 
+/* Looks for the candidates in a list, one by one. */
 GPUIR__INLINE uint32_t gpuir__each_list(int how, int indices, gpuir__operand *o, const gpuir__pass *p) {
   gpuir__cursor *c = o->cursor;
   uint32_t i, found = 0;
@@ -11976,116 +12105,148 @@ GPUIR__EACH(local, GPUIR__FIND_LOCAL)
 GPUIR__EACH(hs, GPUIR__FIND_HS)
 #undef GPUIR__EACH
 
-/* Room for n items of 4 bytes behind what `aux` has, at a multiple of 8 bytes; the caller fills all of it. */
+/* Makes room for n items of 4 bytes behind what `aux` has, at a multiple of 8 bytes; the caller fills all of it. */
 static uint32_t *gpuir__aux_room(const gpuir_allocator *a, gpuir__operand *o, uint64_t n) {
   uint8_t *to;
   n = (n + 2) & ~(uint64_t)1; /* never 0 */
-  if (n > SIZE_MAX / 8 || (to = gpuir__buf_room(a, &o->aux, (size_t)n * 4)) == NULL) return NULL;
-  o->aux.len += (size_t)n * 4;
+  if (n > SIZE_MAX / 8 || (to = gpuir__buf_room(a, &o->prepared->aux, (size_t)n * 4)) == NULL) return NULL;
+  o->prepared->aux.len += (size_t)n * 4;
   return (uint32_t *)(void *)to;
 }
 
-/* Levels over the docIDs of an array, or over a list's directory. */
+/* Builds the levels of a skip list over the docIDs of an array, or over a list's directory. */
 static int gpuir__skip_prepare(const gpuir_allocator *a, gpuir__operand *o, const uint32_t *docs) {
   uint32_t n = o->cursor ? (o->cursor->list.last ? o->cursor->list.nblocks : 0) : o->n, i, total = 0, *to;
+  gpuir__prepared *made = o->prepared;
   unsigned up;
-  o->level[0] = o->cursor ? o->cursor->list.last : docs;
-  o->level_n[0] = n;
-  for (up = 1; up < GPUIR__SKIP_LEVELS; up++) total += o->level_n[up] = o->level_n[up - 1] >> GPUIR__SKIP_LOG;
+  int status = GPUIR_OK;
+  made->level[0] = o->cursor ? o->cursor->list.last : docs;
+  made->level_n[0] = n;
+  for (up = 1; up < GPUIR__SKIP_LEVELS; up++)
+    total += made->level_n[up] = made->level_n[up - 1] >> GPUIR__SKIP_LOG;
   to = gpuir__aux_room(a, o, total);
   if (!to) return GPUIR_E_NOMEM;
-  for (up = 1; up < GPUIR__SKIP_LEVELS; up++) {
-    const uint32_t *below = o->level[up - 1];
-    o->level[up] = to;
-    for (i = 0; i < o->level_n[up]; i++) *to++ = below[((i + 1) << GPUIR__SKIP_LOG) - 1];
+  for (up = 1; up < GPUIR__SKIP_LEVELS && !status; up++) {
+    const uint32_t *below = made->level[up - 1];
+    made->level[up] = to;
+    for (i = 0; i < made->level_n[up] && !(status = gpuir__prepare_stopped(made, i)); i++)
+      *to++ = below[((i + 1) << GPUIR__SKIP_LOG) - 1];
   }
-  return GPUIR_OK;
+  return status;
 }
 
-/* The line through docs[0..n), turned round; index 0 is counted as `first`, docIDs less `base`. */
-static gpuir__lr gpuir__lr_make(const uint32_t *docs, uint32_t n, uint32_t first) {
+/* Fits a line through docs[0..n) and turns it round; docs[0] has index `first`. */
+static int gpuir__lr_make(const gpuir__prepared *made, const uint32_t *docs, uint32_t n, uint32_t first,
+                          gpuir__lr *r) {
   gpuir__line l = gpuir__line_fit(docs, n);
-  gpuir__lr r;
   uint32_t i;
   uint64_t inverse = l.slope ? ((uint64_t)1 << (32 + l.shift)) / l.slope : 0;
-  r.inverse = inverse < UINT32_MAX ? (uint32_t)inverse : UINT32_MAX;
-  r.left = n ? INT64_MIN : 0;
-  r.right = n ? INT64_MIN : -1; /* of no docIDs: nothing */
-  for (i = 0; i < n; i++) {
-    int64_t d = gpuir__lr_predict(&r, docs[i]) - ((int64_t)first + i);
-    if (d > r.left) r.left = d;
-    if (-d > r.right) r.right = -d;
+  int status = GPUIR_OK;
+  r->inverse = inverse < UINT32_MAX ? (uint32_t)inverse : UINT32_MAX;
+  r->left = n ? INT64_MIN : 0;
+  r->right = n ? INT64_MIN : -1; /* of no docIDs: nothing */
+  for (i = 0; i < n && !(status = gpuir__prepare_stopped(made, first + i)); i++) {
+    int64_t d = gpuir__lr_predict(r, docs[i]) - ((int64_t)first + i);
+    if (d > r->left) r->left = d;
+    if (-d > r->right) r->right = -d;
   }
-  return r;
+  return status;
 }
 
+/* Prepares one line with its safe range for the whole operand. */
 static int gpuir__lr_prepare(const gpuir_allocator *a, gpuir__operand *o, const uint32_t *docs) {
   gpuir__lr *line = (gpuir__lr *)(void *)gpuir__aux_room(a, o, sizeof *line / 4);
   if (!line) return GPUIR_E_NOMEM;
-  *line = gpuir__lr_make(docs, o->n, 0);
-  o->lines = line;
-  return GPUIR_OK;
+  o->prepared->lines = line;
+  return gpuir__lr_make(o->prepared, docs, o->n, 0, line);
 }
 
-/* Indices of the first docID of each bucket, as the codec hslrc has them. */
+/* Tabulates the index of the first docID of each bucket, as the codec hslrc does. */
 static int gpuir__hs_table(const gpuir_allocator *a, gpuir__operand *o, const uint32_t *docs) {
+  gpuir__prepared *made = o->prepared;
   uint32_t last = o->n ? docs[o->n - 1] : 0, h, i = 0, *first;
-  o->buckets = o->n ? gpuir__hs_bucket(last, o->shift) + 1 : 0;
-  first = gpuir__aux_room(a, o, (uint64_t)o->buckets + 1);
+  int status = GPUIR_OK;
+  made->buckets = o->n ? gpuir__hs_bucket(last, made->shift) + 1 : 0;
+  first = gpuir__aux_room(a, o, (uint64_t)made->buckets + 1);
   if (!first) return GPUIR_E_NOMEM;
-  for (h = 0; h <= o->buckets; h++) {
-    while (i < o->n && gpuir__hs_bucket(docs[i], o->shift) < h) i++;
-    first[h] = h < o->buckets ? i : o->n;
+  for (h = 0; h <= made->buckets && !(status = gpuir__prepare_stopped(made, h)); h++) {
+    for (; i < o->n && gpuir__hs_bucket(docs[i], made->shift) < h; i++)
+      if ((status = gpuir__prepare_stopped(made, i)) != 0) return status;
+    first[h] = h < made->buckets ? i : o->n;
   }
-  o->first = first;
-  return GPUIR_OK;
+  made->first = first;
+  return status;
 }
 
+/* Prepares hash buckets of `param` docIDs on average. */
 static int gpuir__hs_prepare(const gpuir_allocator *a, gpuir__operand *o, const uint32_t *docs) {
-  o->shift = gpuir__hs_shift(o->n ? docs[o->n - 1] : 0, o->n, (uint32_t)o->param);
+  o->prepared->shift = gpuir__hs_shift(o->n ? docs[o->n - 1] : 0, o->n, (uint32_t)o->prepared->param);
   return gpuir__hs_table(a, o, docs);
 }
 
 #define GPUIR__LOCAL_MEAN 256u /* docIDs a segment of the local regression, on average */
 
-/* A line with a safe range for each segment of docIDs; the segments are cut as hash buckets are. */
+/* Prepares a line with a safe range for each segment of docIDs; the segments are cut as hash buckets are. */
 static int gpuir__local_prepare(const gpuir_allocator *a, gpuir__operand *o, const uint32_t *docs) {
+  gpuir__prepared *made = o->prepared;
   uint32_t last = o->n ? docs[o->n - 1] : 0, h, i = 0;
   gpuir__lr *line;
-  o->shift = gpuir__hs_shift(last, o->n, GPUIR__LOCAL_MEAN);
-  o->buckets = o->n ? gpuir__hs_bucket(last, o->shift) + 1 : 0;
-  line = (gpuir__lr *)(void *)gpuir__aux_room(a, o, (uint64_t)o->buckets * (sizeof *line / 4));
+  int status = GPUIR_OK;
+  made->shift = gpuir__hs_shift(last, o->n, GPUIR__LOCAL_MEAN);
+  made->buckets = o->n ? gpuir__hs_bucket(last, made->shift) + 1 : 0;
+  line = (gpuir__lr *)(void *)gpuir__aux_room(a, o, (uint64_t)made->buckets * (sizeof *line / 4));
   if (!line) return GPUIR_E_NOMEM;
-  o->lines = line;
-  for (h = 0; h < o->buckets; h++) {
+  made->lines = line;
+  for (h = 0; h < made->buckets && !status; h++) {
     uint32_t from = i;
-    while (i < o->n && gpuir__hs_bucket(docs[i], o->shift) == h) i++;
-    line[h] = gpuir__lr_make(docs + from, i - from, from);
+    while (i < o->n && gpuir__hs_bucket(docs[i], made->shift) == h) i++;
+    status = gpuir__prepare_stopped(made, h);
+    if (!status) status = gpuir__lr_make(made, docs + from, i - from, from, &line[h]);
   }
-  return GPUIR_OK;
+  return status;
 }
 
 /* ---- merge ---- */
 
-/* Candidates [*i, m) against docs[*j, n), whose first index in the operand is `base`, until one of them ends. */
-GPUIR__INLINE uint32_t gpuir__merge(int indices, const gpuir__pass *p, uint32_t m, const uint32_t *docs,
-                                    uint32_t n, uint32_t base, uint32_t *pi, uint32_t *pj, uint32_t found) {
-  uint32_t i = *pi, j = *pj;
-  while (i < m && j < n) {
-    uint32_t x = p->candidates[i], y = docs[j];
-    found = gpuir__pass_put(p, indices, found, i, x, base + j, x == y);
+/* Merges item by item up to candidate `to`; see gpuir__merge and gpuir__merge_kernel. */
+GPUIR__INLINE uint32_t gpuir__merge_items(int indices, gpuir__merge *m, uint32_t to, uint32_t found) {
+  uint32_t i = m->left, j = m->right;
+  const uint32_t *docs = m->docs, n = m->n, base = m->base;
+  const gpuir__pass pass = *m->pass;
+  while (i < to && j < n) {
+    uint32_t x = pass.candidates[i], y = docs[j];
+    found = gpuir__pass_put(&pass, indices, found, i, x, base + j, x == y);
     i += x <= y;
     j += y <= x;
   }
-  *pi = i;
-  *pj = j;
+  m->left = i;
+  m->right = j;
   return found;
 }
 
+static uint32_t gpuir__merge_to(gpuir__merge *m, uint32_t to, uint32_t found) {
+  return m->pass->from ? gpuir__merge_items(1, m, to, found) : gpuir__merge_items(0, m, to, found);
+}
+
+/* Makes a merge of all candidates with docs[0..n), of which docs[0] has index `base` in the operand. */
+static gpuir__merge gpuir__merge_of(const gpuir__pass *p, const uint32_t *docs, uint32_t n, uint32_t base) {
+  gpuir__merge m;
+  m.pass = p;
+  m.docs = docs;
+  m.n = n;
+  m.base = base;
+  m.left = m.right = 0;
+  m.padded = 0;
+  return m;
+}
+
 static uint32_t gpuir__merge_array(gpuir__operand *o, const gpuir__pass *p) {
-  uint32_t i = 0;
-  return p->from ? gpuir__merge(1, p, p->m, o->docs, o->n, 0, &i, &o->at, 0)
-                 : gpuir__merge(0, p, p->m, o->docs, o->n, 0, &i, &o->at, 0);
+  gpuir__merge m = gpuir__merge_of(p, o->docs, o->n, 0);
+  uint32_t found;
+  m.right = o->at;
+  found = gpuir__merge_to(&m, p->m, 0);
+  o->at = m.right;
+  return found;
 }
 
 /* Decodes block after block; a merge skips nothing. */
@@ -12093,19 +12254,23 @@ static uint32_t gpuir__merge_list(gpuir__operand *o, const gpuir__pass *p) {
   gpuir__cursor *c = o->cursor;
   uint32_t i = 0, found = 0;
   while (i < p->m && o->at < o->n) {
-    uint32_t block = o->at / GPUIR__BLOCK, base = block * GPUIR__BLOCK, j = o->at - base;
+    uint32_t block = o->at / GPUIR__BLOCK, base = block * GPUIR__BLOCK;
+    gpuir__merge m;
     gpuir__cursor_load(c, block);
-    found = p->from ? gpuir__merge(1, p, p->m, c->docs, c->n, base, &i, &j, found)
-                    : gpuir__merge(0, p, p->m, c->docs, c->n, base, &i, &j, found);
-    o->at = base + j;
+    m = gpuir__merge_of(p, c->docs, c->n, base);
+    m.left = i;
+    m.right = o->at - base;
+    found = gpuir__merge_to(&m, p->m, found);
+    i = m.left;
+    o->at = base + m.right;
   }
   return found;
 }
 
 /* ---- Parallel Merge Find (Ding et al. 2009, sections 7.1 and 7.2) ---- */
 
-/* pos[i] becomes the lower bound of a[i] in b[lo, hi): directly, or, with `levels` of recursion, by finding splitters
- * of a first and going on in each segment between two of them. */
+/* Finds the lower bound pos[i] of each a[i] in b[lo, hi): directly, or, with `levels` of recursion, by finding those of
+ * the splitters of a first and going on in each segment between two splitters. */
 static void gpuir__pmf_find(const uint32_t *a, uint32_t m, const uint32_t *b, uint32_t lo, uint32_t hi,
                             unsigned levels, uint32_t *pos) {
   uint32_t fan, s, i, from = 0, at = lo;
@@ -12125,7 +12290,7 @@ static void gpuir__pmf_find(const uint32_t *a, uint32_t m, const uint32_t *b, ui
 
 static uint32_t gpuir__pmf_array(gpuir__operand *o, const gpuir__pass *p) {
   uint32_t i, found = 0;
-  gpuir__pmf_find(p->candidates, p->m, o->docs, 0, o->n, (unsigned)o->param, p->spare);
+  gpuir__pmf_find(p->candidates, p->m, o->docs, 0, o->n, (unsigned)o->prepared->param, p->spare);
   for (i = 0; i < p->m; i++) {
     uint32_t x = p->candidates[i], at = p->spare[i];
     if (at == o->n) break;
@@ -12134,13 +12299,14 @@ static uint32_t gpuir__pmf_array(gpuir__operand *o, const gpuir__pass *p) {
   return found;
 }
 
-/* Merge Find in the directory tells which blocks are to be decoded (section 8.1), and then in each of them. */
+/* Finds the block of each candidate by Merge Find in the directory (section 8.1), and the candidate in its block by
+ * binary search. */
 static uint32_t gpuir__pmf_list(gpuir__operand *o, const gpuir__pass *p) {
   gpuir__cursor *c = o->cursor;
   const uint32_t *last = c->list.last;
   uint32_t i, found = 0;
   if (last)
-    gpuir__pmf_find(p->candidates, p->m, last, 0, c->list.nblocks, (unsigned)o->param, p->spare);
+    gpuir__pmf_find(p->candidates, p->m, last, 0, c->list.nblocks, (unsigned)o->prepared->param, p->spare);
   else
     memset(p->spare, 0, (size_t)p->m * 4);
   for (i = 0; i < p->m; i++) {
@@ -12158,43 +12324,47 @@ static uint32_t gpuir__pmf_list(gpuir__operand *o, const gpuir__pass *p) {
 
 #define GPUIR__PATH 1024u /* docIDs of both lists in a partition, by default */
 
-/* Candidates [from, to) against docs[0..n), whose first index in the operand is `base`: both are cut at the crossings
- * of `parts` diagonals with the merge path, and merged part by part. */
-static uint32_t gpuir__mergepath(const gpuir__pass *p, uint32_t from, uint32_t to, const uint32_t *docs,
-                                 uint32_t n, uint32_t base, uint64_t parts, uint32_t found) {
-  const uint64_t total = (uint64_t)(to - from) + n;
-  uint32_t i = from, j = 0;
+/* Merges candidates from m->left up to `to` with all of the right side: both are cut where `parts` diagonals cross the
+ * merge path, and merged part by part. */
+static uint32_t gpuir__mergepath(gpuir__merge *m, uint32_t to, uint64_t parts, uint32_t found) {
+  const uint32_t from = m->left;
+  const uint64_t total = (uint64_t)(to - from) + m->n;
+  gpuir__merge part = *m;
   uint64_t t;
   if (!parts) parts = total / GPUIR__PATH + 1;
   for (t = 1; t <= parts; t++) {
-    uint32_t ni, nj;
-    gpuir__mergepath_split(p->candidates + from, to - from, docs, n,
-                           total / parts * t + total % parts * t / parts, &ni, &nj);
-    found = p->from ? gpuir__merge(1, p, from + ni, docs, nj, base, &i, &j, found)
-                    : gpuir__merge(0, p, from + ni, docs, nj, base, &i, &j, found);
-    i = from + ni;
-    j = nj;
+    uint32_t i, j;
+    gpuir__mergepath_split(m->pass->candidates + from, to - from, m->docs, m->n,
+                           total / parts * t + total % parts * t / parts, &i, &j);
+    part.n = j;
+    found = gpuir__merge_to(&part, from + i, found);
+    part.left = from + i;
+    part.right = j;
   }
   return found;
 }
 
 static uint32_t gpuir__mergepath_array(gpuir__operand *o, const gpuir__pass *p) {
-  return gpuir__mergepath(p, 0, p->m, o->docs, o->n, 0, o->param, 0);
+  gpuir__merge m = gpuir__merge_of(p, o->docs, o->n, 0);
+  return gpuir__mergepath(&m, p->m, o->prepared->param, 0);
 }
 
-/* The blocks that may hold candidates are found by binary search over the skip pointers, and each is intersected with
- * its candidates. */
+/* Finds the blocks that may hold candidates by binary search over the skip pointers, and intersects each with its
+ * candidates. */
 static uint32_t gpuir__mergepath_list(gpuir__operand *o, const gpuir__pass *p) {
   gpuir__cursor *c = o->cursor;
   const uint32_t *last = c->list.last;
   uint32_t i = 0, found = 0;
   while (i < p->m) {
     uint32_t block = last ? gpuir__lower_bound(last, 0, c->list.nblocks, p->candidates[i]) : 0, end = p->m;
+    gpuir__merge m;
     if (block >= c->list.nblocks) break;
     gpuir__cursor_load(c, block);
     if (last) end = gpuir__lower_bound(p->candidates, i, p->m, last[block] + 1);
     if (end == i) end++; /* only in a damaged file */
-    found = gpuir__mergepath(p, i, end, c->docs, c->n, block * GPUIR__BLOCK, o->param, found);
+    m = gpuir__merge_of(p, c->docs, c->n, block * GPUIR__BLOCK);
+    m.left = i;
+    found = gpuir__mergepath(&m, end, o->prepared->param, found);
     i = end;
   }
   return found;
@@ -12202,7 +12372,7 @@ static uint32_t gpuir__mergepath_list(gpuir__operand *o, const gpuir__pass *p) {
 
 /* ---- Small Adaptive (Demaine, Lopez-Ortiz & Munro 2001, as modified by Tatikonda et al. 2011, section 3.1) ---- */
 
-/* Moves on to the operand's first docID >= x by galloping, and returns it; GPUIR_END behind the last one. */
+/* Moves to the operand's first docID >= x by galloping and returns it; GPUIR_END behind the last one. */
 static uint32_t gpuir__operand_seek(gpuir__operand *o, uint32_t x) {
   gpuir__cursor *c = o->cursor;
   uint32_t from = o->at / GPUIR__BLOCK, block, pos;
@@ -12222,8 +12392,9 @@ static uint32_t gpuir__operand_seek(gpuir__operand *o, uint32_t x) {
   return pos < c->n && c->docs[pos] >= x ? c->docs[pos] : GPUIR_END;
 }
 
-/* An eliminator goes round the operands: where it is not found, the next docID there takes its place; found in all
- * of them, it is a match, and the next docID of the first operand takes its place. */
+/* Intersects all operands at once: an eliminator x is looked for in one operand after the other. Where it is not found,
+ * the next docID there takes its place; found in all of them, it is a match, and the next docID of the first operand
+ * takes its place. */
 static uint32_t gpuir__adaptive(gpuir__operand *const *o, unsigned k, uint32_t *docs,
                                 uint32_t *const *where) {
   uint32_t found = 0, x;
@@ -12252,95 +12423,115 @@ static uint32_t gpuir__adaptive(gpuir__operand *const *o, unsigned k, uint32_t *
 
 /* ---- Algorithm 1 (Ao et al. 2011, section 5.3) ---- */
 
-/* The safe range, the headers (H(t): here the last docID of each block, which lists have in their directory), and a
- * form of the docIDs in which each can be decoded alone: the list itself, if its codec can, or else a copy in lrc. */
+/* Prepares the safe range, the headers (H(t) of the paper: here the last docID of each block, which lists have in their
+ * directory), and a form of the docIDs in which each can be decoded alone: the list itself if its codec has get(), or
+ * else a copy in lrc. A search cannot be stopped while the copy is encoded. */
 static int gpuir__algorithm1_prepare(const gpuir_allocator *a, gpuir__operand *o, const uint32_t *docs) {
   const gpuir__list *l = o->cursor ? &o->cursor->list : NULL;
   const gpuir__codec *codec = gpuir__codec_by_name("lrc", 1);
+  const int is_long = o->n > GPUIR__SHORT_MAX;
+  gpuir__prepared *made = o->prepared;
+  gpuir__stream *coded = &made->coded;
   uint32_t nblocks = o->n ? (o->n - 1) / GPUIR__BLOCK + 1 : 0, i, *offset, *heads;
   gpuir__lr *line =
       (gpuir__lr *)(void *)gpuir__aux_room(a, o, sizeof *line / 4 + 2 * (uint64_t)nblocks + nblocks / 4 + 1);
-  gpuir__target to = {a, &o->copy, NULL, NULL, 0}; /* segments of 256, no exceptions */
+  gpuir__target to = {a, &o->prepared->copy, NULL, NULL, 0}; /* segments of 256, no exceptions */
   uint8_t *width;
   int status;
   if (!line) return GPUIR_E_NOMEM;
-  *line = gpuir__lr_make(docs, o->n, 0);
   offset = (uint32_t *)(void *)(line + 1);
   heads = offset + nblocks;
   width = (uint8_t *)(heads + nblocks);
   for (i = 0; i < nblocks; i++) heads[i] = docs[gpuir__min32((i + 1) * GPUIR__BLOCK, o->n) - 1];
-  o->lines = line;
-  o->heads = heads;
+  made->lines = line;
+  made->heads = heads;
+  status = gpuir__lr_make(made, docs, o->n, 0, line);
+  if (status) return status;
   if (l && l->df > 1 && l->docs.codec->get) {
-    o->coded = l->docs;
+    *coded = l->docs;
     return GPUIR_OK;
   }
-  memset(&o->coded, 0, sizeof o->coded);
-  o->coded.codec = codec;
-  o->coded.kernels = gpuir__codec_kernels_at(GPUIR_SIMD_SCALAR);
-  o->coded.n = o->n;
-  o->coded.limit = UINT32_MAX - 1;
-  if (o->n > GPUIR__SHORT_MAX) {
-    o->coded.offset = to.offset = offset;
-    o->coded.width = to.width = width;
-    o->coded.last = heads;
+  memset(coded, 0, sizeof *coded);
+  coded->codec = codec;
+  coded->kernels = gpuir__codec_kernels_at(GPUIR_SIMD_SCALAR);
+  coded->n = o->n;
+  coded->limit = UINT32_MAX - 1;
+  if (is_long) {
+    coded->offset = to.offset = offset;
+    coded->width = to.width = width;
+    coded->last = heads;
   }
-  status = o->n ? codec->encode(codec, docs, o->n, &to) : GPUIR_OK;
-  if (!status && !gpuir__buf_room(a, &o->copy, GPUIR__STREAM_PAD)) status = GPUIR_E_NOMEM;
+  if (o->n) status = codec->encode(codec, docs, o->n, &to);
+  if (!status && !gpuir__buf_room(a, &made->copy, GPUIR__STREAM_PAD)) status = GPUIR_E_NOMEM;
   if (status) return status;
-  memset(o->copy.data + o->copy.len, 0, GPUIR__STREAM_PAD);
-  o->coded.bytes = o->copy.data;
-  o->coded.len = o->copy.len;
+  memset(made->copy.data + made->copy.len, 0, GPUIR__STREAM_PAD);
+  coded->bytes = made->copy.data;
+  coded->len = made->copy.len;
   return GPUIR_OK;
 }
 
-/* Lines 4 to 7 of the paper's Algorithm 1 for each candidate. The first docID >= x is looked for. */
-static uint32_t gpuir__algorithm1(gpuir__operand *o, const gpuir__pass *p) {
+/* Does lines 4 to 7 of the paper's Algorithm 1 for each candidate x, looking for the first docID >= x. */
+static uint32_t gpuir__algorithm1_list(gpuir__operand *o, const gpuir__pass *p) {
+  const gpuir__prepared *made = o->prepared;
+  const gpuir__stream *coded = &made->coded;
   const uint32_t nblocks = o->n ? (o->n - 1) / GPUIR__BLOCK + 1 : 0;
   uint32_t i, found = 0;
   for (i = 0; i < p->m; i++) {
     uint32_t x = p->candidates[i], lo, hi, block, end;
-    gpuir__lr_range(o->lines, x, o->n, &lo, &hi);
+    gpuir__lr_range(made->lines, x, o->n, &lo, &hi);
     if (lo >= hi) continue;
-    block = gpuir__lower_bound(o->heads, lo / GPUIR__BLOCK, (hi - 1) / GPUIR__BLOCK + 1, x);
+    block = gpuir__lower_bound(made->heads, lo / GPUIR__BLOCK, (hi - 1) / GPUIR__BLOCK + 1, x);
     if (block >= nblocks) break;
     lo = gpuir__max32(lo, block * GPUIR__BLOCK);
     end = gpuir__min32(hi, block * GPUIR__BLOCK + gpuir__block_count(o->n, block));
     while (lo < end) {
       uint32_t mid = lo + (end - lo) / 2;
-      if (o->coded.codec->get(&o->coded, mid) < x)
+      if (coded->codec->get(coded, mid) < x)
         lo = mid + 1;
       else
         end = mid;
     }
-    found = gpuir__pass_put(p, p->from != NULL, found, i, x, lo,
-                            lo < hi && o->coded.codec->get(&o->coded, lo) == x);
+    found =
+        gpuir__pass_put(p, p->from != NULL, found, i, x, lo, lo < hi && coded->codec->get(coded, lo) == x);
   }
   return found;
 }
 
-/* ---- simd on arrays: as in [18-lookup], or, in a much longer array, a probe a candidate ---- */
+static uint32_t gpuir__algorithm1_array(gpuir__operand *o, const gpuir__pass *p) {
+  return gpuir__algorithm1_list(o, p);
+}
+
+/* ---- simd on arrays: as in [18-lookup], or, in a much longer array, a probe a candidate ----
+ *
+ * Longer arrays have hash segments (Ao et al. 2011, section 4.4) so short that one or two registers mostly take a whole
+ * one: a probe is a look-up and a comparison, and those of many candidates overlap. */
 
 #define GPUIR__PROBE_MEAN 8u /* docIDs a segment at most, on average */
 
-/* Segments for operands so long that probes are faster: from these ratios on, measured with random docIDs. */
+/* Prepares segments for arrays so long that probes are faster: from these ratios on, measured with random docIDs. */
 static int gpuir__simd_prepare(const gpuir_allocator *a, gpuir__operand *o, const uint32_t *docs) {
-  const uint32_t ratio = o->simd == GPUIR_SIMD_SCALAR ? 3 : o->simd == GPUIR_SIMD_AVX512 && o->pairs ? 8 : 5;
+  static const uint32_t probe_ratio[4] = {3, 5, 5, 8}; /* by GPUIR__LOOKUP_ level */
+  gpuir__prepared *made = o->prepared;
   uint64_t span;
-  if (o->n < 64 || o->n / ratio < o->expected) return GPUIR_OK;
-  if (o->simd == GPUIR_SIMD_SCALAR) {
-    o->param = 16;
+  if (o->n < 64 || o->n / probe_ratio[o->kernels->level] < o->expected) return GPUIR_OK;
+  if (o->kernels->level == GPUIR__LOOKUP_SCALAR) {
+    made->param = 16;
     return gpuir__hs_prepare(a, o, docs);
   }
   span = (uint64_t)docs[o->n - 1] + 1;
-  for (o->shift = 0; o->shift < 31 && (uint64_t)o->n << (o->shift + 1) <= span * GPUIR__PROBE_MEAN;)
-    o->shift++;
+  for (made->shift = 0; made->shift < 31 && (uint64_t)o->n << (made->shift + 1) <= span * GPUIR__PROBE_MEAN;)
+    made->shift++;
   return gpuir__hs_table(a, o, docs);
+}
+
+static uint32_t gpuir__simd_array_scalar(gpuir__operand *o, const gpuir__pass *p) {
+  return o->prepared->first ? gpuir__hs_array(o, p) : gpuir__merge_array(o, p);
 }
 
 #if GPUIR__X86
 
-/* Where docIDs crowd in a segment: the first of 16 indices in [lo, hi) that have x, if any has. */
+/* Finds 16 indices in [lo, hi), a segment with more docIDs than that, which have x if the segment has; returns the first
+ * of them. */
 static inline uint32_t gpuir__crowd(const uint32_t *a, uint32_t lo, uint32_t hi, uint32_t x) {
   uint32_t len = hi - lo;
   while (len > 16) {
@@ -12351,15 +12542,16 @@ static inline uint32_t gpuir__crowd(const uint32_t *a, uint32_t lo, uint32_t hi,
   return lo;
 }
 
-/* A probe a candidate; o->n >= 16. */
+/* Looks up each candidate by a probe of its segment; o->n >= 16. */
 GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__probe_avx2(int indices, const gpuir__operand *o,
                                                      const gpuir__pass *p) {
-  const gpuir__pass own = *p;
-  const uint32_t *docs = o->docs, *first = o->first, buckets = o->buckets, n = o->n;
-  const unsigned shift = o->shift;
+  const gpuir__pass pass = *p;
+  const gpuir__prepared *made = o->prepared;
+  const uint32_t *docs = o->docs, *first = made->first, buckets = made->buckets, n = o->n;
+  const unsigned shift = made->shift;
   uint32_t i, found = 0;
-  for (i = 0; i < own.m; i++) {
-    uint32_t x = own.candidates[i], h = gpuir__hs_bucket(x, shift), at, end, hit;
+  for (i = 0; i < pass.m; i++) {
+    uint32_t x = pass.candidates[i], h = gpuir__hs_bucket(x, shift), at, end, hit;
     const __m256i v = _mm256_set1_epi32((int)x);
     __m256i lo, hi;
     if (h >= buckets) break;
@@ -12371,94 +12563,104 @@ GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__probe_avx2(int indices, const gpuir__o
     hi = _mm256_cmpeq_epi32(_mm256_loadu_si256((const __m256i *)(const void *)(docs + at + 8)), v);
     hit = (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(indices ? lo : _mm256_or_si256(lo, hi)));
     if (indices) hit |= (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(hi)) << 8;
-    found = gpuir__pass_put(&own, indices, found, i, x, at + gpuir__ctz32(hit | 0x10000u), hit != 0);
+    found = gpuir__pass_put(&pass, indices, found, i, x, at + gpuir__ctz32(hit | 0x10000u), hit != 0);
   }
   return found;
 }
 
-GPUIR__AVX2 static uint32_t gpuir__simd_array_avx2(gpuir__operand *o, const gpuir__pass *p) {
-  uint32_t i = 0;
-  if (o->first) return p->from ? gpuir__probe_avx2(1, o, p) : gpuir__probe_avx2(0, o, p);
-  return gpuir__merge_avx2(p->from != NULL, 0, p, o->docs, o->n, 0, &i, &o->at, 0);
+/* Begins where the last pass ended: o->at. */
+static uint32_t gpuir__merge_whole(gpuir__merge_kernel merge, gpuir__operand *o, const gpuir__pass *p) {
+  gpuir__merge m = gpuir__merge_of(p, o->docs, o->n, 0);
+  uint32_t found;
+  m.right = o->at;
+  found = merge(&m, 0);
+  o->at = m.right;
+  return found;
 }
 
-GPUIR__AVX512 static uint32_t gpuir__simd_array_avx512(gpuir__operand *o, const gpuir__pass *p) {
-  uint32_t i = 0;
-  return gpuir__merge_avx512(p->from != NULL, 0, p, o->docs, o->n, 0, &i, &o->at, 0);
+GPUIR__AVX2 static uint32_t gpuir__simd_array_avx2(gpuir__operand *o, const gpuir__pass *p) {
+  if (o->prepared->first) return p->from ? gpuir__probe_avx2(1, o, p) : gpuir__probe_avx2(0, o, p);
+  return gpuir__merge_whole(gpuir__merge_avx2, o, p);
+}
+
+GPUIR__AVX512 static uint32_t gpuir__simd_array_vp2intersect(gpuir__operand *o, const gpuir__pass *p) {
+  return o->prepared->first ? gpuir__simd_array_avx2(o, p) : gpuir__merge_whole(gpuir__merge_avx512, o, p);
 }
 
 #endif
 
 static uint32_t gpuir__simd_array(gpuir__operand *o, const gpuir__pass *p) {
+  static const gpuir__lookup_kernel of_level[4] = { /* by GPUIR__LOOKUP_ */
+                                                    gpuir__simd_array_scalar,
 #if GPUIR__X86
-  if (o->simd == GPUIR_SIMD_AVX512 && o->pairs && !o->first) return gpuir__simd_array_avx512(o, p);
-  if (o->simd >= GPUIR_SIMD_AVX2) return gpuir__simd_array_avx2(o, p);
+                                                    gpuir__simd_array_avx2,
+                                                    gpuir__simd_array_avx2,
+                                                    gpuir__simd_array_vp2intersect,
 #endif
-  return o->first ? gpuir__hs_array(o, p) : gpuir__merge_array(o, p);
+  };
+  return of_level[o->kernels->level](o, p);
 }
 
-#endif /* GPUIR_NO_LAB */
+static uint32_t gpuir__simd_list(gpuir__operand *o, const gpuir__pass *p) { return gpuir__lookup(o, p); }
 
 /* ---- the table ---- */
 
+/* A method that prepares nothing, one that prepares arrays and what it needs of lists, and one that takes all operands
+ * at once. `functions` is the middle of their names: gpuir__skip_prepare, gpuir__skip_array, gpuir__skip_list. */
+#define GPUIR__SEARCHES(name, title, paper, param, functions)                          \
+  {                                                                                    \
+    name, title, paper, param, GPUIR__NEEDS_NOTHING, NULL, gpuir__##functions##_array, \
+        gpuir__##functions##_list, NULL                                                \
+  }
+#define GPUIR__PREPARES(name, title, paper, param, needs, functions)                            \
+  {                                                                                             \
+    name, title, paper, param, needs, gpuir__##functions##_prepare, gpuir__##functions##_array, \
+        gpuir__##functions##_list, NULL                                                         \
+  }
+#define GPUIR__TAKES_ALL(name, title, paper, function) \
+  { name, title, paper, 0, GPUIR__NEEDS_NOTHING, NULL, NULL, NULL, function }
+
 static const gpuir__method gpuir__methods[] = {
-#ifndef GPUIR_NO_LAB
-    {"merge", "merge", "", 0, GPUIR__NOTHING, NULL, gpuir__merge_array, gpuir__merge_list, NULL},
-    {"gallop", "galloping search", "", 0, GPUIR__NOTHING, NULL, gpuir__gallop_array, gpuir__gallop_list,
-     NULL},
-    {"binary", "binary search", "Ao 2011, 4.2", 0, GPUIR__NOTHING, NULL, gpuir__binary_array,
-     gpuir__binary_list, NULL},
-    {"interpolation", "interpolation search", "Ao 2011, 4.3", 0, GPUIR__NOTHING, NULL,
-     gpuir__interpolation_array, gpuir__interpolation_list, NULL},
-    {"skip", "skip list", "Ao 2011, 4.2", 0, GPUIR__DIRECTORY, gpuir__skip_prepare, gpuir__skip_array,
-     gpuir__skip_list, NULL},
-    {"svs", "SvS with block skipping", "Ding 2009, 8.1", 0, GPUIR__NOTHING, NULL, gpuir__svs_array,
-     gpuir__svs_list, NULL},
-    {"adaptive", "Small Adaptive", "Tatikonda 2011, 3.1", 0, GPUIR__NOTHING, NULL, NULL, NULL,
-     gpuir__adaptive},
-    {"pmf0", "Parallel Merge Find, direct", "Ding 2009, 7", 0, GPUIR__NOTHING, NULL, gpuir__pmf_array,
-     gpuir__pmf_list, NULL},
-    {"pmf1", "Parallel Merge Find, 1 level of recursion", "Ding 2009, 7", 1, GPUIR__NOTHING, NULL,
-     gpuir__pmf_array, gpuir__pmf_list, NULL},
-    {"pmf2", "Parallel Merge Find, 2 levels of recursion", "Ding 2009, 7", 2, GPUIR__NOTHING, NULL,
-     gpuir__pmf_array, gpuir__pmf_list, NULL},
-    {"pmf3", "Parallel Merge Find, 3 levels of recursion", "Ding 2009, 7", 3, GPUIR__NOTHING, NULL,
-     gpuir__pmf_array, gpuir__pmf_list, NULL},
-    {"pmf4", "Parallel Merge Find, 4 levels of recursion", "Ding 2009, 7", 4, GPUIR__NOTHING, NULL,
-     gpuir__pmf_array, gpuir__pmf_list, NULL},
-    {"lr-global", "linear regression, global safe range", "Ao 2011, 4.3", 0, GPUIR__DOCIDS, gpuir__lr_prepare,
-     gpuir__lr_array, gpuir__lr_list, NULL},
-    {"lr-local", "linear regression, local safe ranges", "Ao 2011, 4.3", 0, GPUIR__DOCIDS,
-     gpuir__local_prepare, gpuir__local_array, gpuir__local_list, NULL},
-    {"hs16", "hash segmentation, buckets of 16", "Ao 2011, 4.4", 16, GPUIR__DOCIDS, gpuir__hs_prepare,
-     gpuir__hs_array, gpuir__hs_list, NULL},
-    {"hs32", "hash segmentation, buckets of 32", "Ao 2011, 4.4", 32, GPUIR__DOCIDS, gpuir__hs_prepare,
-     gpuir__hs_array, gpuir__hs_list, NULL},
-    {"hs64", "hash segmentation, buckets of 64", "Ao 2011, 4.4", 64, GPUIR__DOCIDS, gpuir__hs_prepare,
-     gpuir__hs_array, gpuir__hs_list, NULL},
-    {"hs128", "hash segmentation, buckets of 128", "Ao 2011, 4.4", 128, GPUIR__DOCIDS, gpuir__hs_prepare,
-     gpuir__hs_array, gpuir__hs_list, NULL},
-    {"hs256", "hash segmentation, buckets of 256", "Ao 2011, 4.4", 256, GPUIR__DOCIDS, gpuir__hs_prepare,
-     gpuir__hs_array, gpuir__hs_list, NULL},
-    {"algorithm1", "binary search in lists coded by linear regression", "Ao 2011, 5.3", 0, GPUIR__DOCIDS,
-     gpuir__algorithm1_prepare, gpuir__algorithm1, gpuir__algorithm1, NULL},
-    {"mergepath", "MergePath", "Griffin 2018, 3.1.2", 0, GPUIR__NOTHING, NULL, gpuir__mergepath_array,
-     gpuir__mergepath_list, NULL},
-    {"simd", "vectors: all pairs of registers, or probes", "", 0, GPUIR__NOTHING, gpuir__simd_prepare,
-     gpuir__simd_array, gpuir__lookup, NULL},
-#else
-    {"simd", "vectors: all pairs of registers", "", 0, GPUIR__NOTHING, NULL, NULL, gpuir__lookup, NULL},
-#endif
+    GPUIR__SEARCHES("merge", "merge", "", 0, merge),
+    GPUIR__SEARCHES("gallop", "galloping search", "", 0, gallop),
+    GPUIR__SEARCHES("binary", "binary search", "Ao 2011, 4.2", 0, binary),
+    GPUIR__SEARCHES("interpolation", "interpolation search", "Ao 2011, 4.3", 0, interpolation),
+    GPUIR__PREPARES("skip", "skip list", "Ao 2011, 4.2", 0, GPUIR__NEEDS_DIRECTORY, skip),
+    GPUIR__SEARCHES("svs", "SvS with block skipping", "Ding 2009, 8.1", 0, svs),
+    GPUIR__TAKES_ALL("adaptive", "Small Adaptive", "Tatikonda 2011, 3.1", gpuir__adaptive),
+    GPUIR__SEARCHES("pmf0", "Parallel Merge Find, direct", "Ding 2009, 7", 0, pmf),
+    GPUIR__SEARCHES("pmf1", "Parallel Merge Find, 1 level of recursion", "Ding 2009, 7", 1, pmf),
+    GPUIR__SEARCHES("pmf2", "Parallel Merge Find, 2 levels of recursion", "Ding 2009, 7", 2, pmf),
+    GPUIR__SEARCHES("pmf3", "Parallel Merge Find, 3 levels of recursion", "Ding 2009, 7", 3, pmf),
+    GPUIR__SEARCHES("pmf4", "Parallel Merge Find, 4 levels of recursion", "Ding 2009, 7", 4, pmf),
+    GPUIR__PREPARES("lr-global", "linear regression, global safe range", "Ao 2011, 4.3", 0,
+                    GPUIR__NEEDS_DOCIDS, lr),
+    GPUIR__PREPARES("lr-local", "linear regression, local safe ranges", "Ao 2011, 4.3", 0,
+                    GPUIR__NEEDS_DOCIDS, local),
+    GPUIR__PREPARES("hs16", "hash segmentation, buckets of 16", "Ao 2011, 4.4", 16, GPUIR__NEEDS_DOCIDS, hs),
+    GPUIR__PREPARES("hs32", "hash segmentation, buckets of 32", "Ao 2011, 4.4", 32, GPUIR__NEEDS_DOCIDS, hs),
+    GPUIR__PREPARES("hs64", "hash segmentation, buckets of 64", "Ao 2011, 4.4", 64, GPUIR__NEEDS_DOCIDS, hs),
+    GPUIR__PREPARES("hs128", "hash segmentation, buckets of 128", "Ao 2011, 4.4", 128, GPUIR__NEEDS_DOCIDS,
+                    hs),
+    GPUIR__PREPARES("hs256", "hash segmentation, buckets of 256", "Ao 2011, 4.4", 256, GPUIR__NEEDS_DOCIDS,
+                    hs),
+    GPUIR__PREPARES("algorithm1", "binary search in lists coded by linear regression", "Ao 2011, 5.3", 0,
+                    GPUIR__NEEDS_DOCIDS, algorithm1),
+    GPUIR__SEARCHES("mergepath", "MergePath", "Griffin 2018, 3.1.2", 0, mergepath),
+    GPUIR__PREPARES("simd", "vectors: all pairs of registers, or probes", "", 0, GPUIR__NEEDS_NOTHING, simd),
 };
+#undef GPUIR__SEARCHES
+#undef GPUIR__PREPARES
+#undef GPUIR__TAKES_ALL
 
 #define GPUIR__METHODS (sizeof gpuir__methods / sizeof gpuir__methods[0])
 
-/* NULL behind the last one. */
+/* Returns the i-th method; NULL behind the last one. */
 GPUIR__UNUSED static const gpuir__method *gpuir__method_at(size_t i) {
   return i < GPUIR__METHODS ? &gpuir__methods[i] : NULL;
 }
 
-/* NULL for an unknown name. */
+/* Returns the method of a name; NULL if there is none. */
 static const gpuir__method *gpuir__method_by_name(const char *name) {
   size_t i;
   for (i = 0; i < GPUIR__METHODS; i++)
@@ -12466,119 +12668,370 @@ static const gpuir__method *gpuir__method_by_name(const char *name) {
   return NULL;
 }
 
-GPUIR_API const char *gpuir_intersection_name(size_t i) {
-  return i < GPUIR__METHODS ? gpuir__methods[i].name : NULL;
+/* ---- preparing an operand ---- */
+
+/* Decodes all docIDs of a list. 0, or what stopped() says. */
+static int gpuir__prepare_decode(const gpuir__prepared *made, const gpuir__list *l, uint32_t *docs) {
+  uint32_t block;
+  int status = GPUIR_OK;
+  for (block = 0; block < l->nblocks && !status; block++) {
+    (void)gpuir__list_docs(l, block, docs + (size_t)block * GPUIR__BLOCK);
+    if (block % 64 == 63 && made->stopped) status = made->stopped(made->user);
+  }
+  return status;
 }
 
-/* A list under a cursor, or, without one, an array, whose docs and n the caller fills in. */
-static void gpuir__operand_init(gpuir__operand *o, gpuir__cursor *c, int simd) {
-  memset(o, 0, sizeof *o);
-  o->cursor = c;
-  o->n = c ? c->list.df : 0;
-  o->simd = simd;
-  o->pairs = gpuir__has_pairs();
-}
-
-static void gpuir__operand_free(const gpuir_allocator *a, gpuir__operand *o) {
-  gpuir__buf_free(a, &o->aux);
-  gpuir__buf_free(a, &o->copy);
-}
-
-/* Makes what the method needs of one operand; of a list, all docIDs are decoded for that, and forgotten. */
-static int gpuir__operand_prepare(const gpuir_allocator *a, const gpuir__method *m, gpuir__operand *o) {
+/* Prepares one operand in *made, which is zeros but for stopped() and its user, for a method. All docIDs of a list are
+ * decoded for that, and forgotten. 0, NOMEM, LIMIT, or what stopped() says; gpuir__prepared_free is due in any case. */
+static int gpuir__operand_prepare(const gpuir_allocator *a, const gpuir__method *m, gpuir__operand *o,
+                                  gpuir__prepared *made) {
   size_t size = ((size_t)o->n + GPUIR__BLOCK_ROOM) * 4;
-  uint32_t *docs, block;
+  uint32_t *docs;
   int status;
-  o->param = m->param;
-  if (!m->prepare || (o->cursor && m->of_lists == GPUIR__NOTHING)) return GPUIR_OK;
-  if (!o->cursor || m->of_lists == GPUIR__DIRECTORY) return m->prepare(a, o, o->docs);
+  o->prepared = made;
+  made->param = m->param;
+  if (!m->prepare || (o->cursor && m->needs == GPUIR__NEEDS_NOTHING)) return GPUIR_OK;
+  if (!o->cursor || m->needs == GPUIR__NEEDS_DIRECTORY) return m->prepare(a, o, o->docs);
   docs = (uint32_t *)gpuir__alloc(a, size);
   if (!docs) return GPUIR_E_NOMEM;
-  for (block = 0; block < o->cursor->list.nblocks; block++)
-    (void)gpuir__list_docs(&o->cursor->list, block, docs + (size_t)block * GPUIR__BLOCK);
-  status = m->prepare(a, o, docs);
+  status = gpuir__prepare_decode(made, &o->cursor->list, docs);
+  if (!status) status = m->prepare(a, o, docs);
   gpuir__free(a, docs, size);
   return status;
 }
 
+static void gpuir__prepared_free(const gpuir_allocator *a, gpuir__prepared *made) {
+  gpuir__buf_free(a, &made->aux);
+  gpuir__buf_free(a, &made->copy);
+}
+
+#endif /* GPUIR_NO_LAB */
+
 /* ============================================================================
- * [20-engine]  the evaluators' common state; filters of candidates
+ * [20-engine]  the evaluators' common state: kernels, tiles of accumulators, cursors, deadlines
  *
- * Every evaluator fills the engine's top-k from the same cursors; the exhaustive one, which scores every
- * posting and looks at no bound, is the reference that the others must equal.
+ * An evaluator fills the engine's top-k with the best documents of a query. What each of them works on:
  *
- * Uses      [13-reader], [16-query] to [19-methods].
- * Start at  gpuir__engine, gpuir__engine_open.
+ *     [21-and]         decoded blocks of the shortest list (the driver), looked up in the other lists
+ *     [22-or]          docID tiles, whose bounds come from the block directories; blocks are decoded as needed
+ *     [23-exhaustive]  docID tiles and cursors: every posting, no bound; the reference that the others must equal
+ *     count of OR      windows of bits and cursors, in [23-exhaustive]
+ *
+ * Uses      [13-reader], [16-query], [17-topk], [18-lookup]; [19-methods] if a method was asked for.
+ * Start at  gpuir__engine, gpuir__engine_open; gpuir__search_of_level (kernels); gpuir__tile.
  * Tests     tests/unit/20_engine.c
  * ==========================================================================*/
 
-/* A docID tile of the pruned OR: 2^GPUIR__TILE_SHIFT documents, more in an index so large that there
- * would be over GPUIR__MAX_TILES of them. */
+/* ---- filters of candidates ---- */
+
+#if GPUIR__X86
+GPUIR__AVX512 static uint32_t gpuir__keep_avx512(uint32_t *docs, uint32_t *sums, uint32_t n,
+                                                 uint32_t threshold) {
+  const __m512i limit = _mm512_set1_epi32((int)threshold);
+  uint32_t i, kept = 0;
+  for (i = 0; i < n; i += 16) {
+    __mmask16 live = (__mmask16)(n - i >= 16 ? 0xffff : (1u << (n - i)) - 1);
+    __m512i d = _mm512_loadu_si512(docs + i), s = _mm512_loadu_si512(sums + i);
+    uint32_t over = gpuir__mask_bits(_mm512_mask_cmpge_epu32_mask(live, s, limit));
+    gpuir__compress_avx512(docs + kept, over, d);
+    gpuir__compress_avx512(sums + kept, over, s);
+    kept += (uint32_t)__builtin_popcount(over);
+  }
+  return kept;
+}
+
+GPUIR__AVX512 static uint32_t gpuir__frequent_avx512(const uint32_t *docs, const uint32_t *freqs, uint32_t n,
+                                                     uint32_t threshold, uint32_t *to, uint32_t *to_freqs) {
+  const __m512i limit = _mm512_set1_epi32((int)threshold);
+  uint32_t i, kept = 0;
+  for (i = 0; i < n; i += 16) {
+    __mmask16 live = (__mmask16)(n - i >= 16 ? 0xffff : (1u << (n - i)) - 1);
+    __m512i d = _mm512_maskz_loadu_epi32(live, docs + i), f = _mm512_maskz_loadu_epi32(live, freqs + i);
+    uint32_t over = gpuir__mask_bits(_mm512_mask_cmpge_epu32_mask(live, f, limit));
+    gpuir__compress_avx512(to + kept, over, d);
+    gpuir__compress_avx512(to_freqs + kept, over, f);
+    kept += (uint32_t)__builtin_popcount(over);
+  }
+  return kept;
+}
+#endif
+
+static uint32_t gpuir__keep_scalar(uint32_t *docs, uint32_t *sums, uint32_t n, uint32_t threshold) {
+  uint32_t i, kept = 0;
+  for (i = 0; i < n; i++) {
+    uint32_t sum = sums[i];
+    docs[kept] = docs[i];
+    sums[kept] = sum;
+    kept += sum >= threshold;
+  }
+  return kept;
+}
+
+static uint32_t gpuir__frequent_scalar(const uint32_t *docs, const uint32_t *freqs, uint32_t n,
+                                       uint32_t threshold, uint32_t *to, uint32_t *to_freqs) {
+  uint32_t i, kept = 0;
+  for (i = 0; i < n; i++) {
+    to[kept] = docs[i];
+    to_freqs[kept] = freqs[i];
+    kept += freqs[i] >= threshold;
+  }
+  return kept;
+}
+
+/* Computes the least frequency, less one, with which a posting can contribute `threshold` (q included) in a document not
+ * shorter than any of the block: c >= x asks for W tf / (tf + K) >= x but for roundings, so for tf >= x K / (W - x). */
+static uint32_t gpuir__least_frequency(const gpuir__scorer *s, uint32_t pairs, uint32_t threshold) {
+  uint32_t code = pairs >> 16 ? pairs >> 24 : pairs >> 8 & 255; /* the last pair has the shortest length */
+  double k = (double)gpuir__norm_of(s->norm.a, s->norm.b, gpuir__code_value(code)), w = (double)s->weight;
+  double x = ((double)threshold / s->q - 1) * (1 - 1e-6), tf;
+  if (!(x > 0)) return 0;
+  if (!(w > x)) return UINT32_MAX;
+  tf = x * k / (w - x) * (1 - 1e-6);
+  return tf < (double)GPUIR__CAP ? (uint32_t)ceil(tf) - (tf > 0) : GPUIR__CAP - 1;
+}
+
+/* ---- tiles: accumulators for a range of documents ---- */
+
+/* A tile has 2^GPUIR__TILE_SHIFT documents, or more in an index so large that there would be over GPUIR__MAX_TILES. */
 #define GPUIR__TILE_SHIFT 13u
 #define GPUIR__MAX_TILES 65536u
-/* Documents of a tile whose sums are collected, or known to be zero, together: a vector of them. */
-#define GPUIR__PART 16u
-/* Tiles that are scored in order of their bounds, to raise the threshold, before all others. */
-#define GPUIR__FIRST_TILES 8u
+/* Documents of a tile that share a flag in touched[]: their accumulators are one vector. */
+#define GPUIR__TOUCH 16u
 
-/* One positive term in a pruned OR. */
-typedef struct gpuir__or_term {
-  gpuir__cursor *cursor;
-  gpuir__operand *operand; /* of the cursor */
-  uint32_t *bound;         /* a tile: the most that the term can contribute there; 0: nothing */
-  uint32_t *first;         /* a tile: the first block (or, of a whole list, posting) that may lie in it */
-  uint32_t *docs, *values; /* a whole list: docIDs and contributions, and UINT32_MAX behind; otherwise NULL */
-} gpuir__or_term;
+/* The accumulators of a tile's documents, and the candidates that were collected from them. Arrays of candidates have
+ * room for the tile's documents, a block and a vector. */
+typedef struct gpuir__tile {
+  uint32_t shift;   /* the tile has 2^shift documents */
+  uint32_t *scores; /* [document of the tile] its accumulator: what was added up so far; 0 between tiles */
+  uint8_t *touched; /* [GPUIR__TOUCH documents] 1 if one of their accumulators may not be 0 */
+  uint32_t *candidates; /* docIDs */
+  uint32_t *sums;       /* [candidate] its score as far as it is known */
+  uint32_t *found;      /* of one look-up: the candidates found */
+  uint32_t *from;       /* [found] its index among the candidates */
+  uint32_t *where;      /* [found] its index in the list */
+  uint32_t *freqs;      /* [found or candidate] its frequency, less one */
+  uint32_t *values;     /* [found] its contribution */
+} gpuir__tile;
+
+/* Return a tile's first and last docID. */
+static inline uint32_t gpuir__tile_low(const gpuir__tile *t, uint32_t tile) { return tile << t->shift; }
+static inline uint32_t gpuir__tile_high(const gpuir__tile *t, uint32_t tile) {
+  return gpuir__tile_low(t, tile) + ((1u << t->shift) - 1);
+}
+
+/* Adds the contributions of n postings to their documents' accumulators. */
+static void gpuir__tile_add(gpuir__tile *t, const uint32_t *docs, const uint32_t *values, uint32_t n) {
+  uint32_t *scores = t->scores, mask = (1u << t->shift) - 1, i;
+  uint8_t *touched = t->touched;
+  for (i = 0; i < n; i++) {
+    uint32_t at = docs[i] & mask;
+    scores[at] += values[i];
+    touched[at / GPUIR__TOUCH] = 1;
+  }
+}
+
+static uint32_t gpuir__collect_scalar(gpuir__tile *t, uint32_t low, uint32_t threshold) {
+  uint32_t groups = (1u << t->shift) / GPUIR__TOUCH, group, i, n = 0;
+  for (group = 0; group < groups; group++) {
+    uint32_t first = group * GPUIR__TOUCH;
+    if (!t->touched[group]) continue;
+    for (i = first; i < first + GPUIR__TOUCH; i++) {
+      t->candidates[n] = low + i;
+      t->sums[n] = t->scores[i];
+      n += t->scores[i] >= threshold;
+      t->scores[i] = 0;
+    }
+    t->touched[group] = 0;
+  }
+  return n;
+}
+
+/* Returns 1 if one of 64 accumulators reaches the threshold. */
+typedef int (*gpuir__reach)(const uint32_t *scores, uint32_t threshold);
+
+GPUIR__INLINE int gpuir__reach_scalar(const uint32_t *scores, uint32_t threshold) {
+  uint32_t reached = 0, i;
+  for (i = 0; i < 64; i++) reached |= scores[i] >= threshold;
+  return reached != 0;
+}
+
+/* Collects from a tile with hardly an accumulator that is 0: touched[] is neither read nor cleared. */
+GPUIR__INLINE uint32_t gpuir__collect_dense_by(gpuir__reach reach, gpuir__tile *t, uint32_t low,
+                                               uint32_t threshold) {
+  uint32_t *scores = t->scores, size = 1u << t->shift, at, i, n = 0;
+  for (at = 0; at < size; at += 64) {
+    if (GPUIR__UNLIKELY(reach(scores + at, threshold)))
+      for (i = at; i < at + 64; i++) {
+        t->candidates[n] = low + i;
+        t->sums[n] = scores[i];
+        n += scores[i] >= threshold;
+      }
+  }
+  memset(scores, 0, size * sizeof *scores);
+  return n;
+}
+
+static uint32_t gpuir__collect_dense_scalar(gpuir__tile *t, uint32_t low, uint32_t threshold) {
+  return gpuir__collect_dense_by(gpuir__reach_scalar, t, low, threshold);
+}
+
+#if GPUIR__X86
+GPUIR__AVX512 static uint32_t gpuir__collect_avx512(gpuir__tile *t, uint32_t low, uint32_t threshold) {
+  const __m512i limit = _mm512_set1_epi32((int)threshold), iota = gpuir__avx512_iota(),
+                zero = _mm512_setzero_si512();
+  uint32_t groups = (1u << t->shift) / GPUIR__TOUCH, group, n = 0;
+  for (group = 0; group < groups; group += 64) {
+    __m512i flags = _mm512_loadu_si512(t->touched + group);
+    uint64_t touched = _mm512_test_epi8_mask(flags, flags);
+    _mm512_storeu_si512(t->touched + group, zero);
+    for (; touched; touched &= touched - 1) {
+      uint32_t at = (group + gpuir__ctz64(touched)) * GPUIR__TOUCH, over;
+      __m512i v = _mm512_loadu_si512(t->scores + at);
+      over = gpuir__mask_bits(_mm512_cmpge_epu32_mask(v, limit));
+      gpuir__compress_avx512(t->candidates + n, over,
+                             _mm512_add_epi32(iota, _mm512_set1_epi32((int)(low + at))));
+      gpuir__compress_avx512(t->sums + n, over, v);
+      _mm512_storeu_si512(t->scores + at, zero);
+      n += (uint32_t)__builtin_popcount(over);
+    }
+  }
+  return n;
+}
+
+GPUIR__AVX2 GPUIR__INLINE int gpuir__reach_avx2(const uint32_t *scores, uint32_t threshold) {
+  const __m256i *v = (const __m256i *)(const void *)scores, limit = _mm256_set1_epi32((int)threshold);
+  __m256i most = _mm256_loadu_si256(v);
+  unsigned i;
+  for (i = 1; i < 8; i++) most = _mm256_max_epu32(most, _mm256_loadu_si256(v + i));
+  return _mm256_movemask_epi8(_mm256_cmpeq_epi32(_mm256_max_epu32(most, limit), most)) != 0;
+}
+
+GPUIR__AVX2 static uint32_t gpuir__collect_dense_avx2(gpuir__tile *t, uint32_t low, uint32_t threshold) {
+  return gpuir__collect_dense_by(gpuir__reach_avx2, t, low, threshold);
+}
+#endif
+
+/* ---- the evaluators' kernels ---- */
+
+typedef struct gpuir__search_kernels {
+  /* Keeps those of n candidates whose sums reach the threshold; returns their number. */
+  uint32_t (*keep)(uint32_t *docs, uint32_t *sums, uint32_t n, uint32_t threshold);
+  /* Copies the postings whose frequency, less one, reaches the threshold; returns their number. */
+  uint32_t (*frequent)(const uint32_t *docs, const uint32_t *freqs, uint32_t n, uint32_t threshold,
+                       uint32_t *to, uint32_t *to_freqs);
+  /* Moves the documents whose accumulators reach the threshold from the tile that begins at docID `low` to candidates[]
+   * and sums[], and clears all accumulators; returns the number of candidates. */
+  uint32_t (*collect)(gpuir__tile *t, uint32_t low, uint32_t threshold);
+  uint32_t (*collect_dense)(gpuir__tile *t, uint32_t low,
+                            uint32_t threshold); /* the same without touched[] */
+} gpuir__search_kernels;
+
+/* By SIMD level less GPUIR_SIMD_SCALAR. Where a level has no kernel of its own, vectors gained nothing. */
+static const gpuir__search_kernels gpuir__search_of_level[3] = {
+    {gpuir__keep_scalar, gpuir__frequent_scalar, gpuir__collect_scalar, gpuir__collect_dense_scalar},
+#if GPUIR__X86
+    {gpuir__keep_scalar, gpuir__frequent_scalar, gpuir__collect_scalar, gpuir__collect_dense_avx2},
+    {gpuir__keep_avx512, gpuir__frequent_avx512, gpuir__collect_avx512, gpuir__collect_dense_avx2},
+#endif
+};
+
+/* ---- the engine ---- */
+
+/* Blocks that are decoded between two looks at the deadline: at 1 to 5 us for a block whose documents' lengths are not
+ * in the cache, less than a millisecond. */
+#define GPUIR__LOOK_BLOCKS 64u
 
 /* What one thread needs to evaluate queries: scratch memory, which grows, and what stops it. */
 typedef struct gpuir__engine {
   gpuir_allocator a;
   const gpuir_index *ix;
-  int evaluator;
-  const gpuir__method *intersection; /* NULL: the engine's choice */
-  uint64_t timeout_ns, deadline;     /* deadline of the running search; 0: none */
-  const int *cancel;
+  int evaluator; /* GPUIR_EVAL_ */
+#ifndef GPUIR_NO_LAB
+  const gpuir__method *intersection; /* NULL: the engine's own, [18-lookup] */
+  gpuir__prepared *prepared;         /* one a cursor, if a method is asked for */
+#endif
+  const gpuir__search_kernels *kernels; /* of the index's SIMD level */
+  const gpuir__lookup_kernels *lookups;
+  gpuir__score_kernel score;
+  uint64_t timeout_ns; /* of each search from its start; 0: none */
+  uint64_t deadline;   /* of the running search, as gpuir__now tells time, in ns; 0: none */
+  const int *cancel;   /* not 0: stop; NULL: nobody asks */
+  uint32_t worked;     /* blocks decoded since the last look at the deadline */
+  int stopped;         /* the status that ends the running search; 0: it goes on */
   gpuir_searcher_info info;
   gpuir_error error;
   gpuir__saturation *saturation;
-  gpuir__cursor *cursors;
-  gpuir__operand *operands; /* one a cursor, for AND */
+  gpuir__cursor *cursors;   /* ncursors of the query's known terms, positive ones first */
+  gpuir__operand *operands; /* one a cursor, for look-ups */
   unsigned ncursors, cap;   /* opened; allocated */
   gpuir__topk top;
   gpuir__buf scratch; /* arrays of one search, carved by gpuir__carve */
-  size_t carved;
+  size_t carved;      /* bytes of scratch in use */
 } gpuir__engine;
 
+/* Closes the lists of the last query. */
 static void gpuir__engine_reset(gpuir__engine *e) {
   unsigned i;
   for (i = 0; i < e->ncursors; i++) {
     e->info.blocks_decoded += e->cursors[i].decoded;
     gpuir__list_close(&e->a, &e->cursors[i].list);
-    gpuir__operand_free(&e->a, &e->operands[i]);
+#ifndef GPUIR_NO_LAB
+    if (e->prepared) gpuir__prepared_free(&e->a, &e->prepared[i]);
+#endif
   }
   e->ncursors = 0;
 }
 
-static void gpuir__engine_free(gpuir__engine *e) {
+static void gpuir__engine_free_cursors(gpuir__engine *e) {
   gpuir__engine_reset(e);
-  gpuir__free(&e->a, e->saturation, sizeof *e->saturation);
   gpuir__free(&e->a, e->cursors, e->cap * sizeof *e->cursors);
   gpuir__free(&e->a, e->operands, e->cap * sizeof *e->operands);
+  e->cursors = NULL;
+  e->operands = NULL;
+#ifndef GPUIR_NO_LAB
+  gpuir__free(&e->a, e->prepared, e->cap * sizeof *e->prepared);
+  e->prepared = NULL;
+#endif
+  e->cap = 0;
+}
+
+static void gpuir__engine_free(gpuir__engine *e) {
+  gpuir__engine_free_cursors(e);
+  gpuir__free(&e->a, e->saturation, sizeof *e->saturation);
   if (e->top.heap) (void)e->a.resize(e->a.user, e->top.heap, e->top.cap * 8, 0);
   gpuir__buf_free(&e->a, &e->scratch);
 }
 
+/* Fills the engine's error; returns its code. */
 static int gpuir__engine_fail(gpuir__engine *e, int code, const char *what) {
   return gpuir__fail(&e->error, code, 0, "%s", what);
 }
 
-/* 0, or why the search has to stop. Called at least once for each 100 us of work. */
-static int gpuir__engine_stopped(gpuir__engine *e) {
+/* Looks whether the search has to stop: 0, DEADLINE or CANCELLED. */
+static int gpuir__engine_look(gpuir__engine *e) {
   if (e->cancel && __atomic_load_n(e->cancel, __ATOMIC_RELAXED))
-    return gpuir__engine_fail(e, GPUIR_E_CANCELLED, "the search was cancelled");
-  if (e->deadline && gpuir__now() > e->deadline)
-    return gpuir__engine_fail(e, GPUIR_E_DEADLINE, "the search exceeded its time limit");
-  return GPUIR_OK;
+    e->stopped = gpuir__engine_fail(e, GPUIR_E_CANCELLED, "the search was cancelled");
+  else if (e->deadline && gpuir__now() > e->deadline)
+    e->stopped = gpuir__engine_fail(e, GPUIR_E_DEADLINE, "the search exceeded its time limit");
+  return e->stopped;
+}
+
+/* Counts decoded blocks and looks after each GPUIR__LOOK_BLOCKS of them whether the search has to stop. */
+static inline int gpuir__engine_worked(gpuir__engine *e, uint64_t blocks) {
+  if (GPUIR__LIKELY(e->worked + blocks < GPUIR__LOOK_BLOCKS)) {
+    e->worked += (uint32_t)blocks;
+    return e->stopped;
+  }
+  e->worked = 0;
+  return gpuir__engine_look(e);
+}
+
+/* Looks up candidates as gpuir__lookup does, and counts the blocks that were decoded for it. */
+static uint32_t gpuir__engine_lookup(gpuir__engine *e, gpuir__operand *o, const gpuir__pass *p) {
+  const uint64_t before = o->cursor->decoded;
+  const uint32_t found = gpuir__lookup(o, p);
+  (void)gpuir__engine_worked(e, o->cursor->decoded - before);
+  return found;
 }
 
 /* Takes n items of 4 bytes from the scratch memory, which must have been reserved. */
@@ -12597,62 +13050,73 @@ static int gpuir__reserve(gpuir__engine *e, size_t n, size_t arrays) {
   return GPUIR_OK;
 }
 
+/* Makes room for the cursors of a query of n terms. */
+static int gpuir__engine_grow(gpuir__engine *e, unsigned n) {
+  int complete;
+  gpuir__engine_free_cursors(e);
+  e->cap = n;
+  e->cursors = (gpuir__cursor *)gpuir__alloc(&e->a, n * sizeof *e->cursors);
+  e->operands = (gpuir__operand *)gpuir__alloc(&e->a, n * sizeof *e->operands);
+  complete = e->cursors && e->operands;
+#ifndef GPUIR_NO_LAB
+  if (e->intersection) {
+    e->prepared = (gpuir__prepared *)gpuir__alloc_zero(&e->a, n * sizeof *e->prepared);
+    complete = complete && e->prepared;
+  }
+#endif
+  if (complete) return GPUIR_OK;
+  gpuir__engine_free_cursors(e);
+  return gpuir__engine_fail(e, GPUIR_E_NOMEM, "out of memory");
+}
+
+/* Opens a cursor and an operand on one known term of the query, behind those that are open. */
+static int gpuir__engine_open_term(gpuir__engine *e, const gpuir_query *q, const gpuir__query_term *t) {
+  gpuir__cursor *c = &e->cursors[e->ncursors];
+  int status = gpuir__list_open(e->ix, &e->a, t->id, &c->list);
+  if (status)
+    return gpuir__fail(&e->error, status, 0, "%s: cannot open the list of \"%.*s\": %s", e->ix->path,
+                       t->len < 32 ? (int)t->len : 32, t->text, gpuir__list_why(e->ix, t->id, status));
+  gpuir__operand_init(&e->operands[e->ncursors], c, e->lookups);
+#ifndef GPUIR_NO_LAB
+  if (e->prepared) memset(&e->prepared[e->ncursors], 0, sizeof *e->prepared);
+#endif
+  e->ncursors++;
+  e->info.blocks_total += c->list.nblocks;
+  c->scorer.lengths = e->ix->lengths;
+  c->scorer.norm = q->norm;
+  c->scorer.weight = t->weight;
+  c->scorer.q = t->q;
+  c->scorer.score = e->score;
+  c->bound = t->negated ? 0 : gpuir__bound(t->weight, gpuir__list_saturation(e->saturation, &c->list), t->q);
+  gpuir__cursor_reset(c);
+  return GPUIR_OK;
+}
+
 /* Opens a cursor on each known term of the query, positive ones first (in the query's order); *npositive
  * is their number. */
 static int gpuir__engine_open(gpuir__engine *e, const gpuir_query *q, unsigned *npositive) {
   unsigned i;
+  int status = GPUIR_OK;
   gpuir__engine_reset(e);
   *npositive = 0;
-  if (e->cap < q->n) {
-    gpuir__free(&e->a, e->cursors, e->cap * sizeof *e->cursors);
-    gpuir__free(&e->a, e->operands, e->cap * sizeof *e->operands);
-    e->cap = q->n;
-    e->cursors = (gpuir__cursor *)gpuir__alloc(&e->a, e->cap * sizeof *e->cursors);
-    e->operands = (gpuir__operand *)gpuir__alloc(&e->a, e->cap * sizeof *e->operands);
-    if (!e->cursors || !e->operands) {
-      gpuir__free(&e->a, e->cursors, e->cap * sizeof *e->cursors);
-      gpuir__free(&e->a, e->operands, e->cap * sizeof *e->operands);
-      e->cursors = NULL;
-      e->operands = NULL;
-      e->cap = 0;
-      return gpuir__engine_fail(e, GPUIR_E_NOMEM, "out of memory");
-    }
-  }
+  if (e->cap < q->n) status = gpuir__engine_grow(e, q->n);
+  if (status) return status;
   if (!e->saturation) {
     e->saturation = (gpuir__saturation *)gpuir__alloc(&e->a, sizeof *e->saturation);
     if (!e->saturation) return gpuir__engine_fail(e, GPUIR_E_NOMEM, "out of memory");
     e->saturation->valid = 0;
   }
   gpuir__saturation_prepare(e->saturation, q->norm);
-  for (i = 0; i < q->n; i++) {
+  for (i = 0; i < q->n && !status; i++) {
     const gpuir__query_term *t = &q->terms[i];
-    gpuir__cursor *c = &e->cursors[e->ncursors];
-    int status;
     if (t->id == GPUIR__UNKNOWN) continue;
-    status = gpuir__list_open(e->ix, &e->a, t->id, &c->list);
-    if (status)
-      return gpuir__fail(&e->error, status, 0, "%s: cannot open the list of \"%.*s\": %s", e->ix->path,
-                         t->len < 32 ? (int)t->len : 32, t->text, gpuir__list_why(e->ix, t->id, status));
-    gpuir__operand_init(&e->operands[e->ncursors], c, e->ix->simd);
-    e->ncursors++;
+    status = gpuir__engine_open_term(e, q, t);
     *npositive += !t->negated;
-    e->info.blocks_total += c->list.nblocks;
-    c->scorer.lengths = e->ix->lengths;
-    c->scorer.norm = q->norm;
-    c->scorer.weight = t->weight;
-    c->scorer.q = t->q;
-    c->scorer.simd = e->ix->simd;
-    c->bound =
-        t->negated ? 0 : gpuir__bound(t->weight, gpuir__list_saturation(e->saturation, &c->list), t->q);
-    c->at = c->n = c->pos = 0;
-    c->block = UINT32_MAX;
-    c->scored = 0;
-    c->decoded = 0;
   }
-  return GPUIR_OK;
+  return status;
 }
 
-/* A score that at least k documents reach by this term alone, as far as the index has it stored; else 0. */
+/* Returns a score that at least k documents reach by this term alone, as far as the index has it stored; else 0. */
 static uint32_t gpuir__stored_seed(const gpuir__cursor *c, const gpuir_query *q, size_t k) {
   unsigned s = 0;
   if (!q->stored_bm25 || !c->list.seeds) return 0;
@@ -12660,90 +13124,99 @@ static uint32_t gpuir__stored_seed(const gpuir__cursor *c, const gpuir_query *q,
   return s < GPUIR__SEEDS ? c->scorer.q * c->list.seeds[s] : 0;
 }
 
-/* ---- filters of candidates ---- */
-
-#if GPUIR__X86
-GPUIR__AVX512 static uint32_t gpuir__keep_avx512(uint32_t *docs, uint32_t *sums, uint32_t n, uint32_t need) {
-  const __m512i limit = _mm512_set1_epi32((int)need);
-  uint32_t i, kept = 0;
-  for (i = 0; i < n; i += 16) {
-    __mmask16 live = (__mmask16)(n - i >= 16 ? 0xffff : (1u << (n - i)) - 1);
-    __m512i d = _mm512_loadu_si512(docs + i), s = _mm512_loadu_si512(sums + i);
-    uint32_t over = gpuir__mask_bits(_mm512_mask_cmpge_epu32_mask(live, s, limit));
-    gpuir__compress_avx512(docs + kept, over, d);
-    gpuir__compress_avx512(sums + kept, over, s);
-    kept += (uint32_t)__builtin_popcount(over);
-  }
-  return kept;
+/* Bounds the contribution of a block's postings. */
+static inline uint32_t gpuir__block_bound(const gpuir__engine *e, const gpuir__cursor *c, uint32_t block) {
+  float s = gpuir__block_saturation(e->saturation, c->list.bounds[block]);
+  return gpuir__bound(c->scorer.weight, s, c->scorer.q);
 }
 
-GPUIR__AVX512 static uint32_t gpuir__frequent_avx512(const uint32_t *docs, const uint32_t *freqs, uint32_t n,
-                                                     uint32_t least, uint32_t *to, uint32_t *to_freqs) {
-  const __m512i limit = _mm512_set1_epi32((int)least);
-  uint32_t i, kept = 0;
-  for (i = 0; i < n; i += 16) {
-    __mmask16 live = (__mmask16)(n - i >= 16 ? 0xffff : (1u << (n - i)) - 1);
-    __m512i d = _mm512_maskz_loadu_epi32(live, docs + i), f = _mm512_maskz_loadu_epi32(live, freqs + i);
-    uint32_t over = gpuir__mask_bits(_mm512_mask_cmpge_epu32_mask(live, f, limit));
-    gpuir__compress_avx512(to + kept, over, d);
-    gpuir__compress_avx512(to_freqs + kept, over, f);
-    kept += (uint32_t)__builtin_popcount(over);
+/* Writes the indices of the candidates that a negated list does not hold to kept[0..p->m); returns their number. */
+static uint32_t gpuir__engine_absent(gpuir__engine *e, gpuir__operand *o, const gpuir__pass *p,
+                                     uint32_t *kept) {
+  const uint32_t found = gpuir__engine_lookup(e, o, p);
+  uint32_t i, j = 0, n = 0;
+  for (i = 0; i < p->m; i++) {
+    if (j < found && p->from[j] == i)
+      j++;
+    else
+      kept[n++] = i;
   }
-  return kept;
-}
-#endif
-
-/* Keeps those of n candidates whose sums reach `need`. */
-static uint32_t gpuir__keep(int simd, uint32_t *docs, uint32_t *sums, uint32_t n, uint32_t need) {
-  uint32_t i, kept = 0;
-#if GPUIR__X86
-  if (simd == GPUIR_SIMD_AVX512) return gpuir__keep_avx512(docs, sums, n, need);
-#endif
-  (void)simd;
-  for (i = 0; i < n; i++) {
-    uint32_t sum = sums[i];
-    docs[kept] = docs[i];
-    sums[kept] = sum;
-    kept += sum >= need;
-  }
-  return kept;
+  return n;
 }
 
-/* Copies the postings whose frequency (less one) is at least `least`. */
-static uint32_t gpuir__frequent(int simd, const uint32_t *docs, const uint32_t *freqs, uint32_t n,
-                                uint32_t least, uint32_t *to, uint32_t *to_freqs) {
-  uint32_t i, kept = 0;
-#if GPUIR__X86
-  if (simd == GPUIR_SIMD_AVX512) return gpuir__frequent_avx512(docs, freqs, n, least, to, to_freqs);
-#endif
-  (void)simd;
-  for (i = 0; i < n; i++) {
-    to[kept] = docs[i];
-    to_freqs[kept] = freqs[i];
-    kept += freqs[i] >= least;
-  }
-  return kept;
+/* ---- what an engine does with a tile ---- */
+
+/* Reserves `more` items in that many further arrays, and lays out those of a tile of 2^shift documents. */
+static int gpuir__tile_reserve(gpuir__engine *e, gpuir__tile *t, uint32_t shift, size_t more, size_t arrays) {
+  const size_t size = (size_t)1 << shift;
+  const size_t room = size + GPUIR__BLOCK_ROOM + 16; /* whole blocks and vectors may be written at the end */
+  int status = gpuir__reserve(e, size + size / 64 + 7 * room + more, 9 + arrays);
+  if (status) return status;
+  t->shift = shift;
+  t->scores = gpuir__carve(e, size);
+  t->touched = (uint8_t *)(void *)gpuir__carve(e, size / 64);
+  t->candidates = gpuir__carve(e, room);
+  t->sums = gpuir__carve(e, room);
+  t->from = gpuir__carve(e, room);
+  t->where = gpuir__carve(e, room);
+  t->found = gpuir__carve(e, room);
+  t->freqs = gpuir__carve(e, room);
+  t->values = gpuir__carve(e, room);
+  memset(t->scores, 0, size * 4);
+  memset(t->touched, 0, size / GPUIR__TOUCH);
+  return GPUIR_OK;
 }
 
-/* The least frequency, less one, with which a posting can contribute `least` in a document not shorter than
- * any of the block: c >= x asks for W tf / (tf + K) >= x but for roundings, so for tf >= x K / (W - x). */
-static uint32_t gpuir__least_frequency(const gpuir__scorer *s, uint32_t pairs, uint32_t least) {
-  uint32_t code = pairs >> 16 ? pairs >> 24 : pairs >> 8 & 255; /* the last pair has the shortest length */
-  double k = (double)gpuir__norm_of(s->norm.a, s->norm.b, gpuir__code_value(code)), w = (double)s->weight;
-  double x = ((double)least / s->q - 1) * (1 - 1e-6), tf;
-  if (!(x > 0)) return 0;
-  if (!(w > x)) return UINT32_MAX;
-  tf = x * k / (w - x) * (1 - 1e-6);
-  return tf < (double)GPUIR__CAP ? (uint32_t)ceil(tf) - (tf > 0) : GPUIR__CAP - 1;
+/* Makes the pass that looks n candidates up in a list, from block `from` on. */
+static gpuir__pass gpuir__tile_pass(gpuir__tile *t, gpuir__operand *list, uint32_t from, uint32_t n) {
+  gpuir__pass p;
+  gpuir__pad(t->candidates + n);
+  p.candidates = t->candidates;
+  p.m = n;
+  p.docs = t->found;
+  p.from = t->from;
+  p.where = t->where;
+  p.spare = t->values;
+  list->at = from * GPUIR__BLOCK;
+  return p;
+}
+
+/* Drops those of n candidates of a tile that negated lists hold, the cursors from npositive on; returns how many stay. */
+static uint32_t gpuir__tile_exclude(gpuir__engine *e, gpuir__tile *t, unsigned npositive, uint32_t tile,
+                                    uint32_t n) {
+  uint32_t i, *kept = t->freqs;
+  unsigned j;
+  for (j = npositive; j < e->ncursors && n; j++) {
+    gpuir__operand *list = &e->operands[j];
+    const uint32_t from = gpuir__list_find_block(&list->cursor->list, 0, gpuir__tile_low(t, tile));
+    const gpuir__pass p = gpuir__tile_pass(t, list, from, n);
+    n = gpuir__engine_absent(e, list, &p, kept);
+    for (i = 0; i < n; i++) {
+      t->candidates[i] = t->candidates[kept[i]];
+      t->sums[i] = t->sums[kept[i]];
+    }
+  }
+  return n;
+}
+
+/* Offers n candidates to the top-k. In a damaged file some may lie behind the last document. */
+static void gpuir__tile_offer(gpuir__engine *e, const gpuir__tile *t, uint32_t n) {
+  const uint64_t documents = e->ix->stat.documents;
+  uint32_t i;
+  for (i = 0; i < n; i++)
+    if (t->candidates[i] < documents) gpuir__topk_push(&e->top, gpuir__key(t->sums[i], t->candidates[i]));
 }
 
 /* ============================================================================
  * [21-and]  AND: small versus small with block skipping
  *
- * The blocks of the shortest list are filtered through the others from short to long (small versus small
- * with block skipping: Ding et al., WWW 2009, section 8.1). When k hits are there, a block is met with the
- * others only if its bound and those of their blocks beside it reach the threshold (block-max AND: Ding &
- * Suel, SIGIR 2011, section 4), and of its documents only those with the frequency that this takes.
+ * The blocks of the shortest list, the driver, are filtered through the others from short to long (small versus
+ * small with block skipping: Ding et al., WWW 2009, section 8.1). Once k hits are there, a driver block is looked
+ * up in the others only if its bound and those of their blocks that overlap it reach the threshold (block-max
+ * AND: Ding & Suel, SIGIR 2011, section 4), and of its documents only those with the frequency that this takes.
+ *
+ * It works on decoded blocks and indices in lists, not posting by posting: a match's frequency is fetched, and its
+ * length looked up, only while its score may still reach the threshold.
  *
  * Uses      [18-lookup], [19-methods] (another method that was asked for), [20-engine].
  * Start at  gpuir__eval_and, the last function: from there upwards.
@@ -12754,7 +13227,7 @@ static int gpuir__compare_df(const gpuir__cursor *a, const gpuir__cursor *b) {
   return a->list.df < b->list.df ? -1 : a->list.df > b->list.df;
 }
 
-/* Cursor numbers of the positive terms by ascending df. */
+/* Orders the cursor numbers of the positive terms by ascending df. */
 static void gpuir__order_by_df(const gpuir__engine *e, unsigned npositive, unsigned *order) {
   unsigned i, j;
   for (i = 0; i < npositive; i++) {
@@ -12764,61 +13237,74 @@ static void gpuir__order_by_df(const gpuir__engine *e, unsigned npositive, unsig
   }
 }
 
-/* So many blocks of another list, at most, are looked at to bound what it adds within a driver block. Measured. */
-#define GPUIR__BESIDE 16u
+/* At most so many blocks of another list are looked at to bound what it adds within a driver block. Measured. */
+#define GPUIR__OVERLAP 16u
 
-/* What one driver block needs on its way through the other lists; n * m arrays of GPUIR__BLOCK_ROOM items. */
+/* One driver block on its way through the other lists. Lists are numbered from short to long, the driver is 0. All
+ * arrays of postings have GPUIR__BLOCK_ROOM items. */
 typedef struct gpuir__and {
-  unsigned order[GPUIR_MAX_TERMS]; /* cursor numbers of the positive lists, from short to long */
+  unsigned order[GPUIR_MAX_TERMS]; /* [list] cursor number */
   unsigned npositive;
-  uint32_t rest[GPUIR_MAX_TERMS];   /* the most that the lists behind the i-th of the order can add */
-  uint32_t beside[GPUIR_MAX_TERMS]; /* the first block of the i-th list that may meet the driver block */
-  const gpuir__method *method;
-  uint32_t block;               /* of the driver */
-  const uint32_t *docs;         /* the candidates of the block, later its matches */
-  uint32_t *chosen, *frequency; /* the candidates' room, and their frequencies less one; see chosen_only */
-  int chosen_only;              /* not 0: the candidates are not all documents of the block */
+  uint32_t bound_after[GPUIR_MAX_TERMS]; /* [list] what all lists behind it can add together, at most */
+  uint32_t overlap[GPUIR_MAX_TERMS];     /* [list] its first block that may overlap the driver block */
+  uint32_t block;                        /* of the driver */
+  const uint32_t *docs;                  /* the candidates, later the matches */
+  uint32_t *chosen;                      /* candidates that are not all documents of the block */
+  uint32_t *chosen_freqs;                /* [chosen] frequency, less one */
+  int is_chosen;                         /* the candidates are those of chosen[] */
   uint32_t *where
-      [GPUIR_MAX_TERMS]; /* the indices of the matches in the i-th list of the order, and, of the shortest
-                          * one, among the candidates; NULL: only counted */
-  uint32_t *from, *spare, *other[2];
+      [GPUIR_MAX_TERMS]; /* [list][match] index in the list, in the driver among the candidates; NULL: only
+                                     * counted */
+  uint32_t *from, *spare, *other[2]; /* of the passes: see gpuir__pass; docs alternates between the two */
 } gpuir__and;
 
-/* The engine's choice: vectors. Of lists of like length blocks are met register by register, of longer ones those
- * blocks that may hold a candidate are searched. */
-static const gpuir__method *gpuir__and_method(const gpuir__engine *e) {
-  return e->intersection ? e->intersection : gpuir__method_by_name("simd");
-}
+#ifndef GPUIR_NO_LAB
+static int gpuir__and_look(void *engine) { return gpuir__engine_look((gpuir__engine *)engine); }
 
-/* Reserves the arrays, and makes what the method needs of each list but the shortest. */
+/* Prepares each list but the driver for the method that was asked for. */
+static int gpuir__and_prepare_method(gpuir__engine *e, const gpuir__and *x) {
+  unsigned i;
+  int status = GPUIR_OK;
+  for (i = 1; i < x->npositive && e->intersection && !status; i++) {
+    gpuir__prepared *made = &e->prepared[x->order[i]];
+    made->stopped = gpuir__and_look;
+    made->user = e;
+    status = gpuir__operand_prepare(&e->a, e->intersection, &e->operands[x->order[i]], made);
+    if (status && !e->stopped) status = gpuir__engine_fail(e, status, "out of memory");
+    if (!status) status = gpuir__engine_look(e);
+  }
+  return status;
+}
+#endif
+
+/* Lays out the arrays, orders the lists and sums their bounds. indices: frequencies will be wanted. */
 static int gpuir__and_prepare(gpuir__engine *e, gpuir__and *x, unsigned npositive, int indices) {
   int status = gpuir__reserve(e, ((size_t)npositive + 6) * GPUIR__BLOCK_ROOM, (size_t)npositive + 6);
   unsigned i;
   if (status) return status;
   memset(x, 0, sizeof *x);
   x->npositive = npositive;
-  x->method = gpuir__and_method(e);
   gpuir__order_by_df(e, npositive, x->order);
   x->from = gpuir__carve(e, GPUIR__BLOCK_ROOM);
   x->spare = gpuir__carve(e, GPUIR__BLOCK_ROOM);
   x->other[0] = gpuir__carve(e, GPUIR__BLOCK_ROOM);
   x->other[1] = gpuir__carve(e, GPUIR__BLOCK_ROOM);
   x->chosen = gpuir__carve(e, GPUIR__BLOCK_ROOM);
-  x->frequency = gpuir__carve(e, GPUIR__BLOCK_ROOM);
+  x->chosen_freqs = gpuir__carve(e, GPUIR__BLOCK_ROOM);
   for (i = 0; i < npositive; i++) {
     gpuir__operand *o = &e->operands[x->order[i]];
     if (indices) x->where[i] = gpuir__carve(e, GPUIR__BLOCK_ROOM);
     o->at = 0;
     o->expected = i == 1 ? e->operands[x->order[0]].n : 0;
-    status = i ? gpuir__operand_prepare(&e->a, x->method, o) : GPUIR_OK;
-    if (status) return gpuir__engine_fail(e, status, "out of memory");
-    if ((status = gpuir__engine_stopped(e)) != 0) return status;
   }
-  for (i = npositive; i-- > 1;) x->rest[i - 1] = x->rest[i] + e->cursors[x->order[i]].bound;
-  return GPUIR_OK;
+  for (i = npositive; i-- > 1;) x->bound_after[i - 1] = x->bound_after[i] + e->cursors[x->order[i]].bound;
+#ifndef GPUIR_NO_LAB
+  status = gpuir__and_prepare_method(e, x);
+#endif
+  return status ? status : gpuir__engine_look(e);
 }
 
-/* Drops the matches that negated lists hold. */
+/* Drops those of n matches that negated lists hold; returns how many stay. */
 static uint32_t gpuir__and_exclude(gpuir__engine *e, gpuir__and *x, uint32_t n) {
   uint32_t kept[GPUIR__BLOCK_ROOM], held[GPUIR__BLOCK_ROOM], where[GPUIR__BLOCK_ROOM], j;
   gpuir__pass p;
@@ -12831,7 +13317,7 @@ static uint32_t gpuir__and_exclude(gpuir__engine *e, gpuir__and *x, uint32_t n) 
     uint32_t *docs = x->docs == x->other[0] ? x->other[1] : x->other[0];
     p.candidates = x->docs;
     p.m = n;
-    n = gpuir__without(&e->operands[i], &p, kept);
+    n = gpuir__engine_absent(e, &e->operands[i], &p, kept);
     for (j = 0; j < n; j++) docs[j] = x->docs[kept[j]];
     gpuir__pad(docs + n);
     for (t = 0; x->where[0] && t < x->npositive; t++)
@@ -12841,161 +13327,193 @@ static uint32_t gpuir__and_exclude(gpuir__engine *e, gpuir__and *x, uint32_t n) 
   return n;
 }
 
-/* The most that a block's postings contribute. */
-static inline uint32_t gpuir__block_bound(const gpuir__engine *e, const gpuir__cursor *c, uint32_t block) {
-  float s = gpuir__block_saturation(e->saturation, c->list.bounds[block]);
-  return gpuir__bound(c->scorer.weight, s, c->scorer.q);
-}
-
-/* The most that a list adds to documents from lo to hi, by its blocks there, which are sought from *at on. */
+/* Bounds what a list adds to any document from lo to hi, by its blocks there, which are sought from *at on; *at becomes
+ * the first of them. */
 static uint32_t gpuir__range_bound(const gpuir__engine *e, const gpuir__cursor *c, uint32_t lo, uint32_t hi,
                                    uint32_t *at) {
   const gpuir__list *l = &c->list;
-  uint32_t block, most = 0;
+  uint32_t block, bound = 0;
   *at = gpuir__list_find_block(l, *at, lo);
   for (block = *at; block < l->nblocks; block++) {
-    if (block - *at == GPUIR__BESIDE) return c->bound;
-    most = gpuir__max32(most, gpuir__block_bound(e, c, block));
+    if (block - *at == GPUIR__OVERLAP) return c->bound;
+    bound = gpuir__max32(bound, gpuir__block_bound(e, c, block));
     if (l->last[block] >= hi) break;
   }
-  return most;
+  return bound;
 }
 
-/* The most that the other lists add to a document of the driver block. */
-static uint32_t gpuir__and_rest(const gpuir__engine *e, gpuir__and *x, uint32_t block) {
+/* Bounds what the other lists together add to any document of the driver block. */
+static uint32_t gpuir__and_others_bound(const gpuir__engine *e, gpuir__and *x, uint32_t block) {
   const gpuir__list *driver = &e->cursors[x->order[0]].list;
   uint32_t lo = block ? driver->last[block - 1] + 1 : 0, sum = 0;
   unsigned i;
   for (i = 1; i < x->npositive; i++) {
     const gpuir__cursor *c = &e->cursors[x->order[i]];
-    if (c->list.bounds && c->list.nblocks / GPUIR__BESIDE <= driver->nblocks)
-      sum += gpuir__range_bound(e, c, lo, driver->last[block], &x->beside[i]);
+    if (c->list.bounds && c->list.nblocks / GPUIR__OVERLAP <= driver->nblocks)
+      sum += gpuir__range_bound(e, c, lo, driver->last[block], &x->overlap[i]);
     else
       sum += c->bound;
   }
   return sum;
 }
 
-/* Decodes a driver block and returns how many candidates it has: all its documents, or those with the frequency that
- * contributing `least` takes. */
-static uint32_t gpuir__and_candidates(gpuir__engine *e, gpuir__and *x, uint32_t block, uint32_t least) {
+/* Decodes a driver block and returns how many candidates it has: all its documents, or, with a threshold above 0, those
+ * with the frequency that contributing as much takes. */
+static uint32_t gpuir__and_candidates(gpuir__engine *e, gpuir__and *x, uint32_t block, uint32_t threshold) {
   gpuir__cursor *driver = &e->cursors[x->order[0]];
   uint32_t n;
   gpuir__cursor_load(driver, block);
   x->block = block;
   x->docs = driver->docs;
-  x->chosen_only = least > 0;
-  if (!least) return driver->n;
+  x->is_chosen = threshold > 0;
+  if (!threshold) return driver->n;
   gpuir__cursor_freqs(driver);
-  n = gpuir__frequent(e->ix->simd, driver->docs, driver->values, driver->n,
-                      gpuir__least_frequency(&driver->scorer, driver->list.bounds[block], least), x->chosen,
-                      x->frequency);
+  n = e->kernels->frequent(driver->docs, driver->values, driver->n,
+                           gpuir__least_frequency(&driver->scorer, driver->list.bounds[block], threshold),
+                           x->chosen, x->chosen_freqs);
   gpuir__pad(x->chosen + n);
   x->docs = x->chosen;
   return n;
 }
 
-/* The matches among n candidates: docIDs that every list holds and no negated one does. */
+#ifndef GPUIR_NO_LAB
+/* Finds the matches among n candidates by a method that takes all lists at once. */
+static uint32_t gpuir__and_match_all(gpuir__engine *e, gpuir__and *x, uint32_t n) {
+  gpuir__operand *o[GPUIR_MAX_TERMS], first;
+  unsigned i;
+  gpuir__operand_init(&first, NULL, e->lookups);
+  first.docs = x->docs;
+  first.n = n;
+  o[0] = &first;
+  for (i = 1; i < x->npositive; i++) o[i] = &e->operands[x->order[i]];
+  n = e->intersection->all(o, x->npositive, x->other[0], x->where[0] ? x->where : NULL);
+  (void)gpuir__engine_worked(e, GPUIR__LOOK_BLOCKS); /* each block of any list may have been decoded */
+  gpuir__pad(x->other[0] + n);
+  x->docs = x->other[0];
+  return n;
+}
+#endif
+
+/* Filters the candidates of a pass through one list, by vectors or by the method that was asked for. */
+static uint32_t gpuir__and_filter(gpuir__engine *e, gpuir__operand *o, const gpuir__pass *p) {
+#ifndef GPUIR_NO_LAB
+  if (e->intersection) {
+    const uint64_t before = o->cursor->decoded;
+    const uint32_t found = e->intersection->list(o, p);
+    (void)gpuir__engine_worked(e, o->cursor->decoded - before);
+    return found;
+  }
+#endif
+  return gpuir__engine_lookup(e, o, p);
+}
+
+/* Finds the matches among n candidates, list by list; returns their number. */
+static uint32_t gpuir__and_match_each(gpuir__engine *e, gpuir__and *x, uint32_t n) {
+  gpuir__pass p;
+  unsigned i, t;
+  uint32_t j;
+  p.from = x->where[0] ? x->from : NULL;
+  p.spare = x->spare;
+  for (i = 1; i < x->npositive && n; i++) {
+    p.candidates = x->docs;
+    p.m = n;
+    p.docs = x->other[i % 2];
+    p.where = x->where[i];
+    n = gpuir__and_filter(e, &e->operands[x->order[i]], &p);
+    if (e->stopped) return 0;
+    gpuir__pad(p.docs + n);
+    for (t = 0; p.from && t < i; t++)
+      for (j = 0; j < n; j++) x->where[t][j] = x->where[t][p.from[j]];
+    x->docs = p.docs;
+  }
+  return n;
+}
+
+/* Finds the matches among n candidates: docIDs that every list holds and no negated one does. */
 static uint32_t gpuir__and_match(gpuir__engine *e, gpuir__and *x, uint32_t n) {
   uint32_t j;
-  unsigned i, t;
-  gpuir__pass p;
   for (j = 0; x->where[0] && j < n; j++) x->where[0][j] = j;
-  if (x->method->all && x->npositive > 1) {
-    gpuir__operand *o[GPUIR_MAX_TERMS], first;
-    gpuir__operand_init(&first, NULL, e->ix->simd);
-    first.docs = x->docs;
-    first.n = n;
-    o[0] = &first;
-    for (i = 1; i < x->npositive; i++) o[i] = &e->operands[x->order[i]];
-    n = x->method->all(o, x->npositive, x->other[0], x->where[0] ? x->where : NULL);
-    gpuir__pad(x->other[0] + n);
-    x->docs = x->other[0];
-  } else {
-    p.from = x->where[0] ? x->from : NULL;
-    p.spare = x->spare;
-    for (i = 1; i < x->npositive && n; i++) {
-      p.candidates = x->docs;
-      p.m = n;
-      p.docs = x->other[i % 2];
-      p.where = x->where[i];
-      n = x->method->list(&e->operands[x->order[i]], &p);
-      gpuir__pad(p.docs + n);
-      for (t = 0; p.from && t < i; t++)
-        for (j = 0; j < n; j++) x->where[t][j] = x->where[t][p.from[j]];
-      x->docs = p.docs;
-    }
-  }
+#ifndef GPUIR_NO_LAB
+  if (x->npositive > 1 && e->intersection && e->intersection->all)
+    n = gpuir__and_match_all(e, x, n);
+  else
+#endif
+    n = gpuir__and_match_each(e, x, n);
   return n && x->npositive < e->ncursors ? gpuir__and_exclude(e, x, n) : n;
 }
 
-/* The frequencies, less one, of n of the matches in the i-th list. */
-static void gpuir__and_freqs(const gpuir__engine *e, const gpuir__and *x, unsigned i, const uint32_t *live,
+/* Fetches the frequencies, less one, of n of the matches in list i. */
+static void gpuir__and_freqs(const gpuir__engine *e, const gpuir__and *x, unsigned i, const uint32_t *matches,
                              uint32_t n, uint32_t *freqs) {
   uint32_t at[GPUIR__BLOCK_ROOM], base = i ? 0 : x->block * GPUIR__BLOCK, j;
-  if (!i && x->chosen_only) {
-    for (j = 0; j < n; j++) freqs[j] = x->frequency[x->where[0][live[j]]];
+  if (!i && x->is_chosen) {
+    for (j = 0; j < n; j++) freqs[j] = x->chosen_freqs[x->where[0][matches[j]]];
     return;
   }
-  for (j = 0; j < n; j++) at[j] = base + x->where[i][live[j]];
+  for (j = 0; j < n; j++) at[j] = base + x->where[i][matches[j]];
   gpuir__list_freqs_at(&e->cursors[x->order[i]].list, at, n, freqs);
 }
 
-/* Scores n matches of a driver block, list by list, and offers them to the top-k. What cannot enter it even with
- * all that the lists to come may add is dropped before their frequencies are fetched. */
+/* Scores n matches of a driver block, list by list, and offers them to the top-k. A match that cannot enter even with
+ * all that the lists to come may add is dropped before its frequencies there are fetched. */
 static void gpuir__and_score(gpuir__engine *e, const gpuir__and *x, uint32_t n) {
-  uint32_t docs[GPUIR__BLOCK_ROOM], live[GPUIR__BLOCK_ROOM], freqs[GPUIR__BLOCK_ROOM], sum[GPUIR__BLOCK_ROOM];
-  uint32_t part[GPUIR__BLOCK_ROOM], need = gpuir__topk_need(&e->top), kept, j;
+  uint32_t docs[GPUIR__BLOCK_ROOM], matches[GPUIR__BLOCK_ROOM], freqs[GPUIR__BLOCK_ROOM];
+  uint32_t sums[GPUIR__BLOCK_ROOM], values[GPUIR__BLOCK_ROOM];
+  uint32_t threshold = gpuir__topk_threshold(&e->top), kept, j;
   unsigned i;
   gpuir__prefetch_lengths(e->ix->lengths, x->docs, n);
   for (j = 0; j < n; j++) {
-    live[j] = j;
+    matches[j] = j;
     docs[j] = x->docs[j];
-    sum[j] = 0;
+    sums[j] = 0;
   }
   for (i = 0; i < x->npositive && n; i++) {
-    gpuir__and_freqs(e, x, i, live, n, freqs);
-    gpuir__score_block(&e->cursors[x->order[i]].scorer, docs, freqs, n, part);
+    const gpuir__scorer *scorer = &e->cursors[x->order[i]].scorer;
+    gpuir__and_freqs(e, x, i, matches, n, freqs);
+    scorer->score(scorer, docs, freqs, n, values);
     e->info.postings_scored += n;
     for (j = kept = 0; j < n; j++) {
-      uint32_t s = sum[j] + part[j];
-      if (s + x->rest[i] < need) continue;
-      sum[kept] = s;
-      live[kept] = live[j];
+      uint32_t sum = sums[j] + values[j];
+      if (sum + x->bound_after[i] < threshold) continue;
+      sums[kept] = sum;
+      matches[kept] = matches[j];
       docs[kept++] = docs[j];
     }
     n = kept;
   }
-  for (j = 0; j < n; j++) gpuir__topk_push(&e->top, gpuir__key(sum[j], docs[j]));
+  for (j = 0; j < n; j++) gpuir__topk_push(&e->top, gpuir__key(sums[j], docs[j]));
 }
 
-/* Whether a driver block may hold a document of the top-k; *least: what that document's posting there contributes. */
-static int gpuir__and_wanted(const gpuir__engine *e, gpuir__and *x, uint32_t block, uint32_t *least) {
+/* Returns 1 if a driver block may hold a document of the top-k; *driver_threshold: what such a document's posting there
+ * contributes at least. */
+static int gpuir__and_is_wanted(const gpuir__engine *e, gpuir__and *x, uint32_t block,
+                                uint32_t *driver_threshold) {
   const gpuir__cursor *driver = &e->cursors[x->order[0]];
-  uint32_t need = gpuir__topk_need(&e->top), most, rest = x->rest[0];
-  *least = 0;
-  if (!need || !driver->list.bounds) return 1;
-  most = gpuir__block_bound(e, driver, block);
-  if (most + rest < need) return 0;
-  rest = gpuir__and_rest(e, x, block);
-  if (need > rest) *least = need - rest;
-  return most >= *least;
+  uint32_t threshold = gpuir__topk_threshold(&e->top), bound, others;
+  *driver_threshold = 0;
+  if (!driver->list.bounds) return 1;
+  bound = gpuir__block_bound(e, driver, block);
+  if (bound + x->bound_after[0] < threshold) return 0;
+  others = gpuir__and_others_bound(e, x, block);
+  if (threshold > others) *driver_threshold = threshold - others;
+  return bound >= *driver_threshold;
 }
 
-/* Visits the matches of AND; with `count`, only counts them. A driver block whose bound, with all that the blocks of
- * the other lists can add there, cannot enter the top-k is passed over, and so are postings that are not frequent
+/* Evaluates AND; with `count`, only counts its matches. A driver block whose bound, with all that the overlapping blocks
+ * of the other lists can add, does not reach the threshold is skipped, and so are its postings that are not frequent
  * enough. */
 static int gpuir__eval_and(gpuir__engine *e, unsigned npositive, uint64_t *count) {
   gpuir__and x;
-  uint32_t block, nblocks, least = 0, n;
+  uint32_t block, nblocks, threshold = 0, n;
   int status = gpuir__and_prepare(e, &x, npositive, count == NULL);
   if (status) return status;
   nblocks = e->cursors[x.order[0]].list.nblocks;
   for (block = 0; block < nblocks; block++) {
-    if (block % 8 == 7 && (status = gpuir__engine_stopped(e)) != 0) return status;
-    if (!count && !gpuir__and_wanted(e, &x, block, &least)) continue;
-    n = gpuir__and_candidates(e, &x, block, least);
+    if (gpuir__engine_worked(e, 1)) return e->stopped;
+    if (!count && !gpuir__and_is_wanted(e, &x, block, &threshold)) continue;
+    n = gpuir__and_candidates(e, &x, block, threshold);
     n = n ? gpuir__and_match(e, &x, n) : 0;
+    if (e->stopped) return e->stopped;
     if (count)
       *count += n;
     else if (n)
@@ -13005,42 +13523,49 @@ static int gpuir__eval_and(gpuir__engine *e, unsigned npositive, uint64_t *count
 }
 
 /* ============================================================================
- * [22-or]  OR: pruned, exhaustive, counted
+ * [22-or]  OR, pruned: MaxScore over docID tiles with block bounds
  *
- * The pruned OR is MaxScore over docID tiles with block bounds. The blocks' bounds become bounds of fixed
- * docID tiles in one pass a list; a tile is scored only if the sum of its bounds reaches the threshold. A few
- * tiles with the greatest sums go first and raise the threshold, which may start from the terms' stored k-th
- * contributions. In a tile, terms whose bounds together stay below the threshold are not essential: their
- * lists are only probed for what the essential ones leave over. One essential term alone gives the candidates
- * itself; several add up in an array of the tile's documents. (MaxScore: Turtle & Flood 1995; block bounds:
- * Ding & Suel, SIGIR 2011; docID windows and partition by window: Lucene 10's MaxScoreBulkScorer; tiles in
- * order of bounds: Mallia et al., "Faster learned sparse retrieval with block-max pruning", SIGIR 2024.)
+ * The blocks' bounds become bounds of fixed docID tiles in one pass a list; a tile is scored only if the sum of its
+ * bounds reaches the threshold. A few tiles with the greatest sums go first and raise the threshold, which may
+ * start from the terms' stored k-th contributions. In a tile, terms whose bounds together stay below the threshold
+ * are not essential: their lists are only probed for the candidates of the essential ones. A single essential term
+ * gives its postings as candidates; several add up in the tile's accumulators. (MaxScore: Turtle & Flood 1995;
+ * block bounds: Ding & Suel, SIGIR 2011; docID windows and partition by window: Lucene 10's MaxScoreBulkScorer;
+ * tiles in order of bounds: Mallia et al., "Faster learned sparse retrieval with block-max pruning", SIGIR 2024.)
+ *
+ * It works on blocks: a block is decoded when a tile wants it, and its postings are added or filtered together.
  *
  * Uses      [18-lookup], [20-engine].
- * Start at  gpuir__eval_or, gpuir__eval_exhaustive, gpuir__count_or: each the last of its functions.
+ * Start at  gpuir__eval_or, the last function: from there upwards; gpuir__or_tile scores one tile.
  * Tests     tests/unit/22_or.c
  * ==========================================================================*/
 
+/* Tiles that are scored in order of their bounds, to raise the threshold, before all others. */
+#define GPUIR__FIRST_TILES 8u
+
+/* One positive term. A list of up to GPUIR__WHOLE postings is decoded and scored up front. */
+typedef struct gpuir__or_term {
+  gpuir__cursor *cursor;
+  gpuir__operand *operand; /* of the cursor */
+  uint32_t *bound;         /* [tile] what the term can contribute there at most; 0: nothing */
+  uint32_t *first;         /* [tile] the first block, up front the first posting, that may lie in it */
+  uint32_t *docs;          /* up front: docIDs, and 16 times UINT32_MAX behind them; otherwise NULL */
+  uint32_t *values;        /* up front: [posting] contribution; otherwise NULL */
+} gpuir__or_term;
+
 typedef struct gpuir__or {
   gpuir__engine *e;
+  gpuir__tile tile;
   gpuir__or_term terms[GPUIR_MAX_TERMS];
-  unsigned n;
-  uint32_t shift, tiles;
-  uint32_t *total;             /* a tile: the sum of its bounds; 0: done */
-  uint32_t *scores;            /* a document of the tile: what the essential terms add up to */
-  uint8_t *touched;            /* a GPUIR__PART of scores[]: 1 if it may hold something */
-  uint32_t *candidates, *sums; /* of one tile: docIDs, and what is known of their scores */
-  uint32_t *slots, *where, *docs, *freqs, *values; /* of one probe or lead */
+  unsigned n;      /* terms */
+  uint32_t tiles;  /* in the index */
+  uint32_t *bound; /* [tile] the sum of its terms' bounds; 0: nothing there, or done */
 } gpuir__or;
 
-/* The documents of a tile. */
-static inline uint32_t gpuir__or_low(const gpuir__or *o, uint32_t tile) { return tile << o->shift; }
-static inline uint32_t gpuir__or_high(const gpuir__or *o, uint32_t tile) {
-  return gpuir__or_low(o, tile) + ((1u << o->shift) - 1);
-}
+/* ---- bounds of tiles ---- */
 
-/* Decodes and scores a whole list; its contributions bound its tiles exactly. */
-static void gpuir__or_whole(gpuir__or *o, gpuir__or_term *t) {
+/* Decodes and scores a list up front; its contributions bound its tiles exactly. */
+static void gpuir__or_decode_up_front(gpuir__or *o, gpuir__or_term *t) {
   gpuir__cursor *c = t->cursor;
   uint32_t block, i, n = 0;
   for (block = 0; block < c->list.nblocks; block++) {
@@ -13053,35 +13578,37 @@ static void gpuir__or_whole(gpuir__or *o, gpuir__or_term *t) {
   o->e->info.postings_scored += n;
   for (i = 0; i < 16; i++) t->docs[n + i] = UINT32_MAX;
   for (i = n; i-- > 0;) { /* backwards, so that first[] ends at the first posting */
-    uint32_t tile = t->docs[i] >> o->shift;
+    uint32_t tile = t->docs[i] >> o->tile.shift;
     t->bound[tile] = gpuir__max32(t->bound[tile], t->values[i]);
     t->first[tile] = i;
   }
 }
 
-/* Bounds each tile by the blocks that reach into it. Whatever a damaged directory says, a step passes a block or a
- * tile. */
-static void gpuir__or_blocks(gpuir__or *o, gpuir__or_term *t) {
+/* Bounds each tile by the blocks that reach into it. Whatever a damaged directory says, a step goes to the next block or
+ * the next tile. 0, or why the search has to stop. */
+static int gpuir__or_bound_blocks(gpuir__or *o, gpuir__or_term *t) {
   const gpuir__cursor *c = t->cursor;
   const gpuir__list *l = &c->list;
   const gpuir__saturation *table = o->e->saturation;
   uint32_t block = 0, tile;
   for (tile = 0; tile < o->tiles; tile++) {
-    uint32_t hi = gpuir__or_high(o, tile);
+    uint32_t high = gpuir__tile_high(&o->tile, tile);
     float most = 0;
     t->first[tile] = block;
     if (block >= l->nblocks) continue;
     for (; block < l->nblocks; block++) {
       float s = gpuir__block_saturation(table, l->bounds[block]);
       most = s > most ? s : most;
-      if (l->last[block] >= hi) break;
+      if (l->last[block] >= high) break;
+      if (block % 65536 == 65535 && gpuir__engine_look(o->e)) return o->e->stopped;
     }
     t->bound[tile] = gpuir__bound(c->scorer.weight, most, c->scorer.q);
-    block += block < l->nblocks && l->last[block] == hi; /* otherwise the next tile may have some of it */
+    block += block < l->nblocks && l->last[block] == high; /* otherwise the next tile may have some of it */
   }
+  return GPUIR_OK;
 }
 
-/* The k-th greatest contribution of a whole list, through the heap that the search will use. */
+/* Returns the k-th greatest contribution of a list decoded up front, or 0, by the heap that the search will use. */
 static uint32_t gpuir__or_kth(gpuir__topk *top, const gpuir_allocator *a, const gpuir__or_term *t, size_t k) {
   uint32_t i, df = t->cursor->list.df;
   if (k > df || gpuir__topk_start(a, top, k, 0)) return 0;
@@ -13089,8 +13616,8 @@ static uint32_t gpuir__or_kth(gpuir__topk *top, const gpuir_allocator *a, const 
   return (uint32_t)(top->heap[0] >> 32);
 }
 
-/* A score that at least k documents reach: some term's k-th greatest contribution. Only for documents that no
- * negated term excludes. */
+/* Returns a score that at least k documents reach: some term's k-th greatest contribution. 0 if there are negated terms,
+ * which may exclude these documents. */
 static uint32_t gpuir__or_seed(const gpuir__or *o, const gpuir_query *q, size_t k) {
   uint32_t best = 0;
   unsigned i;
@@ -13103,332 +13630,240 @@ static uint32_t gpuir__or_seed(const gpuir__or *o, const gpuir_query *q, size_t 
   return best;
 }
 
-/* The block behind the last one that may reach into a tile. */
-static inline uint32_t gpuir__or_block_end(const gpuir__or *o, const gpuir__or_term *t, uint32_t tile) {
-  uint32_t n = t->cursor->list.nblocks;
-  return tile + 1 < o->tiles ? gpuir__min32(t->first[tile + 1] + 1, n) : n;
-}
-
-/* The postings [*from, return) of the decoded block that lie in a tile. */
-static inline uint32_t gpuir__or_range(const gpuir__or *o, const gpuir__cursor *c, uint32_t tile,
-                                       uint32_t *from) {
-  uint32_t lo = gpuir__or_low(o, tile), hi = gpuir__or_high(o, tile);
-  *from = c->docs[0] >= lo ? 0 : gpuir__lower_bound(c->docs, 0, c->n, lo);
-  return c->docs[c->n - 1] <= hi ? c->n : gpuir__lower_bound(c->docs, *from, c->n, hi + 1);
-}
-
-/* Adds the contributions of n postings to their documents' scores in the tile. */
-static void gpuir__or_add(gpuir__or *o, const uint32_t *docs, const uint32_t *values, uint32_t n) {
-  uint32_t *scores = o->scores, mask = (1u << o->shift) - 1, i;
-  uint8_t *touched = o->touched;
-  for (i = 0; i < n; i++) {
-    uint32_t at = docs[i] & mask;
-    scores[at] += values[i];
-    touched[at / GPUIR__PART] = 1;
-  }
-}
-
-/* The postings of a whole list in a tile, from first[tile] on. */
-static inline uint32_t gpuir__or_whole_count(const gpuir__or *o, const gpuir__or_term *t, uint32_t tile) {
-  uint32_t from = t->first[tile], i = from, df = t->cursor->list.df;
-  while (i < df && t->docs[i] >> o->shift == tile) i++;
-  return i - from;
-}
-
-/* Adds the contributions of a list's blocks within a tile, but for blocks that cannot reach the threshold even
- * with all that the other terms (`others`) can add. */
-static void gpuir__or_add_blocks(gpuir__or *o, gpuir__or_term *t, uint32_t tile, uint32_t others,
-                                 uint32_t need) {
-  gpuir__cursor *c = t->cursor;
-  uint32_t end = gpuir__or_block_end(o, t, tile), block, i, to;
-  for (block = t->first[tile]; block < end; block++) {
-    if (gpuir__block_bound(o->e, c, block) + others < need) continue;
-    gpuir__cursor_load(c, block);
-    if (c->scored <= 0) {
-      gpuir__prefetch_lengths(o->e->ix->lengths, c->docs, c->n);
-      gpuir__cursor_score(c);
-      o->e->info.postings_scored += c->n;
-    }
-    to = gpuir__or_range(o, c, tile, &i);
-    gpuir__or_add(o, c->docs + i, c->values + i, to - i);
-  }
-}
-
-#if GPUIR__X86
-GPUIR__AVX512 static uint32_t gpuir__or_collect_avx512(gpuir__or *o, uint32_t lo, uint32_t need) {
-  const __m512i limit = _mm512_set1_epi32((int)need), iota = gpuir__avx512_iota(),
-                zero = _mm512_setzero_si512();
-  uint32_t parts = (1u << o->shift) / GPUIR__PART, from, n = 0;
-  for (from = 0; from < parts; from += 64) {
-    __m512i marks = _mm512_loadu_si512(o->touched + from);
-    uint64_t touched = _mm512_test_epi8_mask(marks, marks);
-    _mm512_storeu_si512(o->touched + from, zero);
-    for (; touched; touched &= touched - 1) {
-      uint32_t at = (from + gpuir__ctz64(touched)) * GPUIR__PART, over;
-      __m512i v = _mm512_loadu_si512(o->scores + at);
-      over = gpuir__mask_bits(_mm512_cmpge_epu32_mask(v, limit));
-      gpuir__compress_avx512(o->candidates + n, over,
-                             _mm512_add_epi32(iota, _mm512_set1_epi32((int)(lo + at))));
-      gpuir__compress_avx512(o->sums + n, over, v);
-      _mm512_storeu_si512(o->scores + at, zero);
-      n += (uint32_t)__builtin_popcount(over);
-    }
-  }
-  return n;
-}
-
-#endif
-
-/* Takes the documents whose sums reach `need` out of the tile's scores, and clears those. */
-static uint32_t gpuir__or_collect(gpuir__or *o, uint32_t lo, uint32_t need) {
-  uint32_t parts = (1u << o->shift) / GPUIR__PART, part, i, n = 0;
-#if GPUIR__X86
-  if (o->e->ix->simd == GPUIR_SIMD_AVX512) return gpuir__or_collect_avx512(o, lo, need);
-#endif
-  for (part = 0; part < parts; part++) {
-    uint32_t from = part * GPUIR__PART;
-    if (!o->touched[part]) continue;
-    for (i = from; i < from + GPUIR__PART; i++) {
-      o->candidates[n] = lo + i;
-      o->sums[n] = o->scores[i];
-      n += o->scores[i] >= need;
-      o->scores[i] = 0;
-    }
-    o->touched[part] = 0;
-  }
-  return n;
-}
-
-/* Scores n candidates of a list by their frequencies. */
-static void gpuir__or_score(gpuir__or *o, const gpuir__cursor *c, const uint32_t *docs, uint32_t n,
-                            uint32_t *to) {
-  gpuir__prefetch_lengths(o->e->ix->lengths, docs, n);
-  gpuir__score_block(&c->scorer, docs, o->freqs, n, to);
-  o->e->info.postings_scored += n;
-}
-
-/* The candidates of a tile whose only essential term has a whole list. */
-static uint32_t gpuir__or_lead_whole(gpuir__or *o, const gpuir__or_term *t, uint32_t tile, uint32_t least) {
-  uint32_t n = gpuir__min32(gpuir__or_whole_count(o, t, tile), 1u << o->shift);
-  memcpy(o->candidates, t->docs + t->first[tile], n * 4);
-  memcpy(o->sums, t->values + t->first[tile], n * 4);
-  return gpuir__keep(o->e->ix->simd, o->candidates, o->sums, n, least);
-}
-
-/* The candidates of a tile with one essential term: those of its postings that contribute `least`. What is not
- * frequent enough for the shortest document is passed over without a look at the documents' lengths. */
-static uint32_t gpuir__or_lead_blocks(gpuir__or *o, gpuir__or_term *t, uint32_t tile, uint32_t least) {
-  gpuir__cursor *c = t->cursor;
-  uint32_t end = gpuir__or_block_end(o, t, tile), size = 1u << o->shift, n = 0, block, from, to;
-  for (block = t->first[tile]; block < end && n <= size; block++) { /* more only in a damaged file */
-    if (gpuir__block_bound(o->e, c, block) < least) continue;
-    gpuir__cursor_load(c, block);
-    gpuir__cursor_freqs(c);
-    to = gpuir__or_range(o, c, tile, &from);
-    n += gpuir__frequent(o->e->ix->simd, c->docs + from, c->values + from, to - from,
-                         gpuir__least_frequency(&c->scorer, c->list.bounds[block], least), o->candidates + n,
-                         o->freqs + n);
-  }
-  gpuir__or_score(o, c, o->candidates, n, o->sums);
-  return gpuir__keep(o->e->ix->simd, o->candidates, o->sums, n, least);
-}
-
-/* Adds what a whole list contributes to n candidates. */
-static void gpuir__or_probe_whole(gpuir__or *o, const gpuir__or_term *t, uint32_t tile, uint32_t n) {
-  uint32_t at = t->first[tile], i;
-  for (i = 0; i < n; i++) {
-    uint32_t doc = o->candidates[i];
-    while (t->docs[at] < doc) at++;
-    if (t->docs[at] == doc) o->sums[i] += t->values[at];
-  }
-}
-
-/* To look n candidates up in a list of blocks, from block `from` on: docIDs found go to docs[], their numbers to
- * slots[], their postings' indices to where[]. */
-static gpuir__pass gpuir__or_pass(gpuir__or *o, gpuir__operand *list, uint32_t from, uint32_t n) {
-  gpuir__pass p;
-  gpuir__pad(o->candidates + n);
-  p.candidates = o->candidates;
-  p.m = n;
-  p.docs = o->docs;
-  p.from = o->slots;
-  p.where = o->where;
-  p.spare = o->values;
-  list->at = from * GPUIR__BLOCK;
-  return p;
-}
-
-/* Adds what a list of blocks contributes to n candidates. */
-static void gpuir__or_probe_blocks(gpuir__or *o, gpuir__or_term *t, uint32_t tile, uint32_t n) {
-  const gpuir__pass p = gpuir__or_pass(o, t->operand, t->first[tile], n);
-  uint32_t found = gpuir__lookup(t->operand, &p), i;
-  gpuir__list_freqs_at(&t->cursor->list, o->where, found, o->freqs);
-  gpuir__or_score(o, t->cursor, o->docs, found, o->values);
-  for (i = 0; i < found; i++) o->sums[o->slots[i]] += o->values[i];
-}
-
-/* Puts the terms that may contribute to a tile into order[], by bound a posting: cheap bounds on long lists first. Of
- * the m that there are, the first *split are not essential: together they cannot reach `need`, only *rest. */
-static unsigned gpuir__or_order(const gpuir__or *o, uint32_t tile, uint32_t need, unsigned *order,
-                                unsigned *split, uint32_t *rest) {
-  unsigned m = 0, i, j;
-  for (i = 0; i < o->n; i++) {
-    uint64_t bound = o->terms[i].bound[tile], df = o->terms[i].cursor->list.df;
-    if (!bound) continue;
-    for (j = m++; j; j--) {
-      const gpuir__or_term *other = &o->terms[order[j - 1]];
-      if (bound * other->cursor->list.df >= other->bound[tile] * df) break;
-      order[j] = order[j - 1];
-    }
-    order[j] = i;
-  }
-  *rest = 0;
-  for (i = 0; i < m && *rest + o->terms[order[i]].bound[tile] < need; i++)
-    *rest += o->terms[order[i]].bound[tile];
-  *split = i;
-  return m;
-}
-
-/* The candidates of a tile: documents to which its n essential terms contribute what the others leave over. */
-static uint32_t gpuir__or_candidates(gpuir__or *o, const unsigned *essential, unsigned n, uint32_t tile,
-                                     uint32_t need, uint32_t rest) {
-  gpuir__or_term *t = &o->terms[essential[0]];
-  unsigned i;
-  if (n == 1)
-    return t->docs ? gpuir__or_lead_whole(o, t, tile, need - rest)
-                   : gpuir__or_lead_blocks(o, t, tile, need - rest);
-  for (i = 0; i < n; i++) {
-    t = &o->terms[essential[i]];
-    if (t->docs)
-      gpuir__or_add(o, t->docs + t->first[tile], t->values + t->first[tile],
-                    gpuir__or_whole_count(o, t, tile));
-    else
-      gpuir__or_add_blocks(o, t, tile, o->total[tile] - t->bound[tile], need);
-  }
-  return gpuir__or_collect(o, gpuir__or_low(o, tile), need - rest);
-}
-
-/* Drops those of n candidates that negated lists hold. */
-static uint32_t gpuir__or_exclude(gpuir__or *o, uint32_t tile, uint32_t n) {
-  gpuir__engine *e = o->e;
-  uint32_t i, *kept = o->freqs;
-  unsigned j;
-  for (j = o->n; j < e->ncursors && n; j++) {
-    gpuir__operand *list = &e->operands[j];
-    const uint32_t from = gpuir__list_find_block(&list->cursor->list, 0, gpuir__or_low(o, tile));
-    const gpuir__pass p = gpuir__or_pass(o, list, from, n);
-    n = gpuir__without(list, &p, kept);
-    for (i = 0; i < n; i++) {
-      o->candidates[i] = o->candidates[kept[i]];
-      o->sums[i] = o->sums[kept[i]];
-    }
-  }
-  return n;
-}
-
-/* Offers n candidates to the top-k; of a damaged file's, some may lie behind the last document. */
-static void gpuir__or_offer(gpuir__or *o, uint32_t n) {
-  const uint64_t documents = o->e->ix->stat.documents;
-  uint32_t i;
-  for (i = 0; i < n; i++)
-    if (o->candidates[i] < documents) gpuir__topk_push(&o->e->top, gpuir__key(o->sums[i], o->candidates[i]));
-}
-
-/* Scores one tile, unless its bounds do not reach the threshold. */
-static int gpuir__or_tile(gpuir__or *o, uint32_t tile) {
-  uint32_t need = gpuir__topk_need(&o->e->top), rest, n;
-  unsigned order[GPUIR_MAX_TERMS], split, m;
-  if (o->total[tile] < need) return GPUIR_OK;
-  m = gpuir__or_order(o, tile, need, order, &split, &rest);
-  n = gpuir__or_candidates(o, order + split, m - split, tile, need, rest);
-  while (split-- > 0 && n) {
-    gpuir__or_term *t = &o->terms[order[split]];
-    if (t->docs)
-      gpuir__or_probe_whole(o, t, tile, n);
-    else
-      gpuir__or_probe_blocks(o, t, tile, n);
-    rest -= t->bound[tile];
-    n = gpuir__keep(o->e->ix->simd, o->candidates, o->sums, n, need - rest);
-  }
-  gpuir__or_offer(o, gpuir__or_exclude(o, tile, n));
-  o->total[tile] = 0;
-  o->e->info.tiles_scored++;
-  return gpuir__engine_stopped(o->e);
-}
-
-/* Reserves `more` items in that many further arrays, and lays out those of a tile. */
-static int gpuir__or_reserve(gpuir__or *o, size_t more, size_t arrays) {
-  const size_t size = (size_t)1 << o->shift;
-  const size_t room =
-      size + GPUIR__BLOCK_ROOM + 16; /* whole blocks and vectors may follow what is the tile's */
-  gpuir__engine *e = o->e;
-  int status = gpuir__reserve(e, size + size / 64 + 7 * room + more, 9 + arrays);
-  if (status) return status;
-  o->scores = gpuir__carve(e, size);
-  o->touched = (uint8_t *)(void *)gpuir__carve(e, size / 64);
-  o->candidates = gpuir__carve(e, room);
-  o->sums = gpuir__carve(e, room);
-  o->slots = gpuir__carve(e, room);
-  o->where = gpuir__carve(e, room);
-  o->docs = gpuir__carve(e, room);
-  o->freqs = gpuir__carve(e, room);
-  o->values = gpuir__carve(e, room);
-  memset(o->scores, 0, size * 4);
-  memset(o->touched, 0, size / GPUIR__PART);
-  return GPUIR_OK;
-}
-
-/* Lays out the scratch arrays and fills bounds; each positive cursor becomes a term. */
-static int gpuir__or_prepare(gpuir__or *o, gpuir__engine *e, unsigned npositive) {
-  uint64_t documents = e->ix->stat.documents;
-  size_t whole = 0, i, t;
-  int status;
-  o->e = e;
-  o->n = npositive;
-  o->shift = GPUIR__TILE_SHIFT;
-  while ((documents - 1) >> o->shift >= GPUIR__MAX_TILES) o->shift++;
-  o->tiles = (uint32_t)((documents - 1) >> o->shift) + 1;
-  for (i = 0; i < npositive; i++)
-    if (e->cursors[i].list.df <= GPUIR__WHOLE) whole += 2 * (size_t)e->cursors[i].list.df + 64;
-  status = gpuir__or_reserve(o, o->tiles * (2 * (size_t)npositive + 1) + whole, 4 * (size_t)npositive + 1);
-  if (status) return status;
-  o->total = gpuir__carve(e, o->tiles);
-  memset(o->total, 0, o->tiles * 4);
-  for (i = 0; i < npositive; i++) {
-    gpuir__or_term *term = &o->terms[i];
-    term->cursor = &e->cursors[i];
-    term->operand = &e->operands[i];
-    term->bound = gpuir__carve(e, o->tiles);
-    term->first = gpuir__carve(e, o->tiles);
-    term->docs = term->values = NULL;
-    memset(term->bound, 0, o->tiles * 4);
-    if (term->cursor->list.df <= GPUIR__WHOLE) {
-      term->docs = gpuir__carve(e, term->cursor->list.df + 16);
-      term->values = gpuir__carve(e, term->cursor->list.df + 16);
-      gpuir__or_whole(o, term);
-    } else {
-      gpuir__or_blocks(o, term);
-    }
-    for (t = 0; t < o->tiles; t++) o->total[t] += term->bound[t];
-    if ((status = gpuir__engine_stopped(e)) != 0) return status;
-  }
-  return GPUIR_OK;
-}
-
-/* The tiles with the greatest bounds, in descending order; returns how many. */
+/* Returns the tiles with the greatest bounds, in descending order, and their number. */
 static unsigned gpuir__or_first_tiles(const gpuir__or *o, uint32_t *best) {
   unsigned n = 0, j;
   uint32_t t;
   for (t = 0; t < o->tiles; t++) {
-    uint32_t v = o->total[t];
-    if (!v || (n == GPUIR__FIRST_TILES && v <= o->total[best[n - 1]])) continue;
+    uint32_t v = o->bound[t];
+    if (!v || (n == GPUIR__FIRST_TILES && v <= o->bound[best[n - 1]])) continue;
     j = n < GPUIR__FIRST_TILES ? n++ : n - 1;
-    for (; j && o->total[best[j - 1]] < v; j--) best[j] = best[j - 1];
+    for (; j && o->bound[best[j - 1]] < v; j--) best[j] = best[j - 1];
     best[j] = t;
   }
   return n;
 }
 
+/* ---- the postings of a term in a tile ---- */
+
+/* Returns the block behind the last one that may reach into a tile. */
+static inline uint32_t gpuir__or_block_end(const gpuir__or *o, const gpuir__or_term *t, uint32_t tile) {
+  uint32_t n = t->cursor->list.nblocks;
+  return tile + 1 < o->tiles ? gpuir__min32(t->first[tile + 1] + 1, n) : n;
+}
+
+/* Returns the end of the decoded block's postings in a tile, and in *from their beginning. */
+static inline uint32_t gpuir__or_range(const gpuir__or *o, const gpuir__cursor *c, uint32_t tile,
+                                       uint32_t *from) {
+  uint32_t low = gpuir__tile_low(&o->tile, tile), high = gpuir__tile_high(&o->tile, tile);
+  *from = c->docs[0] >= low ? 0 : gpuir__lower_bound(c->docs, 0, c->n, low);
+  return c->docs[c->n - 1] <= high ? c->n : gpuir__lower_bound(c->docs, *from, c->n, high + 1);
+}
+
+/* Counts the postings in a tile of a list decoded up front, from first[tile] on. */
+static inline uint32_t gpuir__or_count_up_front(const gpuir__or *o, const gpuir__or_term *t, uint32_t tile) {
+  uint32_t from = t->first[tile], i = from, df = t->cursor->list.df;
+  while (i < df && t->docs[i] >> o->tile.shift == tile) i++;
+  return i - from;
+}
+
+/* Scores n postings of a list, docIDs docs[] and frequencies in the tile's freqs[]. */
+static void gpuir__or_score(gpuir__or *o, const gpuir__cursor *c, const uint32_t *docs, uint32_t n,
+                            uint32_t *values) {
+  gpuir__prefetch_lengths(o->e->ix->lengths, docs, n);
+  c->scorer.score(&c->scorer, docs, o->tile.freqs, n, values);
+  o->e->info.postings_scored += n;
+}
+
+/* Adds the contributions of a list's blocks within a tile, but for blocks that cannot reach the threshold even
+ * with all that the other terms can add, `others_bound`. */
+static void gpuir__or_add_blocks(gpuir__or *o, gpuir__or_term *t, uint32_t tile, uint32_t others_bound,
+                                 uint32_t threshold) {
+  gpuir__cursor *c = t->cursor;
+  uint32_t end = gpuir__or_block_end(o, t, tile), block, i, to;
+  for (block = t->first[tile]; block < end; block++) {
+    if (gpuir__block_bound(o->e, c, block) + others_bound < threshold) continue;
+    if (gpuir__engine_worked(o->e, 1)) return;
+    gpuir__cursor_load(c, block);
+    if (c->kind != GPUIR__VALUES_SCORES) {
+      gpuir__prefetch_lengths(o->e->ix->lengths, c->docs, c->n);
+      gpuir__cursor_score(c);
+      o->e->info.postings_scored += c->n;
+    }
+    to = gpuir__or_range(o, c, tile, &i);
+    gpuir__tile_add(&o->tile, c->docs + i, c->values + i, to - i);
+  }
+}
+
+/* ---- a tile's candidates ---- */
+
+/* Collects the candidates of a tile whose single essential term was decoded up front. */
+static uint32_t gpuir__or_single_up_front(gpuir__or *o, const gpuir__or_term *t, uint32_t tile,
+                                          uint32_t threshold) {
+  gpuir__tile *s = &o->tile;
+  uint32_t n = gpuir__min32(gpuir__or_count_up_front(o, t, tile), 1u << s->shift);
+  memcpy(s->candidates, t->docs + t->first[tile], n * 4);
+  memcpy(s->sums, t->values + t->first[tile], n * 4);
+  return o->e->kernels->keep(s->candidates, s->sums, n, threshold);
+}
+
+/* Collects the candidates of a tile with a single essential term: those of its postings that contribute `threshold`.
+ * Postings not frequent enough for the shortest document are dropped without a look at the documents' lengths. */
+static uint32_t gpuir__or_single_blocks(gpuir__or *o, gpuir__or_term *t, uint32_t tile, uint32_t threshold) {
+  gpuir__tile *s = &o->tile;
+  gpuir__cursor *c = t->cursor;
+  uint32_t end = gpuir__or_block_end(o, t, tile), size = 1u << s->shift, n = 0, block, from, to;
+  for (block = t->first[tile]; block < end && n <= size; block++) { /* more only in a damaged file */
+    if (gpuir__block_bound(o->e, c, block) < threshold) continue;
+    if (gpuir__engine_worked(o->e, 1)) return 0;
+    gpuir__cursor_load(c, block);
+    gpuir__cursor_freqs(c);
+    to = gpuir__or_range(o, c, tile, &from);
+    n += o->e->kernels->frequent(c->docs + from, c->values + from, to - from,
+                                 gpuir__least_frequency(&c->scorer, c->list.bounds[block], threshold),
+                                 s->candidates + n, s->freqs + n);
+  }
+  gpuir__or_score(o, c, s->candidates, n, s->sums);
+  return o->e->kernels->keep(s->candidates, s->sums, n, threshold);
+}
+
+/* Adds what a list decoded up front contributes to n candidates. */
+static void gpuir__or_probe_up_front(gpuir__or *o, const gpuir__or_term *t, uint32_t tile, uint32_t n) {
+  uint32_t at = t->first[tile], i;
+  for (i = 0; i < n; i++) {
+    uint32_t doc = o->tile.candidates[i];
+    while (t->docs[at] < doc) at++;
+    if (t->docs[at] == doc) o->tile.sums[i] += t->values[at];
+  }
+}
+
+/* Adds what a list of blocks contributes to n candidates. */
+static void gpuir__or_probe_blocks(gpuir__or *o, gpuir__or_term *t, uint32_t tile, uint32_t n) {
+  gpuir__tile *s = &o->tile;
+  const gpuir__pass p = gpuir__tile_pass(s, t->operand, t->first[tile], n);
+  uint32_t found = gpuir__engine_lookup(o->e, t->operand, &p), i;
+  gpuir__list_freqs_at(&t->cursor->list, s->where, found, s->freqs);
+  gpuir__or_score(o, t->cursor, s->found, found, s->values);
+  for (i = 0; i < found; i++) s->sums[s->from[i]] += s->values[i];
+}
+
+/* The terms of one tile, by bound a posting: cheap bounds on long lists first. */
+typedef struct gpuir__or_order {
+  unsigned term[GPUIR_MAX_TERMS]; /* term numbers */
+  unsigned n;                     /* terms with postings in the tile */
+  unsigned essential;    /* the first essential one; those before it together cannot reach the threshold, */
+  uint32_t others_bound; /* only this */
+} gpuir__or_order;
+
+/* Orders the terms that may contribute to a tile, and divides them into non-essential and essential ones. */
+static void gpuir__or_order_terms(const gpuir__or *o, uint32_t tile, uint32_t threshold, gpuir__or_order *x) {
+  unsigned i, j;
+  x->n = 0;
+  for (i = 0; i < o->n; i++) {
+    uint64_t bound = o->terms[i].bound[tile], df = o->terms[i].cursor->list.df;
+    if (!bound) continue;
+    for (j = x->n++; j; j--) {
+      const gpuir__or_term *other = &o->terms[x->term[j - 1]];
+      if (bound * other->cursor->list.df >= other->bound[tile] * df) break;
+      x->term[j] = x->term[j - 1];
+    }
+    x->term[j] = i;
+  }
+  x->others_bound = 0;
+  for (i = 0; i < x->n && x->others_bound + o->terms[x->term[i]].bound[tile] < threshold; i++)
+    x->others_bound += o->terms[x->term[i]].bound[tile];
+  x->essential = i;
+}
+
+/* Collects the candidates of a tile: documents to which the essential terms contribute so much that the others may make
+ * up the threshold. */
+static uint32_t gpuir__or_candidates(gpuir__or *o, const gpuir__or_order *x, uint32_t tile,
+                                     uint32_t threshold) {
+  gpuir__or_term *t = &o->terms[x->term[x->essential]];
+  unsigned i;
+  if (x->n - x->essential == 1)
+    return t->docs ? gpuir__or_single_up_front(o, t, tile, threshold - x->others_bound)
+                   : gpuir__or_single_blocks(o, t, tile, threshold - x->others_bound);
+  for (i = x->essential; i < x->n; i++) {
+    t = &o->terms[x->term[i]];
+    if (t->docs)
+      gpuir__tile_add(&o->tile, t->docs + t->first[tile], t->values + t->first[tile],
+                      gpuir__or_count_up_front(o, t, tile));
+    else
+      gpuir__or_add_blocks(o, t, tile, o->bound[tile] - t->bound[tile], threshold);
+  }
+  return o->e->kernels->collect(&o->tile, gpuir__tile_low(&o->tile, tile), threshold - x->others_bound);
+}
+
+/* ---- evaluation ---- */
+
+/* Scores one tile, unless its bounds do not reach the threshold. 0, or why the search has to stop. */
+static int gpuir__or_tile(gpuir__or *o, uint32_t tile) {
+  uint32_t threshold = gpuir__topk_threshold(&o->e->top), n;
+  gpuir__or_order x;
+  if (o->bound[tile] < threshold) return GPUIR_OK;
+  gpuir__or_order_terms(o, tile, threshold, &x);
+  n = gpuir__or_candidates(o, &x, tile, threshold);
+  while (x.essential-- > 0 && n) {
+    gpuir__or_term *t = &o->terms[x.term[x.essential]];
+    if (t->docs)
+      gpuir__or_probe_up_front(o, t, tile, n);
+    else
+      gpuir__or_probe_blocks(o, t, tile, n);
+    x.others_bound -= t->bound[tile];
+    n = o->e->kernels->keep(o->tile.candidates, o->tile.sums, n, threshold - x.others_bound);
+  }
+  gpuir__tile_offer(o->e, &o->tile, gpuir__tile_exclude(o->e, &o->tile, o->n, tile, n));
+  o->bound[tile] = 0;
+  o->e->info.tiles_scored++;
+  return gpuir__engine_look(o->e);
+}
+
+/* Makes a term of cursor i, and bounds its tiles. 0, or why the search has to stop. */
+static int gpuir__or_term_open(gpuir__or *o, unsigned i) {
+  gpuir__engine *e = o->e;
+  gpuir__or_term *term = &o->terms[i];
+  uint32_t df = e->cursors[i].list.df, t;
+  term->cursor = &e->cursors[i];
+  term->operand = &e->operands[i];
+  term->bound = gpuir__carve(e, o->tiles);
+  term->first = gpuir__carve(e, o->tiles);
+  term->docs = term->values = NULL;
+  memset(term->bound, 0, o->tiles * 4);
+  if (df <= GPUIR__WHOLE) {
+    term->docs = gpuir__carve(e, df + 16);
+    term->values = gpuir__carve(e, df + 16);
+    gpuir__or_decode_up_front(o, term);
+  } else if (gpuir__or_bound_blocks(o, term)) {
+    return e->stopped;
+  }
+  for (t = 0; t < o->tiles; t++) o->bound[t] += term->bound[t];
+  return gpuir__engine_look(e);
+}
+
+/* Lays out the scratch arrays and bounds the tiles; each positive cursor becomes a term. */
+static int gpuir__or_prepare(gpuir__or *o, gpuir__engine *e, unsigned npositive) {
+  const uint64_t documents = e->ix->stat.documents;
+  uint32_t shift = GPUIR__TILE_SHIFT;
+  size_t up_front = 0;
+  unsigned i;
+  int status;
+  while ((documents - 1) >> shift >= GPUIR__MAX_TILES) shift++;
+  o->e = e;
+  o->n = npositive;
+  o->tiles = (uint32_t)((documents - 1) >> shift) + 1;
+  for (i = 0; i < npositive; i++)
+    if (e->cursors[i].list.df <= GPUIR__WHOLE) up_front += 2 * (size_t)e->cursors[i].list.df + 64;
+  status = gpuir__tile_reserve(e, &o->tile, shift, o->tiles * (2 * (size_t)npositive + 1) + up_front,
+                               4 * (size_t)npositive + 1);
+  if (status) return status;
+  o->bound = gpuir__carve(e, o->tiles);
+  memset(o->bound, 0, o->tiles * 4);
+  for (i = 0; i < npositive && !status; i++) status = gpuir__or_term_open(o, i);
+  return status;
+}
+
+/* Evaluates OR over at least two positive terms. */
 static int gpuir__eval_or(gpuir__engine *e, const gpuir_query *q, unsigned npositive, size_t k) {
   uint32_t best[GPUIR__FIRST_TILES], t;
   unsigned i, n;
@@ -13444,94 +13879,61 @@ static int gpuir__eval_or(gpuir__engine *e, const gpuir_query *q, unsigned nposi
   return status;
 }
 
-/* ---- exhaustive ----
+/* ============================================================================
+ * [23-exhaustive]  the reference: every posting, no bound; and the count of OR
  *
- * Every posting of every list, in docID tiles. List by list, what the postings contribute is added up in an array of
- * the tile's documents, of which those that reach the threshold are collected. No bound is looked at, and nothing is
- * intersected. */
+ * The exhaustive evaluator adds up every posting of every list in docID tiles: list by list, what the postings
+ * contribute is added to the accumulators of the tile's documents, of which those that reach the threshold are
+ * collected. No bound is looked at and nothing is looked up, so that it shares no pruning with [21-and] and [22-or],
+ * which must return the same hits. OR is counted in windows of bits, one a document.
+ *
+ * Both work on cursors, block by block.
+ *
+ * Uses      [20-engine].
+ * Start at  gpuir__eval_exhaustive, gpuir__count_or: each the last of its functions.
+ * Tests     tests/unit/23_exhaustive.c
+ * ==========================================================================*/
 
-typedef struct gpuir__every {
-  gpuir__or o;                    /* its tile; without terms and bounds */
-  uint32_t next[GPUIR_MAX_TERMS]; /* a list: its next docID, or GPUIR_END */
-  uint8_t *matched;               /* AND: a document of the tile: how many lists hold it; otherwise NULL */
-  int dense; /* OR of so many postings that each line of lengths is called for, and each score is looked at */
-} gpuir__every;
+typedef struct gpuir__exhaustive {
+  gpuir__engine *e;
+  gpuir__tile tile;
+  unsigned n;                     /* lists */
+  uint32_t next[GPUIR_MAX_TERMS]; /* [list] its next docID, or GPUIR_END */
+  uint8_t *matched;               /* AND: [document of the tile] how many lists hold it; otherwise NULL */
+  int dense; /* OR of so many postings that each line of lengths is prefetched, and each accumulator is looked at */
+} gpuir__exhaustive;
 
-/* A posting in so many documents makes a query dense: as many as there are lengths in a cache line. */
+/* A query is dense if it has a posting in so many documents: as many as there are lengths in a cache line. */
 #define GPUIR__DENSE 16u
 
-/* Does one of 64 scores reach `need`? */
-typedef int (*gpuir__reach)(const uint32_t *scores, uint32_t need);
-
-GPUIR__INLINE int gpuir__reach_scalar(const uint32_t *scores, uint32_t need) {
-  uint32_t reached = 0, i;
-  for (i = 0; i < 64; i++) reached |= scores[i] >= need;
-  return reached != 0;
-}
-
-/* As gpuir__or_collect, of a tile most of which is touched. */
-GPUIR__INLINE uint32_t gpuir__every_collect_by(gpuir__reach reach, gpuir__or *o, uint32_t lo, uint32_t need) {
-  uint32_t *scores = o->scores, size = 1u << o->shift, at, i, n = 0;
-  for (at = 0; at < size; at += 64) {
-    if (GPUIR__UNLIKELY(reach(scores + at, need)))
-      for (i = at; i < at + 64; i++) {
-        o->candidates[n] = lo + i;
-        o->sums[n] = scores[i];
-        n += scores[i] >= need;
-      }
-  }
-  memset(scores, 0, size * sizeof *scores);
-  return n;
-}
-
-#if GPUIR__X86
-GPUIR__AVX2 GPUIR__INLINE int gpuir__reach_avx2(const uint32_t *scores, uint32_t need) {
-  const __m256i *v = (const __m256i *)(const void *)scores, limit = _mm256_set1_epi32((int)need);
-  __m256i most = _mm256_loadu_si256(v);
-  unsigned i;
-  for (i = 1; i < 8; i++) most = _mm256_max_epu32(most, _mm256_loadu_si256(v + i));
-  return _mm256_movemask_epi8(_mm256_cmpeq_epi32(_mm256_max_epu32(most, limit), most)) != 0;
-}
-
-GPUIR__AVX2 static uint32_t gpuir__every_collect_avx2(gpuir__or *o, uint32_t lo, uint32_t need) {
-  return gpuir__every_collect_by(gpuir__reach_avx2, o, lo, need);
-}
-#endif
-
-static uint32_t gpuir__every_collect(gpuir__every *x, uint32_t lo, uint32_t need) {
-  if (!x->dense) return gpuir__or_collect(&x->o, lo, need);
-#if GPUIR__X86
-  if (x->o.e->ix->simd >= GPUIR_SIMD_AVX2) return gpuir__every_collect_avx2(&x->o, lo, need);
-#endif
-  return gpuir__every_collect_by(gpuir__reach_scalar, &x->o, lo, need);
-}
-
-/* AND: keeps those of n candidates, all that any list holds, that every list does. */
-static uint32_t gpuir__every_join(gpuir__every *x, uint32_t n) {
-  uint32_t *candidates = x->o.candidates, *sums = x->o.sums, mask = (1u << x->o.shift) - 1, kept = 0, i;
+/* AND: keeps those of n candidates, which any list holds, that every list holds. */
+static uint32_t gpuir__exhaustive_join(gpuir__exhaustive *x, uint32_t n) {
+  uint32_t *candidates = x->tile.candidates, *sums = x->tile.sums, mask = (1u << x->tile.shift) - 1, kept = 0,
+           i;
   for (i = 0; i < n; i++) {
     uint32_t doc = candidates[i], at = doc & mask;
     candidates[kept] = doc;
     sums[kept] = sums[i];
-    kept += x->matched[at] == x->o.n;
+    kept += x->matched[at] == x->n;
     x->matched[at] = 0;
   }
   return kept;
 }
 
-/* Adds the contributions of n postings to their documents' scores in the tile. */
-static void gpuir__every_add(gpuir__every *x, const uint32_t *docs, const uint32_t *values, uint32_t n) {
-  uint32_t *scores = x->o.scores, mask = (1u << x->o.shift) - 1, i;
+/* Adds the contributions of n postings to their documents' accumulators. */
+static void gpuir__exhaustive_add(gpuir__exhaustive *x, const uint32_t *docs, const uint32_t *values,
+                                  uint32_t n) {
+  uint32_t *scores = x->tile.scores, mask = (1u << x->tile.shift) - 1, i;
   if (x->dense)
     for (i = 0; i < n; i++) scores[docs[i] & mask] += values[i];
   else
-    gpuir__or_add(&x->o, docs, values, n);
+    gpuir__tile_add(&x->tile, docs, values, n);
   for (i = 0; x->matched && i < n; i++) x->matched[docs[i] & mask]++;
 }
 
-/* Decodes and scores a block; its first docID. */
-static uint32_t gpuir__every_block(gpuir__every *x, gpuir__cursor *c, uint32_t block) {
-  gpuir__engine *e = x->o.e;
+/* Decodes and scores a block; returns its first docID. */
+static uint32_t gpuir__exhaustive_block(gpuir__exhaustive *x, gpuir__cursor *c, uint32_t block) {
+  gpuir__engine *e = x->e;
   gpuir__cursor_load(c, block);
   if (!x->dense) gpuir__prefetch_lengths(e->ix->lengths, c->docs, c->n);
   gpuir__cursor_score(c);
@@ -13540,115 +13942,125 @@ static uint32_t gpuir__every_block(gpuir__every *x, gpuir__cursor *c, uint32_t b
   return c->docs[0];
 }
 
-/* Adds what a list contributes to the documents up to `hi`; its next docID. */
-static uint32_t gpuir__every_list(gpuir__every *x, gpuir__cursor *c, uint32_t hi) {
+/* Adds what a list contributes to the documents up to `high`; returns its next docID, or GPUIR_END behind the last one
+ * and when the search has to stop. */
+static uint32_t gpuir__exhaustive_list(gpuir__exhaustive *x, gpuir__cursor *c, uint32_t high) {
   for (;;) {
-    uint32_t to = c->docs[c->n - 1] <= hi ? c->n : gpuir__lower_bound(c->docs, c->pos, c->n, hi + 1);
-    gpuir__every_add(x, c->docs + c->pos, c->values + c->pos, to - c->pos);
+    uint32_t to = c->docs[c->n - 1] <= high ? c->n : gpuir__lower_bound(c->docs, c->pos, c->n, high + 1);
+    gpuir__exhaustive_add(x, c->docs + c->pos, c->values + c->pos, to - c->pos);
     c->pos = to;
     if (to < c->n) return c->docs[to];
-    if (c->block + 1 >= c->list.nblocks) return GPUIR_END;
-    if (gpuir__every_block(x, c, c->block + 1) > hi) return c->docs[0];
+    if (c->block + 1 >= c->list.nblocks || gpuir__engine_worked(x->e, 1)) return GPUIR_END;
+    if (gpuir__exhaustive_block(x, c, c->block + 1) > high) return c->docs[0];
   }
 }
 
-/* Calls for the i-th of n parts of the lengths that the next tile needs, so that they arrive while this one is worked
- * on. */
-static void gpuir__every_ahead(const gpuir__every *x, uint32_t hi, unsigned i, unsigned n) {
-  const gpuir_index *ix = x->o.e->ix;
-  uint64_t size = (uint64_t)1 << x->o.shift, low = (uint64_t)hi + 1;
+/* Prefetches the i-th of n parts of the lengths that the tile behind docID `high` needs, so that they arrive while this
+ * tile is worked on. */
+static void gpuir__exhaustive_prefetch(const gpuir__exhaustive *x, uint32_t high, unsigned i, unsigned n) {
+  const gpuir_index *ix = x->e->ix;
+  uint64_t size = (uint64_t)1 << x->tile.shift, low = (uint64_t)high + 1;
   uint64_t at = low + size * i / n, end = low + size * (i + 1) / n;
   for (; at < end && at < ix->stat.documents; at += GPUIR__DENSE) __builtin_prefetch(ix->lengths + at);
 }
 
-static int gpuir__every_tile(gpuir__every *x, uint32_t tile) {
-  gpuir__engine *e = x->o.e;
-  uint32_t hi = gpuir__or_high(&x->o, tile), n;
+/* Scores one tile. 0, or why the search has to stop. */
+static int gpuir__exhaustive_tile(gpuir__exhaustive *x, uint32_t tile) {
+  gpuir__engine *e = x->e;
+  gpuir__tile *t = &x->tile;
+  uint32_t low = gpuir__tile_low(t, tile), high = gpuir__tile_high(t, tile), n;
+  uint32_t threshold = x->matched ? 1 : gpuir__topk_threshold(&e->top);
   unsigned i;
-  int status;
-  for (i = 0; i < x->o.n; i++) {
-    if (x->dense) gpuir__every_ahead(x, hi, i, x->o.n);
-    if (x->next[i] <= hi) x->next[i] = gpuir__every_list(x, &e->cursors[i], hi);
-    if (i % 4 == 3 && (status = gpuir__engine_stopped(e)) != 0) return status;
+  for (i = 0; i < x->n; i++) {
+    if (x->dense) gpuir__exhaustive_prefetch(x, high, i, x->n);
+    if (x->next[i] <= high) x->next[i] = gpuir__exhaustive_list(x, &e->cursors[i], high);
+    if (e->stopped) return e->stopped;
   }
-  n = gpuir__every_collect(x, gpuir__or_low(&x->o, tile), x->matched ? 1 : gpuir__topk_need(&e->top));
-  if (x->matched) n = gpuir__every_join(x, n);
-  gpuir__or_offer(&x->o, gpuir__or_exclude(&x->o, tile, n));
-  return gpuir__engine_stopped(e);
+  n = x->dense ? e->kernels->collect_dense(t, low, threshold) : e->kernels->collect(t, low, threshold);
+  if (x->matched) n = gpuir__exhaustive_join(x, n);
+  gpuir__tile_offer(e, t, gpuir__tile_exclude(e, t, x->n, tile, n));
+  return gpuir__engine_look(e);
 }
 
 /* Lays out the tile's arrays and decodes the lists' first blocks. */
-static int gpuir__every_prepare(gpuir__every *x, gpuir__engine *e, unsigned npositive, int all) {
+static int gpuir__exhaustive_prepare(gpuir__exhaustive *x, gpuir__engine *e, unsigned npositive, int all) {
   const size_t size = (size_t)1 << GPUIR__TILE_SHIFT;
-  gpuir__or *o = &x->o;
   uint64_t postings = 0;
   unsigned i;
-  int status;
-  o->e = e;
-  o->n = npositive;
-  o->shift = GPUIR__TILE_SHIFT;
-  status = gpuir__or_reserve(o, size / 4, 1);
+  int status = gpuir__tile_reserve(e, &x->tile, GPUIR__TILE_SHIFT, size / 4, 1);
   if (status) return status;
+  x->e = e;
+  x->n = npositive;
   x->matched = all ? (uint8_t *)(void *)gpuir__carve(e, size / 4) : NULL;
   if (x->matched) memset(x->matched, 0, size);
   for (i = 0; i < npositive; i++) postings += e->cursors[i].list.df;
   x->dense = !all && postings >= e->ix->stat.documents / GPUIR__DENSE;
-  for (i = 0; i < npositive; i++) x->next[i] = gpuir__every_block(x, &e->cursors[i], 0);
+  for (i = 0; i < npositive; i++) x->next[i] = gpuir__exhaustive_block(x, &e->cursors[i], 0);
   return GPUIR_OK;
 }
 
+/* Evaluates AND (`all`) or OR by scoring every posting. */
 static int gpuir__eval_exhaustive(gpuir__engine *e, unsigned npositive, int all) {
-  gpuir__every x;
+  gpuir__exhaustive x;
   uint32_t from = 0;
-  int status = gpuir__every_prepare(&x, e, npositive, all);
+  int status = gpuir__exhaustive_prepare(&x, e, npositive, all);
   while (!status) {
-    uint32_t least = GPUIR_END;
+    uint32_t next = GPUIR_END;
     unsigned i;
-    for (i = 0; i < npositive; i++) least = gpuir__min32(least, x.next[i]);
-    if (least == GPUIR_END || least >> x.o.shift < from) break; /* the latter in a damaged file */
-    from = least >> x.o.shift;
-    status = gpuir__every_tile(&x, from++);
+    for (i = 0; i < npositive; i++) next = gpuir__min32(next, x.next[i]);
+    if (next == GPUIR_END || next >> x.tile.shift < from) break; /* the latter in a damaged file */
+    from = next >> x.tile.shift;
+    status = gpuir__exhaustive_tile(&x, from++);
   }
   return status;
 }
 
 /* ---- counting OR: a bit for each document of a window, set by positive lists, cleared by negated ones ---- */
 
-#define GPUIR__WINDOW 65536u
+#define GPUIR__WINDOW 65536u /* documents */
 
+/* Sets or clears the bits of a list's documents below `end`, from the cursor on. 0, or why the search has to stop. */
+static int gpuir__count_list(gpuir__engine *e, gpuir__cursor *c, uint64_t end, int positive, uint64_t *bits) {
+  while (c->pos < c->n && c->docs[c->pos] < end) {
+    uint32_t d = c->docs[c->pos] & (GPUIR__WINDOW - 1);
+    if (positive)
+      bits[d >> 6] |= (uint64_t)1 << (d & 63);
+    else
+      bits[d >> 6] &= ~((uint64_t)1 << (d & 63));
+    (void)gpuir__cursor_step(c);
+    if (!c->pos && gpuir__engine_worked(e, 1)) return e->stopped; /* another block */
+  }
+  return GPUIR_OK;
+}
+
+/* Counts the documents that any positive list holds and no negated one. */
 static int gpuir__count_or(gpuir__engine *e, unsigned npositive, uint64_t *count) {
-  uint64_t documents = e->ix->stat.documents, lo, *bits;
+  uint64_t documents = e->ix->stat.documents, low, *bits;
   unsigned i, w;
   int status = gpuir__reserve(e, GPUIR__WINDOW / 32, 1);
   if (status) return status;
   bits = (uint64_t *)(void *)gpuir__carve(e, GPUIR__WINDOW / 32);
   for (i = 0; i < e->ncursors; i++) (void)gpuir__cursor_seek(&e->cursors[i], 0);
-  for (lo = 0; lo < documents; lo += GPUIR__WINDOW) {
-    if ((status = gpuir__engine_stopped(e)) != 0) return status;
+  for (low = 0; low < documents; low += GPUIR__WINDOW) {
+    if ((status = gpuir__engine_look(e)) != 0) return status;
     memset(bits, 0, GPUIR__WINDOW / 8);
-    for (i = 0; i < e->ncursors; i++) {
-      gpuir__cursor *c = &e->cursors[i];
-      uint64_t hi = lo + GPUIR__WINDOW;
-      while (c->pos < c->n && c->docs[c->pos] < hi) {
-        uint32_t d = c->docs[c->pos] & (GPUIR__WINDOW - 1);
-        if (i < npositive)
-          bits[d >> 6] |= (uint64_t)1 << (d & 63);
-        else
-          bits[d >> 6] &= ~((uint64_t)1 << (d & 63));
-        (void)gpuir__cursor_step(c);
-      }
-    }
+    for (i = 0; i < e->ncursors && !status; i++)
+      status = gpuir__count_list(e, &e->cursors[i], low + GPUIR__WINDOW, i < npositive, bits);
+    if (status) return status;
     for (w = 0; w < GPUIR__WINDOW / 64; w++) *count += (uint64_t)__builtin_popcountll(bits[w]);
   }
   return GPUIR_OK;
 }
 
 /* ============================================================================
- * [23-execution]  modes, searchers, batches over threads, explanations, public cursors, backends
+ * [24-execution]  modes, searchers, batches over threads, explanations, public cursors, backends
+ *
+ * The public functions that search: which evaluator serves which mode, a batch's queries shared out to threads, or
+ * handed to a backend such as gpuir_cuda.cu; explanations of one document's score; the cursor that users step.
  *
  * Uses      all parts above.
  * Start at  gpuir_search, gpuir_search_batch; gpuir__engine_mode (which evaluator serves which mode).
- * Tests     tests/unit/23_execution.c
+ * Tests     tests/unit/24_execution.c
  * ==========================================================================*/
 
 /* ---- modes ---- */
@@ -13659,7 +14071,7 @@ static int gpuir__engine_hits(gpuir__engine *e, gpuir_hit *hits, size_t *n) {
   while (e->top.n) {
     gpuir__topk_pop(&e->top, hits);
     if (e->top.n % 4096 == 4095) {
-      int status = gpuir__engine_stopped(e);
+      int status = gpuir__engine_look(e);
       if (status) return status;
     }
   }
@@ -13670,15 +14082,15 @@ static int gpuir__engine_hits(gpuir__engine *e, gpuir_hit *hits, size_t *n) {
 static int gpuir__engine_mode(gpuir__engine *e, const gpuir_query *q, int mode, size_t k, gpuir_hit *hits,
                               size_t *n) {
   unsigned npositive;
-  uint32_t least = 0;
+  uint32_t threshold = 0;
   int status;
   *n = 0;
   if (mode == GPUIR_AND && q->nunknown) return GPUIR_OK;
   status = gpuir__engine_open(e, q, &npositive);
   if (status || !npositive) return status;
   if (e->evaluator != GPUIR_EVAL_EXHAUSTIVE && e->ncursors == 1)
-    least = gpuir__stored_seed(&e->cursors[0], q, k);
-  status = gpuir__topk_start(&e->a, &e->top, k, least);
+    threshold = gpuir__stored_seed(&e->cursors[0], q, k);
+  status = gpuir__topk_start(&e->a, &e->top, k, threshold);
   if (status) return gpuir__engine_fail(e, status, "out of memory");
   if (e->evaluator == GPUIR_EVAL_EXHAUSTIVE)
     status = gpuir__eval_exhaustive(e, npositive, mode == GPUIR_AND);
@@ -13690,14 +14102,18 @@ static int gpuir__engine_mode(gpuir__engine *e, const gpuir_query *q, int mode, 
   return status;
 }
 
+/* Starts the clock of a search. A timeout so long that its end does not fit into 64 bits never ends. */
 static void gpuir__engine_start(gpuir__engine *e) {
   const uint64_t now = gpuir__now();
   e->deadline = e->timeout_ns ? now + gpuir__min64(e->timeout_ns, UINT64_MAX - now) : 0;
+  e->worked = 0;
+  e->stopped = GPUIR_OK;
   e->error.code = GPUIR_OK;
   e->error.msg[0] = 0;
   e->info.queries++;
 }
 
+/* Answers one query on the CPU. */
 static int gpuir__engine_search(gpuir__engine *e, const gpuir_query *q, gpuir_hit *hits, size_t k,
                                 size_t *n) {
   int status;
@@ -13705,7 +14121,7 @@ static int gpuir__engine_search(gpuir__engine *e, const gpuir_query *q, gpuir_hi
   gpuir__engine_start(e);
   if (k > e->ix->stat.documents) k = (size_t)e->ix->stat.documents;
   if (!k) return GPUIR_OK;
-  status = gpuir__engine_stopped(e);
+  status = gpuir__engine_look(e);
   if (status) return status;
   status = gpuir__engine_mode(e, q, q->mode == GPUIR_OR ? GPUIR_OR : GPUIR_AND, k, hits, n);
   if (!status && q->mode == GPUIR_ANDOR && *n < k) status = gpuir__engine_mode(e, q, GPUIR_OR, k, hits, n);
@@ -13714,6 +14130,7 @@ static int gpuir__engine_search(gpuir__engine *e, const gpuir_query *q, gpuir_hi
   return status;
 }
 
+/* Counts the documents that match one query. */
 static int gpuir__engine_count(gpuir__engine *e, const gpuir_query *q, uint64_t *matches) {
   unsigned npositive;
   int status;
@@ -13747,14 +14164,36 @@ static inline uint32_t gpuir__searcher_layout(void) {
   return GPUIR__LAYOUT(sizeof(gpuir_searcher), sizeof(gpuir_query), sizeof(gpuir__query_term));
 }
 
+#ifdef GPUIR_NO_LAB
+GPUIR_API const char *gpuir_intersection_name(size_t i) { return i ? NULL : "simd"; }
+#else
+GPUIR_API const char *gpuir_intersection_name(size_t i) {
+  return i < GPUIR__METHODS ? gpuir__methods[i].name : NULL;
+}
+#endif
+
+/* Returns 1 if there is an intersection method of this name. */
+static int gpuir__intersection_exists(const char *name) {
+  size_t i = 0;
+  while (gpuir_intersection_name(i) && strcmp(gpuir_intersection_name(i), name) != 0) i++;
+  return gpuir_intersection_name(i) != NULL;
+}
+
+/* Makes the engine of one thread, and chooses its kernels. */
 static void gpuir__engine_init(gpuir__engine *e, const gpuir_allocator *a, const gpuir_index *ix,
                                const gpuir_searcher_desc *desc) {
+  const int level = ix->simd - GPUIR_SIMD_SCALAR;
   memset(e, 0, sizeof *e);
   e->a = *a;
   e->ix = ix;
+  e->kernels = &gpuir__search_of_level[level];
+  e->lookups = gpuir__lookup_choose(ix->simd);
+  e->score = gpuir__score_of_level[level];
   if (!desc) return;
   e->evaluator = desc->evaluator;
+#ifndef GPUIR_NO_LAB
   e->intersection = desc->intersection ? gpuir__method_by_name(desc->intersection) : NULL;
+#endif
   e->timeout_ns = desc->timeout_ns;
   e->cancel = desc->cancel;
 }
@@ -13785,7 +14224,7 @@ GPUIR_API int gpuir_searcher_create(gpuir_index *ix, const gpuir_searcher_desc *
   if (desc &&
       (desc->evaluator < GPUIR_EVAL_AUTO || desc->evaluator > GPUIR_EVAL_EXHAUSTIVE || desc->threads > 4096))
     return GPUIR_E_ARGUMENT;
-  if (desc && desc->intersection && !gpuir__method_by_name(desc->intersection))
+  if (desc && desc->intersection && !gpuir__intersection_exists(desc->intersection))
     return gpuir__no_method(desc->intersection);
   a = desc && desc->allocator ? gpuir__allocator(desc->allocator) : ix->a;
   s = (gpuir_searcher *)gpuir__alloc_zero(&a, sizeof *s);
@@ -13845,24 +14284,26 @@ GPUIR_API void gpuir_searcher_stats(const gpuir_searcher *s, gpuir_searcher_info
   }
 }
 
-/* Queries of a batch are taken by whichever thread is free. */
+/* A batch, whose queries are taken by whichever thread is free. */
 typedef struct gpuir__job {
   const gpuir_query *const *queries;
   size_t nq, k;
-  gpuir_hit *hits;
-  uint32_t *counts;
-  gpuir__atomic64 next;
-  gpuir__atomic64 first; /* the least query that failed */
+  gpuir_hit *hits;       /* [query * k] */
+  uint32_t *counts;      /* [query] */
+  gpuir__atomic64 next;  /* the query that nobody has taken */
+  gpuir__atomic64 first; /* the first query that failed; UINT64_MAX: none */
 } gpuir__job;
 
+/* One thread of a batch. */
 typedef struct gpuir__hand {
   gpuir__engine *engine;
   gpuir__job *job;
-  uint64_t failed; /* the least query that failed here, and how */
+  uint64_t failed; /* the query that failed here, if status is not 0 */
   int status;
   gpuir_error error;
 } gpuir__hand;
 
+/* Answers queries of a batch until none is left or one fails. */
 static void *gpuir__work(void *argument) {
   gpuir__hand *hand = (gpuir__hand *)argument;
   gpuir__job *job = hand->job;
@@ -13883,6 +14324,7 @@ static void *gpuir__work(void *argument) {
   }
 }
 
+/* Answers a batch by all threads; the error is the first failed query's. */
 static int gpuir__batch_cpu(gpuir_searcher *s, const gpuir_query *const *queries, size_t nq, size_t k,
                             gpuir_hit *hits, uint32_t *counts) {
   gpuir__job job;
@@ -13920,7 +14362,7 @@ static int gpuir__batch_cpu(gpuir_searcher *s, const gpuir_query *const *queries
   return mine.status;
 }
 
-/* Asks the backend; *answered tells whether the CPU is to answer instead. */
+/* Asks the backend; *answered becomes 0 if the CPU is to answer instead. */
 static int gpuir__batch_backend(gpuir_searcher *s, const gpuir_query *const *queries, size_t nq, size_t k,
                                 gpuir_hit *hits, uint32_t *counts, int *answered) {
   gpuir_error *err = &s->engine.error;
@@ -13946,6 +14388,7 @@ GPUIR_API int gpuir_search_batch(gpuir_searcher *s, const gpuir_query *const *qu
   size_t i;
   int status = GPUIR_OK, answered = 0;
   if (!s || (nq && (!queries || !counts || (k && !hits)))) return GPUIR_E_ARGUMENT;
+  if (nq == 1 && k > s->ix->stat.documents) k = (size_t)s->ix->stat.documents;
   if (nq > SIZE_MAX / sizeof *queries || (nq > 1 && k > SIZE_MAX / sizeof *hits / nq))
     return GPUIR_E_ARGUMENT;
   for (i = 0; i < nq; i++) {
@@ -13980,21 +14423,29 @@ GPUIR_API int gpuir_count(gpuir_searcher *s, const gpuir_query *query, uint64_t 
 
 /* ---- explanations ---- */
 
+/* Writes how AND will be evaluated over at least two lists. */
 static void gpuir__explain_and(const gpuir__engine *e, const gpuir_query *q, const unsigned *order,
                                unsigned npositive, char *plan, size_t cap) {
   const uint32_t least = e->cursors[order[0]].list.df, most = e->cursors[order[npositive - 1]].list.df;
   const uint32_t ratio =
       e->cursors[order[1]].list.df / least; /* of the first intersection, the costliest one */
-  const char *why = e->intersection                       ? "as asked for"
-                    : ratio <= GPUIR__BLOCK / GPUIR__MANY ? "blocks meet register by register"
-                    : ratio < GPUIR__BLOCK                ? "candidates are looked up in most blocks"
-                                                          : "most blocks are skipped";
-  (void)snprintf(
-      plan, cap, "%s, driven by the shortest list (df %u of up to %u, first ratio %u): %s, %s (%s)",
-      q->mode == GPUIR_AND ? "AND" : "AND, then OR if fewer than k match", (unsigned)least, (unsigned)most,
-      (unsigned)ratio, gpuir__and_method(e)->name, why, gpuir_simd_name(e->ix->simd));
+  const char *how = ratio <= GPUIR__BLOCK / GPUIR__MANY ? "blocks meet register by register"
+                    : ratio < GPUIR__BLOCK              ? "candidates are looked up in most blocks"
+                                                        : "most blocks are skipped";
+  const char *method = "simd";
+#ifndef GPUIR_NO_LAB
+  if (e->intersection) {
+    method = e->intersection->name;
+    how = "as asked for";
+  }
+#endif
+  (void)snprintf(plan, cap,
+                 "%s, driven by the shortest list (df %u of up to %u, first ratio %u): %s, %s (%s)",
+                 q->mode == GPUIR_AND ? "AND" : "AND, then OR if fewer than k match", (unsigned)least,
+                 (unsigned)most, (unsigned)ratio, method, how, gpuir_simd_name(e->ix->simd));
 }
 
+/* Writes how a query will be evaluated. */
 static void gpuir__explain_plan(const gpuir__engine *e, const gpuir_query *q, unsigned npositive, char *plan,
                                 size_t cap) {
   unsigned order[GPUIR_MAX_TERMS];
@@ -14085,7 +14536,7 @@ GPUIR_API int gpuir_cursor_open(const gpuir_index *ix, uint64_t term_id, gpuir_c
   p = (gpuir_cursor *)gpuir__alloc_zero(&ix->a, sizeof *p);
   if (!p) return gpuir__fail_nomem(err);
   p->a = ix->a;
-  p->c.block = UINT32_MAX;
+  gpuir__cursor_reset(&p->c);
   status = gpuir__list_open(ix, &ix->a, term_id, &p->c.list);
   if (status) {
     gpuir__free(&ix->a, p, sizeof *p);

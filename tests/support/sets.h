@@ -157,7 +157,7 @@ static inline void check(gpuir__isect *x, const set *sets, unsigned k, const uin
     if (n != nright || (n && memcmp(docs, right, n * 4)))
       fail_msg("%s, %s, %s, k = %u, lengths %u and %u, simd %d, round %u: %u docIDs, %u are right",
                x->method->name, form, kind, k, (unsigned)sets[0].n, (unsigned)(k > 1 ? sets[1].n : 0),
-               x->operand[0].simd, round, (unsigned)n, (unsigned)nright);
+               (int)x->operand[0].kernels->level, round, (unsigned)n, (unsigned)nright);
     for (t = 0; round && t < k; t++)
       for (i = 0; i < n; i++)
         if (where[t][i] >= sets[t].n || sets[t].docs[where[t][i]] != docs[i])
@@ -172,8 +172,9 @@ static inline void check(gpuir__isect *x, const set *sets, unsigned k, const uin
 static inline int without_pairs(gpuir__isect *x) {
   unsigned t, had = 0;
   for (t = 0; t < x->k; t++) {
-    had |= x->operand[t].pairs && x->operand[t].simd == GPUIR_SIMD_AVX512;
-    x->operand[t].pairs = 0;
+    if (x->operand[t].kernels->level != GPUIR__LOOKUP_VP2INTERSECT) continue;
+    x->operand[t].kernels = &gpuir__lookup_of_level[GPUIR__LOOKUP_AVX512];
+    had = 1;
   }
   return had && !strcmp(x->method->name, "simd");
 }

@@ -383,11 +383,11 @@ static void test_blocks_of_any_length(void **state) {
   scorer.weight = 3456789.0f;
   scorer.q = 3;
   for (level = GPUIR_SIMD_SCALAR; level <= GPUIR_SIMD_AVX512; level++) {
-    scorer.simd = gpuir__simd_level(level);
+    scorer.score = gpuir__score_of_level[gpuir__simd_level(level) - GPUIR_SIMD_SCALAR];
     for (n = 1; n <= MOST; n++) {
       uint32_t *docs = (uint32_t *)oracle_grow(NULL, n, sizeof *docs);
       for (i = 0; i < n; i++) docs[i] = rng_below(&r, DOCS);
-      gpuir__score_block(&scorer, docs, freqs, n, out);
+      scorer.score(&scorer, docs, freqs, n, out);
       for (i = 0; i < n; i++)
         assert_int_equal(
             out[i], gpuir__score_one(&scorer, docs[i], freqs[i] < GPUIR__CAP ? freqs[i] + 1 : GPUIR__CAP));

@@ -188,7 +188,7 @@ static void partitions(void **state) {
     docs[0] = s[0].docs;
     docs[1] = s[1].docs;
     assert_int_equal(gpuir__isect_arrays(&x, NULL, m, docs, n, 2, 0), GPUIR_OK);
-    x.operand[1].param = parts[i];
+    x.prepared[1].param = parts[i];
     check(&x, s, 2, right, nright, "arrays", "partitions");
     gpuir__isect_free(&x);
   }

@@ -1618,7 +1618,8 @@ static int gcl_upload(gpuir_cuda_lab *lab, gcl_image *m, uint32_t copies, const 
   return status;
 }
 
-/* What searching without codecs needs of a list (part 9 of gpuir.h makes it), for all copies in common. */
+/* Uploads what searching without codecs needs of a list, which [19-methods] of gpuir.h prepares, for all copies in
+ * common. */
 static int gcl_prepare(gpuir_cuda_lab *lab, gcl_list *l, const uint32_t *docs, uint32_t n, gpuir_error *err) {
   static const char *const names[] = {"hs16", "hs32", "hs64", "hs128", "hs256", "lr-local", "lr-global"};
   gpuir__buf lines = {NULL, 0, 0};
@@ -1628,23 +1629,24 @@ static int gcl_prepare(gpuir_cuda_lab *lab, gcl_list *l, const uint32_t *docs, u
   for (i = 0; i < 7 && !status; i++) {
     const gpuir__method *method = gpuir__method_by_name(names[i]);
     gpuir__operand o;
-    memset(&o, 0, sizeof o);
+    gpuir__prepared made;
+    memset(&made, 0, sizeof made);
+    gpuir__operand_init(&o, NULL, gpuir__lookup_choose(GPUIR_SIMD_SCALAR));
     o.docs = docs;
     o.n = n;
-    o.param = method->param;
-    status = method->prepare(&lab->a, &o, docs);
+    status = gpuir__operand_prepare(&lab->a, method, &o, &made);
     if (!status && i <= GCL_LOCAL) {
-      l->shift[i] = o.shift;
-      l->buckets[i] = o.buckets;
+      l->shift[i] = made.shift;
+      l->buckets[i] = made.buckets;
     }
     if (!status && i < GCL_LOCAL) {
-      status = gcl_aux(lab, o.first, ((uint64_t)o.buckets + 1) * 4, &p, err);
+      status = gcl_aux(lab, made.first, ((uint64_t)made.buckets + 1) * 4, &p, err);
       l->first[i] = (const uint32_t *)p;
     } else if (!status) { /* the local ones come first, the global one before them in memory */
-      status = gpuir__buf_put(&lab->a, &lines, o.lines, (i == GCL_LOCAL ? o.buckets : 1) * sizeof *o.lines);
+      const size_t n_lines = i == GCL_LOCAL ? made.buckets : 1;
+      status = gpuir__buf_put(&lab->a, &lines, made.lines, n_lines * sizeof *made.lines);
     }
-    gpuir__buf_free(&lab->a, &o.aux);
-    gpuir__buf_free(&lab->a, &o.copy);
+    gpuir__prepared_free(&lab->a, &made);
   }
   if (!status) {
     size_t each = sizeof(gpuir__lr), local = lines.len - each;

@@ -16,16 +16,17 @@ typedef struct gpuir__isect {
   gpuir_allocator a;
   const gpuir__method *method;
   unsigned k;
-  gpuir__operand operand[GPUIR_MAX_TERMS]; /* from short to long */
-  unsigned number[GPUIR_MAX_TERMS];        /* the caller's, of each operand */
-  gpuir__cursor *cursors;                  /* of lists */
-  uint32_t *scratch;                       /* five arrays of room items */
+  gpuir__operand operand[GPUIR_MAX_TERMS];   /* from short to long */
+  gpuir__prepared prepared[GPUIR_MAX_TERMS]; /* of each operand */
+  unsigned number[GPUIR_MAX_TERMS];          /* the caller's, of each operand */
+  gpuir__cursor *cursors;                    /* of lists */
+  uint32_t *scratch;                         /* five arrays of room items */
   size_t room;
 } gpuir__isect;
 
 GPUIR__UNUSED static void gpuir__isect_free(gpuir__isect *x) {
   unsigned i;
-  for (i = 0; i < x->k; i++) gpuir__operand_free(&x->a, &x->operand[i]);
+  for (i = 0; i < x->k; i++) gpuir__prepared_free(&x->a, &x->prepared[i]);
   gpuir__free(&x->a, x->cursors, x->k * sizeof *x->cursors);
   gpuir__free(&x->a, x->scratch, 5 * x->room * sizeof *x->scratch);
   memset(x, 0, sizeof *x);
@@ -50,7 +51,7 @@ static int gpuir__isect_prepare(gpuir__isect *x) {
   for (i = 1; i < x->k; i++) {
     int status;
     x->operand[i].expected = i == 1 ? x->operand[0].n : 0;
-    status = gpuir__operand_prepare(&x->a, x->method, &x->operand[i]);
+    status = gpuir__operand_prepare(&x->a, x->method, &x->operand[i], &x->prepared[i]);
     if (status) return status;
   }
   return GPUIR_OK;
@@ -67,7 +68,7 @@ GPUIR__UNUSED static int gpuir__isect_arrays(gpuir__isect *x, const gpuir_alloca
   x->method = method;
   x->k = k;
   for (i = 0; i < k; i++) {
-    gpuir__operand_init(&x->operand[i], NULL, gpuir__simd_level(simd));
+    gpuir__operand_init(&x->operand[i], NULL, gpuir__lookup_choose(gpuir__simd_level(simd)));
     x->operand[i].docs = docs[i];
     x->operand[i].n = n[i];
   }
@@ -87,7 +88,7 @@ GPUIR__UNUSED static int gpuir__isect_lists(gpuir__isect *x, const gpuir_allocat
   if (!x->cursors) return GPUIR_E_NOMEM;
   for (i = 0; i < k; i++) {
     x->cursors[i].list = *lists[i];
-    gpuir__operand_init(&x->operand[i], &x->cursors[i], gpuir__simd_level(simd));
+    gpuir__operand_init(&x->operand[i], &x->cursors[i], gpuir__lookup_choose(gpuir__simd_level(simd)));
   }
   return gpuir__isect_prepare(x);
 }
@@ -96,7 +97,7 @@ GPUIR__UNUSED static int gpuir__isect_lists(gpuir__isect *x, const gpuir_allocat
 GPUIR__UNUSED static uint64_t gpuir__isect_bytes(const gpuir__isect *x) {
   uint64_t sum = 0;
   unsigned i;
-  for (i = 0; i < x->k; i++) sum += x->operand[i].aux.len + x->operand[i].copy.len;
+  for (i = 0; i < x->k; i++) sum += x->prepared[i].aux.len + x->prepared[i].copy.len;
   return sum;
 }
 
