@@ -301,6 +301,56 @@ static void searchers(void **state) {
   assert_int_equal(rmdir(folder), 0);
 }
 
+/* Ends preparing at one of its calls. */
+typedef struct stop {
+  unsigned calls, at;
+} stop;
+
+static int stop_at(void *user) {
+  stop *x = (stop *)user;
+  return ++x->calls == x->at ? GPUIR_E_CANCELLED : GPUIR_OK;
+}
+
+/* Preparing asks after each 16,384 docIDs at most whether to stop, of lists and of arrays, and ends when it is told. */
+static void stops(void **state) {
+  const gpuir_allocator a = gpuir__allocator(NULL);
+  set s = set_make(RANDOM, 300000, 9);
+  const gpuir__method *m;
+  gpuir__cursor *cursor = (gpuir__cursor *)calloc(1, sizeof *cursor);
+  coded c;
+  size_t i;
+  int form;
+  (void)state;
+  assert_non_null(cursor);
+  coded_make(&c, gpuir__codec_by_name("bp128", 1), &s, GPUIR_SIMD_AUTO);
+  cursor->list = c.list;
+  for (i = 0; (m = gpuir__method_at(i)) != NULL; i++)
+    for (form = 0; form < 2; form++) { /* an array, a list */
+      stop x;
+      int status = GPUIR_E_CANCELLED;
+      for (x.at = 1; status; x.at++) {
+        gpuir__prepared made;
+        gpuir__operand o;
+        memset(&made, 0, sizeof made);
+        made.stopped = stop_at;
+        made.user = &x;
+        x.calls = 0;
+        gpuir__cursor_reset(cursor);
+        gpuir__operand_init(&o, form ? cursor : NULL,
+                            gpuir__lookup_choose(gpuir__simd_level(GPUIR_SIMD_AUTO)));
+        o.docs = form ? NULL : s.docs;
+        o.n = s.n;
+        status = gpuir__operand_prepare(&a, m, &o, &made);
+        assert_int_equal(status, x.calls == x.at ? GPUIR_E_CANCELLED : GPUIR_OK);
+        gpuir__prepared_free(&a, &made);
+      }
+      if (m->needs == GPUIR__NEEDS_DOCIDS) assert_true(x.calls >= (form ? 2 : 1) * (s.n / 16384) - 1);
+    }
+  coded_free(&c);
+  free(cursor);
+  free(s.docs);
+}
+
 static void names(void **state) {
   size_t i;
   (void)state;
@@ -317,7 +367,7 @@ int main(void) {
       cmocka_unit_test(edges),  cmocka_unit_test(lengths),    cmocka_unit_test(shapes),
       cmocka_unit_test(ratios), cmocka_unit_test(sparse),     cmocka_unit_test(apart),
       cmocka_unit_test(many),   cmocka_unit_test(partitions), cmocka_unit_test(searchers),
-      cmocka_unit_test(names),
+      cmocka_unit_test(names),  cmocka_unit_test(stops),
   };
   int failed = cmocka_run_group_tests_name("19_methods", tests, NULL, NULL);
   print_message("%lu intersections compared\n", compared);

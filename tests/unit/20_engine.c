@@ -201,6 +201,113 @@ static void test_least_frequency(void **state) {
   assert_true(tight > low_ones / 2); /* not right by passing nothing over */
 }
 
+/* ---- looks at the deadline ---- */
+
+/* A codec that counts the blocks it decodes, and cancels the search at one of them. */
+static gpuir__codec counting;
+static const gpuir__codec *counted;
+static unsigned blocks, blocks_after, trigger;
+static int cancelled, stuck;
+
+/* With `stuck`, each block has the first 128 documents, so that a list never gets out of the first tile. */
+static void counting_decode(const gpuir__stream *d, uint32_t block, uint32_t prev, uint32_t *out) {
+  uint32_t i;
+  if (cancelled)
+    blocks_after++;
+  else if (++blocks == trigger)
+    cancelled = 1;
+  counted->decode_block(d, block, prev, out);
+  for (i = 0; stuck && i < GPUIR__BLOCK; i++) out[i] = i;
+}
+
+enum {
+  LOOK_AND,
+  LOOK_AND_METHOD,
+  LOOK_OR,
+  LOOK_EXHAUSTIVE_AND,
+  LOOK_EXHAUSTIVE_OR,
+  LOOK_COUNT_AND,
+  LOOK_COUNT_OR,
+  LOOKS
+};
+
+/* Runs one evaluator over a query, of which block `trigger` cancels the search; returns its status. */
+static int look(gpuir__engine *e, const gpuir_query *q, int how) {
+  unsigned npositive, i;
+  uint64_t count = 0;
+  int status;
+  cancelled = 0;
+  blocks = blocks_after = 0;
+  gpuir__engine_start(e);
+  assert_int_equal(gpuir__engine_open(e, q, &npositive), GPUIR_OK);
+  assert_int_equal(gpuir__topk_start(&e->a, &e->top, 10, 0), GPUIR_OK);
+  for (i = 0; i < e->ncursors; i++) {
+    counted = e->cursors[i].list.docs.codec;
+    counting = *counted;
+    counting.decode_block = counting_decode;
+    counting.find = NULL;
+  }
+  for (i = 0; i < e->ncursors; i++) e->cursors[i].list.docs.codec = &counting;
+  switch (how) {
+    case LOOK_AND:
+    case LOOK_AND_METHOD: status = gpuir__eval_and(e, npositive, NULL); break;
+    case LOOK_OR: status = gpuir__eval_or(e, q, npositive, 10); break;
+    case LOOK_EXHAUSTIVE_AND: status = gpuir__eval_exhaustive(e, npositive, 1); break;
+    case LOOK_EXHAUSTIVE_OR: status = gpuir__eval_exhaustive(e, npositive, 0); break;
+    case LOOK_COUNT_AND: status = gpuir__eval_and(e, npositive, &count); break;
+    default: status = gpuir__count_or(e, npositive, &count);
+  }
+  e->top.n = 0;
+  gpuir__engine_reset(e);
+  return status;
+}
+
+/* Whichever block a search is cancelled at, in sound lists and in damaged ones, it ends within 64 blocks and the pass
+ * that is under way, which decodes a block a candidate at most. */
+static void test_looks(void **state) {
+  enum { NDOCS = 60000, LISTS = 3 };
+  fixture f;
+  gpuir_query *q;
+  uint32_t d, t;
+  int how, status;
+  unsigned stopped = 0;
+  (void)state;
+  oracle_init(&f.o);
+  corpus_words(&f.o, LISTS);
+  for (d = 0; d < NDOCS; d++) {
+    for (t = 0; t < LISTS; t++)
+      if (d % (t + 1) == 0) oracle_add(&f.o, t, 1 + d % 5);
+    oracle_doc(&f.o);
+  }
+  oracle_invert(&f.o);
+  setup_codecs(&f, "looks", NULL, 1);
+  q = parse(f.index[2], "w0 w1 w2", 8, GPUIR_OR, NULL, &status);
+  assert_int_equal(status, GPUIR_OK);
+  for (how = 0; how < LOOKS; how++)
+    for (stuck = 0; stuck < 2; stuck++) {
+      gpuir_searcher_desc desc;
+      gpuir_searcher *s;
+      memset(&desc, 0, sizeof desc);
+      desc.cancel = &cancelled;
+      desc.intersection = how == LOOK_AND_METHOD ? "hs64" : NULL;
+      assert_int_equal(gpuir_searcher_create(f.index[2], &desc, &s), GPUIR_OK);
+      for (trigger = 1;; trigger += 1 + trigger / 3) {
+        status = look(&s->engine, q, how);
+        if (!cancelled) break;
+        if (status) stopped++;
+        assert_true(!status || status == GPUIR_E_CANCELLED);
+        if (blocks_after > GPUIR__LOOK_BLOCKS + GPUIR__BLOCK)
+          fail_msg("evaluator %d%s: %u blocks were decoded after block %u had cancelled the search", how,
+                   stuck ? ", damaged lists" : "", blocks_after, trigger);
+      }
+      assert_int_equal(status, GPUIR_OK);
+      gpuir_searcher_destroy(s);
+    }
+  assert_true(stopped > 50);
+  gpuir_query_destroy(q);
+  teardown(&f);
+}
+
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_no_documents),
@@ -212,6 +319,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(test_text),
       cmocka_unit_test(test_wordnet),
       cmocka_unit_test(test_least_frequency),
+      cmocka_unit_test(test_looks),
   };
   int failed;
   if (argc > 1) cmocka_set_test_filter(argv[1]);

@@ -1,4 +1,4 @@
-/* 23_execution.c - searchers, batches over threads, deadlines and cancellation, backends, bad arguments */
+/* 24_execution.c - searchers, batches over threads, deadlines and cancellation, backends, bad arguments */
 #define _POSIX_C_SOURCE 200809L
 #include "gpuir.h"
 
@@ -249,6 +249,58 @@ static void test_backends(void **state) {
   teardown(&f);
 }
 
+/* Timeouts and numbers of hits up to the greatest that their types hold. */
+static void test_limits(void **state) {
+  static const uint64_t endless[] = {UINT64_MAX, UINT64_MAX - 1, (uint64_t)1 << 63, UINT64_MAX - 1000000000u};
+  static const size_t huge[] = {SIZE_MAX, SIZE_MAX - 1, SIZE_MAX / 2, SIZE_MAX / 2 + 1,
+                                SIZE_MAX / sizeof(gpuir_hit) / 2 + 1};
+  fixture f;
+  gpuir_query *q, *batch[2];
+  gpuir_hit *hits;
+  uint32_t counts[2];
+  gpuir_backend backend;
+  gpuir_searcher *s;
+  dummy d;
+  size_t n, i, want;
+  int status;
+  (void)state;
+  corpus_zipf(&f.o, 500, 20, 10, 124);
+  setup_codecs(&f, "limits", NULL, 1);
+  hits = (gpuir_hit *)oracle_grow(NULL, f.o.ndocs, sizeof *hits);
+  s = searcher_on(f.index[0], GPUIR_EVAL_AUTO, 2);
+  q = parse(f.index[0], "w0 w1", 5, GPUIR_OR, NULL, &status);
+  assert_int_equal(status, GPUIR_OK);
+  assert_int_equal(gpuir_search(s, q, hits, f.o.ndocs, &want), GPUIR_OK);
+  assert_true(want > 0);
+  batch[0] = batch[1] = q;
+  for (i = 0; i < sizeof endless / sizeof *endless; i++) { /* none of them is over at once */
+    gpuir_searcher_set_timeout(s, endless[i]);
+    assert_int_equal(gpuir_search(s, q, hits, 10, &n), GPUIR_OK);
+    assert_int_equal(gpuir_search_batch(s, (const gpuir_query *const *)batch, 2, 10, hits, counts), GPUIR_OK);
+  }
+  memset(&d, 0, sizeof d);
+  d.cpu = f.searcher[0];
+  memset(&backend, 0, sizeof backend);
+  backend.version = GPUIR_BACKEND_VERSION;
+  backend.name = "dummy";
+  backend.context = &d;
+  backend.search = dummy_search;
+  for (i = 0; i < 2 * sizeof huge / sizeof *huge; i++) {
+    const size_t k = huge[i / 2];
+    assert_int_equal(gpuir_searcher_set_backend(s, i % 2 ? &backend : NULL, 0), GPUIR_OK);
+    assert_int_equal(gpuir_search(s, q, hits, k, &n), GPUIR_OK);
+    assert_int_equal(n, want);
+    assert_int_equal(gpuir_search_batch(s, (const gpuir_query *const *)batch, 1, k, hits, counts), GPUIR_OK);
+    assert_int_equal(counts[0], want);
+    assert_int_equal(gpuir_search_batch(s, (const gpuir_query *const *)batch, 2, k, hits, counts),
+                     GPUIR_E_ARGUMENT);
+  }
+  gpuir_query_destroy(q);
+  gpuir_searcher_destroy(s);
+  free(hits);
+  teardown(&f);
+}
+
 static void test_arguments(void **state) {
   fixture f;
   gpuir_query *q = NULL;
@@ -301,14 +353,13 @@ static void test_arguments(void **state) {
 
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_batches),
-      cmocka_unit_test(test_deadline_and_cancel),
-      cmocka_unit_test(test_backends),
+      cmocka_unit_test(test_batches),   cmocka_unit_test(test_deadline_and_cancel),
+      cmocka_unit_test(test_backends),  cmocka_unit_test(test_limits),
       cmocka_unit_test(test_arguments),
   };
   int failed;
   if (argc > 1) cmocka_set_test_filter(argv[1]);
-  failed = cmocka_run_group_tests_name("23_execution", tests, NULL, NULL);
+  failed = cmocka_run_group_tests_name("24_execution", tests, NULL, NULL);
   print_message("%lu comparisons, %lu hits\n", compared, hits_compared);
   return failed;
 }
