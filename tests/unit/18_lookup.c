@@ -30,7 +30,7 @@ static uint32_t disorder_find(const gpuir__stream *d, uint32_t block, uint32_t p
 
 /* Whatever a list decodes to: no more matches than candidates, and nothing written behind them but what has room. */
 static void damaged(void **state) {
-  const gpuir__codec codec = {"disorder", 0, 1, 1, 0, 0, NULL, NULL, NULL, disorder, NULL, disorder_find};
+  gpuir__codec codec;
   const uint32_t room = DAMAGED_CANDIDATES + 16, nblocks = 2;
   uint32_t last[2], docs[1024], spots[2][1024], *where[2], i;
   const gpuir__list *lists[2];
@@ -38,6 +38,11 @@ static void damaged(void **state) {
   gpuir__isect x;
   int simd, round;
   (void)state;
+  memset(&codec, 0, sizeof codec);
+  codec.name = "disorder";
+  codec.docids = codec.unit = 1;
+  codec.decode_block = disorder;
+  codec.find = disorder_find;
   memset(l, 0, sizeof l);
   for (i = 0; i < nblocks; i++) last[i] = 120 * (i + 1);
   for (i = 0; i < 2; i++) {
