@@ -30,7 +30,7 @@
  *   left out by GPUIR_NO_LAB.
  *
  *     [01-base]        status, allocator, buffers, files            gpuir__fail gpuir__spool_put
- *     [02-vectors]     bits, packed numbers, gaps                   gpuir__load64 gpuir__sum_gaps
+ *     [02-vectors]     bits, packed numbers, gaps                   gpuir__load64 gpuir__sum_gaps_scalar
  *     [03-codecs]      the seam of codecs; vbyte                    gpuir__codec gpuir__vbyte_encode
  *     [04-bp128]       the default codec                            gpuir__bp128_encode
  *     [05-lab-unary]   lab: ef, qs, rice                            gpuir__ef_encode gpuir__qs_encode
@@ -487,9 +487,6 @@ static inline double gpuir_score(gpuir_hit hit) { return (double)hit.score / GPU
 
 enum { GPUIR_EVAL_AUTO = 0, GPUIR_EVAL_EXHAUSTIVE = 1 };
 
-/* The i-th way of intersecting lists, such as "merge" or "simd"; NULL behind the last one. All give the same hits. */
-GPUIR_API const char *gpuir_intersection_name(size_t i);
-
 typedef struct gpuir_searcher_desc {
   const gpuir_allocator *allocator; /* copied; NULL: the index's */
   unsigned threads;                 /* that serve gpuir_search_batch; 0: 1 */
@@ -646,6 +643,17 @@ int gpuir_cuda_attach(gpuir_searcher *searcher, gpuir_cuda *cuda, int fallback, 
 void gpuir_cuda_stats(const gpuir_cuda *cuda, gpuir_cuda_info *info);
 /* What a device is, without an index: its name, versions, capability and memory. Errors: ARGUMENT, BACKEND. */
 int gpuir_cuda_device(int device, gpuir_cuda_info *info, gpuir_error *err);
+
+/* ============================================================================
+ * [api-lab]  the laboratory: to compare methods
+ *
+ * For researchers, and not promised to stay as it is. Codecs of the literature are named in gpuir_builder_desc; their
+ * statistics are gpuir_codec_stats. tools/lab/gpuir_lab.h has the papers' methods on the GPU.
+ * ==========================================================================*/
+
+/* Returns the name of the i-th way of intersecting lists, for gpuir_searcher_desc.intersection, such as "merge" or
+ * "simd", the engine's own; NULL behind the last one. All give the same hits. With GPUIR_NO_LAB there is "simd" alone. */
+GPUIR_API const char *gpuir_intersection_name(size_t i);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,206 @@
+#!/usr/bin/env python3
+"""house.py ROOT CHECK - the layout of gpuir.h and of the CUDA units: prints what is wrong, and exits with 1 if anything is.
+
+    contents   each tag of the contents has one banner, its entry points are defined in that part, its test exists
+    banners    each part says what it uses, where to start and what tests it; parts stand in order
+    parts      no part of gpuir.h has over 1,200 lines
+    functions  no function has over 70 lines
+    structs    no private struct has over 25 fields
+    ladder     no private function is declared ahead of its definition
+    selftest   the checks above find what they look for
+"""
+import os
+import re
+import sys
+
+MOST_PART, MOST_FUNCTION, MOST_FIELDS = 1200, 70, 25
+# What is over a limit, and by how much it may be: it may shrink, not grow, and goes from here when it is within.
+KNOWN = {
+    "[04-bp128]": 1215, "[15-merge]": 1269,
+    "gc_look_ahead": 95, "gc_or": 119, "gc_final": 79, "gc_run": 82, "gcl_tree": 73, "gcl_open": 77, "gcl_attach": 75,
+    "gpuir_index": 42, "gpuir__writer": 26, "gpuir__worker": 30, "gpuir_builder": 49,
+}
+UNITS = ("gpuir.h", "gpuir_cuda.cu", "tools/lab/gpuir_lab.cu")
+
+
+def without_comments(text):
+    """The text with comments blanked out; lines stay where they are."""
+    blank = lambda m: re.sub(r"[^\n]", " ", m.group(0))
+    return re.sub(r"/\*.*?\*/|//[^\n]*", blank, text, flags=re.S)
+
+
+def contents(text):
+    """(tag, entry points) of each implementation part in the contents."""
+    text = text[: text.find("\n * [api-configuration]  ")]
+    found = re.findall(r"^ \*     \[(\d\d-[a-z0-9-]+)\] (.*)$", text, re.M)
+    return [(tag, re.findall(r"gpuir_\w+", rest)) for tag, rest in found]
+
+
+def banners(text):
+    """{tag: (first line, line behind the last, text of the banner, text of the part)}; a tag twice is None."""
+    starts = [(m.group(1), m.start()) for m in re.finditer(r"^/\* =+\n \* \[(\d\d-[a-z0-9-]+)\]  ", text, re.M)]
+    end = text.index("#endif /* GPUIR_IMPLEMENTATION */") if "#endif /* GPUIR_IMPLEMENTATION */" in text else len(text)
+    parts = {}
+    for i, (tag, at) in enumerate(starts):
+        to = starts[i + 1][1] if i + 1 < len(starts) else end
+        part = text[at:to]
+        line = text.count("\n", 0, at) + 1
+        parts[tag] = None if tag in parts else (line, line + part.count("\n"), part[: part.index("*/")], part)
+    return parts
+
+
+def check_contents(root, text):
+    parts, wrong = banners(text), []
+    listed = contents(text)
+    if not listed:
+        wrong.append("gpuir.h: no contents")
+    for tag, entries in listed:
+        if parts.get(tag) is None:
+            wrong.append(f"[{tag}] has not exactly one banner")
+            continue
+        code = without_comments(parts[tag][3])
+        for entry in entries:
+            if not re.search(rf"^(?! ).*\b{entry}(\(|\[|;| \{{)", code, re.M):
+                wrong.append(f"[{tag}]: {entry} is not defined there")
+        if not entries:
+            wrong.append(f"[{tag}]: no entry point")
+        test = f"tests/unit/{tag.replace('-', '_')}.c"
+        if not os.path.exists(os.path.join(root, test)):
+            wrong.append(f"[{tag}]: {test} is missing")
+    wrong += [f"[{tag}] is not in the contents" for tag in parts if tag not in dict(listed)]
+    for tag in sorted(set(re.findall(r"\[(api-[a-z0-9-]+)\]", text))):
+        if len(re.findall(rf"^ \* \[{tag}\]  ", text, re.M)) != 1:
+            wrong.append(f"[{tag}] has not exactly one heading")
+    return wrong
+
+
+def check_banners(_, text):
+    parts, wrong = banners(text), []
+    for tag, part in parts.items():
+        for word in ("Start at", "Tests"):
+            if part and not re.search(rf"^ \* {word}  ", part[2], re.M):
+                wrong.append(f"[{tag}]: the banner lacks '{word}'")
+        test = f"tests/unit/{tag.replace('-', '_')}.c"
+        if part and test not in part[2]:
+            wrong.append(f"[{tag}]: the banner does not name {test}")
+    numbers = [int(tag[:2]) for tag in parts]
+    if numbers != list(range(1, len(numbers) + 1)):
+        wrong.append(f"parts stand in the order {numbers}")
+    return wrong
+
+
+def check_parts(_, text):
+    sizes = {tag: part[1] - part[0] for tag, part in banners(text).items() if part}
+    return [f"[{tag}] has {n} lines" for tag, n in sizes.items() if n > KNOWN.get(f"[{tag}]", MOST_PART)]
+
+
+def functions(text):
+    """(line, name, lines) of each function."""
+    lines, found, start = without_comments(text).split("\n"), [], None
+    macro = False
+    for i, line in enumerate(lines):
+        in_macro, macro = macro, line.endswith("\\") and (macro or line.startswith("#"))
+        if in_macro or macro or line.startswith("#") or not line.strip():
+            continue
+        if start is None and re.match(r"[A-Za-z_]", line):
+            start = i
+        if start is None:
+            continue
+        head = " ".join(lines[start : i + 1])
+        if line.startswith("}"):
+            name = re.search(r"([A-Za-z_]\w*)\s*\(", re.sub(r"__attribute__\(\(.*?\)\)|__launch_bounds__\(.*?\)", "", head))
+            if "{" in head and name and not re.match(r"(typedef|struct|enum|union)\b|[^({]*=", head):
+                found.append((start + 1, name.group(1), i - start + 1))
+            start = None
+        elif line.rstrip().endswith(";") and "{" not in head:
+            start = None
+        elif re.fullmatch(r'extern "C" \{', line.strip()):
+            start = None
+        elif line.rstrip().endswith("}") and line[0] not in " \t" and head.count("{") == head.count("}"):
+            start = None
+    return found
+
+
+def check_functions(root, _):
+    wrong = []
+    for unit in UNITS:
+        with open(os.path.join(root, unit), encoding="utf-8") as f:
+            found = functions(f.read())
+        if len(found) < 50:
+            wrong.append(f"{unit}: only {len(found)} functions were found")
+        wrong += [f"{unit}:{line}: {name} has {n} lines" for line, name, n in found
+                  if n > KNOWN.get(name, MOST_FUNCTION)]
+    return wrong
+
+
+def structs(text):
+    """(name, fields) of each struct."""
+    found = []
+    for m in re.finditer(r"^(?:typedef )?struct (\w+) \{\n(.*?)^\}", without_comments(text), re.M | re.S):
+        body = re.sub(r"^#.*$", "", m.group(2), flags=re.M)
+        while re.search(r"[({\[][^(){}\[\]]*[)}\]]", body):
+            body = re.sub(r"[({\[][^(){}\[\]]*[)}\]]", "", body)
+        found.append((m.group(1), sum(field.count(",") + 1 for field in body.split(";") if field.strip())))
+    return found
+
+
+def check_structs(_, text):
+    found = structs(text)
+    wrong = [] if len(found) > 50 else [f"only {len(found)} structs were found"]
+    public = re.compile(r"gpuir_(?!_)\w+_(desc|info)$")
+    return wrong + [f"{name} has {n} fields" for name, n in found
+                    if n > KNOWN.get(name, MOST_FIELDS) and not public.match(name)]
+
+
+def check_ladder(_, text):
+    code = without_comments(text)
+    return [
+        f"{m.group(1)} is declared ahead"
+        for m in re.finditer(r"^static\s[^;{}=()]*?\b(\w+)\([^;{}]*\);", code, re.M)
+        if "(*" not in m.group(0)
+    ]
+
+
+def selftest(root, text):
+    """Breaks gpuir.h in ways that each check must find."""
+    def insert(code):
+        at = text.index("\n#endif /* GPUIR_IMPLEMENTATION */")
+        return text[:at] + "\n" + code + text[at:]
+
+    body = "  f();\n" * 70
+    wrong = []
+    if not check_contents(root, text.replace(" * [21-and]  ", " * [21-xor]  ")):
+        wrong.append("contents: a banner that is renamed is not found")
+    if not check_contents(root, text.replace("static int gpuir__eval_and(", "static int gpuir__eval_both(")):
+        wrong.append("contents: an entry point that is renamed is not found")
+    if not check_contents(os.path.join(root, "none"), text):
+        wrong.append("contents: a test that is missing is not found")
+    if not check_banners(root, text.replace(" * Tests     tests/unit/21_and.c\n", "")):
+        wrong.append("banners: one without its test is not found")
+    if len(check_parts(root, insert("\n" * 1200))) <= len(check_parts(root, text)):
+        wrong.append("parts: a long one is not found")
+    for head in ("static int f(void) {\n", "GPUIR__INLINE int f(int a,\n        int b) {\n"):
+        if not [n for _, name, n in functions(head + body + "}\n") if name == "f" and n > MOST_FUNCTION]:
+            wrong.append("functions: a long one is not found")
+    fields = "typedef struct s {\n" + "  int a, *b, c[4]; /* of three, four */\n" * 9 + "} s;\n"
+    if structs(fields) != [("s", 27)]:
+        wrong.append("structs: fields are not counted")
+    if len(check_ladder(root, insert("static int f(int a,\n             int b);\n"))) <= len(check_ladder(root, text)):
+        wrong.append("ladder: a declaration is not found")
+    return wrong
+
+
+def main():
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    root, check = sys.argv[1:]
+    checks = {"contents": check_contents, "banners": check_banners, "parts": check_parts, "functions": check_functions,
+              "structs": check_structs, "ladder": check_ladder, "selftest": selftest}
+    with open(os.path.join(root, "gpuir.h"), encoding="utf-8") as f:
+        wrong = checks[check](root, f.read())
+    for what in wrong:
+        print(what)
+    sys.exit(1 if wrong else 0)
+
+
+main()
