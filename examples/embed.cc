@@ -1,8 +1,11 @@
-// embed INDEX MODE QUERY...: gpuir in a C++17 program, with handles that close themselves.
-//
-//     c++ -std=c++17 -I. examples/embed.cc -lm -pthread -o embed && ./embed wordnet.gpuir or wolf "computer memory"
-//
-// MODE is and, or, andor. The index is shared by one thread for each query; each has its own searcher.
+/* embed INDEX MODE QUERY...: gpuir in a C++17 program, with handles that close themselves.
+ *
+ *     c++ -std=c++17 -DGPUIR_WITH_UTF8PROC -DGPUIR_WITH_STEMMER -I. examples/embed.cc -lutf8proc -lstemmer -lm \
+ *       -pthread -o embed && ./embed wordnet.gpuir or wolf "computer memory"
+ *
+ * Without the two macros and their libraries it reads indexes of the ascii analyzer without stems. MODE is and, or,
+ * andor. The index is shared by one thread for each query; each has its own searcher.
+ */
 #define GPUIR_IMPLEMENTATION
 #include "gpuir.h"
 
@@ -40,7 +43,7 @@ Index open(const char *path) {
 }
 
 struct Result {
-  std::string_view name; // belongs to the index
+  std::string name;
   double score;
 };
 
@@ -62,7 +65,7 @@ std::vector<Result> search(gpuir_index *index, int mode, std::string_view text, 
   for (size_t i = 0; i < n; i++) {
     gpuir_doc doc;
     check(gpuir_doc_get(index, hits[i].docid, &doc), err);
-    results.push_back({std::string_view(doc.name, doc.name_len), gpuir_score(hits[i])});
+    results.push_back({std::string(doc.name, doc.name_len), gpuir_score(hits[i])});
   }
   return results;
 }
@@ -92,14 +95,19 @@ int main(int argc, char **argv) {
       });
     for (std::thread &thread : threads) thread.join();
 
+    bool failed = false;
     for (size_t i = 0; i < n; i++) {
-      std::cout << argv[i + 3] << (errors[i].empty() ? "" : ": " + errors[i]) << '\n';
+      std::cout << argv[i + 3] << '\n';
+      if (!errors[i].empty()) {
+        std::cerr << "embed: " << argv[i + 3] << ": " << errors[i] << '\n';
+        failed = true;
+      }
       for (const Result &result : results[i])
         std::cout << "  " << result.score << "  " << result.name << '\n';
     }
+    return failed ? 1 : 0;
   } catch (const std::exception &e) {
     std::cerr << "embed: " << e.what() << '\n';
     return 1;
   }
-  return 0;
 }

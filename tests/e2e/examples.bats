@@ -39,35 +39,78 @@ needs_mount() { [ -z "$no_mount" ] || skip "$no_mount"; }
 @test "minimal.c: what is wrong with a query or an index" {
   run "$build/examples/minimal" "$index" "-computer"
   [ "$status" -eq 1 ]
-  [[ $output == "minimal: query without a positive term" ]]
+  [[ $output == "minimal: the query has no positive term" ]]
   run "$build/examples/minimal" "$root/README.md" computer
   [ "$status" -eq 1 ]
-  [[ $output == "minimal: not a gpuir index"* ]]
+  [[ $output == "minimal: "*"README.md"*"not a gpuir index"* ]]
 }
 
-@test "minimal.c compiles by the line in its comment" {
-  cd "$BATS_TEST_TMPDIR"
-  line=$(sed -n '1s/.*\(cc -I.*\) \*\//\1/p' "$root/examples/minimal.c")
+# by_its_comment FILE PROGRAM [REMOVED...]: compiles by the line in the comment, without the words REMOVED
+by_its_comment() {
+  local line
+  line=$(sed -nE '/^(\/\/|\/?\*| \*)? *(cc|c\+\+) -/{:a;/\\$/{N;s/ *\\\n(\/\/| \*) */ /;ba};s/^[^c]*//;s/ && .*//;p;q}' "$root/examples/$1")
   [ -n "$line" ]
-  (cd "$root" && ${line/-o minimal/-o "$BATS_TEST_TMPDIR/minimal"})
-  "$build/gpuir" index -q --tsv "$root/tests/data/wordnet.tsv" -o plain.gpuir
-  ./minimal plain.gpuir wolf
-  # Compiled so it has no stemmer, and says it.
+  line=${line/-o $2/-o "$BATS_TEST_TMPDIR/$2"}
+  shift 2
+  for word in "$@"; do line=${line//$word/}; done
+  (cd "$root" && bash -c "$line -O0")
+}
+
+@test "the examples compile by the lines in their comments, and read the README's index" {
+  cd "$BATS_TEST_TMPDIR"
+  by_its_comment minimal.c minimal
+  run ./minimal "$index" wolf
+  [ "$status" -eq 0 ]
+  [[ ${lines[0]} == *"  wolf" ]]
+  by_its_comment embed.cc embed
+  run ./embed "$index" or wolf "computer memory"
+  [ "$status" -eq 0 ]
+  [[ ${lines[1]} == *"  wolf" ]]
+  by_its_comment tokenizer.c tokenizer
+  run ./tokenizer "$root/gpuir.h" "builder create"
+  [ "$status" -eq 0 ]
+  [[ $output == *gpuir_builder_create* ]]
+}
+
+@test "the examples say what a program that lacks a stemmer must define and link" {
+  cd "$BATS_TEST_TMPDIR"
+  by_its_comment minimal.c minimal -DGPUIR_WITH_STEMMER -lstemmer
   run ./minimal "$index" wolf
   [ "$status" -eq 1 ]
-  [ "$output" = "minimal: not supported by this build" ]
+  [[ $output == "minimal: "*'stemmer "english"'*GPUIR_WITH_STEMMER*-lstemmer* ]]
+  by_its_comment embed.cc embed -DGPUIR_WITH_STEMMER -lstemmer
+  run ./embed "$index" or wolf
+  [ "$status" -eq 1 ]
+  [[ $output == *'stemmer "english"'*GPUIR_WITH_STEMMER*-lstemmer* ]]
+}
+
+# Names of chunks are put together when they are asked for.
+@test "minimal.c and embed.cc name the chunks of files" {
+  (cd "$root" && "$build/gpuir" index -q --chunk-lines 25 examples -o "$BATS_TEST_TMPDIR/chunks.gpuir")
+  cd "$BATS_TEST_TMPDIR"
+  "$build/gpuir" query --tsv -m or -k 3 chunks.gpuir index | cut -f 4 >names
+  [ "$(wc -l <names)" -eq 3 ]
+  "$build/examples/embed" chunks.gpuir or index | sed '1d; s/^ *[0-9.e-]*  //' >embed
+  diff embed names
+  "$build/gpuir" query --tsv -k 10 chunks.gpuir index | cut -f 4 >names
+  "$build/examples/minimal" chunks.gpuir index | sed 's/^ *[0-9.]*  //' >minimal
+  diff minimal names
 }
 
 @test "embed.cc: several queries at once" {
-  run "$build/examples/embed" "$index" and wolf "computer memory" "-dog" zzzz
-  [ "$status" -eq 0 ]
+  run --separate-stderr "$build/examples/embed" "$index" and wolf "computer memory" "-dog" zzzz
+  [ "$status" -eq 1 ]
   [ "${lines[0]}" = "wolf" ]
   [[ ${lines[1]} == *"  wolf" ]]
   [ "${lines[4]}" = "computer memory" ]
   [[ ${lines[5]} == *"  computer memory" ]]
-  [ "${lines[8]}" = "-dog: the query has no positive term" ]
+  [ "${lines[8]}" = "-dog" ]
   [ "${lines[9]}" = "zzzz" ]
   [ "${#lines[@]}" -eq 10 ]
+  # shellcheck disable=SC2154 # stderr is set by run
+  [ "$stderr" = "embed: -dog: the query has no positive term" ]
+  run "$build/examples/embed" "$index" and wolf
+  [ "$status" -eq 0 ]
 }
 
 @test "tokenizer.c finds parts of identifiers" {
