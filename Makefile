@@ -1,12 +1,16 @@
 # gpuir: ranked text search in one C header. `make help` lists the targets; everything built goes to build/.
 
-# What can be set: make CC=clang CFLAGS='-O2 -march=native' PREFIX=$HOME/.local V=1
+# What can be set: make CC=clang CFLAGS='-O2 -march=native' PREFIX=$HOME/.local GPU=0 V=1
 B        = build#       the folder for everything built
 CFLAGS   ?= -O3 -g
 CXXFLAGS ?= $(CFLAGS)
 CPPFLAGS ?=
 LDFLAGS  ?=
 PREFIX   ?= /usr/local
+BINDIR   ?= $(PREFIX)/bin
+INCLUDEDIR ?= $(PREFIX)/include
+LIBDIR   ?= $(PREFIX)/lib
+MANDIR   ?= $(PREFIX)/share/man
 DESTDIR  ?=
 CLANG    ?= clang#      for the fuzzers
 JOBS     ?= $(shell nproc 2>/dev/null || echo 2)
@@ -27,11 +31,19 @@ HAVE_CXX    := $(shell command -v $(firstword $(CXX)) >/dev/null 2>&1 && echo ye
 HAVE_UTF8PROC := $(call header,utf8proc.h)
 HAVE_STEMMER  := $(call header,libstemmer.h)
 HAVE_ZLIB     := $(call header,zlib.h)
+CAN_FUZZ      := $(shell echo 'int LLVMFuzzerTestOneInput(void) { return 0; }' | \
+                   $(CLANG) -x c - -fsanitize=fuzzer,address -o /dev/null 2>/dev/null && echo yes)
 
 CUDA     ?= /usr/local/cuda
 NVCC     ?= $(firstword $(wildcard $(CUDA)/bin/nvcc) $(shell command -v nvcc 2>/dev/null))
-GPU_ARCH ?= 80 90#      compute capabilities to compile for; PTX of the last one serves newer devices
 HAVE_NVCC := $(if $(NVCC),$(shell $(NVCC) --version >/dev/null 2>&1 && echo yes))
+# GPU=1: with the CUDA backend; GPU=0: without; otherwise with it where a device answers, and then for that device.
+GPU      ?=
+DEVICE   := $(if $(filter 0,$(GPU)),,$(if $(HAVE_NVCC),$(shell \
+              nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | sed -n '/^[0-9]*\.[0-9]*$$/{s/\.//p;q}')))
+WITH_GPU := $(if $(HAVE_NVCC),$(if $(filter 1,$(GPU)),yes,$(if $(DEVICE),yes)))
+# Compute capabilities to compile for; PTX of the last one serves newer devices.
+GPU_ARCH ?= $(or $(DEVICE),80 90)
 
 GPU_CODE  = $(foreach a,$(GPU_ARCH),-gencode arch=compute_$(a),code=sm_$(a)) \
             -gencode arch=compute_$(lastword $(GPU_ARCH)),code=compute_$(lastword $(GPU_ARCH))
@@ -40,8 +52,8 @@ NVFLAGS   = -std=c++17 -O3 -lineinfo $(GPU_CODE) -diag-suppress 177 $(CPPFLAGS) 
 CUDA_LIBS = -L$(firstword $(wildcard $(CUDA)/lib64 $(dir $(NVCC))../lib64)) -lcudart_static -ldl -lrt -lpthread
 
 DEFINES = $(if $(HAVE_UTF8PROC),-DGPUIR_WITH_UTF8PROC=1) $(if $(HAVE_STEMMER),-DGPUIR_WITH_STEMMER=1)
-DEFINES += $(if $(HAVE_NVCC),-DGPUIR_WITH_CUDA=1) $(if $(HAVE_ZLIB),-DGPUIR_WITH_ZLIB=1)
-DEFINES += $(if $(and $(HAVE_UTF8PROC),$(HAVE_STEMMER)),,-DGPUIR_CLI_PLAIN)
+DEFINES += $(if $(HAVE_ZLIB),-DGPUIR_WITH_ZLIB=1)
+GPU_DEFINE = $(if $(WITH_GPU),-DGPUIR_WITH_CUDA=1)
 LIBS    = $(if $(HAVE_UTF8PROC),-lutf8proc) $(if $(HAVE_STEMMER),-lstemmer) -lm -pthread
 TOOL_LIBS = $(if $(HAVE_ZLIB),-lz) $(LIBS)
 
@@ -52,8 +64,8 @@ TOOL_SOURCES  = $(wildcard $(TOOL_ROOMS:%=tools/%/*.c))
 TOOL_OBJECTS  = $(patsubst %.c,$(B)/obj/%.o,$(TOOL_SOURCES))
 FUSE_OBJECTS  = $(patsubst %.c,$(B)/obj/%.o,$(wildcard fuse/*.c) tools/common/text.c)
 GPU_TESTS     = $(patsubst %.c,$(B)/%,$(wildcard tests/gpu/*.c))
-GPU_ENGINE    = $(if $(HAVE_NVCC),$(B)/gpuir_cuda.o)
-GPU_LAB       = $(if $(HAVE_NVCC),$(B)/gpuir_lab.o)# the engine and the papers' kernels
+GPU_ENGINE    = $(if $(WITH_GPU),$(B)/gpuir_cuda.o)
+GPU_LAB       = $(if $(WITH_GPU),$(B)/gpuir_lab.o)# the engine and the papers' kernels
 TEST_PROGRAMS = $(patsubst %.c,$(B)/%,$(wildcard tests/unit/*.c tests/e2e/*.c))
 MUTATE        = $(B)/asan/tests/fuzz/mutate
 FUZZERS       = $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
@@ -73,23 +85,28 @@ say = $(if $(V),@:,@printf '  %-5s %s\n' $(1) '$(2)')
 PARALLEL = $(MAKE) --no-print-directory $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(JOBS))
 
 COMPILE = $(CC) -std=c99 $(WARNINGS) $(CPPFLAGS) $(DEFINES) $(CFLAGS) -I. -MMD -MP
+# Programs that compile the implementation again, each for itself: what is saved in compiling is more than is lost in
+# running them.
+SOONER  = $(patsubst -O3,-O1,$(patsubst -O2,-O1,$(CFLAGS)))
 
 # ---- targets -----------------------------------------------------------------------------------------------------
 
-.PHONY: help all commands demo test test-long test-programs fuzzers bench install uninstall format lint sanitize fuzz \
-        coverage clean synth figures gpu test-gpu sanitize-gpu bench-gpu FORCE
+.PHONY: help all commands demo check test test-long test-programs unit-tests fuzzers compile-cuda bench install \
+        install-strip uninstall format lint sanitize fuzz coverage clean synth figures gpu test-gpu sanitize-gpu bench-gpu \
+        FORCE
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := all
 
 help:
 	@echo 'make all        build/gpuir, build/gpuirfs, the libraries and the examples'
 	@echo 'make demo       install what is missing, build, index some text, mount it and query it'
-	@echo 'make test       the same set-up, then every test'
+	@echo 'make check      the unit tests and the quick ones of the command: within a minute, once they are built'
+	@echo 'make test       the same set-up, then every test that needs no GPU'
 	@echo 'make test-long  every test in its long form'
 	@echo 'make synth      build/synth, which generates indexes of web shape and queries for them (tools/synth)'
 	@echo 'make bench      latency and throughput on an index (BENCH_INDEX=FILE, BENCH_FLAGS=...)'
 	@echo 'make figures    draw the charts and copy the figures of the READMEs from the logs again'
-	@echo 'make install    to $$(DESTDIR)$$(PREFIX); make uninstall removes the same files'
+	@echo 'make install    to $$(DESTDIR)$$(PREFIX); install-strip without symbols; uninstall removes the same files'
 	@echo 'make format     lay out the sources with clang-format'
 	@echo 'make lint       clang-format, clang-tidy, shellcheck and mandoc find nothing'
 	@echo 'make sanitize   the tests under ASan + UBSan and under TSan, some under valgrind'
@@ -98,10 +115,14 @@ help:
 	@echo 'make gpu        the CUDA backend for GPU_ARCH ($(strip $(GPU_ARCH))) and its tests; needs nvcc'
 	@echo 'make test-gpu   the backend against the CPU; sanitize-gpu: under compute-sanitizer; bench-gpu'
 	@echo 'make clean      remove what was built (corpora under build/corpora stay)'
-	@echo 'variables       CC CFLAGS LDFLAGS PREFIX DESTDIR B=$(B) JOBS=$(JOBS) V=1 to see the commands'
+	@echo 'variables       CC CFLAGS LDFLAGS B=$(B) JOBS=$(JOBS) V=1 to see the commands'
+	@echo '                GPU=1 with the CUDA backend, GPU=0 without (by itself: where a device answers)'
+	@echo '                DESTDIR PREFIX=$(PREFIX) BINDIR INCLUDEDIR LIBDIR MANDIR'
+
+NO_GPU = $(if $(HAVE_NVCC),$(if $(filter 0,$(GPU)),GPU=0,no device answers (GPU=1 builds for one elsewhere)),no nvcc was found)
 
 all: $(LIBRARIES) $(B)/gpuir.pc $(COMMANDS) $(EXAMPLES)
-	$(if $(HAVE_NVCC),,@echo 'note: no nvcc was found: built without the CUDA backend (CPU only)')
+	$(if $(WITH_GPU),,@echo 'note: $(NO_GPU): built without the CUDA backend (CPU only)')
 	$(if $(HAVE_FUSE),,@echo 'note: no libfuse3 (libfuse3-dev) was found: gpuirfs is not built')
 	$(if $(HAVE_UTF8PROC),,@echo 'note: no utf8proc (libutf8proc-dev) was found: built without the unicode analyzer')
 	$(if $(HAVE_STEMMER),,@echo 'note: no libstemmer (libstemmer-dev) was found: built without stemming')
@@ -116,17 +137,24 @@ demo:
 	$(Q)+$(PARALLEL) commands
 	$(Q)tools/scripts/demo.sh
 
+check:
+	$(Q)tools/scripts/setup.sh test
+	$(Q)+$(PARALLEL) commands unit-tests
+	$(Q)tests/run -q -j $(JOBS)
+
 test:
 	$(Q)tools/scripts/setup.sh test
-	$(Q)+$(PARALLEL) all test-programs fuzzers $(MUTATE)
-	$(Q)tests/run
+	$(Q)+$(PARALLEL) all test-programs fuzzers $(MUTATE) compile-cuda
+	$(Q)tests/run -j $(JOBS)
 
 test-long:
 	$(Q)tools/scripts/setup.sh test
-	$(Q)+$(PARALLEL) all test-programs fuzzers $(MUTATE)
-	$(Q)tests/run -l
+	$(Q)+$(PARALLEL) all test-programs fuzzers $(MUTATE) compile-cuda
+	$(Q)tests/run -l -j $(JOBS)
 
 test-programs: $(TEST_PROGRAMS) synth
+
+unit-tests: $(patsubst %.c,$(B)/%,$(wildcard tests/unit/*.c))
 
 synth: $(B)/synth
 
@@ -137,6 +165,11 @@ $(B)/flags: FORCE
 	@mkdir -p $(@D)
 	@echo '$(CC) $(CXX) $(WARNINGS) $(CPPFLAGS) $(DEFINES) $(CFLAGS) $(CXXFLAGS) $(LDFLAGS)' | cmp -s - $@ || \
 	  echo '$(CC) $(CXX) $(WARNINGS) $(CPPFLAGS) $(DEFINES) $(CFLAGS) $(CXXFLAGS) $(LDFLAGS)' >$@
+
+# Whether the programs have the CUDA backend.
+$(B)/gpu: FORCE
+	@mkdir -p $(@D)
+	@echo '$(GPU_DEFINE)' | cmp -s - $@ || echo '$(GPU_DEFINE)' >$@
 
 $(B)/libgpuir.c: Makefile
 	@mkdir -p $(@D)
@@ -157,7 +190,8 @@ $(B)/$(SO): $(B)/libgpuir.o
 
 $(B)/gpuir.pc: tools/scripts/gpuir.pc.in FORCE
 	@mkdir -p $(@D)
-	@sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|; s|@LIBS@|$(strip $(LIBS))|' $< >$@.new
+	@sed 's|@PREFIX@|$(PREFIX)|; s|@INCLUDEDIR@|$(INCLUDEDIR)|; s|@LIBDIR@|$(LIBDIR)|; s|@VERSION@|$(VERSION)|' $< | \
+	  sed 's|@LIBS@|$(strip $(LIBS))|' >$@.new
 	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
 
 # ---- GPU ---------------------------------------------------------------------------------------------------------
@@ -169,6 +203,15 @@ $(B)/gpuir_cuda.o: gpuir_cuda.cu gpuir.h $(B)/flags
 # The engine and the kernels of the literature.
 $(B)/gpuir_lab.o: tools/lab/gpuir_lab.cu tools/lab/gpuir_lab.h gpuir_cuda.cu gpuir.h $(B)/flags
 	$(call say,NVCC,$@)
+	$(Q)$(NVCC) $(NVFLAGS) -c -o $@ $<
+
+# Where the programs are built without a device, nvcc compiles all there is once, for one architecture.
+compile-cuda: $(if $(HAVE_NVCC),$(if $(WITH_GPU),$(GPU_LAB),$(B)/cuda/gpuir_lab.o))
+
+$(B)/cuda/gpuir_lab.o: GPU_ARCH = 90
+$(B)/cuda/gpuir_lab.o: tools/lab/gpuir_lab.cu tools/lab/gpuir_lab.h gpuir_cuda.cu gpuir.h $(B)/flags
+	$(call say,NVCC,$@)
+	@mkdir -p $(@D)
 	$(Q)$(NVCC) $(NVFLAGS) -c -o $@ $<
 
 # The engine with a seam by which tests let calls fail.
@@ -219,21 +262,21 @@ bench-gpu: gpu
 # They use the library unless they define GPUIR_IMPLEMENTATION, in which case the linker takes nothing from it.
 $(B)/gpuir: $(TOOL_OBJECTS) $(GPU_LAB) $(B)/libgpuir.a
 	$(call say,LD,$@)
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(if $(HAVE_NVCC),$(CUDA_LIBS)) $(TOOL_LIBS)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(if $(WITH_GPU),$(CUDA_LIBS)) $(TOOL_LIBS)
 
 $(B)/gpuirfs: $(FUSE_OBJECTS) $(GPU_ENGINE) $(B)/libgpuir.a
 	$(call say,LD,$@)
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(FUSE_LIBS) $(if $(HAVE_NVCC),$(CUDA_LIBS)) $(LIBS)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(FUSE_LIBS) $(if $(WITH_GPU),$(CUDA_LIBS)) $(LIBS)
 
 $(B)/synth: tools/synth/synth.c $(B)/libgpuir.a $(B)/flags
 	$(call say,CC,$@)
 	@mkdir -p $(@D)
 	$(Q)$(COMPILE) $(LDFLAGS) -o $@ $< $(B)/libgpuir.a $(LIBS)
 
-$(B)/obj/tools/%.o: tools/%.c $(B)/flags
+$(B)/obj/tools/%.o: tools/%.c $(B)/flags $(B)/gpu
 	$(call say,CC,$@)
 	@mkdir -p $(@D)
-	$(Q)$(COMPILE) $(KNOWN) -c -o $@ $<
+	$(Q)$(COMPILE) $(GPU_DEFINE) $(KNOWN) -c -o $@ $<
 
 # What measurements say of the build: the commit, if it is known.
 $(B)/commit: FORCE
@@ -243,54 +286,61 @@ $(B)/commit: FORCE
 $(B)/obj/tools/lab/report.o: $(B)/commit
 $(B)/obj/tools/lab/report.o: KNOWN = $(if $(strip $(COMMIT)),-DGPUIR_COMMIT='"$(strip $(COMMIT))"')
 
-$(B)/obj/fuse/%.o: fuse/%.c $(B)/flags
+$(B)/obj/fuse/%.o: fuse/%.c $(B)/flags $(B)/gpu
 	$(call say,CC,$@)
 	@mkdir -p $(@D)
-	$(Q)$(COMPILE) $(patsubst -I%,-isystem %,$(FUSE_CFLAGS)) -c -o $@ $<
+	$(Q)$(COMPILE) $(GPU_DEFINE) $(patsubst -I%,-isystem %,$(FUSE_CFLAGS)) -c -o $@ $<
 
 $(B)/tests/%: tests/%.c $(B)/libgpuir.a $(B)/flags
 	$(call say,CC,$@)
 	@mkdir -p $(@D)
-	$(Q)$(COMPILE) -Itests/support $(LDFLAGS) -o $@ $< $(B)/libgpuir.a -lcmocka $(LIBS)
+	$(Q)$(COMPILE) $(SOONER) -Itests/support $(LDFLAGS) -o $@ $< $(B)/libgpuir.a -lcmocka $(LIBS)
 
-# Damaged indexes are of use only where the smallest wrong access is noticed.
-$(B)/asan/tests/fuzz/mutate: tests/fuzz/mutate.c $(B)/flags
+# Damaged indexes are of use only where the smallest wrong access is noticed. The fuzzers' library serves, if there is
+# one.
+$(B)/asan/tests/fuzz/mutate: tests/fuzz/mutate.c tests/fuzz/library.c $(if $(CAN_FUZZ),$(B)/fuzz/library.o) $(B)/flags
 	$(call say,CC,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) -std=c99 $(WARNINGS) $(CPPFLAGS) $(DEFINES) $(SANITIZE) -fsanitize=address,undefined -I. -Itests/support -MMD -MP \
-	  -o $@ $< $(LIBS)
+	$(Q)$(if $(CAN_FUZZ),$(FUZZ_CC),$(CC) -std=c99 $(WARNINGS) $(CPPFLAGS) $(DEFINES) $(SANITIZE) \
+	  -fsanitize=address,undefined -I. -Itests/support -MMD -MP) \
+	  -o $@ $< $(if $(CAN_FUZZ),$(B)/fuzz/library.o,tests/fuzz/library.c) $(LIBS)
 
 $(B)/examples/%: examples/%.c $(B)/libgpuir.a $(B)/flags
 	$(call say,CC,$@)
 	@mkdir -p $(@D)
-	$(Q)$(COMPILE) $(LDFLAGS) -o $@ $< $(B)/libgpuir.a $(LIBS)
+	$(Q)$(COMPILE) $(SOONER) $(LDFLAGS) -o $@ $< $(B)/libgpuir.a $(LIBS)
 
 $(B)/examples/%: examples/%.cc $(B)/libgpuir.a $(B)/flags
 	$(call say,CXX,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CXX) -std=c++17 $(WARNINGS) $(CPPFLAGS) $(DEFINES) $(CXXFLAGS) -I. -MMD -MP $(LDFLAGS) -o $@ $< \
-	  $(B)/libgpuir.a $(LIBS)
+	$(Q)$(CXX) -std=c++17 $(WARNINGS) $(CPPFLAGS) $(DEFINES) $(CXXFLAGS) $(SOONER) -I. -MMD -MP \
+	  $(LDFLAGS) -o $@ $< $(B)/libgpuir.a $(LIBS)
 
 # ---- installing --------------------------------------------------------------------------------------------------
 
-TO = $(DESTDIR)$(PREFIX)
+# DESTDIR goes before all of them; STRIP=1 leaves the symbols of the programs and the library out.
+STRIP ?=
 
 install: all
-	$(Q)install -d '$(TO)/bin' '$(TO)/include' '$(TO)/lib/pkgconfig' '$(TO)/share/man/man1'
-	$(Q)install -m 755 $(COMMANDS) '$(TO)/bin'
-	$(Q)install -m 644 gpuir.h '$(TO)/include'
-	$(Q)install -m 644 $(B)/libgpuir.a '$(TO)/lib'
-	$(Q)install -m 755 $(B)/$(SO) '$(TO)/lib'
-	$(Q)ln -sf $(SO) '$(TO)/lib/libgpuir.so.$(SO_MAJOR)'
-	$(Q)ln -sf $(SO) '$(TO)/lib/libgpuir.so'
-	$(Q)install -m 644 $(B)/gpuir.pc '$(TO)/lib/pkgconfig'
-	$(Q)install -m 644 $(MAN_PAGES) '$(TO)/share/man/man1'
-	@echo 'installed to $(TO)'
+	$(Q)install -d '$(DESTDIR)$(BINDIR)' '$(DESTDIR)$(INCLUDEDIR)' '$(DESTDIR)$(LIBDIR)/pkgconfig' '$(DESTDIR)$(MANDIR)/man1'
+	$(Q)install -m 755 $(if $(STRIP),-s) $(COMMANDS) '$(DESTDIR)$(BINDIR)'
+	$(Q)install -m 644 gpuir.h '$(DESTDIR)$(INCLUDEDIR)'
+	$(Q)install -m 644 $(B)/libgpuir.a '$(DESTDIR)$(LIBDIR)'
+	$(Q)$(if $(STRIP),strip -g '$(DESTDIR)$(LIBDIR)/libgpuir.a')
+	$(Q)install -m 755 $(if $(STRIP),-s) $(B)/$(SO) '$(DESTDIR)$(LIBDIR)'
+	$(Q)ln -sf $(SO) '$(DESTDIR)$(LIBDIR)/libgpuir.so.$(SO_MAJOR)'
+	$(Q)ln -sf $(SO) '$(DESTDIR)$(LIBDIR)/libgpuir.so'
+	$(Q)install -m 644 $(B)/gpuir.pc '$(DESTDIR)$(LIBDIR)/pkgconfig'
+	$(Q)install -m 644 $(MAN_PAGES) '$(DESTDIR)$(MANDIR)/man1'
+	@echo 'installed to $(DESTDIR)$(PREFIX)'
+
+install-strip:
+	$(Q)+$(MAKE) --no-print-directory install STRIP=1
 
 uninstall:
-	$(Q)cd '$(TO)' 2>/dev/null && rm -f bin/gpuir bin/gpuirfs include/gpuir.h lib/pkgconfig/gpuir.pc lib/libgpuir.a \
-	  lib/$(SO) lib/libgpuir.so.$(SO_MAJOR) lib/libgpuir.so \
-	  $(addprefix share/man/man1/,$(notdir $(MAN_PAGES))) || true
+	$(Q)rm -f '$(DESTDIR)$(BINDIR)/gpuir' '$(DESTDIR)$(BINDIR)/gpuirfs' '$(DESTDIR)$(INCLUDEDIR)/gpuir.h' \
+	  $(foreach f,libgpuir.a $(SO) libgpuir.so.$(SO_MAJOR) libgpuir.so pkgconfig/gpuir.pc,'$(DESTDIR)$(LIBDIR)/$(f)') \
+	  $(foreach page,$(notdir $(MAN_PAGES)),'$(DESTDIR)$(MANDIR)/man1/$(page)')
 
 # ---- measuring ---------------------------------------------------------------------------------------------------
 
@@ -336,21 +386,27 @@ sanitize:
 	$(Q)+$(PARALLEL) B=$(B)/tsan CFLAGS='$(SANITIZE) -fsanitize=thread' test-programs
 	$(Q)+$(PARALLEL) B=$(B)/valgrind CFLAGS='-O1 -g' test-programs
 	$(Q)failed=0; \
-	  tests/run -c -t 3600 -b $(B)/asan || failed=1; \
-	  tests/run -c -t 3600 -b $(B)/tsan || failed=1; \
-	  tests/run -c -t 3600 -b $(B)/valgrind -w '$(VALGRIND)' $(VALGRIND_TESTS) || failed=1; \
+	  tests/run -c -b $(B)/asan || failed=1; \
+	  tests/run -c -b $(B)/tsan || failed=1; \
+	  tests/run -c -b $(B)/valgrind -w '$(VALGRIND)' $(VALGRIND_TESTS) || failed=1; \
 	  exit $$failed
 
 # Each fuzzer is one C file with its purpose at the top; what it found worth keeping stays in build/fuzz.
 FUZZ_SECONDS ?= 60
-CAN_FUZZ = $(shell echo 'int LLVMFuzzerTestOneInput(void) { return 0; }' | \
-             $(CLANG) -x c - -fsanitize=fuzzer,address -o /dev/null 2>/dev/null && echo yes)
+FUZZ_CC = $(CLANG) -std=c99 -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all \
+          $(DEFINES) -I. -Itests/support -MMD -MP
 
-$(B)/fuzz/%: tests/fuzz/%.c $(B)/flags
+# The library that they share.
+$(B)/fuzz/library.o: tests/fuzz/library.c $(B)/flags
 	$(call say,FUZZ,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CLANG) -std=c99 -O1 -g -fno-omit-frame-pointer -fsanitize=fuzzer,address,undefined \
-	  -fno-sanitize-recover=all $(DEFINES) -I. -Itests/support -MMD -MP -o $@ $< $(TOOL_LIBS)
+	$(Q)$(FUZZ_CC) -fsanitize=fuzzer-no-link -c -o $@ $<
+
+$(B)/fuzz/%: tests/fuzz/%.c $(B)/fuzz/library.o $(B)/flags
+	$(call say,FUZZ,$@)
+	@mkdir -p $(@D)
+	$(Q)$(FUZZ_CC) -fsanitize=fuzzer -o $@ $< $(if $(findstring GPUIR_IMPLEMENTATION,$(file <$<)),,$(B)/fuzz/library.o) \
+	  $(TOOL_LIBS)
 
 fuzzers:
 	$(Q)+$(if $(CAN_FUZZ),$(if $(FUZZERS),$(MAKE) --no-print-directory $(FUZZERS)),:)
@@ -362,14 +418,14 @@ coverage:
 	$(Q)tools/scripts/setup.sh dev
 	$(Q)+$(PARALLEL) B=$(B)/coverage CFLAGS='-O1 -g --coverage -fprofile-update=atomic' all test-programs
 	$(Q)find $(B)/coverage -name '*.gcda' -delete
-	$(Q)-tests/run -t 3600 -b $(B)/coverage unit/ gpuir
+	$(Q)-tests/run -b $(B)/coverage unit/ gpuir
 	$(Q)lcov --quiet --capture --directory $(B)/coverage --output-file $(B)/coverage/all.info 2>/dev/null
 	$(Q)lcov --quiet --extract $(B)/coverage/all.info '*/gpuir.h' --output-file $(B)/coverage/gpuir.info
 	$(Q)genhtml --quiet --output-directory $(B)/coverage/html $(B)/coverage/gpuir.info
 	$(Q)lcov --summary $(B)/coverage/gpuir.info 2>&1 | sed -n 's/.*lines\.*: */gpuir.h: lines covered: /p'
 
 clean:
-	$(Q)rm -rf $(addprefix $(B)/,flags commit obj tests examples fuzz demo lab asan tsan valgrind coverage \
+	$(Q)rm -rf $(addprefix $(B)/,flags gpu commit obj tests examples fuzz cuda demo lab asan tsan valgrind coverage \
 	  gpuir gpuirfs gpuir_cuda.o gpuir_cuda_seam.o gpuir_lab.o gpuir.pc libgpuir.* bench.gpuir bench.tsv)
 
 -include $(wildcard $(B)/*.d $(B)/obj/*/*.d $(B)/obj/*/*/*.d $(B)/tests/*/*.d $(B)/examples/*.d $(B)/fuzz/*.d $(B)/asan/tests/*/*.d)

@@ -1,13 +1,17 @@
 /* fuzz_query.c - parses any bytes as a query of small indexes, searches and explains it
  *
  *   clang -g -O1 -fsanitize=fuzzer,address,undefined -DGPUIR_WITH_UTF8PROC -DGPUIR_WITH_STEMMER -I. \
- *     tests/fuzz/fuzz_query.c -o build/fuzz_query -lutf8proc -lstemmer -lm -pthread
+ *     -Itests/support tests/fuzz/fuzz_query.c tests/fuzz/library.c -o build/fuzz_query -lutf8proc -lstemmer -lm -pthread
  *   mkdir -p build/corpus-query
  *   build/fuzz_query -max_total_time=60 -max_len=4096 -timeout=10 build/corpus-query
  *
  * Without the two macros only the ascii analyzer is fuzzed. Both evaluators must agree. */
-#define GPUIR_IMPLEMENTATION
+#define _POSIX_C_SOURCE 200809L
 #include "gpuir.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

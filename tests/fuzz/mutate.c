@@ -2,17 +2,19 @@
  *
  *   mutate [N [FIRST]]   runs mutations FIRST .. FIRST+N-1 (1,000 from 0; 10,000 with GPUIR_LONG=1)
  *
- * To be compiled with -fsanitize=address,undefined. A mutation is determined by its number: when
+ * To be compiled with -fsanitize=address,undefined, and with library.c. A mutation is determined by its number: when
  * one fails, its number is printed, and `mutate 1 NUMBER` repeats it. Mutations flip bits, set
  * bytes and integers, swap and repeat blocks, cut and grow the file, and edit the header, the
  * section table and single sections; most of them then make the checksums right again, so that
  * they are not what refuses the file. */
-#include "guard.h"
-#define GPUIR_IMPLEMENTATION
+#define _POSIX_C_SOURCE 200809L
 #include "gpuir.h"
 #include "oracle.h"
 #include "corpus.h"
 #include "exercise.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 
 #include <signal.h>
 

@@ -136,7 +136,7 @@ static void test_stretches(void **state) {
       q.word[0].term = i;
       q.word[1].term = j;
       q.word[0].negated = q.word[1].negated = 0;
-      check_query(&f, &q, NULL, &r, 1);
+      check_query(&f, &q, NULL, &r, corpus_long_run());
     }
   random_queries(&f, 12, 18, 0);
   teardown(&f);

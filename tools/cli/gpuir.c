@@ -1,20 +1,14 @@
 /* gpuir - ranked text search from the command line.
  *
- * This file holds the library's implementation, main and the dispatch; the commands are in the
- * other files of this folder, in ../exchange, ../reorder and ../lab.
+ * This file holds main and the dispatch; the commands are in the other files of this folder, in ../exchange, ../reorder
+ * and ../lab. The library is linked; that it has utf8proc and libstemmer is said by the same macros that it was compiled
+ * with.
  */
-#define GPUIR_IMPLEMENTATION
-#ifndef GPUIR_CLI_PLAIN /* define it for a command without utf8proc and libstemmer */
-#ifndef GPUIR_WITH_UTF8PROC
-#define GPUIR_WITH_UTF8PROC
-#endif
-#ifndef GPUIR_WITH_STEMMER
-#define GPUIR_WITH_STEMMER
-#endif
-#endif
-#include "../../gpuir.h"
-
 #include "cli.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
 
 #ifdef GPUIR_WITH_STEMMER
 #include <libstemmer.h>
