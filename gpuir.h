@@ -613,8 +613,8 @@ typedef struct gpuir_cuda_desc {
    * cached, and the index's file is locked in memory, if it takes less than half of that and the system can. */
   uint64_t memory;
   size_t batch; /* queries a launch at most; 0: chosen by the backend */
-  /* Postings a launch: it takes no further query once its queries' lists hold that many (the computational threshold of
-   * Ao et al., VLDB 2011, section 4.1). 0: none. */
+  /* Postings a launch: it takes no further query once all lists of its queries hold that many; 0: no bound. (The
+   * computational threshold of Ao et al., PVLDB 4(8), 2011, section 4.1, counts the shortest lists only.) */
   uint64_t threshold;
 } gpuir_cuda_desc;
 
@@ -1411,7 +1411,7 @@ typedef struct gpuir__packed8 {
   __m256i word, shift, mask;
 } gpuir__packed8;
 
-/* The first number begins at bit `skip` < 8 of its byte. */
+/* Prepares for numbers of w bits, the first of which begins at bit `skip` < 8 of its byte. */
 GPUIR__AVX2 GPUIR__INLINE gpuir__packed8 gpuir__avx2_packed_of(unsigned w, unsigned skip) {
   const __m256i bit = _mm256_add_epi32(_mm256_mullo_epi32(_mm256_set1_epi32((int)w), gpuir__avx2_iota()),
                                        _mm256_set1_epi32((int)skip));
@@ -1422,7 +1422,8 @@ GPUIR__AVX2 GPUIR__INLINE gpuir__packed8 gpuir__avx2_packed_of(unsigned w, unsig
   return f;
 }
 
-/* Shifting up by 32 bits gives 0: a number that begins at bit 0 takes nothing from the next word. */
+/* Returns the 8 numbers from p on. A number that begins at bit 0 takes nothing from the next word: shifting up by 32 bits
+ * gives 0. */
 GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_packed(const uint8_t *p, const gpuir__packed8 *f) {
   const __m256i x = gpuir__avx2_load(p);
   const __m256i lo = _mm256_permutevar8x32_epi32(x, f->word);
@@ -1553,9 +1554,9 @@ static void gpuir__take_gaps(const uint32_t *docs, uint32_t count, uint32_t prev
  * ==========================================================================*/
 
 #define GPUIR__BLOCK 128u
-/* A decoder may write so many values: what stands behind the last value of a block is unspecified. */
+/* Values that a decoder may write: those behind the last value of a block are unspecified. */
 #define GPUIR__BLOCK_ROOM (GPUIR__BLOCK + 16u)
-/* So many bytes behind every stream a decoder may read (and must not use). */
+/* Readable bytes behind every stream: a decoder may read them, but nothing may depend on them. */
 #define GPUIR__STREAM_PAD 64u
 
 struct gpuir__codec;
@@ -1854,7 +1855,8 @@ static int gpuir__vbyte_encode(const gpuir__codec *codec, const uint32_t *values
  * [04-bp128]  bp128: the default codec
  *
  * Uses      [02-vectors], [03-codecs].
- * Start at  gpuir__bp128_encode_block; gpuir__bp128_block and gpuir__bp128_open (a block's parts);
+ * Start at  gpuir__bp128_encode_block; gpuir__bp128_block and gpuir__bp128_open (where a block's low bits, marks
+ *           and high bits are);
  *           gpuir__bp128_scalar (decoding, plainly); gpuir__bp128_simd (the same with vectors).
  * Tests     tests/unit/04_bp128.c
  * ==========================================================================*/
@@ -2069,7 +2071,7 @@ static uint32_t gpuir__bp128_get_scalar(const gpuir__stream *s, uint32_t i) {
   return gpuir__bp128_get_any(s, i);
 }
 
-/* A docID is found without decoding its block only with vectors. */
+/* Leaves the search to decoding: only vectors find a docID faster than that. */
 static uint32_t gpuir__bp128_find_scalar(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t x) {
   (void)s;
   (void)block;
@@ -2399,7 +2401,7 @@ typedef struct gpuir__narrow {
   unsigned rank;        /* exceptions before the next step */
 } gpuir__narrow;
 
-/* Begins with a block whose low bits begin at p. If `exceptions`, a constant, `marks` is the bitmap, 16 readable bytes, and
+/* Begins to decode a narrow block whose low bits begin at p. If `exceptions`, a constant, `marks` is the bitmap, 16 readable bytes, and
  * `packed` has the high bits, of h bits each, which are unpacked into high[0..2 * GPUIR__BLOCK_ROOM). */
 GPUIR__AVX2 GPUIR__INLINE gpuir__narrow gpuir__avx2_narrow(const uint8_t *p, unsigned w, int form,
                                                            int exceptions, const uint8_t *marks,
@@ -2564,7 +2566,7 @@ GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_full_avx2(const uint8_t *p, unsigned
     gpuir__avx2_clamp(out, GPUIR__BLOCK, prev, out[GPUIR__BLOCK - 1], limit);
 }
 
-/* A function for each kind of block, as the compilers run out of registers where they inline several. */
+/* Defines a function for each kind of block, because the compilers run out of registers where they inline several. */
 #define GPUIR__FULL(name, form, exceptions, docids)                                              \
   GPUIR__AVX2 GPUIR__NOINLINE void name(const uint8_t *p, unsigned w, unsigned h, uint32_t prev, \
                                         uint32_t limit, uint32_t *out) {                         \
@@ -2853,7 +2855,7 @@ GPUIR__AVX2 static void gpuir__bp128_freqs_simd(const gpuir__stream *s, uint32_t
     gpuir__bp128_freqs_rest(s, block, out);
 }
 
-/* For the instruction that counts bits, which every processor with AVX2 has. */
+/* Returns value i of the list. Compiled for AVX2 because of the instruction that counts bits. */
 GPUIR__AVX2 static uint32_t gpuir__bp128_get_avx2(const gpuir__stream *s, uint32_t i) {
   return gpuir__bp128_get_any(s, i);
 }
@@ -3359,7 +3361,7 @@ GPUIR__AVX512 static void gpuir__join_avx512(const uint32_t *pos, unsigned b, ui
  * Full partitions take n (b + 1) + (U >> b) bits, at most n (log2(U / n) + 2) and the padding of 7.
  * The base is the last docID of the directory's block before. Partitions follow each other byte by
  * byte, offset[] has where, width[] has b; a list of fewer than 128 is one byte with b and its
- * partition. The unary part has at most 3 n bits, since U / n < 2^(b+1).
+ * partition. The unary code has at most 3 n bits, since U / n < 2^(b+1).
  *
  * gpuir__ef_find finds low bits and unary code. A lane finds its stop by gpuir__unary_select, or counts
  * the stops of a gpuir__unary_word for its warp, and joins it with gpuir__packed_value by
@@ -5263,8 +5265,8 @@ static inline const gpuir__codec_kernels *gpuir__codec_kernels_at(int level) {
   {id, docids, "codec " name " left out by GPUIR_NO_LAB"},
 
 /* clang-format off */
-#define GPUIR__ENGINE_DOCIDS(ROW) /*  docids
-    name  id |  unit  parameter  mode            cost  functions */ \
+/*   name       id, docids, unit, parameter, mode, cost, functions */
+#define GPUIR__ENGINE_DOCIDS(ROW) \
   ROW("vbyte",     1, 1, 1, NONE,    0,                   436, GPUIR__VBYTE_DOCIDS) \
   ROW("bp128",     2, 1, 4, NONE,    0,                   100, GPUIR__BP128_DOCIDS)
 #define GPUIR__LAB_DOCIDS(ROW) \

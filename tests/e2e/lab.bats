@@ -346,6 +346,16 @@ gpu_columns() {
   column out/search.tsv 3 griffin-fig7 heap/10 | diff - right
 }
 
+@test "a signal ends the measuring; what was measured until then is written, with a note" {
+  gpuir lab intersect --backend cpu --sample 2 --repeat 1000 --figures ao-table4,griffin-fig13 -o out "$wordnet" >table &
+  until grep -q "^ao-table4" table || ! kill -0 $!; do sleep 0.1; done
+  kill -TERM $!
+  wait $! && status=0 || status=$?
+  [ "$status" -eq 143 ]
+  grep -q '^# stopped: by signal 15; ' out/intersect.tsv
+  grep -q "^ao-table4"$'\t' out/intersect.tsv
+}
+
 @test "misuse" {
   fails 2 'codecs, intersect, search, linearity or plot is missing'
   fails 2 "--backend" codecs --backend tpu "$wordnet"

@@ -98,12 +98,16 @@ make test" ]
 
 @test "the walks of CONTRIBUTING.md lead to the code" {
   cd "$root"
-  grep '^| .* | `[^`]*` | `\[[a-z0-9-]*\]` | `[^`]*` | `[^`]*` |$' .github/CONTRIBUTING.md | tr -d '`' >"$BATS_TEST_TMPDIR/walks"
+  grep '^| .* | `[^`]*` | `\[[a-z0-9-]*\]` | `[^`]*` | `[^`]*` |$' .github/CONTRIBUTING.md | tr -d '`' \
+    >"$BATS_TEST_TMPDIR/walks"
   [ "$(wc -l <"$BATS_TEST_TMPDIR/walks")" -ge 7 ]
-  while IFS='|' read -r _ what file tag start _; do
-    read -r file <<<"$file" && read -r tag <<<"$tag" && read -r start <<<"$start"
+  while IFS='|' read -r _ what file tag start tested _; do
+    read -r file <<<"$file" && read -r tag <<<"$tag" && read -r start <<<"$start" && read -r tested <<<"$tested"
+    [ -f "$tested" ] || { echo "$what: there is no $tested"; return 1; }
     grep -qF "$tag" "$file" || { echo "$what: no $tag in $file"; return 1; }
-    awk -v tag="$tag" -v start="$start" 'index($0, tag) && !/Uses/ { found = 1 } found && $0 ~ "^[a-z].*" start "[[(]" { ok = 1 }
+    awk -v tag="$tag" -v start="^[a-z].*$start[[(]" '
+      index($0, tag) && !/Uses/ { found = 1 }
+      found && $0 ~ start { ok = 1 }
       END { exit !ok }' "$file" || { echo "$what: $start does not follow $tag in $file"; return 1; }
   done <"$BATS_TEST_TMPDIR/walks"
 }

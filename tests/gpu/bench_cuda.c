@@ -2,13 +2,13 @@
  *
  * bench_cuda [documents=N] [queries=N] [k=N,...] [clustering=0..1] [path=FILE] [memory=MB] [cpu=N] [one=N]
  *            [modes=and,or,andor] [ways=pruned,exhaustive] [threads=N] [batch=N] [threshold=MILLIONS]
- *            [codec=C] [freq-codec=C] [rounds=N] [ceilings=0|1]
+ *            [codec=C] [freq-codec=C] [rounds=N] [alone=N] [ceilings=0|1]
  *
  * Generates the index that build/synth makes of these documents and this clustering, unless it is there, and takes the
  * first N of its 10,000 queries (1,000 by default). By each evaluator these are answered
  *
- *   cuda   in one batch, `rounds` times (7) after a batch that warms up; and one by one, three times: the 50th and the
- *          99th percentile of their times host to host
+ *   cuda   in one batch, `rounds` times (7) after a batch that warms up; and one by one, `alone` times (3): the 50th and
+ *          the 99th percentile of their times host to host
  *   cpu    the first cpu=N of them (all) on `threads` threads (16) and the first one=N of them (all) on one thread, each
  *          three times, or fewer if that has taken 10 seconds
  *
@@ -26,7 +26,6 @@
 #define MOST_ROUNDS 99
 #define CPU_ROUNDS 3
 #define CPU_SECONDS 10.0 /* once so much time is spent, the CPU answers no more */
-#define ALONE_ROUNDS 3
 
 static const char *option(int argc, char **argv, const char *name, const char *otherwise) {
   size_t n = strlen(name);
@@ -54,7 +53,7 @@ typedef struct bench {
   gpuir_index *ix;
   gpuir_cuda *cuda;
   gpuir_query **q;
-  size_t nq, k, ncpu, none, rounds;
+  size_t nq, k, ncpu, none, rounds, alone;
   unsigned threads;
   double postings; /* of a query */
   ceilings most;
@@ -116,9 +115,9 @@ static void compare(bench *b) {
 
 /* Percentiles of single queries, host to host. */
 static void alone(bench *b, gpuir_searcher *s, const measured *m) {
-  double *one = (double *)calloc(b->nq, sizeof *one), p50[ALONE_ROUNDS], p99[ALONE_ROUNDS];
+  double *one = (double *)calloc(b->nq, sizeof *one), p50[MOST_ROUNDS], p99[MOST_ROUNDS];
   size_t i, r;
-  for (r = 0; r < ALONE_ROUNDS; r++) {
+  for (r = 0; r < b->alone; r++) {
     for (i = 0; i < b->nq; i++) {
       size_t got;
       double start = now();
@@ -129,8 +128,8 @@ static void alone(bench *b, gpuir_searcher *s, const measured *m) {
     p50[r] = one[b->nq / 2];
     p99[r] = one[b->nq * 99 / 100];
   }
-  row(b, m, "alone-p50", p50, ALONE_ROUNDS, "us");
-  row(b, m, "alone-p99", p99, ALONE_ROUNDS, "us");
+  row(b, m, "alone-p50", p50, b->alone, "us");
+  row(b, m, "alone-p99", p99, b->alone, "us");
   free(one);
 }
 
@@ -144,7 +143,7 @@ static void on_cuda(bench *b, const char *mode, int evaluator) {
   compare(b);
   row(b, &m, "batch", rate, b->rounds, "queries/s");
   second = b->postings * rate[b->rounds / 2];
-  alone(b, s, &m);
+  if (b->alone) alone(b, s, &m);
   if (evaluator && b->most.copy > 0) /* every posting is added once; 4 bytes a document are cleared */
     printf("# %.1f G postings/s: %.1f %% of the additions, clearing %.1f %% of clearing and looking\n",
            second * 1e-9, 100 * second / b->most.adds,
@@ -292,6 +291,8 @@ int main(int argc, char **argv) {
   if (b.none > b.nq) b.none = b.nq;
   b.rounds = option_number(argc, argv, "rounds", 7);
   if (!b.rounds || b.rounds > MOST_ROUNDS) b.rounds = 7;
+  b.alone = option_number(argc, argv, "alone", 3);
+  if (b.alone > MOST_ROUNDS) b.alone = MOST_ROUNDS;
   cd.memory = (uint64_t)option_number(argc, argv, "memory", 0) << 20;
   cd.batch = option_number(argc, argv, "batch", 0);
   cd.threshold = (uint64_t)(atof(option(argc, argv, "threshold", "0")) * 1e6);

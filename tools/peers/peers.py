@@ -426,6 +426,11 @@ def machine():
     return f"{model}, {os.cpu_count()} cores"
 
 
+def commit():
+    done = subprocess.run(["git", "-C", ROOT, "describe", "--always", "--dirty", "--exclude=*"], capture_output=True, text=True)
+    return done.stdout.strip() or "unknown"
+
+
 def main():
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("index")
@@ -464,7 +469,8 @@ def main():
     if arguments.tsv:
         with open(arguments.tsv, "w", encoding="utf-8") as out:
             out.write(f"# machine\t{machine()}\n# index\t{os.path.basename(setup.index)}\n")
-            out.write(f"# command\tpeers.py --queries {arguments.queries} --rounds {arguments.rounds}\n")
+            out.write(f"# commit\t{commit()}\n")
+            out.write(f"# command\tpeers.py {' '.join(sys.argv[1:])}\n")
             out.write("# ratios are to gpuir, measured beside each engine on the same queries\n")
             out.write("\t".join(PLOT) + "\n")  # gpuir lab plot FILE draws it
             out.write("".join("\t".join(map(str, row)) + "\n" for row in table))

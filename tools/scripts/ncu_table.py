@@ -6,7 +6,7 @@ Reads what this prints, from a file or standard input:
     ncu --clock-control none --csv --print-units base --metrics smsp__inst_executed.sum,dram__bytes_read.sum,\\
 dram__bytes_write.sum,gpu__time_duration.sum -k regex:gcl?_ build/tests/gpu/bench_lab profile
 
-and the same of bench_cuda. Units: of the program's lines "# per KERNEL N UNIT", the one with the longest beginning of
+and the same of bench_cuda cpu=0 rounds=1 alone=0 ceilings=0 with one mode and one way. Units: of the program's lines "# per KERNEL N UNIT", the one with the longest beginning of
 the kernel's name; otherwise the postings of the batch that bench_cuda tells, or of its index for gc_expand. Prints for
 each kernel, on average of its launches, warp instructions for 128 units, bytes of device memory read and written for
 one, and microseconds a launch.

@@ -1,0 +1,294 @@
+#!/usr/bin/env bash
+# gpu_session.sh: all measurements and tests on a machine with a GPU, in steps of minutes each.
+#
+#   gpu_session.sh pack OLD DICT TOPICS [CHUNKS QUERIES]
+#       on the machine that builds: puts what the steps need into build/carry, linked statically but for the C library,
+#       so that it runs where none of the project's libraries are. OLD is a folder with another version's sources, its
+#       gpuir_cuda.o for the same device in OLD/build and its commit in OLD/build/commit; DICT and CHUNKS are indexes,
+#       TOPICS and QUERIES queries for them.
+#   gpu_session.sh STEP...
+#       on the machine with the GPU, in the project's folder, with build/carry/tools.tar.xz and, by step, other files
+#       of build/carry there. Logs go to the folder $OUT (build/session-logs) as STEP.tar.gz, a summary to the screen.
+#
+#   check     test_cuda, test_lab, and both under compute-sanitizer: side by side, as nothing is timed
+#   compare   OLD's bench_cuda against this one's in turn: batches, single queries, the CPU with all threads
+#   rates     bench_cuda by order, codec, memory and threshold; bench_lab; both under the profiler
+#   lab       gpuir lab on DICT and on 8 million synthetic documents: seven runs side by side, each on a core of its
+#             own, which take turns on the device
+#   chunks    gpuir bench on CHUNKS by the GPU and by the CPU, and the checksums of all hits
+#
+# Measurements of one step are kept if a later one fails; the exit status tells whether all went well.
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit
+carry=build/carry
+work=${GPU_SESSION_WORK:-/tmp/gpu-session}
+out=${OUT:-build/session-logs}
+failed=0
+
+say() { printf '%s %s\n' "$(date +%T)" "$*"; }
+
+# ---- on the machine that builds -----------------------------------------------------------------------------------
+
+part_bytes=$((40 << 20)) # of one file that is carried
+
+pack() {
+  local old=$1 dict=$2 topics=$3 chunks=${4-} queries=${5-} build=build/session arch=${GPU_ARCH:-90}
+  local libs='-l:libutf8proc.a -l:libstemmer.a -lm -pthread' cuda bin
+  cuda=$(dirname "$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)")/../lib64
+  rm -rf "$carry" && mkdir -p "$carry" "$build/bin" || return
+  make -j2 B="$build" GPU=1 GPU_ARCH="$arch" CFLAGS=-O3 LIBS="$libs" TOOL_LIBS="-l:libz.a $libs" "$build/gpuir" \
+    "$build/synth" "$build"/tests/gpu/{bench_cuda,bench_lab,test_cuda,test_lab} || return
+  # the same program with the other version's header and device code
+  cc -std=c99 -O3 -DGPUIR_WITH_UTF8PROC=1 -DGPUIR_WITH_STEMMER=1 "-DGPUIR_COMMIT=\"$(cat "$old/build/commit")\"" \
+    -Itests/gpu -I"$old" -I. -o "$build/bin/bench_cuda_old" tests/gpu/bench_cuda.c "$old/build/gpuir_cuda.o" \
+    "$build/tests/gpu/ceilings.o" -L"$cuda" -lcudart_static -ldl -lrt -l:libutf8proc.a -l:libstemmer.a -lm \
+    -pthread || return
+  for bin in gpuir synth tests/gpu/bench_cuda tests/gpu/bench_lab tests/gpu/test_cuda tests/gpu/test_lab; do
+    cp "$build/$bin" "$build/bin/" || return
+  done
+  strip "$build"/bin/*
+  cp "$build/commit" "$build/bin/commit"
+  tar -c -C "$build/bin" . | xz -6 -T2 >"$carry/tools.tar.xz" || return
+  cp "$topics" "$carry/dict.topics"
+  pack_index "$dict" dict || return
+  if [[ -n $chunks ]]; then
+    cp "$queries" "$carry/chunks.queries"
+    pack_index "$chunks" chunks || return
+  fi
+  ls -l "$carry"
+}
+
+# pack_index INDEX NAME: in parts NAME.xz.00 and so on; a compressed copy beside INDEX is used if it is newer
+pack_index() {
+  [[ $1.xz -nt $1 ]] || xz -1 -k -f -T2 "$1" || return
+  split -b "$part_bytes" -d "$1.xz" "$carry/$2.xz."
+}
+
+# ---- on the machine with the GPU ----------------------------------------------------------------------------------
+
+decompress() {
+  if command -v xz >/dev/null; then xz -dc; else
+    python3 -c 'import lzma, shutil, sys; shutil.copyfileobj(lzma.open(sys.stdin.buffer), sys.stdout.buffer)'
+  fi
+}
+
+# unpack: what was carried now, to a folder that outlasts this step
+unpack() {
+  mkdir -p "$work/bin" "$work/parts" "$out"
+  if [[ -f $carry/tools.tar.xz ]]; then decompress <"$carry/tools.tar.xz" | tar -x -C "$work/bin" || return; fi
+  cp -f "$carry"/*.xz.[0-9][0-9] "$carry"/*.topics "$carry"/*.queries "$work/parts/" 2>/dev/null
+  export PATH=$work/bin:$PATH
+  cpu=$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)
+  gpu=$(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null | head -n 1)
+  machine="${gpu:-no GPU}; $cpu, $(nproc) processors; commit $(cat "$work/bin/commit")"
+  say "$machine"
+}
+
+# index NAME PARTS: unpacks an index that came in so many parts; fails if one is missing
+index() {
+  [[ -f $work/$1.gpuir ]] && return
+  local parts=("$work/parts/$1".xz.[0-9][0-9])
+  [[ -f ${parts[0]} ]] || { say "$1: not carried"; return 1; }
+  cat "${parts[@]}" | decompress >"$work/$1.gpuir.part" && mv "$work/$1.gpuir.part" "$work/$1.gpuir"
+}
+
+# log FILE COMMAND...: standard output and error to FILE, behind a head; says how long it took
+log() {
+  local file=$1 start=$SECONDS status
+  shift
+  { printf '# %s; command: %s\n' "$machine" "$*"; "$@"; } >>"$file" 2>&1
+  status=$?
+  say "$((SECONDS - start)) s, status $status: ${*/$work\//}"
+  ((status == 0)) || failed=1
+  return "$status"
+}
+
+sanitized() { # TOOL TEST FILE
+  timeout 520 compute-sanitizer --tool "$1" --error-exitcode 9 "$2" quick >"$3.all" 2>&1
+  local status=$?
+  {
+    echo "== $1: compute-sanitizer --tool $1 ${2##*/} quick"
+    grep 'SUMMARY' "$3.all"
+    echo "$(grep -c '^ok ' "$3.all") tests ok, $(grep -c '^not ok ' "$3.all") not ok, status $status"
+    grep '^not ok ' "$3.all" | head -n 20
+  } >"$3"
+  return "$status"
+}
+
+check() {
+  local dir=$work/check tool test pid pids=()
+  mkdir -p "$dir"
+  for test in test_cuda test_lab; do
+    log "$dir/$test.txt" timeout 520 "$test" &
+    pids+=($!)
+    for tool in memcheck synccheck initcheck racecheck; do
+      log "$dir/$tool-$test.log" sanitized "$tool" "$(command -v "$test")" "$dir/$tool-$test.txt" &
+      pids+=($!)
+    done
+  done
+  for pid in "${pids[@]}"; do wait "$pid" || failed=1; done
+  { echo "# $machine"; cat "$dir"/*check-test_*.txt; } >"$dir/sanitize_cuda.txt"
+  cat "$dir/sanitize_cuda.txt"
+  grep -c '^ok' "$dir"/test_*.txt
+  grep '^not ok\|^Bail' "$dir"/test_*.txt | head -n 20
+}
+
+random=$work/random.gpuir # 25.2 million synthetic documents in random order
+
+compare() {
+  local dir=$work/compare
+  mkdir -p "$dir"
+  log "$dir/write.txt" bench_cuda_old path="$random" modes=and queries=10 cpu=0 || return
+  log "$dir/old_new.tsv" tools/scripts/old_new.py bench_cuda_old bench_cuda -n 7 -o "$dir/runs.txt" -- \
+    path="$random" modes=and,or,andor cpu=0 ceilings=0
+  cat "$dir/old_new.tsv"
+  log "$dir/old_new-cpu.tsv" tools/scripts/old_new.py bench_cuda_old bench_cuda -n 3 -o "$dir/runs-cpu.txt" -- \
+    path="$random" modes=and,or,andor ways=pruned one=100 rounds=1 alone=0 ceilings=0
+  cat "$dir/old_new-cpu.tsv"
+}
+
+counters=smsp__inst_executed.sum,dram__bytes_read.sum,dram__bytes_write.sum,gpu__time_duration.sum
+
+profile() { # TABLE PROGRAM ARGUMENT...
+  local table=$1
+  shift
+  ncu --clock-control none --csv --print-units base --metrics "$counters" -k 'regex:gcl?_' "$@" >"$table.csv" &&
+    { echo "# ncu --clock-control none; $machine"; tools/scripts/ncu_table.py "$table.csv"; } >"$table"
+}
+
+rates() {
+  local dir=$work/rates clustered=$work/clustered.gpuir ef=$work/ef.gpuir t
+  mkdir -p "$dir"
+  log "$dir/bench_cuda-random.txt" bench_cuda path="$random" modes=and,or,andor one=250
+  log "$dir/bench_cuda-random.txt" bench_cuda path="$random" modes=and,or ways=pruned one=0 k=100,1000
+  for t in 2250 6900; do
+    log "$dir/bench_cuda-in-place.txt" bench_cuda path="$random" modes=and,or one=0 memory="$t"
+  done
+  log "$dir/bench_cuda-cached.txt" bench_cuda path="$random" modes=and,or ways=pruned one=0 memory=1000
+  for t in 10 100 1000 3500; do
+    log "$dir/bench_cuda-threshold.txt" bench_cuda path="$random" modes=or one=0 threshold="$t"
+  done
+  log "$dir/ncu.log" profile "$dir/ncu_cuda.txt" "$(command -v bench_cuda)" path="$random" cpu=0 modes=or ways=pruned \
+    rounds=1 alone=0 ceilings=0
+  log "$dir/bench_cuda-clustered.txt" bench_cuda path="$clustered" clustering=0.8 modes=and,or,andor one=250
+  rm -f "$clustered"
+  log "$dir/bench_cuda-codecs.txt" bench_cuda path="$ef" codec=ef freq-codec=newpfd modes=and,or one=0
+  log "$dir/bench_cuda-codecs.txt" bench_cuda path="$ef" codec=ef freq-codec=newpfd modes=and,or ways=pruned one=0 \
+    memory=1000
+  rm -f "$ef"
+  log "$dir/ncu.log" profile "$dir/ncu_lab.txt" "$(command -v bench_lab)" profile
+  log "$dir/lab_gpu-decode.tsv" timeout 120 bash -c "bench_lab 2>$dir/lab_gpu-decode.txt"
+  grep -h 'DIFFER\|hits of' "$dir"/*.txt | sort | uniq -c
+}
+
+# merged FILE...: TSV files of one subcommand as one
+merged() {
+  grep -h '^# ' "$1" | grep -v '^# \(plot\|command\|clock\|pairs\)'
+  for key in command clock pairs plot; do grep -h "^# $key" "$@" | sort -u; done
+  grep -v '^#' "$1" | head -n 1
+  for file; do grep -v '^#\|^figure' "$file"; done
+}
+
+# one_lab NAME SUBCOMMAND ARGUMENT...: a run in the background on a core of its own; it keeps what it has measured
+# when time is up
+one_lab() {
+  local name=$1
+  shift
+  log "$work/lab/$name.txt" timeout "$most" taskset -c "$core" gpuir lab "$@" -o "$work/lab/$name" &
+  pids+=($!)
+  core=$(((core + 2) % $(nproc)))
+}
+
+# labs CORPUS INDEX QUERIES N: the runs on a corpus, each on every second processor, which is a core of its own
+labs() {
+  local corpus=$1 core=0 pid pids=() most=$((520 - SECONDS)) common=(--backend gpu --repeat 3 --sample 4 --queries "$4" --pairs 100) of=("$2" "$3")
+  local ratio=merge,gallop,binary,interpolation,skip,simd,hs16,lr-local,mergepath,griffin
+  local alike=merge,binary,skip,simd,pmf0,pmf1,pmf2,pmf3,pmf4,mergepath
+  local queries=merge,binary,interpolation,skip,simd,hs16,hs256,lr-global,lr-local,pmf3,mergepath,algorithm1
+  one_lab "$corpus-intersect0" intersect "${common[@]}" --methods $ratio --figures ratio-arrays,pairs "${of[@]}"
+  one_lab "$corpus-intersect1" intersect "${common[@]}" --methods $ratio --figures ratio-lists,pairs "${of[@]}"
+  one_lab "$corpus-intersect2" intersect "${common[@]}" \
+    --figures griffin-fig8,griffin-table1,griffin-fig10,griffin-fig12,pairs "${of[@]}"
+  one_lab "$corpus-intersect3" intersect "${common[@]}" --methods $alike --figures ding-fig6,griffin-fig13,pairs \
+    "${of[@]}"
+  one_lab "$corpus-intersect4" intersect "${common[@]}" --methods $queries \
+    --figures ao-table3,ao-table4,ao-table7,ao-table7-ms,ao-fig5,ao-fig6,query-time,prepared "${of[@]}"
+  one_lab "$corpus-codecs" codecs "${common[@]}" "${of[@]}"
+  one_lab "$corpus-search" search "${common[@]}" "${of[@]}"
+  for pid in "${pids[@]}"; do wait "$pid" || failed=1; done
+}
+
+lab() {
+  local dir=$work/lab corpus to file
+  mkdir -p "$dir"
+  export GPUIR_LAB_LOCK=$work/lab.lock
+  index dict && labs dict "$work/dict.gpuir" "$work/parts/dict.topics" 10000
+  [[ -f $work/web.gpuir ]] || log "$dir/synth.txt" synth --documents 8000000 "$work/web.gpuir" "$work/web.txt" || return
+  labs web "$work/web.gpuir" "$work/web.txt" 1000
+  for corpus in web dict; do
+    to=$dir/lab-$corpus
+    mkdir -p "$to"
+    merged "$dir/$corpus"-intersect[0-9]/intersect.tsv >"$to/intersect.tsv"
+    cat "$dir/$corpus"-intersect[0-9].txt >"$to/intersect.txt"
+    cp "$dir/$corpus-codecs/codecs.tsv" "$dir/$corpus-search/search.tsv" "$to/"
+    for file in "$to"/*.tsv; do
+      sed -i '1i # runs: seven at once, each on a core of its own; they took turns on the device' "$file"
+    done
+    cp "$dir/$corpus-codecs.txt" "$to/codecs.txt"
+    cp "$dir/$corpus-search.txt" "$to/search.txt"
+    gpuir lab plot "$to" || failed=1
+    grep -c . "$to"/*.tsv
+  done
+}
+
+chunks() {
+  local dir=$work/chunks b e m
+  index chunks || return
+  mkdir -p "$dir"
+  {
+    echo "# $machine; md5 of the index $(md5sum <"$work/chunks.gpuir")," \
+      "of the queries $(md5sum <"$work/parts/chunks.queries")"
+    for m in and andor or; do
+      for b in cpu gpu; do
+        for e in auto exhaustive; do
+          echo "#   $m $b $e $(gpuir query --backend "$b" --evaluator "$e" --mode "$m" -k 10 --no-operators --ids --tsv \
+            --topics "$work/parts/chunks.queries" "$work/chunks.gpuir" | md5sum)"
+        done
+      done
+    done
+  } >"$dir/bench_cuda-chunks.txt"
+  cat "$dir/bench_cuda-chunks.txt"
+  for b in gpu cpu; do
+    for e in auto exhaustive; do
+      m=1 && [[ $b == cpu ]] && m=1,$(nproc)
+      log "$dir/bench_cuda-chunks.txt" gpuir bench --backend "$b" --evaluator "$e" \
+        --queries "$work/parts/chunks.queries" --ids --no-operators --modes and,or,andor --threads "$m" --repeat 5 \
+        "$work/chunks.gpuir"
+    done
+  done
+}
+
+if [[ ${1-} == pack && $# -ge 4 ]]; then
+  shift
+  pack "$@"
+  exit
+fi
+[[ $# -gt 0 ]] || { sed -n '2,/^set -/{/^set -/d;s/^# \{0,1\}//;p}' "${BASH_SOURCE[0]}" >&2; exit 2; }
+for step; do
+  [[ $step =~ ^(check|compare|rates|lab|chunks)$ ]] || { echo "gpu_session.sh: no step $step" >&2; exit 2; }
+done
+unpack || exit
+for step; do
+  say "== $step"
+  case $step in
+    check) check ;;
+    compare) compare ;;
+    rates) rates ;;
+    lab) lab ;;
+    chunks) chunks ;;
+  esac || failed=1
+  find "$work/$step" \( -name '*.all' -o -name '*.csv' \) -size +2M -delete 2>/dev/null
+  tar -czf "$out/$step.tar.gz" -C "$work" "$step" || failed=1
+done
+say "status $failed"
+exit "$failed"
