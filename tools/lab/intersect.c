@@ -282,6 +282,7 @@ static void common_codec(const lab *l, lab_codec *codec) {
 
 #define BATCH_ROOM ((uint64_t)1 << 28)  /* docIDs that a run holds, at most */
 #define BATCH_QUERIES ((size_t)1 << 16) /* and queries */
+#define BLOCK_REST 127u /* by which lists grow, at most, where they are decoded in whole blocks */
 #define TABLE_THRESHOLD \
   ((uint64_t)1 << 20)           /* postings of the shortest lists of a batch: 1M, as in the paper */
 #define LEAST_THRESHOLD 16384.0 /* of the first batch; each has 4 times as many as the one before */
@@ -410,7 +411,7 @@ static int board_make(const lab_codec *codec, const conjunctions *s, uint64_t th
     const size_t first = i ? cut.end[i - 1] : 0;
     uint64_t postings = 0;
     for (size_t q = first; q < cut.end[i]; q++)
-      for (unsigned j = 0; j < s->all[q].k; j++) postings += s->all[q].list[j]->n;
+      for (unsigned j = 0; j < s->all[q].k; j++) postings += s->all[q].list[j]->n + BLOCK_REST;
     if (postings > size.room) size.room = postings;
     if (cut.end[i] - first > size.queries) size.queries = cut.end[i] - first;
     if (b->start[cut.end[i]] - b->start[first] > size.terms)
