@@ -136,6 +136,8 @@ orders() {
     echo "# docIDs of the kernel sources in chunks of 25 lines, lists of 2 postings or more, without the directory"
     echo "# path: as indexed; random: gpuir reorder --order random:1; bisect: that by --order bisect"
     echo "# bound: of ef's partitions, by gpuir lab codecs --sample 1000000 --codecs ef --figures sizes INDEX"
+    printf '# plot\tcodecs_orders\tbars\t\t%s\tcodec\tbits a docID\tpath,random,bisect\tcodec\tbits\torder\n' \
+      'Bits a docID by codec and order of the documents, without the block directory'
     printf 'order\tcodec\tbytes\tbits\tbits_long\n'
   } >"$to"
   for order in path random bisect; do
@@ -160,6 +162,13 @@ peers() {
     "$logs/peers"
   "$python" tools/peers/peers.py --engines sqlite,bm25s --rounds 3 --slow 50 --tsv "$logs/peers-slow.tsv" "$chunks" \
     "$logs/peers"
+  { # one table: the heads of both, then the rows of both
+    head_of
+    grep -h '^# command' "$logs"/peers-{fast,slow}.tsv
+    grep '^#' "$logs/peers-fast.tsv" | grep -v '^# command'
+    grep -v '^#' "$logs/peers-fast.tsv"
+    grep -v '^#' "$logs/peers-slow.tsv" | tail -n +2
+  } >"$logs/peers_chunks.tsv"
 }
 
 for step; do
