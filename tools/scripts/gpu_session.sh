@@ -10,7 +10,8 @@
 #       on the machine with the GPU, in the project's folder, with build/carry/tools.tar.xz and, by step, other files
 #       of build/carry there. Logs go to the folder $OUT (build/session-logs) as STEP.tar.gz, a summary to the screen.
 #
-#   check     test_cuda, test_lab, and both under compute-sanitizer: side by side, as nothing is timed
+#   check     test_cuda, test_lab and test_hostile, and the first two under compute-sanitizer: side by side, as nothing is
+#             timed
 #   compare   OLD's bench_cuda against this one's in turn: batches, single queries, the CPU with all threads
 #   rates     bench_cuda by order, codec, memory and threshold; bench_lab; both under the profiler
 #   lab       gpuir lab on DICT and on 8 million synthetic documents: seven runs side by side, each on a core of its
@@ -37,13 +38,13 @@ pack() {
   cuda=$(dirname "$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)")/../lib64
   rm -rf "$carry" && mkdir -p "$carry" "$build/bin" || return
   make -j2 B="$build" GPU=1 GPU_ARCH="$arch" CFLAGS=-O3 LIBS="$libs" TOOL_LIBS="-l:libz.a $libs" "$build/gpuir" \
-    "$build/synth" "$build"/tests/gpu/{bench_cuda,bench_lab,test_cuda,test_lab} || return
+    "$build/synth" "$build"/tests/gpu/{bench_cuda,bench_lab,test_cuda,test_lab,test_hostile} || return
   # the same program with the other version's header and device code
   cc -std=c99 -O3 -DGPUIR_WITH_UTF8PROC=1 -DGPUIR_WITH_STEMMER=1 "-DGPUIR_COMMIT=\"$(cat "$old/build/commit")\"" \
     -Itests/gpu -I"$old" -I. -o "$build/bin/bench_cuda_old" tests/gpu/bench_cuda.c "$old/build/gpuir_cuda.o" \
     "$build/tests/gpu/ceilings.o" -L"$cuda" -lcudart_static -ldl -lrt -l:libutf8proc.a -l:libstemmer.a -lm \
     -pthread || return
-  for bin in gpuir synth tests/gpu/bench_cuda tests/gpu/bench_lab tests/gpu/test_cuda tests/gpu/test_lab; do
+  for bin in gpuir synth tests/gpu/{bench_cuda,bench_lab,test_cuda,test_lab,test_hostile}; do
     cp "$build/$bin" "$build/bin/" || return
   done
   strip "$build"/bin/*
@@ -103,26 +104,30 @@ log() {
   return "$status"
 }
 
-sanitized() { # TOOL TEST FILE
-  timeout 520 compute-sanitizer --tool "$1" --error-exitcode 9 "$2" quick >"$3.all" 2>&1
+sanitized() { # TOOL TEST ARGUMENT FILE
+  timeout 520 compute-sanitizer --tool "$1" --error-exitcode 9 "$2" "$3" >"$4.all" 2>&1
   local status=$?
   {
-    echo "== $1: compute-sanitizer --tool $1 ${2##*/} quick"
-    grep 'SUMMARY' "$3.all"
-    echo "$(grep -c '^ok ' "$3.all") tests ok, $(grep -c '^not ok ' "$3.all") not ok, status $status"
-    grep '^not ok ' "$3.all" | head -n 20
-  } >"$3"
+    echo "== $1: compute-sanitizer --tool $1 ${2##*/} $3"
+    grep 'SUMMARY' "$4.all"
+    echo "$(grep -c '^ok ' "$4.all") tests ok, $(grep -c '^not ok ' "$4.all") not ok, status $status"
+    grep '^not ok ' "$4.all" | head -n 20
+  } >"$4"
   return "$status"
 }
 
 check() {
   local dir=$work/check tool test pid pids=()
   mkdir -p "$dir"
+  log "$dir/test_hostile.txt" timeout 520 test_hostile &
+  pids+=($!)
+  log "$dir/memcheck-test_hostile.log" sanitized memcheck "$(command -v test_hostile)" 2000 "$dir/memcheck-test_hostile.txt" &
+  pids+=($!)
   for test in test_cuda test_lab; do
     log "$dir/$test.txt" timeout 520 "$test" &
     pids+=($!)
     for tool in memcheck synccheck initcheck racecheck; do
-      log "$dir/$tool-$test.log" sanitized "$tool" "$(command -v "$test")" "$dir/$tool-$test.txt" &
+      log "$dir/$tool-$test.log" sanitized "$tool" "$(command -v "$test")" quick "$dir/$tool-$test.txt" &
       pids+=($!)
     done
   done
