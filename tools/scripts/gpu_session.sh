@@ -10,8 +10,7 @@
 #       on the machine with the GPU, in the project's folder, with build/carry/tools.tar.xz and, by step, other files
 #       of build/carry there. Logs go to the folder $OUT (build/session-logs) as STEP.tar.gz, a summary to the screen.
 #
-#   check     test_cuda, test_lab and test_hostile, and the first two under compute-sanitizer: side by side, as nothing is
-#             timed
+#   check     test_cuda, test_lab and test_hostile, alone and under compute-sanitizer: side by side, as nothing is timed
 #   compare   OLD's bench_cuda against this one's in turn: batches, single queries, the CPU with all threads
 #   rates     bench_cuda by order, codec, memory and threshold; bench_lab; both under the profiler
 #   lab       gpuir lab on DICT and on 8 million synthetic documents: seven runs side by side, each on a core of its
@@ -121,7 +120,8 @@ check() {
   mkdir -p "$dir"
   log "$dir/test_hostile.txt" timeout 520 test_hostile &
   pids+=($!)
-  log "$dir/memcheck-test_hostile.log" sanitized memcheck "$(command -v test_hostile)" 2000 "$dir/memcheck-test_hostile.txt" &
+  log "$dir/memcheck-test_hostile.log" sanitized memcheck "$(command -v test_hostile)" 2000 \
+    "$dir/memcheck-test_hostile.txt" &
   pids+=($!)
   for test in test_cuda test_lab; do
     log "$dir/$test.txt" timeout 520 "$test" &
@@ -135,7 +135,7 @@ check() {
   { echo "# $machine"; cat "$dir"/*check-test_*.txt; } >"$dir/sanitize_cuda.txt"
   cat "$dir/sanitize_cuda.txt"
   grep -c '^ok' "$dir"/test_*.txt
-  grep '^not ok\|^Bail' "$dir"/test_*.txt | head -n 20
+  ! grep '^not ok\|^Bail' "$dir"/test_*.txt | head -n 20
 }
 
 random=$work/random.gpuir # 25.2 million synthetic documents in random order
@@ -204,9 +204,11 @@ one_lab() {
   core=$(((core + 2) % $(nproc)))
 }
 
-# labs CORPUS INDEX QUERIES N: the runs on a corpus, each on every second processor, which is a core of its own
+# labs CORPUS INDEX QUERIES N END: the runs on a corpus, each on every second processor, which is a core of its own,
+# until the script is END seconds old
 labs() {
-  local corpus=$1 core=0 pid pids=() most=$((520 - SECONDS)) common=(--backend gpu --repeat 3 --sample 4 --queries "$4" --pairs 100) of=("$2" "$3")
+  local corpus=$1 core=0 pid pids=() most=$(($5 - SECONDS)) of=("$2" "$3")
+  local common=(--backend gpu --repeat 3 --sample 4 --queries "$4" --pairs 100)
   local ratio=merge,gallop,binary,interpolation,skip,simd,hs16,lr-local,mergepath,griffin
   local alike=merge,binary,skip,simd,pmf0,pmf1,pmf2,pmf3,pmf4,mergepath
   local queries=merge,binary,interpolation,skip,simd,hs16,hs256,lr-global,lr-local,pmf3,mergepath,algorithm1
@@ -227,9 +229,9 @@ lab() {
   local dir=$work/lab corpus to file
   mkdir -p "$dir"
   export GPUIR_LAB_LOCK=$work/lab.lock
-  index dict && labs dict "$work/dict.gpuir" "$work/parts/dict.topics" 10000
+  index dict && labs dict "$work/dict.gpuir" "$work/parts/dict.topics" 10000 220
   [[ -f $work/web.gpuir ]] || log "$dir/synth.txt" synth --documents 8000000 "$work/web.gpuir" "$work/web.txt" || return
-  labs web "$work/web.gpuir" "$work/web.txt" 1000
+  labs web "$work/web.gpuir" "$work/web.txt" 1000 540
   for corpus in web dict; do
     to=$dir/lab-$corpus
     mkdir -p "$to"
@@ -246,18 +248,20 @@ lab() {
   done
 }
 
+sum_of() { md5sum | cut -d ' ' -f 1; }
+
 chunks() {
   local dir=$work/chunks b e m
   index chunks || return
   mkdir -p "$dir"
   {
-    echo "# $machine; md5 of the index $(md5sum <"$work/chunks.gpuir")," \
-      "of the queries $(md5sum <"$work/parts/chunks.queries")"
+    echo "# $machine; md5 of the index $(sum_of <"$work/chunks.gpuir")," \
+      "of the queries $(sum_of <"$work/parts/chunks.queries")"
     for m in and andor or; do
       for b in cpu gpu; do
         for e in auto exhaustive; do
-          echo "#   $m $b $e $(gpuir query --backend "$b" --evaluator "$e" --mode "$m" -k 10 --no-operators --ids --tsv \
-            --topics "$work/parts/chunks.queries" "$work/chunks.gpuir" | md5sum)"
+          echo "#   $m $b $e $(gpuir query --backend "$b" --evaluator "$e" --mode "$m" -k 10 --no-operators --ids \
+            --tsv --topics "$work/parts/chunks.queries" "$work/chunks.gpuir" | sum_of)"
         done
       done
     done
