@@ -248,7 +248,7 @@ def do_look_for(user, text, seconds, folder, n):
     os.setgid(int(user))
     os.setuid(int(user))
     text, n, reads, refused, end = text.encode(), int(n), 0, 0, time.monotonic() + float(seconds)
-    while time.monotonic() < end:
+    while time.monotonic() < end or reads <= n:
         for i in range(n):
             try:
                 data, _ = read_all(f"{folder}/{i}")
@@ -259,13 +259,12 @@ def do_look_for(user, text, seconds, folder, n):
                     sys.exit(f"{folder}/{i}: {name_of(error)}")
                 refused += 1
             reads += 1
-    assert reads > n
     print(f"{reads} reads, {refused} refused")
 
 
 def do_disturb(stop, folder):
     for i in itertools.count():
-        if os.path.exists(stop):
+        if i and os.path.exists(stop):
             break
         for name in (f"the+x{i}", f"of+a+y{i}.json", f"water+night+z{i}.tsv"):
             try:
@@ -273,7 +272,6 @@ def do_disturb(stop, folder):
             except OSError as error:
                 if error.errno not in (errno.EIO, errno.ESTALE):
                     sys.exit(f"{name}: {name_of(error)}")
-    assert i > 10
 
 
 if __name__ == "__main__":
