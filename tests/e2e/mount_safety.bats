@@ -117,7 +117,7 @@ ends_well() {
   refused_in_time 1 ETIMEDOUT
   kill -TERM "$fs_pid"
   until_true 5 has_ended "$fs_pid"
-  serve "$T/i.gpuir" "$T/m" -o max_source=64
+  serve "$T/i.gpuir" "$T/m" -o max_source=4
   refused_in_time 1 EFBIG
   ends_well
 }
