@@ -14,16 +14,16 @@ docid() { "$gpuir" query --tsv -k 10000 "$1" apple | awk -F '\t' -v name="$2:$3-
 # ---- sources that lead back ----
 
 refused_in_time() { # DOCUMENT ERROR: reading it, by the side of others, ends with that error
-  ends 5 check errno "$T/m/doc/$1"
+  ends 60 check errno "$T/m/doc/$1"
   [ "$(cat "$T/printed")" = "$2" ]
 }
 
 # ends_well: the daemon still answers, and a signal ends it
 ends_well() {
-  ends 5 cat "$T/m/.version"
+  ends 60 cat "$T/m/.version"
   [ "$code" -eq 0 ]
   kill -TERM "$fs_pid"
-  until_true 5 has_ended "$fs_pid"
+  until_true 60 has_ended "$fs_pid"
   not_mounted "$T/m"
   fs_pid=
 }
@@ -102,21 +102,21 @@ ends_well() {
   reader=$!
   sleep 0.3
   kill -KILL $reader
-  until_true 5 has_ended $reader
+  until_true 60 has_ended $reader
   # The folder is free again, and the daemon ends under another reader.
-  ends 5 check errno "$T/m/doc/3"
+  ends 60 check errno "$T/m/doc/3"
   [ "$(cat "$T/printed")" = ENOENT ]
   cat "$T/m/doc/1" >/dev/null 2>&1 3>&- &
   reader=$!
   sleep 0.3
   kill -TERM "$fs_pid"
-  until_true 5 has_ended "$fs_pid"
-  until_true 5 has_ended $reader
+  until_true 60 has_ended "$fs_pid"
+  until_true 60 has_ended $reader
   not_mounted "$T/m"
   serve "$T/i.gpuir" "$T/m" -o timeout=1,max_source=1000000
   refused_in_time 1 ETIMEDOUT
   kill -TERM "$fs_pid"
-  until_true 5 has_ended "$fs_pid"
+  until_true 60 has_ended "$fs_pid"
   serve "$T/i.gpuir" "$T/m" -o max_source=4
   refused_in_time 1 EFBIG
   ends_well
@@ -149,7 +149,7 @@ ends_well() {
   # A FUSE file system of the same user that is stopped: a mount that does not say that it is one of gpuirfs.
   serve "$tmp/wordnet.gpuir" "$T/slow" -o subtype=slow || true
   slow_pid=$fs_pid
-  until_true 5 grep -q " $T/slow fuse.slow " /proc/self/mounts
+  until_true 60 grep -q " $T/slow fuse.slow " /proc/self/mounts
   serve "$T/i.gpuir" "$T/m"
   kill -STOP "$slow_pid"
   cat "$T/m/doc/0" >/dev/null 2>&1 3>&- &
@@ -158,12 +158,12 @@ ends_well() {
   failed=
   has_ended $reader && failed="it did not wait"
   kill -TERM "$fs_pid"
-  until_true 20 has_ended "$fs_pid" || failed="the daemon stays"
+  until_true 60 has_ended "$fs_pid" || failed="the daemon stays"
   not_mounted "$T/m" || failed+=", the mount stays"
-  until_true 5 has_ended $reader || failed+=", the reader stays"
+  until_true 60 has_ended $reader || failed+=", the reader stays"
   kill -CONT "$slow_pid"
   kill -TERM "$slow_pid"
-  until_true 5 has_ended "$slow_pid" || failed+=", the other daemon stays"
+  until_true 60 has_ended "$slow_pid" || failed+=", the other daemon stays"
   fs_pid=
   echo "$failed"
   [ -z "$failed" ]
@@ -415,7 +415,7 @@ hostile_names() {
   serve "$T/$evil/live" "$T/m"
   printf 'no index' >"$T/$evil/new"
   mv "$T/$evil/new" "$T/$evil/live"
-  until_true 5 eval '[ "$(stat_of refused "$T/m")" -eq 1 ]'
+  until_true 60 eval '[ "$(stat_of refused "$T/m")" -eq 1 ]'
   cp "$T/m/.stats" "$T/stats"
   check harmless "$T/stats" "$T/fs.log"
 }
@@ -437,10 +437,10 @@ hostile_names() {
   [ "$status" -ne 0 ]
   exec 5<&-
   [ "$(stat_of broken "$T/m")" -eq 1 ]
-  until_true 5 eval '[ "$(stat_of refused "$T/m")" -eq 1 ]'
+  until_true 60 eval '[ "$(stat_of refused "$T/m")" -eq 1 ]'
   [ "$(errno_of "$T/m/query/@or/water")" = EIO ]
   cp "$tmp/wordnet.gpuir" "$T/live.gpuir"
-  until_true 5 eval '[ "$(stat_of broken "$T/m")" -eq 0 ]'
+  until_true 60 eval '[ "$(stat_of broken "$T/m")" -eq 0 ]'
   diff "$T/m/query/water" "$mnt/query/water"
   cmp "$T/m/doc/7" "$mnt/doc/7"
   # Written over, again and again, under readers: they may fail or be wrong until it is whole again.
@@ -460,7 +460,7 @@ hostile_names() {
   touch "$T/stop"
   wait $reader
   touch "$T/live.gpuir"
-  until_true 5 eval '[ "$(stat_of broken "$T/m")" -eq 0 ] && cmp -s "$T/m/query/winter" "$mnt/query/winter"'
+  until_true 60 eval '[ "$(stat_of broken "$T/m")" -eq 0 ] && cmp -s "$T/m/query/winter" "$mnt/query/winter"'
 }
 
 @test "a mount that has died is told of, even where the kernel still knows its attributes" {
