@@ -47,6 +47,9 @@ parse() {
 @test "gcc, -Wsign-conversion -Wvla" { parse gcc -std=c99 -Wsign-conversion -Wvla; }
 @test "gcc, without SIMD" { parse gcc -std=c99 -O1 -DGPUIR_NO_SIMD; }
 @test "clang, without SIMD" { parse clang -std=c99 -O1 -DGPUIR_NO_SIMD; }
+@test "gcc, without the laboratory" { parse gcc -std=c99 -O1 -DGPUIR_NO_LAB; }
+@test "clang, without the laboratory" { parse clang -std=c99 -O1 -DGPUIR_NO_LAB; }
+@test "g++, without the laboratory and SIMD" { parse g++ -x c++ -std=c++17 -DGPUIR_NO_LAB -DGPUIR_NO_SIMD; }
 @test "gcc, everything static" { compile gcc -std=c99 -O1 -DGPUIR_STATIC; }
 @test "clang, everything static" { compile clang -std=c99 -O1 -DGPUIR_STATIC; }
 @test "g++, everything static" { compile g++ -x c++ -std=c++17 -O1 -DGPUIR_STATIC; }

@@ -136,10 +136,32 @@ static void test_all_are_tested(void **state) {
   }
 }
 
+/* Every level has all its kernels, and nothing is left out of this build. */
+static void test_kernels(void **state) {
+  int level;
+  size_t i;
+  (void)state;
+  for (level = GPUIR_SIMD_SCALAR; level <= GPUIR_SIMD_AVX512; level++) {
+    const gpuir__codec_kernels *k = gpuir__codec_kernels_at(level);
+    assert_ptr_equal(k, &gpuir__codec_of_level[level - GPUIR_SIMD_SCALAR]);
+    assert_true(k->sum_gaps && k->bp128_docids && k->bp128_freqs && k->bp128_get && k->bp128_find);
+    assert_true(k->unpack && k->stops && k->join && k->marked && k->line_add);
+    if (gpuir__simd_level(level) > GPUIR_SIMD_SCALAR) assert_true(k->wide_docids && k->wide_freqs);
+  }
+  for (i = 0; i < ncodecs(); i++) {
+    const gpuir__codec *c = codec_at(i);
+    gpuir_error err;
+    assert_null(gpuir__codec_left_out(c->name, strlen(c->name), 0, c->docids));
+    assert_null(gpuir__codec_left_out(NULL, 0, c->id, c->docids));
+    assert_int_equal(gpuir__coding_check(c->name, c->docids, "index", &err), GPUIR_OK);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_tables),
       cmocka_unit_test(test_spellings),
+      cmocka_unit_test(test_kernels),
       cmocka_unit_test(test_all_are_tested),
   };
   return cmocka_run_group_tests_name("08_codings", tests, NULL, NULL);
