@@ -11418,7 +11418,8 @@ GPUIR__INLINE uint32_t gpuir__merge_any(gpuir__match_registers match, uint32_t w
 
 /* ---- registers of 8 ---- */
 
-/* Writes the items of x whose bits are set in `mask` to `to`, one after the other; what follows up to to[7] is garbage. */
+/* Writes the items of x whose bits are set in `mask` to `to`, one after the other; what follows up to to[7] is
+ * garbage. */
 GPUIR__AVX2 GPUIR__INLINE void gpuir__compress_avx2(uint32_t *to, uint32_t mask, __m256i x) {
   /* lanes[mask] has the numbers of the set bits, a byte each: lane t's stands before those of the lanes above it. */
 #define GPUIR__LANE0(above) (above), (above) << 8
@@ -11661,7 +11662,8 @@ GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__among_avx512(const uint32_t *a, cons
   return hit;
 }
 
-/* Writes the items of x whose bits are set in `mask` to `to`, one after the other; what follows up to to[15] is zero. */
+/* Writes the items of x whose bits are set in `mask` to `to`, one after the other; what follows up to to[15] is
+ * zero. */
 GPUIR__AVX512 GPUIR__INLINE void gpuir__compress_avx512(uint32_t *to, uint32_t mask, __m512i x) {
   _mm512_storeu_si512(to, _mm512_maskz_compress_epi32((__mmask16)mask, x));
 }
@@ -11859,7 +11861,8 @@ typedef struct gpuir__method {
   const char *name, *title, *paper; /* the paper and its section; "": none */
   uint64_t param;
   int needs; /* GPUIR__NEEDS_ of a list: with NOTHING, lists are not prepared, only arrays */
-  /* Prepares an operand whose docIDs are docs[0..n). NULL: nothing to prepare. 0, NOMEM, LIMIT, or what stopped() says. */
+  /* Prepares an operand whose docIDs are docs[0..n). NULL: nothing to prepare. 0, NOMEM, LIMIT, or what stopped()
+   * says. */
   int (*prepare)(const gpuir_allocator *a, gpuir__operand *o, const uint32_t *docs);
   /* Both return the number of candidates that the operand holds, and may be called again with greater candidates. */
   uint32_t (*array)(gpuir__operand *o, const gpuir__pass *p);
@@ -11876,9 +11879,9 @@ static inline int gpuir__prepare_stopped(const gpuir__prepared *made, uint32_t s
 
 /* ---- arithmetic that kernels share ---- */
 
-/* Predicts the index of x, up to a constant. `left` and `right` are the extremes of (prediction - index) over the list by
- * this very function, so that the index of any docID of the list lies in its safe range whatever was rounded on the
- * way: no error of the line needs to be bounded. The line's start is part of the two. */
+/* Predicts the index of x, up to a constant. `left` and `right` are the extremes of (prediction - index) over the
+ * list by this very function, so that the index of any docID of the list lies in its safe range whatever was rounded
+ * on the way: no error of the line needs to be bounded. The line's start is part of the two. */
 GPUIR_HD static inline int64_t gpuir__lr_predict(const gpuir__lr *r, uint32_t x) {
   return (int64_t)((uint64_t)x * r->inverse >> 32);
 }
@@ -11910,8 +11913,9 @@ GPUIR_HD static inline uint32_t gpuir__pmf_splitter(uint32_t m, uint32_t fan, ui
   return (uint32_t)((uint64_t)m * s / fan);
 }
 
-/* Finds where diagonal d of the grid a x b meets the merge path: *i + *j = d, and all of a[0..i) and b[0..j) come before
- * the rest (Griffin, section 3.1.2). Equal docIDs are not separated: b's then counts as before, and *i + *j = d + 1. */
+/* Finds where diagonal d of the grid a x b meets the merge path: *i + *j = d, and all of a[0..i) and b[0..j) come
+ * before the rest (Griffin, section 3.1.2). Equal docIDs are not separated: b's then counts as before, and *i + *j =
+ * d + 1. */
 GPUIR_HD static inline void gpuir__mergepath_split(const uint32_t *a, uint32_t m, const uint32_t *b,
                                                    uint32_t n, uint64_t d, uint32_t *i, uint32_t *j) {
   uint32_t lo = d > n ? (uint32_t)(d - n) : 0, hi = d < m ? (uint32_t)d : m;
@@ -11971,8 +11975,8 @@ GPUIR_HD static inline uint32_t gpuir__interpolate(const uint32_t *a, uint32_t l
   return gpuir__lower_bound(a, lo, hi, x);
 }
 
-/* Finds the lower bound of x at or behind index `at`, up the levels of a skip list and down again (Pugh 1990, with levels at
- * even distances; the CPU baseline of Ao et al. 2011). */
+/* Finds the lower bound of x at or behind index `at`, up the levels of a skip list and down again (Pugh 1990, with
+ * levels at even distances; the CPU baseline of Ao et al. 2011). */
 static inline uint32_t gpuir__skip(const gpuir__prepared *made, uint32_t at, uint32_t x) {
   unsigned up = 0;
   while (up + 1 < GPUIR__SKIP_LEVELS && at >> GPUIR__SKIP_LOG < made->level_n[up + 1] &&
@@ -12544,8 +12548,8 @@ static uint32_t gpuir__simd_array_scalar(gpuir__operand *o, const gpuir__pass *p
 
 #if GPUIR__X86
 
-/* Finds 16 indices in [lo, hi), a segment with more docIDs than that, which have x if the segment has; returns the first
- * of them. */
+/* Finds 16 indices in [lo, hi), a segment with more docIDs than that, which have x if the segment has; returns the
+ * first of them. */
 static inline uint32_t gpuir__crowd(const uint32_t *a, uint32_t lo, uint32_t hi, uint32_t x) {
   uint32_t len = hi - lo;
   while (len > 16) {
@@ -12792,8 +12796,9 @@ static uint32_t gpuir__frequent_scalar(const uint32_t *docs, const uint32_t *fre
   return kept;
 }
 
-/* Computes the least frequency, less one, with which a posting can contribute `threshold` (q included) in a document not
- * shorter than any of the block: c >= x asks for W tf / (tf + K) >= x but for roundings, so for tf >= x K / (W - x). */
+/* Computes the least frequency, less one, with which a posting can contribute `threshold` (q included) in a document
+ * not shorter than any of the block: c >= x asks for W tf / (tf + K) >= x but for roundings, so for tf >= x K / (W -
+ * x). */
 static uint32_t gpuir__least_frequency(const gpuir__scorer *s, uint32_t pairs, uint32_t threshold) {
   uint32_t code = pairs >> 16 ? pairs >> 24 : pairs >> 8 & 255; /* the last pair has the shortest length */
   double k = (double)gpuir__norm_of(s->norm.a, s->norm.b, gpuir__code_value(code)), w = (double)s->weight;
@@ -13195,7 +13200,8 @@ static gpuir__pass gpuir__tile_pass(gpuir__tile *t, gpuir__operand *list, uint32
   return p;
 }
 
-/* Drops those of n candidates of a tile that negated lists hold, the cursors from npositive on; returns how many stay. */
+/* Drops those of n candidates of a tile that negated lists hold, the cursors from npositive on; returns how many
+ * stay. */
 static uint32_t gpuir__tile_exclude(gpuir__engine *e, gpuir__tile *t, unsigned npositive, uint32_t tile,
                                     uint32_t n) {
   uint32_t i, *kept = t->freqs;
@@ -13513,9 +13519,9 @@ static int gpuir__and_is_wanted(const gpuir__engine *e, gpuir__and *x, uint32_t 
   return bound >= *driver_threshold;
 }
 
-/* Evaluates AND; with `count`, only counts its matches. A driver block whose bound, with all that the overlapping blocks
- * of the other lists can add, does not reach the threshold is skipped, and so are its postings that are not frequent
- * enough. */
+/* Evaluates AND; with `count`, only counts its matches. A driver block whose bound, with all that the overlapping
+ * blocks of the other lists can add, does not reach the threshold is skipped, and so are its postings that are not
+ * frequent enough. */
 static int gpuir__eval_and(gpuir__engine *e, unsigned npositive, uint64_t *count) {
   gpuir__and x;
   uint32_t block, nblocks, threshold = 0, n;
@@ -13598,8 +13604,8 @@ static void gpuir__or_decode_up_front(gpuir__or *o, gpuir__or_term *t) {
   }
 }
 
-/* Bounds each tile by the blocks that reach into it. Whatever a damaged directory says, a step goes to the next block or
- * the next tile. 0, or why the search has to stop. */
+/* Bounds each tile by the blocks that reach into it. Whatever a damaged directory says, a step goes to the next
+ * block or the next tile. 0, or why the search has to stop. */
 static int gpuir__or_bound_blocks(gpuir__or *o, gpuir__or_term *t) {
   const gpuir__cursor *c = t->cursor;
   const gpuir__list *l = &c->list;
@@ -13630,8 +13636,8 @@ static uint32_t gpuir__or_kth(gpuir__topk *top, const gpuir_allocator *a, const 
   return (uint32_t)(top->heap[0] >> 32);
 }
 
-/* Returns a score that at least k documents reach: some term's k-th greatest contribution. 0 if there are negated terms,
- * which may exclude these documents. */
+/* Returns a score that at least k documents reach: some term's k-th greatest contribution. 0 if there are negated
+ * terms, which may exclude these documents. */
 static uint32_t gpuir__or_seed(const gpuir__or *o, const gpuir_query *q, size_t k) {
   uint32_t best = 0;
   unsigned i;
@@ -14212,8 +14218,8 @@ static void gpuir__engine_init(gpuir__engine *e, const gpuir_allocator *a, const
   e->cancel = desc->cancel;
 }
 
-/* Returns the status for an intersection method that this build lacks: UNSUPPORTED if GPUIR_NO_LAB leaves it out, ARGUMENT
- * if it is unknown. */
+/* Returns the status for an intersection method that this build lacks: UNSUPPORTED if GPUIR_NO_LAB leaves it out,
+ * ARGUMENT if it is unknown. */
 static int gpuir__no_method(const char *name) {
 #ifdef GPUIR_NO_LAB
   static const char *const left_out[] = {
