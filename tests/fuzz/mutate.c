@@ -222,8 +222,7 @@ static void mutate(image *im, rng *r) {
   switch (kind) {
     case 0: damage(im, r, 0, im->len); break;
     case 1: /* cut */
-      im->len =
-          rng_below(r, 2) ? rng_below(r, (uint32_t)im->len) : rng_below(r, (uint32_t)im->len) & ~63u;
+      im->len = rng_below(r, 2) ? rng_below(r, (uint32_t)im->len) : rng_below(r, (uint32_t)im->len) & ~63u;
       break;
     case 2: /* grow */
       i = 1 + rng_below(r, 4000);

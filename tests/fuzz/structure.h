@@ -168,7 +168,7 @@ static void structure_section(structure *s, uint32_t sections) {
 }
 
 /* Damages the file in one to a few places; what it begins with, its length and its checksums are right afterwards. */
-static void structure_mutate(structure *s) {
+GPUIR__UNUSED static void structure_mutate(structure *s) {
   const uint32_t n = structure_sections(s);
   uint64_t times = 1 + structure_below(s, structure_below(s, 4) ? 3 : 12);
   if (!n) {
@@ -185,7 +185,7 @@ static void structure_mutate(structure *s) {
 }
 
 /* Lays sections of another file over those of the same kind: streams that are right, in the wrong place. */
-static void structure_cross(structure *s, const structure *other) {
+GPUIR__UNUSED static void structure_cross(structure *s, const structure *other) {
   const uint32_t n = structure_sections(s), m = structure_sections(other);
   uint32_t i, j;
   for (i = 0; i < n; i++) {

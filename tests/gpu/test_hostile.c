@@ -10,17 +10,11 @@
 #define GPUIR_IMPLEMENTATION
 #include "gpuir.h"
 
-#include "../fuzz/structure.h"
+#include "../fuzz/seeds.h"
 
 #include "synth.h"
 
-enum { DOCUMENTS = 420, WORDS = 24, QUERIES = 24, K = 20 };
-
-static const char *const codecs[] = {"bp128", "vbyte",  "pfd",    "newpfd",     "optpfd",
-                                     "ef",    "qs:1.5", "rice",   "pfd-list:2", "parapfor",
-                                     "lrc",   "lrcseg", "seglrc", "hslrc",      "auto"};
-static const char *const freq_codecs[] = {"bp128", "vbyte", "optpfd", "newpfd"};
-enum { CODECS = sizeof codecs / sizeof *codecs };
+enum { QUERIES = 24, K = 20 };
 
 static unsigned tests, failures;
 static unsigned opened, on_device, verified, faults, different;
@@ -32,72 +26,6 @@ static void report(int ok, const char *what) {
   (void)fflush(stdout);
 }
 
-static void stop(const char *what) {
-  printf("Bail out! %s\n", what);
-  exit(1);
-}
-
-/* Builds a small index: 24 words are frequent, with bursts, and some stand in one document. */
-static void build(const char *path, unsigned number) {
-  gpuir_builder_desc desc;
-  gpuir_builder *b;
-  gpuir_error err;
-  synth_rng r = {7};
-  unsigned d, i, j;
-  char text[4096];
-  memset(&desc, 0, sizeof desc);
-  desc.path = path;
-  desc.threads = 1;
-  desc.codec = codecs[number % CODECS];
-  desc.freq_codec = freq_codecs[number % 4];
-  if (gpuir_builder_create(&desc, &b, &err)) stop(err.msg);
-  for (d = 0; d < DOCUMENTS; d++) {
-    size_t n = 0;
-    for (i = 0; i < 6; i++) {
-      const double u = synth_unit(&r);
-      for (j = synth_below(&r, 97) ? 1 : 40; j; j--)
-        n += (size_t)snprintf(text + n, sizeof text - n, "w%u ", (unsigned)(WORDS * u * u * u));
-    }
-    if (d % 60 == 0) n += (size_t)snprintf(text + n, sizeof text - n, "rare%u", d);
-    if (gpuir_builder_add_text(b, NULL, text, n, &err)) stop(err.msg);
-  }
-  if (gpuir_builder_write(b, NULL, &err)) stop(err.msg);
-  gpuir_builder_destroy(b);
-}
-
-typedef struct image {
-  uint8_t *bytes;
-  size_t len;
-} image;
-
-static image load(const char *path) {
-  image im;
-  FILE *f = fopen(path, "rb");
-  long n;
-  if (!f || fseek(f, 0, SEEK_END) || (n = ftell(f)) < 0) stop("cannot read an index");
-  im.len = (size_t)n;
-  im.bytes = (uint8_t *)malloc(im.len);
-  rewind(f);
-  if (!im.bytes || fread(im.bytes, 1, im.len, f) != im.len) stop("cannot read an index");
-  (void)fclose(f);
-  return im;
-}
-
-/* Writes the image of an index, damaged as its number says. */
-static void damage(const image *im, const char *path, unsigned number) {
-  structure s;
-  FILE *f = fopen(path, "wb");
-  s.bytes = (uint8_t *)malloc(im->len);
-  if (!f || !s.bytes) stop("cannot write an index");
-  memcpy(s.bytes, im->bytes, im->len);
-  s.len = im->len;
-  s.state = number;
-  s.scramble = NULL;
-  structure_mutate(&s);
-  if (fwrite(s.bytes, 1, s.len, f) != s.len || fclose(f)) stop("cannot write an index");
-  free(s.bytes);
-}
-
 static unsigned parse(const gpuir_index *ix, unsigned number, gpuir_query **q) {
   synth_rng r = {number};
   unsigned i, n = 0;
@@ -105,9 +33,9 @@ static unsigned parse(const gpuir_index *ix, unsigned number, gpuir_query **q) {
     char text[80];
     gpuir_query_desc desc;
     gpuir_error err;
-    const int len = snprintf(text, sizeof text, "w%u w%u %sw%u rare%u", (unsigned)synth_below(&r, WORDS),
-                             (unsigned)synth_below(&r, WORDS), synth_below(&r, 4) ? "" : "-",
-                             (unsigned)synth_below(&r, WORDS), (unsigned)synth_below(&r, 8) * 60);
+    const int len = snprintf(text, sizeof text, "w%u w%u %sw%u rare%u", (unsigned)synth_below(&r, SEED_WORDS),
+                             (unsigned)synth_below(&r, SEED_WORDS), synth_below(&r, 4) ? "" : "-",
+                             (unsigned)synth_below(&r, SEED_WORDS), (unsigned)synth_below(&r, 8) * 60);
     memset(&desc, 0, sizeof desc);
     desc.mode = (int)(i % 3);
     if (!gpuir_query_parse(ix, &desc, text, (size_t)len, &q[n], &err)) n++;
@@ -130,7 +58,7 @@ static void search(gpuir_index *ix, gpuir_searcher *gpu, gpuir_searcher *cpu, un
   const unsigned n = parse(ix, number, q);
   gpuir_index_info info;
   unsigned i;
-  if (gpuir_index_stats(ix, &info)) stop("no statistics");
+  if (gpuir_index_stats(ix, &info)) seed_stop("no statistics");
   for (i = 0; i < n; i++) {
     size_t got = 0, want = 0, j;
     const int status = gpuir_search(gpu, q[i], hits, K, &got);
@@ -167,7 +95,8 @@ static void exercise(const char *path, unsigned number) {
   if (!status) {
     on_device++;
     verified += (unsigned)right;
-    if (gpuir_searcher_create(ix, NULL, &gpu) || gpuir_searcher_create(ix, NULL, &cpu)) stop("no searcher");
+    if (gpuir_searcher_create(ix, NULL, &gpu) || gpuir_searcher_create(ix, NULL, &cpu))
+      seed_stop("no searcher");
     if (!gpuir_cuda_attach(gpu, cuda, 0, &err)) search(ix, gpu, cpu, number, right);
     gpuir_searcher_destroy(gpu);
     gpuir_searcher_destroy(cpu);
@@ -182,7 +111,7 @@ int main(int argc, char **argv) {
   char path[] = "/tmp/gpuir-hostile-XXXXXX";
   gpuir_cuda_info info;
   gpuir_error err;
-  image seeds[CODECS];
+  seed_image seeds[SEEDS];
   unsigned i;
   int fd;
   if (gpuir_cuda_device(0, &info, &err)) {
@@ -190,18 +119,15 @@ int main(int argc, char **argv) {
     return 0;
   }
   fd = mkstemp(path);
-  if (fd < 0) stop("no temporary file");
+  if (fd < 0) seed_stop("no temporary file");
   (void)close(fd);
-  for (i = 0; i < CODECS; i++) {
-    build(path, i);
-    seeds[i] = load(path);
-  }
+  seeds_load(path, seeds);
   for (i = first; i < first + files; i++) {
-    damage(&seeds[i % CODECS], path, i);
+    seed_damage(seeds, path, i);
     exercise(path, i);
   }
   (void)unlink(path);
-  for (i = 0; i < CODECS; i++) free(seeds[i].bytes);
+  for (i = 0; i < SEEDS; i++) free(seeds[i].bytes);
   printf("# %s: of %u damaged files %u were opened, %u searched on the device, %u of them verified\n",
          info.device, files, opened, on_device, verified);
   report(!faults, "no fault of the device, no docID behind the last document");

@@ -267,6 +267,8 @@ void cli_queries_free(cli_queries *qs);
 
 /* Opens an index, or prints why not and returns NULL. */
 gpuir_index *cli_open(const char *path);
+/* The same for a command that reads every list: an index that names one list in many terms is refused. */
+gpuir_index *cli_open_to_read_all(const char *path);
 /* k1 and b of the command line: the missing one is the index's. */
 void cli_bm25(const gpuir_index *index, gpuir_query_desc *qd, int has_k1, int has_b, float k1, float b);
 

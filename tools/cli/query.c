@@ -26,6 +26,18 @@ gpuir_index *cli_open(const char *path) {
   return NULL;
 }
 
+gpuir_index *cli_open_to_read_all(const char *path) {
+  gpuir_index *index = cli_open(path);
+  gpuir_error err;
+  int r = GPUIR_OK;
+  memset(&err, 0, sizeof err);
+  if (index) r = gpuir_verify_directory(index, &err);
+  if (!r) return index;
+  gpuir_close(index);
+  cli_fail(path, r, &err);
+  return NULL;
+}
+
 void cli_bm25(const gpuir_index *index, gpuir_query_desc *qd, int has_k1, int has_b, float k1, float b) {
   gpuir_index_info info;
   if ((!has_k1 && !has_b) || gpuir_index_stats(index, &info)) return;

@@ -122,7 +122,7 @@ int cli_stats(int argc, char **argv) {
     cli_args_free(&a);
     return code;
   }
-  gpuir_index *index = cli_open(a.operands[0]);
+  gpuir_index *index = cli_open_to_read_all(a.operands[0]);
   if (index) {
     int r = gpuir_index_stats(index, &i);
     if (!r && cli_gpu_open(&gpu, backend, index)) {
