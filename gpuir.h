@@ -1585,6 +1585,24 @@ typedef struct gpuir__target {
   uint64_t param;   /* the user's choice, 0: the codec's default; the stream says what decoding needs of it */
 } gpuir__target;
 
+/* The codecs' ids in the file; never reused. PFL: pfd-list, PARA: parapfor. */
+enum {
+  GPUIR__ID_VBYTE = 1,
+  GPUIR__ID_BP128,
+  GPUIR__ID_PFD,
+  GPUIR__ID_NEWPFD,
+  GPUIR__ID_OPTPFD,
+  GPUIR__ID_EF,
+  GPUIR__ID_QS,
+  GPUIR__ID_RICE,
+  GPUIR__ID_PFL,
+  GPUIR__ID_PARA,
+  GPUIR__ID_LRC,
+  GPUIR__ID_LRCSEG,
+  GPUIR__ID_SEGLRC,
+  GPUIR__ID_HSLRC
+};
+
 typedef struct gpuir__codec {
   const char *name;
   uint8_t id;     /* in the file; never reused */
@@ -1913,10 +1931,15 @@ static int gpuir__vbyte_encode(const gpuir__codec *codec, const uint32_t *values
 
 #define GPUIR__BP128_EXCEPTIONS 0x80u
 
+/* Returns the word of a vertical block in which value i begins, at bit i / 4 * w % 32; it goes on 4 words behind. */
+GPUIR_HD static inline unsigned gpuir__bp128_word(unsigned w, unsigned i) {
+  return i / 4 * w / 32 * 4 + i % 4;
+}
+
 /* Returns the low bits of value i of a vertical block. Reads up to 16 bytes behind them, or the first 32 at w = 0. */
 GPUIR_HD static inline uint32_t gpuir__bp128_value(const uint8_t *block, unsigned w, unsigned i) {
   unsigned bit = i / 4 * w;
-  const uint8_t *p = block + (bit / 32 * 16 + i % 4 * 4);
+  const uint8_t *p = block + 4 * gpuir__bp128_word(w, i);
   uint64_t x = (uint64_t)gpuir__load32(p + 16) << 32 | gpuir__load32(p);
   return (uint32_t)(x >> bit % 32) & gpuir__low_bits(w);
 }
@@ -5267,27 +5290,27 @@ static inline const gpuir__codec_kernels *gpuir__codec_kernels_at(int level) {
 /* clang-format off */
 /*   name       id, docids, unit, parameter, mode, cost, functions */
 #define GPUIR__ENGINE_DOCIDS(ROW) \
-  ROW("vbyte",     1, 1, 1, NONE,    0,                   436, GPUIR__VBYTE_DOCIDS) \
-  ROW("bp128",     2, 1, 4, NONE,    0,                   100, GPUIR__BP128_DOCIDS)
+  ROW("vbyte",     GPUIR__ID_VBYTE,  1, 1, NONE,    0,                   436, GPUIR__VBYTE_DOCIDS) \
+  ROW("bp128",     GPUIR__ID_BP128,  1, 4, NONE,    0,                   100, GPUIR__BP128_DOCIDS)
 #define GPUIR__LAB_DOCIDS(ROW) \
-  ROW("pfd",       3, 1, 1, NONE,    GPUIR__PFD_FORMS,    115, GPUIR__PFD_DOCIDS) \
-  ROW("newpfd",    4, 1, 1, NONE,    GPUIR__NEWPFD_FORMS, 104, GPUIR__PFD_DOCIDS) \
-  ROW("optpfd",    5, 1, 1, NONE,    GPUIR__OPTPFD_FORMS, 106, GPUIR__PFD_DOCIDS) \
-  ROW("ef",        6, 1, 1, NONE,    0,                   297, GPUIR__EF) \
-  ROW("qs",        7, 1, 1, RATIO,   0,                   293, GPUIR__QS) \
-  ROW("rice",      8, 1, 1, NONE,    0,                   350, GPUIR__RICE) \
-  ROW("pfd-list",  9, 1, 1, LEVELS,  0,                   115, GPUIR__PFL) \
-  ROW("parapfor", 10, 1, 1, SEGMENT, 0,                   119, GPUIR__PARA) \
-  ROW("lrc",      11, 1, 1, SEGMENT, GPUIR__LRC,           72, GPUIR__LRC_ANY) \
-  ROW("lrcseg",   12, 1, 1, SEGMENT, GPUIR__LRCSEG,        75, GPUIR__LRC_ANY) \
-  ROW("seglrc",   13, 1, 1, SEGMENT, GPUIR__SEGLRC,        74, GPUIR__LRC_ANY) \
-  ROW("hslrc",    14, 1, 1, BUCKET,  0,                   129, GPUIR__HSLRC)
+  ROW("pfd",       GPUIR__ID_PFD,    1, 1, NONE,    GPUIR__PFD_FORMS,    115, GPUIR__PFD_DOCIDS) \
+  ROW("newpfd",    GPUIR__ID_NEWPFD, 1, 1, NONE,    GPUIR__NEWPFD_FORMS, 104, GPUIR__PFD_DOCIDS) \
+  ROW("optpfd",    GPUIR__ID_OPTPFD, 1, 1, NONE,    GPUIR__OPTPFD_FORMS, 106, GPUIR__PFD_DOCIDS) \
+  ROW("ef",        GPUIR__ID_EF,     1, 1, NONE,    0,                   297, GPUIR__EF) \
+  ROW("qs",        GPUIR__ID_QS,     1, 1, RATIO,   0,                   293, GPUIR__QS) \
+  ROW("rice",      GPUIR__ID_RICE,   1, 1, NONE,    0,                   350, GPUIR__RICE) \
+  ROW("pfd-list",  GPUIR__ID_PFL,    1, 1, LEVELS,  0,                   115, GPUIR__PFL) \
+  ROW("parapfor",  GPUIR__ID_PARA,   1, 1, SEGMENT, 0,                   119, GPUIR__PARA) \
+  ROW("lrc",       GPUIR__ID_LRC,    1, 1, SEGMENT, GPUIR__LRC,           72, GPUIR__LRC_ANY) \
+  ROW("lrcseg",    GPUIR__ID_LRCSEG, 1, 1, SEGMENT, GPUIR__LRCSEG,        75, GPUIR__LRC_ANY) \
+  ROW("seglrc",    GPUIR__ID_SEGLRC, 1, 1, SEGMENT, GPUIR__SEGLRC,        74, GPUIR__LRC_ANY) \
+  ROW("hslrc",     GPUIR__ID_HSLRC,  1, 1, BUCKET,  0,                   129, GPUIR__HSLRC)
 #define GPUIR__ENGINE_FREQS(ROW) \
-  ROW("vbyte",     1, 0, 1, NONE,    0,                   341, GPUIR__VBYTE_FREQS) \
-  ROW("bp128",     2, 0, 4, NONE,    0,                   100, GPUIR__BP128_FREQS)
+  ROW("vbyte",     GPUIR__ID_VBYTE,  0, 1, NONE,    0,                   341, GPUIR__VBYTE_FREQS) \
+  ROW("bp128",     GPUIR__ID_BP128,  0, 4, NONE,    0,                   100, GPUIR__BP128_FREQS)
 #define GPUIR__LAB_FREQS(ROW) \
-  ROW("newpfd",    4, 0, 1, NONE,    GPUIR__NEWPFD_FORMS,  98, GPUIR__PFD_FREQS) \
-  ROW("optpfd",    5, 0, 1, NONE,    GPUIR__OPTPFD_FORMS,  98, GPUIR__PFD_FREQS)
+  ROW("newpfd",    GPUIR__ID_NEWPFD, 0, 1, NONE,    GPUIR__NEWPFD_FORMS,  98, GPUIR__PFD_FREQS) \
+  ROW("optpfd",    GPUIR__ID_OPTPFD, 0, 1, NONE,    GPUIR__OPTPFD_FORMS,  98, GPUIR__PFD_FREQS)
 /* clang-format on */
 
 #ifndef GPUIR_NO_LAB
@@ -5303,7 +5326,7 @@ static const gpuir__codec gpuir__freq_codecs[] = {GPUIR__ENGINE_FREQS(GPUIR__COD
 #define GPUIR__DOCID_CODECS (sizeof gpuir__docid_codecs / sizeof gpuir__docid_codecs[0])
 #define GPUIR__FREQ_CODECS (sizeof gpuir__freq_codecs / sizeof gpuir__freq_codecs[0])
 
-#define GPUIR__BP128 2 /* the default's id */
+#define GPUIR__BP128 GPUIR__ID_BP128 /* the default */
 
 /* Returns words about a codec that this build leaves out, NULL about any other. The codec is given by its name, of `len`
  * letters, or by its id, if the name is NULL. */

@@ -1,28 +1,37 @@
 /* gpuir_lab.cu - the laboratory on the GPU: the literature's methods of decoding, intersecting and ranking
  *
  * Includes the engine as that includes gpuir.h: a program that wants both links this object instead of gpuir_cuda.o.
- * The interface is gpuir_lab.h. From top to bottom:
+ * The interface is gpuir_lab.h; tests/gpu/test_lab.c tests all of it against the CPU.
  *
- *   9  decoding to memory, intersecting and ranking, on lists of one's own
- *  10  searching by them
- */
-#include "../../gpuir_cuda.cu"
-
-#include "gpuir_lab.h"
-
-/* ============================================================================
- * 9  The laboratory: the GPU methods of the literature, on lists of one's own
+ * CONTENTS
+ *   Search for a tag in brackets to get there. Each part uses only parts above it, and the engine's.
  *
- * A lab holds lists in one codec, and as they are. Everything that a run needs is allocated when the lab is opened.
- * Decoding uses the functions of gpuir.h by which the CPU decodes (GPUIR_HD): one definition of each format. A warp
- * has a block of 128, lane t its values 4t to 4t+3; a unary vector is taken apart by 16 bits a lane, exceptions are
- * patched in shared memory.
+ *     [lab-cuda-01-decode]      lists on the device; decoding to memory     gcl_decode gcl_decode_bp128
+ *     [lab-cuda-02-intersect]   PARA, PMF, MergePath, skip pointers         gcl_para_search gcl_block_search
+ *     [lab-cuda-03-algorithm1]  search in lists coded by lines              gcl_algorithm1
+ *     [lab-cuda-04-rank]        tree, selections, radix sort                gcl_tree gcl_selection
+ *     [lab-cuda-05-thesis]      qs as in Li's thesis                        gcl_qs_scan
+ *     [lab-cuda-06-lists]       host: lists laid out on the device          gcl_open
+ *     [lab-cuda-07-runs]        host: runs of decoding, queries, ranking    gcl_launch_run gcl_time
+ *     [lab-cuda-08-search]      a searcher by these methods                 gcl_search
+ *     [lab-cuda-09-api]         the C interface                             gpuir_cuda_lab_open
  *
  * The comments above the kernels predict bytes and warp instructions for a block of 128; beside them stands what
  * was measured on an H200 (132 multiprocessors, 1.05 T warp instructions/s, copies at 4.2 TB/s in the same run), and
  * what ncu counted (tools/scripts/ncu_table.py). Two to five times the predicted instructions of decoders are
  * counted, as these were of the arithmetic on values only: in a decoder for any list all lanes take a header apart,
  * with addresses and offsets of 64 bits, look for the block's list, and write 512 bytes. Bytes were predicted rightly.
+ */
+#include "../../gpuir_cuda.cu"
+
+#include "gpuir_lab.h"
+
+/* ============================================================================
+ * [lab-cuda-01-decode]  lists on the device; decoding to memory
+ *
+ * A warp decodes a block of 128 as [cuda-04-codecs] does, and writes its docIDs.
+ *
+ * Start at  gcl_decode, gcl_decode_bp128; gcl_pfl_node (a pfd-list's exceptions); gcl_verify.
  * ==========================================================================*/
 
 #define GCL_THREADS 256u
@@ -31,20 +40,18 @@
 
 /* A list on the device. */
 struct gcl_list : gc_coded {
-  uint32_t shift[6]; /* hash segmentation with buckets of 16, 32, ... 256 on average; lr-local's segments */
-  uint32_t buckets[6];
+  uint32_t shift[6];   /* hash segmentation with buckets of 16, 32, ... 256 on average; lr-local's segments */
+  uint32_t buckets[6]; /* how many each of them has */
   const uint32_t *first[5]; /* buckets + 1 indices */
   const void *lines;        /* linear regression: of the list, then of each of lr-local's segments */
 };
-
-/* ---- decoding to memory ---- */
 
 /* Which list a block belongs to: `start` has the blocks before each list, `hint` the list of every 256th block. */
 typedef struct gcl_where {
   const uint32_t *start, *hint;
 } gcl_where;
 
-#define GCL_HINT 8u
+#define GCL_HINT 8u /* log2 of the blocks a hint */
 
 static __device__ __forceinline__ uint32_t gcl_list_of(const gcl_where &w, uint32_t g) {
   uint32_t i = __ldg(w.hint + (g >> GCL_HINT));
@@ -52,8 +59,8 @@ static __device__ __forceinline__ uint32_t gcl_list_of(const gcl_where &w, uint3
   return i;
 }
 
-/* Blocks from .. to - 1 of all blocks to out, 128 words a block. */
-template <int C, bool SUM>
+/* Decodes the blocks from .. to - 1 of all blocks to out, 128 words a block. */
+template <int CODEC, bool SUM>
 static __global__ void __launch_bounds__(GCL_THREADS)
     gcl_decode(const gcl_list *lists, gcl_where where, uint32_t from, uint32_t to, uint32_t chunk,
                uint32_t *out) {
@@ -66,36 +73,81 @@ static __global__ void __launch_bounds__(GCL_THREADS)
     for (; g < end; g++) {
       uint32_t v[4] = {0, 0, 0, 0};
       while (g >= __ldg(where.start + i + 1)) i++;
-      gcl_block<C, SUM>(lists[i], g - __ldg(where.start + i), sh, v);
+      gc_decode<CODEC, SUM>(lists[i], g - __ldg(where.start + i), sh, v);
       __stcs((uint4 *)(out + (uint64_t)(g - from) * GPUIR__BLOCK) + gc_lane(),
              make_uint4(v[0], v[1], v[2], v[3]));
     }
   }
 }
 
-/* Where lane t finds its row of a vertical block: words of two neighbouring rows. */
-static __device__ __forceinline__ void gcl_fetch(const uint8_t *low, uint32_t b, uint4 *x, uint4 *y) {
-  const uint32_t bit = gc_lane() * b;
-  const uint8_t *p = (const uint8_t *)((uintptr_t)low & ~(uintptr_t)3) + (bit >> 5) * 16;
+/* ---- bp128 to memory ---- */
+
+/* Finds a block's low bits, and its exceptions; without any, h and the marks are 0. */
+static __device__ __forceinline__ void gcl_view(const gpuir__stream &s, uint32_t block, uint32_t count,
+                                                gpuir__bp128_view *v) {
+  uint64_t left;
+  unsigned b;
+  const uint8_t *low = gpuir__bp128_block(&s, block, count, &b, &left);
+  if (left && gpuir__bp128_open(low, b, left, count, v)) return;
+  v->low = v->high = low;
+  v->b = b;
+  v->h = 0;
+  v->marks[0] = v->marks[1] = 0;
+}
+
+/* Loads the lane's words of a vertical block, by 16 bytes where the block allows it. */
+static __device__ __forceinline__ gc_low gcl_fetch(const uint8_t *low, uint32_t bits) {
+  const uint4 *p = (const uint4 *)low + (gc_lane() * bits >> 5);
   if (((uintptr_t)low & 15) == 0) {
-    *x = __ldg((const uint4 *)p);
-    *y = __ldg((const uint4 *)(p + 16));
-  } else {
-    const uint32_t *w = (const uint32_t *)p;
-    *x = make_uint4(__ldg(w), __ldg(w + 1), __ldg(w + 2), __ldg(w + 3));
-    *y = make_uint4(__ldg(w + 4), __ldg(w + 5), __ldg(w + 6), __ldg(w + 7));
+    const uint4 x = __ldg(p), y = __ldg(p + 1);
+    return {{x.x, x.y, x.z, x.w, y.x, y.y, y.z, y.w}};
   }
+  return gc_load_low(low, bits);
 }
 
 /* What a warp has found out about one of the blocks that it is going to decode; the first 16 bytes say what to load. */
 typedef struct __align__(16) gcl_head {
   const uint8_t *low;
-  uint32_t bits, prev; /* bits: b | h << 8 | count << 16 */
+  uint32_t form, prev; /* form: low bits | bits of a high part << 8 | values << 16 */
   const uint8_t *high;
   uint32_t limit, zero;
   uint64_t marks[2];
 }
 gcl_head;
+
+/* Describes block g of all blocks. */
+static __device__ __forceinline__ void gcl_open_head(const gcl_list *lists, const gcl_where &where,
+                                                     uint32_t g, gcl_head *to) {
+  const uint32_t i = gcl_list_of(where, g), block = g - __ldg(where.start + i);
+  const gpuir__stream &s = lists[i].s;
+  const uint32_t count = gpuir__block_count(s.n, block);
+  gpuir__bp128_view view;
+  gcl_view(s, block, count, &view);
+  to->low = view.low;
+  to->form = view.b | view.h << 8 | count << 16;
+  to->prev = block ? __ldg(s.last + block - 1) : UINT32_MAX;
+  to->high = view.high;
+  to->limit = s.limit;
+  to->marks[0] = view.marks[0];
+  to->marks[1] = view.marks[1];
+}
+
+/* Decodes the values of a block whose words have been loaded. */
+static __device__ __forceinline__ void gcl_unpack(const gcl_head &head, const gc_low &low, uint32_t v[4]) {
+  const uint32_t lane = gc_lane(), b = head.form & 255, h = head.form >> 8 & 255, n = head.form >> 16;
+  if (n == GPUIR__BLOCK)
+    gc_low_parts(low, b, v);
+  else /* packed otherwise: what was loaded is not used */
+    gc_packed4(head.low, b, 0, n, v);
+  if (h) {
+    const uint32_t shift = 4 * lane & 63, skip = (uint32_t)(uintptr_t)head.high & 3;
+    const uint64_t word = head.marks[lane / 16];
+    const uint32_t before = lane < 16 ? 0 : __popcll(head.marks[0]);
+    const gc_highs highs = {(const uint32_t *)(head.high - skip), 8 * skip, h, b};
+    gc_add_highs(highs, (uint32_t)(word >> shift) & 15,
+                 before + __popcll(word & (((uint64_t)1 << shift) - 1)), v);
+  }
+}
 
 /* bp128 to memory. Each lane opens one of 32 blocks, so that their headers are loaded at once, and leaves what it
  * found in shared memory; then the warp takes them one after the other, the next one's two rows of 16 bytes being on
@@ -116,62 +168,23 @@ static __global__ void __launch_bounds__(GCL_THREADS, 6)
     const uint32_t n = (uint32_t)min((uint64_t)chunk, (to - at + GCL_WARPS - 1) / GCL_WARPS);
     uint4 *to4 = (uint4 *)(out + (at - from) * GPUIR__BLOCK) + lane;
     uint32_t j;
-    uint4 x, y, nx, ny;
+    gc_low next;
     __syncwarp();
-    if (lane < n) {
-      const uint32_t g = (uint32_t)at + lane * GCL_WARPS;
-      uint32_t i = gcl_list_of(where, g), block, count;
-      const uint8_t *low;
-      gpuir__bp128_view view;
-      uint64_t left;
-      unsigned b;
-      const gpuir__stream &s = lists[i].s;
-      block = g - __ldg(where.start + i);
-      count = gpuir__block_count(s.n, block);
-      gcl_view(s, block, count, &view);
-      sh[lane].low = view.low;
-      sh[lane].bits = view.b | view.h << 8 | count << 16;
-      sh[lane].prev = block ? __ldg(s.last + block - 1) : UINT32_MAX;
-      sh[lane].high = view.high;
-      sh[lane].limit = s.limit;
-      sh[lane].marks[0] = view.marks[0];
-      sh[lane].marks[1] = view.marks[1];
-    }
+    if (lane < n) gcl_open_head(lists, where, (uint32_t)at + lane * GCL_WARPS, &sh[lane]);
     __syncwarp();
-    gcl_fetch(sh[0].low, sh[0].bits & 255, &nx, &ny);
+    next = gcl_fetch(sh[0].low, sh[0].form & 255);
     for (j = 0; j < n; j++, to4 += GCL_WARPS * (GPUIR__BLOCK / 4)) {
-      const uint32_t h = sh[j].bits, b = h & 255, bit = lane * b & 31, mask = gc_mask(b);
+      const gc_low low = next;
       uint32_t v[4];
-      x = nx;
-      y = ny;
-      if (j + 1 < n) gcl_fetch(sh[j + 1].low, sh[j + 1].bits & 255, &nx, &ny);
-      if (h >> 16 == GPUIR__BLOCK) {
-        v[0] = __funnelshift_r(x.x, y.x, bit) & mask;
-        v[1] = __funnelshift_r(x.y, y.y, bit) & mask;
-        v[2] = __funnelshift_r(x.z, y.z, bit) & mask;
-        v[3] = __funnelshift_r(x.w, y.w, bit) & mask;
-      } else { /* packed otherwise: what was loaded is not used */
-        gcl_slots(sh[j].low, b, 0, h >> 16, v);
-      }
-      if (h >> 8 & 255) {
-        gpuir__bp128_view w;
-        const uint32_t shift = 4 * lane & 63;
-        const uint64_t word = sh[j].marks[lane / 16];
-        uint32_t rank = __popcll(word & (((uint64_t)1 << shift) - 1)) +
-                        (lane < 16 ? 0 : __popcll(sh[j].marks[0])),
-                 mine = (uint32_t)(word >> shift) & 15, l;
-        w.high = sh[j].high;
-        w.b = b;
-        w.h = h >> 8 & 255;
-#pragma unroll
-        for (l = 0; l < 4; l++)
-          if (mine >> l & 1) v[l] |= gpuir__bp128_high(&w, rank++);
-      }
+      if (j + 1 < n) next = gcl_fetch(sh[j + 1].low, sh[j + 1].form & 255);
+      gcl_unpack(sh[j], low, v);
       if (SUM) gc_sum(v, sh[j].prev, sh[j].limit);
       __stcs(to4, make_uint4(v[0], v[1], v[2], v[3]));
     }
   }
 }
+
+/* ---- pfd-list: the exceptions, before the lists ---- */
 
 /* An array of a pfd-list's exceptions: n slots, some of which exceptions of their own patch. */
 typedef struct gcl_node {
@@ -185,48 +198,39 @@ typedef struct gcl_node {
 #define GCL_PFL_THREADS 1024u
 #define GCL_PFL_TILE (4 * GCL_PFL_THREADS) /* numbers of a large array that a block of threads takes */
 
-/* The numbers from .. to - 1 of an array, without what exceptions add. */
+/* Writes the numbers from .. to - 1 of an array, without what exceptions add. */
 static __device__ __forceinline__ void gcl_pfl_slots(const gcl_node &node, uint32_t from, uint32_t to) {
   uint32_t i;
   for (i = from + threadIdx.x; i < min(node.n, to) && node.out; i += GCL_PFL_THREADS)
     node.out[i] = gpuir__packed_value(node.slots, node.bits, i);
 }
 
-/* Exceptions from .. to - 1: in rounds of as many as threads the sum of the gaps between them, `before` up to there,
- * and their overflows. */
+/* Patches an array by its exceptions from .. to - 1: in rounds of as many as threads the sum of the gaps between them,
+ * `before` up to there, and their overflows. */
 static __device__ __forceinline__ void gcl_pfl_patch(const gcl_node &node, uint32_t from, uint32_t to,
                                                      uint32_t before) {
-  __shared__ uint32_t sums[GCL_PFL_THREADS / 32], carry;
   uint32_t e;
-  if (!threadIdx.x) carry = before;
-  __syncthreads();
   for (e = from; e < min(node.number, to); e += GCL_PFL_THREADS) {
-    uint32_t at = e + threadIdx.x, gap = at < node.number ? node.gaps[at] + 1 : 0, sum = gcl_scan(gap),
-             position;
-    if (gc_lane() == 31) sums[threadIdx.x / 32] = sum;
-    __syncthreads();
-    if (threadIdx.x < 32) sums[threadIdx.x] = gcl_scan(sums[threadIdx.x]);
-    __syncthreads();
-    position = carry + (threadIdx.x >= 32 ? sums[threadIdx.x / 32 - 1] : 0) + sum - 1;
+    const uint32_t at = e + threadIdx.x, gap = at < node.number ? node.gaps[at] + 1 : 0;
+    uint32_t all;
+    const uint32_t position = before + gc_block_scan<GCL_PFL_THREADS>(gap, &all) - 1;
     if (at < node.number) {
       if (!node.out)
         node.gaps[at] = position;
       else if (position < node.n)
         node.out[position] |= node.overflows[at] << node.bits;
     }
-    __syncthreads();
-    if (!threadIdx.x) carry += sums[GCL_PFL_THREADS / 32 - 1];
-    __syncthreads();
+    before += all;
   }
 }
 
-/* The sum over the threads of the block, in all of them. */
+/* Returns the sum of x over the threads of the block, in all of them. */
 static __device__ __forceinline__ uint32_t gcl_pfl_sum(uint32_t x) {
   __shared__ uint32_t sums[GCL_PFL_THREADS / 32];
-  x = __reduce_add_sync(GC_ALL, x);
+  x = __reduce_add_sync(GC_WARP, x);
   if (!gc_lane()) sums[threadIdx.x / 32] = x;
   __syncthreads();
-  return __reduce_add_sync(GC_ALL, sums[gc_lane()]);
+  return __reduce_add_sync(GC_WARP, sums[gc_lane()]);
 }
 
 /* A block of threads an array, where there are many. b / 8 bytes read and 4 written for a number, 8 read and 4 touched
@@ -281,8 +285,8 @@ static __global__ void __launch_bounds__(GCL_THREADS)
     }
   }
   for (i = 16; i; i /= 2) {
-    bad += __shfl_xor_sync(GC_ALL, bad, i);
-    sum += __shfl_xor_sync(GC_ALL, sum, i);
+    bad += __shfl_xor_sync(GC_WARP, bad, i);
+    sum += __shfl_xor_sync(GC_WARP, sum, i);
   }
   if (!gc_lane()) {
     if (bad) atomicAdd(sums, (unsigned long long)bad);
@@ -290,14 +294,17 @@ static __global__ void __launch_bounds__(GCL_THREADS)
   }
 }
 
-/* ---- intersection ----
+/* ============================================================================
+ * [lab-cuda-02-intersect]  the literature's methods of intersecting, over many queries at once
  *
  * A run takes many queries, each of which has its lists by ascending length. The docIDs of the shortest list are the
  * candidates; a query has its place in arrays of candidates, and every 128 of them are a chunk of work that some
  * warps take, whichever query it belongs to: no loop over queries on the host. A search leaves a bit for each
  * candidate; then the marked ones are moved together, in their order. PARA searches all lists at once (Ao et al.
  * 2011, section 4.1); the methods that merge go round by round, from short to long lists (Ding et al. 2009, 8.1).
- */
+ *
+ * Start at  gcl_para_search; gcl_pmf_level, gcl_pmf_find; gcl_mergepath; gcl_block_search; gcl_offsets, gcl_gather.
+ * ==========================================================================*/
 
 enum {
   GCL_BINARY,
@@ -364,7 +371,8 @@ static __device__ __forceinline__ gcl_share gcl_share_of(const gcl_batch &b, uin
   return s;
 }
 
-/* Which query each chunk belongs to, and how many candidates it has at first. Counted: 1.7 instructions for 128. */
+/* Notes which query each chunk belongs to, and how many candidates it has at first. Counted: 1.7 instructions for
+ * 128. */
 static __global__ void __launch_bounds__(GCL_THREADS)
     gcl_begin(const gcl_query *queries, uint32_t nq, uint32_t *chunk_query, uint32_t *count) {
   uint32_t q, i;
@@ -375,9 +383,9 @@ static __global__ void __launch_bounds__(GCL_THREADS)
   }
 }
 
-/* The shortest lists to memory: what gcl_decode does. Counted for 128 candidates: bp128 524 instructions, ef 415, lrc
- * 321, hslrc 652; 0.2 to 0.4 byte read a candidate, as many queries share their shortest list, and 1.5 written. */
-template <int C>
+/* Decodes the shortest lists to memory, as gcl_decode does. Counted for 128 candidates: bp128 524 instructions, ef 415,
+ * lrc 321, hslrc 652; 0.2 to 0.4 byte read a candidate, as many queries share their shortest list, and 1.5 written. */
+template <int CODEC>
 static __global__ void __launch_bounds__(GCL_THREADS) gcl_seed(const __grid_constant__ gcl_batch b) {
   __shared__ uint4 room[GCL_WARPS][32];
   uint32_t chunk = blockIdx.x * GCL_WARPS + threadIdx.x / 32;
@@ -385,13 +393,13 @@ static __global__ void __launch_bounds__(GCL_THREADS) gcl_seed(const __grid_cons
     const gcl_query q = b.queries[__ldg(b.chunk_query + chunk)];
     const uint32_t block = chunk - q.chunk;
     uint32_t v[4] = {0, 0, 0, 0};
-    gcl_block<C, true>(b.all[b.lists[q.first]], block, (uint32_t *)room[threadIdx.x / 32], v);
+    gc_decode<CODEC, true>(b.all[b.lists[q.first]], block, (uint32_t *)room[threadIdx.x / 32], v);
     ((uint4 *)(b.cand[0] + q.base + (uint64_t)block * GPUIR__BLOCK))[gc_lane()] =
         make_uint4(v[0], v[1], v[2], v[3]);
   }
 }
 
-/* The index of x in a list as it is, or one that has another docID, or n. */
+/* Returns the index of x in a list as it is, or one that has another docID, or n. */
 template <int HOW>
 static __device__ __forceinline__ uint32_t gcl_find(const gcl_list &l, uint32_t x) {
   uint32_t lo = 0, hi = l.s.n, h;
@@ -429,7 +437,7 @@ static __global__ void __launch_bounds__(GCL_THREADS)
       uint32_t at = gcl_find<HOW>(l, x);
       found = at < l.s.n && l.docs[at] == x;
     }
-    vote = __ballot_sync(GC_ALL, found);
+    vote = __ballot_sync(GC_WARP, found);
     if (!gc_lane()) b.flags[w] = vote;
   }
 }
@@ -478,7 +486,8 @@ static __global__ void __launch_bounds__(GCL_THREADS)
   }
 }
 
-/* The range of a list, or of its directory, in which candidate e of m lies, from the last level of splitters. */
+/* Narrows the range of a list, or of its directory, to that in which candidate e of m lies, by the last level of
+ * splitters. */
 static __device__ __forceinline__ void gcl_pmf_range(const uint32_t *pos, uint32_t e, uint32_t m,
                                                      unsigned levels, uint32_t *lo, uint32_t *hi) {
   uint64_t segments = 1;
@@ -491,7 +500,8 @@ static __device__ __forceinline__ void gcl_pmf_range(const uint32_t *pos, uint32
   if (s + 1 < segments) *hi = min(*hi, pos[s + 1] + 1);
 }
 
-/* How many levels have splitters: the last one's positions lie in pos[levels & 1] if levels start with pos[1]. */
+/* Returns how many levels have splitters: the last one's positions lie in pos[levels & 1] if levels start with
+ * pos[1]. */
 static __device__ __forceinline__ unsigned gcl_pmf_used(uint32_t m, unsigned levels) {
   uint64_t segments = 1;
   unsigned i;
@@ -516,12 +526,12 @@ static __global__ void __launch_bounds__(GCL_THREADS)
       at = gpuir__lower_bound(l.docs, lo, hi, x);
       found = at < l.s.n && l.docs[at] == x;
     }
-    vote = __ballot_sync(GC_ALL, found);
+    vote = __ballot_sync(GC_WARP, found);
     if (!gc_lane()) b.flags[w] = vote;
   }
 }
 
-/* Whether a query's round is MergePath's. */
+/* Returns whether a query's round is MergePath's. */
 static __device__ __forceinline__ bool gcl_merges(const gcl_batch &b, uint32_t n, uint32_t m) {
   return (float)n < b.crossover * (float)m;
 }
@@ -532,7 +542,7 @@ static __device__ __forceinline__ bool gcl_merges(const gcl_batch &b, uint32_t n
  * candidate: log2(blocks) loads, 7 shared ones, and its part of a block's decoding: all of it where lists differ
  * much in length. Counted for 128 candidates, in lists of 1,000 to 400,000 of 1.05 M documents: bp128 4,640
  * instructions, ef 3,920, lrc 3,090, hslrc 4,810; 3.9 to 4.6 bytes a candidate. */
-template <int C>
+template <int CODEC>
 static __global__ void __launch_bounds__(GCL_THREADS)
     gcl_block_search(const __grid_constant__ gcl_batch b, uint32_t round, int how, unsigned levels, int cand,
                      bool plain) {
@@ -568,13 +578,13 @@ static __global__ void __launch_bounds__(GCL_THREADS)
       }
       if (block[i] < l.nblocks) live |= 1u << i;
     }
-    while (__any_sync(GC_ALL, live)) {
+    while (__any_sync(GC_WARP, live)) {
       uint32_t least = UINT32_MAX, v[4] = {0, 0, 0, 0}, n;
 #pragma unroll
       for (i = 0; i < 4; i++)
         if (live >> i & 1) least = min(least, block[i]);
-      least = __reduce_min_sync(GC_ALL, least);
-      n = gcl_block<C, true>(l, least, sh, v);
+      least = __reduce_min_sync(GC_WARP, least);
+      n = gc_decode<CODEC, true>(l, least, sh, v);
       __syncwarp();
 #pragma unroll
       for (i = 0; i < 4; i++)
@@ -594,34 +604,27 @@ static __global__ void __launch_bounds__(GCL_THREADS)
     }
 #pragma unroll
     for (i = 0; i < 4; i++) {
-      uint32_t vote = __ballot_sync(GC_ALL, found >> i & 1);
+      uint32_t vote = __ballot_sync(GC_WARP, found >> i & 1);
       if (!lane) b.flags[(uint64_t)chunk * 4 + i] = vote;
     }
     __syncwarp();
   }
 }
 
-/* A round's lists to memory, where MergePath is going to need them; start: blocks of the queries before. Counted for
- * 128 docIDs: bp128 623 instructions, ef 478; 3.3 bytes a docID written. */
-template <int C>
+/* Decodes a round's lists to memory, where MergePath is going to need them; start: blocks of the queries before.
+ * Counted for 128 docIDs: bp128 623 instructions, ef 478; 3.3 bytes a docID written. */
+template <int CODEC>
 static __global__ void __launch_bounds__(GCL_THREADS)
     gcl_expand(const __grid_constant__ gcl_batch b, uint32_t round, const uint32_t *start) {
   __shared__ uint4 room[GCL_WARPS][32];
   const uint32_t all = start[b.nq];
   uint32_t g = blockIdx.x * GCL_WARPS + threadIdx.x / 32;
   for (; g < all; g += gridDim.x * GCL_WARPS) {
-    uint32_t lo = 0, hi = b.nq, v[4] = {0, 0, 0, 0}, m;
-    while (hi - lo > 1) {
-      uint32_t mid = (lo + hi) / 2;
-      if (__ldg(start + mid) <= g)
-        lo = mid;
-      else
-        hi = mid;
-    }
-    const gcl_list &l = b.all[b.lists[b.queries[lo].first + round]];
-    m = b.count[lo];
+    const uint32_t q = gc_owner(gc_numbers{start}, b.nq, g), m = b.count[q];
+    const gcl_list &l = b.all[b.lists[b.queries[q].first + round]];
+    uint32_t v[4] = {0, 0, 0, 0};
     if (!m || !gcl_merges(b, l.s.n, m)) continue;
-    gcl_block<C, true>(l, g - __ldg(start + lo), (uint32_t *)room[threadIdx.x / 32], v);
+    gc_decode<CODEC, true>(l, g - __ldg(start + q), (uint32_t *)room[threadIdx.x / 32], v);
     ((uint4 *)(b.expanded + (uint64_t)g * GPUIR__BLOCK))[gc_lane()] = make_uint4(v[0], v[1], v[2], v[3]);
   }
 }
@@ -639,22 +642,16 @@ static __global__ void __launch_bounds__(GCL_PART_THREADS)
   const uint32_t all = parts[b.nq];
   uint32_t part;
   for (part = blockIdx.x; part < all; part += gridDim.x) {
-    uint32_t lo = 0, hi = b.nq, m, n, i, j, i1, j1, na, nc;
+    const uint32_t of = gc_owner(gc_numbers{parts}, b.nq, part);
+    uint32_t m, n, i, j, i1, j1, na, nc;
     uint64_t d;
-    while (hi - lo > 1) {
-      uint32_t mid = (lo + hi) / 2;
-      if (__ldg(parts + mid) <= part)
-        lo = mid;
-      else
-        hi = mid;
-    }
-    const gcl_query q = b.queries[lo];
+    const gcl_query q = b.queries[of];
     const gcl_list &l = b.all[b.lists[q.first + round]];
     const uint32_t *left = plain ? b.all[b.lists[q.first]].docs : b.cand[cand] + q.base;
-    const uint32_t *right = starts ? b.expanded + (uint64_t)starts[lo] * GPUIR__BLOCK : l.docs;
-    m = b.count[lo];
+    const uint32_t *right = starts ? b.expanded + (uint64_t)starts[of] * GPUIR__BLOCK : l.docs;
+    m = b.count[of];
     n = l.s.n;
-    d = (uint64_t)(part - __ldg(parts + lo)) * GCL_PART;
+    d = (uint64_t)(part - __ldg(parts + of)) * GCL_PART;
     if (!m || !gcl_merges(b, n, m) || d >= (uint64_t)m + n) continue;
     if (threadIdx.x < 2)
       gpuir__mergepath_split(left, m, right, n, min(d + threadIdx.x * GCL_PART, (uint64_t)m + n),
@@ -692,7 +689,7 @@ static __global__ void __launch_bounds__(GCL_PART_THREADS)
   }
 }
 
-/* Queries that have no list of this round keep what they have; clears the others' flags for MergePath. */
+/* Clears the flags of queries for MergePath; those that have no list of this round keep all their candidates. */
 static __global__ void __launch_bounds__(GCL_THREADS)
     gcl_clear(const __grid_constant__ gcl_batch b, uint32_t round) {
   uint64_t w = (uint64_t)blockIdx.x * GCL_THREADS + threadIdx.x;
@@ -703,37 +700,25 @@ static __global__ void __launch_bounds__(GCL_THREADS)
   }
 }
 
-/* Where each chunk's marked candidates go: a block of threads a query. Counted: 6.3 instructions for 128 candidates. */
+/* Finds where each chunk's marked candidates go: a block of threads a query. Counted: 6.3 instructions for 128
+ * candidates. */
 static __global__ void __launch_bounds__(GCL_THREADS) gcl_offsets(const __grid_constant__ gcl_batch b) {
-  __shared__ uint32_t sums[GCL_WARPS], carry;
   uint32_t q, i;
   for (q = blockIdx.x; q < b.nq; q += gridDim.x) {
     const gcl_query query = b.queries[q];
     const uint32_t chunks = (query.m + GPUIR__BLOCK - 1) / GPUIR__BLOCK;
-    if (!threadIdx.x) carry = 0;
-    __syncthreads();
+    uint32_t before = 0;
     for (i = 0; i < chunks; i += blockDim.x) {
-      uint32_t n = 0, sum, before;
+      uint32_t n = 0, sum, all;
       if (i + threadIdx.x < chunks) {
         uint4 f = ((const uint4 *)b.flags)[query.chunk + i + threadIdx.x];
         n = __popc(f.x) + __popc(f.y) + __popc(f.z) + __popc(f.w);
       }
-      sum = gcl_scan(n);
-      if (gc_lane() == 31) sums[threadIdx.x / 32] = sum;
-      __syncthreads();
-      if (threadIdx.x < 32) {
-        uint32_t x = gcl_scan(threadIdx.x < GCL_WARPS ? sums[threadIdx.x] : 0);
-        if (threadIdx.x < GCL_WARPS) sums[threadIdx.x] = x;
-      }
-      __syncthreads();
-      before = carry + (threadIdx.x >= 32 ? sums[threadIdx.x / 32 - 1] : 0) + sum - n;
-      if (i + threadIdx.x < chunks) b.at[query.chunk + i + threadIdx.x] = before;
-      __syncthreads();
-      if (!threadIdx.x) carry += sums[GCL_WARPS - 1];
-      __syncthreads();
+      sum = gc_block_scan<GCL_THREADS>(n, &all);
+      if (i + threadIdx.x < chunks) b.at[query.chunk + i + threadIdx.x] = before + sum - n;
+      before += all;
     }
-    if (!threadIdx.x) b.count[q] = carry;
-    __syncthreads();
+    if (!threadIdx.x) b.count[q] = before;
   }
 }
 
@@ -748,12 +733,15 @@ static __global__ void __launch_bounds__(GCL_THREADS)
     const gcl_share s = gcl_share_of(b, (uint32_t)(w / 4), (uint32_t)w % 4, cand, plain);
     at = b.at[w / 4];
     for (i = 0; i < w % 4; i++) at += __popc(b.flags[w / 4 * 4 + i]);
-    if (flags >> gc_lane() & 1)
-      b.cand[to][s.base + at + __popc(flags & ((1u << gc_lane()) - 1))] = s.cand[s.e];
+    if (flags >> gc_lane() & 1) b.cand[to][s.base + at + gc_rank(flags)] = s.cand[s.e];
   }
 }
 
-/* ---- Algorithm 1 of Ao et al. 2011: lists coded by linear regression, searched by element ---- */
+/* ============================================================================
+ * [lab-cuda-03-algorithm1]  Algorithm 1 of Ao et al. 2011: lists coded by lines, searched by element
+ *
+ * Start at  gcl_algorithm1, gcl_holds.
+ * ==========================================================================*/
 
 /* A segment that has been found. */
 typedef struct gcl_segment {
@@ -762,12 +750,13 @@ typedef struct gcl_segment {
   uint32_t base, count; /* base: the line's argument of value 0 */
 } gcl_segment;
 
+/* Returns value i of a segment. */
 static __device__ __forceinline__ uint32_t gcl_element(const gcl_segment &g, uint32_t i) {
   return gpuir__para_value(&g.para, i) + gpuir__line_at(&g.line, g.base + i);
 }
 
-/* Where x may lie in a segment with a line of its own: deviations are not negative and have at most b + hb bits, so the
- * line is at most x and more than x less 2^(b + hb) there. That is the safe range, and exact. */
+/* Narrows the range in which x may lie in a segment with a line of its own: deviations are not negative and have at
+ * most b + hb bits, so the line is at most x and more than x less 2^(b + hb) there. That is the safe range, and exact. */
 static __device__ __forceinline__ void gcl_contract(const gcl_segment &g, uint32_t x, uint32_t *lo,
                                                     uint32_t *hi) {
   const unsigned w = g.para.b + (g.para.en ? g.para.hb : 0);
@@ -789,6 +778,7 @@ static __device__ __forceinline__ void gcl_contract(const gcl_segment &g, uint32
   }
 }
 
+/* Returns whether a segment's values lo .. hi - 1 have x; own: the segment has a line of its own. */
 static __device__ __forceinline__ bool gcl_in_segment(const gcl_segment &g, uint32_t x, uint32_t lo,
                                                       uint32_t hi, bool own) {
   if (own) gcl_contract(g, x, &lo, &hi);
@@ -803,11 +793,11 @@ static __device__ __forceinline__ bool gcl_in_segment(const gcl_segment &g, uint
   return false;
 }
 
-/* The segment that has value i of the list, and what is the segment's own index of it. */
-template <int C>
+/* Finds the segment that has value i of the list; returns the value's index in the segment. */
+template <int CODEC>
 static __device__ __forceinline__ uint32_t gcl_locate(const gcl_list &l, uint32_t i, gcl_segment *g) {
   const gpuir__stream &s = l.s;
-  if (C == GCL_HSLRC && s.offset) {
+  if (CODEC == GPUIR__ID_HSLRC && s.offset) {
     gpuir__hslrc_list list;
     uint32_t h, first;
     (void)gpuir__hslrc_find(&s, &list);
@@ -819,7 +809,9 @@ static __device__ __forceinline__ uint32_t gcl_locate(const gcl_list &l, uint32_
     g->count = min(g->count - g->base, GPUIR__PARA_MOST);
     return i - first - g->base;
   } else {
-    const int kind = C == GCL_LRC ? GPUIR__LRC : C == GCL_LRCSEG ? GPUIR__LRCSEG : GPUIR__SEGLRC;
+    const int kind = CODEC == GPUIR__ID_LRC      ? GPUIR__LRC
+                     : CODEC == GPUIR__ID_LRCSEG ? GPUIR__LRCSEG
+                                                 : GPUIR__SEGLRC;
     uint64_t at = s.offset ? gpuir__min64(s.offset[i / GPUIR__BLOCK], s.len) : 0;
     gpuir__lrc_list list;
     uint32_t start;
@@ -834,37 +826,41 @@ static __device__ __forceinline__ uint32_t gcl_locate(const gcl_list &l, uint32_
   }
 }
 
-/* Whether a list holds x. By hash segmentation: the bucket is known from x. Otherwise: the safe range of the
- * list's line, a search for the block in it (the auxiliary list H), and in the block's segment by element. */
-template <int C>
+/* Returns whether a list holds x, by hash segmentation: the bucket is known from x. */
+static __device__ __forceinline__ bool gcl_hashed_holds(const gpuir__stream &s, uint32_t x) {
+  gpuir__hslrc_list list;
+  gcl_segment g;
+  uint32_t h, first, count, lo, hi, k;
+  (void)gpuir__hslrc_find(&s, &list);
+  h = gpuir__hs_bucket(x, list.shift);
+  if (h >= list.buckets) return false;
+  first = gpuir__hslrc_first(&list, h);
+  count = gpuir__hslrc_first(&list, h + 1) - first;
+  if (!count) return false;
+  lo = 0;
+  hi = (count - 1) / GPUIR__PARA_MOST + 1;
+  while (hi - lo > 1) { /* the last segment that does not begin behind x */
+    k = (lo + hi) / 2;
+    gpuir__hslrc_segment(&list, h, count, k * GPUIR__PARA_MOST, &g.line, &g.para);
+    g.base = k * GPUIR__PARA_MOST;
+    if (gcl_element(g, 0) <= x)
+      lo = k;
+    else
+      hi = k;
+  }
+  gpuir__hslrc_segment(&list, h, count, lo * GPUIR__PARA_MOST, &g.line, &g.para);
+  g.base = lo * GPUIR__PARA_MOST;
+  return gcl_in_segment(g, x, 0, min(count - g.base, GPUIR__PARA_MOST), !g.base);
+}
+
+/* Returns whether a list holds x. Without hash segmentation: the safe range of the list's line, a search for the block
+ * in it (the auxiliary list H), and in the block's segment by element. */
+template <int CODEC>
 static __device__ __forceinline__ bool gcl_holds(const gcl_list &l, uint32_t x) {
   const gpuir__stream &s = l.s;
   gcl_segment g;
   uint32_t lo, hi, block, at;
-  if (C == GCL_HSLRC && s.offset) {
-    gpuir__hslrc_list list;
-    uint32_t h, first, count, k;
-    (void)gpuir__hslrc_find(&s, &list);
-    h = gpuir__hs_bucket(x, list.shift);
-    if (h >= list.buckets) return false;
-    first = gpuir__hslrc_first(&list, h);
-    count = gpuir__hslrc_first(&list, h + 1) - first;
-    if (!count) return false;
-    lo = 0;
-    hi = (count - 1) / GPUIR__PARA_MOST + 1;
-    while (hi - lo > 1) { /* the last segment that does not begin behind x */
-      k = (lo + hi) / 2;
-      gpuir__hslrc_segment(&list, h, count, k * GPUIR__PARA_MOST, &g.line, &g.para);
-      g.base = k * GPUIR__PARA_MOST;
-      if (gcl_element(g, 0) <= x)
-        lo = k;
-      else
-        hi = k;
-    }
-    gpuir__hslrc_segment(&list, h, count, lo * GPUIR__PARA_MOST, &g.line, &g.para);
-    g.base = lo * GPUIR__PARA_MOST;
-    return gcl_in_segment(g, x, 0, min(count - g.base, GPUIR__PARA_MOST), !g.base);
-  }
+  if (CODEC == GPUIR__ID_HSLRC && s.offset) return gcl_hashed_holds(s, x);
   gpuir__lr_range((const gpuir__lr *)l.lines, x, s.n, &lo, &hi);
   if (lo >= hi) return false;
   block = lo / GPUIR__BLOCK;
@@ -876,10 +872,10 @@ static __device__ __forceinline__ bool gcl_holds(const gcl_list &l, uint32_t x) 
   hi = min(hi, block * GPUIR__BLOCK + gpuir__block_count(s.n, block));
   while (lo < hi) { /* once, unless segments are shorter than a block */
     uint32_t end;
-    at = gcl_locate<C>(l, lo, &g);
+    at = gcl_locate<CODEC>(l, lo, &g);
     end = min(g.count, at + hi - lo);
     if (end - at == hi - lo || gcl_element(g, end - 1) >= x)
-      return gcl_in_segment(g, x, at, end, C == GCL_SEGLRC);
+      return gcl_in_segment(g, x, at, end, CODEC == GPUIR__ID_SEGLRC);
     lo += end - at;
   }
   return false;
@@ -887,7 +883,7 @@ static __device__ __forceinline__ bool gcl_holds(const gcl_list &l, uint32_t x) 
 
 /* A thread a docID of the shortest list: recovers it alone, looks for it in the other lists as they are coded. Counted
  * for 128 candidates: lrc 3,510 instructions, hslrc 5,480. */
-template <int C>
+template <int CODEC>
 static __global__ void __launch_bounds__(GCL_THREADS) gcl_algorithm1(const __grid_constant__ gcl_batch b) {
   uint64_t w = (uint64_t)blockIdx.x * GCL_WARPS + threadIdx.x / 32;
   for (; w < (uint64_t)b.nchunks * 4; w += (uint64_t)gridDim.x * GCL_WARPS) {
@@ -896,22 +892,24 @@ static __global__ void __launch_bounds__(GCL_THREADS) gcl_algorithm1(const __gri
     uint32_t x = 0, i, vote;
     if (found) {
       gcl_segment g;
-      uint32_t at = gcl_locate<C>(b.all[b.lists[s.first]], s.e, &g);
+      uint32_t at = gcl_locate<CODEC>(b.all[b.lists[s.first]], s.e, &g);
       x = gcl_element(g, at);
       b.cand[0][s.base + s.e] = x;
     }
-    for (i = 1; i < s.k && found; i++) found = gcl_holds<C>(b.all[b.lists[s.first + i]], x);
-    vote = __ballot_sync(GC_ALL, found);
+    for (i = 1; i < s.k && found; i++) found = gcl_holds<CODEC>(b.all[b.lists[s.first + i]], x);
+    vote = __ballot_sync(GC_WARP, found);
     if (!gc_lane()) b.flags[w] = vote;
   }
 }
 
-/* ---- ranking: the k greatest of a query's keys, a block of threads a query ----
+/* ============================================================================
+ * [lab-cuda-04-rank]  the k greatest of a query's keys, a block of threads a query
  *
- * A key is score << 32 | ~docID: keys differ, and their descending order is that of hits. */
+ * Start at  gcl_tree, gcl_selection, gcl_radix_sort.
+ * ==========================================================================*/
 
 #define GCL_TOPK_THREADS 512u
-#define GCL_GROUP 512u  /* of the tree (Ding et al. 2009, 8.2) */
+#define GCL_GROUP 512u  /* keys a node of the tree (Ding et al. 2009, 8.2) */
 #define GCL_SLOTS 1024u /* buckets of a round of bucket selection */
 
 enum { GCL_TREE, GCL_BUCKET, GCL_RADIX_SELECT, GCL_RADIX_SORT, GCL_PARTIAL_SORT, GCL_RANKINGS };
@@ -931,19 +929,49 @@ static __device__ __forceinline__ unsigned long long gcl_max(unsigned long long 
   return a > b ? a : b;
 }
 
-/* The greatest over a block of threads; all get it. 10 shuffles, 2 barriers. */
+/* Returns the greatest over a block of threads, in all of them. 10 shuffles, 2 barriers. */
 static __device__ unsigned long long gcl_block_max(unsigned long long x) {
   __shared__ unsigned long long part[GCL_TOPK_THREADS / 32];
   uint32_t i;
 #pragma unroll
-  for (i = 16; i; i /= 2) x = gcl_max(x, __shfl_xor_sync(GC_ALL, x, i));
+  for (i = 16; i; i /= 2) x = gcl_max(x, __shfl_xor_sync(GC_WARP, x, i));
   if (!gc_lane()) part[threadIdx.x / 32] = x;
   __syncthreads();
   x = part[gc_lane() & (GCL_TOPK_THREADS / 32 - 1)];
 #pragma unroll
-  for (i = GCL_TOPK_THREADS / 64; i; i /= 2) x = gcl_max(x, __shfl_xor_sync(GC_ALL, x, i));
+  for (i = GCL_TOPK_THREADS / 64; i; i /= 2) x = gcl_max(x, __shfl_xor_sync(GC_WARP, x, i));
   __syncthreads();
   return x;
+}
+
+/* ---- the tree ---- */
+
+/* A level of the tree: the greatest key of each group of GCL_GROUP of the level below. Level 0: the keys. */
+typedef struct gcl_level {
+  const unsigned long long *keys;
+  uint32_t n;
+} gcl_level;
+
+/* Makes a level of the one below, a warp a group. */
+static __device__ __forceinline__ void gcl_make_level(const gcl_level &below, unsigned long long *to,
+                                                      uint32_t n) {
+  uint32_t i, j;
+  for (i = threadIdx.x / 32; i < n; i += GCL_TOPK_THREADS / 32) {
+    const uint32_t end = min(below.n, (i + 1) * GCL_GROUP);
+    unsigned long long x = 0;
+    for (j = i * GCL_GROUP + gc_lane(); j < end; j += 32) x = gcl_max(x, below.keys[j]);
+#pragma unroll
+    for (j = 16; j; j /= 2) x = gcl_max(x, __shfl_xor_sync(GC_WARP, x, j));
+    if (!gc_lane()) to[i] = x;
+  }
+  __syncthreads();
+}
+
+/* Returns the greatest key of a group of a level that is at most `most`, in all threads. */
+static __device__ __forceinline__ unsigned long long gcl_group_max(const gcl_level &level, uint32_t group,
+                                                                   unsigned long long most) {
+  const uint32_t j = group * GCL_GROUP + threadIdx.x;
+  return gcl_block_max(j < level.n && level.keys[j] <= most ? level.keys[j] : 0);
 }
 
 /* The tree of groups of 512 (Ding et al. 2009, section 8.2): each has its greatest key; the greatest of all is
@@ -951,91 +979,65 @@ static __device__ unsigned long long gcl_block_max(unsigned long long x) {
  * 2 to 4 maxima over 512 keys. What was taken needs no mark: keys that are taken are those not below the last one.
  * Counted, the best 100 of 20,000: 8.0 bytes a key, 1,940 instructions for 128. */
 static __global__ void __launch_bounds__(GCL_TOPK_THREADS) gcl_tree(const gcl_topk t) {
-  uint32_t q, i;
+  __shared__ uint32_t owner;
+  uint32_t q, i, j;
   for (q = blockIdx.x; q < t.nq; q += gridDim.x) {
     const uint32_t from = t.start[q], n = t.count ? t.count[q] : t.start[q + 1] - from, k = min(t.k, n);
     const uint32_t n1 = (n + GCL_GROUP - 1) / GCL_GROUP, n2 = (n1 + GCL_GROUP - 1) / GCL_GROUP;
-    const unsigned long long *keys = t.keys + from;
-    unsigned long long *one = t.spare + from, *two = one + n1,
-                       own; /* n1 + n2 <= n + 1, or there is no second level */
-    for (i = threadIdx.x / 32; i < n1; i += GCL_TOPK_THREADS / 32) {
-      unsigned long long x = 0;
-      uint32_t j, end = min(n, (i + 1) * GCL_GROUP);
-      for (j = i * GCL_GROUP + gc_lane(); j < end; j += 32) x = gcl_max(x, keys[j]);
-#pragma unroll
-      for (j = 16; j; j /= 2) x = gcl_max(x, __shfl_xor_sync(GC_ALL, x, j));
-      if (!gc_lane()) one[i] = x;
-    }
-    __syncthreads();
-    if (n1 > GCL_GROUP) {
-      for (i = threadIdx.x / 32; i < n2; i += GCL_TOPK_THREADS / 32) {
-        unsigned long long x = 0;
-        uint32_t j, end = min(n1, (i + 1) * GCL_GROUP);
-        for (j = i * GCL_GROUP + gc_lane(); j < end; j += 32) x = gcl_max(x, one[j]);
-#pragma unroll
-        for (j = 16; j; j /= 2) x = gcl_max(x, __shfl_xor_sync(GC_ALL, x, j));
-        if (!gc_lane()) two[i] = x;
+    const bool two = n1 > GCL_GROUP; /* n1 + n2 <= n + 1, or there is no second level */
+    unsigned long long *one_keys = t.spare + from, *two_keys = one_keys + n1, own = 0;
+    const gcl_level keys = {t.keys + from, n}, one = {one_keys, n1},
+                    top = two ? gcl_level{two_keys, n2} : one;
+    gcl_make_level(keys, one_keys, n1);
+    if (two) gcl_make_level(one, two_keys, n2);
+    for (i = threadIdx.x; i < top.n; i += GCL_TOPK_THREADS)
+      own = gcl_max(own, top.keys[i]); /* a thread's share */
+    for (i = 0; i < k; i++) {
+      const unsigned long long best = gcl_block_max(own);
+      uint32_t group, leaf;
+      unsigned long long x;
+      if (own == best) {
+        for (j = threadIdx.x; j < top.n && top.keys[j] != best; j += GCL_TOPK_THREADS) {}
+        owner = j;
+        t.out[(uint64_t)q * t.k + i] = best;
       }
       __syncthreads();
-    }
-    {
-      const unsigned long long *top =
-          n1 > GCL_GROUP ? two : one; /* each thread has one, or every 512th, of the top */
-      const uint32_t ntop = n1 > GCL_GROUP ? n2 : n1;
-      __shared__ uint32_t owner;
-      unsigned long long best;
-      for (own = 0, i = threadIdx.x; i < ntop; i += GCL_TOPK_THREADS) own = gcl_max(own, top[i]);
-      for (i = 0; i < k; i++) {
-        uint32_t group, j;
-        unsigned long long x = 0;
-        best = gcl_block_max(own);
-        if (own == best) {
-          for (j = threadIdx.x; j < ntop && top[j] != best; j += GCL_TOPK_THREADS) {}
-          owner = j;
-          t.out[(uint64_t)q * t.k + i] = best;
-        }
+      leaf = group = owner;
+      __syncthreads();
+      if (two) { /* which of the group's leaves has it */
+        j = group * GCL_GROUP + threadIdx.x;
+        if (j < n1 && one.keys[j] == best) owner = j;
         __syncthreads();
-        group = owner;
-        __syncthreads();
-        if (n1 > GCL_GROUP) { /* the group of groups: which one has it */
-          j = group * GCL_GROUP + threadIdx.x;
-          if (j < n1 && one[j] == best) owner = j;
-          __syncthreads();
-          j = owner * GCL_GROUP + threadIdx.x;
-          if (j < n && keys[j] < best) x = keys[j];
-          x = gcl_block_max(x);
-          if (!threadIdx.x) one[owner] = x;
-          __syncthreads();
-          j = group * GCL_GROUP + threadIdx.x;
-          x = gcl_block_max(j < n1 ? one[j] : 0);
-          if (!threadIdx.x) two[group] = x;
-        } else {
-          j = group * GCL_GROUP + threadIdx.x;
-          if (j < n && keys[j] < best) x = keys[j];
-          x = gcl_block_max(x);
-          if (!threadIdx.x) one[group] = x;
-        }
-        __syncthreads();
-        if (own == best)
-          for (own = 0, j = threadIdx.x; j < ntop; j += GCL_TOPK_THREADS) own = gcl_max(own, top[j]);
+        leaf = owner;
+      }
+      x = gcl_group_max(keys, leaf, best - 1);
+      if (!threadIdx.x) one_keys[leaf] = x;
+      __syncthreads();
+      if (two) {
+        x = gcl_group_max(one, group, ~0ull);
+        if (!threadIdx.x) two_keys[group] = x;
         __syncthreads();
       }
+      if (own == best)
+        for (own = 0, j = threadIdx.x; j < top.n; j += GCL_TOPK_THREADS) own = gcl_max(own, top.keys[j]);
+      __syncthreads();
     }
   }
 }
+
+/* ---- selections ---- */
 
 typedef struct gcl_keys {
   const unsigned long long *keys;
   __device__ unsigned long long operator()(uint32_t i) const { return keys[i]; }
 } gcl_keys;
 
-/* A key that exactly k of n keys are not below, by buckets of equal width over what is left of their range, each a
- * power of two wide (bucket selection, Griffin 3.1.3). 8 bytes a key for each round; a round leaves a 512th or
+/* Returns a key that exactly k of n keys are not below, by buckets of equal width over what is left of their range, each
+ * a power of two wide (bucket selection, Griffin 3.1.3). 8 bytes a key for each round; a round leaves a 512th or
  * less of the range. */
 static __device__ unsigned long long gcl_bucket_select(const unsigned long long *keys, uint32_t n, uint32_t k,
                                                        uint32_t *hist) {
-  __shared__ unsigned long long range[2];
-  __shared__ uint32_t found[3];
+  __shared__ gc_slot_found found;
   unsigned long long least = ~0ull, most = 0;
   uint32_t i, remain = k;
   for (i = threadIdx.x; i < n; i += blockDim.x) {
@@ -1052,27 +1054,12 @@ static __device__ unsigned long long gcl_bucket_select(const unsigned long long 
     for (i = threadIdx.x; i < n; i += blockDim.x)
       if (keys[i] >= least && keys[i] <= most) atomicAdd(&hist[(keys[i] - least) >> shift], 1);
     __syncthreads();
-    if (threadIdx.x < 32) { /* lane 0 has the greatest buckets */
-      uint32_t sum = 0, scan, own = GCL_SLOTS / 32;
-      for (i = 0; i < own; i++) sum += hist[GCL_SLOTS - 1 - (threadIdx.x * own + i)];
-      scan = gcl_scan(sum) - sum;
-      if (scan < remain && scan + sum >= remain)
-        for (i = 0; i < own; i++) {
-          uint32_t slot = GCL_SLOTS - 1 - (threadIdx.x * own + i);
-          if (scan < remain && scan + hist[slot] >= remain) {
-            found[0] = scan;
-            found[1] = hist[slot];
-            range[0] = least + ((unsigned long long)slot << shift);
-            range[1] = (most - range[0]) >> shift ? range[0] + ((1ull << shift) - 1) : most; /* no overflow */
-          }
-          scan += hist[slot];
-        }
-    }
+    if (threadIdx.x < 32) gc_find_slot<GCL_SLOTS>(hist, remain, &found);
     __syncthreads();
-    least = range[0];
-    most = range[1];
-    remain -= found[0];
-    i = found[1];
+    least += (unsigned long long)found.slot << shift;
+    if ((most - least) >> shift) most = least + ((1ull << shift) - 1);
+    remain -= found.above;
+    i = found.inside;
     __syncthreads();
     if (i == remain || !shift) return least;
   }
@@ -1084,16 +1071,15 @@ template <int HOW>
 static __global__ void __launch_bounds__(GCL_TOPK_THREADS) gcl_selection(const gcl_topk t) {
   extern __shared__ unsigned long long gcl_best[];
   __shared__ uint32_t hist[GCL_SLOTS], taken;
-  uint32_t q, i, step, half;
+  uint32_t q, i;
   for (q = blockIdx.x; q < t.nq; q += gridDim.x) {
     const uint32_t from = t.start[q], n = t.count ? t.count[q] : t.start[q + 1] - from, k = min(t.k, n);
     const unsigned long long *keys = t.keys + from;
     unsigned long long least = 0;
     if (!n) continue;
-    if (k < n) {
-      gcl_keys all = {keys};
-      least = HOW == GCL_BUCKET ? gcl_bucket_select(keys, n, k, hist) : gc_select(all, n, k, k, hist);
-    }
+    if (k < n)
+      least =
+          HOW == GCL_BUCKET ? gcl_bucket_select(keys, n, k, hist) : gc_select(gcl_keys{keys}, n, k, k, hist);
     if (!threadIdx.x) taken = 0;
     for (i = threadIdx.x; i < t.size; i += blockDim.x) gcl_best[i] = 0;
     __syncthreads();
@@ -1103,20 +1089,7 @@ static __global__ void __launch_bounds__(GCL_TOPK_THREADS) gcl_selection(const g
         if (at < t.size) gcl_best[at] = keys[i];
       }
     __syncthreads();
-    for (step = 2; step <= t.size; step *= 2) /* descending */
-      for (half = step / 2; half; half /= 2) {
-        for (i = threadIdx.x; i < t.size; i += blockDim.x) {
-          uint32_t o = i ^ half;
-          if (o > i) {
-            unsigned long long x = gcl_best[i], y = gcl_best[o];
-            if ((x < y) == !(i & step)) {
-              gcl_best[i] = y;
-              gcl_best[o] = x;
-            }
-          }
-        }
-        __syncthreads();
-      }
+    gc_sort(gcl_best, t.size);
     for (i = threadIdx.x; i < k; i += blockDim.x) t.out[(uint64_t)q * t.k + i] = gcl_best[i];
     __syncthreads();
   }
@@ -1141,21 +1114,12 @@ static __global__ void __launch_bounds__(GCL_TOPK_THREADS)
       __syncthreads();
       for (i = threadIdx.x; i < n; i += blockDim.x) atomicAdd(&base[255 - (in[i] >> (8 * pass) & 255)], 1);
       __syncthreads();
-      if (threadIdx.x < 32) { /* to how many keys go before each digit */
-        uint32_t sum = 0, before;
-        for (i = 0; i < 8; i++) sum += base[threadIdx.x * 8 + i];
-        before = gcl_scan(sum) - sum;
-        for (i = 0; i < 8; i++) {
-          uint32_t here = base[threadIdx.x * 8 + i];
-          base[threadIdx.x * 8 + i] = before;
-          before += here;
-        }
-      }
+      if (threadIdx.x < 32) (void)gc_scan_counts(base); /* to how many keys go before each digit */
       __syncthreads(); /* also where there is no key, before the next pass clears */
       for (i = 0; i < n; i += blockDim.x) {
         const uint32_t at = i + threadIdx.x,
                        digit = at < n ? 255 - (uint32_t)(in[at] >> (8 * pass) & 255) : 256;
-        uint32_t same = __match_any_sync(GC_ALL, digit), rank = __popc(same & ((1u << gc_lane()) - 1));
+        uint32_t same = __match_any_sync(GC_WARP, digit), rank = gc_rank(same);
         for (w = gc_lane(); w < 256; w += 32) counts[warp][w] = 0;
         __syncwarp();
         if (digit < 256 && !rank) counts[warp][digit] = __popc(same);
@@ -1180,12 +1144,15 @@ static __global__ void __launch_bounds__(GCL_TOPK_THREADS)
   }
 }
 
-/* ---- qs as in chapter 5 of Li's thesis, a list at a time: the baselines of what gcl_qs does ----
+/* ============================================================================
+ * [lab-cuda-05-thesis]  qs as in chapter 5 of Li's thesis, a list at a time: the baselines of gc_qs
  *
  * "naive": the upper bits as one number each, a prefix sum over all of them, a gather. "steps": bits are counted
- * in words of 32, the prefix sum is over these counts, and each thread gathers from one word. Both put the lower
- * bits to it in a last step. (Here ones end numbers; in the thesis zeros do.) T:
- * threads of a block, which the thesis varies. */
+ * in words of 32, the prefix sum is over these counts, and each thread gathers from one word. Both add the lower
+ * bits in a last step. (Here ones end numbers; in the thesis zeros do.) THREADS of a block, which the thesis varies.
+ *
+ * Start at  gcl_qs_count, then in the order of their launch, to gcl_qs_combine.
+ * ==========================================================================*/
 
 #define GCL_TILE 2048u /* numbers of a prefix sum that a block of threads takes */
 
@@ -1195,80 +1162,67 @@ typedef struct gcl_qs_work {
   bool words; /* a number of `in` is a word, not a bit */
 } gcl_qs_work;
 
-/* Numbers of the prefix sum. */
+/* Returns how many numbers the prefix sum has. */
 static __device__ __forceinline__ uint32_t gcl_qs_open(const gcl_qs_work &w, gpuir__halves *h) {
   (void)gpuir__halves_find(&w.list->s, GPUIR__QS_LOG, 0, h);
   return (uint32_t)(w.words ? (h->unary.bytes + 3) / 4 : h->unary.bytes * 8);
 }
 
-/* 32 upper bits; those behind the end are 0. */
+/* Returns 32 upper bits; those behind the end are 0. */
 static __device__ __forceinline__ uint32_t gcl_qs_word(const gpuir__halves &h, uint32_t i) {
   const uint64_t left = h.unary.bytes - (uint64_t)i * 4;
   return gpuir__load32(h.unary.bits + (uint64_t)i * 4) & (left < 4 ? (1u << (8 * (uint32_t)left)) - 1 : ~0u);
 }
 
-/* Bits that do not end a number: 1/8 byte read and 4 written a bit, or 4 and 4 a word. */
-template <unsigned T>
-static __global__ void __launch_bounds__(T) gcl_qs_count(const gcl_qs_work w) {
+/* Counts the bits that do not end a number: 1/8 byte read and 4 written a bit, or 4 and 4 a word. */
+template <unsigned THREADS>
+static __global__ void __launch_bounds__(THREADS) gcl_qs_count(const gcl_qs_work w) {
   gpuir__halves h;
   const uint32_t n = gcl_qs_open(w, &h);
-  uint32_t i = blockIdx.x * T + threadIdx.x;
-  for (; i < n; i += gridDim.x * T)
+  uint32_t i = blockIdx.x * THREADS + threadIdx.x;
+  for (; i < n; i += gridDim.x * THREADS)
     w.in[i] = w.words ? 32 - __popc(gcl_qs_word(h, i)) : ~gcl_qs_word(h, i / 32) >> (i & 31) & 1;
 }
 
-/* The inclusive sum over a block of threads. */
-static __device__ __forceinline__ uint32_t gcl_block_scan(uint32_t x) {
-  __shared__ uint32_t part[32];
-  uint32_t i, before = 0;
-  x = gcl_scan(x);
-  if (gc_lane() == 31) part[threadIdx.x / 32] = x;
-  __syncthreads();
-  for (i = 0; i < threadIdx.x / 32; i++) before += part[i];
-  __syncthreads();
-  return x + before;
-}
-
-template <unsigned T>
-static __global__ void __launch_bounds__(T) gcl_qs_tiles(const gcl_qs_work w) {
+/* Sums up each tile. */
+template <unsigned THREADS>
+static __global__ void __launch_bounds__(THREADS) gcl_qs_tiles(const gcl_qs_work w) {
   gpuir__halves h;
   const uint32_t n = gcl_qs_open(w, &h), tiles = (n + GCL_TILE - 1) / GCL_TILE;
   uint32_t t, i;
   for (t = blockIdx.x; t < tiles; t += gridDim.x) {
-    uint32_t sum = 0;
-    for (i = t * GCL_TILE + threadIdx.x; i < min(n, (t + 1) * GCL_TILE); i += T) sum += w.in[i];
-    sum = gcl_block_scan(sum);
-    if (threadIdx.x == T - 1) w.sums[t] = sum;
+    uint32_t sum = 0, all;
+    for (i = t * GCL_TILE + threadIdx.x; i < min(n, (t + 1) * GCL_TILE); i += THREADS) sum += w.in[i];
+    (void)gc_block_scan<THREADS>(sum, &all);
+    if (!threadIdx.x) w.sums[t] = all;
   }
 }
 
-template <unsigned T>
-static __global__ void __launch_bounds__(T) gcl_qs_sums(const gcl_qs_work w) {
-  __shared__ uint32_t carry;
+/* Turns the tiles' sums into the sums of the tiles before them. */
+template <unsigned THREADS>
+static __global__ void __launch_bounds__(THREADS) gcl_qs_sums(const gcl_qs_work w) {
   gpuir__halves h;
   const uint32_t n = gcl_qs_open(w, &h), tiles = (n + GCL_TILE - 1) / GCL_TILE;
-  uint32_t t;
-  if (!threadIdx.x) carry = 0;
-  __syncthreads();
-  for (t = 0; t < tiles; t += T) {
-    uint32_t x = t + threadIdx.x < tiles ? w.sums[t + threadIdx.x] : 0, sum = gcl_block_scan(x) + carry;
-    if (t + threadIdx.x < tiles) w.sums[t + threadIdx.x] = sum - x;
-    __syncthreads();
-    if (threadIdx.x == T - 1) carry = sum;
-    __syncthreads();
+  uint32_t t, before = 0, all;
+  for (t = 0; t < tiles; t += THREADS) {
+    const uint32_t x = t + threadIdx.x < tiles ? w.sums[t + threadIdx.x] : 0;
+    const uint32_t sum = gc_block_scan<THREADS>(x, &all);
+    if (t + threadIdx.x < tiles) w.sums[t + threadIdx.x] = before + sum - x;
+    before += all;
   }
 }
 
-template <unsigned T>
-static __global__ void __launch_bounds__(T) gcl_qs_scan(const gcl_qs_work w) {
+/* Writes the sum of the numbers before each. */
+template <unsigned THREADS>
+static __global__ void __launch_bounds__(THREADS) gcl_qs_scan(const gcl_qs_work w) {
   gpuir__halves h;
-  const uint32_t n = gcl_qs_open(w, &h), tiles = (n + GCL_TILE - 1) / GCL_TILE, each = GCL_TILE / T;
-  uint32_t t, i;
+  const uint32_t n = gcl_qs_open(w, &h), tiles = (n + GCL_TILE - 1) / GCL_TILE, each = GCL_TILE / THREADS;
+  uint32_t t, i, all;
   for (t = blockIdx.x; t < tiles; t += gridDim.x) {
     const uint32_t first = t * GCL_TILE + threadIdx.x * each;
     uint32_t x[each], sum = 0;
     for (i = 0; i < each; i++) sum += x[i] = first + i < n ? w.in[first + i] : 0;
-    sum = gcl_block_scan(sum) - sum + w.sums[t];
+    sum = gc_block_scan<THREADS>(sum, &all) - sum + w.sums[t];
     for (i = 0; i < each; i++) {
       if (first + i < n) w.out[first + i] = sum;
       sum += x[i];
@@ -1276,13 +1230,13 @@ static __global__ void __launch_bounds__(T) gcl_qs_scan(const gcl_qs_work w) {
   }
 }
 
-/* To each docID its upper part. */
-template <unsigned T>
-static __global__ void __launch_bounds__(T) gcl_qs_gather(const gcl_qs_work w) {
+/* Gathers each docID's upper part. */
+template <unsigned THREADS>
+static __global__ void __launch_bounds__(THREADS) gcl_qs_gather(const gcl_qs_work w) {
   gpuir__halves h;
   const uint32_t n = gcl_qs_open(w, &h), most = w.list->s.n;
-  uint32_t i = blockIdx.x * T + threadIdx.x;
-  for (; i < n; i += gridDim.x * T) {
+  uint32_t i = blockIdx.x * THREADS + threadIdx.x;
+  for (; i < n; i += gridDim.x * THREADS) {
     uint32_t upper = w.out[i], at;
     if (!w.words) {
       at = i - upper;
@@ -1298,21 +1252,28 @@ static __global__ void __launch_bounds__(T) gcl_qs_gather(const gcl_qs_work w) {
   }
 }
 
-template <unsigned T>
-static __global__ void __launch_bounds__(T) gcl_qs_combine(const gcl_qs_work w) {
+/* Joins upper and lower parts. */
+template <unsigned THREADS>
+static __global__ void __launch_bounds__(THREADS) gcl_qs_combine(const gcl_qs_work w) {
   gpuir__halves h;
-  uint32_t i = blockIdx.x * T + threadIdx.x;
+  uint32_t i = blockIdx.x * THREADS + threadIdx.x;
   (void)gcl_qs_open(w, &h);
-  for (; i < w.list->s.n; i += gridDim.x * T)
+  for (; i < w.list->s.n; i += gridDim.x * THREADS)
     w.docs[i] = (w.upper[i] << h.b) + gpuir__packed_value(h.low, h.b, i);
 }
 
-/* ---- the host's side ---- */
+/* ============================================================================
+ * [lab-cuda-06-lists]  host: lists laid out on the device
+ *
+ * A lab holds lists in one codec, and as they are. Everything that a run needs is allocated when the lab is opened.
+ *
+ * Start at  gcl_open.
+ * ==========================================================================*/
 
 #define GCL_PFL_FEW 64u /* arrays at most that are taken in tiles */
 #define GCL_GROUPS 6u   /* of arrays of exceptions: coded to depth 0 to 4; the lists themselves */
 
-/* The clock of the steps of a search: events, and what ended at each. */
+/* The clock of the steps of a search: events, and which step ended at each. */
 #define GCL_MARKS 256u
 typedef struct gcl_clock {
   cudaEvent_t event[GCL_MARKS];
@@ -1320,64 +1281,75 @@ typedef struct gcl_clock {
   unsigned n;
 } gcl_clock;
 
-struct gpuir_cuda_lab {
+/* The arrays of exceptions of a pfd-list's lab. */
+typedef struct gcl_nodes {
+  gcl_node *node[GCL_GROUPS];  /* device */
+  uint32_t *start[GCL_GROUPS]; /* of each list of all: the arrays before, and one more */
+  uint32_t tiles[GCL_GROUPS];  /* of the largest array */
+  uint32_t *sums;              /* device: of GCL_PFL_FEW arrays' tiles */
+} gcl_nodes;
+
+/* What runs need: a stream, memory, and lists on the device. A lab has one, and a searcher, whose lists are those of a
+ * batch of queries. */
+typedef struct gcl_runner {
   gpuir_allocator a;
   int device, processors;
-  unsigned codec;     /* GCL_ */
-  size_t nlists, all; /* in one copy; in all */
-  uint64_t room;
-  uint32_t *n,
-      *start;      /* of each list of one copy: its values; of each of all: the blocks before, and one more */
-  uint64_t *bytes; /* coded, of each list of one copy */
-  uint32_t *node_start[GCL_GROUPS]; /* of each list of all: the arrays before, and one more */
-  uint32_t node_tiles[GCL_GROUPS];  /* of the largest array */
-  uint32_t *node_sums;              /* device: of GCL_PFL_FEW arrays' tiles */
-  size_t host_size;
-  void *host;
   cudaStream_t stream;
-  cudaEvent_t before, after;
   void *memory[96];
   unsigned nmemory;
-  uint8_t *aux; /* where the next piece of the slab of auxiliary structures goes */
-  uint64_t aux_left;
-  const gcl_list *lists; /* on the device, from here on */
-  gcl_where where;
-  gcl_node *nodes[GCL_GROUPS];
-  uint32_t *out;
-  unsigned long long *sums;
-  size_t queries, terms; /* of a run at most */
+  unsigned codec;         /* GPUIR__ID_ */
+  size_t nlists, all;     /* lists in one copy; in all copies */
+  uint32_t *n;            /* of each list of one copy: its values */
+  const gcl_list *lists;  /* device */
+  const gcl_nodes *nodes; /* NULL: the codec is not pfd-list */
+  uint64_t room;          /* docIDs or candidates of a run */
+  uint32_t *out;          /* device: `room` docIDs */
+  size_t queries, terms;  /* of a run at most */
+  uint32_t rounds;        /* at most */
   gcl_batch batch;
-  uint32_t rounds; /* at most */
-  uint8_t *plan;   /* of a run, pinned; what it is copied to */
-  uint8_t *plan_device;
+  uint8_t *plan, *plan_device; /* of a run, pinned; its copy */
   size_t plan_size;
   gcl_clock *clock; /* NULL: no steps are told apart */
+} gcl_runner;
+
+struct gpuir_cuda_lab {
+  gcl_runner r;
+  gcl_nodes nodes;
+  uint32_t *start; /* of each list of all: the blocks before, and one more */
+  uint64_t *bytes; /* coded, of each list of one copy */
+  void *host;      /* these arrays */
+  size_t host_size;
+  cudaEvent_t before, after; /* a run */
+  uint8_t *aux;              /* where the next piece of the slab of auxiliary structures goes */
+  uint64_t aux_left;
+  gcl_where where;          /* device */
+  unsigned long long *sums; /* device: gcl_verify's */
 };
 
-/* A step ends here, as far as the clock has room. */
-static void gcl_mark(gpuir_cuda_lab *lab, unsigned step) {
-  gcl_clock *c = lab->clock;
+/* Ends a step here, as far as the clock has room. */
+static void gcl_mark(gcl_runner *r, unsigned step) {
+  gcl_clock *c = r->clock;
   if (!c || c->n == GCL_MARKS) return;
   c->step[c->n] = (uint8_t)step;
-  (void)cudaEventRecord(c->event[c->n++], lab->stream);
+  (void)cudaEventRecord(c->event[c->n++], r->stream);
 }
 
-static int gcl_device_alloc(gpuir_cuda_lab *lab, uint64_t n, void **p, gpuir_error *err) {
-  if (lab->nmemory == sizeof lab->memory / sizeof lab->memory[0])
+static int gcl_device_alloc(gcl_runner *r, uint64_t n, void **p, gpuir_error *err) {
+  if (r->nmemory == sizeof r->memory / sizeof r->memory[0])
     return gpuir__fail(err, GPUIR_E_BACKEND, 0, "CUDA: too many pieces of memory");
   GC_TRY(cudaMalloc(p, n ? n : 1), "allocating device memory");
-  lab->memory[lab->nmemory++] = *p;
+  r->memory[r->nmemory++] = *p;
   return GPUIR_OK;
 }
 
-static int gcl_device_copy(gpuir_cuda_lab *lab, const void *from, uint64_t n, void **p, gpuir_error *err) {
-  int status = gcl_device_alloc(lab, n, p, err);
+static int gcl_device_copy(gcl_runner *r, const void *from, uint64_t n, void **p, gpuir_error *err) {
+  int status = gcl_device_alloc(r, n, p, err);
   if (status) return status;
   GC_TRY(cudaMemcpy(*p, from, n, cudaMemcpyHostToDevice), "uploading lists");
   return GPUIR_OK;
 }
 
-/* Room in a buffer, at a multiple of 16; returns where it begins, or SIZE_MAX without memory. */
+/* Makes room in a buffer, at a multiple of 16; returns where it begins, or SIZE_MAX without memory. */
 static size_t gcl_room(const gpuir_allocator *a, gpuir__buf *buf, size_t n) {
   size_t at = (buf->len + 15) & ~(size_t)15;
   if (!gpuir__buf_room(a, buf, at - buf->len + n + 1)) return SIZE_MAX;
@@ -1386,7 +1358,8 @@ static size_t gcl_room(const gpuir_allocator *a, gpuir__buf *buf, size_t n) {
   return at;
 }
 
-/* What a copy of the lists is made of: one image of the bytes, and tables whose addresses are places in it. */
+/* One copy of the lists before it is on the device: an image of the bytes, and tables whose addresses are places in
+ * it. */
 typedef struct gcl_image {
   gpuir__buf bytes, lists, nodes[GCL_GROUPS];
   uint64_t scratch; /* numbers of exceptions */
@@ -1394,7 +1367,7 @@ typedef struct gcl_image {
 
 static inline const uint8_t *gcl_place(size_t at) { return (const uint8_t *)(uintptr_t)at; }
 
-/* An array of exceptions, and first those that it has itself; *size: its bytes. */
+/* Plans an array of exceptions, and first those that it has itself; *size: its bytes. */
 static int gcl_plan_array(const gpuir_allocator *a, gcl_image *m, size_t at, uint64_t avail, uint32_t n,
                           unsigned depth, gcl_node *node, uint64_t *size) {
   gpuir__pfl_level level;
@@ -1428,7 +1401,7 @@ static int gcl_plan_array(const gpuir_allocator *a, gcl_image *m, size_t at, uin
   return gpuir__buf_put(a, &m->nodes[depth], node, sizeof *node);
 }
 
-/* The exceptions of a pfd-list. */
+/* Plans the exceptions of a pfd-list. */
 static int gcl_plan_exceptions(const gpuir_allocator *a, gcl_image *m, const gpuir__stream *s, gcl_list *l) {
   gpuir__pfl_level top;
   unsigned depth;
@@ -1456,70 +1429,86 @@ static int gcl_plan_exceptions(const gpuir_allocator *a, gcl_image *m, const gpu
   return gpuir__buf_put(a, &m->nodes[GCL_GROUPS - 1], &root, sizeof root);
 }
 
-/* Codes list i into the image. */
+/* The directory of a list that is being coded, on the host; NULL for a list of one block. */
+typedef struct gcl_directory {
+  uint32_t *offset;
+  uint8_t *width;
+  size_t place, size; /* in the image; of the memory of these arrays */
+} gcl_directory;
+
+/* Copies a directory into the image, and makes the list refer to it. */
+static void gcl_add_directory(gcl_image *m, const gcl_directory *d, const uint32_t *docs, gcl_list *l) {
+  const uint32_t blocks = l->nblocks, n = l->s.n;
+  uint8_t *to = m->bytes.data + d->place;
+  uint32_t k;
+  memcpy(to, d->offset, (size_t)blocks * 4);
+  for (k = 0; k < blocks; k++)
+    gpuir__store32(to + (size_t)(blocks + k) * 4,
+                   docs[gpuir__min64((uint64_t)k * GPUIR__BLOCK + GPUIR__BLOCK, n) - 1]);
+  memcpy(to + (size_t)blocks * 8, d->width, blocks);
+  l->s.offset = (const uint32_t *)(uintptr_t)d->place;
+  l->s.last = l->s.offset + blocks;
+  l->s.width = gcl_place(d->place + (size_t)blocks * 8);
+}
+
+/* Codes a list into the image; *bytes: its size, *stream: what the CPU would decode it from. */
+static int gcl_code_list(const gpuir_allocator *a, gcl_image *m, gpuir__coding coding, const uint32_t *docs,
+                         uint32_t n, const gcl_directory *d, gpuir__stream *stream) {
+  const size_t at = gcl_room(a, &m->bytes, 0);
+  const gpuir__target to = {a, &m->bytes, d->offset, d->width, coding.param};
+  int status = at == SIZE_MAX ? GPUIR_E_NOMEM : coding.codec->encode(coding.codec, docs, n, &to);
+  memset(stream, 0, sizeof *stream);
+  stream->len = m->bytes.len - at;
+  if (!status && gcl_room(a, &m->bytes, GPUIR__STREAM_PAD) == SIZE_MAX) status = GPUIR_E_NOMEM;
+  if (status) return status;
+  stream->codec = coding.codec;
+  stream->bytes = m->bytes.data + at;
+  stream->n = n;
+  stream->limit = UINT32_MAX;
+  stream->offset = d->offset;
+  stream->width = d->width;
+  return GPUIR_OK;
+}
+
+/* Adds list i to the image. */
 static int gcl_add_list(gpuir_cuda_lab *lab, gcl_image *m, gpuir__coding coding, const uint32_t *docs,
                         uint32_t n, size_t i, uint64_t docs_at) {
-  const gpuir__codec *codec = coding.codec;
-  const gpuir_allocator *a = &lab->a;
+  const gpuir_allocator *a = &lab->r.a;
   const uint32_t blocks = (n + GPUIR__BLOCK - 1) / GPUIR__BLOCK;
-  size_t at, directory = SIZE_MAX, len;
-  uint32_t *offset = NULL, k;
-  uint8_t *width = NULL;
+  gcl_directory d = {NULL, NULL, SIZE_MAX, 0};
   gpuir__stream s;
   gcl_list l;
-  void *spare = NULL;
+  uint32_t k;
   int status;
   for (k = 1; k < n; k++)
     if (docs[k] <= docs[k - 1]) return GPUIR_E_ARGUMENT;
   if (n >= GPUIR__BLOCK) {
-    directory = gcl_room(a, &m->bytes, (size_t)blocks * 9);
-    spare = gpuir__alloc(a, (size_t)blocks * 5);
-    if (directory == SIZE_MAX || !spare) {
-      gpuir__free(a, spare, (size_t)blocks * 5);
+    d.size = (size_t)blocks * 5;
+    d.place = gcl_room(a, &m->bytes, (size_t)blocks * 9);
+    d.offset = (uint32_t *)gpuir__alloc(a, d.size);
+    if (d.place == SIZE_MAX || !d.offset) {
+      gpuir__free(a, d.offset, d.size);
       return GPUIR_E_NOMEM;
     }
-    offset = (uint32_t *)spare;
-    width = (uint8_t *)(offset + blocks);
+    d.width = (uint8_t *)(d.offset + blocks);
   }
-  at = gcl_room(a, &m->bytes, 0);
-  {
-    const gpuir__target to = {a, &m->bytes, offset, width, coding.param};
-    status = at == SIZE_MAX ? GPUIR_E_NOMEM : codec->encode(codec, docs, n, &to);
-  }
-  len = m->bytes.len - at;
-  if (!status && gcl_room(a, &m->bytes, GPUIR__STREAM_PAD) == SIZE_MAX) status = GPUIR_E_NOMEM;
-  memset(&s, 0, sizeof s);
+  status = gcl_code_list(a, m, coding, docs, n, &d, &s);
   memset(&l, 0, sizeof l);
   if (!status) {
-    s.codec = codec;
-    s.bytes = m->bytes.data + at;
-    s.len = len;
-    s.n = n;
-    s.limit = UINT32_MAX;
-    s.offset = offset;
-    s.width = width;
     l.s = s;
     l.s.codec = NULL;
-    l.s.bytes = gcl_place(at);
-    if (offset) {
-      uint8_t *to = m->bytes.data + directory;
-      memcpy(to, offset, (size_t)blocks * 4);
-      for (k = 0; k < blocks; k++)
-        gpuir__store32(to + (size_t)(blocks + k) * 4,
-                       docs[gpuir__min64((uint64_t)k * GPUIR__BLOCK + GPUIR__BLOCK, n) - 1]);
-      memcpy(to + (size_t)blocks * 8, width, blocks);
-      l.s.offset = (const uint32_t *)(uintptr_t)directory;
-      l.s.last = l.s.offset + blocks;
-      l.s.width = gcl_place(directory + (size_t)blocks * 8);
-    }
-    l.docs = (const uint32_t *)(uintptr_t)(docs_at * 4);
+    l.s.offset = NULL;
+    l.s.width = NULL;
+    l.s.bytes = gcl_place((size_t)(s.bytes - m->bytes.data));
     l.nblocks = blocks;
-    lab->n[i] = n;
-    lab->bytes[i] = len + (offset ? (uint64_t)blocks * 9 : 0);
-    if (lab->codec == GCL_PFL) status = gcl_plan_exceptions(a, m, &s, &l);
+    if (d.offset) gcl_add_directory(m, &d, docs, &l);
+    l.docs = (const uint32_t *)(uintptr_t)(docs_at * 4);
+    lab->r.n[i] = n;
+    lab->bytes[i] = s.len + (d.offset ? (uint64_t)blocks * 9 : 0);
+    if (lab->r.codec == GPUIR__ID_PFL) status = gcl_plan_exceptions(a, m, &s, &l);
   }
   if (!status) status = gpuir__buf_put(a, &m->lists, &l, sizeof l);
-  gpuir__free(a, spare, (size_t)blocks * 5);
+  gpuir__free(a, d.offset, d.size);
   return status;
 }
 
@@ -1530,12 +1519,12 @@ static void gcl_image_free(const gpuir_allocator *a, gcl_image *m) {
   for (i = 0; i < GCL_GROUPS; i++) gpuir__buf_free(a, &m->nodes[i]);
 }
 
-/* A piece of an auxiliary structure, in one slab that grows by chunks. */
+/* Uploads a piece of an auxiliary structure, into one slab that grows by chunks. */
 static int gcl_aux(gpuir_cuda_lab *lab, const void *from, uint64_t n, void **p, gpuir_error *err) {
   if (n > lab->aux_left) {
     const uint64_t size = gpuir__max64(n + 64, (uint64_t)64 << 20);
     void *slab;
-    int status = gcl_device_alloc(lab, size, &slab, err);
+    int status = gcl_device_alloc(&lab->r, size, &slab, err);
     if (status) return status;
     lab->aux = (uint8_t *)slab;
     lab->aux_left = size;
@@ -1550,75 +1539,100 @@ static int gcl_aux(gpuir_cuda_lab *lab, const void *from, uint64_t n, void **p, 
 
 #define GCL_MOVE(p, type, base) ((p) = (type)((uint64_t)(uintptr_t)(p) + (uint64_t)(uintptr_t)(base)))
 
-/* Lays out the copies: bytes, and tables with addresses. */
-static int gcl_upload(gpuir_cuda_lab *lab, gcl_image *m, uint32_t copies, const uint32_t *docs,
-                      gpuir_error *err) {
-  const uint64_t step = (m->bytes.len + 255) & ~(uint64_t)255;
-  const size_t nlists = lab->nlists;
-  gpuir__buf lists = {NULL, 0, 0}, nodes = {NULL, 0, 0};
-  void *slab, *scratch, *p;
-  uint32_t c, tiles = 1;
+/* Where the copies lie on the device. */
+typedef struct gcl_copies {
+  uint8_t *slab;     /* images */
+  uint32_t *scratch; /* exceptions */
+  uint64_t step;     /* bytes from image to image */
+  uint32_t n;
+} gcl_copies;
+
+/* Uploads the table of all copies' lists, with addresses. */
+static int gcl_upload_lists(gpuir_cuda_lab *lab, const gcl_image *m, const gcl_copies *to,
+                            const uint32_t *docs, gpuir_error *err) {
+  gpuir__buf lists = {NULL, 0, 0};
+  void *p;
+  uint32_t c;
   size_t i;
-  unsigned g;
-  int status = gcl_device_alloc(lab, step * copies + GC_PAD, &slab, err);
-  if (!status) status = gcl_device_alloc(lab, m->scratch * copies * 4, &scratch, err);
-  if (status) return status;
-  GC_TRY(cudaMemset(slab, 0, step * copies + GC_PAD), "uploading lists");
-  GC_TRY(cudaMemcpy(slab, m->bytes.data, m->bytes.len, cudaMemcpyHostToDevice), "uploading lists");
-  for (c = 1; c < copies; c++)
-    GC_TRY(cudaMemcpy((uint8_t *)slab + step * c, slab, m->bytes.len, cudaMemcpyDeviceToDevice),
-           "copying lists");
-  for (c = 0; c < copies && !status; c++)
-    for (i = 0; i < nlists && !status; i++) {
+  int status = GPUIR_OK;
+  for (c = 0; c < to->n && !status; c++)
+    for (i = 0; i < lab->r.nlists && !status; i++) {
       gcl_list l;
       memcpy(&l, m->lists.data + i * sizeof l, sizeof l);
-      GCL_MOVE(l.s.bytes, const uint8_t *, (uint8_t *)slab + step * c);
-      if (lab->n[i] >= GPUIR__BLOCK) {
-        GCL_MOVE(l.s.offset, const uint32_t *, (uint8_t *)slab + step * c);
-        GCL_MOVE(l.s.last, const uint32_t *, (uint8_t *)slab + step * c);
-        GCL_MOVE(l.s.width, const uint8_t *, (uint8_t *)slab + step * c);
+      GCL_MOVE(l.s.bytes, const uint8_t *, to->slab + to->step * c);
+      if (lab->r.n[i] >= GPUIR__BLOCK) {
+        GCL_MOVE(l.s.offset, const uint32_t *, to->slab + to->step * c);
+        GCL_MOVE(l.s.last, const uint32_t *, to->slab + to->step * c);
+        GCL_MOVE(l.s.width, const uint8_t *, to->slab + to->step * c);
       }
       GCL_MOVE(l.docs, const uint32_t *, docs);
-      GCL_MOVE(l.slots, const uint8_t *, (uint8_t *)slab + step * c);
-      GCL_MOVE(l.overflows, const uint32_t *, (uint32_t *)scratch + m->scratch * c);
-      GCL_MOVE(l.positions, const uint32_t *, (uint32_t *)scratch + m->scratch * c);
-      status = gpuir__buf_put(&lab->a, &lists, &l, sizeof l);
+      GCL_MOVE(l.slots, const uint8_t *, to->slab + to->step * c);
+      GCL_MOVE(l.overflows, const uint32_t *, to->scratch + m->scratch * c);
+      GCL_MOVE(l.positions, const uint32_t *, to->scratch + m->scratch * c);
+      status = gpuir__buf_put(&lab->r.a, &lists, &l, sizeof l);
     }
-  if (!status) {
-    status = gcl_device_copy(lab, lists.data, lists.len, &p, err);
-    lab->lists = (const gcl_list *)p;
-  }
-  for (g = 0; g < GCL_GROUPS && !status; g++) {
-    const size_t n = m->nodes[g].len / sizeof(gcl_node);
-    uint32_t most = 1;
-    nodes.len = 0;
-    for (c = 0; c < copies && !status; c++)
-      for (i = 0; i < n && !status; i++) {
-        gcl_node node;
-        memcpy(&node, m->nodes[g].data + i * sizeof node, sizeof node);
-        most = gpuir__max32(most, g == GCL_GROUPS - 1 ? node.number : node.n);
-        GCL_MOVE(node.slots, const uint8_t *, (uint8_t *)slab + step * c);
-        if (g != GCL_GROUPS - 1) GCL_MOVE(node.out, uint32_t *, (uint32_t *)scratch + m->scratch * c);
-        GCL_MOVE(node.overflows, const uint32_t *, (uint32_t *)scratch + m->scratch * c);
-        GCL_MOVE(node.gaps, uint32_t *, (uint32_t *)scratch + m->scratch * c);
-        status = gpuir__buf_put(&lab->a, &nodes, &node, sizeof node);
-      }
-    if (!status) status = gcl_device_copy(lab, nodes.data, nodes.len, &p, err);
-    lab->nodes[g] = (gcl_node *)p;
-    lab->node_tiles[g] = (most - 1) / GCL_PFL_TILE + 1;
-    tiles = gpuir__max32(tiles, lab->node_tiles[g]);
-    for (c = 0; c < copies && lab->codec == GCL_PFL; c++) /* each copy has as many */
-      for (i = 0; i < nlists; i++)
-        lab->node_start[g][(c + 1) * nlists + i] = lab->node_start[g][c * nlists + i] + (uint32_t)n;
-  }
-  if (!status) status = gcl_device_alloc(lab, (uint64_t)tiles * GCL_PFL_FEW * 4, &p, err);
-  if (!status) lab->node_sums = (uint32_t *)p;
-  gpuir__buf_free(&lab->a, &lists);
-  gpuir__buf_free(&lab->a, &nodes);
+  if (!status) status = gcl_device_copy(&lab->r, lists.data, lists.len, &p, err);
+  if (!status) lab->r.lists = (const gcl_list *)p;
+  gpuir__buf_free(&lab->r.a, &lists);
   return status;
 }
 
-/* Uploads what searching without codecs needs of a list, which [19-methods] of gpuir.h prepares, for all copies in
+/* Uploads a group of arrays of exceptions of all copies, with addresses. */
+static int gcl_upload_nodes(gpuir_cuda_lab *lab, const gcl_image *m, unsigned g, const gcl_copies *to,
+                            gpuir_error *err) {
+  const size_t n = m->nodes[g].len / sizeof(gcl_node), nlists = lab->r.nlists;
+  gpuir__buf nodes = {NULL, 0, 0};
+  uint32_t most = 1, c;
+  void *p = NULL;
+  size_t i;
+  int status = GPUIR_OK;
+  for (c = 0; c < to->n && !status; c++)
+    for (i = 0; i < n && !status; i++) {
+      gcl_node node;
+      memcpy(&node, m->nodes[g].data + i * sizeof node, sizeof node);
+      most = gpuir__max32(most, g == GCL_GROUPS - 1 ? node.number : node.n);
+      GCL_MOVE(node.slots, const uint8_t *, to->slab + to->step * c);
+      if (g != GCL_GROUPS - 1) GCL_MOVE(node.out, uint32_t *, to->scratch + m->scratch * c);
+      GCL_MOVE(node.overflows, const uint32_t *, to->scratch + m->scratch * c);
+      GCL_MOVE(node.gaps, uint32_t *, to->scratch + m->scratch * c);
+      status = gpuir__buf_put(&lab->r.a, &nodes, &node, sizeof node);
+    }
+  if (!status) status = gcl_device_copy(&lab->r, nodes.data, nodes.len, &p, err);
+  lab->nodes.node[g] = (gcl_node *)p;
+  lab->nodes.tiles[g] = (most - 1) / GCL_PFL_TILE + 1;
+  for (c = 0; c < to->n && lab->r.codec == GPUIR__ID_PFL; c++) /* each copy has as many */
+    for (i = 0; i < nlists; i++)
+      lab->nodes.start[g][(c + 1) * nlists + i] = lab->nodes.start[g][c * nlists + i] + (uint32_t)n;
+  gpuir__buf_free(&lab->r.a, &nodes);
+  return status;
+}
+
+/* Lays out the copies: bytes, and tables with addresses. */
+static int gcl_upload(gpuir_cuda_lab *lab, const gcl_image *m, uint32_t copies, const uint32_t *docs,
+                      gpuir_error *err) {
+  gcl_copies to = {NULL, NULL, (m->bytes.len + 255) & ~(uint64_t)255, copies};
+  uint32_t c, tiles = 1;
+  void *p;
+  unsigned g;
+  int status = gcl_device_alloc(&lab->r, to.step * copies + GC_PAD, (void **)&to.slab, err);
+  if (!status) status = gcl_device_alloc(&lab->r, m->scratch * copies * 4, (void **)&to.scratch, err);
+  if (status) return status;
+  GC_TRY(cudaMemset(to.slab, 0, to.step * copies + GC_PAD), "uploading lists");
+  GC_TRY(cudaMemcpy(to.slab, m->bytes.data, m->bytes.len, cudaMemcpyHostToDevice), "uploading lists");
+  for (c = 1; c < copies; c++)
+    GC_TRY(cudaMemcpy(to.slab + to.step * c, to.slab, m->bytes.len, cudaMemcpyDeviceToDevice),
+           "copying lists");
+  status = gcl_upload_lists(lab, m, &to, docs, err);
+  for (g = 0; g < GCL_GROUPS && !status; g++) {
+    status = gcl_upload_nodes(lab, m, g, &to, err);
+    tiles = gpuir__max32(tiles, lab->nodes.tiles[g]);
+  }
+  if (!status) status = gcl_device_alloc(&lab->r, (uint64_t)tiles * GCL_PFL_FEW * 4, &p, err);
+  if (!status) lab->nodes.sums = (uint32_t *)p;
+  return status;
+}
+
+/* Makes what searching without codecs needs of a list, as [19-methods] of gpuir.h prepares it, for all copies in
  * common. */
 static int gcl_prepare(gpuir_cuda_lab *lab, gcl_list *l, const uint32_t *docs, uint32_t n, gpuir_error *err) {
   static const char *const names[] = {"hs16", "hs32", "hs64", "hs128", "hs256", "lr-local", "lr-global"};
@@ -1634,7 +1648,7 @@ static int gcl_prepare(gpuir_cuda_lab *lab, gcl_list *l, const uint32_t *docs, u
     gpuir__operand_init(&o, NULL, gpuir__lookup_choose(GPUIR_SIMD_SCALAR));
     o.docs = docs;
     o.n = n;
-    status = gpuir__operand_prepare(&lab->a, method, &o, &made);
+    status = gpuir__operand_prepare(&lab->r.a, method, &o, &made);
     if (!status && i <= GCL_LOCAL) {
       l->shift[i] = made.shift;
       l->buckets[i] = made.buckets;
@@ -1644,9 +1658,9 @@ static int gcl_prepare(gpuir_cuda_lab *lab, gcl_list *l, const uint32_t *docs, u
       l->first[i] = (const uint32_t *)p;
     } else if (!status) { /* the local ones come first, the global one before them in memory */
       const size_t n_lines = i == GCL_LOCAL ? made.buckets : 1;
-      status = gpuir__buf_put(&lab->a, &lines, made.lines, n_lines * sizeof *made.lines);
+      status = gpuir__buf_put(&lab->r.a, &lines, made.lines, n_lines * sizeof *made.lines);
     }
-    gpuir__prepared_free(&lab->a, &made);
+    gpuir__prepared_free(&lab->r.a, &made);
   }
   if (!status) {
     size_t each = sizeof(gpuir__lr), local = lines.len - each;
@@ -1657,84 +1671,68 @@ static int gcl_prepare(gpuir_cuda_lab *lab, gcl_list *l, const uint32_t *docs, u
     status = gcl_aux(lab, lines.data, lines.len, &p, err);
     l->lines = p;
   }
-  gpuir__buf_free(&lab->a, &lines);
+  gpuir__buf_free(&lab->r.a, &lines);
   return status;
 }
 
-/* Room for a run of many queries. */
-static int gcl_open_batch(gpuir_cuda_lab *lab, const gpuir_cuda_lab_desc *desc, gpuir_error *err) {
-  gcl_batch *b = &lab->batch;
-  const uint64_t room = lab->room + GPUIR__BLOCK * (uint64_t)desc->queries, chunks = room / GPUIR__BLOCK;
+/* Makes room for a run of so many queries, of so many lists together (0: 8 each). */
+static int gcl_open_batch(gcl_runner *r, size_t queries, uint32_t terms, gpuir_error *err) {
+  gcl_batch *b = &r->batch;
+  const uint64_t room = r->room + GPUIR__BLOCK * (uint64_t)queries, chunks = room / GPUIR__BLOCK;
   void *p;
   unsigned i;
   int status = GPUIR_OK;
-  lab->queries = desc->queries;
-  lab->terms = desc->terms ? desc->terms : 8 * desc->queries;
-  if (lab->queries >> 24 || lab->terms >> 28 || room >> 36)
+  r->queries = queries;
+  r->terms = terms ? terms : 8 * queries;
+  if (r->queries >> 24 || r->terms >> 28 || room >> 36)
     return gpuir__fail(err, GPUIR_E_LIMIT, 0, "a run of so many queries");
-  lab->rounds = (uint32_t)gpuir__min64(GPUIR_MAX_TERMS, lab->terms) - 1;
-  lab->plan_size = lab->queries * sizeof(gcl_query) + lab->terms * 4 + 64 +
-                   2 * (size_t)lab->rounds * (lab->queries + 1) * 4 + 256;
-  GC_TRY(cudaMallocHost((void **)&lab->plan, lab->plan_size), "allocating pinned memory");
-  status = gcl_device_alloc(lab, lab->plan_size, &p, err);
-  lab->plan_device = (uint8_t *)p;
+  r->rounds = (uint32_t)gpuir__min64(GPUIR_MAX_TERMS, r->terms) - 1;
+  r->plan_size =
+      r->queries * sizeof(gcl_query) + r->terms * 4 + 64 + 2 * (size_t)r->rounds * (r->queries + 1) * 4 + 256;
+  GC_TRY(cudaMallocHost((void **)&r->plan, r->plan_size), "allocating pinned memory");
+  status = gcl_device_alloc(r, r->plan_size, &p, err);
+  r->plan_device = (uint8_t *)p;
   for (i = 0; i < 2 && !status; i++) {
-    status = gcl_device_alloc(lab, room * 4, &p, err);
+    status = gcl_device_alloc(r, room * 4, &p, err);
     b->cand[i] = (uint32_t *)p;
-    if (!status) status = gcl_device_alloc(lab, room * 4, &p, err);
+    if (!status) status = gcl_device_alloc(r, room * 4, &p, err);
     b->pos[i] = (uint32_t *)p;
   }
-  if (!status) status = gcl_device_alloc(lab, chunks * 16, &p, err);
+  if (!status) status = gcl_device_alloc(r, chunks * 16, &p, err);
   b->flags = (uint32_t *)p;
-  if (!status) status = gcl_device_alloc(lab, chunks * 4, &p, err);
+  if (!status) status = gcl_device_alloc(r, chunks * 4, &p, err);
   b->at = (uint32_t *)p;
-  if (!status) status = gcl_device_alloc(lab, chunks * 4, &p, err);
+  if (!status) status = gcl_device_alloc(r, chunks * 4, &p, err);
   b->chunk_query = (const uint32_t *)p;
-  if (!status) status = gcl_device_alloc(lab, lab->queries * 4, &p, err);
+  if (!status) status = gcl_device_alloc(r, r->queries * 4, &p, err);
   b->count = (uint32_t *)p;
-  b->all = lab->lists;
-  b->expanded = lab->out;
+  b->all = r->lists;
+  b->expanded = r->out;
   return status;
 }
 
-static int gcl_open(gpuir_cuda_lab *lab, const gpuir_cuda_lab_desc *desc, gcl_image *m, gpuir_error *err) {
-  gpuir__coding coding;
-  const uint32_t copies = desc->copies ? desc->copies : 1;
-  uint64_t blocks = 0, at = 0;
-  uint32_t *docs;
+/* Starts a runner on a device: its stream and properties. */
+static int gcl_start(gcl_runner *r, int device, gpuir_error *err) {
   cudaDeviceProp prop;
-  void *p;
+  GC_TRY(cudaSetDevice(device), "choosing the device");
+  GC_TRY(cudaGetDeviceProperties(&prop, device), "looking at the device");
+  r->device = device;
+  r->processors = prop.multiProcessorCount;
+  GC_TRY(cudaStreamCreateWithFlags(&r->stream, cudaStreamNonBlocking), "creating a stream");
+  return GPUIR_OK;
+}
+
+/* Adds the lists to the image, and copies them as they are to docs. */
+static int gcl_add_lists(gpuir_cuda_lab *lab, const gpuir_cuda_lab_desc *desc, gpuir__coding coding,
+                         gcl_image *m, uint32_t *docs, gpuir_error *err) {
+  uint64_t at = 0;
   size_t i;
   unsigned g;
-  int status = gpuir__coding_parse(desc->codec, 1, &coding, err);
-  if (status) return status;
-  if (!coding.codec)
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "codec '%.40s': one codec is wanted", desc->codec);
-  lab->codec = coding.codec->id;
-  if (lab->codec == GCL_PFD || lab->codec == GCL_NEWPFD) lab->codec = GCL_OPTPFD; /* one block format */
-  GC_TRY(cudaSetDevice(desc->device), "choosing the device");
-  GC_TRY(cudaGetDeviceProperties(&prop, desc->device), "looking at the device");
-  lab->device = desc->device;
-  lab->processors = prop.multiProcessorCount;
-  GC_TRY(cudaStreamCreateWithFlags(&lab->stream, cudaStreamNonBlocking), "creating a stream");
-  GC_TRY(cudaEventCreate(&lab->before), "creating an event");
-  GC_TRY(cudaEventCreate(&lab->after), "creating an event");
-  for (i = 0; i < desc->nlists; i++) {
-    if (!desc->lengths[i] || !desc->lists[i])
-      return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "list %llu is empty", (unsigned long long)i);
-    blocks += (desc->lengths[i] + (uint64_t)GPUIR__BLOCK - 1) / GPUIR__BLOCK;
-  }
-  if (blocks * copies >> 31 || desc->nlists * (uint64_t)copies >> 24)
-    return gpuir__fail(err, GPUIR_E_LIMIT, 0, "too many lists");
-  lab->room = desc->room ? (desc->room + GPUIR__BLOCK - 1) / GPUIR__BLOCK * GPUIR__BLOCK
-                         : blocks * copies * GPUIR__BLOCK;
-  status = gcl_device_alloc(lab, blocks * GPUIR__BLOCK * 4, &p, err);
-  if (status) return status;
-  docs = (uint32_t *)p;
-  GC_TRY(cudaMemset(docs, 0, blocks * GPUIR__BLOCK * 4), "uploading lists"); /* the last blocks' rests */
+  int status = GPUIR_OK;
   for (i = 0; i < desc->nlists && !status; i++) {
     for (g = 0; g < GCL_GROUPS; g++)
-      if (lab->codec == GCL_PFL) lab->node_start[g][i] = (uint32_t)(m->nodes[g].len / sizeof(gcl_node));
+      if (lab->r.codec == GPUIR__ID_PFL)
+        lab->nodes.start[g][i] = (uint32_t)(m->nodes[g].len / sizeof(gcl_node));
     status = gcl_add_list(lab, m, coding, desc->lists[i], desc->lengths[i], i, at);
     if (status)
       return gpuir__fail(err, status, 0, "list %llu: %s", (unsigned long long)i,
@@ -1750,119 +1748,119 @@ static int gcl_open(gpuir_cuda_lab *lab, const gpuir_cuda_lab_desc *desc, gcl_im
     }
     at += (desc->lengths[i] + (uint64_t)GPUIR__BLOCK - 1) / GPUIR__BLOCK * GPUIR__BLOCK;
   }
-  for (i = 0; i < lab->all; i++)
-    lab->start[i + 1] = lab->start[i] + (lab->n[i % lab->nlists] + GPUIR__BLOCK - 1) / GPUIR__BLOCK;
-  status = gcl_upload(lab, m, copies, docs, err);
-  if (!status) status = gcl_device_copy(lab, lab->start, (lab->all + 1) * 4, &p, err);
+  return status;
+}
+
+/* Uploads which list each block belongs to. */
+static int gcl_upload_where(gpuir_cuda_lab *lab, gpuir_error *err) {
+  gcl_runner *r = &lab->r;
+  const uint32_t hints = (lab->start[r->all] >> GCL_HINT) + 1;
+  uint32_t *hint, k, list = 0;
+  void *p;
+  int status = gcl_device_copy(r, lab->start, (r->all + 1) * 4, &p, err);
+  if (status) return status;
   lab->where.start = (const uint32_t *)p;
-  if (!status) {
-    const uint32_t hints = (lab->start[lab->all] >> GCL_HINT) + 1;
-    uint32_t *hint = (uint32_t *)gpuir__alloc(&lab->a, (size_t)hints * 4), k, list = 0;
-    if (!hint) return gpuir__fail_nomem(err);
-    for (k = 0; k < hints; k++) {
-      while (list + 1 < lab->all && lab->start[list + 1] <= k << GCL_HINT) list++;
-      hint[k] = list;
-    }
-    status = gcl_device_copy(lab, hint, (uint64_t)hints * 4, &p, err);
-    gpuir__free(&lab->a, hint, (size_t)hints * 4);
-    lab->where.hint = (const uint32_t *)p;
+  hint = (uint32_t *)gpuir__alloc(&r->a, (size_t)hints * 4);
+  if (!hint) return gpuir__fail_nomem(err);
+  for (k = 0; k < hints; k++) {
+    while (list + 1 < r->all && lab->start[list + 1] <= k << GCL_HINT) list++;
+    hint[k] = list;
   }
-  if (!status) status = gcl_device_alloc(lab, lab->room * 4, &p, err);
-  lab->out = (uint32_t *)p;
-  if (!status) status = gcl_device_alloc(lab, 64, &p, err);
-  lab->sums = (unsigned long long *)p;
-  if (!status && desc->queries) status = gcl_open_batch(lab, desc, err);
+  status = gcl_device_copy(r, hint, (uint64_t)hints * 4, &p, err);
+  gpuir__free(&r->a, hint, (size_t)hints * 4);
+  lab->where.hint = (const uint32_t *)p;
   return status;
 }
 
-extern "C" void gpuir_cuda_lab_close(gpuir_cuda_lab *lab) {
-  gpuir_allocator a;
-  if (!lab) return;
-  a = lab->a;
-  (void)cudaSetDevice(lab->device);
-  if (lab->stream) (void)cudaStreamSynchronize(lab->stream);
-  while (lab->nmemory) (void)cudaFree(lab->memory[--lab->nmemory]);
-  (void)cudaFreeHost(lab->plan);
-  if (lab->before) (void)cudaEventDestroy(lab->before);
-  if (lab->after) (void)cudaEventDestroy(lab->after);
-  if (lab->stream) (void)cudaStreamDestroy(lab->stream);
-  (void)cudaGetLastError();
-  gpuir__free(&a, lab->host, lab->host_size);
-  gpuir__free(&a, lab, sizeof *lab);
+/* Chooses the codec; pfd, newpfd and optpfd have one block format. */
+static int gcl_choose_codec(gcl_runner *r, const char *spec, gpuir__coding *coding, gpuir_error *err) {
+  int status = gpuir__coding_parse(spec, 1, coding, err);
+  if (status) return status;
+  if (!coding->codec)
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "codec '%.40s': one codec is wanted", spec);
+  r->codec = coding->codec->id;
+  if (r->codec == GPUIR__ID_PFD || r->codec == GPUIR__ID_NEWPFD) r->codec = GPUIR__ID_OPTPFD;
+  return GPUIR_OK;
 }
 
-extern "C" int gpuir_cuda_lab_open(const gpuir_cuda_lab_desc *desc, gpuir_cuda_lab **out, gpuir_error *err) {
-  gpuir_allocator a = gpuir__allocator(NULL);
-  gpuir_cuda_lab *lab;
-  gcl_image image;
-  uint8_t *at;
-  unsigned g;
-  int status;
-  if (!out) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_cuda_lab_open: NULL");
-  *out = NULL;
-  if (!desc || !desc->nlists || !desc->lists || !desc->lengths || desc->nlists >> 24)
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_cuda_lab_open: no lists, or too many");
-  lab = (gpuir_cuda_lab *)gpuir__alloc_zero(&a, sizeof *lab);
-  if (!lab) return gpuir__fail_nomem(err);
-  lab->a = a;
-  lab->nlists = desc->nlists;
-  lab->all = desc->nlists * (desc->copies ? desc->copies : 1);
-  lab->host_size =
-      lab->nlists * 12 + (lab->all + 1) * 4 * (1 + GCL_GROUPS) + lab->nlists * 4 * GCL_GROUPS + 1024;
-  lab->host = gpuir__alloc_zero(&a, lab->host_size);
-  if (!lab->host) {
-    gpuir__free(&a, lab, sizeof *lab);
-    return gpuir__fail_nomem(err);
+/* Fills a lab whose host arrays are there. */
+static int gcl_open(gpuir_cuda_lab *lab, const gpuir_cuda_lab_desc *desc, gcl_image *m, gpuir_error *err) {
+  const uint32_t copies = desc->copies ? desc->copies : 1;
+  gcl_runner *r = &lab->r;
+  gpuir__coding coding;
+  uint64_t blocks = 0;
+  uint32_t *docs;
+  size_t i;
+  int status = gcl_choose_codec(r, desc->codec, &coding, err);
+  if (!status) status = gcl_start(r, desc->device, err);
+  if (status) return status;
+  if (r->codec == GPUIR__ID_PFL) r->nodes = &lab->nodes;
+  GC_TRY(cudaEventCreate(&lab->before), "creating an event");
+  GC_TRY(cudaEventCreate(&lab->after), "creating an event");
+  for (i = 0; i < desc->nlists; i++) {
+    if (!desc->lengths[i] || !desc->lists[i])
+      return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "list %llu is empty", (unsigned long long)i);
+    blocks += (desc->lengths[i] + (uint64_t)GPUIR__BLOCK - 1) / GPUIR__BLOCK;
   }
-  at = (uint8_t *)(((uintptr_t)lab->host + 63) & ~(uintptr_t)63);
-  lab->bytes = (uint64_t *)gc_carve(&at, lab->nlists * 8);
-  lab->n = (uint32_t *)gc_carve(&at, lab->nlists * 4);
-  lab->start = (uint32_t *)gc_carve(&at, (lab->all + 1) * 4);
-  for (g = 0; g < GCL_GROUPS; g++)
-    lab->node_start[g] = (uint32_t *)gc_carve(&at, (lab->all + lab->nlists) * 4);
-  memset(&image, 0, sizeof image);
-  status = gcl_open(lab, desc, &image, err);
-  gcl_image_free(&a, &image);
-  if (status)
-    gpuir_cuda_lab_close(lab);
-  else
-    *out = lab;
+  if (blocks * copies >> 31 || desc->nlists * (uint64_t)copies >> 24)
+    return gpuir__fail(err, GPUIR_E_LIMIT, 0, "too many lists");
+  r->room = desc->room ? (desc->room + GPUIR__BLOCK - 1) / GPUIR__BLOCK * GPUIR__BLOCK
+                       : blocks * copies * GPUIR__BLOCK;
+  status = gcl_device_alloc(r, blocks * GPUIR__BLOCK * 4, (void **)&docs, err);
+  if (status) return status;
+  GC_TRY(cudaMemset(docs, 0, blocks * GPUIR__BLOCK * 4), "uploading lists"); /* the last blocks' rests */
+  status = gcl_add_lists(lab, desc, coding, m, docs, err);
+  for (i = 0; i < r->all && !status; i++)
+    lab->start[i + 1] = lab->start[i] + (r->n[i % r->nlists] + GPUIR__BLOCK - 1) / GPUIR__BLOCK;
+  if (!status) status = gcl_upload(lab, m, copies, docs, err);
+  if (!status) status = gcl_upload_where(lab, err);
+  if (!status) status = gcl_device_alloc(r, r->room * 4, (void **)&r->out, err);
+  if (!status) status = gcl_device_alloc(r, 64, (void **)&lab->sums, err);
+  if (!status && desc->queries) status = gcl_open_batch(r, desc->queries, desc->terms, err);
   return status;
 }
+
+/* ============================================================================
+ * [lab-cuda-07-runs]  host: runs of decoding, of queries, of ranking; and their time
+ *
+ * Start at  gcl_launch_decode, gcl_launch_thesis; gcl_plan_run, gcl_launch_run; gcl_launch_topk; gcl_time.
+ * ==========================================================================*/
+
+/* ---- decoding ---- */
 
 typedef void (*gcl_decoder)(const gcl_list *, gcl_where, uint32_t, uint32_t, uint32_t, uint32_t *);
 
 template <bool SUM>
 static gcl_decoder gcl_decoder_of(unsigned codec) {
   switch (codec) {
-    case GCL_VBYTE: return gcl_decode<GCL_VBYTE, SUM>;
-    case GCL_BP128: return gcl_decode_bp128<SUM>;
-    case GCL_OPTPFD: return gcl_decode<GCL_OPTPFD, SUM>;
-    case GCL_EF: return gcl_decode<GCL_EF, true>;
-    case GCL_QS: return gcl_decode<GCL_QS, true>;
-    case GCL_RICE: return gcl_decode<GCL_RICE, SUM>;
-    case GCL_PFL: return gcl_decode<GCL_PFL, SUM>;
-    case GCL_PARA: return gcl_decode<GCL_PARA, SUM>;
-    case GCL_LRC: return gcl_decode<GCL_LRC, true>;
-    case GCL_LRCSEG: return gcl_decode<GCL_LRCSEG, true>;
-    case GCL_SEGLRC: return gcl_decode<GCL_SEGLRC, true>;
-    case GCL_HSLRC: return gcl_decode<GCL_HSLRC, true>;
+    case GPUIR__ID_VBYTE: return gcl_decode<GPUIR__ID_VBYTE, SUM>;
+    case GPUIR__ID_BP128: return gcl_decode_bp128<SUM>;
+    case GPUIR__ID_OPTPFD: return gcl_decode<GPUIR__ID_OPTPFD, SUM>;
+    case GPUIR__ID_EF: return gcl_decode<GPUIR__ID_EF, true>;
+    case GPUIR__ID_QS: return gcl_decode<GPUIR__ID_QS, true>;
+    case GPUIR__ID_RICE: return gcl_decode<GPUIR__ID_RICE, SUM>;
+    case GPUIR__ID_PFL: return gcl_decode<GPUIR__ID_PFL, SUM>;
+    case GPUIR__ID_PARA: return gcl_decode<GPUIR__ID_PARA, SUM>;
+    case GPUIR__ID_LRC: return gcl_decode<GPUIR__ID_LRC, true>;
+    case GPUIR__ID_LRCSEG: return gcl_decode<GPUIR__ID_LRCSEG, true>;
+    case GPUIR__ID_SEGLRC: return gcl_decode<GPUIR__ID_SEGLRC, true>;
+    case GPUIR__ID_HSLRC: return gcl_decode<GPUIR__ID_HSLRC, true>;
     default: return NULL;
   }
 }
 
-/* The arrays of exceptions of lists lo .. hi - 1, the innermost first. */
-static void gcl_launch_nodes(gpuir_cuda_lab *lab, size_t lo, size_t hi) {
+/* Launches what decodes the arrays of exceptions of lists lo .. hi - 1, the innermost first. */
+static void gcl_launch_nodes(const gcl_runner *r, size_t lo, size_t hi) {
+  const gcl_nodes *nodes = r->nodes;
   unsigned g;
-  if (lab->codec != GCL_PFL) return;
-  for (g = 0; g < GCL_GROUPS; g++) {
-    const uint32_t from = lab->node_start[g][lo], n = lab->node_start[g][hi] - from;
-    if (n && (n > GCL_PFL_FEW || lab->node_tiles[g] == 1)) {
-      gcl_pfl_node<<<n, GCL_PFL_THREADS, 0, lab->stream>>>(lab->nodes[g] + from);
+  for (g = 0; nodes && g < GCL_GROUPS; g++) {
+    const uint32_t from = nodes->start[g][lo], n = nodes->start[g][hi] - from;
+    if (n && (n > GCL_PFL_FEW || nodes->tiles[g] == 1)) {
+      gcl_pfl_node<<<n, GCL_PFL_THREADS, 0, r->stream>>>(nodes->node[g] + from);
     } else if (n) {
-      const dim3 grid(lab->node_tiles[g], n);
-      gcl_pfl_tiles<<<grid, GCL_PFL_THREADS, 0, lab->stream>>>(lab->nodes[g] + from, lab->node_sums);
-      gcl_pfl_exceptions<<<grid, GCL_PFL_THREADS, 0, lab->stream>>>(lab->nodes[g] + from, lab->node_sums);
+      const dim3 grid(nodes->tiles[g], n);
+      gcl_pfl_tiles<<<grid, GCL_PFL_THREADS, 0, r->stream>>>(nodes->node[g] + from, nodes->sums);
+      gcl_pfl_exceptions<<<grid, GCL_PFL_THREADS, 0, r->stream>>>(nodes->node[g] + from, nodes->sums);
     }
   }
 }
@@ -1870,31 +1868,31 @@ static void gcl_launch_nodes(gpuir_cuda_lab *lab, size_t lo, size_t hi) {
 /* Decodes lists lo .. hi - 1 to `out`. */
 static int gcl_launch_decode(gpuir_cuda_lab *lab, size_t lo, size_t hi, int sum, uint32_t *out,
                              gpuir_error *err) {
-  gcl_decoder kernel = sum ? gcl_decoder_of<true>(lab->codec) : gcl_decoder_of<false>(lab->codec);
+  gcl_decoder kernel = sum ? gcl_decoder_of<true>(lab->r.codec) : gcl_decoder_of<false>(lab->r.codec);
   const uint32_t from = lab->start[lo], to = lab->start[hi];
   uint32_t grid, chunk;
   int each = 0;
   GC_TRY(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernel, GCL_THREADS, 0), "sizing a launch");
-  grid = (uint32_t)(lab->processors * (each ? each : 1));
+  grid = (uint32_t)(lab->r.processors * (each ? each : 1));
   chunk = gpuir__max32(1, gpuir__min32(GCL_CHUNK, (to - from) / (grid * GCL_WARPS)));
   grid = gpuir__min32(grid * 4, ((to - from + chunk - 1) / chunk + GCL_WARPS - 1) / GCL_WARPS);
-  gcl_launch_nodes(lab, lo, hi);
-  kernel<<<grid, GCL_THREADS, 0, lab->stream>>>(lab->lists, lab->where, from, to, chunk, out);
+  gcl_launch_nodes(&lab->r, lo, hi);
+  kernel<<<grid, GCL_THREADS, 0, lab->r.stream>>>(lab->r.lists, lab->where, from, to, chunk, out);
   GC_TRY(cudaGetLastError(), "decoding");
   return GPUIR_OK;
 }
 
-template <unsigned T>
+template <unsigned THREADS>
 static void gcl_launch_steps(cudaStream_t stream, unsigned processors, const gcl_qs_work &w, unsigned stop) {
-  const unsigned grid = processors * (2048 / T);
-  gcl_qs_count<T><<<grid, T, 0, stream>>>(w);
+  const unsigned grid = processors * (2048 / THREADS);
+  gcl_qs_count<THREADS><<<grid, THREADS, 0, stream>>>(w);
   if (stop > 1) {
-    gcl_qs_tiles<T><<<grid, T, 0, stream>>>(w);
-    gcl_qs_sums<T><<<1, T, 0, stream>>>(w);
-    gcl_qs_scan<T><<<grid, T, 0, stream>>>(w);
+    gcl_qs_tiles<THREADS><<<grid, THREADS, 0, stream>>>(w);
+    gcl_qs_sums<THREADS><<<1, THREADS, 0, stream>>>(w);
+    gcl_qs_scan<THREADS><<<grid, THREADS, 0, stream>>>(w);
   }
-  if (stop > 2) gcl_qs_gather<T><<<grid, T, 0, stream>>>(w);
-  if (stop > 3) gcl_qs_combine<T><<<grid, T, 0, stream>>>(w);
+  if (stop > 2) gcl_qs_gather<THREADS><<<grid, THREADS, 0, stream>>>(w);
+  if (stop > 3) gcl_qs_combine<THREADS><<<grid, THREADS, 0, stream>>>(w);
 }
 
 /* The ways of the thesis: over bits, and over words by blocks of 256, 512 and 1024 threads. */
@@ -1908,21 +1906,21 @@ static const struct {
                   {"steps-1024", true, gcl_launch_steps<1024>}};
 #define GCL_THESIS (sizeof gcl_thesis / sizeof *gcl_thesis)
 
-/* qs by the thesis' kernels. `stop`: steps after which to leave off, for measuring them: 1 counts, 2 sums too, 3
- * gathers too. */
+/* Decodes qs by the thesis' kernels. `stop`: steps after which to leave off, for measuring them: 1 counts, 2 sums too,
+ * 3 gathers too. */
 static int gcl_launch_thesis(gpuir_cuda_lab *lab, size_t lo, size_t hi, size_t way, unsigned stop,
                              gpuir_error *err) {
   gcl_qs_work w;
   size_t i;
-  w.in = lab->batch.cand[0];
-  w.out = lab->batch.cand[1];
-  w.sums = lab->batch.pos[0];
-  w.upper = lab->batch.pos[1];
+  w.in = lab->r.batch.cand[0];
+  w.out = lab->r.batch.cand[1];
+  w.sums = lab->r.batch.pos[0];
+  w.upper = lab->r.batch.pos[1];
   w.words = gcl_thesis[way].words;
   for (i = lo; i < hi; i++) {
-    w.list = lab->lists + i;
-    w.docs = lab->out + (size_t)(lab->start[i] - lab->start[lo]) * GPUIR__BLOCK;
-    gcl_thesis[way].launch(lab->stream, (unsigned)lab->processors, w, stop);
+    w.list = lab->r.lists + i;
+    w.docs = lab->r.out + (size_t)(lab->start[i] - lab->start[lo]) * GPUIR__BLOCK;
+    gcl_thesis[way].launch(lab->r.stream, (unsigned)lab->r.processors, w, stop);
   }
   GC_TRY(cudaGetLastError(), "decoding");
   return GPUIR_OK;
@@ -1943,11 +1941,11 @@ static int gcl_time(gpuir_cuda_lab *lab, unsigned repeat, double *ms, const Work
   repeat = repeat < 1 ? 1 : repeat > GCL_REPEAT ? GCL_REPEAT : repeat;
   for (i = 0; i < repeat; i++) {
     int status;
-    GC_TRY(cudaEventRecord(lab->before, lab->stream), "timing");
+    GC_TRY(cudaEventRecord(lab->before, lab->r.stream), "timing");
     status = work();
     if (status) return status;
-    GC_TRY(cudaEventRecord(lab->after, lab->stream), "timing");
-    GC_TRY(cudaStreamSynchronize(lab->stream), "running kernels");
+    GC_TRY(cudaEventRecord(lab->after, lab->r.stream), "timing");
+    GC_TRY(cudaStreamSynchronize(lab->r.stream), "running kernels");
     GC_TRY(cudaEventElapsedTime(&times[i], lab->before, lab->after), "timing");
   }
   qsort(times, repeat, sizeof *times, gcl_compare_ms);
@@ -1955,116 +1953,28 @@ static int gcl_time(gpuir_cuda_lab *lab, unsigned repeat, double *ms, const Work
   return GPUIR_OK;
 }
 
-extern "C" int gpuir_cuda_lab_decode(gpuir_cuda_lab *lab, size_t first, size_t n, const char *how,
-                                     unsigned repeat, uint32_t *out, gpuir_cuda_lab_result *result,
-                                     gpuir_error *err) {
-  const int sum = !how || strcmp(how, "gaps") != 0, thesis = how && sum;
-  size_t way = 0;
-  unsigned long long sums[2] = {0, 0};
-  gpuir_cuda_lab_result r;
-  size_t i;
-  int status;
-  memset(&r, 0, sizeof r);
-  if (!lab || first > lab->all || n > lab->all - first || !n)
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_cuda_lab_decode: no such lists");
-  while (thesis && way < GCL_THESIS && strcmp(how, gcl_thesis[way].name) != 0) way++;
-  if (thesis && (lab->codec != GCL_QS || way == GCL_THESIS))
-    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "no list of this codec is decoded by a way named \"%s\"",
-                       how);
-  if (thesis && !lab->queries)
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "the thesis' way needs a lab with room for queries");
-  for (i = first; thesis && i < first + n; i++)
-    if (lab->bytes[i % lab->nlists] * 8 > lab->room)
-      return gpuir__fail(err, GPUIR_E_LIMIT, 0, "the list's bits are more than the lab's room");
-  if ((uint64_t)(lab->start[first + n] - lab->start[first]) * GPUIR__BLOCK > lab->room)
-    return gpuir__fail(err, GPUIR_E_LIMIT, 0, "the lists are longer than the lab's room");
-  GC_TRY(cudaSetDevice(lab->device), "choosing the device");
-  GC_TRY(cudaMemsetAsync(lab->out, 0xff,
-                         (size_t)(lab->start[first + n] - lab->start[first]) * GPUIR__BLOCK * 4, lab->stream),
-         "clearing memory");
-  for (i = 0; thesis && i < 3; i++) {
-    status = gcl_time(
-        lab, repeat, &r.step_ms[i],
-        [&] { return gcl_launch_thesis(lab, first, first + n, way, (unsigned)i + 1, err); }, err);
-    if (status) return status;
-  }
-  status = gcl_time(
-      lab, repeat, &r.ms,
-      [&] {
-        return thesis ? gcl_launch_thesis(lab, first, first + n, way, 4, err)
-                      : gcl_launch_decode(lab, first, first + n, sum, lab->out, err);
-      },
-      err);
-  if (status) return status;
-  for (i = first; i < first + n; i++) {
-    r.values += lab->n[i % lab->nlists];
-    r.bytes += lab->bytes[i % lab->nlists];
-  }
-  if (sum) {
-    GC_TRY(cudaMemsetAsync(lab->sums, 0, sizeof sums, lab->stream), "clearing memory");
-    gcl_verify<<<(unsigned)lab->processors * 8, GCL_THREADS, 0, lab->stream>>>(
-        lab->lists, lab->where, lab->start[first], lab->start[first + n], lab->out, lab->sums);
-    GC_TRY(cudaGetLastError(), "comparing");
-    GC_TRY(cudaMemcpyAsync(sums, lab->sums, sizeof sums, cudaMemcpyDeviceToHost, lab->stream), "comparing");
-    GC_TRY(cudaStreamSynchronize(lab->stream), "comparing");
-    r.mismatches = sums[0];
-    r.checksum = sums[1];
-  }
-  for (i = first; out && i < first + n; i++) {
-    const uint32_t length = lab->n[i % lab->nlists];
-    GC_TRY(cudaMemcpy(out, lab->out + (size_t)(lab->start[i] - lab->start[first]) * GPUIR__BLOCK,
-                      (size_t)length * 4, cudaMemcpyDeviceToHost),
-           "fetching docIDs");
-    out += length;
-  }
-  if (result) *result = r;
-  return GPUIR_OK;
-}
-
-extern "C" int gpuir_cuda_lab_copy(gpuir_cuda_lab *lab, unsigned repeat, gpuir_cuda_lab_result *result,
-                                   gpuir_error *err) {
-  gpuir_cuda_lab_result r;
-  size_t half;
-  int status;
-  if (!lab || !result) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_cuda_lab_copy: NULL");
-  memset(&r, 0, sizeof r);
-  half = (size_t)(lab->room / 2) * 4;
-  GC_TRY(cudaSetDevice(lab->device), "choosing the device");
-  status = gcl_time(
-      lab, repeat, &r.ms,
-      [&] {
-        GC_TRY(
-            cudaMemcpyAsync(lab->out, lab->out + lab->room / 2, half, cudaMemcpyDeviceToDevice, lab->stream),
-            "copying");
-        return (int)GPUIR_OK;
-      },
-      err);
-  r.values = r.bytes = 2 * (uint64_t)half;
-  if (!status) *result = r;
-  return status;
-}
-
 /* ---- runs of many queries ---- */
 
 typedef void (*gcl_block_kernel)(gcl_batch, uint32_t, int, unsigned, int, bool);
 typedef void (*gcl_chunk_kernel)(gcl_batch);
 typedef void (*gcl_expand_kernel)(gcl_batch, uint32_t, const uint32_t *);
+typedef void (*gcl_para_kernel)(gcl_batch, bool);
 
-#define GCL_EACH_CODEC(of)                  \
-  switch (codec) {                          \
-    case GCL_VBYTE: return of(GCL_VBYTE);   \
-    case GCL_BP128: return of(GCL_BP128);   \
-    case GCL_OPTPFD: return of(GCL_OPTPFD); \
-    case GCL_EF: return of(GCL_EF);         \
-    case GCL_QS: return of(GCL_QS);         \
-    case GCL_RICE: return of(GCL_RICE);     \
-    case GCL_PFL: return of(GCL_PFL);       \
-    case GCL_PARA: return of(GCL_PARA);     \
-    case GCL_LRC: return of(GCL_LRC);       \
-    case GCL_LRCSEG: return of(GCL_LRCSEG); \
-    case GCL_SEGLRC: return of(GCL_SEGLRC); \
-    case GCL_HSLRC: return of(GCL_HSLRC);   \
-    default: return of(GCL_PLAIN);          \
+#define GCL_EACH_CODEC(of)                              \
+  switch (codec) {                                      \
+    case GPUIR__ID_VBYTE: return of(GPUIR__ID_VBYTE);   \
+    case GPUIR__ID_BP128: return of(GPUIR__ID_BP128);   \
+    case GPUIR__ID_OPTPFD: return of(GPUIR__ID_OPTPFD); \
+    case GPUIR__ID_EF: return of(GPUIR__ID_EF);         \
+    case GPUIR__ID_QS: return of(GPUIR__ID_QS);         \
+    case GPUIR__ID_RICE: return of(GPUIR__ID_RICE);     \
+    case GPUIR__ID_PFL: return of(GPUIR__ID_PFL);       \
+    case GPUIR__ID_PARA: return of(GPUIR__ID_PARA);     \
+    case GPUIR__ID_LRC: return of(GPUIR__ID_LRC);       \
+    case GPUIR__ID_LRCSEG: return of(GPUIR__ID_LRCSEG); \
+    case GPUIR__ID_SEGLRC: return of(GPUIR__ID_SEGLRC); \
+    case GPUIR__ID_HSLRC: return of(GPUIR__ID_HSLRC);   \
+    default: return of(GC_PLAIN);                       \
   }
 
 static gcl_block_kernel gcl_block_search_of(unsigned codec) {
@@ -2085,8 +1995,6 @@ static gcl_expand_kernel gcl_expand_of(unsigned codec) {
 #undef GCL_OF
 }
 
-typedef void (*gcl_para_kernel)(gcl_batch, bool);
-
 static gcl_para_kernel gcl_para_of(int how) {
   switch (how) {
     case GCL_INTERPOLATION: return gcl_para_search<GCL_INTERPOLATION>;
@@ -2103,171 +2011,189 @@ static gcl_para_kernel gcl_para_of(int how) {
 
 static gcl_chunk_kernel gcl_algorithm1_of(unsigned codec) {
   switch (codec) {
-    case GCL_LRC: return gcl_algorithm1<GCL_LRC>;
-    case GCL_LRCSEG: return gcl_algorithm1<GCL_LRCSEG>;
-    case GCL_SEGLRC: return gcl_algorithm1<GCL_SEGLRC>;
-    case GCL_HSLRC: return gcl_algorithm1<GCL_HSLRC>;
+    case GPUIR__ID_LRC: return gcl_algorithm1<GPUIR__ID_LRC>;
+    case GPUIR__ID_LRCSEG: return gcl_algorithm1<GPUIR__ID_LRCSEG>;
+    case GPUIR__ID_SEGLRC: return gcl_algorithm1<GPUIR__ID_SEGLRC>;
+    case GPUIR__ID_HSLRC: return gcl_algorithm1<GPUIR__ID_HSLRC>;
     default: return NULL;
   }
 }
 
-/* What a run is made of, on the host. */
+/* How a run goes, on the host. */
 typedef struct gcl_run {
-  int how;
+  int how; /* method */
   unsigned levels, rounds;
   int coded;
   const uint32_t *parts, *starts; /* device; of each round: nq + 1 */
   size_t plan;                    /* bytes */
-  int side;                       /* where the results are */
+  int side;                       /* which of batch.cand has the results */
 } gcl_run;
 
-static uint32_t gcl_grid(const gpuir_cuda_lab *lab, uint64_t items, uint32_t each) {
-  return (uint32_t)gpuir__max64(1, gpuir__min64((items + each - 1) / each, (uint64_t)lab->processors * 64));
+static uint32_t gcl_grid(const gcl_runner *r, uint64_t items, uint32_t each) {
+  return (uint32_t)gpuir__max64(1, gpuir__min64((items + each - 1) / each, (uint64_t)r->processors * 64));
+}
+
+/* Sorts a query's lists by length, into `sorted`, and gives it a place for its candidates. */
+static int gcl_plan_one(const gcl_runner *r, const uint32_t *lists, size_t k, uint32_t *sorted,
+                        uint64_t *chunks, gcl_query *query, gpuir_error *err) {
+  size_t i;
+  if (!k || k > r->rounds + 1)
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "a query of no lists, or too many");
+  for (i = 0; i < k; i++) {
+    const uint32_t list = lists[i];
+    size_t j = i;
+    if (list >= r->all) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "there is no such list");
+    for (; j && r->n[sorted[j - 1] % r->nlists] > r->n[list % r->nlists]; j--) sorted[j] = sorted[j - 1];
+    sorted[j] = list;
+  }
+  query->k = (uint32_t)k;
+  query->m = r->n[sorted[0] % r->nlists];
+  query->chunk = (uint32_t)*chunks;
+  query->base = *chunks * GPUIR__BLOCK;
+  *chunks += (query->m + (uint64_t)GPUIR__BLOCK - 1) / GPUIR__BLOCK;
+  return GPUIR_OK;
+}
+
+/* Finds where each query's partitions and blocks of a round begin. */
+static int gcl_plan_round(const gcl_runner *r, const gcl_run *run, const gcl_query *queries, size_t nq,
+                          const uint32_t *sorted, size_t round, uint32_t *parts, uint32_t *starts,
+                          gpuir_error *err) {
+  const bool merges = run->how == GCL_MERGEPATH || run->how == GCL_GRIFFIN;
+  uint64_t part = 0, block = 0;
+  size_t q;
+  for (q = 0; q < nq; q++) {
+    parts[q] = (uint32_t)part;
+    starts[q] = (uint32_t)block;
+    if (round + 1 < queries[q].k) {
+      uint32_t n = r->n[sorted[queries[q].first + round + 1] % r->nlists];
+      part += ((uint64_t)queries[q].m + n + GCL_PART - 1) / GCL_PART;
+      block += ((uint64_t)n + GPUIR__BLOCK - 1) / GPUIR__BLOCK;
+    }
+  }
+  parts[nq] = (uint32_t)part;
+  starts[nq] = (uint32_t)block;
+  if (part >> 32 || block >> 32 || (run->coded && merges && block * GPUIR__BLOCK > r->room))
+    return gpuir__fail(err, GPUIR_E_LIMIT, 0, "the lists of a round do not fit into the lab's room");
+  return GPUIR_OK;
 }
 
 /* Plans the queries: lists by length, places, partitions and blocks of every round. */
-static int gcl_plan_run(gpuir_cuda_lab *lab, const uint32_t *lists, const uint32_t *start, size_t nq,
-                        gcl_run *run, gpuir_error *err) {
-  gcl_batch *b = &lab->batch;
-  gcl_query *queries = (gcl_query *)(void *)lab->plan;
-  uint32_t *sorted = (uint32_t *)(void *)(queries + nq), *at, *parts, *starts;
+static int gcl_plan_run(gcl_runner *r, const uint32_t *lists, const uint32_t *start, size_t nq, gcl_run *run,
+                        gpuir_error *err) {
+  gcl_batch *b = &r->batch;
+  gcl_query *queries = (gcl_query *)(void *)r->plan;
+  uint32_t *sorted = (uint32_t *)(void *)(queries + nq), *parts, *starts;
   uint64_t chunks = 0;
-  size_t q, i, k, most = 1, terms = start[nq];
-  if (nq > lab->queries || terms > lab->terms)
+  size_t q, k, most = 1, terms = start[nq];
+  int status = GPUIR_OK;
+  if (nq > r->queries || terms > r->terms)
     return gpuir__fail(err, GPUIR_E_LIMIT, 0, "more queries or lists than the lab was opened for");
-  for (q = 0; q < nq; q++) {
+  for (q = 0; q < nq && !status; q++) {
     k = start[q + 1] - start[q];
-    if (!k || k > lab->rounds + 1)
-      return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "a query of no lists, or too many");
     if (k > most) most = k;
-    at = sorted + start[q];
-    for (i = 0; i < k; i++) {
-      uint32_t list = lists[start[q] + i];
-      size_t j = i;
-      if (list >= lab->all) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "there is no such list");
-      for (; j && lab->n[at[j - 1] % lab->nlists] > lab->n[list % lab->nlists]; j--) at[j] = at[j - 1];
-      at[j] = list;
-    }
     queries[q].first = start[q];
-    queries[q].k = (uint32_t)k;
-    queries[q].m = lab->n[at[0] % lab->nlists];
-    queries[q].chunk = (uint32_t)chunks;
-    queries[q].base = chunks * GPUIR__BLOCK;
-    chunks += (queries[q].m + (uint64_t)GPUIR__BLOCK - 1) / GPUIR__BLOCK;
+    status = gcl_plan_one(r, lists + start[q], k, sorted + start[q], &chunks, &queries[q], err);
   }
-  if (chunks * GPUIR__BLOCK > lab->room + GPUIR__BLOCK * (uint64_t)lab->queries)
+  if (status) return status;
+  if (chunks * GPUIR__BLOCK > r->room + GPUIR__BLOCK * (uint64_t)r->queries)
     return gpuir__fail(err, GPUIR_E_LIMIT, 0, "more candidates than the lab has room for");
   run->rounds = (unsigned)most - 1;
   parts = sorted + terms;
   starts = parts + run->rounds * (nq + 1);
-  for (k = 0; k < run->rounds; k++) {
-    uint64_t part = 0, block = 0;
-    for (q = 0; q < nq; q++) {
-      parts[k * (nq + 1) + q] = (uint32_t)part;
-      starts[k * (nq + 1) + q] = (uint32_t)block;
-      if (k + 1 < queries[q].k) {
-        uint32_t n = lab->n[sorted[queries[q].first + k + 1] % lab->nlists];
-        part += ((uint64_t)queries[q].m + n + GCL_PART - 1) / GCL_PART;
-        block += ((uint64_t)n + GPUIR__BLOCK - 1) / GPUIR__BLOCK;
-      }
-    }
-    parts[k * (nq + 1) + nq] = (uint32_t)part;
-    starts[k * (nq + 1) + nq] = (uint32_t)block;
-    if (part >> 32 || block >> 32 ||
-        (run->coded && run->how != GCL_SKIP && block * GPUIR__BLOCK > lab->room &&
-         (run->how == GCL_MERGEPATH || run->how == GCL_GRIFFIN)))
-      return gpuir__fail(err, GPUIR_E_LIMIT, 0, "the lists of a round do not fit into the lab's room");
-  }
-  run->plan = (size_t)((uint8_t *)(starts + run->rounds * (nq + 1)) - lab->plan);
-  b->queries = (const gcl_query *)(const void *)lab->plan_device;
-  b->lists = (const uint32_t *)(lab->plan_device + ((uint8_t *)sorted - lab->plan));
-  run->parts = (const uint32_t *)(lab->plan_device + ((uint8_t *)parts - lab->plan));
-  run->starts = (const uint32_t *)(lab->plan_device + ((uint8_t *)starts - lab->plan));
+  for (k = 0; k < run->rounds && !status; k++)
+    status = gcl_plan_round(r, run, queries, nq, sorted, k, parts + k * (nq + 1), starts + k * (nq + 1), err);
+  if (status) return status;
+  run->plan = (size_t)((uint8_t *)(starts + run->rounds * (nq + 1)) - r->plan);
+  b->queries = (const gcl_query *)(const void *)r->plan_device;
+  b->lists = (const uint32_t *)(r->plan_device + ((uint8_t *)sorted - r->plan));
+  run->parts = (const uint32_t *)(r->plan_device + ((uint8_t *)parts - r->plan));
+  run->starts = (const uint32_t *)(r->plan_device + ((uint8_t *)starts - r->plan));
   b->nq = (uint32_t)nq;
   b->nchunks = (uint32_t)chunks;
   return GPUIR_OK;
 }
 
-/* Marked candidates move from one side to the other. */
-static void gcl_launch_gather(gpuir_cuda_lab *lab, int cand, bool plain, int to) {
-  const gcl_batch *b = &lab->batch;
-  gcl_offsets<<<gcl_grid(lab, b->nq, 1), GCL_THREADS, 0, lab->stream>>>(*b);
-  gcl_gather<<<gcl_grid(lab, (uint64_t)b->nchunks * 4, GCL_WARPS), GCL_THREADS, 0, lab->stream>>>(*b, cand,
-                                                                                                  plain, to);
+/* Moves the marked candidates from one side to the other. */
+static void gcl_launch_gather(gcl_runner *r, int cand, bool plain, int to) {
+  const gcl_batch *b = &r->batch;
+  gcl_offsets<<<gcl_grid(r, b->nq, 1), GCL_THREADS, 0, r->stream>>>(*b);
+  gcl_gather<<<gcl_grid(r, (uint64_t)b->nchunks * 4, GCL_WARPS), GCL_THREADS, 0, r->stream>>>(*b, cand, plain,
+                                                                                              to);
 }
 
-static int gcl_launch_round(gpuir_cuda_lab *lab, const gcl_run *run, uint32_t round, int cand, bool plain) {
-  const gcl_batch *b = &lab->batch;
-  const unsigned codec = run->coded ? lab->codec : GCL_PLAIN;
-  const uint32_t warps = gcl_grid(lab, (uint64_t)b->nchunks * 4, GCL_WARPS),
-                 chunks = gcl_grid(lab, b->nchunks, GCL_WARPS);
+/* Intersects the candidates with the lists of a round. */
+static int gcl_launch_round(gcl_runner *r, const gcl_run *run, uint32_t round, int cand, bool plain) {
+  const gcl_batch *b = &r->batch;
+  const unsigned codec = run->coded ? r->codec : GC_PLAIN;
+  const uint32_t warps = gcl_grid(r, (uint64_t)b->nchunks * 4, GCL_WARPS),
+                 chunks = gcl_grid(r, b->nchunks, GCL_WARPS);
   const bool pmf = run->how >= GCL_PMF && run->how < GCL_MERGEPATH;
   const size_t row = (size_t)(round - 1) * (b->nq + 1);
   unsigned level;
   if (pmf) {
     for (level = 1; level <= run->levels; level++)
-      gcl_pmf_level<<<warps, GCL_THREADS, 0, lab->stream>>>(*b, round, level, run->levels, cand, plain,
-                                                            run->coded != 0, (int)level & 1);
+      gcl_pmf_level<<<warps, GCL_THREADS, 0, r->stream>>>(*b, round, level, run->levels, cand, plain,
+                                                          run->coded != 0, (int)level & 1);
     if (!run->coded) {
-      gcl_pmf_find<<<warps, GCL_THREADS, 0, lab->stream>>>(*b, round, run->levels, cand, plain);
+      gcl_pmf_find<<<warps, GCL_THREADS, 0, r->stream>>>(*b, round, run->levels, cand, plain);
       return GPUIR_OK;
     }
   }
   if (run->how == GCL_MERGEPATH || run->how == GCL_GRIFFIN) {
-    gcl_clear<<<gcl_grid(lab, (uint64_t)b->nchunks * 4, GCL_THREADS), GCL_THREADS, 0, lab->stream>>>(*b,
-                                                                                                     round);
+    gcl_clear<<<gcl_grid(r, (uint64_t)b->nchunks * 4, GCL_THREADS), GCL_THREADS, 0, r->stream>>>(*b, round);
     if (run->coded)
-      gcl_expand_of(codec)<<<(uint32_t)lab->processors * 16, GCL_THREADS, 0, lab->stream>>>(
-          *b, round, run->starts + row);
-    gcl_mark(lab, GPUIR_CUDA_LAB_DECODE);
-    gcl_mergepath<<<(uint32_t)lab->processors * 16, GCL_PART_THREADS, 0, lab->stream>>>(
+      gcl_expand_of(codec)<<<(uint32_t)r->processors * 16, GCL_THREADS, 0, r->stream>>>(*b, round,
+                                                                                        run->starts + row);
+    gcl_mark(r, GPUIR_CUDA_LAB_DECODE);
+    gcl_mergepath<<<(uint32_t)r->processors * 16, GCL_PART_THREADS, 0, r->stream>>>(
         *b, round, cand, plain, run->parts + row, run->coded ? run->starts + row : NULL);
   }
   if (run->how != GCL_MERGEPATH)
-    gcl_block_search_of(codec)<<<chunks, GCL_THREADS, 0, lab->stream>>>(*b, round,
-                                                                        pmf ? (int)GCL_PMF
-                                                                        : run->how == GCL_GRIFFIN
-                                                                            ? (int)GCL_GRIFFIN
-                                                                            : (int)GCL_SKIP,
-                                                                        run->levels, cand, plain);
+    gcl_block_search_of(codec)<<<chunks, GCL_THREADS, 0, r->stream>>>(*b, round,
+                                                                      pmf ? (int)GCL_PMF
+                                                                      : run->how == GCL_GRIFFIN
+                                                                          ? (int)GCL_GRIFFIN
+                                                                          : (int)GCL_SKIP,
+                                                                      run->levels, cand, plain);
   return GPUIR_OK;
 }
 
-static int gcl_launch_run(gpuir_cuda_lab *lab, gcl_run *run, gpuir_error *err) {
-  gcl_batch *b = &lab->batch;
-  const uint32_t warps = gcl_grid(lab, (uint64_t)b->nchunks * 4, GCL_WARPS);
+/* Runs what was planned. */
+static int gcl_launch_run(gcl_runner *r, gcl_run *run, gpuir_error *err) {
+  gcl_batch *b = &r->batch;
+  const uint32_t warps = gcl_grid(r, (uint64_t)b->nchunks * 4, GCL_WARPS);
   uint32_t round;
   int cand = 0;
   bool plain = !run->coded;
-  GC_TRY(cudaMemcpyAsync(lab->plan_device, lab->plan, run->plan, cudaMemcpyHostToDevice, lab->stream),
+  GC_TRY(cudaMemcpyAsync(r->plan_device, r->plan, run->plan, cudaMemcpyHostToDevice, r->stream),
          "sending queries");
-  gcl_mark(lab, GPUIR_CUDA_LAB_SEND);
-  gcl_begin<<<gcl_grid(lab, b->nq, 1), GCL_THREADS, 0, lab->stream>>>(b->queries, b->nq,
-                                                                      (uint32_t *)b->chunk_query, b->count);
-  if (run->coded && lab->codec == GCL_PFL) gcl_launch_nodes(lab, 0, lab->all);
+  gcl_mark(r, GPUIR_CUDA_LAB_SEND);
+  gcl_begin<<<gcl_grid(r, b->nq, 1), GCL_THREADS, 0, r->stream>>>(b->queries, b->nq,
+                                                                  (uint32_t *)b->chunk_query, b->count);
+  if (run->coded && r->codec == GPUIR__ID_PFL) gcl_launch_nodes(r, 0, r->all);
   if (run->coded && run->how != GCL_ALGORITHM1)
-    gcl_seed_of(lab->codec)<<<gcl_grid(lab, b->nchunks, GCL_WARPS), GCL_THREADS, 0, lab->stream>>>(*b);
-  gcl_mark(lab, GPUIR_CUDA_LAB_DECODE);
+    gcl_seed_of(r->codec)<<<gcl_grid(r, b->nchunks, GCL_WARPS), GCL_THREADS, 0, r->stream>>>(*b);
+  gcl_mark(r, GPUIR_CUDA_LAB_DECODE);
   if (run->how == GCL_ALGORITHM1) {
-    gcl_algorithm1_of(lab->codec)<<<warps, GCL_THREADS, 0, lab->stream>>>(*b);
-    gcl_launch_gather(lab, 0, false, 1);
+    gcl_algorithm1_of(r->codec)<<<warps, GCL_THREADS, 0, r->stream>>>(*b);
+    gcl_launch_gather(r, 0, false, 1);
     run->side = 1;
   } else if (run->how < GCL_PMF && !run->coded) {
-    gcl_para_of(run->how)<<<warps, GCL_THREADS, 0, lab->stream>>>(*b, plain);
-    gcl_launch_gather(lab, 0, plain, 1);
+    gcl_para_of(run->how)<<<warps, GCL_THREADS, 0, r->stream>>>(*b, plain);
+    gcl_launch_gather(r, 0, plain, 1);
     run->side = 1;
   } else {
     for (round = 1; round <= run->rounds; round++) {
-      (void)gcl_launch_round(lab, run, round, cand, plain);
-      gcl_launch_gather(lab, cand, plain, plain ? 0 : cand ^ 1);
-      gcl_mark(lab, GPUIR_CUDA_LAB_INTERSECT);
+      (void)gcl_launch_round(r, run, round, cand, plain);
+      gcl_launch_gather(r, cand, plain, plain ? 0 : cand ^ 1);
+      gcl_mark(r, GPUIR_CUDA_LAB_INTERSECT);
       if (!plain) cand ^= 1;
       plain = false;
     }
     if (!run->rounds && plain) { /* queries of one list */
-      gcl_clear<<<gcl_grid(lab, (uint64_t)b->nchunks * 4, GCL_THREADS), GCL_THREADS, 0, lab->stream>>>(
+      gcl_clear<<<gcl_grid(r, (uint64_t)b->nchunks * 4, GCL_THREADS), GCL_THREADS, 0, r->stream>>>(
           *b, UINT32_MAX);
-      gcl_launch_gather(lab, 0, true, 0);
+      gcl_launch_gather(r, 0, true, 0);
     }
     run->side = cand;
   }
@@ -2275,76 +2201,25 @@ static int gcl_launch_run(gpuir_cuda_lab *lab, gcl_run *run, gpuir_error *err) {
   return GPUIR_OK;
 }
 
-extern "C" const char *gpuir_cuda_lab_method(size_t i) { return i < GCL_METHODS ? gcl_methods[i] : NULL; }
-
-extern "C" int gpuir_cuda_lab_intersect(gpuir_cuda_lab *lab, const uint32_t *lists, const uint32_t *start,
-                                        size_t nq, const gpuir_cuda_lab_way *way, uint32_t *counts,
-                                        uint32_t *docids, gpuir_cuda_lab_result *result, gpuir_error *err) {
-  gpuir_cuda_lab_result r;
-  gcl_run run;
-  size_t q;
-  int status;
-  memset(&r, 0, sizeof r);
-  memset(&run, 0, sizeof run);
-  if (!lab || !lab->queries || !lists || !start || !nq || !way || !way->method)
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0,
-                       "gpuir_cuda_lab_intersect: nothing to do, or no room for queries");
-  while (run.how < GCL_METHODS && strcmp(gcl_methods[run.how], way->method) != 0) run.how++;
-  if (run.how == GCL_METHODS)
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "the device knows no intersection named \"%s\"",
-                       way->method);
-  run.coded = way->coded;
-  run.levels = run.how >= GCL_PMF && run.how < GCL_MERGEPATH ? (unsigned)(run.how - GCL_PMF) : 0;
-  if (run.how == GCL_ALGORITHM1 && (!run.coded || !gcl_algorithm1_of(lab->codec)))
-    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0,
-                       "algorithm1 searches lists coded as lrc, lrcseg, seglrc or hslrc");
-  if (run.coded && run.how > GCL_BINARY && run.how < GCL_PMF)
-    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "%s searches lists that are not coded", way->method);
-  GC_TRY(cudaSetDevice(lab->device), "choosing the device");
-  lab->batch.crossover = run.how == GCL_MERGEPATH ? 1e30f
-                         : way->crossover > 0     ? (float)way->crossover
-                                                  : 128.0f;
-  status = gcl_plan_run(lab, lists, start, nq, &run, err);
-  if (!status)
-    status = gcl_time(
-        lab, way->repeat, &r.ms, [&] { return gcl_launch_run(lab, &run, err); }, err);
-  if (status) return status;
-  for (q = 0; q < nq; q++) r.values += ((const gcl_query *)(const void *)lab->plan)[q].m;
-  GC_TRY(cudaMemcpy(counts, lab->batch.count, nq * 4, cudaMemcpyDeviceToHost), "fetching counts");
-  for (q = 0; q < nq; q++) {
-    const gcl_query *query = (const gcl_query *)(const void *)lab->plan + q;
-    r.checksum += counts[q];
-    if (!docids) continue;
-    GC_TRY(cudaMemcpy(docids, lab->batch.cand[run.side] + query->base, (size_t)counts[q] * 4,
-                      cudaMemcpyDeviceToHost),
-           "fetching docIDs");
-    docids += counts[q];
-  }
-  if (result) *result = r;
-  return GPUIR_OK;
-}
-
 /* ---- ranking ---- */
 
-extern "C" const char *gpuir_cuda_lab_ranking(size_t i) { return i < GCL_RANKINGS ? gcl_rankings[i] : NULL; }
-
-static int gcl_launch_topk(gpuir_cuda_lab *lab, const gcl_topk *t, int how, unsigned long long *copy,
+static int gcl_launch_topk(gcl_runner *r, const gcl_topk *t, int how, unsigned long long *copy,
                            gpuir_error *err) {
-  const uint32_t grid = gpuir__min32(t->nq, (uint32_t)lab->processors * 8);
+  const uint32_t grid = gpuir__min32(t->nq, (uint32_t)r->processors * 8);
   if (how == GCL_TREE)
-    gcl_tree<<<grid, GCL_TOPK_THREADS, 0, lab->stream>>>(*t);
+    gcl_tree<<<grid, GCL_TOPK_THREADS, 0, r->stream>>>(*t);
   else if (how == GCL_BUCKET)
-    gcl_selection<GCL_BUCKET><<<grid, GCL_TOPK_THREADS, t->size * 8, lab->stream>>>(*t);
+    gcl_selection<GCL_BUCKET><<<grid, GCL_TOPK_THREADS, t->size * 8, r->stream>>>(*t);
   else if (how == GCL_RADIX_SELECT)
-    gcl_selection<GCL_RADIX_SELECT><<<grid, GCL_TOPK_THREADS, t->size * 8, lab->stream>>>(*t);
+    gcl_selection<GCL_RADIX_SELECT><<<grid, GCL_TOPK_THREADS, t->size * 8, r->stream>>>(*t);
   else
-    gcl_radix_sort<<<grid, GCL_TOPK_THREADS, 0, lab->stream>>>(*t, copy);
+    gcl_radix_sort<<<grid, GCL_TOPK_THREADS, 0, r->stream>>>(*t, copy);
   GC_TRY(cudaGetLastError(), "ranking");
   return GPUIR_OK;
 }
 
-/* What Griffin does instead: the keys go to the CPU, which sorts the first k of them. The transfer counts. */
-static int gcl_partial_sort(gpuir_cuda_lab *lab, const gcl_topk *t, const uint32_t *start, unsigned repeat,
+/* Ranks as Griffin does instead: the keys go to the CPU, which sorts the first k of them. The transfer counts. */
+static int gcl_partial_sort(gcl_runner *r, const gcl_topk *t, const uint32_t *start, unsigned repeat,
                             unsigned long long *work, unsigned long long *out, double *ms, gpuir_error *err) {
   float times[GCL_REPEAT];
   unsigned i;
@@ -2352,9 +2227,9 @@ static int gcl_partial_sort(gpuir_cuda_lab *lab, const gcl_topk *t, const uint32
   repeat = repeat < 1 ? 1 : repeat > GCL_REPEAT ? GCL_REPEAT : repeat;
   for (i = 0; i < repeat; i++) {
     uint64_t before = gpuir__now();
-    GC_TRY(cudaMemcpyAsync(work, t->keys, (size_t)start[t->nq] * 8, cudaMemcpyDeviceToHost, lab->stream),
+    GC_TRY(cudaMemcpyAsync(work, t->keys, (size_t)start[t->nq] * 8, cudaMemcpyDeviceToHost, r->stream),
            "fetching keys");
-    GC_TRY(cudaStreamSynchronize(lab->stream), "fetching keys");
+    GC_TRY(cudaStreamSynchronize(r->stream), "fetching keys");
     for (q = 0; q < t->nq; q++) {
       unsigned long long *keys = work + start[q];
       const size_t n = start[q + 1] - start[q], k = (size_t)gpuir__min64(n, t->k);
@@ -2368,77 +2243,13 @@ static int gcl_partial_sort(gpuir_cuda_lab *lab, const gcl_topk *t, const uint32
   return GPUIR_OK;
 }
 
-extern "C" int gpuir_cuda_lab_topk(gpuir_cuda_lab *lab, const gpuir_hit *candidates, const uint32_t *start,
-                                   size_t nq, size_t k, const char *ranking, unsigned repeat, gpuir_hit *hits,
-                                   uint32_t *counts, gpuir_cuda_lab_result *result, gpuir_error *err) {
-  gpuir_cuda_lab_result r;
-  gcl_topk t;
-  unsigned long long *work, *copy;
-  const uint32_t *device_start;
-  uint64_t n;
-  size_t q, i;
-  int how = 0, status;
-  memset(&r, 0, sizeof r);
-  if (!lab || !lab->queries || !candidates || !start || !nq || !k || !ranking || !hits || !counts)
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0,
-                       "gpuir_cuda_lab_topk: nothing to do, or no room for queries");
-  while (how < GCL_RANKINGS && strcmp(gcl_rankings[how], ranking) != 0) how++;
-  if (how == GCL_RANKINGS)
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "the device knows no ranking named \"%s\"", ranking);
-  n = start[nq];
-  if (nq > lab->queries || k > GC_K_MOST || n > lab->room / 2 || nq * (uint64_t)k > lab->room / 2)
-    return gpuir__fail(err, GPUIR_E_LIMIT, 0, "more candidates or hits than the lab has room for");
-  GC_TRY(cudaSetDevice(lab->device), "choosing the device");
-  work = (unsigned long long *)gpuir__alloc(&lab->a, (size_t)(n + nq * k + 1) * 8);
-  if (!work) return gpuir__fail_nomem(err);
-  for (i = 0; i < n; i++)
-    work[i] = (unsigned long long)candidates[i].score << 32 | (uint32_t)~candidates[i].docid;
-  t.keys = (const unsigned long long *)lab->out; /* room for half as many keys as docIDs */
-  t.spare = (unsigned long long *)lab->batch.cand[0];
-  copy = (unsigned long long *)lab->batch.cand[1];
-  t.out = (unsigned long long *)lab->batch.pos[0];
-  t.nq = (uint32_t)nq;
-  t.k = (uint32_t)k;
-  for (t.size = 2; t.size < k; t.size *= 2) {}
-  device_start = (const uint32_t *)lab->batch.pos[1];
-  t.start = device_start;
-  t.count = NULL;
-  status = GPUIR_OK;
-  if (cudaMemcpy((void *)t.keys, work, (size_t)n * 8, cudaMemcpyHostToDevice) != cudaSuccess ||
-      cudaMemset(t.out, 0, nq * k * 8) != cudaSuccess || /* a query with fewer candidates fills fewer */
-      cudaMemcpy((void *)device_start, start, (nq + 1) * 4, cudaMemcpyHostToDevice) != cudaSuccess ||
-      cudaFuncSetAttribute(gcl_selection<GCL_BUCKET>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                           16384 * 8) != cudaSuccess ||
-      cudaFuncSetAttribute(gcl_selection<GCL_RADIX_SELECT>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                           16384 * 8) != cudaSuccess)
-    status = gc_fail(err, cudaGetLastError(), "sending keys");
-  if (!status && how == GCL_PARTIAL_SORT)
-    status = gcl_partial_sort(lab, &t, start, repeat, work, work + n, &r.ms, err);
-  else if (!status)
-    status = gcl_time(
-        lab, repeat, &r.ms, [&] { return gcl_launch_topk(lab, &t, how, copy, err); }, err);
-  if (!status && how != GCL_PARTIAL_SORT &&
-      cudaMemcpy(work + n, t.out, nq * k * 8, cudaMemcpyDeviceToHost) != cudaSuccess)
-    status = gc_fail(err, cudaGetLastError(), "fetching keys");
-  for (q = 0; q < nq && !status; q++) {
-    counts[q] = (uint32_t)gpuir__min64(k, start[q + 1] - start[q]);
-    for (i = 0; i < counts[q]; i++) {
-      unsigned long long key = work[n + q * k + i];
-      hits[q * k + i].docid = ~(uint32_t)key;
-      hits[q * k + i].score = (uint32_t)(key >> 32);
-    }
-  }
-  gpuir__free(&lab->a, work, (size_t)(n + nq * k + 1) * 8);
-  r.values = n;
-  if (!status && result) *result = r;
-  return status;
-}
-
 /* ============================================================================
- * 10  Searching by the laboratory's methods
+ * [lab-cuda-08-search]  a searcher by the laboratory's methods
  *
- * A searcher whose AND is one of the methods above and whose OR has an accumulator for each document in memory (Ding et
- * al. 2009, section 8.3), both ranked by one of the ways above: the baselines of the engine, with the same hits.
+ * Its AND is one of the methods above, its OR has an accumulator for each document in memory (Ding et al. 2009,
+ * section 8.3), both ranked by one of the ways above: the baselines of the engine, with the same hits.
+ *
+ * Start at  gcl_search, gcl_attach.
  * ==========================================================================*/
 
 #define GCL_QUERIES 1024u /* of a batch at most */
@@ -2451,28 +2262,39 @@ typedef struct gcl_job {
   uint32_t slot, to; /* OR: its accumulators; where its hits go */
 } gcl_job;
 
+/* A batch on the host, pinned. */
+typedef struct gcl_draft {
+  gc_term *terms;
+  gcl_job *jobs;
+  gcl_list *lists;
+  uint32_t *query_lists, *query_start;
+  uint32_t *blocks;        /* of OR's terms: the blocks before each, and one more */
+  uint32_t *starts;        /* of each query's keys */
+  uint8_t *inlined;        /* lists of one docID, coded: 16 bytes each */
+  unsigned long long *out; /* k keys a query */
+  void *memory;
+  size_t size;
+} gcl_draft;
+
+/* A batch on the device. */
+typedef struct gcl_sent {
+  gc_term *terms;
+  gcl_job *jobs;
+  gcl_list *lists;
+  uint32_t *blocks, *starts, *counts, *sums; /* sums: the accumulators */
+  uint8_t *inlined;
+  unsigned long long *keys[4], *out; /* keys; moved together; two for sorting */
+} gcl_sent;
+
 typedef struct gcl_searcher {
   gpuir_cuda *cuda;
   gpuir_allocator a;
   gpuir__engine *engine;
-  gpuir_cuda_lab lab; /* runs of queries; its lists are a batch's */
+  gcl_runner r; /* its lists are a batch's */
   int how, ranking;
   uint64_t stride, slots; /* documents, rounded up; accumulators of so many queries */
-  gc_term *terms;
-  gcl_job *jobs;
-  gcl_list *lists;
-  uint32_t *query_lists, *query_start, *blocks,
-      *starts;             /* blocks: of OR's terms before; starts: of each query's keys */
-  uint8_t *inlined;        /* lists of one docID, coded: 16 bytes each */
-  unsigned long long *out; /* k keys a query */
-  void *host;
-  size_t host_size;
-  gc_term *dterms;
-  gcl_job *djobs;
-  gcl_list *dlists;
-  uint32_t *dblocks, *dstarts, *dcounts, *sums; /* sums: the accumulators */
-  uint8_t *dinlined;
-  unsigned long long *keys[4], *dout; /* keys; moved together; two for sorting */
+  gcl_draft draft;
+  gcl_sent sent;
   gcl_clock clock;
   double ms[2][GPUIR_CUDA_LAB_STEPS]; /* AND, OR */
 } gcl_searcher;
@@ -2480,7 +2302,7 @@ typedef struct gcl_searcher {
 /* Starts the clock of a batch. */
 static void gcl_clock_start(gcl_searcher *x) {
   x->clock.n = 0;
-  gcl_mark(&x->lab, GPUIR_CUDA_LAB_SEND);
+  gcl_mark(&x->r, GPUIR_CUDA_LAB_SEND);
 }
 
 /* Adds up the steps of a batch that is done. */
@@ -2494,7 +2316,9 @@ static int gcl_clock_read(gcl_searcher *x, int or_, gpuir_error *err) {
   return GPUIR_OK;
 }
 
-/* The scores of a chunk of AND's candidates, and which of them no negated list holds. Per term: what gcl_block_search
+/* ---- kernels ---- */
+
+/* Scores a chunk of AND's candidates, and marks those that no negated list holds. Per term: what gcl_block_search
  * does for it, one frequency and one division a candidate. Counted, 256 queries of two lists with 577 matches each: 323
  * instructions and 79 bytes a match, as most are alone in their block. */
 static __global__ void __launch_bounds__(GCL_THREADS)
@@ -2517,7 +2341,7 @@ static __global__ void __launch_bounds__(GCL_THREADS)
         d[i] = b.cand[cand][base + 4 * lane + i];
       }
     }
-    for (r = 0; r < job.nterms && __any_sync(GC_ALL, live); r++) {
+    for (r = 0; r < job.nterms && __any_sync(GC_WARP, live); r++) {
       const gc_term t = terms[job.first_term + r];
       uint32_t found = gc_probe(v, t, d, live, where, docs[threadIdx.x / 32]);
       live &= t.negated ? ~found : found;
@@ -2529,10 +2353,10 @@ static __global__ void __launch_bounds__(GCL_THREADS)
     }
 #pragma unroll
     for (i = 0; i < 4; i++)
-      if (live >> i & 1) keys[base + 4 * lane + i] = gc_key(score[i], d[i]);
+      if (live >> i & 1) keys[base + 4 * lane + i] = gpuir__key(score[i], d[i]);
     for (i = 0; i < 4; i++) { /* word i has the candidates of lanes 8i to 8i + 7 */
       uint32_t word = lane / 8 == i ? live << (lane % 8 * 4) : 0;
-      word = __reduce_or_sync(GC_ALL, word);
+      word = __reduce_or_sync(GC_WARP, word);
       if (!lane) b.flags[(uint64_t)chunk * 4 + i] = word;
     }
     __syncwarp();
@@ -2550,11 +2374,17 @@ static __global__ void __launch_bounds__(GCL_THREADS)
     const uint64_t place = w * 32 + gc_lane();
     uint32_t at = b.at[w / 4], i;
     for (i = 0; i < w % 4; i++) at += __popc(b.flags[w / 4 * 4 + i]);
-    if (flags >> gc_lane() & 1) to[q.base + at + __popc(flags & ((1u << gc_lane()) - 1))] = from[place];
+    if (flags >> gc_lane() & 1) to[q.base + at + gc_rank(flags)] = from[place];
   }
 }
 
-/* Lists into accumulators in memory: a warp a block. 1 to 1.5 bytes a posting read, and 32 touched for its addition,
+/* The first terms of jobs. */
+struct gcl_first_terms {
+  const gcl_job *jobs;
+  __device__ __forceinline__ uint32_t operator()(uint32_t i) const { return jobs[i].job.first_term; }
+};
+
+/* Adds lists to accumulators in memory: a warp a block. 1 to 1.5 bytes a posting read, and 32 touched for its addition,
  * which is what bounds it: counted 54 bytes, and 7.4 warp instructions a posting. With `negated`, the negated lists
  * clear theirs, once all others are in. */
 static __global__ void __launch_bounds__(GCL_THREADS)
@@ -2564,26 +2394,13 @@ static __global__ void __launch_bounds__(GCL_THREADS)
   const uint32_t all = blocks[nterms];
   uint32_t g = blockIdx.x * GCL_WARPS + threadIdx.x / 32, lane = gc_lane(), i;
   for (; g < all; g += gridDim.x * GCL_WARPS) {
-    uint32_t lo = 0, hi = nterms, d[4], f[4], n, j;
-    while (hi - lo > 1) {
-      uint32_t mid = (lo + hi) / 2;
-      if (__ldg(blocks + mid) <= g)
-        lo = mid;
-      else
-        hi = mid;
-    }
-    const gc_term t = terms[lo];
+    const uint32_t who = gc_owner(gc_numbers{blocks}, nterms, g), block = g - __ldg(blocks + who);
+    const gc_term t = terms[who];
+    uint32_t d[4], f[4], n;
     if ((t.negated != 0) != negated) continue;
-    for (j = 0, hi = njobs; hi - j > 1;) { /* whose term it is */
-      uint32_t mid = (j + hi) / 2;
-      if (jobs[mid].job.first_term <= lo)
-        j = mid;
-      else
-        hi = mid;
-    }
-    const gcl_job job = jobs[j];
-    n = gc_decode_docs(v, t, g - __ldg(blocks + lo), d);
-    if (!negated) gc_decode_freqs(v, t, g - __ldg(blocks + lo), f);
+    const gcl_job job = jobs[gc_owner(gcl_first_terms{jobs}, njobs, who)];
+    n = gc_decode_docs(v, t, block, d);
+    if (!negated) gc_decode_freqs(v, t, block, f);
 #pragma unroll
     for (i = 0; i < 4; i++)
       if (4 * lane + i < n) {
@@ -2596,8 +2413,8 @@ static __global__ void __launch_bounds__(GCL_THREADS)
   }
 }
 
-/* The keys of documents that have a score; clears their accumulators. 4 bytes a document and 12 a key; counted 4.0
- * bytes and 1.4 warp instructions a document, one in 28 with a score. */
+/* Collects the keys of documents that have a score; clears their accumulators. 4 bytes a document and 12 a key; counted
+ * 4.0 bytes and 1.4 warp instructions a document, one in 28 with a score. */
 static __global__ void __launch_bounds__(GCL_THREADS)
     gcl_collect(uint32_t *sums, uint32_t documents, uint64_t stride, uint32_t slots, unsigned long long *keys,
                 uint32_t *counts) {
@@ -2606,20 +2423,22 @@ static __global__ void __launch_bounds__(GCL_THREADS)
   for (slot = 0; slot < slots; slot++) {
     uint64_t at = ((uint64_t)blockIdx.x * GCL_WARPS + threadIdx.x / 32) * 32;
     for (; at < documents; at += (uint64_t)warps * 32) {
-      uint32_t sum = at + lane < documents ? sums[slot * stride + at + lane] : 0;
-      uint32_t vote = __ballot_sync(GC_ALL, sum != 0), to = 0;
+      const uint32_t sum = at + lane < documents ? sums[slot * stride + at + lane] : 0;
+      const uint32_t vote = __ballot_sync(GC_WARP, sum != 0);
+      uint32_t to;
       if (!vote) continue;
-      if (!lane) to = atomicAdd(counts + slot, __popc(vote));
-      to = __shfl_sync(GC_ALL, to, 0) + __popc(vote & ((1u << lane) - 1));
+      to = gc_claim(vote, counts + slot);
       if (sum) {
-        keys[slot * stride + to] = gc_key(sum, (uint32_t)at + lane);
+        keys[slot * stride + to] = gpuir__key(sum, (uint32_t)at + lane);
         sums[slot * stride + at + lane] = 0;
       }
     }
   }
 }
 
-/* The terms of a query, the positive ones in front. */
+/* ---- batches ---- */
+
+/* Describes the terms of a query, the positive ones in front. */
 static int gcl_describe(gcl_searcher *x, const gpuir_query *q, uint32_t *nterms, gcl_job *job,
                         gpuir_error *err) {
   unsigned i, negated;
@@ -2631,7 +2450,7 @@ static int gcl_describe(gcl_searcher *x, const gpuir_query *q, uint32_t *nterms,
   for (negated = 0; negated < 2; negated++)
     for (i = 0; i < q->n; i++) {
       const gpuir__query_term *from = &q->terms[i];
-      gc_term *t = &x->terms[*nterms];
+      gc_term *t = &x->draft.terms[*nterms];
       gpuir__list l;
       int status;
       if (from->id == GPUIR__UNKNOWN || (from->negated != 0) != (negated != 0)) continue;
@@ -2647,22 +2466,22 @@ static int gcl_describe(gcl_searcher *x, const gpuir_query *q, uint32_t *nterms,
   return GPUIR_OK;
 }
 
-/* The list of a term as the runs take it. */
+/* Describes the list of a term as the runs take it. */
 static void gcl_list_of_term(gcl_searcher *x, uint32_t i) {
   const gc_view *v = &x->cuda->view;
-  const gc_term *t = &x->terms[i];
-  gcl_list *l = &x->lists[i];
+  const gc_term *t = &x->draft.terms[i];
+  gcl_list *l = &x->draft.lists[i];
   memset(l, 0, sizeof *l);
   l->s.n = t->df;
   l->s.limit = v->documents - 1;
   l->nblocks = t->nblocks;
-  x->lab.n[i] = t->df;
+  x->r.n[i] = t->df;
   if (t->kind == GC_INLINE) { /* a block of one value, 32 bits wide */
-    uint8_t *to = x->inlined + (size_t)i * 16;
+    uint8_t *to = x->draft.inlined + (size_t)i * 16;
     memset(to, 0, 16);
     to[0] = 32;
     gpuir__store32(to + 1, gpuir__min32((uint32_t)t->docs, l->s.limit));
-    l->s.bytes = x->dinlined + (size_t)i * 16;
+    l->s.bytes = x->sent.inlined + (size_t)i * 16;
     l->s.len = 5;
     l->nblocks = 1;
     return;
@@ -2681,52 +2500,54 @@ static int gcl_rank(gcl_searcher *x, const unsigned long long *keys, const uint3
                     uint32_t k, const gcl_job *jobs, size_t stride, gpuir_hit *hits, uint32_t *found,
                     gpuir_error *err) {
   gcl_topk t;
-  uint32_t *n = x->query_start;
+  uint32_t *n = x->draft.query_start;
   size_t q, i;
   int status;
   memset(&t, 0, sizeof t);
   t.keys = keys;
-  t.start = x->dstarts;
+  t.start = x->sent.starts;
   t.count = counts;
-  t.spare = x->keys[2];
-  t.out = x->dout;
+  t.spare = x->sent.keys[2];
+  t.out = x->sent.out;
   t.nq = (uint32_t)nq;
   t.k = k;
   for (t.size = 2; t.size < k; t.size *= 2) {}
-  GC_TRY(cudaMemsetAsync(x->dout, 0, nq * k * 8, x->lab.stream),
+  GC_TRY(cudaMemsetAsync(x->sent.out, 0, nq * k * 8, x->r.stream),
          "clearing hits"); /* some queries have fewer */
-  status = gcl_launch_topk(&x->lab, &t, x->ranking, x->keys[3], err);
+  status = gcl_launch_topk(&x->r, &t, x->ranking, x->sent.keys[3], err);
   if (status) return status;
-  GC_TRY(cudaMemcpyAsync(x->out, x->dout, nq * k * 8, cudaMemcpyDeviceToHost, x->lab.stream),
+  GC_TRY(cudaMemcpyAsync(x->draft.out, x->sent.out, nq * k * 8, cudaMemcpyDeviceToHost, x->r.stream),
          "fetching hits");
-  GC_TRY(cudaMemcpyAsync(n, counts, nq * 4, cudaMemcpyDeviceToHost, x->lab.stream), "fetching hits");
-  gcl_mark(&x->lab, GPUIR_CUDA_LAB_SELECT);
-  GC_TRY(cudaStreamSynchronize(x->lab.stream), "running kernels");
+  GC_TRY(cudaMemcpyAsync(n, counts, nq * 4, cudaMemcpyDeviceToHost, x->r.stream), "fetching hits");
+  gcl_mark(&x->r, GPUIR_CUDA_LAB_SELECT);
+  GC_TRY(cudaStreamSynchronize(x->r.stream), "running kernels");
   for (q = 0; q < nq; q++) {
     gpuir_hit *to = hits + jobs[q].to * stride;
     found[jobs[q].to] = gpuir__min32(n[q], k);
     for (i = 0; i < found[jobs[q].to]; i++) {
-      to[i].docid = gpuir__min32(~(uint32_t)x->out[q * k + i], x->cuda->view.documents - 1);
-      to[i].score = (uint32_t)(x->out[q * k + i] >> 32);
+      to[i].docid = gpuir__min32(~(uint32_t)x->draft.out[q * k + i], x->cuda->view.documents - 1);
+      to[i].score = (uint32_t)(x->draft.out[q * k + i] >> 32);
     }
   }
   return GPUIR_OK;
 }
 
 static int gcl_send_terms(gcl_searcher *x, uint32_t nterms, size_t njobs, gpuir_error *err) {
-  cudaStream_t s = x->lab.stream;
-  GC_TRY(cudaMemcpyAsync(x->dterms, x->terms, nterms * sizeof *x->terms, cudaMemcpyHostToDevice, s),
+  cudaStream_t s = x->r.stream;
+  GC_TRY(cudaMemcpyAsync(x->sent.terms, x->draft.terms, nterms * sizeof *x->draft.terms,
+                         cudaMemcpyHostToDevice, s),
          "sending queries");
-  GC_TRY(cudaMemcpyAsync(x->djobs, x->jobs, njobs * sizeof *x->jobs, cudaMemcpyHostToDevice, s),
-         "sending queries");
+  GC_TRY(
+      cudaMemcpyAsync(x->sent.jobs, x->draft.jobs, njobs * sizeof *x->draft.jobs, cudaMemcpyHostToDevice, s),
+      "sending queries");
   return GPUIR_OK;
 }
 
-/* The jobs x->jobs[0..n) as AND. */
+/* Searches the first n jobs as AND. */
 static int gcl_search_and(gcl_searcher *x, uint32_t nterms, size_t n, uint32_t k, size_t stride,
                           gpuir_hit *hits, uint32_t *found, gpuir_error *err) {
-  gpuir_cuda_lab *lab = &x->lab;
-  const gcl_batch *b = &lab->batch;
+  gcl_runner *r = &x->r;
+  const gcl_batch *b = &r->batch;
   uint32_t i, at = 0;
   size_t q;
   gcl_run run;
@@ -2738,94 +2559,139 @@ static int gcl_search_and(gcl_searcher *x, uint32_t nterms, size_t n, uint32_t k
   run.levels = x->how >= GCL_PMF && x->how < GCL_MERGEPATH ? (unsigned)(x->how - GCL_PMF) : 0;
   for (i = 0; i < nterms; i++) gcl_list_of_term(x, i);
   for (q = 0; q < n; q++) {
-    x->query_start[q] = at;
-    for (i = 0; i < x->jobs[q].job.npositive; i++) x->query_lists[at++] = x->jobs[q].job.first_term + i;
+    x->draft.query_start[q] = at;
+    for (i = 0; i < x->draft.jobs[q].job.npositive; i++)
+      x->draft.query_lists[at++] = x->draft.jobs[q].job.first_term + i;
   }
-  x->query_start[n] = at;
-  lab->nlists = lab->all = nterms;
-  status = gcl_plan_run(lab, x->query_lists, x->query_start, n, &run, err);
+  x->draft.query_start[n] = at;
+  r->nlists = r->all = nterms;
+  status = gcl_plan_run(r, x->draft.query_lists, x->draft.query_start, n, &run, err);
   if (status) return status;
-  for (q = 0; q < n; q++) x->starts[q] = (uint32_t)((const gcl_query *)(const void *)lab->plan)[q].base;
+  for (q = 0; q < n; q++) x->draft.starts[q] = (uint32_t)((const gcl_query *)(const void *)r->plan)[q].base;
   gcl_clock_start(x);
   status = gcl_send_terms(x, nterms, n, err);
   if (status) return status;
-  GC_TRY(cudaMemcpyAsync(x->dlists, x->lists, nterms * sizeof *x->lists, cudaMemcpyHostToDevice, lab->stream),
+  GC_TRY(cudaMemcpyAsync(x->sent.lists, x->draft.lists, nterms * sizeof *x->draft.lists,
+                         cudaMemcpyHostToDevice, r->stream),
          "sending queries");
-  GC_TRY(cudaMemcpyAsync(x->dinlined, x->inlined, (size_t)nterms * 16, cudaMemcpyHostToDevice, lab->stream),
+  GC_TRY(cudaMemcpyAsync(x->sent.inlined, x->draft.inlined, (size_t)nterms * 16, cudaMemcpyHostToDevice,
+                         r->stream),
          "sending queries");
-  GC_TRY(cudaMemcpyAsync(x->dstarts, x->starts, n * 4, cudaMemcpyHostToDevice, lab->stream),
+  GC_TRY(cudaMemcpyAsync(x->sent.starts, x->draft.starts, n * 4, cudaMemcpyHostToDevice, r->stream),
          "sending queries");
-  status = gcl_launch_run(lab, &run, err);
+  status = gcl_launch_run(r, &run, err);
   if (status) return status;
-  gcl_score<<<gcl_grid(lab, b->nchunks, GCL_WARPS), GCL_THREADS, 0, lab->stream>>>(
-      x->cuda->view, *b, x->dterms, x->djobs, run.side, x->keys[0]);
-  gcl_offsets<<<gcl_grid(lab, b->nq, 1), GCL_THREADS, 0, lab->stream>>>(*b);
-  gcl_gather_keys<<<gcl_grid(lab, (uint64_t)b->nchunks * 4, GCL_WARPS), GCL_THREADS, 0, lab->stream>>>(
-      *b, x->keys[0], x->keys[1]);
+  gcl_score<<<gcl_grid(r, b->nchunks, GCL_WARPS), GCL_THREADS, 0, r->stream>>>(
+      x->cuda->view, *b, x->sent.terms, x->sent.jobs, run.side, x->sent.keys[0]);
+  gcl_offsets<<<gcl_grid(r, b->nq, 1), GCL_THREADS, 0, r->stream>>>(*b);
+  gcl_gather_keys<<<gcl_grid(r, (uint64_t)b->nchunks * 4, GCL_WARPS), GCL_THREADS, 0, r->stream>>>(
+      *b, x->sent.keys[0], x->sent.keys[1]);
   GC_TRY(cudaGetLastError(), "scoring");
-  gcl_mark(lab, GPUIR_CUDA_LAB_SCORE);
-  status = gcl_rank(x, x->keys[1], b->count, n, k, x->jobs, stride, hits, found, err);
+  gcl_mark(r, GPUIR_CUDA_LAB_SCORE);
+  status = gcl_rank(x, x->sent.keys[1], b->count, n, k, x->draft.jobs, stride, hits, found, err);
   return status ? status : gcl_clock_read(x, 0, err);
 }
 
-/* The jobs x->jobs[0..n), n <= slots, as OR. */
+/* Searches the first n jobs, n <= slots, as OR. */
 static int gcl_search_or(gcl_searcher *x, uint32_t nterms, size_t n, uint32_t k, size_t stride,
                          gpuir_hit *hits, uint32_t *found, gpuir_error *err) {
-  gpuir_cuda_lab *lab = &x->lab;
+  gcl_runner *r = &x->r;
   const gc_view *v = &x->cuda->view;
-  const unsigned grid = (unsigned)lab->processors * 8;
+  const unsigned grid = (unsigned)r->processors * 8;
   uint64_t all = 0;
   uint32_t i;
   int status, negated, any_negated = 0;
   for (i = 0; i < nterms; i++) {
-    x->blocks[i] = (uint32_t)all;
-    all += gpuir__max32(1, x->terms[i].nblocks);
-    any_negated |= x->terms[i].negated != 0;
+    x->draft.blocks[i] = (uint32_t)all;
+    all += gpuir__max32(1, x->draft.terms[i].nblocks);
+    any_negated |= x->draft.terms[i].negated != 0;
   }
   if (all >> 32)
     return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "CUDA: the lists of a query have too many blocks");
-  x->blocks[nterms] = (uint32_t)all;
+  x->draft.blocks[nterms] = (uint32_t)all;
   for (i = 0; i < n; i++) {
-    x->jobs[i].slot = i;
-    x->starts[i] = (uint32_t)(i * x->stride);
+    x->draft.jobs[i].slot = i;
+    x->draft.starts[i] = (uint32_t)(i * x->stride);
   }
   gcl_clock_start(x);
   status = gcl_send_terms(x, nterms, n, err);
   if (status) return status;
-  GC_TRY(cudaMemcpyAsync(x->dblocks, x->blocks, (nterms + 1) * 4, cudaMemcpyHostToDevice, lab->stream),
+  GC_TRY(
+      cudaMemcpyAsync(x->sent.blocks, x->draft.blocks, (nterms + 1) * 4, cudaMemcpyHostToDevice, r->stream),
+      "sending queries");
+  GC_TRY(cudaMemcpyAsync(x->sent.starts, x->draft.starts, n * 4, cudaMemcpyHostToDevice, r->stream),
          "sending queries");
-  GC_TRY(cudaMemcpyAsync(x->dstarts, x->starts, n * 4, cudaMemcpyHostToDevice, lab->stream),
-         "sending queries");
-  GC_TRY(cudaMemsetAsync(x->dcounts, 0, n * 4, lab->stream), "clearing counters");
-  gcl_mark(lab, GPUIR_CUDA_LAB_SEND);
+  GC_TRY(cudaMemsetAsync(x->sent.counts, 0, n * 4, r->stream), "clearing counters");
+  gcl_mark(r, GPUIR_CUDA_LAB_SEND);
   for (negated = 0; negated <= any_negated; negated++)
-    gcl_accumulate<<<grid, GCL_THREADS, 0, lab->stream>>>(*v, x->dterms, x->djobs, (uint32_t)n, x->dblocks,
-                                                          nterms, x->sums, x->stride, negated != 0);
-  gcl_mark(lab, GPUIR_CUDA_LAB_SCORE);
-  gcl_collect<<<grid, GCL_THREADS, 0, lab->stream>>>(x->sums, v->documents, x->stride, (uint32_t)n,
-                                                     x->keys[0], x->dcounts);
+    gcl_accumulate<<<grid, GCL_THREADS, 0, r->stream>>>(*v, x->sent.terms, x->sent.jobs, (uint32_t)n,
+                                                        x->sent.blocks, nterms, x->sent.sums, x->stride,
+                                                        negated != 0);
+  gcl_mark(r, GPUIR_CUDA_LAB_SCORE);
+  gcl_collect<<<grid, GCL_THREADS, 0, r->stream>>>(x->sent.sums, v->documents, x->stride, (uint32_t)n,
+                                                   x->sent.keys[0], x->sent.counts);
   GC_TRY(cudaGetLastError(), "scoring");
-  gcl_mark(lab, GPUIR_CUDA_LAB_COLLECT);
-  status = gcl_rank(x, x->keys[0], x->dcounts, n, k, x->jobs, stride, hits, found, err);
+  gcl_mark(r, GPUIR_CUDA_LAB_COLLECT);
+  status = gcl_rank(x, x->sent.keys[0], x->sent.counts, n, k, x->draft.jobs, stride, hits, found, err);
   return status ? status : gcl_clock_read(x, 1, err);
 }
 
-/* Whether a query is evaluated as AND first, as OR at once, or not at all: 1, 2, 0. */
+/* How a query is evaluated. */
+enum { GCL_NO_HITS, GCL_AND_FIRST, GCL_OR_AT_ONCE };
+
 static int gcl_mode(const gpuir_query *q) {
   unsigned i, positive = 0;
   for (i = 0; i < q->n; i++) positive += q->terms[i].id != GPUIR__UNKNOWN && !q->terms[i].negated;
-  if (!positive || (q->mode == GPUIR_AND && q->nunknown)) return 0;
-  return q->mode == GPUIR_OR || (q->mode == GPUIR_ANDOR && q->nunknown) ? 2 : 1;
+  if (!positive || (q->mode == GPUIR_AND && q->nunknown)) return GCL_NO_HITS;
+  return q->mode == GPUIR_OR || (q->mode == GPUIR_ANDOR && q->nunknown) ? GCL_OR_AT_ONCE : GCL_AND_FIRST;
 }
 
+/* Returns whether a query takes part in a pass, AND (0) or OR (1), `count` being how many hits AND has found. */
+static int gcl_takes_part(const gpuir_query *q, int pass, uint32_t count, size_t k) {
+  const int mode = gcl_mode(q);
+  if (!pass) return mode == GCL_AND_FIRST;
+  return mode == GCL_OR_AT_ONCE || (mode == GCL_AND_FIRST && q->mode == GPUIR_ANDOR && count != k);
+}
+
+/* Fills a batch with the queries from *done on that take part in a pass, and searches it. */
+static int gcl_search_some(gcl_searcher *x, const gpuir_query *const *queries, size_t nq, int pass,
+                           uint32_t k, uint64_t start, size_t *done, size_t stride, gpuir_hit *hits,
+                           uint32_t *counts, gpuir_error *err) {
+  const size_t most = (size_t)gpuir__min64(pass ? x->slots : GCL_QUERIES, GCL_OUT / k);
+  uint64_t postings = 0;
+  uint32_t nterms = 0;
+  size_t n = 0;
+  int status = GPUIR_OK;
+  for (; *done < nq && n < most && !status; ++*done) {
+    const gpuir_query *q = queries[*done];
+    uint32_t longest = 0;
+    unsigned i;
+    if (!gcl_takes_part(q, pass, counts[*done], k)) continue;
+    for (i = 0; i < q->n; i++) longest = gpuir__max32(longest, q->terms[i].df);
+    if (n && (nterms + q->n > GCL_TERMS || (!pass && postings + longest + GPUIR__BLOCK > x->r.room))) break;
+    postings += longest + GPUIR__BLOCK;
+    status = gcl_describe(x, q, &nterms, &x->draft.jobs[n], err);
+    x->draft.jobs[n++].to = (uint32_t)*done;
+  }
+  if (!status && x->engine->cancel && __atomic_load_n(x->engine->cancel, __ATOMIC_RELAXED))
+    status = gpuir__fail(err, GPUIR_E_CANCELLED, 0, "the search was cancelled");
+  if (!status && start && gpuir__now() - start > x->engine->timeout_ns * nq)
+    status = gpuir__fail(err, GPUIR_E_DEADLINE, 0, "the search exceeded its time limit");
+  if (!status && n)
+    status = pass ? gcl_search_or(x, nterms, n, k, stride, hits, counts, err)
+                  : gcl_search_and(x, nterms, n, k, stride, hits, counts, err);
+  __atomic_fetch_add(&x->cuda->info.batches, 1, __ATOMIC_RELAXED);
+  return status;
+}
+
+/* The backend's search, see gpuir_backend: a pass of AND, then one of OR where it is asked for or needed. */
 static int gcl_search(void *context, const gpuir_query *const *queries, size_t nq, size_t k, gpuir_hit *hits,
                       uint32_t *counts, gpuir_error *err) {
   gcl_searcher *x = (gcl_searcher *)context;
   const uint64_t start = x->engine->timeout_ns ? gpuir__now() : 0;
   const size_t stride = k;
-  size_t done = 0, pass, n;
-  uint32_t nterms;
-  int status = GPUIR_OK;
+  size_t done;
+  int status = GPUIR_OK, pass;
   if (k > x->cuda->ix->stat.documents) k = (size_t)x->cuda->ix->stat.documents;
   if (!k || !nq) return GPUIR_OK;
   if (k > GC_K_MOST)
@@ -2833,41 +2699,20 @@ static int gcl_search(void *context, const gpuir_query *const *queries, size_t n
                        GC_K_MOST);
   GC_TRY(cudaSetDevice(x->cuda->device), "choosing the device");
   memset(counts, 0, nq * sizeof *counts);
-  for (pass = 0; pass < 2 && !status; pass++) /* AND, then OR where it is asked for or needed */
-    for (done = 0; done < nq && !status;) {
-      uint64_t postings = 0;
-      const size_t most = (size_t)gpuir__min64(pass ? x->slots : GCL_QUERIES, GCL_OUT / k);
-      for (n = 0, nterms = 0; done < nq && n < most && !status; done++) {
-        const gpuir_query *q = queries[done];
-        const int mode = gcl_mode(q);
-        uint32_t longest = 0;
-        unsigned i;
-        if (!mode || (!pass && mode == 2)) continue;
-        if (pass && mode == 1 && (q->mode != GPUIR_ANDOR || counts[done] == k)) continue;
-        for (i = 0; i < q->n; i++) longest = gpuir__max32(longest, q->terms[i].df);
-        if (n && (nterms + q->n > GCL_TERMS || (!pass && postings + longest + GPUIR__BLOCK > x->lab.room)))
-          break;
-        postings += longest + GPUIR__BLOCK;
-        status = gcl_describe(x, q, &nterms, &x->jobs[n], err);
-        x->jobs[n++].to = (uint32_t)done;
-      }
-      if (!status && x->engine->cancel && __atomic_load_n(x->engine->cancel, __ATOMIC_RELAXED))
-        status = gpuir__fail(err, GPUIR_E_CANCELLED, 0, "the search was cancelled");
-      if (!status && start && gpuir__now() - start > x->engine->timeout_ns * nq)
-        status = gpuir__fail(err, GPUIR_E_DEADLINE, 0, "the search exceeded its time limit");
-      if (!status && n)
-        status = pass ? gcl_search_or(x, nterms, n, (uint32_t)k, stride, hits, counts, err)
-                      : gcl_search_and(x, nterms, n, (uint32_t)k, stride, hits, counts, err);
-      __atomic_fetch_add(&x->cuda->info.batches, 1, __ATOMIC_RELAXED);
-    }
+  for (pass = 0; pass < 2 && !status; pass++)
+    for (done = 0; done < nq && !status;)
+      status = gcl_search_some(x, queries, nq, pass, (uint32_t)k, start, &done, stride, hits, counts, err);
   if (status) { /* accumulators may be left over */
-    (void)cudaMemsetAsync(x->sums, 0, x->slots * x->stride * 4, x->lab.stream);
-    (void)cudaStreamSynchronize(x->lab.stream);
+    (void)cudaMemsetAsync(x->sent.sums, 0, x->slots * x->stride * 4, x->r.stream);
+    (void)cudaStreamSynchronize(x->r.stream);
   }
   __atomic_fetch_add(&x->cuda->info.queries, nq, __ATOMIC_RELAXED);
   return status;
 }
 
+/* ---- attaching ---- */
+
+/* The backend's close, see gpuir_backend. */
 static void gcl_detach(void *context) {
   gcl_searcher *x = (gcl_searcher *)context;
   gpuir_allocator a;
@@ -2875,106 +2720,411 @@ static void gcl_detach(void *context) {
   if (!x) return;
   a = x->a;
   (void)cudaSetDevice(x->cuda->device);
-  if (x->lab.stream) {
-    (void)cudaStreamSynchronize(x->lab.stream);
-    (void)cudaStreamDestroy(x->lab.stream);
+  if (x->r.stream) {
+    (void)cudaStreamSynchronize(x->r.stream);
+    (void)cudaStreamDestroy(x->r.stream);
   }
-  while (x->lab.nmemory) (void)cudaFree(x->lab.memory[--x->lab.nmemory]);
+  while (x->r.nmemory) (void)cudaFree(x->r.memory[--x->r.nmemory]);
   for (i = 0; i < GCL_MARKS; i++)
     if (x->clock.event[i]) (void)cudaEventDestroy(x->clock.event[i]);
-  (void)cudaFreeHost(x->lab.plan);
-  (void)cudaFreeHost(x->host);
+  (void)cudaFreeHost(x->r.plan);
+  (void)cudaFreeHost(x->draft.memory);
   (void)cudaGetLastError();
   gpuir__free(&a, x, sizeof *x);
 }
 
-static int gcl_attach(gcl_searcher *x, gpuir_error *err) {
-  gpuir_cuda_lab *lab = &x->lab;
-  gpuir_cuda_lab_desc desc;
-  cudaDeviceProp prop;
+/* Allocates a batch on the host. */
+static int gcl_draft_open(gcl_searcher *x, gpuir_error *err) {
+  gcl_draft *d = &x->draft;
   uint8_t *at;
-  void *p = NULL;
+  d->size = GCL_TERMS * (sizeof *d->terms + sizeof *d->lists + 16 + 3 * 4) +
+            GCL_QUERIES * (sizeof *d->jobs + 8) + (size_t)GCL_OUT * 8 + 2048;
+  GC_TRY(cudaMallocHost(&d->memory, d->size), "allocating pinned memory");
+  at = (uint8_t *)d->memory;
+  d->terms = (gc_term *)gc_carve(&at, GCL_TERMS * sizeof *d->terms);
+  d->lists = (gcl_list *)gc_carve(&at, GCL_TERMS * sizeof *d->lists);
+  d->inlined = (uint8_t *)gc_carve(&at, GCL_TERMS * 16);
+  d->query_lists = (uint32_t *)gc_carve(&at, GCL_TERMS * 4);
+  d->blocks = (uint32_t *)gc_carve(&at, (GCL_TERMS + 1) * 4);
+  x->r.n = (uint32_t *)gc_carve(&at, GCL_TERMS * 4);
+  d->jobs = (gcl_job *)gc_carve(&at, GCL_QUERIES * sizeof *d->jobs);
+  d->query_start = (uint32_t *)gc_carve(&at, (GCL_QUERIES + 1) * 4);
+  d->starts = (uint32_t *)gc_carve(&at, GCL_QUERIES * 4);
+  d->out = (unsigned long long *)at;
+  return GPUIR_OK;
+}
+
+/* Allocates a batch on the device. */
+static int gcl_sent_open(gcl_searcher *x, gpuir_error *err) {
+  gcl_sent *d = &x->sent;
+  gcl_runner *r = &x->r;
   unsigned i;
-  int status = GPUIR_OK;
-  memset(&desc, 0, sizeof desc);
-  desc.queries = GCL_QUERIES;
-  desc.terms = GCL_TERMS;
-  lab->a = x->a;
-  lab->device = x->cuda->device;
-  lab->codec = GCL_BP128;
-  for (i = 0; i < GCL_MARKS; i++) GC_TRY(cudaEventCreate(&x->clock.event[i]), "creating an event");
-  lab->clock = &x->clock;
-  GC_TRY(cudaGetDeviceProperties(&prop, lab->device), "looking at the device");
-  lab->processors = prop.multiProcessorCount;
-  x->stride = (x->cuda->view.documents + (uint64_t)GPUIR__BLOCK - 1) / GPUIR__BLOCK * GPUIR__BLOCK;
-  lab->room = gpuir__max64(gpuir__max64(x->stride, 1u << 20), gpuir__min64(8 * x->stride, 1u << 26));
-  x->slots = gpuir__min64(GCL_QUERIES, gpuir__min64(lab->room, UINT32_MAX) / x->stride);
-  GC_TRY(cudaStreamCreateWithFlags(&lab->stream, cudaStreamNonBlocking), "creating a stream");
-  x->host_size = GCL_TERMS * (sizeof *x->terms + sizeof *x->lists + 16 + 3 * 4) +
-                 GCL_QUERIES * (sizeof *x->jobs + 8) + (size_t)GCL_OUT * 8 + 2048;
-  GC_TRY(cudaMallocHost(&x->host, x->host_size), "allocating pinned memory");
-  at = (uint8_t *)x->host;
-  x->terms = (gc_term *)gc_carve(&at, GCL_TERMS * sizeof *x->terms);
-  x->lists = (gcl_list *)gc_carve(&at, GCL_TERMS * sizeof *x->lists);
-  x->inlined = (uint8_t *)gc_carve(&at, GCL_TERMS * 16);
-  x->query_lists = (uint32_t *)gc_carve(&at, GCL_TERMS * 4);
-  x->blocks = (uint32_t *)gc_carve(&at, (GCL_TERMS + 1) * 4);
-  lab->n = (uint32_t *)gc_carve(&at, GCL_TERMS * 4);
-  x->jobs = (gcl_job *)gc_carve(&at, GCL_QUERIES * sizeof *x->jobs);
-  x->query_start = (uint32_t *)gc_carve(&at, (GCL_QUERIES + 1) * 4);
-  x->starts = (uint32_t *)gc_carve(&at, GCL_QUERIES * 4);
-  x->out = (unsigned long long *)at;
-  status = gcl_device_alloc(lab, lab->room * 4, &p, err);
-  lab->out = (uint32_t *)p;
-  if (!status) status = gcl_device_alloc(lab, GCL_TERMS * sizeof *x->lists, &p, err);
-  x->dlists = (gcl_list *)p;
-  lab->lists = x->dlists;
-  if (!status) status = gcl_open_batch(lab, &desc, err);
-  if (!status) status = gcl_device_alloc(lab, GCL_TERMS * sizeof *x->terms, &p, err);
-  x->dterms = (gc_term *)p;
-  if (!status) status = gcl_device_alloc(lab, GCL_QUERIES * sizeof *x->jobs, &p, err);
-  x->djobs = (gcl_job *)p;
-  if (!status) status = gcl_device_alloc(lab, GCL_TERMS * 16 + GC_PAD, &p, err);
-  x->dinlined = (uint8_t *)p;
-  if (!status) status = gcl_device_alloc(lab, (GCL_TERMS + 1) * 4, &p, err);
-  x->dblocks = (uint32_t *)p;
-  if (!status) status = gcl_device_alloc(lab, GCL_QUERIES * 4, &p, err);
-  x->dstarts = (uint32_t *)p;
-  if (!status) status = gcl_device_alloc(lab, GCL_QUERIES * 4, &p, err);
-  x->dcounts = (uint32_t *)p;
-  if (!status) status = gcl_device_alloc(lab, x->slots * x->stride * 4, &p, err);
-  x->sums = (uint32_t *)p;
-  for (i = 0; i < 4 && !status; i++) {
-    status = gcl_device_alloc(lab, (lab->room + GPUIR__BLOCK * (uint64_t)GCL_QUERIES) * 8, &p, err);
-    x->keys[i] = (unsigned long long *)p;
-  }
-  if (!status) status = gcl_device_alloc(lab, (uint64_t)GCL_OUT * 8, &p, err);
-  x->dout = (unsigned long long *)p;
-  if (status) return status;
-  GC_TRY(cudaMemset(x->sums, 0, x->slots * x->stride * 4), "clearing memory");
-  GC_TRY(cudaMemset(x->dinlined, 0, GCL_TERMS * 16 + GC_PAD), "clearing memory");
+  int s = gcl_device_alloc(r, GCL_TERMS * sizeof *d->terms, (void **)&d->terms, err);
+  if (!s) s = gcl_device_alloc(r, GCL_QUERIES * sizeof *d->jobs, (void **)&d->jobs, err);
+  if (!s) s = gcl_device_alloc(r, GCL_TERMS * 16 + GC_PAD, (void **)&d->inlined, err);
+  if (!s) s = gcl_device_alloc(r, (GCL_TERMS + 1) * 4, (void **)&d->blocks, err);
+  if (!s) s = gcl_device_alloc(r, GCL_QUERIES * 4, (void **)&d->starts, err);
+  if (!s) s = gcl_device_alloc(r, GCL_QUERIES * 4, (void **)&d->counts, err);
+  if (!s) s = gcl_device_alloc(r, x->slots * x->stride * 4, (void **)&d->sums, err);
+  for (i = 0; i < 4 && !s; i++)
+    s = gcl_device_alloc(r, (r->room + GPUIR__BLOCK * (uint64_t)GCL_QUERIES) * 8, (void **)&d->keys[i], err);
+  if (!s) s = gcl_device_alloc(r, (uint64_t)GCL_OUT * 8, (void **)&d->out, err);
+  if (s) return s;
+  GC_TRY(cudaMemset(d->sums, 0, x->slots * x->stride * 4), "clearing memory");
+  GC_TRY(cudaMemset(d->inlined, 0, GCL_TERMS * 16 + GC_PAD), "clearing memory");
   GC_TRY(cudaDeviceSynchronize(), "clearing memory"); /* the searcher's stream does not wait for this one */
+  return GPUIR_OK;
+}
+
+/* Lets the selections take the shared memory that the greatest k needs. */
+static int gcl_shape_selections(gpuir_error *err) {
   GC_TRY(
       cudaFuncSetAttribute(gcl_selection<GCL_BUCKET>, cudaFuncAttributeMaxDynamicSharedMemorySize, 16384 * 8),
       "sizing a launch");
   GC_TRY(cudaFuncSetAttribute(gcl_selection<GCL_RADIX_SELECT>, cudaFuncAttributeMaxDynamicSharedMemorySize,
                               16384 * 8),
          "sizing a launch");
-  lab->batch.crossover = x->how == GCL_MERGEPATH ? 1e30f : 128.0f;
   return GPUIR_OK;
 }
 
-extern "C" int gpuir_cuda_lab_attach(gpuir_searcher *s, gpuir_cuda *cuda, const char *intersection,
-                                     const char *ranking, int fallback, gpuir_error *err) {
-  gpuir_backend backend;
+/* Gives a searcher its stream and memory. What fails is freed by gcl_detach. */
+static int gcl_attach(gcl_searcher *x, gpuir_error *err) {
+  gcl_runner *r = &x->r;
+  unsigned i;
+  int s;
+  r->a = x->a;
+  r->codec = GPUIR__ID_BP128;
+  r->clock = &x->clock;
+  for (i = 0; i < GCL_MARKS; i++) GC_TRY(cudaEventCreate(&x->clock.event[i]), "creating an event");
+  s = gcl_start(r, x->cuda->device, err);
+  if (s) return s;
+  x->stride = (x->cuda->view.documents + (uint64_t)GPUIR__BLOCK - 1) / GPUIR__BLOCK * GPUIR__BLOCK;
+  r->room = gpuir__max64(gpuir__max64(x->stride, 1u << 20), gpuir__min64(8 * x->stride, 1u << 26));
+  x->slots = gpuir__min64(GCL_QUERIES, gpuir__min64(r->room, UINT32_MAX) / x->stride);
+  s = gcl_draft_open(x, err);
+  if (!s) s = gcl_device_alloc(r, r->room * 4, (void **)&r->out, err);
+  if (!s) s = gcl_device_alloc(r, GCL_TERMS * sizeof *x->sent.lists, (void **)&x->sent.lists, err);
+  r->lists = x->sent.lists;
+  if (!s) s = gcl_open_batch(r, GCL_QUERIES, GCL_TERMS, err);
+  if (!s) s = gcl_sent_open(x, err);
+  if (!s) s = gcl_shape_selections(err);
+  r->batch.crossover = x->how == GCL_MERGEPATH ? 1e30f : 128.0f;
+  return s;
+}
+
+/* ============================================================================
+ * [lab-cuda-09-api]  the C interface, declared in gpuir_lab.h
+ * ==========================================================================*/
+
+/* Finds a way of the thesis by its name, and refuses a list of another codec, or without room. */
+static int gcl_find_thesis(const gpuir_cuda_lab *lab, size_t first, size_t n, const char *how, size_t *way,
+                           gpuir_error *err) {
+  size_t i;
+  for (*way = 0; *way < GCL_THESIS && strcmp(how, gcl_thesis[*way].name) != 0; ++*way) {}
+  if (lab->r.codec != GPUIR__ID_QS || *way == GCL_THESIS)
+    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "no list of this codec is decoded by a way named \"%s\"",
+                       how);
+  if (!lab->r.queries)
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "the thesis' way needs a lab with room for queries");
+  for (i = first; i < first + n; i++)
+    if (lab->bytes[i % lab->r.nlists] * 8 > lab->r.room)
+      return gpuir__fail(err, GPUIR_E_LIMIT, 0, "the list's bits are more than the lab's room");
+  return GPUIR_OK;
+}
+
+/* Compares what was decoded with the lists as they were given. */
+static int gcl_compare(gpuir_cuda_lab *lab, size_t first, size_t n, gpuir_cuda_lab_result *result,
+                       gpuir_error *err) {
+  const gcl_runner *r = &lab->r;
+  unsigned long long sums[2] = {0, 0};
+  GC_TRY(cudaMemsetAsync(lab->sums, 0, sizeof sums, r->stream), "clearing memory");
+  gcl_verify<<<(unsigned)r->processors * 8, GCL_THREADS, 0, r->stream>>>(
+      r->lists, lab->where, lab->start[first], lab->start[first + n], r->out, lab->sums);
+  GC_TRY(cudaGetLastError(), "comparing");
+  GC_TRY(cudaMemcpyAsync(sums, lab->sums, sizeof sums, cudaMemcpyDeviceToHost, r->stream), "comparing");
+  GC_TRY(cudaStreamSynchronize(r->stream), "comparing");
+  result->mismatches = sums[0];
+  result->checksum = sums[1];
+  return GPUIR_OK;
+}
+
+/* Fetches the docIDs of lists that were decoded. */
+static int gcl_fetch_docs(const gpuir_cuda_lab *lab, size_t first, size_t n, uint32_t *out,
+                          gpuir_error *err) {
+  size_t i;
+  for (i = first; i < first + n; i++) {
+    const uint32_t length = lab->r.n[i % lab->r.nlists];
+    GC_TRY(cudaMemcpy(out, lab->r.out + (size_t)(lab->start[i] - lab->start[first]) * GPUIR__BLOCK,
+                      (size_t)length * 4, cudaMemcpyDeviceToHost),
+           "fetching docIDs");
+    out += length;
+  }
+  return GPUIR_OK;
+}
+
+/* Sends the keys of candidates, and where each query's begin. */
+static int gcl_send_keys(gcl_runner *r, const gcl_topk *t, const unsigned long long *keys,
+                         const uint32_t *start, gpuir_error *err) {
+  GC_TRY(cudaMemcpy((void *)t->keys, keys, (size_t)start[t->nq] * 8, cudaMemcpyHostToDevice), "sending keys");
+  GC_TRY(cudaMemset(t->out, 0, (size_t)t->nq * t->k * 8), "clearing keys"); /* some queries fill fewer */
+  GC_TRY(cudaMemcpy((void *)t->start, start, ((size_t)t->nq + 1) * 4, cudaMemcpyHostToDevice),
+         "sending keys");
+  (void)r;
+  return gcl_shape_selections(err);
+}
+
+/* Ranks keys that are in host memory, and leaves the best of each query behind them. */
+static int gcl_rank_keys(gpuir_cuda_lab *lab, gcl_topk *t, int how, unsigned repeat, const uint32_t *start,
+                         unsigned long long *keys, double *ms, gpuir_error *err) {
+  gcl_runner *r = &lab->r;
+  unsigned long long *best = keys + start[t->nq], *copy = (unsigned long long *)r->batch.cand[1];
+  int status;
+  t->keys = (const unsigned long long *)r->out; /* room for half as many keys as docIDs */
+  t->spare = (unsigned long long *)r->batch.cand[0];
+  t->out = (unsigned long long *)r->batch.pos[0];
+  t->start = (const uint32_t *)r->batch.pos[1];
+  t->count = NULL;
+  for (t->size = 2; t->size < t->k; t->size *= 2) {}
+  status = gcl_send_keys(r, t, keys, start, err);
+  if (status) return status;
+  if (how == GCL_PARTIAL_SORT) return gcl_partial_sort(r, t, start, repeat, keys, best, ms, err);
+  status = gcl_time(
+      lab, repeat, ms, [&] { return gcl_launch_topk(r, t, how, copy, err); }, err);
+  if (status) return status;
+  GC_TRY(cudaMemcpy(best, t->out, (size_t)t->nq * t->k * 8, cudaMemcpyDeviceToHost), "fetching keys");
+  return GPUIR_OK;
+}
+
+/* Makes a lab's arrays on the host. */
+static int gcl_make_arrays(gpuir_cuda_lab *lab, const gpuir_cuda_lab_desc *desc) {
+  gcl_runner *r = &lab->r;
+  uint8_t *at;
+  unsigned g;
+  r->nlists = desc->nlists;
+  r->all = desc->nlists * (desc->copies ? desc->copies : 1);
+  lab->host_size = r->nlists * 12 + (r->all + 1) * 4 * (1 + GCL_GROUPS) + r->nlists * 4 * GCL_GROUPS + 1024;
+  lab->host = gpuir__alloc_zero(&r->a, lab->host_size);
+  if (!lab->host) return GPUIR_E_NOMEM;
+  at = (uint8_t *)(((uintptr_t)lab->host + 63) & ~(uintptr_t)63);
+  lab->bytes = (uint64_t *)gc_carve(&at, r->nlists * 8);
+  r->n = (uint32_t *)gc_carve(&at, r->nlists * 4);
+  lab->start = (uint32_t *)gc_carve(&at, (r->all + 1) * 4);
+  for (g = 0; g < GCL_GROUPS; g++) lab->nodes.start[g] = (uint32_t *)gc_carve(&at, (r->all + r->nlists) * 4);
+  return GPUIR_OK;
+}
+
+/* Finds a name in a table; returns n if it is not there. */
+static int gcl_index_of(const char *const *names, int n, const char *name) {
+  int i = 0;
+  while (i < n && strcmp(names[i], name) != 0) i++;
+  return i;
+}
+
+extern "C" {
+
+void gpuir_cuda_lab_close(gpuir_cuda_lab *lab) {
+  gpuir_allocator a;
+  if (!lab) return;
+  a = lab->r.a;
+  (void)cudaSetDevice(lab->r.device);
+  if (lab->r.stream) (void)cudaStreamSynchronize(lab->r.stream);
+  while (lab->r.nmemory) (void)cudaFree(lab->r.memory[--lab->r.nmemory]);
+  (void)cudaFreeHost(lab->r.plan);
+  if (lab->before) (void)cudaEventDestroy(lab->before);
+  if (lab->after) (void)cudaEventDestroy(lab->after);
+  if (lab->r.stream) (void)cudaStreamDestroy(lab->r.stream);
+  (void)cudaGetLastError();
+  gpuir__free(&a, lab->host, lab->host_size);
+  gpuir__free(&a, lab, sizeof *lab);
+}
+
+int gpuir_cuda_lab_open(const gpuir_cuda_lab_desc *desc, gpuir_cuda_lab **out, gpuir_error *err) {
+  const gpuir_allocator a = gpuir__allocator(NULL);
+  gpuir_cuda_lab *lab;
+  gcl_image image;
+  int status;
+  if (!out) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_cuda_lab_open: NULL");
+  *out = NULL;
+  if (!desc || !desc->nlists || !desc->lists || !desc->lengths || desc->nlists >> 24)
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_cuda_lab_open: no lists, or too many");
+  lab = (gpuir_cuda_lab *)gpuir__alloc_zero(&a, sizeof *lab);
+  if (!lab) return gpuir__fail_nomem(err);
+  lab->r.a = a;
+  memset(&image, 0, sizeof image);
+  if (gcl_make_arrays(lab, desc))
+    status = gpuir__fail_nomem(err);
+  else
+    status = gcl_open(lab, desc, &image, err);
+  gcl_image_free(&a, &image);
+  if (status)
+    gpuir_cuda_lab_close(lab);
+  else
+    *out = lab;
+  return status;
+}
+
+int gpuir_cuda_lab_decode(gpuir_cuda_lab *lab, size_t first, size_t n, const char *how, unsigned repeat,
+                          uint32_t *out, gpuir_cuda_lab_result *result, gpuir_error *err) {
+  const int sum = !how || strcmp(how, "gaps") != 0, thesis = how && sum;
+  gpuir_cuda_lab_result r;
+  size_t way = 0, i, blocks;
+  int status = GPUIR_OK;
+  memset(&r, 0, sizeof r);
+  if (!lab || first > lab->r.all || n > lab->r.all - first || !n)
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_cuda_lab_decode: no such lists");
+  if (thesis) status = gcl_find_thesis(lab, first, n, how, &way, err);
+  if (status) return status;
+  blocks = lab->start[first + n] - lab->start[first];
+  if ((uint64_t)blocks * GPUIR__BLOCK > lab->r.room)
+    return gpuir__fail(err, GPUIR_E_LIMIT, 0, "the lists are longer than the lab's room");
+  GC_TRY(cudaSetDevice(lab->r.device), "choosing the device");
+  GC_TRY(cudaMemsetAsync(lab->r.out, 0xff, blocks * GPUIR__BLOCK * 4, lab->r.stream), "clearing memory");
+  for (i = 0; thesis && i < 3 && !status; i++)
+    status = gcl_time(
+        lab, repeat, &r.step_ms[i],
+        [&] { return gcl_launch_thesis(lab, first, first + n, way, (unsigned)i + 1, err); }, err);
+  if (!status)
+    status = gcl_time(
+        lab, repeat, &r.ms,
+        [&] {
+          return thesis ? gcl_launch_thesis(lab, first, first + n, way, 4, err)
+                        : gcl_launch_decode(lab, first, first + n, sum, lab->r.out, err);
+        },
+        err);
+  for (i = first; i < first + n; i++) {
+    r.values += lab->r.n[i % lab->r.nlists];
+    r.bytes += lab->bytes[i % lab->r.nlists];
+  }
+  if (!status && sum) status = gcl_compare(lab, first, n, &r, err);
+  if (!status && out) status = gcl_fetch_docs(lab, first, n, out, err);
+  if (!status && result) *result = r;
+  return status;
+}
+
+int gpuir_cuda_lab_copy(gpuir_cuda_lab *lab, unsigned repeat, gpuir_cuda_lab_result *result,
+                        gpuir_error *err) {
+  gpuir_cuda_lab_result r;
+  size_t half;
+  int status;
+  if (!lab || !result) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_cuda_lab_copy: NULL");
+  memset(&r, 0, sizeof r);
+  half = (size_t)(lab->r.room / 2) * 4;
+  GC_TRY(cudaSetDevice(lab->r.device), "choosing the device");
+  status = gcl_time(
+      lab, repeat, &r.ms,
+      [&] {
+        GC_TRY(cudaMemcpyAsync(lab->r.out, lab->r.out + lab->r.room / 2, half, cudaMemcpyDeviceToDevice,
+                               lab->r.stream),
+               "copying");
+        return (int)GPUIR_OK;
+      },
+      err);
+  r.values = r.bytes = 2 * (uint64_t)half;
+  if (!status) *result = r;
+  return status;
+}
+
+const char *gpuir_cuda_lab_method(size_t i) { return i < GCL_METHODS ? gcl_methods[i] : NULL; }
+
+int gpuir_cuda_lab_intersect(gpuir_cuda_lab *lab, const uint32_t *lists, const uint32_t *start, size_t nq,
+                             const gpuir_cuda_lab_way *way, uint32_t *counts, uint32_t *docids,
+                             gpuir_cuda_lab_result *result, gpuir_error *err) {
+  gpuir_cuda_lab_result r;
+  gcl_run run;
+  size_t q;
+  int status;
+  memset(&r, 0, sizeof r);
+  memset(&run, 0, sizeof run);
+  if (!lab || !lab->r.queries || !lists || !start || !nq || !way || !way->method)
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0,
+                       "gpuir_cuda_lab_intersect: nothing to do, or no room for queries");
+  run.how = gcl_index_of(gcl_methods, GCL_METHODS, way->method);
+  if (run.how == GCL_METHODS)
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "the device knows no intersection named \"%s\"",
+                       way->method);
+  run.coded = way->coded;
+  run.levels = run.how >= GCL_PMF && run.how < GCL_MERGEPATH ? (unsigned)(run.how - GCL_PMF) : 0;
+  if (run.how == GCL_ALGORITHM1 && (!run.coded || !gcl_algorithm1_of(lab->r.codec)))
+    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0,
+                       "algorithm1 searches lists coded as lrc, lrcseg, seglrc or hslrc");
+  if (run.coded && run.how > GCL_BINARY && run.how < GCL_PMF)
+    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "%s searches lists that are not coded", way->method);
+  GC_TRY(cudaSetDevice(lab->r.device), "choosing the device");
+  lab->r.batch.crossover = run.how == GCL_MERGEPATH ? 1e30f
+                           : way->crossover > 0     ? (float)way->crossover
+                                                    : 128.0f;
+  status = gcl_plan_run(&lab->r, lists, start, nq, &run, err);
+  if (!status)
+    status = gcl_time(
+        lab, way->repeat, &r.ms, [&] { return gcl_launch_run(&lab->r, &run, err); }, err);
+  if (status) return status;
+  for (q = 0; q < nq; q++) r.values += ((const gcl_query *)(const void *)lab->r.plan)[q].m;
+  GC_TRY(cudaMemcpy(counts, lab->r.batch.count, nq * 4, cudaMemcpyDeviceToHost), "fetching counts");
+  for (q = 0; q < nq; q++) {
+    const gcl_query *query = (const gcl_query *)(const void *)lab->r.plan + q;
+    r.checksum += counts[q];
+    if (!docids) continue;
+    GC_TRY(cudaMemcpy(docids, lab->r.batch.cand[run.side] + query->base, (size_t)counts[q] * 4,
+                      cudaMemcpyDeviceToHost),
+           "fetching docIDs");
+    docids += counts[q];
+  }
+  if (result) *result = r;
+  return GPUIR_OK;
+}
+
+const char *gpuir_cuda_lab_ranking(size_t i) { return i < GCL_RANKINGS ? gcl_rankings[i] : NULL; }
+
+int gpuir_cuda_lab_topk(gpuir_cuda_lab *lab, const gpuir_hit *candidates, const uint32_t *start, size_t nq,
+                        size_t k, const char *ranking, unsigned repeat, gpuir_hit *hits, uint32_t *counts,
+                        gpuir_cuda_lab_result *result, gpuir_error *err) {
+  gpuir_cuda_lab_result r;
+  gcl_topk t;
+  unsigned long long *keys;
+  uint64_t n;
+  size_t q, i;
+  int how, status;
+  memset(&r, 0, sizeof r);
+  if (!lab || !lab->r.queries || !candidates || !start || !nq || !k || !ranking || !hits || !counts)
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0,
+                       "gpuir_cuda_lab_topk: nothing to do, or no room for queries");
+  how = gcl_index_of(gcl_rankings, GCL_RANKINGS, ranking);
+  if (how == GCL_RANKINGS)
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "the device knows no ranking named \"%s\"", ranking);
+  n = start[nq];
+  if (nq > lab->r.queries || k > GC_K_MOST || n > lab->r.room / 2 || nq * (uint64_t)k > lab->r.room / 2)
+    return gpuir__fail(err, GPUIR_E_LIMIT, 0, "more candidates or hits than the lab has room for");
+  GC_TRY(cudaSetDevice(lab->r.device), "choosing the device");
+  keys = (unsigned long long *)gpuir__alloc(&lab->r.a, (size_t)(n + nq * k + 1) * 8);
+  if (!keys) return gpuir__fail_nomem(err);
+  for (i = 0; i < n; i++) keys[i] = gpuir__key(candidates[i].score, candidates[i].docid);
+  t.nq = (uint32_t)nq;
+  t.k = (uint32_t)k;
+  status = gcl_rank_keys(lab, &t, how, repeat, start, keys, &r.ms, err);
+  for (q = 0; q < nq && !status; q++) {
+    counts[q] = (uint32_t)gpuir__min64(k, start[q + 1] - start[q]);
+    for (i = 0; i < counts[q]; i++) {
+      const unsigned long long key = keys[n + q * k + i];
+      hits[q * k + i].docid = ~(uint32_t)key;
+      hits[q * k + i].score = (uint32_t)(key >> 32);
+    }
+  }
+  gpuir__free(&lab->r.a, keys, (size_t)(n + nq * k + 1) * 8);
+  r.values = n;
+  if (!status && result) *result = r;
+  return status;
+}
+
+int gpuir_cuda_lab_attach(gpuir_searcher *s, gpuir_cuda *cuda, const char *intersection, const char *ranking,
+                          int fallback, gpuir_error *err) {
   gcl_searcher *x;
-  int status, how = 0, rank = 0;
+  int status, how, rank;
   if (!s || !cuda) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_cuda_lab_attach: NULL");
   if (s->layout != gpuir__searcher_layout()) return gc_refuse(err, "gpuir_cuda_lab_attach");
   if (s->ix != cuda->ix)
     return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_cuda_lab_attach: a searcher of another index");
-  while (how < GCL_METHODS && strcmp(gcl_methods[how], intersection ? intersection : "skip") != 0) how++;
-  while (rank < GCL_PARTIAL_SORT && strcmp(gcl_rankings[rank], ranking ? ranking : "tree") != 0) rank++;
+  how = gcl_index_of(gcl_methods, GCL_METHODS, intersection ? intersection : "skip");
+  rank = gcl_index_of(gcl_rankings, GCL_PARTIAL_SORT, ranking ? ranking : "tree");
   if (how == GCL_METHODS || rank == GCL_PARTIAL_SORT)
     return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "the device knows no such intersection or ranking");
   if (how == GCL_ALGORITHM1 || (how > GCL_BINARY && how < GCL_PMF))
@@ -2991,25 +3141,17 @@ extern "C" int gpuir_cuda_lab_attach(gpuir_searcher *s, gpuir_cuda *cuda, const 
   x->how = how;
   x->ranking = rank;
   status = gcl_attach(x, err);
-  if (!status) {
-    memset(&backend, 0, sizeof backend);
-    backend.version = GPUIR_BACKEND_VERSION;
-    backend.name = "cuda-lab";
-    backend.context = x;
-    backend.search = gcl_search;
-    backend.close = gcl_detach;
-    status = gpuir_searcher_set_backend(s, &backend, fallback);
-    if (status) (void)gpuir__fail(err, status, 0, "gpuir_cuda_lab_attach: %s", gpuir_strerror(status));
-  }
+  if (!status) status = gc_set_backend(s, "cuda-lab", x, gcl_search, gcl_detach, fallback, err);
   if (status) gcl_detach(x);
   return status;
 }
 
-extern "C" int gpuir_cuda_lab_steps(const gpuir_searcher *s, double ms[2][GPUIR_CUDA_LAB_STEPS],
-                                    gpuir_error *err) {
+int gpuir_cuda_lab_steps(const gpuir_searcher *s, double ms[2][GPUIR_CUDA_LAB_STEPS], gpuir_error *err) {
   if (s && s->layout != gpuir__searcher_layout()) return gc_refuse(err, "gpuir_cuda_lab_steps");
   if (!s || !ms || !s->has_backend || s->backend.search != gcl_search)
     return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_cuda_lab_steps: not a searcher of the laboratory");
   memcpy(ms, ((const gcl_searcher *)s->backend.context)->ms, sizeof(double[2][GPUIR_CUDA_LAB_STEPS]));
   return GPUIR_OK;
 }
+
+} /* extern "C" */
