@@ -239,10 +239,10 @@ typedef struct gc_batch {
 
 static __device__ __forceinline__ uint32_t gc_lane(void) { return threadIdx.x & 31; }
 
-/* The n lowest bits. */
+/* Returns the n lowest bits, set. */
 static __device__ __forceinline__ uint32_t gc_mask(uint32_t n) { return n < 32 ? (1u << n) - 1 : ~0u; }
 
-/* How many of the lanes before this one have a bit in `vote`. */
+/* Returns how many of the lanes before this one have a bit in `vote`. */
 static __device__ __forceinline__ uint32_t gc_rank(uint32_t vote) {
   return __popc(vote & ((1u << gc_lane()) - 1));
 }
@@ -410,7 +410,7 @@ static __device__ __forceinline__ void gc_sort(unsigned long long *keys, uint32_
 
 /* ---- keys: score << 32 | ~docID, so that their descending order is that of hits ---- */
 
-/* The least score that can enter above a floor. */
+/* Returns the least score that can enter above a floor. */
 static __device__ __forceinline__ uint32_t gc_need(unsigned long long floor) {
   return max((uint32_t)((floor + 1) >> 32), 1u);
 }
@@ -436,7 +436,8 @@ struct gc_keys_cand {
  * Start at  gc_decode_docs, gc_decode_freqs, gc_freq, gc_contribution.
  * ==========================================================================*/
 
-/* gpuir__packed_value of what begins less than 2^32 bits behind p: 2 words and a funnel shift. */
+/* Returns what gpuir__packed_value does, of a value that begins less than 2^32 bits behind p: 2 words and a funnel
+ * shift. */
 static __device__ __forceinline__ uint32_t gc_packed(const uint8_t *p, unsigned w, uint32_t i) {
   const uint32_t bit = ((uint32_t)(uintptr_t)p & 3) * 8 + i * w;
   const uint32_t *words = (const uint32_t *)((uintptr_t)p & ~(uintptr_t)3) + (bit >> 5);
@@ -474,8 +475,8 @@ typedef struct gc_block {
   uint32_t room; /* bytes of the stream that its high parts may take, 512 at most; 0: it has no exceptions */
 } gc_block;
 
-/* Returns the room for high parts, of `left` bytes behind the low parts of n values: the marks and the high parts' width
- * come first. */
+/* Returns the room for high parts, of `left` bytes behind the low parts of n values: the marks and the high parts'
+ * width come first. */
 static __device__ __forceinline__ uint32_t gc_high_room(uint64_t left, uint32_t n) {
   const uint32_t before = (n + 7) / 8 + 1;
   return left > before ? (uint32_t)min(left - before, (uint64_t)512) : 0;
@@ -829,8 +830,9 @@ static __device__ __forceinline__ void gc_unary_marks(const gpuir__unary &u, uin
   __syncwarp();
 }
 
-/* vbyte: each lane looks at 4 bytes and notes where values end. 1 to 1.3 bytes a value; predicted 160 instructions,
- * counted 462, the scans of ends and the loop over them among them. Measured to memory: 259 G values/s. */
+/* Decodes vbyte: each lane looks at 4 bytes and notes where values end. 1 to 1.3 bytes a value; predicted 160
+ * instructions, counted 462, the scans of ends and the loop over them among them. Measured to memory: 259 G values/s.
+ */
 static __device__ __forceinline__ void gc_vbyte(const gpuir__stream &s, uint32_t block, uint32_t count,
                                                 uint32_t *ends, uint32_t v[4]) {
   const uint64_t begin = s.offset ? gpuir__min64(s.offset[block], s.len) : 0, avail = s.len - begin;
@@ -862,10 +864,11 @@ static __device__ __forceinline__ void gc_vbyte(const gpuir__stream &s, uint32_t
   }
 }
 
-/* Which of a lane's values a chain of linked exceptions visits, from value `first` on, each being as far from the one
- * before as that one's slot says, plus one. Short chains are followed, which takes a shared load for each link. Of long
- * ones each value learns where 1, 2, 4, ... links lead to, while those that are visited mark where they lead:
- * 7 rounds at most, of 40 instructions. What is marked behind the chain's end has a rank beyond its length. */
+/* Returns which of a lane's values a chain of linked exceptions visits, a bit each: value `first`, then each time the
+ * value that lies as far ahead as the slot of the one before says, plus one. Short chains are followed, which takes a
+ * shared load for each link. In long ones each value learns where 1, 2, 4, ... links lead to, while visited values
+ * mark the values that they lead to: 7 rounds at most, of 40 instructions. Values that are marked behind the chain's
+ * end have a rank beyond its length. */
 static __device__ __forceinline__ uint32_t gc_chain(uint32_t first, uint32_t number, uint32_t count,
                                                     const uint32_t v[4], uint32_t *sh) {
   const uint32_t mark = 1u << 31, end = GPUIR__BLOCK, own = 4 * gc_lane();
@@ -909,7 +912,7 @@ static __device__ __forceinline__ uint32_t gc_chain(uint32_t first, uint32_t num
   return seen;
 }
 
-/* pfd, newpfd, optpfd. Linked exceptions are a chain: gc_chain finds them, then each lane fetches its own.
+/* Decodes pfd, newpfd and optpfd. Linked exceptions are a chain: gc_chain finds them, then each lane fetches its own.
  * Predicted: 60 instructions without exceptions, 100 with exceptions apart, 130 with marked ones, 12 more for each
  * linked one; counted 360 on average of the three. Measured to memory, random and clustered docIDs: pfd 266 and 145 G
  * values/s, newpfd 346 and 364, optpfd 288 and 320. */
@@ -938,7 +941,7 @@ static __device__ __forceinline__ void gc_pfd(const gpuir__stream &s, uint32_t b
   }
 }
 
-/* Values from .. from + take - 1 of a segment, to the values `done` and so on of the block. */
+/* Decodes values from .. from + take - 1 of a segment, which become the values from `done` on of the block. */
 static __device__ __forceinline__ void gc_para(const gpuir__para &p, uint32_t from, uint32_t done,
                                                uint32_t take, uint32_t *sh, uint32_t x[4]) {
   const uint32_t lane = gc_lane(), first = 4 * lane - done;
@@ -967,8 +970,8 @@ static __device__ __forceinline__ void gc_para(const gpuir__para &p, uint32_t fr
   }
 }
 
-/* parapfor. Predicted 90 instructions, 60 more with exceptions; counted 355. Measured to memory, random and clustered
- * docIDs: 285 and 282 G values/s. */
+/* Decodes parapfor. Predicted 90 instructions, 60 more with exceptions; counted 355. Measured to memory, random and
+ * clustered docIDs: 285 and 282 G values/s. */
 static __device__ __forceinline__ void gc_parapfor(const gpuir__stream &s, uint32_t block, uint32_t count,
                                                    uint32_t *sh, uint32_t v[4]) {
   uint32_t lane = gc_lane(), first = block * GPUIR__BLOCK, done = 0, i, start = 0, from = 0, size = 256;
@@ -993,7 +996,7 @@ static __device__ __forceinline__ void gc_parapfor(const gpuir__stream &s, uint3
   }
 }
 
-/* A piece of a block: deviations and their line. */
+/* Decodes a piece of a block: deviations, added to their line. */
 static __device__ __forceinline__ void gc_line_piece(const gpuir__line &line, uint32_t base,
                                                      const gpuir__para &p, uint32_t from, uint32_t done,
                                                      uint32_t take, uint32_t limit, uint32_t *sh,
@@ -1007,8 +1010,8 @@ static __device__ __forceinline__ void gc_line_piece(const gpuir__line &line, ui
   }
 }
 
-/* lrc, lrcseg, seglrc: no sum to wait for. Predicted 110 instructions, 40 of them for headers; counted 323, 343 and
- * 306. Measured to memory: 296, 285 and 313 G values/s. */
+/* Decodes lrc, lrcseg and seglrc: there is no sum to wait for. Predicted 110 instructions, 40 of them for headers;
+ * counted 323, 343 and 306. Measured to memory: 296, 285 and 313 G values/s. */
 static __device__ __forceinline__ void gc_lrc(const gpuir__stream &s, int kind, uint32_t block,
                                               uint32_t count, uint32_t *sh, uint32_t v[4]) {
   uint32_t first = block * GPUIR__BLOCK, start, from, done = 0;
@@ -1029,9 +1032,9 @@ static __device__ __forceinline__ void gc_lrc(const gpuir__stream &s, int kind, 
   }
 }
 
-/* hslrc: a block reaches over 1 to 2 buckets, more where docIDs crowd unevenly; predicted 130 instructions each,
- * counted 669 a block. Each lane fetches where one of the next 32 buckets begins. Measured to memory, random and
- * clustered docIDs: 153 and 142 G values/s; 107 to 136 where exceptions are forced on six tenths or none. */
+/* Decodes hslrc: a block reaches over 1 to 2 buckets, more where docIDs crowd unevenly; predicted 130 instructions
+ * each, counted 669 a block. Each lane fetches where one of the next 32 buckets begins. Measured to memory, random
+ * and clustered docIDs: 153 and 142 G values/s; 107 to 136 where exceptions are forced on six tenths or none. */
 static __device__ __forceinline__ void gc_hslrc(const gpuir__stream &s, uint32_t block, uint32_t count,
                                                 uint32_t *sh, uint32_t v[4]) {
   const uint32_t start = block * GPUIR__BLOCK, lane = gc_lane();
@@ -1067,9 +1070,9 @@ static __device__ __forceinline__ void gc_hslrc(const gpuir__stream &s, uint32_t
   }
 }
 
-/* ef and qs: 12 bits a lane would do for a partition's unary part. Predicted 150 instructions; counted 414 and 508,
- * as gc_unary_marks takes the unary part apart bit by bit. Measured to memory, random and clustered docIDs: ef 272 and 292 G
- * values/s, qs 212 and 192. */
+/* Decodes ef, as gc_qs decodes qs: 12 bits a lane would do for a partition's unary part. Predicted 150 instructions;
+ * counted 414 and 508, as gc_unary_marks takes the unary part apart bit by bit. Measured to memory, random and
+ * clustered docIDs: ef 272 and 292 G values/s, qs 212 and 192. */
 static __device__ __forceinline__ void gc_ef(const gpuir__stream &s, uint32_t block, uint32_t count,
                                              uint32_t prev, uint32_t *sh, uint32_t v[4]) {
   uint32_t i, first = 4 * gc_lane();
@@ -1098,8 +1101,8 @@ static __device__ __forceinline__ void gc_qs(const gpuir__stream &s, uint32_t bl
                s.limit);
 }
 
-/* rice: ef's instructions and a scan; counted 566. 190 G values/s, 175 of clustered docIDs. The two prefix sums are
- * localized by the directory (Ding et al. 2009, 6.1). */
+/* Decodes rice: ef's instructions and a scan; counted 566. 190 G values/s, 175 of clustered docIDs. The two prefix
+ * sums are localized by the directory (Ding et al. 2009, 6.1). */
 static __device__ __forceinline__ void gc_rice(const gpuir__stream &s, uint32_t block, uint32_t count,
                                                uint32_t prev, bool sum, uint32_t *sh, uint32_t v[4]) {
   const uint64_t at = (uint64_t)block * GPUIR__BLOCK;
@@ -1114,9 +1117,9 @@ static __device__ __forceinline__ void gc_rice(const gpuir__stream &s, uint32_t 
     v[i] = min(gpuir__joined(first + i < count ? sh[first + i] : 0, first + i, h.b, 0, v[i]), s.limit);
 }
 
-/* pfd-list: one width for all. Its exceptions have been decoded before (gcl_pfl_node, or gcl_pfl_tiles and
- * gcl_pfl_exceptions: 35 instructions for 128 values of the list); counted without that 200. Measured with it: 365 and
- * 259 G values/s in many lists; in a single one 40 of 1 M docIDs, 144 of 10 M. */
+/* Decodes pfd-list: one width for all. Its exceptions have been decoded before (gcl_pfl_node, or gcl_pfl_tiles and
+ * gcl_pfl_exceptions: 35 instructions for 128 values of the list); counted without that 200. Measured with it: 365
+ * and 259 G values/s in many lists; in a single one 40 of 1 M docIDs, 144 of 10 M. */
 static __device__ __forceinline__ void gc_pfl(const gc_coded &l, uint32_t block, uint32_t count, uint32_t *sh,
                                               uint32_t v[4]) {
   const uint32_t first = block * GPUIR__BLOCK;
@@ -1134,7 +1137,7 @@ static __device__ __forceinline__ void gc_pfl(const gc_coded &l, uint32_t block,
   gc_patch_end(sh, v);
 }
 
-/* bp128 in a stream of its own. */
+/* Decodes bp128 from a stream. */
 static __device__ __forceinline__ void gc_bp128(const gpuir__stream &s, uint32_t block, uint32_t count,
                                                 uint32_t v[4]) {
   gc_block p;
@@ -1145,8 +1148,8 @@ static __device__ __forceinline__ void gc_bp128(const gpuir__stream &s, uint32_t
   gc_unpack(p, v);
 }
 
-/* The docIDs of a block, or without SUM its gaps where the codec has gaps; sh: 128 words of the warp's own. Returns
- * how many there are; v[] behind them is unspecified. */
+/* Decodes the docIDs of a block, or without SUM its gaps where the codec has gaps; sh: 128 words of the warp's own.
+ * Returns how many there are; v[] behind them is unspecified. */
 template <int CODEC, bool SUM>
 static __device__ __forceinline__ uint32_t gc_decode(const gc_coded &l, uint32_t block, uint32_t *sh,
                                                      uint32_t v[4]) {
@@ -1201,8 +1204,8 @@ typedef struct gc_source {
   uint32_t docs_codec, freqs_codec;
 } gc_source;
 
-/* Where its bp128 goes: two streams of so many words, and the place of its first block in the directory, if it has
- * one. */
+/* Where a list's bp128 goes: two streams of so many words, and the place of its first block in the directory, if it
+ * has one. */
 typedef struct gc_target {
   uint32_t *docs, *freqs;
   uint32_t docs_words, freqs_words;
@@ -1221,7 +1224,7 @@ typedef struct gc_recoding {
   uint8_t *to_docs_width, *to_freqs_width;
 } gc_recoding;
 
-/* The docIDs of a block in whichever codec; those behind its n are unspecified. Returns n. */
+/* Decodes the docIDs of a block in whichever codec; those behind its n are unspecified. Returns n. */
 static __device__ __forceinline__ uint32_t gc_any_docs(const gc_source &s, uint32_t block, uint32_t *sh,
                                                        uint32_t v[4]) {
   const gc_coded &l = s.docs;
@@ -1243,7 +1246,7 @@ static __device__ __forceinline__ uint32_t gc_any_docs(const gc_source &s, uint3
   }
 }
 
-/* The frequencies of a block of `count`, each less one. */
+/* Decodes the frequencies of a block of `count` values, each less one. */
 static __device__ __forceinline__ void gc_any_freqs(const gc_source &s, uint32_t block, uint32_t count,
                                                     uint32_t *sh, uint32_t v[4]) {
   if (s.freqs_codec == GPUIR__ID_VBYTE)
@@ -1259,7 +1262,8 @@ typedef struct gc_form {
   uint32_t bits, high, bytes;
 } gc_form;
 
-/* gpuir__bp128_choose: lane b looks at b low bits. Values behind count are 0. sh: 33 words. About 80 instructions. */
+/* Chooses a block's form as gpuir__bp128_choose does: lane b looks at b low bits. Values behind count are 0. sh: 33
+ * words. About 80 instructions. */
 static __device__ __forceinline__ gc_form gc_choose(const uint32_t v[4], uint32_t count, uint32_t unit,
                                                     uint32_t *sh) {
   const uint32_t lane = gc_lane(), up = unit - 1, fixed = (count + 7) / 8 + 1;
@@ -1290,7 +1294,7 @@ static __device__ __forceinline__ gc_form gc_choose(const uint32_t v[4], uint32_
   return form;
 }
 
-/* n <= 32 bits, into zeroed words. */
+/* Writes n <= 32 bits into zeroed words. */
 static __device__ __forceinline__ void gc_put_bits(uint32_t *sh, uint32_t bit, uint32_t value, uint32_t n) {
   const uint32_t shift = bit & 31;
   if (!value) return;
@@ -1341,8 +1345,8 @@ static __device__ __forceinline__ void gc_pack(const uint32_t v[4], uint32_t cou
   for (i = lane; i < words; i += 32) to[i] = sh[i];
 }
 
-/* The values of block g: its size and width, or its words at `to`, where there is room for so many in the list. Those
- * behind count become 0. */
+/* Packs the values of block g: notes its size and width, or, with WRITE, writes its words behind `to`, where the list
+ * has room for `room` words. Values behind count become 0. */
 template <bool WRITE>
 static __device__ __forceinline__ void gc_recode_values(uint32_t v[4], uint32_t count, bool brief, uint64_t g,
                                                         uint32_t *off, uint8_t *width, uint32_t *to,
@@ -1363,9 +1367,10 @@ static __device__ __forceinline__ void gc_recode_values(uint32_t v[4], uint32_t 
   }
 }
 
-/* A block of a list, docIDs and frequencies: the decoders' instructions and about 400 for choosing and packing.
- * Measured with ef and newpfd, 1.2 G postings in 0.7 M lists, 2^14 lists or 64 MB at once: sizes 58 G postings/s,
- * writing 40 G; with what lies between 20 G. Reading the index's bytes and sending them takes five times as long. */
+/* Recodes blocks, docIDs and frequencies, a warp a block: the decoders' instructions and about 400 for choosing and
+ * packing. Measured with ef and newpfd, 1.2 G postings in 0.7 M lists, 2^14 lists or 64 MB at once: sizes 58 G
+ * postings/s, writing 40 G; with what lies between 20 G. Reading the index's bytes and sending them takes five times
+ * as long. */
 template <bool WRITE>
 static __global__ void __launch_bounds__(256) gc_recode(const __grid_constant__ gc_recoding r) {
   __shared__ uint4 room[8][32];
@@ -1445,14 +1450,15 @@ static __device__ void gc_raise_byte(uint8_t *p, uint32_t x) {
   }
 }
 
-/* What helps to pass over postings: a list's marks and, for spans of documents, peaks. */
+/* The guides of all lists: marks, and peaks for spans of documents. */
 typedef struct gc_guide {
   uint4 *marks;
   uint8_t *peaks;
 } gc_guide;
 
-/* A posting sets its mark, raises its span's peak, and ranks the groups that begin behind the posting before it:
- * whatever a damaged block holds, only those between the last docIDs of its block and of the one before. */
+/* Makes the guides of a block: each posting sets its mark, raises its span's peak, and ranks the groups that begin
+ * behind the posting before it. Only the groups between the last docIDs of the block and of the one before are
+ * ranked, whatever a damaged block holds. */
 static __device__ void gc_note_block(const gc_view &v, const gc_guide &to, const gc_term &t, uint32_t block,
                                      const uint32_t d[4], const uint32_t c[4]) {
   const uint32_t *last = v.last + t.first_block + block;
@@ -1485,9 +1491,10 @@ struct gc_first_blocks {
   __device__ __forceinline__ uint64_t operator()(uint32_t i) const { return lists[i].first_block; }
 };
 
-/* A warp a block, once an index. Predicted: reads 1 to 1.5 bytes a posting and its K, writes 6; about 256 warp
- * instructions a block. Counted: 25.5 bytes read, 8.6 written, 3,390 instructions: each posting's mark and peak is an
- * atomic operation on a sector of its own, and the latter one a loop. 68 ms for 1.2 G postings. */
+/* Makes guides and expanded lists, a warp a block, once an index. Predicted: reads 1 to 1.5 bytes a posting and its
+ * K, writes 6; about 256 warp instructions a block. Counted: 25.5 bytes read, 8.6 written, 3,390 instructions: each
+ * posting's mark and peak is an atomic operation on a sector of its own, and the latter one a loop. 68 ms for 1.2 G
+ * postings. */
 static __global__ void __launch_bounds__(256)
     gc_expand(gc_view v, const gc_term *lists, uint32_t nlists, uint64_t nblocks, const gc_expansion to,
               double norm_a, double norm_b) {
@@ -1576,9 +1583,9 @@ static __device__ uint32_t gc_pairs_bound(const gc_term &t, const gc_job &j, con
   return t.q * gpuir__slacken(__float2uint_rn(__fmul_rn(t.weight, best)));
 }
 
-/* One block of threads takes GC_CHUNK blocks of a list, a thread a block. Predicted: reads 8 to 12 bytes a block of 128
- * postings, 36 more where bounds are made of pairs; writes 8 bytes a tile. Counted there: 46 bytes of the L2 cache, 3.3
- * of them from memory, and 7.4 warp instructions. */
+/* Spreads blocks over tiles: one block of threads takes GC_CHUNK blocks of a list, a thread a block. Predicted: reads
+ * 8 to 12 bytes a block of 128 postings, 36 more where bounds are made of pairs; writes 8 bytes a tile. Counted
+ * there: 46 bytes of the L2 cache, 3.3 of them from memory, and 7.4 warp instructions. */
 template <bool EXPANDED>
 static __global__ void __launch_bounds__(256)
     gc_tiles(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch b) {
@@ -1622,9 +1629,9 @@ static __device__ __forceinline__ uint32_t gc_bucket(uint32_t bound, uint32_t gr
       GC_BUCKETS - 1);
 }
 
-/* One block of threads an OR: the sums of its tile bounds and the tiles in descending order of them, as far as 256
- * steps tell them apart. Reads 4 bytes a term and tile, writes 8 a tile: predicted 21 KB for three terms and 1,070
- * tiles. Counted, all tiles to be scored: 17 KB from memory and 5,000 warp instructions an OR. */
+/* Orders the tiles of an OR, a block of threads an OR: sums up their bounds and sorts them in descending order, as
+ * far as 256 steps tell them apart. Reads 4 bytes a term and tile, writes 8 a tile: predicted 21 KB for three terms
+ * and 1,070 tiles. Counted, all tiles to be scored: 17 KB from memory and 5,000 warp instructions an OR. */
 static __global__ void __launch_bounds__(256)
     gc_order(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch b) {
   __shared__ uint32_t count[GC_BUCKETS], greatest, live;
@@ -2033,8 +2040,8 @@ static __device__ __forceinline__ void gc_find_heads(const gc_view &v, const gc_
   heads[threadIdx.x] = h;
 }
 
-/* gpuir__norm_of for a `fused` job: what is rounded once there is rounded once here. 2 instructions, none of them of 64
- * bits. */
+/* Returns gpuir__norm_of for a `fused` job, whose only rounding there is the only one here too. 2 instructions, none
+ * of 64 bits. */
 static __device__ __forceinline__ float gc_fused_norm(float a, float b, uint32_t length) {
   return __fmaf_rn(b, __uint2float_rn(min(length, GPUIR__CAP)), a);
 }
@@ -2192,8 +2199,8 @@ static __device__ __forceinline__ void gc_survivors_noted(const uint32_t *sums, 
   }
 }
 
-/* Collects the survivors among all documents of the tile: of them GC_KEYS at most, or, for a large k, straight into the
- * job's buffer. */
+/* Collects the survivors among all documents of the tile: of them GC_KEYS at most, or, for a large k, straight into
+ * the job's buffer. */
 static __device__ __forceinline__ void gc_survivors_all(const gc_view &v, const gc_batch &b, uint32_t j,
                                                         const uint4 *sums4, uint32_t base,
                                                         unsigned long long floor, uint32_t side,
@@ -2218,7 +2225,8 @@ static __device__ __forceinline__ void gc_survivors_all(const gc_view &v, const 
   }
 }
 
-/* Of more survivors than shared memory holds, keeps the best k or some more; returns how many. Raises the floor. */
+/* Keeps the best k survivors or some more, where shared memory does not hold all of them; returns how many. Raises
+ * the floor. */
 static __device__ __forceinline__ uint32_t gc_thin(const gc_view &v, gc_state *state, uint32_t k,
                                                    const gc_keys_sums &keys, uint32_t side,
                                                    gc_shared_or *sh) {
@@ -2280,13 +2288,13 @@ static __device__ void gc_push(const gc_batch &b, uint32_t j, uint32_t k, uint32
   }
 }
 
-/* Scores tiles. The workers add the postings of a tile into its sums in shared memory, noting the documents that reach
- * the floor, while one warp, the scout, finds the next tile. Traffic: that of the blocks (6 bytes a posting expanded,
- * 60 warp instructions for 128), and 4 bytes of shared memory a document of each tile for clearing it (2 instructions
- * for 128 documents). Without a floor yet, and for a large k, all sums are looked at instead: 8 bytes, 12 instructions.
- * Counted by ncu on an H200, 3.8 M postings a query over 25.2 M documents: 5.9 bytes and 1.4 warp instructions a
- * posting, clearing and the blocks that straddle two tiles included; 36 % of issue slots, 32 % of memory bandwidth.
- * Decoded in place: 3.1 bytes and 4.5 warp instructions a posting, 48 % of issue slots. */
+/* Scores tiles. The workers add the postings of a tile into its sums in shared memory, noting the documents that
+ * reach the floor, while one warp, the scout, finds the next tile. Traffic: that of the blocks (6 bytes a posting
+ * expanded, 60 warp instructions for 128), and 4 bytes of shared memory a document of each tile for clearing it (2
+ * instructions for 128 documents). Without a floor yet, and for a large k, all sums are looked at instead: 8 bytes,
+ * 12 instructions. Counted by ncu on an H200, 3.8 M postings a query over 25.2 M documents: 5.9 bytes and 1.4 warp
+ * instructions a posting, clearing and the blocks that straddle two tiles included; 36 % of issue slots, 32 % of
+ * memory bandwidth. Decoded in place: 3.1 bytes and 4.5 warp instructions a posting, 48 % of issue slots. */
 template <bool EXPANDED>
 static __global__ void __launch_bounds__(GC_OR_THREADS(EXPANDED), 2)
     gc_or(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch b) {
@@ -2360,8 +2368,8 @@ static __global__ void __launch_bounds__(GC_OR_THREADS(EXPANDED), 2)
 
 /* ---- AND without guides ---- */
 
-/* Returns which of the live docIDs a list holds, by decoding the candidate blocks one after another into shared memory,
- * 128 words; where[i]: index in the list. */
+/* Returns which of the live docIDs a list holds, by decoding the candidate blocks one after another into shared
+ * memory, 128 words; where[i]: index in the list. */
 static __device__ uint32_t gc_probe(const gc_view &v, const gc_term &t, const uint32_t d[4], uint32_t live,
                                     uint64_t where[4], uint32_t *docs) {
   uint32_t found = 0, from = 0, lane = gc_lane(), i;
@@ -2455,8 +2463,8 @@ static __host__ __device__ __forceinline__ uint32_t gc_sample_step(uint32_t nblo
   return nblocks >= 4 * GC_SAMPLES ? nblocks / GC_SAMPLES : 0;
 }
 
-/* A warp takes every so manieth driver block. Pass 1 takes a sample of each long driver's blocks, for a floor that keeps
- * most of what pass 2, the rest, finds out of the buffer; pass 0 takes all. */
+/* Intersects by decoding: the warps take the driver blocks in turn. Pass 1 takes a sample of each long driver's
+ * blocks, for a floor that keeps most of what pass 2, the rest, finds out of the buffer; pass 0 takes all. */
 static __global__ void __launch_bounds__(GC_AND_THREADS, 3)
     gc_and_decoding(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch b, int pass) {
   __shared__ uint32_t docs[GC_AND_THREADS / 32][GPUIR__BLOCK];
@@ -2538,11 +2546,11 @@ static __device__ __forceinline__ bool gc_seek(const gc_view &v, const gc_term &
 }
 
 /* Looks SIDE documents a lane up in an expanded list, those of `live`, a bit each. Returns those that are there; at:
- * where in the list. A group of 16 bytes has 96 marks and the number of postings before them: the marks turn away 7 of
- * 8 documents that the list does not hold, and say where in the list the document would be: there, if each mark is of
- * one document; otherwise there or, as postings may share a mark, a little behind. So a contribution is the second or
- * third load in turn. By way of the block and a search in it it was the sixth; with that, and with gc_drive_some asking
- * for marks one after another, ANDs took 1.36 times as long. */
+ * where in the list. A group of 16 bytes has 96 marks and the number of postings before them: the marks turn away 7
+ * of 8 documents that the list does not hold, and say where in the list the document would be: there, if each mark is
+ * of one document; otherwise there or, as postings may share a mark, a little behind. So a contribution is the second
+ * or third load in turn. By way of the block and a search in it it was the sixth; with that, and with gc_drive_some
+ * asking for marks one after another, ANDs took 1.36 times as long. */
 template <uint32_t SIDE>
 static __device__ __forceinline__ uint32_t gc_find(const gc_view &v, const gc_term &t,
                                                    const uint32_t doc[SIDE], uint32_t live,
@@ -2676,9 +2684,9 @@ static __device__ __forceinline__ void gc_drive_block(const gc_view &v, const gc
     c[i] = t.q * gc_contribution(t.weight, c[i], gc_norm(v, job, min(d[i], v.documents - 1)));
 }
 
-/* Takes those of the 32 blocks from `from` on that `which` names, of list e. Each: 4 bytes for its bound; then 6 bytes a
- * posting and a byte of peaks for each list behind. Only the postings of `lanes` are taken: for few queries, several
- * warps share a block. */
+/* Takes those of the 32 blocks from `from` on that `which` names, of list e. Each: 4 bytes for its bound; then 6
+ * bytes a posting and a byte of peaks for each list behind. Only the postings of `lanes` are taken: for few queries,
+ * several warps share a block. */
 template <bool IS_AND, bool EXPANDED>
 static __device__ __forceinline__ void gc_drive_some(const gc_view &v, const gc_batch &b, uint32_t j,
                                                      uint32_t e, uint32_t from, uint32_t which,
@@ -2755,11 +2763,12 @@ static __device__ __forceinline__ uint32_t gc_lanes(uint32_t i, uint32_t parts) 
 
 /* ---- AND with guides ---- */
 
-/* A warp a group of driver blocks: pass 1 a sample of the long ones, pass 2 the rest, as in gc_and_decoding; pass 0 all.
- * Counted, of 980 ANDs of 3.8 M postings: 0.58 M warp instructions and 2.4 MB read from memory each, that is 19
- * instructions for 128 postings and 0.63 byte a posting of all lists, and 55 % of the issue slots. Without gain: the
- * next driver block loaded ahead, into registers or the L2 cache; the next ticket drawn ahead; 16 blocks a ticket;
- * three or five blocks of threads a multiprocessor; 64 or 256 samples. */
+/* Intersects by guides: a warp takes a group of driver blocks at a time, in pass 1 a sample of the long drivers, in
+ * pass 2 the rest, as in gc_and_decoding; in pass 0 all. Counted, of 980 ANDs of 3.8 M postings: 0.58 M warp
+ * instructions and 2.4 MB read from memory each, that is 19 instructions for 128 postings and 0.63 byte a posting of
+ * all lists, and 55 % of the issue slots. Without gain: the next driver block loaded ahead, into registers or the L2
+ * cache; the next ticket drawn ahead; 16 blocks a ticket; three or five blocks of threads a multiprocessor; 64 or 256
+ * samples. */
 static __global__ void __launch_bounds__(GC_GUIDED_THREADS, GC_GUIDED_BLOCKS)
     gc_and_guided(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch b, int pass) {
   __shared__ gc_queue kept[GC_GUIDED_THREADS / 32];
@@ -2802,8 +2811,8 @@ static __device__ __forceinline__ bool gc_spared(const gc_batch &b, uint32_t j) 
   return after != GC_NONE && b.states[after].count >= b.jobs[j].k;
 }
 
-/* A warp a block of the sample: GC_FIRST of each job's shortest list. Counted: 0.07 M warp instructions and 0.6 MB a
- * job. */
+/* Scores the sample, GC_FIRST blocks of each job's shortest list, a warp a block. Counted: 0.07 M warp instructions
+ * and 0.6 MB a job. */
 static __global__ void __launch_bounds__(GC_GUIDED_THREADS, GC_GUIDED_BLOCKS)
     gc_max_first(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch b) {
   __shared__ gc_queue kept[GC_GUIDED_THREADS / 32];
@@ -2817,8 +2826,8 @@ static __global__ void __launch_bounds__(GC_GUIDED_THREADS, GC_GUIDED_BLOCKS)
   }
 }
 
-/* One block of threads a job: raises its floor to the k-th best of the sample, empties the buffer, and decides which
- * lists drive, or that tiles cost less. Counted: 4,080 warp instructions, 10 KB a job. */
+/* Plans MaxScore, a block of threads a job: raises its floor to the k-th best of the sample, empties the buffer, and
+ * decides which lists drive, or that tiles cost less. Counted: 4,080 warp instructions, 10 KB a job. */
 static __global__ void __launch_bounds__(GC_FINAL_THREADS)
     gc_max_plan(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch b) {
   __shared__ uint32_t hist[256];
@@ -2867,8 +2876,9 @@ static __global__ void __launch_bounds__(GC_FINAL_THREADS)
   }
 }
 
-/* A warp takes a ticket for a group of blocks. Counted, of 982 ORs of 3.8 M postings: 0.75 M warp instructions and
- * 2.1 MB read from memory each, that is 25 instructions for 128 postings and 0.55 byte a posting of all lists. */
+/* Follows the documents of the driving lists: a warp takes a ticket for a group of blocks at a time. Counted, of 982
+ * ORs of 3.8 M postings: 0.75 M warp instructions and 2.1 MB read from memory each, that is 25 instructions for 128
+ * postings and 0.55 byte a posting of all lists. */
 static __global__ void __launch_bounds__(GC_GUIDED_THREADS, GC_MAX_BLOCKS)
     gc_max(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch b) {
   __shared__ gc_queue kept[GC_GUIDED_THREADS / 32];
@@ -2898,7 +2908,7 @@ static __global__ void __launch_bounds__(GC_GUIDED_THREADS, GC_MAX_BLOCKS)
  * Start at  gc_raise, gc_final.
  * ==========================================================================*/
 
-/* One block of threads an AND job: raises its floor to its k-th best candidate so far. Counted: 1,010 warp
+/* Raises the floors of ANDs, a block of threads a job: to its k-th best candidate so far. Counted: 1,010 warp
  * instructions, 2.6 KB. */
 static __global__ void __launch_bounds__(GC_FINAL_THREADS) gc_raise(const __grid_constant__ gc_batch b) {
   __shared__ uint32_t hist[256];
@@ -2938,9 +2948,9 @@ static __device__ __forceinline__ void gc_ask_again(const gc_batch &b, uint32_t 
   if (other != GC_NONE) gc_clear_candidates(b, other, b.room);
 }
 
-/* One block of threads a query: selects the best k keys, sorts them in shared memory and empties the buffer. When
- * candidates were lost, it asks for another run instead. Reads 8 bytes a candidate, up to 8 times. Counted: 3,810 warp
- * instructions and 5.9 KB a query. */
+/* Writes the hits, a block of threads a query: selects the best k keys, sorts them in shared memory and empties the
+ * buffer. When candidates were lost, it asks for another run instead. Reads 8 bytes a candidate, up to 8 times.
+ * Counted: 3,810 warp instructions and 5.9 KB a query. */
 static __global__ void __launch_bounds__(GC_FINAL_THREADS)
     gc_final(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch b) {
   extern __shared__ uint4 gc_dynamic[];
@@ -3173,8 +3183,8 @@ static int gc_pipe_open(gc_pipe *p, gpuir_error *err) {
   return GPUIR_OK;
 }
 
-/* Locks the index's file in memory, so that the device reads it at the bus's rate, where the system can do that and has
- * twice as much memory. */
+/* Locks the index's file in memory, so that the device reads it at the bus's rate, where the system can do that and
+ * has twice as much memory. */
 static void gc_pipe_lock(gc_pipe *p, const gpuir_cuda *c) {
   const long pages = sysconf(_SC_PHYS_PAGES), bytes = sysconf(_SC_PAGESIZE);
   int can = 0;
@@ -3212,8 +3222,8 @@ static int gc_pipe_flush(gc_pipe *p, gpuir_error *err) {
   return GPUIR_OK;
 }
 
-/* Sends n bytes to the device, behind all that was sent before, once the stage is full or flushed. Bytes that go closely
- * behind those that wait go with them. */
+/* Sends n bytes to the device, behind all that was sent before, once the stage is full or flushed. Bytes that go
+ * closely behind those that wait go with them. */
 static int gc_pipe_put(gc_pipe *p, const void *to, const void *from, uint64_t n, gpuir_error *err) {
   const uint8_t *source = (const uint8_t *)from;
   uint8_t *target = (uint8_t *)(uintptr_t)to;
@@ -3481,8 +3491,8 @@ static int gc_recode_some(gpuir_cuda *c, gc_recoder *r, gpuir_error *err) {
   return status;
 }
 
-/* Sums up the bytes of the area that all lists need, and that the greatest one does. Refuses lists that share bytes: so
- * the time that recoding takes is bounded by the file's size. */
+/* Sums up the bytes of the area that all lists need, and that the greatest one does. Refuses lists that share bytes:
+ * so the time that recoding takes is bounded by the file's size. */
 static int gc_recode_needs(const gpuir_index *ix, uint64_t *all, uint64_t *most, gpuir_error *err) {
   uint64_t docs = 0, freqs = 0, blocks = 0, id;
   *all = *most = 0;
@@ -3991,8 +4001,8 @@ static uint64_t gc_plain_bytes(const gpuir_index *ix) {
 /* ---- guides and expanded lists ---- */
 
 /* Chooses where each long list's guides go. Marks: 8 to 16 bits a posting, or one a document, and a third of that for
- * ranks. A span, of 1 byte, has 8 to 16 postings on average, or 1024 documents. Returns the bytes that all of them take,
- * or 0 without memory. */
+ * ranks. A span, of 1 byte, has 8 to 16 postings on average, or 1024 documents. Returns the bytes that all of them
+ * take, or 0 without memory. */
 static uint64_t gc_guides(gpuir_cuda *c, uint64_t *marks, uint64_t *spans, gpuir_error *err) {
   const gpuir_index *ix = c->ix;
   const uint32_t top = c->view.documents - 1;
@@ -4471,7 +4481,7 @@ static int gc_plan_terms(gc_context *x, const gc_plan *p, const gpuir_query *q, 
   return GPUIR_OK;
 }
 
-/* The same under the cache's lock; what was held for a query that cannot be planned is released. */
+/* Does the same under the cache's lock, and releases the lists of a query that cannot be planned. */
 static int gc_plan_lists(gc_context *x, const gc_plan *p, const gpuir_query *q, gc_job *job, int *full,
                          gpuir_error *err) {
   gc_cache *k = x->cuda->cache;
