@@ -12,7 +12,7 @@ setup_file() {
 
 setup() {
   [ -z "${no_faults-}" ] || skip "$no_faults"
-  cd "$BATS_TEST_TMPDIR"
+  cd "$BATS_TEST_TMPDIR" || return 1
 }
 
 disturbed() { # disturbed MODE LIMIT: LIMIT holds in the short form only

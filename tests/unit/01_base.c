@@ -1,9 +1,10 @@
-/* 01_base.c - temporary memory in files, allocations of files */
+/* 01_base.c - errors, buffers, temporary files and temporary memory */
 #define GPUIR_STATIC
 #define GPUIR_IMPLEMENTATION
 #include "gpuir.h"
 
 #include <setjmp.h>
+#include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,96 @@
 #include "alloc.h"
 #include "rng.h"
 #include "collection.h"
+
+static void test_messages(void **state) {
+  char path_of_200[201];
+  gpuir_error err;
+  (void)state;
+  assert_int_equal(gpuir__fail(NULL, GPUIR_E_IO, 7, "no one hears %d", 1), GPUIR_E_IO);
+  assert_int_equal(gpuir__fail(&err, GPUIR_E_FORMAT, 7, "%s at %d", "wrong", 7), GPUIR_E_FORMAT);
+  assert_int_equal(err.code, GPUIR_E_FORMAT);
+  assert_int_equal(err.offset, 7);
+  assert_string_equal(err.msg, "wrong at 7");
+  memset(path_of_200, 'p', 200);
+  memcpy(path_of_200 + 194, "/file", 6);
+  errno = ENOSPC; /* a message has room for the end of the path and the reason */
+  assert_int_equal(gpuir__fail_errno(&err, path_of_200, "cannot write"), GPUIR_E_IO);
+  assert_non_null(strstr(err.msg, "/file: cannot write: "));
+  assert_non_null(strstr(err.msg, strerror(ENOSPC)));
+  errno = ENOMEM;
+  assert_int_equal(gpuir__fail_errno(&err, "file", "cannot map"), GPUIR_E_NOMEM);
+}
+
+/* What is put stays while the buffer grows; what has no room changes nothing; all memory is given back. */
+static void test_buffers(void **state) {
+  alloc_book book;
+  gpuir_allocator a = alloc_from(&book);
+  gpuir__buf buf = {NULL, 0, 0};
+  uint32_t i;
+  (void)state;
+  memset(&book, 0, sizeof book);
+  for (i = 0; i < 5000; i++) assert_int_equal(gpuir__buf_put(&a, &buf, &i, sizeof i), GPUIR_OK);
+  assert_int_equal(gpuir__buf_put(&a, &buf, NULL, 0), GPUIR_OK);
+  assert_int_equal(buf.len, 20000);
+  book.fail_at = book.calls + 1;
+  assert_int_equal(gpuir__buf_put(&a, &buf, buf.data, buf.cap), GPUIR_E_NOMEM);
+  assert_null(gpuir__buf_room(&a, &buf, SIZE_MAX - 100));
+  assert_int_equal(buf.len, 20000);
+  for (i = 0; i < 5000; i++) assert_memory_equal(buf.data + 4 * i, &i, 4);
+  gpuir__buf_free(&a, &buf);
+  assert_true(book.blocks == 0 && book.bytes == 0 && !buf.data);
+}
+
+/* Pieces of all sizes beside that of the buffer come back, from the file and from what is not flushed. */
+static void test_spool(void **state) {
+  enum { CAP = 64, MOST = 20000 };
+  static uint8_t model[MOST], back[MOST];
+  alloc_book book;
+  gpuir_allocator a = alloc_from(&book);
+  gpuir__spool spool = GPUIR__SPOOL_CLOSED;
+  gpuir_error err;
+  char missing[96];
+  size_t len = 0;
+  int has, i;
+  (void)state;
+  memset(&book, 0, sizeof book);
+  path_of(missing, "missing/spool");
+  assert_int_equal(gpuir__spool_open(&a, &spool, missing, 1, CAP, &err), GPUIR_E_IO);
+  assert_non_null(strstr(err.msg, "missing/spool.1"));
+  for (book.fail_at = 1; book.fail_at <= 2; book.fail_at++) {
+    book.calls = 0;
+    assert_int_equal(gpuir__spool_open(&a, &spool, path, 1, CAP, &err), GPUIR_E_NOMEM);
+  }
+  book.fail_at = 0;
+  assert_int_equal(book.blocks, 0);
+  assert_int_equal(gpuir__spool_open(&a, &spool, path, 1, CAP, &err), GPUIR_OK);
+  assert_int_equal(nfiles(folder), 0); /* it has no name any more */
+  while (len + 3 * CAP < MOST) {
+    size_t n = below(3 * CAP), at, m;
+    for (at = 0; at < n; at++) model[len + at] = (uint8_t)rnd();
+    assert_int_equal(gpuir__spool_put(&spool, model + len, n, &err), GPUIR_OK);
+    len += n;
+    assert_int_equal(spool.len, len);
+    if (!len) continue;
+    at = below((uint32_t)len);
+    m = 1 + below((uint32_t)(len - at));
+    assert_int_equal(gpuir__spool_has(&spool, model + at, m, at, &has, &err), GPUIR_OK);
+    assert_true(has);
+    model[at + m - 1] ^= 1;
+    assert_int_equal(gpuir__spool_has(&spool, model + at, m, at, &has, &err), GPUIR_OK);
+    assert_false(has);
+    model[at + m - 1] ^= 1;
+  }
+  assert_int_equal(gpuir__spool_flush(&spool, &err), GPUIR_OK);
+  for (i = 0; i < 100; i++) {
+    size_t at = below((uint32_t)len), n = below((uint32_t)(len - at) + 1);
+    assert_int_equal(gpuir__spool_get(&spool, back, n, at, &err), GPUIR_OK);
+    assert_memory_equal(back, model + at, n);
+  }
+  assert_int_equal(gpuir__spool_get(&spool, back, 2, len - 1, &err), GPUIR_E_IO); /* beyond the end */
+  gpuir__spool_close(&a, &spool);
+  assert_int_equal(book.blocks, 0);
+}
 
 static void test_area(void **state) {
   gpuir_allocator a = gpuir__allocator(NULL);
@@ -34,6 +125,9 @@ static void test_area(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_messages),
+      cmocka_unit_test(test_buffers),
+      cmocka_unit_test(test_spool),
       cmocka_unit_test(test_area),
   };
   return cmocka_run_group_tests_name("01_base", tests, set_up, tear_down);

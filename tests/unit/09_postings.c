@@ -396,6 +396,61 @@ static void test_blocks_of_any_length(void **state) {
   }
 }
 
+/* Codes grow with what they stand for; the code below a number and the one above it are its nearest. */
+static void test_codes(void **state) {
+  uint32_t v, code;
+  (void)state;
+  for (code = 1; code < 256; code++) assert_true(gpuir__code_value(code) > gpuir__code_value(code - 1));
+  assert_int_equal(gpuir__code_value(255), 507904);
+  for (v = 0; v < 600000; v++) {
+    const uint32_t down = gpuir__code_down(v), up = gpuir__code_up(v);
+    if (gpuir__code_value(down) > v || (down < 255 && gpuir__code_value(down + 1) <= v))
+      fail_msg("%u has %u below it", v, down);
+    if (up < 255 && (gpuir__code_value(up) < v || (up && gpuir__code_value(up - 1) >= v)))
+      fail_msg("%u has %u above it", v, up);
+  }
+  assert_int_equal(gpuir__code_down(UINT32_MAX), 255);
+  assert_int_equal(gpuir__code_up(UINT32_MAX), 255);
+}
+
+/* The pairs of a front dominate each posting, in few pairs too, and with room for all no pair is greater than it need
+ * be; what a front hands on to another dominates as well; taking it empties it. */
+static void test_fronts(void **state) {
+  unsigned round, most, i, k;
+  (void)state;
+  for (round = 0; round < 3000; round++) {
+    uint8_t tf[200], length[200];
+    const unsigned n = 1 + below(200);
+    gpuir__pair pairs[2][256];
+    gpuir__front front, above;
+    gpuir__front_reset(&front);
+    gpuir__front_reset(&above);
+    most = round % 3 == 0 ? GPUIR__BLOCK_PAIRS : round % 3 == 1 ? GPUIR__LIST_PAIRS : 256;
+    for (i = 0; i < n; i++) {
+      tf[i] = (uint8_t)(1 + below(1 + below(255)));
+      length[i] = (uint8_t)below(1 + below(255));
+      gpuir__front_add(&front, tf[i], length[i]);
+    }
+    gpuir__front_take(&front, &above, pairs[0], most);
+    gpuir__front_take(&above, NULL, pairs[1], GPUIR__LIST_PAIRS);
+    for (k = 0; k < 2; k++)
+      for (i = 0; i < n; i++) {
+        const unsigned room = k ? GPUIR__LIST_PAIRS : most;
+        unsigned p = 0;
+        while (p < room && !(pairs[k][p] && tf[i] <= (pairs[k][p] & 255) && length[i] >= pairs[k][p] >> 8))
+          p++;
+        if (p == room)
+          fail_msg("round %u: tf %u, length %u is above all %u pairs", round, tf[i], length[i], room);
+      }
+    for (k = 0; most == 256 && k < 256 && pairs[0][k]; k++) { /* each is a posting's */
+      for (i = 0; i < n && (tf[i] != (pairs[0][k] & 255) || length[i] != pairs[0][k] >> 8);) i++;
+      assert_true(i < n);
+    }
+    gpuir__front_take(&front, NULL, pairs[0], 1);
+    assert_int_equal(pairs[0][0], 0);
+  }
+}
+
 static uint64_t digest_of(uint64_t h, uint32_t v) { return (h ^ v) * 1099511628211u; }
 
 /* Hits of 600 queries in three modes at all SIMD levels, and 1,000,000 contributions. */
@@ -549,6 +604,8 @@ int main(int argc, char **argv) {
       cmocka_unit_test(test_k1_zero),
       cmocka_unit_test(test_arithmetic),
       cmocka_unit_test(test_blocks_of_any_length),
+      cmocka_unit_test(test_codes),
+      cmocka_unit_test(test_fronts),
       cmocka_unit_test(test_cursors),
   };
   if (argc > 1 && !strcmp(argv[1], "--digest")) return print_digest();

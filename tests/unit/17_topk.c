@@ -9,6 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "alloc.h"
 #include "rng.h"
 #include "oracle.h"
 #include "corpus.h"
@@ -83,11 +84,58 @@ static void test_settings_of_queries(void **state) {
   teardown(&f);
 }
 
+static int worse_key(const void *x, const void *y) {
+  uint64_t a, b;
+  memcpy(&a, x, 8);
+  memcpy(&b, y, 8);
+  return a > b ? -1 : a < b;
+}
+
+/* The best k of keys in any order, with a threshold and without, come out as sorting gives them. */
+static void test_heap(void **state) {
+  enum { MOST = 600 };
+  static uint64_t keys[MOST];
+  static gpuir_hit hits[MOST];
+  alloc_book book;
+  gpuir_allocator a = alloc_from(&book);
+  gpuir__topk t;
+  unsigned round;
+  (void)state;
+  memset(&book, 0, sizeof book);
+  memset(&t, 0, sizeof t);
+  for (round = 0; round < 4000; round++) {
+    const size_t n = below(MOST), k = 1 + below(round % 2 ? 20 : MOST);
+    const uint32_t threshold = round % 3 ? 0 : 1 + below(60);
+    size_t i, want = 0;
+    assert_int_equal(gpuir__topk_start(&a, &t, k, threshold), GPUIR_OK);
+    assert_int_equal(gpuir__topk_threshold(&t), threshold ? threshold : 1);
+    for (i = 0; i < n; i++) {
+      keys[i] = gpuir__key(1 + below(round % 5 ? 50 : 1000), (uint32_t)i);
+      gpuir__topk_push(&t, keys[i]);
+    }
+    qsort(keys, n, sizeof *keys, worse_key);
+    while (want < n && want < k && keys[want] >> 32 >= threshold) want++;
+    assert_int_equal(t.n, want);
+    if (want == k) assert_int_equal(gpuir__topk_threshold(&t), (keys[k - 1] + 1) >> 32);
+    while (t.n) gpuir__topk_pop(&t, hits);
+    for (i = 0; i < want; i++) assert_true(gpuir__key(hits[i].score, hits[i].docid) == keys[i]);
+  }
+  book.fail_at = book.calls + 1;
+  assert_int_equal(gpuir__topk_start(&a, &t, MOST + 1, 0), GPUIR_E_NOMEM);
+  assert_int_equal(gpuir__topk_start(&a, &t, SIZE_MAX / 4, 0), GPUIR_E_NOMEM);
+  gpuir__free(&a, t.heap, t.cap * sizeof *t.heap);
+  assert_int_equal(book.blocks, 0);
+}
+
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_identical_documents), cmocka_unit_test(test_ties),
-      cmocka_unit_test(test_huge_frequencies),    cmocka_unit_test(test_saturated_frequencies),
-      cmocka_unit_test(test_settings_stored),     cmocka_unit_test(test_settings_of_queries),
+      cmocka_unit_test(test_heap),
+      cmocka_unit_test(test_identical_documents),
+      cmocka_unit_test(test_ties),
+      cmocka_unit_test(test_huge_frequencies),
+      cmocka_unit_test(test_saturated_frequencies),
+      cmocka_unit_test(test_settings_stored),
+      cmocka_unit_test(test_settings_of_queries),
   };
   int failed;
   if (argc > 1) cmocka_set_test_filter(argv[1]);
