@@ -86,7 +86,7 @@
  *
  *         gpuir_index *ix; gpuir_searcher *s; gpuir_query *q; gpuir_hit hit[10]; size_t n;
  *         if (gpuir_open("toy.gpuir", NULL, &ix, &err)) { puts(err.msg); return 1; }
- *         gpuir_searcher_create(ix, NULL, &s);
+ *         gpuir_searcher_create(ix, NULL, &s, &err);
  *         if (!gpuir_query_parse(ix, NULL, "quick dog", 9, &q, &err) && !gpuir_search(s, q, hit, 10, &n))
  *           for (size_t i = 0; i < n; i++) printf("document %u scores %.4f\n", hit[i].docid, gpuir_score(hit[i]));
  *         gpuir_query_destroy(q); gpuir_searcher_destroy(s); gpuir_close(ix);
@@ -97,8 +97,8 @@
  *   Ownership    Every handle is released by its own _destroy or _close, which
  *                accept NULL. A query and a searcher belong to the index they were
  *                made for and must go before it. Results are written to the
- *                caller's arrays. Pointers into an index (text, terms, names
- *                that are not put together in gpuir_doc) live until gpuir_close.
+ *                caller's arrays. Pointers into an index (text, terms, names)
+ *                live until gpuir_close.
  *   Descriptors  A zeroed descriptor, or NULL, means the defaults.
  *   Threads      An open index is immutable and shared by any number of threads.
  *                A query is immutable once parsed. A searcher and a builder serve
@@ -238,15 +238,21 @@ typedef struct gpuir_open_desc {
   int simd;                         /* GPUIR_SIMD_ level for everything done on this index */
   gpuir_tokenize_fn tokenize;       /* needed to parse queries on an index built with one */
   void *tokenize_user;
+  /* An index in memory instead of a file: the bytes of one, data[0..size), aligned to 8 bytes. They are not copied: they
+   * stay where and as they are until gpuir_close. NULL: `path` is opened. */
+  const void *data;
+  size_t size;
 } gpuir_open_desc;
 
-/* Maps the index file `path` and checks its header, section table and ranges (not its
- * checksums: see gpuir_verify). The path is not needed afterwards and may be replaced.
- * Errors: ARGUMENT, IO, FORMAT, VERSION, NOMEM; UNSUPPORTED when GPUIR_NO_LAB leaves out the index's codec.
- * An analyzer that this build lacks is no error here, but in gpuir_query_parse. */
+/* Maps the index file `path`, or takes the one in memory that `desc` names (then `path`, which may be NULL, only stands
+ * in messages), and checks its header, section table and ranges (not its checksums: see gpuir_verify). The path is not
+ * needed afterwards and may be replaced. *index is released by gpuir_close. `desc` may be NULL.
+ * Errors: ARGUMENT (also for bytes that are not aligned), IO, FORMAT, VERSION, NOMEM, LIMIT (a file larger than the
+ * address space); UNSUPPORTED when GPUIR_NO_LAB leaves out the index's codec. An analyzer that this build lacks is no error here, but in
+ * gpuir_query_parse. Thread-safe. */
 GPUIR_API int gpuir_open(const char *path, const gpuir_open_desc *desc, gpuir_index **index,
                          gpuir_error *err);
-/* Unmaps and frees. Its queries, searchers and cursors must be gone. */
+/* Unmaps and frees; NULL is allowed. The index's queries, searchers and cursors must be gone. */
 GPUIR_API void gpuir_close(gpuir_index *index);
 /* Reads the whole file: checksums, order of terms, every list decoded and held against its
  * directory, bounds and lengths. Errors: CHECKSUM, FORMAT (with the offset), NOMEM. */
@@ -282,13 +288,15 @@ typedef struct gpuir_index_info {
 } gpuir_index_info;
 
 /* Fills *info. Strings live as long as the index. */
-GPUIR_API int gpuir_index_stats(const gpuir_index *index, gpuir_index_info *info);
+GPUIR_API int gpuir_index_get_info(const gpuir_index *index, gpuir_index_info *info);
 
-#define GPUIR_NAME_ROOM 256 /* bytes of gpuir_doc.room */
-
+/* A document. All pointers live until gpuir_close, and so does a copy of this struct; no text is NUL-terminated. */
 typedef struct gpuir_doc {
-  const char *name; /* not NUL-terminated; "" when none was given; it may point to `room` */
-  size_t name_len;
+  /* The name is name_piece[0] with name_piece[1] behind it: see gpuir_doc_name. A name that begins as its source's path
+   * ends, such as that of a chunk, is stored without that beginning; all others are one piece, and the second is "". */
+  size_t name_len; /* bytes of both; 0: no name was given */
+  const char *name_piece[2];
+  size_t name_piece_len[2];
   const char *source; /* path of the file the document came from; len 0: none */
   size_t source_len;
   uint32_t first_line; /* lines [first_line, last_line] of source, from 1; 0: the whole file */
@@ -296,13 +304,13 @@ typedef struct gpuir_doc {
   const char *text; /* stored text, or NULL */
   size_t text_len;
   uint32_t length; /* tokens */
-  /* A name that begins as its source's path ends, such as that of a chunk, is stored without that beginning, and put
-   * together here: such a name lives as long as this struct does and does not go with a copy of it. */
-  char room[GPUIR_NAME_ROOM];
 } gpuir_doc;
 
-/* Describes document `docid`. Errors: NOT_FOUND when docid >= documents; FORMAT. */
+/* Describes document `docid`. Thread-safe. Errors: ARGUMENT; NOT_FOUND when docid >= documents; FORMAT. */
 GPUIR_API int gpuir_doc_get(const gpuir_index *index, uint32_t docid, gpuir_doc *doc);
+/* Copies the document's name to buf[0..cap), cut off where it does not fit, and a NUL behind it (cap 0: nothing, and
+ * buf may be NULL). Returns doc->name_len. Names are any bytes, NUL among them. Thread-safe. */
+GPUIR_API size_t gpuir_doc_name(const gpuir_doc *doc, char *buf, size_t cap);
 
 typedef struct gpuir_term_info {
   uint64_t id; /* rank in byte order of terms, from 0 */
@@ -321,22 +329,10 @@ GPUIR_API int gpuir_term_find(const gpuir_index *index, const char *term, size_t
 /* The least term id whose term is >= the given bytes: the start of a prefix range. */
 GPUIR_API uint64_t gpuir_term_lower_bound(const gpuir_index *index, const char *term, size_t len);
 /* Statistics of term `id`. cf of a short list is summed by decoding it. Errors: NOT_FOUND, FORMAT. */
-GPUIR_API int gpuir_term_stats(const gpuir_index *index, uint64_t id, gpuir_term_info *info);
-/* Decodes term `id`'s list to docids[0..df) and tfs[0..df), of which one may be NULL; df: see gpuir_term_stats.
+GPUIR_API int gpuir_term_get_info(const gpuir_index *index, uint64_t id, gpuir_term_info *info);
+/* Decodes term `id`'s list to docids[0..df) and tfs[0..df), of which one may be NULL; df: see gpuir_term_get_info.
  * Errors: NOT_FOUND, NOMEM; FORMAT for docIDs that do not ascend, or name no document. Thread-safe. */
 GPUIR_API int gpuir_term_postings(const gpuir_index *index, uint64_t id, uint32_t *docids, uint32_t *tfs);
-#define GPUIR_MAX_CODECS 16 /* of docIDs or of frequencies */
-
-typedef struct gpuir_codec_info {
-  const char *codec;
-  uint64_t lists, postings; /* of two postings or more that are kept in it */
-  uint64_t bytes;           /* of their streams */
-} gpuir_codec_info;
-
-/* Which codecs the lists are kept in, their docIDs or, if docids is 0, their frequencies: writes the *n <=
- * GPUIR_MAX_CODECS that occur. Reads every term's record. Errors: ARGUMENT, FORMAT, UNSUPPORTED. */
-GPUIR_API int gpuir_codec_stats(const gpuir_index *index, int docids,
-                                gpuir_codec_info infos[GPUIR_MAX_CODECS], size_t *n);
 /* Runs the index's analyzer over a text. Errors: UNSUPPORTED, NOMEM, or what emit returned. */
 GPUIR_API int gpuir_analyze(const gpuir_index *index, const char *text, size_t len, gpuir_token_fn emit,
                             void *sink, gpuir_error *err);
@@ -491,9 +487,9 @@ typedef struct gpuir_searcher_desc {
   const gpuir_allocator *allocator; /* copied; NULL: the index's */
   unsigned threads;                 /* that serve gpuir_search_batch; 0: 1 */
   int evaluator;                    /* GPUIR_EVAL_; the exhaustive one is the reference */
-  const char *intersection; /* of AND and gpuir_count, by gpuir_intersection_name; NULL: the engine's own */
-  uint64_t timeout_ns;      /* of each search from its start; 0: none */
-  const int *cancel;        /* read atomically while searching; not 0 stops. NULL: none */
+  uint64_t timeout_ns;              /* of each search from its start; 0: none */
+  const int *cancel;                /* read atomically while searching; not 0 stops. NULL: none */
+  const char *intersection;         /* see [api-lab]; NULL: the engine's own */
 } gpuir_searcher_desc;
 
 typedef struct gpuir_searcher gpuir_searcher;
@@ -501,7 +497,7 @@ typedef struct gpuir_searcher gpuir_searcher;
 /* A searcher owns scratch memory, which grows to what its queries need. One per thread.
  * Errors: ARGUMENT, NOMEM; UNSUPPORTED for a method that GPUIR_NO_LAB leaves out. */
 GPUIR_API int gpuir_searcher_create(gpuir_index *index, const gpuir_searcher_desc *desc,
-                                    gpuir_searcher **searcher);
+                                    gpuir_searcher **searcher, gpuir_error *err);
 GPUIR_API void gpuir_searcher_destroy(gpuir_searcher *searcher);
 /* Changes the timeout of later searches; 0: none. */
 GPUIR_API void gpuir_searcher_set_timeout(gpuir_searcher *searcher, uint64_t timeout_ns);
@@ -529,7 +525,7 @@ typedef struct gpuir_searcher_info {
 } gpuir_searcher_info;
 
 /* Counters since the searcher was made, its threads included. */
-GPUIR_API void gpuir_searcher_stats(const gpuir_searcher *searcher, gpuir_searcher_info *info);
+GPUIR_API void gpuir_searcher_get_info(const gpuir_searcher *searcher, gpuir_searcher_info *info);
 
 typedef struct gpuir_explain_term {
   const char *term; /* lives as long as the query */
@@ -596,7 +592,7 @@ typedef struct gpuir_backend {
 } gpuir_backend;
 
 /* Lets `backend` (copied; NULL: the CPU) answer this searcher's searches. With `fallback` the
- * CPU answers what the backend could not, and gpuir_searcher_stats counts it; without, the
+ * CPU answers what the backend could not, and gpuir_searcher_get_info counts it; without, the
  * backend's error is returned. Errors: ARGUMENT, VERSION. */
 GPUIR_API int gpuir_searcher_set_backend(gpuir_searcher *searcher, const gpuir_backend *backend,
                                          int fallback);
@@ -640,20 +636,32 @@ void gpuir_cuda_close(gpuir_cuda *cuda);
  * `fallback` the CPU answers what the device cannot. Errors: ARGUMENT, NOMEM, BACKEND, VERSION (see gpuir_cuda_open). */
 int gpuir_cuda_attach(gpuir_searcher *searcher, gpuir_cuda *cuda, int fallback, gpuir_error *err);
 /* Thread-safe. */
-void gpuir_cuda_stats(const gpuir_cuda *cuda, gpuir_cuda_info *info);
+void gpuir_cuda_get_info(const gpuir_cuda *cuda, gpuir_cuda_info *info);
 /* What a device is, without an index: its name, versions, capability and memory. Errors: ARGUMENT, BACKEND. */
 int gpuir_cuda_device(int device, gpuir_cuda_info *info, gpuir_error *err);
 
 /* ============================================================================
  * [api-lab]  the laboratory: to compare methods
  *
- * For researchers, and not promised to stay as it is. Codecs of the literature are named in gpuir_builder_desc; their
- * statistics are gpuir_codec_stats. tools/lab/gpuir_lab.h has the papers' methods on the GPU.
+ * For researchers, and not promised to stay as it is. Codecs of the literature are named in gpuir_builder_desc. tools/lab/gpuir_lab.h has the papers' methods on the GPU.
  * ==========================================================================*/
 
 /* Returns the name of the i-th way of intersecting lists, for gpuir_searcher_desc.intersection, such as "merge" or
  * "simd", the engine's own; NULL behind the last one. All give the same hits. With GPUIR_NO_LAB there is "simd" alone. */
 GPUIR_API const char *gpuir_intersection_name(size_t i);
+
+#define GPUIR_MAX_CODECS 16 /* of docIDs or of frequencies */
+
+typedef struct gpuir_codec_info {
+  const char *codec;
+  uint64_t lists, postings; /* of two postings or more that are kept in it */
+  uint64_t bytes;           /* of their streams */
+} gpuir_codec_info;
+
+/* Which codecs the lists are kept in, their docIDs or, if docids is 0, their frequencies: writes the *n <=
+ * GPUIR_MAX_CODECS that occur. Reads every term's record. Errors: ARGUMENT, FORMAT, UNSUPPORTED. */
+GPUIR_API int gpuir_codec_get_info(const gpuir_index *index, int docids,
+                                   gpuir_codec_info infos[GPUIR_MAX_CODECS], size_t *n);
 
 #ifdef __cplusplus
 }
@@ -7209,6 +7217,7 @@ static void gpuir__pool_give(gpuir__pool *pool, gpuir__analyzer *analyzer) {
 #define GPUIR__MAX_DOCUMENTS 0xfffffffeu /* docIDs stay below GPUIR_END */
 #define GPUIR__REQUIRED 1u               /* section flag */
 #define GPUIR__ORDER_MAX 63u             /* bytes of an order's name */
+#define GPUIR__JOINED_MAX 256u           /* bytes of a name that begins as its source's path ends */
 
 typedef struct gpuir__header {
   uint8_t magic[8];
@@ -7275,9 +7284,10 @@ typedef struct gpuir__origin {
 struct gpuir_index {
   uint32_t layout; /* gpuir__index_layout(), the first member in every version */
   gpuir_allocator a;
-  int simd; /* resolved level */
-  uint8_t *map;
+  int simd;           /* resolved level */
+  const uint8_t *map; /* the file's bytes */
   uint64_t size;
+  int mapped;    /* 0: the caller's memory */
   char path[84]; /* its end, for messages */
   const gpuir__section *table;
   uint32_t nsections;
@@ -7592,7 +7602,7 @@ static int gpuir__writer_put64(gpuir__writer *w, unsigned spool, uint64_t v, gpu
 /* Where in its source's path, at a component, the document's name begins, plus 1; 0: nowhere. */
 static uint32_t gpuir__name_stem(const gpuir_doc_desc *doc) {
   size_t n = doc->source_len, i;
-  if (!doc->name_len || doc->name_len > GPUIR_NAME_ROOM || n >= UINT32_MAX) return 0;
+  if (!doc->name_len || doc->name_len > GPUIR__JOINED_MAX || n >= UINT32_MAX) return 0;
   for (i = n > doc->name_len ? n - doc->name_len : 0; i < n; i++)
     if ((!i || doc->source[i - 1] == '/') && !memcmp(doc->source + i, doc->name, n - i))
       return (uint32_t)i + 1;
@@ -8093,7 +8103,7 @@ GPUIR_API void gpuir_close(gpuir_index *ix) {
   if (!ix) return;
   a = ix->a;
   gpuir__pool_close(ix->analyzers);
-  if (ix->map) (void)munmap(ix->map, (size_t)ix->size);
+  if (ix->mapped) (void)munmap((void *)(uintptr_t)ix->map, (size_t)ix->size);
   gpuir__free(&a, ix->meta, ix->meta_size);
   gpuir__free(&a, ix, sizeof *ix);
 }
@@ -8273,13 +8283,26 @@ static int gpuir__open_map(gpuir_index *ix, const char *path, gpuir_error *err) 
     return status;
   }
   (void)close(fd);
-  ix->map = (uint8_t *)map;
+  ix->map = (const uint8_t *)map;
+  ix->mapped = 1;
+  return GPUIR_OK;
+}
+
+/* Takes an index in the caller's memory. */
+static int gpuir__open_memory(gpuir_index *ix, const void *data, size_t size, gpuir_error *err) {
+  if ((uintptr_t)data % 8)
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "%s: an index in memory must be aligned to 8 bytes",
+                       ix->path);
+  ix->map = (const uint8_t *)data;
+  ix->size = size;
   return GPUIR_OK;
 }
 
 /* Fills an index that gpuir_open has allocated; the caller closes it after a failure. */
-static int gpuir__open_index(gpuir_index *ix, const char *path, gpuir_error *err) {
-  int status = gpuir__open_map(ix, path, err);
+static int gpuir__open_index(gpuir_index *ix, const char *path, const gpuir_open_desc *desc,
+                             gpuir_error *err) {
+  int status = desc && desc->data ? gpuir__open_memory(ix, desc->data, desc->size, err)
+                                  : gpuir__open_map(ix, path, err);
   if (!status) status = gpuir__open_table(ix, err);
   if (!status) status = gpuir__open_arrays(ix, err);
   if (!status) status = gpuir__open_meta(ix, err);
@@ -8297,7 +8320,9 @@ GPUIR_API int gpuir_open(const char *path, const gpuir_open_desc *desc, gpuir_in
   gpuir_index *ix;
   int status;
   if (index) *index = NULL;
-  if (!path || !index) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_open: path or index is NULL");
+  if (!index || (!path && !(desc && desc->data)))
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_open: path or index is NULL");
+  if (!path) path = "index in memory";
   ix = (gpuir_index *)gpuir__alloc_zero(&a, sizeof *ix);
   if (!ix) return gpuir__fail_nomem(err);
   ix->layout = gpuir__index_layout();
@@ -8306,7 +8331,7 @@ GPUIR_API int gpuir_open(const char *path, const gpuir_open_desc *desc, gpuir_in
   ix->tokenize = desc ? desc->tokenize : NULL;
   ix->tokenize_user = desc ? desc->tokenize_user : NULL;
   (void)snprintf(ix->path, sizeof ix->path, "%.*s", (int)sizeof ix->path - 1, gpuir__tail(path));
-  status = gpuir__open_index(ix, path, err);
+  status = gpuir__open_index(ix, path, desc, err);
   if (status)
     gpuir_close(ix);
   else
@@ -8496,35 +8521,44 @@ static const char *gpuir__slice(const gpuir_index *ix, uint32_t bytes_id, uint32
   return (const char *)ix->map + bytes->offset + start;
 }
 
-/* A source's stem is 1 + where in its path the names of its documents begin: with the rest of the path, behind which
- * comes what the names section has. 0: that has the whole names. */
+/* Puts the end of the source's path before the name that the names section has. The section of stems says, of each
+ * source, where in its path (in bytes, plus 1) that end begins; 0: its documents' names are whole. */
 static int gpuir__join_name(const gpuir_index *ix, uint32_t source, gpuir_doc *doc) {
   uint32_t stem = gpuir__load32(ix->map + ix->section[GPUIR__S_STEMS]->offset + (uint64_t)source * 4);
-  const char *start;
   size_t n;
   if (!stem) return GPUIR_OK;
   if (stem > doc->source_len) return GPUIR_E_FORMAT;
-  start = doc->source + (stem - 1);
   n = doc->source_len - (stem - 1);
-  if (!doc->name_len) { /* as it stands in the index */
-    doc->name = start;
-    doc->name_len = n;
-    return GPUIR_OK;
+  if (doc->name_len) { /* otherwise that end is the name, in one piece */
+    if (doc->name_len > GPUIR__JOINED_MAX || n > GPUIR__JOINED_MAX - doc->name_len) return GPUIR_E_FORMAT;
+    doc->name_piece[1] = doc->name_piece[0];
+    doc->name_piece_len[1] = doc->name_piece_len[0];
   }
-  if (doc->name_len > GPUIR_NAME_ROOM || n > GPUIR_NAME_ROOM - doc->name_len) return GPUIR_E_FORMAT;
-  memcpy(doc->room, start, n);
-  memcpy(doc->room + n, doc->name, doc->name_len);
-  doc->name = doc->room;
+  doc->name_piece[0] = doc->source + (stem - 1);
+  doc->name_piece_len[0] = n;
   doc->name_len += n;
   return GPUIR_OK;
 }
 
+GPUIR_API size_t gpuir_doc_name(const gpuir_doc *doc, char *buf, size_t cap) {
+  size_t at = 0, i;
+  if (!doc) return 0;
+  for (i = 0; buf && cap && i < 2; i++) {
+    size_t n = doc->name_piece_len[i] < cap - 1 - at ? doc->name_piece_len[i] : cap - 1 - at;
+    if (n) memcpy(buf + at, doc->name_piece[i], n);
+    at += n;
+  }
+  if (buf && cap) buf[at] = 0;
+  return doc->name_len;
+}
+
 GPUIR_API int gpuir_doc_get(const gpuir_index *ix, uint32_t docid, gpuir_doc *doc) {
   if (!ix || !doc) return GPUIR_E_ARGUMENT;
-  memset(doc, 0, offsetof(gpuir_doc, room));
-  doc->name = doc->source = "";
+  memset(doc, 0, sizeof *doc);
+  doc->name_piece[0] = doc->name_piece[1] = doc->source = "";
   if (docid >= ix->stat.documents) return GPUIR_E_NOT_FOUND;
-  doc->name = gpuir__slice(ix, GPUIR__S_NAMES, GPUIR__S_NAME_START, docid, &doc->name_len);
+  doc->name_piece[0] = gpuir__slice(ix, GPUIR__S_NAMES, GPUIR__S_NAME_START, docid, &doc->name_len);
+  doc->name_piece_len[0] = doc->name_len;
   doc->length = ix->lengths[docid];
   if (ix->section[GPUIR__S_ORIGINS]) {
     gpuir__origin o;
@@ -8549,7 +8583,7 @@ static uint64_t gpuir__section_bytes(const gpuir_index *ix, uint32_t first, uint
   return sum;
 }
 
-GPUIR_API int gpuir_index_stats(const gpuir_index *ix, gpuir_index_info *info) {
+GPUIR_API int gpuir_index_get_info(const gpuir_index *ix, gpuir_index_info *info) {
   uint64_t bytes;
   if (!ix || !info) return GPUIR_E_ARGUMENT;
   memset(info, 0, sizeof *info);
@@ -8594,7 +8628,7 @@ static uint64_t gpuir__list_cf(const gpuir__list *l) {
   return cf;
 }
 
-GPUIR_API int gpuir_term_stats(const gpuir_index *ix, uint64_t id, gpuir_term_info *info) {
+GPUIR_API int gpuir_term_get_info(const gpuir_index *ix, uint64_t id, gpuir_term_info *info) {
   gpuir__list l;
   int status;
   if (!ix || !info) return GPUIR_E_ARGUMENT;
@@ -8647,8 +8681,8 @@ GPUIR_API int gpuir_term_postings(const gpuir_index *ix, uint64_t id, uint32_t *
 /* A negative array length if a table of codecs outgrows what is promised. */
 typedef char gpuir__codecs_fit[GPUIR__DOCID_CODECS <= GPUIR_MAX_CODECS ? 1 : -1];
 
-GPUIR_API int gpuir_codec_stats(const gpuir_index *ix, int docids, gpuir_codec_info infos[GPUIR_MAX_CODECS],
-                                size_t *n) {
+GPUIR_API int gpuir_codec_get_info(const gpuir_index *ix, int docids,
+                                   gpuir_codec_info infos[GPUIR_MAX_CODECS], size_t *n) {
   const gpuir__codec *table = docids ? gpuir__docid_codecs : gpuir__freq_codecs;
   const size_t ncodecs = docids ? GPUIR__DOCID_CODECS : GPUIR__FREQ_CODECS;
   gpuir_codec_info all[GPUIR_MAX_CODECS];
@@ -14243,7 +14277,7 @@ static void gpuir__engine_init(gpuir__engine *e, const gpuir_allocator *a, const
 
 /* Returns the status for an intersection method that this build lacks: UNSUPPORTED if GPUIR_NO_LAB leaves it out,
  * ARGUMENT if it is unknown. */
-static int gpuir__no_method(const char *name) {
+static int gpuir__no_method(const char *name, gpuir_error *err) {
 #ifdef GPUIR_NO_LAB
   static const char *const left_out[] = {
       "merge", "gallop", "binary", "interpolation", "skip",  "svs",        "adaptive",
@@ -14251,27 +14285,29 @@ static int gpuir__no_method(const char *name) {
       "hs16",  "hs32",   "hs64",   "hs128",         "hs256", "algorithm1", "mergepath"};
   size_t i;
   for (i = 0; i < sizeof left_out / sizeof left_out[0]; i++)
-    if (!strcmp(name, left_out[i])) return GPUIR_E_UNSUPPORTED;
+    if (!strcmp(name, left_out[i]))
+      return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "GPUIR_NO_LAB left out the intersection method %s",
+                         name);
 #endif
-  (void)name;
-  return GPUIR_E_ARGUMENT;
+  return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "no intersection method is called '%.64s'", name);
 }
 
 GPUIR_API int gpuir_searcher_create(gpuir_index *ix, const gpuir_searcher_desc *desc,
-                                    gpuir_searcher **searcher) {
+                                    gpuir_searcher **searcher, gpuir_error *err) {
   gpuir_allocator a;
   gpuir_searcher *s;
   unsigned i, n;
   if (searcher) *searcher = NULL;
-  if (!ix || !searcher) return GPUIR_E_ARGUMENT;
-  if (desc &&
-      (desc->evaluator < GPUIR_EVAL_AUTO || desc->evaluator > GPUIR_EVAL_EXHAUSTIVE || desc->threads > 4096))
-    return GPUIR_E_ARGUMENT;
+  if (!ix || !searcher) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_searcher_create: NULL argument");
+  if (desc && (desc->evaluator < GPUIR_EVAL_AUTO || desc->evaluator > GPUIR_EVAL_EXHAUSTIVE))
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "unknown evaluator %d", desc->evaluator);
+  if (desc && desc->threads > 4096)
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "%u threads: at most 4096 serve a searcher", desc->threads);
   if (desc && desc->intersection && !gpuir__intersection_exists(desc->intersection))
-    return gpuir__no_method(desc->intersection);
+    return gpuir__no_method(desc->intersection, err);
   a = desc && desc->allocator ? gpuir__allocator(desc->allocator) : ix->a;
   s = (gpuir_searcher *)gpuir__alloc_zero(&a, sizeof *s);
-  if (!s) return GPUIR_E_NOMEM;
+  if (!s) return gpuir__fail_nomem(err);
   n = desc && desc->threads > 1 ? desc->threads - 1 : 0;
   s->layout = gpuir__searcher_layout();
   s->ix = ix;
@@ -14280,7 +14316,7 @@ GPUIR_API int gpuir_searcher_create(gpuir_index *ix, const gpuir_searcher_desc *
     s->workers = (gpuir__engine *)gpuir__alloc(&a, n * sizeof *s->workers);
     if (!s->workers) {
       gpuir__free(&a, s, sizeof *s);
-      return GPUIR_E_NOMEM;
+      return gpuir__fail_nomem(err);
     }
     for (i = 0; i < n; i++) gpuir__engine_init(&s->workers[i], &a, ix, desc);
     s->nworkers = n;
@@ -14312,7 +14348,7 @@ GPUIR_API void gpuir_searcher_error(const gpuir_searcher *s, gpuir_error *err) {
   if (s && err) *err = s->engine.error;
 }
 
-GPUIR_API void gpuir_searcher_stats(const gpuir_searcher *s, gpuir_searcher_info *info) {
+GPUIR_API void gpuir_searcher_get_info(const gpuir_searcher *s, gpuir_searcher_info *info) {
   unsigned i;
   if (!s || !info) return;
   *info = s->engine.info;

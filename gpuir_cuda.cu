@@ -3191,8 +3191,9 @@ static void gc_pipe_lock(gc_pipe *p, const gpuir_cuda *c) {
   p->size = c->ix->size;
   if (cudaDeviceGetAttribute(&can, cudaDevAttrHostRegisterReadOnlySupported, c->device) == cudaSuccess &&
       can && pages > 0 && bytes > 0 && p->size / (uint64_t)bytes < (uint64_t)pages / 2 &&
-      cudaHostRegister(c->ix->map, (size_t)p->size, cudaHostRegisterReadOnly) == cudaSuccess)
-    p->locked = c->ix->map;
+      cudaHostRegister((void *)(uintptr_t)c->ix->map, (size_t)p->size, cudaHostRegisterReadOnly) ==
+          cudaSuccess)
+    p->locked = (uint8_t *)(uintptr_t)c->ix->map;
   else
     (void)cudaGetLastError();
 }
@@ -5057,7 +5058,7 @@ int gpuir_cuda_open(const gpuir_index *ix, const gpuir_cuda_desc *desc, gpuir_cu
   return status;
 }
 
-void gpuir_cuda_stats(const gpuir_cuda *c, gpuir_cuda_info *info) {
+void gpuir_cuda_get_info(const gpuir_cuda *c, gpuir_cuda_info *info) {
   if (!c || !info) return;
   *info = c->info;
   info->used_memory = __atomic_load_n(&c->info.used_memory, __ATOMIC_RELAXED);

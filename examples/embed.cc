@@ -55,7 +55,7 @@ std::vector<Result> search(gpuir_index *index, int mode, std::string_view text, 
   check(gpuir_query_parse(index, &desc, text.data(), text.size(), &query, &err), err);
   Query query_owner(query);
   gpuir_searcher *searcher = nullptr;
-  check(gpuir_searcher_create(index, nullptr, &searcher), err);
+  check(gpuir_searcher_create(index, nullptr, &searcher, &err), err);
   Searcher searcher_owner(searcher);
 
   std::vector<gpuir_hit> hits(k);
@@ -65,7 +65,10 @@ std::vector<Result> search(gpuir_index *index, int mode, std::string_view text, 
   for (size_t i = 0; i < n; i++) {
     gpuir_doc doc;
     check(gpuir_doc_get(index, hits[i].docid, &doc), err);
-    results.push_back({std::string(doc.name, doc.name_len), gpuir_score(hits[i])});
+    std::string name(doc.name_len + 1, '\0'); // one more for the NUL that gpuir_doc_name writes
+    gpuir_doc_name(&doc, &name[0], name.size());
+    name.pop_back();
+    results.push_back({std::move(name), gpuir_score(hits[i])});
   }
   return results;
 }

@@ -20,11 +20,11 @@ class Hit(Structure):
 
 class Doc(Structure):
     _fields_ = [
-        ("name", c_void_p), ("name_len", c_size_t),
+        ("name_len", c_size_t), ("name_piece", c_void_p * 2), ("name_piece_len", c_size_t * 2),
         ("source", c_void_p), ("source_len", c_size_t),
         ("first_line", c_uint32), ("last_line", c_uint32),
         ("text", c_void_p), ("text_len", c_size_t),
-        ("length", c_uint32), ("room", c_char * 256),
+        ("length", c_uint32),
     ]  # fmt: skip
 
 
@@ -34,9 +34,11 @@ def load():
     lib = ctypes.CDLL(path)
     lib.gpuir_open.argtypes = [c_char_p, c_void_p, POINTER(c_void_p), POINTER(Error)]
     lib.gpuir_query_parse.argtypes = [c_void_p, c_void_p, c_char_p, c_size_t, POINTER(c_void_p), POINTER(Error)]
-    lib.gpuir_searcher_create.argtypes = [c_void_p, c_void_p, POINTER(c_void_p)]
+    lib.gpuir_searcher_create.argtypes = [c_void_p, c_void_p, POINTER(c_void_p), POINTER(Error)]
     lib.gpuir_search.argtypes = [c_void_p, c_void_p, POINTER(Hit), c_size_t, POINTER(c_size_t)]
     lib.gpuir_doc_get.argtypes = [c_void_p, c_uint32, POINTER(Doc)]
+    lib.gpuir_doc_name.argtypes = [POINTER(Doc), c_char_p, c_size_t]
+    lib.gpuir_doc_name.restype = c_size_t
     for name in ("gpuir_close", "gpuir_query_destroy", "gpuir_searcher_destroy"):
         getattr(lib, name).argtypes = [c_void_p]
         getattr(lib, name).restype = None
@@ -53,7 +55,7 @@ class Index:
         self.searcher = c_void_p()
         err = Error()
         self._check(self.lib.gpuir_open(os.fsencode(path), None, byref(self.index), byref(err)), err)
-        self._check(self.lib.gpuir_searcher_create(self.index, None, byref(self.searcher)))
+        self._check(self.lib.gpuir_searcher_create(self.index, None, byref(self.searcher), byref(err)), err)
 
     def __enter__(self):
         return self
@@ -78,8 +80,9 @@ class Index:
         for hit in hits[: n.value]:
             doc = Doc()
             self._check(self.lib.gpuir_doc_get(self.index, hit.docid, byref(doc)))
-            name = ctypes.string_at(doc.name, doc.name_len).decode(errors="replace")
-            yield hit.docid, hit.score / 2**20, name
+            name = ctypes.create_string_buffer(doc.name_len + 1)
+            self.lib.gpuir_doc_name(byref(doc), name, len(name))
+            yield hit.docid, hit.score / 2**20, name.raw[:-1].decode(errors="replace")
 
 
 def main():

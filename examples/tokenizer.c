@@ -99,7 +99,7 @@ int main(int argc, char **argv) {
   gpuir_doc doc;
   size_t n = 0;
   if (gpuir_query_parse(index, NULL, argv[2], strlen(argv[2]), &query, &err)) return fail(&err);
-  if (gpuir_searcher_create(index, NULL, &searcher)) return fail(&err);
+  if (gpuir_searcher_create(index, NULL, &searcher, &err)) return fail(&err);
   if (gpuir_search(searcher, query, hits, 5, &n)) gpuir_searcher_error(searcher, &err), fail(&err);
   for (size_t i = 0; i < n && !gpuir_doc_get(index, hits[i].docid, &doc); i++)
     printf("%u: %.*s\n", hits[i].docid + 1, (int)doc.text_len, doc.text);

@@ -72,7 +72,7 @@ static int load(generation *g, const generation_desc *desc, gpuir_index_info *in
   int rc;
   guard_enter(&g->broken);
   rc = gpuir_open(desc->path, NULL, &g->index, err);
-  if (rc == GPUIR_OK) rc = gpuir_index_stats(g->index, info);
+  if (rc == GPUIR_OK) rc = gpuir_index_get_info(g->index, info);
   /* An analyzer that this build lacks would only show when a query is parsed. */
   if (rc == GPUIR_OK) rc = gpuir_analyze(g->index, "", 0, no_token, NULL, err);
   if (rc == GPUIR_OK && desc->verify) rc = gpuir_verify(g->index, err);
@@ -220,7 +220,7 @@ static int searcher_make(searcher_slot *slot, generation *g, gpuir_searcher **ou
   memset(&desc, 0, sizeof desc);
   desc.cancel = &slot->cancel;
   desc.timeout_ns = g->timeout_ns;
-  return gpuir_searcher_create(g->index, &desc, out);
+  return gpuir_searcher_create(g->index, &desc, out, NULL);
 }
 
 /* The slot's searcher on the GPU, or NULL with the reason in `why`. */
@@ -269,9 +269,9 @@ static int search_in_slot(searcher_slot *slot, generation *g, const gpuir_query 
     }
     return gpuir_search(slot->cpu, query, hits, k, n);
   }
-  gpuir_searcher_stats(s, &before);
+  gpuir_searcher_get_info(s, &before);
   rc = gpuir_search(s, query, hits, k, n);
-  gpuir_searcher_stats(s, &after);
+  gpuir_searcher_get_info(s, &after);
   if (after.backend_failures != before.backend_failures) {
     gpuir_error err;
     gpuir_searcher_error(s, &err);

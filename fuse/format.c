@@ -22,23 +22,35 @@ static void format_text(buf *b, text_form form, const char *s, size_t n) {
 void format_tsv_name(buf *b, const char *name, size_t len) { format_text(b, TEXT_TSV, name, len); }
 void format_json_name(buf *b, const char *name, size_t len) { format_text(b, TEXT_JSON, name, len); }
 
+/* Replaces what *name holds by the name of a document; 0 or an errno. */
+static int take_name(const gpuir_index *index, uint32_t docid, buf *name) {
+  gpuir_doc doc;
+  if (gpuir_doc_get(index, docid, &doc) != GPUIR_OK) return EIO;
+  name->len = 0;
+  buf_put(name, doc.name_piece[0], doc.name_piece_len[0]);
+  buf_put(name, doc.name_piece[1], doc.name_piece_len[1]);
+  return name->error;
+}
+
 int format_hits(buf *b, const gpuir_index *index, const gpuir_hit *hits, size_t n, int format) {
+  buf name = {.max = SIZE_MAX};
   size_t i;
+  int rc = 0;
   if (format == FORMAT_JSON) buf_puts(b, n ? "[\n" : "[]\n");
   for (i = 0; i < n && !b->error; i++) {
-    gpuir_doc doc;
     if (format == FORMAT_PLAIN) {
       buf_number(b, hits[i].docid);
       buf_put(b, "\n", 1);
       continue;
     }
-    if (gpuir_doc_get(index, hits[i].docid, &doc) != GPUIR_OK) return EIO;
+    rc = take_name(index, hits[i].docid, &name);
+    if (rc) break;
     if (format == FORMAT_TSV) {
       buf_number(b, i + 1);
       buf_put(b, "\t", 1);
       buf_number(b, hits[i].docid);
       buf_printf(b, "\t%.6f\t", gpuir_score(hits[i]));
-      format_tsv_name(b, doc.name, doc.name_len);
+      format_tsv_name(b, name.data, name.len);
       buf_put(b, "\n", 1);
     } else {
       buf_puts(b, "{\"rank\": ");
@@ -46,24 +58,28 @@ int format_hits(buf *b, const gpuir_index *index, const gpuir_hit *hits, size_t 
       buf_puts(b, ", \"docid\": ");
       buf_number(b, hits[i].docid);
       buf_printf(b, ", \"score\": %.6f, \"name\": \"", gpuir_score(hits[i]));
-      format_json_name(b, doc.name, doc.name_len);
+      format_json_name(b, name.data, name.len);
       buf_puts(b, i + 1 < n ? "\"},\n" : "\"}\n]\n");
     }
   }
-  return b->error;
+  buf_free(&name);
+  return rc ? rc : b->error;
 }
 
 int format_links(buf *b, const gpuir_index *index, const gpuir_hit *hits, size_t n, hit_link *links) {
+  buf name = {.max = SIZE_MAX};
   size_t i;
+  int rc = 0;
   for (i = 0; i < n && !b->error; i++) {
-    char name[NAME_LIMIT + 1];
-    gpuir_doc doc;
-    if (gpuir_doc_get(index, hits[i].docid, &doc) != GPUIR_OK) return EIO;
+    char link[NAME_LIMIT + 1];
+    rc = take_name(index, hits[i].docid, &name);
+    if (rc) break;
     links[i].docid = hits[i].docid;
     links[i].name = b->len;
-    buf_put(b, name, name_link(name, (uint32_t)i + 1, hits[i].docid, doc.name, doc.name_len) + 1);
+    buf_put(b, link, name_link(link, (uint32_t)i + 1, hits[i].docid, name.data, name.len) + 1);
   }
-  return b->error;
+  buf_free(&name);
+  return rc ? rc : b->error;
 }
 
 typedef struct one_token {
@@ -92,7 +108,7 @@ int format_term(buf *b, const gpuir_index *index, const char *text, size_t len) 
       return ENOENT;
     if (gpuir_term_find(index, token.text, token.len, &id) != GPUIR_OK) return ENOENT;
   }
-  if (gpuir_term_stats(index, id, &info) != GPUIR_OK) return EIO;
+  if (gpuir_term_get_info(index, id, &info) != GPUIR_OK) return EIO;
   buf_puts(b, "term\t");
   format_tsv_name(b, info.term, info.term_len);
   buf_printf(b, "\nid\t%llu\ndf\t%lu\ncf\t%llu\nidf\t%.6f\n", (unsigned long long)info.id,

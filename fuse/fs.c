@@ -245,7 +245,7 @@ void fs_stats(fs *f, buf *b) {
   pthread_mutex_unlock(&f->lock);
   memset(&info, 0, sizeof info);
   guard_enter(generation_broken_flag(g));
-  gpuir_index_stats(generation_index(g), &info);
+  gpuir_index_get_info(generation_index(g), &info);
   guard_leave();
   buf_puts(b, "index\t");
   format_tsv_name(b, f->config.index, strlen(f->config.index));

@@ -140,7 +140,7 @@ int main(int argc, char **argv) {
   gpuir_builder_destroy(builder);
   gpuir_index *index;
   gpuir_searcher *searcher;
-  if (gpuir_open(argv[2], NULL, &index, NULL) || gpuir_searcher_create(index, NULL, &searcher)) return 1;
+  if (gpuir_open(argv[2], NULL, &index, NULL) || gpuir_searcher_create(index, NULL, &searcher, NULL)) return 1;
   const char *text[] = {"computer", "dog wolf", "the of in", "planet sun moon -star", "stringed instrument"};
   for (int i = 0; i < 5; i++)
     for (int mode = 0; mode < 3; mode++) {

@@ -113,6 +113,19 @@ by_its_comment() {
   [ "$status" -eq 0 ]
 }
 
+@test "embed.cc: names that are put together from two pieces" {
+  cd "$BATS_TEST_TMPDIR"
+  mkdir notes
+  printf 'a wolf\nand a dog\n' >notes/animals
+  "$build/gpuir" index -q --chunk-lines 1 notes -o chunks.gpuir
+  for i in 1 2 3; do
+    run "$build/examples/embed" chunks.gpuir or wolf dog
+    [ "$status" -eq 0 ]
+    [[ ${lines[1]} == *"  notes/animals:1-1" ]]
+    [[ ${lines[3]} == *"  notes/animals:2-2" ]]
+  done
+}
+
 @test "tokenizer.c finds parts of identifiers" {
   cat >"$BATS_TEST_TMPDIR/source.c" <<'C'
 int parse_query(const char *text);

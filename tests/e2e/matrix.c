@@ -141,14 +141,16 @@ static void load(order *o, const char *path) {
   uint32_t d;
   o->path = path;
   if (gpuir_open(path, NULL, &o->ix, &err)) die(path, err.msg);
-  if (gpuir_index_stats(o->ix, &info)) die(path, "has no statistics");
+  if (gpuir_index_get_info(o->ix, &info)) die(path, "has no statistics");
   o->ndocs = info.documents;
   o->name = (uint64_t *)room((size_t)o->ndocs * 8);
   for (d = 0; d < o->ndocs; d++) {
+    char name[4096];
     gpuir_doc doc;
     if (gpuir_doc_get(o->ix, d, &doc)) die(path, "lacks a document");
-    o->name[d] = XXH3_64bits_withSeed(doc.name, doc.name_len,
-                                      (uint64_t)doc.first_line << 32 | (doc.length * 2654435761u));
+    if (gpuir_doc_name(&doc, name, sizeof name) >= sizeof name) die(path, "has a long name");
+    o->name[d] =
+        XXH3_64bits_withSeed(name, doc.name_len, (uint64_t)doc.first_line << 32 | (doc.length * 2654435761u));
   }
 }
 
@@ -159,7 +161,7 @@ static void load_lists(order *o) {
   o->df = (uint32_t *)room(nused * 4);
   for (i = 0; i < nused; i++) {
     gpuir_term_info t;
-    if (gpuir_term_stats(o->ix, used[i], &t)) die(o->path, "lacks a term");
+    if (gpuir_term_get_info(o->ix, used[i], &t)) die(o->path, "lacks a term");
     o->df[i] = t.df;
     o->docs[i] = (uint32_t *)room((size_t)t.df * 4 + 64);
     o->tfs[i] = (uint32_t *)room((size_t)t.df * 4);
@@ -200,7 +202,7 @@ static gpuir_index *subset(const order *o, const char *codec, const char *path) 
     if (gpuir_builder_add_doc(b, NULL, o->ix->lengths[d], NULL, 0, &err)) die(path, err.msg);
   for (i = 0; i < nused; i++) {
     gpuir_term_info t;
-    if (gpuir_term_stats(o->ix, used[i], &t)) die(o->path, "lacks a term");
+    if (gpuir_term_get_info(o->ix, used[i], &t)) die(o->path, "lacks a term");
     if (gpuir_builder_add_list(b, t.term, t.term_len, o->docs[i], o->tfs[i], o->df[i], &err))
       die(path, err.msg);
   }
@@ -253,7 +255,7 @@ static uint64_t ranked(gpuir_index *ix, const query *q, uint64_t *count) {
   gpuir_searcher *s;
   uint64_t sum = 0;
   int mode;
-  if (gpuir_searcher_create(ix, NULL, &s)) die("searcher", "cannot be made");
+  if (gpuir_searcher_create(ix, NULL, &s, NULL)) die("searcher", "cannot be made");
   for (mode = GPUIR_AND; mode <= GPUIR_OR; mode++) {
     gpuir_query_desc desc;
     gpuir_query *parsed;

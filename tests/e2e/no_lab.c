@@ -38,7 +38,7 @@ static int search(gpuir_index *ix, const char *term, size_t len) {
   size_t n;
   int status;
   memset(&q, 0, sizeof q);
-  CHECK(!gpuir_searcher_create(ix, NULL, &s));
+  CHECK(!gpuir_searcher_create(ix, NULL, &s, NULL));
   CHECK(!gpuir_query_parse(ix, &q, term, len, &query, &err));
   status = gpuir_search(s, query, hits, 10, &n);
   gpuir_searcher_error(s, &err);
@@ -137,12 +137,12 @@ static void methods(void) {
   memset(&d, 0, sizeof d);
   CHECK(!open_index("bp128", &ix) && !search(ix, "the", 3));
   d.intersection = "gallop";
-  CHECK(gpuir_searcher_create(ix, &d, &s) == GPUIR_E_UNSUPPORTED && !s);
+  CHECK(gpuir_searcher_create(ix, &d, &s, NULL) == GPUIR_E_UNSUPPORTED && !s);
   CHECK(strstr(gpuir_strerror(GPUIR_E_UNSUPPORTED), "GPUIR_NO_LAB") != NULL);
   d.intersection = "nonsense";
-  CHECK(gpuir_searcher_create(ix, &d, &s) == GPUIR_E_ARGUMENT && !s);
+  CHECK(gpuir_searcher_create(ix, &d, &s, NULL) == GPUIR_E_ARGUMENT && !s);
   d.intersection = "simd";
-  CHECK(!gpuir_searcher_create(ix, &d, &s));
+  CHECK(!gpuir_searcher_create(ix, &d, &s, NULL));
   gpuir_searcher_destroy(s);
   gpuir_close(ix);
 }

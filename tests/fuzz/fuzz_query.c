@@ -61,7 +61,7 @@ static void start(int i) {
     gpuir_builder_destroy(b);
     for (e = 0; e < 2; e++) {
       how.evaluator = e;
-      if (gpuir_searcher_create(ix[i], &how, &searcher[i][e])) abort();
+      if (gpuir_searcher_create(ix[i], &how, &searcher[i][e], NULL)) abort();
     }
   } else if (status != GPUIR_E_UNSUPPORTED) {
     abort();

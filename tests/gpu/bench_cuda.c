@@ -84,7 +84,7 @@ static gpuir_searcher *searcher(bench *b, int evaluator, unsigned threads, int c
   memset(&d, 0, sizeof d);
   d.evaluator = evaluator;
   d.threads = threads;
-  if (gpuir_searcher_create(b->ix, &d, &s)) die("searcher", NULL);
+  if (gpuir_searcher_create(b->ix, &d, &s, NULL)) die("searcher", NULL);
   if (cuda && gpuir_cuda_attach(s, b->cuda, 0, &err)) die("attach", &err);
   return s;
 }
@@ -233,7 +233,7 @@ static void open_index(bench *b, const char *path) {
     if (synth_write(b->web, path, &err)) die("synth", &err);
     if (gpuir_open(path, NULL, &b->ix, &err)) die("open", &err);
   }
-  (void)gpuir_index_stats(b->ix, &x);
+  (void)gpuir_index_get_info(b->ix, &x);
   printf("# index: %llu documents, %llu lists, %llu postings, clustering %g, %s and %s (%.1f s)\n",
          (unsigned long long)x.documents, (unsigned long long)x.terms, (unsigned long long)x.postings,
          b->desc.clustering, b->desc.codec, b->desc.freq_codec, now() - t);
@@ -253,7 +253,7 @@ static void open_device(bench *b, const gpuir_cuda_desc *desc, int measure) {
         b->most.copy * 1e-9, b->most.issue * 1e-12, b->most.adds * 1e-9, b->most.clears * 1e-12);
   t = now();
   if (gpuir_cuda_open(b->ix, desc, &b->cuda, &err)) die("cuda", &err);
-  gpuir_cuda_stats(b->cuda, &info);
+  gpuir_cuda_get_info(b->cuda, &info);
   printf("# device: %s, driver %d, runtime %d: %.2f GB resident, %.2f GB in all (%.3f s)\n", info.device,
          info.driver_version, info.runtime_version, (double)info.index_bytes * 1e-9,
          (double)info.used_memory * 1e-9, now() - t);
@@ -262,7 +262,7 @@ static void open_device(bench *b, const gpuir_cuda_desc *desc, int measure) {
 /* What the device's list cache did, if the index is not all there. */
 static void print_cache(const bench *b) {
   gpuir_cuda_info info;
-  gpuir_cuda_stats(b->cuda, &info);
+  gpuir_cuda_get_info(b->cuda, &info);
   if (info.lists_hit + info.lists_missed)
     printf("# list cache: %llu lists found on the device, %llu sent, %.1f %% found\n",
            (unsigned long long)info.lists_hit, (unsigned long long)info.lists_missed,

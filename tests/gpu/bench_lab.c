@@ -240,7 +240,7 @@ static double work_of(gpuir_index *ix, gpuir_query *const *q, size_t nq) {
   gpuir_searcher *s;
   double work = 0;
   size_t i;
-  if (gpuir_searcher_create(ix, NULL, &s)) exit(1);
+  if (gpuir_searcher_create(ix, NULL, &s, NULL)) exit(1);
   for (i = 0; i < nq; i++) {
     uint64_t n = 0;
     int t;
@@ -248,7 +248,7 @@ static double work_of(gpuir_index *ix, gpuir_query *const *q, size_t nq) {
     work += (double)n;
     for (t = 0; t < (int)q[i]->n && q[i]->mode == GPUIR_OR; t++) {
       gpuir_term_info info;
-      if (gpuir_term_stats(ix, q[i]->terms[t].id, &info)) exit(1);
+      if (gpuir_term_get_info(ix, q[i]->terms[t].id, &info)) exit(1);
       work += (double)info.df;
     }
   }
@@ -285,7 +285,7 @@ static void profile_search(void) {
   if (synth_generate(&d, path, &err) || gpuir_open(path, NULL, &ix, &err)) die(&err);
   (void)unlink(path);
   if (gpuir_cuda_open(ix, NULL, &cuda, &err)) die(&err);
-  if (gpuir_searcher_create(ix, NULL, &s)) exit(1);
+  if (gpuir_searcher_create(ix, NULL, &s, NULL)) exit(1);
   if (gpuir_cuda_lab_attach(s, cuda, "skip", "bucket-select", 0, &err)) die(&err);
   memset(&desc, 0, sizeof desc);
   for (b = 0; b < sizeof batches / sizeof batches[0]; b++) {

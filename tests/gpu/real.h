@@ -51,12 +51,12 @@ static int real_by_df(const void *x, const void *y) {
 static void real_terms_of(const gpuir_index *ix, real_terms *t) {
   gpuir_index_info x;
   uint64_t id;
-  (void)gpuir_index_stats(ix, &x);
+  (void)gpuir_index_get_info(ix, &x);
   t->term = (struct real_term *)calloc((size_t)x.terms + 1, sizeof *t->term);
   t->n = 0;
   for (id = 0; t->term && id < x.terms; id++) {
     gpuir_term_info info;
-    if (gpuir_term_stats(ix, id, &info) || info.term_len > REAL_LONGEST) continue;
+    if (gpuir_term_get_info(ix, id, &info) || info.term_len > REAL_LONGEST) continue;
     t->term[t->n].id = id;
     t->term[t->n++].df = info.df;
   }
@@ -85,7 +85,7 @@ static uint32_t real_name(const char *path) {
 static size_t real_word(const gpuir_index *ix, uint32_t t, char *text, size_t cap) {
   gpuir_term_info info;
   if (!real_named.n) return (size_t)snprintf(text, cap, "t%u ", (unsigned)t);
-  if (t >= real_named.n || gpuir_term_stats(ix, real_named.term[t].id, &info)) return 0;
+  if (t >= real_named.n || gpuir_term_get_info(ix, real_named.term[t].id, &info)) return 0;
   return (size_t)snprintf(text, cap, "%.*s ", (int)info.term_len, info.term);
 }
 

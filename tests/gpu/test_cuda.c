@@ -190,11 +190,11 @@ static uint64_t searcher_memory(const gpuir_index *ix, size_t batch, uint64_t *a
   memset(&desc, 0, sizeof desc);
   desc.batch = batch;
   if (gpuir_cuda_open(ix, &desc, &cuda, &err) ||
-      gpuir_searcher_create((gpuir_index *)(uintptr_t)ix, NULL, &s))
+      gpuir_searcher_create((gpuir_index *)(uintptr_t)ix, NULL, &s, NULL))
     exit(1);
-  gpuir_cuda_stats(cuda, &before);
+  gpuir_cuda_get_info(cuda, &before);
   if (gpuir_cuda_attach(s, cuda, 0, &err)) exit(1);
-  gpuir_cuda_stats(cuda, &after);
+  gpuir_cuda_get_info(cuda, &after);
   gpuir_searcher_destroy(s);
   gpuir_cuda_close(cuda);
   *all = after.used_memory;
@@ -236,7 +236,7 @@ static void check(const char *name, const char *path, uint32_t vocabulary, unsig
       report(0, name);
       break;
     }
-    gpuir_cuda_stats(cuda, &info);
+    gpuir_cuda_get_info(cuda, &info);
     most_terms = way == 3 ? 5 : 40;
     for (evaluator = 0; evaluator < 2; evaluator++) {
       gpuir_searcher_desc sd;
@@ -247,9 +247,9 @@ static void check(const char *name, const char *path, uint32_t vocabulary, unsig
       gpuir_query **q = (gpuir_query **)calloc(nq, sizeof *q);
       memset(&sd, 0, sizeof sd);
       sd.threads = quick ? 1 : 8;
-      if (gpuir_searcher_create(ix, &sd, &cpu)) exit(1);
+      if (gpuir_searcher_create(ix, &sd, &cpu, NULL)) exit(1);
       sd.evaluator = evaluator;
-      if (gpuir_searcher_create(ix, &sd, &gpu)) exit(1);
+      if (gpuir_searcher_create(ix, &sd, &gpu, NULL)) exit(1);
       if (gpuir_cuda_attach(gpu, cuda, 0, &err)) {
         printf("# attach: %s\n", err.msg);
         bad++;
@@ -265,7 +265,7 @@ static void check(const char *name, const char *path, uint32_t vocabulary, unsig
       }
       (void)snprintf(what, sizeof what, "%s: %s, %s equals the CPU", name, ways[way],
                      evaluator ? "exhaustive" : "pruned");
-      gpuir_cuda_stats(cuda, &info);
+      gpuir_cuda_get_info(cuda, &info);
       bad += desc.memory && info.used_memory > desc.memory;
       bad += way == 3 && (!info.lists_missed || info.resident_bytes >= info.index_bytes);
       bad += way != 3 && (info.lists_missed || !info.lists_hit);
@@ -302,7 +302,8 @@ static void *thread_main(void *argument) {
   gpuir_error err;
   synth_rng r = {w->seed};
   unsigned i, round;
-  if (gpuir_searcher_create(w->ix, NULL, &cpu) || gpuir_searcher_create(w->ix, NULL, &gpu)) exit(1);
+  if (gpuir_searcher_create(w->ix, NULL, &cpu, NULL) || gpuir_searcher_create(w->ix, NULL, &gpu, NULL))
+    exit(1);
   w->bad += gpuir_cuda_attach(gpu, w->cuda, 0, &err) != 0;
   for (round = 0; round < 4 && !w->bad; round++) {
     for (i = 0; i < 64; i++) q[i] = random_query(w->ix, w->vocabulary, &r, 1);
@@ -329,7 +330,7 @@ static void check_threads(const char *path, uint32_t vocabulary, double part) {
   char what[160];
   if (gpuir_open(path, NULL, &ix, &err)) exit(1);
   memset(&desc, 0, sizeof desc);
-  (void)gpuir_index_stats(ix, &x);
+  (void)gpuir_index_get_info(ix, &x);
   desc.memory =
       (uint64_t)((double)(x.docids_bytes + x.freqs_bytes + x.directory_bytes + 4 * x.documents) * part);
   if (gpuir_cuda_open(ix, &desc, &cuda, &err)) {
@@ -349,7 +350,7 @@ static void check_threads(const char *path, uint32_t vocabulary, double part) {
     (void)pthread_join(id[i], NULL);
     bad += w[i].bad;
   }
-  gpuir_cuda_stats(cuda, &info);
+  gpuir_cuda_get_info(cuda, &info);
   if (part > 0) {
     (void)snprintf(what, sizeof what, "threads share a device with %g %% of the index", 100 * part);
     printf(
@@ -386,14 +387,14 @@ static void check_failing_calls(const char *path, uint32_t vocabulary, int cache
   unsigned bad = 0, error, i;
   unsigned long injected = 0, answered = 0;
   synth_rng r = {91};
-  if (gpuir_open(path, NULL, &ix, &err) || gpuir_searcher_create(ix, NULL, &cpu)) exit(1);
+  if (gpuir_open(path, NULL, &ix, &err) || gpuir_searcher_create(ix, NULL, &cpu, NULL)) exit(1);
   for (i = 0; i < 8; i++) q[i] = random_query(ix, vocabulary, &r, 1);
   memset(&desc, 0, sizeof desc);
   desc.batch = 4;
   if (cached) {
     uint64_t all, one = searcher_memory(ix, 1, &all);
     gpuir_index_info x;
-    (void)gpuir_index_stats(ix, &x);
+    (void)gpuir_index_get_info(ix, &x);
     desc.memory = one + (x.docids_bytes + x.freqs_bytes + 4 * x.documents) * 3 / 4;
   }
   for (error = 0; error < 2 && !bad; error++) {
@@ -408,7 +409,7 @@ static void check_failing_calls(const char *path, uint32_t vocabulary, int cache
       gpuir_cuda_seam_calls = 0;
       gpuir_cuda_seam_fail = fail;
       gpuir_cuda_seam_error = errors[error];
-      if (gpuir_searcher_create(ix, NULL, &gpu)) exit(1);
+      if (gpuir_searcher_create(ix, NULL, &gpu, NULL)) exit(1);
       status = gpuir_cuda_open(ix, &desc, &cuda, &err);
       if (!status) status = gpuir_cuda_attach(gpu, cuda, fallback, &err);
       if (status) {
@@ -423,7 +424,7 @@ static void check_failing_calls(const char *path, uint32_t vocabulary, int cache
              round++) { /* the second one must be right whatever happened to the first */
           status = gpuir_search_batch(gpu, (const gpuir_query *const *)q, 8, 10, b, nb);
           if (!round) clean = gpuir_cuda_seam_calls < fail;
-          gpuir_searcher_stats(gpu, &info);
+          gpuir_searcher_get_info(gpu, &info);
           if (!round && !clean && !fallback) {
             bad += status != expected;
           } else {
@@ -464,7 +465,7 @@ static void check_too_large(const char *path, uint32_t vocabulary) {
   uint64_t all;
   uint32_t i;
   int fallback;
-  if (gpuir_open(path, NULL, &ix, &err) || gpuir_searcher_create(ix, NULL, &cpu)) exit(1);
+  if (gpuir_open(path, NULL, &ix, &err) || gpuir_searcher_create(ix, NULL, &cpu, NULL)) exit(1);
   for (i = 0; i < 60 && i < vocabulary; i++)
     at += (size_t)snprintf(text + at, sizeof text - at, "t%u ", (unsigned)i);
   memset(&desc, 0, sizeof desc);
@@ -472,7 +473,7 @@ static void check_too_large(const char *path, uint32_t vocabulary) {
   if (gpuir_query_parse(ix, NULL, text, at, &q, &err) || gpuir_cuda_open(ix, &desc, &cuda, &err)) exit(1);
   for (fallback = 0; fallback < 2; fallback++) {
     int status;
-    if (gpuir_searcher_create(ix, NULL, &s) || gpuir_cuda_attach(s, cuda, fallback, &err)) exit(1);
+    if (gpuir_searcher_create(ix, NULL, &s, NULL) || gpuir_cuda_attach(s, cuda, fallback, &err)) exit(1);
     status = gpuir_search(s, q, hits, 10, &n);
     report(fallback ? !status && !compare(cpu, s, &q, 1, 10, 0) : status == GPUIR_E_NOMEM,
            fallback ? "the CPU answers a query that is too large for the cache"
@@ -505,8 +506,8 @@ static void check_limits(const char *path, uint32_t vocabulary) {
   memset(&sd, 0, sizeof sd);
   desc.threshold = 1;
   sd.cancel = &cancel;
-  if (gpuir_cuda_open(ix, &desc, &cuda, &err) || gpuir_searcher_create(ix, &sd, &s) ||
-      gpuir_searcher_create(ix, NULL, &cpu) || gpuir_cuda_attach(s, cuda, 1, &err))
+  if (gpuir_cuda_open(ix, &desc, &cuda, &err) || gpuir_searcher_create(ix, &sd, &s, NULL) ||
+      gpuir_searcher_create(ix, NULL, &cpu, NULL) || gpuir_cuda_attach(s, cuda, 1, &err))
     exit(1);
   for (i = 0; i < 64; i++) {
     unsigned t;
@@ -514,9 +515,9 @@ static void check_limits(const char *path, uint32_t vocabulary) {
     for (t = 0; t < q[i]->n && !q[i]->terms[t].df; t++) {}
     with_lists += t < q[i]->n;
   }
-  gpuir_cuda_stats(cuda, &before);
+  gpuir_cuda_get_info(cuda, &before);
   i = compare(cpu, s, q, 64, 10, 0);
-  gpuir_cuda_stats(cuda, &after);
+  gpuir_cuda_get_info(cuda, &after);
   report(!i && after.batches - before.batches >= with_lists &&
              after.batches - before.batches <= with_lists + 1 && after.queries - before.queries == 64,
          "a threshold of one posting makes each query with postings a launch");
@@ -563,7 +564,7 @@ static void check_errors(const char *path) {
       unsigned i = 0;
       int status = GPUIR_OK;
       for (; i < 64 && !status; i++) {
-        if (gpuir_searcher_create(ix, NULL, &many[i])) exit(1);
+        if (gpuir_searcher_create(ix, NULL, &many[i], NULL)) exit(1);
         status = gpuir_cuda_attach(many[i], cuda, 0, &err);
       }
       refused = status == GPUIR_E_NOMEM && i > 1;
@@ -576,14 +577,14 @@ static void check_errors(const char *path) {
   desc.device = 99;
   report(gpuir_cuda_open(ix, &desc, &cuda, &err) == GPUIR_E_BACKEND && !cuda,
          "a device that is not there is refused");
-  if (gpuir_cuda_open(ix, NULL, &cuda, &err) || gpuir_searcher_create(ix, NULL, &s) ||
+  if (gpuir_cuda_open(ix, NULL, &cuda, &err) || gpuir_searcher_create(ix, NULL, &s, NULL) ||
       gpuir_query_parse(ix, NULL, "t1", 2, &q, &err))
     exit(1);
   report(gpuir_cuda_attach(s, cuda, 1, &err) == GPUIR_OK && !strcmp(gpuir_backend_name(s), "cuda"),
          "attached");
   (void)gpuir_search(s, q, hits, 20000, &n);
   memset(&info, 0, sizeof info);
-  gpuir_searcher_stats(s, &info);
+  gpuir_searcher_get_info(s, &info);
   report(
       n == gpuir__min32(20000, q->terms[0].df) && (info.backend_failures == 1 || ix->stat.documents <= 10000),
       "the CPU answers a k that is too large");
@@ -629,7 +630,7 @@ static void check_damage(const char *path, uint32_t vocabulary, unsigned rounds)
     if (round & 1) {
       gpuir_cuda_info info;
       if (!gpuir_cuda_open(ix, &desc, &cuda, &err)) {
-        gpuir_cuda_stats(cuda, &info);
+        gpuir_cuda_get_info(cuda, &info);
         gpuir_cuda_close(cuda);
         /* not expanded, or not whole */
         desc.memory = round & 2 ? info.index_bytes + (6u << 20) : info.index_bytes / 2 + (3300u << 10);
@@ -643,7 +644,7 @@ static void check_damage(const char *path, uint32_t vocabulary, unsigned rounds)
       gpuir_query *q[64];
       unsigned nq = 0, tries;
       opened++;
-      if (gpuir_searcher_create(ix, NULL, &s) || gpuir_cuda_attach(s, cuda, 0, &err)) exit(1);
+      if (gpuir_searcher_create(ix, NULL, &s, NULL) || gpuir_cuda_attach(s, cuda, 0, &err)) exit(1);
       for (tries = 0; nq < 64 && tries < 1000; tries++) {
         char text[64];
         gpuir_query_desc qd;
@@ -683,7 +684,7 @@ static uint64_t memory_used(const char *path) {
     printf("# %s: %s\n", path, err.msg);
     exit(1);
   }
-  gpuir_cuda_stats(cuda, &info);
+  gpuir_cuda_get_info(cuda, &info);
   gpuir_cuda_close(cuda);
   gpuir_close(ix);
   return info.used_memory;
@@ -728,9 +729,9 @@ static unsigned compare_all(gpuir_index *ix, gpuir_cuda *cuda, uint32_t vocabula
     gpuir_error err;
     synth_rng r = {7u + (unsigned)evaluator};
     memset(&sd, 0, sizeof sd);
-    if (gpuir_searcher_create(ix, &sd, &cpu)) exit(1);
+    if (gpuir_searcher_create(ix, &sd, &cpu, NULL)) exit(1);
     sd.evaluator = evaluator;
-    if (gpuir_searcher_create(ix, &sd, &gpu)) exit(1);
+    if (gpuir_searcher_create(ix, &sd, &gpu, NULL)) exit(1);
     if (gpuir_cuda_attach(gpu, cuda, 0, &err)) {
       printf("# attach: %s\n", err.msg);
       bad++;
@@ -812,7 +813,7 @@ static void check_spoilt(const char *path, uint32_t vocabulary, unsigned nq) {
       break;
     }
     bad += compare_all(ix, cuda, vocabulary, nq);
-    gpuir_cuda_stats(cuda, &info);
+    gpuir_cuda_get_info(cuda, &info);
     gpuir_cuda_close(cuda);
     desc.batch = 64;
     desc.memory = way ? info.index_bytes / 2 + (3300u << 10) : info.index_bytes + (6u << 20);
@@ -845,7 +846,7 @@ static void check_codec(const shape *s, const char *path, unsigned nq, uint64_t 
     printf("Bail out! %s\n", err.msg);
     exit(1);
   }
-  (void)gpuir_index_stats(ix, &x);
+  (void)gpuir_index_get_info(ix, &x);
   padding = 64 * x.terms + 4096;
   memset(&desc, 0, sizeof desc);
   desc.batch = 64;
@@ -868,7 +869,7 @@ static void check_codec(const shape *s, const char *path, unsigned nq, uint64_t 
     most_terms = way ? 4 : 40;
     bad += compare_all(ix, cuda, vocabulary, nq);
     most_terms = 40;
-    gpuir_cuda_stats(cuda, &info);
+    gpuir_cuda_get_info(cuda, &info);
     if (!way && !*bytes) *bytes = info.index_bytes;
     if (way == 1) coded = info.index_bytes;
     if (!way) bad += info.index_bytes > *bytes + padding || info.index_bytes + padding < *bytes;
@@ -997,7 +998,7 @@ static void check_layout(gpuir_index *ix) {
          "an index of another header is refused");
   ix->layout = layout;
   memset(&err, 0, sizeof err);
-  if (!gpuir_searcher_create(ix, NULL, &s)) s->layout ^= 1;
+  if (!gpuir_searcher_create(ix, NULL, &s, NULL)) s->layout ^= 1;
   cuda = (gpuir_cuda *)folder;
   report(s && gpuir_cuda_attach(s, cuda, 0, &err) == GPUIR_E_VERSION &&
              strstr(err.msg, "gpuir_cuda_attach") && !strcmp(gpuir_backend_name(s), "cpu"),

@@ -58,7 +58,7 @@ static void search(gpuir_index *ix, gpuir_searcher *gpu, gpuir_searcher *cpu, un
   const unsigned n = parse(ix, number, q);
   gpuir_index_info info;
   unsigned i;
-  if (gpuir_index_stats(ix, &info)) seed_stop("no statistics");
+  if (gpuir_index_get_info(ix, &info)) seed_stop("no statistics");
   for (i = 0; i < n; i++) {
     size_t got = 0, want = 0, j;
     const int status = gpuir_search(gpu, q[i], hits, K, &got);
@@ -86,7 +86,7 @@ static void exercise(const char *path, unsigned number) {
   desc.batch = 64;
   status = gpuir_cuda_open(ix, &desc, &cuda, &err);
   if (!status && number % 3) { /* as it is; a part of it */
-    gpuir_cuda_stats(cuda, &info);
+    gpuir_cuda_get_info(cuda, &info);
     gpuir_cuda_close(cuda);
     desc.memory = number % 3 == 1 ? info.index_bytes + (6u << 20) : info.index_bytes / 2 + (3300u << 10);
     status = gpuir_cuda_open(ix, &desc, &cuda, &err);
@@ -95,7 +95,7 @@ static void exercise(const char *path, unsigned number) {
   if (!status) {
     on_device++;
     verified += (unsigned)right;
-    if (gpuir_searcher_create(ix, NULL, &gpu) || gpuir_searcher_create(ix, NULL, &cpu))
+    if (gpuir_searcher_create(ix, NULL, &gpu, NULL) || gpuir_searcher_create(ix, NULL, &cpu, NULL))
       seed_stop("no searcher");
     if (!gpuir_cuda_attach(gpu, cuda, 0, &err)) search(ix, gpu, cpu, number, right);
     gpuir_searcher_destroy(gpu);

@@ -414,7 +414,7 @@ static void check_search(const char *what, const synth_desc *d, const char *path
     (void)snprintf(name, sizeof name, "%s, %s and %s, k %u", what, methods[round % 7], rankings[round % 4],
                    (unsigned)k);
     for (i = 0; i < n; i++) q[i] = random_query(ix, vocabulary, &r);
-    if (gpuir_searcher_create(ix, NULL, &cpu) || gpuir_searcher_create(ix, NULL, &gpu)) exit(1);
+    if (gpuir_searcher_create(ix, NULL, &cpu, NULL) || gpuir_searcher_create(ix, NULL, &gpu, NULL)) exit(1);
     if (gpuir_cuda_lab_attach(gpu, cuda, methods[round % 7], rankings[(round / 2 + round) % 4], 0, &err)) {
       printf("# %s\n", err.msg);
       ok = 0;

@@ -33,7 +33,9 @@ static void exercise_documents(const gpuir_index *ix, uint64_t documents) {
     int status = gpuir_doc_get(ix, (uint32_t)d, &doc);
     EXERCISE_CHECK(status == GPUIR_OK || status == GPUIR_E_FORMAT);
     if (status) continue;
-    exercise_bytes(doc.name, doc.name_len);
+    exercise_bytes(doc.name_piece[0], doc.name_piece_len[0]);
+    exercise_bytes(doc.name_piece[1], doc.name_piece_len[1]);
+    EXERCISE_CHECK(doc.name_len == doc.name_piece_len[0] + doc.name_piece_len[1]);
     exercise_bytes(doc.source, doc.source_len);
     exercise_bytes(doc.text, doc.text_len);
   }
@@ -75,7 +77,7 @@ static void exercise_terms(const gpuir_index *ix, const gpuir_index_info *index)
   uint64_t id, found;
   gpuir_term_info info;
   for (id = 0; id < index->terms; id++) {
-    int status = gpuir_term_stats(ix, id, &info);
+    int status = gpuir_term_get_info(ix, id, &info);
     if (status) continue;
     exercise_bytes(info.term, info.term_len);
     EXERCISE_CHECK(info.df <= index->documents);
@@ -83,7 +85,7 @@ static void exercise_terms(const gpuir_index *ix, const gpuir_index_info *index)
     EXERCISE_CHECK(gpuir_term_lower_bound(ix, info.term, info.term_len) <= index->terms);
     exercise_cursor(ix, id, &info, index->documents);
   }
-  EXERCISE_CHECK(gpuir_term_stats(ix, index->terms, &info) == GPUIR_E_NOT_FOUND);
+  EXERCISE_CHECK(gpuir_term_get_info(ix, index->terms, &info) == GPUIR_E_NOT_FOUND);
 }
 
 static void exercise_search(gpuir_searcher *s, const gpuir_query *q, uint64_t documents) {
@@ -112,7 +114,7 @@ static size_t exercise_text(const gpuir_index *ix, uint64_t terms, unsigned vari
   for (i = 0; i < words && terms; i++) {
     gpuir_term_info info;
     uint64_t id = (variant * 2654435761u + i * (terms / words + 1)) % terms;
-    if (gpuir_term_stats(ix, id, &info) || n + info.term_len + 3 > cap) continue;
+    if (gpuir_term_get_info(ix, id, &info) || n + info.term_len + 3 > cap) continue;
     if (i && (variant + i) % 4 == 0) out[n++] = '-';
     memcpy(out + n, info.term, info.term_len);
     n += info.term_len;
@@ -142,7 +144,7 @@ static gpuir_searcher *exercise_intersection(gpuir_index *ix) {
   desc.timeout_ns = 2000000000u;
   if (!gpuir_intersection_name(++turn)) turn = 0;
   desc.intersection = gpuir_intersection_name(turn);
-  EXERCISE_CHECK(gpuir_searcher_create(ix, &desc, &s) == GPUIR_OK);
+  EXERCISE_CHECK(gpuir_searcher_create(ix, &desc, &s, NULL) == GPUIR_OK);
   return s;
 }
 
@@ -154,7 +156,7 @@ static void exercise_queries(gpuir_index *ix, uint64_t documents, uint64_t terms
   desc.timeout_ns = 2000000000u;
   for (i = 0; i < 2; i++) {
     desc.evaluator = i ? GPUIR_EVAL_EXHAUSTIVE : GPUIR_EVAL_AUTO;
-    EXERCISE_CHECK(gpuir_searcher_create(ix, &desc, &s[i]) == GPUIR_OK);
+    EXERCISE_CHECK(gpuir_searcher_create(ix, &desc, &s[i], NULL) == GPUIR_OK);
   }
   for (variant = 0; variant < 12; variant++) {
     gpuir_query_desc how;
@@ -209,7 +211,7 @@ static int exercise_file(const char *path, int simd, int *verified) {
   }
   *verified = gpuir_verify(ix, &err);
   EXERCISE_CHECK(!*verified || (err.code == *verified && strstr(err.msg, name)));
-  EXERCISE_CHECK(gpuir_index_stats(ix, &info) == GPUIR_OK);
+  EXERCISE_CHECK(gpuir_index_get_info(ix, &info) == GPUIR_OK);
   exercise_bytes(info.analyzer, strlen(info.analyzer));
   exercise_bytes(info.codec, strlen(info.codec));
   exercise_bytes(info.freq_codec, strlen(info.freq_codec));

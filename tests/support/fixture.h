@@ -37,7 +37,7 @@ static inline gpuir_searcher *searcher_on(gpuir_index *ix, int evaluator, unsign
   memset(&desc, 0, sizeof desc);
   desc.evaluator = evaluator;
   desc.threads = threads;
-  assert_int_equal(gpuir_searcher_create(ix, &desc, &s), GPUIR_OK);
+  assert_int_equal(gpuir_searcher_create(ix, &desc, &s, NULL), GPUIR_OK);
   return s;
 }
 
@@ -101,7 +101,7 @@ static inline void say_where(const fixture *f, const gpuir_index *ix, const char
   static const char *const modes[] = {"AND", "OR", "AND+OR"};
   int level = 0;
   while (f->index[level] != ix) level++;
-  (void)gpuir_index_stats(ix, &info);
+  (void)gpuir_index_get_info(ix, &info);
   print_error("collection %s (N = %u), docIDs %s, frequencies %s, %s, %s, k = %lu, query \"%.300s\"\n",
               f->name, (unsigned)f->o.ndocs, info.codec, info.freq_codec,
               gpuir_simd_name(GPUIR_SIMD_SCALAR + level % LEVELS), modes[mode], (unsigned long)k, text);

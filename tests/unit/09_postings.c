@@ -38,9 +38,9 @@ static void score_setup(scored *f) {
     if (gpuir_open(path, &od, &f->index[i], &err)) fail_msg("%s", err.msg);
     if (i == 0 && gpuir_verify(f->index[i], &err)) fail_msg("%s", err.msg);
     memset(&sd, 0, sizeof sd);
-    assert_int_equal(gpuir_searcher_create(f->index[i], &sd, &f->searcher[i * 2]), GPUIR_OK);
+    assert_int_equal(gpuir_searcher_create(f->index[i], &sd, &f->searcher[i * 2], NULL), GPUIR_OK);
     sd.evaluator = GPUIR_EVAL_EXHAUSTIVE;
-    assert_int_equal(gpuir_searcher_create(f->index[i], &sd, &f->searcher[i * 2 + 1]), GPUIR_OK);
+    assert_int_equal(gpuir_searcher_create(f->index[i], &sd, &f->searcher[i * 2 + 1], NULL), GPUIR_OK);
   }
   (void)unlink(path);
   f->hits = (gpuir_hit *)oracle_grow(NULL, f->o.ndocs, sizeof *f->hits);
@@ -473,7 +473,7 @@ static int print_digest(void) {
     gpuir_searcher *s;
     memset(&od, 0, sizeof od);
     od.simd = level;
-    if (gpuir_open(path, &od, &ix, &err) || gpuir_searcher_create(ix, NULL, &s)) return 1;
+    if (gpuir_open(path, &od, &ix, &err) || gpuir_searcher_create(ix, NULL, &s, NULL)) return 1;
     r.s = 206;
     for (i = 0; i < 600; i++) {
       oracle_query oq;
@@ -527,7 +527,7 @@ static void check_cursor(fixture *f, const gpuir_index *ix, uint32_t term, rng *
   }
   assert_int_equal(gpuir_term_find(ix, name, strlen(name), &id), GPUIR_OK);
   assert_int_equal(gpuir_term_lower_bound(ix, name, strlen(name)), id);
-  assert_int_equal(gpuir_term_stats(ix, id, &info), GPUIR_OK);
+  assert_int_equal(gpuir_term_get_info(ix, id, &info), GPUIR_OK);
   assert_int_equal(info.df, end - p);
   assert_memory_equal(info.term, name, info.term_len);
   if (info.idf != oracle_idf(o->ndocs, info.df))

@@ -62,7 +62,7 @@ static uint64_t plain_bytes(const char *spec) {
   d.codec = name;
   if (build(&d, ndocs, NULL, &err)) fail_msg("%s", err.msg);
   if (gpuir_open(other, NULL, &ix, &err)) fail_msg("%s", err.msg);
-  assert_int_equal(gpuir_index_stats(ix, &info), 0);
+  assert_int_equal(gpuir_index_get_info(ix, &info), 0);
   gpuir_close(ix);
   (void)unlink(other);
   return info.docids_bytes;
@@ -95,7 +95,7 @@ static void test_parameters(void **state) {
     free(bytes);
     if (gpuir_open(path, NULL, &ix, &err)) fail_msg("%s", err.msg);
     if (gpuir_verify(ix, &err)) fail_msg("%s: %s", specs[i], err.msg);
-    assert_int_equal(gpuir_index_stats(ix, &info), 0);
+    assert_int_equal(gpuir_index_get_info(ix, &info), 0);
     assert_string_equal(info.codec, specs[i]);
     assert_string_equal(info.freq_codec, "bp128");
     assert_true(info.docids_bytes != plain_bytes(specs[i]));
@@ -144,7 +144,7 @@ static sizes *sizes_of(const char *codec, const char *freq_codec, size_t *terms)
   assert_non_null(all);
   for (id = 0; id < ix->stat.terms; id++) {
     gpuir_term_info t;
-    assert_int_equal(gpuir_term_stats(ix, id, &t), 0);
+    assert_int_equal(gpuir_term_get_info(ix, id, &t), 0);
     all[id].docs = t.docids_bytes;
     all[id].freqs = t.freqs_bytes;
   }
@@ -184,17 +184,17 @@ static void test_auto(void **state) {
     free(bytes);
     if (gpuir_open(path, NULL, &ix, &err)) fail_msg("%s", err.msg);
     if (gpuir_verify(ix, &err)) fail_msg("%s: %s", specs[j], err.msg);
-    assert_int_equal(gpuir_index_stats(ix, &info), 0);
+    assert_int_equal(gpuir_index_get_info(ix, &info), 0);
     assert_string_equal(info.codec, specs[j]);
     assert_string_equal(info.freq_codec, specs[j]);
     assert_int_equal(ix->stat.terms, terms);
     assert_postings(ix);
-    assert_int_equal(gpuir_codec_stats(ix, 0, mix[0], &nmix[0]), 0);
-    assert_int_equal(gpuir_codec_stats(ix, 1, mix[1], &nmix[1]), 0);
+    assert_int_equal(gpuir_codec_get_info(ix, 0, mix[0], &nmix[0]), 0);
+    assert_int_equal(gpuir_codec_get_info(ix, 1, mix[1], &nmix[1]), 0);
     assert_true(nmix[1] > 3 && nmix[0] > 1);
     for (id = 0; id < terms; id++) {
       gpuir_term_info t;
-      assert_int_equal(gpuir_term_stats(ix, id, &t), 0);
+      assert_int_equal(gpuir_term_get_info(ix, id, &t), 0);
       if (t.df == 1) continue;
       for (docids = 0; docids < 2; docids++) {
         const gpuir__codec *table = docids ? gpuir__docid_codecs : gpuir__freq_codecs;

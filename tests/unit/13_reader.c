@@ -143,7 +143,7 @@ static void test_layout(void **state) {
   uint32_t first;
   (void)state;
   assert_int_equal(gpuir_open(valid_path, NULL, &ix, NULL), GPUIR_OK);
-  assert_int_equal(gpuir_searcher_create(ix, NULL, &s), GPUIR_OK);
+  assert_int_equal(gpuir_searcher_create(ix, NULL, &s, NULL), GPUIR_OK);
   memcpy(&first, ix, sizeof first);
   assert_int_equal(first, gpuir__index_layout());
   memcpy(&first, s, sizeof first);
@@ -463,7 +463,7 @@ static int use_with(const gpuir_allocator *a) {
   status = gpuir_open(valid_path, &od, &ix, NULL);
   if (!status) status = gpuir_verify(ix, NULL);
   if (!status) status = gpuir_cursor_open(ix, 3, &c, NULL);
-  if (!status) status = gpuir_searcher_create(ix, &sd, &s);
+  if (!status) status = gpuir_searcher_create(ix, &sd, &s, NULL);
   for (mode = 0; mode < 3 && !status; mode++) {
     const gpuir_query *both[2];
     uint64_t count;
@@ -559,7 +559,7 @@ static void test_term_order(void **state) {
   }
   oracle_invert(&f.o);
   setup_codecs(&f, "byte terms", NULL, 1);
-  assert_int_equal(gpuir_index_stats(f.index[0], &info), GPUIR_OK);
+  assert_int_equal(gpuir_index_get_info(f.index[0], &info), GPUIR_OK);
   terms = info.terms;
   assert_int_equal(terms, f.o.nterms);
   assert_int_equal(info.postings, f.o.npost);
@@ -568,7 +568,7 @@ static void test_term_order(void **state) {
     gpuir_term_info t;
     uint64_t found;
     int c;
-    assert_int_equal(gpuir_term_stats(f.index[0], id, &t), GPUIR_OK);
+    assert_int_equal(gpuir_term_get_info(f.index[0], id, &t), GPUIR_OK);
     assert_int_equal(t.df, oracle_df(&f.o, oracle_find(&f.o, t.term, t.term_len)));
     assert_int_equal(gpuir_term_find(f.index[0], t.term, t.term_len, &found), GPUIR_OK);
     assert_int_equal(found, id);
@@ -588,12 +588,12 @@ static void test_term_order(void **state) {
     at = gpuir_term_lower_bound(f.index[0], s, n);
     assert_true(at <= terms);
     if (at < terms) {
-      assert_int_equal(gpuir_term_stats(f.index[0], at, &t), GPUIR_OK);
+      assert_int_equal(gpuir_term_get_info(f.index[0], at, &t), GPUIR_OK);
       assert_true(memcmp(t.term, s, n < t.term_len ? n : t.term_len) > 0 ||
                   (memcmp(t.term, s, n < t.term_len ? n : t.term_len) == 0 && t.term_len >= n));
     }
     if (at) {
-      assert_int_equal(gpuir_term_stats(f.index[0], at - 1, &t), GPUIR_OK);
+      assert_int_equal(gpuir_term_get_info(f.index[0], at - 1, &t), GPUIR_OK);
       assert_true(memcmp(t.term, s, n < t.term_len ? n : t.term_len) < 0 ||
                   (memcmp(t.term, s, n < t.term_len ? n : t.term_len) == 0 && t.term_len < n));
     }

@@ -100,7 +100,7 @@ static void test_from_postings(void **state) {
   if (gpuir_verify(ix, &err)) fail_msg("%s", err.msg);
   {
     gpuir_index_info info;
-    assert_int_equal(gpuir_index_stats(ix, &info), 0);
+    assert_int_equal(gpuir_index_get_info(ix, &info), 0);
     assert_string_equal(info.codec, "bp128");
     assert_string_equal(info.description, "other");
     assert_string_equal(info.order, "another");
@@ -202,7 +202,7 @@ static void assert_order(const char *expected) {
   gpuir_index_info info;
   gpuir_error err;
   if (gpuir_open(path, NULL, &ix, &err)) fail_msg("%s", err.msg);
-  assert_int_equal(gpuir_index_stats(ix, &info), 0);
+  assert_int_equal(gpuir_index_get_info(ix, &info), 0);
   assert_string_equal(info.order, expected);
   gpuir_close(ix);
 }

@@ -225,7 +225,7 @@ static gpuir_searcher *searcher_by(gpuir_index *ix, const char *intersection, in
   memset(&sd, 0, sizeof sd);
   sd.intersection = intersection;
   sd.evaluator = evaluator;
-  assert_int_equal(gpuir_searcher_create(ix, &sd, &s), GPUIR_OK);
+  assert_int_equal(gpuir_searcher_create(ix, &sd, &s, NULL), GPUIR_OK);
   return s;
 }
 
@@ -291,7 +291,7 @@ static void searchers(void **state) {
         gpuir_searcher *s;
         memset(&sd, 0, sizeof sd);
         sd.intersection = "mergesort";
-        assert_int_equal(gpuir_searcher_create(ix, &sd, &s), GPUIR_E_ARGUMENT);
+        assert_int_equal(gpuir_searcher_create(ix, &sd, &s, NULL), GPUIR_E_ARGUMENT);
         assert_null(s);
       }
       gpuir_close(ix);

@@ -290,7 +290,7 @@ static void test_looks(void **state) {
       memset(&desc, 0, sizeof desc);
       desc.cancel = &cancelled;
       desc.intersection = how == LOOK_AND_METHOD ? "hs64" : NULL;
-      assert_int_equal(gpuir_searcher_create(f.index[2], &desc, &s), GPUIR_OK);
+      assert_int_equal(gpuir_searcher_create(f.index[2], &desc, &s, NULL), GPUIR_OK);
       for (trigger = 1;; trigger += 1 + trigger / 3) {
         status = look(&s->engine, q, how);
         if (!cancelled) break;

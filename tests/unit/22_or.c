@@ -45,7 +45,7 @@ static void test_tiles(void **state) {
   pairs_of_terms(&f, settings[4]);
   pairs_of_terms(&f, settings[8]);
   random_queries(&f, 12, 16, 0);
-  gpuir_searcher_stats(f.searcher[0], &info);
+  gpuir_searcher_get_info(f.searcher[0], &info);
   assert_true(info.tiles_scored > 0 && info.tiles_scored < info.tiles_total &&
               info.tiles_total % (GPUIR__FIRST_TILES + 2) == 0);
   teardown(&f);

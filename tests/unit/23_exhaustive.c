@@ -45,9 +45,9 @@ static void test_every_posting(void **state) {
           assert_int_equal(status, GPUIR_OK);
           memset(&before, 0, sizeof before);
           memset(&after, 0, sizeof after);
-          gpuir_searcher_stats(f.searcher[x * 2 + 1], &before);
+          gpuir_searcher_get_info(f.searcher[x * 2 + 1], &before);
           assert_int_equal(gpuir_search(f.searcher[x * 2 + 1], q, f.hits, 10, &n), GPUIR_OK);
-          gpuir_searcher_stats(f.searcher[x * 2 + 1], &after);
+          gpuir_searcher_get_info(f.searcher[x * 2 + 1], &after);
           assert_int_equal(after.postings_scored - before.postings_scored, postings);
           gpuir_query_destroy(q);
         }

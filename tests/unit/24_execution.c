@@ -88,7 +88,7 @@ static void test_deadline_and_cancel(void **state) {
       desc.timeout_ns = 1;
       desc.cancel = &cancel;
       desc.threads = 2;
-      assert_int_equal(gpuir_searcher_create(f.index[2], &desc, &s), GPUIR_OK);
+      assert_int_equal(gpuir_searcher_create(f.index[2], &desc, &s, NULL), GPUIR_OK);
       n = 7;
       assert_int_equal(gpuir_search(s, q, hits, 100, &n), GPUIR_E_DEADLINE);
       assert_int_equal(n, 0);
@@ -221,13 +221,13 @@ static void test_backends(void **state) {
     other.fails = 1;
     assert_int_equal(gpuir_searcher_set_backend(s, &backend, 1), GPUIR_OK);
     assert_int_equal(d.closed, 1);
-    gpuir_searcher_stats(s, &before);
+    gpuir_searcher_get_info(s, &before);
     assert_int_equal(gpuir_search(s, q, hits, 10, &n), GPUIR_OK);
     equal_hits(&f, f.index[0], text, GPUIR_OR, 10, hits, n, "fallback");
     assert_int_equal(gpuir_search_batch(s, (const gpuir_query *const *)batch, 4, 10, hits, counts), GPUIR_OK);
     for (i = 0; i < 4; i++)
       equal_hits(&f, f.index[0], text, GPUIR_OR, 10, hits + i * 10, counts[i], "fallback batch");
-    gpuir_searcher_stats(s, &after);
+    gpuir_searcher_get_info(s, &after);
     assert_true(after.backend_failures > before.backend_failures);
     assert_true(other.calls >= 2);
     assert_int_equal(gpuir_searcher_set_backend(s, NULL, 0), GPUIR_OK); /* back to the CPU */

@@ -54,8 +54,9 @@ static void test_index(void **state) {
       CALL(GPUIR_E_ARGUMENT, gpuir_verify(NULL, NULL)),
       CALL(GPUIR_E_ARGUMENT, gpuir_verify_directory(NULL, NULL)),
       CALL(GPUIR_OK, gpuir_verify_directory(ix, NULL)),
-      CALL(GPUIR_E_ARGUMENT, gpuir_index_stats(NULL, &info)),
-      CALL(GPUIR_E_ARGUMENT, gpuir_index_stats(ix, NULL)),
+      CALL(GPUIR_E_ARGUMENT, gpuir_index_get_info(NULL, &info)),
+      CALL(GPUIR_E_ARGUMENT, gpuir_index_get_info(ix, NULL)),
+      CALL(0, gpuir_doc_name(NULL, NULL, SIZE_MAX)),
       CALL(GPUIR_E_ARGUMENT, gpuir_doc_get(NULL, 0, &doc)),
       CALL(GPUIR_E_ARGUMENT, gpuir_doc_get(ix, 0, NULL)),
       CALL(GPUIR_E_NOT_FOUND, gpuir_doc_get(ix, UINT32_MAX, &doc)),
@@ -67,15 +68,15 @@ static void test_index(void **state) {
       CALL(0, gpuir_term_lower_bound(NULL, "a", 1)),
       CALL(0, gpuir_term_lower_bound(ix, NULL, 1)),
       CALL(0, gpuir_term_lower_bound(ix, NULL, 0)),
-      CALL(GPUIR_E_ARGUMENT, gpuir_term_stats(NULL, 0, &term)),
-      CALL(GPUIR_E_ARGUMENT, gpuir_term_stats(ix, 0, NULL)),
-      CALL(GPUIR_E_NOT_FOUND, gpuir_term_stats(ix, UINT64_MAX, &term)),
+      CALL(GPUIR_E_ARGUMENT, gpuir_term_get_info(NULL, 0, &term)),
+      CALL(GPUIR_E_ARGUMENT, gpuir_term_get_info(ix, 0, NULL)),
+      CALL(GPUIR_E_NOT_FOUND, gpuir_term_get_info(ix, UINT64_MAX, &term)),
       CALL(GPUIR_E_ARGUMENT, gpuir_term_postings(NULL, 0, NULL, NULL)),
       CALL(GPUIR_OK, gpuir_term_postings(ix, 0, NULL, NULL)),
       CALL(GPUIR_E_NOT_FOUND, gpuir_term_postings(ix, UINT64_MAX, NULL, NULL)),
-      CALL(GPUIR_E_ARGUMENT, gpuir_codec_stats(NULL, 1, codecs, &n)),
-      CALL(GPUIR_E_ARGUMENT, gpuir_codec_stats(ix, 1, NULL, &n)),
-      CALL(GPUIR_E_ARGUMENT, gpuir_codec_stats(ix, 1, codecs, NULL)),
+      CALL(GPUIR_E_ARGUMENT, gpuir_codec_get_info(NULL, 1, codecs, &n)),
+      CALL(GPUIR_E_ARGUMENT, gpuir_codec_get_info(ix, 1, NULL, &n)),
+      CALL(GPUIR_E_ARGUMENT, gpuir_codec_get_info(ix, 1, codecs, NULL)),
       CALL(GPUIR_E_ARGUMENT, gpuir_analyze(NULL, "a", 1, no_token, NULL, NULL)),
       CALL(GPUIR_E_ARGUMENT, gpuir_analyze(ix, NULL, 1, no_token, NULL, NULL)),
       CALL(GPUIR_E_ARGUMENT, gpuir_analyze(ix, "a", 1, NULL, NULL, NULL)),
@@ -238,7 +239,7 @@ static int create_searcher(unsigned threads, int evaluator, const char *intersec
   d.threads = threads;
   d.evaluator = evaluator;
   d.intersection = intersection;
-  status = gpuir_searcher_create(ix, &d, &s);
+  status = gpuir_searcher_create(ix, &d, &s, NULL);
   gpuir_searcher_destroy(s);
   return status;
 }
@@ -264,8 +265,8 @@ static void test_search(void **state) {
   queries[0] = queries[1] = query;
   {
     const call calls[] = {
-        CALL(GPUIR_E_ARGUMENT, gpuir_searcher_create(NULL, NULL, &s)),
-        CALL(GPUIR_E_ARGUMENT, gpuir_searcher_create(ix, NULL, NULL)),
+        CALL(GPUIR_E_ARGUMENT, gpuir_searcher_create(NULL, NULL, &s, NULL)),
+        CALL(GPUIR_E_ARGUMENT, gpuir_searcher_create(ix, NULL, NULL, NULL)),
         CALL(GPUIR_E_ARGUMENT, create_searcher(UINT32_MAX, 0, NULL)),
         CALL(GPUIR_OK, create_searcher(4096, 0, NULL)),
         CALL(GPUIR_E_ARGUMENT, create_searcher(1, INT32_MAX, NULL)),
@@ -306,8 +307,8 @@ static void test_search(void **state) {
   gpuir_searcher_set_timeout(NULL, 1);
   gpuir_searcher_error(NULL, &err);
   gpuir_searcher_error(searcher, NULL);
-  gpuir_searcher_stats(NULL, NULL);
-  gpuir_searcher_stats(searcher, NULL);
+  gpuir_searcher_get_info(NULL, NULL);
+  gpuir_searcher_get_info(searcher, NULL);
   gpuir_searcher_destroy(NULL);
 }
 
@@ -464,6 +465,102 @@ static void test_full_hash_table(void **state) {
   free(index_bytes);
 }
 
+/* Names in two pieces: cut off where they do not fit, and whole in a copy of the struct. */
+static void test_doc_name(void **state) {
+  static const char source[] = "notes/animals";
+  gpuir_builder_desc d;
+  gpuir_builder *b;
+  gpuir_doc_desc dd;
+  gpuir_doc doc, copy;
+  gpuir_index *named;
+  char name[64];
+  size_t cap;
+  (void)state;
+  memset(&d, 0, sizeof d);
+  memset(&dd, 0, sizeof dd);
+  d.path = path;
+  dd.source = source;
+  dd.source_len = sizeof source - 1;
+  dd.name = "animals:1";
+  dd.name_len = 9;
+  assert_int_equal(gpuir_builder_create(&d, &b, &err), 0);
+  assert_int_equal(gpuir_builder_add_text(b, &dd, "a wolf", 6, &err), 0);
+  dd.name = "another";
+  dd.name_len = 7;
+  assert_int_equal(gpuir_builder_add_text(b, &dd, "a dog", 5, &err), 0);
+  assert_int_equal(gpuir_builder_add_text(b, NULL, "a fox", 5, &err), 0);
+  assert_int_equal(gpuir_builder_write(b, NULL, &err), 0);
+  gpuir_builder_destroy(b);
+  assert_int_equal(gpuir_open(path, NULL, &named, &err), 0);
+  assert_int_equal(gpuir_verify(named, &err), 0);
+  assert_int_equal(gpuir_doc_get(named, 0, &doc), 0);
+  copy = doc;
+  memset(&doc, 0xff, sizeof doc);
+  assert_true(copy.name_piece_len[0] && copy.name_piece_len[1]);
+  for (cap = 0; cap < sizeof name; cap++) {
+    memset(name, '#', sizeof name);
+    assert_int_equal(gpuir_doc_name(&copy, name, cap), 9);
+    if (cap) assert_int_equal(strlen(name), cap - 1 < 9 ? cap - 1 : 9);
+    if (cap) assert_memory_equal(name, "animals:1", strlen(name));
+    assert_int_equal(name[cap], '#');
+  }
+  assert_int_equal(gpuir_doc_get(named, 1, &doc), 0);
+  assert_int_equal(gpuir_doc_name(&doc, name, sizeof name), 7);
+  assert_string_equal(name, "another");
+  assert_int_equal(doc.name_piece_len[1], 0);
+  assert_int_equal(gpuir_doc_get(named, 2, &doc), 0);
+  assert_int_equal(gpuir_doc_name(&doc, name, sizeof name), 0);
+  assert_string_equal(name, "");
+  gpuir_close(named);
+}
+
+/* ---- an index in memory ---- */
+
+static void test_open_in_memory(void **state) {
+  gpuir_open_desc d;
+  gpuir_index *in_memory;
+  gpuir_searcher *s;
+  gpuir_query *q;
+  gpuir_hit hit, want;
+  size_t n, i;
+  uint8_t *shifted;
+  (void)state;
+  build_large();
+  shifted = (uint8_t *)malloc(index_size + 4);
+  memset(&d, 0, sizeof d);
+  d.data = index_bytes;
+  d.size = index_size;
+  assert_int_equal(gpuir_open(NULL, &d, &in_memory, &err), 0);
+  assert_int_equal(gpuir_verify(in_memory, &err), 0);
+  assert_int_equal(gpuir_searcher_create(in_memory, NULL, &s, &err), 0);
+  assert_int_equal(gpuir_query_parse(in_memory, NULL, "all odd", 7, &q, &err), 0);
+  assert_int_equal(gpuir_search(s, q, &want, 1, &n), 0);
+  assert_int_equal(n, 1);
+  gpuir_query_destroy(q);
+  gpuir_searcher_destroy(s);
+  gpuir_close(in_memory); /* leaves the bytes */
+  assert_int_equal(gpuir_open(path, NULL, &in_memory, &err), 0);
+  assert_int_equal(gpuir_searcher_create(in_memory, NULL, &s, &err), 0);
+  assert_int_equal(gpuir_query_parse(in_memory, NULL, "all odd", 7, &q, &err), 0);
+  assert_int_equal(gpuir_search(s, q, &hit, 1, &n), 0);
+  assert_memory_equal(&hit, &want, sizeof hit);
+  gpuir_query_destroy(q);
+  gpuir_searcher_destroy(s);
+  gpuir_close(in_memory);
+  memcpy(shifted + 4, index_bytes, index_size);
+  d.data = shifted + 4;
+  assert_int_equal(gpuir_open("name", &d, &in_memory, &err), GPUIR_E_ARGUMENT);
+  assert_non_null(strstr(err.msg, "name"));
+  d.data = index_bytes;
+  for (i = 0; i < index_size; i += 1 + i / 3) { /* cut short */
+    d.size = i;
+    assert_int_equal(gpuir_open(NULL, &d, &in_memory, &err), GPUIR_E_FORMAT);
+    assert_non_null(strstr(err.msg, "index in memory"));
+  }
+  free(shifted);
+  free(index_bytes);
+}
+
 static int open_all(void **state) {
   static const char *const texts[] = {"the quick brown fox", "the lazy dog", "a quick dog"};
   gpuir_builder_desc d;
@@ -482,7 +579,7 @@ static int open_all(void **state) {
     if (gpuir_builder_add_text(builder, NULL, texts[i], strlen(texts[i]), &err)) return -1;
   if (gpuir_builder_write(builder, NULL, &err)) return -1;
   gpuir_builder_destroy(builder);
-  return gpuir_open(path, NULL, &ix, &err) || gpuir_searcher_create(ix, NULL, &searcher) ||
+  return gpuir_open(path, NULL, &ix, &err) || gpuir_searcher_create(ix, NULL, &searcher, NULL) ||
                  gpuir_query_parse(ix, NULL, "quick", 5, &query, &err)
              ? -1
              : 0;
@@ -498,9 +595,10 @@ static int close_all(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_index),          cmocka_unit_test(test_query),
-      cmocka_unit_test(test_search),         cmocka_unit_test(test_cursor_and_backend),
-      cmocka_unit_test(test_builder),        cmocka_unit_test(test_directory),
-      cmocka_unit_test(test_full_hash_table)};
+      cmocka_unit_test(test_index),           cmocka_unit_test(test_query),
+      cmocka_unit_test(test_search),          cmocka_unit_test(test_cursor_and_backend),
+      cmocka_unit_test(test_builder),         cmocka_unit_test(test_directory),
+      cmocka_unit_test(test_full_hash_table), cmocka_unit_test(test_open_in_memory),
+      cmocka_unit_test(test_doc_name)};
   return cmocka_run_group_tests(tests, open_all, close_all);
 }

@@ -37,7 +37,7 @@ static int setup_group(void **state) {
   }
   memset(&desc, 0, sizeof desc);
   desc.evaluator = GPUIR_EVAL_EXHAUSTIVE;
-  if (gpuir_searcher_create(shared, &desc, &s)) return 1;
+  if (gpuir_searcher_create(shared, &desc, &s, NULL)) return 1;
   r.s = 302;
   for (i = 0; i < QUERIES; i++) {
     gpuir_query_desc qd;
@@ -99,7 +99,7 @@ static void *work_shared(void *arg) {
   gpuir_searcher *s;
   memset(&desc, 0, sizeof desc);
   desc.evaluator = number % 2;
-  if (gpuir_searcher_create(shared, &desc, &s)) return (void *)1;
+  if (gpuir_searcher_create(shared, &desc, &s, NULL)) return (void *)1;
   for (round = 0; round < 4; round++) {
     for (i = 0; i < QUERIES; i++) {
       int at = (i + number * 7) % QUERIES;
@@ -122,7 +122,7 @@ static void *work_shared(void *arg) {
       failures += gpuir_count(s, own, &count) || count < (at % 3 == 2 ? 0 : n);
       gpuir_query_destroy(own);
       failures += gpuir_query_parse(shared, NULL, "-", 1, &own, NULL) != GPUIR_E_QUERY;
-      failures += gpuir_term_stats(shared, (uint64_t)i, &info) != GPUIR_OK;
+      failures += gpuir_term_get_info(shared, (uint64_t)i, &info) != GPUIR_OK;
       failures += gpuir_doc_get(shared, (uint32_t)i, &doc) != GPUIR_OK;
       failures += gpuir_cursor_open(shared, (uint64_t)i, &c, NULL) != GPUIR_OK;
       for (n = 0; gpuir_cursor_docid(c) != GPUIR_END; n++) (void)gpuir_cursor_next(c);
@@ -152,14 +152,14 @@ static void *work_batches(void *arg) {
   memset(&desc, 0, sizeof desc);
   desc.threads = 1 + (unsigned)number;
   desc.evaluator = number % 2;
-  if (gpuir_searcher_create(shared, &desc, &s)) return (void *)1;
+  if (gpuir_searcher_create(shared, &desc, &s, NULL)) return (void *)1;
   for (round = 0; round < 6; round++) {
     size_t from = (size_t)(round % 3) * 7, nq = QUERIES - from - (size_t)round;
     failures +=
         gpuir_search_batch(s, (const gpuir_query *const *)query + from, nq, K, hits, counts) != GPUIR_OK;
     for (i = 0; i < (int)nq; i++) failures += !same(i + (int)from, hits + i * K, counts[i]);
   }
-  gpuir_searcher_stats(s, &info);
+  gpuir_searcher_get_info(s, &info);
   failures += info.queries == 0;
   gpuir_searcher_destroy(s);
   free(hits);
@@ -182,7 +182,7 @@ static void *work_open(void *arg) {
     memset(&desc, 0, sizeof desc);
     desc.simd = (round + number) % 4;
     if (gpuir_open(path, &desc, &ix, NULL)) return (void *)1;
-    if (gpuir_searcher_create(ix, NULL, &s)) return (void *)1;
+    if (gpuir_searcher_create(ix, NULL, &s, NULL)) return (void *)1;
     for (i = number; i < QUERIES; i += THREADS) {
       gpuir_query_desc qd;
       gpuir_query *q;
@@ -237,7 +237,7 @@ static void test_cancel_from_another_thread(void **state) {
   memset(&desc, 0, sizeof desc);
   desc.cancel = &c.flag;
   desc.threads = 2;
-  assert_int_equal(gpuir_searcher_create(shared, &desc, &s), GPUIR_OK);
+  assert_int_equal(gpuir_searcher_create(shared, &desc, &s, NULL), GPUIR_OK);
   assert_int_equal(pthread_create(&thread, NULL, work_cancel, &c), 0);
   for (round = 0; round < 20; round++) {
     gpuir_hit hits[QUERIES * K];
@@ -283,7 +283,7 @@ static void *work_build(void *arg) {
   failures += gpuir_open(mine, NULL, &ix, NULL) != GPUIR_OK;
   if (!failures) {
     failures += gpuir_verify(ix, NULL) != GPUIR_OK;
-    failures += gpuir_index_stats(ix, &info) != GPUIR_OK || gpuir_index_stats(shared, &reference) != GPUIR_OK;
+    failures += gpuir_index_get_info(ix, &info) != GPUIR_OK || gpuir_index_get_info(shared, &reference) != GPUIR_OK;
     failures += info.file_bytes != reference.file_bytes || info.postings != reference.postings;
   }
   gpuir_close(ix);

@@ -182,7 +182,7 @@ static int sample_document(gpuir_index *index, const sampling *sm, uint64_t *sta
     uint64_t id;
     size_t n = token_length(t, i), distinct = 0;
     int good = n <= GPUIR_MAX_TERM && !gpuir_term_find(index, t->text.p + t->starts[i], n, &id) &&
-               !gpuir_term_stats(index, id, &info) && info.df >= sm->min_df;
+               !gpuir_term_get_info(index, id, &info) && info.df >= sm->min_df;
     while (distinct < run && distinct < len && !same_token(t, i, t, i - 1 - distinct)) distinct++;
     run = good ? distinct + 1 : 0;
     if (run >= len) starts[nstarts++] = i + 1 - len;
@@ -215,7 +215,7 @@ static int sample(gpuir_index *index, const char *path, const sampling *sm, cli_
   uint64_t state = sm->seed, tries = 0, limit = 1000 + sm->n * 1000;
   int code = CLI_OK;
   memset(all, 0, sizeof *all);
-  if (gpuir_index_stats(index, &info)) info.documents = 0;
+  if (gpuir_index_get_info(index, &info)) info.documents = 0;
   while (!code && qs->n < sm->n) {
     gpuir_doc d;
     const char *text;
@@ -338,7 +338,7 @@ static gpuir_searcher *make_searcher(bench *b, unsigned threads) {
   sd.threads = threads;
   sd.evaluator = b->evaluator;
   sd.intersection = b->intersection;
-  int r = gpuir_searcher_create(b->index, &sd, &s);
+  int r = gpuir_searcher_create(b->index, &sd, &s, NULL);
   if (r) cli_fail(b->path, r, NULL);
   if (!r && cli_gpu_attach(&b->gpu, s)) {
     gpuir_searcher_destroy(s);
@@ -375,7 +375,7 @@ static int measure_latency(bench *b, int mode, gpuir_query *const *q, size_t n, 
   one = (uint64_t *)cli_resize(NULL, n, sizeof *one);
   memset(&before, 0, sizeof before);
   for (uint64_t round = 0; round < rounds && !r; round++) {
-    if (round + 1 == rounds) gpuir_searcher_stats(s, &before);
+    if (round + 1 == rounds) gpuir_searcher_get_info(s, &before);
     for (size_t i = 0; i < n && !r; i++) {
       uint64_t begin = cli_nanoseconds();
       r = one_query(s, q[i], mode, hits, b->k, &found);
@@ -387,7 +387,7 @@ static int measure_latency(bench *b, int mode, gpuir_query *const *q, size_t n, 
       if (mode != MODE_COUNT) XXH3_64bits_update(state, hits, (size_t)found * sizeof *hits);
     }
   }
-  gpuir_searcher_stats(s, &after);
+  gpuir_searcher_get_info(s, &after);
   out->checksum = XXH3_64bits_digest(state);
   XXH3_freeState(state);
   if (r) {
@@ -701,7 +701,7 @@ static int run_bench(bench *b, const char *queries, int ids, const sampling *sm,
   int code = CLI_OK;
   b->index = cli_open(b->path);
   if (!b->index) return CLI_FAIL;
-  int r = gpuir_index_stats(b->index, &b->info);
+  int r = gpuir_index_get_info(b->index, &b->info);
   if (r) return cli_fail(b->path, r, NULL);
   if (b->k > b->info.documents) b->k = (size_t)b->info.documents;
   if (cli_gpu_open(&b->gpu, b->backend, b->index)) return CLI_FAIL;

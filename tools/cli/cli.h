@@ -70,6 +70,8 @@ void cli_buf_add(cli_buf *b, const void *p, size_t n);
 void cli_buf_char(cli_buf *b, int c);
 void cli_buf_text(cli_buf *b, const char *s);
 void cli_buf_free(cli_buf *b);
+/* Replaces what *b holds by the document's name and a NUL; returns the name, doc->name_len bytes. */
+const char *cli_doc_name(cli_buf *b, const gpuir_doc *doc);
 /* A NUL-terminated copy. */
 char *cli_copy(const char *s, size_t n);
 

@@ -35,7 +35,7 @@ void cli_gpu_close(cli_gpu *gpu) {
 }
 
 int cli_gpu_stats(const cli_gpu *gpu, gpuir_cuda_info *info) {
-  if (gpu->cuda) gpuir_cuda_stats(gpu->cuda, info);
+  if (gpu->cuda) gpuir_cuda_get_info(gpu->cuda, info);
   return gpu->cuda != NULL;
 }
 

@@ -206,7 +206,7 @@ static int run_build(build *b, const cli_args *a, const gpuir_builder_desc *bd, 
   double seconds = cli_seconds() - b->begin;
   if (!gpuir_open(b->output, NULL, &ix, NULL)) {
     gpuir_index_info info;
-    if (!gpuir_index_stats(ix, &info)) bits = info.bits_per_posting;
+    if (!gpuir_index_get_info(ix, &info)) bits = info.bits_per_posting;
     gpuir_close(ix);
   }
   report_duplicates(&b->in);

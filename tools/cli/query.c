@@ -40,7 +40,7 @@ gpuir_index *cli_open_to_read_all(const char *path) {
 
 void cli_bm25(const gpuir_index *index, gpuir_query_desc *qd, int has_k1, int has_b, float k1, float b) {
   gpuir_index_info info;
-  if ((!has_k1 && !has_b) || gpuir_index_stats(index, &info)) return;
+  if ((!has_k1 && !has_b) || gpuir_index_get_info(index, &info)) return;
   qd->custom_bm25 = 1;
   qd->k1 = has_k1 ? k1 : info.k1;
   qd->b = has_b ? b : info.b;
@@ -224,6 +224,7 @@ typedef struct search {
   int form, many; /* many: the answer of each query says whose it is */
   unsigned threads;
   const char *tag;
+  cli_buf name; /* of the document that is being printed */
   gpuir_hit *hits;
   uint32_t *counts;
   gpuir_query **parsed;
@@ -253,24 +254,23 @@ static void print_field(const char *s, size_t n) {
   }
 }
 
-static void print_docno(const gpuir_doc *doc, uint32_t docid) {
-  if (doc->name_len)
-    print_field(doc->name, doc->name_len);
+static void print_docno(const cli_buf *name, uint32_t docid) {
+  if (name->n)
+    print_field(name->p, name->n);
   else
     printf("%u", docid);
 }
 
-static void print_hit(const search *s, const char *id, size_t rank, gpuir_hit hit) {
+static void print_hit(search *s, const char *id, size_t rank, gpuir_hit hit) {
+  cli_buf *name = &s->name;
   gpuir_doc doc;
-  if (gpuir_doc_get(s->index, hit.docid, &doc)) {
-    memset(&doc, 0, sizeof doc);
-    doc.name = "";
-  }
+  if (gpuir_doc_get(s->index, hit.docid, &doc)) memset(&doc, 0, sizeof doc);
+  (void)cli_doc_name(name, &doc);
   switch (s->form) {
     case FORM_TREC:
       print_field(id, strlen(id));
       printf(" Q0 ");
-      print_docno(&doc, hit.docid);
+      print_docno(name, hit.docid);
       printf(" %zu %.7f %s\n", rank, gpuir_score(hit), s->tag);
       break;
     case FORM_TSV:
@@ -279,18 +279,18 @@ static void print_hit(const search *s, const char *id, size_t rank, gpuir_hit hi
         putchar('\t');
       }
       printf("%zu\t%u\t%.7f\t", rank, hit.docid, gpuir_score(hit));
-      cli_tsv_string(stdout, doc.name, doc.name_len);
+      cli_tsv_string(stdout, name->p, name->n);
       putchar('\n');
       break;
     case FORM_JSON:
       printf("%s{\"rank\":%zu,\"docid\":%u,\"score\":%.7f,\"name\":", rank > 1 ? "," : "", rank, hit.docid,
              gpuir_score(hit));
-      cli_json_string(stdout, doc.name, doc.name_len);
+      cli_json_string(stdout, name->p, name->n);
       putchar('}');
       break;
     default:
       printf("%5zu %12.6f %10u  ", rank, gpuir_score(hit), hit.docid);
-      cli_tsv_string(stdout, doc.name, doc.name_len);
+      cli_tsv_string(stdout, name->p, name->n);
       putchar('\n');
       break;
   }
@@ -499,13 +499,15 @@ static void join_words(const cli_args *a, int skip, cli_buf *out) {
 /* Opens the index and makes a searcher, with room for the hits of the *batch queries that are run together. */
 static int open_search(search *s, query_flags *f, cli_gpu *gpu, size_t *batch) {
   gpuir_index_info info;
+  gpuir_error err;
+  memset(&err, 0, sizeof err);
   s->index = cli_open(s->path);
   if (!s->index) return CLI_FAIL;
   cli_bm25(s->index, &s->qd, f->has_k1, f->has_b, f->k1, f->b);
-  int r = gpuir_index_stats(s->index, &info);
-  if (!r) r = gpuir_searcher_create(s->index, &f->sd, &s->searcher);
+  int r = gpuir_index_get_info(s->index, &info);
+  if (!r) r = gpuir_searcher_create(s->index, &f->sd, &s->searcher, &err);
   if (r) {
-    (void)cli_fail(s->path, r, NULL);
+    (void)cli_fail(s->path, r, &err);
     return CLI_FAIL;
   }
   if (cli_gpu_open(gpu, f->backend, s->index) || cli_gpu_attach(gpu, s->searcher)) return CLI_FAIL;
@@ -577,6 +579,7 @@ int cli_query(int argc, char **argv) {
 done:
   cli_queries_free(&qs);
   cli_buf_free(&words);
+  cli_buf_free(&s.name);
   free(s.hits);
   free(s.counts);
   free(s.parsed);
@@ -627,7 +630,7 @@ int cli_count(int argc, char **argv) {
   index = cli_open(a.operands[0]);
   if (index) {
     int r = gpuir_query_parse(index, &f.qd, words.p, words.n, &query, &err);
-    if (!r) r = gpuir_searcher_create(index, &f.sd, &searcher);
+    if (!r) r = gpuir_searcher_create(index, &f.sd, &searcher, &err);
     if (!r) {
       r = gpuir_count(searcher, query, &n);
       if (r) gpuir_searcher_error(searcher, &err);

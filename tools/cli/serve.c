@@ -180,7 +180,7 @@ int cli_serve(int argc, char **argv) {
     s->searcher = NULL;
     s->index = cli_open(s->name);
     code = s->index ? CLI_OK : CLI_FAIL;
-    if (!code && gpuir_searcher_create(s->index, NULL, &s->searcher))
+    if (!code && gpuir_searcher_create(s->index, NULL, &s->searcher, NULL))
       code = cli_fail(s->name, GPUIR_E_NOMEM, NULL);
     cli_catch_signals();
     if (!code) code = serve(s);

@@ -65,7 +65,7 @@ static int print_codecs(const gpuir_index *index, int json) {
   int docids, first = 1, r;
   if (json) printf(",\"codecs\":[");
   for (docids = 1; docids >= 0; docids--) {
-    r = gpuir_codec_stats(index, docids, infos, &n);
+    r = gpuir_codec_get_info(index, docids, infos, &n);
     if (r) return r;
     for (i = 0; i < n; i++, first = 0) {
       const gpuir_codec_info *c = &infos[i];
@@ -124,7 +124,7 @@ int cli_stats(int argc, char **argv) {
   }
   gpuir_index *index = cli_open_to_read_all(a.operands[0]);
   if (index) {
-    int r = gpuir_index_stats(index, &i);
+    int r = gpuir_index_get_info(index, &i);
     if (!r && cli_gpu_open(&gpu, backend, index)) {
       code = CLI_FAIL;
     } else if (r) {
@@ -226,7 +226,7 @@ static uint64_t prefix_end(const gpuir_index *index, const char *prefix, uint64_
 }
 
 static int term_at(const char *path, const gpuir_index *index, uint64_t id, gpuir_term_info *t) {
-  int r = gpuir_term_stats(index, id, t);
+  int r = gpuir_term_get_info(index, id, t);
   return r ? cli_fail(path, r, NULL) : CLI_OK;
 }
 
@@ -323,7 +323,7 @@ int cli_terms(int argc, char **argv) {
     gpuir_index *index = cli_open(path);
     code = CLI_FAIL;
     if (index) {
-      int r = gpuir_index_stats(index, &info);
+      int r = gpuir_index_get_info(index, &info);
       if (r) {
         cli_fail(path, r, NULL);
       } else if (a.noperands > 1) {
@@ -361,7 +361,7 @@ int cli_verify(int argc, char **argv) {
     memset(&err, 0, sizeof err);
     gpuir_index *index = cli_open(a.operands[i]);
     int r = index ? gpuir_verify(index, &err) : GPUIR_E_FORMAT;
-    if (index && !r) r = gpuir_index_stats(index, &info);
+    if (index && !r) r = gpuir_index_get_info(index, &info);
     if (index && r && err.offset)
       cli_error("%s: byte %llu: %s", a.operands[i], (unsigned long long)err.offset,
                 err.msg[0] ? err.msg : gpuir_strerror(r));
@@ -384,9 +384,9 @@ int cli_verify(int argc, char **argv) {
 
 static const char *const modes[] = {"and", "or", "andor"};
 
-static void explain_text(const gpuir_doc *d, uint32_t docid, const gpuir_explanation *e, int mode) {
+static void explain_text(const cli_buf *name, uint32_t docid, const gpuir_explanation *e, int mode) {
   printf("document       %u  ", docid);
-  cli_tsv_string(stdout, d->name, d->name_len);
+  cli_tsv_string(stdout, name->p, name->n);
   printf("\nlength         %u tokens (average %.6g)\n", e->length, e->average_length);
   printf("bm25           k1 %g, b %g\n", (double)e->k1, (double)e->b);
   printf("mode           %s: %s\n", modes[mode],
@@ -408,9 +408,9 @@ static void explain_text(const gpuir_doc *d, uint32_t docid, const gpuir_explana
   printf("\nscore          %u / 2^20 = %.7f\n", e->score, (double)e->score / GPUIR_SCORE_ONE);
 }
 
-static void explain_json(const gpuir_doc *d, uint32_t docid, const gpuir_explanation *e, int mode) {
+static void explain_json(const cli_buf *name, uint32_t docid, const gpuir_explanation *e, int mode) {
   printf("{\"docid\":%u,\"name\":", docid);
-  cli_json_string(stdout, d->name, d->name_len);
+  cli_json_string(stdout, name->p, name->n);
   printf(
       ",\"length\":%u,\"average_length\":%.9g,\"k1\":%.9g,\"b\":%.9g,\"mode\":\"%s\",\"matches\":%s,"
       "\"score\":%.7f,"
@@ -439,6 +439,7 @@ static int run_explain(const char *path, const gpuir_query_desc *desc, const gpu
   gpuir_query *query = NULL;
   gpuir_searcher *searcher = NULL;
   gpuir_explanation *e = (gpuir_explanation *)cli_resize(NULL, 1, sizeof *e);
+  cli_buf name = {NULL, 0, 0};
   gpuir_doc doc;
   gpuir_error err;
   gpuir_index *index = cli_open(path);
@@ -450,7 +451,7 @@ static int run_explain(const char *path, const gpuir_query_desc *desc, const gpu
   }
   cli_bm25(index, &qd, has_k1, has_b, k1, b);
   r = gpuir_query_parse(index, &qd, words->p ? words->p : "", words->n, &query, &err);
-  if (!r) r = gpuir_searcher_create(index, sd, &searcher);
+  if (!r) r = gpuir_searcher_create(index, sd, &searcher, &err);
   if (!r && gpuir_doc_get(index, docid, &doc) == GPUIR_E_NOT_FOUND) {
     cli_error("%s: there is no document %u", path, docid);
   } else {
@@ -462,10 +463,12 @@ static int run_explain(const char *path, const gpuir_query_desc *desc, const gpu
     if (r) {
       cli_fail(path, r, &err);
     } else {
+      (void)cli_doc_name(&name, &doc);
       if (json)
-        explain_json(&doc, docid, e, qd.mode);
+        explain_json(&name, docid, e, qd.mode);
       else
-        explain_text(&doc, docid, e, qd.mode);
+        explain_text(&name, docid, e, qd.mode);
+      cli_buf_free(&name);
       code = cli_finish(CLI_OK);
     }
   }

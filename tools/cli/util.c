@@ -132,6 +132,15 @@ void cli_buf_free(cli_buf *b) {
   memset(b, 0, sizeof *b);
 }
 
+const char *cli_doc_name(cli_buf *b, const gpuir_doc *doc) {
+  if (b->cap <= doc->name_len) {
+    b->p = (char *)cli_resize(b->p, doc->name_len + 64, 1);
+    b->cap = doc->name_len + 64;
+  }
+  b->n = gpuir_doc_name(doc, b->p, b->cap);
+  return b->p;
+}
+
 char *cli_copy(const char *s, size_t n) {
   char *p = (char *)cli_resize(NULL, n + 1, 1);
   if (n) memcpy(p, s, n);

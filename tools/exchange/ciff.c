@@ -462,28 +462,30 @@ static int write_lists(const gpuir_index *index, const char *name, const gpuir_i
 
 static int write_documents(const gpuir_index *index, const char *name, const gpuir_index_info *info,
                            ex_out *o, ex_error *err) {
+  cli_buf doc_name = {NULL, 0, 0};
   int status = 0;
   for (uint32_t i = 0; i < info->documents && !status; i++) {
     uint8_t head[16], *p;
     gpuir_doc doc;
     status = gpuir_doc_get(index, i, &doc);
-    if (status) return ex_fail(err, status, name, "document %lu cannot be read", (unsigned long)i);
-    status = too_large(name, "a document's length", doc.length, err);
+    if (status) status = ex_fail(err, status, name, "document %lu cannot be read", (unsigned long)i);
+    if (!status) status = too_large(name, "a document's length", doc.length, err);
     if (status) break;
     p = put_varint(head, number_size(i) + text_size(2, doc.name_len) + number_size(doc.length));
     p = put_number(p, 1, i);
     ex_put(o, head, (size_t)(p - head));
-    put_text(o, 2, doc.name, doc.name_len);
+    put_text(o, 2, cli_doc_name(&doc_name, &doc), doc.name_len);
     p = put_number(head, 3, doc.length);
     ex_put(o, head, (size_t)(p - head));
     status = ex_out_check(o, err);
   }
+  cli_buf_free(&doc_name);
   return status;
 }
 
 static int ciff_write(const gpuir_index *index, const char *name, ex_out *out, ex_error *err) {
   gpuir_index_info info;
-  int status = gpuir_index_stats(index, &info);
+  int status = gpuir_index_get_info(index, &info);
   if (status) return ex_fail(err, status, name, "no statistics");
   status = too_large(name, "the number of documents", info.documents, err);
   if (!status) status = too_large(name, "the number of terms", info.terms, err);

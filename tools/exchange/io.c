@@ -380,7 +380,7 @@ void ex_postings_free(ex_postings *list) {
 
 int ex_read_list(const gpuir_index *index, const char *name, uint64_t id, ex_postings *list,
                  gpuir_term_info *info, ex_error *err) {
-  int status = gpuir_term_stats(index, id, info);
+  int status = gpuir_term_get_info(index, id, info);
   if (!status && (status = ex_postings_room(list, info->df, err)) != 0) return status;
   if (!status) status = gpuir_term_postings(index, id, list->docids, list->tfs);
   list->df = info->df;

@@ -218,6 +218,7 @@ static int put_line(ex_out *o, const char *name, const char *what, uint64_t numb
 }
 
 static int write_names(const gpuir_index *index, const char *name, uint64_t n, ex_out *out, ex_error *err) {
+  cli_buf doc_name = {NULL, 0, 0};
   int status = 0;
   put_u32(&out[DOCS], 1);
   put_u32(&out[DOCS], (uint32_t)n);
@@ -225,18 +226,23 @@ static int write_names(const gpuir_index *index, const char *name, uint64_t n, e
   for (uint32_t i = 0; i < n && !status; i++) {
     gpuir_doc doc;
     status = gpuir_doc_get(index, i, &doc);
-    if (status) return ex_fail(err, status, name, "document %lu cannot be read", (unsigned long)i);
+    if (status) {
+      status = ex_fail(err, status, name, "document %lu cannot be read", (unsigned long)i);
+      break;
+    }
     put_u32(&out[SIZES], doc.length);
-    status = put_line(&out[NAMES], name, "the name of document", i, doc.name, doc.name_len, err);
+    status = put_line(&out[NAMES], name, "the name of document", i, cli_doc_name(&doc_name, &doc),
+                      doc.name_len, err);
     if (!status) status = ex_out_check(&out[NAMES], err);
   }
+  cli_buf_free(&doc_name);
   return status ? status : ex_out_check(&out[SIZES], err);
 }
 
 static int pisa_write(const gpuir_index *index, const char *name, ex_out *out, ex_error *err) {
   gpuir_index_info info;
   ex_postings list;
-  int status = gpuir_index_stats(index, &info);
+  int status = gpuir_index_get_info(index, &info);
   if (status) return ex_fail(err, status, name, "no statistics");
   memset(&list, 0, sizeof list);
   status = write_names(index, name, info.documents, out, err);

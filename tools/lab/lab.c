@@ -305,7 +305,7 @@ static int finish_candidates(lab *l) {
   for (size_t i = 0; i < l->nterms; i++) {
     gpuir_term_info info;
     if (n && l->terms[n - 1] == l->terms[i]) continue;
-    int status = gpuir_term_stats(l->index, l->terms[i], &info);
+    int status = gpuir_term_get_info(l->index, l->terms[i], &info);
     if (status) return cli_fail(l->path, status, NULL);
     if (info.df < 2) continue;
     l->terms[n] = l->terms[i];
@@ -511,7 +511,7 @@ static int run(lab *l, size_t experiment, const char *dir, const char *queries, 
   size_t nfigures = 0;
   l->index = cli_open_to_read_all(l->path);
   if (!l->index) return CLI_FAIL;
-  int status = gpuir_index_stats(l->index, &info);
+  int status = gpuir_index_get_info(l->index, &info);
   if (status) return cli_fail(l->path, status, NULL);
   l->documents = info.documents;
   l->from_queries = queries != NULL;

@@ -77,7 +77,7 @@ static int log_add(const lab *l, const lab_query *q, int mode, query_log *g) {
   desc.mode = mode;
   for (unsigned i = 0; i < q->k; i++) {
     gpuir_term_info info;
-    if (gpuir_term_stats(l->index, q->term[i], &info) || info.term[0] == '-')
+    if (gpuir_term_get_info(l->index, q->term[i], &info) || info.term[0] == '-')
       c.wrong = 1;
     else
       cli_buf_add(&text, info.term, info.term_len);
@@ -157,7 +157,7 @@ static int session_open(const lab *l, const cli_gpu *gpu, size_t way, const quer
   s->hits = (gpuir_hit *)cli_resize(NULL, g->n * HITS, sizeof *s->hits);
   s->counts = (uint32_t *)cli_resize(NULL, g->n, sizeof *s->counts);
   memset(s->hits, 0, g->n * HITS * sizeof *s->hits);
-  int status = gpuir_searcher_create(l->index, &desc, &s->searcher);
+  int status = gpuir_searcher_create(l->index, &desc, &s->searcher, NULL);
   if (status) return cli_fail(l->path, status, NULL);
   if (ways[way].gpu && !ways[way].intersection) {
     cli_gpu strict = *gpu;
@@ -305,7 +305,7 @@ static void candidates_free(candidates *c) {
 
 static int find_candidates(const lab *l, const query_log *g, candidates *c) {
   gpuir_searcher *searcher;
-  int status = gpuir_searcher_create(l->index, NULL, &searcher);
+  int status = gpuir_searcher_create(l->index, NULL, &searcher, NULL);
   if (status) return cli_fail(l->path, status, NULL);
   for (size_t i = 0; i < g->n && !status && !lab_stopped(); i++) {
     uint64_t matches = 0;

@@ -67,7 +67,7 @@ class Collection:
         lib = ctypes.CDLL(os.path.join(BUILD, "libgpuir.so"))
         pointer = ctypes.POINTER(ctypes.c_uint32)
         lib.gpuir_term_postings.argtypes = [ctypes.c_void_p, ctypes.c_uint64, pointer, pointer]
-        lib.gpuir_term_stats.argtypes = [ctypes.c_void_p, ctypes.c_uint64, ctypes.POINTER(TermInfo)]
+        lib.gpuir_term_get_info.argtypes = [ctypes.c_void_p, ctypes.c_uint64, ctypes.POINTER(TermInfo)]
         index = ctypes.c_void_p()
         if lib.gpuir_open(os.fsencode(path), None, ctypes.byref(index), None):
             sys.exit(f"peers.py: cannot open {path}")
@@ -79,7 +79,7 @@ class Collection:
         self.terms = []
         at, info = 0, TermInfo()
         for term in range(nterms):
-            lib.gpuir_term_stats(index, term, ctypes.byref(info))
+            lib.gpuir_term_get_info(index, term, ctypes.byref(info))
             self.terms.append(spelling(ctypes.string_at(info.term, info.term_len)))
             status = lib.gpuir_term_postings(
                 index, term, self.docs[at:].ctypes.data_as(pointer), self.tfs[at:].ctypes.data_as(pointer)

@@ -27,6 +27,7 @@ typedef struct reorder {
   uint32_t documents; /* info.documents */
   int kind;
   char name[32];    /* of the order, for the index; files are left out */
+  cli_buf doc_name; /* of the document that is being written */
   const char *file; /* of BY_FILE and BY_SCORE */
   uint64_t seed;
   uint64_t memory;
@@ -177,7 +178,7 @@ static int joined_names(const reorder *r, uint64_t *bytes) {
   *bytes = 0;
   for (uint32_t i = 0; i < r->documents; i++) {
     if (get_doc(r, i, &doc)) return CLI_FAIL;
-    if (doc.name == doc.room) *bytes += doc.name_len;
+    if (doc.name_piece_len[1]) *bytes += doc.name_len;
   }
   return CLI_OK;
 }
@@ -194,10 +195,10 @@ static int order_name(reorder *r) {
     gpuir_doc doc;
     code = get_doc(r, i, &doc);
     if (code) break;
-    e[i].key.name = doc.name;
-    if (doc.name == doc.room) {
-      e[i].key.name = (const char *)memcpy(names + used, doc.name, doc.name_len);
-      used += doc.name_len;
+    e[i].key.name = doc.name_piece[0];
+    if (doc.name_piece_len[1]) {
+      e[i].key.name = names + used;
+      used += gpuir_doc_name(&doc, names + used, joined + 1 - used);
     }
     e[i].len = (uint32_t)doc.name_len;
     e[i].doc = i;
@@ -214,6 +215,7 @@ typedef struct name_table {
   uint32_t *slots; /* docIDs; GPUIR_END: free */
   uint64_t mask;
   uint8_t *shared; /* a bit for each docID: others have its name, too */
+  cli_buf name;    /* of the document that is being put in */
 } name_table;
 
 static uint64_t name_table_slots(uint32_t documents) {
@@ -226,6 +228,13 @@ static uint64_t name_table_memory(uint32_t documents) {
   return name_table_slots(documents) * 4 + documents / 8 + 1;
 }
 
+/* Whether these are the bytes of the document's name. */
+static int has_name(const gpuir_doc *doc, const char *name) {
+  const size_t first = doc->name_piece_len[0], rest = doc->name_piece_len[1];
+  return (!first || !memcmp(name, doc->name_piece[0], first)) &&
+         (!rest || !memcmp(name + first, doc->name_piece[1], rest));
+}
+
 /* The slot of the document with this name, or the free one where it would stand; NULL after a message. */
 static uint32_t *name_table_slot(const name_table *t, const reorder *r, const char *name, size_t len) {
   uint64_t at = XXH3_64bits(name, len);
@@ -234,13 +243,14 @@ static uint32_t *name_table_slot(const name_table *t, const reorder *r, const ch
     gpuir_doc other;
     if (*slot == GPUIR_END) return slot;
     if (get_doc(r, *slot, &other)) return NULL;
-    if (len == other.name_len && (!len || !memcmp(name, other.name, len))) return slot;
+    if (len == other.name_len && has_name(&other, name)) return slot;
   }
 }
 
 static void name_table_free(name_table *t) {
   free(t->slots);
   free(t->shared);
+  cli_buf_free(&t->name);
 }
 
 static int name_table_fill(name_table *t, const reorder *r) {
@@ -253,7 +263,7 @@ static int name_table_fill(name_table *t, const reorder *r) {
   for (uint32_t i = 0; i < r->documents; i++) {
     gpuir_doc doc;
     if (get_doc(r, i, &doc)) return CLI_FAIL;
-    uint32_t *slot = name_table_slot(t, r, doc.name, doc.name_len);
+    uint32_t *slot = name_table_slot(t, r, cli_doc_name(&t->name, &doc), doc.name_len);
     if (!slot) return CLI_FAIL;
     if (*slot == GPUIR_END)
       *slot = i;
@@ -340,7 +350,7 @@ static int read_order(reorder *r, lines *l, const name_table *t, uint8_t *listed
 }
 
 static int order_file(reorder *r) {
-  name_table t = {NULL, 0, NULL};
+  name_table t = {NULL, 0, NULL, {NULL, 0, 0}};
   lines l;
   int code =
       check_memory(r, (uint64_t)r->documents * 5 + name_table_memory(r->documents), "looking names up");
@@ -411,7 +421,7 @@ static int read_scores(reorder *r, lines *l, name_table *t, entry *e) {
 
 /* The highest score first; documents without one behind. */
 static int order_score(reorder *r) {
-  name_table t = {NULL, 0, NULL};
+  name_table t = {NULL, 0, NULL, {NULL, 0, 0}};
   lines l;
   uint64_t need = (uint64_t)r->documents * (4 + sizeof(entry)) + name_table_memory(r->documents);
   int code = check_memory(r, need, "ordering by score");
@@ -444,7 +454,7 @@ static int bad_list(const reorder *r, uint64_t term, int status) {
 
 /* The df of a term; 0 after setting *status. */
 static uint32_t list_df(const reorder *r, uint64_t term, gpuir_term_info *info, int *status) {
-  *status = gpuir_term_stats(r->index, term, info);
+  *status = gpuir_term_get_info(r->index, term, info);
   if (!*status && (!info->df || info->df > r->documents)) *status = GPUIR_E_FORMAT;
   return *status ? 0 : info->df;
 }
@@ -822,7 +832,7 @@ static int write_batch(rewriter *w, const batch *b) {
     gpuir_term_info t;
     gpuir_error err;
     memset(&err, 0, sizeof err);
-    int status = gpuir_term_stats(w->r->index, b->first + i, &t);
+    int status = gpuir_term_get_info(w->r->index, b->first + i, &t);
     if (status) return bad_list(w->r, b->first + i, status);
     status =
         gpuir_builder_add_list(w->builder, t.term, t.term_len, b->docids + at, b->tfs + at, b->df[i], &err);
@@ -895,7 +905,7 @@ static int write_documents(reorder *r, gpuir_builder *builder) {
     if (cli_signal || get_doc(r, r->order[i], &doc)) return CLI_FAIL;
     memset(&d, 0, sizeof d);
     memset(&err, 0, sizeof err);
-    d.name = doc.name;
+    d.name = cli_doc_name(&r->doc_name, &doc);
     d.name_len = doc.name_len;
     d.source = doc.source;
     d.source_len = doc.source_len;
@@ -985,7 +995,7 @@ static void print_summary(const reorder *r, double seconds) {
   gpuir_index_info after;
   char n[27], m[27], now[27], before[27];
   if (gpuir_open(r->output, NULL, &index, NULL)) return;
-  if (!gpuir_index_stats(index, &after)) {
+  if (!gpuir_index_get_info(index, &after)) {
     cli_error(
         "%s: %s documents, %s postings; docIDs %.2f bits each (%s), before %.2f (%s); %s file, before %s",
         r->output, cli_grouped(after.documents, n), cli_grouped(after.postings, m), docid_bits(&after),
@@ -1011,7 +1021,7 @@ static int run_reorder(reorder *r) {
   r->begin = cli_seconds();
   r->index = cli_open_to_read_all(r->input);
   if (!r->index) return CLI_FAIL;
-  int code = CLI_FAIL, status = gpuir_index_stats(r->index, &r->info);
+  int code = CLI_FAIL, status = gpuir_index_get_info(r->index, &r->info);
   if (status) {
     cli_fail(r->input, status, NULL);
   } else {
@@ -1034,6 +1044,7 @@ static int run_reorder(reorder *r) {
   gpuir_close(r->index);
   free(r->order);
   free(r->map);
+  cli_buf_free(&r->doc_name);
   return code;
 }
 

@@ -234,7 +234,8 @@ static int tally_query(tally *t, gpuir_index *ix, gpuir_searcher *s, char *line,
     uint64_t id;
     words[n].text = at;
     words[n].df = 0;
-    if (!gpuir_term_find(ix, at, strlen(at), &id) && !gpuir_term_stats(ix, id, &info)) words[n].df = info.df;
+    if (!gpuir_term_find(ix, at, strlen(at), &id) && !gpuir_term_get_info(ix, id, &info))
+      words[n].df = info.df;
     n++;
   }
   if (!n) return GPUIR_OK;
@@ -249,7 +250,7 @@ static int tally_query(tally *t, gpuir_index *ix, gpuir_searcher *s, char *line,
 static int tally_log(tally *t, gpuir_index *ix, FILE *f, gpuir_error *err) {
   char line[LINE];
   gpuir_searcher *s;
-  int status = gpuir_searcher_create(ix, NULL, &s);
+  int status = gpuir_searcher_create(ix, NULL, &s, err);
   if (status) return status;
   errno = 0;
   while (!status && fgets(line, sizeof line, f)) status = tally_query(t, ix, s, line, err);
@@ -306,7 +307,7 @@ static int check(const char *index, const char *queries) {
   if (!f) {
     message("%s: %s", queries, strerror(errno));
     status = EXIT_FAILED;
-  } else if ((status = gpuir_open(index, NULL, &ix, &err)) || (status = gpuir_index_stats(ix, &info)) ||
+  } else if ((status = gpuir_open(index, NULL, &ix, &err)) || (status = gpuir_index_get_info(ix, &info)) ||
              (status = t ? tally_log(t, ix, f, &err) : GPUIR_E_NOMEM)) {
     status = failed(ferror(f) ? queries : index, status, &err);
   } else {
