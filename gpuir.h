@@ -643,7 +643,8 @@ int gpuir_cuda_device(int device, gpuir_cuda_info *info, gpuir_error *err);
 /* ============================================================================
  * [api-lab]  the laboratory: to compare methods
  *
- * For researchers, and not promised to stay as it is. Codecs of the literature are named in gpuir_builder_desc. tools/lab/gpuir_lab.h has the papers' methods on the GPU.
+ * For researchers, and not promised to stay as it is. Codecs of the literature are named in gpuir_builder_desc.
+ * tools/lab/gpuir_lab.h has the papers' methods on the GPU.
  * ==========================================================================*/
 
 /* Returns the name of the i-th way of intersecting lists, for gpuir_searcher_desc.intersection, such as "merge" or

@@ -8,7 +8,7 @@
  * The first byte says what the others are: 'p' the five files of a collection, each behind its length (two bytes, the
  * low one first; 65535: the file is missing), anything else CIFF. What is imported must verify. It is exported in both
  * formats, imported and exported again, and both exports must be the same. */
-#define _POSIX_C_SOURCE 200809L
+#define _GNU_SOURCE /* as the files of the commands below want it */
 #include "gpuir.h"
 
 #include "tools/exchange/ciff.c"

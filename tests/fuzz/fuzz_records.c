@@ -7,7 +7,7 @@
  *
  * The first byte chooses the format and whether malformed records are passed over. Every document that comes out has
  * its name and its text within what it came from, and what is refused is refused with a message. */
-#define _POSIX_C_SOURCE 200809L
+#define _GNU_SOURCE /* as the files of the commands below want it */
 #include "gpuir.h"
 
 #include "tools/cli/input.c"

@@ -1,5 +1,7 @@
 /* util.c - messages, memory, options, output and facts about the machine. */
+#ifndef _GNU_SOURCE
 #define _XOPEN_SOURCE 700 /* realpath */
+#endif
 #include "cli.h"
 
 #include "../common/text.h"

@@ -3,7 +3,9 @@
  * An import scans the lists for their terms, gives the documents to the builder, and then the lists in byte order of
  * terms, one at a time.
  */
+#ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* O_TMPFILE */
+#endif
 #include "exchange.h"
 
 #include <errno.h>
@@ -615,7 +617,7 @@ static int is_gzip(const ex_format *format, const char *path) {
 static int folder_shared(const char *folder) {
   struct stat st;
   int known = !stat(folder, &st);
-  if (!known || st.st_mode & S_ISVTX) return 0;
+  if (!known || st.st_mode & 01000) return 0;
   return (st.st_mode & S_IWOTH) || (st.st_mode & S_IWGRP && st.st_gid != getegid());
 }
 
