@@ -523,7 +523,8 @@ static int run(lab *l, size_t experiment, const char *dir, const char *queries, 
   if (code == CLI_OK) code = find_candidates(l, info.terms, queries);
   if (code == CLI_OK) code = experiments[experiment].run(l);
   while (figures[nfigures].id) nfigures++;
-  if (lab_stopped()) lab_note(&l->report, "stopped", "by signal %d; not all figures are whole", (int)cli_signal);
+  if (lab_stopped())
+    lab_note(&l->report, "stopped", "by signal %d; not all figures are whole", (int)cli_signal);
   if (code == CLI_OK || lab_stopped()) code = lab_report_write(&l->report, figures, nfigures);
   lab_progress("%s", "");
   return lab_stopped() ? 128 + (int)cli_signal : code;

@@ -18,6 +18,7 @@
 #   chunks    gpuir bench on CHUNKS by the GPU and by the CPU, and the checksums of all hits
 #
 # Measurements of one step are kept if a later one fails; the exit status tells whether all went well.
+# shellcheck disable=SC2317 # functions are called by the names of steps
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit
 carry=build/carry
