@@ -248,8 +248,8 @@ typedef struct gpuir_open_desc {
  * in messages), and checks its header, section table and ranges (not its checksums: see gpuir_verify). The path is not
  * needed afterwards and may be replaced. *index is released by gpuir_close. `desc` may be NULL.
  * Errors: ARGUMENT (also for bytes that are not aligned), IO, FORMAT, VERSION, NOMEM, LIMIT (a file larger than the
- * address space); UNSUPPORTED when GPUIR_NO_LAB leaves out the index's codec. An analyzer that this build lacks is no error here, but in
- * gpuir_query_parse. Thread-safe. */
+ * address space); UNSUPPORTED when GPUIR_NO_LAB leaves out the index's codec. An analyzer that this build lacks is no
+ * error here, but in gpuir_query_parse. Thread-safe. */
 GPUIR_API int gpuir_open(const char *path, const gpuir_open_desc *desc, gpuir_index **index,
                          gpuir_error *err);
 /* Unmaps and frees; NULL is allowed. The index's queries, searchers and cursors must be gone. */
