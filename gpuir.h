@@ -6395,7 +6395,8 @@ GPUIR__UNUSED static const uint8_t gpuir__fold_ascii[256] = {
     0xe0, 0xe1, 0xe2, 0xe3, 0xe4, 0xe5, 0xe6, 0xe7, 0xe8, 0xe9, 0xea, 0xeb, 0xec, 0xed, 0xee, 0xef,
     0xf0, 0xf1, 0xf2, 0xf3, 0xf4, 0xf5, 0xf6, 0xf7, 0xf8, 0xf9, 0xfa, 0xfb, 0xfc, 0xfd, 0xfe, 0xff};
 
-static inline int gpuir__parts_words(unsigned char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+/* Returns 1 for white space: what parts words in queries and stop lists. */
+static inline int gpuir__is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
 /* Decodes one character of p[0..n), n >= 1. Returns its bytes, or 0 for anything that is not
  * UTF-8 (overlong forms, surrogates and what is beyond U+10FFFF included). */
@@ -6944,7 +6945,7 @@ static int gpuir__name_ok(const char *name, size_t len) {
 }
 
 static int gpuir__has_words(const char *words) {
-  while (gpuir__parts_words((unsigned char)*words)) words++;
+  while (gpuir__is_space(*words)) words++;
   return *words != 0;
 }
 
@@ -7006,8 +7007,8 @@ static int gpuir__analyzer_set_stops(gpuir__analyzer *an, const char *words, gpu
   an->filtered = an->possessive;
   while (*words && !status) {
     size_t n = 0;
-    while (gpuir__parts_words((unsigned char)*words)) words++;
-    while (words[n] && !gpuir__parts_words((unsigned char)words[n])) n++;
+    while (gpuir__is_space(*words)) words++;
+    while (words[n] && !gpuir__is_space(words[n])) n++;
     if (n) status = gpuir__analyze(an, words, n, gpuir__stops_add, an, NULL);
     words += n;
   }
@@ -10789,8 +10790,7 @@ static void gpuir__builder_squeeze(char *text) {
   const char *in = text;
   char *out = text;
   for (; *in; in++) {
-    int space = *in == ' ' || (*in >= '\t' && *in <= '\r');
-    if (!space)
+    if (!gpuir__is_space(*in))
       *out++ = *in;
     else if (out > text && out[-1] != ' ')
       *out++ = ' ';
@@ -10987,8 +10987,6 @@ static int gpuir__query_add(void *sink, const char *token, size_t len) {
   memcpy(t->text, token, len);
   return GPUIR_OK;
 }
-
-static int gpuir__is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
 /* Cuts the text into words and each word into terms. */
 static int gpuir__query_words(gpuir_query *q, gpuir__analyzer *analyzer, const char *text, size_t len) {
