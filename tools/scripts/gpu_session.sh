@@ -3,9 +3,9 @@
 #
 #   gpu_session.sh pack OLD DICT TOPICS [CHUNKS QUERIES]
 #       on the machine that builds: puts what the steps need into build/carry, linked statically but for the C library,
-#       so that it runs where none of the project's libraries are. OLD is a folder with another version's sources, its
-#       gpuir_cuda.o for the same device in OLD/build and its commit in OLD/build/commit; DICT and CHUNKS are indexes,
-#       TOPICS and QUERIES queries for them.
+#       so that it runs where none of the project's libraries are. OLD is a bench_cuda of another version, linked so too:
+#       this bench_cuda.c with that version's gpuir.h and gpuir_cuda.o. DICT and CHUNKS are indexes, TOPICS and QUERIES
+#       queries for them.
 #   gpu_session.sh STEP...
 #       on the machine with the GPU, in the project's folder, with build/carry/tools.tar.xz and, by step, other files
 #       of build/carry there. Logs go to the folder $OUT (build/session-logs) as STEP.tar.gz, a summary to the screen.
@@ -34,16 +34,11 @@ part_bytes=$((40 << 20)) # of one file that is carried
 
 pack() {
   local old=$1 dict=$2 topics=$3 chunks=${4-} queries=${5-} build=build/session arch=${GPU_ARCH:-90}
-  local libs='-l:libutf8proc.a -l:libstemmer.a -lm -pthread' cuda bin
-  cuda=$(dirname "$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)")/../lib64
-  rm -rf "$carry" && mkdir -p "$carry" "$build/bin" || return
+  local libs='-l:libutf8proc.a -l:libstemmer.a -lm -pthread' bin
+  rm -rf "$carry" "${build:?}/bin" && mkdir -p "$carry" "$build/bin" || return
   make -j2 B="$build" GPU=1 GPU_ARCH="$arch" CFLAGS=-O3 LIBS="$libs" TOOL_LIBS="-l:libz.a $libs" "$build/gpuir" \
     "$build/synth" "$build"/tests/gpu/{bench_cuda,bench_lab,test_cuda,test_lab,test_hostile} || return
-  # the same program with the other version's header and device code
-  cc -std=c99 -O3 -DGPUIR_WITH_UTF8PROC=1 -DGPUIR_WITH_STEMMER=1 "-DGPUIR_COMMIT=\"$(cat "$old/build/commit")\"" \
-    -Itests/gpu -I"$old" -I. -o "$build/bin/bench_cuda_old" tests/gpu/bench_cuda.c "$old/build/gpuir_cuda.o" \
-    "$build/tests/gpu/ceilings.o" -L"$cuda" -lcudart_static -ldl -lrt -l:libutf8proc.a -l:libstemmer.a -lm \
-    -pthread || return
+  cp "$old" "$build/bin/bench_cuda_old" || return
   for bin in gpuir synth tests/gpu/{bench_cuda,bench_lab,test_cuda,test_lab,test_hostile}; do
     cp "$build/$bin" "$build/bin/" || return
   done
@@ -139,18 +134,21 @@ check() {
   ! grep '^not ok\|^Bail' "$dir"/test_*.txt | head -n 20
 }
 
-random=$work/random.gpuir # 25.2 million synthetic documents in random order
+random=$work/random-new.gpuir # 25.2 million synthetic documents in random order
 
 compare() {
   local dir=$work/compare
   mkdir -p "$dir"
-  log "$dir/write.txt" bench_cuda_old path="$random" modes=and queries=10 cpu=0 || return
+  log "$dir/write.txt" bench_cuda_old path="$work/random-old.gpuir" modes=and queries=10 cpu=0 || return
+  log "$dir/write.txt" bench_cuda path="$random" modes=and queries=10 cpu=0 || return
+  log "$dir/same.txt" cmp "$work/random-old.gpuir" "$random" || say 'the indexes of the two versions differ'
   log "$dir/old_new.tsv" tools/scripts/old_new.py bench_cuda_old bench_cuda -n 7 -o "$dir/runs.txt" -- \
-    path="$random" modes=and,or,andor cpu=0 ceilings=0
+    path="$work/random-{}.gpuir" modes=and,or,andor cpu=0 ceilings=0
   cat "$dir/old_new.tsv"
   log "$dir/old_new-cpu.tsv" tools/scripts/old_new.py bench_cuda_old bench_cuda -n 3 -o "$dir/runs-cpu.txt" -- \
-    path="$random" modes=and,or,andor ways=pruned one=100 rounds=1 alone=0 ceilings=0
+    path="$work/random-{}.gpuir" modes=and,or,andor ways=pruned one=100 rounds=1 alone=0 ceilings=0
   cat "$dir/old_new-cpu.tsv"
+  rm -f "$work/random-old.gpuir"
 }
 
 counters=smsp__inst_executed.sum,dram__bytes_read.sum,dram__bytes_write.sum,gpu__time_duration.sum

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """old_new.py OLD NEW [-n ROUNDS] [-o FILE] [-- ARGUMENT...]: two builds of bench_cuda in turn, and how they compare.
 
-Runs OLD, NEW, OLD, NEW ... ROUNDS (5) times each with the same arguments, on a machine that does nothing else, and
-prints for each row of theirs the median of OLD's and of NEW's medians and how many times as fast NEW is: the median of
+Runs OLD, NEW, OLD, NEW ... ROUNDS (5) times each with the same arguments, in which {} becomes `old` or `new`, such as in
+the path of an index whose format has changed, on a machine that does nothing else, and prints for each row of theirs the median of OLD's and of NEW's medians and how many times as fast NEW is: the median of
 the ratios of neighbouring runs, with the least and the greatest of them. For rates that is NEW / OLD, for times OLD /
 NEW. -o keeps all that the programs print. A program that fails ends the comparison.
 """
@@ -50,7 +50,8 @@ def main():
         own, arguments = own[:own.index("--")], own[own.index("--") + 1:]
     options = parser.parse_args(own)
     log = open(options.o, "w") if options.o else None
-    runs = [[run(p, arguments, log) for p in (options.old, options.new)] for _ in range(max(options.n, 1))]
+    runs = [[run(p, [a.replace("{}", name) for a in arguments], log)
+             for p, name in ((options.old, "old"), (options.new, "new"))] for _ in range(max(options.n, 1))]
     keys = [k for k in runs[0][0] if all(k in one for pair in runs for one in pair)]
     if not keys:
         sys.exit("old_new.py: the programs have no row in common")
