@@ -1548,6 +1548,38 @@ static void gpuir__take_gaps(const uint32_t *docs, uint32_t count, uint32_t prev
   for (i = 1; i < count; i++) gaps[i] = docs[i] - docs[i - 1] - 1;
 }
 
+/* Counts in widths[0..40) how many of at most 128 values have each width; `all` is their bitwise or. Four histograms are
+ * filled and then added, since increments of one counter would wait for each other. */
+static void gpuir__count_widths(const uint32_t *v, uint32_t count, uint32_t all, uint8_t *widths) {
+  uint8_t histogram[4][40];
+  uint32_t i = 0, k;
+  if (count < 32) {
+    memset(widths, 0, 40);
+    for (; i < count; i++) widths[gpuir__width32(v[i])]++;
+    return;
+  }
+  memset(histogram, 0, sizeof histogram);
+#if GPUIR__X86
+  if (!(all >> 30)) /* SSE2: the exponent of 2 v + 1 as a number that is not rounded up to a power of two */
+    for (; i + 4 <= count; i += 4) {
+      __m128i x = _mm_loadu_si128((const __m128i *)(const void *)(v + i));
+      x = _mm_or_si128(_mm_add_epi32(x, x), _mm_set1_epi32(1));
+      x = _mm_castps_si128(_mm_cvtepi32_ps(_mm_andnot_si128(_mm_srli_epi32(x, 1), x)));
+      x = _mm_sub_epi32(_mm_srli_epi32(x, 23), _mm_set1_epi32(127));
+      histogram[0][(unsigned)_mm_cvtsi128_si32(x)]++;
+      histogram[1][_mm_extract_epi16(x, 2)]++;
+      histogram[2][_mm_extract_epi16(x, 4)]++;
+      histogram[3][_mm_extract_epi16(x, 6)]++;
+    }
+#else
+  (void)all;
+#endif
+  for (; i < count; i++) histogram[i % 4][gpuir__width32(v[i])]++;
+  for (k = 0; k < 40; k += 8) /* eight bytes at a time: no sum exceeds 128 */
+    gpuir__store64(widths + k, gpuir__load64(histogram[0] + k) + gpuir__load64(histogram[1] + k) +
+                                   gpuir__load64(histogram[2] + k) + gpuir__load64(histogram[3] + k));
+}
+
 /* ============================================================================
  * [03-codecs]  the seam of the codecs; vbyte
  *
@@ -2996,38 +3028,6 @@ static void gpuir__bp128_pack(const uint32_t *v, unsigned w, uint8_t *to) {
   }
 }
 
-/* Counts in widths[0..40) how many values have each width; `all`: their bits together. There are four histograms at first,
- * since equal neighbours would wait for each other. */
-static void gpuir__bp128_widths(const uint32_t *v, uint32_t count, uint32_t all, uint8_t *widths) {
-  uint8_t histogram[4][40];
-  uint32_t i = 0, k;
-  if (count < 32) {
-    memset(widths, 0, 40);
-    for (; i < count; i++) widths[gpuir__width32(v[i])]++;
-    return;
-  }
-  memset(histogram, 0, sizeof histogram);
-#if GPUIR__X86
-  if (!(all >> 30)) /* SSE2: the exponent of 2 v + 1 as a number that is not rounded up to a power of two */
-    for (; i + 4 <= count; i += 4) {
-      __m128i x = _mm_loadu_si128((const __m128i *)(const void *)(v + i));
-      x = _mm_or_si128(_mm_add_epi32(x, x), _mm_set1_epi32(1));
-      x = _mm_castps_si128(_mm_cvtepi32_ps(_mm_andnot_si128(_mm_srli_epi32(x, 1), x)));
-      x = _mm_sub_epi32(_mm_srli_epi32(x, 23), _mm_set1_epi32(127));
-      histogram[0][(unsigned)_mm_cvtsi128_si32(x)]++;
-      histogram[1][_mm_extract_epi16(x, 2)]++;
-      histogram[2][_mm_extract_epi16(x, 4)]++;
-      histogram[3][_mm_extract_epi16(x, 6)]++;
-    }
-#else
-  (void)all;
-#endif
-  for (; i < count; i++) histogram[i % 4][gpuir__width32(v[i])]++;
-  for (k = 0; k < 40; k += 8) /* eight bytes at a time: no sum exceeds 128 */
-    gpuir__store64(widths + k, gpuir__load64(histogram[0] + k) + gpuir__load64(histogram[1] + k) +
-                                   gpuir__load64(histogram[2] + k) + gpuir__load64(histogram[3] + k));
-}
-
 /* Returns the b that takes the fewest bytes, rounded up to a multiple of `unit`; *h: the width of the high bits, 0 for no
  * exceptions. Of equals it takes no exceptions, then the larger b. */
 static unsigned gpuir__bp128_choose(const uint32_t *v, uint32_t count, uint32_t unit, unsigned *h) {
@@ -3038,7 +3038,7 @@ static unsigned gpuir__bp128_choose(const uint32_t *v, uint32_t count, uint32_t 
   for (i = 0; i < count; i++) all |= v[i];
   w = gpuir__width32(all);
   least = (((count * w + 7) / 8 + up) & ~up) << 6; /* of bytes << 6 | h */
-  if (w) gpuir__bp128_widths(v, count, all, widths);
+  if (w) gpuir__count_widths(v, count, all, widths);
   for (b = w; b-- > 0;) {
     uint32_t bytes;
     high += widths[b + 1];
@@ -7238,35 +7238,112 @@ typedef struct gpuir__section {
   uint64_t hash; /* XXH3 of its bytes */
 } gpuir__section;
 
-/* Section ids; never reused. */
+/* The sections, a row each, in the order of the file. From this table are made the ids GPUIR__S_*, the writer's spools
+ * GPUIR__W_* and its plan of the file, the reader's pointers, the sums of gpuir_index_get_info, and the offsets that
+ * gpuir_verify follows. The columns of a row are
+ *
+ *     id        the number in the file, never used again for another section
+ *     name      of GPUIR__S_<name> and GPUIR__W_<name>
+ *     presence  GPUIR__P_<presence>: when the writer writes it, and whether a reader must know it
+ *     batch     the buffer of gpuir__batch that the writer appends as it is; 0: the writer makes the bytes
+ *     item      the type of an item
+ *     items     GPUIR__N_<items>: how many items there must be
+ *     group     GPUIR__G_<group>: the sum of gpuir_index_info that its bytes belong to
+ *     field     the member of gpuir_index that points to its items; 0: it is found by its id
+ *
+ * and the sections hold
+ *
+ *     STAT, META                  gpuir__stat; text, lines of key=value
+ *     TERMS                       the terms' bytes, one after another, sorted
+ *     TERM_BASE, TERM_START       where terms 0, 256, 512 ... start; each term's start, relative to its base, and the end
+ *     HASH                        open addressing by XXH3 of the term; 0: an empty slot, otherwise id + 1
+ *     RECORDS, LONGS              a record a term; a gpuir__long a long list
+ *     LAST                        a block's last docID
+ *     DOCS_OFF, DOCS_WIDTH        where a block's docIDs start in the list, in the codec's unit; their width
+ *     FREQS_OFF, FREQS_WIDTH      the same of its frequencies
+ *     BOUNDS                      GPUIR__BLOCK_PAIRS pairs a block
+ *     SEEDS                       GPUIR__SEEDS items a list of over GPUIR__WHOLE postings
+ *     DOCIDS, FREQS               the streams of docIDs and of frequencies, the long lists first
+ *     LENGTHS                     a document's length in tokens
+ *     NAMES, NAME_START           the documents' names, or what is behind their stems; where each starts, and the end
+ *     ORIGINS                     where a document comes from
+ *     SOURCES, SOURCE_START       the sources' paths; where each starts, and the end
+ *     TEXT, TEXT_START            the documents' text; where each starts, and the end
+ *     STEMS                       an item a source, see gpuir__join_name; absent if all are 0
+ *
+ * A section is added by a row at the end, and by code of the writer that puts its bytes in its spool. Its presence is
+ * HINT or a new one, so that indexes without it can be read. */
+/* clang-format off */
+#define GPUIR__SECTIONS(ROW, FROM, AT) \
+  ROW( 1, STAT,         ALWAYS,  0,                 gpuir__stat,   ONE,         NONE,       0) \
+  ROW( 2, META,         ALWAYS,  0,                 char,          ANY,         NONE,       0) \
+  ROW( 3, TERMS,        ALWAYS,  FROM(terms),       uint8_t,       ANY,         DICTIONARY, AT(terms)) \
+  ROW( 4, TERM_BASE,    ALWAYS,  0,                 uint64_t,      TERM_PAGES,  DICTIONARY, AT(term_base)) \
+  ROW( 5, TERM_START,   ALWAYS,  0,                 uint16_t,      TERM_ENDS,   DICTIONARY, AT(term_start)) \
+  ROW( 6, HASH,         ALWAYS,  0,                 uint32_t,      SLOTS,       DICTIONARY, AT(hash)) \
+  ROW( 7, RECORDS,      ALWAYS,  0,                 gpuir__record, TERMS,       DICTIONARY, AT(records)) \
+  ROW( 8, LONGS,        ALWAYS,  0,                 gpuir__long,   LONGS,       DIRECTORY,  AT(longs)) \
+  ROW( 9, LAST,         ALWAYS,  FROM(last),        uint32_t,      BLOCKS,      DIRECTORY,  AT(last)) \
+  ROW(10, DOCS_OFF,     ALWAYS,  FROM(docs_off),    uint32_t,      BLOCKS,      DIRECTORY,  AT(docs_off)) \
+  ROW(11, DOCS_WIDTH,   ALWAYS,  FROM(docs_width),  uint8_t,       BLOCKS,      DIRECTORY,  AT(docs_width)) \
+  ROW(12, FREQS_OFF,    ALWAYS,  FROM(freqs_off),   uint32_t,      BLOCKS,      DIRECTORY,  AT(freqs_off)) \
+  ROW(13, FREQS_WIDTH,  ALWAYS,  FROM(freqs_width), uint8_t,       BLOCKS,      DIRECTORY,  AT(freqs_width)) \
+  ROW(14, BOUNDS,       ALWAYS,  FROM(bounds),      uint32_t,      BLOCKS,      DIRECTORY,  AT(bounds)) \
+  ROW(15, SEEDS,        HINT,    FROM(seeds),       uint32_t,      ANY,         DIRECTORY,  AT(seeds)) \
+  ROW(16, DOCIDS,       ALWAYS,  FROM(docs_long),   uint8_t,       ANY,         DOCIDS,     AT(docids)) \
+  ROW(17, FREQS,        ALWAYS,  FROM(freqs_long),  uint8_t,       ANY,         FREQS,      AT(freqs)) \
+  ROW(18, LENGTHS,      ALWAYS,  0,                 uint32_t,      DOCUMENTS,   DOCUMENTS,  AT(lengths)) \
+  ROW(19, NAMES,        ALWAYS,  0,                 char,          ANY,         DOCUMENTS,  0) \
+  ROW(20, NAME_START,   ALWAYS,  0,                 uint64_t,      DOC_ENDS,    DOCUMENTS,  0) \
+  ROW(21, ORIGINS,      ORIGINS, 0,                 gpuir__origin, DOCUMENTS,   DOCUMENTS,  0) \
+  ROW(22, SOURCES,      ORIGINS, 0,                 char,          ANY,         DOCUMENTS,  0) \
+  ROW(23, SOURCE_START, ORIGINS, 0,                 uint64_t,      SOURCE_ENDS, DOCUMENTS,  0) \
+  ROW(24, TEXT,         TEXT,    0,                 char,          ANY,         TEXT,       0) \
+  ROW(25, TEXT_START,   TEXT,    0,                 uint64_t,      DOC_ENDS,    TEXT,       0) \
+  ROW(26, STEMS,        STEMS,   0,                 uint32_t,      ANY,         DOCUMENTS,  0)
+/* clang-format on */
+
+#define GPUIR__SECTION_ID(id, name, presence, batch, item, items, group, field) GPUIR__S_##name = id,
 enum {
-  GPUIR__S_STAT = 1,     /* gpuir__stat */
-  GPUIR__S_META,         /* text, lines of key=value */
-  GPUIR__S_TERMS,        /* the terms' bytes, one after another, sorted */
-  GPUIR__S_TERM_BASE,    /* u64: where terms 0, 256, 512 ... start */
-  GPUIR__S_TERM_START,   /* u16: each term's start, relative to its base; one more for the end */
-  GPUIR__S_HASH,         /* u32: open addressing by XXH3 of the term; 0 empty, else id + 1 */
-  GPUIR__S_RECORDS,      /* gpuir__record a term */
-  GPUIR__S_LONGS,        /* gpuir__long a long list */
-  GPUIR__S_LAST,         /* u32 a block: last docID */
-  GPUIR__S_DOCS_OFF,     /* u32 a block: offset of its docIDs in the list, in the codec's unit */
-  GPUIR__S_DOCS_WIDTH,   /* u8 a block */
-  GPUIR__S_FREQS_OFF,    /* u32 a block: the same of its frequencies */
-  GPUIR__S_FREQS_WIDTH,  /* u8 a block */
-  GPUIR__S_BOUNDS,       /* gpuir__pair[2] a block */
-  GPUIR__S_SEEDS,        /* u32[3] a list of over GPUIR__WHOLE postings; optional */
-  GPUIR__S_DOCIDS,       /* docID streams, the long lists first */
-  GPUIR__S_FREQS,        /* frequency streams, the same */
-  GPUIR__S_LENGTHS,      /* u32 a document */
-  GPUIR__S_NAMES,        /* the documents' names, or what is behind their stems, one after another */
-  GPUIR__S_NAME_START,   /* u64 a document, and one more */
-  GPUIR__S_ORIGINS,      /* gpuir__origin a document; optional */
-  GPUIR__S_SOURCES,      /* paths, one after another; optional */
-  GPUIR__S_SOURCE_START, /* u64 a source, and one more; optional */
-  GPUIR__S_TEXT,         /* the documents' text, one after another; optional */
-  GPUIR__S_TEXT_START,   /* u64 a document, and one more; optional */
-  GPUIR__S_STEMS,        /* u32 a source, see gpuir__join_name; required, or absent if all are 0 */
+  GPUIR__SECTIONS(GPUIR__SECTION_ID, , ) /* and behind the greatest: */
   GPUIR__S_COUNT
+};
+
+/* When a section is written. The reader refuses an index that lacks one that is written always. */
+enum {
+  GPUIR__P_ALWAYS,  /* required */
+  GPUIR__P_HINT,    /* written always; a reader can do without it */
+  GPUIR__P_ORIGINS, /* when a document has a source; a reader can do without it */
+  GPUIR__P_TEXT,    /* when a document has text to be stored; a reader can do without it */
+  GPUIR__P_STEMS,   /* when a name is joined to a stem; required, as names are wrong without it */
+  GPUIR__P_COUNT
+};
+
+/* How many items a section has. */
+enum {
+  GPUIR__N_ANY,   /* any number */
+  GPUIR__N_ONE,   /* 1 */
+  GPUIR__N_SLOTS, /* a power of two that exceeds the number of terms */
+  GPUIR__N_TERMS, /* one a term; _ENDS: and one more; _PAGES: one for each 256 terms, and for the end */
+  GPUIR__N_TERM_ENDS,
+  GPUIR__N_TERM_PAGES,
+  GPUIR__N_LONGS,  /* one a list of over GPUIR__SHORT_MAX postings */
+  GPUIR__N_BLOCKS, /* one a block of such a list */
+  GPUIR__N_DOCUMENTS,
+  GPUIR__N_DOC_ENDS,   /* offsets into the section of the row before: one a document, and the end */
+  GPUIR__N_SOURCE_ENDS /* the same, one a source */
+};
+
+/* The sums of sections' bytes in gpuir_index_info. */
+enum {
+  GPUIR__G_NONE,
+  GPUIR__G_DICTIONARY,
+  GPUIR__G_DIRECTORY,
+  GPUIR__G_DOCIDS,
+  GPUIR__G_FREQS,
+  GPUIR__G_DOCUMENTS,
+  GPUIR__G_TEXT,
+  GPUIR__G_COUNT
 };
 
 typedef struct gpuir__stat {
@@ -7331,38 +7408,34 @@ static inline uint32_t gpuir__index_layout(void) {
   return GPUIR__LAYOUT(sizeof(gpuir_index), offsetof(gpuir_index, lengths), sizeof(gpuir__list));
 }
 
+/* A row of GPUIR__SECTIONS. */
+typedef struct gpuir__section_row {
+  uint32_t id, presence, items, group;
+  size_t item_size;
+  size_t batch; /* 1 + the buffer's offset in gpuir__batch, or 0 */
+  size_t field; /* the member's offset in gpuir_index, or 0 */
+} gpuir__section_row;
+
+#define GPUIR__SECTION_FROM(buffer) (1 + offsetof(gpuir__batch, buffer))
+#define GPUIR__SECTION_AT(field) offsetof(gpuir_index, field)
+#define GPUIR__SECTION_ROW(id, name, presence, batch, item, items, group, field) \
+  {id, GPUIR__P_##presence, GPUIR__N_##items, GPUIR__G_##group, sizeof(item), batch, field},
+static const gpuir__section_row gpuir__section_rows[] = {
+    GPUIR__SECTIONS(GPUIR__SECTION_ROW, GPUIR__SECTION_FROM, GPUIR__SECTION_AT)};
+#define GPUIR__SECTION_ROWS ((unsigned)(sizeof gpuir__section_rows / sizeof gpuir__section_rows[0]))
+
 /* ---- the writer ---- */
 
 #define GPUIR__TMP_SOURCES 999u /* number of the temporary file that the table of sources may be */
 
-/* One temporary file each; assembled to sections in the end. */
+/* The spools, a temporary file each: one of each section, numbered by its row, with these exceptions. HASH has the
+ * 64-bit hashes of the terms, from which the table is made in place. The streams' sections have two: the short lists
+ * go behind all long ones. */
+#define GPUIR__SECTION_SPOOL(id, name, presence, batch, item, items, group, field) GPUIR__W_##name,
 enum {
-  GPUIR__W_TERMS,
-  GPUIR__W_TERM_BASE,
-  GPUIR__W_TERM_START,
-  GPUIR__W_TERM_HASH,
-  GPUIR__W_RECORDS,
-  GPUIR__W_LONGS,
-  GPUIR__W_LAST,
-  GPUIR__W_DOCS_OFF,
-  GPUIR__W_DOCS_WIDTH,
-  GPUIR__W_FREQS_OFF,
-  GPUIR__W_FREQS_WIDTH,
-  GPUIR__W_BOUNDS,
-  GPUIR__W_SEEDS,
-  GPUIR__W_DOCS_LONG,
-  GPUIR__W_DOCS_SHORT,
-  GPUIR__W_FREQS_LONG,
+  GPUIR__SECTIONS(GPUIR__SECTION_SPOOL, , ) /* and of short lists: */
+  GPUIR__W_DOCIDS_SHORT,
   GPUIR__W_FREQS_SHORT,
-  GPUIR__W_LENGTHS,
-  GPUIR__W_NAMES,
-  GPUIR__W_NAME_START,
-  GPUIR__W_ORIGINS,
-  GPUIR__W_SOURCES,
-  GPUIR__W_SOURCE_START,
-  GPUIR__W_STEMS,
-  GPUIR__W_TEXT,
-  GPUIR__W_TEXT_START,
   GPUIR__W_COUNT
 };
 
@@ -7377,12 +7450,12 @@ typedef struct gpuir__writer {
   gpuir__spool spool[GPUIR__W_COUNT];
   gpuir__stat stat;
   uint64_t nlengths, nsources;
-  uint64_t page; /* where the open page of 256 terms starts */
-  int any_origin, any_text, any_stem;
-  gpuir__buf source;    /* of the last document that had one */
-  uint32_t last, stem;  /* its number, from 1; its stem */
-  gpuir__area table;    /* gpuir__source_slot, by hash */
-  uint64_t slots, most; /* of the table: a power of two, or 0; bytes that are not mapped */
+  uint64_t page;           /* where the open page of 256 terms starts */
+  int has[GPUIR__P_COUNT]; /* whether sections of this presence are written */
+  gpuir__buf source;       /* of the last document that had one */
+  uint32_t last, stem;     /* its number, from 1; its stem */
+  gpuir__area table;       /* gpuir__source_slot, by hash */
+  uint64_t slots, most;    /* of the table: a power of two, or 0; bytes that are not mapped */
   void *lengths_map;
 } gpuir__writer;
 
@@ -7584,6 +7657,7 @@ static int gpuir__writer_create(const gpuir_allocator *a, const char *path, uint
   w->a = *a;
   w->fd = -1;
   w->most = each;
+  w->has[GPUIR__P_ALWAYS] = w->has[GPUIR__P_HINT] = 1;
   for (i = 0; i < GPUIR__W_COUNT; i++) w->spool[i].fd = -1;
   status = gpuir__writer_name(w, path, err);
   if (!status) status = gpuir__writer_lock(w, err);
@@ -7670,7 +7744,7 @@ static int gpuir__writer_add_source(gpuir__writer *w, const char *path, gpuir__s
   if (!status) status = gpuir__spool_put(&w->spool[GPUIR__W_STEMS], &source->stem, 4, err);
   if (status) return status;
   gpuir__source_put((gpuir__source_slot *)(void *)w->table.data, w->slots, source);
-  if (source->stem) w->any_stem = 1;
+  if (source->stem) w->has[GPUIR__P_STEMS] = 1;
   return GPUIR_OK;
 }
 
@@ -7720,7 +7794,7 @@ static int gpuir__writer_put_origin(gpuir__writer *w, const gpuir_doc_desc *doc,
     origin.source = w->last;
     origin.first_line = doc->first_line;
     origin.last_line = doc->last_line;
-    w->any_origin = 1;
+    w->has[GPUIR__P_ORIGINS] = 1;
   }
   return gpuir__spool_put(&w->spool[GPUIR__W_ORIGINS], &origin, sizeof origin, err);
 }
@@ -7738,7 +7812,7 @@ static int gpuir__writer_put_doc(gpuir__writer *w, const gpuir_doc_desc *doc, co
   if (!status) status = gpuir__writer_put64(w, GPUIR__W_TEXT_START, w->spool[GPUIR__W_TEXT].len, err);
   if (!status && text) {
     status = gpuir__spool_put(&w->spool[GPUIR__W_TEXT], text, text_len, err);
-    w->any_text = 1;
+    w->has[GPUIR__P_TEXT] = 1;
   }
   return status;
 }
@@ -7771,6 +7845,7 @@ static int gpuir__writer_lengths(gpuir__writer *w, const uint32_t **lengths, uin
   return GPUIR_OK;
 }
 
+/* Puts where a batch's terms start, and their hashes; their bytes come after this. */
 static int gpuir__writer_put_terms(gpuir__writer *w, const gpuir__batch *batch, gpuir_error *err) {
   const uint8_t *term = batch->terms.data;
   uint64_t start = w->spool[GPUIR__W_TERMS].len, i;
@@ -7785,12 +7860,11 @@ static int gpuir__writer_put_terms(gpuir__writer *w, const gpuir__batch *batch, 
     }
     rel = (uint16_t)(start - w->page);
     if (!status) status = gpuir__spool_put(&w->spool[GPUIR__W_TERM_START], &rel, sizeof rel, err);
-    if (!status) status = gpuir__writer_put64(w, GPUIR__W_TERM_HASH, hash, err);
+    if (!status) status = gpuir__writer_put64(w, GPUIR__W_HASH, hash, err);
     term += len;
     start += len;
   }
-  return status ? status
-                : gpuir__spool_put(&w->spool[GPUIR__W_TERMS], batch->terms.data, batch->terms.len, err);
+  return status;
 }
 
 /* Records and extents, with the batch's offsets made the file's. */
@@ -7803,7 +7877,7 @@ static int gpuir__writer_put_records(gpuir__writer *w, const gpuir__batch *batch
     if (r.df == 1) {
       w->stat.inline_postings++;
     } else if (r.df <= GPUIR__SHORT_MAX) {
-      r.docs += w->spool[GPUIR__W_DOCS_SHORT].len;
+      r.docs += w->spool[GPUIR__W_DOCIDS_SHORT].len;
       r.freqs += w->spool[GPUIR__W_FREQS_SHORT].len;
     } else {
       r.docs += w->stat.longs;
@@ -7813,8 +7887,8 @@ static int gpuir__writer_put_records(gpuir__writer *w, const gpuir__batch *batch
   for (i = 0; i < nlongs && !status; i++) {
     gpuir__long x;
     memcpy(&x, batch->longs.data + i * sizeof x, sizeof x);
-    x.docs += w->spool[GPUIR__W_DOCS_LONG].len;
-    x.freqs += w->spool[GPUIR__W_FREQS_LONG].len;
+    x.docs += w->spool[GPUIR__W_DOCIDS].len;
+    x.freqs += w->spool[GPUIR__W_FREQS].len;
     x.first_block += (uint32_t)w->stat.blocks;
     if (x.seeds) x.seeds += (uint32_t)(w->spool[GPUIR__W_SEEDS].len / (4 * GPUIR__SEEDS));
     status = gpuir__spool_put(&w->spool[GPUIR__W_LONGS], &x, sizeof x, err);
@@ -7822,12 +7896,26 @@ static int gpuir__writer_put_records(gpuir__writer *w, const gpuir__batch *batch
   return status;
 }
 
+/* Appends the buffers of a batch that go to the file as they are. */
+static int gpuir__writer_put_buffers(gpuir__writer *w, const gpuir__batch *batch, gpuir_error *err) {
+  unsigned i;
+  int status = GPUIR_OK;
+  for (i = 0; i < GPUIR__SECTION_ROWS && !status; i++) {
+    const size_t at = gpuir__section_rows[i].batch;
+    const gpuir__buf *buf = (const gpuir__buf *)(const void *)((const uint8_t *)batch + (at ? at - 1 : 0));
+    if (at) status = gpuir__spool_put(&w->spool[i], buf->data, buf->len, err);
+  }
+  if (!status)
+    status = gpuir__spool_put(&w->spool[GPUIR__W_DOCIDS_SHORT], batch->docs_short.data, batch->docs_short.len,
+                              err);
+  if (!status)
+    status = gpuir__spool_put(&w->spool[GPUIR__W_FREQS_SHORT], batch->freqs_short.data,
+                              batch->freqs_short.len, err);
+  return status;
+}
+
 /* Appends encoded lists; batches come in ascending order of terms. */
 static int gpuir__writer_put_batch(gpuir__writer *w, const gpuir__batch *batch, gpuir_error *err) {
-  const gpuir__buf *from[] = {&batch->last,        &batch->docs_off,   &batch->docs_width, &batch->freqs_off,
-                              &batch->freqs_width, &batch->bounds,     &batch->seeds,      &batch->docs_long,
-                              &batch->docs_short,  &batch->freqs_long, &batch->freqs_short};
-  unsigned i;
   int status;
   if (w->stat.terms + batch->nterms >= UINT32_MAX)
     return gpuir__fail(err, GPUIR_E_LIMIT, 0, "%s: more than 2^32-2 terms", gpuir__tail(w->path));
@@ -7836,8 +7924,7 @@ static int gpuir__writer_put_batch(gpuir__writer *w, const gpuir__batch *batch, 
                        gpuir__tail(w->path));
   status = gpuir__writer_put_terms(w, batch, err);
   if (!status) status = gpuir__writer_put_records(w, batch, err);
-  for (i = 0; !status && i < sizeof from / sizeof from[0]; i++)
-    status = gpuir__spool_put(&w->spool[GPUIR__W_LAST + i], from[i]->data, from[i]->len, err);
+  if (!status) status = gpuir__writer_put_buffers(w, batch, err);
   w->stat.terms += batch->nterms;
   w->stat.postings += batch->postings;
   w->stat.longs += batch->longs.len / sizeof(gpuir__long);
@@ -7877,70 +7964,40 @@ static uint64_t gpuir__hash_slots(uint64_t terms) {
   return slots;
 }
 
-/* Where a section's bytes come from: memory, or one or two spools; hash tables are made in place. */
-typedef struct gpuir__piece {
-  uint32_t id, flags;
-  const void *memory;
-  uint64_t length;
-  int spool[2]; /* -1: none */
-} gpuir__piece;
-
-static void gpuir__piece_add(gpuir__writer *w, gpuir__piece *pieces, unsigned *n, uint32_t id, uint32_t flags,
-                             int s0, int s1) {
-  gpuir__piece *p = &pieces[(*n)++];
-  p->id = id;
-  p->flags = flags;
-  p->memory = NULL;
-  p->spool[0] = s0;
-  p->spool[1] = s1;
-  p->length = (s0 >= 0 ? w->spool[s0].len : 0) + (s1 >= 0 ? w->spool[s1].len : 0);
+/* The spool of the short lists that a section ends with, or NULL. */
+static gpuir__spool *gpuir__writer_short_lists(gpuir__writer *w, uint32_t id) {
+  if (id == GPUIR__S_DOCIDS) return &w->spool[GPUIR__W_DOCIDS_SHORT];
+  return id == GPUIR__S_FREQS ? &w->spool[GPUIR__W_FREQS_SHORT] : NULL;
 }
 
-/* The file's sections in their order. */
-static unsigned gpuir__writer_plan(gpuir__writer *w, const gpuir__buf *meta, gpuir__piece *p) {
-  unsigned n = 0;
-  gpuir__piece_add(w, p, &n, GPUIR__S_STAT, GPUIR__REQUIRED, -1, -1);
-  p[n - 1].memory = &w->stat;
-  p[n - 1].length = sizeof w->stat;
-  gpuir__piece_add(w, p, &n, GPUIR__S_META, GPUIR__REQUIRED, -1, -1);
-  p[n - 1].memory = meta->data;
-  p[n - 1].length = meta->len;
-  gpuir__piece_add(w, p, &n, GPUIR__S_TERMS, GPUIR__REQUIRED, GPUIR__W_TERMS, -1);
-  gpuir__piece_add(w, p, &n, GPUIR__S_TERM_BASE, GPUIR__REQUIRED, GPUIR__W_TERM_BASE, -1);
-  gpuir__piece_add(w, p, &n, GPUIR__S_TERM_START, GPUIR__REQUIRED, GPUIR__W_TERM_START, -1);
-  gpuir__piece_add(w, p, &n, GPUIR__S_HASH, GPUIR__REQUIRED, -1, -1);
-  p[n - 1].length = 4 * gpuir__hash_slots(w->stat.terms);
-  gpuir__piece_add(w, p, &n, GPUIR__S_RECORDS, GPUIR__REQUIRED, GPUIR__W_RECORDS, -1);
-  gpuir__piece_add(w, p, &n, GPUIR__S_LONGS, GPUIR__REQUIRED, GPUIR__W_LONGS, -1);
-  gpuir__piece_add(w, p, &n, GPUIR__S_LAST, GPUIR__REQUIRED, GPUIR__W_LAST, -1);
-  gpuir__piece_add(w, p, &n, GPUIR__S_DOCS_OFF, GPUIR__REQUIRED, GPUIR__W_DOCS_OFF, -1);
-  gpuir__piece_add(w, p, &n, GPUIR__S_DOCS_WIDTH, GPUIR__REQUIRED, GPUIR__W_DOCS_WIDTH, -1);
-  gpuir__piece_add(w, p, &n, GPUIR__S_FREQS_OFF, GPUIR__REQUIRED, GPUIR__W_FREQS_OFF, -1);
-  gpuir__piece_add(w, p, &n, GPUIR__S_FREQS_WIDTH, GPUIR__REQUIRED, GPUIR__W_FREQS_WIDTH, -1);
-  gpuir__piece_add(w, p, &n, GPUIR__S_BOUNDS, GPUIR__REQUIRED, GPUIR__W_BOUNDS, -1);
-  gpuir__piece_add(w, p, &n, GPUIR__S_SEEDS, 0, GPUIR__W_SEEDS, -1);
-  gpuir__piece_add(w, p, &n, GPUIR__S_DOCIDS, GPUIR__REQUIRED, GPUIR__W_DOCS_LONG, GPUIR__W_DOCS_SHORT);
-  gpuir__piece_add(w, p, &n, GPUIR__S_FREQS, GPUIR__REQUIRED, GPUIR__W_FREQS_LONG, GPUIR__W_FREQS_SHORT);
-  gpuir__piece_add(w, p, &n, GPUIR__S_LENGTHS, GPUIR__REQUIRED, GPUIR__W_LENGTHS, -1);
-  gpuir__piece_add(w, p, &n, GPUIR__S_NAMES, GPUIR__REQUIRED, GPUIR__W_NAMES, -1);
-  gpuir__piece_add(w, p, &n, GPUIR__S_NAME_START, GPUIR__REQUIRED, GPUIR__W_NAME_START, -1);
-  if (w->any_origin) {
-    gpuir__piece_add(w, p, &n, GPUIR__S_ORIGINS, 0, GPUIR__W_ORIGINS, -1);
-    gpuir__piece_add(w, p, &n, GPUIR__S_SOURCES, 0, GPUIR__W_SOURCES, -1);
-    gpuir__piece_add(w, p, &n, GPUIR__S_SOURCE_START, 0, GPUIR__W_SOURCE_START, -1);
+/* The sections that the file has, in its order: rows[i] is the number of the i-th one's row and spool. Returns how many
+ * there are. *size becomes that of the file. */
+static unsigned gpuir__writer_plan(gpuir__writer *w, gpuir__section table[GPUIR__S_COUNT],
+                                   unsigned rows[GPUIR__S_COUNT], uint64_t *size) {
+  unsigned n = 0, i;
+  uint64_t at;
+  for (i = 0; i < GPUIR__SECTION_ROWS; i++)
+    if (w->has[gpuir__section_rows[i].presence]) rows[n++] = i;
+  at = sizeof(gpuir__header) + n * sizeof *table;
+  for (i = 0; i < n; i++) {
+    const gpuir__section_row *row = &gpuir__section_rows[rows[i]];
+    const gpuir__spool *more = gpuir__writer_short_lists(w, row->id);
+    const int required = row->presence == GPUIR__P_ALWAYS || row->presence == GPUIR__P_STEMS;
+    at = (at + GPUIR__ALIGN - 1) & ~(uint64_t)(GPUIR__ALIGN - 1);
+    table[i].id = row->id;
+    table[i].flags = required ? GPUIR__REQUIRED : 0;
+    table[i].offset = at;
+    table[i].length = w->spool[rows[i]].len + (more ? more->len : 0);
+    if (row->id == GPUIR__S_HASH) table[i].length = 4 * gpuir__hash_slots(w->stat.terms);
+    at += table[i].length + GPUIR__ALIGN;
   }
-  if (w->any_text) {
-    gpuir__piece_add(w, p, &n, GPUIR__S_TEXT, 0, GPUIR__W_TEXT, -1);
-    gpuir__piece_add(w, p, &n, GPUIR__S_TEXT_START, 0, GPUIR__W_TEXT_START, -1);
-  }
-  if (w->any_stem) gpuir__piece_add(w, p, &n, GPUIR__S_STEMS, GPUIR__REQUIRED, GPUIR__W_STEMS, -1);
+  *size = at;
   return n;
 }
 
 /* Copies a spool to PATH.tmp at `offset`, feeding its checksum. */
-static int gpuir__writer_copy(gpuir__writer *w, unsigned spool, uint64_t offset, XXH3_state_t *hash,
+static int gpuir__writer_copy(gpuir__writer *w, gpuir__spool *s, uint64_t offset, XXH3_state_t *hash,
                               uint8_t *buf, size_t cap, gpuir_error *err) {
-  gpuir__spool *s = &w->spool[spool];
   uint64_t at;
   int status = gpuir__spool_flush(s, err);
   for (at = 0; at < s->len && !status; at += cap) {
@@ -7958,7 +8015,7 @@ static int gpuir__writer_copy(gpuir__writer *w, unsigned spool, uint64_t offset,
 static int gpuir__writer_hash(gpuir__writer *w, uint64_t offset, uint64_t length, uint64_t *hash,
                               uint8_t *buf, size_t cap, gpuir_error *err) {
   uint64_t page = offset & ~(uint64_t)65535, mask = length / 4 - 1, id = 0, at;
-  gpuir__spool *s = &w->spool[GPUIR__W_TERM_HASH];
+  gpuir__spool *s = &w->spool[GPUIR__W_HASH];
   size_t map_len = (size_t)(length + (offset - page));
   uint8_t *map;
   uint32_t *slots;
@@ -7981,27 +8038,19 @@ static int gpuir__writer_hash(gpuir__writer *w, uint64_t offset, uint64_t length
   return status;
 }
 
-static int gpuir__writer_section(gpuir__writer *w, const gpuir__piece *piece, gpuir__section *entry,
-                                 uint8_t *buf, size_t cap, gpuir_error *err) {
+/* Writes the section whose row and spool is number `row`, and notes its checksum. */
+static int gpuir__writer_section(gpuir__writer *w, unsigned row, gpuir__section *entry, uint8_t *buf,
+                                 size_t cap, gpuir_error *err) {
+  gpuir__spool *first = &w->spool[row], *more = gpuir__writer_short_lists(w, entry->id);
   XXH3_state_t *state;
-  int status = GPUIR_OK, i;
-  if (piece->id == GPUIR__S_HASH)
+  int status;
+  if (entry->id == GPUIR__S_HASH)
     return gpuir__writer_hash(w, entry->offset, entry->length, &entry->hash, buf, cap, err);
-  if (piece->memory || !entry->length) {
-    entry->hash = XXH3_64bits(piece->memory ? piece->memory : "", (size_t)entry->length);
-    if (gpuir__pwrite_all(w->fd, piece->memory, (size_t)entry->length, entry->offset))
-      return gpuir__fail_errno(err, w->tmp, "cannot write");
-    return GPUIR_OK;
-  }
   state = XXH3_createState();
   if (!state) return gpuir__fail_nomem(err);
   (void)XXH3_64bits_reset(state);
-  for (i = 0; i < 2 && !status; i++) {
-    if (piece->spool[i] < 0) continue;
-    status =
-        gpuir__writer_copy(w, (unsigned)piece->spool[i],
-                           entry->offset + (i ? w->spool[piece->spool[0]].len : 0), state, buf, cap, err);
-  }
+  status = gpuir__writer_copy(w, first, entry->offset, state, buf, cap, err);
+  if (!status && more) status = gpuir__writer_copy(w, more, entry->offset + first->len, state, buf, cap, err);
   entry->hash = XXH3_64bits_digest(state);
   (void)XXH3_freeState(state);
   return status;
@@ -8023,8 +8072,9 @@ static int gpuir__writer_publish(gpuir__writer *w, gpuir_error *err) {
   return gpuir__fail_errno(err, w->path, "the new index is in place, but may not survive a power loss");
 }
 
-/* Completes what is derived from all documents and terms. */
-static int gpuir__writer_close_lists(gpuir__writer *w, const gpuir__meta *meta, gpuir_error *err) {
+/* Completes what is derived from all documents and terms. `text` is that of the meta section. */
+static int gpuir__writer_close_lists(gpuir__writer *w, const gpuir__meta *meta, const gpuir__buf *text,
+                                     gpuir_error *err) {
   uint16_t rel = (uint16_t)(w->spool[GPUIR__W_TERMS].len - w->page);
   int status = GPUIR_OK;
   if (w->stat.terms % 256 == 0) { /* the end falls on a new page */
@@ -8035,40 +8085,31 @@ static int gpuir__writer_close_lists(gpuir__writer *w, const gpuir__meta *meta, 
   if (!status) status = gpuir__writer_put64(w, GPUIR__W_NAME_START, w->spool[GPUIR__W_NAMES].len, err);
   if (!status) status = gpuir__writer_put64(w, GPUIR__W_SOURCE_START, w->spool[GPUIR__W_SOURCES].len, err);
   if (!status) status = gpuir__writer_put64(w, GPUIR__W_TEXT_START, w->spool[GPUIR__W_TEXT].len, err);
-  w->stat.docs_short = w->spool[GPUIR__W_DOCS_LONG].len;
-  w->stat.freqs_short = w->spool[GPUIR__W_FREQS_LONG].len;
+  w->stat.docs_short = w->spool[GPUIR__W_DOCIDS].len;
+  w->stat.freqs_short = w->spool[GPUIR__W_FREQS].len;
   w->stat.dropped_tokens = meta->dropped_tokens;
   w->stat.k1 = meta->k1;
   w->stat.b = meta->b;
-  return status;
+  if (!status) status = gpuir__spool_put(&w->spool[GPUIR__W_STAT], &w->stat, sizeof w->stat, err);
+  return status ? status : gpuir__spool_put(&w->spool[GPUIR__W_META], text->data, text->len, err);
 }
 
 /* Lays the sections out, writes them, and puts the file in its place. */
 static int gpuir__writer_finish(gpuir__writer *w, const gpuir__meta *meta, uint64_t *file_bytes,
                                 gpuir_error *err) {
   enum { CAP = 1 << 18 };
-  gpuir__piece pieces[GPUIR__S_COUNT];
   gpuir__section table[GPUIR__S_COUNT];
+  unsigned rows[GPUIR__S_COUNT], n = 0, i;
   gpuir__header header;
   gpuir__buf text = {NULL, 0, 0};
   uint8_t *buf = (uint8_t *)gpuir__alloc(&w->a, CAP);
-  unsigned n = 0, i;
-  uint64_t at;
+  uint64_t at = 0;
   int status = buf && !gpuir__meta_text(&w->a, meta, &text) ? GPUIR_OK : gpuir__fail_nomem(err);
-  if (!status) status = gpuir__writer_close_lists(w, meta, err);
-  if (!status) n = gpuir__writer_plan(w, &text, pieces);
-  at = sizeof header + n * sizeof table[0];
-  for (i = 0; i < n; i++) {
-    at = (at + GPUIR__ALIGN - 1) & ~(uint64_t)(GPUIR__ALIGN - 1);
-    table[i].id = pieces[i].id;
-    table[i].flags = pieces[i].flags;
-    table[i].offset = at;
-    table[i].length = pieces[i].length;
-    at += pieces[i].length + GPUIR__ALIGN;
-  }
+  if (!status) status = gpuir__writer_close_lists(w, meta, &text, err);
+  if (!status) n = gpuir__writer_plan(w, table, rows, &at);
   if (!status && gpuir__allocate(w->fd, at))
     status = gpuir__fail_errno(err, w->tmp, "cannot allocate the index file");
-  for (i = 0; i < n && !status; i++) status = gpuir__writer_section(w, &pieces[i], &table[i], buf, CAP, err);
+  for (i = 0; i < n && !status; i++) status = gpuir__writer_section(w, rows[i], &table[i], buf, CAP, err);
   if (!status) {
     memset(&header, 0, sizeof header);
     memcpy(header.magic, gpuir__magic, sizeof header.magic);
@@ -8153,71 +8194,94 @@ static int gpuir__open_table(gpuir_index *ix, gpuir_error *err) {
   return GPUIR_OK;
 }
 
-/* The section's bytes when it is there and has items * size bytes, otherwise NULL. */
-static const void *gpuir__open_section(gpuir_index *ix, uint32_t id, uint64_t items, uint64_t size) {
-  const gpuir__section *s = ix->section[id];
-  if (!s || items > ix->size || s->length != items * size) return NULL;
-  return ix->map + s->offset;
+/* The number of items that a section must have, or the number that fit in it where that is free. */
+static uint64_t gpuir__section_items(const gpuir_index *ix, const gpuir__section_row *row) {
+  const gpuir__stat *stat = &ix->stat;
+  switch (row->items) {
+    case GPUIR__N_ONE: return 1;
+    case GPUIR__N_TERMS: return stat->terms;
+    case GPUIR__N_TERM_ENDS: return stat->terms + 1;
+    case GPUIR__N_TERM_PAGES: return stat->terms / 256 + 1;
+    case GPUIR__N_LONGS: return stat->longs;
+    case GPUIR__N_BLOCKS: return stat->blocks;
+    case GPUIR__N_DOCUMENTS: return stat->documents;
+    case GPUIR__N_DOC_ENDS: return stat->documents + 1;
+    default: return ix->section[row->id]->length / row->item_size;
+  }
+}
+
+/* Whether a section that is there has as many items as it must have. */
+static int gpuir__section_fits(const gpuir_index *ix, const gpuir__section_row *row) {
+  const uint64_t items = gpuir__section_items(ix, row);
+  if (row->items == GPUIR__N_ANY) return 1;
+  return items <= ix->size && ix->section[row->id]->length == items * row->item_size;
+}
+
+/* Reads the statistics, and checks that they are possible and that no section is missing. */
+static int gpuir__open_stat(gpuir_index *ix, gpuir_error *err) {
+  const gpuir__section *s = ix->section[GPUIR__S_STAT];
+  uint64_t slots;
+  unsigned i;
+  if (!s || s->length != sizeof ix->stat) return gpuir__bad(ix, err, 0, "no statistics section");
+  memcpy(&ix->stat, ix->map + s->offset, sizeof ix->stat);
+  for (i = 0; i < GPUIR__SECTION_ROWS; i++) {
+    const gpuir__section_row *row = &gpuir__section_rows[i];
+    if (row->presence == GPUIR__P_ALWAYS && !ix->section[row->id])
+      return gpuir__fail(err, GPUIR_E_FORMAT, 0, "%s: section %u is missing", ix->path, (unsigned)row->id);
+  }
+  if (ix->stat.documents > GPUIR__MAX_DOCUMENTS || ix->stat.terms >= UINT32_MAX)
+    return gpuir__bad(ix, err, 0, "counts out of range");
+  if (!(ix->stat.k1 >= 0 && ix->stat.k1 <= 1000) || !(ix->stat.b >= 0 && ix->stat.b <= 1))
+    return gpuir__bad(ix, err, 0, "k1 or b out of range");
+  slots = ix->section[GPUIR__S_HASH]->length / 4;
+  if (slots < 4 || (slots & (slots - 1)) || slots <= ix->stat.terms)
+    return gpuir__bad(ix, err, 0, "bad hash table size");
+  ix->hash_mask = slots - 1;
+  return GPUIR_OK;
+}
+
+/* Makes the fields point to their sections. One that does not fit the counts is an error, or absent if a reader can do
+ * without it. */
+static int gpuir__open_fields(gpuir_index *ix, gpuir_error *err) {
+  unsigned i;
+  for (i = 0; i < GPUIR__SECTION_ROWS; i++) {
+    const gpuir__section_row *row = &gpuir__section_rows[i];
+    const void *items;
+    if (!ix->section[row->id]) continue;
+    if (!gpuir__section_fits(ix, row)) {
+      if (row->presence == GPUIR__P_ALWAYS)
+        return gpuir__bad(ix, err, 0, "a section's length does not fit the counts");
+      ix->section[row->id] = NULL;
+      continue;
+    }
+    items = ix->map + ix->section[row->id]->offset;
+    if (row->field) memcpy((uint8_t *)ix + row->field, &items, sizeof items);
+  }
+  return GPUIR_OK;
+}
+
+/* Checks what sections say of each other. */
+static int gpuir__open_relations(gpuir_index *ix, gpuir_error *err) {
+  const gpuir__section **s = ix->section;
+  if (ix->stat.docs_short > s[GPUIR__S_DOCIDS]->length || ix->stat.freqs_short > s[GPUIR__S_FREQS]->length)
+    return gpuir__bad(ix, err, 0, "short lists lie outside their section");
+  if (s[GPUIR__S_SEEDS]) ix->nseeds = s[GPUIR__S_SEEDS]->length / (4 * GPUIR__SEEDS);
+  if (!s[GPUIR__S_SOURCES] || !s[GPUIR__S_SOURCE_START])
+    s[GPUIR__S_ORIGINS] = NULL; /* optional, and only whole */
+  if (s[GPUIR__S_STEMS] &&
+      (!s[GPUIR__S_ORIGINS] || s[GPUIR__S_STEMS]->length / 4 + 1 != s[GPUIR__S_SOURCE_START]->length / 8))
+    return gpuir__bad(ix, err, 0, "stems of names do not fit the sources");
+  if (!s[GPUIR__S_TEXT_START]) s[GPUIR__S_TEXT] = NULL;
+  return GPUIR_OK;
 }
 
 static int gpuir__open_arrays(gpuir_index *ix, gpuir_error *err) {
-  const gpuir__stat *stat = (const gpuir__stat *)gpuir__open_section(ix, GPUIR__S_STAT, 1, sizeof *stat);
-  uint64_t n, t, slots;
-  uint32_t id;
-  if (!stat) return gpuir__bad(ix, err, 0, "no statistics section");
-  ix->stat = *stat;
-  n = stat->documents;
-  t = stat->terms;
-  for (id = 1; id < GPUIR__S_SEEDS; id++)
-    if (!ix->section[id])
-      return gpuir__fail(err, GPUIR_E_FORMAT, 0, "%s: section %u is missing", ix->path, (unsigned)id);
-  for (id = GPUIR__S_DOCIDS; id <= GPUIR__S_NAME_START; id++)
-    if (!ix->section[id])
-      return gpuir__fail(err, GPUIR_E_FORMAT, 0, "%s: section %u is missing", ix->path, (unsigned)id);
-  if (n > GPUIR__MAX_DOCUMENTS || t >= UINT32_MAX) return gpuir__bad(ix, err, 0, "counts out of range");
-  if (!(stat->k1 >= 0 && stat->k1 <= 1000) || !(stat->b >= 0 && stat->b <= 1))
-    return gpuir__bad(ix, err, 0, "k1 or b out of range");
-  slots = ix->section[GPUIR__S_HASH]->length / 4;
-  if (slots < 4 || (slots & (slots - 1)) || slots <= t) return gpuir__bad(ix, err, 0, "bad hash table size");
-  ix->hash_mask = slots - 1;
-  ix->terms = ix->map + ix->section[GPUIR__S_TERMS]->offset;
-  ix->term_base = (const uint64_t *)gpuir__open_section(ix, GPUIR__S_TERM_BASE, t / 256 + 1, 8);
-  ix->term_start = (const uint16_t *)gpuir__open_section(ix, GPUIR__S_TERM_START, t + 1, 2);
-  ix->hash = (const uint32_t *)gpuir__open_section(ix, GPUIR__S_HASH, slots, 4);
-  ix->records = (const gpuir__record *)gpuir__open_section(ix, GPUIR__S_RECORDS, t, sizeof(gpuir__record));
-  ix->longs = (const gpuir__long *)gpuir__open_section(ix, GPUIR__S_LONGS, stat->longs, sizeof(gpuir__long));
-  ix->last = (const uint32_t *)gpuir__open_section(ix, GPUIR__S_LAST, stat->blocks, 4);
-  ix->docs_off = (const uint32_t *)gpuir__open_section(ix, GPUIR__S_DOCS_OFF, stat->blocks, 4);
-  ix->docs_width = (const uint8_t *)gpuir__open_section(ix, GPUIR__S_DOCS_WIDTH, stat->blocks, 1);
-  ix->freqs_off = (const uint32_t *)gpuir__open_section(ix, GPUIR__S_FREQS_OFF, stat->blocks, 4);
-  ix->freqs_width = (const uint8_t *)gpuir__open_section(ix, GPUIR__S_FREQS_WIDTH, stat->blocks, 1);
-  ix->bounds = (const uint32_t *)gpuir__open_section(ix, GPUIR__S_BOUNDS, stat->blocks, 4);
-  if (ix->section[GPUIR__S_SEEDS]) {
-    ix->seeds = (const uint32_t *)(const void *)(ix->map + ix->section[GPUIR__S_SEEDS]->offset);
-    ix->nseeds = ix->section[GPUIR__S_SEEDS]->length / (4 * GPUIR__SEEDS);
-  }
-  ix->docids = ix->map + ix->section[GPUIR__S_DOCIDS]->offset;
-  ix->freqs = ix->map + ix->section[GPUIR__S_FREQS]->offset;
-  ix->lengths = (const uint32_t *)gpuir__open_section(ix, GPUIR__S_LENGTHS, n, 4);
-  if (!ix->term_base || !ix->term_start || !ix->hash || !ix->records || !ix->longs || !ix->last ||
-      !ix->docs_off || !ix->docs_width || !ix->freqs_off || !ix->freqs_width || !ix->bounds || !ix->lengths ||
-      !gpuir__open_section(ix, GPUIR__S_NAME_START, n + 1, 8))
-    return gpuir__bad(ix, err, 0, "a section's length does not fit the counts");
-  if (stat->docs_short > ix->section[GPUIR__S_DOCIDS]->length ||
-      stat->freqs_short > ix->section[GPUIR__S_FREQS]->length)
-    return gpuir__bad(ix, err, 0, "short lists lie outside their section");
-  if (!gpuir__open_section(ix, GPUIR__S_ORIGINS, n, sizeof(gpuir__origin)) ||
-      !ix->section[GPUIR__S_SOURCES] || !ix->section[GPUIR__S_SOURCE_START] ||
-      ix->section[GPUIR__S_SOURCE_START]->length % 8)
-    ix->section[GPUIR__S_ORIGINS] = NULL; /* optional, and only whole */
-  if (ix->section[GPUIR__S_STEMS] &&
-      (!ix->section[GPUIR__S_ORIGINS] ||
-       ix->section[GPUIR__S_STEMS]->length / 4 + 1 != ix->section[GPUIR__S_SOURCE_START]->length / 8))
-    return gpuir__bad(ix, err, 0, "stems of names do not fit the sources");
-  if (!gpuir__open_section(ix, GPUIR__S_TEXT_START, n + 1, 8) || !ix->section[GPUIR__S_TEXT])
-    ix->section[GPUIR__S_TEXT] = NULL;
-  ix->average_length = n ? (double)stat->tokens / (double)n : 0.0;
-  ix->norm = gpuir__norm_make(stat->k1, stat->b, ix->average_length);
+  int status = gpuir__open_stat(ix, err);
+  if (!status) status = gpuir__open_fields(ix, err);
+  if (!status) status = gpuir__open_relations(ix, err);
+  if (status) return status;
+  ix->average_length = ix->stat.documents ? (double)ix->stat.tokens / (double)ix->stat.documents : 0.0;
+  ix->norm = gpuir__norm_make(ix->stat.k1, ix->stat.b, ix->average_length);
   return GPUIR_OK;
 }
 
@@ -8578,17 +8642,21 @@ GPUIR_API int gpuir_doc_get(const gpuir_index *ix, uint32_t docid, gpuir_doc *do
   return GPUIR_OK;
 }
 
-static uint64_t gpuir__section_bytes(const gpuir_index *ix, uint32_t first, uint32_t last) {
-  uint64_t sum = 0;
-  uint32_t id;
-  for (id = first; id <= last; id++) sum += ix->section[id] ? ix->section[id]->length : 0;
-  return sum;
+/* Adds the bytes of the sections up by their groups. */
+static void gpuir__section_sums(const gpuir_index *ix, uint64_t sums[GPUIR__G_COUNT]) {
+  unsigned i;
+  memset(sums, 0, GPUIR__G_COUNT * sizeof *sums);
+  for (i = 0; i < GPUIR__SECTION_ROWS; i++) {
+    const gpuir__section *s = ix->section[gpuir__section_rows[i].id];
+    if (s) sums[gpuir__section_rows[i].group] += s->length;
+  }
 }
 
 GPUIR_API int gpuir_index_get_info(const gpuir_index *ix, gpuir_index_info *info) {
-  uint64_t bytes;
+  uint64_t sums[GPUIR__G_COUNT], bytes;
   if (!ix || !info) return GPUIR_E_ARGUMENT;
   memset(info, 0, sizeof *info);
+  gpuir__section_sums(ix, sums);
   info->documents = ix->stat.documents;
   info->terms = ix->stat.terms;
   info->postings = ix->stat.postings;
@@ -8598,14 +8666,13 @@ GPUIR_API int gpuir_index_get_info(const gpuir_index *ix, gpuir_index_info *info
   info->k1 = ix->stat.k1;
   info->b = ix->stat.b;
   info->file_bytes = ix->size;
-  info->docids_bytes = gpuir__section_bytes(ix, GPUIR__S_DOCIDS, GPUIR__S_DOCIDS);
-  info->freqs_bytes = gpuir__section_bytes(ix, GPUIR__S_FREQS, GPUIR__S_FREQS);
-  info->directory_bytes = gpuir__section_bytes(ix, GPUIR__S_LONGS, GPUIR__S_SEEDS);
+  info->docids_bytes = sums[GPUIR__G_DOCIDS];
+  info->freqs_bytes = sums[GPUIR__G_FREQS];
+  info->directory_bytes = sums[GPUIR__G_DIRECTORY];
   info->inline_postings = ix->stat.inline_postings;
-  info->dictionary_bytes = gpuir__section_bytes(ix, GPUIR__S_TERMS, GPUIR__S_RECORDS);
-  info->documents_bytes = gpuir__section_bytes(ix, GPUIR__S_LENGTHS, GPUIR__S_SOURCE_START) +
-                          gpuir__section_bytes(ix, GPUIR__S_STEMS, GPUIR__S_STEMS);
-  info->text_bytes = gpuir__section_bytes(ix, GPUIR__S_TEXT, GPUIR__S_TEXT_START);
+  info->dictionary_bytes = sums[GPUIR__G_DICTIONARY];
+  info->documents_bytes = sums[GPUIR__G_DOCUMENTS];
+  info->text_bytes = sums[GPUIR__G_TEXT];
   bytes = info->docids_bytes + info->freqs_bytes + info->directory_bytes + 8 * info->inline_postings;
   info->bits_per_posting = info->postings ? 8.0 * (double)bytes / (double)info->postings : 0.0;
   info->analyzer = ix->analyzer_spec;
@@ -8940,10 +9007,10 @@ static int gpuir__verify_terms(gpuir__verifier *v) {
   return GPUIR_OK;
 }
 
-/* Offsets of slices ascend and end with their section. */
-static int gpuir__verify_starts(const gpuir_index *ix, uint32_t bytes_id, uint32_t starts_id,
-                                gpuir_error *err) {
-  const gpuir__section *bytes = ix->section[bytes_id], *starts = ix->section[starts_id];
+/* Checks that a section's offsets into the one of the row before ascend and end with it. */
+static int gpuir__verify_starts(const gpuir_index *ix, unsigned row, gpuir_error *err) {
+  const gpuir__section *bytes = ix->section[gpuir__section_rows[row - 1].id];
+  const gpuir__section *starts = ix->section[gpuir__section_rows[row].id];
   uint64_t before = 0, i;
   if (!bytes || !starts) return GPUIR_OK;
   for (i = 0; i < starts->length / 8; i++) {
@@ -8954,6 +9021,18 @@ static int gpuir__verify_starts(const gpuir_index *ix, uint32_t bytes_id, uint32
   }
   return before == bytes->length ? GPUIR_OK
                                  : gpuir__bad(ix, err, starts->offset, "offsets do not cover their section");
+}
+
+/* Checks all sections of offsets. */
+static int gpuir__verify_all_starts(const gpuir_index *ix, gpuir_error *err) {
+  unsigned row;
+  int status = GPUIR_OK;
+  for (row = 1; row < GPUIR__SECTION_ROWS && !status; row++) {
+    const uint32_t items = gpuir__section_rows[row].items;
+    if (items == GPUIR__N_DOC_ENDS || items == GPUIR__N_SOURCE_ENDS)
+      status = gpuir__verify_starts(ix, row, err);
+  }
+  return status;
 }
 
 /* Documents have sources that are there, and names that their stems fit. */
@@ -8989,9 +9068,7 @@ GPUIR_API int gpuir_verify(const gpuir_index *ix, gpuir_error *err) {
   for (i = 0; i < ix->stat.documents; i++) tokens += ix->lengths[i];
   if (tokens != ix->stat.tokens)
     status = gpuir__bad(ix, err, 0, "lengths do not sum to the number of tokens");
-  if (!status) status = gpuir__verify_starts(ix, GPUIR__S_NAMES, GPUIR__S_NAME_START, err);
-  if (!status) status = gpuir__verify_starts(ix, GPUIR__S_SOURCES, GPUIR__S_SOURCE_START, err);
-  if (!status) status = gpuir__verify_starts(ix, GPUIR__S_TEXT, GPUIR__S_TEXT_START, err);
+  if (!status) status = gpuir__verify_all_starts(ix, err);
   if (!status) status = gpuir__verify_origins(ix, err);
   if (!status) status = gpuir__verify_hash(v);
   if (!status) status = gpuir__verify_terms(v);
@@ -9009,7 +9086,7 @@ GPUIR_API int gpuir_verify(const gpuir_index *ix, gpuir_error *err) {
  * A full table is sorted and spilled as a run. At the end [15-merge] merges the runs.
  *
  * Uses      [01-base], [11-analysis].
- * Start at  gpuir__worker_packet, gpuir__worker_count, gpuir__worker_spill.
+ * Start at  gpuir__worker_packet, gpuir__worker_count, gpuir__worker_spill, gpuir__run_next.
  * Tests     tests/unit/14_inversion.c
  * ==========================================================================*/
 
@@ -9662,6 +9739,93 @@ static int gpuir__worker_packet(gpuir__worker *w, gpuir__packet *packet) {
   return gpuir__worker_drain(w);
 }
 
+/* ---- reading a run back ---- */
+
+/* A run that is being read, a term at a time. */
+typedef struct gpuir__run {
+  uint64_t prefix;  /* of term, see gpuir__prefix_of */
+  uint64_t at, end; /* in the spool: what is not yet in buf */
+  uint8_t *buf;
+  size_t pos, fill, cap;
+  const gpuir__spool *spool;
+  uint32_t worker;
+  uint32_t term_len;
+  uint64_t df, bytes; /* postings of the term, and their bytes, which come next */
+  uint8_t term[GPUIR_MAX_TERM + 1];
+} gpuir__run;
+
+#define GPUIR__RUN_HEAD (2u + GPUIR_MAX_TERM + 20u) /* bytes before a term's postings at most */
+
+static int gpuir__run_fill(gpuir__run *r, gpuir_error *err) {
+  size_t n;
+  int status;
+  memmove(r->buf, r->buf + r->pos, r->fill - r->pos);
+  r->fill -= r->pos;
+  r->pos = 0;
+  n = (size_t)gpuir__min64(r->cap - r->fill, r->end - r->at);
+  status = gpuir__spool_get(r->spool, r->buf + r->fill, n, r->at, err);
+  if (status) return status;
+  r->fill += n;
+  r->at += n;
+  return GPUIR_OK;
+}
+
+/* Reads the next term's head. *more becomes 0 at the end of the run. */
+static int gpuir__run_next(gpuir__run *r, int *more, gpuir_error *err) {
+  const uint8_t *p;
+  size_t shared, rest;
+  if (r->fill - r->pos < GPUIR__RUN_HEAD && r->at < r->end) {
+    int status = gpuir__run_fill(r, err);
+    if (status) return status;
+  }
+  *more = r->fill > r->pos;
+  if (!*more) return GPUIR_OK;
+  p = r->buf + r->pos;
+  shared = *p++;
+  rest = *p++;
+  if (shared > r->term_len || shared + rest > GPUIR_MAX_TERM || !rest)
+    return gpuir__fail(err, GPUIR_E_IO, 0, "%s: a temporary file was damaged", gpuir__tail(r->spool->path));
+  memcpy(r->term + shared, p, rest);
+  p += rest;
+  r->term_len = (uint32_t)(shared + rest);
+  r->prefix = gpuir__prefix_of(r->term, r->term_len);
+  r->df = gpuir__vbyte_get(&p);
+  r->bytes = gpuir__vbyte_get(&p);
+  r->pos = (size_t)(p - r->buf);
+  if (r->pos > r->fill || r->bytes > r->fill - r->pos + (r->end - r->at))
+    return gpuir__fail(err, GPUIR_E_IO, 0, "%s: a temporary file was damaged", gpuir__tail(r->spool->path));
+  return GPUIR_OK;
+}
+
+/* Copies the term's postings. */
+static int gpuir__run_copy(gpuir__run *r, uint8_t *to, gpuir_error *err) {
+  uint64_t n = r->bytes;
+  while (n) {
+    size_t have = (size_t)gpuir__min64(n, r->fill - r->pos);
+    memcpy(to, r->buf + r->pos, have);
+    to += have;
+    r->pos += have;
+    n -= have;
+    if (n >= r->cap) {
+      int status = gpuir__spool_get(r->spool, to, (size_t)n, r->at, err);
+      if (status) return status;
+      r->at += n;
+      n = 0;
+    } else if (n) {
+      int status = gpuir__run_fill(r, err);
+      if (status) return status;
+    }
+  }
+  return GPUIR_OK;
+}
+
+static int gpuir__run_compare(const gpuir__run *x, const gpuir__run *y) {
+  int c;
+  if (x->prefix != y->prefix) return x->prefix < y->prefix ? -1 : 1;
+  c = memcmp(x->term, y->term, x->term_len < y->term_len ? x->term_len : y->term_len);
+  return c ? c : (int)x->term_len - (int)y->term_len;
+}
+
 /* ============================================================================
  * [15-merge]  builder: the merge of runs, and the public functions
  *
@@ -9808,92 +9972,6 @@ static int gpuir__worker_unit(gpuir__worker *w, gpuir__unit *unit, uint64_t ligh
     term += item.term_len;
   }
   return status ? gpuir__worker_fail(w, status) : GPUIR_OK;
-}
-
-/* ---- reading a run back ---- */
-
-typedef struct gpuir__run {
-  uint64_t prefix;  /* of term, see gpuir__prefix_of */
-  uint64_t at, end; /* in the spool: what is not yet in buf */
-  uint8_t *buf;
-  size_t pos, fill, cap;
-  const gpuir__spool *spool;
-  uint32_t worker;
-  uint32_t term_len;
-  uint64_t df, bytes; /* postings of the term, and their bytes, which come next */
-  uint8_t term[GPUIR_MAX_TERM + 1];
-} gpuir__run;
-
-#define GPUIR__RUN_HEAD (2u + GPUIR_MAX_TERM + 20u) /* bytes before a term's postings at most */
-
-static int gpuir__run_fill(gpuir__run *r, gpuir_error *err) {
-  size_t n;
-  int status;
-  memmove(r->buf, r->buf + r->pos, r->fill - r->pos);
-  r->fill -= r->pos;
-  r->pos = 0;
-  n = (size_t)gpuir__min64(r->cap - r->fill, r->end - r->at);
-  status = gpuir__spool_get(r->spool, r->buf + r->fill, n, r->at, err);
-  if (status) return status;
-  r->fill += n;
-  r->at += n;
-  return GPUIR_OK;
-}
-
-/* Reads the next term's head. *more becomes 0 at the end of the run. */
-static int gpuir__run_next(gpuir__run *r, int *more, gpuir_error *err) {
-  const uint8_t *p;
-  size_t shared, rest;
-  if (r->fill - r->pos < GPUIR__RUN_HEAD && r->at < r->end) {
-    int status = gpuir__run_fill(r, err);
-    if (status) return status;
-  }
-  *more = r->fill > r->pos;
-  if (!*more) return GPUIR_OK;
-  p = r->buf + r->pos;
-  shared = *p++;
-  rest = *p++;
-  if (shared > r->term_len || shared + rest > GPUIR_MAX_TERM || !rest)
-    return gpuir__fail(err, GPUIR_E_IO, 0, "%s: a temporary file was damaged", gpuir__tail(r->spool->path));
-  memcpy(r->term + shared, p, rest);
-  p += rest;
-  r->term_len = (uint32_t)(shared + rest);
-  r->prefix = gpuir__prefix_of(r->term, r->term_len);
-  r->df = gpuir__vbyte_get(&p);
-  r->bytes = gpuir__vbyte_get(&p);
-  r->pos = (size_t)(p - r->buf);
-  if (r->pos > r->fill || r->bytes > r->fill - r->pos + (r->end - r->at))
-    return gpuir__fail(err, GPUIR_E_IO, 0, "%s: a temporary file was damaged", gpuir__tail(r->spool->path));
-  return GPUIR_OK;
-}
-
-/* Copies the term's postings. */
-static int gpuir__run_copy(gpuir__run *r, uint8_t *to, gpuir_error *err) {
-  uint64_t n = r->bytes;
-  while (n) {
-    size_t have = (size_t)gpuir__min64(n, r->fill - r->pos);
-    memcpy(to, r->buf + r->pos, have);
-    to += have;
-    r->pos += have;
-    n -= have;
-    if (n >= r->cap) {
-      int status = gpuir__spool_get(r->spool, to, (size_t)n, r->at, err);
-      if (status) return status;
-      r->at += n;
-      n = 0;
-    } else if (n) {
-      int status = gpuir__run_fill(r, err);
-      if (status) return status;
-    }
-  }
-  return GPUIR_OK;
-}
-
-static int gpuir__run_compare(const gpuir__run *x, const gpuir__run *y) {
-  int c;
-  if (x->prefix != y->prefix) return x->prefix < y->prefix ? -1 : 1;
-  c = memcmp(x->term, y->term, x->term_len < y->term_len ? x->term_len : y->term_len);
-  return c ? c : (int)x->term_len - (int)y->term_len;
 }
 
 /* ---- the builder ---- */
