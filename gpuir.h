@@ -7277,21 +7277,21 @@ typedef struct gpuir__section {
 #define GPUIR__SECTIONS(ROW, FROM, AT) \
   ROW( 1, STAT,         ALWAYS,  0,                 gpuir__stat,   ONE,         NONE,       0) \
   ROW( 2, META,         ALWAYS,  0,                 char,          ANY,         NONE,       0) \
-  ROW( 3, TERMS,        ALWAYS,  FROM(terms),       uint8_t,       ANY,         DICTIONARY, AT(terms)) \
-  ROW( 4, TERM_BASE,    ALWAYS,  0,                 uint64_t,      TERM_PAGES,  DICTIONARY, AT(term_base)) \
-  ROW( 5, TERM_START,   ALWAYS,  0,                 uint16_t,      TERM_ENDS,   DICTIONARY, AT(term_start)) \
-  ROW( 6, HASH,         ALWAYS,  0,                 uint32_t,      SLOTS,       DICTIONARY, AT(hash)) \
+  ROW( 3, TERMS,        ALWAYS,  FROM(terms),       uint8_t,       ANY,         DICTIONARY, AT(terms.bytes)) \
+  ROW( 4, TERM_BASE,    ALWAYS,  0,                 uint64_t,      TERM_PAGES,  DICTIONARY, AT(terms.base)) \
+  ROW( 5, TERM_START,   ALWAYS,  0,                 uint16_t,      TERM_ENDS,   DICTIONARY, AT(terms.start)) \
+  ROW( 6, HASH,         ALWAYS,  0,                 uint32_t,      SLOTS,       DICTIONARY, AT(terms.hash)) \
   ROW( 7, RECORDS,      ALWAYS,  0,                 gpuir__record, TERMS,       DICTIONARY, AT(records)) \
-  ROW( 8, LONGS,        ALWAYS,  0,                 gpuir__long,   LONGS,       DIRECTORY,  AT(longs)) \
-  ROW( 9, LAST,         ALWAYS,  FROM(last),        uint32_t,      BLOCKS,      DIRECTORY,  AT(last)) \
-  ROW(10, DOCS_OFF,     ALWAYS,  FROM(docs_off),    uint32_t,      BLOCKS,      DIRECTORY,  AT(docs_off)) \
-  ROW(11, DOCS_WIDTH,   ALWAYS,  FROM(docs_width),  uint8_t,       BLOCKS,      DIRECTORY,  AT(docs_width)) \
-  ROW(12, FREQS_OFF,    ALWAYS,  FROM(freqs_off),   uint32_t,      BLOCKS,      DIRECTORY,  AT(freqs_off)) \
-  ROW(13, FREQS_WIDTH,  ALWAYS,  FROM(freqs_width), uint8_t,       BLOCKS,      DIRECTORY,  AT(freqs_width)) \
-  ROW(14, BOUNDS,       ALWAYS,  FROM(bounds),      uint32_t,      BLOCKS,      DIRECTORY,  AT(bounds)) \
-  ROW(15, SEEDS,        HINT,    FROM(seeds),       uint32_t,      ANY,         DIRECTORY,  AT(seeds)) \
-  ROW(16, DOCIDS,       ALWAYS,  FROM(docs_long),   uint8_t,       ANY,         DOCIDS,     AT(docids)) \
-  ROW(17, FREQS,        ALWAYS,  FROM(freqs_long),  uint8_t,       ANY,         FREQS,      AT(freqs)) \
+  ROW( 8, LONGS,        ALWAYS,  0,                 gpuir__long,   LONGS,       DIRECTORY,  AT(lists.longs)) \
+  ROW( 9, LAST,         ALWAYS,  FROM(last),        uint32_t,      BLOCKS,      DIRECTORY,  AT(lists.last)) \
+  ROW(10, DOCS_OFF,     ALWAYS,  FROM(docs_off),    uint32_t,      BLOCKS,      DIRECTORY,  AT(lists.docs_off)) \
+  ROW(11, DOCS_WIDTH,   ALWAYS,  FROM(docs_width),  uint8_t,       BLOCKS,      DIRECTORY,  AT(lists.docs_width)) \
+  ROW(12, FREQS_OFF,    ALWAYS,  FROM(freqs_off),   uint32_t,      BLOCKS,      DIRECTORY,  AT(lists.freqs_off)) \
+  ROW(13, FREQS_WIDTH,  ALWAYS,  FROM(freqs_width), uint8_t,       BLOCKS,      DIRECTORY,  AT(lists.freqs_width)) \
+  ROW(14, BOUNDS,       ALWAYS,  FROM(bounds),      uint32_t,      BLOCKS,      DIRECTORY,  AT(lists.bounds)) \
+  ROW(15, SEEDS,        HINT,    FROM(seeds),       uint32_t,      ANY,         DIRECTORY,  AT(lists.seeds)) \
+  ROW(16, DOCIDS,       ALWAYS,  FROM(docs_long),   uint8_t,       ANY,         DOCIDS,     AT(lists.docids)) \
+  ROW(17, FREQS,        ALWAYS,  FROM(freqs_long),  uint8_t,       ANY,         FREQS,      AT(lists.freqs)) \
   ROW(18, LENGTHS,      ALWAYS,  0,                 uint32_t,      DOCUMENTS,   DOCUMENTS,  AT(lengths)) \
   ROW(19, NAMES,        ALWAYS,  0,                 char,          ANY,         DOCUMENTS,  0) \
   ROW(20, NAME_START,   ALWAYS,  0,                 uint64_t,      DOC_ENDS,    DOCUMENTS,  0) \
@@ -7360,6 +7360,40 @@ typedef struct gpuir__origin {
   uint32_t first_line, last_line;
 } gpuir__origin;
 
+/* Where the terms are, and how one is found. */
+typedef struct gpuir__index_terms {
+  const uint8_t *bytes;
+  const uint64_t *base;
+  const uint16_t *start;
+  const uint32_t *hash;
+  uint64_t hash_mask; /* slots - 1 */
+} gpuir__index_terms;
+
+/* The lists' streams, and the directory of the long ones. */
+typedef struct gpuir__index_lists {
+  const gpuir__long *longs;
+  const uint32_t *last, *docs_off, *freqs_off;
+  const uint8_t *docs_width, *freqs_width;
+  const uint32_t *bounds;
+  const uint32_t *seeds; /* NULL: absent */
+  uint64_t nseeds;       /* lists that have seeds */
+  const uint8_t *docids, *freqs;
+} gpuir__index_lists;
+
+/* What the meta section says; "" where it says nothing. */
+typedef struct gpuir__index_meta {
+  char *text; /* NUL-terminated strings, pointed to below */
+  size_t text_size;
+  const char *analyzer_spec, *stop_words, *codec, *freq_codec, *tool, *description, *order;
+} gpuir__index_meta;
+
+/* How queries become terms. */
+typedef struct gpuir__index_analysis {
+  gpuir_tokenize_fn tokenize;
+  void *tokenize_user;
+  gpuir__pool *pool; /* of analyzers */
+} gpuir__index_analysis;
+
 struct gpuir_index {
   uint32_t layout; /* gpuir__index_layout(), the first member in every version */
   gpuir_allocator a;
@@ -7374,28 +7408,12 @@ struct gpuir_index {
   gpuir__stat stat;
   double average_length;
   gpuir__norm norm; /* of the stored k1 and b */
-
-  const uint8_t *terms;
-  const uint64_t *term_base;
-  const uint16_t *term_start;
-  const uint32_t *hash;
-  uint64_t hash_mask; /* slots - 1 */
-  const gpuir__record *records;
-  const gpuir__long *longs;
-  const uint32_t *last, *docs_off, *freqs_off;
-  const uint8_t *docs_width, *freqs_width;
-  const uint32_t *bounds;
-  const uint32_t *seeds;
-  uint64_t nseeds;
-  const uint8_t *docids, *freqs;
-  const uint32_t *lengths;
-
-  char *meta; /* NUL-terminated strings, pointed to below */
-  size_t meta_size;
-  const char *analyzer_spec, *stop_words, *codec, *freq_codec, *tool, *description, *order;
-  gpuir_tokenize_fn tokenize;
-  void *tokenize_user;
-  gpuir__pool *analyzers;
+  gpuir__index_terms terms;
+  const gpuir__record *records; /* [term] */
+  gpuir__index_lists lists;
+  const uint32_t *lengths; /* [docID] */
+  gpuir__index_meta meta;
+  gpuir__index_analysis analysis;
 };
 
 /* The CUDA backend has a copy of the implementation and reads structures that the program's copy made. Their first
@@ -8145,9 +8163,9 @@ GPUIR_API void gpuir_close(gpuir_index *ix) {
   gpuir_allocator a;
   if (!ix) return;
   a = ix->a;
-  gpuir__pool_close(ix->analyzers);
+  gpuir__pool_close(ix->analysis.pool);
   if (ix->mapped) (void)munmap((void *)(uintptr_t)ix->map, (size_t)ix->size);
-  gpuir__free(&a, ix->meta, ix->meta_size);
+  gpuir__free(&a, ix->meta.text, ix->meta.text_size);
   gpuir__free(&a, ix, sizeof *ix);
 }
 
@@ -8236,7 +8254,7 @@ static int gpuir__open_stat(gpuir_index *ix, gpuir_error *err) {
   slots = ix->section[GPUIR__S_HASH]->length / 4;
   if (slots < 4 || (slots & (slots - 1)) || slots <= ix->stat.terms)
     return gpuir__bad(ix, err, 0, "bad hash table size");
-  ix->hash_mask = slots - 1;
+  ix->terms.hash_mask = slots - 1;
   return GPUIR_OK;
 }
 
@@ -8265,7 +8283,7 @@ static int gpuir__open_relations(gpuir_index *ix, gpuir_error *err) {
   const gpuir__section **s = ix->section;
   if (ix->stat.docs_short > s[GPUIR__S_DOCIDS]->length || ix->stat.freqs_short > s[GPUIR__S_FREQS]->length)
     return gpuir__bad(ix, err, 0, "short lists lie outside their section");
-  if (s[GPUIR__S_SEEDS]) ix->nseeds = s[GPUIR__S_SEEDS]->length / (4 * GPUIR__SEEDS);
+  if (s[GPUIR__S_SEEDS]) ix->lists.nseeds = s[GPUIR__S_SEEDS]->length / (4 * GPUIR__SEEDS);
   if (!s[GPUIR__S_SOURCES] || !s[GPUIR__S_SOURCE_START])
     s[GPUIR__S_ORIGINS] = NULL; /* optional, and only whole */
   if (s[GPUIR__S_STEMS] &&
@@ -8289,32 +8307,32 @@ static int gpuir__open_arrays(gpuir_index *ix, gpuir_error *err) {
 static int gpuir__open_meta(gpuir_index *ix, gpuir_error *err) {
   const gpuir__section *s = ix->section[GPUIR__S_META];
   char *line, *end;
-  ix->analyzer_spec = ix->stop_words = ix->codec = ix->freq_codec = ix->tool = "";
-  ix->description = ix->order = "";
-  ix->meta_size = (size_t)s->length + 1;
-  ix->meta = (char *)gpuir__alloc(&ix->a, ix->meta_size);
-  if (!ix->meta) return gpuir__fail_nomem(err);
-  memcpy(ix->meta, ix->map + s->offset, (size_t)s->length);
-  ix->meta[s->length] = 0;
-  for (line = ix->meta; (end = strchr(line, '\n')) != NULL; line = end + 1) {
+  ix->meta.analyzer_spec = ix->meta.stop_words = ix->meta.codec = ix->meta.freq_codec = ix->meta.tool = "";
+  ix->meta.description = ix->meta.order = "";
+  ix->meta.text_size = (size_t)s->length + 1;
+  ix->meta.text = (char *)gpuir__alloc(&ix->a, ix->meta.text_size);
+  if (!ix->meta.text) return gpuir__fail_nomem(err);
+  memcpy(ix->meta.text, ix->map + s->offset, (size_t)s->length);
+  ix->meta.text[s->length] = 0;
+  for (line = ix->meta.text; (end = strchr(line, '\n')) != NULL; line = end + 1) {
     char *value = strchr(line, '=');
     *end = 0;
     if (!value || value > end) continue;
     *value++ = 0;
     if (!strcmp(line, "analyzer"))
-      ix->analyzer_spec = value;
+      ix->meta.analyzer_spec = value;
     else if (!strcmp(line, "stop_words"))
-      ix->stop_words = value;
+      ix->meta.stop_words = value;
     else if (!strcmp(line, "codec"))
-      ix->codec = value;
+      ix->meta.codec = value;
     else if (!strcmp(line, "freq_codec"))
-      ix->freq_codec = value;
+      ix->meta.freq_codec = value;
     else if (!strcmp(line, "tool"))
-      ix->tool = value;
+      ix->meta.tool = value;
     else if (!strcmp(line, "description"))
-      ix->description = value;
+      ix->meta.description = value;
     else if (!strcmp(line, "order") && (size_t)(end - value) <= GPUIR__ORDER_MAX)
-      ix->order = value;
+      ix->meta.order = value;
   }
   return GPUIR_OK;
 }
@@ -8372,11 +8390,11 @@ static int gpuir__open_index(gpuir_index *ix, const char *path, const gpuir_open
   if (!status) status = gpuir__open_table(ix, err);
   if (!status) status = gpuir__open_arrays(ix, err);
   if (!status) status = gpuir__open_meta(ix, err);
-  if (!status) status = gpuir__coding_check(ix->codec, 1, ix->path, err);
-  if (!status) status = gpuir__coding_check(ix->freq_codec, 0, ix->path, err);
+  if (!status) status = gpuir__coding_check(ix->meta.codec, 1, ix->path, err);
+  if (!status) status = gpuir__coding_check(ix->meta.freq_codec, 0, ix->path, err);
   if (!status)
-    status = gpuir__pool_open(&ix->a, ix->analyzer_spec, ix->stop_words, ix->tokenize, ix->tokenize_user,
-                              &ix->analyzers, err);
+    status = gpuir__pool_open(&ix->a, ix->meta.analyzer_spec, ix->meta.stop_words, ix->analysis.tokenize,
+                              ix->analysis.tokenize_user, &ix->analysis.pool, err);
   return status;
 }
 
@@ -8394,8 +8412,8 @@ GPUIR_API int gpuir_open(const char *path, const gpuir_open_desc *desc, gpuir_in
   ix->layout = gpuir__index_layout();
   ix->a = a;
   ix->simd = gpuir__simd_level(desc ? desc->simd : GPUIR_SIMD_AUTO);
-  ix->tokenize = desc ? desc->tokenize : NULL;
-  ix->tokenize_user = desc ? desc->tokenize_user : NULL;
+  ix->analysis.tokenize = desc ? desc->tokenize : NULL;
+  ix->analysis.tokenize_user = desc ? desc->tokenize_user : NULL;
   (void)snprintf(ix->path, sizeof ix->path, "%.*s", (int)sizeof ix->path - 1, gpuir__tail(path));
   status = gpuir__open_index(ix, path, desc, err);
   if (status)
@@ -8408,13 +8426,13 @@ GPUIR_API int gpuir_open(const char *path, const gpuir_open_desc *desc, gpuir_in
 /* ---- look-ups: nothing here trusts an offset of the file ---- */
 
 static const uint8_t *gpuir__term_bytes(const gpuir_index *ix, uint64_t id, size_t *len) {
-  uint64_t start = ix->term_base[id >> 8] + ix->term_start[id];
-  uint64_t end = ix->term_base[(id + 1) >> 8] + ix->term_start[id + 1];
+  uint64_t start = ix->terms.base[id >> 8] + ix->terms.start[id];
+  uint64_t end = ix->terms.base[(id + 1) >> 8] + ix->terms.start[id + 1];
   uint64_t limit = ix->section[GPUIR__S_TERMS]->length;
   *len = 0;
-  if (start > end || end > limit || end - start > GPUIR_MAX_TERM) return ix->terms;
+  if (start > end || end > limit || end - start > GPUIR_MAX_TERM) return ix->terms.bytes;
   *len = (size_t)(end - start);
-  return ix->terms + start;
+  return ix->terms.bytes + start;
 }
 
 static int gpuir__compare_bytes(const void *a, size_t an, const void *b, size_t bn) {
@@ -8453,15 +8471,15 @@ GPUIR_API int gpuir_term_find(const gpuir_index *ix, const char *term, size_t le
   unsigned probes;
   if (!ix || !id || (!term && len)) return GPUIR_E_ARGUMENT;
   if (!len || len > GPUIR_MAX_TERM) return GPUIR_E_NOT_FOUND;
-  slot = XXH3_64bits(term, len) & ix->hash_mask;
+  slot = XXH3_64bits(term, len) & ix->terms.hash_mask;
   for (probes = 0; probes < GPUIR__MOST_PROBES; probes++) {
-    if (!ix->hash[slot]) return GPUIR_E_NOT_FOUND;
-    found = ix->hash[slot] - 1;
+    if (!ix->terms.hash[slot]) return GPUIR_E_NOT_FOUND;
+    found = ix->terms.hash[slot] - 1;
     if (gpuir__term_is(ix, found, term, len)) {
       *id = found;
       return GPUIR_OK;
     }
-    slot = (slot + 1) & ix->hash_mask;
+    slot = (slot + 1) & ix->terms.hash_mask;
   }
   found = gpuir_term_lower_bound(ix, term, len);
   if (!gpuir__term_is(ix, found, term, len)) return GPUIR_E_NOT_FOUND;
@@ -8497,24 +8515,25 @@ static int gpuir__list_open_long(const gpuir_index *ix, const gpuir__record *r, 
   const gpuir__long *x;
   uint64_t docids = ix->section[GPUIR__S_DOCIDS]->length, freqs = ix->section[GPUIR__S_FREQS]->length;
   if (r->docs >= ix->stat.longs) return GPUIR_E_FORMAT;
-  x = &ix->longs[r->docs];
+  x = &ix->lists.longs[r->docs];
   if (x->docs > docids || x->docs_len > docids - x->docs || x->freqs > freqs ||
       x->freqs_len > freqs - x->freqs || x->first_block > ix->stat.blocks ||
       l->nblocks > ix->stat.blocks - x->first_block)
     return GPUIR_E_FORMAT;
   l->extent = x;
-  l->last = ix->last + x->first_block;
-  l->bounds = ix->bounds + x->first_block;
-  if (x->seeds && x->seeds <= ix->nseeds) l->seeds = ix->seeds + (uint64_t)(x->seeds - 1) * GPUIR__SEEDS;
-  l->docs.bytes = ix->docids + x->docs;
+  l->last = ix->lists.last + x->first_block;
+  l->bounds = ix->lists.bounds + x->first_block;
+  if (x->seeds && x->seeds <= ix->lists.nseeds)
+    l->seeds = ix->lists.seeds + (uint64_t)(x->seeds - 1) * GPUIR__SEEDS;
+  l->docs.bytes = ix->lists.docids + x->docs;
   l->docs.len = x->docs_len;
-  l->docs.offset = ix->docs_off + x->first_block;
-  l->docs.width = ix->docs_width + x->first_block;
+  l->docs.offset = ix->lists.docs_off + x->first_block;
+  l->docs.width = ix->lists.docs_width + x->first_block;
   l->docs.last = l->last;
-  l->freqs.bytes = ix->freqs + x->freqs;
+  l->freqs.bytes = ix->lists.freqs + x->freqs;
   l->freqs.len = x->freqs_len;
-  l->freqs.offset = ix->freqs_off + x->first_block;
-  l->freqs.width = ix->freqs_width + x->first_block;
+  l->freqs.offset = ix->lists.freqs_off + x->first_block;
+  l->freqs.width = ix->lists.freqs_width + x->first_block;
   return GPUIR_OK;
 }
 
@@ -8547,9 +8566,9 @@ static int gpuir__list_find(const gpuir_index *ix, uint64_t id, gpuir__list *l) 
     if (r->docs > docids || r->docs_len > docids - r->docs || r->freqs > freqs ||
         r->freqs_len > freqs - r->freqs)
       return GPUIR_E_FORMAT;
-    l->docs.bytes = ix->docids + ix->stat.docs_short + r->docs;
+    l->docs.bytes = ix->lists.docids + ix->stat.docs_short + r->docs;
     l->docs.len = r->docs_len;
-    l->freqs.bytes = ix->freqs + ix->stat.freqs_short + r->freqs;
+    l->freqs.bytes = ix->lists.freqs + ix->stat.freqs_short + r->freqs;
     l->freqs.len = r->freqs_len;
   }
   return status;
@@ -8675,12 +8694,12 @@ GPUIR_API int gpuir_index_get_info(const gpuir_index *ix, gpuir_index_info *info
   info->text_bytes = sums[GPUIR__G_TEXT];
   bytes = info->docids_bytes + info->freqs_bytes + info->directory_bytes + 8 * info->inline_postings;
   info->bits_per_posting = info->postings ? 8.0 * (double)bytes / (double)info->postings : 0.0;
-  info->analyzer = ix->analyzer_spec;
-  info->codec = ix->codec;
-  info->freq_codec = ix->freq_codec;
-  info->description = ix->description;
-  info->order = *ix->order ? ix->order : "unknown";
-  info->tool = ix->tool;
+  info->analyzer = ix->meta.analyzer_spec;
+  info->codec = ix->meta.codec;
+  info->freq_codec = ix->meta.freq_codec;
+  info->description = ix->meta.description;
+  info->order = *ix->meta.order ? ix->meta.order : "unknown";
+  info->tool = ix->meta.tool;
   info->has_text = ix->section[GPUIR__S_TEXT] != NULL;
   return GPUIR_OK;
 }
@@ -8774,7 +8793,7 @@ GPUIR_API int gpuir_codec_get_info(const gpuir_index *ix, int docids,
       x->bytes += docids ? r->docs_len : r->freqs_len;
     } else {
       if (r->docs >= ix->stat.longs) return GPUIR_E_FORMAT;
-      x->bytes += docids ? ix->longs[r->docs].docs_len : ix->longs[r->docs].freqs_len;
+      x->bytes += docids ? ix->lists.longs[r->docs].docs_len : ix->lists.longs[r->docs].freqs_len;
     }
   }
   for (i = 0; i < ncodecs; i++) {
@@ -8791,10 +8810,10 @@ GPUIR_API int gpuir_analyze(const gpuir_index *ix, const char *text, size_t len,
   int status;
   if (!ix || (!text && len) || !emit)
     return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_analyze: NULL argument");
-  status = gpuir__pool_take(ix->analyzers, &analyzer, err);
+  status = gpuir__pool_take(ix->analysis.pool, &analyzer, err);
   if (status) return status;
   status = gpuir__analyze(analyzer, text, len, emit, sink, NULL);
-  gpuir__pool_give(ix->analyzers, analyzer);
+  gpuir__pool_give(ix->analysis.pool, analyzer);
   return status ? gpuir__fail(err, status, 0, "%s", gpuir_strerror(status)) : GPUIR_OK;
 }
 
@@ -8845,7 +8864,7 @@ static const char *gpuir__directory_add(gpuir__directory *d, const gpuir_index *
                ? NULL
                : "its list has another one's bytes";
   if (r->docs != d->longs || r->docs >= ix->stat.longs) return "its list is not the next one";
-  x = &ix->longs[r->docs];
+  x = &ix->lists.longs[r->docs];
   if (x->first_block != d->blocks) return "its blocks are not the next ones";
   d->longs++;
   d->blocks += (r->df - 1) / GPUIR__BLOCK + 1;
@@ -8943,17 +8962,18 @@ static const char *gpuir__verify_list(gpuir__verifier *v, const gpuir__list *l) 
  * looking the terms up could take a pass each if somebody had filled the table in spite. */
 static int gpuir__verify_hash(const gpuir__verifier *v) {
   const gpuir_index *ix = v->ix;
-  const uint64_t mask = ix->hash_mask, size = ix->stat.terms / 8 + 1, at = ix->section[GPUIR__S_HASH]->offset;
+  const uint64_t mask = ix->terms.hash_mask, size = ix->stat.terms / 8 + 1,
+                 at = ix->section[GPUIR__S_HASH]->offset;
   uint8_t *seen = (uint8_t *)gpuir__alloc_zero(&ix->a, (size_t)size);
   uint64_t empty = 0, start = 1, used = 0, i, slot = 0; /* slots count from the empty one */
   int good = 1;
   if (!seen) return gpuir__fail_nomem(v->err);
-  while (empty < mask && ix->hash[empty]) empty++;
+  while (empty < mask && ix->terms.hash[empty]) empty++;
   for (i = 1; i <= mask && good; i++) {
     uint64_t id;
     size_t n;
     slot = (empty + i) & mask;
-    id = ix->hash[slot];
+    id = ix->terms.hash[slot];
     if (!id--) {
       start = i + 1;
       continue;
@@ -8968,7 +8988,7 @@ static int gpuir__verify_hash(const gpuir__verifier *v) {
     }
   }
   gpuir__free(&ix->a, seen, (size_t)size);
-  if (good && !ix->hash[empty] && used == ix->stat.terms) return GPUIR_OK;
+  if (good && !ix->terms.hash[empty] && used == ix->stat.terms) return GPUIR_OK;
   return gpuir__bad(ix, v->err, at + slot * 4, "the hash table does not find each term");
 }
 
@@ -9086,7 +9106,8 @@ GPUIR_API int gpuir_verify(const gpuir_index *ix, gpuir_error *err) {
  * A full table is sorted and spilled as a run. At the end [15-merge] merges the runs.
  *
  * Uses      [01-base], [11-analysis].
- * Start at  gpuir__worker_packet, gpuir__worker_count, gpuir__worker_spill, gpuir__run_next.
+ * Start at  gpuir__worker_packet, gpuir__worker_count, gpuir__worker_spill, gpuir__run_next,
+ *           gpuir__item_merge.
  * Tests     tests/unit/14_inversion.c
  * ==========================================================================*/
 
@@ -9291,6 +9312,23 @@ typedef struct gpuir__token {
 
 #define GPUIR__RING 16u
 
+/* The terms of the documents since the last spill. */
+typedef struct gpuir__table {
+  uint64_t *slots; /* term << 32 | low half of the hash, 0: empty; at most half are taken */
+  size_t nslots, nterms;
+  uint8_t *arena;
+  uint64_t used, cap; /* bytes of the arena */
+  uint64_t share;     /* bytes of arena and slots together, at most */
+} gpuir__table;
+
+/* What a worker needs when it encodes lists. */
+typedef struct gpuir__encoding {
+  gpuir__encoder encoder;
+  int made;        /* the encoder is */
+  gpuir__area raw; /* the docIDs and the frequencies of one list */
+  void *heads;     /* of gpuir__chain, one a worker */
+} gpuir__encoding;
+
 typedef struct gpuir__worker {
   gpuir_builder *builder;
   const gpuir_allocator *a;
@@ -9301,28 +9339,20 @@ typedef struct gpuir__worker {
   gpuir_error err;
   gpuir__analyzer *analyzer;
   uint32_t doc;
-  uint64_t length, dropped;
+  uint64_t length, dropped; /* tokens of this document; tokens of all documents that were left out */
   gpuir__token ring[GPUIR__RING];
   uint8_t ring_text[GPUIR__RING][GPUIR_MAX_TERM + 1]; /* of tokens over 16 bytes */
   unsigned ring_in, ring_out;
-  /* the table: slots hold term << 32 | low half of the hash, 0: empty; at most half are taken */
-  uint64_t *slots;
-  size_t nslots, nterms;
-  uint8_t *arena;
-  uint64_t used, cap, share; /* share: bytes of arena and slots together */
+  gpuir__table table;
   gpuir__spool spool;
   size_t spool_cap;
   gpuir__buf runs; /* gpuir__extent */
   uint64_t postings;
-  /* encoding */
-  gpuir__encoder encoder;
-  int has_encoder;
-  gpuir__area raw;
-  void *heads; /* of gpuir__chain */
+  gpuir__encoding encoding;
 } gpuir__worker;
 
 static inline gpuir__term *gpuir__worker_term(const gpuir__worker *w, uint64_t ref) {
-  return (gpuir__term *)(void *)(w->arena + ref);
+  return (gpuir__term *)(void *)(w->table.arena + ref);
 }
 
 static inline uint8_t *gpuir__term_text(gpuir__term *t) { return (uint8_t *)t + GPUIR__TERM_HEAD; }
@@ -9336,23 +9366,23 @@ static inline uint8_t *gpuir__put_posting(uint8_t *p, uint32_t gap, uint32_t tf)
 static inline void gpuir__term_flush(gpuir__worker *w, gpuir__term *t) {
   t->df++;
   if (GPUIR__LIKELY(t->end - t->pos >= GPUIR__POSTING_MAX)) {
-    t->pos = (uint32_t)(gpuir__put_posting(w->arena + t->pos, t->gap, t->tf) - w->arena);
+    t->pos = (uint32_t)(gpuir__put_posting(w->table.arena + t->pos, t->gap, t->tf) - w->table.arena);
   } else {
     uint8_t bytes[GPUIR__POSTING_MAX];
     size_t n = (size_t)(gpuir__put_posting(bytes, t->gap, t->tf) - bytes), i;
     for (i = 0; i < n; i++) {
       if (t->pos == t->end) {
-        uint32_t to = (uint32_t)w->used, room = gpuir__slice_bytes(t->level);
-        w->used += room + 4;
+        uint32_t to = (uint32_t)w->table.used, room = gpuir__slice_bytes(t->level);
+        w->table.used += room + 4;
         if (t->head)
-          gpuir__store32(w->arena + t->end, to);
+          gpuir__store32(w->table.arena + t->end, to);
         else
           t->head = to;
         t->pos = to;
         t->end = to + room;
         if (t->level + 1u < GPUIR__SLICE_LEVELS) t->level++;
       }
-      w->arena[t->pos++] = bytes[i];
+      w->table.arena[t->pos++] = bytes[i];
     }
   }
 }
@@ -9466,7 +9496,7 @@ static int gpuir__worker_spill_term(gpuir__worker *w, gpuir__term *t, gpuir__ter
   *p++ = (uint8_t)(t->len - shared);
   memcpy(p, text + shared, t->len - shared);
   p += t->len - shared;
-  for (slice = t->head; slice; slice = gpuir__load32(w->arena + slice + room)) {
+  for (slice = t->head; slice; slice = gpuir__load32(w->table.arena + slice + room)) {
     room = gpuir__slice_bytes(level);
     if (level + 1u < GPUIR__SLICE_LEVELS) level++;
     if (slice + room == t->end) {
@@ -9479,14 +9509,14 @@ static int gpuir__worker_spill_term(gpuir__worker *w, gpuir__term *t, gpuir__ter
   p = gpuir__vbyte_put(p, bytes);
   status = gpuir__spool_put(&w->spool, head, (size_t)(p - head), &w->err);
   level = 0;
-  for (slice = t->head; slice && !status; slice = gpuir__load32(w->arena + slice + room)) {
+  for (slice = t->head; slice && !status; slice = gpuir__load32(w->table.arena + slice + room)) {
     room = gpuir__slice_bytes(level);
     if (level + 1u < GPUIR__SLICE_LEVELS) level++;
     if (slice + room == t->end) {
-      status = gpuir__spool_put(&w->spool, w->arena + slice, t->pos - slice, &w->err);
+      status = gpuir__spool_put(&w->spool, w->table.arena + slice, t->pos - slice, &w->err);
       break;
     }
-    status = gpuir__spool_put(&w->spool, w->arena + slice, room, &w->err);
+    status = gpuir__spool_put(&w->spool, w->table.arena + slice, room, &w->err);
   }
   w->postings += (uint64_t)t->df + 1;
   return status ? status : gpuir__spool_put(&w->spool, tail, tail_len, &w->err);
@@ -9497,56 +9527,57 @@ static int gpuir__worker_spill(gpuir__worker *w) {
   gpuir__extent run;
   size_t i, n = 0;
   int status;
-  if (!w->nterms) return GPUIR_OK;
+  if (!w->table.nterms) return GPUIR_OK;
   if (w->spool.fd < 0) {
     status = gpuir__spool_open(w->a, &w->spool, w->tmp, GPUIR__TMP_RUNS + w->number, w->spool_cap, &w->err);
     if (status) return status;
   }
   /* The pairs take the slots' place: terms to the front, then spread from the last to the first. */
-  for (i = 0; i < w->nslots; i++)
-    if (w->slots[i]) w->slots[n++] = w->slots[i] >> 32;
+  for (i = 0; i < w->table.nslots; i++)
+    if (w->table.slots[i]) w->table.slots[n++] = w->table.slots[i] >> 32;
   for (i = n; i-- > 0;) {
-    uint64_t ref = w->slots[i];
+    uint64_t ref = w->table.slots[i];
     gpuir__term *t = gpuir__worker_term(w, ref);
-    w->slots[2 * i] = __builtin_bswap64(gpuir__load64(gpuir__term_text(t))); /* padded with zeros */
-    w->slots[2 * i + 1] = ref;
+    w->table.slots[2 * i] = __builtin_bswap64(gpuir__load64(gpuir__term_text(t))); /* padded with zeros */
+    w->table.slots[2 * i + 1] = ref;
   }
-  gpuir__pairs_sort(w, w->slots, n, 2 * gpuir__width64(n));
+  gpuir__pairs_sort(w, w->table.slots, n, 2 * gpuir__width64(n));
   run.start = w->spool.len;
   for (i = 0; i < n; i++) {
-    gpuir__term *before = i ? gpuir__worker_term(w, w->slots[2 * i - 1]) : NULL;
-    status = gpuir__worker_spill_term(w, gpuir__worker_term(w, w->slots[2 * i + 1]), before);
+    gpuir__term *before = i ? gpuir__worker_term(w, w->table.slots[2 * i - 1]) : NULL;
+    status = gpuir__worker_spill_term(w, gpuir__worker_term(w, w->table.slots[2 * i + 1]), before);
     if (status) return status;
   }
   run.end = w->spool.len;
-  memset(w->slots, 0, w->nslots * 8);
-  w->nterms = 0;
-  w->used = 8;
+  memset(w->table.slots, 0, w->table.nslots * 8);
+  w->table.nterms = 0;
+  w->table.used = 8;
   return gpuir__buf_put(w->a, &w->runs, &run, sizeof run);
 }
 
 /* Makes room in the arena for one token: by growing it, or by a spill. Keeps a table's doubling in reserve. */
 static int gpuir__worker_make_room(gpuir__worker *w) {
-  uint64_t most = w->share > 24 * w->nslots ? w->share - 24 * w->nslots : 0, want = w->cap * 2;
-  if (!w->slots) {
-    w->nslots = 4096;
-    w->slots = (uint64_t *)gpuir__alloc_zero(w->a, w->nslots * 8);
-    if (!w->slots) return GPUIR_E_NOMEM;
+  uint64_t most = w->table.share > 24 * w->table.nslots ? w->table.share - 24 * w->table.nslots : 0,
+           want = w->table.cap * 2;
+  if (!w->table.slots) {
+    w->table.nslots = 4096;
+    w->table.slots = (uint64_t *)gpuir__alloc_zero(w->a, w->table.nslots * 8);
+    if (!w->table.slots) return GPUIR_E_NOMEM;
   }
-  if (!w->arena) {
-    w->arena = (uint8_t *)gpuir__alloc(w->a, 16 * GPUIR__TOKEN_ROOM);
-    if (!w->arena) return GPUIR_E_NOMEM;
-    w->cap = 16 * GPUIR__TOKEN_ROOM;
-    w->used = 8; /* 0 means nothing */
+  if (!w->table.arena) {
+    w->table.arena = (uint8_t *)gpuir__alloc(w->a, 16 * GPUIR__TOKEN_ROOM);
+    if (!w->table.arena) return GPUIR_E_NOMEM;
+    w->table.cap = 16 * GPUIR__TOKEN_ROOM;
+    w->table.used = 8; /* 0 means nothing */
     return GPUIR_OK;
   }
   if (most > GPUIR__ARENA_MAX) most = GPUIR__ARENA_MAX;
   if (want > most) want = most;
-  if (want >= w->used + GPUIR__TOKEN_ROOM) {
-    void *p = w->a->resize(w->a->user, w->arena, (size_t)w->cap, (size_t)want);
+  if (want >= w->table.used + GPUIR__TOKEN_ROOM) {
+    void *p = w->a->resize(w->a->user, w->table.arena, (size_t)w->table.cap, (size_t)want);
     if (!p) return GPUIR_E_NOMEM;
-    w->arena = (uint8_t *)p;
-    w->cap = want;
+    w->table.arena = (uint8_t *)p;
+    w->table.cap = want;
     return GPUIR_OK;
   }
   return gpuir__worker_spill(w);
@@ -9554,37 +9585,38 @@ static int gpuir__worker_make_room(gpuir__worker *w) {
 
 /* Doubles the slots, or spills where the share does not allow it. */
 static int gpuir__worker_rehash(gpuir__worker *w) {
-  size_t n = w->nslots * 2, i;
+  size_t n = w->table.nslots * 2, i;
   uint64_t *slots, reserve = 24 * (uint64_t)n; /* for these and their next doubling */
-  uint64_t need = w->used + w->used / 8 + GPUIR__TOKEN_ROOM;
-  if (reserve + need > w->share) return gpuir__worker_spill(w);
-  if (reserve + w->cap > w->share) { /* the arena took more than it needs */
-    void *p = w->a->resize(w->a->user, w->arena, (size_t)w->cap, (size_t)(w->share - reserve));
+  uint64_t need = w->table.used + w->table.used / 8 + GPUIR__TOKEN_ROOM;
+  if (reserve + need > w->table.share) return gpuir__worker_spill(w);
+  if (reserve + w->table.cap > w->table.share) { /* the arena took more than it needs */
+    void *p =
+        w->a->resize(w->a->user, w->table.arena, (size_t)w->table.cap, (size_t)(w->table.share - reserve));
     if (!p) return GPUIR_E_NOMEM;
-    w->arena = (uint8_t *)p;
-    w->cap = w->share - reserve;
+    w->table.arena = (uint8_t *)p;
+    w->table.cap = w->table.share - reserve;
   }
   slots = (uint64_t *)gpuir__alloc_zero(w->a, n * 8);
   if (!slots) return GPUIR_E_NOMEM;
-  for (i = 0; i < w->nslots; i++) {
-    size_t at = (size_t)(w->slots[i] & (n - 1));
-    if (!w->slots[i]) continue;
+  for (i = 0; i < w->table.nslots; i++) {
+    size_t at = (size_t)(w->table.slots[i] & (n - 1));
+    if (!w->table.slots[i]) continue;
     while (slots[at]) at = (at + 1) & (n - 1);
-    slots[at] = w->slots[i];
+    slots[at] = w->table.slots[i];
   }
-  gpuir__free(w->a, w->slots, w->nslots * 8);
-  w->slots = slots;
-  w->nslots = n;
+  gpuir__free(w->a, w->table.slots, w->table.nslots * 8);
+  w->table.slots = slots;
+  w->table.nslots = n;
   return GPUIR_OK;
 }
 
 static void gpuir__worker_free_table(gpuir__worker *w) {
-  gpuir__free(w->a, w->slots, w->nslots * 8);
-  gpuir__free(w->a, w->arena, (size_t)w->cap);
-  w->slots = NULL;
-  w->arena = NULL;
-  w->nslots = w->nterms = 0;
-  w->used = w->cap = 0;
+  gpuir__free(w->a, w->table.slots, w->table.nslots * 8);
+  gpuir__free(w->a, w->table.arena, (size_t)w->table.cap);
+  w->table.slots = NULL;
+  w->table.arena = NULL;
+  w->table.nslots = w->table.nterms = 0;
+  w->table.used = w->table.cap = 0;
 }
 
 static int gpuir__worker_fail(gpuir__worker *w, int status) {
@@ -9599,13 +9631,14 @@ static int gpuir__worker_count(gpuir__worker *w) {
   size_t len = k->len, at;
   gpuir__term *t;
   uint8_t *text;
-  if (GPUIR__UNLIKELY(w->used + GPUIR__TOKEN_ROOM > w->cap)) {
+  if (GPUIR__UNLIKELY(w->table.used + GPUIR__TOKEN_ROOM > w->table.cap)) {
     int status = gpuir__worker_make_room(w);
     if (status) return gpuir__worker_fail(w, status);
   }
-  for (at = (size_t)(k->hash & (w->nslots - 1)); w->slots[at]; at = (at + 1) & (w->nslots - 1)) {
-    if ((uint32_t)w->slots[at] != (uint32_t)k->hash) continue;
-    t = gpuir__worker_term(w, w->slots[at] >> 32);
+  for (at = (size_t)(k->hash & (w->table.nslots - 1)); w->table.slots[at];
+       at = (at + 1) & (w->table.nslots - 1)) {
+    if ((uint32_t)w->table.slots[at] != (uint32_t)k->hash) continue;
+    t = gpuir__worker_term(w, w->table.slots[at] >> 32);
     text = gpuir__term_text(t);
     if (t->len != len || gpuir__load64(text) != k->first) continue;
     if (len > 8 && gpuir__load64(text + len - 8) != k->last) continue;
@@ -9620,16 +9653,16 @@ static int gpuir__worker_count(gpuir__worker *w) {
     t->tf = k->tf;
     return GPUIR_OK;
   }
-  if (GPUIR__UNLIKELY(2 * (w->nterms + 1) > w->nslots)) {
+  if (GPUIR__UNLIKELY(2 * (w->table.nterms + 1) > w->table.nslots)) {
     int status = gpuir__worker_rehash(w);
     if (status) return gpuir__worker_fail(w, status);
-    at = (size_t)(k->hash & (w->nslots - 1));
-    while (w->slots[at]) at = (at + 1) & (w->nslots - 1);
+    at = (size_t)(k->hash & (w->table.nslots - 1));
+    while (w->table.slots[at]) at = (at + 1) & (w->table.nslots - 1);
   }
-  w->nterms++;
-  w->slots[at] = w->used << 32 | (uint32_t)k->hash;
-  t = gpuir__worker_term(w, w->used);
-  w->used += (GPUIR__TERM_HEAD + (len < 8 ? 8 : len) + 3) & ~(uint64_t)3;
+  w->table.nterms++;
+  w->table.slots[at] = w->table.used << 32 | (uint32_t)k->hash;
+  t = gpuir__worker_term(w, w->table.used);
+  w->table.used += (GPUIR__TERM_HEAD + (len < 8 ? 8 : len) + 3) & ~(uint64_t)3;
   t->doc = t->gap = k->doc;
   t->tf = k->tf;
   t->df = t->head = t->pos = t->end = 0;
@@ -9672,10 +9705,10 @@ static int gpuir__worker_token(gpuir__worker *w, const char *token, size_t len, 
   k->doc = w->doc;
   k->tf = tf;
   k->len = len;
-  __builtin_prefetch(&w->slots[k->hash & (w->nslots - 1)]);
+  __builtin_prefetch(&w->table.slots[k->hash & (w->table.nslots - 1)]);
   w->ring_in++;
-  slot = w->slots[w->ring[(w->ring_in - GPUIR__RING / 2) % GPUIR__RING].hash & (w->nslots - 1)];
-  __builtin_prefetch(w->arena + (slot >> 32));
+  slot = w->table.slots[w->ring[(w->ring_in - GPUIR__RING / 2) % GPUIR__RING].hash & (w->table.nslots - 1)];
+  __builtin_prefetch(w->table.arena + (slot >> 32));
   return w->ring_in - w->ring_out == GPUIR__RING ? gpuir__worker_count(w) : GPUIR_OK;
 }
 
@@ -9697,7 +9730,7 @@ typedef struct gpuir__packet {
 static int gpuir__worker_packet(gpuir__worker *w, gpuir__packet *packet) {
   const char *text = packet->external ? packet->external : (const char *)packet->text.data;
   uint64_t i, size;
-  if (!w->arena) {
+  if (!w->table.arena) {
     int status = gpuir__worker_make_room(w);
     if (status) return gpuir__worker_fail(w, status);
   }
@@ -9826,40 +9859,11 @@ static int gpuir__run_compare(const gpuir__run *x, const gpuir__run *y) {
   return c ? c : (int)x->term_len - (int)y->term_len;
 }
 
-/* ============================================================================
- * [15-merge]  builder: the merge of runs, and the public functions
- *
- * The adding thread merges the runs' terms and gathers their postings in units, still compressed;
- * workers turn units into encoded lists, and the adding thread appends these in order of terms.
- *
- * Nothing that is written depends on which worker saw what: documents are numbered as they are
- * added, a term's postings are merged by docID, and terms by bytes.
- *
- * Uses      [10-encoder], [12-writer], [13-reader] (an index that is copied), [14-inversion].
- * Start at  gpuir_builder_create, gpuir_builder_write, gpuir__builder_merge.
- * Tests     tests/unit/15_merge.c
- * ==========================================================================*/
+/* ---- one term's postings from several runs ---- */
 
-/* ---- units of the merge: from runs' postings to encoded lists ---- */
-
-/* Some terms with the postings of each from one or more runs, as they stand there. */
-typedef struct gpuir__unit {
-  gpuir__area bytes;
-  uint64_t used;
-  gpuir__buf terms; /* bytes of terms */
-  gpuir__buf items; /* gpuir__item */
-  gpuir__buf parts; /* gpuir__part */
-  uint64_t nterms, postings;
-  gpuir__batch out;
-} gpuir__unit;
-
-typedef struct gpuir__item {
-  uint64_t df; /* sum over the parts, which may share a document if a spill cut it */
-  uint32_t parts, term_len;
-} gpuir__item;
-
+/* The postings of a term from one run, as they stand there, in a buffer with those of other runs and terms. */
 typedef struct gpuir__part {
-  uint64_t at, len; /* in unit.bytes */
+  uint64_t at, len; /* in the buffer */
   uint32_t worker;
 } gpuir__part;
 
@@ -9928,18 +9932,50 @@ static uint64_t gpuir__item_merge(gpuir__chain *chains, const gpuir__part *parts
   return n;
 }
 
+/* ============================================================================
+ * [15-merge]  builder: the merge of runs, and the public functions
+ *
+ * The adding thread merges the runs' terms and gathers their postings in units, still compressed;
+ * workers turn units into encoded lists, and the adding thread appends these in order of terms.
+ *
+ * Nothing that is written depends on which worker saw what: documents are numbered as they are
+ * added, a term's postings are merged by docID, and terms by bytes.
+ *
+ * Uses      [10-encoder], [12-writer], [13-reader] (an index that is copied), [14-inversion].
+ * Start at  gpuir_builder_create, gpuir_builder_write, gpuir__builder_merge.
+ * Tests     tests/unit/15_merge.c
+ * ==========================================================================*/
+
+/* ---- units of the merge: from runs' postings to encoded lists ---- */
+
+/* Some terms with the postings of each from one or more runs, as they stand there. */
+typedef struct gpuir__unit {
+  gpuir__area bytes;
+  uint64_t used;
+  gpuir__buf terms; /* bytes of terms */
+  gpuir__buf items; /* gpuir__item */
+  gpuir__buf parts; /* gpuir__part */
+  uint64_t nterms, postings;
+  gpuir__batch out;
+} gpuir__unit;
+
+typedef struct gpuir__item {
+  uint64_t df; /* sum over the parts, which may share a document if a spill cut it */
+  uint32_t parts, term_len;
+} gpuir__item;
+
 /* Merges and encodes one list. */
 static int gpuir__worker_list(gpuir__worker *w, gpuir__unit *unit, const gpuir__item *item,
                               const gpuir__part *parts, const uint8_t *term, uint64_t most) {
   uint32_t *docs, *tfs;
   uint64_t n;
-  int status =
-      gpuir__area_need(w->a, &w->raw, item->df * 8, most, w->tmp, GPUIR__TMP_LISTS + w->number, &w->err);
+  int status = gpuir__area_need(w->a, &w->encoding.raw, item->df * 8, most, w->tmp,
+                                GPUIR__TMP_LISTS + w->number, &w->err);
   if (status) return status;
-  docs = (uint32_t *)(void *)w->raw.data;
+  docs = (uint32_t *)(void *)w->encoding.raw.data;
   tfs = docs + item->df;
-  n = gpuir__item_merge((gpuir__chain *)w->heads, parts, item->parts, unit->bytes.data, docs, tfs);
-  status = gpuir__encode_list(&w->encoder, &unit->out, term, item->term_len, docs, tfs, (uint32_t)n);
+  n = gpuir__item_merge((gpuir__chain *)w->encoding.heads, parts, item->parts, unit->bytes.data, docs, tfs);
+  status = gpuir__encode_list(&w->encoding.encoder, &unit->out, term, item->term_len, docs, tfs, (uint32_t)n);
   if (status && status != GPUIR_E_NOMEM)
     (void)gpuir__fail(&w->err, status, 0, "cannot encode the postings of '%.*s': %s",
                       item->term_len < 60 ? (int)item->term_len : 60, (const char *)term,
@@ -9953,7 +9989,7 @@ static int gpuir__worker_unit(gpuir__worker *w, gpuir__unit *unit, uint64_t ligh
   const gpuir__part *parts = (const gpuir__part *)(void *)unit->parts.data;
   const uint8_t *term = unit->terms.data;
   uint64_t i;
-  const uint64_t need = gpuir__encoder_need(&w->encoder);
+  const uint64_t need = gpuir__encoder_need(&w->encoding.encoder);
   int status = GPUIR_OK;
   gpuir__batch_clear(&unit->out);
   for (i = 0; i < unit->nterms && !status; i++) {
@@ -9964,8 +10000,8 @@ static int gpuir__worker_unit(gpuir__worker *w, gpuir__unit *unit, uint64_t ligh
     } else {
       gpuir__gate_enter(gate, item.df * need);
       status = gpuir__worker_list(w, unit, &item, parts, term, gate->most);
-      gpuir__area_free(w->a, &w->raw);
-      gpuir__encoder_shrink(&w->encoder);
+      gpuir__area_free(w->a, &w->encoding.raw);
+      gpuir__encoder_shrink(&w->encoding.encoder);
       gpuir__gate_leave(gate, item.df * need);
     }
     parts += item.parts;
@@ -9979,12 +10015,11 @@ static int gpuir__worker_unit(gpuir__worker *w, gpuir__unit *unit, uint64_t ligh
 /* What an index is made from is settled by the first thing added. */
 enum { GPUIR__EMPTY, GPUIR__FROM_TEXT, GPUIR__FROM_DOCS, GPUIR__FROM_LISTS };
 
-struct gpuir_builder {
-  gpuir__counter counter;
-  gpuir_allocator a; /* counts into `counter` */
+/* What gpuir_builder_create was asked for. */
+typedef struct gpuir__builder_settings {
   char *stop_words, *description;
   size_t stop_size, description_size;
-  char spec[256];
+  char spec[256]; /* of the analyzer */
   gpuir_tokenize_fn tokenize;
   void *tokenize_user;
   gpuir__coding codec, freq_codec;
@@ -9994,74 +10029,98 @@ struct gpuir_builder {
   int store_text, simd;
   int (*progress)(void *user, const gpuir_progress *progress);
   void *progress_user;
-  gpuir__writer *writer;
-  uint64_t memory;
+  uint64_t memory;        /* bytes */
+  uint64_t given_dropped; /* tokens that had been dropped from the documents of desc.like */
+} gpuir__builder_settings;
 
+typedef struct gpuir__builder_threads {
   gpuir__worker *workers;
   unsigned nworkers, nthreads; /* threads that run now; 0: the adding thread works itself */
-  gpuir__queue queue;
-  int failure; /* atomic; the first error, and then nothing but destroy is allowed */
+  int failure;                 /* atomic; the first error, and then nothing but destroy is allowed */
   gpuir_error error;
-  int written;
+} gpuir__builder_threads;
 
-  unsigned ntasks; /* size of the two rings */
-  gpuir__packet *packets;
-  gpuir__unit *units;
-  size_t packet_size; /* bytes of a packet or unit, unless one document or list is larger */
+/* The ring of packets, and later that of units. */
+typedef struct gpuir__builder_tasks {
+  gpuir__queue queue;
+  unsigned n;         /* slots of the ring */
+  size_t size;        /* bytes of a packet or unit, unless one document or list is larger */
+  uint64_t in_flight; /* bytes of text, or of postings, that were pushed and not yet retired */
   uint64_t in_flight_most;
-  uint64_t in_flight; /* bytes of text that were pushed and not yet retired */
-  uint64_t retired;   /* packets, and later units */
-  gpuir__packet *open;
-  gpuir__buf seen; /* hash table that finds a term given twice */
+  uint64_t retired; /* packets or units */
+} gpuir__builder_tasks;
 
-  /* an index from postings: what was added last, documents or lists */
-  int phase;
-  gpuir__unit *unit;      /* that is being filled */
-  gpuir__buf last_term;   /* of the last list */
-  uint64_t given_dropped; /* tokens that had been dropped from these documents before */
+/* Of documents that are inverted. */
+typedef struct gpuir__builder_add {
+  gpuir__packet *packets;
+  gpuir__packet *open; /* that is being filled, or NULL */
+  gpuir__buf seen;     /* hash table that finds a term given twice */
+} gpuir__builder_add;
 
-  uint64_t light; /* bytes of a decoded list, see gpuir__worker_unit */
+/* Of lists, merged or given. */
+typedef struct gpuir__builder_merging {
+  gpuir__unit *units;
+  gpuir__unit *unit;    /* that is being filled with given lists, or NULL */
+  gpuir__buf last_term; /* of the last list that was given */
+  uint64_t light;       /* bytes of a decoded list, see gpuir__worker_unit */
   gpuir__gate gate;
+  uint64_t terms, postings; /* that are in the writer */
+} gpuir__builder_merging;
 
+/* What the progress callback is told, and what it was told last. */
+typedef struct gpuir__builder_told {
   gpuir_progress done;
-  uint64_t told_documents, told_bytes;
-  uint64_t terms, postings;
+  uint64_t documents, bytes;
+} gpuir__builder_told;
+
+struct gpuir_builder {
+  gpuir__counter counter;
+  gpuir_allocator a; /* counts into `counter` */
+  gpuir__builder_settings set;
+  gpuir__writer *writer;
+  int phase;   /* GPUIR__EMPTY to GPUIR__FROM_LISTS */
+  int written; /* gpuir_builder_write was called */
+  gpuir__builder_threads threads;
+  gpuir__builder_tasks tasks;
+  gpuir__builder_add add;
+  gpuir__builder_merging merge;
+  gpuir__builder_told told;
 };
 
 /* Records the first failure; the mutex guards the error, the flag is read without it. */
 static int gpuir__builder_fail(gpuir_builder *b, int status, const gpuir_error *err) {
-  (void)pthread_mutex_lock(&b->queue.mutex);
-  if (!b->failure) {
+  (void)pthread_mutex_lock(&b->tasks.queue.mutex);
+  if (!b->threads.failure) {
     if (err && err->code == status)
-      b->error = *err;
+      b->threads.error = *err;
     else
-      (void)gpuir__fail(&b->error, status, 0, "%s", gpuir_strerror(status));
-    __atomic_store_n(&b->failure, status, __ATOMIC_RELEASE);
+      (void)gpuir__fail(&b->threads.error, status, 0, "%s", gpuir_strerror(status));
+    __atomic_store_n(&b->threads.failure, status, __ATOMIC_RELEASE);
   }
-  (void)pthread_mutex_unlock(&b->queue.mutex);
+  (void)pthread_mutex_unlock(&b->tasks.queue.mutex);
   return status;
 }
 
 static int gpuir__builder_failed(gpuir_builder *b, gpuir_error *err) {
-  int status = __atomic_load_n(&b->failure, __ATOMIC_ACQUIRE);
+  int status = __atomic_load_n(&b->threads.failure, __ATOMIC_ACQUIRE);
   if (status && err) {
-    (void)pthread_mutex_lock(&b->queue.mutex);
-    *err = b->error;
-    (void)pthread_mutex_unlock(&b->queue.mutex);
+    (void)pthread_mutex_lock(&b->tasks.queue.mutex);
+    *err = b->threads.error;
+    (void)pthread_mutex_unlock(&b->tasks.queue.mutex);
   }
   return status;
 }
 
 static void gpuir__builder_run_packet(gpuir_builder *b, gpuir__worker *w, gpuir__packet *packet) {
   int status;
-  if (__atomic_load_n(&b->failure, __ATOMIC_ACQUIRE)) return;
+  if (__atomic_load_n(&b->threads.failure, __ATOMIC_ACQUIRE)) return;
   status = gpuir__worker_packet(w, packet);
   if (status) (void)gpuir__builder_fail(b, status, &w->err);
 }
 
 /* The last run, and then the table's memory is not needed any more. */
 static void gpuir__builder_finish_worker(gpuir_builder *b, gpuir__worker *w) {
-  if (!__atomic_load_n(&b->failure, __ATOMIC_ACQUIRE)) {
+  if (!__atomic_load_n(&b->threads.failure, __ATOMIC_ACQUIRE)) {
     int status = gpuir__worker_spill(w);
     if (!status && w->spool.fd >= 0) status = gpuir__spool_flush(&w->spool, &w->err);
     if (status) (void)gpuir__builder_fail(b, status, &w->err);
@@ -10075,9 +10134,9 @@ static void *gpuir__builder_invert_main(void *arg) {
   gpuir__worker *w = (gpuir__worker *)arg;
   gpuir_builder *b = w->builder;
   int slot;
-  while ((slot = gpuir__queue_take(&b->queue)) >= 0) {
-    gpuir__builder_run_packet(b, w, &b->packets[slot]);
-    gpuir__queue_done(&b->queue, slot);
+  while ((slot = gpuir__queue_take(&b->tasks.queue)) >= 0) {
+    gpuir__builder_run_packet(b, w, &b->add.packets[slot]);
+    gpuir__queue_done(&b->tasks.queue, slot);
   }
   gpuir__builder_finish_worker(b, w);
   return NULL;
@@ -10085,8 +10144,8 @@ static void *gpuir__builder_invert_main(void *arg) {
 
 static void gpuir__builder_run_unit(gpuir_builder *b, gpuir__worker *w, gpuir__unit *unit) {
   int status;
-  if (__atomic_load_n(&b->failure, __ATOMIC_ACQUIRE)) return;
-  status = gpuir__worker_unit(w, unit, b->light, &b->gate);
+  if (__atomic_load_n(&b->threads.failure, __ATOMIC_ACQUIRE)) return;
+  status = gpuir__worker_unit(w, unit, b->merge.light, &b->merge.gate);
   if (status) (void)gpuir__builder_fail(b, status, &w->err);
 }
 
@@ -10094,9 +10153,9 @@ static void *gpuir__builder_encode_main(void *arg) {
   gpuir__worker *w = (gpuir__worker *)arg;
   gpuir_builder *b = w->builder;
   int slot;
-  while ((slot = gpuir__queue_take(&b->queue)) >= 0) {
-    gpuir__builder_run_unit(b, w, &b->units[slot]);
-    gpuir__queue_done(&b->queue, slot);
+  while ((slot = gpuir__queue_take(&b->tasks.queue)) >= 0) {
+    gpuir__builder_run_unit(b, w, &b->merge.units[slot]);
+    gpuir__queue_done(&b->tasks.queue, slot);
   }
   return NULL;
 }
@@ -10108,30 +10167,31 @@ static void gpuir__builder_start(gpuir_builder *b, void *(*entry)(void *)) {
   int masked;
   (void)sigfillset(&all);
   masked = !pthread_sigmask(SIG_SETMASK, &all, &old);
-  while (b->nthreads < b->nworkers &&
-         !pthread_create(&b->workers[b->nthreads].thread, NULL, entry, &b->workers[b->nthreads]))
-    b->nthreads++;
+  while (b->threads.nthreads < b->threads.nworkers &&
+         !pthread_create(&b->threads.workers[b->threads.nthreads].thread, NULL, entry,
+                         &b->threads.workers[b->threads.nthreads]))
+    b->threads.nthreads++;
   if (masked) (void)pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
 static void gpuir__builder_join(gpuir_builder *b, int abort) {
   unsigned i;
-  if (!b->nthreads) return;
-  gpuir__queue_close(&b->queue, abort);
-  for (i = 0; i < b->nthreads; i++) (void)pthread_join(b->workers[i].thread, NULL);
-  b->nthreads = 0;
+  if (!b->threads.nthreads) return;
+  gpuir__queue_close(&b->tasks.queue, abort);
+  for (i = 0; i < b->threads.nthreads; i++) (void)pthread_join(b->threads.workers[i].thread, NULL);
+  b->threads.nthreads = 0;
 }
 
 /* ---- packets ---- */
 
 /* Takes the oldest packet back when a worker is done with it, and hands its lengths to the writer. */
 static int gpuir__builder_retire_packet(gpuir_builder *b, gpuir_error *err) {
-  unsigned slot = (unsigned)(b->retired % b->ntasks);
-  gpuir__packet *p = &b->packets[slot];
+  unsigned slot = (unsigned)(b->tasks.retired % b->tasks.n);
+  gpuir__packet *p = &b->add.packets[slot];
   int status;
-  if (b->nthreads) gpuir__queue_wait(&b->queue, slot);
-  b->retired++;
-  b->in_flight -= p->text.len;
+  if (b->threads.nthreads) gpuir__queue_wait(&b->tasks.queue, slot);
+  b->tasks.retired++;
+  b->tasks.in_flight -= p->text.len;
   status = gpuir__builder_failed(b, err);
   if (!status)
     status =
@@ -10139,46 +10199,47 @@ static int gpuir__builder_retire_packet(gpuir_builder *b, gpuir_error *err) {
   p->text.len = p->sizes.len = p->lengths.len = 0;
   p->docs = 0;
   p->external = NULL;
-  if (p->text.cap > 2 * b->packet_size) gpuir__buf_free(&b->a, &p->text);
+  if (p->text.cap > 2 * b->tasks.size) gpuir__buf_free(&b->a, &p->text);
   return status;
 }
 
 /* Sends the open packet to the workers. `last`: there is no need to start threads for it. */
 static int gpuir__builder_seal(gpuir_builder *b, int last, gpuir_error *err) {
-  gpuir__packet *p = b->open;
+  gpuir__packet *p = b->add.open;
   if (!p) return GPUIR_OK;
-  b->open = NULL;
-  b->in_flight += p->text.len;
-  if (b->nworkers > 1 && !last && !b->nthreads) gpuir__builder_start(b, gpuir__builder_invert_main);
-  if (b->nthreads) {
-    gpuir__queue_push(&b->queue);
+  b->add.open = NULL;
+  b->tasks.in_flight += p->text.len;
+  if (b->threads.nworkers > 1 && !last && !b->threads.nthreads)
+    gpuir__builder_start(b, gpuir__builder_invert_main);
+  if (b->threads.nthreads) {
+    gpuir__queue_push(&b->tasks.queue);
     return GPUIR_OK;
   }
-  b->queue.pushed++;
-  gpuir__builder_run_packet(b, &b->workers[0], p);
+  b->tasks.queue.pushed++;
+  gpuir__builder_run_packet(b, &b->threads.workers[0], p);
   return gpuir__builder_retire_packet(b, err);
 }
 
 /* Makes `open` a packet that has room for one more document of n bytes. */
 static int gpuir__builder_packet(gpuir_builder *b, size_t n, gpuir_error *err) {
-  gpuir__packet *p = b->open;
+  gpuir__packet *p = b->add.open;
   int status;
-  if (p && p->text.len + 12 * p->docs + n > b->packet_size) {
+  if (p && p->text.len + 12 * p->docs + n > b->tasks.size) {
     status = gpuir__builder_seal(b, 0, err);
     if (status) return status;
     p = NULL;
   }
   if (!p) {
-    while (b->queue.pushed - b->retired == b->ntasks ||
-           (b->in_flight + n > b->in_flight_most && b->queue.pushed > b->retired)) {
+    while (b->tasks.queue.pushed - b->tasks.retired == b->tasks.n ||
+           (b->tasks.in_flight + n > b->tasks.in_flight_most && b->tasks.queue.pushed > b->tasks.retired)) {
       status = gpuir__builder_retire_packet(b, err);
       if (status) return status;
     }
-    p = &b->packets[b->queue.pushed % b->ntasks];
-    p->first = b->done.documents;
-    if (b->nworkers > 1 && n < b->packet_size && !gpuir__buf_room(&b->a, &p->text, b->packet_size))
+    p = &b->add.packets[b->tasks.queue.pushed % b->tasks.n];
+    p->first = b->told.done.documents;
+    if (b->threads.nworkers > 1 && n < b->tasks.size && !gpuir__buf_room(&b->a, &p->text, b->tasks.size))
       return gpuir__fail_nomem(err);
-    b->open = p;
+    b->add.open = p;
   }
   if ((n && !gpuir__buf_room(&b->a, &p->text, n)) || !gpuir__buf_room(&b->a, &p->sizes, 8) ||
       !gpuir__buf_room(&b->a, &p->lengths, 4))
@@ -10190,7 +10251,7 @@ static int gpuir__builder_packet(gpuir_builder *b, size_t n, gpuir_error *err) {
 
 static int gpuir__builder_ready(gpuir_builder *b, gpuir_error *err) {
   if (!b) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "no builder given");
-  if (__atomic_load_n(&b->failure, __ATOMIC_ACQUIRE)) return gpuir__builder_failed(b, err);
+  if (__atomic_load_n(&b->threads.failure, __ATOMIC_ACQUIRE)) return gpuir__builder_failed(b, err);
   if (b->written) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "the index has been written");
   return GPUIR_OK;
 }
@@ -10199,10 +10260,10 @@ static int gpuir__builder_ready(gpuir_builder *b, gpuir_error *err) {
 static int gpuir__builder_analyzers(gpuir_builder *b, gpuir_error *err) {
   unsigned i;
   int status = GPUIR_OK;
-  for (i = 0; i < b->nworkers && !status; i++)
-    if (!b->workers[i].analyzer)
-      status = gpuir__analyzer_create(&b->a, b->spec, b->stop_words, b->tokenize, b->tokenize_user,
-                                      &b->workers[i].analyzer, err);
+  for (i = 0; i < b->threads.nworkers && !status; i++)
+    if (!b->threads.workers[i].analyzer)
+      status = gpuir__analyzer_create(&b->a, b->set.spec, b->set.stop_words, b->set.tokenize,
+                                      b->set.tokenize_user, &b->threads.workers[i].analyzer, err);
   return status;
 }
 
@@ -10219,30 +10280,32 @@ static int gpuir__builder_ready_text(gpuir_builder *b, gpuir_error *err) {
 }
 
 static int gpuir__builder_tell(gpuir_builder *b, gpuir_error *err) {
-  if (b->progress && b->progress(b->progress_user, &b->done))
+  if (b->set.progress && b->set.progress(b->set.progress_user, &b->told.done))
     return gpuir__fail(err, GPUIR_E_CANCELLED, 0, "cancelled by the progress callback");
   return GPUIR_OK;
 }
 
 /* Tells of documents now and then. */
 static int gpuir__builder_tell_added(gpuir_builder *b, gpuir_error *err) {
-  if (b->done.bytes - b->told_bytes < (1u << 24) && b->done.documents - b->told_documents < (1u << 16))
+  if (b->told.done.bytes - b->told.bytes < (1u << 24) &&
+      b->told.done.documents - b->told.documents < (1u << 16))
     return GPUIR_OK;
-  b->told_bytes = b->done.bytes;
-  b->told_documents = b->done.documents;
+  b->told.bytes = b->told.done.bytes;
+  b->told.documents = b->told.done.documents;
   return gpuir__builder_tell(b, err);
 }
 
 /* The document whose bytes the open packet has taken, or the caller's own text. */
 static int gpuir__builder_document(gpuir_builder *b, const gpuir_doc_desc *doc, const char *text,
                                    size_t text_len, size_t size, int counted, gpuir_error *err) {
-  gpuir__packet *p = b->open;
+  gpuir__packet *p = b->add.open;
   gpuir_doc_desc none;
   uint64_t entry = (uint64_t)size | (counted ? GPUIR__COUNTED : 0);
   const uint32_t zero = 0;
   int status;
   memset(&none, 0, sizeof none);
-  status = gpuir__writer_put_doc(b->writer, doc ? doc : &none, b->store_text ? text : NULL, text_len, err);
+  status =
+      gpuir__writer_put_doc(b->writer, doc ? doc : &none, b->set.store_text ? text : NULL, text_len, err);
   if (status) return status;
   if (!p->external) p->text.len += size;
   memcpy(p->sizes.data + p->sizes.len, &entry, 8);
@@ -10250,11 +10313,11 @@ static int gpuir__builder_document(gpuir_builder *b, const gpuir_doc_desc *doc, 
   p->sizes.len += 8;
   p->lengths.len += 4;
   p->docs++;
-  b->done.documents++;
-  b->done.bytes += text_len;
-  if (p->external || b->nworkers == 1) { /* the text is the caller's: be done with it now */
+  b->told.done.documents++;
+  b->told.done.bytes += text_len;
+  if (p->external || b->threads.nworkers == 1) { /* the text is the caller's: be done with it now */
     status = gpuir__builder_seal(b, 0, err);
-    while (!status && b->queue.pushed > b->retired) status = gpuir__builder_retire_packet(b, err);
+    while (!status && b->tasks.queue.pushed > b->tasks.retired) status = gpuir__builder_retire_packet(b, err);
     if (status) return status;
   }
   return gpuir__builder_tell_added(b, err);
@@ -10285,16 +10348,16 @@ GPUIR_API int gpuir_builder_add_text(gpuir_builder *builder, const gpuir_doc_des
   if (status) return status;
   if (!text && len) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "the text is NULL, but its length is not 0");
   memset(&local, 0, sizeof local);
-  in_place = b->nworkers == 1 || len > b->in_flight_most / 2;
-  if (in_place && b->open) status = gpuir__builder_seal(b, 0, &local);
+  in_place = b->threads.nworkers == 1 || len > b->tasks.in_flight_most / 2;
+  if (in_place && b->add.open) status = gpuir__builder_seal(b, 0, &local);
   if (!status) status = gpuir__builder_packet(b, in_place ? 0 : len, &local);
   if (!status) {
     if (in_place)
-      b->open->external = text ? text : "";
+      b->add.open->external = text ? text : "";
     else if (len)
-      memcpy(b->open->text.data + b->open->text.len, text, len);
+      memcpy(b->add.open->text.data + b->add.open->text.len, text, len);
     status = gpuir__builder_document(b, doc, text ? text : "", len, len, 0, &local);
-    if (status && b->open) b->open->external = NULL;
+    if (status && b->add.open) b->add.open->external = NULL;
   }
   return gpuir__builder_end(b, status, err, &local);
 }
@@ -10324,8 +10387,8 @@ static int gpuir__builder_check_terms(gpuir_builder *b, const gpuir_term_freq *t
     total += terms[i].len + 5;
   }
   while (nslots < 2 * n) nslots *= 2;
-  b->seen.len = 0;
-  slots = (uint64_t *)(void *)gpuir__buf_room(&b->a, &b->seen, nslots * 8);
+  b->add.seen.len = 0;
+  slots = (uint64_t *)(void *)gpuir__buf_room(&b->a, &b->add.seen, nslots * 8);
   if (!slots) return gpuir__fail_nomem(err);
   memset(slots, 0, nslots * 8);
   for (i = 0; i < n; i++) {
@@ -10340,7 +10403,7 @@ static int gpuir__builder_check_terms(gpuir_builder *b, const gpuir_term_freq *t
     }
     slots[at] = (uint64_t)(i + 1) << 32 | (uint32_t)hash;
   }
-  if (b->seen.cap > b->packet_size) gpuir__buf_free(&b->a, &b->seen);
+  if (b->add.seen.cap > b->tasks.size) gpuir__buf_free(&b->a, &b->add.seen);
   *bytes = total;
   return GPUIR_OK;
 }
@@ -10358,7 +10421,7 @@ GPUIR_API int gpuir_builder_add_terms(gpuir_builder *builder, const gpuir_doc_de
   status = gpuir__builder_check_terms(b, terms, n, &bytes, &local);
   if (!status) status = gpuir__builder_packet(b, bytes, &local);
   if (!status) {
-    uint8_t *p = b->open->text.data + b->open->text.len;
+    uint8_t *p = b->add.open->text.data + b->add.open->text.len;
     for (i = 0; i < n; i++) {
       *p++ = (uint8_t)terms[i].len;
       memcpy(p, terms[i].term, terms[i].len);
@@ -10374,20 +10437,20 @@ GPUIR_API int gpuir_builder_add_terms(gpuir_builder *builder, const gpuir_doc_de
 
 /* Takes the oldest unit back when it is encoded, and appends it. */
 static int gpuir__builder_retire_unit(gpuir_builder *b, gpuir_error *err) {
-  unsigned slot = (unsigned)(b->retired % b->ntasks);
-  gpuir__unit *unit = &b->units[slot];
+  unsigned slot = (unsigned)(b->tasks.retired % b->tasks.n);
+  gpuir__unit *unit = &b->merge.units[slot];
   int status;
-  if (b->nthreads) gpuir__queue_wait(&b->queue, slot);
-  b->retired++;
-  b->in_flight -= unit->used;
+  if (b->threads.nthreads) gpuir__queue_wait(&b->tasks.queue, slot);
+  b->tasks.retired++;
+  b->tasks.in_flight -= unit->used;
   status = gpuir__builder_failed(b, err);
   if (!status) status = gpuir__writer_put_batch(b->writer, &unit->out, err);
   if (status) return status;
-  b->terms += unit->out.nterms;
-  b->postings += unit->out.postings;
-  b->done.terms_done = b->terms;
-  b->done.postings_done += unit->postings;
-  if (unit->used > 2 * b->packet_size) { /* a huge list's */
+  b->merge.terms += unit->out.nterms;
+  b->merge.postings += unit->out.postings;
+  b->told.done.terms_done = b->merge.terms;
+  b->told.done.postings_done += unit->postings;
+  if (unit->used > 2 * b->tasks.size) { /* a huge list's */
     gpuir__area_free(&b->a, &unit->bytes);
     gpuir__batch_free(&b->a, &unit->out);
   }
@@ -10400,13 +10463,13 @@ static int gpuir__builder_push_unit(gpuir_builder *b, gpuir__unit **unit, gpuir_
   gpuir__unit *u = *unit;
   if (!u || !u->nterms) return GPUIR_OK;
   *unit = NULL;
-  b->in_flight += u->used;
-  if (b->nthreads) {
-    gpuir__queue_push(&b->queue);
+  b->tasks.in_flight += u->used;
+  if (b->threads.nthreads) {
+    gpuir__queue_push(&b->tasks.queue);
     return GPUIR_OK;
   }
-  b->queue.pushed++;
-  gpuir__builder_run_unit(b, &b->workers[0], u);
+  b->tasks.queue.pushed++;
+  gpuir__builder_run_unit(b, &b->threads.workers[0], u);
   return gpuir__builder_retire_unit(b, err);
 }
 
@@ -10414,20 +10477,20 @@ static int gpuir__builder_push_unit(gpuir_builder *b, gpuir__unit **unit, gpuir_
 static int gpuir__builder_unit_room(gpuir_builder *b, gpuir__unit **unit, uint64_t bytes, gpuir_error *err) {
   gpuir__unit *u = *unit;
   int status;
-  if (u && u->used + u->items.len + u->parts.len + bytes > b->packet_size) {
+  if (u && u->used + u->items.len + u->parts.len + bytes > b->tasks.size) {
     status = gpuir__builder_push_unit(b, unit, err);
     if (status) return status;
     u = NULL;
   }
   if (u) return GPUIR_OK;
-  while (b->queue.pushed - b->retired == b->ntasks ||
-         (b->in_flight + bytes > b->in_flight_most && b->queue.pushed > b->retired)) {
+  while (b->tasks.queue.pushed - b->tasks.retired == b->tasks.n ||
+         (b->tasks.in_flight + bytes > b->tasks.in_flight_most && b->tasks.queue.pushed > b->tasks.retired)) {
     status = gpuir__builder_retire_unit(b, err);
     if (status) return status;
   }
-  u = *unit = &b->units[b->queue.pushed % b->ntasks];
+  u = *unit = &b->merge.units[b->tasks.queue.pushed % b->tasks.n];
   /* gpuir__vbyte_get may read a little beyond damaged bytes */
-  return gpuir__area_need(&b->a, &u->bytes, gpuir__max64(b->packet_size, bytes) + 64, b->in_flight_most,
+  return gpuir__area_need(&b->a, &u->bytes, gpuir__max64(b->tasks.size, bytes) + 64, b->tasks.in_flight_most,
                           b->writer->tmp, GPUIR__TMP_UNITS, err);
 }
 
@@ -10521,7 +10584,7 @@ static int gpuir__builder_merge_runs(gpuir_builder *b, gpuir__run **heap, gpuir_
     if (status) return status;
   }
   status = gpuir__builder_push_unit(b, &unit, err);
-  while (!status && b->retired < b->queue.pushed) status = gpuir__builder_retire_unit(b, err);
+  while (!status && b->tasks.retired < b->tasks.queue.pushed) status = gpuir__builder_retire_unit(b, err);
   return status;
 }
 
@@ -10535,8 +10598,8 @@ static int gpuir__builder_merge(gpuir_builder *b, uint64_t nruns, uint64_t memor
   unsigned w;
   int status = GPUIR_OK;
   if (!runs || !heap) status = gpuir__fail_nomem(err);
-  for (w = 0; w < b->nworkers && !status; w++) {
-    gpuir__worker *worker = &b->workers[w];
+  for (w = 0; w < b->threads.nworkers && !status; w++) {
+    gpuir__worker *worker = &b->threads.workers[w];
     size_t at, count = worker->runs.len / sizeof(gpuir__extent);
     for (at = 0; at < count && !status; at++) {
       gpuir__run *r = &runs[i++];
@@ -10564,25 +10627,25 @@ static int gpuir__builder_merge(gpuir_builder *b, uint64_t nruns, uint64_t memor
 /* Frees the packets, or the units. No thread may run. */
 static void gpuir__builder_free_tasks(gpuir_builder *b) {
   unsigned i;
-  if (b->packets) {
-    for (i = 0; i < b->ntasks; i++) {
-      gpuir__buf_free(&b->a, &b->packets[i].text);
-      gpuir__buf_free(&b->a, &b->packets[i].sizes);
-      gpuir__buf_free(&b->a, &b->packets[i].lengths);
+  if (b->add.packets) {
+    for (i = 0; i < b->tasks.n; i++) {
+      gpuir__buf_free(&b->a, &b->add.packets[i].text);
+      gpuir__buf_free(&b->a, &b->add.packets[i].sizes);
+      gpuir__buf_free(&b->a, &b->add.packets[i].lengths);
     }
-    gpuir__free(&b->a, b->packets, b->ntasks * sizeof *b->packets);
-    b->packets = NULL;
+    gpuir__free(&b->a, b->add.packets, b->tasks.n * sizeof *b->add.packets);
+    b->add.packets = NULL;
   }
-  if (b->units) {
-    for (i = 0; i < b->ntasks; i++) {
-      gpuir__area_free(&b->a, &b->units[i].bytes);
-      gpuir__buf_free(&b->a, &b->units[i].terms);
-      gpuir__buf_free(&b->a, &b->units[i].items);
-      gpuir__buf_free(&b->a, &b->units[i].parts);
-      gpuir__batch_free(&b->a, &b->units[i].out);
+  if (b->merge.units) {
+    for (i = 0; i < b->tasks.n; i++) {
+      gpuir__area_free(&b->a, &b->merge.units[i].bytes);
+      gpuir__buf_free(&b->a, &b->merge.units[i].terms);
+      gpuir__buf_free(&b->a, &b->merge.units[i].items);
+      gpuir__buf_free(&b->a, &b->merge.units[i].parts);
+      gpuir__batch_free(&b->a, &b->merge.units[i].out);
     }
-    gpuir__free(&b->a, b->units, b->ntasks * sizeof *b->units);
-    b->units = NULL;
+    gpuir__free(&b->a, b->merge.units, b->tasks.n * sizeof *b->merge.units);
+    b->merge.units = NULL;
   }
 }
 
@@ -10593,26 +10656,26 @@ static int gpuir__builder_open_lists(gpuir_builder *b, gpuir_error *err) {
   unsigned i;
   int status = gpuir__writer_lengths(b->writer, &lengths, &ndocs, &tokens, err);
   if (status) return status;
-  for (i = 0; i < b->nworkers; i++) {
-    gpuir__worker *w = &b->workers[i];
-    status = gpuir__encoder_create(&w->encoder, &b->a, b->codec, b->freq_codec, lengths, ndocs, tokens, b->k1,
-                                   b->b, b->simd);
+  for (i = 0; i < b->threads.nworkers; i++) {
+    gpuir__worker *w = &b->threads.workers[i];
+    status = gpuir__encoder_create(&w->encoding.encoder, &b->a, b->set.codec, b->set.freq_codec, lengths,
+                                   ndocs, tokens, b->set.k1, b->set.b, b->set.simd);
     if (status) return gpuir__fail(err, status, 0, "%s", gpuir_strerror(status));
-    w->has_encoder = 1;
-    w->heads = gpuir__alloc(&b->a, b->nworkers * sizeof(gpuir__chain));
-    if (!w->heads) return gpuir__fail_nomem(err);
-    b->done.postings_total += w->postings;
+    w->encoding.made = 1;
+    w->encoding.heads = gpuir__alloc(&b->a, b->threads.nworkers * sizeof(gpuir__chain));
+    if (!w->encoding.heads) return gpuir__fail_nomem(err);
+    b->told.done.postings_total += w->postings;
   }
   gpuir__builder_free_tasks(b);
   /* An eighth of the memory each for the runs' buffers, for light and for heavy lists, for units on their way
    * (as gathered, and as encoded), and at most for the writer. */
-  b->in_flight = b->retired = 0;
-  b->in_flight_most = b->memory / 16;
-  b->packet_size = (size_t)gpuir__max64(16384, gpuir__min64(b->in_flight_most / b->ntasks, 1u << 20));
-  b->light = b->memory / 8 / b->nworkers;
-  b->units = (gpuir__unit *)gpuir__alloc_zero(&b->a, b->ntasks * sizeof *b->units);
-  if (!b->units) return gpuir__fail_nomem(err);
-  gpuir__queue_reset(&b->queue);
+  b->tasks.in_flight = b->tasks.retired = 0;
+  b->tasks.in_flight_most = b->set.memory / 16;
+  b->tasks.size = (size_t)gpuir__max64(16384, gpuir__min64(b->tasks.in_flight_most / b->tasks.n, 1u << 20));
+  b->merge.light = b->set.memory / 8 / b->threads.nworkers;
+  b->merge.units = (gpuir__unit *)gpuir__alloc_zero(&b->a, b->tasks.n * sizeof *b->merge.units);
+  if (!b->merge.units) return gpuir__fail_nomem(err);
+  gpuir__queue_reset(&b->tasks.queue);
   return GPUIR_OK;
 }
 
@@ -10620,8 +10683,9 @@ static int gpuir__builder_open_lists(gpuir_builder *b, gpuir_error *err) {
 static int gpuir__builder_lists(gpuir_builder *b, uint64_t nruns, gpuir_error *err) {
   int status = gpuir__builder_open_lists(b, err);
   if (status) return status;
-  if (b->nworkers > 1 && b->done.postings_total > 100000) gpuir__builder_start(b, gpuir__builder_encode_main);
-  status = gpuir__builder_merge(b, nruns, b->memory / 8, err);
+  if (b->threads.nworkers > 1 && b->told.done.postings_total > 100000)
+    gpuir__builder_start(b, gpuir__builder_encode_main);
+  status = gpuir__builder_merge(b, nruns, b->set.memory / 8, err);
   gpuir__builder_join(b, status != 0);
   return status;
 }
@@ -10633,11 +10697,11 @@ static int gpuir__builder_put_doc(gpuir_builder *b, const gpuir_doc_desc *doc, u
   gpuir_doc_desc none;
   int status;
   memset(&none, 0, sizeof none);
-  status = gpuir__writer_put_doc(b->writer, doc ? doc : &none, b->store_text ? text : NULL, len, err);
+  status = gpuir__writer_put_doc(b->writer, doc ? doc : &none, b->set.store_text ? text : NULL, len, err);
   if (!status) status = gpuir__writer_put_lengths(b->writer, &length, 1, err);
   if (status) return status;
-  b->done.documents++;
-  b->done.bytes += len;
+  b->told.done.documents++;
+  b->told.done.bytes += len;
   return gpuir__builder_tell_added(b, err);
 }
 
@@ -10684,18 +10748,18 @@ static uint64_t gpuir__list_bytes(const uint32_t *docids, const uint32_t *tfs, u
 /* Appends a list of so many bytes to the open unit. */
 static int gpuir__builder_put_list(gpuir_builder *b, const char *term, size_t len, const uint32_t *docids,
                                    const uint32_t *tfs, uint32_t df, uint64_t bytes, gpuir_error *err) {
-  gpuir__unit *u = b->unit;
+  gpuir__unit *u = b->merge.unit;
   gpuir__item item;
   gpuir__part part;
   uint8_t *p;
   uint32_t i;
   int status;
-  if (u && b->nworkers > 1 && !b->queue.pushed && !b->nthreads &&
-      u->used + u->items.len + u->parts.len + bytes > b->packet_size / 2)
+  if (u && b->threads.nworkers > 1 && !b->tasks.queue.pushed && !b->threads.nthreads &&
+      u->used + u->items.len + u->parts.len + bytes > b->tasks.size / 2)
     gpuir__builder_start(b, gpuir__builder_encode_main); /* before the first unit that is full leaves */
-  status = gpuir__builder_unit_room(b, &b->unit, bytes, err);
+  status = gpuir__builder_unit_room(b, &b->merge.unit, bytes, err);
   if (status) return status;
-  u = b->unit;
+  u = b->merge.unit;
   memset(&item, 0, sizeof item);
   memset(&part, 0, sizeof part);
   item.df = df;
@@ -10706,8 +10770,8 @@ static int gpuir__builder_put_list(gpuir_builder *b, const char *term, size_t le
   if (gpuir__buf_put(&b->a, &u->terms, term, len) || gpuir__buf_put(&b->a, &u->items, &item, sizeof item) ||
       gpuir__buf_put(&b->a, &u->parts, &part, sizeof part))
     return gpuir__fail_nomem(err);
-  b->last_term.len = 0;
-  if (gpuir__buf_put(&b->a, &b->last_term, term, len)) return gpuir__fail_nomem(err);
+  b->merge.last_term.len = 0;
+  if (gpuir__buf_put(&b->a, &b->merge.last_term, term, len)) return gpuir__fail_nomem(err);
   p = u->bytes.data + u->used;
   for (i = 0; i < df; i++) p = gpuir__put_posting(p, docids[i] - (i ? docids[i - 1] : 0), tfs[i]);
   u->used += bytes;
@@ -10730,10 +10794,11 @@ GPUIR_API int gpuir_builder_add_list(gpuir_builder *builder, const char *term, s
     return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "a term has 1 to %d bytes, this one %lu", GPUIR_MAX_TERM,
                        (unsigned long)(term ? len : 0));
   if (!docids || !tfs || !df) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "a list without postings");
-  if (b->last_term.len && gpuir__compare_bytes(b->last_term.data, b->last_term.len, term, len) >= 0)
+  if (b->merge.last_term.len &&
+      gpuir__compare_bytes(b->merge.last_term.data, b->merge.last_term.len, term, len) >= 0)
     return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "the term '%.*s' does not come behind the one before it",
                        len < 60 ? (int)len : 60, term);
-  bytes = gpuir__list_bytes(docids, tfs, df, b->done.documents, err);
+  bytes = gpuir__list_bytes(docids, tfs, df, b->told.done.documents, err);
   if (!bytes) return GPUIR_E_ARGUMENT;
   memset(&local, 0, sizeof local);
   if (b->phase == GPUIR__FROM_DOCS) status = gpuir__builder_open_lists(b, &local);
@@ -10744,10 +10809,10 @@ GPUIR_API int gpuir_builder_add_list(gpuir_builder *builder, const char *term, s
 
 /* The last unit; all lists are in the writer then. */
 static int gpuir__builder_close_lists(gpuir_builder *b, gpuir_error *err) {
-  int status = gpuir__builder_push_unit(b, &b->unit, err);
-  while (!status && b->retired < b->queue.pushed) status = gpuir__builder_retire_unit(b, err);
+  int status = gpuir__builder_push_unit(b, &b->merge.unit, err);
+  while (!status && b->tasks.retired < b->tasks.queue.pushed) status = gpuir__builder_retire_unit(b, err);
   gpuir__builder_join(b, status != 0);
-  gpuir__buf_free(&b->a, &b->last_term);
+  gpuir__buf_free(&b->a, &b->merge.last_term);
   return status;
 }
 
@@ -10758,24 +10823,24 @@ static int gpuir__builder_invert(gpuir_builder *b, gpuir_build_report *r, gpuir_
   unsigned i;
   int status = gpuir__builder_seal(b, 1, err);
   if (status) return status;
-  if (b->nthreads) gpuir__queue_close(&b->queue, 0); /* the workers' last runs, side by side */
-  while (b->retired < b->queue.pushed) {
+  if (b->threads.nthreads) gpuir__queue_close(&b->tasks.queue, 0); /* the workers' last runs, side by side */
+  while (b->tasks.retired < b->tasks.queue.pushed) {
     status = gpuir__builder_retire_packet(b, err);
     if (status) return status;
   }
-  if (b->nthreads)
+  if (b->threads.nthreads)
     gpuir__builder_join(b, 0);
   else
-    gpuir__builder_finish_worker(b, &b->workers[0]);
+    gpuir__builder_finish_worker(b, &b->threads.workers[0]);
   status = gpuir__builder_failed(b, err);
   if (status) return status;
   gpuir__builder_free_tasks(b);
-  gpuir__buf_free(&b->a, &b->seen);
-  for (i = 0; i < b->nworkers; i++) {
-    gpuir__analyzer_destroy(b->workers[i].analyzer);
-    b->workers[i].analyzer = NULL;
-    r->runs += b->workers[i].runs.len / sizeof(gpuir__extent);
-    r->dropped_tokens += b->workers[i].dropped;
+  gpuir__buf_free(&b->a, &b->add.seen);
+  for (i = 0; i < b->threads.nworkers; i++) {
+    gpuir__analyzer_destroy(b->threads.workers[i].analyzer);
+    b->threads.workers[i].analyzer = NULL;
+    r->runs += b->threads.workers[i].runs.len / sizeof(gpuir__extent);
+    r->dropped_tokens += b->threads.workers[i].dropped;
   }
   return r->runs ? gpuir__builder_lists(b, r->runs, err) : GPUIR_OK;
 }
@@ -10793,25 +10858,25 @@ static int gpuir__builder_write_all(gpuir_builder *b, gpuir_build_report *report
   else
     status = gpuir__builder_close_lists(b, err);
   if (status) return status;
-  if (b->phase > GPUIR__FROM_TEXT) r.dropped_tokens = b->given_dropped;
+  if (b->phase > GPUIR__FROM_TEXT) r.dropped_tokens = b->set.given_dropped;
   gpuir__builder_free_tasks(b);
   status = gpuir__writer_lengths(b->writer, &lengths, &ndocs, &r.tokens, err);
   if (status) return status;
-  meta.analyzer = b->spec;
-  meta.stop_words = b->stop_words;
-  meta.codec = b->codec_spec;
-  meta.freq_codec = b->freq_codec_spec;
-  meta.description = b->description;
-  meta.order = b->order;
-  meta.k1 = b->k1;
-  meta.b = b->b;
+  meta.analyzer = b->set.spec;
+  meta.stop_words = b->set.stop_words;
+  meta.codec = b->set.codec_spec;
+  meta.freq_codec = b->set.freq_codec_spec;
+  meta.description = b->set.description;
+  meta.order = b->set.order;
+  meta.k1 = b->set.k1;
+  meta.b = b->set.b;
   meta.dropped_tokens = r.dropped_tokens;
   status = gpuir__writer_finish(b->writer, &meta, &r.file_bytes, err);
   if (status) return status;
   r.documents = ndocs;
-  r.terms = b->terms;
-  r.postings = b->postings;
-  r.text_bytes = b->done.bytes;
+  r.terms = b->merge.terms;
+  r.postings = b->merge.postings;
+  r.text_bytes = b->told.done.bytes;
   r.peak_memory = b->counter.peak;
   r.shared_folder = b->writer->shared;
   if (report) *report = r;
@@ -10842,23 +10907,23 @@ GPUIR_API void gpuir_builder_destroy(gpuir_builder *builder) {
   gpuir__builder_join(b, 1);
   gpuir__writer_destroy(b->writer);
   gpuir__builder_free_tasks(b);
-  for (i = 0; b->workers && i < b->nworkers; i++) {
-    gpuir__worker *w = &b->workers[i];
+  for (i = 0; b->threads.workers && i < b->threads.nworkers; i++) {
+    gpuir__worker *w = &b->threads.workers[i];
     gpuir__analyzer_destroy(w->analyzer);
     gpuir__worker_free_table(w);
     gpuir__spool_close(&b->a, &w->spool);
     gpuir__buf_free(&b->a, &w->runs);
-    gpuir__area_free(&b->a, &w->raw);
-    if (w->has_encoder) gpuir__encoder_destroy(&w->encoder);
-    gpuir__free(&b->a, w->heads, b->nworkers * sizeof(gpuir__chain));
+    gpuir__area_free(&b->a, &w->encoding.raw);
+    if (w->encoding.made) gpuir__encoder_destroy(&w->encoding.encoder);
+    gpuir__free(&b->a, w->encoding.heads, b->threads.nworkers * sizeof(gpuir__chain));
   }
-  gpuir__free(&b->a, b->workers, b->nworkers * sizeof *b->workers);
-  gpuir__buf_free(&b->a, &b->seen);
-  gpuir__buf_free(&b->a, &b->last_term);
-  gpuir__queue_free(&b->a, &b->queue);
-  gpuir__gate_free(&b->gate);
-  gpuir__free(&b->a, b->stop_words, b->stop_size);
-  gpuir__free(&b->a, b->description, b->description_size);
+  gpuir__free(&b->a, b->threads.workers, b->threads.nworkers * sizeof *b->threads.workers);
+  gpuir__buf_free(&b->a, &b->add.seen);
+  gpuir__buf_free(&b->a, &b->merge.last_term);
+  gpuir__queue_free(&b->a, &b->tasks.queue);
+  gpuir__gate_free(&b->merge.gate);
+  gpuir__free(&b->a, b->set.stop_words, b->set.stop_size);
+  gpuir__free(&b->a, b->set.description, b->set.description_size);
   base = b->counter.base;
   gpuir__free(&base, b, sizeof *b);
 }
@@ -10904,53 +10969,55 @@ static int gpuir__builder_set_up(gpuir_builder *b, const gpuir_builder_desc *des
   uint64_t share, writer_memory;
   unsigned i, threads = desc->threads ? desc->threads : gpuir__processors();
   const gpuir_index *like = desc->like;
-  const char *stop_words = like ? like->stop_words : desc->analyzer.stop_words;
-  const char *description = desc->description || !like ? desc->description : like->description;
+  const char *stop_words = like ? like->meta.stop_words : desc->analyzer.stop_words;
+  const char *description = desc->description || !like ? desc->description : like->meta.description;
   int status = GPUIR_OK;
   if (!like)
-    status = gpuir__analyzer_spec(&desc->analyzer, b->spec, sizeof b->spec, err);
-  else if (strlen(like->analyzer_spec) >= sizeof b->spec)
+    status = gpuir__analyzer_spec(&desc->analyzer, b->set.spec, sizeof b->set.spec, err);
+  else if (strlen(like->meta.analyzer_spec) >= sizeof b->set.spec)
     status = gpuir__fail(err, GPUIR_E_LIMIT, 0, "the analyzer's specification is too long");
   else
-    memcpy(b->spec, like->analyzer_spec, strlen(like->analyzer_spec) + 1);
+    memcpy(b->set.spec, like->meta.analyzer_spec, strlen(like->meta.analyzer_spec) + 1);
   if (status) return status;
-  b->memory = gpuir__max64(desc->memory ? desc->memory : (uint64_t)512 << 20, 1u << 20);
+  b->set.memory = gpuir__max64(desc->memory ? desc->memory : (uint64_t)512 << 20, 1u << 20);
   /* At most a thread for each 16 MiB: small tables make many runs, and each thread costs malloc some memory
    * that nobody counts. The index does not depend on it. */
-  b->nworkers =
-      (unsigned)gpuir__min64(threads, gpuir__min64(GPUIR__MOST_WORKERS, gpuir__max64(2, b->memory >> 24)));
+  b->threads.nworkers = (unsigned)gpuir__min64(
+      threads, gpuir__min64(GPUIR__MOST_WORKERS, gpuir__max64(2, b->set.memory >> 24)));
   if (!stop_words) stop_words = "";
   if (!description) description = "";
-  b->stop_words = gpuir__concat(&b->a, stop_words, strlen(stop_words), "", 0, &b->stop_size);
-  b->description = gpuir__concat(&b->a, description, strlen(description), "", 0, &b->description_size);
-  b->workers = (gpuir__worker *)gpuir__alloc_zero(&b->a, b->nworkers * sizeof *b->workers);
-  if (!b->stop_words || !b->description || !b->workers) return gpuir__fail_nomem(err);
-  gpuir__builder_squeeze(b->stop_words);
+  b->set.stop_words = gpuir__concat(&b->a, stop_words, strlen(stop_words), "", 0, &b->set.stop_size);
+  b->set.description =
+      gpuir__concat(&b->a, description, strlen(description), "", 0, &b->set.description_size);
+  b->threads.workers =
+      (gpuir__worker *)gpuir__alloc_zero(&b->a, b->threads.nworkers * sizeof *b->threads.workers);
+  if (!b->set.stop_words || !b->set.description || !b->threads.workers) return gpuir__fail_nomem(err);
+  gpuir__builder_squeeze(b->set.stop_words);
   /* An eighth of the memory for text on its way, up to as much for the writer, a sixteenth in reserve. */
-  writer_memory = gpuir__min64(b->memory / 8, 8u << 20);
-  share = (b->memory - b->memory / 8 - b->memory / 16 - writer_memory) / b->nworkers;
-  for (i = 0; i < b->nworkers; i++) b->workers[i].spool.fd = -1;
-  for (i = 0; i < b->nworkers; i++) {
-    gpuir__worker *w = &b->workers[i];
+  writer_memory = gpuir__min64(b->set.memory / 8, 8u << 20);
+  share = (b->set.memory - b->set.memory / 8 - b->set.memory / 16 - writer_memory) / b->threads.nworkers;
+  for (i = 0; i < b->threads.nworkers; i++) b->threads.workers[i].spool.fd = -1;
+  for (i = 0; i < b->threads.nworkers; i++) {
+    gpuir__worker *w = &b->threads.workers[i];
     w->builder = b;
     w->a = &b->a;
     w->number = i;
     w->spool_cap = (size_t)gpuir__max64(16384, gpuir__min64(share / 32, 1u << 20));
-    w->share = gpuir__max64(share - gpuir__min64(share / 2, w->spool_cap), 256u << 10);
+    w->table.share = gpuir__max64(share - gpuir__min64(share / 2, w->spool_cap), 256u << 10);
   }
   if (!like) status = gpuir__builder_analyzers(b, err); /* an analyzer that is lacking shows at once */
   if (status) return status;
-  b->ntasks = b->nworkers == 1 ? 1 : 2 * b->nworkers + 2;
-  b->in_flight_most = b->memory / 8;
-  b->packet_size = (size_t)gpuir__max64(8192, gpuir__min64(b->in_flight_most / b->ntasks, 2u << 20));
-  b->packets = (gpuir__packet *)gpuir__alloc_zero(&b->a, b->ntasks * sizeof *b->packets);
-  if (!b->packets) return gpuir__fail_nomem(err);
-  status = gpuir__queue_init(&b->a, &b->queue, b->ntasks, err);
-  if (!status) status = gpuir__gate_init(&b->gate, b->memory / 8, err);
+  b->tasks.n = b->threads.nworkers == 1 ? 1 : 2 * b->threads.nworkers + 2;
+  b->tasks.in_flight_most = b->set.memory / 8;
+  b->tasks.size = (size_t)gpuir__max64(8192, gpuir__min64(b->tasks.in_flight_most / b->tasks.n, 2u << 20));
+  b->add.packets = (gpuir__packet *)gpuir__alloc_zero(&b->a, b->tasks.n * sizeof *b->add.packets);
+  if (!b->add.packets) return gpuir__fail_nomem(err);
+  status = gpuir__queue_init(&b->a, &b->tasks.queue, b->tasks.n, err);
+  if (!status) status = gpuir__gate_init(&b->merge.gate, b->set.memory / 8, err);
   if (status) return status;
   status = gpuir__writer_create(&b->a, desc->path, writer_memory, &b->writer, err);
   if (status) return status;
-  for (i = 0; i < b->nworkers; i++) b->workers[i].tmp = b->writer->tmp;
+  for (i = 0; i < b->threads.nworkers; i++) b->threads.workers[i].tmp = b->writer->tmp;
   return gpuir__builder_sweep(b, err);
 }
 
@@ -10969,11 +11036,11 @@ GPUIR_API int gpuir_builder_create(const gpuir_builder_desc *desc, gpuir_builder
     return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "k1 must lie in [0, 1000]");
   if (desc->custom_bm25 && !(desc->b >= 0 && desc->b <= 1))
     return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "b must lie in [0, 1]");
-  order = desc->order ? desc->order : desc->like ? desc->like->order : "";
+  order = desc->order ? desc->order : desc->like ? desc->like->meta.order : "";
   if (strlen(order) > GPUIR__ORDER_MAX)
     return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "the order's name has more than %u bytes", GPUIR__ORDER_MAX);
-  docs_name = desc->codec || !desc->like ? desc->codec : desc->like->codec;
-  freqs_name = desc->freq_codec || !desc->like ? desc->freq_codec : desc->like->freq_codec;
+  docs_name = desc->codec || !desc->like ? desc->codec : desc->like->meta.codec;
+  freqs_name = desc->freq_codec || !desc->like ? desc->freq_codec : desc->like->meta.freq_codec;
   status = gpuir__coding_parse(docs_name, 1, &codec, err);
   if (!status) status = gpuir__coding_parse(freqs_name, 0, &freq_codec, err);
   if (status) return status;
@@ -10984,21 +11051,22 @@ GPUIR_API int gpuir_builder_create(const gpuir_builder_desc *desc, gpuir_builder
   b->counter.now = b->counter.peak = sizeof *b;
   b->a.resize = gpuir__counter_resize;
   b->a.user = &b->counter;
-  b->codec = codec;
-  b->freq_codec = freq_codec;
-  (void)snprintf(b->codec_spec, sizeof b->codec_spec, "%s", docs_name ? docs_name : codec.codec->name);
-  (void)snprintf(b->freq_codec_spec, sizeof b->freq_codec_spec, "%s",
+  b->set.codec = codec;
+  b->set.freq_codec = freq_codec;
+  (void)snprintf(b->set.codec_spec, sizeof b->set.codec_spec, "%s",
+                 docs_name ? docs_name : codec.codec->name);
+  (void)snprintf(b->set.freq_codec_spec, sizeof b->set.freq_codec_spec, "%s",
                  freqs_name ? freqs_name : freq_codec.codec->name);
-  memcpy(b->order, order, strlen(order));
-  b->k1 = desc->custom_bm25 ? desc->k1 : desc->like ? desc->like->stat.k1 : 0.9f;
-  b->b = desc->custom_bm25 ? desc->b : desc->like ? desc->like->stat.b : 0.4f;
-  b->tokenize = desc->like ? desc->like->tokenize : desc->analyzer.tokenize;
-  b->tokenize_user = desc->like ? desc->like->tokenize_user : desc->analyzer.tokenize_user;
-  if (desc->like) b->given_dropped = desc->like->stat.dropped_tokens;
-  b->store_text = desc->store_text;
-  b->simd = desc->simd;
-  b->progress = desc->progress;
-  b->progress_user = desc->progress_user;
+  memcpy(b->set.order, order, strlen(order));
+  b->set.k1 = desc->custom_bm25 ? desc->k1 : desc->like ? desc->like->stat.k1 : 0.9f;
+  b->set.b = desc->custom_bm25 ? desc->b : desc->like ? desc->like->stat.b : 0.4f;
+  b->set.tokenize = desc->like ? desc->like->analysis.tokenize : desc->analyzer.tokenize;
+  b->set.tokenize_user = desc->like ? desc->like->analysis.tokenize_user : desc->analyzer.tokenize_user;
+  if (desc->like) b->set.given_dropped = desc->like->stat.dropped_tokens;
+  b->set.store_text = desc->store_text;
+  b->set.simd = desc->simd;
+  b->set.progress = desc->progress;
+  b->set.progress_user = desc->progress_user;
   status = gpuir__builder_set_up(b, desc, err);
   if (status) {
     gpuir_builder_destroy(b);
@@ -11158,7 +11226,7 @@ GPUIR_API int gpuir_query_parse(const gpuir_index *ix, const gpuir_query_desc *d
   if (query) *query = NULL;
   if (!ix || !query || (!text && len))
     return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_query_parse: NULL argument");
-  status = gpuir__pool_take(ix->analyzers, &analyzer, err);
+  status = gpuir__pool_take(ix->analysis.pool, &analyzer, err);
   if (status) return status;
   q = (gpuir_query *)gpuir__alloc(&ix->a, sizeof *q);
   if (q) {
@@ -11178,7 +11246,7 @@ GPUIR_API int gpuir_query_parse(const gpuir_index *ix, const gpuir_query_desc *d
   } else {
     status = gpuir__fail_nomem(err);
   }
-  gpuir__pool_give(ix->analyzers, analyzer);
+  gpuir__pool_give(ix->analysis.pool, analyzer);
   if (status)
     gpuir_query_destroy(q);
   else

@@ -3151,9 +3151,9 @@ static int gc_describe(const gpuir_cuda *c, uint64_t id, gc_term *t, gpuir__list
     t->freqs = p->docs + GC_ALIGN(t->docs_len);
     t->freqs_len = (uint64_t)p->freqs_words * 4;
   } else {
-    t->docs = (uint64_t)(l->docs.bytes - ix->docids);
+    t->docs = (uint64_t)(l->docs.bytes - ix->lists.docids);
     t->docs_len = l->docs.len;
-    t->freqs = (uint64_t)(l->freqs.bytes - ix->freqs);
+    t->freqs = (uint64_t)(l->freqs.bytes - ix->lists.freqs);
     t->freqs_len = l->freqs.len;
   }
   return GPUIR_OK;
@@ -3708,7 +3708,7 @@ static int gc_cache_measure(gpuir_cuda *c, gc_cache *k, uint64_t id, gpuir__list
                             gpuir_error *err) {
   const uint64_t size = gc_recoder_bytes(l) + GC_AREA_MORE, n = (size + k->unit_bytes - 1) / k->unit_bytes;
   gc_recoder *r = &k->recoder;
-  uint2 unknown = {0, 0}, *words = l->extent ? &k->sizes[l->extent - c->ix->longs] : &unknown;
+  uint2 unknown = {0, 0}, *words = l->extent ? &k->sizes[l->extent - c->ix->lists.longs] : &unknown;
   uint64_t unit;
   uint32_t place = gc_cache_room(c, k, n, &unit);
   gc_slot slot;
@@ -3937,7 +3937,7 @@ static int gc_collect(gpuir_cuda *c, gpuir_error *err) {
     if (c->lists[n].first_block < end) return gpuir__bad(ix, err, 0, "long lists share blocks");
     end = c->lists[n].first_block + c->lists[n].nblocks;
     c->lists[n].weight = gpuir__weight(l.idf, ix->stat.k1);
-    c->lists[n].slot = (uint32_t)(l.extent - ix->longs);
+    c->lists[n].slot = (uint32_t)(l.extent - ix->lists.longs);
     c->lists[n++].q = 1;
   }
   c->nlists = n;
@@ -3972,13 +3972,15 @@ static int gc_upload_streams(gpuir_cuda *c, gpuir_error *err) {
   const gpuir_index *ix = c->ix;
   uint64_t blocks = ix->stat.blocks;
   gc_view *v = &c->view;
-  int s = gc_upload(c, ix->docids, ix->section[GPUIR__S_DOCIDS]->length, (const void **)&v->docids, err);
-  if (!s) s = gc_upload(c, ix->freqs, ix->section[GPUIR__S_FREQS]->length, (const void **)&v->freqs, err);
-  if (!s) s = gc_upload(c, ix->last, blocks * 4, (const void **)&v->last, err);
-  if (!s) s = gc_upload(c, ix->docs_off, blocks * 4, (const void **)&v->docs_off, err);
-  if (!s) s = gc_upload(c, ix->freqs_off, blocks * 4, (const void **)&v->freqs_off, err);
-  if (!s) s = gc_upload(c, ix->docs_width, blocks, (const void **)&v->docs_width, err);
-  if (!s) s = gc_upload(c, ix->freqs_width, blocks, (const void **)&v->freqs_width, err);
+  int s =
+      gc_upload(c, ix->lists.docids, ix->section[GPUIR__S_DOCIDS]->length, (const void **)&v->docids, err);
+  if (!s)
+    s = gc_upload(c, ix->lists.freqs, ix->section[GPUIR__S_FREQS]->length, (const void **)&v->freqs, err);
+  if (!s) s = gc_upload(c, ix->lists.last, blocks * 4, (const void **)&v->last, err);
+  if (!s) s = gc_upload(c, ix->lists.docs_off, blocks * 4, (const void **)&v->docs_off, err);
+  if (!s) s = gc_upload(c, ix->lists.freqs_off, blocks * 4, (const void **)&v->freqs_off, err);
+  if (!s) s = gc_upload(c, ix->lists.docs_width, blocks, (const void **)&v->docs_width, err);
+  if (!s) s = gc_upload(c, ix->lists.freqs_width, blocks, (const void **)&v->freqs_width, err);
   return s;
 }
 
@@ -3988,8 +3990,8 @@ static int gc_upload_all(gpuir_cuda *c, int coded, gpuir_error *err) {
   gc_view *v = &c->view;
   int s = coded ? gc_recode_all(c, err) : gc_upload_streams(c, err);
   if (!s)
-    s = gc_upload(c, ix->bounds, blocks * GPUIR__BLOCK_PAIRS * sizeof(gpuir__pair), (const void **)&v->bounds,
-                  err);
+    s = gc_upload(c, ix->lists.bounds, blocks * GPUIR__BLOCK_PAIRS * sizeof(gpuir__pair),
+                  (const void **)&v->bounds, err);
   return s ? s : gc_upload_lengths(c, err);
 }
 
@@ -4023,7 +4025,7 @@ static uint64_t gc_guides(gpuir_cuda *c, uint64_t *marks, uint64_t *spans, gpuir
     gc_aid *aid = &c->aids[t->slot];
     gpuir__list l;
     memset(&l, 0, sizeof l);
-    l.extent = &ix->longs[t->slot];
+    l.extent = &ix->lists.longs[t->slot];
     aid->span = GC_SPAN;
     while (top >> aid->shift >= 2 * (uint64_t)GC_MARKS * t->df) aid->shift++;
     while (top >> aid->span >= t->df / GC_SPAN_MOST) aid->span++;
@@ -4068,9 +4070,9 @@ static int gc_find_bases(gpuir_cuda *c, gc_shapes *shapes, gpuir_error *err) {
     uint64_t documents = 0;
     for (g = t->first_block; g < t->first_block + t->nblocks; g++) {
       shapes->bases[g].x = start;
-      if (ix->last[g] - start > 65535) shapes->bases[g].y = (uint32_t)++shapes->wide;
-      if (ix->last[g] >= start) documents += ix->last[g] - start;
-      start = ix->last[g] + 1;
+      if (ix->lists.last[g] - start > 65535) shapes->bases[g].y = (uint32_t)++shapes->wide;
+      if (ix->lists.last[g] >= start) documents += ix->lists.last[g] - start;
+      start = ix->lists.last[g] + 1;
     }
     shapes->damaged |= documents > GC_DAMAGED * ix->stat.documents;
   }
@@ -4421,7 +4423,7 @@ typedef struct gc_plan {
 static void gc_aid_term(const gpuir_cuda *c, const gpuir__list *l, int stored, gc_term *t) {
   t->most = gpuir__bound(t->weight, 1, t->q);
   if (l->extent && c->aids) {
-    const gc_aid *aid = &c->aids[l->extent - c->ix->longs];
+    const gc_aid *aid = &c->aids[l->extent - c->ix->lists.longs];
     uint64_t step = (uint64_t)t->q * (aid->most / 255 + 1);
     t->marks = aid->marks;
     t->shift = aid->shift;

@@ -227,8 +227,9 @@ static void open_index(bench *b, const char *path) {
   double t = now();
   if (synth_open(&b->desc, &b->web, &err)) die("synth", &err);
   synth_describe(b->web, description, sizeof description);
-  if (gpuir_open(path, NULL, &b->ix, &err) || strcmp(b->ix->description, description) != 0 ||
-      strcmp(b->ix->codec, b->desc.codec) != 0 || strcmp(b->ix->freq_codec, b->desc.freq_codec) != 0) {
+  if (gpuir_open(path, NULL, &b->ix, &err) || strcmp(b->ix->meta.description, description) != 0 ||
+      strcmp(b->ix->meta.codec, b->desc.codec) != 0 ||
+      strcmp(b->ix->meta.freq_codec, b->desc.freq_codec) != 0) {
     gpuir_close(b->ix);
     if (synth_write(b->web, path, &err)) die("synth", &err);
     if (gpuir_open(path, NULL, &b->ix, &err)) die("open", &err);

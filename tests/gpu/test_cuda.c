@@ -705,7 +705,7 @@ static void check_wild_blocks(const char *path) {
   out = fopen(copy, "wb");
   if (!last || !out || fwrite(ix->map, 1, (size_t)ix->size, out) != (size_t)ix->size) exit(1);
   for (i = 0; i < ix->stat.blocks; i++) last[i] = i % 2 ? (uint32_t)ix->stat.documents - 1 : 0;
-  (void)fseek(out, (long)((const char *)ix->last - (const char *)ix->map), SEEK_SET);
+  (void)fseek(out, (long)((const char *)ix->lists.last - (const char *)ix->map), SEEK_SET);
   (void)fwrite(last, 4, (size_t)ix->stat.blocks, out);
   (void)fclose(out);
   free(last);
@@ -754,13 +754,13 @@ static unsigned compare_all(gpuir_index *ix, gpuir_cuda *cuda, uint32_t vocabula
 static unsigned spoil_exceptions(const gpuir_index *ix, const gpuir__long *list, uint32_t block,
                                  uint32_t count, uint8_t *bytes) {
   const uint64_t g = (uint64_t)list->first_block + block;
-  const uint8_t *stream = ix->freqs + list->freqs, *low;
+  const uint8_t *stream = ix->lists.freqs + list->freqs, *low;
   gpuir__bp128_view view;
   uint64_t left;
   unsigned b, marks;
   uint8_t *h;
-  low = gpuir__bp128_low(stream, list->freqs_len, (uint64_t)ix->freqs_off[g] * 4, ix->freqs_width[g], count,
-                         &b, &left);
+  low = gpuir__bp128_low(stream, list->freqs_len, (uint64_t)ix->lists.freqs_off[g] * 4,
+                         ix->lists.freqs_width[g], count, &b, &left);
   if (!left || !gpuir__bp128_open(low, b, left, count, &view)) return 0;
   h = bytes + (view.high - 1 - ix->map);
   marks = gpuir__popcount64(view.marks[0]) + gpuir__popcount64(view.marks[1]);

@@ -104,7 +104,7 @@ static void test_parameters(void **state) {
       const gpuir__record *r = &ix->records[id];
       const uint8_t *p;
       if (r->df == 1) continue;
-      p = ix->docids + (r->df < 128 ? ix->stat.docs_short + r->docs : ix->longs[r->docs].docs);
+      p = ix->lists.docids + (r->df < 128 ? ix->stat.docs_short + r->docs : ix->lists.longs[r->docs].docs);
       longs += r->df >= 128;
       shorts += r->df < 128;
       if (!strncmp(specs[i], "pfd-list:", 9)) assert_int_equal(p[0], specs[i][9] - '0' + 1);
@@ -113,7 +113,7 @@ static void test_parameters(void **state) {
       if (!strcmp(specs[i], "lrcseg:128") || !strcmp(specs[i], "parapfor:,min")) assert_int_equal(p[0], 7);
       if (!strcmp(specs[i], "seglrc:,min")) assert_int_equal(p[0], 8);
       if (!strncmp(specs[i], "qs:", 3)) {
-        uint32_t last = ix->last[ix->longs[r->docs].first_block + (r->df - 1) / 128],
+        uint32_t last = ix->lists.last[ix->lists.longs[r->docs].first_block + (r->df - 1) / 128],
                  quarters = specs[i][3] == '4' ? 16 : 1;
         unsigned b = 0;
         while ((uint64_t)r->df * 4 << (b + 1) <= (uint64_t)quarters * last) b++; /* floor(log2(c u / n)) */

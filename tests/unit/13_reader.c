@@ -710,8 +710,8 @@ static void test_verify_bounds(void **state) {
     if (ix->records[id].df >= 128) long_id[longs++] = id;
   assert_int_equal(longs, 3);
   records = (gpuir__record *)(void *)(copy + ((const uint8_t *)ix->records - ix->map));
-  extents = (gpuir__long *)(void *)(copy + ((const uint8_t *)ix->longs - ix->map));
-  hash = (uint32_t *)(void *)(copy + ((const uint8_t *)ix->hash - ix->map));
+  extents = (gpuir__long *)(void *)(copy + ((const uint8_t *)ix->lists.longs - ix->map));
+  hash = (uint32_t *)(void *)(copy + ((const uint8_t *)ix->terms.hash - ix->map));
 #define ANEW memcpy(copy, bytes, n)
   ANEW;
   assert_verify(copy, n, NULL);
@@ -740,26 +740,26 @@ static void test_verify_bounds(void **state) {
   /* the hash table */
   for (i = 0; hash[i]; i++) continue;
   ANEW; /* full, but for one slot */
-  for (id = 0; id <= ix->hash_mask; id++)
+  for (id = 0; id <= ix->terms.hash_mask; id++)
     if (!hash[id] && id != i) hash[id] = 1;
   assert_verify(copy, n, "hash table");
   ANEW; /* full */
-  for (id = 0; id <= ix->hash_mask; id++)
+  for (id = 0; id <= ix->terms.hash_mask; id++)
     if (!hash[id]) hash[id] = 1;
   assert_verify(copy, n, "hash table");
   ANEW; /* a term that is not there */
-  for (id = i; !hash[id & ix->hash_mask]; id++) continue;
-  hash[id & ix->hash_mask] = (uint32_t)ix->stat.terms + 1;
+  for (id = i; !hash[id & ix->terms.hash_mask]; id++) continue;
+  hash[id & ix->terms.hash_mask] = (uint32_t)ix->stat.terms + 1;
   assert_verify(copy, n, "hash table");
   ANEW; /* lacks one */
-  hash[id & ix->hash_mask] = 0;
+  hash[id & ix->terms.hash_mask] = 0;
   assert_verify(copy, n, "hash table");
   ANEW; /* one is moved in front of its slot, where no search comes by */
-  for (id = 1; id <= ix->hash_mask; id++)
+  for (id = 1; id <= ix->terms.hash_mask; id++)
     if (hash[id] && !hash[id - 1] &&
-        (XXH3_64bits(gpuir__term_bytes(ix, hash[id] - 1, &i), i) & ix->hash_mask) == id)
+        (XXH3_64bits(gpuir__term_bytes(ix, hash[id] - 1, &i), i) & ix->terms.hash_mask) == id)
       break;
-  assert_true(id <= ix->hash_mask);
+  assert_true(id <= ix->terms.hash_mask);
   hash[id - 1] = hash[id];
   hash[id] = 0;
   assert_verify(copy, n, "hash table");

@@ -117,7 +117,7 @@ static void test_stop_words(void **state) {
   gpuir_builder_destroy(b);
   assert_int_equal(r.tokens, 2);
   assert_int_equal(gpuir_open(path, NULL, &ix, &err), 0);
-  assert_string_equal(ix->stop_words, "the of");
+  assert_string_equal(ix->meta.stop_words, "the of");
   assert_int_equal(gpuir_term_find(ix, "of", 2, &id), GPUIR_E_NOT_FOUND);
   assert_int_equal(gpuir_term_find(ix, "spain", 5, &id), 0);
   gpuir_close(ix);
@@ -390,7 +390,7 @@ static void test_sort(void **state) {
   unsigned depth, n, i;
   (void)state;
   memset(&w, 0, sizeof w);
-  w.arena = (uint8_t *)malloc(N * 320);
+  w.table.arena = (uint8_t *)malloc(N * 320);
   for (depth = 0; depth < 60; depth += 1 + depth / 2) {
     for (n = 0; n <= N; n = n * 2 + 1) {
       uint64_t at = 8, sum = 0;
@@ -413,7 +413,7 @@ static void test_sort(void **state) {
       if (n * 2 + 1 > N) break;
     }
   }
-  free(w.arena);
+  free(w.table.arena);
   free(pairs);
 }
 
