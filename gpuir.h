@@ -7485,10 +7485,10 @@ typedef struct gpuir__source_slot {
   uint32_t hash;
 } gpuir__source_slot;
 
-/* Slots from a hash on that are looked at. A source that finds no place there is stored, but not found again. */
+/* Slots that a look-up reads from the hash on. A source that finds none of them free is stored, but not found again. */
 #define GPUIR__SOURCE_PROBES 256u
 
-/* What the writer does not derive from documents and lists. */
+/* Tells the writer what it cannot derive from documents and lists. */
 typedef struct gpuir__meta {
   const char *analyzer, *stop_words, *codec, *freq_codec, *description, *order;
   float k1, b;
@@ -7693,7 +7693,7 @@ static int gpuir__writer_put64(gpuir__writer *w, unsigned spool, uint64_t v, gpu
   return gpuir__spool_put(&w->spool[spool], &v, sizeof v, err);
 }
 
-/* Where in its source's path, at a component, the document's name begins, plus 1; 0: nowhere. */
+/* Returns 1 + the byte of the source's path, the first of a component, at which the document's name begins; 0: none. */
 static uint32_t gpuir__name_stem(const gpuir_doc_desc *doc) {
   size_t n = doc->source_len, i;
   if (!doc->name_len || doc->name_len > GPUIR__JOINED_MAX || n >= UINT32_MAX) return 0;
@@ -7703,6 +7703,7 @@ static uint32_t gpuir__name_stem(const gpuir_doc_desc *doc) {
   return 0;
 }
 
+/* Puts a source into the first free slot from its hash on, if there is one. */
 static void gpuir__source_put(gpuir__source_slot *slots, uint64_t nslots, const gpuir__source_slot *source) {
   unsigned probe;
   for (probe = 0; probe < GPUIR__SOURCE_PROBES; probe++) {
@@ -7729,7 +7730,7 @@ static int gpuir__writer_grow_table(gpuir__writer *w, gpuir_error *err) {
   return GPUIR_OK;
 }
 
-/* *number becomes that of a source which is stored already, or 0. */
+/* Looks a source up; *number becomes its number, or 0 if it is not stored yet. */
 static int gpuir__writer_find_source(const gpuir__writer *w, const char *path,
                                      const gpuir__source_slot *source, uint32_t *number, gpuir_error *err) {
   const gpuir__source_slot *slots = (const gpuir__source_slot *)(const void *)w->table.data;
@@ -7793,7 +7794,7 @@ static int gpuir__writer_source(gpuir__writer *w, const gpuir_doc_desc *doc, uin
   return gpuir__buf_put(&w->a, &w->source, doc->source, doc->source_len) ? gpuir__fail_nomem(err) : GPUIR_OK;
 }
 
-/* The document's name, as far as its stem does not have it. */
+/* Appends the document's name without the bytes that its stem holds. */
 static int gpuir__writer_put_name(gpuir__writer *w, const gpuir_doc_desc *doc, uint32_t stem,
                                   gpuir_error *err) {
   size_t skip = stem ? doc->source_len - (stem - 1) : 0;
@@ -7802,7 +7803,7 @@ static int gpuir__writer_put_name(gpuir__writer *w, const gpuir_doc_desc *doc, u
   return gpuir__spool_put(&w->spool[GPUIR__W_NAMES], doc->name + skip, doc->name_len - skip, err);
 }
 
-/* Its source and its lines. */
+/* Appends the document's source and lines. */
 static int gpuir__writer_put_origin(gpuir__writer *w, const gpuir_doc_desc *doc, uint32_t stem,
                                     gpuir_error *err) {
   gpuir__origin origin = {0, 0, 0};
@@ -7817,7 +7818,7 @@ static int gpuir__writer_put_origin(gpuir__writer *w, const gpuir_doc_desc *doc,
   return gpuir__spool_put(&w->spool[GPUIR__W_ORIGINS], &origin, sizeof origin, err);
 }
 
-/* The next document. text NULL: no stored text. */
+/* Appends the next document. text NULL: its text is not stored. */
 static int gpuir__writer_put_doc(gpuir__writer *w, const gpuir_doc_desc *doc, const char *text,
                                  size_t text_len, gpuir_error *err) {
   uint32_t stem = gpuir__name_stem(doc);
@@ -7835,7 +7836,7 @@ static int gpuir__writer_put_doc(gpuir__writer *w, const gpuir_doc_desc *doc, co
   return status;
 }
 
-/* Lengths of documents, in docID order, any number at a time. */
+/* Appends lengths of documents in docID order, any number at a time. */
 static int gpuir__writer_put_lengths(gpuir__writer *w, const uint32_t *lengths, size_t n, gpuir_error *err) {
   size_t i;
   for (i = 0; i < n; i++) w->stat.tokens += lengths[i];
@@ -7843,7 +7844,7 @@ static int gpuir__writer_put_lengths(gpuir__writer *w, const uint32_t *lengths, 
   return gpuir__spool_put(&w->spool[GPUIR__W_LENGTHS], lengths, n * 4, err);
 }
 
-/* After the last length: maps them, file-backed. Valid until the writer is destroyed. */
+/* Maps all lengths, after the last one was put. They are valid until the writer is destroyed. */
 static int gpuir__writer_lengths(gpuir__writer *w, const uint32_t **lengths, uint64_t *ndocs,
                                  uint64_t *tokens, gpuir_error *err) {
   static const uint32_t none[1] = {0};
@@ -7885,7 +7886,7 @@ static int gpuir__writer_put_terms(gpuir__writer *w, const gpuir__batch *batch, 
   return status;
 }
 
-/* Records and extents, with the batch's offsets made the file's. */
+/* Appends records and extents, whose offsets in the batch become offsets in the file. */
 static int gpuir__writer_put_records(gpuir__writer *w, const gpuir__batch *batch, gpuir_error *err) {
   uint64_t nlongs = batch->longs.len / sizeof(gpuir__long), i;
   int status = GPUIR_OK;
@@ -7950,7 +7951,7 @@ static int gpuir__writer_put_batch(gpuir__writer *w, const gpuir__batch *batch, 
   return status;
 }
 
-/* The meta section: one key=value a line; line breaks in values become blanks. */
+/* Appends a line key=value of the meta section; line breaks in the value become blanks. */
 static int gpuir__meta_put(const gpuir_allocator *a, gpuir__buf *out, const char *key, const char *value) {
   size_t n = strlen(value), i;
   uint8_t *p;
@@ -7963,6 +7964,7 @@ static int gpuir__meta_put(const gpuir_allocator *a, gpuir__buf *out, const char
   return GPUIR_OK;
 }
 
+/* Writes the text of the meta section. */
 static int gpuir__meta_text(const gpuir_allocator *a, const gpuir__meta *meta, gpuir__buf *out) {
   char tool[32];
   (void)snprintf(tool, sizeof tool, "gpuir %s", gpuir_version());
@@ -7976,6 +7978,7 @@ static int gpuir__meta_text(const gpuir_allocator *a, const gpuir__meta *meta, g
   return GPUIR_OK;
 }
 
+/* Returns the slots of the hash table: a power of two of which at most three quarters are taken. */
 static uint64_t gpuir__hash_slots(uint64_t terms) {
   uint64_t slots = 4;
   while (slots < terms + terms / 3 + 1) slots *= 2;
@@ -8293,6 +8296,7 @@ static int gpuir__open_relations(gpuir_index *ix, gpuir_error *err) {
   return GPUIR_OK;
 }
 
+/* Checks the sections and fills the index with what they hold. */
 static int gpuir__open_arrays(gpuir_index *ix, gpuir_error *err) {
   int status = gpuir__open_stat(ix, err);
   if (!status) status = gpuir__open_fields(ix, err);
@@ -8337,6 +8341,7 @@ static int gpuir__open_meta(gpuir_index *ix, gpuir_error *err) {
   return GPUIR_OK;
 }
 
+/* Maps the file at `path`. */
 static int gpuir__open_map(gpuir_index *ix, const char *path, gpuir_error *err) {
   struct stat st;
   void *map;
@@ -8425,6 +8430,7 @@ GPUIR_API int gpuir_open(const char *path, const gpuir_open_desc *desc, gpuir_in
 
 /* ---- look-ups: nothing here trusts an offset of the file ---- */
 
+/* Returns the bytes of term `id` (< terms); *len is 0 where its offsets make no sense. */
 static const uint8_t *gpuir__term_bytes(const gpuir_index *ix, uint64_t id, size_t *len) {
   uint64_t start = ix->terms.base[id >> 8] + ix->terms.start[id];
   uint64_t end = ix->terms.base[(id + 1) >> 8] + ix->terms.start[id + 1];
@@ -8435,6 +8441,7 @@ static const uint8_t *gpuir__term_bytes(const gpuir_index *ix, uint64_t id, size
   return ix->terms.bytes + start;
 }
 
+/* Compares as memcmp does; of a string and its prefix, the prefix is less. */
 static int gpuir__compare_bytes(const void *a, size_t an, const void *b, size_t bn) {
   int c = memcmp(a, b, an < bn ? an : bn);
   return c ? c : an < bn ? -1 : an > bn;
@@ -8511,6 +8518,7 @@ static int gpuir__list_open_codecs(const gpuir_allocator *a, gpuir__list *l) {
   return status;
 }
 
+/* Fills a long list with its extent, directory and streams. */
 static int gpuir__list_open_long(const gpuir_index *ix, const gpuir__record *r, gpuir__list *l) {
   const gpuir__long *x;
   uint64_t docids = ix->section[GPUIR__S_DOCIDS]->length, freqs = ix->section[GPUIR__S_FREQS]->length;
@@ -8591,7 +8599,7 @@ static const char *gpuir__list_why(const gpuir_index *ix, uint64_t id, int statu
   return words ? words : gpuir_strerror(status);
 }
 
-/* [starts[i], starts[i + 1]) of a section, or an empty range where that makes no sense. */
+/* Returns the bytes [starts[i], starts[i + 1]) of a section; *len is 0 where the offsets make no sense. */
 static const char *gpuir__slice(const gpuir_index *ix, uint32_t bytes_id, uint32_t starts_id, uint64_t i,
                                 size_t *len) {
   const gpuir__section *bytes = ix->section[bytes_id], *starts = ix->section[starts_id];
@@ -8704,7 +8712,7 @@ GPUIR_API int gpuir_index_get_info(const gpuir_index *ix, gpuir_index_info *info
   return GPUIR_OK;
 }
 
-/* The sum of a list's frequencies. */
+/* Returns the sum of a list's frequencies. */
 static uint64_t gpuir__list_cf(const gpuir__list *l) {
   uint32_t values[GPUIR__BLOCK_ROOM], block, i, n;
   uint64_t cf = 0;
@@ -8830,6 +8838,7 @@ typedef struct gpuir__directory {
   gpuir__stream_ends of_long, of_short;
 } gpuir__directory;
 
+/* Fails with the cause, the term and the place of its record. */
 static int gpuir__verify_term(const gpuir_index *ix, gpuir_error *err, uint64_t id, const char *cause) {
   size_t n;
   const uint8_t *t = gpuir__term_bytes(ix, id, &n);
@@ -8874,7 +8883,7 @@ static const char *gpuir__directory_add(gpuir__directory *d, const gpuir_index *
              : "its list has another one's bytes";
 }
 
-/* Whether the lists of all terms are as many as the index states. */
+/* Checks that the lists of all terms are as many as the index states. */
 static int gpuir__directory_end(const gpuir__directory *d, const gpuir_index *ix, gpuir_error *err) {
   if (d->postings == ix->stat.postings && d->inline_postings == ix->stat.inline_postings &&
       d->longs == ix->stat.longs && d->blocks == ix->stat.blocks)
@@ -8901,6 +8910,7 @@ typedef struct gpuir__verifier {
   gpuir__directory directory;
 } gpuir__verifier;
 
+/* Returns 1 if one of n pairs bounds the contribution of a posting with this tf and document length. */
 static int gpuir__dominated(const gpuir__pair *pairs, unsigned n, uint32_t tf, uint32_t length) {
   uint32_t t = gpuir__code_up(tf), d = gpuir__code_down(length);
   unsigned i;
@@ -8909,7 +8919,7 @@ static int gpuir__dominated(const gpuir__pair *pairs, unsigned n, uint32_t tf, u
   return 0;
 }
 
-/* One block of a list held against the directory, the bounds and the lengths. */
+/* Checks a block of a list against the directory, the bounds and the lengths. Returns what is wrong, or NULL. */
 static const char *gpuir__verify_block(gpuir__verifier *v, const gpuir__list *l, uint32_t block,
                                        uint64_t *cf) {
   uint32_t docs[GPUIR__BLOCK_ROOM], freqs[GPUIR__BLOCK_ROOM], n, i;
@@ -8938,6 +8948,7 @@ static const char *gpuir__verify_block(gpuir__verifier *v, const gpuir__list *l,
   return l->last && docs[n - 1] != l->last[block] ? "a block's last docID differs from the directory" : NULL;
 }
 
+/* Checks a list block by block. Returns what is wrong, or NULL. */
 static const char *gpuir__verify_list(gpuir__verifier *v, const gpuir__list *l) {
   uint64_t cf = 0;
   uint32_t block;
@@ -8958,7 +8969,7 @@ static const char *gpuir__verify_list(gpuir__verifier *v, const gpuir__list *l) 
   return NULL;
 }
 
-/* Each term stands in the hash table once, in the run of used slots that a search for it reads: one pass, where
+/* Checks that each term stands in the hash table once, in the run of used slots that its search reads: one pass, where
  * looking the terms up could take a pass each if somebody had filled the table in spite. */
 static int gpuir__verify_hash(const gpuir__verifier *v) {
   const gpuir_index *ix = v->ix;
@@ -8992,6 +9003,7 @@ static int gpuir__verify_hash(const gpuir__verifier *v) {
   return gpuir__bad(ix, v->err, at + slot * 4, "the hash table does not find each term");
 }
 
+/* Checks the terms' order, records and lists. */
 static int gpuir__verify_terms(gpuir__verifier *v) {
   const gpuir_index *ix = v->ix;
   uint8_t before[GPUIR_MAX_TERM];
@@ -9055,7 +9067,7 @@ static int gpuir__verify_all_starts(const gpuir_index *ix, gpuir_error *err) {
   return status;
 }
 
-/* Documents have sources that are there, and names that their stems fit. */
+/* Checks that documents have sources that are there, and names that their stems fit. */
 static int gpuir__verify_origins(const gpuir_index *ix, gpuir_error *err) {
   const gpuir__section *origins = ix->section[GPUIR__S_ORIGINS];
   uint64_t i;
@@ -9143,7 +9155,8 @@ static void *gpuir__counter_resize(void *user, void *ptr, size_t old_size, size_
   return p;
 }
 
-/* Lets holders of memory through as long as they hold `most` bytes together, or one of them more. */
+/* Bounds the memory that several threads hold: one enters while all within hold `most` bytes together at most. A
+ * single holder may hold more. */
 typedef struct gpuir__gate {
   pthread_mutex_t mutex;
   pthread_cond_t left;
@@ -9198,16 +9211,16 @@ typedef struct gpuir__queue {
 } gpuir__queue;
 
 static int gpuir__queue_init(const gpuir_allocator *a, gpuir__queue *q, unsigned size, gpuir_error *err) {
-  int e;
+  int status;
   q->size = size;
   q->done = (uint8_t *)gpuir__alloc_zero(a, size);
   if (!q->done) return gpuir__fail_nomem(err);
-  e = pthread_mutex_init(&q->mutex, NULL);
-  if (!e) {
-    e = pthread_cond_init(&q->work, NULL);
-    if (!e) {
-      e = pthread_cond_init(&q->ready, NULL);
-      if (!e) return GPUIR_OK;
+  status = pthread_mutex_init(&q->mutex, NULL);
+  if (!status) {
+    status = pthread_cond_init(&q->work, NULL);
+    if (!status) {
+      status = pthread_cond_init(&q->ready, NULL);
+      if (!status) return GPUIR_OK;
       (void)pthread_cond_destroy(&q->work);
     }
     (void)pthread_mutex_destroy(&q->mutex);
@@ -9226,7 +9239,7 @@ static void gpuir__queue_free(const gpuir_allocator *a, gpuir__queue *q) {
   q->done = NULL;
 }
 
-/* For another kind of task; no thread may run. */
+/* Empties the queue for another kind of task; no thread may run. */
 static void gpuir__queue_reset(gpuir__queue *q) {
   q->pushed = q->taken = 0;
   q->closed = q->aborted = 0;
@@ -9677,7 +9690,7 @@ static int gpuir__worker_count(gpuir__worker *w) {
   return GPUIR_OK;
 }
 
-/* Counts all that are in the ring. */
+/* Counts all tokens of the ring. */
 static int gpuir__worker_drain(gpuir__worker *w) {
   while (w->ring_out != w->ring_in && !w->status) (void)gpuir__worker_count(w);
   return w->status;
@@ -9727,6 +9740,7 @@ typedef struct gpuir__packet {
 
 #define GPUIR__COUNTED ((uint64_t)1 << 63) /* each term: length (1 byte), bytes, tf (4 bytes) */
 
+/* Inverts a packet's documents and notes their lengths. */
 static int gpuir__worker_packet(gpuir__worker *w, gpuir__packet *packet) {
   const char *text = packet->external ? packet->external : (const char *)packet->text.data;
   uint64_t i, size;
@@ -9789,6 +9803,7 @@ typedef struct gpuir__run {
 
 #define GPUIR__RUN_HEAD (2u + GPUIR_MAX_TERM + 20u) /* bytes before a term's postings at most */
 
+/* Moves what is left of the buffer to its front and fills it up from the spool. */
 static int gpuir__run_fill(gpuir__run *r, gpuir_error *err) {
   size_t n;
   int status;
@@ -9852,6 +9867,7 @@ static int gpuir__run_copy(gpuir__run *r, uint8_t *to, gpuir_error *err) {
   return GPUIR_OK;
 }
 
+/* Compares the terms of two runs by bytes. */
 static int gpuir__run_compare(const gpuir__run *x, const gpuir__run *y) {
   int c;
   if (x->prefix != y->prefix) return x->prefix < y->prefix ? -1 : 1;
@@ -9874,6 +9890,7 @@ typedef struct gpuir__chain {
   uint32_t doc, tf;
 } gpuir__chain;
 
+/* Reads the next posting of the current part. */
 static inline void gpuir__chain_read(gpuir__chain *c) {
   uint64_t v = gpuir__vbyte_get(&c->p);
   c->doc += (uint32_t)(v >> 1);
@@ -10118,7 +10135,7 @@ static void gpuir__builder_run_packet(gpuir_builder *b, gpuir__worker *w, gpuir_
   if (status) (void)gpuir__builder_fail(b, status, &w->err);
 }
 
-/* The last run, and then the table's memory is not needed any more. */
+/* Spills the last run and frees the table. */
 static void gpuir__builder_finish_worker(gpuir_builder *b, gpuir__worker *w) {
   if (!__atomic_load_n(&b->threads.failure, __ATOMIC_ACQUIRE)) {
     int status = gpuir__worker_spill(w);
@@ -10130,6 +10147,7 @@ static void gpuir__builder_finish_worker(gpuir_builder *b, gpuir__worker *w) {
   w->spool.buf = NULL;
 }
 
+/* Runs as a thread that inverts packets. */
 static void *gpuir__builder_invert_main(void *arg) {
   gpuir__worker *w = (gpuir__worker *)arg;
   gpuir_builder *b = w->builder;
@@ -10149,6 +10167,7 @@ static void gpuir__builder_run_unit(gpuir_builder *b, gpuir__worker *w, gpuir__u
   if (status) (void)gpuir__builder_fail(b, status, &w->err);
 }
 
+/* Runs as a thread that encodes units. */
 static void *gpuir__builder_encode_main(void *arg) {
   gpuir__worker *w = (gpuir__worker *)arg;
   gpuir_builder *b = w->builder;
@@ -10174,6 +10193,7 @@ static void gpuir__builder_start(gpuir_builder *b, void *(*entry)(void *)) {
   if (masked) (void)pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
+/* Waits for the threads to end; `abort` leaves the tasks that none has taken. */
 static void gpuir__builder_join(gpuir_builder *b, int abort) {
   unsigned i;
   if (!b->threads.nthreads) return;
@@ -10256,7 +10276,7 @@ static int gpuir__builder_ready(gpuir_builder *b, gpuir_error *err) {
   return GPUIR_OK;
 }
 
-/* The analyzers, one a worker, when the first text needs them. */
+/* Creates the analyzers, one a worker, that do not exist yet. */
 static int gpuir__builder_analyzers(gpuir_builder *b, gpuir_error *err) {
   unsigned i;
   int status = GPUIR_OK;
@@ -10267,7 +10287,7 @@ static int gpuir__builder_analyzers(gpuir_builder *b, gpuir_error *err) {
   return status;
 }
 
-/* Before a document to invert is added. */
+/* Prepares the builder for a document to invert. */
 static int gpuir__builder_ready_text(gpuir_builder *b, gpuir_error *err) {
   int status = gpuir__builder_ready(b, err);
   if (status) return status;
@@ -10285,7 +10305,7 @@ static int gpuir__builder_tell(gpuir_builder *b, gpuir_error *err) {
   return GPUIR_OK;
 }
 
-/* Tells of documents now and then. */
+/* Calls for progress after 16 MiB of text or 65,536 documents since the last call. */
 static int gpuir__builder_tell_added(gpuir_builder *b, gpuir_error *err) {
   if (b->told.done.bytes - b->told.bytes < (1u << 24) &&
       b->told.done.documents - b->told.documents < (1u << 16))
@@ -10295,7 +10315,7 @@ static int gpuir__builder_tell_added(gpuir_builder *b, gpuir_error *err) {
   return gpuir__builder_tell(b, err);
 }
 
-/* The document whose bytes the open packet has taken, or the caller's own text. */
+/* Appends a document to the open packet, which holds its bytes or refers to the caller's. */
 static int gpuir__builder_document(gpuir_builder *b, const gpuir_doc_desc *doc, const char *text,
                                    size_t text_len, size_t size, int counted, gpuir_error *err) {
   gpuir__packet *p = b->add.open;
@@ -10330,7 +10350,7 @@ static int gpuir__builder_check_doc(const gpuir_doc_desc *doc, gpuir_error *err)
   return GPUIR_OK;
 }
 
-/* After an error other than ARGUMENT a builder stays failed. */
+/* Ends a public function: after an error other than ARGUMENT the builder stays failed. */
 static int gpuir__builder_end(gpuir_builder *b, int status, gpuir_error *err, const gpuir_error *local) {
   if (!status) return GPUIR_OK;
   if (err) *err = *local;
@@ -10459,6 +10479,7 @@ static int gpuir__builder_retire_unit(gpuir_builder *b, gpuir_error *err) {
   return gpuir__builder_tell(b, err);
 }
 
+/* Sends the unit to the workers, or encodes it here if none runs. */
 static int gpuir__builder_push_unit(gpuir_builder *b, gpuir__unit **unit, gpuir_error *err) {
   gpuir__unit *u = *unit;
   if (!u || !u->nterms) return GPUIR_OK;
@@ -10679,7 +10700,7 @@ static int gpuir__builder_open_lists(gpuir_builder *b, gpuir_error *err) {
   return GPUIR_OK;
 }
 
-/* From runs to lists in the writer. */
+/* Merges the runs into lists of the writer. */
 static int gpuir__builder_lists(gpuir_builder *b, uint64_t nruns, gpuir_error *err) {
   int status = gpuir__builder_open_lists(b, err);
   if (status) return status;
@@ -10807,7 +10828,7 @@ GPUIR_API int gpuir_builder_add_list(gpuir_builder *builder, const char *term, s
   return gpuir__builder_end(b, status, err, &local);
 }
 
-/* The last unit; all lists are in the writer then. */
+/* Encodes the last unit and appends all lists that are still on their way. */
 static int gpuir__builder_close_lists(gpuir_builder *b, gpuir_error *err) {
   int status = gpuir__builder_push_unit(b, &b->merge.unit, err);
   while (!status && b->tasks.retired < b->tasks.queue.pushed) status = gpuir__builder_retire_unit(b, err);
@@ -10818,7 +10839,7 @@ static int gpuir__builder_close_lists(gpuir_builder *b, gpuir_error *err) {
 
 /* ---- writing ---- */
 
-/* All texts' runs, merged to lists. */
+/* Inverts the last packets and merges all runs. */
 static int gpuir__builder_invert(gpuir_builder *b, gpuir_build_report *r, gpuir_error *err) {
   unsigned i;
   int status = gpuir__builder_seal(b, 1, err);
@@ -10845,6 +10866,7 @@ static int gpuir__builder_invert(gpuir_builder *b, gpuir_build_report *r, gpuir_
   return r->runs ? gpuir__builder_lists(b, r->runs, err) : GPUIR_OK;
 }
 
+/* Completes the lists and writes the file. */
 static int gpuir__builder_write_all(gpuir_builder *b, gpuir_build_report *report, gpuir_error *err) {
   gpuir__meta meta;
   gpuir_build_report r;
@@ -10928,7 +10950,7 @@ GPUIR_API void gpuir_builder_destroy(gpuir_builder *builder) {
   gpuir__free(&base, b, sizeof *b);
 }
 
-/* Stop words parted by one space each. */
+/* Makes white space between stop words one blank each. */
 static void gpuir__builder_squeeze(char *text) {
   const char *in = text;
   char *out = text;
@@ -10942,7 +10964,7 @@ static void gpuir__builder_squeeze(char *text) {
   *out = 0;
 }
 
-/* Temporary files have a name from open to unlink: a build that was killed in between left one. */
+/* Removes temporary files of killed builds: such a file has a name from its open to its unlink. */
 static int gpuir__builder_sweep(gpuir_builder *b, gpuir_error *err) {
   size_t n = b->writer->tmp_size + 16;
   char *name = (char *)gpuir__alloc(&b->a, n);
@@ -10965,6 +10987,7 @@ static unsigned gpuir__processors(void) {
 #endif
 }
 
+/* Shares the memory out and makes workers, rings and the writer. */
 static int gpuir__builder_set_up(gpuir_builder *b, const gpuir_builder_desc *desc, gpuir_error *err) {
   uint64_t share, writer_memory;
   unsigned i, threads = desc->threads ? desc->threads : gpuir__processors();
