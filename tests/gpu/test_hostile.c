@@ -65,7 +65,11 @@ static void search(gpuir_index *ix, gpuir_searcher *gpu, gpuir_searcher *cpu, un
     faults += status == GPUIR_E_BACKEND;
     for (j = 0; j < got; j++) faults += hits[j].docid >= info.documents;
     if (!right || status) continue;
-    if (gpuir_search(cpu, q[i], expected, K, &want) || got != want || !same(hits, expected, got)) different++;
+    if (gpuir_search(cpu, q[i], expected, K, &want) || got != want || !same(hits, expected, got)) {
+      different++;
+      printf("# file %u, query %u of mode %d: %u hits on the device, %u on the CPU\n", number, i, q[i]->mode,
+             (unsigned)got, (unsigned)want);
+    }
   }
   faults += gpuir_search_batch(gpu, (const gpuir_query *const *)q, n, K, hits, counts) == GPUIR_E_BACKEND;
   for (i = 0; i < n; i++) gpuir_query_destroy(q[i]);
