@@ -40,7 +40,8 @@ HAVE_NVCC := $(if $(NVCC),$(shell $(NVCC) --version >/dev/null 2>&1 && echo yes)
 # GPU=1: with the CUDA backend; GPU=0: without; otherwise with it where a device answers, and then for that device.
 GPU      ?=
 DEVICE   := $(if $(filter 0,$(GPU)),,$(if $(HAVE_NVCC),$(shell \
-              nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | sed -n '/^[0-9]*\.[0-9]*$$/{s/\.//p;q}')))
+              nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | \
+               sed -n '/^[0-9]*\.[0-9]*$$/{s/\.//p;q}')))
 WITH_GPU := $(if $(HAVE_NVCC),$(if $(filter 1,$(GPU)),yes,$(if $(DEVICE),yes)))
 # Compute capabilities to compile for; PTX of the last one serves newer devices.
 GPU_ARCH ?= $(or $(DEVICE),80 90)
@@ -92,7 +93,8 @@ SOONER  = $(patsubst -O3,-O1,$(patsubst -O2,-O1,$(CFLAGS)))
 # ---- targets -----------------------------------------------------------------------------------------------------
 
 .PHONY: help all commands demo check test test-long test-programs unit-tests fuzzers compile-cuda bench install \
-        install-strip uninstall format lint sanitize fuzz coverage clean synth figures gpu test-gpu sanitize-gpu bench-gpu \
+        install-strip uninstall format lint sanitize fuzz coverage clean synth figures gpu test-gpu \
+        sanitize-gpu bench-gpu \
         FORCE
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := all
@@ -119,7 +121,8 @@ help:
 	@echo '                GPU=1 with the CUDA backend, GPU=0 without (by itself: where a device answers)'
 	@echo '                DESTDIR PREFIX=$(PREFIX) BINDIR INCLUDEDIR LIBDIR MANDIR'
 
-NO_GPU = $(if $(HAVE_NVCC),$(if $(filter 0,$(GPU)),GPU=0,no device answers (GPU=1 builds for one elsewhere)),no nvcc was found)
+NO_GPU = $(if $(HAVE_NVCC),$(if $(filter 0,$(GPU)),GPU=0,\
+         no device answers (GPU=1 builds for one elsewhere)),no nvcc was found)
 
 all: $(LIBRARIES) $(B)/gpuir.pc $(COMMANDS) $(EXAMPLES)
 	$(if $(WITH_GPU),,@echo 'note: $(NO_GPU): built without the CUDA backend (CPU only)')
@@ -234,7 +237,8 @@ $(B)/tests/gpu/test_cuda: $(B)/gpuir_cuda_seam.o
 $(B)/tests/gpu/bench_lab $(B)/tests/gpu/test_lab: GPU_WITH = $(B)/gpuir_lab.o
 $(B)/tests/gpu/bench_lab $(B)/tests/gpu/test_lab: $(B)/gpuir_lab.o tools/lab/gpuir_lab.h
 $(B)/tests/gpu/bench_cuda $(B)/tests/gpu/bench_lab: $(B)/commit
-$(B)/tests/gpu/bench_cuda $(B)/tests/gpu/bench_lab: KNOWN = $(if $(strip $(COMMIT)),-DGPUIR_COMMIT='"$(strip $(COMMIT))"')
+$(B)/tests/gpu/bench_cuda $(B)/tests/gpu/bench_lab: \
+  KNOWN = $(if $(strip $(COMMIT)),-DGPUIR_COMMIT='"$(strip $(COMMIT))"')
 $(GPU_TESTS): $(B)/tests/gpu/%: tests/gpu/%.c $(wildcard tests/gpu/*.h) tools/synth/synth.h gpuir.h $(B)/flags
 	$(call say,CC,$@)
 	@mkdir -p $(@D)
@@ -245,7 +249,8 @@ gpu: $(if $(HAVE_NVCC),$(GPU_TESTS)) synth
 
 # Without a device the program says so and succeeds.
 test-gpu: gpu
-	$(if $(HAVE_NVCC),$(Q)$(B)/tests/gpu/test_cuda && $(B)/tests/gpu/test_lab && $(B)/tests/gpu/test_hostile,@echo '1..0 # SKIP no nvcc')
+	$(if $(HAVE_NVCC),$(Q)$(B)/tests/gpu/test_cuda && $(B)/tests/gpu/test_lab && $(B)/tests/gpu/test_hostile,\
+  @echo '1..0 # SKIP no nvcc')
 
 sanitize-gpu: gpu
 	$(if $(HAVE_NVCC),$(Q)for tool in memcheck synccheck racecheck initcheck; do for test in test_cuda test_lab; do \
@@ -322,7 +327,8 @@ $(B)/examples/%: examples/%.cc $(B)/libgpuir.a $(B)/flags
 STRIP ?=
 
 install: all
-	$(Q)install -d '$(DESTDIR)$(BINDIR)' '$(DESTDIR)$(INCLUDEDIR)' '$(DESTDIR)$(LIBDIR)/pkgconfig' '$(DESTDIR)$(MANDIR)/man1'
+	$(Q)install -d '$(DESTDIR)$(BINDIR)' '$(DESTDIR)$(INCLUDEDIR)' '$(DESTDIR)$(LIBDIR)/pkgconfig' \
+	  '$(DESTDIR)$(MANDIR)/man1'
 	$(Q)install -m 755 $(if $(STRIP),-s) $(COMMANDS) '$(DESTDIR)$(BINDIR)'
 	$(Q)install -m 644 gpuir.h '$(DESTDIR)$(INCLUDEDIR)'
 	$(Q)install -m 644 $(B)/libgpuir.a '$(DESTDIR)$(LIBDIR)'
@@ -428,4 +434,5 @@ clean:
 	$(Q)rm -rf $(addprefix $(B)/,flags gpu commit obj tests examples fuzz cuda demo lab asan tsan valgrind coverage \
 	  gpuir gpuirfs gpuir_cuda.o gpuir_cuda_seam.o gpuir_lab.o gpuir.pc libgpuir.* bench.gpuir bench.tsv)
 
--include $(wildcard $(B)/*.d $(B)/obj/*/*.d $(B)/obj/*/*/*.d $(B)/tests/*/*.d $(B)/examples/*.d $(B)/fuzz/*.d $(B)/asan/tests/*/*.d)
+-include $(wildcard $(B)/*.d $(B)/obj/*/*.d $(B)/obj/*/*/*.d $(B)/tests/*/*.d $(B)/examples/*.d $(B)/fuzz/*.d \
+  $(B)/asan/tests/*/*.d)

@@ -1,6 +1,7 @@
 /* fuzz_codecs.c - decodes any bytes by every codec, and encodes any list
  *
- *   clang -g -O1 -fsanitize=fuzzer,address,undefined -I. -Itests/support tests/fuzz/fuzz_codecs.c -o build/fuzz_codecs -lm -pthread
+ *   clang -g -O1 -fsanitize=fuzzer,address,undefined -I. -Itests/support tests/fuzz/fuzz_codecs.c \
+ *     -o build/fuzz_codecs -lm -pthread
  *   mkdir -p build/corpus-codecs
  *   build/fuzz_codecs -max_total_time=60 -max_len=4096 -timeout=10 build/corpus-codecs
  *

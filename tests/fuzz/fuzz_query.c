@@ -1,7 +1,8 @@
 /* fuzz_query.c - parses any bytes as a query of small indexes, searches and explains it
  *
  *   clang -g -O1 -fsanitize=fuzzer,address,undefined -DGPUIR_WITH_UTF8PROC -DGPUIR_WITH_STEMMER -I. \
- *     -Itests/support tests/fuzz/fuzz_query.c tests/fuzz/library.c -o build/fuzz_query -lutf8proc -lstemmer -lm -pthread
+ *     -Itests/support tests/fuzz/fuzz_query.c tests/fuzz/library.c -o build/fuzz_query -lutf8proc -lstemmer -lm \
+ *     -pthread
  *   mkdir -p build/corpus-query
  *   build/fuzz_query -max_total_time=60 -max_len=4096 -timeout=10 build/corpus-query
  *

@@ -29,8 +29,8 @@ typedef struct seed {
   size_t len;
 } seed_image;
 
-/* Builds index `number` < SEEDS at `path`: 24 words are frequent (w0 the most), with bursts, and rare0, rare60 ... stand
- * in one document each. */
+/* Builds index `number` < SEEDS at `path`: 24 words are frequent (w0 the most), with bursts, and rare0, rare60 ...
+ * stand in one document each. */
 static void seed_build(const char *path, unsigned number) {
   gpuir_builder_desc desc;
   gpuir_builder *b;

@@ -7,13 +7,13 @@
  * Generates the index that build/synth makes of these documents and this clustering, unless it is there, and takes the
  * first N of its 10,000 queries (1,000 by default). By each evaluator these are answered
  *
- *   cuda   in one batch, `rounds` times (7) after a batch that warms up; and one by one, `alone` times (3): the 50th and
- *          the 99th percentile of their times host to host
- *   cpu    the first cpu=N of them (all) on `threads` threads (16) and the first one=N of them (all) on one thread, each
- *          three times, or fewer if that has taken 10 seconds
+ *   cuda   in one batch, `rounds` times (7) after a batch that warms up; and one by one, `alone` times (3): the 50th
+ *          and the 99th percentile of their times host to host
+ *   cpu    the first cpu=N of them (all) on `threads` threads (16) and the first one=N of them (all) on one thread,
+ *          each three times, or fewer if that has taken 10 seconds
  *
- * and the hits of the first cpu=N are compared. Prints what it runs on as comments, and rows: mode, processor, evaluator,
- * threads, k, queries, what is measured, median, min, max, n, unit. Ends with status 1 if a hit differs.
+ * and the hits of the first cpu=N are compared. Prints what it runs on as comments, and rows: mode, processor,
+ * evaluator, threads, k, queries, what is measured, median, min, max, n, unit. Ends with status 1 if a hit differs.
  *
  * With another gpuir.h and gpuir_cuda.o, this program measures them in the same way: see tools/scripts/old_new.py. */
 #define GPUIR_IMPLEMENTATION

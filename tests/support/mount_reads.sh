@@ -13,7 +13,8 @@ mnt=$folder/m fs_pid=
 
 echo "command: tests/support/mount_reads.sh $*"
 echo "commit: $(git describe --always --dirty --exclude='*' 2>/dev/null || echo unknown)"
-echo "machine: $(sed -n 's/^model name[[:blank:]]*: //p' /proc/cpuinfo | head -n 1), $(nproc) cores, Linux $(uname -r)," \
+echo "machine: $(sed -n 's/^model name[[:blank:]]*: //p' /proc/cpuinfo | head -n 1), $(nproc) cores," \
+  "Linux $(uname -r)," \
   "$("$fs" -V)"
 mkdir -p "$folder/old" "$folder/new" "$mnt"
 finish() {

@@ -1,4 +1,5 @@
-/* 14_inversion.c - documents on their way into the builder: counts, stop words, tokenizers, refusals, cancellation, memory */
+/* 14_inversion.c - documents on their way into the builder: counts, stop words, tokenizers, refusals, cancellation,
+ * memory */
 #define GPUIR_STATIC
 #define GPUIR_IMPLEMENTATION
 #include "gpuir.h"

@@ -1,4 +1,5 @@
-/* 15_merge.c - runs to an index: the same bytes for any threads and memory, indexes from postings, the order of documents, sources */
+/* 15_merge.c - runs to an index: the same bytes for any threads and memory, indexes from postings, the order of
+ * documents, sources */
 #define GPUIR_STATIC
 #define GPUIR_IMPLEMENTATION
 #include "gpuir.h"

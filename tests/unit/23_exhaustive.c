@@ -58,8 +58,8 @@ static void test_every_posting(void **state) {
   teardown(&f);
 }
 
-/* OR is counted right in documents of several windows, of which the last is not full, with negated terms that clear bits
- * at both ends of a window. */
+/* OR is counted right in documents of several windows, of which the last is not full, with negated terms that clear
+ * bits at both ends of a window. */
 static void test_windows(void **state) {
   static const char *const queries[] = {"w0 w1", "w1 w2", "w0 w1 w2", "w1 w2 -w3", "w0 w1 -w3", "w2 w3 -w1"};
   enum { NDOCS = 2 * GPUIR__WINDOW + 77, LISTS = 4 };

@@ -357,7 +357,8 @@ static void test_planted_index(void **state) {
   assert_int_equal(empty_folder(), 1);
 }
 
-/* The group of the file does not go with it when a user who is not in it rebuilds: others then get no more than before. */
+/* The group of the file does not go with it when a user who is not in it rebuilds: others then get no more than
+ * before. */
 static void test_group_that_cannot_be_kept(void **state) {
   gpuir_error err;
   pid_t child;

@@ -1,8 +1,8 @@
 /* gpuir - ranked text search from the command line.
  *
  * This file holds main and the dispatch; the commands are in the other files of this folder, in ../exchange, ../reorder
- * and ../lab. The library is linked; that it has utf8proc and libstemmer is said by the same macros that it was compiled
- * with.
+ * and ../lab. The library is linked; that it has utf8proc and libstemmer is said by the same macros that it was
+ * compiled with.
  */
 #include "cli.h"
 

@@ -501,8 +501,8 @@ static const char *device_method_at(const lab *l, size_t i) {
 
 /* ---- pairs of lists -------------------------------------------------------------------------------------- */
 
-/* Up to `want` different pairs of a list of class `longer` and one of class `shorter`, so that each list is in as few as
- * can be. */
+/* Up to `want` different pairs of a list of class `longer` and one of class `shorter`, so that each list is in as
+ * few as can be. */
 static void add_pairs(const lab_lists *lists, unsigned shorter, unsigned longer, uint64_t want,
                       conjunctions *s) {
   const size_t nlong = lists->first[longer + 1] - lists->first[longer],

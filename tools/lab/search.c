@@ -338,8 +338,8 @@ static void rank_class(void *arg) {
     lab_best(r->all->hits[r->of][i], r->all->n[r->of][i], r->k, r->hits);
 }
 
-/* Adds milliseconds a query of ranking nq queries on the device in one run to *ms, `by` times: the candidates of a class
- * from place `first` on, again and again. The hits are compared with the heap's. */
+/* Adds milliseconds a query of ranking nq queries on the device in one run to *ms, `by` times: the candidates of a
+ * class from place `first` on, again and again. The hits are compared with the heap's. */
 static int rank_on_device(const lab *l, gpuir_cuda_lab *gpu, const ranking *r, unsigned first, size_t nq,
                           const char *how, double by, lab_spread *ms) {
   const candidates *all = r->all;

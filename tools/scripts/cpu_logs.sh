@@ -97,8 +97,9 @@ costs() {
     echo "# cycles a value of decoding docIDs, and the same over bp128's"
     printf 'codec\tL1\tlong\tall\tL1/bp128\tlong/bp128\tall/bp128\n'
     awk -F '\t' '$1 == "cycles" { y[$2, $3] = $4; if (!seen[$3]++) name[++n] = $3 }
-      END { for (i = 1; i <= n; i++) { c = name[i]; printf "%s\t%s\t%s\t%s\t%.2f\t%.2f\t%.2f\n", c, y["L1", c], y["long", c],
-        y["all", c], y["L1", c] / y["L1", "bp128"], y["long", c] / y["long", "bp128"], y["all", c] / y["all", "bp128"] } }' \
+      END { for (i = 1; i <= n; i++) { c = name[i]; printf "%s\t%s\t%s\t%s\t%.2f\t%.2f\t%.2f\n", c, y["L1", c],
+        y["long", c], y["all", c], y["L1", c] / y["L1", "bp128"], y["long", c] / y["long", "bp128"],
+        y["all", c] / y["all", "bp128"] } }' \
       "$logs/costs/codecs.tsv"
   } >"$logs/codec_costs.tsv"
 }
@@ -144,7 +145,7 @@ orders() {
     from=$corpora/linux-$order.gpuir
     [[ $order == path ]] && from=$chunks
     gpuir stats --json "$from" | python3 -c \
-      'import json, sys; print(*range(json.load(sys.stdin)["documents"], 0, -1), sep="\n")' >"$corpora/scores" # as it is
+      'import json, sys; print(*range(json.load(sys.stdin)["documents"], 0, -1), sep="\n")' >"$corpora/scores"
     for codec in vbyte bp128 pfd newpfd optpfd ef qs rice pfd-list parapfor lrc lrcseg seglrc hslrc auto; do
       gpuir reorder --order "score:$corpora/scores" --codec $codec "$from" -o "$corpora/X.gpuir"
       sizes $order $codec "$corpora/X.gpuir" >>"$to"
