@@ -238,8 +238,8 @@ typedef struct gpuir_open_desc {
   int simd;                         /* GPUIR_SIMD_ level for everything done on this index */
   gpuir_tokenize_fn tokenize;       /* needed to parse queries on an index built with one */
   void *tokenize_user;
-  /* An index in memory instead of a file: the bytes of one, data[0..size), aligned to 8 bytes. They are not copied: they
-   * stay where and as they are until gpuir_close. NULL: `path` is opened. */
+  /* An index in memory instead of a file: the bytes of one, data[0..size), aligned to 8 bytes. They are not copied:
+   * they stay where and as they are until gpuir_close. NULL: `path` is opened. */
   const void *data;
   size_t size;
 } gpuir_open_desc;
@@ -260,7 +260,8 @@ GPUIR_API int gpuir_verify(const gpuir_index *index, gpuir_error *err);
 /* Holds the directory of the lists against itself, without decoding any: each list begins behind the one of the term
  * before, and their postings add up to what the index states. So reading every list once costs time and space in
  * proportion to the file's size, which a hostile file could otherwise multiply by naming one list in many terms: call
- * it before reading all lists of a file that is not trusted. Thread-safe. Errors: ARGUMENT, FORMAT (with the offset). */
+ * it before reading all lists of a file that is not trusted. Thread-safe. Errors: ARGUMENT, FORMAT (with the
+ * offset). */
 GPUIR_API int gpuir_verify_directory(const gpuir_index *index, gpuir_error *err);
 
 /* ============================================================================
@@ -633,7 +634,8 @@ int gpuir_cuda_open(const gpuir_index *index, const gpuir_cuda_desc *desc, gpuir
 /* Its attached searchers must be gone or have another backend. */
 void gpuir_cuda_close(gpuir_cuda *cuda);
 /* Gives a searcher of the same index a stream and staging memory on the device: it then answers by CUDA. With
- * `fallback` the CPU answers what the device cannot. Errors: ARGUMENT, NOMEM, BACKEND, VERSION (see gpuir_cuda_open). */
+ * `fallback` the CPU answers what the device cannot. Errors: ARGUMENT, NOMEM, BACKEND, VERSION (see
+ * gpuir_cuda_open). */
 int gpuir_cuda_attach(gpuir_searcher *searcher, gpuir_cuda *cuda, int fallback, gpuir_error *err);
 /* Thread-safe. */
 void gpuir_cuda_get_info(const gpuir_cuda *cuda, gpuir_cuda_info *info);
@@ -648,7 +650,8 @@ int gpuir_cuda_device(int device, gpuir_cuda_info *info, gpuir_error *err);
  * ==========================================================================*/
 
 /* Returns the name of the i-th way of intersecting lists, for gpuir_searcher_desc.intersection, such as "merge" or
- * "simd", the engine's own; NULL behind the last one. All give the same hits. With GPUIR_NO_LAB there is "simd" alone. */
+ * "simd", the engine's own; NULL behind the last one. All give the same hits. With GPUIR_NO_LAB there is "simd"
+ * alone. */
 GPUIR_API const char *gpuir_intersection_name(size_t i);
 
 #define GPUIR_MAX_CODECS 16 /* of docIDs or of frequencies */
@@ -996,8 +999,8 @@ static int gpuir__allocate(int fd, uint64_t n) {
 #define GPUIR__TRIES 8u /* at a name that another process keeps taking */
 
 /* Opens `name` as a new, empty file; returns its descriptor, or -1 with errno. O_EXCL follows no link and opens no
- * file that somebody else made; what a killed build left under the name is removed. The owner is not compared: some file
- * systems (vfat, NFS with a squashed root) show another one than the process that made the file. */
+ * file that somebody else made; what a killed build left under the name is removed. The owner is not compared: some
+ * file systems (vfat, NFS with a squashed root) show another one than the process that made the file. */
 static int gpuir__create_file(const char *name, mode_t mode) {
   unsigned tries;
   for (tries = 0; tries < GPUIR__TRIES; tries++) {
@@ -1257,8 +1260,9 @@ GPUIR_HD static inline unsigned gpuir__ctz64(uint64_t v) {
 GPUIR_HD static inline uint32_t gpuir__low_bits(unsigned w) { return (uint32_t)(((uint64_t)1 << w) - 1); }
 GPUIR_HD static inline uint64_t gpuir__low_bits64(unsigned w) { return ((uint64_t)1 << w) - 1; }
 
-/* Counts the ones of v. This is one instruction in functions for AVX2 and on the device. Elsewhere it is a call into the
- * compiler's library, since not every x86-64 has the instruction: gpuir__ones64 is for code that runs there often. */
+/* Counts the ones of v. This is one instruction in functions for AVX2 and on the device. Elsewhere it is a call into
+ * the compiler's library, since not every x86-64 has the instruction: gpuir__ones64 is for code that runs there
+ * often. */
 GPUIR_HD static inline unsigned gpuir__popcount64(uint64_t v) {
 #ifdef __CUDA_ARCH__
   return (unsigned)__popcll(v);
@@ -1306,8 +1310,8 @@ GPUIR_HD static inline uint32_t gpuir__lower_bound(const uint32_t *a, uint32_t l
 
 /* ---- SIMD levels ----
  *
- * A part that has kernels for several levels declares a structure of them, gpuir__NAME_kernels, and one table with a row a
- * level, gpuir__NAME_of_level. The row is taken once, when an index, a stream or a searcher is opened. */
+ * A part that has kernels for several levels declares a structure of them, gpuir__NAME_kernels, and one table with a
+ * row a level, gpuir__NAME_of_level. The row is taken once, when an index, a stream or a searcher is opened. */
 
 #define GPUIR__INLINE static inline __attribute__((always_inline))
 #define GPUIR__NOINLINE static __attribute__((noinline))
@@ -1361,8 +1365,8 @@ GPUIR__AVX512 GPUIR__INLINE __m512i gpuir__avx512_iota(void) {
   return _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
 }
 
-/* Returns a vector mask as an integer. gcc 12 may spill a mask as 16 bits and read 32 back (with sanitizers it does); the
- * empty statement forces the mask into a general register first. */
+/* Returns a vector mask as an integer. gcc 12 may spill a mask as 16 bits and read 32 back (with sanitizers it
+ * does); the empty statement forces the mask into a general register first. */
 GPUIR__AVX512 static inline uint32_t gpuir__mask_bits(__mmask16 mask) {
   uint32_t bits = mask;
   __asm__("" : "+r"(bits));
@@ -1383,8 +1387,8 @@ static inline const uint32_t *gpuir__whole_vector(const uint32_t *docs, uint32_t
 /* ----------------------------------------------------------------------------
  * Packed numbers
  *
- * Numbers of w bits each, side by side ("horizontally"): number i begins at bit i w, bit k being bit k % 8 of byte k / 8,
- * low bits first.
+ * Numbers of w bits each, side by side ("horizontally"): number i begins at bit i w, bit k being bit k % 8 of byte k
+ * / 8, low bits first.
  * --------------------------------------------------------------------------*/
 
 /* Returns number i of packed ones. Reads 8 bytes from the number's first. */
@@ -1431,8 +1435,8 @@ GPUIR__AVX2 GPUIR__INLINE gpuir__packed8 gpuir__avx2_packed_of(unsigned w, unsig
   return f;
 }
 
-/* Returns the 8 numbers from p on. A number that begins at bit 0 takes nothing from the next word: shifting up by 32 bits
- * gives 0. */
+/* Returns the 8 numbers from p on. A number that begins at bit 0 takes nothing from the next word: shifting up by 32
+ * bits gives 0. */
 GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_packed(const uint8_t *p, const gpuir__packed8 *f) {
   const __m256i x = gpuir__avx2_load(p);
   const __m256i lo = _mm256_permutevar8x32_epi32(x, f->word);
@@ -1472,12 +1476,13 @@ GPUIR__AVX512 GPUIR__INLINE __m512i gpuir__avx512_packed(const uint8_t *p, const
  *
  *     docID    3   4   9          gap   3   0   4          docID = previous + 1 + gap
  *
- * The predecessor of the first docID is UINT32_MAX, and the arithmetic wraps. A decoder produces up to 128 gaps and sums
- * them up here, or in the registers that hold them. It clamps each docID to `limit`, because whoever looks a docID up in
- * an array must be able to trust it whatever the file says.
+ * The predecessor of the first docID is UINT32_MAX, and the arithmetic wraps. A decoder produces up to 128 gaps and
+ * sums them up here, or in the registers that hold them. It clamps each docID to `limit`, because whoever looks a
+ * docID up in an array must be able to trust it whatever the file says.
  * --------------------------------------------------------------------------*/
 
-/* Turns the count <= 128 gaps in out[0..GPUIR__BLOCK_ROOM) into docIDs <= limit, in place. `prev` is the docID before. */
+/* Turns the count <= 128 gaps in out[0..GPUIR__BLOCK_ROOM) into docIDs <= limit, in place. `prev` is the docID
+ * before. */
 static void gpuir__sum_gaps_scalar(uint32_t *out, uint32_t count, uint32_t prev, uint32_t limit) {
   uint32_t i;
   for (i = 0; i < count; i++) {
@@ -1548,8 +1553,8 @@ static void gpuir__take_gaps(const uint32_t *docs, uint32_t count, uint32_t prev
   for (i = 1; i < count; i++) gaps[i] = docs[i] - docs[i - 1] - 1;
 }
 
-/* Counts in widths[0..40) how many of at most 128 values have each width; `all` is their bitwise or. Four histograms are
- * filled and then added, since increments of one counter would wait for each other. */
+/* Counts in widths[0..40) how many of at most 128 values have each width; `all` is their bitwise or. Four histograms
+ * are filled and then added, since increments of one counter would wait for each other. */
 static void gpuir__count_widths(const uint32_t *v, uint32_t count, uint32_t all, uint8_t *widths) {
   uint8_t histogram[4][40];
   uint32_t i = 0, k;
@@ -1667,9 +1672,9 @@ typedef struct gpuir__codec {
   void (*decode_block)(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t *out);
   /* Returns value i < n alone; required of frequency codecs, NULL where a codec cannot. */
   uint32_t (*get)(const gpuir__stream *s, uint32_t i);
-  /* Looks docID x up in a block of 128 that is not the list's last and would hold x: prev < x <= last[block]. Returns the
-   * index of x in the block, or GPUIR__ABSENT; GPUIR__UNTOLD: the block has to be decoded. Of a damaged file any of
-   * these. Nothing is decoded to memory. NULL where a codec cannot. */
+  /* Looks docID x up in a block of 128 that is not the list's last and would hold x: prev < x <= last[block].
+   * Returns the index of x in the block, or GPUIR__ABSENT; GPUIR__UNTOLD: the block has to be decoded. Of a damaged
+   * file any of these. Nothing is decoded to memory. NULL where a codec cannot. */
   uint32_t (*find)(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t x);
 } gpuir__codec;
 
@@ -1681,8 +1686,8 @@ enum { GPUIR__P_NONE, GPUIR__P_RATIO, GPUIR__P_LEVELS, GPUIR__P_SEGMENT, GPUIR__
 struct gpuir__bp128_view;
 struct gpuir__line;
 
-/* What decoders are made of, at one SIMD level. The table with a row a level, gpuir__codec_of_level, is in [08-codings];
- * each function is described where its scalar form is defined. */
+/* What decoders are made of, at one SIMD level. The table with a row a level, gpuir__codec_of_level, is in
+ * [08-codings]; each function is described where its scalar form is defined. */
 typedef struct gpuir__codec_kernels {
   void (*sum_gaps)(uint32_t *out, uint32_t count, uint32_t prev, uint32_t limit);
   void (*bp128_docids)(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t *out);
@@ -1734,8 +1739,8 @@ static inline void gpuir__target_block(const gpuir__target *to, uint32_t block, 
 typedef uint8_t *gpuir__block_encoder(const gpuir__codec *codec, uint32_t *values, uint32_t count,
                                       uint32_t unit, uint8_t *to, uint8_t *width);
 
-/* Encodes a list whose blocks stand alone, one after the other. A short list is `head` bytes, 1 for the width byte or 0,
- * and its block. 0, NOMEM or LIMIT. */
+/* Encodes a list whose blocks stand alone, one after the other. A short list is `head` bytes, 1 for the width byte
+ * or 0, and its block. 0, NOMEM or LIMIT. */
 static int gpuir__encode_blocks(const gpuir__codec *codec, const uint32_t *values, uint32_t n,
                                 const gpuir__target *t, gpuir__block_encoder *encode, unsigned head) {
   const uint32_t unit = t->offset ? codec->unit : 1;
@@ -1985,8 +1990,8 @@ GPUIR_HD static inline uint32_t gpuir__bp128_value(const uint8_t *block, unsigne
   return (uint32_t)(x >> bit % 32) & gpuir__low_bits(w);
 }
 
-/* Returns where the low bits of the block of `count` values at bytes[at] begin; *b: their width, 0 if not all of them lie
- * within the len bytes; *left: the bytes of the stream behind them, 0 if the block has no exceptions. */
+/* Returns where the low bits of the block of `count` values at bytes[at] begin; *b: their width, 0 if not all of
+ * them lie within the len bytes; *left: the bytes of the stream behind them, 0 if the block has no exceptions. */
 GPUIR_HD static inline const uint8_t *gpuir__bp128_low(const uint8_t *bytes, uint64_t len, uint64_t at,
                                                        unsigned width, uint32_t count, unsigned *b,
                                                        uint64_t *left) {
@@ -2011,8 +2016,8 @@ GPUIR_HD static inline unsigned gpuir__bp128_exceptions(const gpuir__bp128_view 
   return gpuir__popcount64(v->marks[0]) + gpuir__popcount64(v->marks[1]);
 }
 
-/* Finds the exceptions of the block whose low bits gpuir__bp128_low has found. Returns 0 if it has none, or none that can
- * be read: what *v describes lies within the stream, whatever the bytes say. */
+/* Finds the exceptions of the block whose low bits gpuir__bp128_low has found. Returns 0 if it has none, or none
+ * that can be read: what *v describes lies within the stream, whatever the bytes say. */
 GPUIR_HD static inline int gpuir__bp128_open(const uint8_t *low, unsigned b, uint64_t left, uint32_t count,
                                              gpuir__bp128_view *v) {
   const unsigned marks = (count + 7) / 8;
@@ -2147,9 +2152,9 @@ static uint32_t gpuir__bp128_find_scalar(const gpuir__stream *s, uint32_t block,
 #if GPUIR__X86
 /* ---- tables for AVX2; the unit test computes them again by loops ----
  *
- * gpuir__expand puts high bits, which stand side by side in 16-bit words, where their values are. Row m, a byte of marks,
- * is a shuffle of 8 words: if value k is marked, word k comes from word r, r being the number of marks below k; otherwise
- * it becomes 0. An entry is the two bytes that a word comes from, 2 r and 2 r + 1, or 0x80 and 0x81 for 0:
+ * gpuir__expand puts high bits, which stand side by side in 16-bit words, where their values are. Row m, a byte of
+ * marks, is a shuffle of 8 words: if value k is marked, word k comes from word r, r being the number of marks below
+ * k; otherwise it becomes 0. An entry is the two bytes that a word comes from, 2 r and 2 r + 1, or 0x80 and 0x81 for 0:
  *
  *     m = 0x16: values 1, 2 and 4     value    0     1     2     3     4     5     6     7
  *                                     r        -     0     1     -     2     -     -     -
@@ -2176,9 +2181,9 @@ static const uint16_t gpuir__expand[256][8] = {GPUIR__EXPAND64(0u), GPUIR__EXPAN
 #undef GPUIR__EXPAND16
 #undef GPUIR__EXPAND64
 
-/* A value of w <= 8 bits becomes a 16-bit word in three steps: a shuffle fetches the byte in which it begins and the next
- * one (GPUIR__BYTES), a product shifts it up to the word's top (GPUIR__UP: a power of two), one shift for all words, by
- * 16 - w, brings it down:
+/* A value of w <= 8 bits becomes a 16-bit word in three steps: a shuffle fetches the byte in which it begins and the
+ * next one (GPUIR__BYTES), a product shifts it up to the word's top (GPUIR__UP: a power of two), one shift for all
+ * words, by 16 - w, brings it down:
  *
  *     w = 3, value 2 of horizontal ones: bits 6 to 8   two bytes         * 2^7             >> 13
  *                                                      .......cba......  cba.............  cba
@@ -2208,9 +2213,9 @@ static const gpuir__fields gpuir__horizontal[9] = {GPUIR__FIELDS(0), GPUIR__FIEL
                                                    GPUIR__FIELDS(6), GPUIR__FIELDS(7), GPUIR__FIELDS(8)};
 
 /* Vertical values are taken in groups of neighbouring rows: of 4 rows where w <= 8, of 2 rows where w is 9 to 15. The
- * group that begins with row r begins in each lane at bit w r, that is, at bit w r % 32 (GPUIR__SHIFT) of the lane's word
- * in the 16 bytes from byte w r / 32 * 16 (GPUIR__FIRST). Shifting these words down by `down` and the lanes' next words up
- * by `next` puts the whole group into the low bits of four words:
+ * group that begins with row r begins in each lane at bit w r, that is, at bit w r % 32 (GPUIR__SHIFT) of the lane's
+ * word in the 16 bytes from byte w r / 32 * 16 (GPUIR__FIRST). Shifting these words down by `down` and the lanes'
+ * next words up by `next` puts the whole group into the low bits of four words:
  *
  *     w = 3    rows     0..3   4..7   8..11   12..15   16..19   20..23   24..27   28..31
  *              byte        0      0       0       16       16       16       32       32
@@ -2295,9 +2300,9 @@ GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_fields(__m256i x, __m256i at, __m2
   return _mm256_srl_epi16(_mm256_mullo_epi16(_mm256_shuffle_epi8(x, at), up), down);
 }
 
-/* Returns where the word with rank `rank`, and the 7 behind it, stand in what gpuir__avx2_highs16 writes. That holds every
- * group of 8 words twice: each store of 16 words is a group and the one behind it. So any 8 consecutive words lie within
- * one store; a load that two stores would have to be forwarded to would wait for both.
+/* Returns where the word with rank `rank`, and the 7 behind it, stand in what gpuir__avx2_highs16 writes. That holds
+ * every group of 8 words twice: each store of 16 words is a group and the one behind it. So any 8 consecutive words
+ * lie within one store; a load that two stores would have to be forwarded to would wait for both.
  *
  *     words      0..7  8..15 | 8..15  16..23 | 16..23  24..31 | ...          word r stands at r + r / 8 * 8
  */
@@ -2329,8 +2334,8 @@ GPUIR__AVX2 GPUIR__INLINE void gpuir__avx2_highs16(const uint8_t *p, unsigned n,
   }
 }
 
-/* Unpacks the high bits of all exceptions, in their place above the low bits; those of at most 16 bits, which nearly all
- * are, as words of 16 bits that are not shifted yet. */
+/* Unpacks the high bits of all exceptions, in their place above the low bits; those of at most 16 bits, which nearly
+ * all are, as words of 16 bits that are not shifted yet. */
 GPUIR__AVX2 GPUIR__INLINE void gpuir__avx2_highs(const gpuir__bp128_view *v, uint32_t *high) {
   const gpuir__packed8 f = gpuir__avx2_packed_of(v->h, 0);
   const __m128i up = _mm_cvtsi32_si128((int)v->b);
@@ -2345,8 +2350,8 @@ GPUIR__AVX2 GPUIR__INLINE void gpuir__avx2_highs(const gpuir__bp128_view *v, uin
     gpuir__avx2_store(high + i, _mm256_sll_epi32(gpuir__avx2_packed(p, &f), up));
 }
 
-/* Adds to the 8 values from i on, a multiple of 8, the high bits of the exceptions among them, which gpuir__avx2_highs has
- * unpacked. *rank is the number of exceptions before i, and then before i + 8. */
+/* Adds to the 8 values from i on, a multiple of 8, the high bits of the exceptions among them, which
+ * gpuir__avx2_highs has unpacked. *rank is the number of exceptions before i, and then before i + 8. */
 GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_add_highs(__m256i x, const gpuir__bp128_view *v, unsigned i,
                                                         const uint32_t *high, unsigned *rank) {
   const unsigned marks = ((const uint8_t *)v->marks)[i / 8];
@@ -2366,14 +2371,14 @@ GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_add_highs(__m256i x, const gpuir__
   return _mm256_or_si256(x, y);
 }
 
-/* 32 values as words of 16 bits: 0 to 7 in the lower half of a, 8 to 15 in the lower half of b, 16 to 23 in the upper half
- * of a, 24 to 31 in the upper half of b. */
+/* 32 values as words of 16 bits: 0 to 7 in the lower half of a, 8 to 15 in the lower half of b, 16 to 23 in the
+ * upper half of a, 24 to 31 in the upper half of b. */
 typedef struct gpuir__words32 {
   __m256i a, b;
 } gpuir__words32;
 
-/* Returns the high bits of 32 values, 0 where a value is no exception, of the words that gpuir__avx2_highs16 has written;
- * marks: 4 bytes of the bitmap. *rank is the number of exceptions before, and then behind, the 32. */
+/* Returns the high bits of 32 values, 0 where a value is no exception, of the words that gpuir__avx2_highs16 has
+ * written; marks: 4 bytes of the bitmap. *rank is the number of exceptions before, and then behind, the 32. */
 GPUIR__AVX2 GPUIR__INLINE gpuir__words32 gpuir__avx2_high32(const uint8_t *marks, const uint16_t *high,
                                                             unsigned *rank) {
   const unsigned m = gpuir__load32(marks), m0 = m & 255, m1 = m >> 8 & 255, m2 = m >> 16 & 255, m3 = m >> 24;
@@ -2465,8 +2470,9 @@ typedef struct gpuir__narrow {
   unsigned rank;        /* exceptions before the next step */
 } gpuir__narrow;
 
-/* Begins to decode a narrow block whose low bits begin at p. If `exceptions`, a constant, `marks` is the bitmap, 16 readable bytes, and
- * `packed` has the high bits, of h bits each, which are unpacked into high[0..2 * GPUIR__BLOCK_ROOM). */
+/* Begins to decode a narrow block whose low bits begin at p. If `exceptions`, a constant, `marks` is the bitmap, 16
+ * readable bytes, and `packed` has the high bits, of h bits each, which are unpacked into high[0..2 *
+ * GPUIR__BLOCK_ROOM). */
 GPUIR__AVX2 GPUIR__INLINE gpuir__narrow gpuir__avx2_narrow(const uint8_t *p, unsigned w, int form,
                                                            int exceptions, const uint8_t *marks,
                                                            const uint8_t *packed, unsigned h,
@@ -2544,8 +2550,8 @@ GPUIR__AVX2 GPUIR__INLINE void gpuir__avx2_docids12(gpuir__words32 x, __m256i *b
   gpuir__avx2_store32(out, &y);
 }
 
-/* Sums up, in each half, 8 gaps of less than 2^15 and a one for each: returns the sums up to values 1, 3, 5 and 7. *odd:
- * -1 less the gap of each of these, which leads from its sum to that of the value before. */
+/* Sums up, in each half, 8 gaps of less than 2^15 and a one for each: returns the sums up to values 1, 3, 5 and 7.
+ * *odd: -1 less the gap of each of these, which leads from its sum to that of the value before. */
 GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_sums15(__m256i gaps, __m256i *odd) {
   const __m256i minus1 = _mm256_set1_epi32(-1), x = _mm256_xor_si256(gaps, minus1); /* -1 - gap */
   __m256i sums = _mm256_madd_epi16(x, minus1);
@@ -2591,8 +2597,8 @@ GPUIR__AVX2 GPUIR__INLINE void gpuir__avx2_clamp(uint32_t *out, uint32_t count, 
     gpuir__avx2_store(out + i, _mm256_min_epu32(gpuir__avx2_load(out + i), most));
 }
 
-/* Returns whether a block is narrow: its values are less than 2^15, and its low bits are of one of the forms above. Most
- * blocks are. (Frequencies of more than 8 low bits are too rare for a form of their own.) */
+/* Returns whether a block is narrow: its values are less than 2^15, and its low bits are of one of the forms above.
+ * Most blocks are. (Frequencies of more than 8 low bits are too rare for a form of their own.) */
 GPUIR__INLINE int gpuir__bp128_narrow(unsigned b, unsigned h, int vertical, int docids) {
   return b + h <= 15 && (b <= 8 || (vertical && docids));
 }
@@ -2614,8 +2620,9 @@ GPUIR__AVX2 GPUIR__INLINE void gpuir__avx2_narrow32(gpuir__narrow *n, int form, 
   }
 }
 
-/* Decodes a narrow block of 128. Marks, h and high bits follow the low bits; without exceptions h is 0. form, exceptions
- * and docids are constants wherever this is inlined. The four steps are written out, since a loop takes a sixth longer. */
+/* Decodes a narrow block of 128. Marks, h and high bits follow the low bits; without exceptions h is 0. form,
+ * exceptions and docids are constants wherever this is inlined. The four steps are written out, since a loop takes a
+ * sixth longer. */
 GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_full_avx2(const uint8_t *p, unsigned w, unsigned h, int form,
                                                       int exceptions, int docids, uint32_t prev,
                                                       uint32_t limit, uint32_t *out) {
@@ -2788,8 +2795,8 @@ GPUIR__AVX512 GPUIR__INLINE void gpuir__avx512_highs(const gpuir__bp128_view *v,
     _mm512_storeu_si512(high + i, _mm512_sll_epi32(gpuir__avx512_packed(p, &f), up));
 }
 
-/* Adds to the 16 values from i on the high bits of the exceptions among them; *rank as in gpuir__avx2_add_highs. Loading
- * and expanding could be one instruction, but that is slow on Zen. */
+/* Adds to the 16 values from i on the high bits of the exceptions among them; *rank as in gpuir__avx2_add_highs.
+ * Loading and expanding could be one instruction, but that is slow on Zen. */
 GPUIR__AVX512 GPUIR__INLINE __m512i gpuir__avx512_add_highs(__m512i x, const gpuir__bp128_view *v, unsigned i,
                                                             const uint32_t *high, unsigned *rank) {
   const __m512i y = _mm512_loadu_si512(high + *rank);
@@ -2798,8 +2805,8 @@ GPUIR__AVX512 GPUIR__INLINE __m512i gpuir__avx512_add_highs(__m512i x, const gpu
   return _mm512_or_si512(x, _mm512_maskz_expand_epi32((__mmask16)marks, y));
 }
 
-/* Decodes any block, four rows at a time if it is vertical. Reads at most 64 bytes behind the low bits; 80 at w = 0, where
- * the 17 bytes of marks and h follow. */
+/* Decodes any block, four rows at a time if it is vertical. Reads at most 64 bytes behind the low bits; 80 at w = 0,
+ * where the 17 bytes of marks and h follow. */
 GPUIR__AVX512 GPUIR__INLINE void gpuir__bp128_wide_avx512(const uint8_t *p, unsigned w, uint32_t count,
                                                           int vertical, const gpuir__bp128_view *v,
                                                           int docids, uint32_t prev, uint32_t limit,
@@ -2949,10 +2956,10 @@ GPUIR__AVX2 GPUIR__INLINE uint64_t gpuir__avx2_seek32(gpuir__seek16 *seek, int e
       _mm256_packs_epi16(_mm256_cmpeq_epi16(a, wanted), _mm256_cmpeq_epi16(b, wanted)));
 }
 
-/* Returns the index of the docID that lies `distance` behind the one before the block, or GPUIR__ABSENT. The block's last
- * docID lies less than 2^16 behind that one. The first 64 docIDs reach the distance if what then remains is 0 or less,
- * that is, wraps to `distance` or more when 1 is taken from it; whether the other 64 are looked at is the only branch,
- * because each branch more would wait for blocks that are not in the cache, one after the other. */
+/* Returns the index of the docID that lies `distance` behind the one before the block, or GPUIR__ABSENT. The block's
+ * last docID lies less than 2^16 behind that one. The first 64 docIDs reach the distance if what then remains is 0
+ * or less, that is, wraps to `distance` or more when 1 is taken from it; whether the other 64 are looked at is the
+ * only branch, because each branch more would wait for blocks that are not in the cache, one after the other. */
 GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__avx2_seek(const uint8_t *p, unsigned w, unsigned h, int exceptions,
                                                     uint32_t distance) {
   __attribute__((aligned(32))) uint16_t high[2 * GPUIR__BLOCK_ROOM];
@@ -3028,8 +3035,8 @@ static void gpuir__bp128_pack(const uint32_t *v, unsigned w, uint8_t *to) {
   }
 }
 
-/* Returns the b that takes the fewest bytes, rounded up to a multiple of `unit`; *h: the width of the high bits, 0 for no
- * exceptions. Of equals it takes no exceptions, then the larger b. */
+/* Returns the b that takes the fewest bytes, rounded up to a multiple of `unit`; *h: the width of the high bits, 0
+ * for no exceptions. Of equals it takes no exceptions, then the larger b. */
 static unsigned gpuir__bp128_choose(const uint32_t *v, uint32_t count, uint32_t unit, unsigned *h) {
   const uint32_t up = unit - 1, fixed = (count + 7) / 8 + 1;
   uint8_t widths[40];
@@ -3138,8 +3145,8 @@ static inline void gpuir__put_bits(uint8_t *to, uint64_t bit, uint64_t v) {
   gpuir__store64(to + bit / 8, gpuir__load64(to + bit / 8) | v << bit % 8);
 }
 
-/* Unpacks count numbers of w bits, 1 to 32, the first of which begins at bit `skip` < 8 of p[0]. Kernels write up to the
- * next multiple of 16 numbers, and read up to 63 bytes behind those that they need. */
+/* Unpacks count numbers of w bits, 1 to 32, the first of which begins at bit `skip` < 8 of p[0]. Kernels write up to
+ * the next multiple of 16 numbers, and read up to 63 bytes behind those that they need. */
 static void gpuir__unpack_scalar(const uint8_t *p, unsigned w, unsigned skip, uint32_t count, uint32_t *out) {
   uint32_t i;
   for (i = 0; i < count; i++) {
@@ -3164,8 +3171,8 @@ GPUIR__AVX512 static void gpuir__unpack_avx512(const uint8_t *p, unsigned w, uns
 }
 #endif
 
-/* Unpacks numbers from .. from + count - 1 of those that begin at p, of w <= 32 bits each, at the stream's level. Writes
- * up to the next multiple of 16 numbers. */
+/* Unpacks numbers from .. from + count - 1 of those that begin at p, of w <= 32 bits each, at the stream's level.
+ * Writes up to the next multiple of 16 numbers. */
 static void gpuir__unpack(const gpuir__stream *s, const uint8_t *p, unsigned w, uint64_t from, uint32_t count,
                           uint32_t *out) {
   if (w)
@@ -3176,8 +3183,8 @@ static void gpuir__unpack(const gpuir__stream *s, const uint8_t *p, unsigned w, 
 
 /* ---- unary codes ---- */
 
-/* A bit vector of numbers in unary code, each of which a stop bit ends: a one, or a zero if flip is all ones. The stop of
- * number j has as many other bits before it as the numbers up to j add up to. */
+/* A bit vector of numbers in unary code, each of which a stop bit ends: a one, or a zero if flip is all ones. The
+ * stop of number j has as many other bits before it as the numbers up to j add up to. */
 typedef struct gpuir__unary {
   const uint8_t *bits; /* `bytes` of them */
   uint64_t bytes;
@@ -3196,8 +3203,9 @@ GPUIR_HD static inline uint64_t gpuir__unary_word(const uint8_t *p, uint64_t byt
   return bytes < 8 ? x & gpuir__low_bits64(8 * (unsigned)bytes) : x;
 }
 
-/* Writes the positions of the stops from bit `skip` < 8 of the bytes at p on, of which the first bit has position `at`, to
- * pos[got..], until it has `count` <= 128 or the bytes end. Returns the new `got`, which may be greater than count. */
+/* Writes the positions of the stops from bit `skip` < 8 of the bytes at p on, of which the first bit has position
+ * `at`, to pos[got..], until it has `count` <= 128 or the bytes end. Returns the new `got`, which may be greater
+ * than count. */
 static uint32_t gpuir__stops_scalar(const uint8_t *p, uint64_t bytes, unsigned skip, uint64_t flip,
                                     uint32_t at, uint32_t got, uint32_t count, uint32_t *pos) {
   uint64_t keep = UINT64_MAX << skip;
@@ -3328,8 +3336,8 @@ GPUIR_HD static inline uint64_t gpuir__unary_select(const gpuir__unary *u, uint6
   return start;
 }
 
-/* Returns value j, whose high bits are coded in unary and whose stop has position pos: (bits before it that are no stops)
- * * 2^b + its low bits + add. */
+/* Returns value j, whose high bits are coded in unary and whose stop has position pos: (bits before it that are no
+ * stops) * 2^b + its low bits + add. */
 GPUIR_HD static inline uint32_t gpuir__joined(uint32_t pos, uint32_t j, unsigned b, uint32_t low,
                                               uint32_t add) {
   return ((pos - j) << b) + low + add;
@@ -3689,7 +3697,8 @@ GPUIR_HD static inline uint32_t gpuir__rice_get(const gpuir__stream *s, uint32_t
   return gpuir__min32(gpuir__joined((uint32_t)pos, i, v.b, 0, sum), s->limit);
 }
 
-/* Returns the b, close to the width of the mean gap, that makes the list smallest; *ones: the ones of its unary vector. */
+/* Returns the b, close to the width of the mean gap, that makes the list smallest; *ones: the ones of its unary
+ * vector. */
 static unsigned gpuir__rice_choose(const uint32_t *values, uint32_t n, int directory, uint64_t *ones) {
   const unsigned mean = n ? gpuir__width32((values[n - 1] - (n - 1)) / n) : 0; /* floor(log2) + 1 */
   unsigned best_b = 0, b;
@@ -3978,7 +3987,8 @@ static uint32_t gpuir__pfd_link(const uint32_t *v, uint32_t count, unsigned b, u
   return number;
 }
 
-/* These encode a block in one of the forms into zeroed bytes and return the end; `most`: the greatest width of a value. */
+/* These encode a block in one of the forms into zeroed bytes and return the end; `most`: the greatest width of a
+ * value. */
 static uint8_t *gpuir__pfd_put_linked(const uint32_t *v, uint32_t count, unsigned b, unsigned most,
                                       uint8_t *to) {
   const unsigned bytes = (most + 7) / 8;
@@ -4026,7 +4036,8 @@ static uint8_t *gpuir__pfd_put_marked(const uint32_t *v, uint32_t count, unsigne
   return h + 1 + gpuir__packed_size(number, most - b);
 }
 
-/* Returns the bytes of a block in a form, UINT32_MAX if it cannot have the form; over[b]: values of more than b bits. */
+/* Returns the bytes of a block in a form, UINT32_MAX if it cannot have the form; over[b]: values of more than b
+ * bits. */
 static uint32_t gpuir__pfd_size(const uint32_t *v, uint32_t count, unsigned b, unsigned form, unsigned most,
                                 const uint32_t *over) {
   const uint32_t size = (uint32_t)gpuir__packed_size(count, b), number = over[b];
@@ -4139,8 +4150,8 @@ GPUIR_HD static inline uint64_t gpuir__pfl_level_find(const uint8_t *p, uint64_t
   return size;
 }
 
-/* Returns the bytes of an array of n, or BAD; *memory: how many numbers gpuir__pfl_decode needs besides them; *level: its
- * first level, unless NULL. */
+/* Returns the bytes of an array of n, or BAD; *memory: how many numbers gpuir__pfl_decode needs besides them;
+ * *level: its first level, unless NULL. */
 static uint64_t gpuir__pfl_size(const uint8_t *p, uint64_t avail, uint32_t n, unsigned depth,
                                 uint64_t *memory, gpuir__pfl_level *level) {
   uint64_t size, array, inner[2] = {0, 0};
@@ -4175,8 +4186,8 @@ static int gpuir__pfl_positions(uint32_t *positions, uint32_t number, uint32_t n
   return GPUIR_OK;
 }
 
-/* Decodes an array, whose size gpuir__pfl_size has found good, to out[0..n). Returns the end of its bytes, or NULL if it
- * is malformed. */
+/* Decodes an array, whose size gpuir__pfl_size has found good, to out[0..n). Returns the end of its bytes, or NULL
+ * if it is malformed. */
 static const uint8_t *gpuir__pfl_decode(const uint8_t *p, uint32_t n, unsigned depth, uint32_t *out,
                                         uint32_t *memory) {
   const uint8_t *end = p + 5;
@@ -4288,7 +4299,8 @@ static void gpuir__pfl_decode_block(const gpuir__stream *s, uint32_t block, uint
   s->kernels->sum_gaps(out, count, prev, s->limit);
 }
 
-/* Returns the least size in bits of an array of n numbers at `each` bits an exception; histogram[w]: numbers of width w. */
+/* Returns the least size in bits of an array of n numbers at `each` bits an exception; histogram[w]: numbers of
+ * width w. */
 static uint64_t gpuir__pfl_least(const uint64_t *histogram, uint64_t n, uint64_t each) {
   uint64_t over = n, best = UINT64_MAX;
   unsigned b;
@@ -4733,9 +4745,9 @@ GPUIR__AVX512 static void gpuir__line_add_avx512(const gpuir__line *l, uint32_t 
 }
 #endif
 
-/* Returns the line with the least-squares slope, 6 S / ((n - 1) n (n + 1)) with S = sum of (2i - (n - 1)) * value i, and
- * start 0. S is exact, in two limbs; the rest is products and a quotient in binary64, of which only exact ones can be
- * fused with what follows, so that every machine writes the same line. */
+/* Returns the line with the least-squares slope, 6 S / ((n - 1) n (n + 1)) with S = sum of (2i - (n - 1)) * value i,
+ * and start 0. S is exact, in two limbs; the rest is products and a quotient in binary64, of which only exact ones
+ * can be fused with what follows, so that every machine writes the same line. */
 static gpuir__line gpuir__line_fit(const uint32_t *values, uint32_t n) {
   gpuir__line l;
   uint64_t lo = 0, hi = 0;
@@ -4781,8 +4793,9 @@ static void gpuir__line_deviations(const gpuir__line *l, const uint32_t *values,
 /* Returns the hash bucket, or docID segment, of x: its leading bits (Ao et al. 2011, section 4.4). */
 GPUIR_HD static inline uint32_t gpuir__hs_bucket(uint32_t x, unsigned shift) { return x >> shift; }
 
-/* Returns the bits to drop, so that n docIDs up to `last` lie in buckets of `mean` on average: of the k bits that `last`
- * needs, the m leading ones stay, with m the least number such that n / mean <= 2^m; at least one, if k is 32. */
+/* Returns the bits to drop, so that n docIDs up to `last` lie in buckets of `mean` on average: of the k bits that
+ * `last` needs, the m leading ones stay, with m the least number such that n / mean <= 2^m; at least one, if k is
+ * 32. */
 GPUIR_HD static inline unsigned gpuir__hs_shift(uint32_t last, uint32_t n, uint32_t mean) {
   unsigned k = gpuir__width32(last), m = 0;
   while (m < k && ((uint64_t)mean << m) < n) m++;
@@ -5158,7 +5171,8 @@ static int gpuir__hslrc_put(const gpuir_allocator *a, gpuir__buf *out, const uin
   return GPUIR_OK;
 }
 
-/* Encodes all buckets into `data`, and notes of each its first index and where it begins: firsts[0..d], wheres[0..d]. */
+/* Encodes all buckets into `data`, and notes of each its first index and where it begins: firsts[0..d],
+ * wheres[0..d]. */
 static int gpuir__hslrc_buckets(const uint32_t *values, uint32_t n, unsigned shift, uint32_t d,
                                 unsigned exceptions, const gpuir__target *t, uint32_t *firsts,
                                 uint32_t *wheres, gpuir__buf *data) {
@@ -5289,8 +5303,8 @@ static inline const gpuir__codec_kernels *gpuir__codec_kernels_at(int level) {
 #define GPUIR__LRC_ANY gpuir__lrc_encode, NULL, gpuir__lrc_open, gpuir__lrc_decode, gpuir__lrc_get, NULL
 #define GPUIR__HSLRC gpuir__hslrc_encode, NULL, gpuir__hslrc_open, gpuir__hslrc_decode, gpuir__hslrc_get, NULL
 
-/* The tables of codecs, a row each: GPUIR__CODEC makes an item of a table from a row, GPUIR__LEFT_OUT the name of a codec
- * that GPUIR_NO_LAB leaves out. */
+/* The tables of codecs, a row each: GPUIR__CODEC makes an item of a table from a row, GPUIR__LEFT_OUT the name of a
+ * codec that GPUIR_NO_LAB leaves out. */
 #define GPUIR__CODEC(name, id, docids, unit, parameter, mode, cost, functions) \
   {name, id, docids, unit, GPUIR__P_##parameter, mode, cost, functions},
 #define GPUIR__LEFT_OUT(name, id, docids, unit, parameter, mode, cost, functions) \
@@ -5337,8 +5351,8 @@ static const gpuir__codec gpuir__freq_codecs[] = {GPUIR__ENGINE_FREQS(GPUIR__COD
 
 #define GPUIR__BP128 GPUIR__ID_BP128 /* the default */
 
-/* Returns words about a codec that this build leaves out, NULL about any other. The codec is given by its name, of `len`
- * letters, or by its id, if the name is NULL. */
+/* Returns words about a codec that this build leaves out, NULL about any other. The codec is given by its name, of
+ * `len` letters, or by its id, if the name is NULL. */
 static const char *gpuir__codec_left_out(const char *name, size_t len, unsigned id, int docids) {
 #ifdef GPUIR_NO_LAB
   static const struct {
@@ -5390,11 +5404,11 @@ static const gpuir__codec *gpuir__codec_by_id(unsigned id, int docids) {
  * first in its table. bytes: of the list's stream, without the directory, which is the same for all. cost: of
  * decoding a value, relative to bp128, a fixed number in the tables.
  *
- * The costs are part of the format's behaviour: they decide which bytes `auto` writes, and the same input has to give the
- * same bytes, so that nothing is timed while building and new kernels do not change them. They were measured once, with an
- * early version of the decoders (AVX2 on an AMD EPYC; cycles on lists of 2^18 values, block by block into L1, sums of gaps
- * included, means over plain and clustered gaps of 2 to 1024 on average), of which no log was kept. Today's decoders differ
- * from them: `gpuir lab codecs` measures what they take. */
+ * The costs are part of the format's behaviour: they decide which bytes `auto` writes, and the same input has to
+ * give the same bytes, so that nothing is timed while building and new kernels do not change them. They were
+ * measured once, with an early version of the decoders (AVX2 on an AMD EPYC; cycles on lists of 2^18 values, block
+ * by block into L1, sums of gaps included, means over plain and clustered gaps of 2 to 1024 on average), of which no
+ * log was kept. Today's decoders differ from them: `gpuir lab codecs` measures what they take. */
 typedef struct gpuir__coding {
   const gpuir__codec *codec; /* NULL: auto */
   uint64_t param;            /* the codec's; of auto 1000 w */
@@ -5984,8 +5998,8 @@ static uint32_t gpuir__cursor_step(gpuir__cursor *c) {
  * Tests     tests/unit/10_encoder.c
  * ==========================================================================*/
 
-/* Encoded lists in term order, of which nothing depends on where in the file they will be: a writer appends one batch after
- * the other. */
+/* Encoded lists in term order, of which nothing depends on where in the file they will be: a writer appends one
+ * batch after the other. */
 typedef struct gpuir__batch {
   gpuir__buf terms, term_lens; /* bytes; one byte of length each */
   gpuir__buf records, longs;
@@ -6099,8 +6113,8 @@ static void gpuir__encoder_shrink(gpuir__encoder *e) {
 
 static void gpuir__encoder_destroy(gpuir__encoder *e) { gpuir__encoder_shrink(e); }
 
-/* Returns the bytes a posting that a list takes while it is encoded: its docIDs and frequencies (8), the frequencies less
- * one (4), and for auto two encodings beside each other. */
+/* Returns the bytes a posting that a list takes while it is encoded: its docIDs and frequencies (8), the frequencies
+ * less one (4), and for auto two encodings beside each other. */
 static unsigned gpuir__encoder_need(const gpuir__encoder *e) {
   return e->docs_coding.codec && e->freqs_coding.codec ? 12 : 24;
 }
@@ -6159,8 +6173,8 @@ static int gpuir__encode_stream(gpuir__encoder *e, const gpuir__coding *coding, 
   return coding->codec->encode(coding->codec, values, n, &to);
 }
 
-/* Appends the impacts of each block and, of a list that has them, its seeds, and fills the impacts of the list, in one pass
- * over its postings. 0 or NOMEM. */
+/* Appends the impacts of each block and, of a list that has them, its seeds, and fills the impacts of the list, in
+ * one pass over its postings. 0 or NOMEM. */
 static int gpuir__encode_bounds(gpuir__encoder *e, gpuir__batch *batch, gpuir__long *extent,
                                 const uint32_t *docs, const uint32_t *tfs, uint32_t df, float weight) {
   uint32_t i, seeds[GPUIR__SEEDS];
@@ -7255,7 +7269,8 @@ typedef struct gpuir__section {
  *
  *     STAT, META                  gpuir__stat; text, lines of key=value
  *     TERMS                       the terms' bytes, one after another, sorted
- *     TERM_BASE, TERM_START       where terms 0, 256, 512 ... start; each term's start, relative to its base, and the end
+ *     TERM_BASE, TERM_START       where terms 0, 256, 512 ... start; each term's start, relative to its base, and
+ * the end
  *     HASH                        open addressing by XXH3 of the term; 0: an empty slot, otherwise id + 1
  *     RECORDS, LONGS              a record a term; a gpuir__long a long list
  *     LAST                        a block's last docID

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # readme.sh RESULTS [-u]: runs what stands in the fenced blocks of all READMEs, one file after the other and in order,
 # in a folder that looks like the project's, and leaves in RESULTS for each command NNN.command, NNN.want, NNN.got
-# (standard output), NNN.err, NNN.status. With -u it then writes what the console commands printed into the READMEs instead.
+# (standard output), NNN.err, NNN.status. With -u it then writes what the console commands
+# printed into the READMEs instead.
 #
 #   ```c              a program; saved under the name in its first line
 #   ```console [TAG]  commands after `$ ` and what each prints

@@ -283,7 +283,8 @@ static void *work_build(void *arg) {
   failures += gpuir_open(mine, NULL, &ix, NULL) != GPUIR_OK;
   if (!failures) {
     failures += gpuir_verify(ix, NULL) != GPUIR_OK;
-    failures += gpuir_index_get_info(ix, &info) != GPUIR_OK || gpuir_index_get_info(shared, &reference) != GPUIR_OK;
+    failures +=
+        gpuir_index_get_info(ix, &info) != GPUIR_OK || gpuir_index_get_info(shared, &reference) != GPUIR_OK;
     failures += info.file_bytes != reference.file_bytes || info.postings != reference.postings;
   }
   gpuir_close(ix);

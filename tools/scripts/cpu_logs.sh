@@ -9,7 +9,7 @@
 #   costs    codec_costs.tsv: decoding by codec, beside the constants by which `auto` chooses
 #   cacm     eval_cacm.txt
 #   orders   codecs_orders.tsv: sizes as indexed, in random order and bisected; 30 minutes
-#   peers    peers_chunks.tsv, in PYTHON's environment (tantivy, pyterrier-pisa, bm25s); an hour, most of it for building
+#   peers    peers_chunks.tsv, in PYTHON's environment (tantivy, pyterrier-pisa, bm25s); an hour
 #
 #   -c   corpora and indexes (build/corpora)      -o   logs (build/cpu-logs)
 #   -q   TREC 2005 efficiency topics              -a   folder with CACM (cacm.tar.gz, topics, judgements)

@@ -3,7 +3,8 @@
 #
 #   gpu_session.sh pack OLD DICT TOPICS [CHUNKS QUERIES]
 #       on the machine that builds: puts what the steps need into build/carry, linked statically but for the C library,
-#       so that it runs where none of the project's libraries are. OLD is a bench_cuda of another version, linked so too:
+#       so that it runs where none of the project's libraries are. OLD is a bench_cuda of another version, linked
+#       so too:
 #       this bench_cuda.c with that version's gpuir.h and gpuir_cuda.o. DICT and CHUNKS are indexes, TOPICS and QUERIES
 #       queries for them.
 #   gpu_session.sh STEP...
