@@ -5107,6 +5107,12 @@ static void gpuir__hslrc_decode(const gpuir__stream *s, uint32_t block, uint32_t
   }
   (void)gpuir__hslrc_find(s, &v);
   h = s->offset[block];
+  /* A directory that names another bucket than the one of the block's first docID is damaged. It could be searched for,
+   * but kernels take the directory's word, and an index that verifies must read alike everywhere. */
+  if (h >= v.buckets || gpuir__hslrc_first(&v, h) > start || gpuir__hslrc_first(&v, h + 1) <= start) {
+    memset(out, 0, count * sizeof *out);
+    return;
+  }
   while (done < count) {
     uint32_t first, size, i, take;
     gpuir__line line;
