@@ -796,7 +796,7 @@ static __device__ __forceinline__ void gc_patch_end(const uint32_t *sh, uint32_t
   v[3] |= x.w;
 }
 
-/* gpuir__unary_marks by a warp: 16 bits a lane, whose marks each lane writes behind those of the lanes before. 64
+/* gpuir__unary_stops by a warp: 16 bits a lane, whose marks each lane writes behind those of the lanes before. 64
  * bytes a round; about 40 instructions and 6 for each mark of the fullest lane. */
 static __device__ __forceinline__ void gc_unary_marks(const gpuir__unary &u, uint64_t start, uint64_t rank,
                                                       uint32_t count, uint32_t *pos) {
