@@ -67,7 +67,7 @@ FUSE_OBJECTS  = $(patsubst %.c,$(B)/obj/%.o,$(wildcard fuse/*.c) tools/common/te
 GPU_TESTS     = $(patsubst %.c,$(B)/%,$(wildcard tests/gpu/*.c))
 GPU_ENGINE    = $(if $(WITH_GPU),$(B)/gpuir_cuda.o)
 GPU_LAB       = $(if $(WITH_GPU),$(B)/gpuir_lab.o)# the engine and the papers' kernels
-TEST_PROGRAMS = $(patsubst %.c,$(B)/%,$(wildcard tests/unit/*.c tests/e2e/*.c))
+TEST_PROGRAMS = $(patsubst %.c,$(B)/%,$(wildcard tests/unit/*.c tests/e2e/*.c)) $(B)/tests/fuzz/commands
 MUTATE        = $(B)/asan/tests/fuzz/mutate
 FUZZERS       = $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 EXAMPLES      = $(patsubst %.c,$(B)/%,$(wildcard examples/*.c)) \
@@ -86,9 +86,10 @@ say = $(if $(V),@:,@printf '  %-5s %s\n' $(1) '$(2)')
 PARALLEL = $(MAKE) --no-print-directory $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(JOBS))
 
 COMPILE = $(CC) -std=c99 $(WARNINGS) $(CPPFLAGS) $(DEFINES) $(CFLAGS) -I. -MMD -MP
-# Programs that compile the implementation again, each for itself: what is saved in compiling is more than is lost in
-# running them.
-SOONER  = $(patsubst -O3,-O1,$(patsubst -O2,-O1,$(CFLAGS)))
+# Programs that run once: what is saved in compiling is more than is lost in running them. -g1 has the lines.
+SOONER  = $(patsubst -g,-g1,$(patsubst -O3,-O1,$(patsubst -O2,-O1,$(CFLAGS))))
+# What all tests of private functions run.
+SHARED  = $(patsubst -g,-g1,$(patsubst -O3,-O2,$(CFLAGS)))
 
 # ---- targets -----------------------------------------------------------------------------------------------------
 
@@ -147,12 +148,12 @@ check:
 
 test:
 	$(Q)tools/scripts/setup.sh test
-	$(Q)+$(PARALLEL) all test-programs fuzzers $(MUTATE) compile-cuda
+	$(Q)+$(PARALLEL) compile-cuda all test-programs fuzzers $(MUTATE)
 	$(Q)tests/run -j $(JOBS)
 
 test-long:
 	$(Q)tools/scripts/setup.sh test
-	$(Q)+$(PARALLEL) all test-programs fuzzers $(MUTATE) compile-cuda
+	$(Q)+$(PARALLEL) compile-cuda all test-programs fuzzers $(MUTATE)
 	$(Q)tests/run -l -j $(JOBS)
 
 test-programs: $(TEST_PROGRAMS) synth
@@ -296,18 +297,35 @@ $(B)/obj/fuse/%.o: fuse/%.c $(B)/flags $(B)/gpu
 	@mkdir -p $(@D)
 	$(Q)$(COMPILE) $(GPU_DEFINE) $(patsubst -I%,-isystem %,$(FUSE_CFLAGS)) -c -o $@ $<
 
-$(B)/tests/%: tests/%.c $(B)/libgpuir.a $(B)/flags
+# Tests of private functions include private.h, and share one object that defines these (see private.awk).
+$(B)/private/private.h: tests/support/private.awk gpuir.h
+	@mkdir -p $(@D)
+	$(Q)awk -f $^ >$@
+
+$(B)/private/private.c: tests/support/private.awk gpuir.h
+	@mkdir -p $(@D)
+	$(Q)awk -v define=1 -f $^ >$@
+
+$(B)/private/private.o: $(B)/private/private.c $(B)/flags
+	$(call say,CC,$@)
+	$(Q)$(COMPILE) $(SHARED) -c -o $@ $<
+
+is_private = $(findstring "private.h",$(file <$(1)))
+
+$(B)/tests/%: tests/%.c $(B)/libgpuir.a $(B)/private/private.h $(B)/private/private.o $(B)/flags
 	$(call say,CC,$@)
 	@mkdir -p $(@D)
-	$(Q)$(COMPILE) $(SOONER) -Itests/support $(LDFLAGS) -o $@ $< $(B)/libgpuir.a -lcmocka $(LIBS)
+	$(Q)$(COMPILE) $(SOONER) -I$(B)/private -Itests/support $(LDFLAGS) -o $@ $< \
+	  $(if $(call is_private,$<),$(B)/private/private.o,$(B)/libgpuir.a) -lcmocka $(LIBS)
 
 # Damaged indexes are of use only where the smallest wrong access is noticed. The fuzzers' library serves, if there is
 # one.
-$(B)/asan/tests/fuzz/mutate: tests/fuzz/mutate.c tests/fuzz/library.c $(if $(CAN_FUZZ),$(B)/fuzz/library.o) $(B)/flags
+$(B)/asan/tests/fuzz/mutate: tests/fuzz/mutate.c tests/fuzz/library.c $(B)/private/private.c \
+    $(if $(CAN_FUZZ),$(B)/fuzz/library.o) $(B)/flags
 	$(call say,CC,$@)
 	@mkdir -p $(@D)
 	$(Q)$(if $(CAN_FUZZ),$(FUZZ_CC),$(CC) -std=c99 $(WARNINGS) $(CPPFLAGS) $(DEFINES) $(SANITIZE) \
-	  -fsanitize=address,undefined -I. -Itests/support -MMD -MP) \
+	  -fsanitize=address,undefined -I. -I$(B)/private -Itests/support -MMD -MP) \
 	  -o $@ $< $(if $(CAN_FUZZ),$(B)/fuzz/library.o,tests/fuzz/library.c) $(LIBS)
 
 $(B)/examples/%: examples/%.c $(B)/libgpuir.a $(B)/flags
@@ -361,7 +379,7 @@ bench: commands
 figures: $(B)/gpuir
 	$(Q)for picture in $(wildcard tools/results/*.svg tools/results/*/*.svg); do \
 	  $(B)/gpuir lab plot --figures "$$(basename "$$picture" .svg)" "$$(dirname "$$picture")" || exit 1; done
-	$(Q)tools/scripts/quote.py README.md tools/README.md $(wildcard tools/*/README.md)
+	$(Q)tools/scripts/quote.py README.md .github/SECURITY.md tools/README.md $(wildcard tools/*/README.md)
 
 # ---- checking ----------------------------------------------------------------------------------------------------
 
@@ -399,23 +417,21 @@ sanitize:
 
 # Each fuzzer is one C file with its purpose at the top; what it found worth keeping stays in build/fuzz.
 FUZZ_SECONDS ?= 60
-FUZZ_CC = $(CLANG) -std=c99 -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all \
-          $(DEFINES) -I. -Itests/support -MMD -MP
+FUZZ_CC = $(CLANG) -std=c99 -O1 -g1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all \
+          $(DEFINES) -I. -I$(B)/private -Itests/support -MMD -MP
 
 # The library that they share.
-$(B)/fuzz/library.o: tests/fuzz/library.c $(B)/flags
+$(B)/fuzz/library.o: tests/fuzz/library.c $(B)/private/private.c $(B)/flags
 	$(call say,FUZZ,$@)
 	@mkdir -p $(@D)
 	$(Q)$(FUZZ_CC) -fsanitize=fuzzer-no-link -c -o $@ $<
 
-$(B)/fuzz/%: tests/fuzz/%.c $(B)/fuzz/library.o $(B)/flags
+$(B)/fuzz/%: tests/fuzz/%.c $(B)/fuzz/library.o $(B)/private/private.h $(B)/flags
 	$(call say,FUZZ,$@)
 	@mkdir -p $(@D)
-	$(Q)$(FUZZ_CC) -fsanitize=fuzzer -o $@ $< $(if $(findstring GPUIR_IMPLEMENTATION,$(file <$<)),,$(B)/fuzz/library.o) \
-	  $(TOOL_LIBS)
+	$(Q)$(FUZZ_CC) -fsanitize=fuzzer -o $@ $< $(B)/fuzz/library.o $(TOOL_LIBS)
 
-fuzzers:
-	$(Q)+$(if $(CAN_FUZZ),$(if $(FUZZERS),$(MAKE) --no-print-directory $(FUZZERS)),:)
+fuzzers: $(if $(CAN_FUZZ),$(FUZZERS))
 
 fuzz: fuzzers
 	$(Q)tests/run -f $(FUZZ_SECONDS) fuzz_
@@ -431,8 +447,8 @@ coverage:
 	$(Q)lcov --summary $(B)/coverage/gpuir.info 2>&1 | sed -n 's/.*lines\.*: */gpuir.h: lines covered: /p'
 
 clean:
-	$(Q)rm -rf $(addprefix $(B)/,flags gpu commit obj tests examples fuzz cuda demo lab asan tsan valgrind coverage \
-	  gpuir gpuirfs gpuir_cuda.o gpuir_cuda_seam.o gpuir_lab.o gpuir.pc libgpuir.* bench.gpuir bench.tsv)
+	$(Q)rm -rf $(addprefix $(B)/,flags gpu commit obj private tests examples fuzz cuda demo lab asan tsan valgrind \
+	  coverage gpuir gpuirfs gpuir_cuda.o gpuir_cuda_seam.o gpuir_lab.o gpuir.pc libgpuir.* bench.gpuir bench.tsv)
 
--include $(wildcard $(B)/*.d $(B)/obj/*/*.d $(B)/obj/*/*/*.d $(B)/tests/*/*.d $(B)/examples/*.d $(B)/fuzz/*.d \
-  $(B)/asan/tests/*/*.d)
+-include $(wildcard $(B)/*.d $(B)/private/*.d $(B)/obj/*/*.d $(B)/obj/*/*/*.d $(B)/tests/*/*.d $(B)/examples/*.d \
+  $(B)/fuzz/*.d $(B)/asan/tests/*/*.d)

@@ -20,9 +20,10 @@
  *   The interface
  *     [api-configuration]  [api-quick-start]  [api-contracts]
  *     [api-status]     status and errors         [api-build]      building an index
- *     [api-open]       opening an index          [api-search]     queries and searching
- *     [api-documents]  documents, terms,         [api-cursor]     the postings of one term
- *                      statistics                [api-backends]   backends; the GPU
+ *     [api-open]       opening an index          [api-live]       an index that changes
+ *     [api-documents]  documents, terms,         [api-search]     queries and searching
+ *                      statistics                [api-cursor]     the postings of one term
+ *                                                [api-backends]   backends; the GPU
  *                                                [api-lab]        the laboratory: to compare methods
  *
  *   The implementation is a ladder: each part uses only parts above it; its words are explained
@@ -38,21 +39,29 @@
  *     [07-lab-lines]   lab: lrc, lrcseg, seglrc, hslrc              gpuir__lrc_encode gpuir__hslrc_encode
  *     [08-codings]     the tables of codecs; how users spell them   gpuir__coding_parse
  *     [09-postings]    scores, bounds, records, list views, cursor  gpuir__contribution gpuir__cursor_seek
+ *     [09b-positions]  where in its documents a term stands         gpuir__positions_encode gpuir__occurrences_next
  *     [10-encoder]     from postings to streams and directory       gpuir__encode_list
  *     [11-analysis]    from text to terms                           gpuir__analyze gpuir__pool_take
+ *     [11b-dictionary] terms and records, front-coded in blocks     gpuir__dict_find gpuir__dict_encode
  *     [12-writer]      index file: layout, writer                   gpuir__writer_finish
- *     [13-reader]      index file: open, look-ups, verify           gpuir_open gpuir__list_open gpuir_verify
+ *     [13-reader]      index file: open, look-ups, verify           gpuir__segment_open gpuir__list_open
+ *     [13b-snapshot]   segments, less deleted documents, as one index  gpuir__index_make gpuir__leaf_df
  *     [14-inversion]   builder: documents to sorted runs            gpuir__worker_packet gpuir__worker_spill
- *     [15-merge]       builder: runs to an index                    gpuir_builder_write gpuir__builder_merge
+ *     [15-merge]       builder: adding documents; runs to lists     gpuir_builder_add_text gpuir__builder_merge
+ *     [15b-builder]    builder: lists that are given; the index     gpuir_builder_create gpuir_builder_write
  *     [16-query]       words to weighted terms                      gpuir_query_parse
  *     [17-topk]        bounds at query time; the best k             gpuir__bound gpuir__topk_push
  *     [18-lookup]      candidates looked up in a list               gpuir__lookup
  *     [19-methods]     lab: intersection methods; their table       gpuir__methods
  *     [20-engine]      kernels, tiles, cursors, deadlines           gpuir__engine_open
  *     [21-and]         AND                                          gpuir__eval_and
+ *     [21b-phrases]    phrases and prefixes                         gpuir__terms_open gpuir__eval_phrases
  *     [22-or]          OR, pruned                                   gpuir__eval_or
  *     [23-exhaustive]  the reference without bounds; OR counted     gpuir__eval_exhaustive gpuir__count_or
  *     [24-execution]   searchers, batches, explain, backends        gpuir_search gpuir_search_batch
+ *     [25-folder]      live indexes: the folder, opening            gpuir__manifest_parse gpuir_open
+ *     [26-live]        live indexes: adding, deleting, committing   gpuir_live_refresh gpuir_live_commit
+ *     [27-live-merge]  live indexes: merging                        gpuir_live_merge gpuir__live_choose
  *
  * [api-configuration]  CONFIGURATION MACROS
  *   Define them before including the header; [I] matters only in the file that
@@ -129,8 +138,42 @@
  *                except an open index, which may be read.
  *   Limits       2^32-2 documents; terms of 1 to 255 bytes; 64 distinct terms a
  *                query; term frequencies and lengths count up to 2^24-1 in scores.
- *   It does NOT do phrases, positions, fields, updates in place, spelling, facets
- *   or network access; one index is one immutable file.
+ *   Positions    A token's position is its number among the document's indexed tokens:
+ *                stop words and dropped tokens have none. A phrase is analysed as one
+ *                text and occurs where its tokens have consecutive positions;
+ *                occurrences may overlap. Its tf is their number, its idf the sum of
+ *                its tokens' idf.
+ *   Prefix       word* stands for all terms of live documents that begin with the
+ *                folded word; more than 1,024, or 2^24 postings, is LIMIT. It scores as
+ *                one term: tf the sum, df the greatest of its members'. Not on stemmed
+ *                indexes.
+ *   It does NOT do fields, spelling, facets or network access.
+ *
+ *   Of live indexes, see [api-live]:
+ *   Snapshots    An open index is one immutable snapshot. A docID names a document in its
+ *                snapshot only; refresh, commit and merge may give it another. Smaller
+ *                docIDs were added earlier, always.
+ *   Exactness    Whatever was added, deleted, refreshed and merged in whatever order, a
+ *                snapshot answers as an index built at once from its live documents in the
+ *                order of their last add: the same documents, in the same order, with the
+ *                same scores, counts and errors. Their docIDs differ where documents were
+ *                deleted. N, lengths and df count live documents only; a term of no live
+ *                document is unknown.
+ *   Bytes        gpuir_live_merge(all) leaves one segment with, byte for byte, the file that
+ *                the builder of the same version writes from the live documents in that
+ *                order with the same settings.
+ *   Durability   What was added or deleted before gpuir_live_commit returned GPUIR_OK
+ *                survives a crash of process or machine; what came after it may be lost as a
+ *                whole, never in part. After GPUIR_E_IO from commit the snapshots stay
+ *                usable, the last commit stands, and the handle can only be closed.
+ *   Visibility   refresh: in this process, through the returned index. commit: whoever opens
+ *                the folder afterwards. A delete and an add between two refreshes become
+ *                visible together.
+ *   Locks        One writer a folder, else BUSY. Readers take no lock. The lock ends with the
+ *                process and its forked children. Local file systems only.
+ *   Threads      One thread uses a gpuir_live; gpuir_live_merge may run in one more. The
+ *                library starts no thread that outlives a call.
+ *   Deleted text stays in the files until they are merged.
  */
 #ifndef GPUIR_H
 #define GPUIR_H
@@ -173,16 +216,16 @@ enum {
   GPUIR_E_NOMEM = -2,        /* the allocator returned NULL */
   GPUIR_E_IO = -3,           /* a system call failed; msg holds its reason */
   GPUIR_E_FORMAT = -4,       /* not an index, or a damaged one */
-  GPUIR_E_VERSION = -5,      /* an index of a newer format, or with an unknown required section */
+  GPUIR_E_VERSION = -5,      /* an index of another format, or with an unknown required section */
   GPUIR_E_CHECKSUM = -6,     /* a section's checksum is wrong */
   GPUIR_E_RANGE = -7,        /* k1, b or the sum of weights lie outside what a score can hold */
-  GPUIR_E_QUERY = -8,        /* no positive term is left in the query */
+  GPUIR_E_QUERY = -8,        /* a quote is not closed, or no positive term is left in the query */
   GPUIR_E_TERMS = -9,        /* more than GPUIR_MAX_TERMS distinct terms */
   GPUIR_E_DEADLINE = -10,    /* the searcher's timeout ran out */
   GPUIR_E_CANCELLED = -11,   /* the cancel flag or a callback said stop */
-  GPUIR_E_UNSUPPORTED = -12, /* this build lacks the analyzer, stemmer, codec or backend */
+  GPUIR_E_UNSUPPORTED = -12, /* the build lacks an analyzer, codec ..., or the index positions */
   GPUIR_E_LIMIT = -13,       /* a limit of the format is exceeded */
-  GPUIR_E_BUSY = -14,        /* another process is building the same index */
+  GPUIR_E_BUSY = -14,        /* another process builds the same index; or two batches are in flight already */
   GPUIR_E_NOT_FOUND = -15,   /* no such term or document */
   GPUIR_E_BACKEND = -16      /* a backend failed; msg holds its reason */
 };
@@ -242,11 +285,15 @@ typedef struct gpuir_open_desc {
    * they stay where and as they are until gpuir_close. NULL: `path` is opened. */
   const void *data;
   size_t size;
+  /* An open index whose files are taken over where the folder `path` still has them: to open a live index again costs
+   * little then. It may be closed before or after the new one. NULL: none. */
+  const gpuir_index *share;
 } gpuir_open_desc;
 
-/* Maps the index file `path`, or takes the one in memory that `desc` names (then `path`, which may be NULL, only stands
- * in messages), and checks its header, section table and ranges (not its checksums: see gpuir_verify). The path is not
- * needed afterwards and may be replaced. *index is released by gpuir_close. `desc` may be NULL.
+/* Maps the index file `path`, or the files of the last commit in the folder of a live index, or takes the index in
+ * memory that `desc` names (then `path`, which may be NULL, only stands in messages), and checks its header, section
+ * table and ranges (not its checksums: see gpuir_verify). The path is not needed afterwards and may be replaced. *index
+ * is released by gpuir_close. `desc` may be NULL.
  * Errors: ARGUMENT (also for bytes that are not aligned), IO, FORMAT, VERSION, NOMEM, LIMIT (a file larger than the
  * address space); UNSUPPORTED when GPUIR_NO_LAB leaves out the index's codec. An analyzer that this build lacks is no
  * error here, but in gpuir_query_parse. Thread-safe. */
@@ -269,11 +316,12 @@ GPUIR_API int gpuir_verify_directory(const gpuir_index *index, gpuir_error *err)
  * ==========================================================================*/
 
 typedef struct gpuir_index_info {
-  uint64_t documents, terms, postings;
-  uint64_t tokens;         /* sum of document lengths */
-  uint64_t dropped_tokens; /* longer than GPUIR_MAX_TERM bytes, while building */
-  double average_length;   /* tokens / documents; 0 without documents */
-  float k1, b;             /* BM25 parameters stored in the index */
+  uint64_t documents, tokens; /* tokens: the sum of document lengths */
+  uint64_t docids;   /* all docIDs lie below: documents, and those that were deleted and not merged away */
+  uint64_t segments; /* files; what follows of terms, lists and bytes is summed up over them */
+  uint64_t terms, postings;
+  double average_length; /* tokens / documents; 0 without documents */
+  float k1, b;           /* BM25 parameters stored in the index */
   uint64_t file_bytes;
   uint64_t docids_bytes, freqs_bytes, directory_bytes; /* of lists with two postings or more */
   uint64_t inline_postings;                            /* lists of one posting, kept in the term's record */
@@ -284,12 +332,18 @@ typedef struct gpuir_index_info {
   const char *freq_codec;
   const char *description; /* of the corpus, as given to the builder */
   const char *order;       /* of the documents, as given to the builder; "unknown" when it was not */
-  const char *tool;        /* what wrote the file */
-  int has_text;            /* documents carry their text */
+  uint64_t content;  /* of a live index: the number of commits that changed its documents; of a file 0 */
+  const char *tool;  /* what wrote the file */
+  int has_text;      /* documents carry their text */
+  int has_positions; /* phrases can be asked for */
+  uint64_t positions_bytes;
 } gpuir_index_info;
 
-/* Fills *info. Strings live as long as the index. */
+/* Fills *info. Strings live as long as the index, and are those of its first segment. */
 GPUIR_API int gpuir_index_get_info(const gpuir_index *index, gpuir_index_info *info);
+/* Returns the i-th segment of the index as an index of its own, whose document d is the index's *base + d (base may be
+ * NULL); NULL behind the last one. It is released with `index`. Thread-safe. */
+GPUIR_API const gpuir_index *gpuir_index_segment(const gpuir_index *index, size_t i, uint32_t *base);
 
 /* A document. All pointers live until gpuir_close, and so does a copy of this struct; no text is NUL-terminated. */
 typedef struct gpuir_doc {
@@ -302,38 +356,52 @@ typedef struct gpuir_doc {
   size_t source_len;
   uint32_t first_line; /* lines [first_line, last_line] of source, from 1; 0: the whole file */
   uint32_t last_line;
+  /* Bytes [source_offset, source_offset + source_bytes) of source: the text, or the record that it was taken from. Both
+   * 0: not known. */
+  uint64_t source_offset, source_bytes;
+  uint64_t hash;    /* XXH3-64 of these bytes or, where they are not known, of the text; 0: not known */
   const char *text; /* stored text, or NULL */
   size_t text_len;
   uint32_t length; /* tokens */
 } gpuir_doc;
 
-/* Describes document `docid`. Thread-safe. Errors: ARGUMENT; NOT_FOUND when docid >= documents; FORMAT. */
+/* Describes document `docid`. Thread-safe. Errors: ARGUMENT; NOT_FOUND when docid >= docids or deleted; FORMAT. */
 GPUIR_API int gpuir_doc_get(const gpuir_index *index, uint32_t docid, gpuir_doc *doc);
 /* Copies the document's name to buf[0..cap), cut off where it does not fit, and a NUL behind it (cap 0: nothing, and
  * buf may be NULL). Returns doc->name_len. Names are any bytes, NUL among them. Thread-safe. */
 GPUIR_API size_t gpuir_doc_name(const gpuir_doc *doc, char *buf, size_t cap);
 
 typedef struct gpuir_term_info {
-  uint64_t id; /* rank in byte order of terms, from 0 */
-  const char *term;
+  uint64_t id;                   /* rank in byte order of terms, from 0 */
+  char term[GPUIR_MAX_TERM + 1]; /* its bytes, and a NUL behind them */
   size_t term_len;
-  uint32_t df;                    /* documents that hold the term */
-  uint64_t cf;                    /* its occurrences */
-  float idf;                      /* ln(1 + (N - df + 0.5) / (df + 0.5)) */
+  uint32_t df; /* documents that hold the term */
+  uint64_t cf; /* its occurrences */
+  float idf;   /* ln((2N+2)/(2df+1)), computed in integers: the same bits on every machine */
   const char *codec, *freq_codec; /* "inline" for a list of one posting */
-  uint64_t docids_bytes, freqs_bytes, directory_bytes;
+  uint64_t docids_bytes, freqs_bytes, directory_bytes, positions_bytes;
   uint32_t blocks; /* of 128 postings */
 } gpuir_term_info;
 
-/* Finds an indexed term by its bytes (no analysis). Errors: NOT_FOUND. */
+/* Counts the documents that hold a term, given by its bytes (no analysis), and its occurrences in them; df and cf may
+ * be NULL. Thread-safe. Errors: ARGUMENT; NOT_FOUND if no document holds it; FORMAT, NOMEM, UNSUPPORTED (its codec). */
+GPUIR_API int gpuir_term_count(const gpuir_index *index, const char *term, size_t len, uint32_t *df,
+                               uint64_t *cf);
+/* Finds an indexed term by its bytes (no analysis). Term ids, here and below, are those of one segment: with several,
+ * or with deletions, these functions return UNSUPPORTED. Errors: ARGUMENT, NOT_FOUND, UNSUPPORTED. */
 GPUIR_API int gpuir_term_find(const gpuir_index *index, const char *term, size_t len, uint64_t *id);
-/* The least term id whose term is >= the given bytes: the start of a prefix range. */
+/* The least term id whose term is >= the given bytes: the start of a prefix range. 0 where there are no ids. */
 GPUIR_API uint64_t gpuir_term_lower_bound(const gpuir_index *index, const char *term, size_t len);
-/* Statistics of term `id`. cf of a short list is summed by decoding it. Errors: NOT_FOUND, FORMAT. */
+/* Statistics of term `id`. cf of a short list is summed by decoding it. Errors: NOT_FOUND, FORMAT, UNSUPPORTED. */
 GPUIR_API int gpuir_term_get_info(const gpuir_index *index, uint64_t id, gpuir_term_info *info);
 /* Decodes term `id`'s list to docids[0..df) and tfs[0..df), of which one may be NULL; df: see gpuir_term_get_info.
- * Errors: NOT_FOUND, NOMEM; FORMAT for docIDs that do not ascend, or name no document. Thread-safe. */
+ * Errors: NOT_FOUND, NOMEM, UNSUPPORTED; FORMAT for docIDs that do not ascend, or name no document. Thread-safe. */
 GPUIR_API int gpuir_term_postings(const gpuir_index *index, uint64_t id, uint32_t *docids, uint32_t *tfs);
+/* Decodes term `id`'s positions to positions[0..n), where n must be the sum of its tfs: those of its first document,
+ * ascending, then those of its second ... A token's position is its number among the document's indexed tokens, from 0:
+ * stop words and dropped tokens have none. Errors: NOT_FOUND, NOMEM; UNSUPPORTED for an index built without positions;
+ * ARGUMENT for another n; FORMAT for positions that do not ascend, or lie behind the document's end. Thread-safe. */
+GPUIR_API int gpuir_term_positions(const gpuir_index *index, uint64_t id, uint32_t *positions, uint64_t n);
 /* Runs the index's analyzer over a text. Errors: UNSUPPORTED, NOMEM, or what emit returned. */
 GPUIR_API int gpuir_analyze(const gpuir_index *index, const char *text, size_t len, gpuir_token_fn emit,
                             void *sink, gpuir_error *err);
@@ -379,6 +447,7 @@ typedef struct gpuir_builder_desc {
   uint64_t memory;         /* budget in bytes for anonymous memory; 0: 512 MiB */
   unsigned threads;        /* 0: as many as processors */
   int store_text;          /* keep each document's text in the index */
+  int positions;           /* keep where in its documents each term stands: for phrases */
   const char *description; /* of the corpus, one line; NULL: "" */
   const char *order;       /* in which documents come, at most 63 bytes: "original" (as the collection has
                             * them), "bisect" ...; never interpreted. NULL: not known */
@@ -399,6 +468,10 @@ typedef struct gpuir_doc_desc {
   size_t source_len;
   uint32_t first_line; /* from 1; 0: the whole file */
   uint32_t last_line;
+  uint64_t source_offset, source_bytes; /* see gpuir_doc; they count only with a source */
+  /* See gpuir_doc. The library itself takes that of a text which is as long as source_bytes, or has no known place in
+   * a source; this one is for all others: a record that is not the text, or a document copied without its text. */
+  uint64_t hash;
 } gpuir_doc_desc;
 
 typedef struct gpuir_term_freq {
@@ -409,7 +482,7 @@ typedef struct gpuir_term_freq {
 
 typedef struct gpuir_build_report {
   uint64_t documents, terms, postings, tokens;
-  uint64_t dropped_tokens; /* over 255 bytes */
+  uint64_t dropped_tokens; /* of over 255 bytes, in what was given to gpuir_builder_add_text */
   uint64_t text_bytes;     /* given to gpuir_builder_add_text */
   uint64_t runs;           /* sorted runs that were merged */
   uint64_t peak_memory;    /* bytes of anonymous memory the builder held at most */
@@ -419,7 +492,8 @@ typedef struct gpuir_build_report {
 
 typedef struct gpuir_builder gpuir_builder;
 
-/* Starts an index. Takes the lock on PATH.tmp. Errors: ARGUMENT, NOMEM, IO, BUSY, UNSUPPORTED. */
+/* Starts an index. Takes the lock on PATH.tmp. Errors: ARGUMENT (also for a path in the folder of a live index), NOMEM,
+ * IO, BUSY, UNSUPPORTED. */
 GPUIR_API int gpuir_builder_create(const gpuir_builder_desc *desc, gpuir_builder **builder, gpuir_error *err);
 /* Adds the next document, whose docID is the number of documents added before. `text` is any
  * bytes; it is copied. After an error other than ARGUMENT the builder can only be destroyed.
@@ -427,7 +501,7 @@ GPUIR_API int gpuir_builder_create(const gpuir_builder_desc *desc, gpuir_builder
 GPUIR_API int gpuir_builder_add_text(gpuir_builder *builder, const gpuir_doc_desc *doc, const char *text,
                                      size_t len, gpuir_error *err);
 /* The same from counted terms. The document's length is the sum of tf. Errors: the same;
- * ARGUMENT for an empty or too long term, tf 0, or a term given twice. */
+ * ARGUMENT for an empty or too long term, tf 0, or a term given twice, and with desc.positions. */
 GPUIR_API int gpuir_builder_add_terms(gpuir_builder *builder, const gpuir_doc_desc *doc,
                                       const gpuir_term_freq *terms, size_t n, gpuir_error *err);
 /* An index from postings instead of documents: first every document by gpuir_builder_add_doc, then every list by
@@ -436,15 +510,63 @@ GPUIR_API int gpuir_builder_add_terms(gpuir_builder *builder, const gpuir_doc_de
 GPUIR_API int gpuir_builder_add_doc(gpuir_builder *builder, const gpuir_doc_desc *doc, uint32_t length,
                                     const char *text, size_t len, gpuir_error *err);
 /* Adds a term's list: term t[0..len) comes behind those before it in byte order; docids[0..df) ascend and name added
- * documents, tfs[0..df) are at least 1. Copied. Errors: the same; ARGUMENT for a list that is not so. */
+ * documents, tfs[0..df) are at least 1. With desc.positions, positions[] has tfs[0] ascending positions in the first
+ * document, then tfs[1] in the second ..., each below the document's length; otherwise it is NULL. Copied. Errors: the
+ * same; ARGUMENT for a list that is not so. */
 GPUIR_API int gpuir_builder_add_list(gpuir_builder *builder, const char *term, size_t len,
-                                     const uint32_t *docids, const uint32_t *tfs, uint32_t df,
-                                     gpuir_error *err);
+                                     const uint32_t *docids, const uint32_t *tfs, const uint32_t *positions,
+                                     uint32_t df, gpuir_error *err);
 /* Merges and writes the index; `report` may be NULL. Once, after which only _destroy is allowed.
  * Errors: NOMEM, IO, LIMIT, CANCELLED. */
 GPUIR_API int gpuir_builder_write(gpuir_builder *builder, gpuir_build_report *report, gpuir_error *err);
 /* Frees everything; without a successful write no trace is left on disk. */
 GPUIR_API void gpuir_builder_destroy(gpuir_builder *builder);
+
+/* ============================================================================
+ * [api-live]  an index that changes
+ *
+ * A live index is a folder of index files, which gpuir_open opens as one. See [api-contracts] for what it promises.
+ * ==========================================================================*/
+
+typedef struct gpuir_live_desc {
+  /* `path` is the folder's. Of a new index all but `order`, which must be NULL, count; of one that exists only
+   * `allocator`, `memory`, `threads`, `simd` and the analyzer's `tokenize` do. Here memory 0 stands for 64 MiB, and
+   * threads 0 for 1. */
+  gpuir_builder_desc settings;
+  int create; /* not 0: make the folder and an empty index in it, if there is none */
+} gpuir_live_desc;
+
+enum { GPUIR_BY_NAME = 0, GPUIR_BY_SOURCE = 1 };
+
+typedef struct gpuir_live gpuir_live;
+
+/* Opens a live index for writing and locks its folder. Errors: ARGUMENT, NOMEM, IO, UNSUPPORTED; BUSY: another writer
+ * has it; FORMAT: a damaged index, or a folder that is none. */
+GPUIR_API int gpuir_live_open(const gpuir_live_desc *desc, gpuir_live **live, gpuir_error *err);
+/* Adds a document: the next refresh or commit shows it. Arguments as of gpuir_builder_add_text. Errors: ARGUMENT;
+ * NOMEM, IO, LIMIT, CANCELLED, UNSUPPORTED: then the handle can only be closed. */
+GPUIR_API int gpuir_live_add(gpuir_live *live, const gpuir_doc_desc *doc, const char *text, size_t len,
+                             gpuir_error *err);
+/* Deletes all documents whose name (GPUIR_BY_NAME) or source (GPUIR_BY_SOURCE) is these bytes, also those added since
+ * the last refresh; the next refresh or commit shows it. *n (or NULL): how many they are; none is no error. To replace
+ * a document, delete and add it. The first call of each kind reads all names or sources, and keeps 8 bytes a document.
+ * Errors: ARGUMENT (also for no bytes); NOMEM; FORMAT for a damaged file: then the handle can only be closed. */
+GPUIR_API int gpuir_live_delete(gpuir_live *live, int by, const char *bytes, size_t len, uint64_t *n,
+                                gpuir_error *err);
+/* Makes *index a snapshot with all that was added and deleted. It is released by gpuir_close, before or after the
+ * handle, and shares with other snapshots what it has in common with them. Nothing is synced to disk. Errors: as of
+ * gpuir_live_add. */
+GPUIR_API int gpuir_live_refresh(gpuir_live *live, gpuir_index **index, gpuir_error *err);
+/* Makes all that was added and deleted durable, and visible to whoever opens the folder. Errors: as of
+ * gpuir_live_add. */
+GPUIR_API int gpuir_live_commit(gpuir_live *live, gpuir_error *err);
+/* Merges some files into one, if that is worth while, or with `all` all of them; deleted documents leave them.
+ * Refreshed documents take part, and the next refresh or commit shows the result. *more (or NULL): 1 if another step is
+ * worth while. May run in one other thread beside all other functions but gpuir_live_close. Errors: BUSY: another merge
+ * is running; NOMEM, IO, FORMAT, UNSUPPORTED, CANCELLED: then nothing has changed. */
+GPUIR_API int gpuir_live_merge(gpuir_live *live, int all, int *more, gpuir_error *err);
+/* Releases the handle and the lock; NULL is allowed. What was not committed is gone. */
+GPUIR_API void gpuir_live_close(gpuir_live *live);
 
 /* ============================================================================
  * [api-search]  queries and searching
@@ -460,7 +582,7 @@ typedef struct gpuir_query_desc {
   int mode;         /* GPUIR_AND, GPUIR_OR or GPUIR_ANDOR */
   int custom_bm25;  /* not 0: k1 and b below instead of the index's */
   float k1, b;      /* k1 in [0, 1000], b in [0, 1] */
-  int no_operators; /* a leading '-' does not negate (TREC topics) */
+  int no_operators; /* '-', '"' and '*' have no meaning (TREC topics) */
 } gpuir_query_desc;
 
 typedef struct gpuir_query gpuir_query;
@@ -468,8 +590,19 @@ typedef struct gpuir_query gpuir_query;
 /* Parses words parted by white space; a leading '-' negates a word. The index's analyzer turns
  * each word into tokens: those of a positive word all join the query, any of a negated word's
  * excludes. A term that occurs q times weighs q times. Unknown negated terms are ignored; an
- * unknown positive term makes AND empty. The text is any bytes and is not kept.
- * Errors: ARGUMENT, QUERY, TERMS, RANGE, UNSUPPORTED, NOMEM. */
+ * unknown positive term makes AND empty.
+ *
+ * Only at the start of a word '"' or '-"' opens a phrase, which the next '"' closes; what follows begins a new word.
+ * Only a last '*' behind a letter or digit makes a prefix of the word's last token, which is neither stopped nor
+ * stemmed. All else is literal: ( ) ~ : + AND OR NOT have no meaning. A phrase of one token is that word; one with an
+ * unknown term is unknown. The distinct terms, those of phrases included, are at most GPUIR_MAX_TERMS, and so are a
+ * phrase's tokens.
+ *
+ * The text is any bytes and is not kept. Where documents were deleted, it counts those that hold each term: a
+ * millisecond for some 2 million postings, once a process and file.
+ * Errors: ARGUMENT, TERMS, RANGE, NOMEM; QUERY without a positive term, or for a quote that is not closed (err->offset
+ * is the quote's in the text); LIMIT for a prefix of too many terms; UNSUPPORTED for a phrase in an index built without
+ * positions, or a prefix where terms are stems; FORMAT for a damaged list. */
 GPUIR_API int gpuir_query_parse(const gpuir_index *index, const gpuir_query_desc *desc, const char *text,
                                 size_t len, gpuir_query **query, gpuir_error *err);
 GPUIR_API void gpuir_query_destroy(gpuir_query *query);
@@ -499,7 +632,11 @@ typedef struct gpuir_searcher gpuir_searcher;
  * Errors: ARGUMENT, NOMEM; UNSUPPORTED for a method that GPUIR_NO_LAB leaves out. */
 GPUIR_API int gpuir_searcher_create(gpuir_index *index, const gpuir_searcher_desc *desc,
                                     gpuir_searcher **searcher, gpuir_error *err);
+/* Waits for batches in flight, whose answers are lost. */
 GPUIR_API void gpuir_searcher_destroy(gpuir_searcher *searcher);
+/* Moves a searcher to another index, such as a later snapshot, and keeps its memory and settings; a backend is dropped.
+ * Its queries and explanations stay with the old index. Errors: ARGUMENT. */
+GPUIR_API int gpuir_searcher_move(gpuir_searcher *searcher, gpuir_index *index);
 /* Changes the timeout of later searches; 0: none. */
 GPUIR_API void gpuir_searcher_set_timeout(gpuir_searcher *searcher, uint64_t timeout_ns);
 
@@ -512,9 +649,42 @@ GPUIR_API int gpuir_search(gpuir_searcher *searcher, const gpuir_query *query, g
  * number to counts[i]. Errors: as gpuir_search, of the first query that failed. */
 GPUIR_API int gpuir_search_batch(gpuir_searcher *searcher, const gpuir_query *const *queries, size_t nq,
                                  size_t k, gpuir_hit *hits, uint32_t *counts);
+
+/* ---- batches in flight: the caller's work overlaps a device's ---- */
+
+/* What a batch asks for and where its answers go. The arrays, the queries and the flags stay the caller's and are kept
+ * until the batch is finished; hits, counts and statuses may be written from begin to finish, and until then mean
+ * nothing. */
+typedef struct gpuir_batch_desc {
+  const gpuir_query *const *queries; /* nq */
+  size_t nq, k;
+  gpuir_hit *hits;  /* [nq * k]: query i's from i * k on */
+  uint32_t *counts; /* [nq]: how many those are */
+  int *statuses;    /* [nq]: each query's own; NULL: the batch's is enough */
+  /* When each is out of time, [nq], in nanoseconds of CLOCK_MONOTONIC; 0: never. NULL: none ever is. */
+  const uint64_t *deadlines;
+  /* Flags, [nq], read atomically: one that is not 0 stops its query. Each may be NULL, as may the array. */
+  const int *const *cancels;
+} gpuir_batch_desc;
+
+typedef struct gpuir_batch gpuir_batch;
+
+/* Begins a batch and returns before it is answered: with a backend, queries are planned and their work is handed to
+ * the device; without one, gpuir_search_finish will do the work. Two batches of a searcher may be in flight at once and
+ * be finished in any order; other searches of it may go on beside one. All calls for one searcher's batches are one
+ * thread's at a time, as the searcher's are. *batch is the searcher's. *desc is copied. Errors: as gpuir_search_batch;
+ * BUSY when two batches are in flight. After an error nothing is in flight. */
+GPUIR_API int gpuir_search_begin(gpuir_searcher *searcher, const gpuir_batch_desc *desc, gpuir_batch **batch);
+/* Returns 1 if gpuir_search_finish will not have to wait for a device, else 0; never waits. A batch that takes several
+ * launches, and the searcher's other one, are moved on by it. */
+GPUIR_API int gpuir_search_poll(gpuir_batch *batch);
+/* Waits for a batch, hands out its hits and ends it. Errors: as gpuir_search_batch, of the first query that failed; a
+ * failed query's count is 0, and without `statuses` all counts are. */
+GPUIR_API int gpuir_search_finish(gpuir_batch *batch);
+
 /* Counts the matching documents without ranking (ANDOR counts as AND). Errors: as gpuir_search. */
 GPUIR_API int gpuir_count(gpuir_searcher *searcher, const gpuir_query *query, uint64_t *matches);
-/* Detail of the searcher's last failure: code 0 when there was none. */
+/* Detail of the searcher's last failure, one of a backend's too that the CPU made good: code 0 when there was none. */
 GPUIR_API void gpuir_searcher_error(const gpuir_searcher *searcher, gpuir_error *err);
 
 typedef struct gpuir_searcher_info {
@@ -522,7 +692,7 @@ typedef struct gpuir_searcher_info {
   uint64_t postings_scored;
   uint64_t blocks_decoded, blocks_total; /* of docIDs; total: of all lists of all queries */
   uint64_t tiles_scored, tiles_total;    /* docID tiles of the pruned OR */
-  uint64_t backend_failures;             /* answered by the CPU instead */
+  uint64_t backend_failures;             /* queries that the CPU answered instead */
 } gpuir_searcher_info;
 
 /* Counters since the searcher was made, its threads included. */
@@ -533,7 +703,9 @@ typedef struct gpuir_explain_term {
   size_t term_len;
   uint32_t q; /* occurrences in the query */
   int negated;
-  uint32_t df, tf;         /* tf 0: not in the document; df 0: not in the index */
+  uint32_t tokens;         /* of a phrase, whose term is written "like this"; otherwise 1 */
+  uint32_t members;        /* terms that a prefix, whose term is written lik*, stands for; otherwise 0 */
+  uint32_t df, tf;         /* tf 0: not in the document; df 0: not in the index, or a phrase */
   float idf, weight, norm; /* weight W and norm K of this document, see gpuir_explanation */
   uint32_t contribution;   /* c, to be taken q times */
 } gpuir_explain_term;
@@ -551,7 +723,7 @@ typedef struct gpuir_explanation {
   char plan[200];                            /* how the engine evaluates the query, and why */
 } gpuir_explanation;
 
-/* Errors: NOT_FOUND for a docid that does not exist; ARGUMENT, NOMEM. */
+/* Errors: NOT_FOUND for a docid that does not exist, or was deleted; ARGUMENT, NOMEM. */
 GPUIR_API int gpuir_explain(gpuir_searcher *searcher, const gpuir_query *query, uint32_t docid,
                             gpuir_explanation *explanation);
 
@@ -561,7 +733,8 @@ GPUIR_API int gpuir_explain(gpuir_searcher *searcher, const gpuir_query *query, 
 
 typedef struct gpuir_cursor gpuir_cursor;
 
-/* Opens the postings of term `id`, on its first document. Errors: NOT_FOUND, NOMEM, FORMAT. */
+/* Opens the postings of term `id`, on its first document. Errors: NOT_FOUND, NOMEM, FORMAT; UNSUPPORTED with several
+ * segments, or deletions. */
 GPUIR_API int gpuir_cursor_open(const gpuir_index *index, uint64_t term_id, gpuir_cursor **cursor,
                                 gpuir_error *err);
 GPUIR_API void gpuir_cursor_close(gpuir_cursor *cursor);
@@ -573,28 +746,41 @@ GPUIR_API uint32_t gpuir_cursor_next(gpuir_cursor *cursor);
 GPUIR_API uint32_t gpuir_cursor_next_geq(gpuir_cursor *cursor, uint32_t docid);
 /* The term frequency in the current document; 0 at the end. */
 GPUIR_API uint32_t gpuir_cursor_tf(gpuir_cursor *cursor);
+/* Writes the term's first positions in the current document, ascending, to positions[0..*n): as many as there are, or
+ * `cap`. See gpuir_term_positions. Errors: ARGUMENT; UNSUPPORTED for an index built without positions; NOT_FOUND at the
+ * end; FORMAT. */
+GPUIR_API int gpuir_cursor_positions(gpuir_cursor *cursor, uint32_t *positions, uint32_t cap, uint32_t *n);
 
 /* ============================================================================
  * [api-backends]  backends; the GPU
  * ==========================================================================*/
 
-#define GPUIR_BACKEND_VERSION 1
+#define GPUIR_BACKEND_VERSION 2
 
-/* A backend answers batches in place of the CPU engine and must return the same bits.
- * `search` fills hits and counts as gpuir_search_batch does and returns a status; it may fill
- * *err. `close`, if any, is called when the searcher is destroyed or gets another backend. */
+/* A backend answers batches in place of the CPU engine and must return the same bits. No call but finish and close may
+ * wait for a device. All calls are one thread's at a time; at most two batches are in flight, finished in any order.
+ * `begin` takes a batch, to which it sets *running, and may read *batch only until it returns. batch->statuses is never
+ *     NULL and all 0. `deadline`, of all queries, is as gpuir_batch_desc.deadlines; `cancel`, of all too, may be NULL.
+ *     A status other than 0: the batch is not in flight.
+ * `poll` returns whether finish need not wait.
+ * `finish` returns when all is written: counts, hits, and the status of each query that failed. It returns the first of
+ *     these; 0: all queries are answered.
+ * `close`, if any, is called when the searcher is destroyed or gets another backend; then nothing is in flight.
+ * Each may fill *err, for the first query that failed. */
 typedef struct gpuir_backend {
   uint32_t version; /* GPUIR_BACKEND_VERSION */
   const char *name;
   void *context;
-  int (*search)(void *context, const gpuir_query *const *queries, size_t nq, size_t k, gpuir_hit *hits,
-                uint32_t *counts, gpuir_error *err);
+  int (*begin)(void *context, const gpuir_batch_desc *batch, uint64_t deadline, const int *cancel,
+               void **running, gpuir_error *err);
+  int (*poll)(void *context, void *running);
+  int (*finish)(void *context, void *running, gpuir_error *err);
   void (*close)(void *context);
 } gpuir_backend;
 
 /* Lets `backend` (copied; NULL: the CPU) answer this searcher's searches. With `fallback` the
- * CPU answers what the backend could not, and gpuir_searcher_get_info counts it; without, the
- * backend's error is returned. Errors: ARGUMENT, VERSION. */
+ * CPU answers the queries that the backend could not, and gpuir_searcher_get_info counts them; without, the
+ * backend's error is returned. Errors: ARGUMENT, VERSION, BUSY (a batch is in flight). */
 GPUIR_API int gpuir_searcher_set_backend(gpuir_searcher *searcher, const gpuir_backend *backend,
                                          int fallback);
 /* "cpu", or the backend's name. */
@@ -712,6 +898,7 @@ GPUIR_API int gpuir_codec_get_info(const gpuir_index *index, int docids,
 #if defined(GPUIR_IMPLEMENTATION) && !defined(GPUIR_IMPLEMENTED)
 #define GPUIR_IMPLEMENTED
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <float.h>
@@ -807,10 +994,10 @@ GPUIR_API const char *gpuir_strerror(int status) {
     case GPUIR_E_NOMEM: return "out of memory";
     case GPUIR_E_IO: return "input/output error";
     case GPUIR_E_FORMAT: return "not a gpuir index, or a damaged one";
-    case GPUIR_E_VERSION: return "index of an unknown format version";
+    case GPUIR_E_VERSION: return "index of another format version";
     case GPUIR_E_CHECKSUM: return "checksum mismatch";
     case GPUIR_E_RANGE: return "score out of range";
-    case GPUIR_E_QUERY: return "query without a positive term";
+    case GPUIR_E_QUERY: return "malformed query, or one without a positive term";
     case GPUIR_E_TERMS: return "too many distinct terms in the query";
     case GPUIR_E_DEADLINE: return "deadline exceeded";
     case GPUIR_E_CANCELLED: return "cancelled";
@@ -820,7 +1007,7 @@ GPUIR_API const char *gpuir_strerror(int status) {
     case GPUIR_E_UNSUPPORTED: return "not supported by this build";
 #endif
     case GPUIR_E_LIMIT: return "limit of the index format exceeded";
-    case GPUIR_E_BUSY: return "another build of this index is running";
+    case GPUIR_E_BUSY: return "busy: another build of this index, or two batches, are on their way";
     case GPUIR_E_NOT_FOUND: return "not found";
     case GPUIR_E_BACKEND: return "backend failure";
     default: return "unknown status";
@@ -1032,60 +1219,76 @@ static int gpuir__sync_folder(const char *folder) {
   return failed ? -1 : 0;
 }
 
-/* A temporary file that is written from front to back through a buffer. It is unlinked as soon
- * as it is open, so that nothing is left of it when the process ends in whatever way. */
+/* A temporary file that is written from front to back through a buffer. There is none as long as the buffer, which
+ * grows to its size, has room for all. It is unlinked as soon as it is open, so that nothing is left of it when the
+ * process ends in whatever way. */
 typedef struct gpuir__spool {
-  int fd;       /* -1: closed */
+  int fd;       /* -1: no file yet */
   uint64_t len; /* bytes given to gpuir__spool_put, buffered ones included */
   uint8_t *buf;
-  size_t fill, cap;
-  const char *path; /* for messages; the caller's */
+  size_t fill, room, cap; /* bytes of buf that are taken, there, and there at most */
+  const char *path;       /* for the file's name and messages, the caller's; NULL: closed */
+  unsigned number;
+  gpuir_allocator a;
 } gpuir__spool;
 
-#define GPUIR__SPOOL_CLOSED \
-  { -1, 0, NULL, 0, 0, NULL }
-
-/* Opens PATH.N, where N is `number`; `path` must outlive the spool. `cap` is its buffer's size. */
-static int gpuir__spool_open(const gpuir_allocator *a, gpuir__spool *spool, const char *path, unsigned number,
-                             size_t cap, gpuir_error *err) {
-  size_t n = strlen(path) + 16;
-  char *name = (char *)gpuir__alloc(a, n);
+/* Opens a spool whose file, if it gets one, is PATH.N, where N is `number`; `path` must outlive the spool. `cap` is its
+ * buffer's size. */
+static void gpuir__spool_open(const gpuir_allocator *a, gpuir__spool *spool, const char *path,
+                              unsigned number, size_t cap) {
+  memset(spool, 0, sizeof *spool);
   spool->fd = -1;
-  spool->len = 0;
-  spool->fill = 0;
   spool->cap = cap;
   spool->path = path;
-  spool->buf = (uint8_t *)gpuir__alloc(a, cap);
-  if (name && spool->buf) {
-    (void)snprintf(name, n, "%s.%u", path, number);
-    spool->fd = gpuir__create_file(name, 0600);
-    if (spool->fd < 0)
-      (void)gpuir__fail_errno(err, name, "cannot create temporary file");
-    else
-      (void)unlink(name);
-  } else {
-    (void)gpuir__fail_nomem(err);
-  }
-  gpuir__free(a, name, n);
-  if (spool->fd >= 0) return GPUIR_OK;
-  {
-    int code = spool->buf && name ? GPUIR_E_IO : GPUIR_E_NOMEM;
-    gpuir__free(a, spool->buf, cap);
-    spool->buf = NULL;
-    return code;
-  }
+  spool->number = number;
+  spool->a = *a;
 }
 
+/* Makes the spool's file. 0, NOMEM, IO. */
+static int gpuir__spool_file(gpuir__spool *spool, gpuir_error *err) {
+  const size_t n = strlen(spool->path) + 16;
+  char *name = (char *)gpuir__alloc(&spool->a, n);
+  int status = GPUIR_OK;
+  if (!name) return gpuir__fail_nomem(err);
+  (void)snprintf(name, n, "%s.%u", spool->path, spool->number);
+  spool->fd = gpuir__create_file(name, 0600);
+  if (spool->fd < 0)
+    status = gpuir__fail_errno(err, name, "cannot create temporary file");
+  else
+    (void)unlink(name);
+  gpuir__free(&spool->a, name, n);
+  return status;
+}
+
+/* Writes what the buffer has to the file, if there is one. */
 static int gpuir__spool_flush(gpuir__spool *spool, gpuir_error *err) {
+  if (spool->fd < 0) return GPUIR_OK;
   if (gpuir__pwrite_all(spool->fd, spool->buf, spool->fill, spool->len - spool->fill))
     return gpuir__fail_errno(err, spool->path, "cannot write temporary file");
   spool->fill = 0;
   return GPUIR_OK;
 }
 
+/* Makes room for n more bytes in the buffer, as far as it may grow. 0 or NOMEM. */
+static int gpuir__spool_grow(gpuir__spool *spool, size_t n) {
+  size_t room = 2 * spool->room + 256;
+  void *p;
+  if (n <= spool->room - spool->fill || spool->room == spool->cap) return GPUIR_OK;
+  if (n > spool->cap - spool->fill || room > spool->cap) room = spool->cap;
+  if (room < spool->fill + n && n <= spool->cap - spool->fill) room = spool->fill + n;
+  p = spool->a.resize(spool->a.user, spool->buf, spool->room, room);
+  if (!p) return GPUIR_E_NOMEM;
+  spool->buf = (uint8_t *)p;
+  spool->room = room;
+  return GPUIR_OK;
+}
+
 static int gpuir__spool_put(gpuir__spool *spool, const void *bytes, size_t n, gpuir_error *err) {
-  if (n > spool->cap - spool->fill) {
-    int status = gpuir__spool_flush(spool, err);
+  if (GPUIR__UNLIKELY(n > spool->room - spool->fill) && gpuir__spool_grow(spool, n))
+    return gpuir__fail_nomem(err);
+  if (GPUIR__UNLIKELY(n > spool->cap - spool->fill)) {
+    int status = spool->fd < 0 ? gpuir__spool_file(spool, err) : GPUIR_OK;
+    if (!status) status = gpuir__spool_flush(spool, err);
     if (status) return status;
     if (n >= spool->cap) {
       if (gpuir__pwrite_all(spool->fd, bytes, n, spool->len))
@@ -1100,30 +1303,47 @@ static int gpuir__spool_put(gpuir__spool *spool, const void *bytes, size_t n, gp
   return GPUIR_OK;
 }
 
-/* Reads n flushed bytes at `offset`. */
+/* Reads n bytes at `offset`. */
 static int gpuir__spool_get(const gpuir__spool *spool, void *bytes, size_t n, uint64_t offset,
                             gpuir_error *err) {
-  if (gpuir__pread_all(spool->fd, bytes, n, offset))
+  const uint64_t flushed = spool->len - spool->fill;
+  const size_t filed = offset < flushed ? (size_t)gpuir__min64(n, flushed - offset) : 0;
+  if (n > spool->len || offset > spool->len - n) {
+    errno = EIO;
     return gpuir__fail_errno(err, spool->path, "cannot read temporary file");
+  }
+  if (filed && gpuir__pread_all(spool->fd, bytes, filed, offset))
+    return gpuir__fail_errno(err, spool->path, "cannot read temporary file");
+  if (n > filed) memcpy((uint8_t *)bytes + filed, spool->buf + (offset + filed - flushed), n - filed);
   return GPUIR_OK;
 }
 
-static void gpuir__spool_close(const gpuir_allocator *a, gpuir__spool *spool) {
-  if (spool->fd >= 0) (void)close(spool->fd);
-  gpuir__free(a, spool->buf, spool->cap);
-  spool->fd = -1;
+/* Writes the buffer to the file, if there is one, and then does without it: nothing will be put any more. */
+static int gpuir__spool_end(gpuir__spool *spool, gpuir_error *err) {
+  int status = gpuir__spool_flush(spool, err);
+  if (status || spool->fd < 0) return status;
+  gpuir__free(&spool->a, spool->buf, spool->room);
   spool->buf = NULL;
+  spool->room = 0;
+  return GPUIR_OK;
 }
 
-/* Whether `bytes` stand at `offset`, of which not all need be flushed. */
+static void gpuir__spool_close(gpuir__spool *spool) {
+  if (spool->fd >= 0) (void)close(spool->fd);
+  if (spool->buf) gpuir__free(&spool->a, spool->buf, spool->room);
+  spool->fd = -1;
+  spool->buf = NULL;
+  spool->path = NULL;
+}
+
+/* Whether `bytes` stand at `offset`. */
 static int gpuir__spool_has(const gpuir__spool *spool, const void *bytes, size_t n, uint64_t offset, int *has,
                             gpuir_error *err) {
   const uint8_t *p = (const uint8_t *)bytes;
-  const uint64_t flushed = spool->len - spool->fill;
   uint8_t chunk[256];
   *has = 1;
-  while (n && *has && offset < flushed) {
-    size_t m = (size_t)gpuir__min64(gpuir__min64(n, sizeof chunk), flushed - offset);
+  while (n && *has) {
+    size_t m = (size_t)gpuir__min64(n, sizeof chunk);
     int status = gpuir__spool_get(spool, chunk, m, offset, err);
     if (status) return status;
     *has = !memcmp(chunk, p, m);
@@ -1131,7 +1351,6 @@ static int gpuir__spool_has(const gpuir__spool *spool, const void *bytes, size_t
     n -= m;
     offset += m;
   }
-  if (n && *has) *has = !memcmp(spool->buf + (offset - flushed), p, n);
   return GPUIR_OK;
 }
 
@@ -1155,9 +1374,11 @@ static void gpuir__area_free(const gpuir_allocator *a, gpuir__area *area) {
 
 static int gpuir__area_map(const gpuir_allocator *a, gpuir__area *area, size_t n, const char *path,
                            unsigned number, gpuir_error *err) {
-  gpuir__spool file = GPUIR__SPOOL_CLOSED;
-  int status = gpuir__spool_open(a, &file, path, number, 1, err);
+  gpuir__spool file;
   void *p;
+  int status;
+  gpuir__spool_open(a, &file, path, number, 1);
+  status = gpuir__spool_file(&file, err);
   if (status) return status;
   if (gpuir__allocate(file.fd, n)) {
     status = gpuir__fail_errno(err, path, "cannot reserve space for a temporary file");
@@ -1171,7 +1392,7 @@ static int gpuir__area_map(const gpuir_allocator *a, gpuir__area *area, size_t n
       area->mapped = 1;
     }
   }
-  gpuir__spool_close(a, &file);
+  gpuir__spool_close(&file);
   return status;
 }
 
@@ -1238,6 +1459,13 @@ GPUIR_HD static inline unsigned gpuir__width64(uint64_t v) {
 #else
   return v ? 64u - (unsigned)__builtin_clzll(v) : 0;
 #endif
+}
+
+/* Returns the upper half of a * b. */
+static inline uint64_t gpuir__mul_high(uint64_t a, uint64_t b) {
+  const uint64_t a0 = (uint32_t)a, a1 = a >> 32, b0 = (uint32_t)b, b1 = b >> 32;
+  const uint64_t middle = a1 * b0 + (a0 * b0 >> 32), low = a0 * b1 + (uint32_t)middle;
+  return a1 * b1 + (middle >> 32) + (low >> 32);
 }
 
 /* Return the position of the lowest one of v != 0, from 0. */
@@ -2462,12 +2690,12 @@ GPUIR__AVX2 GPUIR__INLINE gpuir__words32 gpuir__avx2_low32(const uint8_t *p, uns
 
 /* A narrow block under decoding. */
 typedef struct gpuir__narrow {
-  const uint8_t *p; /* its low bits, of w bits each */
-  unsigned w;
   gpuir__low32 low;
+  const uint8_t *p;     /* its low bits, of w bits each */
   const uint8_t *marks; /* a bit a value: it is an exception */
   const uint16_t *high; /* the exceptions' high bits, as gpuir__avx2_highs16 writes them */
-  unsigned rank;        /* exceptions before the next step */
+  unsigned w;
+  unsigned rank; /* exceptions before the next step */
 } gpuir__narrow;
 
 /* Begins to decode a narrow block whose low bits begin at p. If `exceptions`, a constant, `marks` is the bitmap, 16
@@ -2848,7 +3076,7 @@ GPUIR__AVX512 GPUIR__INLINE void gpuir__bp128_wide_avx512(const uint8_t *p, unsi
 }
 
 /* Kernels wide_docids and wide_freqs of both levels: a function for blocks with and without exceptions each. */
-#define GPUIR__WIDE(target, level)                                                                          \
+#define GPUIR__WIDE_DOCIDS(target, level)                                                                   \
   target static void gpuir__wide_docids_##level(const uint8_t *p, unsigned w, uint32_t count, int vertical, \
                                                 const gpuir__bp128_view *v, uint32_t prev, uint32_t limit,  \
                                                 uint32_t *out) {                                            \
@@ -2856,17 +3084,21 @@ GPUIR__AVX512 GPUIR__INLINE void gpuir__bp128_wide_avx512(const uint8_t *p, unsi
       gpuir__bp128_wide_##level(p, w, count, vertical, v, 1, prev, limit, out);                             \
     else                                                                                                    \
       gpuir__bp128_wide_##level(p, w, count, vertical, NULL, 1, prev, limit, out);                          \
-  }                                                                                                         \
-  target static void gpuir__wide_freqs_##level(const uint8_t *p, unsigned w, uint32_t count, int vertical,  \
-                                               const gpuir__bp128_view *v, uint32_t *out) {                 \
-    if (v)                                                                                                  \
-      gpuir__bp128_wide_##level(p, w, count, vertical, v, 0, 0, 0, out);                                    \
-    else                                                                                                    \
-      gpuir__bp128_wide_##level(p, w, count, vertical, NULL, 0, 0, 0, out);                                 \
   }
-GPUIR__WIDE(GPUIR__AVX2, avx2)
-GPUIR__WIDE(GPUIR__AVX512, avx512)
-#undef GPUIR__WIDE
+#define GPUIR__WIDE_FREQS(target, level)                                                                   \
+  target static void gpuir__wide_freqs_##level(const uint8_t *p, unsigned w, uint32_t count, int vertical, \
+                                               const gpuir__bp128_view *v, uint32_t *out) {                \
+    if (v)                                                                                                 \
+      gpuir__bp128_wide_##level(p, w, count, vertical, v, 0, 0, 0, out);                                   \
+    else                                                                                                   \
+      gpuir__bp128_wide_##level(p, w, count, vertical, NULL, 0, 0, 0, out);                                \
+  }
+GPUIR__WIDE_DOCIDS(GPUIR__AVX2, avx2)
+GPUIR__WIDE_DOCIDS(GPUIR__AVX512, avx512)
+GPUIR__WIDE_FREQS(GPUIR__AVX2, avx2)
+GPUIR__WIDE_FREQS(GPUIR__AVX512, avx512)
+#undef GPUIR__WIDE_DOCIDS
+#undef GPUIR__WIDE_FREQS
 
 /* ---- decoding with vectors ---- */
 
@@ -4240,6 +4472,17 @@ static size_t gpuir__pfl_scratch(const gpuir__stream *s) {
   return sizeof(gpuir__pfl_state) + (size_t)memory * sizeof(uint32_t);
 }
 
+/* Returns 1 if the directory has, of each block, the number of exceptions before it: the device starts there. */
+static int gpuir__pfl_counts_hold(const gpuir__stream *s, const uint32_t *positions, uint32_t number) {
+  const uint32_t nblocks = s->offset ? (s->n - 1) / GPUIR__BLOCK + 1 : 0;
+  uint32_t block, e = 0;
+  for (block = 0; block < nblocks; block++) {
+    while (e < number && positions[e] / GPUIR__BLOCK < block) e++;
+    if (s->offset[block] != e) return 0;
+  }
+  return 1;
+}
+
 static int gpuir__pfl_open(gpuir__stream *s) {
   gpuir__pfl_state *state = (gpuir__pfl_state *)s->scratch;
   uint32_t *memory = (uint32_t *)(void *)(state + 1);
@@ -4255,7 +4498,8 @@ static int gpuir__pfl_open(gpuir__stream *s) {
   if (!number) return GPUIR_OK;
   end = gpuir__pfl_decode(state->top.rest, number, depth - 1, memory, memory + (size_t)number * 2);
   if (end) end = gpuir__pfl_decode(end, number, depth - 1, memory + number, memory + (size_t)number * 2);
-  return end ? gpuir__pfl_positions(memory + number, number, s->n) : GPUIR_E_FORMAT;
+  if (!end || gpuir__pfl_positions(memory + number, number, s->n)) return GPUIR_E_FORMAT;
+  return gpuir__pfl_counts_hold(s, memory + number, number) ? GPUIR_OK : GPUIR_E_FORMAT;
 }
 
 /* Returns the first exception at value i of the list or behind it. */
@@ -5567,9 +5811,55 @@ static float gpuir__weight(float idf, float k1) {
   return (float)((double)idf * ((double)k1 + 1.0) * GPUIR_SCORE_ONE);
 }
 
-/* Computes ln(1 + (documents - df + 1/2) / (df + 1/2)). */
+/* Computes atanh(z) / z - 1 = w/3 + w^2/5 + w^3/7 + ... of w = z^2 <= 1/32; w and the sum are in units of 2^-68. The
+ * constants are 1/3, 1/5 ... 1/13 in units of 2^-64 and 1/15 ... 1/21 in units of 2^-32, which their small factors
+ * allow; what is left out is below 2^-59. */
+static uint64_t gpuir__atanh_rest(uint64_t w) {
+  const uint64_t v = w >> 32;
+  uint64_t p = 0x0c30c30cu;
+  p = 0x0d79435eu + (v * p >> 36);
+  p = 0x0f0f0f0fu + (v * p >> 36);
+  p = 0x11111111u + (v * p >> 36);
+  p = 0x13b13b13b13b13b1u + (v * p >> 4);
+  p = 0x1745d1745d1745d1u + (gpuir__mul_high(w, p) >> 4);
+  p = 0x1c71c71c71c71c71u + (gpuir__mul_high(w, p) >> 4);
+  p = 0x2492492492492492u + (gpuir__mul_high(w, p) >> 4);
+  p = 0x3333333333333333u + (gpuir__mul_high(w, p) >> 4);
+  p = 0x5555555555555555u + (gpuir__mul_high(w, p) >> 4);
+  return gpuir__mul_high(w, p);
+}
+
+/* Computes idf = ln(a / b) of a = 2 * documents + 2 and b = 2 * df + 1, which is ln(1 + (documents - df + 1/2) /
+ * (df + 1/2)); 0 if df exceeds the documents, which are at most GPUIR__MAX_DOCUMENTS. With a / b = 2^e * m, m in
+ * [5/7, 7/5], it is e ln 2 + 2 atanh(z), z = (m - 1) / (m + 1). Integers give the same bits on every machine, which a
+ * libm does not promise. The error is below 2^-50 (relative, where e is 0) before the one rounding to binary32: the
+ * result is the nearest one unless the value is that close to the middle of two. Two neighbouring df lie at least
+ * 2^-32 apart, so idf never rises with df. */
 static float gpuir__idf(uint64_t documents, uint32_t df) {
-  return (float)log(1.0 + ((double)documents - (double)df + 0.5) / ((double)df + 0.5));
+  uint64_t a = 2 * documents + 2, b = 2 * (uint64_t)df + 1, sum, rest, z, x;
+  unsigned e, t;
+  if (a <= b) return 0.0f;
+  e = gpuir__width64(a) - gpuir__width64(b);
+  b <<= e;
+  if (a * 5 > b * 7) {
+    e++;
+    b <<= 1;
+  } else if (a * 7 < b * 5) {
+    e--;
+    a <<= 1;
+  }
+  sum = a + b;
+  rest = a > b ? a - b : b - a;
+  t = gpuir__width64(sum) - gpuir__width64(rest);
+  t = t > 4 ? t - 4 : 0; /* a small z gets t bits more */
+  rest <<= 30 + t;
+  z = (rest / sum << 29 | (rest % sum << 29) / sum) << 7; /* in units of 2^-(66+t) */
+  x = z >> t;
+  z += gpuir__mul_high(z, gpuir__atanh_rest(gpuir__mul_high(x, x))) >> 4;
+  if (!e) return (float)(z >> 1) / 18446744073709551616.0f / (float)((uint64_t)1 << t);
+  x = (e * (uint64_t)0xb17217f7u << 26) + (e * (uint64_t)0xd1cf79acu >> 6); /* e ln 2, in units of 2^-58 */
+  x = a > b ? x + (z >> (7 + t)) : x - (z >> (7 + t));
+  return (float)x / 288230376151711744.0f;
 }
 
 /* Rounds x in [0, 2^32) half to even: adding 1.5 * 2^52 leaves the rounded integer in the low bits. */
@@ -5789,17 +6079,16 @@ static const uint32_t gpuir__seed_ranks[GPUIR__SEEDS] = {10, 100, 1000};
  * their k-th contributions: they are stored for longer ones only. */
 #define GPUIR__WHOLE 4096u
 
-/* A term's record; there is one a term, in term order. */
+/* A term's record, as it is taken out of the dictionary. */
 typedef struct gpuir__record {
   uint32_t df;
-  float idf;
   uint64_t
       docs; /* df 1: the docID; short: offset in docIDs behind the long lists; long: index of gpuir__long */
   uint64_t freqs;    /* df 1: tf; short: offset in frequencies behind the long lists; long: 0 */
-  uint16_t docs_len; /* short: bytes of the streams; otherwise 0 */
-  uint16_t freqs_len;
+  uint32_t docs_len; /* short: bytes of the streams, up to 65535; otherwise 0 */
+  uint32_t freqs_len;
   uint8_t codec, freq_codec;
-  uint16_t zero;
+  uint64_t positions, positions_len; /* bytes in section positions; 0 in an index without */
 } gpuir__record;
 
 /* Where a long list stands; there is one a long list, in term order. */
@@ -5815,13 +6104,15 @@ typedef struct gpuir__long {
 /* ---- list views: one term's postings, opened ---- */
 
 typedef struct gpuir__list {
-  uint32_t df, nblocks; /* postings; blocks of GPUIR__BLOCK postings, the last one may have fewer */
-  float idf;
+  uint32_t df, nblocks;       /* postings; blocks of GPUIR__BLOCK postings, the last one may have fewer */
   uint32_t one_docid, one_tf; /* the posting of a list with df 1 */
   const uint32_t *last;       /* long lists: [block] last docID; otherwise NULL */
   const uint32_t *bounds;     /* long lists: [block] GPUIR__BLOCK_PAIRS pairs; otherwise NULL */
   const uint32_t *seeds;      /* GPUIR__SEEDS k-th greatest contributions, or NULL */
   const gpuir__long *extent;  /* long lists; otherwise NULL */
+  const uint8_t *positions;   /* positions_len bytes, see [09b-positions]; NULL: the index has no positions */
+  uint64_t positions_len;
+  const uint32_t *positions_off; /* long lists: [block] where its positions begin, in units of 4 bytes */
   gpuir__stream docs, freqs;
   void *memory; /* scratch of the codecs */
   size_t memory_size;
@@ -5997,6 +6288,189 @@ static uint32_t gpuir__cursor_step(gpuir__cursor *c) {
 }
 
 /* ============================================================================
+ * [09b-positions]  positions: where in its documents a term stands
+ *
+ * A token's position is its number among its document's indexed tokens, from 0. The positions of a list are kept in
+ * blocks of 128 postings, as its docIDs are, and start anew in each; a list without a directory is one block. A
+ * posting's positions are written as gaps: the first one itself, each further one less its predecessor less one. A
+ * block of postings whose tf add up to n is
+ *
+ *     widths     ceil(n / 32) bytes            of each chunk of 32 gaps the number of bits of each, 0 to 32
+ *     chunks     4 w bytes a chunk             32 gaps, packed horizontally, see gpuir__packed_value
+ *                ceil(m w / 8) bytes           the last chunk, if it has m < 32 gaps
+ *     padding    to a multiple of 4 bytes from the list's beginning, if the list has a directory
+ *
+ * Any gap is read alone once the widths before its chunk are added up; no posting but the wanted ones is decoded.
+ *
+ * Uses      [02-vectors], [09-postings].
+ * Start at  gpuir__positions_encode; gpuir__positions_open and gpuir__occurrences_next (reading).
+ * Tests     tests/unit/09b_positions.c
+ * ==========================================================================*/
+
+#define GPUIR__CHUNK 32u     /* gaps of a chunk */
+#define GPUIR__CHUNK_UNIT 4u /* bytes that one step of a block's offset stands for; of a chunk a bit wide */
+#define GPUIR__SKIP_CHUNKS (1u << 16) /* width bytes that are read between two looks at a deadline */
+
+/* Appends a chunk of n <= 32 gaps; returns its width, or -1 without memory. */
+static int gpuir__chunk_put(const gpuir_allocator *a, gpuir__buf *out, const uint32_t *gaps, uint32_t n) {
+  uint8_t *to = gpuir__buf_room(a, out, GPUIR__CHUNK * 4 + 4);
+  uint32_t all = 0, i;
+  unsigned w;
+  if (!to) return -1;
+  for (i = 0; i < n; i++) all |= gaps[i];
+  w = gpuir__width32(all);
+  gpuir__pack(to, gaps, n, w);
+  out->len += (size_t)gpuir__packed_size(n, w);
+  return (int)w;
+}
+
+/* Appends the block of n postings with these frequencies; positions[] has those of each posting, ascending, one posting
+ * behind the other. 0 or NOMEM. */
+static int gpuir__positions_encode(const gpuir_allocator *a, gpuir__buf *out, const uint32_t *tfs, uint32_t n,
+                                   const uint32_t *positions) {
+  const size_t widths = out->len;
+  uint64_t total = 0, chunks, chunk = 0;
+  uint32_t gaps[GPUIR__CHUNK], fill = 0, i, j;
+  for (i = 0; i < n; i++) total += tfs[i];
+  chunks = (total + GPUIR__CHUNK - 1) / GPUIR__CHUNK;
+  if (chunks > SIZE_MAX / 4 || !gpuir__buf_room(a, out, (size_t)chunks)) return GPUIR_E_NOMEM;
+  out->len += (size_t)chunks;
+  for (i = 0; i < n; i++) {
+    for (j = 0; j < tfs[i]; j++) {
+      int w;
+      gaps[fill++] = j ? positions[j] - positions[j - 1] - 1 : positions[0];
+      if (fill < GPUIR__CHUNK && chunk * GPUIR__CHUNK + fill < total) continue;
+      w = gpuir__chunk_put(a, out, gaps, fill);
+      if (w < 0) return GPUIR_E_NOMEM;
+      out->data[widths + chunk++] = (uint8_t)w;
+      fill = 0;
+    }
+    positions += tfs[i];
+  }
+  return GPUIR_OK;
+}
+
+/* The positions of one block under evaluation, and how far they were walked. Of a damaged file the bytes may promise
+ * less than the frequencies do: then the walk ends. */
+typedef struct gpuir__positions {
+  const uint8_t *widths; /* [chunk] */
+  const uint8_t *bytes;  /* of the current chunk */
+  const uint8_t *end;    /* of the list */
+  uint64_t chunk, chunks;
+} gpuir__positions;
+
+/* Opens the positions of block `block`, whose frequencies, less one, are freqs[0..n); none if the bytes are too few. */
+static void gpuir__positions_open(gpuir__positions *p, const gpuir__list *l, uint32_t block,
+                                  const uint32_t *freqs, uint32_t n) {
+  const uint64_t start = l->positions_off ? (uint64_t)l->positions_off[block] * GPUIR__CHUNK_UNIT : 0;
+  const uint64_t left = start < l->positions_len ? l->positions_len - start : 0;
+  uint64_t total = n;
+  uint32_t i;
+  for (i = 0; i < n; i++) total += freqs[i];
+  p->chunks = (total + GPUIR__CHUNK - 1) / GPUIR__CHUNK;
+  if (p->chunks > left) p->chunks = 0;
+  p->chunk = 0;
+  p->widths = l->positions + (left ? start : 0);
+  p->bytes = p->widths + p->chunks;
+  p->end = l->positions + l->positions_len;
+}
+
+/* Returns the bytes of the current chunk, which has n gaps; SIZE_MAX if its width is none. */
+static inline size_t gpuir__chunk_size(const gpuir__positions *p, uint32_t n) {
+  const unsigned w = p->widths[p->chunk];
+  return w <= 32 ? (size_t)gpuir__packed_size(n, w) : SIZE_MAX;
+}
+
+/* Moves on to the chunk of gap number `gap`, which is not before the current one. Returns 0 after GPUIR__SKIP_CHUNKS
+ * chunks, and is to be called again. Where the bytes end before, no chunk is left. */
+static int gpuir__positions_seek(gpuir__positions *p, uint64_t gap) {
+  const uint64_t to = gpuir__min64(gap / GPUIR__CHUNK, p->chunks),
+                 stop = gpuir__min64(to, p->chunk + GPUIR__SKIP_CHUNKS);
+  for (; p->chunk < stop; p->chunk++) {
+    const size_t size = gpuir__chunk_size(p, GPUIR__CHUNK);
+    if (GPUIR__UNLIKELY(size > (size_t)(p->end - p->bytes))) {
+      p->chunk = p->chunks = 0;
+      return 1;
+    }
+    p->bytes += size;
+  }
+  return p->chunk == to;
+}
+
+/* The positions of one posting on the way. Several may walk the same block. */
+typedef struct gpuir__occurrences {
+  gpuir__positions block; /* its own place in the block */
+  uint64_t gap, end; /* numbers of the gap behind those that are at hand, and behind the posting's last */
+  uint32_t here;     /* gaps at hand, of the current chunk */
+  unsigned width;    /* of these; the next begins at this bit of the chunk: */
+  uint32_t bit;
+  uint32_t last; /* what positions are clamped to: the document's length less one */
+  uint64_t next; /* what the next gap is added to */
+} gpuir__occurrences;
+
+/* Begins at gap number `gap` of a block that gpuir__positions_seek has moved there, of a posting with this frequency,
+ * less one, in a document of `length` tokens. */
+static inline void gpuir__occurrences_open(gpuir__occurrences *o, const gpuir__positions *block, uint64_t gap,
+                                           uint32_t freq, uint32_t length) {
+  o->block = *block;
+  o->gap = gap;
+  o->end = gap + 1 + freq;
+  o->here = 0;
+  o->next = 0;
+  o->last = length ? length - 1 : 0;
+}
+
+/* Takes the posting's gaps of the next chunk at hand; returns 0 if none are left, or their bytes are missing. */
+static int gpuir__occurrences_more(gpuir__occurrences *o) {
+  gpuir__positions *p = &o->block;
+  const uint32_t at = (uint32_t)(o->gap % GPUIR__CHUNK);
+  const uint32_t n = (uint32_t)gpuir__min64(GPUIR__CHUNK - at, o->end - o->gap);
+  if (!n) return 0;
+  if (o->gap / GPUIR__CHUNK != p->chunk) (void)gpuir__positions_seek(p, o->gap); /* it is the next one */
+  if (p->chunk >= p->chunks || gpuir__chunk_size(p, at + n) > (size_t)(p->end - p->bytes)) {
+    o->end = o->gap;
+    return 0;
+  }
+  o->width = p->widths[p->chunk];
+  o->bit = at * o->width;
+  o->here = n;
+  o->gap += n;
+  return 1;
+}
+
+/* Returns the next position, GPUIR_END behind the last. They ascend, in a damaged file perhaps not strictly. */
+static inline uint32_t gpuir__occurrences_next(gpuir__occurrences *o) {
+  if (!o->here && !gpuir__occurrences_more(o)) return GPUIR_END;
+  o->next += (uint32_t)(gpuir__load64(o->block.bytes + o->bit / 8) >> o->bit % 8) & gpuir__low_bits(o->width);
+  if (GPUIR__UNLIKELY(o->next > o->last)) o->next = o->last;
+  o->bit += o->width;
+  o->here--;
+  return (uint32_t)o->next++;
+}
+
+/* Returns the bytes of a block whose frequencies add up to `total`, as its widths say; 0 if they are not there. The
+ * block must just have been opened. */
+static uint64_t gpuir__positions_size(gpuir__positions *p, uint64_t total) {
+  const uint8_t *start = p->widths;
+  const uint32_t rest = (uint32_t)(total % GPUIR__CHUNK);
+  size_t size = 0;
+  while (!gpuir__positions_seek(p, total)) {}
+  if (!p->chunks || (rest && p->chunk >= p->chunks)) return 0;
+  if (rest) size = gpuir__chunk_size(p, rest);
+  return size <= (size_t)(p->end - p->bytes) ? (uint64_t)(p->bytes - start) + size : 0;
+}
+
+/* Moves a block to its posting number i, whose frequencies, less one, are freqs[], and begins a walk there. */
+static void gpuir__positions_find(gpuir__positions *p, const uint32_t *freqs, uint32_t i, uint32_t length,
+                                  gpuir__occurrences *w) {
+  uint64_t gap = i;
+  uint32_t j;
+  for (j = 0; j < i; j++) gap += freqs[j];
+  while (!gpuir__positions_seek(p, gap)) {}
+  gpuir__occurrences_open(w, p, gap, freqs[i], length);
+}
+
+/* ============================================================================
  * [10-encoder]  the list encoder: from postings to streams, directory, bounds and seeds
  *
  * Uses      [08-codings], [09-postings].
@@ -6012,10 +6486,11 @@ typedef struct gpuir__batch {
   gpuir__buf docs_long, docs_short, freqs_long, freqs_short;
   gpuir__buf last, docs_off, docs_width, freqs_off, freqs_width, bounds; /* the directory, an item a block */
   gpuir__buf seeds;
+  gpuir__buf positions, positions_off; /* an offset a block of the directory */
   uint64_t nterms, postings;
 } gpuir__batch;
 
-#define GPUIR__BATCH_BUFS 15
+#define GPUIR__BATCH_BUFS 17
 static void gpuir__batch_bufs(gpuir__batch *batch, gpuir__buf *bufs[GPUIR__BATCH_BUFS]) {
   unsigned n = 0;
   bufs[n++] = &batch->terms;
@@ -6033,6 +6508,8 @@ static void gpuir__batch_bufs(gpuir__batch *batch, gpuir__buf *bufs[GPUIR__BATCH
   bufs[n++] = &batch->freqs_width;
   bufs[n++] = &batch->bounds;
   bufs[n++] = &batch->seeds;
+  bufs[n++] = &batch->positions;
+  bufs[n++] = &batch->positions_off;
 }
 
 static void gpuir__batch_clear(gpuir__batch *batch) {
@@ -6119,8 +6596,8 @@ static void gpuir__encoder_shrink(gpuir__encoder *e) {
 
 static void gpuir__encoder_destroy(gpuir__encoder *e) { gpuir__encoder_shrink(e); }
 
-/* Returns the bytes a posting that a list takes while it is encoded: its docIDs and frequencies (8), the frequencies
- * less one (4), and for auto two encodings beside each other. */
+/* Returns the bytes a posting that a list takes while it is encoded, but for its positions: its docIDs and frequencies
+ * (8), the frequencies less one (4), and for auto two encodings beside each other. */
 static unsigned gpuir__encoder_need(const gpuir__encoder *e) {
   return e->docs_coding.codec && e->freqs_coding.codec ? 12 : 24;
 }
@@ -6244,7 +6721,7 @@ static int gpuir__encode_long(gpuir__encoder *e, gpuir__batch *batch, gpuir__rec
   batch->freqs_off.len += (size_t)nblocks * 4;
   batch->docs_width.len += nblocks;
   batch->freqs_width.len += nblocks;
-  if (gpuir__encode_bounds(e, batch, &extent, docs, tfs, df, gpuir__weight(record->idf, e->k1)))
+  if (gpuir__encode_bounds(e, batch, &extent, docs, tfs, df, gpuir__weight(gpuir__idf(e->ndocs, df), e->k1)))
     return GPUIR_E_NOMEM;
   record->docs = batch->longs.len / sizeof extent;
   return gpuir__buf_put(a, &batch->longs, &extent, sizeof extent);
@@ -6264,21 +6741,43 @@ static int gpuir__encode_short(gpuir__encoder *e, gpuir__batch *batch, gpuir__re
   if (batch->docs_short.len - record->docs > UINT16_MAX ||
       batch->freqs_short.len - record->freqs > UINT16_MAX)
     return GPUIR_E_LIMIT;
-  record->docs_len = (uint16_t)(batch->docs_short.len - record->docs);
-  record->freqs_len = (uint16_t)(batch->freqs_short.len - record->freqs);
+  record->docs_len = (uint32_t)(batch->docs_short.len - record->docs);
+  record->freqs_len = (uint32_t)(batch->freqs_short.len - record->freqs);
+  return GPUIR_OK;
+}
+
+/* Appends a list's positions, block by block. 0, NOMEM or LIMIT. */
+static int gpuir__encode_positions(gpuir__encoder *e, gpuir__batch *batch, const uint32_t *tfs, uint32_t df,
+                                   const uint32_t *positions) {
+  static const uint8_t zeros[GPUIR__CHUNK_UNIT] = {0};
+  gpuir__buf *out = &batch->positions;
+  const size_t start = out->len;
+  const int has_directory = df > GPUIR__SHORT_MAX;
+  uint32_t at, i;
+  for (at = 0; at < df; at += GPUIR__BLOCK) {
+    const uint32_t n = gpuir__min32(GPUIR__BLOCK, df - at);
+    const uint64_t unit = (out->len - start) / GPUIR__CHUNK_UNIT;
+    const uint32_t offset = (uint32_t)unit;
+    if (unit > UINT32_MAX) return GPUIR_E_LIMIT;
+    if ((has_directory && gpuir__buf_put(&e->a, &batch->positions_off, &offset, 4)) ||
+        gpuir__positions_encode(&e->a, out, tfs + at, n, positions) ||
+        (has_directory && gpuir__buf_put(&e->a, out, zeros, (0 - (out->len - start)) % GPUIR__CHUNK_UNIT)))
+      return GPUIR_E_NOMEM;
+    for (i = 0; i < n; i++) positions += tfs[at + i];
+  }
   return GPUIR_OK;
 }
 
 /* Encodes one term's list and appends it to the batch. docs strictly increase and are < ndocs,
- * tfs >= 1, df >= 1. Returns 0, NOMEM or LIMIT. */
+ * tfs >= 1, df >= 1; positions[] has tfs[i] of them for each posting, or is NULL. Returns 0, NOMEM or LIMIT. */
 static int gpuir__encode_list(gpuir__encoder *e, gpuir__batch *batch, const void *term, size_t term_len,
-                              const uint32_t *docs, const uint32_t *tfs, uint32_t df) {
+                              const uint32_t *docs, const uint32_t *tfs, uint32_t df,
+                              const uint32_t *positions) {
   uint8_t len = (uint8_t)term_len;
   gpuir__record record;
   int status = GPUIR_OK;
   memset(&record, 0, sizeof record);
   record.df = df;
-  record.idf = gpuir__idf(e->ndocs, df);
   if (df == 1) {
     record.docs = docs[0];
     record.freqs = tfs[0];
@@ -6290,6 +6789,11 @@ static int gpuir__encode_list(gpuir__encoder *e, gpuir__batch *batch, const void
     for (i = 0; i < df; i++) values[i] = tfs[i] - 1;
     status = df > GPUIR__SHORT_MAX ? gpuir__encode_long(e, batch, &record, docs, tfs, values, df)
                                    : gpuir__encode_short(e, batch, &record, docs, values, df);
+  }
+  if (!status && positions) {
+    record.positions = batch->positions.len;
+    status = gpuir__encode_positions(e, batch, tfs, df, positions);
+    record.positions_len = batch->positions.len - record.positions;
   }
   if (status) return status;
   batch->nterms++;
@@ -7154,13 +7658,25 @@ static int gpuir__analyzer_create(const gpuir_allocator *allocator, const char *
   return GPUIR_OK;
 }
 
+/* Whether terms are stems. */
+static int gpuir__analyzer_stems(const gpuir__analyzer *an) {
+#ifdef GPUIR_WITH_STEMMER
+  return an->stemmer != NULL;
+#else
+  (void)an;
+  return 0;
+#endif
+}
+
 /* ---- a pool of analyzers ---- */
 
 /* Analyzers of one specification that are idle: they are costly to make, and each serves one thread at a time. */
 #define GPUIR__POOL 16
 typedef struct gpuir__pool {
   gpuir_allocator a;
-  const char *spec, *stop_words; /* the owner's */
+  uint64_t refs;                 /* owners, counted atomically */
+  const char *spec, *stop_words; /* copies, behind the struct */
+  size_t size;                   /* of both together */
   gpuir_tokenize_fn tokenize;
   void *tokenize_user;
   pthread_mutex_t mutex; /* guards what follows */
@@ -7168,29 +7684,40 @@ typedef struct gpuir__pool {
   gpuir__analyzer *idle[GPUIR__POOL];
 } gpuir__pool;
 
-/* Releases the pool and its idle analyzers; NULL is allowed. All that were taken must have been given back. */
+/* Leaves the pool; NULL is allowed. The last owner releases it with its idle analyzers: all that were taken must have
+ * been given back. */
 static void gpuir__pool_close(gpuir__pool *pool) {
   gpuir_allocator a;
-  if (!pool) return;
+  if (!pool || __atomic_sub_fetch(&pool->refs, 1, __ATOMIC_ACQ_REL)) return;
   a = pool->a;
   while (pool->n) gpuir__analyzer_destroy(pool->idle[--pool->n]);
   (void)pthread_mutex_destroy(&pool->mutex);
-  gpuir__free(&a, pool, sizeof *pool);
+  gpuir__free(&a, pool, pool->size);
 }
 
-/* Makes an empty pool. `spec` and `stop_words` must outlive it. */
+/* Adds an owner to the pool. */
+static gpuir__pool *gpuir__pool_share(gpuir__pool *pool) {
+  (void)__atomic_add_fetch(&pool->refs, 1, __ATOMIC_RELAXED);
+  return pool;
+}
+
+/* Makes an empty pool with one owner. `spec` and `stop_words` are copied. */
 static int gpuir__pool_open(const gpuir_allocator *a, const char *spec, const char *stop_words,
                             gpuir_tokenize_fn tokenize, void *tokenize_user, gpuir__pool **out,
                             gpuir_error *err) {
-  gpuir__pool *pool = (gpuir__pool *)gpuir__alloc_zero(a, sizeof *pool);
+  const size_t nspec = strlen(spec) + 1, nstop = strlen(stop_words) + 1,
+               size = sizeof(gpuir__pool) + nspec + nstop;
+  gpuir__pool *pool = (gpuir__pool *)gpuir__alloc_zero(a, size);
   if (!pool) return gpuir__fail_nomem(err);
   if (pthread_mutex_init(&pool->mutex, NULL)) {
-    gpuir__free(a, pool, sizeof *pool);
+    gpuir__free(a, pool, size);
     return gpuir__fail_nomem(err);
   }
   pool->a = *a;
-  pool->spec = spec;
-  pool->stop_words = stop_words;
+  pool->refs = 1;
+  pool->size = size;
+  pool->spec = (const char *)memcpy(pool + 1, spec, nspec);
+  pool->stop_words = (const char *)memcpy((char *)(pool + 1) + nspec, stop_words, nstop);
   pool->tokenize = tokenize;
   pool->tokenize_user = tokenize_user;
   *out = pool;
@@ -7220,6 +7747,801 @@ static void gpuir__pool_give(gpuir__pool *pool, gpuir__analyzer *analyzer) {
 }
 
 /* ============================================================================
+ * [11b-dictionary]  terms and their records in blocks; the search tree over the blocks
+ *
+ * The sorted terms are cut into blocks of GPUIR__DICT_BLOCK. A block holds their records and, front-coded, their bytes:
+ *
+ *   head (1)  several (2)  second (2)  widths (4 or 6)  bases  codecs  columns  lengths  firsts  first term  rests
+ *
+ *   head         bytes before the lengths
+ *   several      a bit a term: it has more than one posting
+ *   second       a bit a term: of one posting, that its tf is not 1; of several, that the list is long
+ *   widths       bits of the columns' numbers, in their order: none of docIDs, 6 of tf, 3 of df, 5 and 5 of a stream's
+ *                bytes, 6 of a long list's df; then bytes of the bases: 2 bits of docIDs', 2 of frequencies'; 1 bit:
+ *                codecs are mixed; 2 zeros. With positions also 6 and 6 bits of the last two columns, 3 of the base's
+ *                bytes, and a zero
+ *   bases        where the first short list's docIDs and frequencies begin; the number of the first long list (a
+ *                byte, if there is one); where the first term's positions begin: all relative to the block's page
+ *   codecs       none if no term has several postings; one byte for all that do, or mixed, one for each: the codec of
+ *                docIDs in the low half, that of frequencies in the high half
+ *   columns      numbers, side by side as packed ones are, the last byte filled with zeros: the docID of each single
+ *                posting, the tf - 2 of each that is not 1; of each short list df - 2, bytes of docIDs - 1 and bytes of
+ *                frequencies - 1; of each long list df - 128; with positions the bytes that those of each list take
+ *                that is not long, and then of each that is long
+ *   lengths      a byte of the first term: its length; of each further one: in the low half how many bytes it shares
+ *                with the term before, in the high half how many follow the first byte that is its own; 15 stands for
+ *                the next byte before its rest (for both halves, for the shared ones first)
+ *   firsts       of each further term the first byte that is its own
+ *   rests        of each further term the bytes behind that one
+ *
+ * A docID takes as many bits as the last document's, every other column as many as its greatest number. Short lists
+ * follow one another in term order, so that the bytes of a list's streams tell where the next one begins; long lists
+ * are numbered in that order. A page is GPUIR__DICT_PAGE blocks: where they begin, and the bases.
+ *
+ * A block is found in a tree whose nodes are 16 numbers: the first says how many bytes all terms of the node's range
+ * have in common (0 in the first and the last node of a level, whose ranges are open), the others are the 8 bytes
+ * behind those of the first terms of its children, but of its first child, in big-endian order, padded with zeros;
+ * absent children have the greatest number. Children of the lowest nodes are blocks; levels stand one behind the
+ * other, the root first. Where a child's number is that of the term that is searched, the first terms themselves
+ * decide. One block needs no tree. (Front coding: Witten, Moffat and Bell, "Managing Gigabytes", section 4.1.)
+ *
+ * Uses      [02-vectors], [09-postings] (the record).
+ * Start at  gpuir__dict_find (from bytes to the number of a term), gpuir__dict_record, gpuir__dict_encode.
+ * Tests     tests/unit/11b_dictionary.c
+ * ==========================================================================*/
+
+#define GPUIR__DICT_BLOCK 16u         /* terms of a block */
+#define GPUIR__DICT_PAGE 16u          /* blocks of a page: at most 65385 bytes before the last one */
+#define GPUIR__DICT_FAN 16u           /* children of a node, and its numbers */
+#define GPUIR__DICT_LEVELS 7u         /* of the tree at most: 2^28 blocks */
+#define GPUIR__DICT_POSITIONS_BITS 48 /* of the bytes that a list's positions take */
+/* The most bytes that stand before the lengths: of 16 single postings, whose columns are 32, 32 and 48 bits wide. */
+#define GPUIR__DICT_HEAD (1 + 2 + 2 + 6 + 3 + 3 + 7 + GPUIR__DICT_BLOCK * (4 + 4 + 6))
+/* The most bytes of a block. What is shared takes an extra length, and more than 15 bytes less of a term. */
+#define GPUIR__DICT_MOST (GPUIR__DICT_HEAD + GPUIR__DICT_BLOCK * (1 + 1 + GPUIR_MAX_TERM))
+
+/* Where the dictionary's next block begins, and what its terms have next: what the blocks of a page count from. */
+typedef struct gpuir__dict_page {
+  uint64_t start;       /* bytes of blocks before */
+  uint64_t docs, freqs; /* bytes of short lists before */
+  uint64_t longs;       /* long lists before */
+  uint64_t positions;   /* bytes of positions before */
+} gpuir__dict_page;
+
+/* What all blocks of a dictionary have in common. */
+typedef struct gpuir__dict_form {
+  unsigned docid_bits;
+  int positions; /* lists have positions */
+} gpuir__dict_form;
+
+/* A dictionary: its sections, and what follows from the number of terms. */
+typedef struct gpuir__dict {
+  const uint8_t *bytes; /* the blocks */
+  const gpuir__dict_page *pages;
+  const uint16_t *starts; /* [block] relative to its page's */
+  const uint64_t *keys;   /* the tree */
+  uint64_t size;          /* of the blocks, in bytes */
+  uint64_t terms;
+  gpuir__dict_form form;
+  int simd; /* level at which terms are searched */
+  unsigned levels;
+  uint64_t level[GPUIR__DICT_LEVELS + 1]; /* nodes of each level, the root's first; behind them, blocks */
+} gpuir__dict;
+
+/* Returns how many blocks `terms` terms take. */
+static inline uint64_t gpuir__dict_blocks(uint64_t terms) {
+  return (terms + GPUIR__DICT_BLOCK - 1) / GPUIR__DICT_BLOCK;
+}
+
+/* Returns how many nodes the tree has. */
+static inline uint64_t gpuir__dict_nodes(uint64_t terms) {
+  uint64_t n = gpuir__dict_blocks(terms), sum = 0;
+  while (n > 1) sum += n = (n + GPUIR__DICT_FAN - 1) / GPUIR__DICT_FAN;
+  return sum;
+}
+
+/* Returns the form of an index's dictionary. */
+static inline gpuir__dict_form gpuir__dict_form_of(uint64_t documents, int positions) {
+  gpuir__dict_form form;
+  form.docid_bits = documents ? gpuir__width32((uint32_t)(documents - 1)) : 0;
+  form.positions = positions;
+  return form;
+}
+
+/* Fills in what follows from the number of terms. */
+static void gpuir__dict_shape(gpuir__dict *d, uint64_t terms) {
+  uint64_t n = gpuir__dict_blocks(terms);
+  unsigned i;
+  d->terms = terms;
+  for (d->levels = 0; n > 1; d->levels++) n = (n + GPUIR__DICT_FAN - 1) / GPUIR__DICT_FAN;
+  n = gpuir__dict_blocks(terms);
+  for (i = d->levels + 1; i-- > 0; n = (n + GPUIR__DICT_FAN - 1) / GPUIR__DICT_FAN) d->level[i] = n;
+}
+
+/* ---- a block, opened ---- */
+
+/* The columns. GPUIR__COL_BITS: numbers whose widths the header has. */
+enum {
+  GPUIR__COL_DOCID,
+  GPUIR__COL_TF,
+  GPUIR__COL_DF,
+  GPUIR__COL_DOCS,
+  GPUIR__COL_FREQS,
+  GPUIR__COL_LONG,
+  GPUIR__COL_POSITIONS,
+  GPUIR__COL_LONG_POSITIONS,
+  GPUIR__COLUMNS
+};
+
+typedef struct gpuir__dict_block {
+  unsigned n;             /* terms */
+  const uint8_t *start;   /* the block's bytes */
+  const uint8_t *lengths; /* [n] */
+  const uint8_t *firsts;  /* [n] the first byte of term i that is its own, i > 0 */
+  const uint8_t *text;    /* the first term, and rests */
+  size_t limit;           /* bytes from text to the section's end */
+  const gpuir__dict_page *page;
+} gpuir__dict_block;
+
+/* The records of a block, opened. */
+typedef struct gpuir__dict_records {
+  uint32_t several, second; /* a bit a term */
+  uint32_t mixed;           /* not 0: a codec byte for each list */
+  uint32_t width[GPUIR__COLUMNS];
+  uint32_t column[GPUIR__COLUMNS + 1]; /* the bit of columns at which each begins, and the end */
+  const uint8_t *codecs, *columns;
+  gpuir__dict_page base;
+} gpuir__dict_records;
+
+/* Opens a block (there are so many). Returns 0 if it does not lie in its section. */
+static inline int gpuir__dict_open(const gpuir__dict *d, uint64_t block, gpuir__dict_block *b) {
+  const gpuir__dict_page *page = &d->pages[block / GPUIR__DICT_PAGE];
+  const uint32_t at = d->starts[block];
+  uint32_t head;
+  uint64_t left;
+  if (page->start > d->size || at >= d->size - page->start) return 0;
+  left = d->size - page->start - at;
+  b->n = (unsigned)gpuir__min64(d->terms - block * GPUIR__DICT_BLOCK, GPUIR__DICT_BLOCK);
+  b->page = page;
+  b->start = d->bytes + page->start + at;
+  __builtin_prefetch(b->start + 64); /* a block is 150 bytes or so */
+  __builtin_prefetch(b->start + 128);
+  head = b->start[0];
+  b->lengths = b->start + head;
+  head += b->n;
+  b->firsts = b->start + head - 1;
+  head += b->n - 1;
+  b->text = b->start + head;
+  if (head > left) return 0;
+  b->limit = (size_t)(left - head);
+  return b->lengths[0] <= b->limit;
+}
+
+/* Counts the ones in each of four 16-bit masks, which stay in their place. */
+static inline uint64_t gpuir__dict_counts(uint64_t x) {
+  x -= x >> 1 & 0x5555555555555555u;
+  x = (x & 0x3333333333333333u) + (x >> 2 & 0x3333333333333333u);
+  x = (x + (x >> 4)) & 0x0f0f0f0f0f0f0f0fu;
+  return (x + (x >> 8)) & 0x00ff00ff00ff00ffu;
+}
+
+/* How many of some terms are of a kind. */
+typedef struct gpuir__dict_kinds {
+  uint32_t ones, tfs, shorts, longs; /* one posting; one whose tf is not 1; short lists; long ones */
+} gpuir__dict_kinds;
+
+/* Counts the terms of a mask by their kinds. */
+static inline gpuir__dict_kinds gpuir__dict_count(const gpuir__dict_records *r, uint32_t of) {
+  const uint64_t n = gpuir__dict_counts(
+      (uint64_t)(of & ~r->several) | (uint64_t)(of & ~r->several & r->second) << 16 |
+      (uint64_t)(of & r->several & ~r->second) << 32 | (uint64_t)(of & r->several & r->second) << 48);
+  gpuir__dict_kinds k;
+  k.ones = n & 255;
+  k.tfs = n >> 16 & 255;
+  k.shorts = n >> 32 & 255;
+  k.longs = (uint32_t)(n >> 48);
+  return k;
+}
+
+/* Takes the next number of w bits out of a word. */
+static inline uint32_t gpuir__dict_take(uint64_t *word, unsigned w) {
+  const uint32_t v = (uint32_t)*word & gpuir__low_bits(w);
+  *word >>= w;
+  return v;
+}
+
+/* Takes the next number of up to 7 bytes. */
+static inline uint64_t gpuir__dict_base(const uint8_t **p, uint32_t bytes) {
+  const uint64_t v = gpuir__load64(*p) & gpuir__low_bits64(8 * bytes);
+  *p += bytes;
+  return v;
+}
+
+/* Fills in where the columns begin. */
+static inline void gpuir__dict_layout(gpuir__dict_records *r, const gpuir__dict_kinds *n) {
+  r->column[0] = 0;
+  r->column[1] = n->ones * r->width[0];
+  r->column[2] = r->column[1] + n->tfs * r->width[1];
+  r->column[3] = r->column[2] + n->shorts * r->width[2];
+  r->column[4] = r->column[3] + n->shorts * r->width[3];
+  r->column[5] = r->column[4] + n->shorts * r->width[4];
+  r->column[6] = r->column[5] + n->longs * r->width[5];
+  r->column[7] = r->column[6] + (n->ones + n->shorts) * r->width[6];
+  r->column[8] = r->column[7] + n->longs * r->width[7];
+}
+
+/* Opens the records of an open block. Returns 0 if they end behind its head, or have widths that are none. */
+static inline int gpuir__dict_open_records(const gpuir__dict *d, const gpuir__dict_block *b,
+                                           gpuir__dict_records *r) {
+  const uint8_t *p = b->start + 1;
+  uint64_t word = gpuir__load64(p);
+  uint32_t i, docs, freqs, positions;
+  gpuir__dict_kinds n;
+  r->several = (uint32_t)word & gpuir__low_bits(b->n);
+  r->second = (uint32_t)word >> 16 & gpuir__low_bits(b->n);
+  word >>= 32;
+  p += 8;
+  r->width[GPUIR__COL_DOCID] = d->form.docid_bits;
+  r->width[GPUIR__COL_TF] = gpuir__dict_take(&word, 6);
+  r->width[GPUIR__COL_DF] = gpuir__dict_take(&word, 3);
+  r->width[GPUIR__COL_DOCS] = gpuir__dict_take(&word, 5);
+  r->width[GPUIR__COL_FREQS] = gpuir__dict_take(&word, 5);
+  r->width[GPUIR__COL_LONG] = gpuir__dict_take(&word, 6);
+  docs = gpuir__dict_take(&word, 2);
+  freqs = gpuir__dict_take(&word, 2);
+  r->mixed = word & 1;
+  word = d->form.positions ? gpuir__load32(p) : 0;
+  p += d->form.positions ? 2 : 0;
+  r->width[GPUIR__COL_POSITIONS] = gpuir__dict_take(&word, 6);
+  r->width[GPUIR__COL_LONG_POSITIONS] = gpuir__dict_take(&word, 6);
+  positions = gpuir__dict_take(&word, 3);
+  n = gpuir__dict_count(r, gpuir__low_bits(b->n));
+  gpuir__dict_layout(r, &n);
+  r->base.docs = b->page->docs + gpuir__dict_base(&p, docs);
+  r->base.freqs = b->page->freqs + gpuir__dict_base(&p, freqs);
+  r->base.longs = b->page->longs + gpuir__dict_base(&p, n.longs != 0);
+  r->base.positions = b->page->positions + gpuir__dict_base(&p, positions);
+  i = n.shorts + n.longs;
+  r->codecs = p;
+  r->columns = p + (r->mixed ? i : i != 0);
+  return r->columns + (r->column[GPUIR__COLUMNS] + 7) / 8 <= b->lengths && r->width[GPUIR__COL_TF] <= 32 &&
+         r->width[GPUIR__COL_LONG] <= 32 && r->width[GPUIR__COL_DOCS] <= 16 &&
+         r->width[GPUIR__COL_FREQS] <= 16 && r->width[GPUIR__COL_POSITIONS] <= GPUIR__DICT_POSITIONS_BITS &&
+         r->width[GPUIR__COL_LONG_POSITIONS] <= GPUIR__DICT_POSITIONS_BITS;
+}
+
+/* Returns number i of a column. */
+static inline uint64_t gpuir__dict_number(const gpuir__dict_records *of, unsigned column, uint32_t i) {
+  const uint32_t bit = of->column[column] + i * of->width[column];
+  return gpuir__load64(of->columns + bit / 8) >> bit % 8 & gpuir__low_bits64(of->width[column]);
+}
+
+/* Returns the sum of the first n numbers of a column. */
+static inline uint64_t gpuir__dict_sum(const gpuir__dict_records *of, unsigned column, uint32_t n) {
+  uint64_t sum = 0;
+  uint32_t i;
+  for (i = 0; i < n; i++) sum += gpuir__dict_number(of, column, i);
+  return sum;
+}
+
+/* Fills in the record of the block's term with this bit, which has several postings; n: the terms before it. */
+static inline void gpuir__dict_pick_list(const gpuir__dict_records *of, uint32_t bit,
+                                         const gpuir__dict_kinds *n, gpuir__record *r) {
+  const uint8_t codecs = of->codecs[of->mixed ? n->shorts + n->longs : 0];
+  r->codec = codecs & 15;
+  r->freq_codec = codecs >> 4;
+  if (of->second & bit) {
+    const uint64_t df = gpuir__dict_number(of, GPUIR__COL_LONG, n->longs) + GPUIR__SHORT_MAX + 1;
+    r->df = df <= UINT32_MAX ? (uint32_t)df : 0;
+    r->docs = of->base.longs + n->longs;
+  } else {
+    r->df = (uint32_t)gpuir__dict_number(of, GPUIR__COL_DF, n->shorts) + 2;
+    if (r->df > GPUIR__SHORT_MAX) r->df = 0;
+    r->docs = of->base.docs + gpuir__dict_sum(of, GPUIR__COL_DOCS, n->shorts) + n->shorts;
+    r->freqs = of->base.freqs + gpuir__dict_sum(of, GPUIR__COL_FREQS, n->shorts) + n->shorts;
+    r->docs_len = (uint32_t)gpuir__dict_number(of, GPUIR__COL_DOCS, n->shorts) + 1;
+    r->freqs_len = (uint32_t)gpuir__dict_number(of, GPUIR__COL_FREQS, n->shorts) + 1;
+  }
+}
+
+/* Fills *r with the record of term i of the block; df is 0 where the file is damaged. */
+static inline void gpuir__dict_pick(const gpuir__dict *d, const gpuir__dict_records *of, unsigned i,
+                                    gpuir__record *r) {
+  const uint32_t bit = 1u << i;
+  const gpuir__dict_kinds n = gpuir__dict_count(of, bit - 1);
+  memset(r, 0, sizeof *r);
+  if (of->several & bit) {
+    gpuir__dict_pick_list(of, bit, &n, r);
+  } else {
+    r->df = 1;
+    r->docs = gpuir__dict_number(of, GPUIR__COL_DOCID, n.ones);
+    r->freqs = of->second & bit ? gpuir__dict_number(of, GPUIR__COL_TF, n.tfs) + 2 : 1;
+  }
+  if (!d->form.positions) return;
+  r->positions = of->base.positions + gpuir__dict_sum(of, GPUIR__COL_POSITIONS, n.ones + n.shorts) +
+                 gpuir__dict_sum(of, GPUIR__COL_LONG_POSITIONS, n.longs);
+  r->positions_len = of->several & of->second & bit
+                         ? gpuir__dict_number(of, GPUIR__COL_LONG_POSITIONS, n.longs)
+                         : gpuir__dict_number(of, GPUIR__COL_POSITIONS, n.ones + n.shorts);
+}
+
+/* Fills *r with the record of term i of an open block; df is 0 where the file is damaged. */
+static void gpuir__dict_record(const gpuir__dict *d, const gpuir__dict_block *b, unsigned i,
+                               gpuir__record *r) {
+  gpuir__dict_records of;
+  if (gpuir__dict_open_records(d, b, &of))
+    gpuir__dict_pick(d, &of, i, r);
+  else
+    memset(r, 0, sizeof *r);
+}
+
+/* ---- a block's terms ---- */
+
+/* Returns how many bytes two strings have in common at their start, at most `most`. Reads up to 7 bytes behind. */
+static inline size_t gpuir__common(const uint8_t *a, const uint8_t *b, size_t most) {
+  size_t i;
+  for (i = 0; i < most; i += 8) {
+    const uint64_t x = gpuir__load64(a + i) ^ gpuir__load64(b + i);
+    if (x) {
+      i += gpuir__ctz64(x) / 8;
+      break;
+    }
+  }
+  return i < most ? i : most;
+}
+
+/* Compares as memcmp does; of a string and its prefix, the prefix is less. */
+static int gpuir__compare_bytes(const void *a, size_t an, const void *b, size_t bn) {
+  int c = memcmp(a, b, an < bn ? an : bn);
+  return c ? c : an < bn ? -1 : an > bn;
+}
+
+/* A further term of a block, where its bytes are. */
+typedef struct gpuir__dict_step {
+  size_t shared; /* bytes of the term before */
+  size_t at;     /* in the text: of the bytes behind the first one that is its own */
+  size_t rest;   /* how many those are; of the first term, all its bytes */
+} gpuir__dict_step;
+
+/* Begins at a block's first term. */
+static inline gpuir__dict_step gpuir__dict_first(const gpuir__dict_block *b) {
+  gpuir__dict_step s = {0, 0, 0};
+  s.rest = b->lengths[0];
+  return s;
+}
+
+/* Goes to term i > 0 from the one before; 0 if its bytes lie outside the section. */
+static inline int gpuir__dict_next(const gpuir__dict_block *b, unsigned i, gpuir__dict_step *s) {
+  const unsigned x = b->lengths[i];
+  s->at += s->rest;
+  s->shared = x & 15;
+  s->rest = x >> 4;
+  if (GPUIR__UNLIKELY(s->shared == 15 || s->rest == 15)) {
+    if (b->limit - s->at < (size_t)(s->shared == 15) + (s->rest == 15)) return 0;
+    if (s->shared == 15) s->shared = b->text[s->at++];
+    if (s->rest == 15) s->rest = b->text[s->at++];
+  }
+  return s->rest <= b->limit - s->at;
+}
+
+/* Makes term[0..len), the term before, the one at a step, term i > 0; returns its length, or 0 if it has none. */
+static inline size_t gpuir__dict_spell(const gpuir__dict_block *b, unsigned i, const gpuir__dict_step *s,
+                                       uint8_t term[GPUIR_MAX_TERM + 1], size_t len) {
+  uint8_t *p = term + s->shared;
+  if (s->shared > len || s->rest >= GPUIR_MAX_TERM - s->shared || s->shared >= GPUIR_MAX_TERM) return 0;
+  *p++ = b->firsts[i];
+  if (s->rest <= 8 && s->shared + 8 < GPUIR_MAX_TERM)
+    gpuir__store64(p, gpuir__load64(b->text + s->at));
+  else
+    memcpy(p, b->text + s->at, s->rest);
+  return s->shared + 1 + s->rest;
+}
+
+/* Copies term i of the block, and a NUL behind it, to term[]; returns its length, or 0 where the file is damaged. */
+static size_t gpuir__dict_term(const gpuir__dict_block *b, unsigned i, uint8_t term[GPUIR_MAX_TERM + 1]) {
+  gpuir__dict_step s = gpuir__dict_first(b);
+  size_t len = s.rest;
+  unsigned k;
+  memcpy(term, b->text, len);
+  for (k = 1; k <= i && len; k++)
+    len = gpuir__dict_next(b, k, &s) ? gpuir__dict_spell(b, k, &s, term, len) : 0;
+  term[len] = 0;
+  return len;
+}
+
+/* A string that is searched, q[0..n), on its way through a block. Eight zeros stand behind it. */
+typedef struct gpuir__dict_seeker {
+  const uint8_t *q;
+  size_t n;
+  size_t same; /* bytes that it has in common with the term before, which is less */
+  int found;   /* the term at which the search ended is q */
+} gpuir__dict_seeker;
+
+/* Goes by a term that has `same` bytes in common with q, and then `rest` others at p. Returns 1 if it is not less than
+ * q, where the search ends. */
+static inline int gpuir__dict_ends(gpuir__dict_seeker *x, const uint8_t *p, size_t rest) {
+  const size_t left = x->n - x->same;
+  const size_t k = gpuir__common(x->q + x->same, p, left < rest ? left : rest);
+  x->found = k == rest && k == left;
+  if (k == left || (k < rest && x->q[x->same + k] < p[k])) return 1;
+  x->same += k;
+  return 0;
+}
+
+/* Returns the first of the block's terms that is not less than q, or their number if all are. A term that shares more
+ * bytes with the one before than that one has in common with q is as much less than q; one that shares less is
+ * greater. */
+static unsigned gpuir__dict_scan(const gpuir__dict_block *b, gpuir__dict_seeker *x) {
+  gpuir__dict_step s = gpuir__dict_first(b);
+  unsigned i;
+  if (gpuir__dict_ends(x, b->text, s.rest)) return 0;
+  for (i = 1; i < b->n; i++) {
+    if (!gpuir__dict_next(b, i, &s)) break;
+    if (s.shared > x->same || (s.shared == x->same && b->firsts[i] < x->q[x->same])) continue;
+    if (s.shared < x->same || b->firsts[i] > x->q[x->same]) break;
+    x->same++;
+    if (gpuir__dict_ends(x, b->text + s.at, s.rest)) break;
+  }
+  return i;
+}
+
+#if GPUIR__X86
+/* The same, of a block whose lengths are all below 15: where each term's rest is follows from their sums. */
+GPUIR__AVX2 static inline unsigned gpuir__dict_scan_avx2(const gpuir__dict_block *b, gpuir__dict_seeker *x) {
+  const __m128i low = _mm_set1_epi8(15), lengths = _mm_loadu_si128((const __m128i *)(const void *)b->lengths);
+  const __m128i firsts = _mm_loadu_si128((const __m128i *)(const void *)b->firsts);
+  const __m128i shared = _mm_and_si128(lengths, low), rest = _mm_and_si128(_mm_srli_epi16(lengths, 4), low);
+  const uint8_t *text = b->text + b->lengths[0];
+  uint32_t left = gpuir__low_bits(b->n) & ~1u;
+  __m128i at = _mm_andnot_si128(_mm_cvtsi32_si128(255), rest);
+  uint8_t where[16];
+  if (((uint32_t)_mm_movemask_epi8(_mm_or_si128(_mm_cmpeq_epi8(shared, low), _mm_cmpeq_epi8(rest, low))) &
+       left) ||
+      b->limit < 255 + 15 * 14)
+    return gpuir__dict_scan(b, x);
+  at = _mm_add_epi8(_mm_slli_si128(at, 1), _mm_slli_si128(at, 2));
+  at = _mm_add_epi8(at, _mm_slli_si128(at, 2));
+  at = _mm_add_epi8(at, _mm_slli_si128(at, 4));
+  at = _mm_add_epi8(at, _mm_slli_si128(at, 8));
+  _mm_storeu_si128((__m128i *)(void *)where, at);
+  if (gpuir__dict_ends(x, b->text, b->lengths[0])) return 0;
+  for (;;) {
+    const __m128i same = _mm_set1_epi8((char)(x->same < 15 ? x->same : 15));
+    const __m128i q = _mm_set1_epi8((char)x->q[x->same]);
+    const __m128i least =
+        _mm_and_si128(_mm_cmpeq_epi8(shared, same), _mm_cmpeq_epi8(_mm_max_epu8(firsts, q), firsts));
+    const uint32_t stop =
+        left & (uint32_t)_mm_movemask_epi8(_mm_or_si128(least, _mm_cmpgt_epi8(same, shared)));
+    unsigned i;
+    if (!stop) return b->n;
+    i = gpuir__ctz32(stop);
+    if ((b->lengths[i] & 15u) < x->same || b->firsts[i] > x->q[x->same]) return i;
+    x->same++;
+    if (gpuir__dict_ends(x, text + where[i], b->lengths[i] >> 4)) return i;
+    left &= ~(uint32_t)0 << i << 1;
+  }
+}
+#endif
+
+/* ---- the search tree ---- */
+
+/* Returns the first term of a block (there are so many); *len is 0 where the file is damaged. */
+static const uint8_t *gpuir__dict_head(const gpuir__dict *d, uint64_t block, size_t *len) {
+  gpuir__dict_block b;
+  *len = 0;
+  if (!gpuir__dict_open(d, block, &b)) return d->bytes;
+  *len = b.lengths[0];
+  return b.text;
+}
+
+/* Returns the number of the block that child i of a node begins with; `depth` is the node's level. */
+static inline uint64_t gpuir__dict_child(const gpuir__dict *d, unsigned depth, uint64_t node, uint64_t i) {
+  return (node * GPUIR__DICT_FAN + i) << 4 * (d->levels - 1 - depth);
+}
+
+/* Of a node's children whose numbers are that of q, of which the first is `from`, returns the last one that begins with
+ * a term that is not greater than q; from - 1 if there is none. */
+static unsigned gpuir__dict_tie(const gpuir__dict *d, unsigned depth, uint64_t node, unsigned from,
+                                const uint64_t *keys, const gpuir__dict_seeker *x) {
+  unsigned to = from + 1;
+  while (to < GPUIR__DICT_FAN && keys[to] == keys[from]) to++;
+  from--; /* the answer is in [from, to) */
+  while (to - from > 1) {
+    const unsigned mid = from + (to - from) / 2;
+    const uint64_t block = gpuir__dict_child(d, depth, node, mid);
+    size_t len = 0;
+    const uint8_t *head = block < d->level[d->levels] ? gpuir__dict_head(d, block, &len) : NULL;
+    if (head && gpuir__compare_bytes(head, len, x->q, x->n) <= 0)
+      from = mid;
+    else
+      to = mid;
+  }
+  return from;
+}
+
+/* Counts those of a node's numbers that are less than `window`. */
+typedef unsigned (*gpuir__dict_less)(const uint64_t *keys, uint64_t window);
+
+GPUIR__INLINE unsigned gpuir__dict_less_scalar(const uint64_t *keys, uint64_t window) {
+  unsigned n = 0, i;
+  for (i = 1; i < GPUIR__DICT_FAN; i++) n += keys[i] < window;
+  return n;
+}
+
+/* Returns the last block whose first term is not greater than q, or the first block. */
+GPUIR__INLINE uint64_t gpuir__dict_search(const gpuir__dict *d, const gpuir__dict_seeker *x,
+                                          gpuir__dict_less less) {
+  const uint64_t *level = d->keys;
+  uint64_t node = 0;
+  unsigned depth;
+  for (depth = 0; depth < d->levels; depth++) {
+    const uint64_t *keys = level + node * GPUIR__DICT_FAN;
+    const size_t skip = keys[0] & 255;
+    const uint64_t window = __builtin_bswap64(gpuir__load64(x->q + (skip < x->n ? skip : x->n)));
+    unsigned child;
+    if (depth + 1 == d->levels) { /* its children are a page of blocks */
+      __builtin_prefetch(&d->pages[node]);
+      __builtin_prefetch(&d->starts[node * GPUIR__DICT_PAGE]);
+    }
+    child = less(keys, window);
+    if (child + 1 < GPUIR__DICT_FAN && keys[child + 1] == window)
+      child = gpuir__dict_tie(d, depth, node, child + 1, keys, x);
+    level += d->level[depth] * GPUIR__DICT_FAN;
+    node = gpuir__min64(node * GPUIR__DICT_FAN + child, d->level[depth + 1] - 1);
+  }
+  return node;
+}
+
+/* Returns the number of the first term that is not less than q, or the number of terms. */
+static uint64_t gpuir__dict_seek_scalar(const gpuir__dict *d, gpuir__dict_seeker *x) {
+  const uint64_t block = gpuir__dict_search(d, x, gpuir__dict_less_scalar);
+  gpuir__dict_block b;
+  return block * GPUIR__DICT_BLOCK + (gpuir__dict_open(d, block, &b) ? gpuir__dict_scan(&b, x) : 0);
+}
+
+#if GPUIR__X86
+/* Returns a bit for each of four numbers that is less, both with the highest bit turned over. */
+GPUIR__AVX2 GPUIR__INLINE unsigned gpuir__dict_less_4(const uint64_t *keys, __m256i window) {
+  const __m256i x = _mm256_xor_si256(gpuir__avx2_load(keys), _mm256_set1_epi64x(INT64_MIN));
+  return (unsigned)_mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpgt_epi64(window, x)));
+}
+
+GPUIR__AVX2 GPUIR__INLINE unsigned gpuir__dict_less_avx2(const uint64_t *keys, uint64_t window) {
+  const __m256i w = _mm256_set1_epi64x((int64_t)(window ^ (uint64_t)1 << 63));
+  const unsigned less = gpuir__dict_less_4(keys, w) | gpuir__dict_less_4(keys + 4, w) << 4 |
+                        gpuir__dict_less_4(keys + 8, w) << 8 | gpuir__dict_less_4(keys + 12, w) << 12;
+  return gpuir__popcount64(less >> 1);
+}
+
+GPUIR__AVX2 static uint64_t gpuir__dict_seek_avx2(const gpuir__dict *d, gpuir__dict_seeker *x) {
+  const uint64_t block = gpuir__dict_search(d, x, gpuir__dict_less_avx2);
+  gpuir__dict_block b;
+  return block * GPUIR__DICT_BLOCK + (gpuir__dict_open(d, block, &b) ? gpuir__dict_scan_avx2(&b, x) : 0);
+}
+#endif
+
+/* Returns the number of the first term that is not less than term[0..len), or the number of terms. *found: it is that
+ * term. */
+static uint64_t gpuir__dict_find(const gpuir__dict *d, const void *term, size_t len, int *found) {
+  uint8_t q[GPUIR_MAX_TERM + 1 +
+            8]; /* a byte more than any term has: a longer one is as great as its beginning */
+  gpuir__dict_seeker x = {NULL, 0, 0, 0};
+  uint64_t at;
+  *found = 0;
+  if (!d->terms) return 0;
+  x.q = q;
+  x.n = len < GPUIR_MAX_TERM + 1 ? len : GPUIR_MAX_TERM + 1;
+  if (x.n) memcpy(q, term, x.n);
+  memset(q + x.n, 0, 8);
+#if GPUIR__X86
+  if (d->simd >= GPUIR_SIMD_AVX2)
+    at = gpuir__dict_seek_avx2(d, &x);
+  else
+#endif
+    at = gpuir__dict_seek_scalar(d, &x);
+  *found = x.found;
+  return at;
+}
+
+/* Returns the 8 bytes of a term from byte `skip` on as a number whose order is theirs. Reads 8 bytes behind it. */
+static inline uint64_t gpuir__dict_window(const uint8_t *term, size_t len, size_t skip) {
+  const size_t left = len > skip ? len - skip : 0;
+  uint64_t v;
+  if (!left) return 0;
+  v = __builtin_bswap64(gpuir__load64(term + skip));
+  return left < 8 ? v >> (64 - 8 * left) << (64 - 8 * left) : v;
+}
+
+/* Makes a node of the tree out of the blocks' first terms. */
+static void gpuir__dict_node(const gpuir__dict *d, unsigned depth, uint64_t node,
+                             uint64_t keys[GPUIR__DICT_FAN]) {
+  const uint64_t blocks = d->level[d->levels];
+  size_t skip = 0, len, next_len;
+  unsigned i;
+  if (node && node + 1 < d->level[depth]) {
+    const uint8_t *first = gpuir__dict_head(d, gpuir__dict_child(d, depth, node, 0), &len);
+    const uint8_t *next = gpuir__dict_head(d, gpuir__dict_child(d, depth, node + 1, 0), &next_len);
+    skip = gpuir__common(first, next, len < next_len ? len : next_len);
+  }
+  keys[0] = skip;
+  for (i = 1; i < GPUIR__DICT_FAN; i++) {
+    const uint64_t block = gpuir__dict_child(d, depth, node, i);
+    const uint8_t *head = block < blocks ? gpuir__dict_head(d, block, &len) : NULL;
+    keys[i] = head ? gpuir__dict_window(head, len, skip) : UINT64_MAX;
+  }
+}
+
+/* ---- encoding ---- */
+
+/* The terms of a block to be: n of them, one behind the other. */
+typedef struct gpuir__dict_terms {
+  unsigned n;
+  size_t fill; /* bytes of text */
+  gpuir__record record[GPUIR__DICT_BLOCK];
+  uint8_t len[GPUIR__DICT_BLOCK];
+  uint8_t text[GPUIR__DICT_BLOCK * GPUIR_MAX_TERM + 8];
+} gpuir__dict_terms;
+
+/* Adds a term to less than a block of them. */
+static inline void gpuir__dict_add(gpuir__dict_terms *t, const void *term, size_t len,
+                                   const gpuir__record *r) {
+  memcpy(t->text + t->fill, term, len);
+  t->fill += len;
+  t->len[t->n] = (uint8_t)len;
+  t->record[t->n++] = *r;
+}
+
+/* The numbers of a block's columns. */
+typedef struct gpuir__dict_numbers {
+  uint32_t several, second, mixed;
+  uint32_t lists; /* terms with several postings; each one's codecs */
+  uint8_t codecs[GPUIR__DICT_BLOCK];
+  uint32_t count[GPUIR__COLUMNS];
+  uint64_t all[GPUIR__COLUMNS]; /* their bits together */
+  uint64_t value[GPUIR__COLUMNS][GPUIR__DICT_BLOCK];
+} gpuir__dict_numbers;
+
+static inline void gpuir__dict_column(gpuir__dict_numbers *x, unsigned column, uint64_t value) {
+  x->value[column][x->count[column]++] = value;
+  x->all[column] |= value;
+}
+
+/* Adds a term with several postings to the columns. */
+static inline void gpuir__dict_divide_list(gpuir__dict_numbers *x, const gpuir__record *r) {
+  x->codecs[x->lists++] = (uint8_t)(r->codec | r->freq_codec << 4);
+  x->mixed |= x->codecs[x->lists - 1] != x->codecs[0];
+  if (r->df > GPUIR__SHORT_MAX) {
+    gpuir__dict_column(x, GPUIR__COL_LONG, r->df - GPUIR__SHORT_MAX - 1);
+    return;
+  }
+  gpuir__dict_column(x, GPUIR__COL_DF, r->df - 2);
+  gpuir__dict_column(x, GPUIR__COL_DOCS, r->docs_len - 1);
+  gpuir__dict_column(x, GPUIR__COL_FREQS, r->freqs_len - 1);
+}
+
+/* Parts records into columns. */
+static void gpuir__dict_divide(const gpuir__dict_terms *t, const gpuir__dict_form *form,
+                               gpuir__dict_numbers *x) {
+  unsigned i;
+  memset(x, 0, sizeof *x);
+  for (i = 0; i < t->n; i++) {
+    const gpuir__record *r = &t->record[i];
+    const int is_long = r->df > GPUIR__SHORT_MAX;
+    x->several |= (uint32_t)(r->df > 1) << i;
+    x->second |= (uint32_t)(r->df > 1 ? is_long : r->freqs > 1) << i;
+    if (r->df > 1) {
+      gpuir__dict_divide_list(x, r);
+    } else {
+      gpuir__dict_column(x, GPUIR__COL_DOCID, r->docs);
+      if (r->freqs > 1) gpuir__dict_column(x, GPUIR__COL_TF, r->freqs - 2);
+    }
+    if (form->positions)
+      gpuir__dict_column(x, is_long ? GPUIR__COL_LONG_POSITIONS : GPUIR__COL_POSITIONS, r->positions_len);
+  }
+}
+
+/* Puts a number of w < 64 bits where zeros are. */
+static inline void gpuir__dict_put(uint8_t *p, uint32_t *bit, uint64_t value, unsigned w) {
+  gpuir__store64(p + *bit / 8, gpuir__load64(p + *bit / 8) | value << *bit % 8);
+  *bit += w;
+}
+
+/* Puts the columns at p, where zeros are; returns their end. */
+static uint8_t *gpuir__dict_put_columns(const gpuir__dict_numbers *x, const gpuir__dict_form *form,
+                                        uint8_t *p) {
+  uint32_t bit = 0, i;
+  unsigned c;
+  for (c = 0; c < GPUIR__COLUMNS; c++) {
+    const unsigned w = c == GPUIR__COL_DOCID ? form->docid_bits : gpuir__width64(x->all[c]);
+    for (i = 0; i < x->count[c]; i++) gpuir__dict_put(p, &bit, x->value[c][i], w);
+  }
+  return p + (bit + 7) / 8;
+}
+
+/* Puts the lengths and the terms at p; returns their end. */
+static uint8_t *gpuir__dict_put_terms(const gpuir__dict_terms *t, uint8_t *p) {
+  uint8_t *lengths = p, *firsts = p + t->n - 1;
+  const uint8_t *text = t->text + t->len[0];
+  unsigned i;
+  *lengths = t->len[0];
+  p += 2 * t->n - 1;
+  memcpy(p, t->text, t->len[0]);
+  p += t->len[0];
+  for (i = 1; i < t->n; i++) {
+    const size_t before = t->len[i - 1], len = t->len[i];
+    const size_t shared = gpuir__common(text - before, text, (before < len ? before : len) - (before >= len));
+    const size_t rest = len - shared - 1;
+    firsts[i] = text[shared];
+    lengths[i] = (uint8_t)((shared < 15 ? shared : 15) | (rest < 15 ? rest : 15) << 4);
+    if (shared >= 15) *p++ = (uint8_t)shared;
+    if (rest >= 15) *p++ = (uint8_t)rest;
+    memcpy(p, text + shared + 1, rest);
+    p += rest;
+    text += len;
+  }
+  return p;
+}
+
+/* Puts a base and returns how many bytes it takes. */
+static inline uint32_t gpuir__dict_put_base(uint8_t **p, uint64_t base) {
+  const uint32_t bytes = (gpuir__width64(base) + 7) / 8;
+  gpuir__store64(*p, base);
+  *p += bytes;
+  return bytes;
+}
+
+/* Puts what stands before the columns, and returns its end, where zeros are. */
+static uint8_t *gpuir__dict_put_head(const gpuir__dict_numbers *x, const gpuir__dict_form *form,
+                                     const gpuir__dict_page *page, const gpuir__dict_page *now,
+                                     uint8_t *out) {
+  uint8_t *p = out + 9 + (form->positions ? 2 : 0);
+  uint32_t bit = 8, bytes, i;
+  gpuir__dict_put(out, &bit, x->several, 16);
+  gpuir__dict_put(out, &bit, x->second, 16);
+  gpuir__dict_put(out, &bit, gpuir__width64(x->all[GPUIR__COL_TF]), 6);
+  gpuir__dict_put(out, &bit, gpuir__width64(x->all[GPUIR__COL_DF]), 3);
+  gpuir__dict_put(out, &bit, gpuir__width64(x->all[GPUIR__COL_DOCS]), 5);
+  gpuir__dict_put(out, &bit, gpuir__width64(x->all[GPUIR__COL_FREQS]), 5);
+  gpuir__dict_put(out, &bit, gpuir__width64(x->all[GPUIR__COL_LONG]), 6);
+  gpuir__dict_put(out, &bit, gpuir__dict_put_base(&p, now->docs - page->docs), 2);
+  gpuir__dict_put(out, &bit, gpuir__dict_put_base(&p, now->freqs - page->freqs), 2);
+  gpuir__dict_put(out, &bit, x->mixed, 3);
+  if (x->count[GPUIR__COL_LONG]) *p++ = (uint8_t)(now->longs - page->longs);
+  if (form->positions) {
+    bytes = gpuir__dict_put_base(&p, now->positions - page->positions);
+    gpuir__store32(out + 9, gpuir__load32(out + 9) | gpuir__width64(x->all[GPUIR__COL_POSITIONS]) |
+                                gpuir__width64(x->all[GPUIR__COL_LONG_POSITIONS]) << 6 | bytes << 12);
+  }
+  for (i = 0; i < (x->mixed ? x->lists : x->lists != 0); i++) *p++ = x->codecs[i];
+  return p;
+}
+
+/* Encodes a block, which begins at *now, of a page; *now becomes the place of the next one. Of records, only what the
+ * block keeps is heeded. Returns the bytes that it takes. Writes 8 bytes more. */
+static size_t gpuir__dict_encode(const gpuir__dict_terms *t, const gpuir__dict_form *form,
+                                 const gpuir__dict_page *page, gpuir__dict_page *now,
+                                 uint8_t out[GPUIR__DICT_MOST + 8]) {
+  gpuir__dict_numbers x;
+  uint8_t *p;
+  uint32_t i;
+  gpuir__dict_divide(t, form, &x);
+  memset(out, 0, GPUIR__DICT_HEAD + 8);
+  p = gpuir__dict_put_columns(&x, form, gpuir__dict_put_head(&x, form, page, now, out));
+  out[0] = (uint8_t)(p - out);
+  p = gpuir__dict_put_terms(t, p);
+  for (i = 0; i < x.count[GPUIR__COL_DOCS]; i++) {
+    now->docs += x.value[GPUIR__COL_DOCS][i] + 1;
+    now->freqs += x.value[GPUIR__COL_FREQS][i] + 1;
+  }
+  for (i = 0; i < x.count[GPUIR__COL_POSITIONS]; i++) now->positions += x.value[GPUIR__COL_POSITIONS][i];
+  for (i = 0; i < x.count[GPUIR__COL_LONG_POSITIONS]; i++)
+    now->positions += x.value[GPUIR__COL_LONG_POSITIONS][i];
+  now->longs += x.count[GPUIR__COL_LONG];
+  now->start += (uint64_t)(p - out);
+  return (size_t)(p - out);
+}
+
+/* ============================================================================
  * [12-writer]  index file: layout and writer
  *
  *   header (64 bytes) | section table (32 bytes each) | sections
@@ -7233,7 +8555,7 @@ static void gpuir__pool_give(gpuir__pool *pool, gpuir__analyzer *analyzer) {
  * Tests     tests/unit/12_writer.c
  * ==========================================================================*/
 
-#define GPUIR__FORMAT 1u
+#define GPUIR__FORMAT 2u
 #define GPUIR__ALIGN 64u
 #define GPUIR__MAX_SECTIONS 256u
 #define GPUIR__MAX_DOCUMENTS 0xfffffffeu /* docIDs stay below GPUIR_END */
@@ -7249,6 +8571,9 @@ typedef struct gpuir__header {
   uint64_t zero[3];
   uint64_t hash; /* XXH3 of the 56 bytes above */
 } gpuir__header;
+
+/* What the manifest of a live index begins with: see [25-folder]. */
+static const uint8_t gpuir__manifest_magic[8] = {'G', 'P', 'U', 'I', 'R', 'L', 0x0a, 0x1a};
 
 static const uint8_t gpuir__magic[8] = {'G', 'P', 'U', 'I', 'R', 0x0d, 0x0a, 0x1a};
 
@@ -7269,16 +8594,15 @@ typedef struct gpuir__section {
  *     item      the type of an item
  *     items     GPUIR__N_<items>: how many items there must be
  *     group     GPUIR__G_<group>: the sum of gpuir_index_info that its bytes belong to
- *     field     the member of gpuir_index that points to its items; 0: it is found by its id
+ *     field     the member of gpuir__segment that points to its items; 0: it is found by its id
  *
  * and the sections hold
  *
  *     STAT, META                  gpuir__stat; text, lines of key=value
- *     TERMS                       the terms' bytes, one after another, sorted
- *     TERM_BASE, TERM_START       where terms 0, 256, 512 ... start; each term's start, relative to its base, and
- * the end
- *     HASH                        open addressing by XXH3 of the term; 0: an empty slot, otherwise id + 1
- *     RECORDS, LONGS              a record a term; a gpuir__long a long list
+ *     TERMS                       the blocks of the dictionary: terms, sorted, and their records; see [11b-dictionary]
+ *     TERM_PAGES, TERM_STARTS     where its pages begin; where each block does, relative to its page
+ *     TERM_KEYS                   the nodes of its search tree
+ *     LONGS                       a gpuir__long a long list
  *     LAST                        a block's last docID
  *     DOCS_OFF, DOCS_WIDTH        where a block's docIDs start in the list, in the codec's unit; their width
  *     FREQS_OFF, FREQS_WIDTH      the same of its frequencies
@@ -7287,10 +8611,14 @@ typedef struct gpuir__section {
  *     DOCIDS, FREQS               the streams of docIDs and of frequencies, the long lists first
  *     LENGTHS                     a document's length in tokens
  *     NAMES, NAME_START           the documents' names, or what is behind their stems; where each starts, and the end
- *     ORIGINS                     where a document comes from
+ *     ORIGINS                     where a document comes from: rows of columns, see gpuir__origin
  *     SOURCES, SOURCE_START       the sources' paths; where each starts, and the end
  *     TEXT, TEXT_START            the documents' text; where each starts, and the end
  *     STEMS                       an item a source, see gpuir__join_name; absent if all are 0
+ *     POSITIONS, POS_OFF          the lists' positions; where each block's begin, in units of 4 bytes from the list's
+ *     HASHES                      a document's gpuir_doc.hash
+ *
+ * Sections of starts have numbers of as many whole bytes as the length of the section that they divide, at least 1.
  *
  * A section is added by a row at the end, and by code of the writer that puts its bytes in its spool. Its presence is
  * HINT or a new one, so that indexes without it can be read. */
@@ -7298,11 +8626,10 @@ typedef struct gpuir__section {
 #define GPUIR__SECTIONS(ROW, FROM, AT) \
   ROW( 1, STAT,         ALWAYS,  0,                 gpuir__stat,   ONE,         NONE,       0) \
   ROW( 2, META,         ALWAYS,  0,                 char,          ANY,         NONE,       0) \
-  ROW( 3, TERMS,        ALWAYS,  FROM(terms),       uint8_t,       ANY,         DICTIONARY, AT(terms.bytes)) \
-  ROW( 4, TERM_BASE,    ALWAYS,  0,                 uint64_t,      TERM_PAGES,  DICTIONARY, AT(terms.base)) \
-  ROW( 5, TERM_START,   ALWAYS,  0,                 uint16_t,      TERM_ENDS,   DICTIONARY, AT(terms.start)) \
-  ROW( 6, HASH,         ALWAYS,  0,                 uint32_t,      SLOTS,       DICTIONARY, AT(terms.hash)) \
-  ROW( 7, RECORDS,      ALWAYS,  0,                 gpuir__record, TERMS,       DICTIONARY, AT(records)) \
+  ROW( 3, TERMS,        ALWAYS,  0,                 uint8_t,       ANY,         DICTIONARY, AT(terms.bytes)) \
+  ROW( 4, TERM_PAGES,   ALWAYS,  0,                 gpuir__dict_page, TERM_PAGES, DICTIONARY, AT(terms.pages)) \
+  ROW( 5, TERM_STARTS,  ALWAYS,  0,                 uint16_t,      TERM_BLOCKS, DICTIONARY, AT(terms.starts)) \
+  ROW( 6, TERM_KEYS,    ALWAYS,  0,                 uint64_t,      TERM_KEYS,   DICTIONARY, AT(terms.keys)) \
   ROW( 8, LONGS,        ALWAYS,  0,                 gpuir__long,   LONGS,       DIRECTORY,  AT(lists.longs)) \
   ROW( 9, LAST,         ALWAYS,  FROM(last),        uint32_t,      BLOCKS,      DIRECTORY,  AT(lists.last)) \
   ROW(10, DOCS_OFF,     ALWAYS,  FROM(docs_off),    uint32_t,      BLOCKS,      DIRECTORY,  AT(lists.docs_off)) \
@@ -7315,16 +8642,19 @@ typedef struct gpuir__section {
   ROW(17, FREQS,        ALWAYS,  FROM(freqs_long),  uint8_t,       ANY,         FREQS,      AT(lists.freqs)) \
   ROW(18, LENGTHS,      ALWAYS,  0,                 uint32_t,      DOCUMENTS,   DOCUMENTS,  AT(lengths)) \
   ROW(19, NAMES,        ALWAYS,  0,                 char,          ANY,         DOCUMENTS,  0) \
-  ROW(20, NAME_START,   ALWAYS,  0,                 uint64_t,      DOC_ENDS,    DOCUMENTS,  0) \
-  ROW(21, ORIGINS,      ORIGINS, 0,                 gpuir__origin, DOCUMENTS,   DOCUMENTS,  0) \
+  ROW(20, NAME_START,   ALWAYS,  0,                 uint8_t,       DOC_ENDS,    DOCUMENTS,  0) \
+  ROW(21, ORIGINS,      ORIGINS, 0,                 uint8_t,       ANY,         DOCUMENTS,  0) \
   ROW(22, SOURCES,      ORIGINS, 0,                 char,          ANY,         DOCUMENTS,  0) \
-  ROW(23, SOURCE_START, ORIGINS, 0,                 uint64_t,      SOURCE_ENDS, DOCUMENTS,  0) \
+  ROW(23, SOURCE_START, ORIGINS, 0,                 uint8_t,       SOURCE_ENDS, DOCUMENTS,  0) \
   ROW(24, TEXT,         TEXT,    0,                 char,          ANY,         TEXT,       0) \
-  ROW(25, TEXT_START,   TEXT,    0,                 uint64_t,      DOC_ENDS,    TEXT,       0) \
-  ROW(26, STEMS,        STEMS,   0,                 uint32_t,      ANY,         DOCUMENTS,  0)
+  ROW(25, TEXT_START,   TEXT,    0,                 uint8_t,       DOC_ENDS,    TEXT,       0) \
+  ROW(26, STEMS,        STEMS,   0,                 uint32_t,      ANY,         DOCUMENTS,  0) \
+  ROW(27, POSITIONS,    POSITIONS, FROM(positions), uint8_t,       ANY,         POSITIONS,  AT(lists.positions)) \
+  ROW(28, POS_OFF,      POSITIONS, FROM(positions_off), uint32_t,  BLOCKS,      POSITIONS,  AT(lists.positions_off)) \
+  ROW(29, HASHES,       HASHES,  0,                 uint64_t,      DOCUMENTS,   DOCUMENTS,  0)
 /* clang-format on */
 
-#define GPUIR__SECTION_ID(id, name, presence, batch, item, items, group, field) GPUIR__S_##name = id,
+#define GPUIR__SECTION_ID(id, name, presence, batch, item, items, group, field) GPUIR__S_##name = (id),
 enum {
   GPUIR__SECTIONS(GPUIR__SECTION_ID, , ) /* and behind the greatest: */
   GPUIR__S_COUNT
@@ -7332,22 +8662,23 @@ enum {
 
 /* When a section is written. The reader refuses an index that lacks one that is written always. */
 enum {
-  GPUIR__P_ALWAYS,  /* required */
-  GPUIR__P_HINT,    /* written always; a reader can do without it */
-  GPUIR__P_ORIGINS, /* when a document has a source; a reader can do without it */
-  GPUIR__P_TEXT,    /* when a document has text to be stored; a reader can do without it */
-  GPUIR__P_STEMS,   /* when a name is joined to a stem; required, as names are wrong without it */
+  GPUIR__P_ALWAYS,    /* required */
+  GPUIR__P_HINT,      /* written always; a reader can do without it */
+  GPUIR__P_ORIGINS,   /* when a document has a source; a reader can do without it */
+  GPUIR__P_HASHES,    /* when a document's hash is known; a reader can do without it */
+  GPUIR__P_TEXT,      /* when texts are stored, which the meta section says too; required */
+  GPUIR__P_STEMS,     /* when a name is joined to a stem; required, as names are wrong without it */
+  GPUIR__P_POSITIONS, /* when positions were asked for; required */
   GPUIR__P_COUNT
 };
 
 /* How many items a section has. */
 enum {
-  GPUIR__N_ANY,   /* any number */
-  GPUIR__N_ONE,   /* 1 */
-  GPUIR__N_SLOTS, /* a power of two that exceeds the number of terms */
-  GPUIR__N_TERMS, /* one a term; _ENDS: and one more; _PAGES: one for each 256 terms, and for the end */
-  GPUIR__N_TERM_ENDS,
-  GPUIR__N_TERM_PAGES,
+  GPUIR__N_ANY,        /* any number */
+  GPUIR__N_ONE,        /* 1 */
+  GPUIR__N_TERM_PAGES, /* one a page of the dictionary, a block of it; GPUIR__DICT_FAN a node of its tree */
+  GPUIR__N_TERM_BLOCKS,
+  GPUIR__N_TERM_KEYS,
   GPUIR__N_LONGS,  /* one a list of over GPUIR__SHORT_MAX postings */
   GPUIR__N_BLOCKS, /* one a block of such a list */
   GPUIR__N_DOCUMENTS,
@@ -7364,31 +8695,47 @@ enum {
   GPUIR__G_FREQS,
   GPUIR__G_DOCUMENTS,
   GPUIR__G_TEXT,
+  GPUIR__G_POSITIONS,
   GPUIR__G_COUNT
 };
 
 typedef struct gpuir__stat {
   uint64_t documents, terms, postings, tokens;
   uint64_t longs, blocks;
-  uint64_t inline_postings, dropped_tokens;
+  uint64_t inline_postings;
   uint64_t docs_short, freqs_short; /* where the short lists start in the stream sections */
   float k1, b;
   uint64_t zero;
 } gpuir__stat;
 
+/* The columns of a row of the origins. The section begins with 8 bytes, the width of each column in bytes and zeros; a
+ * row a document follows. */
+enum {
+  GPUIR__O_SOURCE, /* index + 1; 0: none */
+  GPUIR__O_LINE,   /* first_line */
+  GPUIR__O_LINES,  /* last_line - first_line */
+  GPUIR__O_OFFSET,
+  GPUIR__O_BYTES,
+  GPUIR__O_COUNT
+};
+#define GPUIR__ORIGINS_HEAD 8u
+
 typedef struct gpuir__origin {
-  uint32_t source; /* index + 1; 0: none */
-  uint32_t first_line, last_line;
+  uint64_t of[GPUIR__O_COUNT];
 } gpuir__origin;
 
-/* Where the terms are, and how one is found. */
-typedef struct gpuir__index_terms {
-  const uint8_t *bytes;
-  const uint64_t *base;
-  const uint16_t *start;
-  const uint32_t *hash;
-  uint64_t hash_mask; /* slots - 1 */
-} gpuir__index_terms;
+/* Returns the bytes that numbers of at most `most` take. */
+static inline unsigned gpuir__number_width(uint64_t most) { return (gpuir__width64(most) + 7) / 8; }
+
+/* Returns the bytes that a number takes which divides a section of this length. */
+static inline unsigned gpuir__start_width(uint64_t length) {
+  return length ? gpuir__number_width(length) : 1;
+}
+
+/* Loads a number of `width` <= 8 bytes; 8 are read. */
+static inline uint64_t gpuir__load_number(const uint8_t *p, unsigned width) {
+  return gpuir__load64(p) & (width < 8 ? gpuir__low_bits64(8 * width) : UINT64_MAX);
+}
 
 /* The lists' streams, and the directory of the long ones. */
 typedef struct gpuir__index_lists {
@@ -7399,13 +8746,16 @@ typedef struct gpuir__index_lists {
   const uint32_t *seeds; /* NULL: absent */
   uint64_t nseeds;       /* lists that have seeds */
   const uint8_t *docids, *freqs;
+  const uint8_t *positions; /* NULL: absent */
+  const uint32_t *positions_off;
 } gpuir__index_lists;
 
 /* What the meta section says; "" where it says nothing. */
 typedef struct gpuir__index_meta {
   char *text; /* NUL-terminated strings, pointed to below */
   size_t text_size;
-  const char *analyzer_spec, *stop_words, *codec, *freq_codec, *tool, *description, *order;
+  const char *analyzer_spec, *analyzer_revision, *stop_words, *fields, *codec, *freq_codec, *tool,
+      *description, *order, *store, *positions;
 } gpuir__index_meta;
 
 /* How queries become terms. */
@@ -7415,9 +8765,29 @@ typedef struct gpuir__index_analysis {
   gpuir__pool *pool; /* of analyzers */
 } gpuir__index_analysis;
 
-struct gpuir_index {
-  uint32_t layout; /* gpuir__index_layout(), the first member in every version */
+/* How many of a term's postings are of deleted documents. */
+typedef struct gpuir__log_count {
+  uint32_t id;      /* of the term, plus 1; 0: a free entry */
+  uint32_t n;       /* of the log's first n documents */
+  uint32_t deleted; /* postings */
+} gpuir__log_count;
+
+/* Documents deleted from a segment, in order of deletion. It only grows, and what is in it never moves: each snapshot
+ * has the first so many of it, see gpuir__deleted. */
+#define GPUIR__LOG_CHUNKS 26u
+typedef struct gpuir__log {
+  pthread_mutex_t mutex; /* guards all but what chunks point to */
+  uint32_t n;
+  uint32_t *chunk[GPUIR__LOG_CHUNKS]; /* [i] 64 << i docIDs, or NULL */
+  gpuir__log_count *counts; /* [mask + 1] by term; one that comes takes another's place. NULL: n is 0 */
+  uint32_t mask;
+  uint64_t decoded; /* blocks, to count postings; the tests look at it */
+} gpuir__log;
+
+/* One mapped file; docIDs count from 0 in it. */
+typedef struct gpuir__segment {
   gpuir_allocator a;
+  uint64_t refs;      /* snapshots that have it, counted atomically */
   int simd;           /* resolved level */
   const uint8_t *map; /* the file's bytes */
   uint64_t size;
@@ -7427,13 +8797,49 @@ struct gpuir_index {
   uint32_t nsections;
   const gpuir__section *section[GPUIR__S_COUNT]; /* NULL: absent */
   gpuir__stat stat;
-  double average_length;
-  gpuir__norm norm; /* of the stored k1 and b */
-  gpuir__index_terms terms;
-  const gpuir__record *records; /* [term] */
+  gpuir__dict terms;
   gpuir__index_lists lists;
   const uint32_t *lengths; /* [docID] */
   gpuir__index_meta meta;
+  uint64_t number; /* in a live index's folder; 0: a file by itself */
+  gpuir__log log;
+} gpuir__segment;
+
+/* The documents deleted from a segment, as snapshots share them. */
+typedef struct gpuir__deleted {
+  gpuir_allocator a;
+  uint64_t refs;   /* snapshots that have them, counted atomically */
+  uint32_t n;      /* the first n of the segment's log, n > 0 */
+  uint64_t tokens; /* their lengths */
+  uint64_t words;
+  uint64_t bits[1]; /* [words] a bit a document */
+} gpuir__deleted;
+
+/* A segment as a snapshot has it. */
+typedef struct gpuir__leaf {
+  gpuir__segment *seg;
+  gpuir__deleted *deleted; /* NULL: none */
+  uint32_t base;           /* the snapshot's number of its first document */
+} gpuir__leaf;
+
+typedef struct gpuir__saturation gpuir__saturation; /* see [13b-snapshot] */
+
+/* An immutable snapshot: segments, whose documents follow one another, and what they come to together. */
+struct gpuir_index {
+  uint32_t layout; /* gpuir__index_layout(), the first member in every version */
+  gpuir_allocator a;
+  int simd; /* resolved level */
+  char path[84];
+  gpuir__leaf *leaves; /* [nleaves] at least one */
+  size_t nleaves;
+  gpuir__leaf only;             /* leaves[0] of a snapshot of one segment */
+  gpuir_index *alone;           /* [nleaves] each segment as an index of its own; NULL: this is one */
+  uint64_t documents, tokens;   /* live ones */
+  uint64_t docids;              /* the least number that no document has had */
+  uint64_t generation, content; /* of a live index's manifest; 0: not of one */
+  double average_length;
+  gpuir__norm norm;              /* of the stored k1 and b */
+  gpuir__saturation *saturation; /* of the same, see gpuir__index_saturation; NULL until it is needed */
   gpuir__index_analysis analysis;
 };
 
@@ -7444,7 +8850,8 @@ struct gpuir_index {
    (uint32_t)(other))
 
 static inline uint32_t gpuir__index_layout(void) {
-  return GPUIR__LAYOUT(sizeof(gpuir_index), offsetof(gpuir_index, lengths), sizeof(gpuir__list));
+  return GPUIR__LAYOUT(sizeof(gpuir_index) + sizeof(gpuir__segment), offsetof(gpuir__segment, lengths),
+                       sizeof(gpuir__list));
 }
 
 /* A row of GPUIR__SECTIONS. */
@@ -7452,11 +8859,11 @@ typedef struct gpuir__section_row {
   uint32_t id, presence, items, group;
   size_t item_size;
   size_t batch; /* 1 + the buffer's offset in gpuir__batch, or 0 */
-  size_t field; /* the member's offset in gpuir_index, or 0 */
+  size_t field; /* the member's offset in gpuir__segment, or 0 */
 } gpuir__section_row;
 
 #define GPUIR__SECTION_FROM(buffer) (1 + offsetof(gpuir__batch, buffer))
-#define GPUIR__SECTION_AT(field) offsetof(gpuir_index, field)
+#define GPUIR__SECTION_AT(field) offsetof(gpuir__segment, field)
 #define GPUIR__SECTION_ROW(id, name, presence, batch, item, items, group, field) \
   {id, GPUIR__P_##presence, GPUIR__N_##items, GPUIR__G_##group, sizeof(item), batch, field},
 static const gpuir__section_row gpuir__section_rows[] = {
@@ -7467,9 +8874,9 @@ static const gpuir__section_row gpuir__section_rows[] = {
 
 #define GPUIR__TMP_SOURCES 999u /* number of the temporary file that the table of sources may be */
 
-/* The spools, a temporary file each: one of each section, numbered by its row, with these exceptions. HASH has the
- * 64-bit hashes of the terms, from which the table is made in place. The streams' sections have two: the short lists
- * go behind all long ones. */
+/* The spools, a temporary file each: one of each section, numbered by its row, with these exceptions. That of
+ * TERM_KEYS stays empty: the tree is made in place. The streams' sections have two: the short lists go behind all long
+ * ones. */
 #define GPUIR__SECTION_SPOOL(id, name, presence, batch, item, items, group, field) GPUIR__W_##name,
 enum {
   GPUIR__SECTIONS(GPUIR__SECTION_SPOOL, , ) /* and of short lists: */
@@ -7477,6 +8884,28 @@ enum {
   GPUIR__W_FREQS_SHORT,
   GPUIR__W_COUNT
 };
+
+/* The dictionary as far as it is written. */
+typedef struct gpuir__writer_terms {
+  gpuir__dict_terms block; /* terms that wait until they are a block */
+  uint64_t blocks;
+  gpuir__dict_form form;
+  gpuir__dict_page page, now; /* of the last block; of the next one */
+} gpuir__writer_terms;
+
+/* The source of the last document that had one. */
+typedef struct gpuir__recent {
+  gpuir__buf path;
+  uint32_t number, stem; /* from 1; 0: none */
+} gpuir__recent;
+
+/* Bytes on their way to the file, so that small sections go there together. */
+#define GPUIR__AHEAD ((size_t)1 << 18)
+typedef struct gpuir__ahead {
+  uint8_t *buf; /* GPUIR__AHEAD bytes */
+  uint64_t at;  /* where its first byte goes */
+  size_t fill;
+} gpuir__ahead;
 
 typedef struct gpuir__writer {
   gpuir_allocator a;
@@ -7486,16 +8915,18 @@ typedef struct gpuir__writer {
   mode_t mode; /* of a new index: 0666 without the umask's bits */
   int shared;  /* other users may write the folder, and so replace the index */
   int hostile; /* all users may make files in it */
+  int placed; /* `fd` is of the new file PATH itself, whose owner publishes it; PATH.tmp only names temporary files */
   gpuir__spool spool[GPUIR__W_COUNT];
   gpuir__stat stat;
+  gpuir__writer_terms terms;
   uint64_t nlengths, nsources;
-  uint64_t page;           /* where the open page of 256 terms starts */
   int has[GPUIR__P_COUNT]; /* whether sections of this presence are written */
-  gpuir__buf source;       /* of the last document that had one */
-  uint32_t last, stem;     /* its number, from 1; its stem */
-  gpuir__area table;       /* gpuir__source_slot, by hash */
-  uint64_t slots, most;    /* of the table: a power of two, or 0; bytes that are not mapped */
+  gpuir__recent recent;
+  gpuir__origin origins; /* of each column, all ones of its numbers */
+  gpuir__area table;     /* gpuir__source_slot, by hash */
+  uint64_t slots, most;  /* of the table: a power of two, or 0; bytes that are not mapped */
   void *lengths_map;
+  gpuir__ahead ahead;
 } gpuir__writer;
 
 /* A source that is stored: a path, and where in it names begin. */
@@ -7513,7 +8944,7 @@ typedef struct gpuir__source_slot {
 typedef struct gpuir__meta {
   const char *analyzer, *stop_words, *codec, *freq_codec, *description, *order;
   float k1, b;
-  uint64_t dropped_tokens;
+  int store, positions; /* documents carry their text; lists their positions */
 } gpuir__meta;
 
 static void gpuir__writer_destroy(gpuir__writer *w) {
@@ -7522,12 +8953,12 @@ static void gpuir__writer_destroy(gpuir__writer *w) {
   if (!w) return;
   a = w->a;
   if (w->lengths_map) (void)munmap(w->lengths_map, (size_t)w->nlengths * 4);
-  for (i = 0; i < GPUIR__W_COUNT; i++) gpuir__spool_close(&a, &w->spool[i]);
+  for (i = 0; i < GPUIR__W_COUNT; i++) gpuir__spool_close(&w->spool[i]);
   if (w->fd >= 0) { /* finish closes it; so this build failed */
-    if (gpuir__is_file(w->fd, w->tmp) == 1) (void)unlink(w->tmp);
+    if (!w->placed && gpuir__is_file(w->fd, w->tmp) == 1) (void)unlink(w->tmp);
     (void)close(w->fd);
   }
-  gpuir__buf_free(&a, &w->source);
+  gpuir__buf_free(&a, &w->recent.path);
   gpuir__area_free(&a, &w->table);
   gpuir__free(&a, w->path, w->path_size);
   gpuir__free(&a, w->tmp, w->tmp_size);
@@ -7595,6 +9026,23 @@ static int gpuir__writer_lock(gpuir__writer *w, gpuir_error *err) {
   return gpuir__fail(err, GPUIR_E_BUSY, 0, "%s: another process keeps taking this name", gpuir__tail(w->tmp));
 }
 
+/* Fails if w->folder is that of a live index, whose files nobody else may replace. */
+static int gpuir__writer_check_folder(const gpuir__writer *w, gpuir_error *err) {
+  uint8_t magic[sizeof gpuir__manifest_magic];
+  size_t size;
+  char *name = gpuir__concat(&w->a, w->folder, strlen(w->folder), "/manifest", 9, &size);
+  int fd, status = GPUIR_OK;
+  if (!name) return gpuir__fail_nomem(err);
+  fd = open(name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  if (fd >= 0 && !gpuir__pread_all(fd, magic, sizeof magic, 0) &&
+      !memcmp(magic, gpuir__manifest_magic, sizeof magic))
+    status =
+        gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "%s: lies in the folder of a live index", gpuir__tail(w->path));
+  if (fd >= 0) (void)close(fd);
+  gpuir__free(&w->a, name, size);
+  return status;
+}
+
 /* Renaming would put the index in place of a device or a pipe, and fails for a folder, after all the work. */
 static int gpuir__writer_check_path(const char *path, gpuir_error *err) {
   struct stat st;
@@ -7651,7 +9099,8 @@ static int gpuir__writer_name(gpuir__writer *w, const char *path, gpuir_error *e
     w->hostile = (st.st_mode & S_IWOTH) != 0;
     w->shared = (w->hostile || (st.st_mode & S_IWGRP && st.st_gid != getegid())) && !(st.st_mode & 01000);
   }
-  return gpuir__writer_check_path(w->path, err);
+  status = gpuir__writer_check_path(w->path, err);
+  return status ? status : gpuir__writer_check_folder(w, err);
 }
 
 /* Notes the mode that the folder and the umask give a new file, and hides PATH.tmp from others where an index that
@@ -7684,25 +9133,37 @@ static int gpuir__writer_keep_mode(gpuir__writer *w, gpuir_error *err) {
   return fchmod(w->fd, mode) ? gpuir__fail_errno(err, w->tmp, "cannot change the mode") : GPUIR_OK;
 }
 
-/* Locks PATH.tmp and opens the temporary files. `memory` bounds the buffers, in bytes. */
-static int gpuir__writer_create(const gpuir_allocator *a, const char *path, uint64_t memory,
+/* Takes PATH, which is open as fd. */
+static int gpuir__writer_place(gpuir__writer *w, const char *path, int fd, gpuir_error *err) {
+  w->fd = fd;
+  w->placed = 1;
+  w->path = gpuir__concat(&w->a, path, strlen(path), "", 0, &w->path_size);
+  w->tmp = gpuir__concat(&w->a, path, strlen(path), ".tmp", 4, &w->tmp_size);
+  return w->path && w->tmp ? GPUIR_OK : gpuir__fail_nomem(err);
+}
+
+/* Locks PATH.tmp and opens the temporary files. `memory` bounds the buffers, in bytes. fd: -1, or that of PATH, a new
+ * file in a folder that the caller has locked; it is closed in any case. */
+static int gpuir__writer_create(const gpuir_allocator *a, const char *path, uint64_t memory, int fd,
                                 gpuir__writer **writer, gpuir_error *err) {
   gpuir__writer *w = (gpuir__writer *)gpuir__alloc_zero(a, sizeof *w);
   uint64_t each = gpuir__min64(gpuir__max64(memory / (GPUIR__W_COUNT + 1), 4096), 1u << 18);
   unsigned i;
   int status;
   *writer = NULL;
-  if (!w) return gpuir__fail_nomem(err);
+  if (!w) {
+    if (fd >= 0) (void)close(fd);
+    return gpuir__fail_nomem(err);
+  }
   w->a = *a;
   w->fd = -1;
   w->most = each;
   w->has[GPUIR__P_ALWAYS] = w->has[GPUIR__P_HINT] = 1;
   for (i = 0; i < GPUIR__W_COUNT; i++) w->spool[i].fd = -1;
-  status = gpuir__writer_name(w, path, err);
-  if (!status) status = gpuir__writer_lock(w, err);
-  if (!status) status = gpuir__writer_hide(w, err);
-  for (i = 0; !status && i < GPUIR__W_COUNT; i++)
-    status = gpuir__spool_open(a, &w->spool[i], w->tmp, i, (size_t)each, err);
+  status = fd < 0 ? gpuir__writer_name(w, path, err) : gpuir__writer_place(w, path, fd, err);
+  if (!status && fd < 0) status = gpuir__writer_lock(w, err);
+  if (!status && fd < 0) status = gpuir__writer_hide(w, err);
+  for (i = 0; !status && i < GPUIR__W_COUNT; i++) gpuir__spool_open(a, &w->spool[i], w->tmp, i, (size_t)each);
   if (status)
     gpuir__writer_destroy(w);
   else
@@ -7794,8 +9255,8 @@ static int gpuir__writer_source(gpuir__writer *w, const gpuir_doc_desc *doc, uin
   gpuir__source_slot source;
   uint32_t number;
   int status;
-  if (w->last && w->stem == stem && w->source.len == doc->source_len &&
-      !memcmp(w->source.data, doc->source, doc->source_len))
+  if (w->recent.number && w->recent.stem == stem && w->recent.path.len == doc->source_len &&
+      !memcmp(w->recent.path.data, doc->source, doc->source_len))
     return GPUIR_OK;
   if (doc->source_len >= UINT32_MAX)
     return gpuir__fail(err, GPUIR_E_LIMIT, 0, "a source's path of 4 GiB or more");
@@ -7809,10 +9270,11 @@ static int gpuir__writer_source(gpuir__writer *w, const gpuir_doc_desc *doc, uin
     number = source.number;
   }
   if (status) return status;
-  w->source.len = 0;
-  w->last = number;
-  w->stem = stem;
-  return gpuir__buf_put(&w->a, &w->source, doc->source, doc->source_len) ? gpuir__fail_nomem(err) : GPUIR_OK;
+  w->recent.path.len = 0;
+  w->recent.number = number;
+  w->recent.stem = stem;
+  return gpuir__buf_put(&w->a, &w->recent.path, doc->source, doc->source_len) ? gpuir__fail_nomem(err)
+                                                                              : GPUIR_OK;
 }
 
 /* Appends the document's name without the bytes that its stem holds. */
@@ -7824,22 +9286,37 @@ static int gpuir__writer_put_name(gpuir__writer *w, const gpuir_doc_desc *doc, u
   return gpuir__spool_put(&w->spool[GPUIR__W_NAMES], doc->name + skip, doc->name_len - skip, err);
 }
 
-/* Appends the document's source and lines. */
+/* Appends where the document comes from. */
 static int gpuir__writer_put_origin(gpuir__writer *w, const gpuir_doc_desc *doc, uint32_t stem,
                                     gpuir_error *err) {
-  gpuir__origin origin = {0, 0, 0};
+  gpuir__origin origin;
+  unsigned i;
+  memset(&origin, 0, sizeof origin);
   if (doc->source_len) {
     int status = gpuir__writer_source(w, doc, stem, err);
     if (status) return status;
-    origin.source = w->last;
-    origin.first_line = doc->first_line;
-    origin.last_line = doc->last_line;
+    origin.of[GPUIR__O_SOURCE] = w->recent.number;
+    origin.of[GPUIR__O_LINE] = doc->first_line;
+    origin.of[GPUIR__O_LINES] = (uint32_t)(doc->last_line - doc->first_line);
+    origin.of[GPUIR__O_OFFSET] = doc->source_offset;
+    origin.of[GPUIR__O_BYTES] = doc->source_bytes;
+    for (i = 0; i < GPUIR__O_COUNT; i++) w->origins.of[i] |= origin.of[i];
     w->has[GPUIR__P_ORIGINS] = 1;
   }
   return gpuir__spool_put(&w->spool[GPUIR__W_ORIGINS], &origin, sizeof origin, err);
 }
 
-/* Appends the next document. text NULL: its text is not stored. */
+/* Appends the document's hash: that of its text, if that is what stands in the source. */
+static int gpuir__writer_put_hash(gpuir__writer *w, const gpuir_doc_desc *doc, const char *text,
+                                  size_t text_len, gpuir_error *err) {
+  const int is_text =
+      !doc->source_len || !(doc->source_offset || doc->source_bytes) || doc->source_bytes == text_len;
+  const uint64_t hash = is_text && text_len ? XXH3_64bits(text, text_len) : doc->hash;
+  if (hash) w->has[GPUIR__P_HASHES] = 1;
+  return gpuir__writer_put64(w, GPUIR__W_HASHES, hash, err);
+}
+
+/* Appends the next document. Its text is stored if the index has texts; NULL stands for "". */
 static int gpuir__writer_put_doc(gpuir__writer *w, const gpuir_doc_desc *doc, const char *text,
                                  size_t text_len, gpuir_error *err) {
   uint32_t stem = gpuir__name_stem(doc);
@@ -7849,12 +9326,10 @@ static int gpuir__writer_put_doc(gpuir__writer *w, const gpuir_doc_desc *doc, co
   w->stat.documents++;
   status = gpuir__writer_put_name(w, doc, stem, err);
   if (!status) status = gpuir__writer_put_origin(w, doc, stem, err);
-  if (!status) status = gpuir__writer_put64(w, GPUIR__W_TEXT_START, w->spool[GPUIR__W_TEXT].len, err);
-  if (!status && text) {
-    status = gpuir__spool_put(&w->spool[GPUIR__W_TEXT], text, text_len, err);
-    w->has[GPUIR__P_TEXT] = 1;
-  }
-  return status;
+  if (!status) status = gpuir__writer_put_hash(w, doc, text, text ? text_len : 0, err);
+  if (status || !w->has[GPUIR__P_TEXT]) return status;
+  status = gpuir__writer_put64(w, GPUIR__W_TEXT_START, w->spool[GPUIR__W_TEXT].len, err);
+  return status || !text ? status : gpuir__spool_put(&w->spool[GPUIR__W_TEXT], text, text_len, err);
 }
 
 /* Appends lengths of documents in docID order, any number at a time. */
@@ -7869,61 +9344,69 @@ static int gpuir__writer_put_lengths(gpuir__writer *w, const uint32_t *lengths, 
 static int gpuir__writer_lengths(gpuir__writer *w, const uint32_t **lengths, uint64_t *ndocs,
                                  uint64_t *tokens, gpuir_error *err) {
   static const uint32_t none[1] = {0};
+  const gpuir__spool *spool = &w->spool[GPUIR__W_LENGTHS];
   int status = gpuir__spool_flush(&w->spool[GPUIR__W_LENGTHS], err);
   if (status) return status;
   if (w->nlengths != w->stat.documents)
     return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "%s: a document without a length", gpuir__tail(w->path));
   if (w->nlengths > SIZE_MAX / 4) return gpuir__fail_nomem(err);
-  if (w->nlengths && !w->lengths_map) {
-    void *map = mmap(NULL, (size_t)w->nlengths * 4, PROT_READ, MAP_SHARED, w->spool[GPUIR__W_LENGTHS].fd, 0);
+  if (spool->fd >= 0 && w->nlengths && !w->lengths_map) {
+    void *map = mmap(NULL, (size_t)w->nlengths * 4, PROT_READ, MAP_SHARED, spool->fd, 0);
     if (map == MAP_FAILED) return gpuir__fail_errno(err, w->tmp, "cannot map the lengths");
     w->lengths_map = map;
   }
-  *lengths = w->lengths_map ? (const uint32_t *)w->lengths_map : none;
+  *lengths = w->lengths_map ? (const uint32_t *)w->lengths_map
+             : w->nlengths  ? (const uint32_t *)(const void *)spool->buf
+                            : none;
   *ndocs = w->stat.documents;
   *tokens = w->stat.tokens;
   return GPUIR_OK;
 }
 
-/* Puts where a batch's terms start, and their hashes; their bytes come after this. */
+/* Writes the terms that wait as a block. */
+static int gpuir__writer_put_block(gpuir__writer *w, gpuir_error *err) {
+  gpuir__writer_terms *t = &w->terms;
+  uint8_t out[GPUIR__DICT_MOST + 8];
+  uint16_t start;
+  size_t n;
+  int status = GPUIR_OK;
+  if (t->blocks++ % GPUIR__DICT_PAGE == 0) {
+    t->page = t->now;
+    status = gpuir__spool_put(&w->spool[GPUIR__W_TERM_PAGES], &t->page, sizeof t->page, err);
+  }
+  start = (uint16_t)(t->now.start - t->page.start);
+  n = gpuir__dict_encode(&t->block, &t->form, &t->page, &t->now, out);
+  t->block.n = 0;
+  t->block.fill = 0;
+  if (!status) status = gpuir__spool_put(&w->spool[GPUIR__W_TERM_STARTS], &start, sizeof start, err);
+  return status ? status : gpuir__spool_put(&w->spool[GPUIR__W_TERMS], out, n, err);
+}
+
+/* Appends a batch's terms and records. */
 static int gpuir__writer_put_terms(gpuir__writer *w, const gpuir__batch *batch, gpuir_error *err) {
   const uint8_t *term = batch->terms.data;
-  uint64_t start = w->spool[GPUIR__W_TERMS].len, i;
+  uint64_t i;
   int status = GPUIR_OK;
+  w->terms.form = gpuir__dict_form_of(w->stat.documents, w->has[GPUIR__P_POSITIONS]);
   for (i = 0; i < batch->nterms && !status; i++) {
-    size_t len = batch->term_lens.data[i];
-    uint64_t id = w->stat.terms + i, hash = XXH3_64bits(term, len);
-    uint16_t rel;
-    if (id % 256 == 0) {
-      w->page = start;
-      status = gpuir__writer_put64(w, GPUIR__W_TERM_BASE, start, err);
-    }
-    rel = (uint16_t)(start - w->page);
-    if (!status) status = gpuir__spool_put(&w->spool[GPUIR__W_TERM_START], &rel, sizeof rel, err);
-    if (!status) status = gpuir__writer_put64(w, GPUIR__W_HASH, hash, err);
+    const size_t len = batch->term_lens.data[i];
+    gpuir__record r;
+    memcpy(&r, batch->records.data + i * sizeof r, sizeof r);
+    w->stat.inline_postings += r.df == 1;
+    if (r.positions_len >> GPUIR__DICT_POSITIONS_BITS)
+      return gpuir__fail(err, GPUIR_E_LIMIT, 0, "%s: a term's positions take 256 TiB or more",
+                         gpuir__tail(w->path));
+    gpuir__dict_add(&w->terms.block, term, len, &r);
+    if (w->terms.block.n == GPUIR__DICT_BLOCK) status = gpuir__writer_put_block(w, err);
     term += len;
-    start += len;
   }
   return status;
 }
 
-/* Appends records and extents, whose offsets in the batch become offsets in the file. */
-static int gpuir__writer_put_records(gpuir__writer *w, const gpuir__batch *batch, gpuir_error *err) {
+/* Appends extents, whose offsets in the batch become offsets in the file. */
+static int gpuir__writer_put_extents(gpuir__writer *w, const gpuir__batch *batch, gpuir_error *err) {
   uint64_t nlongs = batch->longs.len / sizeof(gpuir__long), i;
   int status = GPUIR_OK;
-  for (i = 0; i < batch->nterms && !status; i++) {
-    gpuir__record r;
-    memcpy(&r, batch->records.data + i * sizeof r, sizeof r);
-    if (r.df == 1) {
-      w->stat.inline_postings++;
-    } else if (r.df <= GPUIR__SHORT_MAX) {
-      r.docs += w->spool[GPUIR__W_DOCIDS_SHORT].len;
-      r.freqs += w->spool[GPUIR__W_FREQS_SHORT].len;
-    } else {
-      r.docs += w->stat.longs;
-    }
-    status = gpuir__spool_put(&w->spool[GPUIR__W_RECORDS], &r, sizeof r, err);
-  }
   for (i = 0; i < nlongs && !status; i++) {
     gpuir__long x;
     memcpy(&x, batch->longs.data + i * sizeof x, sizeof x);
@@ -7963,7 +9446,7 @@ static int gpuir__writer_put_batch(gpuir__writer *w, const gpuir__batch *batch, 
     return gpuir__fail(err, GPUIR_E_LIMIT, 0, "%s: more than 2^32-1 blocks of postings",
                        gpuir__tail(w->path));
   status = gpuir__writer_put_terms(w, batch, err);
-  if (!status) status = gpuir__writer_put_records(w, batch, err);
+  if (!status) status = gpuir__writer_put_extents(w, batch, err);
   if (!status) status = gpuir__writer_put_buffers(w, batch, err);
   w->stat.terms += batch->nterms;
   w->stat.postings += batch->postings;
@@ -7985,31 +9468,58 @@ static int gpuir__meta_put(const gpuir_allocator *a, gpuir__buf *out, const char
   return GPUIR_OK;
 }
 
-/* Writes the text of the meta section. */
+#define GPUIR__ANALYZER_REVISION "1" /* of [11-analysis]: another one makes other terms of the same text */
+#define GPUIR__FIELDS "text:1"       /* the fields of a document and their weights: all that there is */
+
+/* Writes the text of the meta section. What an index does not have is not named. */
 static int gpuir__meta_text(const gpuir_allocator *a, const gpuir__meta *meta, gpuir__buf *out) {
   char tool[32];
   (void)snprintf(tool, sizeof tool, "gpuir %s", gpuir_version());
   if (gpuir__meta_put(a, out, "analyzer", meta->analyzer) ||
+      gpuir__meta_put(a, out, "analyzer_revision", GPUIR__ANALYZER_REVISION) ||
       gpuir__meta_put(a, out, "stop_words", meta->stop_words) ||
-      gpuir__meta_put(a, out, "codec", meta->codec) ||
+      gpuir__meta_put(a, out, "fields", GPUIR__FIELDS) || gpuir__meta_put(a, out, "codec", meta->codec) ||
       gpuir__meta_put(a, out, "freq_codec", meta->freq_codec) || gpuir__meta_put(a, out, "tool", tool) ||
       gpuir__meta_put(a, out, "description", meta->description) ||
-      (*meta->order && gpuir__meta_put(a, out, "order", meta->order)))
+      (*meta->order && gpuir__meta_put(a, out, "order", meta->order)) ||
+      (meta->store && gpuir__meta_put(a, out, "store", "1")) ||
+      (meta->positions && gpuir__meta_put(a, out, "positions", "1")))
     return GPUIR_E_NOMEM;
   return GPUIR_OK;
-}
-
-/* Returns the slots of the hash table: a power of two of which at most three quarters are taken. */
-static uint64_t gpuir__hash_slots(uint64_t terms) {
-  uint64_t slots = 4;
-  while (slots < terms + terms / 3 + 1) slots *= 2;
-  return slots;
 }
 
 /* The spool of the short lists that a section ends with, or NULL. */
 static gpuir__spool *gpuir__writer_short_lists(gpuir__writer *w, uint32_t id) {
   if (id == GPUIR__S_DOCIDS) return &w->spool[GPUIR__W_DOCIDS_SHORT];
   return id == GPUIR__S_FREQS ? &w->spool[GPUIR__W_FREQS_SHORT] : NULL;
+}
+
+/* Returns the number of columns of a spool of numbers, and fills their widths in the file in bytes; 0: its bytes go to
+ * the file as they are. */
+static unsigned gpuir__writer_columns(const gpuir__writer *w, unsigned row, uint8_t width[GPUIR__O_COUNT]) {
+  const gpuir__section_row *r = &gpuir__section_rows[row];
+  unsigned i;
+  memset(width, 0, GPUIR__O_COUNT);
+  if (r->items == GPUIR__N_DOC_ENDS || r->items == GPUIR__N_SOURCE_ENDS) {
+    width[0] = (uint8_t)gpuir__start_width(w->spool[row - 1].len);
+    return 1;
+  }
+  if (r->id != GPUIR__S_ORIGINS) return 0;
+  for (i = 0; i < GPUIR__O_COUNT; i++) width[i] = (uint8_t)gpuir__number_width(w->origins.of[i]);
+  return GPUIR__O_COUNT;
+}
+
+/* Returns the bytes of a section. */
+static uint64_t gpuir__writer_length(gpuir__writer *w, unsigned row) {
+  const uint32_t id = gpuir__section_rows[row].id;
+  const gpuir__spool *more = gpuir__writer_short_lists(w, id);
+  uint8_t width[GPUIR__O_COUNT];
+  const unsigned columns = gpuir__writer_columns(w, row, width);
+  unsigned i, bytes = 0; /* of a row */
+  if (id == GPUIR__S_TERM_KEYS) return gpuir__dict_nodes(w->stat.terms) * sizeof(uint64_t) * GPUIR__DICT_FAN;
+  if (!columns) return w->spool[row].len + (more ? more->len : 0);
+  for (i = 0; i < columns; i++) bytes += width[i];
+  return (id == GPUIR__S_ORIGINS ? GPUIR__ORIGINS_HEAD : 0) + w->spool[row].len / (8 * columns) * bytes;
 }
 
 /* The sections that the file has, in its order: rows[i] is the number of the i-th one's row and spool. Returns how many
@@ -8023,85 +9533,149 @@ static unsigned gpuir__writer_plan(gpuir__writer *w, gpuir__section table[GPUIR_
   at = sizeof(gpuir__header) + n * sizeof *table;
   for (i = 0; i < n; i++) {
     const gpuir__section_row *row = &gpuir__section_rows[rows[i]];
-    const gpuir__spool *more = gpuir__writer_short_lists(w, row->id);
-    const int required = row->presence == GPUIR__P_ALWAYS || row->presence == GPUIR__P_STEMS;
+    const int required = row->presence == GPUIR__P_ALWAYS || row->presence >= GPUIR__P_TEXT;
     at = (at + GPUIR__ALIGN - 1) & ~(uint64_t)(GPUIR__ALIGN - 1);
     table[i].id = row->id;
     table[i].flags = required ? GPUIR__REQUIRED : 0;
     table[i].offset = at;
-    table[i].length = w->spool[rows[i]].len + (more ? more->len : 0);
-    if (row->id == GPUIR__S_HASH) table[i].length = 4 * gpuir__hash_slots(w->stat.terms);
+    table[i].length = gpuir__writer_length(w, rows[i]);
     at += table[i].length + GPUIR__ALIGN;
   }
   *size = at;
   return n;
 }
 
-/* Copies a spool to PATH.tmp at `offset`, feeding its checksum. */
-static int gpuir__writer_copy(gpuir__writer *w, gpuir__spool *s, uint64_t offset, XXH3_state_t *hash,
-                              uint8_t *buf, size_t cap, gpuir_error *err) {
+/* Writes the bytes that are on their way. */
+static int gpuir__writer_flush(gpuir__writer *w, gpuir_error *err) {
+  gpuir__ahead *x = &w->ahead;
+  if (x->fill && gpuir__pwrite_all(w->fd, x->buf, x->fill, x->at))
+    return gpuir__fail_errno(err, w->tmp, "cannot write");
+  x->fill = 0;
+  return GPUIR_OK;
+}
+
+/* Writes n bytes at `offset`, sooner or later. What lies between two sections is zeros. */
+static int gpuir__writer_put(gpuir__writer *w, const void *bytes, size_t n, uint64_t offset,
+                             gpuir_error *err) {
+  gpuir__ahead *x = &w->ahead;
+  size_t gap;
+  if (x->fill && (offset < x->at + x->fill || offset + n > x->at + GPUIR__AHEAD)) {
+    int status = gpuir__writer_flush(w, err);
+    if (status) return status;
+  }
+  if (n >= GPUIR__AHEAD)
+    return gpuir__pwrite_all(w->fd, bytes, n, offset) ? gpuir__fail_errno(err, w->tmp, "cannot write")
+                                                      : GPUIR_OK;
+  if (!x->fill) x->at = offset;
+  gap = (size_t)(offset - x->at) - x->fill;
+  memset(x->buf + x->fill, 0, gap);
+  memcpy(x->buf + x->fill + gap, bytes, n);
+  x->fill += gap + n;
+  return GPUIR_OK;
+}
+
+/* Where the next bytes of a section go, and the checksum of those before. */
+typedef struct gpuir__sink {
+  uint64_t offset; /* in PATH.tmp */
+  XXH3_state_t *hash;
+} gpuir__sink;
+
+static int gpuir__writer_out(gpuir__writer *w, gpuir__sink *to, const void *bytes, size_t n,
+                             gpuir_error *err) {
+  int status = gpuir__writer_put(w, bytes, n, to->offset, err);
+  (void)XXH3_64bits_update(to->hash, bytes, n);
+  to->offset += n;
+  return status;
+}
+
+/* Packs n bytes of rows of 64-bit numbers in place; returns the bytes that they then take. */
+static size_t gpuir__pack_rows(uint8_t *rows, size_t n, unsigned columns, const uint8_t *width) {
+  uint8_t *to = rows;
+  size_t i;
+  unsigned column = 0;
+  for (i = 0; i < n; i += 8) {
+    const uint64_t v = gpuir__load64(rows + i);
+    memcpy(to, &v, width[column]);
+    to += width[column];
+    column = column + 1 < columns ? column + 1 : 0;
+  }
+  return (size_t)(to - rows);
+}
+
+/* Copies a spool of bytes, or of rows of `columns` numbers that are to be packed. */
+static int gpuir__writer_copy(gpuir__writer *w, gpuir__spool *s, unsigned columns, const uint8_t *width,
+                              gpuir__sink *to, uint8_t *buf, size_t cap, gpuir_error *err) {
+  const size_t most = columns ? cap - cap % (8 * columns) : cap;
   uint64_t at;
-  int status = gpuir__spool_flush(s, err);
-  for (at = 0; at < s->len && !status; at += cap) {
-    size_t n = (size_t)gpuir__min64(cap, s->len - at);
+  int status = GPUIR_OK;
+  for (at = 0; at < s->len && !status; at += most) {
+    size_t n = (size_t)gpuir__min64(most, s->len - at);
     status = gpuir__spool_get(s, buf, n, at, err);
     if (status) break;
-    (void)XXH3_64bits_update(hash, buf, n);
-    if (gpuir__pwrite_all(w->fd, buf, n, offset + at))
-      status = gpuir__fail_errno(err, w->tmp, "cannot write");
+    if (columns) n = gpuir__pack_rows(buf, n, columns, width);
+    status = gpuir__writer_out(w, to, buf, n, err);
   }
   return status;
 }
 
-/* Fills the hash table in place, in a mapping of PATH.tmp (whose blocks are allocated). */
-static int gpuir__writer_hash(gpuir__writer *w, uint64_t offset, uint64_t length, uint64_t *hash,
-                              uint8_t *buf, size_t cap, gpuir_error *err) {
-  uint64_t page = offset & ~(uint64_t)65535, mask = length / 4 - 1, id = 0, at;
-  gpuir__spool *s = &w->spool[GPUIR__W_HASH];
-  size_t map_len = (size_t)(length + (offset - page));
+/* Makes the dictionary's tree in place, in a mapping of PATH.tmp (whose blocks are allocated and which has the rest of
+ * the dictionary). `table` is the entry of the section of the tree, behind those of the other three. */
+static int gpuir__writer_tree(gpuir__writer *w, gpuir__section *table, gpuir_error *err) {
+  const uint64_t from = table[-3].offset & ~(uint64_t)65535, end = table->offset + table->length;
+  const gpuir__section *terms = table - 3, *pages = table - 2, *starts = table - 1;
+  gpuir__dict d;
+  uint64_t *keys, node;
   uint8_t *map;
-  uint32_t *slots;
-  int status = gpuir__spool_flush(s, err);
+  unsigned depth;
+  int status = gpuir__writer_flush(w, err);
   if (status) return status;
-  map = (uint8_t *)mmap(NULL, map_len, PROT_READ | PROT_WRITE, MAP_SHARED, w->fd, (off_t)page);
-  if (map == (uint8_t *)MAP_FAILED) return gpuir__fail_errno(err, w->tmp, "cannot map the hash table");
-  slots = (uint32_t *)(void *)(map + (offset - page));
-  for (at = 0; at < s->len && !status; at += cap) {
-    size_t n = (size_t)gpuir__min64(cap, s->len - at), i;
-    status = gpuir__spool_get(s, buf, n, at, err);
-    for (i = 0; i < n && !status; i += 8) {
-      uint64_t slot = gpuir__load64(buf + i) & mask;
-      while (slots[slot]) slot = (slot + 1) & mask;
-      slots[slot] = (uint32_t)++id;
-    }
-  }
-  *hash = XXH3_64bits(slots, (size_t)length);
-  (void)munmap(map, map_len);
-  return status;
+  table->hash = XXH3_64bits(NULL, 0);
+  gpuir__dict_shape(&d, w->stat.terms);
+  if (!d.levels) return GPUIR_OK;
+  map = (uint8_t *)mmap(NULL, (size_t)(end - from), PROT_READ | PROT_WRITE, MAP_SHARED, w->fd, (off_t)from);
+  if (map == (uint8_t *)MAP_FAILED) return gpuir__fail_errno(err, w->tmp, "cannot map the dictionary");
+  d.bytes = map + (terms->offset - from);
+  d.size = terms->length;
+  d.pages = (const gpuir__dict_page *)(const void *)(map + (pages->offset - from));
+  d.starts = (const uint16_t *)(const void *)(map + (starts->offset - from));
+  d.keys = keys = (uint64_t *)(void *)(map + (table->offset - from));
+  for (depth = 0; depth < d.levels; depth++)
+    for (node = 0; node < d.level[depth]; node++, keys += GPUIR__DICT_FAN)
+      gpuir__dict_node(&d, depth, node, keys);
+  table->hash = XXH3_64bits(d.keys, (size_t)table->length);
+  (void)munmap(map, (size_t)(end - from));
+  return GPUIR_OK;
 }
 
 /* Writes the section whose row and spool is number `row`, and notes its checksum. */
 static int gpuir__writer_section(gpuir__writer *w, unsigned row, gpuir__section *entry, uint8_t *buf,
                                  size_t cap, gpuir_error *err) {
-  gpuir__spool *first = &w->spool[row], *more = gpuir__writer_short_lists(w, entry->id);
-  XXH3_state_t *state;
-  int status;
-  if (entry->id == GPUIR__S_HASH)
-    return gpuir__writer_hash(w, entry->offset, entry->length, &entry->hash, buf, cap, err);
-  state = XXH3_createState();
-  if (!state) return gpuir__fail_nomem(err);
-  (void)XXH3_64bits_reset(state);
-  status = gpuir__writer_copy(w, first, entry->offset, state, buf, cap, err);
-  if (!status && more) status = gpuir__writer_copy(w, more, entry->offset + first->len, state, buf, cap, err);
-  entry->hash = XXH3_64bits_digest(state);
-  (void)XXH3_freeState(state);
+  gpuir__spool *more = gpuir__writer_short_lists(w, entry->id);
+  gpuir__sink to = {entry->offset, NULL};
+  uint8_t width[GPUIR__ORIGINS_HEAD] = {0};
+  const unsigned columns = gpuir__writer_columns(w, row, width);
+  int status = GPUIR_OK;
+  if (entry->id == GPUIR__S_TERM_KEYS) return gpuir__writer_tree(w, entry, err);
+  to.hash = XXH3_createState();
+  if (!to.hash) return gpuir__fail_nomem(err);
+  (void)XXH3_64bits_reset(to.hash);
+  if (entry->id == GPUIR__S_ORIGINS) status = gpuir__writer_out(w, &to, width, sizeof width, err);
+  if (!status) status = gpuir__writer_copy(w, &w->spool[row], columns, width, &to, buf, cap, err);
+  if (!status && more) status = gpuir__writer_copy(w, more, 0, NULL, &to, buf, cap, err);
+  entry->hash = XXH3_64bits_digest(to.hash);
+  (void)XXH3_freeState(to.hash);
   return status;
 }
 
 /* Puts the finished PATH.tmp in PATH's place, so that it survives a loss of power. */
 static int gpuir__writer_publish(gpuir__writer *w, gpuir_error *err) {
-  int same, status = gpuir__writer_keep_mode(w, err);
+  int same, status = w->placed ? GPUIR_OK : gpuir__writer_keep_mode(w, err);
   if (status) return status;
+  if (w->placed) {
+    status = close(w->fd) && errno != EINTR ? gpuir__fail_errno(err, w->path, "cannot close") : GPUIR_OK;
+    w->fd = -1;
+    return status;
+  }
   if (fsync(w->fd)) return gpuir__fail_errno(err, w->tmp, "cannot sync");
   same = gpuir__is_file(w->fd, w->tmp);
   if (same < 0) return gpuir__fail_errno(err, w->tmp, "cannot stat");
@@ -8117,19 +9691,12 @@ static int gpuir__writer_publish(gpuir__writer *w, gpuir_error *err) {
 /* Completes what is derived from all documents and terms. `text` is that of the meta section. */
 static int gpuir__writer_close_lists(gpuir__writer *w, const gpuir__meta *meta, const gpuir__buf *text,
                                      gpuir_error *err) {
-  uint16_t rel = (uint16_t)(w->spool[GPUIR__W_TERMS].len - w->page);
-  int status = GPUIR_OK;
-  if (w->stat.terms % 256 == 0) { /* the end falls on a new page */
-    status = gpuir__writer_put64(w, GPUIR__W_TERM_BASE, w->spool[GPUIR__W_TERMS].len, err);
-    rel = 0;
-  }
-  if (!status) status = gpuir__spool_put(&w->spool[GPUIR__W_TERM_START], &rel, sizeof rel, err);
+  int status = w->terms.block.n ? gpuir__writer_put_block(w, err) : GPUIR_OK;
   if (!status) status = gpuir__writer_put64(w, GPUIR__W_NAME_START, w->spool[GPUIR__W_NAMES].len, err);
   if (!status) status = gpuir__writer_put64(w, GPUIR__W_SOURCE_START, w->spool[GPUIR__W_SOURCES].len, err);
   if (!status) status = gpuir__writer_put64(w, GPUIR__W_TEXT_START, w->spool[GPUIR__W_TEXT].len, err);
   w->stat.docs_short = w->spool[GPUIR__W_DOCIDS].len;
   w->stat.freqs_short = w->spool[GPUIR__W_FREQS].len;
-  w->stat.dropped_tokens = meta->dropped_tokens;
   w->stat.k1 = meta->k1;
   w->stat.b = meta->b;
   if (!status) status = gpuir__spool_put(&w->spool[GPUIR__W_STAT], &w->stat, sizeof w->stat, err);
@@ -8146,7 +9713,9 @@ static int gpuir__writer_finish(gpuir__writer *w, const gpuir__meta *meta, uint6
   gpuir__buf text = {NULL, 0, 0};
   uint8_t *buf = (uint8_t *)gpuir__alloc(&w->a, CAP);
   uint64_t at = 0;
-  int status = buf && !gpuir__meta_text(&w->a, meta, &text) ? GPUIR_OK : gpuir__fail_nomem(err);
+  int status;
+  w->ahead.buf = (uint8_t *)gpuir__alloc(&w->a, GPUIR__AHEAD);
+  status = buf && w->ahead.buf && !gpuir__meta_text(&w->a, meta, &text) ? GPUIR_OK : gpuir__fail_nomem(err);
   if (!status) status = gpuir__writer_close_lists(w, meta, &text, err);
   if (!status) n = gpuir__writer_plan(w, table, rows, &at);
   if (!status && gpuir__allocate(w->fd, at))
@@ -8160,13 +9729,14 @@ static int gpuir__writer_finish(gpuir__writer *w, const gpuir__meta *meta, uint6
     header.file_size = at;
     header.table_hash = XXH3_64bits(table, n * sizeof table[0]);
     header.hash = XXH3_64bits(&header, offsetof(gpuir__header, hash));
-    if (gpuir__pwrite_all(w->fd, &header, sizeof header, 0) ||
-        gpuir__pwrite_all(w->fd, table, n * sizeof table[0], sizeof header))
-      status = gpuir__fail_errno(err, w->tmp, "cannot write");
+    status = gpuir__writer_put(w, &header, sizeof header, 0, err);
+    if (!status) status = gpuir__writer_put(w, table, n * sizeof table[0], sizeof header, err);
+    if (!status) status = gpuir__writer_flush(w, err);
   }
   if (!status) status = gpuir__writer_publish(w, err);
   *file_bytes = at;
   gpuir__free(&w->a, buf, CAP);
+  gpuir__free(&w->a, w->ahead.buf, GPUIR__AHEAD);
   gpuir__buf_free(&w->a, &text);
   return status;
 }
@@ -8174,31 +9744,47 @@ static int gpuir__writer_finish(gpuir__writer *w, const gpuir__meta *meta, uint6
 /* ============================================================================
  * [13-reader]  index file: open, look-ups, verify
  *
- * Nothing here trusts an offset of the file: what open does not check is checked where it is used.
+ * An index file is a segment here; [13b-snapshot] makes an index of one or more. Nothing here trusts an offset of the
+ * file: what open does not check is checked where it is used.
  *
  * Uses      [08-codings], [09-postings], [11-analysis], the layout in [12-writer].
- * Start at  gpuir_open, gpuir__list_open (a term's postings), gpuir_verify.
+ * Start at  gpuir__segment_open, gpuir__list_open (a term's postings), gpuir__segment_verify.
  * Tests     tests/unit/13_reader.c
  * ==========================================================================*/
 
 /* ---- open ---- */
 
-GPUIR_API void gpuir_close(gpuir_index *ix) {
+/* Returns the average length of documents; 0 without any. */
+static double gpuir__mean(uint64_t tokens, uint64_t documents) {
+  return documents ? (double)tokens / (double)documents : 0.0;
+}
+
+/* Leaves the segment; NULL is allowed. The last owner unmaps it. */
+static void gpuir__segment_close(gpuir__segment *ix) {
   gpuir_allocator a;
-  if (!ix) return;
+  unsigned i;
+  if (!ix || __atomic_sub_fetch(&ix->refs, 1, __ATOMIC_ACQ_REL)) return;
   a = ix->a;
-  gpuir__pool_close(ix->analysis.pool);
+  for (i = 0; i < GPUIR__LOG_CHUNKS; i++) gpuir__free(&a, ix->log.chunk[i], ((size_t)64 << i) * 4);
+  gpuir__free(&a, ix->log.counts, ((size_t)ix->log.mask + 1) * sizeof *ix->log.counts);
+  (void)pthread_mutex_destroy(&ix->log.mutex);
   if (ix->mapped) (void)munmap((void *)(uintptr_t)ix->map, (size_t)ix->size);
   gpuir__free(&a, ix->meta.text, ix->meta.text_size);
   gpuir__free(&a, ix, sizeof *ix);
 }
 
-static int gpuir__bad(const gpuir_index *ix, gpuir_error *err, uint64_t offset, const char *cause) {
+/* Adds an owner to the segment. */
+static gpuir__segment *gpuir__segment_share(gpuir__segment *ix) {
+  (void)__atomic_add_fetch(&ix->refs, 1, __ATOMIC_RELAXED);
+  return ix;
+}
+
+static int gpuir__bad(const gpuir__segment *ix, gpuir_error *err, uint64_t offset, const char *cause) {
   return gpuir__fail(err, GPUIR_E_FORMAT, offset, "%s: %s", ix->path, cause);
 }
 
 /* Checks the header and collects the known sections. */
-static int gpuir__open_table(gpuir_index *ix, gpuir_error *err) {
+static int gpuir__open_table(gpuir__segment *ix, gpuir_error *err) {
   gpuir__header h;
   uint32_t i;
   if (ix->size < sizeof h) return gpuir__bad(ix, err, 0, "not a gpuir index: shorter than a header");
@@ -8206,8 +9792,10 @@ static int gpuir__open_table(gpuir_index *ix, gpuir_error *err) {
   if (memcmp(h.magic, gpuir__magic, sizeof h.magic))
     return gpuir__bad(ix, err, 0, "not a gpuir index: no magic number");
   if (h.format != GPUIR__FORMAT)
-    return gpuir__fail(err, GPUIR_E_VERSION, 8, "%s: index format %u, this build reads %u", ix->path,
-                       (unsigned)h.format, GPUIR__FORMAT);
+    return gpuir__fail(
+        err, GPUIR_E_VERSION, 8, "%s: index format %u, this build reads %u: %s", ix->path, (unsigned)h.format,
+        GPUIR__FORMAT,
+        h.format < GPUIR__FORMAT ? "build it again: gpuir index INPUT -o FILE" : "it needs a newer gpuir");
   if (h.hash != XXH3_64bits(ix->map, offsetof(gpuir__header, hash)))
     return gpuir__bad(ix, err, 0, "damaged header");
   if (h.file_size != ix->size)
@@ -8237,13 +9825,14 @@ static int gpuir__open_table(gpuir_index *ix, gpuir_error *err) {
 }
 
 /* The number of items that a section must have, or the number that fit in it where that is free. */
-static uint64_t gpuir__section_items(const gpuir_index *ix, const gpuir__section_row *row) {
+static uint64_t gpuir__section_items(const gpuir__segment *ix, const gpuir__section_row *row) {
   const gpuir__stat *stat = &ix->stat;
   switch (row->items) {
     case GPUIR__N_ONE: return 1;
-    case GPUIR__N_TERMS: return stat->terms;
-    case GPUIR__N_TERM_ENDS: return stat->terms + 1;
-    case GPUIR__N_TERM_PAGES: return stat->terms / 256 + 1;
+    case GPUIR__N_TERM_PAGES:
+      return (gpuir__dict_blocks(stat->terms) + GPUIR__DICT_PAGE - 1) / GPUIR__DICT_PAGE;
+    case GPUIR__N_TERM_BLOCKS: return gpuir__dict_blocks(stat->terms);
+    case GPUIR__N_TERM_KEYS: return gpuir__dict_nodes(stat->terms) * GPUIR__DICT_FAN;
     case GPUIR__N_LONGS: return stat->longs;
     case GPUIR__N_BLOCKS: return stat->blocks;
     case GPUIR__N_DOCUMENTS: return stat->documents;
@@ -8252,17 +9841,49 @@ static uint64_t gpuir__section_items(const gpuir_index *ix, const gpuir__section
   }
 }
 
+/* The number of items of a section of starts, which divides the section `bytes`. */
+static uint64_t gpuir__starts_count(const gpuir__section *bytes, const gpuir__section *starts) {
+  return starts->length / gpuir__start_width(bytes->length);
+}
+
 /* Whether a section that is there has as many items as it must have. */
-static int gpuir__section_fits(const gpuir_index *ix, const gpuir__section_row *row) {
+static int gpuir__section_fits(const gpuir__segment *ix, const gpuir__section_row *row) {
   const uint64_t items = gpuir__section_items(ix, row);
+  const gpuir__section *starts = ix->section[row->id];
   if (row->items == GPUIR__N_ANY) return 1;
-  return items <= ix->size && ix->section[row->id]->length == items * row->item_size;
+  if (row->items == GPUIR__N_DOC_ENDS || row->items == GPUIR__N_SOURCE_ENDS) {
+    const gpuir__section *bytes = ix->section[row[-1].id];
+    return bytes && starts->length % gpuir__start_width(bytes->length) == 0 &&
+           (row->items == GPUIR__N_SOURCE_ENDS ? starts->length > 0
+                                               : gpuir__starts_count(bytes, starts) == items);
+  }
+  return items <= ix->size && starts->length == items * row->item_size;
+}
+
+/* Returns the bytes of a row of the origins; 0 if the widths do not fit. */
+static unsigned gpuir__origins_row(const gpuir__segment *ix) {
+  const uint8_t *width = ix->map + ix->section[GPUIR__S_ORIGINS]->offset;
+  unsigned i, bytes = 0;
+  for (i = 0; i < GPUIR__O_COUNT; i++) {
+    if (width[i] > 8) return 0;
+    bytes += width[i];
+  }
+  return bytes;
+}
+
+/* Whether the section of origins has a row for each document, and those that it needs are there. */
+static int gpuir__origins_fit(const gpuir__segment *ix) {
+  const gpuir__section *const *s = ix->section;
+  uint64_t rows;
+  if (!s[GPUIR__S_SOURCES] || !s[GPUIR__S_SOURCE_START] || s[GPUIR__S_ORIGINS]->length < GPUIR__ORIGINS_HEAD)
+    return 0;
+  rows = s[GPUIR__S_ORIGINS]->length - GPUIR__ORIGINS_HEAD;
+  return gpuir__origins_row(ix) && rows == ix->stat.documents * gpuir__origins_row(ix);
 }
 
 /* Reads the statistics, and checks that they are possible and that no section is missing. */
-static int gpuir__open_stat(gpuir_index *ix, gpuir_error *err) {
+static int gpuir__open_stat(gpuir__segment *ix, gpuir_error *err) {
   const gpuir__section *s = ix->section[GPUIR__S_STAT];
-  uint64_t slots;
   unsigned i;
   if (!s || s->length != sizeof ix->stat) return gpuir__bad(ix, err, 0, "no statistics section");
   memcpy(&ix->stat, ix->map + s->offset, sizeof ix->stat);
@@ -8275,23 +9896,22 @@ static int gpuir__open_stat(gpuir_index *ix, gpuir_error *err) {
     return gpuir__bad(ix, err, 0, "counts out of range");
   if (!(ix->stat.k1 >= 0 && ix->stat.k1 <= 1000) || !(ix->stat.b >= 0 && ix->stat.b <= 1))
     return gpuir__bad(ix, err, 0, "k1 or b out of range");
-  slots = ix->section[GPUIR__S_HASH]->length / 4;
-  if (slots < 4 || (slots & (slots - 1)) || slots <= ix->stat.terms)
-    return gpuir__bad(ix, err, 0, "bad hash table size");
-  ix->terms.hash_mask = slots - 1;
+  gpuir__dict_shape(&ix->terms, ix->stat.terms);
+  ix->terms.simd = ix->simd;
+  ix->terms.size = ix->section[GPUIR__S_TERMS]->length;
   return GPUIR_OK;
 }
 
 /* Makes the fields point to their sections. One that does not fit the counts is an error, or absent if a reader can do
  * without it. */
-static int gpuir__open_fields(gpuir_index *ix, gpuir_error *err) {
+static int gpuir__open_fields(gpuir__segment *ix, gpuir_error *err) {
   unsigned i;
   for (i = 0; i < GPUIR__SECTION_ROWS; i++) {
     const gpuir__section_row *row = &gpuir__section_rows[i];
     const void *items;
     if (!ix->section[row->id]) continue;
     if (!gpuir__section_fits(ix, row)) {
-      if (row->presence == GPUIR__P_ALWAYS)
+      if (row->presence == GPUIR__P_ALWAYS || row->presence >= GPUIR__P_TEXT)
         return gpuir__bad(ix, err, 0, "a section's length does not fit the counts");
       ix->section[row->id] = NULL;
       continue;
@@ -8303,37 +9923,60 @@ static int gpuir__open_fields(gpuir_index *ix, gpuir_error *err) {
 }
 
 /* Checks what sections say of each other. */
-static int gpuir__open_relations(gpuir_index *ix, gpuir_error *err) {
+static int gpuir__open_relations(gpuir__segment *ix, gpuir_error *err) {
   const gpuir__section **s = ix->section;
   if (ix->stat.docs_short > s[GPUIR__S_DOCIDS]->length || ix->stat.freqs_short > s[GPUIR__S_FREQS]->length)
     return gpuir__bad(ix, err, 0, "short lists lie outside their section");
   if (s[GPUIR__S_SEEDS]) ix->lists.nseeds = s[GPUIR__S_SEEDS]->length / (4 * GPUIR__SEEDS);
-  if (!s[GPUIR__S_SOURCES] || !s[GPUIR__S_SOURCE_START])
+  ix->terms.form = gpuir__dict_form_of(ix->stat.documents, ix->lists.positions != NULL);
+  if (s[GPUIR__S_ORIGINS] && !gpuir__origins_fit(ix))
     s[GPUIR__S_ORIGINS] = NULL; /* optional, and only whole */
   if (s[GPUIR__S_STEMS] &&
-      (!s[GPUIR__S_ORIGINS] || s[GPUIR__S_STEMS]->length / 4 + 1 != s[GPUIR__S_SOURCE_START]->length / 8))
+      (!s[GPUIR__S_ORIGINS] || s[GPUIR__S_STEMS]->length / 4 + 1 !=
+                                   gpuir__starts_count(s[GPUIR__S_SOURCES], s[GPUIR__S_SOURCE_START])))
     return gpuir__bad(ix, err, 0, "stems of names do not fit the sources");
-  if (!s[GPUIR__S_TEXT_START]) s[GPUIR__S_TEXT] = NULL;
+  if (!s[GPUIR__S_TEXT] != !s[GPUIR__S_TEXT_START])
+    return gpuir__bad(ix, err, 0, "texts without their starts, or starts without texts");
+  if (!s[GPUIR__S_POSITIONS] != !s[GPUIR__S_POS_OFF])
+    return gpuir__bad(ix, err, 0, "positions without their offsets, or offsets without positions");
   return GPUIR_OK;
 }
 
 /* Checks the sections and fills the index with what they hold. */
-static int gpuir__open_arrays(gpuir_index *ix, gpuir_error *err) {
+static int gpuir__open_arrays(gpuir__segment *ix, gpuir_error *err) {
   int status = gpuir__open_stat(ix, err);
   if (!status) status = gpuir__open_fields(ix, err);
   if (!status) status = gpuir__open_relations(ix, err);
-  if (status) return status;
-  ix->average_length = ix->stat.documents ? (double)ix->stat.tokens / (double)ix->stat.documents : 0.0;
-  ix->norm = gpuir__norm_make(ix->stat.k1, ix->stat.b, ix->average_length);
-  return GPUIR_OK;
+  return status;
 }
 
-/* Copies the meta section and cuts it into strings. */
-static int gpuir__open_meta(gpuir_index *ix, gpuir_error *err) {
+/* The keys of the meta section. */
+static const struct {
+  const char *key;
+  size_t field; /* of gpuir__index_meta */
+} gpuir__meta_keys[] = {
+    {"analyzer", offsetof(gpuir__index_meta, analyzer_spec)},
+    {"analyzer_revision", offsetof(gpuir__index_meta, analyzer_revision)},
+    {"stop_words", offsetof(gpuir__index_meta, stop_words)},
+    {"fields", offsetof(gpuir__index_meta, fields)},
+    {"codec", offsetof(gpuir__index_meta, codec)},
+    {"freq_codec", offsetof(gpuir__index_meta, freq_codec)},
+    {"tool", offsetof(gpuir__index_meta, tool)},
+    {"description", offsetof(gpuir__index_meta, description)},
+    {"order", offsetof(gpuir__index_meta, order)},
+    {"store", offsetof(gpuir__index_meta, store)},
+    {"positions", offsetof(gpuir__index_meta, positions)},
+};
+#define GPUIR__META_KEYS (sizeof gpuir__meta_keys / sizeof gpuir__meta_keys[0])
+
+/* Copies the meta section and cuts it into strings; unknown keys are passed over. */
+static int gpuir__open_meta(gpuir__segment *ix, gpuir_error *err) {
   const gpuir__section *s = ix->section[GPUIR__S_META];
+  const char *none = "";
   char *line, *end;
-  ix->meta.analyzer_spec = ix->meta.stop_words = ix->meta.codec = ix->meta.freq_codec = ix->meta.tool = "";
-  ix->meta.description = ix->meta.order = "";
+  size_t i;
+  for (i = 0; i < GPUIR__META_KEYS; i++)
+    memcpy((uint8_t *)&ix->meta + gpuir__meta_keys[i].field, &none, sizeof none);
   ix->meta.text_size = (size_t)s->length + 1;
   ix->meta.text = (char *)gpuir__alloc(&ix->a, ix->meta.text_size);
   if (!ix->meta.text) return gpuir__fail_nomem(err);
@@ -8342,31 +9985,42 @@ static int gpuir__open_meta(gpuir_index *ix, gpuir_error *err) {
   for (line = ix->meta.text; (end = strchr(line, '\n')) != NULL; line = end + 1) {
     char *value = strchr(line, '=');
     *end = 0;
-    if (!value || value > end) continue;
+    if (!value) continue;
     *value++ = 0;
-    if (!strcmp(line, "analyzer"))
-      ix->meta.analyzer_spec = value;
-    else if (!strcmp(line, "stop_words"))
-      ix->meta.stop_words = value;
-    else if (!strcmp(line, "codec"))
-      ix->meta.codec = value;
-    else if (!strcmp(line, "freq_codec"))
-      ix->meta.freq_codec = value;
-    else if (!strcmp(line, "tool"))
-      ix->meta.tool = value;
-    else if (!strcmp(line, "description"))
-      ix->meta.description = value;
-    else if (!strcmp(line, "order") && (size_t)(end - value) <= GPUIR__ORDER_MAX)
-      ix->meta.order = value;
+    for (i = 0; i < GPUIR__META_KEYS; i++)
+      if (!strcmp(line, gpuir__meta_keys[i].key))
+        memcpy((uint8_t *)&ix->meta + gpuir__meta_keys[i].field, &value, sizeof value);
   }
+  if (strlen(ix->meta.order) > GPUIR__ORDER_MAX) ix->meta.order = "";
   return GPUIR_OK;
 }
 
-/* Maps the file at `path`. */
-static int gpuir__open_map(gpuir_index *ix, const char *path, gpuir_error *err) {
+/* Checks that this build makes the same terms of a query as the builder made of the documents, and that texts and
+ * positions are there if and only if the meta section says so. */
+static int gpuir__open_settings(const gpuir__segment *ix, gpuir_error *err) {
+  const gpuir__index_meta *meta = &ix->meta;
+  const int texts = ix->section[GPUIR__S_TEXT] != NULL, positions = ix->section[GPUIR__S_POSITIONS] != NULL;
+  if (strcmp(meta->analyzer_revision, GPUIR__ANALYZER_REVISION))
+    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0,
+                       "%s: revision %.8s of analyzer \"%.20s\"; this build has %s", ix->path,
+                       *meta->analyzer_revision ? meta->analyzer_revision : "none", meta->analyzer_spec,
+                       GPUIR__ANALYZER_REVISION);
+  if (strcmp(meta->fields, GPUIR__FIELDS))
+    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "%s: fields \"%.30s\"; this build has \"%s\"", ix->path,
+                       meta->fields, GPUIR__FIELDS);
+  if ((strcmp(meta->store, "1") == 0) != texts)
+    return gpuir__bad(ix, err, 0, "texts and meta section do not agree");
+  if ((strcmp(meta->positions, "1") == 0) != positions)
+    return gpuir__bad(ix, err, 0, "positions and meta section do not agree");
+  return GPUIR_OK;
+}
+
+/* Maps the file at `path`, which if relative starts at the open folder. */
+static int gpuir__open_map(gpuir__segment *ix, int folder, const char *path, gpuir_error *err) {
   struct stat st;
   void *map;
-  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* a pipe must not make it wait */
+  int fd =
+      openat(folder, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* a pipe must not make it wait */
   if (fd < 0) return gpuir__fail_errno(err, path, "cannot open");
   if (fstat(fd, &st)) {
     int status = gpuir__fail_errno(err, path, "cannot stat");
@@ -8399,7 +10053,7 @@ static int gpuir__open_map(gpuir_index *ix, const char *path, gpuir_error *err) 
 }
 
 /* Takes an index in the caller's memory. */
-static int gpuir__open_memory(gpuir_index *ix, const void *data, size_t size, gpuir_error *err) {
+static int gpuir__open_memory(gpuir__segment *ix, const void *data, size_t size, gpuir_error *err) {
   if ((uintptr_t)data % 8)
     return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "%s: an index in memory must be aligned to 8 bytes",
                        ix->path);
@@ -8408,110 +10062,129 @@ static int gpuir__open_memory(gpuir_index *ix, const void *data, size_t size, gp
   return GPUIR_OK;
 }
 
-/* Fills an index that gpuir_open has allocated; the caller closes it after a failure. */
-static int gpuir__open_index(gpuir_index *ix, const char *path, const gpuir_open_desc *desc,
-                             gpuir_error *err) {
+/* Fills a segment that gpuir__segment_open has allocated; the caller closes it after a failure. */
+static int gpuir__segment_fill(gpuir__segment *ix, int folder, const char *path, const gpuir_open_desc *desc,
+                               gpuir_error *err) {
   int status = desc && desc->data ? gpuir__open_memory(ix, desc->data, desc->size, err)
-                                  : gpuir__open_map(ix, path, err);
+                                  : gpuir__open_map(ix, folder, path, err);
   if (!status) status = gpuir__open_table(ix, err);
   if (!status) status = gpuir__open_arrays(ix, err);
   if (!status) status = gpuir__open_meta(ix, err);
+  if (!status) status = gpuir__open_settings(ix, err);
   if (!status) status = gpuir__coding_check(ix->meta.codec, 1, ix->path, err);
   if (!status) status = gpuir__coding_check(ix->meta.freq_codec, 0, ix->path, err);
-  if (!status)
-    status = gpuir__pool_open(&ix->a, ix->meta.analyzer_spec, ix->meta.stop_words, ix->analysis.tokenize,
-                              ix->analysis.tokenize_user, &ix->analysis.pool, err);
   return status;
 }
 
-GPUIR_API int gpuir_open(const char *path, const gpuir_open_desc *desc, gpuir_index **index,
-                         gpuir_error *err) {
-  gpuir_allocator a = gpuir__allocator(desc ? desc->allocator : NULL);
-  gpuir_index *ix;
+/* Opens the file at `path`, which if relative starts at the open folder (AT_FDCWD: the current one), or the index in
+ * memory that `desc` names, with one owner. */
+static int gpuir__segment_open(const gpuir_allocator *a, int folder, const char *path,
+                               const gpuir_open_desc *desc, gpuir__segment **segment, gpuir_error *err) {
+  gpuir__segment *ix = (gpuir__segment *)gpuir__alloc_zero(a, sizeof *ix);
   int status;
-  if (index) *index = NULL;
-  if (!index || (!path && !(desc && desc->data)))
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_open: path or index is NULL");
-  if (!path) path = "index in memory";
-  ix = (gpuir_index *)gpuir__alloc_zero(&a, sizeof *ix);
-  if (!ix) return gpuir__fail_nomem(err);
-  ix->layout = gpuir__index_layout();
-  ix->a = a;
+  *segment = NULL;
+  if (!ix || pthread_mutex_init(&ix->log.mutex, NULL)) {
+    gpuir__free(a, ix, sizeof *ix);
+    return gpuir__fail_nomem(err);
+  }
+  ix->a = *a;
+  ix->refs = 1;
   ix->simd = gpuir__simd_level(desc ? desc->simd : GPUIR_SIMD_AUTO);
-  ix->analysis.tokenize = desc ? desc->tokenize : NULL;
-  ix->analysis.tokenize_user = desc ? desc->tokenize_user : NULL;
   (void)snprintf(ix->path, sizeof ix->path, "%.*s", (int)sizeof ix->path - 1, gpuir__tail(path));
-  status = gpuir__open_index(ix, path, desc, err);
+  status = gpuir__segment_fill(ix, folder, path, desc, err);
   if (status)
-    gpuir_close(ix);
+    gpuir__segment_close(ix);
   else
-    *index = ix;
+    *segment = ix;
   return status;
 }
 
 /* ---- look-ups: nothing here trusts an offset of the file ---- */
 
-/* Returns the bytes of term `id` (< terms); *len is 0 where its offsets make no sense. */
-static const uint8_t *gpuir__term_bytes(const gpuir_index *ix, uint64_t id, size_t *len) {
-  uint64_t start = ix->terms.base[id >> 8] + ix->terms.start[id];
-  uint64_t end = ix->terms.base[(id + 1) >> 8] + ix->terms.start[id + 1];
-  uint64_t limit = ix->section[GPUIR__S_TERMS]->length;
-  *len = 0;
-  if (start > end || end > limit || end - start > GPUIR_MAX_TERM) return ix->terms.bytes;
-  *len = (size_t)(end - start);
-  return ix->terms.bytes + start;
+/* Fills *r with the record of term `id` (< terms); df is 0 where the file is damaged. */
+static void gpuir__record_get(const gpuir__segment *ix, uint64_t id, gpuir__record *r) {
+  gpuir__dict_block b;
+  if (gpuir__dict_open(&ix->terms, id / GPUIR__DICT_BLOCK, &b))
+    gpuir__dict_record(&ix->terms, &b, id % GPUIR__DICT_BLOCK, r);
+  else
+    memset(r, 0, sizeof *r);
 }
 
-/* Compares as memcmp does; of a string and its prefix, the prefix is less. */
-static int gpuir__compare_bytes(const void *a, size_t an, const void *b, size_t bn) {
-  int c = memcmp(a, b, an < bn ? an : bn);
-  return c ? c : an < bn ? -1 : an > bn;
+/* Copies the bytes of term `id` (< terms) and a NUL behind them to term[], and returns how many they are: 0 where the
+ * file is damaged. */
+static size_t gpuir__term_get(const gpuir__segment *ix, uint64_t id, uint8_t term[GPUIR_MAX_TERM + 1]) {
+  gpuir__dict_block b;
+  if (gpuir__dict_open(&ix->terms, id / GPUIR__DICT_BLOCK, &b))
+    return gpuir__dict_term(&b, id % GPUIR__DICT_BLOCK, term);
+  term[0] = 0;
+  return 0;
 }
 
-GPUIR_API uint64_t gpuir_term_lower_bound(const gpuir_index *ix, const char *term, size_t len) {
-  uint64_t lo = 0, hi = ix ? ix->stat.terms : 0;
-  if (!term) term = "", len = 0;
-  while (lo < hi) {
-    uint64_t mid = lo + (hi - lo) / 2;
-    size_t n;
-    const uint8_t *bytes = gpuir__term_bytes(ix, mid, &n);
-    if (gpuir__compare_bytes(bytes, n, term, len) < 0)
-      lo = mid + 1;
-    else
-      hi = mid;
+/* All terms in order, with their records: what reads every term goes by it. */
+typedef struct gpuir__walk {
+  const gpuir__segment *ix;
+  gpuir__dict_block block; /* of the current term; n is 0 where it is damaged */
+  gpuir__dict_records records;
+  gpuir__dict_step step;
+  uint64_t id, next; /* of the current term and of the one behind it */
+  gpuir__record record;
+  size_t len;
+  uint8_t term[GPUIR_MAX_TERM + 1]; /* as gpuir__term_get has it */
+} gpuir__walk;
+
+/* Begins before the first term. */
+static void gpuir__walk_start(gpuir__walk *w, const gpuir__segment *ix) {
+  w->ix = ix;
+  w->next = 0;
+}
+
+/* Opens the block that begins with the current term, and takes that term out of it. */
+static void gpuir__walk_open(gpuir__walk *w) {
+  const gpuir__dict *d = &w->ix->terms;
+  w->len = 0;
+  if (gpuir__dict_open(d, w->id / GPUIR__DICT_BLOCK, &w->block) &&
+      gpuir__dict_open_records(d, &w->block, &w->records)) {
+    w->step = gpuir__dict_first(&w->block);
+    w->len = w->step.rest;
+    memcpy(w->term, w->block.text, w->len);
+  } else {
+    w->block.n = 0;
+    memset(&w->record, 0, sizeof w->record);
   }
-  return lo;
 }
 
-/* Slots that a look-up reads before it searches the sorted terms. At most 3/4 of a table's slots are taken, so that
- * runs are short (at 2^32 slots some 600 at most, by chance); only a hostile index, or text whose terms were chosen to
- * collide, has longer ones. */
-#define GPUIR__MOST_PROBES 256u
-
-static int gpuir__term_is(const gpuir_index *ix, uint64_t id, const char *term, size_t len) {
-  size_t n;
-  const uint8_t *bytes = id < ix->stat.terms ? gpuir__term_bytes(ix, id, &n) : NULL;
-  return bytes && n == len && !memcmp(bytes, term, len);
+/* Goes to the next term; 0 behind the last one. */
+static int gpuir__walk_next(gpuir__walk *w) {
+  const unsigned i = w->next % GPUIR__DICT_BLOCK;
+  w->id = w->next;
+  if (w->id >= w->ix->stat.terms) return 0;
+  w->next++;
+  if (!i) gpuir__walk_open(w);
+  if (w->block.n) {
+    gpuir__dict_pick(&w->ix->terms, &w->records, i, &w->record);
+    if (i && w->len)
+      w->len = gpuir__dict_next(&w->block, i, &w->step)
+                   ? gpuir__dict_spell(&w->block, i, &w->step, w->term, w->len)
+                   : 0;
+  }
+  w->term[w->len] = 0;
+  return 1;
 }
 
-GPUIR_API int gpuir_term_find(const gpuir_index *ix, const char *term, size_t len, uint64_t *id) {
-  uint64_t slot, found;
-  unsigned probes;
-  if (!ix || !id || (!term && len)) return GPUIR_E_ARGUMENT;
+/* Returns the least term id whose term is >= term[0..len). */
+static uint64_t gpuir__term_lower_bound(const gpuir__segment *ix, const char *term, size_t len) {
+  int found;
+  return gpuir__dict_find(&ix->terms, term, len, &found);
+}
+
+/* Finds a term by its bytes. 0 or NOT_FOUND. */
+static int gpuir__term_find(const gpuir__segment *ix, const char *term, size_t len, uint64_t *id) {
+  uint64_t at;
+  int found;
   if (!len || len > GPUIR_MAX_TERM) return GPUIR_E_NOT_FOUND;
-  slot = XXH3_64bits(term, len) & ix->terms.hash_mask;
-  for (probes = 0; probes < GPUIR__MOST_PROBES; probes++) {
-    if (!ix->terms.hash[slot]) return GPUIR_E_NOT_FOUND;
-    found = ix->terms.hash[slot] - 1;
-    if (gpuir__term_is(ix, found, term, len)) {
-      *id = found;
-      return GPUIR_OK;
-    }
-    slot = (slot + 1) & ix->terms.hash_mask;
-  }
-  found = gpuir_term_lower_bound(ix, term, len);
-  if (!gpuir__term_is(ix, found, term, len)) return GPUIR_E_NOT_FOUND;
-  *id = found;
+  at = gpuir__dict_find(&ix->terms, term, len, &found);
+  if (!found) return GPUIR_E_NOT_FOUND;
+  *id = at;
   return GPUIR_OK;
 }
 
@@ -8540,7 +10213,7 @@ static int gpuir__list_open_codecs(const gpuir_allocator *a, gpuir__list *l) {
 }
 
 /* Fills a long list with its extent, directory and streams. */
-static int gpuir__list_open_long(const gpuir_index *ix, const gpuir__record *r, gpuir__list *l) {
+static int gpuir__list_open_long(const gpuir__segment *ix, const gpuir__record *r, gpuir__list *l) {
   const gpuir__long *x;
   uint64_t docids = ix->section[GPUIR__S_DOCIDS]->length, freqs = ix->section[GPUIR__S_FREQS]->length;
   if (r->docs >= ix->stat.longs) return GPUIR_E_FORMAT;
@@ -8563,18 +10236,23 @@ static int gpuir__list_open_long(const gpuir_index *ix, const gpuir__record *r, 
   l->freqs.len = x->freqs_len;
   l->freqs.offset = ix->lists.freqs_off + x->first_block;
   l->freqs.width = ix->lists.freqs_width + x->first_block;
+  if (l->positions) l->positions_off = ix->lists.positions_off + x->first_block;
   return GPUIR_OK;
 }
 
-/* Finds the postings of term `id` (< terms); their codecs are not open. 0, FORMAT, UNSUPPORTED. */
-static int gpuir__list_find(const gpuir_index *ix, uint64_t id, gpuir__list *l) {
-  const gpuir__record *r = &ix->records[id];
+/* Finds the postings that a record stands for; their codecs are not open. 0, FORMAT, UNSUPPORTED. */
+static int gpuir__list_of(const gpuir__segment *ix, const gpuir__record *r, gpuir__list *l) {
   int status = GPUIR_OK;
   memset(l, 0, sizeof *l);
   l->df = r->df;
-  l->idf = r->idf;
   l->nblocks = r->df ? (r->df - 1) / GPUIR__BLOCK + 1 : 0;
-  if (!r->df || r->df > ix->stat.documents || !(r->idf >= 0 && r->idf < 64)) return GPUIR_E_FORMAT;
+  if (!r->df || r->df > ix->stat.documents) return GPUIR_E_FORMAT;
+  if (ix->lists.positions) {
+    const uint64_t most = ix->section[GPUIR__S_POSITIONS]->length;
+    if (r->positions > most || r->positions_len > most - r->positions) return GPUIR_E_FORMAT;
+    l->positions = ix->lists.positions + r->positions;
+    l->positions_len = r->positions_len;
+  }
   if (r->df == 1) {
     l->one_docid = (uint32_t)gpuir__min64(r->docs, ix->stat.documents - 1);
     l->one_tf = (uint32_t)gpuir__max64(1, gpuir__min64(r->freqs, UINT32_MAX));
@@ -8603,33 +10281,42 @@ static int gpuir__list_find(const gpuir_index *ix, uint64_t id, gpuir__list *l) 
   return status;
 }
 
+/* The same of term `id` (< terms). */
+static int gpuir__list_find(const gpuir__segment *ix, uint64_t id, gpuir__list *l) {
+  gpuir__record r;
+  gpuir__record_get(ix, id, &r);
+  return gpuir__list_of(ix, &r, l);
+}
+
 /* Opens the postings of term `id` (< terms). Scratch comes from `a`. 0, FORMAT, UNSUPPORTED, NOMEM. */
-static int gpuir__list_open(const gpuir_index *ix, const gpuir_allocator *a, uint64_t id, gpuir__list *l) {
+static int gpuir__list_open(const gpuir__segment *ix, const gpuir_allocator *a, uint64_t id, gpuir__list *l) {
   int status = gpuir__list_find(ix, id, l);
   return status || l->df == 1 ? status : gpuir__list_open_codecs(a, l);
 }
 
 /* Returns words for the status with which gpuir__list_open has failed for term `id` (< terms). */
-static const char *gpuir__list_why(const gpuir_index *ix, uint64_t id, int status) {
-  const gpuir__record *r = &ix->records[id];
+static const char *gpuir__list_why(const gpuir__segment *ix, uint64_t id, int status) {
+  gpuir__record r;
   const char *words = NULL;
   if (status == GPUIR_E_UNSUPPORTED) {
-    words = gpuir__codec_left_out(NULL, 0, r->codec, 1);
-    if (!words) words = gpuir__codec_left_out(NULL, 0, r->freq_codec, 0);
+    gpuir__record_get(ix, id, &r);
+    words = gpuir__codec_left_out(NULL, 0, r.codec, 1);
+    if (!words) words = gpuir__codec_left_out(NULL, 0, r.freq_codec, 0);
   }
   return words ? words : gpuir_strerror(status);
 }
 
 /* Returns the bytes [starts[i], starts[i + 1]) of a section; *len is 0 where the offsets make no sense. */
-static const char *gpuir__slice(const gpuir_index *ix, uint32_t bytes_id, uint32_t starts_id, uint64_t i,
+static const char *gpuir__slice(const gpuir__segment *ix, uint32_t bytes_id, uint32_t starts_id, uint64_t i,
                                 size_t *len) {
   const gpuir__section *bytes = ix->section[bytes_id], *starts = ix->section[starts_id];
+  const unsigned width = gpuir__start_width(bytes->length);
   const uint8_t *s = ix->map + starts->offset;
   uint64_t start, end;
   *len = 0;
-  if (i + 1 >= starts->length / 8) return "";
-  start = gpuir__load64(s + i * 8);
-  end = gpuir__load64(s + i * 8 + 8);
+  if (i + 1 >= gpuir__starts_count(bytes, starts)) return "";
+  start = gpuir__load_number(s + i * width, width);
+  end = gpuir__load_number(s + (i + 1) * width, width);
   if (start > end || end > bytes->length) return "";
   *len = (size_t)(end - start);
   return (const char *)ix->map + bytes->offset + start;
@@ -8637,7 +10324,7 @@ static const char *gpuir__slice(const gpuir_index *ix, uint32_t bytes_id, uint32
 
 /* Puts the end of the source's path before the name that the names section has. The section of stems says, of each
  * source, where in its path (in bytes, plus 1) that end begins; 0: its documents' names are whole. */
-static int gpuir__join_name(const gpuir_index *ix, uint32_t source, gpuir_doc *doc) {
+static int gpuir__join_name(const gpuir__segment *ix, uint32_t source, gpuir_doc *doc) {
   uint32_t stem = gpuir__load32(ix->map + ix->section[GPUIR__S_STEMS]->offset + (uint64_t)source * 4);
   size_t n;
   if (!stem) return GPUIR_OK;
@@ -8666,71 +10353,51 @@ GPUIR_API size_t gpuir_doc_name(const gpuir_doc *doc, char *buf, size_t cap) {
   return doc->name_len;
 }
 
-GPUIR_API int gpuir_doc_get(const gpuir_index *ix, uint32_t docid, gpuir_doc *doc) {
-  if (!ix || !doc) return GPUIR_E_ARGUMENT;
+/* Fills in where a document comes from. 0 or FORMAT. */
+static int gpuir__segment_origin(const gpuir__segment *ix, uint32_t docid, gpuir_doc *doc) {
+  const gpuir__section *const *s = ix->section;
+  const uint8_t *width = ix->map + s[GPUIR__S_ORIGINS]->offset, *p = width + GPUIR__ORIGINS_HEAD;
+  gpuir__origin o;
+  uint64_t source;
+  unsigned i;
+  p += (uint64_t)docid * gpuir__origins_row(ix);
+  for (i = 0; i < GPUIR__O_COUNT; p += width[i++]) o.of[i] = gpuir__load_number(p, width[i]);
+  source = o.of[GPUIR__O_SOURCE];
+  if (!source) return GPUIR_OK;
+  if (source >= gpuir__starts_count(s[GPUIR__S_SOURCES], s[GPUIR__S_SOURCE_START])) return GPUIR_E_FORMAT;
+  doc->source = gpuir__slice(ix, GPUIR__S_SOURCES, GPUIR__S_SOURCE_START, source - 1, &doc->source_len);
+  doc->first_line = (uint32_t)o.of[GPUIR__O_LINE];
+  doc->last_line = doc->first_line + (uint32_t)o.of[GPUIR__O_LINES];
+  doc->source_offset = o.of[GPUIR__O_OFFSET];
+  doc->source_bytes = o.of[GPUIR__O_BYTES];
+  if (doc->source_bytes > UINT64_MAX - doc->source_offset) return GPUIR_E_FORMAT;
+  return s[GPUIR__S_STEMS] ? gpuir__join_name(ix, (uint32_t)(source - 1), doc) : GPUIR_OK;
+}
+
+/* Describes the segment's document `docid`. 0, NOT_FOUND, FORMAT. */
+static int gpuir__segment_doc(const gpuir__segment *ix, uint32_t docid, gpuir_doc *doc) {
   memset(doc, 0, sizeof *doc);
   doc->name_piece[0] = doc->name_piece[1] = doc->source = "";
   if (docid >= ix->stat.documents) return GPUIR_E_NOT_FOUND;
   doc->name_piece[0] = gpuir__slice(ix, GPUIR__S_NAMES, GPUIR__S_NAME_START, docid, &doc->name_len);
   doc->name_piece_len[0] = doc->name_len;
   doc->length = ix->lengths[docid];
-  if (ix->section[GPUIR__S_ORIGINS]) {
-    gpuir__origin o;
-    memcpy(&o, ix->map + ix->section[GPUIR__S_ORIGINS]->offset + docid * sizeof o, sizeof o);
-    if (o.source) {
-      if (o.source >= ix->section[GPUIR__S_SOURCE_START]->length / 8) return GPUIR_E_FORMAT;
-      doc->source = gpuir__slice(ix, GPUIR__S_SOURCES, GPUIR__S_SOURCE_START, o.source - 1, &doc->source_len);
-      doc->first_line = o.first_line;
-      doc->last_line = o.last_line;
-      if (ix->section[GPUIR__S_STEMS] && gpuir__join_name(ix, o.source - 1, doc)) return GPUIR_E_FORMAT;
-    }
-  }
+  if (ix->section[GPUIR__S_ORIGINS] && gpuir__segment_origin(ix, docid, doc)) return GPUIR_E_FORMAT;
+  if (ix->section[GPUIR__S_HASHES])
+    doc->hash = gpuir__load64(ix->map + ix->section[GPUIR__S_HASHES]->offset + (uint64_t)docid * 8);
   if (ix->section[GPUIR__S_TEXT])
     doc->text = gpuir__slice(ix, GPUIR__S_TEXT, GPUIR__S_TEXT_START, docid, &doc->text_len);
   return GPUIR_OK;
 }
 
 /* Adds the bytes of the sections up by their groups. */
-static void gpuir__section_sums(const gpuir_index *ix, uint64_t sums[GPUIR__G_COUNT]) {
+static void gpuir__section_sums(const gpuir__segment *ix, uint64_t sums[GPUIR__G_COUNT]) {
   unsigned i;
   memset(sums, 0, GPUIR__G_COUNT * sizeof *sums);
   for (i = 0; i < GPUIR__SECTION_ROWS; i++) {
     const gpuir__section *s = ix->section[gpuir__section_rows[i].id];
     if (s) sums[gpuir__section_rows[i].group] += s->length;
   }
-}
-
-GPUIR_API int gpuir_index_get_info(const gpuir_index *ix, gpuir_index_info *info) {
-  uint64_t sums[GPUIR__G_COUNT], bytes;
-  if (!ix || !info) return GPUIR_E_ARGUMENT;
-  memset(info, 0, sizeof *info);
-  gpuir__section_sums(ix, sums);
-  info->documents = ix->stat.documents;
-  info->terms = ix->stat.terms;
-  info->postings = ix->stat.postings;
-  info->tokens = ix->stat.tokens;
-  info->dropped_tokens = ix->stat.dropped_tokens;
-  info->average_length = ix->average_length;
-  info->k1 = ix->stat.k1;
-  info->b = ix->stat.b;
-  info->file_bytes = ix->size;
-  info->docids_bytes = sums[GPUIR__G_DOCIDS];
-  info->freqs_bytes = sums[GPUIR__G_FREQS];
-  info->directory_bytes = sums[GPUIR__G_DIRECTORY];
-  info->inline_postings = ix->stat.inline_postings;
-  info->dictionary_bytes = sums[GPUIR__G_DICTIONARY];
-  info->documents_bytes = sums[GPUIR__G_DOCUMENTS];
-  info->text_bytes = sums[GPUIR__G_TEXT];
-  bytes = info->docids_bytes + info->freqs_bytes + info->directory_bytes + 8 * info->inline_postings;
-  info->bits_per_posting = info->postings ? 8.0 * (double)bytes / (double)info->postings : 0.0;
-  info->analyzer = ix->meta.analyzer_spec;
-  info->codec = ix->meta.codec;
-  info->freq_codec = ix->meta.freq_codec;
-  info->description = ix->meta.description;
-  info->order = *ix->meta.order ? ix->meta.order : "unknown";
-  info->tool = ix->meta.tool;
-  info->has_text = ix->section[GPUIR__S_TEXT] != NULL;
-  return GPUIR_OK;
 }
 
 /* Returns the sum of a list's frequencies. */
@@ -8745,35 +10412,37 @@ static uint64_t gpuir__list_cf(const gpuir__list *l) {
   return cf;
 }
 
-GPUIR_API int gpuir_term_get_info(const gpuir_index *ix, uint64_t id, gpuir_term_info *info) {
+/* Describes term `id`. 0, NOT_FOUND, FORMAT, NOMEM, UNSUPPORTED. */
+static int gpuir__segment_term(const gpuir__segment *ix, uint64_t id, gpuir_term_info *info) {
   gpuir__list l;
   int status;
-  if (!ix || !info) return GPUIR_E_ARGUMENT;
-  memset(info, 0, sizeof *info);
   if (id >= ix->stat.terms) return GPUIR_E_NOT_FOUND;
   status = gpuir__list_open(ix, &ix->a, id, &l);
   if (status) return status;
   info->id = id;
-  info->term = (const char *)gpuir__term_bytes(ix, id, &info->term_len);
+  info->term_len = gpuir__term_get(ix, id, (uint8_t *)info->term);
   info->df = l.df;
-  info->idf = l.idf;
+  info->idf = gpuir__idf(ix->stat.documents, l.df);
   info->blocks = l.nblocks;
   info->cf = l.extent ? l.extent->cf : gpuir__list_cf(&l);
   info->codec = l.df == 1 ? "inline" : l.docs.codec->name;
   info->freq_codec = l.df == 1 ? "inline" : l.freqs.codec->name;
   info->docids_bytes = l.docs.len;
   info->freqs_bytes = l.freqs.len;
-  if (l.extent) info->directory_bytes = sizeof *l.extent + (uint64_t)l.nblocks * (4 * 4 + 2);
+  info->positions_bytes = l.positions_len;
+  if (l.extent)
+    info->directory_bytes =
+        sizeof *l.extent + (uint64_t)l.nblocks * (4 * 4 + 2 + (l.positions_off ? 4u : 0u));
   gpuir__list_close(&ix->a, &l);
   return GPUIR_OK;
 }
 
-GPUIR_API int gpuir_term_postings(const gpuir_index *ix, uint64_t id, uint32_t *docids, uint32_t *tfs) {
+/* Decodes term `id`'s list to docids[0..df) and tfs[0..df), of which one may be NULL. 0, or as gpuir__segment_term. */
+static int gpuir__segment_postings(const gpuir__segment *ix, uint64_t id, uint32_t *docids, uint32_t *tfs) {
   uint32_t docs[GPUIR__BLOCK_ROOM], freqs[GPUIR__BLOCK_ROOM], block, i, n, at = 0;
   uint64_t next = 0; /* the least docID that may follow */
   gpuir__list l;
   int status;
-  if (!ix) return GPUIR_E_ARGUMENT;
   if (id >= ix->stat.terms) return GPUIR_E_NOT_FOUND;
   status = gpuir__list_open(ix, &ix->a, id, &l);
   if (status) return status;
@@ -8795,21 +10464,65 @@ GPUIR_API int gpuir_term_postings(const gpuir_index *ix, uint64_t id, uint32_t *
   return status;
 }
 
+/* Decodes the positions of block `block` behind at[0..left); returns how many they are, or 0 if they are more, fewer
+ * than the frequencies say, do not ascend, or lie behind their documents' ends. */
+static uint64_t gpuir__block_positions(const gpuir__segment *ix, const gpuir__list *l, uint32_t block,
+                                       uint32_t *at, uint64_t left) {
+  uint32_t docs[GPUIR__BLOCK_ROOM], freqs[GPUIR__BLOCK_ROOM];
+  const uint32_t n = gpuir__list_docs(l, block, docs);
+  uint64_t gap = 0;
+  gpuir__positions p;
+  uint32_t i;
+  gpuir__list_freqs(l, block, freqs);
+  gpuir__positions_open(&p, l, block, freqs, n);
+  for (i = 0; i < n; i++) {
+    uint32_t before = 0, x;
+    gpuir__occurrences w;
+    const uint64_t end = gap + 1 + freqs[i];
+    if (end > left || docs[i] >= ix->stat.documents) return 0;
+    while (!gpuir__positions_seek(&p, gap)) {}
+    gpuir__occurrences_open(&w, &p, gap, freqs[i], UINT32_MAX);
+    while ((x = gpuir__occurrences_next(&w)) != GPUIR_END) {
+      if (x >= ix->lengths[docs[i]] || (before && x < before)) return 0;
+      before = x + 1;
+      at[gap++] = x;
+    }
+    if (gap != end) return 0;
+  }
+  return gap;
+}
+
+/* Decodes a term's positions: see gpuir_term_positions. */
+static int gpuir__segment_positions(const gpuir__segment *ix, uint64_t id, uint32_t *positions, uint64_t n) {
+  gpuir__list l;
+  uint64_t at = 0, got;
+  uint32_t block;
+  int status;
+  if (id >= ix->stat.terms) return GPUIR_E_NOT_FOUND;
+  if (!ix->lists.positions) return GPUIR_E_UNSUPPORTED;
+  status = gpuir__list_open(ix, &ix->a, id, &l);
+  if (status) return status;
+  if (n != gpuir__list_cf(&l)) status = GPUIR_E_ARGUMENT;
+  for (block = 0; block < l.nblocks && !status; block++) {
+    got = gpuir__block_positions(ix, &l, block, positions + at, n - at);
+    if (!got) status = GPUIR_E_FORMAT;
+    at += got;
+  }
+  gpuir__list_close(&ix->a, &l);
+  return status;
+}
+
 /* A negative array length if a table of codecs outgrows what is promised. */
 typedef char gpuir__codecs_fit[GPUIR__DOCID_CODECS <= GPUIR_MAX_CODECS ? 1 : -1];
 
-GPUIR_API int gpuir_codec_get_info(const gpuir_index *ix, int docids,
-                                   gpuir_codec_info infos[GPUIR_MAX_CODECS], size_t *n) {
+/* Adds the lists to those of their codecs, in the order of the table of docIDs' or of frequencies' codecs. 0, FORMAT,
+ * UNSUPPORTED. */
+static int gpuir__segment_codecs(const gpuir__segment *ix, int docids,
+                                 gpuir_codec_info all[GPUIR_MAX_CODECS]) {
   const gpuir__codec *table = docids ? gpuir__docid_codecs : gpuir__freq_codecs;
-  const size_t ncodecs = docids ? GPUIR__DOCID_CODECS : GPUIR__FREQ_CODECS;
-  gpuir_codec_info all[GPUIR_MAX_CODECS];
-  uint64_t id;
-  size_t i;
-  if (!ix || !infos || !n) return GPUIR_E_ARGUMENT;
-  *n = 0;
-  memset(all, 0, sizeof all);
-  for (id = 0; id < ix->stat.terms; id++) {
-    const gpuir__record *r = &ix->records[id];
+  gpuir__walk w;
+  for (gpuir__walk_start(&w, ix); gpuir__walk_next(&w);) {
+    const gpuir__record *r = &w.record;
     const gpuir__codec *c;
     gpuir_codec_info *x;
     if (r->df == 1) continue;
@@ -8824,6 +10537,920 @@ GPUIR_API int gpuir_codec_get_info(const gpuir_index *ix, int docids,
       if (r->docs >= ix->stat.longs) return GPUIR_E_FORMAT;
       x->bytes += docids ? ix->lists.longs[r->docs].docs_len : ix->lists.longs[r->docs].freqs_len;
     }
+  }
+  return GPUIR_OK;
+}
+
+/* ---- verify ---- */
+
+/* The end of a part of the docID and the frequency streams so far, in bytes from the part's start. */
+typedef struct gpuir__stream_ends {
+  uint64_t docs, freqs;
+} gpuir__stream_ends;
+
+/* The lists of the terms so far, as the directory has them. */
+typedef struct gpuir__directory {
+  uint64_t postings, inline_postings, longs, blocks;
+  uint64_t positions; /* bytes */
+  gpuir__stream_ends of_long, of_short;
+} gpuir__directory;
+
+/* Returns where in the file the block of term `id` (< terms) begins. */
+static uint64_t gpuir__term_offset(const gpuir__segment *ix, uint64_t id) {
+  const uint64_t block = id / GPUIR__DICT_BLOCK;
+  return ix->section[GPUIR__S_TERMS]->offset + ix->terms.pages[block / GPUIR__DICT_PAGE].start +
+         ix->terms.starts[block];
+}
+
+/* Fails with the cause, the term and the place of its block. */
+static int gpuir__verify_term(const gpuir__segment *ix, gpuir_error *err, uint64_t id, const char *cause) {
+  uint8_t t[GPUIR_MAX_TERM + 1];
+  size_t n = gpuir__term_get(ix, id, t);
+  return gpuir__fail(err, GPUIR_E_FORMAT, gpuir__term_offset(ix, id), "%s: term %llu \"%.*s\": %s", ix->path,
+                     (unsigned long long)id, (int)(n < 32 ? n : 32), (const char *)t, cause);
+}
+
+/* Adds a stream pair to those before it; 0 if it begins before their end. */
+static int gpuir__directory_append(gpuir__stream_ends *ends, uint64_t docs, uint64_t docs_len, uint64_t freqs,
+                                   uint64_t freqs_len) {
+  if (docs < ends->docs || freqs < ends->freqs || docs_len > UINT64_MAX - docs ||
+      freqs_len > UINT64_MAX - freqs)
+    return 0;
+  ends->docs = docs + docs_len;
+  ends->freqs = freqs + freqs_len;
+  return 1;
+}
+
+/* Adds the next term's list. Returns what is wrong with it, or NULL. A long list is the next one of its section, and
+ * every list has blocks and bytes that no other list has: the writer lays them out so, and the work is bounded by the
+ * file's size, however many terms would name one list. */
+static const char *gpuir__directory_add(gpuir__directory *d, const gpuir__segment *ix,
+                                        const gpuir__record *r) {
+  const gpuir__long *x;
+  d->postings += r->df;
+  if (r->positions != d->positions || r->positions_len > ix->size)
+    return "its positions are not the next ones";
+  d->positions += r->positions_len;
+  if (r->df <= 1) {
+    d->inline_postings += r->df;
+    return r->df ? NULL : "it has no postings";
+  }
+  if (r->df <= GPUIR__SHORT_MAX)
+    return gpuir__directory_append(&d->of_short, r->docs, r->docs_len, r->freqs, r->freqs_len)
+               ? NULL
+               : "its list has another one's bytes";
+  if (r->docs != d->longs || r->docs >= ix->stat.longs) return "its list is not the next one";
+  x = &ix->lists.longs[r->docs];
+  if (x->first_block != d->blocks) return "its blocks are not the next ones";
+  d->longs++;
+  d->blocks += (r->df - 1) / GPUIR__BLOCK + 1;
+  if (d->blocks > ix->stat.blocks) return "its blocks are not there";
+  return gpuir__directory_append(&d->of_long, x->docs, x->docs_len, x->freqs, x->freqs_len)
+             ? NULL
+             : "its list has another one's bytes";
+}
+
+/* Checks that the lists of all terms are as many as the index states. */
+static int gpuir__directory_end(const gpuir__directory *d, const gpuir__segment *ix, gpuir_error *err) {
+  const gpuir__section *positions = ix->section[GPUIR__S_POSITIONS];
+  if (d->positions != (positions ? positions->length : 0))
+    return gpuir__bad(ix, err, positions ? positions->offset : 0, "positions do not fill their section");
+  if (d->postings == ix->stat.postings && d->inline_postings == ix->stat.inline_postings &&
+      d->longs == ix->stat.longs && d->blocks == ix->stat.blocks)
+    return GPUIR_OK;
+  return gpuir__bad(ix, err, 0, "counts do not sum up");
+}
+
+/* Holds the directory of the lists against itself: see gpuir_verify_directory. */
+static int gpuir__segment_verify_directory(const gpuir__segment *ix, gpuir_error *err) {
+  gpuir__directory d;
+  gpuir__walk w;
+  memset(&d, 0, sizeof d);
+  for (gpuir__walk_start(&w, ix); gpuir__walk_next(&w);) {
+    const char *cause = gpuir__directory_add(&d, ix, &w.record);
+    if (cause) return gpuir__verify_term(ix, err, w.id, cause);
+  }
+  return gpuir__directory_end(&d, ix, err);
+}
+
+typedef struct gpuir__verifier {
+  const gpuir__segment *ix;
+  gpuir__norm norm; /* of the stored k1 and b, and of all documents of the segment: those of its seeds */
+  gpuir_error *err;
+  float weight; /* of the list, if it has seeds */
+  gpuir__top top;
+  gpuir__directory directory;
+} gpuir__verifier;
+
+/* Returns 1 if one of n pairs bounds the contribution of a posting with this tf and document length. */
+static int gpuir__dominated(const gpuir__pair *pairs, unsigned n, uint32_t tf, uint32_t length) {
+  uint32_t t = gpuir__code_up(tf), d = gpuir__code_down(length);
+  unsigned i;
+  for (i = 0; i < n; i++)
+    if (t <= (pairs[i] & 255u) && d >= (uint32_t)(pairs[i] >> 8)) return 1;
+  return 0;
+}
+
+/* Checks a block's positions: that they ascend within their documents, and take the bytes behind those of the block
+ * before, at *at of the list. Returns what is wrong, or NULL. */
+static const char *gpuir__verify_positions(const gpuir__verifier *v, const gpuir__list *l, uint32_t block,
+                                           const uint32_t *docs, const uint32_t *freqs, uint32_t n,
+                                           uint64_t *at) {
+  gpuir__positions p;
+  uint64_t gap = 0, size;
+  uint32_t i;
+  if (l->positions_off && (uint64_t)l->positions_off[block] * GPUIR__CHUNK_UNIT != *at)
+    return "a block's positions are not the next ones";
+  gpuir__positions_open(&p, l, block, freqs, n);
+  for (i = 0; i < n; i++) gap += (uint64_t)freqs[i] + 1;
+  size = gpuir__positions_size(&p, gap);
+  if (!size) return "positions are missing";
+  *at += size;
+  if (l->positions_off) *at = (*at + GPUIR__CHUNK_UNIT - 1) & ~(uint64_t)(GPUIR__CHUNK_UNIT - 1);
+  gpuir__positions_open(&p, l, block, freqs, n);
+  for (i = 0, gap = 0; i < n; i++) {
+    uint32_t next = 0, x;
+    gpuir__occurrences w;
+    gpuir__occurrences_open(&w, &p, gap, freqs[i], UINT32_MAX);
+    gap += (uint64_t)freqs[i] + 1;
+    while (!gpuir__positions_seek(&p, gap)) {}
+    while ((x = gpuir__occurrences_next(&w)) != GPUIR_END) {
+      if (x < next) return "positions do not ascend";
+      if (x >= v->ix->lengths[docs[i]]) return "a position is behind its document's end";
+      next = x + 1;
+    }
+  }
+  return NULL;
+}
+
+/* Checks a block of a list against the directory, the bounds and the lengths. Returns what is wrong, or NULL. */
+static const char *gpuir__verify_block(gpuir__verifier *v, const gpuir__list *l, uint32_t block, uint64_t *cf,
+                                       uint64_t *positions) {
+  uint32_t docs[GPUIR__BLOCK_ROOM], freqs[GPUIR__BLOCK_ROOM], n, i;
+  gpuir__pair pairs[GPUIR__BLOCK_PAIRS];
+  n = gpuir__list_docs(l, block, docs);
+  gpuir__list_freqs(l, block, freqs);
+  if (l->bounds) memcpy(pairs, &l->bounds[block], sizeof pairs);
+  for (i = 0; i < n; i++) {
+    uint32_t length, tf = freqs[i] + 1;
+    if (docs[i] >= v->ix->stat.documents || !tf) return "a posting is out of range";
+    if (i ? docs[i] <= docs[i - 1] : block && docs[i] <= l->last[block - 1]) return "docIDs do not ascend";
+    length = v->ix->lengths[docs[i]];
+    if (gpuir__list_tf(l, block * GPUIR__BLOCK + i) != tf) return "frequencies disagree";
+    if (l->df > 1 && l->docs.codec->get && l->docs.codec->get(&l->docs, block * GPUIR__BLOCK + i) != docs[i])
+      return "docIDs disagree";
+    *cf += tf;
+    if (!l->extent) continue;
+    if (!gpuir__dominated(pairs, GPUIR__BLOCK_PAIRS, tf, length)) return "a block's bounds are too low";
+    if (!gpuir__dominated(l->extent->pairs, GPUIR__LIST_PAIRS, tf, length))
+      return "the list's bounds are too low";
+    if (!l->seeds) continue;
+    gpuir__top_add(&v->top, gpuir__contribution(v->weight, tf, gpuir__norm_of(v->norm.a, v->norm.b, length)));
+  }
+  if (l->last && docs[n - 1] != l->last[block]) return "a block's last docID differs from the directory";
+  return l->positions ? gpuir__verify_positions(v, l, block, docs, freqs, n, positions) : NULL;
+}
+
+/* Checks a list block by block. Returns what is wrong, or NULL. */
+static const char *gpuir__verify_list(gpuir__verifier *v, const gpuir__list *l) {
+  uint64_t cf = 0, positions = 0;
+  uint32_t block;
+  v->top.n = v->top.floor = 0;
+  if (l->seeds) v->weight = gpuir__weight(gpuir__idf(v->ix->stat.documents, l->df), v->ix->stat.k1);
+  for (block = 0; block < l->nblocks; block++) {
+    const char *cause = gpuir__verify_block(v, l, block, &cf, &positions);
+    if (cause) return cause;
+  }
+  if (l->positions && positions != l->positions_len) return "positions do not fill their bytes";
+  if (!l->extent) return NULL;
+  if (cf != l->extent->cf) return "the collection frequency is wrong";
+  if (l->seeds) {
+    uint32_t s;
+    gpuir__top_sort(&v->top);
+    for (s = 0; s < GPUIR__SEEDS; s++)
+      if (l->df < gpuir__seed_ranks[s] || l->seeds[s] > v->top.values[gpuir__seed_ranks[s] - 1])
+        return "a seed is too high";
+  }
+  return NULL;
+}
+
+/* Checks that the blocks are those that the writer makes of their terms and records. The docIDs' width, the shared
+ * bytes, the bases and the bits that nothing needs are right then, too. */
+static int gpuir__verify_blocks(const gpuir__verifier *v) {
+  const gpuir__dict *d = &v->ix->terms;
+  gpuir__dict_page page, now;
+  gpuir__dict_terms *t = (gpuir__dict_terms *)gpuir__alloc_zero(&v->ix->a, sizeof *t);
+  uint8_t out[GPUIR__DICT_MOST + 8];
+  gpuir__walk w;
+  int good = 1;
+  if (!t) return gpuir__fail_nomem(v->err);
+  memset(&page, 0, sizeof page);
+  now = page;
+  for (gpuir__walk_start(&w, v->ix); good && gpuir__walk_next(&w);) {
+    const uint64_t block = w.id / GPUIR__DICT_BLOCK, start = now.start;
+    gpuir__dict_add(t, w.term, w.len, &w.record);
+    good = w.len && w.record.df;
+    if (!good || (t->n < GPUIR__DICT_BLOCK && w.next < d->terms)) continue;
+    if (block % GPUIR__DICT_PAGE == 0) page = now;
+    good = !memcmp(&page, &d->pages[block / GPUIR__DICT_PAGE], sizeof page) &&
+           d->starts[block] == start - page.start;
+    if (good) {
+      const size_t n = gpuir__dict_encode(t, &d->form, &page, &now, out);
+      good = now.start <= d->size && !memcmp(out, d->bytes + start, n);
+    }
+    t->n = 0;
+    t->fill = 0;
+  }
+  gpuir__free(&v->ix->a, t, sizeof *t);
+  if (!good) return gpuir__verify_term(v->ix, v->err, w.id, "its block is not as it is written");
+  if (now.start != d->size)
+    return gpuir__bad(v->ix, v->err, 0, "the dictionary's blocks do not fill their section");
+  return GPUIR_OK;
+}
+
+/* Checks that the search tree has the blocks' first terms. */
+static int gpuir__verify_tree(const gpuir__verifier *v) {
+  const gpuir__dict *d = &v->ix->terms;
+  const uint64_t *keys = d->keys;
+  uint64_t node, want[GPUIR__DICT_FAN];
+  unsigned depth;
+  for (depth = 0; depth < d->levels; depth++)
+    for (node = 0; node < d->level[depth]; node++, keys += GPUIR__DICT_FAN) {
+      gpuir__dict_node(d, depth, node, want);
+      if (memcmp(want, keys, sizeof want))
+        return gpuir__bad(v->ix, v->err,
+                          v->ix->section[GPUIR__S_TERM_KEYS]->offset + (uint64_t)(keys - d->keys) * 8,
+                          "the search tree does not have the terms");
+    }
+  return GPUIR_OK;
+}
+
+/* Checks the terms' order, records and lists. */
+static int gpuir__verify_terms(gpuir__verifier *v) {
+  const gpuir__segment *ix = v->ix;
+  uint8_t before[GPUIR_MAX_TERM];
+  size_t before_len = 0;
+  gpuir__walk w;
+  for (gpuir__walk_start(&w, ix); gpuir__walk_next(&w);) {
+    const uint64_t id = w.id;
+    const size_t n = w.len;
+    gpuir__list l;
+    const char *cause;
+    int status;
+    if (!n) return gpuir__verify_term(ix, v->err, id, "bad bounds of its bytes");
+    if (id && gpuir__compare_bytes(before, before_len, w.term, n) >= 0)
+      return gpuir__verify_term(ix, v->err, id, "terms are not sorted");
+    memcpy(before, w.term, n);
+    before_len = n;
+    cause = gpuir__directory_add(&v->directory, ix, &w.record);
+    if (cause) return gpuir__verify_term(ix, v->err, id, cause);
+    status = gpuir__list_open(ix, &ix->a, id, &l);
+    if (status == GPUIR_E_NOMEM) return gpuir__fail_nomem(v->err);
+    if (status == GPUIR_E_UNSUPPORTED && gpuir__list_why(ix, id, status) != gpuir_strerror(status))
+      return gpuir__fail(v->err, status, 0, "%s: %s", ix->path, gpuir__list_why(ix, id, status));
+    if (status == GPUIR_E_UNSUPPORTED) return gpuir__verify_term(ix, v->err, id, "unknown codec");
+    if (status) return gpuir__verify_term(ix, v->err, id, "bad record");
+    cause = gpuir__verify_list(v, &l);
+    gpuir__list_close(&ix->a, &l);
+    if (cause) return gpuir__verify_term(ix, v->err, id, cause);
+  }
+  return GPUIR_OK;
+}
+
+/* Checks that a section's offsets into the one of the row before ascend and end with it. */
+static int gpuir__verify_starts(const gpuir__segment *ix, unsigned row, gpuir_error *err) {
+  const gpuir__section *bytes = ix->section[gpuir__section_rows[row - 1].id];
+  const gpuir__section *starts = ix->section[gpuir__section_rows[row].id];
+  uint64_t before = 0, i;
+  unsigned width;
+  if (!bytes || !starts) return GPUIR_OK;
+  width = gpuir__start_width(bytes->length);
+  for (i = 0; i < gpuir__starts_count(bytes, starts); i++) {
+    uint64_t at = gpuir__load_number(ix->map + starts->offset + i * width, width);
+    if (at < before || at > bytes->length)
+      return gpuir__bad(ix, err, starts->offset + i * width, "offsets do not ascend");
+    before = at;
+  }
+  return before == bytes->length ? GPUIR_OK
+                                 : gpuir__bad(ix, err, starts->offset, "offsets do not cover their section");
+}
+
+/* Checks all sections of offsets. */
+static int gpuir__verify_all_starts(const gpuir__segment *ix, gpuir_error *err) {
+  unsigned row;
+  int status = GPUIR_OK;
+  for (row = 1; row < GPUIR__SECTION_ROWS && !status; row++) {
+    const uint32_t items = gpuir__section_rows[row].items;
+    if (items == GPUIR__N_DOC_ENDS || items == GPUIR__N_SOURCE_ENDS)
+      status = gpuir__verify_starts(ix, row, err);
+  }
+  return status;
+}
+
+/* Checks that documents have sources that are there, names that their stems fit, and the texts that their hashes are
+ * of. */
+static int gpuir__verify_documents(const gpuir__segment *ix, gpuir_error *err) {
+  const gpuir__section *origins = ix->section[GPUIR__S_ORIGINS], *texts = ix->section[GPUIR__S_TEXT];
+  uint64_t i;
+  gpuir_doc doc;
+  for (i = 0; (origins || texts) && i < ix->stat.documents; i++) {
+    if (gpuir__segment_doc(ix, (uint32_t)i, &doc))
+      return gpuir__bad(ix, err, origins->offset + GPUIR__ORIGINS_HEAD + i * gpuir__origins_row(ix),
+                        "a document's source is none, or does not fit its name or the place in it");
+    if (!doc.text_len || !doc.hash || XXH3_64bits(doc.text, doc.text_len) == doc.hash) continue;
+    if (doc.source_bytes == doc.text_len || !(doc.source_offset || doc.source_bytes))
+      return gpuir__bad(ix, err, ix->section[GPUIR__S_HASHES]->offset + i * 8,
+                        "a document's hash is not that of its text");
+  }
+  return GPUIR_OK;
+}
+
+/* Reads the whole segment: see gpuir_verify. */
+static int gpuir__segment_verify(const gpuir__segment *ix, gpuir_error *err) {
+  gpuir__verifier *v;
+  uint64_t tokens = 0, i, at, end;
+  int status = GPUIR_OK;
+  for (i = 0; i < ix->nsections; i++) {
+    const gpuir__section *s = &ix->table[i];
+    if (XXH3_64bits(ix->map + s->offset, (size_t)s->length) != s->hash)
+      return gpuir__fail(err, GPUIR_E_CHECKSUM, s->offset, "%s: checksum of section %u is wrong", ix->path,
+                         (unsigned)s->id);
+    end = (s->offset + s->length + 2 * GPUIR__ALIGN - 1) & ~(uint64_t)(GPUIR__ALIGN - 1);
+    for (at = s->offset + s->length; at < end && at < ix->size; at++)
+      if (ix->map[at]) return gpuir__bad(ix, err, at, "the padding behind a section is not zero");
+  }
+  v = (gpuir__verifier *)gpuir__alloc_zero(&ix->a, sizeof *v);
+  if (!v) return gpuir__fail_nomem(err);
+  v->ix = ix;
+  v->norm = gpuir__norm_make(ix->stat.k1, ix->stat.b, gpuir__mean(ix->stat.tokens, ix->stat.documents));
+  v->err = err;
+  for (i = 0; i < ix->stat.documents; i++) tokens += ix->lengths[i];
+  if (tokens != ix->stat.tokens)
+    status = gpuir__bad(ix, err, 0, "lengths do not sum to the number of tokens");
+  if (!status) status = gpuir__verify_all_starts(ix, err);
+  if (!status) status = gpuir__verify_documents(ix, err);
+  if (!status) status = gpuir__verify_terms(v);
+  if (!status) status = gpuir__verify_blocks(v);
+  if (!status) status = gpuir__verify_tree(v);
+  if (!status) status = gpuir__directory_end(&v->directory, ix, err);
+  gpuir__free(&ix->a, v, sizeof *v);
+  return status;
+}
+
+/* ============================================================================
+ * [13b-snapshot]  segments as one index
+ *
+ * An open index is a snapshot: one segment or more, whose documents are numbered one after another, and what they come
+ * to together: documents, tokens, their average length, and from it the norm. Segment by segment stands in its leaf.
+ * Terms have numbers in their segments only, so functions that take such numbers need a snapshot of one segment.
+ *
+ * Uses      [09-postings] (norms), [11-analysis] (its pool), [13-reader].
+ * Start at  gpuir__index_make, gpuir__leaf_df, gpuir__leaf_of, gpuir__only.
+ * Tests     tests/unit/13b_snapshot.c
+ * ==========================================================================*/
+
+/* ---- saturations ---- */
+
+/* tf / (tf + K) for each bound pair under one (k1, b). W times an entry differs from the
+ * contribution of the pair by less than what gpuir__slacken adds. */
+struct gpuir__saturation {
+  float of[65536];  /* [bound pair] */
+  gpuir__norm norm; /* of which (k1, b) */
+  int valid;        /* 0: not filled yet */
+};
+
+/* Fills the table for one (k1, b), unless it is that one's already. */
+static void gpuir__saturation_prepare(gpuir__saturation *t, gpuir__norm norm) {
+  uint32_t tf, len;
+  if (t->valid && t->norm.a >= norm.a && t->norm.a <= norm.a && t->norm.b >= norm.b && t->norm.b <= norm.b)
+    return;
+  for (len = 0; len < 256; len++) {
+    float k = gpuir__norm_of(norm.a, norm.b, gpuir__code_value(len));
+    t->of[len << 8] = 0; /* tf code 0: no pair */
+    for (tf = 1; tf < 256; tf++) {
+      float f = (float)(tf < 255 ? gpuir__code_value(tf) : GPUIR__CAP);
+      t->of[len << 8 | tf] = f / (f + k);
+    }
+  }
+  t->norm = norm;
+  t->valid = 1;
+}
+
+/* Returns the table of the index's own k1 and b, made when it is first asked for; NULL if there is no memory for it.
+ * Thread-safe: of several that are made at once, one stays. */
+static const gpuir__saturation *gpuir__index_saturation(gpuir_index *ix) {
+  gpuir__saturation *table = __atomic_load_n(&ix->saturation, __ATOMIC_ACQUIRE), *other = NULL;
+  if (table) return table;
+  table = (gpuir__saturation *)gpuir__alloc(&ix->a, sizeof *table);
+  if (!table) return NULL;
+  table->valid = 0;
+  gpuir__saturation_prepare(table, ix->norm);
+  if (__atomic_compare_exchange_n(&ix->saturation, &other, table, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+    return table;
+  gpuir__free(&ix->a, table, sizeof *table);
+  return other;
+}
+
+/* ---- deleted documents ---- */
+
+/* Finds the log's chunk that has its document number `at`, and *at there. */
+static unsigned gpuir__log_place(uint32_t *at) {
+  const uint64_t x = (uint64_t)*at + 64;
+  const unsigned chunk = 57u - (unsigned)__builtin_clzll(x); /* x in [64 << chunk, 128 << chunk) */
+  *at = (uint32_t)(x - ((uint64_t)64 << chunk));
+  return chunk;
+}
+
+/* Returns document number `at` (< n) of the log. */
+static uint32_t gpuir__log_get(const gpuir__log *log, uint32_t at) {
+  const unsigned chunk = gpuir__log_place(&at);
+  return log->chunk[chunk][at];
+}
+
+/* Appends docids[0..n), which were not deleted before; the mutex is held. 0 or NOMEM: then the log is as before. */
+static int gpuir__log_append(gpuir__segment *seg, const uint32_t *docids, size_t n) {
+  gpuir__log *log = &seg->log;
+  size_t i;
+  if (n && !log->counts) {
+    uint32_t slots = 64;
+    while (slots < 4096 && slots < seg->stat.terms) slots *= 2;
+    log->counts = (gpuir__log_count *)gpuir__alloc_zero(&seg->a, slots * sizeof *log->counts);
+    if (!log->counts) return GPUIR_E_NOMEM;
+    log->mask = slots - 1;
+  }
+  for (i = 0; i < n; i++) {
+    uint32_t at = log->n + (uint32_t)i;
+    const unsigned chunk = gpuir__log_place(&at);
+    if (!log->chunk[chunk]) log->chunk[chunk] = (uint32_t *)gpuir__alloc(&seg->a, ((size_t)64 << chunk) * 4);
+    if (!log->chunk[chunk]) return GPUIR_E_NOMEM;
+    log->chunk[chunk][at] = docids[i];
+  }
+  log->n += (uint32_t)n;
+  return GPUIR_OK;
+}
+
+/* Makes docids[0..n) the first n documents of the segment's log. 0; NOMEM; FORMAT if they are not: the log has others
+ * there, as that of another writer's attempt can have, and the segment has to be opened anew. */
+static int gpuir__log_extend(gpuir__segment *seg, const uint32_t *docids, uint32_t n) {
+  gpuir__log *log = &seg->log;
+  uint32_t i = 0, same;
+  int status = GPUIR_OK;
+  (void)pthread_mutex_lock(&log->mutex);
+  same = gpuir__min32(n, log->n);
+  while (i < same && gpuir__log_get(log, i) == docids[i]) i++;
+  if (i < same)
+    status = GPUIR_E_FORMAT;
+  else if (n > same)
+    status = gpuir__log_append(seg, docids + same, n - same);
+  (void)pthread_mutex_unlock(&log->mutex);
+  return status;
+}
+
+static inline int gpuir__deleted_has(const gpuir__deleted *d, uint32_t docid) {
+  return (int)(d->bits[docid / 64] >> docid % 64 & 1);
+}
+
+/* Leaves the set; NULL is allowed. */
+static void gpuir__deleted_close(gpuir__deleted *d) {
+  gpuir_allocator a;
+  if (!d || __atomic_sub_fetch(&d->refs, 1, __ATOMIC_ACQ_REL)) return;
+  a = d->a;
+  gpuir__free(&a, d, sizeof *d + (size_t)d->words * 8);
+}
+
+/* Makes the set of the first n documents of a segment's log, or becomes an owner of `before`, one of the same segment's
+ * sets or NULL, if it is the same. *set is NULL for none. 0 or NOMEM; FORMAT if one is no document, or stands twice. */
+static int gpuir__deleted_make(gpuir__segment *seg, uint32_t n, gpuir__deleted *before,
+                               gpuir__deleted **set) {
+  const uint64_t words = seg->stat.documents / 64 + 1;
+  gpuir__deleted *d;
+  uint32_t i;
+  *set = NULL;
+  if (!n) return GPUIR_OK;
+  if (before && before->n == n) {
+    (void)__atomic_add_fetch(&before->refs, 1, __ATOMIC_RELAXED);
+    *set = before;
+    return GPUIR_OK;
+  }
+  d = (gpuir__deleted *)gpuir__alloc_zero(&seg->a, sizeof *d + (size_t)words * 8);
+  if (!d) return GPUIR_E_NOMEM;
+  if (before && before->n < n) memcpy(d, before, sizeof *d + (size_t)words * 8);
+  d->a = seg->a;
+  d->refs = 1;
+  d->words = words;
+  for (i = d->n; i < n; i++) {
+    const uint32_t docid = gpuir__log_get(&seg->log, i);
+    if (docid >= seg->stat.documents || gpuir__deleted_has(d, docid)) {
+      gpuir__deleted_close(d);
+      return GPUIR_E_FORMAT;
+    }
+    d->bits[docid / 64] |= (uint64_t)1 << docid % 64;
+    d->tokens += seg->lengths[docid];
+  }
+  d->n = n;
+  *set = d;
+  return GPUIR_OK;
+}
+
+/* Counts the list's postings that are of documents of a set. */
+static uint32_t gpuir__deleted_count(const gpuir__deleted *d, const gpuir__list *l) {
+  uint32_t docs[GPUIR__BLOCK_ROOM], block, i, n, count = 0;
+  for (block = 0; block < l->nblocks; block++) {
+    n = gpuir__list_docs(l, block, docs);
+    for (i = 0; i < n; i++) count += (uint32_t)gpuir__deleted_has(d, docs[i]);
+  }
+  return count;
+}
+
+#define GPUIR__LOG_SORTED 256u /* documents that are looked up together */
+
+static int gpuir__compare_asc32(const void *a, const void *b) {
+  const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+  return x < y ? -1 : x > y;
+}
+
+/* Counts those of the documents from number `from` up to `to` of the log that the list has, under a cursor on it. */
+static uint32_t gpuir__log_find(const gpuir__log *log, gpuir__cursor *c, uint32_t from, uint32_t to) {
+  uint32_t docids[GPUIR__LOG_SORTED], count = 0, i, n;
+  for (; from < to; from += n) {
+    n = gpuir__min32(to - from, GPUIR__LOG_SORTED);
+    for (i = 0; i < n; i++) docids[i] = gpuir__log_get(log, from + i);
+    qsort(docids, n, sizeof docids[0], gpuir__compare_asc32);
+    gpuir__cursor_reset(c);
+    for (i = 0; i < n; i++) count += gpuir__cursor_seek(c, docids[i]) == docids[i];
+  }
+  return count;
+}
+
+/* A look-up of a deleted document takes as long as this many postings of a list that is read. Measured. */
+#define GPUIR__LOG_LOOKUP 32u
+
+/* Counts the postings of term `id` that are of the leaf's deleted documents, from what is known of fewer or of more
+ * deletions; *decoded: the blocks that were read for it. 0, or why the list cannot be opened. */
+static int gpuir__leaf_recount(const gpuir__leaf *leaf, uint64_t id, const gpuir__log_count *known,
+                               uint32_t *count, uint64_t *decoded) {
+  const gpuir__deleted *d = leaf->deleted;
+  const uint32_t from = gpuir__min32(known->n, d->n), to = gpuir__max32(known->n, d->n);
+  gpuir__cursor c;
+  int status = gpuir__list_open(leaf->seg, &leaf->seg->a, id, &c.list);
+  if (status) return status;
+  if ((uint64_t)(to - from) * GPUIR__LOG_LOOKUP < c.list.df) {
+    uint32_t found;
+    c.decoded = 0;
+    found = gpuir__log_find(&leaf->seg->log, &c, from, to);
+    *decoded = c.decoded;
+    *count = known->n < d->n ? known->deleted + found : known->deleted - gpuir__min32(found, known->deleted);
+  } else {
+    *decoded = c.list.nblocks;
+    *count = gpuir__deleted_count(d, &c.list);
+  }
+  gpuir__list_close(&leaf->seg->a, &c.list);
+  return GPUIR_OK;
+}
+
+/* Counts the live documents of a leaf that hold term `id`. What it learns of deleted ones the segment keeps, for this
+ * snapshot and for others. 0, FORMAT, NOMEM, UNSUPPORTED. Thread-safe. */
+static int gpuir__leaf_df(const gpuir__leaf *leaf, uint64_t id, uint32_t *df) {
+  gpuir__log *log = &leaf->seg->log;
+  gpuir__log_count *slot, known = {0, 0, 0};
+  gpuir__record r;
+  uint32_t count;
+  uint64_t decoded;
+  int status;
+  gpuir__record_get(leaf->seg, id, &r);
+  *df = (uint32_t)gpuir__min64(r.df, leaf->seg->stat.documents);
+  if (!leaf->deleted || !*df) return GPUIR_OK;
+  slot = &log->counts[(uint32_t)(id * 0x9e3779b1u) >> 16 & log->mask];
+  (void)pthread_mutex_lock(&log->mutex);
+  if (slot->id == (uint32_t)id + 1) known = *slot;
+  (void)pthread_mutex_unlock(&log->mutex);
+  if (known.id && known.n == leaf->deleted->n) {
+    count = known.deleted;
+  } else {
+    status = gpuir__leaf_recount(leaf, id, &known, &count, &decoded);
+    if (status) return status;
+    (void)pthread_mutex_lock(&log->mutex);
+    slot->id = (uint32_t)id + 1;
+    slot->n = leaf->deleted->n;
+    slot->deleted = count;
+    log->decoded += decoded;
+    (void)pthread_mutex_unlock(&log->mutex);
+  }
+  *df -= gpuir__min32(count, *df);
+  return GPUIR_OK;
+}
+
+/* Sums the frequencies of term `id` in a leaf's live documents up. 0, FORMAT, NOMEM, UNSUPPORTED. */
+static int gpuir__leaf_cf(const gpuir__leaf *leaf, uint64_t id, uint64_t *cf) {
+  uint32_t docs[GPUIR__BLOCK_ROOM], freqs[GPUIR__BLOCK_ROOM], block, i, n;
+  gpuir__list l;
+  int status = gpuir__list_open(leaf->seg, &leaf->seg->a, id, &l);
+  *cf = 0;
+  if (status) return status;
+  if (!leaf->deleted) *cf = l.extent ? l.extent->cf : gpuir__list_cf(&l);
+  for (block = 0; leaf->deleted && block < l.nblocks; block++) {
+    n = gpuir__list_docs(&l, block, docs);
+    gpuir__list_freqs(&l, block, freqs);
+    for (i = 0; i < n; i++)
+      if (!gpuir__deleted_has(leaf->deleted, docs[i])) *cf += (uint64_t)freqs[i] + 1;
+  }
+  gpuir__list_close(&leaf->seg->a, &l);
+  return GPUIR_OK;
+}
+
+/* ---- open and close ---- */
+
+/* Leaves a leaf's segment and set. */
+static void gpuir__leaf_close(gpuir__leaf *leaf) {
+  gpuir__deleted_close(leaf->deleted);
+  gpuir__segment_close(leaf->seg);
+}
+
+GPUIR_API void gpuir_close(gpuir_index *ix) {
+  gpuir_allocator a;
+  size_t i;
+  if (!ix) return;
+  a = ix->a;
+  for (i = 0; i < ix->nleaves; i++) {
+    if (ix->alone) gpuir__free(&a, ix->alone[i].saturation, sizeof(gpuir__saturation));
+    gpuir__leaf_close(&ix->leaves[i]);
+  }
+  gpuir__pool_close(ix->analysis.pool);
+  gpuir__free(&a, ix->saturation, sizeof(gpuir__saturation));
+  gpuir__free(&a, ix->alone, ix->nleaves * sizeof *ix->alone);
+  if (ix->leaves != &ix->only) gpuir__free(&a, ix->leaves, ix->nleaves * sizeof *ix->leaves);
+  gpuir__free(&a, ix, sizeof *ix);
+}
+
+/* Sums the leaves up. */
+static void gpuir__index_sum(gpuir_index *ix) {
+  const gpuir__stat *first = &ix->leaves[0].seg->stat;
+  size_t i;
+  ix->documents = ix->tokens = ix->docids = 0;
+  for (i = 0; i < ix->nleaves; i++) {
+    gpuir__leaf *leaf = &ix->leaves[i];
+    leaf->base = (uint32_t)ix->docids;
+    ix->docids += leaf->seg->stat.documents;
+    ix->documents += leaf->seg->stat.documents;
+    ix->tokens += leaf->seg->stat.tokens;
+    if (!leaf->deleted) continue;
+    ix->documents -= leaf->deleted->n;
+    ix->tokens -=
+        gpuir__min64(leaf->deleted->tokens, ix->tokens); /* in a damaged file lengths may add up to more */
+  }
+  ix->average_length = gpuir__mean(ix->tokens, ix->documents);
+  ix->norm = gpuir__norm_make(first->k1, first->b, ix->average_length);
+}
+
+/* Makes an index of one segment of `from` without its deletions; `from` keeps the segment. */
+static void gpuir__index_alone(gpuir_index *ix, const gpuir_index *from, size_t i) {
+  *ix = *from;
+  ix->leaves = &ix->only;
+  ix->nleaves = 1;
+  ix->alone = NULL;
+  ix->saturation = NULL;
+  ix->only.seg = from->leaves[i].seg;
+  ix->only.deleted = NULL;
+  (void)snprintf(ix->path, sizeof ix->path, "%s", ix->only.seg->path);
+  gpuir__index_sum(ix);
+}
+
+/* Fails unless all segments were built alike, so that one query means the same in each. */
+static int gpuir__index_alike(const gpuir_index *ix, gpuir_error *err) {
+  const gpuir__segment *first = ix->leaves[0].seg;
+  size_t i;
+  for (i = 1; i < ix->nleaves; i++) {
+    const gpuir__segment *seg = ix->leaves[i].seg;
+    if (strcmp(seg->meta.analyzer_spec, first->meta.analyzer_spec) != 0 ||
+        strcmp(seg->meta.stop_words, first->meta.stop_words) != 0 ||
+        strcmp(seg->meta.analyzer_revision, first->meta.analyzer_revision) != 0 ||
+        strcmp(seg->meta.store, first->meta.store) != 0 || !seg->lists.positions != !first->lists.positions ||
+        strcmp(seg->meta.codec, first->meta.codec) != 0 ||
+        strcmp(seg->meta.freq_codec, first->meta.freq_codec) != 0 ||
+        !seg->lists.positions != !first->lists.positions || seg->stat.k1 < first->stat.k1 ||
+        seg->stat.k1 > first->stat.k1 || seg->stat.b < first->stat.b || seg->stat.b > first->stat.b)
+      return gpuir__fail(err, GPUIR_E_FORMAT, 0, "%s: its settings are not those of %s", seg->path,
+                         first->path);
+  }
+  return GPUIR_OK;
+}
+
+/* Checks the leaves and sums them up. */
+static int gpuir__index_join(gpuir_index *ix, gpuir_error *err) {
+  uint64_t docids = 0;
+  size_t i;
+  int status = gpuir__index_alike(ix, err);
+  if (status) return status;
+  for (i = 0; i < ix->nleaves; i++) docids += ix->leaves[i].seg->stat.documents;
+  if (docids > GPUIR__MAX_DOCUMENTS)
+    return gpuir__fail(err, GPUIR_E_LIMIT, 0,
+                       "%s: more than 2^32-2 documents, deleted ones included: merge it", ix->path);
+  gpuir__index_sum(ix);
+  if (ix->nleaves == 1 && !ix->leaves[0].deleted) return GPUIR_OK;
+  ix->alone = (gpuir_index *)gpuir__alloc_zero(&ix->a, ix->nleaves * sizeof *ix->alone);
+  if (!ix->alone) return gpuir__fail_nomem(err);
+  for (i = 0; i < ix->nleaves; i++) gpuir__index_alone(&ix->alone[i], ix, i);
+  return GPUIR_OK;
+}
+
+/* Makes an index of n >= 1 segments in this order, with what is deleted from each, and becomes an owner of them in
+ * place of the caller, also when it fails. `pool`: that of an index with the same settings, to be shared; NULL: a new
+ * one. */
+static int gpuir__index_make(const gpuir_allocator *a, const char *path, const gpuir_open_desc *desc,
+                             const gpuir__leaf *from, size_t n, gpuir__pool *pool, gpuir_index **index,
+                             gpuir_error *err) {
+  gpuir_index *ix = (gpuir_index *)gpuir__alloc_zero(a, sizeof *ix);
+  gpuir__leaf *leaves = ix && n > 1 ? (gpuir__leaf *)gpuir__alloc_zero(a, n * sizeof *leaves) : NULL;
+  size_t i;
+  int status;
+  *index = NULL;
+  if (!ix || (n > 1 && !leaves)) {
+    for (i = 0; i < n; i++) {
+      gpuir__leaf leaf = from[i];
+      gpuir__leaf_close(&leaf);
+    }
+    gpuir__free(a, ix, sizeof *ix);
+    return gpuir__fail_nomem(err);
+  }
+  ix->layout = gpuir__index_layout();
+  ix->a = *a;
+  ix->simd = from[0].seg->simd;
+  ix->analysis.tokenize = desc ? desc->tokenize : NULL;
+  ix->analysis.tokenize_user = desc ? desc->tokenize_user : NULL;
+  (void)snprintf(ix->path, sizeof ix->path, "%.*s", (int)sizeof ix->path - 1, gpuir__tail(path));
+  ix->leaves = n > 1 ? leaves : &ix->only;
+  ix->nleaves = n;
+  memcpy(ix->leaves, from, n * sizeof *from);
+  if (pool) ix->analysis.pool = gpuir__pool_share(pool);
+  status = gpuir__index_join(ix, err);
+  if (!status && !pool)
+    status = gpuir__pool_open(a, from[0].seg->meta.analyzer_spec, from[0].seg->meta.stop_words,
+                              ix->analysis.tokenize, ix->analysis.tokenize_user, &ix->analysis.pool, err);
+  if (status)
+    gpuir_close(ix);
+  else
+    *index = ix;
+  return status;
+}
+
+/* ---- leaves ---- */
+
+/* Returns the leaf that has document `docid` (< docids). */
+static const gpuir__leaf *gpuir__leaf_of(const gpuir_index *ix, uint32_t docid) {
+  size_t lo = 0, hi = ix->nleaves;
+  while (hi - lo > 1) {
+    size_t mid = lo + (hi - lo) / 2;
+    if (ix->leaves[mid].base <= docid)
+      lo = mid;
+    else
+      hi = mid;
+  }
+  return &ix->leaves[lo];
+}
+
+/* Returns the segment of a snapshot that has just one, and deletes nothing from it: in that a term's number is its id.
+ * NULL otherwise. */
+static const gpuir__segment *gpuir__only(const gpuir_index *ix) {
+  return ix->nleaves == 1 && !ix->leaves[0].deleted ? ix->leaves[0].seg : NULL;
+}
+
+/* Says why a function that needs one segment does not go on. */
+static int gpuir__fail_unmerged(const gpuir_index *ix, gpuir_error *err) {
+  return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0,
+                     "%s: an index of several segments, or with deletions: merge it first", ix->path);
+}
+
+GPUIR_API const gpuir_index *gpuir_index_segment(const gpuir_index *ix, size_t i, uint32_t *base) {
+  if (!ix || i >= ix->nleaves) return NULL;
+  if (base) *base = ix->leaves[i].base;
+  return ix->alone ? &ix->alone[i] : ix;
+}
+
+/* ---- documents and statistics ---- */
+
+GPUIR_API int gpuir_doc_get(const gpuir_index *ix, uint32_t docid, gpuir_doc *doc) {
+  const gpuir__leaf *leaf;
+  if (!ix || !doc) return GPUIR_E_ARGUMENT;
+  leaf = gpuir__leaf_of(ix, docid);
+  docid -= leaf->base;
+  memset(doc, 0, sizeof *doc);
+  if (leaf->deleted && docid < leaf->seg->stat.documents && gpuir__deleted_has(leaf->deleted, docid))
+    return GPUIR_E_NOT_FOUND;
+  return gpuir__segment_doc(leaf->seg, docid, doc);
+}
+
+/* Adds what a segment holds. */
+static void gpuir__info_add(gpuir_index_info *info, const gpuir__segment *seg) {
+  uint64_t sums[GPUIR__G_COUNT];
+  gpuir__section_sums(seg, sums);
+  info->terms += seg->stat.terms;
+  info->postings += seg->stat.postings;
+  info->file_bytes += seg->size;
+  info->docids_bytes += sums[GPUIR__G_DOCIDS];
+  info->freqs_bytes += sums[GPUIR__G_FREQS];
+  info->directory_bytes += sums[GPUIR__G_DIRECTORY];
+  info->inline_postings += seg->stat.inline_postings;
+  info->dictionary_bytes += sums[GPUIR__G_DICTIONARY];
+  info->documents_bytes += sums[GPUIR__G_DOCUMENTS];
+  info->text_bytes += sums[GPUIR__G_TEXT];
+  info->positions_bytes += sums[GPUIR__G_POSITIONS];
+}
+
+GPUIR_API int gpuir_index_get_info(const gpuir_index *ix, gpuir_index_info *info) {
+  const gpuir__segment *first;
+  uint64_t bytes;
+  size_t i;
+  if (!ix || !info) return GPUIR_E_ARGUMENT;
+  memset(info, 0, sizeof *info);
+  for (i = 0; i < ix->nleaves; i++) gpuir__info_add(info, ix->leaves[i].seg);
+  first = ix->leaves[0].seg;
+  info->documents = ix->documents;
+  info->docids = ix->docids;
+  info->segments = ix->nleaves;
+  info->tokens = ix->tokens;
+  info->content = ix->content;
+  info->average_length = ix->average_length;
+  info->k1 = first->stat.k1;
+  info->b = first->stat.b;
+  bytes = info->docids_bytes + info->freqs_bytes + info->directory_bytes + 8 * info->inline_postings;
+  info->bits_per_posting = info->postings ? 8.0 * (double)bytes / (double)info->postings : 0.0;
+  info->analyzer = first->meta.analyzer_spec;
+  info->codec = first->meta.codec;
+  info->freq_codec = first->meta.freq_codec;
+  info->description = first->meta.description;
+  info->order = *first->meta.order ? first->meta.order : "unknown";
+  info->tool = first->meta.tool;
+  info->has_text = first->section[GPUIR__S_TEXT] != NULL;
+  info->has_positions = first->lists.positions != NULL;
+  return GPUIR_OK;
+}
+
+/* ---- terms ---- */
+
+GPUIR_API uint64_t gpuir_term_lower_bound(const gpuir_index *ix, const char *term, size_t len) {
+  const gpuir__segment *seg = ix ? gpuir__only(ix) : NULL;
+  if (!term) term = "", len = 0;
+  return seg ? gpuir__term_lower_bound(seg, term, len) : 0;
+}
+
+GPUIR_API int gpuir_term_find(const gpuir_index *ix, const char *term, size_t len, uint64_t *id) {
+  if (!ix || !id || (!term && len)) return GPUIR_E_ARGUMENT;
+  return gpuir__only(ix) ? gpuir__term_find(gpuir__only(ix), term, len, id) : GPUIR_E_UNSUPPORTED;
+}
+
+GPUIR_API int gpuir_term_get_info(const gpuir_index *ix, uint64_t id, gpuir_term_info *info) {
+  if (!ix || !info) return GPUIR_E_ARGUMENT;
+  memset(info, 0, sizeof *info);
+  return gpuir__only(ix) ? gpuir__segment_term(gpuir__only(ix), id, info) : GPUIR_E_UNSUPPORTED;
+}
+
+GPUIR_API int gpuir_term_postings(const gpuir_index *ix, uint64_t id, uint32_t *docids, uint32_t *tfs) {
+  if (!ix) return GPUIR_E_ARGUMENT;
+  return gpuir__only(ix) ? gpuir__segment_postings(gpuir__only(ix), id, docids, tfs) : GPUIR_E_UNSUPPORTED;
+}
+
+GPUIR_API int gpuir_term_positions(const gpuir_index *ix, uint64_t id, uint32_t *positions, uint64_t n) {
+  if (!ix || !positions) return GPUIR_E_ARGUMENT;
+  return gpuir__only(ix) ? gpuir__segment_positions(gpuir__only(ix), id, positions, n) : GPUIR_E_UNSUPPORTED;
+}
+
+GPUIR_API int gpuir_term_count(const gpuir_index *ix, const char *term, size_t len, uint32_t *df,
+                               uint64_t *cf) {
+  uint64_t sum_df = 0, sum_cf = 0, id, leaf_cf;
+  size_t i;
+  if (df) *df = 0;
+  if (cf) *cf = 0;
+  if (!ix || (!term && len)) return GPUIR_E_ARGUMENT;
+  for (i = 0; i < ix->nleaves; i++) {
+    const gpuir__leaf *leaf = &ix->leaves[i];
+    uint32_t leaf_df;
+    int status;
+    if (gpuir__term_find(leaf->seg, term, len, &id)) continue;
+    status = gpuir__leaf_df(leaf, id, &leaf_df);
+    if (!status && leaf_df && cf) {
+      status = gpuir__leaf_cf(leaf, id, &leaf_cf);
+      sum_cf += leaf_cf;
+    }
+    if (status) return status;
+    sum_df += leaf_df;
+  }
+  if (df) *df = (uint32_t)gpuir__min64(sum_df, ix->documents);
+  if (cf) *cf = sum_cf;
+  return sum_df ? GPUIR_OK : GPUIR_E_NOT_FOUND;
+}
+
+GPUIR_API int gpuir_codec_get_info(const gpuir_index *ix, int docids,
+                                   gpuir_codec_info infos[GPUIR_MAX_CODECS], size_t *n) {
+  const gpuir__codec *table = docids ? gpuir__docid_codecs : gpuir__freq_codecs;
+  const size_t ncodecs = docids ? GPUIR__DOCID_CODECS : GPUIR__FREQ_CODECS;
+  gpuir_codec_info all[GPUIR_MAX_CODECS];
+  size_t i;
+  if (!ix || !infos || !n) return GPUIR_E_ARGUMENT;
+  *n = 0;
+  memset(all, 0, sizeof all);
+  for (i = 0; i < ix->nleaves; i++) {
+    int status = gpuir__segment_codecs(ix->leaves[i].seg, docids, all);
+    if (status) return status;
   }
   for (i = 0; i < ncodecs; i++) {
     if (!all[i].lists) continue;
@@ -8848,285 +11475,20 @@ GPUIR_API int gpuir_analyze(const gpuir_index *ix, const char *text, size_t len,
 
 /* ---- verify ---- */
 
-/* The end of a part of the docID and the frequency streams so far, in bytes from the part's start. */
-typedef struct gpuir__stream_ends {
-  uint64_t docs, freqs;
-} gpuir__stream_ends;
-
-/* The lists of the terms so far, as the directory has them. */
-typedef struct gpuir__directory {
-  uint64_t postings, inline_postings, longs, blocks;
-  gpuir__stream_ends of_long, of_short;
-} gpuir__directory;
-
-/* Fails with the cause, the term and the place of its record. */
-static int gpuir__verify_term(const gpuir_index *ix, gpuir_error *err, uint64_t id, const char *cause) {
-  size_t n;
-  const uint8_t *t = gpuir__term_bytes(ix, id, &n);
-  return gpuir__fail(err, GPUIR_E_FORMAT, ix->section[GPUIR__S_RECORDS]->offset + id * sizeof(gpuir__record),
-                     "%s: term %llu \"%.*s\": %s", ix->path, (unsigned long long)id, (int)(n < 32 ? n : 32),
-                     (const char *)t, cause);
-}
-
-/* Adds a stream pair to those before it; 0 if it begins before their end. */
-static int gpuir__directory_append(gpuir__stream_ends *ends, uint64_t docs, uint64_t docs_len, uint64_t freqs,
-                                   uint64_t freqs_len) {
-  if (docs < ends->docs || freqs < ends->freqs || docs_len > UINT64_MAX - docs ||
-      freqs_len > UINT64_MAX - freqs)
-    return 0;
-  ends->docs = docs + docs_len;
-  ends->freqs = freqs + freqs_len;
-  return 1;
-}
-
-/* Adds the next term's list. Returns what is wrong with it, or NULL. A long list is the next one of its section, and
- * every list has blocks and bytes that no other list has: the writer lays them out so, and the work is bounded by the
- * file's size, however many terms would name one list. */
-static const char *gpuir__directory_add(gpuir__directory *d, const gpuir_index *ix, const gpuir__record *r) {
-  const gpuir__long *x;
-  d->postings += r->df;
-  if (r->df <= 1) {
-    d->inline_postings += r->df;
-    return r->df ? NULL : "it has no postings";
-  }
-  if (r->df <= GPUIR__SHORT_MAX)
-    return gpuir__directory_append(&d->of_short, r->docs, r->docs_len, r->freqs, r->freqs_len)
-               ? NULL
-               : "its list has another one's bytes";
-  if (r->docs != d->longs || r->docs >= ix->stat.longs) return "its list is not the next one";
-  x = &ix->lists.longs[r->docs];
-  if (x->first_block != d->blocks) return "its blocks are not the next ones";
-  d->longs++;
-  d->blocks += (r->df - 1) / GPUIR__BLOCK + 1;
-  if (d->blocks > ix->stat.blocks) return "its blocks are not there";
-  return gpuir__directory_append(&d->of_long, x->docs, x->docs_len, x->freqs, x->freqs_len)
-             ? NULL
-             : "its list has another one's bytes";
-}
-
-/* Checks that the lists of all terms are as many as the index states. */
-static int gpuir__directory_end(const gpuir__directory *d, const gpuir_index *ix, gpuir_error *err) {
-  if (d->postings == ix->stat.postings && d->inline_postings == ix->stat.inline_postings &&
-      d->longs == ix->stat.longs && d->blocks == ix->stat.blocks)
-    return GPUIR_OK;
-  return gpuir__bad(ix, err, 0, "counts do not sum up");
-}
-
 GPUIR_API int gpuir_verify_directory(const gpuir_index *ix, gpuir_error *err) {
-  gpuir__directory d;
-  uint64_t id;
-  if (!ix) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_verify_directory: index is NULL");
-  memset(&d, 0, sizeof d);
-  for (id = 0; id < ix->stat.terms; id++) {
-    const char *cause = gpuir__directory_add(&d, ix, &ix->records[id]);
-    if (cause) return gpuir__verify_term(ix, err, id, cause);
-  }
-  return gpuir__directory_end(&d, ix, err);
-}
-
-typedef struct gpuir__verifier {
-  const gpuir_index *ix;
-  gpuir_error *err;
-  gpuir__top top;
-  gpuir__directory directory;
-} gpuir__verifier;
-
-/* Returns 1 if one of n pairs bounds the contribution of a posting with this tf and document length. */
-static int gpuir__dominated(const gpuir__pair *pairs, unsigned n, uint32_t tf, uint32_t length) {
-  uint32_t t = gpuir__code_up(tf), d = gpuir__code_down(length);
-  unsigned i;
-  for (i = 0; i < n; i++)
-    if (t <= (pairs[i] & 255u) && d >= (uint32_t)(pairs[i] >> 8)) return 1;
-  return 0;
-}
-
-/* Checks a block of a list against the directory, the bounds and the lengths. Returns what is wrong, or NULL. */
-static const char *gpuir__verify_block(gpuir__verifier *v, const gpuir__list *l, uint32_t block,
-                                       uint64_t *cf) {
-  uint32_t docs[GPUIR__BLOCK_ROOM], freqs[GPUIR__BLOCK_ROOM], n, i;
-  gpuir__pair pairs[GPUIR__BLOCK_PAIRS];
-  float weight = gpuir__weight(l->idf, v->ix->stat.k1);
-  n = gpuir__list_docs(l, block, docs);
-  gpuir__list_freqs(l, block, freqs);
-  if (l->bounds) memcpy(pairs, &l->bounds[block], sizeof pairs);
-  for (i = 0; i < n; i++) {
-    uint32_t length, tf = freqs[i] + 1;
-    if (docs[i] >= v->ix->stat.documents || !tf) return "a posting is out of range";
-    if (i ? docs[i] <= docs[i - 1] : block && docs[i] <= l->last[block - 1]) return "docIDs do not ascend";
-    length = v->ix->lengths[docs[i]];
-    if (gpuir__list_tf(l, block * GPUIR__BLOCK + i) != tf) return "frequencies disagree";
-    if (l->df > 1 && l->docs.codec->get && l->docs.codec->get(&l->docs, block * GPUIR__BLOCK + i) != docs[i])
-      return "docIDs disagree";
-    *cf += tf;
-    if (!l->extent) continue;
-    if (!gpuir__dominated(pairs, GPUIR__BLOCK_PAIRS, tf, length)) return "a block's bounds are too low";
-    if (!gpuir__dominated(l->extent->pairs, GPUIR__LIST_PAIRS, tf, length))
-      return "the list's bounds are too low";
-    if (!l->seeds) continue;
-    gpuir__top_add(&v->top,
-                   gpuir__contribution(weight, tf, gpuir__norm_of(v->ix->norm.a, v->ix->norm.b, length)));
-  }
-  return l->last && docs[n - 1] != l->last[block] ? "a block's last docID differs from the directory" : NULL;
-}
-
-/* Checks a list block by block. Returns what is wrong, or NULL. */
-static const char *gpuir__verify_list(gpuir__verifier *v, const gpuir__list *l) {
-  uint64_t cf = 0;
-  uint32_t block;
-  v->top.n = v->top.floor = 0;
-  for (block = 0; block < l->nblocks; block++) {
-    const char *cause = gpuir__verify_block(v, l, block, &cf);
-    if (cause) return cause;
-  }
-  if (!l->extent) return NULL;
-  if (cf != l->extent->cf) return "the collection frequency is wrong";
-  if (l->seeds) {
-    uint32_t s;
-    gpuir__top_sort(&v->top);
-    for (s = 0; s < GPUIR__SEEDS; s++)
-      if (l->df < gpuir__seed_ranks[s] || l->seeds[s] > v->top.values[gpuir__seed_ranks[s] - 1])
-        return "a seed is too high";
-  }
-  return NULL;
-}
-
-/* Checks that each term stands in the hash table once, in the run of used slots that its search reads: one pass, where
- * looking the terms up could take a pass each if somebody had filled the table in spite. */
-static int gpuir__verify_hash(const gpuir__verifier *v) {
-  const gpuir_index *ix = v->ix;
-  const uint64_t mask = ix->terms.hash_mask, size = ix->stat.terms / 8 + 1,
-                 at = ix->section[GPUIR__S_HASH]->offset;
-  uint8_t *seen = (uint8_t *)gpuir__alloc_zero(&ix->a, (size_t)size);
-  uint64_t empty = 0, start = 1, used = 0, i, slot = 0; /* slots count from the empty one */
-  int good = 1;
-  if (!seen) return gpuir__fail_nomem(v->err);
-  while (empty < mask && ix->terms.hash[empty]) empty++;
-  for (i = 1; i <= mask && good; i++) {
-    uint64_t id;
-    size_t n;
-    slot = (empty + i) & mask;
-    id = ix->terms.hash[slot];
-    if (!id--) {
-      start = i + 1;
-      continue;
-    }
-    used++;
-    good = id < ix->stat.terms && !(seen[id / 8] >> id % 8 & 1);
-    if (!good) break;
-    seen[id / 8] |= (uint8_t)(1u << id % 8);
-    {
-      const uint8_t *term = gpuir__term_bytes(ix, id, &n);
-      good = ((slot - XXH3_64bits(term, n)) & mask) <= i - start;
-    }
-  }
-  gpuir__free(&ix->a, seen, (size_t)size);
-  if (good && !ix->terms.hash[empty] && used == ix->stat.terms) return GPUIR_OK;
-  return gpuir__bad(ix, v->err, at + slot * 4, "the hash table does not find each term");
-}
-
-/* Checks the terms' order, records and lists. */
-static int gpuir__verify_terms(gpuir__verifier *v) {
-  const gpuir_index *ix = v->ix;
-  uint8_t before[GPUIR_MAX_TERM];
-  size_t before_len = 0;
-  uint64_t id;
-  for (id = 0; id < ix->stat.terms; id++) {
-    const gpuir__record *r = &ix->records[id];
-    gpuir__list l;
-    const char *cause;
-    size_t n;
-    const uint8_t *term = gpuir__term_bytes(ix, id, &n);
-    int status;
-    if (!n) return gpuir__verify_term(ix, v->err, id, "bad bounds of its bytes");
-    if (id && gpuir__compare_bytes(before, before_len, term, n) >= 0)
-      return gpuir__verify_term(ix, v->err, id, "terms are not sorted");
-    memcpy(before, term, n);
-    before_len = n;
-    cause = gpuir__directory_add(&v->directory, ix, r);
-    if (cause) return gpuir__verify_term(ix, v->err, id, cause);
-    status = gpuir__list_open(ix, &ix->a, id, &l);
-    if (status == GPUIR_E_NOMEM) return gpuir__fail_nomem(v->err);
-    if (status == GPUIR_E_UNSUPPORTED && gpuir__list_why(ix, id, status) != gpuir_strerror(status))
-      return gpuir__fail(v->err, status, 0, "%s: %s", ix->path, gpuir__list_why(ix, id, status));
-    if (status == GPUIR_E_UNSUPPORTED) return gpuir__verify_term(ix, v->err, id, "unknown codec");
-    if (status) return gpuir__verify_term(ix, v->err, id, "bad record");
-    cause = gpuir__verify_list(v, &l);
-    gpuir__list_close(&ix->a, &l);
-    if (cause) return gpuir__verify_term(ix, v->err, id, cause);
-    if (gpuir__idf(ix->stat.documents, l.df) - l.idf > 1e-4f * l.idf ||
-        l.idf - gpuir__idf(ix->stat.documents, l.df) > 1e-4f * l.idf)
-      return gpuir__verify_term(ix, v->err, id, "wrong idf");
-  }
-  return GPUIR_OK;
-}
-
-/* Checks that a section's offsets into the one of the row before ascend and end with it. */
-static int gpuir__verify_starts(const gpuir_index *ix, unsigned row, gpuir_error *err) {
-  const gpuir__section *bytes = ix->section[gpuir__section_rows[row - 1].id];
-  const gpuir__section *starts = ix->section[gpuir__section_rows[row].id];
-  uint64_t before = 0, i;
-  if (!bytes || !starts) return GPUIR_OK;
-  for (i = 0; i < starts->length / 8; i++) {
-    uint64_t at = gpuir__load64(ix->map + starts->offset + i * 8);
-    if (at < before || at > bytes->length)
-      return gpuir__bad(ix, err, starts->offset + i * 8, "offsets do not ascend");
-    before = at;
-  }
-  return before == bytes->length ? GPUIR_OK
-                                 : gpuir__bad(ix, err, starts->offset, "offsets do not cover their section");
-}
-
-/* Checks all sections of offsets. */
-static int gpuir__verify_all_starts(const gpuir_index *ix, gpuir_error *err) {
-  unsigned row;
+  size_t i;
   int status = GPUIR_OK;
-  for (row = 1; row < GPUIR__SECTION_ROWS && !status; row++) {
-    const uint32_t items = gpuir__section_rows[row].items;
-    if (items == GPUIR__N_DOC_ENDS || items == GPUIR__N_SOURCE_ENDS)
-      status = gpuir__verify_starts(ix, row, err);
-  }
+  if (!ix) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_verify_directory: index is NULL");
+  for (i = 0; i < ix->nleaves && !status; i++)
+    status = gpuir__segment_verify_directory(ix->leaves[i].seg, err);
   return status;
 }
 
-/* Checks that documents have sources that are there, and names that their stems fit. */
-static int gpuir__verify_origins(const gpuir_index *ix, gpuir_error *err) {
-  const gpuir__section *origins = ix->section[GPUIR__S_ORIGINS];
-  uint64_t i;
-  gpuir_doc doc;
-  for (i = 0; origins && i < ix->stat.documents; i++)
-    if (gpuir_doc_get(ix, (uint32_t)i, &doc))
-      return gpuir__bad(ix, err, origins->offset + i * sizeof(gpuir__origin),
-                        "a document's source is none, or does not fit its name");
-  return GPUIR_OK;
-}
-
 GPUIR_API int gpuir_verify(const gpuir_index *ix, gpuir_error *err) {
-  gpuir__verifier *v;
-  uint64_t tokens = 0, i, at, end;
+  size_t i;
   int status = GPUIR_OK;
   if (!ix) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_verify: index is NULL");
-  for (i = 0; i < ix->nsections; i++) {
-    const gpuir__section *s = &ix->table[i];
-    if (XXH3_64bits(ix->map + s->offset, (size_t)s->length) != s->hash)
-      return gpuir__fail(err, GPUIR_E_CHECKSUM, s->offset, "%s: checksum of section %u is wrong", ix->path,
-                         (unsigned)s->id);
-    end = (s->offset + s->length + 2 * GPUIR__ALIGN - 1) & ~(uint64_t)(GPUIR__ALIGN - 1);
-    for (at = s->offset + s->length; at < end && at < ix->size; at++)
-      if (ix->map[at]) return gpuir__bad(ix, err, at, "the padding behind a section is not zero");
-  }
-  v = (gpuir__verifier *)gpuir__alloc_zero(&ix->a, sizeof *v);
-  if (!v) return gpuir__fail_nomem(err);
-  v->ix = ix;
-  v->err = err;
-  for (i = 0; i < ix->stat.documents; i++) tokens += ix->lengths[i];
-  if (tokens != ix->stat.tokens)
-    status = gpuir__bad(ix, err, 0, "lengths do not sum to the number of tokens");
-  if (!status) status = gpuir__verify_all_starts(ix, err);
-  if (!status) status = gpuir__verify_origins(ix, err);
-  if (!status) status = gpuir__verify_hash(v);
-  if (!status) status = gpuir__verify_terms(v);
-  if (!status) status = gpuir__directory_end(&v->directory, ix, err);
-  gpuir__free(&ix->a, v, sizeof *v);
+  for (i = 0; i < ix->nleaves && !status; i++) status = gpuir__segment_verify(ix->leaves[i].seg, err);
   return status;
 }
 
@@ -9274,6 +11636,12 @@ static void gpuir__queue_push(gpuir__queue *q) {
   (void)pthread_mutex_unlock(&q->mutex);
 }
 
+/* Counts a task that the adding thread did itself. No thread may run; those that are started later do not take it. */
+static void gpuir__queue_skip(gpuir__queue *q) {
+  q->pushed++;
+  q->taken++;
+}
+
 /* Waits for the next task and returns its slot, or -1 when there will be none. */
 static int gpuir__queue_take(gpuir__queue *q) {
   int slot = -1;
@@ -9308,9 +11676,12 @@ static void gpuir__queue_close(gpuir__queue *q, int abort) {
 /* ---- a worker and its table of terms ---- */
 
 /* A term in the arena. The last document's posting is held back, as its tf may still grow; those
- * before it are in the slices, each as (gap << 1 | tf == 1) and, if that bit is 0, tf, in variable bytes. */
+ * before it are in the slices, each as (gap << 1 | tf == 1) and, if that bit is 0, tf, in variable bytes. With
+ * positions nothing is held back: an occurrence in a further document is (position << 1 | 1) and the gap, one in the
+ * same document (position less the one before, less one) << 1. */
 typedef struct gpuir__term {
-  uint32_t doc, gap, tf;
+  uint32_t doc, gap;
+  uint32_t tf;             /* with positions the last position, plus 1 */
   uint32_t df;             /* postings in the slices */
   uint32_t head, pos, end; /* first slice; where the next byte goes; where the current slice's bytes end */
   uint8_t level;           /* of the next slice */
@@ -9329,7 +11700,7 @@ static inline uint32_t gpuir__slice_bytes(uint32_t level) {
 /* What one token needs of the arena at most: a term of 255 bytes, or two slices. */
 #define GPUIR__TOKEN_ROOM 8192u
 #define GPUIR__ARENA_MAX 0xffff0000u
-#define GPUIR__POSTING_MAX 10u /* bytes: 33 bits and 32 bits in sevens */
+#define GPUIR__POSTING_MAX 10u /* bytes: 33 bits and 32 bits in sevens, of an occurrence as well */
 
 /* A run's place in its worker's spool. */
 typedef struct gpuir__extent {
@@ -9341,7 +11712,7 @@ typedef struct gpuir__extent {
 typedef struct gpuir__token {
   uint64_t hash, first, last; /* its first 8 bytes, zeros behind the end, and its last 8 */
   uint32_t doc, tf;
-  size_t len;
+  uint32_t position, len;
 } gpuir__token;
 
 #define GPUIR__RING 16u
@@ -9353,6 +11724,7 @@ typedef struct gpuir__table {
   uint8_t *arena;
   uint64_t used, cap; /* bytes of the arena */
   uint64_t share;     /* bytes of arena and slots together, at most */
+  uint64_t seed;      /* of the hash */
 } gpuir__table;
 
 /* What a worker needs when it encodes lists. */
@@ -9372,6 +11744,7 @@ typedef struct gpuir__worker {
   int status; /* the first failure; err says more when its code is not 0 */
   gpuir_error err;
   gpuir__analyzer *analyzer;
+  int positions; /* are kept */
   uint32_t doc;
   uint64_t length, dropped; /* tokens of this document; tokens of all documents that were left out */
   gpuir__token ring[GPUIR__RING];
@@ -9396,6 +11769,25 @@ static inline uint8_t *gpuir__put_posting(uint8_t *p, uint32_t gap, uint32_t tf)
   return tf == 1 ? p : gpuir__vbyte_put(p, tf);
 }
 
+/* Appends n <= GPUIR__POSTING_MAX bytes to a term's slices, byte by byte, with a further slice where one ends. */
+static void gpuir__term_put(gpuir__worker *w, gpuir__term *t, const uint8_t *bytes, size_t n) {
+  size_t i;
+  for (i = 0; i < n; i++) {
+    if (t->pos == t->end) {
+      uint32_t to = (uint32_t)w->table.used, room = gpuir__slice_bytes(t->level);
+      w->table.used += room + 4;
+      if (t->head)
+        gpuir__store32(w->table.arena + t->end, to);
+      else
+        t->head = to;
+      t->pos = to;
+      t->end = to + room;
+      if (t->level + 1u < GPUIR__SLICE_LEVELS) t->level++;
+    }
+    w->table.arena[t->pos++] = bytes[i];
+  }
+}
+
 /* Moves the posting that a term holds back into its slices. */
 static inline void gpuir__term_flush(gpuir__worker *w, gpuir__term *t) {
   t->df++;
@@ -9403,21 +11795,26 @@ static inline void gpuir__term_flush(gpuir__worker *w, gpuir__term *t) {
     t->pos = (uint32_t)(gpuir__put_posting(w->table.arena + t->pos, t->gap, t->tf) - w->table.arena);
   } else {
     uint8_t bytes[GPUIR__POSTING_MAX];
-    size_t n = (size_t)(gpuir__put_posting(bytes, t->gap, t->tf) - bytes), i;
-    for (i = 0; i < n; i++) {
-      if (t->pos == t->end) {
-        uint32_t to = (uint32_t)w->table.used, room = gpuir__slice_bytes(t->level);
-        w->table.used += room + 4;
-        if (t->head)
-          gpuir__store32(w->table.arena + t->end, to);
-        else
-          t->head = to;
-        t->pos = to;
-        t->end = to + room;
-        if (t->level + 1u < GPUIR__SLICE_LEVELS) t->level++;
-      }
-      w->table.arena[t->pos++] = bytes[i];
-    }
+    gpuir__term_put(w, t, bytes, (size_t)(gpuir__put_posting(bytes, t->gap, t->tf) - bytes));
+  }
+}
+
+static inline uint8_t *gpuir__put_occurrence(uint8_t *p, int further, uint32_t position, uint32_t gap) {
+  p = gpuir__vbyte_put(p, (uint64_t)position << 1 | (further != 0));
+  return further ? gpuir__vbyte_put(p, gap) : p;
+}
+
+/* Appends an occurrence at `position` of the document t->doc, which is a further one by `gap` or the last one's. */
+static inline void gpuir__term_occurs(gpuir__worker *w, gpuir__term *t, int further, uint32_t position,
+                                      uint32_t gap) {
+  const uint32_t value = further ? position : position - t->tf;
+  t->df += further != 0;
+  t->tf = position + 1;
+  if (GPUIR__LIKELY(t->end - t->pos >= GPUIR__POSTING_MAX)) {
+    t->pos = (uint32_t)(gpuir__put_occurrence(w->table.arena + t->pos, further, value, gap) - w->table.arena);
+  } else {
+    uint8_t bytes[GPUIR__POSTING_MAX];
+    gpuir__term_put(w, t, bytes, (size_t)(gpuir__put_occurrence(bytes, further, value, gap) - bytes));
   }
 }
 
@@ -9513,11 +11910,12 @@ static inline uint64_t gpuir__prefix_of(const uint8_t *text, size_t len) {
   return __builtin_bswap64(v);
 }
 
-/* Writes one term of a run: bytes shared with the term before, further bytes, postings, bytes of postings. */
+/* Writes one term of a run: bytes shared with the term before, further bytes, postings, bytes of postings. With
+ * positions no posting is held back. */
 static int gpuir__worker_spill_term(gpuir__worker *w, gpuir__term *t, gpuir__term *before) {
   uint8_t head[2 + GPUIR_MAX_TERM + 32], tail[GPUIR__POSTING_MAX], *p = head;
   uint8_t *text = gpuir__term_text(t);
-  size_t tail_len = (size_t)(gpuir__put_posting(tail, t->gap, t->tf) - tail), shared = 0;
+  size_t tail_len = w->positions ? 0 : (size_t)(gpuir__put_posting(tail, t->gap, t->tf) - tail), shared = 0;
   uint64_t bytes = tail_len;
   uint32_t slice, level = 0, room;
   int status;
@@ -9539,7 +11937,7 @@ static int gpuir__worker_spill_term(gpuir__worker *w, gpuir__term *t, gpuir__ter
     }
     bytes += room;
   }
-  p = gpuir__vbyte_put(p, (uint64_t)t->df + 1);
+  p = gpuir__vbyte_put(p, (uint64_t)t->df + !w->positions);
   p = gpuir__vbyte_put(p, bytes);
   status = gpuir__spool_put(&w->spool, head, (size_t)(p - head), &w->err);
   level = 0;
@@ -9552,7 +11950,7 @@ static int gpuir__worker_spill_term(gpuir__worker *w, gpuir__term *t, gpuir__ter
     }
     status = gpuir__spool_put(&w->spool, w->table.arena + slice, room, &w->err);
   }
-  w->postings += (uint64_t)t->df + 1;
+  w->postings += (uint64_t)t->df + !w->positions;
   return status ? status : gpuir__spool_put(&w->spool, tail, tail_len, &w->err);
 }
 
@@ -9562,10 +11960,7 @@ static int gpuir__worker_spill(gpuir__worker *w) {
   size_t i, n = 0;
   int status;
   if (!w->table.nterms) return GPUIR_OK;
-  if (w->spool.fd < 0) {
-    status = gpuir__spool_open(w->a, &w->spool, w->tmp, GPUIR__TMP_RUNS + w->number, w->spool_cap, &w->err);
-    if (status) return status;
-  }
+  if (!w->spool.path) gpuir__spool_open(w->a, &w->spool, w->tmp, GPUIR__TMP_RUNS + w->number, w->spool_cap);
   /* The pairs take the slots' place: terms to the front, then spread from the last to the first. */
   for (i = 0; i < w->table.nslots; i++)
     if (w->table.slots[i]) w->table.slots[n++] = w->table.slots[i] >> 32;
@@ -9677,6 +12072,12 @@ static int gpuir__worker_count(gpuir__worker *w) {
     if (t->len != len || gpuir__load64(text) != k->first) continue;
     if (len > 8 && gpuir__load64(text + len - 8) != k->last) continue;
     if (len > 16 && memcmp(text + 8, token + 8, len - 16)) continue;
+    if (w->positions) {
+      const uint32_t gap = k->doc - t->doc;
+      t->doc = k->doc;
+      gpuir__term_occurs(w, t, gap != 0, k->position, gap);
+      return GPUIR_OK;
+    }
     if (t->doc == k->doc) {
       t->tf += k->tf;
       return GPUIR_OK;
@@ -9708,6 +12109,7 @@ static int gpuir__worker_count(gpuir__worker *w) {
     memcpy(text + 8, token + 8, len - 8);
   else if (len > 8)
     gpuir__store64(text + len - 8, k->last);
+  if (w->positions) gpuir__term_occurs(w, t, 1, k->position, k->doc);
   return GPUIR_OK;
 }
 
@@ -9723,6 +12125,7 @@ static int gpuir__worker_token(gpuir__worker *w, const char *token, size_t len, 
   uint64_t slot;
   if (GPUIR__UNLIKELY(len - 1 >= GPUIR_MAX_TERM)) return GPUIR_OK;
   if (GPUIR__UNLIKELY(w->status)) return w->status; /* a tokenizer that goes on after an error */
+  k->position = (uint32_t)w->length;
   w->length += tf;
   if (GPUIR__UNLIKELY(w->length > UINT32_MAX)) return gpuir__worker_fail(w, GPUIR_E_LIMIT);
   if (len >= 8) {
@@ -9735,10 +12138,10 @@ static int gpuir__worker_token(gpuir__worker *w, const char *token, size_t len, 
     k->first = (uint8_t)token[0] | (uint64_t)(uint8_t)token[len >> 1] << (8 * (len >> 1)) |
                (uint64_t)(uint8_t)token[len - 1] << (8 * (len - 1));
   }
-  k->hash = XXH3_64bits(token, len);
+  k->hash = XXH3_64bits_withSeed(token, len, w->table.seed);
   k->doc = w->doc;
   k->tf = tf;
-  k->len = len;
+  k->len = (uint32_t)len;
   __builtin_prefetch(&w->table.slots[k->hash & (w->table.nslots - 1)]);
   w->ring_in++;
   slot = w->table.slots[w->ring[(w->ring_in - GPUIR__RING / 2) % GPUIR__RING].hash & (w->table.nslots - 1)];
@@ -9908,18 +12311,24 @@ typedef struct gpuir__part {
 typedef struct gpuir__chain {
   const uint8_t *p, *end;
   const gpuir__part *part, *last; /* the current part, and behind the chain's last */
-  uint32_t doc, tf;
+  uint32_t doc;
+  uint32_t tf; /* with positions the posting's first position; gpuir__chain_positions reads the others */
 } gpuir__chain;
 
 /* Reads the next posting of the current part. */
-static inline void gpuir__chain_read(gpuir__chain *c) {
+static inline void gpuir__chain_read(gpuir__chain *c, int positions) {
   uint64_t v = gpuir__vbyte_get(&c->p);
-  c->doc += (uint32_t)(v >> 1);
-  c->tf = v & 1 ? 1 : (uint32_t)gpuir__vbyte_get(&c->p);
+  if (positions) {
+    c->tf = (uint32_t)(v >> 1);
+    c->doc += (uint32_t)gpuir__vbyte_get(&c->p);
+  } else {
+    c->doc += (uint32_t)(v >> 1);
+    c->tf = v & 1 ? 1 : (uint32_t)gpuir__vbyte_get(&c->p);
+  }
 }
 
 /* Moves on to the next posting; 0 at the end. */
-static inline int gpuir__chain_next(gpuir__chain *c, const uint8_t *bytes) {
+static inline int gpuir__chain_next(gpuir__chain *c, const uint8_t *bytes, int positions) {
   if (GPUIR__UNLIKELY(c->p >= c->end)) {
     if (c->part == c->last) return 0;
     c->p = bytes + c->part->at;
@@ -9927,22 +12336,38 @@ static inline int gpuir__chain_next(gpuir__chain *c, const uint8_t *bytes) {
     c->part++;
     c->doc = 0;
   }
-  gpuir__chain_read(c);
+  gpuir__chain_read(c, positions);
   return 1;
 }
 
-/* Merges an item's parts by docID; returns the number of postings. */
+/* Writes the positions of the current posting; returns its frequency. */
+static inline uint32_t gpuir__chain_positions(gpuir__chain *c, uint32_t *positions) {
+  uint32_t n = 0;
+  positions[n++] = c->tf;
+  while (c->p < c->end) {
+    const uint8_t *p = c->p;
+    const uint64_t v = gpuir__vbyte_get(&p);
+    if (v & 1) break;
+    c->p = p;
+    positions[n] = positions[n - 1] + 1 + (uint32_t)(v >> 1);
+    n++;
+  }
+  return n;
+}
+
+/* Merges an item's parts by docID; returns the number of postings. Every position takes a byte at least, which bounds
+ * positions[]; NULL: the parts have none. */
 static uint64_t gpuir__item_merge(gpuir__chain *chains, const gpuir__part *parts, uint32_t nparts,
-                                  const uint8_t *bytes, uint32_t *docs, uint32_t *tfs) {
+                                  const uint8_t *bytes, uint32_t *docs, uint32_t *tfs, uint32_t *positions) {
   uint64_t n = 0;
-  uint32_t live = 0, i = 0;
+  uint32_t live = 0, i = 0, tf;
   while (i < nparts) {
     gpuir__chain *c = &chains[live];
     c->p = c->end = bytes;
     c->part = parts + i;
     while (i < nparts && parts[i].worker == c->part->worker) i++;
     c->last = parts + i;
-    live += (uint32_t)gpuir__chain_next(c, bytes);
+    live += (uint32_t)gpuir__chain_next(c, bytes, positions != NULL);
   }
   while (live) {
     gpuir__chain *c = chains;
@@ -9957,13 +12382,15 @@ static uint64_t gpuir__item_merge(gpuir__chain *chains, const gpuir__part *parts
       }
     }
     do { /* workers take many documents in a row */
+      tf = positions ? gpuir__chain_positions(c, positions) : c->tf;
+      if (positions) positions += tf;
       if (GPUIR__UNLIKELY(n && docs[n - 1] == c->doc)) {
-        tfs[n - 1] += c->tf;
+        tfs[n - 1] += tf;
       } else {
         docs[n] = c->doc;
-        tfs[n++] = c->tf;
+        tfs[n++] = tf;
       }
-      more = gpuir__chain_next(c, bytes);
+      more = gpuir__chain_next(c, bytes, positions != NULL);
     } while (more && c->doc < limit);
     if (!more) *c = chains[--live];
   }
@@ -9971,7 +12398,7 @@ static uint64_t gpuir__item_merge(gpuir__chain *chains, const gpuir__part *parts
 }
 
 /* ============================================================================
- * [15-merge]  builder: the merge of runs, and the public functions
+ * [15-merge]  builder: documents are added, and runs merged
  *
  * The adding thread merges the runs' terms and gathers their postings in units, still compressed;
  * workers turn units into encoded lists, and the adding thread appends these in order of terms.
@@ -9979,8 +12406,8 @@ static uint64_t gpuir__item_merge(gpuir__chain *chains, const gpuir__part *parts
  * Nothing that is written depends on which worker saw what: documents are numbered as they are
  * added, a term's postings are merged by docID, and terms by bytes.
  *
- * Uses      [10-encoder], [12-writer], [13-reader] (an index that is copied), [14-inversion].
- * Start at  gpuir_builder_create, gpuir_builder_write, gpuir__builder_merge.
+ * Uses      [10-encoder], [12-writer], [14-inversion].
+ * Start at  gpuir_builder_add_text, gpuir__builder_merge.
  * Tests     tests/unit/15_merge.c
  * ==========================================================================*/
 
@@ -9998,22 +12425,29 @@ typedef struct gpuir__unit {
 } gpuir__unit;
 
 typedef struct gpuir__item {
-  uint64_t df; /* sum over the parts, which may share a document if a spill cut it */
+  uint64_t df;    /* sum over the parts, which may share a document if a spill cut it */
+  uint64_t bytes; /* of the parts, so that with positions no more than these can be in them; 0 without */
   uint32_t parts, term_len;
 } gpuir__item;
+
+/* Returns the bytes that an item's postings and positions take when they are decoded. */
+static uint64_t gpuir__item_size(const gpuir__item *item) { return item->df * 8 + item->bytes * 4; }
 
 /* Merges and encodes one list. */
 static int gpuir__worker_list(gpuir__worker *w, gpuir__unit *unit, const gpuir__item *item,
                               const gpuir__part *parts, const uint8_t *term, uint64_t most) {
-  uint32_t *docs, *tfs;
+  uint32_t *docs, *tfs, *positions;
   uint64_t n;
-  int status = gpuir__area_need(w->a, &w->encoding.raw, item->df * 8, most, w->tmp,
+  int status = gpuir__area_need(w->a, &w->encoding.raw, gpuir__item_size(item), most, w->tmp,
                                 GPUIR__TMP_LISTS + w->number, &w->err);
   if (status) return status;
   docs = (uint32_t *)(void *)w->encoding.raw.data;
   tfs = docs + item->df;
-  n = gpuir__item_merge((gpuir__chain *)w->encoding.heads, parts, item->parts, unit->bytes.data, docs, tfs);
-  status = gpuir__encode_list(&w->encoding.encoder, &unit->out, term, item->term_len, docs, tfs, (uint32_t)n);
+  positions = w->positions ? tfs + item->df : NULL;
+  n = gpuir__item_merge((gpuir__chain *)w->encoding.heads, parts, item->parts, unit->bytes.data, docs, tfs,
+                        positions);
+  status = gpuir__encode_list(&w->encoding.encoder, &unit->out, term, item->term_len, docs, tfs, (uint32_t)n,
+                              positions);
   if (status && status != GPUIR_E_NOMEM)
     (void)gpuir__fail(&w->err, status, 0, "cannot encode the postings of '%.*s': %s",
                       item->term_len < 60 ? (int)item->term_len : 60, (const char *)term,
@@ -10021,26 +12455,27 @@ static int gpuir__worker_list(gpuir__worker *w, gpuir__unit *unit, const gpuir__
   return status;
 }
 
-/* Encodes a unit's lists into its batch. A list takes memory while it is decoded: 8 bytes a posting here, and
- * what the encoder needs. One of more than `light` bytes goes through the gate and leaves nothing behind. */
+/* Encodes a unit's lists into its batch. A list takes memory while it is decoded: 8 bytes a posting and 4 a position
+ * here, and what the encoder needs. One of more than `light` bytes goes through the gate and leaves nothing behind. */
 static int gpuir__worker_unit(gpuir__worker *w, gpuir__unit *unit, uint64_t light, gpuir__gate *gate) {
   const gpuir__part *parts = (const gpuir__part *)(void *)unit->parts.data;
   const uint8_t *term = unit->terms.data;
-  uint64_t i;
+  uint64_t i, size;
   const uint64_t need = gpuir__encoder_need(&w->encoding.encoder);
   int status = GPUIR_OK;
   gpuir__batch_clear(&unit->out);
   for (i = 0; i < unit->nterms && !status; i++) {
     gpuir__item item;
     memcpy(&item, unit->items.data + i * sizeof item, sizeof item);
-    if (item.df * need <= light) {
+    size = item.df * need + item.bytes * 4;
+    if (size <= light) {
       status = gpuir__worker_list(w, unit, &item, parts, term, light);
     } else {
-      gpuir__gate_enter(gate, item.df * need);
+      gpuir__gate_enter(gate, size);
       status = gpuir__worker_list(w, unit, &item, parts, term, gate->most);
       gpuir__area_free(w->a, &w->encoding.raw);
       gpuir__encoder_shrink(&w->encoding.encoder);
-      gpuir__gate_leave(gate, item.df * need);
+      gpuir__gate_leave(gate, size);
     }
     parts += item.parts;
     term += item.term_len;
@@ -10060,15 +12495,16 @@ typedef struct gpuir__builder_settings {
   char spec[256]; /* of the analyzer */
   gpuir_tokenize_fn tokenize;
   void *tokenize_user;
+  gpuir__pool *pool; /* analyzers come from it and go back; NULL: they are made */
   gpuir__coding codec, freq_codec;
   char codec_spec[48], freq_codec_spec[48]; /* as the user spelt them */
   char order[GPUIR__ORDER_MAX + 1];
   float k1, b;
-  int store_text, simd;
+  int store_text, positions, simd;
   int (*progress)(void *user, const gpuir_progress *progress);
   void *progress_user;
-  uint64_t memory;        /* bytes */
-  uint64_t given_dropped; /* tokens that had been dropped from the documents of desc.like */
+  uint64_t memory; /* bytes */
+  uint64_t seed;   /* of the hash tables; the index does not depend on it */
 } gpuir__builder_settings;
 
 typedef struct gpuir__builder_threads {
@@ -10160,12 +12596,10 @@ static void gpuir__builder_run_packet(gpuir_builder *b, gpuir__worker *w, gpuir_
 static void gpuir__builder_finish_worker(gpuir_builder *b, gpuir__worker *w) {
   if (!__atomic_load_n(&b->threads.failure, __ATOMIC_ACQUIRE)) {
     int status = gpuir__worker_spill(w);
-    if (!status && w->spool.fd >= 0) status = gpuir__spool_flush(&w->spool, &w->err);
+    if (!status) status = gpuir__spool_end(&w->spool, &w->err);
     if (status) (void)gpuir__builder_fail(b, status, &w->err);
   }
   gpuir__worker_free_table(w);
-  gpuir__free(w->a, w->spool.buf, w->spool.cap);
-  w->spool.buf = NULL;
 }
 
 /* Runs as a thread that inverts packets. */
@@ -10256,7 +12690,7 @@ static int gpuir__builder_seal(gpuir_builder *b, int last, gpuir_error *err) {
     gpuir__queue_push(&b->tasks.queue);
     return GPUIR_OK;
   }
-  b->tasks.queue.pushed++;
+  gpuir__queue_skip(&b->tasks.queue);
   gpuir__builder_run_packet(b, &b->threads.workers[0], p);
   return gpuir__builder_retire_packet(b, err);
 }
@@ -10297,12 +12731,23 @@ static int gpuir__builder_ready(gpuir_builder *b, gpuir_error *err) {
   return GPUIR_OK;
 }
 
-/* Creates the analyzers, one a worker, that do not exist yet. */
+/* Releases a worker's analyzer, if it has one. */
+static void gpuir__builder_release_analyzer(gpuir_builder *b, gpuir__worker *w) {
+  if (b->set.pool && w->analyzer)
+    gpuir__pool_give(b->set.pool, w->analyzer);
+  else
+    gpuir__analyzer_destroy(w->analyzer);
+  w->analyzer = NULL;
+}
+
+/* Creates the analyzers, one a worker, that do not exist yet; once. */
 static int gpuir__builder_analyzers(gpuir_builder *b, gpuir_error *err) {
   unsigned i;
   int status = GPUIR_OK;
   for (i = 0; i < b->threads.nworkers && !status; i++)
-    if (!b->threads.workers[i].analyzer)
+    if (b->set.pool)
+      status = gpuir__pool_take(b->set.pool, &b->threads.workers[i].analyzer, err);
+    else if (!b->threads.workers[i].analyzer)
       status = gpuir__analyzer_create(&b->a, b->set.spec, b->set.stop_words, b->set.tokenize,
                                       b->set.tokenize_user, &b->threads.workers[i].analyzer, err);
   return status;
@@ -10345,8 +12790,7 @@ static int gpuir__builder_document(gpuir_builder *b, const gpuir_doc_desc *doc, 
   const uint32_t zero = 0;
   int status;
   memset(&none, 0, sizeof none);
-  status =
-      gpuir__writer_put_doc(b->writer, doc ? doc : &none, b->set.store_text ? text : NULL, text_len, err);
+  status = gpuir__writer_put_doc(b->writer, doc ? doc : &none, text, text_len, err);
   if (status) return status;
   if (!p->external) p->text.len += size;
   memcpy(p->sizes.data + p->sizes.len, &entry, 8);
@@ -10368,6 +12812,8 @@ static int gpuir__builder_check_doc(const gpuir_doc_desc *doc, gpuir_error *err)
   if (doc && ((!doc->name && doc->name_len) || (!doc->source && doc->source_len)))
     return gpuir__fail(err, GPUIR_E_ARGUMENT, 0,
                        "a document's name or source is NULL, but its length is not 0");
+  if (doc && doc->source_bytes > UINT64_MAX - doc->source_offset)
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "a document's place in its source ends behind 2^64 - 1");
   return GPUIR_OK;
 }
 
@@ -10433,7 +12879,7 @@ static int gpuir__builder_check_terms(gpuir_builder *b, const gpuir_term_freq *t
   if (!slots) return gpuir__fail_nomem(err);
   memset(slots, 0, nslots * 8);
   for (i = 0; i < n; i++) {
-    uint64_t hash = XXH3_64bits(terms[i].term, terms[i].len);
+    uint64_t hash = XXH3_64bits_withSeed(terms[i].term, terms[i].len, b->set.seed);
     size_t at = (size_t)(hash & (nslots - 1));
     for (; slots[at]; at = (at + 1) & (nslots - 1)) {
       const gpuir_term_freq *other = &terms[(slots[at] >> 32) - 1];
@@ -10454,7 +12900,10 @@ GPUIR_API int gpuir_builder_add_terms(gpuir_builder *builder, const gpuir_doc_de
   gpuir_builder *b = builder;
   gpuir_error local;
   size_t bytes = 0, i;
-  int status = gpuir__builder_ready_text(b, err);
+  int status;
+  if (b && b->set.positions)
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "counted terms have no positions, which this index keeps");
+  status = gpuir__builder_ready_text(b, err);
   if (status) return status;
   status = gpuir__builder_check_doc(doc, err);
   if (status) return status;
@@ -10510,7 +12959,7 @@ static int gpuir__builder_push_unit(gpuir_builder *b, gpuir__unit **unit, gpuir_
     gpuir__queue_push(&b->tasks.queue);
     return GPUIR_OK;
   }
-  b->tasks.queue.pushed++;
+  gpuir__queue_skip(&b->tasks.queue);
   gpuir__builder_run_unit(b, &b->threads.workers[0], u);
   return gpuir__builder_retire_unit(b, err);
 }
@@ -10552,6 +13001,7 @@ static int gpuir__builder_gather(gpuir_builder *b, gpuir__unit **unit, gpuir__ru
     bytes += runs[i]->bytes;
     item.df += runs[i]->df;
   }
+  item.bytes = b->set.positions ? bytes : 0;
   status = gpuir__builder_unit_room(b, unit, bytes, err);
   if (status) return status;
   u = *unit;
@@ -10732,6 +13182,14 @@ static int gpuir__builder_lists(gpuir_builder *b, uint64_t nruns, gpuir_error *e
   return status;
 }
 
+/* ============================================================================
+ * [15b-builder]  builder: an index from postings; writing, making and unmaking
+ *
+ * Uses      [13-reader] (an index that is copied), [15-merge].
+ * Start at  gpuir_builder_create, gpuir_builder_write, gpuir_builder_add_list.
+ * Tests     tests/unit/15b_builder.c
+ * ==========================================================================*/
+
 /* ---- an index from postings ---- */
 
 static int gpuir__builder_put_doc(gpuir_builder *b, const gpuir_doc_desc *doc, uint32_t length,
@@ -10739,7 +13197,7 @@ static int gpuir__builder_put_doc(gpuir_builder *b, const gpuir_doc_desc *doc, u
   gpuir_doc_desc none;
   int status;
   memset(&none, 0, sizeof none);
-  status = gpuir__writer_put_doc(b->writer, doc ? doc : &none, b->set.store_text ? text : NULL, len, err);
+  status = gpuir__writer_put_doc(b->writer, doc ? doc : &none, text, len, err);
   if (!status) status = gpuir__writer_put_lengths(b->writer, &length, 1, err);
   if (status) return status;
   b->told.done.documents++;
@@ -10765,34 +13223,89 @@ GPUIR_API int gpuir_builder_add_doc(gpuir_builder *builder, const gpuir_doc_desc
   return gpuir__builder_end(b, status, err, &local);
 }
 
+/* A list as it is given to the builder. */
+typedef struct gpuir__given {
+  const char *term;
+  size_t len;
+  const uint32_t *docids, *tfs,
+      *positions; /* positions: NULL, or tfs[i] of posting i, one posting behind the other */
+  uint32_t df;
+} gpuir__given;
+
+/* Writes posting i as runs have it; its positions begin at `positions`, which may be NULL. */
+static uint8_t *gpuir__given_put(const gpuir__given *g, uint32_t i, const uint32_t *positions, uint8_t *p) {
+  const uint32_t gap = g->docids[i] - (i ? g->docids[i - 1] : 0);
+  uint32_t j;
+  if (!positions) return gpuir__put_posting(p, gap, g->tfs[i]);
+  p = gpuir__put_occurrence(p, 1, positions[0], gap);
+  for (j = 1; j < g->tfs[i]; j++) p = gpuir__put_occurrence(p, 0, positions[j] - positions[j - 1] - 1, 0);
+  return p;
+}
+
+/* Bytes of a posting that gpuir__given_put writes. */
+static uint64_t gpuir__given_size(const gpuir__given *g, uint32_t i, const uint32_t *positions) {
+  uint8_t bytes[GPUIR__POSTING_MAX];
+  const uint32_t gap = g->docids[i] - (i ? g->docids[i - 1] : 0);
+  uint64_t size;
+  uint32_t j;
+  if (!positions) return (uint64_t)(gpuir__put_posting(bytes, gap, g->tfs[i]) - bytes);
+  size = (uint64_t)(gpuir__put_occurrence(bytes, 1, positions[0], gap) - bytes);
+  for (j = 1; j < g->tfs[i]; j++)
+    size += (uint64_t)(gpuir__put_occurrence(bytes, 0, positions[j] - positions[j - 1] - 1, 0) - bytes);
+  return size;
+}
+
+/* Returns what is wrong with posting i, or NULL. */
+static const char *gpuir__given_wrong(const gpuir__given *g, uint32_t i, const uint32_t *positions,
+                                      uint64_t ndocs) {
+  uint32_t j;
+  if (g->docids[i] >= ndocs) return "names no document";
+  if (i && g->docids[i] <= g->docids[i - 1]) return "does not ascend";
+  if (!g->tfs[i]) return "has tf 0";
+  for (j = 1; positions && j < g->tfs[i]; j++)
+    if (positions[j] <= positions[j - 1]) return "has positions that do not ascend";
+  return NULL;
+}
+
 /* Bytes of a list as runs have it, or 0 when it is not a list of this index (*err says why). */
-static uint64_t gpuir__list_bytes(const uint32_t *docids, const uint32_t *tfs, uint32_t df, uint64_t ndocs,
-                                  gpuir_error *err) {
-  uint8_t posting[GPUIR__POSTING_MAX];
-  uint64_t bytes = 0, before = 0;
+static uint64_t gpuir__list_bytes(const gpuir__given *g, uint64_t ndocs, gpuir_error *err) {
+  const uint32_t *positions = g->positions;
+  uint64_t bytes = 0;
   uint32_t i;
-  for (i = 0; i < df; i++) {
-    const char *wrong = docids[i] >= ndocs                ? "names no document"
-                        : i && docids[i] <= docids[i - 1] ? "does not ascend"
-                        : !tfs[i]                         ? "has tf 0"
-                                                          : NULL;
+  for (i = 0; i < g->df; i++) {
+    const char *wrong = gpuir__given_wrong(g, i, positions, ndocs);
     if (wrong) {
       (void)gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "posting %lu of the list, docID %lu, %s", (unsigned long)i,
-                        (unsigned long)docids[i], wrong);
+                        (unsigned long)g->docids[i], wrong);
       return 0;
     }
-    bytes += (uint64_t)(gpuir__put_posting(posting, docids[i] - (uint32_t)before, tfs[i]) - posting);
-    before = docids[i];
+    bytes += gpuir__given_size(g, i, positions);
+    if (positions) positions += g->tfs[i];
   }
   return bytes;
 }
 
+/* Checks that no position lies behind its document's last token. */
+static int gpuir__list_in_lengths(const gpuir__given *g, const uint32_t *lengths, gpuir_error *err) {
+  const uint32_t *positions = g->positions;
+  uint32_t i;
+  for (i = 0; positions && i < g->df; i++) {
+    positions += g->tfs[i];
+    if (positions[-1] >= lengths[g->docids[i]])
+      return gpuir__fail(err, GPUIR_E_ARGUMENT, 0,
+                         "posting %lu of the list, docID %lu, has a position behind the document's end",
+                         (unsigned long)i, (unsigned long)g->docids[i]);
+  }
+  return GPUIR_OK;
+}
+
 /* Appends a list of so many bytes to the open unit. */
-static int gpuir__builder_put_list(gpuir_builder *b, const char *term, size_t len, const uint32_t *docids,
-                                   const uint32_t *tfs, uint32_t df, uint64_t bytes, gpuir_error *err) {
+static int gpuir__builder_put_list(gpuir_builder *b, const gpuir__given *g, uint64_t bytes,
+                                   gpuir_error *err) {
   gpuir__unit *u = b->merge.unit;
   gpuir__item item;
   gpuir__part part;
+  const uint32_t *positions = g->positions;
   uint8_t *p;
   uint32_t i;
   int status;
@@ -10804,28 +13317,34 @@ static int gpuir__builder_put_list(gpuir_builder *b, const char *term, size_t le
   u = b->merge.unit;
   memset(&item, 0, sizeof item);
   memset(&part, 0, sizeof part);
-  item.df = df;
+  item.df = g->df;
+  item.bytes = positions ? bytes : 0;
   item.parts = 1;
-  item.term_len = (uint32_t)len;
+  item.term_len = (uint32_t)g->len;
   part.at = u->used;
   part.len = bytes;
-  if (gpuir__buf_put(&b->a, &u->terms, term, len) || gpuir__buf_put(&b->a, &u->items, &item, sizeof item) ||
+  if (gpuir__buf_put(&b->a, &u->terms, g->term, g->len) ||
+      gpuir__buf_put(&b->a, &u->items, &item, sizeof item) ||
       gpuir__buf_put(&b->a, &u->parts, &part, sizeof part))
     return gpuir__fail_nomem(err);
   b->merge.last_term.len = 0;
-  if (gpuir__buf_put(&b->a, &b->merge.last_term, term, len)) return gpuir__fail_nomem(err);
+  if (gpuir__buf_put(&b->a, &b->merge.last_term, g->term, g->len)) return gpuir__fail_nomem(err);
   p = u->bytes.data + u->used;
-  for (i = 0; i < df; i++) p = gpuir__put_posting(p, docids[i] - (i ? docids[i - 1] : 0), tfs[i]);
+  for (i = 0; i < g->df; i++) {
+    p = gpuir__given_put(g, i, positions, p);
+    if (positions) positions += g->tfs[i];
+  }
   u->used += bytes;
   u->nterms++;
-  u->postings += df;
+  u->postings += g->df;
   return GPUIR_OK;
 }
 
 GPUIR_API int gpuir_builder_add_list(gpuir_builder *builder, const char *term, size_t len,
-                                     const uint32_t *docids, const uint32_t *tfs, uint32_t df,
-                                     gpuir_error *err) {
+                                     const uint32_t *docids, const uint32_t *tfs, const uint32_t *positions,
+                                     uint32_t df, gpuir_error *err) {
   gpuir_builder *b = builder;
+  const gpuir__given given = {term, len, docids, tfs, positions, df};
   gpuir_error local;
   uint64_t bytes;
   int status = gpuir__builder_ready(b, err);
@@ -10836,16 +13355,21 @@ GPUIR_API int gpuir_builder_add_list(gpuir_builder *builder, const char *term, s
     return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "a term has 1 to %d bytes, this one %lu", GPUIR_MAX_TERM,
                        (unsigned long)(term ? len : 0));
   if (!docids || !tfs || !df) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "a list without postings");
+  if (!positions != !b->set.positions)
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0,
+                       positions ? "positions for an index that keeps none" : "a list without its positions");
   if (b->merge.last_term.len &&
       gpuir__compare_bytes(b->merge.last_term.data, b->merge.last_term.len, term, len) >= 0)
     return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "the term '%.*s' does not come behind the one before it",
                        len < 60 ? (int)len : 60, term);
-  bytes = gpuir__list_bytes(docids, tfs, df, b->told.done.documents, err);
+  bytes = gpuir__list_bytes(&given, b->told.done.documents, err);
   if (!bytes) return GPUIR_E_ARGUMENT;
   memset(&local, 0, sizeof local);
   if (b->phase == GPUIR__FROM_DOCS) status = gpuir__builder_open_lists(b, &local);
   b->phase = GPUIR__FROM_LISTS;
-  if (!status) status = gpuir__builder_put_list(b, term, len, docids, tfs, df, bytes, &local);
+  if (!status)
+    status = gpuir__list_in_lengths(&given, b->threads.workers[0].encoding.encoder.lengths, &local);
+  if (!status) status = gpuir__builder_put_list(b, &given, bytes, &local);
   return gpuir__builder_end(b, status, err, &local);
 }
 
@@ -10879,8 +13403,7 @@ static int gpuir__builder_invert(gpuir_builder *b, gpuir_build_report *r, gpuir_
   gpuir__builder_free_tasks(b);
   gpuir__buf_free(&b->a, &b->add.seen);
   for (i = 0; i < b->threads.nworkers; i++) {
-    gpuir__analyzer_destroy(b->threads.workers[i].analyzer);
-    b->threads.workers[i].analyzer = NULL;
+    gpuir__builder_release_analyzer(b, &b->threads.workers[i]);
     r->runs += b->threads.workers[i].runs.len / sizeof(gpuir__extent);
     r->dropped_tokens += b->threads.workers[i].dropped;
   }
@@ -10901,7 +13424,6 @@ static int gpuir__builder_write_all(gpuir_builder *b, gpuir_build_report *report
   else
     status = gpuir__builder_close_lists(b, err);
   if (status) return status;
-  if (b->phase > GPUIR__FROM_TEXT) r.dropped_tokens = b->set.given_dropped;
   gpuir__builder_free_tasks(b);
   status = gpuir__writer_lengths(b->writer, &lengths, &ndocs, &r.tokens, err);
   if (status) return status;
@@ -10913,7 +13435,8 @@ static int gpuir__builder_write_all(gpuir_builder *b, gpuir_build_report *report
   meta.order = b->set.order;
   meta.k1 = b->set.k1;
   meta.b = b->set.b;
-  meta.dropped_tokens = r.dropped_tokens;
+  meta.store = b->set.store_text;
+  meta.positions = b->set.positions;
   status = gpuir__writer_finish(b->writer, &meta, &r.file_bytes, err);
   if (status) return status;
   r.documents = ndocs;
@@ -10952,9 +13475,9 @@ GPUIR_API void gpuir_builder_destroy(gpuir_builder *builder) {
   gpuir__builder_free_tasks(b);
   for (i = 0; b->threads.workers && i < b->threads.nworkers; i++) {
     gpuir__worker *w = &b->threads.workers[i];
-    gpuir__analyzer_destroy(w->analyzer);
+    gpuir__builder_release_analyzer(b, w);
     gpuir__worker_free_table(w);
-    gpuir__spool_close(&b->a, &w->spool);
+    gpuir__spool_close(&w->spool);
     gpuir__buf_free(&b->a, &w->runs);
     gpuir__area_free(&b->a, &w->encoding.raw);
     if (w->encoding.made) gpuir__encoder_destroy(&w->encoding.encoder);
@@ -10991,7 +13514,8 @@ static int gpuir__builder_sweep(gpuir_builder *b, gpuir_error *err) {
   char *name = (char *)gpuir__alloc(&b->a, n);
   unsigned i;
   if (!name) return gpuir__fail_nomem(err);
-  for (i = GPUIR__TMP_SOURCES; i <= GPUIR__TMP_UNITS; i++) {
+  for (i = 0; i <= GPUIR__TMP_UNITS; i++) {
+    if (i == GPUIR__W_COUNT) i = GPUIR__TMP_SOURCES;
     (void)snprintf(name, n, "%s.%u", b->writer->tmp, i);
     (void)unlink(name);
   }
@@ -11008,11 +13532,21 @@ static unsigned gpuir__processors(void) {
 #endif
 }
 
-/* Shares the memory out and makes workers, rings and the writer. */
-static int gpuir__builder_set_up(gpuir_builder *b, const gpuir_builder_desc *desc, gpuir_error *err) {
+/* Returns a number that nobody who chose the texts could know: terms cannot be chosen so that they collide, which would
+ * make building take time with the square of their number. */
+static uint64_t gpuir__builder_seed(const gpuir_builder *b) {
+  const uint64_t from[] = {gpuir__now(), (uint64_t)(uintptr_t)b, (uint64_t)(uintptr_t)&from,
+                           (uint64_t)getpid()};
+  return XXH3_64bits(from, sizeof from);
+}
+
+/* Shares the memory out and makes workers, rings and the writer, to which fd goes: see gpuir__writer_create. */
+static int gpuir__builder_set_up(gpuir_builder *b, const gpuir_builder_desc *desc, int *fd,
+                                 gpuir_error *err) {
+  const int placed = *fd >= 0;
   uint64_t share, writer_memory;
   unsigned i, threads = desc->threads ? desc->threads : gpuir__processors();
-  const gpuir_index *like = desc->like;
+  const gpuir__segment *like = desc->like ? desc->like->leaves[0].seg : NULL;
   const char *stop_words = like ? like->meta.stop_words : desc->analyzer.stop_words;
   const char *description = desc->description || !like ? desc->description : like->meta.description;
   int status = GPUIR_OK;
@@ -11023,6 +13557,7 @@ static int gpuir__builder_set_up(gpuir_builder *b, const gpuir_builder_desc *des
   else
     memcpy(b->set.spec, like->meta.analyzer_spec, strlen(like->meta.analyzer_spec) + 1);
   if (status) return status;
+  b->set.seed = gpuir__builder_seed(b);
   b->set.memory = gpuir__max64(desc->memory ? desc->memory : (uint64_t)512 << 20, 1u << 20);
   /* At most a thread for each 16 MiB: small tables make many runs, and each thread costs malloc some memory
    * that nobody counts. The index does not depend on it. */
@@ -11046,7 +13581,9 @@ static int gpuir__builder_set_up(gpuir_builder *b, const gpuir_builder_desc *des
     w->builder = b;
     w->a = &b->a;
     w->number = i;
+    w->positions = b->set.positions;
     w->spool_cap = (size_t)gpuir__max64(16384, gpuir__min64(share / 32, 1u << 20));
+    w->table.seed = b->set.seed;
     w->table.share = gpuir__max64(share - gpuir__min64(share / 2, w->spool_cap), 256u << 10);
   }
   if (!like) status = gpuir__builder_analyzers(b, err); /* an analyzer that is lacking shows at once */
@@ -11059,17 +13596,23 @@ static int gpuir__builder_set_up(gpuir_builder *b, const gpuir_builder_desc *des
   status = gpuir__queue_init(&b->a, &b->tasks.queue, b->tasks.n, err);
   if (!status) status = gpuir__gate_init(&b->merge.gate, b->set.memory / 8, err);
   if (status) return status;
-  status = gpuir__writer_create(&b->a, desc->path, writer_memory, &b->writer, err);
+  status = gpuir__writer_create(&b->a, desc->path, writer_memory, *fd, &b->writer, err);
+  *fd = -1;
   if (status) return status;
+  b->writer->has[GPUIR__P_TEXT] = b->set.store_text != 0;
   for (i = 0; i < b->threads.nworkers; i++) b->threads.workers[i].tmp = b->writer->tmp;
-  return gpuir__builder_sweep(b, err);
+  b->writer->has[GPUIR__P_POSITIONS] = b->set.positions;
+  return placed ? GPUIR_OK : gpuir__builder_sweep(b, err);
 }
 
-GPUIR_API int gpuir_builder_create(const gpuir_builder_desc *desc, gpuir_builder **builder,
-                                   gpuir_error *err) {
+/* Makes a builder as gpuir_builder_create does. *fd: -1, or that of the new file desc->path in a folder that the caller
+ * has locked, and becomes -1 when the builder has taken it; pool: where analyzers come from, or NULL. */
+static int gpuir__builder_make(const gpuir_builder_desc *desc, int *fd, gpuir__pool *pool,
+                               gpuir_builder **builder, gpuir_error *err) {
   gpuir_allocator base;
   gpuir_builder *b;
   gpuir__coding codec, freq_codec;
+  const gpuir__segment *like = desc && desc->like ? desc->like->leaves[0].seg : NULL;
   const char *docs_name, *freqs_name, *order;
   int status;
   if (!builder) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "no place for the builder given");
@@ -11080,11 +13623,11 @@ GPUIR_API int gpuir_builder_create(const gpuir_builder_desc *desc, gpuir_builder
     return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "k1 must lie in [0, 1000]");
   if (desc->custom_bm25 && !(desc->b >= 0 && desc->b <= 1))
     return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "b must lie in [0, 1]");
-  order = desc->order ? desc->order : desc->like ? desc->like->meta.order : "";
+  order = desc->order ? desc->order : like ? like->meta.order : "";
   if (strlen(order) > GPUIR__ORDER_MAX)
     return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "the order's name has more than %u bytes", GPUIR__ORDER_MAX);
-  docs_name = desc->codec || !desc->like ? desc->codec : desc->like->meta.codec;
-  freqs_name = desc->freq_codec || !desc->like ? desc->freq_codec : desc->like->meta.freq_codec;
+  docs_name = desc->codec || !like ? desc->codec : like->meta.codec;
+  freqs_name = desc->freq_codec || !like ? desc->freq_codec : like->meta.freq_codec;
   status = gpuir__coding_parse(docs_name, 1, &codec, err);
   if (!status) status = gpuir__coding_parse(freqs_name, 0, &freq_codec, err);
   if (status) return status;
@@ -11102,16 +13645,17 @@ GPUIR_API int gpuir_builder_create(const gpuir_builder_desc *desc, gpuir_builder
   (void)snprintf(b->set.freq_codec_spec, sizeof b->set.freq_codec_spec, "%s",
                  freqs_name ? freqs_name : freq_codec.codec->name);
   memcpy(b->set.order, order, strlen(order));
-  b->set.k1 = desc->custom_bm25 ? desc->k1 : desc->like ? desc->like->stat.k1 : 0.9f;
-  b->set.b = desc->custom_bm25 ? desc->b : desc->like ? desc->like->stat.b : 0.4f;
+  b->set.k1 = desc->custom_bm25 ? desc->k1 : like ? like->stat.k1 : 0.9f;
+  b->set.b = desc->custom_bm25 ? desc->b : like ? like->stat.b : 0.4f;
   b->set.tokenize = desc->like ? desc->like->analysis.tokenize : desc->analyzer.tokenize;
   b->set.tokenize_user = desc->like ? desc->like->analysis.tokenize_user : desc->analyzer.tokenize_user;
-  if (desc->like) b->set.given_dropped = desc->like->stat.dropped_tokens;
+  b->set.pool = pool;
   b->set.store_text = desc->store_text;
+  b->set.positions = desc->positions != 0;
   b->set.simd = desc->simd;
   b->set.progress = desc->progress;
   b->set.progress_user = desc->progress_user;
-  status = gpuir__builder_set_up(b, desc, err);
+  status = gpuir__builder_set_up(b, desc, fd, err);
   if (status) {
     gpuir_builder_destroy(b);
     return status;
@@ -11120,24 +13664,59 @@ GPUIR_API int gpuir_builder_create(const gpuir_builder_desc *desc, gpuir_builder
   return GPUIR_OK;
 }
 
+GPUIR_API int gpuir_builder_create(const gpuir_builder_desc *desc, gpuir_builder **builder,
+                                   gpuir_error *err) {
+  int fd = -1;
+  return gpuir__builder_make(desc, &fd, NULL, builder, err);
+}
+
 /* ============================================================================
- * [16-query]  query: from words to weighted terms
+ * [16-query]  query: from text to weighted terms
  *
- * Uses      [09-postings] (weights), [11-analysis], [13-reader].
+ * A query's text is words, phrases and prefixes, each of which becomes one term or more. What is scored as one is
+ * called a term here, also a phrase, or all terms that a prefix stands for.
+ *
+ * Uses      [09-postings] (weights), [11-analysis], [13b-snapshot].
  * Start at  gpuir_query_parse.
  * Tests     tests/unit/16_query.c
  * ==========================================================================*/
 
-#define GPUIR__UNKNOWN UINT64_MAX
+#define GPUIR__NO_TERM UINT32_MAX
+#define GPUIR__PREFIX_TERMS 1024u         /* that a prefix may stand for */
+#define GPUIR__PREFIX_POSTINGS (1u << 24) /* that they may have together */
 
+enum { GPUIR__WORD, GPUIR__PHRASE, GPUIR__PREFIX };
+
+/* What is weighed and scored as one: a word's term, a phrase, or all terms that a prefix stands for. Also a term of a
+ * phrase, which has no weight of its own. */
 typedef struct gpuir__query_term {
-  uint64_t id; /* GPUIR__UNKNOWN: not in the index */
-  uint32_t q, df;
+  uint32_t q;
+  uint32_t
+      df; /* 0: no live document holds the term, which is then unknown; a phrase's or prefix's: see its look-up */
   int negated;
   float idf, weight;
-  uint8_t len;
+  uint8_t kind;            /* GPUIR__WORD ... */
+  uint8_t len;             /* of the text: a term's, or a prefix without its '*' */
+  uint16_t tokens, first;  /* of a phrase: its tokens, and where they begin among those of all phrases */
+  uint16_t members;        /* of a prefix: the terms that it stands for */
+  uint32_t name, name_len; /* of a phrase or prefix: how it is written, in gpuir_query.names */
   char text[GPUIR_MAX_TERM];
 } gpuir__query_term;
+
+/* What a query has numbers of in each leaf: its terms; the members of its phrases; where its prefixes end. */
+enum {
+  GPUIR__ID_TERMS = 0,
+  GPUIR__ID_MEMBERS = GPUIR_MAX_TERMS,
+  GPUIR__ID_ENDS = 2 * GPUIR_MAX_TERMS,
+  GPUIR__IDS = 3 * GPUIR_MAX_TERMS
+};
+
+/* What only queries with phrases have. */
+typedef struct gpuir__query_phrases {
+  unsigned nmembers, ntokens; /* distinct terms of phrases; tokens of all phrases */
+  gpuir__query_term members[GPUIR_MAX_TERMS];
+  uint8_t tokens[(GPUIR_MAX_TERMS + 1) * GPUIR_MAX_TERMS]; /* each phrase's tokens: numbers of members */
+} gpuir__query_phrases;
 
 struct gpuir_query {
   const gpuir_index *ix;
@@ -11147,103 +13726,501 @@ struct gpuir_query {
   int stored_bm25; /* k1 and b are the index's */
   gpuir__norm norm;
   unsigned n, npositive, nunknown; /* terms; positive ones come first; unknown positive ones */
+  unsigned nphrases, nprefixes;    /* of the terms */
+  unsigned distinct;               /* terms, those of phrases included */
+  gpuir__query_phrases *phrases;   /* NULL: none */
+  size_t size;                     /* of this and the ids behind it */
+  uint32_t *ids;                   /* [leaf * GPUIR__IDS + number], see gpuir__query_id */
+  gpuir__buf names;                /* see gpuir__query_term.name */
   gpuir__query_term terms[GPUIR_MAX_TERMS];
 };
 
-/* Where the tokens of one word go. */
+/* Returns the number that a term of the query has in a leaf; GPUIR__NO_TERM where it is not in it, or unknown. Of a
+ * prefix it is the first term's. */
+static inline uint32_t gpuir__query_id(const gpuir_query *q, size_t leaf, unsigned term) {
+  return q->ids[leaf * GPUIR__IDS + GPUIR__ID_TERMS + term];
+}
+/* The same of a member of the query's phrases, and the number behind a prefix's last term in a leaf. */
+static inline uint32_t gpuir__query_member_id(const gpuir_query *q, size_t leaf, unsigned member) {
+  return q->ids[leaf * GPUIR__IDS + GPUIR__ID_MEMBERS + member];
+}
+static inline uint32_t gpuir__query_end(const gpuir_query *q, size_t leaf, unsigned term) {
+  return q->ids[leaf * GPUIR__IDS + GPUIR__ID_ENDS + term];
+}
+
+/* ---- from text to terms ---- */
+
+/* Where the tokens of one word, prefix or phrase go. */
 typedef struct gpuir__word {
   gpuir_query *query;
+  gpuir__analyzer *analyzer;
   int negated;
+  unsigned tokens;  /* so far */
+  uint64_t dropped; /* by the analyzer, when the last token came */
+  uint8_t len;      /* of a prefix the last token, of a phrase the first, which wait for the next one */
+  char text[GPUIR_MAX_TERM];
 } gpuir__word;
 
-static int gpuir__query_add(void *sink, const char *token, size_t len) {
-  const gpuir__word *word = (const gpuir__word *)sink;
-  gpuir_query *q = word->query;
-  gpuir__query_term *t;
+static int gpuir__token_is(const gpuir__query_term *t, const char *token, size_t len) {
+  return t->len == len && !memcmp(t->text, token, len);
+}
+
+/* Counts a distinct term, unless it is among the first `nterms` words or the first `nmembers` members of phrases. TERMS
+ * where there are too many. */
+static int gpuir__query_distinct(gpuir_query *q, unsigned nterms, unsigned nmembers, const char *token,
+                                 size_t len) {
+  unsigned i;
+  for (i = 0; i < nterms; i++)
+    if (q->terms[i].kind == GPUIR__WORD && gpuir__token_is(&q->terms[i], token, len)) return GPUIR_OK;
+  for (i = 0; i < nmembers; i++)
+    if (gpuir__token_is(&q->phrases->members[i], token, len)) return GPUIR_OK;
+  return ++q->distinct > GPUIR_MAX_TERMS ? GPUIR_E_TERMS : GPUIR_OK;
+}
+
+static void gpuir__query_term_make(gpuir__query_term *t, int kind, int negated, const char *token,
+                                   size_t len) {
+  memset(t, 0, sizeof *t);
+  t->q = 1;
+  t->kind = (uint8_t)kind;
+  t->negated = negated;
+  t->len = (uint8_t)len;
+  memcpy(t->text, token, len);
+}
+
+/* Adds a word's term or a prefix, or counts one that is there once more. */
+static int gpuir__query_add(gpuir_query *q, int kind, int negated, const char *token, size_t len) {
   unsigned i;
   for (i = 0; i < q->n; i++) {
+    gpuir__query_term *t = &q->terms[i];
+    if (t->kind == kind && t->negated == negated && gpuir__token_is(t, token, len)) {
+      if (t->q < UINT32_MAX) t->q++;
+      return GPUIR_OK;
+    }
+  }
+  if (q->n == GPUIR_MAX_TERMS) return GPUIR_E_TERMS;
+  gpuir__query_term_make(&q->terms[q->n++], kind, negated, token, len);
+  q->nprefixes += kind == GPUIR__PREFIX;
+  return gpuir__query_distinct(q, 0, q->phrases && kind == GPUIR__WORD ? q->phrases->nmembers : 0, token,
+                               len);
+}
+
+/* Takes a token of a word. */
+static int gpuir__word_token(void *sink, const char *token, size_t len) {
+  const gpuir__word *word = (const gpuir__word *)sink;
+  return gpuir__query_add(word->query, GPUIR__WORD, word->negated, token, len);
+}
+
+/* Adds the waiting token of a word that ends in a prefix: not the last one, and so an ordinary token. */
+static int gpuir__prefix_flush(gpuir__word *word) {
+  const gpuir__analyzer *an = word->analyzer;
+  const size_t len = word->len;
+  word->len = 0;
+  if (!len || (an->stops.nslots &&
+               gpuir__stops_have(&an->stops, word->text, len, gpuir__word_hash(an, word->text, len))))
+    return GPUIR_OK;
+  return gpuir__word_token(word, word->text, len);
+}
+
+/* Takes a token of a word that ends in a prefix, neither stopped nor stemmed. */
+static int gpuir__prefix_token(void *sink, const char *token, size_t len) {
+  gpuir__word *word = (gpuir__word *)sink;
+  const int status = gpuir__prefix_flush(word);
+  word->dropped = word->analyzer->dropped;
+  word->len = (uint8_t)len;
+  memcpy(word->text, token, len);
+  return status;
+}
+
+/* Adds a word whose last token is a prefix. */
+static int gpuir__query_prefix(gpuir__word *word, const char *text, size_t len) {
+  gpuir__analyzer *an = word->analyzer;
+  const int filtered = an->filtered;
+  int status;
+  an->filtered = 0;
+  status = gpuir__analyze(an, text, len, gpuir__prefix_token, word, NULL);
+  an->filtered = filtered;
+  if (status || !word->len) return status;
+  if (word->dropped < an->dropped) return gpuir__prefix_flush(word); /* the last one was too long */
+  return gpuir__query_add(word->query, GPUIR__PREFIX, word->negated, word->text, word->len);
+}
+
+/* Adds a member of phrases, or finds it; *member becomes its number. */
+static int gpuir__query_member(gpuir_query *q, const char *token, size_t len, uint8_t *member) {
+  gpuir__query_phrases *p = q->phrases;
+  unsigned i;
+  for (i = 0; i < p->nmembers && !gpuir__token_is(&p->members[i], token, len); i++) {}
+  *member = (uint8_t)i;
+  if (i < p->nmembers) return GPUIR_OK;
+  if (i == GPUIR_MAX_TERMS) return GPUIR_E_TERMS;
+  gpuir__query_term_make(&p->members[p->nmembers++], GPUIR__WORD, 0, token, len);
+  return gpuir__query_distinct(q, q->n, 0, token, len);
+}
+
+/* Makes room for phrases. */
+static int gpuir__query_phrases_make(gpuir_query *q) {
+  if (q->phrases) return GPUIR_OK;
+  q->phrases = (gpuir__query_phrases *)gpuir__alloc(&q->a, sizeof *q->phrases);
+  if (!q->phrases) return GPUIR_E_NOMEM;
+  q->phrases->nmembers = q->phrases->ntokens = 0;
+  return GPUIR_OK;
+}
+
+/* Takes a token of a phrase. The first waits: alone, it is a word. */
+static int gpuir__phrase_token(void *sink, const char *token, size_t len) {
+  gpuir__word *word = (gpuir__word *)sink;
+  gpuir_query *q = word->query;
+  uint8_t *tokens;
+  int status;
+  if (!word->tokens++) {
+    word->len = (uint8_t)len;
+    memcpy(word->text, token, len);
+    return GPUIR_OK;
+  }
+  if (word->tokens > GPUIR_MAX_TERMS) return GPUIR_E_TERMS;
+  status = gpuir__query_phrases_make(q);
+  if (status) return status;
+  tokens = q->phrases->tokens + q->phrases->ntokens;
+  if (word->tokens == 2) status = gpuir__query_member(q, word->text, word->len, &tokens[0]);
+  return status ? status : gpuir__query_member(q, token, len, &tokens[word->tokens - 1]);
+}
+
+/* Adds the phrase whose tokens stand behind those of the others, or counts one that is there once more. */
+static int gpuir__query_phrase(gpuir__word *word) {
+  gpuir_query *q = word->query;
+  gpuir__query_phrases *p = q->phrases;
+  gpuir__query_term *t;
+  unsigned i;
+  if (word->tokens == 1) return gpuir__word_token(word, word->text, word->len);
+  if (!word->tokens) return GPUIR_OK;
+  for (i = 0; i < q->n; i++) {
     t = &q->terms[i];
-    if (t->negated == word->negated && t->len == len && !memcmp(t->text, token, len)) {
+    if (t->kind == GPUIR__PHRASE && t->negated == word->negated && t->tokens == word->tokens &&
+        !memcmp(p->tokens + t->first, p->tokens + p->ntokens, word->tokens)) {
       if (t->q < UINT32_MAX) t->q++;
       return GPUIR_OK;
     }
   }
   if (q->n == GPUIR_MAX_TERMS) return GPUIR_E_TERMS;
   t = &q->terms[q->n++];
-  memset(t, 0, sizeof *t);
-  t->q = 1;
-  t->negated = word->negated;
-  t->len = (uint8_t)len;
-  memcpy(t->text, token, len);
+  gpuir__query_term_make(t, GPUIR__PHRASE, word->negated, "", 0);
+  t->tokens = (uint16_t)word->tokens;
+  t->first = (uint16_t)p->ntokens;
+  p->ntokens += word->tokens;
+  q->nphrases++;
   return GPUIR_OK;
 }
 
-/* Cuts the text into words and each word into terms. */
-static int gpuir__query_words(gpuir_query *q, gpuir__analyzer *analyzer, const char *text, size_t len) {
+/* Whether a '*' behind this byte makes a prefix: an ASCII letter or digit, or a part of another character. */
+static inline int gpuir__is_letter(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c & 0x80);
+}
+
+/* Says why the words could not become terms. */
+static int gpuir__query_words_fail(int status, gpuir_error *err) {
+  if (status == GPUIR_E_TERMS)
+    return gpuir__fail(err, status, 0, "more than %d distinct terms in the query, or tokens in a phrase",
+                       GPUIR_MAX_TERMS);
+  return status ? gpuir__fail(err, status, 0, "%s", gpuir_strerror(status)) : GPUIR_OK;
+}
+
+/* Adds the phrase that the text between two quotes is. */
+static int gpuir__query_quoted(gpuir__word *word, const char *text, size_t len, gpuir_error *err) {
+  int status = gpuir__analyze(word->analyzer, text, len, gpuir__phrase_token, word, NULL);
+  if (!status && word->tokens > 1 && !word->query->ix->leaves[0].seg->lists.positions)
+    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "%s: built without positions: no phrase can be found",
+                       word->query->ix->path);
+  return gpuir__query_words_fail(status ? status : gpuir__query_phrase(word), err);
+}
+
+/* Adds a word, or a prefix. */
+static int gpuir__query_word(gpuir__word *word, const char *text, size_t len, gpuir_error *err) {
+  const gpuir_query *q = word->query;
+  if (q->no_operators || len < 2 || text[len - 1] != '*' || !gpuir__is_letter(text[len - 2]))
+    return gpuir__query_words_fail(gpuir__analyze(word->analyzer, text, len, gpuir__word_token, word, NULL),
+                                   err);
+  if (gpuir__analyzer_stems(word->analyzer))
+    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "%s: its terms are stems: no prefix can be found",
+                       q->ix->path);
+  return gpuir__query_words_fail(gpuir__query_prefix(word, text, len - 1), err);
+}
+
+/* Cuts the text into words and phrases, and these into terms. */
+static int gpuir__query_words(gpuir_query *q, gpuir__analyzer *analyzer, const char *text, size_t len,
+                              gpuir_error *err) {
   size_t i = 0;
   int status = GPUIR_OK;
-  while (i < len && !status) {
-    size_t start;
+  while (!status) {
+    const char *end;
     gpuir__word word;
     while (i < len && gpuir__is_space(text[i])) i++;
-    start = i;
-    while (i < len && !gpuir__is_space(text[i])) i++;
+    if (i == len) break;
+    memset(&word, 0, offsetof(gpuir__word, text));
     word.query = q;
-    word.negated = !q->no_operators && start < i && text[start] == '-';
-    start += (size_t)word.negated;
-    status = gpuir__analyze(analyzer, text + start, i - start, gpuir__query_add, &word, NULL);
+    word.analyzer = analyzer;
+    word.negated = !q->no_operators && text[i] == '-';
+    i += (size_t)word.negated;
+    if (!q->no_operators && i < len && text[i] == '"') {
+      end = (const char *)memchr(text + i + 1, '"', len - i - 1);
+      if (!end)
+        return gpuir__fail(err, GPUIR_E_QUERY, i, "the quote at byte %lu of the query is not closed",
+                           (unsigned long)i);
+      status = gpuir__query_quoted(&word, text + i + 1, (size_t)(end - text) - i - 1, err);
+      i = (size_t)(end - text) + 1;
+    } else {
+      size_t start = i;
+      while (i < len && !gpuir__is_space(text[i])) i++;
+      status = gpuir__query_word(&word, text + start, i - start, err);
+    }
   }
   return status;
 }
 
-/* Looks the terms up and puts the positive ones first. */
-static int gpuir__query_resolve(gpuir_query *q, gpuir_error *err) {
-  const gpuir_index *ix = q->ix;
-  uint64_t sum = 0;
-  unsigned i;
-  for (i = 0; i < q->n; i++) { /* a stable partition: at most 64 terms */
-    unsigned j;
+/* ---- from terms to numbers and weights ---- */
+
+/* Puts the positive terms first: a stable partition. */
+static void gpuir__query_part(gpuir_query *q) {
+  unsigned i, j;
+  for (i = 0; i < q->n; i++) {
     gpuir__query_term t = q->terms[i];
     if (t.negated) continue;
     for (j = i; j > q->npositive; j--) q->terms[j] = q->terms[j - 1];
     q->terms[q->npositive++] = t;
   }
+}
+
+/* Counts the live documents of leaf number `leaf` that hold term `id`. */
+static int gpuir__query_df(const gpuir_index *ix, size_t leaf, uint64_t id, const gpuir__query_term *t,
+                           uint32_t *df, gpuir_error *err) {
+  const gpuir__segment *seg = ix->leaves[leaf].seg;
+  const int status = gpuir__leaf_df(&ix->leaves[leaf], id, df);
+  if (!status) return GPUIR_OK;
+  return gpuir__fail(err, status, 0, "%s: cannot count the documents of \"%.*s\": %s", seg->path,
+                     t->len < 32 ? (int)t->len : 32, t->text, gpuir__list_why(seg, id, status));
+}
+
+/* Looks a term up in each segment, and sums its live documents up. One that no live document holds is unknown: it has
+ * no number anywhere. `number` is where its numbers go. */
+static int gpuir__query_look_up(gpuir_query *q, gpuir__query_term *t, unsigned number, gpuir_error *err) {
+  const gpuir_index *ix = q->ix;
+  uint64_t df = 0, id;
+  size_t i;
+  int status;
+  for (i = 0; i < ix->nleaves; i++) {
+    uint32_t *found = &q->ids[i * GPUIR__IDS + number], held;
+    *found = GPUIR__NO_TERM;
+    if (gpuir__term_find(ix->leaves[i].seg, t->text, t->len, &id)) continue;
+    status = gpuir__query_df(ix, i, id, t, &held, err);
+    if (status) return status;
+    if (held) *found = (uint32_t)id;
+    df += held;
+  }
+  t->df = (uint32_t)gpuir__min64(df, ix->documents);
+  return GPUIR_OK;
+}
+
+/* Sums up what a phrase's tokens weigh; its df becomes the least of its terms', which no more documents can have. */
+static void gpuir__query_phrase_look_up(const gpuir_query *q, gpuir__query_term *t) {
+  double idf = 0;
+  unsigned i;
+  t->df = UINT32_MAX;
+  for (i = 0; i < t->tokens; i++) {
+    const gpuir__query_term *member = &q->phrases->members[q->phrases->tokens[t->first + i]];
+    t->df = gpuir__min32(t->df, member->df);
+    idf += (double)member->idf;
+  }
+  t->idf = (float)idf;
+}
+
+/* Finds the numbers [*first, *end) of a segment's terms that begin with a prefix. */
+static void gpuir__prefix_range(const gpuir__segment *seg, const gpuir__query_term *t, uint32_t *first,
+                                uint32_t *end) {
+  char behind[GPUIR_MAX_TERM];
+  size_t n = t->len;
+  memcpy(behind, t->text, n);
+  while (n && (uint8_t)behind[n - 1] == 255) n--;
+  if (n) behind[n - 1] = (char)((uint8_t)behind[n - 1] + 1);
+  *first = (uint32_t)gpuir__term_lower_bound(seg, t->text, t->len);
+  *end = (uint32_t)(n ? gpuir__term_lower_bound(seg, behind, n) : seg->stat.terms);
+}
+
+/* A prefix's terms in one segment on the way. */
+typedef struct gpuir__prefix_leaf {
+  uint32_t at, end;
+  size_t len;
+  uint8_t term[GPUIR_MAX_TERM + 1]; /* number `at` */
+} gpuir__prefix_leaf;
+
+/* Finds the next term of a prefix, the least of all segments', and counts the live documents that hold it; *more
+ * becomes 0 if there is none. Segments' terms come in the same order. */
+static int gpuir__prefix_next(const gpuir_index *ix, const gpuir__query_term *t, gpuir__prefix_leaf *leaves,
+                              uint64_t *df, int *more, gpuir_error *err) {
+  const gpuir__prefix_leaf *least = NULL;
+  gpuir__prefix_leaf found;
+  uint32_t held;
+  size_t i;
+  int status = GPUIR_OK;
+  *df = 0;
+  for (i = 0; i < ix->nleaves; i++) {
+    gpuir__prefix_leaf *l = &leaves[i];
+    if (l->at < l->end && (!least || gpuir__compare_bytes(l->term, l->len, least->term, least->len) < 0))
+      least = l;
+  }
+  *more = least != NULL;
+  if (!least) return GPUIR_OK;
+  found = *least;
+  for (i = 0; i < ix->nleaves && !status; i++) {
+    gpuir__prefix_leaf *l = &leaves[i];
+    if (l->at >= l->end || gpuir__compare_bytes(l->term, l->len, found.term, found.len) != 0) continue;
+    status = gpuir__query_df(ix, i, l->at, t, &held, err);
+    *df += held;
+    if (++l->at < l->end) l->len = gpuir__term_get(ix->leaves[i].seg, l->at, l->term);
+  }
+  return status;
+}
+
+/* Counts the terms of live documents that a prefix stands for; its df becomes the greatest of theirs. LIMIT where they,
+ * or their postings, are too many. */
+static int gpuir__prefix_count(const gpuir_index *ix, gpuir__query_term *t, gpuir__prefix_leaf *leaves,
+                               gpuir_error *err) {
+  uint64_t postings = 0, df, greatest = 0;
+  int more = 1;
+  while (more) {
+    const int status = gpuir__prefix_next(ix, t, leaves, &df, &more, err);
+    if (status) return status;
+    if (!df) continue;
+    postings += df;
+    greatest = gpuir__max64(greatest, df);
+    if (++t->members > GPUIR__PREFIX_TERMS)
+      return gpuir__fail(err, GPUIR_E_LIMIT, 0, "\"%.*s*\" stands for more than %u terms",
+                         t->len < 64 ? t->len : 64, t->text, GPUIR__PREFIX_TERMS);
+    if (postings > GPUIR__PREFIX_POSTINGS)
+      return gpuir__fail(err, GPUIR_E_LIMIT, 0, "\"%.*s*\" stands for terms of more than 2^24 postings",
+                         t->len < 64 ? t->len : 64, t->text);
+  }
+  t->df = (uint32_t)gpuir__min64(greatest, ix->documents);
+  return GPUIR_OK;
+}
+
+/* Looks a prefix up in each segment. */
+static int gpuir__query_prefix_look_up(gpuir_query *q, unsigned term, gpuir_error *err) {
+  const gpuir_index *ix = q->ix;
+  gpuir__query_term *t = &q->terms[term];
+  const size_t size = ix->nleaves * sizeof(gpuir__prefix_leaf);
+  gpuir__prefix_leaf *leaves = (gpuir__prefix_leaf *)gpuir__alloc(&q->a, size);
+  size_t i;
+  int status;
+  if (!leaves) return gpuir__fail_nomem(err);
+  for (i = 0; i < ix->nleaves; i++) {
+    gpuir__prefix_leaf *l = &leaves[i];
+    uint32_t *ids = q->ids + i * GPUIR__IDS;
+    gpuir__prefix_range(ix->leaves[i].seg, t, &l->at, &l->end);
+    ids[GPUIR__ID_TERMS + term] = l->at < l->end ? l->at : GPUIR__NO_TERM;
+    ids[GPUIR__ID_ENDS + term] = l->end;
+    if (l->at < l->end) l->len = gpuir__term_get(ix->leaves[i].seg, l->at, l->term);
+  }
+  status = gpuir__prefix_count(ix, t, leaves, err);
+  gpuir__free(&q->a, leaves, size);
+  t->idf = gpuir__idf(ix->documents, t->df);
+  return status;
+}
+
+/* Looks all terms up. */
+static int gpuir__query_look_all_up(gpuir_query *q, gpuir_error *err) {
+  unsigned i;
+  int status = GPUIR_OK;
+  for (i = 0; q->phrases && i < q->phrases->nmembers && !status; i++) {
+    gpuir__query_term *t = &q->phrases->members[i];
+    status = gpuir__query_look_up(q, t, GPUIR__ID_MEMBERS + i, err);
+    t->idf = gpuir__idf(q->ix->documents, t->df);
+  }
+  for (i = 0; i < q->n && !status; i++) {
+    gpuir__query_term *t = &q->terms[i];
+    if (t->kind == GPUIR__PREFIX) {
+      status = gpuir__query_prefix_look_up(q, i, err);
+    } else if (t->kind == GPUIR__PHRASE) {
+      gpuir__query_phrase_look_up(q, t);
+    } else {
+      status = gpuir__query_look_up(q, t, GPUIR__ID_TERMS + i, err);
+      t->idf = gpuir__idf(q->ix->documents, t->df);
+    }
+  }
+  return status;
+}
+
+/* Writes how phrases and prefixes are written: "a phrase", prefi*. */
+static int gpuir__query_name(gpuir_query *q) {
+  unsigned i, j;
+  int status = GPUIR_OK;
+  for (i = 0; i < q->n && !status; i++) {
+    gpuir__query_term *t = &q->terms[i];
+    t->name = (uint32_t)q->names.len;
+    if (t->kind == GPUIR__PREFIX) {
+      status = gpuir__buf_put(&q->a, &q->names, t->text, t->len) || gpuir__buf_put(&q->a, &q->names, "*", 1);
+    } else if (t->kind == GPUIR__PHRASE) {
+      for (j = 0; j < t->tokens && !status; j++) {
+        const gpuir__query_term *member = &q->phrases->members[q->phrases->tokens[t->first + j]];
+        status = gpuir__buf_put(&q->a, &q->names, j ? " " : "\"", 1) ||
+                 gpuir__buf_put(&q->a, &q->names, member->text, member->len);
+      }
+      status = status || gpuir__buf_put(&q->a, &q->names, "\"", 1);
+    }
+    t->name_len = (uint32_t)(q->names.len - t->name);
+  }
+  return status;
+}
+
+/* Returns how a term is written, and its length. */
+static const char *gpuir__query_term_name(const gpuir_query *q, const gpuir__query_term *t, size_t *len) {
+  *len = t->kind == GPUIR__WORD ? t->len : t->name_len;
+  return t->kind == GPUIR__WORD ? t->text : (const char *)q->names.data + t->name;
+}
+
+/* Looks the terms up and weighs them. */
+static int gpuir__query_resolve(gpuir_query *q, gpuir_error *err) {
+  uint64_t sum = 0;
+  unsigned i;
+  int status;
+  gpuir__query_part(q);
   if (!q->npositive) return gpuir__fail(err, GPUIR_E_QUERY, 0, "the query has no positive term");
-  for (i = 0; i < q->n; i++) {
+  if (gpuir__query_name(q)) return gpuir__fail_nomem(err);
+  status = gpuir__query_look_all_up(q, err);
+  for (i = 0; i < q->n && !status; i++) {
     gpuir__query_term *t = &q->terms[i];
     uint64_t w;
-    t->id = GPUIR__UNKNOWN;
-    if (gpuir_term_find(ix, t->text, t->len, &t->id)) {
+    size_t len;
+    const char *name = gpuir__query_term_name(q, t, &len);
+    if (!t->df) {
       q->nunknown += !t->negated;
+      t->idf = 0;
       continue;
     }
-    t->df = ix->records[t->id].df;
-    t->idf = ix->records[t->id].idf;
-    if (!(t->idf >= 0 && t->idf < 64)) return gpuir__bad(ix, err, 0, "a term's idf is out of range");
     if (t->negated) continue;
     t->weight = gpuir__weight(t->idf, q->k1);
     if (!(t->weight < 2147483648.0f))
       return gpuir__fail(err, GPUIR_E_RANGE, 0, "the weight of \"%.*s\" exceeds a score's range: lower k1",
-                         t->len < 64 ? (int)t->len : 64, t->text);
+                         len < 64 ? (int)len : 64, name);
     w = (uint64_t)ceilf(t->weight);
     sum += (uint64_t)t->q * (w + (w >> 21) + 2);
     if (sum >> 32)
       return gpuir__fail(err, GPUIR_E_RANGE, 0,
                          "the sum of weights exceeds a score's range: lower k1 or repeat less");
   }
-  return GPUIR_OK;
+  return status;
 }
 
 GPUIR_API void gpuir_query_destroy(gpuir_query *query) {
   if (query) {
     gpuir_allocator a = query->a;
-    gpuir__free(&a, query, sizeof *query);
+    gpuir__buf_free(&a, &query->names);
+    gpuir__free(&a, query->phrases, sizeof *query->phrases);
+    gpuir__free(&a, query, query->size);
   }
 }
 
 static int gpuir__query_describe(gpuir_query *q, const gpuir_query_desc *desc, gpuir_error *err) {
-  q->k1 = q->ix->stat.k1;
-  q->b = q->ix->stat.b;
+  const gpuir__stat *stored = &q->ix->leaves[0].seg->stat;
+  q->k1 = stored->k1;
+  q->b = stored->b;
   if (desc) {
     if (desc->mode < GPUIR_AND || desc->mode > GPUIR_ANDOR)
       return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "unknown query mode %d", desc->mode);
@@ -11256,8 +14233,7 @@ static int gpuir__query_describe(gpuir_query *q, const gpuir_query_desc *desc, g
   }
   if (!(q->k1 >= 0 && q->k1 <= 1000)) return gpuir__fail(err, GPUIR_E_RANGE, 0, "k1 lies outside [0, 1000]");
   if (!(q->b >= 0 && q->b <= 1)) return gpuir__fail(err, GPUIR_E_RANGE, 0, "b lies outside [0, 1]");
-  q->stored_bm25 =
-      q->k1 <= q->ix->stat.k1 && q->k1 >= q->ix->stat.k1 && q->b <= q->ix->stat.b && q->b >= q->ix->stat.b;
+  q->stored_bm25 = q->k1 <= stored->k1 && q->k1 >= stored->k1 && q->b <= stored->b && q->b >= stored->b;
   q->norm = gpuir__norm_make(q->k1, q->b, q->ix->average_length);
   return GPUIR_OK;
 }
@@ -11266,27 +14242,24 @@ GPUIR_API int gpuir_query_parse(const gpuir_index *ix, const gpuir_query_desc *d
                                 size_t len, gpuir_query **query, gpuir_error *err) {
   gpuir__analyzer *analyzer;
   gpuir_query *q;
+  size_t size;
   int status;
   if (query) *query = NULL;
   if (!ix || !query || (!text && len))
     return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_query_parse: NULL argument");
   status = gpuir__pool_take(ix->analysis.pool, &analyzer, err);
   if (status) return status;
-  q = (gpuir_query *)gpuir__alloc(&ix->a, sizeof *q);
+  size = sizeof *q + ix->nleaves * GPUIR__IDS * sizeof *q->ids;
+  q = (gpuir_query *)gpuir__alloc(&ix->a, size);
   if (q) {
     memset(q, 0, offsetof(gpuir_query, terms));
     q->ix = ix;
     q->a = ix->a;
+    q->size = size;
+    q->ids = (uint32_t *)(void *)(q + 1);
     status = gpuir__query_describe(q, desc, err);
-    if (!status) {
-      status = gpuir__query_words(q, analyzer, text, len);
-      if (status == GPUIR_E_TERMS)
-        (void)gpuir__fail(err, status, 0, "more than %d distinct terms in the query", GPUIR_MAX_TERMS);
-      else if (status)
-        (void)gpuir__fail(err, status, 0, "%s", gpuir_strerror(status));
-      else
-        status = gpuir__query_resolve(q, err);
-    }
+    if (!status) status = gpuir__query_words(q, analyzer, text, len, err);
+    if (!status) status = gpuir__query_resolve(q, err);
   } else {
     status = gpuir__fail_nomem(err);
   }
@@ -11311,31 +14284,6 @@ GPUIR_API int gpuir_query_parse(const gpuir_index *ix, const gpuir_query_desc *d
  * ==========================================================================*/
 
 /* ---- bounds of a block at query time ---- */
-
-/* tf / (tf + K) for each bound pair under one (k1, b). W times an entry differs from the
- * contribution of the pair by less than what gpuir__slacken adds. */
-typedef struct gpuir__saturation {
-  float of[65536];  /* [bound pair] */
-  gpuir__norm norm; /* of which (k1, b) */
-  int valid;        /* 0: not filled yet */
-} gpuir__saturation;
-
-/* Fills the table for one (k1, b), unless it is that one's already. */
-static void gpuir__saturation_prepare(gpuir__saturation *t, gpuir__norm norm) {
-  uint32_t tf, len;
-  if (t->valid && t->norm.a >= norm.a && t->norm.a <= norm.a && t->norm.b >= norm.b && t->norm.b <= norm.b)
-    return;
-  for (len = 0; len < 256; len++) {
-    float k = gpuir__norm_of(norm.a, norm.b, gpuir__code_value(len));
-    t->of[len << 8] = 0; /* tf code 0: no pair */
-    for (tf = 1; tf < 256; tf++) {
-      float f = (float)(tf < 255 ? gpuir__code_value(tf) : GPUIR__CAP);
-      t->of[len << 8 | tf] = f / (f + k);
-    }
-  }
-  t->norm = norm;
-  t->valid = 1;
-}
 
 /* Bounds the contribution, q included, of any posting of a term whose saturation is at most s. */
 static inline uint32_t gpuir__bound(float weight, float s, uint32_t q) {
@@ -13206,11 +16154,28 @@ static const gpuir__search_kernels gpuir__search_of_level[3] = {
  * in the cache, less than a millisecond. */
 #define GPUIR__LOOK_BLOCKS 64u
 
+/* What an engine needs of some queries only. */
+typedef struct gpuir__engine_rare {
+  gpuir__saturation *saturation; /* of other k1 and b than the index's; NULL: none was needed */
+  gpuir__buf *made;        /* [term of the query] memory of a list made of others; NULL: none was needed */
+  gpuir__buf sums, places; /* scratch memory, see [21b-phrases] */
+  uint32_t chunks;         /* of positions, since the last look at the deadline */
+  unsigned cursor_of[GPUIR_MAX_TERMS]; /* [term of the query] its cursor; GPUIR__NO_TERM: none in this leaf */
+} gpuir__engine_rare;
+
+/* What ends a search, beside the searcher's timeout. A flag that is not 0 stops it; NULL: there is none. */
+typedef struct gpuir__limits {
+  const int *cancel;       /* the searcher's */
+  const int *query_cancel; /* the query's, in a batch */
+  uint64_t query_deadline; /* the query's, in a batch, as gpuir__now tells time, in ns; 0: none */
+} gpuir__limits;
+
 /* What one thread needs to evaluate queries: scratch memory, which grows, and what stops it. */
 typedef struct gpuir__engine {
   gpuir_allocator a;
-  const gpuir_index *ix;
-  int evaluator; /* GPUIR_EVAL_ */
+  gpuir_index *ix;
+  gpuir__leaf leaf; /* a copy of the one that is evaluated */
+  int evaluator;    /* GPUIR_EVAL_ */
 #ifndef GPUIR_NO_LAB
   const gpuir__method *intersection; /* NULL: the engine's own, [18-lookup] */
   gpuir__prepared *prepared;         /* one a cursor, if a method is asked for */
@@ -13220,12 +16185,13 @@ typedef struct gpuir__engine {
   gpuir__score_kernel score;
   uint64_t timeout_ns; /* of each search from its start; 0: none */
   uint64_t deadline;   /* of the running search, as gpuir__now tells time, in ns; 0: none */
-  const int *cancel;   /* not 0: stop; NULL: nobody asks */
-  uint32_t worked;     /* blocks decoded since the last look at the deadline */
-  int stopped;         /* the status that ends the running search; 0: it goes on */
+  gpuir__limits limits;
+  uint32_t worked; /* blocks decoded since the last look at the deadline */
+  int stopped;     /* the status that ends the running search; 0: it goes on */
   gpuir_searcher_info info;
   gpuir_error error;
-  gpuir__saturation *saturation;
+  const gpuir__saturation *saturation; /* of the query's k1 and b */
+  gpuir__engine_rare rare;
   gpuir__cursor *cursors;   /* ncursors of the query's known terms, positive ones first */
   gpuir__operand *operands; /* one a cursor, for look-ups */
   unsigned ncursors, cap;   /* opened; allocated */
@@ -13261,8 +16227,13 @@ static void gpuir__engine_free_cursors(gpuir__engine *e) {
 }
 
 static void gpuir__engine_free(gpuir__engine *e) {
+  unsigned i;
   gpuir__engine_free_cursors(e);
-  gpuir__free(&e->a, e->saturation, sizeof *e->saturation);
+  gpuir__free(&e->a, e->rare.saturation, sizeof *e->rare.saturation);
+  for (i = 0; e->rare.made && i < GPUIR_MAX_TERMS; i++) gpuir__buf_free(&e->a, &e->rare.made[i]);
+  gpuir__free(&e->a, e->rare.made, GPUIR_MAX_TERMS * sizeof *e->rare.made);
+  gpuir__buf_free(&e->a, &e->rare.sums);
+  gpuir__buf_free(&e->a, &e->rare.places);
   if (e->top.heap) (void)e->a.resize(e->a.user, e->top.heap, e->top.cap * 8, 0);
   gpuir__buf_free(&e->a, &e->scratch);
 }
@@ -13274,7 +16245,8 @@ static int gpuir__engine_fail(gpuir__engine *e, int code, const char *what) {
 
 /* Looks whether the search has to stop: 0, DEADLINE or CANCELLED. */
 static int gpuir__engine_look(gpuir__engine *e) {
-  if (e->cancel && __atomic_load_n(e->cancel, __ATOMIC_RELAXED))
+  if ((e->limits.cancel && __atomic_load_n(e->limits.cancel, __ATOMIC_RELAXED)) ||
+      (e->limits.query_cancel && __atomic_load_n(e->limits.query_cancel, __ATOMIC_RELAXED)))
     e->stopped = gpuir__engine_fail(e, GPUIR_E_CANCELLED, "the search was cancelled");
   else if (e->deadline && gpuir__now() > e->deadline)
     e->stopped = gpuir__engine_fail(e, GPUIR_E_DEADLINE, "the search exceeded its time limit");
@@ -13334,57 +16306,80 @@ static int gpuir__engine_grow(gpuir__engine *e, unsigned n) {
   return gpuir__engine_fail(e, GPUIR_E_NOMEM, "out of memory");
 }
 
-/* Opens a cursor and an operand on one known term of the query, behind those that are open. */
-static int gpuir__engine_open_term(gpuir__engine *e, const gpuir_query *q, const gpuir__query_term *t) {
+/* Opens the list of a term, `id` in the engine's leaf, behind the cursors that are open; gpuir__engine_add is due. */
+static int gpuir__engine_open_list(gpuir__engine *e, const gpuir__query_term *t, uint32_t id) {
+  const int status = gpuir__list_open(e->leaf.seg, &e->a, id, &e->cursors[e->ncursors].list);
+  if (!status) return GPUIR_OK;
+  return gpuir__fail(&e->error, status, 0, "%s: cannot open the list of \"%.*s\": %s", e->leaf.seg->path,
+                     t->len < 32 ? (int)t->len : 32, t->text, gpuir__list_why(e->leaf.seg, id, status));
+}
+
+/* Makes a cursor and an operand of the list that stands behind the open cursors, with the weight of a term. */
+static void gpuir__engine_add(gpuir__engine *e, const gpuir_query *q, const gpuir__query_term *t) {
   gpuir__cursor *c = &e->cursors[e->ncursors];
-  int status = gpuir__list_open(e->ix, &e->a, t->id, &c->list);
-  if (status)
-    return gpuir__fail(&e->error, status, 0, "%s: cannot open the list of \"%.*s\": %s", e->ix->path,
-                       t->len < 32 ? (int)t->len : 32, t->text, gpuir__list_why(e->ix, t->id, status));
   gpuir__operand_init(&e->operands[e->ncursors], c, e->lookups);
 #ifndef GPUIR_NO_LAB
   if (e->prepared) memset(&e->prepared[e->ncursors], 0, sizeof *e->prepared);
 #endif
   e->ncursors++;
   e->info.blocks_total += c->list.nblocks;
-  c->scorer.lengths = e->ix->lengths;
+  c->scorer.lengths = e->leaf.seg->lengths;
   c->scorer.norm = q->norm;
   c->scorer.weight = t->weight;
   c->scorer.q = t->q;
   c->scorer.score = e->score;
   c->bound = t->negated ? 0 : gpuir__bound(t->weight, gpuir__list_saturation(e->saturation, &c->list), t->q);
   gpuir__cursor_reset(c);
-  return GPUIR_OK;
 }
 
-/* Opens a cursor on each known term of the query, positive ones first (in the query's order); *npositive
- * is their number. */
-static int gpuir__engine_open(gpuir__engine *e, const gpuir_query *q, unsigned *npositive) {
-  unsigned i;
-  int status = GPUIR_OK;
-  gpuir__engine_reset(e);
-  *npositive = 0;
-  if (e->cap < q->n) status = gpuir__engine_grow(e, q->n);
-  if (status) return status;
-  if (!e->saturation) {
-    e->saturation = (gpuir__saturation *)gpuir__alloc(&e->a, sizeof *e->saturation);
-    if (!e->saturation) return gpuir__engine_fail(e, GPUIR_E_NOMEM, "out of memory");
-    e->saturation->valid = 0;
+/* Chooses the table of saturations: the index's, or one of the query's own k1 and b. 0 or NOMEM. */
+static int gpuir__engine_saturate(gpuir__engine *e, const gpuir_query *q) {
+  if (q->stored_bm25) {
+    e->saturation = gpuir__index_saturation(e->ix);
+  } else {
+    gpuir__saturation **own = &e->rare.saturation;
+    if (!*own) {
+      *own = (gpuir__saturation *)gpuir__alloc(&e->a, sizeof **own);
+      if (*own) (*own)->valid = 0;
+    }
+    e->saturation = *own;
+    if (*own) gpuir__saturation_prepare(*own, q->norm);
   }
-  gpuir__saturation_prepare(e->saturation, q->norm);
+  return e->saturation ? GPUIR_OK : gpuir__engine_fail(e, GPUIR_E_NOMEM, "out of memory");
+}
+
+/* Turns to a leaf with room for n cursors, of which none is open. 0 or NOMEM. */
+static int gpuir__engine_turn(gpuir__engine *e, const gpuir_query *q, size_t leaf, unsigned n) {
+  int status;
+  gpuir__engine_reset(e);
+  e->leaf = e->ix->leaves[leaf];
+  status = e->cap < n ? gpuir__engine_grow(e, n) : GPUIR_OK;
+  return status ? status : gpuir__engine_saturate(e, q);
+}
+
+/* Opens a cursor on each word of the query that a leaf has, positive ones first (in the query's order); *npositive is
+ * their number. For queries without phrases and prefixes: see gpuir__terms_open. */
+static int gpuir__engine_open(gpuir__engine *e, const gpuir_query *q, size_t leaf, unsigned *npositive) {
+  unsigned i;
+  int status = gpuir__engine_turn(e, q, leaf, q->n);
+  *npositive = 0;
   for (i = 0; i < q->n && !status; i++) {
-    const gpuir__query_term *t = &q->terms[i];
-    if (t->id == GPUIR__UNKNOWN) continue;
-    status = gpuir__engine_open_term(e, q, t);
-    *npositive += !t->negated;
+    const uint32_t id = gpuir__query_id(q, leaf, i);
+    e->rare.cursor_of[i] = id == GPUIR__NO_TERM ? GPUIR__NO_TERM : e->ncursors;
+    if (id == GPUIR__NO_TERM) continue;
+    status = gpuir__engine_open_list(e, &q->terms[i], id);
+    if (status) break;
+    gpuir__engine_add(e, q, &q->terms[i]);
+    *npositive += !q->terms[i].negated;
   }
   return status;
 }
 
-/* Returns a score that at least k documents reach by this term alone, as far as the index has it stored; else 0. */
+/* Returns a score that at least k documents reach by this term alone, as far as the index has it stored; else 0. It is
+ * stored for the idf and the lengths of one segment alone. */
 static uint32_t gpuir__stored_seed(const gpuir__cursor *c, const gpuir_query *q, size_t k) {
   unsigned s = 0;
-  if (!q->stored_bm25 || !c->list.seeds) return 0;
+  if (!q->stored_bm25 || !c->list.seeds || !gpuir__only(q->ix)) return 0;
   while (s < GPUIR__SEEDS && gpuir__seed_ranks[s] < k) s++;
   return s < GPUIR__SEEDS ? c->scorer.q * c->list.seeds[s] : 0;
 }
@@ -13465,12 +16460,16 @@ static uint32_t gpuir__tile_exclude(gpuir__engine *e, gpuir__tile *t, unsigned n
   return n;
 }
 
-/* Offers n candidates to the top-k. In a damaged file some may lie behind the last document. */
+/* Offers those of n candidates that are not deleted to the top-k. In a damaged file some may lie behind the last
+ * document. */
 static void gpuir__tile_offer(gpuir__engine *e, const gpuir__tile *t, uint32_t n) {
-  const uint64_t documents = e->ix->stat.documents;
+  const uint64_t documents = e->leaf.seg->stat.documents;
+  const gpuir__deleted *deleted = e->leaf.deleted;
+  const uint32_t base = e->leaf.base;
   uint32_t i;
   for (i = 0; i < n; i++)
-    if (t->candidates[i] < documents) gpuir__topk_push(&e->top, gpuir__key(t->sums[i], t->candidates[i]));
+    if (t->candidates[i] < documents && !(deleted && gpuir__deleted_has(deleted, t->candidates[i])))
+      gpuir__topk_push(&e->top, gpuir__key(t->sums[i], t->candidates[i] + base));
 }
 
 /* ============================================================================
@@ -13570,25 +16569,42 @@ static int gpuir__and_prepare(gpuir__engine *e, gpuir__and *x, unsigned npositiv
   return status ? status : gpuir__engine_look(e);
 }
 
+/* Makes the matches those n whose indices are kept[0..n). */
+static void gpuir__and_keep(gpuir__and *x, const uint32_t *kept, uint32_t n) {
+  uint32_t *docs = x->docs == x->other[0] ? x->other[1] : x->other[0], j;
+  unsigned t;
+  for (j = 0; j < n; j++) docs[j] = x->docs[kept[j]];
+  gpuir__pad(docs + n);
+  for (t = 0; x->where[0] && t < x->npositive; t++)
+    for (j = 0; j < n; j++) x->where[t][j] = x->where[t][kept[j]];
+  x->docs = docs;
+}
+
+/* Drops those of n matches that are deleted; returns how many stay. */
+static uint32_t gpuir__and_live(gpuir__and *x, const gpuir__deleted *deleted, uint32_t n) {
+  uint32_t kept[GPUIR__BLOCK_ROOM], live = 0, j;
+  for (j = 0; j < n; j++) {
+    kept[live] = j;
+    live += !gpuir__deleted_has(deleted, x->docs[j]);
+  }
+  if (live < n) gpuir__and_keep(x, kept, live);
+  return live;
+}
+
 /* Drops those of n matches that negated lists hold; returns how many stay. */
 static uint32_t gpuir__and_exclude(gpuir__engine *e, gpuir__and *x, uint32_t n) {
-  uint32_t kept[GPUIR__BLOCK_ROOM], held[GPUIR__BLOCK_ROOM], where[GPUIR__BLOCK_ROOM], j;
+  uint32_t kept[GPUIR__BLOCK_ROOM], held[GPUIR__BLOCK_ROOM], where[GPUIR__BLOCK_ROOM];
   gpuir__pass p;
-  unsigned i, t;
+  unsigned i;
   p.docs = held;
   p.from = x->from;
   p.where = where;
   p.spare = x->spare;
   for (i = x->npositive; i < e->ncursors && n; i++) {
-    uint32_t *docs = x->docs == x->other[0] ? x->other[1] : x->other[0];
     p.candidates = x->docs;
     p.m = n;
     n = gpuir__engine_absent(e, &e->operands[i], &p, kept);
-    for (j = 0; j < n; j++) docs[j] = x->docs[kept[j]];
-    gpuir__pad(docs + n);
-    for (t = 0; x->where[0] && t < x->npositive; t++)
-      for (j = 0; j < n; j++) x->where[t][j] = x->where[t][kept[j]];
-    x->docs = docs;
+    gpuir__and_keep(x, kept, n);
   }
   return n;
 }
@@ -13695,7 +16711,7 @@ static uint32_t gpuir__and_match_each(gpuir__engine *e, gpuir__and *x, uint32_t 
   return n;
 }
 
-/* Finds the matches among n candidates: docIDs that every list holds and no negated one does. */
+/* Finds the matches among n candidates: live documents that every list holds and no negated one does. */
 static uint32_t gpuir__and_match(gpuir__engine *e, gpuir__and *x, uint32_t n) {
   uint32_t j;
   for (j = 0; x->where[0] && j < n; j++) x->where[0][j] = j;
@@ -13705,7 +16721,8 @@ static uint32_t gpuir__and_match(gpuir__engine *e, gpuir__and *x, uint32_t n) {
   else
 #endif
     n = gpuir__and_match_each(e, x, n);
-  return n && x->npositive < e->ncursors ? gpuir__and_exclude(e, x, n) : n;
+  if (n && x->npositive < e->ncursors) n = gpuir__and_exclude(e, x, n);
+  return n && e->leaf.deleted ? gpuir__and_live(x, e->leaf.deleted, n) : n;
 }
 
 /* Fetches the frequencies, less one, of n of the matches in list i. */
@@ -13727,7 +16744,7 @@ static void gpuir__and_score(gpuir__engine *e, const gpuir__and *x, uint32_t n) 
   uint32_t sums[GPUIR__BLOCK_ROOM], values[GPUIR__BLOCK_ROOM];
   uint32_t threshold = gpuir__topk_threshold(&e->top), kept, j;
   unsigned i;
-  gpuir__prefetch_lengths(e->ix->lengths, x->docs, n);
+  gpuir__prefetch_lengths(e->leaf.seg->lengths, x->docs, n);
   for (j = 0; j < n; j++) {
     matches[j] = j;
     docs[j] = x->docs[j];
@@ -13747,7 +16764,7 @@ static void gpuir__and_score(gpuir__engine *e, const gpuir__and *x, uint32_t n) 
     }
     n = kept;
   }
-  for (j = 0; j < n; j++) gpuir__topk_push(&e->top, gpuir__key(sums[j], docs[j]));
+  for (j = 0; j < n; j++) gpuir__topk_push(&e->top, gpuir__key(sums[j], docs[j] + e->leaf.base));
 }
 
 /* Returns 1 if a driver block may hold a document of the top-k; *driver_threshold: what such a document's posting there
@@ -13786,6 +16803,754 @@ static int gpuir__eval_and(gpuir__engine *e, unsigned npositive, uint64_t *count
       gpuir__and_score(e, &x, n);
   }
   return GPUIR_OK;
+}
+
+/* ============================================================================
+ * [21b-phrases]  phrases and prefixes
+ *
+ * A phrase has no list. Where every posting is wanted, one is made: the documents that hold all its terms are found by
+ * [21-and], their positions compared, and what is left is a list like any other, with bounds, so that every evaluator
+ * takes it. A prefix's list is made by adding up its terms'. Where all terms of a query are required, phrases are not
+ * made into lists: gpuir__eval_phrases checks the positions of documents that hold all lists, and only of those that
+ * may still enter the top-k.
+ *
+ * A document's score for a phrase is bounded by what any member of the phrase would contribute with the phrase's
+ * weight, since the phrase is at most as frequent there as each of its terms; of these bounds the least is taken.
+ *
+ * Uses      [09b-positions], [20-engine], [21-and].
+ * Start at  gpuir__terms_open, gpuir__eval_phrases, gpuir__phrase_frequency.
+ * Tests     tests/unit/21b_phrases.c
+ * ==========================================================================*/
+
+/* ---- lists that are made ---- */
+
+static void gpuir__raw_decode(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t *out) {
+  (void)prev;
+  memcpy(out, s->bytes + (size_t)block * GPUIR__BLOCK * 4, (size_t)gpuir__block_count(s->n, block) * 4);
+}
+
+static uint32_t gpuir__raw_get(const gpuir__stream *s, uint32_t i) {
+  return gpuir__load32(s->bytes + (size_t)i * 4);
+}
+
+/* The "codecs" of made lists: numbers as they are. No file has them. */
+static const gpuir__codec gpuir__raw_docids = {
+    "raw", 0, 1, 4, GPUIR__P_NONE, 0, 0, NULL, NULL, NULL, gpuir__raw_decode, gpuir__raw_get, NULL};
+static const gpuir__codec gpuir__raw_freqs = {
+    "raw", 0, 0, 4, GPUIR__P_NONE, 0, 0, NULL, NULL, NULL, gpuir__raw_decode, gpuir__raw_get, NULL};
+
+/* A list in the making: docIDs ascend. */
+typedef struct gpuir__made {
+  gpuir__long *extent;
+  uint32_t *docs, *freqs; /* [posting] frequencies less one */
+  uint32_t *last;         /* [block] */
+  gpuir__pair *bounds;    /* [block] GPUIR__BLOCK_PAIRS */
+  uint32_t n;
+} gpuir__made;
+
+/* Makes room for a list of at most `most` postings for a term of the query. What is not used of it is not touched. */
+static int gpuir__made_open(gpuir__engine *e, unsigned term, uint64_t most, gpuir__made *m) {
+  const uint64_t blocks = most / GPUIR__BLOCK + 1, size = sizeof *m->extent + (2 * most + 2 * blocks) * 4;
+  uint8_t *at;
+  if (!e->rare.made)
+    e->rare.made = (gpuir__buf *)gpuir__alloc_zero(&e->a, GPUIR_MAX_TERMS * sizeof *e->rare.made);
+  at = e->rare.made && size < SIZE_MAX / 4 ? gpuir__buf_room(&e->a, &e->rare.made[term], (size_t)size) : NULL;
+  if (!at) return gpuir__engine_fail(e, GPUIR_E_NOMEM, "out of memory");
+  m->extent = (gpuir__long *)(void *)at;
+  m->docs = (uint32_t *)(void *)(at + sizeof *m->extent);
+  m->freqs = m->docs + most;
+  m->last = m->freqs + most;
+  m->bounds = (gpuir__pair *)(void *)(m->last + blocks);
+  m->n = 0;
+  return GPUIR_OK;
+}
+
+/* Takes the impacts of a list's postings, which bound them as those of a stored list do. 0, or why the search has to
+ * stop. */
+static int gpuir__made_bound(gpuir__engine *e, gpuir__made *m) {
+  const uint32_t *lengths = e->leaf.seg->lengths;
+  gpuir__front block, list;
+  uint32_t i;
+  gpuir__front_reset(&block);
+  gpuir__front_reset(&list);
+  for (i = 0; i < m->n; i++) {
+    gpuir__front_add(&block, gpuir__code_up(gpuir__min32(m->freqs[i], GPUIR__CAP) + 1),
+                     gpuir__code_down(lengths[m->docs[i]]));
+    if (i % GPUIR__BLOCK != GPUIR__BLOCK - 1 && i + 1 < m->n) continue;
+    m->last[i / GPUIR__BLOCK] = m->docs[i];
+    gpuir__front_take(&block, &list, m->bounds + (size_t)(i / GPUIR__BLOCK) * GPUIR__BLOCK_PAIRS,
+                      GPUIR__BLOCK_PAIRS);
+    if (gpuir__engine_worked(e, 1)) return e->stopped;
+  }
+  gpuir__front_take(&list, NULL, m->extent->pairs, GPUIR__LIST_PAIRS);
+  return GPUIR_OK;
+}
+
+/* Opens the made list, of one posting or more. */
+static int gpuir__made_close(gpuir__engine *e, gpuir__made *m, gpuir__list *l) {
+  const int status = gpuir__made_bound(e, m);
+  memset(l, 0, sizeof *l);
+  l->df = l->docs.n = l->freqs.n = m->n;
+  l->nblocks = (m->n - 1) / GPUIR__BLOCK + 1;
+  l->one_docid = m->docs[0];
+  l->one_tf = gpuir__min32(m->freqs[0], UINT32_MAX - 1) + 1;
+  l->last = l->docs.last = m->last;
+  l->bounds = (const uint32_t *)(const void *)m->bounds;
+  l->extent = m->extent;
+  l->docs.codec = &gpuir__raw_docids;
+  l->freqs.codec = &gpuir__raw_freqs;
+  l->docs.bytes = (const uint8_t *)m->docs;
+  l->freqs.bytes = (const uint8_t *)m->freqs;
+  l->docs.len = l->freqs.len = (uint64_t)m->n * 4;
+  l->docs.limit = (uint32_t)(e->leaf.seg->stat.documents - 1);
+  l->freqs.limit = UINT32_MAX;
+  l->docs.kernels = l->freqs.kernels = gpuir__codec_kernels_at(e->leaf.seg->simd);
+  return status;
+}
+
+/* ---- prefixes: the frequencies of many lists are added up ---- */
+
+/* Documents that are added up at a time. Their sums are 4 bytes each, which caches hold. */
+#define GPUIR__UNION_SHIFT 20u
+
+/* The sums of a window of documents, and a bit for each that has one. Both are zeros between windows. */
+typedef struct gpuir__union {
+  uint32_t *sums;
+  uint64_t *bits;
+  uint32_t size, low; /* documents of a window; the current one's first */
+  uint64_t postings;  /* of all lists */
+} gpuir__union;
+
+static int gpuir__union_open(gpuir__engine *e, gpuir__union *u) {
+  const uint64_t documents = e->leaf.seg->stat.documents, most = (uint64_t)1 << GPUIR__UNION_SHIFT;
+  gpuir__buf *buf = &e->rare.sums;
+  size_t need;
+  u->size = (uint32_t)((gpuir__min64(documents, most) + 63) & ~(uint64_t)63);
+  u->postings = 0;
+  need = (size_t)u->size * 4 + u->size / 8;
+  if (buf->cap < need) {
+    gpuir__buf_free(&e->a, buf);
+    if (!gpuir__buf_room(&e->a, buf, need)) return gpuir__engine_fail(e, GPUIR_E_NOMEM, "out of memory");
+    memset(buf->data, 0, buf->cap);
+  }
+  u->sums = (uint32_t *)(void *)buf->data;
+  u->bits = (uint64_t *)(void *)(buf->data + (size_t)u->size * 4);
+  return GPUIR_OK;
+}
+
+/* Adds a list's frequencies in the window. 0, or why the search has to stop. */
+static int gpuir__union_add(gpuir__engine *e, gpuir__union *u, const gpuir__list *l) {
+  uint32_t docs[GPUIR__BLOCK_ROOM], freqs[GPUIR__BLOCK_ROOM], block, i, n;
+  for (block = gpuir__list_find_block(l, 0, u->low); block < l->nblocks; block++) {
+    if (gpuir__engine_worked(e, 1)) return e->stopped;
+    n = gpuir__list_docs(l, block, docs);
+    gpuir__list_freqs(l, block, freqs);
+    e->info.blocks_decoded++;
+    for (i = 0; i < n; i++) {
+      const uint32_t d = docs[i] - u->low;
+      if (d >= u->size) continue;
+      u->sums[d] = gpuir__min32(u->sums[d] + gpuir__min32(freqs[i], GPUIR__CAP - 1) + 1, GPUIR__CAP);
+      u->bits[d >> 6] |= (uint64_t)1 << (d & 63);
+    }
+    if (n && docs[n - 1] >= u->low && docs[n - 1] - u->low >= u->size) break;
+  }
+  return GPUIR_OK;
+}
+
+/* Adds up the window that begins at document `low` of the lists [id, end). */
+static int gpuir__union_window(gpuir__engine *e, gpuir__union *u, const gpuir__query_term *t, uint32_t id,
+                               uint32_t end, uint32_t low) {
+  int status = GPUIR_OK;
+  u->low = low;
+  for (; id < end && !status; id++) {
+    gpuir__list l;
+    status = gpuir__list_open(e->leaf.seg, &e->a, id, &l);
+    if (status)
+      return gpuir__fail(&e->error, status, 0, "%s: cannot open a list of \"%.*s*\": %s", e->leaf.seg->path,
+                         t->len < 32 ? (int)t->len : 32, t->text, gpuir__list_why(e->leaf.seg, id, status));
+    if (!low) {
+      u->postings += l.df;
+      e->info.blocks_total += l.nblocks;
+    }
+    status = gpuir__union_add(e, u, &l);
+    gpuir__list_close(&e->a, &l);
+  }
+  return status;
+}
+
+/* Moves the window's documents to the list. */
+static void gpuir__union_take(gpuir__union *u, gpuir__made *m) {
+  uint32_t w;
+  for (w = 0; w < u->size / 64; w++) {
+    uint64_t left = u->bits[w];
+    for (; left; left &= left - 1) {
+      const uint32_t d = w * 64 + gpuir__ctz64(left);
+      m->docs[m->n] = u->low + d;
+      m->freqs[m->n++] = u->sums[d] - 1;
+      u->sums[d] = 0;
+    }
+    u->bits[w] = 0;
+  }
+}
+
+/* Makes the list of a prefix whose terms have the numbers [id, end) in the engine's leaf. */
+static int gpuir__prefix_make(gpuir__engine *e, const gpuir_query *q, unsigned term, uint32_t id,
+                              uint32_t end, gpuir__made *m) {
+  const uint64_t documents = e->leaf.seg->stat.documents;
+  uint64_t low;
+  gpuir__union u;
+  int status = gpuir__union_open(e, &u);
+  for (low = 0; low < documents && !status; low += u.size) {
+    status = gpuir__union_window(e, &u, &q->terms[term], id, end, (uint32_t)low);
+    if (!status && !low) status = gpuir__made_open(e, term, gpuir__min64(u.postings, documents), m);
+    if (!status) gpuir__union_take(&u, m);
+  }
+  if (status) gpuir__buf_free(&e->a, &e->rare.sums); /* it is not zeros any more */
+  return status;
+}
+
+/* ---- phrases: the positions of one document ---- */
+
+/* The block of a list in which postings' positions are looked for, from front to back. */
+typedef struct gpuir__place {
+  uint32_t freqs[GPUIR__BLOCK_ROOM]; /* less one */
+  gpuir__positions positions;
+  uint64_t gap;     /* number of the first gap of: */
+  uint32_t posting; /* index in the block */
+  uint32_t block;   /* GPUIR__NO_TERM: none */
+} gpuir__place;
+
+/* One token of a phrase on its way through a document. */
+typedef struct gpuir__token_walk {
+  gpuir__occurrences o;
+  uint32_t position; /* the current one; GPUIR_END behind the last */
+  uint32_t offset;   /* of the token in the phrase */
+  uint32_t freq;     /* less one */
+} gpuir__token_walk;
+
+/* Counts a chunk of gaps, or as many widths, and looks after some whether the search has to stop. */
+static inline int gpuir__engine_chunk(gpuir__engine *e) {
+  if (GPUIR__LIKELY(++e->rare.chunks < GPUIR__SKIP_CHUNKS / GPUIR__CHUNK)) return GPUIR_OK;
+  e->rare.chunks = 0;
+  return gpuir__engine_look(e);
+}
+
+/* Begins to walk the positions of posting number `at` of a list, in a document of `length` tokens. 0, or why the search
+ * has to stop. */
+static int gpuir__place_find(gpuir__engine *e, gpuir__place *p, const gpuir__list *l, uint32_t at,
+                             uint32_t length, gpuir__token_walk *t) {
+  const uint32_t block = at / GPUIR__BLOCK, posting = at % GPUIR__BLOCK;
+  if (p->block != block || p->posting > posting) {
+    gpuir__list_freqs(l, block, p->freqs);
+    gpuir__positions_open(&p->positions, l, block, p->freqs, gpuir__list_block_len(l, block));
+    p->block = block;
+    p->posting = 0;
+    p->gap = 0;
+    if (gpuir__engine_worked(e, 1)) return e->stopped;
+  }
+  for (; p->posting < posting; p->posting++) p->gap += (uint64_t)p->freqs[p->posting] + 1;
+  while (GPUIR__UNLIKELY(!gpuir__positions_seek(&p->positions, p->gap)))
+    if (gpuir__engine_look(e)) return e->stopped;
+  gpuir__occurrences_open(&t->o, &p->positions, p->gap, p->freqs[posting], length);
+  t->freq = p->freqs[posting];
+  t->position = gpuir__occurrences_next(&t->o);
+  return GPUIR_OK;
+}
+
+/* Moves a token to its first position >= `to`; returns it. Stops at GPUIR_END when the search has to. */
+static inline uint32_t gpuir__token_seek(gpuir__engine *e, gpuir__token_walk *t, uint64_t to) {
+  while (t->position < to && t->position != GPUIR_END) {
+    if (GPUIR__UNLIKELY(!t->o.here) && gpuir__engine_chunk(e)) return t->position = GPUIR_END;
+    t->position = gpuir__occurrences_next(&t->o);
+  }
+  return t->position;
+}
+
+/* Counts where the n >= 2 tokens stand one behind the other, or, with only_one, looks whether they do. The first of
+ * them leads: the others follow to where its position would want them. */
+static uint32_t gpuir__tokens_meet(gpuir__engine *e, gpuir__token_walk *t, unsigned n, int only_one) {
+  uint32_t met = 0;
+  unsigned j = 0;
+  uint64_t begin = 0; /* the least place of the phrase that may be one */
+  for (;;) {
+    const uint32_t first = gpuir__token_seek(e, &t[0], begin + t[0].offset);
+    if (first == GPUIR_END) return met;
+    begin = first - t[0].offset;
+    for (j = 1; j < n; j++) {
+      const uint32_t at = gpuir__token_seek(e, &t[j], begin + t[j].offset);
+      if (at == GPUIR_END) return met;
+      if (at == begin + t[j].offset) continue;
+      begin = at - t[j].offset;
+      break;
+    }
+    if (j < n) continue;
+    met++;
+    if (only_one) return met;
+    begin++;
+  }
+}
+
+/* A term of a query all of whose terms are required: a phrase, or a list of its own. */
+typedef struct gpuir__clause {
+  const gpuir__query_term *term;
+  gpuir__scorer scorer;
+  uint32_t bound;                /* the most it can contribute */
+  unsigned n;                    /* tokens of a phrase; 1: a list */
+  uint8_t list[GPUIR_MAX_TERMS]; /* [token] number of its list */
+} gpuir__clause;
+
+/* All lists must hold a document, and each phrase must stand in it. Lists have the numbers of their cursors. */
+typedef struct gpuir__phrases {
+  gpuir__engine *e;
+  gpuir__and and_;
+  unsigned nlists, nclauses, nphrases; /* phrases are the last clauses */
+  gpuir__place *places;                /* [list] */
+  unsigned rank[GPUIR_MAX_TERMS];      /* [list] its number from short to long: see gpuir__and */
+  float whole[GPUIR_MAX_TERMS];        /* [list] the saturation that bounds it */
+  float here[GPUIR_MAX_TERMS];         /* [list] the same within the documents of the driver block */
+  uint32_t chosen[GPUIR__BLOCK_ROOM];  /* [candidate] index in the driver block */
+  gpuir__clause clauses[GPUIR_MAX_TERMS];
+} gpuir__phrases;
+
+/* Returns the index in a list of a match of the driver block. */
+static inline uint32_t gpuir__phrases_at(const gpuir__phrases *p, unsigned list, uint32_t match) {
+  const gpuir__and *x = &p->and_;
+  const unsigned i = p->rank[list];
+  return i ? x->where[i][match] : x->block * GPUIR__BLOCK + p->chosen[x->where[0][match]];
+}
+
+/* Returns how often a phrase stands in a match; with only_one 1 at most. Rare tokens come first. 0 also when the search
+ * has to stop. */
+static uint32_t gpuir__phrase_frequency(gpuir__phrases *p, const gpuir__clause *c, uint32_t match,
+                                        uint32_t length, int only_one) {
+  gpuir__token_walk tokens[GPUIR_MAX_TERMS], t;
+  unsigned i, j;
+  for (i = 0; i < c->n; i++) {
+    const unsigned list = c->list[i];
+    if (gpuir__place_find(p->e, &p->places[list], &p->e->cursors[list].list,
+                          gpuir__phrases_at(p, list, match), length, &t))
+      return 0;
+    t.offset = i;
+    for (j = i; j && tokens[j - 1].freq > t.freq; j--) tokens[j] = tokens[j - 1];
+    tokens[j] = t;
+  }
+  i = gpuir__tokens_meet(p->e, tokens, c->n, only_one);
+  return p->e->stopped ? 0 : i;
+}
+
+/* ---- phrases: the documents of a block ---- */
+
+/* Bounds what a clause adds by the saturations of lists. */
+static uint32_t gpuir__clause_bound(const gpuir__clause *c, const float *saturation) {
+  float least = saturation[c->list[0]];
+  unsigned i;
+  for (i = 1; i < c->n; i++)
+    if (saturation[c->list[i]] < least) least = saturation[c->list[i]];
+  return gpuir__bound(c->scorer.weight, least, c->scorer.q);
+}
+
+/* Bounds the saturations of a list in any document from lo to hi, by its blocks there, which are sought from *at on. */
+static float gpuir__range_saturation(const gpuir__phrases *p, unsigned list, uint32_t lo, uint32_t hi,
+                                     uint32_t *at) {
+  const gpuir__list *l = &p->e->cursors[list].list;
+  uint32_t block;
+  float most = 0;
+  *at = gpuir__list_find_block(l, *at, lo);
+  for (block = *at; block < l->nblocks; block++) {
+    const float s = gpuir__block_saturation(p->e->saturation, l->bounds[block]);
+    if (block - *at == GPUIR__OVERLAP) return p->whole[list];
+    if (s > most) most = s;
+    if (l->last[block] >= hi) break;
+  }
+  return most;
+}
+
+/* Bounds the saturations of all lists in the driver block's documents. */
+static void gpuir__phrases_look(gpuir__phrases *p, uint32_t block) {
+  gpuir__and *x = &p->and_;
+  const gpuir__list *driver = &p->e->cursors[x->order[0]].list;
+  const uint32_t lo = block ? driver->last[block - 1] + 1 : 0, hi = driver->last[block];
+  unsigned i;
+  p->here[x->order[0]] = gpuir__block_saturation(p->e->saturation, driver->bounds[block]);
+  for (i = 1; i < p->nlists; i++) {
+    const unsigned list = x->order[i];
+    const gpuir__list *l = &p->e->cursors[list].list;
+    p->here[list] = l->bounds && l->nblocks / GPUIR__OVERLAP <= driver->nblocks
+                        ? gpuir__range_saturation(p, list, lo, hi, &x->overlap[i])
+                        : p->whole[list];
+  }
+}
+
+/* Returns 0 if no document of a driver block can enter the top-k, otherwise 1. *least: the frequency, less one, that
+ * the driver's posting must have. */
+static int gpuir__phrases_is_wanted(gpuir__phrases *p, uint32_t block, uint32_t *least) {
+  const unsigned driver = p->and_.order[0];
+  const gpuir__list *l = &p->e->cursors[driver].list;
+  const uint32_t threshold = gpuir__topk_threshold(&p->e->top);
+  uint32_t sum = 0, bound;
+  unsigned i, j;
+  *least = 0;
+  if (!l->bounds || threshold <= 1) return 1;
+  gpuir__phrases_look(p, block);
+  for (i = 0; i < p->nclauses; i++) sum += gpuir__clause_bound(&p->clauses[i], p->here);
+  if (sum < threshold) return 0;
+  for (i = 0; i < p->nclauses; i++) {
+    const gpuir__clause *c = &p->clauses[i];
+    for (j = 0; j < c->n && c->list[j] != driver; j++) {}
+    if (j == c->n) continue;
+    bound = sum - gpuir__clause_bound(c, p->here); /* what all others add */
+    if (threshold > bound)
+      *least = gpuir__max32(*least, gpuir__least_frequency(&c->scorer, l->bounds[block], threshold - bound));
+  }
+  return 1;
+}
+
+/* Takes the documents of a driver block whose frequency reaches `least` as candidates; returns their number. */
+static uint32_t gpuir__phrases_candidates(gpuir__phrases *p, uint32_t block, uint32_t least) {
+  gpuir__and *x = &p->and_;
+  gpuir__cursor *driver = &p->e->cursors[x->order[0]];
+  uint32_t i, n = 0;
+  gpuir__cursor_load(driver, block);
+  x->block = block;
+  x->docs = driver->docs;
+  if (!least) {
+    for (i = 0; i < driver->n; i++) p->chosen[i] = i;
+    return driver->n;
+  }
+  gpuir__cursor_freqs(driver);
+  for (i = 0; i < driver->n; i++) {
+    x->chosen[n] = driver->docs[i];
+    p->chosen[n] = i;
+    n += driver->values[i] >= least;
+  }
+  gpuir__pad(x->chosen + n);
+  x->docs = x->chosen;
+  return n;
+}
+
+/* Fetches the frequencies, less one, of n matches: a list's, or the least of a phrase's terms. */
+static void gpuir__clause_freqs(const gpuir__phrases *p, const gpuir__clause *c, const uint32_t *matches,
+                                uint32_t n, uint32_t *freqs) {
+  uint32_t at[GPUIR__BLOCK_ROOM], other[GPUIR__BLOCK_ROOM], j;
+  unsigned i, before;
+  for (i = 0; i < c->n; i++) {
+    for (before = 0; before < i && c->list[before] != c->list[i]; before++) {}
+    if (before < i) continue; /* the term stands in the phrase more than once */
+    for (j = 0; j < n; j++) at[j] = gpuir__phrases_at(p, c->list[i], matches[j]);
+    gpuir__list_freqs_at(&p->e->cursors[c->list[i]].list, at, n, i ? other : freqs);
+    for (j = 0; i && j < n; j++) freqs[j] = gpuir__min32(freqs[j], other[j]);
+  }
+}
+
+/* The matches of a driver block while they are scored. */
+typedef struct gpuir__matches {
+  uint32_t n;
+  uint32_t docs[GPUIR__BLOCK_ROOM], index[GPUIR__BLOCK_ROOM]; /* index: among the matches of gpuir__and */
+  uint32_t sums[GPUIR__BLOCK_ROOM], freqs[GPUIR__BLOCK_ROOM], values[GPUIR__BLOCK_ROOM];
+} gpuir__matches;
+
+/* Keeps match j as number `to`. */
+static inline void gpuir__matches_keep(gpuir__matches *m, uint32_t to, uint32_t j) {
+  m->docs[to] = m->docs[j];
+  m->index[to] = m->index[j];
+  m->sums[to] = m->sums[j];
+  m->freqs[to] = m->freqs[j];
+}
+
+/* Drops the matches in which a phrase does not stand, and puts its frequencies, less one, in place of the bounds that
+ * freqs[] has. A match that could not enter with these, given what the other clauses can add, is not looked at. */
+static void gpuir__matches_check(gpuir__phrases *p, const gpuir__clause *c, gpuir__matches *m,
+                                 uint32_t others, uint32_t threshold) {
+  const uint32_t *lengths = p->e->leaf.seg->lengths;
+  uint32_t j, kept = 0;
+  for (j = 0; j < m->n && !p->e->stopped; j++) {
+    const uint32_t bound = m->values[j] + (m->values[j] >> 21) + 2 * c->scorer.q;
+    uint32_t tf;
+    if (m->sums[j] + bound + others < threshold) continue;
+    tf = gpuir__phrase_frequency(p, c, m->index[j], lengths[m->docs[j]], 0);
+    if (!tf) continue;
+    gpuir__matches_keep(m, kept, j);
+    m->freqs[kept++] = tf - 1;
+  }
+  m->n = p->e->stopped ? 0 : kept;
+}
+
+/* Scores n matches of a driver block, clause by clause, and offers them to the top-k. */
+static void gpuir__phrases_score(gpuir__phrases *p, uint32_t n) {
+  gpuir__engine *e = p->e;
+  const uint32_t threshold = gpuir__topk_threshold(&e->top);
+  uint32_t others = 0, j, kept;
+  gpuir__matches m;
+  unsigned i;
+  gpuir__prefetch_lengths(e->leaf.seg->lengths, p->and_.docs, n);
+  for (m.n = 0; m.n < n; m.n++) {
+    m.index[m.n] = m.n;
+    m.docs[m.n] = p->and_.docs[m.n];
+    m.sums[m.n] = 0;
+  }
+  for (i = 0; i < p->nclauses; i++) others += p->clauses[i].bound;
+  for (i = 0; i < p->nclauses && m.n; i++) {
+    const gpuir__clause *c = &p->clauses[i];
+    others -= c->bound;
+    gpuir__clause_freqs(p, c, m.index, m.n, m.freqs);
+    c->scorer.score(&c->scorer, m.docs, m.freqs, m.n, m.values);
+    if (c->n > 1) {
+      gpuir__matches_check(p, c, &m, others, threshold);
+      c->scorer.score(&c->scorer, m.docs, m.freqs, m.n, m.values);
+    }
+    e->info.postings_scored += m.n;
+    for (j = kept = 0; j < m.n; j++) {
+      if (m.sums[j] + m.values[j] + others < threshold) continue;
+      m.sums[j] += m.values[j];
+      gpuir__matches_keep(&m, kept++, j);
+    }
+    m.n = kept;
+  }
+  for (j = 0; j < m.n; j++) gpuir__topk_push(&e->top, gpuir__key(m.sums[j], m.docs[j] + e->leaf.base));
+}
+
+/* Counts those of n matches in which each phrase stands. */
+static uint64_t gpuir__phrases_count(gpuir__phrases *p, uint32_t n) {
+  const uint32_t *lengths = p->e->leaf.seg->lengths;
+  uint64_t count = 0;
+  uint32_t j;
+  unsigned i;
+  for (j = 0; j < n && !p->e->stopped; j++) {
+    for (i = p->nclauses - p->nphrases; i < p->nclauses; i++)
+      if (!gpuir__phrase_frequency(p, &p->clauses[i], j, lengths[p->and_.docs[j]], 1)) break;
+    count += i == p->nclauses;
+  }
+  return count;
+}
+
+/* ---- phrases: evaluation ---- */
+
+/* Prepares lists and places; the clauses are there, and their lists' cursors are the first. */
+static int gpuir__phrases_prepare(gpuir__phrases *p) {
+  gpuir__engine *e = p->e;
+  unsigned i;
+  int status = gpuir__and_prepare(e, &p->and_, p->nlists, 1);
+  if (status) return status;
+  e->rare.places.len = 0;
+  p->places = (gpuir__place *)(void *)gpuir__buf_room(&e->a, &e->rare.places, p->nlists * sizeof *p->places);
+  if (!p->places) return gpuir__engine_fail(e, GPUIR_E_NOMEM, "out of memory");
+  for (i = 0; i < p->nlists; i++) {
+    p->places[i].block = GPUIR__NO_TERM;
+    p->rank[p->and_.order[i]] = i;
+    p->whole[i] = gpuir__list_saturation(e->saturation, &e->cursors[i].list);
+  }
+  for (i = 0; i < p->nclauses; i++) p->clauses[i].bound = gpuir__clause_bound(&p->clauses[i], p->whole);
+  return GPUIR_OK;
+}
+
+/* Makes a clause of a term whose list, or a phrase of which a token's list, has number `list`. */
+static void gpuir__clause_make(gpuir__phrases *p, const gpuir_query *q, const gpuir__query_term *t,
+                               unsigned list) {
+  gpuir__clause *c = &p->clauses[p->nclauses++];
+  c->term = t;
+  c->n = 1;
+  c->list[0] = (uint8_t)list;
+  c->scorer.lengths = p->e->leaf.seg->lengths;
+  c->scorer.norm = q->norm;
+  c->scorer.weight = t->weight;
+  c->scorer.q = t->q;
+  c->scorer.score = p->e->score;
+}
+
+/* Makes a clause of a phrase, and opens the lists of those of its terms that member_list[] does not have yet. *missing
+ * becomes 1 if the leaf lacks one. */
+static int gpuir__clause_phrase(gpuir__phrases *p, const gpuir_query *q, size_t leaf,
+                                const gpuir__query_term *t, uint8_t *member_list, int *missing) {
+  gpuir__engine *e = p->e;
+  unsigned i;
+  gpuir__clause_make(p, q, t, 0);
+  p->nphrases++;
+  for (i = 0; i < t->tokens; i++) {
+    const unsigned member = q->phrases->tokens[t->first + i];
+    const uint32_t id = gpuir__query_member_id(q, leaf, member);
+    int status;
+    if (id == GPUIR__NO_TERM) {
+      *missing = 1;
+      return GPUIR_OK;
+    }
+    if (member_list[member] == UINT8_MAX) {
+      status = gpuir__engine_open_list(e, &q->phrases->members[member], id);
+      if (status) return status;
+      member_list[member] = (uint8_t)e->ncursors;
+      gpuir__engine_add(e, q, &q->phrases->members[member]);
+      p->nlists++;
+    }
+    p->clauses[p->nclauses - 1].list[i] = member_list[member];
+  }
+  p->clauses[p->nclauses - 1].n = t->tokens;
+  return GPUIR_OK;
+}
+
+/* Moves what a phrase's matches in a block are to a list. */
+static void gpuir__phrase_take(gpuir__phrases *p, uint32_t n, gpuir__made *m) {
+  const uint32_t *lengths = p->e->leaf.seg->lengths;
+  uint32_t j;
+  for (j = 0; j < n && !p->e->stopped; j++) {
+    const uint32_t doc = p->and_.docs[j], tf = gpuir__phrase_frequency(p, p->clauses, j, lengths[doc], 0);
+    m->docs[m->n] = doc;
+    m->freqs[m->n] = tf - 1;
+    m->n += tf > 0;
+  }
+}
+
+/* Makes a phrase's list, of cursors that begin at e->cursors[0]. */
+static int gpuir__phrase_make_alone(gpuir__engine *e, const gpuir_query *q, size_t leaf, unsigned term,
+                                    gpuir__made *m) {
+  uint8_t member_list[GPUIR_MAX_TERMS];
+  gpuir__phrases p;
+  uint32_t block, n;
+  int status, missing = 0;
+  memset(member_list, UINT8_MAX, sizeof member_list);
+  p.e = e;
+  p.nlists = p.nclauses = p.nphrases = 0;
+  status = gpuir__clause_phrase(&p, q, leaf, &q->terms[term], member_list, &missing);
+  m->n = 0;
+  if (status || missing) return status;
+  status = gpuir__phrases_prepare(&p);
+  if (!status) status = gpuir__made_open(e, term, e->cursors[p.and_.order[0]].list.df, m);
+  for (block = 0; !status && block < e->cursors[p.and_.order[0]].list.nblocks; block++) {
+    if (gpuir__engine_worked(e, 1)) return e->stopped;
+    n = gpuir__and_match(e, &p.and_, gpuir__phrases_candidates(&p, block, 0));
+    if (!e->stopped) gpuir__phrase_take(&p, n, m);
+    status = e->stopped;
+  }
+  return status;
+}
+
+/* Makes a phrase's list. Its terms' cursors are opened behind room for those of the query's terms, and closed. */
+static int gpuir__phrase_make(gpuir__engine *e, const gpuir_query *q, size_t leaf, unsigned term,
+                              gpuir__made *m) {
+  const unsigned ncursors = e->ncursors, aside = q->n + q->phrases->nmembers;
+  int status;
+  e->cursors += aside;
+  e->operands += aside;
+#ifndef GPUIR_NO_LAB
+  if (e->prepared) e->prepared += aside;
+#endif
+  e->ncursors = 0;
+  status = gpuir__phrase_make_alone(e, q, leaf, term, m);
+  gpuir__engine_reset(e);
+  e->cursors -= aside;
+  e->operands -= aside;
+#ifndef GPUIR_NO_LAB
+  if (e->prepared) e->prepared -= aside;
+#endif
+  e->ncursors = ncursors;
+  return status;
+}
+
+/* Opens the list of a term, which may have to be made, behind the cursors that are open; without one in the leaf it
+ * opens none. */
+static int gpuir__term_open(gpuir__engine *e, const gpuir_query *q, size_t leaf, unsigned term) {
+  const gpuir__query_term *t = &q->terms[term];
+  const uint32_t id = t->kind == GPUIR__PHRASE ? 0 : gpuir__query_id(q, leaf, term);
+  gpuir__made m;
+  int status;
+  e->rare.cursor_of[term] = GPUIR__NO_TERM;
+  if (!t->df || id == GPUIR__NO_TERM) return GPUIR_OK;
+  if (t->kind == GPUIR__WORD || (t->kind == GPUIR__PREFIX && gpuir__query_end(q, leaf, term) == id + 1)) {
+    status = gpuir__engine_open_list(e, t, id);
+  } else {
+    status = t->kind == GPUIR__PHRASE
+                 ? gpuir__phrase_make(e, q, leaf, term, &m)
+                 : gpuir__prefix_make(e, q, term, id, gpuir__query_end(q, leaf, term), &m);
+    if (!status && !m.n) return GPUIR_OK;
+    if (!status) status = gpuir__made_close(e, &m, &e->cursors[e->ncursors].list);
+  }
+  if (status) return status;
+  e->rare.cursor_of[term] = e->ncursors;
+  gpuir__engine_add(e, q, t);
+  return GPUIR_OK;
+}
+
+/* Turns to a leaf with room for the cursors of a query with phrases. */
+static int gpuir__phrases_turn(gpuir__engine *e, const gpuir_query *q, size_t leaf) {
+  return gpuir__engine_turn(e, q, leaf, q->n + (q->phrases ? 2 * q->phrases->nmembers : 0));
+}
+
+/* Turns to a leaf: opens a cursor on each term of the query that it has, positive ones first (in the query's order);
+ * *npositive is their number. */
+static int gpuir__terms_open(gpuir__engine *e, const gpuir_query *q, size_t leaf, unsigned *npositive) {
+  unsigned i;
+  int status;
+  if (!q->nphrases && !q->nprefixes) return gpuir__engine_open(e, q, leaf, npositive);
+  status = gpuir__phrases_turn(e, q, leaf);
+  *npositive = 0;
+  for (i = 0; i < q->n && !status; i++) {
+    const unsigned before = e->ncursors;
+    status = gpuir__term_open(e, q, leaf, i);
+    *npositive += e->ncursors > before && !q->terms[i].negated;
+  }
+  return status;
+}
+
+/* Lets phrases use the list of a word that is one of their terms: there are never more lists than distinct terms. */
+static void gpuir__phrases_share(const gpuir_query *q, size_t leaf, unsigned term, unsigned list,
+                                 uint8_t *member_list) {
+  unsigned i;
+  for (i = 0; i < q->phrases->nmembers; i++)
+    if (gpuir__query_member_id(q, leaf, i) == gpuir__query_id(q, leaf, term)) member_list[i] = (uint8_t)list;
+}
+
+/* Opens the lists of a query all of whose terms are required, phrases' terms among them, and those that exclude.
+ * *missing becomes 1 if the leaf lacks one. */
+static int gpuir__phrases_open(gpuir__phrases *p, gpuir__engine *e, const gpuir_query *q, size_t leaf,
+                               int *missing) {
+  uint8_t member_list[GPUIR_MAX_TERMS];
+  unsigned i;
+  int status = gpuir__phrases_turn(e, q, leaf);
+  memset(member_list, UINT8_MAX, sizeof member_list);
+  p->e = e;
+  p->nlists = p->nclauses = p->nphrases = 0;
+  for (i = 0; i < q->npositive && !status && !*missing; i++) {
+    if (q->terms[i].kind == GPUIR__PHRASE) continue;
+    status = gpuir__term_open(e, q, leaf, i);
+    *missing = e->ncursors == p->nlists;
+    if (q->terms[i].kind == GPUIR__WORD) gpuir__phrases_share(q, leaf, i, p->nlists, member_list);
+    gpuir__clause_make(p, q, &q->terms[i], p->nlists++);
+  }
+  for (i = 0; i < q->npositive && !status && !*missing; i++)
+    if (q->terms[i].kind == GPUIR__PHRASE)
+      status = gpuir__clause_phrase(p, q, leaf, &q->terms[i], member_list, missing);
+  for (i = q->npositive; i < q->n && !status && !*missing; i++) status = gpuir__term_open(e, q, leaf, i);
+  return status;
+}
+
+/* Returns 1 if a query in a mode is one for gpuir__eval_phrases: it has phrases, and all of its terms are required. */
+static int gpuir__phrases_are_required(const gpuir__engine *e, const gpuir_query *q, int mode) {
+  unsigned i;
+  if (!q->nphrases || e->evaluator == GPUIR_EVAL_EXHAUSTIVE || (mode == GPUIR_OR && q->npositive > 1))
+    return 0;
+  for (i = 0; i < q->npositive; i++)
+    if (q->terms[i].kind == GPUIR__PHRASE) return 1;
+  return 0;
+}
+
+/* Evaluates a query with phrases all of whose terms are required, in one leaf; with `count`, only counts matches. */
+static int gpuir__eval_phrases(gpuir__engine *e, const gpuir_query *q, size_t leaf, uint64_t *count) {
+  gpuir__phrases p;
+  uint32_t block, least = 0, n;
+  int missing = 0, status = gpuir__phrases_open(&p, e, q, leaf, &missing);
+  if (status || missing) return status;
+  status = gpuir__phrases_prepare(&p);
+  for (block = 0; !status && block < e->cursors[p.and_.order[0]].list.nblocks; block++) {
+    if (gpuir__engine_worked(e, 1)) return e->stopped;
+    if (!count && !gpuir__phrases_is_wanted(&p, block, &least)) continue;
+    n = gpuir__phrases_candidates(&p, block, least);
+    n = n ? gpuir__and_match(e, &p.and_, n) : 0;
+    if (e->stopped) return e->stopped;
+    if (count)
+      *count += n ? gpuir__phrases_count(&p, n) : 0;
+    else if (n)
+      gpuir__phrases_score(&p, n);
+    status = e->stopped;
+  }
+  return status;
 }
 
 /* ============================================================================
@@ -13874,12 +17639,17 @@ static int gpuir__or_bound_blocks(gpuir__or *o, gpuir__or_term *t) {
   return GPUIR_OK;
 }
 
-/* Returns the k-th greatest contribution of a list decoded up front, or 0, by the heap that the search will use. */
-static uint32_t gpuir__or_kth(gpuir__topk *top, const gpuir_allocator *a, const gpuir__or_term *t, size_t k) {
+/* Returns the k-th greatest contribution to a live document of a list decoded up front, or 0, by the heap that the
+ * search will use: it is empty. */
+static uint32_t gpuir__or_kth(gpuir__engine *e, const gpuir__or_term *t, size_t k) {
+  const gpuir__deleted *deleted = e->leaf.deleted;
+  gpuir__topk *top = &e->top;
   uint32_t i, df = t->cursor->list.df;
-  if (k > df || gpuir__topk_start(a, top, k, 0)) return 0;
-  for (i = 0; i < df; i++) gpuir__topk_push(top, gpuir__key(t->values[i], i));
-  return (uint32_t)(top->heap[0] >> 32);
+  if (k > df || gpuir__topk_start(&e->a, top, k, 0)) return 0;
+  for (i = 0; i < df; i++)
+    if (!deleted || !gpuir__deleted_has(deleted, t->docs[i]))
+      gpuir__topk_push(top, gpuir__key(t->values[i], i));
+  return top->n == k ? (uint32_t)(top->heap[0] >> 32) : 0;
 }
 
 /* Returns a score that at least k documents reach: some term's k-th greatest contribution. 0 if there are negated
@@ -13890,8 +17660,7 @@ static uint32_t gpuir__or_seed(const gpuir__or *o, const gpuir_query *q, size_t 
   if (o->e->ncursors > o->n) return 0;
   for (i = 0; i < o->n; i++) {
     const gpuir__or_term *t = &o->terms[i];
-    best = gpuir__max32(
-        best, t->docs ? gpuir__or_kth(&o->e->top, &o->e->a, t, k) : gpuir__stored_seed(t->cursor, q, k));
+    best = gpuir__max32(best, t->docs ? gpuir__or_kth(o->e, t, k) : gpuir__stored_seed(t->cursor, q, k));
   }
   return best;
 }
@@ -13936,7 +17705,7 @@ static inline uint32_t gpuir__or_count_up_front(const gpuir__or *o, const gpuir_
 /* Scores n postings of a list, docIDs docs[] and frequencies in the tile's freqs[]. */
 static void gpuir__or_score(gpuir__or *o, const gpuir__cursor *c, const uint32_t *docs, uint32_t n,
                             uint32_t *values) {
-  gpuir__prefetch_lengths(o->e->ix->lengths, docs, n);
+  gpuir__prefetch_lengths(o->e->leaf.seg->lengths, docs, n);
   c->scorer.score(&c->scorer, docs, o->tile.freqs, n, values);
   o->e->info.postings_scored += n;
 }
@@ -13952,7 +17721,7 @@ static void gpuir__or_add_blocks(gpuir__or *o, gpuir__or_term *t, uint32_t tile,
     if (gpuir__engine_worked(o->e, 1)) return;
     gpuir__cursor_load(c, block);
     if (c->kind != GPUIR__VALUES_SCORES) {
-      gpuir__prefetch_lengths(o->e->ix->lengths, c->docs, c->n);
+      gpuir__prefetch_lengths(o->e->leaf.seg->lengths, c->docs, c->n);
       gpuir__cursor_score(c);
       o->e->info.postings_scored += c->n;
     }
@@ -14109,7 +17878,7 @@ static int gpuir__or_term_open(gpuir__or *o, unsigned i) {
 
 /* Lays out the scratch arrays and bounds the tiles; each positive cursor becomes a term. */
 static int gpuir__or_prepare(gpuir__or *o, gpuir__engine *e, unsigned npositive) {
-  const uint64_t documents = e->ix->stat.documents;
+  const uint64_t documents = e->leaf.seg->stat.documents;
   uint32_t shift = GPUIR__TILE_SHIFT;
   size_t up_front = 0;
   unsigned i;
@@ -14136,8 +17905,12 @@ static int gpuir__eval_or(gpuir__engine *e, const gpuir_query *q, unsigned nposi
   gpuir__or o;
   int status = gpuir__or_prepare(&o, e, npositive);
   if (status) return status;
-  status = gpuir__topk_start(&e->a, &e->top, k, gpuir__or_seed(&o, q, k));
-  if (status) return gpuir__engine_fail(e, status, "out of memory");
+  if (!e->top
+           .n) { /* the first segment with a hit: afterwards the heap has the threshold, and is no scratch */
+    const uint32_t seed = gpuir__or_seed(&o, q, k);
+    status = gpuir__topk_start(&e->a, &e->top, k, seed);
+    if (status) return gpuir__engine_fail(e, status, "out of memory");
+  }
   e->info.tiles_total += o.tiles;
   n = gpuir__or_first_tiles(&o, best);
   for (i = 0; i < n && !status; i++) status = gpuir__or_tile(&o, best[i]);
@@ -14201,7 +17974,7 @@ static void gpuir__exhaustive_add(gpuir__exhaustive *x, const uint32_t *docs, co
 static uint32_t gpuir__exhaustive_block(gpuir__exhaustive *x, gpuir__cursor *c, uint32_t block) {
   gpuir__engine *e = x->e;
   gpuir__cursor_load(c, block);
-  if (!x->dense) gpuir__prefetch_lengths(e->ix->lengths, c->docs, c->n);
+  if (!x->dense) gpuir__prefetch_lengths(e->leaf.seg->lengths, c->docs, c->n);
   gpuir__cursor_score(c);
   e->info.postings_scored += c->n;
   c->pos = 0;
@@ -14224,10 +17997,10 @@ static uint32_t gpuir__exhaustive_list(gpuir__exhaustive *x, gpuir__cursor *c, u
 /* Prefetches the i-th of n parts of the lengths that the tile behind docID `high` needs, so that they arrive while this
  * tile is worked on. */
 static void gpuir__exhaustive_prefetch(const gpuir__exhaustive *x, uint32_t high, unsigned i, unsigned n) {
-  const gpuir_index *ix = x->e->ix;
+  const gpuir__segment *seg = x->e->leaf.seg;
   uint64_t size = (uint64_t)1 << x->tile.shift, low = (uint64_t)high + 1;
   uint64_t at = low + size * i / n, end = low + size * (i + 1) / n;
-  for (; at < end && at < ix->stat.documents; at += GPUIR__DENSE) __builtin_prefetch(ix->lengths + at);
+  for (; at < end && at < seg->stat.documents; at += GPUIR__DENSE) __builtin_prefetch(seg->lengths + at);
 }
 
 /* Scores one tile. 0, or why the search has to stop. */
@@ -14260,7 +18033,7 @@ static int gpuir__exhaustive_prepare(gpuir__exhaustive *x, gpuir__engine *e, uns
   x->matched = all ? (uint8_t *)(void *)gpuir__carve(e, size / 4) : NULL;
   if (x->matched) memset(x->matched, 0, size);
   for (i = 0; i < npositive; i++) postings += e->cursors[i].list.df;
-  x->dense = !all && postings >= e->ix->stat.documents / GPUIR__DENSE;
+  x->dense = !all && postings >= e->leaf.seg->stat.documents / GPUIR__DENSE;
   for (i = 0; i < npositive; i++) x->next[i] = gpuir__exhaustive_block(x, &e->cursors[i], 0);
   return GPUIR_OK;
 }
@@ -14299,9 +18072,10 @@ static int gpuir__count_list(gpuir__engine *e, gpuir__cursor *c, uint64_t end, i
   return GPUIR_OK;
 }
 
-/* Counts the documents that any positive list holds and no negated one. */
+/* Counts the live documents that any positive list holds and no negated one. */
 static int gpuir__count_or(gpuir__engine *e, unsigned npositive, uint64_t *count) {
-  uint64_t documents = e->ix->stat.documents, low, *bits;
+  const gpuir__deleted *deleted = e->leaf.deleted;
+  uint64_t documents = e->leaf.seg->stat.documents, low, *bits;
   unsigned i, w;
   int status = gpuir__reserve(e, GPUIR__WINDOW / 32, 1);
   if (status) return status;
@@ -14313,6 +18087,8 @@ static int gpuir__count_or(gpuir__engine *e, unsigned npositive, uint64_t *count
     for (i = 0; i < e->ncursors && !status; i++)
       status = gpuir__count_list(e, &e->cursors[i], low + GPUIR__WINDOW, i < npositive, bits);
     if (status) return status;
+    for (w = 0; deleted && w < GPUIR__WINDOW / 64 && low / 64 + w < deleted->words; w++)
+      bits[w] &= ~deleted->bits[low / 64 + w];
     for (w = 0; w < GPUIR__WINDOW / 64; w++) *count += (uint64_t)__builtin_popcountll(bits[w]);
   }
   return GPUIR_OK;
@@ -14344,26 +18120,30 @@ static int gpuir__engine_hits(gpuir__engine *e, gpuir_hit *hits, size_t *n) {
   return GPUIR_OK;
 }
 
-/* Ranks one query in mode AND or OR. */
+/* Offers what one leaf has to the top-k. */
+static int gpuir__engine_leaf(gpuir__engine *e, const gpuir_query *q, size_t leaf, int mode, size_t k) {
+  unsigned npositive;
+  int status;
+  if (gpuir__phrases_are_required(e, q, mode)) return gpuir__eval_phrases(e, q, leaf, NULL);
+  status = gpuir__terms_open(e, q, leaf, &npositive);
+  if (status || !npositive || (mode == GPUIR_AND && npositive < q->npositive)) return status;
+  if (e->evaluator == GPUIR_EVAL_EXHAUSTIVE) return gpuir__eval_exhaustive(e, npositive, mode == GPUIR_AND);
+  if (e->ncursors == 1 && !e->top.n)
+    (void)gpuir__topk_start(&e->a, &e->top, k, gpuir__stored_seed(&e->cursors[0], q, k));
+  if (mode == GPUIR_AND || npositive == 1) return gpuir__eval_and(e, npositive, NULL);
+  return gpuir__eval_or(e, q, npositive, k);
+}
+
+/* Ranks one query in mode AND or OR: all leaves share one top-k, and so its threshold. */
 static int gpuir__engine_mode(gpuir__engine *e, const gpuir_query *q, int mode, size_t k, gpuir_hit *hits,
                               size_t *n) {
-  unsigned npositive;
-  uint32_t threshold = 0;
+  size_t leaf;
   int status;
   *n = 0;
-  if (mode == GPUIR_AND && q->nunknown) return GPUIR_OK;
-  status = gpuir__engine_open(e, q, &npositive);
-  if (status || !npositive) return status;
-  if (e->evaluator != GPUIR_EVAL_EXHAUSTIVE && e->ncursors == 1)
-    threshold = gpuir__stored_seed(&e->cursors[0], q, k);
-  status = gpuir__topk_start(&e->a, &e->top, k, threshold);
+  if (q->nunknown == q->npositive || (mode == GPUIR_AND && q->nunknown)) return GPUIR_OK;
+  status = gpuir__topk_start(&e->a, &e->top, k, 0);
   if (status) return gpuir__engine_fail(e, status, "out of memory");
-  if (e->evaluator == GPUIR_EVAL_EXHAUSTIVE)
-    status = gpuir__eval_exhaustive(e, npositive, mode == GPUIR_AND);
-  else if (mode == GPUIR_AND || npositive == 1)
-    status = gpuir__eval_and(e, npositive, NULL);
-  else
-    status = gpuir__eval_or(e, q, npositive, k);
+  for (leaf = 0; leaf < e->ix->nleaves && !status; leaf++) status = gpuir__engine_leaf(e, q, leaf, mode, k);
   if (!status) status = gpuir__engine_hits(e, hits, n);
   return status;
 }
@@ -14372,6 +18152,8 @@ static int gpuir__engine_mode(gpuir__engine *e, const gpuir_query *q, int mode, 
 static void gpuir__engine_start(gpuir__engine *e) {
   const uint64_t now = gpuir__now();
   e->deadline = e->timeout_ns ? now + gpuir__min64(e->timeout_ns, UINT64_MAX - now) : 0;
+  if (e->limits.query_deadline && (!e->deadline || e->limits.query_deadline < e->deadline))
+    e->deadline = e->limits.query_deadline;
   e->worked = 0;
   e->stopped = GPUIR_OK;
   e->error.code = GPUIR_OK;
@@ -14385,7 +18167,7 @@ static int gpuir__engine_search(gpuir__engine *e, const gpuir_query *q, gpuir_hi
   int status;
   *n = 0;
   gpuir__engine_start(e);
-  if (k > e->ix->stat.documents) k = (size_t)e->ix->stat.documents;
+  if (k > e->ix->documents) k = (size_t)e->ix->documents;
   if (!k) return GPUIR_OK;
   status = gpuir__engine_look(e);
   if (status) return status;
@@ -14396,24 +18178,44 @@ static int gpuir__engine_search(gpuir__engine *e, const gpuir_query *q, gpuir_hi
   return status;
 }
 
-/* Counts the documents that match one query. */
-static int gpuir__engine_count(gpuir__engine *e, const gpuir_query *q, uint64_t *matches) {
+/* Counts a leaf's documents that match one query. */
+static int gpuir__engine_count_leaf(gpuir__engine *e, const gpuir_query *q, size_t leaf, uint64_t *matches) {
   unsigned npositive;
   int status;
+  if (gpuir__phrases_are_required(e, q, q->mode == GPUIR_OR ? GPUIR_OR : GPUIR_AND))
+    return gpuir__eval_phrases(e, q, leaf, matches);
+  status = gpuir__terms_open(e, q, leaf, &npositive);
+  if (status || !npositive || (q->mode != GPUIR_OR && npositive < q->npositive)) return status;
+  if (q->mode != GPUIR_OR || npositive == 1) return gpuir__eval_and(e, npositive, matches);
+  return gpuir__count_or(e, npositive, matches);
+}
+
+/* Counts the documents that match one query. */
+static int gpuir__engine_count(gpuir__engine *e, const gpuir_query *q, uint64_t *matches) {
+  size_t leaf;
+  int status = GPUIR_OK;
   *matches = 0;
   gpuir__engine_start(e);
   if (q->mode != GPUIR_OR && q->nunknown) return GPUIR_OK;
-  status = gpuir__engine_open(e, q, &npositive);
-  if (!status && npositive) {
-    if (q->mode != GPUIR_OR || npositive == 1)
-      status = gpuir__eval_and(e, npositive, matches);
-    else
-      status = gpuir__count_or(e, npositive, matches);
-  }
+  for (leaf = 0; leaf < e->ix->nleaves && !status; leaf++)
+    status = gpuir__engine_count_leaf(e, q, leaf, matches);
   if (status) *matches = 0;
   gpuir__engine_reset(e);
   return status;
 }
+
+/* A batch from begin to finish. */
+struct gpuir_batch {
+  gpuir_searcher *searcher; /* NULL: not in flight */
+  gpuir_batch_desc desc;    /* with a backend its statuses are the caller's or, without those, `own` */
+  void *running;            /* the backend's */
+  int asked;                /* 1: the backend has it */
+  int told;                 /* 1: the caller asks for statuses */
+  gpuir_error error;        /* the backend's */
+  gpuir__buf own;           /* int: a status a query */
+};
+
+#define GPUIR__IN_FLIGHT 2 /* batches of a searcher at most */
 
 struct gpuir_searcher {
   uint32_t layout; /* gpuir__searcher_layout(), the first member in every version */
@@ -14423,6 +18225,7 @@ struct gpuir_searcher {
   unsigned nworkers;
   gpuir_backend backend;
   int has_backend, fallback;
+  gpuir_batch batches[GPUIR__IN_FLIGHT];
 };
 
 /* As gpuir__index_layout; a backend reads queries too. */
@@ -14446,7 +18249,7 @@ static int gpuir__intersection_exists(const char *name) {
 }
 
 /* Makes the engine of one thread, and chooses its kernels. */
-static void gpuir__engine_init(gpuir__engine *e, const gpuir_allocator *a, const gpuir_index *ix,
+static void gpuir__engine_init(gpuir__engine *e, const gpuir_allocator *a, gpuir_index *ix,
                                const gpuir_searcher_desc *desc) {
   const int level = ix->simd - GPUIR_SIMD_SCALAR;
   memset(e, 0, sizeof *e);
@@ -14461,7 +18264,7 @@ static void gpuir__engine_init(gpuir__engine *e, const gpuir_allocator *a, const
   e->intersection = desc->intersection ? gpuir__method_by_name(desc->intersection) : NULL;
 #endif
   e->timeout_ns = desc->timeout_ns;
-  e->cancel = desc->cancel;
+  e->limits.cancel = desc->cancel;
 }
 
 /* Returns the status for an intersection method that this build lacks: UNSUPPORTED if GPUIR_NO_LAB leaves it out,
@@ -14519,11 +18322,33 @@ GPUIR_API void gpuir_searcher_destroy(gpuir_searcher *s) {
   unsigned i;
   if (!s) return;
   a = s->engine.a;
+  for (i = 0; i < GPUIR__IN_FLIGHT; i++) {
+    gpuir_batch *b = &s->batches[i];
+    if (b->searcher && b->asked) (void)s->backend.finish(s->backend.context, b->running, NULL);
+    gpuir__buf_free(&a, &b->own);
+  }
   if (s->has_backend && s->backend.close) s->backend.close(s->backend.context);
   gpuir__engine_free(&s->engine);
   for (i = 0; i < s->nworkers; i++) gpuir__engine_free(&s->workers[i]);
   gpuir__free(&a, s->workers, s->nworkers * sizeof *s->workers);
   gpuir__free(&a, s, sizeof *s);
+}
+
+GPUIR_API int gpuir_searcher_move(gpuir_searcher *s, gpuir_index *ix) {
+  const int level = ix ? ix->simd - GPUIR_SIMD_SCALAR : 0;
+  unsigned i;
+  if (!s || !ix) return GPUIR_E_ARGUMENT;
+  if (ix != s->ix && gpuir_searcher_set_backend(s, NULL, 0)) return GPUIR_E_ARGUMENT;
+  s->ix = ix;
+  for (i = 0; i <= s->nworkers; i++) {
+    gpuir__engine *e = i ? &s->workers[i - 1] : &s->engine;
+    gpuir__engine_reset(e);
+    e->ix = ix;
+    e->kernels = &gpuir__search_of_level[level];
+    e->lookups = gpuir__lookup_choose(ix->simd);
+    e->score = gpuir__score_of_level[level];
+  }
+  return GPUIR_OK;
 }
 
 GPUIR_API void gpuir_searcher_set_timeout(gpuir_searcher *s, uint64_t timeout_ns) {
@@ -14552,13 +18377,19 @@ GPUIR_API void gpuir_searcher_get_info(const gpuir_searcher *s, gpuir_searcher_i
   }
 }
 
+/* ---- batches ---- */
+
+GPUIR_API const char *gpuir_backend_name(const gpuir_searcher *s) {
+  return s && s->has_backend ? s->backend.name : "cpu";
+}
+
+#define GPUIR__PENDING 1 /* the status of a query that the CPU is yet to answer */
+
 /* A batch, whose queries are taken by whichever thread is free. */
 typedef struct gpuir__job {
-  const gpuir_query *const *queries;
-  size_t nq, k;
-  gpuir_hit *hits;       /* [query * k] */
-  uint32_t *counts;      /* [query] */
-  gpuir__atomic64 next;  /* the query that nobody has taken */
+  const gpuir_batch_desc *desc;
+  int *statuses;        /* of the pending queries each gets its own; NULL: all are pending, until one fails */
+  gpuir__atomic64 next; /* the query that nobody has taken */
   gpuir__atomic64 first; /* the first query that failed; UINT64_MAX: none */
 } gpuir__job;
 
@@ -14566,45 +18397,55 @@ typedef struct gpuir__job {
 typedef struct gpuir__hand {
   gpuir__engine *engine;
   gpuir__job *job;
-  uint64_t failed; /* the query that failed here, if status is not 0 */
+  uint64_t failed; /* the first query that failed here, if status is not 0 */
   int status;
   gpuir_error error;
 } gpuir__hand;
 
-/* Answers queries of a batch until none is left or one fails. */
+/* Answers query i of a batch. */
+static int gpuir__work_on(gpuir__engine *e, const gpuir_batch_desc *desc, uint64_t i) {
+  size_t n;
+  int status;
+  e->limits.query_deadline = desc->deadlines ? desc->deadlines[i] : 0;
+  e->limits.query_cancel = desc->cancels ? desc->cancels[i] : NULL;
+  status = gpuir__engine_search(e, desc->queries[i], desc->hits + i * desc->k, desc->k, &n);
+  e->limits.query_deadline = 0;
+  e->limits.query_cancel = NULL;
+  desc->counts[i] = (uint32_t)n;
+  return status;
+}
+
+/* Answers queries of a batch until none is left or, without statuses, one fails. */
 static void *gpuir__work(void *argument) {
   gpuir__hand *hand = (gpuir__hand *)argument;
   gpuir__job *job = hand->job;
   for (;;) {
     uint64_t i = __atomic_fetch_add(&job->next, 1, __ATOMIC_RELAXED);
-    size_t n;
     int status;
-    if (i >= job->nq || i > __atomic_load_n(&job->first, __ATOMIC_RELAXED)) return NULL;
-    status = gpuir__engine_search(hand->engine, job->queries[i], job->hits + i * job->k, job->k, &n);
-    job->counts[i] = (uint32_t)n;
-    if (status) {
+    if (i >= job->desc->nq || i > __atomic_load_n(&job->first, __ATOMIC_RELAXED)) return NULL;
+    if (job->statuses && job->statuses[i] != GPUIR__PENDING) continue;
+    status = gpuir__work_on(hand->engine, job->desc, i);
+    if (job->statuses) job->statuses[i] = status;
+    if (status && !hand->status) {
       hand->failed = i;
       hand->status = status;
       hand->error = hand->engine->error;
+      if (job->statuses) continue;
       __atomic_store_n(&job->first, i, __ATOMIC_RELAXED); /* a hint: later queries need not be tried */
       return NULL;
     }
   }
 }
 
-/* Answers a batch by all threads; the error is the first failed query's. */
-static int gpuir__batch_cpu(gpuir_searcher *s, const gpuir_query *const *queries, size_t nq, size_t k,
-                            gpuir_hit *hits, uint32_t *counts) {
+/* Answers the pending queries of a batch by all threads; the error is the first failed one's. */
+static int gpuir__batch_cpu(gpuir_searcher *s, const gpuir_batch_desc *desc, int *statuses) {
   gpuir__job job;
   gpuir__hand mine, *hands = NULL;
   pthread_t *threads = NULL;
-  unsigned n = s->nworkers < nq ? s->nworkers : (unsigned)nq, started = 0, i;
+  unsigned n = s->nworkers < desc->nq ? s->nworkers : (unsigned)desc->nq, started = 0, i;
   const gpuir_allocator *a = &s->engine.a;
-  job.queries = queries;
-  job.nq = nq;
-  job.k = k;
-  job.hits = hits;
-  job.counts = counts;
+  job.desc = desc;
+  job.statuses = statuses;
   job.next = 0;
   job.first = UINT64_MAX;
   memset(&mine, 0, sizeof mine);
@@ -14624,51 +18465,154 @@ static int gpuir__batch_cpu(gpuir_searcher *s, const gpuir_query *const *queries
     (void)pthread_join(threads[i], NULL);
     if (hands[i].status && (!mine.status || hands[i].failed < mine.failed)) mine = hands[i];
   }
-  if (mine.status) s->engine.error = mine.error;
+  s->engine.error = mine.error;
   gpuir__free(a, hands, n * sizeof *hands);
   gpuir__free(a, threads, n * sizeof *threads);
   return mine.status;
 }
 
-/* Asks the backend; *answered becomes 0 if the CPU is to answer instead. */
-static int gpuir__batch_backend(gpuir_searcher *s, const gpuir_query *const *queries, size_t nq, size_t k,
-                                gpuir_hit *hits, uint32_t *counts, int *answered) {
-  gpuir_error *err = &s->engine.error;
+/* Returns the end of a batch's time, 0 if it has none. */
+static uint64_t gpuir__batch_deadline(uint64_t timeout_ns, size_t nq) {
+  const uint64_t now = gpuir__now();
+  if (!timeout_ns || timeout_ns > UINT64_MAX / nq) return 0;
+  return now + gpuir__min64(timeout_ns * nq, UINT64_MAX - now);
+}
+
+/* Returns whether the CPU is to answer what the backend did not. */
+static int gpuir__falls_back(const gpuir_searcher *s, int status) {
+  return s->fallback && status != GPUIR_E_CANCELLED && status != GPUIR_E_DEADLINE && status != GPUIR_E_BUSY;
+}
+
+/* Hands a batch to the backend. If that fails, and the CPU is not to answer instead, returns its status. */
+static int gpuir__batch_ask(gpuir_searcher *s, gpuir_batch *b) {
+  const size_t nq = b->desc.nq;
   int status;
-  *answered = 1;
-  memset(err, 0, sizeof *err);
-  status = s->backend.search(s->backend.context, queries, nq, k, hits, counts, err);
-  if (!status) {
-    s->engine.info.queries += nq;
+  if (!b->told) {
+    b->own.len = 0;
+    b->desc.statuses = (int *)(void *)gpuir__buf_room(&s->engine.a, &b->own, nq * sizeof(int));
+    if (!b->desc.statuses) return gpuir__engine_fail(&s->engine, GPUIR_E_NOMEM, "out of memory");
+  }
+  memset(b->desc.statuses, 0, nq * sizeof(int));
+  status = s->backend.begin(s->backend.context, &b->desc, gpuir__batch_deadline(s->engine.timeout_ns, nq),
+                            s->engine.limits.cancel, &b->running, &b->error);
+  b->asked = !status;
+  if (!status) return GPUIR_OK;
+  if (gpuir__falls_back(s, status)) {
+    s->engine.info.backend_failures += nq;
     return GPUIR_OK;
   }
-  if (!err->code)
-    (void)gpuir__fail(err, status, 0, "backend %s: %s", s->backend.name, gpuir_strerror(status));
-  if (s->fallback && status != GPUIR_E_CANCELLED && status != GPUIR_E_DEADLINE) {
-    s->engine.info.backend_failures++;
-    *answered = 0;
-  }
+  s->engine.error = b->error;
+  if (b->error.code != status)
+    (void)gpuir__fail(&s->engine.error, status, 0, "backend %s: %s", s->backend.name, gpuir_strerror(status));
   return status;
+}
+
+/* Takes a batch back from the backend; returns how many queries it leaves to the CPU, which become pending. */
+static size_t gpuir__batch_take(gpuir_searcher *s, gpuir_batch *b) {
+  const gpuir_batch_desc *desc = &b->desc;
+  const int status = s->backend.finish(s->backend.context, b->running, &b->error);
+  size_t i, failed = 0, left = 0;
+  for (i = 0; status && i < desc->nq; i++) failed += desc->statuses[i] != 0;
+  for (i = 0; status && i < desc->nq; i++) {
+    if (!failed) desc->statuses[i] = status; /* it does not say whose it is */
+    if (!desc->statuses[i]) continue;
+    desc->counts[i] = 0;
+    if (!gpuir__falls_back(s, desc->statuses[i])) continue;
+    desc->statuses[i] = GPUIR__PENDING;
+    left++;
+  }
+  s->engine.info.queries += desc->nq - left;
+  s->engine.info.backend_failures += left;
+  return left;
+}
+
+/* Chooses the words for a batch's status: the CPU's, or else those of the backend, even if the CPU made its failure
+ * good. */
+static void gpuir__batch_words(gpuir_searcher *s, const gpuir_batch *b, int status) {
+  gpuir_error *err = &s->engine.error;
+  if ((!status || err->code != status) && b->error.code) *err = b->error;
+  if (status && err->code != status)
+    (void)gpuir__fail(err, status, 0, "%s: %s", gpuir_backend_name(s), gpuir_strerror(status));
+}
+
+/* Ends a batch that is in flight. */
+static int gpuir__batch_finish(gpuir_batch *b) {
+  gpuir_searcher *s = b->searcher;
+  const gpuir_batch_desc *desc = &b->desc;
+  size_t left = desc->nq, i;
+  int status = GPUIR_OK;
+  b->searcher = NULL;
+  if (b->asked) {
+    left = gpuir__batch_take(s, b);
+  } else if (desc->statuses) {
+    for (i = 0; i < desc->nq; i++) desc->statuses[i] = GPUIR__PENDING;
+  }
+  memset(&s->engine.error, 0, sizeof s->engine.error);
+  if (left) status = gpuir__batch_cpu(s, desc, desc->statuses);
+  for (i = 0; desc->statuses && i < desc->nq && !desc->statuses[i]; i++) {}
+  if (desc->statuses) status = i < desc->nq ? desc->statuses[i] : GPUIR_OK;
+  gpuir__batch_words(s, b, status);
+  for (i = 0; status && !b->told && i < desc->nq; i++) desc->counts[i] = 0;
+  return status;
+}
+
+/* Checks and copies what a batch asks for. */
+static int gpuir__batch_copy(const gpuir_searcher *s, const gpuir_batch_desc *from, gpuir_batch_desc *to) {
+  size_t i;
+  *to = *from;
+  if (to->nq && (!to->queries || !to->counts || (to->k && !to->hits))) return GPUIR_E_ARGUMENT;
+  if (to->nq == 1 && to->k > s->ix->documents) to->k = (size_t)s->ix->documents;
+  if (to->nq > SIZE_MAX / sizeof *to->queries || (to->nq > 1 && to->k > SIZE_MAX / sizeof *to->hits / to->nq))
+    return GPUIR_E_ARGUMENT;
+  for (i = 0; i < to->nq; i++) {
+    if (!to->queries[i] || to->queries[i]->ix != s->ix) return GPUIR_E_ARGUMENT;
+    to->counts[i] = 0;
+  }
+  return GPUIR_OK;
+}
+
+GPUIR_API int gpuir_search_begin(gpuir_searcher *s, const gpuir_batch_desc *desc, gpuir_batch **batch) {
+  gpuir_batch *b;
+  int status;
+  if (batch) *batch = NULL;
+  if (!s || !desc || !batch) return GPUIR_E_ARGUMENT;
+  for (b = s->batches; b < s->batches + GPUIR__IN_FLIGHT && b->searcher; b++) {}
+  if (b == s->batches + GPUIR__IN_FLIGHT)
+    return gpuir__engine_fail(&s->engine, GPUIR_E_BUSY, "two batches of this searcher are in flight");
+  status = gpuir__batch_copy(s, desc, &b->desc);
+  if (status) return status;
+  b->asked = 0;
+  b->told = desc->statuses != NULL;
+  memset(&b->error, 0, sizeof b->error);
+  if (s->has_backend && desc->nq) status = gpuir__batch_ask(s, b);
+  if (status) return status;
+  b->searcher = s;
+  *batch = b;
+  return GPUIR_OK;
+}
+
+GPUIR_API int gpuir_search_poll(gpuir_batch *b) {
+  if (!b || !b->searcher) return GPUIR_E_ARGUMENT;
+  return !b->asked || b->searcher->backend.poll(b->searcher->backend.context, b->running) != 0;
+}
+
+GPUIR_API int gpuir_search_finish(gpuir_batch *b) {
+  return b && b->searcher ? gpuir__batch_finish(b) : GPUIR_E_ARGUMENT;
 }
 
 GPUIR_API int gpuir_search_batch(gpuir_searcher *s, const gpuir_query *const *queries, size_t nq, size_t k,
                                  gpuir_hit *hits, uint32_t *counts) {
-  size_t i;
-  int status = GPUIR_OK, answered = 0;
-  if (!s || (nq && (!queries || !counts || (k && !hits)))) return GPUIR_E_ARGUMENT;
-  if (nq == 1 && k > s->ix->stat.documents) k = (size_t)s->ix->stat.documents;
-  if (nq > SIZE_MAX / sizeof *queries || (nq > 1 && k > SIZE_MAX / sizeof *hits / nq))
-    return GPUIR_E_ARGUMENT;
-  for (i = 0; i < nq; i++) {
-    if (!queries[i] || queries[i]->ix != s->ix) return GPUIR_E_ARGUMENT;
-    counts[i] = 0;
-  }
-  if (!nq) return GPUIR_OK;
-  if (s->has_backend) status = gpuir__batch_backend(s, queries, nq, k, hits, counts, &answered);
-  if (!answered) status = gpuir__batch_cpu(s, queries, nq, k, hits, counts);
-  if (status)
-    for (i = 0; i < nq; i++) counts[i] = 0;
-  return status;
+  gpuir_batch_desc desc;
+  gpuir_batch *b;
+  int status;
+  memset(&desc, 0, sizeof desc);
+  desc.queries = queries;
+  desc.nq = nq;
+  desc.k = k;
+  desc.hits = hits;
+  desc.counts = counts;
+  status = gpuir_search_begin(s, &desc, &b);
+  return status ? status : gpuir__batch_finish(b);
 }
 
 GPUIR_API int gpuir_search(gpuir_searcher *s, const gpuir_query *query, gpuir_hit *hits, size_t k,
@@ -14718,9 +18662,11 @@ static void gpuir__explain_plan(const gpuir__engine *e, const gpuir_query *q, un
                                 size_t cap) {
   unsigned order[GPUIR_MAX_TERMS];
   const char *simd = gpuir_simd_name(e->ix->simd);
-  if (!npositive || (q->mode == GPUIR_AND && q->nunknown)) {
+  if (!npositive || (q->mode == GPUIR_AND && npositive < q->npositive)) {
     (void)snprintf(plan, cap, "nothing to do: %s",
-                   npositive ? "AND with a term that no document holds" : "no known term");
+                   q->nunknown == q->npositive           ? "no known term"
+                   : q->mode == GPUIR_AND && q->nunknown ? "AND with a term that no document holds"
+                                                         : "the document's segment lacks a term");
     return;
   }
   gpuir__order_by_df(e, npositive, order);
@@ -14738,51 +18684,61 @@ static void gpuir__explain_plan(const gpuir__engine *e, const gpuir_query *q, un
     gpuir__explain_and(e, q, order, npositive, plan, cap);
 }
 
-GPUIR_API int gpuir_explain(gpuir_searcher *s, const gpuir_query *q, uint32_t docid, gpuir_explanation *x) {
-  gpuir__engine *e;
-  unsigned npositive, i, c = 0, matched = 0, excluded = 0;
-  uint32_t score = 0;
-  int status;
-  if (!s || !q || !x || q->ix != s->ix) return GPUIR_E_ARGUMENT;
-  memset(x, 0, sizeof *x);
-  if (docid >= s->ix->stat.documents) return GPUIR_E_NOT_FOUND;
-  e = &s->engine;
-  gpuir__engine_start(e);
-  status = gpuir__engine_open(e, q, &npositive);
-  if (status) return status;
-  gpuir__explain_plan(e, q, npositive, x->plan, sizeof x->plan);
-  x->length = s->ix->lengths[docid];
-  x->k1 = q->k1;
-  x->b = q->b;
-  x->average_length = s->ix->average_length;
+/* Explains what each term adds to document `docid`, whose leaf is open; returns 1 if the document matches. */
+static int gpuir__explain_terms(gpuir__engine *e, const gpuir_query *q, uint32_t docid,
+                                gpuir_explanation *x) {
+  unsigned i, matched = 0, excluded = 0;
   x->nterms = q->n;
   for (i = 0; i < q->n; i++) {
     const gpuir__query_term *t = &q->terms[i];
     gpuir_explain_term *o = &x->terms[i];
-    o->term = t->text;
-    o->term_len = t->len;
+    const unsigned c = e->rare.cursor_of[i];
+    gpuir__cursor *cursor;
+    o->term = gpuir__query_term_name(q, t, &o->term_len);
     o->q = t->q;
     o->negated = t->negated;
-    o->df = t->df;
+    o->tokens = t->kind == GPUIR__PHRASE ? t->tokens : 1;
+    o->members = t->members;
+    o->df = t->kind == GPUIR__PHRASE ? 0 : t->df;
     o->idf = t->idf;
     o->weight = t->weight;
     o->norm = gpuir__norm_of(q->norm.a, q->norm.b, x->length);
-    if (t->id == GPUIR__UNKNOWN) continue;
-    if (gpuir__cursor_seek(&e->cursors[c], docid) == docid) {
-      gpuir__cursor *cursor = &e->cursors[c];
-      o->tf = gpuir__list_tf(&cursor->list, cursor->block * GPUIR__BLOCK + cursor->pos);
-      if (t->negated) {
-        excluded++;
-      } else {
-        o->contribution = gpuir__contribution(t->weight, o->tf, o->norm);
-        score += t->q * o->contribution;
-        matched++;
-      }
+    if (c == GPUIR__NO_TERM) continue;
+    cursor = &e->cursors[c];
+    if (gpuir__cursor_seek(cursor, docid) != docid) continue;
+    o->tf = gpuir__list_tf(&cursor->list, cursor->block * GPUIR__BLOCK + cursor->pos);
+    if (t->negated) {
+      excluded++;
+    } else {
+      o->contribution = gpuir__contribution(t->weight, o->tf, o->norm);
+      x->score += t->q * o->contribution;
+      matched++;
     }
-    c++;
   }
-  x->matches = !excluded && (q->mode == GPUIR_OR ? matched > 0 : matched == q->npositive);
-  x->score = x->matches ? score : 0;
+  return !excluded && (q->mode == GPUIR_OR ? matched > 0 : matched == q->npositive);
+}
+
+GPUIR_API int gpuir_explain(gpuir_searcher *s, const gpuir_query *q, uint32_t docid, gpuir_explanation *x) {
+  const gpuir__leaf *leaf;
+  gpuir__engine *e;
+  unsigned npositive;
+  int status;
+  if (!s || !q || !x || q->ix != s->ix) return GPUIR_E_ARGUMENT;
+  memset(x, 0, sizeof *x);
+  if (docid >= s->ix->docids) return GPUIR_E_NOT_FOUND;
+  leaf = gpuir__leaf_of(s->ix, docid);
+  if (leaf->deleted && gpuir__deleted_has(leaf->deleted, docid - leaf->base)) return GPUIR_E_NOT_FOUND;
+  e = &s->engine;
+  gpuir__engine_start(e);
+  status = gpuir__terms_open(e, q, (size_t)(leaf - s->ix->leaves), &npositive);
+  if (status) return status;
+  gpuir__explain_plan(e, q, npositive, x->plan, sizeof x->plan);
+  x->length = leaf->seg->lengths[docid - leaf->base];
+  x->k1 = q->k1;
+  x->b = q->b;
+  x->average_length = s->ix->average_length;
+  x->matches = gpuir__explain_terms(e, q, docid - leaf->base, x);
+  if (!x->matches) x->score = 0;
   gpuir__engine_reset(e);
   return GPUIR_OK;
 }
@@ -14791,25 +18747,30 @@ GPUIR_API int gpuir_explain(gpuir_searcher *s, const gpuir_query *q, uint32_t do
 
 struct gpuir_cursor {
   gpuir_allocator a;
+  const uint32_t *lengths; /* of all documents */
   gpuir__cursor c;
 };
 
 GPUIR_API int gpuir_cursor_open(const gpuir_index *ix, uint64_t term_id, gpuir_cursor **cursor,
                                 gpuir_error *err) {
+  const gpuir__segment *seg;
   gpuir_cursor *p;
   int status;
   if (cursor) *cursor = NULL;
   if (!ix || !cursor) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_cursor_open: NULL argument");
-  if (term_id >= ix->stat.terms) return gpuir__fail(err, GPUIR_E_NOT_FOUND, 0, "%s: no such term", ix->path);
+  seg = gpuir__only(ix);
+  if (!seg) return gpuir__fail_unmerged(ix, err);
+  if (term_id >= seg->stat.terms) return gpuir__fail(err, GPUIR_E_NOT_FOUND, 0, "%s: no such term", ix->path);
   p = (gpuir_cursor *)gpuir__alloc_zero(&ix->a, sizeof *p);
   if (!p) return gpuir__fail_nomem(err);
   p->a = ix->a;
+  p->lengths = seg->lengths;
   gpuir__cursor_reset(&p->c);
-  status = gpuir__list_open(ix, &ix->a, term_id, &p->c.list);
+  status = gpuir__list_open(seg, &ix->a, term_id, &p->c.list);
   if (status) {
     gpuir__free(&ix->a, p, sizeof *p);
     return gpuir__fail(err, status, 0, "%s: cannot open a list: %s", ix->path,
-                       gpuir__list_why(ix, term_id, status));
+                       gpuir__list_why(seg, term_id, status));
   }
   (void)gpuir__cursor_seek(&p->c, 0);
   *cursor = p;
@@ -14842,11 +18803,37 @@ GPUIR_API uint32_t gpuir_cursor_tf(gpuir_cursor *cursor) {
   return c && c->pos < c->n ? gpuir__list_tf(&c->list, c->block * GPUIR__BLOCK + c->pos) : 0;
 }
 
+GPUIR_API int gpuir_cursor_positions(gpuir_cursor *cursor, uint32_t *positions, uint32_t cap, uint32_t *n) {
+  gpuir__cursor *c = cursor ? &cursor->c : NULL;
+  gpuir__positions block;
+  gpuir__occurrences walk;
+  uint32_t i;
+  if (n) *n = 0;
+  if (!c || !n || (!positions && cap)) return GPUIR_E_ARGUMENT;
+  if (!c->list.positions) return GPUIR_E_UNSUPPORTED;
+  if (c->pos >= c->n) return GPUIR_E_NOT_FOUND;
+  gpuir__cursor_freqs(c);
+  gpuir__positions_open(&block, &c->list, c->block, c->values, c->n);
+  gpuir__positions_find(&block, c->values, c->pos, cursor->lengths[c->docs[c->pos]], &walk);
+  cap = gpuir__min32(cap, gpuir_cursor_tf(cursor));
+  for (i = 0; i < cap; i++) {
+    positions[i] = gpuir__occurrences_next(&walk);
+    if (positions[i] == GPUIR_END || (i && positions[i] <= positions[i - 1])) return GPUIR_E_FORMAT;
+  }
+  *n = i;
+  return GPUIR_OK;
+}
+
 /* ---- backends ---- */
 
 GPUIR_API int gpuir_searcher_set_backend(gpuir_searcher *s, const gpuir_backend *backend, int fallback) {
-  if (!s || (backend && (!backend->search || !backend->name))) return GPUIR_E_ARGUMENT;
+  unsigned i;
+  if (!s) return GPUIR_E_ARGUMENT;
   if (backend && backend->version != GPUIR_BACKEND_VERSION) return GPUIR_E_VERSION;
+  if (backend && (!backend->begin || !backend->poll || !backend->finish || !backend->name))
+    return GPUIR_E_ARGUMENT;
+  for (i = 0; i < GPUIR__IN_FLIGHT; i++)
+    if (s->batches[i].searcher) return gpuir__engine_fail(&s->engine, GPUIR_E_BUSY, "a batch is in flight");
   if (s->has_backend && s->backend.close) s->backend.close(s->backend.context);
   s->has_backend = backend != NULL;
   s->fallback = fallback;
@@ -14854,8 +18841,1613 @@ GPUIR_API int gpuir_searcher_set_backend(gpuir_searcher *s, const gpuir_backend 
   return GPUIR_OK;
 }
 
-GPUIR_API const char *gpuir_backend_name(const gpuir_searcher *s) {
-  return s && s->has_backend ? s->backend.name : "cpu";
+/* ============================================================================
+ * [25-folder]  live indexes: the folder; opening
+ *
+ * The folder of a live index has
+ *
+ *     manifest       what the last commit left, replaced as a whole
+ *     NNNNNN.gpuir   the segments: index files; no number is used twice
+ *     lock           locked by the writer
+ *
+ * and the manifest
+ *
+ *     head           gpuir__manifest_head
+ *     entries        a gpuir__entry a segment, in the order of documents
+ *     logs           each segment's deleted docIDs in order of deletion, in variable bytes
+ *     checksum       XXH3 of all above
+ *
+ * A reader takes no lock: if a segment of the manifest has gone, or is another one, the writer has replaced the
+ * manifest meanwhile.
+ *
+ * Uses      [03-codecs] (variable bytes), [13b-snapshot].
+ * Start at  gpuir__manifest_parse, gpuir__folder_open, gpuir_open.
+ * Tests     tests/unit/25_folder.c
+ * ==========================================================================*/
+
+#define GPUIR__MANIFEST_FORMAT 1u
+
+typedef struct gpuir__manifest_head {
+  uint8_t magic[8];
+  uint32_t format, segments;
+  uint64_t generation; /* commits */
+  uint64_t content;    /* commits that changed the documents */
+  uint64_t next;       /* the least number that no segment has had */
+} gpuir__manifest_head;
+
+typedef struct gpuir__entry {
+  uint64_t number;
+  uint64_t hash; /* of the segment's header, which has checksums of all the file */
+  uint32_t documents, deleted;
+} gpuir__entry;
+
+typedef struct gpuir__manifest {
+  gpuir__manifest_head head;
+  gpuir__buf entries; /* gpuir__entry */
+  gpuir__buf docids;  /* uint32_t, the deleted ones of all segments */
+} gpuir__manifest;
+
+static void gpuir__manifest_free(const gpuir_allocator *a, gpuir__manifest *m) {
+  gpuir__buf_free(a, &m->entries);
+  gpuir__buf_free(a, &m->docids);
+}
+
+/* Returns the i-th entry (< segments). */
+static gpuir__entry gpuir__manifest_entry(const gpuir__manifest *m, size_t i) {
+  gpuir__entry e;
+  memcpy(&e, m->entries.data + i * sizeof e, sizeof e);
+  return e;
+}
+
+/* Reads a number of at most 32 bits in sevens; 0 if there is none in *p up to end. */
+static int gpuir__manifest_number(const uint8_t **p, const uint8_t *end, uint32_t *value) {
+  uint64_t v = 0;
+  unsigned shift;
+  for (shift = 0; shift < 35 && *p < end; shift += 7) {
+    const uint8_t byte = *(*p)++;
+    v |= (uint64_t)(byte & 127) << shift;
+    if (byte & 128) continue;
+    *value = (uint32_t)v;
+    return v <= UINT32_MAX;
+  }
+  return 0;
+}
+
+/* Appends a number in sevens. */
+static int gpuir__manifest_put(const gpuir_allocator *a, gpuir__buf *out, uint32_t value) {
+  uint8_t bytes[5];
+  return gpuir__buf_put(a, out, bytes, (size_t)(gpuir__vbyte_put(bytes, value) - bytes));
+}
+
+static int gpuir__manifest_bad(gpuir_error *err, uint64_t offset, const char *path, const char *cause) {
+  return gpuir__fail(err, GPUIR_E_FORMAT, offset, "%s/manifest: %s", gpuir__tail(path), cause);
+}
+
+/* Reads the logs from p up to end, as long as the entries say. */
+static int gpuir__manifest_logs(const gpuir_allocator *a, gpuir__manifest *m, const char *path,
+                                const uint8_t *p, const uint8_t *end, gpuir_error *err) {
+  size_t i;
+  uint32_t j, docid;
+  for (i = 0; i < m->head.segments; i++) {
+    const gpuir__entry e = gpuir__manifest_entry(m, i);
+    if (e.documents > GPUIR__MAX_DOCUMENTS || e.deleted > e.documents || !e.number ||
+        e.number >= m->head.next)
+      return gpuir__manifest_bad(err, 0, path, "a segment's numbers are out of range");
+    for (j = 0; j < e.deleted; j++) {
+      if (!gpuir__manifest_number(&p, end, &docid) || docid >= e.documents)
+        return gpuir__manifest_bad(err, 0, path, "a deleted document is out of range");
+      if (gpuir__buf_put(a, &m->docids, &docid, sizeof docid)) return gpuir__fail_nomem(err);
+    }
+  }
+  return p == end ? GPUIR_OK : gpuir__manifest_bad(err, 0, path, "bytes behind the last log");
+}
+
+/* Reads a manifest from bytes[0..n) into *m, which is empty; `path` is the folder's, for messages. 0, FORMAT, VERSION,
+ * NOMEM. */
+static int gpuir__manifest_parse(const gpuir_allocator *a, gpuir__manifest *m, const char *path,
+                                 const uint8_t *bytes, size_t n, gpuir_error *err) {
+  const size_t head = sizeof m->head;
+  if (n < head + 8) return gpuir__manifest_bad(err, 0, path, "shorter than a manifest");
+  memcpy(&m->head, bytes, head);
+  if (memcmp(m->head.magic, gpuir__manifest_magic, sizeof m->head.magic))
+    return gpuir__manifest_bad(err, 0, path, "not a manifest: no magic number");
+  if (m->head.format != GPUIR__MANIFEST_FORMAT)
+    return gpuir__fail(err, GPUIR_E_VERSION, 8, "%s/manifest: format %u, this build reads %u",
+                       gpuir__tail(path), (unsigned)m->head.format, GPUIR__MANIFEST_FORMAT);
+  if (gpuir__load64(bytes + n - 8) != XXH3_64bits(bytes, n - 8))
+    return gpuir__manifest_bad(err, n - 8, path, "its checksum is wrong");
+  if (!m->head.segments || m->head.segments > (n - head - 8) / sizeof(gpuir__entry))
+    return gpuir__manifest_bad(err, 12, path, "its segments do not fit");
+  if (gpuir__buf_put(a, &m->entries, bytes + head, m->head.segments * sizeof(gpuir__entry)))
+    return gpuir__fail_nomem(err);
+  return gpuir__manifest_logs(a, m, path, bytes + head + m->entries.len, bytes + n - 8, err);
+}
+
+/* Reads the open file. */
+static int gpuir__manifest_load(const gpuir_allocator *a, gpuir__manifest *m, const char *path, int fd,
+                                gpuir_error *err) {
+  struct stat st;
+  uint8_t *bytes;
+  size_t n;
+  int status;
+  if (fstat(fd, &st)) return gpuir__fail_errno(err, path, "cannot stat the manifest");
+  if (!S_ISREG(st.st_mode)) return gpuir__manifest_bad(err, 0, path, "not a regular file");
+  if ((uint64_t)st.st_size > SIZE_MAX / 16) return gpuir__fail_nomem(err);
+  n = (size_t)st.st_size;
+  bytes = (uint8_t *)gpuir__alloc(a, n);
+  if (!bytes) return gpuir__fail_nomem(err);
+  if (gpuir__pread_all(fd, bytes, n, 0))
+    status = gpuir__fail_errno(err, path, "cannot read the manifest");
+  else
+    status = gpuir__manifest_parse(a, m, path, bytes, n, err);
+  gpuir__free(a, bytes, n);
+  return status;
+}
+
+/* Reads the manifest of an open folder into *m, which is emptied first. *found: 0 if there is none, which is no
+ * error. */
+static int gpuir__manifest_read(const gpuir_allocator *a, gpuir__manifest *m, int folder, const char *path,
+                                int *found, gpuir_error *err) {
+  const int fd = openat(folder, "manifest", O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  int status;
+  m->entries.len = m->docids.len = 0;
+  *found = fd >= 0;
+  if (fd < 0) return errno == ENOENT ? GPUIR_OK : gpuir__fail_errno(err, path, "cannot open the manifest");
+  status = gpuir__manifest_load(a, m, path, fd, err);
+  (void)close(fd);
+  return status;
+}
+
+/* Writes the name of a segment. */
+static void gpuir__segment_name(char name[32], uint64_t number) {
+  (void)snprintf(name, 32, "%06llu.gpuir", (unsigned long long)number);
+}
+
+/* Returns the checksum of the segment's header. */
+static uint64_t gpuir__segment_hash(const gpuir__segment *seg) {
+  return gpuir__load64(seg->map + offsetof(gpuir__header, hash));
+}
+
+/* ---- opening ---- */
+
+/* A folder that is being opened. */
+typedef struct gpuir__opening {
+  const gpuir_allocator *a;
+  int folder;
+  const char *path;
+  const gpuir_open_desc *desc;
+  gpuir__manifest manifest;
+  gpuir__leaf *leaves; /* [manifest.head.segments] */
+  size_t n;            /* of them that are open */
+  int gone;            /* a segment has gone, or is another one */
+} gpuir__opening;
+
+static void gpuir__opening_clear(gpuir__opening *o) {
+  while (o->n) gpuir__leaf_close(&o->leaves[--o->n]);
+  gpuir__free(o->a, o->leaves, o->manifest.head.segments * sizeof *o->leaves);
+  o->leaves = NULL;
+}
+
+/* Takes an entry's segment and set over from the index that shares, if it has it. 1: taken; 0: not; NOMEM. */
+static int gpuir__opening_share(gpuir__opening *o, const gpuir__entry *e, const uint32_t *log,
+                                gpuir__leaf *leaf) {
+  const gpuir_index *share = o->desc ? o->desc->share : NULL;
+  size_t i;
+  for (i = 0; share && i < share->nleaves; i++) {
+    const gpuir__leaf *old = &share->leaves[i];
+    int status;
+    if (old->seg->number != e->number || gpuir__segment_hash(old->seg) != e->hash ||
+        old->seg->simd != gpuir__simd_level(o->desc->simd))
+      continue;
+    status = gpuir__log_extend(old->seg, log, e->deleted);
+    if (!status) status = gpuir__deleted_make(old->seg, e->deleted, old->deleted, &leaf->deleted);
+    if (status) return status == GPUIR_E_NOMEM ? status : 0;
+    leaf->seg = gpuir__segment_share(old->seg);
+    return 1;
+  }
+  return 0;
+}
+
+/* Opens an entry's segment. o->gone becomes 1 if it is not there. */
+static int gpuir__opening_segment(gpuir__opening *o, const gpuir__entry *e, const uint32_t *log,
+                                  gpuir__leaf *leaf, gpuir_error *err) {
+  char name[32];
+  int status = gpuir__opening_share(o, e, log, leaf);
+  if (status) return status == 1 ? GPUIR_OK : gpuir__fail_nomem(err);
+  gpuir__segment_name(name, e->number);
+  if (faccessat(o->folder, name, F_OK, 0)) {
+    o->gone = errno == ENOENT;
+    return gpuir__fail_errno(err, name, "cannot open a segment");
+  }
+  status = gpuir__segment_open(o->a, o->folder, name, o->desc, &leaf->seg, err);
+  if (status) {
+    o->gone = status == GPUIR_E_IO || status == GPUIR_E_FORMAT; /* or it was removed, or is being written */
+    return status;
+  }
+  leaf->seg->number = e->number;
+  if (gpuir__segment_hash(leaf->seg) != e->hash || leaf->seg->stat.documents != e->documents) {
+    o->gone = 1;
+    status = gpuir__fail(err, GPUIR_E_FORMAT, 0, "%s: not the file that the manifest names", name);
+  }
+  if (!status && gpuir__log_extend(leaf->seg, log, e->deleted)) status = gpuir__fail_nomem(err);
+  if (!status) {
+    status = gpuir__deleted_make(leaf->seg, e->deleted, NULL, &leaf->deleted);
+    if (status) (void)gpuir__manifest_bad(err, 0, o->path, gpuir_strerror(status));
+  }
+  if (status) gpuir__leaf_close(leaf);
+  return status;
+}
+
+/* Opens the segments of the manifest. */
+static int gpuir__opening_segments(gpuir__opening *o, gpuir_error *err) {
+  const uint32_t *log = (const uint32_t *)(const void *)o->manifest.docids.data;
+  const size_t n = o->manifest.head.segments;
+  int status = GPUIR_OK;
+  o->leaves = (gpuir__leaf *)gpuir__alloc_zero(o->a, n * sizeof *o->leaves);
+  if (!o->leaves) return gpuir__fail_nomem(err);
+  while (o->n < n && !status) {
+    const gpuir__entry e = gpuir__manifest_entry(&o->manifest, o->n);
+    status = gpuir__opening_segment(o, &e, log, &o->leaves[o->n], err);
+    if (status) break;
+    log += e.deleted;
+    o->n++;
+  }
+  return status;
+}
+
+/* Reads manifest and segments until they fit each other. Each further try means that the writer has committed; if it
+ * has not, the index is damaged. *found: 0 if there is no manifest. */
+static int gpuir__opening_read(gpuir__opening *o, int *found, gpuir_error *err) {
+  uint64_t before = UINT64_MAX;
+  for (;;) {
+    int status = gpuir__manifest_read(o->a, &o->manifest, o->folder, o->path, found, err);
+    if (status || !*found) return status;
+    o->gone = 0;
+    status = gpuir__opening_segments(o, err);
+    if (!status) return GPUIR_OK;
+    gpuir__opening_clear(o);
+    if (!o->gone) return status;
+    if (o->manifest.head.generation == before)
+      return gpuir__fail(err, status == GPUIR_E_VERSION ? status : GPUIR_E_FORMAT, 0,
+                         "%s: a file that the manifest names is damaged, another one, or not there",
+                         gpuir__tail(o->path));
+    before = o->manifest.head.generation;
+  }
+}
+
+/* Whether a pool of analyzers is what the desc and a segment ask for. */
+static int gpuir__pool_fits(const gpuir__pool *pool, const gpuir_open_desc *desc, const gpuir__segment *seg) {
+  return !strcmp(pool->spec, seg->meta.analyzer_spec) && !strcmp(pool->stop_words, seg->meta.stop_words) &&
+         pool->tokenize == desc->tokenize && pool->tokenize_user == desc->tokenize_user;
+}
+
+/* Opens the last commit in an open folder. */
+static int gpuir__folder_open(const gpuir_allocator *a, int folder, const char *path,
+                              const gpuir_open_desc *desc, gpuir_index **index, gpuir_error *err) {
+  gpuir__opening o;
+  gpuir__pool *pool;
+  int found, status;
+  memset(&o, 0, sizeof o);
+  o.a = a;
+  o.folder = folder;
+  o.path = path;
+  o.desc = desc;
+  *index = NULL;
+  status = gpuir__opening_read(&o, &found, err);
+  if (!status && !found)
+    status = gpuir__fail(err, GPUIR_E_FORMAT, 0, "%s: a folder without a manifest: not a live index",
+                         gpuir__tail(path));
+  if (!status) {
+    pool = desc && desc->share ? desc->share->analysis.pool : NULL;
+    if (pool && !gpuir__pool_fits(pool, desc, o.leaves[0].seg)) pool = NULL;
+    status = gpuir__index_make(a, path, desc, o.leaves, o.n, pool, index, err);
+    o.n = 0; /* the index has them */
+  }
+  if (!status) {
+    (*index)->generation = o.manifest.head.generation;
+    (*index)->content = o.manifest.head.content;
+  }
+  gpuir__opening_clear(&o);
+  gpuir__manifest_free(a, &o.manifest);
+  return status;
+}
+
+GPUIR_API int gpuir_open(const char *path, const gpuir_open_desc *desc, gpuir_index **index,
+                         gpuir_error *err) {
+  gpuir_allocator a = gpuir__allocator(desc ? desc->allocator : NULL);
+  gpuir__leaf leaf = {NULL, NULL, 0};
+  struct stat st;
+  int status;
+  if (index) *index = NULL;
+  if (!index || (!path && !(desc && desc->data)))
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_open: path or index is NULL");
+  if (!path) path = "index in memory";
+  if (!(desc && desc->data) && !stat(path, &st) && S_ISDIR(st.st_mode)) {
+    const int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder < 0) return gpuir__fail_errno(err, path, "cannot open");
+    status = gpuir__folder_open(&a, folder, path, desc, index, err);
+    (void)close(folder);
+    return status;
+  }
+  status = gpuir__segment_open(&a, AT_FDCWD, path, desc, &leaf.seg, err);
+  return status ? status : gpuir__index_make(&a, path, desc, &leaf, 1, NULL, index, err);
+}
+
+/* ============================================================================
+ * [26-live]  live indexes: adding, deleting, committing
+ *
+ * What is added goes to a builder, the batch. Refresh makes a segment of it, adds what is to be deleted to the logs of
+ * the segments, and returns a snapshot; commit syncs the segments and writes a manifest.
+ *
+ * One thread uses the handle, and a second one may merge: the mutex guards the list of segments, and is not held while
+ * a segment is written or merged.
+ *
+ * Uses      [13b-snapshot], [15b-builder], [25-folder].
+ * Start at  gpuir_live_refresh, gpuir_live_commit, gpuir_live_open.
+ * Tests     tests/unit/26_live.c
+ * ==========================================================================*/
+
+/* Finds documents by name or by source: chains of documents whose keys have the same slot. */
+typedef struct gpuir__keys {
+  uint32_t *head; /* [slots] a document, plus 1; 0: none */
+  uint32_t *next; /* [cap] the same */
+  uint64_t slots; /* a power of two; 0: nothing was looked up yet */
+  uint64_t n;     /* documents in the chains */
+  uint64_t cap;
+} gpuir__keys;
+
+/* A segment in the writer's list. */
+typedef struct gpuir__piece {
+  gpuir__segment *seg;
+  gpuir__deleted *deleted; /* what snapshots of now delete from it, or NULL */
+  gpuir__buf pending;      /* uint32_t: what the next refresh deletes */
+  uint64_t *doomed;        /* a bit a document of both; NULL: none was deleted */
+  gpuir__keys keys[2];     /* [GPUIR_BY_] */
+  int synced;              /* its bytes are on disk */
+  int committed;           /* the last manifest names it */
+} gpuir__piece;
+
+/* The documents of the batch, which are not in a segment yet. */
+typedef struct gpuir__live_batch {
+  gpuir_builder *builder; /* NULL: nothing was added */
+  uint64_t number;
+  uint64_t n;         /* documents */
+  gpuir__buf starts;  /* uint64_t a document: where its keys begin */
+  gpuir__buf bytes;   /* of each document: the name's length (8 bytes), the source's, the name, the source */
+  gpuir__buf pending; /* uint32_t */
+  gpuir__buf doomed;  /* a byte a document */
+  gpuir__keys keys[2];
+} gpuir__live_batch;
+
+struct gpuir_live {
+  gpuir_allocator a;
+  pthread_mutex_t mutex; /* guards what follows up to `merging`; the batch is the caller's thread's alone */
+  gpuir__piece *pieces;
+  size_t n, cap;
+  uint64_t generation, content, next;
+  gpuir__buf garbage;     /* uint64_t: segments that the manifest names, and the next one will not */
+  int changed, documents; /* since the last commit: the list; its live documents */
+  int status;             /* not 0: only gpuir_live_close is left */
+  gpuir_error error;
+  int merging;
+  int folder, lock;
+  char *path; /* absolute */
+  size_t path_size;
+  gpuir_open_desc open;
+  uint64_t memory;
+  unsigned threads;
+  gpuir_index *like; /* a segment of this index, whose settings all others get */
+  gpuir__live_batch batch;
+};
+
+/* ---- keys ---- */
+
+static void gpuir__keys_free(const gpuir_allocator *a, gpuir__keys *k) {
+  gpuir__free(a, k->head, (size_t)k->slots * 4);
+  gpuir__free(a, k->next, (size_t)k->cap * 4);
+  memset(k, 0, sizeof *k);
+}
+
+/* Puts document number k->n, whose key this is, in front of its chain. There must be room. */
+static void gpuir__keys_put(gpuir__keys *k, const char *bytes, size_t len) {
+  uint32_t *head = &k->head[XXH3_64bits(bytes, len) & (k->slots - 1)];
+  k->next[k->n] = *head;
+  *head = (uint32_t)++k->n;
+}
+
+/* Makes the table anew for n documents; its chains are empty. */
+static int gpuir__keys_make(const gpuir_allocator *a, gpuir__keys *k, uint64_t n) {
+  uint64_t slots = 16;
+  while (slots < n) slots *= 2;
+  gpuir__keys_free(a, k);
+  k->head = (uint32_t *)gpuir__alloc_zero(a, (size_t)slots * 4);
+  k->next = (uint32_t *)gpuir__alloc(a, (size_t)slots * 4);
+  k->slots = k->cap = slots;
+  if (k->head && k->next) return GPUIR_OK;
+  gpuir__keys_free(a, k);
+  return GPUIR_E_NOMEM;
+}
+
+/* Returns a document's key, which is joined in `room` if it is stored in two pieces. */
+static const char *gpuir__doc_key(const gpuir_doc *doc, int by, char room[GPUIR__JOINED_MAX + 1],
+                                  size_t *len) {
+  *len = by == GPUIR_BY_NAME ? doc->name_len : doc->source_len;
+  if (by == GPUIR_BY_SOURCE) return doc->source;
+  if (!doc->name_piece_len[1]) return doc->name_piece[0];
+  (void)gpuir_doc_name(doc, room, GPUIR__JOINED_MAX + 1);
+  return room;
+}
+
+/* Puts all documents of a segment into a table. 0, NOMEM, FORMAT. */
+static int gpuir__keys_of_segment(const gpuir_allocator *a, gpuir__keys *k, const gpuir__segment *seg,
+                                  int by) {
+  char room[GPUIR__JOINED_MAX + 1];
+  const char *key;
+  gpuir_doc doc;
+  uint64_t i;
+  size_t len;
+  int status = gpuir__keys_make(a, k, seg->stat.documents);
+  for (i = 0; i < seg->stat.documents && !status; i++) {
+    status = gpuir__segment_doc(seg, (uint32_t)i, &doc);
+    if (status) break;
+    key = gpuir__doc_key(&doc, by, room, &len);
+    gpuir__keys_put(k, key, len);
+  }
+  if (status) gpuir__keys_free(a, k);
+  return status;
+}
+
+/* Returns the key of the batch's document i. */
+static const char *gpuir__batch_key(const gpuir__live_batch *b, uint64_t i, int by, size_t *len) {
+  const uint8_t *p = b->bytes.data + gpuir__load64(b->starts.data + 8 * i);
+  const uint64_t name = gpuir__load64(p), source = gpuir__load64(p + 8);
+  *len = (size_t)(by == GPUIR_BY_NAME ? name : source);
+  return (const char *)p + 16 + (by == GPUIR_BY_NAME ? 0 : name);
+}
+
+/* Puts the batch's documents that are not in its table there. 0 or NOMEM. */
+static int gpuir__keys_of_batch(const gpuir_allocator *a, gpuir__live_batch *b, int by) {
+  gpuir__keys *k = &b->keys[by];
+  size_t len;
+  if (b->n > k->cap && gpuir__keys_make(a, k, 2 * b->n)) return GPUIR_E_NOMEM;
+  while (k->n < b->n) {
+    const char *key = gpuir__batch_key(b, k->n, by, &len);
+    gpuir__keys_put(k, key, len);
+  }
+  return GPUIR_OK;
+}
+
+/* ---- pieces ---- */
+
+static int gpuir__bit(const uint64_t *bits, uint32_t i) { return (int)(bits[i / 64] >> i % 64 & 1); }
+
+static void gpuir__piece_free(const gpuir_allocator *a, gpuir__piece *p) {
+  gpuir__free(a, p->doomed, (size_t)(p->seg->stat.documents / 64 + 1) * 8);
+  gpuir__keys_free(a, &p->keys[0]);
+  gpuir__keys_free(a, &p->keys[1]);
+  gpuir__buf_free(a, &p->pending);
+  gpuir__deleted_close(p->deleted);
+  gpuir__segment_close(p->seg);
+}
+
+/* Counts the documents of a piece that snapshots of now have. */
+static uint64_t gpuir__piece_live(const gpuir__piece *p) {
+  return p->seg->stat.documents - (p->deleted ? p->deleted->n : 0);
+}
+
+/* Makes the bits of documents that are or will be deleted. */
+static int gpuir__piece_bits(const gpuir_allocator *a, gpuir__piece *p) {
+  const size_t size = (size_t)(p->seg->stat.documents / 64 + 1) * 8;
+  if (p->doomed) return GPUIR_OK;
+  p->doomed = (uint64_t *)gpuir__alloc_zero(a, size);
+  if (!p->doomed) return GPUIR_E_NOMEM;
+  if (p->deleted) memcpy(p->doomed, p->deleted->bits, size);
+  return GPUIR_OK;
+}
+
+/* Notes that a document is to be deleted, unless it is. 0 or NOMEM. */
+static int gpuir__piece_doom(const gpuir_allocator *a, gpuir__piece *p, uint32_t docid, uint64_t *n) {
+  if (gpuir__piece_bits(a, p)) return GPUIR_E_NOMEM;
+  if (gpuir__bit(p->doomed, docid)) return GPUIR_OK;
+  if (gpuir__buf_put(a, &p->pending, &docid, sizeof docid)) return GPUIR_E_NOMEM;
+  p->doomed[docid / 64] |= (uint64_t)1 << docid % 64;
+  ++*n;
+  return GPUIR_OK;
+}
+
+/* Dooms a piece's documents with this key, and takes them out of their chain. */
+static int gpuir__piece_delete(const gpuir_allocator *a, gpuir__piece *p, int by, const char *bytes,
+                               size_t len, uint64_t *n) {
+  gpuir__keys *k = &p->keys[by];
+  char room[GPUIR__JOINED_MAX + 1];
+  uint32_t *link;
+  gpuir_doc doc;
+  size_t key_len;
+  int status = k->slots ? GPUIR_OK : gpuir__keys_of_segment(a, k, p->seg, by);
+  if (status) return status;
+  link = &k->head[XXH3_64bits(bytes, len) & (k->slots - 1)];
+  while (*link && !status) {
+    const uint32_t docid = *link - 1;
+    const char *key;
+    status = gpuir__segment_doc(p->seg, docid, &doc);
+    if (status) break;
+    key = gpuir__doc_key(&doc, by, room, &key_len);
+    if (key_len == len && !memcmp(key, bytes, len)) {
+      status = gpuir__piece_doom(a, p, docid, n);
+      *link = k->next[docid];
+    } else {
+      link = &k->next[docid];
+    }
+  }
+  return status;
+}
+
+/* The same of the batch's documents. */
+static int gpuir__batch_delete(const gpuir_allocator *a, gpuir__live_batch *b, int by, const char *bytes,
+                               size_t len, uint64_t *n) {
+  gpuir__keys *k = &b->keys[by];
+  uint32_t *link;
+  size_t key_len;
+  if (!b->n) return GPUIR_OK;
+  if (gpuir__keys_of_batch(a, b, by)) return GPUIR_E_NOMEM;
+  link = &k->head[XXH3_64bits(bytes, len) & (k->slots - 1)];
+  while (*link) {
+    const uint32_t docid = *link - 1;
+    const char *key = gpuir__batch_key(b, docid, by, &key_len);
+    if (key_len != len || memcmp(key, bytes, len) != 0) {
+      link = &k->next[docid];
+      continue;
+    }
+    if (!b->doomed.data[docid]) {
+      if (gpuir__buf_put(a, &b->pending, &docid, sizeof docid)) return GPUIR_E_NOMEM;
+      b->doomed.data[docid] = 1;
+      ++*n;
+    }
+    *link = k->next[docid];
+  }
+  return GPUIR_OK;
+}
+
+/* ---- the handle ---- */
+
+/* Says why the handle can only be closed, if that is so. */
+static int gpuir__live_ready(gpuir_live *l, gpuir_error *err) {
+  if (!l) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "no live index given");
+  if (l->status && err) *err = l->error;
+  return l->status;
+}
+
+/* Ends the handle's use after a failure, which *err tells. */
+static int gpuir__live_fail(gpuir_live *l, int status, const gpuir_error *local, gpuir_error *err) {
+  if (!status) return GPUIR_OK;
+  (void)pthread_mutex_lock(&l->mutex); /* a merge looks at it */
+  l->status = status;
+  if (local->code == status)
+    l->error = *local;
+  else
+    (void)gpuir__fail(&l->error, status, 0, "%s: %s", gpuir__tail(l->path), gpuir_strerror(status));
+  (void)pthread_mutex_unlock(&l->mutex);
+  if (err) *err = l->error;
+  return status;
+}
+
+/* Writes the path of a segment, which is absolute, to a new string. */
+static char *gpuir__live_path(const gpuir_live *l, uint64_t number, size_t *size) {
+  char name[33];
+  name[0] = '/';
+  gpuir__segment_name(name + 1, number);
+  return gpuir__concat(&l->a, l->path, strlen(l->path), name, strlen(name), size);
+}
+
+/* Makes a builder of segment `number`, whose settings are `settings` or, if that is NULL, those of the index. */
+static int gpuir__live_builder(const gpuir_live *l, uint64_t number, const gpuir_builder_desc *settings,
+                               gpuir_builder **builder, gpuir_error *err) {
+  gpuir_builder_desc desc;
+  char name[32], *path;
+  size_t size;
+  int fd, status;
+  memset(&desc, 0, sizeof desc);
+  if (settings) {
+    desc = *settings;
+  } else {
+    const gpuir__segment *like = l->like->leaves[0].seg;
+    desc.like = l->like;
+    desc.store_text = like->section[GPUIR__S_TEXT] != NULL;
+    desc.positions = like->lists.positions != NULL;
+    desc.simd = l->open.simd;
+  }
+  desc.allocator = &l->a;
+  desc.memory = l->memory;
+  desc.threads = l->threads;
+  gpuir__segment_name(name, number);
+  fd = openat(l->folder, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+  if (fd < 0) return gpuir__fail_errno(err, name, "cannot create");
+  path = gpuir__live_path(l, number, &size);
+  desc.path = path;
+  status = path ? gpuir__builder_make(&desc, &fd, l->like ? l->like->analysis.pool : NULL, builder, err)
+                : gpuir__fail_nomem(err);
+  if (fd >= 0) (void)close(fd);
+  if (status) (void)unlinkat(l->folder, name, 0);
+  gpuir__free(&l->a, path, size);
+  return status;
+}
+
+/* Writes a builder's segment and opens it; destroys the builder. */
+static int gpuir__live_write(const gpuir_live *l, gpuir_builder *b, uint64_t number, gpuir__segment **seg,
+                             gpuir_error *err) {
+  char name[32];
+  int status = gpuir_builder_write(b, NULL, err);
+  gpuir_builder_destroy(b);
+  gpuir__segment_name(name, number);
+  *seg = NULL;
+  if (!status) status = gpuir__segment_open(&l->a, l->folder, name, &l->open, seg, err);
+  if (status)
+    (void)unlinkat(l->folder, name, 0);
+  else
+    (*seg)->number = number;
+  return status;
+}
+
+/* Makes room for one more piece. */
+static int gpuir__live_room(gpuir_live *l) {
+  const size_t cap = l->cap ? 2 * l->cap : 16;
+  void *p;
+  if (l->n < l->cap) return GPUIR_OK;
+  p = l->a.resize(l->a.user, l->pieces, l->cap * sizeof *l->pieces, cap * sizeof *l->pieces);
+  if (!p) return GPUIR_E_NOMEM;
+  l->pieces = (gpuir__piece *)p;
+  l->cap = cap;
+  return GPUIR_OK;
+}
+
+/* Takes a piece out of the list. Its file goes with the next commit, or at once if no manifest names it. 0 or NOMEM:
+ * then it stays. */
+static int gpuir__live_drop(gpuir_live *l, size_t i) {
+  gpuir__piece *p = &l->pieces[i];
+  char name[32];
+  if (p->committed) {
+    if (gpuir__buf_put(&l->a, &l->garbage, &p->seg->number, 8)) return GPUIR_E_NOMEM;
+  } else {
+    gpuir__segment_name(name, p->seg->number);
+    (void)unlinkat(l->folder, name, 0);
+  }
+  gpuir__piece_free(&l->a, p);
+  memmove(p, p + 1, (l->n - i - 1) * sizeof *p);
+  l->n--;
+  l->changed = 1;
+  return GPUIR_OK;
+}
+
+/* ---- adding and deleting ---- */
+
+static void gpuir__live_batch_clear(const gpuir_allocator *a, gpuir__live_batch *b) {
+  gpuir__keys_free(a, &b->keys[0]);
+  gpuir__keys_free(a, &b->keys[1]);
+  gpuir__buf_free(a, &b->starts);
+  gpuir__buf_free(a, &b->bytes);
+  gpuir__buf_free(a, &b->pending);
+  gpuir__buf_free(a, &b->doomed);
+  b->n = 0;
+}
+
+/* Keeps a document's name and source, by which it may be deleted before it is in a segment. 0 or NOMEM. */
+static int gpuir__batch_note(const gpuir_allocator *a, gpuir__live_batch *b, const gpuir_doc_desc *doc) {
+  const uint64_t lens[2] = {doc ? doc->name_len : 0, doc ? doc->source_len : 0};
+  const uint64_t start = b->bytes.len;
+  const uint8_t live = 0;
+  if (gpuir__buf_put(a, &b->starts, &start, 8) || gpuir__buf_put(a, &b->bytes, lens, 16) ||
+      (lens[0] && gpuir__buf_put(a, &b->bytes, doc->name, doc->name_len)) ||
+      (lens[1] && gpuir__buf_put(a, &b->bytes, doc->source, doc->source_len)) ||
+      gpuir__buf_put(a, &b->doomed, &live, 1))
+    return GPUIR_E_NOMEM;
+  b->n++;
+  return GPUIR_OK;
+}
+
+/* Returns a new number for a segment. */
+static uint64_t gpuir__live_number(gpuir_live *l) {
+  uint64_t number;
+  (void)pthread_mutex_lock(&l->mutex);
+  number = l->next++;
+  (void)pthread_mutex_unlock(&l->mutex);
+  return number;
+}
+
+GPUIR_API int gpuir_live_add(gpuir_live *l, const gpuir_doc_desc *doc, const char *text, size_t len,
+                             gpuir_error *err) {
+  gpuir_error local;
+  int status = gpuir__live_ready(l, err);
+  if (status) return status;
+  memset(&local, 0, sizeof local);
+  if (!l->batch.builder) {
+    l->batch.number = gpuir__live_number(l);
+    status = gpuir__live_builder(l, l->batch.number, NULL, &l->batch.builder, &local);
+  }
+  if (!status) status = gpuir_builder_add_text(l->batch.builder, doc, text, len, &local);
+  if (status == GPUIR_E_ARGUMENT) {
+    if (err) *err = local;
+    return status;
+  }
+  if (!status && gpuir__batch_note(&l->a, &l->batch, doc)) status = gpuir__fail_nomem(&local);
+  return gpuir__live_fail(l, status, &local, err);
+}
+
+GPUIR_API int gpuir_live_delete(gpuir_live *l, int by, const char *bytes, size_t len, uint64_t *n,
+                                gpuir_error *err) {
+  uint64_t count = 0;
+  gpuir_error local;
+  size_t i;
+  int status = gpuir__live_ready(l, err);
+  if (n) *n = 0;
+  if (status) return status;
+  if ((by != GPUIR_BY_NAME && by != GPUIR_BY_SOURCE) || !bytes || !len)
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0,
+                       "gpuir_live_delete: by a name or a source, which has a byte");
+  memset(&local, 0, sizeof local);
+  (void)pthread_mutex_lock(&l->mutex);
+  for (i = 0; i < l->n && !status; i++)
+    status = gpuir__piece_delete(&l->a, &l->pieces[i], by, bytes, len, &count);
+  (void)pthread_mutex_unlock(&l->mutex);
+  if (!status) status = gpuir__batch_delete(&l->a, &l->batch, by, bytes, len, &count);
+  if (n) *n = count;
+  return gpuir__live_fail(l, status, &local, err);
+}
+
+/* ---- refresh ---- */
+
+/* Makes what is pending part of a piece's log. 0 or NOMEM. */
+static int gpuir__piece_apply(const gpuir_allocator *a, gpuir__piece *p) {
+  const uint32_t *docids = (const uint32_t *)(const void *)p->pending.data;
+  gpuir__deleted *set;
+  uint32_t n;
+  int status;
+  if (!p->pending.len) return GPUIR_OK;
+  (void)pthread_mutex_lock(&p->seg->log.mutex);
+  n = p->deleted ? p->deleted->n : 0;
+  status = gpuir__log_append(p->seg, docids, p->pending.len / 4);
+  n += (uint32_t)(p->pending.len / 4);
+  (void)pthread_mutex_unlock(&p->seg->log.mutex);
+  if (!status) status = gpuir__deleted_make(p->seg, n, p->deleted, &set);
+  if (status) return status;
+  gpuir__deleted_close(p->deleted);
+  p->deleted = set;
+  gpuir__buf_free(a, &p->pending);
+  return GPUIR_OK;
+}
+
+/* Makes a piece of the batch's segment, which goes to the end of the list. */
+static int gpuir__live_take_batch(gpuir_live *l, gpuir_error *err) {
+  gpuir__live_batch *b = &l->batch;
+  gpuir__piece piece;
+  uint64_t n = 0;
+  size_t i;
+  int status;
+  memset(&piece, 0, sizeof piece);
+  status = gpuir__live_write(l, b->builder, b->number, &piece.seg, err);
+  b->builder = NULL;
+  if (status) return status;
+  for (i = 0; i < b->pending.len / 4 && !status; i++)
+    status = gpuir__piece_doom(&l->a, &piece, gpuir__load32(b->pending.data + 4 * i), &n);
+  (void)pthread_mutex_lock(&l->mutex);
+  if (!status) status = gpuir__live_room(l);
+  if (!status) l->pieces[l->n++] = piece;
+  l->changed = l->documents = 1;
+  (void)pthread_mutex_unlock(&l->mutex);
+  gpuir__live_batch_clear(&l->a, b);
+  if (!status) return GPUIR_OK;
+  gpuir__piece_free(&l->a, &piece);
+  return gpuir__fail_nomem(err);
+}
+
+/* Takes the pieces of which no document is left out of the list, but for the last one. */
+static int gpuir__live_drop_dead(gpuir_live *l) {
+  size_t i = 0;
+  int status = GPUIR_OK;
+  while (i < l->n && l->n > 1 && !status)
+    if (gpuir__piece_live(&l->pieces[i]))
+      i++;
+    else
+      status = gpuir__live_drop(l, i);
+  return status;
+}
+
+/* Makes what was added and deleted part of the list. */
+static int gpuir__live_flush(gpuir_live *l, gpuir_error *err) {
+  uint64_t documents = 0;
+  size_t i;
+  int status = GPUIR_OK;
+  if (l->batch.builder) status = gpuir__live_take_batch(l, err);
+  if (status) return status;
+  (void)pthread_mutex_lock(&l->mutex);
+  for (i = 0; i < l->n && !status; i++) {
+    if (l->pieces[i].pending.len) l->changed = l->documents = 1;
+    status = gpuir__piece_apply(&l->a, &l->pieces[i]);
+  }
+  if (!status) status = gpuir__live_drop_dead(l);
+  if (status) (void)gpuir__fail(err, status, 0, "%s: %s", gpuir__tail(l->path), gpuir_strerror(status));
+  for (i = 0; i < l->n; i++) documents += l->pieces[i].seg->stat.documents;
+  if (!status && documents > GPUIR__MAX_DOCUMENTS)
+    status =
+        gpuir__fail(err, GPUIR_E_LIMIT, 0, "%s: more than 2^32-2 documents, deleted ones included: merge it",
+                    gpuir__tail(l->path));
+  (void)pthread_mutex_unlock(&l->mutex);
+  return status;
+}
+
+/* Makes a snapshot of the list. */
+static int gpuir__live_snapshot(gpuir_live *l, gpuir_index **index, gpuir_error *err) {
+  gpuir__leaf *leaves;
+  size_t n, i;
+  int status;
+  (void)pthread_mutex_lock(&l->mutex);
+  n = l->n;
+  leaves = (gpuir__leaf *)gpuir__alloc_zero(&l->a, n * sizeof *leaves);
+  for (i = 0; leaves && i < n; i++) {
+    gpuir__deleted *set = l->pieces[i].deleted;
+    leaves[i].seg = gpuir__segment_share(l->pieces[i].seg);
+    if (set) (void)__atomic_add_fetch(&set->refs, 1, __ATOMIC_RELAXED);
+    leaves[i].deleted = set;
+  }
+  (void)pthread_mutex_unlock(&l->mutex);
+  if (!leaves) return gpuir__fail_nomem(err);
+  status = gpuir__index_make(&l->a, l->path, &l->open, leaves, n, l->like->analysis.pool, index, err);
+  gpuir__free(&l->a, leaves, n * sizeof *leaves);
+  if (status) return status;
+  (*index)->generation = l->generation;
+  (*index)->content = l->content;
+  return GPUIR_OK;
+}
+
+GPUIR_API int gpuir_live_refresh(gpuir_live *l, gpuir_index **index, gpuir_error *err) {
+  gpuir_error local;
+  int status;
+  if (index) *index = NULL;
+  status = gpuir__live_ready(l, err);
+  if (status) return status;
+  if (!index)
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_live_refresh: no place for the index given");
+  memset(&local, 0, sizeof local);
+  status = gpuir__live_flush(l, &local);
+  if (!status) status = gpuir__live_snapshot(l, index, &local);
+  return gpuir__live_fail(l, status, &local, err);
+}
+
+/* ---- commit ---- */
+
+/* Syncs the files of pieces that were not synced, then their names. */
+static int gpuir__live_sync(gpuir_live *l, gpuir_error *err) {
+  size_t i;
+  int any = 0;
+  for (i = 0; i < l->n; i++) {
+    gpuir__piece *p = &l->pieces[i];
+    char name[32];
+    int fd, failed;
+    if (p->synced) continue;
+    gpuir__segment_name(name, p->seg->number);
+    fd = openat(l->folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0) return gpuir__fail_errno(err, name, "cannot open");
+    failed = fsync(fd) ? errno : 0;
+    (void)close(fd);
+    errno = failed;
+    if (failed) return gpuir__fail_errno(err, name, "cannot sync");
+    p->synced = any = 1;
+  }
+  if (any && fsync(l->folder) && errno != EINVAL) return gpuir__fail_errno(err, l->path, "cannot sync");
+  return GPUIR_OK;
+}
+
+/* Appends the manifest's bytes. */
+static int gpuir__live_manifest(const gpuir_live *l, gpuir__buf *out) {
+  gpuir__manifest_head head;
+  uint64_t hash;
+  uint32_t j;
+  size_t i;
+  int status;
+  memcpy(head.magic, gpuir__manifest_magic, sizeof head.magic);
+  head.format = GPUIR__MANIFEST_FORMAT;
+  head.segments = (uint32_t)l->n;
+  head.generation = l->generation + 1;
+  head.content = l->content + (l->documents != 0);
+  head.next = l->next;
+  status = gpuir__buf_put(&l->a, out, &head, sizeof head);
+  for (i = 0; i < l->n && !status; i++) {
+    const gpuir__piece *p = &l->pieces[i];
+    gpuir__entry e;
+    e.number = p->seg->number;
+    e.hash = gpuir__segment_hash(p->seg);
+    e.documents = (uint32_t)p->seg->stat.documents;
+    e.deleted = p->deleted ? p->deleted->n : 0;
+    status = gpuir__buf_put(&l->a, out, &e, sizeof e);
+  }
+  for (i = 0; i < l->n; i++)
+    for (j = 0; l->pieces[i].deleted && j < l->pieces[i].deleted->n && !status; j++)
+      status = gpuir__manifest_put(&l->a, out, gpuir__log_get(&l->pieces[i].seg->log, j));
+  if (status) return status;
+  hash = XXH3_64bits(out->data, out->len);
+  return gpuir__buf_put(&l->a, out, &hash, 8);
+}
+
+/* Writes the manifest and puts it in place of the old one. */
+static int gpuir__live_publish(const gpuir_live *l, const gpuir__buf *bytes, gpuir_error *err) {
+  const int fd =
+      openat(l->folder, "manifest.tmp", O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
+  int failed;
+  if (fd < 0) return gpuir__fail_errno(err, l->path, "cannot create manifest.tmp");
+  failed = gpuir__pwrite_all(fd, bytes->data, bytes->len, 0) || fsync(fd) ? errno : 0;
+  if (close(fd) && errno != EINTR && !failed) failed = errno;
+  if (!failed && renameat(l->folder, "manifest.tmp", l->folder, "manifest")) failed = errno;
+  if (!failed && fsync(l->folder) && errno != EINVAL) failed = errno;
+  errno = failed;
+  return failed ? gpuir__fail_errno(err, l->path, "cannot write the manifest") : GPUIR_OK;
+}
+
+/* Removes the files that the manifest has ceased to name. */
+static void gpuir__live_collect(gpuir_live *l) {
+  char name[32];
+  size_t i;
+  for (i = 0; i < l->garbage.len; i += 8) {
+    gpuir__segment_name(name, gpuir__load64(l->garbage.data + i));
+    (void)unlinkat(l->folder, name, 0);
+  }
+  l->garbage.len = 0;
+}
+
+/* Commits the list, if it has changed; the mutex is held. */
+static int gpuir__live_commit_list(gpuir_live *l, gpuir_error *err) {
+  gpuir__buf bytes = {NULL, 0, 0};
+  size_t i;
+  int status;
+  if (!l->changed) return GPUIR_OK;
+  status = gpuir__live_sync(l, err);
+  if (!status && gpuir__live_manifest(l, &bytes)) status = gpuir__fail_nomem(err);
+  if (!status) status = gpuir__live_publish(l, &bytes, err);
+  gpuir__buf_free(&l->a, &bytes);
+  if (status) return status;
+  l->generation++;
+  l->content += l->documents != 0;
+  l->changed = l->documents = 0;
+  for (i = 0; i < l->n; i++) l->pieces[i].committed = 1;
+  gpuir__live_collect(l);
+  return GPUIR_OK;
+}
+
+GPUIR_API int gpuir_live_commit(gpuir_live *l, gpuir_error *err) {
+  gpuir_error local;
+  int status = gpuir__live_ready(l, err);
+  if (status) return status;
+  memset(&local, 0, sizeof local);
+  status = gpuir__live_flush(l, &local);
+  if (!status) {
+    (void)pthread_mutex_lock(&l->mutex);
+    status = gpuir__live_commit_list(l, &local);
+    (void)pthread_mutex_unlock(&l->mutex);
+  }
+  return gpuir__live_fail(l, status, &local, err);
+}
+
+/* ---- opening and closing ---- */
+
+GPUIR_API void gpuir_live_close(gpuir_live *l) {
+  gpuir_allocator a;
+  char name[32];
+  size_t i;
+  if (!l) return;
+  a = l->a;
+  if (l->batch.builder) {
+    gpuir_builder_destroy(l->batch.builder);
+    gpuir__segment_name(name, l->batch.number);
+    (void)unlinkat(l->folder, name, 0);
+  }
+  gpuir__live_batch_clear(&a, &l->batch);
+  for (i = 0; i < l->n; i++) {
+    gpuir__segment_name(name, l->pieces[i].seg->number);
+    if (!l->pieces[i].committed && !l->status) (void)unlinkat(l->folder, name, 0);
+    gpuir__piece_free(&a, &l->pieces[i]);
+  }
+  gpuir__free(&a, l->pieces, l->cap * sizeof *l->pieces);
+  gpuir__buf_free(&a, &l->garbage);
+  gpuir_close(l->like);
+  gpuir__free(&a, l->path, l->path_size);
+  if (l->lock >= 0) (void)close(l->lock);
+  if (l->folder >= 0) (void)close(l->folder);
+  (void)pthread_mutex_destroy(&l->mutex);
+  gpuir__free(&a, l, sizeof *l);
+}
+
+/* Returns the number of a segment, or of one of its temporary files, whose name this is; 0 for any other name. */
+static uint64_t gpuir__segment_number(const char *name) {
+  uint64_t number = 0;
+  size_t n = 0;
+  for (; name[n] >= '0' && name[n] <= '9' && n < 19; n++) number = 10 * number + (uint64_t)(name[n] - '0');
+  if (n < 6 || strncmp(name + n, ".gpuir", 6) != 0) return 0;
+  name += n + 6;
+  if (!*name) return number;
+  if (strncmp(name, ".tmp.", 5) != 0 || !name[5] || strspn(name + 5, "0123456789") != strlen(name + 5))
+    return 0;
+  return number;
+}
+
+/* Whether the list has segment `number`, and `name` is its own, not that of a temporary file. */
+static int gpuir__live_names(const gpuir_live *l, uint64_t number, const char *name) {
+  char own[32];
+  size_t i;
+  gpuir__segment_name(own, number);
+  for (i = 0; i < l->n; i++)
+    if (l->pieces[i].seg->number == number) return !strcmp(own, name);
+  return 0;
+}
+
+/* Removes what killed writers left: segments and temporary files that the manifest does not name. */
+static int gpuir__live_sweep(const gpuir_live *l, gpuir_error *err) {
+  const int fd = openat(l->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+  const struct dirent *entry;
+  if (!dir) {
+    const int status = gpuir__fail_errno(err, l->path, "cannot list");
+    if (fd >= 0) (void)close(fd);
+    return status;
+  }
+  while ((entry = readdir(dir)) != NULL) {
+    const uint64_t number = gpuir__segment_number(entry->d_name);
+    if ((number && !gpuir__live_names(l, number, entry->d_name)) || !strcmp(entry->d_name, "manifest.tmp"))
+      (void)unlinkat(l->folder, entry->d_name, 0);
+  }
+  (void)closedir(dir);
+  return GPUIR_OK;
+}
+
+/* Opens the folder, or makes it. */
+static int gpuir__live_folder(gpuir_live *l, const char *path, int create, gpuir_error *err) {
+  char here[4096];
+  l->folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (l->folder < 0 && errno == ENOENT && create) {
+    if (mkdir(path, 0777) && errno != EEXIST) return gpuir__fail_errno(err, path, "cannot make the folder");
+    l->folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (l->folder >= 0) { /* its name is to survive a loss of power too */
+      const int parent = openat(l->folder, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+      if (parent >= 0 && fsync(parent) && errno != EINVAL) {
+        (void)close(parent);
+        return gpuir__fail_errno(err, path, "cannot sync the folder around it");
+      }
+      if (parent >= 0) (void)close(parent);
+    }
+  }
+  if (l->folder < 0) return gpuir__fail_errno(err, path, "cannot open");
+  here[0] = 0;
+  if (path[0] != '/') {
+    if (!getcwd(here, sizeof here - 1)) return gpuir__fail_errno(err, path, "cannot name the current folder");
+    (void)strcat(here, "/");
+  }
+  l->path = gpuir__concat(&l->a, here, strlen(here), path, strlen(path), &l->path_size);
+  return l->path ? GPUIR_OK : gpuir__fail_nomem(err);
+}
+
+/* Takes the writer's lock. */
+static int gpuir__live_lock(gpuir_live *l, gpuir_error *err) {
+  l->lock = openat(l->folder, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
+  if (l->lock < 0) return gpuir__fail_errno(err, l->path, "cannot open its lock");
+  if (!flock(l->lock, LOCK_EX | LOCK_NB)) return GPUIR_OK;
+  if (errno != EWOULDBLOCK) return gpuir__fail_errno(err, l->path, "cannot lock");
+  return gpuir__fail(err, GPUIR_E_BUSY, 0, "%s: another writer has this live index", gpuir__tail(l->path));
+}
+
+/* Makes the list of an index's segments, which the manifest names. */
+static int gpuir__live_list(gpuir_live *l, const gpuir_index *ix, gpuir_error *err) {
+  gpuir__leaf first = {NULL, NULL, 0};
+  size_t i;
+  for (i = 0; i < ix->nleaves; i++) {
+    gpuir__piece *p;
+    if (gpuir__live_room(l)) return gpuir__fail_nomem(err);
+    p = &l->pieces[l->n++];
+    memset(p, 0, sizeof *p);
+    p->seg = gpuir__segment_share(ix->leaves[i].seg);
+    p->deleted = ix->leaves[i].deleted;
+    if (p->deleted) (void)__atomic_add_fetch(&p->deleted->refs, 1, __ATOMIC_RELAXED);
+    p->synced = p->committed = 1;
+  }
+  l->generation = ix->generation;
+  l->content = ix->content;
+  first.seg = gpuir__segment_share(l->pieces[0].seg);
+  return gpuir__index_make(&l->a, l->path, &l->open, &first, 1, ix->analysis.pool, &l->like, err);
+}
+
+/* Makes an index without documents, which has the settings, and commits it. */
+static int gpuir__live_found(gpuir_live *l, const gpuir_builder_desc *settings, gpuir_error *err) {
+  gpuir__leaf leaf = {NULL, NULL, 0};
+  gpuir_builder *b;
+  gpuir_index *ix;
+  int status;
+  l->next = 1;
+  status = gpuir__live_builder(l, l->next, settings, &b, err);
+  if (!status) status = gpuir__live_write(l, b, l->next, &leaf.seg, err);
+  if (!status) status = gpuir__index_make(&l->a, l->path, &l->open, &leaf, 1, NULL, &ix, err);
+  if (status) return status;
+  l->next++;
+  status = gpuir__live_list(l, ix, err);
+  gpuir_close(ix);
+  if (status) return status;
+  l->pieces[0].synced = l->pieces[0].committed = 0;
+  l->changed = 1;
+  return gpuir__live_commit_list(l, err);
+}
+
+/* Reads the last commit, or makes the first one. */
+static int gpuir__live_read(gpuir_live *l, const gpuir_live_desc *desc, gpuir_error *err) {
+  gpuir__manifest m;
+  gpuir_index *ix = NULL;
+  int found, status;
+  memset(&m, 0, sizeof m);
+  status = gpuir__manifest_read(&l->a, &m, l->folder, l->path, &found, err);
+  l->next = m.head.next;
+  gpuir__manifest_free(&l->a, &m);
+  if (status) return status;
+  if (!found && !desc->create)
+    return gpuir__fail(err, GPUIR_E_FORMAT, 0, "%s: a folder without a manifest: not a live index",
+                       gpuir__tail(l->path));
+  if (!found) return gpuir__live_found(l, &desc->settings, err);
+  status = gpuir__folder_open(&l->a, l->folder, l->path, &l->open, &ix, err);
+  if (!status) status = gpuir__live_list(l, ix, err);
+  gpuir_close(ix);
+  return status ? status : gpuir__live_sweep(l, err);
+}
+
+GPUIR_API int gpuir_live_open(const gpuir_live_desc *desc, gpuir_live **live, gpuir_error *err) {
+  gpuir_allocator a;
+  gpuir_live *l;
+  int status;
+  if (live) *live = NULL;
+  if (!desc || !live || !desc->settings.path || !*desc->settings.path)
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_live_open: no path, or no place for the handle");
+  if (desc->settings.order)
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "a live index has the order in which documents are added");
+  a = gpuir__allocator(desc->settings.allocator);
+  l = (gpuir_live *)gpuir__alloc_zero(&a, sizeof *l);
+  if (!l || pthread_mutex_init(&l->mutex, NULL)) {
+    gpuir__free(&a, l, sizeof *l);
+    return gpuir__fail_nomem(err);
+  }
+  l->a = a;
+  l->folder = l->lock = -1;
+  l->memory = desc->settings.memory ? desc->settings.memory : (uint64_t)64 << 20;
+  l->threads = desc->settings.threads ? desc->settings.threads : 1;
+  l->open.simd = desc->settings.simd;
+  l->open.tokenize =
+      desc->settings.like ? desc->settings.like->analysis.tokenize : desc->settings.analyzer.tokenize;
+  l->open.tokenize_user = desc->settings.like ? desc->settings.like->analysis.tokenize_user
+                                              : desc->settings.analyzer.tokenize_user;
+  status = gpuir__live_folder(l, desc->settings.path, desc->create, err);
+  if (!status) status = gpuir__live_lock(l, err);
+  if (!status) status = gpuir__live_read(l, desc, err);
+  if (!status)
+    *live = l;
+  else
+    gpuir_live_close(l);
+  return status;
+}
+
+/* ============================================================================
+ * [27-live-merge]  live indexes: merging
+ *
+ * Segments that follow one another become one: the builder that makes an index from postings gets their live documents
+ * and, term by term, the postings of those. So the file has the bytes of an index that is built of these documents at
+ * once. Which segments: sizes are a binary counter's, so that of N documents there are about log2(N) segments, and a
+ * document is copied as often.
+ *
+ * The list is locked at the beginning and at the end only. What is deleted meanwhile is deleted from the result then.
+ *
+ * Uses      [13b-snapshot], [15b-builder], [26-live].
+ * Start at  gpuir_live_merge, gpuir__live_choose, gpuir__fusion_swap.
+ * Tests     tests/unit/27_live_merge.c
+ * ==========================================================================*/
+
+/* A segment that is merged, as it was when the merge began. */
+typedef struct gpuir__source {
+  gpuir__leaf leaf; /* base: of its documents in the result */
+  uint32_t n;       /* deleted ones of its log, which leave it */
+  uint32_t *rank;   /* [word of the set] live documents before it; NULL: none is deleted */
+  gpuir__walk walk; /* over its terms */
+  int more;         /* there is a term */
+} gpuir__source;
+
+typedef struct gpuir__fusion {
+  gpuir_live *l;
+  gpuir__source *sources;
+  size_t n;
+  uint64_t number, documents; /* of the result */
+  char *path;                 /* of the result; temporary files begin with it */
+  size_t path_size;
+  gpuir__area postings, positions; /* of one list */
+  gpuir_builder *builder;
+} gpuir__fusion;
+
+/* Returns what number a live document of a source has in the result. */
+static uint32_t gpuir__source_docid(const gpuir__source *s, uint32_t docid) {
+  const gpuir__deleted *d = s->leaf.deleted;
+  uint64_t below;
+  if (!d) return s->leaf.base + docid;
+  below = ~d->bits[docid / 64] & (((uint64_t)1 << docid % 64) - 1);
+  return s->leaf.base + s->rank[docid / 64] + (uint32_t)__builtin_popcountll(below);
+}
+
+static int gpuir__source_has(const gpuir__source *s, uint32_t docid) {
+  return !s->leaf.deleted || !gpuir__deleted_has(s->leaf.deleted, docid);
+}
+
+/* Counts the live documents before each word of a source's set, and numbers the documents from `base` on; *base becomes
+ * what follows. 0 or NOMEM. */
+static int gpuir__source_rank(const gpuir_allocator *a, gpuir__source *s, uint64_t *base) {
+  const gpuir__deleted *d = s->leaf.deleted;
+  uint32_t before = 0;
+  uint64_t i;
+  s->leaf.base = (uint32_t)*base;
+  *base += s->leaf.seg->stat.documents - (d ? d->n : 0);
+  if (!d) return GPUIR_OK;
+  s->rank = (uint32_t *)gpuir__alloc(a, (size_t)d->words * 4);
+  if (!s->rank) return GPUIR_E_NOMEM;
+  for (i = 0; i < d->words; i++) {
+    s->rank[i] = before;
+    before += 64 - (uint32_t)__builtin_popcountll(d->bits[i]);
+  }
+  return GPUIR_OK;
+}
+
+/* Hands the live documents of a source to the builder. */
+static int gpuir__fusion_documents(gpuir__fusion *f, const gpuir__source *s, gpuir_error *err) {
+  const gpuir__segment *seg = s->leaf.seg;
+  char room[GPUIR__JOINED_MAX + 1];
+  gpuir_doc_desc desc;
+  gpuir_doc doc;
+  uint64_t i;
+  int status = GPUIR_OK;
+  for (i = 0; i < seg->stat.documents && !status; i++) {
+    if (!gpuir__source_has(s, (uint32_t)i)) continue;
+    status = gpuir__segment_doc(seg, (uint32_t)i, &doc);
+    if (status) return gpuir__bad(seg, err, 0, "a document's source is none, or does not fit its name");
+    memset(&desc, 0, sizeof desc);
+    desc.name = gpuir__doc_key(&doc, GPUIR_BY_NAME, room, &desc.name_len);
+    desc.source = doc.source;
+    desc.source_len = doc.source_len;
+    desc.first_line = doc.first_line;
+    desc.last_line = doc.last_line;
+    desc.source_offset = doc.source_offset;
+    desc.source_bytes = doc.source_bytes;
+    desc.hash = doc.hash;
+    status = gpuir_builder_add_doc(f->builder, &desc, doc.length, doc.text, doc.text_len, err);
+  }
+  return status;
+}
+
+/* Finds the least term that a source stands at, and sums its postings up. Returns its first source, or NULL behind the
+ * last term. */
+static const gpuir__source *gpuir__fusion_least(const gpuir__fusion *f, uint64_t *df) {
+  const gpuir__source *least = NULL;
+  size_t i;
+  *df = 0;
+  for (i = 0; i < f->n; i++) {
+    const gpuir__source *s = &f->sources[i];
+    int c;
+    if (!s->more) continue;
+    c = least ? gpuir__compare_bytes(s->walk.term, s->walk.len, least->walk.term, least->walk.len) : -1;
+    if (c > 0) continue;
+    *df = c ? s->walk.record.df : *df + s->walk.record.df;
+    if (c) least = s;
+  }
+  return least;
+}
+
+/* The postings of the term that is being merged. */
+typedef struct gpuir__merged {
+  uint32_t *docids, *tfs, *positions; /* positions: NULL for an index without them */
+  uint64_t occurrences;
+  uint32_t n;
+} gpuir__merged;
+
+/* Appends a source's live postings of its term. */
+static int gpuir__source_postings(const gpuir__source *s, gpuir__list *l, gpuir__merged *m) {
+  uint32_t docs[GPUIR__BLOCK_ROOM], freqs[GPUIR__BLOCK_ROOM], block, i, n;
+  for (block = 0; block < l->nblocks; block++) {
+    n = gpuir__list_docs(l, block, docs);
+    gpuir__list_freqs(l, block, freqs);
+    for (i = 0; i < n; i++) {
+      if (docs[i] >= s->leaf.seg->stat.documents || freqs[i] == UINT32_MAX) return GPUIR_E_FORMAT;
+      if (!gpuir__source_has(s, docs[i])) continue;
+      m->docids[m->n] = gpuir__source_docid(s, docs[i]);
+      m->tfs[m->n++] = freqs[i] + 1;
+    }
+  }
+  return GPUIR_OK;
+}
+
+/* Appends the positions of a source's live postings: all are decoded, then those of deleted documents closed up. */
+static int gpuir__source_positions(const gpuir__source *s, const gpuir__list *l, uint64_t cf,
+                                   gpuir__merged *m) {
+  uint32_t docs[GPUIR__BLOCK_ROOM], freqs[GPUIR__BLOCK_ROOM], block, i, n;
+  uint32_t *from = m->positions + m->occurrences;
+  int status = gpuir__segment_positions(s->leaf.seg, s->walk.id, from, cf);
+  for (block = 0; block < l->nblocks && !status; block++) {
+    n = gpuir__list_docs(l, block, docs);
+    gpuir__list_freqs(l, block, freqs);
+    for (i = 0; i < n; i++) {
+      const uint32_t tf = freqs[i] + 1;
+      if (gpuir__source_has(s, docs[i])) {
+        memmove(m->positions + m->occurrences, from, (size_t)tf * 4);
+        m->occurrences += tf;
+      }
+      from += tf;
+    }
+  }
+  return status;
+}
+
+/* Appends a source's list of its term. */
+static int gpuir__source_list(const gpuir__fusion *f, gpuir__source *s, gpuir__merged *m) {
+  gpuir__list l;
+  int status = gpuir__list_open(s->leaf.seg, &f->l->a, s->walk.id, &l);
+  if (status) return status;
+  status = gpuir__source_postings(s, &l, m);
+  if (!status && m->positions) status = gpuir__source_positions(s, &l, gpuir__list_cf(&l), m);
+  gpuir__list_close(&f->l->a, &l);
+  return status;
+}
+
+/* Sums the occurrences of a term up over the sources that stand at it. */
+static int gpuir__fusion_occurrences(const gpuir__fusion *f, const uint8_t *term, size_t len, uint64_t *cf) {
+  size_t i;
+  *cf = 0;
+  for (i = 0; i < f->n; i++) {
+    const gpuir__source *s = &f->sources[i];
+    gpuir__list l;
+    int status;
+    if (!s->more || gpuir__compare_bytes(s->walk.term, s->walk.len, term, len) != 0) continue;
+    status = gpuir__list_open(s->leaf.seg, &f->l->a, s->walk.id, &l);
+    if (status) return status;
+    *cf += gpuir__list_cf(&l);
+    gpuir__list_close(&f->l->a, &l);
+  }
+  return GPUIR_OK;
+}
+
+/* Merges the list of the least term, whose first source is `least`, and moves its sources on. */
+static int gpuir__fusion_list(gpuir__fusion *f, const gpuir__source *least, uint64_t df, gpuir_error *err) {
+  const int positions = least->leaf.seg->lists.positions != NULL;
+  const size_t len = least->walk.len;
+  uint8_t term[GPUIR_MAX_TERM + 1];
+  gpuir__merged m = {NULL, NULL, NULL, 0, 0};
+  uint64_t cf = 0;
+  size_t i;
+  int status = GPUIR_OK;
+  memcpy(term, least->walk.term, len);
+  if (positions) status = gpuir__fusion_occurrences(f, term, len, &cf);
+  if (!status)
+    status =
+        gpuir__area_need(&f->l->a, &f->postings, df * 8, f->l->memory / 4, f->path, GPUIR__TMP_LISTS, err);
+  if (!status && positions)
+    status =
+        gpuir__area_need(&f->l->a, &f->positions, cf * 4, f->l->memory / 4, f->path, GPUIR__TMP_UNITS, err);
+  if (status) return status;
+  m.docids = (uint32_t *)(void *)f->postings.data;
+  m.tfs = m.docids + df;
+  m.positions = positions ? (uint32_t *)(void *)f->positions.data : NULL;
+  for (i = 0; i < f->n && !status; i++) {
+    gpuir__source *s = &f->sources[i];
+    if (!s->more || gpuir__compare_bytes(s->walk.term, s->walk.len, term, len) != 0) continue;
+    status = gpuir__source_list(f, s, &m);
+    s->more = gpuir__walk_next(&s->walk);
+  }
+  if (status)
+    return gpuir__fail(err, status, 0, "%s: cannot merge the list of \"%.*s\": %s", gpuir__tail(f->l->path),
+                       len < 32 ? (int)len : 32, (const char *)term, gpuir_strerror(status));
+  if (!m.n) return GPUIR_OK;
+  status =
+      gpuir_builder_add_list(f->builder, (const char *)term, len, m.docids, m.tfs, m.positions, m.n, err);
+  return status == GPUIR_E_ARGUMENT
+             ? gpuir__fail(err, GPUIR_E_FORMAT, 0, "%s: a list to be merged is damaged",
+                           gpuir__tail(f->l->path))
+             : status;
+}
+
+/* Writes the result. */
+static int gpuir__fusion_write(gpuir__fusion *f, gpuir__segment **result, gpuir_error *err) {
+  const gpuir__source *least;
+  gpuir_builder *b;
+  uint64_t df;
+  size_t i;
+  int status = gpuir__live_builder(f->l, f->number, NULL, &f->builder, err);
+  if (status) return status;
+  for (i = 0; i < f->n && !status; i++) status = gpuir__fusion_documents(f, &f->sources[i], err);
+  for (i = 0; i < f->n; i++) {
+    gpuir__walk_start(&f->sources[i].walk, f->sources[i].leaf.seg);
+    f->sources[i].more = gpuir__walk_next(&f->sources[i].walk);
+  }
+  while (!status && f->documents && (least = gpuir__fusion_least(f, &df)) != NULL)
+    status = gpuir__fusion_list(f, least, df, err);
+  b = f->builder;
+  f->builder = NULL;
+  if (!status) return gpuir__live_write(f->l, b, f->number, result, err);
+  gpuir_builder_destroy(b);
+  return status;
+}
+
+static void gpuir__fusion_free(gpuir__fusion *f) {
+  const gpuir_allocator *a = &f->l->a;
+  size_t i;
+  for (i = 0; f->sources && i < f->n; i++) {
+    gpuir__source *s = &f->sources[i];
+    if (s->rank) gpuir__free(a, s->rank, (size_t)s->leaf.deleted->words * 4);
+    gpuir__leaf_close(&s->leaf);
+  }
+  gpuir__free(a, f->sources, f->n * sizeof *f->sources);
+  gpuir__area_free(a, &f->postings);
+  gpuir__area_free(a, &f->positions);
+  gpuir__free(a, f->path, f->path_size);
+}
+
+/* Chooses the pieces from *from up to *to that are worth merging: the youngest ones, as long as together they have half
+ * as many documents as the next older one; or one of which over a quarter is deleted. 0 if there are none. */
+static int gpuir__live_choose(const gpuir_live *l, int all, size_t *from, size_t *to) {
+  uint64_t sum;
+  size_t i = l->n - 1;
+  *from = 0;
+  *to = l->n;
+  if (all) return l->n > 1 || l->pieces[0].deleted;
+  sum = gpuir__piece_live(&l->pieces[i]);
+  for (; i && 2 * sum >= gpuir__piece_live(&l->pieces[i - 1]); i--)
+    sum += gpuir__piece_live(&l->pieces[i - 1]);
+  *from = i;
+  if (l->n - i > 1) return 1;
+  for (i = l->n; i-- > 0;) {
+    const gpuir__piece *p = &l->pieces[i];
+    *from = i;
+    *to = i + 1;
+    if (p->deleted && (uint64_t)p->deleted->n * 4 > p->seg->stat.documents) return 1;
+  }
+  return 0;
+}
+
+/* Begins a merge: takes what it needs of the chosen pieces. *begun: 0 if there are none. */
+static int gpuir__fusion_begin(gpuir__fusion *f, int all, int *begun, gpuir_error *err) {
+  gpuir_live *l = f->l;
+  size_t from, to, i;
+  int status = GPUIR_OK;
+  (void)pthread_mutex_lock(&l->mutex);
+  if (l->status) {
+    if (err) *err = l->error;
+    status = l->status;
+  } else if (l->merging) {
+    status = gpuir__fail(err, GPUIR_E_BUSY, 0, "%s: another merge is running", gpuir__tail(l->path));
+  }
+  *begun = !status && gpuir__live_choose(l, all, &from, &to);
+  if (*begun) {
+    f->n = to - from;
+    f->sources = (gpuir__source *)gpuir__alloc_zero(&l->a, f->n * sizeof *f->sources);
+    if (!f->sources) status = gpuir__fail_nomem(err);
+    for (i = 0; i < f->n && !status; i++) {
+      const gpuir__piece *p = &l->pieces[from + i];
+      gpuir__source *s = &f->sources[i];
+      s->leaf.seg = gpuir__segment_share(p->seg);
+      s->leaf.deleted = p->deleted;
+      if (p->deleted) (void)__atomic_add_fetch(&p->deleted->refs, 1, __ATOMIC_RELAXED);
+      s->n = p->deleted ? p->deleted->n : 0;
+    }
+    f->number = l->next++;
+    l->merging = !status;
+  }
+  (void)pthread_mutex_unlock(&l->mutex);
+  return status;
+}
+
+/* Numbers the documents, and writes the result. */
+static int gpuir__fusion_run(gpuir__fusion *f, gpuir__segment **result, gpuir_error *err) {
+  size_t i;
+  f->path = gpuir__live_path(f->l, f->number, &f->path_size);
+  if (!f->path) return gpuir__fail_nomem(err);
+  for (i = 0; i < f->n; i++)
+    if (gpuir__source_rank(&f->l->a, &f->sources[i], &f->documents)) return gpuir__fail_nomem(err);
+  return gpuir__fusion_write(f, result, err);
+}
+
+/* Finds a source's piece in the list; l->n if it is not there any more. */
+static size_t gpuir__fusion_find(const gpuir__fusion *f, const gpuir__source *s) {
+  const gpuir_live *l = f->l;
+  size_t i = 0;
+  while (i < l->n && l->pieces[i].seg != s->leaf.seg) i++;
+  return i;
+}
+
+/* Deletes from the result what was deleted from the sources since the merge began, and dooms in it what is pending
+ * there. */
+static int gpuir__fusion_deletions(const gpuir__fusion *f, gpuir__piece *piece) {
+  const gpuir_allocator *a = &f->l->a;
+  uint64_t n = 0;
+  uint32_t i;
+  size_t k;
+  int status = GPUIR_OK;
+  for (k = 0; k < f->n && !status; k++) {
+    const gpuir__source *s = &f->sources[k];
+    for (i = s->n; i < s->leaf.seg->log.n && !status; i++)
+      status = gpuir__piece_doom(a, piece, gpuir__source_docid(s, gpuir__log_get(&s->leaf.seg->log, i)), &n);
+  }
+  if (!status) status = gpuir__piece_apply(a, piece);
+  for (k = 0; k < f->n && !status; k++) {
+    const gpuir__source *s = &f->sources[k];
+    const size_t at = gpuir__fusion_find(f, s);
+    const gpuir__buf *pending = at < f->l->n ? &f->l->pieces[at].pending : NULL;
+    for (i = 0; pending && i < pending->len / 4 && !status; i++)
+      status = gpuir__piece_doom(a, piece, gpuir__source_docid(s, gpuir__load32(pending->data + 4 * i)), &n);
+  }
+  return status;
+}
+
+/* Puts the result in place of those of its sources that are left; of none, if no document of theirs is. The mutex is
+ * held. 0 or NOMEM: then the list is as it was. */
+static int gpuir__fusion_swap(gpuir__fusion *f, gpuir__piece *piece, int *placed) {
+  gpuir_live *l = f->l;
+  size_t k, at = l->n, left = 0;
+  int status = gpuir__fusion_deletions(f, piece);
+  *placed = 0;
+  for (k = 0; k < f->n; k++) {
+    const size_t i = gpuir__fusion_find(f, &f->sources[k]);
+    if (i == l->n) continue;
+    if (!left++) at = i;
+  }
+  if (status || !left) return status;
+  /* room for all numbers first, so that nothing can fail half way */
+  if (!gpuir__buf_room(&l->a, &l->garbage, 8 * left)) return GPUIR_E_NOMEM;
+  while (left-- > 1) (void)gpuir__live_drop(l, at + 1);
+  {
+    gpuir__piece old = l->pieces[at];
+    l->pieces[at] = *piece;
+    status = gpuir__live_room(l); /* the old one goes to the end, and from there */
+    if (status) {
+      l->pieces[at] = old;
+      return status;
+    }
+    l->pieces[l->n++] = old;
+    (void)gpuir__live_drop(l, l->n - 1);
+  }
+  *placed = 1;
+  return gpuir__live_drop_dead(l);
+}
+
+/* Ends a merge that has a result, or has failed. */
+static int gpuir__fusion_end(gpuir__fusion *f, gpuir__segment *result, int status, int *more,
+                             gpuir_error *err) {
+  gpuir_live *l = f->l;
+  gpuir__piece piece;
+  size_t from, to;
+  char name[32];
+  int placed = 0;
+  memset(&piece, 0, sizeof piece);
+  piece.seg = result;
+  (void)pthread_mutex_lock(&l->mutex);
+  if (!status && gpuir__fusion_swap(f, &piece, &placed)) status = gpuir__fail_nomem(err);
+  l->merging = 0;
+  *more = !status && gpuir__live_choose(l, 0, &from, &to);
+  (void)pthread_mutex_unlock(&l->mutex);
+  if (placed) return status;
+  gpuir__segment_name(name, f->number);
+  (void)unlinkat(l->folder, name, 0);
+  if (result) gpuir__piece_free(&l->a, &piece);
+  return status;
+}
+
+GPUIR_API int gpuir_live_merge(gpuir_live *l, int all, int *more, gpuir_error *err) {
+  gpuir__segment *result = NULL;
+  gpuir__fusion f;
+  int begun, another = 0, status;
+  if (more) *more = 0;
+  if (!l) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "no live index given");
+  memset(&f, 0, sizeof f);
+  f.l = l;
+  status = gpuir__fusion_begin(&f, all, &begun, err);
+  if (!begun) return status;
+  if (!status) {
+    status = gpuir__fusion_run(&f, &result, err);
+    status = gpuir__fusion_end(&f, result, status, &another, err);
+  }
+  gpuir__fusion_free(&f);
+  if (more) *more = another;
+  return status;
 }
 
 #if defined(__GNUC__) && !defined(__clang__) && !defined(__CUDACC__)

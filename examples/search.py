@@ -23,6 +23,7 @@ class Doc(Structure):
         ("name_len", c_size_t), ("name_piece", c_void_p * 2), ("name_piece_len", c_size_t * 2),
         ("source", c_void_p), ("source_len", c_size_t),
         ("first_line", c_uint32), ("last_line", c_uint32),
+        ("source_offset", c_uint64), ("source_bytes", c_uint64), ("hash", c_uint64),
         ("text", c_void_p), ("text_len", c_size_t),
         ("length", c_uint32),
     ]  # fmt: skip

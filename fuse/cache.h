@@ -65,7 +65,7 @@ typedef struct node_body {
   name_options options;
   result *res;    /* the node's own reference, or NULL */
   uint32_t docid; /* of NODE_TEXT */
-  int recheck;    /* may have changed without the index changing: lines of a source file */
+  int recheck;    /* may have changed without the index changing: a part of a source file */
   mode_t mode;    /* with the type */
   uid_t uid;
   gid_t gid;

@@ -44,7 +44,7 @@ uint32_t generation_documents(const generation *g);
 int *generation_broken_flag(generation *g);
 int generation_is_broken(const generation *g);
 
-/* Work that can be called off from another thread: a search, or reading lines of a source. Zero-initialised, except
+/* Work that can be called off from another thread: a search, or reading a part of a source. Zero-initialised, except
  * for gen. */
 struct searcher_slot;
 typedef struct ticket {

@@ -1,4 +1,4 @@
-/* format.h - the bytes of files: ranked lists, term statistics, lines of a source file. */
+/* format.h - the bytes of files: ranked lists, term statistics. */
 #ifndef GPUIRFS_FORMAT_H
 #define GPUIRFS_FORMAT_H
 

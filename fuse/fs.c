@@ -261,6 +261,7 @@ void fs_stats(fs *f, buf *b) {
   LINE("searches", count.searches);
   LINE("memo_hits", count.memo_hits);
   LINE("errors", count.errors);
+  LINE("changed_sources", count.changed);
   LINE("interrupted", count.interrupted);
   LINE("gpu_fallbacks", count.fallbacks);
   LINE("reloads", count.reloads);
@@ -310,7 +311,7 @@ char *fs_readme(const fs_config *config) {
       "query/<q>.tsv     rank, docID, score, name; \\t \\n \\r \\\\ \\xhh stand for special characters\n"
       "query/<q>.json    an array of objects with the same four\n"
       "hits/<q>/         links 000001-<name> to doc/<docID>\n"
-      "doc/<docID>       the stored text, a link to the source file, or its lines\n"
+      "doc/<docID>       the stored text, a link to the source file, or its part of it\n"
       "term/<t>          statistics of a term\n"
       ".stats .version   counters of the mount, and its version\n"
       "\n"

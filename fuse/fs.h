@@ -11,7 +11,6 @@
 
 #include "cache.h"
 #include "engine.h"
-#include "lines.h"
 
 #define FUSE_USE_VERSION 312
 #include <fuse_lowlevel.h>
@@ -29,15 +28,15 @@ typedef struct fs_config {
   uint32_t k, max_k;
   int mode, backend;
   size_t cache_bytes, result_bytes;
-  uint64_t source_bytes; /* of a source file that are read for one document */
-  int nosource;          /* documents are what the index holds, or nothing */
-  int shared;            /* other users may enter */
+  int nosource; /* documents are what the index holds, or nothing */
+  int shared;   /* other users may enter */
   int foreground;
   generation_desc open;
 } fs_config;
 
 typedef struct fs_counters {
   uint64_t lookups, searches, memo_hits, errors, interrupted, fallbacks;
+  uint64_t changed; /* look-ups of documents whose source is no longer what was indexed */
   uint64_t reloads, refused, invalidated, dropped_folders;
 } fs_counters;
 
@@ -59,8 +58,6 @@ typedef struct fs {
   fs_counters count;
   uint64_t handles; /* open files */
   char last_fallback[160], last_refused[400];
-
-  line_memory lines; /* has a lock of its own */
 
   pthread_t main_thread, signals, reloader, notifier;
   pthread_cond_t to_notify, to_reload;

@@ -17,7 +17,7 @@ enum { EXIT_TROUBLE = 1, EXIT_USAGE = 2 };
 
 typedef struct arguments {
   const char *index, *mountpoint;
-  char *k, *max_k, *mode, *backend, *cache, *max_result, *max_source, *searchers, *timeout, *source;
+  char *k, *max_k, *mode, *backend, *cache, *max_result, *searchers, *timeout, *source;
   int verify, nosource, shared, foreground, help, version, extra;
 } arguments;
 
@@ -32,7 +32,6 @@ static const struct fuse_opt options[] = {
     OPTION("backend=%s", backend, 0),
     OPTION("cache=%s", cache, 0),
     OPTION("max_result=%s", max_result, 0),
-    OPTION("max_source=%s", max_source, 0),
     OPTION("searchers=%s", searchers, 0),
     OPTION("timeout=%s", timeout, 0),
     OPTION("source=%s", source, 0),
@@ -67,11 +66,10 @@ static void print_help(FILE *out) {
       "      backend=B       of a query without @cpu, @gpu: auto, cpu or gpu (auto)\n"
       "      cache=MB        memory for answers that may be asked for again (64)\n"
       "      max_result=MB   the longest answer (256)\n"
-      "      max_source=MB   the most that is read of a source file for one document (4096)\n"
       "      searchers=N     searches that run at once (one for each processor)\n"
       "      timeout=SECONDS of one search, or of reading one document (none)\n"
       "      source=DIR      where relative source paths start (the folder of INDEX)\n"
-      "      nosource        show stored text alone: no links to source files, no lines of them\n"
+      "      nosource        show stored text alone: no links to source files, no parts of them\n"
       "      verify          check all of the index before it is used\n"
       "      allow_other     let other users in, and further options of fusermount3\n"
       "\n"
@@ -148,7 +146,7 @@ static char *absolute(const char *path) {
 }
 
 static int configure(const arguments *a, fs_config *c) {
-  uint64_t k, max_k, cache_mb, result_mb, source_mb, searchers, timeout;
+  uint64_t k, max_k, cache_mb, result_mb, searchers, timeout;
   long processors = sysconf(_SC_NPROCESSORS_ONLN);
   uint64_t several = processors > 0 ? (uint64_t)processors : 2;
   char *slash;
@@ -156,7 +154,6 @@ static int configure(const arguments *a, fs_config *c) {
   if (number(a->max_k, "max_k", 1000000, 1, LINKS_MAX, &max_k) || number(a->k, "k", 10, 0, max_k, &k) ||
       number(a->cache, "cache", 64, 1, 1 << 20, &cache_mb) ||
       number(a->max_result, "max_result", 256, 1, 4096, &result_mb) ||
-      number(a->max_source, "max_source", 4096, 1, 1 << 30, &source_mb) ||
       number(a->searchers, "searchers", several, 1, 256, &searchers) ||
       number(a->timeout, "timeout", 0, 0, 86400, &timeout))
     return EXIT_USAGE;
@@ -177,7 +174,6 @@ static int configure(const arguments *a, fs_config *c) {
   c->max_k = (uint32_t)max_k;
   c->cache_bytes = (size_t)cache_mb << 20;
   c->result_bytes = (size_t)result_mb << 20;
-  c->source_bytes = source_mb << 20;
   c->nosource = a->nosource;
   c->shared = a->shared;
   c->foreground = a->foreground;
@@ -303,14 +299,13 @@ static int prepare(fs *f) {
 static void release(fs *f, arguments *a) {
   if (f->session) fuse_session_destroy(f->session);
   cache_destroy(&f->cache);
-  lines_destroy(&f->lines);
   generation_unref(f->now);
   pthread_mutex_destroy(&f->lock);
   free(f->readme);
   free(f->config.index);
   free(f->config.source_base);
   free(a->k), free(a->max_k), free(a->mode), free(a->backend), free(a->cache), free(a->max_result);
-  free(a->max_source), free(a->searchers), free(a->timeout), free(a->source);
+  free(a->searchers), free(a->timeout), free(a->source);
 }
 
 static int run(fs *f, struct fuse_args *args, const arguments *a) {
@@ -337,7 +332,6 @@ int main(int argc, char **argv) {
   int rc = EXIT_USAGE;
   memset(&a, 0, sizeof a);
   pthread_mutex_init(&f.lock, NULL);
-  lines_init(&f.lines);
   fuse_set_log_func(say_for_fuse);
   if (fuse_opt_parse(&args, &a, options, on_argument) == 0) {
     if (a.help || a.version) {

@@ -307,16 +307,15 @@ static int open_source(fuse_req_t req, fs *f, const char *path, node_body *body,
 
 static int is_cancelled(void *t) { return ticket_is_cancelled(t); }
 
-/* Reads the lines of a chunk from its source. Holds no lock. */
-static int read_chunk(fuse_req_t req, fs *f, generation *g, const gpuir_doc *doc, int fd,
-                      const struct stat *st, buf *b) {
-  line_range range;
+/* Reads a part of a source. Holds no lock. */
+static int read_part(fuse_req_t req, fs *f, generation *g, const gpuir_doc *doc, int fd, buf *b) {
+  source_range range;
   ticket t;
   int rc;
   memset(&range, 0, sizeof range);
-  range.first = doc->first_line;
-  range.last = doc->last_line;
-  range.max_bytes = f->config.source_bytes;
+  range.offset = doc->source_offset;
+  range.bytes = doc->source_bytes;
+  range.hash = doc->hash;
   if (f->config.open.timeout_ns) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -326,18 +325,18 @@ static int read_chunk(fuse_req_t req, fs *f, generation *g, const gpuir_doc *doc
   range.stopped = is_cancelled;
   range.stopped_arg = &t;
   ticket_begin(req, f, g, &t);
-  rc = lines_read(&f->lines, b, fd, st, &range);
+  rc = source_read(b, fd, &range);
   ticket_end(req, f, &t);
   return rc;
 }
 
-/* The lines of an open source, which the cache may have already. */
-static int lines_result(fuse_req_t req, fs *f, generation *g, const gpuir_doc *doc, int fd,
-                        const struct stat *st, node_body *body) {
+/* A part of an open source, which the cache may have already. */
+static int part_result(fuse_req_t req, fs *f, generation *g, const gpuir_doc *doc, int fd,
+                       const struct stat *st, node_body *body) {
   char key[KEY_SIZE];
   buf b;
   int rc;
-  /* The file's state is part of the key: lines that have changed since are read again. */
+  /* The file's state is part of the key: what has changed since is read again. */
   size_t key_len = (size_t)snprintf(key, sizeof key, "%llu doc %lu %llu %llu %lld %lld.%09ld %lld.%09ld",
                                     (unsigned long long)generation_id(g), (unsigned long)body->docid,
                                     (unsigned long long)st->st_dev, (unsigned long long)st->st_ino,
@@ -349,7 +348,7 @@ static int lines_result(fuse_req_t req, fs *f, generation *g, const gpuir_doc *d
   if (body->res) return 0;
   memset(&b, 0, sizeof b);
   b.max = f->config.result_bytes;
-  rc = read_chunk(req, f, g, doc, fd, st, &b);
+  rc = read_part(req, f, g, doc, fd, &b);
   if (rc) {
     buf_free(&b);
     return rc;
@@ -358,13 +357,13 @@ static int lines_result(fuse_req_t req, fs *f, generation *g, const gpuir_doc *d
   return body->res ? 0 : ENOMEM;
 }
 
-/* A chunk of a file on disk: a file of the one who asks, if that user may read the source. [fuse-doc-lines] */
-static int make_lines(fuse_req_t req, fs *f, generation *g, const gpuir_doc *doc, const char *path,
-                      node_body *body) {
+/* A part of a file on disk: a file of the one who asks, if that user may read the source. [fuse-doc-part] */
+static int make_part(fuse_req_t req, fs *f, generation *g, const gpuir_doc *doc, const char *path,
+                     node_body *body) {
   struct stat st;
   int fd, rc = open_source(req, f, path, body, &fd, &st);
   if (rc) return rc;
-  rc = lines_result(req, f, g, doc, fd, &st, body);
+  rc = part_result(req, f, g, doc, fd, &st, body);
   close(fd);
   if (rc) return rc;
   body->kind = NODE_BYTES;
@@ -414,7 +413,10 @@ static int make_doc(fuse_req_t req, fs *f, generation *g, const char *name, size
       source_path(f->config.source_base, f->config.mountpoint, doc.source, doc.source_len, path, sizeof path);
   if (generation_is_broken(g)) return EIO;
   if (rc) return rc;
-  return doc.first_line ? make_lines(req, f, g, &doc, path, body) : make_link(f, path, body);
+  /* A part whose place is not known, as that of a whole file, is seen in its file. */
+  return (doc.first_line || doc.source_offset) && (doc.source_offset || doc.source_bytes)
+             ? make_part(req, f, g, &doc, path, body)
+             : make_link(f, path, body);
 }
 
 /* ---- look-up ------------------------------------------------------------------------------------------- */
@@ -484,6 +486,7 @@ static void lookup_new(fuse_req_t req, fs *f, fuse_ino_t parent, node_kind kind,
     f->count.interrupted++;
   } else if (rc != ENOENT) {
     f->count.errors++;
+    f->count.changed += rc == ESTALE; /* nothing else in a look-up is */
   }
   if (n) {
     reply_node(req, f, n, 0);

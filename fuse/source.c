@@ -1,11 +1,15 @@
-/* source.c - walks to a source file and opens it. */
+/* source.c - walks to a source file, opens it and reads a range of it. */
 #include "source.h"
 
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <sys/sysmacros.h>
+#include <time.h>
 #include <unistd.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 
 /* ---- paths as text ------------------------------------------------------------------------------------- */
 
@@ -250,4 +254,40 @@ int source_open(const char *path, dev_t mount, int *fd, struct stat *st) {
     *fd = -1;
   }
   return rc;
+}
+
+/* ---- reading ------------------------------------------------------------------------------------------- */
+
+enum { READ_BLOCK = 1 << 16 };
+
+/* Returns why reading has to end before the next block, or 0. */
+static int must_end(const source_range *range) {
+  struct timespec now;
+  if (range->stopped && range->stopped(range->stopped_arg)) return EINTR;
+  if (!range->deadline) return 0;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec >= range->deadline ? ETIMEDOUT
+                                                                                                : 0;
+}
+
+/* [fuse-doc-range] */
+int source_read(buf *b, int fd, const source_range *range) {
+  char block[READ_BLOCK];
+  uint64_t at = 0;
+  if (range->bytes > b->max) return EFBIG;
+  if (range->offset > (uint64_t)INT64_MAX - range->bytes) return ESTALE; /* no file is so long */
+  while (at < range->bytes && !b->error) {
+    const uint64_t left = range->bytes - at;
+    ssize_t got;
+    const int rc = must_end(range);
+    if (rc) return rc;
+    got = pread(fd, block, left < sizeof block ? (size_t)left : sizeof block, (off_t)(range->offset + at));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return errno;
+    if (got == 0) return ESTALE;
+    buf_put(b, block, (size_t)got);
+    at += (uint64_t)got;
+  }
+  if (b->error) return b->error;
+  return range->hash && XXH3_64bits(b->data ? b->data : "", b->len) != range->hash ? ESTALE : 0;
 }

@@ -1,4 +1,4 @@
-/* source.h - opens the file on disk that a document was indexed from.
+/* source.h - opens the file on disk that a document was indexed from, and reads the document's bytes of it.
  *
  * The path comes from the index, and the folders on the way may change at any time and belong to anybody. So
  * the file is opened once, its attributes are taken from that descriptor, and its bytes are read from it. The
@@ -27,5 +27,17 @@ int source_device(const char *path, dev_t *device);
  * the kernel's own file systems (/proc, /sys) or one that another user serves through FUSE; EINVAL for
  * anything but a regular file; what open(2) says. */
 int source_open(const char *path, dev_t mount, int *fd, struct stat *st);
+
+typedef struct source_range {
+  uint64_t offset, bytes;
+  uint64_t hash;          /* XXH3-64 of these bytes when they were indexed; 0: not known */
+  uint64_t deadline;      /* nanoseconds of CLOCK_MONOTONIC; 0: none */
+  int (*stopped)(void *); /* asked before each block; NULL: nobody asks to stop */
+  void *stopped_arg;
+} source_range;
+
+/* Appends the range of an open source to an empty *b. Errors: ESTALE when the file ends before the range does, or has
+ * other bytes there than were indexed; EFBIG beyond b->max; EINTR; ETIMEDOUT; ENOMEM; what pread(2) says. */
+int source_read(buf *b, int fd, const source_range *range);
 
 #endif

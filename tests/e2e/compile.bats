@@ -13,56 +13,90 @@ setup() {
   printf 'int main(void) { return user() == gpuir_version()[0] ? puts(gpuir_version()) < 0 : 1; }\n' >>main.c
 }
 
-# compile COMPILER FLAGS...: the implementation, with and without the optional parts. The first complaints are shown.
-compile() {
-  local compiler=$1 part
-  shift
-  command -v "$compiler" >/dev/null || skip "no $compiler"
-  for part in "" "$text"; do
-    # shellcheck disable=SC2086 # lists of flags
-    "$compiler" "$@" $warnings $part -I"$root" -c implementation.c -o implementation.o >out 2>&1 || {
-      grep -E 'error|warning' out | head -n 5
-      return 1
-    }
-  done
+# Shows the first complaints of a compiler.
+complaints() {
+  "$@" >out 2>&1 || {
+    grep -E 'error|warning' out | head -n 5
+    return 1
+  }
 }
 
-# Optimisers find what front ends do not: both compilers go the whole way once, and with other flags in long runs.
+# parse COMPILER FLAGS...: the front end reads the implementation with the optional parts.
 parse() {
-  if [ -n "${GPUIR_LONG:-}" ]; then compile "$@"; else compile "$@" -fsyntax-only; fi
+  command -v "$1" >/dev/null || skip "no $1"
+  # shellcheck disable=SC2086 # lists of flags
+  complaints "$@" $warnings $text -I"$root" -fsyntax-only implementation.c
 }
 
-@test "gcc, C99" { text='' compile gcc -std=c99 -O1; }
-@test "clang, C99" { text='' compile clang -std=c99 -O1; }
-@test "gcc, C99, with the optional parts" { parse gcc -std=c99 -O1; }
-@test "clang, C99, with the optional parts" { parse clang -std=c99 -O1; }
+# digests COMPILER FLAGS...: the whole way, without the optional parts, as a program that is kept for the other tests;
+# prints its digests.
+digests() {
+  local program
+  program=$*
+  program=$BATS_FILE_TMPDIR/${program// /_}
+  # shellcheck disable=SC2086
+  [ -x "$program" ] || complaints "$@" -std=c99 $warnings -I"$root" -I"$root/tests/support" \
+    "$root/tests/support/digest.c" -o "$program" -lm -pthread || return
+  "$program" "$root/tests/data/wordnet.tsv"
+}
+
+# same COMPILER FLAGS...: an index and the scores of its hits have the bits that they have without optimisation.
+same() {
+  command -v "$1" >/dev/null || skip "no $1"
+  digests "$@" >digests
+  [ "$(wc -l <digests)" -eq 4 ]
+  digests gcc -O0 | diff - digests
+}
+
+is_long() { [ -n "${GPUIR_LONG:-}" ] || skip "in the long form"; }
+
+@test "gcc, C99" { text='' parse gcc -std=c99; }
+@test "clang, C99" { text='' parse clang -std=c99; }
+@test "gcc, C99, with the optional parts" { parse gcc -std=c99; }
+@test "clang, C99, with the optional parts" { parse clang -std=c99; }
 @test "gcc, C11" { parse gcc -std=c11; }
 @test "gcc, C17 with GNU extensions" { parse gcc -std=gnu17; }
-@test "g++, C++17" { parse g++ -x c++ -std=c++17 -O1; }
-@test "g++, C++20" { parse g++ -x c++ -std=c++20; }
+@test "g++, C++17" { text='' parse g++ -x c++ -std=c++17; }
+@test "g++, C++20, with the optional parts" { parse g++ -x c++ -std=c++20; }
 @test "clang, C11" { parse clang -std=c11; }
-@test "clang, C++17" { parse clang -x c++ -std=c++17 -O1; }
+@test "clang, C++17" { parse clang -x c++ -std=c++17; }
 @test "gcc, -O3 -march=native" { parse gcc -std=c99 -O3 -march=native; }
 @test "clang, -O3 -march=native" { parse clang -std=c99 -O3 -march=native; }
 @test "gcc, -Wsign-conversion -Wvla" { parse gcc -std=c99 -Wsign-conversion -Wvla; }
-@test "gcc, without SIMD" { parse gcc -std=c99 -O1 -DGPUIR_NO_SIMD; }
-@test "clang, without SIMD" { parse clang -std=c99 -O1 -DGPUIR_NO_SIMD; }
-@test "gcc, without the laboratory" { parse gcc -std=c99 -O1 -DGPUIR_NO_LAB; }
-@test "clang, without the laboratory" { parse clang -std=c99 -O1 -DGPUIR_NO_LAB; }
+@test "gcc, without SIMD" { parse gcc -std=c99 -DGPUIR_NO_SIMD; }
+@test "clang, without SIMD" { parse clang -std=c99 -DGPUIR_NO_SIMD; }
+@test "gcc, without the laboratory" { parse gcc -std=c99 -DGPUIR_NO_LAB; }
+@test "clang, without the laboratory" { parse clang -std=c99 -DGPUIR_NO_LAB; }
 @test "g++, without the laboratory and SIMD" { parse g++ -x c++ -std=c++17 -DGPUIR_NO_LAB -DGPUIR_NO_SIMD; }
-@test "gcc, everything static" { compile gcc -std=c99 -O1 -DGPUIR_STATIC; }
-@test "clang, everything static" { compile clang -std=c99 -O1 -DGPUIR_STATIC; }
-@test "g++, everything static" { compile g++ -x c++ -std=c++17 -O1 -DGPUIR_STATIC; }
+@test "gcc, everything static" { parse gcc -std=c99 -DGPUIR_STATIC; }
+@test "clang, everything static" { parse clang -std=c99 -DGPUIR_STATIC; }
+@test "g++, everything static" { parse g++ -x c++ -std=c++17 -DGPUIR_STATIC; }
+
+# Optimisers complain of what front ends do not see, and may change a result.
+fused="-march=native -ffp-contract=fast"
+@test "gcc -O1, everything fused: the same bits" { same gcc -O1 $fused; }
+@test "clang -O1, everything fused: the same bits" { same clang -O1 $fused; }
+@test "gcc -O1, without SIMD: the same bits" { same gcc -O1 -DGPUIR_NO_SIMD; }
+@test "gcc -O2 -mfma without -march: the same bits" {
+  is_long
+  grep -qw fma /proc/cpuinfo || skip "no FMA here"
+  same gcc -O2 -mfma -ffp-contract=fast
+}
+@test "gcc -O3, everything fused: the same bits" { is_long && same gcc -O3 $fused; }
+@test "clang -O0: the same bits" { is_long && same clang -O0; }
+@test "clang -O3, everything fused: the same bits" { is_long && same clang -O3 $fused; }
+@test "gcc -O2, everything static, with the optional parts" {
+  is_long
+  # shellcheck disable=SC2086
+  complaints gcc -std=c99 -O2 -DGPUIR_STATIC $warnings $text -I"$root" -c implementation.c
+}
 
 @test "without xxhash.h the error names the package" {
   # All of the system's headers but this one.
   mkdir libc
-  for header in /usr/include/* "/usr/include/$(gcc -print-multiarch)"/*; do
-    case ${header##*/} in
-      xxhash.h | "$(gcc -print-multiarch)") ;;
-      *) ln -sfn "$header" libc/ ;;
-    esac
-  done
+  ln -s /usr/include/* libc/
+  ln -sfn "/usr/include/$(gcc -print-multiarch)"/* libc/
+  rm libc/xxhash.h
   for compiler in gcc clang; do
     run $compiler -std=c99 -I"$root" -nostdinc -isystem "$($compiler -print-file-name=include)" \
       -isystem libc -fsyntax-only implementation.c
@@ -82,13 +116,13 @@ parse() {
 }
 
 @test "two files, one with the implementation, link and run; C++ calls what was compiled as C" {
+  cmp implementation.c "$build/libgpuir.c"
+  cp "$build/libgpuir.o" implementation.o
   # shellcheck disable=SC2086
-  gcc -std=c99 -O0 $warnings -I"$root" -c implementation.c -o implementation.o
-  # shellcheck disable=SC2086
-  gcc -std=c99 $warnings -I"$root" implementation.o user.c main.c -lm -pthread -o program
+  gcc -std=c99 $warnings -I"$root" implementation.o user.c main.c -lutf8proc -lstemmer -lm -pthread -o program
   ./program
   printf '#include "gpuir.h"\nint main() { return gpuir_version_number() != GPUIR_VERSION_NUMBER; }\n' >main.cc
-  g++ -std=c++17 -I"$root" main.cc implementation.o -lm -pthread -o program
+  g++ -std=c++17 -I"$root" main.cc implementation.o -lutf8proc -lstemmer -lm -pthread -o program
   ./program
 }
 
@@ -97,7 +131,7 @@ parse() {
   cp one.c two.c
   printf 'int two(void);\nint main(void) { return gpuir_version()[0] != two(); }\n' >>one.c
   printf 'int two(void);\nint two(void) { return gpuir_version()[0]; }\n' >>two.c
-  gcc -std=c99 -I"$root" one.c two.c -lm -pthread -o program
+  gcc -std=c99 -O1 -I"$root" one.c two.c -lm -pthread -o program
   ./program
 }
 
@@ -106,7 +140,7 @@ parse() {
   printf '#include "gpuir.h"\n#define GPUIR_IMPLEMENTATION\n#include "gpuir.h"\n' >again.c
   for file in late.c again.c; do
     for compiler in gcc clang; do
-      run $compiler -std=c99 -I"$root" -fsyntax-only $file
+      run $compiler -std=c99 -I"$root" -E $file
       [ "$status" -ne 0 ]
       [[ $output == *"before any other header"* ]]
       $compiler -std=gnu99 -I"$root" -fsyntax-only $file
@@ -119,53 +153,6 @@ parse() {
     run $compiler -std=c99 -ffast-math -I"$root" -fsyntax-only implementation.c
     [ "$status" -ne 0 ]
     [[ $output == *"scores must be exact"* ]]
-  done
-}
-
-@test "optimisation and -march do not change a bit of an index or a score" {
-  data=$root/tests/data/wordnet.tsv
-  cat >scores.c <<'C'
-#define GPUIR_IMPLEMENTATION
-#include "gpuir.h"
-int main(int argc, char **argv) {
-  static char line[1 << 20];
-  gpuir_builder_desc desc = {0};
-  gpuir_builder *builder;
-  FILE *in = fopen(argv[1], "r");
-  desc.path = argv[2];
-  if (argc < 3 || !in || gpuir_builder_create(&desc, &builder, NULL)) return 1;
-  while (fgets(line, sizeof line, in))
-    if (gpuir_builder_add_text(builder, NULL, line, strlen(line), NULL)) return 1;
-  if (gpuir_builder_write(builder, NULL, NULL)) return 1;
-  gpuir_builder_destroy(builder);
-  gpuir_index *index;
-  gpuir_searcher *searcher;
-  if (gpuir_open(argv[2], NULL, &index, NULL) || gpuir_searcher_create(index, NULL, &searcher, NULL)) return 1;
-  const char *text[] = {"computer", "dog wolf", "the of in", "planet sun moon -star", "stringed instrument"};
-  for (int i = 0; i < 5; i++)
-    for (int mode = 0; mode < 3; mode++) {
-      gpuir_query_desc how = {0};
-      gpuir_query *query;
-      gpuir_hit hits[50];
-      size_t n;
-      how.mode = mode;
-      if (gpuir_query_parse(index, &how, text[i], strlen(text[i]), &query, NULL)) return 1;
-      if (gpuir_search(searcher, query, hits, 50, &n)) return 1;
-      for (size_t j = 0; j < n; j++) printf("%d %d %u %u\n", i, mode, hits[j].docid, hits[j].score);
-      gpuir_query_destroy(query);
-    }
-  return 0;
-}
-C
-  for how in "gcc -O0" "gcc -O3 -march=native" "gcc -O1 -DGPUIR_NO_SIMD" \
-    "clang -O3 -march=native -ffp-contract=fast"; do
-    # shellcheck disable=SC2086
-    $how -std=c99 $warnings -I"$root" scores.c -lm -pthread -o scores
-    ./scores "$data" index >out
-    [ -s out ]
-    sha256sum <index >>out
-    [ -e first ] || cp out first
-    cmp first out
   done
 }
 
@@ -191,6 +178,19 @@ C
     awk '$2 ~ /^(exit|_exit|abort|printf|puts|putchar|perror|__printf_chk|__assert_fail)$/' >calls
   cat calls
   [ ! -s calls ]
+}
+
+@test "scores need no logarithm of the machine's own" {
+  cp "$build/libgpuir.o" make.o
+  for compiler in ${GPUIR_LONG:+gcc clang}; do
+    command -v "$compiler" >/dev/null || continue
+    "$compiler" -std=c99 -O2 -I"$root" -c implementation.c -o "$compiler.o"
+  done
+  for object in *.o; do
+    nm -u "$object" >calls
+    grep -q pthread_create calls # nm tells the calls
+    if grep -E ' (log|exp|pow|sin|cos|tan)' calls; then return 1; fi
+  done
 }
 
 @test "the version is said once" {

@@ -118,7 +118,7 @@ by_its_comment() {
   mkdir notes
   printf 'a wolf\nand a dog\n' >notes/animals
   "$build/gpuir" index -q --chunk-lines 1 notes -o chunks.gpuir
-  for i in 1 2 3; do
+  for _ in 1 2 3; do
     run "$build/examples/embed" chunks.gpuir or wolf dog
     [ "$status" -eq 0 ]
     [[ ${lines[1]} == *"  notes/animals:1-1" ]]

@@ -586,6 +586,41 @@ b'
   [ -z "$(find . ! -name x.ciff ! -name 'separate-stderr-*' -type f)" ]
 }
 
+@test "an export through a link writes its target, and the link stays" {
+  printf 'a cat\na dog\n' | gpuir index -q --lines - -o x.gpuir
+  gpuir export x.gpuir plain.ciff
+  mkdir sub sub/deep
+  ln -s sub/second.ciff first.ciff # relative to the link's folder, and leads nowhere yet
+  ln -s deep/target.ciff sub/second.ciff
+  for round in new old; do
+    gpuir export x.gpuir first.ciff
+    cmp plain.ciff sub/deep/target.ciff
+    [ "$(readlink first.ciff)" = sub/second.ciff ]
+    [ "$(readlink sub/second.ciff)" = deep/target.ciff ]
+    [ "$round" = old ] || echo other >sub/deep/target.ciff
+  done
+  ln -s sub/lists.docs pisa.docs # one of five
+  gpuir export x.gpuir pisa
+  [ -L pisa.docs ]
+  [ -s sub/lists.docs ]
+  gpuir import -q pisa -o y.gpuir
+  [ "$(gpuir count y.gpuir cat)" = 1 ]
+  ln -s loop.ciff loop.ciff
+  fails 1 "too many links" gpuir export x.gpuir loop.ciff
+  ln -s sub dir.ciff
+  fails 1 "a folder, not a file" gpuir export x.gpuir dir.ciff
+  ln -s x.gpuir itself.ciff # also through a link
+  fails 1 "the index cannot be its own export" gpuir export x.gpuir itself.ciff
+  if [ "$(id -u)" -eq 0 ]; then
+    echo secret >secret
+    ln -s secret foreign.ciff
+    chown -h 12345 foreign.ciff
+    fails 1 "another user" gpuir export x.gpuir foreign.ciff
+    [ "$(cat secret)" = secret ]
+  fi
+  [ -z "$(find . -name '*.tmp')" ]
+}
+
 @test "a signal ends an import and leaves nothing" {
   python3 - <<'EOF'
 from exchange import *
@@ -647,6 +682,17 @@ answers() {
   for request in cat "TOP_5${tab}cat" "top_10${tab}cat" "COUNT cat" "${tab}cat" '' "TOP_10_COUNTS${tab}cat"; do
     answers "$request" UNSUPPORTED
   done
+  gpuir index -q --lines --positions toy -o positions.gpuir
+  index=positions.gpuir
+  answers "COUNT${tab}\"a cat\"" 2
+  answers "COUNT${tab}\"a dog\" \"an elk\"" 4
+  answers "COUNT${tab}+\"a dog\" -elk" 2
+  answers "COUNT${tab}+\"a dog\" -\"an elk\" +and" 1
+  answers "TOP_10_COUNT${tab}+\"dog and an\"" 1
+  answers "TOP_10${tab}\"cat a\"" 1
+  answers "COUNT${tab}\"cat a\"" 0
+  answers "COUNT${tab}\"a cat" UNSUPPORTED
+  index=toy.gpuir
   [ -z "$(gpuir serve --stdio toy.gpuir </dev/null)" ]
   [ "$(printf 'COUNT\tcat\n\nCOUNT\tdog' | gpuir serve --stdio toy.gpuir | paste -sd ' ')" = "2 UNSUPPORTED 3" ]
   gpuir index -q --lines --stop english toy -o stop.gpuir

@@ -15,12 +15,17 @@ setup() {
   cd "$BATS_TEST_TMPDIR" || return 1
 }
 
-disturbed() { # disturbed MODE LIMIT: LIMIT holds in the short form only
+disturbed() { # disturbed MODE [LIMIT [COMMAND...]]: LIMIT and COMMANDs hold in the short form only
   [ -z "${GPUIR_LONG-}" ] || set -- "$1"
   python3 "$GPUIR_ROOT/tests/e2e/faults.py" "$GPUIR_BUILD/gpuir" "$BATS_FILE_TMPDIR/faults.so" "$@"
 }
 
 @test "any system call may fail, once or for good" { disturbed faults 2; }
+
+@test "any allocation of a build may fail, once or for good" {
+  [ -z "${GPUIR_LONG-}" ] || skip "the test before has tried them"
+  disturbed faults 0 index:malloc
+}
 
 @test "a command that is killed leaves the old file or the new one" { disturbed kills 40; }
 

@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
-"""faults.py GPUIR FAULTS.so faults|kills|power [LIMIT]: every command that writes, under failing calls, kills, power loss
+"""faults.py GPUIR FAULTS.so MODE [LIMIT [COMMAND...]]: commands that write, under failing calls, kills, power loss
 
-faults  the n-th call of each kind fails, alone or with all behind it; LIMIT of them are tried a kind (all)
-kills   the process is killed behind the n-th call that alters a file, and at random moments; LIMIT times (1000) in all
+MODE is one of:
+faults  the n-th call of each kind fails, alone or with all behind it; LIMIT of them are tried a kind (0: all)
+kills   the process is killed behind the n-th call that alters a file, or at a random moment; LIMIT times (0: 1000) in
+        all, not counting commands that ended before their moment
 power   what a machine holds after power loss at any moment of a command: files as they were at their last fsync, or
         empty, and of the folder's changes since its last fsync any first few
 
-After each: the old file or the new one stands at the output, whole; a command that failed said why, ended within 60
-seconds, and left nothing that the next run does not remove. Ends with `N tried, N wrong` and exit status 1 if any was.
+COMMANDs are names from the table below (all); NAME:KIND is one kind of call alone. After each run the old file or the
+new one stands at the output, whole; a command that failed said why, ended within 60 seconds, and left nothing, or,
+killed, nothing that the next run does not remove. Ends with `N tried, N of them killed, N wrong` and exit status 1 if
+any was.
 """
 import hashlib
 import os
@@ -16,6 +20,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 
 GPUIR, FAULTS, MODE = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2]), sys.argv[3]
 LIMIT = int(sys.argv[4]) if len(sys.argv) > 4 else 0
@@ -29,7 +34,9 @@ COMMANDS = {
     'import': (['import', '-q', '--threads', '1', 'new.ciff', '-o', 't/out'], 'old.gpuir'),
     'export': (['export', '--format', 'ciff', 'new.gpuir', 't/out'], 'old.ciff'),
 }
-tried = wrong = 0
+ONLY = dict(name.partition(':')[::2] for name in sys.argv[5:])
+NAMES = list(ONLY or COMMANDS)
+tried = wrong = killed = 0
 
 
 def text(path, lines, seed):
@@ -74,6 +81,17 @@ def run(command, **settings):
     return done
 
 
+def run_until(command, seconds):
+    """Runs a command that is killed after so long, unless it has ended."""
+    process = subprocess.Popen([GPUIR] + command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    try:
+        message = process.communicate(timeout=seconds)[1]
+    except subprocess.TimeoutExpired:
+        process.kill()
+        message = process.communicate()[1]
+    return subprocess.CompletedProcess(command, process.returncode, b'', message)
+
+
 def start(old):
     shutil.rmtree('t', ignore_errors=True)
     os.mkdir('t')
@@ -81,12 +99,14 @@ def start(old):
 
 
 def finals():
-    """The output of each command that is not disturbed."""
+    """The output of each command that is not disturbed, and how long it takes."""
     result = {}
-    for name, (command, old) in COMMANDS.items():
+    for name in NAMES:
+        command, old = COMMANDS[name]
         start(old)
+        begin = time.monotonic()
         run(command)
-        result[name] = digest('t/out')
+        result[name] = digest('t/out'), time.monotonic() - begin
     return result
 
 
@@ -105,18 +125,19 @@ def count(command, old, kind):
 
 def check(name, what, done, final, may_leave=False):
     """Judges what a disturbed run left in t/. What it may leave, the next run removes."""
-    global tried
+    global tried, killed
     tried += 1
     command, old = COMMANDS[name]
     if done is None:
         return complain(name, what, 'it did not end within %d s' % SECONDS)
     now, message = digest('t/out'), done.stderr.decode(errors='replace')
-    killed = done.returncode == -signal.SIGKILL
+    was_killed = done.returncode == -signal.SIGKILL
+    killed += was_killed
     if now not in (digest(old), final):
         complain(name, what, 'the output is neither the old nor the new file')
     if done.returncode == 0 and now != final:
         complain(name, what, 'it succeeded, and the old file stands there')
-    if done.returncode < 0 and not killed:
+    if done.returncode < 0 and not was_killed:
         complain(name, what, 'it died of signal %d' % -done.returncode)
     if done.returncode > 0 and not message.strip():
         complain(name, what, 'it failed without a word')
@@ -124,7 +145,7 @@ def check(name, what, done, final, may_leave=False):
         complain(name, what, 'it failed, but the new file stands there: %s' % message.strip())
     if os.listdir('t') == ['out']:
         return None
-    if not killed and not may_leave:
+    if not was_killed and not may_leave:
         complain(name, what, 'it left %s' % os.listdir('t'))
     else:
         run(command)
@@ -144,26 +165,34 @@ def chosen(total):
 
 
 def faults(final):
-    for name, (command, old) in COMMANDS.items():
-        for kind in KINDS:
+    for name in NAMES:
+        command, old = COMMANDS[name]
+        for kind in [ONLY.get(name)] if ONLY.get(name) else KINDS:
             total = count(command, old, kind)
             for number in chosen(total):
                 for on in ({}, {'on': 1}):
                     start(old)
                     what = '%s %d of %d%s' % (kind, number, total, ' and all behind it' if on else '')
                     done = run(command, op=kind, at=number, **on)
-                    check(name, what, done, final[name], kind in ('unlink', 'stat'))
+                    check(name, what, done, final[name][0], kind in ('unlink', 'stat'))
 
 
 def kills(final):
-    limit = LIMIT or 1000
-    for name, (command, old) in COMMANDS.items():
+    for name in NAMES:
+        command, old = COMMANDS[name]
         total = count(command, old, 'change')
-        for i in range(limit // len(COMMANDS)):
+        share, i = killed + (LIMIT or 1000) // len(NAMES), 0
+        while killed < share:
             start(old)
-            number = random.randint(1, total) if i % 4 else random.randint(max(1, total - 8), total)
-            done = run(command, op='change', at=number, kill=1)
-            check(name, 'killed behind change %d of %d' % (number, total), done, final[name])
+            i += 1
+            if i % 4 == 0:
+                moment = random.uniform(0, final[name][1])
+                done, what = run_until(command, moment), 'killed after %.4f s' % moment
+            else:
+                number = random.randint(1 if i % 4 == 1 else max(1, total - 8), total)
+                done = run(command, op='change', at=number, kill=1)
+                what = 'killed behind change %d of %d' % (number, total)
+            check(name, what, done, final[name][0])
 
 
 class Disk:
@@ -192,7 +221,8 @@ class Disk:
 
 def power(final):
     global tried
-    for name, (command, old) in COMMANDS.items():
+    for name in NAMES:
+        command, old = COMMANDS[name]
         start(old)
         shutil.rmtree('log', ignore_errors=True)
         os.mkdir('log')
@@ -223,9 +253,9 @@ def power(final):
                 disk.safe, disk.later = dict(disk.names), []
             for survivor in disk.survivors():
                 tried += 1
-                if survivor not in (digest(old), final[name]):
+                if survivor not in (digest(old), final[name][0]):
                     complain(name, 'power loss after %s' % line, 'what stands there: %s' % survivor)
-        if disk.survivors() != [final[name]]:
+        if disk.survivors() != [final[name][0]]:
             complain(name, 'power loss after the end', 'the new file may be lost')
 
 
@@ -233,7 +263,7 @@ def main():
     random.seed(11)
     prepare()
     {'faults': faults, 'kills': kills, 'power': power}[MODE](finals())
-    print('%d tried, %d wrong' % (tried, wrong))
+    print('%d tried, %d of them killed, %d wrong' % (tried, killed, wrong))
     sys.exit(wrong > 0)
 
 

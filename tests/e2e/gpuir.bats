@@ -7,7 +7,7 @@ load ../support/helpers
 setup_file() {
   root=${GPUIR_ROOT:-$(cd "$BATS_TEST_DIRNAME/../.." && pwd)}
   build=${GPUIR_BUILD:-$root/build}
-  export root PATH="$build:$PATH" shared=$root/../shared/data
+  export root build PATH="$build:$PATH" shared=$root/../shared/data
   # shared by tests that only read it: five documents, one a line
   export toy=$BATS_FILE_TMPDIR/toy.gpuir toy_text=$BATS_FILE_TMPDIR/toy
   printf 'the quick brown fox\nthe lazy dog\na quick dog\n\nlast dog dog' >"$toy_text"
@@ -645,6 +645,11 @@ END
   [[ $output == *"toy.gpuir: ok, 5 documents, 12 postings"*"wordnet.gpuir: ok"* ]]
 }
 
+@test "damaged indexes end no command by a signal, late, or out of memory" {
+  "$build/tests/fuzz/commands" "$build/gpuir" "$([ -z "${GPUIR_LONG-}" ] && echo 30 || echo 1000)" | tee out
+  tail -n 2 out | grep -q '^ok 1'
+}
+
 @test "a signal while indexing leaves nothing behind" {
   mkfifo pipe
   for signal in INT TERM HUP; do
@@ -661,6 +666,38 @@ END
     grep -q 'stopped; x is not written' err
     [ "$(find . -name 'x*')" = "" ]
   done
+}
+
+@test "a second signal ends it at once, and the next build goes on" {
+  mkfifo pipe full
+  exec 8<>full
+  dd if=/dev/zero of=full bs=4096 count=16 oflag=nonblock status=none # as much as a pipe takes
+  for second in TERM INT; do
+    env --default-signal=INT gpuir index -q --lines - -o x <pipe 2>full &
+    pid=$!
+    exec 7>pipe
+    seq 1 100000 >&7 # more than a pipe takes: it reads
+    kill -TERM $pid
+    for _ in {1..200}; do
+      [ -e x.tmp ] || break
+      sleep 0.05
+    done
+    [ ! -e x.tmp ]
+    sleep 0.1
+    kill -0 $pid # it waits for room for its message
+    kill -$second $pid
+    { sleep 20 && kill -KILL $pid; } 3>&- 7>&- 8>&- &
+    code=0
+    wait $pid || code=$?
+    kill $! 2>/dev/null || true
+    exec 7>&-
+    [ "$code" -eq $((128 + $(kill -l $second))) ]
+    [ ! -e x ]
+  done
+  exec 8>&-
+  seq 1 9 | gpuir index -q --lines - -o x
+  gpuir verify x
+  [ "$(find . -name 'x*')" = ./x ]
 }
 
 @test "two builds of the same index: the second is refused" {
@@ -731,8 +768,9 @@ assert [(h["rank"], h["docid"], h["name"]) for h in r["hits"]] == [(1, 0, "toy:1
   [ "$(gpuir query --json x all | python3 -c 'import json, sys; print(repr(json.load(sys.stdin)["hits"][0]["name"]))')" \
     = "'a b\\n\\x07\\tc\\\\'" ]
   printf '\xff\xc3\xa9\tall\n' | gpuir index -q --tsv - -o x
-  [ "$(gpuir query --json x all | python3 -c 'import json, sys; print(json.load(sys.stdin)["hits"][0]["name"])')" \
-    = $'\xef\xbf\xbd\xc3\xa9' ]
+  [ "$(gpuir query --json x all | python3 -c 'import json, sys
+name = json.load(sys.stdin)["hits"][0]["name"]
+print(name.encode("utf-8", "surrogateescape").hex())')" = ffc3a9 ]
   printf '{"id":"","contents":"all"}\n' | gpuir index -q --jsonl - -o x
   [ "$(gpuir query --trec x all | cut -d ' ' -f 1-4)" = '1 Q0 0 1' ]
 }

@@ -26,13 +26,13 @@ def without_comments(text):
 def contents(text):
     """(tag, entry points) of each implementation part in the contents."""
     text = text[: text.find("\n * [api-configuration]  ")]
-    found = re.findall(r"^ \*     \[(\d\d-[a-z0-9-]+)\] (.*)$", text, re.M)
+    found = re.findall(r"^ \*     \[(\d\d[a-z]?-[a-z0-9-]+)\] (.*)$", text, re.M)
     return [(tag, re.findall(r"gpuir_\w+", rest)) for tag, rest in found]
 
 
 def banners(text):
     """{tag: (first line, line behind the last, text of the banner, text of the part)}; a tag twice is None."""
-    starts = [(m.group(1), m.start()) for m in re.finditer(r"^/\* =+\n \* \[(\d\d-[a-z0-9-]+)\]  ", text, re.M)]
+    starts = [(m.group(1), m.start()) for m in re.finditer(r"^/\* =+\n \* \[(\d\d[a-z]?-[a-z0-9-]+)\]  ", text, re.M)]
     end = text.index("#endif /* GPUIR_IMPLEMENTATION */") if "#endif /* GPUIR_IMPLEMENTATION */" in text else len(text)
     parts = {}
     for i, (tag, at) in enumerate(starts):
@@ -77,8 +77,8 @@ def check_banners(_, text):
         test = f"tests/unit/{tag.replace('-', '_')}.c"
         if part and test not in part[2]:
             wrong.append(f"[{tag}]: the banner does not name {test}")
-    numbers = [int(tag[:2]) for tag in parts]
-    if numbers != list(range(1, len(numbers) + 1)):
+    numbers = [tag[: tag.index("-")] for tag in parts]  # a part between 10 and 11 is 10b, the one behind it 10c
+    if numbers != sorted(numbers) or sorted({int(n[:2]) for n in numbers}) != list(range(1, int(numbers[-1][:2]) + 1)):
         wrong.append(f"parts stand in the order {numbers}")
     return wrong
 

@@ -4,9 +4,7 @@
  * lists that the queries need are written to an index of their own; there every method intersects them, decoded and
  * compressed, and the engine answers AND and OR. All must give the documents that a plain merge of the first index's
  * lists gives. Prints a TAP line for each order and codec. -o: words beginning with '-' are operators. */
-#define GPUIR_STATIC
-#define GPUIR_IMPLEMENTATION
-#include "gpuir.h"
+#include "private.h"
 #include "tools/lab/isect.h"
 
 typedef struct query {
@@ -66,8 +64,8 @@ static void read_queries(const char *path, const gpuir_index *ix, size_t most) {
       queries = (query *)realloc(queries, cap * sizeof *queries);
       if (!queries) die("memory", "exhausted");
     }
-    for (t = 0; t < q->n && q->terms[t].id != GPUIR__UNKNOWN && !q->terms[t].negated; t++)
-      queries[nqueries].id[n++] = q->terms[t].id;
+    for (t = 0; t < q->n && q->terms[t].df && !q->terms[t].negated; t++)
+      queries[nqueries].id[n++] = gpuir__query_id(q, 0, t);
     if (n && n == q->n) {
       queries[nqueries].n = n;
       queries[nqueries].text = (char *)room(strlen(text) + 1);
@@ -199,11 +197,11 @@ static gpuir_index *subset(const order *o, const char *codec, const char *path) 
   desc.codec = codec;
   if (gpuir_builder_create(&desc, &b, &err)) die(path, err.msg);
   for (d = 0; d < o->ndocs; d++)
-    if (gpuir_builder_add_doc(b, NULL, o->ix->lengths[d], NULL, 0, &err)) die(path, err.msg);
+    if (gpuir_builder_add_doc(b, NULL, gpuir__only(o->ix)->lengths[d], NULL, 0, &err)) die(path, err.msg);
   for (i = 0; i < nused; i++) {
     gpuir_term_info t;
     if (gpuir_term_get_info(o->ix, used[i], &t)) die(o->path, "lacks a term");
-    if (gpuir_builder_add_list(b, t.term, t.term_len, o->docs[i], o->tfs[i], o->df[i], &err))
+    if (gpuir_builder_add_list(b, t.term, t.term_len, o->docs[i], o->tfs[i], NULL, o->df[i], &err))
       die(path, err.msg);
   }
   if (gpuir_builder_write(b, NULL, &err)) die(path, err.msg);
@@ -231,7 +229,7 @@ static const char *intersect(const order *o, const gpuir_index *ix, size_t numbe
     n[t] = o->df[s];
     if (n[t] < least) least = n[t];
     list[t] = &lists[t];
-    if (ix && gpuir__list_open(ix, &ix->a, s, &lists[t])) die(o->path, "cannot open a list");
+    if (ix && gpuir__list_open(gpuir__only(ix), &ix->a, s, &lists[t])) die(o->path, "cannot open a list");
   }
   status = ix ? gpuir__isect_lists(&x, NULL, m, list, q->n, GPUIR_SIMD_AUTO)
               : gpuir__isect_arrays(&x, NULL, m, docs, n, q->n, GPUIR_SIMD_AUTO);

@@ -90,44 +90,22 @@ ends_well() {
 
 # ---- long sources ----
 
-@test "reading lines of a source ends with a signal, at the deadline, at a bound and with the daemon" {
+@test "a source that has become long costs no more than its part, and is not taken for what was indexed" {
   needs_python
   mkdir "$T/src"
   printf 'apple\nb\nc\n' >"$T/src/a"
   chunks "$T/src" 1 "$T/i.gpuir"
   : >"$T/src/a" # without a line end for a long time
   truncate -s 400G "$T/src/a" || skip "no sparse file of 400 GB"
-  serve "$T/i.gpuir" "$T/m" -o max_source=1000000
-  cat "$T/m/doc/1" >/dev/null 2>&1 3>&- &
-  reader=$!
-  sleep 0.3
-  kill -KILL $reader
-  until_true 60 has_ended $reader
-  # The folder is free again, and the daemon ends under another reader.
-  ends 60 check errno "$T/m/doc/3"
-  [ "$(cat "$T/printed")" = ENOENT ]
-  cat "$T/m/doc/1" >/dev/null 2>&1 3>&- &
-  reader=$!
-  sleep 0.3
-  kill -TERM "$fs_pid"
-  until_true 60 has_ended "$fs_pid"
-  until_true 60 has_ended $reader
-  not_mounted "$T/m"
-  serve "$T/i.gpuir" "$T/m" -o timeout=1,max_source=1000000
-  refused_in_time 1 ETIMEDOUT
-  kill -TERM "$fs_pid"
-  until_true 60 has_ended "$fs_pid"
-  serve "$T/i.gpuir" "$T/m" -o max_source=4
-  refused_in_time 1 EFBIG
+  serve "$T/i.gpuir" "$T/m"
+  refused_in_time 1 ESTALE
   ends_well
 }
 
 @test "a chunk far into a file costs its bytes, not its distance" {
   mkdir "$T/src"
   seq -f 'line %g apple, and more to make it longer' 1 400000 >"$T/src/a"
-  touch -d '1 hour ago' "$T/src/a"
   chunks "$T/src" 100 "$T/i.gpuir"
-  sleep 3 # for the time of its inode
   serve "$T/i.gpuir" "$T/m"
   read_by_daemon() { awk '$1 == "rchar:" { print $2 }' "/proc/$fs_pid/io"; }
   diff "$T/m/doc/3999" <(tail -n 100 "$T/src/a")
@@ -137,7 +115,7 @@ ends_well() {
   done
   after=$(read_by_daemon)
   echo "# ten chunks of $(stat -c %s "$T/src/a") bytes: $((after - before)) bytes were read" >&3
-  [ $((after - before)) -lt 3000000 ]
+  [ $((after - before)) -lt 300000 ]
 }
 
 @test "SIGTERM ends a daemon whose source lies on a file system that does not answer" {

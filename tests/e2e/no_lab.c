@@ -59,26 +59,24 @@ static void refused(const char *name) {
 static void mixed(void) {
   gpuir_index *ix;
   gpuir_cursor *cursor;
-  uint64_t id, left_out = 0, here = 0;
+  gpuir__walk w;
+  uint64_t left_out = 0, here = 0;
   CHECK(!open_index("auto", &ix));
-  for (id = 0; id < ix->stat.terms; id++) {
-    const gpuir__record *r = &ix->records[id];
+  for (gpuir__walk_start(&w, gpuir__only(ix)); gpuir__walk_next(&w);) {
+    const gpuir__record *r = &w.record;
     const int lacks =
         r->df > 1 && (!gpuir__codec_by_id(r->codec, 1) || !gpuir__codec_by_id(r->freq_codec, 0));
-    const char *term;
-    size_t len;
     if ((lacks ? left_out : here) >= 20) continue;
-    term = (const char *)gpuir__term_bytes(ix, id, &len);
     if (lacks) {
       left_out++;
-      CHECK(gpuir_cursor_open(ix, id, &cursor, &err) == GPUIR_E_UNSUPPORTED && !cursor && names("codec "));
-      CHECK(search(ix, term, len) == GPUIR_E_UNSUPPORTED && err.code == GPUIR_E_UNSUPPORTED &&
-            names("codec "));
+      CHECK(gpuir_cursor_open(ix, w.id, &cursor, &err) == GPUIR_E_UNSUPPORTED && !cursor && names("codec "));
+      CHECK(search(ix, (const char *)w.term, w.len) == GPUIR_E_UNSUPPORTED &&
+            err.code == GPUIR_E_UNSUPPORTED && names("codec "));
     } else {
       here++;
-      CHECK(!gpuir_cursor_open(ix, id, &cursor, &err));
+      CHECK(!gpuir_cursor_open(ix, w.id, &cursor, &err));
       gpuir_cursor_close(cursor);
-      CHECK(!search(ix, term, len));
+      CHECK(!search(ix, (const char *)w.term, w.len));
     }
   }
   CHECK(left_out > 0 && here > 0);
@@ -114,7 +112,7 @@ static int build(const char *codec, const char *freq_codec, const char *name) {
 
 static void builds(void) {
   gpuir_index *ix;
-  uint64_t id;
+  gpuir__walk w;
   CHECK(build("ef", NULL, "no") == GPUIR_E_UNSUPPORTED && names("codec ef"));
   CHECK(build("hslrc:64", NULL, "no") == GPUIR_E_UNSUPPORTED && names("codec hslrc"));
   CHECK(build(NULL, "optpfd", "no") == GPUIR_E_UNSUPPORTED && names("codec optpfd"));
@@ -123,8 +121,8 @@ static void builds(void) {
   CHECK(build("bp128:1", NULL, "no") == GPUIR_E_ARGUMENT);
   CHECK(!build("auto:0.5", "auto", "own"));
   CHECK(!open_index("own", &ix));
-  for (id = 0; id < ix->stat.terms; id++)
-    CHECK(ix->records[id].df == 1 || (ix->records[id].codec <= 2 && ix->records[id].freq_codec <= 2));
+  for (gpuir__walk_start(&w, gpuir__only(ix)); gpuir__walk_next(&w);)
+    CHECK(w.record.df == 1 || (w.record.codec <= 2 && w.record.freq_codec <= 2));
   CHECK(!search(ix, "all early", 9) && !gpuir_verify(ix, &err));
   gpuir_close(ix);
 }

@@ -193,7 +193,7 @@ PYTHON
       hits out.gpuir >after
       cmp before after
     done
-    for key in documents terms postings tokens dropped_tokens description analyzer k1 b freq_codec stored_text \
+    for key in documents terms postings tokens description analyzer k1 b freq_codec stored_text \
       text_bytes; do
       [ "$(stat_of "$wordnet" $key)" = "$(stat_of out.gpuir $key)" ]
     done
@@ -249,6 +249,17 @@ EOF
   gpuir reorder -q --order name shuffled.gpuir names.gpuir
   gpuir export names.gpuir names
   LC_ALL=C sort list | cmp - names.documents
+  # positions go with their documents
+  gpuir index -q --positions --chunk-lines 7 text -o chunks.gpuir
+  [ "$(stat_of chunks.gpuir positions)" = True ]
+  gpuir reorder -q --order file:list chunks.gpuir same.gpuir
+  for threads in 1 3; do
+    gpuir reorder -q --order random --threads $threads chunks.gpuir moved.gpuir
+    gpuir verify moved.gpuir
+    [ "$(stat_of moved.gpuir positions)" = True ]
+    gpuir reorder -q --order file:list --threads $threads moved.gpuir back.gpuir
+    cmp same.gpuir back.gpuir
+  done
   # what a source's path and the names of its lines share is stored once, in any order
   [ "$(stat_of shuffled.gpuir documents_bytes)" = "$(stat_of chunks.gpuir documents_bytes)" ]
 }

@@ -1,38 +1,62 @@
 /* commands.c - damaged indexes through every command that reads one, each in a process of its own
  *
- *   commands GPUIR [FILES [FIRST]]    damages files FIRST .. FIRST + FILES - 1 (200 from 0)
+ *   commands GPUIR [FILES [FIRST [SECONDS [COMMAND]]]]    damages files FIRST .. FIRST + FILES - 1 (200 from 0), for
+ *                                                         SECONDS at most; all commands, or one
  *
  * GPUIR is the command, built with -fsanitize=address,undefined for findings to be seen; it may allocate 300 MB at a
- * time and take 5 seconds. Prints what went wrong, with the file's number, and a line of TAP. A damaged file is
- * determined by its number. */
+ * time, have 300 MB in memory and take 5 seconds. Prints what went wrong, with the file's number, and a line of TAP. A
+ * damaged file is determined by its number. */
+#define _DEFAULT_SOURCE
 #define GPUIR_IMPLEMENTATION
 #include "gpuir.h"
 
+#include <signal.h>
 #include <spawn.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include "seeds.h"
 
-enum { FINDING = 99, MOST_SECONDS = 5 };
+enum { FINDING = 99, MOST_SECONDS = 5, MOST_KILOBYTES = 300 << 10 };
 
-static const char *const commands[][8] = {
+static const char *const commands[][16] = {
     {"stats", "INDEX"},
     {"verify", "INDEX"},
     {"terms", "--tsv", "INDEX"},
     {"query", "--mode", "or", "-k", "300", "INDEX", "w0 w3 -w5 rare60"},
     {"query", "--mode", "and", "--tsv", "INDEX", "w0 w1 w2"},
+    {"query", "--mode", "andor", "--json", "INDEX"},
     {"count", "INDEX", "w0 w2 w9"},
     {"explain", "INDEX", "7", "w0 w1 rare0"},
+    {"serve", "--stdio", "INDEX"},
     {"export", "--format", "ciff", "INDEX", "OUT"},
     {"export", "--format", "pisa", "INDEX", "OUT"},
-    {"reorder", "-q", "--order", "random", "INDEX", "OUT"},
-    {"bench", "--sample", "3", "--repeat", "1", "INDEX"},
+    {"reorder", "-q", "--threads", "1", "--order", "random", "INDEX", "OUT"},
+    {"bench", "--queries", "-", "--repeat", "1", "--threads", "1", "INDEX"},
+    {"lab", "codecs", "--codecs", "bp128", "--sample", "1", "--repeat", "1", "--backend", "cpu", "-o", "LAB",
+     "INDEX"},
+    {"lab", "intersect", "--codecs", "bp128", "--methods", "simd", "--pairs", "1", "--repeat", "1",
+     "--backend", "cpu", "-o", "LAB", "INDEX"},
+    {"lab", "search", "--queries", "2", "--repeat", "1", "--backend", "cpu", "-o", "LAB", "INDEX"},
+    {"lab", "linearity", "--sample", "1", "--repeat", "1", "--backend", "cpu", "-o", "LAB", "INDEX"},
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
-static char folder[] = "/tmp/gpuir-commands-XXXXXX", index_path[64], out_path[64];
+/* What commands that read standard input find there. */
+static const char requests[] =
+    "TOP_10\tw0 w3\nTOP_1000_COUNT\t+w1 +w2 -w4\nCOUNT\tw0 rare0\nw0 w1 -w2\nrare60 w7\n";
+
+static char folder[] = "/tmp/gpuir-commands-XXXXXX", index_path[64], out_path[64], lab_path[64], in_path[64];
 static unsigned runs, findings;
 static double slowest;
+static long largest; /* kilobytes in memory */
+static pid_t child;
+
+/* Ends the command that takes too long. */
+static void on_alarm(int number) {
+  (void)number;
+  if (child > 0) (void)kill(child, SIGKILL);
+}
 
 /* Removes what a command wrote: OUT alone, or OUT with a suffix. */
 static void remove_output(void) {
@@ -45,75 +69,106 @@ static void remove_output(void) {
   }
 }
 
+/* What stands for a word of `commands`. */
+static const char *meaning(const char *word) {
+  if (!strcmp(word, "INDEX")) return index_path;
+  if (!strcmp(word, "LAB")) return lab_path;
+  return strcmp(word, "OUT") ? word : out_path;
+}
+
 /* Starts a command without output; its process. */
 static pid_t start(const char *gpuir, const char *const *words) {
-  static char asan[] = "ASAN_OPTIONS=exitcode=99:max_allocation_size_mb=300:detect_leaks=0";
+  static char asan[] =
+      "ASAN_OPTIONS=exitcode=99:max_allocation_size_mb=300:detect_leaks=1:quarantine_size_mb=16";
   static char ubsan[] = "UBSAN_OPTIONS=halt_on_error=1:exitcode=99";
-  char *argv[10], *environment[] = {asan, ubsan, NULL};
+  char *argv[18], *environment[] = {asan, ubsan, NULL};
   posix_spawn_file_actions_t files;
   pid_t pid;
   int i, n = 0;
   argv[n++] = (char *)(uintptr_t)gpuir;
-  for (i = 0; i < 8 && words[i]; i++)
-    argv[n++] = !strcmp(words[i], "INDEX") ? index_path
-                : !strcmp(words[i], "OUT") ? out_path
-                                           : (char *)(uintptr_t)words[i];
+  for (i = 0; i < 16 && words[i]; i++) argv[n++] = (char *)(uintptr_t)meaning(words[i]);
   argv[n] = NULL;
   if (posix_spawn_file_actions_init(&files)) seed_stop("no memory");
-  for (i = 0; i < 3; i++) (void)posix_spawn_file_actions_addopen(&files, i, "/dev/null", O_RDWR, 0);
+  for (i = 0; i < 3; i++)
+    (void)posix_spawn_file_actions_addopen(&files, i, i ? "/dev/null" : in_path, O_RDWR, 0);
   if (posix_spawn(&pid, gpuir, &files, NULL, argv, environment)) seed_stop("the command cannot be started");
   (void)posix_spawn_file_actions_destroy(&files);
   return pid;
 }
 
+/* What is wrong with how a command ended; NULL: nothing. */
+static const char *wrong(int status, double seconds, long kilobytes) {
+  if (seconds > MOST_SECONDS) return "too slow";
+  if (WIFSIGNALED(status)) return "died of a signal";
+  if (WEXITSTATUS(status) == FINDING) return "a finding of the sanitizers";
+  if (WEXITSTATUS(status) > 2) return "an unknown exit status";
+  return kilobytes > MOST_KILOBYTES ? "too much memory" : NULL;
+}
+
 static void run(const char *gpuir, unsigned number, unsigned command) {
   const uint64_t begin = gpuir__now();
-  const pid_t pid = start(gpuir, commands[command]);
-  double seconds = 0;
+  struct rusage usage;
+  double seconds;
   int status = 0;
-  const char *what = NULL;
-  while (!waitpid(pid, &status, WNOHANG)) {
-    const struct timespec pause = {0, 1000000};
-    seconds = (double)(gpuir__now() - begin) / 1e9;
-    if (seconds > 4 * MOST_SECONDS) (void)kill(pid, SIGKILL);
-    (void)nanosleep(&pause, NULL);
-  }
+  const char *what;
+  child = start(gpuir, commands[command]);
+  (void)alarm(4 * MOST_SECONDS);
+  while (wait4(child, &status, 0, &usage) < 0 && errno == EINTR) continue;
+  (void)alarm(0);
   seconds = (double)(gpuir__now() - begin) / 1e9;
   if (seconds > slowest) slowest = seconds;
+  if (usage.ru_maxrss > largest) largest = usage.ru_maxrss;
   runs++;
-  if (seconds > MOST_SECONDS)
-    what = "too slow";
-  else if (WIFSIGNALED(status))
-    what = "died of a signal";
-  else if (WEXITSTATUS(status) == FINDING)
-    what = "a finding of the sanitizers";
-  else if (WEXITSTATUS(status) > 2)
-    what = "an unknown exit status";
+  what = wrong(status, seconds, usage.ru_maxrss);
   if (what) {
     findings++;
-    printf("# file %u, gpuir %s: %s (status %d, %.2f s)\n", number, commands[command][0], what, status,
-           seconds);
+    printf("# file %u, gpuir %s %s: %s (status %d, %.2f s, %ld KB)\n", number, commands[command][0],
+           commands[command][1], what, status, seconds, usage.ru_maxrss);
+    (void)fflush(stdout);
   }
   remove_output();
 }
 
-int main(int argc, char **argv) {
-  const unsigned files = argc > 2 ? (unsigned)atoi(argv[2]) : 200,
-                 first = argc > 3 ? (unsigned)atoi(argv[3]) : 0;
-  seed_image seeds[SEEDS];
-  unsigned i, command;
-  if (argc < 2 || !mkdtemp(folder)) seed_stop("usage: commands GPUIR [FILES [FIRST]]");
+/* Makes the folder with the requests in it. */
+static void make_folder(void) {
+  FILE *f;
+  if (!mkdtemp(folder)) seed_stop("no folder can be made");
   (void)snprintf(index_path, sizeof index_path, "%s/index", folder);
   (void)snprintf(out_path, sizeof out_path, "%s/out", folder);
+  (void)snprintf(lab_path, sizeof lab_path, "%s/lab", folder);
+  (void)snprintf(in_path, sizeof in_path, "%s/requests", folder);
+  f = fopen(in_path, "w");
+  if (!f || fputs(requests, f) < 0 || fclose(f)) seed_stop("the requests cannot be written");
+}
+
+static void remove_folder(void) {
+  char command[96];
+  (void)snprintf(command, sizeof command, "rm -rf %s", folder);
+  if (system(command)) seed_stop("the folder cannot be removed");
+}
+
+int main(int argc, char **argv) {
+  const char *only = argc > 5 ? argv[5] : NULL;
+  const unsigned files = argc > 2 ? (unsigned)atoi(argv[2]) : 200,
+                 first = argc > 3 ? (unsigned)atoi(argv[3]) : 0;
+  const uint64_t end = gpuir__now() + (argc > 4 ? (uint64_t)atoi(argv[4]) : 1u << 30) * 1000000000u;
+  seed_image seeds[SEEDS];
+  unsigned i, command;
+  if (argc < 2) seed_stop("usage: commands GPUIR [FILES [FIRST [SECONDS [COMMAND]]]]");
+  (void)signal(SIGALRM, on_alarm);
+  make_folder();
   seeds_load(index_path, seeds);
-  for (i = first; i < first + files; i++) {
-    seed_damage(seeds, index_path, i);
-    for (command = 0; command < COMMANDS; command++) run(argv[1], i, command);
+  for (i = 0; i < files && gpuir__now() < end; i++) {
+    seed_damage(seeds, index_path, first + i);
+    for (command = 0; command < COMMANDS; command++)
+      if (!only || !strcmp(only, commands[command][0])) run(argv[1], first + i, command);
   }
-  (void)unlink(index_path);
-  (void)rmdir(folder);
-  for (i = 0; i < SEEDS; i++) free(seeds[i].bytes);
-  printf("# %u files, %u runs of %u commands, the slowest took %.2f s\n", files, runs, COMMANDS, slowest);
+  remove_folder();
+  for (command = 0; command < SEEDS; command++) free(seeds[command].bytes);
+  printf(
+      "# %u files from %u, %u runs of %u commands, %u findings, the slowest took %.2f s, the largest %ld "
+      "KB\n",
+      i, first, runs, COMMANDS, findings, slowest, largest);
   printf("%sok 1 - damaged indexes through every command\n1..1\n", findings ? "not " : "");
   return findings != 0;
 }

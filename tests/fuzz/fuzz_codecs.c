@@ -1,16 +1,12 @@
 /* fuzz_codecs.c - decodes any bytes by every codec, and encodes any list
  *
- *   clang -g -O1 -fsanitize=fuzzer,address,undefined -I. -Itests/support tests/fuzz/fuzz_codecs.c \
- *     -o build/fuzz_codecs -lm -pthread
- *   mkdir -p build/corpus-codecs
- *   build/fuzz_codecs -max_total_time=60 -max_len=4096 -timeout=10 build/corpus-codecs
+ *   make build/fuzz/fuzz_codecs && mkdir -p build/corpus-codecs
+ *   build/fuzz/fuzz_codecs -max_total_time=60 -max_len=4096 -timeout=10 build/corpus-codecs
  *
  * The first byte says what the rest is: a stream with its directory; or gaps, which are encoded, and come back
  * through the library's decoders and the naive reader; or gaps that are encoded and then damaged by the last bytes.
  * Damaged or not, all SIMD levels must agree, and no docID may be over the limit. */
-#define GPUIR_STATIC
-#define GPUIR_IMPLEMENTATION
-#include "gpuir.h"
+#include "private.h"
 
 #include "naive.h"
 

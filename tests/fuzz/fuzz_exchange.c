@@ -1,9 +1,7 @@
 /* fuzz_exchange.c - imports any bytes as CIFF or as a PISA collection
  *
- *   clang -g -O1 -fsanitize=fuzzer,address,undefined -DGPUIR_WITH_ZLIB -I. \
- *     -Itests/support tests/fuzz/fuzz_exchange.c tests/fuzz/library.c -o build/fuzz_exchange -lz -lm -pthread
- *   mkdir -p build/corpus-exchange
- *   build/fuzz_exchange -max_total_time=60 -max_len=4096 -timeout=10 build/corpus-exchange
+ *   make build/fuzz/fuzz_exchange && mkdir -p build/corpus-exchange
+ *   build/fuzz/fuzz_exchange -max_total_time=60 -max_len=4096 -timeout=10 build/corpus-exchange
  *
  * The first byte says what the others are: 'p' the five files of a collection, each behind its length (two bytes, the
  * low one first; 65535: the file is missing), anything else CIFF. What is imported must verify. It is exported in both

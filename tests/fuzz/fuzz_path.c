@@ -1,9 +1,7 @@
 /* fuzz_path.c - reads any bytes as a name in the mount: a query, an option folder, a document, a link
  *
- *   clang -g -O1 -fsanitize=fuzzer,address,undefined -I. -Ifuse -Itests/support tests/fuzz/fuzz_path.c \
- *     tests/fuzz/library.c -o build/fuzz_path -lm -pthread
- *   mkdir -p build/corpus-path
- *   build/fuzz_path -max_total_time=60 -max_len=300 -timeout=10 build/corpus-path
+ *   make build/fuzz/fuzz_path && mkdir -p build/corpus-path
+ *   build/fuzz/fuzz_path -max_total_time=60 -max_len=300 -timeout=10 build/corpus-path
  *
  * What is read stays within the room that path.h promises, options that are refused change nothing, and a link's name
  * holds nothing that a path or a terminal would take amiss. */

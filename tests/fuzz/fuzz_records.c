@@ -1,9 +1,7 @@
 /* fuzz_records.c - reads any bytes as documents: whole files, chunks, lines, TSV, JSON lines, TREC
  *
- *   clang -g -O1 -fsanitize=fuzzer,address,undefined -I. -Itests/support tests/fuzz/fuzz_records.c \
- *     tests/fuzz/library.c -o build/fuzz_records -lm -pthread
- *   mkdir -p build/corpus-records
- *   build/fuzz_records -max_total_time=60 -max_len=8192 -timeout=10 -close_fd_mask=2 build/corpus-records
+ *   make build/fuzz/fuzz_records && mkdir -p build/corpus-records
+ *   build/fuzz/fuzz_records -max_total_time=60 -max_len=8192 -timeout=10 -close_fd_mask=2 build/corpus-records
  *
  * The first byte chooses the format and whether malformed records are passed over. Every document that comes out has
  * its name and its text within what it came from, and what is refused is refused with a message. */

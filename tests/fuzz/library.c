@@ -1,5 +1,4 @@
 /* library.c - the library as the fuzzers and mutate.c link it: with files mapped into heap blocks of their exact
- * size */
+ * size, and with private functions that other files can call */
 #include "guard.h"
-#define GPUIR_IMPLEMENTATION
-#include "gpuir.h"
+#include "private.c" /* which private.awk makes */

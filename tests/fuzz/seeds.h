@@ -29,8 +29,23 @@ typedef struct seed {
   size_t len;
 } seed_image;
 
+/* Names document d; three in a row are lines of one file. */
+static gpuir_doc_desc seed_document(unsigned d) {
+  static char name[32], source[32];
+  gpuir_doc_desc doc;
+  memset(&doc, 0, sizeof doc);
+  doc.name = name;
+  doc.name_len = (size_t)snprintf(name, sizeof name, "folder/name %u", d);
+  doc.source = source;
+  doc.source_len = (size_t)snprintf(source, sizeof source, "/tmp/source-%u", d / 3);
+  doc.first_line = d % 3 + 1;
+  doc.last_line = d % 3 + 2;
+  return doc;
+}
+
 /* Builds index `number` < SEEDS at `path`: 24 words are frequent (w0 the most), with bursts, and rare0, rare60 ...
- * stand in one document each. */
+ * stand in one document each. In every other index the documents have names, sources and their text, two in three have
+ * positions. */
 static void seed_build(const char *path, unsigned number) {
   gpuir_builder_desc desc;
   gpuir_builder *b;
@@ -45,8 +60,11 @@ static void seed_build(const char *path, unsigned number) {
   desc.threads = 1;
   desc.codec = seed_codecs[number];
   desc.freq_codec = seed_freq_codecs[number % 4];
+  desc.store_text = number % 2;
+  desc.positions = number % 3 > 0;
   if (gpuir_builder_create(&desc, &b, &err)) seed_stop(err.msg);
   for (d = 0; d < SEED_DOCUMENTS; d++) {
+    const gpuir_doc_desc doc = seed_document(d);
     size_t n = 0;
     for (i = 0; i < 6; i++) {
       const double u = (double)structure_below(&r, 1 << 20) / (1 << 20);
@@ -54,7 +72,7 @@ static void seed_build(const char *path, unsigned number) {
         n += (size_t)snprintf(text + n, sizeof text - n, "w%u ", (unsigned)(SEED_WORDS * u * u * u));
     }
     if (d % 60 == 0) n += (size_t)snprintf(text + n, sizeof text - n, "rare%u", d);
-    if (gpuir_builder_add_text(b, NULL, text, n, &err)) seed_stop(err.msg);
+    if (gpuir_builder_add_text(b, number % 2 ? &doc : NULL, text, n, &err)) seed_stop(err.msg);
   }
   if (gpuir_builder_write(b, NULL, &err)) seed_stop(err.msg);
   gpuir_builder_destroy(b);

@@ -2,13 +2,14 @@
  *
  * bench_cuda [documents=N] [queries=N] [k=N,...] [clustering=0..1] [path=FILE] [memory=MB] [cpu=N] [one=N]
  *            [modes=and,or,andor] [ways=pruned,exhaustive] [threads=N] [batch=N] [threshold=MILLIONS]
- *            [codec=C] [freq-codec=C] [rounds=N] [alone=N] [ceilings=0|1]
+ *            [codec=C] [freq-codec=C] [rounds=N] [alone=N] [ceilings=0|1] [call=N]
  *
  * Generates the index that build/synth makes of these documents and this clustering, unless it is there, and takes the
  * first N of its 10,000 queries (1,000 by default). By each evaluator these are answered
  *
- *   cuda   in one batch, `rounds` times (7) after a batch that warms up; and one by one, `alone` times (3): the 50th
- *          and the 99th percentile of their times host to host
+ *   cuda   in one batch, `rounds` times (7) after a batch that warms up; as often in batches of call=N (not), two of
+ *          which are in flight; and one by one, `alone` times (3): the 50th and the 99th percentile of their times host
+ *          to host
  *   cpu    the first cpu=N of them (all) on `threads` threads (16) and the first one=N of them (all) on one thread,
  *          each three times, or fewer if that has taken 10 seconds
  *
@@ -53,7 +54,7 @@ typedef struct bench {
   gpuir_index *ix;
   gpuir_cuda *cuda;
   gpuir_query **q;
-  size_t nq, k, ncpu, none, rounds, alone;
+  size_t nq, k, ncpu, none, rounds, alone, call;
   unsigned threads;
   double postings; /* of a query */
   ceilings most;
@@ -99,6 +100,34 @@ static double run(bench *b, gpuir_searcher *s, size_t nq, gpuir_hit *hits, uint3
   return now() - t;
 }
 
+#if GPUIR_BACKEND_VERSION >= 2
+/* All queries in batches of b->call, the next one begun before one is finished. */
+static double run_in_flight(bench *b, gpuir_searcher *s) {
+  gpuir_batch *batch[2] = {NULL, NULL};
+  gpuir_batch_desc d;
+  const double t = now();
+  size_t i, which = 0;
+  memset(&d, 0, sizeof d);
+  d.k = b->k;
+  for (i = 0; i < b->nq || batch[0] || batch[1]; i += b->call, which ^= 1) {
+    if (batch[which] && gpuir_search_finish(batch[which])) die("search", NULL);
+    batch[which] = NULL;
+    if (i >= b->nq) continue;
+    d.queries = (const gpuir_query *const *)b->q + i;
+    d.nq = b->nq - i < b->call ? b->nq - i : b->call;
+    d.hits = b->hits + i * b->k;
+    d.counts = b->counts + i;
+    if (gpuir_search_begin(s, &d, &batch[which])) die("search", NULL);
+  }
+  return now() - t;
+}
+#else
+static double run_in_flight(bench *b, gpuir_searcher *s) {
+  (void)b, (void)s;
+  return 0;
+}
+#endif
+
 static const char *const evaluators[] = {"pruned", "exhaustive"}; /* GPUIR_EVAL_AUTO, GPUIR_EVAL_EXHAUSTIVE */
 
 static void compare(bench *b) {
@@ -142,12 +171,19 @@ static void on_cuda(bench *b, const char *mode, int evaluator) {
   for (i = 0; i < b->rounds; i++) rate[i] = (double)b->nq / run(b, s, b->nq, b->hits, b->counts);
   compare(b);
   row(b, &m, "batch", rate, b->rounds, "queries/s");
+  if (b->call && GPUIR_BACKEND_VERSION >= 2) {
+    double flown[MOST_ROUNDS];
+    memset(b->counts, 0, b->nq * sizeof *b->counts);
+    for (i = 0; i < b->rounds; i++) flown[i] = (double)b->nq / run_in_flight(b, s);
+    compare(b);
+    row(b, &m, "in-flight", flown, b->rounds, "queries/s");
+  }
   second = b->postings * rate[b->rounds / 2];
   if (b->alone) alone(b, s, &m);
   if (evaluator && b->most.copy > 0) /* every posting is added once; 4 bytes a document are cleared */
     printf("# %.1f G postings/s: %.1f %% of the additions, clearing %.1f %% of clearing and looking\n",
            second * 1e-9, 100 * second / b->most.adds,
-           100 * (double)b->ix->stat.documents * 4 * rate[b->rounds / 2] / b->most.clears);
+           100 * (double)gpuir__only(b->ix)->stat.documents * 4 * rate[b->rounds / 2] / b->most.clears);
   (void)fflush(stdout);
   gpuir_searcher_destroy(s);
 }
@@ -227,9 +263,10 @@ static void open_index(bench *b, const char *path) {
   double t = now();
   if (synth_open(&b->desc, &b->web, &err)) die("synth", &err);
   synth_describe(b->web, description, sizeof description);
-  if (gpuir_open(path, NULL, &b->ix, &err) || strcmp(b->ix->meta.description, description) != 0 ||
-      strcmp(b->ix->meta.codec, b->desc.codec) != 0 ||
-      strcmp(b->ix->meta.freq_codec, b->desc.freq_codec) != 0) {
+  if (gpuir_open(path, NULL, &b->ix, &err) ||
+      strcmp(gpuir__only(b->ix)->meta.description, description) != 0 ||
+      strcmp(gpuir__only(b->ix)->meta.codec, b->desc.codec) != 0 ||
+      strcmp(gpuir__only(b->ix)->meta.freq_codec, b->desc.freq_codec) != 0) {
     gpuir_close(b->ix);
     if (synth_write(b->web, path, &err)) die("synth", &err);
     if (gpuir_open(path, NULL, &b->ix, &err)) die("open", &err);
@@ -294,6 +331,7 @@ int main(int argc, char **argv) {
   if (!b.rounds || b.rounds > MOST_ROUNDS) b.rounds = 7;
   b.alone = option_number(argc, argv, "alone", 3);
   if (b.alone > MOST_ROUNDS) b.alone = MOST_ROUNDS;
+  b.call = option_number(argc, argv, "call", 0);
   cd.memory = (uint64_t)option_number(argc, argv, "memory", 0) << 20;
   cd.batch = option_number(argc, argv, "batch", 0);
   cd.threshold = (uint64_t)(atof(option(argc, argv, "threshold", "0")) * 1e6);

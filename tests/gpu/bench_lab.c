@@ -248,7 +248,7 @@ static double work_of(gpuir_index *ix, gpuir_query *const *q, size_t nq) {
     work += (double)n;
     for (t = 0; t < (int)q[i]->n && q[i]->mode == GPUIR_OR; t++) {
       gpuir_term_info info;
-      if (gpuir_term_get_info(ix, q[i]->terms[t].id, &info)) exit(1);
+      if (gpuir_term_get_info(ix, gpuir__query_id(q[i], 0, (unsigned)t), &info)) exit(1);
       work += (double)info.df;
     }
   }

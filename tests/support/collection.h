@@ -219,12 +219,13 @@ static inline int rebuild(const gpuir_builder_desc *d, const gpuir_index *ix, gp
                           gpuir_error *err) {
   gpuir_builder *b;
   gpuir_index_info info;
-  uint32_t i, *lists;
+  uint32_t i, *lists, *positions;
   uint64_t t;
   int status = gpuir_builder_create(d, &b, err);
   if (status) return status;
   assert_int_equal(gpuir_index_get_info(ix, &info), 0);
   lists = (uint32_t *)malloc((size_t)info.documents * 8 + 8);
+  positions = d->positions ? (uint32_t *)malloc((size_t)info.tokens * 4 + 4) : NULL;
   for (i = 0; i < info.documents && !status; i++) {
     static char name[8192];
     gpuir_doc old;
@@ -237,17 +238,23 @@ static inline int rebuild(const gpuir_builder_desc *d, const gpuir_index *ix, gp
     dd.source_len = old.source_len;
     dd.first_line = old.first_line;
     dd.last_line = old.last_line;
+    dd.source_offset = old.source_offset;
+    dd.source_bytes = old.source_bytes;
+    dd.hash = old.hash;
     status = gpuir_builder_add_doc(b, &dd, old.length, old.text, old.text_len, err);
   }
   for (t = 0; t < info.terms && !status; t++) {
     gpuir_term_info term;
     assert_int_equal(gpuir_term_get_info(ix, t, &term), 0);
     assert_int_equal(gpuir_term_postings(ix, t, lists, lists + term.df), 0);
-    status = gpuir_builder_add_list(b, term.term, term.term_len, lists, lists + term.df, term.df, err);
+    if (positions) assert_int_equal(gpuir_term_positions(ix, t, positions, term.cf), 0);
+    status =
+        gpuir_builder_add_list(b, term.term, term.term_len, lists, lists + term.df, positions, term.df, err);
   }
   if (!status) status = gpuir_builder_write(b, report, err);
   gpuir_builder_destroy(b);
   free(lists);
+  free(positions);
   return status;
 }
 
@@ -364,6 +371,12 @@ static inline void sourced_doc(uint32_t d, char *source, size_t *source_len, cha
   }
 }
 
+/* Where in its source document i stands: near, far, as the text, as a record about it, or not known. */
+static inline void sourced_place(uint32_t i, uint64_t *offset, uint64_t *bytes) {
+  *offset = i % 3 ? (uint64_t)i << i % 32 : 0;
+  *bytes = i % 5 ? 4 : i % 2 ? i : 0;
+}
+
 /* Adds every document once, by steps of `step`, which has no factor in common with their number. */
 static inline int build_sourced(const gpuir_builder_desc *d, uint32_t step, gpuir_error *err) {
   static char source[8192], name[8192];
@@ -378,6 +391,9 @@ static inline int build_sourced(const gpuir_builder_desc *d, uint32_t step, gpui
     dd.source = source;
     dd.name = name;
     dd.first_line = i;
+    dd.last_line = i % 4 ? i + i % 300 : 0;
+    sourced_place(i, &dd.source_offset, &dd.source_bytes);
+    dd.hash = i + 1; /* only of a record that is not the text */
     status = gpuir_builder_add_text(b, &dd, "word", 4, err);
   }
   if (!status) status = gpuir_builder_write(b, NULL, err);
@@ -390,6 +406,7 @@ static inline void assert_sourced(const gpuir_index *ix, uint32_t step) {
   uint32_t i;
   for (i = 0; i < SOURCED; i++) {
     size_t source_len, name_len;
+    uint64_t offset, bytes;
     gpuir_doc got;
     assert_int_equal(gpuir_doc_get(ix, i, &got), 0);
     sourced_doc((uint32_t)((uint64_t)i * step % SOURCED), source, &source_len, name, &name_len);
@@ -399,6 +416,12 @@ static inline void assert_sourced(const gpuir_index *ix, uint32_t step) {
     assert_int_equal(got.source_len, source_len);
     assert_memory_equal(got.source, source, source_len);
     assert_int_equal(got.first_line, source_len ? i : 0);
+    assert_int_equal(got.last_line, source_len && i % 4 ? i + i % 300 : 0);
+    sourced_place(i, &offset, &bytes);
+    assert_true(got.source_offset == (source_len ? offset : 0) &&
+                got.source_bytes == (source_len ? bytes : 0));
+    assert_true(got.hash ==
+                (source_len && (offset || bytes) && bytes != 4 ? (uint64_t)i + 1 : XXH3_64bits("word", 4)));
   }
 }
 

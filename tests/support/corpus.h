@@ -283,7 +283,8 @@ typedef struct corpus_build {
   unsigned threads;
 } corpus_build;
 
-static inline int corpus_write(const oracle *o, const char *path, const corpus_build *how, gpuir_error *err) {
+static inline int corpus_write_part(const oracle *o, uint32_t from_doc, uint32_t to_doc, const char *path,
+                                    const corpus_build *how, gpuir_error *err) {
   gpuir_builder_desc desc;
   gpuir_builder *builder;
   gpuir_term_freq *terms = NULL;
@@ -303,7 +304,7 @@ static inline int corpus_write(const oracle *o, const char *path, const corpus_b
   }
   status = gpuir_builder_create(&desc, &builder, err);
   if (status) return status;
-  for (d = 0; d < o->ndocs && !status; d++) {
+  for (d = from_doc; d < to_doc && !status; d++) {
     size_t from = o->doc_start[d], n = o->doc_start[d + 1] - from;
     if (n > cap) {
       cap = n * 2;
@@ -321,6 +322,11 @@ static inline int corpus_write(const oracle *o, const char *path, const corpus_b
   gpuir_builder_destroy(builder);
   free(terms);
   return status;
+}
+
+/* All documents. */
+static inline int corpus_write(const oracle *o, const char *path, const corpus_build *how, gpuir_error *err) {
+  return corpus_write_part(o, 0, o->ndocs, path, how, err);
 }
 
 /* ---------------------------------------------------------------- queries */

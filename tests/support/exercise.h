@@ -18,6 +18,10 @@ static void exercise_failed(const char *what, int line) {
 
 static uint64_t exercise_sum; /* keeps the reads from being dropped */
 
+/* A program that reads many files may read every exercise_parts-th document, list, query and k of each, from
+ * exercise_part (< exercise_parts) on; all of them unless it says so. What is read depends on these two alone. */
+static unsigned exercise_part, exercise_parts = 1;
+
 static void exercise_bytes(const char *p, size_t n) {
   size_t i;
   uint64_t sum = 0;
@@ -29,7 +33,7 @@ static void exercise_bytes(const char *p, size_t n) {
 static void exercise_documents(const gpuir_index *ix, uint64_t documents) {
   uint64_t d;
   gpuir_doc doc;
-  for (d = 0; d < documents; d++) {
+  for (d = exercise_part; d < documents; d += exercise_parts) {
     int status = gpuir_doc_get(ix, (uint32_t)d, &doc);
     EXERCISE_CHECK(status == GPUIR_OK || status == GPUIR_E_FORMAT);
     if (status) continue;
@@ -43,6 +47,13 @@ static void exercise_documents(const gpuir_index *ix, uint64_t documents) {
     EXERCISE_CHECK(gpuir_doc_get(ix, (uint32_t)documents, &doc) == GPUIR_E_NOT_FOUND);
 }
 
+static void exercise_positions(gpuir_cursor *c) {
+  uint32_t positions[6], n, i;
+  if (gpuir_cursor_positions(c, positions, 6, &n)) return;
+  EXERCISE_CHECK(n <= 6);
+  for (i = 1; i < n; i++) EXERCISE_CHECK(positions[i - 1] < positions[i]);
+}
+
 static void exercise_cursor(const gpuir_index *ix, uint64_t id, const gpuir_term_info *info,
                             uint64_t documents) {
   gpuir_cursor *c = NULL;
@@ -50,6 +61,7 @@ static void exercise_cursor(const gpuir_index *ix, uint64_t id, const gpuir_term
   uint32_t doc, target;
   int way;
   for (way = 0; way < 3; way++) {
+    if (exercise_parts > 1 && (uint64_t)way != (id + exercise_part) % 3) continue;
     if (gpuir_cursor_open(ix, id, &c, NULL)) return;
     doc = gpuir_cursor_docid(c);
     target = 0;
@@ -57,6 +69,7 @@ static void exercise_cursor(const gpuir_index *ix, uint64_t id, const gpuir_term
       EXERCISE_CHECK(doc < documents);
       EXERCISE_CHECK(steps <= info->df);
       if (way || steps % 3 == 0) exercise_sum += gpuir_cursor_tf(c);
+      if ((steps + (uint64_t)way) % 5 < 2) exercise_positions(c);
       if (way == 0) {
         doc = gpuir_cursor_next(c);
       } else {
@@ -73,6 +86,22 @@ static void exercise_cursor(const gpuir_index *ix, uint64_t id, const gpuir_term
   }
 }
 
+/* Decodes a whole list into blocks of its exact size, and its positions where there are any. */
+static void exercise_list(const gpuir_index *ix, uint64_t id, const gpuir_term_info *info) {
+  const uint64_t n = info->cf < 1 << 16 ? info->cf : 1 << 16; /* a damaged file may claim any number */
+  uint32_t *docids = (uint32_t *)malloc(4 * (size_t)info->df + 1),
+           *tfs = (uint32_t *)malloc(4 * (size_t)info->df + 1);
+  uint32_t *positions = (uint32_t *)malloc(4 * (size_t)n + 1);
+  if (docids && tfs && positions) {
+    if (!gpuir_term_postings(ix, id, docids, tfs)) exercise_bytes((const char *)docids, 4 * (size_t)info->df);
+    if (!gpuir_term_postings(ix, id, NULL, tfs)) exercise_bytes((const char *)tfs, 4 * (size_t)info->df);
+    if (!gpuir_term_positions(ix, id, positions, n)) exercise_bytes((const char *)positions, 4 * (size_t)n);
+  }
+  free(docids);
+  free(tfs);
+  free(positions);
+}
+
 static void exercise_terms(const gpuir_index *ix, const gpuir_index_info *index) {
   uint64_t id, found;
   gpuir_term_info info;
@@ -83,6 +112,7 @@ static void exercise_terms(const gpuir_index *ix, const gpuir_index_info *index)
     EXERCISE_CHECK(info.df <= index->documents);
     (void)gpuir_term_find(ix, info.term, info.term_len, &found);
     EXERCISE_CHECK(gpuir_term_lower_bound(ix, info.term, info.term_len) <= index->terms);
+    exercise_list(ix, id, &info);
     exercise_cursor(ix, id, &info, index->documents);
   }
   EXERCISE_CHECK(gpuir_term_get_info(ix, index->terms, &info) == GPUIR_E_NOT_FOUND);
@@ -94,7 +124,7 @@ static void exercise_search(gpuir_searcher *s, const gpuir_query *q, uint64_t do
   gpuir_hit hits[200];
   uint64_t count;
   size_t i, j, n;
-  for (i = 0; i < sizeof ks / sizeof *ks; i++) {
+  for (i = exercise_part; i < sizeof ks / sizeof *ks; i += exercise_parts) {
     int status = gpuir_search(s, q, hits, ks[i], &n);
     EXERCISE_CHECK(n <= ks[i] && (!status || !n));
     for (j = 0; j < n; j++) {
@@ -135,21 +165,22 @@ static void exercise_agreement(gpuir_searcher *const s[2], const gpuir_query *q)
   }
 }
 
+static size_t exercise_turn; /* the way of intersecting lists that was used last */
+
 /* Another way of intersecting lists at each call. */
 static gpuir_searcher *exercise_intersection(gpuir_index *ix) {
-  static size_t turn;
   gpuir_searcher_desc desc;
   gpuir_searcher *s = NULL;
   memset(&desc, 0, sizeof desc);
   desc.timeout_ns = 2000000000u;
-  if (!gpuir_intersection_name(++turn)) turn = 0;
-  desc.intersection = gpuir_intersection_name(turn);
+  if (!gpuir_intersection_name(++exercise_turn)) exercise_turn = 0;
+  desc.intersection = gpuir_intersection_name(exercise_turn);
   EXERCISE_CHECK(gpuir_searcher_create(ix, &desc, &s, NULL) == GPUIR_OK);
   return s;
 }
 
 static void exercise_queries(gpuir_index *ix, uint64_t documents, uint64_t terms, int verified) {
-  gpuir_searcher *s[2] = {NULL, NULL};
+  gpuir_searcher *s[2] = {NULL, NULL}, *other[2] = {NULL, NULL};
   gpuir_searcher_desc desc;
   unsigned i, variant;
   memset(&desc, 0, sizeof desc);
@@ -158,7 +189,7 @@ static void exercise_queries(gpuir_index *ix, uint64_t documents, uint64_t terms
     desc.evaluator = i ? GPUIR_EVAL_EXHAUSTIVE : GPUIR_EVAL_AUTO;
     EXERCISE_CHECK(gpuir_searcher_create(ix, &desc, &s[i], NULL) == GPUIR_OK);
   }
-  for (variant = 0; variant < 12; variant++) {
+  for (variant = exercise_part; variant < 12; variant += exercise_parts) {
     gpuir_query_desc how;
     gpuir_query *q = NULL;
     gpuir_error err;
@@ -177,15 +208,18 @@ static void exercise_queries(gpuir_index *ix, uint64_t documents, uint64_t terms
     for (i = 0; i < 2; i++) exercise_search(s[i], q, documents);
     if (verified) exercise_agreement(s, q);
     if (how.mode != GPUIR_OR) {
-      gpuir_searcher *other[2];
-      other[0] = exercise_intersection(ix);
+      if (!other[0]) other[0] = exercise_intersection(ix);
       other[1] = s[1];
       exercise_search(other[0], q, documents);
       if (verified) exercise_agreement(other, q);
+    }
+    if (exercise_parts == 1) { /* making a searcher takes longer than a small search */
       gpuir_searcher_destroy(other[0]);
+      other[0] = NULL;
     }
     gpuir_query_destroy(q);
   }
+  gpuir_searcher_destroy(other[0]);
   gpuir_searcher_destroy(s[0]);
   gpuir_searcher_destroy(s[1]);
 }

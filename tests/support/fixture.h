@@ -18,7 +18,8 @@ typedef struct fixture {
   gpuir_index *index[INDEXES];
   gpuir_searcher *searcher[SEARCHERS];
   gpuir_hit *hits;
-  float k1, b; /* stored */
+  float k1, b;           /* stored */
+  const uint32_t *docid; /* [the oracle's docID] the index's; NULL: the same */
 } fixture;
 
 static inline gpuir_index *open_at(const char *path, int simd) {
@@ -61,6 +62,7 @@ static inline void setup_codecs(fixture *f, const char *name, const corpus_build
   int c;
   f->name = name;
   f->nindexes = 0;
+  f->docid = NULL;
   f->k1 = how && how->custom_bm25 ? how->k1 : 0.9f;
   f->b = how && how->custom_bm25 ? how->b : 0.4f;
   f->hits = (gpuir_hit *)oracle_grow(NULL, (size_t)f->o.ndocs + 16, sizeof *f->hits);
@@ -107,6 +109,10 @@ static inline void say_where(const fixture *f, const gpuir_index *ix, const char
               gpuir_simd_name(GPUIR_SIMD_SCALAR + level % LEVELS), modes[mode], (unsigned long)k, text);
 }
 
+static inline uint32_t docid_of(const fixture *f, uint32_t docid) {
+  return f->docid ? f->docid[docid] : docid;
+}
+
 /* The hits must be the oracle's first k. */
 static inline void equal_hits(fixture *f, const gpuir_index *ix, const char *text, int mode, size_t k,
                               const gpuir_hit *hits, size_t n, const char *what) {
@@ -115,7 +121,7 @@ static inline void equal_hits(fixture *f, const gpuir_index *ix, const char *tex
   compared++;
   hits_compared += n;
   for (i = 0; i < n && i < want; i++)
-    if (hits[i].docid != right[i].docid || hits[i].score != right[i].score) break;
+    if (hits[i].docid != docid_of(f, right[i].docid) || hits[i].score != right[i].score) break;
   if (i == n && n == want) return;
   say_where(f, ix, text, mode, k);
   if (i < n && i < want)
@@ -179,7 +185,7 @@ static inline void check_explain(fixture *f, int searcher, const gpuir_query *q,
   size_t i, j, positive = 0, n = 0;
   int in = 0;
   const oracle_hit *list = o->hits[mode == GPUIR_OR];
-  assert_int_equal(gpuir_explain(f->searcher[searcher], q, docid, &x), GPUIR_OK);
+  assert_int_equal(gpuir_explain(f->searcher[searcher], q, docid_of(f, docid), &x), GPUIR_OK);
   compared++;
   for (i = 0; i < o->nhits[mode == GPUIR_OR]; i++)
     if (list[i].docid == docid) {
@@ -220,17 +226,19 @@ static inline void check_explain(fixture *f, int searcher, const gpuir_query *q,
 }
 
 /* A query on every index with every evaluator; `all` asks for every k on each of them. All hits of a large collection
- * are asked for by every fourth query only: to sort them takes longer than all else. */
+ * are asked for by every fourth query only: to sort them takes longer than all else. In the short form such a
+ * collection's other indexes are searched by one evaluator a query, either as often. */
 static inline void check_query(fixture *f, const oracle_query *oq, const float *bm25, rng *r, int all) {
   const size_t ks[] = {0, 1, 2, 10, 100, 1000, f->o.ndocs, (size_t)f->o.ndocs + 5};
   enum { KS = sizeof ks / sizeof *ks };
   static char text[65536];
-  const int few = f->o.ndocs > 20000 && !corpus_long_run() && rng_below(r, 4);
+  const int large = f->o.ndocs > 20000 && !corpus_long_run(), few = large && rng_below(r, 4);
   size_t len = corpus_text(&f->o, oq, text, sizeof text), i;
   int expected = oracle_run(&f->o, oq, bm25 ? bm25[0] : f->k1, bm25 ? bm25[1] : f->b), mode, x, e;
   for (mode = 0; mode < 3; mode++) {
     int whole = (int)rng_below(r, (uint32_t)f->nindexes);
     for (x = 0; x < f->nindexes; x++) {
+      const int only = large && !all && x != whole ? (int)rng_below(r, 2) : -1;
       int status;
       gpuir_query *q = parse(f->index[x], text, len, mode, bm25, &status);
       if (status != expected) {
@@ -241,6 +249,7 @@ static inline void check_query(fixture *f, const oracle_query *oq, const float *
       if (status) continue;
       for (e = 0; e < 2; e++) {
         int s = x * 2 + e;
+        if (only >= 0 && e != only) continue;
         if (all || x == whole)
           for (i = 0; i < (few ? KS - 2u : KS); i++) check_search(f, s, q, text, mode, ks[i]);
         else
@@ -352,6 +361,7 @@ static inline void texts_end(texts *t, const char *name) {
   assert_int_equal(report.tokens, f->o.tokens);
   f->name = name;
   f->nindexes = 0;
+  f->docid = NULL;
   f->k1 = 0.9f;
   f->b = 0.4f;
   f->hits = (gpuir_hit *)oracle_grow(NULL, (size_t)f->o.ndocs + 16, sizeof *f->hits);

@@ -525,4 +525,272 @@ static inline const char *naive_decode(const naive_list *l, uint32_t *out) {
   return r.wrong;
 }
 
+/* ---- the dictionary, from the picture of [11b-dictionary] ---- */
+
+typedef struct naive_dictionary {
+  const uint8_t *blocks; /* sections TERMS, TERM_PAGES, TERM_STARTS, TERM_KEYS, and their bytes */
+  uint64_t blocks_len;
+  const uint8_t *pages;
+  uint64_t pages_len;
+  const uint8_t *starts;
+  uint64_t starts_len;
+  const uint8_t *keys;
+  uint64_t keys_len;
+  uint64_t terms, documents;
+  int positions;
+} naive_dictionary;
+
+typedef struct naive_term {
+  uint8_t text[256];
+  unsigned len;
+  uint32_t df;
+  uint32_t docid, tf;                        /* df 1 */
+  uint64_t docs, docs_len, freqs, freqs_len; /* df up to 127 */
+  uint64_t number;                           /* of a longer list */
+  unsigned codec, freq_codec;                /* unless df is 1 */
+  uint64_t positions, positions_len;
+} naive_term;
+
+typedef void (*naive_term_fn)(void *user, uint64_t id, const naive_term *t);
+
+/* Where the next block, short list, long list and positions are. */
+typedef struct naive_places {
+  uint64_t start, docs, freqs, longs, positions;
+} naive_places;
+
+static inline unsigned naive_width(uint64_t v) { return v ? naive_log2(v) + 1 : 0; }
+
+/* What the header of a block says, and its columns. */
+typedef struct naive_block {
+  unsigned n, several, second, mixed;
+  unsigned width[8], count[8], base[3]; /* base: bytes of those of docIDs, frequencies, positions */
+  uint64_t column[8][16];
+} naive_block_of;
+
+/* Takes the columns; their widths must be as small as they can be, but for that of docIDs. */
+static inline void naive_columns(naive_reader *r, naive_block_of *b) {
+  uint64_t bit = r->at * 8;
+  unsigned c, i;
+  for (c = 0; c < 8; c++) {
+    uint64_t most = 0;
+    naive_must(r, b->width[c] <= 48, "a width is more than 48");
+    for (i = 0; i < b->count[c] && !r->wrong; i++, bit += b->width[c])
+      most |= b->column[c][i] = naive_number(r, bit, b->width[c]);
+    naive_must(r, !c || b->width[c] == naive_width(most), "a column's width is not what its numbers need");
+  }
+  for (; bit % 8 && !r->wrong; bit++) naive_must(r, !naive_bit(r, bit), "padding is not zero");
+  r->at = bit / 8;
+}
+
+/* Takes what stands before the bases. */
+static inline void naive_head(naive_reader *r, const naive_dictionary *d, naive_block_of *b) {
+  uint64_t widths;
+  unsigned i;
+  b->several = (unsigned)naive_take(r, 2);
+  b->second = (unsigned)naive_take(r, 2);
+  widths = naive_take(r, 4);
+  naive_must(r, !(b->several >> b->n) && !(b->second >> b->n) && !(widths >> 30),
+             "bits of no term are not zero");
+  b->width[0] = naive_width(d->documents - 1);
+  b->width[1] = widths & 63;
+  b->width[2] = widths >> 6 & 7;
+  b->width[3] = widths >> 9 & 31;
+  b->width[4] = widths >> 14 & 31;
+  b->width[5] = widths >> 19 & 63;
+  b->base[0] = widths >> 25 & 3;
+  b->base[1] = widths >> 27 & 3;
+  b->mixed = widths >> 29 & 1;
+  if (d->positions) {
+    widths = naive_take(r, 2);
+    b->width[6] = widths & 63;
+    b->width[7] = widths >> 6 & 63;
+    b->base[2] = widths >> 12 & 7;
+    naive_must(r, !(widths >> 15), "a bit of nothing is not zero");
+  }
+  for (i = 0; i < b->n; i++) {
+    const unsigned many = b->several >> i & 1, other = b->second >> i & 1, is_long = many && other;
+    b->count[0] += !many;
+    b->count[1] += !many && other;
+    b->count[2] += many && !other;
+    b->count[5] += is_long;
+    if (d->positions) b->count[is_long ? 7 : 6]++;
+  }
+  b->count[3] = b->count[4] = b->count[2];
+}
+
+/* A base must be what lies between the page's and the block's beginning, in as few bytes as that takes. */
+static inline void naive_base(naive_reader *r, unsigned bytes, uint64_t page, uint64_t now) {
+  naive_must(r, bytes == (naive_width(now - page) + 7) / 8, "a base's bytes are not what it needs");
+  naive_must(r, naive_take(r, bytes) == now - page, "a base is wrong");
+}
+
+/* Takes the codecs of the terms with several postings. */
+static inline void naive_codecs(naive_reader *r, const naive_block_of *b, naive_term *t) {
+  unsigned i, lists = 0, codecs = 0, first = 0, differ = 0;
+  for (i = 0; i < b->n; i++) {
+    if (!(b->several >> i & 1)) continue;
+    if (!lists++ || b->mixed) codecs = (unsigned)naive_take(r, 1);
+    if (lists == 1) first = codecs;
+    differ |= codecs != first;
+    t[i].codec = codecs & 15;
+    t[i].freq_codec = codecs >> 4;
+  }
+  naive_must(r, differ == b->mixed, "codecs are not mixed");
+}
+
+/* Takes a block's head and columns. */
+static inline void naive_records(naive_reader *r, const naive_dictionary *d, naive_term *t, unsigned n,
+                                 const naive_places *page, naive_places *now) {
+  const uint64_t start = r->at, head = naive_take(r, 1);
+  naive_block_of b;
+  unsigned i, at[8] = {0};
+  memset(&b, 0, sizeof b);
+  b.n = n;
+  naive_head(r, d, &b);
+  naive_base(r, b.base[0], page->docs, now->docs);
+  naive_base(r, b.base[1], page->freqs, now->freqs);
+  if (b.count[5])
+    naive_must(r, naive_take(r, 1) == now->longs - page->longs, "the base of long lists is wrong");
+  if (d->positions) naive_base(r, b.base[2], page->positions, now->positions);
+  naive_codecs(r, &b, t);
+  naive_columns(r, &b);
+  naive_must(r, r->at == start + head, "the head is wrong");
+  for (i = 0; i < n; i++) {
+    const unsigned many = b.several >> i & 1, other = b.second >> i & 1;
+    if (!many) {
+      t[i].df = 1;
+      t[i].docid = (uint32_t)b.column[0][at[0]++];
+      t[i].tf = other ? (uint32_t)b.column[1][at[1]++] + 2 : 1;
+    } else if (other) {
+      t[i].df = (uint32_t)b.column[5][at[5]++] + 128;
+      t[i].number = now->longs++;
+    } else {
+      t[i].df = (uint32_t)b.column[2][at[2]] + 2;
+      t[i].docs = now->docs;
+      t[i].freqs = now->freqs;
+      t[i].docs_len = b.column[3][at[2]] + 1;
+      t[i].freqs_len = b.column[4][at[2]++] + 1;
+      now->docs += t[i].docs_len;
+      now->freqs += t[i].freqs_len;
+      naive_must(r, t[i].df <= 127, "a short list is long");
+    }
+    if (!d->positions) continue;
+    t[i].positions = now->positions;
+    t[i].positions_len = many && other ? b.column[7][at[7]++] : b.column[6][at[6]++];
+    now->positions += t[i].positions_len;
+  }
+}
+
+/* Takes a block's terms. `before` is the term before the block, of length 0 if there is none. */
+static inline void naive_terms(naive_reader *r, naive_term *t, unsigned n, const naive_term *before) {
+  const uint64_t lengths = r->at, firsts = r->at + n - 1;
+  unsigned i, k;
+  r->at += 2 * n - 1;
+  for (i = 0; i < n && !r->wrong; i++) {
+    const naive_term *last = i ? &t[i - 1] : before;
+    const unsigned x = (unsigned)naive_number(r, (lengths + i) * 8, 8);
+    unsigned shared = i ? x & 15 : 0, rest = i ? x >> 4 : x;
+    if (i && shared == 15) {
+      shared = (unsigned)naive_take(r, 1);
+      naive_must(r, shared >= 15, "a length is longer than it must be");
+    }
+    if (i && rest == 15) {
+      rest = (unsigned)naive_take(r, 1);
+      naive_must(r, rest >= 15, "a length is longer than it must be");
+    }
+    t[i].len = shared + rest + (i > 0);
+    naive_must(r, t[i].len >= 1 && t[i].len <= 255 && (!i || shared <= last->len), "a length is none");
+    if (r->wrong) return;
+    memcpy(t[i].text, last->text, shared);
+    if (i) t[i].text[shared] = (uint8_t)naive_number(r, (firsts + i) * 8, 8);
+    for (k = t[i].len - rest; k < t[i].len; k++) t[i].text[k] = (uint8_t)naive_take(r, 1);
+    k = 0;
+    while (k < last->len && k < t[i].len && last->text[k] == t[i].text[k]) k++;
+    naive_must(r, !i || k == shared, "more bytes are shared");
+    naive_must(r, k < t[i].len && (k == last->len || last->text[k] < t[i].text[k]), "terms do not ascend");
+  }
+}
+
+/* Checks a level of the tree over n ranges that begin with the terms heads[0..n), and all above it; returns the node
+ * behind. The heads of the level above take their place. */
+static inline const uint8_t *naive_tree(naive_reader *r, const uint8_t *keys, naive_term *heads, uint64_t n) {
+  const uint64_t nodes = (n + 15) / 16;
+  naive_term *mine;
+  uint64_t i, k;
+  unsigned b;
+  if (n <= 1) return keys;
+  mine = (naive_term *)malloc((size_t)n * sizeof *mine);
+  if (!mine) {
+    naive_must(r, 0, "no memory");
+    return keys;
+  }
+  memcpy(mine, heads, (size_t)n * sizeof *mine);
+  for (i = 0; i < nodes; i++) heads[i] = mine[16 * i];
+  keys = naive_tree(r, keys, heads, nodes);
+  for (i = 0; i < nodes; i++) {
+    unsigned skip = 0;
+    if (i && i + 1 < nodes)
+      while (skip < mine[16 * i].len && skip < mine[16 * (i + 1)].len &&
+             mine[16 * i].text[skip] == mine[16 * (i + 1)].text[skip])
+        skip++;
+    for (k = 0; k < 16; k++, keys += 8) {
+      uint64_t want = k ? 0 : skip, found = 0;
+      for (b = 0; b < 8; b++) found |= (uint64_t)keys[b] << 8 * b;
+      for (b = 0; b < 8 && k; b++) {
+        const naive_term *head = &mine[16 * i + k < n ? 16 * i + k : 0];
+        want = want << 8 | (16 * i + k >= n ? 255 : skip + b < head->len ? head->text[skip + b] : 0u);
+      }
+      naive_must(r, want == found, "a number of the tree is wrong");
+    }
+  }
+  free(mine);
+  return keys;
+}
+
+static inline uint64_t naive_64(const uint8_t *p) {
+  uint64_t v = 0;
+  unsigned b;
+  for (b = 0; b < 8; b++) v |= (uint64_t)p[b] << 8 * b;
+  return v;
+}
+
+/* Reads a dictionary and hands each term to `emit`; NULL, or what is wrong with it. */
+static inline const char *naive_dictionary_read(const naive_dictionary *d, naive_term_fn emit, void *user) {
+  const uint64_t blocks = (d->terms + 15) / 16;
+  naive_list l = {"dictionary", 0, 0, d->blocks, d->blocks_len, NULL, NULL};
+  naive_reader r = {&l, 0, NULL};
+  naive_places page = {0, 0, 0, 0, 0}, now = {0, 0, 0, 0, 0};
+  naive_term *heads = (naive_term *)calloc((size_t)blocks + 1, sizeof *heads), t[16], before;
+  uint64_t block;
+  naive_must(&r, d->pages_len == (blocks + 15) / 16 * 40 && d->starts_len == blocks * 2,
+             "pages or starts are too few");
+  memset(&before, 0, sizeof before);
+  for (block = 0; block < blocks && heads && !r.wrong; block++) {
+    const unsigned n = d->terms - block * 16 < 16 ? (unsigned)(d->terms - block * 16) : 16;
+    unsigned i;
+    now.start = r.at;
+    if (block % 16 == 0) {
+      const uint8_t *p = d->pages + block / 16 * 40;
+      page = now;
+      naive_must(&r, naive_64(p) == now.start && naive_64(p + 8) == now.docs && naive_64(p + 16) == now.freqs,
+                 "a page is wrong");
+      naive_must(&r, naive_64(p + 24) == now.longs && naive_64(p + 32) == now.positions, "a page is wrong");
+    }
+    naive_must(&r, (d->starts[2 * block] | (unsigned)d->starts[2 * block + 1] << 8) == now.start - page.start,
+               "a block's start is wrong");
+    memset(t, 0, sizeof t);
+    naive_records(&r, d, t, n, &page, &now);
+    naive_terms(&r, t, n, &before);
+    for (i = 0; i < n && !r.wrong; i++) emit(user, block * 16 + i, &t[i]);
+    heads[block] = t[0];
+    before = t[n - 1];
+  }
+  naive_must(&r, heads && r.at == d->blocks_len, "bytes are left over");
+  if (!r.wrong)
+    naive_must(&r, naive_tree(&r, d->keys, heads, blocks) == d->keys + d->keys_len,
+               "the tree has another size");
+  free(heads);
+  return r.wrong;
+}
+
 #endif

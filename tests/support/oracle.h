@@ -6,7 +6,7 @@
  * after each operation, which gives the binary32 result exactly (53 >= 2 * 24 + 2), whatever the
  * compiler fuses.
  *
- *   idf = ln(1 + (N - df + 1/2) / (df + 1/2))           rounded to binary32
+ *   idf = ln((2N + 2) / (2 df + 1))                      rounded to binary32
  *   W   = idf * (k1 + 1) * 2^20                          rounded to binary32
  *   K   = A + B * dl,  A = k1 * (1 - b),  B = k1 * b / avgdl   each rounded to binary32
  *   c   = max(1, round_half_even(W * tf / (tf + K)))     each operation in binary32
@@ -208,8 +208,10 @@ static inline uint32_t oracle_tf(const oracle *o, uint32_t term, uint32_t doc) {
 
 /* ---------------------------------------------------------------- arithmetic */
 
+/* The logarithm of at least 64 bits is rounded once: two ways of computing idf give the same binary32 unless its value
+ * lies within 2^-50 or so of the middle of two. */
 static inline float oracle_idf(uint64_t ndocs, uint64_t df) {
-  return (float)log1p(((double)ndocs - (double)df + 0.5) / ((double)df + 0.5));
+  return (float)log1pl((long double)(2 * ndocs + 1 - 2 * df) / (long double)(2 * df + 1));
 }
 
 static float oracle_weight(float idf, float k1) {

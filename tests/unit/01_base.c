@@ -1,7 +1,5 @@
 /* 01_base.c - errors, buffers, temporary files and temporary memory */
-#define GPUIR_STATIC
-#define GPUIR_IMPLEMENTATION
-#include "gpuir.h"
+#include "private.h"
 
 #include <setjmp.h>
 #include <errno.h>
@@ -59,24 +57,31 @@ static void test_spool(void **state) {
   static uint8_t model[MOST], back[MOST];
   alloc_book book;
   gpuir_allocator a = alloc_from(&book);
-  gpuir__spool spool = GPUIR__SPOOL_CLOSED;
+  gpuir__spool spool;
   gpuir_error err;
   char missing[96];
   size_t len = 0;
-  int has, i;
+  int has, i, status;
   (void)state;
   memset(&book, 0, sizeof book);
   path_of(missing, "missing/spool");
-  assert_int_equal(gpuir__spool_open(&a, &spool, missing, 1, CAP, &err), GPUIR_E_IO);
+  gpuir__spool_open(&a, &spool, missing, 1, CAP);
+  assert_int_equal(gpuir__spool_put(&spool, model, CAP, &err), GPUIR_OK); /* there is no file yet */
+  assert_int_equal(gpuir__spool_put(&spool, model, 1, &err), GPUIR_E_IO);
   assert_non_null(strstr(err.msg, "missing/spool.1"));
-  for (book.fail_at = 1; book.fail_at <= 2; book.fail_at++) {
+  gpuir__spool_close(&spool);
+  for (book.fail_at = 1; book.fail_at <= 2; book.fail_at++) { /* the buffer; the file's name */
     book.calls = 0;
-    assert_int_equal(gpuir__spool_open(&a, &spool, path, 1, CAP, &err), GPUIR_E_NOMEM);
+    gpuir__spool_open(&a, &spool, path, 1, CAP);
+    status = gpuir__spool_put(&spool, model, CAP, &err);
+    if (!status) status = gpuir__spool_put(&spool, model, 1, &err);
+    assert_int_equal(status, GPUIR_E_NOMEM);
+    gpuir__spool_close(&spool);
   }
   book.fail_at = 0;
   assert_int_equal(book.blocks, 0);
-  assert_int_equal(gpuir__spool_open(&a, &spool, path, 1, CAP, &err), GPUIR_OK);
-  assert_int_equal(nfiles(folder), 0); /* it has no name any more */
+  gpuir__spool_open(&a, &spool, path, 1, CAP);
+  assert_int_equal(nfiles(folder), 0);
   while (len + 3 * CAP < MOST) {
     size_t n = below(3 * CAP), at, m;
     for (at = 0; at < n; at++) model[len + at] = (uint8_t)rnd();
@@ -93,14 +98,16 @@ static void test_spool(void **state) {
     assert_false(has);
     model[at + m - 1] ^= 1;
   }
-  assert_int_equal(gpuir__spool_flush(&spool, &err), GPUIR_OK);
+  assert_int_equal(nfiles(folder), 0); /* the file has no name any more */
+  assert_int_equal(gpuir__spool_end(&spool, &err), GPUIR_OK);
+  assert_null(spool.buf);
   for (i = 0; i < 100; i++) {
     size_t at = below((uint32_t)len), n = below((uint32_t)(len - at) + 1);
     assert_int_equal(gpuir__spool_get(&spool, back, n, at, &err), GPUIR_OK);
     assert_memory_equal(back, model + at, n);
   }
   assert_int_equal(gpuir__spool_get(&spool, back, 2, len - 1, &err), GPUIR_E_IO); /* beyond the end */
-  gpuir__spool_close(&a, &spool);
+  gpuir__spool_close(&spool);
   assert_int_equal(book.blocks, 0);
 }
 

@@ -1,7 +1,5 @@
 /* 02_vectors.c - bits, packed numbers and gaps: each helper against a loop that says what it means, at every level */
-#define GPUIR_STATIC
-#define GPUIR_IMPLEMENTATION
-#include "gpuir.h"
+#include "private.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -42,6 +40,24 @@ static void test_bits(void **state) {
     assert_int_equal(gpuir__width64(x), width);
     if (x <= UINT32_MAX) assert_int_equal(gpuir__width32((uint32_t)x), width);
     assert_true(gpuir__low_bits64(round % 64) == UINT64_MAX >> 1 >> (63 - round % 64));
+  }
+}
+
+static void test_mul_high(void **state) {
+  uint32_t round;
+  (void)state;
+  assert_true(gpuir__mul_high(UINT64_MAX, UINT64_MAX) == UINT64_MAX - 1);
+  for (round = 0; round < 20000; round++) {
+    const uint64_t x = number(round % 65), y = number(below(65));
+    uint64_t high = 0, low = 0;
+    unsigned i;
+    for (i = 0; i < 64; i++) { /* adds x * 2^i for each one of y */
+      const uint64_t before = low;
+      if (!(y >> i & 1)) continue;
+      low += x << i;
+      high += (i ? x >> (64 - i) : 0) + (low < before);
+    }
+    assert_true(gpuir__mul_high(x, y) == high);
   }
 }
 
@@ -176,10 +192,10 @@ static void test_levels(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_bits),           cmocka_unit_test(test_loads),
-      cmocka_unit_test(test_lower_bound),    cmocka_unit_test(test_packed),
-      cmocka_unit_test(test_packed_vectors), cmocka_unit_test(test_gaps),
-      cmocka_unit_test(test_levels),
+      cmocka_unit_test(test_bits),   cmocka_unit_test(test_mul_high),
+      cmocka_unit_test(test_loads),  cmocka_unit_test(test_lower_bound),
+      cmocka_unit_test(test_packed), cmocka_unit_test(test_packed_vectors),
+      cmocka_unit_test(test_gaps),   cmocka_unit_test(test_levels),
   };
   return cmocka_run_group_tests_name("02_vectors", tests, NULL, NULL);
 }

@@ -1,7 +1,5 @@
 /* 03_codecs.c - vbyte: its bytes, and the properties of every codec */
-#define GPUIR_STATIC
-#define GPUIR_IMPLEMENTATION
-#include "gpuir.h"
+#include "private.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,5 @@
 /* 04_bp128.c - bp128: its bytes are those of its documentation, as few as can be */
-#define GPUIR_STATIC
-#define GPUIR_IMPLEMENTATION
-#include "gpuir.h"
+#include "private.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,5 @@
 /* 05_lab_unary.c - Elias-Fano, quasi-succinct and Rice codes: high parts in unary, low ones packed */
-#define GPUIR_STATIC
-#define GPUIR_IMPLEMENTATION
-#include "gpuir.h"
+#include "private.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

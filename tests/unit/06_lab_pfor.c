@@ -1,7 +1,5 @@
 /* 06_lab_pfor.c - PForDelta and its kin: slots of one width, and exceptions */
-#define GPUIR_STATIC
-#define GPUIR_IMPLEMENTATION
-#include "gpuir.h"
+#include "private.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -51,11 +49,35 @@ static void test_made_blocks(void **state) {
   made_blocks("optpfd");
 }
 
+/* A block of pfd-list has so many exceptions before it as the directory says, where the device starts: another number
+ * is damage, which opening the list must see. */
+static void test_counts(void **state) {
+  static uint32_t values[4000];
+  const gpuir__codec *codec = gpuir__codec_by_name("pfd-list", 1);
+  gpuir__stream s;
+  list l;
+  uint32_t i, block;
+  (void)state;
+  for (i = 0; i < 4000; i++)
+    values[i] = (i ? values[i - 1] : 0) + 1 + (i % 9 ? below(4) : 5000 + below(4000));
+  list_encode(&l, codec, "gaps with exceptions", values, 4000);
+  assert_true(l.offset[l.nblocks - 1] > 0);
+  for (block = 0; block < l.nblocks; block++) {
+    l.offset[block]++;
+    assert_false(list_open(&l, &s, UINT32_MAX - 1, GPUIR_SIMD_SCALAR));
+    l.offset[block]--;
+  }
+  assert_true(list_open(&l, &s, UINT32_MAX - 1, GPUIR_SIMD_SCALAR));
+  free(s.scratch);
+  list_free(&l);
+}
+
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       CODEC_PROPERTIES,
       cmocka_unit_test(test_parameters),
       cmocka_unit_test(test_made_blocks),
+      cmocka_unit_test(test_counts),
   };
   if (argc > 1 && atoi(argv[1]) > 1) rounds = atoi(argv[1]);
   return cmocka_run_group_tests_name("06_lab_pfor", tests, NULL, NULL);

@@ -1,7 +1,5 @@
 /* 07_lab_lines.c - deviations from regression lines */
-#define GPUIR_STATIC
-#define GPUIR_IMPLEMENTATION
-#include "gpuir.h"
+#include "private.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

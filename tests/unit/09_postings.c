@@ -1,10 +1,5 @@
-/* 09_postings.c - scores in fixed point and their numeric traps, one test each; cursors
- *
- * `09_postings --digest` prints a digest of the hits of a fixed collection instead: it must not
- * depend on the compiler, its optimisation or its fusing of multiplications and additions. */
-#define GPUIR_STATIC
-#define GPUIR_IMPLEMENTATION
-#include "gpuir.h"
+/* 09_postings.c - scores in fixed point and their numeric traps, one test each; cursors */
+#include "private.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -451,65 +446,90 @@ static void test_fronts(void **state) {
   }
 }
 
-static uint64_t digest_of(uint64_t h, uint32_t v) { return (h ^ v) * 1099511628211u; }
+/* ---- idf ---- */
 
-/* Hits of 600 queries in three modes at all SIMD levels, and 1,000,000 contributions. */
-static int print_digest(void) {
-  char path[4200], text[4096];
-  oracle o;
-  gpuir_error err;
-  rng r;
-  uint64_t h = 1469598103934665603u;
-  int level, i, mode;
-  corpus_zipf(&o, 12000, 800, 12, 205);
-  (void)corpus_path(path, sizeof path, "digest.gpuir");
-  if (corpus_write(&o, path, NULL, &err)) {
-    (void)fprintf(stderr, "%s\n", err.msg);
-    return 1;
-  }
-  for (level = GPUIR_SIMD_SCALAR; level <= GPUIR_SIMD_AVX512; level++) {
-    gpuir_open_desc od;
-    gpuir_index *ix;
-    gpuir_searcher *s;
-    memset(&od, 0, sizeof od);
-    od.simd = level;
-    if (gpuir_open(path, &od, &ix, &err) || gpuir_searcher_create(ix, NULL, &s, NULL)) return 1;
-    r.s = 206;
-    for (i = 0; i < 600; i++) {
-      oracle_query oq;
-      size_t len, n, j;
-      corpus_query(&o, &r, 1 + rng_below(&r, 8), 1, &oq);
-      len = corpus_text(&o, &oq, text, sizeof text);
-      for (mode = 0; mode < 3; mode++) {
-        gpuir_query_desc qd;
-        gpuir_query *q;
-        gpuir_hit hits[50];
-        memset(&qd, 0, sizeof qd);
-        qd.mode = mode;
-        qd.custom_bm25 = i % 2;
-        qd.k1 = (float)(i % 30) * 0.37f;
-        qd.b = (float)(i % 20) / 19.0f;
-        if (gpuir_query_parse(ix, &qd, text, len, &q, &err) || gpuir_search(s, q, hits, 50, &n)) return 1;
-        for (j = 0; j < n; j++) h = digest_of(digest_of(h, hits[j].docid), hits[j].score);
-        gpuir_query_destroy(q);
-      }
+/* The greatest number of documents, and some others; of the greatest only some df are taken. */
+static const uint64_t idf_documents[] = {1, 2, 7, 1000, 65536, 344867, 1000003, GPUIR__MAX_DOCUMENTS};
+#define IDF_STEP(documents) ((documents) > 2000000u ? 4099u : 1u)
+
+/* Returns a number that all idf of these documents go into. It must be the same on every machine. */
+static uint64_t idf_checksum(void) {
+  uint64_t sum = 0, i, df;
+  for (i = 0; i < sizeof idf_documents / sizeof *idf_documents; i++)
+    for (df = 1; df <= idf_documents[i]; df += IDF_STEP(idf_documents[i])) {
+      const float idf = gpuir__idf(idf_documents[i], (uint32_t)df);
+      uint32_t bits32;
+      memcpy(&bits32, &idf, 4);
+      sum = (sum ^ bits32) * 0x9e3779b97f4a7c15u;
+      sum ^= sum >> 29;
     }
-    gpuir_searcher_destroy(s);
-    gpuir_close(ix);
+  return sum;
+}
+
+static void test_idf_is_the_same_everywhere(void **state) {
+  (void)state;
+  assert_int_equal(idf_checksum(), 0x597f73cc62459b4d);
+}
+
+/* idf falls or stays as df rises, and lies in (0, 64). */
+static void test_idf_falls(void **state) {
+  uint64_t i, df, round;
+  (void)state;
+  for (i = 0; i < sizeof idf_documents / sizeof *idf_documents; i++) {
+    const uint64_t documents = idf_documents[i];
+    float before = 64;
+    for (df = 1; df <= documents; df += IDF_STEP(documents)) {
+      const float idf = gpuir__idf(documents, (uint32_t)df);
+      assert_true(idf > 0 && idf < 64 && idf <= before);
+      before = idf;
+    }
   }
-  (void)unlink(path);
-  oracle_free(&o);
-  r.s = 207;
-  for (i = 0; i < 1000000; i++) {
-    double unit = rng_unit(&r);
-    float W = (float)ldexp(1.0 + unit, (int)rng_below(&r, 31)), k1 = (float)(rng_unit(&r) * 3);
-    float b = (float)rng_unit(&r);
-    gpuir__norm norm = gpuir__norm_make(k1, b, (double)(1 + rng_below(&r, 999)));
-    uint32_t tf = 1 + rng_below(&r, 1u << (1 + rng_below(&r, 25))), dl = tf + rng_below(&r, 100000);
-    h = digest_of(h, gpuir__contribution(W, tf, gpuir__norm_of(norm.a, norm.b, dl)));
+  for (round = 0; round < 2000; round++) { /* neighbours, of many documents */
+    const uint64_t documents = GPUIR__MAX_DOCUMENTS - below(1000);
+    const uint32_t from = (uint32_t)(documents >> below(32));
+    uint32_t x = from > 1000 ? from - 1000 : 1;
+    float before = 64;
+    for (; x <= from; x++) {
+      const float idf = gpuir__idf(documents, x);
+      assert_true(idf > 0 && idf <= before);
+      before = idf;
+    }
   }
-  (void)printf("%016llx\n", (unsigned long long)h);
-  return 0;
+  assert_true(gpuir__idf(GPUIR__MAX_DOCUMENTS, 0) < 64); /* what only a damaged file has */
+  assert_true(gpuir__idf(10, 11) == 0 && gpuir__idf(0, UINT32_MAX) == 0);
+}
+
+/* Checks that gpuir__idf lies within half a unit in the last place of ln((2N + 2) / (2 df + 1)), and a bit: its own
+ * error before rounding, 2^-50 of at least 2^-34 where idf is that small and 2^-50 elsewhere, is below 2^-24 units of
+ * binary32, and that of the logarithm here, three roundings to LDBL_EPSILON, below 2^-26 of them with 53 bits. */
+static void check_idf(uint64_t documents, uint32_t df) {
+  const float idf = gpuir__idf(documents, df);
+  const long double exact =
+      log1pl((long double)(2 * (documents - df) + 1) / (long double)(2 * (uint64_t)df + 1));
+  const float next = nextafterf(idf, 64.0f), last = nextafterf(idf, 0.0f);
+  const long double slack = 1.0L / 8388608; /* 2^-23 of a unit */
+  const long double up = ((long double)next - idf) * (0.5L + slack),
+                    down = (idf - (long double)last) * (0.5L + slack);
+  if (exact - idf > up || idf - exact > down)
+    fail_msg("idf of df %u of %llu is %.9g, not %.9Lg", (unsigned)df, (unsigned long long)documents,
+             (double)idf, exact);
+  if (idf != oracle_idf(documents, df))
+    fail_msg("idf of df %u of %llu is %.9g, the oracle's %.9g", (unsigned)df, (unsigned long long)documents,
+             (double)idf, (double)oracle_idf(documents, df));
+}
+
+static void test_idf_is_right(void **state) {
+  uint64_t documents, round;
+  uint32_t df;
+  (void)state;
+  for (documents = 1; documents <= 500; documents++)
+    for (df = 1; df <= documents; df++) check_idf(documents, df);
+  for (round = 0; round < 300000; round++) { /* df of every size, near 1, near N and between */
+    documents = 1 + (uint64_t)(rnd() % GPUIR__MAX_DOCUMENTS >> below(32));
+    df = 1 + (uint32_t)((rnd() >> below(32)) % documents);
+    check_idf(documents, df);
+    check_idf(documents, (uint32_t)(documents - (df - 1)));
+  }
 }
 
 static void check_cursor(fixture *f, const gpuir_index *ix, uint32_t term, rng *r) {
@@ -592,7 +612,7 @@ static void test_cursors(void **state) {
   }
 }
 
-int main(int argc, char **argv) {
+int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_contribution_is_at_least_one),
       cmocka_unit_test(test_halves_round_to_even),
@@ -603,11 +623,13 @@ int main(int argc, char **argv) {
       cmocka_unit_test(test_sum_out_of_range),
       cmocka_unit_test(test_k1_zero),
       cmocka_unit_test(test_arithmetic),
+      cmocka_unit_test(test_idf_is_the_same_everywhere),
+      cmocka_unit_test(test_idf_falls),
+      cmocka_unit_test(test_idf_is_right),
       cmocka_unit_test(test_blocks_of_any_length),
       cmocka_unit_test(test_codes),
       cmocka_unit_test(test_fronts),
       cmocka_unit_test(test_cursors),
   };
-  if (argc > 1 && !strcmp(argv[1], "--digest")) return print_digest();
   return cmocka_run_group_tests_name("09_postings", tests, NULL, NULL);
 }

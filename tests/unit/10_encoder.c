@@ -1,7 +1,5 @@
 /* 10_encoder.c - lists as they are encoded: parameters, the choice of codecs by `auto`, lists longer than memory */
-#define GPUIR_STATIC
-#define GPUIR_IMPLEMENTATION
-#include "gpuir.h"
+#include "private.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -81,7 +79,8 @@ static void test_parameters(void **state) {
     gpuir_index *ix;
     gpuir_index_info info;
     gpuir_error err;
-    uint64_t id, longs = 0, shorts = 0;
+    gpuir__walk w;
+    uint64_t longs = 0, shorts = 0;
     char *bytes;
     d.codec = specs[i];
     d.memory = 64 << 20;
@@ -100,11 +99,13 @@ static void test_parameters(void **state) {
     assert_string_equal(info.freq_codec, "bp128");
     assert_true(info.docids_bytes != plain_bytes(specs[i]));
     assert_postings(ix);
-    for (id = 0; id < ix->stat.terms; id++) { /* what the streams say of themselves */
-      const gpuir__record *r = &ix->records[id];
+    for (gpuir__walk_start(&w, gpuir__only(ix));
+         gpuir__walk_next(&w);) { /* what the streams say of themselves */
+      const gpuir__record *r = &w.record;
       const uint8_t *p;
       if (r->df == 1) continue;
-      p = ix->lists.docids + (r->df < 128 ? ix->stat.docs_short + r->docs : ix->lists.longs[r->docs].docs);
+      p = gpuir__only(ix)->lists.docids + (r->df < 128 ? gpuir__only(ix)->stat.docs_short + r->docs
+                                                       : gpuir__only(ix)->lists.longs[r->docs].docs);
       longs += r->df >= 128;
       shorts += r->df < 128;
       if (!strncmp(specs[i], "pfd-list:", 9)) assert_int_equal(p[0], specs[i][9] - '0' + 1);
@@ -113,7 +114,9 @@ static void test_parameters(void **state) {
       if (!strcmp(specs[i], "lrcseg:128") || !strcmp(specs[i], "parapfor:,min")) assert_int_equal(p[0], 7);
       if (!strcmp(specs[i], "seglrc:,min")) assert_int_equal(p[0], 8);
       if (!strncmp(specs[i], "qs:", 3)) {
-        uint32_t last = ix->lists.last[ix->lists.longs[r->docs].first_block + (r->df - 1) / 128],
+        uint32_t last =
+                     gpuir__only(ix)
+                         ->lists.last[gpuir__only(ix)->lists.longs[r->docs].first_block + (r->df - 1) / 128],
                  quarters = specs[i][3] == '4' ? 16 : 1;
         unsigned b = 0;
         while ((uint64_t)r->df * 4 << (b + 1) <= (uint64_t)quarters * last) b++; /* floor(log2(c u / n)) */
@@ -140,15 +143,15 @@ static sizes *sizes_of(const char *codec, const char *freq_codec, size_t *terms)
   d.freq_codec = freq_codec;
   if (build(&d, ndocs, NULL, &err)) fail_msg("%s", err.msg);
   if (gpuir_open(path, NULL, &ix, &err)) fail_msg("%s", err.msg);
-  all = (sizes *)calloc(ix->stat.terms, sizeof *all);
+  all = (sizes *)calloc(gpuir__only(ix)->stat.terms, sizeof *all);
   assert_non_null(all);
-  for (id = 0; id < ix->stat.terms; id++) {
+  for (id = 0; id < gpuir__only(ix)->stat.terms; id++) {
     gpuir_term_info t;
     assert_int_equal(gpuir_term_get_info(ix, id, &t), 0);
     all[id].docs = t.docids_bytes;
     all[id].freqs = t.freqs_bytes;
   }
-  *terms = ix->stat.terms;
+  *terms = gpuir__only(ix)->stat.terms;
   gpuir_close(ix);
   return all;
 }
@@ -187,7 +190,7 @@ static void test_auto(void **state) {
     assert_int_equal(gpuir_index_get_info(ix, &info), 0);
     assert_string_equal(info.codec, specs[j]);
     assert_string_equal(info.freq_codec, specs[j]);
-    assert_int_equal(ix->stat.terms, terms);
+    assert_int_equal(gpuir__only(ix)->stat.terms, terms);
     assert_postings(ix);
     assert_int_equal(gpuir_codec_get_info(ix, 0, mix[0], &nmix[0]), 0);
     assert_int_equal(gpuir_codec_get_info(ix, 1, mix[1], &nmix[1]), 0);

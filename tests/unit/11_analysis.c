@@ -1,7 +1,5 @@
 /* 11_analysis.c - text analysis: exact tokens of each analyzer, stop words, stems, specifications, hostile input. */
-#define GPUIR_STATIC
-#define GPUIR_IMPLEMENTATION
-#include "gpuir.h"
+#include "private.h"
 
 #include <setjmp.h>
 #include <cmocka.h>

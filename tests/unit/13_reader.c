@@ -20,6 +20,7 @@
 #include "exercise.h"
 #include "fixture.h"
 #include "collection.h"
+#include "dictionary.h"
 
 enum { HEADER = 64, ENTRY = 32, OPTIONAL_SECTION = 200 };
 
@@ -95,6 +96,7 @@ static int setup_group(void **state) {
   memset(&desc, 0, sizeof desc);
   desc.path = valid_path;
   desc.store_text = 1;
+  desc.positions = 1;
   if (gpuir_builder_create(&desc, &b, &err)) return 1;
   for (d = 0; d < o.ndocs; d++) {
     char text[2048], name[16];
@@ -165,7 +167,7 @@ static void test_directory(void **state) {
   (void)state;
   (void)unlink(broken);
   assert_int_equal(mkdir(broken, 0755), 0);
-  refused(GPUIR_E_FORMAT, "not a regular file");
+  refused(GPUIR_E_FORMAT, "not a live index");
   assert_int_equal(rmdir(broken), 0);
 }
 
@@ -283,10 +285,14 @@ static void test_magic_and_version(void **state) {
   }
   memcpy(bytes + 8, &version, 4); /* a newer format may place its checksums elsewhere */
   put_file(bytes, valid_len);
-  refused(GPUIR_E_VERSION, "format");
+  refused(GPUIR_E_VERSION, "format 3, this build reads 2: it needs a newer gpuir");
   mend(bytes);
   put_file(bytes, valid_len);
   refused(GPUIR_E_VERSION, "format");
+  version = 1; /* says how it is made anew */
+  memcpy(bytes + 8, &version, 4);
+  put_file(bytes, valid_len);
+  refused(GPUIR_E_VERSION, "gpuir index INPUT -o FILE");
   free(bytes);
 }
 
@@ -325,14 +331,14 @@ static void test_checksums(void **state) {
       bytes[at] = (unsigned char)(bytes[at] ^ (1u << j * 2));
       put_file(bytes, valid_len);
       status = gpuir_open(broken, &desc, &ix, &err);
-      if (!status) { /* the statistics and the dictionary's sizes are checked by open already */
+      if (!status) { /* the statistics, the dictionary's sizes and the settings are checked by open already */
         assert_int_equal(gpuir_verify(ix, &err), GPUIR_E_CHECKSUM);
         assert_int_equal(err.code, GPUIR_E_CHECKSUM);
         assert_true(err.offset == offset);
         assert_non_null(strstr(err.msg, "broken.gpuir"));
         gpuir_close(ix);
       } else {
-        assert_int_equal(get32(entry), 1);
+        assert_true(get32(entry) == 1 || get32(entry) == 2);
       }
       free(bytes);
     }
@@ -403,7 +409,97 @@ static void test_missing_sections(void **state) {
     }
     free(bytes);
   }
-  assert_int_equal(optional, 6); /* seeds, origins, sources (2), text (2) */
+  assert_int_equal(optional, 5); /* seeds, origins, sources (2), hashes */
+}
+
+/* Opens the valid index with other words of the same length in its meta section. */
+static void meta_refused(const char *from, const char *to, int code, const char *why) {
+  unsigned char *bytes = copy_valid(), *at;
+  const size_t n = strlen(from);
+  assert_int_equal(strlen(to), n);
+  for (at = bytes; at + n <= bytes + valid_len && memcmp(at, from, n); at++) continue;
+  assert_true(at + n <= bytes + valid_len);
+  memcpy(at, to, n);
+  mend(bytes);
+  put_file(bytes, valid_len);
+  refused(code, why);
+  free(bytes);
+}
+
+/* What another build has analysed otherwise would be searched for other terms. */
+static void test_settings(void **state) {
+  (void)state;
+  meta_refused("\nanalyzer_revision=1\n", "\nanalyzer_revision=2\n", GPUIR_E_UNSUPPORTED,
+               "revision 2 of analyzer \"ascii\"; this build has 1");
+  meta_refused("\nanalyzer_revision=1\n", "\nanalyzer_Revision=1\n", GPUIR_E_UNSUPPORTED, "revision none of");
+  meta_refused("\nfields=text:1\n", "\nfields=text:2\n", GPUIR_E_UNSUPPORTED,
+               "fields \"text:2\"; this build has \"text:1\"");
+  meta_refused("\nfields=text:1\n", "\nFields=text:1\n", GPUIR_E_UNSUPPORTED, "fields \"\"; this build");
+  meta_refused("\nstore=1\n", "\nstore=0\n", GPUIR_E_FORMAT, "do not agree");
+  meta_refused("\nstore=1\n", "\nstorE=1\n", GPUIR_E_FORMAT, "texts and meta section do not agree");
+  meta_refused("\npositions=1\n", "\npositions=0\n", GPUIR_E_FORMAT,
+               "positions and meta section do not agree");
+}
+
+/* Texts without their starts are refused, also where the meta section says that there are no texts. */
+static void test_half_of_a_pair(void **state) {
+  static const uint32_t halves[] = {GPUIR__S_TEXT, GPUIR__S_TEXT_START, GPUIR__S_POSITIONS, GPUIR__S_POS_OFF};
+  const uint32_t id = OPTIONAL_SECTION, flags = 0, n = get32(12);
+  size_t half, i, at;
+  (void)state;
+  for (half = 0; half < 4; half++) {
+    unsigned char *bytes = copy_valid();
+    for (i = 0; i < n; i++)
+      if (get32(HEADER + i * ENTRY) == halves[half]) {
+        memcpy(bytes + HEADER + i * ENTRY, &id, 4);
+        memcpy(bytes + HEADER + i * ENTRY + 4, &flags, 4);
+      }
+    for (at = 0; at + 13 <= valid_len; at++) {
+      if (!memcmp(bytes + at, "\nstore=1\n", 9)) bytes[at + 7] = '0';
+      if (!memcmp(bytes + at, "\npositions=1\n", 13)) bytes[at + 11] = '0';
+    }
+    mend(bytes);
+    put_file(bytes, valid_len);
+    refused(GPUIR_E_FORMAT, half ? "without" : "does not fit the counts");
+    free(bytes);
+  }
+}
+
+/* Texts have their sections if and only if they are to be stored, whatever documents there are. */
+static void test_stored(void **state) {
+  static const gpuir_term_freq terms[] = {{"a", 1, 2}};
+  unsigned how, documents;
+  (void)state;
+  for (how = 0; how < 4; how++)
+    for (documents = 0; documents < 3; documents++) {
+      gpuir_builder_desc desc;
+      gpuir_index_info info;
+      gpuir_builder *b;
+      gpuir_index *ix;
+      gpuir_error err;
+      gpuir_doc got;
+      unsigned d;
+      memset(&desc, 0, sizeof desc);
+      desc.path = broken;
+      desc.store_text = how & 1;
+      if (gpuir_builder_create(&desc, &b, &err)) fail_msg("%s", err.msg);
+      for (d = 0; d < documents; d++) {
+        const int status = how & 2 ? gpuir_builder_add_terms(b, NULL, terms, 1, &err)
+                                   : gpuir_builder_add_doc(b, NULL, 3, d ? "a b" : NULL, d ? 3 : 0, &err);
+        if (status) fail_msg("%s", err.msg);
+      }
+      if (gpuir_builder_write(b, NULL, &err)) fail_msg("%s", err.msg);
+      gpuir_builder_destroy(b);
+      if (gpuir_open(broken, NULL, &ix, &err)) fail_msg("%s", err.msg);
+      assert_int_equal(gpuir_index_get_info(ix, &info), GPUIR_OK);
+      assert_int_equal(info.has_text, how & 1);
+      for (d = 0; d < documents; d++) {
+        assert_int_equal(gpuir_doc_get(ix, d, &got), GPUIR_OK);
+        assert_int_equal(got.text != NULL, how & 1);
+        assert_int_equal(got.text_len, how == 1 && d ? 3 : 0);
+      }
+      gpuir_close(ix);
+    }
 }
 
 static void test_section_twice(void **state) {
@@ -622,6 +718,7 @@ static void assert_verify(char *bytes, size_t n, const char *why) {
   char other[96];
   for (i = 0; i < h->sections; i++)
     table[i].hash = XXH3_64bits(bytes + table[i].offset, (size_t)table[i].length);
+  h->file_size = n;
   mend_table(bytes);
   path_of(other, "damaged.gpuir");
   f = fopen(other, "wb");
@@ -643,11 +740,12 @@ static void test_verify_sources(void **state) {
   uint32_t i, id, value;
   size_t n = 0;
   (void)state;
+  d.store_text = 1;
   if (build_sourced(&d, 1, &err)) fail_msg("%s", err.msg);
   bytes = slurp(path, &n);
   copy = (char *)malloc(n);
   assert_non_null(copy);
-  for (i = 0; i < 6; i++) {
+  for (i = 0; i < 10; i++) {
     const gpuir__header *h = (const gpuir__header *)(const void *)copy;
     gpuir__section *table = (gpuir__section *)(void *)(copy + sizeof *h), *at[GPUIR__S_COUNT] = {NULL};
     memcpy(copy, bytes, n);
@@ -655,8 +753,8 @@ static void test_verify_sources(void **state) {
     switch (i) {
       case 0: assert_verify(copy, n, NULL); break;
       case 1: /* a source that there is not */
-        value = (uint32_t)(at[GPUIR__S_SOURCE_START]->length / 8);
-        memcpy(copy + at[GPUIR__S_ORIGINS]->offset, &value, 4);
+        memset(copy + at[GPUIR__S_ORIGINS]->offset + GPUIR__ORIGINS_HEAD, 0xff,
+               (size_t)copy[at[GPUIR__S_ORIGINS]->offset + GPUIR__O_SOURCE]);
         assert_verify(copy, n, "a document's source is none");
         break;
       case 2: /* a stem behind its path */
@@ -669,13 +767,25 @@ static void test_verify_sources(void **state) {
         memcpy(copy + at[GPUIR__S_STEMS]->offset + 7 * 4, &value, 4);
         assert_verify(copy, n, "a document's source is none");
         break;
+      case 8: /* a document that is as long as its text, but another */
+        copy[at[GPUIR__S_HASHES]->offset + 8]++;
+        assert_verify(copy, n, "hash is not that of its text");
+        break;
+      case 9: /* a record that is not the text */
+        copy[at[GPUIR__S_HASHES]->offset + 5 * 8]++;
+        assert_verify(copy, n, NULL);
+        break;
       default: { /* too few stems, or no origins */
         gpuir_index *ix;
         FILE *f = fopen(path, "wb");
         if (i == 4)
           at[GPUIR__S_STEMS]->length -= 4;
-        else
+        else if (i == 5)
           at[GPUIR__S_ORIGINS]->id = 200;
+        else if (i == 6)
+          copy[at[GPUIR__S_ORIGINS]->offset + GPUIR__O_BYTES]++; /* a column that has no place in the rows */
+        else
+          copy[at[GPUIR__S_ORIGINS]->offset + GPUIR__O_OFFSET] = 9;
         mend_table(copy);
         assert_non_null(f);
         assert_int_equal(fwrite(copy, 1, n, f), n);
@@ -690,79 +800,114 @@ static void test_verify_sources(void **state) {
   empty_folder();
 }
 
+/* What a dictionary that is written anew says: where the lists of the block of term `id` are, and that term's df. */
+typedef struct lie {
+  uint64_t id, longs, docs;
+  uint32_t df;
+} lie;
+
+static void tell(void *user, uint64_t id, gpuir__record *r, gpuir__dict_page *now) {
+  const lie *x = (const lie *)user;
+  if (id == x->id / GPUIR__DICT_BLOCK * GPUIR__DICT_BLOCK) {
+    now->longs += x->longs;
+    now->docs += x->docs;
+  }
+  if (id == x->id && x->df) r->df = x->df;
+}
+
 static void test_verify_bounds(void **state) {
   gpuir_builder_desc d = desc_of(path);
   gpuir_index *ix;
   gpuir_error err;
-  uint64_t id, long_id[3];
-  size_t n = 0, longs = 0, i;
+  const size_t room = 1 << 20;
+  uint64_t long_id[3], block, keys, pages, starts, terms, blocks;
+  uint32_t first_df = 0;
+  size_t n = 0, longs = 0, size, i;
   char *bytes, *copy;
-  gpuir__record *records;
+  gpuir__walk w;
   gpuir__long *extents;
-  uint32_t *hash;
+  lie x;
   (void)state;
   if (build(&d, ndocs, NULL, &err)) fail_msg("%s", err.msg);
   bytes = slurp(path, &n);
-  copy = (char *)malloc(n);
+  copy = (char *)malloc(n + room);
   assert_non_null(copy);
   assert_int_equal(gpuir_open(path, NULL, &ix, &err), 0);
-  for (id = 0; id < ix->stat.terms && longs < 3; id++)
-    if (ix->records[id].df >= 128) long_id[longs++] = id;
+  for (gpuir__walk_start(&w, gpuir__only(ix)); longs < 3 && gpuir__walk_next(&w);) {
+    if (w.record.df < 128) continue;
+    if (!longs) first_df = w.record.df;
+    if (!longs || w.id / 16 > long_id[longs - 1] / 16) long_id[longs++] = w.id; /* each in another block */
+  }
   assert_int_equal(longs, 3);
-  records = (gpuir__record *)(void *)(copy + ((const uint8_t *)ix->records - ix->map));
-  extents = (gpuir__long *)(void *)(copy + ((const uint8_t *)ix->lists.longs - ix->map));
-  hash = (uint32_t *)(void *)(copy + ((const uint8_t *)ix->terms.hash - ix->map));
-#define ANEW memcpy(copy, bytes, n)
+  extents =
+      (gpuir__long *)(void *)(copy + ((const uint8_t *)gpuir__only(ix)->lists.longs - gpuir__only(ix)->map));
+  terms = gpuir__only(ix)->section[GPUIR__S_TERMS]->offset;
+  pages = gpuir__only(ix)->section[GPUIR__S_TERM_PAGES]->offset;
+  starts = gpuir__only(ix)->section[GPUIR__S_TERM_STARTS]->offset;
+  keys = gpuir__only(ix)->section[GPUIR__S_TERM_KEYS]->offset;
+  blocks = gpuir__dict_blocks(gpuir__only(ix)->stat.terms);
+#define ANEW (memcpy(copy, bytes, n), memset(&x, 0, sizeof x))
+#define REWRITE size = dictionary_rewrite((uint8_t *)copy, n, room, tell, &x)
   ANEW;
   assert_verify(copy, n, NULL);
+  REWRITE; /* the same dictionary in another place */
+  assert_verify(copy, size, NULL);
   ANEW; /* two terms name one list */
-  records[long_id[1]] = records[long_id[0]];
-  assert_verify(copy, n, "not the next one");
-  ANEW; /* or change their lists */
-  id = records[long_id[1]].docs;
-  records[long_id[1]].docs = records[long_id[2]].docs;
-  records[long_id[2]].docs = id;
-  assert_verify(copy, n, "not the next one");
-  ANEW;
-  records[long_id[0]].docs = ix->stat.longs;
-  assert_verify(copy, n, "not the next one");
+  x.id = long_id[1];
+  x.longs = (uint64_t)0 - 1;
+  REWRITE;
+  assert_verify(copy, size, "not the next one");
+  ANEW; /* a list is left out */
+  x.id = long_id[1];
+  x.longs = 1;
+  REWRITE;
+  assert_verify(copy, size, "not the next one");
+  ANEW; /* one that is not there */
+  x.id = long_id[2];
+  x.longs = 200;
+  REWRITE;
+  assert_verify(copy, size, "not the next one");
+  ANEW;                         /* short lists over each other, and apart */
+  x.id = blocks / 2 / 16 * 256; /* from this page on */
+  x.docs = (uint64_t)0 - 1;
+  REWRITE;
+  assert_verify(copy, size, "another one's bytes");
   ANEW; /* the same list, copied: it would be right by itself */
-  extents[1] = extents[0];
-  records[long_id[1]].df = records[long_id[0]].df;
-  records[long_id[1]].idf = records[long_id[0]].idf;
-  assert_verify(copy, n, "its blocks are not the next ones");
+  for (i = 1; extents[i].cf == extents[0].cf;) i++;
+  for (gpuir__walk_start(&w, gpuir__only(ix)); gpuir__walk_next(&w);)
+    if (w.record.df >= 128 && w.record.docs == i) x.id = w.id;
+  extents[i] = extents[0];
+  x.df = first_df;
+  REWRITE;
+  assert_verify(copy, size, "its blocks are not the next ones");
   ANEW;
   extents[1].docs = extents[0].docs;
   assert_verify(copy, n, "another one's bytes");
   ANEW;
   extents[2].freqs = extents[1].freqs;
   assert_verify(copy, n, "another one's bytes");
-  /* the hash table */
-  for (i = 0; hash[i]; i++) continue;
-  ANEW; /* full, but for one slot */
-  for (id = 0; id <= ix->terms.hash_mask; id++)
-    if (!hash[id] && id != i) hash[id] = 1;
-  assert_verify(copy, n, "hash table");
-  ANEW; /* full */
-  for (id = 0; id <= ix->terms.hash_mask; id++)
-    if (!hash[id]) hash[id] = 1;
-  assert_verify(copy, n, "hash table");
-  ANEW; /* a term that is not there */
-  for (id = i; !hash[id & ix->terms.hash_mask]; id++) continue;
-  hash[id & ix->terms.hash_mask] = (uint32_t)ix->stat.terms + 1;
-  assert_verify(copy, n, "hash table");
-  ANEW; /* lacks one */
-  hash[id & ix->terms.hash_mask] = 0;
-  assert_verify(copy, n, "hash table");
-  ANEW; /* one is moved in front of its slot, where no search comes by */
-  for (id = 1; id <= ix->terms.hash_mask; id++)
-    if (hash[id] && !hash[id - 1] &&
-        (XXH3_64bits(gpuir__term_bytes(ix, hash[id] - 1, &i), i) & ix->terms.hash_mask) == id)
-      break;
-  assert_true(id <= ix->terms.hash_mask);
-  hash[id - 1] = hash[id];
-  hash[id] = 0;
-  assert_verify(copy, n, "hash table");
+  /* what a reader does not heed is not free either */
+  ANEW;
+  memcpy(&block, copy + pages, sizeof block);
+  copy[terms + block + 8] ^= (char)0x80; /* a bit of the first block's widths that has no meaning */
+  assert_verify(copy, n, "its block is not as it is written");
+  ANEW;
+  copy[pages + 8]++; /* where the first page's lists begin */
+  assert_verify(copy, n, "");
+  for (i = 0; i < 9; i += i ? 1 : 5) { /* every byte of the first block's head and widths */
+    ANEW;
+    copy[terms + i] ^= 1;
+    assert_verify(copy, n, "");
+  }
+  ANEW;
+  copy[starts + 2]++;
+  assert_verify(copy, n, "");
+  for (i = 0; i < 128; i++) { /* every byte of the tree's root */
+    ANEW;
+    copy[keys + i] ^= 1;
+    assert_verify(copy, n, "search tree");
+  }
+#undef REWRITE
 #undef ANEW
   gpuir_close(ix);
   free(copy);
@@ -789,6 +934,9 @@ int main(void) {
       cmocka_unit_test(test_checksums),
       cmocka_unit_test(test_unknown_sections),
       cmocka_unit_test(test_missing_sections),
+      cmocka_unit_test(test_settings),
+      cmocka_unit_test(test_half_of_a_pair),
+      cmocka_unit_test(test_stored),
       cmocka_unit_test(test_section_twice),
       cmocka_unit_test(test_section_bounds),
       cmocka_unit_test(test_allocations_fail_reading),

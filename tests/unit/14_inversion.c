@@ -1,8 +1,6 @@
 /* 14_inversion.c - documents on their way into the builder: counts, stop words, tokenizers, refusals, cancellation,
  * memory */
-#define GPUIR_STATIC
-#define GPUIR_IMPLEMENTATION
-#include "gpuir.h"
+#include "private.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -118,7 +116,7 @@ static void test_stop_words(void **state) {
   gpuir_builder_destroy(b);
   assert_int_equal(r.tokens, 2);
   assert_int_equal(gpuir_open(path, NULL, &ix, &err), 0);
-  assert_string_equal(ix->meta.stop_words, "the of");
+  assert_string_equal(gpuir__only(ix)->meta.stop_words, "the of");
   assert_int_equal(gpuir_term_find(ix, "of", 2, &id), GPUIR_E_NOT_FOUND);
   assert_int_equal(gpuir_term_find(ix, "spain", 5, &id), 0);
   gpuir_close(ix);
@@ -186,6 +184,37 @@ static void test_arguments(void **state) {
   d.analyzer.stop_words = "the";
   refuse(&d, GPUIR_E_ARGUMENT, "stop");
   gpuir_builder_destroy(NULL);
+}
+
+/* Terms that collide without a seed do not with a builder's, which is another one for each. */
+static void test_chosen_terms(void **state) {
+  enum { WANTED = 400, SLOTS = 4096 };
+  static uint8_t taken[SLOTS];
+  gpuir_builder_desc d = desc_of(path);
+  gpuir_builder *b, *other;
+  gpuir_error err;
+  char beside[96];
+  uint32_t i, found = 0, spread = 0;
+  (void)state;
+  if (gpuir_builder_create(&d, &b, &err)) fail_msg("%s", err.msg);
+  path_of(beside, "y.gpuir");
+  d.path = beside;
+  if (gpuir_builder_create(&d, &other, &err)) fail_msg("%s", err.msg);
+  assert_true(b->set.seed != other->set.seed);
+  assert_true(b->threads.workers[0].table.seed == b->set.seed);
+  for (i = 0; found < WANTED; i++) {
+    char term[16];
+    const size_t n = (size_t)sprintf(term, "%u", i);
+    uint8_t *slot;
+    if (XXH3_64bits(term, n) % SLOTS) continue;
+    found++;
+    slot = &taken[XXH3_64bits_withSeed(term, n, b->set.seed) % SLOTS];
+    spread += !*slot;
+    *slot = 1;
+  }
+  assert_true(spread > WANTED / 2);
+  gpuir_builder_destroy(other);
+  gpuir_builder_destroy(b);
 }
 
 /* A refused document takes no docID and leaves the builder usable. */
@@ -424,6 +453,7 @@ int main(void) {
       cmocka_unit_test(test_zero_and_empty),
       cmocka_unit_test(test_stop_words),
       cmocka_unit_test(test_arguments),
+      cmocka_unit_test(test_chosen_terms),
       cmocka_unit_test(test_refused_documents),
       cmocka_unit_test(test_tokenizer),
       cmocka_unit_test(test_cancel),

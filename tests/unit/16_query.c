@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #include "rng.h"
@@ -143,6 +144,81 @@ static void test_term_limit(void **state) {
   teardown(&f);
 }
 
+/* How a text is cut: terms as explain writes them, negated ones last, or the error. */
+static void test_syntax(void **state) {
+  static const struct {
+    const char *text, *terms;
+    int status, no_operators;
+    uint64_t offset;
+  } rows[] = {{"w1 w2", "w1 w2", 0, 0, 0},
+              {"\"w1 w2\"", "\"w1 w2\"", 0, 0, 0},
+              {"w3 -\"w1  w2\" w3", "w3 -\"w1 w2\"", 0, 0, 0},
+              {"\"w1\"", "w1", 0, 0, 0},
+              {"\"\" w1", "w1", 0, 0, 0},
+              {"\"w1 w2\"w3", "\"w1 w2\" w3", 0, 0, 0},
+              {"\"w1\"\"w2 w1\"", "w1 \"w2 w1\"", 0, 0, 0},
+              {"w1\" w2", "w1 w2", 0, 0, 0},
+              {"w1\"w2 w3\"", "w1 w2 w3", 0, 0, 0},
+              {"\"W1-(w2)\"", "\"w1 w2\"", 0, 0, 0},
+              {"w1*", "w1*", 0, 0, 0},
+              {"-w1* w2", "w2 -w1*", 0, 0, 0},
+              {"w2-W1*", "w2 w1*", 0, 0, 0},
+              {"w1** w2)* * w*3", "w1 w2 w 3", 0, 0, 0},
+              {"(w1 AND w2) ~w3 w4:w5 +w6", "w1 and w2 w3 w4 w5 w6", 0, 0, 0},
+              {"\"w1*\"", "w1", 0, 0, 0},
+              {"--w1 w2", "w2 -w1", 0, 0, 0},
+              {"\"w1 w2", "", GPUIR_E_QUERY, 0, 0},
+              {"w1 -\"w2", "", GPUIR_E_QUERY, 0, 4},
+              {"-\"w1 w2\"", "", GPUIR_E_QUERY, 0, 0},
+              {"\"\"", "", GPUIR_E_QUERY, 0, 0},
+              {"\"w1 w2\" -w3 w4*", "w1 w2 w3 w4", 0, 1, 0},
+              {"\"w1", "w1", 0, 1, 0}};
+  gpuir_builder_desc d;
+  gpuir_builder *b;
+  gpuir_index *ix;
+  gpuir_error err;
+  char path[4200];
+  size_t i, j;
+  (void)state;
+  memset(&d, 0, sizeof d);
+  d.path = corpus_path(path, sizeof path, "syntax.gpuir");
+  d.positions = 1;
+  assert_int_equal(gpuir_builder_create(&d, &b, &err), 0);
+  assert_int_equal(gpuir_builder_add_text(b, NULL, "w1 w2 w3", 8, &err), 0);
+  assert_int_equal(gpuir_builder_write(b, NULL, &err), 0);
+  gpuir_builder_destroy(b);
+  assert_int_equal(gpuir_open(path, NULL, &ix, &err), 0);
+  (void)unlink(path);
+  for (i = 0; i < sizeof rows / sizeof *rows; i++) {
+    gpuir_query_desc qd;
+    gpuir_query *q;
+    char got[256] = "";
+    int status;
+    memset(&qd, 0, sizeof qd);
+    memset(&err, 0, sizeof err);
+    qd.no_operators = rows[i].no_operators;
+    status = gpuir_query_parse(ix, &qd, rows[i].text, strlen(rows[i].text), &q, &err);
+    if (status != rows[i].status) fail_msg("%s: %d, %s", rows[i].text, status, err.msg);
+    if (status) {
+      assert_int_equal(err.offset, rows[i].offset);
+      continue;
+    }
+    {
+      gpuir_searcher *s;
+      static gpuir_explanation x;
+      assert_int_equal(gpuir_searcher_create(ix, NULL, &s, NULL), 0);
+      assert_int_equal(gpuir_explain(s, q, 0, &x), 0);
+      for (j = 0; j < x.nterms; j++)
+        (void)sprintf(got + strlen(got), "%s%s%.*s", j ? " " : "", x.terms[j].negated ? "-" : "",
+                      (int)x.terms[j].term_len, x.terms[j].term);
+      gpuir_searcher_destroy(s);
+    }
+    if (strcmp(got, rows[i].terms) != 0) fail_msg("%s: %s, not %s", rows[i].text, got, rows[i].terms);
+    gpuir_query_destroy(q);
+  }
+  gpuir_close(ix);
+}
+
 /* A query of another index is refused; it would name other terms. */
 static void test_foreign_query(void **state) {
   fixture f, g;
@@ -165,9 +241,8 @@ static void test_foreign_query(void **state) {
 
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_query_words),
-      cmocka_unit_test(test_no_operators),
-      cmocka_unit_test(test_term_limit),
+      cmocka_unit_test(test_query_words),   cmocka_unit_test(test_no_operators),
+      cmocka_unit_test(test_term_limit),    cmocka_unit_test(test_syntax),
       cmocka_unit_test(test_foreign_query),
   };
   int failed;

@@ -1,7 +1,5 @@
 /* 17_topk.c - the best k of equal scores, and the bounds of scores under all parameters */
-#define GPUIR_STATIC
-#define GPUIR_IMPLEMENTATION
-#include "gpuir.h"
+#include "private.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,5 @@
 /* 18_lookup.c - candidates looked up in lists, of which each block has what it likes */
-#define GPUIR_STATIC
-#define GPUIR_IMPLEMENTATION
-#include "gpuir.h"
+#include "private.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,5 @@
 /* 19_methods.c - every intersection method equals brute force, on arrays and on lists of every codec */
-#define GPUIR_STATIC
-#define GPUIR_IMPLEMENTATION
-#include "gpuir.h"
+#include "private.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

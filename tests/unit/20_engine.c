@@ -2,9 +2,7 @@
  *
  * Collections are indexed with every pair of codecs and opened at every SIMD level, and each query runs under both
  * evaluators. Comparisons are for equality. GPUIR_LONG=1 runs ten times as many. */
-#define GPUIR_STATIC
-#define GPUIR_IMPLEMENTATION
-#include "gpuir.h"
+#include "private.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -93,6 +91,7 @@ static void test_every_codec(void **state) {
     else
       corpus_zipf(&f.o, 4000, 600, 12, 12);
     f.nindexes = 0;
+    f.docid = NULL;
     f.k1 = 0.9f;
     f.b = 0.4f;
     f.hits = (gpuir_hit *)oracle_grow(NULL, (size_t)f.o.ndocs + 16, sizeof *f.hits);
@@ -239,7 +238,7 @@ static int look(gpuir__engine *e, const gpuir_query *q, int how) {
   cancelled = 0;
   blocks = blocks_after = 0;
   gpuir__engine_start(e);
-  assert_int_equal(gpuir__engine_open(e, q, &npositive), GPUIR_OK);
+  assert_int_equal(gpuir__engine_open(e, q, 0, &npositive), GPUIR_OK);
   assert_int_equal(gpuir__topk_start(&e->a, &e->top, 10, 0), GPUIR_OK);
   for (i = 0; i < e->ncursors; i++) {
     counted = e->cursors[i].list.docs.codec;

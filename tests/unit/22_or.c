@@ -1,7 +1,5 @@
 /* 22_or.c - pruned OR: tiles, bounds that rise and fall, a damaged directory */
-#define GPUIR_STATIC
-#define GPUIR_IMPLEMENTATION
-#include "gpuir.h"
+#include "private.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -83,7 +81,7 @@ static void test_damaged_tile(void **state) {
   (void)corpus_path(path, sizeof path, "damaged.gpuir");
   if (corpus_write(&o, path, NULL, &err)) fail_msg("build: %s", err.msg);
   ix = open_at(path, GPUIR_SIMD_AUTO);
-  at = ix->section[GPUIR__S_LAST]->offset;
+  at = gpuir__only(ix)->section[GPUIR__S_LAST]->offset;
   for (t = 0; t < LISTS; t++) {
     const uint32_t nblocks = (NDOCS - FIRST - 1) / GPUIR__BLOCK + 1;
     overwrite(path, at + ((t + 1) * nblocks - 2) * 4, UINT32_MAX - 4); /* before the last block */

@@ -1,7 +1,5 @@
 /* 23_exhaustive.c - the exhaustive evaluator scores each posting once; documents counted in windows */
-#define GPUIR_STATIC
-#define GPUIR_IMPLEMENTATION
-#include "gpuir.h"
+#include "private.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,10 +2,12 @@
 #define _POSIX_C_SOURCE 200809L
 #include "gpuir.h"
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <cmocka.h>
 
 #include "rng.h"
@@ -127,26 +129,117 @@ static void test_deadline_and_cancel(void **state) {
   teardown(&f);
 }
 
-typedef struct dummy {
+/* A backend whose device is a thread a batch. */
+typedef struct dummy_batch {
+  struct dummy *dummy;
+  gpuir_batch_desc desc;
+  uint64_t deadline;
+  const int *cancel;
   gpuir_searcher *cpu; /* does the work */
-  int fails, calls, closed, noisy;
+  pthread_t thread;
+  int used, go, done; /* go: the thread may work; both are read and written atomically */
+} dummy_batch;
+
+typedef struct dummy {
+  gpuir_searcher *cpu[2]; /* one a batch */
+  int fails, calls, closed;
+  int held;           /* 1: batches wait until they are let go */
+  int begin_status;   /* what begin returns */
+  int finish_status;  /* what finish returns, without saying whose it is */
+  unsigned bad_every; /* each bad_every-th query fails, from the first on; 0: none */
+  int bad_status, wordless;
+  dummy_batch batch[2];
 } dummy;
 
-static int dummy_search(void *context, const gpuir_query *const *queries, size_t nq, size_t k,
-                        gpuir_hit *hits, uint32_t *counts, gpuir_error *err) {
-  dummy *d = (dummy *)context;
-  size_t i;
-  d->calls++;
-  if (d->fails) {
-    for (i = 0; i < nq; i++) counts[i] = 77; /* what a failed call left behind must not count */
-    for (i = 0; i < nq * k; i++) hits[i].docid = hits[i].score = 123456;
-    if (err) {
-      err->code = GPUIR_E_BACKEND;
-      (void)snprintf(err->msg, sizeof err->msg, "the dummy fails");
+static const struct timespec moment = {0, 100000};
+
+static int load(const int *p) { return __atomic_load_n(p, __ATOMIC_SEQ_CST); }
+static void store(int *p, int value) { __atomic_store_n(p, value, __ATOMIC_SEQ_CST); }
+
+static uint64_t nanoseconds(void) {
+  struct timespec t;
+  (void)clock_gettime(CLOCK_MONOTONIC, &t);
+  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* The status of query i, 0 if it is to be answered. */
+static int dummy_status(const dummy_batch *b, size_t i) {
+  const dummy *d = b->dummy;
+  const gpuir_batch_desc *desc = &b->desc;
+  if (b->cancel && load(b->cancel)) return GPUIR_E_CANCELLED;
+  if (desc->cancels && desc->cancels[i] && load(desc->cancels[i])) return GPUIR_E_CANCELLED;
+  if (b->deadline && nanoseconds() > b->deadline) return GPUIR_E_DEADLINE;
+  if (desc->deadlines && desc->deadlines[i] && nanoseconds() > desc->deadlines[i]) return GPUIR_E_DEADLINE;
+  if (d->fails) return GPUIR_E_BACKEND;
+  return d->bad_every && i % d->bad_every == 0 ? d->bad_status : GPUIR_OK;
+}
+
+static void *dummy_work(void *argument) {
+  dummy_batch *b = (dummy_batch *)argument;
+  const gpuir_batch_desc *desc = &b->desc;
+  size_t i, h, n;
+  while (!load(&b->go)) (void)nanosleep(&moment, NULL);
+  for (i = 0; i < desc->nq; i++) {
+    gpuir_hit *hits = desc->hits + i * desc->k;
+    desc->statuses[i] = dummy_status(b, i);
+    if (!desc->statuses[i]) {
+      desc->statuses[i] = gpuir_search(b->cpu, desc->queries[i], hits, desc->k, &n);
+      desc->counts[i] = (uint32_t)n;
+      continue;
     }
-    return GPUIR_E_BACKEND;
+    desc->counts[i] = 77; /* what a failed query left behind must not count */
+    for (h = 0; h < desc->k; h++) hits[h].docid = hits[h].score = 123456;
   }
-  return gpuir_search_batch(d->cpu, queries, nq, k, hits, counts);
+  store(&b->done, 1);
+  return NULL;
+}
+
+static int dummy_begin(void *context, const gpuir_batch_desc *desc, uint64_t deadline, const int *cancel,
+                       void **running, gpuir_error *err) {
+  dummy *d = (dummy *)context;
+  dummy_batch *b = &d->batch[d->batch[0].used];
+  size_t i;
+  (void)err;
+  d->calls++;
+  if (d->begin_status) return d->begin_status;
+  assert_false(b->used); /* the searcher sees to it that there are no more */
+  for (i = 0; i < desc->nq; i++) assert_true(desc->statuses[i] == 0 && desc->counts[i] == 0);
+  memset(b, 0, sizeof *b);
+  b->dummy = d;
+  b->desc = *desc;
+  b->deadline = deadline;
+  b->cancel = cancel;
+  b->cpu = d->cpu[b - d->batch];
+  b->used = 1;
+  b->go = !d->held;
+  *running = b;
+  return pthread_create(&b->thread, NULL, dummy_work, b) ? GPUIR_E_BACKEND : GPUIR_OK;
+}
+
+static int dummy_poll(void *context, void *running) {
+  (void)context;
+  return load(&((dummy_batch *)running)->done);
+}
+
+static int dummy_finish(void *context, void *running, gpuir_error *err) {
+  dummy *d = (dummy *)context;
+  dummy_batch *b = (dummy_batch *)running;
+  int status = GPUIR_OK;
+  size_t i;
+  assert_true(b->used);
+  (void)pthread_join(b->thread, NULL);
+  b->used = 0;
+  for (i = b->desc.nq; i--;)
+    if (b->desc.statuses[i]) status = b->desc.statuses[i];
+  if (d->finish_status) {
+    memset(b->desc.statuses, 0, b->desc.nq * sizeof(int));
+    return d->finish_status;
+  }
+  if (status == GPUIR_E_BACKEND && err && !d->wordless) {
+    err->code = status;
+    (void)snprintf(err->msg, sizeof err->msg, "the dummy fails");
+  }
+  return status;
 }
 
 static void dummy_close(void *context) { ((dummy *)context)->closed++; }
@@ -179,16 +272,20 @@ static void test_backends(void **state) {
   for (threads = 1; threads < 4; threads += 2) {
     memset(&d, 0, sizeof d);
     memset(&other, 0, sizeof other);
-    d.cpu = other.cpu = f.searcher[0];
+    d.cpu[0] = other.cpu[0] = f.searcher[0];
     s = searcher_on(f.index[0], GPUIR_EVAL_AUTO, (unsigned)threads);
     assert_string_equal(gpuir_backend_name(s), "cpu");
     memset(&backend, 0, sizeof backend);
     backend.version = GPUIR_BACKEND_VERSION;
     backend.name = "dummy";
     backend.context = &d;
-    backend.search = dummy_search;
+    backend.begin = dummy_begin;
+    backend.poll = dummy_poll;
+    backend.finish = dummy_finish;
     backend.close = dummy_close;
     backend.version = GPUIR_BACKEND_VERSION + 1;
+    assert_int_equal(gpuir_searcher_set_backend(s, &backend, 0), GPUIR_E_VERSION);
+    backend.version = 1; /* its table was another one */
     assert_int_equal(gpuir_searcher_set_backend(s, &backend, 0), GPUIR_E_VERSION);
     backend.version = GPUIR_BACKEND_VERSION;
     assert_int_equal(gpuir_searcher_set_backend(NULL, &backend, 0), GPUIR_E_ARGUMENT);
@@ -216,7 +313,9 @@ static void test_backends(void **state) {
     backend.version = GPUIR_BACKEND_VERSION; /* another one replaces it; with fallback the CPU answers */
     backend.name = "other";
     backend.context = &other;
-    backend.search = dummy_search;
+    backend.begin = dummy_begin;
+    backend.poll = dummy_poll;
+    backend.finish = dummy_finish;
     backend.close = dummy_close;
     other.fails = 1;
     assert_int_equal(gpuir_searcher_set_backend(s, &backend, 1), GPUIR_OK);
@@ -228,7 +327,10 @@ static void test_backends(void **state) {
     for (i = 0; i < 4; i++)
       equal_hits(&f, f.index[0], text, GPUIR_OR, 10, hits + i * 10, counts[i], "fallback batch");
     gpuir_searcher_get_info(s, &after);
-    assert_true(after.backend_failures > before.backend_failures);
+    assert_true(after.backend_failures == before.backend_failures + 5);
+    gpuir_searcher_error(s, &err); /* it stays to be read */
+    assert_int_equal(err.code, GPUIR_E_BACKEND);
+    assert_non_null(strstr(err.msg, "the dummy fails"));
     assert_true(other.calls >= 2);
     assert_int_equal(gpuir_searcher_set_backend(s, NULL, 0), GPUIR_OK); /* back to the CPU */
     assert_int_equal(other.closed, 1);
@@ -247,6 +349,376 @@ static void test_backends(void **state) {
   }
   gpuir_query_destroy(q);
   teardown(&f);
+}
+
+/* Batches that are begun, polled and finished: 8 queries, of which each has its own words. */
+enum { FLIGHT = 8, FLIGHT_K = 10 };
+
+typedef struct flight {
+  fixture f;
+  gpuir_query *q[FLIGHT];
+  oracle_query oq[FLIGHT];
+  gpuir_searcher *s, *cpu[2];
+  dummy d;
+  gpuir_backend backend;
+  gpuir_hit hits[2][FLIGHT * FLIGHT_K];
+  uint32_t counts[2][FLIGHT];
+  int statuses[2][FLIGHT];
+} flight;
+
+static void flight_open(flight *x, const char *name, unsigned threads) {
+  rng r;
+  int status;
+  size_t i;
+  memset(x, 0, sizeof *x);
+  r.s = 151;
+  corpus_zipf(&x->f.o, 3000, 200, 10, 152);
+  setup_codecs(&x->f, name, NULL, 1);
+  for (i = 0; i < FLIGHT; i++) {
+    char text[4096];
+    corpus_query(&x->f.o, &r, 2 + i % 3, 0, &x->oq[i]);
+    x->q[i] = parse(x->f.index[0], text, corpus_text(&x->f.o, &x->oq[i], text, sizeof text), GPUIR_OR, NULL,
+                    &status);
+    assert_int_equal(status, GPUIR_OK);
+  }
+  x->s = searcher_on(x->f.index[0], GPUIR_EVAL_AUTO, threads);
+  for (i = 0; i < 2; i++) x->d.cpu[i] = x->cpu[i] = searcher_on(x->f.index[0], GPUIR_EVAL_AUTO, 1);
+  x->backend.version = GPUIR_BACKEND_VERSION;
+  x->backend.name = "dummy";
+  x->backend.context = &x->d;
+  x->backend.begin = dummy_begin;
+  x->backend.poll = dummy_poll;
+  x->backend.finish = dummy_finish;
+  x->backend.close = dummy_close;
+}
+
+static void flight_close(flight *x) {
+  size_t i;
+  gpuir_searcher_destroy(x->s);
+  for (i = 0; i < FLIGHT; i++) gpuir_query_destroy(x->q[i]);
+  for (i = 0; i < 2; i++) gpuir_searcher_destroy(x->cpu[i]);
+  teardown(&x->f);
+}
+
+/* The batch with arrays of number `which`, filled with what must not stay. */
+static gpuir_batch_desc flight_desc(flight *x, int which) {
+  gpuir_batch_desc desc;
+  memset(&desc, 0, sizeof desc);
+  desc.queries = (const gpuir_query *const *)x->q;
+  desc.nq = FLIGHT;
+  desc.k = FLIGHT_K;
+  desc.hits = x->hits[which];
+  desc.counts = x->counts[which];
+  desc.statuses = x->statuses[which];
+  memset(x->hits[which], 0xee, sizeof x->hits[which]);
+  memset(x->counts[which], 0xee, sizeof x->counts[which]);
+  memset(x->statuses[which], 0xee, sizeof x->statuses[which]);
+  return desc;
+}
+
+/* Query i was answered, with the oracle's hits. */
+static void answered(flight *x, int which, size_t i) {
+  char text[4096];
+  (void)corpus_text(&x->f.o, &x->oq[i], text, sizeof text);
+  (void)oracle_run(&x->f.o, &x->oq[i], x->f.k1, x->f.b);
+  equal_hits(&x->f, x->f.index[0], text, GPUIR_OR, FLIGHT_K, x->hits[which] + i * FLIGHT_K,
+             x->counts[which][i], "a batch in flight");
+}
+
+/* Each bad_every-th query failed with `bad`, the others were answered. */
+static void all_but(flight *x, int which, unsigned bad_every, int bad) {
+  size_t i;
+  for (i = 0; i < FLIGHT; i++) {
+    if (bad_every && i % bad_every == 0) {
+      assert_int_equal(x->statuses[which][i], bad);
+      assert_int_equal(x->counts[which][i], 0);
+      continue;
+    }
+    assert_int_equal(x->statuses[which][i], GPUIR_OK);
+    answered(x, which, i);
+  }
+}
+
+static void wait_done(gpuir_batch *b) {
+  while (!gpuir_search_poll(b)) (void)nanosleep(&moment, NULL);
+}
+
+/* Without a backend and with one: late, in any order, two in flight, a third is refused. */
+static void test_in_flight(void **state) {
+  flight x;
+  int backend;
+  (void)state;
+  flight_open(&x, "inflight", 2);
+  for (backend = 0; backend < 2; backend++) {
+    gpuir_batch *b[2], *third = (gpuir_batch *)&x;
+    gpuir_batch_desc desc[2];
+    gpuir_error err;
+    gpuir_hit hits[FLIGHT_K];
+    size_t n;
+    int last;
+    if (backend) assert_int_equal(gpuir_searcher_set_backend(x.s, &x.backend, 0), GPUIR_OK);
+    for (last = 0; last < 2; last++) {
+      x.d.held = 1;
+      desc[0] = flight_desc(&x, 0);
+      desc[1] = flight_desc(&x, 1);
+      assert_int_equal(gpuir_search_begin(x.s, &desc[0], &b[0]), GPUIR_OK);
+      assert_int_equal(gpuir_search_poll(b[0]), !backend); /* the CPU's work is finish's */
+      if (!backend) {                                      /* a search goes on beside one */
+        assert_int_equal(gpuir_search(x.s, x.q[0], hits, FLIGHT_K, &n), GPUIR_OK);
+        assert_true(n > 0);
+      }
+      assert_int_equal(gpuir_search_begin(x.s, &desc[1], &b[1]), GPUIR_OK);
+      assert_true(b[0] != b[1]);
+      assert_int_equal(gpuir_search_begin(x.s, &desc[0], &third), GPUIR_E_BUSY);
+      assert_null(third);
+      gpuir_searcher_error(x.s, &err);
+      assert_int_equal(err.code, GPUIR_E_BUSY);
+      assert_int_equal(gpuir_search_batch(x.s, desc[0].queries, 1, 1, hits, x.counts[0]), GPUIR_E_BUSY);
+      assert_int_equal(gpuir_searcher_set_backend(x.s, NULL, 0), GPUIR_E_BUSY);
+      if (backend) store(&x.d.batch[last].go, 1);
+      wait_done(b[last]);
+      if (backend) assert_int_equal(gpuir_search_poll(b[!last]), 0);
+      assert_int_equal(gpuir_search_finish(b[last]), GPUIR_OK);
+      all_but(&x, last, 0, 0);
+      assert_int_equal(gpuir_search_finish(b[last]), GPUIR_E_ARGUMENT);
+      assert_int_equal(gpuir_search_poll(b[last]), GPUIR_E_ARGUMENT);
+      x.d.held = 0; /* its place is free again */
+      desc[last] = flight_desc(&x, last);
+      assert_int_equal(gpuir_search_begin(x.s, &desc[last], &b[last]), GPUIR_OK);
+      assert_int_equal(gpuir_search_finish(b[last]), GPUIR_OK);
+      all_but(&x, last, 0, 0);
+      if (backend) store(&x.d.batch[!last].go, 1);
+      assert_int_equal(gpuir_search_finish(b[!last]), GPUIR_OK);
+      all_but(&x, !last, 0, 0);
+    }
+  }
+  flight_close(&x);
+}
+
+/* Single queries that fail: without fallback alone, with it the CPU answers them and no others. */
+static void test_failing_queries(void **state) {
+  static const int bad[] = {GPUIR_E_BACKEND, GPUIR_E_NOMEM, GPUIR_E_DEADLINE, GPUIR_E_CANCELLED};
+  flight x;
+  size_t i, j;
+  int fallback, wordless;
+  (void)state;
+  flight_open(&x, "failing", 3);
+  for (fallback = 0; fallback < 2; fallback++) {
+    assert_int_equal(gpuir_searcher_set_backend(x.s, &x.backend, fallback), GPUIR_OK);
+    for (i = 0; i < 4; i++)
+      for (wordless = 0; wordless < 2; wordless++) {
+        const int good = fallback && i < 2;
+        gpuir_searcher_info before, after;
+        gpuir_batch_desc desc = flight_desc(&x, 0);
+        gpuir_batch *b;
+        gpuir_error err;
+        x.d.bad_every = 3;
+        x.d.bad_status = bad[i];
+        x.d.wordless = wordless;
+        gpuir_searcher_get_info(x.s, &before);
+        assert_int_equal(gpuir_search_begin(x.s, &desc, &b), GPUIR_OK);
+        assert_int_equal(gpuir_search_finish(b), good ? GPUIR_OK : bad[i]);
+        all_but(&x, 0, good ? 0 : 3, bad[i]);
+        gpuir_searcher_get_info(x.s, &after);
+        assert_int_equal(after.backend_failures - before.backend_failures, good ? 3 : 0);
+        assert_int_equal(after.queries - before.queries, FLIGHT);
+        gpuir_searcher_error(x.s, &err);
+        if (!good || (!wordless && !i)) assert_int_equal(err.code, bad[i]);
+        if (!good || (!wordless && !i)) assert_true(strlen(err.msg) > 0);
+        desc = flight_desc(&x, 1); /* without statuses a failure empties all */
+        desc.statuses = NULL;
+        assert_int_equal(gpuir_search_begin(x.s, &desc, &b), GPUIR_OK);
+        assert_int_equal(gpuir_search_finish(b), good ? GPUIR_OK : bad[i]);
+        for (j = 0; j < FLIGHT; j++)
+          if (good)
+            answered(&x, 1, j);
+          else
+            assert_int_equal(x.counts[1][j], 0);
+      }
+    x.d.bad_every = 0;
+  }
+  for (fallback = 0; fallback < 2;
+       fallback++) { /* begin fails; finish does, without saying whose failure it is */
+    gpuir_batch_desc desc = flight_desc(&x, 0);
+    gpuir_batch *b = (gpuir_batch *)&x;
+    assert_int_equal(gpuir_searcher_set_backend(x.s, &x.backend, fallback), GPUIR_OK);
+    x.d.begin_status = GPUIR_E_UNSUPPORTED;
+    assert_int_equal(gpuir_search_begin(x.s, &desc, &b), fallback ? GPUIR_OK : GPUIR_E_UNSUPPORTED);
+    if (fallback) {
+      assert_int_equal(gpuir_search_poll(b), 1);
+      assert_int_equal(gpuir_search_finish(b), GPUIR_OK);
+      all_but(&x, 0, 0, 0);
+    } else {
+      assert_null(b);
+    }
+    x.d.begin_status = GPUIR_E_BUSY; /* is the caller's, fallback or not */
+    assert_int_equal(gpuir_search_begin(x.s, &desc, &b), GPUIR_E_BUSY);
+    x.d.begin_status = 0;
+    x.d.finish_status = GPUIR_E_BACKEND;
+    desc = flight_desc(&x, 0);
+    assert_int_equal(gpuir_search_begin(x.s, &desc, &b), GPUIR_OK);
+    assert_int_equal(gpuir_search_finish(b), fallback ? GPUIR_OK : GPUIR_E_BACKEND);
+    all_but(&x, 0, !fallback, GPUIR_E_BACKEND);
+    x.d.finish_status = 0;
+  }
+  flight_close(&x);
+}
+
+/* Deadlines and cancelling, of single queries and of all, by the CPU and by a backend: neither is made good. */
+static void test_stopped_queries(void **state) {
+  static const int yes = 1, no = 0;
+  flight x;
+  gpuir_searcher_desc sd;
+  int backend, cancel = 0;
+  size_t i;
+  (void)state;
+  flight_open(&x, "stopped", 1);
+  gpuir_searcher_destroy(x.s);
+  memset(&sd, 0, sizeof sd);
+  sd.cancel = &cancel;
+  sd.threads = 2;
+  assert_int_equal(gpuir_searcher_create(x.f.index[0], &sd, &x.s, NULL), GPUIR_OK);
+  for (backend = 0; backend < 2; backend++) {
+    uint64_t deadlines[FLIGHT];
+    const int *cancels[FLIGHT];
+    gpuir_batch_desc desc = flight_desc(&x, 0);
+    gpuir_batch *b;
+    if (backend) assert_int_equal(gpuir_searcher_set_backend(x.s, &x.backend, 1), GPUIR_OK);
+    for (i = 0; i < FLIGHT; i++) {
+      deadlines[i] = i % 2 ? 0 : i % 4 ? 1 : UINT64_MAX; /* none, over, never */
+      cancels[i] = i % 4 == 3 ? &yes : i % 4 == 1 ? &no : NULL;
+    }
+    desc.deadlines = deadlines;
+    desc.cancels = cancels;
+    assert_int_equal(gpuir_search_begin(x.s, &desc, &b), GPUIR_OK);
+    assert_int_equal(gpuir_search_finish(b), GPUIR_E_DEADLINE); /* the first one's */
+    for (i = 0; i < FLIGHT; i++) {
+      assert_int_equal(x.statuses[0][i], i % 4 == 2   ? GPUIR_E_DEADLINE
+                                         : i % 4 == 3 ? GPUIR_E_CANCELLED
+                                                      : GPUIR_OK);
+      if (i % 4 < 2) answered(&x, 0, i);
+    }
+    desc = flight_desc(&x, 0); /* the limits were of that batch alone */
+    assert_int_equal(gpuir_search_begin(x.s, &desc, &b), GPUIR_OK);
+    assert_int_equal(gpuir_search_finish(b), GPUIR_OK);
+    all_but(&x, 0, 0, 0);
+    x.d.held = 1; /* cancelled while it is in flight */
+    desc = flight_desc(&x, 0);
+    assert_int_equal(gpuir_search_begin(x.s, &desc, &b), GPUIR_OK);
+    store(&cancel, 1);
+    if (backend) store(&x.d.batch[0].go, 1);
+    assert_int_equal(gpuir_search_finish(b), GPUIR_E_CANCELLED);
+    all_but(&x, 0, 1, GPUIR_E_CANCELLED);
+    store(&cancel, 0);
+    x.d.held = 0;
+    gpuir_searcher_set_timeout(x.s, 1);
+    desc = flight_desc(&x, 0);
+    assert_int_equal(gpuir_search_begin(x.s, &desc, &b), GPUIR_OK);
+    assert_int_equal(gpuir_search_finish(b), GPUIR_E_DEADLINE);
+    all_but(&x, 0, 1, GPUIR_E_DEADLINE);
+    gpuir_searcher_set_timeout(x.s,
+                               UINT64_MAX / FLIGHT + 1); /* times the queries it would wrap around, to 0 */
+    desc = flight_desc(&x, 0);
+    assert_int_equal(gpuir_search_begin(x.s, &desc, &b), GPUIR_OK);
+    assert_int_equal(gpuir_search_finish(b), GPUIR_OK);
+    all_but(&x, 0, 0, 0);
+    gpuir_searcher_set_timeout(x.s, 0);
+  }
+  flight_close(&x);
+}
+
+static void *let_go(void *argument) {
+  static const struct timespec while_waiting = {0, 30000000};
+  dummy *d = (dummy *)argument;
+  (void)nanosleep(&while_waiting, NULL);
+  store(&d->batch[0].go, 1);
+  (void)nanosleep(&while_waiting, NULL);
+  store(&d->batch[1].go, 1);
+  return NULL;
+}
+
+/* A searcher that is destroyed waits for what is in flight. */
+static void test_destroyed_in_flight(void **state) {
+  flight x;
+  gpuir_batch *b[2];
+  gpuir_batch_desc desc[2];
+  pthread_t thread;
+  int i;
+  (void)state;
+  flight_open(&x, "destroyed", 2);
+  for (i = 0; i < 2; i++) { /* by the CPU: nothing has been done, and need not be */
+    desc[i] = flight_desc(&x, i);
+    assert_int_equal(gpuir_search_begin(x.s, &desc[i], &b[i]), GPUIR_OK);
+  }
+  gpuir_searcher_destroy(x.s);
+  x.s = searcher_on(x.f.index[0], GPUIR_EVAL_AUTO, 2);
+  assert_int_equal(gpuir_searcher_set_backend(x.s, &x.backend, 1), GPUIR_OK);
+  x.d.held = 1;
+  for (i = 0; i < 2; i++) {
+    desc[i] = flight_desc(&x, i);
+    assert_int_equal(gpuir_search_begin(x.s, &desc[i], &b[i]), GPUIR_OK);
+  }
+  assert_int_equal(pthread_create(&thread, NULL, let_go, &x.d), 0);
+  gpuir_searcher_destroy(x.s);
+  assert_true(x.d.batch[0].done && x.d.batch[1].done && !x.d.batch[0].used && !x.d.batch[1].used);
+  assert_int_equal(x.d.closed, 1);
+  (void)pthread_join(thread, NULL);
+  x.s = NULL;
+  flight_close(&x);
+}
+
+/* What begin refuses, and what it does not. */
+static void test_batch_arguments(void **state) {
+  flight x;
+  gpuir_batch_desc desc, wrong;
+  gpuir_batch *b = (gpuir_batch *)&x;
+  const gpuir_query *none[FLIGHT] = {NULL};
+  int backend;
+  (void)state;
+  flight_open(&x, "batchargs", 1);
+  desc = flight_desc(&x, 0);
+  assert_int_equal(gpuir_search_begin(NULL, &desc, &b), GPUIR_E_ARGUMENT);
+  assert_null(b);
+  assert_int_equal(gpuir_search_begin(x.s, NULL, &b), GPUIR_E_ARGUMENT);
+  assert_int_equal(gpuir_search_begin(x.s, &desc, NULL), GPUIR_E_ARGUMENT);
+  assert_int_equal(gpuir_search_poll(NULL), GPUIR_E_ARGUMENT);
+  assert_int_equal(gpuir_search_finish(NULL), GPUIR_E_ARGUMENT);
+  for (backend = 0; backend < 2; backend++) {
+    if (backend) assert_int_equal(gpuir_searcher_set_backend(x.s, &x.backend, 0), GPUIR_OK);
+    wrong = desc;
+    wrong.queries = NULL;
+    assert_int_equal(gpuir_search_begin(x.s, &wrong, &b), GPUIR_E_ARGUMENT);
+    wrong = desc;
+    wrong.queries = none;
+    assert_int_equal(gpuir_search_begin(x.s, &wrong, &b), GPUIR_E_ARGUMENT);
+    wrong = desc;
+    wrong.counts = NULL;
+    assert_int_equal(gpuir_search_begin(x.s, &wrong, &b), GPUIR_E_ARGUMENT);
+    wrong = desc;
+    wrong.hits = NULL;
+    assert_int_equal(gpuir_search_begin(x.s, &wrong, &b), GPUIR_E_ARGUMENT);
+    wrong.k = 0; /* is allowed */
+    assert_int_equal(gpuir_search_begin(x.s, &wrong, &b), GPUIR_OK);
+    assert_int_equal(gpuir_search_finish(b), GPUIR_OK);
+    assert_int_equal(x.counts[0][0], 0);
+    wrong = desc;
+    wrong.k = SIZE_MAX / 2;
+    assert_int_equal(gpuir_search_begin(x.s, &wrong, &b), GPUIR_E_ARGUMENT);
+    memset(&wrong, 0, sizeof wrong); /* no query at all */
+    assert_int_equal(gpuir_search_begin(x.s, &wrong, &b), GPUIR_OK);
+    assert_int_equal(gpuir_search_poll(b), 1);
+    assert_int_equal(gpuir_search_finish(b), GPUIR_OK);
+  }
+  assert_int_equal(gpuir_searcher_set_backend(x.s, NULL, 0), GPUIR_OK);
+  x.backend.poll = NULL;
+  assert_int_equal(gpuir_searcher_set_backend(x.s, &x.backend, 0), GPUIR_E_ARGUMENT);
+  x.backend.poll = dummy_poll;
+  x.backend.finish = NULL;
+  assert_int_equal(gpuir_searcher_set_backend(x.s, &x.backend, 0), GPUIR_E_ARGUMENT);
+  x.backend.finish = dummy_finish;
+  x.backend.begin = NULL;
+  assert_int_equal(gpuir_searcher_set_backend(x.s, &x.backend, 0), GPUIR_E_ARGUMENT);
+  flight_close(&x);
 }
 
 /* Timeouts and numbers of hits up to the greatest that their types hold. */
@@ -279,12 +751,14 @@ static void test_limits(void **state) {
     assert_int_equal(gpuir_search_batch(s, (const gpuir_query *const *)batch, 2, 10, hits, counts), GPUIR_OK);
   }
   memset(&d, 0, sizeof d);
-  d.cpu = f.searcher[0];
+  d.cpu[0] = f.searcher[0];
   memset(&backend, 0, sizeof backend);
   backend.version = GPUIR_BACKEND_VERSION;
   backend.name = "dummy";
   backend.context = &d;
-  backend.search = dummy_search;
+  backend.begin = dummy_begin;
+  backend.poll = dummy_poll;
+  backend.finish = dummy_finish;
   for (i = 0; i < 2 * sizeof huge / sizeof *huge; i++) {
     const size_t k = huge[i / 2];
     assert_int_equal(gpuir_searcher_set_backend(s, i % 2 ? &backend : NULL, 0), GPUIR_OK);
@@ -353,9 +827,11 @@ static void test_arguments(void **state) {
 
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_batches),   cmocka_unit_test(test_deadline_and_cancel),
-      cmocka_unit_test(test_backends),  cmocka_unit_test(test_limits),
-      cmocka_unit_test(test_arguments),
+      cmocka_unit_test(test_batches),         cmocka_unit_test(test_deadline_and_cancel),
+      cmocka_unit_test(test_backends),        cmocka_unit_test(test_limits),
+      cmocka_unit_test(test_in_flight),       cmocka_unit_test(test_failing_queries),
+      cmocka_unit_test(test_stopped_queries), cmocka_unit_test(test_destroyed_in_flight),
+      cmocka_unit_test(test_batch_arguments), cmocka_unit_test(test_arguments),
   };
   int failed;
   if (argc > 1) cmocka_set_test_filter(argv[1]);

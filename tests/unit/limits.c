@@ -1,12 +1,12 @@
 /* Each public function with NULL and with the extremes of its numbers: an answer, and never a crash. Run under ASan and
  * UBSan by `make sanitize`. */
-#define _POSIX_C_SOURCE 200809L
-#define GPUIR_STATIC
-#define GPUIR_IMPLEMENTATION
-#include "gpuir.h"
+#include "private.h"
 
 #include <setjmp.h>
 #include <cmocka.h>
+
+#include "../fuzz/structure.h"
+#include "dictionary.h"
 
 static char path[96];
 static gpuir_index *ix;
@@ -153,7 +153,7 @@ static void test_builder(void **state) {
         CALL(GPUIR_E_ARGUMENT, gpuir_builder_add_text(NULL, NULL, "a", 1, NULL)),
         CALL(GPUIR_E_ARGUMENT, gpuir_builder_add_terms(NULL, NULL, NULL, 0, NULL)),
         CALL(GPUIR_E_ARGUMENT, gpuir_builder_add_doc(NULL, NULL, 0, NULL, 0, NULL)),
-        CALL(GPUIR_E_ARGUMENT, gpuir_builder_add_list(NULL, "a", 1, &one, &one, 1, NULL)),
+        CALL(GPUIR_E_ARGUMENT, gpuir_builder_add_list(NULL, "a", 1, &one, &one, NULL, 1, NULL)),
         CALL(GPUIR_E_ARGUMENT, gpuir_builder_write(NULL, NULL, NULL)),
     };
     (void)state;
@@ -174,7 +174,7 @@ static void test_builder(void **state) {
         CALL(GPUIR_E_ARGUMENT, add_term("a", 1, 0)),
         CALL(GPUIR_OK, add_term(long_term, 255, UINT32_MAX)),
         CALL(GPUIR_E_ARGUMENT, gpuir_builder_add_doc(builder, NULL, 0, NULL, 0, NULL)),
-        CALL(GPUIR_E_ARGUMENT, gpuir_builder_add_list(builder, "a", 1, &one, &one, 1, NULL)),
+        CALL(GPUIR_E_ARGUMENT, gpuir_builder_add_list(builder, "a", 1, &one, &one, NULL, 1, NULL)),
         CALL(GPUIR_OK, gpuir_builder_write(builder, NULL, NULL)),
         CALL(GPUIR_E_ARGUMENT, gpuir_builder_write(builder, NULL, NULL)),
     };
@@ -186,12 +186,12 @@ static void test_builder(void **state) {
     const call calls[] = {
         CALL(GPUIR_OK, gpuir_builder_add_doc(builder, NULL, UINT32_MAX, NULL, SIZE_MAX, NULL)),
         CALL(GPUIR_OK, gpuir_builder_add_doc(builder, NULL, 0, NULL, 0, NULL)),
-        CALL(GPUIR_E_ARGUMENT, gpuir_builder_add_list(builder, NULL, 1, &one, &one, 1, NULL)),
-        CALL(GPUIR_E_ARGUMENT, gpuir_builder_add_list(builder, "a", SIZE_MAX, &one, &one, 1, NULL)),
-        CALL(GPUIR_E_ARGUMENT, gpuir_builder_add_list(builder, "a", 1, NULL, &one, 1, NULL)),
-        CALL(GPUIR_E_ARGUMENT, gpuir_builder_add_list(builder, "a", 1, &one, NULL, 1, NULL)),
-        CALL(GPUIR_E_ARGUMENT, gpuir_builder_add_list(builder, "a", 1, &one, &one, 0, NULL)),
-        CALL(GPUIR_OK, gpuir_builder_add_list(builder, "a", 1, &one, &one, 1, NULL)),
+        CALL(GPUIR_E_ARGUMENT, gpuir_builder_add_list(builder, NULL, 1, &one, &one, NULL, 1, NULL)),
+        CALL(GPUIR_E_ARGUMENT, gpuir_builder_add_list(builder, "a", SIZE_MAX, &one, &one, NULL, 1, NULL)),
+        CALL(GPUIR_E_ARGUMENT, gpuir_builder_add_list(builder, "a", 1, NULL, &one, NULL, 1, NULL)),
+        CALL(GPUIR_E_ARGUMENT, gpuir_builder_add_list(builder, "a", 1, &one, NULL, NULL, 1, NULL)),
+        CALL(GPUIR_E_ARGUMENT, gpuir_builder_add_list(builder, "a", 1, &one, &one, NULL, 0, NULL)),
+        CALL(GPUIR_OK, gpuir_builder_add_list(builder, "a", 1, &one, &one, NULL, 1, NULL)),
         CALL(GPUIR_OK, gpuir_builder_write(builder, NULL, NULL)),
     };
     CHECK(calls);
@@ -312,18 +312,30 @@ static void test_search(void **state) {
   gpuir_searcher_destroy(NULL);
 }
 
-static int never(void *context, const gpuir_query *const *queries, size_t nq, size_t k, gpuir_hit *hits,
-                 uint32_t *counts, gpuir_error *error) {
-  (void)context, (void)queries, (void)nq, (void)k, (void)hits, (void)counts, (void)error;
+static int never_begin(void *context, const gpuir_batch_desc *batch, uint64_t deadline, const int *cancel,
+                       void **running, gpuir_error *error) {
+  (void)context, (void)batch, (void)deadline, (void)cancel, (void)running, (void)error;
   return GPUIR_E_BACKEND;
 }
 
-static int set_backend(uint32_t version, const char *name, int with_search) {
+static int never_poll(void *context, void *running) {
+  (void)context, (void)running;
+  return 1;
+}
+
+static int never_finish(void *context, void *running, gpuir_error *error) {
+  (void)context, (void)running, (void)error;
+  return GPUIR_E_BACKEND;
+}
+
+static int set_backend(uint32_t version, const char *name, int with_begin) {
   gpuir_backend b;
   memset(&b, 0, sizeof b);
   b.version = version;
   b.name = name;
-  b.search = with_search ? never : NULL;
+  b.begin = with_begin ? never_begin : NULL;
+  b.poll = never_poll;
+  b.finish = never_finish;
   return gpuir_searcher_set_backend(searcher, &b, 0);
 }
 
@@ -375,12 +387,14 @@ static void read_index(void) {
   (void)fclose(f);
 }
 
-static void write_index(const uint8_t *bytes) {
+static void write_bytes(const uint8_t *bytes, size_t n) {
   FILE *f = fopen(path, "wb");
   assert_non_null(f);
-  assert_int_equal(fwrite(bytes, 1, index_size, f), index_size);
+  assert_int_equal(fwrite(bytes, 1, n, f), n);
   (void)fclose(f);
 }
+
+static void write_index(const uint8_t *bytes) { write_bytes(bytes, index_size); }
 
 static uint8_t *section_of(uint8_t *bytes, uint32_t id, uint64_t *len) {
   gpuir__section *s = (gpuir__section *)(void *)(bytes + sizeof(gpuir__header));
@@ -408,26 +422,42 @@ static void build_large(void) {
   read_index();
 }
 
-/* What is said of the index when all terms name the first list of at least that many postings, and at most so many. */
+/* Gives the first term of each block one and the same list, all others one posting. */
+static void repeat(void *user, uint64_t id, gpuir__record *r, gpuir__dict_page *now) {
+  const gpuir__record *found = (const gpuir__record *)user;
+  if (id % GPUIR__DICT_BLOCK == 0) now->docs = now->freqs = now->longs = 0;
+  *r = *found;
+  if (id % GPUIR__DICT_BLOCK == 0) return;
+  memset(r, 0, sizeof *r);
+  r->df = 1;
+  r->freqs = 1;
+}
+
+/* What is said of the index when one term in sixteen names the first list of at least that many postings, and at most
+ * so many. */
 static int verify_directory_of(uint32_t least_df, uint32_t most_df) {
-  uint8_t *bytes = (uint8_t *)malloc(index_size);
-  gpuir__record *r, found;
+  const size_t room = 1 << 20;
+  structure s;
   gpuir_index *hostile;
-  uint64_t len, i, n;
+  gpuir__walk w;
   int status;
-  assert_non_null(bytes);
-  memcpy(bytes, index_bytes, index_size);
-  r = (gpuir__record *)(void *)section_of(bytes, GPUIR__S_RECORDS, &len);
-  n = len / sizeof *r;
-  for (i = 0; i < n && (r[i].df < least_df || r[i].df > most_df); i++) {}
-  assert_true(i < n);
-  found = r[i];
-  for (i = 0; i < n; i++) r[i] = found;
-  write_index(bytes);
-  free(bytes);
+  memset(&s, 0, sizeof s);
+  s.bytes = (uint8_t *)malloc(index_size + room);
+  assert_non_null(s.bytes);
+  memcpy(s.bytes, index_bytes, index_size);
+  assert_int_equal(gpuir_open(path, NULL, &hostile, &err), 0);
+  gpuir__walk_start(&w, gpuir__only(hostile));
+  do assert_true(gpuir__walk_next(&w));
+  while (w.record.df < least_df || w.record.df > most_df);
+  gpuir_close(hostile);
+  s.len = dictionary_rewrite(s.bytes, index_size, room, repeat, &w.record);
+  structure_mend(&s);
+  write_bytes(s.bytes, s.len);
+  free(s.bytes);
   assert_int_equal(gpuir_open(path, NULL, &hostile, &err), 0);
   status = gpuir_verify_directory(hostile, &err);
   gpuir_close(hostile);
+  write_index(index_bytes);
   return status;
 }
 
@@ -446,22 +476,29 @@ static void test_directory(void **state) {
   free(index_bytes);
 }
 
-/* A full hash table of wrong entries: a look-up gives it up, and the sorted terms answer. */
-static void test_full_hash_table(void **state) {
+/* A search tree of wrong numbers leads to a wrong block, which says that the term is not there; a look-up is as short
+ * as ever. */
+static void test_wrong_tree(void **state) {
+  static const uint8_t bytes[] = {0, 1, 'u', 255};
   gpuir_index *hostile;
-  uint64_t len, i, id;
-  uint32_t *slots;
+  uint64_t len, id, found = 0;
+  uint8_t *keys;
+  size_t i;
   (void)state;
   build_large();
-  slots = (uint32_t *)(void *)section_of(index_bytes, GPUIR__S_HASH, &len);
-  for (i = 0; i < len / 4; i++) slots[i] = 1;
-  write_index(index_bytes);
-  assert_int_equal(gpuir_open(path, NULL, &hostile, &err), 0);
-  assert_int_equal(gpuir_term_find(hostile, "u2999", 5, &id), GPUIR_OK);
-  assert_int_equal(id, gpuir_term_lower_bound(hostile, "u2999", 5));
-  assert_int_equal(gpuir_term_find(hostile, "u29999", 6, &id), GPUIR_E_NOT_FOUND);
-  assert_int_equal(gpuir_term_find(hostile, "zzz", 3, &id), GPUIR_E_NOT_FOUND);
-  gpuir_close(hostile);
+  keys = section_of(index_bytes, GPUIR__S_TERM_KEYS, &len);
+  assert_true(len > 128);
+  for (i = 0; i < sizeof bytes; i++) {
+    memset(keys, bytes[i], (size_t)len);
+    write_index(index_bytes);
+    assert_int_equal(gpuir_open(path, NULL, &hostile, &err), 0);
+    if (!gpuir_term_find(hostile, "u2999", 5, &id)) found++;
+    assert_int_equal(gpuir_term_find(hostile, "u29999", 6, &id), GPUIR_E_NOT_FOUND);
+    assert_true(gpuir_term_lower_bound(hostile, "v", 1) <= gpuir__only(hostile)->stat.terms);
+    assert_int_equal(gpuir_verify(hostile, &err), GPUIR_E_CHECKSUM);
+    gpuir_close(hostile);
+  }
+  assert_true(found < sizeof bytes);
   free(index_bytes);
 }
 
@@ -595,10 +632,10 @@ static int close_all(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_index),           cmocka_unit_test(test_query),
-      cmocka_unit_test(test_search),          cmocka_unit_test(test_cursor_and_backend),
-      cmocka_unit_test(test_builder),         cmocka_unit_test(test_directory),
-      cmocka_unit_test(test_full_hash_table), cmocka_unit_test(test_open_in_memory),
+      cmocka_unit_test(test_index),      cmocka_unit_test(test_query),
+      cmocka_unit_test(test_search),     cmocka_unit_test(test_cursor_and_backend),
+      cmocka_unit_test(test_builder),    cmocka_unit_test(test_directory),
+      cmocka_unit_test(test_wrong_tree), cmocka_unit_test(test_open_in_memory),
       cmocka_unit_test(test_doc_name)};
   return cmocka_run_group_tests(tests, open_all, close_all);
 }

@@ -1,6 +1,5 @@
-/* source.c - opening the sources of documents, and reading lines of them, without a mount. */
+/* source.c - opening the sources of documents, and reading parts of them, without a mount. */
 #include "fuse/common.c"
-#include "fuse/lines.c"
 #include "fuse/source.c"
 #include "tools/common/text.c"
 
@@ -181,233 +180,106 @@ static void mounts(void **state) {
   check_mount(own, 36, 0, 5, 0);
 }
 
-/* ---- lines --------------------------------------------------------------------------------------------- */
+/* ---- parts --------------------------------------------------------------------------------------------- */
 
-static line_memory memory;
-
-static int read_lines(const char *name, uint32_t first, uint32_t last, line_range *more, buf *b) {
-  line_range range;
+static int read_part(const char *name, const source_range *range, buf *b) {
   struct stat st;
   int fd, rc;
   char path[PATH_MAX];
   snprintf(path, sizeof path, "%s/%s", folder, name);
-  memset(&range, 0, sizeof range);
-  range.max_bytes = UINT64_MAX;
-  if (more) range = *more;
-  range.first = first;
-  range.last = last;
   memset(b, 0, sizeof *b);
-  b->max = 1000;
+  b->max = 200000;
   assert_int_equal(source_open(path, 0, &fd, &st), 0);
-  rc = lines_read(&memory, b, fd, &st, &range);
+  rc = source_read(b, fd, range);
   close(fd);
   return rc;
 }
 
-static void check_lines(const char *name, uint32_t first, uint32_t last, int want_rc, const char *want) {
+static void check_part(const char *name, uint64_t offset, const char *want, size_t n, uint64_t wrong,
+                       int want_rc) {
+  source_range range;
   buf b;
-  assert_int_equal(read_lines(name, first, last, NULL, &b), want_rc);
-  assert_int_equal(b.len, strlen(want));
-  if (b.len) assert_memory_equal(b.data, want, b.len);
-  buf_free(&b);
-}
-
-static void ranges(void **state) {
-  (void)state;
-  write_file("four", "one\ntwo\n\nfour", 13);
-  check_lines("four", 1, 1, 0, "one\n");
-  check_lines("four", 2, 3, 0, "two\n\n");
-  check_lines("four", 3, 3, 0, "\n");
-  check_lines("four", 4, 4, 0, "four");
-  check_lines("four", 1, UINT32_MAX, 0, "one\ntwo\n\nfour");
-  check_lines("four", 5, 9, ENODATA, "");
-  write_file("empty", "", 0);
-  check_lines("empty", 1, 1, ENODATA, "");
-}
-
-static uint64_t bytes_read(void) { /* by this process, with read and pread */
-  FILE *f = fopen("/proc/self/io", "r");
-  unsigned long long n = 0;
-  assert_non_null(f);
-  assert_int_equal(fscanf(f, "rchar: %llu", &n), 1);
-  fclose(f);
-  return n;
-}
-
-#define LINES 300000u /* of 22 bytes, and every 1000th of 5,000 */
-
-static size_t line_of(unsigned i, char *line) {
-  size_t n = (size_t)sprintf(line, "this is line %08u", i);
-  if (i % 1000 == 0) {
-    memset(line + n, 'x', 5000);
-    n += 5000;
-  }
-  line[n++] = '\n';
-  line[n] = 0;
-  return n;
-}
-
-static void write_long(const char *name, int old) {
-  const struct timespec past[2] = {{1000000000, 0}, {1000000000, 0}};
-  char line[6000];
-  unsigned i;
-  FILE *f = fopen(name, "w");
-  assert_non_null(f);
-  for (i = 1; i <= LINES; i++) {
-    size_t n = line_of(i, line);
-    assert_int_equal(fwrite(line, 1, n, f), n);
-  }
-  assert_int_equal(fclose(f), 0);
-  if (old) assert_int_equal(utimensat(AT_FDCWD, name, past, 0), 0);
-}
-
-static void check_line(const char *name, unsigned i) {
-  char want[6000];
-  buf b;
-  size_t n = line_of(i, want);
-  line_range range;
   memset(&range, 0, sizeof range);
-  range.max_bytes = UINT64_MAX;
-  if (n > 1000) return;
-  assert_int_equal(read_lines(name, i, i, &range, &b), 0);
-  assert_int_equal(b.len, n);
-  assert_memory_equal(b.data, want, n);
+  range.offset = offset;
+  range.bytes = n;
+  range.hash = wrong ? wrong : XXH3_64bits(want, n);
+  assert_int_equal(read_part(name, &range, &b), want_rc);
+  if (!want_rc) {
+    assert_int_equal(b.len, n);
+    if (n) assert_memory_equal(b.data, want, n);
+  }
   buf_free(&b);
 }
 
-/* A chunk far into a file costs what lies between it and the last mark. */
-static void remembers(void **state) {
-  uint64_t before, first, second;
-  unsigned i, at = 1;
+static void parts(void **state) {
+  static char text[180000];
+  size_t i;
   (void)state;
-  write_long("long", 1);
-  sleep(LINE_RACY_SECONDS + 1); /* for the time of its inode */
-  before = bytes_read();
-  check_line("long", LINES - 1);
-  first = bytes_read() - before;
-  before = bytes_read();
-  for (i = 0; i < 10; i++) check_line("long", LINES - 2 - i);
-  second = bytes_read() - before;
-  assert_true(first > LINES * 22);
-  assert_true(second < first / 2); /* ten of them, and what /proc takes */
-  for (i = 0; i < 3000; i++) {
-    at = (at * 7919u + 13) % LINES;
-    check_line("long", at + 1);
-  }
-  assert_in_range(memory.files[0].n + memory.files[1].n, 50, 2 * LINE_MARKS);
+  for (i = 0; i < sizeof text; i++) text[i] = (char)(i * 2654435761u >> 24);
+  write_file("part", text, sizeof text);
+  check_part("part", 0, text, sizeof text, 0, 0); /* more blocks than one */
+  check_part("part", 1, text + 1, 65536, 0, 0);
+  check_part("part", sizeof text - 7, text + sizeof text - 7, 7, 0, 0);
+  check_part("part", sizeof text, text, 0, 0, 0);
+  check_part("part", 5, text + 6, 100, 0, ESTALE);                           /* other bytes */
+  check_part("part", sizeof text - 7, text + sizeof text - 8, 8, 0, ESTALE); /* too short */
+  check_part("part", sizeof text + 1, text, 1, 0, ESTALE);                   /* behind its end */
+  check_part("part", UINT64_MAX - 3, text, 3, 0, ESTALE);
+  check_part("part", INT64_MAX, text, 1, 0, ESTALE);
+  check_part("part", 0, text, 3, 1, ESTALE);
+  write_file("empty", "", 0);
+  check_part("empty", 0, text, 1, 0, ESTALE);
+  check_part("empty", 0, text, 0, 0, 0);
 }
 
-/* A file that changes loses its marks; one that has just changed gets none. */
-static void forgets(void **state) {
-  char want[6000];
-  buf b;
-  size_t i, n;
-  (void)state;
-  write_long("fresh", 0);
-  n = 0;
-  for (i = 0; i < LINE_FILES; i++) n += memory.files[i].used != 0;
-  check_line("fresh", LINES - 1);
-  for (i = 0; i < LINE_FILES; i++) n -= memory.files[i].used != 0;
-  assert_int_equal(n, 0);
-  check_line("long", LINES - 1);
-  assert_int_equal(rename("fresh", "long"), 0);
-  write_file("fresh", "a\nb\n", 4);
-  check_line("long", LINES - 3);
-  assert_int_equal(rename("fresh", "long"), 0);
-  assert_int_equal(read_lines("long", 2, 2, NULL, &b), 0);
-  line_of(2, want);
-  assert_int_equal(b.len, 2);
-  assert_memory_equal(b.data, "b\n", 2);
-  buf_free(&b);
-}
+static int calls;
 
-/* More marks than one file may have: every other one goes, and what is left is still right. */
-static void thins(void **state) {
-  struct stat st;
-  line_mark mark;
-  uint64_t i;
-  (void)state;
-  memset(&st, 0, sizeof st);
-  st.st_ino = 12345;
-  for (i = 1; i <= 3 * LINE_MARKS; i++) {
-    mark.line = i * 10;
-    mark.offset = i * LINE_SPACING;
-    memory_note(&memory, &st, mark);
-  }
-  for (i = 1; i < 30 * LINE_MARKS; i += 997) {
-    memory_before(&memory, &st, i, &mark);
-    assert_true(mark.line < i || mark.offset == 0);
-    assert_int_equal(mark.offset, mark.offset ? mark.line / 10 * LINE_SPACING : 0);
-    assert_true(i - mark.line <= 10 * 4 + 1);
-  }
-  /* And more files than are remembered. */
-  for (i = 0; i < 3 * LINE_FILES; i++) {
-    st.st_ino = (ino_t)i;
-    mark.line = mark.offset = LINE_SPACING;
-    memory_note(&memory, &st, mark);
-  }
-  memory_before(&memory, &st, UINT64_MAX, &mark);
-  assert_int_equal(mark.offset, LINE_SPACING);
-  st.st_ino = 0;
-  memory_before(&memory, &st, UINT64_MAX, &mark);
-  assert_int_equal(mark.offset, 0);
-}
-
-static int count_down(void *arg) { return --*(int *)arg < 0; }
+static int stops(void *after) { return ++calls > *(int *)after; }
 
 static void ends(void **state) {
-  line_range range;
+  static char text[200001];
+  source_range range;
+  struct timespec now;
+  int after = 0;
   buf b;
-  int blocks = 3;
   (void)state;
-  write_long("ends", 1);
+  write_file("long", text, sizeof text);
   memset(&range, 0, sizeof range);
-  range.max_bytes = UINT64_MAX;
-  range.stopped = count_down;
-  range.stopped_arg = &blocks;
-  assert_int_equal(read_lines("ends", LINES, LINES, &range, &b), EINTR);
-  assert_int_equal(blocks, -1);
+  range.bytes = sizeof text - 1; /* of no known hash */
+  assert_int_equal(read_part("long", &range, &b), 0);
+  assert_int_equal(b.len, sizeof text - 1);
+  buf_free(&b);
+  range.bytes = sizeof text;
+  assert_int_equal(read_part("long", &range, &b), EFBIG);
+  assert_int_equal(b.len, 0);
+  buf_free(&b);
+  range.bytes = sizeof text - 1;
+  range.stopped = stops;
+  range.stopped_arg = &after;
+  for (after = 0; after < 4; after++) { /* asked before each block of 64 KiB */
+    calls = 0;
+    assert_int_equal(read_part("long", &range, &b), EINTR);
+    assert_int_equal(calls, after + 1);
+    buf_free(&b);
+  }
+  calls = 0;
+  assert_int_equal(read_part("long", &range, &b), 0);
   buf_free(&b);
   range.stopped = NULL;
-  range.deadline = 1; /* long ago */
-  assert_int_equal(read_lines("ends", 1, 1, &range, &b), ETIMEDOUT);
+  range.deadline = 1;
+  assert_int_equal(read_part("long", &range, &b), ETIMEDOUT);
   buf_free(&b);
-  range.deadline = nanoseconds() + UINT64_C(3600000000000);
-  assert_int_equal(read_lines("ends", 1, 1, &range, &b), 0);
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  range.deadline = ((uint64_t)now.tv_sec + 1000) * UINT64_C(1000000000);
+  assert_int_equal(read_part("long", &range, &b), 0);
   buf_free(&b);
-  range.max_bytes = 1 << 20;
-  assert_int_equal(read_lines("ends", LINES, LINES, &range, &b), EFBIG);
-  buf_free(&b);
-  range.max_bytes = UINT64_MAX; /* more than an answer may have */
-  assert_int_equal(read_lines("ends", 1, LINES, &range, &b), EFBIG);
-  assert_in_range(b.len, 0, 1000);
-  buf_free(&b);
-}
-
-/* Where the bound ends one call, the next goes on: a file of any size is read in the end. */
-static void goes_on(void **state) {
-  line_range range;
-  buf b;
-  int calls = 0, rc;
-  (void)state;
-  sleep(LINE_RACY_SECONDS + 1);
-  memset(&range, 0, sizeof range);
-  range.max_bytes = 1 << 20;
-  do {
-    rc = read_lines("ends", LINES - 1, LINES - 1, &range, &b);
-    buf_free(&b);
-  } while (rc == EFBIG && ++calls < 20);
-  assert_int_equal(rc, 0);
-  assert_in_range(calls, 5, 10);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(paths),   cmocka_unit_test(opens_files),    cmocka_unit_test(opens_nothing_else),
-      cmocka_unit_test(mounts),  cmocka_unit_test(enters_no_proc), cmocka_unit_test(ranges),
-      cmocka_unit_test(ends),    cmocka_unit_test(goes_on),        cmocka_unit_test(remembers),
-      cmocka_unit_test(forgets), cmocka_unit_test(thins),
+      cmocka_unit_test(paths),  cmocka_unit_test(opens_files),    cmocka_unit_test(opens_nothing_else),
+      cmocka_unit_test(mounts), cmocka_unit_test(enters_no_proc), cmocka_unit_test(parts),
+      cmocka_unit_test(ends),
   };
-  lines_init(&memory);
   return cmocka_run_group_tests_name("source", tests, make_folder, remove_folder);
 }

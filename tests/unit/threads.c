@@ -1,7 +1,7 @@
 /* threads.c - an index shared by many threads, each with its own searcher; for ThreadSanitizer
  *
  * The expected hits come from one thread; every other way must return the same. */
-#define GPUIR_IMPLEMENTATION
+#define _POSIX_C_SOURCE 200809L
 #include "gpuir.h"
 
 #include <pthread.h>

@@ -204,8 +204,9 @@ typedef struct cli_reader {
   char *buf;
   size_t cap, begin, end;
   int eof;
-  int any;     /* a byte was read */
-  size_t most; /* bytes of one piece */
+  int any;         /* a byte was read */
+  size_t most;     /* bytes of one piece */
+  uint64_t passed; /* bytes of the lines that were handed out */
 } cli_reader;
 
 void cli_reader_open(cli_reader *r, int fd, size_t most);

@@ -261,13 +261,33 @@ int cli_build_check(const char *command, cli_build *b) {
 
 void cli_build_free(cli_build *b) { free(b->stop_words); }
 
-enum { O_CHUNK = 2, O_LINES, O_TSV, O_JSONL, O_TREC, O_STORE, O_HIDDEN, O_FOLLOW, O_SKIP, O_JSON };
+enum {
+  O_CHUNK = 2,
+  O_LINES,
+  O_TSV,
+  O_JSONL,
+  O_TREC,
+  O_STORE,
+  O_POSITIONS,
+  O_HIDDEN,
+  O_FOLLOW,
+  O_SKIP,
+  O_JSON
+};
 
-static const cli_option options[] = {
-    {O_CHUNK, "chunk-lines", 0, 1}, {O_LINES, "lines", 0, 0},   {O_TSV, "tsv", 0, 0},
-    {O_JSONL, "jsonl", 0, 0},       {O_TREC, "trec", 0, 0},     {O_STORE, "store", 0, 0},
-    {O_HIDDEN, "hidden", 0, 0},     {O_FOLLOW, "follow", 0, 0}, {O_SKIP, "skip-errors", 0, 0},
-    {O_JSON, "json", 0, 0},         CLI_BUILD_OPTIONS,          {0, NULL, 0, 0}};
+static const cli_option options[] = {{O_CHUNK, "chunk-lines", 0, 1},
+                                     {O_LINES, "lines", 0, 0},
+                                     {O_TSV, "tsv", 0, 0},
+                                     {O_JSONL, "jsonl", 0, 0},
+                                     {O_TREC, "trec", 0, 0},
+                                     {O_STORE, "store", 0, 0},
+                                     {O_HIDDEN, "hidden", 0, 0},
+                                     {O_FOLLOW, "follow", 0, 0},
+                                     {O_SKIP, "skip-errors", 0, 0},
+                                     {O_JSON, "json", 0, 0},
+                                     {O_POSITIONS, "positions", 0, 0},
+                                     CLI_BUILD_OPTIONS,
+                                     {0, NULL, 0, 0}};
 
 /* One format at most. */
 static int set_format(const cli_args *a, build *b, int *given, cli_format format) {
@@ -297,6 +317,7 @@ int cli_index(int argc, char **argv) {
       case O_JSONL: bad = set_format(&a, &b, &format, CLI_JSONL); break;
       case O_TREC: bad = set_format(&a, &b, &format, CLI_TREC); break;
       case O_STORE: common.desc.store_text = 1; break;
+      case O_POSITIONS: common.desc.positions = 1; break;
       case O_HIDDEN: b.in.hidden = 1; break;
       case O_FOLLOW: b.in.follow = 1; break;
       case O_SKIP: b.in.skip_errors = 1; break;

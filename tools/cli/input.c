@@ -91,6 +91,7 @@ int cli_reader_lines(cli_reader *r, uint64_t n, char **text, size_t *len, uint64
   *len = seen;
   *lines = found;
   r->begin += seen;
+  r->passed += seen;
   return seen > 0;
 }
 
@@ -171,8 +172,14 @@ typedef struct file {
   cli_buf docname, text;
 } file;
 
-static int add(file *f, const char *name, size_t name_len, uint64_t first, uint64_t last, const char *text,
-               size_t len) {
+/* A document's place in its file: from byte `offset` on, `n` bytes; `raw`: these bytes, if they are not the text. */
+typedef struct place {
+  uint64_t first, last; /* lines; 0: the whole file */
+  uint64_t offset, n;
+  const char *raw;
+} place;
+
+static int add(file *f, const char *name, size_t name_len, const place *at, const char *text, size_t len) {
   gpuir_doc_desc d;
   memset(&d, 0, sizeof d);
   d.name = name;
@@ -180,10 +187,13 @@ static int add(file *f, const char *name, size_t name_len, uint64_t first, uint6
   d.source = f->source;
   d.source_len = f->source ? strlen(f->source) : 0;
   /* Lines that a 32-bit number cannot hold are left out: the document then stands for its file. */
-  if (last <= UINT32_MAX) {
-    d.first_line = (uint32_t)first;
-    d.last_line = (uint32_t)last;
+  if (at->last <= UINT32_MAX) {
+    d.first_line = (uint32_t)at->first;
+    d.last_line = (uint32_t)at->last;
   }
+  d.source_offset = at->offset;
+  d.source_bytes = at->n;
+  if (at->raw) d.hash = XXH3_64bits(at->raw, (size_t)at->n);
   f->in->documents++;
   return f->in->add(f->in->user, &d, len ? text : "", len);
 }
@@ -218,7 +228,8 @@ static int read_whole(file *f) {
   size_t len;
   if (reader_rest(&f->r, &text, &len)) return lost(f, 0);
   check_name(f->in, f->name, 0, f->name, strlen(f->name));
-  return add(f, f->name, strlen(f->name), 0, 0, text, len);
+  const place whole = {0, 0, 0, len, NULL};
+  return add(f, f->name, strlen(f->name), &whole, text, len);
 }
 
 static int read_chunks(file *f, uint64_t n) {
@@ -236,7 +247,8 @@ static int read_chunks(file *f, uint64_t n) {
     f->docname.n = 0;
     cli_buf_text(&f->docname, f->name);
     cli_buf_text(&f->docname, suffix);
-    int r = add(f, f->docname.p, f->docname.n, first, last, text, len);
+    const place at = {first, last, f->r.passed - len, len, NULL};
+    int r = add(f, f->docname.p, f->docname.n, &at, text, len);
     if (r) return r;
   }
   return 0;
@@ -248,34 +260,39 @@ static size_t without_line_end(const char *text, size_t len) {
   return len;
 }
 
-static int tsv_record(file *f, uint64_t line, const char *text, size_t len) {
+static int tsv_record(file *f, uint64_t line, uint64_t offset, const char *text, size_t len) {
   const char *tab = len ? (const char *)memchr(text, '\t', len) : NULL;
   if (!len) return 0;
   if (!tab) return malformed(f, line, "no tab between id and text", 0);
   if (tab == text) return malformed(f, line, "an empty id", 0);
   check_name(f->in, f->name, line, text, (size_t)(tab - text));
-  return add(f, text, (size_t)(tab - text), line, line, tab + 1, len - (size_t)(tab + 1 - text));
+  const size_t skip = (size_t)(tab + 1 - text);
+  const place at = {line, line, offset + skip, len - skip, NULL};
+  return add(f, text, (size_t)(tab - text), &at, tab + 1, len - skip);
 }
 
-static int jsonl_record(file *f, uint64_t line, const char *text, size_t len) {
+static int jsonl_record(file *f, uint64_t line, uint64_t offset, const char *text, size_t len) {
   const char *why;
   size_t where, blank = 0;
   while (blank < len && strchr(" \t\r", text[blank]) && text[blank]) blank++;
   if (blank == len) return 0;
   if (cli_json_record(text, len, &f->docname, &f->text, &why, &where)) return malformed(f, line, why, where);
   check_name(f->in, f->name, line, f->docname.p, f->docname.n);
-  return add(f, f->docname.p ? f->docname.p : "", f->docname.n, line, line, f->text.p, f->text.n);
+  const place at = {line, line, offset, len, text};
+  return add(f, f->docname.p ? f->docname.p : "", f->docname.n, &at, f->text.p, f->text.n);
 }
 
-static int read_records(file *f, int (*record)(file *, uint64_t, const char *, size_t)) {
+static int read_records(file *f, int (*record)(file *, uint64_t, uint64_t, const char *, size_t)) {
   uint64_t line = 1, lines;
   char *text;
   size_t len;
   for (int got; (got = cli_reader_lines(&f->r, 1, &text, &len, &lines)) != 0; line++) {
     if (got < 0) return lost(f, line);
+    uint64_t offset = f->r.passed - len;
     len = without_line_end(text, len);
-    if (line == 1 && len >= 3 && !memcmp(text, "\xef\xbb\xbf", 3)) text += 3, len -= 3; /* byte order mark */
-    int r = record(f, line, text, len);
+    if (line == 1 && len >= 3 && !memcmp(text, "\xef\xbb\xbf", 3)) /* byte order mark */
+      text += 3, len -= 3, offset += 3;
+    int r = record(f, line, offset, text, len);
     if (r) return r;
   }
   return 0;
@@ -342,8 +359,8 @@ static void strip_tags(cli_buf *out, const char *p, const char *end) {
   }
 }
 
-/* One record, between <DOC> and </DOC>, of the lines first to last. */
-static int trec_record(file *f, uint64_t first, uint64_t last, const char *p, size_t len) {
+/* One record, the `len` bytes between <DOC> and </DOC>. */
+static int trec_record(file *f, uint64_t first, uint64_t last, uint64_t offset, const char *p, size_t len) {
   const char *end = p + len, *open = find_tag(p, end, "<docno>"), *close = NULL;
   if (open) close = find_tag(open, end, "</docno>");
   if (!close) return malformed(f, first, "a <DOC> without <DOCNO>...</DOCNO>", 0);
@@ -358,11 +375,12 @@ static int trec_record(file *f, uint64_t first, uint64_t last, const char *p, si
   cli_buf_char(&f->text, ' ');
   strip_tags(&f->text, close + 8, end);
   check_name(f->in, f->name, first, f->docname.p, f->docname.n);
-  return add(f, f->docname.p, f->docname.n, first, last, f->text.p, f->text.n);
+  const place at = {first, last, offset, len, p};
+  return add(f, f->docname.p, f->docname.n, &at, f->text.p, f->text.n);
 }
 
 static int read_trec(file *f) {
-  uint64_t line = 1, first = 0, lines;
+  uint64_t line = 1, first = 0, lines, offset = 0;
   int r = 0, got = 0, inside = 0, any = 0;
   char *text;
   size_t len;
@@ -380,9 +398,10 @@ static int read_trec(file *f) {
       if (!tag) break;
       p = tag + (inside ? 6 : 5);
       if (inside) {
-        r = trec_record(f, first, line, record.p ? record.p : "", record.n);
+        r = trec_record(f, first, line, offset, record.p ? record.p : "", record.n);
       } else {
         first = line;
+        offset = f->r.passed - (uint64_t)(end - p);
         any = 1;
       }
       record.n = 0;

@@ -45,11 +45,12 @@ static int parse_command(const char *s, size_t n, request *q) {
   return -1;
 }
 
-/* Whether a word is one that the game's engines take literally. */
+/* Whether a word is one that the game's engines take literally, or a phrase of such words. */
 static int is_plain(const char *s, size_t n) {
   static const char special[] = "\"()[]{}^~*?:\\+";
   static const char *const operators[] = {"AND", "OR", "NOT", "&&", "||"};
   if (!n || s[0] == '-' || s[0] == '!') return 0;
+  if (n > 2 && s[0] == '"') s++, n -= 2;
   for (size_t i = 0; i < n; i++)
     if (!s[i] || strchr(special, s[i])) return 0;
   for (size_t i = 0; i < sizeof operators / sizeof *operators; i++)
@@ -57,12 +58,17 @@ static int is_plain(const char *s, size_t n) {
   return 1;
 }
 
-/* Steps to the next word of [*p, end) and parts it from its sign, 0 if it has none. 0 behind the last word. */
+/* Steps to the next word or "phrase" of [*p, end) and parts it from its sign, 0 if it has none. 0 behind the last
+ * word. */
 static int next_word(const char **p, const char *end, char *sign, const char **word, size_t *n) {
   while (*p < end && is_space(**p)) ++*p;
   if (*p == end) return 0;
   *sign = **p == '+' || **p == '-' ? *(*p)++ : (char)0;
   *word = *p;
+  if (*p < end && **p == '"') {
+    const char *close = (const char *)memchr(*p + 1, '"', (size_t)(end - *p - 1));
+    if (close) *p = close;
+  }
   while (*p < end && !is_space(**p)) ++*p;
   *n = (size_t)(*p - *word);
   return 1;

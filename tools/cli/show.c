@@ -136,7 +136,6 @@ int cli_stats(int argc, char **argv) {
                              {"terms", 'u', i.terms, 0, NULL},
                              {"postings", 'u', i.postings, 0, NULL},
                              {"tokens", 'u', i.tokens, 0, NULL},
-                             {"dropped_tokens", 'u', i.dropped_tokens, 0, NULL},
                              {"average_length", 'f', 0, i.average_length, NULL},
                              {"analyzer", 's', 0, 0, i.analyzer},
                              {"k1", 'f', 0, (double)i.k1, NULL},
@@ -151,8 +150,10 @@ int cli_stats(int argc, char **argv) {
                              {"dictionary_bytes", 'u', i.dictionary_bytes, 0, NULL},
                              {"documents_bytes", 'u', i.documents_bytes, 0, NULL},
                              {"text_bytes", 'u', i.text_bytes, 0, NULL},
+                             {"positions_bytes", 'u', i.positions_bytes, 0, NULL},
                              {"bits_per_posting", 'f', 0, i.bits_per_posting, NULL},
                              {"stored_text", 'b', (uint64_t)(i.has_text != 0), 0, NULL},
+                             {"positions", 'b', (uint64_t)(i.has_positions != 0), 0, NULL},
                              {"tool", 's', 0, 0, i.tool}};
       if (json) putchar('{');
       for (size_t n = 0; n < sizeof t / sizeof *t; n++) print_statistic(&t[n], json, n == 0);

@@ -8,6 +8,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -84,19 +85,16 @@ static char temporaries[MOST_TEMPORARIES][4096]; /* not allocated: they are need
 
 void cli_temporary(const char *name) {
   size_t i = 0;
+  const size_t n = name ? strlen(name) + 1 : 0;
   while (name && i < MOST_TEMPORARIES && temporaries[i][0]) i++;
-  if (name && i < MOST_TEMPORARIES && strlen(name) < sizeof temporaries[i]) strcpy(temporaries[i], name);
+  if (name && i < MOST_TEMPORARIES && n <= sizeof temporaries[i]) memcpy(temporaries[i], name, n);
   for (; !name && i < MOST_TEMPORARIES; i++) temporaries[i][0] = 0;
 }
 
 void cli_temporary_index(const char *path) {
-  char *target = realpath(path, NULL);
-  cli_buf name = {NULL, 0, 0};
-  cli_buf_text(&name, target ? target : path);
-  cli_buf_add(&name, ".tmp", 5);
-  cli_temporary(name.p);
-  cli_buf_free(&name);
-  free(target);
+  char target[PATH_MAX], name[PATH_MAX + 4]; /* not allocated: the file is there already */
+  (void)snprintf(name, sizeof name, "%s.tmp", realpath(path, target) ? target : path);
+  cli_temporary(name);
 }
 
 void *cli_resize(void *p, size_t n, size_t size) {

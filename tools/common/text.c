@@ -75,9 +75,11 @@ size_t text_plain(text_form form, const char *s, size_t n) {
 
 static const char hex[] = "0123456789abcdef";
 
-/* Writes \u and four digits: all that is escaped lies below U+10000. */
+/* Writes \u and four digits: all that is escaped lies below U+10000. A byte 0xhh that is not UTF-8 becomes the low
+ * surrogate U+DChh, as Python's `surrogateescape` writes it: no UTF-8 has one, and no high one is ever written before
+ * it, so that each byte comes back. */
 static size_t escape_json(const char *s, size_t len, char *out) {
-  unsigned long c = len ? code_point(s, len) : 0xfffd;
+  unsigned long c = len ? code_point(s, len) : 0xdc00u + (unsigned char)*s;
   size_t i;
   if (c == '"' || c == '\\') {
     out[0] = '\\';

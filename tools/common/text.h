@@ -12,8 +12,8 @@
 #include <stdio.h>
 
 typedef enum text_form {
-  TEXT_TSV,    /* a field: \t \n \r \\, and \xhh for each byte of anything else; gives back every byte */
-  TEXT_JSON,   /* the inside of a string: \" \\ \u00hh; a byte that is not UTF-8 becomes U+FFFD */
+  TEXT_TSV, /* a field: \t \n \r \\, and \xhh for each byte of anything else; gives back every byte */
+  TEXT_JSON, /* the inside of a string: \" \\ \u00hh, and \udchh for a byte that is not UTF-8; gives back every byte */
   TEXT_MESSAGE /* a line for people: as TEXT_TSV, but tabs and backslashes stay as they are */
 } text_form;
 

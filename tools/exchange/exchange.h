@@ -36,11 +36,11 @@ typedef struct ex_file {
 /* A file that appears under its name when it is whole. */
 typedef struct ex_out {
   char *path, *tmp; /* tmp: PATH.tmp, locked; "" when there is nothing to remove */
-  int fd;
-  void *gz; /* NULL: plain */
+  void *gz;         /* NULL: plain */
   uint8_t *buf;
   size_t n;
   uint64_t not_utf8; /* terms and names written that are no text to readers that ask for UTF-8 */
+  int fd;
   int error; /* errno of the first write that failed, after which nothing is written; -1: zlib's own */
 } ex_out;
 

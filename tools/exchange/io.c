@@ -64,6 +64,7 @@ static int fail_signal(ex_error *err) { return ex_fail(err, GPUIR_E_CANCELLED, "
 /* ---- output ------------------------------------------------------------------------------------------ */
 
 #define TRIES 8
+#define MOST_LINKS 40 /* as many as Linux follows */
 
 /* The folder of `path`, as a string of the caller's. */
 static char *folder_of(const char *path) {
@@ -159,7 +160,7 @@ static int out_gzip(ex_out *o, ex_error *err) {
 #endif
 }
 
-int ex_out_open(ex_out *o, const char *path, int gzip, ex_error *err) {
+static int out_open(ex_out *o, const char *path, int gzip, ex_error *err) {
   struct stat st;
   int status;
   /* A file that is renamed over a device or a pipe would put an end to it. */
@@ -175,6 +176,39 @@ int ex_out_open(ex_out *o, const char *path, int gzip, ex_error *err) {
   }
   cli_temporary(o->tmp);
   return gzip ? out_gzip(o, err) : 0;
+}
+
+/* Puts the target of the link *path in its place, as a string of the caller's. As in the library, the links of other
+ * users are not followed: they would choose the file that is replaced. */
+static int follow(char **path, const struct stat *st, ex_error *err) {
+  char target[4096];
+  const char *slash = strrchr(*path, '/');
+  cli_buf next = {NULL, 0, 0};
+  ssize_t n;
+  if (st->st_uid != geteuid() && st->st_uid != 0)
+    return ex_fail(err, GPUIR_E_IO, *path, "a link that another user made is not followed");
+  n = readlink(*path, target, sizeof target);
+  if (n < 0) return fail_errno(err, *path);
+  if ((size_t)n == sizeof target) return ex_fail(err, GPUIR_E_IO, *path, "a link that is too long");
+  if (slash && target[0] != '/') cli_buf_add(&next, *path, (size_t)(slash - *path) + 1);
+  cli_buf_add(&next, target, (size_t)n);
+  cli_buf_char(&next, 0);
+  free(*path);
+  *path = next.p;
+  return 0;
+}
+
+/* Opens what `given` leads to: a link stays when its target is replaced. */
+int ex_out_open(ex_out *o, const char *given, int gzip, ex_error *err) {
+  char *path = cli_copy(given, strlen(given));
+  struct stat st;
+  int status = 0, hops;
+  for (hops = 0; !status && hops < MOST_LINKS && !lstat(path, &st) && S_ISLNK(st.st_mode); hops++)
+    status = follow(&path, &st, err);
+  if (!status && hops == MOST_LINKS) status = ex_fail(err, GPUIR_E_IO, given, "too many links");
+  if (!status) status = out_open(o, path, gzip, err);
+  free(path);
+  return status;
 }
 
 static void out_flush(ex_out *o) {
@@ -532,7 +566,7 @@ static int add_lists(const ex_format *format, ex_in *in, ex_sorter *sorter, gpui
     err->file[0] = 0;
     if (list.df)
       status = gpuir_builder_add_list(builder, (const char *)entry.term, entry.term_len, list.docids,
-                                      list.tfs, list.df, &err->e);
+                                      list.tfs, NULL, list.df, &err->e);
   }
   ex_postings_free(&list);
   return status;
@@ -623,7 +657,7 @@ static int folder_shared(const char *folder) {
 
 int ex_export(const ex_format *format, const gpuir_index *index, const char *name, const char *path,
               uint64_t *not_utf8, int *shared, ex_error *err) {
-  char *folder = folder_of(path); /* nothing takes memory behind the first rename */
+  char *folder[5] = {NULL, NULL, NULL, NULL, NULL}; /* nothing takes memory behind the first rename */
   ex_out out[5];
   int status = 0;
   memset(out, 0, sizeof out);
@@ -636,16 +670,20 @@ int ex_export(const ex_format *format, const gpuir_index *index, const char *nam
     status = same_file(name, file.p)
                  ? ex_fail(err, GPUIR_E_ARGUMENT, name, "the index cannot be its own export")
                  : ex_out_open(&out[i], file.p, is_gzip(format, path), err);
+    if (!status) folder[i] = folder_of(out[i].path);
     free(file.p);
   }
   if (!status) status = format->write(index, name, out, err);
   for (unsigned i = 0; i < format->nfiles && !status; i++) status = ex_out_finish(&out[i], err);
   for (unsigned i = 0; i < format->nfiles && !status; i++) status = ex_out_commit(&out[i], err);
-  if (!status) status = ex_sync_folder(folder, path, err);
+  for (unsigned i = 0; i < format->nfiles && !status; i++) status = ex_sync_folder(folder[i], path, err);
   *not_utf8 = out[0].not_utf8;
-  *shared = folder_shared(folder);
-  free(folder);
-  for (unsigned i = 0; i < format->nfiles; i++) ex_out_close(&out[i]);
+  *shared = 0;
+  for (unsigned i = 0; i < format->nfiles; i++) {
+    *shared |= folder[i] && folder_shared(folder[i]);
+    free(folder[i]);
+    ex_out_close(&out[i]);
+  }
   cli_temporary(NULL);
   return status;
 }

@@ -2292,7 +2292,6 @@ typedef struct gcl_sent {
 typedef struct gcl_searcher {
   gpuir_cuda *cuda;
   gpuir_allocator a;
-  gpuir__engine *engine;
   gcl_runner r; /* its lists are a batch's */
   int how, ranking;
   uint64_t stride, slots; /* documents, rounded up; accumulators of so many queries */
@@ -2300,6 +2299,7 @@ typedef struct gcl_searcher {
   gcl_sent sent;
   gcl_clock clock;
   double ms[2][GPUIR_CUDA_LAB_STEPS]; /* AND, OR */
+  gc_run runs[2];                     /* in flight */
 } gcl_searcher;
 
 /* Starts the clock of a batch. */
@@ -2453,11 +2453,14 @@ static int gcl_describe(gcl_searcher *x, const gpuir_query *q, uint32_t *nterms,
   for (negated = 0; negated < 2; negated++)
     for (i = 0; i < q->n; i++) {
       const gpuir__query_term *from = &q->terms[i];
+      const uint32_t id = gpuir__query_id(q, 0, i);
       gc_term *t = &x->draft.terms[*nterms];
+      gpuir__record record;
       gpuir__list l;
       int status;
-      if (from->id == GPUIR__UNKNOWN || (from->negated != 0) != (negated != 0)) continue;
-      status = gc_describe(x->cuda, from->id, t, &l, err);
+      if (id == GPUIR__NO_TERM || (from->negated != 0) != (negated != 0)) continue;
+      gpuir__record_get(x->cuda->ix, id, &record);
+      status = gc_describe(x->cuda, id, &record, t, &l, err);
       if (status) return status;
       t->q = from->q;
       t->weight = from->weight;
@@ -2644,7 +2647,7 @@ enum { GCL_NO_HITS, GCL_AND_FIRST, GCL_OR_AT_ONCE };
 
 static int gcl_mode(const gpuir_query *q) {
   unsigned i, positive = 0;
-  for (i = 0; i < q->n; i++) positive += q->terms[i].id != GPUIR__UNKNOWN && !q->terms[i].negated;
+  for (i = 0; i < q->n; i++) positive += q->terms[i].df && !q->terms[i].negated;
   if (!positive || (q->mode == GPUIR_AND && q->nunknown)) return GCL_NO_HITS;
   return q->mode == GPUIR_OR || (q->mode == GPUIR_ANDOR && q->nunknown) ? GCL_OR_AT_ONCE : GCL_AND_FIRST;
 }
@@ -2658,8 +2661,8 @@ static int gcl_takes_part(const gpuir_query *q, int pass, uint32_t count, size_t
 
 /* Fills a batch with the queries from *done on that take part in a pass, and searches it. */
 static int gcl_search_some(gcl_searcher *x, const gpuir_query *const *queries, size_t nq, int pass,
-                           uint32_t k, uint64_t start, size_t *done, size_t stride, gpuir_hit *hits,
-                           uint32_t *counts, gpuir_error *err) {
+                           uint32_t k, size_t *done, size_t stride, gpuir_hit *hits, uint32_t *counts,
+                           gpuir_error *err) {
   const size_t most = (size_t)gpuir__min64(pass ? x->slots : GCL_QUERIES, GCL_OUT / k);
   uint64_t postings = 0;
   uint32_t nterms = 0;
@@ -2676,10 +2679,6 @@ static int gcl_search_some(gcl_searcher *x, const gpuir_query *const *queries, s
     status = gcl_describe(x, q, &nterms, &x->draft.jobs[n], err);
     x->draft.jobs[n++].to = (uint32_t)*done;
   }
-  if (!status && x->engine->cancel && __atomic_load_n(x->engine->cancel, __ATOMIC_RELAXED))
-    status = gpuir__fail(err, GPUIR_E_CANCELLED, 0, "the search was cancelled");
-  if (!status && start && gpuir__now() - start > x->engine->timeout_ns * nq)
-    status = gpuir__fail(err, GPUIR_E_DEADLINE, 0, "the search exceeded its time limit");
   if (!status && n)
     status = pass ? gcl_search_or(x, nterms, n, k, stride, hits, counts, err)
                   : gcl_search_and(x, nterms, n, k, stride, hits, counts, err);
@@ -2687,30 +2686,62 @@ static int gcl_search_some(gcl_searcher *x, const gpuir_query *const *queries, s
   return status;
 }
 
-/* The backend's search, see gpuir_backend: a pass of AND, then one of OR where it is asked for or needed. */
-static int gcl_search(void *context, const gpuir_query *const *queries, size_t nq, size_t k, gpuir_hit *hits,
-                      uint32_t *counts, gpuir_error *err) {
-  gcl_searcher *x = (gcl_searcher *)context;
-  const uint64_t start = x->engine->timeout_ns ? gpuir__now() : 0;
-  const size_t stride = k;
-  size_t done;
+/* Searches a batch: a pass of AND, then one of OR where it is asked for or needed. Looks between launches whether it is
+ * to stop, for single queries too, which then stop it for all. */
+static int gcl_search(gcl_searcher *x, const gc_run *r, gpuir_error *err) {
+  const gpuir_batch_desc *d = &r->desc;
+  size_t done, i;
   int status = GPUIR_OK, pass;
-  if (k > x->cuda->ix->stat.documents) k = (size_t)x->cuda->ix->stat.documents;
-  if (!k || !nq) return GPUIR_OK;
-  if (k > GC_K_MOST)
-    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "the CUDA backend ranks at most %u hits a query",
-                       GC_K_MOST);
   GC_TRY(cudaSetDevice(x->cuda->device), "choosing the device");
-  memset(counts, 0, nq * sizeof *counts);
-  for (pass = 0; pass < 2 && !status; pass++)
-    for (done = 0; done < nq && !status;)
-      status = gcl_search_some(x, queries, nq, pass, (uint32_t)k, start, &done, stride, hits, counts, err);
+  memset(d->counts, 0, d->nq * sizeof *d->counts);
+  for (pass = 0; pass < 2 && !status && r->k; pass++)
+    for (done = 0; done < d->nq && !status;) {
+      for (i = done; i < d->nq && !status; i++) status = gc_stopped(r, i, gc_now(r), err);
+      if (!status)
+        status = gcl_search_some(x, d->queries, d->nq, pass, r->k, &done, d->k, d->hits, d->counts, err);
+    }
   if (status) { /* accumulators may be left over */
     (void)cudaMemsetAsync(x->sent.sums, 0, x->slots * x->stride * 4, x->r.stream);
     (void)cudaStreamSynchronize(x->r.stream);
   }
-  __atomic_fetch_add(&x->cuda->info.queries, nq, __ATOMIC_RELAXED);
+  __atomic_fetch_add(&x->cuda->info.queries, d->nq, __ATOMIC_RELAXED);
   return status;
+}
+
+/* ---- the backend, see gpuir_backend: finish does all the work, as steps are timed one by one ---- */
+
+static int gcl_begin(void *context, const gpuir_batch_desc *batch, uint64_t deadline, const int *cancel,
+                     void **running, gpuir_error *err) {
+  gcl_searcher *x = (gcl_searcher *)context;
+  gc_run *r = x->runs[0].number ? &x->runs[1] : &x->runs[0];
+  const uint64_t k = gpuir__min64(batch->k, x->cuda->ix->stat.documents);
+  size_t i;
+  if (r->number) return gpuir__fail(err, GPUIR_E_BUSY, 0, "two batches are in flight");
+  if (k > GC_K_MOST)
+    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "the CUDA backend ranks at most %u hits a query",
+                       GC_K_MOST);
+  for (i = 0; i < batch->nq; i++)
+    if (batch->queries[i]->nphrases || batch->queries[i]->nprefixes)
+      return gpuir__fail(err, GPUIR_E_BACKEND, 0, "the CUDA backend answers neither phrases nor prefixes");
+  r->desc = *batch;
+  r->k = (uint32_t)k;
+  r->deadline = deadline;
+  r->cancel = cancel;
+  r->number = 1;
+  *running = r;
+  return GPUIR_OK;
+}
+
+static int gcl_poll(void *context, void *running) {
+  (void)context;
+  (void)running;
+  return 1;
+}
+
+static int gcl_finish(void *context, void *running, gpuir_error *err) {
+  gc_run *r = (gc_run *)running;
+  r->number = 0;
+  return gcl_search((gcl_searcher *)context, r, err);
 }
 
 /* ---- attaching ---- */
@@ -3120,11 +3151,12 @@ int gpuir_cuda_lab_topk(gpuir_cuda_lab *lab, const gpuir_hit *candidates, const 
 
 int gpuir_cuda_lab_attach(gpuir_searcher *s, gpuir_cuda *cuda, const char *intersection, const char *ranking,
                           int fallback, gpuir_error *err) {
+  gpuir_backend backend;
   gcl_searcher *x;
   int status, how, rank;
   if (!s || !cuda) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_cuda_lab_attach: NULL");
   if (s->layout != gpuir__searcher_layout()) return gc_refuse(err, "gpuir_cuda_lab_attach");
-  if (s->ix != cuda->ix)
+  if (s->ix != cuda->index)
     return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_cuda_lab_attach: a searcher of another index");
   how = gcl_index_of(gcl_methods, GCL_METHODS, intersection ? intersection : "skip");
   rank = gcl_index_of(gcl_rankings, GCL_PARTIAL_SORT, ranking ? ranking : "tree");
@@ -3140,18 +3172,24 @@ int gpuir_cuda_lab_attach(gpuir_searcher *s, gpuir_cuda *cuda, const char *inter
   if (!x) return gpuir__fail_nomem(err);
   x->a = s->engine.a;
   x->cuda = cuda;
-  x->engine = &s->engine;
   x->how = how;
   x->ranking = rank;
   status = gcl_attach(x, err);
-  if (!status) status = gc_set_backend(s, "cuda-lab", x, gcl_search, gcl_detach, fallback, err);
+  memset(&backend, 0, sizeof backend);
+  backend.name = "cuda-lab";
+  backend.context = x;
+  backend.begin = gcl_begin;
+  backend.poll = gcl_poll;
+  backend.finish = gcl_finish;
+  backend.close = gcl_detach;
+  if (!status) status = gc_set_backend(s, &backend, fallback, err);
   if (status) gcl_detach(x);
   return status;
 }
 
 int gpuir_cuda_lab_steps(const gpuir_searcher *s, double ms[2][GPUIR_CUDA_LAB_STEPS], gpuir_error *err) {
   if (s && s->layout != gpuir__searcher_layout()) return gc_refuse(err, "gpuir_cuda_lab_steps");
-  if (!s || !ms || !s->has_backend || s->backend.search != gcl_search)
+  if (!s || !ms || !s->has_backend || s->backend.finish != gcl_finish)
     return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_cuda_lab_steps: not a searcher of the laboratory");
   memcpy(ms, ((const gcl_searcher *)s->backend.context)->ms, sizeof(double[2][GPUIR_CUDA_LAB_STEPS]));
   return GPUIR_OK;

@@ -198,6 +198,7 @@ int lab_draw_lists(const lab *l, uint64_t sample, uint64_t postings, lab_lists *
   }
   lists->first[LAB_CLASSES] = lists->n;
   free(places);
+  if (code != CLI_OK) lab_lists_free(lists);
   return code;
 }
 

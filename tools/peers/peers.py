@@ -47,7 +47,7 @@ PLOT = (
 
 class TermInfo(ctypes.Structure):
     _fields_ = [
-        ("id", ctypes.c_uint64), ("term", ctypes.c_void_p), ("term_len", ctypes.c_size_t), ("df", ctypes.c_uint32),
+        ("id", ctypes.c_uint64), ("term", ctypes.c_ubyte * 256), ("term_len", ctypes.c_size_t), ("df", ctypes.c_uint32),
         ("cf", ctypes.c_uint64), ("idf", ctypes.c_float), ("codec", ctypes.c_char_p), ("freq_codec", ctypes.c_char_p),
         ("bytes", ctypes.c_uint64 * 3), ("blocks", ctypes.c_uint32),
     ]  # fmt: skip
@@ -80,7 +80,7 @@ class Collection:
         at, info = 0, TermInfo()
         for term in range(nterms):
             lib.gpuir_term_get_info(index, term, ctypes.byref(info))
-            self.terms.append(spelling(ctypes.string_at(info.term, info.term_len)))
+            self.terms.append(spelling(bytes(info.term[: info.term_len])))
             status = lib.gpuir_term_postings(
                 index, term, self.docs[at:].ctypes.data_as(pointer), self.tfs[at:].ctypes.data_as(pointer)
             )

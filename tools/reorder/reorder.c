@@ -36,6 +36,7 @@ typedef struct reorder {
   uint32_t *order;   /* old docID at each new one */
   uint32_t *map;     /* new docID of each old one */
   uint32_t longest;  /* df of the longest list */
+  uint64_t frequent; /* the greatest cf */
   uint64_t min_df;   /* of the terms that bisection looked at */
   uint64_t unlisted; /* documents that the file did not name */
   int quiet, terminal;
@@ -467,6 +468,7 @@ static int survey(reorder *r, df_classes *classes, uint32_t most) {
     uint32_t df = list_df(r, i, &t, &status);
     if (!df) return bad_list(r, i, status);
     if (df > r->longest) r->longest = df;
+    if (t.cf > r->frequent) r->frequent = t.cf;
     if (!classes || df > most) continue;
     classes->terms[smaller(df, DF_CLASSES - 1)]++;
     classes->postings[smaller(df, DF_CLASSES - 1)] += df;
@@ -614,9 +616,10 @@ static int order_bisect(reorder *r) {
 typedef struct batch {
   uint64_t first;
   uint32_t terms;
-  uint32_t longest; /* df */
-  uint64_t postings, need;
-  uint32_t *df, *docids, *tfs;
+  uint32_t longest;                     /* df */
+  uint64_t frequent;                    /* the greatest cf */
+  uint64_t postings, occurrences, need; /* occurrences: 0 if the index has no positions */
+  uint32_t *df, *docids, *tfs, *positions;
   int ready; /* to be written */
 } batch;
 
@@ -626,6 +629,7 @@ typedef struct rewriter {
   pthread_mutex_t claim; /* held while a batch is composed */
   uint64_t next_term;
   uint32_t next_df; /* of next_term, if it is known; otherwise 0 */
+  uint64_t next_cf;
   pthread_mutex_t mutex;
   pthread_cond_t changed;
   batch *ring;
@@ -638,13 +642,26 @@ typedef struct rewriter {
 /* A list of a part of the documents or more is put in order by position, shorter ones are sorted. */
 #define LONG_PART 4
 
-static uint64_t sort_memory(const reorder *r, uint32_t df) {
+static uint64_t sort_memory(const reorder *r, uint32_t df, uint64_t cf) {
+  if (r->info.has_positions) return (uint64_t)df * 24 + 8 + cf * 4;
   return df >= r->documents / LONG_PART ? (uint64_t)r->documents * 4 + r->documents / 8 + 16
                                         : (uint64_t)df * 16;
 }
 
-static uint64_t batch_memory(const reorder *r, uint64_t terms, uint64_t postings, uint32_t longest) {
-  return terms * 4 + postings * 8 + sort_memory(r, longest);
+static uint64_t batch_memory(const reorder *r, const batch *b) {
+  return b->terms * (uint64_t)4 + b->postings * 8 + b->occurrences * 4 +
+         sort_memory(r, b->longest, b->frequent);
+}
+
+/* What the longest list needs alone. */
+static uint64_t list_memory(const reorder *r) {
+  batch b;
+  memset(&b, 0, sizeof b);
+  b.terms = 1;
+  b.postings = b.longest = r->longest;
+  b.frequent = r->frequent;
+  if (r->info.has_positions) b.occurrences = r->frequent;
+  return batch_memory(r, &b);
 }
 
 /* Puts tfs where their documents stand, with a bit for each, and collects them from there. */
@@ -697,19 +714,48 @@ static uint64_t *sort_radix(uint64_t *keys, uint64_t *other, uint32_t n, unsigne
   return keys;
 }
 
+/* Sorts keys[0..n), whose upper 32 bits are docIDs; returns them, or what follows them, where they are then. */
+static uint64_t *sort_keys(const reorder *r, uint64_t *keys, uint32_t n) {
+  unsigned bits = 1;
+  while (bits < 32 && (r->documents - 1) >> bits) bits++;
+  if (n >= 48) return sort_radix(keys, keys + n, n, bits);
+  sort_few(keys, n);
+  return keys;
+}
+
+/* Puts a list in order with its positions: as many as `room`, or it is damaged. *cf: how many there are. */
+static int sort_positions(const reorder *r, uint64_t term, uint32_t *docids, uint32_t *tfs, uint32_t df,
+                          uint32_t *positions, uint64_t room, uint64_t *cf, void *scratch) {
+  uint64_t *start = (uint64_t *)scratch, *keys = start + df + 1;
+  uint32_t *old = (uint32_t *)(keys + 2 * (uint64_t)df);
+  start[0] = 0;
+  for (uint32_t i = 0; i < df; i++) {
+    keys[i] = (uint64_t)r->map[docids[i]] << 32 | i;
+    start[i + 1] = start[i] + tfs[i];
+  }
+  *cf = start[df];
+  if (*cf > room) return GPUIR_E_FORMAT;
+  int status = gpuir_term_positions(r->index, term, old, *cf);
+  if (status) return status;
+  keys = sort_keys(r, keys, df);
+  for (uint32_t i = 0; i < df; i++) {
+    uint32_t from = (uint32_t)keys[i];
+    docids[i] = (uint32_t)(keys[i] >> 32);
+    tfs[i] = (uint32_t)(start[from + 1] - start[from]);
+    memcpy(positions, old + start[from], tfs[i] * sizeof *positions);
+    positions += tfs[i];
+  }
+  return GPUIR_OK;
+}
+
 static void sort_list(const reorder *r, uint32_t *docids, uint32_t *tfs, uint32_t df, void *scratch) {
   uint64_t *keys = (uint64_t *)scratch;
-  unsigned bits = 1;
   if (df >= r->documents / LONG_PART) {
     sort_long(r, docids, tfs, df, scratch);
     return;
   }
   for (uint32_t i = 0; i < df; i++) keys[i] = (uint64_t)r->map[docids[i]] << 32 | tfs[i];
-  while (bits < 32 && (r->documents - 1) >> bits) bits++;
-  if (df < 48)
-    sort_few(keys, df);
-  else
-    keys = sort_radix(keys, keys + df, df, bits);
+  keys = sort_keys(r, keys, df);
   for (uint32_t i = 0; i < df; i++) {
     docids[i] = (uint32_t)(keys[i] >> 32);
     tfs[i] = (uint32_t)keys[i];
@@ -740,16 +786,21 @@ static int compose(rewriter *w, batch *b, uint32_t *dfs) {
   b->first = w->next_term;
   while (w->next_term < w->r->info.terms && b->terms < BATCH_TERMS) {
     int status = GPUIR_OK;
-    if (!w->next_df) w->next_df = list_df(w->r, w->next_term, &t, &status);
+    if (!w->next_df) {
+      w->next_df = list_df(w->r, w->next_term, &t, &status);
+      w->next_cf = t.cf;
+    }
     if (!w->next_df) return rewriter_fail(w, w->next_term, status);
     if (b->terms && b->postings + w->next_df > BATCH_POSTINGS) break;
     dfs[b->terms++] = w->next_df;
     b->postings += w->next_df;
+    if (w->r->info.has_positions) b->occurrences += w->next_cf;
     if (w->next_df > b->longest) b->longest = w->next_df;
+    if (w->next_cf > b->frequent) b->frequent = w->next_cf;
     w->next_df = 0;
     w->next_term++;
   }
-  b->need = batch_memory(w->r, b->terms, b->postings, b->longest);
+  b->need = batch_memory(w->r, b);
   return CLI_OK;
 }
 
@@ -779,19 +830,24 @@ static batch *take_batch(rewriter *w, uint32_t *dfs) {
 }
 
 static int fill_batch(rewriter *w, batch *b, const uint32_t *dfs) {
-  void *scratch = cli_resize(NULL, sort_memory(w->r, b->longest), 1);
-  uint64_t at = 0;
+  void *scratch = cli_resize(NULL, sort_memory(w->r, b->longest, b->frequent), 1);
+  uint64_t at = 0, occurrence = 0, cf = 0;
   int status = GPUIR_OK;
   b->df = (uint32_t *)cli_resize(NULL, b->terms, sizeof *b->df);
   b->docids = (uint32_t *)cli_resize(NULL, b->postings, sizeof *b->docids);
   b->tfs = (uint32_t *)cli_resize(NULL, b->postings, sizeof *b->tfs);
+  if (w->r->info.has_positions)
+    b->positions = (uint32_t *)cli_resize(NULL, b->occurrences, sizeof *b->positions);
   memcpy(b->df, dfs, b->terms * sizeof *b->df);
-  for (uint32_t i = 0; i < b->terms && !status; at += dfs[i++]) {
+  for (uint32_t i = 0; i < b->terms && !status; at += dfs[i++], occurrence += cf) {
     status = gpuir_term_postings(w->r->index, b->first + i, b->docids + at, b->tfs + at);
-    if (status)
-      rewriter_fail(w, b->first + i, status);
-    else
+    if (!status && b->positions)
+      status =
+          sort_positions(w->r, b->first + i, b->docids + at, b->tfs + at, dfs[i], b->positions + occurrence,
+                         smaller(b->frequent, b->occurrences - occurrence), &cf, scratch);
+    else if (!status)
       sort_list(w->r, b->docids + at, b->tfs + at, dfs[i], scratch);
+    if (status) rewriter_fail(w, b->first + i, status);
   }
   free(scratch);
   return status;
@@ -805,8 +861,8 @@ static void *rewriter_work(void *context) {
     if (fill_batch(w, b, dfs)) break;
     pthread_mutex_lock(&w->mutex);
     b->ready = 1;
-    w->in_flight -= sort_memory(w->r, b->longest);
-    b->need -= sort_memory(w->r, b->longest);
+    w->in_flight -= sort_memory(w->r, b->longest, b->frequent);
+    b->need -= sort_memory(w->r, b->longest, b->frequent);
     pthread_cond_broadcast(&w->changed);
     pthread_mutex_unlock(&w->mutex);
   }
@@ -818,6 +874,7 @@ static void free_batch(batch *b) {
   free(b->df);
   free(b->docids);
   free(b->tfs);
+  free(b->positions);
   memset(b, 0, sizeof *b);
 }
 
@@ -827,6 +884,7 @@ static int build_failed(const reorder *r, int status, const gpuir_error *err) {
 }
 
 static int write_batch(rewriter *w, const batch *b) {
+  const uint32_t *positions = b->positions;
   uint64_t at = 0;
   for (uint32_t i = 0; i < b->terms; at += b->df[i++]) {
     gpuir_term_info t;
@@ -834,9 +892,10 @@ static int write_batch(rewriter *w, const batch *b) {
     memset(&err, 0, sizeof err);
     int status = gpuir_term_get_info(w->r->index, b->first + i, &t);
     if (status) return bad_list(w->r, b->first + i, status);
-    status =
-        gpuir_builder_add_list(w->builder, t.term, t.term_len, b->docids + at, b->tfs + at, b->df[i], &err);
+    status = gpuir_builder_add_list(w->builder, t.term, t.term_len, b->docids + at, b->tfs + at, positions,
+                                    b->df[i], &err);
     if (status) return build_failed(w->r, status, &err);
+    for (uint32_t j = 0; positions && j < b->df[i]; j++) positions += b->tfs[at + j];
   }
   return CLI_OK;
 }
@@ -911,6 +970,9 @@ static int write_documents(reorder *r, gpuir_builder *builder) {
     d.source_len = doc.source_len;
     d.first_line = doc.first_line;
     d.last_line = doc.last_line;
+    d.source_offset = doc.source_offset;
+    d.source_bytes = doc.source_bytes;
+    d.hash = doc.hash;
     int status = gpuir_builder_add_doc(builder, &d, doc.length, doc.text, doc.text_len, &err);
     if (status) return build_failed(r, status, &err);
   }
@@ -935,6 +997,7 @@ static int start_build(const reorder *r, uint64_t memory, gpuir_builder **builde
   bd.memory = memory;
   bd.threads = r->threads;
   bd.store_text = r->info.has_text;
+  bd.positions = r->info.has_positions;
   bd.progress = on_build;
   int status = gpuir_builder_create(&bd, builder, &err);
   return status ? build_failed(r, status, &err) : CLI_OK;
@@ -952,7 +1015,7 @@ static int try_build(const reorder *r) {
 static int write_index(reorder *r) {
   gpuir_builder *builder = NULL;
   gpuir_error err;
-  uint64_t orders = (uint64_t)r->documents * 8, longest = batch_memory(r, 1, r->longest, r->longest), lists;
+  uint64_t orders = (uint64_t)r->documents * 8, longest = list_memory(r), lists;
   if (check_memory(r, orders + longest + MEBIBYTE, "writing")) return CLI_FAIL;
   memset(&err, 0, sizeof err);
   lists = larger((r->memory - orders) / 2, longest);

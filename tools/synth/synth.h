@@ -542,7 +542,7 @@ static int synth_put_job(synth_writer *w, uint32_t job, gpuir_builder *b, gpuir_
     uint32_t df = slot->dfs[i - w->jobs[job]];
     char name[16];
     int len = snprintf(name, sizeof name, "t%u", (unsigned)w->terms[i]);
-    status = gpuir_builder_add_list(b, name, (size_t)len, slot->l.docs + at, slot->l.tfs + at, df, err);
+    status = gpuir_builder_add_list(b, name, (size_t)len, slot->l.docs + at, slot->l.tfs + at, NULL, df, err);
     at += df;
   }
   synth_free_slot(slot);

@@ -1,0 +1,267 @@
+/* 27_live_merge.c - live indexes: which segments are merged; what is deleted while a merge runs in another thread */
+#include "private.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "rng.h"
+#include "oracle.h"
+#include "corpus.h"
+
+static char folder[4200];
+
+static gpuir_live *open_live(void) {
+  gpuir_live_desc desc;
+  gpuir_live *l;
+  gpuir_error err;
+  (void)corpus_path(folder, sizeof folder, "live");
+  memset(&desc, 0, sizeof desc);
+  desc.settings.path = folder;
+  desc.settings.memory = 1 << 20;
+  desc.settings.store_text = 1;
+  desc.create = 1;
+  if (gpuir_live_open(&desc, &l, &err)) fail_msg("%s", err.msg);
+  return l;
+}
+
+static void remove_folder(void) {
+  char command[4300];
+  (void)snprintf(command, sizeof command, "rm -rf '%s'", folder);
+  assert_int_equal(system(command), 0);
+}
+
+static void add(gpuir_live *l, unsigned number) {
+  char name[32], text[64];
+  gpuir_doc_desc doc;
+  gpuir_error err;
+  memset(&doc, 0, sizeof doc);
+  doc.name = name;
+  doc.name_len = (size_t)sprintf(name, "n%u", number);
+  (void)sprintf(text, "every x%u y%u", number % 7, number);
+  if (gpuir_live_add(l, &doc, text, strlen(text), &err)) fail_msg("%s", err.msg);
+}
+
+static uint64_t delete_number(gpuir_live *l, unsigned number) {
+  char name[32];
+  uint64_t n;
+  assert_int_equal(gpuir_live_delete(l, GPUIR_BY_NAME, name, (size_t)sprintf(name, "n%u", number), &n, NULL),
+                   GPUIR_OK);
+  return n;
+}
+
+static gpuir_index *refresh(gpuir_live *l) {
+  gpuir_index *ix;
+  gpuir_error err;
+  if (gpuir_live_refresh(l, &ix, &err)) fail_msg("%s", err.msg);
+  return ix;
+}
+
+static uint64_t segments_of(const gpuir_index *ix) {
+  gpuir_index_info info;
+  assert_int_equal(gpuir_index_get_info(ix, &info), GPUIR_OK);
+  return info.segments;
+}
+
+/* Batches of one size: as many segments as the number of batches has ones, or one more. */
+static void test_policy(void **state) {
+  unsigned batch, i;
+  gpuir_live *l = open_live();
+  (void)state;
+  for (batch = 1; batch <= 64; batch++) {
+    gpuir_index *ix;
+    int more = 1;
+    for (i = 0; i < 5; i++) add(l, 5 * batch + i);
+    gpuir_close(refresh(l));
+    while (more) assert_int_equal(gpuir_live_merge(l, 0, &more, NULL), GPUIR_OK);
+    ix = refresh(l);
+    assert_in_range(segments_of(ix), 1, 7);
+    gpuir_close(ix);
+  }
+  gpuir_live_close(l);
+  remove_folder();
+}
+
+/* A segment of which over a quarter is deleted is rewritten, the others are left alone; one without documents stays. */
+static void test_rewrite(void **state) {
+  gpuir_index_info info;
+  gpuir_live *l = open_live();
+  gpuir_index *ix;
+  unsigned i;
+  int more;
+  (void)state;
+  for (i = 0; i < 100; i++) add(l, i);
+  gpuir_close(refresh(l));
+  for (i = 0; i < 25; i++) assert_int_equal(delete_number(l, i), 1);
+  gpuir_close(refresh(l));
+  assert_int_equal(gpuir_live_merge(l, 0, &more, NULL), GPUIR_OK);
+  ix = refresh(l);
+  (void)gpuir_index_get_info(ix, &info);
+  assert_int_equal(info.docids, 100);
+  gpuir_close(ix);
+  assert_int_equal(delete_number(l, 25), 1);
+  assert_int_equal(delete_number(l, 25), 0);
+  gpuir_close(refresh(l));
+  assert_int_equal(gpuir_live_merge(l, 0, &more, NULL), GPUIR_OK);
+  assert_int_equal(more, 0);
+  ix = refresh(l);
+  (void)gpuir_index_get_info(ix, &info);
+  assert_int_equal(info.docids, 74);
+  assert_int_equal(info.documents, 74);
+  gpuir_close(ix);
+  for (i = 0; i < 100; i++) (void)delete_number(l, i);
+  gpuir_close(refresh(l));
+  assert_int_equal(gpuir_live_merge(l, 1, &more, NULL), GPUIR_OK);
+  ix = refresh(l);
+  (void)gpuir_index_get_info(ix, &info);
+  assert_int_equal(info.docids, 0);
+  assert_int_equal(info.segments, 1);
+  assert_int_equal(info.has_text, 1); /* the settings stay */
+  gpuir_close(ix);
+  add(l, 7);
+  assert_int_equal(gpuir_live_commit(l, NULL), GPUIR_OK);
+  gpuir_live_close(l);
+  remove_folder();
+}
+
+/* A merge in three moments: what is deleted, pending or dropped between begin and end must not come back. */
+static void test_deleted_meanwhile(void **state) {
+  unsigned how;
+  (void)state;
+  for (how = 0; how < 4; how++) {
+    gpuir__segment *result = NULL;
+    gpuir_live *l = open_live();
+    gpuir__fusion f;
+    gpuir_index *ix;
+    gpuir_error err;
+    uint32_t df, want = 20;
+    int begun, more;
+    unsigned i;
+    for (i = 0; i < 20; i++) {
+      add(l, i);
+      if (i % 5 == 4) gpuir_close(refresh(l));
+    }
+    assert_int_equal(delete_number(l, 3), 1); /* before */
+    gpuir_close(refresh(l));
+    want--;
+    memset(&f, 0, sizeof f);
+    f.l = l;
+    assert_int_equal(gpuir__fusion_begin(&f, 1, &begun, &err), GPUIR_OK);
+    assert_true(begun);
+    assert_int_equal(gpuir_live_merge(l, 1, &more, &err), GPUIR_E_BUSY);
+    for (i = 0; i < 20; i++) {
+      if (how == 1 && i >= 5 && i < 10) want -= (uint32_t)delete_number(l, i); /* a whole segment */
+      if (how == 2) want -= (uint32_t)delete_number(l, i);                     /* everything */
+      if (how == 3 && i % 3 == 0) want -= (uint32_t)delete_number(l, i);
+    }
+    if (how) gpuir_close(refresh(l));
+    assert_int_equal(gpuir__fusion_run(&f, &result, &err), GPUIR_OK);
+    if (how == 3) want -= (uint32_t)delete_number(l, 4); /* pending at the end */
+    if (how == 0) add(l, 100);
+    assert_int_equal(gpuir__fusion_end(&f, result, GPUIR_OK, &more, &err), GPUIR_OK);
+    gpuir__fusion_free(&f);
+    want += how == 0;
+    ix = refresh(l);
+    (void)gpuir_term_count(ix, "every", 5, &df, NULL);
+    assert_int_equal(df, want);
+    assert_int_equal(gpuir_term_count(ix, "y3", 2, &df, NULL), GPUIR_E_NOT_FOUND);
+    gpuir_close(ix);
+    assert_int_equal(gpuir_live_commit(l, &err), GPUIR_OK);
+    gpuir_live_close(l);
+    assert_int_equal(gpuir_open(folder, NULL, &ix, &err), GPUIR_OK);
+    (void)gpuir_term_count(ix, "every", 5, &df, NULL);
+    assert_int_equal(df, want);
+    gpuir_close(ix);
+    remove_folder();
+  }
+}
+
+static int stop;
+
+static void *merge_on(void *live) {
+  while (!__atomic_load_n(&stop, __ATOMIC_ACQUIRE)) {
+    gpuir_error err;
+    int status = gpuir_live_merge((gpuir_live *)live, rnd() % 5 == 0, NULL, &err);
+    if (status) return (void *)"a merge failed";
+  }
+  return NULL;
+}
+
+/* Adding, deleting and committing beside a thread that merges; a third one opens the folder again and again. */
+static void *read_on(void *count) {
+  gpuir_index *before = NULL;
+  while (!__atomic_load_n(&stop, __ATOMIC_ACQUIRE)) {
+    gpuir_open_desc desc;
+    gpuir_index_info info;
+    gpuir_index *ix;
+    gpuir_error err;
+    uint32_t df = 0;
+    memset(&desc, 0, sizeof desc);
+    desc.share = before;
+    if (gpuir_open(folder, &desc, &ix, &err)) return (void *)"a reader was refused";
+    gpuir_close(before);
+    before = ix;
+    (void)gpuir_index_get_info(ix, &info);
+    (void)gpuir_term_count(ix, "every", 5, &df, NULL);
+    if (df != info.documents) return (void *)"a reader counted wrong";
+    ++*(unsigned *)count;
+  }
+  gpuir_close(before);
+  return NULL;
+}
+
+static void test_threads(void **state) {
+  gpuir_live *l = open_live();
+  const unsigned rounds = corpus_long_run() ? 3000 : 60;
+  unsigned live = 0, next = 0, round, i, reads = 0;
+  static uint8_t there[200000];
+  pthread_t merger, reader;
+  void *said;
+  uint32_t df;
+  gpuir_index *ix;
+  (void)state;
+  memset(there, 0, sizeof there);
+  stop = 0;
+  assert_int_equal(pthread_create(&merger, NULL, merge_on, l), 0);
+  assert_int_equal(pthread_create(&reader, NULL, read_on, &reads), 0);
+  for (round = 0; round < rounds; round++) {
+    for (i = 0; i < 40; i++, live++) {
+      there[next] = 1;
+      add(l, next++);
+    }
+    for (i = 0; i < 20; i++) {
+      const unsigned number = below(next);
+      assert_int_equal(delete_number(l, number), there[number]);
+      live -= there[number];
+      there[number] = 0;
+    }
+    ix = refresh(l);
+    (void)gpuir_term_count(ix, "every", 5, &df, NULL);
+    assert_int_equal(df, live);
+    gpuir_close(ix);
+    if (round % 3 == 0) assert_int_equal(gpuir_live_commit(l, NULL), GPUIR_OK);
+  }
+  __atomic_store_n(&stop, 1, __ATOMIC_RELEASE);
+  assert_int_equal(pthread_join(merger, &said), 0);
+  if (said) fail_msg("%s", (const char *)said);
+  assert_int_equal(pthread_join(reader, &said), 0);
+  if (said) fail_msg("%s", (const char *)said);
+  assert_true(reads > 0);
+  gpuir_live_close(l);
+  remove_folder();
+}
+
+int main(int argc, char **argv) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_policy),
+      cmocka_unit_test(test_rewrite),
+      cmocka_unit_test(test_deleted_meanwhile),
+      cmocka_unit_test(test_threads),
+  };
+  if (argc > 1) cmocka_set_test_filter(argv[1]);
+  return cmocka_run_group_tests_name("27_live_merge", tests, NULL, NULL);
+}

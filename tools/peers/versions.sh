@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# versions.sh OLD_TREE OLD_INDEX NEW_INDEX QUERIES [ROUNDS]: this gpuir.h beside another version's, in folder OLD_TREE.
+#
+# Both are compiled into one process (gcc -O3), which answers each query of QUERIES, one a line, by both in turn, ROUNDS
+# (15) times after one to warm up: ten best of AND, OR and AND+OR, and the counts. OLD_INDEX and NEW_INDEX are of the
+# same documents, or one file if both versions read it. Prints a row a mode: microseconds a query, of each query's least
+# time, and how many times as fast this version is: by these, and by whole rounds the median, the least and the
+# greatest.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+[[ $# -ge 4 ]] || { sed -n '2,/^set -e/{/^set -e/d;s/^# \{0,1\}//;p}' "${BASH_SOURCE[0]}" >&2; exit 2; }
+old=$1 old_index=$2 new_index=$3 queries=$4 rounds=${5:-15}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+compile=("${CC:-gcc}" -std=c99 -O3)
+before=()
+grep -q 'gpuir_searcher \*\*searcher, gpuir_error' "$old/gpuir.h" ||
+  before=(-DSEARCHER_HAS_NO_ERROR)
+"${compile[@]}" -DVERSION=old "${before[@]}" -I"$old" -c -o "$work/old.o" tools/peers/versions.c
+"${compile[@]}" -DVERSION=new -I. -c -o "$work/new.o" tools/peers/versions.c
+"${compile[@]}" -o "$work/versions" tools/peers/versions.c "$work/old.o" "$work/new.o" -lm -pthread
+echo "# machine: $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $(nproc) processors"
+echo "# this version: $(git describe --always --dirty --exclude='*' 2>/dev/null || echo unknown)"
+echo "# command: tools/peers/versions.sh ${old##*/} ${old_index##*/} ${new_index##*/} ${queries##*/} $rounds"
+printf 'mode\tk\tqueries\trounds\told_us\tnew_us\tratio\tround_ratio\tleast\tgreatest\thits\n'
+for mode in and or andor count-and count-or; do
+  "$work/versions" "$old_index" "$new_index" "$queries" "$mode" 10 "$rounds"
+done
