@@ -6533,17 +6533,24 @@ static void gpuir__batch_free(const gpuir_allocator *a, gpuir__batch *batch) {
 typedef struct gpuir__top {
   uint32_t n, floor; /* values <= floor cannot be among the greatest GPUIR__TOP_KEPT */
   uint32_t values[4 * GPUIR__TOP_KEPT];
+  uint32_t spare[4 * GPUIR__TOP_KEPT]; /* for sorting */
 } gpuir__top;
 
-static int gpuir__compare_desc32(const void *x, const void *y) {
-  uint32_t a, b;
-  memcpy(&a, x, sizeof a);
-  memcpy(&b, y, sizeof b);
-  return a < b ? 1 : a > b ? -1 : 0;
+/* Moves n numbers into the order of one byte of theirs, the greatest first, which leaves equal ones as they stand. */
+static void gpuir__sort_byte(const uint32_t *from, uint32_t *to, uint32_t n, unsigned shift) {
+  uint32_t at[257], i;
+  memset(at, 0, sizeof at);
+  for (i = 0; i < n; i++) at[(~from[i] >> shift & 255) + 1]++;
+  for (i = 1; i < 256; i++) at[i] += at[i - 1];
+  for (i = 0; i < n; i++) to[at[~from[i] >> shift & 255]++] = from[i];
 }
 
+/* Sorts the values, the greatest first, byte by byte from the least significant one, and keeps the greatest. */
 static void gpuir__top_sort(gpuir__top *top) {
-  qsort(top->values, top->n, sizeof top->values[0], gpuir__compare_desc32);
+  gpuir__sort_byte(top->values, top->spare, top->n, 0);
+  gpuir__sort_byte(top->spare, top->values, top->n, 8);
+  gpuir__sort_byte(top->values, top->spare, top->n, 16);
+  gpuir__sort_byte(top->spare, top->values, top->n, 24);
   if (top->n >= GPUIR__TOP_KEPT) {
     top->n = GPUIR__TOP_KEPT;
     top->floor = top->values[GPUIR__TOP_KEPT - 1];
@@ -11710,7 +11717,8 @@ typedef struct gpuir__extent {
 /* A token on its way into the table. Looking one up costs three cache misses in a large table, so
  * tokens wait in a ring while what they need is fetched. */
 typedef struct gpuir__token {
-  uint64_t hash, first, last; /* its first 8 bytes, zeros behind the end, and its last 8 */
+  uint64_t ends[2]; /* its first 8 bytes, zeros behind the end, and its last 8, if it has so many */
+  uint64_t hash;
   uint32_t doc, tf;
   uint32_t position, len;
 } gpuir__token;
@@ -11804,12 +11812,14 @@ static inline uint8_t *gpuir__put_occurrence(uint8_t *p, int further, uint32_t p
   return further ? gpuir__vbyte_put(p, gap) : p;
 }
 
-/* Appends an occurrence at `position` of the document t->doc, which is a further one by `gap` or the last one's. */
-static inline void gpuir__term_occurs(gpuir__worker *w, gpuir__term *t, int further, uint32_t position,
-                                      uint32_t gap) {
-  const uint32_t value = further ? position : position - t->tf;
-  t->df += further != 0;
-  t->tf = position + 1;
+/* Appends an occurrence to a term. It stands out of line, so that counting without positions pays nothing for it. */
+GPUIR__NOINLINE void gpuir__term_occurs(gpuir__worker *w, gpuir__term *t, const gpuir__token *k) {
+  const int further = !t->df || t->doc != k->doc; /* a document of its own */
+  const uint32_t gap = t->df ? k->doc - t->doc : k->doc;
+  const uint32_t value = further ? k->position : k->position - t->tf;
+  t->df += (uint32_t)further;
+  t->doc = k->doc;
+  t->tf = k->position + 1;
   if (GPUIR__LIKELY(t->end - t->pos >= GPUIR__POSTING_MAX)) {
     t->pos = (uint32_t)(gpuir__put_occurrence(w->table.arena + t->pos, further, value, gap) - w->table.arena);
   } else {
@@ -12053,47 +12063,26 @@ static int gpuir__worker_fail(gpuir__worker *w, int status) {
   return w->status;
 }
 
-/* Counts the oldest token of the ring. */
-static int gpuir__worker_count(gpuir__worker *w) {
-  const uint8_t *token = w->ring_text[w->ring_out % GPUIR__RING];
-  const gpuir__token *k = &w->ring[w->ring_out++ % GPUIR__RING];
-  size_t len = k->len, at;
+/* Says whether a token is one of a term. */
+static inline int gpuir__token_of(const gpuir__token *k, const uint8_t *token, gpuir__term *t) {
+  const uint8_t *text = gpuir__term_text(t);
+  if (t->len != k->len || gpuir__load64(text) != k->ends[0]) return 0;
+  return k->len <= 8 || (gpuir__load64(text + k->len - 8) == k->ends[1] &&
+                         (k->len <= 16 || !memcmp(text + 8, token + 8, k->len - 16)));
+}
+
+/* Takes in a token whose term is new. */
+GPUIR__NOINLINE int gpuir__worker_insert(gpuir__worker *w, const gpuir__token *k, const uint8_t *token) {
+  const size_t len = k->len;
   gpuir__term *t;
   uint8_t *text;
-  if (GPUIR__UNLIKELY(w->table.used + GPUIR__TOKEN_ROOM > w->table.cap)) {
-    int status = gpuir__worker_make_room(w);
-    if (status) return gpuir__worker_fail(w, status);
-  }
-  for (at = (size_t)(k->hash & (w->table.nslots - 1)); w->table.slots[at];
-       at = (at + 1) & (w->table.nslots - 1)) {
-    if ((uint32_t)w->table.slots[at] != (uint32_t)k->hash) continue;
-    t = gpuir__worker_term(w, w->table.slots[at] >> 32);
-    text = gpuir__term_text(t);
-    if (t->len != len || gpuir__load64(text) != k->first) continue;
-    if (len > 8 && gpuir__load64(text + len - 8) != k->last) continue;
-    if (len > 16 && memcmp(text + 8, token + 8, len - 16)) continue;
-    if (w->positions) {
-      const uint32_t gap = k->doc - t->doc;
-      t->doc = k->doc;
-      gpuir__term_occurs(w, t, gap != 0, k->position, gap);
-      return GPUIR_OK;
-    }
-    if (t->doc == k->doc) {
-      t->tf += k->tf;
-      return GPUIR_OK;
-    }
-    gpuir__term_flush(w, t);
-    t->gap = k->doc - t->doc;
-    t->doc = k->doc;
-    t->tf = k->tf;
-    return GPUIR_OK;
-  }
+  size_t at;
   if (GPUIR__UNLIKELY(2 * (w->table.nterms + 1) > w->table.nslots)) {
     int status = gpuir__worker_rehash(w);
     if (status) return gpuir__worker_fail(w, status);
-    at = (size_t)(k->hash & (w->table.nslots - 1));
-    while (w->table.slots[at]) at = (at + 1) & (w->table.nslots - 1);
   }
+  at = (size_t)(k->hash & (w->table.nslots - 1));
+  while (w->table.slots[at]) at = (at + 1) & (w->table.nslots - 1);
   w->table.nterms++;
   w->table.slots[at] = w->table.used << 32 | (uint32_t)k->hash;
   t = gpuir__worker_term(w, w->table.used);
@@ -12104,19 +12093,74 @@ static int gpuir__worker_count(gpuir__worker *w) {
   t->level = 0;
   t->len = (uint8_t)len;
   text = gpuir__term_text(t);
-  gpuir__store64(text, k->first);
+  gpuir__store64(text, k->ends[0]);
   if (len > 16)
     memcpy(text + 8, token + 8, len - 8);
   else if (len > 8)
-    gpuir__store64(text + len - 8, k->last);
-  if (w->positions) gpuir__term_occurs(w, t, 1, k->position, k->doc);
+    gpuir__store64(text + len - 8, k->ends[1]);
+  if (w->positions) gpuir__term_occurs(w, t, k);
   return GPUIR_OK;
+}
+
+/* Counts a token of a term that has been seen before, without positions. */
+static inline void gpuir__term_again(gpuir__worker *w, gpuir__term *t, const gpuir__token *k) {
+  if (t->doc == k->doc) {
+    t->tf += k->tf;
+    return;
+  }
+  gpuir__term_flush(w, t);
+  t->gap = k->doc - t->doc;
+  t->doc = k->doc;
+  t->tf = k->tf;
+}
+
+/* Counts the oldest token of the ring. */
+static int gpuir__worker_count(gpuir__worker *w) {
+  const unsigned i = w->ring_out++ % GPUIR__RING;
+  const gpuir__token *k = &w->ring[i];
+  const uint64_t *slots;
+  uint64_t slot;
+  size_t at, mask;
+  if (GPUIR__UNLIKELY(w->table.used + GPUIR__TOKEN_ROOM > w->table.cap)) {
+    int status = gpuir__worker_make_room(w);
+    if (status) return gpuir__worker_fail(w, status);
+  }
+  slots = w->table.slots;
+  mask = w->table.nslots - 1;
+  for (at = (size_t)k->hash & mask; (slot = slots[at]) != 0; at = (at + 1) & mask) {
+    gpuir__term *t = gpuir__worker_term(w, slot >> 32);
+    if ((uint32_t)slot != (uint32_t)k->hash || !gpuir__token_of(k, w->ring_text[i], t)) continue;
+    if (w->positions)
+      gpuir__term_occurs(w, t, k);
+    else
+      gpuir__term_again(w, t, k);
+    return GPUIR_OK;
+  }
+  return gpuir__worker_insert(w, k, w->ring_text[i]);
 }
 
 /* Counts all tokens of the ring. */
 static int gpuir__worker_drain(gpuir__worker *w) {
   while (w->ring_out != w->ring_in && !w->status) (void)gpuir__worker_count(w);
   return w->status;
+}
+
+/* Fills in the ends of a token and its hash. The ends and the length are all of a token of up to 16 bytes, and hashing
+ * two numbers takes no branch on the length. */
+static inline void gpuir__token_hash(gpuir__token *k, const char *token, size_t len, uint64_t seed) {
+  if (len >= 8) {
+    k->ends[0] = gpuir__load64(token);
+    k->ends[1] = gpuir__load64(token + len - 8);
+  } else if (len >= 4) {
+    k->ends[0] = gpuir__load32(token) | (uint64_t)gpuir__load32(token + len - 4) << (8 * (len - 4));
+    k->ends[1] = 0;
+  } else {
+    k->ends[0] = (uint8_t)token[0] | (uint64_t)(uint8_t)token[len >> 1] << (8 * (len >> 1)) |
+                 (uint64_t)(uint8_t)token[len - 1] << (8 * (len - 1));
+    k->ends[1] = 0;
+  }
+  k->hash = GPUIR__LIKELY(len <= 16) ? XXH3_64bits_withSeed(k->ends, sizeof k->ends, seed + len)
+                                     : XXH3_64bits_withSeed(token, len, seed);
 }
 
 /* Takes a token of the current document, which occurs tf times. The table must exist. */
@@ -12128,17 +12172,8 @@ static int gpuir__worker_token(gpuir__worker *w, const char *token, size_t len, 
   k->position = (uint32_t)w->length;
   w->length += tf;
   if (GPUIR__UNLIKELY(w->length > UINT32_MAX)) return gpuir__worker_fail(w, GPUIR_E_LIMIT);
-  if (len >= 8) {
-    k->first = gpuir__load64(token);
-    k->last = gpuir__load64(token + len - 8);
-    if (GPUIR__UNLIKELY(len > 16)) memcpy(w->ring_text[w->ring_in % GPUIR__RING], token, len);
-  } else if (len >= 4) {
-    k->first = gpuir__load32(token) | (uint64_t)gpuir__load32(token + len - 4) << (8 * (len - 4));
-  } else {
-    k->first = (uint8_t)token[0] | (uint64_t)(uint8_t)token[len >> 1] << (8 * (len >> 1)) |
-               (uint64_t)(uint8_t)token[len - 1] << (8 * (len - 1));
-  }
-  k->hash = XXH3_64bits_withSeed(token, len, w->table.seed);
+  gpuir__token_hash(k, token, len, w->table.seed);
+  if (GPUIR__UNLIKELY(len > 16)) memcpy(w->ring_text[w->ring_in % GPUIR__RING], token, len);
   k->doc = w->doc;
   k->tf = tf;
   k->len = (uint32_t)len;
@@ -12357,8 +12392,9 @@ static inline uint32_t gpuir__chain_positions(gpuir__chain *c, uint32_t *positio
 
 /* Merges an item's parts by docID; returns the number of postings. Every position takes a byte at least, which bounds
  * positions[]; NULL: the parts have none. */
-static uint64_t gpuir__item_merge(gpuir__chain *chains, const gpuir__part *parts, uint32_t nparts,
-                                  const uint8_t *bytes, uint32_t *docs, uint32_t *tfs, uint32_t *positions) {
+static inline uint64_t gpuir__item_merge(gpuir__chain *chains, const gpuir__part *parts, uint32_t nparts,
+                                         const uint8_t *bytes, uint32_t *docs, uint32_t *tfs,
+                                         uint32_t *positions) {
   uint64_t n = 0;
   uint32_t live = 0, i = 0, tf;
   while (i < nparts) {
@@ -12444,8 +12480,10 @@ static int gpuir__worker_list(gpuir__worker *w, gpuir__unit *unit, const gpuir__
   docs = (uint32_t *)(void *)w->encoding.raw.data;
   tfs = docs + item->df;
   positions = w->positions ? tfs + item->df : NULL;
-  n = gpuir__item_merge((gpuir__chain *)w->encoding.heads, parts, item->parts, unit->bytes.data, docs, tfs,
-                        positions);
+  n = positions ? gpuir__item_merge((gpuir__chain *)w->encoding.heads, parts, item->parts, unit->bytes.data,
+                                    docs, tfs, positions)
+                : gpuir__item_merge((gpuir__chain *)w->encoding.heads, parts, item->parts, unit->bytes.data,
+                                    docs, tfs, NULL); /* made for each, since the inner loop asks */
   status = gpuir__encode_list(&w->encoding.encoder, &unit->out, term, item->term_len, docs, tfs, (uint32_t)n,
                               positions);
   if (status && status != GPUIR_E_NOMEM)
