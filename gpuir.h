@@ -8193,38 +8193,66 @@ static unsigned gpuir__dict_scan(const gpuir__dict_block *b, gpuir__dict_seeker 
 }
 
 #if GPUIR__X86
-/* The same, of a block whose lengths are all below 15: where each term's rest is follows from their sums. */
-GPUIR__AVX2 static inline unsigned gpuir__dict_scan_avx2(const gpuir__dict_block *b, gpuir__dict_seeker *x) {
+/* The steps to a block's terms, side by side. */
+typedef struct gpuir__dict_steps {
+  uint16_t at[GPUIR__DICT_BLOCK]; /* relative to where the first term ends */
+  uint8_t shared[GPUIR__DICT_BLOCK], rest[GPUIR__DICT_BLOCK];
+} gpuir__dict_steps;
+
+/* Fills in the steps one by one; returns how many terms have one. */
+static unsigned gpuir__dict_walk(const gpuir__dict_block *b, gpuir__dict_steps *steps) {
+  gpuir__dict_step s = gpuir__dict_first(b);
+  unsigned i;
+  for (i = 1; i < b->n && gpuir__dict_next(b, i, &s); i++) {
+    steps->at[i] = (uint16_t)(s.at - b->lengths[0]);
+    steps->shared[i] = (uint8_t)s.shared;
+    steps->rest[i] = (uint8_t)s.rest;
+  }
+  return i;
+}
+
+/* Fills in the steps; returns how many terms have one. Where all lengths are below 15, places are their sums. */
+GPUIR__AVX2 static inline unsigned gpuir__dict_steps_avx2(const gpuir__dict_block *b,
+                                                          gpuir__dict_steps *steps) {
   const __m128i low = _mm_set1_epi8(15), lengths = _mm_loadu_si128((const __m128i *)(const void *)b->lengths);
-  const __m128i firsts = _mm_loadu_si128((const __m128i *)(const void *)b->firsts);
   const __m128i shared = _mm_and_si128(lengths, low), rest = _mm_and_si128(_mm_srli_epi16(lengths, 4), low);
-  const uint8_t *text = b->text + b->lengths[0];
-  uint32_t left = gpuir__low_bits(b->n) & ~1u;
+  const uint32_t further = gpuir__low_bits(b->n) & ~1u;
   __m128i at = _mm_andnot_si128(_mm_cvtsi32_si128(255), rest);
-  uint8_t where[16];
   if (((uint32_t)_mm_movemask_epi8(_mm_or_si128(_mm_cmpeq_epi8(shared, low), _mm_cmpeq_epi8(rest, low))) &
-       left) ||
+       further) ||
       b->limit < 255 + 15 * 14)
-    return gpuir__dict_scan(b, x);
+    return gpuir__dict_walk(b, steps);
   at = _mm_add_epi8(_mm_slli_si128(at, 1), _mm_slli_si128(at, 2));
   at = _mm_add_epi8(at, _mm_slli_si128(at, 2));
   at = _mm_add_epi8(at, _mm_slli_si128(at, 4));
   at = _mm_add_epi8(at, _mm_slli_si128(at, 8));
-  _mm_storeu_si128((__m128i *)(void *)where, at);
+  _mm256_storeu_si256((__m256i *)(void *)steps->at, _mm256_cvtepu8_epi16(at));
+  _mm_storeu_si128((__m128i *)(void *)steps->shared, shared);
+  _mm_storeu_si128((__m128i *)(void *)steps->rest, rest);
+  return b->n;
+}
+
+/* Does what gpuir__dict_scan does, with all terms of the block compared at once. */
+GPUIR__AVX2 static inline unsigned gpuir__dict_scan_avx2(const gpuir__dict_block *b, gpuir__dict_seeker *x) {
+  const __m128i firsts = _mm_loadu_si128((const __m128i *)(const void *)b->firsts);
+  const uint8_t *text = b->text + b->lengths[0];
+  gpuir__dict_steps steps;
+  const unsigned n = gpuir__dict_steps_avx2(b, &steps);
+  const __m128i shared = _mm_loadu_si128((const __m128i *)(const void *)steps.shared);
+  uint32_t left = gpuir__low_bits(n) & ~1u;
   if (gpuir__dict_ends(x, b->text, b->lengths[0])) return 0;
   for (;;) {
-    const __m128i same = _mm_set1_epi8((char)(x->same < 15 ? x->same : 15));
-    const __m128i q = _mm_set1_epi8((char)x->q[x->same]);
-    const __m128i least =
-        _mm_and_si128(_mm_cmpeq_epi8(shared, same), _mm_cmpeq_epi8(_mm_max_epu8(firsts, q), firsts));
-    const uint32_t stop =
-        left & (uint32_t)_mm_movemask_epi8(_mm_or_si128(least, _mm_cmpgt_epi8(same, shared)));
+    const __m128i same = _mm_set1_epi8((char)x->same), q = _mm_set1_epi8((char)x->q[x->same]);
+    const __m128i equal = _mm_cmpeq_epi8(shared, same);
+    const __m128i least = _mm_and_si128(equal, _mm_cmpeq_epi8(_mm_max_epu8(firsts, q), firsts));
+    const __m128i less = _mm_andnot_si128(equal, _mm_cmpeq_epi8(_mm_max_epu8(shared, same), same));
+    const uint32_t stop = left & (uint32_t)_mm_movemask_epi8(_mm_or_si128(least, less));
     unsigned i;
-    if (!stop) return b->n;
+    if (!stop) return n;
     i = gpuir__ctz32(stop);
-    if ((b->lengths[i] & 15u) < x->same || b->firsts[i] > x->q[x->same]) return i;
+    if (steps.shared[i] < x->same || b->firsts[i] > x->q[x->same]) return i;
     x->same++;
-    if (gpuir__dict_ends(x, text + where[i], b->lengths[i] >> 4)) return i;
+    if (gpuir__dict_ends(x, text + steps.at[i], steps.rest[i])) return i;
     left &= ~(uint32_t)0 << i << 1;
   }
 }
