@@ -297,8 +297,9 @@ typedef struct gpuir_open_desc {
  * table and ranges (not its checksums: see gpuir_verify). The path is not needed afterwards and may be replaced. *index
  * is released by gpuir_close. `desc` may be NULL.
  * Errors: ARGUMENT (also for bytes that are not aligned), IO, FORMAT, VERSION, NOMEM, LIMIT (a file larger than the
- * address space); UNSUPPORTED when GPUIR_NO_LAB leaves out the index's codec. An analyzer that this build lacks is no
- * error here, but in gpuir_query_parse. Thread-safe. */
+ * address space); BUSY (the writer of a live index committed again and again meanwhile); UNSUPPORTED when GPUIR_NO_LAB
+ * leaves out the index's codec. An analyzer that this build lacks is no error here, but in gpuir_query_parse.
+ * Thread-safe. */
 GPUIR_API int gpuir_open(const char *path, const gpuir_open_desc *desc, gpuir_index **index,
                          gpuir_error *err);
 /* Unmaps and frees; NULL is allowed. The index's queries, searchers and cursors must be gone. */
@@ -9175,7 +9176,7 @@ static int gpuir__writer_lock(gpuir__writer *w, gpuir_error *err) {
     status = gpuir__writer_flock(w, w->fd, err);
     same = status ? 0 : gpuir__is_file(w->fd, w->tmp);
     if (same < 0) status = gpuir__fail_errno(err, w->tmp, "cannot stat");
-    if (same == 1) return GPUIR_OK;
+    if (same == 1 || status == GPUIR_E_IO) return status; /* gpuir__writer_destroy removes the new file */
     (void)close(w->fd);
     w->fd = -1;
     if (status) return status;
@@ -19054,6 +19055,7 @@ GPUIR_API int gpuir_searcher_set_backend(gpuir_searcher *s, const gpuir_backend 
  * ==========================================================================*/
 
 #define GPUIR__MANIFEST_FORMAT 1u
+#define GPUIR__MOST_NUMBER 999999999999999999u /* of a segment: 18 digits */
 
 typedef struct gpuir__manifest_head {
   uint8_t magic[8];
@@ -19111,6 +19113,26 @@ static int gpuir__manifest_bad(gpuir_error *err, uint64_t offset, const char *pa
   return gpuir__fail(err, GPUIR_E_FORMAT, offset, "%s/manifest: %s", gpuir__tail(path), cause);
 }
 
+static int gpuir__compare_numbers(const void *a, const void *b) {
+  const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+  return x < y ? -1 : x > y;
+}
+
+/* Checks that no number is there twice: a small file could have one segment opened very often. */
+static int gpuir__manifest_numbers(const gpuir_allocator *a, const gpuir__manifest *m, const char *path,
+                                   gpuir_error *err) {
+  const size_t n = m->head.segments;
+  uint64_t *numbers = (uint64_t *)gpuir__alloc(a, n * sizeof *numbers);
+  size_t i;
+  int twice = 0;
+  if (!numbers) return gpuir__fail_nomem(err);
+  for (i = 0; i < n; i++) numbers[i] = gpuir__manifest_entry(m, i).number;
+  qsort(numbers, n, sizeof *numbers, gpuir__compare_numbers);
+  for (i = 1; i < n; i++) twice |= numbers[i] == numbers[i - 1];
+  gpuir__free(a, numbers, n * sizeof *numbers);
+  return twice ? gpuir__manifest_bad(err, 0, path, "a segment stands there twice") : GPUIR_OK;
+}
+
 /* Reads the logs from p up to end, as long as the entries say. */
 static int gpuir__manifest_logs(const gpuir_allocator *a, gpuir__manifest *m, const char *path,
                                 const uint8_t *p, const uint8_t *end, gpuir_error *err) {
@@ -19135,6 +19157,7 @@ static int gpuir__manifest_logs(const gpuir_allocator *a, gpuir__manifest *m, co
 static int gpuir__manifest_parse(const gpuir_allocator *a, gpuir__manifest *m, const char *path,
                                  const uint8_t *bytes, size_t n, gpuir_error *err) {
   const size_t head = sizeof m->head;
+  int status;
   if (n < head + 8) return gpuir__manifest_bad(err, 0, path, "shorter than a manifest");
   memcpy(&m->head, bytes, head);
   if (memcmp(m->head.magic, gpuir__manifest_magic, sizeof m->head.magic))
@@ -19146,8 +19169,12 @@ static int gpuir__manifest_parse(const gpuir_allocator *a, gpuir__manifest *m, c
     return gpuir__manifest_bad(err, n - 8, path, "its checksum is wrong");
   if (!m->head.segments || m->head.segments > (n - head - 8) / sizeof(gpuir__entry))
     return gpuir__manifest_bad(err, 12, path, "its segments do not fit");
+  if (m->head.next > GPUIR__MOST_NUMBER)
+    return gpuir__manifest_bad(err, 32, path, "there is no number left for a segment");
   if (gpuir__buf_put(a, &m->entries, bytes + head, m->head.segments * sizeof(gpuir__entry)))
     return gpuir__fail_nomem(err);
+  status = gpuir__manifest_numbers(a, m, path, err);
+  if (status) return status;
   return gpuir__manifest_logs(a, m, path, bytes + head + m->entries.len, bytes + n - 8, err);
 }
 
@@ -19210,6 +19237,8 @@ typedef struct gpuir__opening {
   int gone;            /* a segment has gone, or is another one */
 } gpuir__opening;
 
+#define GPUIR__OPENING_TRIES 100u /* of a reader, each of which needs a commit meanwhile to fail */
+
 static void gpuir__opening_clear(gpuir__opening *o) {
   while (o->n) gpuir__leaf_close(&o->leaves[--o->n]);
   gpuir__free(o->a, o->leaves, o->manifest.head.segments * sizeof *o->leaves);
@@ -19249,7 +19278,7 @@ static int gpuir__opening_segment(gpuir__opening *o, const gpuir__entry *e, cons
   }
   status = gpuir__segment_open(o->a, o->folder, name, o->desc, &leaf->seg, err);
   if (status) {
-    o->gone = status == GPUIR_E_IO || status == GPUIR_E_FORMAT; /* or it was removed, or is being written */
+    o->gone = status == GPUIR_E_FORMAT || faccessat(o->folder, name, F_OK, 0);
     return status;
   }
   leaf->seg->number = e->number;
@@ -19287,7 +19316,8 @@ static int gpuir__opening_segments(gpuir__opening *o, gpuir_error *err) {
  * has not, the index is damaged. *found: 0 if there is no manifest. */
 static int gpuir__opening_read(gpuir__opening *o, int *found, gpuir_error *err) {
   uint64_t before = UINT64_MAX;
-  for (;;) {
+  unsigned tries;
+  for (tries = 0; tries < GPUIR__OPENING_TRIES; tries++) {
     int status = gpuir__manifest_read(o->a, &o->manifest, o->folder, o->path, found, err);
     if (status || !*found) return status;
     o->gone = 0;
@@ -19301,6 +19331,8 @@ static int gpuir__opening_read(gpuir__opening *o, int *found, gpuir_error *err) 
                          gpuir__tail(o->path));
     before = o->manifest.head.generation;
   }
+  return gpuir__fail(err, GPUIR_E_BUSY, 0, "%s: its writer keeps replacing what is being opened",
+                     gpuir__tail(o->path));
 }
 
 /* Whether a pool of analyzers is what the desc and a segment ask for. */
@@ -19392,7 +19424,7 @@ typedef struct gpuir__piece {
   uint64_t *doomed;        /* a bit a document of both; NULL: none was deleted */
   gpuir__keys keys[2];     /* [GPUIR_BY_] */
   int synced;              /* its bytes are on disk */
-  int committed;           /* the last manifest names it */
+  int committed;           /* the last manifest names it, or may */
 } gpuir__piece;
 
 /* The documents of the batch, which are not in a segment yet. */
@@ -19619,11 +19651,13 @@ static int gpuir__live_fail(gpuir_live *l, int status, const gpuir_error *local,
   return status;
 }
 
-/* Writes the path of a segment, which is absolute, to a new string. */
-static char *gpuir__live_path(const gpuir_live *l, uint64_t number, size_t *size) {
-  char name[33];
+/* Writes the path of a segment, which is absolute, to a new string; `suffix`: "", or ".tmp", with which the names of
+ * its temporary files begin. */
+static char *gpuir__live_path(const gpuir_live *l, uint64_t number, const char *suffix, size_t *size) {
+  char name[40];
   name[0] = '/';
   gpuir__segment_name(name + 1, number);
+  (void)strcat(name, suffix);
   return gpuir__concat(&l->a, l->path, strlen(l->path), name, strlen(name), size);
 }
 
@@ -19650,7 +19684,7 @@ static int gpuir__live_builder(const gpuir_live *l, uint64_t number, const gpuir
   gpuir__segment_name(name, number);
   fd = openat(l->folder, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
   if (fd < 0) return gpuir__fail_errno(err, name, "cannot create");
-  path = gpuir__live_path(l, number, &size);
+  path = gpuir__live_path(l, number, "", &size);
   desc.path = path;
   status = path ? gpuir__builder_make(&desc, &fd, l->like ? l->like->analysis.pool : NULL, builder, err)
                 : gpuir__fail_nomem(err);
@@ -19957,9 +19991,10 @@ static int gpuir__live_manifest(const gpuir_live *l, gpuir__buf *out) {
 
 /* Writes the manifest and puts it in place of the old one. */
 static int gpuir__live_publish(const gpuir_live *l, const gpuir__buf *bytes, gpuir_error *err) {
-  const int fd =
-      openat(l->folder, "manifest.tmp", O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
-  int failed;
+  int fd, failed;
+  if (unlinkat(l->folder, "manifest.tmp", 0) && errno != ENOENT)
+    return gpuir__fail_errno(err, l->path, "cannot remove manifest.tmp");
+  fd = openat(l->folder, "manifest.tmp", O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
   if (fd < 0) return gpuir__fail_errno(err, l->path, "cannot create manifest.tmp");
   failed = gpuir__pwrite_all(fd, bytes->data, bytes->len, 0) || fsync(fd) ? errno : 0;
   if (close(fd) && errno != EINTR && !failed) failed = errno;
@@ -19988,13 +20023,15 @@ static int gpuir__live_commit_list(gpuir_live *l, gpuir_error *err) {
   if (!l->changed) return GPUIR_OK;
   status = gpuir__live_sync(l, err);
   if (!status && gpuir__live_manifest(l, &bytes)) status = gpuir__fail_nomem(err);
-  if (!status) status = gpuir__live_publish(l, &bytes, err);
+  if (!status) { /* also if that fails: the manifest may be in its place, and nothing that it names may be removed */
+    for (i = 0; i < l->n; i++) l->pieces[i].committed = 1;
+    status = gpuir__live_publish(l, &bytes, err);
+  }
   gpuir__buf_free(&l->a, &bytes);
   if (status) return status;
   l->generation++;
   l->content += l->documents != 0;
   l->changed = l->documents = 0;
-  for (i = 0; i < l->n; i++) l->pieces[i].committed = 1;
   gpuir__live_collect(l);
   return GPUIR_OK;
 }
@@ -20065,11 +20102,13 @@ static int gpuir__live_names(const gpuir_live *l, uint64_t number, const char *n
   return 0;
 }
 
-/* Removes what killed writers left: segments and temporary files that the manifest does not name. */
-static int gpuir__live_sweep(const gpuir_live *l, gpuir_error *err) {
+/* Counts the files that are named like a live index's, but for those that the list has, and removes them if
+ * `remove`. */
+static int gpuir__live_strays(const gpuir_live *l, int remove, unsigned *n, gpuir_error *err) {
   const int fd = openat(l->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   DIR *dir = fd < 0 ? NULL : fdopendir(fd);
   const struct dirent *entry;
+  *n = 0;
   if (!dir) {
     const int status = gpuir__fail_errno(err, l->path, "cannot list");
     if (fd >= 0) (void)close(fd);
@@ -20077,8 +20116,11 @@ static int gpuir__live_sweep(const gpuir_live *l, gpuir_error *err) {
   }
   while ((entry = readdir(dir)) != NULL) {
     const uint64_t number = gpuir__segment_number(entry->d_name);
-    if ((number && !gpuir__live_names(l, number, entry->d_name)) || !strcmp(entry->d_name, "manifest.tmp"))
-      (void)unlinkat(l->folder, entry->d_name, 0);
+    if ((!number || gpuir__live_names(l, number, entry->d_name)) &&
+        strcmp(entry->d_name, "manifest.tmp") != 0)
+      continue;
+    ++*n;
+    if (remove) (void)unlinkat(l->folder, entry->d_name, 0);
   }
   (void)closedir(dir);
   return GPUIR_OK;
@@ -20091,14 +20133,6 @@ static int gpuir__live_folder(gpuir_live *l, const char *path, int create, gpuir
   if (l->folder < 0 && errno == ENOENT && create) {
     if (mkdir(path, 0777) && errno != EEXIST) return gpuir__fail_errno(err, path, "cannot make the folder");
     l->folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (l->folder >= 0) { /* its name is to survive a loss of power too */
-      const int parent = openat(l->folder, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-      if (parent >= 0 && fsync(parent) && errno != EINVAL) {
-        (void)close(parent);
-        return gpuir__fail_errno(err, path, "cannot sync the folder around it");
-      }
-      if (parent >= 0) (void)close(parent);
-    }
   }
   if (l->folder < 0) return gpuir__fail_errno(err, path, "cannot open");
   here[0] = 0;
@@ -20112,6 +20146,15 @@ static int gpuir__live_folder(gpuir_live *l, const char *path, int create, gpuir
 
 /* Takes the writer's lock. */
 static int gpuir__live_lock(gpuir_live *l, gpuir_error *err) {
+  if (faccessat(l->folder, "lock", F_OK, 0) && faccessat(l->folder, "manifest", F_OK, 0)) {
+    unsigned strays; /* which would be removed as what a killed writer left */
+    const int status = gpuir__live_strays(l, 0, &strays, err);
+    if (status) return status;
+    if (strays)
+      return gpuir__fail(err, GPUIR_E_ARGUMENT, 0,
+                         "%s: no live index, but it has files that are named like those of one",
+                         gpuir__tail(l->path));
+  }
   l->lock = openat(l->folder, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
   if (l->lock < 0) return gpuir__fail_errno(err, l->path, "cannot open its lock");
   if (!flock(l->lock, LOCK_EX | LOCK_NB)) return GPUIR_OK;
@@ -20139,12 +20182,29 @@ static int gpuir__live_list(gpuir_live *l, const gpuir_index *ix, gpuir_error *e
   return gpuir__index_make(&l->a, l->path, &l->open, &first, 1, ix->analysis.pool, &l->like, err);
 }
 
+/* Makes the folder's own name survive a loss of power, and the lock in it, which tells it from a folder of other files.
+ */
+static int gpuir__live_sync_folders(const gpuir_live *l, gpuir_error *err) {
+  const int around = openat(l->folder, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  int failed = 0;
+  if (around < 0 && errno != EACCES)
+    return gpuir__fail_errno(err, l->path, "cannot open the folder around it");
+  if (fsync(l->folder) && errno != EINVAL) failed = errno;
+  if (!failed && around >= 0 && fsync(around) && errno != EINVAL) failed = errno;
+  if (around >= 0) (void)close(around);
+  errno = failed;
+  return failed ? gpuir__fail_errno(err, l->path, "cannot sync the new folder") : GPUIR_OK;
+}
+
 /* Makes an index without documents, which has the settings, and commits it. */
 static int gpuir__live_found(gpuir_live *l, const gpuir_builder_desc *settings, gpuir_error *err) {
   gpuir__leaf leaf = {NULL, NULL, 0};
   gpuir_builder *b;
   gpuir_index *ix;
-  int status;
+  unsigned strays;
+  int status = gpuir__live_strays(l, 1, &strays, err); /* of a process that was killed in here */
+  if (!status) status = gpuir__live_sync_folders(l, err);
+  if (status) return status;
   l->next = 1;
   status = gpuir__live_builder(l, l->next, settings, &b, err);
   if (!status) status = gpuir__live_write(l, b, l->next, &leaf.seg, err);
@@ -20163,6 +20223,7 @@ static int gpuir__live_found(gpuir_live *l, const gpuir_builder_desc *settings, 
 static int gpuir__live_read(gpuir_live *l, const gpuir_live_desc *desc, gpuir_error *err) {
   gpuir__manifest m;
   gpuir_index *ix = NULL;
+  unsigned strays;
   int found, status;
   memset(&m, 0, sizeof m);
   status = gpuir__manifest_read(&l->a, &m, l->folder, l->path, &found, err);
@@ -20176,7 +20237,7 @@ static int gpuir__live_read(gpuir_live *l, const gpuir_live_desc *desc, gpuir_er
   status = gpuir__folder_open(&l->a, l->folder, l->path, &l->open, &ix, err);
   if (!status) status = gpuir__live_list(l, ix, err);
   gpuir_close(ix);
-  return status ? status : gpuir__live_sweep(l, err);
+  return status ? status : gpuir__live_strays(l, 1, &strays, err);
 }
 
 GPUIR_API int gpuir_live_open(const gpuir_live_desc *desc, gpuir_live **live, gpuir_error *err) {
@@ -20385,12 +20446,16 @@ static int gpuir__fusion_occurrences(const gpuir__fusion *f, const uint8_t *term
   for (i = 0; i < f->n; i++) {
     const gpuir__source *s = &f->sources[i];
     gpuir__list l;
+    uint64_t own;
     int status;
     if (!s->more || gpuir__compare_bytes(s->walk.term, s->walk.len, term, len) != 0) continue;
     status = gpuir__list_open(s->leaf.seg, &f->l->a, s->walk.id, &l);
     if (status) return status;
-    *cf += gpuir__list_cf(&l);
+    own = gpuir__list_cf(&l);
+    if (own > l.positions_len * (uint64_t)GPUIR__CHUNK) status = GPUIR_E_FORMAT; /* they cannot be there */
+    *cf += own;
     gpuir__list_close(&f->l->a, &l);
+    if (status) return status;
   }
   return GPUIR_OK;
 }
@@ -20527,10 +20592,13 @@ static int gpuir__fusion_begin(gpuir__fusion *f, int all, int *begun, gpuir_erro
 /* Numbers the documents, and writes the result. */
 static int gpuir__fusion_run(gpuir__fusion *f, gpuir__segment **result, gpuir_error *err) {
   size_t i;
-  f->path = gpuir__live_path(f->l, f->number, &f->path_size);
+  f->path = gpuir__live_path(f->l, f->number, ".tmp", &f->path_size);
   if (!f->path) return gpuir__fail_nomem(err);
-  for (i = 0; i < f->n; i++)
+  for (i = 0; i < f->n; i++) {
+    const int status = gpuir__segment_verify_directory(f->sources[i].leaf.seg, err);
+    if (status) return status;
     if (gpuir__source_rank(&f->l->a, &f->sources[i], &f->documents)) return gpuir__fail_nomem(err);
+  }
   return gpuir__fusion_write(f, result, err);
 }
 
@@ -20594,7 +20662,8 @@ static int gpuir__fusion_swap(gpuir__fusion *f, gpuir__piece *piece, int *placed
     (void)gpuir__live_drop(l, l->n - 1);
   }
   *placed = 1;
-  return gpuir__live_drop_dead(l);
+  (void)gpuir__live_drop_dead(l); /* without memory the dead ones stay till the next time */
+  return GPUIR_OK;
 }
 
 /* Ends a merge that has a result, or has failed. */
@@ -20608,6 +20677,10 @@ static int gpuir__fusion_end(gpuir__fusion *f, gpuir__segment *result, int statu
   memset(&piece, 0, sizeof piece);
   piece.seg = result;
   (void)pthread_mutex_lock(&l->mutex);
+  if (!status && l->status) { /* the handle has failed meanwhile */
+    status = l->status;
+    if (err) *err = l->error;
+  }
   if (!status && gpuir__fusion_swap(f, &piece, &placed)) status = gpuir__fail_nomem(err);
   l->merging = 0;
   *more = !status && gpuir__live_choose(l, 0, &from, &to);

@@ -24,7 +24,7 @@ import time
 
 GPUIR, FAULTS, MODE = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2]), sys.argv[3]
 LIMIT = int(sys.argv[4]) if len(sys.argv) > 4 else 0
-KINDS = ['open', 'read', 'write', 'truncate', 'fsync', 'rename', 'unlink', 'stat', 'mmap', 'malloc']
+KINDS = ['open', 'read', 'write', 'truncate', 'fsync', 'rename', 'unlink', 'stat', 'lock', 'mmap', 'malloc']
 SECONDS = 60
 COMMANDS = {
     'index': (['index', '-q', '--threads', '1', '--lines', 'new.txt', '-o', 't/out'], 'old.gpuir'),
@@ -72,7 +72,7 @@ def run(command, **settings):
     if settings:
         environment['LD_PRELOAD'] = FAULTS
     try:
-        done = subprocess.run([GPUIR] + command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        done = subprocess.run([GPUIR] + command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               timeout=SECONDS)
     except subprocess.TimeoutExpired:
         return None
@@ -83,13 +83,13 @@ def run(command, **settings):
 
 def run_until(command, seconds):
     """Runs a command that is killed after so long, unless it has ended."""
-    process = subprocess.Popen([GPUIR] + command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    process = subprocess.Popen([GPUIR] + command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     try:
-        message = process.communicate(timeout=seconds)[1]
+        said = process.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:
         process.kill()
-        message = process.communicate()[1]
-    return subprocess.CompletedProcess(command, process.returncode, b'', message)
+        said = process.communicate()
+    return subprocess.CompletedProcess(command, process.returncode, *said)
 
 
 def start(old):
@@ -267,4 +267,5 @@ def main():
     sys.exit(wrong > 0)
 
 
-main()
+if __name__ == '__main__':
+    main()

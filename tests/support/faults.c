@@ -3,14 +3,15 @@
  *   cc -shared -fPIC -o faults.so tests/support/faults.c -ldl
  *   FAULTS_OP=fsync FAULTS_AT=2 LD_PRELOAD=./faults.so build/gpuir index ...     the second fsync fails with EIO
  *
- * FAULTS_OP     calls of one kind are counted: open, read, write, truncate, fsync, rename, unlink, stat, mmap, malloc;
- *               `change` stands for all that alter files: open, write, truncate, fsync, rename, unlink
+ * FAULTS_OP     calls of one kind are counted: open, read, write, truncate, fsync, rename, unlink, stat, lock, mmap,
+ *               malloc; `change` stands for all that alter files: open, write, truncate, fsync, rename, unlink
  * FAULTS_AT     the number, from 1, of the call that fails; FAULTS_ON=1: and all behind it
  * FAULTS_ERRNO  the error; EIO, and ENOMEM for malloc
  * FAULTS_KILL   1: the process is killed behind that call, which succeeds
  * FAULTS_COUNT  a file that gets the number of calls
- * FAULTS_LOG    a folder that gets `log`, a line for each of open (that creates), fsync, rename, link and unlink, and
- *               for each fsync of a file a copy of it as it was, named by the line's number
+ * FAULTS_LOG    a folder that gets `log`, a line for each of open (that creates), mkdir, fsync, rename, link and
+ *               unlink, and for each fsync of a file a copy of it as it was, named by the line's number; `say` and the
+ *               text, for what is written to standard output
  *
  * tests/e2e/faults.py drives it. Calls within the C library are not seen. */
 #define _GNU_SOURCE
@@ -22,6 +23,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -196,7 +198,16 @@ int mkstemp(char *path) {
     after(killed);                                                     \
     return result;                                                     \
   }
-CALL(ssize_t, write, (int fd, const void *p, size_t n), (fd, p, n), "write", 1, fd > 2)
+ssize_t write(int fd, const void *p, size_t n) {
+  int killed = 0;
+  ssize_t result;
+  REAL(write);
+  if (fd > 2 && fails("write", 1, &killed)) return -1;
+  result = real(fd, p, n);
+  if (fd == 1 && ready) note("say %.*s", (int)n, (const char *)p);
+  after(killed);
+  return result;
+}
 CALL(ssize_t, pwrite, (int fd, const void *p, size_t n, off_t o), (fd, p, n, o), "write", 1, 1)
 CALL(ssize_t, pwrite64, (int fd, const void *p, size_t n, off64_t o), (fd, p, n, o), "write", 1, 1)
 CALL(ssize_t, read, (int fd, void *p, size_t n), (fd, p, n), "read", 0, fd > 2)
@@ -221,6 +232,20 @@ int fsync(int fd) {
   if (fails("fsync", 1, &killed)) return -1;
   result = real(fd);
   if (!result && ready) keep(fd);
+  after(killed);
+  return result;
+}
+
+CALL(int, flock, (int fd, int how), (fd, how), "lock", 0, 1)
+CALL(int, faccessat, (int fd, const char *path, int how, int flags), (fd, path, how, flags), "stat", 0, 1)
+
+int mkdir(const char *path, mode_t mode) {
+  struct stat st;
+  int killed, result;
+  REAL(mkdir);
+  if (fails("open", 1, &killed)) return -1;
+  result = real(path, mode);
+  if (!result && ready && !stat(path, &st)) note("mkdir %lu %s\n", (unsigned long)st.st_ino, path);
   after(killed);
   return result;
 }

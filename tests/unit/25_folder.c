@@ -157,7 +157,7 @@ static void test_damaged_manifest(void **state) {
     store("manifest", bytes, i);
     assert_int_equal(gpuir_open(folder, NULL, &ix, &err), GPUIR_E_FORMAT);
   }
-  for (j = 0; j < 8; j++) {
+  for (j = 0; j < 10; j++) {
     gpuir__entry e;
     memcpy(copy, bytes, n);
     memcpy(&head, copy, sizeof head);
@@ -170,6 +170,8 @@ static void test_damaged_manifest(void **state) {
     if (j == 5) e.documents = UINT32_MAX;
     if (j == 6) e.number = head.next;
     if (j == 7) e.hash ^= 1;
+    if (j == 8) memcpy(&e, copy + sizeof head + sizeof e, sizeof e); /* one segment twice */
+    if (j == 9) head.next = GPUIR__MOST_NUMBER + 1;
     memcpy(copy, &head, sizeof head);
     memcpy(copy + sizeof head, &e, sizeof e);
     hash = XXH3_64bits(copy, n - 8);
@@ -177,6 +179,8 @@ static void test_damaged_manifest(void **state) {
     store("manifest", copy, n);
     assert_int_equal(gpuir_open(folder, NULL, &ix, &err), GPUIR_E_FORMAT);
     assert_null(ix);
+    if (j == 8) assert_non_null(strstr(err.msg, "twice"));
+    if (j == 9) assert_non_null(strstr(err.msg, "no number left"));
   }
   store("manifest", bytes, n);
   assert_int_equal(gpuir_open(folder, NULL, &ix, &err), GPUIR_OK);

@@ -1,11 +1,14 @@
 /* 27_live_merge.c - live indexes: which segments are merged; what is deleted while a merge runs in another thread */
+#define _DEFAULT_SOURCE
 #include "private.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -14,6 +17,13 @@
 #include "corpus.h"
 
 static char folder[4200];
+static int fsync_fails; /* the call that does, from now on; 0: none */
+
+int fsync(int fd) {
+  if (!fsync_fails || --fsync_fails) return (int)syscall(SYS_fsync, fd);
+  errno = EIO;
+  return -1;
+}
 
 static gpuir_live *open_live(void) {
   gpuir_live_desc desc;
@@ -180,6 +190,41 @@ static void test_deleted_meanwhile(void **state) {
   }
 }
 
+/* A commit that fails behind its rename, while a merge runs, which ends afterwards: what the new manifest names stays.
+ */
+static void test_commit_fails_meanwhile(void **state) {
+  gpuir__segment *result = NULL;
+  gpuir_live *l = open_live();
+  gpuir__fusion f;
+  gpuir_index *ix;
+  gpuir_error err;
+  uint32_t df;
+  int begun, more, status;
+  unsigned i;
+  (void)state;
+  for (i = 0; i < 20; i++) {
+    add(l, i);
+    if (i % 5 == 4) gpuir_close(refresh(l));
+  }
+  memset(&f, 0, sizeof f);
+  f.l = l;
+  assert_int_equal(gpuir__fusion_begin(&f, 1, &begun, &err), GPUIR_OK);
+  fsync_fails = 7; /* four segments, the folder, the manifest; the folder again */
+  assert_int_equal(gpuir_live_commit(l, &err), GPUIR_E_IO);
+  assert_int_equal(fsync_fails, 0);
+  status = gpuir__fusion_run(&f, &result, &err);
+  assert_int_equal(gpuir__fusion_end(&f, result, status, &more, &err), GPUIR_E_IO);
+  assert_int_equal(more, 0);
+  gpuir__fusion_free(&f);
+  gpuir_live_close(l);
+  assert_int_equal(gpuir_open(folder, NULL, &ix, &err), GPUIR_OK);
+  assert_int_equal(gpuir_term_count(ix, "every", 5, &df, NULL), GPUIR_OK);
+  assert_int_equal(df, 20);
+  gpuir_close(ix);
+  gpuir_live_close(open_live());
+  remove_folder();
+}
+
 static int stop;
 
 static void *merge_on(void *live) {
@@ -260,6 +305,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(test_policy),
       cmocka_unit_test(test_rewrite),
       cmocka_unit_test(test_deleted_meanwhile),
+      cmocka_unit_test(test_commit_fails_meanwhile),
       cmocka_unit_test(test_threads),
   };
   if (argc > 1) cmocka_set_test_filter(argv[1]);

@@ -115,6 +115,8 @@ static int create_locked(ex_out *o, ex_error *err) {
     }
     status = lock(o->fd, o->path, err);
     if (!status && is_file(o->fd, o->tmp)) return 0;
+    if (status == GPUIR_E_IO && is_file(o->fd, o->tmp))
+      (void)unlink(o->tmp); /* without locks nobody else's */
     (void)close(o->fd);
     o->fd = -1;
     if (status) return status;

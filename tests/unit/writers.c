@@ -1,0 +1,467 @@
+/* writers.c - live indexes between processes: who may write, what readers see while others write, what a refresh asks
+ * of the system. GPUIR_LONG=1 reads for a minute instead of two seconds.
+ */
+#define _GNU_SOURCE
+#include "gpuir.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "rng.h"
+#include "oracle.h"
+#include "corpus.h"
+
+static char folder[4200];
+
+/* The library asks by faccessat whether a segment is there: the moment between reading a manifest and opening what it
+ * names, in which a test acts. */
+static void (*between)(void);
+
+int faccessat(int at, const char *name, int how, int flags) {
+  void (*act)(void) = between;
+  struct stat st;
+  (void)how;
+  (void)flags;
+  between = NULL;
+  if (act) act();
+  return fstatat(at, name, &st, 0);
+}
+
+static char *in_folder(const char *name) {
+  static char path[4600];
+  (void)snprintf(path, sizeof path, "%s/%s", folder, name);
+  return path;
+}
+
+static int try_open(gpuir_live **l, gpuir_error *err) {
+  gpuir_live_desc desc;
+  memset(&desc, 0, sizeof desc);
+  desc.settings.path = folder;
+  desc.settings.memory = 1 << 20;
+  desc.settings.store_text = 1;
+  desc.create = 1;
+  return gpuir_live_open(&desc, l, err);
+}
+
+static gpuir_live *open_live(void) {
+  gpuir_error err;
+  gpuir_live *l;
+  if (try_open(&l, &err)) fail_msg("%s", err.msg);
+  return l;
+}
+
+/* Replaces document `number`: "every" is in all, "round" and a number in those of one round. */
+static void replace(gpuir_live *l, unsigned number, unsigned round) {
+  char name[32], text[64];
+  gpuir_doc_desc doc;
+  memset(&doc, 0, sizeof doc);
+  doc.name = name;
+  doc.name_len = (size_t)sprintf(name, "n%u", number);
+  (void)sprintf(text, "every round%u x%u", round, number % 7);
+  if (gpuir_live_delete(l, GPUIR_BY_NAME, name, doc.name_len, NULL, NULL) ||
+      gpuir_live_add(l, &doc, text, strlen(text), NULL))
+    abort();
+}
+
+/* Each test begins without the folder, and leaves none. */
+static int remove_folder(void **state) {
+  char command[4300];
+  (void)state;
+  between = NULL;
+  (void)corpus_path(folder, sizeof folder, "live");
+  (void)snprintf(command, sizeof command, "rm -rf '%s'", folder);
+  return system(command);
+}
+
+/* ---- one writer ---- */
+
+/* Runs a function in a child process, which writes a byte when it is ready and waits for the end of *more. */
+typedef struct child {
+  pid_t pid;
+  int ready, more;
+} child;
+
+static child start(void (*run)(void)) {
+  int ready[2], more[2];
+  child c;
+  char byte = 0;
+  if (pipe(ready) || pipe(more)) abort();
+  c.pid = fork();
+  if (c.pid < 0) abort();
+  if (!c.pid) {
+    (void)close(ready[0]);
+    (void)close(more[1]);
+    run();
+    if (write(ready[1], &byte, 1) != 1) _exit(9);
+    (void)close(ready[1]);
+    _exit(read(more[0], &byte, 1) == 0 ? 0 : 9);
+  }
+  (void)close(ready[1]);
+  (void)close(more[0]);
+  c.ready = ready[0];
+  c.more = more[1];
+  if (read(c.ready, &byte, 1) != 1) fail_msg("a child process failed");
+  return c;
+}
+
+static void end(child *c) {
+  int status;
+  (void)close(c->more);
+  (void)close(c->ready);
+  if (c->pid > 0 && (waitpid(c->pid, &status, 0) != c->pid || status)) fail_msg("a child process failed");
+}
+
+static void hold(void) {
+  gpuir_live *l;
+  if (try_open(&l, NULL)) _exit(8);
+}
+
+static void expect_busy(void) {
+  gpuir_live *l;
+  gpuir_error err;
+  assert_int_equal(try_open(&l, &err), GPUIR_E_BUSY);
+  assert_null(l);
+  assert_non_null(strstr(err.msg, "another writer"));
+}
+
+static void test_two_processes(void **state) {
+  child c = start(hold);
+  (void)state;
+  expect_busy();
+  end(&c);
+  gpuir_live_close(open_live());
+}
+
+static void test_one_process_twice(void **state) {
+  gpuir_live *l = open_live();
+  (void)state;
+  expect_busy();
+  expect_busy();
+  gpuir_live_close(l);
+  gpuir_live_close(open_live());
+}
+
+/* A lock of fcntl would go when any descriptor of the file is closed. */
+static void test_lock_opened_elsewhere(void **state) {
+  gpuir_live *l = open_live();
+  const int fd = open(in_folder("lock"), O_RDWR);
+  (void)state;
+  assert_true(fd >= 0);
+  assert_int_equal(close(fd), 0);
+  expect_busy();
+  gpuir_live_close(l);
+}
+
+static pid_t grandchild;
+static int grandchild_pipe[2];
+
+/* A writer that forks and dies: its child has the lock with it. */
+static void hold_and_fork(void) {
+  char byte;
+  hold();
+  grandchild = fork();
+  if (grandchild < 0) _exit(8);
+  if (!grandchild) {
+    (void)close(grandchild_pipe[1]);
+    _exit(read(grandchild_pipe[0], &byte, 1) == 0 ? 0 : 9);
+  }
+}
+
+static void test_forked_child_keeps_lock(void **state) {
+  gpuir_live *l;
+  unsigned tries;
+  child c;
+  (void)state;
+  assert_int_equal(pipe(grandchild_pipe), 0);
+  c = start(hold_and_fork);
+  (void)close(grandchild_pipe[0]);
+  (void)kill(c.pid, SIGKILL);
+  assert_int_equal(waitpid(c.pid, NULL, 0), c.pid);
+  c.pid = -1;
+  expect_busy();
+  (void)close(grandchild_pipe[1]); /* lets the grandchild end, soon */
+  for (tries = 0; tries < 10000 && try_open(&l, NULL); tries++) (void)usleep(1000);
+  assert_non_null(l);
+  gpuir_live_close(l);
+  end(&c);
+}
+
+/* ---- a folder that is none ---- */
+
+static void make_file(const char *name) {
+  const int fd = open(in_folder(name), O_WRONLY | O_CREAT | O_EXCL, 0666);
+  assert_true(fd >= 0);
+  assert_int_equal(write(fd, "mine", 4), 4);
+  assert_int_equal(close(fd), 0);
+}
+
+static void check_file(const char *name) {
+  char bytes[8];
+  const int fd = open(in_folder(name), O_RDONLY);
+  assert_int_equal(read(fd, bytes, sizeof bytes), 4);
+  (void)close(fd);
+}
+
+/* Files that somebody else has there under the names of segments are not removed; what a killed writer left is. */
+static void test_other_files(void **state) {
+  static const char *const names[] = {"000001.gpuir", "123456.gpuir", "manifest.tmp", "000001.gpuir.tmp.3"};
+  gpuir_live *l;
+  gpuir_error err;
+  struct stat st;
+  size_t i;
+  (void)state;
+  assert_int_equal(mkdir(folder, 0777), 0);
+  make_file("notes.txt");
+  for (i = 0; i < sizeof names / sizeof *names; i++) {
+    make_file(names[i]);
+    assert_int_equal(try_open(&l, &err), GPUIR_E_ARGUMENT);
+    assert_non_null(strstr(err.msg, "named like those"));
+    assert_int_equal(try_open(&l, &err), GPUIR_E_ARGUMENT);
+    check_file(names[i]);
+    assert_int_equal(unlink(in_folder(names[i])), 0);
+  }
+  make_file("lock");
+  for (i = 0; i < sizeof names / sizeof *names; i++) make_file(names[i]);
+  gpuir_live_close(open_live());
+  for (i = 1; i < sizeof names / sizeof *names; i++) assert_int_equal(stat(in_folder(names[i]), &st), -1);
+  check_file("notes.txt");
+}
+
+/* What stands under the manifest's temporary name, or a segment's, is neither followed nor written to. */
+static void test_links(void **state) {
+  gpuir_live *l = open_live();
+  char target[4300];
+  (void)state;
+  make_file("mine");
+  (void)snprintf(target, sizeof target, "%s/mine", folder);
+  replace(l, 1, 1);
+  assert_int_equal(symlink(target, in_folder("manifest.tmp")), 0);
+  assert_int_equal(gpuir_live_commit(l, NULL), GPUIR_OK);
+  check_file("mine");
+  replace(l, 1, 2);
+  assert_int_equal(link(target, in_folder("manifest.tmp")), 0);
+  assert_int_equal(gpuir_live_commit(l, NULL), GPUIR_OK);
+  check_file("mine");
+  assert_int_equal(symlink(target, in_folder("000004.gpuir")), 0);
+  assert_int_equal(gpuir_live_add(l, NULL, "x", 1, NULL), GPUIR_E_IO);
+  check_file("mine");
+  gpuir_live_close(l);
+}
+
+/* ---- readers ---- */
+
+static gpuir_live *writer;
+static unsigned acts;
+
+/* Commits and merges, so that what a reader's manifest names is gone. */
+static void overtake(void) {
+  acts++;
+  replace(writer, 3, 100 + acts);
+  if (gpuir_live_merge(writer, 1, NULL, NULL) || gpuir_live_commit(writer, NULL) ||
+      gpuir_live_merge(writer, 1, NULL, NULL) || gpuir_live_commit(writer, NULL))
+    abort();
+}
+
+static void overtake_always(void) {
+  overtake();
+  between = overtake_always;
+}
+
+static void test_overtaken(void **state) {
+  gpuir_index *ix;
+  gpuir_error err;
+  uint32_t df;
+  unsigned i;
+  (void)state;
+  writer = open_live();
+  for (i = 0; i < 30; i++) replace(writer, i, 1);
+  assert_int_equal(gpuir_live_commit(writer, NULL), GPUIR_OK);
+  acts = 0;
+  for (i = 0; i < 10; i++) {
+    between = overtake;
+    assert_int_equal(gpuir_open(folder, NULL, &ix, &err), GPUIR_OK);
+    assert_int_equal(acts, i + 1);
+    assert_int_equal(gpuir_term_count(ix, "every", 5, &df, NULL), GPUIR_OK);
+    assert_int_equal(df, 30);
+    assert_int_equal(gpuir_verify(ix, NULL), GPUIR_OK);
+    gpuir_close(ix);
+  }
+  between = overtake_always; /* a reader gives up at last */
+  assert_int_equal(gpuir_open(folder, NULL, &ix, &err), GPUIR_E_BUSY);
+  assert_null(ix);
+  assert_non_null(strstr(err.msg, "keeps replacing"));
+  between = NULL;
+  gpuir_live_close(writer);
+}
+
+/* Commits rounds of 20 documents, each whole, and merges, until it is killed. */
+static void write_on(void) {
+  gpuir_live *l;
+  unsigned round, i;
+  if (try_open(&l, NULL)) _exit(8);
+  for (round = 1;; round++) {
+    for (i = 0; i < 20; i++) replace(l, i, round);
+    if (round % 3 == 0 && gpuir_live_merge(l, round % 2, NULL, NULL)) _exit(8);
+    if (gpuir_live_commit(l, NULL)) _exit(8);
+  }
+}
+
+static double seconds(void) {
+  struct timespec t;
+  (void)clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* Returns the round of a snapshot's documents, all of which must have it. */
+static unsigned round_of(const gpuir_index *ix) {
+  gpuir_index_info info;
+  unsigned round = 0, found = 0;
+  gpuir_doc doc;
+  uint64_t d;
+  assert_int_equal(gpuir_index_get_info(ix, &info), GPUIR_OK);
+  assert_int_equal(info.documents, 20);
+  for (d = 0; d < info.docids; d++) {
+    char text[64];
+    if (gpuir_doc_get(ix, (uint32_t)d, &doc)) continue;
+    assert_in_range(doc.text_len, 1, sizeof text - 1);
+    memcpy(text, doc.text, doc.text_len);
+    text[doc.text_len] = 0;
+    assert_int_equal(sscanf(text, "every round%u", &found), 1);
+    if (round && found != round) fail_msg("rounds %u and %u in one snapshot", round, found);
+    round = found;
+  }
+  return round;
+}
+
+/* A reader beside a process that commits and merges: every snapshot is one commit's, and they go forward. */
+static void test_reader_beside_writer(void **state) {
+  const double until = seconds() + (corpus_long_run() ? 60 : 2);
+  gpuir_index *ix, *before = NULL;
+  unsigned reads = 0, round = 0, advanced = 0, i;
+  gpuir_live *l = open_live();
+  pid_t pid;
+  (void)state;
+  for (i = 0; i < 20; i++) replace(l, i, 1);
+  assert_int_equal(gpuir_live_commit(l, NULL), GPUIR_OK);
+  gpuir_live_close(l);
+  pid = fork();
+  if (!pid) write_on();
+  while (seconds() < until || advanced < 3) {
+    gpuir_open_desc desc;
+    gpuir_error err;
+    unsigned now;
+    memset(&desc, 0, sizeof desc);
+    desc.share = reads % 2 ? before : NULL;
+    if (gpuir_open(folder, &desc, &ix, &err)) {
+      (void)kill(pid, SIGKILL);
+      fail_msg("after %u reads: %s", reads, err.msg);
+    }
+    gpuir_close(before);
+    before = ix;
+    now = round_of(ix);
+    assert_true(now >= round);
+    advanced += now > round;
+    round = now;
+    reads++;
+    assert_int_equal(waitpid(pid, NULL, WNOHANG), 0); /* the writer goes on */
+  }
+  gpuir_close(before);
+  (void)kill(pid, SIGKILL);
+  assert_int_equal(waitpid(pid, NULL, 0), pid);
+  print_message("%u reads of %u commits\n", reads, round);
+  gpuir_live_close(open_live());
+}
+
+/* ---- what a refresh asks of the system ---- */
+
+static void call_marker(void) { (void)syscall(SYS_getppid); }
+
+/* The traced process: adds 50 documents and refreshes, between two calls of getppid. */
+static void refresh_traced(void) {
+  gpuir_live *l;
+  gpuir_index *ix;
+  unsigned i;
+  if (try_open(&l, NULL)) _exit(8);
+  for (i = 0; i < 200; i++) replace(l, i, 1);
+  if (gpuir_live_refresh(l, &ix, NULL)) _exit(8);
+  gpuir_close(ix);
+  if (ptrace(PTRACE_TRACEME, 0, NULL, NULL)) _exit(7);
+  (void)raise(SIGSTOP);
+  call_marker();
+  for (i = 0; i < 50; i++) replace(l, i, 2);
+  if (gpuir_live_refresh(l, &ix, NULL)) _exit(8);
+  call_marker();
+  _exit(0);
+}
+
+/* Counts calls between the markers, of all threads, and those that sync. 1; 0 if processes cannot be traced here. */
+static int trace(pid_t pid, unsigned *calls, unsigned *syncs) {
+  int status, inside = 0, started = 0;
+  pid_t who;
+  *calls = *syncs = 0;
+  while ((who = waitpid(-1, &status, __WALL)) > 0) {
+    struct __ptrace_syscall_info info;
+    if (WIFEXITED(status) || WIFSIGNALED(status)) {
+      if (who != pid) continue;
+      if (started && (!WIFEXITED(status) || WEXITSTATUS(status))) fail_msg("the traced process failed");
+      return started;
+    }
+    if (!started) {
+      started = !ptrace(PTRACE_SETOPTIONS, pid, NULL,
+                        (void *)(PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | PTRACE_O_EXITKILL));
+    } else if (WSTOPSIG(status) == (SIGTRAP | 0x80) &&
+               ptrace((enum __ptrace_request)PTRACE_GET_SYSCALL_INFO, who, (void *)sizeof info, &info) > 0 &&
+               info.op == PTRACE_SYSCALL_INFO_ENTRY) {
+      const long number = (long)info.entry.nr;
+      if (number == SYS_getppid) inside = !inside;
+      *calls += (unsigned)(inside && number != SYS_getppid);
+      *syncs += (unsigned)(inside && (number == SYS_fsync || number == SYS_fdatasync || number == SYS_sync ||
+                                      number == SYS_syncfs || number == SYS_msync));
+    }
+    (void)ptrace(PTRACE_SYSCALL, who, NULL, NULL);
+  }
+  return 0;
+}
+
+static void test_calls_of_refresh(void **state) {
+  unsigned calls, syncs;
+  const pid_t pid = fork();
+  (void)state;
+  assert_true(pid >= 0);
+  if (!pid) refresh_traced();
+  if (!trace(pid, &calls, &syncs)) skip();
+  print_message("a refresh of 50 documents: %u system calls\n", calls);
+  assert_in_range(calls, 1, 40);
+  assert_int_equal(syncs, 0);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, remove_folder, remove_folder)
+
+int main(int argc, char **argv) {
+  const struct CMUnitTest tests[] = {
+      TEST(test_two_processes),
+      TEST(test_one_process_twice),
+      TEST(test_lock_opened_elsewhere),
+      TEST(test_forked_child_keeps_lock),
+      TEST(test_other_files),
+      TEST(test_links),
+      TEST(test_overtaken),
+      TEST(test_reader_beside_writer),
+      TEST(test_calls_of_refresh),
+  };
+  if (argc > 1) cmocka_set_test_filter(argv[1]);
+  return cmocka_run_group_tests_name("writers", tests, NULL, NULL);
+}
