@@ -1100,7 +1100,7 @@ static int gpuir__fail(gpuir_error *err, int code, uint64_t offset, const char *
 
 static int gpuir__fail_nomem(gpuir_error *err) { return gpuir__fail(err, GPUIR_E_NOMEM, 0, "out of memory"); }
 
-/* The end of a path, so that a message names the file within its 160 bytes. */
+/* Returns the end of a path, so that a message names the file within its 160 bytes. */
 static const char *gpuir__tail(const char *path) {
   size_t n = strlen(path);
   return n > 80 ? path + (n - 80) : path;
@@ -1134,7 +1134,7 @@ static gpuir_allocator gpuir__allocator(const gpuir_allocator *given) {
   return a;
 }
 
-/* Uninitialised memory; n = 0 allocates one byte, so that NULL always means failure. */
+/* Allocates uninitialised memory; of n = 0 one byte, so that NULL always means failure. */
 static void *gpuir__alloc(const gpuir_allocator *a, size_t n) {
   return a->resize(a->user, NULL, 0, n ? n : 1);
 }
@@ -1203,7 +1203,7 @@ GPUIR_HD static inline uint32_t gpuir__max32(uint32_t a, uint32_t b) { return a 
 GPUIR_HD static inline uint64_t gpuir__min64(uint64_t a, uint64_t b) { return a < b ? a : b; }
 GPUIR_HD static inline uint64_t gpuir__max64(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
-/* Monotonic time in nanoseconds. */
+/* Returns monotonic time in nanoseconds. */
 static uint64_t gpuir__now(void) {
   struct timespec t;
   (void)clock_gettime(CLOCK_MONOTONIC, &t);
@@ -1406,7 +1406,7 @@ static void gpuir__spool_close(gpuir__spool *spool) {
   spool->path = NULL;
 }
 
-/* Whether `bytes` stand at `offset`. */
+/* Says whether `bytes` stand at `offset`. */
 static int gpuir__spool_has(const gpuir__spool *spool, const void *bytes, size_t n, uint64_t offset, int *has,
                             gpuir_error *err) {
   const uint8_t *p = (const uint8_t *)bytes;
@@ -3200,7 +3200,7 @@ GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_decode(const gpuir__stream *s, uint3
     gpuir__bp128_simd(s, p, w, count, vertical, NULL, docids, prev, out);
 }
 
-/* Decode the last block, unless it is full: apart, for the sake of the others' speed. */
+/* Decodes the last block, unless it is full: apart, for the sake of the others' speed. */
 GPUIR__AVX2 GPUIR__NOINLINE void gpuir__bp128_docids_rest(const gpuir__stream *s, uint32_t block,
                                                           uint32_t prev, uint32_t *out) {
   gpuir__bp128_decode(s, block, gpuir__block_count(s->n, block), 0, 1, prev, out);
@@ -4195,7 +4195,7 @@ GPUIR_HD static inline uint32_t gpuir__pfd_linked(const gpuir__pfd_block *v, uin
   return gpuir__load_bytes(v->values + k * v->bytes, v->bytes);
 }
 
-/* Decode a block of form 3, whose exceptions are bp128's; the kernels `marked`. */
+/* Decodes a block of form 3, whose exceptions are bp128's; the kernels `marked`. */
 static void gpuir__marked_scalar(const gpuir__stream *s, const gpuir__bp128_view *v, uint32_t count,
                                  uint32_t prev, uint32_t *out) {
   gpuir__bp128_low_scalar(v->low, v->b, count, 0, out);
@@ -4289,7 +4289,7 @@ static uint32_t gpuir__pfd_link(const uint32_t *v, uint32_t count, unsigned b, u
   return number;
 }
 
-/* These encode a block in one of the forms into zeroed bytes and return the end; `most`: the greatest width of a
+/* Encodes a block in one of the forms into zeroed bytes, as the next ones do, and returns the end; `most`: the greatest width of a
  * value. */
 static uint8_t *gpuir__pfd_put_linked(const uint32_t *v, uint32_t count, unsigned b, unsigned most,
                                       uint8_t *to) {
@@ -5971,7 +5971,7 @@ struct gpuir__scorer {
   gpuir__score_kernel score; /* of the SIMD level, from gpuir__score_of_level */
 };
 
-/* The score of one posting, q included. */
+/* Returns the score of one posting, q included. */
 static inline uint32_t gpuir__score_one(const gpuir__scorer *s, uint32_t docid, uint32_t tf) {
   return s->q * gpuir__contribution(s->weight, tf, gpuir__norm_of(s->norm.a, s->norm.b, s->lengths[docid]));
 }
@@ -7030,7 +7030,7 @@ static inline size_t gpuir__utf8_get(const uint8_t *p, size_t n, uint32_t *c) {
   return *c < 0x10000 || *c > 0x10ffff ? 0 : 4;
 }
 
-/* The bytes of the apostrophe that ends at p[n), or 0. */
+/* Returns how many bytes the apostrophe has that ends at p[n), or 0. */
 static inline size_t gpuir__apostrophe_before(const char *p, size_t n) {
   if (n >= 1 && p[n - 1] == '\'') return 1;
   if (n >= 3 && (!memcmp(p + n - 3, "\xe2\x80\x99", 3) || !memcmp(p + n - 3, "\xef\xbc\x87", 3))) return 3;
@@ -7088,7 +7088,7 @@ static int gpuir__stops_rehash(gpuir__analyzer *an, size_t nslots) {
   return GPUIR_E_LIMIT;
 }
 
-/* A gpuir_token_fn whose sink is the analyzer itself: adds the word to its stop words. */
+/* Adds a word to the stop words: a gpuir_token_fn whose sink is the analyzer itself. */
 static int gpuir__stops_add(void *analyzer, const char *word, size_t len) {
   gpuir__analyzer *an = (gpuir__analyzer *)analyzer;
   gpuir__stops *s = &an->stops;
@@ -7178,7 +7178,7 @@ static int gpuir__filter_token(gpuir__analyzer *an, const char *token, size_t le
   return an->emit(an->sink, token, len);
 }
 
-/* A folded token of 1 to 255 bytes. */
+/* Takes a folded token of 1 to 255 bytes: drops a stop word, stems or emits another. */
 static inline int gpuir__put_token(gpuir__analyzer *an, const char *token, size_t len) {
   return an->filtered ? gpuir__filter_token(an, token, len) : an->emit(an->sink, token, len);
 }
@@ -7218,7 +7218,7 @@ static void gpuir__custom_place(gpuir__analyzer *an, const char *token, size_t l
     an->end++;
 }
 
-/* A gpuir_token_fn whose sink is the analyzer: what a caller's tokenizer calls. */
+/* Takes a token of a caller's tokenizer: a gpuir_token_fn whose sink is the analyzer. */
 static int gpuir__custom_token(void *analyzer, const char *token, size_t len) {
   gpuir__analyzer *an = (gpuir__analyzer *)analyzer;
   if (an->status || !len) return an->status;
@@ -7230,7 +7230,7 @@ static int gpuir__custom_token(void *analyzer, const char *token, size_t len) {
   return an->status;
 }
 
-/* Whether the word text[start, ...), which is an "s", is what is left of a possessive. */
+/* Says whether the word text[start, ...), which is an "s", is what is left of a possessive. */
 static inline int gpuir__is_possessive(const gpuir__analyzer *an, const char *text, size_t start) {
   size_t n;
   if (!an->possessive || !an->word_end) return 0;
@@ -7288,7 +7288,7 @@ static int gpuir__char_class(uint32_t c) {
   return GPUIR__LETTER;
 }
 
-/* The class of a character, and in *folded the one character that it folds to when that does
+/* Returns the class of a character, and in *folded the one character that it folds to when that does
  * not depend on its neighbours, provided that they are such, too; otherwise 0. */
 static inline int gpuir__char_simple(gpuir__analyzer *an, uint32_t c, uint32_t *folded) {
   if (c < 0x80) {
@@ -7324,7 +7324,7 @@ static inline int gpuir__char_simple(gpuir__analyzer *an, uint32_t c, uint32_t *
   return gpuir__char_class(c);
 }
 
-/* The class of the run of class `run` (0: none) that goes on or begins with a character of
+/* Returns the class of the run of class `run` (0: none) that goes on or begins with a character of
  * class `next`; *begins tells which. GPUIR__SEPARATOR: there is none any more. */
 static inline int gpuir__run_class(int run, int next, int *begins) {
   *begins = 0;
@@ -7410,7 +7410,7 @@ static int gpuir__fold_word(gpuir__analyzer *an, const char *text, size_t start,
   return gpuir__utf8_word_end(an, &w);
 }
 
-/* The tokens of text[i, end), which holds no ASCII but letters and digits. */
+/* Emits the tokens of text[i, end), which holds no ASCII but letters and digits. */
 static int gpuir__scan_unicode(gpuir__analyzer *an, const char *text, size_t i, size_t end) {
   const uint8_t *p = (const uint8_t *)text;
   gpuir__utf8_word w; /* the run, folded, while it is made of simple characters */
@@ -7493,7 +7493,7 @@ static inline uint64_t gpuir__classify64(const char *text, uint8_t *folded, int 
   return bits;
 }
 
-/* One run [start, end) of word bytes; `folded` are its bytes, if there are at most 255. `high` is 0
+/* Emits one run [start, end) of word bytes; `folded` are its bytes, if there are at most 255. `high` is 0
  * when they are ASCII. */
 static inline int gpuir__scan_run(gpuir__analyzer *an, const char *text, size_t start, size_t end,
                                   const uint8_t *folded, int high) {
@@ -7514,7 +7514,7 @@ static inline int gpuir__scan_run(gpuir__analyzer *an, const char *text, size_t 
   return status;
 }
 
-/* The text is folded block by block into `room`, in front of which there is space for the start of a
+/* Emits the tokens of a text, which is folded block by block into `room`, in front of which there is space for the start of a
  * token that goes on from the block before. Tokens begin and end where the word bits change. */
 static int gpuir__scan(gpuir__analyzer *an, const char *text, size_t len) {
   uint8_t room[256 + GPUIR__SCAN_BLOCK];
@@ -7588,7 +7588,7 @@ static int gpuir__analyze(gpuir__analyzer *an, const char *text, size_t len, gpu
 
 /* ---- specifications ---- */
 
-/* A name is 1 to 64 bytes without white space or control characters, so that specifications are
+/* Says whether a name is 1 to 64 bytes without white space or control characters, so that specifications are
  * one line and messages can quote it. */
 static int gpuir__name_ok(const char *name, size_t len) {
   size_t i;
@@ -7679,7 +7679,7 @@ typedef struct gpuir__spec {
   char stem[GPUIR__NAME_MAX + 1], stop[GPUIR__NAME_MAX + 1]; /* "": none */
 } gpuir__spec;
 
-/* The analyzer's name, before the options. *end is what follows it. */
+/* Reads the analyzer's name, before the options. *end is what follows it. */
 static int gpuir__spec_name(const char *p, int has_tokenizer, int *kind, const char **end, gpuir_error *err) {
   size_t n = strcspn(p, " ");
   char name[GPUIR__NAME_MAX + 1];
@@ -7706,7 +7706,7 @@ static int gpuir__spec_name(const char *p, int has_tokenizer, int *kind, const c
   return GPUIR_OK;
 }
 
-/* FORMAT for a malformed specification; UNSUPPORTED, in words, if this build or caller lacks something. */
+/* Reads a specification. FORMAT for a malformed one; UNSUPPORTED, in words, if this build or caller lacks something. */
 static int gpuir__spec_parse(const char *text, int has_tokenizer, gpuir__spec *spec, gpuir_error *err) {
   const char *p;
   size_t n;
@@ -7744,7 +7744,7 @@ static int gpuir__spec_parse(const char *text, int has_tokenizer, gpuir__spec *s
   return GPUIR_OK;
 }
 
-/* From a specification and the custom stop words ("" if none). UNSUPPORTED, in words, if this build
+/* Makes an analyzer from a specification and the custom stop words ("" if none). UNSUPPORTED, in words, if this build
  * or caller lacks something; FORMAT for a malformed specification; NOMEM; LIMIT for stop words that
  * fit no table; or what the tokenizer returned for the stop words. */
 static int gpuir__analyzer_create(const gpuir_allocator *allocator, const char *text, const char *stop_words,
@@ -7788,7 +7788,7 @@ static int gpuir__analyzer_create(const gpuir_allocator *allocator, const char *
   return GPUIR_OK;
 }
 
-/* Whether terms are stems. */
+/* Says whether terms are stems. */
 static int gpuir__analyzer_stems(const gpuir__analyzer *an) {
 #ifdef GPUIR_WITH_STEMMER
   return an->stemmer != NULL;
@@ -9201,7 +9201,8 @@ static int gpuir__writer_check_folder(const gpuir__writer *w, gpuir_error *err) 
   return status;
 }
 
-/* Renaming would put the index in place of a device or a pipe, and fails for a folder, after all the work. */
+/* Refuses a path whose file is a device, a pipe or a folder: renaming would take the place of the first two, and fail
+ * for the last, after all the work. */
 static int gpuir__writer_check_path(const char *path, gpuir_error *err) {
   struct stat st;
   if (stat(path, &st) || S_ISREG(st.st_mode)) return GPUIR_OK;
@@ -9646,7 +9647,7 @@ static int gpuir__meta_text(const gpuir_allocator *a, const gpuir__meta *meta, g
   return GPUIR_OK;
 }
 
-/* The spool of the short lists that a section ends with, or NULL. */
+/* Returns the spool of the short lists that a section ends with, or NULL. */
 static gpuir__spool *gpuir__writer_short_lists(gpuir__writer *w, uint32_t id) {
   if (id == GPUIR__S_DOCIDS) return &w->spool[GPUIR__W_DOCIDS_SHORT];
   return id == GPUIR__S_FREQS ? &w->spool[GPUIR__W_FREQS_SHORT] : NULL;
@@ -9680,7 +9681,7 @@ static uint64_t gpuir__writer_length(gpuir__writer *w, unsigned row) {
   return (id == GPUIR__S_ORIGINS ? GPUIR__ORIGINS_HEAD : 0) + w->spool[row].len / (8 * columns) * bytes;
 }
 
-/* The sections that the file has, in its order: rows[i] is the number of the i-th one's row and spool. Returns how many
+/* Lists the sections that the file has, in its order: rows[i] is the number of the i-th one's row and spool. Returns how many
  * there are. *size becomes that of the file. */
 static unsigned gpuir__writer_plan(gpuir__writer *w, gpuir__section table[GPUIR__S_COUNT],
                                    unsigned rows[GPUIR__S_COUNT], uint64_t *size) {
@@ -9982,7 +9983,7 @@ static int gpuir__open_table(gpuir__segment *ix, gpuir_error *err) {
   return GPUIR_OK;
 }
 
-/* The number of items that a section must have, or the number that fit in it where that is free. */
+/* Returns the number of items that a section must have, or the number that fit in it where that is free. */
 static uint64_t gpuir__section_items(const gpuir__segment *ix, const gpuir__section_row *row) {
   const gpuir__stat *stat = &ix->stat;
   switch (row->items) {
@@ -9999,12 +10000,12 @@ static uint64_t gpuir__section_items(const gpuir__segment *ix, const gpuir__sect
   }
 }
 
-/* The number of items of a section of starts, which divides the section `bytes`. */
+/* Returns the number of items of a section of starts, which divides the section `bytes`. */
 static uint64_t gpuir__starts_count(const gpuir__section *bytes, const gpuir__section *starts) {
   return starts->length / gpuir__start_width(bytes->length);
 }
 
-/* Whether a section that is there has as many items as it must have. */
+/* Says whether a section that is there has as many items as it must have. */
 static int gpuir__section_fits(const gpuir__segment *ix, const gpuir__section_row *row) {
   const uint64_t items = gpuir__section_items(ix, row);
   const gpuir__section *starts = ix->section[row->id];
@@ -10029,7 +10030,7 @@ static unsigned gpuir__origins_row(const gpuir__segment *ix) {
   return bytes;
 }
 
-/* Whether the section of origins has a row for each document, and those that it needs are there. */
+/* Says whether the section of origins has a row for each document, and those that it needs are there. */
 static int gpuir__origins_fit(const gpuir__segment *ix) {
   const gpuir__section *const *s = ix->section;
   uint64_t rows;
@@ -10439,7 +10440,7 @@ static int gpuir__list_of(const gpuir__segment *ix, const gpuir__record *r, gpui
   return status;
 }
 
-/* The same of term `id` (< terms). */
+/* Opens the list of term `id` (< terms) likewise. */
 static int gpuir__list_find(const gpuir__segment *ix, uint64_t id, gpuir__list *l) {
   gpuir__record r;
   gpuir__record_get(ix, id, &r);
@@ -11985,7 +11986,7 @@ static int gpuir__term_compare(const gpuir__worker *w, uint64_t x, uint64_t y) {
   return c ? c : (int)a->len - (int)b->len;
 }
 
-/* Sorting is by pairs (first 8 bytes of the term as a big-endian number, term). */
+/* Says which of two pairs comes first: (first 8 bytes of the term as a big-endian number, term). */
 static inline int gpuir__pair_less(const gpuir__worker *w, const uint64_t *x, const uint64_t *y) {
   return x[0] != y[0] ? x[0] < y[0] : gpuir__term_compare(w, x[1], y[1]) < 0;
 }
@@ -12009,7 +12010,7 @@ static void gpuir__pairs_sift(const gpuir__worker *w, uint64_t *p, size_t i, siz
   }
 }
 
-/* Introsort of n pairs in place: quicksort, and heapsort for input that makes it quadratic. */
+/* Sorts n pairs in place by introsort: quicksort, and heapsort for input that makes it quadratic. */
 static void gpuir__pairs_sort(const gpuir__worker *w, uint64_t *p, size_t n, unsigned depth) {
   size_t i, j;
   while (n > 16) {
@@ -12064,7 +12065,7 @@ static void gpuir__pairs_sort(const gpuir__worker *w, uint64_t *p, size_t n, uns
   }
 }
 
-/* The first 8 bytes, zeros behind the end, as a number that compares as they do. */
+/* Returns the first 8 bytes, zeros behind the end, as a number that compares as they do. */
 static inline uint64_t gpuir__prefix_of(const uint8_t *text, size_t len) {
   uint64_t v = 0;
   memcpy(&v, text, len < 8 ? len : 8);
@@ -13929,7 +13930,7 @@ struct gpuir_query {
 static inline uint32_t gpuir__query_id(const gpuir_query *q, size_t leaf, unsigned term) {
   return q->ids[leaf * GPUIR__IDS + GPUIR__ID_TERMS + term];
 }
-/* The same of a member of the query's phrases, and the number behind a prefix's last term in a leaf. */
+/* Returns that of a member of the query's phrases, and the number behind a prefix's last term in a leaf. */
 static inline uint32_t gpuir__query_member_id(const gpuir_query *q, size_t leaf, unsigned member) {
   return q->ids[leaf * GPUIR__IDS + GPUIR__ID_MEMBERS + member];
 }
@@ -14099,7 +14100,7 @@ static int gpuir__query_phrase(gpuir__word *word) {
   return GPUIR_OK;
 }
 
-/* Whether a '*' behind this byte makes a prefix: an ASCII letter or digit, or a part of another character. */
+/* Says whether a '*' behind this byte makes a prefix: an ASCII letter or digit, or a part of another character. */
 static inline int gpuir__is_letter(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c & 0x80);
 }
@@ -18134,7 +18135,7 @@ typedef struct gpuir__exhaustive {
 /* A query is dense if it has a posting in so many documents: as many as there are lengths in a cache line. */
 #define GPUIR__DENSE 16u
 
-/* AND: keeps those of n candidates, which any list holds, that every list holds. */
+/* Keeps, for AND, those of n candidates, which any list holds, that every list holds. */
 static uint32_t gpuir__exhaustive_join(gpuir__exhaustive *x, uint32_t n) {
   uint32_t *candidates = x->tile.candidates, *sums = x->tile.sums, mask = (1u << x->tile.shift) - 1, kept = 0,
            i;
@@ -19335,7 +19336,7 @@ static int gpuir__opening_read(gpuir__opening *o, int *found, gpuir_error *err) 
                      gpuir__tail(o->path));
 }
 
-/* Whether a pool of analyzers is what the desc and a segment ask for. */
+/* Says whether a pool of analyzers is what the desc and a segment ask for. */
 static int gpuir__pool_fits(const gpuir__pool *pool, const gpuir_open_desc *desc, const gpuir__segment *seg) {
   return !strcmp(pool->spec, seg->meta.analyzer_spec) && !strcmp(pool->stop_words, seg->meta.stop_words) &&
          pool->tokenize == desc->tokenize && pool->tokenize_user == desc->tokenize_user;
@@ -19602,7 +19603,7 @@ static int gpuir__piece_delete(const gpuir_allocator *a, gpuir__piece *p, int by
   return status;
 }
 
-/* The same of the batch's documents. */
+/* Deletes from the batch's documents likewise. */
 static int gpuir__batch_delete(const gpuir_allocator *a, gpuir__live_batch *b, int by, const char *bytes,
                                size_t len, uint64_t *n) {
   gpuir__keys *k = &b->keys[by];
@@ -20092,7 +20093,7 @@ static uint64_t gpuir__segment_number(const char *name) {
   return number;
 }
 
-/* Whether the list has segment `number`, and `name` is its own, not that of a temporary file. */
+/* Says whether the list has segment `number`, and `name` is its own, not that of a temporary file. */
 static int gpuir__live_names(const gpuir_live *l, uint64_t number, const char *name) {
   char own[32];
   size_t i;
@@ -20883,7 +20884,7 @@ static int gpuir__prefixes_step(gpuir__finder *f, const char *token, size_t len,
   return status;
 }
 
-/* A gpuir_token_fn: takes the text's next token. */
+/* Takes the text's next token: a gpuir_token_fn. */
 static int gpuir__finder_token(void *finder, const char *token, size_t len) {
   gpuir__finder *f = (gpuir__finder *)finder;
   const uint32_t at = f->base + (uint32_t)f->an->at, end = f->base + (uint32_t)f->an->end;
@@ -20956,7 +20957,7 @@ typedef struct gpuir__cutter {
   uint32_t line;
 } gpuir__cutter;
 
-/* Whether a sentence ends with the blank, or with the ideographic mark, that text[0..n) ends with. */
+/* Says whether a sentence ends with the blank, or with the ideographic mark, that text[0..n) ends with. */
 static int gpuir__ends_sentence(const char *text, size_t n) {
   if (n >= 3 && (!memcmp(text + n - 3, "\xe3\x80\x82", 3) || !memcmp(text + n - 3, "\xef\xbc\x81", 3) ||
                  !memcmp(text + n - 3, "\xef\xbc\x9f", 3)))
@@ -21121,7 +21122,7 @@ static int gpuir__window_shorten(const gpuir__chooser *c, gpuir__window *w) {
   return 1;
 }
 
-/* Whether [at, end) has nothing but blanks. */
+/* Says whether [at, end) has nothing but blanks. */
 static int gpuir__is_blank(const char *text, size_t at, size_t end) {
   while (at < end && gpuir__is_space(text[at])) at++;
   return at == end;
@@ -21143,7 +21144,7 @@ static int gpuir__window_back(const gpuir__chooser *c, gpuir__window *w, size_t 
   return 1;
 }
 
-/* The same of the line behind the window, up to `high`, where the next passage begins. */
+/* Takes in the line behind the window likewise, up to `high`, where the next passage begins. */
 static int gpuir__window_forth(const gpuir__chooser *c, gpuir__window *w, size_t high, size_t most) {
   size_t end = w->end, last = w->last, reach;
   const char *nl;
