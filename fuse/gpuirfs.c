@@ -2,7 +2,8 @@
 #include "caller.h"
 #include "fs.h"
 #include "guard.h"
-#include "source.h"
+
+#include "../tools/common/source.h"
 
 #include <fuse_opt.h>
 #include <limits.h>

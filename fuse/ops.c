@@ -3,7 +3,8 @@
 
 #include "caller.h"
 #include "guard.h"
-#include "source.h"
+
+#include "../tools/common/source.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -307,11 +308,17 @@ static int open_source(fuse_req_t req, fs *f, const char *path, node_body *body,
 
 static int is_cancelled(void *t) { return ticket_is_cancelled(t); }
 
+static int put_part(void *b, const void *bytes, size_t n) {
+  buf_put((buf *)b, bytes, n);
+  return ((buf *)b)->error;
+}
+
 /* Reads a part of a source. Holds no lock. */
 static int read_part(fuse_req_t req, fs *f, generation *g, const gpuir_doc *doc, int fd, buf *b) {
   source_range range;
   ticket t;
   int rc;
+  if (doc->source_bytes > b->max) return EFBIG;
   memset(&range, 0, sizeof range);
   range.offset = doc->source_offset;
   range.bytes = doc->source_bytes;
@@ -325,7 +332,7 @@ static int read_part(fuse_req_t req, fs *f, generation *g, const gpuir_doc *doc,
   range.stopped = is_cancelled;
   range.stopped_arg = &t;
   ticket_begin(req, f, g, &t);
-  rc = source_read(b, fd, &range);
+  rc = source_read(fd, &range, put_part, b);
   ticket_end(req, f, &t);
   return rc;
 }

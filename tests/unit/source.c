@@ -1,7 +1,5 @@
 /* source.c - opening the sources of documents, and reading parts of them, without a mount. */
-#include "fuse/common.c"
-#include "fuse/source.c"
-#include "tools/common/text.c"
+#include "tools/common/source.c"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -182,15 +180,30 @@ static void mounts(void **state) {
 
 /* ---- parts --------------------------------------------------------------------------------------------- */
 
-static int read_part(const char *name, const source_range *range, buf *b) {
+/* What was read; at most 200,000 bytes. */
+typedef struct read_bytes {
+  char data[200000];
+  size_t len;
+} read_bytes;
+
+static int put_bytes(void *sink, const void *bytes, size_t n) {
+  read_bytes *to = (read_bytes *)sink;
+  if (n > sizeof to->data - to->len) return EFBIG;
+  memcpy(to->data + to->len, bytes, n);
+  to->len += n;
+  return 0;
+}
+
+static read_bytes b;
+
+static int read_part(const char *name, const source_range *range) {
   struct stat st;
   int fd, rc;
   char path[PATH_MAX];
   snprintf(path, sizeof path, "%s/%s", folder, name);
-  memset(b, 0, sizeof *b);
-  b->max = 200000;
+  b.len = 0;
   assert_int_equal(source_open(path, 0, &fd, &st), 0);
-  rc = source_read(b, fd, range);
+  rc = source_read(fd, range, put_bytes, &b);
   close(fd);
   return rc;
 }
@@ -198,17 +211,15 @@ static int read_part(const char *name, const source_range *range, buf *b) {
 static void check_part(const char *name, uint64_t offset, const char *want, size_t n, uint64_t wrong,
                        int want_rc) {
   source_range range;
-  buf b;
   memset(&range, 0, sizeof range);
   range.offset = offset;
   range.bytes = n;
   range.hash = wrong ? wrong : XXH3_64bits(want, n);
-  assert_int_equal(read_part(name, &range, &b), want_rc);
+  assert_int_equal(read_part(name, &range), want_rc);
   if (!want_rc) {
     assert_int_equal(b.len, n);
     if (n) assert_memory_equal(b.data, want, n);
   }
-  buf_free(&b);
 }
 
 static void parts(void **state) {
@@ -241,45 +252,85 @@ static void ends(void **state) {
   source_range range;
   struct timespec now;
   int after = 0;
-  buf b;
   (void)state;
   write_file("long", text, sizeof text);
   memset(&range, 0, sizeof range);
   range.bytes = sizeof text - 1; /* of no known hash */
-  assert_int_equal(read_part("long", &range, &b), 0);
+  assert_int_equal(read_part("long", &range), 0);
   assert_int_equal(b.len, sizeof text - 1);
-  buf_free(&b);
   range.bytes = sizeof text;
-  assert_int_equal(read_part("long", &range, &b), EFBIG);
-  assert_int_equal(b.len, 0);
-  buf_free(&b);
+  assert_int_equal(read_part("long", &range), EFBIG); /* what the sink says */
   range.bytes = sizeof text - 1;
   range.stopped = stops;
   range.stopped_arg = &after;
   for (after = 0; after < 4; after++) { /* asked before each block of 64 KiB */
     calls = 0;
-    assert_int_equal(read_part("long", &range, &b), EINTR);
+    assert_int_equal(read_part("long", &range), EINTR);
     assert_int_equal(calls, after + 1);
-    buf_free(&b);
   }
   calls = 0;
-  assert_int_equal(read_part("long", &range, &b), 0);
-  buf_free(&b);
+  assert_int_equal(read_part("long", &range), 0);
   range.stopped = NULL;
   range.deadline = 1;
-  assert_int_equal(read_part("long", &range, &b), ETIMEDOUT);
-  buf_free(&b);
+  assert_int_equal(read_part("long", &range), ETIMEDOUT);
   clock_gettime(CLOCK_MONOTONIC, &now);
   range.deadline = ((uint64_t)now.tv_sec + 1000) * UINT64_C(1000000000);
-  assert_int_equal(read_part("long", &range, &b), 0);
-  buf_free(&b);
+  assert_int_equal(read_part("long", &range), 0);
+}
+
+/* ---- texts --------------------------------------------------------------------------------------------- */
+
+/* Checks what becomes of a document whose text was `indexed`. */
+static void check_text(const char *name, const gpuir_doc *at, const char *indexed, size_t most, int want_rc) {
+  gpuir_doc doc = *at;
+  char path[PATH_MAX], *text;
+  size_t len;
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  if (indexed) doc.hash = XXH3_64bits(indexed, strlen(indexed));
+  assert_int_equal(source_text(path, &doc, most, &text, &len), want_rc);
+  assert_int_equal(text != NULL, want_rc == 0);
+  if (!want_rc && indexed) {
+    assert_int_equal(len, strlen(indexed));
+    assert_memory_equal(text, indexed, len);
+  }
+  free(text);
+}
+
+static void texts(void **state) {
+  static const char text[] = "one\ntwo\nthree\nfour";
+  gpuir_doc d;
+  (void)state;
+  write_file("text", text, strlen(text));
+  memset(&d, 0, sizeof d);
+  check_text("text", &d, text, 1000, 0); /* no place: the whole file */
+  check_text("text", &d, NULL, 1000, 0); /* no hash either */
+  check_text("text", &d, "one", 1000, ESTALE);
+  check_text("text", &d, text, strlen(text) - 1, EFBIG);
+  check_text("gone", &d, text, 1000, ENOENT);
+  check_text(".", &d, text, 1000, EINVAL);
+  d.first_line = 2; /* lines */
+  d.last_line = 3;
+  check_text("text", &d, "two\nthree\n", 1000, 0);
+  check_text("text", &d, "one\ntwo\n", 1000, ESTALE);
+  d.last_line = 9;
+  check_text("text", &d, "two\nthree\nfour", 1000, 0);
+  d.source_offset = 4; /* bytes */
+  d.source_bytes = 4;
+  check_text("text", &d, "two\n", 1000, 0);
+  check_text("text", &d, "two\n", 3, EFBIG);
+  check_text("text", &d, "two", 1000, ESTALE);
+  d.source_bytes = 400;
+  check_text("text", &d, "two\n", 1000, ESTALE);
+  write_file("text", "one\nTWO\n", 8);
+  d.source_bytes = 4;
+  check_text("text", &d, "two\n", 1000, ESTALE);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(paths),  cmocka_unit_test(opens_files),    cmocka_unit_test(opens_nothing_else),
       cmocka_unit_test(mounts), cmocka_unit_test(enters_no_proc), cmocka_unit_test(parts),
-      cmocka_unit_test(ends),
+      cmocka_unit_test(ends),   cmocka_unit_test(texts),
   };
   return cmocka_run_group_tests_name("source", tests, make_folder, remove_folder);
 }

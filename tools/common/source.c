@@ -1,9 +1,18 @@
 /* source.c - walks to a source file, opens it and reads a range of it. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* O_PATH, statx */
+#endif
+#ifndef _FILE_OFFSET_BITS
+#define _FILE_OFFSET_BITS 64
+#endif
 #include "source.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
@@ -191,13 +200,13 @@ static int step_open(int at, const char *name, int through, int *fd) {
   return *fd < 0 ? errno : 0;
 }
 
-/* Takes the first name off the rest and goes there. [fuse-source-walk] */
+/* Takes the first name off the rest and goes there. [source-walk] */
 static int walk_step(walk *w) {
-  char name[NAME_LIMIT + 1];
+  char name[NAME_MAX + 1];
   place next;
   size_t n = strcspn(w->rest, "/"), after = n;
   int fd, rc;
-  if (n > NAME_LIMIT) return ENAMETOOLONG;
+  if (n > NAME_MAX) return ENAMETOOLONG;
   memcpy(name, w->rest, n);
   name[n] = 0;
   after += strspn(w->rest + n, "/");
@@ -270,24 +279,95 @@ static int must_end(const source_range *range) {
                                                                                                 : 0;
 }
 
-/* [fuse-doc-range] */
-int source_read(buf *b, int fd, const source_range *range) {
+/* Reads the range in blocks, which go to `put` and into the hash. [source-range] */
+int source_read(int fd, const source_range *range, source_put put, void *sink) {
   char block[READ_BLOCK];
   uint64_t at = 0;
-  if (range->bytes > b->max) return EFBIG;
+  XXH3_state_t hash;
   if (range->offset > (uint64_t)INT64_MAX - range->bytes) return ESTALE; /* no file is so long */
-  while (at < range->bytes && !b->error) {
+  XXH3_INITSTATE(&hash);
+  (void)XXH3_64bits_reset(&hash);
+  while (at < range->bytes) {
     const uint64_t left = range->bytes - at;
     ssize_t got;
-    const int rc = must_end(range);
+    int rc = must_end(range);
     if (rc) return rc;
     got = pread(fd, block, left < sizeof block ? (size_t)left : sizeof block, (off_t)(range->offset + at));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return errno;
     if (got == 0) return ESTALE;
-    buf_put(b, block, (size_t)got);
+    rc = put(sink, block, (size_t)got);
+    if (rc) return rc;
+    if (range->hash) (void)XXH3_64bits_update(&hash, block, (size_t)got);
     at += (uint64_t)got;
   }
-  if (b->error) return b->error;
-  return range->hash && XXH3_64bits(b->data ? b->data : "", b->len) != range->hash ? ESTALE : 0;
+  return range->hash && XXH3_64bits_digest(&hash) != range->hash ? ESTALE : 0;
+}
+
+/* ---- texts of documents -------------------------------------------------------------------------------- */
+
+/* Writes to memory that is large enough. */
+static int put_memory(void *sink, const void *bytes, size_t n) {
+  char **to = (char **)sink;
+  memcpy(*to, bytes, n);
+  *to += n;
+  return 0;
+}
+
+/* Returns where line number `line`, counted from 1, begins in text[0..len). */
+static size_t line_start(const char *text, size_t len, uint32_t line) {
+  size_t at = 0;
+  while (line > 1 && at < len) {
+    const char *nl = (const char *)memchr(text + at, '\n', len - at);
+    at = nl ? (size_t)(nl - text) + 1 : len;
+    line--;
+  }
+  return at;
+}
+
+/* Leaves of a whole file the document's lines, and compares these with what was indexed. */
+static int keep_lines(const gpuir_doc *doc, char *text, size_t *len) {
+  if (doc->first_line && doc->last_line < UINT32_MAX) {
+    const size_t at = line_start(text, *len, doc->first_line),
+                 end = line_start(text, *len, doc->last_line + 1);
+    memmove(text, text + at, end - at);
+    *len = end - at;
+  }
+  return doc->hash && XXH3_64bits(text, *len) != doc->hash ? ESTALE : 0;
+}
+
+/* Reads the document's text of an open file. */
+static int read_text(int fd, const struct stat *st, const gpuir_doc *doc, size_t most, char **text,
+                     size_t *len) {
+  source_range range;
+  const int placed = doc->source_offset || doc->source_bytes;
+  char *to;
+  int rc;
+  memset(&range, 0, sizeof range);
+  range.offset = doc->source_offset;
+  range.bytes = placed ? doc->source_bytes : (uint64_t)st->st_size;
+  range.hash = placed ? doc->hash : 0;
+  if (range.bytes > (uint64_t)st->st_size) return ESTALE;
+  if (range.bytes > most) return EFBIG;
+  *text = to = (char *)malloc((size_t)range.bytes + 1);
+  if (!to) return ENOMEM;
+  *len = (size_t)range.bytes;
+  rc = source_read(fd, &range, put_memory, &to);
+  return rc || placed ? rc : keep_lines(doc, *text, len);
+}
+
+int source_text(const char *path, const gpuir_doc *doc, size_t most, char **text, size_t *len) {
+  struct stat st;
+  int fd, rc;
+  *text = NULL;
+  *len = 0;
+  rc = source_open(path, 0, &fd, &st);
+  if (rc) return rc;
+  rc = read_text(fd, &st, doc, most, text, len);
+  close(fd);
+  if (!rc) return 0;
+  free(*text);
+  *text = NULL;
+  *len = 0;
+  return rc;
 }

@@ -1,4 +1,5 @@
-/* source.h - opens the file on disk that a document was indexed from, and reads the document's bytes of it.
+/* source.h - opens the file on disk that a document was indexed from, and reads the document's bytes of it: for the
+ * mount, and for commands that show texts.
  *
  * The path comes from the index, and the folders on the way may change at any time and belong to anybody. So
  * the file is opened once, its attributes are taken from that descriptor, and its bytes are read from it. The
@@ -6,10 +7,10 @@
  * a daemon that looks a name up in its own mount waits for itself, and one that asks a file system which
  * another user serves waits for that user.
  */
-#ifndef GPUIRFS_SOURCE_H
-#define GPUIRFS_SOURCE_H
+#ifndef GPUIR_SOURCE_H
+#define GPUIR_SOURCE_H
 
-#include "common.h"
+#include "../../gpuir.h"
 
 #include <sys/stat.h>
 #include <sys/types.h>
@@ -22,7 +23,7 @@ int source_path(const char *base, const char *forbidden, const char *path, size_
 int source_device(const char *path, dev_t *device);
 
 /* Opens a regular file for reading with the rights of the calling thread; *st describes what was opened.
- * `path` is absolute, `mount` the device of this daemon's own mount.
+ * `path` is absolute, `mount` the device of this daemon's own mount, 0 if it has none.
  * Errors: ELOOP for a path into this mount or another gpuirfs, or through over 40 links; EACCES for one into
  * the kernel's own file systems (/proc, /sys) or one that another user serves through FUSE; EINVAL for
  * anything but a regular file; what open(2) says. */
@@ -36,8 +37,16 @@ typedef struct source_range {
   void *stopped_arg;
 } source_range;
 
-/* Appends the range of an open source to an empty *b. Errors: ESTALE when the file ends before the range does, or has
- * other bytes there than were indexed; EFBIG beyond b->max; EINTR; ETIMEDOUT; ENOMEM; what pread(2) says. */
-int source_read(buf *b, int fd, const source_range *range);
+/* Takes the next n bytes. Returns 0, or an errno value that ends the reading. */
+typedef int (*source_put)(void *sink, const void *bytes, size_t n);
+
+/* Hands the range of an open source to `put`, block by block. Errors: ESTALE when the file ends before the range does,
+ * or has other bytes there than were indexed; EINTR; ETIMEDOUT; what `put` and pread(2) say. */
+int source_read(int fd, const source_range *range, source_put put, void *sink);
+
+/* Reads a document's text from its source at the absolute `path`: the bytes that the index names, or its lines, or the
+ * whole file. *text, to be freed, gets its *len bytes. Errors: ESTALE when the source has changed since it was indexed,
+ * so that its text is not the document's any more; EFBIG beyond `most` bytes; ENOMEM; as source_open. */
+int source_text(const char *path, const gpuir_doc *doc, size_t most, char **text, size_t *len);
 
 #endif
