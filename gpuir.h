@@ -4289,8 +4289,8 @@ static uint32_t gpuir__pfd_link(const uint32_t *v, uint32_t count, unsigned b, u
   return number;
 }
 
-/* Encodes a block in one of the forms into zeroed bytes, as the next ones do, and returns the end; `most`: the greatest width of a
- * value. */
+/* Encodes a block in one of the forms into zeroed bytes, as the next ones do, and returns the end; `most`: the
+ * greatest width of a value. */
 static uint8_t *gpuir__pfd_put_linked(const uint32_t *v, uint32_t count, unsigned b, unsigned most,
                                       uint8_t *to) {
   const unsigned bytes = (most + 7) / 8;
@@ -7514,8 +7514,8 @@ static inline int gpuir__scan_run(gpuir__analyzer *an, const char *text, size_t 
   return status;
 }
 
-/* Emits the tokens of a text, which is folded block by block into `room`, in front of which there is space for the start of a
- * token that goes on from the block before. Tokens begin and end where the word bits change. */
+/* Emits the tokens of a text, which is folded block by block into `room`, in front of which there is space for the
+ * start of a token that goes on from the block before. Tokens begin and end where the word bits change. */
 static int gpuir__scan(gpuir__analyzer *an, const char *text, size_t len) {
   uint8_t room[256 + GPUIR__SCAN_BLOCK];
   size_t base, start = SIZE_MAX; /* of the token in progress */
@@ -9681,8 +9681,8 @@ static uint64_t gpuir__writer_length(gpuir__writer *w, unsigned row) {
   return (id == GPUIR__S_ORIGINS ? GPUIR__ORIGINS_HEAD : 0) + w->spool[row].len / (8 * columns) * bytes;
 }
 
-/* Lists the sections that the file has, in its order: rows[i] is the number of the i-th one's row and spool. Returns how many
- * there are. *size becomes that of the file. */
+/* Lists the sections that the file has, in its order: rows[i] is the number of the i-th one's row and spool. Returns
+ * how many there are. *size becomes that of the file. */
 static unsigned gpuir__writer_plan(gpuir__writer *w, gpuir__section table[GPUIR__S_COUNT],
                                    unsigned rows[GPUIR__S_COUNT], uint64_t *size) {
   unsigned n = 0, i;
@@ -11385,8 +11385,7 @@ static int gpuir__index_alike(const gpuir_index *ix, gpuir_error *err) {
         strcmp(seg->meta.analyzer_revision, first->meta.analyzer_revision) != 0 ||
         strcmp(seg->meta.store, first->meta.store) != 0 || !seg->lists.positions != !first->lists.positions ||
         strcmp(seg->meta.codec, first->meta.codec) != 0 ||
-        strcmp(seg->meta.freq_codec, first->meta.freq_codec) != 0 ||
-        !seg->lists.positions != !first->lists.positions || seg->stat.k1 < first->stat.k1 ||
+        strcmp(seg->meta.freq_codec, first->meta.freq_codec) != 0 || seg->stat.k1 < first->stat.k1 ||
         seg->stat.k1 > first->stat.k1 || seg->stat.b < first->stat.b || seg->stat.b > first->stat.b)
       return gpuir__fail(err, GPUIR_E_FORMAT, 0, "%s: its settings are not those of %s", seg->path,
                          first->path);
@@ -19658,7 +19657,7 @@ static char *gpuir__live_path(const gpuir_live *l, uint64_t number, const char *
   char name[40];
   name[0] = '/';
   gpuir__segment_name(name + 1, number);
-  (void)strcat(name, suffix);
+  memcpy(name + strlen(name), suffix, strlen(suffix) + 1);
   return gpuir__concat(&l->a, l->path, strlen(l->path), name, strlen(name), size);
 }
 
@@ -20139,7 +20138,7 @@ static int gpuir__live_folder(gpuir_live *l, const char *path, int create, gpuir
   here[0] = 0;
   if (path[0] != '/') {
     if (!getcwd(here, sizeof here - 1)) return gpuir__fail_errno(err, path, "cannot name the current folder");
-    (void)strcat(here, "/");
+    memcpy(here + strlen(here), "/", 2);
   }
   l->path = gpuir__concat(&l->a, here, strlen(here), path, strlen(path), &l->path_size);
   return l->path ? GPUIR_OK : gpuir__fail_nomem(err);

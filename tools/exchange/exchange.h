@@ -44,7 +44,7 @@ typedef struct ex_out {
   int error; /* errno of the first write that failed, after which nothing is written; -1: zlib's own */
 } ex_out;
 
-int ex_out_open(ex_out *o, const char *path, int gzip, ex_error *err);
+int ex_out_open(ex_out *o, const char *given, int gzip, ex_error *err);
 /* An unnamed file in the folder of `beside`. */
 int ex_out_spill(ex_out *o, const char *beside, ex_error *err);
 void ex_put(ex_out *o, const void *bytes, size_t n);

@@ -138,7 +138,7 @@ int main(int argc, char **argv) {
   }
   while (m < 4 && strcmp(argv[4], names[m]) != 0) m++;
   k = (size_t)strtoul(argv[5], NULL, 10);
-  rounds = atoi(argv[6]);
+  rounds = (int)strtol(argv[6], NULL, 10);
   if (rounds < 1) rounds = 1;
   if (rounds > MOST_ROUNDS) rounds = MOST_ROUNDS;
   n = read_lines(argv[3], lines);
