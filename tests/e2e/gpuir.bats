@@ -16,6 +16,8 @@ setup_file() {
   gpuir index -q --tsv --store --description WordNet "$root/tests/data/wordnet.tsv" -o "$wordnet"
 }
 
+commands='index query count stats terms verify explain reorder bench import export serve add delete merge update watch'
+
 setup() {
   cd "$BATS_TEST_TMPDIR" || exit
 }
@@ -65,7 +67,7 @@ teardown() {
   gpuir --version | grep -q '^analyzers: ascii'
   gpuir help | grep -q 'Exit status'
   [ "$(gpuir help)" = "$(gpuir --help)" ]
-  for command in index query count stats terms verify explain reorder bench import export serve; do
+  for command in $commands; do
     gpuir help | grep -q "^  $command "
     gpuir $command --help | grep -q "^usage: gpuir $command "
     [ "$(gpuir $command --help)" = "$(gpuir help $command)" ]
@@ -76,7 +78,7 @@ teardown() {
 }
 
 @test "each option is in the help and in the manual page of its command" {
-  for command in index query count stats terms verify explain reorder bench import export serve; do
+  for command in $commands; do
     page=$root/tools/man/gpuir-$command.1
     [ -f "$page" ]
     options=$(gpuir $command --help | grep -oE '(^| )--[a-z0-9-]+' | tr -d ' ' | sort -u)
@@ -94,7 +96,7 @@ teardown() {
 @test "misuse exits with 2 and says what is wrong" {
   fails 2 "a command is missing" gpuir
   fails 2 "there is no command 'frobnicate'" gpuir frobnicate
-  for command in index query count stats terms verify explain reorder bench import export serve; do
+  for command in $commands; do
     fails 2 "unknown option '--frob'" gpuir $command --frob
     fails 2 "unknown option '-Z'" gpuir $command -Z
     fails 2 "Try 'gpuir $command --help'." gpuir $command --frob=1

@@ -178,11 +178,10 @@ static int sample_document(gpuir_index *index, const sampling *sm, uint64_t *sta
   if (t->n < len) return 0;
   starts = (size_t *)cli_resize(NULL, t->n, sizeof *starts);
   for (size_t i = 0; i < t->n; i++) { /* run: how many good tokens end here */
-    gpuir_term_info info;
-    uint64_t id;
     size_t n = token_length(t, i), distinct = 0;
-    int good = n <= GPUIR_MAX_TERM && !gpuir_term_find(index, t->text.p + t->starts[i], n, &id) &&
-               !gpuir_term_get_info(index, id, &info) && info.df >= sm->min_df;
+    uint32_t df;
+    int good = n <= GPUIR_MAX_TERM && !gpuir_term_count(index, t->text.p + t->starts[i], n, &df, NULL) &&
+               df >= sm->min_df;
     while (distinct < run && distinct < len && !same_token(t, i, t, i - 1 - distinct)) distinct++;
     run = good ? distinct + 1 : 0;
     if (run >= len) starts[nstarts++] = i + 1 - len;
@@ -227,9 +226,10 @@ static int sample(gpuir_index *index, const char *path, const sampling *sm, cli_
       code = CLI_FAIL;
       break;
     }
-    uint32_t docid = (uint32_t)random_below(&state, info.documents);
+    uint32_t docid = (uint32_t)random_below(&state, info.docids);
     size_t want = (size_t)(sm->min_len + random_below(&state, sm->max_len - sm->min_len + 1));
     int r = gpuir_doc_get(index, docid, &d);
+    if (r == GPUIR_E_NOT_FOUND) continue; /* deleted */
     if (r) {
       code = cli_fail(path, r, NULL);
     } else if (!d.text && !d.source_len) {

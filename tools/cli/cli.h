@@ -2,10 +2,13 @@
  *
  * gpuir.c   main and the dispatch             index.c   index
  * util.c    messages, options, output         query.c   query, count; reading of query files
- * help.c    the help texts                    show.c    stats, terms, verify, explain
- * json.c    a strict JSON record reader       bench.c   bench
- * input.c   documents from files and folders  serve.c   serve
- * gpu.c     the CUDA backend                  ../reorder, ../exchange, ../lab: commands with a room of their own
+ * help.c    the help texts                    show.c    stats, verify, explain
+ * json.c    a strict JSON record reader       terms.c   terms
+ * input.c   documents from files and folders  bench.c   bench
+ * gpu.c     the CUDA backend                  serve.c   serve
+ * live.c    add, delete, merge                update.c  update; files.c: its table of files; watch.c: watch
+ * notice.c  what is an operator elsewhere
+ * ../reorder, ../exchange, ../lab: commands with a room of their own
  */
 #ifndef GPUIR_CLI_H
 #define GPUIR_CLI_H
@@ -18,6 +21,7 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 /* Exit codes. After a signal it is 128 + its number. */
@@ -207,6 +211,7 @@ typedef struct cli_reader {
   int any;         /* a byte was read */
   size_t most;     /* bytes of one piece */
   uint64_t passed; /* bytes of the lines that were handed out */
+  void *hash;      /* an XXH3_state_t that gets all bytes, or NULL */
 } cli_reader;
 
 void cli_reader_open(cli_reader *r, int fd, size_t most);
@@ -219,6 +224,16 @@ int cli_reader_binary(cli_reader *r);
 
 typedef enum cli_format { CLI_FILES, CLI_CHUNKS, CLI_LINES, CLI_TSV, CLI_JSONL, CLI_TREC } cli_format;
 
+/* What keeps account of files; `user` is that of the input, a source the absolute path of a file. */
+typedef struct cli_follower {
+  /* A file is open and may be read: 1 reads it, 0 leaves it out, -1 ends the reading after a message. */
+  int (*file)(void *user, const char *source, const struct stat *st, int fd);
+  /* It was read; hash: XXH3 of its bytes, 0 if not all of them were read. */
+  void (*read)(void *user, const char *source, uint64_t hash);
+  /* A file could not be read, or not to its end; or a folder. */
+  void (*unread)(void *user, const char *source);
+} cli_follower;
+
 typedef struct cli_input {
   cli_format format;
   uint64_t chunk_lines;
@@ -226,7 +241,8 @@ typedef struct cli_input {
   /* Takes a document; not 0 ends the reading with that value. */
   int (*add)(void *user, const gpuir_doc_desc *doc, const char *text, size_t len);
   void *user;
-  uint64_t names_max; /* slots of the set of names, a power of two */
+  const cli_follower *follower; /* NULL: none */
+  uint64_t names_max;           /* slots of the set of names, a power of two */
   /* what was met */
   uint64_t documents, files, bytes, binaries, hidden_skipped, links_skipped, special_skipped, failed,
       malformed, duplicates;
@@ -239,14 +255,110 @@ typedef struct cli_input {
   char *cwd;
 } cli_input;
 
+/* Ids of the options that say how documents are made of files, and their rows in a table of options. */
+enum {
+  CLI_IN_CHUNK = 200,
+  CLI_IN_LINES,
+  CLI_IN_TSV,
+  CLI_IN_JSONL,
+  CLI_IN_TREC,
+  CLI_IN_HIDDEN,
+  CLI_IN_FOLLOW,
+  CLI_IN_SKIP
+};
+#define CLI_INPUT_OPTIONS                                                                          \
+  {CLI_IN_CHUNK, "chunk-lines", 0, 1}, {CLI_IN_LINES, "lines", 0, 0}, {CLI_IN_TSV, "tsv", 0, 0},   \
+      {CLI_IN_JSONL, "jsonl", 0, 0}, {CLI_IN_TREC, "trec", 0, 0}, {CLI_IN_HIDDEN, "hidden", 0, 0}, \
+      {CLI_IN_FOLLOW, "follow", 0, 0}, {                                                           \
+    CLI_IN_SKIP, "skip-errors", 0, 0                                                               \
+  }
+/* Takes the current option. Not 0 after a message, and for an id that is none of these. */
+int cli_input_format(const cli_args *args, int id, cli_input *in);
+/* The absolute path of a file, as it stands in documents; to be freed. */
+char *cli_input_source(cli_input *in, const char *path);
 /* Checks that all operands can be read before any work is done. Returns an exit code. */
-int cli_input_check(char **operands, int n);
-/* Leaves out the index `output` and the file that it is built in, which must be there already. */
+int cli_input_check(const char *command, char **operands, int n);
+/* Leaves out the index `output`, which may be a folder, and the file that it is built in. They must be there. */
 void cli_input_exclude(cli_input *in, const char *output);
 /* Reads one operand: a file, a folder or "-". 0, or the value that ended the reading: CLI_FAIL
  * after a message, or what add returned; a signal is left in cli_signal. */
 int cli_input_read(cli_input *in, const char *operand);
 void cli_input_free(cli_input *in);
+
+/* ---- live indexes ------------------------------------------------------------------------ */
+
+/* A live index that is written to, and the options that its commands share (live.c). */
+typedef struct cli_live {
+  const char *path; /* of the folder */
+  uint64_t megabytes, threads;
+  int quiet;
+  int patient; /* another writer is no failure to speak of */
+  gpuir_live *live;
+  int status;              /* of the library, when it was opened */
+  uint64_t added, deleted; /* documents */
+} cli_live;
+
+/* Whether a path is the folder of a live index. */
+int cli_is_live(const char *path);
+/* Opens l->path; with `settings` it is made, if it is not there. These return CLI_OK, or CLI_FAIL after a message. */
+int cli_live_open(cli_live *l, const gpuir_builder_desc *settings);
+int cli_live_commit(const cli_live *l);
+/* What it holds now, what was not committed included. */
+int cli_live_info(const cli_live *l, gpuir_index_info *info);
+/* Merges as long as it is worth while, or until a signal comes, and commits. */
+int cli_live_merge(const cli_live *l, int all);
+/* Adds a document to the cli_live `live`. */
+int cli_live_add(void *live, const gpuir_doc_desc *doc, const char *text, size_t len);
+/* Deletes by GPUIR_BY_; *n: how many. */
+int cli_live_delete(cli_live *l, int by, const char *bytes, size_t len, uint64_t *n);
+/* Takes the current option. Not 0 after a message, and for an id that is none of these. */
+int cli_live_option(const cli_args *args, int id, cli_live *l);
+
+#define CLI_NO_CONTENT UINT64_MAX /* of a table that goes with no commit */
+
+/* A file as it was when it was read (files.c). */
+typedef struct cli_file {
+  char *source;                             /* absolute path */
+  uint64_t size, inode, mtime, ctime, hash; /* times in nanoseconds; hash: XXH3 of its bytes, 0: not known */
+  int racy;                                 /* its times may stay when it is written again */
+  int stale;                                /* the index does not have it as it was then */
+  int seen, gone;                           /* this time */
+} cli_file;
+
+typedef struct cli_files {
+  cli_file *list;
+  size_t n, cap;
+  size_t *slots;    /* [2 * cap] hash table: numbers of rows, plus 1 */
+  uint64_t content; /* of the commit that it goes with: gpuir_index_info.content */
+  cli_format format;
+  uint64_t chunk_lines;
+  int hidden, follow;
+} cli_files;
+
+/* Reads the table of a live index; if there is none it is empty. CLI_OK, or CLI_FAIL after a message. */
+int cli_files_read(cli_files *f, const char *folder);
+/* Writes it in place of the old one; rows that are gone are left out. CLI_OK, or CLI_FAIL after a message. */
+int cli_files_write(cli_files *f, const char *folder);
+/* NULL: there is no such row. A row lives until the next is added. */
+cli_file *cli_files_find(const cli_files *f, const char *source);
+cli_file *cli_files_add(cli_files *f, const char *source, size_t len);
+void cli_files_free(cli_files *f);
+
+/* A live index that follows files (update.c). */
+typedef struct cli_update {
+  cli_live live;
+  char **operands;
+  int noperands, skip_errors;
+  uint64_t fresh, changed, vanished, unchanged; /* files that were found so */
+  uint64_t documents;                           /* of the index then */
+} cli_update;
+
+/* Reads the options that update and watch share. 0; otherwise the command ends with that code - 1. */
+int cli_update_options(const char *command, int argc, char **argv, cli_args *a, cli_update *u);
+/* Brings the index up to date. CLI_OK or CLI_FAIL; with live.patient and another writer at work there is no message. */
+int cli_update_run(cli_update *u);
+/* gpuir index --live: makes a live index of what the operands name. Returns an exit code. */
+int cli_live_found(cli_build *b, const cli_input *in, char **operands, int n);
 
 /* json.c: the id and the contents of one JSON object. 0; -1: *why and *where (bytes from 1). */
 int cli_json_record(const char *text, size_t len, cli_buf *id, cli_buf *contents, const char **why,
@@ -272,6 +384,10 @@ void cli_queries_free(cli_queries *qs);
 gpuir_index *cli_open(const char *path);
 /* The same for a command that reads every list: an index that names one list in many terms is refused. */
 gpuir_index *cli_open_to_read_all(const char *path);
+/* The same for one that needs a term's postings as one list: a live index that is not merged is refused. */
+gpuir_index *cli_open_merged(const char *path);
+/* Says once on standard error, if a query holds what is an operator elsewhere, that here it is not (notice.c). */
+void cli_notice_operators(const gpuir_query_desc *qd, const char *text, size_t len);
 /* k1 and b of the command line: the missing one is the index's. */
 void cli_bm25(const gpuir_index *index, gpuir_query_desc *qd, int has_k1, int has_b, float k1, float b);
 
@@ -294,5 +410,10 @@ int cli_lab(int argc, char **argv);
 int cli_import(int argc, char **argv);
 int cli_export(int argc, char **argv);
 int cli_serve(int argc, char **argv);
+int cli_add(int argc, char **argv);
+int cli_delete(int argc, char **argv);
+int cli_merge(int argc, char **argv);
+int cli_update_command(int argc, char **argv);
+int cli_watch(int argc, char **argv);
 
 #endif

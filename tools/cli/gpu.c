@@ -6,6 +6,14 @@
 
 #ifdef GPUIR_WITH_CUDA
 
+/* Why the device does not take an index that changes; NULL if it does. */
+static const char *unmerged(const gpuir_index *index) {
+  gpuir_index_info info;
+  if (gpuir_index_get_info(index, &info) || (info.segments == 1 && info.docids == info.documents))
+    return NULL;
+  return "the GPU takes an index of one segment without deleted documents, which 'gpuir merge --all' makes";
+}
+
 const char *cli_backends(void) { return "cpu, cuda"; }
 
 int cli_gpu_open(cli_gpu *gpu, int backend, const gpuir_index *index) {
@@ -14,6 +22,10 @@ int cli_gpu_open(cli_gpu *gpu, int backend, const gpuir_index *index) {
   gpu->cuda = NULL;
   gpu->fallback = backend == CLI_BACKEND_AUTO;
   if (backend == CLI_BACKEND_CPU) return CLI_OK;
+  if (unmerged(index)) {
+    cli_error(gpu->fallback ? "the CPU answers: %s" : "--backend gpu: %s", unmerged(index));
+    return gpu->fallback ? CLI_OK : CLI_FAIL;
+  }
   int r = gpuir_cuda_open(index, NULL, &gpu->cuda, &err);
   if (!r) return CLI_OK;
   gpu->cuda = NULL;

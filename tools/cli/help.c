@@ -6,9 +6,15 @@
 static const char overview[] =
     "usage: gpuir COMMAND [OPTION...] ...\n"
     "\n"
-    "Ranked text search: builds an index file from text and ranks its documents with BM25.\n"
+    "Ranked text search: builds an index from text and ranks its documents with BM25. An INDEX is a\n"
+    "file or, if it is to change, the folder of a live index.\n"
     "\n"
     "  index    build an index from files, folders or standard input\n"
+    "  update   bring a live index up to date with its files\n"
+    "  watch    do so whenever they change\n"
+    "  add      add documents to a live index\n"
+    "  delete   delete documents from it\n"
+    "  merge    merge its segments\n"
     "  query    rank the documents for a query, or for many\n"
     "  count    count the documents that match a query\n"
     "  stats    show what an index holds\n"
@@ -33,6 +39,7 @@ static const char overview[] =
 
 static const char help_index[] =
     "usage: gpuir index [OPTION...] INPUT... -o INDEX\n"
+    "       gpuir index --live [OPTION...] [INPUT...] -o FOLDER\n"
     "\n"
     "Builds INDEX from files, folders (in byte order of path) and, as '-', standard input.\n"
     "A previous INDEX stays until the new one is whole.\n"
@@ -51,6 +58,8 @@ static const char help_index[] =
     "\n"
     "The index\n"
     "  -o, --output INDEX the file to write\n"
+    "  --live             make a live index, which changes: a new folder. gpuir update, watch, add,\n"
+    "                     delete and merge change it; all other options hold for them too\n"
     "  --store            keep the text of the documents in the index\n"
     "  --positions        keep where each term stands in its documents: for \"phrases\"\n"
     "  --description TEXT of the collection, kept in the index\n"
@@ -76,6 +85,80 @@ static const char help_index[] =
     "warned of, and both are counted. An INPUT that cannot be read, is binary, or has text of which\n"
     "no document could be made ends the command: nothing is written, and an old index stays.\n"
     "Exit status: 0 written; 1 failed; 2 misuse; 128 + N after signal N.\n";
+
+static const char help_update[] =
+    "usage: gpuir update [OPTION...] INPUT... -o FOLDER\n"
+    "\n"
+    "Brings a live index up to date with files and folders: documents of new files are added, those\n"
+    "of changed files replaced, those of vanished files deleted. gpuir index --live makes the index,\n"
+    "and decides how documents are made of files. What lies outside each INPUT stays as it is.\n"
+    "\n"
+    "  -o, --output FOLDER the live index\n"
+    "  --skip-errors      leave malformed records out instead of stopping\n"
+    "  --memory MB        budget for memory (default 64)\n"
+    "  --threads N        threads (default 0: one a processor)\n"
+    "  -q, --quiet        no summary\n"
+    "  -h, --help         show this text\n"
+    "\n"
+    "Exit status: 0 up to date; 1 failed; 2 misuse; 128 + N after signal N.\n";
+
+static const char help_watch[] =
+    "usage: gpuir watch [OPTION...] INPUT... -o FOLDER\n"
+    "\n"
+    "Does what gpuir update does, and then again whenever files change: after a tenth of a second\n"
+    "without a change, and once a second while changes do not cease. It ends by a signal.\n"
+    "\n"
+    "  -o, --output FOLDER the live index\n"
+    "  --skip-errors      leave malformed records out instead of stopping\n"
+    "  --memory MB        budget for memory (default 64)\n"
+    "  --threads N        threads (default 0: one a processor)\n"
+    "  -q, --quiet        no line for each update\n"
+    "  -h, --help         show this text\n"
+    "\n"
+    "Exit status: 0 ended by SIGINT, SIGTERM or SIGHUP; 1 failed; 2 misuse.\n";
+
+static const char help_add[] =
+    "usage: gpuir add [OPTION...] INPUT... -o FOLDER\n"
+    "\n"
+    "Adds documents from files, folders and, as '-', standard input to a live index.\n"
+    "\n"
+    "  -o, --output FOLDER the live index\n"
+    "  --name NAME        the name of the one document (default: the path of its file)\n"
+    "  --replace          delete the documents that have the name of an added one\n"
+    "  --chunk-lines N, --lines, --tsv, --jsonl, --trec, --hidden, --follow, --skip-errors\n"
+    "                     how documents are made of files; see gpuir index --help\n"
+    "  --memory MB        budget for memory (default 64)\n"
+    "  --threads N        threads (default 0: one a processor)\n"
+    "  -q, --quiet        no summary\n"
+    "  -h, --help         show this text\n"
+    "\n"
+    "Exit status: 0 added; 1 failed; 2 misuse; 128 + N after signal N.\n";
+
+static const char help_delete[] =
+    "usage: gpuir delete [OPTION...] FOLDER NAME...\n"
+    "\n"
+    "Deletes all documents that have a NAME from a live index. '-' reads names, one a line, from\n"
+    "standard input.\n"
+    "\n"
+    "  --source           each NAME is a file, of which all documents are deleted\n"
+    "  -q, --quiet        no summary\n"
+    "  -h, --help         show this text\n"
+    "\n"
+    "Exit status: 0 deleted; 1 a NAME has no document, or a failure; 2 misuse; 128 + N after signal N.\n";
+
+static const char help_merge[] =
+    "usage: gpuir merge [OPTION...] FOLDER\n"
+    "\n"
+    "Merges segments of a live index as long as it is worth while. Their deleted documents leave the\n"
+    "disk. gpuir update, watch, add and delete do the same after their work.\n"
+    "\n"
+    "  --all              merge all segments into one\n"
+    "  --memory MB        budget for memory (default 64)\n"
+    "  --threads N        threads (default 0: one a processor)\n"
+    "  -q, --quiet        no summary\n"
+    "  -h, --help         show this text\n"
+    "\n"
+    "Exit status: 0 merged, or there was nothing to merge; 1 failed; 2 misuse; 128 + N after signal N.\n";
 
 static const char help_query[] =
     "usage: gpuir query [OPTION...] INDEX [QUERY...]\n"
@@ -124,7 +207,8 @@ static const char help_count[] =
 static const char help_stats[] =
     "usage: gpuir stats [--json] [--gpu] INDEX\n"
     "\n"
-    "Prints what the index holds, how it was built and where its bytes are.\n"
+    "Prints what the index holds, how it was built and where its bytes are; of a live index the sums\n"
+    "over its segments, and a line for each of them.\n"
     "\n"
     "  --json             as one JSON object\n"
     "  --gpu              also uploads it, and prints the device and what is resident there\n"
@@ -323,11 +407,12 @@ static const char help_help[] =
 int cli_help(const char *command) {
   static const struct {
     const char *name, *text;
-  } texts[] = {{"index", help_index},     {"query", help_query},     {"count", help_count},
-               {"stats", help_stats},     {"terms", help_terms},     {"verify", help_verify},
-               {"explain", help_explain}, {"reorder", help_reorder}, {"import", help_import},
-               {"export", help_export},   {"bench", help_bench},     {"serve", help_serve},
-               {"lab", help_lab},         {"help", help_help}};
+  } texts[] = {
+      {"index", help_index},   {"query", help_query},   {"count", help_count},     {"stats", help_stats},
+      {"terms", help_terms},   {"verify", help_verify}, {"explain", help_explain}, {"reorder", help_reorder},
+      {"import", help_import}, {"export", help_export}, {"bench", help_bench},     {"serve", help_serve},
+      {"lab", help_lab},       {"update", help_update}, {"watch", help_watch},     {"add", help_add},
+      {"delete", help_delete}, {"merge", help_merge},   {"help", help_help}};
   const char *text = command ? NULL : overview;
   for (size_t i = 0; !text && i < sizeof texts / sizeof *texts; i++)
     if (!strcmp(texts[i].name, command)) text = texts[i].text;

@@ -261,40 +261,52 @@ int cli_build_check(const char *command, cli_build *b) {
 
 void cli_build_free(cli_build *b) { free(b->stop_words); }
 
-enum {
-  O_CHUNK = 2,
-  O_LINES,
-  O_TSV,
-  O_JSONL,
-  O_TREC,
-  O_STORE,
-  O_POSITIONS,
-  O_HIDDEN,
-  O_FOLLOW,
-  O_SKIP,
-  O_JSON
-};
+enum { O_STORE = 2, O_POSITIONS, O_JSON, O_LIVE };
 
-static const cli_option options[] = {{O_CHUNK, "chunk-lines", 0, 1},
-                                     {O_LINES, "lines", 0, 0},
-                                     {O_TSV, "tsv", 0, 0},
-                                     {O_JSONL, "jsonl", 0, 0},
-                                     {O_TREC, "trec", 0, 0},
-                                     {O_STORE, "store", 0, 0},
-                                     {O_HIDDEN, "hidden", 0, 0},
-                                     {O_FOLLOW, "follow", 0, 0},
-                                     {O_SKIP, "skip-errors", 0, 0},
-                                     {O_JSON, "json", 0, 0},
-                                     {O_POSITIONS, "positions", 0, 0},
-                                     CLI_BUILD_OPTIONS,
-                                     {0, NULL, 0, 0}};
+static const cli_option options[] = {
+    {O_STORE, "store", 0, 0}, {O_JSON, "json", 0, 0}, {O_POSITIONS, "positions", 0, 0},
+    {O_LIVE, "live", 0, 0},   CLI_INPUT_OPTIONS,      CLI_BUILD_OPTIONS,
+    {0, NULL, 0, 0}};
 
-/* One format at most. */
-static int set_format(const cli_args *a, build *b, int *given, cli_format format) {
-  if (*given && b->in.format != format)
-    return cli_misuse("index", "%s: another format was given before", a->name);
-  *given = 1;
-  b->in.format = format;
+/* Builds an index file of what the operands name. */
+static int index_file(build *b, cli_build *common, const cli_args *a, int json) {
+  /* A sixteenth of the budget is for the names that were seen, at most; the builder has the rest. */
+  uint64_t slots = 1024;
+  while (slots * 2 * 12 <= common->memory / 16)
+    slots *= 2; /* 8 bytes a slot, and 4 of the smaller set while it grows */
+  if (cli_is_live(common->output)) {
+    cli_error("%s: a live index, which 'gpuir update' and 'gpuir add' change", common->output);
+    return CLI_FAIL;
+  }
+  b->in.names_max = slots;
+  b->in.add = on_document;
+  b->in.user = b;
+  common->desc.memory = common->memory - common->memory / 16;
+  common->desc.order = "original";
+  common->desc.progress = on_progress;
+  common->desc.progress_user = b;
+  b->terminal = !common->quiet && isatty(STDERR_FILENO);
+  b->begin = cli_seconds();
+  if (b->terminal) b->total = known_total(a);
+  return run_build(b, a, &common->desc, common->quiet, json);
+}
+
+/* Reads the options. 0; otherwise the command ends with that code - 1. */
+static int index_options(cli_args *a, build *b, cli_build *common, int *live, int *json) {
+  int opt, bad = 0;
+  while (!bad && (opt = cli_next(a)) != CLI_END) {
+    switch (opt) {
+      case CLI_HELP: return 1 + cli_help("index");
+      case O_STORE: common->desc.store_text = 1; break;
+      case O_POSITIONS: common->desc.positions = 1; break;
+      case O_JSON: *json = 1; break;
+      case O_LIVE: *live = 1; break;
+      default: bad = cli_build_option(a, opt, common) && cli_input_format(a, opt, &b->in); break;
+    }
+  }
+  if (bad) return 1 + CLI_USAGE;
+  if (*live && *json) return 1 + cli_misuse("index", "--live and --json exclude each other");
+  if (!a->noperands && !*live) return 1 + cli_misuse("index", "an INPUT is missing ('-' is standard input)");
   return 0;
 }
 
@@ -302,53 +314,26 @@ int cli_index(int argc, char **argv) {
   build b;
   cli_build common;
   cli_args a;
-  int opt, bad = 0, format = 0, json = 0, code;
+  int json = 0, live = 0, code;
   memset(&b, 0, sizeof b);
   cli_build_init(&common);
   cli_args_start(&a, "index", options, argc, argv);
-  while (!bad && (opt = cli_next(&a)) != CLI_END) {
-    switch (opt) {
-      case CLI_HELP: cli_args_free(&a); return cli_help("index");
-      case O_CHUNK:
-        bad = set_format(&a, &b, &format, CLI_CHUNKS) || cli_unsigned(&a, 1, 1000000000, &b.in.chunk_lines);
-        break;
-      case O_LINES: bad = set_format(&a, &b, &format, CLI_LINES); break;
-      case O_TSV: bad = set_format(&a, &b, &format, CLI_TSV); break;
-      case O_JSONL: bad = set_format(&a, &b, &format, CLI_JSONL); break;
-      case O_TREC: bad = set_format(&a, &b, &format, CLI_TREC); break;
-      case O_STORE: common.desc.store_text = 1; break;
-      case O_POSITIONS: common.desc.positions = 1; break;
-      case O_HIDDEN: b.in.hidden = 1; break;
-      case O_FOLLOW: b.in.follow = 1; break;
-      case O_SKIP: b.in.skip_errors = 1; break;
-      case O_JSON: json = 1; break;
-      default: bad = cli_build_option(&a, opt, &common); break;
-    }
+  code = index_options(&a, &b, &common, &live, &json);
+  if (code) {
+    cli_args_free(&a);
+    return code - 1;
   }
-  code = bad ? CLI_USAGE : CLI_OK;
-  if (!code && !a.noperands) code = cli_misuse("index", "an INPUT is missing ('-' is standard input)");
-  if (!code) code = cli_build_check("index", &common);
+  code = cli_build_check("index", &common);
   if (!code) {
     b.output = common.output;
-    code = cli_input_check(a.operands, a.noperands);
+    code = cli_input_check("index", a.operands, a.noperands);
   }
+  for (int i = 0; live && !code && i < a.noperands; i++)
+    if (!strcmp(a.operands[i], "-"))
+      code = cli_misuse("index", "--live follows files, and standard input is none; 'gpuir add' takes it");
   if (!code) {
-    /* A sixteenth of the budget is for the names that were seen, at most; the builder has the rest. */
-    uint64_t slots = 1024;
-    while (slots * 2 * 12 <= common.memory / 16)
-      slots *= 2; /* 8 bytes a slot, and 4 of the smaller set while it grows */
-    b.in.names_max = slots;
-    b.in.add = on_document;
-    b.in.user = &b;
-    common.desc.memory = common.memory - common.memory / 16;
-    common.desc.order = "original";
-    common.desc.progress = on_progress;
-    common.desc.progress_user = &b;
-    b.terminal = !common.quiet && isatty(STDERR_FILENO);
-    b.begin = cli_seconds();
-    if (b.terminal) b.total = known_total(&a);
     cli_catch_signals();
-    code = run_build(&b, &a, &common.desc, common.quiet, json);
+    code = live ? cli_live_found(&common, &b.in, a.operands, a.noperands) : index_file(&b, &common, &a, json);
   }
   cli_input_free(&b.in);
   cli_build_free(&common);

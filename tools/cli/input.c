@@ -52,6 +52,7 @@ static int fill(cli_reader *r) {
     ssize_t n = cli_signal ? -1 : read(r->fd, r->buf + r->end, r->cap - r->end);
     if (cli_signal) errno = EINTR;
     if (n > 0) {
+      if (r->hash) (void)XXH3_64bits_update((XXH3_state_t *)r->hash, r->buf + r->end, (size_t)n);
       r->end += (size_t)n;
       r->any = 1;
       return 1;
@@ -202,6 +203,7 @@ static int add(file *f, const char *name, size_t name_len, const place *at, cons
 static int lost(file *f, uint64_t line) {
   if (cli_signal) return CLI_FAIL;
   f->in->failed++;
+  if (f->in->follower && f->source) f->in->follower->unread(f->in->user, f->source);
   if (errno == EFBIG) {
     cli_error("%s: a document or line is larger than %zu MiB", f->name, CLI_MAX_PIECE >> 20);
     return 0;
@@ -446,35 +448,56 @@ static char *absolute(cli_input *in, const char *path) {
   return out.p;
 }
 
-/* Reads a file that is open. One that was named must have documents, unless it has no bytes at all: an empty file among
- * others loses nothing. */
-static int read_open_file(cli_input *in, int fd, const char *name, const char *path, int named) {
+/* Makes documents of a file. */
+static int read_documents(file *f) {
+  f->in->files++;
+  switch (f->in->format) {
+    case CLI_CHUNKS: return read_chunks(f, f->in->chunk_lines);
+    case CLI_LINES: return read_chunks(f, 1);
+    case CLI_TSV: return read_records(f, tsv_record);
+    case CLI_JSONL: return read_records(f, jsonl_record);
+    case CLI_TREC: return read_trec(f);
+    default: return read_whole(f);
+  }
+}
+
+/* Reads a file of which the first bytes show whether it is a text. */
+static int read_text(file *f, int named) {
+  const int binary = cli_reader_binary(&f->r);
+  if (binary < 0) return lost(f, 0);
+  if (!binary) return read_documents(f);
+  f->in->binaries++;
+  if (named) cli_error("%s: a binary file (it has a NUL byte among its first 8 KiB)", f->name);
+  return named ? CLI_FAIL : 0;
+}
+
+/* The same, if the follower wants it; it is then told the hash of the bytes, if all were read. */
+static int read_followed(file *f, const struct stat *st, int named) {
+  const cli_follower *to = f->in->follower;
+  int r = to->file(f->in->user, f->source, st, f->r.fd);
+  if (r <= 0) return r ? CLI_FAIL : 0;
+  XXH3_state_t *state = XXH3_createState();
+  f->r.hash = state;
+  if (state) (void)XXH3_64bits_reset(state);
+  r = read_text(f, named);
+  if (!r) to->read(f->in->user, f->source, state && f->r.eof ? XXH3_64bits_digest(state) : 0);
+  (void)XXH3_freeState(state);
+  return r;
+}
+
+/* Reads a file that is open; of one that is followed *st tells the state. One that was named must have documents,
+ * unless it has no bytes at all: an empty file among others loses nothing. */
+static int read_open_file(cli_input *in, int fd, const char *name, const char *path, const struct stat *st,
+                          int named) {
   const uint64_t before = in->documents;
   file f;
-  int r, binary;
+  int r;
   memset(&f, 0, sizeof f);
   f.in = in;
   f.name = name;
   f.source = path ? absolute(in, path) : NULL;
   cli_reader_open(&f.r, fd, CLI_MAX_PIECE);
-  binary = cli_reader_binary(&f.r);
-  if (binary < 0) {
-    r = lost(&f, 0);
-  } else if (binary) {
-    in->binaries++;
-    if (named) cli_error("%s: a binary file (it has a NUL byte among its first 8 KiB)", name);
-    r = named ? CLI_FAIL : 0;
-  } else {
-    in->files++;
-    switch (in->format) {
-      case CLI_CHUNKS: r = read_chunks(&f, in->chunk_lines); break;
-      case CLI_LINES: r = read_chunks(&f, 1); break;
-      case CLI_TSV: r = read_records(&f, tsv_record); break;
-      case CLI_JSONL: r = read_records(&f, jsonl_record); break;
-      case CLI_TREC: r = read_trec(&f); break;
-      default: r = read_whole(&f); break;
-    }
-  }
+  r = in->follower && path ? read_followed(&f, st, named) : read_text(&f, named);
   if (named && !r && f.r.any && in->documents == before) {
     cli_error("%s: no document could be made of it", name);
     r = CLI_FAIL;
@@ -492,6 +515,21 @@ static int is_output(const cli_input *in, const struct stat *st) {
   return 0;
 }
 
+/* Says that a file or folder cannot be read, and why: errno. What a follower has of it stays, unless it has gone
+ * meanwhile. */
+static int unreadable(cli_input *in, const char *name, const char *path, int named) {
+  const int error = errno;
+  if (in->follower && !named && (error == ENOENT || error == ENOTDIR)) return 0;
+  in->failed++;
+  cli_error("%s: %s", name, strerror(error));
+  if (in->follower) {
+    char *source = absolute(in, path);
+    in->follower->unread(in->user, source);
+    free(source);
+  }
+  return named ? CLI_FAIL : 0;
+}
+
 /* A file within a folder (named 0) or of the command line (named 1). */
 static int read_file(cli_input *in, const char *name, const char *path, int named) {
   struct stat st;
@@ -499,17 +537,16 @@ static int read_file(cli_input *in, const char *name, const char *path, int name
   /* What was a file a moment ago may be a FIFO now: do not wait for its writer. */
   fd = open(path, named ? O_RDONLY : O_RDONLY | O_NONBLOCK);
   if (fd < 0 || fstat(fd, &st)) {
-    in->failed++;
-    cli_error("%s: %s", name, strerror(errno));
+    r = unreadable(in, name, path, named);
     if (fd >= 0) close(fd);
-    return named ? CLI_FAIL : 0;
+    return r;
   }
   if (is_output(in, &st)) {
     if (named) cli_error("%s: it is the index to be written", name);
     r = named ? CLI_FAIL : 0;
   } else {
     uint64_t failed = in->failed;
-    r = read_open_file(in, fd, name, path, named);
+    r = read_open_file(in, fd, name, path, &st, named);
     if (named && !r && in->failed > failed) r = CLI_FAIL; /* half a file is not what was asked for */
   }
   close(fd);
@@ -543,12 +580,6 @@ static char *join(const char *folder, const char *name, size_t n) {
   return b.p;
 }
 
-static int unreadable_folder(cli_input *in, const char *path, int named) {
-  in->failed++;
-  cli_error("%s: %s", path, strerror(errno));
-  return named ? CLI_FAIL : 0;
-}
-
 /* The entries of an open folder that are to be read, in byte order. 0; -1: errno. */
 static int list_folder(cli_input *in, DIR *dir, const char *path, entry **entries, size_t *count) {
   entry *list = NULL;
@@ -572,8 +603,7 @@ static int list_folder(cli_input *in, DIR *dir, const char *path, entry **entrie
     }
     if (bad) {
       char *p = join(path, d->d_name, len);
-      in->failed++;
-      cli_error("%s: %s", p, strerror(errno));
+      (void)unreadable(in, p, p, 0);
       free(p);
       continue;
     }
@@ -602,10 +632,15 @@ static int read_folder(cli_input *in, const char *name, const char *path, int na
   ancestor here;
   int r = 0;
   DIR *dir = opendir(path);
-  if (!dir) return unreadable_folder(in, path, named);
+  if (!dir) return unreadable(in, path, path, named);
   if (fstat(dirfd(dir), &st)) {
     closedir(dir);
-    return unreadable_folder(in, path, named);
+    return unreadable(in, path, path, named);
+  }
+  if (is_output(in, &st)) {
+    if (named) cli_error("%s: it is the index to be written", name);
+    closedir(dir);
+    return named ? CLI_FAIL : 0;
   }
   here.up = up;
   here.dev = st.st_dev;
@@ -617,7 +652,7 @@ static int read_folder(cli_input *in, const char *name, const char *path, int na
     in->links_skipped++;
     return 0;
   }
-  if (list_folder(in, dir, path, &list, &n)) r = unreadable_folder(in, path, named);
+  if (list_folder(in, dir, path, &list, &n)) r = unreadable(in, path, path, named);
   closedir(dir);
   for (size_t i = 0; i < n; i++) {
     size_t len = strlen(list[i].name);
@@ -636,12 +671,27 @@ static int read_folder(cli_input *in, const char *name, const char *path, int na
   return r;
 }
 
-int cli_input_check(char **operands, int n) {
+char *cli_input_source(cli_input *in, const char *path) { return absolute(in, path); }
+
+int cli_input_format(const cli_args *a, int id, cli_input *in) {
+  static const cli_format formats[] = {CLI_CHUNKS, CLI_LINES, CLI_TSV, CLI_JSONL, CLI_TREC};
+  if (id == CLI_IN_HIDDEN) return in->hidden = 1, 0;
+  if (id == CLI_IN_FOLLOW) return in->follow = 1, 0;
+  if (id == CLI_IN_SKIP) return in->skip_errors = 1, 0;
+  if (id < CLI_IN_CHUNK || id > CLI_IN_TREC) return 1;
+  const cli_format format = formats[id - CLI_IN_CHUNK];
+  if (in->format != CLI_FILES && in->format != format)
+    return cli_misuse(a->command, "%s: another format was given before", a->name);
+  in->format = format;
+  return id == CLI_IN_CHUNK ? cli_unsigned(a, 1, 1000000000, &in->chunk_lines) : 0;
+}
+
+int cli_input_check(const char *command, char **operands, int n) {
   struct stat st;
   int dashes = 0;
   for (int i = 0; i < n; i++) {
     if (!strcmp(operands[i], "-")) {
-      if (dashes++) return cli_misuse("index", "standard input can be given once");
+      if (dashes++) return cli_misuse(command, "standard input can be given once");
       continue;
     }
     if (stat(operands[i], &st) || access(operands[i], R_OK)) {
@@ -659,7 +709,7 @@ void cli_input_exclude(cli_input *in, const char *output) {
     cli_buf_text(&path, output);
     cli_buf_text(&path, i ? ".tmp" : "");
     cli_buf_char(&path, 0);
-    if (!stat(path.p, &st) && S_ISREG(st.st_mode)) {
+    if (!stat(path.p, &st) && (S_ISREG(st.st_mode) || (!i && S_ISDIR(st.st_mode)))) {
       in->odev[in->onum] = (uint64_t)st.st_dev;
       in->oino[in->onum++] = (uint64_t)st.st_ino;
     }
@@ -671,7 +721,7 @@ int cli_input_read(cli_input *in, const char *operand) {
   struct stat st;
   if (!strcmp(operand, "-")) {
     uint64_t failed = in->failed;
-    int r = read_open_file(in, STDIN_FILENO, "-", NULL, 1);
+    int r = read_open_file(in, STDIN_FILENO, "-", NULL, NULL, 1);
     return !r && in->failed > failed ? CLI_FAIL : r;
   }
   if (stat(operand, &st)) {

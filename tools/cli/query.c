@@ -38,6 +38,20 @@ gpuir_index *cli_open_to_read_all(const char *path) {
   return NULL;
 }
 
+gpuir_index *cli_open_merged(const char *path) {
+  gpuir_index *index = cli_open_to_read_all(path);
+  gpuir_index_info info;
+  if (!index) return NULL;
+  if (gpuir_index_get_info(index, &info) || (info.segments == 1 && info.docids == info.documents))
+    return index;
+  cli_error(
+      "%s: a live index with several segments, or deleted documents; 'gpuir merge --all %s' makes one of "
+      "them",
+      path, path);
+  gpuir_close(index);
+  return NULL;
+}
+
 void cli_bm25(const gpuir_index *index, gpuir_query_desc *qd, int has_k1, int has_b, float k1, float b) {
   gpuir_index_info info;
   if ((!has_k1 && !has_b) || gpuir_index_get_info(index, &info)) return;
@@ -327,6 +341,7 @@ static void run_batch(search *s, const cli_queries *qs, size_t from, size_t to) 
   gpuir_error err;
   for (size_t i = from; i < to; i++) {
     memset(&err, 0, sizeof err);
+    cli_notice_operators(&s->qd, qs->texts[i], qs->lens[i]);
     int r = gpuir_query_parse(s->index, &s->qd, qs->texts[i], qs->lens[i], &s->parsed[n], &err);
     if (r)
       query_failed(s, qs->ids[i], r, &err);
@@ -629,6 +644,7 @@ int cli_count(int argc, char **argv) {
   code = CLI_FAIL;
   index = cli_open(a.operands[0]);
   if (index) {
+    cli_notice_operators(&f.qd, words.p, words.n);
     int r = gpuir_query_parse(index, &f.qd, words.p, words.n, &query, &err);
     if (!r) r = gpuir_searcher_create(index, &f.sd, &searcher, &err);
     if (!r) {

@@ -1,4 +1,4 @@
-/* show.c - gpuir stats, terms, verify and explain: looking into an index. */
+/* show.c - gpuir stats, verify and explain: looking into an index. */
 #include "cli.h"
 
 #include "../common/text.h"
@@ -6,19 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-  O_JSON = 2,
-  O_TSV,
-  O_PREFIX,
-  O_SORT,
-  O_LIMIT,
-  O_MODE,
-  O_K1,
-  O_B,
-  O_NO_OPERATORS,
-  O_GPU,
-  O_INTERSECTION
-};
+enum { O_JSON = 2, O_MODE, O_K1, O_B, O_NO_OPERATORS, O_GPU, O_INTERSECTION };
 
 /* ---- stats ---------------------------------------------------------------------------------------- */
 
@@ -101,6 +89,44 @@ static void print_gpu(const cli_gpu *gpu, int json) {
   for (size_t n = 0; n < sizeof t / sizeof *t; n++) print_statistic(&t[n], json, 0);
 }
 
+/* Counts the deleted documents of docIDs [from, to). */
+static uint64_t count_deleted(const gpuir_index *index, uint64_t from, uint64_t to) {
+  uint64_t n = 0;
+  gpuir_doc doc;
+  for (; from < to; from++) n += gpuir_doc_get(index, (uint32_t)from, &doc) == GPUIR_E_NOT_FOUND;
+  return n;
+}
+
+/* What each segment holds, deleted documents included. Of an index that is one segment without any, the whole says
+ * it. */
+static int print_segments(const gpuir_index *index, const gpuir_index_info *whole, int json) {
+  const gpuir_index *segment;
+  gpuir_index_info i;
+  uint32_t base;
+  char key[40], documents[27], deleted[27], terms[27], postings[27], bytes[27];
+  if (!json && whole->segments == 1 && whole->docids == whole->documents) return GPUIR_OK;
+  if (json) printf(",\"segments\":[");
+  for (size_t n = 0; (segment = gpuir_index_segment(index, n, &base)) != NULL; n++) {
+    int r = gpuir_index_get_info(segment, &i);
+    if (r) return r;
+    const uint64_t gone = whole->docids == whole->documents ? 0 : count_deleted(index, base, base + i.docids);
+    if (json) {
+      printf(
+          "%s{\"first\":%u,\"documents\":%llu,\"deleted\":%llu,\"terms\":%llu,\"postings\":%llu,"
+          "\"file_bytes\":%llu}",
+          n ? "," : "", base, (unsigned long long)i.docids, (unsigned long long)gone,
+          (unsigned long long)i.terms, (unsigned long long)i.postings, (unsigned long long)i.file_bytes);
+      continue;
+    }
+    (void)snprintf(key, sizeof key, "segment.%zu", n);
+    printf("%-18s %s documents, %s deleted, %s terms, %s postings, %s bytes\n", key,
+           cli_grouped(i.docids, documents), cli_grouped(gone, deleted), cli_grouped(i.terms, terms),
+           cli_grouped(i.postings, postings), cli_grouped(i.file_bytes, bytes));
+  }
+  if (json) putchar(']');
+  return GPUIR_OK;
+}
+
 int cli_stats(int argc, char **argv) {
   static const cli_option options[] = {{O_JSON, "json", 0, 0}, {O_GPU, "gpu", 0, 0}, {0, NULL, 0, 0}};
   cli_args a;
@@ -133,6 +159,7 @@ int cli_stats(int argc, char **argv) {
       const statistic t[] = {{"description", 's', 0, 0, i.description},
                              {"order", 's', 0, 0, i.order},
                              {"documents", 'u', i.documents, 0, NULL},
+                             {"deleted", 'u', i.docids - i.documents, 0, NULL},
                              {"terms", 'u', i.terms, 0, NULL},
                              {"postings", 'u', i.postings, 0, NULL},
                              {"tokens", 'u', i.tokens, 0, NULL},
@@ -158,6 +185,7 @@ int cli_stats(int argc, char **argv) {
       if (json) putchar('{');
       for (size_t n = 0; n < sizeof t / sizeof *t; n++) print_statistic(&t[n], json, n == 0);
       r = print_codecs(index, json);
+      if (!r) r = print_segments(index, &i, json);
       print_gpu(&gpu, json);
       if (json) printf("}\n");
       if (r) cli_fail(a.operands[0], r, NULL);
@@ -165,179 +193,6 @@ int cli_stats(int argc, char **argv) {
     }
     cli_gpu_close(&gpu);
     gpuir_close(index);
-  }
-  cli_args_free(&a);
-  return code;
-}
-
-/* ---- terms ---------------------------------------------------------------------------------------- */
-
-enum { SORT_TERM, SORT_DF, SORT_CF };
-enum { FORM_HUMAN, FORM_TSV, FORM_JSON };
-
-static void print_term(const gpuir_term_info *t, int form) {
-  switch (form) {
-    case FORM_JSON:
-      printf("{\"term\":");
-      cli_json_string(stdout, t->term, t->term_len);
-      printf(
-          ",\"id\":%llu,\"df\":%u,\"cf\":%llu,\"idf\":%.9g,\"codec\":\"%s\",\"freq_codec\":\"%s\",\"docids_"
-          "bytes\":%llu,"
-          "\"freqs_bytes\":%llu,\"directory_bytes\":%llu,\"blocks\":%u}\n",
-          (unsigned long long)t->id, t->df, (unsigned long long)t->cf, (double)t->idf, t->codec,
-          t->freq_codec, (unsigned long long)t->docids_bytes, (unsigned long long)t->freqs_bytes,
-          (unsigned long long)t->directory_bytes, t->blocks);
-      break;
-    case FORM_TSV:
-      cli_tsv_string(stdout, t->term, t->term_len);
-      printf("\t%u\t%llu\t%.9g\t%s\t%s\t%llu\t%llu\t%llu\t%u\n", t->df, (unsigned long long)t->cf,
-             (double)t->idf, t->codec, t->freq_codec, (unsigned long long)t->docids_bytes,
-             (unsigned long long)t->freqs_bytes, (unsigned long long)t->directory_bytes, t->blocks);
-      break;
-    default:
-      printf("%10u %12llu %9.5f %-7s %-7s %12llu  ", t->df, (unsigned long long)t->cf, (double)t->idf,
-             t->codec, t->freq_codec,
-             (unsigned long long)(t->docids_bytes + t->freqs_bytes + t->directory_bytes));
-      cli_tsv_string(stdout, t->term, t->term_len);
-      putchar('\n');
-      break;
-  }
-}
-
-typedef struct keyed {
-  uint64_t key, id;
-} keyed;
-
-static int by_key(const void *a, const void *b) {
-  const keyed *p = (const keyed *)a, *q = (const keyed *)b;
-  if (p->key != q->key) return p->key > q->key ? -1 : 1;
-  return p->id < q->id ? -1 : p->id > q->id;
-}
-
-/* The id after the last term that begins with the prefix. */
-static uint64_t prefix_end(const gpuir_index *index, const char *prefix, uint64_t terms) {
-  size_t n = strlen(prefix);
-  char *next = cli_copy(prefix, n);
-  /* The least text above all that begin with it: the prefix with its last byte increased. */
-  while (n && (unsigned char)next[n - 1] == 0xff) n--;
-  if (n) next[n - 1] = (char)((unsigned char)next[n - 1] + 1);
-  uint64_t end = n ? gpuir_term_lower_bound(index, next, n) : terms;
-  free(next);
-  return end;
-}
-
-static int term_at(const char *path, const gpuir_index *index, uint64_t id, gpuir_term_info *t) {
-  int r = gpuir_term_get_info(index, id, t);
-  return r ? cli_fail(path, r, NULL) : CLI_OK;
-}
-
-/* Lists the terms with ids [from, to). */
-static int list_terms(const char *path, const gpuir_index *index, uint64_t from, uint64_t to, int sort,
-                      uint64_t limit, int form) {
-  gpuir_term_info t;
-  keyed *all = NULL;
-  int code = CLI_OK;
-  if (limit > to - from) limit = to - from;
-  if (sort != SORT_TERM) {
-    all = (keyed *)cli_resize(NULL, (size_t)(to - from), sizeof *all);
-    for (uint64_t id = from; id < to && !code; id++) {
-      code = term_at(path, index, id, &t);
-      all[id - from].id = id;
-      all[id - from].key = code ? 0 : sort == SORT_DF ? t.df : t.cf;
-    }
-    if (!code && to > from) qsort(all, (size_t)(to - from), sizeof *all, by_key);
-  }
-  for (uint64_t i = 0; i < limit && !code && !ferror(stdout); i++) {
-    code = term_at(path, index, all ? all[i].id : from + i, &t);
-    if (!code) print_term(&t, form);
-  }
-  free(all);
-  return code;
-}
-
-typedef struct token_list {
-  cli_buf text;
-  size_t n;
-} token_list;
-
-static int keep_token(void *sink, const char *token, size_t len) {
-  token_list *l = (token_list *)sink;
-  if (l->n++) cli_buf_char(&l->text, ' ');
-  cli_buf_add(&l->text, token, len);
-  return 0;
-}
-
-/* The named terms. A word that the analyzer changes is a common surprise: say what it becomes. */
-static int named_terms(const char *path, const gpuir_index *index, char **names, int n, int form) {
-  int code = CLI_OK;
-  for (int i = 0; i < n; i++) {
-    gpuir_term_info t;
-    uint64_t id;
-    size_t len = strlen(names[i]);
-    if (!gpuir_term_find(index, names[i], len, &id)) {
-      if (term_at(path, index, id, &t))
-        code = CLI_FAIL;
-      else
-        print_term(&t, form);
-      continue;
-    }
-    token_list l = {{NULL, 0, 0}, 0};
-    code = CLI_FAIL;
-    if (!gpuir_analyze(index, names[i], len, keep_token, &l, NULL) && l.n &&
-        (l.text.n != len || memcmp(l.text.p, names[i], len)))
-      cli_error("%s: no term '%s' (the index's analyzer makes '%.*s' of it)", path, names[i], (int)l.text.n,
-                l.text.p);
-    else
-      cli_error("%s: no term '%s'", path, names[i]);
-    cli_buf_free(&l.text);
-  }
-  return code;
-}
-
-int cli_terms(int argc, char **argv) {
-  static const cli_option options[] = {{O_PREFIX, "prefix", 0, 1}, {O_SORT, "sort", 0, 1},
-                                       {O_LIMIT, "limit", 0, 1},   {O_TSV, "tsv", 0, 0},
-                                       {O_JSON, "json", 0, 0},     {0, NULL, 0, 0}};
-  cli_args a;
-  gpuir_index_info info;
-  int opt, bad = 0, sort = SORT_TERM, form = FORM_HUMAN, has_sort = 0, code;
-  uint64_t limit = UINT64_MAX;
-  const char *prefix = NULL;
-  cli_args_start(&a, "terms", options, argc, argv);
-  while (!bad && (opt = cli_next(&a)) != CLI_END) {
-    switch (opt) {
-      case CLI_HELP: cli_args_free(&a); return cli_help("terms");
-      case O_PREFIX: prefix = a.value; break;
-      case O_SORT: bad = cli_choice(&a, "term|df|cf", &sort), has_sort = 1; break;
-      case O_LIMIT: bad = cli_unsigned(&a, 0, UINT64_MAX, &limit), has_sort = 1; break;
-      case O_TSV: form = FORM_TSV; break;
-      case O_JSON: form = FORM_JSON; break;
-      default: bad = 1; break;
-    }
-  }
-  code = bad ? CLI_USAGE : CLI_OK;
-  if (!code && !a.noperands) code = cli_misuse("terms", "INDEX is missing");
-  if (!code && a.noperands > 1 && (prefix || has_sort))
-    code = cli_misuse("terms", "--prefix, --sort and --limit list terms: they do not go with a TERM");
-  if (!code) {
-    const char *path = a.operands[0];
-    gpuir_index *index = cli_open(path);
-    code = CLI_FAIL;
-    if (index) {
-      int r = gpuir_index_get_info(index, &info);
-      if (r) {
-        cli_fail(path, r, NULL);
-      } else if (a.noperands > 1) {
-        code = named_terms(path, index, a.operands + 1, a.noperands - 1, form);
-      } else {
-        uint64_t from = prefix ? gpuir_term_lower_bound(index, prefix, strlen(prefix)) : 0;
-        uint64_t to = prefix ? prefix_end(index, prefix, info.terms) : info.terms;
-        code = list_terms(path, index, from, to > from ? to : from, sort, limit, form);
-        if (!code && prefix && to <= from) code = CLI_FAIL; /* no such term */
-      }
-      code = cli_finish(code);
-      gpuir_close(index);
-    }
   }
   cli_args_free(&a);
   return code;
@@ -372,8 +227,12 @@ int cli_verify(int argc, char **argv) {
       code = CLI_FAIL;
     else {
       text_print(stdout, TEXT_MESSAGE, a.operands[i], strlen(a.operands[i]));
-      printf(": ok, %s documents, %s postings\n", cli_grouped(info.documents, docs),
+      printf(": ok, %s documents, %s postings", cli_grouped(info.documents, docs),
              cli_grouped(info.postings, postings));
+      if (info.segments > 1) printf(", %s segments", cli_grouped(info.segments, docs));
+      if (info.docids > info.documents)
+        printf(", %s deleted", cli_grouped(info.docids - info.documents, docs));
+      putchar('\n');
     }
     gpuir_close(index);
   }
@@ -451,6 +310,7 @@ static int run_explain(const char *path, const gpuir_query_desc *desc, const gpu
     return code;
   }
   cli_bm25(index, &qd, has_k1, has_b, k1, b);
+  if (words->n) cli_notice_operators(&qd, words->p, words->n);
   r = gpuir_query_parse(index, &qd, words->p ? words->p : "", words->n, &query, &err);
   if (!r) r = gpuir_searcher_create(index, sd, &searcher, &err);
   if (!r && gpuir_doc_get(index, docid, &doc) == GPUIR_E_NOT_FOUND) {

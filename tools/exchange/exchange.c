@@ -123,7 +123,7 @@ int cli_import(int argc, char **argv) {
 }
 
 static int run_export(const ex_format *format, const char *name, const char *path) {
-  gpuir_index *index = cli_open_to_read_all(name);
+  gpuir_index *index = cli_open_merged(name);
   uint64_t not_utf8 = 0;
   int shared = 0;
   ex_error err;

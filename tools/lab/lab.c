@@ -510,7 +510,7 @@ static int run(lab *l, size_t experiment, const char *dir, const char *queries, 
   gpuir_index_info info;
   const lab_figure *figures = experiments[experiment].figures;
   size_t nfigures = 0;
-  l->index = cli_open_to_read_all(l->path);
+  l->index = cli_open_merged(l->path);
   if (!l->index) return CLI_FAIL;
   int status = gpuir_index_get_info(l->index, &info);
   if (status) return cli_fail(l->path, status, NULL);

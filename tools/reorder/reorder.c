@@ -1082,7 +1082,7 @@ static void print_notes(const reorder *r) {
 
 static int run_reorder(reorder *r) {
   r->begin = cli_seconds();
-  r->index = cli_open_to_read_all(r->input);
+  r->index = cli_open_merged(r->input);
   if (!r->index) return CLI_FAIL;
   int code = CLI_FAIL, status = gpuir_index_get_info(r->index, &r->info);
   if (status) {

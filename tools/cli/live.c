@@ -1,0 +1,338 @@
+/* live.c - what writes to live indexes: opening them; gpuir add, delete and merge. */
+#include "cli.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- opening ---- */
+
+int cli_is_live(const char *path) {
+  struct stat st;
+  cli_buf b = {NULL, 0, 0};
+  cli_buf_text(&b, path);
+  cli_buf_text(&b, "/manifest");
+  cli_buf_char(&b, 0);
+  const int live = !stat(b.p, &st) && S_ISREG(st.st_mode);
+  cli_buf_free(&b);
+  return live;
+}
+
+int cli_live_open(cli_live *l, const gpuir_builder_desc *settings) {
+  gpuir_live_desc desc;
+  gpuir_error err;
+  struct stat st;
+  memset(&desc, 0, sizeof desc);
+  memset(&err, 0, sizeof err);
+  if (settings) desc.settings = *settings;
+  desc.create = settings != NULL;
+  desc.settings.path = l->path;
+  desc.settings.memory = l->megabytes << 20;
+  desc.settings.threads = l->threads ? (unsigned)l->threads : cli_processors();
+  l->status = GPUIR_OK;
+  if (!settings && (stat(l->path, &st) || !S_ISDIR(st.st_mode) || !cli_is_live(l->path))) {
+    cli_error("%s: not a live index, which 'gpuir index --live' makes", l->path);
+    return CLI_FAIL;
+  }
+  l->status = gpuir_live_open(&desc, &l->live, &err);
+  if (!l->status) return CLI_OK;
+  if (l->status == GPUIR_E_BUSY && l->patient) return CLI_FAIL;
+  return cli_fail(l->path, l->status, &err);
+}
+
+int cli_live_info(const cli_live *l, gpuir_index_info *info) {
+  gpuir_index *index;
+  gpuir_error err;
+  memset(&err, 0, sizeof err);
+  int r = gpuir_live_refresh(l->live, &index, &err);
+  if (!r) r = gpuir_index_get_info(index, info);
+  if (r) return cli_fail(l->path, r, &err);
+  gpuir_close(index);
+  return CLI_OK;
+}
+
+int cli_live_commit(const cli_live *l) {
+  gpuir_error err;
+  memset(&err, 0, sizeof err);
+  const int r = gpuir_live_commit(l->live, &err);
+  return r ? cli_fail(l->path, r, &err) : CLI_OK;
+}
+
+int cli_live_merge(const cli_live *l, int all) {
+  gpuir_error err;
+  int more = 1, r = GPUIR_OK;
+  memset(&err, 0, sizeof err);
+  while (more && !r && !cli_signal) r = gpuir_live_merge(l->live, all, &more, &err);
+  if (r) return cli_fail(l->path, r, &err);
+  return cli_live_commit(l);
+}
+
+int cli_live_add(void *live, const gpuir_doc_desc *doc, const char *text, size_t len) {
+  cli_live *l = (cli_live *)live;
+  gpuir_error err;
+  memset(&err, 0, sizeof err);
+  if (cli_signal) return CLI_FAIL;
+  const int r = gpuir_live_add(l->live, doc, text, len, &err);
+  if (r) return cli_fail(l->path, r, &err);
+  l->added++;
+  return CLI_OK;
+}
+
+int cli_live_delete(cli_live *l, int by, const char *bytes, size_t len, uint64_t *n) {
+  gpuir_error err;
+  memset(&err, 0, sizeof err);
+  const int r = gpuir_live_delete(l->live, by, bytes, len, n, &err);
+  if (r) return cli_fail(l->path, r, &err);
+  l->deleted += *n;
+  return CLI_OK;
+}
+
+int cli_live_option(const cli_args *a, int id, cli_live *l) {
+  switch (id) {
+    case CLI_MEMORY: return cli_unsigned(a, 1, (uint64_t)1 << 32, &l->megabytes);
+    case CLI_THREADS: return cli_unsigned(a, 0, 1024, &l->threads);
+    case CLI_QUIET: l->quiet = 1; return 0;
+    case CLI_OUTPUT: l->path = a->value; return 0;
+    default: return 1;
+  }
+}
+
+/* Commits and says what was done. */
+static int finish_live(cli_live *l) {
+  gpuir_index_info info;
+  char added[27], deleted[27], documents[27];
+  int code = cli_live_commit(l);
+  if (!code) code = cli_live_merge(l, 0);
+  if (!code) code = cli_live_info(l, &info);
+  if (!code && !l->quiet)
+    cli_error("%s: %s documents added, %s deleted, %s in all", l->path, cli_grouped(l->added, added),
+              cli_grouped(l->deleted, deleted), cli_grouped(info.documents, documents));
+  return code;
+}
+
+/* The exit code of a command that a signal may have stopped before its commit. */
+static int end_live(cli_live *l, int code) {
+  gpuir_live_close(l->live);
+  l->live = NULL;
+  if (!code || !cli_signal) return code;
+  cli_error("stopped; %s is as it was", l->path);
+  return 128 + (int)cli_signal;
+}
+
+/* ---- add ---- */
+
+typedef struct adding {
+  cli_live live;
+  cli_input in;
+  const char *name; /* of the documents, or NULL */
+  int replace;
+} adding;
+
+static int add_document(void *user, const gpuir_doc_desc *doc, const char *text, size_t len) {
+  adding *a = (adding *)user;
+  gpuir_doc_desc named = *doc;
+  uint64_t n;
+  if (a->name) {
+    named.name = a->name;
+    named.name_len = strlen(a->name);
+  }
+  if (a->replace && named.name_len &&
+      cli_live_delete(&a->live, GPUIR_BY_NAME, named.name, named.name_len, &n))
+    return CLI_FAIL;
+  return cli_live_add(&a->live, &named, text, len);
+}
+
+/* Adds what the operands hold. */
+static int run_add(adding *a, const cli_args *args) {
+  int code = cli_live_open(&a->live, NULL);
+  if (code) return code;
+  a->in.add = add_document;
+  a->in.user = a;
+  a->in.names_max = 1 << 20;
+  cli_input_exclude(&a->in, a->live.path);
+  for (int i = 0; !code && i < args->noperands; i++) code = cli_input_read(&a->in, args->operands[i]);
+  if (!code && cli_signal) code = CLI_FAIL;
+  if (!code && a->name && a->in.documents > 1) {
+    cli_error("--name: %llu documents cannot have one name; %s is as it was",
+              (unsigned long long)a->in.documents, a->live.path);
+    code = CLI_FAIL;
+  }
+  if (!code && !a->in.documents) {
+    cli_error("no document was found; %s is as it was", a->live.path);
+    code = CLI_FAIL;
+  }
+  if (!code) code = finish_live(&a->live);
+  return end_live(&a->live, code);
+}
+
+#define LIVE_OPTIONS                                                                              \
+  {CLI_OUTPUT, "output", 'o', 1}, {CLI_MEMORY, "memory", 0, 1}, {CLI_THREADS, "threads", 0, 1}, { \
+    CLI_QUIET, "quiet", 'q', 0                                                                    \
+  }
+
+int cli_add(int argc, char **argv) {
+  enum { O_NAME = 2, O_REPLACE };
+  static const cli_option options[] = {
+      {O_NAME, "name", 0, 1}, {O_REPLACE, "replace", 0, 0}, CLI_INPUT_OPTIONS, LIVE_OPTIONS, {0, NULL, 0, 0}};
+  adding add;
+  cli_args a;
+  int opt, bad = 0, code;
+  memset(&add, 0, sizeof add);
+  cli_args_start(&a, "add", options, argc, argv);
+  while (!bad && (opt = cli_next(&a)) != CLI_END) {
+    switch (opt) {
+      case CLI_HELP: cli_args_free(&a); return cli_help("add");
+      case O_NAME:
+        add.name = a.value;
+        if (!*add.name) bad = cli_misuse("add", "--name: the name is empty");
+        break;
+      case O_REPLACE: add.replace = 1; break;
+      default: bad = cli_live_option(&a, opt, &add.live) && cli_input_format(&a, opt, &add.in); break;
+    }
+  }
+  code = bad ? CLI_USAGE : CLI_OK;
+  if (!code && !a.noperands) code = cli_misuse("add", "an INPUT is missing ('-' is standard input)");
+  if (!code && !add.live.path) code = cli_misuse("add", "-o FOLDER is missing");
+  if (!code) code = cli_input_check("add", a.operands, a.noperands);
+  if (!code) {
+    cli_catch_signals();
+    code = run_add(&add, &a);
+  }
+  cli_input_free(&add.in);
+  cli_args_free(&a);
+  return code;
+}
+
+/* ---- delete ---- */
+
+/* Deletes the documents of one name or source. *missing: there is none. */
+static int delete_one(cli_live *l, int by, const char *text, size_t len, int *missing) {
+  static cli_input in; /* knows the current folder */
+  char *source = NULL;
+  uint64_t n = 0;
+  int code = CLI_OK;
+  if (!len) return CLI_OK;
+  if (by == GPUIR_BY_SOURCE) {
+    char *path = cli_copy(text, len);
+    source = cli_input_source(&in, path);
+    free(path);
+  }
+  if (source)
+    code = cli_live_delete(l, by, source, strlen(source), &n);
+  else
+    code = cli_live_delete(l, by, text, len, &n);
+  if (!code && !n) {
+    *missing = 1;
+    cli_error("%s: no document %s '%.*s'", l->path, source ? "from" : "has the name",
+              len > 200 ? 200 : (int)len, text);
+  }
+  free(source);
+  return code;
+}
+
+/* Deletes what the lines of standard input name. */
+static int delete_lines(cli_live *l, int by, int *missing) {
+  cli_reader r;
+  uint64_t lines;
+  char *text;
+  size_t len;
+  int got, code = CLI_OK;
+  cli_reader_open(&r, STDIN_FILENO, CLI_MAX_LINE);
+  while (!code && (got = cli_reader_lines(&r, 1, &text, &len, &lines)) != 0) {
+    if (got < 0) {
+      if (!cli_signal) cli_error("standard input: %s", strerror(errno));
+      code = CLI_FAIL;
+    } else {
+      code = delete_one(l, by, text, len - (text[len - 1] == '\n'), missing);
+    }
+  }
+  cli_reader_close(&r);
+  return code;
+}
+
+int cli_delete(int argc, char **argv) {
+  enum { O_SOURCE = 2 };
+  static const cli_option options[] = {
+      {O_SOURCE, "source", 0, 0}, {CLI_QUIET, "quiet", 'q', 0}, {0, NULL, 0, 0}};
+  cli_live l;
+  cli_args a;
+  int opt, bad = 0, by = GPUIR_BY_NAME, missing = 0, code;
+  memset(&l, 0, sizeof l);
+  cli_args_start(&a, "delete", options, argc, argv);
+  while (!bad && (opt = cli_next(&a)) != CLI_END) {
+    switch (opt) {
+      case CLI_HELP: cli_args_free(&a); return cli_help("delete");
+      case O_SOURCE: by = GPUIR_BY_SOURCE; break;
+      default: bad = cli_live_option(&a, opt, &l); break;
+    }
+  }
+  code = bad ? CLI_USAGE : CLI_OK;
+  if (!code && a.noperands < 2)
+    code = cli_misuse("delete", a.noperands ? "a NAME is missing ('-' reads them)" : "FOLDER is missing");
+  if (!code) {
+    cli_catch_signals();
+    l.path = a.operands[0];
+    code = cli_live_open(&l, NULL);
+    for (int i = 1; i < a.noperands && !code; i++)
+      code = strcmp(a.operands[i], "-") ? delete_one(&l, by, a.operands[i], strlen(a.operands[i]), &missing)
+                                        : delete_lines(&l, by, &missing);
+    if (!code && cli_signal) code = CLI_FAIL;
+    if (!code) code = finish_live(&l);
+    code = end_live(&l, code);
+    if (!code && missing) code = CLI_FAIL;
+  }
+  cli_args_free(&a);
+  return code;
+}
+
+/* ---- merge ---- */
+
+/* Merges one live index, and says what it is then. */
+static int run_merge(cli_live *l, int all) {
+  gpuir_index_info before, after;
+  char n[27], from[27], to[27];
+  int code = cli_live_open(l, NULL);
+  if (!code) code = cli_live_info(l, &before);
+  if (!code) code = cli_live_merge(l, all);
+  if (!code) code = cli_live_info(l, &after);
+  if (!code && !l->quiet)
+    cli_error("%s: %s segments, %s before; %s deleted documents are left", l->path,
+              cli_grouped(after.segments, to), cli_grouped(before.segments, from),
+              cli_grouped(after.docids - after.documents, n));
+  if (!code && cli_signal) code = CLI_FAIL;
+  return code;
+}
+
+int cli_merge(int argc, char **argv) {
+  enum { O_ALL = 2 };
+  static const cli_option options[] = {{O_ALL, "all", 0, 0},
+                                       {CLI_MEMORY, "memory", 0, 1},
+                                       {CLI_THREADS, "threads", 0, 1},
+                                       {CLI_QUIET, "quiet", 'q', 0},
+                                       {0, NULL, 0, 0}};
+  cli_live l;
+  cli_args a;
+  int opt, bad = 0, all = 0, code;
+  memset(&l, 0, sizeof l);
+  cli_args_start(&a, "merge", options, argc, argv);
+  while (!bad && (opt = cli_next(&a)) != CLI_END) {
+    switch (opt) {
+      case CLI_HELP: cli_args_free(&a); return cli_help("merge");
+      case O_ALL: all = 1; break;
+      default: bad = cli_live_option(&a, opt, &l); break;
+    }
+  }
+  code = bad ? CLI_USAGE : CLI_OK;
+  if (!code && a.noperands != 1)
+    code = cli_misuse("merge", a.noperands ? "one FOLDER only" : "FOLDER is missing");
+  if (!code) {
+    cli_catch_signals();
+    l.path = a.operands[0];
+    code = run_merge(&l, all);
+    gpuir_live_close(l.live);
+    if (code && cli_signal) code = 128 + (int)cli_signal;
+  }
+  cli_args_free(&a);
+  return code;
+}

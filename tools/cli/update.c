@@ -1,0 +1,389 @@
+/* update.c - gpuir update: a live index follows files; gpuir index --live makes one.
+ *
+ * A file is left alone if size, inode and both times are those in the table of files (files.c). A file that was written
+ * in the last two seconds before it was read may be written again without a trace in its times, as git calls it racily
+ * clean: its bytes are then compared too, by their hash. All documents of a file that has changed are replaced, and
+ * those of one that has gone are deleted.
+ */
+#include "cli.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#define RACY 2000000000u /* nanoseconds */
+
+typedef struct scan {
+  cli_update *u;
+  cli_live *live;
+  cli_input in;
+  cli_files files;
+  int64_t start;
+  cli_buf kept; /* paths below which nothing counts as gone, each with a NUL */
+  int dirty;    /* the table is to be written */
+} scan;
+
+static uint64_t nanoseconds(const struct timespec *t) {
+  return (uint64_t)t->tv_sec * 1000000000u + (uint64_t)t->tv_nsec;
+}
+
+/* Computes the hash of an open file's bytes, from the first one on; 0 if that fails. */
+static uint64_t hash_file(int fd) {
+  XXH3_state_t *state = XXH3_createState();
+  char *room = (char *)cli_resize(NULL, (size_t)1 << 16, 1);
+  uint64_t hash = 0;
+  off_t at = 0;
+  ssize_t n = -1;
+  if (state && !XXH3_64bits_reset(state))
+    while ((n = pread(fd, room, (size_t)1 << 16, at)) > 0) {
+      (void)XXH3_64bits_update(state, room, (size_t)n);
+      at += n;
+    }
+  if (!n) hash = XXH3_64bits_digest(state);
+  (void)XXH3_freeState(state);
+  free(room);
+  return hash;
+}
+
+/* Whether times of a file are so young that it may be written again without a change of them. */
+static int is_racy(const scan *s, const struct stat *st) {
+  const int64_t least = s->start - (int64_t)RACY;
+  return (int64_t)nanoseconds(&st->st_mtim) >= least || (int64_t)nanoseconds(&st->st_ctim) >= least;
+}
+
+/* Whether a file is as the index has it. */
+static int is_unchanged(scan *s, cli_file *f, const struct stat *st, int fd) {
+  if (f->stale || f->gone || f->size != (uint64_t)st->st_size || f->inode != (uint64_t)st->st_ino ||
+      f->mtime != nanoseconds(&st->st_mtim) || f->ctime != nanoseconds(&st->st_ctim))
+    return 0;
+  if (!f->racy) return 1;
+  if (!f->hash || hash_file(fd) != f->hash) return 0;
+  if (!is_racy(s, st)) {
+    f->racy = 0;
+    s->dirty = 1;
+  }
+  return 1;
+}
+
+/* Deletes the documents of a source. */
+static int drop_source(scan *s, const char *source) {
+  uint64_t n;
+  return cli_live_delete(s->live, GPUIR_BY_SOURCE, source, strlen(source), &n);
+}
+
+static int on_file(void *user, const char *source, const struct stat *st, int fd) {
+  scan *s = (scan *)user;
+  cli_file *f = cli_files_find(&s->files, source);
+  if (f && f->seen) return 0;
+  if (f && is_unchanged(s, f, st, fd)) {
+    f->seen = 1;
+    s->u->unchanged++;
+    return 0;
+  }
+  if (f && drop_source(s, source)) return -1;
+  if (f)
+    s->u->changed++;
+  else
+    s->u->fresh++;
+  if (!f) f = cli_files_add(&s->files, source, strlen(source));
+  f->size = (uint64_t)st->st_size;
+  f->inode = (uint64_t)st->st_ino;
+  f->mtime = nanoseconds(&st->st_mtim);
+  f->ctime = nanoseconds(&st->st_ctim);
+  f->hash = 0;
+  f->racy = is_racy(s, st);
+  f->stale = f->gone = 0;
+  f->seen = 1;
+  s->dirty = 1;
+  return 1;
+}
+
+static void on_read(void *user, const char *source, uint64_t hash) {
+  cli_file *f = cli_files_find(&((scan *)user)->files, source);
+  if (f) f->hash = hash;
+}
+
+/* Notes that a file is to be read again, or that nothing is known of what lies in a folder. */
+static void on_unread(void *user, const char *source) {
+  scan *s = (scan *)user;
+  cli_file *f = cli_files_find(&s->files, source);
+  if (f) f->stale = f->seen = 1;
+  s->dirty = 1;
+  cli_buf_add(&s->kept, source, strlen(source) + 1);
+}
+
+static const cli_follower follower = {on_file, on_read, on_unread};
+
+static int on_document(void *user, const gpuir_doc_desc *doc, const char *text, size_t len) {
+  return cli_live_add(((scan *)user)->live, doc, text, len);
+}
+
+/* ---- what has gone ---- */
+
+/* Whether a path is `top`, or lies below it. */
+static int lies_below(const char *path, const char *top) {
+  const size_t n = strlen(top);
+  return !strncmp(path, top, n) && (!path[n] || path[n] == '/' || (n && top[n - 1] == '/'));
+}
+
+/* Whether a path could not be looked at. */
+static int is_kept(const scan *s, const char *path) {
+  for (size_t at = 0; at < s->kept.n; at += strlen(s->kept.p + at) + 1)
+    if (lies_below(path, s->kept.p + at)) return 1;
+  return 0;
+}
+
+/* Deletes the documents of files below `top` that were not there. */
+static int drop_gone(scan *s, const char *top) {
+  int code = CLI_OK;
+  for (size_t i = 0; i < s->files.n && !code; i++) {
+    cli_file *f = &s->files.list[i];
+    if (f->seen || f->gone || !lies_below(f->source, top) || is_kept(s, f->source)) continue;
+    code = drop_source(s, f->source);
+    f->gone = s->dirty = 1;
+    s->u->vanished++;
+  }
+  return code;
+}
+
+/* ---- the scan ---- */
+
+/* Makes rows, which are to be read again, of the sources that the index has. */
+static int take_sources(scan *s, const gpuir_index *index, uint64_t docids) {
+  gpuir_doc doc;
+  const char *last = NULL;
+  for (size_t i = 0; i < s->files.n; i++) s->files.list[i].stale = 1;
+  for (uint64_t i = 0; i < docids; i++) {
+    const int r = gpuir_doc_get(index, (uint32_t)i, &doc);
+    if (r == GPUIR_E_NOT_FOUND) continue;
+    if (r) return cli_fail(s->live->path, r, NULL);
+    if (doc.source == last || !doc.source_len || memchr(doc.source, 0, doc.source_len)) continue;
+    last = doc.source;
+    char *source = cli_copy(doc.source, doc.source_len);
+    if (!cli_files_find(&s->files, source)) cli_files_add(&s->files, source, doc.source_len)->stale = 1;
+    free(source);
+  }
+  s->dirty = 1;
+  return CLI_OK;
+}
+
+/* Reads the table of files, and holds it against the index. */
+static int take_table(scan *s) {
+  gpuir_index *index;
+  gpuir_index_info info;
+  gpuir_error err;
+  int code = cli_files_read(&s->files, s->live->path);
+  if (code) return code;
+  memset(&err, 0, sizeof err);
+  const int r = gpuir_live_refresh(s->live->live, &index, &err);
+  if (r) return cli_fail(s->live->path, r, &err);
+  if (gpuir_index_get_info(index, &info)) info.content = CLI_NO_CONTENT;
+  if (s->files.content == CLI_NO_CONTENT || s->files.content != info.content)
+    code = take_sources(s, index, info.docids);
+  gpuir_close(index);
+  s->in.format = s->files.format;
+  s->in.chunk_lines = s->files.chunk_lines;
+  s->in.hidden = s->files.hidden;
+  s->in.follow = s->files.follow;
+  return code;
+}
+
+/* Whether the index has files below `top`. */
+static int has_below(const scan *s, const char *top) {
+  for (size_t i = 0; i < s->files.n; i++)
+    if (!s->files.list[i].gone && lies_below(s->files.list[i].source, top)) return 1;
+  return 0;
+}
+
+/* Reads what an operand names. One that is not there any more must be a file that the index has; but where it comes and
+ * goes while it is watched, the index need not have it. That a whole folder has gone is no reason to delete all of it. */
+static int scan_operand(scan *s, const char *operand) {
+  struct stat st;
+  char *top = cli_input_source(&s->in, operand);
+  int code = CLI_OK;
+  if (!stat(operand, &st)) {
+    code = cli_input_read(&s->in, operand);
+  } else if ((errno != ENOENT && errno != ENOTDIR) ||
+             (!cli_files_find(&s->files, top) && (!s->live->patient || has_below(s, top)))) {
+    cli_error("%s: %s", operand, strerror(errno));
+    code = CLI_FAIL;
+  }
+  if (!code && cli_signal) code = CLI_FAIL;
+  if (!code) code = drop_gone(s, top);
+  free(top);
+  return code;
+}
+
+/* Commits, then writes the table that goes with the commit. */
+static int commit_scan(scan *s) {
+  gpuir_index_info info;
+  int code = cli_live_commit(s->live);
+  if (!code) code = cli_live_info(s->live, &info);
+  if (code) return code;
+  s->u->documents = info.documents;
+  s->files.content = info.content;
+  return s->dirty ? cli_files_write(&s->files, s->live->path) : CLI_OK;
+}
+
+/* Brings the open live index up to date. */
+static int run_scan(scan *s) {
+  struct timespec now;
+  int code = take_table(s);
+  if (code) return code;
+  (void)clock_gettime(CLOCK_REALTIME, &now);
+  s->start = (int64_t)nanoseconds(&now);
+  s->in.add = on_document;
+  s->in.user = s;
+  s->in.follower = &follower;
+  s->in.names_max = 1 << 20;
+  s->in.skip_errors = s->u->skip_errors;
+  cli_input_exclude(&s->in, s->live->path);
+  for (int i = 0; !code && i < s->u->noperands; i++) code = scan_operand(s, s->u->operands[i]);
+  if (!code) code = commit_scan(s);
+  return code ? code : cli_live_merge(s->live, 0);
+}
+
+/* Says what was found. */
+static void report(const cli_update *u) {
+  char fresh[27], changed[27], vanished[27], same[27], added[27], deleted[27], all[27];
+  cli_error(
+      "%s: %s new, %s changed, %s vanished, %s unchanged files; %s documents added, %s deleted, %s in all",
+      u->live.path, cli_grouped(u->fresh, fresh), cli_grouped(u->changed, changed),
+      cli_grouped(u->vanished, vanished), cli_grouped(u->unchanged, same), cli_grouped(u->live.added, added),
+      cli_grouped(u->live.deleted, deleted), cli_grouped(u->documents, all));
+}
+
+int cli_update_run(cli_update *u) {
+  scan s;
+  memset(&s, 0, sizeof s);
+  s.u = u;
+  s.live = &u->live;
+  u->fresh = u->changed = u->vanished = u->unchanged = u->live.added = u->live.deleted = 0;
+  int code = cli_live_open(&u->live, NULL);
+  if (!code) code = run_scan(&s);
+  gpuir_live_close(u->live.live);
+  u->live.live = NULL;
+  cli_files_free(&s.files);
+  cli_buf_free(&s.kept);
+  cli_input_free(&s.in);
+  const int any = u->fresh || u->changed || u->vanished;
+  if (!code && !u->live.quiet && (any || !u->live.patient)) report(u);
+  return code;
+}
+
+/* ---- the commands ---- */
+
+int cli_update_options(const char *command, int argc, char **argv, cli_args *a, cli_update *u) {
+  static const cli_option options[] = {{CLI_OUTPUT, "output", 'o', 1},     {CLI_MEMORY, "memory", 0, 1},
+                                       {CLI_THREADS, "threads", 0, 1},     {CLI_QUIET, "quiet", 'q', 0},
+                                       {CLI_IN_SKIP, "skip-errors", 0, 0}, {0, NULL, 0, 0}};
+  int opt, bad = 0;
+  memset(u, 0, sizeof *u);
+  cli_args_start(a, command, options, argc, argv);
+  while (!bad && (opt = cli_next(a)) != CLI_END) {
+    if (opt == CLI_HELP) return 1 + cli_help(command);
+    if (opt == CLI_IN_SKIP)
+      u->skip_errors = 1;
+    else
+      bad = cli_live_option(a, opt, &u->live);
+  }
+  if (bad) return 1 + CLI_USAGE;
+  if (!u->live.path) return 1 + cli_misuse(command, "-o FOLDER is missing");
+  if (!a->noperands) return 1 + cli_misuse(command, "an INPUT is missing");
+  for (int i = 0; i < a->noperands; i++)
+    if (!strcmp(a->operands[i], "-"))
+      return 1 + cli_misuse(command, "standard input is no file that could change; 'gpuir add' takes it");
+  u->operands = a->operands;
+  u->noperands = a->noperands;
+  return 0;
+}
+
+int cli_update_command(int argc, char **argv) {
+  cli_update u;
+  cli_args a;
+  int code = cli_update_options("update", argc, argv, &a, &u);
+  if (code) {
+    code--;
+  } else {
+    cli_catch_signals();
+    code = cli_update_run(&u);
+    if (code && cli_signal) {
+      cli_error("stopped; %s is as it was", u.live.path);
+      code = 128 + (int)cli_signal;
+    }
+  }
+  cli_args_free(&a);
+  return code;
+}
+
+/* ---- gpuir index --live ---- */
+
+/* Removes an index that was not finished, and its folder. */
+static void remove_folder(const char *path) {
+  DIR *dir = opendir(path);
+  const struct dirent *d;
+  while (dir && (d = readdir(dir)) != NULL) {
+    const size_t digits = strspn(d->d_name, "0123456789");
+    if ((digits >= 6 && !strncmp(d->d_name + digits, ".gpuir", 6)) || !strcmp(d->d_name, "lock") ||
+        !strcmp(d->d_name, "manifest") || !strcmp(d->d_name, "manifest.tmp") || !strcmp(d->d_name, "update"))
+      (void)unlinkat(dirfd(dir), d->d_name, 0);
+  }
+  if (dir) (void)closedir(dir);
+  (void)rmdir(path);
+}
+
+/* Makes the folder of a new live index; one that is there must be empty. */
+static int make_folder(const char *path) {
+  if (cli_is_live(path)) {
+    cli_error("%s: a live index already, which 'gpuir update' and 'gpuir add' change", path);
+    return CLI_FAIL;
+  }
+  if (!mkdir(path, 0777)) return CLI_OK;
+  /* an empty folder can be removed and made again; any other can not */
+  if (errno == EEXIST && !rmdir(path) && !mkdir(path, 0777)) return CLI_OK;
+  cli_error("%s: %s", path, strerror(errno));
+  return CLI_FAIL;
+}
+
+/* Writes a table of no files, which has the choices of the command line. */
+static int found_table(const char *path, const cli_input *in) {
+  cli_files files;
+  memset(&files, 0, sizeof files);
+  files.format = in->format;
+  files.chunk_lines = in->chunk_lines;
+  files.hidden = in->hidden;
+  files.follow = in->follow;
+  files.content = CLI_NO_CONTENT;
+  const int code = cli_files_write(&files, path);
+  cli_files_free(&files);
+  return code;
+}
+
+int cli_live_found(cli_build *b, const cli_input *in, char **operands, int n) {
+  gpuir_builder_desc settings = b->desc;
+  cli_update u;
+  memset(&u, 0, sizeof u);
+  u.live.path = b->output;
+  u.live.megabytes = b->megabytes;
+  u.live.threads = b->threads;
+  u.live.quiet = b->quiet;
+  u.skip_errors = in->skip_errors;
+  u.operands = operands;
+  u.noperands = n;
+  int code = make_folder(b->output);
+  if (code) return code;
+  code = cli_live_open(&u.live, &settings);
+  gpuir_live_close(u.live.live);
+  if (!code) code = found_table(b->output, in);
+  if (!code) code = cli_update_run(&u);
+  if (!code) return CLI_OK;
+  remove_folder(b->output);
+  if (!cli_signal) return code;
+  cli_error("stopped; %s is not made", b->output);
+  return 128 + (int)cli_signal;
+}

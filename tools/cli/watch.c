@@ -1,0 +1,240 @@
+/* watch.c - gpuir watch: a live index follows folders while they change.
+ *
+ * Events of inotify say no more than that something has changed: each update looks at all files, as gpuir update does.
+ * It begins when there was no event for a tenth of a second, or a second after the first one. Where folders came, went
+ * or were renamed, or events were lost, all folders are watched anew before it; so what happens before a folder is
+ * watched is seen by the update, and what happens later is an event.
+ */
+#define _GNU_SOURCE /* ppoll */
+#include "cli.h"
+
+#include <errno.h>
+#include <string.h>
+
+#ifdef __linux__
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/inotify.h>
+#include <time.h>
+#include <unistd.h>
+
+#define QUIET 100000000u /* nanoseconds without an event before an update */
+#define MOST \
+  1000000000u         /* nanoseconds from an event to the update, when they do not cease; and between tries */
+#define DEEPEST 4000u /* folders in one another */
+#define EVENTS                                                                                    \
+  (IN_CLOSE_WRITE | IN_MODIFY | IN_ATTRIB | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | \
+   IN_DELETE_SELF | IN_MOVE_SELF)
+
+typedef struct watching {
+  cli_update update;
+  int fd;             /* of inotify */
+  int last;           /* the greatest watch so far: watches are numbered upwards */
+  uint64_t folders;   /* that are watched */
+  int hidden, follow; /* as the index reads folders */
+  dev_t dev;          /* of the index's own folder */
+  ino_t ino;
+  uint64_t first, newest; /* when events came that no update has answered; 0: none did */
+  int again;              /* folders are to be watched anew */
+} watching;
+
+/* ---- folders ---- */
+
+/* Watches a folder and those in it. CLI_OK; CLI_FAIL after a message. A folder that cannot be opened is left to the
+ * update, which says so. */
+static int watch_folder(watching *w, int parent, const char *name, unsigned depth) {
+  char path[64];
+  struct stat st;
+  struct dirent *d;
+  int code = CLI_OK;
+  const int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return CLI_OK;
+  if (fstat(fd, &st) || (st.st_dev == w->dev && st.st_ino == w->ino) || depth == DEEPEST) {
+    (void)close(fd);
+    return CLI_OK;
+  }
+  (void)snprintf(path, sizeof path, "/proc/self/fd/%d/.", fd);
+  const int watch = inotify_add_watch(w->fd, path, EVENTS);
+  if (watch < 0 && errno == ENOSPC) {
+    cli_error("%s: more folders than may be watched; sysctl fs.inotify.max_user_watches says how many", name);
+    code = CLI_FAIL;
+  }
+  DIR *dir =
+      watch > w->last ? fdopendir(fd) : NULL; /* one that is watched already has been seen by another way */
+  if (!dir) {
+    (void)close(fd);
+    return code;
+  }
+  w->last = watch;
+  w->folders++;
+  while (!code && !cli_signal && (d = readdir(dir)) != NULL) {
+    if (!strcmp(d->d_name, ".") || !strcmp(d->d_name, "..") || (d->d_name[0] == '.' && !w->hidden)) continue;
+    if (fstatat(fd, d->d_name, &st, w->follow ? 0 : AT_SYMLINK_NOFOLLOW) || !S_ISDIR(st.st_mode)) continue;
+    code = watch_folder(w, fd, d->d_name, depth + 1);
+  }
+  (void)closedir(dir);
+  return code;
+}
+
+/* Watches what an operand names: a folder with those in it; or the folder of a file, which may come and go. */
+static int watch_operand(watching *w, const char *operand) {
+  struct stat st;
+  if (!stat(operand, &st) && S_ISDIR(st.st_mode)) return watch_folder(w, AT_FDCWD, operand, 0);
+  const char *slash = strrchr(operand, '/');
+  char *folder = slash ? cli_copy(operand, (size_t)(slash - operand) + 1) : cli_copy(".", 1);
+  int code = CLI_OK;
+  if (inotify_add_watch(w->fd, folder, EVENTS) < 0) {
+    cli_error("%s: %s", folder, strerror(errno));
+    code = CLI_FAIL;
+  }
+  free(folder);
+  return code;
+}
+
+/* Watches all folders anew. */
+static int watch_all(watching *w) {
+  int code = CLI_OK;
+  if (w->fd >= 0) (void)close(w->fd);
+  w->last = 0;
+  w->folders = 0;
+  w->again = 0;
+  w->fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+  if (w->fd < 0) {
+    cli_error("inotify: %s", strerror(errno));
+    return CLI_FAIL;
+  }
+  for (int i = 0; i < w->update.noperands && !code; i++) code = watch_operand(w, w->update.operands[i]);
+  return code;
+}
+
+/* ---- events ---- */
+
+/* Notes that something has changed. */
+static void note_change(watching *w) {
+  w->newest = cli_nanoseconds();
+  if (!w->first) w->first = w->newest;
+}
+
+/* Takes all events that are there. */
+static void take_events(watching *w) {
+  union {
+    struct inotify_event first;
+    char bytes[1 << 16];
+  } room;
+  ssize_t n;
+  while ((n = read(w->fd, room.bytes, sizeof room.bytes)) > 0) {
+    for (ssize_t at = 0; at < n;) {
+      struct inotify_event e;
+      memcpy(&e, room.bytes + at, sizeof e);
+      at += (ssize_t)(sizeof e + e.len);
+      if (e.mask & IN_IGNORED) continue;
+      if (e.mask & (IN_Q_OVERFLOW | IN_DELETE_SELF | IN_MOVE_SELF)) w->again = 1;
+      if (e.mask & IN_ISDIR && e.mask & (IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_ATTRIB))
+        w->again = 1;
+    }
+    note_change(w);
+  }
+}
+
+/* Brings the index up to date. Another writer is waited for. */
+static int follow(watching *w) {
+  int code = w->again ? watch_all(w) : CLI_OK;
+  w->first = 0;
+  if (!code) code = cli_update_run(&w->update);
+  if (code && w->update.live.status == GPUIR_E_BUSY) {
+    note_change(w);
+    w->newest += MOST - QUIET;
+    code = CLI_OK;
+  }
+  return code;
+}
+
+/* How long to wait for events: as long as it takes, or until the update is due. */
+static uint64_t time_left(const watching *w) {
+  const uint64_t now = cli_nanoseconds();
+  uint64_t due = w->newest + QUIET;
+  if (due > w->first + MOST) due = w->first + MOST;
+  return due > now ? due - now : 0;
+}
+
+/* Follows until a signal comes, which is let in only where it is waited for, and during an update. */
+static int watch(watching *w) {
+  sigset_t stop, before;
+  int code = CLI_OK;
+  (void)sigemptyset(&stop);
+  (void)sigaddset(&stop, SIGINT);
+  (void)sigaddset(&stop, SIGTERM);
+  (void)sigaddset(&stop, SIGHUP);
+  while (!code && !cli_signal) {
+    struct pollfd events = {w->fd, POLLIN, 0};
+    (void)sigprocmask(SIG_BLOCK, &stop, &before);
+    if (!cli_signal) {
+      const uint64_t left = w->first ? time_left(w) : 0;
+      const struct timespec wait = {(time_t)(left / 1000000000u), (long)(left % 1000000000u)};
+      (void)ppoll(&events, 1, w->first ? &wait : NULL, &before);
+    }
+    (void)sigprocmask(SIG_SETMASK, &before, NULL);
+    take_events(w);
+    if (w->first && !time_left(w) && !cli_signal) code = follow(w);
+  }
+  return cli_signal ? CLI_OK : code;
+}
+
+/* ---- the command ---- */
+
+/* Learns which folders the index reads, and which is its own. */
+static int learn_folders(watching *w) {
+  const char *path = w->update.live.path;
+  cli_files files;
+  struct stat st;
+  if (!cli_is_live(path)) {
+    cli_error("%s: not a live index, which 'gpuir index --live' makes", path);
+    return CLI_FAIL;
+  }
+  int code = stat(path, &st) ? CLI_FAIL : cli_files_read(&files, path);
+  if (code) return code;
+  w->hidden = files.hidden;
+  w->follow = files.follow;
+  w->dev = st.st_dev;
+  w->ino = st.st_ino;
+  cli_files_free(&files);
+  return CLI_OK;
+}
+
+int cli_watch(int argc, char **argv) {
+  watching w;
+  cli_args a;
+  char folders[27];
+  memset(&w, 0, sizeof w);
+  w.fd = -1;
+  int code = cli_update_options("watch", argc, argv, &a, &w.update);
+  if (code) {
+    cli_args_free(&a);
+    return code - 1;
+  }
+  cli_catch_signals();
+  w.update.live.patient = 1;
+  code = learn_folders(&w);
+  if (!code) code = cli_input_check("watch", a.operands, a.noperands);
+  if (!code) code = watch_all(&w);
+  if (!code) code = follow(&w);
+  if (!code && !cli_signal && !w.update.live.quiet)
+    cli_error("%s: watching %s folders", w.update.live.path, cli_grouped(w.folders, folders));
+  if (!code) code = watch(&w);
+  if (w.fd >= 0) (void)close(w.fd);
+  cli_args_free(&a);
+  return cli_signal ? CLI_OK : code;
+}
+
+#else
+
+int cli_watch(int argc, char **argv) {
+  (void)argc, (void)argv;
+  cli_error("this system has no inotify: run 'gpuir update' now and then");
+  return CLI_FAIL;
+}
+
+#endif
