@@ -200,8 +200,8 @@ static int has_below(const scan *s, const char *top) {
   return 0;
 }
 
-/* Reads what an operand names. One that is not there any more must be a file that the index has; but where it comes and
- * goes while it is watched, the index need not have it. That a whole folder has gone is no reason to delete all of it. */
+/* Reads what an operand names. One that is not there any more must be a file that the index has; but where it comes
+ * and goes while it is watched, the index need not have it. That a folder has gone is no reason to delete all of it. */
 static int scan_operand(scan *s, const char *operand) {
   struct stat st;
   char *top = cli_input_source(&s->in, operand);
