@@ -153,6 +153,95 @@ C
   [[ $output == "search.py: "*"No such file"* ]]
 }
 
+@test "notes.c adds, searches and deletes in a live index" {
+  cd "$BATS_TEST_TMPDIR"
+  by_its_comment notes.c notes
+  run ./notes diary <<'NOTES'
+tea: green tea is good
+cup: a cup of coffee
+?tea
+tea: black tea now
+-cup
+?cup
+?"black tea"
+?"
+what
+NOTES
+  [ "$status" -eq 0 ]
+  [ "$output" = 'tea: green tea is good
+tea: black tea now
+the quote at byte 0 of the query is not closed
+NAME: TEXT, -NAME or ?QUERY' ]
+  # what was committed is there for others, and the next time
+  [ "$("$build/gpuir" query --tsv diary tea | cut -f 4)" = tea ]
+  [ "$(echo '?tea' | "$build/examples/notes" diary)" = 'tea: black tea now' ]
+  "$build/gpuir" verify diary
+  run "$build/examples/notes" "$BATS_TEST_TMPDIR/nowhere/x" </dev/null
+  [ "$status" -eq 1 ]
+  [[ $output == "notes: "*"No such file"* ]]
+}
+
+# prints LINES FILE: it begins with these lines, or will within ten seconds
+begins() {
+  for _ in $(seq 100); do
+    if [ "$(cat "$2")" = "$1" ]; then return; fi
+    sleep 0.1
+  done
+  cat "$2"
+  return 1
+}
+
+# follows FOLDER INDEX: watch.sh answers anew when a file was added and when one was removed, and ends by a signal
+follows() {
+  PATH=$build:$PATH "$root/examples/watch.sh" "$1" "$2" 'green tea' >out 2>err 3>&- &
+  local pid=$! status=0
+  begins "$1/a
+--" out || { cat err; kill $pid; return 1; }
+  echo 'more green tea, and green cups' >"$1/b"
+  begins "$1/a
+--
+$1/b
+$1/a
+--" out || { kill $pid; return 1; }
+  rm "$1/a"
+  begins "$1/a
+--
+$1/b
+$1/a
+--
+$1/b
+--" out || { kill $pid; return 1; }
+  kill $pid
+  wait $pid || status=$?
+  [ "$status" -eq 0 ]
+  [ ! -s err ]
+}
+
+@test "watch.sh answers anew when files change" {
+  cd "$BATS_TEST_TMPDIR"
+  mkdir notes
+  echo 'tea' >notes/a
+  follows notes live
+  "$build/gpuir" verify live
+  # when the watch ends, so does the script
+  run env PATH="$build:$PATH" "$root/examples/watch.sh" nowhere live tea
+  [ "$status" -eq 1 ]
+  [[ $output == *"the watch has ended"* ]]
+}
+
+@test "watch.sh answers from a mount of a live index" {
+  needs_mount
+  cd "$BATS_TEST_TMPDIR"
+  mkdir notes m
+  echo 'tea' >notes/a
+  "$build/gpuir" index --live -q notes -o live
+  "$build/gpuirfs" live m >mounting 2>&1 || skip "gpuirfs takes no live index: $(cat mounting)"
+  local status=0
+  MOUNT=m follows notes live || status=$?
+  fusermount3 -u m || umount m || fusermount3 -u -z m
+  [ "$status" -eq 0 ]
+}
+
 @test "mount-rank.sh ranks with cat" {
   needs_mount
   run "$root/examples/mount-rank.sh" "$mnt" computer memory

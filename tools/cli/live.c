@@ -45,6 +45,7 @@ int cli_live_info(const cli_live *l, gpuir_index_info *info) {
   gpuir_index *index;
   gpuir_error err;
   memset(&err, 0, sizeof err);
+  memset(info, 0, sizeof *info);
   int r = gpuir_live_refresh(l->live, &index, &err);
   if (!r) r = gpuir_index_get_info(index, info);
   if (r) return cli_fail(l->path, r, &err);

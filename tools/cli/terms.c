@@ -77,6 +77,7 @@ static int find_term(const lexicon *x, const char *term, size_t len, gpuir_term_
   uint64_t id, cf;
   uint32_t df;
   int r = gpuir_term_count(x->index, term, len, &df, &cf), any = 0;
+  memset(t, 0, sizeof *t);
   for (size_t i = 0; !r && i < x->segments; i++) {
     const gpuir_index *segment = gpuir_index_segment(x->index, i, NULL);
     if (gpuir_term_find(segment, term, len, &id)) continue;
@@ -214,7 +215,7 @@ static int list_sorted(walk *w, int sort, uint64_t limit, int form, int *any) {
 
 /* Lists the terms with a prefix, or all. With a prefix that no term has, it fails without a message. */
 static int list_terms(const lexicon *x, const char *prefix, int sort, uint64_t limit, int form) {
-  gpuir_term_info t;
+  gpuir_term_info t = {0};
   walk w;
   int more = 0, any = 0, code = walk_start(&w, x, prefix);
   if (!code && sort != SORT_TERM) {
