@@ -1,7 +1,8 @@
-/* LuceneBench version | index DIR TEXT | search DIR QUERIES and|or K ROUNDS WARMUP
+/* LuceneBench version | index DIR TEXT positions|"" | search DIR QUERIES MODE K ROUNDS WARMUP
  *
- * Lucene's part of peers.py, for Lucene 10: indexes one line of words a document, without positions, and prints each query's median
- * latency in microseconds over the rounds. */
+ * Lucene's part of peers.py and phrases.py, for Lucene 10: indexes one line of words a document, with positions or
+ * without, and prints each query's median latency in microseconds over the rounds. MODE: and, or, phrase: the K best;
+ * phrase-count: how many match; phrase-number: the same, of which it prints the number in place of the time. */
 import java.io.BufferedReader;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -20,6 +21,7 @@ import org.apache.lucene.index.Term;
 import org.apache.lucene.search.BooleanClause;
 import org.apache.lucene.search.BooleanQuery;
 import org.apache.lucene.search.IndexSearcher;
+import org.apache.lucene.search.PhraseQuery;
 import org.apache.lucene.search.Query;
 import org.apache.lucene.search.TermQuery;
 import org.apache.lucene.search.TopScoreDocCollector;
@@ -31,10 +33,10 @@ import org.apache.lucene.util.Version;
 public final class LuceneBench {
   private static final BM25Similarity BM25 = new BM25Similarity(0.9f, 0.4f);
 
-  private static void index(String dir, String text) throws Exception {
+  private static void index(String dir, String text, boolean positions) throws Exception {
     FieldType type = new FieldType();
     type.setTokenized(true);
-    type.setIndexOptions(IndexOptions.DOCS_AND_FREQS);
+    type.setIndexOptions(positions ? IndexOptions.DOCS_AND_FREQS_AND_POSITIONS : IndexOptions.DOCS_AND_FREQS);
     type.freeze();
     IndexWriterConfig config = new IndexWriterConfig(new WhitespaceAnalyzer()).setSimilarity(BM25).setRAMBufferSizeMB(512);
     try (IndexWriter writer = new IndexWriter(new MMapDirectory(Path.of(dir)), config);
@@ -52,11 +54,23 @@ public final class LuceneBench {
     BooleanClause.Occur occur = mode.equals("and") ? BooleanClause.Occur.MUST : BooleanClause.Occur.SHOULD;
     List<Query> queries = new ArrayList<>();
     for (String line : Files.readAllLines(Path.of(path))) {
+      if (mode.startsWith("phrase")) {
+        queries.add(new PhraseQuery("body", line.split(" ")));
+        continue;
+      }
       BooleanQuery.Builder builder = new BooleanQuery.Builder();
       for (String word : line.split(" ")) builder.add(new TermQuery(new Term("body", word)), occur);
       queries.add(builder.build());
     }
     return queries;
+  }
+
+  /* The number of hits or, of the modes that count, of matches. */
+  private static int answer(IndexSearcher searcher, Query query, String mode, int k) throws Exception {
+    if (mode.startsWith("phrase-")) return searcher.count(query);
+    TopScoreDocCollector collector = new TopScoreDocCollectorManager(k, k).newCollector(); /* counts no further than k */
+    searcher.search(query, collector);
+    return collector.topDocs().scoreDocs.length;
   }
 
   private static void search(String dir, String path, String mode, int k, int rounds, int warmup) throws Exception {
@@ -69,16 +83,14 @@ public final class LuceneBench {
       for (int round = -warmup; round < rounds; round++) {
         for (int i = 0; i < queries.size(); i++) {
           long start = System.nanoTime();
-          TopScoreDocCollector collector = new TopScoreDocCollectorManager(k, k).newCollector(); /* counts no further than k */
-          searcher.search(queries.get(i), collector);
-          collector.topDocs();
-          if (round >= 0) micros[i][round] = (System.nanoTime() - start) / 1e3;
+          double result = answer(searcher, queries.get(i), mode, k);
+          if (round >= 0) micros[i][round] = mode.equals("phrase-number") ? result : (System.nanoTime() - start) / 1e3;
         }
       }
       StringBuilder out = new StringBuilder();
       for (double[] times : micros) {
         Arrays.sort(times);
-        out.append(times[rounds / 2]).append('\n');
+        out.append(mode.equals("phrase-number") ? Long.toString((long)times[0]) : Double.toString(times[rounds / 2])).append('\n');
       }
       System.out.print(out);
     }
@@ -86,7 +98,7 @@ public final class LuceneBench {
 
   public static void main(String[] a) throws Exception {
     if (a[0].equals("version")) System.out.println(Version.LATEST);
-    else if (a[0].equals("index")) index(a[1], a[2]);
+    else if (a[0].equals("index")) index(a[1], a[2], a[3].equals("positions"));
     else search(a[1], a[2], a[3], Integer.parseInt(a[4]), Integer.parseInt(a[5]), Integer.parseInt(a[6]));
   }
 }

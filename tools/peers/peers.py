@@ -253,7 +253,7 @@ class Pisa:
 class Lucene:
     name, kind = "Lucene", "Java library; a Java program"
 
-    def __init__(self, setup):
+    def __init__(self, setup, folder="lucene", positions=""):
         if not setup.lucene:
             raise ImportError("no --lucene JARS")
         self.setup, self.out = setup, os.path.join(setup.work, "java")
@@ -261,9 +261,9 @@ class Lucene:
         subprocess.check_call(
             ["javac", "-nowarn", "-cp", setup.lucene, "-d", self.out, os.path.join(HERE, "LuceneBench.java")]
         )
-        self.path = os.path.join(setup.work, "lucene")
+        self.path = os.path.join(setup.work, folder)
         if not os.path.exists(self.path):
-            self.java("index", self.path + ".new", setup.text())
+            self.java("index", self.path + ".new", setup.text(), positions)
             os.rename(self.path + ".new", self.path)
 
     def java(self, *arguments):
