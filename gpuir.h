@@ -19297,9 +19297,10 @@ static int gpuir__opening_segment(gpuir__opening *o, const gpuir__entry *e, cons
 
 /* Opens the segments of the manifest. */
 static int gpuir__opening_segments(gpuir__opening *o, gpuir_error *err) {
-  const uint32_t *log = (const uint32_t *)(const void *)o->manifest.docids.data;
+  const uint32_t *log = (const uint32_t *)(const void *)o->manifest.docids.data, none = 0;
   const size_t n = o->manifest.head.segments;
   int status = GPUIR_OK;
+  if (!log) log = &none; /* nothing is deleted: it is not read */
   o->leaves = (gpuir__leaf *)gpuir__alloc_zero(o->a, n * sizeof *o->leaves);
   if (!o->leaves) return gpuir__fail_nomem(err);
   while (o->n < n && !status) {

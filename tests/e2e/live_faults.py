@@ -10,8 +10,9 @@ kills   the process is killed behind the n-th call that alters a file, or at a r
 power   what a machine holds after power loss at any moment: files as they were at their last fsync, or empty, and of
         the folder's changes since its last fsync any first few, or any single one; LIMIT of them a start (0: all)
 
-After each run a reader finds the documents of the last commit that was reported, or of the next one, and no others; who
-        the folder's changes since its last fsync any first few, or any single one; LIMIT of them a start (0: all)
+After each run a reader finds the documents of the last commit that was reported, or of the next one, and no others;
+who opens the folder for writing removes all files that the manifest does not name; and the history, run whole, ends
+as ever.
 Ends with `N tried, N of them killed, N wrong` and exit status 1 if any was.
 """
 import errno

@@ -1,4 +1,5 @@
-/* commands.c - damaged indexes through every command that reads one, each in a process of its own
+/* commands.c - damaged indexes through every command that reads one, each in a process of its own; every fifth one is
+ * the segment of a live index
  *
  *   commands GPUIR [FILES [FIRST [SECONDS [COMMAND]]]]    damages files FIRST .. FIRST + FILES - 1 (200 from 0), for
  *                                                         SECONDS at most; all commands, or one
@@ -27,6 +28,8 @@ static const char *const commands[][16] = {
     {"query", "--mode", "and", "--tsv", "INDEX", "w0 w1 w2"},
     {"query", "--mode", "andor", "--json", "INDEX"},
     {"count", "INDEX", "w0 w2 w9"},
+    {"query", "INDEX", "\"w0 w1\" -\"w2 w0 w1\" w1* rare0"},
+    {"count", "--mode", "or", "INDEX", "\"w0 w0\" w2*"},
     {"explain", "INDEX", "7", "w0 w1 rare0"},
     {"serve", "--stdio", "INDEX"},
     {"export", "--format", "ciff", "INDEX", "OUT"},
@@ -46,7 +49,9 @@ enum { COMMANDS = sizeof commands / sizeof *commands };
 static const char requests[] =
     "TOP_10\tw0 w3\nTOP_1000_COUNT\t+w1 +w2 -w4\nCOUNT\tw0 rare0\nw0 w1 -w2\nrare60 w7\n";
 
-static char folder[] = "/tmp/gpuir-commands-XXXXXX", index_path[64], out_path[64], lab_path[64], in_path[64];
+static char folder[] = "/tmp/gpuir-commands-XXXXXX", out_path[64], lab_path[64], in_path[64];
+static char file_path[64], live_path[64], segment_path[80], manifest_path[80];
+static const char *index_path; /* what is damaged: a file, or a live index that has it */
 static unsigned runs, findings;
 static double slowest;
 static long largest; /* kilobytes in memory */
@@ -133,7 +138,11 @@ static void run(const char *gpuir, unsigned number, unsigned command) {
 static void make_folder(void) {
   FILE *f;
   if (!mkdtemp(folder)) seed_stop("no folder can be made");
-  (void)snprintf(index_path, sizeof index_path, "%s/index", folder);
+  (void)snprintf(file_path, sizeof file_path, "%s/index", folder);
+  (void)snprintf(live_path, sizeof live_path, "%s/live", folder);
+  (void)snprintf(segment_path, sizeof segment_path, "%s/000001.gpuir", live_path);
+  (void)snprintf(manifest_path, sizeof manifest_path, "%s/manifest", live_path);
+  if (mkdir(live_path, 0700)) seed_stop("no folder can be made");
   (void)snprintf(out_path, sizeof out_path, "%s/out", folder);
   (void)snprintf(lab_path, sizeof lab_path, "%s/lab", folder);
   (void)snprintf(in_path, sizeof in_path, "%s/requests", folder);
@@ -147,6 +156,44 @@ static void remove_folder(void) {
   if (system(command)) seed_stop("the folder cannot be removed");
 }
 
+/* Writes the manifest of a live index whose segment is the damaged file, less a few documents. */
+static void write_manifest(unsigned number) {
+  uint8_t bytes[sizeof(gpuir__manifest_head) + sizeof(gpuir__entry) + 3 + 8], header[STRUCTURE_HEADER];
+  const unsigned deleted = number / SEEDS / 5 % 4;
+  gpuir__manifest_head head;
+  gpuir__entry entry;
+  size_t n = sizeof head + sizeof entry;
+  uint64_t hash;
+  unsigned i;
+  FILE *f = fopen(segment_path, "rb");
+  if (!f || fread(header, 1, sizeof header, f) != sizeof header || fclose(f))
+    seed_stop("cannot read an index");
+  memset(&head, 0, sizeof head);
+  memcpy(head.magic, gpuir__manifest_magic, sizeof head.magic);
+  head.format = GPUIR__MANIFEST_FORMAT;
+  head.segments = 1;
+  head.generation = head.content = 1;
+  head.next = 2;
+  entry.number = 1;
+  entry.hash = structure_get64(header + STRUCTURE_HEADER - 8);
+  entry.documents = SEED_DOCUMENTS;
+  entry.deleted = deleted;
+  memcpy(bytes, &head, sizeof head);
+  memcpy(bytes + sizeof head, &entry, sizeof entry);
+  for (i = 0; i < deleted; i++) bytes[n++] = (uint8_t)((number + 17 * i) % 128);
+  hash = XXH3_64bits(bytes, n);
+  memcpy(bytes + n, &hash, 8);
+  f = fopen(manifest_path, "wb");
+  if (!f || fwrite(bytes, 1, n + 8, f) != n + 8 || fclose(f)) seed_stop("cannot write a manifest");
+}
+
+/* Makes damaged file `number`: each fifth one is the segment of a live index. */
+static void damage(const seed_image seeds[SEEDS], unsigned number) {
+  index_path = number / SEEDS % 5 == 4 ? live_path : file_path;
+  seed_damage(seeds, number / SEEDS % 5 == 4 ? segment_path : file_path, number);
+  if (number / SEEDS % 5 == 4) write_manifest(number);
+}
+
 int main(int argc, char **argv) {
   const char *only = argc > 5 ? argv[5] : NULL;
   const unsigned files = argc > 2 ? (unsigned)atoi(argv[2]) : 200,
@@ -157,9 +204,9 @@ int main(int argc, char **argv) {
   if (argc < 2) seed_stop("usage: commands GPUIR [FILES [FIRST [SECONDS [COMMAND]]]]");
   (void)signal(SIGALRM, on_alarm);
   make_folder();
-  seeds_load(index_path, seeds);
+  seeds_load(file_path, seeds);
   for (i = 0; i < files && gpuir__now() < end; i++) {
-    seed_damage(seeds, index_path, first + i);
+    damage(seeds, first + i);
     for (command = 0; command < COMMANDS; command++)
       if (!only || !strcmp(only, commands[command][0])) run(argv[1], first + i, command);
   }

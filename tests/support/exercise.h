@@ -30,12 +30,13 @@ static void exercise_bytes(const char *p, size_t n) {
   exercise_sum += sum;
 }
 
-static void exercise_documents(const gpuir_index *ix, uint64_t documents) {
-  uint64_t d;
+static void exercise_documents(const gpuir_index *ix, const gpuir_index_info *info) {
+  uint64_t d, gone = 0;
   gpuir_doc doc;
-  for (d = exercise_part; d < documents; d += exercise_parts) {
+  for (d = exercise_part; d < info->docids; d += exercise_parts) {
     int status = gpuir_doc_get(ix, (uint32_t)d, &doc);
-    EXERCISE_CHECK(status == GPUIR_OK || status == GPUIR_E_FORMAT);
+    EXERCISE_CHECK(status == GPUIR_OK || status == GPUIR_E_FORMAT || status == GPUIR_E_NOT_FOUND);
+    gone += status == GPUIR_E_NOT_FOUND;
     if (status) continue;
     exercise_bytes(doc.name_piece[0], doc.name_piece_len[0]);
     exercise_bytes(doc.name_piece[1], doc.name_piece_len[1]);
@@ -43,8 +44,9 @@ static void exercise_documents(const gpuir_index *ix, uint64_t documents) {
     exercise_bytes(doc.source, doc.source_len);
     exercise_bytes(doc.text, doc.text_len);
   }
-  if (documents < UINT32_MAX)
-    EXERCISE_CHECK(gpuir_doc_get(ix, (uint32_t)documents, &doc) == GPUIR_E_NOT_FOUND);
+  EXERCISE_CHECK(gone <= info->docids - info->documents);
+  if (info->docids < UINT32_MAX)
+    EXERCISE_CHECK(gpuir_doc_get(ix, (uint32_t)info->docids, &doc) == GPUIR_E_NOT_FOUND);
 }
 
 static void exercise_positions(gpuir_cursor *c) {
@@ -118,7 +120,7 @@ static void exercise_terms(const gpuir_index *ix, const gpuir_index_info *index)
   EXERCISE_CHECK(gpuir_term_get_info(ix, index->terms, &info) == GPUIR_E_NOT_FOUND);
 }
 
-static void exercise_search(gpuir_searcher *s, const gpuir_query *q, uint64_t documents) {
+static void exercise_search(gpuir_searcher *s, const gpuir_query *q, uint64_t docids) {
   static const size_t ks[] = {0, 1, 3, 10, 200};
   static gpuir_explanation explanation;
   gpuir_hit hits[200];
@@ -128,27 +130,47 @@ static void exercise_search(gpuir_searcher *s, const gpuir_query *q, uint64_t do
     int status = gpuir_search(s, q, hits, ks[i], &n);
     EXERCISE_CHECK(n <= ks[i] && (!status || !n));
     for (j = 0; j < n; j++) {
-      EXERCISE_CHECK(hits[j].docid < documents);
+      EXERCISE_CHECK(hits[j].docid < docids);
       if (j < 3) (void)gpuir_explain(s, q, hits[j].docid, &explanation);
     }
   }
   (void)gpuir_count(s, q, &count);
-  if (documents) (void)gpuir_explain(s, q, (uint32_t)(documents / 2), &explanation);
-  (void)gpuir_explain(s, q, (uint32_t)(documents - 1), &explanation);
+  if (docids) (void)gpuir_explain(s, q, (uint32_t)(docids / 2), &explanation);
+  (void)gpuir_explain(s, q, (uint32_t)(docids - 1), &explanation);
 }
 
-/* Words of the index itself, some of them negated. Returns the length. */
-static size_t exercise_text(const gpuir_index *ix, uint64_t terms, unsigned variant, char *out, size_t cap) {
+/* Puts a term between what opens and what ends it; returns the new length. */
+static size_t exercise_word(const gpuir_term_info *info, const char *opens, const char *ends, char *out,
+                            size_t n, size_t cap) {
+  size_t len = info->term_len;
+  if (*ends == '*' && len > 1) len = (len + 1) / 2; /* a prefix */
+  if (n + len + 8 > cap) return n;
+  n += (size_t)sprintf(out + n, "%s", opens);
+  memcpy(out + n, info->term, len);
+  return n + len + (size_t)sprintf(out + n + len, "%s ", ends);
+}
+
+/* Words of a segment, some of them negated, prefixes, or two in a phrase. Returns the length. */
+static size_t exercise_text(const gpuir_index *ix, unsigned variant, char *out, size_t cap) {
+  const gpuir_index *seg;
+  gpuir_index_info of;
   size_t n = 0;
   unsigned i, words = variant % 5 + 1;
-  for (i = 0; i < words && terms; i++) {
+  EXERCISE_CHECK(gpuir_index_get_info(ix, &of) == GPUIR_OK);
+  seg = gpuir_index_segment(ix, variant % of.segments, NULL);
+  EXERCISE_CHECK(seg && gpuir_index_get_info(seg, &of) == GPUIR_OK);
+  for (i = 0; i < words && of.terms; i++) {
+    const unsigned way = (variant * 5 + i) % 7;
     gpuir_term_info info;
-    uint64_t id = (variant * 2654435761u + i * (terms / words + 1)) % terms;
-    if (gpuir_term_get_info(ix, id, &info) || n + info.term_len + 3 > cap) continue;
-    if (i && (variant + i) % 4 == 0) out[n++] = '-';
-    memcpy(out + n, info.term, info.term_len);
-    n += info.term_len;
-    out[n++] = ' ';
+    uint64_t id = (variant * 2654435761u + i * (of.terms / words + 1)) % of.terms;
+    if (gpuir_term_get_info(seg, id, &info)) continue;
+    if (way == 5) {
+      n = exercise_word(&info, i && variant % 2 ? "-\"" : "\"", "", out, n, cap);
+      if (gpuir_term_get_info(seg, (id + variant) % of.terms, &info)) info.term_len = 0;
+      n = exercise_word(&info, "", "\"", out, n, cap);
+    } else {
+      n = exercise_word(&info, i && (variant + i) % 4 == 0 ? "-" : "", way == 6 ? "*" : "", out, n, cap);
+    }
   }
   return n;
 }
@@ -179,7 +201,7 @@ static gpuir_searcher *exercise_intersection(gpuir_index *ix) {
   return s;
 }
 
-static void exercise_queries(gpuir_index *ix, uint64_t documents, uint64_t terms, int verified) {
+static void exercise_queries(gpuir_index *ix, uint64_t docids, int verified) {
   gpuir_searcher *s[2] = {NULL, NULL}, *other[2] = {NULL, NULL};
   gpuir_searcher_desc desc;
   unsigned i, variant;
@@ -194,7 +216,7 @@ static void exercise_queries(gpuir_index *ix, uint64_t documents, uint64_t terms
     gpuir_query *q = NULL;
     gpuir_error err;
     char text[2048];
-    size_t n = exercise_text(ix, terms, variant, text, sizeof text);
+    size_t n = exercise_text(ix, variant, text, sizeof text);
     memset(&how, 0, sizeof how);
     how.mode = (int)(variant % 3);
     how.custom_bm25 = variant % 4 == 3;
@@ -205,12 +227,12 @@ static void exercise_queries(gpuir_index *ix, uint64_t documents, uint64_t terms
       EXERCISE_CHECK(err.msg[0] != 0);
       continue;
     }
-    for (i = 0; i < 2; i++) exercise_search(s[i], q, documents);
+    for (i = 0; i < 2; i++) exercise_search(s[i], q, docids);
     if (verified) exercise_agreement(s, q);
     if (how.mode != GPUIR_OR) {
       if (!other[0]) other[0] = exercise_intersection(ix);
       other[1] = s[1];
-      exercise_search(other[0], q, documents);
+      exercise_search(other[0], q, docids);
       if (verified) exercise_agreement(other, q);
     }
     if (exercise_parts == 1) { /* making a searcher takes longer than a small search */
@@ -224,12 +246,39 @@ static void exercise_queries(gpuir_index *ix, uint64_t documents, uint64_t terms
   gpuir_searcher_destroy(s[1]);
 }
 
+/* Reads all of an open index in every way; returns what gpuir_verify did, whose words have `name`. */
+static int exercise_index(gpuir_index *ix, const char *name) {
+  gpuir_index_info info;
+  gpuir_error err;
+  const gpuir_index *seg;
+  uint32_t base;
+  uint64_t i, docids = 0;
+  const int verified = gpuir_verify(ix, &err);
+  EXERCISE_CHECK(!verified || (err.code == verified && strstr(err.msg, name)));
+  EXERCISE_CHECK(gpuir_index_get_info(ix, &info) == GPUIR_OK);
+  exercise_bytes(info.analyzer, strlen(info.analyzer));
+  exercise_bytes(info.codec, strlen(info.codec));
+  exercise_bytes(info.freq_codec, strlen(info.freq_codec));
+  exercise_bytes(info.description, strlen(info.description));
+  exercise_bytes(info.tool, strlen(info.tool));
+  exercise_bytes(info.order, strlen(info.order));
+  exercise_documents(ix, &info);
+  for (i = 0; (seg = gpuir_index_segment(ix, (size_t)i, &base)) != NULL; i++) {
+    gpuir_index_info of;
+    EXERCISE_CHECK(base == docids && gpuir_index_get_info(seg, &of) == GPUIR_OK);
+    docids += of.docids;
+    exercise_terms(seg, &of);
+  }
+  EXERCISE_CHECK(i == info.segments && docids == info.docids);
+  exercise_queries(ix, info.docids, !verified);
+  return verified;
+}
+
 /* Opens the file and reads all of it in every way. Returns what gpuir_open did; *verified is what
  * gpuir_verify did. */
 static int exercise_file(const char *path, int simd, int *verified) {
   gpuir_open_desc desc;
   gpuir_index *ix = NULL;
-  gpuir_index_info info;
   gpuir_error err;
   const char *name = strrchr(path, '/');
   int status;
@@ -243,18 +292,7 @@ static int exercise_file(const char *path, int simd, int *verified) {
     EXERCISE_CHECK(!ix && err.code == status && strstr(err.msg, name));
     return status;
   }
-  *verified = gpuir_verify(ix, &err);
-  EXERCISE_CHECK(!*verified || (err.code == *verified && strstr(err.msg, name)));
-  EXERCISE_CHECK(gpuir_index_get_info(ix, &info) == GPUIR_OK);
-  exercise_bytes(info.analyzer, strlen(info.analyzer));
-  exercise_bytes(info.codec, strlen(info.codec));
-  exercise_bytes(info.freq_codec, strlen(info.freq_codec));
-  exercise_bytes(info.description, strlen(info.description));
-  exercise_bytes(info.tool, strlen(info.tool));
-  exercise_bytes(info.order, strlen(info.order));
-  exercise_documents(ix, info.documents);
-  exercise_terms(ix, &info);
-  exercise_queries(ix, info.documents, info.terms, !*verified);
+  *verified = exercise_index(ix, name);
   gpuir_close(ix);
   return GPUIR_OK;
 }
