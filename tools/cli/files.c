@@ -211,7 +211,7 @@ int cli_files_write(cli_files *f, const char *folder) {
   cli_buf out = {NULL, 0, 0};
   int code = CLI_OK;
   lay_out(f, &out);
-  memset(f->slots, 0, f->cap * 2 * sizeof *f->slots);
+  if (f->cap) memset(f->slots, 0, f->cap * 2 * sizeof *f->slots);
   for (size_t i = 0; i < f->n; i++) place_row(f, i); /* they were sorted */
   (void)unlink(fresh);
   const int fd = open(fresh, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);

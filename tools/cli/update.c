@@ -1,9 +1,9 @@
 /* update.c - gpuir update: a live index follows files; gpuir index --live makes one.
  *
- * A file is left alone if size, inode and both times are those in the table of files (files.c). A file that was written
- * in the last two seconds before it was read may be written again without a trace in its times, as git calls it racily
- * clean: its bytes are then compared too, by their hash. All documents of a file that has changed are replaced, and
- * those of one that has gone are deleted.
+ * A file is not read if size, inode and both times are those in the table of files (files.c). If one of them is another,
+ * but not the size, its bytes are compared by their hash. They are also if the file was written in the last two seconds
+ * before it was read: it may then be written again without a trace in its times ("racily clean", as git calls it). All
+ * documents of a file that has changed are replaced, and those of one that has gone are deleted.
  */
 #include "cli.h"
 
@@ -56,17 +56,28 @@ static int is_racy(const scan *s, const struct stat *st) {
   return (int64_t)nanoseconds(&st->st_mtim) >= least || (int64_t)nanoseconds(&st->st_ctim) >= least;
 }
 
-/* Whether a file is as the index has it. */
+static int has_state(const cli_file *f, const struct stat *st) {
+  return f->size == (uint64_t)st->st_size && f->inode == (uint64_t)st->st_ino &&
+         f->mtime == nanoseconds(&st->st_mtim) && f->ctime == nanoseconds(&st->st_ctim);
+}
+
+/* Notes the state in which a file is read. */
+static void take_state(scan *s, cli_file *f, const struct stat *st) {
+  f->size = (uint64_t)st->st_size;
+  f->inode = (uint64_t)st->st_ino;
+  f->mtime = nanoseconds(&st->st_mtim);
+  f->ctime = nanoseconds(&st->st_ctim);
+  f->racy = is_racy(s, st);
+  s->dirty = 1;
+}
+
+/* Whether a file has the bytes that the index knows. */
 static int is_unchanged(scan *s, cli_file *f, const struct stat *st, int fd) {
-  if (f->stale || f->gone || f->size != (uint64_t)st->st_size || f->inode != (uint64_t)st->st_ino ||
-      f->mtime != nanoseconds(&st->st_mtim) || f->ctime != nanoseconds(&st->st_ctim))
-    return 0;
-  if (!f->racy) return 1;
-  if (!f->hash || hash_file(fd) != f->hash) return 0;
-  if (!is_racy(s, st)) {
-    f->racy = 0;
-    s->dirty = 1;
-  }
+  const int same = has_state(f, st);
+  if (f->stale || f->gone) return 0;
+  if (same && !f->racy) return 1;
+  if (f->size != (uint64_t)st->st_size || !f->hash || hash_file(fd) != f->hash) return 0;
+  if (!same || !is_racy(s, st)) take_state(s, f, st);
   return 1;
 }
 
@@ -91,15 +102,10 @@ static int on_file(void *user, const char *source, const struct stat *st, int fd
   else
     s->u->fresh++;
   if (!f) f = cli_files_add(&s->files, source, strlen(source));
-  f->size = (uint64_t)st->st_size;
-  f->inode = (uint64_t)st->st_ino;
-  f->mtime = nanoseconds(&st->st_mtim);
-  f->ctime = nanoseconds(&st->st_ctim);
+  take_state(s, f, st);
   f->hash = 0;
-  f->racy = is_racy(s, st);
   f->stale = f->gone = 0;
   f->seen = 1;
-  s->dirty = 1;
   return 1;
 }
 
