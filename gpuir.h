@@ -335,7 +335,8 @@ typedef struct gpuir_index_info {
   const char *freq_codec;
   const char *description; /* of the corpus, as given to the builder */
   const char *order;       /* of the documents, as given to the builder; "unknown" when it was not */
-  uint64_t content;  /* of a live index: the number of commits that changed its documents; of a file 0 */
+  uint64_t generation; /* of a live index: the number of commits; of a file 0 */
+  uint64_t content;    /* of a live index: the number of commits that changed its documents; of a file 0 */
   const char *tool;  /* what wrote the file */
   int has_text;      /* documents carry their text */
   int has_positions; /* phrases can be asked for */
@@ -11526,6 +11527,7 @@ GPUIR_API int gpuir_index_get_info(const gpuir_index *ix, gpuir_index_info *info
   info->docids = ix->docids;
   info->segments = ix->nleaves;
   info->tokens = ix->tokens;
+  info->generation = ix->generation;
   info->content = ix->content;
   info->average_length = ix->average_length;
   info->k1 = first->stat.k1;

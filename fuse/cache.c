@@ -213,8 +213,8 @@ node *cache_add(cache *c, uint64_t parent, const char *name, size_t len, const n
   *at = n;
   c->nodes++;
   if (!listed) {
-    n->state = NODE_LEAVING;
     c->leaving_cost += n->cost;
+    node_wait(c, n); /* the kernel still holds its folder, so it is told after it knows the name */
     return n;
   }
   n->state = NODE_LISTED;
@@ -236,11 +236,17 @@ void cache_forget(cache *c, node *n, uint64_t lookups) {
   if (n->lookups == 0 && n->state != NODE_LISTED) node_free(c, n);
 }
 
-void cache_keep_generation(cache *c, uint64_t generation) {
+static int is_kept(const node *n, uint64_t newest, uint64_t oldest) {
+  const uint64_t generation = n->body.generation;
+  if (generation == 0 || generation == newest) return 1;
+  return n->body.named && n->parent == NODE_DOC_ROOT && generation >= oldest;
+}
+
+void cache_keep_generations(cache *c, uint64_t newest, uint64_t oldest) {
   node *n = c->listed.oldest;
   while (n) {
     node *newer = n->newer;
-    if (n->body.generation && n->body.generation != generation) node_leave(c, n);
+    if (!is_kept(n, newest, oldest)) node_leave(c, n);
     n = newer;
   }
 }
@@ -255,10 +261,15 @@ int cache_next_waiting(cache *c, uint64_t *parent, char name[NAME_LIMIT + 1], si
   return 1;
 }
 
-int cache_many_waiting(const cache *c) { return c->waiting_nodes > 1024 || c->waiting_cost > c->limit / 8; }
+int cache_many_waiting(cache *c) {
+  if (c->leaving_known > c->leaving_cost) c->leaving_known = c->leaving_cost;
+  return c->waiting_nodes > 1024 || c->waiting_cost > c->limit / 8 ||
+         c->leaving_cost - c->leaving_known > c->limit / 8;
+}
 
 void cache_none_waiting(cache *c) {
   while (c->waiting.oldest) node_unwait(c, c->waiting.oldest);
+  c->leaving_known = c->leaving_cost;
 }
 
 void cache_destroy(cache *c) {

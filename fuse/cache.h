@@ -62,6 +62,7 @@ typedef struct result {
 typedef struct node_body {
   node_kind kind;
   uint64_t generation; /* 0: the same in all */
+  int named;           /* its name, or the targets of its links, say which generation that is */
   name_options options;
   result *res;    /* the node's own reference, or NULL */
   uint32_t docid; /* of NODE_TEXT */
@@ -97,6 +98,7 @@ typedef struct cache {
   size_t nodes, results;
   size_t listed_cost, leaving_cost, limit;
   size_t waiting_nodes, waiting_cost; /* of those that are leaving */
+  size_t leaving_known; /* so much was leaving when whole folders were dropped last, and still is */
   uint64_t next_id;
   uint64_t evicted;
 } cache;
@@ -115,19 +117,22 @@ void cache_touch(cache *c, node *n);
 
 /* Makes a node with one lookup. A listed node of the same name with the same content is used instead, one
  * with another content leaves. Takes over body->res in any case. A node that is not to be listed (its
- * generation is gone already) starts as leaving. NULL without memory. Older nodes may be evicted. */
+ * generation is gone already) leaves at once. NULL without memory. Older nodes may be evicted. */
 node *cache_add(cache *c, uint64_t parent, const char *name, size_t len, const node_body *body, int listed);
 
 /* The kernel has forgotten n lookups: the node may be freed by this. */
 void cache_forget(cache *c, node *n, uint64_t lookups);
 
-/* All nodes of other generations leave. */
-void cache_keep_generation(cache *c, uint64_t generation);
+/* All nodes of other generations than the newest leave. Documents whose names say their generation stay from `oldest`
+ * on. */
+void cache_keep_generations(cache *c, uint64_t newest, uint64_t oldest);
 
 /* Takes the next node that the kernel is to be told of: its folder and its name; 0 when there is none. */
 int cache_next_waiting(cache *c, uint64_t *parent, char name[NAME_LIMIT + 1], size_t *len);
-/* So many are waiting that telling the kernel of one after the other may not keep up with new ones. */
-int cache_many_waiting(const cache *c);
+/* So many are waiting that telling the kernel of one after the other may not keep up with new ones. Or so much has been
+ * left that the kernel does not let go of: a folder that somebody works in when it leaves stays in its memory with the
+ * links that are looked up afterwards, until a folder above is dropped. */
+int cache_many_waiting(cache *c);
 /* The kernel is going to be told to drop whole folders: nobody waits any more. */
 void cache_none_waiting(cache *c);
 

@@ -5,33 +5,51 @@
 #include "guard.h"
 #include "path.h"
 
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
 typedef struct searcher_slot {
   gpuir_searcher *cpu, *gpu; /* made when first needed */
+  generation *on;            /* what they belong to, with a reference; NULL: there are none */
   int cancel;                /* read by the searchers while they work */
   struct searcher_slot *next_free;
 } searcher_slot;
+
+struct searcher_pool {
+  uint64_t timeout_ns;
+  pthread_mutex_t lock; /* for all below, for tickets, and for `retired` of generations */
+  pthread_cond_t freed;
+  unsigned nslots;
+  searcher_slot *slots, *free_slots;
+};
+
+/* Whether the files of generations that share some are whole. */
+typedef struct health {
+  unsigned refs; /* atomic */
+  int broken;    /* read and written without a lock */
+} health;
 
 struct generation {
   uint64_t id;
   gpuir_index *index;
   file_sign file;
   uint32_t documents;
-  uint64_t timeout_ns;
-  int broken; /* read and written without the lock */
+  uint64_t bytes;
+  int live;
+  health *files;
+  searcher_pool *pool;
+  int retired;
 
-  pthread_mutex_t lock; /* for all below, and for the tickets of this generation */
-  pthread_cond_t freed;
+  pthread_mutex_t lock; /* for all below */
   unsigned refs;
-  unsigned nslots;
-  searcher_slot *slots, *free_slots;
   int backend_state; /* 0: not tried, 1: open, -1: failed */
   backend *gpu;
   char backend_msg[160];
 };
+
+/* ---- generations --------------------------------------------------------------------------------------- */
 
 static int same_time(struct timespec a, struct timespec b) {
   return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
@@ -43,14 +61,23 @@ int file_sign_equal(const file_sign *a, const file_sign *b) {
 }
 
 int generation_sign(const char *path, file_sign *sign) {
+  char manifest[PATH_MAX];
   struct stat st;
-  if (stat(path, &st) != 0) return errno;
+  int folder;
   memset(sign, 0, sizeof *sign);
+  if (stat(path, &st) != 0) return errno;
+  folder = S_ISDIR(st.st_mode);
+  if (folder) {
+    if ((size_t)snprintf(manifest, sizeof manifest, "%s/manifest", path) >= sizeof manifest)
+      return ENAMETOOLONG;
+    if (stat(manifest, &st) != 0) return errno;
+  }
   sign->device = (uint64_t)st.st_dev;
   sign->inode = (uint64_t)st.st_ino;
   sign->size = (uint64_t)st.st_size;
   sign->mtime = st.st_mtim;
-  sign->ctime = st.st_ctim;
+  /* Renaming a manifest into its place changes its ctime, and some file systems show the name before that. */
+  if (!folder) sign->ctime = st.st_ctim;
   return 0;
 }
 
@@ -67,62 +94,112 @@ static void describe(char *msg, size_t size, const char *path, int status, const
     snprintf(msg, size, "%s: %s", path, err->msg[0] ? err->msg : gpuir_strerror(status));
 }
 
+enum { SETTLE_TRIES = 8 };
+
+/* Opens the index that g->file describes. If it was replaced in between, again; if that does not end, the next look at
+ * it sees a change. */
+static int open_settled(generation *g, const generation_desc *desc, const generation *before,
+                        gpuir_error *err) {
+  gpuir_open_desc open;
+  file_sign after;
+  int rc, tries = 0;
+  memset(&open, 0, sizeof open);
+  if (before && before->files == g->files) open.share = before->index;
+  do {
+    gpuir_close(g->index);
+    (void)generation_sign(desc->path, &g->file);
+    rc = gpuir_open(desc->path, &open, &g->index, err);
+    if (rc != GPUIR_OK) return rc;
+  } while (generation_sign(desc->path, &after) == 0 && !file_sign_equal(&g->file, &after) &&
+           ++tries < SETTLE_TRIES);
+  return GPUIR_OK;
+}
+
+/* Whether `segment` is a file that `before` has open too: what was read of a file lies in memory once. */
+static int is_shared(const gpuir_index *segment, const generation *before) {
+  gpuir_index_info mine, other;
+  const gpuir_index *old;
+  size_t i;
+  if (gpuir_index_get_info(segment, &mine) != GPUIR_OK) return 0;
+  for (i = 0; before && (old = gpuir_index_segment(before->index, i, NULL)) != NULL; i++)
+    if (gpuir_index_get_info(old, &other) == GPUIR_OK && other.tool == mine.tool) return 1;
+  return 0;
+}
+
+/* Checks all files of g that `before` does not have. */
+static int verify(const generation *g, const generation *before, gpuir_error *err) {
+  const gpuir_index *segment;
+  size_t i;
+  int rc = GPUIR_OK;
+  for (i = 0; rc == GPUIR_OK && (segment = gpuir_index_segment(g->index, i, NULL)) != NULL; i++)
+    if (!is_shared(segment, before)) rc = gpuir_verify(segment, err);
+  return rc;
+}
+
 /* Opens the index of g and tries what would otherwise only fail when it is used. */
-static int load(generation *g, const generation_desc *desc, gpuir_index_info *info, gpuir_error *err) {
+static int load(generation *g, const generation_desc *desc, const generation *before, gpuir_index_info *info,
+                gpuir_error *err) {
   int rc;
-  guard_enter(&g->broken);
-  rc = gpuir_open(desc->path, NULL, &g->index, err);
+  guard_enter(&g->files->broken);
+  rc = open_settled(g, desc, before, err);
   if (rc == GPUIR_OK) rc = gpuir_index_get_info(g->index, info);
   /* An analyzer that this build lacks would only show when a query is parsed. */
   if (rc == GPUIR_OK) rc = gpuir_analyze(g->index, "", 0, no_token, NULL, err);
-  if (rc == GPUIR_OK && desc->verify) rc = gpuir_verify(g->index, err);
+  if (rc == GPUIR_OK && desc->verify) rc = verify(g, before, err);
   guard_leave();
   if (!generation_is_broken(g)) return rc;
   snprintf(err->msg, sizeof err->msg, "the file was cut short while it was loaded");
   return GPUIR_E_IO;
 }
 
-int generation_open(const generation_desc *desc, uint64_t id, generation **out, char *msg, size_t msg_size) {
+/* Returns the state of the files of a generation that is to be opened, with a reference: that of `before` if the two
+ * may share some; NULL without memory. */
+static health *health_for(const generation *before) {
+  health *files;
+  if (before && before->live && !generation_is_broken(before)) {
+    (void)__atomic_add_fetch(&before->files->refs, 1, __ATOMIC_SEQ_CST);
+    return before->files;
+  }
+  files = calloc(1, sizeof *files);
+  if (files) files->refs = 1;
+  return files;
+}
+
+static void health_unref(health *files) {
+  if (__atomic_sub_fetch(&files->refs, 1, __ATOMIC_SEQ_CST) == 0) free(files);
+}
+
+int generation_open(const generation_desc *desc, const generation *before, generation **out, char *msg,
+                    size_t msg_size) {
   generation *g = calloc(1, sizeof *g);
   gpuir_index_info info;
   gpuir_error err;
-  int rc, saved;
-  unsigned i;
+  int rc;
   *out = NULL;
   memset(&err, 0, sizeof err);
-  if (!g) {
+  if (g) g->files = health_for(before);
+  if (!g || !g->files) {
     snprintf(msg, msg_size, "%s: out of memory", desc->path);
+    free(g);
     return ENOMEM;
   }
-  /* Before opening: if the file is replaced in between, the next look at it sees a change. */
-  saved = generation_sign(desc->path, &g->file);
-  if (saved) {
-    snprintf(msg, msg_size, "%s: %s", desc->path, strerror(saved));
-    free(g);
-    return saved;
-  }
-  rc = load(g, desc, &info, &err);
-  if (rc == GPUIR_OK) {
-    g->nslots = desc->searchers;
-    g->slots = calloc(g->nslots, sizeof *g->slots);
-    if (!g->slots) rc = GPUIR_E_NOMEM;
-  }
+  rc = load(g, desc, before, &info, &err);
   if (rc != GPUIR_OK) {
     describe(msg, msg_size, desc->path, rc, &err);
     gpuir_close(g->index);
+    health_unref(g->files);
     free(g);
     return EIO;
   }
-  for (i = 0; i < g->nslots; i++) {
-    g->slots[i].next_free = g->free_slots;
-    g->free_slots = &g->slots[i];
-  }
-  g->id = id;
+  /* A folder may be replaced by another, with fewer commits: no number stands for two snapshots all the same. */
+  g->id = before ? before->id + 1 : 1;
+  if (info.generation > g->id) g->id = info.generation;
+  g->live = info.generation != 0;
   g->documents = (uint32_t)info.documents;
-  g->timeout_ns = desc->timeout_ns;
+  g->bytes = info.file_bytes;
+  g->pool = desc->pool;
   g->refs = 1;
   pthread_mutex_init(&g->lock, NULL);
-  pthread_cond_init(&g->freed, NULL);
   *out = g;
   return 0;
 }
@@ -135,76 +212,138 @@ generation *generation_ref(generation *g) {
 }
 
 void generation_unref(generation *g) {
-  unsigned refs, i;
+  unsigned refs;
   if (!g) return;
   pthread_mutex_lock(&g->lock);
   refs = --g->refs;
   pthread_mutex_unlock(&g->lock);
   if (refs) return;
-  for (i = 0; i < g->nslots; i++) {
-    gpuir_searcher_destroy(g->slots[i].cpu);
-    gpuir_searcher_destroy(g->slots[i].gpu);
-  }
   backend_close(g->gpu);
   gpuir_close(g->index);
-  pthread_cond_destroy(&g->freed);
   pthread_mutex_destroy(&g->lock);
-  free(g->slots);
+  health_unref(g->files);
   free(g);
 }
 
 uint64_t generation_id(const generation *g) { return g->id; }
+int generation_is_live(const generation *g) { return g->live; }
 const gpuir_index *generation_index(const generation *g) { return g->index; }
 const file_sign *generation_file(const generation *g) { return &g->file; }
-uint32_t generation_documents(const generation *g) { return g->documents; }
-int *generation_broken_flag(generation *g) { return &g->broken; }
-int generation_is_broken(const generation *g) { return __atomic_load_n(&g->broken, __ATOMIC_SEQ_CST); }
+uint64_t generation_bytes(const generation *g) { return g->bytes; }
+int *generation_broken_flag(generation *g) { return &g->files->broken; }
+int generation_is_broken(const generation *g) { return __atomic_load_n(&g->files->broken, __ATOMIC_SEQ_CST); }
+
+/* ---- the pool ------------------------------------------------------------------------------------------ */
+
+searcher_pool *pool_create(unsigned searchers, uint64_t timeout_ns) {
+  searcher_pool *p = calloc(1, sizeof *p);
+  unsigned i;
+  if (p) p->slots = calloc(searchers, sizeof *p->slots);
+  if (!p || !p->slots) {
+    free(p);
+    return NULL;
+  }
+  p->nslots = searchers;
+  p->timeout_ns = timeout_ns;
+  for (i = 0; i < searchers; i++) {
+    p->slots[i].next_free = p->free_slots;
+    p->free_slots = &p->slots[i];
+  }
+  pthread_mutex_init(&p->lock, NULL);
+  pthread_cond_init(&p->freed, NULL);
+  return p;
+}
+
+/* Moves the searchers of a slot to another generation, with the memory that they have; NULL: ends them. One on the GPU
+ * belongs to its generation. */
+static void slot_move(searcher_slot *slot, generation *to) {
+  generation *from = slot->on;
+  if (from == to) return;
+  gpuir_searcher_destroy(slot->gpu);
+  slot->gpu = NULL;
+  if (!to || (slot->cpu && gpuir_searcher_move(slot->cpu, to->index) != GPUIR_OK)) {
+    gpuir_searcher_destroy(slot->cpu);
+    slot->cpu = NULL;
+  }
+  slot->on = to ? generation_ref(to) : NULL;
+  generation_unref(from);
+}
+
+void pool_destroy(searcher_pool *p) {
+  unsigned i;
+  if (!p) return;
+  for (i = 0; i < p->nslots; i++) slot_move(&p->slots[i], NULL);
+  pthread_cond_destroy(&p->freed);
+  pthread_mutex_destroy(&p->lock);
+  free(p->slots);
+  free(p);
+}
+
+void generation_retire(generation *g, generation *next) {
+  searcher_pool *p = g->pool;
+  searcher_slot *slot;
+  pthread_mutex_lock(&p->lock);
+  g->retired = 1;
+  for (slot = p->free_slots; slot; slot = slot->next_free)
+    if (slot->on == g) slot_move(slot, next);
+  pthread_mutex_unlock(&p->lock);
+}
 
 void ticket_cancel(ticket *t) {
-  pthread_mutex_lock(&t->gen->lock);
+  searcher_pool *p = t->gen->pool;
+  pthread_mutex_lock(&p->lock);
   t->cancelled = 1;
   if (t->slot) __atomic_store_n(&t->slot->cancel, 1, __ATOMIC_RELAXED);
-  pthread_cond_broadcast(&t->gen->freed);
-  pthread_mutex_unlock(&t->gen->lock);
+  pthread_cond_broadcast(&p->freed);
+  pthread_mutex_unlock(&p->lock);
 }
 
 int ticket_is_cancelled(ticket *t) {
   int cancelled;
-  pthread_mutex_lock(&t->gen->lock);
+  pthread_mutex_lock(&t->gen->pool->lock);
   cancelled = t->cancelled;
-  pthread_mutex_unlock(&t->gen->lock);
+  pthread_mutex_unlock(&t->gen->pool->lock);
   return cancelled;
 }
 
 static int slot_take(ticket *t) {
-  generation *g = t->gen;
-  pthread_mutex_lock(&g->lock);
-  while (!g->free_slots && !t->cancelled) pthread_cond_wait(&g->freed, &g->lock);
+  searcher_pool *p = t->gen->pool;
+  pthread_mutex_lock(&p->lock);
+  while (!p->free_slots && !t->cancelled) pthread_cond_wait(&p->freed, &p->lock);
   if (!t->cancelled) {
-    t->slot = g->free_slots;
-    g->free_slots = t->slot->next_free;
+    t->slot = p->free_slots;
+    p->free_slots = t->slot->next_free;
     __atomic_store_n(&t->slot->cancel, 0, __ATOMIC_RELAXED);
   }
-  pthread_mutex_unlock(&g->lock);
-  return t->slot ? 0 : EINTR;
+  pthread_mutex_unlock(&p->lock);
+  if (!t->slot) return EINTR;
+  slot_move(t->slot, t->gen);
+  return 0;
 }
 
 static void slot_give(ticket *t) {
-  generation *g = t->gen;
-  pthread_mutex_lock(&g->lock);
-  t->slot->next_free = g->free_slots;
-  g->free_slots = t->slot;
+  searcher_pool *p = t->gen->pool;
+  pthread_mutex_lock(&p->lock);
+  if (t->gen
+          ->retired) { /* which did not reach this slot while it worked; the ticket still has the generation */
+    slot_move(t->slot, NULL);
+  }
+  t->slot->next_free = p->free_slots;
+  p->free_slots = t->slot;
   t->slot = NULL;
   /* All of them: the one that is woken may have been cancelled. */
-  pthread_cond_broadcast(&g->freed);
-  pthread_mutex_unlock(&g->lock);
+  pthread_cond_broadcast(&p->freed);
+  pthread_mutex_unlock(&p->lock);
 }
+
+/* ---- searching ----------------------------------------------------------------------------------------- */
 
 static int errno_of(int status) {
   switch (status) {
     case GPUIR_OK: return 0;
     case GPUIR_E_ARGUMENT:
     case GPUIR_E_QUERY: return EINVAL;
+    case GPUIR_E_LIMIT:
     case GPUIR_E_TERMS: return E2BIG;
     case GPUIR_E_RANGE: return ERANGE;
     case GPUIR_E_NOMEM: return ENOMEM;
@@ -219,97 +358,118 @@ static int searcher_make(searcher_slot *slot, generation *g, gpuir_searcher **ou
   gpuir_searcher_desc desc;
   memset(&desc, 0, sizeof desc);
   desc.cancel = &slot->cancel;
-  desc.timeout_ns = g->timeout_ns;
+  desc.timeout_ns = g->pool->timeout_ns;
   return gpuir_searcher_create(g->index, &desc, out, NULL);
 }
 
-/* The slot's searcher on the GPU, or NULL with the reason in `why`. */
-static gpuir_searcher *gpu_searcher(searcher_slot *slot, generation *g, char *why, size_t why_size) {
-  gpuir_error err;
-  int state;
-  memset(&err, 0, sizeof err);
+/* The backend of a generation, opened when first needed; NULL with the reason in `why`. A live index has none: each
+ * commit would load all of it into the device anew. */
+static backend *backend_of(generation *g, char why[160]) {
+  backend *gpu = NULL;
+  if (g->live) {
+    snprintf(why, 160, "a live index is searched by the CPU");
+    return NULL;
+  }
   pthread_mutex_lock(&g->lock);
   if (g->backend_state == 0) {
-    int rc = backend_open(g->index, &g->gpu, &err);
-    g->backend_state = rc == GPUIR_OK ? 1 : -1;
-    if (rc != GPUIR_OK) snprintf(g->backend_msg, sizeof g->backend_msg, "%s", err.msg);
+    gpuir_error err;
+    memset(&err, 0, sizeof err);
+    g->backend_state = backend_open(g->index, &g->gpu, &err) == GPUIR_OK ? 1 : -1;
+    if (g->backend_state < 0) snprintf(g->backend_msg, sizeof g->backend_msg, "%s", err.msg);
   }
-  state = g->backend_state;
-  if (state < 0) snprintf(why, why_size, "%s", g->backend_msg);
+  if (g->backend_state > 0) gpu = g->gpu;
+  snprintf(why, 160, "%s", g->backend_msg);
   pthread_mutex_unlock(&g->lock);
-  if (state < 0) return NULL;
-  if (!slot->gpu) {
-    gpuir_searcher *s = NULL;
-    int rc = searcher_make(slot, g, &s);
-    if (rc == GPUIR_OK) rc = backend_attach(g->gpu, s, &err);
-    if (rc != GPUIR_OK) {
-      snprintf(why, why_size, "%s", err.msg[0] ? err.msg : gpuir_strerror(rc));
-      gpuir_searcher_destroy(s);
-      return NULL;
-    }
-    slot->gpu = s;
-  }
-  return slot->gpu;
+  return gpu;
 }
 
-static int search_in_slot(searcher_slot *slot, generation *g, const gpuir_query *query,
-                          const search_request *request, gpuir_hit *hits, size_t k, size_t *n,
-                          uint64_t *fallbacks, char *why, size_t why_size) {
+/* The slot's searcher on the GPU, or NULL with the reason in `why`. */
+static gpuir_searcher *gpu_searcher(searcher_slot *slot, char why[160]) {
+  backend *gpu = backend_of(slot->on, why);
+  gpuir_error err;
   gpuir_searcher *s = NULL;
-  gpuir_searcher_info before, after;
   int rc;
-  if (request->backend == BACKEND_GPU || (request->backend == BACKEND_AUTO && backend_present())) {
-    s = gpu_searcher(slot, g, why, why_size);
-    if (!s) ++*fallbacks;
+  if (!gpu || slot->gpu) return gpu ? slot->gpu : NULL;
+  memset(&err, 0, sizeof err);
+  rc = searcher_make(slot, slot->on, &s);
+  if (rc == GPUIR_OK) rc = backend_attach(gpu, s, &err);
+  if (rc != GPUIR_OK) {
+    snprintf(why, 160, "%s", err.msg[0] ? err.msg : gpuir_strerror(rc));
+    gpuir_searcher_destroy(s);
+    return NULL;
   }
+  return slot->gpu = s;
+}
+
+/* Searches with the CPU. */
+static int search_on_cpu(searcher_slot *slot, const gpuir_query *query, size_t k, search_reply *reply,
+                         gpuir_error *err) {
+  int rc = slot->cpu ? GPUIR_OK : searcher_make(slot, slot->on, &slot->cpu);
+  if (rc != GPUIR_OK) return rc;
+  rc = gpuir_search(slot->cpu, query, reply->hits, k, &reply->n);
+  if (rc != GPUIR_OK) gpuir_searcher_error(slot->cpu, err);
+  return rc;
+}
+
+static int search_in_slot(searcher_slot *slot, const gpuir_query *query, const search_request *request,
+                          size_t k, search_reply *reply, gpuir_error *err) {
+  const int automatic = request->backend == BACKEND_AUTO && backend_present() && !slot->on->live;
+  gpuir_searcher_info before, after;
+  gpuir_searcher *s;
+  int rc;
+  if (request->backend != BACKEND_GPU && !automatic) return search_on_cpu(slot, query, k, reply, err);
+  s = gpu_searcher(slot, reply->fallback);
   if (!s) {
-    if (!slot->cpu) {
-      rc = searcher_make(slot, g, &slot->cpu);
-      if (rc != GPUIR_OK) return rc;
-    }
-    return gpuir_search(slot->cpu, query, hits, k, n);
+    reply->fallbacks++;
+    return search_on_cpu(slot, query, k, reply, err);
   }
   gpuir_searcher_get_info(s, &before);
-  rc = gpuir_search(s, query, hits, k, n);
+  rc = gpuir_search(s, query, reply->hits, k, &reply->n);
   gpuir_searcher_get_info(s, &after);
+  if (rc != GPUIR_OK || after.backend_failures != before.backend_failures) gpuir_searcher_error(s, err);
   if (after.backend_failures != before.backend_failures) {
-    gpuir_error err;
-    gpuir_searcher_error(s, &err);
-    *fallbacks += after.backend_failures - before.backend_failures;
-    snprintf(why, why_size, "%s", err.msg);
+    reply->fallbacks += after.backend_failures - before.backend_failures;
+    snprintf(reply->fallback, sizeof reply->fallback, "%s", err->msg);
   }
   return rc;
 }
 
-int generation_search(ticket *t, const search_request *request, gpuir_hit **hits, size_t *n,
-                      uint64_t *fallbacks, char *why, size_t why_size) {
-  generation *g = t->gen;
+/* Parses and ranks with the searchers of a slot. Returns a GPUIR_ status. */
+static int parse_and_search(searcher_slot *slot, const search_request *request, search_reply *reply,
+                            gpuir_error *err) {
+  generation *g = slot->on;
   /* Cutting k to the number of documents saves memory and changes nothing, not even for AND+OR: where AND
    * matches them all, OR gives the same documents and scores. */
   size_t k = request->k < g->documents ? request->k : g->documents;
   gpuir_query_desc desc;
   gpuir_query *query = NULL;
-  gpuir_error err;
   int rc;
-  *hits = NULL;
-  *n = 0;
   memset(&desc, 0, sizeof desc);
   desc.mode = request->mode;
-  rc = gpuir_query_parse(g->index, &desc, request->text, request->len, &query, &err);
-  if (rc != GPUIR_OK) return errno_of(rc);
-  *hits = malloc((k ? k : 1) * sizeof **hits);
-  rc = *hits ? slot_take(t) : ENOMEM;
-  if (rc == 0) {
-    guard_cancels(&t->slot->cancel);
-    rc = errno_of(search_in_slot(t->slot, g, query, request, *hits, k, n, fallbacks, why, why_size));
-    guard_cancels(NULL);
-    slot_give(t);
-  }
+  rc = gpuir_query_parse(g->index, &desc, request->text, request->len, &query, err);
+  if (rc != GPUIR_OK) return rc;
+  reply->hits = malloc((k ? k : 1) * sizeof *reply->hits);
+  rc = reply->hits ? search_in_slot(slot, query, request, k, reply, err) : GPUIR_E_NOMEM;
   gpuir_query_destroy(query);
-  if (rc) {
-    free(*hits);
-    *hits = NULL;
-    *n = 0;
-  }
   return rc;
+}
+
+int generation_search(ticket *t, const search_request *request, search_reply *reply) {
+  gpuir_error err;
+  int rc;
+  memset(reply, 0, sizeof *reply);
+  memset(&err, 0, sizeof err);
+  /* Parsing may have to count documents in long lists: it is work as searching is. */
+  rc = slot_take(t);
+  if (rc) return rc;
+  guard_cancels(&t->slot->cancel);
+  rc = parse_and_search(t->slot, request, reply, &err);
+  guard_cancels(NULL);
+  slot_give(t);
+  if (rc == GPUIR_OK) return 0;
+  snprintf(reply->error, sizeof reply->error, "%s", err.msg[0] ? err.msg : gpuir_strerror(rc));
+  free(reply->hits);
+  reply->hits = NULL;
+  reply->n = 0;
+  return errno_of(rc);
 }

@@ -1,7 +1,11 @@
 /* engine.h - a loaded index (a generation) and the searchers that work on it.
  *
- * A generation is immutable and counted: the file system holds a reference to the current one, every running
- * request and every open doc/ file holds one to the generation it began with. The last one closes the index.
+ * A generation is immutable and counted: the file system holds a reference to the current one, and to some before it if
+ * the index is live; every running request and every open doc/ file holds one to the generation it began with, and each
+ * searcher one to that which it was last used on. The last one closes the index.
+ *
+ * A live index is a folder. Its generations are called by the numbers of its commits, and share the files that they have
+ * in common. The generations of an index file are counted from 1.
  */
 #ifndef GPUIRFS_ENGINE_H
 #define GPUIRFS_ENGINE_H
@@ -10,7 +14,7 @@
 
 #include <time.h>
 
-/* What tells one version of a file from another. */
+/* What tells one version of an index from another: of a file itself, of a live index its manifest. */
 typedef struct file_sign {
   uint64_t device, inode, size;
   struct timespec mtime, ctime;
@@ -18,29 +22,41 @@ typedef struct file_sign {
 
 int file_sign_equal(const file_sign *a, const file_sign *b);
 
+/* Searchers, so many as may work at once. They are made when first needed, and move from generation to generation. */
+typedef struct searcher_pool searcher_pool;
+
+/* timeout_ns: of one search; 0: none. NULL without memory. */
+searcher_pool *pool_create(unsigned searchers, uint64_t timeout_ns);
+/* After the last search; gives back the searchers' references. NULL is fine. */
+void pool_destroy(searcher_pool *pool);
+
 typedef struct generation generation;
 
 typedef struct generation_desc {
-  const char *path;
-  int verify;          /* read and check all of it */
-  unsigned searchers;  /* that work at once */
-  uint64_t timeout_ns; /* of one search; 0: none */
+  const char *path; /* of an index file, or the folder of a live index */
+  int verify;       /* read and check all of it; of a live index, all files that `before` does not have */
+  searcher_pool *pool;
 } generation_desc;
 
-/* Opens an index; `id` is its number. On failure says why in `msg`, in words that name the file. */
-int generation_open(const generation_desc *desc, uint64_t id, generation **out, char *msg, size_t msg_size);
-/* stat's view of a path; 0 or errno. */
+/* Opens an index. `before` is the generation in use, or NULL: a live index takes over from it the files that they have
+ * in common; the new one's number is greater. On failure says why in `msg`, in words that name the file. */
+int generation_open(const generation_desc *desc, const generation *before, generation **out, char *msg,
+                    size_t msg_size);
+/* stat's view of the index at a path; 0 or errno. */
 int generation_sign(const char *path, file_sign *sign);
 
 generation *generation_ref(generation *g);
 void generation_unref(generation *g); /* NULL is fine */
+/* No new request begins on g: searchers that rest move on to `next`. The caller has references to both. */
+void generation_retire(generation *g, generation *next);
 
 uint64_t generation_id(const generation *g);
+int generation_is_live(const generation *g);
 const gpuir_index *generation_index(const generation *g);
 const file_sign *generation_file(const generation *g);
-uint32_t generation_documents(const generation *g);
-/* Set when a part of the file could not be read any more: what was read of it since counts for nothing. For
- * guard_enter. */
+uint64_t generation_bytes(const generation *g); /* of its files */
+/* Set when a part of a file could not be read any more: what was read of it since counts for nothing. Generations that
+ * share files share this. For guard_enter. */
 int *generation_broken_flag(generation *g);
 int generation_is_broken(const generation *g);
 
@@ -65,10 +81,16 @@ typedef struct search_request {
   int backend; /* BACKEND_ */
 } search_request;
 
-/* Parses and ranks. *hits is malloc'ed. *fallbacks is increased when a GPU was wanted and the CPU answered;
- * `why` then says why. Waits for a free searcher.
+typedef struct search_reply {
+  gpuir_hit *hits; /* [n], malloc'ed */
+  size_t n;
+  uint64_t fallbacks; /* a GPU was wanted and the CPU answered */
+  char fallback[160]; /* why */
+  char error[160];    /* why it failed, in words */
+} search_reply;
+
+/* Parses and ranks. Waits for a free searcher.
  * Errors: EINVAL, E2BIG, ERANGE, EINTR, ETIMEDOUT, ENOMEM, EOPNOTSUPP, EIO. */
-int generation_search(ticket *t, const search_request *request, gpuir_hit **hits, size_t *n,
-                      uint64_t *fallbacks, char *why, size_t why_size);
+int generation_search(ticket *t, const search_request *request, search_reply *reply);
 
 #endif

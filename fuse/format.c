@@ -4,6 +4,8 @@
 #include "../tools/common/text.h"
 #include "path.h"
 
+#include <math.h>
+
 static void format_text(buf *b, text_form form, const char *s, size_t n) {
   while (n && !b->error) {
     char escape[TEXT_ESCAPE];
@@ -97,27 +99,71 @@ static int take_token(void *sink, const char *token, size_t len) {
   return 0;
 }
 
+/* Finds a term as it is given, or else as the one token that the analyzer makes of it, and writes its bytes to *token. */
+static int find_term(const gpuir_index *index, const char *text, size_t len, one_token *token) {
+  uint32_t df;
+  int rc = gpuir_term_count(index, text, len, &df, NULL);
+  token->len = 0;
+  token->count = 0;
+  if (rc == GPUIR_OK && len <= sizeof token->text) return take_token(token, text, len);
+  if (rc != GPUIR_E_NOT_FOUND && rc != GPUIR_E_ARGUMENT) return EIO;
+  if (gpuir_analyze(index, text, len, take_token, token, NULL) != GPUIR_OK || token->count != 1)
+    return ENOENT;
+  rc = gpuir_term_count(index, token->text, token->len, &df, NULL);
+  return rc == GPUIR_OK ? 0 : rc == GPUIR_E_NOT_FOUND || rc == GPUIR_E_ARGUMENT ? ENOENT : EIO;
+}
+
+static void put_bytes(buf *b, const gpuir_term_info *info) {
+  buf_printf(b, "docids_bytes\t%llu\nfreqs_bytes\t%llu\ndirectory_bytes\t%llu\nbytes\t%llu\n",
+             (unsigned long long)info->docids_bytes, (unsigned long long)info->freqs_bytes,
+             (unsigned long long)info->directory_bytes,
+             (unsigned long long)(info->docids_bytes + info->freqs_bytes + info->directory_bytes));
+}
+
+/* Describes a term of an index of several segments, or with deleted documents, which count in the lists alone. */
+static int put_spread(buf *b, const gpuir_index *index, const one_token *term) {
+  const gpuir_index *segment;
+  gpuir_index_info all;
+  gpuir_term_info info, sum;
+  uint64_t id, cf;
+  uint32_t df;
+  size_t i, lists = 0;
+  memset(&sum, 0, sizeof sum);
+  if (gpuir_index_get_info(index, &all) != GPUIR_OK ||
+      gpuir_term_count(index, term->text, term->len, &df, &cf) != GPUIR_OK)
+    return EIO;
+  for (i = 0; (segment = gpuir_index_segment(index, i, NULL)) != NULL; i++) {
+    if (gpuir_term_find(segment, term->text, term->len, &id) != GPUIR_OK ||
+        gpuir_term_get_info(segment, id, &info) != GPUIR_OK)
+      continue;
+    lists++;
+    sum.blocks += info.blocks;
+    sum.docids_bytes += info.docids_bytes;
+    sum.freqs_bytes += info.freqs_bytes;
+    sum.directory_bytes += info.directory_bytes;
+  }
+  buf_printf(b, "\ndf\t%lu\ncf\t%llu\nidf\t%.6f\n", (unsigned long)df, (unsigned long long)cf,
+             (double)(float)log((2 * (double)all.documents + 2) / (2 * (double)df + 1)));
+  buf_printf(b, "lists\t%lu\nblocks\t%lu\n", (unsigned long)lists, (unsigned long)sum.blocks);
+  put_bytes(b, &sum);
+  return b->error;
+}
+
 int format_term(buf *b, const gpuir_index *index, const char *text, size_t len) {
   gpuir_term_info info;
+  one_token term;
   uint64_t id;
-  if (gpuir_term_find(index, text, len, &id) != GPUIR_OK) {
-    one_token token;
-    token.len = 0;
-    token.count = 0;
-    if (gpuir_analyze(index, text, len, take_token, &token, NULL) != GPUIR_OK || token.count != 1)
-      return ENOENT;
-    if (gpuir_term_find(index, token.text, token.len, &id) != GPUIR_OK) return ENOENT;
-  }
-  if (gpuir_term_get_info(index, id, &info) != GPUIR_OK) return EIO;
+  int rc = find_term(index, text, len, &term);
+  if (rc) return rc;
   buf_puts(b, "term\t");
-  format_tsv_name(b, info.term, info.term_len);
+  format_tsv_name(b, term.text, term.len);
+  rc = gpuir_term_find(index, term.text, term.len, &id);
+  if (rc == GPUIR_E_UNSUPPORTED) return put_spread(b, index, &term);
+  if (rc != GPUIR_OK || gpuir_term_get_info(index, id, &info) != GPUIR_OK) return EIO;
   buf_printf(b, "\nid\t%llu\ndf\t%lu\ncf\t%llu\nidf\t%.6f\n", (unsigned long long)info.id,
              (unsigned long)info.df, (unsigned long long)info.cf, (double)info.idf);
   buf_printf(b, "codec\t%s\nfreq_codec\t%s\nblocks\t%lu\n", info.codec, info.freq_codec,
              (unsigned long)info.blocks);
-  buf_printf(b, "docids_bytes\t%llu\nfreqs_bytes\t%llu\ndirectory_bytes\t%llu\nbytes\t%llu\n",
-             (unsigned long long)info.docids_bytes, (unsigned long long)info.freqs_bytes,
-             (unsigned long long)info.directory_bytes,
-             (unsigned long long)(info.docids_bytes + info.freqs_bytes + info.directory_bytes));
+  put_bytes(b, &info);
   return b->error;
 }

@@ -11,42 +11,129 @@
 
 /* ---- reloading ----------------------------------------------------------------------------------------- */
 
-/* Loads the index anew and makes it the current one. A broken one is refused, and the old one stays. */
-static void reload(fs *f) {
-  generation *g, *old;
-  char msg[sizeof f->last_refused];
-  uint64_t id;
+static uint64_t now_ns(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}
+
+generation *fs_generation(fs *f, uint64_t id) {
+  unsigned i;
+  if (generation_id(f->now) == id) return f->now;
+  for (i = 0; i < f->nolder; i++)
+    if (generation_id(f->older[i].gen) == id) return f->older[i].gen;
+  return NULL;
+}
+
+/* Takes generations that are to be kept no longer out of the list, oldest first. Called with the lock. */
+static unsigned take_expired(fs *f, generation *gone[KEEP_MOST]) {
+  const uint64_t time = now_ns();
+  const unsigned least =
+      generation_is_live(f->now) ? 1 : 0; /* an index file's are large, and share nothing */
+  unsigned n = 0;
+  while (n + least < f->nolder) {
+    const fs_older *oldest = &f->older[n];
+    if (least && f->nolder - n < KEEP_MOST && time - oldest->replaced < KEEP_SECONDS * UINT64_C(1000000000))
+      break;
+    gone[n++] = oldest->gen;
+  }
+  f->nolder -= n;
+  memmove(f->older, f->older + n, f->nolder * sizeof *f->older);
+  return n;
+}
+
+/* Lets go of generations that are to be kept no longer. */
+static void drop_expired(fs *f) {
+  generation *gone[KEEP_MOST], *now;
+  unsigned n, i;
   pthread_mutex_lock(&f->lock);
-  id = generation_id(f->now) + 1;
+  n = take_expired(f, gone);
+  now = generation_ref(f->now);
+  if (n) {
+    cache_keep_generations(&f->cache, generation_id(now), generation_id(f->nolder ? f->older[0].gen : now));
+    pthread_cond_signal(&f->to_notify);
+  }
   pthread_mutex_unlock(&f->lock);
-  if (generation_open(&f->config.open, id, &g, msg, sizeof msg) != 0) {
-    pthread_mutex_lock(&f->lock);
+  for (i = 0; i < n; i++) {
+    generation_retire(gone[i], now);
+    generation_unref(gone[i]);
+  }
+  generation_unref(now);
+}
+
+/* Notes that the index was not loaded. `again`: nothing has changed since the last time, so it is not said twice. */
+static void refuse(fs *f, const char *msg, int again) {
+  int known;
+  pthread_mutex_lock(&f->lock);
+  known = again && strcmp(f->last_refused, msg) == 0;
+  if (!known) {
     f->count.refused++;
-    memcpy(f->last_refused, msg, sizeof msg);
-    pthread_mutex_unlock(&f->lock);
-    complain("not reloaded, the index in use stays: %s", msg);
+    snprintf(f->last_refused, sizeof f->last_refused, "%s", msg);
+  }
+  pthread_mutex_unlock(&f->lock);
+  if (!known) complain("not reloaded, the index in use stays: %s", msg);
+}
+
+/* Loads the index anew and makes it the current one. A broken one is refused, and the old one stays. */
+static void reload(fs *f, int again) {
+  generation *g;
+  char msg[sizeof f->last_refused];
+  if (generation_open(&f->config.open, f->now, &g, msg, sizeof msg) !=
+      0) { /* only this thread changes `now` */
+    refuse(f, msg, again);
     return;
   }
   pthread_mutex_lock(&f->lock);
-  old = f->now;
+  f->older[f->nolder].gen = f->now;
+  f->older[f->nolder++].replaced = now_ns();
   f->now = g;
   f->count.reloads++;
   f->last_refused[0] = 0;
-  cache_keep_generation(&f->cache, id);
+  cache_keep_generations(&f->cache, generation_id(g), generation_id(f->older[0].gen));
   pthread_cond_signal(&f->to_notify);
   pthread_mutex_unlock(&f->lock);
-  if (f->config.foreground) complain("reloaded %s", f->config.index);
-  generation_unref(old);
+  if (f->config.foreground && !generation_is_live(g)) complain("reloaded %s", f->config.index);
+  drop_expired(f);
+}
+
+/* What the reloader has seen of the index. */
+typedef struct watch {
+  file_sign loaded, tried;
+  uint64_t next; /* when a live index may be loaded again */
+} watch;
+
+/* Whether the index is to be loaded now. `sign` is NULL if it is gone, which is no change: the loaded one goes on, until
+ * there is another. */
+static int is_due(const fs *f, const watch *w, const file_sign *sign, int asked) {
+  const int live = generation_is_live(f->now), broken = generation_is_broken(f->now);
+  const int changed = sign && !file_sign_equal(sign, &w->loaded);
+  if (asked) return changed || !sign || !live || broken;
+  if (now_ns() < w->next) return 0;
+  /* A file of a live index may become whole again without a new manifest. */
+  return (changed && !file_sign_equal(sign, &w->tried)) || (live && broken);
+}
+
+static void look(fs *f, watch *w, int asked) {
+  file_sign sign;
+  const int found = generation_sign(f->config.index, &sign) == 0;
+  int again;
+  if (!is_due(f, w, found ? &sign : NULL, asked)) return;
+  again = !asked && found && file_sign_equal(&sign, &w->tried);
+  if (found) w->tried = sign;
+  if (generation_is_live(f->now)) w->next = now_ns() + LIVE_INTERVAL_NS;
+  reload(f, again);
+  w->loaded = *generation_file(f->now); /* only this thread changes it */
 }
 
 static void *reloader_main(void *arg) {
   fs *f = arg;
-  file_sign seen, tried, sign;
-  seen = tried = *generation_file(f->now);
+  watch w;
+  w.loaded = w.tried = *generation_file(f->now);
+  w.next = 0;
   pthread_mutex_lock(&f->lock);
   while (!f->quitting) {
     struct timespec until;
-    int asked, found;
+    int asked;
     clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_nsec += RELOAD_INTERVAL_NS;
     if (until.tv_nsec >= 1000000000L) {
@@ -59,13 +146,8 @@ static void *reloader_main(void *arg) {
     f->reload_asked = 0;
     f->reloader_busy = 1;
     pthread_mutex_unlock(&f->lock);
-    /* A file that is gone is not a change: the loaded index goes on, until there is another. */
-    found = generation_sign(f->config.index, &sign) == 0;
-    if (asked || (found && !file_sign_equal(&sign, &seen) && !file_sign_equal(&sign, &tried))) {
-      if (found) tried = sign;
-      reload(f);
-      seen = *generation_file(f->now); /* only this thread changes it */
-    }
+    look(f, &w, asked);
+    drop_expired(f);
     pthread_mutex_lock(&f->lock);
     f->reloader_busy = 0;
   }
@@ -228,66 +310,109 @@ int fs_threads_stop(fs *f) {
 
 /* ---- texts --------------------------------------------------------------------------------------------- */
 
-void fs_stats(fs *f, buf *b) {
-  gpuir_index_info info;
+void fs_failed(fs *f, uid_t uid, const char *name, size_t len, const char *why) {
+  fs_failure *at = NULL;
+  unsigned i;
+  for (i = 0; i < FAILURES && !at; i++)
+    if (f->failures[i].used && f->failures[i].uid == uid) at = &f->failures[i];
+  if (!at) {
+    at = &f->failures[f->next_failure];
+    f->next_failure = (f->next_failure + 1) % FAILURES;
+  }
+  at->used = 1;
+  at->uid = uid;
+  snprintf(at->name, sizeof at->name, "%.*s", (int)(len < NAME_LIMIT ? len : NAME_LIMIT), name);
+  snprintf(at->why, sizeof at->why, "%s", why);
+}
+
+/* What .stats tells, as it was at one moment. */
+typedef struct fs_picture {
+  generation *now;
   fs_counters count;
-  cache c;
-  generation *g;
+  cache cache;
   uint64_t handles;
-  char fallback[sizeof f->last_fallback], refused[sizeof f->last_refused];
+  unsigned kept;
+  char fallback[160], refused[400];
+  fs_failure failure;
+} fs_picture;
+
+static void take_picture(fs *f, uid_t uid, fs_picture *p) {
+  unsigned i;
   pthread_mutex_lock(&f->lock);
-  g = generation_ref(f->now);
-  count = f->count;
-  c = f->cache;
-  handles = f->handles;
-  memcpy(fallback, f->last_fallback, sizeof fallback);
-  memcpy(refused, f->last_refused, sizeof refused);
+  p->now = generation_ref(f->now);
+  p->count = f->count;
+  p->cache = f->cache;
+  p->handles = f->handles;
+  p->kept = 1 + f->nolder;
+  memcpy(p->fallback, f->last_fallback, sizeof p->fallback);
+  memcpy(p->refused, f->last_refused, sizeof p->refused);
+  p->failure.used = 0;
+  for (i = 0; i < FAILURES; i++)
+    if (f->failures[i].used && f->failures[i].uid == uid) p->failure = f->failures[i];
   pthread_mutex_unlock(&f->lock);
+}
+
+/* Adds a line, unless there is nothing to say. */
+static void put_words(buf *b, const char *key, const char *words) {
+  if (!words[0]) return;
+  buf_puts(b, key);
+  buf_puts(b, "\t");
+  format_tsv_name(b, words, strlen(words));
+  buf_puts(b, "\n");
+}
+
+static void put_failure(buf *b, const fs_failure *failure) {
+  char words[NAME_LIMIT + WHY_SIZE + 4];
+  if (!failure->used) return;
+  snprintf(words, sizeof words, "%s: %s", failure->name, failure->why);
+  put_words(b, "last_error", words);
+}
+
+void fs_stats(fs *f, uid_t uid, buf *b) {
+  gpuir_index_info info;
+  fs_picture p;
+  take_picture(f, uid, &p);
   memset(&info, 0, sizeof info);
-  guard_enter(generation_broken_flag(g));
-  gpuir_index_get_info(generation_index(g), &info);
+  guard_enter(generation_broken_flag(p.now));
+  gpuir_index_get_info(generation_index(p.now), &info);
   guard_leave();
-  buf_puts(b, "index\t");
-  format_tsv_name(b, f->config.index, strlen(f->config.index));
-  buf_printf(b, "\nbackend\t%s\n", backend_present() && f->config.backend != BACKEND_CPU ? "gpu" : "cpu");
+  put_words(b, "index", f->config.index);
+  put_words(
+      b, "backend",
+      backend_present() && f->config.backend != BACKEND_CPU && !generation_is_live(p.now) ? "gpu" : "cpu");
 #define LINE(name, value) buf_printf(b, name "\t%llu\n", (unsigned long long)(value))
-  LINE("generation", generation_id(g));
-  LINE("broken", generation_is_broken(g));
+  LINE("generation", generation_id(p.now));
+  LINE("generations_kept", p.kept);
+  LINE("broken", generation_is_broken(p.now));
+  LINE("segments", info.segments);
   LINE("documents", info.documents);
   LINE("terms", info.terms);
   LINE("postings", info.postings);
   LINE("file_bytes", info.file_bytes);
-  LINE("lookups", count.lookups);
-  LINE("searches", count.searches);
-  LINE("memo_hits", count.memo_hits);
-  LINE("errors", count.errors);
-  LINE("changed_sources", count.changed);
-  LINE("interrupted", count.interrupted);
-  LINE("gpu_fallbacks", count.fallbacks);
-  LINE("reloads", count.reloads);
-  LINE("refused", count.refused);
-  LINE("cache_limit", c.limit);
-  LINE("cache_bytes", c.listed_cost);
-  LINE("leaving_bytes", c.leaving_cost);
-  LINE("nodes", c.nodes);
-  LINE("results", c.results);
-  LINE("evicted", c.evicted);
-  LINE("invalidated", count.invalidated);
-  LINE("dropped_folders", count.dropped_folders);
-  LINE("open_files", handles);
+  LINE("lookups", p.count.lookups);
+  LINE("searches", p.count.searches);
+  LINE("memo_hits", p.count.memo_hits);
+  LINE("errors", p.count.errors);
+  LINE("changed_sources", p.count.changed);
+  LINE("expired", p.count.expired);
+  LINE("interrupted", p.count.interrupted);
+  LINE("gpu_fallbacks", p.count.fallbacks);
+  LINE("reloads", p.count.reloads);
+  LINE("refused", p.count.refused);
+  LINE("cache_limit", p.cache.limit);
+  LINE("cache_bytes", p.cache.listed_cost);
+  LINE("leaving_bytes", p.cache.leaving_cost);
+  LINE("nodes", p.cache.nodes);
+  LINE("results", p.cache.results);
+  LINE("evicted", p.cache.evicted);
+  LINE("invalidated", p.count.invalidated);
+  LINE("dropped_folders", p.count.dropped_folders);
+  LINE("open_files", p.handles);
 #undef LINE
-  /* The last two only when there is something to say. */
-  if (fallback[0]) {
-    buf_puts(b, "gpu_fallback_reason\t");
-    format_tsv_name(b, fallback, strlen(fallback));
-    buf_puts(b, "\n");
-  }
-  if (refused[0]) {
-    buf_puts(b, "refused_reason\t");
-    format_tsv_name(b, refused, strlen(refused));
-    buf_puts(b, "\n");
-  }
-  generation_unref(g);
+  put_words(b, "gpu_fallback_reason", p.fallback);
+  put_words(b, "refused_reason", p.refused);
+  put_failure(b, &p.failure);
+  generation_unref(p.now);
 }
 
 char *fs_readme(const fs_config *config) {
@@ -302,6 +427,7 @@ char *fs_readme(const fs_config *config) {
       "  cat query/gpu+cuda              docIDs of the best documents, best first\n"
       "  cat query/gpu+-opencl.tsv       rank, docID, score and name; without 'opencl'\n"
       "  cat query/@or/@k=100/gpu+cuda   any of the words, the best 100\n"
+      "  cat 'query/\"graphics+card\"'    a phrase; cat 'query/graph*': a prefix\n"
       "  ls -l hits/gpu+cuda             the same as links to the documents\n"
       "  head -n 5 hits/gpu+cuda/000001* the best document\n"
       "  cat doc/0                       document 0, or a link to its file\n"
@@ -310,15 +436,17 @@ char *fs_readme(const fs_config *config) {
       "query/<q>         one docID a line; an empty file when nothing matches\n"
       "query/<q>.tsv     rank, docID, score, name; \\t \\n \\r \\\\ \\xhh stand for special characters\n"
       "query/<q>.json    an array of objects with the same four\n"
-      "hits/<q>/         links 000001-<name> to doc/<docID>\n"
+      "hits/<q>/         links 000001-<name> to doc/<docID>, or to doc/<generation>.<docID>\n"
       "doc/<docID>       the stored text, a link to the source file, or its part of it\n"
+      "doc/<generation>.<docID>  the same as the index was then: see below\n"
       "term/<t>          statistics of a term\n"
       ".stats .version   counters of the mount, and its version\n"
       "\n"
       "<q> is one file name of at most 255 bytes. `+` parts words, `-` before a word excludes it,\n"
       "%XX stands for any byte (Python: urllib.parse.quote_plus). `-`, `@` and the suffix are read\n"
-      "before %XX, so %2D, %40 and %2E are the plain characters. Names that begin with `.` are\n"
-      "never queries.\n"
+      "before %XX, so %2D, %40 and %2E are the plain characters. `\"` and `*` are the same as %22 and\n"
+      "%2A: \"two+words\" is a phrase, -\"two+words\" excludes it, and word* stands for all words that\n"
+      "begin so. Names that begin with `.` are never queries.\n"
       "\n"
       "Options are folders in query/ and hits/, in any order, each at most once:\n"
       "  @and @or @andor   all words; any word; all, or any where too few documents have all\n"
@@ -328,11 +456,15 @@ char *fs_readme(const fs_config *config) {
              (unsigned long)config->k, (unsigned long)config->max_k);
   buf_puts(
       &b,
-      "Errors: EINVAL for a malformed name or a query without a word to look for, E2BIG for more than\n"
-      "64 words, ENAMETOOLONG for a name over 255 bytes, EROFS for writing, ENODATA for a document whose\n"
-      "text is neither in the index nor on disk, EACCES for one whose source you may not read, EIO when\n"
-      "the index file was cut short. When it is replaced, new results show within two seconds; open files\n"
-      "keep what they had.\n");
+      "Errors: EINVAL for a malformed name, a quote that is not closed or a query without a word to look\n"
+      "for, E2BIG for more than 64 words or a prefix of too many, ENAMETOOLONG for a name over 255 bytes,\n"
+      "EROFS for writing, ENODATA for a document whose text is neither in the index nor on disk, EACCES\n"
+      "for one whose source you may not read, EIO when the index file was cut short. `last_error` in .stats\n"
+      "says in words why your last name failed. When the index is replaced, or a live one changes, new\n"
+      "results show within two seconds; open files keep what they had.\n"
+      "\n"
+      "The docIDs of a live index change. Its links in hits/ name the generation that they belong to, which\n"
+      "stays for ten seconds after the next; then they are ESTALE, and never another document.\n");
   buf_put(&b, "", 1); /* the final NUL */
   return b.error ? NULL : b.data;
 }

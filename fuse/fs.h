@@ -1,10 +1,14 @@
 /* fs.h - the mounted file system: its state, its FUSE operations and its threads.
  *
  * Threads: the workers of libfuse run the operations; `signals` waits for SIGHUP, SIGINT and SIGTERM;
- * `reloader` looks at the index file; `notifier` tells the kernel of names that no longer hold. Telling it
+ * `reloader` looks at the index; `notifier` tells the kernel of names that no longer hold. Telling it
  * inside an operation could deadlock: the kernel locks a folder during a look-up, and to drop a name.
  *
- * Locks: fs.lock guards everything in `fs` that changes. A generation has its own, which is taken last.
+ * Locks: fs.lock guards everything in `fs` that changes. The pool of searchers and each generation have their own, which
+ * are taken after it, that of a generation last.
+ *
+ * Of a live index, the links in hits/ and the names in doc/ say their generation. Generations that were replaced
+ * therefore stay for a while: the newest of them, and each for KEEP_SECONDS.
  */
 #ifndef GPUIRFS_FS_H
 #define GPUIRFS_FS_H
@@ -16,10 +20,14 @@
 #include <fuse_lowlevel.h>
 #include <pthread.h>
 
-#define RELOAD_INTERVAL_NS 250000000L /* between two looks at the index file */
-#define LEAVE_SECONDS 3               /* for which SIGTERM waits for requests to end */
-#define ENTRY_TIMEOUT 1.0             /* after which the kernel asks again what a name is */
-#define FIXED_TIMEOUT 86400.0         /* for what never changes */
+#define RELOAD_INTERVAL_NS 250000000L /* between two looks at the index */
+#define LIVE_INTERVAL_NS \
+  1000000000L                 /* between two loads of a live index: each invalidates what the kernel knows */
+#define KEEP_SECONDS 10       /* for which a generation stays after it was replaced */
+#define KEEP_MOST 16          /* generations at most, whatever signals ask for */
+#define LEAVE_SECONDS 3       /* for which SIGTERM waits for requests to end */
+#define ENTRY_TIMEOUT 1.0     /* after which the kernel asks again what a name is */
+#define FIXED_TIMEOUT 86400.0 /* for what never changes */
 
 typedef struct fs_config {
   char *index;       /* absolute; links in it are followed anew at each look */
@@ -31,14 +39,34 @@ typedef struct fs_config {
   int nosource; /* documents are what the index holds, or nothing */
   int shared;   /* other users may enter */
   int foreground;
+  unsigned searchers;
+  uint64_t timeout_ns; /* of a search, or of reading a part of a source; 0: none */
   generation_desc open;
 } fs_config;
 
 typedef struct fs_counters {
   uint64_t lookups, searches, memo_hits, errors, interrupted, fallbacks;
   uint64_t changed; /* look-ups of documents whose source is no longer what was indexed */
+  uint64_t expired; /* look-ups of documents of a generation that is no longer kept */
   uint64_t reloads, refused, invalidated, dropped_folders;
 } fs_counters;
+
+/* A generation that was replaced, and when, in nanoseconds of CLOCK_MONOTONIC. */
+typedef struct fs_older {
+  generation *gen;
+  uint64_t replaced;
+} fs_older;
+
+#define WHY_SIZE 200
+
+/* The last failure of one user's. */
+typedef struct fs_failure {
+  int used;
+  uid_t uid;
+  char name[NAME_LIMIT + 1], why[WHY_SIZE];
+} fs_failure;
+
+enum { FAILURES = 16 }; /* users whose last failure is known */
 
 typedef struct fs {
   fs_config config;
@@ -51,13 +79,18 @@ typedef struct fs {
   size_t readme_size, version_size;
 
   pthread_mutex_t lock;
+  searcher_pool *pool;
   generation *now;
+  fs_older older[KEEP_MOST]; /* [nolder] in the order of generations */
+  unsigned nolder;
   cache cache;
   ticket *running; /* searches and reads, so that shutting down can call them off */
   int quitting;
   fs_counters count;
   uint64_t handles; /* open files */
   char last_fallback[160], last_refused[400];
+  fs_failure failures[FAILURES];
+  unsigned next_failure; /* the place that the next new user gets */
 
   pthread_t main_thread, signals, reloader, notifier;
   pthread_cond_t to_notify, to_reload;
@@ -70,8 +103,13 @@ extern const struct fuse_lowlevel_ops fs_operations; /* their userdata is the fs
 
 /* Text of the file /README, malloc'ed. */
 char *fs_readme(const fs_config *config);
-/* Text of /.stats. Takes the lock. */
-void fs_stats(fs *f, buf *b);
+/* Text of /.stats for a user. Takes the lock. */
+void fs_stats(fs *f, uid_t uid, buf *b);
+
+/* The generation that has a number, without a reference, or NULL. Called with the lock. */
+generation *fs_generation(fs *f, uint64_t id);
+/* Remembers why a name could not be looked up. Called with the lock. */
+void fs_failed(fs *f, uid_t uid, const char *name, size_t len, const char *why);
 
 int fs_threads_start(fs *f);
 /* After the loop: ends what is left. 0 when nothing works on the index any more, so that it may be closed. */

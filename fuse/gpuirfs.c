@@ -55,6 +55,7 @@ static void print_help(FILE *out) {
   fputs(
       "Usage: gpuirfs [OPTION...] INDEX MOUNTPOINT\n"
       "Mounts a gpuir index as a folder: cat MOUNTPOINT/query/word1+word2 prints ranked docIDs.\n"
+      "INDEX is an index file, or the folder of a live index, whose changes show within two seconds.\n"
       "\n"
       "  -f, --foreground    stay in the foreground\n"
       "  -d                  the same, and print what the kernel asks\n"
@@ -146,6 +147,18 @@ static char *absolute(const char *path) {
   return out;
 }
 
+/* The same of an index. A folder may be given as "folder/" or "folder/.", which are cut off: the path ends with its
+ * name. */
+static char *absolute_index(const char *path) {
+  char *out = absolute(path);
+  struct stat st;
+  size_t n = out ? strlen(out) : 0;
+  if (!out || stat(out, &st) != 0 || !S_ISDIR(st.st_mode)) return out;
+  while (n > 1 && (out[n - 1] == '/' || (out[n - 1] == '.' && out[n - 2] == '/'))) n--;
+  out[n] = 0;
+  return out;
+}
+
 static int configure(const arguments *a, fs_config *c) {
   uint64_t k, max_k, cache_mb, result_mb, searchers, timeout;
   long processors = sysconf(_SC_NPROCESSORS_ONLN);
@@ -178,7 +191,7 @@ static int configure(const arguments *a, fs_config *c) {
   c->nosource = a->nosource;
   c->shared = a->shared;
   c->foreground = a->foreground;
-  c->index = absolute(a->index);
+  c->index = absolute_index(a->index);
   c->source_base = c->index ? absolute(a->source ? a->source : c->index) : NULL;
   if (!c->source_base) {
     complain("%s", strerror(errno));
@@ -190,8 +203,8 @@ static int configure(const arguments *a, fs_config *c) {
   }
   c->open.path = c->index;
   c->open.verify = a->verify;
-  c->open.searchers = (unsigned)searchers;
-  c->open.timeout_ns = timeout * UINT64_C(1000000000);
+  c->searchers = (unsigned)searchers;
+  c->timeout_ns = timeout * UINT64_C(1000000000);
   return 0;
 }
 
@@ -280,7 +293,12 @@ static int prepare(fs *f) {
     complain("%s", strerror(rc));
     return EXIT_TROUBLE;
   }
-  if (generation_open(&f->config.open, 1, &f->now, msg, sizeof msg) != 0) {
+  f->pool = f->config.open.pool = pool_create(f->config.searchers, f->config.timeout_ns);
+  if (!f->pool) {
+    complain("%s", strerror(ENOMEM));
+    return EXIT_TROUBLE;
+  }
+  if (generation_open(&f->config.open, NULL, &f->now, msg, sizeof msg) != 0) {
     complain("%s", msg);
     return EXIT_TROUBLE;
   }
@@ -298,8 +316,11 @@ static int prepare(fs *f) {
 }
 
 static void release(fs *f, arguments *a) {
+  unsigned i;
   if (f->session) fuse_session_destroy(f->session);
   cache_destroy(&f->cache);
+  pool_destroy(f->pool);
+  for (i = 0; i < f->nolder; i++) generation_unref(f->older[i].gen);
   generation_unref(f->now);
   pthread_mutex_destroy(&f->lock);
   free(f->readme);

@@ -52,14 +52,18 @@ static void stat_fixed(const fs *f, node_kind kind, struct stat *st) {
   st->st_gid = f->gid;
 }
 
-/* Folders between a node and the mount point. */
-static unsigned depth_of(const node_body *body) { return 1 + name_options_depth(&body->options); }
+/* Writes the target of a link of a hits/ folder. */
+static void link_target(const node_body *hits, uint32_t link, char out[LINK_TARGET_SIZE]) {
+  const unsigned depth =
+      2 + name_options_depth(&hits->options); /* folders between the link and the mount point */
+  name_link_target(out, depth, hits->named ? hits->generation : 0, hits->res->links[link - 1].docid);
+}
 
 static void stat_node(const fs *f, const node *n, uint32_t link, struct stat *st) {
   memset(st, 0, sizeof *st);
   if (link) {
     char target[LINK_TARGET_SIZE];
-    name_link_target(target, depth_of(&n->body) + 1, n->body.res->links[link - 1].docid);
+    link_target(&n->body, link, target);
     stat_common(st, n->ino + link, S_IFLNK | 0777, (off_t)strlen(target), n->body.mtime);
     st->st_uid = f->uid;
     st->st_gid = f->gid;
@@ -152,21 +156,39 @@ static void ticket_end(fuse_req_t req, fs *f, ticket *t) {
   ticket_unlist(f, t);
 }
 
-static int run_search(fuse_req_t req, fs *f, generation *g, const search_request *request, gpuir_hit **hits,
-                      size_t *n) {
+/* A look-up of a new name, while it is worked on. */
+typedef struct lookup {
+  fuse_req_t req;
+  fs *f;
+  generation *g;
+  const char *name;
+  size_t len;
+  char why[WHY_SIZE]; /* it failed, in words; "": as its error says */
+} lookup;
+
+/* Notes why a look-up fails; returns its error. */
+static int fails(lookup *l, int error, const char *why) {
+  snprintf(l->why, sizeof l->why, "%s", why);
+  return error;
+}
+
+static int bad_escape(lookup *l) {
+  return fails(l, EINVAL, "a '%' without two hexadecimal digits behind it");
+}
+
+static int run_search(lookup *l, const search_request *request, search_reply *reply) {
+  fs *f = l->f;
   ticket t;
-  uint64_t fallbacks = 0;
-  char why[160] = "";
   int rc;
-  ticket_begin(req, f, g, &t);
-  rc = generation_search(&t, request, hits, n, &fallbacks, why, sizeof why);
-  ticket_end(req, f, &t);
+  ticket_begin(l->req, f, l->g, &t);
+  rc = generation_search(&t, request, reply);
+  ticket_end(l->req, f, &t);
   pthread_mutex_lock(&f->lock);
   f->count.searches++;
-  f->count.fallbacks += fallbacks;
-  if (fallbacks) memcpy(f->last_fallback, why, sizeof why);
+  f->count.fallbacks += reply->fallbacks;
+  if (reply->fallbacks) memcpy(f->last_fallback, reply->fallback, sizeof f->last_fallback);
   pthread_mutex_unlock(&f->lock);
-  return rc;
+  return rc ? fails(l, rc, reply->error) : 0;
 }
 
 /* A result known by its key, counted as a hit. */
@@ -193,81 +215,89 @@ static result *remember(fs *f, const char *key, size_t key_len, buf *b, hit_link
   return r;
 }
 
-#define KEY_SIZE (NAME_LIMIT + 128)
+#define TEXT_SIZE (2 * NAME_LIMIT)
+#define KEY_SIZE (TEXT_SIZE + 128)
+
+/* Searches and writes what a name holds. */
+static result *search_result(lookup *l, const search_request *request, const char *key, size_t key_len,
+                             int as_links, int format, int *error) {
+  search_reply reply;
+  hit_link *links = NULL;
+  result *r;
+  buf b;
+  int rc = run_search(l, request, &reply);
+  memset(&b, 0, sizeof b);
+  b.max = l->f->config.result_bytes;
+  if (rc == 0 && as_links) {
+    links = malloc((reply.n ? reply.n : 1) * sizeof *links);
+    rc = links ? format_links(&b, generation_index(l->g), reply.hits, reply.n, links) : ENOMEM;
+  } else if (rc == 0) {
+    rc = format_hits(&b, generation_index(l->g), reply.hits, reply.n, format);
+  }
+  free(reply.hits);
+  if (rc == EFBIG) (void)fails(l, rc, "the answer is longer than max_result");
+  if (generation_is_broken(l->g)) rc = EIO;
+  *error = rc;
+  if (rc) {
+    free(links);
+    buf_free(&b);
+    return NULL;
+  }
+  r = remember(l->f, key, key_len, &b, links, as_links ? (uint32_t)reply.n : 0);
+  if (!r) *error = ENOMEM;
+  return r;
+}
 
 /* query/<q> and hits/<q>: a file or a folder of links. */
-static int make_query(fuse_req_t req, fs *f, generation *g, const char *name, size_t len, int as_links,
-                      node_body *body) {
+static int make_query(lookup *l, int as_links, node_body *body) {
   const name_options *options = &body->options;
-  char text[NAME_LIMIT + 1], key[KEY_SIZE];
+  char text[TEXT_SIZE], key[KEY_SIZE];
   search_request request;
-  gpuir_hit *hits;
-  hit_link *links = NULL;
-  size_t n, key_len;
-  int format = FORMAT_PLAIN, rc;
-  buf b;
+  size_t key_len;
+  int format = FORMAT_PLAIN, rc = 0;
   memset(&request, 0, sizeof request);
-  rc = name_query(name, len, text, &request.len, as_links ? NULL : &format);
-  if (rc) return rc;
+  if (name_query(l->name, l->len, text, &request.len, as_links ? NULL : &format) != 0) return bad_escape(l);
   request.text = text;
   request.mode = options->mode;
   request.k = options->k;
   request.backend = options->backend;
-  key_len = (size_t)snprintf(key, sizeof key, "%llu %d %lu %d %c ", (unsigned long long)generation_id(g),
+  key_len = (size_t)snprintf(key, sizeof key, "%llu %d %lu %d %c ", (unsigned long long)generation_id(l->g),
                              request.mode, (unsigned long)request.k, request.backend,
                              as_links ? 'h' : '0' + format);
   memcpy(key + key_len, text, request.len);
   key_len += request.len;
 
-  body->generation = generation_id(g);
-  body->res = memo(f, key, key_len);
-  if (!body->res) {
-    rc = run_search(req, f, g, &request, &hits, &n);
-    if (rc) return rc;
-    memset(&b, 0, sizeof b);
-    b.max = f->config.result_bytes;
-    if (as_links) {
-      links = malloc((n ? n : 1) * sizeof *links);
-      rc = links ? format_links(&b, generation_index(g), hits, n, links) : ENOMEM;
-    } else {
-      rc = format_hits(&b, generation_index(g), hits, n, format);
-    }
-    free(hits);
-    if (generation_is_broken(g)) rc = EIO;
-    if (rc) {
-      free(links);
-      buf_free(&b);
-      return rc;
-    }
-    body->res = remember(f, key, key_len, &b, links, as_links ? (uint32_t)n : 0);
-    if (!body->res) return ENOMEM;
-  }
+  body->generation = generation_id(l->g);
+  body->named = as_links && generation_is_live(l->g);
+  body->res = memo(l->f, key, key_len);
+  if (!body->res) body->res = search_result(l, &request, key, key_len, as_links, format, &rc);
+  if (!body->res) return rc;
   body->kind = as_links ? NODE_HITS : NODE_BYTES;
   body->mode = as_links ? S_IFDIR | 0555 : S_IFREG | 0444;
   body->size = as_links ? 0 : (off_t)body->res->size;
   return 0;
 }
 
-static int make_term(fs *f, generation *g, const char *name, size_t len, node_body *body) {
+static int make_term(lookup *l, node_body *body) {
   char text[NAME_LIMIT + 1];
   size_t n;
   buf b;
-  int rc = name_unescape(name, len, text, &n);
-  if (rc) return rc;
+  int rc = name_unescape(l->name, l->len, text, &n);
+  if (rc) return bad_escape(l);
   memset(&b, 0, sizeof b);
-  b.max = f->config.result_bytes;
-  rc = format_term(&b, generation_index(g), text, n);
-  if (generation_is_broken(g)) rc = EIO;
+  b.max = l->f->config.result_bytes;
+  rc = format_term(&b, generation_index(l->g), text, n);
+  if (generation_is_broken(l->g)) rc = EIO;
   if (rc) {
     buf_free(&b);
     return rc;
   }
-  body->res = remember(f, NULL, 0, &b, NULL, 0);
+  body->res = remember(l->f, NULL, 0, &b, NULL, 0);
   if (!body->res) return ENOMEM;
   body->kind = NODE_BYTES;
   body->mode = S_IFREG | 0444;
   body->size = (off_t)body->res->size;
-  body->generation = generation_id(g);
+  body->generation = generation_id(l->g);
   return 0;
 }
 
@@ -314,7 +344,7 @@ static int put_part(void *b, const void *bytes, size_t n) {
 }
 
 /* Reads a part of a source. Holds no lock. */
-static int read_part(fuse_req_t req, fs *f, generation *g, const gpuir_doc *doc, int fd, buf *b) {
+static int read_part(lookup *l, const gpuir_doc *doc, int fd, buf *b) {
   source_range range;
   ticket t;
   int rc;
@@ -323,54 +353,52 @@ static int read_part(fuse_req_t req, fs *f, generation *g, const gpuir_doc *doc,
   range.offset = doc->source_offset;
   range.bytes = doc->source_bytes;
   range.hash = doc->hash;
-  if (f->config.open.timeout_ns) {
+  if (l->f->config.timeout_ns) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     range.deadline = (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
-    range.deadline += f->config.open.timeout_ns;
+    range.deadline += l->f->config.timeout_ns;
   }
   range.stopped = is_cancelled;
   range.stopped_arg = &t;
-  ticket_begin(req, f, g, &t);
+  ticket_begin(l->req, l->f, l->g, &t);
   rc = source_read(fd, &range, put_part, b);
-  ticket_end(req, f, &t);
-  return rc;
+  ticket_end(l->req, l->f, &t);
+  return rc == ESTALE ? fails(l, rc, "its source is no longer what was indexed") : rc;
 }
 
 /* A part of an open source, which the cache may have already. */
-static int part_result(fuse_req_t req, fs *f, generation *g, const gpuir_doc *doc, int fd,
-                       const struct stat *st, node_body *body) {
+static int part_result(lookup *l, const gpuir_doc *doc, int fd, const struct stat *st, node_body *body) {
   char key[KEY_SIZE];
   buf b;
   int rc;
   /* The file's state is part of the key: what has changed since is read again. */
   size_t key_len = (size_t)snprintf(key, sizeof key, "%llu doc %lu %llu %llu %lld %lld.%09ld %lld.%09ld",
-                                    (unsigned long long)generation_id(g), (unsigned long)body->docid,
+                                    (unsigned long long)generation_id(l->g), (unsigned long)body->docid,
                                     (unsigned long long)st->st_dev, (unsigned long long)st->st_ino,
                                     (long long)st->st_size, (long long)st->st_mtim.tv_sec,
                                     st->st_mtim.tv_nsec, (long long)st->st_ctim.tv_sec, st->st_ctim.tv_nsec);
-  pthread_mutex_lock(&f->lock);
-  body->res = result_find(&f->cache, key, key_len);
-  pthread_mutex_unlock(&f->lock);
+  pthread_mutex_lock(&l->f->lock);
+  body->res = result_find(&l->f->cache, key, key_len);
+  pthread_mutex_unlock(&l->f->lock);
   if (body->res) return 0;
   memset(&b, 0, sizeof b);
-  b.max = f->config.result_bytes;
-  rc = read_part(req, f, g, doc, fd, &b);
+  b.max = l->f->config.result_bytes;
+  rc = read_part(l, doc, fd, &b);
   if (rc) {
     buf_free(&b);
     return rc;
   }
-  body->res = remember(f, key, key_len, &b, NULL, 0);
+  body->res = remember(l->f, key, key_len, &b, NULL, 0);
   return body->res ? 0 : ENOMEM;
 }
 
 /* A part of a file on disk: a file of the one who asks, if that user may read the source. [fuse-doc-part] */
-static int make_part(fuse_req_t req, fs *f, generation *g, const gpuir_doc *doc, const char *path,
-                     node_body *body) {
+static int make_part(lookup *l, const gpuir_doc *doc, const char *path, node_body *body) {
   struct stat st;
-  int fd, rc = open_source(req, f, path, body, &fd, &st);
+  int fd, rc = open_source(l->req, l->f, path, body, &fd, &st);
   if (rc) return rc;
-  rc = part_result(req, f, g, doc, fd, &st, body);
+  rc = part_result(l, doc, fd, &st, body);
   close(fd);
   if (rc) return rc;
   body->kind = NODE_BYTES;
@@ -398,32 +426,29 @@ static int make_link(fs *f, const char *path, node_body *body) {
   return 0;
 }
 
-static int make_doc(fuse_req_t req, fs *f, generation *g, const char *name, size_t len, node_body *body) {
+/* body->docid is the document's, l->g its generation. */
+static int make_doc(lookup *l, node_body *body) {
+  const fs_config *config = &l->f->config;
   char path[PATH_MAX];
   gpuir_doc doc;
-  uint32_t docid;
-  int rc = name_docid(name, len, &docid);
-  if (rc) return rc;
-  if (docid >= generation_documents(g)) return ENOENT;
-  if (gpuir_doc_get(generation_index(g), docid, &doc) != GPUIR_OK) return EIO;
-  body->generation = generation_id(g);
-  body->docid = docid;
+  int rc = gpuir_doc_get(generation_index(l->g), body->docid, &doc);
+  if (rc != GPUIR_OK) return rc == GPUIR_E_NOT_FOUND ? ENOENT : EIO;
+  body->generation = generation_id(l->g);
   if (doc.text) { /* what was indexed; the source may have changed since */
     body->kind = NODE_TEXT;
     body->mode = S_IFREG | 0444;
     body->size = (off_t)doc.text_len;
-    return generation_is_broken(g) ? EIO : 0;
+    return generation_is_broken(l->g) ? EIO : 0;
   }
-  if (f->config.nosource) return ENOENT;
+  if (config->nosource) return ENOENT;
   if (doc.source_len == 0) return ENODATA;
-  rc =
-      source_path(f->config.source_base, f->config.mountpoint, doc.source, doc.source_len, path, sizeof path);
-  if (generation_is_broken(g)) return EIO;
+  rc = source_path(config->source_base, config->mountpoint, doc.source, doc.source_len, path, sizeof path);
+  if (generation_is_broken(l->g)) return EIO;
   if (rc) return rc;
   /* A part whose place is not known, as that of a whole file, is seen in its file. */
   return (doc.first_line || doc.source_offset) && (doc.source_offset || doc.source_bytes)
-             ? make_part(req, f, g, &doc, path, body)
-             : make_link(f, path, body);
+             ? make_part(l, &doc, path, body)
+             : make_link(l->f, path, body);
 }
 
 /* ---- look-up ------------------------------------------------------------------------------------------- */
@@ -448,60 +473,95 @@ static void lookup_link(fuse_req_t req, fs *f, node *dir, const char *name, size
   reply_node(req, f, dir, rank);
 }
 
-static int make_node(fuse_req_t req, fs *f, generation *g, node_kind dir, const char *name, size_t len,
-                     node_body *body) {
+static int make_option(lookup *l, int hits, node_body *body) {
+  int rc = name_option(l->name, l->len, l->f->config.max_k, &body->options);
+  if (rc) return fails(l, rc, "not an option, or one of its kind stands before it, or its k is over max_k");
+  body->kind = hits ? NODE_HITS_OPTION : NODE_QUERY_OPTION;
+  body->mode = S_IFDIR | 0555;
+  body->mtime = l->f->started;
+  return 0;
+}
+
+static int make_node(lookup *l, node_kind dir, node_body *body) {
   int hits = dir == NODE_HITS_ROOT || dir == NODE_HITS_OPTION;
-  if (dir == NODE_DOC_ROOT) return make_doc(req, f, g, name, len, body);
-  if (dir == NODE_TERM_ROOT) return make_term(f, g, name, len, body);
-  if (name_is_option(name, len)) {
-    int rc = name_option(name, len, f->config.max_k, &body->options);
-    if (rc) return rc;
-    body->kind = hits ? NODE_HITS_OPTION : NODE_QUERY_OPTION;
-    body->mode = S_IFDIR | 0555;
-    body->mtime = f->started;
-    return 0;
+  if (dir == NODE_DOC_ROOT) return make_doc(l, body);
+  if (dir == NODE_TERM_ROOT) return make_term(l, body);
+  return name_is_option(l->name, l->len) ? make_option(l, hits, body) : make_query(l, hits, body);
+}
+
+/* Finds which generation a name in the folder `dir` is about: the one that a document's name says, or the newest. Sets
+ * l->g, with a reference also on failure. Called with the lock. */
+static int choose_generation(lookup *l, node_kind dir, node_body *body) {
+  generation *named;
+  uint64_t id;
+  int rc;
+  l->g = generation_ref(l->f->now);
+  if (dir != NODE_DOC_ROOT) return 0;
+  rc = name_document(l->name, l->len, &id, &body->docid);
+  if (rc || id == 0) return rc;
+  body->named = 1;
+  named = fs_generation(l->f, id);
+  if (!named && id > generation_id(l->g)) return ENOENT;
+  if (!named) {
+    l->f->count.expired++;
+    return fails(l, ESTALE, "the index has changed since, too long ago");
   }
-  return make_query(req, f, g, name, len, hits, body);
+  generation_unref(l->g);
+  l->g = generation_ref(named);
+  return 0;
+}
+
+/* Makes what the folder `kind` has under the name. Called without the lock. */
+static int make_new(lookup *l, node_kind kind, node_body *body) {
+  int rc;
+  body->uid = l->f->uid;
+  body->gid = l->f->gid;
+  body->mtime = generation_file(l->g)->mtime;
+  guard_enter(generation_broken_flag(l->g));
+  rc = generation_is_broken(l->g) ? EIO : make_node(l, kind, body);
+  guard_leave();
+  if (rc && generation_is_broken(l->g)) rc = fails(l, EIO, "a file of the index was cut short");
+  return rc;
+}
+
+/* Counts a failure, and keeps why it was one. Called with the lock. */
+static void count_failure(const lookup *l, int rc) {
+  fs *f = l->f;
+  if (rc == EINTR) f->count.interrupted++;
+  if (rc == EINTR || rc == ENOENT) return;
+  f->count.errors++;
+  fs_failed(f, fuse_req_ctx(l->req)->uid, l->name, l->len, l->why[0] ? l->why : strerror(rc));
 }
 
 /* Makes what the folder `kind` has under a name, and remembers it. Called with the lock, gives it back. `body` has the
  * folder's options. */
-static void lookup_new(fuse_req_t req, fs *f, fuse_ino_t parent, node_kind kind, const char *name, size_t len,
-                       node_body *body) {
-  generation *g = generation_ref(f->now);
-  node *n;
-  int rc;
-  pthread_mutex_unlock(&f->lock);
-
-  body->uid = f->uid;
-  body->gid = f->gid;
-  body->mtime = generation_file(g)->mtime;
-  guard_enter(generation_broken_flag(g));
-  rc = generation_is_broken(g) ? EIO : make_node(req, f, g, kind, name, len, body);
-  guard_leave();
-  if (rc && generation_is_broken(g)) rc = EIO; /* its search was called off */
-
-  pthread_mutex_lock(&f->lock);
-  n = NULL;
+static void lookup_new(lookup *l, fuse_ino_t parent, node_kind kind, node_body *body) {
+  fs *f = l->f;
+  node *n = NULL;
+  int rc = choose_generation(l, kind, body);
+  if (rc == 0) {
+    pthread_mutex_unlock(&f->lock);
+    rc = make_new(l, kind, body);
+    pthread_mutex_lock(&f->lock);
+    f->count.changed += rc == ESTALE; /* nothing else that is made is */
+  }
   if (rc == 0) {
     /* If the index has been replaced meanwhile, this is answered once, and the next look-up asks anew. */
-    int listed = body->generation == 0 || body->generation == generation_id(f->now);
-    n = cache_add(&f->cache, parent, name, len, body, listed);
+    const uint64_t id = body->generation;
+    int listed = id == 0 || id == generation_id(f->now) ||
+                 (kind == NODE_DOC_ROOT && body->named && fs_generation(f, id));
+    n = cache_add(&f->cache, parent, l->name, l->len, body, listed);
     if (!n) rc = ENOMEM;
     if (f->cache.waiting.oldest) pthread_cond_signal(&f->to_notify);
-  } else if (rc == EINTR) {
-    f->count.interrupted++;
-  } else if (rc != ENOENT) {
-    f->count.errors++;
-    f->count.changed += rc == ESTALE; /* nothing else in a look-up is */
   }
+  if (rc) count_failure(l, rc);
   if (n) {
-    reply_node(req, f, n, 0);
+    reply_node(l->req, f, n, 0);
   } else {
     pthread_mutex_unlock(&f->lock);
-    fuse_reply_err(req, rc);
+    fuse_reply_err(l->req, rc);
   }
-  generation_unref(g);
+  generation_unref(l->g);
 }
 
 /* A name in the root. */
@@ -518,15 +578,18 @@ static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name) {
   fs *f = fs_of(req);
   size_t len = strlen(name);
   node_kind kind = NODE_NONE;
+  lookup l = {req, f, NULL, name, len, "over 255 bytes"};
   node_body body;
   node *n;
-  if (len > NAME_LIMIT) {
-    fuse_reply_err(req, ENAMETOOLONG);
-    return;
-  }
   memset(&body, 0, sizeof body);
   pthread_mutex_lock(&f->lock);
   f->count.lookups++;
+  if (len > NAME_LIMIT) {
+    count_failure(&l, ENAMETOOLONG);
+    pthread_mutex_unlock(&f->lock);
+    fuse_reply_err(req, ENAMETOOLONG);
+    return;
+  }
   if (parent < NODE_FIXED_END) {
     kind = (node_kind)parent;
     body.options.mode = f->config.mode;
@@ -568,7 +631,8 @@ static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name) {
     reply_node(req, f, n, 0);
     return;
   }
-  lookup_new(req, f, parent, kind, name, len, &body);
+  l.why[0] = 0;
+  lookup_new(&l, parent, kind, &body);
 }
 
 static void forget_one(fs *f, uint64_t ino, uint64_t lookups) {
@@ -626,7 +690,7 @@ static void op_readlink(fuse_req_t req, fuse_ino_t ino) {
   if (!n) {
     rc = ESTALE;
   } else if (link) {
-    name_link_target(target, depth_of(&n->body) + 1, n->body.res->links[link - 1].docid);
+    link_target(&n->body, link, target);
   } else if (n->body.kind == NODE_LINK) {
     memcpy(target, n->body.res->bytes, n->body.res->size);
     target[n->body.res->size] = 0;
@@ -663,53 +727,58 @@ static void handle_close(fs *f, handle *h) {
   free(h);
 }
 
-static int open_fixed(fs *f, node_kind kind, handle *h) {
+static int open_stats(fs *f, uid_t uid, handle *h) {
+  buf b;
+  memset(&b, 0, sizeof b);
+  b.max = f->config.result_bytes;
+  fs_stats(f, uid, &b);
+  h->own = b.data;
+  h->bytes = b.data;
+  h->size = b.len;
+  return b.error;
+}
+
+static int open_fixed(fs *f, node_kind kind, uid_t uid, handle *h) {
+  if (kind == NODE_STATS) return open_stats(f, uid, h);
   if (kind == NODE_README) {
     h->bytes = f->readme;
     h->size = f->readme_size;
   } else if (kind == NODE_VERSION) {
     h->bytes = f->version;
     h->size = f->version_size;
-  } else if (kind == NODE_STATS) {
-    buf b;
-    memset(&b, 0, sizeof b);
-    b.max = f->config.result_bytes;
-    fs_stats(f, &b);
-    h->own = b.data;
-    h->bytes = b.data;
-    h->size = b.len;
-    return b.error;
   } else {
     return EISDIR;
   }
   return 0;
 }
 
+/* Opens a document's stored text. */
+static int open_text(fs *f, const node_body *body, handle *h) {
+  generation *g = fs_generation(f, body->generation);
+  gpuir_doc doc;
+  int rc;
+  /* On ESTALE the kernel looks the name up again. A bare docID then is the document of the new index. */
+  if (!g) return ESTALE;
+  guard_enter(generation_broken_flag(g));
+  rc = gpuir_doc_get(generation_index(g), body->docid, &doc);
+  guard_leave();
+  if (rc != GPUIR_OK || generation_is_broken(g)) return EIO;
+  h->gen = generation_ref(g);
+  h->bytes = doc.text;
+  h->size = doc.text_len;
+  return 0;
+}
+
 static int open_node(fs *f, uint64_t ino, handle *h) {
   node *n = ino_link(ino) ? NULL : cache_by_ino(&f->cache, ino);
-  int rc;
   if (!n) return ESTALE;
-  if (n->body.kind == NODE_BYTES) {
-    h->res = n->body.res;
-    h->res->refs++;
-    h->bytes = h->res->bytes;
-    h->size = h->res->size;
-    return 0;
-  }
-  if (n->body.kind == NODE_TEXT) {
-    gpuir_doc doc;
-    /* On ESTALE the kernel looks the name up again, and finds the document of the new index. */
-    if (n->body.generation != generation_id(f->now)) return ESTALE;
-    guard_enter(generation_broken_flag(f->now));
-    rc = gpuir_doc_get(generation_index(f->now), n->body.docid, &doc);
-    guard_leave();
-    if (rc != GPUIR_OK || generation_is_broken(f->now)) return EIO;
-    h->gen = generation_ref(f->now);
-    h->bytes = doc.text;
-    h->size = doc.text_len;
-    return 0;
-  }
-  return EISDIR;
+  if (n->body.kind == NODE_TEXT) return open_text(f, &n->body, h);
+  if (n->body.kind != NODE_BYTES) return EISDIR;
+  h->res = n->body.res;
+  h->res->refs++;
+  h->bytes = h->res->bytes;
+  h->size = h->res->size;
+  return 0;
 }
 
 static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi) {
@@ -726,7 +795,7 @@ static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi) {
     return;
   }
   if (ino < NODE_FIXED_END)
-    rc = open_fixed(f, (node_kind)ino, h);
+    rc = open_fixed(f, (node_kind)ino, fuse_req_ctx(req)->uid, h);
   else
     rc = 0;
   pthread_mutex_lock(&f->lock);
@@ -862,7 +931,7 @@ static void op_statfs(fuse_req_t req, fuse_ino_t ino) {
   (void)ino;
   memset(&st, 0, sizeof st);
   pthread_mutex_lock(&f->lock);
-  st.f_blocks = (fsblkcnt_t)((generation_file(f->now)->size + 4095) / 4096);
+  st.f_blocks = (fsblkcnt_t)((generation_bytes(f->now) + 4095) / 4096);
   pthread_mutex_unlock(&f->lock);
   st.f_bsize = st.f_frsize = 4096;
   st.f_namemax = NAME_LIMIT;

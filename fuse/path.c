@@ -87,34 +87,70 @@ static int has_suffix(const char *name, size_t len, const char *suffix) {
   return len >= n && memcmp(name + len - n, suffix, n) == 0;
 }
 
+/* Cuts the suffix off and says what it asks for. */
+static size_t take_suffix(const char *name, size_t len, int *format) {
+  *format = FORMAT_PLAIN;
+  if (has_suffix(name, len, ".tsv")) {
+    *format = FORMAT_TSV;
+    return len - 4;
+  }
+  if (has_suffix(name, len, ".json")) {
+    *format = FORMAT_JSON;
+    return len - 5;
+  }
+  return len;
+}
+
+/* Where a query is being read. */
+typedef struct reading {
+  char *text;
+  size_t len;
+  enum { BETWEEN, BARE, MINUS, WORD, PHRASE } at;
+} reading;
+
+static void read_put(reading *r, int c) { r->text[r->len++] = (char)c; }
+
+/* Reads the byte that a word or a phrase begins with. An escaped '-' does not negate, and the query syntax has no
+ * escape for it. It is left out, and so is what may stand only at the start and comes behind it: no built-in analyzer
+ * makes any of them part of a token. */
+static void read_start(reading *r, int c, int raw_minus) {
+  if ((c == '-' && !raw_minus) || (r->at == BARE && (c == '-' || c == '"'))) {
+    r->at = BARE;
+    return;
+  }
+  if (r->len) read_put(r, ' ');
+  read_put(r, c);
+  r->at = c == '"' ? PHRASE : c == '-' ? MINUS : WORD;
+}
+
+static void read_byte(reading *r, int c, int raw_minus) {
+  if (r->at == PHRASE) { /* the next '"' closes it, and what follows begins a new word */
+    if (!is_space(c))
+      read_put(r, c);
+    else if (r->text[r->len - 1] != ' ')
+      read_put(r, ' ');
+    if (c == '"') r->at = BETWEEN;
+  } else if (is_space(c)) {
+    r->at = BETWEEN;
+  } else if (r->at == BETWEEN || r->at == BARE) {
+    read_start(r, c, raw_minus);
+  } else {
+    read_put(r, c);
+    r->at = r->at == MINUS && c == '"' ? PHRASE : WORD;
+  }
+}
+
 int name_query(const char *name, size_t len, char *text, size_t *text_len, int *format) {
-  size_t i = 0, out = 0;
-  int in_word = 0;
-  if (format) {
-    *format = FORMAT_PLAIN;
-    if (has_suffix(name, len, ".tsv"))
-      *format = FORMAT_TSV, len -= 4;
-    else if (has_suffix(name, len, ".json"))
-      *format = FORMAT_JSON, len -= 5;
-  }
+  reading r = {text, 0, BETWEEN};
+  size_t i = 0;
+  if (format) len = take_suffix(name, len, format);
   while (i < len) {
-    int raw_minus = name[i] == '-';
-    int c = next_byte(name, len, &i);
+    const int raw_minus = name[i] == '-';
+    const int c = next_byte(name, len, &i);
     if (c < 0) return EINVAL;
-    if (is_space(c)) {
-      in_word = 0;
-      continue;
-    }
-    if (!in_word) {
-      /* An escaped '-' does not negate, and the query syntax has no escape for it. It is left out:
-       * no built-in analyzer makes it part of a token. */
-      if (c == '-' && !raw_minus) continue;
-      if (out) text[out++] = ' ';
-      in_word = 1;
-    }
-    text[out++] = (char)c;
+    read_byte(&r, c, raw_minus);
   }
-  *text_len = out;
+  *text_len = r.len;
   return 0;
 }
 
@@ -129,15 +165,31 @@ int name_unescape(const char *name, size_t len, char *text, size_t *text_len) {
   return 0;
 }
 
-int name_docid(const char *name, size_t len, uint32_t *docid) {
+/* Reads a decimal number of at most `most` and 19 digits, without leading zeros or sign. */
+static int read_number(const char *text, size_t len, uint64_t most, uint64_t *number) {
   uint64_t n = 0;
   size_t i;
-  if (len == 0 || len > 10 || (name[0] == '0' && len > 1)) return ENOENT;
+  if (len == 0 || len > 19 || (text[0] == '0' && len > 1)) return ENOENT;
   for (i = 0; i < len; i++) {
-    if (name[i] < '0' || name[i] > '9') return ENOENT;
-    n = n * 10 + (uint64_t)(name[i] - '0');
+    if (text[i] < '0' || text[i] > '9') return ENOENT;
+    n = n * 10 + (uint64_t)(text[i] - '0');
   }
-  if (n >= UINT32_MAX) return ENOENT;
+  if (n > most) return ENOENT;
+  *number = n;
+  return 0;
+}
+
+int name_document(const char *name, size_t len, uint64_t *generation, uint32_t *docid) {
+  const char *dot = memchr(name, '.', len);
+  uint64_t n, named = 0;
+  if (dot) {
+    const size_t before = (size_t)(dot - name);
+    if (read_number(name, before, UINT64_MAX, &named) != 0 || named == 0) return ENOENT;
+    name += before + 1;
+    len -= before + 1;
+  }
+  if (read_number(name, len, UINT32_MAX - 1, &n) != 0) return ENOENT;
+  *generation = named;
   *docid = (uint32_t)n;
   return 0;
 }
@@ -171,11 +223,14 @@ uint32_t name_link_rank(const char *name, size_t len) {
   return i >= 6 && i < len && name[i] == '-' ? (uint32_t)rank : 0;
 }
 
-void name_link_target(char out[LINK_TARGET_SIZE], unsigned depth, uint32_t docid) {
+void name_link_target(char out[LINK_TARGET_SIZE], unsigned depth, uint64_t generation, uint32_t docid) {
   size_t n = 0;
   while (depth-- > 0 && n + 3 < LINK_TARGET_SIZE / 2) {
     memcpy(out + n, "../", 3);
     n += 3;
   }
-  snprintf(out + n, LINK_TARGET_SIZE - n, "doc/%lu", (unsigned long)docid);
+  n += (size_t)snprintf(out + n, LINK_TARGET_SIZE - n, "doc/");
+  if (generation)
+    n += (size_t)snprintf(out + n, LINK_TARGET_SIZE - n, "%llu.", (unsigned long long)generation);
+  snprintf(out + n, LINK_TARGET_SIZE - n, "%lu", (unsigned long)docid);
 }

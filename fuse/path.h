@@ -3,7 +3,8 @@
  *   query/<q>  query/<q>.tsv  query/<q>.json  query/@or/@k=100/<q>  hits/<q>/000001-<name>
  *
  * <q> is one component in Python's quote_plus form: `+` parts words and %XX stands for a byte. `-`, `@`, the
- * suffix and a leading `.` are read before unescaping, so %2D, %40 and %2E are the literal characters.
+ * suffix and a leading `.` are read before unescaping, so %2D, %40 and %2E are the literal characters. `"` and `*`
+ * are the same as %22 and %2A, which quote_plus writes.
  */
 #ifndef GPUIRFS_PATH_H
 #define GPUIRFS_PATH_H
@@ -38,15 +39,16 @@ static inline int name_is_option(const char *name, size_t len) { return len > 0 
  * its k is over max_k; *options is then unchanged. */
 int name_option(const char *name, size_t len, uint32_t max_k, name_options *options);
 
-/* Reads <q>: `text` (at least len bytes) gets the words, parted by single spaces, in the syntax of
+/* Reads <q>: `text` (at least 2 * len bytes) gets words and phrases, parted by single spaces, in the syntax of
  * gpuir_query_parse. With `format` the suffix is read too. EINVAL for a bad escape. */
 int name_query(const char *name, size_t len, char *text, size_t *text_len, int *format);
 
 /* Plain quote_plus unescaping into `text` (at least len bytes). EINVAL for a bad escape. */
 int name_unescape(const char *name, size_t len, char *text, size_t *text_len);
 
-/* A docID without leading zeros or sign. ENOENT for anything else. */
-int name_docid(const char *name, size_t len, uint32_t *docid);
+/* Reads the name of a document: "<docID>", for which *generation becomes 0, or "<generation>.<docID>"; numbers without
+ * leading zeros or sign. ENOENT for anything else. */
+int name_document(const char *name, size_t len, uint64_t *generation, uint32_t *docid);
 
 /* "000001-<name>", cut to fit a component, with '/' and all that is not harmless (text.h) made '_'; a document
  * without a name is called by its docID. Returns the length; `out` is NUL-terminated. */
@@ -55,8 +57,9 @@ size_t name_link(char out[NAME_LIMIT + 1], uint32_t rank, uint32_t docid, const 
 /* The rank that a link's name begins with, or 0. */
 uint32_t name_link_rank(const char *name, size_t len);
 
-/* "../../doc/<docID>" from a folder `depth` levels below the mount point. */
-#define LINK_TARGET_SIZE 64
-void name_link_target(char out[LINK_TARGET_SIZE], unsigned depth, uint32_t docid);
+/* "../../doc/<docID>", or with a generation other than 0 "../../doc/<generation>.<docID>", from a folder `depth` levels
+ * below the mount point. */
+#define LINK_TARGET_SIZE 80
+void name_link_target(char out[LINK_TARGET_SIZE], unsigned depth, uint64_t generation, uint32_t docid);
 
 #endif
