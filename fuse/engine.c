@@ -324,10 +324,8 @@ static int slot_take(ticket *t) {
 static void slot_give(ticket *t) {
   searcher_pool *p = t->gen->pool;
   pthread_mutex_lock(&p->lock);
-  if (t->gen
-          ->retired) { /* which did not reach this slot while it worked; the ticket still has the generation */
-    slot_move(t->slot, NULL);
-  }
+  /* Its retirement did not reach this slot, which was at work; the ticket still has the generation. */
+  if (t->gen->retired) slot_move(t->slot, NULL);
   t->slot->next_free = p->free_slots;
   p->free_slots = t->slot;
   t->slot = NULL;

@@ -4,8 +4,8 @@
  * the index is live; every running request and every open doc/ file holds one to the generation it began with, and each
  * searcher one to that which it was last used on. The last one closes the index.
  *
- * A live index is a folder. Its generations are called by the numbers of its commits, and share the files that they have
- * in common. The generations of an index file are counted from 1.
+ * A live index is a folder. Its generations are called by the numbers of its commits, and share the files that they
+ * have in common. The generations of an index file are counted from 1.
  */
 #ifndef GPUIRFS_ENGINE_H
 #define GPUIRFS_ENGINE_H

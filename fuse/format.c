@@ -99,7 +99,7 @@ static int take_token(void *sink, const char *token, size_t len) {
   return 0;
 }
 
-/* Finds a term as it is given, or else as the one token that the analyzer makes of it, and writes its bytes to *token. */
+/* Finds a term as it is given, or else as the one token that the analyzer makes of it, and copies it to *token. */
 static int find_term(const gpuir_index *index, const char *text, size_t len, one_token *token) {
   uint32_t df;
   int rc = gpuir_term_count(index, text, len, &df, NULL);

@@ -102,8 +102,8 @@ typedef struct watch {
   uint64_t next; /* when a live index may be loaded again */
 } watch;
 
-/* Whether the index is to be loaded now. `sign` is NULL if it is gone, which is no change: the loaded one goes on, until
- * there is another. */
+/* Whether the index is to be loaded now. `sign` is NULL if it is gone, which is no change: the loaded one goes on,
+ * until there is another. */
 static int is_due(const fs *f, const watch *w, const file_sign *sign, int asked) {
   const int live = generation_is_live(f->now), broken = generation_is_broken(f->now);
   const int changed = sign && !file_sign_equal(sign, &w->loaded);

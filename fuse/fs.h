@@ -4,8 +4,8 @@
  * `reloader` looks at the index; `notifier` tells the kernel of names that no longer hold. Telling it
  * inside an operation could deadlock: the kernel locks a folder during a look-up, and to drop a name.
  *
- * Locks: fs.lock guards everything in `fs` that changes. The pool of searchers and each generation have their own, which
- * are taken after it, that of a generation last.
+ * Locks: fs.lock guards everything in `fs` that changes. The pool of searchers and each generation have their own,
+ * which are taken after it, that of a generation last.
  *
  * Of a live index, the links in hits/ and the names in doc/ say their generation. Generations that were replaced
  * therefore stay for a while: the newest of them, and each for KEEP_SECONDS.

@@ -29,18 +29,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   name_options options, before;
   char *name, *text;
   size_t n = 0;
+  uint64_t generation;
   uint32_t docid;
   int format, mode;
-  if (!size || !(name = (char *)malloc(size)) || !(text = (char *)malloc(size))) return 0;
+  if (!size || !(name = (char *)malloc(size)) || !(text = (char *)malloc(2 * size))) return 0;
   memcpy(name, data, size); /* blocks of the exact size: the sanitizer sees a byte too many */
   memset(&options, 0, sizeof options);
   before = options;
   if (name_option(name, size, 1000, &options)) check(!memcmp(&options, &before, sizeof options));
   check(name_options_depth(&options) <= 3);
   if (!name_query(name, size, text, &n, &format))
-    check(n <= size && format >= FORMAT_PLAIN && format <= FORMAT_JSON);
+    check(n <= 2 * size && format >= FORMAT_PLAIN && format <= FORMAT_JSON);
   if (!name_unescape(name, size, text, &n)) check(n <= size);
-  (void)name_docid(name, size, &docid);
+  (void)name_document(name, size, &generation, &docid);
   (void)name_mode(name, size, &mode);
   (void)name_is_never(name, size);
   (void)name_link_rank(name, size);

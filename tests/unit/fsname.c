@@ -54,6 +54,32 @@ static void query_minus(void **state) {
   check_query("open%2Dsource", "open-source", FORMAT_PLAIN);
 
   check_query("a+-", "a -", FORMAT_PLAIN);
+  check_query("%2D-gpu", "gpu", FORMAT_PLAIN); /* the word begins with a plain '-' */
+  check_query("%2D+-gpu", "-gpu", FORMAT_PLAIN);
+}
+
+/* Holds that names mean what the command's text means, and that '"' and '*' are the same as %22 and %2A. */
+static void query_phrases(void **state) {
+  (void)state;
+  check_query("\"a+phrase\"", "\"a phrase\"", FORMAT_PLAIN);
+  check_query("%22a+phrase%22", "\"a phrase\"", FORMAT_PLAIN);
+  check_query("%22a%20phrase\".tsv", "\"a phrase\"", FORMAT_TSV);
+  check_query("+\"++a++phrase+\"+b", "\" a phrase \" b", FORMAT_PLAIN);
+  check_query("-\"a+phrase\"+b", "-\"a phrase\" b", FORMAT_PLAIN);
+  check_query("-%22a+phrase%22", "-\"a phrase\"", FORMAT_PLAIN);
+  check_query("\"a+b\"\"c+d\"e-f-\"g\"", "\"a b\" \"c d\" e-f-\"g\"", FORMAT_PLAIN);
+  check_query("\"a\"-\"b+c\"", "\"a\" -\"b c\"", FORMAT_PLAIN);    /* behind a phrase a new word begins */
+  check_query("\"a+-b+%2Dc+@d\"", "\"a -b -c @d\"", FORMAT_PLAIN); /* within one all is literal */
+  check_query("\"a+%2D\"+b", "\"a -\" b", FORMAT_PLAIN);
+  check_query("a\"b+5\"+c", "a\"b 5\" c", FORMAT_PLAIN); /* in a word it opens nothing */
+  check_query("--\"a+b\"", "--\"a b\"", FORMAT_PLAIN);
+  /* Behind a plain '-' it stands in a word too; the syntax has no way to say so, and no token has any of it. */
+  check_query("%2D\"a+b\"", "a b\"", FORMAT_PLAIN);
+  check_query("%2D-\"a+b\"", "a b\"", FORMAT_PLAIN);
+  check_query("\"not+closed", "\"not closed", FORMAT_PLAIN); /* which the parser says */
+  check_query("\"\"\"\"\"\"", "\"\" \"\" \"\"", FORMAT_PLAIN);
+  check_query("word*", "word*", FORMAT_PLAIN);
+  check_query("word%2A+-w%2a.json", "word* -w*", FORMAT_JSON);
 }
 
 static void query_suffix(void **state) {
@@ -154,18 +180,33 @@ static void options_bad(void **state) {
   assert_int_equal(o.k, 1000);
 }
 
-static void docids(void **state) {
+static void documents(void **state) {
   static const char *const bad[] = {"",  "-1",  "+1",         "01",          "00", "1x",
                                     "x", "0x1", "4294967295", "99999999999", " 1"};
+  static const char *const bad_pairs[] = {
+      "1.",   ".1",  "0.1",  "01.1", "1.01", "1.-1", "1.+1",         "1.1.1",
+      "1.x",  "x.1", "-1.1", "1. 1", "1 .1", ".",    "1.4294967295", "99999999999999999999.1",
+      "1..1", "1,1", "1.1 "};
+  uint64_t generation;
   uint32_t docid;
   size_t i;
   (void)state;
-  assert_int_equal(name_docid("0", 1, &docid), 0);
+  assert_int_equal(name_document("0", 1, &generation, &docid), 0);
+  assert_int_equal(generation, 0);
   assert_int_equal(docid, 0);
-  assert_int_equal(name_docid("4294967294", 10, &docid), 0);
+  assert_int_equal(name_document("4294967294", 10, &generation, &docid), 0);
+  assert_int_equal(generation, 0);
   assert_true(docid == UINT32_C(4294967294));
+  assert_int_equal(name_document("1.0", 3, &generation, &docid), 0);
+  assert_int_equal(generation, 1);
+  assert_int_equal(docid, 0);
+  assert_int_equal(name_document("9999999999999999999.17", 22, &generation, &docid), 0);
+  assert_true(generation == UINT64_C(9999999999999999999));
+  assert_int_equal(docid, 17);
   for (i = 0; i < sizeof bad / sizeof *bad; i++)
-    assert_int_equal(name_docid(bad[i], strlen(bad[i]), &docid), ENOENT);
+    assert_int_equal(name_document(bad[i], strlen(bad[i]), &generation, &docid), ENOENT);
+  for (i = 0; i < sizeof bad_pairs / sizeof *bad_pairs; i++)
+    assert_int_equal(name_document(bad_pairs[i], strlen(bad_pairs[i]), &generation, &docid), ENOENT);
 }
 
 /* ---- links --------------------------------------------------------------------------------------------- */
@@ -208,10 +249,12 @@ static void link_names(void **state) {
 static void link_targets(void **state) {
   char out[LINK_TARGET_SIZE];
   (void)state;
-  name_link_target(out, 2, 17);
+  name_link_target(out, 2, 0, 17);
   assert_string_equal(out, "../../doc/17");
-  name_link_target(out, 5, UINT32_C(4294967294));
-  assert_string_equal(out, "../../../../../doc/4294967294");
+  name_link_target(out, 2, 3, 17);
+  assert_string_equal(out, "../../doc/3.17");
+  name_link_target(out, 5, UINT64_MAX, UINT32_C(4294967294));
+  assert_string_equal(out, "../../../../../doc/18446744073709551615.4294967294");
 }
 
 /* ---- formats ------------------------------------------------------------------------------------------- */
@@ -376,7 +419,7 @@ static void cache_generations(void **state) {
   folder = add(&c, 5, "@or", 0, NULL);
   ino = old->ino;
   cache_forget(&c, add(&c, 5, "memo", 1, some_result(&c, "1 memo", 10)), 1);
-  cache_keep_generation(&c, 2);
+  cache_keep_generations(&c, 2, 2);
   assert_null(cache_by_name(&c, 5, "q", 1));
   assert_null(cache_by_name(&c, 5, "memo", 4));
   assert_ptr_equal(cache_by_name(&c, 5, "@or", 3), folder);
@@ -398,14 +441,87 @@ static void cache_generations(void **state) {
   cache_destroy(&c);
 }
 
+static node *add_document(cache *c, const char *name, uint64_t generation, int named) {
+  node_body body;
+  node *n;
+  memset(&body, 0, sizeof body);
+  body.kind = NODE_TEXT;
+  body.generation = generation;
+  body.named = named;
+  n = cache_add(c, NODE_DOC_ROOT, name, strlen(name), &body, 1);
+  assert_non_null(n);
+  return n;
+}
+
+/* Holds that documents which name their generation stay as long as that does. */
+static void cache_named(void **state) {
+  node_body body;
+  node *hits;
+  cache c;
+  (void)state;
+  assert_int_equal(cache_init(&c, 1 << 20), 0);
+  add_document(&c, "7", 1, 0);
+  add_document(&c, "1.7", 1, 1);
+  add_document(&c, "2.7", 2, 1);
+  memset(&body, 0, sizeof body);
+  body.kind = NODE_HITS;
+  body.generation = 2;
+  body.named = 1; /* its links are: it is the answer of generation 2, whatever it is called by */
+  hits = cache_add(&c, NODE_HITS_ROOT, "q", 1, &body, 1);
+  assert_non_null(hits);
+  cache_keep_generations(&c, 2, 1);
+  assert_null(cache_by_name(&c, NODE_DOC_ROOT, "7", 1));
+  assert_non_null(cache_by_name(&c, NODE_DOC_ROOT, "1.7", 3));
+  assert_ptr_equal(cache_by_name(&c, NODE_HITS_ROOT, "q", 1), hits);
+  cache_keep_generations(&c, 3, 2);
+  assert_null(cache_by_name(&c, NODE_DOC_ROOT, "1.7", 3));
+  assert_non_null(cache_by_name(&c, NODE_DOC_ROOT, "2.7", 3));
+  assert_null(cache_by_name(&c, NODE_HITS_ROOT, "q", 1));
+  cache_destroy(&c);
+}
+
+/* Holds that the kernel is told of what left before it was listed, and to drop folders when it keeps too much. */
+static void cache_leaves(void **state) {
+  node_body body;
+  cache c;
+  uint64_t parent;
+  char name[NAME_LIMIT + 1];
+  size_t len, i;
+  node *kept[8];
+  (void)state;
+  assert_int_equal(cache_init(&c, 40 * (NODE_COST + 4)), 0); /* an eighth is 5 of them */
+  memset(&body, 0, sizeof body);
+  body.kind = NODE_BYTES;
+  body.generation = 1;
+  for (i = 0; i < 8; i++) {
+    kept[i] = cache_add(&c, 5, "late", 4, &body, 0);
+    assert_non_null(kept[i]);
+    assert_null(cache_by_name(&c, 5, "late", 4));
+    assert_true(cache_next_waiting(&c, &parent, name, &len));
+    assert_int_equal(parent, 5);
+    assert_string_equal(name, "late");
+    assert_int_equal(cache_many_waiting(&c), i >= 5);
+  }
+  cache_none_waiting(&c);
+  assert_false(cache_many_waiting(&c)); /* to ask again is of no use until there is more */
+  for (i = 0; i < 8; i++) cache_forget(&c, kept[i], 1);
+  assert_int_equal(c.leaving_cost, 0);
+  assert_false(cache_many_waiting(&c));
+  for (i = 0; i < 6; i++) assert_non_null(cache_add(&c, 5, "late", 4, &body, 0));
+  while (cache_next_waiting(&c, &parent, name, &len)) {}
+  assert_true(cache_many_waiting(&c)); /* what was let go of counts anew */
+  cache_destroy(&c);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(query_words),  cmocka_unit_test(query_minus),  cmocka_unit_test(query_suffix),
-      cmocka_unit_test(query_bytes),  cmocka_unit_test(bad_escapes),  cmocka_unit_test(never_queries),
-      cmocka_unit_test(options_once), cmocka_unit_test(options_bad),  cmocka_unit_test(docids),
-      cmocka_unit_test(link_names),   cmocka_unit_test(link_targets), cmocka_unit_test(escapes),
-      cmocka_unit_test(not_utf8),     cmocka_unit_test(buffers),      cmocka_unit_test(cache_shares),
-      cmocka_unit_test(cache_evicts), cmocka_unit_test(cache_uses),   cmocka_unit_test(cache_generations),
+      cmocka_unit_test(query_words),       cmocka_unit_test(query_minus),  cmocka_unit_test(query_suffix),
+      cmocka_unit_test(query_phrases),     cmocka_unit_test(query_bytes),  cmocka_unit_test(bad_escapes),
+      cmocka_unit_test(never_queries),     cmocka_unit_test(options_once), cmocka_unit_test(options_bad),
+      cmocka_unit_test(documents),         cmocka_unit_test(link_names),   cmocka_unit_test(link_targets),
+      cmocka_unit_test(escapes),           cmocka_unit_test(not_utf8),     cmocka_unit_test(buffers),
+      cmocka_unit_test(cache_shares),      cmocka_unit_test(cache_evicts), cmocka_unit_test(cache_uses),
+      cmocka_unit_test(cache_generations), cmocka_unit_test(cache_named),  cmocka_unit_test(cache_leaves),
   };
   return cmocka_run_group_tests_name("fsname", tests, NULL, NULL);
 }
