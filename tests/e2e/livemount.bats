@@ -141,7 +141,8 @@ maps() { grep -c '\.gpuir' "/proc/$fs_pid/maps"; }
   sleep 0.6
   [ "$(stat_of refused "$T/m")" -eq 0 ]
   # It has fewer commits. No number means two snapshots.
-  write create add:x='another apple' add:y='pear' commit
+  "$build/tests/e2e/live_mount" "$T/new" write create add:x='another apple' add:y='pear' commit
+  mv "$T/new" "$T/live"
   until_true 10 eval '[ "$(cat "$T/m/doc/0" 2>/dev/null)" = "another apple" ]'
   [ "$(stat_of generation "$T/m")" = 4 ]
   [ "$(cat "$T/m/doc/3.1")" = 'apple pie' ]
