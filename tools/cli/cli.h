@@ -7,7 +7,7 @@
  * input.c   documents from files and folders  bench.c   bench
  * gpu.c     the CUDA backend                  serve.c   serve
  * live.c    add, delete, merge                update.c  update; files.c: its table of files; watch.c: watch
- * notice.c  what is an operator elsewhere
+ * notice.c  what is an operator elsewhere      passages.c  passages of hits
  * ../reorder, ../exchange, ../lab: commands with a room of their own
  */
 #ifndef GPUIR_CLI_H
@@ -95,7 +95,7 @@ typedef struct cli_args {
   const cli_option *options;
   char **argv; /* that follow the command's name */
   int argc, next;
-  int leading; /* options stand before the first operand: the rest may be a query with a '-' */
+  int leading; /* behind the first operand '-word' is a word that is negated, and no option, unless it is one exactly */
   char **operands;
   int noperands;
   const char *name;  /* of the option found, as written */
@@ -379,6 +379,35 @@ typedef struct cli_queries {
 int cli_queries_read(cli_queries *qs, const char *path, int ids);
 void cli_queries_add(cli_queries *qs, const char *id, size_t id_len, const char *text, size_t len);
 void cli_queries_free(cli_queries *qs);
+
+/* ---- passages (passages.c) ------------------------------------------------------------- */
+
+#define CLI_TOKENS 800 /* the budget of a query's passages */
+
+/* How passages are printed. Zeroed, with what was asked for filled in. */
+typedef struct cli_passages {
+  int on, grep, json;
+  uint64_t bytes, tokens; /* budgets of a query's answer; 0: none */
+  uint32_t context;       /* see gpuir_passages_desc */
+  uint64_t timeout_ns;
+  int colour_off;
+  /* private */
+  int colour;
+  uint64_t left; /* bytes of the budgets */
+  char *base, *here;
+  cli_buf path;
+  gpuir_passage_room room;
+} cli_passages;
+
+/* Relative sources begin in the folder `base` or, if it is NULL, in that of the index. Returns an exit code. */
+int cli_passages_open(cli_passages *p, const char *index, const char *base);
+/* The answer of a query begins. */
+void cli_passages_begin(cli_passages *p);
+/* Prints what a hit shows of itself: hits_left hits, this one among them, share what is left of the budgets. With json
+ * the members "path", "changed" and "passages" of the hit's object. CLI_FAIL after a message. */
+int cli_passages_hit(cli_passages *p, const gpuir_index *index, const gpuir_query *query, uint32_t docid,
+                     size_t hits_left);
+void cli_passages_free(cli_passages *p);
 
 /* Opens an index, or prints why not and returns NULL. */
 gpuir_index *cli_open(const char *path);

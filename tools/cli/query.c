@@ -239,6 +239,7 @@ typedef struct search {
   unsigned threads;
   const char *tag;
   cli_buf name; /* of the document that is being printed */
+  cli_passages passages;
   gpuir_hit *hits;
   uint32_t *counts;
   gpuir_query **parsed;
@@ -275,8 +276,12 @@ static void print_docno(const cli_buf *name, uint32_t docid) {
     printf("%u", docid);
 }
 
-static void print_hit(search *s, const char *id, size_t rank, gpuir_hit hit) {
+/* Prints number `i` of n hits. */
+static void print_hit(search *s, const char *id, const gpuir_query *query, const gpuir_hit *hits, size_t i,
+                      size_t n) {
   cli_buf *name = &s->name;
+  const gpuir_hit hit = hits[i];
+  const size_t rank = i + 1;
   gpuir_doc doc;
   if (gpuir_doc_get(s->index, hit.docid, &doc)) memset(&doc, 0, sizeof doc);
   (void)cli_doc_name(name, &doc);
@@ -300,9 +305,14 @@ static void print_hit(search *s, const char *id, size_t rank, gpuir_hit hit) {
       printf("%s{\"rank\":%zu,\"docid\":%u,\"score\":%.7f,\"name\":", rank > 1 ? "," : "", rank, hit.docid,
              gpuir_score(hit));
       cli_json_string(stdout, name->p, name->n);
+      if (s->passages.on && cli_passages_hit(&s->passages, s->index, query, hit.docid, n - i)) s->failed = 1;
       putchar('}');
       break;
     default:
+      if (s->passages.on) {
+        if (cli_passages_hit(&s->passages, s->index, query, hit.docid, n - i)) s->failed = 1;
+        break;
+      }
       printf("%5zu %12.6f %10u  ", rank, gpuir_score(hit), hit.docid);
       cli_tsv_string(stdout, name->p, name->n);
       putchar('\n');
@@ -310,11 +320,12 @@ static void print_hit(search *s, const char *id, size_t rank, gpuir_hit hit) {
   }
 }
 
-static void print_answer(search *s, const char *id, const char *text, size_t len, const gpuir_hit *hits,
-                         size_t n) {
+static void print_answer(search *s, const char *id, const gpuir_query *query, const char *text, size_t len,
+                         const gpuir_hit *hits, size_t n) {
   static const char *const modes[] = {"and", "or", "andor"};
   s->hits_total += n;
-  if (s->form == FORM_HUMAN && s->many) {
+  cli_passages_begin(&s->passages);
+  if (s->form == FORM_HUMAN && s->many && !s->passages.grep) {
     printf("# ");
     cli_tsv_string(stdout, id, strlen(id));
     printf(": ");
@@ -331,7 +342,7 @@ static void print_answer(search *s, const char *id, const char *text, size_t len
     cli_json_string(stdout, text, len);
     printf(",\"mode\":\"%s\",\"k\":%llu,\"hits\":[", modes[s->qd.mode], (unsigned long long)s->asked);
   }
-  for (size_t i = 0; i < n; i++) print_hit(s, id, i + 1, hits[i]);
+  for (size_t i = 0; i < n; i++) print_hit(s, id, query, hits, i, n);
   if (s->form == FORM_JSON) printf("]}\n");
 }
 
@@ -367,7 +378,7 @@ static void run_batch(search *s, const cli_queries *qs, size_t from, size_t to) 
       gpuir_searcher_error(s->searcher, &err);
       query_failed(s, qs->ids[i], r, &err);
     } else {
-      print_answer(s, qs->ids[i], qs->texts[i], qs->lens[i], hits, found);
+      print_answer(s, qs->ids[i], s->parsed[j], qs->texts[i], qs->lens[i], hits, found);
     }
     gpuir_query_destroy(s->parsed[j]);
   }
@@ -420,7 +431,13 @@ enum {
   O_NO_IDS,
   O_NO_OPERATORS,
   O_EVALUATOR,
-  O_INTERSECTION
+  O_INTERSECTION,
+  O_PASSAGES,
+  O_GREP,
+  O_CONTEXT,
+  O_BYTES,
+  O_TOKENS,
+  O_BASE
 };
 
 static const cli_option query_options[] = {{O_MODE, "mode", 'm', 1},
@@ -440,6 +457,12 @@ static const cli_option query_options[] = {{O_MODE, "mode", 'm', 1},
                                            {O_IDS, "ids", 0, 0},
                                            {O_NO_IDS, "no-ids", 0, 0},
                                            {O_NO_OPERATORS, "no-operators", 0, 0},
+                                           {O_PASSAGES, "passages", 0, 0},
+                                           {O_GREP, "grep", 0, 0},
+                                           {O_CONTEXT, "context", 0, 1},
+                                           {O_BYTES, "bytes", 0, 1},
+                                           {O_TOKENS, "tokens", 0, 1},
+                                           {O_BASE, "base", 0, 1},
                                            {0, NULL, 0, 0}};
 
 typedef struct query_flags {
@@ -447,8 +470,9 @@ typedef struct query_flags {
   gpuir_searcher_desc sd;
   uint64_t k, threads, timeout;
   float k1, b;
-  int has_k1, has_b, backend, form, ids;
-  const char *tag, *topics;
+  int has_k1, has_b, has_mode, has_budget, backend, form, ids;
+  const char *tag, *topics, *base;
+  cli_passages passages;
 } query_flags;
 
 static int one_form(const cli_args *a, query_flags *f, int form) {
@@ -469,13 +493,47 @@ static int has_blank(const char *s) {
   return n == 0;
 }
 
+/* Takes an option of passages, each of which asks for them. Not 0 after a message. */
+static int passages_flag(const cli_args *a, int opt, query_flags *f) {
+  cli_passages *p = &f->passages;
+  uint64_t n = 0;
+  int bad = 0;
+  p->on = 1;
+  switch (opt) {
+    case O_PASSAGES: break;
+    case O_GREP: p->grep = 1; break;
+    case O_CONTEXT:
+      bad = cli_unsigned(a, 0, 1000000, &n);
+      p->context = n ? (uint32_t)n : GPUIR_NO_CONTEXT;
+      break;
+    case O_BYTES: bad = cli_unsigned(a, 0, UINT64_MAX, &p->bytes), f->has_budget = 1; break;
+    case O_TOKENS: bad = cli_unsigned(a, 0, UINT64_MAX, &p->tokens), f->has_budget = 1; break;
+    case O_BASE: f->base = a->value; break;
+    default: bad = 1; break;
+  }
+  return bad;
+}
+
+/* Fills in what passages have by default. Not 0 after a message. */
+static int passages_ready(query_flags *f) {
+  cli_passages *p = &f->passages;
+  if (!p->on) return 0;
+  if (f->form == FORM_TREC || f->form == FORM_TSV || (f->form == FORM_JSON && p->grep))
+    return cli_misuse("query", "passages are printed for people, with --grep, or with --json");
+  if (!f->has_mode) f->qd.mode = GPUIR_OR;
+  if (!f->has_budget) p->tokens = CLI_TOKENS;
+  p->json = f->form == FORM_JSON;
+  p->timeout_ns = f->timeout * 1000000u;
+  return 0;
+}
+
 /* Options of query and count. 0; otherwise the command ends with that code - 1. */
 static int query_flags_read(cli_args *a, query_flags *f) {
   int opt, bad = 0;
   while (!bad && (opt = cli_next(a)) != CLI_END) {
     switch (opt) {
       case CLI_HELP: return 1 + cli_help(a->command);
-      case O_MODE: bad = cli_choice(a, "and|or|andor", &f->qd.mode); break;
+      case O_MODE: bad = cli_choice(a, "and|or|andor", &f->qd.mode), f->has_mode = 1; break;
       case O_K: bad = cli_unsigned(a, 0, UINT32_MAX, &f->k); break;
       case O_K1: bad = cli_real(a, 0, 1000, &f->k1), f->has_k1 = 1; break;
       case O_B: bad = cli_real(a, 0, 1, &f->b), f->has_b = 1; break;
@@ -495,7 +553,7 @@ static int query_flags_read(cli_args *a, query_flags *f) {
       case O_IDS: f->ids = CLI_IDS_YES; break;
       case O_NO_IDS: f->ids = CLI_IDS_NO; break;
       case O_NO_OPERATORS: f->qd.no_operators = 1; break;
-      default: bad = 1; break;
+      default: bad = opt == CLI_BAD || passages_flag(a, opt, f); break;
     }
   }
   if (bad) return 1 + CLI_USAGE;
@@ -566,8 +624,13 @@ int cli_query(int argc, char **argv) {
     cli_args_free(&a);
     return code;
   }
+  if (passages_ready(&f)) {
+    cli_args_free(&a);
+    return CLI_USAGE;
+  }
   s.path = a.operands[0];
   s.qd = f.qd;
+  s.passages = f.passages;
   s.form = f.form;
   s.tag = f.tag;
   s.asked = f.k;
@@ -577,6 +640,7 @@ int cli_query(int argc, char **argv) {
   f.sd.threads = s.threads;
   f.sd.timeout_ns = f.timeout * 1000000u;
   code = open_search(&s, &f, &gpu, &batch);
+  if (!code && s.passages.on) code = cli_passages_open(&s.passages, s.path, f.base);
   if (code) goto done;
   if (f.topics) {
     code = cli_queries_read(&qs, f.topics, f.ids);
@@ -595,6 +659,7 @@ done:
   cli_queries_free(&qs);
   cli_buf_free(&words);
   cli_buf_free(&s.name);
+  cli_passages_free(&s.passages);
   free(s.hits);
   free(s.counts);
   free(s.parsed);
