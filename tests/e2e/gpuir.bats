@@ -106,8 +106,13 @@ teardown() {
   fails 2 "--mode needs a value" gpuir query --mode
   fails 2 "-k needs a value" gpuir query -k
   fails 2 "--json takes no value" gpuir query --json=1 "$toy" dog
-  fails 2 "'--k=3': options stand before INDEX" gpuir query "$toy" dog --k=3
-  fails 2 "'-k': options stand before INDEX" gpuir query "$toy" -k 3 dog
+  [ "$(gpuir query "$toy" dog --k=1)" = "$(gpuir query -k 1 "$toy" dog)" ] # options may follow
+  [ "$(gpuir query "$toy" -k 1 dog)" = "$(gpuir query -k 1 "$toy" dog)" ]
+  [ "$(gpuir query "$toy" dog -k 1 --tsv -quick)" = "$(gpuir query -k 1 --tsv "$toy" dog -quick)" ]
+  prints 2 gpuir count "$toy" -- dog -quick # words alone
+  prints 3 gpuir count "$toy" dog -- -m
+  fails 2 "-k needs a value" gpuir query "$toy" dog -k
+  fails 2 "unknown option '--kk'" gpuir query "$toy" dog --kk
   prints 3 gpuir count "$toy" dog -k # which count has not: without the word
   prints 2 gpuir count -- "$toy" dog --quick
   fails 2 "'xor' is none of and|or|andor" gpuir query --mode xor "$toy" dog

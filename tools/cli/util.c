@@ -201,7 +201,7 @@ static int short_option(cli_args *a, const char *arg) {
   return CLI_BAD;
 }
 
-/* What is surely meant as an option, even among the words of a query, of which `-word` is negated. */
+/* What is taken as an option among the words of a query, of which `-word` is negated. */
 static int looks_like_option(const cli_args *a, const char *arg) {
   if (arg[0] != '-' || !arg[1]) return 0;
   if (arg[1] == '-' || !strcmp(arg, "-h")) return 1;
@@ -215,15 +215,9 @@ int cli_next(cli_args *a) {
   while (a->next < a->argc) {
     char *arg = a->argv[a->next++];
     if (!strcmp(arg, "--")) break;
-    if (arg[0] == '-' && arg[1]) return arg[1] == '-' ? long_option(a, arg) : short_option(a, arg);
+    if (a->leading && a->noperands ? looks_like_option(a, arg) : arg[0] == '-' && arg[1])
+      return arg[1] == '-' ? long_option(a, arg) : short_option(a, arg);
     a->operands[a->noperands++] = arg;
-    if (!a->leading) continue;
-    for (int i = a->next; i < a->argc; i++)
-      if (looks_like_option(a, a->argv[i])) {
-        cli_misuse(a->command, "'%s': options stand before INDEX", a->argv[i]);
-        return CLI_BAD;
-      }
-    break;
   }
   while (a->next < a->argc) a->operands[a->noperands++] = a->argv[a->next++];
   return CLI_END;

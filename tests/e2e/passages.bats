@@ -1,0 +1,158 @@
+#!/usr/bin/env bats
+# gpuir query --passages and its forms: what is printed, budgets, sources that changed, paths.
+
+bats_require_minimum_version 1.5.0
+load ../support/helpers
+
+setup_file() {
+  root=${GPUIR_ROOT:-$(cd "$BATS_TEST_DIRNAME/../.." && pwd)}
+  build=${GPUIR_BUILD:-$root/build}
+  export root build PATH="$build:$PATH"
+}
+
+setup() {
+  cd "$BATS_TEST_TMPDIR" || exit
+  mkdir notes
+  printf 'The wolf sleeps.\nIt dreams of a fox.\n\nNothing here.\nA dog barks at the wolf.\n\nEnd.\n' >notes/animals.txt
+  printf 'tea\n\n  green tea is\tbrewed\n' >notes/tea.txt
+  gpuir index -q --analyzer ascii --positions notes -o notes.gpuir
+}
+
+# prints EXPECTED COMMAND...: it exits with 0, prints just this and nothing on standard error
+prints() {
+  local expected=$1
+  shift
+  run --separate-stderr "$@"
+  if [ "$status" -ne 0 ] || [ "$output" != "$expected" ] || [ -n "$stderr" ]; then
+    printf 'command: %s\nstatus: %s\noutput: %s\nexpected: %s\nstderr: %s\n' "$*" "$status" "$output" "$expected" "$stderr"
+    return 1
+  fi
+}
+
+@test "passages stand under their path and lines; any word will do" {
+  prints $'notes/animals.txt:4-5\nNothing here.\nA dog barks at the wolf.' gpuir query --passages notes.gpuir dog at unicorn
+  prints $'notes/animals.txt:1-5\nThe wolf sleeps.\nIt dreams of a fox.\n\nNothing here.\nA dog barks at the wolf.' \
+    gpuir query --passages notes.gpuir sleeps fox barks
+  { cat notes/animals.txt; seq 500; echo far wolf; } >far.txt
+  gpuir index -q --analyzer ascii far.txt -o far.gpuir
+  prints $'far.txt:1-5\nThe wolf sleeps.\nIt dreams of a fox.\n\nNothing here.\nA dog barks at the wolf.\n\nfar.txt:508-508\nfar wolf' \
+    gpuir query --passages --context 0 far.gpuir far fox wolf
+  prints $'notes/tea.txt:3-3\n  green tea is\tbrewed' gpuir query --passages notes.gpuir '"tea is"'
+  prints $'notes/tea.txt:3-3\n  green tea is\tbrewed' gpuir query --passages notes.gpuir 'brew*'
+  run gpuir query --passages -m and notes.gpuir dog unicorn
+  [ "$status" -eq 1 ] && [ -z "$output" ]
+}
+
+@test "--context has so many lines around; 0 none" {
+  prints $'notes/animals.txt:2-2\nIt dreams of a fox.' gpuir query --context 0 notes.gpuir fox
+  prints $'notes/animals.txt:1-2\nThe wolf sleeps.\nIt dreams of a fox.' gpuir query --context 1 notes.gpuir fox
+}
+
+@test "--grep prints lines as grep does" {
+  prints 'notes/animals.txt:2:It dreams of a fox.' gpuir query --grep notes.gpuir fox
+  prints $'notes/animals.txt-1-The wolf sleeps.\nnotes/animals.txt:2:It dreams of a fox.' \
+    gpuir query --grep --context 1 notes.gpuir dreams
+  [ "$(printf 'fox\ngreen\n' | gpuir query --grep notes.gpuir)" = \
+    $'notes/animals.txt:2:It dreams of a fox.\nnotes/tea.txt:3:  green tea is\tbrewed' ]
+}
+
+@test "budgets hold what is printed" {
+  seq 400 | sed 's/$/ wolf and some words that follow it in the line/' >long.txt
+  for i in 1 2 3; do cp long.txt notes/long$i.txt; done
+  gpuir index -q --analyzer ascii --chunk-lines 20 notes -o many.gpuir
+  [ "$(gpuir query --passages -k 50 many.gpuir wolf words | wc -c)" -le 3200 ]
+  [ "$(gpuir query --passages -k 50 many.gpuir wolf words | wc -c)" -ge 1600 ]
+  for n in 1 10 50 100 333; do
+    [ "$(gpuir query --tokens $n -k 50 many.gpuir wolf words | wc -c)" -le $((4 * n)) ]
+    [ "$(gpuir query --bytes $n -k 50 many.gpuir wolf words | wc -c)" -le $n ]
+  done
+  [ "$(gpuir query --tokens 0 -k 50 many.gpuir wolf words | grep -c '^notes')" -eq 50 ]
+}
+
+@test "a source that changed is named, and shows nothing" {
+  sed -i s/fox/cow/ notes/animals.txt
+  prints 'notes/animals.txt (changed since it was indexed)' gpuir query --passages notes.gpuir fox
+  run --separate-stderr gpuir query --grep notes.gpuir fox
+  [ -z "$output" ] && [ "$stderr" = 'gpuir: notes/animals.txt: changed since it was indexed' ]
+  [[ $(gpuir query --passages --json notes.gpuir fox) == *'"path":"notes/animals.txt","changed":true,"passages":[]'* ]]
+  rm notes/animals.txt
+  prints 'notes/animals.txt (No such file or directory)' gpuir query --passages notes.gpuir fox
+  ln -s /proc/self/environ notes/animals.txt
+  prints 'notes/animals.txt (Permission denied)' gpuir query --passages notes.gpuir fox
+  rm notes/animals.txt
+  mkfifo notes/animals.txt
+  prints 'notes/animals.txt (Invalid argument)' timeout 10 gpuir query --passages notes.gpuir fox
+}
+
+@test "stored text is shown whatever became of the source; records have their line" {
+  printf 'a\tone fox\nb\tred fox\n' >t.tsv
+  gpuir index -q --analyzer ascii --tsv --store t.tsv -o t.gpuir
+  rm t.tsv
+  prints $'t.tsv:2-2\nred fox' gpuir query --passages t.gpuir red
+  printf '{"id":"x","contents":"one\\ntwo fox\\nthree"}\n' >t.jsonl
+  gpuir index -q --analyzer ascii --jsonl --store t.jsonl -o j.gpuir
+  prints 't.jsonl:1:two fox' gpuir query --grep j.gpuir fox
+  printf 'a\tone fox\n' | gpuir index -q --analyzer ascii --tsv --store - -o s.gpuir
+  prints $'a:1-1\none fox' gpuir query --passages s.gpuir fox
+  printf 'a\tone fox\n' | gpuir index -q --analyzer ascii --tsv - -o s.gpuir
+  prints 'a (its text is not in the index)' gpuir query --passages s.gpuir fox
+}
+
+@test "paths start here where they can, and are whole elsewhere" {
+  cd notes
+  prints 'tea.txt:3:  green tea is	brewed' gpuir query --grep ../notes.gpuir green
+  cd /
+  prints "$BATS_TEST_TMPDIR/notes/tea.txt:3:  green tea is	brewed" gpuir query --grep "$BATS_TEST_TMPDIR/notes.gpuir" green
+  cd "$BATS_TEST_TMPDIR"
+  run gpuir query --grep --base nowhere notes.gpuir green
+  [ "$status" -eq 1 ]
+}
+
+@test "JSON has the passages of each hit, with their marks" {
+  gpuir query --json --passages notes.gpuir green wolf >out
+  python3 - out <<'END'
+import json, sys
+a = json.load(open(sys.argv[1]))
+assert a["mode"] == "or"
+texts = {h["name"]: h for h in a["hits"]}
+p = texts["notes/tea.txt"]["passages"][0]
+assert (p["first"], p["last"], p["text"]) == (3, 3, "  green tea is\tbrewed")
+assert p["marks"] == [[2, 5]] and p["score"] > 0
+assert texts["notes/animals.txt"]["changed"] is False
+END
+}
+
+@test "colour on a terminal, control characters on none" {
+  printf 'wolf \033[2J \001\n' >notes/evil.txt
+  gpuir index -q --analyzer ascii notes/evil.txt -o e.gpuir
+  prints $'notes/evil.txt:1-1\nwolf \\x1b[2J \\x01' gpuir query --passages e.gpuir wolf
+  python3 - <<'END' >out
+import os, pty, sys
+pid, fd = pty.fork()
+if not pid:
+    os.environ.pop("NO_COLOR", None)
+    os.execvp("gpuir", ["gpuir", "query", "--passages", "notes.gpuir", "green"])
+data = b""
+while True:
+    try:
+        got = os.read(fd, 4096)
+    except OSError:
+        break
+    if not got:
+        break
+    data += got
+sys.stdout.buffer.write(data)
+END
+  grep -q $'\033\[1;31mgreen\033\[m tea' out
+}
+
+@test "misuse" {
+  for form in --trec --tsv '--json --grep'; do
+    # shellcheck disable=SC2086 # two options
+    run gpuir query --passages $form notes.gpuir fox
+    [ "$status" -eq 2 ]
+    [[ $output == *'passages are printed for people'* ]]
+  done
+  run gpuir query --tokens x notes.gpuir fox
+  [ "$status" -eq 2 ]
+}
