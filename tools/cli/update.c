@@ -1,6 +1,6 @@
 /* update.c - gpuir update: a live index follows files; gpuir index --live makes one.
  *
- * A file is not read if size, inode and both times are those in the table of files (files.c). If one of them is another,
+ * A file is not read if size, inode and both times are those in the table of files (files.c). If one of them differs,
  * but not the size, its bytes are compared by their hash. They are also if the file was written in the last two seconds
  * before it was read: it may then be written again without a trace in its times ("racily clean", as git calls it). All
  * documents of a file that has changed are replaced, and those of one that has gone are deleted.
