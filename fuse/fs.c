@@ -28,8 +28,8 @@ generation *fs_generation(fs *f, uint64_t id) {
 /* Takes generations that are to be kept no longer out of the list, oldest first. Called with the lock. */
 static unsigned take_expired(fs *f, generation *gone[KEEP_MOST]) {
   const uint64_t time = now_ns();
-  const unsigned least =
-      generation_is_live(f->now) ? 1 : 0; /* an index file's are large, and share nothing */
+  /* Those of an index file are large, and share nothing. */
+  const unsigned least = generation_is_live(f->now) ? 1 : 0;
   unsigned n = 0;
   while (n + least < f->nolder) {
     const fs_older *oldest = &f->older[n];
@@ -42,23 +42,30 @@ static unsigned take_expired(fs *f, generation *gone[KEEP_MOST]) {
   return n;
 }
 
-/* Lets go of generations that are to be kept no longer. */
-static void drop_expired(fs *f) {
-  generation *gone[KEEP_MOST], *now;
-  unsigned n, i;
-  pthread_mutex_lock(&f->lock);
-  n = take_expired(f, gone);
-  now = generation_ref(f->now);
-  if (n) {
-    cache_keep_generations(&f->cache, generation_id(now), generation_id(f->nolder ? f->older[0].gen : now));
-    pthread_cond_signal(&f->to_notify);
-  }
-  pthread_mutex_unlock(&f->lock);
+/* Has the kernel forget what is of other generations than those that are kept. Called with the lock. */
+static void forget_others(fs *f) {
+  const uint64_t newest = generation_id(f->now);
+  cache_keep_generations(&f->cache, newest, f->nolder ? generation_id(f->older[0].gen) : newest);
+  pthread_cond_signal(&f->to_notify);
+}
+
+/* Lets go of generations that are kept no longer. Called without the lock: the last reference closes an index. */
+static void let_go(generation *const gone[], unsigned n, generation *now) {
+  unsigned i;
   for (i = 0; i < n; i++) {
     generation_retire(gone[i], now);
     generation_unref(gone[i]);
   }
-  generation_unref(now);
+}
+
+static void drop_expired(fs *f) {
+  generation *gone[KEEP_MOST];
+  unsigned n;
+  pthread_mutex_lock(&f->lock);
+  n = take_expired(f, gone);
+  if (n) forget_others(f);
+  pthread_mutex_unlock(&f->lock);
+  let_go(gone, n, f->now); /* only this thread changes `now` */
 }
 
 /* Notes that the index was not loaded. `again`: nothing has changed since the last time, so it is not said twice. */
@@ -74,12 +81,13 @@ static void refuse(fs *f, const char *msg, int again) {
   if (!known) complain("not reloaded, the index in use stays: %s", msg);
 }
 
-/* Loads the index anew and makes it the current one. A broken one is refused, and the old one stays. */
+/* Loads the index anew and makes it the current one, which only this thread does. A broken one is refused, and the old
+ * one stays. */
 static void reload(fs *f, int again) {
-  generation *g;
+  generation *g, *gone[KEEP_MOST];
   char msg[sizeof f->last_refused];
-  if (generation_open(&f->config.open, f->now, &g, msg, sizeof msg) !=
-      0) { /* only this thread changes `now` */
+  unsigned n;
+  if (generation_open(&f->config.open, f->now, &g, msg, sizeof msg) != 0) {
     refuse(f, msg, again);
     return;
   }
@@ -89,11 +97,11 @@ static void reload(fs *f, int again) {
   f->now = g;
   f->count.reloads++;
   f->last_refused[0] = 0;
-  cache_keep_generations(&f->cache, generation_id(g), generation_id(f->older[0].gen));
-  pthread_cond_signal(&f->to_notify);
+  n = take_expired(f, gone);
+  forget_others(f);
   pthread_mutex_unlock(&f->lock);
   if (f->config.foreground && !generation_is_live(g)) complain("reloaded %s", f->config.index);
-  drop_expired(f);
+  let_go(gone, n, g);
 }
 
 /* What the reloader has seen of the index. */

@@ -478,9 +478,9 @@ static void read_folder(reader *r, unsigned word) {
   }
 }
 
-/* One process: reads until it is told to end. */
-static void run_reader(reader *r) {
-  while (!__atomic_load_n(&r->with->end, __ATOMIC_SEQ_CST)) {
+/* One process: reads until it is told to end, or nobody is left to tell it. */
+static void run_reader(reader *r, pid_t parent) {
+  while (!__atomic_load_n(&r->with->end, __ATOMIC_SEQ_CST) && getppid() == parent) {
     const unsigned word = next_random(&r->state) % WORDS;
     const unsigned what = next_random(&r->state) % 8;
     if (what == 0 || !r->nsaved) {
@@ -529,6 +529,7 @@ static unsigned long check_log(FILE *log, unsigned long counts[KINDS]) {
 static FILE *start_reader(shared *with, unsigned number) {
   FILE *log = tmpfile();
   static reader r;
+  const pid_t parent = getpid();
   pid_t pid;
   if (!log) die("tmpfile");
   pid = fork();
@@ -537,7 +538,7 @@ static FILE *start_reader(shared *with, unsigned number) {
   r.with = with;
   r.log = log;
   r.state = number + 7;
-  run_reader(&r);
+  run_reader(&r, parent);
   if (fflush(log) != 0) die("log");
   _exit(0);
 }

@@ -97,7 +97,7 @@ static void test_open(void **state) {
   gpuir_builder_desc own;
   gpuir_builder *b;
   gpuir_live *l;
-  uint64_t content;
+  uint64_t content, generation;
   (void)state;
   assert_int_equal(gpuir_open(folder, NULL, &ix, &err), GPUIR_OK);
   assert_int_equal(gpuir_index_get_info(ix, &info), GPUIR_OK);
@@ -105,6 +105,7 @@ static void test_open(void **state) {
   assert_int_equal(info.docids, 6);
   assert_int_equal(info.segments, 2);
   content = info.content;
+  generation = info.generation;
   assert_int_equal(gpuir_verify(ix, &err), GPUIR_OK);
   memset(&desc, 0, sizeof desc);
   desc.share = ix;
@@ -116,6 +117,7 @@ static void test_open(void **state) {
   assert_int_equal(gpuir_index_get_info(more, &info), GPUIR_OK);
   assert_int_equal(info.documents, 4);
   assert_int_equal(info.content, content + 1);
+  assert_int_equal(info.generation, generation + 1);
   assert_ptr_equal(more->leaves[0].seg, ix->leaves[0].seg); /* and what is deleted from it */
   assert_ptr_equal(more->leaves[0].deleted, ix->leaves[0].deleted);
   assert_ptr_equal(more->leaves[1].seg, ix->leaves[1].seg);
