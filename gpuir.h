@@ -335,8 +335,8 @@ typedef struct gpuir_index_info {
   const char *freq_codec;
   const char *description; /* of the corpus, as given to the builder */
   const char *order;       /* of the documents, as given to the builder; "unknown" when it was not */
-  uint64_t generation; /* of a live index: the number of commits; of a file 0 */
-  uint64_t content;    /* of a live index: the number of commits that changed its documents; of a file 0 */
+  uint64_t generation;     /* of a live index: the number of commits; of a file 0 */
+  uint64_t content;  /* of a live index: the number of commits that changed its documents; of a file 0 */
   const char *tool;  /* what wrote the file */
   int has_text;      /* documents carry their text */
   int has_positions; /* phrases can be asked for */
@@ -6518,6 +6518,45 @@ static inline uint32_t gpuir__occurrences_next(gpuir__occurrences *o) {
   o->here--;
   return (uint32_t)o->next++;
 }
+
+/* ---- many positions at once: chunks are summed up ---- */
+
+/* Writes the sums of a chunk's 32 gaps and of a one for each, behind `prev`, as gpuir__sum_gaps_scalar does; reads up to
+ * 16 bytes behind the chunk. Of a last chunk the sums behind its gaps are any. */
+typedef void (*gpuir__chunk_sums)(const uint8_t *bytes, unsigned w, uint32_t prev, uint32_t *sums);
+
+static void gpuir__chunk_sums_scalar(const uint8_t *bytes, unsigned w, uint32_t prev, uint32_t *sums) {
+  uint32_t i, bit = 0;
+  for (i = 0; i < GPUIR__CHUNK; i++, bit += w)
+    sums[i] = prev += ((uint32_t)(gpuir__load64(bytes + bit / 8) >> bit % 8) & gpuir__low_bits(w)) + 1;
+}
+
+#if GPUIR__X86
+/* The same. Eight gaps are w bytes, so each half of a vector takes four from 16 bytes: every gap's four bytes are moved
+ * to its lane, which is shifted then. That reaches up to 25 bits; wider gaps are rare. */
+GPUIR__AVX2 static void gpuir__chunk_sums_avx2(const uint8_t *bytes, unsigned w, uint32_t prev,
+                                               uint32_t *sums) {
+  const __m256i bits = _mm256_mullo_epi32(gpuir__avx2_iota(), _mm256_set1_epi32((int)w));
+  const __m256i shift = _mm256_and_si256(bits, _mm256_set1_epi32(7));
+  const int half = (int)(w / 2); /* the byte in which the fifth gap begins */
+  const __m256i first =
+      _mm256_sub_epi32(_mm256_srli_epi32(bits, 3), _mm256_setr_epi32(0, 0, 0, 0, half, half, half, half));
+  const __m256i take = _mm256_add_epi32(_mm256_mullo_epi32(first, _mm256_set1_epi32(0x01010101)),
+                                        _mm256_set1_epi32(0x03020100));
+  const __m256i mask = _mm256_set1_epi32((int)gpuir__low_bits(w)), all = _mm256_set1_epi32(-1);
+  __m256i next = gpuir__avx2_first(prev);
+  uint32_t i;
+  if (GPUIR__UNLIKELY(w > 25)) {
+    gpuir__chunk_sums_scalar(bytes, w, prev, sums);
+    return;
+  }
+  for (i = 0; i < GPUIR__CHUNK; i += 8, bytes += w) {
+    const __m256i x =
+        _mm256_srlv_epi32(_mm256_shuffle_epi8(gpuir__avx2_two(bytes, bytes + half), take), shift);
+    gpuir__avx2_store(sums + i, gpuir__avx2_docids(_mm256_and_si256(x, mask), &next, all));
+  }
+}
+#endif
 
 /* Returns the bytes of a block whose frequencies add up to `total`, as its widths say; 0 if they are not there. The
  * block must just have been opened. */
@@ -17202,13 +17241,24 @@ static int gpuir__prefix_make(gpuir__engine *e, const gpuir_query *q, unsigned t
 
 /* ---- phrases: the positions of one document ---- */
 
-/* The block of a list in which postings' positions are looked for, from front to back. */
+#define GPUIR__QUICK_CHUNKS \
+  256u /* of a block that is indexed, at most: on the average 64 positions a posting */
+#define GPUIR__QUICK_KEYS 8192u /* positions that are laid out side by side, at most */
+
+/* The block of a list in which postings' positions are looked for. Most blocks are small, and indexed when they are
+ * opened; others are walked from front to back. Chunks [from, to) of an indexed block are summed up. */
 typedef struct gpuir__place {
-  uint32_t freqs[GPUIR__BLOCK_ROOM]; /* less one */
+  uint32_t freqs[GPUIR__BLOCK_ROOM];    /* less one */
+  uint32_t lasts[GPUIR__BLOCK_ROOM];    /* [posting] number of its last gap */
+  uint32_t starts[GPUIR__QUICK_CHUNKS]; /* [chunk] bytes before it */
+  const uint8_t *bytes;                 /* of the first chunk */
+  int indexed;
+  uint32_t from, to;
   gpuir__positions positions;
-  uint64_t gap;     /* number of the first gap of: */
-  uint32_t posting; /* index in the block */
-  uint32_t block;   /* GPUIR__NO_TERM: none */
+  uint64_t gap;                                          /* number of the first gap of: */
+  uint32_t posting;                                      /* index in the block */
+  uint32_t block;                                        /* GPUIR__NO_TERM: none */
+  uint32_t sums[GPUIR__QUICK_CHUNKS * GPUIR__CHUNK + 8]; /* [gap] */
 } gpuir__place;
 
 /* One token of a phrase on its way through a document. */
@@ -17226,19 +17276,45 @@ static inline int gpuir__engine_chunk(gpuir__engine *e) {
   return gpuir__engine_look(e);
 }
 
+/* Indexes a block of n postings, if it is small and its bytes are there. */
+static int gpuir__place_index(gpuir__place *p, int simd, uint32_t n) {
+  const uint32_t chunks = (uint32_t)gpuir__min64(p->positions.chunks, GPUIR__QUICK_CHUNKS + 1);
+  uint32_t at = 0, wide = 0, rest, i;
+  if (!chunks || chunks > GPUIR__QUICK_CHUNKS) return 0;
+  memcpy(p->lasts, p->freqs, n * sizeof p->lasts[0]);
+  gpuir__codec_kernels_at(simd)->sum_gaps(p->lasts, n, UINT32_MAX, UINT32_MAX);
+  for (i = 0; i < chunks; i++) {
+    p->starts[i] = at;
+    at += p->positions.widths[i] * GPUIR__CHUNK_UNIT;
+    wide |= p->positions.widths[i] > 32;
+  }
+  rest = (p->lasts[n - 1] + 1) % GPUIR__CHUNK;
+  if (rest) at = p->starts[chunks - 1] + (uint32_t)gpuir__packed_size(rest, p->positions.widths[chunks - 1]);
+  p->bytes = p->positions.bytes;
+  p->from = p->to = 0;
+  return !wide && at <= (size_t)(p->positions.end - p->bytes);
+}
+
+/* Goes to the block of posting number `at` of a list. 0, or why the search has to stop. */
+static inline int gpuir__place_load(gpuir__engine *e, gpuir__place *p, const gpuir__list *l, uint32_t at) {
+  const uint32_t block = at / GPUIR__BLOCK, n = gpuir__list_block_len(l, block);
+  if (p->block == block) return GPUIR_OK;
+  gpuir__list_freqs(l, block, p->freqs);
+  gpuir__positions_open(&p->positions, l, block, p->freqs, n);
+  p->block = block;
+  p->posting = 0;
+  p->gap = 0;
+  p->indexed = gpuir__place_index(p, e->leaf.seg->simd, n);
+  return gpuir__engine_worked(e, 1) ? e->stopped : GPUIR_OK;
+}
+
 /* Begins to walk the positions of posting number `at` of a list, in a document of `length` tokens. 0, or why the search
  * has to stop. */
 static int gpuir__place_find(gpuir__engine *e, gpuir__place *p, const gpuir__list *l, uint32_t at,
                              uint32_t length, gpuir__token_walk *t) {
-  const uint32_t block = at / GPUIR__BLOCK, posting = at % GPUIR__BLOCK;
-  if (p->block != block || p->posting > posting) {
-    gpuir__list_freqs(l, block, p->freqs);
-    gpuir__positions_open(&p->positions, l, block, p->freqs, gpuir__list_block_len(l, block));
-    p->block = block;
-    p->posting = 0;
-    p->gap = 0;
-    if (gpuir__engine_worked(e, 1)) return e->stopped;
-  }
+  const uint32_t posting = at % GPUIR__BLOCK;
+  if (p->block == at / GPUIR__BLOCK && p->posting > posting) p->block = GPUIR__NO_TERM;
+  if (gpuir__place_load(e, p, l, at)) return e->stopped;
   for (; p->posting < posting; p->posting++) p->gap += (uint64_t)p->freqs[p->posting] + 1;
   while (GPUIR__UNLIKELY(!gpuir__positions_seek(&p->positions, p->gap)))
     if (gpuir__engine_look(e)) return e->stopped;
@@ -17257,9 +17333,9 @@ static inline uint32_t gpuir__token_seek(gpuir__engine *e, gpuir__token_walk *t,
   return t->position;
 }
 
-/* Counts where the n >= 2 tokens stand one behind the other, or, with only_one, looks whether they do. The first of
- * them leads: the others follow to where its position would want them. */
-static uint32_t gpuir__tokens_meet(gpuir__engine *e, gpuir__token_walk *t, unsigned n, int only_one) {
+/* Counts where the n >= 2 tokens stand one behind the other. The first of them leads: the others follow to where its
+ * position would want them. */
+static uint32_t gpuir__tokens_meet(gpuir__engine *e, gpuir__token_walk *t, unsigned n) {
   uint32_t met = 0;
   unsigned j = 0;
   uint64_t begin = 0; /* the least place of the phrase that may be one */
@@ -17276,7 +17352,6 @@ static uint32_t gpuir__tokens_meet(gpuir__engine *e, gpuir__token_walk *t, unsig
     }
     if (j < n) continue;
     met++;
-    if (only_one) return met;
     begin++;
   }
 }
@@ -17285,10 +17360,20 @@ static uint32_t gpuir__tokens_meet(gpuir__engine *e, gpuir__token_walk *t, unsig
 typedef struct gpuir__clause {
   const gpuir__query_term *term;
   gpuir__scorer scorer;
-  uint32_t bound;                /* the most it can contribute */
-  unsigned n;                    /* tokens of a phrase; 1: a list */
-  uint8_t list[GPUIR_MAX_TERMS]; /* [token] number of its list */
+  uint32_t bound;                 /* the most it can contribute */
+  unsigned n;                     /* tokens of a phrase; 1: a list */
+  uint8_t list[GPUIR_MAX_TERMS];  /* [token] number of its list */
+  uint8_t order[GPUIR_MAX_TERMS]; /* of a phrase, its tokens, those of the shortest list first */
 } gpuir__clause;
+
+/* The positions of a phrase's tokens in the matches of a driver block, as keys: matches follow one another as if they
+ * were one document, and a key is the place where the phrase would end. */
+typedef struct gpuir__phrase_room {
+  uint32_t starts[GPUIR__BLOCK_ROOM + 1]; /* [match] its first key, and behind the last one */
+  uint32_t some[GPUIR__BLOCK_ROOM];       /* matches that are still in question */
+  uint32_t keys[3][GPUIR__QUICK_KEYS +
+                   16]; /* the places that are left, a token's, and those of both; UINT32_MAX behind */
+} gpuir__phrase_room;
 
 /* All lists must hold a document, and each phrase must stand in it. Lists have the numbers of their cursors. */
 typedef struct gpuir__phrases {
@@ -17296,10 +17381,11 @@ typedef struct gpuir__phrases {
   gpuir__and and_;
   unsigned nlists, nclauses, nphrases; /* phrases are the last clauses */
   gpuir__place *places;                /* [list] */
-  unsigned rank[GPUIR_MAX_TERMS];      /* [list] its number from short to long: see gpuir__and */
-  float whole[GPUIR_MAX_TERMS];        /* [list] the saturation that bounds it */
-  float here[GPUIR_MAX_TERMS];         /* [list] the same within the documents of the driver block */
-  uint32_t chosen[GPUIR__BLOCK_ROOM];  /* [candidate] index in the driver block */
+  gpuir__phrase_room *room;
+  unsigned rank[GPUIR_MAX_TERMS];     /* [list] its number from short to long: see gpuir__and */
+  float whole[GPUIR_MAX_TERMS];       /* [list] the saturation that bounds it */
+  float here[GPUIR_MAX_TERMS];        /* [list] the same within the documents of the driver block */
+  uint32_t chosen[GPUIR__BLOCK_ROOM]; /* [candidate] index in the driver block */
   gpuir__clause clauses[GPUIR_MAX_TERMS];
 } gpuir__phrases;
 
@@ -17310,10 +17396,188 @@ static inline uint32_t gpuir__phrases_at(const gpuir__phrases *p, unsigned list,
   return i ? x->where[i][match] : x->block * GPUIR__BLOCK + p->chosen[x->where[0][match]];
 }
 
-/* Returns how often a phrase stands in a match; with only_one 1 at most. Rare tokens come first. 0 also when the search
- * has to stop. */
-static uint32_t gpuir__phrase_frequency(gpuir__phrases *p, const gpuir__clause *c, uint32_t match,
-                                        uint32_t length, int only_one) {
+/* ---- phrases: the positions of a driver block's matches ---- */
+
+/* Sums up the chunks of an indexed block that hold gaps [gap, end). */
+static inline void gpuir__place_sum(gpuir__place *p, uint32_t gap, uint32_t end, gpuir__chunk_sums sum) {
+  const uint32_t first = gap / GPUIR__CHUNK, last = (end - 1) / GPUIR__CHUNK;
+  if (GPUIR__LIKELY(first >= p->from && last < p->to)) return;
+  if (first < p->from || first > p->to) p->from = p->to = first;
+  for (; p->to <= last; p->to++) {
+    const uint32_t prev = p->to > p->from ? p->sums[p->to * GPUIR__CHUNK - 1] : UINT32_MAX;
+    sum(p->bytes + p->starts[p->to], p->positions.widths[p->to], prev, p->sums + p->to * GPUIR__CHUNK);
+  }
+}
+
+/* Writes x + plus of n numbers x, none less than `low` or greater than `high`; up to 7 more are written. */
+typedef void (*gpuir__lay)(const uint32_t *x, uint32_t n, uint32_t plus, uint32_t low, uint32_t high,
+                           uint32_t *to);
+
+GPUIR__INLINE void gpuir__lay_scalar(const uint32_t *x, uint32_t n, uint32_t plus, uint32_t low,
+                                     uint32_t high, uint32_t *to) {
+  uint32_t i;
+  for (i = 0; i < n; i++) to[i] = gpuir__min32(gpuir__max32(x[i] + plus, low), high);
+}
+
+#if GPUIR__X86
+GPUIR__AVX2 GPUIR__INLINE void gpuir__lay_avx2(const uint32_t *x, uint32_t n, uint32_t plus, uint32_t low,
+                                               uint32_t high, uint32_t *to) {
+  const __m256i add = _mm256_set1_epi32((int)plus), least = _mm256_set1_epi32((int)low),
+                most = _mm256_set1_epi32((int)high);
+  uint32_t i = 0;
+  do {
+    const __m256i v = _mm256_max_epu32(_mm256_add_epi32(gpuir__avx2_load(x + i), add), least);
+    gpuir__avx2_store(to + i, _mm256_min_epu32(v, most));
+  } while ((i += 8) < n);
+}
+#endif
+
+/* Lays out a token's keys in some[0..n) of the matches index[]. Returns how many, or UINT32_MAX if there are too many,
+ * a block is not indexed, or the search has to stop. Keys of a damaged file may be any of their match's. */
+GPUIR__INLINE uint32_t gpuir__token_lay(gpuir__phrases *p, const gpuir__clause *c, unsigned token,
+                                        const uint32_t *index, uint32_t n, uint32_t *keys,
+                                        gpuir__chunk_sums sum, gpuir__lay lay) {
+  const gpuir__phrase_room *r = p->room;
+  const unsigned list = c->list[token];
+  gpuir__place *place = &p->places[list];
+  const uint32_t plus = c->n - 1 - token;
+  uint32_t i, used = 0;
+  for (i = 0; i < n; i++) {
+    const uint32_t j = r->some[i], at = gpuir__phrases_at(p, list, index[j]), posting = at % GPUIR__BLOCK;
+    const uint32_t low = r->starts[j] + plus, high = r->starts[j + 1] - c->n + plus;
+    uint32_t gap, end;
+    if (gpuir__place_load(p->e, place, &p->e->cursors[list].list, at)) return UINT32_MAX;
+    if (GPUIR__UNLIKELY(!place->indexed)) return UINT32_MAX;
+    gap = posting ? place->lasts[posting - 1] + 1 : 0;
+    end = place->lasts[posting] + 1;
+    if (GPUIR__UNLIKELY(end - gap > GPUIR__QUICK_KEYS - used)) return UINT32_MAX;
+    gpuir__place_sum(place, gap, end, sum);
+    lay(place->sums + gap, end - gap,
+        low - (gap == place->from * GPUIR__CHUNK ? 0 : place->sums[gap - 1] + 1), low, high, keys + used);
+    used += end - gap;
+  }
+  return used;
+}
+
+static uint32_t gpuir__token_lay_scalar(gpuir__phrases *p, const gpuir__clause *c, unsigned token,
+                                        const uint32_t *index, uint32_t n, uint32_t *keys) {
+  return gpuir__token_lay(p, c, token, index, n, keys, gpuir__chunk_sums_scalar, gpuir__lay_scalar);
+}
+
+#if GPUIR__X86
+GPUIR__AVX2 static uint32_t gpuir__token_lay_avx2(gpuir__phrases *p, const gpuir__clause *c, unsigned token,
+                                                  const uint32_t *index, uint32_t n, uint32_t *keys) {
+  return gpuir__token_lay(p, c, token, index, n, keys, gpuir__chunk_sums_avx2, gpuir__lay_avx2);
+}
+#endif
+
+/* Writes to both[] those of a[0..n) that b[0..m) has, both ascending; returns how many. Moves without branches: which
+ * of the two is less cannot be foretold. */
+static uint32_t gpuir__keys_meet(const uint32_t *a, uint32_t n, const uint32_t *b, uint32_t m,
+                                 uint32_t *both) {
+  uint32_t i = 0, j = 0, met = 0;
+  while (i < n && j < m) {
+    const uint32_t x = a[i], y = b[j];
+    both[met] = x;
+    met += x == y;
+    i += x <= y;
+    j += y <= x;
+  }
+  return met;
+}
+
+#if GPUIR__X86
+/* The same by registers. UINT32_MAX stands 16 times behind a and b. */
+static uint32_t gpuir__keys_meet_avx2(const uint32_t *a, uint32_t n, const uint32_t *b, uint32_t m,
+                                      uint32_t *both) {
+  gpuir__pass pass;
+  gpuir__merge merge = {NULL, NULL, 0, 0, 0, 0, 1};
+  memset(&pass, 0, sizeof pass);
+  pass.candidates = a;
+  pass.m = n;
+  pass.docs = both;
+  merge.pass = &pass;
+  merge.docs = b;
+  merge.n = m;
+  return gpuir__merge_avx2(&merge, 0);
+}
+#endif
+
+/* What phrases do at a SIMD level: see gpuir__token_lay and gpuir__keys_meet. */
+typedef struct gpuir__phrase_kernels {
+  uint32_t (*lay)(gpuir__phrases *p, const gpuir__clause *c, unsigned token, const uint32_t *index,
+                  uint32_t n, uint32_t *keys);
+  uint32_t (*meet)(const uint32_t *a, uint32_t n, const uint32_t *b, uint32_t m, uint32_t *both);
+} gpuir__phrase_kernels;
+
+static const gpuir__phrase_kernels gpuir__phrase_of_level[] = {
+    {gpuir__token_lay_scalar, gpuir__keys_meet},
+#if GPUIR__X86
+    {gpuir__token_lay_avx2, gpuir__keys_meet_avx2},
+    {gpuir__token_lay_avx2, gpuir__keys_meet_avx2},
+#endif
+};
+
+/* Lists in some[] the matches that have one of n keys; returns how many. */
+static uint32_t gpuir__keys_matches(gpuir__phrase_room *r, const uint32_t *keys, uint32_t n) {
+  uint32_t i, j = 0, some = 0;
+  for (i = 0; i < n; i++) {
+    if (keys[i] < r->starts[j]) continue; /* one more of the match before */
+    while (keys[i] >= r->starts[j + 1]) j++;
+    r->some[some++] = j++;
+  }
+  return some;
+}
+
+/* Numbers the keys of n matches, docs[]; returns 0 if they are too many. */
+static int gpuir__phrase_number(const gpuir__phrases *p, const gpuir__clause *c, const uint32_t *docs,
+                                uint32_t n) {
+  const uint32_t *lengths = p->e->leaf.seg->lengths;
+  uint64_t start = 0;
+  uint32_t j;
+  for (j = 0; j < n; j++) {
+    p->room->starts[j] = (uint32_t)start;
+    p->room->some[j] = j;
+    start += (uint64_t)gpuir__max32(lengths[docs[j]], 1) + c->n - 1;
+  }
+  p->room->starts[n] = (uint32_t)start;
+  return start <= INT32_MAX;
+}
+
+/* Fills tfs[] with how often a phrase stands in each of n matches, token by token, the rarest first: only matches that
+ * are left are looked at further. Returns 0, with nothing filled, where gpuir__token_lay cannot lay them out. */
+static int gpuir__phrase_quick(gpuir__phrases *p, const gpuir__clause *c, const uint32_t *index,
+                               const uint32_t *docs, uint32_t n, uint32_t *tfs) {
+  gpuir__phrase_room *r = p->room;
+  const gpuir__phrase_kernels *kernels = &gpuir__phrase_of_level[p->e->leaf.seg->simd - GPUIR_SIMD_SCALAR];
+  uint32_t *left = r->keys[0], *other = r->keys[1], *both = r->keys[2], found = 0, some = n, i, j = 0;
+  unsigned t;
+  if (!gpuir__phrase_number(p, c, docs, n)) return 0;
+  for (t = 0; t < c->n && (!t || found); t++) {
+    uint32_t *to = t ? other : left;
+    const uint32_t m = kernels->lay(p, c, c->order[t], index, some, to);
+    if (m == UINT32_MAX || gpuir__engine_worked(p->e, 1)) return 0;
+    gpuir__pad(to + m);
+    found = t ? kernels->meet(left, found, other, m, both) : m;
+    if (!t) continue;
+    to = left;
+    left = both;
+    both = to;
+    gpuir__pad(left + found);
+    if (t + 1 < c->n) some = gpuir__keys_matches(r, left, found);
+  }
+  memset(tfs, 0, n * sizeof *tfs);
+  for (i = 0; i < found; i++) {
+    while (left[i] >= r->starts[j + 1]) j++;
+    tfs[j]++;
+  }
+  return 1;
+}
+
+/* Returns how often a phrase stands in a match, whatever its blocks are like. Rare tokens come first. 0 also when the
+ * search has to stop. */
+static uint32_t gpuir__phrase_walk(gpuir__phrases *p, const gpuir__clause *c, uint32_t match,
+                                   uint32_t length) {
   gpuir__token_walk tokens[GPUIR_MAX_TERMS], t;
   unsigned i, j;
   for (i = 0; i < c->n; i++) {
@@ -17325,11 +17589,28 @@ static uint32_t gpuir__phrase_frequency(gpuir__phrases *p, const gpuir__clause *
     for (j = i; j && tokens[j - 1].freq > t.freq; j--) tokens[j] = tokens[j - 1];
     tokens[j] = t;
   }
-  i = gpuir__tokens_meet(p->e, tokens, c->n, only_one);
+  i = gpuir__tokens_meet(p->e, tokens, c->n);
   return p->e->stopped ? 0 : i;
 }
 
-/* ---- phrases: the documents of a block ---- */
+/* Fills tfs[] with how often a phrase stands in each of n matches. What cannot be laid out at once is halved, and a
+ * single match walked. */
+static void gpuir__phrase_frequencies(gpuir__phrases *p, const gpuir__clause *c, const uint32_t *index,
+                                      const uint32_t *docs, uint32_t n, uint32_t *tfs) {
+  uint32_t j, step = n;
+  for (j = 0; j < n && !p->e->stopped; j += step) {
+    step = gpuir__min32(step, n - j);
+    while (!p->e->stopped && !gpuir__phrase_quick(p, c, index + j, docs + j, step, tfs + j)) {
+      if (step > 1) {
+        step = (step + 1) / 2;
+        continue;
+      }
+      tfs[j] = gpuir__phrase_walk(p, c, index[j], p->e->leaf.seg->lengths[docs[j]]);
+      break;
+    }
+  }
+  if (p->e->stopped) memset(tfs, 0, n * sizeof *tfs);
+}
 
 /* Bounds what a clause adds by the saturations of lists. */
 static uint32_t gpuir__clause_bound(const gpuir__clause *c, const float *saturation) {
@@ -17452,16 +17733,17 @@ static inline void gpuir__matches_keep(gpuir__matches *m, uint32_t to, uint32_t 
  * freqs[] has. A match that could not enter with these, given what the other clauses can add, is not looked at. */
 static void gpuir__matches_check(gpuir__phrases *p, const gpuir__clause *c, gpuir__matches *m,
                                  uint32_t others, uint32_t threshold) {
-  const uint32_t *lengths = p->e->leaf.seg->lengths;
-  uint32_t j, kept = 0;
-  for (j = 0; j < m->n && !p->e->stopped; j++) {
+  uint32_t tfs[GPUIR__BLOCK_ROOM], j, kept = 0;
+  for (j = 0; j < m->n; j++) {
     const uint32_t bound = m->values[j] + (m->values[j] >> 21) + 2 * c->scorer.q;
-    uint32_t tf;
-    if (m->sums[j] + bound + others < threshold) continue;
-    tf = gpuir__phrase_frequency(p, c, m->index[j], lengths[m->docs[j]], 0);
-    if (!tf) continue;
+    if (m->sums[j] + bound + others >= threshold) gpuir__matches_keep(m, kept++, j);
+  }
+  m->n = kept;
+  gpuir__phrase_frequencies(p, c, m->index, m->docs, m->n, tfs);
+  for (j = kept = 0; j < m->n; j++) {
+    if (!tfs[j]) continue;
     gpuir__matches_keep(m, kept, j);
-    m->freqs[kept++] = tf - 1;
+    m->freqs[kept++] = tfs[j] - 1;
   }
   m->n = p->e->stopped ? 0 : kept;
 }
@@ -17502,19 +17784,35 @@ static void gpuir__phrases_score(gpuir__phrases *p, uint32_t n) {
 
 /* Counts those of n matches in which each phrase stands. */
 static uint64_t gpuir__phrases_count(gpuir__phrases *p, uint32_t n) {
-  const uint32_t *lengths = p->e->leaf.seg->lengths;
-  uint64_t count = 0;
-  uint32_t j;
+  uint32_t index[GPUIR__BLOCK_ROOM], docs[GPUIR__BLOCK_ROOM], tfs[GPUIR__BLOCK_ROOM], j, kept;
   unsigned i;
-  for (j = 0; j < n && !p->e->stopped; j++) {
-    for (i = p->nclauses - p->nphrases; i < p->nclauses; i++)
-      if (!gpuir__phrase_frequency(p, &p->clauses[i], j, lengths[p->and_.docs[j]], 1)) break;
-    count += i == p->nclauses;
+  for (j = 0; j < n; j++) {
+    index[j] = j;
+    docs[j] = p->and_.docs[j];
   }
-  return count;
+  for (i = p->nclauses - p->nphrases; i < p->nclauses && n; i++) {
+    gpuir__phrase_frequencies(p, &p->clauses[i], index, docs, n, tfs);
+    for (j = kept = 0; j < n; j++) {
+      index[kept] = index[j];
+      docs[kept] = docs[j];
+      kept += tfs[j] > 0;
+    }
+    n = kept;
+  }
+  return p->e->stopped ? 0 : n;
 }
 
 /* ---- phrases: evaluation ---- */
+
+/* Sorts the tokens of a clause by their lists' lengths. */
+static void gpuir__clause_order(const gpuir__phrases *p, gpuir__clause *c) {
+  unsigned i, j;
+  for (i = 0; i < c->n; i++) {
+    for (j = i; j && p->rank[c->list[c->order[j - 1]]] > p->rank[c->list[i]]; j--)
+      c->order[j] = c->order[j - 1];
+    c->order[j] = (uint8_t)i;
+  }
+}
 
 /* Prepares lists and places; the clauses are there, and their lists' cursors are the first. */
 static int gpuir__phrases_prepare(gpuir__phrases *p) {
@@ -17523,14 +17821,19 @@ static int gpuir__phrases_prepare(gpuir__phrases *p) {
   int status = gpuir__and_prepare(e, &p->and_, p->nlists, 1);
   if (status) return status;
   e->rare.places.len = 0;
-  p->places = (gpuir__place *)(void *)gpuir__buf_room(&e->a, &e->rare.places, p->nlists * sizeof *p->places);
-  if (!p->places) return gpuir__engine_fail(e, GPUIR_E_NOMEM, "out of memory");
+  p->room = (gpuir__phrase_room *)(void *)gpuir__buf_room(&e->a, &e->rare.places,
+                                                          sizeof *p->room + p->nlists * sizeof *p->places);
+  if (!p->room) return gpuir__engine_fail(e, GPUIR_E_NOMEM, "out of memory");
+  p->places = (gpuir__place *)(void *)(p->room + 1);
   for (i = 0; i < p->nlists; i++) {
     p->places[i].block = GPUIR__NO_TERM;
     p->rank[p->and_.order[i]] = i;
     p->whole[i] = gpuir__list_saturation(e->saturation, &e->cursors[i].list);
   }
-  for (i = 0; i < p->nclauses; i++) p->clauses[i].bound = gpuir__clause_bound(&p->clauses[i], p->whole);
+  for (i = 0; i < p->nclauses; i++) {
+    p->clauses[i].bound = gpuir__clause_bound(&p->clauses[i], p->whole);
+    gpuir__clause_order(p, &p->clauses[i]);
+  }
   return GPUIR_OK;
 }
 
@@ -17579,13 +17882,13 @@ static int gpuir__clause_phrase(gpuir__phrases *p, const gpuir_query *q, size_t 
 
 /* Moves what a phrase's matches in a block are to a list. */
 static void gpuir__phrase_take(gpuir__phrases *p, uint32_t n, gpuir__made *m) {
-  const uint32_t *lengths = p->e->leaf.seg->lengths;
-  uint32_t j;
-  for (j = 0; j < n && !p->e->stopped; j++) {
-    const uint32_t doc = p->and_.docs[j], tf = gpuir__phrase_frequency(p, p->clauses, j, lengths[doc], 0);
-    m->docs[m->n] = doc;
-    m->freqs[m->n] = tf - 1;
-    m->n += tf > 0;
+  uint32_t index[GPUIR__BLOCK_ROOM], tfs[GPUIR__BLOCK_ROOM], j;
+  for (j = 0; j < n; j++) index[j] = j;
+  gpuir__phrase_frequencies(p, p->clauses, index, p->and_.docs, n, tfs);
+  for (j = 0; j < n; j++) {
+    m->docs[m->n] = p->and_.docs[j];
+    m->freqs[m->n] = tfs[j] - 1;
+    m->n += tfs[j] > 0;
   }
 }
 

@@ -156,6 +156,35 @@ static void test_blocks(void **state) {
 }
 
 /* A posting so frequent that its end is not reached by one seek. */
+/* Chunks of every width are summed up alike at all levels, also when their sums wrap. */
+static void test_sums(void **state) {
+  const int level = gpuir__simd_level(GPUIR_SIMD_AUTO);
+  uint8_t bytes[4 * GPUIR__CHUNK + 64];
+  uint32_t gaps[GPUIR__CHUNK], sums[GPUIR__CHUNK], i, prev;
+  unsigned w, times;
+  rng r;
+  (void)state;
+  r.s = 5;
+  for (w = 0; w <= 32; w++)
+    for (times = 0; times < 20; times++) {
+      memset(bytes, 0xa5, sizeof bytes);
+      for (i = 0; i < GPUIR__CHUNK; i++) gaps[i] = (uint32_t)rng_next(&r) & gpuir__low_bits(w);
+      gpuir__pack(bytes, gaps, GPUIR__CHUNK, w);
+      prev = times ? rng_below(&r, 1000) : UINT32_MAX;
+      gpuir__chunk_sums_scalar(bytes, w, prev, sums);
+      for (i = 0; i < GPUIR__CHUNK; i++) assert_int_equal(sums[i], (prev += gaps[i] + 1));
+#if GPUIR__X86
+      prev = times ? sums[0] - gaps[0] - 1 : UINT32_MAX;
+      memset(gaps, 0, sizeof gaps);
+      if (level >= GPUIR_SIMD_AVX2) {
+        gpuir__chunk_sums_avx2(bytes, w, prev, gaps);
+        assert_memory_equal(gaps, sums, sizeof sums);
+      }
+#endif
+    }
+  (void)level;
+}
+
 static void test_long_seek(void **state) {
   const gpuir_allocator a = gpuir__allocator(NULL);
   const uint32_t n = GPUIR__SKIP_CHUNKS * GPUIR__CHUNK * 2 + 77, tfs[2] = {n, 3};
@@ -641,7 +670,7 @@ int main(void) {
       cmocka_unit_test(test_blocks),   cmocka_unit_test(test_long_seek), cmocka_unit_test(test_damaged),
       cmocka_unit_test(test_ordinals), cmocka_unit_test(test_refusals),  cmocka_unit_test(test_empty),
       cmocka_unit_test(test_verify),   cmocka_unit_test(test_codecs),    cmocka_unit_test(test_collection),
-      cmocka_unit_test(test_frequent),
+      cmocka_unit_test(test_frequent), cmocka_unit_test(test_sums),
   };
   return cmocka_run_group_tests_name("09b_positions", tests, set_up_places, tear_down_places);
 }

@@ -23,6 +23,7 @@ typedef struct texts {
 
 static texts docs;
 static uint8_t dead[6000]; /* [document] deleted */
+static int simd;           /* level at which indexes are opened; GPUIR_SIMD_AUTO: the best */
 
 /* Documents that are left, and their tokens. */
 static uint32_t live_docs(void) {
@@ -232,6 +233,7 @@ static gpuir_index *build_texts(int positions, unsigned segments, const char *co
   for (i = 0; i < segments; i++) {
     const uint32_t from = docs.ndocs * i / segments, to = docs.ndocs * (i + 1) / segments;
     leaves[i].seg = build_segment(positions, from, to, codec);
+    leaves[i].seg->simd = gpuir__simd_level(simd);
     for (d = from; d < to; d++) {
       const uint32_t docid = d - from;
       if (dead[d]) assert_int_equal(gpuir__log_append(leaves[i].seg, &docid, 1), 0);
@@ -324,16 +326,13 @@ static void check_query(gpuir_index *ix, gpuir_searcher *const *s, const unit *u
   gpuir_query_destroy(q);
 }
 
-static void check_collection(uint64_t seed, uint32_t ndocs, uint32_t nwords, uint32_t most, const char *codec,
-                             unsigned segments, unsigned times) {
+/* Asks random queries of the texts that stand in docs. */
+static void check_texts(rng *r, const char *codec, unsigned segments, unsigned times) {
   gpuir_searcher_desc sd;
   gpuir_searcher *s[2];
   gpuir_index *ix;
-  rng r;
   unsigned i, j;
-  r.s = seed;
-  make_texts(&r, ndocs, nwords, most);
-  for (i = 0; segments > 1 && i < docs.ndocs; i++) dead[i] = !rng_below(&r, 5);
+  for (i = 0; segments > 1 && i < docs.ndocs; i++) dead[i] = !rng_below(r, 5);
   ix = build_texts(1, segments, codec);
   memset(&sd, 0, sizeof sd);
   for (i = 0; i < 2; i++) {
@@ -342,14 +341,22 @@ static void check_collection(uint64_t seed, uint32_t ndocs, uint32_t nwords, uin
   }
   for (i = 0; i < times; i++) {
     unit u[MOST_UNITS];
-    const unsigned n = 1 + rng_below(&r, i % 3 ? 3 : MOST_UNITS);
+    const unsigned n = 1 + rng_below(r, i % 3 ? 3 : MOST_UNITS);
     int mode;
-    for (j = 0; j < n; j++) random_unit(&r, &u[j]);
+    for (j = 0; j < n; j++) random_unit(r, &u[j]);
     brute_force(u, n, 0.9f, 0.4f);
     for (mode = 0; mode < 3; mode++) check_query(ix, s, u, n, mode);
   }
   for (i = 0; i < 2; i++) gpuir_searcher_destroy(s[i]);
   gpuir_close(ix);
+}
+
+static void check_collection(uint64_t seed, uint32_t ndocs, uint32_t nwords, uint32_t most, const char *codec,
+                             unsigned segments, unsigned times) {
+  rng r;
+  r.s = seed;
+  make_texts(&r, ndocs, nwords, most);
+  check_texts(&r, codec, segments, times);
 }
 
 static void test_small(void **state) {
@@ -371,6 +378,50 @@ static void test_segments(void **state) {
   check_collection(7, 60, 6, 20, NULL, 3, 200);
   check_collection(8, 900, 12, 40, NULL, 7, 80);
   check_collection(9, 4000, 300, 24, NULL, 2, 40);
+}
+
+/* Writes n documents of words 0 to 2, of which every other one has word 1, and word 0 `often` times. */
+static void make_dense(rng *r, uint32_t n, uint32_t often) {
+  uint32_t d, i, at = 0;
+  memset(dead, 0, sizeof dead);
+  docs.ndocs = n;
+  docs.nwords = 3;
+  for (d = 0; d < n; d++) {
+    const uint32_t most = d % 2 ? 5 : often;
+    docs.start[d] = at;
+    for (i = 0; i < most; i++) {
+      docs.token[at++] = 0;
+      if (!rng_below(r, 9)) docs.token[at++] = (uint16_t)(d % 2 ? 2 : 1 + rng_below(r, 2));
+    }
+  }
+  docs.start[n] = at;
+}
+
+/* Of frequent words, positions of a block's matches are more than are laid out at once (at 110 in every other document,
+ * 7,360 in a block, 14,080 in a block of the rarer word), or the blocks are too large to be indexed (300). */
+static void test_dense(void **state) {
+  rng r;
+  (void)state;
+  r.s = 11;
+  make_dense(&r, 600, 110);
+  check_texts(&r, NULL, 1, 40);
+  make_dense(&r, 260, 300);
+  check_texts(&r, NULL, 1, 40);
+  make_dense(&r, 300, 2);
+  check_texts(&r, NULL, 1, 60);
+}
+
+/* Without vectors, and at each level of them, answers are the same: the brute force's. */
+static void test_levels(void **state) {
+  rng r;
+  (void)state;
+  for (simd = GPUIR_SIMD_SCALAR; simd <= GPUIR_SIMD_AVX512; simd++) {
+    check_collection(12, 300, 10, 60, NULL, 1, 60);
+    r.s = 13;
+    make_dense(&r, 500, 110);
+    check_texts(&r, NULL, 1, 20);
+  }
+  simd = GPUIR_SIMD_AUTO;
 }
 
 /* ---- limits and refusals ---- */
@@ -496,8 +547,9 @@ static void test_deadline(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_small),    cmocka_unit_test(test_large),        cmocka_unit_test(test_segments),
-      cmocka_unit_test(test_refusals), cmocka_unit_test(test_prefix_limit), cmocka_unit_test(test_deadline),
+      cmocka_unit_test(test_small),        cmocka_unit_test(test_large),    cmocka_unit_test(test_segments),
+      cmocka_unit_test(test_dense),        cmocka_unit_test(test_levels),   cmocka_unit_test(test_refusals),
+      cmocka_unit_test(test_prefix_limit), cmocka_unit_test(test_deadline),
   };
   return cmocka_run_group_tests_name("21b_phrases", tests, NULL, NULL);
 }
