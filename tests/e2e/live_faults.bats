@@ -5,7 +5,7 @@
 load ../support/helpers.bash
 
 setup_file() {
-  [ -x "$GPUIR_BUILD/tests/e2e/live" ] || export no_faults="the program was not built"
+  [ -x "$GPUIR_BUILD/tests/e2e/live_history" ] || export no_faults="the program was not built"
   command -v python3 >/dev/null || export no_faults="no python3"
   cc -std=gnu99 -shared -fPIC -o "$BATS_FILE_TMPDIR/faults.so" "$GPUIR_ROOT/tests/support/faults.c" -ldl ||
     export no_faults="the library that lets calls fail cannot be built here"
@@ -18,7 +18,7 @@ setup() {
 
 disturbed() { # disturbed MODE [LIMIT]: LIMIT holds in the short form only
   [ -z "${GPUIR_LONG-}" ] || set -- "$1"
-  python3 "$GPUIR_ROOT/tests/e2e/live_faults.py" "$GPUIR_BUILD/tests/e2e/live" "$BATS_FILE_TMPDIR/faults.so" "$@"
+  python3 "$GPUIR_ROOT/tests/e2e/live_faults.py" "$GPUIR_BUILD/tests/e2e/live_history" "$BATS_FILE_TMPDIR/faults.so" "$@"
 }
 
 @test "any call of a writer may fail, once or for good: the last commit stands, snapshots stay usable" {

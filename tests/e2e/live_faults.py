@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """live_faults.py LIVE FAULTS.so MODE [LIMIT]: a live index under failing calls, kills, loss of power
 
-LIVE is the program that tests/e2e/live.c makes, whose history is disturbed twice: in a folder that it makes, and in
+LIVE is the program that tests/e2e/live_history.c makes, whose history is disturbed twice: in a folder that it makes, and in
 one that has an index. MODE is one of:
 faults  the n-th call of each kind fails, alone or with all behind it, with EIO or, where that can be, ENOSPC; LIMIT of
         them are tried a kind (0: all)

@@ -1,4 +1,4 @@
-/* live.c - a history of a live index, to be disturbed, and what judges what it left; live_faults.py drives it
+/* live_history.c - a history of a live index, to be disturbed, and what judges what it left; live_faults.py drives it
  *
  *   live run FOLDER [COMMITS]
  *                      adds, deletes, refreshes, merges, commits and opens again; makes the folder if there is none.
