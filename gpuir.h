@@ -20305,6 +20305,7 @@ static int gpuir__live_publish(const gpuir_live *l, const gpuir__buf *bytes, gpu
   failed = gpuir__pwrite_all(fd, bytes->data, bytes->len, 0) || fsync(fd) ? errno : 0;
   if (close(fd) && errno != EINTR && !failed) failed = errno;
   if (!failed && renameat(l->folder, "manifest.tmp", l->folder, "manifest")) failed = errno;
+  if (failed) (void)unlinkat(l->folder, "manifest.tmp", 0);
   if (!failed && fsync(l->folder) && errno != EINVAL) failed = errno;
   errno = failed;
   return failed ? gpuir__fail_errno(err, l->path, "cannot write the manifest") : GPUIR_OK;

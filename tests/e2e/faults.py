@@ -13,6 +13,7 @@ new one stands at the output, whole; a command that failed said why, ended withi
 killed, nothing that the next run does not remove. Ends with `N tried, N of them killed, N wrong` and exit status 1 if
 any was.
 """
+import atexit
 import hashlib
 import os
 import random
@@ -259,11 +260,17 @@ def power(final):
             complain(name, 'power loss after the end', 'the new file may be lost')
 
 
+def report_at_end():
+    """Lets the last line be written also when the time of the run is over."""
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+    atexit.register(lambda: print('%d tried, %d of them killed, %d wrong' % (tried, killed, wrong)))
+
+
 def main():
     random.seed(11)
     prepare()
+    report_at_end()
     {'faults': faults, 'kills': kills, 'power': power}[MODE](finals())
-    print('%d tried, %d of them killed, %d wrong' % (tried, killed, wrong))
     sys.exit(wrong > 0)
 
 

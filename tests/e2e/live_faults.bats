@@ -16,19 +16,24 @@ setup() {
   cd "$BATS_TEST_TMPDIR" || return 1
 }
 
-disturbed() { # disturbed MODE [LIMIT]: LIMIT holds in the short form only
-  [ -z "${GPUIR_LONG-}" ] || set -- "$1"
-  python3 "$GPUIR_ROOT/tests/e2e/live_faults.py" "$GPUIR_BUILD/tests/e2e/live_history" "$BATS_FILE_TMPDIR/faults.so" "$@"
+disturbed() { # disturbed MODE LIMIT: LIMIT holds in the short form only
+  [ -z "${GPUIR_LONG-}" ] || set -- "$1" 0
+  python3 "$GPUIR_ROOT/tests/e2e/live_faults.py" "$GPUIR_BUILD/tests/e2e/live_history" \
+    "$BATS_FILE_TMPDIR/faults.so" "$@" "$GPUIR_BUILD/gpuir"
 }
 
 @test "any call of a writer may fail, once or for good: the last commit stands, snapshots stay usable" {
   disturbed faults 2
 }
 
-@test "any call of a reader may fail: it says so, and calls nothing damaged" { disturbed readers; }
+@test "any call of a reader may fail: it says so, and calls nothing damaged" { disturbed readers 0; }
 
 @test "a writer that is killed leaves the last commit or the next one, and the next writer no garbage" {
   disturbed kills 40
 }
 
 @test "power may be lost at any moment" { disturbed power 60; }
+
+@test "a command that changes a live index and fails, or is killed, leaves the index before or behind it" {
+  disturbed update 1
+}

@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""live_faults.py LIVE FAULTS.so MODE [LIMIT]: a live index under failing calls, kills, loss of power
+"""live_faults.py LIVE FAULTS.so MODE [LIMIT [GPUIR]]: a live index under failing calls, kills, loss of power
 
-LIVE is the program that tests/e2e/live_history.c makes, whose history is disturbed twice: in a folder that it makes, and in
-one that has an index. MODE is one of:
+LIVE is the program that tests/e2e/live_history.c makes, whose history is disturbed twice: in a folder that it makes,
+and in one that has an index. MODE is one of:
 faults  the n-th call of each kind fails, alone or with all behind it, with EIO or, where that can be, ENOSPC; LIMIT of
         them are tried a kind (0: all)
 readers the same of a process that opens the folder and reads it
 kills   the process is killed behind the n-th call that alters a file, or at a random moment; LIMIT times (0: 1000)
 power   what a machine holds after power loss at any moment: files as they were at their last fsync, or empty, and of
         the folder's changes since its last fsync any first few, or any single one; LIMIT of them a start (0: all)
+update  the commands index --live, update, add, delete and merge of GPUIR: failing calls, as many kills, at most LIMIT
+        a kind (0: all)
 
 After each run a reader finds the documents of the last commit that was reported, or of the next one, and no others;
 who opens the folder for writing removes all files that the manifest does not name; and the history, run whole, ends
@@ -168,6 +170,98 @@ def try_kills(found):
         i += 1
 
 
+def command(arguments, **settings):
+    """Runs a command of gpuir under the library."""
+    live, faults.GPUIR = faults.GPUIR, sys.argv[5]
+    done = run(arguments, **(settings or {'count': 'count'}))
+    faults.GPUIR = live
+    return done
+
+
+def sources(version):
+    """The folder that is indexed: some files stay, others change, come or go."""
+    shutil.rmtree('src', ignore_errors=True)
+    os.mkdir('src')
+    for number in range(12):
+        if number % 4 != version:
+            with open('src/f%d' % number, 'w') as out:
+                print('every word%d of version %d' % (number, version if number % 3 else 0), file=out)
+
+
+UPDATES = {  # name -> arguments, and whether the folder is there before
+    'index --live': (['index', '-q', '--live', '--positions', '--threads', '1', 'src', '-o', FOLDER], False),
+    'update': (['update', '-q', '--threads', '1', 'src', '-o', FOLDER], True),
+    'add': (['add', '-q', '--lines', 'more', '-o', FOLDER], True),
+    'delete': (['delete', '-q', '--source', FOLDER, 'src/f2', 'src/f6', 'src/f7'], True),
+    'merge': (['merge', '-q', '--all', FOLDER], True),
+}
+
+
+def begin_update(there):
+    start('none')
+    if there:
+        shutil.copytree('before', FOLDER)
+
+
+def check_update(name, what, done, before, after):
+    """Judges what a disturbed command left, and whether it ends well afterwards."""
+    faults.tried += 1
+    arguments, there = UPDATES[name]
+    if done is None:
+        return complain(name, what, 'it did not end')
+    said = done.stderr.decode(errors='replace')
+    was_killed = done.returncode == -signal.SIGKILL
+    faults.killed += was_killed
+    if done.returncode < 0 and not was_killed:
+        complain(name, what, 'it died of signal %d' % -done.returncode)
+    if done.returncode > 0 and not said.strip():
+        complain(name, what, 'it failed without a word')
+    now = look()
+    unread = name in ('index --live', 'update') and 'src/' in said  # a file: the index is right without it
+    if not unread and (now not in (before, after, None if there else EMPTY) or (done.returncode == 0 and now != after)):
+        complain(name, what, 'exit status %d, and a reader finds %s; %s' % (done.returncode, now, said))
+    if name in ('index --live', 'update') or now == before:
+        if name == 'index --live' and now is not None:
+            arguments = UPDATES['update'][0]
+        again = command(arguments)
+        if again.returncode or (look().split()[1:] if unread else look()) != (after.split()[1:] if unread else after):
+            complain(name, what, 'run again: %d, %s' % (again.returncode, again.stderr.decode()))
+    names = [name for name in os.listdir(FOLDER) if not name.endswith('.gpuir')]
+    if not set(names) <= {'lock', 'manifest', 'update'} or not digest(FOLDER + '/manifest'):
+        return complain(name, what, 'left behind: %s' % names)
+    return None
+
+
+def try_update(_):
+    """Commands, each from a folder as it stood before: the n-th call fails, or the process is killed behind it."""
+    with open('more', 'w') as out:
+        print('one more\nand another', file=out)
+    for name, (arguments, there) in UPDATES.items():
+        sources(1)
+        shutil.rmtree('before', ignore_errors=True)
+        start('none')
+        command(UPDATES['index --live'][0])
+        command(['delete', '-q', '--source', FOLDER, 'src/f4'])
+        shutil.copytree(FOLDER, 'before')
+        sources(2)
+        begin_update(there)
+        before = look()
+        done = command(arguments)
+        after = look()
+        if done.returncode or after is None or (after == before) != (name == 'merge'):
+            complain(name, 'undisturbed', done.stderr.decode())
+        for kind in KINDS + ['change']:
+            begin_update(there)
+            command(arguments, op=kind, count='count')
+            with open('count') as file:
+                total = int(file.read())
+            for number in chosen(total):
+                for more in ({'kill': 1},) if kind == 'change' else ({}, {'on': 1}):
+                    begin_update(there)
+                    what = '%s %d of %d %s' % (kind, number, total, more)
+                    check_update(name, what, command(arguments, op=kind, at=number, **more), before, after)
+
+
 class Disk:
     """The folder as a machine holds it: names and files now, and what of them would survive."""
 
@@ -271,8 +365,9 @@ def try_power(found):
 def main():
     random.seed(12)
     run(['run', 'old'])
-    {'faults': try_faults, 'readers': try_readers, 'kills': try_kills, 'power': try_power}[MODE](states())
-    print('%d tried, %d of them killed, %d wrong' % (faults.tried, faults.killed, faults.wrong))
+    faults.report_at_end()
+    {'faults': try_faults, 'readers': try_readers, 'kills': try_kills, 'power': try_power,
+     'update': try_update}[MODE](states())
     sys.exit(faults.wrong > 0)
 
 

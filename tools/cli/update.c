@@ -343,15 +343,26 @@ static void remove_folder(const char *path) {
   (void)rmdir(path);
 }
 
-/* Makes the folder of a new live index; one that is there must be empty. */
+/* Whether the folder is one in which a live index was begun: it has the lock. */
+static int is_begun(const char *path) {
+  cli_buf name = {0};
+  struct stat st;
+  cli_buf_add(&name, path, strlen(path));
+  cli_buf_add(&name, "/lock", 6);
+  const int found = !lstat(name.p, &st) && S_ISREG(st.st_mode);
+  cli_buf_free(&name);
+  return found;
+}
+
+/* Makes the folder of a new live index; one that is there must be empty, or have what a killed process began. */
 static int make_folder(const char *path) {
   if (cli_is_live(path)) {
     cli_error("%s: a live index already, which 'gpuir update' and 'gpuir add' change", path);
     return CLI_FAIL;
   }
-  if (!mkdir(path, 0777)) return CLI_OK;
+  if (!mkdir(path, 0777) || is_begun(path)) return CLI_OK;
   /* an empty folder can be removed and made again; any other can not */
-  if (errno == EEXIST && !rmdir(path) && !mkdir(path, 0777)) return CLI_OK;
+  if (!rmdir(path) && !mkdir(path, 0777)) return CLI_OK;
   cli_error("%s: %s", path, strerror(errno));
   return CLI_FAIL;
 }

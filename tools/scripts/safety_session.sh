@@ -36,7 +36,7 @@ pack() {
     CFLAGS='-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all' $build/asan/gpuir || return
   bin=$build/bin
   rm -rf "$bin" "$carry" && mkdir -p "$bin" "$carry" || return
-  cc -std=gnu99 -O1 -shared -fPIC tests/support/faults.c -o $bin/faults.so -ldl || return
+  cc -std=gnu99 -O1 -shared -fPIC tests/support/faults.c -o $bin/preload.so -ldl || return
   cp $build/{gpuir,commit,tests/fuzz/commands,tests/e2e/live_history} tests/e2e/{faults,live_faults}.py $bin/ &&
     cp $build/asan/gpuir $bin/gpuir-asan && cp $build/fuzz/fuzz_*[a-z] $bin/ && rm -f $bin/*.d &&
     cp $build/open/fuzz/fuzz_{open,live} $bin/ || return
@@ -76,8 +76,8 @@ disturbed() {
     [[ $1 != kills ]] || limit=$kills_live
   fi
   mkdir -p "$1-$2"
-  (cd "$1-$2" && timeout -k 5 "$(left)" python3 "$work/${script[0]}" "${script[1]}" "$work/faults.so" "$1" "$limit" \
-    "$([[ $2 == live ]] || echo "$2")") >"$log" 2>&1
+  (cd "$1-$2" && timeout -k 5 "$(left)" python3 "$work/${script[0]}" "${script[1]}" "$work/preload.so" "$1" "$limit" \
+    "$([[ $2 == live ]] && echo "$work/gpuir" || echo "$2")") >"$log" 2>&1
   echo "exit status $?" >>"$log"
 }
 
@@ -104,7 +104,7 @@ do_all() {
   job fuzz exchange 15
   job fuzz path 13
   job fuzz records 12 -close_fd_mask=2
-  for mode in kills power readers; do job disturbed $mode live; done
+  for mode in kills power readers update; do job disturbed $mode live; done
   for mode in kills power faults; do
     for name in index index-spilled reorder import export; do
       [[ $mode-$name == faults-index-spilled ]] || job disturbed $mode $name
@@ -170,13 +170,13 @@ write_commands() {
 }
 
 write_faults() {
-  head_line "faults.py GPUIR faults.so kills $kills | faults 0 | power 0, for each command; live_faults.py"
+  head_line "faults.py GPUIR preload.so kills $kills | faults 0 | power 0, for each command"
   for log in log/faults-*.log; do
     log_name=$(basename "$log" .log)
     echo "${log_name#faults-}: $(grep 'tried' "$log" || tail -n 1 "$log")"
     grep -v 'tried\|^exit' "$log" | head -n 20
   done
-  for name in faults readers kills power; do
+  for name in faults readers update kills power; do
     cat log/faults-$name-*.log | awk -v name="$name" '/tried/ { tried += $1; killed += $3; wrong += $7 }
       END { print name ":", tried + 0, "tried,", killed + 0, "killed,", wrong + 0, "wrong" }'
   done
