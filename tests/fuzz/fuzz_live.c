@@ -3,11 +3,11 @@
  *   make build/fuzz/fuzz_live && mkdir -p build/corpus-live
  *   build/fuzz/fuzz_live -max_total_time=60 -max_len=65536 -timeout=20 build/corpus-live
  *
- * An input is a folder: its files one behind the other, each with its length (4 bytes) in front of it: the manifest, and
- * then segments 000001.gpuir, 000002.gpuir and so on. Inputs begin as one of a few folders that the program makes. The
- * mutator damages the manifest field by field, deletes documents, and damages segments as structure.h does; checksums
- * and what the manifest says of the segments are right afterwards. Two folders are crossed by exchanging files. What a
- * folder holds that verifies must be the same after all of it was merged. */
+ * An input is a folder: its files one behind the other, each with its length (4 bytes) in front of it: the manifest,
+ * and then segments 000001.gpuir, 000002.gpuir and so on. Inputs begin as one of a few folders that the program makes.
+ * The mutator damages the manifest field by field, deletes documents, and damages segments as structure.h does;
+ * checksums and what the manifest says of the segments are right afterwards. Two folders are crossed by exchanging
+ * files. What a folder holds that verifies must be the same after all of it was merged. */
 #include "private.h"
 #include "exercise.h"
 #include "structure.h"
