@@ -126,7 +126,7 @@
  *                that), and the next build to PATH removes them.
  *   Permissions  A new index gets the mode that the umask gives. One that replaces
  *                another keeps that one's mode and, where the system allows it, its
- *                owner and group. If PATH is a link, the link stays and its target is
+ *                owner and group; so do new files of a live index, from its manifest. If PATH is a link, the link stays and its target is
  *                replaced; the link of another user (root excepted) is refused.
  *                Temporary files are made anew and follow no link: nobody who may
  *                write the folder can have another file overwritten.
@@ -19762,7 +19762,8 @@ struct gpuir_live {
   gpuir_open_desc open;
   uint64_t memory;
   unsigned threads;
-  gpuir_index *like; /* a segment of this index, whose settings all others get */
+  gpuir_index *like;   /* a segment of this index, whose settings all others get */
+  struct stat example; /* of the manifest that was there, for modes of new files; st_mode 0: there was none */
   gpuir__live_batch batch;
 };
 
@@ -19967,6 +19968,29 @@ static char *gpuir__live_path(const gpuir_live *l, uint64_t number, const char *
   return gpuir__concat(&l->a, l->path, strlen(l->path), name, strlen(name), size);
 }
 
+/* Gives a new file the mode of the manifest that was there when the index was opened, and its owner and group where the
+ * system allows that: who could not read the index is not to read what is added. Where the group does not go with the
+ * file, the group gets what all users get. */
+static int gpuir__live_keep_mode(const gpuir_live *l, int fd, const char *name, gpuir_error *err) {
+  const struct stat *old = &l->example;
+  mode_t mode = old->st_mode & 0777;
+  struct stat now;
+  if (!old->st_mode) return GPUIR_OK;
+  if (fchown(fd, old->st_uid, old->st_gid) && fchown(fd, (uid_t)-1, old->st_gid)) errno = 0;
+  if (fstat(fd, &now)) return gpuir__fail_errno(err, name, "cannot stat");
+  if (now.st_gid != old->st_gid) mode = (mode & 0707) | (mode & 07) << 3;
+  return fchmod(fd, mode) ? gpuir__fail_errno(err, name, "cannot change the mode") : GPUIR_OK;
+}
+
+/* Notes the manifest's mode. In a folder where all users may make files, that of another user is no example. */
+static int gpuir__live_example(gpuir_live *l, gpuir_error *err) {
+  struct stat folder;
+  if (fstat(l->folder, &folder) || fstatat(l->folder, "manifest", &l->example, 0))
+    return gpuir__fail_errno(err, l->path, "cannot stat");
+  if (folder.st_mode & S_IWOTH && l->example.st_uid != geteuid()) l->example.st_mode = 0;
+  return GPUIR_OK;
+}
+
 /* Makes a builder of segment `number`, whose settings are `settings` or, if that is NULL, those of the index. */
 static int gpuir__live_builder(const gpuir_live *l, uint64_t number, const gpuir_builder_desc *settings,
                                gpuir_builder **builder, gpuir_error *err) {
@@ -19992,8 +20016,10 @@ static int gpuir__live_builder(const gpuir_live *l, uint64_t number, const gpuir
   if (fd < 0) return gpuir__fail_errno(err, name, "cannot create");
   path = gpuir__live_path(l, number, "", &size);
   desc.path = path;
-  status = path ? gpuir__builder_make(&desc, &fd, l->like ? l->like->analysis.pool : NULL, builder, err)
-                : gpuir__fail_nomem(err);
+  status = gpuir__live_keep_mode(l, fd, name, err);
+  if (!status)
+    status = path ? gpuir__builder_make(&desc, &fd, l->like ? l->like->analysis.pool : NULL, builder, err)
+                  : gpuir__fail_nomem(err);
   if (fd >= 0) (void)close(fd);
   if (status) (void)unlinkat(l->folder, name, 0);
   gpuir__free(&l->a, path, size);
@@ -20302,7 +20328,8 @@ static int gpuir__live_publish(const gpuir_live *l, const gpuir__buf *bytes, gpu
     return gpuir__fail_errno(err, l->path, "cannot remove manifest.tmp");
   fd = openat(l->folder, "manifest.tmp", O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
   if (fd < 0) return gpuir__fail_errno(err, l->path, "cannot create manifest.tmp");
-  failed = gpuir__pwrite_all(fd, bytes->data, bytes->len, 0) || fsync(fd) ? errno : 0;
+  failed = gpuir__live_keep_mode(l, fd, "manifest.tmp", err) ? errno : 0;
+  if (!failed && (gpuir__pwrite_all(fd, bytes->data, bytes->len, 0) || fsync(fd))) failed = errno;
   if (close(fd) && errno != EINTR && !failed) failed = errno;
   if (!failed && renameat(l->folder, "manifest.tmp", l->folder, "manifest")) failed = errno;
   if (failed) (void)unlinkat(l->folder, "manifest.tmp", 0);
@@ -20541,6 +20568,8 @@ static int gpuir__live_read(gpuir_live *l, const gpuir_live_desc *desc, gpuir_er
     return gpuir__fail(err, GPUIR_E_FORMAT, 0, "%s: a folder without a manifest: not a live index",
                        gpuir__tail(l->path));
   if (!found) return gpuir__live_found(l, &desc->settings, err);
+  status = gpuir__live_example(l, err);
+  if (status) return status;
   status = gpuir__folder_open(&l->a, l->folder, l->path, &l->open, &ix, err);
   if (!status) status = gpuir__live_list(l, ix, err);
   gpuir_close(ix);

@@ -261,6 +261,45 @@ static void test_links(void **state) {
   gpuir_live_close(l);
 }
 
+/* New files get the mode of the manifest: who could not read the index cannot read what is added. */
+static void test_modes(void **state) {
+  static const char *const names[] = {"manifest", "000002.gpuir", "000003.gpuir", "000004.gpuir"};
+  const mode_t before = umask(022);
+  gpuir_live *l = open_live();
+  struct stat st;
+  size_t i;
+  (void)state;
+  assert_int_equal(stat(in_folder("manifest"), &st), 0);
+  assert_int_equal(st.st_mode & 0777, 0644);
+  gpuir_live_close(l);
+  assert_int_equal(chmod(in_folder("manifest"), 0600), 0);
+  if (!geteuid()) assert_int_equal(chown(in_folder("manifest"), 65534, 65534), 0);
+  l = open_live();
+  for (i = 0; i < 2; i++) {
+    replace(l, (unsigned)i, 1);
+    assert_int_equal(gpuir_live_commit(l, NULL), GPUIR_OK);
+  }
+  for (i = 0; i < 3; i++) {
+    assert_int_equal(stat(in_folder(names[i]), &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0600);
+    if (!geteuid()) assert_int_equal(st.st_uid, 65534);
+  }
+  assert_int_equal(gpuir_live_merge(l, 1, NULL, NULL), GPUIR_OK);
+  assert_int_equal(stat(in_folder(names[3]), &st), 0);
+  assert_int_equal(st.st_mode & 0777, 0600);
+  gpuir_live_close(l);
+  if (!geteuid()) { /* where all users may make files, another user's manifest is no example */
+    assert_int_equal(chmod(folder, 0777), 0);
+    l = open_live();
+    replace(l, 5, 1);
+    assert_int_equal(gpuir_live_commit(l, NULL), GPUIR_OK);
+    assert_int_equal(stat(in_folder("manifest"), &st), 0);
+    assert_int_equal(st.st_uid, 0);
+    gpuir_live_close(l);
+  }
+  (void)umask(before);
+}
+
 /* ---- readers ---- */
 
 static gpuir_live *writer;
@@ -458,6 +497,7 @@ int main(int argc, char **argv) {
       TEST(test_forked_child_keeps_lock),
       TEST(test_other_files),
       TEST(test_links),
+      TEST(test_modes),
       TEST(test_overtaken),
       TEST(test_reader_beside_writer),
       TEST(test_calls_of_refresh),
