@@ -126,10 +126,11 @@
  *                that), and the next build to PATH removes them.
  *   Permissions  A new index gets the mode that the umask gives. One that replaces
  *                another keeps that one's mode and, where the system allows it, its
- *                owner and group; so do new files of a live index, from its manifest. If PATH is a link, the link stays and its target is
- *                replaced; the link of another user (root excepted) is refused.
- *                Temporary files are made anew and follow no link: nobody who may
- *                write the folder can have another file overwritten.
+ *                owner and group; so do new files of a live index, from its manifest.
+ *                If PATH is a link, the link stays and its target is replaced; the link
+ *                of another user (root excepted) is refused. Temporary files are made
+ *                anew and follow no link: nobody who may write the folder can have
+ *                another file overwritten.
  *   Hostile data A damaged or malicious file is refused, or gives wrong hits; it
  *                never makes the library read or write out of bounds, hang or crash.
  *                A file that is truncated by another process while it is mapped
