@@ -206,6 +206,20 @@ static int write_all(int fd, const char *p, size_t n) {
   return 0;
 }
 
+/* Gives the new table the mode of the manifest, and its owner where that is allowed, as the library does it for the other
+ * files of the folder: the paths in it are not for all to read if the index is not. 0; -1: errno. */
+static int keep_mode(int fd, const char *folder) {
+  char *path = inside(folder, "manifest");
+  struct stat manifest, around;
+  int r = stat(path, &manifest) || stat(folder, &around) ? -1 : 0;
+  if (!r && !(around.st_mode & S_IWOTH && manifest.st_uid != geteuid())) {
+    if (fchown(fd, manifest.st_uid, manifest.st_gid)) errno = 0;
+    r = fchmod(fd, manifest.st_mode & 0777);
+  }
+  free(path);
+  return r;
+}
+
 int cli_files_write(cli_files *f, const char *folder) {
   char *path = inside(folder, "update"), *fresh = inside(folder, "update.tmp");
   cli_buf out = {NULL, 0, 0};
@@ -215,7 +229,7 @@ int cli_files_write(cli_files *f, const char *folder) {
   for (size_t i = 0; i < f->n; i++) place_row(f, i); /* they were sorted */
   (void)unlink(fresh);
   const int fd = open(fresh, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-  if (fd < 0 || write_all(fd, out.p, out.n) || fsync(fd) || rename(fresh, path)) {
+  if (fd < 0 || keep_mode(fd, folder) || write_all(fd, out.p, out.n) || fsync(fd) || rename(fresh, path)) {
     cli_error("%s: %s; the next update reads all files again", path, strerror(errno));
     code = CLI_FAIL;
   }
