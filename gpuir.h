@@ -6522,8 +6522,8 @@ static inline uint32_t gpuir__occurrences_next(gpuir__occurrences *o) {
 
 /* ---- many positions at once: chunks are summed up ---- */
 
-/* Writes the sums of a chunk's 32 gaps and of a one for each, behind `prev`, as gpuir__sum_gaps_scalar does; reads up to
- * 16 bytes behind the chunk. Of a last chunk the sums behind its gaps are any. */
+/* Writes the sums of a chunk's 32 gaps and of a one for each, behind `prev`, as gpuir__sum_gaps_scalar does; reads up
+ * to 16 bytes behind the chunk. Of a last chunk the sums behind its gaps are any. */
 typedef void (*gpuir__chunk_sums)(const uint8_t *bytes, unsigned w, uint32_t prev, uint32_t *sums);
 
 static void gpuir__chunk_sums_scalar(const uint8_t *bytes, unsigned w, uint32_t prev, uint32_t *sums) {
@@ -9242,8 +9242,7 @@ static int gpuir__writer_check_folder(const gpuir__writer *w, gpuir_error *err) 
   return status;
 }
 
-/* Refuses a path whose file is a device, a pipe or a folder: renaming would take the place of the first two, and fail
- * for the last, after all the work. */
+/* Refuses a device and a pipe, whose place renaming would take, and a folder, for which it fails after all the work. */
 static int gpuir__writer_check_path(const char *path, gpuir_error *err) {
   struct stat st;
   if (stat(path, &st) || S_ISREG(st.st_mode)) return GPUIR_OK;

@@ -206,8 +206,8 @@ static int write_all(int fd, const char *p, size_t n) {
   return 0;
 }
 
-/* Gives the new table the mode of the manifest, and its owner where that is allowed, as the library does it for the other
- * files of the folder: the paths in it are not for all to read if the index is not. 0; -1: errno. */
+/* Gives the new table the mode of the manifest, and its owner where that is allowed, as the library does it for the
+ * other files of the folder: the paths in it are not for all to read if the index is not. 0; -1: errno. */
 static int keep_mode(int fd, const char *folder) {
   char *path = inside(folder, "manifest");
   struct stat manifest, around;
