@@ -6381,7 +6381,10 @@ static uint32_t gpuir__cursor_step(gpuir__cursor *c) {
 
 #define GPUIR__CHUNK 32u     /* gaps of a chunk */
 #define GPUIR__CHUNK_UNIT 4u /* bytes that one step of a block's offset stands for; of a chunk a bit wide */
+/* Here and below, a test with small collections sets sizes that stand in #ifndef lower. */
+#ifndef GPUIR__SKIP_CHUNKS
 #define GPUIR__SKIP_CHUNKS (1u << 16) /* width bytes that are read between two looks at a deadline */
+#endif
 
 /* Appends a chunk of n <= 32 gaps; returns its width, or -1 without memory. */
 static int gpuir__chunk_put(const gpuir_allocator *a, gpuir__buf *out, const uint32_t *gaps, uint32_t n) {
@@ -11261,7 +11264,9 @@ static uint32_t gpuir__deleted_count(const gpuir__deleted *d, const gpuir__list 
   return count;
 }
 
+#ifndef GPUIR__LOG_SORTED
 #define GPUIR__LOG_SORTED 256u /* documents that are looked up together */
+#endif
 
 static int gpuir__compare_asc32(const void *a, const void *b) {
   const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
@@ -11282,7 +11287,9 @@ static uint32_t gpuir__log_find(const gpuir__log *log, gpuir__cursor *c, uint32_
 }
 
 /* A look-up of a deleted document takes as long as this many postings of a list that is read. Measured. */
+#ifndef GPUIR__LOG_LOOKUP
 #define GPUIR__LOG_LOOKUP 32u
+#endif
 
 /* Counts the postings of term `id` that are of the leaf's deleted documents, from what is known of fewer or of more
  * deletions; *decoded: the blocks that were read for it. 0, or why the list cannot be opened. */
@@ -13912,8 +13919,12 @@ GPUIR_API int gpuir_builder_create(const gpuir_builder_desc *desc, gpuir_builder
  * ==========================================================================*/
 
 #define GPUIR__NO_TERM UINT32_MAX
+#ifndef GPUIR__PREFIX_TERMS
 #define GPUIR__PREFIX_TERMS 1024u         /* that a prefix may stand for */
+#endif
+#ifndef GPUIR__PREFIX_POSTINGS
 #define GPUIR__PREFIX_POSTINGS (1u << 24) /* that they may have together */
+#endif
 
 enum { GPUIR__WORD, GPUIR__PHRASE, GPUIR__PREFIX };
 
@@ -16236,8 +16247,12 @@ static uint32_t gpuir__least_frequency(const gpuir__scorer *s, uint32_t pairs, u
 /* ---- tiles: accumulators for a range of documents ---- */
 
 /* A tile has 2^GPUIR__TILE_SHIFT documents, or more in an index so large that there would be over GPUIR__MAX_TILES. */
+#ifndef GPUIR__TILE_SHIFT
 #define GPUIR__TILE_SHIFT 13u
+#endif
+#ifndef GPUIR__MAX_TILES
 #define GPUIR__MAX_TILES 65536u
+#endif
 /* Documents of a tile that share a flag in touched[]: their accumulators are one vector. */
 #define GPUIR__TOUCH 16u
 
@@ -16653,7 +16668,7 @@ static int gpuir__tile_reserve(gpuir__engine *e, gpuir__tile *t, uint32_t shift,
   t->freqs = gpuir__carve(e, room);
   t->values = gpuir__carve(e, room);
   memset(t->scores, 0, size * 4);
-  memset(t->touched, 0, size / GPUIR__TOUCH);
+  memset(t->touched, 0, (size / GPUIR__TOUCH + 63) & ~(size_t)63); /* vectors read whole cache lines */
   return GPUIR_OK;
 }
 
@@ -16733,7 +16748,9 @@ static void gpuir__order_by_df(const gpuir__engine *e, unsigned npositive, unsig
 }
 
 /* At most so many blocks of another list are looked at to bound what it adds within a driver block. Measured. */
+#ifndef GPUIR__OVERLAP
 #define GPUIR__OVERLAP 16u
+#endif
 
 /* One driver block on its way through the other lists. Lists are numbered from short to long, the driver is 0. All
  * arrays of postings have GPUIR__BLOCK_ROOM items. */
@@ -17141,7 +17158,9 @@ static int gpuir__made_close(gpuir__engine *e, gpuir__made *m, gpuir__list *l) {
 /* ---- prefixes: the frequencies of many lists are added up ---- */
 
 /* Documents that are added up at a time. Their sums are 4 bytes each, which caches hold. */
+#ifndef GPUIR__UNION_SHIFT
 #define GPUIR__UNION_SHIFT 20u
+#endif
 
 /* The sums of a window of documents, and a bit for each that has one. Both are zeros between windows. */
 typedef struct gpuir__union {
@@ -18066,9 +18085,16 @@ static int gpuir__eval_phrases(gpuir__engine *e, const gpuir_query *q, size_t le
  * ==========================================================================*/
 
 /* Tiles that are scored in order of their bounds, to raise the threshold, before all others. */
+#ifndef GPUIR__FIRST_TILES
 #define GPUIR__FIRST_TILES 8u
+#endif
 
-/* One positive term. A list of up to GPUIR__WHOLE postings is decoded and scored up front. */
+/* Lists of up to so many postings are decoded and scored up front. */
+#ifndef GPUIR__UP_FRONT
+#define GPUIR__UP_FRONT GPUIR__WHOLE
+#endif
+
+/* One positive term. */
 typedef struct gpuir__or_term {
   gpuir__cursor *cursor;
   gpuir__operand *operand; /* of the cursor */
@@ -18359,7 +18385,7 @@ static int gpuir__or_term_open(gpuir__or *o, unsigned i) {
   term->first = gpuir__carve(e, o->tiles);
   term->docs = term->values = NULL;
   memset(term->bound, 0, o->tiles * 4);
-  if (df <= GPUIR__WHOLE) {
+  if (df <= GPUIR__UP_FRONT) {
     term->docs = gpuir__carve(e, df + 16);
     term->values = gpuir__carve(e, df + 16);
     gpuir__or_decode_up_front(o, term);
@@ -18382,7 +18408,7 @@ static int gpuir__or_prepare(gpuir__or *o, gpuir__engine *e, unsigned npositive)
   o->n = npositive;
   o->tiles = (uint32_t)((documents - 1) >> shift) + 1;
   for (i = 0; i < npositive; i++)
-    if (e->cursors[i].list.df <= GPUIR__WHOLE) up_front += 2 * (size_t)e->cursors[i].list.df + 64;
+    if (e->cursors[i].list.df <= GPUIR__UP_FRONT) up_front += 2 * (size_t)e->cursors[i].list.df + 64;
   status = gpuir__tile_reserve(e, &o->tile, shift, o->tiles * (2 * (size_t)npositive + 1) + up_front,
                                4 * (size_t)npositive + 1);
   if (status) return status;
@@ -18550,7 +18576,9 @@ static int gpuir__eval_exhaustive(gpuir__engine *e, unsigned npositive, int all)
 
 /* ---- counting OR: a bit for each document of a window, set by positive lists, cleared by negated ones ---- */
 
+#ifndef GPUIR__WINDOW
 #define GPUIR__WINDOW 65536u /* documents */
+#endif
 
 /* Sets or clears the bits of a list's documents below `end`, from the cursor on. 0, or why the search has to stop. */
 static int gpuir__count_list(gpuir__engine *e, gpuir__cursor *c, uint64_t end, int positive, uint64_t *bits) {

@@ -1,6 +1,5 @@
-/* 26_live.c - live indexes: whatever was added, deleted, refreshed, committed and merged in whatever order, a snapshot
- * answers as brute force over the documents that are left, and the file of a whole merge is that of a fresh build.
- * GPUIR_LONG=1 runs a hundred times as many histories.
+/* 26_live.c - live indexes: the file of a whole merge is that of a fresh build, with every codec and option; the same
+ * calls give the same files; what is deleted when; what is refused. Random histories: tests/unit/histories.c
  */
 #include "private.h"
 
@@ -9,38 +8,16 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 
 #include "rng.h"
 #include "oracle.h"
 #include "corpus.h"
-#include "fixture.h"
 
-enum { MOST = 400, NAMES = 24, SOURCES = 5, WORDS = 30 };
+static char folder[4200];
 
-/* A document as the model has it, in the order of adding. */
-typedef struct model_doc {
-  char name[16], source[16], text[256];
-  int deleted;
-} model_doc;
-
-typedef struct model {
-  model_doc docs[MOST];
-  unsigned n;
-} model;
-
-/* A history: the handle beside the model of what it has, and of what was committed. */
-typedef struct history {
-  rng r;
-  gpuir_live *live;
-  gpuir_live_desc desc;
-  char path[4200];
-  model now, committed;
-} history;
-
-static void remove_folder(const char *path) {
+static void remove_files(const char *path) {
   DIR *dir = opendir(path);
   struct dirent *e;
   char name[4600];
@@ -53,138 +30,16 @@ static void remove_folder(const char *path) {
   (void)rmdir(path);
 }
 
-/* Lists a folder's files but for the lock, as "NAME NAME ". */
-static void list_folder(const char *path, char *out, size_t cap) {
-  DIR *dir = opendir(path);
-  struct dirent *e;
-  assert_non_null(dir);
-  *out = 0;
-  while ((e = readdir(dir)) != NULL)
-    if (e->d_name[0] != '.' && strcmp(e->d_name, "lock") != 0)
-      (void)snprintf(out + strlen(out), cap - strlen(out), "%s ", e->d_name);
-  (void)closedir(dir);
+static int set_up(void **state) {
+  (void)state;
+  (void)corpus_path(folder, sizeof folder, "live");
+  return 0;
 }
 
-static void open_live(history *h) {
-  gpuir_error err;
-  if (gpuir_live_open(&h->desc, &h->live, &err)) fail_msg("open: %s", err.msg);
-}
-
-static void add(history *h, const char *name, const char *source, const char *text) {
-  gpuir_doc_desc doc;
-  gpuir_error err;
-  model_doc *d = &h->now.docs[h->now.n++];
-  memset(&doc, 0, sizeof doc);
-  doc.name = name;
-  doc.name_len = strlen(name);
-  doc.source = source;
-  doc.source_len = strlen(source);
-  if (gpuir_live_add(h->live, &doc, text, strlen(text), &err)) fail_msg("add: %s", err.msg);
-  memset(d, 0, sizeof *d);
-  (void)snprintf(d->name, sizeof d->name, "%s", name);
-  (void)snprintf(d->source, sizeof d->source, "%s", source);
-  (void)snprintf(d->text, sizeof d->text, "%s", text);
-}
-
-static void delete (history *h, int by, const char *key) {
-  uint64_t n = 99, want = 0;
-  gpuir_error err;
-  unsigned i;
-  for (i = 0; i < h->now.n; i++) {
-    model_doc *d = &h->now.docs[i];
-    if (d->deleted || strcmp(by == GPUIR_BY_NAME ? d->name : d->source, key) != 0) continue;
-    d->deleted = 1;
-    want++;
-  }
-  if (gpuir_live_delete(h->live, by, key, strlen(key), &n, &err)) fail_msg("delete: %s", err.msg);
-  assert_int_equal(n, want);
-}
-
-/* Some words, frequent ones oftener. */
-static void some_text(rng *r, char *out) {
-  unsigned n = rng_below(r, 12), i;
-  *out = 0;
-  for (i = 0; i < n; i++)
-    (void)sprintf(out + strlen(out), "%sw%u", i ? " " : "", (unsigned)rng_below(r, 1 + rng_below(r, WORDS)));
-}
-
-/* Fills an oracle with the model's live documents. */
-static void model_oracle(const model *m, oracle *o) {
-  unsigned i;
-  oracle_init(o);
-  for (i = 0; i < m->n; i++)
-    if (!m->docs[i].deleted) add_text(o, m->docs[i].text, strlen(m->docs[i].text));
-  oracle_invert(o);
-}
-
-/* Holds a snapshot against the model: its documents one by one, then some searches. Closes it. */
-static void check_snapshot(gpuir_index *ix, const model *m, rng *r, unsigned queries) {
-  uint32_t *docids, d, live = 0;
-  gpuir_index_info info;
-  fixture f;
-  unsigned i = 0;
-  f.name = "history";
-  f.nindexes = 0;
-  f.k1 = 0.9f;
-  f.b = 0.4f;
-  model_oracle(m, &f.o);
-  f.docid = docids = (uint32_t *)oracle_grow(NULL, (size_t)f.o.ndocs + 1, sizeof *docids);
-  f.hits = (gpuir_hit *)oracle_grow(NULL, (size_t)f.o.ndocs + 16, sizeof *f.hits);
-  assert_int_equal(gpuir_index_get_info(ix, &info), GPUIR_OK);
-  assert_int_equal(info.documents, f.o.ndocs);
-  assert_int_equal(info.tokens, f.o.tokens);
-  for (d = 0; d < info.docids; d++) {
-    char name[64];
-    gpuir_doc doc;
-    int status = gpuir_doc_get(ix, d, &doc);
-    if (status == GPUIR_E_NOT_FOUND) continue;
-    assert_int_equal(status, GPUIR_OK);
-    while (i < m->n && m->docs[i].deleted) i++;
-    assert_true(i < m->n);
-    (void)gpuir_doc_name(&doc, name, sizeof name);
-    assert_string_equal(name, m->docs[i].name);
-    assert_int_equal(doc.source_len, strlen(m->docs[i].source));
-    assert_memory_equal(doc.source, m->docs[i].source, doc.source_len);
-    if (info.has_text) {
-      assert_int_equal(doc.text_len, strlen(m->docs[i].text));
-      assert_memory_equal(doc.text, m->docs[i].text, doc.text_len);
-    }
-    docids[live++] = d;
-    i++;
-  }
-  assert_int_equal(live, f.o.ndocs);
-  f.searcher[0] = searcher_on(ix, GPUIR_EVAL_AUTO, 1);
-  f.searcher[1] = searcher_on(ix, GPUIR_EVAL_EXHAUSTIVE, 1);
-  f.index[f.nindexes++] = ix;
-  for (i = 0; i < queries && f.o.ndocs; i++) {
-    oracle_query q;
-    corpus_query(&f.o, r, 1 + rng_below(r, 5), (int)(i % 2), &q);
-    check_query(&f, &q, i % 3 == 2 ? settings[rng_below(r, SETTINGS)] : NULL, r, 1);
-  }
-  teardown(&f);
-  free(docids);
-}
-
-static void refresh(history *h, unsigned queries) {
-  gpuir_index *ix;
-  gpuir_error err;
-  if (gpuir_live_refresh(h->live, &ix, &err)) fail_msg("refresh: %s", err.msg);
-  check_snapshot(ix, &h->now, &h->r, queries);
-}
-
-static void commit(history *h) {
-  gpuir_error err;
-  if (gpuir_live_commit(h->live, &err)) fail_msg("commit: %s", err.msg);
-  h->committed = h->now;
-}
-
-/* What the folder has for those who open it is what was committed. */
-static void check_folder(history *h, unsigned queries) {
-  gpuir_index *ix;
-  gpuir_error err;
-  if (gpuir_open(h->path, NULL, &ix, &err)) fail_msg("open: %s", err.msg);
-  if (gpuir_verify(ix, &err)) fail_msg("verify: %s", err.msg);
-  check_snapshot(ix, &h->committed, &h->r, queries);
+static int tear_down(void **state) {
+  (void)state;
+  remove_files(folder);
+  return 0;
 }
 
 static char *read_file(const char *path, size_t *n) {
@@ -194,133 +49,404 @@ static char *read_file(const char *path, size_t *n) {
   (void)fseek(in, 0, SEEK_END);
   *n = (size_t)ftell(in);
   rewind(in);
-  bytes = (char *)malloc(*n + 1);
-  assert_non_null(bytes);
+  bytes = (char *)oracle_grow(NULL, *n + 1, 1);
   assert_int_equal(fread(bytes, 1, *n, in), *n);
   (void)fclose(in);
   return bytes;
 }
 
-/* Merges all, and compares the one file that is left with a build from the model's documents. */
-static void check_whole(history *h) {
-  gpuir_builder_desc d = h->desc.settings;
-  char path[4200], file[4600], names[4096];
-  char *ours, *fresh;
+static gpuir_live *open_live(const gpuir_builder_desc *settings) {
+  gpuir_live_desc d;
+  gpuir_live *l;
+  gpuir_error err;
+  memset(&d, 0, sizeof d);
+  if (settings) d.settings = *settings;
+  d.settings.path = folder;
+  d.settings.memory = d.settings.memory ? d.settings.memory : 1 << 20;
+  d.create = 1;
+  if (gpuir_live_open(&d, &l, &err)) fail_msg("%s", err.msg);
+  return l;
+}
+
+static gpuir_index *refresh(gpuir_live *l) {
+  gpuir_index *ix;
+  gpuir_error err;
+  if (gpuir_live_refresh(l, &ix, &err)) fail_msg("%s", err.msg);
+  return ix;
+}
+
+static void merge_all(gpuir_live *l) {
+  gpuir_error err;
+  int more;
+  if (gpuir_live_merge(l, 1, &more, &err)) fail_msg("%s", err.msg);
+  assert_int_equal(more, 0);
+}
+
+static void commit(gpuir_live *l) {
+  gpuir_error err;
+  if (gpuir_live_commit(l, &err)) fail_msg("%s", err.msg);
+}
+
+/* ---- the documents of these tests ---- */
+
+enum { DOCUMENTS = 420 };
+
+static int is_deleted(unsigned i) { return i % 5 == 2 || (i >= 300 && i < 340) || i == 7; }
+
+/* Makes document i: with or without a text, a name, a source that others share, or that begins as its name ends; chunks
+ * of one file; some with tokens too long to be indexed, all of which are deleted. */
+static gpuir_doc_desc some_doc(unsigned i, char **text, size_t *len) {
+  static char name[64], source[64], words[4096];
+  gpuir_doc_desc d;
+  size_t n = 0;
+  unsigned j;
+  memset(&d, 0, sizeof d);
+  d.name = name;
+  d.source = source;
+  if (i % 7) d.name_len = (size_t)sprintf(name, i % 3 ? "file%u.c:%u" : "lib/file%u.c", i / 4, i % 4);
+  if (i % 6) d.source_len = (size_t)sprintf(source, "/data/%s/file%u.c", i % 11 ? "lib" : "other", i / 4);
+  if (i % 3) {
+    d.first_line = 1 + 10 * (i % 4);
+    d.last_line = d.first_line + 9;
+    d.source_offset = 100 * (i % 4);
+    d.source_bytes = i % 2 ? 100 : 0;
+    d.hash = i;
+  }
+  if (i % 8) n = (size_t)sprintf(words, "every the running word%u Of part%u", i % 3, i / 9);
+  for (j = 0; i % 8 && j < i % 5; j++) n += (size_t)sprintf(words + n, " cats of many again %u", j * i % 40);
+  if (i % 10 == 2) {
+    memset(words + n, 'z', 300);
+    words[n] = ' ';
+    n += 300;
+  }
+  *text = i % 8 == 4 ? NULL : words; /* without a text, or with an empty one */
+  *len = *text ? n : 0;
+  return d;
+}
+
+static void add_to_live(gpuir_live *l, unsigned i) {
+  gpuir_error err;
+  char *text;
+  size_t len;
+  gpuir_doc_desc d = some_doc(i, &text, &len);
+  char name[16];
+  if (is_deleted(i)) { /* by a name of its own */
+    d.name = name;
+    d.name_len = (size_t)sprintf(name, "gone%u", i);
+  }
+  if (gpuir_live_add(l, &d, text, len, &err)) fail_msg("%s", err.msg);
+}
+
+static void delete_from_live(gpuir_live *l, unsigned i) {
+  char name[16];
+  uint64_t n;
+  gpuir_error err;
+  if (gpuir_live_delete(l, GPUIR_BY_NAME, name, (size_t)sprintf(name, "gone%u", i), &n, &err))
+    fail_msg("%s", err.msg);
+  assert_int_equal(n, 1);
+}
+
+/* Builds what the live index has in the end, at once. */
+static char *build_fresh(const gpuir_builder_desc *settings, unsigned n, size_t *size) {
+  gpuir_builder_desc d = *settings;
+  char path[4200], *bytes, *text;
   gpuir_builder *b;
   gpuir_error err;
-  size_t n, m;
+  size_t len;
   unsigned i;
-  int more = 9;
-  commit(h);
-  if (gpuir_live_merge(h->live, 1, &more, &err)) fail_msg("merge: %s", err.msg);
-  assert_int_equal(more, 0);
-  commit(h);
-  list_folder(h->path, names, sizeof names);
-  assert_int_equal(strlen(names), strlen("000000.gpuir manifest "));
-  (void)snprintf(file, sizeof file, "%s/%.12s", h->path,
-                 strstr(names, "manifest") == names ? names + 9 : names);
   d.path = corpus_path(path, sizeof path, "fresh.gpuir");
   if (gpuir_builder_create(&d, &b, &err)) fail_msg("%s", err.msg);
-  for (i = 0; i < h->now.n; i++) {
-    const model_doc *x = &h->now.docs[i];
-    gpuir_doc_desc doc;
-    if (x->deleted) continue;
-    memset(&doc, 0, sizeof doc);
-    doc.name = x->name;
-    doc.name_len = strlen(x->name);
-    doc.source = x->source;
-    doc.source_len = strlen(x->source);
-    if (gpuir_builder_add_text(b, &doc, x->text, strlen(x->text), &err)) fail_msg("%s", err.msg);
+  for (i = 0; i < n; i++) {
+    const gpuir_doc_desc doc = some_doc(i, &text, &len);
+    if (!is_deleted(i) && gpuir_builder_add_text(b, &doc, text, len, &err)) fail_msg("%s", err.msg);
   }
   if (gpuir_builder_write(b, NULL, &err)) fail_msg("%s", err.msg);
   gpuir_builder_destroy(b);
-  ours = read_file(file, &n);
-  fresh = read_file(path, &m);
-  if (n != m || memcmp(ours, fresh, n) != 0)
-    fail_msg("a merge of all differs from a fresh build: %lu and %lu bytes", (unsigned long)n,
-             (unsigned long)m);
+  bytes = read_file(path, size);
+  (void)unlink(path);
+  return bytes;
+}
+
+/* Reads the only segment of the folder. */
+static char *read_segment(size_t *size) {
+  DIR *dir = opendir(folder);
+  struct dirent *e;
+  char path[4600] = "";
+  assert_non_null(dir);
+  while ((e = readdir(dir)) != NULL) {
+    if (!strstr(e->d_name, ".gpuir")) continue;
+    assert_int_equal(*path, 0);
+    (void)snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
+  }
+  (void)closedir(dir);
+  return read_file(path, size);
+}
+
+/* Adds n documents in several segments, deletes some at different times, merges all and compares. */
+static void check_bytes(const gpuir_builder_desc *settings, unsigned n, const char *what) {
+  gpuir_live *l = open_live(settings);
+  char *ours, *fresh;
+  size_t size, fresh_size;
+  unsigned i;
+  for (i = 0; i < n; i++) {
+    add_to_live(l, i);
+    if (i % 97 == 90) gpuir_close(refresh(l));
+    if (i % 120 == 110) commit(l);
+    if (is_deleted(i) && i % 2) delete_from_live(l, i);
+  }
+  gpuir_close(refresh(l));
+  for (i = 0; i < n; i++)
+    if (is_deleted(i) && i % 2 == 0) delete_from_live(l, i);
+  commit(l);
+  merge_all(l);
+  commit(l);
+  ours = read_segment(&size);
+  fresh = build_fresh(settings, n, &fresh_size);
+  if (size != fresh_size || memcmp(ours, fresh, size) != 0)
+    fail_msg("%s: a merge of all has %lu bytes, a fresh build %lu", what, (unsigned long)size,
+             (unsigned long)fresh_size);
   free(ours);
   free(fresh);
-  (void)unlink(path);
+  gpuir_live_close(l);
+  remove_files(folder);
 }
 
-static void begin(history *h, uint64_t seed, const char *name) {
-  static const char *const codecs[] = {NULL, "vbyte", "auto", "auto:0.5", "ef", "parapfor"};
-  memset(h, 0, sizeof *h);
-  h->r.s = seed;
-  (void)corpus_path(h->path, sizeof h->path, name);
-  h->desc.settings.path = h->path;
-  h->desc.settings.memory = 1 << 20;
-  h->desc.settings.threads = 1;
-  h->desc.settings.store_text = rng_below(&h->r, 2) != 0;
-  h->desc.settings.positions = rng_below(&h->r, 2) != 0;
-  h->desc.settings.codec = codecs[rng_below(&h->r, 6)];
-  h->desc.create = 1;
-  remove_folder(h->path);
-  open_live(h);
-}
-
-static void end(history *h) {
-  gpuir_live_close(h->live);
-  remove_folder(h->path);
-}
-
-/* One step at random. */
-static void step(history *h) {
-  rng *r = &h->r;
-  const uint32_t what = rng_below(r, 100);
-  char name[16], source[16], text[256];
-  gpuir_error err;
-  int more;
-  (void)snprintf(name, sizeof name, "n%u", (unsigned)rng_below(r, NAMES));
-  (void)snprintf(source, sizeof source, "s%u/n%u", (unsigned)rng_below(r, SOURCES),
-                 (unsigned)rng_below(r, 3));
-  some_text(r, text);
-  if (what < 50 && h->now.n < MOST) {
-    if (what < 15) delete (h, GPUIR_BY_NAME, name);
-    add(h, name, rng_below(r, 3) ? source : "", text);
-  } else if (what < 60) {
-    delete (h, GPUIR_BY_NAME, name);
-  } else if (what < 64) {
-    delete (h, GPUIR_BY_SOURCE, source);
-  } else if (what < 80) {
-    refresh(h, rng_below(r, 3));
-  } else if (what < 85) {
-    commit(h);
-    if (rng_below(r, 2)) check_folder(h, 1);
-  } else if (what < 96) {
-    if (gpuir_live_merge(h->live, rng_below(r, 4) == 0, &more, &err)) fail_msg("merge: %s", err.msg);
-  } else if (what < 98) {
-    gpuir_live_close(h->live);
-    h->now = h->committed;
-    open_live(h);
-  } else {
-    check_whole(h);
-  }
-}
-
-static void test_histories(void **state) {
-  static history h;
-  const unsigned n = corpus_long_run() ? 100000 : 1000;
-  unsigned i, j, steps;
+/* Every codec, alone and chosen for each list. */
+static void test_bytes_of_codecs(void **state) {
+  static const char *const others[] = {"auto",           "auto:0.5",        "qs:0.5",
+                                       "pfd-list:2",     "parapfor:64,min", "lrcseg:128",
+                                       "seglrc:64,0.05", "hslrc:64,0"};
+  gpuir_builder_desc d;
+  size_t i;
   (void)state;
-  for (i = 0; i < n; i++) {
-    begin(&h, 1000 + i, "live");
-    steps = 1 + rng_below(&h.r, rng_below(&h.r, 8) ? 40 : 300);
-    for (j = 0; j < steps; j++) step(&h);
-    refresh(&h, 3);
-    if (i % 4 == 0) check_whole(&h);
-    end(&h);
+  for (i = 0; i < GPUIR__DOCID_CODECS + 8; i++) {
+    memset(&d, 0, sizeof d);
+    d.codec = i < GPUIR__DOCID_CODECS ? gpuir__docid_codecs[i].name : others[i - GPUIR__DOCID_CODECS];
+    d.positions = i % 2 != 0;
+    d.store_text = i % 3 == 0;
+    check_bytes(&d, DOCUMENTS, d.codec);
   }
+  for (i = 0; i < GPUIR__FREQ_CODECS + 1; i++) {
+    memset(&d, 0, sizeof d);
+    d.freq_codec = i < GPUIR__FREQ_CODECS ? gpuir__freq_codecs[i].name : "auto:0.2";
+    d.positions = i % 2 == 0;
+    check_bytes(&d, DOCUMENTS, d.freq_codec);
+  }
+}
+
+/* Texts and positions kept or not, stop words, stemming, other k1 and b, a description; few documents, and none. */
+static void test_bytes_of_settings(void **state) {
+  static const unsigned n[] = {DOCUMENTS, 30, 1, 0};
+  gpuir_builder_desc d;
+  unsigned i, how;
+  (void)state;
+  for (i = 0; i < 4; i++)
+    for (how = 0; how < 16; how++) {
+      char what[64];
+      memset(&d, 0, sizeof d);
+      d.store_text = how & 1;
+      d.positions = how >> 1 & 1;
+      if (how & 4) d.analyzer.stop = "english";
+#ifdef GPUIR_WITH_STEMMER
+      if (how & 4) d.analyzer.stem = "porter";
+#endif
+      if (how & 8) {
+        d.custom_bm25 = 1;
+        d.k1 = 1.5f;
+        d.b = 0.0f;
+        d.description = "a description";
+        d.analyzer.stop_words = how & 4 ? NULL : "many  again\tof";
+      }
+      (void)snprintf(what, sizeof what, "settings %u, %u documents", how, n[i]);
+      check_bytes(&d, n[i], what);
+    }
+}
+
+/* ---- the same calls, the same files ---- */
+
+/* Makes one sequence of calls. */
+static void fixed_history(const gpuir_builder_desc *settings) {
+  gpuir_live *l = open_live(settings);
+  unsigned i;
+  int more = 1;
+  for (i = 0; i < DOCUMENTS; i++) {
+    add_to_live(l, i);
+    if (i % 50 == 49) gpuir_close(refresh(l));
+    if (i % 130 == 129) commit(l);
+    if (i % 100 == 99) assert_int_equal(gpuir_live_merge(l, 0, NULL, NULL), GPUIR_OK);
+    if (is_deleted(i) && i % 3) delete_from_live(l, i);
+  }
+  commit(l);
+  while (more) assert_int_equal(gpuir_live_merge(l, 0, &more, NULL), GPUIR_OK);
+  for (i = 0; i < 60; i++) add_to_live(l, DOCUMENTS + i);
+  commit(l);
+  gpuir_live_close(l);
+}
+
+/* Adds up names and bytes of all files, which may be listed in any order. */
+static uint64_t folder_digest(unsigned *files) {
+  DIR *dir = opendir(folder);
+  struct dirent *e;
+  uint64_t sum = 0;
+  assert_non_null(dir);
+  *files = 0;
+  while ((e = readdir(dir)) != NULL) {
+    char path[4600], *bytes;
+    size_t n;
+    if (e->d_name[0] == '.') continue;
+    (void)snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
+    bytes = read_file(path, &n);
+    sum += XXH3_64bits_withSeed(bytes, n, XXH3_64bits(e->d_name, strlen(e->d_name)));
+    free(bytes);
+    ++*files;
+  }
+  (void)closedir(dir);
+  return sum;
+}
+
+static void test_same_calls(void **state) {
+  static const uint64_t memory[] = {1 << 20, 0, 1 << 30};
+  static const unsigned threads[] = {1, 8};
+  uint64_t first = 0;
+  unsigned i, j, files, of_first = 0;
+  (void)state;
+  for (i = 0; i < 3; i++)
+    for (j = 0; j < 2; j++) {
+      gpuir_builder_desc d;
+      uint64_t digest;
+      memset(&d, 0, sizeof d);
+      d.memory = memory[i];
+      d.threads = threads[j];
+      d.positions = 1;
+      d.codec = "auto";
+      fixed_history(&d);
+      digest = folder_digest(&files);
+      if (!i && !j) first = digest, of_first = files;
+      assert_int_equal(files, of_first);
+      assert_int_equal(digest, first);
+      remove_files(folder);
+    }
+  assert_in_range(of_first, 4, 12); /* manifest, lock, and more segments than one */
+}
+
+/* ---- when, and what is refused ---- */
+
+static void expect(gpuir_index *ix, uint64_t documents, uint32_t every) {
+  gpuir_index_info info;
+  uint32_t df;
+  assert_int_equal(gpuir_index_get_info(ix, &info), GPUIR_OK);
+  assert_int_equal(info.documents, documents);
+  assert_int_equal(gpuir_term_count(ix, "every", 5, &df, NULL), every ? GPUIR_OK : GPUIR_E_NOT_FOUND);
+  assert_int_equal(df, every);
+}
+
+static void add_text(gpuir_live *l, const char *name, const char *source, const char *text) {
+  gpuir_doc_desc d;
+  gpuir_error err;
+  memset(&d, 0, sizeof d);
+  d.name = name;
+  d.name_len = strlen(name);
+  d.source = source;
+  d.source_len = strlen(source);
+  if (gpuir_live_add(l, &d, text, strlen(text), &err)) fail_msg("%s", err.msg);
+}
+
+static uint64_t delete_by(gpuir_live *l, int by, const char *key) {
+  uint64_t n;
+  gpuir_error err;
+  if (gpuir_live_delete(l, by, key, strlen(key), &n, &err)) fail_msg("%s", err.msg);
+  return n;
+}
+
+static gpuir_index *open_folder(void) {
+  gpuir_index *ix;
+  gpuir_error err;
+  if (gpuir_open(folder, NULL, &ix, &err)) fail_msg("%s", err.msg);
+  return ix;
+}
+
+/* Each snapshot stays what it was; others see what was committed; close forgets the rest. */
+static void test_visibility(void **state) {
+  gpuir_live *l = open_live(NULL);
+  gpuir_index *ix[4];
+  unsigned i;
+  (void)state;
+  add_text(l, "a", "s", "every one");
+  add_text(l, "b", "s", "every two");
+  ix[0] = refresh(l);
+  add_text(l, "c", "t", "every three");
+  assert_int_equal(delete_by(l, GPUIR_BY_NAME, "c"), 1); /* it is not in a segment yet */
+  assert_int_equal(delete_by(l, GPUIR_BY_NAME, "c"), 0);
+  add_text(l, "c", "t", "every four");
+  assert_int_equal(delete_by(l, GPUIR_BY_SOURCE, "s"), 2);
+  add_text(l, "a", "s", "one");
+  ix[1] = refresh(l);
+  ix[2] = open_folder();
+  commit(l);
+  ix[3] = open_folder();
+  assert_int_equal(delete_by(l, GPUIR_BY_SOURCE, "t"), 1);
+  assert_int_equal(delete_by(l, GPUIR_BY_NAME, "s"), 0);
+  gpuir_close(refresh(l));
+  gpuir_live_close(l);
+  expect(ix[0], 2, 2);
+  expect(ix[1], 2, 1);
+  expect(ix[2], 0, 0);
+  expect(ix[3], 2, 1);
+  for (i = 0; i < 4; i++) gpuir_close(ix[i]);
+  l = open_live(NULL);
+  ix[0] = refresh(l);
+  expect(ix[0], 2, 1);
+  gpuir_close(ix[0]);
+  gpuir_live_close(l);
+}
+
+static void test_refusals(void **state) {
+  gpuir_live_desc d;
+  gpuir_live *l;
+  gpuir_index *ix;
+  gpuir_doc_desc doc;
+  gpuir_error err;
+  (void)state;
+  memset(&d, 0, sizeof d);
+  assert_int_equal(gpuir_live_open(&d, &l, &err), GPUIR_E_ARGUMENT);
+  d.settings.path = folder;
+  assert_int_equal(gpuir_live_open(&d, &l, &err), GPUIR_E_IO); /* it does not exist, and is not to be made */
+  assert_null(l);
+  d.create = 1;
+  d.settings.order = "some";
+  assert_int_equal(gpuir_live_open(&d, &l, &err), GPUIR_E_ARGUMENT);
+  d.settings.order = NULL;
+  d.settings.codec = "no codec";
+  assert_int_not_equal(gpuir_live_open(&d, &l, &err), GPUIR_OK);
+  d.settings.codec = NULL;
+  l = open_live(NULL);
+  assert_int_equal(gpuir_live_delete(l, GPUIR_BY_NAME, "", 0, NULL, &err), GPUIR_E_ARGUMENT);
+  assert_int_equal(gpuir_live_delete(l, GPUIR_BY_NAME, NULL, 3, NULL, &err), GPUIR_E_ARGUMENT);
+  assert_int_equal(gpuir_live_delete(l, 2, "a", 1, NULL, &err), GPUIR_E_ARGUMENT);
+  assert_int_equal(gpuir_live_refresh(l, NULL, &err), GPUIR_E_ARGUMENT);
+  memset(&doc, 0, sizeof doc);
+  doc.name_len = 3;
+  assert_int_equal(gpuir_live_add(l, &doc, "text", 4, &err), GPUIR_E_ARGUMENT);
+  doc.name_len = 0;
+  assert_int_equal(gpuir_live_add(l, &doc, "every", 5, &err), GPUIR_OK); /* the handle goes on */
+  ix = refresh(l);
+  expect(ix, 1, 1);
+  gpuir_close(ix);
+  gpuir_live_close(l);
+  assert_int_equal(gpuir_live_add(NULL, NULL, "", 0, &err), GPUIR_E_ARGUMENT);
+  assert_int_equal(gpuir_live_commit(NULL, &err), GPUIR_E_ARGUMENT);
+  assert_int_equal(gpuir_live_merge(NULL, 1, NULL, &err), GPUIR_E_ARGUMENT);
+  gpuir_live_close(NULL);
 }
 
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_histories),
+      cmocka_unit_test_setup_teardown(test_bytes_of_codecs, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_bytes_of_settings, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_same_calls, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_visibility, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_refusals, set_up, tear_down),
   };
-  int failed;
   if (argc > 1) cmocka_set_test_filter(argv[1]);
-  failed = cmocka_run_group_tests_name("26_live", tests, NULL, NULL);
-  print_message("%lu comparisons, %lu hits\n", compared, hits_compared);
-  return failed;
+  return cmocka_run_group_tests_name("26_live", tests, NULL, NULL);
 }
