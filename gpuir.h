@@ -13920,7 +13920,7 @@ GPUIR_API int gpuir_builder_create(const gpuir_builder_desc *desc, gpuir_builder
 
 #define GPUIR__NO_TERM UINT32_MAX
 #ifndef GPUIR__PREFIX_TERMS
-#define GPUIR__PREFIX_TERMS 1024u         /* that a prefix may stand for */
+#define GPUIR__PREFIX_TERMS 1024u /* that a prefix may stand for */
 #endif
 #ifndef GPUIR__PREFIX_POSTINGS
 #define GPUIR__PREFIX_POSTINGS (1u << 24) /* that they may have together */

@@ -2,9 +2,9 @@
  * closed and opened again, a snapshot answers as brute force over the documents that are left, and as an index that is
  * built of them at once; the file of a whole merge is that index, byte for byte.
  *
- * Tiles, windows and limits are small here, so that small collections have many of them. Nothing is synced to disk: what
- * a loss of power leaves is another test's. GPUIR_LONG=1 runs a hundred times as many histories; `histories FROM TO`
- * those from seed FROM up to TO, and says how many comparisons were made.
+ * Tiles, windows and limits are small here, so that small collections have many of them. Nothing is synced to disk:
+ * what a loss of power leaves is another test's. GPUIR_LONG=1 runs a hundred times as many histories; `histories FROM
+ * TO` those from seed FROM up to TO, and says how many comparisons were made.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <unistd.h>
