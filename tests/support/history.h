@@ -163,8 +163,9 @@ static void model_copy(model *to, const model *from) {
   memcpy(to->docs, from->docs, from->n * sizeof *from->docs);
 }
 
-/* Draws n words: often those that follow each other in an earlier document, so that phrases stand in several. */
-static void pool_draw(pool *p, rng *r, unsigned n, model_doc *d) {
+/* Draws n words: often those that follow each other in an earlier document, so that phrases stand in several; `narrow`:
+ * of a few frequent words only, so that lists and phrases are long. */
+static void pool_draw(pool *p, rng *r, unsigned n, int narrow, model_doc *d) {
   const unsigned again = !rng_below(r, 8) ? some_word(r) : WORDS;
   size_t from;
   unsigned i, same;
@@ -176,10 +177,11 @@ static void pool_draw(pool *p, rng *r, unsigned n, model_doc *d) {
   d->n = n;
   same = p->n && rng_below(r, 2) ? rng_below(r, n + 1) : 0;
   from = p->n ? rng_below(r, (uint32_t)p->n) : 0;
-  for (i = 0; i < n; i++)
-    p->words[p->n++] = i < same                                ? p->words[from + i]
-                       : again < WORDS && rng_below(r, 3) != 0 ? (uint16_t)again
-                                                               : (uint16_t)some_word(r);
+  for (i = 0; i < n; i++) {
+    unsigned w = narrow ? 10 + rng_below(r, 1 + rng_below(r, 5)) : some_word(r);
+    if (again < WORDS && rng_below(r, 3)) w = again;
+    p->words[p->n++] = i < same ? p->words[from + i] : (uint16_t)w;
+  }
 }
 
 /* Writes a document's text; the caller frees it. */

@@ -22,6 +22,7 @@ typedef struct texts {
 } texts;
 
 static texts docs;
+static uint64_t most_runs; /* that a segment was merged from */
 static uint8_t dead[6000]; /* [document] deleted */
 static int simd;           /* level at which indexes are opened; GPUIR_SIMD_AUTO: the best */
 
@@ -198,6 +199,7 @@ static void random_unit(rng *r, unit *u) {
 static gpuir__segment *build_segment(int positions, uint32_t from, uint32_t to, const char *codec) {
   const gpuir_allocator a = gpuir__allocator(NULL);
   gpuir_builder_desc d;
+  gpuir_build_report report;
   gpuir_builder *b;
   gpuir__segment *segment;
   gpuir_error err;
@@ -207,6 +209,8 @@ static gpuir__segment *build_segment(int positions, uint32_t from, uint32_t to, 
   d.path = corpus_path(path, sizeof path, "phrases.gpuir");
   d.positions = positions;
   d.codec = d.freq_codec = codec;
+  d.memory = 1 << 20; /* so that runs are spilled */
+  d.threads = 2;
   if (gpuir_builder_create(&d, &b, &err)) fail_msg("%s", err.msg);
   for (i = from; i < to; i++) {
     size_t n = 0;
@@ -214,8 +218,9 @@ static gpuir__segment *build_segment(int positions, uint32_t from, uint32_t to, 
       n += (size_t)sprintf(text + n, "%s ", word_text(docs.token[j]));
     if (gpuir_builder_add_text(b, NULL, text, n, &err)) fail_msg("%s", err.msg);
   }
-  if (gpuir_builder_write(b, NULL, &err)) fail_msg("%s", err.msg);
+  if (gpuir_builder_write(b, &report, &err)) fail_msg("%s", err.msg);
   gpuir_builder_destroy(b);
+  most_runs = gpuir__max64(most_runs, report.runs);
   if (gpuir__segment_open(&a, AT_FDCWD, path, NULL, &segment, &err)) fail_msg("%s", err.msg);
   (void)unlink(path);
   return segment;
@@ -326,6 +331,34 @@ static void check_query(gpuir_index *ix, gpuir_searcher *const *s, const unit *u
   gpuir_query_destroy(q);
 }
 
+/* One query in all modes at once, often enough to occupy three threads. */
+static void check_batch(gpuir_index *ix, const unit *u, unsigned n) {
+  enum { TIMES = 4, K = 20 };
+  static gpuir_hit hits[3 * TIMES * K];
+  gpuir_query *queries[3 * TIMES];
+  gpuir_searcher_desc sd;
+  gpuir_searcher *s;
+  uint32_t counts[3 * TIMES];
+  char text[2048];
+  unsigned i;
+  write_query(u, n, text);
+  for (i = 0; i < 3 * TIMES; i++) {
+    gpuir_query_desc qd;
+    memset(&qd, 0, sizeof qd);
+    qd.mode = (int)(i % 3);
+    if (gpuir_query_parse(ix, &qd, text, strlen(text), &queries[i], NULL)) break; /* no positive term */
+  }
+  memset(&sd, 0, sizeof sd);
+  sd.threads = 3;
+  assert_int_equal(gpuir_searcher_create(ix, &sd, &s, NULL), 0);
+  assert_int_equal(gpuir_search_batch(s, (const gpuir_query *const *)queries, i, K, hits, counts), 0);
+  while (i--) {
+    check_hits(hits + i * K, counts[i], (int)(i % 3), K, text, 2);
+    gpuir_query_destroy(queries[i]);
+  }
+  gpuir_searcher_destroy(s);
+}
+
 /* Asks random queries of the texts that stand in docs. */
 static void check_texts(rng *r, const char *codec, unsigned segments, unsigned times) {
   gpuir_searcher_desc sd;
@@ -346,6 +379,7 @@ static void check_texts(rng *r, const char *codec, unsigned segments, unsigned t
     for (j = 0; j < n; j++) random_unit(r, &u[j]);
     brute_force(u, n, 0.9f, 0.4f);
     for (mode = 0; mode < 3; mode++) check_query(ix, s, u, n, mode);
+    if (i % 16 == 0) check_batch(ix, u, n);
   }
   for (i = 0; i < 2; i++) gpuir_searcher_destroy(s[i]);
   gpuir_close(ix);
@@ -370,6 +404,7 @@ static void test_large(void **state) {
   (void)state;
   check_collection(4, 5800, 20, 18, NULL, 1, 60);
   check_collection(5, 4000, 300, 24, "vbyte", 1, 60);
+  assert_true(most_runs > 1);
 }
 
 /* Segments, some of whose documents are deleted, answer as an index of those that are left. */
@@ -545,11 +580,349 @@ static void test_deadline(void **state) {
   free(text);
 }
 
+/* ---- bounds ---- */
+
+/* Returns what a phrase, or a word, adds to a document that stands at `match`. */
+static uint32_t clause_adds(gpuir__phrases *p, const gpuir__clause *c, uint32_t match, uint32_t length) {
+  uint32_t tf, freq;
+  if (c->n > 1) {
+    tf = gpuir__phrase_frequency(p, c, match, length, 0);
+  } else {
+    gpuir__clause_freqs(p, c, &match, 1, &freq);
+    tf = freq + 1;
+  }
+  return tf ? c->scorer.q * gpuir__contribution(c->scorer.weight, tf,
+                                                gpuir__norm_of(c->scorer.norm.a, c->scorer.norm.b, length))
+            : 0;
+}
+
+/* Each clause's bound of a block, and of the whole list, is at least what any document there gets by it. Returns how
+ * many were looked at. */
+static unsigned check_block_bounds(gpuir_index *ix, gpuir_searcher *s, const char *text) {
+  const uint32_t *lengths = ix->leaves[0].seg->lengths;
+  gpuir__engine *e = &s->engine;
+  gpuir__phrases p;
+  gpuir_query *q;
+  gpuir_error err;
+  uint32_t block, n, j;
+  unsigned i, looked = 0;
+  int missing = 0;
+  if (gpuir_query_parse(ix, NULL, text, strlen(text), &q, &err)) fail_msg("%s: %s", text, err.msg);
+  gpuir__engine_start(e);
+  if (q->nphrases) assert_int_equal(gpuir__phrases_open(&p, e, q, 0, &missing), 0);
+  if (!q->nphrases || missing) { /* phrases of one token are words */
+    gpuir_query_destroy(q);
+    return 0;
+  }
+  assert_int_equal(gpuir__phrases_prepare(&p), 0);
+  for (block = 0; block < e->cursors[p.and_.order[0]].list.nblocks; block++) {
+    if (!e->cursors[p.and_.order[0]].list.bounds) break; /* short lists are bounded as a whole */
+    gpuir__phrases_look(&p, block);
+    n = gpuir__and_match(e, &p.and_, gpuir__phrases_candidates(&p, block, 0));
+    for (j = 0; j < n; j++)
+      for (i = 0; i < p.nclauses; i++) {
+        const gpuir__clause *c = &p.clauses[i];
+        const uint32_t adds = clause_adds(&p, c, j, lengths[p.and_.docs[j]]);
+        const uint32_t here = gpuir__clause_bound(c, p.here);
+        if (adds > here || adds > c->bound)
+          fail_msg("%s: document %u of block %u gets %u, bounds %u and %u", text, p.and_.docs[j], block, adds,
+                   here, c->bound);
+        looked += c->n > 1 && adds;
+      }
+  }
+  gpuir__engine_reset(e);
+  gpuir_query_destroy(q);
+  return looked;
+}
+
+/* The list that is made of a phrase or a prefix bounds each of its postings, by block and as a whole. Returns their
+ * number. */
+static unsigned check_made_bounds(gpuir_index *ix, gpuir_searcher *s, const char *text) {
+  gpuir__engine *e = &s->engine;
+  const gpuir__cursor *c;
+  gpuir_query *q;
+  uint32_t docids[GPUIR__BLOCK_ROOM], freqs[GPUIR__BLOCK_ROOM], block, i, n, df = 0;
+  unsigned npositive;
+  assert_int_equal(gpuir_query_parse(ix, NULL, text, strlen(text), &q, NULL), 0);
+  gpuir__engine_start(e);
+  assert_int_equal(gpuir__terms_open(e, q, 0, &npositive), 0);
+  c = &e->cursors[0];
+  for (block = 0; npositive && c->list.bounds && block < c->list.nblocks; block++) {
+    const uint32_t bound = gpuir__block_bound(e, c, block);
+    n = gpuir__list_docs(&c->list, block, docids);
+    gpuir__list_freqs(&c->list, block, freqs);
+    for (i = 0; i < n; i++, df++) {
+      const float K = gpuir__norm_of(q->norm.a, q->norm.b, e->leaf.seg->lengths[docids[i]]);
+      const uint32_t adds = c->scorer.q * gpuir__contribution(c->scorer.weight, freqs[i] + 1, K);
+      if (adds > bound || adds > c->bound)
+        fail_msg("%s: posting %u gets %u, bounds %u and %u", text, df, adds, bound, c->bound);
+    }
+  }
+  if (df) assert_int_equal(df, c->list.df);
+  gpuir__engine_reset(e);
+  gpuir_query_destroy(q);
+  return df;
+}
+
+static void test_bounds(void **state) {
+  gpuir_searcher *s;
+  gpuir_index *ix;
+  rng r;
+  unsigned i, made = 0, looked = 0;
+  (void)state;
+  r.s = 12;
+  make_texts(&r, 5000, 8, 20);
+  ix = build_texts(1, 1, NULL);
+  assert_int_equal(gpuir_searcher_create(ix, NULL, &s, NULL), 0);
+  for (i = 0; i < 150; i++) {
+    unit u[3];
+    char text[2048];
+    unsigned n = 0;
+    while (n < 3) {
+      random_unit(&r, &u[n]);
+      u[n].negated = 0;
+      n += u[n].n != 1 || n == 2;
+    }
+    write_query(u, 3, text);
+    if (i % 3 == 0) write_query(u, 1, text);
+    if (strchr(text, '"')) looked += check_block_bounds(ix, s, text);
+    write_query(u, 1, text);
+    made += check_made_bounds(ix, s, text);
+  }
+  assert_true(looked > 10000 && made > 10000);
+  gpuir_searcher_destroy(s);
+  gpuir_close(ix);
+}
+
+/* Phrases of which every word is in thousands of documents: the threshold prunes blocks, documents and positions, and
+ * must not prune a hit. */
+static void test_pruned(void **state) {
+  gpuir_searcher_desc sd;
+  gpuir_searcher *s[2];
+  gpuir_index *ix;
+  uint64_t scored[2];
+  rng r;
+  unsigned i, j;
+  (void)state;
+  r.s = 13;
+  make_texts(&r, 5800, 5, 19);
+  ix = build_texts(1, 1, NULL);
+  memset(&sd, 0, sizeof sd);
+  for (i = 0; i < 2; i++) {
+    sd.evaluator = (int)i;
+    assert_int_equal(gpuir_searcher_create(ix, &sd, &s[i], NULL), 0);
+  }
+  for (i = 0; i < 60; i++) {
+    unit u[3];
+    for (j = 0; j < 3; j++) {
+      do random_unit(&r, &u[j]);
+      while (u[j].n < 2 || u[j].n > 3);
+      u[j].negated = 0;
+    }
+    brute_force(u, 1 + i % 3, 0.9f, 0.4f);
+    check_query(ix, s, u, 1 + i % 3, i % 4 ? GPUIR_AND : GPUIR_ANDOR);
+  }
+  for (i = 0; i < 2; i++) {
+    gpuir_searcher_info info;
+    gpuir_searcher_get_info(s[i], &info);
+    scored[i] = info.postings_scored;
+    gpuir_searcher_destroy(s[i]);
+  }
+  assert_true(scored[0] < scored[1]); /* something was passed over */
+  gpuir_close(ix);
+}
+
+/* ---- what the analyzer makes of a phrase ---- */
+
+/* Texts under one analyzer, queries, and how often each stands in each text. */
+typedef struct analysed {
+  gpuir_analyzer_desc analyzer;
+  const char *texts[4];
+  struct {
+    const char *query;
+    uint32_t tf[4];
+  } asked[8];
+} analysed;
+
+#define LONG_TOKEN                                                      \
+  "zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz" \
+  "zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz" \
+  "zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz" \
+  "zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz"
+
+/* Emits each two neighbouring bytes: tokens overlap. */
+static int by_pairs(void *user, const char *text, size_t len, gpuir_token_fn emit, void *sink) {
+  size_t i;
+  (void)user;
+  for (i = 0; i + 2 <= len; i++) {
+    const int status = emit(sink, text + i, 2);
+    if (status) return status;
+  }
+  return 0;
+}
+
+static void check_analysed(const analysed *x) {
+  gpuir_builder_desc d;
+  gpuir_open_desc od;
+  gpuir_builder *b;
+  gpuir_searcher *s;
+  gpuir_index *ix;
+  gpuir_error err;
+  char path[4200];
+  unsigned i, t;
+  memset(&d, 0, sizeof d);
+  memset(&od, 0, sizeof od);
+  d.path = corpus_path(path, sizeof path, "analysed.gpuir");
+  d.analyzer = x->analyzer;
+  d.positions = 1;
+  od.tokenize = x->analyzer.tokenize;
+  if (gpuir_builder_create(&d, &b, &err)) fail_msg("%s", err.msg);
+  for (t = 0; t < 4; t++)
+    assert_int_equal(gpuir_builder_add_text(b, NULL, x->texts[t], strlen(x->texts[t]), &err), 0);
+  if (gpuir_builder_write(b, NULL, &err)) fail_msg("%s", err.msg);
+  gpuir_builder_destroy(b);
+  if (gpuir_open(path, &od, &ix, &err)) fail_msg("%s", err.msg);
+  (void)unlink(path);
+  assert_int_equal(gpuir_searcher_create(ix, NULL, &s, NULL), 0);
+  for (i = 0; i < 8 && x->asked[i].query; i++) {
+    static gpuir_explanation e;
+    const char *query = x->asked[i].query;
+    gpuir_hit hits[4];
+    gpuir_query *q;
+    size_t n, want = 0;
+    if (gpuir_query_parse(ix, NULL, query, strlen(query), &q, &err)) fail_msg("%s: %s", query, err.msg);
+    for (t = 0; t < 4; t++) {
+      assert_int_equal(gpuir_explain(s, q, t, &e), 0);
+      if (e.nterms != 1 || e.terms[0].tf != x->asked[i].tf[t])
+        fail_msg("%.60s stands %u times in \"%.60s\", not %u", query, e.terms[0].tf, x->texts[t],
+                 x->asked[i].tf[t]);
+      want += x->asked[i].tf[t] > 0;
+    }
+    assert_int_equal(gpuir_search(s, q, hits, 4, &n), 0);
+    assert_int_equal(n, want);
+    gpuir_query_destroy(q);
+  }
+  gpuir_searcher_destroy(s);
+  gpuir_close(ix);
+}
+
+/* Phrases are analysed as texts are: what has no position there has none here. */
+static void test_analysed(void **state) {
+  const analysed plain = {{NULL, NULL, NULL, NULL, NULL, NULL},
+                          {"a a a a", "a b a b a", "one " LONG_TOKEN " two", "one, two! (one) two-one"},
+                          {{"\"a a\"", {3, 0, 0, 0}},
+                           {"\"a b a\"", {0, 2, 0, 0}},
+                           {"\"a a a\"", {2, 0, 0, 0}},
+                           {"\"one two\"", {0, 0, 1, 2}},
+                           {"\"ONE " LONG_TOKEN " Two\"", {0, 0, 1, 2}},
+                           {"\"two one\"", {0, 0, 0, 2}},
+                           {"\" one \"", {0, 0, 1, 3}},
+                           {"\"" LONG_TOKEN " one\"", {0, 0, 1, 3}}}};
+  const analysed stopped = {
+      {NULL, NULL, "english", NULL, NULL, NULL},
+      {"state of the art", "the art of state", "state art", "a state, and the art: state art"},
+      {{"\"state of the art\"", {1, 0, 1, 2}},
+       {"\"state art\"", {1, 0, 1, 2}},
+       {"\"the art of the state\"", {0, 1, 0, 1}},
+       {"\"the state of\"", {1, 1, 1, 2}}}};
+  const analysed pairs = {{"pairs", NULL, NULL, NULL, by_pairs, NULL},
+                          {"banana", "ananas", "nan", "b"},
+                          {{"\"ana\"", {2, 2, 0, 0}},
+                           {"\"anana\"", {1, 1, 0, 0}},
+                           {"\"nan\"", {1, 1, 1, 0}},
+                           {"\"na\"", {2, 2, 1, 0}}}};
+  (void)state;
+  check_analysed(&plain);
+  check_analysed(&stopped);
+  check_analysed(&pairs);
+}
+
+#ifdef GPUIR_WITH_STEMMER
+static void test_possessives(void **state) {
+  const analysed stemmed = {
+      {NULL, "porter", NULL, NULL, NULL, NULL},
+      {"the dog's bones", "dogs bone", "dog s bone", "running dogs' bone"},
+      {{"\"dog's bone\"", {1, 1, 0, 1}}, {"\"dogs bones\"", {1, 1, 0, 1}}, {"\"run dog\"", {0, 0, 0, 1}}}};
+  (void)state;
+  check_analysed(&stemmed);
+}
+#endif
+
+#ifdef GPUIR_WITH_UTF8PROC
+/* Each Han character is a token. */
+static void test_cjk(void **state) {
+  const analysed han = {
+      {"unicode", NULL, NULL, NULL, NULL, NULL},
+      {"\xe6\x9d\xb1\xe4\xba\xac\xe9\x83\xbd", "\xe4\xba\xac\xe9\x83\xbd\xe4\xba\xac\xe9\x83\xbd",
+       "\xe9\x83\xbd\xe4\xba\xac", "abc \xe4\xba\xac \xe9\x83\xbd"},
+      {{"\"\xe4\xba\xac\xe9\x83\xbd\"", {1, 2, 0, 1}},
+       {"\"\xe6\x9d\xb1\xe4\xba\xac\xe9\x83\xbd\"", {1, 0, 0, 0}},
+       {"\"\xe9\x83\xbd\xe4\xba\xac\"", {0, 1, 1, 0}}}};
+  (void)state;
+  check_analysed(&han);
+}
+#endif
+
+/* A million occurrences in one document, spilled in parts. */
+static void test_frequent(void **state) {
+  enum { TIMES = 1000000 };
+  static const struct {
+    const char *query;
+    uint32_t tf[2];
+  } asked[] = {{"\"a b\"", {TIMES, 1}}, {"\"b a\"", {TIMES - 1, 0}},       {"\"a b a\"", {TIMES - 1, 0}},
+               {"\"a a\"", {0, 2}},     {"\"b a b a b\"", {TIMES - 2, 0}}, {"\"a a a\"", {0, 1}}};
+  char *text = (char *)malloc(4 * (size_t)TIMES), path[4200];
+  gpuir_builder_desc d;
+  gpuir_build_report report;
+  gpuir_builder *b;
+  gpuir_searcher *s;
+  gpuir_index *ix;
+  gpuir_error err;
+  size_t i;
+  (void)state;
+  for (i = 0; i < TIMES; i++) memcpy(text + 4 * i, "a b ", 4);
+  memset(&d, 0, sizeof d);
+  d.path = corpus_path(path, sizeof path, "phrases.gpuir");
+  d.positions = 1;
+  d.memory = 1 << 20;
+  if (gpuir_builder_create(&d, &b, &err)) fail_msg("%s", err.msg);
+  assert_int_equal(gpuir_builder_add_text(b, NULL, text, 4 * (size_t)TIMES, &err), 0);
+  assert_int_equal(gpuir_builder_add_text(b, NULL, "a a a b", 7, &err), 0);
+  if (gpuir_builder_write(b, &report, &err)) fail_msg("%s", err.msg);
+  gpuir_builder_destroy(b);
+  assert_true(report.runs > 1);
+  if (gpuir_open(path, NULL, &ix, &err)) fail_msg("%s", err.msg);
+  (void)unlink(path);
+  assert_int_equal(gpuir_searcher_create(ix, NULL, &s, NULL), 0);
+  for (i = 0; i < sizeof asked / sizeof *asked; i++) {
+    static gpuir_explanation e;
+    gpuir_query *q;
+    uint32_t doc;
+    assert_int_equal(parse(ix, asked[i].query, &q, &err), 0);
+    for (doc = 0; doc < 2; doc++) {
+      assert_int_equal(gpuir_explain(s, q, doc, &e), 0);
+      assert_int_equal(e.terms[0].tf, asked[i].tf[doc]);
+    }
+    gpuir_query_destroy(q);
+  }
+  gpuir_searcher_destroy(s);
+  gpuir_close(ix);
+  free(text);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_small),        cmocka_unit_test(test_large),    cmocka_unit_test(test_segments),
       cmocka_unit_test(test_dense),        cmocka_unit_test(test_levels),   cmocka_unit_test(test_refusals),
-      cmocka_unit_test(test_prefix_limit), cmocka_unit_test(test_deadline),
+      cmocka_unit_test(test_prefix_limit), cmocka_unit_test(test_deadline), cmocka_unit_test(test_bounds),
+      cmocka_unit_test(test_pruned),       cmocka_unit_test(test_analysed),
+#ifdef GPUIR_WITH_STEMMER
+      cmocka_unit_test(test_possessives),
+#endif
+#ifdef GPUIR_WITH_UTF8PROC
+      cmocka_unit_test(test_cjk),
+#endif
+      cmocka_unit_test(test_frequent),
   };
   return cmocka_run_group_tests_name("21b_phrases", tests, NULL, NULL);
 }

@@ -473,7 +473,8 @@ static void add(history *h, unsigned most) {
   if (h->now.n == MOST_DOCS) return;
   d = &h->now.docs[h->now.n++];
   memset(d, 0, sizeof *d);
-  pool_draw(&h->p, r, rng_below(r, 40) ? rng_below(r, most) : 100 + rng_below(r, 300), d);
+  pool_draw(&h->p, r, rng_below(r, 40) ? rng_below(r, most) : 100 + rng_below(r, 300),
+            h->kind == BULK && h->seed / 8 % 2, d);
   (void)snprintf(d->name, sizeof d->name, "n%u", (unsigned)rng_below(r, h->kind == BULK ? 2000 : NAMES));
   if (rng_below(r, 3))
     (void)snprintf(d->source, sizeof d->source, "s%u/n%u", (unsigned)rng_below(r, SOURCES),

@@ -319,11 +319,110 @@ static void test_builder_is_busy(void **state) {
   assert_int_not_equal(access(busy, F_OK), 0);
 }
 
+/* ---- snapshots of different age ---- */
+
+enum { READERS = 16, AGES = 30, LIVE = 12000, A_TIME = 40 };
+
+static gpuir_index *ages[AGES]; /* from the one with all documents on, each with A_TIME fewer */
+static unsigned published;
+
+/* Counts the documents of "part<part>" that a snapshot has: one in part + 2 has it, and the first A_TIME of each age are
+ * deleted. */
+static uint32_t left_at(unsigned age, unsigned part) {
+  uint32_t d, n = 0;
+  for (d = age * A_TIME; d < LIVE; d++) n += d % (part + 2) == 0;
+  return n;
+}
+
+/* Parses the same long terms on whichever snapshot there is, and counts their documents. */
+static void *work_parse(void *argument) {
+  static const char asked[] = "every part0 part1 -part2 par*";
+  const unsigned me = *(const unsigned *)argument;
+  uintptr_t failures = 0;
+  unsigned i, age, n;
+  for (i = 0; i < 200; i++) {
+    gpuir_query_desc qd;
+    gpuir_query *q;
+    uint32_t df;
+    char part[8];
+    do n = __atomic_load_n(&published, __ATOMIC_ACQUIRE);
+    while (!n);
+    age = (i * 7 + me * 5) % 3 ? n - 1 : (i * 13 + me) % n;
+    (void)snprintf(part, sizeof part, "part%u", (i + me) % 4);
+    failures +=
+        gpuir_term_count(ages[age], part, 5, &df, NULL) != GPUIR_OK || df != left_at(age, (i + me) % 4);
+    failures += gpuir_term_count(ages[age], "every", 5, &df, NULL) != GPUIR_OK || df != LIVE - age * A_TIME;
+    memset(&qd, 0, sizeof qd);
+    qd.mode = (int)(i % 3);
+    if (gpuir_query_parse(ages[age], &qd, asked, strlen(asked), &q, NULL)) return (void *)(failures + 1);
+    gpuir_query_destroy(q);
+  }
+  return (void *)failures;
+}
+
+/* Adds all documents. Each holds "every" and some parts. */
+static void add_live(gpuir_live *l) {
+  gpuir_error err;
+  uint32_t d;
+  for (d = 0; d < LIVE; d++) {
+    char name[16], words[64];
+    gpuir_doc_desc doc;
+    unsigned i;
+    int len = snprintf(words, sizeof words, "every");
+    memset(&doc, 0, sizeof doc);
+    doc.name = name;
+    doc.name_len = (size_t)snprintf(name, sizeof name, "n%u", (unsigned)d);
+    for (i = 0; i < 4; i++)
+      if (d % (i + 2) == 0) len += snprintf(words + len, sizeof words - (size_t)len, " part%u", i);
+    if (gpuir_live_add(l, &doc, words, (size_t)len, &err)) fail_msg("%s", err.msg);
+  }
+}
+
+/* While 16 threads count documents of the same terms, each snapshot's count is its own. */
+static void test_ages(void **state) {
+  pthread_t threads[READERS];
+  unsigned number[READERS], i, age;
+  gpuir_live_desc desc;
+  gpuir_live *l;
+  gpuir_error err;
+  char folder[4300], command[4400];
+  void *failures;
+  (void)state;
+  (void)snprintf(folder, sizeof folder, "%s.live", path);
+  memset(&desc, 0, sizeof desc);
+  desc.settings.path = folder;
+  desc.create = 1;
+  if (gpuir_live_open(&desc, &l, &err)) fail_msg("%s", err.msg);
+  add_live(l);
+  for (i = 0; i < READERS; i++) {
+    number[i] = i;
+    assert_int_equal(pthread_create(&threads[i], NULL, work_parse, &number[i]), 0);
+  }
+  for (age = 0; age < AGES; age++) {
+    for (i = 0; age && i < A_TIME; i++) {
+      char name[16];
+      const int len = snprintf(name, sizeof name, "n%u", (age - 1) * A_TIME + i);
+      assert_int_equal(gpuir_live_delete(l, GPUIR_BY_NAME, name, (size_t)len, NULL, &err), GPUIR_OK);
+    }
+    if (gpuir_live_refresh(l, &ages[age], &err)) fail_msg("%s", err.msg);
+    __atomic_store_n(&published, age + 1, __ATOMIC_RELEASE);
+  }
+  for (i = 0; i < READERS; i++) {
+    assert_int_equal(pthread_join(threads[i], &failures), 0);
+    assert_null(failures);
+  }
+  for (age = 0; age < AGES; age++) gpuir_close(ages[age]);
+  gpuir_live_close(l);
+  (void)snprintf(command, sizeof command, "rm -r '%s'", folder);
+  assert_int_equal(system(command), 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_shared_index),   cmocka_unit_test(test_batches_with_threads),
       cmocka_unit_test(test_open_and_close), cmocka_unit_test(test_cancel_from_another_thread),
       cmocka_unit_test(test_builders),       cmocka_unit_test(test_builder_is_busy),
+      cmocka_unit_test(test_ages),
   };
   return cmocka_run_group_tests(tests, setup_group, teardown_group);
 }
