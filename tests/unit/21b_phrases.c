@@ -586,7 +586,7 @@ static void test_deadline(void **state) {
 static uint32_t clause_adds(gpuir__phrases *p, const gpuir__clause *c, uint32_t match, uint32_t length) {
   uint32_t tf, freq;
   if (c->n > 1) {
-    tf = gpuir__phrase_frequency(p, c, match, length, 0);
+    tf = gpuir__phrase_walk(p, c, match, length);
   } else {
     gpuir__clause_freqs(p, c, &match, 1, &freq);
     tf = freq + 1;
@@ -691,6 +691,44 @@ static void test_bounds(void **state) {
   }
   assert_true(looked > 10000 && made > 10000);
   gpuir_searcher_destroy(s);
+  gpuir_close(ix);
+}
+
+/* A block of the rarer list reaches over 40 blocks of the other, which are too many to be looked at, and the best
+ * document stands late among them. */
+static void test_uneven(void **state) {
+  gpuir_searcher_desc sd;
+  gpuir_searcher *s[2];
+  gpuir_index *ix;
+  unit u;
+  uint32_t d, i, at = 0;
+  int mode;
+  (void)state;
+  memset(dead, 0, sizeof dead);
+  docs.ndocs = 5800;
+  docs.nwords = 3;
+  for (d = 0; d < docs.ndocs; d++) {
+    const uint32_t times = d == 5400 ? 9 : d < 640 ? 1 + d % 3 : d % 40 == 0;
+    docs.start[d] = at;
+    for (i = 0; i < times; i++) docs.token[at++] = 1, docs.token[at++] = 0;
+    for (i = 2 * times; i < 8; i++) docs.token[at++] = i % 4 ? 2 : 0;
+  }
+  docs.start[d] = at;
+  assert_true(at <= TOKENS);
+  ix = build_texts(1, 1, NULL);
+  memset(&sd, 0, sizeof sd);
+  for (i = 0; i < 2; i++) {
+    sd.evaluator = (int)i;
+    assert_int_equal(gpuir_searcher_create(ix, &sd, &s[i], NULL), 0);
+  }
+  assert_true(check_block_bounds(ix, s[0], "\"w1 wx0\"") > 700);
+  memset(&u, 0, sizeof u);
+  u.n = 2;
+  u.word[0] = 1;
+  brute_force(&u, 1, 0.9f, 0.4f);
+  assert_int_equal(right.hits[0][0].docid, 5400);
+  for (mode = 0; mode < 3; mode++) check_query(ix, s, &u, 1, mode);
+  for (i = 0; i < 2; i++) gpuir_searcher_destroy(s[i]);
   gpuir_close(ix);
 }
 
@@ -915,7 +953,7 @@ int main(void) {
       cmocka_unit_test(test_small),        cmocka_unit_test(test_large),    cmocka_unit_test(test_segments),
       cmocka_unit_test(test_dense),        cmocka_unit_test(test_levels),   cmocka_unit_test(test_refusals),
       cmocka_unit_test(test_prefix_limit), cmocka_unit_test(test_deadline), cmocka_unit_test(test_bounds),
-      cmocka_unit_test(test_pruned),       cmocka_unit_test(test_analysed),
+      cmocka_unit_test(test_uneven),       cmocka_unit_test(test_pruned),   cmocka_unit_test(test_analysed),
 #ifdef GPUIR_WITH_STEMMER
       cmocka_unit_test(test_possessives),
 #endif
