@@ -17260,9 +17260,14 @@ static int gpuir__prefix_make(gpuir__engine *e, const gpuir_query *q, unsigned t
 
 /* ---- phrases: the positions of one document ---- */
 
-#define GPUIR__QUICK_CHUNKS \
-  256u /* of a block that is indexed, at most: on the average 64 positions a posting */
-#define GPUIR__QUICK_KEYS 8192u /* positions that are laid out side by side, at most */
+/* Chunks of a block that is indexed, at most: on the average 64 positions a posting. */
+#ifndef GPUIR__QUICK_CHUNKS
+#define GPUIR__QUICK_CHUNKS 256u
+#endif
+/* Positions that are laid out side by side, at most. */
+#ifndef GPUIR__QUICK_KEYS
+#define GPUIR__QUICK_KEYS 8192u
+#endif
 
 /* The block of a list in which postings' positions are looked for. Most blocks are small, and indexed when they are
  * opened; others are walked from front to back. Chunks [from, to) of an indexed block are summed up. */
