@@ -6933,7 +6933,9 @@ static int gpuir__encode_list(gpuir__encoder *e, gpuir__batch *batch, const void
  *
  * ascii    Tokens are maximal runs of ASCII letters, ASCII digits and bytes from 0x80 on, so
  *          that the words of other scripts stay whole; only ASCII letters are folded. The
- *          underscore separates, as all other ASCII does.
+ *          underscore separates, as all other ASCII does, and so does the typography of ordinary
+ *          text in UTF-8: spaces (U+00A0, U+3000), dashes, quotes, the ellipsis and the rest of
+ *          U+2000 to U+205F but for what joins letters or turns their direction, and U+00AB, U+00BB.
  * unicode  Tokens are maximal runs of letters (L*), numbers (N*) and the marks (M*) and default
  *          ignorable format characters that follow them, brought into NFKC_Casefold form. Where
  *          folding yields something else (U+00BD, one half, holds a fraction slash), the token is split
@@ -7496,13 +7498,6 @@ static int gpuir__scan_unicode(gpuir__analyzer *an, const char *text, size_t i, 
       simple = 0;
   }
 }
-
-static int gpuir__has_high(const char *text, size_t len) {
-  uint64_t any = 0;
-  for (; len >= 8; text += 8, len -= 8) any |= gpuir__load64(text);
-  for (; len; text++, len--) any |= (uint64_t)(unsigned char)*text;
-  return (any & 0x8080808080808080u) != 0;
-}
 #endif /* GPUIR_WITH_UTF8PROC */
 
 /* ---- ascii, and the ASCII words of unicode --------------------------------------- */
@@ -7537,17 +7532,67 @@ static inline uint64_t gpuir__classify64(const char *text, uint8_t *folded, int 
   return bits;
 }
 
+static int gpuir__has_high(const char *text, size_t len) {
+  uint64_t any = 0;
+  for (; len >= 8; text += 8, len -= 8) any |= gpuir__load64(text);
+  for (; len; text++, len--) any |= (uint64_t)(unsigned char)*text;
+  return (any & 0x8080808080808080u) != 0;
+}
+
+/* Returns how many bytes the typographic separator has that text[0..n), n >= 1, begins with; 0: there is none. */
+static inline size_t gpuir__typography(const char *text, size_t n) {
+  const uint8_t *p = (const uint8_t *)text;
+  if (p[0] == 0xc2) return n > 1 && (p[1] == 0xa0 || p[1] == 0xab || p[1] == 0xbb) ? 2 : 0;
+  if (n < 3 || (p[0] != 0xe2 && p[0] != 0xe3) || (p[2] & 0xc0) != 0x80) return 0;
+  if (p[0] == 0xe3) return p[1] == 0x80 && p[2] == 0x80 ? 3 : 0;
+  if (p[1] == 0x81) return p[2] <= 0x9f ? 3 : 0; /* U+2040 to U+205F */
+  return p[1] == 0x80 && (p[2] <= 0x8b || (p[2] >= 0x90 && p[2] <= 0xa9) || p[2] >= 0xaf) ? 3 : 0;
+}
+
+/* Emits the token [start, end) of a run that is not ASCII. */
+static int gpuir__ascii_word(gpuir__analyzer *an, const char *text, size_t start, size_t end) {
+  char word[GPUIR_MAX_TERM];
+  const size_t len = end - start;
+  size_t i;
+  int status = GPUIR_OK;
+  an->at = start;
+  an->end = end;
+  if (len > GPUIR_MAX_TERM) {
+    an->dropped++;
+  } else {
+    for (i = 0; i < len; i++) word[i] = (char)gpuir__fold_ascii[(uint8_t)text[start + i]];
+    if (len != 1 || word[0] != 's' || !gpuir__is_possessive(an, text, start))
+      status = gpuir__put_token(an, word, len);
+  }
+  an->word_end = end;
+  return status;
+}
+
+/* Parts the run text[start, end), which is not ASCII, at its typography. */
+static int gpuir__scan_typography(gpuir__analyzer *an, const char *text, size_t start, size_t end) {
+  size_t i = start, n;
+  int status = GPUIR_OK;
+  while (i < end && !status) {
+    n = gpuir__typography(text + i, end - i);
+    if (n && start < i) status = gpuir__ascii_word(an, text, start, i);
+    i += n ? n : 1;
+    if (n) start = i;
+  }
+  return !status && start < end ? gpuir__ascii_word(an, text, start, end) : status;
+}
+
 /* Emits one run [start, end) of word bytes; `folded` are its bytes, if there are at most 255. `high` is 0
  * when they are ASCII. */
 static inline int gpuir__scan_run(gpuir__analyzer *an, const char *text, size_t start, size_t end,
                                   const uint8_t *folded, int high) {
   size_t len = end - start;
   int status = GPUIR_OK;
+  if (high && gpuir__has_high(text + start, len)) {
 #ifdef GPUIR_WITH_UTF8PROC
-  if (high && an->kind == GPUIR__UNICODE && gpuir__has_high(text + start, len))
-    return gpuir__scan_unicode(an, text, start, end);
+    if (an->kind == GPUIR__UNICODE) return gpuir__scan_unicode(an, text, start, end);
 #endif
-  (void)high;
+    return gpuir__scan_typography(an, text, start, end);
+  }
   an->at = start;
   an->end = end;
   if (GPUIR__UNLIKELY(len > GPUIR_MAX_TERM))

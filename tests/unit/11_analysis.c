@@ -131,6 +131,18 @@ static void test_lengths(void **state) {
   free(text);
 }
 
+/* Returns how many bytes the character has that text begins with, if it is one at which `ascii` parts words. */
+static size_t typography(const char *text, size_t n) {
+  const unsigned char *p = (const unsigned char *)text;
+  unsigned c;
+  if (n >= 2 && p[0] == 0xc2) return p[1] == 0xa0 || p[1] == 0xab || p[1] == 0xbb ? 2 : 0;
+  if (n < 3 || (p[0] & 0xf0) != 0xe0 || (p[1] & 0xc0) != 0x80 || (p[2] & 0xc0) != 0x80) return 0;
+  c = (p[0] & 15u) << 12 | (p[1] & 63u) << 6 | (p[2] & 63u);
+  if (c >= 0x200c && c <= 0x200f) return 0; /* joiners, marks of direction */
+  if (c >= 0x202a && c <= 0x202e) return 0; /* embedding, overriding */
+  return (c >= 0x2000 && c <= 0x205f) || c == 0x3000 ? 3 : 0;
+}
+
 /* A slow model of `ascii`, on random texts. */
 static void test_ascii_model(void **state) {
   gpuir__analyzer *an = make("ascii", "");
@@ -147,8 +159,19 @@ static void test_ascii_model(void **state) {
       seed = seed * 1664525u + 1013904223u;
       text[i] = (seed >> 28) < 3 ? ' ' : (char)(seed >> 16);
     }
+    for (i = 0; i + 3 < len; i += 1 + seed % 97) { /* typography, and what only looks like it */
+      static const char *const signs[] = {"\xe2\x80\x99", "\xc2\xa0",     "\xe2\x80\xa6", "\xe2\x80\x8d",
+                                          "\xe2\x80\x8c", "\xe2\x81\x9f", "\xe2\x81\xa0", "\xe3\x80\x80",
+                                          "\xc2\xab",     "\xc3\xa0",     "\xe2\x80\xaa", "\xe2\x80\xaf",
+                                          "\xe2\x82\xac", "\xe2\x80\xa8"};
+      const char *sign = signs[(seed >> 20) % (sizeof signs / sizeof *signs)];
+      seed = seed * 1664525u + 1013904223u;
+      memcpy(text + i, sign, strlen(sign));
+    }
     for (i = 0; i < len; i++) {
       unsigned char c = (unsigned char)text[i];
+      const size_t sign = typography(text + i, len - i);
+      if (sign) c = ' ', i += sign - 1;
       if (c >= 'A' && c <= 'Z') c = (unsigned char)(c + 32);
       if (c >= 0x80 || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9')) {
         want[w++] = (char)c;
@@ -164,6 +187,22 @@ static void test_ascii_model(void **state) {
     assert_string_equal(s.text, want);
   }
   gpuir__analyzer_destroy(an);
+}
+
+/* Ordinary text as word processors write it. */
+static void test_typography(void **state) {
+  (void)state;
+  expect_words("ascii", "",
+               "\xe2\x80\x9cHello\xe2\x80\x9d it\xe2\x80\x99s CAF\xc3\x89\xe2\x80\x99s menu\xe2\x80\xa6 "
+               "word\xe2\x80\x94"
+               "dash "
+               "a\xc2\xa0"
+               "b \xc2\xabno\xc2\xbb \xe2\x80\xa6 na\xc3\xafve\xe2\x80\x93",
+               "hello|it|s|caf\xc3\x89|s|menu|word|dash|a|b|no|na\xc3\xafve|");
+#ifdef GPUIR_WITH_STEMMER
+  expect_words("ascii stem=english", "", "dogs\xe2\x80\x99 it\xe2\x80\x99s CAF\xc3\x89\xe2\x80\x99s",
+               "dog|it|caf\xc3\x89|");
+#endif
 }
 
 static void test_stop(void **state) {
@@ -248,7 +287,7 @@ static void test_stem(void **state) {
   expect_words("ascii stem=porter stop=custom", "running", "running runs", "run|");
   /* a possessive */
   expect("ascii stem=porter", "dog's DOG'S 's s it's 1960's ' s dogs'", "dog|dog|s|s|it|1960|s|dog|");
-  expect("ascii stem=porter", "dog\xe2\x80\x99s dog\xef\xbc\x87S \xe2\x80\x99s", "dog|dog|\xe2\x80\x99|");
+  expect("ascii stem=porter", "dog\xe2\x80\x99s dog\xef\xbc\x87S \xe2\x80\x99s", "dog|dog|s|");
   expect("ascii stem=porter", "dog's. x'sy a's's", "dog|x|sy|a|");
   expect("ascii stem=porter stop=english", "it's the dog's", "dog|");
   expect("ascii stem=german", "dog's", "dog|s|");
@@ -834,8 +873,8 @@ static void test_nomem(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_ascii),          cmocka_unit_test(test_lengths),
-      cmocka_unit_test(test_ascii_model),    cmocka_unit_test(test_stop),
-      cmocka_unit_test(test_stop_contrived),
+      cmocka_unit_test(test_ascii_model),    cmocka_unit_test(test_typography),
+      cmocka_unit_test(test_stop),           cmocka_unit_test(test_stop_contrived),
 #ifdef GPUIR_WITH_STEMMER
       cmocka_unit_test(test_stem),           cmocka_unit_test(test_stem_cache),
       cmocka_unit_test(test_stem_any),
