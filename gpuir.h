@@ -488,6 +488,7 @@ typedef struct gpuir_term_freq {
 typedef struct gpuir_build_report {
   uint64_t documents, terms, postings, tokens;
   uint64_t dropped_tokens; /* of over 255 bytes, in what was given to gpuir_builder_add_text */
+  uint64_t lost_documents; /* that had no other tokens, and so cannot be found */
   uint64_t text_bytes;     /* given to gpuir_builder_add_text */
   uint64_t runs;           /* sorted runs that were merged */
   uint64_t peak_memory;    /* bytes of anonymous memory the builder held at most */
@@ -11999,6 +12000,7 @@ typedef struct gpuir__worker {
   int positions; /* are kept */
   uint32_t doc;
   uint64_t length, dropped; /* tokens of this document; tokens of all documents that were left out */
+  uint64_t lost;            /* documents that had no others */
   gpuir__token ring[GPUIR__RING];
   uint8_t ring_text[GPUIR__RING][GPUIR_MAX_TERM + 1]; /* of tokens over 16 bytes */
   unsigned ring_in, ring_out;
@@ -12446,7 +12448,7 @@ typedef struct gpuir__packet {
 /* Inverts a packet's documents and notes their lengths. */
 static int gpuir__worker_packet(gpuir__worker *w, gpuir__packet *packet) {
   const char *text = packet->external ? packet->external : (const char *)packet->text.data;
-  uint64_t i, size;
+  uint64_t i, size, before;
   if (!w->table.arena) {
     int status = gpuir__worker_make_room(w);
     if (status) return gpuir__worker_fail(w, status);
@@ -12457,6 +12459,7 @@ static int gpuir__worker_packet(gpuir__worker *w, gpuir__packet *packet) {
     memcpy(&size, packet->sizes.data + 8 * i, 8);
     w->doc = (uint32_t)(packet->first + i);
     w->length = 0;
+    before = w->dropped;
     if (size & GPUIR__COUNTED) {
       const char *end = text + (size & ~GPUIR__COUNTED);
       while (text < end && !status) {
@@ -12483,6 +12486,7 @@ static int gpuir__worker_packet(gpuir__worker *w, gpuir__packet *packet) {
                           (unsigned long)w->doc, (unsigned long)UINT32_MAX);
       return w->status;
     }
+    w->lost += !w->length && w->dropped > before;
     length = (uint32_t)w->length;
     memcpy(packet->lengths.data + 4 * i, &length, 4);
   }
@@ -13688,6 +13692,7 @@ static int gpuir__builder_invert(gpuir_builder *b, gpuir_build_report *r, gpuir_
     gpuir__builder_release_analyzer(b, &b->threads.workers[i]);
     r->runs += b->threads.workers[i].runs.len / sizeof(gpuir__extent);
     r->dropped_tokens += b->threads.workers[i].dropped;
+    r->lost_documents += b->threads.workers[i].lost;
   }
   return r->runs ? gpuir__builder_lists(b, r->runs, err) : GPUIR_OK;
 }

@@ -8,6 +8,9 @@ setup_file() {
   root=${GPUIR_ROOT:-$(cd "$BATS_TEST_DIRNAME/../.." && pwd)}
   build=${GPUIR_BUILD:-$root/build}
   export root build PATH="$build:$PATH" shared=$root/../shared/data
+  analyzer=ascii # what the command takes by itself
+  if gpuir --version | grep -q '^analyzers:.*unicode'; then analyzer=unicode; fi
+  export analyzer
   # shared by tests that only read it: five documents, one a line
   export toy=$BATS_FILE_TMPDIR/toy.gpuir toy_text=$BATS_FILE_TMPDIR/toy
   printf 'the quick brown fox\nthe lazy dog\na quick dog\n\nlast dog dog' >"$toy_text"
@@ -237,6 +240,20 @@ END
   prints 1 gpuir count x five
 }
 
+@test "--jsonl reads the members of BEIR, and keeps titles" {
+  cat >f <<'END'
+{"_id": "d1", "title": "One Title", "text": "all body", "metadata": {"title": "not this"}}
+{"id": "d2", "contents": "all more", "title": "Second"}
+{"id": "d3", "contents": "all last", "title": ["no", "string"]}
+END
+  gpuir index -q --jsonl --store f -o x
+  [ "$(names x)" = d1,d2,d3 ]
+  prints 1 gpuir count x one title body
+  prints 1 gpuir count x second more
+  prints 0 gpuir count x -m or not string
+  [ "$(gpuir query --passages --context 0 x body)" = $'f:1-1\nall body' ]
+}
+
 @test "bad JSON names file and line" {
   bad() { # CAUSE LINE
     printf '{"id":"a","contents":"x"}\n%s\n' "$2" >f
@@ -245,9 +262,9 @@ END
   }
   bad 'not a JSON object' '[1]'
   bad 'not a JSON object' 'text'
-  bad '"id" is missing' '{"contents":"x"}'
-  bad '"contents" is missing' '{"id":"x"}'
-  bad '"contents" is missing' '{"id":"x","\u0063ontent":"x"}'
+  bad '"id" (or "_id") is missing' '{"contents":"x"}'
+  bad '"contents" (or "text") is missing' '{"id":"x"}'
+  bad '"contents" (or "text") is missing' '{"id":"x","\u0063ontent":"x","title":"y","query":"z"}'
   bad '"id" is neither a string nor a number' '{"id":null,"contents":"x"}'
   bad '"contents" is not a string' '{"id":"x","contents":["x"]}'
   bad 'a string does not end' '{"id":"x","contents":"x'
@@ -296,6 +313,11 @@ END
   [ "$(names x)" = FT911-1,two,three ]
   prints 1 gpuir count x visible about tags a b c d
   for word in hidden title docno ft911 attr p text no before lt three; do prints 0 gpuir count x $word; done
+  printf '<DOC><DOCNO>e</DOCNO>caf&eacute; &#233;t&#xE9; &Eacute; &alpha;&omega; it&rsquo;s &#128512; %s</DOC>\n' \
+    '&nosuch; &#0; &#xd800; &#x110000; &#99999999999; & &; &#; &#x; &AMP; fish&NBSP;chips' >f
+  gpuir index -q --trec f -o x
+  prints 1 gpuir count x $'caf\xc3\xa9' $'\xc3\xa9t\xc3\xa9' $'\xce\xb1\xcf\x89' it s nosuch fish chips
+  prints 0 gpuir count x -m or eacute rsquo alpha amp nbsp xe9
   printf '<DOC>\n<DOCNO>a</DOCNO>\n' >f
   fails 1 "gpuir: f:1: a <DOC> without </DOC>" gpuir index -q --trec f -o y
   printf '\n<DOC>\nx</DOC>\n' >f
@@ -336,12 +358,17 @@ END
   if gpuir --version | grep -q '^stemmers:.*porter'; then
     gpuir index -q --stem porter f -o x
     prints 1 gpuir count x runs dog
-    gpuir stats x | grep -q '^analyzer *ascii stem=porter$'
+    gpuir stats x | grep -q "^analyzer *$analyzer stem=porter$"
   fi
-  if gpuir --version | grep -q '^analyzers:.*unicode'; then
-    gpuir index -q --analyzer unicode f -o x
+  gpuir index -q --analyzer ascii f -o x
+  gpuir stats x | grep -q '^analyzer *ascii$'
+  if [ "$analyzer" = unicode ]; then
+    gpuir index -q f -o x
     prints 1 gpuir count x $'\xc3\xa4rger'
     gpuir stats x | grep -q '^analyzer *unicode$'
+    printf '\xe2\x80\x9cHello\xe2\x80\x9d it\xe2\x80\x99s CAF\xc3\x89\xe2\x80\x99s menu\xe2\x80\xa6 word\xe2\x80\x94dash' >g
+    gpuir index -q g -o x
+    prints 1 gpuir count x hello it $'caf\xc3\xa9' menu word dash
   fi
   gpuir index -q --stop english f -o x
   fails 1 "" gpuir count x the
@@ -581,14 +608,19 @@ assert sum(v[1] for k, v in got.items() if k[0] == "docids") == stats["postings"
     head -c 8192 /dev/zero | tr '\0' ' '
     printf 'all\0after \xff\xfe\xc3( \xed\xa0\x80 end %s ' "$(head -c 100000 /dev/zero | tr '\0' x)"
   ) >f
-  for analyzer in ascii unicode; do
-    [ $analyzer = ascii ] || gpuir --version | grep -q '^analyzers:.*unicode' || continue
-    gpuir index --json --analyzer $analyzer f -o x >summary 2>err
+  for name in ascii unicode; do
+    [ $name = ascii ] || [ $analyzer = unicode ] || continue
+    gpuir index --json --analyzer $name f -o x >summary 2>err
     prints 1 gpuir count x all after end
     [ "$(field dropped_tokens <summary)" = 1 ]
     gpuir verify x
     fails 1 "" gpuir query x $'\xff\xfe' || prints "" gpuir query x $'\xff\xfe'
   done
+  printf 'a\tall\nb\t%s\nc\t\n' "$(head -c 300 /dev/zero | tr '\0' x)" >f # said, however quiet it is to be
+  run --separate-stderr gpuir index -q --tsv f -o x
+  [ "$status" -eq 0 ]
+  [ "$stderr" = 'gpuir: 1 documents have no words but some of more than 255 bytes, which are dropped: they cannot be found' ]
+  [ "$(gpuir index -q --json --tsv f -o x 2>/dev/null | field lost_documents)" = 1 ]
 }
 
 @test "duplicate names are kept, warned of and counted" {
@@ -847,7 +879,7 @@ nothing
 -dog
 </top>
 END
-  gpuir query --topics trec --trec "$toy" | cut -d ' ' -f 1,3 >out
+  gpuir query --topics trec --trec --mode and "$toy" | cut -d ' ' -f 1,3 >out
   printf '301 toy:2\n302 toy:3\n' | diff - out # a topic has no operators
   printf '<DOC>\n<DOCNO> 5 </DOCNO>\n the\nfox </DOC>\n<DOC><DOCNO>6</DOCNO>lazy</DOC>' >docs
   gpuir query --topics docs --tsv "$toy" | cut -f 1,3 >out
@@ -856,6 +888,39 @@ END
   printf '<top><title>x</top>' >bad
   fails 1 "bad: byte 0: a topic without <num>" gpuir query --topics bad "$toy"
   fails 1 "gpuir: nowhere: No such file" gpuir query --topics nowhere "$toy"
+}
+
+@test "--trec has the defaults of a run; topics are TSV, JSON lines and TREC" {
+  seq 1500 | sed 's/$/ all/' >f
+  gpuir index -q --lines f -o x
+  [ "$(echo 'all 7 unicorn' | gpuir query --trec x | wc -l)" -eq 1000 ] # or, 1,000 hits
+  [ "$(echo 'all 7' | gpuir query --trec -m and x)" = "1 Q0 f:7 1 $(gpuir query --tsv x all 7 | cut -f 3) gpuir" ]
+  [ "$(echo 'all 7' | gpuir query --trec -k 3 x | wc -l)" -eq 3 ]
+  printf '1048585\tlazy dog\n-12\tquick\n' >t # of MS MARCO
+  [ "$(gpuir query --trec --topics t "$toy" | cut -d ' ' -f 1,3)" = $'1048585 toy:2\n1048585 toy:5\n1048585 toy:3\n-12 toy:3\n-12 toy:1' ]
+  [ "$(gpuir query --trec "$toy" <t)" = "$(gpuir query --trec --topics t "$toy")" ]
+  printf '{"_id":"q1","text":"lazy dog","metadata":{}}\n{"qid":7,"query":"quick"}\n' >j
+  [ "$(gpuir query --trec --topics j "$toy" | cut -d ' ' -f 1 | uniq | paste -sd ,)" = q1,7 ]
+  [ "$(printf 'a b:lazy\nc\tquick\n' | gpuir query --ids --trec "$toy" | cut -d ' ' -f 1 | paste -sd ,)" = a_b,c,c ]
+  [ "$(printf '7\tlazy\n' | gpuir query --no-ids --tsv "$toy" | wc -l)" -eq 0 ] # 7 is a word
+  [ "$(printf '{"id":"x","text":"lazy"}\n' | gpuir query --no-ids --mode or --tsv "$toy" | cut -f 1)" = 1 ]
+  [ "$(printf '{lazy\n' | gpuir query --tsv "$toy" | cut -f 1)" = 1 ] # no JSON: words
+}
+
+@test "JSON of count and verify" {
+  [ "$(gpuir count --json "$toy" dog -quick)" = '{"query":"dog -quick","mode":"and","count":2}' ]
+  gpuir verify --json "$toy" | python3 -c '
+import json, sys
+a = json.loads(sys.stdin.read())
+assert a["ok"] is True and a["documents"] == 5 and a["deleted"] == 0 and a["segments"] == 1, a'
+  cp "$toy" bad
+  printf x | dd of=bad bs=1 seek=$(($(stat -c %s bad) - 200)) conv=notrunc status=none
+  run --separate-stderr gpuir verify --json bad "$toy" nothing
+  [ "$status" -eq 1 ] && [ -z "$stderr" ]
+  python3 -c '
+import json, sys
+a = [json.loads(line) for line in sys.argv[1].splitlines()]
+assert [x["ok"] for x in a] == [False, True, False] and a[0]["error"] and a[2]["error"], a' "$output"
 }
 
 @test "k1, b and backends" {
@@ -937,7 +1002,7 @@ END
   gpuir stats --json "$wordnet" >s
   [ "$(field file_bytes <s)" = "$(stat -c %s "$wordnet")" ]
   [ "$(field documents <s)" = "$(wc -l <"$root/tests/data/wordnet.tsv")" ]
-  [ "$(field analyzer <s)" = ascii ]
+  [ "$(field analyzer <s)" = "$analyzer" ]
 }
 
 @test "terms" {

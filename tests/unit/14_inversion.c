@@ -291,9 +291,12 @@ static void test_tokenizer(void **state) {
   memset(text, 'w', sizeof text);
   text[255] = text[512] = ' '; /* 255, 256 and 87 bytes */
   assert_int_equal(gpuir_builder_add_text(b, NULL, text, sizeof text, &err), 0);
+  assert_int_equal(gpuir_builder_add_text(b, NULL, text + 256, 256, &err), 0); /* nothing else */
+  assert_int_equal(gpuir_builder_add_text(b, NULL, "", 0, &err), 0);
   if (gpuir_builder_write(b, &r, &err)) fail_msg("%s", err.msg);
   gpuir_builder_destroy(b);
-  assert_int_equal(r.dropped_tokens, 1);
+  assert_int_equal(r.dropped_tokens, 2);
+  assert_int_equal(r.lost_documents, 1);
   assert_int_equal(r.tokens, 2);
   for (i = 0; i < sizeof answers / sizeof answers[0]; i++) {
     int n = sprintf(text, "a b !%d", answers[i]);

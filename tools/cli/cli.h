@@ -72,6 +72,7 @@ typedef struct cli_buf {
 } cli_buf;
 void cli_buf_add(cli_buf *b, const void *p, size_t n);
 void cli_buf_char(cli_buf *b, int c);
+void cli_buf_utf8(cli_buf *b, unsigned c); /* a character's bytes */
 void cli_buf_text(cli_buf *b, const char *s);
 void cli_buf_free(cli_buf *b);
 /* Replaces what *b holds by the document's name and a NUL; returns the name, doc->name_len bytes. */
@@ -116,6 +117,12 @@ int cli_choice(const cli_args *args, const char *names, int *out);
 int cli_intersection(const cli_args *args, const char **name);
 /* As cli_unsigned for any text, naming it `what`. */
 int cli_parse_unsigned(const char *text, uint64_t min, uint64_t max, uint64_t *out);
+
+#ifdef GPUIR_WITH_UTF8PROC
+#define CLI_DEFAULT_ANALYZER "unicode"
+#else
+#define CLI_DEFAULT_ANALYZER "ascii"
+#endif
 
 /* What index and import are told alike about the index to write (index.c). */
 typedef struct cli_build {
@@ -360,9 +367,13 @@ int cli_update_run(cli_update *u);
 /* gpuir index --live: makes a live index of what the operands name. Returns an exit code. */
 int cli_live_found(cli_build *b, const cli_input *in, char **operands, int n);
 
-/* json.c: the id and the contents of one JSON object. 0; -1: *why and *where (bytes from 1). */
-int cli_json_record(const char *text, size_t len, cli_buf *id, cli_buf *contents, const char **why,
+/* json.c: the id ("id" or "_id") and the contents ("contents" or "text", after "title") of one JSON object, or of a
+ * topic ("qid" and "query" too). 0; -1: *why and *where (bytes from 1). */
+int cli_json_record(const char *text, size_t len, int topic, cli_buf *id, cli_buf *contents, const char **why,
                     size_t *where);
+/* entity.c: decodes the character reference, such as "&eacute;" or "&#xe9;", that p[0..n) begins with. Returns its
+ * bytes, or 0 if it is none that HTML or XML knows. */
+size_t cli_entity(const char *p, size_t n, unsigned *c);
 
 /* ---- queries (query.c) ----------------------------------------------------------------- */
 

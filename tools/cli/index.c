@@ -118,6 +118,15 @@ static void report_duplicates(const cli_input *in) {
               cli_grouped(in->names_n, m));
 }
 
+/* Says, whatever is asked to be quiet, that documents cannot be found. */
+static void report_lost(const gpuir_build_report *r) {
+  char n[27];
+  if (!r->lost_documents) return;
+  cli_error(
+      "%s documents have no words but some of more than %d bytes, which are dropped: they cannot be found",
+      cli_grouped(r->lost_documents, n), GPUIR_MAX_TERM);
+}
+
 static void print_summary(const build *b, const gpuir_build_report *r, double bits, double seconds) {
   char docs[27], terms[27], postings[27], size[27];
   double mb = (double)r->text_bytes / 1e6;
@@ -144,6 +153,7 @@ static void print_json(const build *b, const gpuir_build_report *r, double bits,
   NUMBER("postings", r->postings);
   NUMBER("tokens", r->tokens);
   NUMBER("dropped_tokens", r->dropped_tokens);
+  NUMBER("lost_documents", r->lost_documents);
   NUMBER("text_bytes", r->text_bytes);
   NUMBER("file_bytes", r->file_bytes);
   printf(",\"bits_per_posting\":%.4f,\"seconds\":%.3f,\"mb_per_second\":%.2f", bits, seconds,
@@ -210,6 +220,7 @@ static int run_build(build *b, const cli_args *a, const gpuir_builder_desc *bd, 
     gpuir_close(ix);
   }
   report_duplicates(&b->in);
+  report_lost(&report);
   if (report.shared_folder) cli_tell_shared(b->output);
   if (!quiet) report_skipped(&b->in);
   if (!quiet && !json) print_summary(b, &report, bits, seconds);
@@ -222,6 +233,7 @@ static int run_build(build *b, const cli_args *a, const gpuir_builder_desc *bd, 
 void cli_build_init(cli_build *b) {
   memset(b, 0, sizeof *b);
   b->megabytes = 512;
+  b->desc.analyzer.analyzer = CLI_DEFAULT_ANALYZER;
   b->desc.k1 = 0.9f;
   b->desc.b = 0.4f;
 }

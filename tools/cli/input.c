@@ -278,7 +278,8 @@ static int jsonl_record(file *f, uint64_t line, uint64_t offset, const char *tex
   size_t where, blank = 0;
   while (blank < len && strchr(" \t\r", text[blank]) && text[blank]) blank++;
   if (blank == len) return 0;
-  if (cli_json_record(text, len, &f->docname, &f->text, &why, &where)) return malformed(f, line, why, where);
+  if (cli_json_record(text, len, 0, &f->docname, &f->text, &why, &where))
+    return malformed(f, line, why, where);
   check_name(f->in, f->name, line, f->docname.p, f->docname.n);
   const place at = {line, line, offset, len, text};
   return add(f, f->docname.p ? f->docname.p : "", f->docname.n, &at, f->text.p, f->text.n);
@@ -311,44 +312,18 @@ static const char *find_tag(const char *p, const char *end, const char *tag) {
   return NULL;
 }
 
-/* Decodes the character reference at p ("&amp;", "&#65;"); its length, or 0 if it is none. Only
- * those that stand for ASCII and the blank are known; others are left as they are. */
-static size_t reference(const char *p, const char *end, char *out) {
-  static const struct {
-    const char *name;
-    char c;
-  } known[] = {{"&amp;", '&'},  {"&lt;", '<'},    {"&gt;", '>'},
-               {"&quot;", '"'}, {"&apos;", '\''}, {"&nbsp;", ' '}};
-  for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-    size_t n = strlen(known[i].name);
-    if ((size_t)(end - p) < n || strncasecmp(p, known[i].name, n)) continue;
-    *out = known[i].c;
-    return n;
-  }
-  if (end - p > 3 && p[1] == '#') {
-    unsigned v = 0;
-    size_t i = 2;
-    while (p + i < end && i < 6 && p[i] >= '0' && p[i] <= '9') v = v * 10 + (unsigned)(p[i++] - '0');
-    if (i > 2 && p + i < end && p[i] == ';' && v >= 32 && v < 127) {
-      *out = (char)v;
-      return i + 1;
-    }
-  }
-  return 0;
-}
-
 /* Appends text without its tags; each becomes a blank. */
 static void strip_tags(cli_buf *out, const char *p, const char *end) {
   while (p < end) {
     const char *from = p, *close = NULL;
-    char c;
+    unsigned c = '&';
     size_t n;
     while (p < end && *p != '<' && *p != '&') p++;
     cli_buf_add(out, from, (size_t)(p - from));
     if (p == end) return;
     if (*p == '&') {
-      n = reference(p, end, &c);
-      cli_buf_char(out, n ? c : '&');
+      n = cli_entity(p, (size_t)(end - p), &c);
+      cli_buf_utf8(out, n ? c : '&');
       p += n ? n : 1;
       continue;
     }

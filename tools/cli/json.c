@@ -1,4 +1,4 @@
-/* json.c - reads one JSON object a line, strictly (RFC 8259), and keeps its id and contents.
+/* json.c - reads one JSON object a line, strictly (RFC 8259), and keeps its id, title and contents.
  *
  * Bytes outside ASCII are passed on as they are: text analysis decides what they mean.
  */
@@ -41,24 +41,6 @@ static int hex4(parser *s, unsigned *out) {
   return 0;
 }
 
-static void put_utf8(cli_buf *b, unsigned c) {
-  if (c < 0x80) {
-    cli_buf_char(b, (int)c);
-  } else if (c < 0x800) {
-    cli_buf_char(b, (int)(0xc0 | c >> 6));
-    cli_buf_char(b, (int)(0x80 | (c & 63)));
-  } else if (c < 0x10000) {
-    cli_buf_char(b, (int)(0xe0 | c >> 12));
-    cli_buf_char(b, (int)(0x80 | (c >> 6 & 63)));
-    cli_buf_char(b, (int)(0x80 | (c & 63)));
-  } else {
-    cli_buf_char(b, (int)(0xf0 | c >> 18));
-    cli_buf_char(b, (int)(0x80 | (c >> 12 & 63)));
-    cli_buf_char(b, (int)(0x80 | (c >> 6 & 63)));
-    cli_buf_char(b, (int)(0x80 | (c & 63)));
-  }
-}
-
 /* After the backslash. */
 static int escape(parser *s, cli_buf *out) {
   static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
@@ -76,7 +58,7 @@ static int escape(parser *s, cli_buf *out) {
       if (low < 0xdc00 || low > 0xdfff) return bad(s, "a high surrogate without a low one");
       u = 0x10000 + ((u - 0xd800) << 10) + (low - 0xdc00);
     }
-    if (out) put_utf8(out, u);
+    if (out) cli_buf_utf8(out, u);
     return 0;
   }
   const char *at = c > 0 ? strchr(from, c) : NULL;
@@ -182,66 +164,97 @@ static int skip_value(parser *s) {
   }
 }
 
-static int members(parser *s, cli_buf *key, cli_buf *id, cli_buf *contents) {
-  int has_id = 0, has_contents = 0;
+/* Whether the key is one of the names, which blanks part. */
+static int key_is(const cli_buf *key, const char *names) {
+  for (size_t n; *names; names += n + (names[n] == ' ')) {
+    n = strcspn(names, " ");
+    if (key->n == n && !memcmp(key->p, names, n)) return 1;
+  }
+  return 0;
+}
+
+/* Reads an id: a string or a number. */
+static int id_value(parser *s, cli_buf *id) {
+  const char *from = s->p;
+  id->n = 0; /* of a repeated key the last value counts */
+  if (peek(s) == '"') return string(s, id);
+  if (peek(s) != '-' && (peek(s) < '0' || peek(s) > '9'))
+    return bad(s, "\"id\" is neither a string nor a number");
+  if (number(s)) return -1;
+  cli_buf_add(id, from, (size_t)(s->p - from));
+  return 0;
+}
+
+static int text_value(parser *s, cli_buf *text, const char *why) {
+  text->n = 0;
+  return peek(s) == '"' ? string(s, text) : bad(s, why);
+}
+
+/* What is kept of an object. */
+typedef struct record {
+  int topic; /* a query, not a document */
+  int has_id, has_contents;
+  cli_buf key, title;
+  cli_buf *id, *contents;
+} record;
+
+/* Reads the value of the key that was read. */
+static int member(parser *s, record *r) {
+  if (key_is(&r->key, r->topic ? "id _id qid query_id" : "id _id")) {
+    r->has_id = 1;
+    return id_value(s, r->id);
+  }
+  if (key_is(&r->key, r->topic ? "text query" : "contents text")) {
+    r->has_contents = 1;
+    return text_value(s, r->contents, r->topic ? "\"text\" is not a string" : "\"contents\" is not a string");
+  }
+  if (!r->topic && key_is(&r->key, "title") && peek(s) == '"') return text_value(s, &r->title, "");
+  return skip_value(s);
+}
+
+static int members(parser *s, record *r) {
   skip_space(s);
   if (peek(s) != '{') return bad(s, "not a JSON object");
   s->p++;
   skip_space(s);
-  if (peek(s) == '}')
+  int more = peek(s) != '}';
+  if (!more) s->p++;
+  while (more) {
+    skip_space(s);
+    r->key.n = 0;
+    if (string(s, &r->key)) return -1;
+    skip_space(s);
+    if (peek(s) != ':') return bad(s, "':' is missing");
     s->p++;
-  else
-    for (;;) {
-      skip_space(s);
-      key->n = 0;
-      if (string(s, key)) return -1;
-      skip_space(s);
-      if (peek(s) != ':') return bad(s, "':' is missing");
-      s->p++;
-      skip_space(s);
-      if (key->n == 2 && !memcmp(key->p, "id", 2)) {
-        const char *from = s->p;
-        id->n = 0; /* of a repeated key the last value counts */
-        has_id = 1;
-        if (peek(s) == '"') {
-          if (string(s, id)) return -1;
-        } else if (peek(s) == '-' || (peek(s) >= '0' && peek(s) <= '9')) {
-          if (number(s)) return -1;
-          cli_buf_add(id, from, (size_t)(s->p - from));
-        } else {
-          return bad(s, "\"id\" is neither a string nor a number");
-        }
-      } else if (key->n == 8 && !memcmp(key->p, "contents", 8)) {
-        contents->n = 0;
-        has_contents = 1;
-        if (peek(s) != '"') return bad(s, "\"contents\" is not a string");
-        if (string(s, contents)) return -1;
-      } else if (skip_value(s)) {
-        return -1;
-      }
-      skip_space(s);
-      if (peek(s) == '}') {
-        s->p++;
-        break;
-      }
-      if (peek(s) != ',') return bad(s, "',' or '}' is missing");
-      s->p++;
-    }
+    skip_space(s);
+    if (member(s, r)) return -1;
+    skip_space(s);
+    more = peek(s) == ',';
+    if (!more && peek(s) != '}') return bad(s, "',' or '}' is missing");
+    s->p++;
+  }
   skip_space(s);
   if (s->p != s->end) return bad(s, "something follows the object");
-  if (!has_id) return bad(s, "\"id\" is missing");
-  if (!has_contents) return bad(s, "\"contents\" is missing");
+  if (!r->has_id) return bad(s, "\"id\" (or \"_id\") is missing");
+  if (!r->has_contents) return bad(s, "\"contents\" (or \"text\") is missing");
   return 0;
 }
 
-int cli_json_record(const char *text, size_t len, cli_buf *id, cli_buf *contents, const char **why,
+int cli_json_record(const char *text, size_t len, int topic, cli_buf *id, cli_buf *contents, const char **why,
                     size_t *where) {
   parser s = {text, text, text + len, NULL};
-  cli_buf key = {NULL, 0, 0};
+  record r = {topic, 0, 0, {NULL, 0, 0}, {NULL, 0, 0}, id, contents};
   id->n = contents->n = 0;
-  int r = members(&s, &key, id, contents);
-  cli_buf_free(&key);
+  int failed = members(&s, &r);
+  if (!failed && r.title.n) { /* in front of the text, as its first line */
+    cli_buf_char(&r.title, '\n');
+    cli_buf_add(&r.title, contents->p, contents->n);
+    contents->n = 0;
+    cli_buf_add(contents, r.title.p, r.title.n);
+  }
+  cli_buf_free(&r.key);
+  cli_buf_free(&r.title);
   *why = s.why;
   *where = (size_t)(s.p - s.begin) + 1;
-  return r;
+  return failed;
 }

@@ -99,27 +99,50 @@ static void trim(const char **p, const char **end) {
   while (*p < *end && is_space((*end)[-1])) --*end;
 }
 
-/* Adds the query of one line. An id is digits before a ':' at the line's start; with CLI_IDS_YES
- * all that stands before the first ':'. Without an id, it is the number of the line. Blank lines
- * are none. */
+/* Adds the query that is a line of JSON. Returns 0 if the line is none. */
+static int add_json(cli_queries *qs, const char *p, const char *end) {
+  cli_buf id = {NULL, 0, 0}, text = {NULL, 0, 0};
+  const char *why;
+  size_t where;
+  const int is = !cli_json_record(p, (size_t)(end - p), 1, &id, &text, &why, &where);
+  if (is) cli_queries_add(qs, id.p ? id.p : "", id.n, text.p ? text.p : "", text.n);
+  cli_buf_free(&id);
+  cli_buf_free(&text);
+  return is;
+}
+
+/* Returns where the id of a line ends, which ':' or a tab follows; p: there is none. By itself it is digits before a
+ * ':', or what has no blanks before a tab; with CLI_IDS_YES all before the first of both. */
+static const char *id_end_of(const char *p, const char *end, int ids) {
+  const char *q = p;
+  if (ids == CLI_IDS_NO) return p;
+  if (ids == CLI_IDS_YES) {
+    while (q < end && *q != ':' && *q != '\t') q++;
+    return q < end ? q : p;
+  }
+  while (q < end && *q >= '0' && *q <= '9') q++;
+  if (q > p && q < end && *q == ':') return q;
+  while (q < end && !is_space(*q)) q++;
+  return q < end && *q == '\t' ? q : p;
+}
+
+/* Adds the query of one line, which may be JSON, or have an id before it. Without one, it is the number of the line.
+ * Blank lines are none. */
 static void add_line(cli_queries *qs, const char *line, size_t len, uint64_t number, int ids) {
   const char *p = line, *end = line + len, *q;
   char own[24];
   size_t id_len = (size_t)snprintf(own, sizeof own, "%llu", (unsigned long long)number);
   const char *id = own;
   trim(&p, &end);
-  if (p == end) return;
-  q = p;
-  if (ids == CLI_IDS_AUTO)
-    while (q < end && *q >= '0' && *q <= '9') q++;
-  else if (ids == CLI_IDS_YES)
-    while (q < end && *q != ':') q++;
-  if (q > p && q < end && *q == ':') {
+  if (p == end || (ids != CLI_IDS_NO && *p == '{' && add_json(qs, p, end))) return;
+  q = id_end_of(p, line + len, ids);
+  if (q > p) {
     const char *id_end = q;
     id = p;
     trim(&id, &id_end);
     id_len = (size_t)(id_end - id);
     p = q + 1;
+    if (p > end) end = p;
     trim(&p, &end);
   }
   cli_queries_add(qs, id, id_len, p, (size_t)(end - p));
@@ -228,6 +251,8 @@ int cli_queries_read(cli_queries *qs, const char *path, int ids) {
 
 enum { FORM_HUMAN, FORM_TREC, FORM_TSV, FORM_JSON };
 
+static const char *const modes[] = {"and", "or", "andor"};
+
 typedef struct search {
   const char *path;
   gpuir_index *index;
@@ -322,7 +347,6 @@ static void print_hit(search *s, const char *id, const gpuir_query *query, const
 
 static void print_answer(search *s, const char *id, const gpuir_query *query, const char *text, size_t len,
                          const gpuir_hit *hits, size_t n) {
-  static const char *const modes[] = {"and", "or", "andor"};
   s->hits_total += n;
   cli_passages_begin(&s->passages);
   if (s->form == FORM_HUMAN && s->many && !s->passages.grep) {
@@ -470,7 +494,7 @@ typedef struct query_flags {
   gpuir_searcher_desc sd;
   uint64_t k, threads, timeout;
   float k1, b;
-  int has_k1, has_b, has_mode, has_budget, backend, form, ids;
+  int has_k, has_k1, has_b, has_mode, has_budget, backend, form, ids;
   const char *tag, *topics, *base;
   cli_passages passages;
 } query_flags;
@@ -514,9 +538,11 @@ static int passages_flag(const cli_args *a, int opt, query_flags *f) {
   return bad;
 }
 
-/* Fills in what passages have by default. Not 0 after a message. */
-static int passages_ready(query_flags *f) {
+/* Fills in what the forms of output have by default. Not 0 after a message. */
+static int forms_ready(query_flags *f) {
   cli_passages *p = &f->passages;
+  if (f->form == FORM_TREC && !f->has_mode) f->qd.mode = GPUIR_OR;
+  if (f->form == FORM_TREC && !f->has_k) f->k = 1000;
   if (!p->on) return 0;
   if (f->form == FORM_TREC || f->form == FORM_TSV || (f->form == FORM_JSON && p->grep))
     return cli_misuse("query", "passages are printed for people, with --grep, or with --json");
@@ -534,7 +560,7 @@ static int query_flags_read(cli_args *a, query_flags *f) {
     switch (opt) {
       case CLI_HELP: return 1 + cli_help(a->command);
       case O_MODE: bad = cli_choice(a, "and|or|andor", &f->qd.mode), f->has_mode = 1; break;
-      case O_K: bad = cli_unsigned(a, 0, UINT32_MAX, &f->k); break;
+      case O_K: bad = cli_unsigned(a, 0, UINT32_MAX, &f->k), f->has_k = 1; break;
       case O_K1: bad = cli_real(a, 0, 1000, &f->k1), f->has_k1 = 1; break;
       case O_B: bad = cli_real(a, 0, 1, &f->b), f->has_b = 1; break;
       case O_BACKEND: bad = cli_choice(a, "cpu|gpu|auto", &f->backend); break;
@@ -624,7 +650,7 @@ int cli_query(int argc, char **argv) {
     cli_args_free(&a);
     return code;
   }
-  if (passages_ready(&f)) {
+  if (forms_ready(&f)) {
     cli_args_free(&a);
     return CLI_USAGE;
   }
@@ -678,7 +704,18 @@ static const cli_option count_options[] = {{O_MODE, "mode", 'm', 1},
                                            {O_EVALUATOR, "evaluator", 0, 1},
                                            {O_INTERSECTION, "intersection", 0, 1},
                                            {O_NO_OPERATORS, "no-operators", 0, 0},
+                                           {O_JSON, "json", 0, 0},
                                            {0, NULL, 0, 0}};
+
+static void print_count(const query_flags *f, const cli_buf *words, uint64_t n) {
+  if (f->form != FORM_JSON) {
+    printf("%llu\n", (unsigned long long)n);
+    return;
+  }
+  printf("{\"query\":");
+  cli_json_string(stdout, words->p, words->n);
+  printf(",\"mode\":\"%s\",\"count\":%llu}\n", modes[f->qd.mode], (unsigned long long)n);
+}
 
 int cli_count(int argc, char **argv) {
   cli_args a;
@@ -719,7 +756,7 @@ int cli_count(int argc, char **argv) {
     if (r) {
       cli_fail(a.operands[0], r, &err);
     } else {
-      printf("%llu\n", (unsigned long long)n);
+      print_count(&f, &words, n);
       code = cli_finish(CLI_OK);
     }
   }

@@ -200,42 +200,71 @@ int cli_stats(int argc, char **argv) {
 
 /* ---- verify --------------------------------------------------------------------------------------- */
 
+static void verified_json(const char *path, int status, const gpuir_error *err,
+                          const gpuir_index_info *info) {
+  printf("{\"index\":");
+  cli_json_string(stdout, path, strlen(path));
+  printf(",\"ok\":%s", status ? "false" : "true");
+  if (status) {
+    const char *why = err->msg[0] ? err->msg : gpuir_strerror(status);
+    printf(",\"offset\":%llu,\"error\":", (unsigned long long)err->offset);
+    cli_json_string(stdout, why, strlen(why));
+  } else {
+    printf(",\"documents\":%llu,\"postings\":%llu,\"segments\":%llu,\"deleted\":%llu",
+           (unsigned long long)info->documents, (unsigned long long)info->postings,
+           (unsigned long long)info->segments, (unsigned long long)(info->docids - info->documents));
+  }
+  printf("}\n");
+}
+
+static void verified_text(const char *path, int status, const gpuir_error *err,
+                          const gpuir_index_info *info) {
+  char docs[27], postings[27];
+  if (status && err->offset) {
+    cli_error("%s: byte %llu: %s", path, (unsigned long long)err->offset,
+              err->msg[0] ? err->msg : gpuir_strerror(status));
+  } else if (status) {
+    cli_fail(path, status, err);
+  } else {
+    text_print(stdout, TEXT_MESSAGE, path, strlen(path));
+    printf(": ok, %s documents, %s postings", cli_grouped(info->documents, docs),
+           cli_grouped(info->postings, postings));
+    if (info->segments > 1) printf(", %s segments", cli_grouped(info->segments, docs));
+    if (info->docids > info->documents)
+      printf(", %s deleted", cli_grouped(info->docids - info->documents, docs));
+    putchar('\n');
+  }
+}
+
+/* Verifies one index, and says what it found. */
+static int verify_one(const char *path, int json) {
+  gpuir_index_info info;
+  gpuir_error err;
+  gpuir_index *index = NULL;
+  memset(&err, 0, sizeof err);
+  memset(&info, 0, sizeof info);
+  int r = gpuir_open(path, NULL, &index, &err);
+  if (!r) r = gpuir_verify(index, &err);
+  if (!r) r = gpuir_index_get_info(index, &info);
+  (json ? verified_json : verified_text)(path, r, &err, &info);
+  gpuir_close(index);
+  return r ? CLI_FAIL : CLI_OK;
+}
+
 int cli_verify(int argc, char **argv) {
-  static const cli_option options[] = {{0, NULL, 0, 0}};
+  static const cli_option options[] = {{O_JSON, "json", 0, 0}, {0, NULL, 0, 0}};
   cli_args a;
-  int opt, code = CLI_OK;
+  int opt, json = 0, code = CLI_OK;
   cli_args_start(&a, "verify", options, argc, argv);
   while ((opt = cli_next(&a)) != CLI_END) {
+    json = opt == O_JSON;
+    if (json) continue;
     cli_args_free(&a);
     return opt == CLI_HELP ? cli_help("verify") : CLI_USAGE;
   }
   if (!a.noperands) code = cli_misuse("verify", "INDEX is missing");
-  for (int i = 0; i < a.noperands; i++) {
-    gpuir_index_info info;
-    gpuir_error err;
-    char docs[27], postings[27];
-    memset(&err, 0, sizeof err);
-    gpuir_index *index = cli_open(a.operands[i]);
-    int r = index ? gpuir_verify(index, &err) : GPUIR_E_FORMAT;
-    if (index && !r) r = gpuir_index_get_info(index, &info);
-    if (index && r && err.offset)
-      cli_error("%s: byte %llu: %s", a.operands[i], (unsigned long long)err.offset,
-                err.msg[0] ? err.msg : gpuir_strerror(r));
-    else if (index && r)
-      cli_fail(a.operands[i], r, &err);
-    if (r)
-      code = CLI_FAIL;
-    else {
-      text_print(stdout, TEXT_MESSAGE, a.operands[i], strlen(a.operands[i]));
-      printf(": ok, %s documents, %s postings", cli_grouped(info.documents, docs),
-             cli_grouped(info.postings, postings));
-      if (info.segments > 1) printf(", %s segments", cli_grouped(info.segments, docs));
-      if (info.docids > info.documents)
-        printf(", %s deleted", cli_grouped(info.docids - info.documents, docs));
-      putchar('\n');
-    }
-    gpuir_close(index);
-  }
+  for (int i = 0; i < a.noperands; i++)
+    if (verify_one(a.operands[i], json)) code = CLI_FAIL;
   cli_args_free(&a);
   return code == CLI_USAGE ? code : cli_finish(code);
 }

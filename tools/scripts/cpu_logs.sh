@@ -45,7 +45,8 @@ headed() {
 }
 
 index() {
-  gpuir index -q --chunk-lines 25 --description 'the sources of Linux 6.1 in chunks of 25 lines' "$corpora/linux" \
+  gpuir index -q --chunk-lines 25 --analyzer ascii \
+    --description 'the sources of Linux 6.1 in chunks of 25 lines' "$corpora/linux" \
     -o "$chunks"
   gpuir index -q --tsv --analyzer unicode --memory 2048 --description '1.74 million dictionary entries' \
     "$corpora/dict.tsv" -o "$corpora/dict.gpuir"
@@ -65,12 +66,12 @@ build() {
   head_of >"$logs/build_linux.txt"
   cat "$corpora"/linux/*/*.c >/dev/null # into the page cache, for the most part
   for memory in 512 512 512 128 128 128 32 32 32; do
-    echo "\$ gpuir index --chunk-lines 25 --memory $memory linux -o X.gpuir"
-    gpuir index --chunk-lines 25 --memory "$memory" "$corpora/linux" -o "$corpora/X.gpuir" 2>&1
+    echo "\$ gpuir index --chunk-lines 25 --analyzer ascii --memory $memory linux -o X.gpuir"
+    gpuir index --chunk-lines 25 --analyzer ascii --memory "$memory" "$corpora/linux" -o "$corpora/X.gpuir" 2>&1
   done >>"$logs/build_linux.txt"
   for memory in 512 512 512; do
-    echo "\$ gpuir index --memory $memory linux -o X.gpuir"
-    gpuir index --memory "$memory" "$corpora/linux" -o "$corpora/X.gpuir" 2>&1
+    echo "\$ gpuir index --analyzer ascii --memory $memory linux -o X.gpuir"
+    gpuir index --analyzer ascii --memory "$memory" "$corpora/linux" -o "$corpora/X.gpuir" 2>&1
   done >>"$logs/build_linux.txt"
   rm -f "$corpora/X.gpuir"
 }
