@@ -239,7 +239,8 @@ void cache_forget(cache *c, node *n, uint64_t lookups) {
 static int is_kept(const node *n, uint64_t newest, uint64_t oldest) {
   const uint64_t generation = n->body.generation;
   if (generation == 0 || generation == newest) return 1;
-  return n->body.named && n->parent == NODE_DOC_ROOT && generation >= oldest;
+  /* A link to a file is looked up again: what stands in the file may be of the next generation. */
+  return n->body.named && n->parent == NODE_DOC_ROOT && n->body.kind != NODE_LINK && generation >= oldest;
 }
 
 void cache_keep_generations(cache *c, uint64_t newest, uint64_t oldest) {

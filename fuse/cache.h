@@ -124,7 +124,7 @@ node *cache_add(cache *c, uint64_t parent, const char *name, size_t len, const n
 void cache_forget(cache *c, node *n, uint64_t lookups);
 
 /* All nodes of other generations than the newest leave. Documents whose names say their generation stay from `oldest`
- * on. */
+ * on, if they are no links. */
 void cache_keep_generations(cache *c, uint64_t newest, uint64_t oldest);
 
 /* Takes the next node that the kernel is to be told of: its folder and its name; 0 when there is none. */

@@ -161,6 +161,7 @@ typedef struct lookup {
   fuse_req_t req;
   fs *f;
   generation *g;
+  int older; /* g is not the newest */
   const char *name;
   size_t len;
   char why[WHY_SIZE]; /* it failed, in words; "": as its error says */
@@ -426,6 +427,13 @@ static int make_link(fs *f, const char *path, node_body *body) {
   return 0;
 }
 
+/* Whether a document is shown as the bytes that were indexed, and not as a link to its file: where it is a part of it
+ * whose place is known; and in an older generation, as the file may be the text of another one. */
+static int is_part(const lookup *l, const gpuir_doc *doc) {
+  if (!doc->source_offset && !doc->source_bytes) return 0;
+  return doc->first_line || doc->source_offset || l->older;
+}
+
 /* body->docid is the document's, l->g its generation. */
 static int make_doc(lookup *l, node_body *body) {
   const fs_config *config = &l->f->config;
@@ -445,10 +453,7 @@ static int make_doc(lookup *l, node_body *body) {
   rc = source_path(config->source_base, config->mountpoint, doc.source, doc.source_len, path, sizeof path);
   if (generation_is_broken(l->g)) return EIO;
   if (rc) return rc;
-  /* A part whose place is not known, as that of a whole file, is seen in its file. */
-  return (doc.first_line || doc.source_offset) && (doc.source_offset || doc.source_bytes)
-             ? make_part(l, &doc, path, body)
-             : make_link(l->f, path, body);
+  return is_part(l, &doc) ? make_part(l, &doc, path, body) : make_link(l->f, path, body);
 }
 
 /* ---- look-up ------------------------------------------------------------------------------------------- */
@@ -506,6 +511,7 @@ static int choose_generation(lookup *l, node_kind dir, node_body *body) {
     l->f->count.expired++;
     return fails(l, ESTALE, "the index has changed since, too long ago");
   }
+  l->older = named != l->g;
   generation_unref(l->g);
   l->g = generation_ref(named);
   return 0;
@@ -578,7 +584,7 @@ static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name) {
   fs *f = fs_of(req);
   size_t len = strlen(name);
   node_kind kind = NODE_NONE;
-  lookup l = {req, f, NULL, name, len, "over 255 bytes"};
+  lookup l = {req, f, NULL, 0, name, len, "over 255 bytes"};
   node_body body;
   node *n;
   memset(&body, 0, sizeof body);

@@ -227,6 +227,36 @@ maps() { grep -c '\.gpuir' "/proc/$fs_pid/maps"; }
   [ "$(stat_of changed_sources "$T/m")" -gt 0 ]
 }
 
+@test "live: a file that changes is its old text or ESTALE in an older generation" {
+  needs_python
+  mkdir "$T/src"
+  echo 'apple tree' >"$T/src/a"
+  echo 'apple pie' >"$T/src/b"
+  (cd "$T" && "$gpuir" index --live -q src -o live)
+  serve "$T/live" "$T/m"
+  first=$(stat_of generation "$T/m")
+  [ "$(readlink "$T/m/doc/$first.0")" = "$T/src/a" ]
+  [ "$(cat "$T/m/hits/tree/"*)" = 'apple tree' ]
+  echo 'and more' >>"$T/src/b"
+  (cd "$T" && "$gpuir" update -q src -o live)
+  until_true 10 eval '[ -s "$T/m/query/more" ]'
+  second=$(stat_of generation "$T/m")
+  # What was added to b is not of it.
+  [ "$(cat "$T/m/doc/$first.0" "$T/m/doc/$first.1")" = $'apple tree\napple pie' ]
+  [ "$(cat "$T/m/hits/more/"*)" = $'apple pie\nand more' ]
+  b=$(readlink "$T/m/hits/more/000001-src_b")
+  echo 'another text' >"$T/src/a"
+  (cd "$T" && "$gpuir" update -q src -o live)
+  until_true 10 eval '[ -s "$T/m/query/another" ]'
+  [ "$(cat "$T/m/hits/another/"*)" = 'another text' ]
+  fails_with ESTALE "$T/m/doc/$first.0"
+  [[ "$b" == "../../doc/$second."* ]]
+  [ "$(cat "$T/m/doc/${b##*/}")" = $'apple pie\nand more' ]
+  rm "$T/src/b"
+  sleep 1.1
+  fails_with ENOENT "$T/m/doc/$first.1"
+}
+
 @test "live: the CPU answers @gpu, and .stats counts it" {
   needs_writer
   write create add:a='apple tree' commit add:b='apple pie' commit

@@ -463,6 +463,7 @@ static void cache_named(void **state) {
   add_document(&c, "7", 1, 0);
   add_document(&c, "1.7", 1, 1);
   add_document(&c, "2.7", 2, 1);
+  add_document(&c, "1.8", 1, 1)->body.kind = NODE_LINK;
   memset(&body, 0, sizeof body);
   body.kind = NODE_HITS;
   body.generation = 2;
@@ -471,6 +472,7 @@ static void cache_named(void **state) {
   assert_non_null(hits);
   cache_keep_generations(&c, 2, 1);
   assert_null(cache_by_name(&c, NODE_DOC_ROOT, "7", 1));
+  assert_null(cache_by_name(&c, NODE_DOC_ROOT, "1.8", 3));
   assert_non_null(cache_by_name(&c, NODE_DOC_ROOT, "1.7", 3));
   assert_ptr_equal(cache_by_name(&c, NODE_HITS_ROOT, "q", 1), hits);
   cache_keep_generations(&c, 3, 2);
