@@ -531,53 +531,137 @@ static void test_prefix_limit(void **state) {
   gpuir_close(ix);
 }
 
-/* A phrase that is long to look for ends with its time. */
-static void test_deadline(void **state) {
-  enum { TIMES = 3000000 };
-  char *text = (char *)malloc(4 * (size_t)TIMES), path[4200];
+/* ---- searches that have to stop ---- */
+
+enum { PAIRS = 3000000 }; /* of words, in either of two documents */
+
+/* Builds two equal documents of "a c b a" again and again: of "a" there are 3 million in each. */
+static gpuir_index *build_huge(void) {
+  char *text = (char *)malloc(4 * (size_t)PAIRS), path[4200];
   gpuir_builder_desc d;
   gpuir_builder *b;
   gpuir_error err;
   gpuir_index *ix;
-  gpuir_searcher *s;
-  gpuir_query *q;
-  gpuir_hit hit[10];
-  uint64_t begin, count;
-  size_t n, i;
-  int cancel = 0;
-  gpuir_searcher_desc sd;
-  (void)state;
-  for (i = 0; i < TIMES; i++) memcpy(text + 4 * i, i % 2 ? "b a " : "a c ", 4);
+  size_t i;
+  assert_non_null(text);
+  for (i = 0; i < PAIRS; i++) memcpy(text + 4 * i, i % 2 ? "b a " : "a c ", 4);
   memset(&d, 0, sizeof d);
   d.path = corpus_path(path, sizeof path, "phrases.gpuir");
   d.positions = 1;
   if (gpuir_builder_create(&d, &b, &err)) fail_msg("%s", err.msg);
-  for (i = 0; i < 2; i++) assert_int_equal(gpuir_builder_add_text(b, NULL, text, 4 * (size_t)TIMES, &err), 0);
+  for (i = 0; i < 2; i++) assert_int_equal(gpuir_builder_add_text(b, NULL, text, 4 * (size_t)PAIRS, &err), 0);
   if (gpuir_builder_write(b, NULL, &err)) fail_msg("%s", err.msg);
   gpuir_builder_destroy(b);
   if (gpuir_open(path, NULL, &ix, &err)) fail_msg("%s", err.msg);
   (void)unlink(path);
-  memset(&sd, 0, sizeof sd);
-  sd.cancel = &cancel;
-  assert_int_equal(gpuir_searcher_create(ix, &sd, &s, NULL), 0);
+  free(text);
+  return ix;
+}
+
+/* Walks a phrase's positions in document `doc` of two, when the search has been told to stop: it does, within as many
+ * gaps as lie between two looks. */
+static void check_walk_stops(gpuir_searcher *s, const gpuir_query *q, uint32_t doc, int status) {
+  gpuir__engine *e = &s->engine;
+  gpuir__token_walk t[GPUIR_MAX_TERMS];
+  const uint32_t length = e->ix->leaves[0].seg->lengths[doc];
+  gpuir__phrases p;
+  uint64_t gaps = 0;
+  unsigned i;
+  int missing = 0;
+  e->stopped = 0;
+  assert_int_equal(gpuir__phrases_open(&p, e, q, 0, &missing), 0);
+  assert_int_equal(missing, 0);
+  assert_int_equal(gpuir__phrases_prepare(&p), 0);
+  e->deadline = status == GPUIR_E_DEADLINE; /* long past */
+  e->limits.cancel = status == GPUIR_E_CANCELLED ? &status : NULL;
+  for (i = 0; i < p.clauses[0].n && !e->stopped; i++) {
+    gpuir__place *place = &p.places[p.clauses[0].list[i]];
+    (void)gpuir__place_find(e, place, &e->cursors[p.clauses[0].list[i]].list, doc, length, &t[i]);
+    if (e->stopped) assert_in_range(place->positions.chunk, 1, GPUIR__SKIP_CHUNKS);
+    t[i].offset = i;
+  }
+  if (!doc) {
+    assert_int_equal(e->stopped, 0);
+    for (i = 0; i < p.clauses[0].n; i++) gaps -= t[i].o.gap - t[i].o.here;
+    e->rare.chunks = 0;
+    (void)gpuir__tokens_meet(e, t, p.clauses[0].n);
+    for (i = 0; i < p.clauses[0].n; i++) gaps += t[i].o.gap - t[i].o.here;
+    assert_in_range(gaps, 1, GPUIR__SKIP_CHUNKS + GPUIR__CHUNK * p.clauses[0].n);
+  }
+  assert_int_equal(e->stopped, status);
+  e->deadline = 0;
+  e->limits.cancel = NULL;
+  gpuir__engine_reset(e);
+}
+
+/* A phrase that is long to look for ends with its time, or when it is cancelled. */
+static void test_phrase_stops(void **state) {
+  gpuir_error err;
+  gpuir_index *ix = build_huge();
+  gpuir_searcher *s;
+  gpuir_query *q;
+  gpuir_hit hit[10];
+  uint64_t count;
+  size_t n;
+  (void)state;
+  assert_int_equal(gpuir_searcher_create(ix, NULL, &s, NULL), 0);
   assert_int_equal(parse(ix, "\"c b a a\"", &q, &err), 0);
   assert_int_equal(gpuir_search(s, q, hit, 10, &n), 0);
   assert_int_equal(n, 2);
-  gpuir_searcher_set_timeout(s, 1000000);
-  begin = gpuir__now();
+  check_walk_stops(s, q, 0, GPUIR_E_DEADLINE);
+  check_walk_stops(s, q, 0, GPUIR_E_CANCELLED);
+  check_walk_stops(s, q, 1, GPUIR_E_DEADLINE); /* on the way to its positions */
+  check_walk_stops(s, q, 1, GPUIR_E_CANCELLED);
+  gpuir_searcher_set_timeout(s, 1);
   assert_int_equal(gpuir_search(s, q, hit, 10, &n), GPUIR_E_DEADLINE);
   assert_int_equal(n, 0);
-  (void)begin;
-  cancel = 1;
-  assert_int_equal(gpuir_search(s, q, hit, 10, &n), GPUIR_E_CANCELLED);
-  cancel = 0;
   gpuir_searcher_set_timeout(s, 0);
   assert_int_equal(gpuir_count(s, q, &count), 0);
   assert_int_equal(count, 2);
   gpuir_query_destroy(q);
   gpuir_searcher_destroy(s);
   gpuir_close(ix);
-  free(text);
+}
+
+/* The terms of a prefix are added up no further than to the next look, and so is a phrase's list made. */
+static void test_lists_stop(void **state) {
+  static const char *const asked[] = {"w*", "wx* w1", "-w* w1", "w4 \"w1 wx0\"", "w4 \"w2 w1 w2\""};
+  const int statuses[] = {GPUIR_E_DEADLINE, GPUIR_E_CANCELLED};
+  gpuir_searcher *s;
+  gpuir_query_desc qd;
+  gpuir_query *q;
+  gpuir_index *ix;
+  unsigned i, j, npositive;
+  rng r;
+  (void)state;
+  r.s = 21;
+  make_texts(&r, 5800, 6, 19);
+  ix = build_texts(1, 1, NULL);
+  assert_int_equal(gpuir_searcher_create(ix, NULL, &s, NULL), 0);
+  memset(&qd, 0, sizeof qd);
+  qd.mode = GPUIR_OR;
+  for (i = 0; i < 5; i++) {
+    gpuir__engine *e = &s->engine;
+    assert_int_equal(gpuir_query_parse(ix, &qd, asked[i], strlen(asked[i]), &q, NULL), 0);
+    for (j = 0; j < 2; j++) {
+      uint64_t before;
+      gpuir__engine_start(e);
+      e->deadline = statuses[j] == GPUIR_E_DEADLINE;
+      e->limits.cancel = statuses[j] == GPUIR_E_CANCELLED ? &statuses[j] : NULL;
+      gpuir__engine_reset(e);
+      before = e->info.blocks_decoded;
+      assert_int_equal(gpuir__terms_open(e, q, 0, &npositive), statuses[j]);
+      gpuir__engine_reset(e);
+      assert_in_range(e->info.blocks_decoded - before, 0, 3 * GPUIR__LOOK_BLOCKS);
+      e->limits.cancel = NULL;
+    }
+    gpuir__engine_start(e);
+    assert_int_equal(gpuir__terms_open(e, q, 0, &npositive), 0);
+    gpuir__engine_reset(e);
+    gpuir_query_destroy(q);
+  }
+  gpuir_searcher_destroy(s);
+  gpuir_close(ix);
 }
 
 /* ---- bounds ---- */
@@ -950,10 +1034,13 @@ static void test_frequent(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_small),        cmocka_unit_test(test_large),    cmocka_unit_test(test_segments),
-      cmocka_unit_test(test_dense),        cmocka_unit_test(test_levels),   cmocka_unit_test(test_refusals),
-      cmocka_unit_test(test_prefix_limit), cmocka_unit_test(test_deadline), cmocka_unit_test(test_bounds),
-      cmocka_unit_test(test_uneven),       cmocka_unit_test(test_pruned),   cmocka_unit_test(test_analysed),
+      cmocka_unit_test(test_small),        cmocka_unit_test(test_large),
+      cmocka_unit_test(test_segments),     cmocka_unit_test(test_dense),
+      cmocka_unit_test(test_levels),       cmocka_unit_test(test_refusals),
+      cmocka_unit_test(test_prefix_limit), cmocka_unit_test(test_phrase_stops),
+      cmocka_unit_test(test_lists_stop),   cmocka_unit_test(test_bounds),
+      cmocka_unit_test(test_uneven),       cmocka_unit_test(test_pruned),
+      cmocka_unit_test(test_analysed),
 #ifdef GPUIR_WITH_STEMMER
       cmocka_unit_test(test_possessives),
 #endif

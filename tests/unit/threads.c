@@ -326,7 +326,7 @@ enum { READERS = 16, AGES = 30, LIVE = 12000, A_TIME = 40 };
 static gpuir_index *ages[AGES]; /* from the one with all documents on, each with A_TIME fewer */
 static unsigned published;
 
-/* Counts the documents of "part<part>" that a snapshot has: one in part + 2 has it, and the first A_TIME of each age are
+/* Counts documents of "part<part>" that a snapshot has: one in part + 2 has it, and of each age the first A_TIME are
  * deleted. */
 static uint32_t left_at(unsigned age, unsigned part) {
   uint32_t d, n = 0;
