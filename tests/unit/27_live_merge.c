@@ -228,9 +228,10 @@ static void test_commit_fails_meanwhile(void **state) {
 static int stop;
 
 static void *merge_on(void *live) {
+  rng r = {5}; /* the shared one is the main thread's */
   while (!__atomic_load_n(&stop, __ATOMIC_ACQUIRE)) {
     gpuir_error err;
-    int status = gpuir_live_merge((gpuir_live *)live, rnd() % 5 == 0, NULL, &err);
+    int status = gpuir_live_merge((gpuir_live *)live, rng_below(&r, 5) == 0, NULL, &err);
     if (status) return (void *)"a merge failed";
   }
   return NULL;
