@@ -10660,6 +10660,12 @@ static uint64_t gpuir__list_cf(const gpuir__list *l) {
   return cf;
 }
 
+/* Whether the bytes of a list's positions can hold so many. A number that a damaged file states, and that somebody
+ * makes room for, is held against this first. */
+static int gpuir__list_holds(const gpuir__list *l, uint64_t cf) {
+  return !l->positions || cf <= l->positions_len * (uint64_t)GPUIR__CHUNK;
+}
+
 /* Describes term `id`. 0, NOT_FOUND, FORMAT, NOMEM, UNSUPPORTED. */
 static int gpuir__segment_term(const gpuir__segment *ix, uint64_t id, gpuir_term_info *info) {
   gpuir__list l;
@@ -10681,8 +10687,9 @@ static int gpuir__segment_term(const gpuir__segment *ix, uint64_t id, gpuir_term
   if (l.extent)
     info->directory_bytes =
         sizeof *l.extent + (uint64_t)l.nblocks * (4 * 4 + 2 + (l.positions_off ? 4u : 0u));
+  status = gpuir__list_holds(&l, info->cf) ? GPUIR_OK : GPUIR_E_FORMAT;
   gpuir__list_close(&ix->a, &l);
-  return GPUIR_OK;
+  return status;
 }
 
 /* Decodes term `id`'s list to docids[0..df) and tfs[0..df), of which one may be NULL. 0, or as gpuir__segment_term. */
@@ -20871,7 +20878,7 @@ static int gpuir__fusion_occurrences(const gpuir__fusion *f, const uint8_t *term
     status = gpuir__list_open(s->leaf.seg, &f->l->a, s->walk.id, &l);
     if (status) return status;
     own = gpuir__list_cf(&l);
-    if (own > l.positions_len * (uint64_t)GPUIR__CHUNK) status = GPUIR_E_FORMAT; /* they cannot be there */
+    if (!gpuir__list_holds(&l, own)) status = GPUIR_E_FORMAT;
     *cf += own;
     gpuir__list_close(&f->l->a, &l);
     if (status) return status;

@@ -800,6 +800,38 @@ static void test_verify_sources(void **state) {
   empty_folder();
 }
 
+/* A list states more occurrences than its positions have bytes for: whoever makes room for them is told before. */
+static void test_stated_occurrences(void **state) {
+  unsigned char *bytes = copy_valid();
+  gpuir_term_info info;
+  gpuir_index *ix;
+  gpuir__long *extents;
+  gpuir__walk w;
+  uint64_t lies[4], was;
+  unsigned i;
+  (void)state;
+  assert_int_equal(gpuir_open(valid_path, NULL, &ix, NULL), GPUIR_OK);
+  for (gpuir__walk_start(&w, gpuir__only(ix)); gpuir__walk_next(&w) && w.record.df <= GPUIR__SHORT_MAX;) {}
+  assert_true(w.record.df > GPUIR__SHORT_MAX);
+  extents = (gpuir__long *)(void *)(bytes + gpuir__only(ix)->section[GPUIR__S_LONGS]->offset);
+  gpuir_close(ix);
+  was = extents[w.record.docs].cf;
+  lies[0] = w.record.positions_len * GPUIR__CHUNK;
+  lies[1] = w.record.positions_len * GPUIR__CHUNK + 1;
+  lies[2] = (uint64_t)1 << 62;
+  lies[3] = UINT64_MAX - 60;
+  for (i = 0; i < 4; i++) {
+    assert_true(lies[i] != was);
+    extents[w.record.docs].cf = lies[i];
+    mend(bytes);
+    put_file(bytes, valid_len);
+    assert_int_equal(gpuir_open(broken, NULL, &ix, NULL), GPUIR_OK);
+    assert_int_equal(gpuir_term_get_info(ix, w.id, &info), i ? GPUIR_E_FORMAT : GPUIR_OK);
+    gpuir_close(ix);
+  }
+  free(bytes);
+}
+
 /* What a dictionary that is written anew says: where the lists of the block of term `id` are, and that term's df. */
 typedef struct lie {
   uint64_t id, longs, docs;
@@ -944,6 +976,7 @@ int main(void) {
       cmocka_unit_test(test_term_order),
       cmocka_unit_test(test_verify_sources),
       cmocka_unit_test(test_verify_bounds),
+      cmocka_unit_test(test_stated_occurrences),
   };
   return cmocka_run_group_tests_name("13_reader", tests, setup_group, teardown_group);
 }
