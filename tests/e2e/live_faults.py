@@ -226,6 +226,8 @@ def check_update(name, what, done, before, after):
         again = command(arguments)
         if again.returncode or (look().split()[1:] if unread else look()) != (after.split()[1:] if unread else after):
             complain(name, what, 'run again: %d, %s' % (again.returncode, again.stderr.decode()))
+    if was_killed and look() is not None:
+        run(['tidy', FOLDER], count='count')
     names = [name for name in os.listdir(FOLDER) if not name.endswith('.gpuir')]
     if not set(names) <= {'lock', 'manifest', 'update'} or not digest(FOLDER + '/manifest'):
         return complain(name, what, 'left behind: %s' % names)
