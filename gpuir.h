@@ -18170,9 +18170,10 @@ typedef struct gpuir__or {
   gpuir__engine *e;
   gpuir__tile tile;
   gpuir__or_term terms[GPUIR_MAX_TERMS];
-  unsigned n;      /* terms */
-  uint32_t tiles;  /* in the index */
-  uint32_t *bound; /* [tile] the sum of its terms' bounds; 0: nothing there, or done */
+  unsigned n;        /* terms */
+  uint32_t tiles;    /* in the index */
+  uint32_t up_front; /* postings of a list that is decoded up front, at most */
+  uint32_t *bound;   /* [tile] the sum of its terms' bounds; 0: nothing there, or done */
 } gpuir__or;
 
 /* ---- bounds of tiles ---- */
@@ -18447,7 +18448,7 @@ static int gpuir__or_term_open(gpuir__or *o, unsigned i) {
   term->first = gpuir__carve(e, o->tiles);
   term->docs = term->values = NULL;
   memset(term->bound, 0, o->tiles * 4);
-  if (df <= GPUIR__UP_FRONT) {
+  if (df <= o->up_front) {
     term->docs = gpuir__carve(e, df + 16);
     term->values = gpuir__carve(e, df + 16);
     gpuir__or_decode_up_front(o, term);
@@ -18469,8 +18470,10 @@ static int gpuir__or_prepare(gpuir__or *o, gpuir__engine *e, unsigned npositive)
   o->e = e;
   o->n = npositive;
   o->tiles = (uint32_t)((documents - 1) >> shift) + 1;
+  /* Lists of several segments are parts of one: of each as much is decoded up front as would be of the whole. */
+  o->up_front = gpuir__max32((uint32_t)(documents * GPUIR__UP_FRONT / e->ix->docids), GPUIR__SHORT_MAX);
   for (i = 0; i < npositive; i++)
-    if (e->cursors[i].list.df <= GPUIR__UP_FRONT) up_front += 2 * (size_t)e->cursors[i].list.df + 64;
+    if (e->cursors[i].list.df <= o->up_front) up_front += 2 * (size_t)e->cursors[i].list.df + 64;
   status = gpuir__tile_reserve(e, &o->tile, shift, o->tiles * (2 * (size_t)npositive + 1) + up_front,
                                4 * (size_t)npositive + 1);
   if (status) return status;

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# segments.sh SOURCES WORK QUERIES [TSV]: what segments and deletions cost: a live index of SOURCES, every 25 lines of a file a
-# document, in ten segments of like size with a tenth of the documents deleted, beside the same index merged into one.
+# segments.sh SOURCES WORK QUERIES [TSV]: what segments and deletions cost: a live index of SOURCES, every 25 lines of a
+# file a document, in ten segments of like size with a tenth of the documents deleted, beside the same merged into one.
 # Both answer QUERIES, one a line, by turns, five times; the fastest run of each counts. WORK takes both indexes.
 # (`gpuir bench --sample 1000 --dump-queries QUERIES INDEX` draws queries from an index of the same files.)
 set -euo pipefail
