@@ -17902,10 +17902,10 @@ static int gpuir__phrases_prepare(gpuir__phrases *p) {
   int status = gpuir__and_prepare(e, &p->and_, p->nlists, 1);
   if (status) return status;
   e->rare.places.len = 0;
-  p->room = (gpuir__phrase_room *)(void *)gpuir__buf_room(&e->a, &e->rare.places,
-                                                          sizeof *p->room + p->nlists * sizeof *p->places);
-  if (!p->room) return gpuir__engine_fail(e, GPUIR_E_NOMEM, "out of memory");
-  p->places = (gpuir__place *)(void *)(p->room + 1);
+  p->places = (gpuir__place *)(void *)gpuir__buf_room(&e->a, &e->rare.places,
+                                                      sizeof *p->room + p->nlists * sizeof *p->places);
+  if (!p->places) return gpuir__engine_fail(e, GPUIR_E_NOMEM, "out of memory");
+  p->room = (gpuir__phrase_room *)(void *)(p->places + p->nlists); /* behind: it is aligned to 4 bytes only */
   for (i = 0; i < p->nlists; i++) {
     p->places[i].block = GPUIR__NO_TERM;
     p->rank[p->and_.order[i]] = i;
