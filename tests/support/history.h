@@ -291,6 +291,7 @@ typedef struct asked {
   unsigned n, npositive, nwords, nmembers, distinct;
   uint32_t words[GPUIR_MAX_TERMS], members[GPUIR_MAX_TERMS]; /* distinct tokens; words' of either sign */
   int status;                                                /* of parsing its words */
+  int plain;                                                 /* nothing is an operator */
   float k1, b;
 } asked;
 
@@ -420,7 +421,9 @@ static void asked_unit(asked *a, const words *v, const unit *u, int analyzer, in
   unsigned n = u->kind == PREFIX ? 0 : unit_tokens(v, u, token);
   unit_write(a, u);
   if (a->status) return;
-  if (u->kind == PREFIX) {
+  if (a->plain) {
+    a->status = asked_words(a, token, n, 0);
+  } else if (u->kind == PREFIX) {
     a->status = asked_prefix(a, v, u, analyzer);
   } else if (!u->quoted || n <= 1) {
     a->status = asked_words(a, token, n, u->negated);
@@ -464,9 +467,11 @@ static void asked_draw(asked *a, rng *r, const pool *p, const words *v, int anal
   a->len = 0;
   a->n = a->npositive = a->nwords = a->nmembers = a->distinct = 0;
   a->status = 0;
-  if (odd == 1) n = 60 + rng_below(r, 10); /* distinct words */
+  a->plain = odd > 54 && analyzer != TRIGRAMS; /* that takes a quote for a part of a word */
+  if (odd == 1) n = 60 + rng_below(r, 10);     /* distinct words */
   for (i = 0; i < n && a->len < 14000; i++) {
     unit_draw(&u, r, p);
+    if (a->plain && u.kind == PREFIX) u.kind = WORD;
     if (odd == 1) {
       memset(&u, 0, sizeof u);
       u.n = 1;

@@ -262,6 +262,49 @@ static void test_bytes_of_settings(void **state) {
     }
 }
 
+/* Lists that take more than a quarter of the memory are merged in files. */
+static void test_bytes_of_long_lists(void **state) {
+  enum { MANY = 45000, OF = 9 };
+  gpuir_builder_desc d;
+  gpuir_builder *b;
+  gpuir_live *l;
+  gpuir_error err;
+  char path[4200], name[16], *ours, *fresh;
+  size_t size, fresh_size;
+  unsigned i;
+  (void)state;
+  memset(&d, 0, sizeof d);
+  d.memory = 1 << 20;
+  d.positions = 1;
+  l = open_live(&d);
+  d.path = corpus_path(path, sizeof path, "fresh.gpuir");
+  if (gpuir_builder_create(&d, &b, &err)) fail_msg("%s", err.msg);
+  for (i = 0; i < MANY; i++) {
+    const char *text = i % 3 ? "a a b a" : "a c";
+    gpuir_doc_desc doc;
+    memset(&doc, 0, sizeof doc);
+    doc.name = name;
+    doc.name_len = (size_t)sprintf(name, "n%u", i % OF);
+    if (gpuir_live_add(l, &doc, text, strlen(text), &err)) fail_msg("%s", err.msg);
+    if (i % OF != 4 && gpuir_builder_add_text(b, &doc, text, strlen(text), &err)) fail_msg("%s", err.msg);
+    if (i == MANY / 3) gpuir_close(refresh(l));
+  }
+  assert_int_equal(gpuir_live_delete(l, GPUIR_BY_NAME, "n4", 2, NULL, &err), GPUIR_OK);
+  commit(l);
+  merge_all(l);
+  commit(l);
+  if (gpuir_builder_write(b, NULL, &err)) fail_msg("%s", err.msg);
+  gpuir_builder_destroy(b);
+  ours = read_segment(&size);
+  fresh = read_file(path, &fresh_size);
+  assert_int_equal(size, fresh_size);
+  assert_memory_equal(ours, fresh, size);
+  free(ours);
+  free(fresh);
+  (void)unlink(path);
+  gpuir_live_close(l);
+}
+
 /* ---- the same calls, the same files ---- */
 
 /* Makes one sequence of calls. */
@@ -443,6 +486,7 @@ int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_bytes_of_codecs, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_bytes_of_settings, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_bytes_of_long_lists, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_same_calls, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_visibility, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_refusals, set_up, tear_down),

@@ -48,6 +48,7 @@ typedef struct history {
   uint64_t seed;
   rng r;
   int kind, analyzer;
+  const char *method; /* of intersecting lists; NULL: the engine's own */
   gpuir_live_desc desc;
   gpuir_live *live;
   char path[4200], fresh[4200];
@@ -306,6 +307,7 @@ static gpuir_query *parse(const pair *x, const asked *a, int index, int mode, in
   memset(&desc, 0, sizeof desc);
   memset(&err, 0, sizeof err);
   desc.mode = mode;
+  desc.no_operators = a->plain;
   desc.custom_bm25 = a->k1 != x->h->desc.settings.k1 || a->b != x->h->desc.settings.b;
   desc.k1 = a->k1;
   desc.b = a->b;
@@ -377,11 +379,12 @@ static void check_queries(const pair *x, unsigned queries) {
 
 /* ---- snapshots ---- */
 
-static gpuir_searcher *searcher_on(gpuir_index *ix, int evaluator) {
+static gpuir_searcher *searcher_on(gpuir_index *ix, int evaluator, const char *method) {
   gpuir_searcher_desc desc;
   gpuir_searcher *s;
   memset(&desc, 0, sizeof desc);
   desc.evaluator = evaluator;
+  desc.intersection = method;
   assert_int_equal(gpuir_searcher_create(ix, &desc, &s, NULL), GPUIR_OK);
   return s;
 }
@@ -416,7 +419,7 @@ static void check_snapshot(history *h, gpuir_index *ix, const model *m, unsigned
       if (!i && !e && h->mover)
         assert_int_equal(gpuir_searcher_move(h->mover, ix), GPUIR_OK);
       else
-        x.searcher[i][e] = searcher_on(x.index[i], e);
+        x.searcher[i][e] = searcher_on(x.index[i], e, e ? NULL : h->method);
     }
   if (h->mover)
     x.searcher[0][0] = h->mover;
@@ -697,6 +700,7 @@ static void draw_settings(history *h) {
     s->analyzer.analyzer = "trigrams";
     s->analyzer.tokenize = tokenize_trigrams;
   }
+  h->method = rng_below(r, 3) ? NULL : gpuir_intersection_name(rng_below(r, 24));
   s->memory = 1 << 20;
   s->threads = 1 + !rng_below(r, 10);
   s->store_text = rng_below(r, 2) != 0;
