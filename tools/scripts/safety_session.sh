@@ -133,7 +133,7 @@ executions() { sed -n 's/^stat::number_of_executed_units: //p' "$1"; }
 findings() { grep -c '^==[0-9]*== ERROR\|^==[0-9]*==ERROR\|runtime error' "$1"; }
 
 write_fuzz() {
-  local log all=0 sum=0
+  local log all=0 open live
   head_line "each fuzzer with -max_len=65536 -timeout=20 -rss_limit_mb=4096 -malloc_limit_mb=300"
   echo '# fuzzers under the address and undefined-behaviour sanitizers; edges at each fifth of the executions'
   printf '%-15s %10s  %-34s  %s\n' process executions '  edges at 1/5, 2/5 ... 5/5' findings
@@ -141,14 +141,14 @@ write_fuzz() {
     printf '%-15s %10d %s %10d\n' "$(basename "$log" .log)" "$(executions "$log")" "$(edges "$log")" \
       "$(findings "$log")"
     all=$((all + $(executions "$log")))
-    [[ $log == *open* ]] && sum=$((sum + $(executions "$log")))
   done
+  open=$(executions log/fuzz_open.log) live=$(executions log/fuzz_live.log)
   sed -n 's/^fuzz_live: /&/p' log/fuzz_live.log
   cat log/fuzz_open*.log | awk '/^fuzz_open: / { opened += $2; verified += $5; if ($10 > slowest) slowest = $10 }
     END {
       printf "fuzz_open: %d files opened, %d of them verified, the slowest took %s s\n", opened, verified, slowest
     }'
-  echo "$all executions of the fuzzers, $sum of fuzz_open and $((all - sum)) of the others," \
+  echo "$all executions of the fuzzers, $open of fuzz_open, $live of fuzz_live and $((all - open - live)) of the others," \
     "$(cat log/fuzz_*.log | findings /dev/stdin) findings"
 }
 
@@ -176,8 +176,9 @@ write_faults() {
     echo "${log_name#faults-}: $(grep 'tried' "$log" || tail -n 1 "$log")"
     grep -v 'tried\|^exit' "$log" | head -n 20
   done
-  for name in faults readers update kills power; do
-    cat log/faults-$name-*.log | awk -v name="$name" '/tried/ { tried += $1; killed += $3; wrong += $7 }
+  echo '# the commands, without live indexes:'
+  for name in faults kills power; do
+    cat log/faults-$name-{index,index-spilled,reorder,import,export}.log | awk -v name="$name" '/tried/ { tried += $1; killed += $3; wrong += $7 }
       END { print name ":", tried + 0, "tried,", killed + 0, "killed,", wrong + 0, "wrong" }'
   done
 }
