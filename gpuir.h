@@ -506,12 +506,12 @@ GPUIR_API int gpuir_builder_create(const gpuir_builder_desc *desc, gpuir_builder
  * Errors: ARGUMENT, NOMEM, IO, LIMIT, CANCELLED. */
 GPUIR_API int gpuir_builder_add_text(gpuir_builder *builder, const gpuir_doc_desc *doc, const char *text,
                                      size_t len, gpuir_error *err);
-/* The same from counted terms. The document's length is the sum of tf. Errors: the same;
+/* Adds a document from counted terms. The document's length is the sum of tf. Errors: the same;
  * ARGUMENT for an empty or too long term, tf 0, or a term given twice, and with desc.positions. */
 GPUIR_API int gpuir_builder_add_terms(gpuir_builder *builder, const gpuir_doc_desc *doc,
                                       const gpuir_term_freq *terms, size_t n, gpuir_error *err);
-/* An index from postings instead of documents: first every document by gpuir_builder_add_doc, then every list by
- * gpuir_builder_add_list; not together with the two functions above. A length counts the document's tokens;
+/* Adds a document to an index from postings instead of texts: first every document by gpuir_builder_add_doc, then every
+ * list by gpuir_builder_add_list; not together with the two functions above. A length counts the document's tokens;
  * `text` is only stored (NULL, or when store_text is 0: not even that). Errors: as above. */
 GPUIR_API int gpuir_builder_add_doc(gpuir_builder *builder, const gpuir_doc_desc *doc, uint32_t length,
                                     const char *text, size_t len, gpuir_error *err);
@@ -618,7 +618,7 @@ typedef struct gpuir_hit {
   uint32_t score; /* fixed point, GPUIR_SCORE_ONE is 1.0 */
 } gpuir_hit;
 
-/* The score as a real number. */
+/* Returns the score as a real number. */
 static inline double gpuir_score(gpuir_hit hit) { return (double)hit.score / GPUIR_SCORE_ONE; }
 
 enum { GPUIR_EVAL_AUTO = 0, GPUIR_EVAL_EXHAUSTIVE = 1 };
@@ -634,7 +634,7 @@ typedef struct gpuir_searcher_desc {
 
 typedef struct gpuir_searcher gpuir_searcher;
 
-/* A searcher owns scratch memory, which grows to what its queries need. One per thread.
+/* Creates a searcher. It owns scratch memory, which grows to what its queries need. One per thread.
  * Errors: ARGUMENT, NOMEM; UNSUPPORTED for a method that GPUIR_NO_LAB leaves out. */
 GPUIR_API int gpuir_searcher_create(gpuir_index *index, const gpuir_searcher_desc *desc,
                                     gpuir_searcher **searcher, gpuir_error *err);
@@ -646,7 +646,7 @@ GPUIR_API int gpuir_searcher_move(gpuir_searcher *searcher, gpuir_index *index);
 /* Changes the timeout of later searches; 0: none. */
 GPUIR_API void gpuir_searcher_set_timeout(gpuir_searcher *searcher, uint64_t timeout_ns);
 
-/* Ranks: writes the best min(k, matches) hits, by score descending, then docID ascending, to
+/* Ranks documents: writes the best min(k, matches) hits, by score descending, then docID ascending, to
  * hits[0..*n). k may be 0 or exceed the number of documents.
  * Errors: ARGUMENT, NOMEM, DEADLINE, CANCELLED, FORMAT, BACKEND; then *n is 0. */
 GPUIR_API int gpuir_search(gpuir_searcher *searcher, const gpuir_query *query, gpuir_hit *hits, size_t k,
@@ -729,7 +729,8 @@ typedef struct gpuir_explanation {
   char plan[200];                            /* how the engine evaluates the query, and why */
 } gpuir_explanation;
 
-/* Errors: NOT_FOUND for a docid that does not exist, or was deleted; ARGUMENT, NOMEM. */
+/* Says how the score of document `docid` comes about, whether it matches or not. Errors: NOT_FOUND for a docid that does
+ * not exist, or was deleted; ARGUMENT, NOMEM. */
 GPUIR_API int gpuir_explain(gpuir_searcher *searcher, const gpuir_query *query, uint32_t docid,
                             gpuir_explanation *explanation);
 
