@@ -729,8 +729,8 @@ typedef struct gpuir_explanation {
   char plan[200];                            /* how the engine evaluates the query, and why */
 } gpuir_explanation;
 
-/* Says how the score of document `docid` comes about, whether it matches or not. Errors: NOT_FOUND for a docid that does
- * not exist, or was deleted; ARGUMENT, NOMEM. */
+/* Says how the score of document `docid` comes about, whether it matches or not. Errors: NOT_FOUND for a docid that
+ * does not exist, or was deleted; ARGUMENT, NOMEM. */
 GPUIR_API int gpuir_explain(gpuir_searcher *searcher, const gpuir_query *query, uint32_t docid,
                             gpuir_explanation *explanation);
 
