@@ -907,6 +907,22 @@ END
   [ "$(printf '{lazy\n' | gpuir query --tsv "$toy" | cut -f 1)" = 1 ] # no JSON: words
 }
 
+@test "a query without a hit says which words are unknown, and offers others" {
+  says() { # MESSAGE COMMAND...
+    local message=$1
+    shift
+    run --separate-stderr "$@"
+    [ "$status" -eq 1 ] && [ -z "$output" ] && [ "$stderr" = "$message" ] || { echo "$stderr"; false; }
+  }
+  says "gpuir: no document has 'qick'; it has quick" gpuir query "$toy" qick dog
+  says "gpuir: no document has 'xn'"$'\n'"gpuir: no document has 'quikc'; it has quick" gpuir query "$toy" xn quikc
+  says "gpuir: no document has 'zz*'" gpuir query "$toy" 'zz*'
+  says 'gpuir: no document has all of these words; --mode or takes any' gpuir query "$toy" fox lazy
+  says "gpuir: no document has 'stringd'; it has stringed, strings, string" gpuir query "$wordnet" stringd
+  [ "$(printf 'xx\nyy\n' | gpuir query --tsv "$toy" 2>&1)" = 'gpuir: note: none of the 2 queries has a hit' ]
+  [ -z "$(printf 'xx\nlazy\n' | gpuir query --tsv "$toy" 2>&1 >out)" ]
+}
+
 @test "JSON of count and verify" {
   [ "$(gpuir count --json "$toy" dog -quick)" = '{"query":"dog -quick","mode":"and","count":2}' ]
   gpuir verify --json "$toy" | python3 -c '

@@ -271,6 +271,7 @@ typedef struct search {
   size_t *which;
   int failed;
   uint64_t hits_total;
+  size_t answered; /* queries */
 } search;
 
 static void query_failed(search *s, const char *id, int r, const gpuir_error *err) {
@@ -348,6 +349,7 @@ static void print_hit(search *s, const char *id, const gpuir_query *query, const
 static void print_answer(search *s, const char *id, const gpuir_query *query, const char *text, size_t len,
                          const gpuir_hit *hits, size_t n) {
   s->hits_total += n;
+  s->answered++;
   cli_passages_begin(&s->passages);
   if (s->form == FORM_HUMAN && s->many && !s->passages.grep) {
     printf("# ");
@@ -622,6 +624,35 @@ static int open_search(search *s, query_flags *f, cli_gpu *gpu, size_t *batch) {
   return CLI_OK;
 }
 
+/* Says of a word that no document has which ones are written nearly so. */
+static void offer_near(const gpuir_index *index, const char *term, size_t len) {
+  gpuir_near_term near[3];
+  size_t n = 0;
+  cli_buf text = {NULL, 0, 0};
+  cli_buf_text(&text, "no document has '");
+  cli_buf_add(&text, term, len);
+  cli_buf_text(&text, "'");
+  if (len && term[len - 1] != '*' && gpuir_terms_near(index, term, len, near, 3, &n)) n = 0;
+  for (size_t i = 0; i < n && near[i].distance == near[0].distance; i++) {
+    cli_buf_text(&text, i ? ", " : "; it has ");
+    cli_buf_add(&text, near[i].term, near[i].len);
+  }
+  cli_error("%.*s", (int)text.n, text.p);
+  cli_buf_free(&text);
+}
+
+/* Says why the one query of the command line has no hit. */
+static void tell_unknown(const search *s, const cli_buf *words) {
+  gpuir_query *query = NULL;
+  const char *term;
+  size_t len, n = 0;
+  if (s->failed || gpuir_query_parse(s->index, &s->qd, words->p ? words->p : "", words->n, &query, NULL))
+    return;
+  for (; n < 5 && !gpuir_query_unknown(query, n, &term, &len); n++) offer_near(s->index, term, len);
+  if (!n && s->qd.mode == GPUIR_AND) cli_error("no document has all of these words; --mode or takes any");
+  gpuir_query_destroy(query);
+}
+
 int cli_query(int argc, char **argv) {
   cli_args a;
   query_flags f;
@@ -677,9 +708,14 @@ int cli_query(int argc, char **argv) {
     join_words(&a, 1, &words);
     cli_queries_add(&qs, "1", 1, words.p ? words.p : "", words.n);
     run_queries(&s, &qs, 1);
-    if (!s.hits_total && f.k) code = CLI_FAIL; /* nothing found, as grep says it */
+    if (!s.hits_total && f.k) { /* nothing found, as grep says it */
+      code = CLI_FAIL;
+      tell_unknown(&s, &words);
+    }
   }
   if (s.failed) code = CLI_FAIL;
+  if (s.many && s.asked && s.answered > 1 && !s.hits_total)
+    cli_error("note: none of the %zu queries has a hit", s.answered);
   code = cli_finish(code);
 done:
   cli_queries_free(&qs);
