@@ -356,6 +356,7 @@ typedef struct cli_update {
   cli_live live;
   char **operands;
   int noperands, skip_errors;
+  int keep; /* the index stays open, unmerged: the caller merges it and closes it */
   uint64_t fresh, changed, vanished, unchanged; /* files that were found so */
   uint64_t documents;                           /* of the index then */
 } cli_update;

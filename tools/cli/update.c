@@ -250,8 +250,7 @@ static int run_scan(scan *s) {
   s->in.skip_errors = s->u->skip_errors;
   cli_input_exclude(&s->in, s->live->path);
   for (int i = 0; !code && i < s->u->noperands; i++) code = scan_operand(s, s->u->operands[i]);
-  if (!code) code = commit_scan(s);
-  return code ? code : cli_live_merge(s->live, 0);
+  return code ? code : commit_scan(s);
 }
 
 /* Says what was found. */
@@ -270,10 +269,13 @@ int cli_update_run(cli_update *u) {
   s.u = u;
   s.live = &u->live;
   u->fresh = u->changed = u->vanished = u->unchanged = u->live.added = u->live.deleted = 0;
-  int code = cli_live_open(&u->live, NULL);
+  int code = u->live.live ? CLI_OK : cli_live_open(&u->live, NULL);
   if (!code) code = run_scan(&s);
-  gpuir_live_close(u->live.live);
-  u->live.live = NULL;
+  if (!code && !u->keep) code = cli_live_merge(&u->live, 0);
+  if (!u->keep) {
+    gpuir_live_close(u->live.live);
+    u->live.live = NULL;
+  }
   cli_files_free(&s.files);
   cli_buf_free(&s.kept);
   cli_input_free(&s.in);

@@ -4,6 +4,8 @@
  * It begins when there was no event for a tenth of a second, or a second after the first one. Where folders came, went
  * or were renamed, or events were lost, all folders are watched anew before it; so what happens before a folder is
  * watched is seen by the update, and what happens later is an event.
+ *
+ * A thread merges meanwhile what the updates have committed. The index is open, and locked, until it is done.
  */
 #define _GNU_SOURCE /* ppoll */
 #include "cli.h"
@@ -16,6 +18,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <sys/inotify.h>
 #include <time.h>
@@ -29,8 +32,18 @@
   (IN_CLOSE_WRITE | IN_MODIFY | IN_ATTRIB | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | \
    IN_DELETE_SELF | IN_MOVE_SELF)
 
+typedef struct merging {
+  pthread_t thread;
+  int running;
+  int done[2]; /* a pipe that gets a byte when the thread ends */
+  int stop;    /* read atomically: no further step */
+  int status;
+  gpuir_error err;
+} merging;
+
 typedef struct watching {
   cli_update update;
+  merging merge;
   int fd;             /* of inotify */
   int last;           /* the greatest watch so far: watches are numbered upwards */
   uint64_t folders;   /* that are watched */
@@ -139,11 +152,62 @@ static void take_events(watching *w) {
   }
 }
 
+/* ---- merging ---- */
+
+/* Merges step by step, as a thread. */
+static void *merge_steps(void *watch) {
+  watching *w = (watching *)watch;
+  merging *m = &w->merge;
+  int more = 1;
+  while (more && !m->status && !__atomic_load_n(&m->stop, __ATOMIC_RELAXED))
+    m->status = gpuir_live_merge(w->update.live.live, 0, &more, &m->err);
+  while (write(m->done[1], "", 1) < 0 && errno == EINTR) continue;
+  return NULL;
+}
+
+/* Begins to merge, unless that goes on already. */
+static int begin_merge(watching *w) {
+  merging *m = &w->merge;
+  sigset_t all, before;
+  if (m->running) return CLI_OK;
+  m->status = GPUIR_OK;
+  (void)sigfillset(&all);
+  (void)pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are for the thread that waits for them */
+  const int error = pthread_create(&m->thread, NULL, merge_steps, w);
+  (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+  if (error) {
+    cli_error("cannot start a thread: %s", strerror(error));
+    return CLI_FAIL;
+  }
+  m->running = 1;
+  return CLI_OK;
+}
+
+/* Waits for the merge, commits what it did, and closes the index. */
+static int end_merge(watching *w) {
+  merging *m = &w->merge;
+  cli_live *l = &w->update.live;
+  int code = CLI_OK;
+  char byte;
+  if (m->running) {
+    (void)pthread_join(m->thread, NULL);
+    while (read(m->done[0], &byte, 1) < 0 && errno == EINTR) continue;
+    code = m->status ? cli_fail(l->path, m->status, &m->err) : cli_live_commit(l);
+  }
+  m->running = 0;
+  gpuir_live_close(l->live);
+  l->live = NULL;
+  return code;
+}
+
+/* ---- following ---- */
+
 /* Brings the index up to date. Another writer is waited for. */
 static int follow(watching *w) {
   int code = w->again ? watch_all(w) : CLI_OK;
   w->first = 0;
   if (!code) code = cli_update_run(&w->update);
+  if (!code) code = begin_merge(w);
   if (code && w->update.live.status == GPUIR_E_BUSY) {
     note_change(w);
     w->newest += MOST - QUIET;
@@ -169,16 +233,17 @@ static int watch(watching *w) {
   (void)sigaddset(&stop, SIGTERM);
   (void)sigaddset(&stop, SIGHUP);
   while (!code && !cli_signal) {
-    struct pollfd events = {w->fd, POLLIN, 0};
+    struct pollfd events[2] = {{w->fd, POLLIN, 0}, {w->merge.done[0], POLLIN, 0}};
     (void)sigprocmask(SIG_BLOCK, &stop, &before);
     if (!cli_signal) {
       const uint64_t left = w->first ? time_left(w) : 0;
       const struct timespec wait = {(time_t)(left / 1000000000u), (long)(left % 1000000000u)};
-      (void)ppoll(&events, 1, w->first ? &wait : NULL, &before);
+      (void)ppoll(events, 2, w->first ? &wait : NULL, &before);
     }
     (void)sigprocmask(SIG_SETMASK, &before, NULL);
+    if (events[1].revents) code = end_merge(w);
     take_events(w);
-    if (w->first && !time_left(w) && !cli_signal) code = follow(w);
+    if (!code && w->first && !time_left(w) && !cli_signal) code = follow(w);
   }
   return cli_signal ? CLI_OK : code;
 }
@@ -216,14 +281,20 @@ int cli_watch(int argc, char **argv) {
     return code - 1;
   }
   cli_catch_signals();
-  w.update.live.patient = 1;
+  w.update.live.patient = w.update.keep = 1;
+  w.merge.done[0] = w.merge.done[1] = -1;
   code = learn_folders(&w);
+  if (!code && pipe(w.merge.done)) code = (cli_error("pipe: %s", strerror(errno)), CLI_FAIL);
   if (!code) code = cli_input_check("watch", a.operands, a.noperands);
   if (!code) code = watch_all(&w);
   if (!code) code = follow(&w);
   if (!code && !cli_signal && !w.update.live.quiet)
     cli_error("%s: watching %s folders", w.update.live.path, cli_grouped(w.folders, folders));
   if (!code) code = watch(&w);
+  __atomic_store_n(&w.merge.stop, 1, __ATOMIC_RELAXED);
+  if (end_merge(&w)) code = CLI_FAIL;
+  for (int i = 0; i < 2; i++)
+    if (w.merge.done[i] >= 0) (void)close(w.merge.done[i]);
   if (w.fd >= 0) (void)close(w.fd);
   cli_args_free(&a);
   return cli_signal ? CLI_OK : code;
