@@ -398,6 +398,7 @@ int cli_live_found(cli_build *b, const cli_input *in, char **operands, int n) {
   if (code) return code;
   code = cli_live_open(&u.live, &settings);
   gpuir_live_close(u.live.live);
+  u.live.live = NULL;
   if (!code) code = found_table(b->output, in);
   if (!code) code = cli_update_run(&u);
   if (!code) return CLI_OK;
