@@ -25,6 +25,7 @@
  *                      statistics                [api-passages]   where texts answer a query
  *                                                [api-cursor]     the postings of one term
  *                                                [api-backends]   backends; the GPU
+ *                                                [api-pool]       many queries at once
  *                                                [api-lab]        the laboratory: to compare methods
  *
  *   The implementation is a ladder: each part uses only parts above it; its words are explained
@@ -65,6 +66,7 @@
  *     [27-live-merge]  live indexes: merging                        gpuir_live_merge gpuir__live_choose
  *     [28-passages]    the places of a text that answer a query     gpuir_passages gpuir__windows_from
  *     [29-near]        terms that are written nearly as a word      gpuir_terms_near gpuir__near_walk
+ *     [30-pool]        many queries at once: threads, inter and auto  gpuir_pool_submit gpuir__crew_work
  *
  * [api-configuration]  CONFIGURATION MACROS
  *   Define them before including the header; [I] matters only in the file that
@@ -114,7 +116,8 @@
  *   Descriptors  A zeroed descriptor, or NULL, means the defaults.
  *   Threads      An open index is immutable and shared by any number of threads.
  *                A query is immutable once parsed. A searcher and a builder serve
- *                one thread at a time. Functions that differ say so.
+ *                one thread at a time. Functions that differ say so. Only a pool has
+ *                threads that outlive a call: see [api-pool].
  *   Errors       Functions return GPUIR_OK (0) or a negative GPUIR_E_ code and
  *                fill the gpuir_error when one is given. Nothing prints, exits
  *                or asserts on input.
@@ -229,9 +232,10 @@ enum {
   GPUIR_E_CANCELLED = -11,   /* the cancel flag or a callback said stop */
   GPUIR_E_UNSUPPORTED = -12, /* the build lacks an analyzer, codec ..., or the index positions */
   GPUIR_E_LIMIT = -13,       /* a limit of the format is exceeded */
-  GPUIR_E_BUSY = -14,        /* another process builds the same index; or two batches are in flight already */
-  GPUIR_E_NOT_FOUND = -15,   /* no such term or document */
-  GPUIR_E_BACKEND = -16      /* a backend failed; msg holds its reason */
+  GPUIR_E_BUSY = -14, /* another process builds the same index; or two batches are in flight already; or a
+                              * pool's queue is full */
+  GPUIR_E_NOT_FOUND = -15, /* no such term or document */
+  GPUIR_E_BACKEND = -16    /* a backend failed; msg holds its reason */
 };
 
 #define GPUIR_MAX_TERM 255        /* bytes of a term */
@@ -922,6 +926,112 @@ int gpuir_cuda_attach(gpuir_searcher *searcher, gpuir_cuda *cuda, int fallback, 
 void gpuir_cuda_get_info(const gpuir_cuda *cuda, gpuir_cuda_info *info);
 /* What a device is, without an index: its name, versions, capability and memory. Errors: ARGUMENT, BACKEND. */
 int gpuir_cuda_device(int device, gpuir_cuda_info *info, gpuir_error *err);
+
+/* ============================================================================
+ * [api-pool]  many queries at once: threads that answer them as they come
+ *
+ * Programs, the mount and the laboratory's load generator hand their queries to the same pool.
+ * ==========================================================================*/
+
+typedef struct gpuir_pool gpuir_pool;
+typedef struct gpuir_task gpuir_task;
+
+/* A query to be answered. The caller fills the first part; from submission until it is complete the task, its query,
+ * its flag and its arrays stay where they are and are the pool's. */
+struct gpuir_task {
+  const gpuir_query *query;
+  size_t k;
+  gpuir_hit *hits;   /* [k] */
+  uint64_t *matches; /* if not NULL, the matching documents are counted too */
+  /* Times in nanoseconds of CLOCK_MONOTONIC. `due` is when the query was to arrive, 0: when it is submitted; it is what
+   * the order of waiting tasks goes by, and from what users wait. After `deadline` it ends with DEADLINE; 0: none. */
+  uint64_t due, deadline;
+  const int *cancel; /* read atomically: not 0 ends the task with CANCELLED. NULL: none */
+  void (*done)(
+      gpuir_task *task); /* called once, by a thread of the pool, when the task is complete; see below */
+  void *user;
+  gpuir_error *error; /* if not NULL, filled when the status is not 0 */
+  /* What the pool fills in. */
+  size_t count; /* of hits */
+  int status;
+  uint64_t started,
+      finished; /* when a thread took it, and when it was complete; `started` may be 0 if none did */
+  /* Of the pool. */
+  uint64_t pool_cost;
+  int pool_state;
+};
+
+/* A way to decide where and when tasks run. The pool calls, in this order: create, then any number of submit (by any
+ * thread) and, in each of its threads, work; stop; destroy. `pool_desc.policy` names one of the library's, which are
+ * inter (a query is one thread's; first come, first served) and auto (see [30-pool]). */
+typedef struct gpuir_policy {
+  const char *name;
+  /* Makes what the policy keeps. Errors: as gpuir_pool_create. */
+  int (*create)(gpuir_pool *pool, void **state, gpuir_error *err);
+  /* Takes a task, which has been checked, over. 0; BUSY if too many wait already. */
+  int (*submit)(void *state, gpuir_task *task);
+  /* Is the work of thread number `thread`, from 0: answers tasks until `stop`, and hands each to gpuir_pool_complete. */
+  void (*work)(void *state, unsigned thread);
+  /* Lets `work` return soon in all threads; tasks that wait are still completed, with CANCELLED. */
+  void (*stop)(void *state);
+  void (*destroy)(void *state);
+} gpuir_policy;
+
+typedef struct gpuir_pool_desc {
+  const gpuir_allocator *allocator; /* copied; NULL: the index's */
+  unsigned threads;                 /* 0: one a processor */
+  const char *policy;               /* "inter" or "auto"; NULL: auto */
+  const gpuir_policy *custom;       /* instead of a named one; it is copied. NULL: none */
+  void *custom_user;                /* for gpuir_pool_user */
+  size_t queue;                     /* tasks that wait at most; 0: 4096 */
+  /* A device for `auto`: gives a searcher a backend without fallback, by gpuir_cuda_attach or
+   * gpuir_searcher_set_backend. Called once, by the thread that will use it. NULL: there is no device. */
+  int (*attach)(void *user, gpuir_searcher *searcher, gpuir_error *err);
+  void *attach_user;
+  size_t batch;             /* queries of a device's batch at most; 0: 256 */
+  uint64_t device_limit_ns; /* a device that leaves a batch unanswered for so long is lost; 0: 2 seconds */
+} gpuir_pool_desc;
+
+/* Makes a pool for one index, which must outlive it. Its threads start when the first task is submitted, so that a
+ * program may fork or detach before; they use no processor time while there is no task. Errors: ARGUMENT (an unknown
+ * policy among them), NOMEM. */
+GPUIR_API int gpuir_pool_create(gpuir_index *index, const gpuir_pool_desc *desc, gpuir_pool **pool,
+                                gpuir_error *err);
+/* Submits a task and returns at once. Any thread may, a `done` function too. A task that is complete may be submitted
+ * again. Errors, after which the task is the caller's and `done` is not called: ARGUMENT; BUSY when as many tasks wait
+ * as may (come again later); IO if no thread could be started. */
+GPUIR_API int gpuir_pool_submit(gpuir_pool *pool, gpuir_task *task);
+/* Waits until a task without a `done` function is complete, and returns its status. (With one the task may be gone:
+ * ARGUMENT.) Not from a `done` function. */
+GPUIR_API int gpuir_pool_wait(gpuir_pool *pool, gpuir_task *task);
+/* Waits until all tasks that were submitted are complete and their `done` functions have returned. Not from one. */
+GPUIR_API void gpuir_pool_drain(gpuir_pool *pool);
+/* Stops: what waits or runs is completed with CANCELLED. Nothing may be submitted meanwhile. NULL is allowed. */
+GPUIR_API void gpuir_pool_destroy(gpuir_pool *pool);
+
+typedef struct gpuir_pool_stats {
+  uint64_t submitted, completed;
+  uint64_t refused;            /* submissions that ended with BUSY */
+  uint64_t cancelled, missed;  /* completed with CANCELLED, with DEADLINE */
+  uint64_t shared, joined;     /* auto: searches that others could help with; times that a thread did */
+  uint64_t batches, on_device; /* handed to a device; queries that it answered */
+  uint64_t returned;           /* queries that a device failed on, and processors answered */
+  uint64_t devices_lost;       /* 1: it failed, or did not answer; device_error says how */
+  gpuir_error device_error;
+} gpuir_pool_stats;
+
+/* Counters since the pool was made. Thread-safe. */
+GPUIR_API void gpuir_pool_get_stats(gpuir_pool *pool, gpuir_pool_stats *stats);
+
+/* For policies of one's own: what the pool was made with, and the end of a task, whose count and hits are filled: sets
+ * its status, and calls `done`. The task is not the pool's any more when it returns. */
+GPUIR_API gpuir_index *gpuir_pool_index(const gpuir_pool *pool);
+GPUIR_API unsigned gpuir_pool_threads(const gpuir_pool *pool);
+GPUIR_API void *gpuir_pool_user(const gpuir_pool *pool);
+GPUIR_API void gpuir_pool_complete(gpuir_pool *pool, gpuir_task *task, int status);
+/* Answers a task on a searcher of the calling thread, as `inter` does; the searcher's own flag and timeout hold too.
+ * Returns the status, for gpuir_pool_complete. */
+GPUIR_API int gpuir_pool_answer(gpuir_searcher *searcher, gpuir_task *task);
 
 /* ============================================================================
  * [api-lab]  the laboratory: to compare methods
@@ -16478,21 +16588,48 @@ static const gpuir__search_kernels gpuir__search_of_level[3] = {
  * in the cache, less than a millisecond. */
 #define GPUIR__LOOK_BLOCKS 64u
 
-/* What an engine needs of some queries only. */
-typedef struct gpuir__engine_rare {
-  gpuir__saturation *saturation; /* of other k1 and b than the index's; NULL: none was needed */
-  gpuir__buf *made;        /* [term of the query] memory of a list made of others; NULL: none was needed */
-  gpuir__buf sums, places; /* scratch memory, see [21b-phrases] */
-  uint32_t chunks;         /* of positions, since the last look at the deadline */
-  unsigned cursor_of[GPUIR_MAX_TERMS]; /* [term of the query] its cursor; GPUIR__NO_TERM: none in this leaf */
-} gpuir__engine_rare;
-
 /* What ends a search, beside the searcher's timeout. A flag that is not 0 stops it; NULL: there is none. */
 typedef struct gpuir__limits {
   const int *cancel;       /* the searcher's */
   const int *query_cancel; /* the query's, in a batch */
   uint64_t query_deadline; /* the query's, in a batch, as gpuir__now tells time, in ns; 0: none */
 } gpuir__limits;
+
+/* A query that several engines evaluate together, each with cursors and a top-k of its own: the one that was asked, its
+ * owner, and those that help. Each takes parts of a leaf that nobody has taken, in ascending order: blocks of the
+ * driver, or tiles. What the helpers found is merged before the owner hands out hits; all know the greatest threshold
+ * of any. A helper may come late and leave early. */
+typedef struct gpuir__share {
+  gpuir__atomic64 at;        /* leaf << 32 | its first part that nobody has taken */
+  gpuir__atomic64 threshold; /* the greatest threshold_key that an engine had */
+  int open, dry;    /* read and written atomically. Engines may join; nothing is left that they could take */
+  const int *leave; /* read atomically: not 0, and helpers take nothing more */
+  unsigned helpers, most; /* engines that help now; at most */
+  int status;             /* what stopped a helper within a part; 0: nothing */
+  uint64_t helped;        /* ns that helpers have worked */
+  const gpuir_query *query;
+  size_t k;
+  int mode; /* GPUIR_AND or GPUIR_OR */
+  uint64_t deadline;
+  gpuir__limits limits;                       /* of the owner's search, as the deadline */
+  gpuir__topk found;                          /* by the helpers that have left */
+  pthread_mutex_t lock;                       /* of all but what is atomic */
+  pthread_cond_t left;                        /* no engine helps any more */
+  void (*opened)(struct gpuir__share *share); /* tells those who could help */
+  void *user;
+} gpuir__share;
+
+/* What an engine needs of some queries only. */
+typedef struct gpuir__engine_rare {
+  gpuir__share *share;           /* NULL: it evaluates alone */
+  uint32_t taken, leaf_number;   /* the end of the parts that it has taken, and their leaf */
+  int helps, left;               /* it is not the owner; it takes nothing more */
+  gpuir__saturation *saturation; /* of other k1 and b than the index's; NULL: none was needed */
+  gpuir__buf *made;        /* [term of the query] memory of a list made of others; NULL: none was needed */
+  gpuir__buf sums, places; /* scratch memory, see [21b-phrases] */
+  uint32_t chunks;         /* of positions, since the last look at the deadline */
+  unsigned cursor_of[GPUIR_MAX_TERMS]; /* [term of the query] its cursor; GPUIR__NO_TERM: none in this leaf */
+} gpuir__engine_rare;
 
 /* What one thread needs to evaluate queries: scratch memory, which grows, and what stops it. */
 typedef struct gpuir__engine {
@@ -16586,6 +16723,49 @@ static inline int gpuir__engine_worked(gpuir__engine *e, uint64_t blocks) {
   e->worked = 0;
   return gpuir__engine_look(e);
 }
+
+/* Tells the engines that share a query of the threshold, or takes over theirs. A key that k others of one engine exceed
+ * is not among the best k of all. */
+static void gpuir__share_threshold(gpuir__engine *e, gpuir__share *s) {
+  uint64_t greatest = __atomic_load_n(&s->threshold, __ATOMIC_RELAXED);
+  while (e->top.threshold_key > greatest &&
+         !__atomic_compare_exchange_n(&s->threshold, &greatest, e->top.threshold_key, 1, __ATOMIC_RELAXED,
+                                      __ATOMIC_RELAXED)) {}
+  if (greatest > e->top.threshold_key) e->top.threshold_key = greatest;
+}
+
+/* Takes up to `most` parts of the n that the leaf has; returns the first, or n if there is none for this engine. */
+static uint32_t gpuir__share_take(gpuir__engine *e, uint32_t n, uint32_t most) {
+  gpuir__share *s = e->rare.share;
+  uint64_t at = __atomic_load_n(&s->at, __ATOMIC_ACQUIRE), end;
+  uint32_t first, size = gpuir__min32(n / 64 + 1, most);
+  if (e->rare.helps && (e->rare.left || __atomic_load_n(s->leave, __ATOMIC_RELAXED) ||
+                        !__atomic_load_n(&s->open, __ATOMIC_RELAXED))) {
+    e->rare.left = 1;
+    return n;
+  }
+  gpuir__share_threshold(e, s);
+  do { /* an engine turns to a leaf only when all of those before are taken */
+    if (at >> 32 > e->rare.leaf_number) return n;
+    first = at >> 32 < e->rare.leaf_number ? 0 : (uint32_t)at;
+    if (first >= n) return n;
+    end = gpuir__min64((uint64_t)first + size, n);
+  } while (!__atomic_compare_exchange_n(&s->at, &at, (uint64_t)e->rare.leaf_number << 32 | end, 0,
+                                        __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
+  e->rare.taken = (uint32_t)end;
+  return first;
+}
+
+/* Returns the first part of the leaf's n, from `next` on, that this engine is to evaluate: alone it is the next one; n
+ * if there is none. Parts are taken up to `most` at a time. */
+static inline uint32_t gpuir__engine_part(gpuir__engine *e, uint32_t next, uint32_t n, uint32_t most) {
+  if (GPUIR__LIKELY(!e->rare.share) || next < e->rare.taken) return next;
+  return gpuir__share_take(e, n, most);
+}
+
+/* Blocks, and tiles, that are taken at a time at most: they take some tenths of a millisecond. */
+#define GPUIR__TAKEN_BLOCKS 64u
+#define GPUIR__TAKEN_TILES 4u
 
 /* Looks up candidates as gpuir__lookup does, and counts the blocks that were decoded for it. */
 static uint32_t gpuir__engine_lookup(gpuir__engine *e, gpuir__operand *o, const gpuir__pass *p) {
@@ -17117,7 +17297,9 @@ static int gpuir__eval_and(gpuir__engine *e, unsigned npositive, uint64_t *count
   int status = gpuir__and_prepare(e, &x, npositive, count == NULL);
   if (status) return status;
   nblocks = e->cursors[x.order[0]].list.nblocks;
-  for (block = 0; block < nblocks; block++) {
+  for (block = 0;; block++) {
+    block = gpuir__engine_part(e, block, nblocks, GPUIR__TAKEN_BLOCKS);
+    if (block >= nblocks) return GPUIR_OK;
     if (gpuir__engine_worked(e, 1)) return e->stopped;
     if (!count && !gpuir__and_is_wanted(e, &x, block, &threshold)) continue;
     n = gpuir__and_candidates(e, &x, block, threshold);
@@ -17128,7 +17310,6 @@ static int gpuir__eval_and(gpuir__engine *e, unsigned npositive, uint64_t *count
     else if (n)
       gpuir__and_score(e, &x, n);
   }
-  return GPUIR_OK;
 }
 
 /* ============================================================================
@@ -18131,11 +18312,14 @@ static int gpuir__phrases_are_required(const gpuir__engine *e, const gpuir_query
 /* Evaluates a query with phrases all of whose terms are required, in one leaf; with `count`, only counts matches. */
 static int gpuir__eval_phrases(gpuir__engine *e, const gpuir_query *q, size_t leaf, uint64_t *count) {
   gpuir__phrases p;
-  uint32_t block, least = 0, n;
+  uint32_t block, nblocks, least = 0, n;
   int missing = 0, status = gpuir__phrases_open(&p, e, q, leaf, &missing);
   if (status || missing) return status;
   status = gpuir__phrases_prepare(&p);
-  for (block = 0; !status && block < e->cursors[p.and_.order[0]].list.nblocks; block++) {
+  nblocks = e->cursors[p.and_.order[0]].list.nblocks;
+  for (block = 0; !status; block++) {
+    block = gpuir__engine_part(e, block, nblocks, GPUIR__TAKEN_BLOCKS);
+    if (block >= nblocks) break;
     if (gpuir__engine_worked(e, 1)) return e->stopped;
     if (!count && !gpuir__phrases_is_wanted(&p, block, &least)) continue;
     n = gpuir__phrases_candidates(&p, block, least);
@@ -18505,10 +18689,19 @@ static int gpuir__or_prepare(gpuir__or *o, gpuir__engine *e, unsigned npositive)
   return status;
 }
 
+/* Returns the tile that is scored in step i: the n best first, then all in turn. Of a query that is shared others may
+ * have scored the best ones. */
+static uint32_t gpuir__or_step(const gpuir__or *o, const uint32_t *best, unsigned n, uint32_t i) {
+  unsigned j;
+  if (i < n) return best[i];
+  for (j = 0; o->e->rare.share && j < n; j++) o->bound[best[j]] = 0;
+  return i - n;
+}
+
 /* Evaluates OR over at least two positive terms. */
 static int gpuir__eval_or(gpuir__engine *e, const gpuir_query *q, unsigned npositive, size_t k) {
-  uint32_t best[GPUIR__FIRST_TILES], t;
-  unsigned i, n;
+  uint32_t best[GPUIR__FIRST_TILES], i, steps;
+  unsigned n;
   gpuir__or o;
   int status = gpuir__or_prepare(&o, e, npositive);
   if (status) return status;
@@ -18520,8 +18713,12 @@ static int gpuir__eval_or(gpuir__engine *e, const gpuir_query *q, unsigned nposi
   }
   e->info.tiles_total += o.tiles;
   n = gpuir__or_first_tiles(&o, best);
-  for (i = 0; i < n && !status; i++) status = gpuir__or_tile(&o, best[i]);
-  for (t = 0; t < o.tiles && !status; t++) status = gpuir__or_tile(&o, t);
+  steps = n + o.tiles;
+  for (i = 0; !status; i++) {
+    i = gpuir__engine_part(e, i, steps, GPUIR__TAKEN_TILES);
+    if (i >= steps) break;
+    status = gpuir__or_tile(&o, gpuir__or_step(&o, best, n, i));
+  }
   return status;
 }
 
@@ -18733,6 +18930,8 @@ static int gpuir__engine_hits(gpuir__engine *e, gpuir_hit *hits, size_t *n) {
 static int gpuir__engine_leaf(gpuir__engine *e, const gpuir_query *q, size_t leaf, int mode, size_t k) {
   unsigned npositive;
   int status;
+  e->rare.taken = 0;
+  e->rare.leaf_number = (uint32_t)leaf;
   if (gpuir__phrases_are_required(e, q, mode)) return gpuir__eval_phrases(e, q, leaf, NULL);
   status = gpuir__terms_open(e, q, leaf, &npositive);
   if (status || !npositive || (mode == GPUIR_AND && npositive < q->npositive)) return status;
@@ -18743,16 +18942,116 @@ static int gpuir__engine_leaf(gpuir__engine *e, const gpuir_query *q, size_t lea
   return gpuir__eval_or(e, q, npositive, k);
 }
 
+/* Lets other engines help with the search that begins. Without memory for what they find nobody is asked. */
+static void gpuir__share_open(gpuir__engine *e, const gpuir_query *q, int mode, size_t k) {
+  gpuir__share *s = e->rare.share;
+  (void)pthread_mutex_lock(&s->lock);
+  s->query = q;
+  s->mode = mode;
+  s->k = k;
+  s->deadline = e->deadline;
+  s->limits = e->limits;
+  s->status = GPUIR_OK;
+  s->at = s->threshold = 0;
+  __atomic_store_n(&s->dry, 0, __ATOMIC_RELAXED);
+  __atomic_store_n(&s->open, !gpuir__topk_start(&e->a, &s->found, k, 0), __ATOMIC_SEQ_CST);
+  (void)pthread_mutex_unlock(&s->lock);
+  if (__atomic_load_n(&s->open, __ATOMIC_RELAXED)) s->opened(s);
+}
+
+/* Waits for those who help, who stop within a part if the search has failed, and adds what they found. */
+static int gpuir__share_close(gpuir__engine *e, int status) {
+  gpuir__share *s = e->rare.share;
+  size_t i;
+  (void)pthread_mutex_lock(&s->lock);
+  __atomic_store_n(&s->open, 0, __ATOMIC_RELAXED);
+  while (s->helpers) (void)pthread_cond_wait(&s->left, &s->lock);
+  (void)pthread_mutex_unlock(&s->lock);
+  if (!status && s->status)
+    status = gpuir__engine_fail(
+        e, s->status,
+        s->status == GPUIR_E_DEADLINE ? "the search exceeded its time limit" : "the search was cancelled");
+  e->top.threshold_key =
+      e->top.n == e->top.k ? e->top.heap[0] : 0; /* others' keys that it was are among these */
+  for (i = 0; i < s->found.n; i++) gpuir__topk_push(&e->top, s->found.heap[i]);
+  s->found.n = 0;
+  return status;
+}
+
+/* Joins a search that is shared. 0 if it is over, or enough engines help. */
+static int gpuir__share_join(gpuir__engine *e, gpuir__share *s) {
+  int joined;
+  (void)pthread_mutex_lock(&s->lock);
+  joined = __atomic_load_n(&s->open, __ATOMIC_RELAXED) && s->helpers < s->most;
+  s->helpers += joined != 0;
+  if (joined) {
+    e->deadline = s->deadline;
+    e->limits = s->limits;
+  }
+  (void)pthread_mutex_unlock(&s->lock);
+  e->rare.helps = joined;
+  e->rare.share = joined ? s : NULL;
+  e->rare.left = 0;
+  e->top.n = 0;
+  e->worked = 0;
+  e->stopped = GPUIR_OK;
+  return joined;
+}
+
+/* Leaves a search that is shared, and hands over what was found. */
+static void gpuir__share_leave(gpuir__engine *e, gpuir__share *s, uint64_t since) {
+  size_t i;
+  (void)pthread_mutex_lock(&s->lock);
+  s->helped += gpuir__now() - since;
+  for (i = 0; i < e->top.n; i++) gpuir__topk_push(&s->found, e->top.heap[i]);
+  if (e->stopped && !s->status) s->status = e->stopped;
+  if (!e->rare.left) __atomic_store_n(&s->dry, 1, __ATOMIC_RELAXED);
+  if (!--s->helpers) (void)pthread_cond_signal(&s->left);
+  (void)pthread_mutex_unlock(&s->lock);
+  e->top.n = 0;
+  e->rare.share = NULL;
+  e->rare.helps = 0;
+}
+
+/* Helps with a search of another engine until nothing of it is left or the helper is called away; 0 if it could not.
+ * A failure before anything was taken loses nothing: the owner evaluates what nobody takes. */
+static int gpuir__engine_help(gpuir__engine *e, gpuir__share *s) {
+  const gpuir__limits mine = e->limits;
+  const uint64_t since = gpuir__now();
+  size_t leaf;
+  int status;
+  if (!gpuir__share_join(e, s)) return 0;
+  status = gpuir__topk_start(&e->a, &e->top, s->k, 0);
+  for (leaf = (size_t)(__atomic_load_n(&s->at, __ATOMIC_ACQUIRE) >> 32);
+       leaf < e->ix->nleaves && !status && !e->rare.left; leaf++)
+    status = gpuir__engine_leaf(e, s->query, leaf, s->mode, s->k);
+  gpuir__share_leave(e, s, since);
+  gpuir__engine_reset(e);
+  e->limits = mine;
+  return 1;
+}
+
+/* Returns 1 if the terms' lists of a query are read where they lie: those of phrases and prefixes that rank beside
+ * others are made first, by each engine again. */
+static int gpuir__engine_may_share(const gpuir__engine *e, const gpuir_query *q, int mode) {
+  return e->rare.share && !q->nprefixes && (!q->nphrases || gpuir__phrases_are_required(e, q, mode));
+}
+
 /* Ranks one query in mode AND or OR: all leaves share one top-k, and so its threshold. */
 static int gpuir__engine_mode(gpuir__engine *e, const gpuir_query *q, int mode, size_t k, gpuir_hit *hits,
                               size_t *n) {
+  gpuir__share *const share = e->rare.share;
   size_t leaf;
   int status;
   *n = 0;
   if (q->nunknown == q->npositive || (mode == GPUIR_AND && q->nunknown)) return GPUIR_OK;
   status = gpuir__topk_start(&e->a, &e->top, k, 0);
   if (status) return gpuir__engine_fail(e, status, "out of memory");
+  if (!gpuir__engine_may_share(e, q, mode)) e->rare.share = NULL;
+  if (e->rare.share) gpuir__share_open(e, q, mode, k);
   for (leaf = 0; leaf < e->ix->nleaves && !status; leaf++) status = gpuir__engine_leaf(e, q, leaf, mode, k);
+  if (e->rare.share) status = gpuir__share_close(e, status);
+  e->rare.share = share;
   if (!status) status = gpuir__engine_hits(e, hits, n);
   return status;
 }
@@ -21995,6 +22294,940 @@ GPUIR_API int gpuir_query_unknown(const gpuir_query *q, size_t i, const char **t
     return GPUIR_OK;
   }
   return GPUIR_E_NOT_FOUND;
+}
+
+/* ============================================================================
+ * [30-pool]  many queries at once: threads that answer tasks; the policies inter and auto
+ *
+ * A pool's threads run a policy. Both of the library's are a crew: under one lock lie the waiting tasks, as heaps of
+ * keys; a thread that is free takes the task with the least key. With `inter` the key is the number of the submission.
+ *
+ * With `auto` it is when the task should start: its due time and its cost, so that small queries go before large ones
+ * that came with them, but none waits for ever: keys grow with time. A deadline may call for an earlier start. What a
+ * query costs is measured: a table of means by mode, number of words and postings, which every answer corrects.
+ *
+ * A thread that finds no task helps with a search that runs (gpuir__share): it takes parts of it, and leaves as soon as
+ * a task waits. So queries have cores of their own while there are more queries than cores, as with `inter`, and long
+ * ones have several while there are fewer.
+ *
+ * With a device a further thread drives it: costly queries wait in a lane of their own, and while one or two batches
+ * run the next one forms. A free thread takes from that lane what the device cannot take yet, and the device takes from
+ * the other lane what is too much for the threads. The device writes to memory of the batch alone; what it fails on
+ * goes back to the threads. If it does not answer within the limit it is lost: its searcher and the memory of its
+ * batches are given up, since it may still write there, and stay until the process ends.
+ *
+ * Uses      [16-query], [20-engine], [24-execution].
+ * Start at  gpuir_pool_create, gpuir_pool_submit; gpuir__crew_work (a thread), gpuir__device_work (a device's).
+ * Tests     tests/unit/30_pool.c
+ * ==========================================================================*/
+
+/* The states of a task. */
+enum { GPUIR__TASK_SUBMITTED = 1, GPUIR__TASK_RETURNED, GPUIR__TASK_COMPLETE };
+
+struct gpuir_pool {
+  gpuir_allocator a;
+  gpuir_index *ix;
+  gpuir_pool_desc desc;
+  gpuir_policy policy;
+  void *state;
+  pthread_t *threads;
+  struct gpuir__pool_thread *starts; /* [thread] what it was started with */
+  unsigned nthreads;
+  unsigned extra;   /* threads for a device, behind the others */
+  unsigned started; /* of both; only grows under the lock */
+  int running;      /* read and written atomically: the threads were started */
+  int waiters;      /* the same: threads in wait and drain */
+  gpuir__atomic64 open, submitted, refused, cancelled, missed;
+  pthread_mutex_t lock;
+  pthread_cond_t complete; /* a task was completed, while somebody waits */
+};
+
+/* What a thread is started with. */
+typedef struct gpuir__pool_thread {
+  gpuir_pool *pool;
+  unsigned number;
+} gpuir__pool_thread;
+
+/* ---- a task ---- */
+
+/* Adds to a counter that threads share. */
+static inline void gpuir__count_up(gpuir__atomic64 *counter, uint64_t n) {
+  if (n) (void)__atomic_fetch_add(counter, n, __ATOMIC_RELAXED);
+}
+
+GPUIR_API void gpuir_pool_complete(gpuir_pool *p, gpuir_task *task, int status) {
+  task->status = status;
+  if (status) {
+    task->count = 0;
+    gpuir__count_up(&p->cancelled, status == GPUIR_E_CANCELLED);
+    gpuir__count_up(&p->missed, status == GPUIR_E_DEADLINE);
+    if (task->error && task->error->code != status)
+      (void)gpuir__fail(task->error, status, 0, "%s", gpuir_strerror(status));
+  }
+  task->finished = gpuir__now();
+  if (task->done)
+    task->done(task);
+  else
+    __atomic_store_n(&task->pool_state, GPUIR__TASK_COMPLETE, __ATOMIC_SEQ_CST);
+  (void)__atomic_fetch_sub(&p->open, 1, __ATOMIC_SEQ_CST);
+  if (!__atomic_load_n(&p->waiters, __ATOMIC_SEQ_CST)) return;
+  (void)pthread_mutex_lock(&p->lock);
+  (void)pthread_cond_broadcast(&p->complete);
+  (void)pthread_mutex_unlock(&p->lock);
+}
+
+GPUIR_API int gpuir_pool_answer(gpuir_searcher *s, gpuir_task *task) {
+  gpuir__engine *e;
+  gpuir__limits mine;
+  int status;
+  if (!s || !task || !task->query || task->query->ix != s->ix) return GPUIR_E_ARGUMENT;
+  e = &s->engine;
+  mine = e->limits;
+  task->started = gpuir__now();
+  e->limits.query_deadline = task->deadline;
+  e->limits.query_cancel = task->cancel;
+  status = gpuir__engine_search(e, task->query, task->hits, task->k, &task->count);
+  e->rare.share = NULL;
+  if (!status && task->matches) status = gpuir__engine_count(e, task->query, task->matches);
+  e->limits = mine;
+  if (status && task->error) *task->error = e->error;
+  return status;
+}
+
+/* ---- what a query costs ---- */
+
+enum { GPUIR__COST_KINDS = 3, GPUIR__COST_WORDS = 7, GPUIR__COST_SIZES = 40 };
+
+/* Mean costs in ns, read and written atomically; 0: not measured. By mode (AND, OR, phrases and prefixes), by the
+ * logarithms of the number of words and of the postings that are likely to be looked at. */
+typedef struct gpuir__costs {
+  uint32_t ns[GPUIR__COST_KINDS][GPUIR__COST_WORDS][GPUIR__COST_SIZES];
+} gpuir__costs;
+
+/* Finds a query's mean cost. *postings: those that are likely to be looked at: of OR all, of AND the shortest list's,
+ * once for each list, and a few of the others. */
+static uint32_t *gpuir__cost_of(gpuir__costs *c, const gpuir_query *q, uint64_t *postings) {
+  uint64_t sum = 0, least = UINT64_MAX;
+  unsigned i, kind, words;
+  for (i = 0; i < q->npositive; i++) {
+    sum += q->terms[i].df;
+    least = gpuir__min64(least, q->terms[i].df);
+  }
+  kind = q->nphrases || q->nprefixes ? 2 : q->mode == GPUIR_OR;
+  words = 31 - (unsigned)__builtin_clz(q->n | 1);
+  *postings = (kind == 0 ? least * q->npositive + sum / 16 : sum) + 1;
+  return &c->ns[kind][words][63 - (unsigned)__builtin_clzll(*postings)];
+}
+
+/* Estimates what a query costs, in ns; without a measurement, by its postings. */
+static uint64_t gpuir__cost_estimate(gpuir__costs *c, const gpuir_query *q) {
+  uint64_t postings;
+  const uint32_t ns = __atomic_load_n(gpuir__cost_of(c, q, &postings), __ATOMIC_RELAXED);
+  return ns ? ns : 2000 + postings;
+}
+
+/* Notes what a query has cost. A measurement that another thread overwrites is lost, which does no harm. */
+static void gpuir__cost_note(gpuir__costs *c, const gpuir_query *q, uint64_t ns) {
+  uint64_t postings;
+  uint32_t *mean = gpuir__cost_of(c, q, &postings);
+  const uint64_t before = __atomic_load_n(mean, __ATOMIC_RELAXED);
+  ns = gpuir__min64(before ? (before * 7 + ns) / 8 : ns, UINT32_MAX);
+  __atomic_store_n(mean, (uint32_t)gpuir__max64(ns, 1), __ATOMIC_RELAXED);
+}
+
+/* ---- tasks that wait ---- */
+
+typedef struct gpuir__lane_item {
+  uint64_t key;
+  gpuir_task *task;
+} gpuir__lane_item;
+
+/* A heap of tasks, the one with the least key first. */
+typedef struct gpuir__lane {
+  gpuir__lane_item *heap;
+  size_t n;
+} gpuir__lane;
+
+static void gpuir__lane_push(gpuir__lane *l, uint64_t key, gpuir_task *task) {
+  size_t i = l->n++;
+  for (; i && l->heap[(i - 1) / 2].key > key; i = (i - 1) / 2) l->heap[i] = l->heap[(i - 1) / 2];
+  l->heap[i].key = key;
+  l->heap[i].task = task;
+}
+
+/* Takes the task with the least key; *key may be NULL. NULL: none waits. */
+static gpuir_task *gpuir__lane_pop(gpuir__lane *l, uint64_t *key) {
+  gpuir_task *task;
+  gpuir__lane_item last;
+  size_t i = 0, child;
+  if (!l->n) return NULL;
+  task = l->heap[0].task;
+  if (key) *key = l->heap[0].key;
+  last = l->heap[--l->n];
+  while ((child = 2 * i + 1) < l->n) {
+    child += child + 1 < l->n && l->heap[child + 1].key < l->heap[child].key;
+    if (l->heap[child].key >= last.key) break;
+    l->heap[i] = l->heap[child];
+    i = child;
+  }
+  l->heap[i] = last;
+  return task;
+}
+
+/* ---- crews ---- */
+
+/* A query that is worth so much, in ns, gets one helper; twice as much two, and so on. */
+#define GPUIR__SHARE_NS 100000u
+/* More hits than so many cost more to merge than help saves. */
+#define GPUIR__SHARE_K 10000u
+
+struct gpuir__crew;
+
+/* A thread of a crew. */
+typedef struct gpuir__mate {
+  struct gpuir__crew *crew;
+  gpuir_searcher *searcher;
+  gpuir__share share; /* of the search that it owns */
+} gpuir__mate;
+
+/* A batch of a device: the memory that it works on. Arrays have room for the pool's greatest batch. */
+typedef struct gpuir__load {
+  gpuir_batch *batch; /* NULL: not in flight */
+  gpuir_task **tasks; /* [n] */
+  const gpuir_query **queries;
+  gpuir_hit *hits; /* [n * k]; room for nhits */
+  size_t n, k, nhits;
+  uint32_t *counts;
+  int *statuses, *flags; /* [n] flags: not 0 cancels; the device may read them even when the tasks are gone */
+  uint64_t *deadlines;
+  const int **cancels; /* [n] into flags */
+  uint64_t since;
+} gpuir__load;
+
+#define GPUIR__LOADS 2u
+
+enum { GPUIR__DEVICE_NONE, GPUIR__DEVICE_GOOD, GPUIR__DEVICE_LOST };
+
+/* A device as its driver sees it. */
+typedef struct gpuir__device {
+  gpuir_searcher *searcher;
+  gpuir__load load[GPUIR__LOADS];
+  unsigned flying;   /* loads in flight */
+  unsigned failures; /* batches that failed as a whole, one after the other */
+  uint64_t query_ns; /* mean time of a query on it; 0: not measured */
+  int state;         /* GPUIR__DEVICE_; under the crew's lock */
+  gpuir_error error;
+} gpuir__device;
+
+typedef struct gpuir__crew {
+  gpuir_pool *pool;
+  int shares;         /* the policy is auto */
+  gpuir__mate *mates; /* [pool->nthreads] */
+  gpuir__lane lane, device_lane;
+  size_t room;       /* tasks of both lanes at most */
+  uint64_t sequence; /* submissions */
+  int stopping;      /* read and written atomically; also the searchers' flag */
+  int waiting;       /* the same: tasks in `lane` */
+  int asleep;        /* the same: threads that wait for work */
+  gpuir__device device;
+  gpuir__atomic64 shared, joined, batches, on_device, returned;
+  pthread_mutex_t lock;
+  pthread_cond_t work, device_work;
+  gpuir__costs costs;
+} gpuir__crew;
+
+/* Puts a task into a lane and wakes who may take it. The lock is held. */
+static void gpuir__crew_queue(gpuir__crew *c, gpuir_task *task, uint64_t key, int to_device) {
+  gpuir__lane_push(to_device ? &c->device_lane : &c->lane, key, task);
+  __atomic_store_n(&c->waiting, c->lane.n > INT32_MAX ? INT32_MAX : (int)c->lane.n, __ATOMIC_RELAXED);
+  if (c->device.state == GPUIR__DEVICE_GOOD) (void)pthread_cond_signal(&c->device_work);
+  if (__atomic_load_n(&c->asleep, __ATOMIC_RELAXED)) (void)pthread_cond_signal(&c->work);
+}
+
+/* Takes the first task of a lane. The lock is held. */
+static gpuir_task *gpuir__crew_take(gpuir__crew *c, gpuir__lane *lane, uint64_t *key) {
+  gpuir_task *task = gpuir__lane_pop(lane, key);
+  __atomic_store_n(&c->waiting, c->lane.n > INT32_MAX ? INT32_MAX : (int)c->lane.n, __ATOMIC_RELAXED);
+  return task;
+}
+
+/* Returns when a task should start at the latest for it to be fair: see the head of this part. */
+static uint64_t gpuir__crew_key(const gpuir__crew *c, const gpuir_task *task) {
+  uint64_t key = task->due + gpuir__min64(task->pool_cost, UINT64_MAX - task->due);
+  if (!c->shares) return c->sequence;
+  if (task->deadline)
+    key = gpuir__min64(key, task->deadline - gpuir__min64(task->deadline, 2 * task->pool_cost));
+  return key;
+}
+
+/* Returns 1 if a task is better answered by the device: if it takes a processor longer than its part of a batch. */
+static int gpuir__crew_prefers_device(const gpuir__crew *c, const gpuir_task *task) {
+  const uint64_t on_device = c->device.query_ns ? c->device.query_ns : GPUIR__SHARE_NS;
+  if (c->device.state != GPUIR__DEVICE_GOOD) return 0;
+  return !task->matches && task->k && task->k <= GPUIR__SHARE_K && task->pool_cost > on_device;
+}
+
+static int gpuir__crew_submit(void *state, gpuir_task *task) {
+  gpuir__crew *c = (gpuir__crew *)state;
+  int status = GPUIR_OK;
+  task->pool_cost = c->shares ? gpuir__cost_estimate(&c->costs, task->query) : 0;
+  (void)pthread_mutex_lock(&c->lock);
+  c->sequence++;
+  if (c->lane.n + c->device_lane.n >= c->room)
+    status = GPUIR_E_BUSY;
+  else
+    gpuir__crew_queue(c, task, gpuir__crew_key(c, task), gpuir__crew_prefers_device(c, task));
+  (void)pthread_mutex_unlock(&c->lock);
+  return status;
+}
+
+/* ---- a thread of a crew ---- */
+
+/* Tells threads that sleep of a search that they may join. */
+static void gpuir__mate_offers(gpuir__share *share) {
+  gpuir__crew *c = ((gpuir__mate *)share->user)->crew;
+  unsigned i;
+  gpuir__count_up(&c->shared, 1);
+  if (!__atomic_fetch_add(&c->asleep, 0, __ATOMIC_SEQ_CST)) return;
+  (void)pthread_mutex_lock(&c->lock);
+  for (i = 0; i < share->most; i++) (void)pthread_cond_signal(&c->work);
+  (void)pthread_mutex_unlock(&c->lock);
+}
+
+/* Answers a task, with the help of threads that have none if it is worth that. */
+static void gpuir__mate_answer(gpuir__mate *m, gpuir_task *task) {
+  gpuir__crew *c = m->crew;
+  gpuir__engine *e = &m->searcher->engine;
+  const uint64_t helpers = gpuir__min64(task->pool_cost / GPUIR__SHARE_NS, c->pool->nthreads - 1);
+  int status;
+  m->share.most = (unsigned)helpers;
+  m->share.helped = 0;
+  e->rare.share = c->shares && helpers && task->k <= GPUIR__SHARE_K ? &m->share : NULL;
+  status = gpuir_pool_answer(m->searcher, task);
+  e->rare.share = NULL;
+  if (c->shares && !status)
+    gpuir__cost_note(&c->costs, task->query, gpuir__now() - task->started + m->share.helped);
+  gpuir_pool_complete(c->pool, task, status);
+}
+
+/* Returns a search of another thread that this one could join, or NULL. */
+static gpuir__share *gpuir__mate_offer(const gpuir__mate *m) {
+  const gpuir__crew *c = m->crew;
+  const unsigned me = (unsigned)(m - c->mates), n = c->pool->nthreads;
+  unsigned i;
+  int joins;
+  for (i = 1; c->shares && i < n; i++) {
+    gpuir__share *s = &c->mates[(me + i) % n].share;
+    if (!__atomic_load_n(&s->open, __ATOMIC_SEQ_CST) || __atomic_load_n(&s->dry, __ATOMIC_RELAXED)) continue;
+    (void)pthread_mutex_lock(&s->lock);
+    joins = __atomic_load_n(&s->open, __ATOMIC_RELAXED) && s->helpers < s->most;
+    (void)pthread_mutex_unlock(&s->lock);
+    if (joins) return s;
+  }
+  return NULL;
+}
+
+/* Takes the task that a thread answers next: what waits, or what waits for a device that can take no more. The lock is
+ * held. NULL: there is none. */
+static gpuir_task *gpuir__crew_next(gpuir__crew *c) {
+  const gpuir__device *d = &c->device;
+  gpuir_task *task = gpuir__crew_take(c, &c->lane, NULL);
+  if (task || !c->device_lane.n) return task;
+  if (d->state == GPUIR__DEVICE_GOOD && d->flying < GPUIR__LOADS && !c->stopping) return NULL;
+  return gpuir__crew_take(c, &c->device_lane, NULL);
+}
+
+/* Waits for something to do: a task, a search to join, or the end. The lock is held. */
+static void gpuir__crew_sleep(gpuir__mate *m) {
+  gpuir__crew *c = m->crew;
+  (void)__atomic_fetch_add(&c->asleep, 1, __ATOMIC_SEQ_CST);
+  if (!gpuir__mate_offer(m)) (void)pthread_cond_wait(&c->work, &c->lock);
+  (void)__atomic_fetch_sub(&c->asleep, 1, __ATOMIC_SEQ_CST);
+}
+
+/* One thread's life. */
+static void gpuir__mate_work(gpuir__mate *m) {
+  gpuir__crew *c = m->crew;
+  for (;;) {
+    gpuir_task *task;
+    gpuir__share *share = NULL;
+    int stopping;
+    (void)pthread_mutex_lock(&c->lock);
+    task = gpuir__crew_next(c);
+    stopping = c->stopping;
+    if (!task && !stopping) {
+      share = gpuir__mate_offer(m);
+      if (!share) gpuir__crew_sleep(m);
+    }
+    (void)pthread_mutex_unlock(&c->lock);
+    if (task && stopping)
+      gpuir_pool_complete(c->pool, task, GPUIR_E_CANCELLED);
+    else if (task)
+      gpuir__mate_answer(m, task);
+    else if (stopping)
+      return;
+    else if (share && gpuir__engine_help(&m->searcher->engine, share))
+      gpuir__count_up(&c->joined, 1);
+  }
+}
+
+/* ---- a device ---- */
+
+/* After so many batches that failed as a whole, one after the other, a device is lost. */
+#define GPUIR__DEVICE_FAILURES 3u
+/* Between two looks at batches in flight. */
+#define GPUIR__DEVICE_NAP 20000
+
+/* Notes why a device fails. The lock is held. */
+static void gpuir__device_blame(gpuir__crew *c, int status, const char *what) {
+  if (c->device.searcher) gpuir_searcher_error(c->device.searcher, &c->device.error);
+  if (!c->device.error.code)
+    (void)gpuir__fail(&c->device.error, status, 0, "%s: %s", what, gpuir_strerror(status));
+}
+
+/* Gives a device up: from now on the threads answer all that waits. The lock is held. */
+static void gpuir__device_lose(gpuir__crew *c) {
+  gpuir_task *task;
+  uint64_t key;
+  c->device.state = GPUIR__DEVICE_LOST;
+  while ((task = gpuir__crew_take(c, &c->device_lane, &key)) != NULL) gpuir__crew_queue(c, task, key, 0);
+  (void)pthread_cond_broadcast(&c->work);
+}
+
+/* Frees what a batch works on. */
+static void gpuir__load_free(const gpuir_pool *p, gpuir__load *l) {
+  const size_t n = p->desc.batch;
+  gpuir__free(&p->a, l->tasks, n * sizeof *l->tasks);
+  gpuir__free(&p->a, (void *)l->queries, n * sizeof *l->queries);
+  gpuir__free(&p->a, l->hits, l->nhits * sizeof *l->hits);
+  gpuir__free(&p->a, l->counts, n * sizeof *l->counts);
+  gpuir__free(&p->a, l->statuses, n * sizeof *l->statuses);
+  gpuir__free(&p->a, l->flags, n * sizeof *l->flags);
+  gpuir__free(&p->a, l->deadlines, n * sizeof *l->deadlines);
+  gpuir__free(&p->a, (void *)l->cancels, n * sizeof *l->cancels);
+  memset(l, 0, sizeof *l);
+}
+
+static int gpuir__load_make(const gpuir_pool *p, gpuir__load *l) {
+  const size_t n = p->desc.batch;
+  size_t i;
+  l->tasks = (gpuir_task **)gpuir__alloc(&p->a, n * sizeof *l->tasks);
+  l->queries = (const gpuir_query **)gpuir__alloc(&p->a, n * sizeof *l->queries);
+  l->counts = (uint32_t *)gpuir__alloc(&p->a, n * sizeof *l->counts);
+  l->statuses = (int *)gpuir__alloc(&p->a, n * sizeof *l->statuses);
+  l->flags = (int *)gpuir__alloc(&p->a, n * sizeof *l->flags);
+  l->deadlines = (uint64_t *)gpuir__alloc(&p->a, n * sizeof *l->deadlines);
+  l->cancels = (const int **)gpuir__alloc(&p->a, n * sizeof *l->cancels);
+  if (!l->tasks || !l->queries || !l->counts || !l->statuses || !l->flags || !l->deadlines || !l->cancels)
+    return GPUIR_E_NOMEM;
+  for (i = 0; i < n; i++) l->cancels[i] = &l->flags[i];
+  return GPUIR_OK;
+}
+
+/* Adds a task to a batch that forms, if it suits: all want the same k, since with AND+OR it decides what matches. */
+static int gpuir__load_add(gpuir__load *l, gpuir_task *task) {
+  if (task->matches || !task->k || task->k > GPUIR__SHARE_K || task->pool_state == GPUIR__TASK_RETURNED)
+    return 0;
+  if (l->n && task->k != l->k) return 0;
+  l->k = task->k;
+  l->tasks[l->n] = task;
+  l->queries[l->n] = task->query;
+  l->deadlines[l->n] = task->deadline;
+  l->flags[l->n++] = 0;
+  return 1;
+}
+
+/* Moves up to n tasks of a lane to a batch, the first ones first; those that do not suit go back. The lock is held. */
+static void gpuir__load_fill(gpuir__crew *c, gpuir__load *l, gpuir__lane *lane, size_t n) {
+  gpuir__lane_item aside[64];
+  size_t naside = 0;
+  while (n-- && l->n < c->pool->desc.batch && naside < sizeof aside / sizeof *aside) {
+    gpuir_task *task = gpuir__crew_take(c, lane, &aside[naside].key);
+    if (!task) break;
+    if (gpuir__load_add(l, task)) continue;
+    aside[naside++].task = task;
+  }
+  while (naside) {
+    naside--;
+    gpuir__crew_queue(c, aside[naside].task, aside[naside].key, lane == &c->device_lane);
+  }
+}
+
+/* Forms the next batch of what waits for the device, and of what is too much for the threads. NULL: there is none. The
+ * lock is held. */
+static gpuir__load *gpuir__device_form(gpuir__crew *c) {
+  gpuir__device *d = &c->device;
+  const size_t enough = 4 * (size_t)c->pool->nthreads;
+  gpuir__load *l = d->load;
+  if (d->state != GPUIR__DEVICE_GOOD || c->stopping || d->flying == GPUIR__LOADS) return NULL;
+  while (l->batch) l++;
+  l->n = 0;
+  gpuir__load_fill(c, l, &c->device_lane, c->pool->desc.batch);
+  if (c->lane.n > enough) gpuir__load_fill(c, l, &c->lane, c->lane.n - enough);
+  return l->n ? l : NULL;
+}
+
+/* Gives the tasks of a batch that it did not answer back to the threads. The lock is held. */
+static void gpuir__load_return(gpuir__crew *c, gpuir__load *l) {
+  size_t i;
+  for (i = 0; i < l->n; i++) {
+    if (!l->tasks[i]) continue;
+    __atomic_store_n(&l->tasks[i]->pool_state, GPUIR__TASK_RETURNED, __ATOMIC_RELAXED);
+    gpuir__count_up(&c->returned, 1);
+    gpuir__crew_queue(c, l->tasks[i], gpuir__crew_key(c, l->tasks[i]), 0);
+  }
+  l->n = 0;
+}
+
+/* Notes that a batch failed as a whole, and returns its tasks. */
+static void gpuir__device_failed(gpuir__crew *c, gpuir__load *l, int status) {
+  (void)pthread_mutex_lock(&c->lock);
+  gpuir__device_blame(c, status, "a batch failed");
+  gpuir__load_return(c, l);
+  if (++c->device.failures >= GPUIR__DEVICE_FAILURES) gpuir__device_lose(c);
+  (void)pthread_mutex_unlock(&c->lock);
+}
+
+/* Hands a batch to the device. */
+static void gpuir__device_begin(gpuir__crew *c, gpuir__load *l) {
+  gpuir__device *d = &c->device;
+  const size_t hits = l->n * l->k;
+  gpuir_batch_desc desc;
+  size_t i;
+  int status = GPUIR_OK;
+  if (hits > l->nhits) {
+    gpuir__free(&c->pool->a, l->hits, l->nhits * sizeof *l->hits);
+    l->hits = (gpuir_hit *)gpuir__alloc(&c->pool->a, hits * sizeof *l->hits);
+    l->nhits = l->hits ? hits : 0;
+    if (!l->hits) status = GPUIR_E_NOMEM;
+  }
+  memset(&desc, 0, sizeof desc);
+  desc.queries = l->queries;
+  desc.nq = l->n;
+  desc.k = l->k;
+  desc.hits = l->hits;
+  desc.counts = l->counts;
+  desc.statuses = l->statuses;
+  desc.deadlines = l->deadlines;
+  desc.cancels = l->cancels;
+  l->since = gpuir__now();
+  for (i = 0; i < l->n; i++) l->tasks[i]->started = l->since;
+  if (!status) status = gpuir_search_begin(d->searcher, &desc, &l->batch);
+  if (status) {
+    gpuir__device_failed(c, l, status);
+    return;
+  }
+  gpuir__count_up(&c->batches, 1);
+  (void)pthread_mutex_lock(&c->lock);
+  d->flying++;
+  if (d->flying == GPUIR__LOADS && c->device_lane.n) (void)pthread_cond_signal(&c->work);
+  (void)pthread_mutex_unlock(&c->lock);
+}
+
+/* Completes task i of a batch that is answered, if the device did; 0 if it failed. */
+static int gpuir__load_settle(gpuir__crew *c, gpuir__load *l, size_t i) {
+  gpuir_task *task = l->tasks[i];
+  const int status = l->statuses[i];
+  if (status && status != GPUIR_E_DEADLINE && status != GPUIR_E_CANCELLED) return 0;
+  task->count = status ? 0 : l->counts[i];
+  memcpy(task->hits, l->hits + i * l->k, task->count * sizeof *task->hits);
+  l->tasks[i] = NULL;
+  gpuir_pool_complete(c->pool, task, status);
+  return 1;
+}
+
+/* Takes a batch back from the device. */
+static void gpuir__device_finish(gpuir__crew *c, gpuir__load *l) {
+  gpuir__device *d = &c->device;
+  const uint64_t ns = (gpuir__now() - l->since) / l->n;
+  const int status = gpuir_search_finish(l->batch);
+  size_t i, settled = 0;
+  l->batch = NULL;
+  for (i = 0; i < l->n; i++) settled += (size_t)gpuir__load_settle(c, l, i);
+  gpuir__count_up(&c->on_device, settled);
+  (void)pthread_mutex_lock(&c->lock);
+  d->flying--;
+  if (settled) {
+    d->failures = 0;
+    d->query_ns = d->query_ns ? (d->query_ns * 7 + ns) / 8 : ns;
+    if (settled < l->n) gpuir__device_blame(c, status, "a query failed");
+    gpuir__load_return(c, l);
+  }
+  (void)pthread_mutex_unlock(&c->lock);
+  if (!settled) gpuir__device_failed(c, l, status);
+}
+
+/* Gives a device that does not answer up. What it may still write to is forgotten, never freed. */
+static void gpuir__device_abandon(gpuir__crew *c) {
+  gpuir__device *d = &c->device;
+  unsigned i;
+  (void)pthread_mutex_lock(&c->lock);
+  (void)gpuir__fail(&d->error, GPUIR_E_BACKEND, 0, "the device left a batch unanswered for %llu ms",
+                    (unsigned long long)(c->pool->desc.device_limit_ns / 1000000));
+  gpuir__device_lose(c);
+  for (i = 0; i < GPUIR__LOADS; i++) {
+    gpuir__load *l = &d->load[i];
+    if (!l->batch) continue;
+    l->batch->asked = 0;
+    l->batch = NULL;
+    l->hits = NULL;
+    l->nhits = 0;
+    l->counts = NULL;
+    l->statuses = l->flags = NULL;
+    gpuir__load_return(c, l);
+  }
+  d->flying = 0;
+  d->searcher->has_backend = 0;
+  (void)pthread_mutex_unlock(&c->lock);
+}
+
+/* Looks at a batch in flight: passes on what was cancelled, and takes it back if it is done. 0: nothing happened. */
+static int gpuir__device_look(gpuir__crew *c, gpuir__load *l) {
+  const int stopping = __atomic_load_n(&c->stopping, __ATOMIC_RELAXED);
+  size_t i;
+  for (i = 0; i < l->n; i++) {
+    const int *cancel = l->tasks[i]->cancel;
+    if (stopping || (cancel && __atomic_load_n(cancel, __ATOMIC_RELAXED)))
+      __atomic_store_n(&l->flags[i], 1, __ATOMIC_RELAXED);
+  }
+  if (gpuir_search_poll(l->batch)) {
+    gpuir__device_finish(c, l);
+    return 1;
+  }
+  if (gpuir__now() - l->since < c->pool->desc.device_limit_ns) return 0;
+  gpuir__device_abandon(c);
+  return 1;
+}
+
+/* Looks at all batches in flight, and sleeps for a moment if nothing happened. */
+static void gpuir__device_watch(gpuir__crew *c) {
+  struct timespec nap;
+  unsigned i;
+  int happened = 0;
+  for (i = 0; i < GPUIR__LOADS; i++)
+    if (c->device.load[i].batch) happened += gpuir__device_look(c, &c->device.load[i]);
+  nap.tv_sec = 0;
+  nap.tv_nsec = GPUIR__DEVICE_NAP;
+  if (!happened) (void)nanosleep(&nap, NULL);
+}
+
+/* Attaches the device, and lets tasks wait for it. */
+static void gpuir__device_open(gpuir__crew *c) {
+  gpuir__device *d = &c->device;
+  const gpuir_pool_desc *desc = &c->pool->desc;
+  gpuir_error err;
+  int status = GPUIR_OK;
+  unsigned i;
+  memset(&err, 0, sizeof err);
+  for (i = 0; i < GPUIR__LOADS && !status; i++) status = gpuir__load_make(c->pool, &d->load[i]);
+  if (!status) status = desc->attach(desc->attach_user, d->searcher, &err);
+  (void)pthread_mutex_lock(&c->lock);
+  d->state = status ? GPUIR__DEVICE_LOST : GPUIR__DEVICE_GOOD;
+  if (status) {
+    d->error = err;
+    if (!err.code) (void)gpuir__fail(&d->error, status, 0, "no device: %s", gpuir_strerror(status));
+  }
+  (void)pthread_mutex_unlock(&c->lock);
+}
+
+/* The life of the thread that drives a device. */
+static void gpuir__device_work(gpuir__crew *c) {
+  gpuir__device *d = &c->device;
+  gpuir__device_open(c);
+  (void)pthread_mutex_lock(&c->lock);
+  for (;;) {
+    gpuir__load *l = gpuir__device_form(c);
+    if (!l && !d->flying) {
+      if (c->stopping || d->state == GPUIR__DEVICE_LOST) break;
+      (void)pthread_cond_wait(&c->device_work, &c->lock);
+      continue;
+    }
+    (void)pthread_mutex_unlock(&c->lock);
+    if (l)
+      gpuir__device_begin(c, l);
+    else
+      gpuir__device_watch(c);
+    (void)pthread_mutex_lock(&c->lock);
+  }
+  (void)pthread_mutex_unlock(&c->lock);
+}
+
+/* ---- the policies ---- */
+
+static void gpuir__crew_work(void *state, unsigned thread) {
+  gpuir__crew *c = (gpuir__crew *)state;
+  if (thread < c->pool->nthreads)
+    gpuir__mate_work(&c->mates[thread]);
+  else
+    gpuir__device_work(c);
+}
+
+static void gpuir__crew_stop(void *state) {
+  gpuir__crew *c = (gpuir__crew *)state;
+  (void)pthread_mutex_lock(&c->lock);
+  __atomic_store_n(&c->stopping, 1, __ATOMIC_RELAXED);
+  (void)pthread_cond_broadcast(&c->work);
+  (void)pthread_cond_signal(&c->device_work);
+  (void)pthread_mutex_unlock(&c->lock);
+}
+
+static void gpuir__mate_free(gpuir__mate *m) {
+  if (!m->crew) return;
+  if (m->searcher) {
+    const gpuir_allocator *a = &m->searcher->engine.a;
+    if (m->share.found.heap) (void)a->resize(a->user, m->share.found.heap, m->share.found.cap * 8, 0);
+  }
+  (void)pthread_mutex_destroy(&m->share.lock);
+  (void)pthread_cond_destroy(&m->share.left);
+  gpuir_searcher_destroy(m->searcher);
+}
+
+static void gpuir__crew_destroy(void *state) {
+  gpuir__crew *c = (gpuir__crew *)state;
+  const gpuir_allocator a = c->pool->a;
+  unsigned i;
+  for (i = 0; c->mates && i < c->pool->nthreads; i++) gpuir__mate_free(&c->mates[i]);
+  gpuir_searcher_destroy(c->device.searcher);
+  for (i = 0; i < GPUIR__LOADS; i++) gpuir__load_free(c->pool, &c->device.load[i]);
+  gpuir__free(&a, c->mates, c->pool->nthreads * sizeof *c->mates);
+  gpuir__free(&a, c->lane.heap, c->room * sizeof *c->lane.heap);
+  gpuir__free(&a, c->device_lane.heap, c->room * sizeof *c->device_lane.heap);
+  (void)pthread_mutex_destroy(&c->lock);
+  (void)pthread_cond_destroy(&c->work);
+  (void)pthread_cond_destroy(&c->device_work);
+  gpuir__free(&a, c, sizeof *c);
+}
+
+/* Makes a thread's searcher and what it shares searches by. */
+static int gpuir__mate_make(gpuir__crew *c, gpuir__mate *m, const gpuir_searcher_desc *desc,
+                            gpuir_error *err) {
+  m->crew = c;
+  (void)pthread_mutex_init(&m->share.lock, NULL);
+  (void)pthread_cond_init(&m->share.left, NULL);
+  m->share.leave = &c->waiting;
+  m->share.opened = gpuir__mate_offers;
+  m->share.user = m;
+  return gpuir_searcher_create(c->pool->ix, desc, &m->searcher, err);
+}
+
+/* Makes what the policies keep; `shares`: of auto. */
+static int gpuir__crew_make(gpuir_pool *p, int shares, void **state, gpuir_error *err) {
+  gpuir__crew *c = (gpuir__crew *)gpuir__alloc_zero(&p->a, sizeof *c);
+  gpuir_searcher_desc desc;
+  unsigned i;
+  int status = GPUIR_OK;
+  if (!c) return gpuir__fail_nomem(err);
+  memset(&desc, 0, sizeof desc);
+  desc.allocator = &p->a;
+  desc.cancel = &c->stopping;
+  c->pool = p;
+  c->shares = shares;
+  c->room = p->desc.queue;
+  (void)pthread_mutex_init(&c->lock, NULL);
+  (void)pthread_cond_init(&c->work, NULL);
+  (void)pthread_cond_init(&c->device_work, NULL);
+  c->lane.heap = (gpuir__lane_item *)gpuir__alloc(&p->a, c->room * sizeof *c->lane.heap);
+  c->device_lane.heap = (gpuir__lane_item *)gpuir__alloc(&p->a, c->room * sizeof *c->lane.heap);
+  c->mates = (gpuir__mate *)gpuir__alloc_zero(&p->a, p->nthreads * sizeof *c->mates);
+  if (!c->lane.heap || !c->device_lane.heap || !c->mates) status = gpuir__fail_nomem(err);
+  for (i = 0; i < p->nthreads && !status; i++) status = gpuir__mate_make(c, &c->mates[i], &desc, err);
+  if (!status && p->extra) status = gpuir_searcher_create(p->ix, &desc, &c->device.searcher, err);
+  if (status)
+    gpuir__crew_destroy(c);
+  else
+    *state = c;
+  return status;
+}
+
+static int gpuir__inter_create(gpuir_pool *p, void **state, gpuir_error *err) {
+  return gpuir__crew_make(p, 0, state, err);
+}
+static int gpuir__auto_create(gpuir_pool *p, void **state, gpuir_error *err) {
+  return gpuir__crew_make(p, 1, state, err);
+}
+
+static const gpuir_policy gpuir__policies[] = {
+    {"auto", gpuir__auto_create, gpuir__crew_submit, gpuir__crew_work, gpuir__crew_stop, gpuir__crew_destroy},
+    {"inter", gpuir__inter_create, gpuir__crew_submit, gpuir__crew_work, gpuir__crew_stop,
+     gpuir__crew_destroy}};
+
+/* ---- the pool ---- */
+
+GPUIR_API gpuir_index *gpuir_pool_index(const gpuir_pool *p) { return p ? p->ix : NULL; }
+GPUIR_API unsigned gpuir_pool_threads(const gpuir_pool *p) { return p ? p->nthreads : 0; }
+GPUIR_API void *gpuir_pool_user(const gpuir_pool *p) { return p ? p->desc.custom_user : NULL; }
+
+/* Takes over what the pool is to be, with its defaults; chooses the policy. */
+static int gpuir__pool_configure(gpuir_pool *p, const gpuir_pool_desc *desc, gpuir_error *err) {
+  gpuir_pool_desc *d = &p->desc;
+  const char *name;
+  size_t i;
+  if (desc) *d = *desc;
+  name = d->policy ? d->policy : "auto";
+  if (d->threads > 4096)
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "%u threads: a pool has at most 4096", d->threads);
+  if (!d->threads) {
+    const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    d->threads = processors > 0 && processors < 4096 ? (unsigned)processors : 1;
+  }
+  if (!d->queue) d->queue = 4096;
+  if (!d->batch) d->batch = 256;
+  if (!d->device_limit_ns) d->device_limit_ns = 2000000000u;
+  if (d->queue > SIZE_MAX / 64 || d->batch > SIZE_MAX / 64 / GPUIR__SHARE_K)
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "a queue or a batch that no memory holds");
+  if (d->custom && (!d->custom->create || !d->custom->submit || !d->custom->work || !d->custom->stop ||
+                    !d->custom->destroy))
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "a policy that lacks functions");
+  for (i = 0; i < sizeof gpuir__policies / sizeof *gpuir__policies; i++)
+    if (!strcmp(gpuir__policies[i].name, name)) p->policy = gpuir__policies[i];
+  if (d->custom) p->policy = *d->custom;
+  if (!p->policy.create) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "no policy is called '%.64s'", name);
+  p->nthreads = d->threads;
+  p->extra = d->attach && p->policy.create == gpuir__auto_create;
+  return GPUIR_OK;
+}
+
+static void *gpuir__pool_run(void *argument) {
+  const gpuir__pool_thread *t = (const gpuir__pool_thread *)argument;
+  t->pool->policy.work(t->pool->state, t->number);
+  return NULL;
+}
+
+static void gpuir__pool_free(gpuir_pool *p) {
+  const gpuir_allocator a = p->a;
+  if (p->state) p->policy.destroy(p->state);
+  gpuir__free(&a, p->threads, (p->nthreads + p->extra) * sizeof *p->threads);
+  gpuir__free(&a, p->starts, (p->nthreads + p->extra) * sizeof *p->starts);
+  (void)pthread_mutex_destroy(&p->lock);
+  (void)pthread_cond_destroy(&p->complete);
+  gpuir__free(&a, p, sizeof *p);
+}
+
+GPUIR_API int gpuir_pool_create(gpuir_index *ix, const gpuir_pool_desc *desc, gpuir_pool **pool,
+                                gpuir_error *err) {
+  gpuir_allocator a;
+  gpuir_pool *p;
+  unsigned total;
+  int status;
+  if (pool) *pool = NULL;
+  if (!ix || !pool) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_pool_create: NULL argument");
+  a = desc && desc->allocator ? gpuir__allocator(desc->allocator) : ix->a;
+  p = (gpuir_pool *)gpuir__alloc_zero(&a, sizeof *p);
+  if (!p) return gpuir__fail_nomem(err);
+  p->a = a;
+  p->ix = ix;
+  (void)pthread_mutex_init(&p->lock, NULL);
+  (void)pthread_cond_init(&p->complete, NULL);
+  status = gpuir__pool_configure(p, desc, err);
+  total = p->nthreads + p->extra;
+  if (!status) {
+    p->threads = (pthread_t *)gpuir__alloc(&a, total * sizeof *p->threads);
+    p->starts = (gpuir__pool_thread *)gpuir__alloc(&a, total * sizeof *p->starts);
+    status = p->threads && p->starts ? p->policy.create(p, &p->state, err) : gpuir__fail_nomem(err);
+  }
+  if (status)
+    gpuir__pool_free(p);
+  else
+    *pool = p;
+  return status;
+}
+
+/* Starts the threads, which leave signals to the program's own but those that a fault of theirs raises. A policy of the
+ * library does with fewer threads than it asked for. */
+static int gpuir__pool_start(gpuir_pool *p) {
+  static const int faults[] = {SIGBUS, SIGSEGV, SIGFPE, SIGILL, SIGTRAP, SIGABRT};
+  const unsigned total = p->nthreads + p->extra, needed = p->desc.custom ? total : 1;
+  sigset_t all, before;
+  size_t i;
+  (void)pthread_mutex_lock(&p->lock);
+  (void)sigfillset(&all);
+  for (i = 0; i < sizeof faults / sizeof *faults; i++) (void)sigdelset(&all, faults[i]);
+  (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+  for (; p->started < total; p->started++) {
+    gpuir__pool_thread *t = &p->starts[p->started];
+    t->pool = p;
+    t->number = p->started;
+    if (pthread_create(&p->threads[p->started], NULL, gpuir__pool_run, t)) break;
+  }
+  (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+  if (p->started >= needed) __atomic_store_n(&p->running, 1, __ATOMIC_RELEASE);
+  (void)pthread_mutex_unlock(&p->lock);
+  return p->started >= needed ? GPUIR_OK : GPUIR_E_IO;
+}
+
+GPUIR_API int gpuir_pool_submit(gpuir_pool *p, gpuir_task *task) {
+  int status = GPUIR_OK;
+  if (!p || !task || !task->query || task->query->ix != p->ix || (task->k && !task->hits))
+    return GPUIR_E_ARGUMENT;
+  if (!__atomic_load_n(&p->running, __ATOMIC_ACQUIRE)) status = gpuir__pool_start(p);
+  if (status) return status;
+  if (!task->due) task->due = gpuir__now();
+  task->count = 0;
+  task->status = GPUIR_OK;
+  task->started = task->finished = 0;
+  __atomic_store_n(&task->pool_state, GPUIR__TASK_SUBMITTED, __ATOMIC_RELAXED);
+  (void)__atomic_fetch_add(&p->open, 1, __ATOMIC_SEQ_CST);
+  status = p->policy.submit(p->state, task);
+  if (status) {
+    (void)__atomic_fetch_sub(&p->open, 1, __ATOMIC_SEQ_CST);
+    gpuir__count_up(&p->refused, 1);
+    return status;
+  }
+  gpuir__count_up(&p->submitted, 1);
+  return GPUIR_OK;
+}
+
+GPUIR_API int gpuir_pool_wait(gpuir_pool *p, gpuir_task *task) {
+  if (!p || !task || task->done || !__atomic_load_n(&task->pool_state, __ATOMIC_RELAXED))
+    return GPUIR_E_ARGUMENT;
+  if (__atomic_load_n(&task->pool_state, __ATOMIC_ACQUIRE) == GPUIR__TASK_COMPLETE) return task->status;
+  (void)pthread_mutex_lock(&p->lock);
+  (void)__atomic_fetch_add(&p->waiters, 1, __ATOMIC_SEQ_CST);
+  while (__atomic_load_n(&task->pool_state, __ATOMIC_SEQ_CST) != GPUIR__TASK_COMPLETE)
+    (void)pthread_cond_wait(&p->complete, &p->lock);
+  (void)__atomic_fetch_sub(&p->waiters, 1, __ATOMIC_SEQ_CST);
+  (void)pthread_mutex_unlock(&p->lock);
+  return task->status;
+}
+
+GPUIR_API void gpuir_pool_drain(gpuir_pool *p) {
+  if (!p) return;
+  (void)pthread_mutex_lock(&p->lock);
+  (void)__atomic_fetch_add(&p->waiters, 1, __ATOMIC_SEQ_CST);
+  while (__atomic_load_n(&p->open, __ATOMIC_SEQ_CST)) (void)pthread_cond_wait(&p->complete, &p->lock);
+  (void)__atomic_fetch_sub(&p->waiters, 1, __ATOMIC_SEQ_CST);
+  (void)pthread_mutex_unlock(&p->lock);
+}
+
+GPUIR_API void gpuir_pool_destroy(gpuir_pool *p) {
+  unsigned i;
+  if (!p) return;
+  p->policy.stop(p->state);
+  for (i = 0; i < p->started; i++) (void)pthread_join(p->threads[i], NULL);
+  gpuir__pool_free(p);
+}
+
+GPUIR_API void gpuir_pool_get_stats(gpuir_pool *p, gpuir_pool_stats *stats) {
+  if (!p || !stats) return;
+  memset(stats, 0, sizeof *stats);
+  stats->submitted = __atomic_load_n(&p->submitted, __ATOMIC_RELAXED);
+  stats->completed =
+      stats->submitted - gpuir__min64(stats->submitted, __atomic_load_n(&p->open, __ATOMIC_RELAXED));
+  stats->refused = __atomic_load_n(&p->refused, __ATOMIC_RELAXED);
+  stats->cancelled = __atomic_load_n(&p->cancelled, __ATOMIC_RELAXED);
+  stats->missed = __atomic_load_n(&p->missed, __ATOMIC_RELAXED);
+  if (p->policy.submit == gpuir__crew_submit) {
+    gpuir__crew *c = (gpuir__crew *)p->state;
+    stats->shared = __atomic_load_n(&c->shared, __ATOMIC_RELAXED);
+    stats->joined = __atomic_load_n(&c->joined, __ATOMIC_RELAXED);
+    stats->batches = __atomic_load_n(&c->batches, __ATOMIC_RELAXED);
+    stats->on_device = __atomic_load_n(&c->on_device, __ATOMIC_RELAXED);
+    stats->returned = __atomic_load_n(&c->returned, __ATOMIC_RELAXED);
+    (void)pthread_mutex_lock(&c->lock);
+    stats->devices_lost = c->device.state == GPUIR__DEVICE_LOST;
+    stats->device_error = c->device.error;
+    (void)pthread_mutex_unlock(&c->lock);
+  }
 }
 
 #if defined(__GNUC__) && !defined(__clang__) && !defined(__CUDACC__)
