@@ -385,6 +385,7 @@ static const char help_serve[] =
 
 static const char help_lab[] =
     "usage: gpuir lab codecs|intersect|search|linearity [OPTION...] INDEX [QUERIES]\n"
+    "       gpuir lab load [OPTION...] POLICY INDEX QUERIES\n"
     "       gpuir lab plot [-o DIR] [--figures LIST] [FILE.tsv|FOLDER...]\n"
     "\n"
     "Repeats the experiments of the papers on the lists of an index, by a core of the CPU and by the\n"
@@ -395,6 +396,7 @@ static const char help_lab[] =
     "  intersect  speed of the intersection methods, on arrays and on compressed lists\n"
     "  search     speed of ranked queries, and of the ranking alone\n"
     "  linearity  how well a line fits the lists\n"
+    "  load       latency and throughput while queries arrive, by policy; see gpuir-lab(1) for its options\n"
     "  plot       draw the charts again from TSV files, beside them or into DIR\n"
     "\n"
     "The lists are those of the terms of QUERIES (one a line, or TREC topics), or of all terms.\n"

@@ -210,3 +210,177 @@ size_t lab_best(const gpuir_hit *candidates, size_t n, size_t k, gpuir_hit *hits
   gpuir__free(&a, top.heap, top.cap * sizeof *top.heap);
   return found;
 }
+
+/* ---- an index's lists, block by block -------------------------------------------------------------------- */
+
+struct lab_shelf {
+  gpuir_index *index;
+  const gpuir__segment *seg;
+};
+
+int lab_shelf_open(const char *path, lab_shelf **shelf, gpuir_error *err) {
+  lab_shelf *s = (lab_shelf *)calloc(1, sizeof *s);
+  int status = s ? gpuir_open(path, NULL, &s->index, err) : GPUIR_E_NOMEM;
+  if (!status) s->seg = gpuir__only(s->index);
+  if (!status && !s->seg) status = gpuir__fail_unmerged(s->index, err);
+  if (status) {
+    lab_shelf_close(s);
+    s = NULL;
+  }
+  *shelf = s;
+  return status;
+}
+
+void lab_shelf_close(lab_shelf *shelf) {
+  if (!shelf) return;
+  gpuir_close(shelf->index);
+  free(shelf);
+}
+
+uint64_t lab_shelf_documents(const lab_shelf *shelf) { return shelf->seg->stat.documents; }
+
+int lab_shelf_term(const lab_shelf *shelf, const char *term, size_t len, uint64_t *id) {
+  return gpuir_term_find(shelf->index, term, len, id);
+}
+
+/* Adds one list of those documents that a part has. */
+static int part_list(gpuir_builder *b, const lab_shelf *from, uint64_t id, uint32_t lo, uint32_t hi,
+                     gpuir_error *err) {
+  gpuir_term_info info;
+  uint32_t *docs = NULL, *tfs = NULL, i, n = 0;
+  int status = gpuir_term_get_info(from->index, id, &info);
+  if (!status) {
+    docs = (uint32_t *)malloc((size_t)info.df * sizeof *docs);
+    tfs = (uint32_t *)malloc((size_t)info.df * sizeof *tfs);
+    status = docs && tfs ? gpuir_term_postings(from->index, id, docs, tfs) : GPUIR_E_NOMEM;
+  }
+  for (i = 0; !status && i < info.df; i++)
+    if (docs[i] >= lo && docs[i] < hi) {
+      docs[n] = docs[i] - lo;
+      tfs[n++] = tfs[i];
+    }
+  if (!status && n) status = gpuir_builder_add_list(b, info.term, info.term_len, docs, tfs, NULL, n, err);
+  free(docs);
+  free(tfs);
+  return status;
+}
+
+int lab_shelf_part(const lab_shelf *from, uint32_t lo, uint32_t hi, const uint8_t *wanted, const char *path,
+                   lab_shelf **part, gpuir_error *err) {
+  gpuir_builder_desc desc;
+  gpuir_builder *b = NULL;
+  uint64_t id;
+  uint32_t d;
+  int status;
+  memset(&desc, 0, sizeof desc);
+  desc.path = path;
+  desc.like = from->index;
+  desc.threads = 1;
+  *part = NULL;
+  status = gpuir_builder_create(&desc, &b, err);
+  for (d = lo; d < hi && !status; d++)
+    status = gpuir_builder_add_doc(b, NULL, from->seg->lengths[d], NULL, 0, err);
+  for (id = 0; id < from->seg->stat.terms && !status; id++)
+    if (wanted[id]) status = part_list(b, from, id, lo, hi, err);
+  if (!status) status = gpuir_builder_write(b, NULL, err);
+  gpuir_builder_destroy(b);
+  if (!status) status = lab_shelf_open(path, part, err);
+  (void)unlink(path);
+  return status;
+}
+
+struct lab_and_private {
+  gpuir__list list[LAB_TERMS]; /* as lab_and.list */
+  const uint32_t *lengths;
+  float weight[LAB_TERMS];
+  uint32_t q[LAB_TERMS];
+  gpuir__norm norm;
+};
+
+/* Opens the lists of a query whose terms are words that all have to occur; of a part it takes the whole's weights. */
+static int and_lists(const lab_shelf *whole, const lab_shelf *part, const gpuir_query *q, lab_and *x) {
+  const gpuir_allocator a = gpuir__allocator(NULL);
+  struct lab_and_private *p = x->own;
+  unsigned i, j;
+  (void)whole;
+  for (i = 0; i < q->n; i++) {
+    const gpuir__query_term *t = &q->terms[i];
+    gpuir__list list;
+    uint64_t id;
+    int status = gpuir_term_find(part->index, t->text, t->len, &id);
+    if (status == GPUIR_E_NOT_FOUND) {
+      x->empty = 1;
+      return GPUIR_OK;
+    }
+    if (!status) status = gpuir__list_open(part->seg, &a, id, &list);
+    if (status) return status;
+    if (list.memory) { /* a codec whose scratch memory threads cannot share */
+      gpuir__list_close(&a, &list);
+      return GPUIR_E_UNSUPPORTED;
+    }
+    for (j = x->n++; j && p->list[j - 1].df > list.df; j--) {
+      p->list[j] = p->list[j - 1];
+      p->weight[j] = p->weight[j - 1];
+      p->q[j] = p->q[j - 1];
+    }
+    p->list[j] = list;
+    p->weight[j] = t->weight;
+    p->q[j] = t->q;
+  }
+  return GPUIR_OK;
+}
+
+int lab_and_open(const lab_shelf *whole, const lab_shelf *part, const char *text, size_t len, lab_and **out) {
+  lab_and *x = (lab_and *)calloc(1, sizeof *x);
+  gpuir_query *q = NULL;
+  unsigned i;
+  int status = GPUIR_E_NOMEM;
+  *out = x;
+  if (x) x->own = (struct lab_and_private *)calloc(1, sizeof *x->own);
+  if (x && x->own) status = gpuir_query_parse(whole->index, NULL, text, len, &q, NULL);
+  if (!status && (q->nphrases || q->nprefixes || q->n != q->npositive || q->n > LAB_TERMS))
+    status = GPUIR_E_UNSUPPORTED;
+  if (!status) {
+    x->own->lengths = part->seg->lengths;
+    x->own->norm = q->norm;
+    status = and_lists(whole, part, q, x);
+  }
+  for (i = 0; !status && i < x->n; i++) {
+    x->list[i].df = x->own->list[i].df;
+    x->list[i].nblocks = x->own->list[i].nblocks;
+    x->list[i].last = x->own->list[i].last;
+  }
+  gpuir_query_destroy(q);
+  if (status) {
+    lab_and_close(x);
+    *out = NULL;
+  }
+  return status;
+}
+
+void lab_and_close(lab_and *x) {
+  const gpuir_allocator a = gpuir__allocator(NULL);
+  unsigned i;
+  if (!x) return;
+  for (i = 0; x->own && i < x->n; i++) gpuir__list_close(&a, &x->own->list[i]);
+  free(x->own);
+  free(x);
+}
+
+uint32_t lab_and_block(const lab_and *x, unsigned list, uint32_t block, uint32_t *docs) {
+  return gpuir__list_docs(&x->own->list[list], block, docs);
+}
+
+uint32_t lab_and_find_block(const lab_and *x, unsigned list, uint32_t from, uint32_t doc) {
+  return gpuir__list_find_block(&x->own->list[list], from, doc);
+}
+
+uint32_t lab_and_score(const lab_and *x, uint32_t doc, const uint32_t *where) {
+  const struct lab_and_private *p = x->own;
+  const float norm = gpuir__norm_of(p->norm.a, p->norm.b, p->lengths[doc]);
+  uint32_t sum = 0;
+  unsigned i;
+  for (i = 0; i < x->n; i++)
+    sum += p->q[i] * gpuir__contribution(p->weight[i], gpuir__list_tf(&p->list[i], where[i]), norm);
+  return sum;
+}

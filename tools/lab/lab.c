@@ -3,6 +3,7 @@
  */
 #include "../cli/cli.h"
 #include "lab.h"
+#include "load.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -574,6 +575,8 @@ static const lab_figure *find_figure(const char *id) {
   for (size_t i = 0; i < sizeof experiments / sizeof *experiments; i++)
     for (const lab_figure *f = experiments[i].figures; f->id; f++)
       if (!strcmp(f->id, id)) return f;
+  for (const lab_figure *f = load_figures; f->id; f++)
+    if (!strcmp(f->id, id)) return f;
   return NULL;
 }
 
@@ -595,6 +598,7 @@ int cli_lab(int argc, char **argv) {
   lab l;
   size_t e = 0;
   int opt, code = CLI_OK;
+  if (argc && !strcmp(argv[0], "load")) return load_command(argc - 1, argv + 1);
   if (argc && !strcmp(argv[0], "plot")) return plot_command(argc - 1, argv + 1, find_figure);
   memset(&l, 0, sizeof l);
   l.sample = 16;
@@ -610,8 +614,8 @@ int cli_lab(int argc, char **argv) {
     while (a.noperands && e < n && strcmp(experiments[e].name, a.operands[0]) != 0) e++;
     if (!a.noperands || e == n)
       code = cli_misuse("lab",
-                        a.noperands ? "there is no '%s': codecs, intersect, search, linearity or plot"
-                                    : "codecs, intersect, search, linearity or plot is missing",
+                        a.noperands ? "there is no '%s': codecs, intersect, search, linearity, load or plot"
+                                    : "codecs, intersect, search, linearity, load or plot is missing",
                         a.noperands ? a.operands[0] : "");
     else if (a.noperands < 2 || a.noperands > 3)
       code = cli_misuse("lab", a.noperands < 2 ? "INDEX is missing" : "one INDEX and one file of QUERIES");

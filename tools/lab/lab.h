@@ -129,6 +129,44 @@ void lab_intersection_free(lab_intersection *x);
 /* The k best of n candidates, by the engine's heap. Their number. */
 size_t lab_best(const struct gpuir_hit *candidates, size_t n, size_t k, struct gpuir_hit *hits);
 
+/* ---- an index's lists, block by block, for any number of threads (core.c) ---------------- */
+
+typedef struct lab_shelf lab_shelf; /* an index of one segment */
+int lab_shelf_open(const char *path, lab_shelf **shelf, struct gpuir_error *err);
+void lab_shelf_close(lab_shelf *shelf);
+uint64_t lab_shelf_documents(const lab_shelf *shelf);
+int lab_shelf_term(const lab_shelf *shelf, const char *term, size_t len, uint64_t *id);
+/* Makes an index of the documents [lo, hi), whose first one is its document 0, with the lists of those terms whose
+ * wanted[id] is not 0. It is written to `path`, opened, and removed. */
+int lab_shelf_part(const lab_shelf *from, uint32_t lo, uint32_t hi, const uint8_t *wanted, const char *path,
+                   lab_shelf **part, struct gpuir_error *err);
+
+#define LAB_AND_TERMS 16u
+#define LAB_BLOCK 128u      /* postings of a block */
+#define LAB_BLOCK_ROOM 160u /* items that decoding a block may write */
+
+/* The lists of a conjunction, from short to long. */
+typedef struct lab_and {
+  unsigned n;
+  int empty; /* a word has no list here */
+  struct {
+    uint32_t df, nblocks;
+    const uint32_t *last; /* [block] last docID; NULL: one block */
+  } list[LAB_AND_TERMS];
+  struct lab_and_private *own;
+} lab_and;
+
+/* Opens the lists of a query's words in `part`, with the weights that they have in `whole`; both may be the same.
+ * UNSUPPORTED: it has an operator, too many words, or a list in a codec that needs scratch memory. */
+int lab_and_open(const lab_shelf *whole, const lab_shelf *part, const char *text, size_t len, lab_and **x);
+void lab_and_close(lab_and *x);
+/* Decodes a block of a list to docs[0..LAB_BLOCK_ROOM); returns how many docIDs it has. */
+uint32_t lab_and_block(const lab_and *x, unsigned list, uint32_t block, uint32_t *docs);
+/* The first block, from `from` on, whose last docID is `doc` or behind it; the number of blocks if there is none. */
+uint32_t lab_and_find_block(const lab_and *x, unsigned list, uint32_t from, uint32_t doc);
+/* The score of a document that is posting where[i] of list i. */
+uint32_t lab_and_score(const lab_and *x, uint32_t doc, const uint32_t *where);
+
 /* ---- the laboratory (lab.c) --------------------------------------------------------------------- */
 
 struct gpuir_index;
@@ -151,7 +189,7 @@ typedef struct lab_lists {
   double lists[LAB_CLASSES];     /* lists, likewise */
 } lab_lists;
 
-#define LAB_TERMS 16u /* of a query, at most */
+#define LAB_TERMS LAB_AND_TERMS /* of a query, at most */
 
 /* A query: its distinct terms. */
 typedef struct lab_query {

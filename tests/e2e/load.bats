@@ -1,0 +1,147 @@
+#!/usr/bin/env bats
+# gpuir lab load: queries arrive as the seed says, every policy answers them with the right hits, and what is reported
+# is what was measured.
+
+bats_require_minimum_version 1.5.0
+
+setup_file() {
+  root=${GPUIR_ROOT:-$(cd "$BATS_TEST_DIRNAME/../.." && pwd)}
+  build=${GPUIR_BUILD:-$root/build}
+  export root build PATH="$build:$PATH"
+  export index=$BATS_FILE_TMPDIR/wordnet.gpuir queries=$BATS_FILE_TMPDIR/queries
+  gpuir index -q --tsv "$root/tests/data/wordnet.tsv" -o "$index"
+  awk -F '\t' '{ n = split($2, w, /[^a-z]+/); s = ""; k = 0
+    for (i = 1; i <= n && k < 2 + NR % 3; i++) if (length(w[i]) > 1) { s = s (k++ ? " " : "") w[i] }
+    if (k > 1) print s }' "$root/tests/data/wordnet.tsv" | head -n 700 >"$queries"
+}
+
+setup() {
+  cd "$BATS_TEST_TMPDIR" || exit
+}
+
+# rows FIGURE FILE: how many rows a figure has
+rows() {
+  awk -F '\t' -v f="$1" '$1 == f' "$2" | wc -l
+}
+
+# fails CODE CAUSE ARGUMENT...: gpuir lab load exits with CODE and says CAUSE on standard error
+fails() {
+  local code=$1 cause=$2
+  shift 2
+  run --separate-stderr gpuir lab load "$@"
+  # shellcheck disable=SC2154 # stderr is set by run
+  if [ "$status" -ne "$code" ] || [[ $stderr != *"$cause"* ]]; then
+    printf 'arguments: %s\nstatus: %s, not %s\nstderr: %s\nlacks: %s\n' "$*" "$status" "$code" "$stderr" "$cause"
+    return 1
+  fi
+}
+
+@test "every policy answers all queries, with the hits of gpuir_search" {
+  local policy file
+  for policy in inter auto t-inter docp-ui docp-pi fgqp fgqp:beta=150:skip=128:scoring=document serve; do
+    gpuir lab load --queries 400 --threads 3 --rate 3000 -o . "$policy" "$index" "$queries" >out
+    file=load-${policy//[:=]/-}.tsv
+    grep -q '0 missed, 0 failed, 0 wrong$' "$file"
+    [ "$(rows load-latency "$file")" -ge 7 ]
+    [ "$(awk -F '\t' '$1 == "load-histogram" { n += $4 } END { print n }' "$file")" = 400 ] # 400 of all
+    [ "$(wc -l <out)" = 2 ]
+  done
+}
+
+@test "a mixed load has its kinds, in all modes" {
+  gpuir lab load --queries 700 --threads 2 --mix --rate 2000 --raw raw.tsv -o . auto "$index" "$queries" >out
+  [ "$(awk -F '\t' 'NR > 1 { n[$4]++ } END { print n["short"], n["sampled"], n["long"] }' raw.tsv)" = "630 63 7" ]
+  [ "$(rows load-kind load-auto.tsv)" -gt 20 ]
+  gpuir lab load --queries 200 --threads 2 --mode andor -k 100 --rate 2000 -o . inter "$index" "$queries" >out
+  gpuir lab load --queries 200 --threads 2 --mode or -k 3 --closed -o . inter "$index" "$queries" >out
+  [ "$(wc -l <out)" = 2 ]
+}
+
+@test "a seed decides when queries arrive; they come at the rate that was asked for" {
+  local seed
+  for seed in 1 1 2; do
+    gpuir lab load --queries 1500 --threads 1 --rate 5000 --seed $seed --raw raw -o . inter "$index" "$queries" >out
+    cut -f 2,3 raw >arrivals.$seed.new
+    [ ! -e arrivals.$seed ] || cmp arrivals.$seed arrivals.$seed.new
+    mv arrivals.$seed.new arrivals.$seed
+  done
+  ! cmp -s arrivals.1 arrivals.2
+  awk 'NR == 2 { first = $1 } { last = $1 } END {
+    gap = (last - first) / (NR - 2); exit !(gap > 180000 && gap < 220000) }' arrivals.1 # 200 us, of 1,499 gaps
+  awk 'NR > 2 { g = $1 - before; if (g > 200000) long++ } { before = $1 } END {
+    exit !(long > 480 && long < 620) }' arrivals.1 # 1/e of exponential gaps exceed the mean
+}
+
+@test "percentiles are those of HdrHistogram for Python" {
+  python3 -c 'import hdrh.histogram' 2>/dev/null || skip "no HdrHistogram for Python"
+  gpuir lab load --queries 3000 --threads 2 --rate 20000 --raw raw -o . inter "$index" "$queries" >out
+  python3 - <<'EOF'
+from hdrh.histogram import HdrHistogram
+h = HdrHistogram(1, 10**12, 3)
+for line in open("raw").read().splitlines()[1:]:
+    h.record_value(int(line.split("\t")[4]))
+want = {f"p{p}": h.get_value_at_percentile(p) / 1e6 for p in (50, 80, 90, 95, 99)}
+got = {r[1]: float(r[3]) for r in (l.rstrip("\n").split("\t") for l in open("load-inter.tsv"))
+       if r[0] == "load-latency" and r[1] in want}
+assert got.keys() == want.keys(), (got, want)
+for p in want:
+    assert f"{want[p]:.6g}" == f"{got[p]:.6g}", (p, want[p], got[p])
+EOF
+}
+
+@test "answers that differ fail the load, as does a server that is gone" {
+  cat >server.py <<'EOF'
+import socket, subprocess, sys
+listener = socket.socket(socket.AF_UNIX)
+listener.bind("socket")
+listener.listen(1)
+print("ready", flush=True)
+peer, how = listener.accept()[0], sys.argv[1]
+asked, answers = peer.makefile("r"), peer.makefile("w")
+real = subprocess.Popen(["gpuir", "serve", "--stdio", sys.argv[2]], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                        text=True, bufsize=1)
+for n, line in enumerate(asked):
+    if how == "gone" and n == 50:
+        break
+    real.stdin.write(line)
+    real.stdin.flush()
+    answer = real.stdout.readline()
+    answers.write("99999999\n" if how == "wrong" and n == 50 else answer)
+    answers.flush()
+real.stdin.close()
+EOF
+  local how server
+  for how in right wrong gone; do
+    rm -f socket
+    mkfifo ready 2>/dev/null || true
+    python3 server.py $how "$index" >ready 3>&- &
+    server=$!
+    read -r _ <ready
+    run --separate-stderr timeout -k 1 30 gpuir lab load --queries 100 --rate 2000 --socket socket -o . serve "$index" "$queries"
+    kill $server 2>/dev/null || true
+    wait $server || true
+    case $how in
+      right) [ "$status" = 0 ] ;;
+      wrong) [ "$status" = 1 ] && [[ $stderr == *"1 answers are not those of gpuir_search, and 0 queries failed"* ]] ;;
+      gone) [ "$status" = 1 ] && [[ $stderr == *"queries failed"* ]] ;;
+    esac
+  done
+}
+
+@test "misuse and failure are told apart" {
+  fails 2 "load needs POLICY, INDEX and QUERIES" inter "$index"
+  fails 2 "one POLICY, INDEX and QUERIES" inter "$index" "$queries" more
+  fails 2 "there is no policy 'lifo'" lifo "$index" "$queries"
+  fails 2 "beta=N" fgqp:beta=x "$index" "$queries"
+  fails 2 "beta=N" fgqp:skip=100 "$index" "$queries"
+  fails 2 "beta=N" fgqp:size=5 "$index" "$queries"
+  fails 2 "is no list of positive numbers" --rate 100,-5 inter "$index" "$queries"
+  fails 2 "is no list of positive numbers" --load 0.5,x inter "$index" "$queries"
+  fails 2 "names nothing" --seed "" inter "$index" "$queries"
+  fails 1 "no-such-index" inter no-such-index "$queries"
+  fails 1 "no-such-file" inter "$index" no-such-file
+  printf '"a phrase"\n-word other\n' >operators
+  fails 1 "no query can be asked" t-inter "$index" operators
+  fails 1 "no-folder/raw" --raw no-folder/raw inter "$index" "$queries"
+  fails 1 "no server" --socket no-such-socket serve "$index" "$queries"
+}

@@ -1,0 +1,466 @@
+/* load.c - gpuir lab load: queries arrive at given rates, as users send them, and a pool answers them by a policy. It
+ * measures what users wait for, and compares every hit with gpuir_search's.
+ */
+#include "load.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WARM_SECONDS 1.0
+#define TAIL_QUERIES 100000u /* below, no percentile of 99.9 */
+
+const lab_figure load_figures[] = {
+    {"load-latency", "Latency from when a query is due, by the rate of arrivals", "queries a second",
+     "milliseconds", LAB_LINES, LAB_LOG_Y, "p50,p99"},
+    {"load-kind", "The same by kind of query", "queries a second", "milliseconds", LAB_LINES, LAB_LOG_Y,
+     NULL},
+    {"load-throughput", "Answers by arrivals", "queries a second", "queries a second", LAB_LINES, 0, NULL},
+    {"load-histogram", "Latencies, each bucket", "nanoseconds, at most", "queries", LAB_POINTS, LAB_LOG_X,
+     NULL},
+    {NULL, NULL, NULL, NULL, 0, 0, NULL}};
+
+static const char *const kind_names[] = {"sampled", "short", "long", "all"};
+
+/* A load, as it was asked for. */
+typedef struct load {
+  load_setup setup;
+  lab_report report;
+  const char *spec; /* the policy with its parameters */
+  const char *rates, *fractions, *seeds, *raw, *dir;
+  uint64_t n, k, threads, deadline_ms;
+  int mode, mix, closed;
+  double most; /* queries a second that were answered when all were submitted at once */
+  uint64_t invalid;
+} load;
+
+/* ---- the workload ------------------------------------------------------------------------------------------ */
+
+static void add_query(load_setup *s, const char *text, size_t len, int mode, int kind) {
+  if ((s->nqueries & (s->nqueries - 1)) == 0)
+    s->queries = (load_query *)cli_resize(s->queries, s->nqueries ? s->nqueries * 2 : 1, sizeof *s->queries);
+  load_query *q = &s->queries[s->nqueries++];
+  memset(q, 0, sizeof *q);
+  q->text = cli_copy(text, len);
+  q->len = len;
+  q->mode = mode;
+  q->kind = kind;
+}
+
+/* The end of the first `words` words of a text. */
+static size_t words_end(const char *text, size_t len, unsigned words) {
+  size_t i = 0;
+  while (words--) {
+    while (i < len && text[i] == ' ') i++;
+    while (i < len && text[i] != ' ') i++;
+  }
+  return i;
+}
+
+static unsigned count_words(const char *text, size_t len) {
+  unsigned n = 0;
+  for (size_t i = 0; i < len; i++) n += text[i] != ' ' && (!i || text[i - 1] == ' ');
+  return n;
+}
+
+/* A long query of the mixed load: the words of so many queries in a row that they are 6 or more, and 16 at most. */
+static void add_long(load_setup *s, const cli_queries *qs, size_t from) {
+  cli_buf b = {NULL, 0, 0};
+  for (size_t i = 0; i < 16 && count_words(b.p, b.n) < 6; i++) {
+    if (b.n) cli_buf_char(&b, ' ');
+    cli_buf_add(&b, qs->texts[(from + i) % qs->n], qs->lens[(from + i) % qs->n]);
+  }
+  add_query(s, b.p, words_end(b.p, b.n, 16), GPUIR_OR, LOAD_LONG);
+  cli_buf_free(&b);
+}
+
+/* Makes the queries of a load: those given or, mixed, of 100 of these 90 their first two words in AND, 9 themselves,
+ * and one long one in OR. */
+static void make_queries(load *l, const cli_queries *qs) {
+  for (size_t i = 0; i < qs->n; i++) {
+    const char *text = qs->texts[i];
+    const size_t len = qs->lens[i];
+    if (!l->mix || i % 100 % 11 == 5)
+      add_query(&l->setup, text, len, l->mode, LOAD_SAMPLED);
+    else if (i % 100 == 50)
+      add_long(&l->setup, qs, i);
+    else
+      add_query(&l->setup, text, words_end(text, len, 2), GPUIR_AND, LOAD_SHORT);
+  }
+}
+
+/* Whether the papers' policies can answer a query: a conjunction of words. */
+static int is_conjunction(const load_query *q) {
+  for (size_t i = 0; i < q->len; i++)
+    if (strchr("\"*", q->text[i]) || (q->text[i] == '-' && (!i || q->text[i - 1] == ' '))) return 0;
+  return q->mode == GPUIR_AND;
+}
+
+/* Parses the queries, and finds their hits; those that cannot be asked are left out. Exit code. */
+static int answer_queries(load *l) {
+  load_setup *s = &l->setup;
+  gpuir_searcher *searcher;
+  size_t n = 0;
+  int status = gpuir_searcher_create(s->index, NULL, &searcher, NULL);
+  for (size_t i = 0; i < s->nqueries && !status; i++) {
+    load_query q = s->queries[i];
+    gpuir_query_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.mode = q.mode;
+    const int bad = (load_policy(s->policy) && !is_conjunction(&q)) ||
+                    gpuir_query_parse(s->index, &desc, q.text, q.len, &q.query, NULL);
+    if (bad) {
+      free(q.text);
+      continue;
+    }
+    q.hits = (gpuir_hit *)cli_resize(NULL, s->k, sizeof *q.hits);
+    status = gpuir_search(searcher, q.query, q.hits, s->k, &q.n);
+    if (!status && load_is_served(s->policy)) status = gpuir_count(searcher, q.query, &q.matches);
+    s->queries[n++] = q;
+    if (cli_signal) break;
+  }
+  lab_note(&l->report, "queries", "%zu, %zu more cannot be asked; %s", n, s->nqueries - n,
+           l->mix ? "of 100 90 are short, 9 as given, one is long" : "as given");
+  s->nqueries = n;
+  gpuir_searcher_destroy(searcher);
+  if (status) return cli_fail(s->path, status, NULL);
+  if (n) return CLI_OK;
+  cli_error("no query can be asked");
+  return CLI_FAIL;
+}
+
+/* ---- a sweep -------------------------------------------------------------------------------------------------- */
+
+static void label(const load *l, double rate, uint64_t seed, const char *what, char *out, size_t cap) {
+  if (rate > 0)
+    snprintf(out, cap, "%s@%.6g/%llu", what, rate, (unsigned long long)seed);
+  else
+    snprintf(out, cap, "%s@closed/%llu", what, (unsigned long long)seed);
+  (void)l;
+}
+
+/* Writes the rows of one run. */
+static void report_run(load *l, const load_run *run, const load_result *x) {
+  static const struct {
+    const char *name;
+    double percent;
+  } at[] = {{"p50", 50}, {"p80", 80}, {"p90", 90}, {"p95", 95}, {"p99", 99}, {"p99.9", 99.9}, {"max", 100}};
+  const double rate = run->rate;
+  char name[96];
+  for (int kind = 0; kind <= LOAD_KINDS; kind++) {
+    const load_histogram *h = &x->latency[kind];
+    if (!h->n || (kind < LOAD_KINDS && !l->mix)) continue;
+    for (size_t i = 0; i < sizeof at / sizeof *at; i++) {
+      if (at[i].percent == 99.9 && h->n < TAIL_QUERIES) continue;
+      snprintf(name, sizeof name, kind < LOAD_KINDS ? "%s/%s" : "%s", at[i].name, kind_names[kind]);
+      lab_row_at(&l->report, kind < LOAD_KINDS ? "load-kind" : "load-latency", name, rate,
+                 (double)load_percentile(h, at[i].percent) / 1e6, "ms");
+    }
+    snprintf(name, sizeof name, kind < LOAD_KINDS ? "mean/%s" : "mean", kind_names[kind]);
+    lab_row_at(&l->report, kind < LOAD_KINDS ? "load-kind" : "load-latency", name, rate, load_mean(h) / 1e6,
+               "ms");
+    label(l, rate, run->seed, kind_names[kind], name, sizeof name);
+    for (unsigned b = 0; b < LOAD_BUCKETS; b++)
+      if (h->counts[b])
+        lab_row_at(&l->report, "load-histogram", name, (double)load_bucket_end(b), (double)h->counts[b],
+                   "queries");
+  }
+  lab_row_at(&l->report, "load-throughput", x->saturated ? "saturated" : l->setup.policy, rate, x->achieved,
+             "queries/s");
+}
+
+/* Prints a line of a run. */
+static void print_run(load *l, const load_run *run, const load_result *x) {
+  const load_histogram *all = &x->latency[LOAD_KINDS], *slow = &x->latency[LOAD_LONG];
+  printf("%-12s %10.6g %10.6g %9.4g %9.4g %9.4g %9.4g", l->spec, run->rate, x->achieved, load_mean(all) / 1e6,
+         (double)load_percentile(all, 50) / 1e6, (double)load_percentile(all, 99) / 1e6,
+         (double)load_percentile(slow, 99) / 1e6);
+  printf(" %6llu%s%s\n", (unsigned long long)x->missed, x->saturated ? " saturated" : "",
+         x->late ? " INVALID" : "");
+  cli_flush();
+  lab_note(&l->report, "run",
+           "%s, %.6g queries/s wanted, %.6g achieved, seed %llu, %zu queries behind %zu that warm up, %llu "
+           "distinct; "
+           "wait p99 %.6g ms, processing mean %.6g ms; generator late by %.3g us at p99%s; backlog %llu at "
+           "half time, "
+           "%llu at the end%s; %llu missed, %llu failed, %llu wrong",
+           l->spec, run->rate, x->achieved, (unsigned long long)run->seed, run->n, run->warm,
+           (unsigned long long)x->distinct, (double)load_percentile(x->wait, 99) / 1e6,
+           load_mean(x->processing) / 1e6, (double)x->lateness / 1e3, x->late ? ": NOT VALID" : "",
+           (unsigned long long)x->backlog_half, (unsigned long long)x->backlog_end,
+           x->saturated ? ": saturated, a mean says how long it ran" : "", (unsigned long long)x->missed,
+           (unsigned long long)x->failed, (unsigned long long)x->wrong);
+}
+
+/* One run on a pool of its own. Exit code; CLI_FAIL too when a hit is wrong. */
+static int run_once(load *l, double rate, uint64_t seed, FILE *raw, load_result *x) {
+  const gpuir_policy *own = load_is_served(l->setup.policy) ? &load_served : load_policy(l->setup.policy);
+  gpuir_pool_desc desc;
+  gpuir_pool *pool;
+  gpuir_error err;
+  load_run run;
+  memset(&run, 0, sizeof run);
+  run.rate = rate;
+  run.seed = seed;
+  run.n = (size_t)l->n;
+  run.warm = (size_t)(rate * WARM_SECONDS > 0.1 * (double)l->n ? rate * WARM_SECONDS : 0.1 * (double)l->n);
+  run.offset = seed * 7919;
+  run.raw = raw;
+  memset(&desc, 0, sizeof desc);
+  memset(&err, 0, sizeof err);
+  desc.threads = load_is_served(l->setup.policy) ? 2 : (unsigned)l->setup.threads;
+  desc.queue = run.n + run.warm;
+  desc.policy = l->setup.policy;
+  desc.custom = own;
+  desc.custom_user = &l->setup;
+  memset(x, 0, sizeof *x);
+  const int apart = desc.threads < cli_processors(); /* otherwise the generator has no processor of its own */
+  if (apart) load_pin(0);                            /* threads of the pool inherit this */
+  int status = gpuir_pool_create(l->setup.index, &desc, &pool, &err);
+  if (status) return cli_fail(l->setup.path, status, &err);
+  int code = load_wake(pool, &l->setup);
+  if (apart) load_pin(1);
+  if (code == CLI_OK) code = load_go(pool, &l->setup, &run, x);
+  gpuir_pool_destroy(pool);
+  if (code != CLI_OK) return code;
+  report_run(l, &run, x);
+  print_run(l, &run, x);
+  l->invalid += (uint64_t)x->late;
+  if (x->wrong || x->failed) {
+    cli_error("%s: %llu answers are not those of gpuir_search, and %llu queries failed", l->spec,
+              (unsigned long long)x->wrong, (unsigned long long)x->failed);
+    return CLI_FAIL;
+  }
+  return CLI_OK;
+}
+
+/* The i-th number of a list parted by commas; 0 behind the last one, -1 if one is none. */
+static int number_at(const char *list, size_t i, double *out) {
+  char *end;
+  for (; i && *list; i--) {
+    list += strcspn(list, ",");
+    list += *list == ',';
+  }
+  if (!*list) return 0;
+  *out = strtod(list, &end);
+  return end == list || (*end && *end != ',') || !(*out > 0 && *out < 1e9) ? -1 : 1;
+}
+
+static int check_numbers(const char *option, const char *list) {
+  double x;
+  int got = 1;
+  if (!*list) return cli_misuse("lab", "%s names nothing", option);
+  for (size_t i = 0; got == 1; i++) got = number_at(list, i, &x);
+  return got ? cli_misuse("lab", "%s: '%s' is no list of positive numbers", option, list) : CLI_OK;
+}
+
+/* All rates with all seeds. Exit code. */
+static int sweep(load *l, FILE *raw) {
+  const char *const list = l->rates ? l->rates : l->fractions;
+  double rate, seed;
+  load_result x;
+  int code = CLI_OK;
+  printf("%-12s %10s %10s %9s %9s %9s %9s %6s\n", "policy", "wanted", "answered", "mean ms", "p50", "p99",
+         "p99 long", "missed");
+  if (!l->rates) {
+    code = run_once(l, 0, 1, NULL, &x);
+    l->most = x.achieved;
+    load_result_free(&x);
+    lab_note(&l->report, "most", "%.6g queries/s when all are submitted at once", l->most);
+  }
+  for (size_t i = 0; code == CLI_OK && !l->closed && number_at(list, i, &rate) == 1; i++)
+    for (size_t j = 0; code == CLI_OK && number_at(l->seeds, j, &seed) == 1; j++) {
+      code = run_once(l, l->rates ? rate : rate * l->most, (uint64_t)seed, raw, &x);
+      load_result_free(&x);
+    }
+  return code;
+}
+
+/* ---- the command ------------------------------------------------------------------------------------------------ */
+
+/* Takes NAME[:param=value...]: beta, skip, and scoring=document or task. */
+static int take_policy(load *l, const char *spec) {
+  load_setup *s = &l->setup;
+  const size_t n = strcspn(spec, ":");
+  l->spec = spec;
+  s->beta = 5;
+  s->skip = 512;
+  s->per_task = 1;
+  for (const char *p = spec + n; *p;) {
+    const size_t m = strcspn(++p, ":");
+    char *option = cli_copy(p, m);
+    int bad = 0;
+    if (!strncmp(option, "beta=", 5))
+      bad = cli_parse_unsigned(option + 5, 1, 1000000, &s->beta);
+    else if (!strncmp(option, "skip=", 5))
+      bad = cli_parse_unsigned(option + 5, 128, 1 << 20, &s->skip) || s->skip % 128;
+    else if (!strcmp(option, "scoring=task") || !strcmp(option, "scoring=document"))
+      s->per_task = option[8] == 't';
+    else
+      bad = 1;
+    free(option);
+    if (bad)
+      return cli_misuse("lab", "'%s': beta=N, skip=N (of 128), scoring=task or scoring=document", spec);
+    p += m;
+  }
+  s->policy = cli_copy(spec, n);
+  if (!strcmp(s->policy, "inter") || !strcmp(s->policy, "auto") || load_is_served(s->policy) ||
+      load_policy(s->policy))
+    return CLI_OK;
+  return cli_misuse("lab", "there is no policy '%s': inter, auto, t-inter, docp-ui, docp-pi, fgqp or serve",
+                    s->policy);
+}
+
+static void note_facts(load *l, const char *queries, int argc, char **argv) {
+  gpuir_index_info info;
+  cli_buf line = {NULL, 0, 0};
+  if (!gpuir_index_get_info(l->setup.index, &info))
+    lab_note(&l->report, "corpus", "%s, %llu documents, %llu postings, codec %s",
+             info.description[0] ? info.description : l->setup.path, (unsigned long long)info.documents,
+             (unsigned long long)info.postings, info.codec);
+  lab_note(
+      &l->report, "load",
+      "Poisson arrivals, latency from the due time; one pass of %s in order, again from its beginning when "
+      "it "
+      "ends; %llu threads answer; the generator spins for 50 us before each arrival, on %s",
+      queries, (unsigned long long)l->setup.threads,
+      l->setup.threads < cli_processors() ? "the last processor, which they keep off"
+                                          : "no processor of its own");
+  lab_note(&l->report, "saturated",
+           "backlog at the end over that at half time by 5 %% of the queries, or less than 0.98 of the rate "
+           "answered");
+  lab_note(&l->report, "valid",
+           "the generator's lateness at p99 is at most max(20 us, 5 %% of the p99 latency)");
+  lab_note_machine(&l->report);
+  for (int i = 0; i < argc; i++) {
+    cli_buf_char(&line, ' ');
+    cli_buf_text(&line, argv[i]);
+  }
+  cli_buf_char(&line, 0);
+  lab_note(&l->report, "command", "gpuir lab load%s", line.p);
+  cli_buf_free(&line);
+}
+
+static int run(load *l, const char *queries, int argc, char **argv) {
+  cli_queries qs;
+  char name[160];
+  FILE *raw = NULL;
+  size_t nfigures = 0;
+  memset(&qs, 0, sizeof qs);
+  l->setup.index = cli_open(l->setup.path);
+  if (!l->setup.index) return CLI_FAIL;
+  snprintf(name, sizeof name, "load-%s", l->spec);
+  for (char *p = name; *p; p++) *p = *p == ':' || *p == '=' || *p == '/' ? '-' : *p;
+  int code = cli_queries_read(&qs, queries, CLI_IDS_AUTO);
+  if (code == CLI_OK) code = lab_report_open(&l->report, l->dir, name);
+  if (code == CLI_OK) {
+    note_facts(l, queries, argc, argv);
+    make_queries(l, &qs);
+    code = answer_queries(l);
+  }
+  cli_queries_free(&qs);
+  if (code == CLI_OK && l->raw && !(raw = fopen(l->raw, "w"))) {
+    cli_error("%s: %s", l->raw, strerror(errno));
+    code = CLI_FAIL;
+  }
+  if (raw) fputs("rate\tdue\tquery\tkind\tlatency\tlate\twait\tprocessing\tstatus\n", raw);
+  if (code == CLI_OK) code = sweep(l, raw);
+  if (raw && (ferror(raw) | fclose(raw)) && code == CLI_OK) {
+    cli_error("%s: %s", l->raw, strerror(errno));
+    code = CLI_FAIL;
+  }
+  while (load_figures[nfigures].id) nfigures++;
+  if (l->report.n) {
+    const int wrote = lab_report_write(&l->report, load_figures, nfigures);
+    if (code == CLI_OK) code = wrote;
+  }
+  if (l->invalid)
+    cli_error("%llu runs are not valid: the generator was late", (unsigned long long)l->invalid);
+  return cli_signal ? 128 + (int)cli_signal : code;
+}
+
+static void load_free(load *l) {
+  load_setup *s = &l->setup;
+  for (size_t i = 0; i < s->nqueries; i++) {
+    gpuir_query_destroy(s->queries[i].query);
+    free(s->queries[i].text);
+    free(s->queries[i].hits);
+  }
+  free(s->queries);
+  free((void *)(uintptr_t)s->policy);
+  gpuir_close(s->index);
+  lab_report_free(&l->report);
+}
+
+enum {
+  O_OUTPUT = 2,
+  O_MODE,
+  O_K,
+  O_THREADS,
+  O_RATE,
+  O_LOAD,
+  O_QUERIES,
+  O_SEED,
+  O_DEADLINE,
+  O_MIX,
+  O_RAW,
+  O_CLOSED,
+  O_SOCKET
+};
+
+static int take_option(load *l, const cli_args *a, int opt) {
+  switch (opt) {
+    case O_OUTPUT: l->dir = a->value; return CLI_OK;
+    case O_MODE: return cli_choice(a, "and|or|andor", &l->mode);
+    case O_K: return cli_unsigned(a, 1, 1000, &l->k);
+    case O_THREADS: return cli_unsigned(a, 1, 4096, &l->threads);
+    case O_RATE: l->rates = a->value; return check_numbers(a->name, a->value);
+    case O_LOAD: l->fractions = a->value; return check_numbers(a->name, a->value);
+    case O_QUERIES: return cli_unsigned(a, 10, 10000000, &l->n);
+    case O_SEED: l->seeds = a->value; return check_numbers(a->name, a->value);
+    case O_DEADLINE: return cli_unsigned(a, 1, 1000000, &l->deadline_ms);
+    case O_MIX: l->mix = 1; return CLI_OK;
+    case O_RAW: l->raw = a->value; return CLI_OK;
+    case O_CLOSED: l->closed = 1; return CLI_OK;
+    case O_SOCKET: l->setup.socket = a->value; return CLI_OK;
+    default: return opt == CLI_HELP ? CLI_HELP : CLI_USAGE;
+  }
+}
+
+int load_command(int argc, char **argv) {
+  static const cli_option options[] = {
+      {O_OUTPUT, "output", 'o', 1}, {O_MODE, "mode", 'm', 1}, {O_K, "hits", 'k', 1},
+      {O_THREADS, "threads", 0, 1}, {O_RATE, "rate", 0, 1},   {O_LOAD, "load", 0, 1},
+      {O_QUERIES, "queries", 0, 1}, {O_SEED, "seed", 0, 1},   {O_DEADLINE, "deadline", 0, 1},
+      {O_MIX, "mix", 0, 0},         {O_RAW, "raw", 0, 1},     {O_CLOSED, "closed", 0, 0},
+      {O_SOCKET, "socket", 0, 1},   {0, NULL, 0, 0}};
+  cli_args a;
+  load l;
+  int opt, code = CLI_OK;
+  memset(&l, 0, sizeof l);
+  l.dir = "build/lab";
+  l.n = 10000;
+  l.k = 10;
+  l.threads = cli_processors() > 1 ? cli_processors() - 1 : 1;
+  l.fractions = "0.3,0.6,0.9,1.1";
+  l.seeds = "1";
+  cli_args_start(&a, "lab", options, argc, argv);
+  while (code == CLI_OK && (opt = cli_next(&a)) != CLI_END) code = take_option(&l, &a, opt);
+  if (code == CLI_OK && a.noperands != 3)
+    code = cli_misuse(
+        "lab", a.noperands < 3 ? "load needs POLICY, INDEX and QUERIES" : "one POLICY, INDEX and QUERIES");
+  if (code == CLI_OK) code = take_policy(&l, a.operands[0]);
+  if (code == CLI_OK) {
+    cli_catch_signals();
+    l.setup.path = a.operands[1];
+    l.setup.k = (size_t)l.k;
+    l.setup.threads = l.threads;
+    l.setup.deadline_ns = l.deadline_ms * 1000000;
+    code = run(&l, a.operands[2], argc, argv);
+  } else if (code == CLI_HELP) {
+    code = cli_help("lab");
+  }
+  load_free(&l);
+  cli_args_free(&a);
+  return cli_finish(code);
+}

@@ -1,0 +1,111 @@
+/* load.h - what the files of `gpuir lab load` share.
+ *
+ * load.c       options, the workload, the sweep of arrival rates, what is written
+ * openloop.c   one run: arrivals drawn from a seed, tasks submitted when they are due, what came of them
+ * histogram.c  log-linear histograms of times
+ * tatikonda.c  the policies of Tatikonda et al. (SIGIR 2011)
+ * served.c     the same load for `gpuir serve`
+ */
+#ifndef GPUIR_LAB_LOAD_H
+#define GPUIR_LAB_LOAD_H
+
+#include "../cli/cli.h"
+#include "lab.h"
+
+/* ---- histograms (histogram.c) ----------------------------------------------------------------------- */
+
+/* Counts of times in ns. Up to 2047 each has a bucket of its own; above, each power of two has 1024, so that a value is
+ * known to three digits. The layout is that of HdrHistogram (lowest value 1, three digits). */
+#define LOAD_BUCKETS (1024u * 32u)
+
+typedef struct load_histogram {
+  uint64_t counts[LOAD_BUCKETS];
+  uint64_t n, most;
+  double sum;
+} load_histogram;
+
+/* Values from 2^41 ns, over half an hour, are taken for that. */
+void load_record(load_histogram *h, uint64_t ns);
+/* The greatest value that counts as equal to that below which `percent` of the values lie; 0 if there is none. */
+uint64_t load_percentile(const load_histogram *h, double percent);
+double load_mean(const load_histogram *h);
+/* The greatest value of a bucket. */
+uint64_t load_bucket_end(unsigned bucket);
+
+/* ---- the workload (load.c) -------------------------------------------------------------------------- */
+
+enum { LOAD_SAMPLED, LOAD_SHORT, LOAD_LONG, LOAD_KINDS };
+
+typedef struct load_query {
+  char *text;
+  size_t len;
+  int mode; /* GPUIR_AND ... */
+  int kind; /* LOAD_ */
+  gpuir_query *query;
+  gpuir_hit *hits; /* what gpuir_search says */
+  size_t n;
+  uint64_t matches; /* what gpuir_count says, if the policy is `serve` */
+} load_query;
+
+/* A query of a run. */
+typedef struct load_job {
+  gpuir_task task;
+  size_t query;    /* its number */
+  uint64_t pushed; /* when it was submitted */
+  uint64_t matches;
+} load_job;
+
+typedef struct load_setup {
+  const char *path; /* of the index */
+  gpuir_index *index;
+  load_query *queries;
+  size_t nqueries, k;
+  const char *policy; /* its name alone */
+  uint64_t threads, beta, skip;
+  int per_task;         /* FGQP: a pool item of scoring is a task's matches, else a document */
+  const char *socket;   /* of a server; NULL: one is started */
+  uint64_t deadline_ns; /* of a query, from when it is due; 0: none */
+} load_setup;
+
+/* ---- policies of the laboratory --------------------------------------------------------------------- */
+
+/* NULL: it has no policy of this name. */
+const gpuir_policy *load_policy(const char *name);
+/* The policy that hands queries to a server. */
+extern const gpuir_policy load_served;
+/* Whether a name is that of a server's load. */
+int load_is_served(const char *name);
+
+/* ---- one run (openloop.c) --------------------------------------------------------------------------- */
+
+typedef struct load_run {
+  double rate;           /* wanted, queries a second; 0: all at once */
+  size_t n, warm;        /* queries that are measured; those before them */
+  uint64_t seed, offset; /* offset: the number of the first query */
+  FILE *raw;             /* every query's times are written there; NULL: nowhere */
+} load_run;
+
+typedef struct load_result {
+  double achieved; /* queries a second */
+  uint64_t backlog_half,
+      backlog_end;     /* queries that had come and were not answered, at half time and at the end */
+  int saturated, late; /* late: the generator was, and the run is not valid */
+  uint64_t lateness;   /* ns, p99 */
+  uint64_t wrong, missed, failed;    /* queries: other hits than gpuir_search's; DEADLINE; another error */
+  uint64_t distinct;                 /* queries among those measured */
+  load_histogram *latency;           /* [LOAD_KINDS + 1], the last one of all: from the due time */
+  load_histogram *wait, *processing; /* of all */
+} load_result;
+
+/* Answers one query, so that the pool's threads are there. Exit code. */
+int load_wake(gpuir_pool *pool, const load_setup *setup);
+/* Runs; results are released by load_result_free. Exit code. */
+int load_go(gpuir_pool *pool, const load_setup *setup, const load_run *run, load_result *result);
+void load_result_free(load_result *result);
+/* Keeps the calling thread on the last processor (`generator`) or off it; on a machine of one it does nothing. */
+void load_pin(int generator);
+
+int load_command(int argc, char **argv);
+extern const lab_figure load_figures[];
+
+#endif

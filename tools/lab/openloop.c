@@ -1,0 +1,185 @@
+/* openloop.c - one run of gpuir lab load: queries arrive by a Poisson process that a seed determines, whether or not
+ * those before them are answered, and what users wait for counts from when a query is due. So a system that stalls is
+ * not spared the queries that would have come meanwhile.
+ */
+#define _GNU_SOURCE /* sched_setaffinity */
+#include "load.h"
+
+#include <math.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define SPIN_NS 50000 /* before a query is due the generator stops sleeping, and looks at the clock alone */
+
+void load_pin(int generator) {
+  const unsigned n = cli_processors();
+  cpu_set_t set;
+  if (n < 2 || n > CPU_SETSIZE) return;
+  CPU_ZERO(&set);
+  for (unsigned i = 0; i < n; i++)
+    if ((i == n - 1) == (generator != 0)) CPU_SET(i, &set);
+  (void)sched_setaffinity(0, sizeof set, &set); /* where that is not allowed, threads go where they are put */
+}
+
+/* In (0, 1]. */
+static double draw_unit(uint64_t *state) {
+  return (double)((cli_random(state) >> 11) + 1) / 9007199254740992.0;
+}
+
+/* Lays the tasks out: which query, and when it is due, in ns from the start. */
+static void lay_out(const load_setup *s, const load_run *r, load_job *jobs, gpuir_hit *hits) {
+  const size_t n = r->n + r->warm;
+  uint64_t state = r->seed;
+  double due = 0;
+  memset(jobs, 0, n * sizeof *jobs);
+  for (size_t i = 0; i < n; i++) {
+    load_job *j = &jobs[i];
+    j->query = (size_t)((r->offset + i) % s->nqueries);
+    j->task.query = s->queries[j->query].query;
+    j->task.k = s->k;
+    j->task.hits = hits + i * s->k;
+    j->task.user = j;
+    if (r->rate > 0) due += -log(draw_unit(&state)) / r->rate * 1e9;
+    j->task.due = (uint64_t)due;
+  }
+}
+
+/* Waits until `due`. */
+static void wait_until(uint64_t due) {
+  uint64_t now = cli_nanoseconds();
+  if (due > now + SPIN_NS) {
+    struct timespec t;
+    t.tv_sec = (time_t)((due - SPIN_NS) / 1000000000u);
+    t.tv_nsec = (long)((due - SPIN_NS) % 1000000000u);
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) && !cli_signal) {}
+  }
+  while (cli_nanoseconds() < due) {}
+}
+
+/* Submits all tasks when they are due. Exit code. */
+static int generate(gpuir_pool *pool, const load_setup *s, const load_run *r, load_job *jobs) {
+  const uint64_t start = cli_nanoseconds() + 10000000;
+  for (size_t i = 0; i < r->n + r->warm && !cli_signal; i++) {
+    gpuir_task *t = &jobs[i].task;
+    if (r->rate > 0) {
+      t->due += start;
+      wait_until(t->due);
+    } else {
+      t->due = cli_nanoseconds();
+    }
+    if (s->deadline_ns) t->deadline = t->due + s->deadline_ns;
+    jobs[i].pushed = cli_nanoseconds();
+    const int status = gpuir_pool_submit(pool, t);
+    if (status) return cli_fail(s->path, status, NULL);
+  }
+  return CLI_OK;
+}
+
+/* Whether a task's answer is gpuir_search's. */
+static int is_right(const load_setup *s, const load_job *j) {
+  const load_query *q = &s->queries[j->query];
+  if (load_is_served(s->policy)) return j->matches == q->matches;
+  return j->task.count == q->n && !memcmp(j->task.hits, q->hits, q->n * sizeof *q->hits);
+}
+
+/* Queries that had come and were not answered at a time. */
+static uint64_t backlog_at(const load_run *r, const load_job *jobs, uint64_t when) {
+  uint64_t n = 0;
+  for (size_t i = 0; i < r->n + r->warm; i++) n += jobs[i].task.due <= when && jobs[i].task.finished > when;
+  return n;
+}
+
+/* Writes the times of a query, in ns, `due` from when the first one was; jobs: all of the run. */
+static void write_raw(const load_run *r, const load_job *jobs, const load_job *j, const load_setup *s) {
+  static const char *const kinds[] = {"sampled", "short", "long"};
+  const gpuir_task *t = &j->task;
+  fprintf(r->raw, "%.6g\t%llu\t%zu\t%s\t%llu\t%llu\t%llu\t%llu\t%s\n", r->rate,
+          (unsigned long long)(r->rate > 0 ? j->task.due - jobs->task.due : 0), j->query,
+          kinds[s->queries[j->query].kind], (unsigned long long)(t->finished - t->due),
+          (unsigned long long)(j->pushed - t->due), (unsigned long long)(t->started - t->due),
+          (unsigned long long)(t->finished - t->started), t->status ? gpuir_strerror(t->status) : "ok");
+}
+
+/* Adds up what came of the queries behind the warm-up. */
+static void add_up(const load_setup *s, const load_run *r, const load_job *jobs, load_result *result) {
+  load_histogram *late = (load_histogram *)cli_resize(NULL, 1, sizeof *late);
+  char *seen = (char *)cli_resize(NULL, s->nqueries, 1);
+  uint64_t begun = UINT64_MAX, last = 0;
+  memset(late, 0, sizeof *late);
+  memset(seen, 0, s->nqueries);
+  for (size_t i = r->warm; i < r->warm + r->n; i++) {
+    const load_job *j = &jobs[i];
+    const gpuir_task *t = &j->task;
+    const uint64_t latency = t->finished - t->due;
+    if (r->raw) write_raw(r, jobs, j, s);
+    result->distinct += !seen[j->query];
+    seen[j->query] = 1;
+    load_record(late, j->pushed - t->due);
+    if (t->status == GPUIR_E_DEADLINE)
+      result->missed++;
+    else if (t->status)
+      result->failed++;
+    else if (!is_right(s, j))
+      result->wrong++;
+    load_record(&result->latency[s->queries[j->query].kind], latency);
+    load_record(&result->latency[LOAD_KINDS], latency);
+    load_record(result->wait, t->started > t->due ? t->started - t->due : 0);
+    load_record(result->processing, t->started ? t->finished - t->started : 0);
+    if (t->finished > last) last = t->finished;
+    if (t->started && t->started < begun) begun = t->started;
+  }
+  const uint64_t first = jobs[r->warm].task.due, end = jobs[r->warm + r->n - 1].task.due;
+  if (begun < first || begun == UINT64_MAX) begun = first; /* later, when those that warm up still waited */
+  result->achieved = (double)r->n / ((double)(last - begun) / 1e9);
+  result->backlog_half = backlog_at(r, jobs, first + (end - first) / 2);
+  result->backlog_end = backlog_at(r, jobs, end);
+  result->lateness = load_percentile(late, 99);
+  const double allowed = 0.05 * (double)load_percentile(&result->latency[LOAD_KINDS], 99);
+  result->late = r->rate > 0 && (double)result->lateness > (allowed > 20000 ? allowed : 20000);
+  result->saturated =
+      r->rate > 0 && ((double)result->backlog_end > (double)result->backlog_half + 0.05 * (double)r->n ||
+                      result->achieved < 0.98 * r->rate);
+  free(late);
+  free(seen);
+}
+
+int load_wake(gpuir_pool *pool, const load_setup *s) {
+  gpuir_hit *hits = (gpuir_hit *)cli_resize(NULL, s->k, sizeof *hits);
+  load_job job;
+  memset(&job, 0, sizeof job);
+  job.task.query = s->queries[0].query;
+  job.task.k = s->k;
+  job.task.hits = hits;
+  job.task.user = &job;
+  int status = gpuir_pool_submit(pool, &job.task);
+  if (!status) status = gpuir_pool_wait(pool, &job.task);
+  free(hits);
+  return status ? cli_fail(s->path, status, NULL) : CLI_OK;
+}
+
+int load_go(gpuir_pool *pool, const load_setup *s, const load_run *r, load_result *result) {
+  const size_t n = r->n + r->warm;
+  load_job *jobs = (load_job *)cli_resize(NULL, n, sizeof *jobs);
+  gpuir_hit *hits = (gpuir_hit *)cli_resize(NULL, n * s->k, sizeof *hits);
+  memset(result, 0, sizeof *result);
+  memset(hits, 0xee, n * s->k * sizeof *hits); /* the memory is there before the clock runs */
+  result->latency = (load_histogram *)cli_resize(NULL, LOAD_KINDS + 3, sizeof *result->latency);
+  memset(result->latency, 0, (LOAD_KINDS + 3) * sizeof *result->latency);
+  result->wait = result->latency + LOAD_KINDS + 1;
+  result->processing = result->wait + 1;
+  lay_out(s, r, jobs, hits);
+  int code = generate(pool, s, r, jobs);
+  gpuir_pool_drain(pool);
+  if (code == CLI_OK && cli_signal) code = 128 + (int)cli_signal;
+  if (code == CLI_OK) add_up(s, r, jobs, result);
+  free(hits);
+  free(jobs);
+  return code;
+}
+
+void load_result_free(load_result *result) {
+  free(result->latency);
+  memset(result, 0, sizeof *result);
+}
