@@ -970,7 +970,7 @@ typedef struct gpuir_policy {
   int (*create)(gpuir_pool *pool, void **state, gpuir_error *err);
   /* Takes a task, which has been checked, over. 0; BUSY if too many wait already. */
   int (*submit)(void *state, gpuir_task *task);
-  /* Is the work of thread number `thread`, from 0: answers tasks until `stop`, and hands each to gpuir_pool_complete. */
+  /* Is the life of thread number `thread`, from 0: answers tasks until `stop`, each by gpuir_pool_complete. */
   void (*work)(void *state, unsigned thread);
   /* Lets `work` return soon in all threads; tasks that wait are still completed, with CANCELLED. */
   void (*stop)(void *state);
