@@ -574,6 +574,43 @@ static void test_several_segments(void **state) {
   close_pieces(&p);
 }
 
+/* One segment has numbers of terms as long as nothing is deleted from it; by itself it always has. */
+static void test_deletions_take_numbers(void **state) {
+  gpuir_term_info term;
+  gpuir_cursor *cursor;
+  const gpuir_index *one;
+  gpuir_index *ix;
+  gpuir_error err;
+  pieces p;
+  uint32_t docids[20], df;
+  uint64_t id;
+  unsigned deleted;
+  (void)state;
+  corpus_classes(&p.all, 20, 1, 5);
+  p.n = 1;
+  p.ends[0] = 20;
+  open_pieces(&p, NULL);
+  for (deleted = 0; deleted < 2; deleted++) {
+    const int status = deleted ? GPUIR_E_UNSUPPORTED : GPUIR_OK;
+    if (deleted) delete_document(&p, 4);
+    ix = snapshot(&p, 2, NULL);
+    assert_int_equal(gpuir_term_find(ix, "w0", 2, &id), status);
+    assert_int_equal(gpuir_term_get_info(ix, 0, &term), status);
+    assert_int_equal(gpuir_term_postings(ix, 0, docids, NULL), status);
+    assert_int_equal(gpuir_cursor_open(ix, 0, &cursor, &err), status);
+    if (deleted) assert_non_null(strstr(err.msg, "with deletions: merge it first"));
+    gpuir_cursor_close(cursor);
+    assert_int_equal(gpuir_term_count(ix, "w0", 2, &df, NULL), GPUIR_OK);
+    assert_int_equal(df, 20 - deleted);
+    one = gpuir_index_segment(ix, 0, NULL);
+    assert_int_equal(gpuir_term_find(one, "w0", 2, &id), GPUIR_OK);
+    assert_int_equal(gpuir_term_postings(one, id, docids, NULL), GPUIR_OK);
+    assert_int_equal(docids[4], 4);
+    gpuir_close(ix);
+  }
+  close_pieces(&p);
+}
+
 /* Segments that were built otherwise do not go together. */
 static void test_other_settings(void **state) {
   const gpuir_allocator a = gpuir__allocator(NULL);
@@ -616,6 +653,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(test_best_hit_in_the_first),
       cmocka_unit_test(test_and_or_over_all),
       cmocka_unit_test(test_several_segments),
+      cmocka_unit_test(test_deletions_take_numbers),
       cmocka_unit_test(test_other_settings),
   };
   int failed;
