@@ -179,6 +179,36 @@ teardown() {
   [ "$(names x)" = "$PWD/d/sub/x" ]
 }
 
+@test ".gitignore says what is left out of folders" {
+  mkdir -p d/build d/src/build d/src/deep/er d/doc "d/odd dir"
+  for f in a.c a.o b.o keep.o build/x src/build/x src/main.c src/deep/er/gen.c src/deep/gen.c doc/a.txt doc/b.txt \
+    'odd dir/a[1]' x1 x2 x9 note.md '#hash' '!bang'; do
+    echo all >"d/$f"
+  done
+  printf '%s\n' '# objects' '*.o' '!keep.o' '/build/' 'src/**/gen.c' 'doc/*.txt' '!doc/b.txt' 'x[1-2]' '\#hash' '\!bang' \
+    'note.??  ' '' >d/.gitignore
+  printf 'main.c\r\n' >d/src/.gitignore
+  gpuir index -q d -o x
+  [ "$(names x)" = 'd/a.c,d/doc/b.txt,d/keep.o,d/odd dir/a[1],d/src/build/x,d/x9' ]
+  [ "$(gpuir index -q --json d -o x | field ignored)" = 12 ]
+  gpuir index -q --no-ignore d -o x
+  [ "$(gpuir count x all)" = 18 ]
+  gpuir index -q d/note.md d/build -o x # what is named is read
+  [ "$(names x)" = d/note.md,d/build/x ]
+  if git --version >/dev/null 2>&1; then # as git sees it
+    gpuir index -q d -o x
+    git init -q d
+    (cd d && git -c core.quotePath=off ls-files -co --exclude-standard | grep -v .gitignore | sed 's|^|d/|' | LC_ALL=C sort) >want
+    names x | tr , '\n' | LC_ALL=C sort | diff want -
+  fi
+  printf '***a**b[' >d/.gitignore # nonsense harms nothing
+  gpuir index -q d -o x
+  ln -sf /dev/zero d/.gitignore
+  timeout 10 gpuir index -q d -o x
+  gpuir index -q --live --no-ignore d -o live
+  [ "$(gpuir count live all)" = 18 ]
+}
+
 @test "a loop of links ends, a dangling link is counted" {
   mkdir -p d/e
   echo all >d/e/f
@@ -769,8 +799,7 @@ END
   [ "$(ids "$toy" dog unknown)" = "" ]
   [ "$(ids --mode or "$toy" dog unknown)" = "$(ids "$toy" dog)" ]
   [ "$(gpuir query --tsv "$toy" fox fox | cut -f 3)" != "$(gpuir query --tsv "$toy" fox | cut -f 3)" ]
-  fails 1 "" gpuir query "$toy" unknown # silent, as grep
-  [ -z "$stderr" ]
+  fails 1 "no document has 'unknown'" gpuir query "$toy" unknown
   fails 1 "positive" gpuir query "$toy" -dog
   fails 1 "" gpuir query "$toy" ''
   [ -n "$stderr" ]
@@ -781,8 +810,8 @@ END
   prints 3 bash -c 'gpuir query -k 4294967295 "$toy" dog | wc -l | tr -d " "'
   words=$(seq -f w%g 1 64)
   # shellcheck disable=SC2086 # words
-  fails 1 "" gpuir query "$toy" $words
-  [ -z "$stderr" ]
+  fails 1 "no document has 'w1'" gpuir query "$toy" $words
+  [ "$(grep -c 'no document has' <<<"$stderr")" -eq 5 ] # no more are named
   # shellcheck disable=SC2086
   fails 1 "64" gpuir query "$toy" $words w65
   # shellcheck disable=SC2086

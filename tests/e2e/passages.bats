@@ -39,7 +39,7 @@ prints() {
     gpuir query --passages --context 0 far.gpuir far fox wolf
   prints $'notes/tea.txt:3-3\n  green tea is\tbrewed' gpuir query --passages notes.gpuir '"tea is"'
   prints $'notes/tea.txt:3-3\n  green tea is\tbrewed' gpuir query --passages notes.gpuir 'brew*'
-  run gpuir query --passages -m and notes.gpuir dog unicorn
+  run --separate-stderr gpuir query --passages -m and notes.gpuir dog unicorn
   [ "$status" -eq 1 ] && [ -z "$output" ]
 }
 

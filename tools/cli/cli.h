@@ -244,14 +244,14 @@ typedef struct cli_follower {
 typedef struct cli_input {
   cli_format format;
   uint64_t chunk_lines;
-  int hidden, follow, skip_errors;
+  int hidden, follow, no_ignore, skip_errors;
   /* Takes a document; not 0 ends the reading with that value. */
   int (*add)(void *user, const gpuir_doc_desc *doc, const char *text, size_t len);
   void *user;
   const cli_follower *follower; /* NULL: none */
   uint64_t names_max;           /* slots of the set of names, a power of two */
   /* what was met */
-  uint64_t documents, files, bytes, binaries, hidden_skipped, links_skipped, special_skipped, failed,
+  uint64_t documents, files, bytes, binaries, hidden_skipped, ignored, links_skipped, special_skipped, failed,
       malformed, duplicates;
   int names_full; /* the set of names was full: more duplicates may exist */
   /* private */
@@ -271,12 +271,13 @@ enum {
   CLI_IN_TREC,
   CLI_IN_HIDDEN,
   CLI_IN_FOLLOW,
+  CLI_IN_NO_IGNORE,
   CLI_IN_SKIP
 };
 #define CLI_INPUT_OPTIONS                                                                          \
   {CLI_IN_CHUNK, "chunk-lines", 0, 1}, {CLI_IN_LINES, "lines", 0, 0}, {CLI_IN_TSV, "tsv", 0, 0},   \
       {CLI_IN_JSONL, "jsonl", 0, 0}, {CLI_IN_TREC, "trec", 0, 0}, {CLI_IN_HIDDEN, "hidden", 0, 0}, \
-      {CLI_IN_FOLLOW, "follow", 0, 0}, {                                                           \
+      {CLI_IN_FOLLOW, "follow", 0, 0}, {CLI_IN_NO_IGNORE, "no-ignore", 0, 0}, {                    \
     CLI_IN_SKIP, "skip-errors", 0, 0                                                               \
   }
 /* Takes the current option. Not 0 after a message, and for an id that is none of these. */
@@ -339,7 +340,7 @@ typedef struct cli_files {
   uint64_t content; /* of the commit that it goes with: gpuir_index_info.content */
   cli_format format;
   uint64_t chunk_lines;
-  int hidden, follow;
+  int hidden, follow, no_ignore;
 } cli_files;
 
 /* Reads the table of a live index; if there is none it is empty. CLI_OK, or CLI_FAIL after a message. */
@@ -367,6 +368,26 @@ int cli_update_options(const char *command, int argc, char **argv, cli_args *a, 
 int cli_update_run(cli_update *u);
 /* gpuir index --live: makes a live index of what the operands name. Returns an exit code. */
 int cli_live_found(cli_build *b, const cli_input *in, char **operands, int n);
+
+/* ignore.c: what a .gitignore says of the files below its folder. */
+typedef struct cli_pattern {
+  const char *text;
+  int keep, folder, anchored; /* begins with '!'; ends with '/'; has another '/' */
+} cli_pattern;
+
+typedef struct cli_ignore {
+  const struct cli_ignore *up; /* of the folder above; NULL: it is not read */
+  const char *name;            /* of this folder in that one */
+  char *text;
+  cli_pattern *patterns;
+  size_t n;
+} cli_ignore;
+
+/* Reads the .gitignore of an open folder, if there is one. `up` and `name` are kept. */
+void cli_ignore_read(cli_ignore *g, const cli_ignore *up, const char *name, int folder);
+/* Whether an entry of g's folder is left out. */
+int cli_ignored(const cli_ignore *g, const char *name, int is_folder);
+void cli_ignore_free(cli_ignore *g);
 
 /* json.c: the id ("id" or "_id") and the contents ("contents" or "text", after "title") of one JSON object, or of a
  * topic ("qid" and "query" too). 0; -1: *why and *where (bytes from 1). */

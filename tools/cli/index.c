@@ -92,9 +92,13 @@ static void report_skipped(const cli_input *in) {
   const struct {
     uint64_t n;
     const char *what;
-  } parts[] = {{in->binaries, "binary"},     {in->hidden_skipped, "hidden"},
-               {in->links_skipped, "links"}, {in->special_skipped, "other"},
-               {in->failed, "unreadable"},   {in->malformed, "malformed records"}};
+  } parts[] = {{in->binaries, "binary"},
+               {in->hidden_skipped, "hidden"},
+               {in->ignored, "ignored"},
+               {in->links_skipped, "links"},
+               {in->special_skipped, "other"},
+               {in->failed, "unreadable"},
+               {in->malformed, "malformed records"}};
   cli_buf b = {NULL, 0, 0};
   char n[27];
   for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
@@ -164,6 +168,7 @@ static void print_json(const build *b, const gpuir_build_report *r, double bits,
   NUMBER("files", in->files);
   NUMBER("binaries", in->binaries);
   NUMBER("hidden", in->hidden_skipped);
+  NUMBER("ignored", in->ignored);
   NUMBER("links", in->links_skipped);
   NUMBER("other", in->special_skipped);
   NUMBER("unreadable", in->failed);

@@ -543,6 +543,7 @@ typedef struct ancestor {
   const struct ancestor *up;
   dev_t dev;
   ino_t ino;
+  cli_ignore ignore;
 } ancestor;
 
 /* Joins folder and entry. The folder "." is left out of names. */
@@ -556,7 +557,8 @@ static char *join(const char *folder, const char *name, size_t n) {
 }
 
 /* The entries of an open folder that are to be read, in byte order. 0; -1: errno. */
-static int list_folder(cli_input *in, DIR *dir, const char *path, entry **entries, size_t *count) {
+static int list_folder(cli_input *in, DIR *dir, const char *path, const cli_ignore *ignore, entry **entries,
+                       size_t *count) {
   entry *list = NULL;
   size_t n = 0, cap = 0;
   struct dirent *d;
@@ -584,6 +586,10 @@ static int list_folder(cli_input *in, DIR *dir, const char *path, entry **entrie
     }
     if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) {
       in->special_skipped++;
+      continue;
+    }
+    if (cli_ignored(ignore, d->d_name, S_ISDIR(st.st_mode))) {
+      in->ignored++;
       continue;
     }
     if (n == cap) list = (entry *)cli_resize(list, cap = cap ? cap * 2 : 64, sizeof *list);
@@ -627,7 +633,12 @@ static int read_folder(cli_input *in, const char *name, const char *path, int na
     in->links_skipped++;
     return 0;
   }
-  if (list_folder(in, dir, path, &list, &n)) r = unreadable(in, path, path, named);
+  memset(&here.ignore, 0, sizeof here.ignore);
+  if (!in->no_ignore) {
+    const char *slash = strrchr(path, '/');
+    cli_ignore_read(&here.ignore, up ? &up->ignore : NULL, slash ? slash + 1 : path, dirfd(dir));
+  }
+  if (list_folder(in, dir, path, &here.ignore, &list, &n)) r = unreadable(in, path, path, named);
   closedir(dir);
   for (size_t i = 0; i < n; i++) {
     size_t len = strlen(list[i].name);
@@ -643,6 +654,7 @@ static int read_folder(cli_input *in, const char *name, const char *path, int na
     free(list[i].name);
   }
   free(list);
+  cli_ignore_free(&here.ignore);
   return r;
 }
 
@@ -652,6 +664,7 @@ int cli_input_format(const cli_args *a, int id, cli_input *in) {
   static const cli_format formats[] = {CLI_CHUNKS, CLI_LINES, CLI_TSV, CLI_JSONL, CLI_TREC};
   if (id == CLI_IN_HIDDEN) return in->hidden = 1, 0;
   if (id == CLI_IN_FOLLOW) return in->follow = 1, 0;
+  if (id == CLI_IN_NO_IGNORE) return in->no_ignore = 1, 0;
   if (id == CLI_IN_SKIP) return in->skip_errors = 1, 0;
   if (id < CLI_IN_CHUNK || id > CLI_IN_TREC) return 1;
   const cli_format format = formats[id - CLI_IN_CHUNK];

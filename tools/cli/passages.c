@@ -105,8 +105,8 @@ static int is_marked(const cli_passages *p, const gpuir_passage *x, size_t at, s
   return 0;
 }
 
-/* Prints the passage's lines: for --grep those with marks as PATH:LINE:TEXT, those around as PATH-LINE-TEXT. `step` is 0
- * where all lines of the text are one line of the source. */
+/* Prints the passage's lines: for --grep those with marks as PATH:LINE:TEXT, those around as PATH-LINE-TEXT. `step` is
+ * 0 where all lines of the text are one line of the source. */
 static void print_lines(const cli_passages *p, const char *text, const gpuir_passage *x, uint32_t line,
                         uint32_t step) {
   const size_t stop = x->offset + x->bytes;

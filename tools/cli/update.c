@@ -196,6 +196,7 @@ static int take_table(scan *s) {
   s->in.chunk_lines = s->files.chunk_lines;
   s->in.hidden = s->files.hidden;
   s->in.follow = s->files.follow;
+  s->in.no_ignore = s->files.no_ignore;
   return code;
 }
 
@@ -377,6 +378,7 @@ static int found_table(const char *path, const cli_input *in) {
   files.chunk_lines = in->chunk_lines;
   files.hidden = in->hidden;
   files.follow = in->follow;
+  files.no_ignore = in->no_ignore;
   files.content = CLI_NO_CONTENT;
   const int code = cli_files_write(&files, path);
   cli_files_free(&files);
