@@ -45,6 +45,23 @@ needs_mount() { [ -z "$no_mount" ] || skip "$no_mount"; }
   [[ $output == "minimal: "*"README.md"*"not a gpuir index"* ]]
 }
 
+@test "pool.c: answers in order, with the command's hits, and what is wrong with a query" {
+  local words i
+  for i in {1..90}; do echo "computer memory"; echo '"open'; echo "free software"; done >"$BATS_TEST_TMPDIR/asked"
+  "$build/examples/pool" "$index" <"$BATS_TEST_TMPDIR/asked" >"$BATS_TEST_TMPDIR/told"
+  cut -d : -f 1 "$BATS_TEST_TMPDIR/told" | diff - "$BATS_TEST_TMPDIR/asked"
+  for words in "computer memory" "free software"; do
+    # shellcheck disable=SC2086 # words are parted
+    "$build/gpuir" query --tsv -k 3 "$index" $words | cut -f 4 | paste -sd ' ' >"$BATS_TEST_TMPDIR/names"
+    grep "^$words:" "$BATS_TEST_TMPDIR/told" | sort -u | sed -E "s/^[^:]*: //; s/ [0-9.]+(,|$)//g" |
+      diff - "$BATS_TEST_TMPDIR/names"
+  done
+  [ "$(grep -c ' the quote at byte 0 of the query is not closed$' "$BATS_TEST_TMPDIR/told")" -eq 90 ]
+  run "$build/examples/pool" "$root/README.md" </dev/null
+  [ "$status" -eq 1 ]
+  [[ $output == "pool: "*"not a gpuir index"* ]]
+}
+
 # by_its_comment FILE PROGRAM [REMOVED...]: compiles by the line in the comment, without the words REMOVED
 by_its_comment() {
   local line
