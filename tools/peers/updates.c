@@ -1,10 +1,10 @@
 /* updates FOLDER STREAM QUERIES BASE RATE REFRESH_MS COMMIT_MS: gpuir's part of updates.py.
  *
  * Makes a live index in FOLDER of the first BASE lines of STREAM, then plays the others at RATE a second. A line is A,
- * R or D (add, replace, delete), a tab, a name and, but for D, a tab and the text. A thread asks the QUERIES, one a line,
- * again and again meanwhile, and another one merges. Prints lines: `v` and the milliseconds from the moment when a
- * change was due until a snapshot had it; `q` and the microseconds of a query with its parsing; in the end `documents`,
- * `matches` of all queries, and the bytes written by system calls and to the disk. */
+ * R or D (add, replace, delete), a tab, a name and, but for D, a tab and the text. A thread asks the QUERIES, one a
+ * line, again and again meanwhile, and another one merges. Prints lines: `v` and the milliseconds from the moment when
+ * a change was due until a snapshot had it; `q` and the microseconds of a query with its parsing; in the end
+ * `documents`, `matches` of all queries, and the bytes written by system calls and to the disk. */
 #define GPUIR_API static
 #define GPUIR_IMPLEMENTATION
 #include "gpuir.h"
