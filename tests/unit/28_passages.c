@@ -625,14 +625,13 @@ static int letters(void *user, const char *text, size_t len, gpuir_token_fn emit
   size_t i, n;
   for (i = 0; i < len; i += n + 1) {
     char copy[64];
-    size_t j;
+    size_t j, size;
     int status;
     for (n = 0; i + n < len && ((text[i + n] | 32) >= 'a' && (text[i + n] | 32) <= 'z'); n++) {}
     if (!n || n > 60) continue;
     for (j = 0; j < n; j++) copy[j] = (char)(text[i + j] | 32);
-    if (how == 3) n = (size_t)snprintf(copy, sizeof copy, "%zu", n), j = n;
-    status = how ? emit(sink, copy, how == 2 && n > 4 ? 4 : n) : emit(sink, text + i, n);
-    if (how == 3) n = (size_t)(strspn(text + i, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"));
+    size = how == 3 ? (size_t)snprintf(copy, sizeof copy, "%zu", n) : how == 2 && n > 4 ? 4 : n;
+    status = emit(sink, how ? copy : text + i, size);
     if (status) return status;
   }
   return 0;

@@ -23,7 +23,7 @@ static size_t letters_of(const char *s, unsigned *to) {
   size_t n = 0;
   for (; *s; s++) {
     const unsigned char c = (unsigned char)*s;
-    if ((c & 0xc0) == 0x80)
+    if (n && (c & 0xc0) == 0x80)
       to[n - 1] = to[n - 1] << 6 | (c & 0x3f);
     else
       to[n++] = c;
@@ -74,7 +74,7 @@ static void check(const gpuir_index *ix, const char *word) {
     memset(&t, 0, sizeof t);
     t.distance = dfs[i] ? wanted(word, words[i]) : 0;
     if (!t.distance) continue;
-    strcpy(t.term, words[i]);
+    memcpy(t.term, words[i], sizeof words[i]);
     t.df = dfs[i];
     for (j = m; j && better(&t, &want[j - 1]); j--) want[j] = want[j - 1];
     want[j] = t;
@@ -92,10 +92,10 @@ static void check(const gpuir_index *ix, const char *word) {
 static const char *const alphabet[] = {
     "a", "b", "c", "e", "s", "1", "\xc3\xa9", "\xe6\x9d\xb1", "\xf0\x9f\x98\x80"};
 
-static void make_word(char *to, uint32_t most) {
+static void make_word(char *to, size_t cap, uint32_t most) {
   uint32_t n = 1 + below(most), narrow = below(3) ? 4 : 9;
-  *to = 0;
-  while (n--) strcat(to, alphabet[below(narrow)]);
+  size_t len = 0;
+  while (n--) len += (size_t)snprintf(to + len, cap - len, "%s", alphabet[below(narrow)]);
 }
 
 /* A live index of several segments, some of whose documents are deleted. */
@@ -110,7 +110,7 @@ static gpuir_index *make_index(const char *folder, gpuir_live **live) {
   assert_int_equal(gpuir_live_open(&d, live, NULL), 0);
   memset(dfs, 0, sizeof dfs);
   for (nwords = 0; nwords < MOST;) {
-    make_word(words[nwords], 9);
+    make_word(words[nwords], sizeof words[0], 9);
     for (j = 0; j < nwords && strcmp(words[j], words[nwords]); j++) {}
     nwords += j == nwords || below(50) == 0;
     if (j < nwords - 1) nwords--;
@@ -150,7 +150,7 @@ static void test_near(void **state) {
     snprintf(folder, sizeof folder, "/tmp/near-%ld", (long)getpid());
     ix = make_index(folder, &live);
     for (i = 0; i < 150; i++) {
-      make_word(word, 10);
+      make_word(word, sizeof word, 10);
       check(ix, i % 3 ? word : words[below((uint32_t)nwords)]);
     }
     gpuir_close(ix);

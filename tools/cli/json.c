@@ -46,7 +46,7 @@ static int escape(parser *s, cli_buf *out) {
   static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
   int c = peek(s);
   if (c == 'u') {
-    unsigned u, low;
+    unsigned u = 0, low = 0;
     s->p++;
     if (hex4(s, &u)) return -1;
     if (u >= 0xdc00 && u <= 0xdfff) return bad(s, "a low surrogate without a high one");
