@@ -65,7 +65,7 @@ fails() {
     [ ! -e arrivals.$seed ] || cmp arrivals.$seed arrivals.$seed.new
     mv arrivals.$seed.new arrivals.$seed
   done
-  ! cmp -s arrivals.1 arrivals.2
+  run ! cmp -s arrivals.1 arrivals.2
   awk 'NR == 2 { first = $1 } { last = $1 } END {
     gap = (last - first) / (NR - 2); exit !(gap > 180000 && gap < 220000) }' arrivals.1 # 200 us, of 1,499 gaps
   awk 'NR > 2 { g = $1 - before; if (g > 200000) long++ } { before = $1 } END {

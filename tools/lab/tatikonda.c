@@ -316,7 +316,7 @@ static void docp_work(shares *s, unsigned thread) {
   }
 }
 
-/* ---- FGQP ---------------------------------------------------------------------------------------------------------- */
+/* ---- FGQP -------------------------------------------------------------------------------- */
 
 /* Takes `n` off what a query waits for; the last one completes it. */
 static void fgqp_release(shares *s, asked *q, size_t n) {
@@ -402,12 +402,14 @@ static size_t fgqp_tasks(const shares *s, asked *q, intersecting **tasks) {
   const size_t most = (blocks + group - 1) / group;
   range r = whole_range(a);
   size_t n = 0;
-  *tasks = most ? (intersecting *)cli_resize(NULL, most, sizeof **tasks) : NULL;
+  *tasks = NULL;
+  if (!blocks) return 0;
+  *tasks = (intersecting *)cli_resize(NULL, most, sizeof **tasks);
   for (uint32_t block = 0; block < blocks; block += group) {
     const uint32_t *last = a->list[0].last;
     int within = 1;
-    r.lo = block ? last[block - 1] + 1 : 0;
-    r.hi = block + group < blocks ? last[block + group - 1] : UINT32_MAX;
+    r.lo = last && block ? last[block - 1] + 1 : 0;
+    r.hi = last && block + group < blocks ? last[block + group - 1] : UINT32_MAX;
     r.from[0] = block;
     for (unsigned i = 1; i < a->n; i++) {
       r.from[i] = lab_and_find_block(a, i, r.from[i], r.lo);
@@ -460,7 +462,7 @@ static void fgqp_work(shares *s, unsigned thread) {
   pthread_mutex_unlock(&s->lock);
 }
 
-/* ---- making and unmaking ------------------------------------------------------------------------------------------- */
+/* ---- making and unmaking -------------------------------------------------------------------------------- */
 
 static void shares_work(void *state, unsigned thread) {
   shares *s = (shares *)state;
