@@ -22157,7 +22157,7 @@ static unsigned gpuir__near_row(gpuir__near *x, size_t i, uint32_t c, uint32_t b
   row[from - 1] = (uint8_t)(from == 1 ? gpuir__min64(i, 254) : 254);
   if (from == 1) least = row[0];
   for (j = from; j <= to; j++) {
-    unsigned d = up[j - 1] + (x->word[j - 1] != c);
+    unsigned d = up[j - 1] + (x->word[j - 1] != c ? 1u : 0u);
     if (up[j] + 1u < d) d = up[j] + 1u;
     if (row[j - 1] + 1u < d) d = row[j - 1] + 1u;
     if (i > 1 && j > 1 && x->word[j - 1] == before && x->word[j - 2] == c && upper[j - 2] + 1u < d)
