@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# builds.sh OLD_TREE SOURCES [ROUNDS]: how fast indexes are built by this version and by the one whose tree, built, is in
-# OLD_TREE: whole files and chunks of 25 lines of SOURCES, with one thread, by turns, ROUNDS (7) times; and by this
+# builds.sh OLD_TREE SOURCES [ROUNDS]: how fast indexes are built by this version and by the one whose tree, built, is
+# in OLD_TREE: whole files and chunks of 25 lines of SOURCES, with one thread, by turns, ROUNDS (7) times; and by this
 # version with positions. Prints, a row each, the least seconds of processor time of both, and their quotient.
 set -euo pipefail
 [[ $# -ge 2 && $# -le 3 ]] || { sed -n '2,/^set -e/{/^set -e/d;s/^# \{0,1\}//;p}' "${BASH_SOURCE[0]}" >&2; exit 2; }
