@@ -1,8 +1,8 @@
 /* core.c - one list in one codec, one prepared intersection, and the heap, for gpuir lab.
  *
  * The laboratory measures parts that the library keeps private: codecs apart from an index, searches apart from their
- * preparation. This file therefore compiles the implementation for itself, with all functions static. No handle of the
- * library passes between this copy and the one that the rest of the command uses: lists come and go as arrays.
+ * preparation. This file therefore compiles the implementation for itself, with all functions static. Lists come and go
+ * as arrays; of the handles that the rest of the command makes, indexes and queries are read here, and nothing else.
  */
 #define GPUIR_IMPLEMENTATION
 #define GPUIR_STATIC
@@ -214,80 +214,23 @@ size_t lab_best(const gpuir_hit *candidates, size_t n, size_t k, gpuir_hit *hits
 /* ---- an index's lists, block by block -------------------------------------------------------------------- */
 
 struct lab_shelf {
-  gpuir_index *index;
+  const gpuir_index *index;
   const gpuir__segment *seg;
 };
 
-int lab_shelf_open(const char *path, lab_shelf **shelf, gpuir_error *err) {
+int lab_shelf_open(const gpuir_index *index, lab_shelf **shelf, gpuir_error *err) {
   lab_shelf *s = (lab_shelf *)calloc(1, sizeof *s);
-  int status = s ? gpuir_open(path, NULL, &s->index, err) : GPUIR_E_NOMEM;
-  if (!status) s->seg = gpuir__only(s->index);
-  if (!status && !s->seg) status = gpuir__fail_unmerged(s->index, err);
-  if (status) {
-    lab_shelf_close(s);
-    s = NULL;
-  }
   *shelf = s;
-  return status;
+  if (!s) return gpuir__fail_nomem(err);
+  s->index = index;
+  s->seg = gpuir__only(index);
+  if (s->seg) return GPUIR_OK;
+  free(s);
+  *shelf = NULL;
+  return gpuir__fail_unmerged(index, err);
 }
 
-void lab_shelf_close(lab_shelf *shelf) {
-  if (!shelf) return;
-  gpuir_close(shelf->index);
-  free(shelf);
-}
-
-uint64_t lab_shelf_documents(const lab_shelf *shelf) { return shelf->seg->stat.documents; }
-
-int lab_shelf_term(const lab_shelf *shelf, const char *term, size_t len, uint64_t *id) {
-  return gpuir_term_find(shelf->index, term, len, id);
-}
-
-/* Adds one list of those documents that a part has. */
-static int part_list(gpuir_builder *b, const lab_shelf *from, uint64_t id, uint32_t lo, uint32_t hi,
-                     gpuir_error *err) {
-  gpuir_term_info info;
-  uint32_t *docs = NULL, *tfs = NULL, i, n = 0;
-  int status = gpuir_term_get_info(from->index, id, &info);
-  if (!status) {
-    docs = (uint32_t *)malloc((size_t)info.df * sizeof *docs);
-    tfs = (uint32_t *)malloc((size_t)info.df * sizeof *tfs);
-    status = docs && tfs ? gpuir_term_postings(from->index, id, docs, tfs) : GPUIR_E_NOMEM;
-  }
-  for (i = 0; !status && i < info.df; i++)
-    if (docs[i] >= lo && docs[i] < hi) {
-      docs[n] = docs[i] - lo;
-      tfs[n++] = tfs[i];
-    }
-  if (!status && n) status = gpuir_builder_add_list(b, info.term, info.term_len, docs, tfs, NULL, n, err);
-  free(docs);
-  free(tfs);
-  return status;
-}
-
-int lab_shelf_part(const lab_shelf *from, uint32_t lo, uint32_t hi, const uint8_t *wanted, const char *path,
-                   lab_shelf **part, gpuir_error *err) {
-  gpuir_builder_desc desc;
-  gpuir_builder *b = NULL;
-  uint64_t id;
-  uint32_t d;
-  int status;
-  memset(&desc, 0, sizeof desc);
-  desc.path = path;
-  desc.like = from->index;
-  desc.threads = 1;
-  *part = NULL;
-  status = gpuir_builder_create(&desc, &b, err);
-  for (d = lo; d < hi && !status; d++)
-    status = gpuir_builder_add_doc(b, NULL, from->seg->lengths[d], NULL, 0, err);
-  for (id = 0; id < from->seg->stat.terms && !status; id++)
-    if (wanted[id]) status = part_list(b, from, id, lo, hi, err);
-  if (!status) status = gpuir_builder_write(b, NULL, err);
-  gpuir_builder_destroy(b);
-  if (!status) status = lab_shelf_open(path, part, err);
-  (void)unlink(path);
-  return status;
-}
+void lab_shelf_close(lab_shelf *shelf) { free(shelf); }
 
 struct lab_and_private {
   gpuir__list list[LAB_TERMS]; /* as lab_and.list */
@@ -298,11 +241,10 @@ struct lab_and_private {
 };
 
 /* Opens the lists of a query whose terms are words that all have to occur; of a part it takes the whole's weights. */
-static int and_lists(const lab_shelf *whole, const lab_shelf *part, const gpuir_query *q, lab_and *x) {
+static int and_lists(const lab_shelf *part, const gpuir_query *q, lab_and *x) {
   const gpuir_allocator a = gpuir__allocator(NULL);
   struct lab_and_private *p = x->own;
   unsigned i, j;
-  (void)whole;
   for (i = 0; i < q->n; i++) {
     const gpuir__query_term *t = &q->terms[i];
     gpuir__list list;
@@ -330,27 +272,25 @@ static int and_lists(const lab_shelf *whole, const lab_shelf *part, const gpuir_
   return GPUIR_OK;
 }
 
-int lab_and_open(const lab_shelf *whole, const lab_shelf *part, const char *text, size_t len, lab_and **out) {
+int lab_and_open(const gpuir_query *q, const lab_shelf *part, lab_and **out) {
   lab_and *x = (lab_and *)calloc(1, sizeof *x);
-  gpuir_query *q = NULL;
   unsigned i;
   int status = GPUIR_E_NOMEM;
   *out = x;
   if (x) x->own = (struct lab_and_private *)calloc(1, sizeof *x->own);
-  if (x && x->own) status = gpuir_query_parse(whole->index, NULL, text, len, &q, NULL);
+  if (x && x->own) status = GPUIR_OK;
   if (!status && (q->nphrases || q->nprefixes || q->n != q->npositive || q->n > LAB_TERMS))
     status = GPUIR_E_UNSUPPORTED;
   if (!status) {
     x->own->lengths = part->seg->lengths;
     x->own->norm = q->norm;
-    status = and_lists(whole, part, q, x);
+    status = and_lists(part, q, x);
   }
   for (i = 0; !status && i < x->n; i++) {
     x->list[i].df = x->own->list[i].df;
     x->list[i].nblocks = x->own->list[i].nblocks;
     x->list[i].last = x->own->list[i].last;
   }
-  gpuir_query_destroy(q);
   if (status) {
     lab_and_close(x);
     *out = NULL;

@@ -81,6 +81,8 @@ int lab_report_write(const lab_report *r, const lab_figure *figures, size_t nfig
 void lab_report_free(lab_report *r);
 
 struct gpuir_error;
+struct gpuir_index;
+struct gpuir_query;
 struct gpuir_hit;
 struct gpuir_cuda_lab;
 
@@ -131,15 +133,9 @@ size_t lab_best(const struct gpuir_hit *candidates, size_t n, size_t k, struct g
 
 /* ---- an index's lists, block by block, for any number of threads (core.c) ---------------- */
 
-typedef struct lab_shelf lab_shelf; /* an index of one segment */
-int lab_shelf_open(const char *path, lab_shelf **shelf, struct gpuir_error *err);
+typedef struct lab_shelf lab_shelf; /* an index of one segment, which stays the caller's */
+int lab_shelf_open(const struct gpuir_index *index, lab_shelf **shelf, struct gpuir_error *err);
 void lab_shelf_close(lab_shelf *shelf);
-uint64_t lab_shelf_documents(const lab_shelf *shelf);
-int lab_shelf_term(const lab_shelf *shelf, const char *term, size_t len, uint64_t *id);
-/* Makes an index of the documents [lo, hi), whose first one is its document 0, with the lists of those terms whose
- * wanted[id] is not 0. It is written to `path`, opened, and removed. */
-int lab_shelf_part(const lab_shelf *from, uint32_t lo, uint32_t hi, const uint8_t *wanted, const char *path,
-                   lab_shelf **part, struct gpuir_error *err);
 
 #define LAB_AND_TERMS 16u
 #define LAB_BLOCK 128u      /* postings of a block */
@@ -156,9 +152,9 @@ typedef struct lab_and {
   struct lab_and_private *own;
 } lab_and;
 
-/* Opens the lists of a query's words in `part`, with the weights that they have in `whole`; both may be the same.
+/* Opens the lists of a query's words in `part`, with the weights that the query has, which may be one of another index.
  * UNSUPPORTED: it has an operator, too many words, or a list in a codec that needs scratch memory. */
-int lab_and_open(const lab_shelf *whole, const lab_shelf *part, const char *text, size_t len, lab_and **x);
+int lab_and_open(const struct gpuir_query *q, const lab_shelf *part, lab_and **out);
 void lab_and_close(lab_and *x);
 /* Decodes a block of a list to docs[0..LAB_BLOCK_ROOM); returns how many docIDs it has. */
 uint32_t lab_and_block(const lab_and *x, unsigned list, uint32_t block, uint32_t *docs);

@@ -13,6 +13,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define STP_ROOM 4096u /* items of scoring that wait at most */
 #define KEPT 65536u    /* matches of a query that wait to be ranked */
@@ -198,7 +199,9 @@ typedef struct shares {
   const load_setup *setup;
   int kind, stopping, producing; /* producing: thread 0 makes tasks of a query */
   unsigned threads, parts;
-  lab_shelf *whole, **part; /* part[parts] */
+  uint64_t documents;
+  lab_shelf **part;         /* [parts] */
+  gpuir_index **part_index; /* [parts] those of docp-pi; otherwise NULL */
   const lab_and **ands;     /* [query * parts + part] */
   gpuir_task **ring;        /* submitted, in order: [read..submitted) wait */
   size_t cap, submitted, read;
@@ -281,7 +284,7 @@ static void inter_work(shares *s) {
 
 /* The first document of a thread's range. */
 static uint32_t bound_of(const shares *s, unsigned thread) {
-  return (uint32_t)(lab_shelf_documents(s->whole) * thread / s->threads);
+  return (uint32_t)(s->documents * thread / s->threads);
 }
 
 /* Evaluates a thread's range of the query that all work on. */
@@ -478,8 +481,11 @@ static void shares_destroy(void *state) {
   shares *s = (shares *)state;
   for (size_t i = 0; s->ands && i < s->setup->nqueries * s->parts; i++)
     lab_and_close((lab_and *)(uintptr_t)s->ands[i]);
-  for (unsigned i = 0; s->kind == DOCP_PI && s->part && i < s->parts; i++) lab_shelf_close(s->part[i]);
-  lab_shelf_close(s->whole);
+  for (unsigned i = 0; i < s->parts; i++) {
+    lab_shelf_close(s->part[i]);
+    gpuir_close(s->part_index[i]);
+  }
+  free(s->part_index);
   free(s->ands);
   free(s->part);
   free(s->ring);
@@ -491,34 +497,81 @@ static void shares_destroy(void *state) {
   free(s);
 }
 
-/* The words that a query has, each an argument of `mark`. */
+/* What the terms of the queries are marked in. */
+typedef struct marks {
+  const gpuir_index *index;
+  uint8_t *wanted; /* [term id] */
+} marks;
+
 static int mark_term(void *sink, const char *token, size_t len) {
-  shares *s = (shares *)((void **)sink)[0];
-  uint8_t *wanted = (uint8_t *)((void **)sink)[1];
+  const marks *m = (const marks *)sink;
   uint64_t id;
-  if (!lab_shelf_term(s->whole, token, len, &id)) wanted[id] = 1;
+  if (!gpuir_term_find(m->index, token, len, &id)) m->wanted[id] = 1;
   return 0;
 }
 
+/* Adds one list of the documents [lo, hi). */
+static int part_list(gpuir_builder *b, const gpuir_index *from, uint64_t id, uint32_t lo, uint32_t hi,
+                     gpuir_error *err) {
+  gpuir_term_info info;
+  uint32_t n = 0;
+  int status = gpuir_term_get_info(from, id, &info);
+  if (status) return status;
+  uint32_t *docs = (uint32_t *)cli_resize(NULL, info.df, sizeof *docs);
+  uint32_t *tfs = (uint32_t *)cli_resize(NULL, info.df, sizeof *tfs);
+  status = gpuir_term_postings(from, id, docs, tfs);
+  for (uint32_t i = 0; !status && i < info.df; i++)
+    if (docs[i] >= lo && docs[i] < hi) {
+      docs[n] = docs[i] - lo;
+      tfs[n++] = tfs[i];
+    }
+  if (!status && n) status = gpuir_builder_add_list(b, info.term, info.term_len, docs, tfs, NULL, n, err);
+  free(docs);
+  free(tfs);
+  return status;
+}
+
+/* Makes an index of the documents [lo, hi), with the lists of the marked terms: it is written, opened and removed. */
+static int make_part(const marks *m, uint64_t terms, uint32_t lo, uint32_t hi, const char *path,
+                     gpuir_index **part, gpuir_error *err) {
+  gpuir_builder_desc desc;
+  gpuir_builder *b = NULL;
+  gpuir_doc doc;
+  memset(&desc, 0, sizeof desc);
+  desc.path = path;
+  desc.like = m->index;
+  desc.threads = 1;
+  int status = gpuir_builder_create(&desc, &b, err);
+  for (uint32_t d = lo; d < hi && !status; d++) {
+    status = gpuir_doc_get(m->index, d, &doc);
+    if (!status) status = gpuir_builder_add_doc(b, NULL, doc.length, NULL, 0, err);
+  }
+  for (uint64_t id = 0; id < terms && !status; id++)
+    if (m->wanted[id]) status = part_list(b, m->index, id, lo, hi, err);
+  if (!status) status = gpuir_builder_write(b, NULL, err);
+  gpuir_builder_destroy(b);
+  if (!status) status = gpuir_open(path, NULL, part, err);
+  (void)unlink(path);
+  return status;
+}
+
 /* Makes an index for each thread's range of documents, with the lists of the queries' terms. */
-static int make_parts(shares *s, gpuir_error *err) {
+static int make_parts(shares *s, uint64_t terms, gpuir_error *err) {
   const load_setup *setup = s->setup;
-  gpuir_index_info info;
-  void *sink[2];
-  int status = gpuir_index_get_info(setup->index, &info);
-  uint8_t *wanted = (uint8_t *)cli_resize(NULL, (size_t)info.terms + 1, 1);
-  memset(wanted, 0, (size_t)info.terms + 1);
-  sink[0] = s;
-  sink[1] = wanted;
+  marks m = {setup->index, (uint8_t *)cli_resize(NULL, (size_t)terms + 1, 1)};
+  int status = GPUIR_OK;
+  memset(m.wanted, 0, (size_t)terms + 1);
   for (size_t i = 0; i < setup->nqueries && !status; i++)
-    status = gpuir_analyze(setup->index, setup->queries[i].text, setup->queries[i].len, mark_term, sink, err);
+    status = gpuir_analyze(setup->index, setup->queries[i].text, setup->queries[i].len, mark_term, &m, err);
   for (unsigned i = 0; i < s->parts && !status; i++) {
+    const uint32_t lo = bound_of(s, i), hi = bound_of(s, i + 1);
     char path[4096];
     snprintf(path, sizeof path, "%.4000s.part-%u", setup->path, i);
-    if (bound_of(s, i) < bound_of(s, i + 1))
-      status = lab_shelf_part(s->whole, bound_of(s, i), bound_of(s, i + 1), wanted, path, &s->part[i], err);
+    if (lo == hi) continue;
+    status = make_part(&m, terms, lo, hi, path, &s->part_index[i], err);
+    if (!status) status = lab_shelf_open(s->part_index[i], &s->part[i], err);
   }
-  free(wanted);
+  free(m.wanted);
   return status;
 }
 
@@ -531,7 +584,7 @@ static int open_queries(shares *s, gpuir_error *err) {
   for (size_t i = 0; i < n && !status; i++) {
     const load_query *q = &s->setup->queries[i / s->parts];
     const lab_shelf *part = s->part[i % s->parts];
-    if (part) status = lab_and_open(s->whole, part, q->text, q->len, (lab_and **)(uintptr_t)&s->ands[i]);
+    if (part) status = lab_and_open(q->query, part, (lab_and **)(uintptr_t)&s->ands[i]);
   }
   if (status) {
     err->code = status;
@@ -541,6 +594,7 @@ static int open_queries(shares *s, gpuir_error *err) {
 }
 
 static int shares_make(gpuir_pool *pool, int kind, void **state, gpuir_error *err) {
+  gpuir_index_info info;
   shares *s = (shares *)cli_resize(NULL, 1, sizeof *s);
   memset(s, 0, sizeof *s);
   s->pool = pool;
@@ -554,9 +608,12 @@ static int shares_make(gpuir_pool *pool, int kind, void **state, gpuir_error *er
   pthread_barrier_init(&s->end, NULL, s->threads);
   s->part = (lab_shelf **)cli_resize(NULL, s->parts, sizeof *s->part);
   memset(s->part, 0, s->parts * sizeof *s->part);
-  int status = lab_shelf_open(s->setup->path, &s->whole, err);
-  if (!status && kind == DOCP_PI) status = make_parts(s, err);
-  if (!status && kind != DOCP_PI) s->part[0] = s->whole;
+  s->part_index = (gpuir_index **)cli_resize(NULL, s->parts, sizeof *s->part_index);
+  memset((void *)s->part_index, 0, s->parts * sizeof *s->part_index);
+  int status = gpuir_index_get_info(s->setup->index, &info);
+  s->documents = info.docids;
+  if (!status && kind == DOCP_PI) status = make_parts(s, info.terms, err);
+  if (!status && kind != DOCP_PI) status = lab_shelf_open(s->setup->index, &s->part[0], err);
   if (!status) status = open_queries(s, err);
   if (status)
     shares_destroy(s);
