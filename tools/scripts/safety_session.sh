@@ -148,7 +148,8 @@ write_fuzz() {
     END {
       printf "fuzz_open: %d files opened, %d of them verified, the slowest took %s s\n", opened, verified, slowest
     }'
-  echo "$all executions of the fuzzers, $open of fuzz_open, $live of fuzz_live and $((all - open - live)) of the others," \
+  echo "$all executions of the fuzzers, $open of fuzz_open, $live of fuzz_live and $((all - open - live)) of the" \
+    "others," \
     "$(cat log/fuzz_*.log | findings /dev/stdin) findings"
 }
 
@@ -178,7 +179,8 @@ write_faults() {
   done
   echo '# the commands, without live indexes:'
   for name in faults kills power; do
-    cat log/faults-$name-{index,index-spilled,reorder,import,export}.log | awk -v name="$name" '/tried/ { tried += $1; killed += $3; wrong += $7 }
+    cat log/faults-$name-{index,index-spilled,reorder,import,export}.log |
+      awk -v name="$name" '/tried/ { tried += $1; killed += $3; wrong += $7 }
       END { print name ":", tried + 0, "tried,", killed + 0, "killed,", wrong + 0, "wrong" }'
   done
 }
