@@ -8,6 +8,8 @@
 #define _GNU_SOURCE /* as the files of the commands below want it */
 #include "gpuir.h"
 
+#include "tools/cli/entity.c"
+#include "tools/cli/ignore.c"
 #include "tools/cli/input.c"
 #include "tools/cli/json.c"
 #include "tools/cli/util.c"
