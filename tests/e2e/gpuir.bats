@@ -611,6 +611,10 @@ assert sum(v[1] for k, v in got.items() if k[0] == "docids") == stats["postings"
   printf '\n\n' >blank.jsonl
   fails 1 "nothing to index was found; x is not written" gpuir index -q d -o x
   fails 1 "nothing to index was found; x is not written" gpuir index -q --lines - -o x </dev/null
+  mkdir hidden
+  echo '/*' >hidden/.gitignore
+  cp f hidden
+  fails 1 "1 files and folders are left out by .gitignore files; --no-ignore reads them" gpuir index -q hidden -o x
   fails 1 "binary: a binary file" gpuir index -q f binary -o x
   fails 1 "nul.jsonl: a binary file" gpuir index -q --jsonl nul.jsonl -o x
   fails 1 "/dev/zero: a binary file" gpuir index -q f /dev/zero -o x

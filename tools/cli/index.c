@@ -205,6 +205,9 @@ static int run_build(build *b, const cli_args *a, const gpuir_builder_desc *bd, 
   if (!r && cli_signal) r = CLI_FAIL;
   if (!r && !b->in.documents) { /* an old index is worth more than an empty one */
     cli_error("nothing to index was found; %s is not written", b->output);
+    if (b->in.ignored)
+      cli_error("%lu files and folders are left out by .gitignore files; --no-ignore reads them",
+                (unsigned long)b->in.ignored);
     r = CLI_FAIL;
   }
   if (!r) {

@@ -76,6 +76,8 @@ fetch_linux() {
     mkdir "$folder/linux.part"
     dpkg-deb --fsys-tarfile "$package" | tar -xO --wildcards '*/linux-source-6.1.tar.xz' |
       tar -xJ -C "$folder/linux.part" --strip-components=1
+    # The packager's .gitignore leaves out all but debian/, and others what a build makes: here all is text to index.
+    find "$folder/linux.part" -name .gitignore -delete
     mv "$folder/linux.part" "$folder/linux"
   fi
   local files
