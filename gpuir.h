@@ -18864,14 +18864,18 @@ static int gpuir__eval_exhaustive(gpuir__engine *e, unsigned npositive, int all)
 #define GPUIR__WINDOW 65536u /* documents */
 #endif
 
-/* Sets or clears the bits of a list's documents below `end`, from the cursor on. 0, or why the search has to stop. */
+/* Sets or clears the bits of a list's documents below `end`, from the cursor on, block by block. 0, or why the search
+ * has to stop. */
 static int gpuir__count_list(gpuir__engine *e, gpuir__cursor *c, uint64_t end, int positive, uint64_t *bits) {
   while (c->pos < c->n && c->docs[c->pos] < end) {
-    uint32_t d = c->docs[c->pos] & (GPUIR__WINDOW - 1);
-    if (positive)
-      bits[d >> 6] |= (uint64_t)1 << (d & 63);
-    else
-      bits[d >> 6] &= ~((uint64_t)1 << (d & 63));
+    uint32_t n = c->n, i;
+    if (c->docs[n - 1] >= end) n = gpuir__lower_bound(c->docs, c->pos, n, (uint32_t)end);
+    for (i = c->pos; i < n; i++) {
+      const uint32_t d = c->docs[i] & (GPUIR__WINDOW - 1);
+      const uint64_t bit = (uint64_t)1 << (d & 63);
+      bits[d >> 6] = positive ? bits[d >> 6] | bit : bits[d >> 6] & ~bit;
+    }
+    c->pos = n - 1;
     (void)gpuir__cursor_step(c);
     if (!c->pos && gpuir__engine_worked(e, 1)) return e->stopped; /* another block */
   }
