@@ -30,7 +30,7 @@ done
     "$(git -C "$root" describe --always --dirty --exclude='*' 2>/dev/null || echo unknown)"
   printf '# machine: %s, %s processors\n' "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)" "$(nproc)"
   printf '# command: tools/peers/segments.sh SOURCES WORK QUERIES\n'
-  "$gpuir" stats "$work/ten" | sed -n 's/^\(segments\|documents\|deleted\) */# ten: \1 /p'
+  "$gpuir" stats "$work/ten" | sed -n 's/^\(segments\|documents\|deleted\)  */# ten: \1 /p'
   printf 'mode\tten_mean_us\tten_p99_us\tmerged_mean_us\tmerged_p99_us\tmean_ratio\tp99_ratio\n'
   awk -F '\t' '
     /^#/ { next }
