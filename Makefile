@@ -143,7 +143,7 @@ demo:
 
 check:
 	$(Q)tools/scripts/setup.sh test
-	$(Q)+$(PARALLEL) commands unit-tests
+	$(Q)+$(PARALLEL) commands unit-tests $(B)/tests/fuzz/commands
 	$(Q)tests/run -q -j $(JOBS)
 
 test:
