@@ -22682,10 +22682,10 @@ static void gpuir__mate_work(gpuir__mate *m) {
 /* Between two looks at batches in flight. */
 #define GPUIR__DEVICE_NAP 20000
 
-/* Notes why a device fails. The lock is held. */
+/* Notes why a device fails; the searcher's words count if they are of this status. The lock is held. */
 static void gpuir__device_blame(gpuir__crew *c, int status, const char *what) {
   if (c->device.searcher) gpuir_searcher_error(c->device.searcher, &c->device.error);
-  if (!c->device.error.code)
+  if (c->device.error.code != status)
     (void)gpuir__fail(&c->device.error, status, 0, "%s: %s", what, gpuir_strerror(status));
 }
 
@@ -22844,10 +22844,15 @@ static int gpuir__load_settle(gpuir__crew *c, gpuir__load *l, size_t i) {
 static void gpuir__device_finish(gpuir__crew *c, gpuir__load *l) {
   gpuir__device *d = &c->device;
   const uint64_t ns = (gpuir__now() - l->since) / l->n;
-  const int status = gpuir_search_finish(l->batch);
+  int status = gpuir_search_finish(l->batch);
   size_t i, settled = 0;
   l->batch = NULL;
-  for (i = 0; i < l->n; i++) settled += (size_t)gpuir__load_settle(c, l, i);
+  for (i = 0; i < l->n; i++) {
+    if (gpuir__load_settle(c, l, i))
+      settled++;
+    else
+      status = l->statuses[i]; /* a deadline or a cancellation is not the device's fault */
+  }
   gpuir__count_up(&c->on_device, settled);
   (void)pthread_mutex_lock(&c->lock);
   d->flying--;
