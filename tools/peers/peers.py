@@ -160,13 +160,13 @@ class Gpuir:
 class Tantivy:
     name, kind = "tantivy", "Rust library; Python binding"
 
-    def __init__(self, setup):
+    def __init__(self, setup, folder="tantivy", option="freq"):
         import tantivy
 
         self.t, self.setup = tantivy, setup
-        path = os.path.join(setup.work, "tantivy")
+        path = os.path.join(setup.work, folder)
         schema = tantivy.SchemaBuilder()
-        schema.add_text_field("body", stored=False, tokenizer_name="whitespace", index_option="freq")
+        schema.add_text_field("body", stored=False, tokenizer_name="whitespace", index_option=option)
         self.schema = schema.build()
         if not os.path.exists(path):
             os.mkdir(path + ".new")

@@ -111,33 +111,9 @@ class Gpuir:
         return found
 
 
-class Tantivy:
-    name = "tantivy"
-
+class Tantivy(peers.Tantivy):
     def __init__(self, setup):
-        import tantivy
-
-        self.t, self.setup = tantivy, setup
-        path = os.path.join(setup.work, "tantivy-positions")
-        schema = tantivy.SchemaBuilder()
-        schema.add_text_field("body", stored=False, tokenizer_name="whitespace", index_option="position")
-        self.schema = schema.build()
-        if not os.path.exists(path):
-            os.mkdir(path + ".new")
-            writer = tantivy.Index(self.schema, path=path + ".new").writer(1 << 30, 1)
-            with open(setup.text(), encoding="ascii") as lines:
-                for line in lines:
-                    writer.add_document(tantivy.Document(body=line))
-            writer.commit()
-            writer.wait_merging_threads()
-            os.rename(path + ".new", path)
-        self.path = path
-        self.searcher = tantivy.Index.open(path).searcher()
-
-    def version(self):
-        from importlib.metadata import version
-
-        return f"{version('tantivy')}, {self.searcher.num_segments} segments"
+        super().__init__(setup, "tantivy-positions", "position")
 
     def queries(self, phrases):
         return [self.t.Query.phrase_query(self.schema, "body", list(words)) for words in phrases]

@@ -240,7 +240,7 @@ int main(int argc, char **argv) {
   if (argc != 8) return 2;
   lines = read_lines(argv[2], &n);
   queries = read_lines(argv[3], &nqueries);
-  base = (size_t)atol(argv[4]);
+  base = (size_t)strtoul(argv[4], NULL, 10);
   memset(&desc, 0, sizeof desc);
   desc.settings.path = argv[1];
   desc.create = 1;
@@ -250,7 +250,7 @@ int main(int argc, char **argv) {
   while (more) check("merge", gpuir_live_merge(live, 0, &more, &err), &err);
   refresh();
   if (pthread_create(&asking, NULL, ask, NULL) || pthread_create(&merging, NULL, merge, NULL)) return 1;
-  stream(lines + base, n - base, atof(argv[5]), atof(argv[6]) / 1e3, atof(argv[7]) / 1e3);
+  stream(lines + base, n - base, strtod(argv[5], NULL), strtod(argv[6], NULL) / 1e3, strtod(argv[7], NULL) / 1e3);
   stop = 1;
   (void)pthread_join(asking, NULL);
   (void)pthread_join(merging, NULL);
