@@ -1235,6 +1235,11 @@ static int gpuir__fail(gpuir_error *err, int code, uint64_t offset, const char *
 
 static int gpuir__fail_nomem(gpuir_error *err) { return gpuir__fail(err, GPUIR_E_NOMEM, 0, "out of memory"); }
 
+/* Tells the static analyzer, which does not look into variadic functions, what this one returns. */
+#if defined(__clang_analyzer__)
+#define gpuir__fail(err, code, ...) (gpuir__fail((err), (code), __VA_ARGS__), (code))
+#endif
+
 /* Returns the end of a path, so that a message names the file within its 160 bytes. */
 static const char *gpuir__tail(const char *path) {
   size_t n = strlen(path);

@@ -1,8 +1,6 @@
 /* segments FOLDER SEGMENTS DOCUMENTS PERCENT: makes a live index of the files that standard input names, one a line,
  * every 25 lines of one a document: about DOCUMENTS / SEGMENTS documents a segment, of which every 100 / PERCENT-th is
- * deleted in the end. Nothing is merged. Part of segments.sh. */
-#define GPUIR_IMPLEMENTATION
-#define GPUIR_STATIC
+ * deleted in the end. Nothing is merged. Part of segments.sh, which defines GPUIR_IMPLEMENTATION. */
 #include "gpuir.h"
 
 #include <stdio.h>

@@ -10,7 +10,7 @@ sources=$(cd "$1" && pwd)
 work=$2 queries=$3 tsv=${4:-/dev/stdout}
 gpuir=$root/build/gpuir
 mkdir -p "$work"
-"${CC:-cc}" -O3 -I "$root" "$root/tools/peers/segments.c" -o "$work/segments" -lm -pthread
+"${CC:-cc}" -O3 -DGPUIR_IMPLEMENTATION -I "$root" "$root/tools/peers/segments.c" -o "$work/segments" -lm -pthread
 if [[ ! -e $work/merged/manifest ]]; then
   rm -rf "$work/ten" "$work/merged"
   find "$sources" -type f | LC_ALL=C sort >"$work/names"

@@ -1,20 +1,20 @@
-/* updates FOLDER STREAM QUERIES BASE RATE REFRESH_MS COMMIT_MS: gpuir's part of updates.py.
+/* updates FOLDER STREAM QUERIES BASE RATE REFRESH_MS COMMIT_MS: gpuir's part of updates.py,
+ * which defines GPUIR_IMPLEMENTATION.
  *
  * Makes a live index in FOLDER of the first BASE lines of STREAM, then plays the others at RATE a second. A line is A,
  * R or D (add, replace, delete), a tab, a name and, but for D, a tab and the text. A thread asks the QUERIES, one a
  * line, again and again meanwhile, and another one merges. Prints lines: `v` and the milliseconds from the moment when
  * a change was due until a snapshot had it; `q` and the microseconds of a query with its parsing; in the end
  * `documents`, `matches` of all queries, and the bytes written by system calls and to the disk. */
-#define GPUIR_API static
-#define GPUIR_IMPLEMENTATION
+#define _GNU_SOURCE
 #include "gpuir.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
-
-#if defined(__GNUC__)
-#pragma GCC diagnostic ignored "-Wunused-function"
-#endif
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
 
 /* A snapshot with the number of threads that use it. */
 typedef struct snapshot {
@@ -31,7 +31,11 @@ static size_t nqueries;
 static double *latencies;
 static size_t nlatencies, room;
 
-static double now(void) { return (double)gpuir__now() / 1e9; }
+static double now(void) {
+  struct timespec t;
+  (void)clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
 
 static void die(const char *what, int status, const gpuir_error *err) {
   (void)fprintf(stderr, "updates: %s: %s\n", what, err->code ? err->msg : gpuir_strerror(status));
@@ -154,6 +158,7 @@ static char **read_lines(const char *path, size_t *n) {
     *end = 0;
     text = end + 1;
   }
+  lines[*n] = NULL;
   return lines;
 }
 
@@ -249,8 +254,10 @@ int main(int argc, char **argv) {
   check("commit", gpuir_live_commit(live, &err), &err);
   while (more) check("merge", gpuir_live_merge(live, 0, &more, &err), &err);
   refresh();
-  if (pthread_create(&asking, NULL, ask, NULL) || pthread_create(&merging, NULL, merge, NULL)) return 1;
-  stream(lines + base, n - base, strtod(argv[5], NULL), strtod(argv[6], NULL) / 1e3, strtod(argv[7], NULL) / 1e3);
+  if (pthread_create(&asking, NULL, ask, NULL) || pthread_create(&merging, NULL, merge, NULL))
+    die("cannot start a thread", GPUIR_E_NOMEM, &err);
+  stream(lines + base, n - base, strtod(argv[5], NULL), strtod(argv[6], NULL) / 1e3,
+         strtod(argv[7], NULL) / 1e3);
   stop = 1;
   (void)pthread_join(asking, NULL);
   (void)pthread_join(merging, NULL);
@@ -259,5 +266,6 @@ int main(int argc, char **argv) {
   print_end();
   release(newest);
   gpuir_live_close(live);
+  free(lines);
   return 0;
 }

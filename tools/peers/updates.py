@@ -191,7 +191,7 @@ def commands(setup):
     if "gpuir" in setup.engines:
         compiler = os.environ.get("CC", "cc")
         source = os.path.join(HERE, "updates.c")
-        subprocess.check_call([compiler, "-std=gnu11", "-O3", "-I", ROOT, source, "-lm", "-pthread", "-o", program])
+        subprocess.check_call([compiler, "-std=gnu11", "-O3", "-DGPUIR_IMPLEMENTATION", "-I", ROOT, source, "-lm", "-pthread", "-o", program])
         result["gpuir"] = [program]
     if "lucene" in setup.engines and setup.lucene and shutil.which("javac"):
         source = os.path.join(HERE, "LuceneUpdates.java")
