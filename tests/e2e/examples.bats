@@ -46,7 +46,7 @@ needs_mount() { [ -z "$no_mount" ] || skip "$no_mount"; }
 }
 
 @test "pool.c: answers in order, with the command's hits, and what is wrong with a query" {
-  local words i
+  local words
   for _ in {1..90}; do echo "computer memory"; echo '"open'; echo "free software"; done >"$BATS_TEST_TMPDIR/asked"
   "$build/examples/pool" "$index" <"$BATS_TEST_TMPDIR/asked" >"$BATS_TEST_TMPDIR/told"
   cut -d : -f 1 "$BATS_TEST_TMPDIR/told" | diff - "$BATS_TEST_TMPDIR/asked"
