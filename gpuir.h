@@ -340,6 +340,7 @@ typedef struct gpuir_index_info {
   const char *codec;       /* of docIDs: the builder's choice */
   const char *freq_codec;
   const char *description; /* of the corpus, as given to the builder */
+  const char *filters;     /* that made texts of sources, as given to the builder */
   const char *order;       /* of the documents, as given to the builder; "unknown" when it was not */
   uint64_t generation;     /* of a live index: the number of commits; of a file 0 */
   uint64_t content;  /* of a live index: the number of commits that changed its documents; of a file 0 */
@@ -459,11 +460,16 @@ typedef struct gpuir_builder_desc {
   int store_text;          /* keep each document's text in the index */
   int positions;           /* keep where in its documents each term stands: for phrases */
   const char *description; /* of the corpus, one line; NULL: "" */
-  const char *order;       /* in which documents come, at most 63 bytes: "original" (as the collection has
-                            * them), "bisect" ...; never interpreted. NULL: not known */
-  int simd;                /* GPUIR_SIMD_ level */
+  /* Which sources are no texts themselves, but were turned into them by programs: endings of names, and the
+   * programs' words, as in "pdf=pdftotext - -", parted by tabs; one line, never interpreted. NULL: "" */
+  const char *filters;
+  /* In which documents come, at most 63 bytes: "original" (as the collection has them), "bisect" ...; never
+   * interpreted. NULL: not known */
+  const char *order;
+  int simd; /* GPUIR_SIMD_ level */
   /* An open index whose analyzer is taken in place of `analyzer`, and from which come the codecs, k1, b, the
-   * description and the order that are not given here. Needed only while the builder is created. NULL: none. */
+   * description, the filters and the order that are not given here. Needed only while the builder is created. NULL:
+   * none. */
   const gpuir_index *like;
   /* Called from the adding thread now and then; not 0 stops with GPUIR_E_CANCELLED. */
   int (*progress)(void *user, const gpuir_progress *progress);
@@ -7868,6 +7874,12 @@ static int gpuir__analyzer_spec(const gpuir_analyzer_desc *desc, char *spec, siz
   return GPUIR_OK;
 }
 
+/* Returns the revision of the analyzer that a specification names, which an index has beside it: another one makes
+ * other terms of the same text. Revision 1 of ascii left typographic quotes, dashes and spaces within words. */
+static const char *gpuir__analyzer_revision(const char *spec) {
+  return !strncmp(spec, "ascii", 5) && (!spec[5] || spec[5] == ' ') ? "2" : "1";
+}
+
 static void gpuir__analyzer_destroy(gpuir__analyzer *an) {
   gpuir_allocator a;
   if (!an) return;
@@ -9140,7 +9152,7 @@ typedef struct gpuir__index_meta {
   char *text; /* NUL-terminated strings, pointed to below */
   size_t text_size;
   const char *analyzer_spec, *analyzer_revision, *stop_words, *fields, *codec, *freq_codec, *tool,
-      *description, *order, *store, *positions;
+      *description, *filters, *order, *store, *positions;
 } gpuir__index_meta;
 
 /* How queries become terms. */
@@ -9327,7 +9339,7 @@ typedef struct gpuir__source_slot {
 
 /* Tells the writer what it cannot derive from documents and lists. */
 typedef struct gpuir__meta {
-  const char *analyzer, *stop_words, *codec, *freq_codec, *description, *order;
+  const char *analyzer, *stop_words, *codec, *freq_codec, *description, *filters, *order;
   float k1, b;
   int store, positions; /* documents carry their text; lists their positions */
 } gpuir__meta;
@@ -9853,19 +9865,19 @@ static int gpuir__meta_put(const gpuir_allocator *a, gpuir__buf *out, const char
   return GPUIR_OK;
 }
 
-#define GPUIR__ANALYZER_REVISION "1" /* of [11-analysis]: another one makes other terms of the same text */
-#define GPUIR__FIELDS "text:1"       /* the fields of a document and their weights: all that there is */
+#define GPUIR__FIELDS "text:1" /* the fields of a document and their weights: all that there is */
 
 /* Writes the text of the meta section. What an index does not have is not named. */
 static int gpuir__meta_text(const gpuir_allocator *a, const gpuir__meta *meta, gpuir__buf *out) {
   char tool[32];
   (void)snprintf(tool, sizeof tool, "gpuir %s", gpuir_version());
   if (gpuir__meta_put(a, out, "analyzer", meta->analyzer) ||
-      gpuir__meta_put(a, out, "analyzer_revision", GPUIR__ANALYZER_REVISION) ||
+      gpuir__meta_put(a, out, "analyzer_revision", gpuir__analyzer_revision(meta->analyzer)) ||
       gpuir__meta_put(a, out, "stop_words", meta->stop_words) ||
       gpuir__meta_put(a, out, "fields", GPUIR__FIELDS) || gpuir__meta_put(a, out, "codec", meta->codec) ||
       gpuir__meta_put(a, out, "freq_codec", meta->freq_codec) || gpuir__meta_put(a, out, "tool", tool) ||
       gpuir__meta_put(a, out, "description", meta->description) ||
+      (*meta->filters && gpuir__meta_put(a, out, "filters", meta->filters)) ||
       (*meta->order && gpuir__meta_put(a, out, "order", meta->order)) ||
       (meta->store && gpuir__meta_put(a, out, "store", "1")) ||
       (meta->positions && gpuir__meta_put(a, out, "positions", "1")))
@@ -10348,6 +10360,7 @@ static const struct {
     {"freq_codec", offsetof(gpuir__index_meta, freq_codec)},
     {"tool", offsetof(gpuir__index_meta, tool)},
     {"description", offsetof(gpuir__index_meta, description)},
+    {"filters", offsetof(gpuir__index_meta, filters)},
     {"order", offsetof(gpuir__index_meta, order)},
     {"store", offsetof(gpuir__index_meta, store)},
     {"positions", offsetof(gpuir__index_meta, positions)},
@@ -10384,12 +10397,12 @@ static int gpuir__open_meta(gpuir__segment *ix, gpuir_error *err) {
  * positions are there if and only if the meta section says so. */
 static int gpuir__open_settings(const gpuir__segment *ix, gpuir_error *err) {
   const gpuir__index_meta *meta = &ix->meta;
+  const char *revision = gpuir__analyzer_revision(meta->analyzer_spec);
   const int texts = ix->section[GPUIR__S_TEXT] != NULL, positions = ix->section[GPUIR__S_POSITIONS] != NULL;
-  if (strcmp(meta->analyzer_revision, GPUIR__ANALYZER_REVISION))
-    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0,
-                       "%s: revision %.8s of analyzer \"%.20s\"; this build has %s", ix->path,
-                       *meta->analyzer_revision ? meta->analyzer_revision : "none", meta->analyzer_spec,
-                       GPUIR__ANALYZER_REVISION);
+  if (strcmp(meta->analyzer_revision, revision))
+    return gpuir__fail(
+        err, GPUIR_E_UNSUPPORTED, 0, "%s: revision %.8s of analyzer \"%.20s\"; this build has %s", ix->path,
+        *meta->analyzer_revision ? meta->analyzer_revision : "none", meta->analyzer_spec, revision);
   if (strcmp(meta->fields, GPUIR__FIELDS))
     return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "%s: fields \"%.30s\"; this build has \"%s\"", ix->path,
                        meta->fields, GPUIR__FIELDS);
@@ -11619,6 +11632,7 @@ static int gpuir__index_alike(const gpuir_index *ix, gpuir_error *err) {
     const gpuir__segment *seg = ix->leaves[i].seg;
     if (strcmp(seg->meta.analyzer_spec, first->meta.analyzer_spec) != 0 ||
         strcmp(seg->meta.stop_words, first->meta.stop_words) != 0 ||
+        strcmp(seg->meta.filters, first->meta.filters) != 0 ||
         strcmp(seg->meta.analyzer_revision, first->meta.analyzer_revision) != 0 ||
         strcmp(seg->meta.store, first->meta.store) != 0 || !seg->lists.positions != !first->lists.positions ||
         strcmp(seg->meta.codec, first->meta.codec) != 0 ||
@@ -11774,6 +11788,7 @@ GPUIR_API int gpuir_index_get_info(const gpuir_index *ix, gpuir_index_info *info
   info->codec = first->meta.codec;
   info->freq_codec = first->meta.freq_codec;
   info->description = first->meta.description;
+  info->filters = first->meta.filters;
   info->order = *first->meta.order ? first->meta.order : "unknown";
   info->tool = first->meta.tool;
   info->has_text = first->section[GPUIR__S_TEXT] != NULL;
@@ -12920,8 +12935,8 @@ enum { GPUIR__EMPTY, GPUIR__FROM_TEXT, GPUIR__FROM_DOCS, GPUIR__FROM_LISTS };
 
 /* What gpuir_builder_create was asked for. */
 typedef struct gpuir__builder_settings {
-  char *stop_words, *description;
-  size_t stop_size, description_size;
+  char *stop_words, *description, *filters;
+  size_t stop_size, description_size, filters_size;
   char spec[256]; /* of the analyzer */
   gpuir_tokenize_fn tokenize;
   void *tokenize_user;
@@ -13863,6 +13878,7 @@ static int gpuir__builder_write_all(gpuir_builder *b, gpuir_build_report *report
   meta.codec = b->set.codec_spec;
   meta.freq_codec = b->set.freq_codec_spec;
   meta.description = b->set.description;
+  meta.filters = b->set.filters;
   meta.order = b->set.order;
   meta.k1 = b->set.k1;
   meta.b = b->set.b;
@@ -13921,6 +13937,7 @@ GPUIR_API void gpuir_builder_destroy(gpuir_builder *builder) {
   gpuir__gate_free(&b->merge.gate);
   gpuir__free(&b->a, b->set.stop_words, b->set.stop_size);
   gpuir__free(&b->a, b->set.description, b->set.description_size);
+  gpuir__free(&b->a, b->set.filters, b->set.filters_size);
   base = b->counter.base;
   gpuir__free(&base, b, sizeof *b);
 }
@@ -13971,6 +13988,26 @@ static uint64_t gpuir__builder_seed(const gpuir_builder *b) {
   return XXH3_64bits(from, sizeof from);
 }
 
+/* Copies a text, or that of `like` if it is not given. NULL: no memory. */
+static char *gpuir__builder_text(gpuir_builder *b, const char *text, const char *like, size_t *size) {
+  if (!text) text = like ? like : "";
+  return gpuir__concat(&b->a, text, strlen(text), "", 0, size);
+}
+
+/* Copies the texts that the index will have. */
+static int gpuir__builder_texts(gpuir_builder *b, const gpuir_builder_desc *desc, const gpuir__segment *like,
+                                gpuir_error *err) {
+  const gpuir__index_meta *meta = like ? &like->meta : NULL;
+  b->set.stop_words =
+      gpuir__builder_text(b, meta ? meta->stop_words : desc->analyzer.stop_words, NULL, &b->set.stop_size);
+  b->set.description =
+      gpuir__builder_text(b, desc->description, meta ? meta->description : NULL, &b->set.description_size);
+  b->set.filters = gpuir__builder_text(b, desc->filters, meta ? meta->filters : NULL, &b->set.filters_size);
+  if (!b->set.stop_words || !b->set.description || !b->set.filters) return gpuir__fail_nomem(err);
+  gpuir__builder_squeeze(b->set.stop_words);
+  return GPUIR_OK;
+}
+
 /* Shares the memory out and makes workers, rings and the writer, to which fd goes: see gpuir__writer_create. */
 static int gpuir__builder_set_up(gpuir_builder *b, const gpuir_builder_desc *desc, int *fd,
                                  gpuir_error *err) {
@@ -13978,8 +14015,6 @@ static int gpuir__builder_set_up(gpuir_builder *b, const gpuir_builder_desc *des
   uint64_t share, writer_memory;
   unsigned i, threads = desc->threads ? desc->threads : gpuir__processors();
   const gpuir__segment *like = desc->like ? desc->like->leaves[0].seg : NULL;
-  const char *stop_words = like ? like->meta.stop_words : desc->analyzer.stop_words;
-  const char *description = desc->description || !like ? desc->description : like->meta.description;
   int status = GPUIR_OK;
   if (!like)
     status = gpuir__analyzer_spec(&desc->analyzer, b->set.spec, sizeof b->set.spec, err);
@@ -13994,15 +14029,11 @@ static int gpuir__builder_set_up(gpuir_builder *b, const gpuir_builder_desc *des
    * that nobody counts. The index does not depend on it. */
   b->threads.nworkers = (unsigned)gpuir__min64(
       threads, gpuir__min64(GPUIR__MOST_WORKERS, gpuir__max64(2, b->set.memory >> 24)));
-  if (!stop_words) stop_words = "";
-  if (!description) description = "";
-  b->set.stop_words = gpuir__concat(&b->a, stop_words, strlen(stop_words), "", 0, &b->set.stop_size);
-  b->set.description =
-      gpuir__concat(&b->a, description, strlen(description), "", 0, &b->set.description_size);
+  status = gpuir__builder_texts(b, desc, like, err);
+  if (status) return status;
   b->threads.workers =
       (gpuir__worker *)gpuir__alloc_zero(&b->a, b->threads.nworkers * sizeof *b->threads.workers);
-  if (!b->set.stop_words || !b->set.description || !b->threads.workers) return gpuir__fail_nomem(err);
-  gpuir__builder_squeeze(b->set.stop_words);
+  if (!b->threads.workers) return gpuir__fail_nomem(err);
   /* An eighth of the memory for text on its way, up to as much for the writer, a sixteenth in reserve. */
   writer_memory = gpuir__min64(b->set.memory / 8, 8u << 20);
   share = (b->set.memory - b->set.memory / 8 - b->set.memory / 16 - writer_memory) / b->threads.nworkers;

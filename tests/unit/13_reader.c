@@ -429,9 +429,9 @@ static void meta_refused(const char *from, const char *to, int code, const char 
 /* What another build has analysed otherwise would be searched for other terms. */
 static void test_settings(void **state) {
   (void)state;
-  meta_refused("\nanalyzer_revision=1\n", "\nanalyzer_revision=2\n", GPUIR_E_UNSUPPORTED,
-               "revision 2 of analyzer \"ascii\"; this build has 1");
-  meta_refused("\nanalyzer_revision=1\n", "\nanalyzer_Revision=1\n", GPUIR_E_UNSUPPORTED, "revision none of");
+  meta_refused("\nanalyzer_revision=2\n", "\nanalyzer_revision=1\n", GPUIR_E_UNSUPPORTED,
+               "revision 1 of analyzer \"ascii\"; this build has 2");
+  meta_refused("\nanalyzer_revision=2\n", "\nanalyzer_Revision=2\n", GPUIR_E_UNSUPPORTED, "revision none of");
   meta_refused("\nfields=text:1\n", "\nfields=text:2\n", GPUIR_E_UNSUPPORTED,
                "fields \"text:2\"; this build has \"text:1\"");
   meta_refused("\nfields=text:1\n", "\nFields=text:1\n", GPUIR_E_UNSUPPORTED, "fields \"\"; this build");

@@ -8,6 +8,7 @@
  * gpu.c     the CUDA backend                  serve.c   serve
  * live.c    add, delete, merge                update.c  update; files.c: its table of files; watch.c: watch
  * notice.c  what is an operator elsewhere      passages.c  passages of hits
+ * filter.c  files of other formats as text
  * ../reorder, ../exchange, ../lab: commands with a room of their own
  */
 #ifndef GPUIR_CLI_H
@@ -229,6 +230,34 @@ int cli_reader_lines(cli_reader *r, uint64_t n, char **text, size_t *len, uint64
 /* 1: a NUL byte among the first 8 KiB; -1: errno. */
 int cli_reader_binary(cli_reader *r);
 
+/* ---- filters (filter.c): files of other formats, turned into text by programs ---- */
+
+#define CLI_FILTER_SECONDS 60u               /* that a program may take for a file */
+#define CLI_FILTER_BYTES ((size_t)256 << 20) /* that it may write */
+
+typedef struct cli_filter {
+  char *ending; /* of names, without the dot */
+  char **words; /* the program and its arguments, then NULL */
+} cli_filter;
+
+typedef struct cli_filters { /* zeroed: none */
+  cli_filter *list;
+  size_t n;
+  cli_buf text; /* as in gpuir_builder_desc, with a NUL */
+} cli_filters;
+
+/* Takes the current option, ENDING=PROGRAM. Not 0 after a message. */
+int cli_filters_add(const cli_args *a, cli_filters *f);
+/* The filter of files with this name or, with `whole`, of this ending; NULL: there is none. */
+const cli_filter *cli_filters_find(const cli_filters *f, const char *name, size_t len, int whole);
+/* What the index keeps of them. */
+const char *cli_filters_text(const cli_filters *f);
+/* Compares them with those that an index was made with. CLI_OK, or CLI_FAIL after a message. */
+int cli_filters_agree(const cli_filters *f, const char *index, const char *filters);
+/* Replaces *text by what the filter makes of the open file `name`. 0; -1 after a message, or at a signal. */
+int cli_filter_run(const cli_filter *filter, int fd, const char *name, cli_buf *text);
+void cli_filters_free(cli_filters *f);
+
 typedef enum cli_format { CLI_FILES, CLI_CHUNKS, CLI_LINES, CLI_TSV, CLI_JSONL, CLI_TREC } cli_format;
 
 /* What keeps account of files; `user` is that of the input, a source the absolute path of a file. */
@@ -249,6 +278,7 @@ typedef struct cli_input {
   int (*add)(void *user, const gpuir_doc_desc *doc, const char *text, size_t len);
   void *user;
   const cli_follower *follower; /* NULL: none */
+  cli_filters *filters;         /* NULL: none */
   uint64_t names_max;           /* slots of the set of names, a power of two */
   /* what was met */
   uint64_t documents, files, bytes, binaries, hidden_skipped, ignored, links_skipped, special_skipped, failed,
@@ -272,12 +302,14 @@ enum {
   CLI_IN_HIDDEN,
   CLI_IN_FOLLOW,
   CLI_IN_NO_IGNORE,
-  CLI_IN_SKIP
+  CLI_IN_SKIP,
+  CLI_IN_FILTER
 };
 #define CLI_INPUT_OPTIONS                                                                          \
   {CLI_IN_CHUNK, "chunk-lines", 0, 1}, {CLI_IN_LINES, "lines", 0, 0}, {CLI_IN_TSV, "tsv", 0, 0},   \
       {CLI_IN_JSONL, "jsonl", 0, 0}, {CLI_IN_TREC, "trec", 0, 0}, {CLI_IN_HIDDEN, "hidden", 0, 0}, \
-      {CLI_IN_FOLLOW, "follow", 0, 0}, {CLI_IN_NO_IGNORE, "no-ignore", 0, 0}, {                    \
+      {CLI_IN_FOLLOW, "follow", 0, 0}, {CLI_IN_NO_IGNORE, "no-ignore", 0, 0},                      \
+      {CLI_IN_FILTER, "filter", 0, 1}, {                                                           \
     CLI_IN_SKIP, "skip-errors", 0, 0                                                               \
   }
 /* Takes the current option. Not 0 after a message, and for an id that is none of these. */
@@ -292,6 +324,8 @@ void cli_input_exclude(cli_input *in, const char *output);
  * after a message, or what add returned; a signal is left in cli_signal. */
 int cli_input_read(cli_input *in, const char *operand);
 void cli_input_free(cli_input *in);
+/* Computes XXH3 of an open file's bytes, from the first one on; 0 if that fails. */
+uint64_t cli_hash_file(int fd);
 
 /* ---- live indexes ------------------------------------------------------------------------ */
 
@@ -357,6 +391,7 @@ typedef struct cli_update {
   cli_live live;
   char **operands;
   int noperands, skip_errors;
+  cli_filters filters;
   int keep; /* the index stays open, unmerged: the caller merges it and closes it */
   uint64_t fresh, changed, vanished, unchanged; /* files that were found so */
   uint64_t documents;                           /* of the index then */
@@ -424,11 +459,13 @@ typedef struct cli_passages {
   uint32_t context;       /* see gpuir_passages_desc */
   uint64_t timeout_ns;
   int colour_off;
+  cli_filters filters; /* to make texts of sources again */
   /* private */
   int colour;
   uint64_t left; /* bytes of the budgets */
   char *base, *here;
   cli_buf path;
+  cli_buf made, made_of; /* the text that a filter has made last, and the path of its file */
   gpuir_passage_room room;
 } cli_passages;
 

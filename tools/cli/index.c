@@ -12,6 +12,7 @@
 
 typedef struct build {
   cli_input in;
+  cli_filters filters;
   gpuir_builder *builder;
   const char *output;
   int terminal, failed;
@@ -337,13 +338,16 @@ int cli_index(int argc, char **argv) {
   int json = 0, live = 0, code;
   memset(&b, 0, sizeof b);
   cli_build_init(&common);
+  b.in.filters = &b.filters;
   cli_args_start(&a, "index", options, argc, argv);
   code = index_options(&a, &b, &common, &live, &json);
   if (code) {
+    cli_filters_free(&b.filters);
     cli_args_free(&a);
     return code - 1;
   }
   code = cli_build_check("index", &common);
+  common.desc.filters = cli_filters_text(&b.filters);
   if (!code) {
     b.output = common.output;
     code = cli_input_check("index", a.operands, a.noperands);
@@ -356,6 +360,7 @@ int cli_index(int argc, char **argv) {
     code = live ? cli_live_found(&common, &b.in, a.operands, a.noperands) : index_file(&b, &common, &a, json);
   }
   cli_input_free(&b.in);
+  cli_filters_free(&b.filters);
   cli_build_free(&common);
   cli_args_free(&a);
   return code;

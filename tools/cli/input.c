@@ -168,6 +168,7 @@ static void check_name(cli_input *in, const char *what, uint64_t line, const cha
 typedef struct file {
   cli_input *in;
   const char *name;
+  const cli_filter *filter; /* that makes a text of it; NULL: it is one */
   char *source;
   cli_reader r;
   cli_buf docname, text;
@@ -436,8 +437,29 @@ static int read_documents(file *f) {
   }
 }
 
+/* Lets the filter make a text of the file, which is then read in its place. 0; -1 after a message. */
+static int filter_file(file *f) {
+  cli_buf text = {NULL, 0, 0};
+  const int r = cli_filter_run(f->filter, f->r.fd, f->name, &text);
+  cli_reader_close(&f->r);
+  f->r.buf = text.p;
+  f->r.cap = text.cap;
+  f->r.end = r ? 0 : text.n;
+  f->r.any = f->r.end > 0;
+  f->r.eof = 1;
+  return r;
+}
+
+/* Counts a file of which the filter made no text. */
+static int unfiltered(file *f) {
+  f->in->failed++;
+  if (f->in->follower && f->source) f->in->follower->unread(f->in->user, f->source);
+  return cli_signal ? CLI_FAIL : 0;
+}
+
 /* Reads a file of which the first bytes show whether it is a text. */
 static int read_text(file *f, int named) {
+  if (f->filter && filter_file(f)) return unfiltered(f);
   const int binary = cli_reader_binary(&f->r);
   if (binary < 0) return lost(f, 0);
   if (!binary) return read_documents(f);
@@ -451,13 +473,32 @@ static int read_followed(file *f, const struct stat *st, int named) {
   const cli_follower *to = f->in->follower;
   int r = to->file(f->in->user, f->source, st, f->r.fd);
   if (r <= 0) return r ? CLI_FAIL : 0;
-  XXH3_state_t *state = XXH3_createState();
+  /* what is hashed first may be newer when it is filtered; the next time it then differs, and is read again */
+  const uint64_t filtered = f->filter ? cli_hash_file(f->r.fd) : 0;
+  XXH3_state_t *state = f->filter ? NULL : XXH3_createState();
   f->r.hash = state;
   if (state) (void)XXH3_64bits_reset(state);
   r = read_text(f, named);
-  if (!r) to->read(f->in->user, f->source, state && f->r.eof ? XXH3_64bits_digest(state) : 0);
+  if (!r) to->read(f->in->user, f->source, state && f->r.eof ? XXH3_64bits_digest(state) : filtered);
   (void)XXH3_freeState(state);
   return r;
+}
+
+uint64_t cli_hash_file(int fd) {
+  XXH3_state_t *state = XXH3_createState();
+  char *room = (char *)cli_resize(NULL, (size_t)1 << 16, 1);
+  uint64_t hash = 0;
+  off_t at = 0;
+  ssize_t n = -1;
+  if (state && !XXH3_64bits_reset(state))
+    while ((n = pread(fd, room, (size_t)1 << 16, at)) > 0) {
+      (void)XXH3_64bits_update(state, room, (size_t)n);
+      at += n;
+    }
+  if (!n) hash = XXH3_64bits_digest(state);
+  (void)XXH3_freeState(state);
+  free(room);
+  return hash;
 }
 
 /* Reads a file that is open; of one that is followed *st tells the state. One that was named must have documents,
@@ -471,6 +512,7 @@ static int read_open_file(cli_input *in, int fd, const char *name, const char *p
   f.in = in;
   f.name = name;
   f.source = path ? absolute(in, path) : NULL;
+  f.filter = path ? cli_filters_find(in->filters, name, strlen(name), 0) : NULL;
   cli_reader_open(&f.r, fd, CLI_MAX_PIECE);
   r = in->follower && path ? read_followed(&f, st, named) : read_text(&f, named);
   if (named && !r && f.r.any && in->documents == before) {
@@ -510,7 +552,7 @@ static int read_file(cli_input *in, const char *name, const char *path, int name
   struct stat st;
   int fd, r;
   /* What was a file a moment ago may be a FIFO now: do not wait for its writer. */
-  fd = open(path, named ? O_RDONLY : O_RDONLY | O_NONBLOCK);
+  fd = open(path, named ? O_RDONLY | O_CLOEXEC : O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0 || fstat(fd, &st)) {
     r = unreadable(in, name, path, named);
     if (fd >= 0) close(fd);
@@ -666,6 +708,7 @@ int cli_input_format(const cli_args *a, int id, cli_input *in) {
   if (id == CLI_IN_FOLLOW) return in->follow = 1, 0;
   if (id == CLI_IN_NO_IGNORE) return in->no_ignore = 1, 0;
   if (id == CLI_IN_SKIP) return in->skip_errors = 1, 0;
+  if (id == CLI_IN_FILTER) return cli_filters_add(a, in->filters);
   if (id < CLI_IN_CHUNK || id > CLI_IN_TREC) return 1;
   const cli_format format = formats[id - CLI_IN_CHUNK];
   if (in->format != CLI_FILES && in->format != format)

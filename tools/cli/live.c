@@ -126,6 +126,7 @@ static int end_live(cli_live *l, int code) {
 typedef struct adding {
   cli_live live;
   cli_input in;
+  cli_filters filters;
   const char *name; /* of the documents, or NULL */
   int replace;
 } adding;
@@ -144,10 +145,29 @@ static int add_document(void *user, const gpuir_doc_desc *doc, const char *text,
   return cli_live_add(&a->live, &named, text, len);
 }
 
+/* Checks that files among the operands are read as those that the index has. */
+static int check_filters(const adding *a, const cli_args *args) {
+  gpuir_index *index;
+  gpuir_index_info info;
+  gpuir_error err;
+  int files = 0, code;
+  for (int i = 0; i < args->noperands; i++) files += strcmp(args->operands[i], "-") != 0;
+  if (!files) return CLI_OK;
+  memset(&err, 0, sizeof err);
+  int r = gpuir_live_refresh(a->live.live, &index, &err);
+  if (r) return cli_fail(a->live.path, r, &err);
+  r = gpuir_index_get_info(index, &info);
+  code = r ? cli_fail(a->live.path, r, NULL) : cli_filters_agree(&a->filters, a->live.path, info.filters);
+  gpuir_close(index);
+  return code;
+}
+
 /* Adds what the operands hold. */
 static int run_add(adding *a, const cli_args *args) {
   int code = cli_live_open(&a->live, NULL);
   if (code) return code;
+  code = check_filters(a, args);
+  if (code) return end_live(&a->live, code);
   a->in.add = add_document;
   a->in.user = a;
   a->in.names_max = 1 << 20;
@@ -180,6 +200,7 @@ int cli_add(int argc, char **argv) {
   cli_args a;
   int opt, bad = 0, code;
   memset(&add, 0, sizeof add);
+  add.in.filters = &add.filters;
   cli_args_start(&a, "add", options, argc, argv);
   while (!bad && (opt = cli_next(&a)) != CLI_END) {
     switch (opt) {
@@ -201,6 +222,7 @@ int cli_add(int argc, char **argv) {
     code = run_add(&add, &a);
   }
   cli_input_free(&add.in);
+  cli_filters_free(&add.filters);
   cli_args_free(&a);
   return code;
 }

@@ -48,6 +48,9 @@ void cli_passages_free(cli_passages *p) {
   free(p->room.passages);
   free(p->room.marks);
   cli_buf_free(&p->path);
+  cli_buf_free(&p->made);
+  cli_buf_free(&p->made_of);
+  cli_filters_free(&p->filters);
 }
 
 /* Writes the path to print to p->path: from the current folder where the source lies below it, otherwise absolute. A
@@ -149,22 +152,62 @@ typedef struct hit_text {
   const char *text; /* NULL: there is none */
   char *own;        /* to be freed */
   size_t len;
-  int error;  /* why there is none: ESTALE: the source has changed */
+  int error;  /* why there is none: ESTALE: the source has changed; ECANCELED: it was said already */
   int record; /* the text is not the bytes of the source: its lines are not the source's */
 } hit_text;
 
+/* Lets the filter make the whole text of a source, unless that is what it made last. 0, or an errno value. */
+static int make_text(cli_passages *p, const cli_filter *filter, const char *path) {
+  struct stat st;
+  int fd;
+  if (p->made_of.n && !strcmp(p->made_of.p, path)) return 0;
+  p->made_of.n = 0;
+  const int rc = source_open(path, 0, &fd, &st);
+  if (rc) return rc;
+  const int failed = cli_filter_run(filter, fd, path, &p->made);
+  (void)close(fd);
+  if (failed) return ECANCELED;
+  cli_buf_add(&p->made_of, path, strlen(path) + 1);
+  return 0;
+}
+
+/* Takes the text of a source that is no text itself. 0, or an errno value. */
+static int filtered_text(cli_passages *p, hit_text *h, const char *path) {
+  const cli_filter *filter = cli_filters_find(&p->filters, h->doc.source, h->doc.source_len, 0);
+  if (!filter) return EPROTONOSUPPORT;
+  int rc = make_text(p, filter, path);
+  if (rc) return rc;
+  char *text = cli_copy(p->made.p, p->made.n);
+  h->len = p->made.n;
+  rc = source_part(&h->doc, text, &h->len);
+  if (rc)
+    free(text);
+  else
+    h->own = text;
+  return rc;
+}
+
 /* Takes the stored text, or that of the source if that is still what was indexed. */
-static void take_text(hit_text *h, const char *path) {
+static void take_text(cli_passages *p, const gpuir_index *index, hit_text *h, const char *path) {
+  gpuir_index_info info;
   h->record = h->doc.text && h->doc.source_bytes && h->doc.source_bytes != h->doc.text_len;
   h->text = h->doc.text;
   h->len = h->doc.text_len;
   if (h->text) return;
-  h->error = path[0] ? source_text(path, &h->doc, TEXT_MOST, &h->own, &h->len) : ENODATA;
+  if (!path[0])
+    h->error = ENODATA;
+  else if (!gpuir_index_get_info(index, &info) &&
+           source_filtered(info.filters, h->doc.source, h->doc.source_len))
+    h->error = filtered_text(p, h, path);
+  else
+    h->error = source_text(path, &h->doc, TEXT_MOST, &h->own, &h->len);
   h->text = h->own;
 }
 
 static const char *why_not(int error) {
   switch (error) {
+    case ECANCELED: return "no text";
+    case EPROTONOSUPPORT: return "its text was made by a filter; --filter makes it again";
     case ESTALE: return "changed since it was indexed";
     case ENODATA: return "its text is not in the index";
     default: return strerror(error);
@@ -173,10 +216,15 @@ static const char *why_not(int error) {
 
 static void print_missing(const cli_passages *p, const hit_text *h) {
   if (p->json) {
-    printf(",\"changed\":%s,\"passages\":[]", h->error == ESTALE ? "true" : "false");
-  } else if (p->grep) {
+    printf(",\"changed\":%s", h->error == ESTALE ? "true" : "false");
+    if (h->error != ESTALE) {
+      printf(",\"missing\":");
+      cli_json_string(stdout, why_not(h->error), strlen(why_not(h->error)));
+    }
+    printf(",\"passages\":[]");
+  } else if (p->grep && h->error != ECANCELED) {
     cli_error("%.*s: %s", (int)p->path.n, p->path.p, why_not(h->error));
-  } else {
+  } else if (!p->grep) {
     print_path(p);
     printf(" (%s)\n\n", why_not(h->error));
   }
@@ -244,7 +292,7 @@ int cli_passages_hit(cli_passages *p, const gpuir_index *index, const gpuir_quer
     if (p->json) printf(",\"changed\":false,\"passages\":[]");
     return CLI_OK;
   }
-  take_text(&h, absolute);
+  take_text(p, index, &h, absolute);
   if (!h.text) {
     print_missing(p, &h);
     return CLI_OK;

@@ -463,7 +463,8 @@ enum {
   O_CONTEXT,
   O_BYTES,
   O_TOKENS,
-  O_BASE
+  O_BASE,
+  O_FILTER
 };
 
 static const cli_option query_options[] = {{O_MODE, "mode", 'm', 1},
@@ -489,6 +490,7 @@ static const cli_option query_options[] = {{O_MODE, "mode", 'm', 1},
                                            {O_BYTES, "bytes", 0, 1},
                                            {O_TOKENS, "tokens", 0, 1},
                                            {O_BASE, "base", 0, 1},
+                                           {O_FILTER, "filter", 0, 1},
                                            {0, NULL, 0, 0}};
 
 typedef struct query_flags {
@@ -535,6 +537,7 @@ static int passages_flag(const cli_args *a, int opt, query_flags *f) {
     case O_BYTES: bad = cli_unsigned(a, 0, UINT64_MAX, &p->bytes), f->has_budget = 1; break;
     case O_TOKENS: bad = cli_unsigned(a, 0, UINT64_MAX, &p->tokens), f->has_budget = 1; break;
     case O_BASE: f->base = a->value; break;
+    case O_FILTER: bad = cli_filters_add(a, &p->filters); break;
     default: bad = 1; break;
   }
   return bad;
@@ -672,18 +675,13 @@ int cli_query(int argc, char **argv) {
   f.tag = "gpuir";
   f.ids = CLI_IDS_AUTO;
   code = query_flags_read(&a, &f);
+  if (!code && f.topics && a.noperands > 1)
+    code = 1 + cli_misuse("query", "--topics and QUERY exclude each other");
+  if (!code && forms_ready(&f)) code = 1 + CLI_USAGE;
   if (code) {
+    cli_filters_free(&f.passages.filters);
     cli_args_free(&a);
     return code - 1;
-  }
-  if (f.topics && a.noperands > 1) {
-    code = cli_misuse("query", "--topics and QUERY exclude each other");
-    cli_args_free(&a);
-    return code;
-  }
-  if (forms_ready(&f)) {
-    cli_args_free(&a);
-    return CLI_USAGE;
   }
   s.path = a.operands[0];
   s.qd = f.qd;

@@ -157,6 +157,7 @@ int cli_stats(int argc, char **argv) {
       cli_fail(a.operands[0], r, NULL);
     } else {
       const statistic t[] = {{"description", 's', 0, 0, i.description},
+                             {"filters", 's', 0, 0, i.filters},
                              {"order", 's', 0, 0, i.order},
                              {"documents", 'u', i.documents, 0, NULL},
                              {"deleted", 'u', i.docids - i.documents, 0, NULL},

@@ -13,8 +13,6 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-#define XXH_INLINE_ALL
-#include <xxhash.h>
 
 #define RACY 2000000000u /* nanoseconds */
 
@@ -30,24 +28,6 @@ typedef struct scan {
 
 static uint64_t nanoseconds(const struct timespec *t) {
   return (uint64_t)t->tv_sec * 1000000000u + (uint64_t)t->tv_nsec;
-}
-
-/* Computes the hash of an open file's bytes, from the first one on; 0 if that fails. */
-static uint64_t hash_file(int fd) {
-  XXH3_state_t *state = XXH3_createState();
-  char *room = (char *)cli_resize(NULL, (size_t)1 << 16, 1);
-  uint64_t hash = 0;
-  off_t at = 0;
-  ssize_t n = -1;
-  if (state && !XXH3_64bits_reset(state))
-    while ((n = pread(fd, room, (size_t)1 << 16, at)) > 0) {
-      (void)XXH3_64bits_update(state, room, (size_t)n);
-      at += n;
-    }
-  if (!n) hash = XXH3_64bits_digest(state);
-  (void)XXH3_freeState(state);
-  free(room);
-  return hash;
 }
 
 /* Whether times of a file are so young that it may be written again without a change of them. */
@@ -76,7 +56,7 @@ static int is_unchanged(scan *s, cli_file *f, const struct stat *st, int fd) {
   const int same = has_state(f, st);
   if (f->stale || f->gone) return 0;
   if (same && !f->racy) return 1;
-  if (f->size != (uint64_t)st->st_size || !f->hash || hash_file(fd) != f->hash) return 0;
+  if (f->size != (uint64_t)st->st_size || !f->hash || cli_hash_file(fd) != f->hash) return 0;
   if (!same || !is_racy(s, st)) take_state(s, f, st);
   return 1;
 }
@@ -188,8 +168,9 @@ static int take_table(scan *s) {
   memset(&err, 0, sizeof err);
   const int r = gpuir_live_refresh(s->live->live, &index, &err);
   if (r) return cli_fail(s->live->path, r, &err);
-  if (gpuir_index_get_info(index, &info)) info.content = CLI_NO_CONTENT;
-  if (s->files.content == CLI_NO_CONTENT || s->files.content != info.content)
+  if (gpuir_index_get_info(index, &info)) info.content = CLI_NO_CONTENT, info.filters = "";
+  code = cli_filters_agree(&s->u->filters, s->live->path, info.filters);
+  if (!code && (s->files.content == CLI_NO_CONTENT || s->files.content != info.content))
     code = take_sources(s, index, info.docids);
   gpuir_close(index);
   s->in.format = s->files.format;
@@ -247,6 +228,7 @@ static int run_scan(scan *s) {
   s->in.add = on_document;
   s->in.user = s;
   s->in.follower = &follower;
+  s->in.filters = &s->u->filters;
   s->in.names_max = 1 << 20;
   s->in.skip_errors = s->u->skip_errors;
   cli_input_exclude(&s->in, s->live->path);
@@ -288,9 +270,13 @@ int cli_update_run(cli_update *u) {
 /* ---- the commands ---- */
 
 int cli_update_options(const char *command, int argc, char **argv, cli_args *a, cli_update *u) {
-  static const cli_option options[] = {{CLI_OUTPUT, "output", 'o', 1},     {CLI_MEMORY, "memory", 0, 1},
-                                       {CLI_THREADS, "threads", 0, 1},     {CLI_QUIET, "quiet", 'q', 0},
-                                       {CLI_IN_SKIP, "skip-errors", 0, 0}, {0, NULL, 0, 0}};
+  static const cli_option options[] = {{CLI_OUTPUT, "output", 'o', 1},
+                                       {CLI_MEMORY, "memory", 0, 1},
+                                       {CLI_THREADS, "threads", 0, 1},
+                                       {CLI_QUIET, "quiet", 'q', 0},
+                                       {CLI_IN_SKIP, "skip-errors", 0, 0},
+                                       {CLI_IN_FILTER, "filter", 0, 1},
+                                       {0, NULL, 0, 0}};
   int opt, bad = 0;
   memset(u, 0, sizeof *u);
   cli_args_start(a, command, options, argc, argv);
@@ -298,6 +284,8 @@ int cli_update_options(const char *command, int argc, char **argv, cli_args *a, 
     if (opt == CLI_HELP) return 1 + cli_help(command);
     if (opt == CLI_IN_SKIP)
       u->skip_errors = 1;
+    else if (opt == CLI_IN_FILTER)
+      bad = cli_filters_add(a, &u->filters);
     else
       bad = cli_live_option(a, opt, &u->live);
   }
@@ -326,6 +314,7 @@ int cli_update_command(int argc, char **argv) {
       code = 128 + (int)cli_signal;
     }
   }
+  cli_filters_free(&u.filters);
   cli_args_free(&a);
   return code;
 }
@@ -394,6 +383,7 @@ int cli_live_found(cli_build *b, const cli_input *in, char **operands, int n) {
   u.live.threads = b->threads;
   u.live.quiet = b->quiet;
   u.skip_errors = in->skip_errors;
+  u.filters = *in->filters; /* which the caller releases */
   u.operands = operands;
   u.noperands = n;
   int code = make_folder(b->output);

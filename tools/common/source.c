@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
@@ -335,6 +336,31 @@ static int keep_lines(const gpuir_doc *doc, char *text, size_t *len) {
   }
   return doc->hash && XXH3_64bits(text, *len) != doc->hash ? ESTALE : 0;
 }
+
+int source_part(const gpuir_doc *doc, char *text, size_t *len) {
+  if (!doc->source_offset && !doc->source_bytes) return keep_lines(doc, text, len);
+  if (doc->source_offset > *len || doc->source_bytes > *len - doc->source_offset) return ESTALE;
+  *len = (size_t)doc->source_bytes;
+  memmove(text, text + doc->source_offset, *len);
+  return doc->hash && XXH3_64bits(text, *len) != doc->hash ? ESTALE : 0;
+}
+
+/* ---- filters ------------------------------------------------------------------------------------------- */
+
+int source_ends(const char *name, size_t len, const char *ending, size_t n) {
+  return len > n && name[len - n - 1] == '.' && !strncasecmp(name + len - n, ending, n);
+}
+
+int source_filtered(const char *filters, const char *name, size_t len) {
+  while (*filters) {
+    if (source_ends(name, len, filters, strcspn(filters, "=\t"))) return 1;
+    filters += strcspn(filters, "\t");
+    filters += *filters == '\t';
+  }
+  return 0;
+}
+
+/* ---- texts, read --------------------------------------------------------------------------------------- */
 
 /* Reads the document's text of an open file. */
 static int read_text(int fd, const struct stat *st, const gpuir_doc *doc, size_t most, char **text,

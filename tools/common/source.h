@@ -44,6 +44,16 @@ typedef int (*source_put)(void *sink, const void *bytes, size_t n);
  * or has other bytes there than were indexed; EINTR; ETIMEDOUT; what `put` and pread(2) say. */
 int source_read(int fd, const source_range *range, source_put put, void *sink);
 
+/* Whether a file's name ends with a dot and `ending`, in letters of either case. */
+int source_ends(const char *name, size_t len, const char *ending, size_t n);
+
+/* Whether a source's bytes are not its text: it was turned into text by one of the index's filters (see
+ * gpuir_index_info), and the places of documents in it are places in that text. */
+int source_filtered(const char *filters, const char *name, size_t len);
+
+/* Leaves of the whole text of a source the document's part. Errors: ESTALE when the text has changed. */
+int source_part(const gpuir_doc *doc, char *text, size_t *len);
+
 /* Reads a document's text from its source at the absolute `path`: the bytes that the index names, or its lines, or the
  * whole file. *text, to be freed, gets its *len bytes. Errors: ESTALE when the source has changed since it was indexed,
  * so that its text is not the document's any more; EFBIG beyond `most` bytes; ENOMEM; as source_open. */

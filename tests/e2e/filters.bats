@@ -1,0 +1,230 @@
+#!/usr/bin/env bats
+# --filter: files of other formats, turned into text by programs, in index, update, watch, add and query.
+
+bats_require_minimum_version 1.5.0
+load ../support/helpers
+
+setup_file() {
+  root=${GPUIR_ROOT:-$(cd "$BATS_TEST_DIRNAME/../.." && pwd)}
+  build=${GPUIR_BUILD:-$root/build}
+  export root build PATH="$build:$PATH"
+}
+
+# A file of the format "rot" is text in another order of letters.
+setup() {
+  cd "$BATS_TEST_TMPDIR" || exit
+  mkdir bin docs
+  printf '#!/bin/sh\nif [ "$1" = -f ]; then echo "cannot read it" >&2; exit 3; fi\nexec tr a-z n-za-m\n' >bin/unrot
+  chmod +x bin/unrot
+  PATH=$PWD/bin:$PATH
+  printf 'the wolf\nsleeps\n' | unrot >docs/a.rot
+  printf 'a dog and a wolf\n' >docs/plain.txt
+  F='rot=unrot'
+}
+
+# prints EXPECTED COMMAND...: it exits with 0, prints just this and nothing on standard error
+prints() {
+  local expected=$1
+  shift
+  run --separate-stderr "$@"
+  if [ "$status" -ne 0 ] || [ "$output" != "$expected" ] || [ -n "$stderr" ]; then
+    printf 'command: %s\nstatus: %s\noutput: %s\nexpected: %s\nstderr: %s\n' "$*" "$status" "$output" "$expected" "$stderr"
+    return 1
+  fi
+}
+
+names() { gpuir query --tsv "$@" | cut -f 4 | paste -sd ' '; }
+
+@test "what the program writes is the document; the index knows the filter" {
+  gpuir index -q --filter "$F" docs -o x.gpuir
+  [ "$(names x.gpuir wolf)" = "docs/a.rot docs/plain.txt" ]
+  gpuir stats x.gpuir | grep -qx 'filters  *rot=unrot'
+  gpuir stats --json x.gpuir | grep -q '"filters":"rot=unrot"'
+  gpuir verify x.gpuir
+  cp docs/a.rot docs/B.ROT
+  gpuir index -q --chunk-lines 1 --filter "$F" docs -o x.gpuir
+  [ "$(names x.gpuir sleeps)" = "docs/B.ROT:2-2 docs/a.rot:2-2" ]
+  gpuir reorder -q --order random x.gpuir y.gpuir
+  gpuir stats y.gpuir | grep -qx 'filters  *rot=unrot'
+}
+
+@test "passages: the filter makes the text again, or it is said that there is none" {
+  for how in '' '--chunk-lines 1' '--lines'; do
+    # shellcheck disable=SC2086 # options are parted
+    gpuir index -q $how --filter "$F" docs -o x.gpuir
+    prints 'docs/a.rot:2:sleeps' gpuir query --grep --filter "$F" x.gpuir sleeps
+    run --separate-stderr gpuir query --passages x.gpuir sleeps
+    [ "$status" -eq 0 ]
+    [[ $output == 'docs/a.rot (its text was made by a filter; --filter makes it again)'* ]]
+    gpuir query --passages --json x.gpuir sleeps |
+      grep -q '"changed":false,"missing":"its text was made by a filter; --filter makes it again","passages":\[\]'
+    run --separate-stderr gpuir query --grep x.gpuir sleeps
+    # shellcheck disable=SC2154 # stderr is set by run
+    [ -z "$output" ] && [[ $stderr == *"docs/a.rot: its text was made by a filter"* ]]
+    # stored texts need no filter
+    # shellcheck disable=SC2086
+    gpuir index -q --store $how --filter "$F" docs -o x.gpuir
+    prints 'docs/a.rot:2:sleeps' gpuir query --grep x.gpuir sleeps
+  done
+}
+
+@test "passages: a source that changed, or a filter that makes another text, is said to have changed" {
+  gpuir index -q --filter "$F" docs -o x.gpuir
+  run gpuir query --passages --filter 'rot=cat' x.gpuir sleeps
+  [[ $output == 'docs/a.rot (changed since it was indexed)'* ]]
+  printf 'the wolf\nwakes\n' | unrot >docs/a.rot
+  run gpuir query --passages --filter "$F" x.gpuir sleeps
+  [[ $output == 'docs/a.rot (changed since it was indexed)'* ]]
+  rm docs/a.rot
+  run gpuir query --passages --filter "$F" x.gpuir sleeps
+  [[ $output == 'docs/a.rot (No such file or directory)'* ]]
+  printf 'x' >docs/a.rot
+  run gpuir query --passages --filter 'rot=unrot -f' x.gpuir sleeps
+  [[ $output == *'docs/a.rot: no text: unrot: exit status 3: cannot read it'*'docs/a.rot (no text)'* ]]
+}
+
+@test "records of filtered files: JSON lines packed by gzip" {
+  printf '{"id": "one", "contents": "green tea"}\n{"id": "two", "contents": "black tea"}\n' | gzip >docs.jsonl.gz
+  gpuir index -q --jsonl --filter 'jsonl.gz=gzip -dc' docs.jsonl.gz -o x.gpuir
+  [ "$(names x.gpuir tea)" = "one two" ]
+  [[ $(gpuir query --grep --filter 'jsonl.gz=gzip -dc' x.gpuir black) == *'docs.jsonl.gz:2:{"id": "two"'* ]]
+}
+
+@test "a file of which no text comes is warned of and counted; one that was named fails" {
+  gpuir index --filter 'rot=unrot -f' docs -o x.gpuir 2>err
+  grep -q 'docs/a.rot: no text: unrot: exit status 3: cannot read it' err
+  grep -q 'skipped: 1 unreadable' err
+  [ "$(names x.gpuir wolf)" = docs/plain.txt ]
+  fails 1 'no text: unrot: exit status 3' gpuir index -q --filter 'rot=unrot -f' docs/a.rot -o y.gpuir
+  [ ! -e y.gpuir ]
+  printf '#!/nowhere/sh\n' >bin/broken
+  printf '#!/bin/sh\nkill -9 $$\n' >bin/killed
+  chmod +x bin/*
+  fails 1 'no text: broken: cannot be run' gpuir index -q --filter 'rot=broken' docs/a.rot -o y.gpuir
+  fails 1 'no text: killed: ended by signal 9' gpuir index -q --filter 'rot=killed' docs/a.rot -o y.gpuir
+  # what has a NUL byte is no text, whoever wrote it
+  fails 1 'a binary file' gpuir index -q --filter 'rot=head -c 9 /dev/zero' docs/a.rot -o y.gpuir
+}
+
+@test "a program that takes too long, or writes too much, ends with all that it has started" {
+  printf '#!/bin/sh\nsleep 31.25 &\nsleep 31.25\n' >bin/slow
+  printf '#!/bin/sh\nexec >&-\nexec 2>&-\nexec sleep 31.25\n' >bin/silent
+  printf '#!/bin/sh\nyes\n' >bin/long
+  chmod +x bin/*
+  export GPUIR_FILTER_SECONDS=1
+  fails 1 'no text: slow: it took too long' gpuir index -q --filter rot=slow docs/a.rot -o y.gpuir
+  fails 1 'no text: silent: it took too long' gpuir index -q --filter rot=silent docs/a.rot -o y.gpuir
+  GPUIR_FILTER_SECONDS=0
+  fails 1 "GPUIR_FILTER_SECONDS: '0' is not a whole number" gpuir index -q --filter rot=long docs/a.rot -o y.gpuir
+  unset GPUIR_FILTER_SECONDS
+  fails 1 'no text: long: it writes too much text' gpuir index -q --filter rot=long docs/a.rot -o y.gpuir
+  for _ in $(seq 50); do pgrep -f 'sleep 31.25' || break; sleep 0.1; done
+  run ! pgrep -f 'sleep 31.25'
+}
+
+@test "a signal ends the program, and the command leaves nothing" {
+  printf '#!/bin/sh\necho begun >begun\nexec sleep 32.25\n' >bin/slow
+  chmod +x bin/slow
+  gpuir index -q --filter rot=slow docs -o y.gpuir 3>&- &
+  pid=$!
+  for _ in $(seq 100); do if [ -e begun ]; then break; fi; sleep 0.1; done
+  kill $pid
+  status=0
+  wait $pid || status=$?
+  [ "$status" -eq 143 ]
+  [ ! -e y.gpuir ] && [ ! -e y.gpuir.tmp ]
+  for _ in $(seq 50); do pgrep -f 'sleep 32.25' || break; sleep 0.1; done
+  run ! pgrep -f 'sleep 32.25'
+}
+
+@test "no shell sees a file's name, and the program gets nothing of it" {
+  printf 'the moon\n' | unrot >"docs/\$(touch HACK); touch HACK; '.rot"
+  printf '#!/bin/sh\necho "$#:$*"\nexec unrot\n' >bin/args
+  chmod +x bin/args
+  gpuir index -q --filter 'rot=args  -x   $HOME' docs -o x.gpuir
+  [ "$(gpuir query --tsv x.gpuir moon | wc -l)" -eq 1 ]
+  [ ! -e HACK ] && [ ! -e docs/HACK ]
+  # its words are as they were given
+  gpuir index -q --store --filter 'rot=args -x $HOME' docs/a.rot -o x.gpuir
+  prints $'docs/a.rot:1:2:-x $HOME\ndocs/a.rot:2:the wolf' gpuir query --grep --context 0 x.gpuir home wolf
+}
+
+@test "misuse" {
+  local bad
+  for bad in rot =unrot 'rot=' 'rot=  ' .rot=unrot 'a/b=unrot' $'rot=un\trot'; do
+    fails 2 '--filter' gpuir index --filter "$bad" docs -o y.gpuir
+  done
+  fails 2 'no/such/program: no such program' gpuir index --filter 'rot=no/such/program' docs -o y.gpuir
+  fails 2 'no-such-program: no such program' gpuir query --filter 'rot=no-such-program' y.gpuir x
+  fails 2 "'rot' has a filter already" gpuir index --filter "$F" --filter "$F" docs -o y.gpuir
+}
+
+@test "a live index is updated with the filters it was made with, and no others" {
+  gpuir index -q --live --filter "$F" docs -o live
+  [ "$(names live wolf)" = "docs/a.rot docs/plain.txt" ]
+  fails 1 "live: made with --filter 'rot=unrot'; give the same" gpuir update -q docs -o live
+  fails 1 "live: made with --filter 'rot=unrot'" gpuir update -q --filter rot=cat docs -o live
+  fails 1 "live: made with --filter 'rot=unrot'" gpuir watch -q docs -o live
+  fails 1 "live: made with --filter 'rot=unrot'" gpuir add -q docs/a.rot -o live
+  echo 'a fox' | gpuir add -q --name fox - -o live
+  printf 'a fox\n' | unrot >docs/b.rot
+  gpuir add -q --filter "$F" docs/b.rot -o live
+  [ "$(names live fox)" = "fox docs/b.rot" ]
+  [ "$(gpuir query --grep --filter "$F" live fox 2>/dev/null)" = docs/b.rot:1:a\ fox ]
+  gpuir index -q --live docs/plain.txt -o other
+  fails 1 "other: made without --filter" gpuir update -q --filter "$F" docs -o other
+}
+
+@test "update reads a filtered file again when its bytes have changed, and only then" {
+  printf '#!/bin/sh\necho >>%s/runs\nexec unrot\n' "$PWD" >bin/counted
+  chmod +x bin/counted
+  runs() { wc -l <runs; }
+  gpuir index -q --live --filter rot=counted docs -o live
+  [ "$(runs)" -eq 1 ]
+  gpuir update -q --filter rot=counted docs -o live
+  [ "$(runs)" -eq 1 ]
+  touch docs/a.rot
+  gpuir update -q --filter rot=counted docs -o live
+  [ "$(runs)" -eq 1 ]
+  printf 'the wolf\nslaept\n' | unrot >docs/a.rot
+  gpuir update -q --filter rot=counted docs -o live
+  [ "$(runs)" -eq 2 ]
+  [ "$(names live slaept)" = docs/a.rot ]
+  # a filter that fails leaves what the index has, until it does not
+  printf '#!/bin/sh\ntest ! -e %s/broken || exit 1\nexec unrot\n' "$PWD" >bin/counted
+  : >broken
+  printf 'a new wolf\n' | unrot >docs/a.rot
+  gpuir update -q --filter rot=counted docs -o live 2>err
+  grep -q 'docs/a.rot: no text' err
+  rm broken
+  gpuir update -q --filter rot=counted docs -o live
+  [ "$(names live new)" = docs/a.rot ]
+  rm docs/a.rot
+  gpuir update -q --filter rot=counted docs -o live
+  [ -z "$(gpuir query --tsv live new 2>/dev/null)" ]
+}
+
+@test "watch filters" {
+  [ "$(uname)" = Linux ] || skip "no inotify"
+  gpuir index -q --live --filter "$F" docs -o live
+  gpuir watch -q --filter "$F" docs -o live 2>err 3>&- &
+  pid=$!
+  sleep 0.3
+  printf 'a walrus\n' | unrot >docs/w.rot
+  for _ in $(seq 100); do
+    if [ "$(names live walrus 2>/dev/null)" = docs/w.rot ]; then found=yes; break; fi
+    sleep 0.1
+  done
+  kill $pid
+  wait $pid
+  [ "$found" = yes ]
+  [ ! -s err ]
+}
+
+@test "a PDF" {
+  command -v pdftotext >/dev/null || skip "no pdftotext"
+  python3 "$root/tests/support/make_pdf.py" docs/tea.pdf 'Green tea is grown in shade.' 'Black tea is not.' ||
+    skip "no python3"
+  gpuir index -q --filter 'pdf=pdftotext - -' docs -o x.gpuir
+  prints 'docs/tea.pdf:1:Green tea is grown in shade.' gpuir query --grep --filter 'pdf=pdftotext - -' x.gpuir shade
+}
