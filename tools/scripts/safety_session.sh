@@ -1,17 +1,18 @@
 #!/usr/bin/env bash
 # safety_session.sh: all fuzzers, damaged files through every command that reads, kills, failing calls, loss of power.
 #
-#   safety_session.sh all [SECONDS [CORPUS]]
+#   safety_session.sh all [SECONDS]
 #       both of what follows, here.
-#   safety_session.sh pack [CORPUS]
+#   safety_session.sh pack
 #       on the machine that builds, with clang: puts what a run needs into build/safety/carry, linked statically but
-#       for the C library, so that it runs where python3 is and none of the project's libraries are. fuzz_open and
-#       fuzz_live begin with the files of the folders CORPUS/corpus-fuzz_open and CORPUS/corpus-fuzz_live too.
+#       for the C library, so that it runs where python3 is and none of the project's libraries are.
 #   safety_session.sh run [SECONDS]
 #       on the machine with the processors: where build/safety/carry is. It does the counts below, as many jobs at a
 #       time as there are processors, and ends what is left after SECONDS (3600). The logs go to the folder $OUT
-#       (build/safety/logs): fuzz.txt, commands.txt, faults.txt, what they were made from, and the corpora, for the next
-#       run.
+#       (build/safety/logs): fuzz.txt, commands.txt, faults.txt, what they were made from, and the corpora.
+#   safety_session.sh keep FOLDER
+#       makes tests/fuzz/corpus, with which the fuzzers begin, of the folders FOLDER/corpus-fuzz_*: the fewest files that
+#       reach all that those reach. `make fuzzers` comes before.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit
 carry=$PWD/build/safety/carry
@@ -44,10 +45,6 @@ pack() {
   source <(sed -n '/^# lists:/,/^# fuzz NAME/p' tests/run)
   export GPUIR_BUILD=$build
   for name in "$bin"/fuzz_*; do seeds "${name##*/}" "$bin/seeds-${name##*/}"; done
-  for name in open live; do
-    [[ ! -d ${1-}/corpus-fuzz_$name ]] ||
-      find "$1/corpus-fuzz_$name" -type f -exec cp -t "$bin/seeds-fuzz_$name" {} + || return
-  done
   strip $bin/commands $bin/gpuir && strip -g $bin/fuzz_*[a-z] $bin/gpuir-asan
   tar -czf "$carry/safety.tar.gz" -C $bin . && ls -l "$carry"
 }
@@ -208,10 +205,29 @@ run() {
   cd / && rm -rf "$work"
 }
 
+# keep FOLDER: what is worth to be kept of each corpus there, as an archive
+keep() {
+  local from kept name files
+  kept=$(mktemp -d "${TMPDIR:-/tmp}/keep.XXXXXX")
+  mkdir -p tests/fuzz/corpus
+  for from in "$1"/corpus-fuzz_*; do
+    name=${from##*/corpus-}
+    mkdir "$kept/$name"
+    "build/fuzz/$name" -set_cover_merge=1 -max_len=65536 -rss_limit_mb=4096 -close_fd_mask=3 "$kept/$name" "$from" ||
+      return
+    files=$(find "$kept/$name" -type f | wc -l)
+    tar -C "$kept/$name" --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner -cf - . | xz -9e \
+      >"tests/fuzz/corpus/$name.tar.xz" || return
+    echo "$name: $files files, $(stat -c %s "tests/fuzz/corpus/$name.tar.xz") bytes"
+  done
+  rm -rf "$kept"
+}
+
 case ${1-} in
-  all) pack "${3-}" && run "${2-3600}" ;;
-  pack) pack "${2-}" ;;
+  all) pack && run "${2-3600}" ;;
+  pack) pack ;;
   run) run "${2-3600}" ;;
+  keep) keep "${2:?the folder of the corpora}" ;;
   *)
     sed -n '2,/^set/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" | head -n -1
     exit 2
