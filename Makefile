@@ -11,6 +11,7 @@ BINDIR   ?= $(PREFIX)/bin
 INCLUDEDIR ?= $(PREFIX)/include
 LIBDIR   ?= $(PREFIX)/lib
 MANDIR   ?= $(PREFIX)/share/man
+SHAREDIR ?= $(PREFIX)/share
 DESTDIR  ?=
 CLANG    ?= clang#      for the fuzzers
 JOBS     ?= $(shell nproc 2>/dev/null || echo 2)
@@ -120,7 +121,7 @@ help:
 	@echo 'make clean      remove what was built (corpora under build/corpora stay)'
 	@echo 'variables       CC CFLAGS LDFLAGS B=$(B) JOBS=$(JOBS) V=1 to see the commands'
 	@echo '                GPU=1 with the CUDA backend, GPU=0 without (by itself: where a device answers)'
-	@echo '                DESTDIR PREFIX=$(PREFIX) BINDIR INCLUDEDIR LIBDIR MANDIR'
+	@echo '                DESTDIR PREFIX=$(PREFIX) BINDIR INCLUDEDIR LIBDIR MANDIR SHAREDIR'
 
 NO_GPU = $(if $(HAVE_NVCC),$(if $(filter 0,$(GPU)),GPU=0,\
          no device answers (GPU=1 builds for one elsewhere)),no nvcc was found)
@@ -341,12 +342,15 @@ $(B)/examples/%: examples/%.cc $(B)/libgpuir.a $(B)/flags
 
 # ---- installing --------------------------------------------------------------------------------------------------
 
+# What bash, zsh and fish look for below SHAREDIR.
+COMPLETIONS = bash-completion/completions/gpuir zsh/site-functions/_gpuir fish/vendor_completions.d/gpuir.fish
+
 # DESTDIR goes before all of them; STRIP=1 leaves the symbols of the programs and the library out.
 STRIP ?=
 
 install: all
 	$(Q)install -d '$(DESTDIR)$(BINDIR)' '$(DESTDIR)$(INCLUDEDIR)' '$(DESTDIR)$(LIBDIR)/pkgconfig' \
-	  '$(DESTDIR)$(MANDIR)/man1'
+	  '$(DESTDIR)$(MANDIR)/man1' $(foreach f,$(COMPLETIONS),'$(DESTDIR)$(SHAREDIR)/$(dir $(f))')
 	$(Q)install -m 755 $(if $(STRIP),-s) $(COMMANDS) '$(DESTDIR)$(BINDIR)'
 	$(Q)install -m 644 gpuir.h '$(DESTDIR)$(INCLUDEDIR)'
 	$(Q)install -m 644 $(B)/libgpuir.a '$(DESTDIR)$(LIBDIR)'
@@ -356,6 +360,8 @@ install: all
 	$(Q)ln -sf $(SO) '$(DESTDIR)$(LIBDIR)/libgpuir.so'
 	$(Q)install -m 644 $(B)/gpuir.pc '$(DESTDIR)$(LIBDIR)/pkgconfig'
 	$(Q)install -m 644 $(MAN_PAGES) '$(DESTDIR)$(MANDIR)/man1'
+	$(Q)$(foreach f,$(COMPLETIONS),$(B)/gpuir completion $(firstword $(subst /, ,$(subst -completion,,$(f)))) \
+	  >'$(DESTDIR)$(SHAREDIR)/$(f)' &&) :
 	@echo 'installed to $(DESTDIR)$(PREFIX)'
 
 install-strip:
@@ -364,7 +370,8 @@ install-strip:
 uninstall:
 	$(Q)rm -f '$(DESTDIR)$(BINDIR)/gpuir' '$(DESTDIR)$(BINDIR)/gpuirfs' '$(DESTDIR)$(INCLUDEDIR)/gpuir.h' \
 	  $(foreach f,libgpuir.a $(SO) libgpuir.so.$(SO_MAJOR) libgpuir.so pkgconfig/gpuir.pc,'$(DESTDIR)$(LIBDIR)/$(f)') \
-	  $(foreach page,$(notdir $(MAN_PAGES)),'$(DESTDIR)$(MANDIR)/man1/$(page)')
+	  $(foreach page,$(notdir $(MAN_PAGES)),'$(DESTDIR)$(MANDIR)/man1/$(page)') \
+	  $(foreach f,$(COMPLETIONS),'$(DESTDIR)$(SHAREDIR)/$(f)')
 
 # ---- measuring ---------------------------------------------------------------------------------------------------
 

@@ -210,7 +210,8 @@ installed() {
 @test "make install and uninstall: a program builds against what was installed, nothing stays behind" {
   command -v pkg-config >/dev/null || skip "no pkg-config"
   installed here install PREFIX=/usr
-  for file in bin/gpuir include/gpuir.h lib/libgpuir.a lib/libgpuir.so lib/pkgconfig/gpuir.pc share/man/man1/gpuir.1; do
+  for file in bin/gpuir include/gpuir.h lib/libgpuir.a lib/libgpuir.so lib/pkgconfig/gpuir.pc share/man/man1/gpuir.1 \
+    share/bash-completion/completions/gpuir share/zsh/site-functions/_gpuir share/fish/vendor_completions.d/gpuir.fish; do
     [ -e "here/usr/$file" ]
   done
   export PKG_CONFIG_PATH=$PWD/here/usr/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$PWD/here
@@ -226,13 +227,14 @@ installed() {
 
 @test "make install to folders of one's own, without symbols" {
   command -v pkg-config >/dev/null || skip "no pkg-config"
-  folders=(PREFIX=/opt/g BINDIR=/b INCLUDEDIR=/i LIBDIR=/l/x86_64-linux-gnu MANDIR=/m)
+  folders=(PREFIX=/opt/g BINDIR=/b INCLUDEDIR=/i LIBDIR=/l/x86_64-linux-gnu MANDIR=/m SHAREDIR=/s)
   installed own install-strip "${folders[@]}"
   for file in b/gpuir i/gpuir.h l/x86_64-linux-gnu/libgpuir.a l/x86_64-linux-gnu/libgpuir.so \
-    l/x86_64-linux-gnu/pkgconfig/gpuir.pc m/man1/gpuir.1; do
+    l/x86_64-linux-gnu/pkgconfig/gpuir.pc m/man1/gpuir.1 s/fish/vendor_completions.d/gpuir.fish; do
     [ -e "own/$file" ]
   done
   [ ! -e own/opt ]
+  diff <(own/b/gpuir completion zsh) own/s/zsh/site-functions/_gpuir
   own/b/gpuir --version
   [ "$(stat -c %s own/b/gpuir)" -lt "$(stat -c %s "$build/gpuir")" ]
   nm own/b/gpuir 2>&1 | grep -q 'no symbols'

@@ -8,7 +8,7 @@
  * gpu.c     the CUDA backend                  serve.c   serve
  * live.c    add, delete, merge                update.c  update; files.c: its table of files; watch.c: watch
  * notice.c  what is an operator elsewhere      passages.c  passages of hits
- * filter.c  files of other formats as text
+ * filter.c  files of other formats as text     complete.c  completion
  * ../reorder, ../exchange, ../lab: commands with a room of their own
  */
 #ifndef GPUIR_CLI_H
@@ -169,6 +169,8 @@ void cli_build_free(cli_build *b);
 
 /* Prints the help of a command (NULL: of gpuir). Returns an exit code. */
 int cli_help(const char *command);
+/* Its text; NULL: there is no such command. */
+const char *cli_help_text(const char *command);
 
 /* ---- output ------------------------------------------------------------------------------ */
 
@@ -514,5 +516,6 @@ int cli_delete(int argc, char **argv);
 int cli_merge(int argc, char **argv);
 int cli_update_command(int argc, char **argv);
 int cli_watch(int argc, char **argv);
+int cli_completion(int argc, char **argv);
 
 #endif

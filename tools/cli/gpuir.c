@@ -59,7 +59,8 @@ int main(int argc, char **argv) {
                   {"bench", cli_bench},           {"lab", cli_lab},
                   {"serve", cli_serve},           {"add", cli_add},
                   {"delete", cli_delete},         {"merge", cli_merge},
-                  {"update", cli_update_command}, {"watch", cli_watch}};
+                  {"update", cli_update_command}, {"watch", cli_watch},
+                  {"completion", cli_completion}};
   hold_standard_descriptors();
   (void)signal(SIGXFSZ,
                SIG_IGN); /* a file that grows too large is an error like others, after which one cleans up */

@@ -9,25 +9,26 @@ static const char overview[] =
     "Ranked text search: builds an index from text and ranks its documents with BM25. An INDEX is a\n"
     "file or, if it is to change, the folder of a live index.\n"
     "\n"
-    "  index    build an index from files, folders or standard input\n"
-    "  update   bring a live index up to date with its files\n"
-    "  watch    do so whenever they change\n"
-    "  add      add documents to a live index\n"
-    "  delete   delete documents from it\n"
-    "  merge    merge its segments\n"
-    "  query    rank the documents for a query, or for many\n"
-    "  count    count the documents that match a query\n"
-    "  stats    show what an index holds\n"
-    "  terms    list terms and their statistics\n"
-    "  verify   check every byte of an index\n"
-    "  explain  show how the score of a document is computed\n"
-    "  reorder  write an index again with its documents in another order\n"
-    "  import   build an index from the files of another engine: CIFF, PISA\n"
-    "  export   write an index as such files\n"
-    "  bench    measure latency and throughput\n"
-    "  lab      repeat the experiments of papers on an index; draw charts\n"
-    "  serve    answer queries, one a line, for a benchmark's driver\n"
-    "  help     show this text, or the help of a command\n"
+    "  index       build an index from files, folders or standard input\n"
+    "  update      bring a live index up to date with its files\n"
+    "  watch       do so whenever they change\n"
+    "  add         add documents to a live index\n"
+    "  delete      delete documents from it\n"
+    "  merge       merge its segments\n"
+    "  query       rank the documents for a query, or for many\n"
+    "  count       count the documents that match a query\n"
+    "  stats       show what an index holds\n"
+    "  terms       list terms and their statistics\n"
+    "  verify      check every byte of an index\n"
+    "  explain     show how the score of a document is computed\n"
+    "  reorder     write an index again with its documents in another order\n"
+    "  import      build an index from the files of another engine: CIFF, PISA\n"
+    "  export      write an index as such files\n"
+    "  bench       measure latency and throughput\n"
+    "  lab         repeat the experiments of papers on an index; draw charts\n"
+    "  serve       answer queries, one a line, for a benchmark's driver\n"
+    "  completion  print what lets bash, zsh or fish complete all this\n"
+    "  help        show this text, or the help of a command\n"
     "\n"
     "  gpuir --version   version, SIMD level and analyzers of this build\n"
     "\n"
@@ -423,23 +424,38 @@ static const char help_lab[] =
     "\n"
     "Exit status: 0 done; 1 failed; 2 misuse; 128 + N after signal N.\n";
 
+static const char help_completion[] =
+    "usage: gpuir completion bash|zsh|fish\n"
+    "\n"
+    "Prints what lets a shell complete commands, options and their values: in bash and zsh by\n"
+    "'source <(gpuir completion bash)', in fish by 'gpuir completion fish | source'.\n"
+    "\n"
+    "  -h, --help         show this text\n"
+    "\n"
+    "Exit status: 0 printed; 2 misuse.\n";
+
 static const char help_help[] =
     "usage: gpuir help [COMMAND]\n"
     "\n"
     "Shows the commands, or the help of one.\n";
 
-int cli_help(const char *command) {
+const char *cli_help_text(const char *command) {
   static const struct {
     const char *name, *text;
-  } texts[] = {
-      {"index", help_index},   {"query", help_query},   {"count", help_count},     {"stats", help_stats},
-      {"terms", help_terms},   {"verify", help_verify}, {"explain", help_explain}, {"reorder", help_reorder},
-      {"import", help_import}, {"export", help_export}, {"bench", help_bench},     {"serve", help_serve},
-      {"lab", help_lab},       {"update", help_update}, {"watch", help_watch},     {"add", help_add},
-      {"delete", help_delete}, {"merge", help_merge},   {"help", help_help}};
-  const char *text = command ? NULL : overview;
-  for (size_t i = 0; !text && i < sizeof texts / sizeof *texts; i++)
-    if (!strcmp(texts[i].name, command)) text = texts[i].text;
+  } texts[] = {{"index", help_index},     {"query", help_query},          {"count", help_count},
+               {"stats", help_stats},     {"terms", help_terms},          {"verify", help_verify},
+               {"explain", help_explain}, {"reorder", help_reorder},      {"import", help_import},
+               {"export", help_export},   {"bench", help_bench},          {"serve", help_serve},
+               {"lab", help_lab},         {"update", help_update},        {"watch", help_watch},
+               {"add", help_add},         {"delete", help_delete},        {"merge", help_merge},
+               {"help", help_help},       {"completion", help_completion}};
+  for (size_t i = 0; command && i < sizeof texts / sizeof *texts; i++)
+    if (!strcmp(texts[i].name, command)) return texts[i].text;
+  return command ? NULL : overview;
+}
+
+int cli_help(const char *command) {
+  const char *text = cli_help_text(command);
   if (!text) {
     cli_error("there is no command '%s'; try 'gpuir help'", command);
     return CLI_USAGE;
