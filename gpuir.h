@@ -23,7 +23,7 @@
  *     [api-open]       opening an index          [api-live]       an index that changes
  *     [api-documents]  documents, terms,         [api-search]     queries and searching
  *                      statistics                [api-passages]   where texts answer a query
- *                                                [api-cursor]     the postings of one term
+ *     [api-shards]     parts of a collection     [api-cursor]     the postings of one term
  *                                                [api-backends]   backends; the GPU
  *                                                [api-pool]       many queries at once
  *                                                [api-lab]        the laboratory: to compare methods
@@ -48,6 +48,7 @@
  *     [12-writer]      index file: layout, writer                   gpuir__writer_finish
  *     [13-reader]      index file: open, look-ups, verify           gpuir__segment_open gpuir__list_open
  *     [13b-snapshot]   segments, less deleted documents, as one index  gpuir__index_make gpuir__leaf_df
+ *     [13c-shard]      an index that is a part of a collection      gpuir_shard_write
  *     [14-inversion]   builder: documents to sorted runs            gpuir__worker_packet gpuir__worker_spill
  *     [15-merge]       builder: adding documents; runs to lists     gpuir_builder_add_text gpuir__builder_merge
  *     [15b-builder]    builder: lists that are given; the index     gpuir_builder_create gpuir_builder_write
@@ -238,10 +239,12 @@ enum {
   GPUIR_E_BACKEND = -16    /* a backend failed; msg holds its reason */
 };
 
-#define GPUIR_MAX_TERM 255        /* bytes of a term */
-#define GPUIR_MAX_TERMS 64        /* distinct terms of a query, positive and negated together */
-#define GPUIR_END UINT32_MAX      /* what an exhausted cursor's docID is */
-#define GPUIR_SCORE_ONE 1048576.0 /* the fixed-point unit of gpuir_hit.score: 2^20 */
+#define GPUIR_MAX_TERM 255                   /* bytes of a term */
+#define GPUIR_MAX_TERMS 64                   /* distinct terms of a query, positive and negated together */
+#define GPUIR_MAX_PREFIX_TERMS 1024          /* that a prefix may stand for */
+#define GPUIR_MAX_PREFIX_POSTINGS (1u << 24) /* that they may have together */
+#define GPUIR_END UINT32_MAX                 /* what an exhausted cursor's docID is */
+#define GPUIR_SCORE_ONE 1048576.0            /* the fixed-point unit of gpuir_hit.score: 2^20 */
 
 /* Detail of a failure; filled only when a function fails. `offset` is a byte offset in the
  * file (or in the query text) where that makes sense, otherwise 0. */
@@ -329,7 +332,7 @@ typedef struct gpuir_index_info {
   uint64_t docids;   /* all docIDs lie below: documents, and those that were deleted and not merged away */
   uint64_t segments; /* files; what follows of terms, lists and bytes is summed up over them */
   uint64_t terms, postings;
-  double average_length; /* tokens / documents; 0 without documents */
+  double average_length; /* tokens / documents; 0 without documents; of a shard its collection's */
   float k1, b;           /* BM25 parameters stored in the index */
   uint64_t file_bytes;
   uint64_t docids_bytes, freqs_bytes, directory_bytes; /* of lists with two postings or more */
@@ -388,7 +391,9 @@ typedef struct gpuir_term_info {
   size_t term_len;
   uint32_t df; /* documents that hold the term */
   uint64_t cf; /* its occurrences */
-  float idf;   /* ln((2N+2)/(2df+1)), computed in integers: the same bits on every machine */
+  /* ln((2N+2)/(2df+1)), computed in integers: the same bits on every machine; of a shard by its collection's N and
+   * df. */
+  float idf;
   const char *codec, *freq_codec; /* "inline" for a list of one posting */
   uint64_t docids_bytes, freqs_bytes, directory_bytes, positions_bytes;
   uint32_t blocks; /* of 128 postings */
@@ -586,6 +591,34 @@ GPUIR_API int gpuir_live_merge(gpuir_live *live, int all, int *more, gpuir_error
 GPUIR_API void gpuir_live_close(gpuir_live *live);
 
 /* ============================================================================
+ * [api-shards]  parts of a collection
+ *
+ * A shard is an index file of a part of a collection's documents, which follow one another, and holds what the whole
+ * collection counts: N, the lengths' sum, and each of its terms' df. A search of it gives its documents the scores that
+ * they have in an index of the whole collection. Its docIDs, and what gpuir_index_get_info, gpuir_term_count and
+ * gpuir_count say, are of its own documents. It cannot be a segment of a live index.
+ *
+ * What a shard cannot know is of terms that only others hold: see gpuir_query_dfs. Where all shards are asked, their
+ * hits merged by score and number in the collection are those of the one index; of ANDOR ask for AND first, and for OR
+ * if all have fewer than k hits together. tools/mpi does so.
+ * ==========================================================================*/
+
+typedef struct gpuir_shard_info {
+  uint64_t documents, tokens; /* of the collection: at most 2^32-2; the sum of its lengths */
+  uint64_t first;             /* number in it of the shard's first document */
+  uint32_t shard, shards;     /* which one, from 0; how many there are */
+  uint64_t identity[2]; /* of the statistics, never interpreted: shards that are searched together have one */
+} gpuir_shard_info;
+
+/* Writes, as a builder writes an index, a copy of an index that is one file, with its place in a collection. dfs[id]:
+ * how many of the collection's documents hold term `id`. What `index` itself knows of a collection is left out. Errors:
+ * ARGUMENT (also for numbers that cannot be), NOMEM, IO, BUSY; UNSUPPORTED for several segments, or deletions. */
+GPUIR_API int gpuir_shard_write(const gpuir_index *index, const char *path, const gpuir_shard_info *info,
+                                const uint32_t *dfs, gpuir_error *err);
+/* Fills *info. Errors: ARGUMENT; NOT_FOUND for an index that is no shard. Thread-safe. */
+GPUIR_API int gpuir_shard_get_info(const gpuir_index *index, gpuir_shard_info *info);
+
+/* ============================================================================
  * [api-search]  queries and searching
  * ==========================================================================*/
 
@@ -626,6 +659,24 @@ GPUIR_API void gpuir_query_destroy(gpuir_query *query);
 /* Tells which words no live document has: the i-th of the query's positive words, prefixes (lik*) and words of phrases,
  * as terms; *term lives as long as the query. Errors: ARGUMENT; NOT_FOUND behind the last. Thread-safe. */
 GPUIR_API int gpuir_query_unknown(const gpuir_query *query, size_t i, const char **term, size_t *len);
+
+#define GPUIR_MAX_QUERY_DFS (2 * GPUIR_MAX_TERMS)
+
+/* Writes what the weights of a query's terms come from, the first `cap` to dfs[0..): the df of each distinct term of
+ * its phrases and of each of its words and prefixes (a phrase's own place: 0). Of a prefix that is the greatest of its
+ * terms'. Returns how many there are, at most GPUIR_MAX_QUERY_DFS. Queries of the same text on indexes with the same
+ * analyzer have the same ones in the same order. Thread-safe. */
+GPUIR_API size_t gpuir_query_dfs(const gpuir_query *query, uint32_t *dfs, size_t cap);
+/* Receives a term of a prefix and its df. Returns 0, or a GPUIR_E_ code that ends the walk. */
+typedef int (*gpuir_term_fn)(void *user, const char *term, size_t len, uint32_t df);
+/* Calls emit for each term, ascending, that number i of gpuir_query_dfs stands for: none, unless it is a prefix.
+ * Thread-safe. Errors: ARGUMENT; NOT_FOUND behind the last; NOMEM; FORMAT; what emit returned. */
+GPUIR_API int gpuir_query_prefix(const gpuir_query *query, size_t i, gpuir_term_fn emit, void *user,
+                                 gpuir_error *err);
+/* Weighs a query's terms anew by dfs[0..n), as gpuir_query_dfs orders them: of a query on a shard by what all shards
+ * together know. Not while it is searched for. Errors: ARGUMENT (for another n); RANGE, NOMEM: then it can only be
+ * destroyed. */
+GPUIR_API int gpuir_query_weigh(gpuir_query *query, const uint32_t *dfs, size_t n, gpuir_error *err);
 
 /* A term that is written nearly as a word is. */
 typedef struct gpuir_near_term {
@@ -702,6 +753,10 @@ typedef struct gpuir_batch_desc {
   const uint64_t *deadlines;
   /* Flags, [nq], read atomically: one that is not 0 stops its query. Each may be NULL, as may the array. */
   const int *const *cancels;
+  /* Of each query, [nq], a score that k documents are known to have, here or in other parts of a collection; 0: none
+   * is known. Hits below it may be left out. It is read and raised atomically, so that those who search the parts learn
+   * from each other, also through memory that processes share. Those of ANDOR are not looked at. NULL: none. */
+  uint32_t *thresholds;
 } gpuir_batch_desc;
 
 typedef struct gpuir_batch gpuir_batch;
@@ -9014,6 +9069,7 @@ typedef struct gpuir__section {
  *     STEMS                       an item a source, see gpuir__join_name; absent if all are 0
  *     POSITIONS, POS_OFF          the lists' positions; where each block's begin, in units of 4 bytes from the list's
  *     HASHES                      a document's gpuir_doc.hash
+ *     SHARD, TERM_DFS             the collection that it is a part of; in how many of that one's documents a term is
  *
  * Sections of starts have numbers of as many whole bytes as the length of the section that they divide, at least 1.
  *
@@ -9048,7 +9104,9 @@ typedef struct gpuir__section {
   ROW(26, STEMS,        STEMS,   0,                 uint32_t,      ANY,         DOCUMENTS,  0) \
   ROW(27, POSITIONS,    POSITIONS, FROM(positions), uint8_t,       ANY,         POSITIONS,  AT(lists.positions)) \
   ROW(28, POS_OFF,      POSITIONS, FROM(positions_off), uint32_t,  BLOCKS,      POSITIONS,  AT(lists.positions_off)) \
-  ROW(29, HASHES,       HASHES,  0,                 uint64_t,      DOCUMENTS,   DOCUMENTS,  0)
+  ROW(29, HASHES,       HASHES,  0,                 uint64_t,      DOCUMENTS,   DOCUMENTS,  0) \
+  ROW(30, SHARD,        SHARD,   0,                 gpuir__shard,  ONE,         NONE,       AT(shard)) \
+  ROW(31, TERM_DFS,     SHARD,   0,                 uint32_t,      TERMS,       DICTIONARY, AT(dfs))
 /* clang-format on */
 
 #define GPUIR__SECTION_ID(id, name, presence, batch, item, items, group, field) GPUIR__S_##name = (id),
@@ -9066,6 +9124,7 @@ enum {
   GPUIR__P_TEXT,      /* when texts are stored, which the meta section says too; required */
   GPUIR__P_STEMS,     /* when a name is joined to a stem; required, as names are wrong without it */
   GPUIR__P_POSITIONS, /* when positions were asked for; required */
+  GPUIR__P_SHARD, /* in a part of a collection, see [13c-shard]; required, as scores are others without it */
   GPUIR__P_COUNT
 };
 
@@ -9079,6 +9138,7 @@ enum {
   GPUIR__N_LONGS,  /* one a list of over GPUIR__SHORT_MAX postings */
   GPUIR__N_BLOCKS, /* one a block of such a list */
   GPUIR__N_DOCUMENTS,
+  GPUIR__N_TERMS,
   GPUIR__N_DOC_ENDS,   /* offsets into the section of the row before: one a document, and the end */
   GPUIR__N_SOURCE_ENDS /* the same, one a source */
 };
@@ -9104,6 +9164,15 @@ typedef struct gpuir__stat {
   float k1, b;
   uint64_t zero;
 } gpuir__stat;
+
+/* What a part of a collection knows of the whole. */
+typedef struct gpuir__shard {
+  uint64_t documents, tokens; /* of the collection */
+  uint64_t first;             /* number of its first document there */
+  uint32_t number, shards;
+  uint64_t identity[2]; /* of the statistics */
+  uint64_t zero;
+} gpuir__shard;
 
 /* The columns of a row of the origins. The section begins with 8 bytes, the width of each column in bytes and zeros; a
  * row a document follows. */
@@ -9196,7 +9265,9 @@ typedef struct gpuir__segment {
   gpuir__stat stat;
   gpuir__dict terms;
   gpuir__index_lists lists;
-  const uint32_t *lengths; /* [docID] */
+  const uint32_t *lengths;   /* [docID] */
+  const gpuir__shard *shard; /* NULL: no part of a collection */
+  const uint32_t *dfs;       /* [term] in how many documents of the collection it is; NULL: the same */
   gpuir__index_meta meta;
   uint64_t number; /* in a live index's folder; 0: a file by itself */
   gpuir__log log;
@@ -9229,10 +9300,12 @@ struct gpuir_index {
   char path[84];
   gpuir__leaf *leaves; /* [nleaves] at least one */
   size_t nleaves;
-  gpuir__leaf only;             /* leaves[0] of a snapshot of one segment */
-  gpuir_index *alone;           /* [nleaves] each segment as an index of its own; NULL: this is one */
-  uint64_t documents, tokens;   /* live ones */
-  uint64_t docids;              /* the least number that no document has had */
+  gpuir__leaf only;           /* leaves[0] of a snapshot of one segment */
+  gpuir_index *alone;         /* [nleaves] each segment as an index of its own; NULL: this is one */
+  uint64_t documents, tokens; /* live ones */
+  uint64_t
+      collection;  /* documents that an idf counts: of a shard its collection's, otherwise the live ones */
+  uint64_t docids; /* the least number that no document has had */
   uint64_t generation, content; /* of a live index's manifest; 0: not of one */
   double average_length;
   gpuir__norm norm;              /* of the stored k1 and b */
@@ -10100,13 +10173,30 @@ static int gpuir__writer_close_lists(gpuir__writer *w, const gpuir__meta *meta, 
   return status ? status : gpuir__spool_put(&w->spool[GPUIR__W_META], text->data, text->len, err);
 }
 
+/* Writes the header and the section table of a file of this size, and puts the file in its place. */
+static int gpuir__writer_head(gpuir__writer *w, const gpuir__section *table, unsigned n, uint64_t size,
+                              gpuir_error *err) {
+  gpuir__header header;
+  int status;
+  memset(&header, 0, sizeof header);
+  memcpy(header.magic, gpuir__magic, sizeof header.magic);
+  header.format = GPUIR__FORMAT;
+  header.sections = n;
+  header.file_size = size;
+  header.table_hash = XXH3_64bits(table, n * sizeof table[0]);
+  header.hash = XXH3_64bits(&header, offsetof(gpuir__header, hash));
+  status = gpuir__writer_put(w, &header, sizeof header, 0, err);
+  if (!status) status = gpuir__writer_put(w, table, n * sizeof table[0], sizeof header, err);
+  if (!status) status = gpuir__writer_flush(w, err);
+  return status ? status : gpuir__writer_publish(w, err);
+}
+
 /* Lays the sections out, writes them, and puts the file in its place. */
 static int gpuir__writer_finish(gpuir__writer *w, const gpuir__meta *meta, uint64_t *file_bytes,
                                 gpuir_error *err) {
   enum { CAP = 1 << 18 };
   gpuir__section table[GPUIR__S_COUNT];
   unsigned rows[GPUIR__S_COUNT], n = 0, i;
-  gpuir__header header;
   gpuir__buf text = {NULL, 0, 0};
   uint8_t *buf = (uint8_t *)gpuir__alloc(&w->a, CAP);
   uint64_t at = 0;
@@ -10118,19 +10208,7 @@ static int gpuir__writer_finish(gpuir__writer *w, const gpuir__meta *meta, uint6
   if (!status && gpuir__allocate(w->fd, at))
     status = gpuir__fail_errno(err, w->tmp, "cannot allocate the index file");
   for (i = 0; i < n && !status; i++) status = gpuir__writer_section(w, rows[i], &table[i], buf, CAP, err);
-  if (!status) {
-    memset(&header, 0, sizeof header);
-    memcpy(header.magic, gpuir__magic, sizeof header.magic);
-    header.format = GPUIR__FORMAT;
-    header.sections = n;
-    header.file_size = at;
-    header.table_hash = XXH3_64bits(table, n * sizeof table[0]);
-    header.hash = XXH3_64bits(&header, offsetof(gpuir__header, hash));
-    status = gpuir__writer_put(w, &header, sizeof header, 0, err);
-    if (!status) status = gpuir__writer_put(w, table, n * sizeof table[0], sizeof header, err);
-    if (!status) status = gpuir__writer_flush(w, err);
-  }
-  if (!status) status = gpuir__writer_publish(w, err);
+  if (!status) status = gpuir__writer_head(w, table, n, at, err);
   *file_bytes = at;
   gpuir__free(&w->a, buf, CAP);
   gpuir__free(&w->a, w->ahead.buf, GPUIR__AHEAD);
@@ -10234,6 +10312,7 @@ static uint64_t gpuir__section_items(const gpuir__segment *ix, const gpuir__sect
     case GPUIR__N_BLOCKS: return stat->blocks;
     case GPUIR__N_DOCUMENTS: return stat->documents;
     case GPUIR__N_DOC_ENDS: return stat->documents + 1;
+    case GPUIR__N_TERMS: return stat->terms;
     default: return ix->section[row->id]->length / row->item_size;
   }
 }
@@ -10319,6 +10398,21 @@ static int gpuir__open_fields(gpuir__segment *ix, gpuir_error *err) {
   return GPUIR_OK;
 }
 
+/* Checks what the file knows of its collection. Its lists' seeds are of its own statistics, and no use there. */
+static int gpuir__open_shard(gpuir__segment *ix, gpuir_error *err) {
+  const gpuir__shard *s = ix->shard;
+  if (!s != !ix->section[GPUIR__S_TERM_DFS])
+    return gpuir__bad(ix, err, 0, "a collection without its terms' counts, or these without it");
+  if (!s) return GPUIR_OK;
+  if (s->documents > GPUIR__MAX_DOCUMENTS || s->documents < ix->stat.documents ||
+      s->first > s->documents - ix->stat.documents || s->tokens < ix->stat.tokens || s->number >= s->shards)
+    return gpuir__bad(ix, err, ix->section[GPUIR__S_SHARD]->offset,
+                      "the documents do not fit the collection that they are a part of");
+  ix->lists.seeds = NULL;
+  ix->lists.nseeds = 0;
+  return GPUIR_OK;
+}
+
 /* Checks what sections say of each other. */
 static int gpuir__open_relations(gpuir__segment *ix, gpuir_error *err) {
   const gpuir__section **s = ix->section;
@@ -10336,7 +10430,7 @@ static int gpuir__open_relations(gpuir__segment *ix, gpuir_error *err) {
     return gpuir__bad(ix, err, 0, "texts without their starts, or starts without texts");
   if (!s[GPUIR__S_POSITIONS] != !s[GPUIR__S_POS_OFF])
     return gpuir__bad(ix, err, 0, "positions without their offsets, or offsets without positions");
-  return GPUIR_OK;
+  return gpuir__open_shard(ix, err);
 }
 
 /* Checks the sections and fills the index with what they hold. */
@@ -10816,6 +10910,17 @@ static int gpuir__list_holds(const gpuir__list *l, uint64_t cf) {
   return !l->positions || cf <= l->positions_len * (uint64_t)GPUIR__CHUNK;
 }
 
+/* Returns the documents that an idf counts. */
+static inline uint64_t gpuir__segment_collection(const gpuir__segment *ix) {
+  return ix->shard ? ix->shard->documents : ix->stat.documents;
+}
+
+/* Returns in how many of these a term is that is in df of the segment's. */
+static inline uint32_t gpuir__segment_df(const gpuir__segment *ix, uint64_t id, uint32_t df) {
+  if (!ix->dfs) return df;
+  return gpuir__max32(df, (uint32_t)gpuir__min64(ix->dfs[id], ix->shard->documents));
+}
+
 /* Describes term `id`. 0, NOT_FOUND, FORMAT, NOMEM, UNSUPPORTED. */
 static int gpuir__segment_term(const gpuir__segment *ix, uint64_t id, gpuir_term_info *info) {
   gpuir__list l;
@@ -10826,7 +10931,7 @@ static int gpuir__segment_term(const gpuir__segment *ix, uint64_t id, gpuir_term
   info->id = id;
   info->term_len = gpuir__term_get(ix, id, (uint8_t *)info->term);
   info->df = l.df;
-  info->idf = gpuir__idf(ix->stat.documents, l.df);
+  info->idf = gpuir__idf(gpuir__segment_collection(ix), gpuir__segment_df(ix, id, l.df));
   info->blocks = l.nblocks;
   info->cf = l.extent ? l.extent->cf : gpuir__list_cf(&l);
   info->codec = l.df == 1 ? "inline" : l.docs.codec->name;
@@ -11270,6 +11375,17 @@ static int gpuir__verify_documents(const gpuir__segment *ix, gpuir_error *err) {
   return GPUIR_OK;
 }
 
+/* Checks that no term is in fewer documents of the collection than of its part, or in more than there are. */
+static int gpuir__verify_shard(const gpuir__segment *ix, gpuir_error *err) {
+  gpuir__walk w;
+  if (!ix->shard) return GPUIR_OK;
+  for (gpuir__walk_start(&w, ix); gpuir__walk_next(&w);)
+    if (ix->dfs[w.id] < w.record.df || ix->dfs[w.id] > ix->shard->documents)
+      return gpuir__bad(ix, err, ix->section[GPUIR__S_TERM_DFS]->offset + 4 * w.id,
+                        "a term is in fewer documents of the collection than here, or in more than it has");
+  return GPUIR_OK;
+}
+
 /* Reads the whole segment: see gpuir_verify. */
 static int gpuir__segment_verify(const gpuir__segment *ix, gpuir_error *err) {
   gpuir__verifier *v;
@@ -11297,6 +11413,7 @@ static int gpuir__segment_verify(const gpuir__segment *ix, gpuir_error *err) {
   if (!status) status = gpuir__verify_terms(v);
   if (!status) status = gpuir__verify_blocks(v);
   if (!status) status = gpuir__verify_tree(v);
+  if (!status) status = gpuir__verify_shard(ix, err);
   if (!status) status = gpuir__directory_end(&v->directory, ix, err);
   gpuir__free(&ix->a, v, sizeof *v);
   return status;
@@ -11594,6 +11711,7 @@ GPUIR_API void gpuir_close(gpuir_index *ix) {
 /* Sums the leaves up. */
 static void gpuir__index_sum(gpuir_index *ix) {
   const gpuir__stat *first = &ix->leaves[0].seg->stat;
+  const gpuir__shard *shard = ix->leaves[0].seg->shard;
   size_t i;
   ix->documents = ix->tokens = ix->docids = 0;
   for (i = 0; i < ix->nleaves; i++) {
@@ -11607,7 +11725,8 @@ static void gpuir__index_sum(gpuir_index *ix) {
     ix->tokens -=
         gpuir__min64(leaf->deleted->tokens, ix->tokens); /* in a damaged file lengths may add up to more */
   }
-  ix->average_length = gpuir__mean(ix->tokens, ix->documents);
+  ix->collection = shard ? shard->documents : ix->documents;
+  ix->average_length = gpuir__mean(shard ? shard->tokens : ix->tokens, ix->collection);
   ix->norm = gpuir__norm_make(first->k1, first->b, ix->average_length);
 }
 
@@ -11650,6 +11769,9 @@ static int gpuir__index_join(gpuir_index *ix, gpuir_error *err) {
   size_t i;
   int status = gpuir__index_alike(ix, err);
   if (status) return status;
+  for (i = 0; i < ix->nleaves; i++)
+    if (ix->leaves[i].seg->shard && (ix->nleaves > 1 || ix->leaves[0].deleted))
+      return gpuir__bad(ix->leaves[i].seg, err, 0, "a part of a collection is no segment of a live index");
   for (i = 0; i < ix->nleaves; i++) docids += ix->leaves[i].seg->stat.documents;
   if (docids > GPUIR__MAX_DOCUMENTS)
     return gpuir__fail(err, GPUIR_E_LIMIT, 0,
@@ -11901,6 +12023,127 @@ GPUIR_API int gpuir_verify(const gpuir_index *ix, gpuir_error *err) {
   if (!ix) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_verify: index is NULL");
   for (i = 0; i < ix->nleaves && !status; i++) status = gpuir__segment_verify(ix->leaves[i].seg, err);
   return status;
+}
+
+/* ============================================================================
+ * [13c-shard]  an index that is a part of a collection
+ *
+ * A shard is an ordinary index file with two sections more: the place of its documents in the collection, and in how
+ * many of the collection's documents each of its terms is. The reader keeps to these wherever a query's weights come
+ * from: gpuir__segment_df, and gpuir_index.collection and .average_length. They are known only when all parts are
+ * built, so the file is copied, section by section, and they are put behind.
+ *
+ * Uses      [12-writer], [13b-snapshot].
+ * Start at  gpuir_shard_write.
+ * Tests     tests/unit/13c_shard.c
+ * ==========================================================================*/
+
+/* Checks that an index may be a part of such a collection. */
+static int gpuir__shard_check(const gpuir__segment *seg, const gpuir_shard_info *info, const uint32_t *dfs,
+                              gpuir_error *err) {
+  gpuir__walk w;
+  if (info->documents > GPUIR__MAX_DOCUMENTS || info->documents < seg->stat.documents ||
+      info->first > info->documents - seg->stat.documents || info->tokens < seg->stat.tokens ||
+      info->shard >= info->shards)
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0,
+                       "gpuir_shard_write: the index's documents do not fit the collection");
+  for (gpuir__walk_start(&w, seg); gpuir__walk_next(&w);)
+    if (dfs[w.id] < w.record.df || dfs[w.id] > info->documents)
+      return gpuir__fail(
+          err, GPUIR_E_ARGUMENT, 0,
+          "gpuir_shard_write: \"%.*s\" is in fewer documents of the collection than of the index, or in "
+          "more than it has",
+          w.len < 32 ? (int)w.len : 32, (const char *)w.term);
+  return GPUIR_OK;
+}
+
+/* Lists the sections of the copy: those of the file, in its order, and the collection's. Returns how many there are;
+ * *size becomes that of the file. */
+static unsigned gpuir__shard_plan(const gpuir__segment *seg, const gpuir__shard *shard, const uint32_t *dfs,
+                                  gpuir__section *table, const void **from, uint64_t *size) {
+  unsigned n = 0, i;
+  uint64_t at;
+  for (i = 0; i < GPUIR__SECTION_ROWS; i++) {
+    const gpuir__section_row *row = &gpuir__section_rows[i];
+    const gpuir__section *s = seg->section[row->id];
+    if (row->presence == GPUIR__P_SHARD) {
+      table[n].flags = GPUIR__REQUIRED;
+      table[n].length = row->id == GPUIR__S_SHARD ? sizeof *shard : 4 * seg->stat.terms;
+      from[n] = row->id == GPUIR__S_SHARD ? (const void *)shard : dfs;
+      table[n].hash = XXH3_64bits(from[n], (size_t)table[n].length);
+    } else if (s) {
+      table[n] = *s;
+      from[n] = seg->map + s->offset;
+    } else {
+      continue;
+    }
+    table[n++].id = row->id;
+  }
+  at = sizeof(gpuir__header) + n * sizeof *table;
+  for (i = 0; i < n; i++) {
+    table[i].offset = at = (at + GPUIR__ALIGN - 1) & ~(uint64_t)(GPUIR__ALIGN - 1);
+    at += table[i].length + GPUIR__ALIGN;
+  }
+  *size = at;
+  return n;
+}
+
+/* Writes the copy. */
+static int gpuir__shard_copy(gpuir__writer *w, const gpuir__segment *seg, const gpuir__shard *shard,
+                             const uint32_t *dfs, gpuir_error *err) {
+  gpuir__section table[GPUIR__S_COUNT];
+  const void *from[GPUIR__S_COUNT];
+  uint64_t size;
+  unsigned n, i;
+  int status = GPUIR_OK;
+  n = gpuir__shard_plan(seg, shard, dfs, table, from, &size);
+  if (gpuir__allocate(w->fd, size)) return gpuir__fail_errno(err, w->tmp, "cannot allocate the index file");
+  for (i = 0; i < n && !status; i++)
+    if (table[i].length)
+      status = gpuir__writer_put(w, from[i], (size_t)table[i].length, table[i].offset, err);
+  return status ? status : gpuir__writer_head(w, table, n, size, err);
+}
+
+GPUIR_API int gpuir_shard_write(const gpuir_index *ix, const char *path, const gpuir_shard_info *info,
+                                const uint32_t *dfs, gpuir_error *err) {
+  const gpuir__segment *seg = ix ? gpuir__only(ix) : NULL;
+  gpuir__writer *w;
+  gpuir__shard shard;
+  int status;
+  if (!ix || !path || !*path || !info || !dfs)
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_shard_write: NULL argument");
+  if (!seg) return gpuir__fail_unmerged(ix, err);
+  status = gpuir__shard_check(seg, info, dfs, err);
+  if (status) return status;
+  memset(&shard, 0, sizeof shard);
+  shard.documents = info->documents;
+  shard.tokens = info->tokens;
+  shard.first = info->first;
+  shard.number = info->shard;
+  shard.shards = info->shards;
+  memcpy(shard.identity, info->identity, sizeof shard.identity);
+  status = gpuir__writer_create(&ix->a, path, GPUIR__AHEAD, -1, &w, err);
+  if (status) return status;
+  w->ahead.buf = (uint8_t *)gpuir__alloc(&w->a, GPUIR__AHEAD);
+  status = w->ahead.buf ? gpuir__shard_copy(w, seg, &shard, dfs, err) : gpuir__fail_nomem(err);
+  gpuir__free(&w->a, w->ahead.buf, GPUIR__AHEAD);
+  gpuir__writer_destroy(w);
+  return status;
+}
+
+GPUIR_API int gpuir_shard_get_info(const gpuir_index *ix, gpuir_shard_info *info) {
+  const gpuir__shard *shard;
+  if (!ix || !info) return GPUIR_E_ARGUMENT;
+  shard = ix->leaves[0].seg->shard;
+  memset(info, 0, sizeof *info);
+  if (!shard) return GPUIR_E_NOT_FOUND;
+  info->documents = shard->documents;
+  info->tokens = shard->tokens;
+  info->first = shard->first;
+  info->shard = shard->number;
+  info->shards = shard->shards;
+  memcpy(info->identity, shard->identity, sizeof info->identity);
+  return GPUIR_OK;
 }
 
 /* ============================================================================
@@ -14145,10 +14388,10 @@ GPUIR_API int gpuir_builder_create(const gpuir_builder_desc *desc, gpuir_builder
 
 #define GPUIR__NO_TERM UINT32_MAX
 #ifndef GPUIR__PREFIX_TERMS
-#define GPUIR__PREFIX_TERMS 1024u /* that a prefix may stand for */
+#define GPUIR__PREFIX_TERMS (unsigned)GPUIR_MAX_PREFIX_TERMS
 #endif
 #ifndef GPUIR__PREFIX_POSTINGS
-#define GPUIR__PREFIX_POSTINGS (1u << 24) /* that they may have together */
+#define GPUIR__PREFIX_POSTINGS GPUIR_MAX_PREFIX_POSTINGS
 #endif
 
 enum { GPUIR__WORD, GPUIR__PHRASE, GPUIR__PREFIX };
@@ -14454,12 +14697,15 @@ static void gpuir__query_part(gpuir_query *q) {
   }
 }
 
-/* Counts the live documents of leaf number `leaf` that hold term `id`. */
+/* Counts the live documents of leaf number `leaf`, or the documents of its collection, that hold term `id`. */
 static int gpuir__query_df(const gpuir_index *ix, size_t leaf, uint64_t id, const gpuir__query_term *t,
                            uint32_t *df, gpuir_error *err) {
   const gpuir__segment *seg = ix->leaves[leaf].seg;
   const int status = gpuir__leaf_df(&ix->leaves[leaf], id, df);
-  if (!status) return GPUIR_OK;
+  if (!status) {
+    *df = gpuir__segment_df(seg, id, *df);
+    return GPUIR_OK;
+  }
   return gpuir__fail(err, status, 0, "%s: cannot count the documents of \"%.*s\": %s", seg->path,
                      t->len < 32 ? (int)t->len : 32, t->text, gpuir__list_why(seg, id, status));
 }
@@ -14480,7 +14726,7 @@ static int gpuir__query_look_up(gpuir_query *q, gpuir__query_term *t, unsigned n
     if (held) *found = (uint32_t)id;
     df += held;
   }
-  t->df = (uint32_t)gpuir__min64(df, ix->documents);
+  t->df = (uint32_t)gpuir__min64(df, ix->collection);
   return GPUIR_OK;
 }
 
@@ -14515,6 +14761,17 @@ typedef struct gpuir__prefix_leaf {
   size_t len;
   uint8_t term[GPUIR_MAX_TERM + 1]; /* number `at` */
 } gpuir__prefix_leaf;
+
+/* Begins a walk over a prefix's terms. */
+static void gpuir__prefix_open(const gpuir_index *ix, const gpuir__query_term *t,
+                               gpuir__prefix_leaf *leaves) {
+  size_t i;
+  for (i = 0; i < ix->nleaves; i++) {
+    gpuir__prefix_leaf *l = &leaves[i];
+    gpuir__prefix_range(ix->leaves[i].seg, t, &l->at, &l->end);
+    if (l->at < l->end) l->len = gpuir__term_get(ix->leaves[i].seg, l->at, l->term);
+  }
+}
 
 /* Finds the next term of a prefix, the least of all segments', and counts the live documents that hold it; *more
  * becomes 0 if there is none. Segments' terms come in the same order. */
@@ -14563,7 +14820,7 @@ static int gpuir__prefix_count(const gpuir_index *ix, gpuir__query_term *t, gpui
       return gpuir__fail(err, GPUIR_E_LIMIT, 0, "\"%.*s*\" stands for terms of more than 2^24 postings",
                          t->len < 64 ? t->len : 64, t->text);
   }
-  t->df = (uint32_t)gpuir__min64(greatest, ix->documents);
+  t->df = (uint32_t)gpuir__min64(greatest, ix->collection);
   return GPUIR_OK;
 }
 
@@ -14576,17 +14833,16 @@ static int gpuir__query_prefix_look_up(gpuir_query *q, unsigned term, gpuir_erro
   size_t i;
   int status;
   if (!leaves) return gpuir__fail_nomem(err);
+  gpuir__prefix_open(ix, t, leaves);
   for (i = 0; i < ix->nleaves; i++) {
-    gpuir__prefix_leaf *l = &leaves[i];
+    const gpuir__prefix_leaf *l = &leaves[i];
     uint32_t *ids = q->ids + i * GPUIR__IDS;
-    gpuir__prefix_range(ix->leaves[i].seg, t, &l->at, &l->end);
     ids[GPUIR__ID_TERMS + term] = l->at < l->end ? l->at : GPUIR__NO_TERM;
     ids[GPUIR__ID_ENDS + term] = l->end;
-    if (l->at < l->end) l->len = gpuir__term_get(ix->leaves[i].seg, l->at, l->term);
   }
   status = gpuir__prefix_count(ix, t, leaves, err);
   gpuir__free(&q->a, leaves, size);
-  t->idf = gpuir__idf(ix->documents, t->df);
+  t->idf = gpuir__idf(ix->collection, t->df);
   return status;
 }
 
@@ -14597,7 +14853,7 @@ static int gpuir__query_look_all_up(gpuir_query *q, gpuir_error *err) {
   for (i = 0; q->phrases && i < q->phrases->nmembers && !status; i++) {
     gpuir__query_term *t = &q->phrases->members[i];
     status = gpuir__query_look_up(q, t, GPUIR__ID_MEMBERS + i, err);
-    t->idf = gpuir__idf(q->ix->documents, t->df);
+    t->idf = gpuir__idf(q->ix->collection, t->df);
   }
   for (i = 0; i < q->n && !status; i++) {
     gpuir__query_term *t = &q->terms[i];
@@ -14607,7 +14863,7 @@ static int gpuir__query_look_all_up(gpuir_query *q, gpuir_error *err) {
       gpuir__query_phrase_look_up(q, t);
     } else {
       status = gpuir__query_look_up(q, t, GPUIR__ID_TERMS + i, err);
-      t->idf = gpuir__idf(q->ix->documents, t->df);
+      t->idf = gpuir__idf(q->ix->collection, t->df);
     }
   }
   return status;
@@ -14641,16 +14897,12 @@ static const char *gpuir__query_term_name(const gpuir_query *q, const gpuir__que
   return t->kind == GPUIR__WORD ? t->text : (const char *)q->names.data + t->name;
 }
 
-/* Looks the terms up and weighs them. */
-static int gpuir__query_resolve(gpuir_query *q, gpuir_error *err) {
+/* Weighs the terms by their idf. */
+static int gpuir__query_weigh(gpuir_query *q, gpuir_error *err) {
   uint64_t sum = 0;
   unsigned i;
-  int status;
-  gpuir__query_part(q);
-  if (!q->npositive) return gpuir__fail(err, GPUIR_E_QUERY, 0, "the query has no positive term");
-  if (gpuir__query_name(q)) return gpuir__fail_nomem(err);
-  status = gpuir__query_look_all_up(q, err);
-  for (i = 0; i < q->n && !status; i++) {
+  q->nunknown = 0;
+  for (i = 0; i < q->n; i++) {
     gpuir__query_term *t = &q->terms[i];
     uint64_t w;
     size_t len;
@@ -14671,7 +14923,92 @@ static int gpuir__query_resolve(gpuir_query *q, gpuir_error *err) {
       return gpuir__fail(err, GPUIR_E_RANGE, 0,
                          "the sum of weights exceeds a score's range: lower k1 or repeat less");
   }
+  return GPUIR_OK;
+}
+
+/* Looks the terms up and weighs them. */
+static int gpuir__query_resolve(gpuir_query *q, gpuir_error *err) {
+  int status;
+  gpuir__query_part(q);
+  if (!q->npositive) return gpuir__fail(err, GPUIR_E_QUERY, 0, "the query has no positive term");
+  if (gpuir__query_name(q)) return gpuir__fail_nomem(err);
+  status = gpuir__query_look_all_up(q, err);
+  return status ? status : gpuir__query_weigh(q, err);
+}
+
+/* ---- what a shard is told of terms ---- */
+
+/* Returns term number i of those whose df a query's weights come from: the members of its phrases, then its terms; NULL
+ * behind the last. */
+static gpuir__query_term *gpuir__query_counted(gpuir_query *q, size_t i) {
+  const size_t nmembers = q->phrases ? q->phrases->nmembers : 0;
+  if (i < nmembers) return &q->phrases->members[i];
+  return i - nmembers < q->n ? &q->terms[i - nmembers] : NULL;
+}
+
+GPUIR_API size_t gpuir_query_dfs(const gpuir_query *q, uint32_t *dfs, size_t cap) {
+  size_t n, i;
+  if (!q) return 0;
+  n = (q->phrases ? q->phrases->nmembers : 0) + (size_t)q->n;
+  for (i = 0; dfs && i < n && i < cap; i++) {
+    const gpuir__query_term *t = gpuir__query_counted((gpuir_query *)(uintptr_t)q, i);
+    dfs[i] = t->kind == GPUIR__PHRASE ? 0 : t->df;
+  }
+  return n;
+}
+
+GPUIR_API int gpuir_query_weigh(gpuir_query *q, const uint32_t *dfs, size_t n, gpuir_error *err) {
+  size_t i;
+  if (!q || !dfs || n != gpuir_query_dfs(q, NULL, 0))
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0,
+                       "gpuir_query_weigh: NULL argument, or another number of terms than the query's");
+  for (i = 0; i < n; i++) {
+    gpuir__query_term *t = gpuir__query_counted(q, i);
+    if (t->kind == GPUIR__PHRASE) { /* its members stand before all terms */
+      gpuir__query_phrase_look_up(q, t);
+    } else {
+      t->df = (uint32_t)gpuir__min64(dfs[i], q->ix->collection);
+      t->idf = gpuir__idf(q->ix->collection, t->df);
+    }
+  }
+  return gpuir__query_weigh(q, err);
+}
+
+GPUIR_API int gpuir_query_prefix(const gpuir_query *q, size_t i, gpuir_term_fn emit, void *user,
+                                 gpuir_error *err) {
+  const gpuir__query_term *t = q && emit ? gpuir__query_counted((gpuir_query *)(uintptr_t)q, i) : NULL;
+  gpuir__prefix_leaf *leaves, before;
+  size_t size, leaf;
+  int status = GPUIR_OK, more = 1;
+  if (!q || !emit) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_query_prefix: NULL argument");
+  if (!t) return gpuir__fail(err, GPUIR_E_NOT_FOUND, 0, "the query has no such term");
+  if (t->kind != GPUIR__PREFIX) return GPUIR_OK;
+  size = q->ix->nleaves * sizeof *leaves;
+  leaves = (gpuir__prefix_leaf *)gpuir__alloc(&q->a, size);
+  if (!leaves) return gpuir__fail_nomem(err);
+  gpuir__prefix_open(q->ix, t, leaves);
+  while (!status) {
+    uint64_t df;
+    before.len = 0;
+    for (leaf = 0; leaf < q->ix->nleaves; leaf++) { /* the least term, which is counted next */
+      const gpuir__prefix_leaf *l = &leaves[leaf];
+      if (l->at < l->end &&
+          (!before.len || gpuir__compare_bytes(l->term, l->len, before.term, before.len) < 0))
+        before = *l;
+    }
+    status = gpuir__prefix_next(q->ix, t, leaves, &df, &more, err);
+    if (!more) break;
+    if (!status && df) status = emit(user, (const char *)before.term, before.len, (uint32_t)df);
+  }
+  gpuir__free(&q->a, leaves, size);
   return status;
+}
+
+/* Returns how many positive terms of a query a leaf has no list of. */
+static inline unsigned gpuir__query_absent(const gpuir_query *q, size_t leaf) {
+  unsigned i, n = 0;
+  for (i = 0; i < q->npositive; i++) n += gpuir__query_id(q, leaf, i) == GPUIR__NO_TERM;
+  return n;
 }
 
 GPUIR_API void gpuir_query_destroy(gpuir_query *query) {
@@ -16629,6 +16966,7 @@ typedef struct gpuir__limits {
   const int *cancel;       /* the searcher's */
   const int *query_cancel; /* the query's, in a batch */
   uint64_t query_deadline; /* the query's, in a batch, as gpuir__now tells time, in ns; 0: none */
+  uint32_t *threshold;     /* of the query, see gpuir_batch_desc.thresholds; NULL: none */
 } gpuir__limits;
 
 /* A query that several engines evaluate together, each with cursors and a top-k of its own: the one that was asked, its
@@ -16740,8 +17078,28 @@ static int gpuir__engine_fail(gpuir__engine *e, int code, const char *what) {
   return gpuir__fail(&e->error, code, 0, "%s", what);
 }
 
+/* Tells those who search other parts of a collection what score the best k have here at least, or learns it from
+ * them: their documents with this score may come first or last, so one that has it stays. */
+static void gpuir__engine_threshold(gpuir__engine *e) {
+  uint32_t *const shared = e->limits.threshold;
+  uint32_t greatest = __atomic_load_n(shared, __ATOMIC_RELAXED);
+  const uint32_t own = e->top.n && e->top.n == e->top.k ? (uint32_t)(e->top.heap[0] >> 32) : 0;
+  while (own > greatest &&
+         !__atomic_compare_exchange_n(shared, &greatest, own, 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}
+  if (greatest && ((uint64_t)greatest << 32) - 1 > e->top.threshold_key)
+    e->top.threshold_key = ((uint64_t)greatest << 32) - 1;
+}
+
+/* Starts the top-k for the best k hits whose score is at least `threshold`, or what is known of other parts. */
+static int gpuir__engine_top(gpuir__engine *e, size_t k, uint32_t threshold) {
+  const int status = gpuir__topk_start(&e->a, &e->top, k, threshold);
+  if (!status && e->limits.threshold) gpuir__engine_threshold(e);
+  return status;
+}
+
 /* Looks whether the search has to stop: 0, DEADLINE or CANCELLED. */
 static int gpuir__engine_look(gpuir__engine *e) {
+  if (e->limits.threshold) gpuir__engine_threshold(e);
   if ((e->limits.cancel && __atomic_load_n(e->limits.cancel, __ATOMIC_RELAXED)) ||
       (e->limits.query_cancel && __atomic_load_n(e->limits.query_cancel, __ATOMIC_RELAXED)))
     e->stopped = gpuir__engine_fail(e, GPUIR_E_CANCELLED, "the search was cancelled");
@@ -18712,8 +19070,10 @@ static int gpuir__or_prepare(gpuir__or *o, gpuir__engine *e, unsigned npositive)
   o->e = e;
   o->n = npositive;
   o->tiles = (uint32_t)((documents - 1) >> shift) + 1;
-  /* Lists of several segments are parts of one: of each as much is decoded up front as would be of the whole. */
-  o->up_front = gpuir__max32((uint32_t)(documents * GPUIR__UP_FRONT / e->ix->docids), GPUIR__SHORT_MAX);
+  /* Lists of several segments, or shards, are parts of one: of each as much is decoded up front as of the whole. */
+  o->up_front =
+      gpuir__max32((uint32_t)(documents * GPUIR__UP_FRONT / gpuir__max64(e->ix->docids, e->ix->collection)),
+                   GPUIR__SHORT_MAX);
   for (i = 0; i < npositive; i++)
     if (e->cursors[i].list.df <= o->up_front) up_front += 2 * (size_t)e->cursors[i].list.df + 64;
   status = gpuir__tile_reserve(e, &o->tile, shift, o->tiles * (2 * (size_t)npositive + 1) + up_front,
@@ -18744,7 +19104,7 @@ static int gpuir__eval_or(gpuir__engine *e, const gpuir_query *q, unsigned nposi
   if (!e->top
            .n) { /* the first segment with a hit: afterwards the heap has the threshold, and is no scratch */
     const uint32_t seed = gpuir__or_seed(&o, q, k);
-    status = gpuir__topk_start(&e->a, &e->top, k, seed);
+    status = gpuir__engine_top(e, k, seed);
     if (status) return gpuir__engine_fail(e, status, "out of memory");
   }
   e->info.tiles_total += o.tiles;
@@ -18976,8 +19336,7 @@ static int gpuir__engine_leaf(gpuir__engine *e, const gpuir_query *q, size_t lea
   status = gpuir__terms_open(e, q, leaf, &npositive);
   if (status || !npositive || (mode == GPUIR_AND && npositive < q->npositive)) return status;
   if (e->evaluator == GPUIR_EVAL_EXHAUSTIVE) return gpuir__eval_exhaustive(e, npositive, mode == GPUIR_AND);
-  if (e->ncursors == 1 && !e->top.n)
-    (void)gpuir__topk_start(&e->a, &e->top, k, gpuir__stored_seed(&e->cursors[0], q, k));
+  if (e->ncursors == 1 && !e->top.n) (void)gpuir__engine_top(e, k, gpuir__stored_seed(&e->cursors[0], q, k));
   if (mode == GPUIR_AND || npositive == 1) return gpuir__eval_and(e, npositive, NULL);
   return gpuir__eval_or(e, q, npositive, k);
 }
@@ -19085,13 +19444,14 @@ static int gpuir__engine_mode(gpuir__engine *e, const gpuir_query *q, int mode, 
   int status;
   *n = 0;
   if (q->nunknown == q->npositive || (mode == GPUIR_AND && q->nunknown)) return GPUIR_OK;
-  status = gpuir__topk_start(&e->a, &e->top, k, 0);
+  status = gpuir__engine_top(e, k, 0);
   if (status) return gpuir__engine_fail(e, status, "out of memory");
   if (!gpuir__engine_may_share(e, q, mode)) e->rare.share = NULL;
   if (e->rare.share) gpuir__share_open(e, q, mode, k);
   for (leaf = 0; leaf < e->ix->nleaves && !status; leaf++) status = gpuir__engine_leaf(e, q, leaf, mode, k);
   if (e->rare.share) status = gpuir__share_close(e, status);
   e->rare.share = share;
+  if (!status && e->limits.threshold) gpuir__engine_threshold(e);
   if (!status) status = gpuir__engine_hits(e, hits, n);
   return status;
 }
@@ -19356,9 +19716,12 @@ static int gpuir__work_on(gpuir__engine *e, const gpuir_batch_desc *desc, uint64
   int status;
   e->limits.query_deadline = desc->deadlines ? desc->deadlines[i] : 0;
   e->limits.query_cancel = desc->cancels ? desc->cancels[i] : NULL;
+  if (desc->thresholds && desc->queries[i]->mode != GPUIR_ANDOR && desc->k <= e->ix->documents)
+    e->limits.threshold = &desc->thresholds[i];
   status = gpuir__engine_search(e, desc->queries[i], desc->hits + i * desc->k, desc->k, &n);
   e->limits.query_deadline = 0;
   e->limits.query_cancel = NULL;
+  e->limits.threshold = NULL;
   desc->counts[i] = (uint32_t)n;
   return status;
 }
@@ -19509,7 +19872,10 @@ static int gpuir__batch_copy(const gpuir_searcher *s, const gpuir_batch_desc *fr
   size_t i;
   *to = *from;
   if (to->nq && (!to->queries || !to->counts || (to->k && !to->hits))) return GPUIR_E_ARGUMENT;
-  if (to->nq == 1 && to->k > s->ix->documents) to->k = (size_t)s->ix->documents;
+  if (to->nq == 1 && to->k > s->ix->documents) {
+    to->k = (size_t)s->ix->documents;
+    to->thresholds = NULL; /* so few hits are no k */
+  }
   if (to->nq > SIZE_MAX / sizeof *to->queries || (to->nq > 1 && to->k > SIZE_MAX / sizeof *to->hits / to->nq))
     return GPUIR_E_ARGUMENT;
   for (i = 0; i < to->nq; i++) {

@@ -4218,7 +4218,8 @@ static int gc_collect(gpuir_cuda *c, gpuir_error *err) {
     if (status) return status;
     if (c->lists[n].first_block < end) return gpuir__bad(ix, err, 0, "long lists share blocks");
     end = c->lists[n].first_block + c->lists[n].nblocks;
-    c->lists[n].weight = gpuir__weight(gpuir__idf(ix->stat.documents, l.df), ix->stat.k1);
+    c->lists[n].weight = gpuir__weight(
+        gpuir__idf(gpuir__segment_collection(ix), gpuir__segment_df(ix, w.id, l.df)), ix->stat.k1);
     c->lists[n].slot = (uint32_t)(l.extent - ix->lists.longs);
     c->lists[n++].q = 1;
   }
@@ -4862,7 +4863,7 @@ static uint2 gc_plan_jobs(gc_track *x, gc_plan *p, const gpuir_query *q, gc_job 
   const uint32_t seed = job->seed;
   int mode = q->mode;
   uint2 jobs = {GC_NONE, GC_NONE};
-  if (mode == GPUIR_ANDOR && q->nunknown) mode = GPUIR_OR;
+  if (mode == GPUIR_ANDOR && gpuir__query_absent(q, 0)) mode = GPUIR_OR;
   if (job->npositive == 1) mode = x->draft.terms[job->first_term].df <= 4096 ? GPUIR_AND : GPUIR_OR;
   if (mode != GPUIR_OR) {
     jobs.x = (uint32_t)p->njobs;
@@ -4920,7 +4921,7 @@ static int gc_plan_query(gc_track *x, gc_plan *p, const gpuir_query *q, uint32_t
   job.stored = q->stored_bm25 != 0;
   job.prune = x->engine->evaluator != GPUIR_EVAL_EXHAUSTIVE;
   job.after = GC_NONE;
-  if (q->mode != GPUIR_AND || !q->nunknown) {
+  if (q->mode != GPUIR_AND || !gpuir__query_absent(q, 0)) {
     status = gc_plan_terms(x, p, q, &job, full, err);
     if (status || *full) return status;
   }

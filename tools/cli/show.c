@@ -127,6 +127,23 @@ static int print_segments(const gpuir_index *index, const gpuir_index_info *whol
   return GPUIR_OK;
 }
 
+/* What a shard knows of its collection. */
+static void print_shard(const gpuir_index *index, int json) {
+  gpuir_shard_info s;
+  if (gpuir_shard_get_info(index, &s)) return;
+  if (json)
+    printf(
+        ",\"shard\":{\"number\":%u,\"of\":%u,\"first\":%llu,\"documents\":%llu,\"tokens\":%llu,"
+        "\"identity\":\"%016llx%016llx\"}",
+        s.shard, s.shards, (unsigned long long)s.first, (unsigned long long)s.documents,
+        (unsigned long long)s.tokens, (unsigned long long)s.identity[1], (unsigned long long)s.identity[0]);
+  else
+    printf("%-18s %u of %u, documents from %llu on of %llu, %llu tokens, identity %016llx%016llx\n", "shard",
+           s.shard, s.shards, (unsigned long long)s.first, (unsigned long long)s.documents,
+           (unsigned long long)s.tokens, (unsigned long long)s.identity[1],
+           (unsigned long long)s.identity[0]);
+}
+
 int cli_stats(int argc, char **argv) {
   static const cli_option options[] = {{O_JSON, "json", 0, 0}, {O_GPU, "gpu", 0, 0}, {0, NULL, 0, 0}};
   cli_args a;
@@ -187,6 +204,7 @@ int cli_stats(int argc, char **argv) {
       for (size_t n = 0; n < sizeof t / sizeof *t; n++) print_statistic(&t[n], json, n == 0);
       r = print_codecs(index, json);
       if (!r) r = print_segments(index, &i, json);
+      print_shard(index, json);
       print_gpu(&gpu, json);
       if (json) printf("}\n");
       if (r) cli_fail(a.operands[0], r, NULL);
