@@ -1225,6 +1225,8 @@ GPUIR_API int gpuir_codec_get_info(const gpuir_index *index, int docids,
 
 #if defined(__GNUC__) || defined(__clang__)
 #define GPUIR__PRINTF(f, a) __attribute__((format(printf, f, a)))
+#define GPUIR__NOINLINE static __attribute__((noinline)) /* not copied to each of its callers */
+#define GPUIR__COLD __attribute__((cold)) /* runs once an index or a searcher: small code before fast code */
 #define GPUIR__LIKELY(x) __builtin_expect(!!(x), 1)
 #define GPUIR__UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define GPUIR__UNUSED __attribute__((unused))
@@ -1253,7 +1255,7 @@ GPUIR_API const char *gpuir_version(void) {
       GPUIR_VERSION_PATCH);
 }
 
-GPUIR_API const char *gpuir_strerror(int status) {
+GPUIR__COLD GPUIR_API const char *gpuir_strerror(int status) {
   switch (status) {
     case GPUIR_OK: return "no error";
     case GPUIR_E_ARGUMENT: return "invalid argument";
@@ -1294,7 +1296,9 @@ static int gpuir__fail(gpuir_error *err, int code, uint64_t offset, const char *
   return code;
 }
 
-static int gpuir__fail_nomem(gpuir_error *err) { return gpuir__fail(err, GPUIR_E_NOMEM, 0, "out of memory"); }
+GPUIR__NOINLINE int gpuir__fail_nomem(gpuir_error *err) {
+  return gpuir__fail(err, GPUIR_E_NOMEM, 0, "out of memory");
+}
 
 /* Tells the static analyzer, which does not look into variadic functions, what this one returns. */
 #if defined(__clang_analyzer__)
@@ -1307,7 +1311,7 @@ static const char *gpuir__tail(const char *path) {
   return n > 80 ? path + (n - 80) : path;
 }
 
-static int gpuir__fail_errno(gpuir_error *err, const char *path, const char *what) {
+GPUIR__COLD static int gpuir__fail_errno(gpuir_error *err, const char *path, const char *what) {
   int e = errno;
   char reason[64];
   reason[0] = 0;
@@ -1340,7 +1344,7 @@ static void *gpuir__alloc(const gpuir_allocator *a, size_t n) {
   return a->resize(a->user, NULL, 0, n ? n : 1);
 }
 
-static void *gpuir__alloc_zero(const gpuir_allocator *a, size_t n) {
+GPUIR__NOINLINE void *gpuir__alloc_zero(const gpuir_allocator *a, size_t n) {
   void *p = gpuir__alloc(a, n);
   if (p) memset(p, 0, n);
   return p;
@@ -1393,7 +1397,7 @@ static int gpuir__buf_put(const gpuir_allocator *a, gpuir__buf *buf, const void 
   return GPUIR_OK;
 }
 
-static void gpuir__buf_free(const gpuir_allocator *a, gpuir__buf *buf) {
+GPUIR__NOINLINE void gpuir__buf_free(const gpuir_allocator *a, gpuir__buf *buf) {
   if (buf->data) (void)a->resize(a->user, buf->data, buf->cap, 0);
   buf->data = NULL;
   buf->len = buf->cap = 0;
@@ -1813,7 +1817,6 @@ GPUIR_HD static inline uint32_t gpuir__lower_bound(const uint32_t *a, uint32_t l
  * row a level, gpuir__NAME_of_level. The row is taken once, when an index, a stream or a searcher is opened. */
 
 #define GPUIR__INLINE static inline __attribute__((always_inline))
-#define GPUIR__NOINLINE static __attribute__((noinline))
 #if GPUIR__X86
 #define GPUIR__AVX2 __attribute__((target("avx2")))
 #define GPUIR__AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq")))
@@ -6002,7 +6005,8 @@ static int gpuir__read_param(unsigned kind, const char *text, uint64_t *param) {
 
 /* Reads CODEC[:PARAM]; NULL means the default. 0, UNSUPPORTED for a codec that is unknown or left out, ARGUMENT for its
  * parameter. */
-static int gpuir__coding_parse(const char *spec, int docids, gpuir__coding *coding, gpuir_error *err) {
+GPUIR__COLD static int gpuir__coding_parse(const char *spec, int docids, gpuir__coding *coding,
+                                           gpuir_error *err) {
   static const char *const kinds[] = {"takes no parameter", "takes c, 0.25 to 4, as in qs:1.5",
                                       "takes its levels, 0 to 4, as in pfd-list:2",
                                       "takes [SEGMENT][,EXCEPTIONS]: 64, 128 or 256; 0 to 1 or min",
@@ -7334,7 +7338,7 @@ static int gpuir__stops_rehash(gpuir__analyzer *an, size_t nslots) {
 }
 
 /* Adds a word to the stop words: a gpuir_token_fn whose sink is the analyzer itself. */
-static int gpuir__stops_add(void *analyzer, const char *word, size_t len) {
+GPUIR__COLD static int gpuir__stops_add(void *analyzer, const char *word, size_t len) {
   gpuir__analyzer *an = (gpuir__analyzer *)analyzer;
   gpuir__stops *s = &an->stops;
   uint64_t hash = gpuir__word_hash(an, word, len);
@@ -8041,9 +8045,10 @@ static int gpuir__spec_parse(const char *text, int has_tokenizer, gpuir__spec *s
 /* Makes an analyzer from a specification and the custom stop words ("" if none). UNSUPPORTED, in words, if this build
  * or caller lacks something; FORMAT for a malformed specification; NOMEM; LIMIT for stop words that
  * fit no table; or what the tokenizer returned for the stop words. */
-static int gpuir__analyzer_create(const gpuir_allocator *allocator, const char *text, const char *stop_words,
-                                  gpuir_tokenize_fn tokenize, void *tokenize_user, gpuir__analyzer **analyzer,
-                                  gpuir_error *err) {
+GPUIR__COLD static int gpuir__analyzer_create(const gpuir_allocator *allocator, const char *text,
+                                              const char *stop_words, gpuir_tokenize_fn tokenize,
+                                              void *tokenize_user, gpuir__analyzer **analyzer,
+                                              gpuir_error *err) {
   gpuir_allocator a = gpuir__allocator(allocator);
   gpuir__analyzer *an;
   gpuir__spec spec;
@@ -9417,7 +9422,7 @@ typedef struct gpuir__meta {
   int store, positions; /* documents carry their text; lists their positions */
 } gpuir__meta;
 
-static void gpuir__writer_destroy(gpuir__writer *w) {
+GPUIR__COLD static void gpuir__writer_destroy(gpuir__writer *w) {
   gpuir_allocator a;
   unsigned i;
   if (!w) return;
@@ -11887,7 +11892,7 @@ static void gpuir__info_add(gpuir_index_info *info, const gpuir__segment *seg) {
   info->positions_bytes += sums[GPUIR__G_POSITIONS];
 }
 
-GPUIR_API int gpuir_index_get_info(const gpuir_index *ix, gpuir_index_info *info) {
+GPUIR__COLD GPUIR_API int gpuir_index_get_info(const gpuir_index *ix, gpuir_index_info *info) {
   const gpuir__segment *first;
   uint64_t bytes;
   size_t i;
@@ -11972,8 +11977,8 @@ GPUIR_API int gpuir_term_count(const gpuir_index *ix, const char *term, size_t l
   return sum_df ? GPUIR_OK : GPUIR_E_NOT_FOUND;
 }
 
-GPUIR_API int gpuir_codec_get_info(const gpuir_index *ix, int docids,
-                                   gpuir_codec_info infos[GPUIR_MAX_CODECS], size_t *n) {
+GPUIR__COLD GPUIR_API int gpuir_codec_get_info(const gpuir_index *ix, int docids,
+                                               gpuir_codec_info infos[GPUIR_MAX_CODECS], size_t *n) {
   const gpuir__codec *table = docids ? gpuir__docid_codecs : gpuir__freq_codecs;
   const size_t ncodecs = docids ? GPUIR__DOCID_CODECS : GPUIR__FREQ_CODECS;
   gpuir_codec_info all[GPUIR_MAX_CODECS];
@@ -13263,7 +13268,7 @@ static int gpuir__builder_fail(gpuir_builder *b, int status, const gpuir_error *
   return status;
 }
 
-static int gpuir__builder_failed(gpuir_builder *b, gpuir_error *err) {
+GPUIR__NOINLINE int gpuir__builder_failed(gpuir_builder *b, gpuir_error *err) {
   int status = __atomic_load_n(&b->threads.failure, __ATOMIC_ACQUIRE);
   if (status && err) {
     (void)pthread_mutex_lock(&b->tasks.queue.mutex);
@@ -13506,7 +13511,8 @@ static int gpuir__builder_check_doc(const gpuir_doc_desc *doc, gpuir_error *err)
 }
 
 /* Ends a public function: after an error other than ARGUMENT the builder stays failed. */
-static int gpuir__builder_end(gpuir_builder *b, int status, gpuir_error *err, const gpuir_error *local) {
+GPUIR__NOINLINE int gpuir__builder_end(gpuir_builder *b, int status, gpuir_error *err,
+                                       const gpuir_error *local) {
   if (!status) return GPUIR_OK;
   if (err) *err = *local;
   if (status != GPUIR_E_ARGUMENT) (void)gpuir__builder_fail(b, status, local);
@@ -14155,7 +14161,7 @@ GPUIR_API int gpuir_builder_write(gpuir_builder *builder, gpuir_build_report *re
 
 /* ---- making and unmaking ---- */
 
-GPUIR_API void gpuir_builder_destroy(gpuir_builder *builder) {
+GPUIR__COLD GPUIR_API void gpuir_builder_destroy(gpuir_builder *builder) {
   gpuir_builder *b = builder;
   gpuir_allocator base;
   unsigned i;
@@ -14312,8 +14318,8 @@ static int gpuir__builder_set_up(gpuir_builder *b, const gpuir_builder_desc *des
 
 /* Makes a builder as gpuir_builder_create does. *fd: -1, or that of the new file desc->path in a folder that the caller
  * has locked, and becomes -1 when the builder has taken it; pool: where analyzers come from, or NULL. */
-static int gpuir__builder_make(const gpuir_builder_desc *desc, int *fd, gpuir__pool *pool,
-                               gpuir_builder **builder, gpuir_error *err) {
+GPUIR__COLD static int gpuir__builder_make(const gpuir_builder_desc *desc, int *fd, gpuir__pool *pool,
+                                           gpuir_builder **builder, gpuir_error *err) {
   gpuir_allocator base;
   gpuir_builder *b;
   gpuir__coding codec, freq_codec;
@@ -14369,8 +14375,8 @@ static int gpuir__builder_make(const gpuir_builder_desc *desc, int *fd, gpuir__p
   return GPUIR_OK;
 }
 
-GPUIR_API int gpuir_builder_create(const gpuir_builder_desc *desc, gpuir_builder **builder,
-                                   gpuir_error *err) {
+GPUIR__COLD GPUIR_API int gpuir_builder_create(const gpuir_builder_desc *desc, gpuir_builder **builder,
+                                               gpuir_error *err) {
   int fd = -1;
   return gpuir__builder_make(desc, &fd, NULL, builder, err);
 }
@@ -17061,7 +17067,7 @@ static void gpuir__engine_free_cursors(gpuir__engine *e) {
   e->cap = 0;
 }
 
-static void gpuir__engine_free(gpuir__engine *e) {
+GPUIR__COLD static void gpuir__engine_free(gpuir__engine *e) {
   unsigned i;
   gpuir__engine_free_cursors(e);
   gpuir__free(&e->a, e->rare.saturation, sizeof *e->rare.saturation);
@@ -19592,8 +19598,8 @@ static int gpuir__no_method(const char *name, gpuir_error *err) {
   return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "no intersection method is called '%.64s'", name);
 }
 
-GPUIR_API int gpuir_searcher_create(gpuir_index *ix, const gpuir_searcher_desc *desc,
-                                    gpuir_searcher **searcher, gpuir_error *err) {
+GPUIR__COLD GPUIR_API int gpuir_searcher_create(gpuir_index *ix, const gpuir_searcher_desc *desc,
+                                                gpuir_searcher **searcher, gpuir_error *err) {
   gpuir_allocator a;
   gpuir_searcher *s;
   unsigned i, n;
@@ -20032,7 +20038,8 @@ static int gpuir__explain_terms(gpuir__engine *e, const gpuir_query *q, uint32_t
   return !excluded && (q->mode == GPUIR_OR ? matched > 0 : matched == q->npositive);
 }
 
-GPUIR_API int gpuir_explain(gpuir_searcher *s, const gpuir_query *q, uint32_t docid, gpuir_explanation *x) {
+GPUIR__COLD GPUIR_API int gpuir_explain(gpuir_searcher *s, const gpuir_query *q, uint32_t docid,
+                                        gpuir_explanation *x) {
   const gpuir__leaf *leaf;
   gpuir__engine *e;
   unsigned npositive;
@@ -20364,7 +20371,7 @@ typedef struct gpuir__opening {
 
 #define GPUIR__OPENING_TRIES 100u /* of a reader, each of which needs a commit meanwhile to fail */
 
-static void gpuir__opening_clear(gpuir__opening *o) {
+GPUIR__COLD static void gpuir__opening_clear(gpuir__opening *o) {
   while (o->n) gpuir__leaf_close(&o->leaves[--o->n]);
   gpuir__free(o->a, o->leaves, o->manifest.head.segments * sizeof *o->leaves);
   o->leaves = NULL;
@@ -21206,7 +21213,7 @@ GPUIR_API int gpuir_live_commit(gpuir_live *l, gpuir_error *err) {
 
 /* ---- opening and closing ---- */
 
-GPUIR_API void gpuir_live_close(gpuir_live *l) {
+GPUIR__COLD GPUIR_API void gpuir_live_close(gpuir_live *l) {
   gpuir_allocator a;
   char name[32];
   size_t i;
@@ -21351,7 +21358,8 @@ static int gpuir__live_sync_folders(const gpuir_live *l, gpuir_error *err) {
 }
 
 /* Makes an index without documents, which has the settings, and commits it. */
-static int gpuir__live_found(gpuir_live *l, const gpuir_builder_desc *settings, gpuir_error *err) {
+GPUIR__COLD static int gpuir__live_found(gpuir_live *l, const gpuir_builder_desc *settings,
+                                         gpuir_error *err) {
   gpuir__leaf leaf = {NULL, NULL, 0};
   gpuir_builder *b;
   gpuir_index *ix;
@@ -21374,7 +21382,7 @@ static int gpuir__live_found(gpuir_live *l, const gpuir_builder_desc *settings, 
 }
 
 /* Reads the last commit, or makes the first one. */
-static int gpuir__live_read(gpuir_live *l, const gpuir_live_desc *desc, gpuir_error *err) {
+GPUIR__COLD static int gpuir__live_read(gpuir_live *l, const gpuir_live_desc *desc, gpuir_error *err) {
   gpuir__manifest m;
   gpuir_index *ix = NULL;
   unsigned strays;
@@ -21396,7 +21404,7 @@ static int gpuir__live_read(gpuir_live *l, const gpuir_live_desc *desc, gpuir_er
   return status ? status : gpuir__live_strays(l, 1, &strays, err);
 }
 
-GPUIR_API int gpuir_live_open(const gpuir_live_desc *desc, gpuir_live **live, gpuir_error *err) {
+GPUIR__COLD GPUIR_API int gpuir_live_open(const gpuir_live_desc *desc, gpuir_live **live, gpuir_error *err) {
   gpuir_allocator a;
   gpuir_live *l;
   int status;
@@ -23393,7 +23401,7 @@ static void gpuir__mate_free(gpuir__mate *m) {
   gpuir_searcher_destroy(m->searcher);
 }
 
-static void gpuir__crew_destroy(void *state) {
+GPUIR__COLD static void gpuir__crew_destroy(void *state) {
   gpuir__crew *c = (gpuir__crew *)state;
   const gpuir_allocator a = c->pool->a;
   unsigned i;
@@ -23422,7 +23430,7 @@ static int gpuir__mate_make(gpuir__crew *c, gpuir__mate *m, const gpuir_searcher
 }
 
 /* Makes what the policies keep; `shares`: of auto. */
-static int gpuir__crew_make(gpuir_pool *p, int shares, void **state, gpuir_error *err) {
+GPUIR__COLD static int gpuir__crew_make(gpuir_pool *p, int shares, void **state, gpuir_error *err) {
   gpuir__crew *c = (gpuir__crew *)gpuir__alloc_zero(&p->a, sizeof *c);
   gpuir_searcher_desc desc;
   unsigned i;
@@ -23514,8 +23522,8 @@ static void gpuir__pool_free(gpuir_pool *p) {
   gpuir__free(&a, p, sizeof *p);
 }
 
-GPUIR_API int gpuir_pool_create(gpuir_index *ix, const gpuir_pool_desc *desc, gpuir_pool **pool,
-                                gpuir_error *err) {
+GPUIR__COLD GPUIR_API int gpuir_pool_create(gpuir_index *ix, const gpuir_pool_desc *desc, gpuir_pool **pool,
+                                            gpuir_error *err) {
   gpuir_allocator a;
   gpuir_pool *p;
   unsigned total;
@@ -23618,7 +23626,7 @@ GPUIR_API void gpuir_pool_destroy(gpuir_pool *p) {
   gpuir__pool_free(p);
 }
 
-GPUIR_API void gpuir_pool_get_stats(gpuir_pool *p, gpuir_pool_stats *stats) {
+GPUIR__COLD GPUIR_API void gpuir_pool_get_stats(gpuir_pool *p, gpuir_pool_stats *stats) {
   if (!p || !stats) return;
   memset(stats, 0, sizeof *stats);
   stats->submitted = __atomic_load_n(&p->submitted, __ATOMIC_RELAXED);
