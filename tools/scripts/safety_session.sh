@@ -11,8 +11,8 @@
 #       time as there are processors, and ends what is left after SECONDS (3600). The logs go to the folder $OUT
 #       (build/safety/logs): fuzz.txt, commands.txt, faults.txt, what they were made from, and the corpora.
 #   safety_session.sh keep FOLDER
-#       makes tests/fuzz/corpus, with which the fuzzers begin, of the folders FOLDER/corpus-fuzz_*: the fewest files that
-#       reach all that those reach. `make fuzzers` comes before.
+#       makes tests/fuzz/corpus, with which the fuzzers begin, of the folders FOLDER/corpus-fuzz_*: the fewest files
+#       that reach all that those reach. `make fuzzers` comes before.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit
 carry=$PWD/build/safety/carry
