@@ -1077,12 +1077,16 @@ typedef struct gpuir_pool_stats {
   uint64_t shared, joined;     /* auto: searches that others could help with; times that a thread did */
   uint64_t batches, on_device; /* handed to a device; queries that it answered */
   uint64_t returned;           /* queries that a device failed on, and processors answered */
+  uint64_t devices;            /* 1: it takes batches now */
   uint64_t devices_lost;       /* 1: it failed, or did not answer; device_error says how */
   gpuir_error device_error;
 } gpuir_pool_stats;
 
 /* Counters since the pool was made. Thread-safe. */
 GPUIR_API void gpuir_pool_get_stats(gpuir_pool *pool, gpuir_pool_stats *stats);
+/* What a query of the pool's index is likely to cost a processor, in ns: `auto` has measured it of queries like it; a
+ * guess by its lists until then, and with other policies. Thread-safe. */
+GPUIR_API uint64_t gpuir_pool_estimate(const gpuir_pool *pool, const gpuir_query *query);
 
 /* For policies of one's own: what the pool was made with, and the end of a task, whose count and hits are filled: sets
  * its status, and calls `done`. The task is not the pool's any more when it returns. */
@@ -23626,6 +23630,15 @@ GPUIR_API void gpuir_pool_destroy(gpuir_pool *p) {
   gpuir__pool_free(p);
 }
 
+GPUIR_API uint64_t gpuir_pool_estimate(const gpuir_pool *p, const gpuir_query *q) {
+  gpuir__costs none;
+  if (!p || !q) return 0;
+  if (p->policy.submit == gpuir__crew_submit)
+    return gpuir__cost_estimate(&((gpuir__crew *)p->state)->costs, q);
+  memset(&none, 0, sizeof none);
+  return gpuir__cost_estimate(&none, q);
+}
+
 GPUIR__COLD GPUIR_API void gpuir_pool_get_stats(gpuir_pool *p, gpuir_pool_stats *stats) {
   if (!p || !stats) return;
   memset(stats, 0, sizeof *stats);
@@ -23643,6 +23656,7 @@ GPUIR__COLD GPUIR_API void gpuir_pool_get_stats(gpuir_pool *p, gpuir_pool_stats 
     stats->on_device = __atomic_load_n(&c->on_device, __ATOMIC_RELAXED);
     stats->returned = __atomic_load_n(&c->returned, __ATOMIC_RELAXED);
     (void)pthread_mutex_lock(&c->lock);
+    stats->devices = c->device.state == GPUIR__DEVICE_GOOD;
     stats->devices_lost = c->device.state == GPUIR__DEVICE_LOST;
     stats->device_error = c->device.error;
     (void)pthread_mutex_unlock(&c->lock);

@@ -581,7 +581,7 @@ b'
   fails 1 "a.docs: No such file" gpuir import a -o x
   fails 2 "INDEX and OUT are needed" gpuir export "$wordnet"
   fails 2 "OUT is a file" gpuir export "$wordnet" -
-  fails 2 "--stdio is missing" gpuir serve "$wordnet"
+  fails 2 "--stdio or --socket PATH is missing" gpuir serve "$wordnet"
   fails 2 "INDEX is missing" gpuir serve --stdio
   fails 2 "one INDEX only" gpuir serve --stdio "$wordnet" "$wordnet"
   fails 1 "No such file" gpuir serve --stdio missing

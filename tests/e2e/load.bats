@@ -38,8 +38,11 @@ fails() {
 
 @test "every policy answers all queries, with the hits of gpuir_search" {
   local policy file
-  for policy in inter auto t-inter docp-ui docp-pi fgqp fgqp:beta=150:skip=128:scoring=document serve; do
-    gpuir lab load --queries 400 --threads 3 --rate 3000 -o . "$policy" "$index" "$queries" >out
+  for policy in inter auto t-inter docp-ui docp-pi fgqp fgqp:beta=150:skip=128:scoring=document serve gpu gpu:batch=3 \
+    auto:batch=2; do
+    local device=()
+    [[ $policy != gpu* && $policy != auto:* ]] || device=(--stand-in)
+    gpuir lab load "${device[@]}" --queries 400 --threads 3 --rate 3000 -o . "$policy" "$index" "$queries" >out
     file=load-${policy//[:=]/-}.tsv
     grep -q '0 missed, 0 failed, 0 wrong$' "$file"
     [ "$(rows load-latency "$file")" -ge 7 ]
@@ -87,6 +90,33 @@ assert got.keys() == want.keys(), (got, want)
 for p in want:
     assert f"{want[p]:.6g}" == f"{got[p]:.6g}", (p, want[p], got[p])
 EOF
+}
+
+@test "a device that is held up shows in the latencies, and one that is lost costs no query and no hit" {
+  local policy
+  for policy in gpu auto; do
+    gpuir lab load --queries 2000 --threads 1 --rate 2000 --stand-in --stall 200 -o . $policy "$index" "$queries" >out
+    grep -q '0 failed, 0 wrong$' load-$policy.tsv
+    # shellcheck disable=SC2016
+    sed -n 's/.*: \([0-9]*\) queries were due then, \([0-9]*\) of them .*/\1 \2/p' load-$policy.tsv >held.$policy
+    [ "$(wc -l <held.$policy)" = 1 ]
+  done
+  awk '{ exit !($1 > 300 && $1 < 500 && $2 > 0.4 * $1) }' held.gpu # half of them, or more on a busy machine
+  grep -q '^load-histogram' load-gpu.tsv
+  awk -F '\t' '$1 == "load-histogram" && $3 >= 100000000 { n += $4 } END { exit !(n > 120) }' load-gpu.tsv
+  # more than one thread can answer, so that the device always has a batch
+  gpuir lab load --queries 20000 --threads 1 --rate 200000 --mode or -k 1000 --stand-in --stall 2500 -o . auto "$index" "$queries" >out
+  grep -q '0 missed, 0 failed, 0 wrong$' load-auto.tsv
+  grep -q 'unanswered for 2000 ms' load-auto.tsv
+}
+
+@test "a query that is not answered in time is missed, by a server too" {
+  local policy
+  for policy in inter serve; do
+    gpuir lab load --queries 3000 --threads 1 --mode or -k 1000 --closed --deadline 1 -o . $policy "$index" "$queries" >out
+    sed -n 's/.*; \([0-9]*\) missed, 0 failed, 0 wrong$/\1/p' load-$policy.tsv >missed
+    [ "$(cat missed)" -gt 100 ]
+  done
 }
 
 @test "answers that differ fail the load, as does a server that is gone" {
@@ -144,4 +174,11 @@ EOF
   fails 1 "no query can be asked" t-inter "$index" operators
   fails 1 "no-folder/raw" --raw no-folder/raw inter "$index" "$queries"
   fails 1 "no server" --socket no-such-socket serve "$index" "$queries"
+  fails 2 "batch=N" gpu:batch=0 "$index" "$queries"
+  fails 2 "is none of cpu|gpu|auto" --backend fpga auto "$index" "$queries"
+  fails 2 "--stall" --stall 0 auto "$index" "$queries"
+  if ! gpuir --version | grep -q cuda; then
+    fails 1 "--backend gpu" gpu "$index" "$queries"
+    fails 1 "--backend gpu" --backend gpu auto "$index" "$queries"
+  fi
 }

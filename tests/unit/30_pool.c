@@ -800,6 +800,7 @@ static void test_custom(void **state) {
   assert_int_equal(gpuir_pool_submit(p, &t), GPUIR_OK);
   assert_int_equal(gpuir_pool_wait(p, &t), GPUIR_OK);
   assert_true(right(&small, 7, &t));
+  assert_true(gpuir_pool_estimate(p, small.query[7]) >= 2000); /* a guess */
   gpuir_pool_destroy(p);
   assert_int_equal(d.created, 1);
   assert_int_equal(d.destroyed, 1);
@@ -854,6 +855,30 @@ static void test_misuse(void **state) {
   gpuir_pool_destroy(NULL);
   gpuir_pool_get_stats(NULL, NULL);
   assert_null(gpuir_pool_index(NULL));
+  assert_int_equal(gpuir_pool_estimate(NULL, small.query[0]), 0);
+}
+
+/* What auto measures becomes its estimate, which inter has none of. */
+static void test_estimate(void **state) {
+  static const char *const policies[] = {"inter", "auto"};
+  gpuir_hit hits[MOST];
+  unsigned i;
+  (void)state;
+  for (i = 0; i < 2; i++) {
+    gpuir_pool *p = pool_on(&small, policies[i], 1, 0);
+    gpuir_task t;
+    seem_costly(p);
+    assert_int_equal(gpuir_pool_estimate(p, small.query[3]), 4000000000u);
+    assert_int_equal(gpuir_pool_estimate(p, NULL), 0);
+    memset(&t, 0, sizeof t);
+    t.query = small.query[3];
+    t.k = small.k[3];
+    t.hits = hits;
+    assert_int_equal(gpuir_pool_submit(p, &t), GPUIR_OK);
+    assert_int_equal(gpuir_pool_wait(p, &t), GPUIR_OK);
+    assert_int_equal(gpuir_pool_estimate(p, small.query[3]) < 4000000000u, i);
+    gpuir_pool_destroy(p);
+  }
 }
 
 /* Whatever call for memory fails, creation reports it and leaves nothing behind. */
@@ -934,6 +959,7 @@ int main(void) {
       cmocka_unit_test(test_device_fails), cmocka_unit_test(test_device_lost),
       cmocka_unit_test(test_custom),       cmocka_unit_test(test_misuse),
       cmocka_unit_test(test_memory),       cmocka_unit_test(test_memory_of_tasks),
+      cmocka_unit_test(test_estimate),
   };
   return cmocka_run_group_tests(tests, setup_group, teardown_group);
 }

@@ -5,7 +5,7 @@
  * help.c    the help texts                    show.c    stats, verify, explain
  * json.c    a strict JSON record reader       terms.c   terms
  * input.c   documents from files and folders  bench.c   bench
- * gpu.c     the CUDA backend                  serve.c   serve
+ * gpu.c     the CUDA backend                  serve.c   serve; stream.c: one client of it
  * live.c    add, delete, merge                update.c  update; files.c: its table of files; watch.c: watch
  * notice.c  what is an operator elsewhere      passages.c  passages of hits
  * filter.c  files of other formats as text     complete.c  completion
@@ -55,6 +55,8 @@ const char *cli_backends(void);
  * CLI_FAIL, after a message. */
 int cli_gpu_open(cli_gpu *gpu, int backend, const gpuir_index *index);
 int cli_gpu_attach(cli_gpu *gpu, gpuir_searcher *searcher);
+/* For gpuir_pool_desc.attach, with a cli_gpu that has a device: the pool itself lets the CPU answer what it cannot. */
+int cli_gpu_attach_pool(void *gpu, gpuir_searcher *searcher, gpuir_error *err);
 /* After the searchers are gone, and before the index. */
 void cli_gpu_close(cli_gpu *gpu);
 /* Whether there is a device; its state then. */
@@ -222,6 +224,7 @@ typedef struct cli_reader {
   size_t most;     /* bytes of one piece */
   uint64_t passed; /* bytes of the lines that were handed out */
   void *hash;      /* an XXH3_state_t that gets all bytes, or NULL */
+  int wake; /* a descriptor: reading ends with ECANCELED when there is something to read in it; 0: none */
 } cli_reader;
 
 void cli_reader_open(cli_reader *r, int fd, size_t most);

@@ -41,6 +41,10 @@ int cli_gpu_attach(cli_gpu *gpu, gpuir_searcher *searcher) {
   return r && !gpu->fallback ? cli_fail("--backend gpu", r, &err) : CLI_OK;
 }
 
+int cli_gpu_attach_pool(void *gpu, gpuir_searcher *searcher, gpuir_error *err) {
+  return gpuir_cuda_attach(searcher, ((cli_gpu *)gpu)->cuda, 0, err);
+}
+
 void cli_gpu_close(cli_gpu *gpu) {
   gpuir_cuda_close(gpu->cuda);
   gpu->cuda = NULL;
@@ -84,6 +88,11 @@ static int no_backend(gpuir_error *err) {
     snprintf(err->msg, sizeof err->msg, "this gpuir was built without a GPU backend");
   }
   return GPUIR_E_UNSUPPORTED;
+}
+
+int cli_gpu_attach_pool(void *gpu, gpuir_searcher *searcher, gpuir_error *err) {
+  (void)gpu, (void)searcher;
+  return no_backend(err);
 }
 
 int gpuir_cuda_device(int device, gpuir_cuda_info *info, gpuir_error *err) {

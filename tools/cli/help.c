@@ -26,7 +26,7 @@ static const char overview[] =
     "  export      write an index as such files\n"
     "  bench       measure latency and throughput\n"
     "  lab         repeat the experiments of papers on an index; draw charts\n"
-    "  serve       answer queries, one a line, for a benchmark's driver\n"
+    "  serve       answer queries, one a line, to a program or a socket's clients\n"
     "  completion  print what lets bash, zsh or fish complete all this\n"
     "  help        show this text, or the help of a command\n"
     "\n"
@@ -374,10 +374,10 @@ static const char help_export[] =
     "Exit status: 0 written; 1 failed; 2 misuse; 128 + N after signal N.\n";
 
 static const char help_serve[] =
-    "usage: gpuir serve --stdio INDEX\n"
+    "usage: gpuir serve [OPTION...] --stdio | --socket PATH INDEX\n"
     "\n"
-    "Answers requests, one a line on standard input, each with one line on standard output: the\n"
-    "protocol of the search benchmark game. A request is a command, a tab and a query:\n"
+    "Answers requests, one a line, each with one line, in their order: the protocol of the search\n"
+    "benchmark game. Many are in flight at once. A request is a command, a tab and a query:\n"
     "\n"
     "  TOP_10, TOP_100, TOP_1000                    rank so many documents; the answer is 1\n"
     "  TOP_10_COUNT, TOP_100_COUNT, TOP_1000_COUNT  the same; the answer counts the matches\n"
@@ -387,7 +387,13 @@ static const char help_serve[] =
     "  UNSUPPORTED to any other syntax, to a phrase in an index without positions, and to TOP_ of a\n"
     "  query that has words with and words without a plus.\n"
     "\n"
-    "  --stdio            standard input and output, which is the one way to serve\n"
+    "  --stdio            one client: standard input and output\n"
+    "  --socket PATH      clients of a Unix socket, until a signal comes\n"
+    "  --threads N        that answer (all processors)\n"
+    "  --policy NAME      auto (default): long queries get several threads, or the device; inter: one\n"
+    "  --backend NAME     cpu (default); gpu, or auto, if there is one: batches of long queries\n"
+    "  --deadline MS      requests that take longer are answered DEADLINE\n"
+    "  --in-flight N      requests of a client at most; further ones are not read (256)\n"
     "  -h, --help         show this text\n"
     "\n"
     "Exit status: 0 at the end of the input; 1 failed; 2 misuse; 128 + N after signal N.\n";

@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -30,6 +31,15 @@ void cli_reader_open(cli_reader *r, int fd, size_t most) {
 
 void cli_reader_close(cli_reader *r) { free(r->buf); }
 
+/* Waits until there is something to read. 0; -1: errno. */
+static int wait_to_read(const cli_reader *r) {
+  struct pollfd fds[2] = {{r->fd, POLLIN, 0}, {r->wake, POLLIN, 0}};
+  if (poll(fds, 2, -1) < 0) return -1;
+  if (!fds[1].revents) return 0;
+  errno = ECANCELED;
+  return -1;
+}
+
 /* Reads more behind what is there. 1; 0 at the end; -1. */
 static int fill(cli_reader *r) {
   if (r->eof) return 0;
@@ -49,7 +59,8 @@ static int fill(cli_reader *r) {
     }
   }
   for (;;) {
-    ssize_t n = cli_signal ? -1 : read(r->fd, r->buf + r->end, r->cap - r->end);
+    ssize_t n =
+        cli_signal || (r->wake && wait_to_read(r)) ? -1 : read(r->fd, r->buf + r->end, r->cap - r->end);
     if (cli_signal) errno = EINTR;
     if (n > 0) {
       if (r->hash) (void)XXH3_64bits_update((XXH3_state_t *)r->hash, r->buf + r->end, (size_t)n);

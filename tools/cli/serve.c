@@ -1,34 +1,24 @@
-/* serve.c - gpuir serve: the line protocol of the search benchmark game.
+/* serve.c - gpuir serve: the line protocol of the search benchmark game, over standard input and output or a socket.
  *
- * Each line of standard input is a request, COMMAND, tab, query; each gets one line on standard output at once. What
- * cannot be answered exactly is UNSUPPORTED. Source: github.com/quickwit-oss/search-benchmark-game.
+ * Each line is a request, COMMAND, tab, query; each gets one line, in the order of the requests. What cannot be
+ * answered exactly is UNSUPPORTED. Source: github.com/quickwit-oss/search-benchmark-game.
  */
-#include "cli.h"
+#include "serve.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/select.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
-typedef struct server {
-  const char *name; /* of the index */
-  gpuir_index *index;
-  gpuir_searcher *searcher;
-  gpuir_hit hits[1000];
-} server;
-
-/* A request, understood. */
-typedef struct request {
-  size_t k; /* 0: nothing is ranked */
-  int count;
-  int mode;
-  int optional;  /* words without a plus beside words with one: they rank, but need not be there */
-  cli_buf query; /* in gpuir's own syntax */
-} request;
+#define CLIENTS 64 /* of a socket at a time; further ones wait */
 
 static int is_space(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\f' || c == '\v'; }
 
-static int parse_command(const char *s, size_t n, request *q) {
+static int parse_command(const char *s, size_t n, serve_request *q) {
   static const struct {
     const char *name;
     size_t k;
@@ -76,7 +66,7 @@ static int next_word(const char **p, const char *end, char *sign, const char **w
 
 /* 0, or -1 when the query has no exact counterpart here. Of words with and without a plus, only those with one become
  * part of the query: they alone say what matches. */
-static int parse_query(const char *s, size_t len, request *q) {
+static int parse_query(const char *s, size_t len, serve_request *q) {
   const char *p = s, *word;
   size_t n, plus = 0, bare = 0;
   char sign;
@@ -97,103 +87,239 @@ static int parse_query(const char *s, size_t len, request *q) {
   return 0;
 }
 
-/* Runs it. GPUIR_E_UNSUPPORTED, _TERMS and _RANGE: it has no answer here; another status is a failure. */
-static int answer(server *s, const request *q, uint64_t *number) {
-  gpuir_query_desc qd;
-  gpuir_query *query = NULL;
-  size_t n;
-  int status;
-  *number = 1;
-  if (q->optional && q->k) return GPUIR_E_UNSUPPORTED;
-  memset(&qd, 0, sizeof qd);
-  qd.mode = q->mode;
-  status = gpuir_query_parse(s->index, &qd, q->query.p, q->query.n, &query, NULL);
-  if (status == GPUIR_E_QUERY) { /* stop words only: nothing matches */
-    *number = q->count ? 0 : 1;
-    return GPUIR_OK;
-  }
-  if (!status && q->k) status = gpuir_search(s->searcher, query, s->hits, q->k, &n);
-  if (!status && q->count) status = gpuir_count(s->searcher, query, number);
-  gpuir_query_destroy(query);
-  return status;
-}
-
-static int serve_line(server *s, const char *line, size_t len) {
+int serve_parse(const char *line, size_t len, serve_request *request) {
   const char *tab = (const char *)memchr(line, '\t', len);
-  int status = GPUIR_E_UNSUPPORTED;
-  uint64_t number = 0;
-  request q;
-  memset(&q, 0, sizeof q);
-  if (tab && !parse_command(line, (size_t)(tab - line), &q) &&
-      !parse_query(tab + 1, len - (size_t)(tab + 1 - line), &q))
-    status = answer(s, &q, &number);
-  cli_buf_free(&q.query);
-  if (!status)
-    printf("%llu\n", (unsigned long long)number);
-  else if (status == GPUIR_E_UNSUPPORTED || status == GPUIR_E_TERMS || status == GPUIR_E_RANGE)
-    puts("UNSUPPORTED");
-  else {
-    gpuir_error err;
-    gpuir_searcher_error(s->searcher, &err);
-    return cli_fail(s->name, status, &err);
-  }
-  cli_flush();
-  return ferror(stdout) ? CLI_FAIL : CLI_OK;
+  memset(request, 0, sizeof *request);
+  if (!tab || parse_command(line, (size_t)(tab - line), request)) return -1;
+  return parse_query(tab + 1, len - (size_t)(tab + 1 - line), request);
 }
 
-static int serve(server *s) {
-  cli_reader in;
-  char *line;
-  size_t len;
-  uint64_t lines;
-  int got, code = CLI_OK;
-  cli_reader_open(&in, STDIN_FILENO, CLI_MAX_LINE);
-  while (!code && (got = cli_reader_lines(&in, 1, &line, &len, &lines)) != 0) {
-    if (got < 0) {
-      if (!cli_signal) cli_error("standard input: %s", strerror(errno));
-      code = cli_signal ? 128 + (int)cli_signal : CLI_FAIL;
-      break;
-    }
-    if (line[len - 1] == '\n') len--;
-    code = serve_line(s, line, len);
-  }
-  cli_reader_close(&in);
-  return cli_finish(code);
+/* ---- a socket ------------------------------------------------------------------------------------------------ */
+
+/* A client of a socket, or a free place. */
+typedef struct client {
+  const server *s;
+  struct listener *of;
+  int fd;             /* -1: the place is free */
+  int done, joinable; /* under the listener's lock */
+  pthread_t thread;
+} client;
+
+typedef struct listener {
+  int fd;
+  const char *path;
+  client clients[CLIENTS];
+  pthread_mutex_t lock;
+  int wake[2]; /* a pipe: a byte in it says that a client is gone */
+} listener;
+
+static void *client_run(void *argument) {
+  client *c = (client *)argument;
+  const char byte = 0;
+  (void)serve_stream(c->s, c->fd, c->fd); /* a client that fails does not end the server */
+  pthread_mutex_lock(&c->of->lock);
+  close(c->fd);
+  c->fd = -1;
+  c->done = 1;
+  pthread_mutex_unlock(&c->of->lock);
+  (void)!write(c->of->wake[1], &byte, 1);
+  return NULL;
 }
 
-enum { O_STDIO = 2 };
+/* Gives the places of clients that are gone back. Returns a free one, or NULL. */
+static client *client_place(listener *l) {
+  client *place = NULL;
+  for (size_t i = 0; i < CLIENTS; i++) {
+    client *c = &l->clients[i];
+    pthread_mutex_lock(&l->lock);
+    const int done = c->done;
+    pthread_mutex_unlock(&l->lock);
+    if (done) pthread_join(c->thread, NULL);
+    if (done) c->joinable = c->done = 0;
+    if (!c->joinable) place = c;
+  }
+  return place;
+}
+
+/* Takes a client on. */
+static void client_start(listener *l, const server *s, client *c) {
+  c->fd = accept(l->fd, NULL, NULL);
+  c->s = s;
+  c->of = l;
+  if (c->fd < 0) return; /* it has gone */
+  const int failed = pthread_create(&c->thread, NULL, client_run, c);
+  c->joinable = !failed;
+  if (!failed) return;
+  cli_error("a client cannot be served: %s", strerror(failed));
+  close(c->fd);
+  c->fd = -1;
+}
+
+/* Ends all clients. */
+static void clients_end(listener *l) {
+  for (size_t i = 0; i < CLIENTS; i++) {
+    client *c = &l->clients[i];
+    pthread_mutex_lock(&l->lock);
+    if (c->fd >= 0) shutdown(c->fd, SHUT_RDWR);
+    pthread_mutex_unlock(&l->lock);
+    if (c->joinable) pthread_join(c->thread, NULL);
+  }
+}
+
+/* Serves clients until a signal comes. All threads leave signals to this one, which takes them while it waits. */
+static int serve_clients(listener *l, const server *s) {
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  while (!cli_signal) {
+    client *place = client_place(l);
+    char bytes[64];
+    fd_set set;
+    FD_ZERO(&set);
+    FD_SET(l->wake[0], &set);
+    if (place) FD_SET(l->fd, &set);
+    if (pselect((l->fd > l->wake[0] ? l->fd : l->wake[0]) + 1, &set, NULL, NULL, NULL, &before) <= 0)
+      continue;
+    if (FD_ISSET(l->wake[0], &set)) (void)!read(l->wake[0], bytes, sizeof bytes);
+    if (FD_ISSET(l->fd, &set)) client_start(l, s, place);
+  }
+  clients_end(l);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  return 128 + (int)cli_signal;
+}
+
+/* Makes the socket. 0, or -1 with errno. */
+static int listen_at(listener *l) {
+  struct sockaddr_un at;
+  memset(&at, 0, sizeof at);
+  at.sun_family = AF_UNIX;
+  if (strlen(l->path) >= sizeof at.sun_path) {
+    errno = ENAMETOOLONG;
+    return -1;
+  }
+  memcpy(at.sun_path, l->path, strlen(l->path));
+  l->fd = socket(AF_UNIX, SOCK_STREAM, 0);
+  if (l->fd < 0 || pipe(l->wake)) return -1;
+  return bind(l->fd, (const struct sockaddr *)&at, sizeof at) ? -1 : listen(l->fd, CLIENTS);
+}
+
+static int serve_socket(const server *s, const char *path) {
+  listener *l = (listener *)cli_resize(NULL, 1, sizeof *l);
+  int code = CLI_FAIL;
+  memset(l, 0, sizeof *l);
+  l->path = path;
+  l->fd = l->wake[0] = l->wake[1] = -1;
+  for (size_t i = 0; i < CLIENTS; i++) l->clients[i].fd = -1;
+  pthread_mutex_init(&l->lock, NULL);
+  if (listen_at(l)) {
+    cli_error("%s: %s", path, strerror(errno));
+  } else {
+    code = serve_clients(l, s);
+    (void)unlink(path);
+  }
+  if (l->fd >= 0) close(l->fd);
+  for (int i = 0; i < 2; i++)
+    if (l->wake[i] >= 0) close(l->wake[i]);
+  pthread_mutex_destroy(&l->lock);
+  free(l);
+  return code;
+}
+
+/* ---- the command ------------------------------------------------------------------------------------------ */
+
+enum { O_STDIO = 2, O_SOCKET, O_THREADS, O_POLICY, O_BACKEND, O_DEADLINE, O_WINDOW };
+
+typedef struct serve_options {
+  int stdio, policy, backend;
+  const char *socket;
+  uint64_t threads, deadline_ms, window;
+} serve_options;
+
+static int take_option(serve_options *o, const cli_args *a, int opt) {
+  switch (opt) {
+    case O_STDIO: o->stdio = 1; return CLI_OK;
+    case O_SOCKET: o->socket = a->value; return CLI_OK;
+    case O_THREADS: return cli_unsigned(a, 1, 4096, &o->threads);
+    case O_POLICY: return cli_choice(a, "auto|inter", &o->policy);
+    case O_BACKEND: return cli_choice(a, "cpu|gpu|auto", &o->backend);
+    case O_DEADLINE: return cli_unsigned(a, 1, 1000000, &o->deadline_ms);
+    case O_WINDOW: return cli_unsigned(a, 1, 65536, &o->window);
+    default: return CLI_USAGE;
+  }
+}
+
+/* Says what came of the device, if it was lost. Returns whether it was. */
+static int tell_lost(gpuir_pool *pool) {
+  gpuir_pool_stats stats;
+  gpuir_pool_get_stats(pool, &stats);
+  if (stats.devices_lost) cli_error("the CPU answered: %s", stats.device_error.msg);
+  return stats.devices_lost != 0;
+}
+
+/* Serves with a pool as it was asked for. */
+static int serve(server *s, const serve_options *o) {
+  static const char *const policies[] = {"auto", "inter"};
+  cli_gpu gpu;
+  gpuir_pool_desc desc;
+  gpuir_error err;
+  int code = cli_gpu_open(&gpu, o->backend, s->index), lost = 0;
+  if (code) return code;
+  memset(&desc, 0, sizeof desc);
+  memset(&err, 0, sizeof err);
+  desc.threads = (unsigned)o->threads;
+  desc.policy = policies[o->policy];
+  desc.queue = s->window * (o->socket ? CLIENTS : 1);
+  desc.attach = gpu.cuda ? cli_gpu_attach_pool : NULL;
+  desc.attach_user = &gpu;
+  const int status = gpuir_pool_create(s->index, &desc, &s->pool, &err);
+  if (status) {
+    code = cli_fail(s->name, status, &err);
+  } else {
+    code = o->socket ? serve_socket(s, o->socket) : serve_stream(s, STDIN_FILENO, STDOUT_FILENO);
+    lost = tell_lost(s->pool);
+    gpuir_pool_destroy(s->pool);
+  }
+  if (!lost) cli_gpu_close(&gpu); /* one that does not answer is left to the system */
+  return code;
+}
 
 int cli_serve(int argc, char **argv) {
-  static const cli_option options[] = {{O_STDIO, "stdio", 0, 0}, {0, NULL, 0, 0}};
-  server *s;
+  static const cli_option options[] = {{O_STDIO, "stdio", 0, 0},      {O_SOCKET, "socket", 0, 1},
+                                       {O_THREADS, "threads", 0, 1},  {O_POLICY, "policy", 0, 1},
+                                       {O_BACKEND, "backend", 0, 1},  {O_DEADLINE, "deadline", 0, 1},
+                                       {O_WINDOW, "in-flight", 0, 1}, {0, NULL, 0, 0}};
+  serve_options o;
+  server s;
   cli_args a;
-  int opt, bad = 0, stdio = 0, code;
+  int opt, code = CLI_OK;
+  memset(&s, 0, sizeof s);
+  memset(&o, 0, sizeof o);
+  o.window = 256;
   cli_args_start(&a, "serve", options, argc, argv);
-  while (!bad && (opt = cli_next(&a)) != CLI_END) {
-    switch (opt) {
-      case CLI_HELP: cli_args_free(&a); return cli_help("serve");
-      case O_STDIO: stdio = 1; break;
-      default: bad = 1; break;
+  while (code == CLI_OK && (opt = cli_next(&a)) != CLI_END) {
+    if (opt == CLI_HELP) {
+      cli_args_free(&a);
+      return cli_help("serve");
     }
+    code = take_option(&o, &a, opt);
   }
-  code = bad ? CLI_USAGE : CLI_OK;
-  if (!code && !stdio) code = cli_misuse("serve", "--stdio is missing");
+  if (code) code = CLI_USAGE;
+  if (!code && o.stdio == (o.socket != NULL))
+    code = cli_misuse("serve",
+                      o.stdio ? "--stdio or --socket, not both" : "--stdio or --socket PATH is missing");
   if (!code && a.noperands != 1)
     code = cli_misuse("serve", a.noperands ? "one INDEX only" : "INDEX is missing");
   if (!code) {
-    s = (server *)cli_resize(NULL, 1, sizeof *s);
-    s->name = a.operands[0];
-    s->searcher = NULL;
-    s->index = cli_open(s->name);
-    code = s->index ? CLI_OK : CLI_FAIL;
-    if (!code && gpuir_searcher_create(s->index, NULL, &s->searcher, NULL))
-      code = cli_fail(s->name, GPUIR_E_NOMEM, NULL);
+    s.name = a.operands[0];
+    s.window = (size_t)o.window;
+    s.deadline_ns = o.deadline_ms * 1000000;
+    s.index = cli_open(s.name);
+    code = s.index ? CLI_OK : CLI_FAIL;
     cli_catch_signals();
-    if (!code) code = serve(s);
-    gpuir_searcher_destroy(s->searcher);
-    gpuir_close(s->index);
-    free(s);
+    (void)signal(SIGPIPE, SIG_IGN);
+    if (!code) code = serve(&s, &o);
+    gpuir_close(s.index);
   }
   cli_args_free(&a);
-  return code;
+  return cli_finish(code);
 }

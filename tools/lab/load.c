@@ -28,9 +28,10 @@ typedef struct load {
   lab_report report;
   const char *spec; /* the policy with its parameters */
   const char *rates, *fractions, *seeds, *raw, *dir;
-  uint64_t n, k, threads, deadline_ms;
-  int mode, mix, closed;
-  double most; /* queries a second that were answered when all were submitted at once */
+  uint64_t n, k, threads, deadline_ms, stall_ms;
+  load_stall stall;
+  int mode, mix, closed, lost; /* lost: the device, which then is left to the system */
+  double most;                 /* queries a second that were answered when all were submitted at once */
 } load;
 
 /* ---- the workload ------------------------------------------------------------------------------------------ */
@@ -168,14 +169,37 @@ static void report_run(load *l, const load_run *run, const load_result *x) {
              "queries/s");
 }
 
+/* Notes what the pool did, and what came of a device that was held up. */
+static void note_pool(load *l, const load_run *run, const load_result *x) {
+  const gpuir_pool_stats *p = &x->pool;
+  if (p->shared || l->setup.device)
+    lab_note(&l->report, "pool",
+             "%llu searches could be helped with, %llu times a thread did; %llu batches, %llu queries "
+             "answered by the "
+             "device, %llu given back, %s",
+             (unsigned long long)p->shared, (unsigned long long)p->joined, (unsigned long long)p->batches,
+             (unsigned long long)p->on_device, (unsigned long long)p->returned,
+             p->devices_lost ? p->device_error.msg : "no device lost");
+  if (l->setup.stall_ns)
+    lab_note(&l->report, "stall",
+             "the device answered nothing for %.6g ms at half time: %llu queries were due then, %llu of them "
+             "waited "
+             "half of that or longer; rate x half of it is %.6g",
+             (double)l->setup.stall_ns / 1e6, (unsigned long long)x->held_up, (unsigned long long)x->stalled,
+             run->rate * (double)l->setup.stall_ns / 2e9);
+}
+
 /* Prints a line of a run. */
 static void print_run(load *l, const load_run *run, const load_result *x) {
   const load_histogram *all = &x->latency[LOAD_KINDS], *slow = &x->latency[LOAD_LONG];
   printf("%-12s %10.6g %10.6g %9.4g %9.4g %9.4g %9.4g", l->spec, run->rate, x->achieved, load_mean(all) / 1e6,
          (double)load_percentile(all, 50) / 1e6, (double)load_percentile(all, 99) / 1e6,
          (double)load_percentile(slow, 99) / 1e6);
-  printf(" %6llu%s%s\n", (unsigned long long)x->missed, x->saturated ? " saturated" : "",
+  printf(" %6llu%s%s", (unsigned long long)x->missed, x->saturated ? " saturated" : "",
          x->late ? " INVALID" : "");
+  if (l->setup.stall_ns)
+    printf(" held up %llu, waited %llu", (unsigned long long)x->held_up, (unsigned long long)x->stalled);
+  printf("\n");
   cli_flush();
   lab_note(&l->report, "run",
            "%s, %.6g queries/s wanted, %.6g achieved, seed %llu, %zu queries behind %zu that warm up, %llu "
@@ -191,9 +215,21 @@ static void print_run(load *l, const load_run *run, const load_result *x) {
            (unsigned long long)x->failed, (unsigned long long)x->wrong);
 }
 
+/* A policy that is not the library's; NULL: it is. */
+static const gpuir_policy *own_policy(const char *name) {
+  if (load_is_served(name)) return &load_served;
+  return strcmp(name, load_gpu_only.name) ? load_policy(name) : &load_gpu_only;
+}
+
+/* How many threads the pool gets: those of a server are its own, and a device has one that drives it. */
+static unsigned threads_of(const load *l) {
+  if (load_is_served(l->setup.policy)) return 2;
+  return strcmp(l->setup.policy, load_gpu_only.name) ? (unsigned)l->setup.threads : 1;
+}
+
 /* One run on a pool of its own. Exit code; CLI_FAIL too when a hit is wrong. */
 static int run_once(load *l, double rate, uint64_t seed, FILE *raw, load_result *x) {
-  const gpuir_policy *own = load_is_served(l->setup.policy) ? &load_served : load_policy(l->setup.policy);
+  const gpuir_policy *own = own_policy(l->setup.policy);
   gpuir_pool_desc desc;
   gpuir_pool *pool;
   gpuir_error err;
@@ -207,11 +243,15 @@ static int run_once(load *l, double rate, uint64_t seed, FILE *raw, load_result 
   run.raw = raw;
   memset(&desc, 0, sizeof desc);
   memset(&err, 0, sizeof err);
-  desc.threads = load_is_served(l->setup.policy) ? 2 : (unsigned)l->setup.threads;
+  desc.threads = threads_of(l);
   desc.queue = run.n + run.warm;
   desc.policy = l->setup.policy;
   desc.custom = own;
   desc.custom_user = &l->setup;
+  desc.attach = l->setup.device ? load_attach : NULL;
+  desc.attach_user = &l->setup;
+  desc.batch = (size_t)l->setup.batch;
+  l->stall.from = 0;
   memset(x, 0, sizeof *x);
   const int apart = desc.threads < cli_processors(); /* otherwise the generator has no processor of its own */
   if (apart) load_pin(0);                            /* threads of the pool inherit this */
@@ -224,6 +264,8 @@ static int run_once(load *l, double rate, uint64_t seed, FILE *raw, load_result 
   if (code != CLI_OK) return code;
   report_run(l, &run, x);
   print_run(l, &run, x);
+  note_pool(l, &run, x);
+  l->lost |= x->pool.devices_lost != 0;
   if (x->wrong || x->failed) {
     cli_error("%s: %llu answers are not those of gpuir_search, and %llu queries failed", l->spec,
               (unsigned long long)x->wrong, (unsigned long long)x->failed);
@@ -276,7 +318,7 @@ static int sweep(load *l, FILE *raw) {
 
 /* ---- the command ------------------------------------------------------------------------------------------------ */
 
-/* Takes NAME[:param=value...]: beta, skip, and scoring=document or task. */
+/* Takes NAME[:param=value...]: beta, skip, scoring=document or task, and batch. */
 static int take_policy(load *l, const char *spec) {
   load_setup *s = &l->setup;
   const size_t n = strcspn(spec, ":");
@@ -284,6 +326,7 @@ static int take_policy(load *l, const char *spec) {
   s->beta = 5;
   s->skip = 512;
   s->per_task = 1;
+  s->batch = 256;
   for (const char *p = spec + n; *p;) {
     const size_t m = strcspn(++p, ":");
     char *option = cli_copy(p, m);
@@ -292,20 +335,22 @@ static int take_policy(load *l, const char *spec) {
       bad = cli_parse_unsigned(option + 5, 1, 1000000, &s->beta);
     else if (!strncmp(option, "skip=", 5))
       bad = cli_parse_unsigned(option + 5, 128, 1 << 20, &s->skip) || s->skip % 128;
+    else if (!strncmp(option, "batch=", 6))
+      bad = cli_parse_unsigned(option + 6, 1, 65536, &s->batch);
     else if (!strcmp(option, "scoring=task") || !strcmp(option, "scoring=document"))
       s->per_task = option[8] == 't';
     else
       bad = 1;
     free(option);
     if (bad)
-      return cli_misuse("lab", "'%s': beta=N, skip=N (of 128), scoring=task or scoring=document", spec);
+      return cli_misuse("lab", "'%s': beta=N, skip=N (of 128), scoring=task or scoring=document; batch=N",
+                        spec);
     p += m;
   }
   s->policy = cli_copy(spec, n);
-  if (!strcmp(s->policy, "inter") || !strcmp(s->policy, "auto") || load_is_served(s->policy) ||
-      load_policy(s->policy))
-    return CLI_OK;
-  return cli_misuse("lab", "there is no policy '%s': inter, auto, t-inter, docp-ui, docp-pi, fgqp or serve",
+  if (!strcmp(s->policy, "inter") || !strcmp(s->policy, "auto") || own_policy(s->policy)) return CLI_OK;
+  return cli_misuse("lab",
+                    "there is no policy '%s': inter, auto, gpu, t-inter, docp-ui, docp-pi, fgqp or serve",
                     s->policy);
 }
 
@@ -325,8 +370,9 @@ static void note_facts(load *l, const char *queries, int argc, char **argv) {
       l->setup.threads < cli_processors() ? "the last processor, which they keep off"
                                           : "no processor of its own");
   lab_note(&l->report, "saturated",
-           "backlog at the end over that at half time by 5 %% of the queries, or less than 0.98 of the rate "
-           "answered");
+           "backlog at the end over that at half time by 5 %% of the queries, or answered at less than 0.98 "
+           "of the "
+           "rate at which they came");
   lab_note(&l->report, "valid",
            "the generator's lateness at p99 is at most max(20 us, 5 %% of the p99 latency)");
   lab_note_machine(&l->report);
@@ -339,6 +385,16 @@ static void note_facts(load *l, const char *queries, int argc, char **argv) {
   cli_buf_free(&line);
 }
 
+/* Opens the device that is asked for, if no processor stands for it. A server opens its own. */
+static int open_device(load *l) {
+  load_setup *s = &l->setup;
+  if (s->device || load_is_served(s->policy)) return CLI_OK;
+  if (!strcmp(s->policy, load_gpu_only.name)) s->backend = CLI_BACKEND_GPU;
+  const int code = cli_gpu_open(&s->gpu, s->backend, s->index);
+  s->device = s->gpu.cuda != NULL;
+  return code;
+}
+
 static int run(load *l, const char *queries, int argc, char **argv) {
   cli_queries qs;
   char name[160];
@@ -349,7 +405,8 @@ static int run(load *l, const char *queries, int argc, char **argv) {
   if (!l->setup.index) return CLI_FAIL;
   snprintf(name, sizeof name, "load-%s", l->spec);
   for (char *p = name; *p; p++) *p = *p == ':' || *p == '=' || *p == '/' ? '-' : *p;
-  int code = cli_queries_read(&qs, queries, CLI_IDS_AUTO);
+  int code = open_device(l);
+  if (code == CLI_OK) code = cli_queries_read(&qs, queries, CLI_IDS_AUTO);
   if (code == CLI_OK) code = lab_report_open(&l->report, l->dir, name);
   if (code == CLI_OK) {
     note_facts(l, queries, argc, argv);
@@ -384,6 +441,7 @@ static void load_free(load *l) {
   }
   free(s->queries);
   free((void *)(uintptr_t)s->policy);
+  if (!l->lost) cli_gpu_close(&s->gpu);
   gpuir_close(s->index);
   lab_report_free(&l->report);
 }
@@ -401,7 +459,10 @@ enum {
   O_MIX,
   O_RAW,
   O_CLOSED,
-  O_SOCKET
+  O_SOCKET,
+  O_BACKEND,
+  O_STAND_IN,
+  O_STALL
 };
 
 static int take_option(load *l, const cli_args *a, int opt) {
@@ -419,17 +480,31 @@ static int take_option(load *l, const cli_args *a, int opt) {
     case O_RAW: l->raw = a->value; return CLI_OK;
     case O_CLOSED: l->closed = 1; return CLI_OK;
     case O_SOCKET: l->setup.socket = a->value; return CLI_OK;
+    case O_BACKEND: return cli_choice(a, "cpu|gpu|auto", &l->setup.backend);
+    case O_STAND_IN: l->setup.device = 1; return CLI_OK;
+    case O_STALL: return cli_unsigned(a, 1, 100000, &l->stall_ms);
     default: return opt == CLI_HELP ? CLI_HELP : CLI_USAGE;
   }
 }
 
 int load_command(int argc, char **argv) {
-  static const cli_option options[] = {
-      {O_OUTPUT, "output", 'o', 1}, {O_MODE, "mode", 'm', 1}, {O_K, "hits", 'k', 1},
-      {O_THREADS, "threads", 0, 1}, {O_RATE, "rate", 0, 1},   {O_LOAD, "load", 0, 1},
-      {O_QUERIES, "queries", 0, 1}, {O_SEED, "seed", 0, 1},   {O_DEADLINE, "deadline", 0, 1},
-      {O_MIX, "mix", 0, 0},         {O_RAW, "raw", 0, 1},     {O_CLOSED, "closed", 0, 0},
-      {O_SOCKET, "socket", 0, 1},   {0, NULL, 0, 0}};
+  static const cli_option options[] = {{O_OUTPUT, "output", 'o', 1},
+                                       {O_MODE, "mode", 'm', 1},
+                                       {O_K, "hits", 'k', 1},
+                                       {O_THREADS, "threads", 0, 1},
+                                       {O_RATE, "rate", 0, 1},
+                                       {O_LOAD, "load", 0, 1},
+                                       {O_QUERIES, "queries", 0, 1},
+                                       {O_SEED, "seed", 0, 1},
+                                       {O_DEADLINE, "deadline", 0, 1},
+                                       {O_MIX, "mix", 0, 0},
+                                       {O_RAW, "raw", 0, 1},
+                                       {O_CLOSED, "closed", 0, 0},
+                                       {O_SOCKET, "socket", 0, 1},
+                                       {O_BACKEND, "backend", 0, 1},
+                                       {O_STAND_IN, "stand-in", 0, 0},
+                                       {O_STALL, "stall", 0, 1},
+                                       {0, NULL, 0, 0}};
   cli_args a;
   load l;
   int opt, code = CLI_OK;
@@ -452,6 +527,8 @@ int load_command(int argc, char **argv) {
     l.setup.k = (size_t)l.k;
     l.setup.threads = l.threads;
     l.setup.deadline_ns = l.deadline_ms * 1000000;
+    l.setup.stall_ns = l.stall_ms * 1000000;
+    l.setup.stall = &l.stall;
     code = run(&l, a.operands[2], argc, argv);
   } else if (code == CLI_HELP) {
     code = cli_help("lab");

@@ -4,6 +4,7 @@
  * openloop.c   one run: arrivals drawn from a seed, tasks submitted when they are due, what came of them
  * histogram.c  log-linear histograms of times
  * tatikonda.c  the policies of Tatikonda et al. (SIGIR 2011)
+ * gpuonly.c    the policy by which a device answers all, and the device of pools, which can be held up
  * served.c     the same load for `gpuir serve`
  */
 #ifndef GPUIR_LAB_LOAD_H
@@ -55,6 +56,11 @@ typedef struct load_job {
   uint64_t matches;
 } load_job;
 
+/* When a device is held up; read and written atomically. */
+typedef struct load_stall {
+  uint64_t from; /* 0: not yet */
+} load_stall;
+
 typedef struct load_setup {
   const char *path; /* of the index */
   gpuir_index *index;
@@ -62,7 +68,13 @@ typedef struct load_setup {
   size_t nqueries, k;
   const char *policy; /* its name alone */
   uint64_t threads, beta, skip;
-  int per_task;         /* FGQP: a pool item of scoring is a task's matches, else a document */
+  int per_task; /* FGQP: a pool item of scoring is a task's matches, else a document */
+  int backend;  /* CLI_BACKEND_, of `auto`, `gpu` and a server */
+  int device;   /* `auto` has one: the GPU or, if that is not open, a processor that stands for it */
+  cli_gpu gpu;
+  uint64_t batch;    /* queries of the device's batch at most */
+  uint64_t stall_ns; /* the device answers nothing for so long, once in a run; 0: never */
+  load_stall *stall;
   const char *socket;   /* of a server; NULL: one is started */
   uint64_t deadline_ns; /* of a query, from when it is due; 0: none */
 } load_setup;
@@ -71,6 +83,10 @@ typedef struct load_setup {
 
 /* NULL: it has no policy of this name. */
 const gpuir_policy *load_policy(const char *name);
+/* The policy by which a device answers all queries. */
+extern const gpuir_policy load_gpu_only;
+/* For gpuir_pool_desc.attach, with the load_setup: gives a searcher the device. */
+int load_attach(void *setup, gpuir_searcher *searcher, gpuir_error *err);
 /* The policy that hands queries to a server. */
 extern const gpuir_policy load_served;
 /* Whether a name is that of a server's load. */
@@ -91,8 +107,11 @@ typedef struct load_result {
       backlog_end;     /* queries that had come and were not answered, at half time and at the end */
   int saturated, late; /* late: the generator was, and the run is not valid */
   uint64_t lateness;   /* ns, p99 */
-  uint64_t wrong, missed, failed;    /* queries: other hits than gpuir_search's; DEADLINE; another error */
-  uint64_t distinct;                 /* queries among those measured */
+  uint64_t wrong, missed, failed; /* queries: other hits than gpuir_search's; DEADLINE; another error */
+  uint64_t distinct;              /* queries among those measured */
+  uint64_t held_up,
+      stalled; /* queries due while the device was held up; those that waited half of that or longer */
+  gpuir_pool_stats pool;
   load_histogram *latency;           /* [LOAD_KINDS + 1], the last one of all: from the due time */
   load_histogram *wait, *processing; /* of all */
 } load_result;

@@ -61,6 +61,8 @@ static void wait_until(uint64_t due) {
 /* Submits all tasks when they are due. Exit code. */
 static int generate(gpuir_pool *pool, const load_setup *s, const load_run *r, load_job *jobs) {
   const uint64_t start = cli_nanoseconds() + 10000000;
+  if (s->stall_ns)
+    __atomic_store_n(&s->stall->from, start + jobs[r->warm + r->n / 2].task.due, __ATOMIC_RELAXED);
   for (size_t i = 0; i < r->n + r->warm && !cli_signal; i++) {
     gpuir_task *t = &jobs[i].task;
     if (r->rate > 0) {
@@ -91,6 +93,14 @@ static uint64_t backlog_at(const load_run *r, const load_job *jobs, uint64_t whe
   return n;
 }
 
+/* Counts the queries that came while the device was held up, and those that waited half of that or longer. */
+static void count_stalled(const load_setup *s, const gpuir_task *t, load_result *result) {
+  const uint64_t from = s->stall_ns ? s->stall->from : 0;
+  if (!from || t->due < from || t->due >= from + s->stall_ns) return;
+  result->held_up++;
+  result->stalled += t->finished - t->due >= s->stall_ns / 2;
+}
+
 /* Writes the times of a query, in ns, `due` from when the first one was; jobs: all of the run. */
 static void write_raw(const load_run *r, const load_job *jobs, const load_job *j, const load_setup *s) {
   static const char *const kinds[] = {"sampled", "short", "long"};
@@ -117,6 +127,7 @@ static void add_up(const load_setup *s, const load_run *r, const load_job *jobs,
     result->distinct += !seen[j->query];
     seen[j->query] = 1;
     load_record(late, j->pushed - t->due);
+    count_stalled(s, t, result);
     if (t->status == GPUIR_E_DEADLINE)
       result->missed++;
     else if (t->status)
@@ -133,6 +144,7 @@ static void add_up(const load_setup *s, const load_run *r, const load_job *jobs,
   const uint64_t first = jobs[r->warm].task.due, end = jobs[r->warm + r->n - 1].task.due;
   if (begun < first || begun == UINT64_MAX) begun = first; /* later, when those that warm up still waited */
   result->achieved = (double)r->n / ((double)(last - begun) / 1e9);
+  const double offered = end > first ? (double)(r->n - 1) / ((double)(end - first) / 1e9) : r->rate;
   result->backlog_half = backlog_at(r, jobs, first + (end - first) / 2);
   result->backlog_end = backlog_at(r, jobs, end);
   result->lateness = load_percentile(late, 99);
@@ -140,9 +152,22 @@ static void add_up(const load_setup *s, const load_run *r, const load_job *jobs,
   result->late = r->rate > 0 && (double)result->lateness > (allowed > 20000 ? allowed : 20000);
   result->saturated =
       r->rate > 0 && ((double)result->backlog_end > (double)result->backlog_half + 0.05 * (double)r->n ||
-                      result->achieved < 0.98 * r->rate);
+                      result->achieved < 0.98 * offered);
   free(late);
   free(seen);
+}
+
+/* Waits until the pool's device takes batches. A status, after a message. */
+static int wait_for_device(gpuir_pool *pool) {
+  const struct timespec moment = {0, 1000000};
+  gpuir_pool_stats stats;
+  do {
+    (void)nanosleep(&moment, NULL);
+    gpuir_pool_get_stats(pool, &stats);
+  } while (!stats.devices && !stats.devices_lost);
+  if (stats.devices) return GPUIR_OK;
+  cli_error("no device: %s", stats.device_error.msg);
+  return GPUIR_E_BACKEND;
 }
 
 int load_wake(gpuir_pool *pool, const load_setup *s) {
@@ -155,6 +180,7 @@ int load_wake(gpuir_pool *pool, const load_setup *s) {
   job.task.user = &job;
   int status = gpuir_pool_submit(pool, &job.task);
   if (!status) status = gpuir_pool_wait(pool, &job.task);
+  if (!status && s->device && !strcmp(s->policy, "auto")) status = wait_for_device(pool);
   free(hits);
   return status ? cli_fail(s->path, status, NULL) : CLI_OK;
 }
@@ -172,6 +198,7 @@ int load_go(gpuir_pool *pool, const load_setup *s, const load_run *r, load_resul
   lay_out(s, r, jobs, hits);
   int code = generate(pool, s, r, jobs);
   gpuir_pool_drain(pool);
+  gpuir_pool_get_stats(pool, &result->pool);
   if (code == CLI_OK && cli_signal) code = 128 + (int)cli_signal;
   if (code == CLI_OK) add_up(s, r, jobs, result);
   free(hits);

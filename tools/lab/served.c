@@ -18,7 +18,7 @@ typedef struct served {
   const load_setup *setup;
   gpuir_task **ring;
   size_t cap, submitted, written, read;
-  int stopping, lost; /* lost: the server is gone, or answers what is no number */
+  int stopping, lost; /* lost: the server is gone */
   int to, from;       /* descriptors */
   pid_t server;       /* 0: it was there before */
   pthread_mutex_t lock;
@@ -26,6 +26,22 @@ typedef struct served {
 } served;
 
 int load_is_served(const char *name) { return !strcmp(name, "serve"); }
+
+/* Becomes a server. */
+static void serve_run(const load_setup *setup) {
+  static const char *const backends[] = {"cpu", "gpu", "auto"};
+  char threads[24], deadline[24];
+  const char *arguments[12] = {"gpuir", "serve", "--stdio", "--threads", threads, "--backend"};
+  size_t n = 6;
+  snprintf(threads, sizeof threads, "%llu", (unsigned long long)setup->threads);
+  snprintf(deadline, sizeof deadline, "%llu", (unsigned long long)(setup->deadline_ns / 1000000));
+  arguments[n++] = backends[setup->backend];
+  if (setup->deadline_ns) arguments[n++] = "--deadline";
+  if (setup->deadline_ns) arguments[n++] = deadline;
+  arguments[n] = setup->path;
+  execv("/proc/self/exe", (char *const *)(uintptr_t)arguments);
+  _exit(127);
+}
 
 /* Starts a server. 0 or -1 with errno. */
 static int serve_start(served *s) {
@@ -44,8 +60,7 @@ static int serve_start(served *s) {
       close(in[i]);
       close(out[i]);
     }
-    execl("/proc/self/exe", "gpuir", "serve", "--stdio", s->setup->path, (char *)NULL);
-    _exit(127);
+    serve_run(s->setup);
   }
   close(in[0]);
   close(out[1]);
@@ -163,6 +178,12 @@ static void write_requests(served *s) {
   cli_buf_free(&lines);
 }
 
+/* What came of a request whose answer is `line`, of which a number ends at `end`. */
+static int status_of(const char *line, const char *end) {
+  if (end != line) return *end == '\n' ? GPUIR_OK : GPUIR_E_IO;
+  return strcmp(line, "DEADLINE\n") ? GPUIR_E_IO : GPUIR_E_DEADLINE;
+}
+
 /* Reads an answer for each request, in order. */
 static void read_answers(served *s) {
   FILE *in = fdopen(s->from, "r");
@@ -177,11 +198,12 @@ static void read_answers(served *s) {
     pthread_mutex_unlock(&s->lock);
     load_job *j = (load_job *)task->user;
     char *end = line;
+    line[0] = 0;
     if (in && !lost && fgets(line, sizeof line, in)) j->matches = strtoull(line, &end, 10);
-    const int bad = end == line || *end != '\n';
-    gpuir_pool_complete(s->pool, task, bad ? GPUIR_E_IO : GPUIR_OK);
+    const int status = status_of(line, end);
+    gpuir_pool_complete(s->pool, task, status);
     pthread_mutex_lock(&s->lock);
-    s->lost |= end == line && (!in || feof(in));
+    s->lost |= status == GPUIR_E_IO && (!in || feof(in));
   }
   pthread_mutex_unlock(&s->lock);
   if (in) {

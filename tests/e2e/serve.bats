@@ -1,0 +1,234 @@
+#!/usr/bin/env bats
+# gpuir serve: many requests in flight, answered in their order; windows, deadlines, sockets, clients that go, indexes
+# that cannot be read. (What each request is answered is tested by exchange.bats.)
+
+bats_require_minimum_version 1.5.0
+load ../support/helpers
+
+setup_file() {
+  root=${GPUIR_ROOT:-$(cd "$BATS_TEST_DIRNAME/../.." && pwd)}
+  build=${GPUIR_BUILD:-$root/build}
+  export root PATH="$build:$PATH" PYTHONPATH=$BATS_FILE_TMPDIR
+  export wordnet=$BATS_FILE_TMPDIR/wordnet.gpuir
+  gpuir index -q --tsv "$root/tests/data/wordnet.tsv" -o "$wordnet"
+  python_module >"$BATS_FILE_TMPDIR/serving.py"
+}
+
+setup() {
+  cd "$BATS_TEST_TMPDIR" || exit
+}
+
+# What the tests share.
+python_module() {
+  cat <<'EOF'
+import fcntl, os, random, re, select, signal, socket, subprocess, threading, time
+index = os.environ['wordnet']
+words = sorted(set(re.findall(r'[a-z]+', open(os.environ['root'] + '/tests/data/wordnet.tsv').read())))
+
+def start(*options, path=index):
+    return subprocess.Popen(['gpuir', 'serve', *options, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE)
+
+def answers(requests, *options):
+    r = subprocess.run(['gpuir', 'serve', *options, index], input=requests, capture_output=True, text=True)
+    assert r.returncode == 0 and not r.stderr, r
+    return r.stdout.split('\n')[:-1]
+
+def requests(n, seed):
+    """Small ones, large ones and wrong ones in any order."""
+    r = random.Random(seed)
+    out = []
+    for _ in range(n):
+        k = r.choice((1, 2, 2, 3, 40))
+        sign = r.choice(('', '+'))
+        command = r.choice(('COUNT', 'TOP_10_COUNT', 'TOP_1000_COUNT', 'TOP_10', 'NONE'))
+        out.append(command + '\t' + ' '.join(sign + r.choice(words) for _ in range(k)))
+    return out
+
+def one_by_one(lines):
+    """What a client gets that waits for each answer."""
+    p = start('--stdio', '--policy', 'inter')
+    got = []
+    for line in lines:
+        p.stdin.write(line.encode() + b'\n')
+        p.stdin.flush()
+        got.append(p.stdout.readline().decode().rstrip('\n'))
+    p.stdin.close()
+    assert p.wait() == 0
+    return got
+EOF
+}
+
+@test "answers come in the order of the requests, however many are in flight" {
+  python3 - <<'EOF'
+from serving import *
+lines = requests(1500, 1)
+right = one_by_one(lines)
+assert len(set(right)) > 40 and 'UNSUPPORTED' in right
+text = '\n'.join(lines) + '\n'
+for options in ((), ('--threads', '1'), ('--threads', '5', '--in-flight', '1'), ('--in-flight', '3', '--threads', '4'),
+                ('--policy', 'inter', '--threads', '3'), ('--deadline', '1000000')):
+    assert answers(text, '--stdio', *options) == right, options
+EOF
+}
+
+@test "nothing more is read while answers are not taken" {
+  python3 - <<'EOF'
+from serving import *
+p = start('--stdio', '--in-flight', '8')
+for f in (p.stdin, p.stdout):
+    fcntl.fcntl(f, 1031, 4096)  # F_SETPIPE_SZ
+os.set_blocking(p.stdin.fileno(), False)
+line = b'TOP_10\tdog wolf\n'
+sent = got = 0
+while select.select([], [p.stdin], [], 0.5)[1]:
+    try:
+        sent += os.write(p.stdin.fileno(), (line * 64)[sent % len(line):])
+    except BlockingIOError:
+        time.sleep(0.01)
+    assert sent < 64 << 20, 'it reads although nobody takes answers'
+asked = -(-sent // len(line))
+os.set_blocking(p.stdin.fileno(), True)
+rest = line[sent % len(line):] if sent % len(line) else b''
+writer = threading.Thread(target=lambda: os.write(p.stdin.fileno(), rest))
+writer.start()
+while got < 2 * asked:
+    assert select.select([p.stdout], [], [], 20)[0], (got, asked)
+    part = os.read(p.stdout.fileno(), 65536)
+    assert part == (b'1\n' * 32769)[got % 2:got % 2 + len(part)]
+    got += len(part)
+writer.join()
+assert got == 2 * asked > 4096
+p.stdin.close()
+assert p.wait() == 0
+EOF
+}
+
+@test "a request that is not answered within the deadline says so; the others are right" {
+  python3 - <<'EOF'
+from serving import *
+r = random.Random(2)
+lines = ['TOP_1000_COUNT\t' + ' '.join(r.choice(words[:3000]) for _ in range(64)) for _ in range(2000)]
+text = '\n'.join(lines) + '\n'
+right = answers(text, '--stdio')
+got = answers(text, '--stdio', '--deadline', '1', '--threads', '1', '--in-flight', '2000')
+assert len(got) == len(right)
+assert all(g in ('DEADLINE', x) for g, x in zip(got, right))
+assert 'DEADLINE' in got
+EOF
+}
+
+@test "many clients of one socket each get their answers; those that go leave the others alone" {
+  python3 - <<'EOF'
+from serving import *
+lines = requests(300, 3)
+right = one_by_one(lines)
+server = start('--socket', 'socket')
+while True:
+    try:
+        socket.socket(socket.AF_UNIX).connect('socket')
+        break
+    except OSError:
+        assert server.poll() is None
+        time.sleep(0.01)
+wrong = []
+def client(number):
+    for _ in range(2):
+        s = socket.socket(socket.AF_UNIX)
+        s.connect('socket')
+        text = ('\n'.join(lines) + '\n').encode()
+        if number % 4 == 0:  # it goes without taking its answers
+            s.sendall(text + b'TOP_10\tha')
+            s.close()
+            continue
+        threading.Thread(target=lambda: (s.sendall(text), s.shutdown(1))).start()
+        got = s.makefile().read().split('\n')[:-1]
+        if got != right:
+            wrong.append((number, got))
+threads = [threading.Thread(target=client, args=(i,)) for i in range(80)]  # more than are served at once
+for t in threads: t.start()
+for t in threads: t.join()
+assert not wrong, wrong[0]
+idle = socket.socket(socket.AF_UNIX)
+idle.connect('socket')  # one that says nothing does not keep the server
+
+def ticks():
+    return sum(map(int, open(f'/proc/{server.pid}/stat').read().rsplit(')', 1)[1].split()[11:13]))
+time.sleep(0.2)
+before = ticks()
+time.sleep(1)
+assert ticks() == before, 'it uses the processor although nobody asks'
+server.send_signal(signal.SIGTERM)
+assert server.wait(20) == 143
+assert not os.path.exists('socket')
+EOF
+}
+
+@test "an index that cannot be read ends the server, also while its input is open" {
+  python3 - <<'EOF'
+from serving import *
+whole = open(index, 'rb').read()
+
+def fails(data):
+    open('damaged', 'wb').write(data)
+    r = subprocess.run(['gpuir', 'query', '--mode', 'or', 'damaged', 'dog', 'genus'], capture_output=True)
+    return r.returncode == 1 and b'damaged: ' in r.stderr
+r, n = random.Random(4), 0
+for _ in range(400):  # somewhere in a list of these words
+    at = r.randrange(4096, len(whole) - 4096)
+    if fails(whole[:at] + bytes(255 - b for b in whole[at:at + 2048]) + whole[at + 2048:]):
+        n += 1
+        break
+assert n, 'no damage was found that a query notices'
+for many in (1, 500):
+    p = start('--stdio', path='damaged')
+    try:
+        p.stdin.write(b'TOP_10\tdog genus\n' * many)
+        p.stdin.flush()
+    except BrokenPipeError:
+        pass
+    assert p.wait(20) == 1
+    assert b'damaged: ' in p.stderr.read()
+EOF
+}
+
+@test "a signal ends it while requests are in flight, as does a client that takes no answers" {
+  python3 - <<'EOF'
+from serving import *
+for number in (signal.SIGINT, signal.SIGTERM):
+    p = start('--stdio')
+    p.stdin.write(b'COUNT\tdog\n')
+    p.stdin.flush()
+    assert int(p.stdout.readline()) > 0
+    p.stdin.write(b'TOP_10\tdog wolf\n' * 2000)
+    p.stdin.flush()
+    p.send_signal(number)
+    assert p.wait(20) == 128 + number
+p = start('--stdio')
+p.stdout.close()
+try:
+    for _ in range(1000):
+        p.stdin.write(b'TOP_10\tdog wolf\n' * 100)
+        p.stdin.flush()
+except BrokenPipeError:
+    pass
+assert p.wait(20) == 1
+assert b'does not take answers' in p.stderr.read()
+EOF
+}
+
+@test "misuse and failure are told apart" {
+  fails 2 "--stdio or --socket PATH is missing" gpuir serve "$wordnet"
+  fails 2 "not both" gpuir serve --stdio --socket s "$wordnet"
+  fails 2 "'lifo' is none of auto|inter" gpuir serve --stdio --policy lifo "$wordnet"
+  fails 2 "--threads" gpuir serve --stdio --threads 0 "$wordnet"
+  fails 2 "--in-flight" gpuir serve --stdio --in-flight 0 "$wordnet"
+  fails 2 "--deadline" gpuir serve --stdio --deadline x "$wordnet"
+  touch taken
+  fails 1 "taken: " gpuir serve --socket taken "$wordnet"
+  [ -e taken ]
+  fails 1 "no-folder/s: " gpuir serve --socket no-folder/s "$wordnet"
+  fails 1 "name too long" gpuir serve --socket "$(printf 'x%.0s' {1..200})" "$wordnet"
+  head -c 2000000 /dev/zero | tr '\0' a >long
+  fails 1 "a request cannot be read" gpuir serve --stdio "$wordnet" <long
+}
