@@ -149,6 +149,7 @@ static void value_words(const option *o, cli_buf *out) {
       {"modes", "and or andor count"},
       {"backend", "cpu gpu auto"},
       {"evaluator", "auto exhaustive"},
+      {"policy", "auto inter"},
       {"analyzer", "unicode ascii"},
       {"codec", "bp128 vbyte pfd newpfd optpfd ef rice qs pfd-list parapfor lrc lrcseg seglrc hslrc auto"},
       {"freq-codec", "bp128 vbyte newpfd optpfd auto"},
@@ -169,7 +170,7 @@ static void value_words(const option *o, cli_buf *out) {
 /* Whether a value is a file or a folder. */
 static int is_file(part value) {
   return is(value, "FILE") || is(value, "INDEX") || is(value, "FOLDER") || is(value, "DIR") ||
-         is(value, "F") || is(value, "LIST");
+         is(value, "F") || is(value, "LIST") || is(value, "PATH");
 }
 
 /* The words that a command's first operand can be; NULL: it is a file. */
