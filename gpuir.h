@@ -587,6 +587,9 @@ GPUIR_API int gpuir_live_commit(gpuir_live *live, gpuir_error *err);
  * worth while. May run in one other thread beside all other functions but gpuir_live_close. Errors: BUSY: another merge
  * is running; NOMEM, IO, FORMAT, UNSUPPORTED, CANCELLED: then nothing has changed. */
 GPUIR_API int gpuir_live_merge(gpuir_live *live, int all, int *more, gpuir_error *err);
+/* Returns how many of the documents that this handle has added and refreshed or committed have tokens, but none of at
+ * most GPUIR_MAX_TERM bytes: they cannot be found. */
+GPUIR_API uint64_t gpuir_live_lost(const gpuir_live *live);
 /* Releases the handle and the lock; NULL is allowed. What was not committed is gone. */
 GPUIR_API void gpuir_live_close(gpuir_live *live);
 
@@ -20584,6 +20587,7 @@ struct gpuir_live {
   uint64_t generation, content, next;
   gpuir__buf garbage;     /* uint64_t: segments that the manifest names, and the next one will not */
   int changed, documents; /* since the last commit: the list; its live documents */
+  uint64_t lost;          /* documents without a token that was kept */
   int status;             /* not 0: only gpuir_live_close is left */
   gpuir_error error;
   int merging;
@@ -20857,11 +20861,11 @@ static int gpuir__live_builder(const gpuir_live *l, uint64_t number, const gpuir
   return status;
 }
 
-/* Writes a builder's segment and opens it; destroys the builder. */
+/* Writes a builder's segment and opens it; destroys the builder. *report is the builder's; it may be NULL. */
 static int gpuir__live_write(const gpuir_live *l, gpuir_builder *b, uint64_t number, gpuir__segment **seg,
-                             gpuir_error *err) {
+                             gpuir_build_report *report, gpuir_error *err) {
   char name[32];
-  int status = gpuir_builder_write(b, NULL, err);
+  int status = gpuir_builder_write(b, report, err);
   gpuir_builder_destroy(b);
   gpuir__segment_name(name, number);
   *seg = NULL;
@@ -21003,14 +21007,16 @@ static int gpuir__piece_apply(const gpuir_allocator *a, gpuir__piece *p) {
 /* Makes a piece of the batch's segment, which goes to the end of the list. */
 static int gpuir__live_take_batch(gpuir_live *l, gpuir_error *err) {
   gpuir__live_batch *b = &l->batch;
+  gpuir_build_report report;
   gpuir__piece piece;
   uint64_t n = 0;
   size_t i;
   int status;
   memset(&piece, 0, sizeof piece);
-  status = gpuir__live_write(l, b->builder, b->number, &piece.seg, err);
+  status = gpuir__live_write(l, b->builder, b->number, &piece.seg, &report, err);
   b->builder = NULL;
   if (status) return status;
+  l->lost += report.lost_documents;
   for (i = 0; i < b->pending.len / 4 && !status; i++)
     status = gpuir__piece_doom(&l->a, &piece, gpuir__load32(b->pending.data + 4 * i), &n);
   (void)pthread_mutex_lock(&l->mutex);
@@ -21217,6 +21223,8 @@ GPUIR_API int gpuir_live_commit(gpuir_live *l, gpuir_error *err) {
 
 /* ---- opening and closing ---- */
 
+GPUIR_API uint64_t gpuir_live_lost(const gpuir_live *l) { return l ? l->lost : 0; }
+
 GPUIR__COLD GPUIR_API void gpuir_live_close(gpuir_live *l) {
   gpuir_allocator a;
   char name[32];
@@ -21373,7 +21381,7 @@ GPUIR__COLD static int gpuir__live_found(gpuir_live *l, const gpuir_builder_desc
   if (status) return status;
   l->next = 1;
   status = gpuir__live_builder(l, l->next, settings, &b, err);
-  if (!status) status = gpuir__live_write(l, b, l->next, &leaf.seg, err);
+  if (!status) status = gpuir__live_write(l, b, l->next, &leaf.seg, NULL, err);
   if (!status) status = gpuir__index_make(&l->a, l->path, &l->open, &leaf, 1, NULL, &ix, err);
   if (status) return status;
   l->next++;
@@ -21684,7 +21692,7 @@ static int gpuir__fusion_write(gpuir__fusion *f, gpuir__segment **result, gpuir_
     status = gpuir__fusion_list(f, least, df, err);
   b = f->builder;
   f->builder = NULL;
-  if (!status) return gpuir__live_write(f->l, b, f->number, result, err);
+  if (!status) return gpuir__live_write(f->l, b, f->number, result, NULL, err);
   gpuir_builder_destroy(b);
   return status;
 }

@@ -225,6 +225,9 @@ names() { gpuir query --tsv "$@" | cut -f 4 | paste -sd ' '; }
   command -v pdftotext >/dev/null || skip "no pdftotext"
   python3 "$root/tests/support/make_pdf.py" docs/tea.pdf 'Green tea is grown in shade.' 'Black tea is not.' ||
     skip "no python3"
+  fails 1 "docs/tea.pdf: a PDF, of which --filter 'pdf=pdftotext - -' makes a text" gpuir index -q docs/tea.pdf -o x.gpuir
+  gpuir index docs -o x.gpuir 2>err
+  grep -q 'skipped: 1 binary' err
   gpuir index -q --filter 'pdf=pdftotext - -' docs -o x.gpuir
   prints 'docs/tea.pdf:1:Green tea is grown in shade.' gpuir query --grep --filter 'pdf=pdftotext - -' x.gpuir shade
 }

@@ -1061,6 +1061,9 @@ assert [x["ok"] for x in a] == [False, True, False] and a[0]["error"] and a[2]["
   prints 'last,lazy' bash -c 'gpuir terms --prefix la --tsv "$toy" | cut -f 1 | paste -sd ,'
   prints "$(printf 'dog\t3\nfox\t1')" bash -c 'gpuir terms --tsv "$toy" dog fox | cut -f 1,2'
   prints "" gpuir terms --limit 0 "$toy"
+  [ "$(gpuir terms "$toy" dog fox | sed -n 1p | xargs)" = "df cf idf docIDs freqs bytes term" ]
+  [ "$(gpuir terms "$toy" dog fox | wc -l)" -eq 3 ]
+  gpuir stats --json "$toy" | grep -q '"k1":0.9,"b":0.4,'
   gpuir terms --json "$toy" dog | python3 -c '
 import json, sys
 t = json.load(sys.stdin)
@@ -1188,4 +1191,13 @@ END
   python3 "$root/tests/eval/trec_eval.py" cran/qrels run >measured
   echo "# Cranfield: $(tr '\t\n' '  ' <measured)" >&3
   awk '$1 == "topics" && $2 != 225 { exit 1 } $1 == "map" && $2 < 0.25 { exit 1 }' measured
+}
+
+@test "query says on a terminal that it waits for queries there" {
+  command -v script >/dev/null || skip "no script"
+  cd "$BATS_TEST_TMPDIR"
+  script -qec "gpuir query --tsv '$toy'" /dev/null <<<$'dog\n\x04' >out
+  grep -q 'reading queries from the terminal, one a line' out
+  echo dog | gpuir query --tsv "$toy" 2>err >out
+  [ ! -s err ]
 }

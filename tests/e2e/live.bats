@@ -810,3 +810,19 @@ assert sum(p["file_bytes"] for p in s["segments"]) == s["file_bytes"]'
   run --separate-stderr gpuir query -m or --no-operators x.gpuir tea AND
   [ -z "$stderr" ]
 }
+
+@test "documents that cannot be found are told of, whatever is to be quiet" {
+  cd "$BATS_TEST_TMPDIR"
+  mkdir long
+  printf 'x%.0s' $(seq 300) >long/a
+  echo word >long/b
+  gpuir index -q --live long -o longs 2>err
+  grep -q '1 documents have no words but some of more than 255 bytes' err
+  printf 'y%.0s' $(seq 300) | gpuir add -q --name y - -o longs 2>err
+  grep -q '1 documents have no words but' err
+  echo word | gpuir add -q --name z - -o longs 2>err
+  [ ! -s err ]
+  printf 'z%.0s' $(seq 300) >long/a
+  gpuir update -q long -o longs 2>err
+  grep -q '1 documents have no words but' err
+}

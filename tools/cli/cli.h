@@ -188,6 +188,10 @@ void cli_tsv_string(FILE *f, const char *s, size_t n);
 const char *cli_grouped(uint64_t n, char *buf);
 /* Bytes as "23.4 KB" or "1234.5 MB"; buf holds 27 bytes or more. */
 const char *cli_size(uint64_t bytes, char *buf);
+/* The shortest text that is read as this number, or where it comes from a float, as that one; buf holds 32 bytes. */
+const char *cli_shortest(double x, int is_float, char *buf);
+/* Says that n documents have no words but some that are too long. */
+void cli_tell_lost(uint64_t n);
 
 /* ---- the machine -------------------------------------------------------------------------- */
 
@@ -232,7 +236,7 @@ void cli_reader_close(cli_reader *r); /* frees; leaves the descriptor */
 /* The next n lines, with their ends, as one piece that lives until the next call; *lines of
  * them were there. 1; 0 at the end; -1: errno (EFBIG: over `most`, EINTR: a signal). */
 int cli_reader_lines(cli_reader *r, uint64_t n, char **text, size_t *len, uint64_t *lines);
-/* 1: a NUL byte among the first 8 KiB; -1: errno. */
+/* 1: a NUL byte among the first 8 KiB; 2: a PDF; -1: errno. */
 int cli_reader_binary(cli_reader *r);
 
 /* ---- filters (filter.c): files of other formats, turned into text by programs ---- */
@@ -343,6 +347,7 @@ typedef struct cli_live {
   gpuir_live *live;
   int status;              /* of the library, when it was opened */
   uint64_t added, deleted; /* documents */
+  uint64_t lost;           /* that cannot be found, and were told of */
 } cli_live;
 
 /* Whether a path is the folder of a live index. */
@@ -350,6 +355,8 @@ int cli_is_live(const char *path);
 /* Opens l->path; with `settings` it is made, if it is not there. These return CLI_OK, or CLI_FAIL after a message. */
 int cli_live_open(cli_live *l, const gpuir_builder_desc *settings);
 int cli_live_commit(const cli_live *l);
+/* Says, whatever is asked to be quiet, that documents which were committed cannot be found. */
+void cli_live_tell_lost(cli_live *l);
 /* What it holds now, what was not committed included. */
 int cli_live_info(const cli_live *l, gpuir_index_info *info);
 /* Merges as long as it is worth while, or until a signal comes, and commits. */

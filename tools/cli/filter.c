@@ -1,9 +1,10 @@
 /* filter.c - turns files of other formats into text by programs: --filter 'pdf=pdftotext - -'.
  *
  * A file whose name has the ending is the standard input of the program, which is run without a shell, sees nothing of
- * the file's name, and writes text. It may take a minute, or what GPUIR_FILTER_SECONDS says, and write CLI_FILTER_BYTES; with what it has started
- * it is killed otherwise, and when the command is stopped. The index has the filters' words, so that texts can be made
- * again, but no program is ever taken from an index: it is always the command line that names it.
+ * the file's name, and writes text. It may take a minute, or what GPUIR_FILTER_SECONDS says, and write
+ * CLI_FILTER_BYTES; with what it has started it is killed otherwise, and when the command is stopped. The index has the
+ * filters' words, so that texts can be made again, but no program is ever taken from an index: it is always the command
+ * line that names it.
  */
 #include "cli.h"
 

@@ -86,9 +86,9 @@ static const char help_index[] =
     "  --json             print the summary as JSON on standard output\n"
     "  -h, --help         show this text\n"
     "\n"
-    "Within folders, binary files (a NUL byte in the first 8 KiB) are left out, unreadable ones are\n"
-    "warned of, and both are counted. An INPUT that cannot be read, is binary, or has text of which\n"
-    "no document could be made ends the command: nothing is written, and an old index stays.\n"
+    "Within folders, binary files (a NUL byte in the first 8 KiB, or a PDF) are left out, unreadable\n"
+    "ones are warned of, and both are counted. An INPUT that cannot be read, is binary, or has text\n"
+    "of which no document could be made ends the command: nothing is written, an old index stays.\n"
     "Exit status: 0 written; 1 failed; 2 misuse; 128 + N after signal N.\n";
 
 static const char help_update[] =
@@ -241,7 +241,7 @@ static const char help_terms[] =
     "usage: gpuir terms [OPTION...] INDEX [TERM...]\n"
     "\n"
     "Prints df, cf, idf, codecs, bytes and the term itself, for each TERM (as it stands in the\n"
-    "index) or for all terms.\n"
+    "index) or for all terms, below a line that names these columns.\n"
     "\n"
     "  --prefix P         only terms that begin with P\n"
     "  --sort KEY         term (default), or df or cf, the largest first\n"
@@ -362,13 +362,14 @@ static const char help_import[] =
     "128 + N after signal N.\n";
 
 static const char help_export[] =
-    "usage: gpuir export [--format NAME] INDEX OUT\n"
+    "usage: gpuir export [-q] [--format NAME] INDEX OUT\n"
     "\n"
     "Writes an index for other engines: as CIFF if OUT ends in .ciff or .ciff.gz, otherwise as the\n"
     "PISA (ds2i) collection OUT.docs, OUT.freqs, OUT.sizes, OUT.terms and OUT.documents. Stored text,\n"
     "paths, the analyzer and BM25's parameters have no place in either.\n"
     "\n"
     "  --format NAME      ciff or pisa, whatever the suffix; .gz packs CIFF by gzip\n"
+    "  -q, --quiet        no summary\n"
     "  -h, --help         show this text\n"
     "\n"
     "Exit status: 0 written; 1 failed; 2 misuse; 128 + N after signal N.\n";

@@ -123,15 +123,6 @@ static void report_duplicates(const cli_input *in) {
               cli_grouped(in->names_n, m));
 }
 
-/* Says, whatever is asked to be quiet, that documents cannot be found. */
-static void report_lost(const gpuir_build_report *r) {
-  char n[27];
-  if (!r->lost_documents) return;
-  cli_error(
-      "%s documents have no words but some of more than %d bytes, which are dropped: they cannot be found",
-      cli_grouped(r->lost_documents, n), GPUIR_MAX_TERM);
-}
-
 static void print_summary(const build *b, const gpuir_build_report *r, double bits, double seconds) {
   char docs[27], terms[27], postings[27], size[27];
   double mb = (double)r->text_bytes / 1e6;
@@ -229,7 +220,7 @@ static int run_build(build *b, const cli_args *a, const gpuir_builder_desc *bd, 
     gpuir_close(ix);
   }
   report_duplicates(&b->in);
-  report_lost(&report);
+  cli_tell_lost(report.lost_documents);
   if (report.shared_folder) cli_tell_shared(b->output);
   if (!quiet) report_skipped(&b->in);
   if (!quiet && !json) print_summary(b, &report, bits, seconds);

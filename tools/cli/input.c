@@ -128,6 +128,7 @@ int cli_reader_binary(cli_reader *r) {
     if (!got) break;
   }
   size_t n = r->end - r->begin;
+  if (n >= 5 && !memcmp(r->buf + r->begin, "%PDF-", 5)) return 2;
   return n && memchr(r->buf + r->begin, 0, n < BINARY_BYTES ? n : BINARY_BYTES) != NULL;
 }
 
@@ -475,7 +476,10 @@ static int read_text(file *f, int named) {
   if (binary < 0) return lost(f, 0);
   if (!binary) return read_documents(f);
   f->in->binaries++;
-  if (named) cli_error("%s: a binary file (it has a NUL byte among its first 8 KiB)", f->name);
+  if (named && binary == 2)
+    cli_error("%s: a PDF, of which --filter 'pdf=pdftotext - -' makes a text", f->name);
+  else if (named)
+    cli_error("%s: a binary file (it has a NUL byte among its first 8 KiB)", f->name);
   return named ? CLI_FAIL : 0;
 }
 

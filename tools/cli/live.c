@@ -35,6 +35,7 @@ int cli_live_open(cli_live *l, const gpuir_builder_desc *settings) {
     cli_error("%s: not a live index, which 'gpuir index --live' makes", l->path);
     return CLI_FAIL;
   }
+  l->lost = 0;
   l->status = gpuir_live_open(&desc, &l->live, &err);
   if (!l->status) return CLI_OK;
   if (l->status == GPUIR_E_BUSY && l->patient) return CLI_FAIL;
@@ -58,6 +59,12 @@ int cli_live_commit(const cli_live *l) {
   memset(&err, 0, sizeof err);
   const int r = gpuir_live_commit(l->live, &err);
   return r ? cli_fail(l->path, r, &err) : CLI_OK;
+}
+
+void cli_live_tell_lost(cli_live *l) {
+  const uint64_t all = gpuir_live_lost(l->live);
+  cli_tell_lost(all - l->lost);
+  l->lost = all;
 }
 
 int cli_live_merge(const cli_live *l, int all) {
@@ -104,6 +111,7 @@ static int finish_live(cli_live *l) {
   gpuir_index_info info;
   char added[27], deleted[27], documents[27];
   int code = cli_live_commit(l);
+  if (!code) cli_live_tell_lost(l);
   if (!code) code = cli_live_merge(l, 0);
   if (!code) code = cli_live_info(l, &info);
   if (!code && !l->quiet)

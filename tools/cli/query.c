@@ -426,6 +426,7 @@ static int run_stream(search *s, int ids, size_t batch) {
   int got;
   memset(&qs, 0, sizeof qs);
   cli_reader_open(&reader, STDIN_FILENO, CLI_MAX_LINE);
+  if (isatty(STDIN_FILENO)) cli_error("reading queries from the terminal, one a line; Ctrl-D ends them");
   while ((got = cli_reader_lines(&reader, 1, &line, &len, &lines)) > 0 && !ferror(stdout)) {
     add_line(&qs, line, len, number++, ids);
     if (qs.n < batch) continue;

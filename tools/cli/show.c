@@ -12,20 +12,20 @@ enum { O_JSON = 2, O_MODE, O_K1, O_B, O_NO_OPERATORS, O_GPU, O_INTERSECTION };
 
 typedef struct statistic {
   const char *key;
-  int kind; /* 'u' a count, 'f' a real, 's' a text, 'b' a truth */
+  int kind; /* 'u' a count, 'f' a real, 'k' a float, 's' a text, 'b' a truth */
   uint64_t u;
   double f;
   const char *s;
 } statistic;
 
 static void print_statistic(const statistic *t, int json, int first) {
-  char grouped[27];
+  char grouped[27], number[32];
   if (json) {
     printf("%s\"%s\":", first ? "" : ",", t->key);
     if (t->kind == 's')
       cli_json_string(stdout, t->s, strlen(t->s));
-    else if (t->kind == 'f')
-      printf("%.9g", t->f);
+    else if (t->kind == 'f' || t->kind == 'k')
+      printf("%s", cli_shortest(t->f, t->kind == 'k', number));
     else if (t->kind == 'b')
       printf("%s", t->u ? "true" : "false");
     else
@@ -35,7 +35,7 @@ static void print_statistic(const statistic *t, int json, int first) {
   printf("%-18s ", t->key);
   if (t->kind == 's')
     cli_tsv_string(stdout, t->s, strlen(t->s));
-  else if (t->kind == 'f')
+  else if (t->kind == 'f' || t->kind == 'k')
     printf("%.6g", t->f);
   else if (t->kind == 'b')
     printf("%s", t->u ? "yes" : "no");
@@ -183,8 +183,8 @@ int cli_stats(int argc, char **argv) {
                              {"tokens", 'u', i.tokens, 0, NULL},
                              {"average_length", 'f', 0, i.average_length, NULL},
                              {"analyzer", 's', 0, 0, i.analyzer},
-                             {"k1", 'f', 0, (double)i.k1, NULL},
-                             {"b", 'f', 0, (double)i.b, NULL},
+                             {"k1", 'k', 0, (double)i.k1, NULL},
+                             {"b", 'k', 0, (double)i.b, NULL},
                              {"codec", 's', 0, 0, i.codec},
                              {"freq_codec", 's', 0, 0, i.freq_codec},
                              {"file_bytes", 'u', i.file_bytes, 0, NULL},

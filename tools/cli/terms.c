@@ -26,6 +26,9 @@ typedef struct lexicon {
 
 /* Prints a term; its id, where there are ids, in JSON alone. */
 static void print_term(const lexicon *x, const gpuir_term_info *t, int form) {
+  static int headed;
+  if (form == FORM_HUMAN && !headed++)
+    printf("%10s %12s %9s %-7s %-7s %12s  %s\n", "df", "cf", "idf", "docIDs", "freqs", "bytes", "term");
   switch (form) {
     case FORM_JSON:
       printf("{\"term\":");

@@ -211,6 +211,7 @@ static int scan_operand(scan *s, const char *operand) {
 static int commit_scan(scan *s) {
   gpuir_index_info info;
   int code = cli_live_commit(s->live);
+  if (!code) cli_live_tell_lost(s->live);
   if (!code) code = cli_live_info(s->live, &info);
   if (code) return code;
   s->u->documents = info.documents;

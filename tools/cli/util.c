@@ -353,6 +353,23 @@ const char *cli_size(uint64_t bytes, char *buf) {
   return buf;
 }
 
+const char *cli_shortest(double x, int is_float, char *buf) {
+  for (int digits = 6; digits <= 17; digits++) {
+    (void)snprintf(buf, 32, "%.*g", digits, x);
+    const double back = is_float ? (double)strtof(buf, NULL) : strtod(buf, NULL);
+    if (!(back < x) && !(back > x)) break;
+  }
+  return buf;
+}
+
+void cli_tell_lost(uint64_t n) {
+  char buf[27];
+  if (n)
+    cli_error(
+        "%s documents have no words but some of more than %d bytes, which are dropped: they cannot be found",
+        cli_grouped(n, buf), GPUIR_MAX_TERM);
+}
+
 /* ---- the machine ---------------------------------------------------------------------------- */
 
 uint64_t cli_nanoseconds(void) {

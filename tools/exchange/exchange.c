@@ -122,20 +122,31 @@ int cli_import(int argc, char **argv) {
   return code;
 }
 
-static int run_export(const ex_format *format, const char *name, const char *path) {
+/* Says what was written. */
+static void report_export(const ex_format *format, const gpuir_index *index, const char *path) {
+  char documents[27], terms[27], postings[27];
+  gpuir_index_info info;
+  if (gpuir_index_get_info(index, &info)) return;
+  cli_error("%s: %s, %s documents, %s terms, %s postings", path, format->name,
+            cli_grouped(info.documents, documents), cli_grouped(info.terms, terms),
+            cli_grouped(info.postings, postings));
+}
+
+static int run_export(const ex_format *format, const char *name, const char *path, int quiet) {
   gpuir_index *index = cli_open_merged(name);
   uint64_t not_utf8 = 0;
   int shared = 0;
   ex_error err;
   char n[27];
   if (!index) return CLI_FAIL;
-  int status = ex_export(format ? format : format_of(path), index, name, path, &not_utf8, &shared, &err),
-      code = CLI_OK;
+  if (!format) format = format_of(path);
+  int status = ex_export(format, index, name, path, &not_utf8, &shared, &err), code = CLI_OK;
   if (status) code = tell_failure(path, status, &err);
   if (!status && shared) cli_tell_shared(path);
   if (!status && not_utf8)
     cli_error("%s: %s terms and names are not UTF-8, which other readers may refuse", path,
               cli_grouped(not_utf8, n));
+  if (!status && !quiet) report_export(format, index, path);
   gpuir_close(index);
   return code;
 }
@@ -147,15 +158,17 @@ static int has_name(const char *path) {
 }
 
 int cli_export(int argc, char **argv) {
-  static const cli_option options[] = {{O_FORMAT, "format", 0, 1}, {0, NULL, 0, 0}};
+  static const cli_option options[] = {
+      {O_FORMAT, "format", 0, 1}, {CLI_QUIET, "quiet", 'q', 0}, {0, NULL, 0, 0}};
   static const ex_format *const formats[] = {&ex_ciff, &ex_pisa};
   const ex_format *format = NULL;
   cli_args a;
-  int opt, bad = 0, code, i;
+  int opt, bad = 0, quiet = 0, code, i;
   cli_args_start(&a, "export", options, argc, argv);
   while (!bad && (opt = cli_next(&a)) != CLI_END) {
     switch (opt) {
       case CLI_HELP: cli_args_free(&a); return cli_help("export");
+      case CLI_QUIET: quiet = 1; break;
       case O_FORMAT:
         bad = cli_choice(&a, "ciff|pisa", &i);
         if (!bad) format = formats[i];
@@ -169,7 +182,7 @@ int cli_export(int argc, char **argv) {
   if (!code && !has_name(a.operands[1])) code = cli_misuse("export", "OUT has no name: '%s'", a.operands[1]);
   if (!code) {
     cli_catch_signals();
-    code = run_export(format, a.operands[0], a.operands[1]);
+    code = run_export(format, a.operands[0], a.operands[1], quiet);
   }
   cli_args_free(&a);
   return code;
