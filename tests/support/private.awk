@@ -19,7 +19,7 @@ BEGIN {
 !part && /^[A-Z]/ { sub(/GPUIR__NOINLINE /, "static __attribute__((noinline)) ") }
 !part && inside && /^([A-Z][A-Z0-9_]* )*static [^=;(]*\(/ && !/^[^(]* inline / { part = "function" }
 !part && inside && /^([A-Z][A-Z0-9_]* )*static const [^(=]*\[[A-Za-z0-9_]+\] = / { part = "table" }
-!part && inside && /^GPUIR_API / { part = "public" } # declared before
+!part && inside && /^([A-Z][A-Z0-9_]* )*GPUIR_API / { part = "public" } # declared before
 
 define && part ~ /function|table/ { sub(/static /, "") }
 define || !part {
