@@ -5,12 +5,12 @@
 #ifndef CORPUS_H
 #define CORPUS_H
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "folder.h"
 #include "rng.h"
 
 static inline int corpus_long_run(void) {
@@ -23,16 +23,7 @@ static inline int corpus_long_run(void) {
 static char corpus_dir[4096];
 
 static inline void corpus_remove_dir(void) {
-  DIR *dir = *corpus_dir ? opendir(corpus_dir) : NULL;
-  struct dirent *entry;
-  if (!dir) return;
-  while ((entry = readdir(dir)) != NULL) { /* what a failed test left */
-    char path[4400];
-    (void)snprintf(path, sizeof path, "%s/%s", corpus_dir, entry->d_name);
-    (void)unlink(path);
-  }
-  (void)closedir(dir);
-  (void)rmdir(corpus_dir);
+  if (*corpus_dir) (void)folder_remove(corpus_dir);
   *corpus_dir = 0;
 }
 

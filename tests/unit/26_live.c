@@ -17,19 +17,6 @@
 
 static char folder[4200];
 
-static void remove_files(const char *path) {
-  DIR *dir = opendir(path);
-  struct dirent *e;
-  char name[4600];
-  if (!dir) return;
-  while ((e = readdir(dir)) != NULL) {
-    (void)snprintf(name, sizeof name, "%s/%s", path, e->d_name);
-    if (e->d_name[0] != '.') (void)unlink(name);
-  }
-  (void)closedir(dir);
-  (void)rmdir(path);
-}
-
 static int set_up(void **state) {
   (void)state;
   (void)corpus_path(folder, sizeof folder, "live");
@@ -38,7 +25,7 @@ static int set_up(void **state) {
 
 static int tear_down(void **state) {
   (void)state;
-  remove_files(folder);
+  (void)folder_remove(folder);
   return 0;
 }
 
@@ -208,7 +195,7 @@ static void check_bytes(const gpuir_builder_desc *settings, unsigned n, const ch
   free(ours);
   free(fresh);
   gpuir_live_close(l);
-  remove_files(folder);
+  (void)folder_remove(folder);
 }
 
 /* Every codec, alone and chosen for each list. */
@@ -367,7 +354,7 @@ static void test_same_calls(void **state) {
       if (!i && !j) first = digest, of_first = files;
       assert_int_equal(files, of_first);
       assert_int_equal(digest, first);
-      remove_files(folder);
+      (void)folder_remove(folder);
     }
   assert_in_range(of_first, 4, 12); /* manifest, lock, and more segments than one */
 }

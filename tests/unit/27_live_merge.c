@@ -39,12 +39,6 @@ static gpuir_live *open_live(void) {
   return l;
 }
 
-static void remove_folder(void) {
-  char command[4300];
-  (void)snprintf(command, sizeof command, "rm -rf '%s'", folder);
-  assert_int_equal(system(command), 0);
-}
-
 static void add(gpuir_live *l, unsigned number) {
   char name[32], text[64];
   gpuir_doc_desc doc;
@@ -93,7 +87,7 @@ static void test_policy(void **state) {
     gpuir_close(ix);
   }
   gpuir_live_close(l);
-  remove_folder();
+  assert_int_equal(folder_remove(folder), 0);
 }
 
 /* A segment of which over a quarter is deleted is rewritten, the others are left alone; one without documents stays. */
@@ -135,7 +129,7 @@ static void test_rewrite(void **state) {
   add(l, 7);
   assert_int_equal(gpuir_live_commit(l, NULL), GPUIR_OK);
   gpuir_live_close(l);
-  remove_folder();
+  assert_int_equal(folder_remove(folder), 0);
 }
 
 /* A merge in three moments: what is deleted, pending or dropped between begin and end must not come back. */
@@ -186,7 +180,7 @@ static void test_deleted_meanwhile(void **state) {
     (void)gpuir_term_count(ix, "every", 5, &df, NULL);
     assert_int_equal(df, want);
     gpuir_close(ix);
-    remove_folder();
+    assert_int_equal(folder_remove(folder), 0);
   }
 }
 
@@ -222,7 +216,7 @@ static void test_commit_fails_meanwhile(void **state) {
   assert_int_equal(df, 20);
   gpuir_close(ix);
   gpuir_live_close(open_live());
-  remove_folder();
+  assert_int_equal(folder_remove(folder), 0);
 }
 
 static int stop;
@@ -298,7 +292,7 @@ static void test_threads(void **state) {
   if (said) fail_msg("%s", (const char *)said);
   assert_true(reads > 0);
   gpuir_live_close(l);
-  remove_folder();
+  assert_int_equal(folder_remove(folder), 0);
 }
 
 int main(int argc, char **argv) {

@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "folder.h"
 #include "rng.h"
 
 enum { MOST = 4000, CAP = 12 };
@@ -141,7 +142,7 @@ static gpuir_index *make_index(const char *folder, gpuir_live **live) {
 }
 
 static void test_near(void **state) {
-  char folder[64], command[96], word[600];
+  char folder[64], word[600];
   gpuir_live *live;
   gpuir_index *ix;
   size_t i, round;
@@ -155,8 +156,7 @@ static void test_near(void **state) {
     }
     gpuir_close(ix);
     gpuir_live_close(live);
-    snprintf(command, sizeof command, "rm -rf %s", folder);
-    assert_int_equal(system(command), 0);
+    assert_int_equal(folder_remove(folder), 0);
   }
 }
 

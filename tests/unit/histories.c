@@ -84,19 +84,6 @@ static char live_path[4200];
 
 /* ---- files ---- */
 
-static void remove_folder(const char *path) {
-  DIR *dir = opendir(path);
-  struct dirent *e;
-  char name[4600];
-  if (!dir) return;
-  while ((e = readdir(dir)) != NULL) {
-    (void)snprintf(name, sizeof name, "%s/%s", path, e->d_name);
-    if (e->d_name[0] != '.') (void)unlink(name);
-  }
-  (void)closedir(dir);
-  (void)rmdir(path);
-}
-
 /* Finds the only segment of a folder that has no other file but manifest and lock. */
 static void only_segment(const char *path, char *file, size_t cap) {
   DIR *dir = opendir(path);
@@ -738,7 +725,7 @@ static void end(history *h) {
   end_merge(h);
   drop_old(h);
   gpuir_live_close(h->live);
-  remove_folder(h->path);
+  (void)folder_remove(h->path);
   free(h->p.words);
 }
 
@@ -764,7 +751,7 @@ static void test_histories(void **state) {
 }
 
 /* Removes what a history that failed left. */
-static void remove_live(void) { remove_folder(live_path); }
+static void remove_live(void) { (void)folder_remove(live_path); }
 
 /* Prefers a folder in memory: a history makes and removes hundreds of files. */
 static void choose_folder(void) {

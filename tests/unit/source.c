@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include "folder.h"
+
 static char folder[] = "/tmp/gpuirfs-source-XXXXXX";
 
 static int make_folder(void **state) {
@@ -16,10 +18,8 @@ static int make_folder(void **state) {
 }
 
 static int remove_folder(void **state) {
-  char command[128];
   (void)state;
-  snprintf(command, sizeof command, "rm -rf %s", folder);
-  return system(command);
+  return folder_remove(folder);
 }
 
 static void write_file(const char *name, const char *bytes, size_t n) {

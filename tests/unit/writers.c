@@ -78,12 +78,10 @@ static void replace(gpuir_live *l, unsigned number, unsigned round) {
 
 /* Each test begins without the folder, and leaves none. */
 static int remove_folder(void **state) {
-  char command[4300];
   (void)state;
   between = NULL;
   (void)corpus_path(folder, sizeof folder, "live");
-  (void)snprintf(command, sizeof command, "rm -rf '%s'", folder);
-  return system(command);
+  return folder_remove(folder);
 }
 
 /* ---- one writer ---- */
