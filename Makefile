@@ -64,7 +64,7 @@ TOOL_LIBS = $(if $(HAVE_ZLIB),-lz) $(LIBS)
 TOOL_ROOMS    = cli common exchange reorder lab
 TOOL_SOURCES  = $(wildcard $(TOOL_ROOMS:%=tools/%/*.c))
 TOOL_OBJECTS  = $(patsubst %.c,$(B)/obj/%.o,$(TOOL_SOURCES))
-FUSE_OBJECTS  = $(patsubst %.c,$(B)/obj/%.o,$(wildcard fuse/*.c) tools/common/text.c tools/common/source.c)
+FUSE_OBJECTS  = $(patsubst %.c,$(B)/obj/%.o,$(wildcard fuse/*.c tools/common/*.c))
 GPU_TESTS     = $(patsubst %.c,$(B)/%,$(wildcard tests/gpu/*.c))
 GPU_ENGINE    = $(if $(WITH_GPU),$(B)/gpuir_cuda.o)
 GPU_LAB       = $(if $(WITH_GPU),$(B)/gpuir_lab.o)# the engine and the papers' kernels

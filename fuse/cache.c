@@ -55,6 +55,7 @@ static void result_free(result *r) {
   free(r->key);
   free(r->bytes);
   free(r->links);
+  free(r->sources);
   free(r);
 }
 
@@ -205,7 +206,8 @@ node *cache_add(cache *c, uint64_t parent, const char *name, size_t len, const n
   n->body = *body;
   n->cost = NODE_COST + len;
   if (body->res)
-    n->cost += body->res->size + body->res->key_len + body->res->nlinks * sizeof *body->res->links;
+    n->cost += body->res->size + body->res->key_len + body->res->nlinks * sizeof *body->res->links +
+               body->res->nsources * sizeof *body->res->sources;
   n->name_len = len;
   memcpy(n->name, name, len);
   at = ino_bucket(c, n->ino);

@@ -31,20 +31,35 @@ typedef enum node_kind {
   NODE_NONE,
   NODE_ROOT, /* the fixed nodes; the number is the inode's */
   NODE_README,
+  NODE_AGENTS,
   NODE_VERSION,
   NODE_STATS,
   NODE_QUERY_ROOT,
   NODE_HITS_ROOT,
+  NODE_FILES_ROOT,
+  NODE_PASS_ROOT,
+  NODE_GREP_ROOT,
   NODE_DOC_ROOT,
   NODE_TERM_ROOT,
   NODE_FIXED_END,
-  NODE_QUERY_OPTION, /* query/@or/ */
-  NODE_HITS_OPTION,  /* hits/@or/ */
-  NODE_BYTES,        /* a regular file: its result's bytes */
-  NODE_HITS,         /* hits/<q>/ */
-  NODE_LINK,         /* a link: its result's bytes are the target */
-  NODE_TEXT          /* a document whose text lies in the index */
+  NODE_OPTION, /* query/@or/, hits/@or/ */
+  NODE_BYTES,  /* a regular file: its result's bytes */
+  NODE_HITS,   /* hits/<q>/: its entries are links */
+  NODE_FILES,  /* files/<q>/: its entries are regular files */
+  NODE_LINK,   /* a link: its result's bytes are the target */
+  NODE_TEXT    /* a document whose text lies in the index */
 } node_kind;
+
+/* A source file as it was when a result was made of it, or why it could not be opened. The result is good as long as
+ * this is so. */
+typedef struct source_state {
+  uint32_t docid; /* of a document that was taken from it */
+  int error;
+  dev_t device;
+  ino_t inode;
+  off_t size;
+  struct timespec mtime, ctime;
+} source_state;
 
 typedef struct result {
   struct result *next; /* in the table */
@@ -56,17 +71,20 @@ typedef struct result {
   size_t size;
   hit_link *links;
   uint32_t nlinks;
+  source_state *sources; /* [nsources] */
+  uint32_t nsources;
 } result;
 
 /* What a node is, apart from its place in the cache. */
 typedef struct node_body {
   node_kind kind;
+  node_kind tree;      /* of an option or of a folder of hits: the folder in the root that it stands in */
   uint64_t generation; /* 0: the same in all */
   int named;           /* its name, or the targets of its links, say which generation that is */
   name_options options;
   result *res;    /* the node's own reference, or NULL */
   uint32_t docid; /* of NODE_TEXT */
-  int recheck;    /* may have changed without the index changing: a part of a source file */
+  int recheck;    /* may have changed without the index changing: it is made of source files */
   mode_t mode;    /* with the type */
   uid_t uid;
   gid_t gid;

@@ -292,7 +292,7 @@ void generation_retire(generation *g, generation *next) {
 void ticket_cancel(ticket *t) {
   searcher_pool *p = t->gen->pool;
   pthread_mutex_lock(&p->lock);
-  t->cancelled = 1;
+  __atomic_store_n(&t->cancelled, 1, __ATOMIC_RELAXED);
   if (t->slot) __atomic_store_n(&t->slot->cancel, 1, __ATOMIC_RELAXED);
   pthread_cond_broadcast(&p->freed);
   pthread_mutex_unlock(&p->lock);
@@ -336,7 +336,7 @@ static void slot_give(ticket *t) {
 
 /* ---- searching ----------------------------------------------------------------------------------------- */
 
-static int errno_of(int status) {
+int errno_of_status(int status) {
   switch (status) {
     case GPUIR_OK: return 0;
     case GPUIR_E_ARGUMENT:
@@ -448,7 +448,10 @@ static int parse_and_search(searcher_slot *slot, const search_request *request, 
   if (rc != GPUIR_OK) return rc;
   reply->hits = malloc((k ? k : 1) * sizeof *reply->hits);
   rc = reply->hits ? search_in_slot(slot, query, request, k, reply, err) : GPUIR_E_NOMEM;
-  gpuir_query_destroy(query);
+  if (rc == GPUIR_OK && request->keep)
+    reply->query = query;
+  else
+    gpuir_query_destroy(query);
   return rc;
 }
 
@@ -469,5 +472,5 @@ int generation_search(ticket *t, const search_request *request, search_reply *re
   free(reply->hits);
   reply->hits = NULL;
   reply->n = 0;
-  return errno_of(rc);
+  return errno_of_status(rc);
 }

@@ -65,8 +65,8 @@ int generation_is_broken(const generation *g);
 struct searcher_slot;
 typedef struct ticket {
   generation *gen;
-  struct searcher_slot *slot; /* while it has one */
-  int cancelled;
+  struct searcher_slot *slot;  /* while it has one */
+  int cancelled;               /* read atomically without a lock by what can be told to stop by a flag */
   struct ticket *next, **link; /* for the caller's list of running searches */
 } ticket;
 
@@ -79,18 +79,23 @@ typedef struct search_request {
   int mode;
   uint32_t k;
   int backend; /* BACKEND_ */
+  int keep;    /* the parsed query is wanted, too */
 } search_request;
 
 typedef struct search_reply {
   gpuir_hit *hits; /* [n], malloc'ed */
   size_t n;
+  gpuir_query *query; /* if it is to be kept: to be destroyed, before the generation is let go of */
   uint64_t fallbacks; /* a GPU was wanted and the CPU answered */
   char fallback[160]; /* why */
   char error[160];    /* why it failed, in words */
 } search_reply;
 
-/* Parses and ranks. Waits for a free searcher.
+/* Parses and ranks: the one place where the mount searches. Waits for a free searcher.
  * Errors: EINVAL, E2BIG, ERANGE, EINTR, ETIMEDOUT, ENOMEM, EOPNOTSUPP, EIO. */
 int generation_search(ticket *t, const search_request *request, search_reply *reply);
+
+/* The errno value that stands for a GPUIR_ status. */
+int errno_of_status(int status);
 
 #endif

@@ -6,32 +6,22 @@
 
 #include <math.h>
 
-static void format_text(buf *b, text_form form, const char *s, size_t n) {
-  while (n && !b->error) {
-    char escape[TEXT_ESCAPE];
-    size_t taken = text_plain(form, s, n), len;
-    buf_put(b, s, taken);
-    s += taken;
-    n -= taken;
-    if (!n) break;
-    taken = text_escape(form, s, n, escape, &len);
-    buf_put(b, escape, len);
-    s += taken;
-    n -= taken;
-  }
+static void put_text(void *b, const char *bytes, size_t n) { buf_put((buf *)b, bytes, n); }
+
+void format_tsv_name(buf *b, const char *name, size_t len) { text_write(put_text, b, TEXT_TSV, name, len); }
+void format_json_name(buf *b, const char *name, size_t len) { text_write(put_text, b, TEXT_JSON, name, len); }
+
+/* Replaces what *name holds by the name of a document. */
+static int copy_name(const gpuir_doc *doc, buf *name) {
+  name->len = 0;
+  buf_put(name, doc->name_piece[0], doc->name_piece_len[0]);
+  buf_put(name, doc->name_piece[1], doc->name_piece_len[1]);
+  return name->error;
 }
 
-void format_tsv_name(buf *b, const char *name, size_t len) { format_text(b, TEXT_TSV, name, len); }
-void format_json_name(buf *b, const char *name, size_t len) { format_text(b, TEXT_JSON, name, len); }
-
-/* Replaces what *name holds by the name of a document; 0 or an errno. */
 static int take_name(const gpuir_index *index, uint32_t docid, buf *name) {
   gpuir_doc doc;
-  if (gpuir_doc_get(index, docid, &doc) != GPUIR_OK) return EIO;
-  name->len = 0;
-  buf_put(name, doc.name_piece[0], doc.name_piece_len[0]);
-  buf_put(name, doc.name_piece[1], doc.name_piece_len[1]);
-  return name->error;
+  return gpuir_doc_get(index, docid, &doc) == GPUIR_OK ? copy_name(&doc, name) : EIO;
 }
 
 int format_hits(buf *b, const gpuir_index *index, const gpuir_hit *hits, size_t n, int format) {
@@ -68,15 +58,24 @@ int format_hits(buf *b, const gpuir_index *index, const gpuir_hit *hits, size_t 
   return rc ? rc : b->error;
 }
 
+static uint64_t text_size(const gpuir_doc *doc) {
+  if (doc->text) return doc->text_len;
+  if (!doc->source_len) return 0;
+  return doc->source_offset || doc->source_bytes ? doc->source_bytes : SIZE_UNKNOWN;
+}
+
 int format_links(buf *b, const gpuir_index *index, const gpuir_hit *hits, size_t n, hit_link *links) {
   buf name = {.max = SIZE_MAX};
   size_t i;
   int rc = 0;
   for (i = 0; i < n && !b->error; i++) {
     char link[NAME_LIMIT + 1];
-    rc = take_name(index, hits[i].docid, &name);
+    gpuir_doc doc;
+    rc = gpuir_doc_get(index, hits[i].docid, &doc) == GPUIR_OK ? copy_name(&doc, &name) : EIO;
     if (rc) break;
     links[i].docid = hits[i].docid;
+    links[i].source = !doc.text && doc.source_len;
+    links[i].size = text_size(&doc);
     links[i].name = b->len;
     buf_put(b, link, name_link(link, (uint32_t)i + 1, hits[i].docid, name.data, name.len) + 1);
   }

@@ -12,13 +12,16 @@ void format_json_name(buf *b, const char *name, size_t len);
  * FORMAT_JSON: an array of objects with the same four. */
 int format_hits(buf *b, const gpuir_index *index, const gpuir_hit *hits, size_t n, int format);
 
-/* One link of hits/<q>/; `name` is an offset in the bytes that format_links made. */
+/* One entry of hits/<q>/ or files/<q>/; `name` is an offset in the bytes that format_links made. */
 typedef struct hit_link {
   uint32_t docid;
+  int source;    /* the text stands in a source file alone */
+  uint64_t size; /* of the text; SIZE_UNKNOWN: only its source says */
   size_t name;
 } hit_link;
+#define SIZE_UNKNOWN UINT64_MAX
 
-/* The links of a hits/ folder: their NUL-terminated names in *b, the rest in links[0..n). */
+/* The entries of a folder of hits: their NUL-terminated names in *b, the rest in links[0..n). */
 int format_links(buf *b, const gpuir_index *index, const gpuir_hit *hits, size_t n, hit_link *links);
 
 /* What is known of a term, one `key<TAB>value` a line. `text` is looked up as it is, and if the index

@@ -4,6 +4,8 @@
 #include "backend.h"
 #include "guard.h"
 
+#include "../tools/common/passages.h"
+
 #include <signal.h>
 #include <stdio.h>
 #include <time.h>
@@ -169,7 +171,7 @@ static void *reloader_main(void *arg) {
  * Dropping a folder as a whole needs the lock of the root alone, which nobody else wants. The kernel finds
  * the folders, and what is still good in them, again at the next look-up. */
 static void drop_folders(fs *f) {
-  static const char *const folders[] = {"query", "hits", "doc", "term"};
+  static const char *const folders[] = {"query", "hits", "files", "pass", "grep", "doc", "term"};
   size_t i;
   for (i = 0; i < sizeof folders / sizeof *folders; i++)
     fuse_lowlevel_notify_inval_entry(f->session, FUSE_ROOT_ID, folders[i], strlen(folders[i]));
@@ -318,14 +320,14 @@ int fs_threads_stop(fs *f) {
 
 /* ---- texts --------------------------------------------------------------------------------------------- */
 
-void fs_failed(fs *f, uid_t uid, const char *name, size_t len, const char *why) {
-  fs_failure *at = NULL;
+void fs_said(fs *f, int kind, uid_t uid, const char *name, size_t len, const char *why) {
+  fs_words *at = NULL;
   unsigned i;
-  for (i = 0; i < FAILURES && !at; i++)
-    if (f->failures[i].used && f->failures[i].uid == uid) at = &f->failures[i];
+  for (i = 0; i < SAID_USERS && !at; i++)
+    if (f->said[kind][i].used && f->said[kind][i].uid == uid) at = &f->said[kind][i];
   if (!at) {
-    at = &f->failures[f->next_failure];
-    f->next_failure = (f->next_failure + 1) % FAILURES;
+    at = &f->said[kind][f->next_user[kind]];
+    f->next_user[kind] = (f->next_user[kind] + 1) % SAID_USERS;
   }
   at->used = 1;
   at->uid = uid;
@@ -341,11 +343,11 @@ typedef struct fs_picture {
   uint64_t handles;
   unsigned kept;
   char fallback[160], refused[400];
-  fs_failure failure;
+  fs_words said[SAID_KINDS];
 } fs_picture;
 
 static void take_picture(fs *f, uid_t uid, fs_picture *p) {
-  unsigned i;
+  unsigned i, kind;
   pthread_mutex_lock(&f->lock);
   p->now = generation_ref(f->now);
   p->count = f->count;
@@ -354,9 +356,10 @@ static void take_picture(fs *f, uid_t uid, fs_picture *p) {
   p->kept = 1 + f->nolder;
   memcpy(p->fallback, f->last_fallback, sizeof p->fallback);
   memcpy(p->refused, f->last_refused, sizeof p->refused);
-  p->failure.used = 0;
-  for (i = 0; i < FAILURES; i++)
-    if (f->failures[i].used && f->failures[i].uid == uid) p->failure = f->failures[i];
+  memset(p->said, 0, sizeof p->said);
+  for (kind = 0; kind < SAID_KINDS; kind++)
+    for (i = 0; i < SAID_USERS; i++)
+      if (f->said[kind][i].used && f->said[kind][i].uid == uid) p->said[kind] = f->said[kind][i];
   pthread_mutex_unlock(&f->lock);
 }
 
@@ -369,11 +372,11 @@ static void put_words(buf *b, const char *key, const char *words) {
   buf_puts(b, "\n");
 }
 
-static void put_failure(buf *b, const fs_failure *failure) {
+static void put_said(buf *b, const char *key, const fs_words *said) {
   char words[NAME_LIMIT + WHY_SIZE + 4];
-  if (!failure->used) return;
-  snprintf(words, sizeof words, "%s: %s", failure->name, failure->why);
-  put_words(b, "last_error", words);
+  if (!said->used) return;
+  snprintf(words, sizeof words, "%s: %s", said->name, said->why);
+  put_words(b, key, words);
 }
 
 void fs_stats(fs *f, uid_t uid, buf *b) {
@@ -419,12 +422,60 @@ void fs_stats(fs *f, uid_t uid, buf *b) {
 #undef LINE
   put_words(b, "gpu_fallback_reason", p.fallback);
   put_words(b, "refused_reason", p.refused);
-  put_failure(b, &p.failure);
+  put_said(b, "last_error", &p.said[SAID_ERROR]);
+  put_said(b, "last_note", &p.said[SAID_NOTE]);
   generation_unref(p.now);
 }
 
-char *fs_readme(const fs_config *config) {
+static const char *mode_name(int mode) {
   static const char *const modes[] = {"and", "or", "andor"};
+  return modes[mode];
+}
+
+/* Returns what *b holds as a string, or NULL. */
+static char *take_string(buf *b) {
+  buf_put(b, "", 1); /* the final NUL */
+  if (!b->error) return b->data;
+  buf_free(b);
+  return NULL;
+}
+
+char *fs_agents(const fs_config *config) {
+  buf b;
+  memset(&b, 0, sizeof b);
+  b.max = 65536;
+  buf_puts(
+      &b,
+      "# A search index as a folder: how to search with cat\n"
+      "\n"
+      "Reading a file runs the query that is its name. Nothing is ever written here.\n"
+      "\n"
+      "    cat 'pass/how+are+pages+reclaimed'    the best passages, each under path:first-last\n"
+      "    cat 'grep/kswapd+reclaim'             the best lines, as path:line:text\n"
+      "    cat 'query/kswapd+reclaim.paths'      the best files, a path a line\n"
+      "    grep -r kswapd 'files/page+reclaim'   the best documents as files\n"
+      "\n"
+      "- Ask in words: `+` parts them, any of them will do, best answers come first. Rare words count most.\n"
+      "- Words are looked up whole. `word*` stands for all words that begin so, `-word` excludes a word, "
+      "and\n"
+      "  `\"two+words\"` is a phrase where the index has positions. AND, OR, NOT and regular expressions "
+      "mean nothing.\n"
+      "- Write other bytes as %XX: a dot before tsv, json, paths, conf or html is %2E, a slash is %2F.\n");
+  buf_printf(
+      &b,
+      "- An answer is cut after %d tokens of four bytes. Options are folders: `pass/@tokens=3000/...`,\n"
+      "  `pass/@context=5/...` (lines around), `pass/@and/...` (all words), `grep/@k=30/...` (%lu documents "
+      "else).\n",
+      PASSAGES_TOKENS, (unsigned long)config->k);
+  buf_puts(&b,
+           "- Start with pass/, with four to eight words that the text itself would use; then read the file "
+           "at the path.\n"
+           "- `(changed since it was indexed)` in place of a text: open the file itself.\n"
+           "- An error, or nothing found: `grep last_ .stats` says why. README has all else.\n");
+  return take_string(&b);
+}
+
+char *fs_readme(const fs_config *config) {
   buf b;
   memset(&b, 0, sizeof b);
   b.max = 65536;
@@ -432,47 +483,61 @@ char *fs_readme(const fs_config *config) {
       &b,
       "This folder answers ranked text queries. Naming a file runs its query; listing a folder runs none.\n"
       "\n"
+      "  cat pass/gpu+cuda               the best passages, each under path:first-last\n"
+      "  cat grep/gpu+cuda               the best lines, as path:line:text\n"
       "  cat query/gpu+cuda              docIDs of the best documents, best first\n"
+      "  cat query/gpu+cuda.paths        the paths of their files\n"
       "  cat query/gpu+-opencl.tsv       rank, docID, score and name; without 'opencl'\n"
       "  cat query/@or/@k=100/gpu+cuda   any of the words, the best 100\n"
       "  cat 'query/\"graphics+card\"'    a phrase; cat 'query/graph*': a prefix\n"
+      "  grep -r cuda files/gpu+cuda     the best documents as files\n"
       "  ls -l hits/gpu+cuda             the same as links to the documents\n"
       "  head -n 5 hits/gpu+cuda/000001* the best document\n"
       "  cat doc/0                       document 0, or a link to its file\n"
       "  cat term/gpu                    in how many documents a term occurs, and how it is stored\n"
       "\n"
+      "pass/<q>          passages, best documents first; sources that changed are named without text\n"
+      "grep/<q>          their lines with words of the query\n"
       "query/<q>         one docID a line; an empty file when nothing matches\n"
+      "query/<q>.paths   the path of each file once; of a document without one, that of doc/<docID>\n"
       "query/<q>.tsv     rank, docID, score, name; \\t \\n \\r \\\\ \\xhh stand for special characters\n"
       "query/<q>.json    an array of objects with the same four\n"
+      "files/<q>/        files 000001-<name> with the text of the documents\n"
       "hits/<q>/         links 000001-<name> to doc/<docID>, or to doc/<generation>.<docID>\n"
       "doc/<docID>       the stored text, a link to the source file, or its part of it\n"
       "doc/<generation>.<docID>  the same as the index was then: see below\n"
       "term/<t>          statistics of a term\n"
       ".stats .version   counters of the mount, and its version\n"
+      "AGENTS.md         how a program searches here, in twenty lines\n"
       "\n"
       "<q> is one file name of at most 255 bytes. `+` parts words, `-` before a word excludes it,\n"
       "%XX stands for any byte (Python: urllib.parse.quote_plus). `-`, `@` and the suffix are read\n"
       "before %XX, so %2D, %40 and %2E are the plain characters. `\"` and `*` are the same as %22 and\n"
       "%2A: \"two+words\" is a phrase, -\"two+words\" excludes it, and word* stands for all words that\n"
-      "begin so. Names that begin with `.` are never queries.\n"
+      "begin so. Names that begin with `.`, and names such as index.html and *.conf, which servers and\n"
+      "editors look for in every folder, are never queries.\n"
       "\n"
-      "Options are folders in query/ and hits/, in any order, each at most once:\n"
+      "Options are folders in these, in any order, each at most once:\n"
       "  @and @or @andor   all words; any word; all, or any where too few documents have all\n"
       "  @k=N              at most N documents, best first\n"
-      "  @cpu @gpu         who computes; the answer is the same\n");
-  buf_printf(&b, "Without them: @%s/@k=%lu. The largest N is %lu.\n\n", modes[config->mode],
-             (unsigned long)config->k, (unsigned long)config->max_k);
+      "  @cpu @gpu         who computes; the answer is the same\n"
+      "  @tokens=N @bytes=N   pass/ and grep/: at most so much text, a token being 4 bytes; 0: no bound\n"
+      "  @context=N        pass/ and grep/: N lines before and behind those with words of the query\n");
+  buf_printf(&b, "Without them: @%s/@k=%lu; in pass/, grep/, files/ and .paths @%s, and @tokens=%d.\n",
+             mode_name(config->mode), (unsigned long)config->k, mode_name(config->sentences),
+             PASSAGES_TOKENS);
+  buf_printf(&b, "The largest N of @k= is %lu.\n\n", (unsigned long)config->max_k);
   buf_puts(
       &b,
-      "Errors: EINVAL for a malformed name, a quote that is not closed or a query without a word to look\n"
-      "for, E2BIG for more than 64 words or a prefix of too many, ENAMETOOLONG for a name over 255 bytes,\n"
-      "EROFS for writing, ENODATA for a document whose text is neither in the index nor on disk, EACCES\n"
-      "for one whose source you may not read, EIO when the index file was cut short. `last_error` in .stats\n"
-      "says in words why your last name failed. When the index is replaced, or a live one changes, new\n"
-      "results show within two seconds; open files keep what they had.\n"
+      "Errors: EINVAL for a malformed name, a quote that is not closed, AND, OR or NOT, or a query without\n"
+      "a word to look for, E2BIG for more than 64 words or a prefix of too many, ENAMETOOLONG for a name\n"
+      "over 255 bytes, EROFS for writing, ENODATA for a document whose text is neither in the index nor on\n"
+      "disk, EACCES for one whose source you may not read, EIO when the index file was cut short.\n"
+      "`last_error` in .stats says in words why your last name failed, and `last_note` what the last\n"
+      "answer does not show. When the index is replaced, or a live one changes, new results show within\n"
+      "two seconds; open files keep what they had.\n"
       "\n"
       "The docIDs of a live index change. Its links in hits/ name the generation that they belong to, which\n"
       "stays for ten seconds after the next; then they are ESTALE, and never another document.\n");
-  buf_put(&b, "", 1); /* the final NUL */
-  return b.error ? NULL : b.data;
+  return take_string(&b);
 }

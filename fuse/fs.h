@@ -35,6 +35,7 @@ typedef struct fs_config {
   char *source_base; /* where relative source paths start */
   uint32_t k, max_k;
   int mode, backend;
+  int sentences; /* the mode where sentences come in: pass/, grep/, files/ and query/<q>.paths */
   size_t cache_bytes, result_bytes;
   int nosource; /* documents are what the index holds, or nothing */
   int shared;   /* other users may enter */
@@ -59,14 +60,15 @@ typedef struct fs_older {
 
 #define WHY_SIZE 200
 
-/* The last failure of one user's. */
-typedef struct fs_failure {
+/* What was said last to one user of a name. */
+typedef struct fs_words {
   int used;
   uid_t uid;
   char name[NAME_LIMIT + 1], why[WHY_SIZE];
-} fs_failure;
+} fs_words;
 
-enum { FAILURES = 16 }; /* users whose last failure is known */
+enum { SAID_ERROR, SAID_NOTE, SAID_KINDS };
+enum { SAID_USERS = 16 }; /* users to whom it is known what was said */
 
 typedef struct fs {
   fs_config config;
@@ -75,8 +77,8 @@ typedef struct fs {
   uid_t uid;
   gid_t gid;
   dev_t device; /* of the mount */
-  char *readme, version[64];
-  size_t readme_size, version_size;
+  char *readme, *agents, version[64];
+  size_t readme_size, agents_size, version_size;
 
   pthread_mutex_t lock;
   searcher_pool *pool;
@@ -89,8 +91,8 @@ typedef struct fs {
   fs_counters count;
   uint64_t handles; /* open files */
   char last_fallback[160], last_refused[400];
-  fs_failure failures[FAILURES];
-  unsigned next_failure; /* the place that the next new user gets */
+  fs_words said[SAID_KINDS][SAID_USERS];
+  unsigned next_user[SAID_KINDS]; /* the place that the next new user gets */
 
   pthread_t main_thread, signals, reloader, notifier;
   pthread_cond_t to_notify, to_reload;
@@ -101,15 +103,17 @@ typedef struct fs {
 
 extern const struct fuse_lowlevel_ops fs_operations; /* their userdata is the fs */
 
-/* Text of the file /README, malloc'ed. */
+/* Texts of the files /README and /AGENTS.md, malloc'ed. */
 char *fs_readme(const fs_config *config);
+char *fs_agents(const fs_config *config);
 /* Text of /.stats for a user. Takes the lock. */
 void fs_stats(fs *f, uid_t uid, buf *b);
 
 /* The generation that has a number, without a reference, or NULL. Called with the lock. */
 generation *fs_generation(fs *f, uint64_t id);
-/* Remembers why a name could not be looked up. Called with the lock. */
-void fs_failed(fs *f, uid_t uid, const char *name, size_t len, const char *why);
+/* Remembers why a name could not be looked up (SAID_ERROR), or what its answer does not show (SAID_NOTE). Called with
+ * the lock. */
+void fs_said(fs *f, int kind, uid_t uid, const char *name, size_t len, const char *why);
 
 int fs_threads_start(fs *f);
 /* After the loop: ends what is left. 0 when nothing works on the index any more, so that it may be closed. */

@@ -64,7 +64,7 @@ static void print_help(FILE *out) {
       "  -o OPTION[,...]     mount options:\n"
       "      k=N             hits of a query without @k= (10)\n"
       "      max_k=N         the largest @k= (1000000)\n"
-      "      mode=MODE       of a query without @and, @or, @andor (and)\n"
+      "      mode=MODE       of a query without @and, @or, @andor (and; or in pass, grep, files)\n"
       "      backend=B       of a query without @cpu, @gpu: auto, cpu or gpu (auto)\n"
       "      cache=MB        memory for answers that may be asked for again (64)\n"
       "      max_result=MB   the longest answer (256)\n"
@@ -175,6 +175,7 @@ static int configure(const arguments *a, fs_config *c) {
   c->mode = GPUIR_AND;
   if (a->mode && name_mode(a->mode, strlen(a->mode), &c->mode) != 0)
     return usage("mode=", a->mode, ": not one of and, or, andor");
+  c->sentences = a->mode ? c->mode : GPUIR_OR;
   c->backend = BACKEND_AUTO;
   if (a->backend) {
     if (strcmp(a->backend, "cpu") == 0)
@@ -303,11 +304,13 @@ static int prepare(fs *f) {
     return EXIT_TROUBLE;
   }
   f->readme = fs_readme(&f->config);
-  if (!f->readme || cache_init(&f->cache, f->config.cache_bytes) != 0) {
+  f->agents = fs_agents(&f->config);
+  if (!f->readme || !f->agents || cache_init(&f->cache, f->config.cache_bytes) != 0) {
     complain("%s", strerror(ENOMEM));
     return EXIT_TROUBLE;
   }
   f->readme_size = strlen(f->readme);
+  f->agents_size = strlen(f->agents);
   f->version_size = (size_t)snprintf(f->version, sizeof f->version, "gpuirfs %s\n", gpuir_version());
   clock_gettime(CLOCK_REALTIME, &f->started);
   f->uid = getuid();
@@ -324,6 +327,7 @@ static void release(fs *f, arguments *a) {
   generation_unref(f->now);
   pthread_mutex_destroy(&f->lock);
   free(f->readme);
+  free(f->agents);
   free(f->config.index);
   free(f->config.source_base);
   free(a->k), free(a->max_k), free(a->mode), free(a->backend), free(a->cache), free(a->max_result);

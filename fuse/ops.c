@@ -1,10 +1,7 @@
 /* ops.c - the FUSE operations. */
-#include "fs.h"
-
-#include "caller.h"
 #include "guard.h"
-
-#include "../tools/common/source.h"
+#include "lookup.h"
+#include "texts.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -24,10 +21,14 @@ static const struct {
     {"", 0},
     {"/", S_IFDIR | 0555},
     {"README", S_IFREG | 0444},
+    {"AGENTS.md", S_IFREG | 0444},
     {".version", S_IFREG | 0444},
     {".stats", S_IFREG | 0444},
     {"query", S_IFDIR | 0555},
     {"hits", S_IFDIR | 0555},
+    {"files", S_IFDIR | 0555},
+    {"pass", S_IFDIR | 0555},
+    {"grep", S_IFDIR | 0555},
     {"doc", S_IFDIR | 0555},
     {"term", S_IFDIR | 0555},
 };
@@ -45,6 +46,7 @@ static void stat_common(struct stat *st, uint64_t ino, mode_t mode, off_t size, 
 static void stat_fixed(const fs *f, node_kind kind, struct stat *st) {
   off_t size = 0; /* of .stats too: its length is only known when it is read */
   if (kind == NODE_README) size = (off_t)f->readme_size;
+  if (kind == NODE_AGENTS) size = (off_t)f->agents_size;
   if (kind == NODE_VERSION) size = (off_t)f->version_size;
   memset(st, 0, sizeof *st);
   stat_common(st, kind, fixed[kind].mode, size, f->started);
@@ -61,12 +63,16 @@ static void link_target(const node_body *hits, uint32_t link, char out[LINK_TARG
 
 static void stat_node(const fs *f, const node *n, uint32_t link, struct stat *st) {
   memset(st, 0, sizeof *st);
-  if (link) {
+  st->st_uid = f->uid;
+  st->st_gid = f->gid;
+  if (link && n->body.kind == NODE_FILES) {
+    const hit_link *entry = &n->body.res->links[link - 1];
+    stat_common(st, n->ino + link, S_IFREG | (entry->source ? 0400 : 0444), (off_t)entry->size,
+                n->body.mtime);
+  } else if (link) {
     char target[LINK_TARGET_SIZE];
     link_target(&n->body, link, target);
     stat_common(st, n->ino + link, S_IFLNK | 0777, (off_t)strlen(target), n->body.mtime);
-    st->st_uid = f->uid;
-    st->st_gid = f->gid;
   } else {
     stat_common(st, n->ino, n->body.mode, n->body.size, n->body.mtime);
     st->st_uid = n->body.uid;
@@ -117,345 +123,6 @@ static void reply_node(fuse_req_t req, fs *f, node *n, uint32_t link) {
   }
 }
 
-/* ---- searching ----------------------------------------------------------------------------------------- */
-
-static void on_interrupt(fuse_req_t req, void *data) {
-  (void)req;
-  ticket_cancel(data);
-}
-
-static void ticket_list(fs *f, ticket *t) {
-  int quitting;
-  pthread_mutex_lock(&f->lock);
-  t->next = f->running;
-  t->link = &f->running;
-  if (t->next) t->next->link = &t->next;
-  f->running = t;
-  quitting = f->quitting;
-  pthread_mutex_unlock(&f->lock);
-  if (quitting) ticket_cancel(t);
-}
-
-static void ticket_unlist(fs *f, ticket *t) {
-  pthread_mutex_lock(&f->lock);
-  *t->link = t->next;
-  if (t->next) t->next->link = t->link;
-  pthread_mutex_unlock(&f->lock);
-}
-
-/* Lets the work that *t stands for be called off: by a signal to the process that asks, or by shutting down. */
-static void ticket_begin(fuse_req_t req, fs *f, generation *g, ticket *t) {
-  memset(t, 0, sizeof *t);
-  t->gen = g;
-  ticket_list(f, t);
-  fuse_req_interrupt_func(req, on_interrupt, t);
-}
-
-static void ticket_end(fuse_req_t req, fs *f, ticket *t) {
-  fuse_req_interrupt_func(req, NULL, NULL); /* returns once no interrupt is using the ticket */
-  ticket_unlist(f, t);
-}
-
-/* A look-up of a new name, while it is worked on. */
-typedef struct lookup {
-  fuse_req_t req;
-  fs *f;
-  generation *g;
-  int older; /* g is not the newest */
-  const char *name;
-  size_t len;
-  char why[WHY_SIZE]; /* it failed, in words; "": as its error says */
-} lookup;
-
-/* Notes why a look-up fails; returns its error. */
-static int fails(lookup *l, int error, const char *why) {
-  snprintf(l->why, sizeof l->why, "%s", why);
-  return error;
-}
-
-static int bad_escape(lookup *l) {
-  return fails(l, EINVAL, "a '%' without two hexadecimal digits behind it");
-}
-
-static int run_search(lookup *l, const search_request *request, search_reply *reply) {
-  fs *f = l->f;
-  ticket t;
-  int rc;
-  ticket_begin(l->req, f, l->g, &t);
-  rc = generation_search(&t, request, reply);
-  ticket_end(l->req, f, &t);
-  pthread_mutex_lock(&f->lock);
-  f->count.searches++;
-  f->count.fallbacks += reply->fallbacks;
-  if (reply->fallbacks) memcpy(f->last_fallback, reply->fallback, sizeof f->last_fallback);
-  pthread_mutex_unlock(&f->lock);
-  return rc ? fails(l, rc, reply->error) : 0;
-}
-
-/* A result known by its key, counted as a hit. */
-static result *memo(fs *f, const char *key, size_t key_len) {
-  result *r;
-  pthread_mutex_lock(&f->lock);
-  r = result_find(&f->cache, key, key_len);
-  if (r) f->count.memo_hits++;
-  pthread_mutex_unlock(&f->lock);
-  return r;
-}
-
-static result *remember(fs *f, const char *key, size_t key_len, buf *b, hit_link *links, uint32_t nlinks) {
-  result *r;
-  char *bytes = b->data;
-  if (bytes && b->len < b->cap) { /* the cache counts what is used */
-    char *cut = realloc(bytes, b->len ? b->len : 1);
-    if (cut) bytes = cut;
-  }
-  pthread_mutex_lock(&f->lock);
-  r = result_add(&f->cache, key, key_len, bytes, b->len, links, nlinks);
-  pthread_mutex_unlock(&f->lock);
-  b->data = NULL;
-  return r;
-}
-
-#define TEXT_SIZE (2 * NAME_LIMIT)
-#define KEY_SIZE (TEXT_SIZE + 128)
-
-/* Searches and writes what a name holds. */
-static result *search_result(lookup *l, const search_request *request, const char *key, size_t key_len,
-                             int as_links, int format, int *error) {
-  search_reply reply;
-  hit_link *links = NULL;
-  result *r;
-  buf b;
-  int rc = run_search(l, request, &reply);
-  memset(&b, 0, sizeof b);
-  b.max = l->f->config.result_bytes;
-  if (rc == 0 && as_links) {
-    links = malloc((reply.n ? reply.n : 1) * sizeof *links);
-    rc = links ? format_links(&b, generation_index(l->g), reply.hits, reply.n, links) : ENOMEM;
-  } else if (rc == 0) {
-    rc = format_hits(&b, generation_index(l->g), reply.hits, reply.n, format);
-  }
-  free(reply.hits);
-  if (rc == EFBIG) (void)fails(l, rc, "the answer is longer than max_result");
-  if (generation_is_broken(l->g)) rc = EIO;
-  *error = rc;
-  if (rc) {
-    free(links);
-    buf_free(&b);
-    return NULL;
-  }
-  r = remember(l->f, key, key_len, &b, links, as_links ? (uint32_t)reply.n : 0);
-  if (!r) *error = ENOMEM;
-  return r;
-}
-
-/* query/<q> and hits/<q>: a file or a folder of links. */
-static int make_query(lookup *l, int as_links, node_body *body) {
-  const name_options *options = &body->options;
-  char text[TEXT_SIZE], key[KEY_SIZE];
-  search_request request;
-  size_t key_len;
-  int format = FORMAT_PLAIN, rc = 0;
-  memset(&request, 0, sizeof request);
-  if (name_query(l->name, l->len, text, &request.len, as_links ? NULL : &format) != 0) return bad_escape(l);
-  request.text = text;
-  request.mode = options->mode;
-  request.k = options->k;
-  request.backend = options->backend;
-  key_len = (size_t)snprintf(key, sizeof key, "%llu %d %lu %d %c ", (unsigned long long)generation_id(l->g),
-                             request.mode, (unsigned long)request.k, request.backend,
-                             as_links ? 'h' : '0' + format);
-  memcpy(key + key_len, text, request.len);
-  key_len += request.len;
-
-  body->generation = generation_id(l->g);
-  body->named = as_links && generation_is_live(l->g);
-  body->res = memo(l->f, key, key_len);
-  if (!body->res) body->res = search_result(l, &request, key, key_len, as_links, format, &rc);
-  if (!body->res) return rc;
-  body->kind = as_links ? NODE_HITS : NODE_BYTES;
-  body->mode = as_links ? S_IFDIR | 0555 : S_IFREG | 0444;
-  body->size = as_links ? 0 : (off_t)body->res->size;
-  return 0;
-}
-
-static int make_term(lookup *l, node_body *body) {
-  char text[NAME_LIMIT + 1];
-  size_t n;
-  buf b;
-  int rc = name_unescape(l->name, l->len, text, &n);
-  if (rc) return bad_escape(l);
-  memset(&b, 0, sizeof b);
-  b.max = l->f->config.result_bytes;
-  rc = format_term(&b, generation_index(l->g), text, n);
-  if (generation_is_broken(l->g)) rc = EIO;
-  if (rc) {
-    buf_free(&b);
-    return rc;
-  }
-  body->res = remember(l->f, NULL, 0, &b, NULL, 0);
-  if (!body->res) return ENOMEM;
-  body->kind = NODE_BYTES;
-  body->mode = S_IFREG | 0444;
-  body->size = (off_t)body->res->size;
-  body->generation = generation_id(l->g);
-  return 0;
-}
-
-/* ---- documents ----------------------------------------------------------------------------------------- */
-
-/* Says who asks; caller_free afterwards. EACCES where that user's groups cannot be known. */
-static int caller_of(fuse_req_t req, caller *c) {
-  const struct fuse_ctx *ctx = fuse_req_ctx(req);
-  int n, rc = caller_is(c, ctx->uid, ctx->gid);
-  if (rc || c->itself) return rc;
-  if (ctx->pid == 0) return EACCES; /* a process of another PID namespace */
-  n = fuse_req_getgroups(req, 0, NULL);
-  if (n < 0) return EACCES;
-  c->groups = malloc(((size_t)n + 1) * sizeof *c->groups);
-  if (!c->groups) return ENOMEM;
-  /* The process waits for the answer, so its number and its groups stay what they are. */
-  if (fuse_req_getgroups(req, n, c->groups) != n) return EACCES;
-  c->ngroups = (size_t)n;
-  return 0;
-}
-
-/* Opens a source with the rights of the one who asks. */
-static int open_source(fuse_req_t req, fs *f, const char *path, node_body *body, int *fd, struct stat *st) {
-  caller c;
-  int rc = caller_of(req, &c);
-  if (rc == 0) rc = caller_enter(&c);
-  if (rc == 0) {
-    rc = source_open(path, f->device, fd, st);
-    caller_leave(&c);
-  }
-  /* What was opened for one user is not for the next, who may lack a folder on the way. */
-  body->mode = S_IFREG | 0400;
-  body->uid = c.uid;
-  body->gid = c.gid;
-  caller_free(&c);
-  return rc;
-}
-
-static int is_cancelled(void *t) { return ticket_is_cancelled(t); }
-
-static int put_part(void *b, const void *bytes, size_t n) {
-  buf_put((buf *)b, bytes, n);
-  return ((buf *)b)->error;
-}
-
-/* Reads a part of a source. Holds no lock. */
-static int read_part(lookup *l, const gpuir_doc *doc, int fd, buf *b) {
-  source_range range;
-  ticket t;
-  int rc;
-  if (doc->source_bytes > b->max) return EFBIG;
-  memset(&range, 0, sizeof range);
-  range.offset = doc->source_offset;
-  range.bytes = doc->source_bytes;
-  range.hash = doc->hash;
-  if (l->f->config.timeout_ns) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    range.deadline = (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
-    range.deadline += l->f->config.timeout_ns;
-  }
-  range.stopped = is_cancelled;
-  range.stopped_arg = &t;
-  ticket_begin(l->req, l->f, l->g, &t);
-  rc = source_read(fd, &range, put_part, b);
-  ticket_end(l->req, l->f, &t);
-  return rc == ESTALE ? fails(l, rc, "its source is no longer what was indexed") : rc;
-}
-
-/* A part of an open source, which the cache may have already. */
-static int part_result(lookup *l, const gpuir_doc *doc, int fd, const struct stat *st, node_body *body) {
-  char key[KEY_SIZE];
-  buf b;
-  int rc;
-  /* The file's state is part of the key: what has changed since is read again. */
-  size_t key_len = (size_t)snprintf(key, sizeof key, "%llu doc %lu %llu %llu %lld %lld.%09ld %lld.%09ld",
-                                    (unsigned long long)generation_id(l->g), (unsigned long)body->docid,
-                                    (unsigned long long)st->st_dev, (unsigned long long)st->st_ino,
-                                    (long long)st->st_size, (long long)st->st_mtim.tv_sec,
-                                    st->st_mtim.tv_nsec, (long long)st->st_ctim.tv_sec, st->st_ctim.tv_nsec);
-  pthread_mutex_lock(&l->f->lock);
-  body->res = result_find(&l->f->cache, key, key_len);
-  pthread_mutex_unlock(&l->f->lock);
-  if (body->res) return 0;
-  memset(&b, 0, sizeof b);
-  b.max = l->f->config.result_bytes;
-  rc = read_part(l, doc, fd, &b);
-  if (rc) {
-    buf_free(&b);
-    return rc;
-  }
-  body->res = remember(l->f, key, key_len, &b, NULL, 0);
-  return body->res ? 0 : ENOMEM;
-}
-
-/* A part of a file on disk: a file of the one who asks, if that user may read the source. [fuse-doc-part] */
-static int make_part(lookup *l, const gpuir_doc *doc, const char *path, node_body *body) {
-  struct stat st;
-  int fd, rc = open_source(l->req, l->f, path, body, &fd, &st);
-  if (rc) return rc;
-  rc = part_result(l, doc, fd, &st, body);
-  close(fd);
-  if (rc) return rc;
-  body->kind = NODE_BYTES;
-  body->recheck = 1;
-  body->mtime = st.st_mtim;
-  body->size = (off_t)body->res->size;
-  return 0;
-}
-
-/* A whole file on disk: a link, which the kernel follows with the rights of the one who asks. */
-static int make_link(fs *f, const char *path, node_body *body) {
-  buf b;
-  memset(&b, 0, sizeof b);
-  b.max = PATH_MAX;
-  buf_puts(&b, path);
-  if (b.error) {
-    buf_free(&b);
-    return b.error;
-  }
-  body->res = remember(f, NULL, 0, &b, NULL, 0);
-  if (!body->res) return ENOMEM;
-  body->kind = NODE_LINK;
-  body->mode = S_IFLNK | 0777;
-  body->size = (off_t)body->res->size;
-  return 0;
-}
-
-/* Whether a document is shown as the bytes that were indexed, and not as a link to its file: where it is a part of it
- * whose place is known; and in an older generation, as the file may be the text of another one. */
-static int is_part(const lookup *l, const gpuir_doc *doc) {
-  if (!doc->source_offset && !doc->source_bytes) return 0;
-  return doc->first_line || doc->source_offset || l->older;
-}
-
-/* body->docid is the document's, l->g its generation. */
-static int make_doc(lookup *l, node_body *body) {
-  const fs_config *config = &l->f->config;
-  char path[PATH_MAX];
-  gpuir_doc doc;
-  int rc = gpuir_doc_get(generation_index(l->g), body->docid, &doc);
-  if (rc != GPUIR_OK) return rc == GPUIR_E_NOT_FOUND ? ENOENT : EIO;
-  body->generation = generation_id(l->g);
-  if (doc.text) { /* what was indexed; the source may have changed since */
-    body->kind = NODE_TEXT;
-    body->mode = S_IFREG | 0444;
-    body->size = (off_t)doc.text_len;
-    return generation_is_broken(l->g) ? EIO : 0;
-  }
-  if (config->nosource) return ENOENT;
-  if (doc.source_len == 0) return ENODATA;
-  rc = source_path(config->source_base, config->mountpoint, doc.source, doc.source_len, path, sizeof path);
-  if (generation_is_broken(l->g)) return EIO;
-  if (rc) return rc;
-  return is_part(l, &doc) ? make_part(l, &doc, path, body) : make_link(l->f, path, body);
-}
-
 /* ---- look-up ------------------------------------------------------------------------------------------- */
 
 static node_kind fixed_by_name(const char *name) {
@@ -465,7 +132,7 @@ static node_kind fixed_by_name(const char *name) {
   return NODE_NONE;
 }
 
-/* A link of a hits/ folder. Called with the lock, gives it back. */
+/* An entry of a folder of hits. Called with the lock, gives it back. */
 static void lookup_link(fuse_req_t req, fs *f, node *dir, const char *name, size_t len) {
   const result *r = dir->body.res;
   uint32_t rank = name_link_rank(name, len);
@@ -478,65 +145,14 @@ static void lookup_link(fuse_req_t req, fs *f, node *dir, const char *name, size
   reply_node(req, f, dir, rank);
 }
 
-static int make_option(lookup *l, int hits, node_body *body) {
-  int rc = name_option(l->name, l->len, l->f->config.max_k, &body->options);
-  if (rc) return fails(l, rc, "not an option, or one of its kind stands before it, or its k is over max_k");
-  body->kind = hits ? NODE_HITS_OPTION : NODE_QUERY_OPTION;
-  body->mode = S_IFDIR | 0555;
-  body->mtime = l->f->started;
-  return 0;
-}
-
-static int make_node(lookup *l, node_kind dir, node_body *body) {
-  int hits = dir == NODE_HITS_ROOT || dir == NODE_HITS_OPTION;
-  if (dir == NODE_DOC_ROOT) return make_doc(l, body);
-  if (dir == NODE_TERM_ROOT) return make_term(l, body);
-  return name_is_option(l->name, l->len) ? make_option(l, hits, body) : make_query(l, hits, body);
-}
-
-/* Finds which generation a name in the folder `dir` is about: the one that a document's name says, or the newest. Sets
- * l->g, with a reference also on failure. Called with the lock. */
-static int choose_generation(lookup *l, node_kind dir, node_body *body) {
-  generation *named;
-  uint64_t id;
-  int rc;
-  l->g = generation_ref(l->f->now);
-  if (dir != NODE_DOC_ROOT) return 0;
-  rc = name_document(l->name, l->len, &id, &body->docid);
-  if (rc || id == 0) return rc;
-  body->named = 1;
-  named = fs_generation(l->f, id);
-  if (!named && id > generation_id(l->g)) return ENOENT;
-  if (!named) {
-    l->f->count.expired++;
-    return fails(l, ESTALE, "the index has changed since, too long ago");
-  }
-  l->older = named != l->g;
-  generation_unref(l->g);
-  l->g = generation_ref(named);
-  return 0;
-}
-
-/* Makes what the folder `kind` has under the name. Called without the lock. */
-static int make_new(lookup *l, node_kind kind, node_body *body) {
-  int rc;
-  body->uid = l->f->uid;
-  body->gid = l->f->gid;
-  body->mtime = generation_file(l->g)->mtime;
-  guard_enter(generation_broken_flag(l->g));
-  rc = generation_is_broken(l->g) ? EIO : make_node(l, kind, body);
-  guard_leave();
-  if (rc && generation_is_broken(l->g)) rc = fails(l, EIO, "a file of the index was cut short");
-  return rc;
-}
-
 /* Counts a failure, and keeps why it was one. Called with the lock. */
 static void count_failure(const lookup *l, int rc) {
   fs *f = l->f;
+  const uid_t uid = fuse_req_ctx(l->req)->uid;
   if (rc == EINTR) f->count.interrupted++;
   if (rc == EINTR || rc == ENOENT) return;
   f->count.errors++;
-  fs_failed(f, fuse_req_ctx(l->req)->uid, l->name, l->len, l->why[0] ? l->why : strerror(rc));
+  fs_said(f, SAID_ERROR, uid, l->name, l->len, l->why[0] ? l->why : strerror(rc));
 }
 
 /* Makes what the folder `kind` has under a name, and remembers it. Called with the lock, gives it back. `body` has the
@@ -544,10 +160,10 @@ static void count_failure(const lookup *l, int rc) {
 static void lookup_new(lookup *l, fuse_ino_t parent, node_kind kind, node_body *body) {
   fs *f = l->f;
   node *n = NULL;
-  int rc = choose_generation(l, kind, body);
+  int rc = lookup_generation(l, kind, body);
   if (rc == 0) {
     pthread_mutex_unlock(&f->lock);
-    rc = make_new(l, kind, body);
+    rc = lookup_make(l, kind, body);
     pthread_mutex_lock(&f->lock);
     f->count.changed += rc == ESTALE; /* nothing else that is made is */
   }
@@ -561,6 +177,8 @@ static void lookup_new(lookup *l, fuse_ino_t parent, node_kind kind, node_body *
     if (f->cache.waiting.oldest) pthread_cond_signal(&f->to_notify);
   }
   if (rc) count_failure(l, rc);
+  if (n && l->note[0]) fs_said(f, SAID_NOTE, fuse_req_ctx(l->req)->uid, l->name, l->len, l->note);
+  if (l->before) result_unref(&f->cache, l->before);
   if (n) {
     reply_node(l->req, f, n, 0);
   } else {
@@ -584,7 +202,7 @@ static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name) {
   fs *f = fs_of(req);
   size_t len = strlen(name);
   node_kind kind = NODE_NONE;
-  lookup l = {req, f, NULL, 0, name, len, "over 255 bytes"};
+  lookup l = {.req = req, .f = f, .name = name, .len = len, .why = "over 255 bytes"};
   node_body body;
   node *n;
   memset(&body, 0, sizeof body);
@@ -597,7 +215,7 @@ static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name) {
     return;
   }
   if (parent < NODE_FIXED_END) {
-    kind = (node_kind)parent;
+    kind = body.tree = (node_kind)parent;
     body.options.mode = f->config.mode;
     body.options.k = f->config.k;
     body.options.backend = f->config.backend;
@@ -606,8 +224,9 @@ static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name) {
     if (dir) {
       kind = dir->body.kind;
       body.options = dir->body.options;
+      body.tree = dir->body.tree;
       cache_touch(&f->cache, dir);
-      if (kind == NODE_HITS) {
+      if (kind == NODE_HITS || kind == NODE_FILES) {
         lookup_link(req, f, dir, name, len);
         return;
       }
@@ -618,13 +237,13 @@ static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name) {
     lookup_fixed(req, name);
     return;
   }
-  if (kind != NODE_QUERY_ROOT && kind != NODE_HITS_ROOT && kind != NODE_DOC_ROOT && kind != NODE_TERM_ROOT &&
-      kind != NODE_QUERY_OPTION && kind != NODE_HITS_OPTION) {
+  if (kind != NODE_OPTION && (kind < NODE_QUERY_ROOT || kind >= NODE_FIXED_END)) {
     pthread_mutex_unlock(&f->lock);
     fuse_reply_err(req, kind == NODE_NONE ? ESTALE : ENOTDIR);
     return;
   }
-  if (name_is_never(name, len)) {
+  if (name_is_never(name, len) ||
+      (kind != NODE_DOC_ROOT && kind != NODE_TERM_ROOT && name_is_probe(name, len))) {
     pthread_mutex_unlock(&f->lock);
     reply_never(req);
     return;
@@ -636,6 +255,10 @@ static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name) {
     cache_touch(&f->cache, n);
     reply_node(req, f, n, 0);
     return;
+  }
+  if (n && n->body.res && n->body.res->nsources && n->body.generation == generation_id(f->now)) {
+    l.before = n->body.res;
+    l.before->refs++;
   }
   l.why[0] = 0;
   lookup_new(&l, parent, kind, &body);
@@ -749,6 +372,9 @@ static int open_fixed(fs *f, node_kind kind, uid_t uid, handle *h) {
   if (kind == NODE_README) {
     h->bytes = f->readme;
     h->size = f->readme_size;
+  } else if (kind == NODE_AGENTS) {
+    h->bytes = f->agents;
+    h->size = f->agents_size;
   } else if (kind == NODE_VERSION) {
     h->bytes = f->version;
     h->size = f->version_size;
@@ -759,16 +385,17 @@ static int open_fixed(fs *f, node_kind kind, uid_t uid, handle *h) {
 }
 
 /* Opens a document's stored text. */
-static int open_text(fs *f, const node_body *body, handle *h) {
-  generation *g = fs_generation(f, body->generation);
+static int open_text(fs *f, uint64_t generation_number, uint32_t docid, handle *h) {
+  generation *g = fs_generation(f, generation_number);
   gpuir_doc doc;
   int rc;
   /* On ESTALE the kernel looks the name up again. A bare docID then is the document of the new index. */
   if (!g) return ESTALE;
   guard_enter(generation_broken_flag(g));
-  rc = gpuir_doc_get(generation_index(g), body->docid, &doc);
+  rc = gpuir_doc_get(generation_index(g), docid, &doc);
   guard_leave();
   if (rc != GPUIR_OK || generation_is_broken(g)) return EIO;
+  if (!doc.text) return ENODATA; /* of an entry of files/<q>/ */
   h->gen = generation_ref(g);
   h->bytes = doc.text;
   h->size = doc.text_len;
@@ -778,13 +405,34 @@ static int open_text(fs *f, const node_body *body, handle *h) {
 static int open_node(fs *f, uint64_t ino, handle *h) {
   node *n = ino_link(ino) ? NULL : cache_by_ino(&f->cache, ino);
   if (!n) return ESTALE;
-  if (n->body.kind == NODE_TEXT) return open_text(f, &n->body, h);
+  if (n->body.kind == NODE_TEXT) return open_text(f, n->body.generation, n->body.docid, h);
   if (n->body.kind != NODE_BYTES) return EISDIR;
   h->res = n->body.res;
   h->res->refs++;
   h->bytes = h->res->bytes;
   h->size = h->res->size;
   return 0;
+}
+
+/* Opens an entry of files/<q>/. Called with the lock; gives it back while a source is read. */
+static int open_entry(fuse_req_t req, fs *f, uint64_t ino, handle *h) {
+  const node *n = cache_by_ino(&f->cache, ino);
+  generation *g;
+  hit_link entry;
+  int rc;
+  if (!n || n->body.kind != NODE_FILES) return n ? ELOOP : ESTALE; /* ELOOP: a link is not opened */
+  entry = n->body.res->links[ino_link(ino) - 1];
+  if (!entry.source) return open_text(f, n->body.generation, entry.docid, h);
+  g = fs_generation(f, n->body.generation);
+  if (!g) return ESTALE;
+  h->gen = generation_ref(g);
+  pthread_mutex_unlock(&f->lock);
+  rc = texts_read(req, f, g, &entry, &h->own);
+  pthread_mutex_lock(&f->lock);
+  f->count.changed += rc == ESTALE;
+  h->bytes = h->own;
+  h->size = (size_t)entry.size;
+  return rc;
 }
 
 static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi) {
@@ -805,7 +453,7 @@ static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi) {
   else
     rc = 0;
   pthread_mutex_lock(&f->lock);
-  if (ino >= NODE_FIXED_END) rc = open_node(f, ino, h);
+  if (ino >= NODE_FIXED_END) rc = ino_link(ino) ? open_entry(req, f, ino, h) : open_node(f, ino, h);
   f->handles++;
   pthread_mutex_unlock(&f->lock);
   fi->fh = (uint64_t)(uintptr_t)h;
@@ -844,7 +492,7 @@ static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, s
   }
   left = h->size - (size_t)offset;
   if (size > left) size = left;
-  if (h->gen)
+  if (h->gen && !h->own)
     reply_mapped(req, h->gen, h->bytes + offset, size);
   else
     fuse_reply_buf(req, h->bytes + offset, size);
@@ -872,61 +520,91 @@ static int add_entry(fuse_req_t req, char *page, size_t size, size_t *used, cons
   return 1;
 }
 
+/* A folder that is being listed. Entry i has offset i, and names the offset of the next. */
+typedef struct listing {
+  fuse_req_t req;
+  char *page;
+  size_t size, used;
+  uint64_t ino, up;
+  result *hits; /* of a folder of hits */
+  mode_t type;  /* of its entries */
+} listing;
+
+#define UNKNOWN_INO 0xffffffff /* as libfuse has it: only a look-up says which */
+
+/* Adds the option number `at` that the folder has; 0 when there is none, or no more room. Listing one must not run
+ * anything: what stands in it lists empty. */
+static int list_option(listing *d, uint64_t at) {
+  static const char *const names[] = {"@and",       "@andor", "@bytes=4000", "@context=0",
+                                      "@context=3", "@cpu",   "@gpu",        "@k=10",
+                                      "@k=100",     "@or",    "@tokens=0",   "@tokens=2000"};
+  const uint32_t max_k = fs_of(d->req)->config.max_k;
+  uint64_t wanted = at - 2;
+  size_t i;
+  for (i = 0; i < sizeof names / sizeof *names; i++) {
+    name_options none;
+    memset(&none, 0, sizeof none);
+    if (name_option(names[i], strlen(names[i]), lookup_options((node_kind)d->ino), max_k, &none) != 0)
+      continue;
+    if (wanted-- == 0)
+      return add_entry(d->req, d->page, d->size, &d->used, names[i], UNKNOWN_INO, S_IFDIR, (off_t)at + 1);
+  }
+  return 0;
+}
+
+/* Adds entry number `at`; 0 when there is none, or no more room. */
+static int list_entry(listing *d, uint64_t at) {
+  const off_t next = (off_t)at + 1;
+  const uint64_t kind = at - 2 + NODE_README;
+  if (at == 0) return add_entry(d->req, d->page, d->size, &d->used, ".", d->ino, S_IFDIR, next);
+  if (at == 1) return add_entry(d->req, d->page, d->size, &d->used, "..", d->up, S_IFDIR, next);
+  if (d->hits)
+    return at - 2 < d->hits->nlinks &&
+           add_entry(d->req, d->page, d->size, &d->used, d->hits->bytes + d->hits->links[at - 2].name,
+                     d->ino + at - 1, d->type, next);
+  if (d->ino == FUSE_ROOT_ID)
+    return kind < NODE_FIXED_END &&
+           add_entry(d->req, d->page, d->size, &d->used, fixed[kind].name, kind, fixed[kind].mode, next);
+  return d->ino < NODE_FIXED_END && list_option(d, at);
+}
+
+/* Finds what a folder lists; its hits get a reference. 0 when it is not known. */
+static int find_listing(fs *f, listing *d) {
+  const node *n;
+  if (d->ino < NODE_FIXED_END) return 1;
+  pthread_mutex_lock(&f->lock);
+  n = cache_by_ino(&f->cache, d->ino);
+  if (n) {
+    d->up = n->parent;
+    if (n->body.kind == NODE_HITS || n->body.kind == NODE_FILES) {
+      d->type = n->body.kind == NODE_HITS ? S_IFLNK : S_IFREG;
+      d->hits = n->body.res;
+      n->body.res->refs++;
+    }
+  }
+  pthread_mutex_unlock(&f->lock);
+  return n != NULL;
+}
+
 static void op_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, struct fuse_file_info *fi) {
   fs *f = fs_of(req);
-  uint64_t up = FUSE_ROOT_ID, at = offset < 0 ? 0 : (uint64_t)offset;
-  result *r = NULL;
-  size_t used = 0;
-  int known = ino < NODE_FIXED_END;
-  char *page = malloc(size);
+  listing d = {.req = req, .page = malloc(size), .size = size, .ino = ino, .up = FUSE_ROOT_ID};
+  uint64_t at = offset < 0 ? 0 : (uint64_t)offset;
   (void)fi;
-  if (!page) {
+  if (!d.page) {
     fuse_reply_err(req, ENOMEM);
     return;
   }
-  if (!known) {
-    node *n;
-    pthread_mutex_lock(&f->lock);
-    n = cache_by_ino(&f->cache, ino);
-    if (n) {
-      known = 1;
-      up = n->parent;
-      if (n->body.kind == NODE_HITS) {
-        r = n->body.res;
-        r->refs++;
-      }
-    }
-    pthread_mutex_unlock(&f->lock);
-  }
-  if (!known) {
-    free(page);
+  if (find_listing(f, &d)) {
+    while (list_entry(&d, at)) at++;
+    fuse_reply_buf(req, d.page, d.used);
+  } else {
     fuse_reply_err(req, ESTALE);
-    return;
   }
-  /* Entry i has offset i, and names the offset of the next. All folders but the root and hits/<q>/ end after
-   * "..": listing one must not run anything. */
-  for (;; at++) {
-    if (at == 0) {
-      if (!add_entry(req, page, size, &used, ".", ino, S_IFDIR, 1)) break;
-    } else if (at == 1) {
-      if (!add_entry(req, page, size, &used, "..", up, S_IFDIR, 2)) break;
-    } else if (ino == FUSE_ROOT_ID) {
-      uint64_t kind = at - 2 + NODE_README;
-      if (kind >= NODE_FIXED_END) break;
-      if (!add_entry(req, page, size, &used, fixed[kind].name, kind, fixed[kind].mode, (off_t)at + 1)) break;
-    } else if (r && at - 2 < r->nlinks) {
-      if (!add_entry(req, page, size, &used, r->bytes + r->links[at - 2].name, ino + at - 1, S_IFLNK,
-                     (off_t)at + 1))
-        break;
-    } else {
-      break;
-    }
-  }
-  fuse_reply_buf(req, page, used);
-  free(page);
-  if (r) {
+  free(d.page);
+  if (d.hits) {
     pthread_mutex_lock(&f->lock);
-    result_unref(&f->cache, r);
+    result_unref(&f->cache, d.hits);
     pthread_mutex_unlock(&f->lock);
   }
 }

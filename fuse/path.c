@@ -6,8 +6,9 @@
 #include <stdio.h>
 
 unsigned name_options_depth(const name_options *options) {
-  unsigned given = options->given;
-  return (given & 1u) + (given >> 1 & 1u) + (given >> 2 & 1u);
+  unsigned given = options->given, depth = 0;
+  for (; given; given &= given - 1) depth++;
+  return depth;
 }
 
 static int is_text(const char *name, size_t len, const char *text) {
@@ -30,30 +31,79 @@ int name_is_never(const char *name, size_t len) {
   return (len > 0 && name[0] == '.') || is_text(name, len, "autorun.inf");
 }
 
-int name_option(const char *name, size_t len, uint32_t max_k, name_options *options) {
+/* What servers, editors and builds look for by whole name, unless it is a plain word, which somebody may ask for. */
+static const char *const probes[] = {
+    "AGENTS.md", "BUILD.bazel",           "CMakeLists.txt", "Thumbs.db",    "_FOSSIL_", "_MTN",
+    "_darcs",    "compile_commands.json", "go.mod",         "package.json", "setup.py", "tsconfig.json",
+    "{arch}",
+};
+/* And by the end of a name: what is set up by such files, the pages of servers, what editors leave beside a file, and
+ * forms of answers that there are not. */
+static const char *const probe_ends[] = {
+    ".conf", ".cfg",  ".inf", ".ini", ".toml", ".yaml", ".yml", ".lock", ".html",
+    ".htm",  ".php",  ".cgi", ".asp", ".aspx", ".jsp",  ".ico", ".swp",  ".swo",
+    ".bak",  ".orig", ".tmp", ",v",   "~",     ".csv",  ".xml", ".txt",  ".jsonl",
+};
+
+static int has_suffix(const char *name, size_t len, const char *suffix) {
+  size_t n = strlen(suffix);
+  return len >= n && memcmp(name + len - n, suffix, n) == 0;
+}
+
+int name_is_probe(const char *name, size_t len) {
+  size_t i;
+  for (i = 0; i < sizeof probes / sizeof *probes; i++)
+    if (is_text(name, len, probes[i])) return 1;
+  for (i = 0; i < sizeof probe_ends / sizeof *probe_ends; i++)
+    if (has_suffix(name, len, probe_ends[i])) return 1;
+  return 0;
+}
+
+/* Reads a decimal number of at most `most` behind a prefix of the name. */
+static int option_number(const char *name, size_t len, const char *prefix, uint64_t most, uint64_t *number) {
+  const size_t start = strlen(prefix);
+  uint64_t n = 0;
+  size_t i;
+  if (len <= start || memcmp(name, prefix, start) != 0) return EINVAL;
+  for (i = start; i < len; i++) {
+    if (name[i] < '0' || name[i] > '9') return EINVAL;
+    n = n * 10 + (uint64_t)(name[i] - '0');
+    if (n > most) return EINVAL;
+  }
+  *number = n;
+  return 0;
+}
+
+#define BUDGET_MOST UINT64_C(1000000000000)
+#define CONTEXT_MOST 1000000
+
+/* Reads one option into *with and returns its kind, or 0. */
+static unsigned read_option(const char *name, size_t len, uint32_t max_k, name_options *with) {
+  uint64_t n;
+  if (name_mode(name, len, &with->mode) == 0) return OPTION_MODE;
+  if (is_text(name, len, "cpu") || is_text(name, len, "gpu")) {
+    with->backend = name[0] == 'g' ? BACKEND_GPU : BACKEND_CPU;
+    return OPTION_BACKEND;
+  }
+  if (option_number(name, len, "k=", max_k, &n) == 0) {
+    with->k = (uint32_t)n;
+    return OPTION_K;
+  }
+  if (option_number(name, len, "tokens=", BUDGET_MOST, &with->tokens) == 0) return OPTION_TOKENS;
+  if (option_number(name, len, "bytes=", BUDGET_MOST, &with->bytes) == 0) return OPTION_BYTES;
+  if (option_number(name, len, "context=", CONTEXT_MOST, &n) == 0) {
+    with->context = n ? (uint32_t)n : GPUIR_NO_CONTEXT;
+    return OPTION_CONTEXT;
+  }
+  return 0;
+}
+
+int name_option(const char *name, size_t len, unsigned allowed, uint32_t max_k, name_options *options) {
   name_options with = *options;
   unsigned kind;
   if (!name_is_option(name, len)) return EINVAL;
-  name++, len--;
-  if (name_mode(name, len, &with.mode) == 0) {
-    kind = OPTION_MODE;
-  } else if (len > 2 && memcmp(name, "k=", 2) == 0) {
-    uint64_t k = 0;
-    size_t i;
-    for (i = 2; i < len; i++) {
-      if (name[i] < '0' || name[i] > '9') return EINVAL;
-      k = k * 10 + (uint64_t)(name[i] - '0');
-      if (k > max_k) return EINVAL;
-    }
-    with.k = (uint32_t)k;
-    kind = OPTION_K;
-  } else if (is_text(name, len, "cpu") || is_text(name, len, "gpu")) {
-    with.backend = name[0] == 'g' ? BACKEND_GPU : BACKEND_CPU;
-    kind = OPTION_BACKEND;
-  } else {
-    return EINVAL;
-  }
-  if (with.given & kind) return EINVAL;
+  kind = read_option(name + 1, len - 1, max_k, &with);
+  if (!(kind & allowed) || with.given & kind) return EINVAL;
   with.given |= kind;
   *options = with;
   return 0;
@@ -82,22 +132,11 @@ static int next_byte(const char *name, size_t len, size_t *i) {
 
 static int is_space(int c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
-static int has_suffix(const char *name, size_t len, const char *suffix) {
-  size_t n = strlen(suffix);
-  return len >= n && memcmp(name + len - n, suffix, n) == 0;
-}
-
 /* Cuts the suffix off and says what it asks for. */
 static size_t take_suffix(const char *name, size_t len, int *format) {
-  *format = FORMAT_PLAIN;
-  if (has_suffix(name, len, ".tsv")) {
-    *format = FORMAT_TSV;
-    return len - 4;
-  }
-  if (has_suffix(name, len, ".json")) {
-    *format = FORMAT_JSON;
-    return len - 5;
-  }
+  static const char *const suffixes[] = {NULL, ".tsv", ".json", ".paths"}; /* by FORMAT_ */
+  for (*format = FORMAT_PATHS; *format > FORMAT_PLAIN; (*format)--)
+    if (has_suffix(name, len, suffixes[*format])) return len - strlen(suffixes[*format]);
   return len;
 }
 

@@ -1,6 +1,7 @@
 /* path.h - the names of the tree: what a path component means, and how links are called.
  *
- *   query/<q>  query/<q>.tsv  query/<q>.json  query/@or/@k=100/<q>  hits/<q>/000001-<name>
+ *   query/<q>  query/<q>.tsv  query/<q>.json  query/<q>.paths  query/@or/@k=100/<q>  hits/<q>/000001-<name>
+ *   files/<q>/000001-<name>  pass/<q>  pass/@tokens=2000/<q>  grep/<q>
  *
  * <q> is one component in Python's quote_plus form: `+` parts words and %XX stands for a byte. `-`, `@`, the
  * suffix and a leading `.` are read before unescaping, so %2D, %40 and %2E are the literal characters. `"` and `*`
@@ -11,16 +12,27 @@
 
 #include "common.h"
 
-enum { FORMAT_PLAIN = 0, FORMAT_TSV = 1, FORMAT_JSON = 2 };
+enum { FORMAT_PLAIN = 0, FORMAT_TSV = 1, FORMAT_JSON = 2, FORMAT_PATHS = 3 };
 enum { BACKEND_AUTO = 0, BACKEND_CPU = 1, BACKEND_GPU = 2 };
 
-/* What option folders have said so far. Each of the three may be said once. */
-enum { OPTION_MODE = 1, OPTION_K = 2, OPTION_BACKEND = 4 };
+/* What option folders have said so far. Each may be said once. */
+enum {
+  OPTION_MODE = 1,
+  OPTION_K = 2,
+  OPTION_BACKEND = 4,
+  OPTION_TOKENS = 8,
+  OPTION_BYTES = 16,
+  OPTION_CONTEXT = 32,
+  OPTIONS_SEARCH = OPTION_MODE | OPTION_K | OPTION_BACKEND, /* in every folder of queries */
+  OPTIONS_ALL = 63                                          /* where passages are shown */
+};
 typedef struct name_options {
   unsigned given; /* OPTION_ bits */
   int mode;       /* GPUIR_AND, GPUIR_OR or GPUIR_ANDOR */
   uint32_t k;
-  int backend; /* BACKEND_ */
+  int backend;            /* BACKEND_ */
+  uint64_t tokens, bytes; /* of passages together; 0: no bound */
+  uint32_t context;       /* as in gpuir_passages_desc */
 } name_options;
 
 /* Number of option folders: the depth that they add to a path. */
@@ -31,13 +43,16 @@ int name_mode(const char *text, size_t len, int *mode);
 
 /* A name that is answered by "no such file" without a look at the index: dotfiles, autorun.inf. */
 int name_is_never(const char *name, size_t len);
+/* A name that servers, editors and shells look for in every folder, and that is no query for this reason: index.html,
+ * *.conf and others, as README.md lists them. */
+int name_is_probe(const char *name, size_t len);
 
 /* An option folder has the leading '@'. */
 static inline int name_is_option(const char *name, size_t len) { return len > 0 && name[0] == '@'; }
 
-/* Adds the option folder `name` to *options. EINVAL when it is unknown, malformed, said before, or
- * its k is over max_k; *options is then unchanged. */
-int name_option(const char *name, size_t len, uint32_t max_k, name_options *options);
+/* Adds the option folder `name` to *options. EINVAL when it is unknown, malformed, none of the kinds `allowed`, of a
+ * kind that was said before, or its k is over max_k; *options is then unchanged. */
+int name_option(const char *name, size_t len, unsigned allowed, uint32_t max_k, name_options *options);
 
 /* Reads <q>: `text` (at least 2 * len bytes) gets words and phrases, parted by single spaces, in the syntax of
  * gpuir_query_parse. With `format` the suffix is read too. EINVAL for a bad escape. */

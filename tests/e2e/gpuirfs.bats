@@ -9,7 +9,7 @@ load ../support/mount
 # ---- the tree ----
 
 @test "the root lists what there is, and nothing is writable" {
-  [ "$(ls -A "$mnt" | LC_ALL=C sort | tr '\n' ' ')" = ".stats .version README doc hits query term " ]
+  [ "$(ls -A "$mnt" | LC_ALL=C sort | tr '\n' ' ')" = ".stats .version AGENTS.md README doc files grep hits pass query term " ]
   [ "$(cat "$mnt/.version")" = "gpuirfs $("$fs" -V | cut -d ' ' -f 2)" ]
   grep -q 'cat query/' "$mnt/README"
   [ "$(stat -c '%s' "$mnt/README")" -eq "$(wc -c <"$mnt/README")" ]
@@ -290,12 +290,13 @@ load ../support/mount
 
 @test "listings, globs, find, grep -r and du run nothing" {
   searches=$(stat_of searches "$mnt")
-  [ -z "$(ls -A "$mnt/query")$(ls -A "$mnt/hits")$(ls -A "$mnt/doc")$(ls -A "$mnt/term")" ]
+  [ -z "$(ls -A "$mnt/doc")$(ls -A "$mnt/term")" ]
+  [ "$(ls -A "$mnt/query" "$mnt/hits" | grep -c -v '^@\|^/\|^$')" -eq 0 ] # options alone
   [ -z "$(ls -A "$mnt/query/@or")$(ls -A "$mnt/query/@k=3/@or")$(ls -A "$mnt/hits/@or")" ]
   shopt -s nullglob
-  globbed=("$mnt"/query/* "$mnt"/doc/*)
+  globbed=("$mnt"/query/[!@]* "$mnt"/doc/*)
   [ ${#globbed[@]} -eq 0 ]
-  [ "$(find "$mnt" | wc -l)" -eq 8 ]
+  [ "$(find "$mnt" -not -name '@*' | wc -l)" -eq 12 ]
   grep -rq 'quote_plus' "$mnt"
   du -s "$mnt" >/dev/null
   tar -C "$mnt" -cf "$T/all.tar" .

@@ -36,14 +36,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   memcpy(name, data, size); /* blocks of the exact size: the sanitizer sees a byte too many */
   memset(&options, 0, sizeof options);
   before = options;
-  if (name_option(name, size, 1000, &options)) check(!memcmp(&options, &before, sizeof options));
-  check(name_options_depth(&options) <= 3);
+  if (name_option(name, size, OPTIONS_ALL, 1000, &options)) check(!memcmp(&options, &before, sizeof options));
+  check(name_options_depth(&options) <= 1);
   if (!name_query(name, size, text, &n, &format))
-    check(n <= 2 * size && format >= FORMAT_PLAIN && format <= FORMAT_JSON);
+    check(n <= 2 * size && format >= FORMAT_PLAIN && format <= FORMAT_PATHS);
   if (!name_unescape(name, size, text, &n)) check(n <= size);
   (void)name_document(name, size, &generation, &docid);
   (void)name_mode(name, size, &mode);
   (void)name_is_never(name, size);
+  (void)name_is_probe(name, size);
   (void)name_link_rank(name, size);
   check_link(name, size);
   free(name);

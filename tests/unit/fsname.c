@@ -88,6 +88,8 @@ static void query_suffix(void **state) {
   (void)state;
   check_query("gpu.tsv", "gpu", FORMAT_TSV);
   check_query("gpu.json", "gpu", FORMAT_JSON);
+  check_query("gpu.paths", "gpu", FORMAT_PATHS);
+  check_query("gpu%2Epaths", "gpu.paths", FORMAT_PLAIN);
   check_query("gpu%2Etsv", "gpu.tsv", FORMAT_PLAIN);
   check_query("gpu.tsv%20", "gpu.tsv", FORMAT_PLAIN);
   check_query("gpu.TSV", "gpu.TSV", FORMAT_PLAIN);
@@ -137,9 +139,25 @@ static void never_queries(void **state) {
   assert_false(name_is_never("%2Ehidden", 9));
 }
 
+/* Holds what servers and editors look for apart from what somebody may ask. */
+static void probes_of_others(void **state) {
+  static const char *const yes[] = {"index.html", "httpd.conf", "index.csv", "favicon.ico",
+                                    "robots.txt", "notes~",     "a.swp",     "package.json",
+                                    "AGENTS.md",  "Cargo.toml", "Thumbs.db", "x,v"};
+  static const char *const no[] = {"index",  "index%2Ehtml", "html",       "conf",
+                                   "main.c", "query.json",   "wolf.paths", "Makefile",
+                                   "HEAD",   "robots.txt ",  "a+.html+b",  ""};
+  size_t i;
+  (void)state;
+  for (i = 0; i < sizeof yes / sizeof *yes; i++) assert_true(name_is_probe(yes[i], strlen(yes[i])));
+  for (i = 0; i < sizeof no / sizeof *no; i++) assert_false(name_is_probe(no[i], strlen(no[i])));
+}
+
 /* ---- options ------------------------------------------------------------------------------------------- */
 
-static int option(const char *name, name_options *o) { return name_option(name, strlen(name), 1000, o); }
+static int option(const char *name, name_options *o) {
+  return name_option(name, strlen(name), OPTIONS_ALL, 1000, o);
+}
 
 static void options_once(void **state) {
   name_options o, before;
@@ -154,7 +172,17 @@ static void options_once(void **state) {
   assert_int_equal(option("@gpu", &o), 0);
   assert_int_equal(o.backend, BACKEND_GPU);
   assert_int_equal(name_options_depth(&o), 3);
+  assert_int_equal(option("@tokens=800", &o), 0);
+  assert_int_equal(option("@bytes=0", &o), 0);
+  assert_int_equal(option("@context=0", &o), 0);
+  assert_int_equal(o.tokens, 800);
+  assert_int_equal(o.bytes, 0);
+  assert_int_equal(o.context, GPUIR_NO_CONTEXT);
+  assert_int_equal(name_options_depth(&o), 6);
   before = o;
+  assert_int_equal(option("@tokens=800", &o), EINVAL);
+  assert_int_equal(option("@bytes=1", &o), EINVAL);
+  assert_int_equal(option("@context=3", &o), EINVAL);
   assert_int_equal(option("@or", &o), EINVAL);
   assert_int_equal(option("@and", &o), EINVAL);
   assert_int_equal(option("@cpu", &o), EINVAL);
@@ -163,10 +191,30 @@ static void options_once(void **state) {
 }
 
 static void options_bad(void **state) {
-  static const char *const bad[] = {"@",      "@@",      "@xor",  "@OR",   "@or ",
-                                    "@k",     "@k=",     "@k=x",  "@k=1x", "@k=-1",
-                                    "@k=+1",  "@k=1001", "@k= 1", "or",    "@k=99999999999999999999",
-                                    "@k=1.5", "@gpu0",   "%40or"};
+  static const char *const bad[] = {"@",
+                                    "@@",
+                                    "@xor",
+                                    "@OR",
+                                    "@or ",
+                                    "@k",
+                                    "@k=",
+                                    "@k=x",
+                                    "@k=1x",
+                                    "@k=-1",
+                                    "@k=+1",
+                                    "@k=1001",
+                                    "@k= 1",
+                                    "or",
+                                    "@k=99999999999999999999",
+                                    "@k=1.5",
+                                    "@gpu0",
+                                    "%40or",
+                                    "@tokens",
+                                    "@tokens=",
+                                    "@tokens=-1",
+                                    "@tokens=1000000000001",
+                                    "@bytes=x",
+                                    "@context=1000001"};
   name_options o;
   size_t i;
   (void)state;
@@ -178,6 +226,23 @@ static void options_bad(void **state) {
   memset(&o, 0, sizeof o);
   assert_int_equal(option("@k=0001000", &o), 0);
   assert_int_equal(o.k, 1000);
+  assert_int_equal(option("@context=3", &o), 0);
+  assert_int_equal(o.context, 3);
+}
+
+/* Holds that a folder takes the kinds of options that it has a use for. */
+static void options_by_folder(void **state) {
+  static const char *const passages[] = {"@tokens=1", "@bytes=1", "@context=1"};
+  name_options o;
+  size_t i;
+  (void)state;
+  memset(&o, 0, sizeof o);
+  for (i = 0; i < sizeof passages / sizeof *passages; i++)
+    assert_int_equal(name_option(passages[i], strlen(passages[i]), OPTIONS_SEARCH, 1000, &o), EINVAL);
+  assert_int_equal(name_option("@or", 3, 0, 1000, &o), EINVAL);
+  assert_int_equal(o.given, 0);
+  assert_int_equal(o.tokens + o.bytes + o.context, 0);
+  assert_int_equal(name_option("@or", 3, OPTIONS_SEARCH, 1000, &o), 0);
 }
 
 static void documents(void **state) {
@@ -517,13 +582,18 @@ static void cache_leaves(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(query_words),       cmocka_unit_test(query_minus),  cmocka_unit_test(query_suffix),
-      cmocka_unit_test(query_phrases),     cmocka_unit_test(query_bytes),  cmocka_unit_test(bad_escapes),
-      cmocka_unit_test(never_queries),     cmocka_unit_test(options_once), cmocka_unit_test(options_bad),
-      cmocka_unit_test(documents),         cmocka_unit_test(link_names),   cmocka_unit_test(link_targets),
-      cmocka_unit_test(escapes),           cmocka_unit_test(not_utf8),     cmocka_unit_test(buffers),
-      cmocka_unit_test(cache_shares),      cmocka_unit_test(cache_evicts), cmocka_unit_test(cache_uses),
-      cmocka_unit_test(cache_generations), cmocka_unit_test(cache_named),  cmocka_unit_test(cache_leaves),
+      cmocka_unit_test(query_words),       cmocka_unit_test(query_minus),
+      cmocka_unit_test(query_suffix),      cmocka_unit_test(query_phrases),
+      cmocka_unit_test(query_bytes),       cmocka_unit_test(bad_escapes),
+      cmocka_unit_test(never_queries),     cmocka_unit_test(probes_of_others),
+      cmocka_unit_test(options_once),      cmocka_unit_test(options_bad),
+      cmocka_unit_test(options_by_folder), cmocka_unit_test(documents),
+      cmocka_unit_test(link_names),        cmocka_unit_test(link_targets),
+      cmocka_unit_test(escapes),           cmocka_unit_test(not_utf8),
+      cmocka_unit_test(buffers),           cmocka_unit_test(cache_shares),
+      cmocka_unit_test(cache_evicts),      cmocka_unit_test(cache_uses),
+      cmocka_unit_test(cache_generations), cmocka_unit_test(cache_named),
+      cmocka_unit_test(cache_leaves),
   };
   return cmocka_run_group_tests_name("fsname", tests, NULL, NULL);
 }

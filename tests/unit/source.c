@@ -284,10 +284,14 @@ static void ends(void **state) {
 static void check_text(const char *name, const gpuir_doc *at, const char *indexed, size_t most, int want_rc) {
   gpuir_doc doc = *at;
   char path[PATH_MAX], *text;
+  source_limits limits;
+  struct stat st;
   size_t len;
+  memset(&limits, 0, sizeof limits);
+  limits.most = most;
   snprintf(path, sizeof path, "%s/%s", folder, name);
   if (indexed) doc.hash = XXH3_64bits(indexed, strlen(indexed));
-  assert_int_equal(source_text(path, &doc, most, &text, &len), want_rc);
+  assert_int_equal(source_text(path, &doc, &limits, &text, &len, &st), want_rc);
   assert_int_equal(text != NULL, want_rc == 0);
   if (!want_rc && indexed) {
     assert_int_equal(len, strlen(indexed));

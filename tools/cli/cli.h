@@ -7,8 +7,9 @@
  * input.c   documents from files and folders  bench.c   bench
  * gpu.c     the CUDA backend                  serve.c   serve; stream.c: one client of it
  * live.c    add, delete, merge                update.c  update; files.c: its table of files; watch.c: watch
- * notice.c  what is an operator elsewhere      passages.c  passages of hits
+ * notice.c  what is an operator elsewhere      passages.c  where passages of hits go
  * filter.c  files of other formats as text     complete.c  completion
+ * ../common: what the mount uses, too: texts of sources, passages, advice about queries
  * ../reorder, ../exchange, ../lab: commands with a room of their own
  */
 #ifndef GPUIR_CLI_H
@@ -19,6 +20,7 @@
 #endif
 
 #include "../../gpuir.h"
+#include "../common/passages.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -462,31 +464,20 @@ void cli_queries_free(cli_queries *qs);
 
 /* ---- passages (passages.c) ------------------------------------------------------------- */
 
-#define CLI_TOKENS 800 /* the budget of a query's passages */
-
 /* How passages are printed. Zeroed, with what was asked for filled in. */
 typedef struct cli_passages {
-  int on, grep, json;
-  uint64_t bytes, tokens; /* budgets of a query's answer; 0: none */
-  uint32_t context;       /* see gpuir_passages_desc */
-  uint64_t timeout_ns;
-  int colour_off;
+  int on;
+  passages how;        /* forms, budgets, context and timeout */
   cli_filters filters; /* to make texts of sources again */
   /* private */
-  int colour;
-  uint64_t left; /* bytes of the budgets */
   char *base, *here;
-  cli_buf path;
   cli_buf made, made_of; /* the text that a filter has made last, and the path of its file */
-  gpuir_passage_room room;
 } cli_passages;
 
-/* Relative sources begin in the folder `base` or, if it is NULL, in that of the index. Returns an exit code. */
+/* Relative sources begin in the folder `base` or, if it is NULL, in that of the index. Returns an exit code. An answer
+ * begins with passages_begin(&p->how). */
 int cli_passages_open(cli_passages *p, const char *index, const char *base);
-/* The answer of a query begins. */
-void cli_passages_begin(cli_passages *p);
-/* Prints what a hit shows of itself: hits_left hits, this one among them, share what is left of the budgets. With json
- * the members "path", "changed" and "passages" of the hit's object. CLI_FAIL after a message. */
+/* Prints what a hit shows of itself, as passages_hit does. CLI_FAIL after a message. */
 int cli_passages_hit(cli_passages *p, const gpuir_index *index, const gpuir_query *query, uint32_t docid,
                      size_t hits_left);
 void cli_passages_free(cli_passages *p);

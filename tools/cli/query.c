@@ -1,6 +1,7 @@
 /* query.c - gpuir query and gpuir count, and the reading of query files. */
 #include "cli.h"
 
+#include "../common/advice.h"
 #include "../common/text.h"
 
 #include <errno.h>
@@ -350,8 +351,8 @@ static void print_answer(search *s, const char *id, const gpuir_query *query, co
                          const gpuir_hit *hits, size_t n) {
   s->hits_total += n;
   s->answered++;
-  cli_passages_begin(&s->passages);
-  if (s->form == FORM_HUMAN && s->many && !s->passages.grep) {
+  passages_begin(&s->passages.how);
+  if (s->form == FORM_HUMAN && s->many && !s->passages.how.grep) {
     printf("# ");
     cli_tsv_string(stdout, id, strlen(id));
     printf(": ");
@@ -524,10 +525,10 @@ static int has_blank(const char *s) {
 
 /* Takes an option of passages, each of which asks for them. Not 0 after a message. */
 static int passages_flag(const cli_args *a, int opt, query_flags *f) {
-  cli_passages *p = &f->passages;
+  passages *p = &f->passages.how;
   uint64_t n = 0;
   int bad = 0;
-  p->on = 1;
+  f->passages.on = 1;
   switch (opt) {
     case O_PASSAGES: break;
     case O_GREP: p->grep = 1; break;
@@ -546,14 +547,14 @@ static int passages_flag(const cli_args *a, int opt, query_flags *f) {
 
 /* Fills in what the forms of output have by default. Not 0 after a message. */
 static int forms_ready(query_flags *f) {
-  cli_passages *p = &f->passages;
+  passages *p = &f->passages.how;
   if (f->form == FORM_TREC && !f->has_mode) f->qd.mode = GPUIR_OR;
   if (f->form == FORM_TREC && !f->has_k) f->k = 1000;
-  if (!p->on) return 0;
+  if (!f->passages.on) return 0;
   if (f->form == FORM_TREC || f->form == FORM_TSV || (f->form == FORM_JSON && p->grep))
     return cli_misuse("query", "passages are printed for people, with --grep, or with --json");
   if (!f->has_mode) f->qd.mode = GPUIR_OR;
-  if (!f->has_budget) p->tokens = CLI_TOKENS;
+  if (!f->has_budget) p->tokens = PASSAGES_TOKENS;
   p->json = f->form == FORM_JSON;
   p->timeout_ns = f->timeout * 1000000u;
   return 0;
@@ -628,31 +629,18 @@ static int open_search(search *s, query_flags *f, cli_gpu *gpu, size_t *batch) {
   return CLI_OK;
 }
 
-/* Says of a word that no document has which ones are written nearly so. */
-static void offer_near(const gpuir_index *index, const char *term, size_t len) {
-  gpuir_near_term near[3];
-  size_t n = 0;
-  cli_buf text = {NULL, 0, 0};
-  cli_buf_text(&text, "no document has '");
-  cli_buf_add(&text, term, len);
-  cli_buf_text(&text, "'");
-  if (len && term[len - 1] != '*' && gpuir_terms_near(index, term, len, near, 3, &n)) n = 0;
-  for (size_t i = 0; i < n && near[i].distance == near[0].distance; i++) {
-    cli_buf_text(&text, i ? ", " : "; it has ");
-    cli_buf_add(&text, near[i].term, near[i].len);
-  }
-  cli_error("%.*s", (int)text.n, text.p);
-  cli_buf_free(&text);
+static void tell_word(void *arg, const char *line, size_t len) {
+  (void)arg;
+  cli_error("%.*s", (int)len, line);
 }
 
 /* Says why the one query of the command line has no hit. */
 static void tell_unknown(const search *s, const cli_buf *words) {
   gpuir_query *query = NULL;
-  const char *term;
-  size_t len, n = 0;
+  size_t n;
   if (s->failed || gpuir_query_parse(s->index, &s->qd, words->p ? words->p : "", words->n, &query, NULL))
     return;
-  for (; n < 5 && !gpuir_query_unknown(query, n, &term, &len); n++) offer_near(s->index, term, len);
+  n = advice_unknown(s->index, query, tell_word, NULL);
   if (!n && s->qd.mode == GPUIR_AND) cli_error("no document has all of these words; --mode or takes any");
   gpuir_query_destroy(query);
 }

@@ -363,8 +363,8 @@ int source_filtered(const char *filters, const char *name, size_t len) {
 /* ---- texts, read --------------------------------------------------------------------------------------- */
 
 /* Reads the document's text of an open file. */
-static int read_text(int fd, const struct stat *st, const gpuir_doc *doc, size_t most, char **text,
-                     size_t *len) {
+static int read_text(int fd, const struct stat *st, const gpuir_doc *doc, const source_limits *limits,
+                     char **text, size_t *len) {
   source_range range;
   const int placed = doc->source_offset || doc->source_bytes;
   char *to;
@@ -373,8 +373,11 @@ static int read_text(int fd, const struct stat *st, const gpuir_doc *doc, size_t
   range.offset = doc->source_offset;
   range.bytes = placed ? doc->source_bytes : (uint64_t)st->st_size;
   range.hash = placed ? doc->hash : 0;
+  range.deadline = limits->deadline;
+  range.stopped = limits->stopped;
+  range.stopped_arg = limits->stopped_arg;
   if (range.bytes > (uint64_t)st->st_size) return ESTALE;
-  if (range.bytes > most) return EFBIG;
+  if (range.bytes > limits->most) return EFBIG;
   *text = to = (char *)malloc((size_t)range.bytes + 1);
   if (!to) return ENOMEM;
   *len = (size_t)range.bytes;
@@ -382,14 +385,15 @@ static int read_text(int fd, const struct stat *st, const gpuir_doc *doc, size_t
   return rc || placed ? rc : keep_lines(doc, *text, len);
 }
 
-int source_text(const char *path, const gpuir_doc *doc, size_t most, char **text, size_t *len) {
-  struct stat st;
+int source_text(const char *path, const gpuir_doc *doc, const source_limits *limits, char **text, size_t *len,
+                struct stat *st) {
   int fd, rc;
   *text = NULL;
   *len = 0;
-  rc = source_open(path, 0, &fd, &st);
+  memset(st, 0, sizeof *st);
+  rc = source_open(path, limits->mount, &fd, st);
   if (rc) return rc;
-  rc = read_text(fd, &st, doc, most, text, len);
+  rc = read_text(fd, st, doc, limits, text, len);
   close(fd);
   if (!rc) return 0;
   free(*text);

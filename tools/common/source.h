@@ -54,9 +54,20 @@ int source_filtered(const char *filters, const char *name, size_t len);
 /* Leaves of the whole text of a source the document's part. Errors: ESTALE when the text has changed. */
 int source_part(const gpuir_doc *doc, char *text, size_t *len);
 
+/* What reading a text may take. */
+typedef struct source_limits {
+  dev_t mount; /* as source_open has it */
+  size_t most; /* bytes */
+  uint64_t deadline;
+  int (*stopped)(void *); /* both as in source_range */
+  void *stopped_arg;
+} source_limits;
+
 /* Reads a document's text from its source at the absolute `path`: the bytes that the index names, or its lines, or the
- * whole file. *text, to be freed, gets its *len bytes. Errors: ESTALE when the source has changed since it was indexed,
- * so that its text is not the document's any more; EFBIG beyond `most` bytes; ENOMEM; as source_open. */
-int source_text(const char *path, const gpuir_doc *doc, size_t most, char **text, size_t *len);
+ * whole file. *text, to be freed, gets its *len bytes; *st describes the file, all 0 where it could not be opened.
+ * Errors: ESTALE when the source has changed since it was indexed, so that its text is not the document's any more;
+ * EFBIG beyond `most` bytes; ENOMEM; as source_open and source_read. */
+int source_text(const char *path, const gpuir_doc *doc, const source_limits *limits, char **text, size_t *len,
+                struct stat *st);
 
 #endif

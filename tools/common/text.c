@@ -115,17 +115,21 @@ size_t text_escape(text_form form, const char *s, size_t n, char out[TEXT_ESCAPE
   return len;
 }
 
-void text_print(FILE *f, text_form form, const char *s, size_t n) {
+void text_write(text_put put, void *sink, text_form form, const char *s, size_t n) {
   while (n) {
     char escape[TEXT_ESCAPE];
     size_t plain = text_plain(form, s, n), len;
-    if (plain) fwrite(s, 1, plain, f);
+    if (plain) put(sink, s, plain);
     s += plain;
     n -= plain;
     if (!n) break;
     plain = text_escape(form, s, n, escape, &len);
-    fwrite(escape, 1, len, f);
+    put(sink, escape, len);
     s += plain;
     n -= plain;
   }
 }
+
+static void put_file(void *file, const char *bytes, size_t n) { fwrite(bytes, 1, n, (FILE *)file); }
+
+void text_print(FILE *f, text_form form, const char *s, size_t n) { text_write(put_file, f, form, s, n); }

@@ -33,7 +33,11 @@ size_t text_plain(text_form form, const char *s, size_t n);
  * Returns how many bytes of s it stands for. */
 size_t text_escape(text_form form, const char *s, size_t n, char out[TEXT_ESCAPE], size_t *out_len);
 
+/* Takes the next n bytes of what is written. */
+typedef void (*text_put)(void *sink, const char *bytes, size_t n);
+
 /* Writes s[0..n), escaped. */
+void text_write(text_put put, void *sink, text_form form, const char *s, size_t n);
 void text_print(FILE *f, text_form form, const char *s, size_t n);
 
 #endif

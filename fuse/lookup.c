@@ -1,0 +1,383 @@
+/* lookup.c - makes what a name stands for: a search and its answer, a document, a term. */
+#include "lookup.h"
+
+#include "caller.h"
+#include "guard.h"
+#include "texts.h"
+
+#include "../tools/common/advice.h"
+#include "../tools/common/source.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define TEXT_SIZE (2 * NAME_LIMIT)
+#define KEY_SIZE (TEXT_SIZE + 192)
+
+static int bad_escape(lookup *l) {
+  return lookup_fails(l, EINVAL, "a '%' without two hexadecimal digits behind it");
+}
+
+/* ---- queries ------------------------------------------------------------------------------------------- */
+
+/* What is asked of a query. */
+typedef struct question {
+  search_request request;
+  int tree; /* NODE_QUERY_ROOT or another folder of queries */
+  int format;
+  char text[TEXT_SIZE];
+  char key[KEY_SIZE]; /* of the answer */
+  size_t key_len;
+} question;
+
+static int is_folder(const question *q) { return q->tree == NODE_HITS_ROOT || q->tree == NODE_FILES_ROOT; }
+static int has_passages(const question *q) { return q->tree == NODE_PASS_ROOT || q->tree == NODE_GREP_ROOT; }
+/* Whether sentences come in, so that any of the words will do. */
+static int is_for_sentences(const question *q) {
+  return has_passages(q) || q->tree == NODE_FILES_ROOT || q->format == FORMAT_PATHS;
+}
+
+/* Looks for what is an operator elsewhere. Where all words must match, AND and its like would be words that hardly any
+ * document has. */
+static int notice(lookup *l, const question *q) {
+  size_t n;
+  const char *word = advice_operator(q->text, q->request.len, &n);
+  const int refused = word && !is_for_sentences(q) && advice_is_word_operator(word, n);
+  if (!word) return 0;
+  snprintf(l->note, sizeof l->note, "'%.*s' is no operator, but words like all others: %s",
+           n > 60 ? 60 : (int)n, word, "there are -word, \"a phrase\", prefix*, @and, @or, @andor");
+  return refused ? lookup_fails(l, EINVAL, l->note) : 0;
+}
+
+static void make_key(lookup *l, const name_options *o, question *q) {
+  q->key_len = (size_t)snprintf(
+      q->key, sizeof q->key, "%llu %d %lu %d %d.%d %llu %llu %lu ", (unsigned long long)generation_id(l->g),
+      q->request.mode, (unsigned long)q->request.k, q->request.backend, q->tree, q->format,
+      (unsigned long long)o->tokens, (unsigned long long)o->bytes, (unsigned long)o->context);
+  memcpy(q->key + q->key_len, q->text, q->request.len);
+  q->key_len += q->request.len;
+}
+
+/* Reads a name and its options. */
+static int ask(lookup *l, const node_body *body, question *q) {
+  const name_options *o = &body->options;
+  memset(&q->request, 0, sizeof q->request);
+  q->tree = body->tree;
+  q->format = FORMAT_PLAIN;
+  if (name_query(l->name, l->len, q->text, &q->request.len, is_folder(q) ? NULL : &q->format) != 0)
+    return bad_escape(l);
+  if (has_passages(q) && q->format != FORMAT_PLAIN) return ENOENT;
+  q->request.text = q->text;
+  q->request.mode = o->given & OPTION_MODE ? o->mode : is_for_sentences(q) ? l->f->config.sentences : o->mode;
+  q->request.k = o->k;
+  q->request.backend = o->backend;
+  q->request.keep = has_passages(q);
+  make_key(l, o, q);
+  return notice(l, q);
+}
+
+/* Writes what a name holds to *b, and of a folder to *links. */
+static int write_answer(lookup *l, const question *q, const search_reply *reply, buf *b, hit_link **links) {
+  const gpuir_index *index = generation_index(l->g);
+  int rc;
+  if (q->format == FORMAT_PATHS) return texts_paths(l, reply->hits, reply->n, b);
+  if (!is_folder(q)) return format_hits(b, index, reply->hits, reply->n, q->format);
+  *links = malloc((reply->n ? reply->n : 1) * sizeof **links);
+  rc = *links ? format_links(b, index, reply->hits, reply->n, *links) : ENOMEM;
+  return rc || q->tree == NODE_HITS_ROOT ? rc : texts_sizes(l, *links, reply->n);
+}
+
+/* Searches, and makes the answer of it; NULL with the reason in *error. */
+static result *answer(lookup *l, const question *q, const name_options *options, int *error) {
+  search_reply reply;
+  texts_made made;
+  hit_link *links = NULL;
+  result *r = NULL;
+  buf b;
+  int rc = lookup_search(l, &q->request, &reply);
+  memset(&b, 0, sizeof b);
+  memset(&made, 0, sizeof made);
+  b.max = l->f->config.result_bytes;
+  if (rc == 0 && has_passages(q))
+    rc = texts_passages(l, options, q->tree == NODE_GREP_ROOT, &reply, &b, &made);
+  else if (rc == 0)
+    rc = write_answer(l, q, &reply, &b, &links);
+  free(reply.hits);
+  gpuir_query_destroy(reply.query);
+  if (rc == EFBIG) (void)lookup_fails(l, rc, "the answer is longer than max_result");
+  if (generation_is_broken(l->g)) rc = EIO;
+  if (rc == 0) {
+    const int shared = made.n == 0; /* what sources say may change, and is not for everybody */
+    r = lookup_remember(l->f, shared ? q->key : NULL, q->key_len, &b, links, links ? (uint32_t)reply.n : 0);
+    if (!r) rc = ENOMEM;
+  } else {
+    free(links);
+  }
+  if (r && made.n) {
+    r->sources = made.states; /* nobody else has it yet */
+    r->nsources = made.n;
+  } else {
+    free(made.states);
+  }
+  buf_free(&b);
+  *error = rc;
+  return r;
+}
+
+/* A query: a file, or a folder of hits. */
+static int make_query(lookup *l, node_body *body) {
+  question q;
+  int rc = ask(l, body, &q);
+  if (rc) return rc;
+  body->generation = generation_id(l->g);
+  if (l->before && !texts_are_for_caller(l)) return lookup_fails(l, EACCES, TEXTS_NOT_YOURS);
+  if (l->before && texts_are_current(l, l->before)) {
+    body->res = l->before; /* with its reference */
+    l->before = NULL;
+  } else {
+    body->res = lookup_memo(l->f, q.key, q.key_len);
+    if (!body->res) body->res = answer(l, &q, &body->options, &rc);
+  }
+  if (!body->res) return rc;
+  body->kind = !is_folder(&q) ? NODE_BYTES : q.tree == NODE_HITS_ROOT ? NODE_HITS : NODE_FILES;
+  body->named = is_folder(&q) && generation_is_live(l->g);
+  body->mode = is_folder(&q) ? S_IFDIR | 0555 : S_IFREG | 0444;
+  body->size = is_folder(&q) ? 0 : (off_t)body->res->size;
+  if (body->res->nsources) {
+    body->mode = S_IFREG | 0400;
+    body->recheck = 1;
+  }
+  return 0;
+}
+
+static int make_term(lookup *l, node_body *body) {
+  char text[NAME_LIMIT + 1];
+  size_t n;
+  buf b;
+  int rc = name_unescape(l->name, l->len, text, &n);
+  if (rc) return bad_escape(l);
+  memset(&b, 0, sizeof b);
+  b.max = l->f->config.result_bytes;
+  rc = format_term(&b, generation_index(l->g), text, n);
+  if (generation_is_broken(l->g)) rc = EIO;
+  if (rc) {
+    buf_free(&b);
+    return rc;
+  }
+  body->res = lookup_remember(l->f, NULL, 0, &b, NULL, 0);
+  if (!body->res) return ENOMEM;
+  body->kind = NODE_BYTES;
+  body->mode = S_IFREG | 0444;
+  body->size = (off_t)body->res->size;
+  body->generation = generation_id(l->g);
+  return 0;
+}
+
+/* ---- documents ----------------------------------------------------------------------------------------- */
+
+/* Says who asks; caller_free afterwards. EACCES where that user's groups cannot be known. */
+static int caller_of(fuse_req_t req, caller *c) {
+  const struct fuse_ctx *ctx = fuse_req_ctx(req);
+  int n, rc = caller_is(c, ctx->uid, ctx->gid);
+  if (rc || c->itself) return rc;
+  if (ctx->pid == 0) return EACCES; /* a process of another PID namespace */
+  n = fuse_req_getgroups(req, 0, NULL);
+  if (n < 0) return EACCES;
+  c->groups = malloc(((size_t)n + 1) * sizeof *c->groups);
+  if (!c->groups) return ENOMEM;
+  /* The process waits for the answer, so its number and its groups stay what they are. */
+  if (fuse_req_getgroups(req, n, c->groups) != n) return EACCES;
+  c->ngroups = (size_t)n;
+  return 0;
+}
+
+/* Opens a source with the rights of the one who asks. */
+static int open_source(fuse_req_t req, fs *f, const char *path, node_body *body, int *fd, struct stat *st) {
+  caller c;
+  int rc = caller_of(req, &c);
+  if (rc == 0) rc = caller_enter(&c);
+  if (rc == 0) {
+    rc = source_open(path, f->device, fd, st);
+    caller_leave(&c);
+  }
+  /* What was opened for one user is not for the next, who may lack a folder on the way. */
+  body->mode = S_IFREG | 0400;
+  body->uid = c.uid;
+  body->gid = c.gid;
+  caller_free(&c);
+  return rc;
+}
+
+static int is_cancelled(void *t) { return ticket_is_cancelled(t); }
+
+static int put_part(void *b, const void *bytes, size_t n) {
+  buf_put((buf *)b, bytes, n);
+  return ((buf *)b)->error;
+}
+
+/* Reads a part of a source. Holds no lock. */
+static int read_part(lookup *l, const gpuir_doc *doc, int fd, buf *b) {
+  source_range range;
+  ticket t;
+  int rc;
+  if (doc->source_bytes > b->max) return EFBIG;
+  memset(&range, 0, sizeof range);
+  range.offset = doc->source_offset;
+  range.bytes = doc->source_bytes;
+  range.hash = doc->hash;
+  range.deadline = lookup_deadline(l->f);
+  range.stopped = is_cancelled;
+  range.stopped_arg = &t;
+  ticket_begin(l->req, l->f, l->g, &t);
+  rc = source_read(fd, &range, put_part, b);
+  ticket_end(l->req, l->f, &t);
+  return rc == ESTALE ? lookup_fails(l, rc, "its source is no longer what was indexed") : rc;
+}
+
+/* A part of an open source, which the cache may have already. */
+static int part_result(lookup *l, const gpuir_doc *doc, int fd, const struct stat *st, node_body *body) {
+  char key[KEY_SIZE];
+  buf b;
+  int rc;
+  /* The file's state is part of the key: what has changed since is read again. */
+  size_t key_len = (size_t)snprintf(key, sizeof key, "%llu doc %lu %llu %llu %lld %lld.%09ld %lld.%09ld",
+                                    (unsigned long long)generation_id(l->g), (unsigned long)body->docid,
+                                    (unsigned long long)st->st_dev, (unsigned long long)st->st_ino,
+                                    (long long)st->st_size, (long long)st->st_mtim.tv_sec,
+                                    st->st_mtim.tv_nsec, (long long)st->st_ctim.tv_sec, st->st_ctim.tv_nsec);
+  pthread_mutex_lock(&l->f->lock);
+  body->res = result_find(&l->f->cache, key, key_len);
+  pthread_mutex_unlock(&l->f->lock);
+  if (body->res) return 0;
+  memset(&b, 0, sizeof b);
+  b.max = l->f->config.result_bytes;
+  rc = read_part(l, doc, fd, &b);
+  if (rc) {
+    buf_free(&b);
+    return rc;
+  }
+  body->res = lookup_remember(l->f, key, key_len, &b, NULL, 0);
+  return body->res ? 0 : ENOMEM;
+}
+
+/* A part of a file on disk: a file of the one who asks, if that user may read the source. [fuse-doc-part] */
+static int make_part(lookup *l, const gpuir_doc *doc, const char *path, node_body *body) {
+  struct stat st;
+  int fd, rc = open_source(l->req, l->f, path, body, &fd, &st);
+  if (rc) return rc;
+  rc = part_result(l, doc, fd, &st, body);
+  close(fd);
+  if (rc) return rc;
+  body->kind = NODE_BYTES;
+  body->recheck = 1;
+  body->mtime = st.st_mtim;
+  body->size = (off_t)body->res->size;
+  return 0;
+}
+
+/* A whole file on disk: a link, which the kernel follows with the rights of the one who asks. */
+static int make_link(fs *f, const char *path, node_body *body) {
+  buf b;
+  memset(&b, 0, sizeof b);
+  b.max = PATH_MAX;
+  buf_puts(&b, path);
+  if (b.error) {
+    buf_free(&b);
+    return b.error;
+  }
+  body->res = lookup_remember(f, NULL, 0, &b, NULL, 0);
+  if (!body->res) return ENOMEM;
+  body->kind = NODE_LINK;
+  body->mode = S_IFLNK | 0777;
+  body->size = (off_t)body->res->size;
+  return 0;
+}
+
+/* Whether a document is shown as the bytes that were indexed, and not as a link to its file: where it is a part of it
+ * whose place is known; and in an older generation, as the file may be the text of another one. */
+static int is_part(const lookup *l, const gpuir_doc *doc) {
+  if (!doc->source_offset && !doc->source_bytes) return 0;
+  return doc->first_line || doc->source_offset || l->older;
+}
+
+/* body->docid is the document's, l->g its generation. */
+static int make_doc(lookup *l, node_body *body) {
+  const fs_config *config = &l->f->config;
+  char path[PATH_MAX];
+  gpuir_doc doc;
+  int rc = gpuir_doc_get(generation_index(l->g), body->docid, &doc);
+  if (rc != GPUIR_OK) return rc == GPUIR_E_NOT_FOUND ? ENOENT : EIO;
+  body->generation = generation_id(l->g);
+  if (doc.text) { /* what was indexed; the source may have changed since */
+    body->kind = NODE_TEXT;
+    body->mode = S_IFREG | 0444;
+    body->size = (off_t)doc.text_len;
+    return generation_is_broken(l->g) ? EIO : 0;
+  }
+  if (config->nosource) return ENOENT;
+  if (doc.source_len == 0) return ENODATA;
+  rc = source_path(config->source_base, config->mountpoint, doc.source, doc.source_len, path, sizeof path);
+  if (generation_is_broken(l->g)) return EIO;
+  if (rc) return rc;
+  if (is_part(l, &doc) && texts_are_filtered(l, &doc)) return ENODATA;
+  return is_part(l, &doc) ? make_part(l, &doc, path, body) : make_link(l->f, path, body);
+}
+
+/* ---- by folder ----------------------------------------------------------------------------------------- */
+
+unsigned lookup_options(node_kind tree) {
+  if (tree == NODE_PASS_ROOT || tree == NODE_GREP_ROOT) return OPTIONS_ALL;
+  return tree == NODE_QUERY_ROOT || tree == NODE_HITS_ROOT || tree == NODE_FILES_ROOT ? OPTIONS_SEARCH : 0;
+}
+
+static int make_option(lookup *l, node_body *body) {
+  int rc = name_option(l->name, l->len, lookup_options(body->tree), l->f->config.max_k, &body->options);
+  if (rc)
+    return lookup_fails(
+        l, rc, "not an option here, or one of its kind stands before it, or its number is too large");
+  body->kind = NODE_OPTION;
+  body->mode = S_IFDIR | 0555;
+  body->mtime = l->f->started;
+  return 0;
+}
+
+static int make_node(lookup *l, node_kind dir, node_body *body) {
+  if (dir == NODE_DOC_ROOT) return make_doc(l, body);
+  if (dir == NODE_TERM_ROOT) return make_term(l, body);
+  return name_is_option(l->name, l->len) ? make_option(l, body) : make_query(l, body);
+}
+
+int lookup_generation(lookup *l, node_kind dir, node_body *body) {
+  generation *named;
+  uint64_t id;
+  int rc;
+  l->g = generation_ref(l->f->now);
+  if (dir != NODE_DOC_ROOT) return 0;
+  rc = name_document(l->name, l->len, &id, &body->docid);
+  if (rc || id == 0) return rc;
+  body->named = 1;
+  named = fs_generation(l->f, id);
+  if (!named && id > generation_id(l->g)) return ENOENT;
+  if (!named) {
+    l->f->count.expired++;
+    return lookup_fails(l, ESTALE, "the index has changed since, too long ago");
+  }
+  l->older = named != l->g;
+  generation_unref(l->g);
+  l->g = generation_ref(named);
+  return 0;
+}
+
+int lookup_make(lookup *l, node_kind dir, node_body *body) {
+  int rc;
+  body->uid = l->f->uid;
+  body->gid = l->f->gid;
+  body->mtime = generation_file(l->g)->mtime;
+  guard_enter(generation_broken_flag(l->g));
+  rc = generation_is_broken(l->g) ? EIO : make_node(l, dir, body);
+  guard_leave();
+  if (rc && generation_is_broken(l->g)) rc = lookup_fails(l, EIO, "a file of the index was cut short");
+  return rc;
+}

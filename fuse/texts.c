@@ -1,0 +1,295 @@
+/* texts.c - answers that show texts. */
+#include "texts.h"
+
+#include "caller.h"
+#include "guard.h"
+
+#include "../tools/common/advice.h"
+#include "../tools/common/passages.h"
+#include "../tools/common/source.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static int is_own(fuse_req_t req) {
+  const struct fuse_ctx *ctx = fuse_req_ctx(req);
+  caller c;
+  (void)caller_is(&c, ctx->uid, ctx->gid);
+  return c.itself;
+}
+
+int texts_are_for_caller(lookup *l) { return is_own(l->req); }
+
+int texts_are_filtered(lookup *l, const gpuir_doc *doc) {
+  gpuir_index_info info;
+  return gpuir_index_get_info(generation_index(l->g), &info) == GPUIR_OK &&
+         source_filtered(info.filters, doc->source, doc->source_len);
+}
+
+static int is_cancelled(void *t) { return ticket_is_cancelled(t); }
+
+/* ---- sources ------------------------------------------------------------------------------------------- */
+
+/* Notes in which state a source was. */
+static int note_state(texts_made *made, uint32_t docid, int error, const struct stat *st) {
+  source_state *s;
+  if (made->n == made->cap) {
+    const uint32_t cap = made->cap ? made->cap * 2 : 16;
+    source_state *more = realloc(made->states, cap * sizeof *more);
+    if (!more) return ENOMEM;
+    made->states = more;
+    made->cap = cap;
+  }
+  s = &made->states[made->n++];
+  memset(s, 0, sizeof *s);
+  s->docid = docid;
+  s->error = st->st_ino ? 0 : error; /* it was opened: what it has says its state */
+  s->device = st->st_dev;
+  s->inode = st->st_ino;
+  s->size = st->st_size;
+  s->mtime = st->st_mtim;
+  s->ctime = st->st_ctim;
+  return 0;
+}
+
+static int same_time(struct timespec a, struct timespec b) {
+  return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
+}
+
+/* Whether a document's source is as it was. */
+static int is_current(lookup *l, const source_state *s) {
+  const fs_config *config = &l->f->config;
+  char path[PATH_MAX];
+  struct stat st;
+  gpuir_doc doc;
+  int fd, rc;
+  if (gpuir_doc_get(generation_index(l->g), s->docid, &doc) != GPUIR_OK) return 0;
+  rc = source_path(config->source_base, "", doc.source, doc.source_len, path, sizeof path);
+  if (rc == 0) rc = source_open(path, l->f->device, &fd, &st);
+  if (rc || s->error) return rc == s->error;
+  close(fd);
+  return st.st_dev == s->device && st.st_ino == s->inode && st.st_size == s->size &&
+         same_time(st.st_mtim, s->mtime) && same_time(st.st_ctim, s->ctime);
+}
+
+int texts_are_current(lookup *l, const result *r) {
+  uint32_t i;
+  for (i = 0; i < r->nsources; i++)
+    if (!is_current(l, &r->sources[i])) return 0;
+  return 1;
+}
+
+/* ---- passages ------------------------------------------------------------------------------------------ */
+
+/* Where passages are written from and to. */
+typedef struct writing {
+  lookup *l;
+  texts_made *made;
+  source_limits limits;
+  int error; /* no text was read for a reason that ends the answer */
+} writing;
+
+static void put_bytes(void *b, const char *bytes, size_t n) { buf_put((buf *)b, bytes, n); }
+
+static int read_source(void *arg, const char *path, uint32_t docid, const gpuir_doc *doc, char **text,
+                       size_t *len) {
+  writing *w = arg;
+  struct stat st;
+  int rc;
+  if (!is_own(w->l->req)) return w->error = lookup_fails(w->l, EACCES, TEXTS_NOT_YOURS);
+  rc = source_text(path, doc, &w->limits, text, len, &st);
+  if (rc == EINTR || rc == ETIMEDOUT || rc == ENOMEM) w->error = rc;
+  if (note_state(w->made, docid, rc, &st) != 0) w->error = ENOMEM;
+  return rc;
+}
+
+static void set_limits(lookup *l, ticket *t, source_limits *limits) {
+  memset(limits, 0, sizeof *limits);
+  limits->mount = l->f->device;
+  limits->most = l->f->config.result_bytes;
+  limits->deadline = lookup_deadline(l->f);
+  limits->stopped = is_cancelled;
+  limits->stopped_arg = t;
+}
+
+static void set_form(lookup *l, const name_options *options, int grep, passages *p) {
+  p->grep = grep;
+  p->bytes = options->bytes;
+  p->tokens = options->tokens;
+  if (!(options->given & (OPTION_TOKENS | OPTION_BYTES))) p->tokens = PASSAGES_TOKENS;
+  p->context = options->context;
+  p->timeout_ns = l->f->config.timeout_ns;
+  p->base = l->f->config.nosource ? NULL : l->f->config.source_base;
+}
+
+/* Tells of one word that no document has. */
+static void tell_unknown(void *arg, const char *line, size_t len) {
+  lookup *l = arg;
+  if (!l->note[0]) snprintf(l->note, sizeof l->note, "%.*s", (int)len, line);
+}
+
+static void put_note(buf *b, const char *note) {
+  buf_puts(b, "(");
+  text_write(put_bytes, b, TEXT_MESSAGE, note, strlen(note));
+  buf_puts(b, ")\n");
+}
+
+static int write_hits(lookup *l, passages *p, const writing *w, const search_reply *reply, const buf *b) {
+  gpuir_error err;
+  size_t i;
+  memset(&err, 0, sizeof err);
+  passages_begin(p);
+  for (i = 0; i < reply->n; i++) {
+    int rc = passages_hit(p, generation_index(l->g), reply->query, reply->hits[i].docid, reply->n - i, &err);
+    if (w->error) return w->error;
+    if (rc) return lookup_fails(l, errno_of_status(rc), err.code ? err.msg : gpuir_strerror(rc));
+    if (b->error) return b->error;
+  }
+  return 0;
+}
+
+int texts_passages(lookup *l, const name_options *options, int grep, const search_reply *reply, buf *b,
+                   texts_made *made) {
+  writing w = {.l = l, .made = made};
+  passages p;
+  ticket t;
+  int rc;
+  memset(&p, 0, sizeof p);
+  set_form(l, options, grep, &p);
+  set_limits(l, &t, &w.limits);
+  p.cancel = &t.cancelled;
+  p.put = put_bytes;
+  p.sink = b;
+  p.read = read_source;
+  p.arg = &w;
+  if (reply->n == 0 && !l->note[0] &&
+      advice_unknown(generation_index(l->g), reply->query, tell_unknown, l) == 0)
+    snprintf(l->note, sizeof l->note, "no document matches");
+  if (l->note[0] && !grep) put_note(b, l->note);
+  ticket_begin(l->req, l->f, l->g, &t);
+  guard_cancels(&t.cancelled);
+  rc = passages_open(&p) ? ENOMEM : write_hits(l, &p, &w, reply, b);
+  guard_cancels(NULL);
+  ticket_end(l->req, l->f, &t);
+  passages_close(&p);
+  return rc ? rc : b->error;
+}
+
+/* ---- paths --------------------------------------------------------------------------------------------- */
+
+/* Lines of a text, each once: where they begin in it, plus 1. */
+typedef struct line_set {
+  size_t *slots, size; /* a power of two */
+} line_set;
+
+/* Whether b's last line, which begins at `start`, stands in it before. */
+static int is_repeated(line_set *set, const buf *b, size_t start) {
+  const size_t len = b->len - start;
+  uint64_t h = UINT64_C(14695981039346656037);
+  size_t i, at;
+  for (i = start; i < b->len; i++) h = (h ^ (unsigned char)b->data[i]) * UINT64_C(1099511628211);
+  for (at = (size_t)(h ^ h >> 32) & (set->size - 1); set->slots[at]; at = (at + 1) & (set->size - 1))
+    if (memcmp(b->data + set->slots[at] - 1, b->data + start, len) == 0)
+      return 1; /* both end with their '\n' */
+  set->slots[at] = start + 1;
+  return 0;
+}
+
+/* Writes the path of one hit. */
+static int put_path(lookup *l, passages *p, uint32_t docid, buf *b) {
+  char absolute[PATH_MAX];
+  gpuir_doc doc;
+  if (gpuir_doc_get(generation_index(l->g), docid, &doc) != GPUIR_OK) return EIO;
+  if (passages_path(p, &doc, docid, absolute, sizeof absolute) != GPUIR_OK) return ENOMEM;
+  if (absolute[0]) {
+    format_tsv_name(b, absolute, strlen(absolute));
+  } else {
+    format_tsv_name(b, l->f->config.mountpoint, strlen(l->f->config.mountpoint));
+    buf_puts(b, "/doc/");
+    if (generation_is_live(l->g)) buf_printf(b, "%llu.", (unsigned long long)generation_id(l->g));
+    buf_number(b, docid);
+  }
+  buf_puts(b, "\n");
+  return b->error;
+}
+
+int texts_paths(lookup *l, const gpuir_hit *hits, size_t n, buf *b) {
+  line_set set = {NULL, 16};
+  passages p;
+  size_t i;
+  int rc = 0;
+  memset(&p, 0, sizeof p);
+  p.base = l->f->config.nosource ? NULL : l->f->config.source_base;
+  while (set.size < 2 * n) set.size *= 2;
+  set.slots = calloc(set.size, sizeof *set.slots);
+  if (!set.slots) return ENOMEM;
+  for (i = 0; rc == 0 && i < n; i++) {
+    const size_t start = b->len;
+    rc = put_path(l, &p, hits[i].docid, b);
+    if (rc == 0 && is_repeated(&set, b, start)) b->len = start;
+  }
+  free(set.slots);
+  passages_close(&p);
+  return rc;
+}
+
+/* ---- files --------------------------------------------------------------------------------------------- */
+
+/* Reads the text of a document from its source. */
+static int read_document(lookup *l, uint32_t docid, char **text, size_t *len) {
+  char path[PATH_MAX];
+  source_limits limits;
+  struct stat st;
+  gpuir_doc doc;
+  ticket t;
+  int rc;
+  *text = NULL;
+  *len = 0;
+  if (gpuir_doc_get(generation_index(l->g), docid, &doc) != GPUIR_OK) return EIO;
+  if (!doc.source_len || l->f->config.nosource || texts_are_filtered(l, &doc)) return ENODATA;
+  rc = source_path(l->f->config.source_base, l->f->config.mountpoint, doc.source, doc.source_len, path,
+                   sizeof path);
+  if (rc) return rc;
+  set_limits(l, &t, &limits);
+  ticket_begin(l->req, l->f, l->g, &t);
+  rc = source_text(path, &doc, &limits, text, len, &st);
+  ticket_end(l->req, l->f, &t);
+  return rc;
+}
+
+int texts_sizes(lookup *l, hit_link *links, size_t n) {
+  size_t i;
+  for (i = 0; i < n; i++) {
+    char *text;
+    size_t len;
+    int rc;
+    if (links[i].source && l->f->config.nosource) links[i].size = 0;
+    if (links[i].size != SIZE_UNKNOWN) continue;
+    rc = read_document(l, links[i].docid, &text, &len);
+    free(text);
+    if (rc == ENOMEM || rc == EINTR) return rc;
+    links[i].size = rc ? 0 : len;
+  }
+  return 0;
+}
+
+int texts_read(fuse_req_t req, fs *f, generation *g, const hit_link *link, char **text) {
+  lookup l;
+  size_t len;
+  int rc;
+  if (!is_own(req)) return EACCES;
+  memset(&l, 0, sizeof l);
+  l.req = req;
+  l.f = f;
+  l.g = g;
+  guard_enter(generation_broken_flag(g));
+  rc = read_document(&l, link->docid, text, &len);
+  guard_leave();
+  if (rc == 0 && len != link->size) rc = ESTALE;
+  if (generation_is_broken(g)) rc = EIO;
+  if (rc == 0) return 0;
+  free(*text);
+  *text = NULL;
+  return rc;
+}

@@ -1,0 +1,375 @@
+#!/usr/bin/env bats
+# What shows texts in a mount: pass/, grep/, files/ and query/<q>.paths; AGENTS.md, listed options, names that are no
+# queries, and what .stats says.
+# shellcheck disable=SC2016 # what eval and until_true run is in single quotes
+# shellcheck disable=SC2030,SC2031,SC2034,SC2154 # each test is a subshell of its own; ../support/mount sets variables
+
+load ../support/mount
+
+# makes the index $T/i.gpuir of $T/notes, and the folder $T/m; what was indexed is said by OPTION...
+notes() {
+  mkdir "$T/notes" "$T/m"
+  printf 'The wolf sleeps.\nIt dreams of a fox.\n\nNothing here.\nA dog barks at the wolf.\n\nEnd.\n' >"$T/notes/animals.txt"
+  printf 'tea\n\n  green tea is\tbrewed\n' >"$T/notes/tea.txt"
+  (cd "$T" && "$gpuir" index -q --positions "$@" notes -o i.gpuir)
+}
+
+mount_notes() {
+  notes
+  serve "$T/i.gpuir" "$T/m" "$@"
+}
+
+# prints TEXT FILE: the file has just this text
+holds() { diff <(printf '%s\n' "$1") "$2"; }
+
+# A name is asked for again a second after it was.
+asked_again() { sleep 1.1; }
+
+@test "pass: passages under absolute paths and lines; any word will do" {
+  mount_notes
+  holds "$T/notes/animals.txt:1-2
+The wolf sleeps.
+It dreams of a fox.
+" "$T/m/pass/dreams+unicorn"
+  holds "$T/notes/tea.txt:3-3
+  green tea is	brewed
+" "$T/m/pass/@context=0/%22tea+is%22"
+  [ ! -s "$T/m/query/dreams+unicorn" ] # all of them must match there
+  holds "(no document matches)" "$T/m/pass/@and/dreams+green"
+  [ "$(stat -c %s "$T/m/pass/dreams+unicorn")" -eq "$(wc -c <"$T/m/pass/dreams+unicorn")" ]
+}
+
+@test "pass and grep: what gpuir query prints, to the byte" {
+  mount_notes
+  for q in wolf 'fox green' 'brew*' '"tea is" dog' 'wolf -fox'; do
+    name=$(sed 's/ /+/g' <<<"$q")
+    for options in '' '--context 0' '--context 1' '--tokens 20' '--bytes 90' '-k 1' '-m and'; do
+      folders=$(sed -e 's/--tokens /@tokens=/; s/--bytes /@bytes=/; s/--context /@context=/; s/-k /@k=/; s/-m /@/' <<<"$options")
+      # shellcheck disable=SC2086 # options
+      (cd / && "$gpuir" query --passages $options "$T/i.gpuir" "$q") >"$T/want" 2>/dev/null ||
+        echo "(no document matches)" >"$T/want"
+      diff "$T/want" "$T/m/pass/$folders/$name"
+      # shellcheck disable=SC2086
+      (cd / && "$gpuir" query --grep $options "$T/i.gpuir" "$q") >"$T/want" 2>/dev/null || true
+      diff "$T/want" "$T/m/grep/$folders/$name"
+    done
+  done
+}
+
+@test "pass: 800 tokens unless the name says otherwise" {
+  notes
+  for i in 1 2 3 4; do
+    seq 200 | sed 's/$/ wolf and some words that follow it in the line/' >"$T/notes/long$i.txt"
+  done
+  (cd "$T" && "$gpuir" index -q --chunk-lines 20 notes -o i.gpuir)
+  serve "$T/i.gpuir" "$T/m"
+  size=$(stat -c %s "$T/m/pass/@k=40/wolf+words")
+  [ "$size" -le 3200 ] && [ "$size" -gt 1500 ]
+  [ "$(wc -c <"$T/m/pass/@k=40/@tokens=100/wolf+words")" -le 400 ]
+  [ "$(wc -c <"$T/m/pass/@k=40/@bytes=1000/wolf+words")" -le 1000 ]
+  [ "$(wc -c <"$T/m/pass/@k=40/@bytes=5000/wolf+words")" -gt 3200 ] # it takes the place of 800 tokens
+  [ "$(grep -c '^/' "$T/m/pass/@tokens=0/@k=40/wolf+words")" -eq 40 ]
+  [ "$(grep -c . "$T/m/grep/@tokens=0/@k=40/@context=1/wolf")" -gt 40 ]
+}
+
+@test "a source that changed is named without its text, and shown again when it is as it was" {
+  mount_notes
+  cp -p "$T/notes/animals.txt" "$T/was"
+  cat "$T/m/pass/fox" >"$T/first"
+  inode=$(stat -c %i "$T/m/pass/fox")
+  asked_again
+  [ "$(stat -c %i "$T/m/pass/fox")" = "$inode" ] # nothing was made anew
+  sed -i s/fox/cow/ "$T/notes/animals.txt"
+  asked_again
+  holds "$T/notes/animals.txt (changed since it was indexed)
+" "$T/m/pass/fox"
+  holds "$T/notes/animals.txt:1:(changed since it was indexed)" "$T/m/grep/fox"
+  run cat "$T/m/files/fox/000001-notes_animals.txt"
+  [ "$status" -ne 0 ]
+  [[ "$output" == *'Stale file handle'* ]]
+  rm "$T/notes/animals.txt"
+  asked_again
+  holds "$T/notes/animals.txt (No such file or directory)
+" "$T/m/pass/fox"
+  mkfifo "$T/notes/animals.txt"
+  asked_again
+  holds "$T/notes/animals.txt (Invalid argument)
+" "$T/m/pass/fox"
+  ln -sf "$T/m/README" "$T/notes/animals.txt" # into the mount itself
+  asked_again
+  grep -q 'Too many levels of symbolic links' "$T/m/pass/fox"
+  rm "$T/notes/animals.txt"
+  cp -p "$T/was" "$T/notes/animals.txt"
+  asked_again
+  diff "$T/first" "$T/m/pass/fox"
+  diff "$T/was" "$T/m/files/fox/000001-notes_animals.txt"
+}
+
+@test "stored text is shown whatever became of the source, and remembered" {
+  mkdir "$T/m"
+  printf 'a\tone fox\nb\tred fox\n' >"$T/t.tsv"
+  "$gpuir" index -q --tsv --store "$T/t.tsv" -o "$T/i.gpuir"
+  printf 'no source fox\n' | "$gpuir" index -q --lines --store - -o "$T/j.gpuir"
+  rm "$T/t.tsv"
+  serve "$T/i.gpuir" "$T/m"
+  holds "$T/t.tsv:2-2
+red fox
+" "$T/m/pass/red"
+  [ "$(stat -c %a "$T/m/pass/red")" = 444 ]
+  searches=$(stat_of searches "$T/m")
+  asked_again
+  cat "$T/m/pass/red" "$T/m/pass/red+" >/dev/null
+  [ "$(stat_of searches "$T/m")" -eq "$searches" ]
+  [ "$(cat "$T/m/files/red/000001-b")" = 'red fox' ]
+  holds "$T/t.tsv" "$T/m/query/fox.paths"
+  mkdir "$T/n"
+  "$fs" "$T/j.gpuir" "$T/n"
+  holds "$T/n/doc/0" "$T/n/query/fox.paths"
+  [ "$(cat "$(cat "$T/n/query/fox.paths")")" = 'no source fox' ]
+}
+
+@test "a document whose text is nowhere says so" {
+  mkdir "$T/m"
+  printf 'a\tone fox\n' | "$gpuir" index -q --tsv - -o "$T/i.gpuir"
+  serve "$T/i.gpuir" "$T/m"
+  holds "a (its text is not in the index)
+" "$T/m/pass/fox"
+  run cat "$T/m/files/fox/000001-a"
+  [[ "$output" == *'No data available'* ]]
+}
+
+@test "nosource: names in place of paths, stored text alone" {
+  notes
+  serve "$T/i.gpuir" "$T/m" -o nosource
+  holds "notes/animals.txt (its text is not in the index)
+" "$T/m/pass/fox"
+  holds "$T/m/doc/0" "$T/m/query/fox.paths"
+  run cat "$T/m/files/fox/000001-notes_animals.txt"
+  [[ "$output" == *'No data available'* ]]
+  kill "$fs_pid"
+  until_true 5 has_ended "$fs_pid"
+  (cd "$T" && "$gpuir" index -q --store notes -o i.gpuir)
+  serve "$T/i.gpuir" "$T/m" -o nosource
+  holds "notes/animals.txt:1-2
+The wolf sleeps.
+It dreams of a fox.
+" "$T/m/pass/fox"
+}
+
+@test "query/<q>.paths: each file once, best first, from any folder" {
+  notes --chunk-lines 2
+  serve "$T/i.gpuir" "$T/m"
+  cd /
+  [ "$(cat "$T/m/query/@k=20/wolf+tea.paths" | sort)" = "$T/notes/animals.txt
+$T/notes/tea.txt" ]
+  xargs grep -l green <"$T/m/query/green+unicorn.paths" | diff - <(echo "$T/notes/tea.txt")
+  [ -z "$(cat "$T/m/query/@and/green+unicorn.paths")" ]
+  mkdir "$T/n"
+  printf 'wolf\n' >"$T/notes/strange"$'\n'name
+  (cd "$T" && "$gpuir" index -q notes -o j.gpuir)
+  "$fs" "$T/j.gpuir" "$T/n"
+  grep -qxF "$T/notes/strange\\nname" "$T/n/query/wolf.paths"
+}
+
+@test "files: regular files, which every tool takes" {
+  mount_notes
+  cd "$T/m"
+  searches=$(stat_of searches .)
+  [ "$(ls files/wolf+tea | sort)" = "000001-notes_animals.txt
+000002-notes_tea.txt" ] || [ "$(ls files/wolf+tea | cut -d - -f 2 | sort | tr '\n' ' ')" = "notes_animals.txt notes_tea.txt " ]
+  [ "$(find files/wolf+tea -type f | wc -l)" -eq 2 ]
+  [ "$(find files/wolf+tea -type l | wc -l)" -eq 0 ]
+  [ "$(grep -rl brewed files/wolf+tea)" = "$(ls -d files/wolf+tea/*tea.txt)" ]
+  [ "$(cat files/wolf+tea/*animals.txt | sha256sum)" = "$(sha256sum <"$T/notes/animals.txt")" ]
+  cp -a files/wolf+tea "$T/copy"
+  diff "$T/copy"/*tea.txt "$T/notes/tea.txt"
+  tar -C files -cf "$T/all.tar" wolf+tea
+  tar -C "$T" -xf "$T/all.tar"
+  diff -r "$T/copy" "$T/wolf+tea"
+  [ "$(du -ab files/wolf+tea | tail -n 1 | cut -f 1)" -eq "$(cat "$T"/notes/*.txt | wc -c)" ]
+  if command -v rg >/dev/null; then rg -q brewed files/wolf+tea; fi
+  if command -v rsync >/dev/null; then rsync -a files/wolf+tea/ "$T/synced" && diff -r "$T/copy" "$T/synced"; fi
+  [ "$(stat_of searches .)" -eq $((searches + 1)) ]
+  [ "$(ls -i files/wolf+tea | awk '{ print $1 }' | sort)" = "$(stat -c %i files/wolf+tea/* | sort)" ]
+  [ ! -e files/wolf+tea/000003-x ] && [ ! -e files/wolf+tea/000001-x ]
+  [ "$(ls files/@k=1/wolf+tea | wc -l)" -eq 1 ]
+  needs_python
+  check same "$T/m/files/tea/000001-notes_tea.txt" "$T/notes/tea.txt"
+  [ "$(errno_of "$T/m/files/%" "$T/m/files/tea/x/y" "$T/m/pass/tea/x")" = $'EINVAL\nENOENT\nENOTDIR' ]
+}
+
+@test "chunks: files of their lines, passages with the file's line numbers" {
+  notes --chunk-lines 2
+  serve "$T/i.gpuir" "$T/m"
+  holds "$T/notes/animals.txt:5:A dog barks at the wolf." "$T/m/grep/barks"
+  [ "$(cat "$T/m/files/barks"/*)" = $'A dog barks at the wolf.' ] ||
+    [ "$(cat "$T/m/files/barks"/*)" = $'A dog barks at the wolf.\n' ] || {
+    cat -A "$T/m/files/barks"/*
+    false
+  }
+}
+
+@test "options are listed one level deep, valid, and list nothing themselves" {
+  mount_notes -o max_k=50
+  [ "$(ls "$T/m/query" | tr '\n' ' ')" = "@and @andor @cpu @gpu @k=10 @or " ]
+  [ "$(ls "$T/m/hits")" = "$(ls "$T/m/files")" ]
+  for tree in pass grep; do
+    [ "$(ls "$T/m/$tree" | tr '\n' ' ')" = "@and @andor @bytes=4000 @context=0 @context=3 @cpu @gpu @k=10 @or @tokens=0 @tokens=2000 " ]
+    for option in "$T/m/$tree"/@*; do
+      [ -d "$option" ]
+      [ -z "$(ls -A "$option")" ]
+    done
+  done
+  [ "$(compgen -f "$T/m/pass/@to" | wc -l)" -eq 2 ] # as TAB finds them
+  [ "$(stat_of searches "$T/m")" -eq 0 ]
+  needs_python
+  [ "$(errno_of "$T/m/query/@tokens=5/fox" "$T/m/files/@context=5/fox" "$T/m/pass/@tokens=1/@tokens=2/fox" "$T/m/pass/@bytes=x/fox" \
+    "$T/m/doc/@or" | sort | uniq -c | tr -s ' \n' ' ')" = " 4 EINVAL 1 ENOENT " ]
+}
+
+@test "what servers and editors look for is not searched for; %2E asks literally" {
+  mount_notes
+  for tree in query hits files pass grep query/@or pass/@context=0; do
+    for name in .git .hidden index.html index.htm index.php httpd.conf favicon.ico robots.txt index.csv notes.swp notes~ \
+      package.json AGENTS.md Cargo.toml Thumbs.db; do
+      [ ! -e "$T/m/$tree/$name" ] || { echo "$tree/$name"; false; }
+    done
+  done
+  [ ! -e "$T/m/pass/fox.json" ]
+  [ "$(stat_of searches "$T/m")" -eq 0 ]
+  [ -e "$T/m/query/index%2Ehtml" ]
+  [ -e "$T/m/pass/httpd%2Econf" ]
+  [ -e "$T/m/query/Makefile" ]
+  [ "$(stat_of searches "$T/m")" -eq 3 ]
+}
+
+@test "a page server with the mount as its folder shows answers, and no query of its own" {
+  needs_python
+  mount_notes
+  cd "$T/m"
+  python3 -u -m http.server --bind 127.0.0.1 0 >"$T/http.log" 2>&1 3>&- 4>&- &
+  server=$!
+  until_true 10 grep -q 'port [0-9]' "$T/http.log"
+  port=$(sed -n 's/.*port \([0-9]*\).*/\1/p' "$T/http.log")
+  fetch() { python3 -c 'import sys, urllib.request; sys.stdout.write(urllib.request.urlopen(sys.argv[1]).read().decode())' "http://127.0.0.1:$port/$1"; }
+  fetch pass/fox >"$T/got"
+  fetch query/ >"$T/listing"
+  kill $server
+  cd /
+  grep -q 'dreams of a fox' "$T/got"
+  grep -q '@andor' "$T/listing"
+  [ "$(stat_of searches "$T/m")" -eq 1 ]
+}
+
+@test ".stats: the last error, and what the last answer does not show" {
+  mount_notes
+  run cat "$T/m/query/fox+OR+dog"
+  [[ "$output" == *'Invalid argument'* ]]
+  stat_of last_error "$T/m" | grep -q "^fox+OR+dog: 'OR' is no operator"
+  for name in fox+AND+dog NOT+fox 'fox+||+dog'; do [ ! -e "$T/m/query/$name" ] && [ ! -e "$T/m/hits/$name" ]; done
+  [ -e "$T/m/query/fox+or+dog" ]
+  [ -e "$T/m/query/fox%2BAND%2Bdog" ]
+  head -n 1 "$T/m/pass/fox+OR+dog" | grep -q "^('OR' is no operator"
+  grep -q 'dreams of a fox' "$T/m/pass/fox+OR+dog"
+  cat "$T/m/query/title:fox" >/dev/null
+  stat_of last_note "$T/m" | grep -q "^title:fox: 'title:fox' is no operator"
+  holds "(no document has 'foxx'; it has fox)" "$T/m/pass/foxx"
+  [ ! -s "$T/m/grep/wolff" ]
+  stat_of last_note "$T/m" | grep -q "^wolff: no document has 'wolff'; it has wolf"
+  [ ! -e "$T/m/pass/%22fox" ]
+  stat_of last_error "$T/m" | grep -q 'quote at byte 0'
+  [ ! -d "$T/m/query/@tokens=3" ]
+  stat_of last_error "$T/m" | grep -q '^@tokens=3: not an option here'
+}
+
+@test "AGENTS.md teaches a program the mount in twenty lines at most, and what it says works" {
+  mount_notes
+  [ "$(wc -l <"$T/m/AGENTS.md")" -le 20 ]
+  [ "$(stat -c %s "$T/m/AGENTS.md")" -eq "$(wc -c <"$T/m/AGENTS.md")" ]
+  [ "$(awk 'length > 120' "$T/m/AGENTS.md" | wc -l)" -eq 0 ]
+  [ "$(grep -c '^    ' "$T/m/AGENTS.md")" -eq 4 ]
+  cd "$T/m"
+  sed -n 's/^    \([a-z -]*'"'"'[^'"'"']*'"'"'\|.*'"'"'\) .*/\1/p' AGENTS.md >"$T/commands"
+  [ "$(grep -c . "$T/commands")" -eq 4 ]
+  while read -r command; do
+    eval "$command" >/dev/null || [[ $command == grep* ]] # grep finds nothing in these notes
+  done <"$T/commands"
+  stat pass/@tokens=3000/fox pass/@context=5/fox pass/@and/fox grep/@k=30/fox >/dev/null
+  [ -z "$(stat_of last_error .)" ]
+}
+
+@test "a terminal gets nothing from texts and paths that acts on it" {
+  needs_python
+  mkdir "$T/m" "$T/d"
+  printf 'wolf \033[2J \001 \xff \xe2\x80\xae\n' >"$T/d/evil"$'\033'".txt"
+  (cd "$T" && "$gpuir" index -q d -o i.gpuir)
+  serve "$T/i.gpuir" "$T/m"
+  check harmless "$T/m/pass/wolf" "$T/m/grep/wolf" "$T/m/query/wolf.paths"
+  grep -qF '\x1b[2J' "$T/m/pass/wolf"
+  cmp "$T/m/files/wolf"/* "$T/d"/evil*
+}
+
+@test "allow_other: what holds text of sources is the mounting user's alone" {
+  needs_users
+  local dir=$T # the folders of bats lead there, and are closed to others
+  while [ "$dir" != / ]; do
+    chmod o+x "$dir"
+    dir=$(dirname "$dir")
+  done
+  notes
+  printf 'a\tstored fox\n' >"$T/t.tsv"
+  "$gpuir" index -q --tsv --store "$T/t.tsv" -o "$T/s.gpuir"
+  mkdir "$T/n"
+  "$fs" -o allow_other "$T/i.gpuir" "$T/m"
+  "$fs" -o allow_other "$T/s.gpuir" "$T/n"
+  as 64001 test -e "$T/m/query/fox"
+  refused() { run as 64001 cat "$1" && [ "$status" -ne 0 ] && [[ "$output" == *'Permission denied'* ]]; }
+  for turn in 1 2; do # before and after the owner has asked
+    for name in pass/fox grep/fox files/fox/000001-notes_animals.txt; do refused "$T/m/$name"; done
+    cat "$T/m/pass/fox" "$T/m/grep/fox" "$T/m/files/fox/000001-notes_animals.txt" >/dev/null
+  done
+  [ "$(stat -c '%a %u' "$T/m/pass/fox")" = "400 0" ]
+  [ "$(stat -c '%a %u' "$T/m/files/fox/000001-notes_animals.txt")" = "400 0" ]
+  as 64001 grep -q '^last_error.*for the user who mounted alone' "$T/m/.stats"
+  as 64001 cat "$T/m/query/fox.paths" >/dev/null
+  # stored text is for all who may enter
+  as 64001 grep -q 'stored fox' "$T/n/pass/fox" "$T/n/grep/fox"
+  as 64001 grep -rq 'stored fox' "$T/n/files/fox"
+}
+
+@test "a signal ends the making of passages, and so does the timeout" {
+  needs_python
+  mkdir "$T/m" "$T/d"
+  for i in $(seq 40); do seq -f "wolf %g lorem ipsum dolor sit amet" 1 30000 >"$T/d/$i.txt"; done
+  (cd "$T" && "$gpuir" index -q d -o i.gpuir)
+  serve "$T/i.gpuir" "$T/m"
+  check interrupt "$T/m/pass/@k=40/@tokens=0/wolf+lorem" "$T/m/pass/@k=40/@tokens=0/wolf+ipsum" \
+    "$T/m/pass/@k=40/@tokens=0/wolf+dolor" "$T/m/pass/@k=40/@tokens=0/wolf+amet"
+}
+
+@test "an index that is replaced, and a live one that changes" {
+  mkdir "$T/m" "$T/n"
+  printf 'a\told fox\n' | "$gpuir" index -q --tsv --store - -o "$T/i.gpuir"
+  printf 'a\told fox\n' >"$T/old.tsv"
+  "$gpuir" index -q --live --tsv --store "$T/old.tsv" -o "$T/live"
+  serve "$T/i.gpuir" "$T/m"
+  "$fs" "$T/live" "$T/n"
+  cat "$T/m/pass/fox" "$T/n/pass/fox" >/dev/null
+  exec 5<"$T/m/pass/fox" 6<"$T/n/files/fox/000001-a"
+  cd "$T/n/files/fox"
+  printf 'b\tnew fox\n' | "$gpuir" index -q --tsv --store - -o "$T/j.gpuir"
+  mv "$T/j.gpuir" "$T/i.gpuir"
+  printf 'b\tnew fox\n' | "$gpuir" add -q --tsv - -o "$T/live"
+  until_true 10 grep -q 'new fox' "$T/m/pass/fox"
+  until_true 10 grep -q 'new fox' "$T/n/pass/fox"
+  grep -q 'old fox' "$T/n/pass/fox"
+  [ "$(cat 000001-a)" = 'old fox' ] # the folder is of the commit before, which is kept
+  cd /
+  grep -q 'old fox' <&5
+  grep -q 'old fox' <&6
+  exec 5<&- 6<&-
+  [ "$(ls "$T/n/files/fox" | wc -l)" -eq 2 ]
+  # the one that was added has no file, and its place in doc/ names the commit
+  [ "$(cat "$(grep /doc/ "$T/n/query/fox.paths")")" = 'new fox' ]
+  grep -q "/doc/$(stat_of generation "$T/n")\.[01]$" "$T/n/query/fox.paths"
+}
