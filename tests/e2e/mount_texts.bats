@@ -373,3 +373,19 @@ $T/notes/tea.txt" ]
   [ "$(cat "$(grep /doc/ "$T/n/query/fox.paths")")" = 'new fox' ]
   grep -q "/doc/$(stat_of generation "$T/n")\.[01]$" "$T/n/query/fox.paths"
 }
+
+@test "a source that a filter turned into text is named, and its bytes are not taken for its text" {
+  mkdir "$T/d" "$T/m"
+  printf 'jbys naq sbk\n' >"$T/d/secret.rot"
+  (cd "$T" && "$gpuir" index -q --filter 'rot=tr a-z n-za-m' --chunk-lines 1 d -o i.gpuir)
+  serve "$T/i.gpuir" "$T/m"
+  holds "$T/d/secret.rot (its text was made by a filter)
+" "$T/m/pass/wolf"
+  for name in files/wolf/000001-* doc/0; do
+    run cat "$T/m/"$name
+    [ "$status" -ne 0 ]
+    [[ "$output" == *'No data available'* ]]
+  done
+  (cd "$T" && "$gpuir" index -q --store --filter 'rot=tr a-z n-za-m' --chunk-lines 1 d -o i.gpuir)
+  until_true 10 grep -q 'wolf and fox' "$T/m/pass/wolf"
+}

@@ -539,7 +539,7 @@ static int passages_flag(const cli_args *a, int opt, query_flags *f) {
     case O_BYTES: bad = cli_unsigned(a, 0, UINT64_MAX, &p->bytes), f->has_budget = 1; break;
     case O_TOKENS: bad = cli_unsigned(a, 0, UINT64_MAX, &p->tokens), f->has_budget = 1; break;
     case O_BASE: f->base = a->value; break;
-    case O_FILTER: bad = cli_filters_add(a, &p->filters); break;
+    case O_FILTER: bad = cli_filters_add(a, &f->passages.filters); break;
     default: bad = 1; break;
   }
   return bad;
