@@ -15284,11 +15284,11 @@ GPUIR__INLINE uint32_t gpuir__pass_put(const gpuir__pass *p, int indices, uint32
 typedef struct gpuir__merge {
   const gpuir__pass *pass; /* the left side, and where matches are written */
   const uint32_t *docs;    /* the right side */
-  uint32_t n;              /* docIDs of the right side */
+  uint32_t left;           /* in: the index to begin at; out: one of the sides has nothing left from there on */
   uint32_t base;           /* index of docs[0] in the operand */
-  uint32_t left,
-      right;  /* in: the indices to begin at; out: one of the sides has nothing left from there on */
-  int padded; /* UINT32_MAX follows both sides 16 times, as it does in lists */
+  uint32_t right;          /* as left. The two are no neighbours, which a compiler would load as one word before */
+  int padded;              /* their stores are done. UINT32_MAX follows both sides 16 times, as it does in lists */
+  uint32_t n;              /* docIDs of the right side */
 } gpuir__merge;
 
 #if GPUIR__X86
@@ -15404,11 +15404,14 @@ GPUIR__INLINE uint32_t gpuir__merge_by(gpuir__match_registers match, uint32_t wi
       }
       found =
           match(indices, &pass, a, i + (uint32_t)(a - left.next), b, j + (uint32_t)(b - right.next), found);
-      if (padded) found = gpuir__min32(found, pass.m); /* a damaged list may have a docID twice */
       gpuir__advance_smaller(&a, &x, next_x, &b, &y, next_y, width);
-    } while (padded ? a + width <= left.end && b + width <= right.end : --steps);
+    } while (padded ? a + width <= left.end && b + width <= right.end && found <= pass.m : --steps);
     left.next = a;
     right.next = b;
+    if (GPUIR__UNLIKELY(found > pass.m)) { /* only a damaged list has a docID twice */
+      found = pass.m;
+      break;
+    }
   }
   while (found > before + 1 && pass.docs[found - 1] == pass.docs[found - 2]) found--;
   m->left = gpuir__min32(gpuir__side_index(&left), pass.m);
@@ -18182,7 +18185,7 @@ static uint32_t gpuir__keys_meet(const uint32_t *a, uint32_t n, const uint32_t *
 static uint32_t gpuir__keys_meet_avx2(const uint32_t *a, uint32_t n, const uint32_t *b, uint32_t m,
                                       uint32_t *both) {
   gpuir__pass pass;
-  gpuir__merge merge = {NULL, NULL, 0, 0, 0, 0, 1};
+  gpuir__merge merge = {NULL, NULL, 0, 0, 0, 1, 0};
   memset(&pass, 0, sizeof pass);
   pass.candidates = a;
   pass.m = n;
