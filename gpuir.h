@@ -6427,6 +6427,12 @@ static inline uint32_t gpuir__list_tf(const gpuir__list *l, uint32_t i) {
   return l->df == 1 ? l->one_tf : l->freqs.codec->get(&l->freqs, i) + 1;
 }
 
+/* Prefetches the first bytes of a block's frequencies. */
+GPUIR__INLINE void gpuir__list_prefetch_freqs(const gpuir__list *l, uint32_t block) {
+  if (l->freqs.offset)
+    __builtin_prefetch(l->freqs.bytes + (size_t)l->freqs.offset[block] * l->freqs.codec->unit);
+}
+
 /* From so many wanted postings of a block on, all its frequencies are decoded at once. Measured. */
 #define GPUIR__FREQS_MANY 8u
 
@@ -15284,11 +15290,11 @@ GPUIR__INLINE uint32_t gpuir__pass_put(const gpuir__pass *p, int indices, uint32
 typedef struct gpuir__merge {
   const gpuir__pass *pass; /* the left side, and where matches are written */
   const uint32_t *docs;    /* the right side */
-  uint32_t left;           /* in: the index to begin at; out: one of the sides has nothing left from there on */
-  uint32_t base;           /* index of docs[0] in the operand */
-  uint32_t right;          /* as left. The two are no neighbours, which a compiler would load as one word before */
-  int padded;              /* their stores are done. UINT32_MAX follows both sides 16 times, as it does in lists */
-  uint32_t n;              /* docIDs of the right side */
+  uint32_t left;  /* in: the index to begin at; out: one of the sides has nothing left from there on */
+  uint32_t base;  /* index of docs[0] in the operand */
+  uint32_t right; /* as left. The two are no neighbours, which a compiler would load as one word before */
+  int padded;     /* their stores are done. UINT32_MAX follows both sides 16 times, as it does in lists */
+  uint32_t n;     /* docIDs of the right side */
 } gpuir__merge;
 
 #if GPUIR__X86
@@ -15454,12 +15460,9 @@ GPUIR__AVX2 GPUIR__INLINE void gpuir__compress_avx2(uint32_t *to, uint32_t mask,
   _mm256_storeu_si256((__m256i *)(void *)to, _mm256_permutevar8x32_epi32(x, order));
 }
 
-/* Returns a bit for each of the 8 docIDs at a: set if it is among the 8 at b. Each half of b is rotated against both
- * halves of a. */
-GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__among_avx2(const uint32_t *a, const uint32_t *b) {
-  const __m256i x = _mm256_loadu_si256((const __m256i *)(const void *)a);
-  const __m256i lo = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)b));
-  const __m256i hi = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)(b + 4)));
+/* Returns a bit for each number of x: set if it is one of y's. Each half of y is rotated against both halves of x. */
+GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__among_8(__m256i x, __m256i y) {
+  const __m256i lo = _mm256_permute2x128_si256(y, y, 0x00), hi = _mm256_permute2x128_si256(y, y, 0x11);
   __m256i same = _mm256_cmpeq_epi32(x, lo), also = _mm256_cmpeq_epi32(x, hi);
 #define GPUIR__ROUND(turn)                                                               \
   same = _mm256_or_si256(same, _mm256_cmpeq_epi32(x, _mm256_shuffle_epi32(lo, (turn)))); \
@@ -15469,6 +15472,11 @@ GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__among_avx2(const uint32_t *a, const ui
   GPUIR__ROUND(0x93)
 #undef GPUIR__ROUND
   return (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(_mm256_or_si256(same, also)));
+}
+
+/* Returns a bit for each of the 8 docIDs at a: set if it is among the 8 at b. */
+GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__among_avx2(const uint32_t *a, const uint32_t *b) {
+  return gpuir__among_8(gpuir__avx2_load(a), gpuir__avx2_load(b));
 }
 
 /* See gpuir__match_registers. */
@@ -17653,6 +17661,21 @@ static void gpuir__and_freqs(const gpuir__engine *e, const gpuir__and *x, unsign
   gpuir__list_freqs_at(&e->cursors[x->order[i]].list, at, n, freqs);
 }
 
+/* Prefetches the frequencies of n matches, most of which are not in the cache. To be inlined: see
+ * gpuir__phrases_prefetch. */
+GPUIR__INLINE void gpuir__and_prefetch_freqs(const gpuir__engine *e, const gpuir__and *x, uint32_t n) {
+  unsigned i;
+  for (i = 1; i < x->npositive; i++) {
+    const gpuir__list *l = &e->cursors[x->order[i]].list;
+    uint32_t before = UINT32_MAX, j;
+    for (j = 0; j < n; j++) {
+      const uint32_t block = x->where[i][j] / GPUIR__BLOCK;
+      if (block != before) gpuir__list_prefetch_freqs(l, block);
+      before = block;
+    }
+  }
+}
+
 /* Scores n matches of a driver block, list by list, and offers them to the top-k. A match that cannot enter even with
  * all that the lists to come may add is dropped before its frequencies there are fetched. */
 static void gpuir__and_score(gpuir__engine *e, const gpuir__and *x, uint32_t n) {
@@ -17660,6 +17683,7 @@ static void gpuir__and_score(gpuir__engine *e, const gpuir__and *x, uint32_t n) 
   uint32_t sums[GPUIR__BLOCK_ROOM], values[GPUIR__BLOCK_ROOM];
   uint32_t threshold = gpuir__topk_threshold(&e->top), kept, j;
   unsigned i;
+  gpuir__and_prefetch_freqs(e, x, n);
   gpuir__prefetch_lengths(e->leaf.seg->lengths, x->docs, n);
   for (j = 0; j < n; j++) {
     matches[j] = j;
@@ -17934,10 +17958,6 @@ static int gpuir__prefix_make(gpuir__engine *e, const gpuir_query *q, unsigned t
 #ifndef GPUIR__QUICK_CHUNKS
 #define GPUIR__QUICK_CHUNKS 256u
 #endif
-/* Positions that are laid out side by side, at most. */
-#ifndef GPUIR__QUICK_KEYS
-#define GPUIR__QUICK_KEYS 8192u
-#endif
 
 /* The block of a list in which postings' positions are looked for. Most blocks are small, and indexed when they are
  * opened; others are walked from front to back. Chunks [from, to) of an indexed block are summed up. */
@@ -17952,7 +17972,7 @@ typedef struct gpuir__place {
   uint64_t gap;                                          /* number of the first gap of: */
   uint32_t posting;                                      /* index in the block */
   uint32_t block;                                        /* GPUIR__NO_TERM: none */
-  uint32_t sums[GPUIR__QUICK_CHUNKS * GPUIR__CHUNK + 8]; /* [gap] */
+  uint32_t sums[GPUIR__QUICK_CHUNKS * GPUIR__CHUNK + 8]; /* [gap] above GPUIR_MAX_TERMS - 1 */
 } gpuir__place;
 
 /* One token of a phrase on its way through a document. */
@@ -17975,7 +17995,7 @@ static int gpuir__place_index(gpuir__place *p, int simd, uint32_t n) {
   const uint32_t chunks = (uint32_t)gpuir__min64(p->positions.chunks, GPUIR__QUICK_CHUNKS + 1);
   uint32_t at = 0, wide = 0, rest, i;
   if (!chunks || chunks > GPUIR__QUICK_CHUNKS) return 0;
-  memcpy(p->lasts, p->freqs, n * sizeof p->lasts[0]);
+  for (i = 0; i < n; i++) p->lasts[i] = p->freqs[i];
   gpuir__codec_kernels_at(simd)->sum_gaps(p->lasts, n, UINT32_MAX, UINT32_MAX);
   for (i = 0; i < chunks; i++) {
     p->starts[i] = at;
@@ -17989,10 +18009,10 @@ static int gpuir__place_index(gpuir__place *p, int simd, uint32_t n) {
   return !wide && at <= (size_t)(p->positions.end - p->bytes);
 }
 
-/* Goes to the block of posting number `at` of a list. 0, or why the search has to stop. */
-static inline int gpuir__place_load(gpuir__engine *e, gpuir__place *p, const gpuir__list *l, uint32_t at) {
-  const uint32_t block = at / GPUIR__BLOCK, n = gpuir__list_block_len(l, block);
-  if (p->block == block) return GPUIR_OK;
+/* Goes to another block of a list. 0, or why the search has to stop. */
+GPUIR__NOINLINE int gpuir__place_open(gpuir__engine *e, gpuir__place *p, const gpuir__list *l,
+                                      uint32_t block) {
+  const uint32_t n = gpuir__list_block_len(l, block);
   gpuir__list_freqs(l, block, p->freqs);
   gpuir__positions_open(&p->positions, l, block, p->freqs, n);
   p->block = block;
@@ -18000,6 +18020,11 @@ static inline int gpuir__place_load(gpuir__engine *e, gpuir__place *p, const gpu
   p->gap = 0;
   p->indexed = gpuir__place_index(p, e->leaf.seg->simd, n);
   return gpuir__engine_worked(e, 1) ? e->stopped : GPUIR_OK;
+}
+
+/* Goes to the block of posting number `at` of a list. 0, or why the search has to stop. */
+static inline int gpuir__place_load(gpuir__engine *e, gpuir__place *p, const gpuir__list *l, uint32_t at) {
+  return p->block == at / GPUIR__BLOCK ? GPUIR_OK : gpuir__place_open(e, p, l, at / GPUIR__BLOCK);
 }
 
 /* Begins to walk the positions of posting number `at` of a list, in a document of `length` tokens. 0, or why the search
@@ -18060,26 +18085,17 @@ typedef struct gpuir__clause {
   uint8_t order[GPUIR_MAX_TERMS]; /* of a phrase, its tokens, those of the shortest list first */
 } gpuir__clause;
 
-/* The positions of a phrase's tokens in the matches of a driver block, as keys: matches follow one another as if they
- * were one document, and a key is the place where the phrase would end. */
-typedef struct gpuir__phrase_room {
-  uint32_t starts[GPUIR__BLOCK_ROOM + 1]; /* [match] its first key, and behind the last one */
-  uint32_t some[GPUIR__BLOCK_ROOM];       /* matches that are still in question */
-  uint32_t keys[3][GPUIR__QUICK_KEYS +
-                   16]; /* the places that are left, a token's, and those of both; UINT32_MAX behind */
-} gpuir__phrase_room;
-
 /* All lists must hold a document, and each phrase must stand in it. Lists have the numbers of their cursors. */
 typedef struct gpuir__phrases {
   gpuir__engine *e;
   gpuir__and and_;
   unsigned nlists, nclauses, nphrases; /* phrases are the last clauses */
   gpuir__place *places;                /* [list] */
-  gpuir__phrase_room *room;
-  unsigned rank[GPUIR_MAX_TERMS];     /* [list] its number from short to long: see gpuir__and */
-  float whole[GPUIR_MAX_TERMS];       /* [list] the saturation that bounds it */
-  float here[GPUIR_MAX_TERMS];        /* [list] the same within the documents of the driver block */
-  uint32_t chosen[GPUIR__BLOCK_ROOM]; /* [candidate] index in the driver block */
+  uint32_t *met;                       /* as many as a block's gaps, and 8: see gpuir__phrase_quick */
+  unsigned rank[GPUIR_MAX_TERMS];      /* [list] its number from short to long: see gpuir__and */
+  float whole[GPUIR_MAX_TERMS];        /* [list] the saturation that bounds it */
+  float here[GPUIR_MAX_TERMS];         /* [list] the same within the documents of the driver block */
+  uint32_t chosen[GPUIR__BLOCK_ROOM];  /* [candidate] index in the driver block */
   gpuir__clause clauses[GPUIR_MAX_TERMS];
 } gpuir__phrases;
 
@@ -18098,81 +18114,23 @@ static inline void gpuir__place_sum(gpuir__place *p, uint32_t gap, uint32_t end,
   if (GPUIR__LIKELY(first >= p->from && last < p->to)) return;
   if (first < p->from || first > p->to) p->from = p->to = first;
   for (; p->to <= last; p->to++) {
-    const uint32_t prev = p->to > p->from ? p->sums[p->to * GPUIR__CHUNK - 1] : UINT32_MAX;
+    const uint32_t prev = p->to > p->from ? p->sums[p->to * GPUIR__CHUNK - 1] : GPUIR_MAX_TERMS - 1;
     sum(p->bytes + p->starts[p->to], p->positions.widths[p->to], prev, p->sums + p->to * GPUIR__CHUNK);
   }
 }
 
-/* Writes x + plus of n numbers x, none less than `low` or greater than `high`; up to 7 more are written. */
-typedef void (*gpuir__lay)(const uint32_t *x, uint32_t n, uint32_t plus, uint32_t low, uint32_t high,
-                           uint32_t *to);
+/* Writes to both[] those of a[0..n) that, with `shift` added, are among b[0..m); both ascend, n and m > 0. Returns how
+ * many. Reads up to 7 numbers behind them and writes as many behind both[], which may be a; NULL: nothing is written.
+ */
+typedef uint32_t (*gpuir__meet)(const uint32_t *a, uint32_t n, uint32_t shift, const uint32_t *b, uint32_t m,
+                                uint32_t *both);
 
-GPUIR__INLINE void gpuir__lay_scalar(const uint32_t *x, uint32_t n, uint32_t plus, uint32_t low,
-                                     uint32_t high, uint32_t *to) {
-  uint32_t i;
-  for (i = 0; i < n; i++) to[i] = gpuir__min32(gpuir__max32(x[i] + plus, low), high);
-}
-
-#if GPUIR__X86
-GPUIR__AVX2 GPUIR__INLINE void gpuir__lay_avx2(const uint32_t *x, uint32_t n, uint32_t plus, uint32_t low,
-                                               uint32_t high, uint32_t *to) {
-  const __m256i add = _mm256_set1_epi32((int)plus), least = _mm256_set1_epi32((int)low),
-                most = _mm256_set1_epi32((int)high);
-  uint32_t i = 0;
-  do {
-    const __m256i v = _mm256_max_epu32(_mm256_add_epi32(gpuir__avx2_load(x + i), add), least);
-    gpuir__avx2_store(to + i, _mm256_min_epu32(v, most));
-  } while ((i += 8) < n);
-}
-#endif
-
-/* Lays out a token's keys in some[0..n) of the matches index[]. Returns how many, or UINT32_MAX if there are too many,
- * a block is not indexed, or the search has to stop. Keys of a damaged file may be any of their match's. */
-GPUIR__INLINE uint32_t gpuir__token_lay(gpuir__phrases *p, const gpuir__clause *c, unsigned token,
-                                        const uint32_t *index, uint32_t n, uint32_t *keys,
-                                        gpuir__chunk_sums sum, gpuir__lay lay) {
-  const gpuir__phrase_room *r = p->room;
-  const unsigned list = c->list[token];
-  gpuir__place *place = &p->places[list];
-  const uint32_t plus = c->n - 1 - token;
-  uint32_t i, used = 0;
-  for (i = 0; i < n; i++) {
-    const uint32_t j = r->some[i], at = gpuir__phrases_at(p, list, index[j]), posting = at % GPUIR__BLOCK;
-    const uint32_t low = r->starts[j] + plus, high = r->starts[j + 1] - c->n + plus;
-    uint32_t gap, end;
-    if (gpuir__place_load(p->e, place, &p->e->cursors[list].list, at)) return UINT32_MAX;
-    if (GPUIR__UNLIKELY(!place->indexed)) return UINT32_MAX;
-    gap = posting ? place->lasts[posting - 1] + 1 : 0;
-    end = place->lasts[posting] + 1;
-    if (GPUIR__UNLIKELY(end - gap > GPUIR__QUICK_KEYS - used)) return UINT32_MAX;
-    gpuir__place_sum(place, gap, end, sum);
-    lay(place->sums + gap, end - gap,
-        low - (gap == place->from * GPUIR__CHUNK ? 0 : place->sums[gap - 1] + 1), low, high, keys + used);
-    used += end - gap;
-  }
-  return used;
-}
-
-static uint32_t gpuir__token_lay_scalar(gpuir__phrases *p, const gpuir__clause *c, unsigned token,
-                                        const uint32_t *index, uint32_t n, uint32_t *keys) {
-  return gpuir__token_lay(p, c, token, index, n, keys, gpuir__chunk_sums_scalar, gpuir__lay_scalar);
-}
-
-#if GPUIR__X86
-GPUIR__AVX2 static uint32_t gpuir__token_lay_avx2(gpuir__phrases *p, const gpuir__clause *c, unsigned token,
-                                                  const uint32_t *index, uint32_t n, uint32_t *keys) {
-  return gpuir__token_lay(p, c, token, index, n, keys, gpuir__chunk_sums_avx2, gpuir__lay_avx2);
-}
-#endif
-
-/* Writes to both[] those of a[0..n) that b[0..m) has, both ascending; returns how many. Moves without branches: which
- * of the two is less cannot be foretold. */
-static uint32_t gpuir__keys_meet(const uint32_t *a, uint32_t n, const uint32_t *b, uint32_t m,
-                                 uint32_t *both) {
+GPUIR__INLINE uint32_t gpuir__meet_scalar(const uint32_t *a, uint32_t n, uint32_t shift, const uint32_t *b,
+                                          uint32_t m, uint32_t *both) {
   uint32_t i = 0, j = 0, met = 0;
   while (i < n && j < m) {
-    const uint32_t x = a[i], y = b[j];
-    both[met] = x;
+    const uint32_t x = a[i] + shift, y = b[j];
+    if (both) both[met] = a[i];
     met += x == y;
     i += x <= y;
     j += y <= x;
@@ -18181,91 +18139,119 @@ static uint32_t gpuir__keys_meet(const uint32_t *a, uint32_t n, const uint32_t *
 }
 
 #if GPUIR__X86
-/* The same by registers. UINT32_MAX stands 16 times behind a and b. */
-static uint32_t gpuir__keys_meet_avx2(const uint32_t *a, uint32_t n, const uint32_t *b, uint32_t m,
-                                      uint32_t *both) {
-  gpuir__pass pass;
-  gpuir__merge merge = {NULL, NULL, 0, 0, 0, 1, 0};
-  memset(&pass, 0, sizeof pass);
-  pass.candidates = a;
-  pass.m = n;
-  pass.docs = both;
-  merge.pass = &pass;
-  merge.docs = b;
-  merge.n = m;
-  return gpuir__merge_avx2(&merge, 0);
+GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__meet_avx2(const uint32_t *a, uint32_t n, uint32_t shift,
+                                                    const uint32_t *b, uint32_t m, uint32_t *both) {
+  const __m256i add = _mm256_set1_epi32((int)shift), iota = gpuir__avx2_iota();
+  uint32_t i = 0, j = 0, met = 0, hits = 0;
+  for (;;) {
+    const uint32_t a_end = gpuir__min32(i + 8, n), b_end = gpuir__min32(j + 8, m);
+    const uint32_t a_last = a[a_end - 1] + shift, b_last = b[b_end - 1];
+    const __m256i x = gpuir__avx2_load(a + i);
+    const __m256i behind = _mm256_cmpgt_epi32(iota, _mm256_set1_epi32((int)(b_end - j) - 1));
+    hits |= gpuir__among_8(_mm256_add_epi32(x, add), _mm256_or_si256(gpuir__avx2_load(b + j), behind));
+    if (a_last > b_last && b_end < m) {
+      j += 8;
+      continue;
+    }
+    hits &= gpuir__low_bits(a_end - i);
+    if (both) gpuir__compress_avx2(both + met, hits, x);
+    met += (uint32_t)__builtin_popcount(hits);
+    hits = 0;
+    i += 8;
+    if (i >= n || a_last > b_last) return met;
+  }
 }
 #endif
 
-/* What phrases do at a SIMD level: see gpuir__token_lay and gpuir__keys_meet. */
-typedef struct gpuir__phrase_kernels {
-  uint32_t (*lay)(gpuir__phrases *p, const gpuir__clause *c, unsigned token, const uint32_t *index,
-                  uint32_t n, uint32_t *keys);
-  uint32_t (*meet)(const uint32_t *a, uint32_t n, const uint32_t *b, uint32_t m, uint32_t *both);
-} gpuir__phrase_kernels;
+/* A token of a phrase, as it is looked for in the matches of a driver block. */
+typedef struct gpuir__sought_token {
+  gpuir__place *place;
+  const gpuir__list *list;
+  const uint32_t *where; /* [match] index in the list; NULL: the list is the driver */
+  uint32_t offset;       /* in the phrase */
+} gpuir__sought_token;
 
-static const gpuir__phrase_kernels gpuir__phrase_of_level[] = {
-    {gpuir__token_lay_scalar, gpuir__keys_meet},
+/* Returns how often a phrase of n tokens stands in a match, their blocks being indexed; UINT32_MAX if one is not, or
+ * the search has to stop. Rare tokens come first: where they do not meet the others are not looked at. Numbers of sums
+ * that begin at different gaps, and of tokens at different places of the phrase, differ by what is constant in the
+ * match. */
+GPUIR__INLINE uint32_t gpuir__phrase_quick(gpuir__phrases *p, const gpuir__sought_token *tokens, unsigned n,
+                                           uint32_t match, gpuir__chunk_sums sum, gpuir__meet meet) {
+  const gpuir__and *x = &p->and_;
+  const uint32_t *left = NULL;
+  uint32_t met = 0, first = 0;
+  unsigned t;
+  for (t = 0; t < n; t++) {
+    const gpuir__sought_token *k = &tokens[t];
+    const uint32_t at = k->where ? k->where[match] : x->block * GPUIR__BLOCK + p->chosen[x->where[0][match]];
+    const uint32_t posting = at % GPUIR__BLOCK;
+    gpuir__place *place = k->place;
+    uint32_t gap, end, here;
+    if (gpuir__place_load(p->e, place, k->list, at) || !place->indexed) return UINT32_MAX;
+    gap = posting ? place->lasts[posting - 1] + 1 : 0;
+    end = place->lasts[posting] + 1;
+    gpuir__place_sum(place, gap, end, sum);
+    here = k->offset + (gap == place->from * GPUIR__CHUNK ? GPUIR_MAX_TERMS - 1 : place->sums[gap - 1]);
+    if (t) {
+      met = meet(left, met, here - first, place->sums + gap, end - gap, t + 1 < n ? p->met : NULL);
+      if (!met) return 0;
+      left = p->met;
+    } else {
+      left = place->sums + gap;
+      met = end - gap;
+      first = here;
+    }
+  }
+  return met;
+}
+
+static uint32_t gpuir__phrase_quick_scalar(gpuir__phrases *p, const gpuir__sought_token *tokens, unsigned n,
+                                           uint32_t match) {
+  return gpuir__phrase_quick(p, tokens, n, match, gpuir__chunk_sums_scalar, gpuir__meet_scalar);
+}
+
 #if GPUIR__X86
-    {gpuir__token_lay_avx2, gpuir__keys_meet_avx2},
-    {gpuir__token_lay_avx2, gpuir__keys_meet_avx2},
+GPUIR__AVX2 static uint32_t gpuir__phrase_quick_avx2(gpuir__phrases *p, const gpuir__sought_token *tokens,
+                                                     unsigned n, uint32_t match) {
+  return gpuir__phrase_quick(p, tokens, n, match, gpuir__chunk_sums_avx2, gpuir__meet_avx2);
+}
+#endif
+
+typedef uint32_t (*gpuir__phrase_kernel)(gpuir__phrases *p, const gpuir__sought_token *tokens, unsigned n,
+                                         uint32_t match);
+
+/* By SIMD level less GPUIR_SIMD_SCALAR. */
+static const gpuir__phrase_kernel gpuir__phrase_of_level[] = {
+    gpuir__phrase_quick_scalar,
+#if GPUIR__X86
+    gpuir__phrase_quick_avx2,
+    gpuir__phrase_quick_avx2,
 #endif
 };
 
-/* Lists in some[] the matches that have one of n keys; returns how many. */
-static uint32_t gpuir__keys_matches(gpuir__phrase_room *r, const uint32_t *keys, uint32_t n) {
-  uint32_t i, j = 0, some = 0;
-  for (i = 0; i < n; i++) {
-    if (keys[i] < r->starts[j]) continue; /* one more of the match before */
-    while (keys[i] >= r->starts[j + 1]) j++;
-    r->some[some++] = j++;
-  }
-  return some;
-}
-
-/* Numbers the keys of n matches, docs[]; returns 0 if they are too many. */
-static int gpuir__phrase_number(const gpuir__phrases *p, const gpuir__clause *c, const uint32_t *docs,
-                                uint32_t n) {
-  const uint32_t *lengths = p->e->leaf.seg->lengths;
-  uint64_t start = 0;
-  uint32_t j;
-  for (j = 0; j < n; j++) {
-    p->room->starts[j] = (uint32_t)start;
-    p->room->some[j] = j;
-    start += (uint64_t)gpuir__max32(lengths[docs[j]], 1) + c->n - 1;
-  }
-  p->room->starts[n] = (uint32_t)start;
-  return start <= INT32_MAX;
-}
-
-/* Fills tfs[] with how often a phrase stands in each of n matches, token by token, the rarest first: only matches that
- * are left are looked at further. Returns 0, with nothing filled, where gpuir__token_lay cannot lay them out. */
-static int gpuir__phrase_quick(gpuir__phrases *p, const gpuir__clause *c, const uint32_t *index,
-                               const uint32_t *docs, uint32_t n, uint32_t *tfs) {
-  gpuir__phrase_room *r = p->room;
-  const gpuir__phrase_kernels *kernels = &gpuir__phrase_of_level[p->e->leaf.seg->simd - GPUIR_SIMD_SCALAR];
-  uint32_t *left = r->keys[0], *other = r->keys[1], *both = r->keys[2], found = 0, some = n, i, j = 0;
+/* Prefetches the frequencies, and the positions if they are wanted, of the blocks that n matches lie in: most are not
+ * in the cache. It must be inlined, since gcc takes a call of a function that only prefetches for one without effect.
+ */
+GPUIR__INLINE void gpuir__phrases_prefetch(const gpuir__phrases *p, const gpuir__clause *c,
+                                           const uint32_t *index, uint32_t n, int positions) {
   unsigned t;
-  if (!gpuir__phrase_number(p, c, docs, n)) return 0;
-  for (t = 0; t < c->n && (!t || found); t++) {
-    uint32_t *to = t ? other : left;
-    const uint32_t m = kernels->lay(p, c, c->order[t], index, some, to);
-    if (m == UINT32_MAX || gpuir__engine_worked(p->e, 1)) return 0;
-    gpuir__pad(to + m);
-    found = t ? kernels->meet(left, found, other, m, both) : m;
-    if (!t) continue;
-    to = left;
-    left = both;
-    both = to;
-    gpuir__pad(left + found);
-    if (t + 1 < c->n) some = gpuir__keys_matches(r, left, found);
+  for (t = 0; t < c->n; t++) {
+    const gpuir__list *l = &p->e->cursors[c->list[t]].list;
+    uint32_t before = GPUIR__NO_TERM, j;
+    if (!l->positions_off) continue;
+    for (j = 0; j < n; j++) {
+      const uint32_t block = gpuir__phrases_at(p, c->list[t], index[j]) / GPUIR__BLOCK;
+      const uint8_t *at = l->positions + (size_t)l->positions_off[block] * GPUIR__CHUNK_UNIT;
+      if (block == before) continue;
+      before = block;
+      gpuir__list_prefetch_freqs(l, block);
+      if (!positions) continue;
+      __builtin_prefetch(at);
+      __builtin_prefetch(at + 64);
+      __builtin_prefetch(at + 128);
+      __builtin_prefetch(at + 192);
+    }
   }
-  memset(tfs, 0, n * sizeof *tfs);
-  for (i = 0; i < found; i++) {
-    while (left[i] >= r->starts[j + 1]) j++;
-    tfs[j]++;
-  }
-  return 1;
 }
 
 /* Returns how often a phrase stands in a match, whatever its blocks are like. Rare tokens come first. 0 also when the
@@ -18287,21 +18273,26 @@ static uint32_t gpuir__phrase_walk(gpuir__phrases *p, const gpuir__clause *c, ui
   return p->e->stopped ? 0 : i;
 }
 
-/* Fills tfs[] with how often a phrase stands in each of n matches. What cannot be laid out at once is halved, and a
- * single match walked. */
+/* Fills tfs[] with how often a phrase stands in each of n matches. */
 static void gpuir__phrase_frequencies(gpuir__phrases *p, const gpuir__clause *c, const uint32_t *index,
                                       const uint32_t *docs, uint32_t n, uint32_t *tfs) {
-  uint32_t j, step = n;
-  for (j = 0; j < n && !p->e->stopped; j += step) {
-    step = gpuir__min32(step, n - j);
-    while (!p->e->stopped && !gpuir__phrase_quick(p, c, index + j, docs + j, step, tfs + j)) {
-      if (step > 1) {
-        step = (step + 1) / 2;
-        continue;
-      }
-      tfs[j] = gpuir__phrase_walk(p, c, index[j], p->e->leaf.seg->lengths[docs[j]]);
-      break;
-    }
+  const gpuir__phrase_kernel quick = gpuir__phrase_of_level[p->e->leaf.seg->simd - GPUIR_SIMD_SCALAR];
+  gpuir__sought_token tokens[GPUIR_MAX_TERMS];
+  uint32_t j;
+  unsigned t;
+  gpuir__phrases_prefetch(p, c, index, n, 1);
+  for (t = 0; t < c->n; t++) {
+    const unsigned list = c->list[c->order[t]];
+    tokens[t].place = &p->places[list];
+    tokens[t].list = &p->e->cursors[list].list;
+    tokens[t].where = p->rank[list] ? p->and_.where[p->rank[list]] : NULL;
+    tokens[t].offset = c->order[t];
+  }
+  for (j = 0; j < n; j++) {
+    tfs[j] = quick(p, tokens, c->n, index[j]);
+    if (GPUIR__LIKELY(tfs[j] != UINT32_MAX)) continue;
+    if (p->e->stopped) break;
+    tfs[j] = gpuir__phrase_walk(p, c, index[j], p->e->leaf.seg->lengths[docs[j]]);
   }
   if (p->e->stopped) memset(tfs, 0, n * sizeof *tfs);
 }
@@ -18455,6 +18446,7 @@ static void gpuir__phrases_score(gpuir__phrases *p, uint32_t n) {
     m.docs[m.n] = p->and_.docs[m.n];
     m.sums[m.n] = 0;
   }
+  for (i = 0; i < p->nclauses; i++) gpuir__phrases_prefetch(p, &p->clauses[i], m.index, n, 0);
   for (i = 0; i < p->nclauses; i++) others += p->clauses[i].bound;
   for (i = 0; i < p->nclauses && m.n; i++) {
     const gpuir__clause *c = &p->clauses[i];
@@ -18515,10 +18507,11 @@ static int gpuir__phrases_prepare(gpuir__phrases *p) {
   int status = gpuir__and_prepare(e, &p->and_, p->nlists, 1);
   if (status) return status;
   e->rare.places.len = 0;
-  p->places = (gpuir__place *)(void *)gpuir__buf_room(&e->a, &e->rare.places,
-                                                      sizeof *p->room + p->nlists * sizeof *p->places);
+  p->places = (gpuir__place *)(void *)gpuir__buf_room(
+      &e->a, &e->rare.places,
+      p->nlists * sizeof *p->places + (GPUIR__QUICK_CHUNKS * GPUIR__CHUNK + 8) * sizeof *p->met);
   if (!p->places) return gpuir__engine_fail(e, GPUIR_E_NOMEM, "out of memory");
-  p->room = (gpuir__phrase_room *)(void *)(p->places + p->nlists); /* behind: it is aligned to 4 bytes only */
+  p->met = (uint32_t *)(void *)(p->places + p->nlists);
   for (i = 0; i < p->nlists; i++) {
     p->places[i].block = GPUIR__NO_TERM;
     p->rank[p->and_.order[i]] = i;
