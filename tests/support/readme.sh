@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # readme.sh RESULTS [-u]: runs what stands in the fenced blocks of all READMEs, one file after the other and in order,
 # in a folder that looks like the project's, and leaves in RESULTS for each command NNN.command, NNN.want, NNN.got
-# (standard output), NNN.err, NNN.status. With -u it then writes what the console commands
-# printed into the READMEs instead.
+# (standard output, the folder being /home/you/gpuir), NNN.err, NNN.status. With -u it then writes what the console
+# commands printed into the READMEs instead.
 #
 #   ```c              a program; saved under the name in its first line
 #   ```console [TAG]  commands after `$ ` and what each prints
@@ -50,6 +50,7 @@ run() {
   fi
   local status=0
   bash -e -c "$2" >"$base.got" 2>"$base.err" </dev/null || status=$?
+  sed -i "s|$place/|/home/you/gpuir/|g" "$base.got"
   echo "$status" >"$base.status"
   if [[ $2 == *gpuirfs* && $status -ne 0 ]] && grep -qi 'not permitted\|permission' "$base.err"; then
     can_mount=
@@ -57,7 +58,7 @@ run() {
   fi
 }
 
-readmes=(README.md tools/README.md fuse/README.md tools/lab/README.md tools/peers/README.md tools/results/README.md)
+readmes=(README.md examples/README.md tools/README.md fuse/README.md tools/lab/README.md tools/peers/README.md tools/results/README.md)
 
 # run_block BLOCK: a file that readme-blocks.awk made
 run_block() {
@@ -72,14 +73,15 @@ run_block() {
     *.sh) run '' "$(cat "$1")" ;;
     *.console*)
       text='' want=''
-      while IFS= read -r line || [[ -n $text ]]; do
-        if [[ -z $line || $line == '$ '* ]]; then
+      while IFS= read -r line; do
+        if [[ $line == '$ '* ]]; then
           [[ -z $text ]] || run "$want" "$text"
           text=${line#'$ '} want=''
         else
           want+=$line$'\n'
         fi
       done <"$1"
+      [[ -z $text ]] || run "$want" "$text"
       ;;
   esac
 }

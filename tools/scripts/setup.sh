@@ -51,6 +51,7 @@ probe_all() {
   package test python3 cmd python3
   package test procps cmd ps
   package test less cmd less
+  package test poppler-utils cmd pdftotext
   package test xz-utils cmd xz
   package dev clang-format cmd clang-format
   package dev clang-tidy cmd clang-tidy

@@ -2,7 +2,7 @@
 """terminal.py [-o FILE.svg]: draws .github/first-minute.svg, the first minute with gpuir in a terminal, from a real run.
 
 It runs COMMANDS one after the other by bash on a terminal of its own, in an empty folder with a link to examples/desk,
-by the programs in build/, and draws what a terminal would show. It needs pdftotext and a machine that can mount."""
+by the programs in build/, and draws what a terminal would show; the folder is drawn as /home/you. It needs pdftotext and a machine that can mount."""
 
 import argparse
 import html
@@ -16,14 +16,15 @@ import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 COMMANDS = [
-    "gpuir index --filter 'pdf=pdftotext - -' desk -o desk.gpuir",
-    "gpuir query --grep desk.gpuir keep backups for how many days",
-    "gpuir query --passages --tokens 70 desk.gpuir why does the engine overheat",
+    "gpuir index --store --stem english --filter 'pdf=pdftotext - -' desk -o desk.gpuir",
+    "gpuir query --grep -k 2 desk.gpuir how many days are backups kept",
+    "gpuir query --passages -k 1 desk.gpuir why does the engine overheat",
     "mkdir mnt && gpuirfs desk.gpuir mnt",
-    "cat mnt/pass/@tokens=80/second+steep+of+oolong",
-    "grep -rc days mnt/files/backup+days",
+    "cat mnt/pass/@k=1/degrees+for+green+tea",
+    "grep -rl invoice mnt/files/invoice",
+    "cat mnt/query/solar+panel.paths",
 ]
-COLUMNS, CELL, LINE, SIZE = 100, 8.4, 20, 14
+COLUMNS, CELL, LINE, SIZE = 106, 8.4, 20, 14
 COLOURS = {"31": "#ff7b72", "32": "#7ee787", "33": "#e3b341", "35": "#d2a8ff", "36": "#79c0ff"}
 
 
@@ -64,7 +65,7 @@ def session():
                 if status:
                     sys.exit(f"terminal.py: {command}: exit status {status}\n{shown}")
                 lines.append("\x1b[32m$\x1b[m " + "\x1b[1m" + command + "\x1b[m")
-                shown = re.sub(r"\r?\n", "\n", shown).rstrip("\n")
+                shown = re.sub(r"\r?\n", "\n", shown).rstrip("\n").replace(folder, "/home/you")
                 # what a status line has overwritten is gone
                 lines += [line.split("\r")[-1] for line in shown.split("\n")] if shown else []
         finally:
