@@ -1,6 +1,7 @@
 #!/bin/sh
 # fzf.sh INDEX [WORD...]: searches while you type: fzf shows the best lines, and prints the one that is chosen as
-# path:line. It is gpuir that searches at each key; fzf only shows.  vim "$(fzf.sh notes.gpuir | sed 's/:/ +/')" opens it.
+# path:line. It is gpuir that searches at each key; fzf only shows. This opens an editor there:
+#   vim $(fzf.sh notes.gpuir | sed 's/\(.*\):\(.*\)/+\2 \1/')
 set -eu
 index=$1
 shift

@@ -1,6 +1,6 @@
 #!/bin/sh
 # notes.sh FOLDER [WORD...]: finds the passages of FOLDER that answer WORD..., and brings the index up to date first.
-# Without words it only does the latter. The index is FOLDER.live beside it; PDF files are read where pdftotext is there.
+# Without words it only does the latter. The index is FOLDER.live beside it; PDF files are read where there is pdftotext.
 set -eu
 folder=${1%/}
 shift

@@ -208,3 +208,21 @@ MODEL
   MODEL=false run ask.py "$mnt" what
   [ "$status" -eq 1 ]
 }
+
+# words_of PICTURE: the lines of the terminal, but for those that tell times and sizes
+words_of() {
+  python3 -c 'import sys, xml.etree.ElementTree as tree
+for line in tree.parse(sys.argv[1]).iter("{http://www.w3.org/2000/svg}text"):
+    text = "".join(line.itertext())
+    if not text.startswith("gpuir: "): print(text)' "$1"
+}
+
+@test "the picture of the first minute is what the commands print" {
+  needs_mount
+  needs python3
+  needs pdftotext
+  [ "$build" = "$root/build" ] || skip "terminal.py runs the programs in build/"
+  python3 "$root/tools/scripts/terminal.py" -o picture.svg 3>&- 4>&-
+  [ "$(words_of picture.svg | grep -c '^\$ ')" -eq 7 ]
+  diff <(words_of picture.svg) <(words_of "$root/.github/first-minute.svg")
+}
