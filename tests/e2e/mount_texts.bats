@@ -389,3 +389,22 @@ $T/notes/tea.txt" ]
   (cd "$T" && "$gpuir" index -q --store --filter 'rot=tr a-z n-za-m' --chunk-lines 1 d -o i.gpuir)
   until_true 10 grep -q 'wolf and fox' "$T/m/pass/wolf"
 }
+
+@test "without a budget passages show every word of a query that a document holds; passages.sh says what they cost" {
+  [ -x "$build/tests/e2e/passage_costs" ] || skip "passage_costs was not built"
+  needs_python
+  cut -f 2- "$root/tests/data/wordnet.tsv" | awk 'NR % 7 == 0 { print $2, $5, $9, $14 }' | head -n 200 >"$T/queries"
+  GPUIR_BUILD=$build "$root/tools/scripts/passages.sh" "$tmp/wordnet.gpuir" "$T/queries" 20 >"$T/log"
+  cat "$T/log"
+  grep -q '^queries 200, texts [0-9]*, terms [1-9][0-9]*, not shown 0$' "$T/log"
+  grep -q '^new pass: 20 queries, ms: .*, failed 0$' "$T/log"
+  # whole files, of which the passages are a small part
+  mkdir "$T/d"
+  for i in $(seq 20); do { seq 3000; sed -n "$((i * 90)),$((i * 90 + 90))p" "$root/tests/data/wordnet.tsv"; } >"$T/d/$i.txt"; done
+  (cd "$T" && "$gpuir" index -q d -o d.gpuir)
+  "$build/tests/e2e/passage_costs" "$T/d.gpuir" "$T/queries" | grep ', not shown 0$'
+  # a source that is gone is an error, not a text that shows all
+  rm "$T/d/1.txt" "$T/d/2.txt"
+  run "$build/tests/e2e/passage_costs" "$T/d.gpuir" "$T/queries"
+  [ "$status" -eq 2 ]
+}
