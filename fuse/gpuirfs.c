@@ -4,6 +4,7 @@
 #include "guard.h"
 
 #include "../tools/common/source.h"
+#include "../tools/common/text.h"
 
 #include <fuse_opt.h>
 #include <limits.h>
@@ -239,6 +240,15 @@ static int loop(fs *f) {
   return rc;
 }
 
+/* Tells somebody at a terminal what to do with a mount. */
+static void greet(const char *mountpoint) {
+  if (!isatty(STDOUT_FILENO)) return;
+  printf("Mounted. Try: cat '");
+  text_print(stdout, TEXT_MESSAGE, mountpoint, strlen(mountpoint));
+  printf("/pass/some+words'. README there has all else; fusermount3 -u unmounts.\n");
+  fflush(stdout);
+}
+
 /* Mounts and serves; the index is loaded and the options are right. */
 static int serve(fs *f) {
   sigset_t handled;
@@ -252,6 +262,7 @@ static int serve(fs *f) {
   pthread_sigmask(SIG_BLOCK, &handled, NULL);
   if (fuse_session_mount(f->session, f->config.mountpoint) != 0) return EXIT_TROUBLE; /* it has said why */
   rc = source_device(f->config.mountpoint, &f->device);
+  if (rc == 0) greet(f->config.mountpoint);
   if (rc == 0) rc = fuse_daemonize(f->config.foreground);
   if (rc == 0) rc = fs_threads_start(f);
   if (rc) {

@@ -298,6 +298,16 @@ $T/notes/tea.txt" ]
   [ -z "$(stat_of last_error .)" ]
 }
 
+@test "somebody at a terminal is told what to type; nobody else" {
+  needs_python
+  notes
+  [ -z "$("$fs" "$T/i.gpuir" "$T/m" 2>&1)" ]
+  fusermount3 -u "$T/m"
+  python3 -c 'import pty, sys; sys.exit(pty.spawn(sys.argv[1:]) != 0)' "$fs" "$T/i.gpuir" "$T/m" >"$T/said" 3>&- 4>&-
+  grep -q "^Mounted. Try: cat '$T/m/pass/some+words'" "$T/said"
+  fusermount3 -u "$T/m"
+}
+
 @test "a terminal gets nothing from texts and paths that acts on it" {
   needs_python
   mkdir "$T/m" "$T/d"

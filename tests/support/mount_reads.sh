@@ -38,6 +38,8 @@ words=(of the in to a with or by as person water)
       echo "query/@or/@k=50/$a+$b.tsv"
       echo "query/$a+-$b.json"
       echo "hits/@or/$a+$b"
+      echo "pass/$a+$b"
+      echo "grep/@tokens=200/$a+$b"
     done
     echo "term/$a"
   done | grep -v -e '\(^\|/\)\([a-z]*\)+-\2\.'
