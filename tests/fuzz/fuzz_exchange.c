@@ -36,7 +36,7 @@ static void remove_folder(void) {
   (void)rmdir(folder);
 }
 
-static void put_file(const char *path, const uint8_t *bytes, size_t n) {
+static void write_file(const char *path, const uint8_t *bytes, size_t n) {
   FILE *f = fopen(path, "wb");
   if (!f || (n && fwrite(bytes, 1, n, f) != n) || fclose(f)) abort();
 }
@@ -93,7 +93,7 @@ static void round_trip(const ex_format *format) {
 /* Writes the input's files. */
 static const ex_format *unpack(const uint8_t *data, size_t size) {
   if (data[0] != 'p') {
-    put_file(path_of("in", ""), data + 1, size - 1);
+    write_file(path_of("in", ""), data + 1, size - 1);
     return &ex_ciff;
   }
   data++, size--;
@@ -104,7 +104,7 @@ static const ex_format *unpack(const uint8_t *data, size_t size) {
     (void)unlink(path);
     if (n == 65535) continue;
     if (n > size) n = size;
-    put_file(path, data, n);
+    write_file(path, data, n);
     data += n;
     size -= n;
   }

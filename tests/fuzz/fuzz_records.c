@@ -9,17 +9,23 @@
 #include "gpuir.h"
 
 #include "tools/cli/entity.c"
+#include "tools/cli/filter.c"
 #include "tools/cli/ignore.c"
 #include "tools/cli/input.c"
 #include "tools/cli/json.c"
 #include "tools/cli/util.c"
+#define place source_place /* input.c has its own */
+#define read_text source_read_text
+#include "tools/common/source.c"
+#undef place
+#undef read_text
 #include "tools/common/text.c"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static size_t sum; /* keeps the reads from being dropped */
 
-static int take(void *user, const gpuir_doc_desc *doc, const char *text, size_t len) {
+static int take_document(void *user, const gpuir_doc_desc *doc, const char *text, size_t len) {
   size_t *most = (size_t *)user, i;
   if (len > *most || (!doc->name && doc->name_len) || (!text && len)) abort();
   for (i = 0; i < doc->name_len; i++) sum += (unsigned char)doc->name[i];
@@ -46,7 +52,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   in.chunk_lines = 1 + data[0] / 64;
   in.skip_errors = data[0] >> 4 & 1;
   in.names_max = 1 << 12;
-  in.add = take;
+  in.add = take_document;
   in.user = &most;
   status = cli_input_read(&in, "-");
   if (status && !in.malformed && !in.failed && !in.binaries && in.documents) abort();
