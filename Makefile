@@ -96,7 +96,7 @@ SHARED  = $(patsubst -g,-g1,$(patsubst -O3,-O2,$(CFLAGS)))
 
 .PHONY: help all commands demo check test test-long test-programs unit-tests fuzzers compile-cuda bench install \
         install-strip uninstall format lint sanitize fuzz coverage clean synth figures gpu test-gpu \
-        sanitize-gpu bench-gpu \
+        sanitize-gpu bench-gpu mpi \
         FORCE
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := all
@@ -107,6 +107,7 @@ help:
 	@echo 'make check      the unit tests and the quick ones of the command: within a minute, once they are built'
 	@echo 'make test       the same set-up, then every test that needs no GPU'
 	@echo 'make test-long  every test in its long form'
+	@echo 'make mpi        build/gpuir-mpi, which builds and searches an index in parts over MPI; needs mpicc'
 	@echo 'make synth      build/synth, which generates indexes of web shape and queries for them (tools/synth)'
 	@echo 'make bench      latency and throughput on an index (BENCH_INDEX=FILE, BENCH_FLAGS=...)'
 	@echo 'make figures    draw the charts and copy the figures of the READMEs from the logs again'
@@ -149,12 +150,12 @@ check:
 
 test:
 	$(Q)tools/scripts/setup.sh test
-	$(Q)+$(PARALLEL) compile-cuda all test-programs fuzzers $(MUTATE)
+	$(Q)+$(PARALLEL) compile-cuda all mpi test-programs fuzzers $(MUTATE)
 	$(Q)tests/run -j $(JOBS)
 
 test-long:
 	$(Q)tools/scripts/setup.sh test
-	$(Q)+$(PARALLEL) compile-cuda all test-programs fuzzers $(MUTATE)
+	$(Q)+$(PARALLEL) compile-cuda all mpi test-programs fuzzers $(MUTATE)
 	$(Q)tests/run -l -j $(JOBS)
 
 test-programs: $(TEST_PROGRAMS) synth
@@ -270,6 +271,24 @@ bench-gpu: gpu
 $(B)/gpuir: $(TOOL_OBJECTS) $(GPU_LAB) $(B)/libgpuir.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(if $(WITH_GPU),$(CUDA_LIBS)) $(TOOL_LIBS)
+
+# Search over MPI: the command's files, but its main, and tools/mpi.
+MPICC ?= mpicc
+HAVE_MPI := $(shell command -v $(firstword $(MPICC)) >/dev/null 2>&1 && echo yes)
+MPI_SOURCES = $(wildcard tools/mpi/*.c)
+MPI_OBJECTS = $(patsubst %.c,$(B)/obj/%.o,$(MPI_SOURCES)) $(filter-out %/cli/gpuir.o,$(TOOL_OBJECTS))
+
+mpi: $(if $(HAVE_MPI),$(B)/gpuir-mpi)
+	$(if $(HAVE_MPI),,@echo 'note: no $(MPICC) (libopenmpi-dev, openmpi-bin) was found: gpuir-mpi is not built')
+
+$(B)/gpuir-mpi: $(MPI_OBJECTS) $(GPU_LAB) $(B)/libgpuir.a
+	$(call say,LD,$@)
+	$(Q)OMPI_CC='$(CC)' $(MPICC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(if $(WITH_GPU),$(CUDA_LIBS)) $(TOOL_LIBS)
+
+$(B)/obj/tools/mpi/%.o: tools/mpi/%.c $(B)/flags $(B)/gpu
+	$(call say,CC,$@)
+	@mkdir -p $(@D)
+	$(Q)OMPI_CC='$(CC)' $(MPICC) $(wordlist 2,99,$(COMPILE)) $(GPU_DEFINE) -c -o $@ $<
 
 $(B)/gpuirfs: $(FUSE_OBJECTS) $(GPU_ENGINE) $(B)/libgpuir.a
 	$(call say,LD,$@)
@@ -398,13 +417,14 @@ lint: $(B)/libgpuir.c
 	$(call say,LINT,clang-format)
 	$(Q)clang-format --dry-run -Werror $(C_SOURCES)
 	$(call say,LINT,clang-tidy)
-	$(Q)printf '%s\n' $(B)/libgpuir.c $(wildcard tools/*/*.c fuse/*.c) | xargs -P $(JOBS) -I FILE \
-	  sh -c 'clang-tidy --quiet FILE -- -std=c99 $(DEFINES) -I. $(FUSE_CFLAGS) 2>/dev/null'
+	$(Q)printf '%s\n' $(B)/libgpuir.c $(filter-out $(if $(HAVE_MPI),,tools/mpi/%),$(wildcard tools/*/*.c fuse/*.c)) | \
+	  xargs -P $(JOBS) -I FILE sh -c 'clang-tidy --quiet FILE -- -std=c99 $(DEFINES) -I. $(FUSE_CFLAGS) \
+	  $(if $(HAVE_MPI),$(shell $(MPICC) --showme:compile 2>/dev/null)) 2>/dev/null'
 	$(call say,LINT,shellcheck)
 	$(Q)shellcheck $(SCRIPTS)
 	$(Q)shellcheck -S warning $(wildcard tests/e2e/*.bats tests/support/*.bash)
 	$(call say,LINT,mandoc)
-	$(Q)$(if $(MAN_PAGES),mandoc -T lint -W warning $(MAN_PAGES) tools/synth/synth.1)
+	$(Q)$(if $(MAN_PAGES),mandoc -T lint -W warning $(MAN_PAGES) tools/synth/synth.1 tools/mpi/gpuir-mpi.1)
 
 SANITIZE = -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all
 
@@ -455,7 +475,8 @@ coverage:
 
 clean:
 	$(Q)rm -rf $(addprefix $(B)/,flags gpu commit obj private tests examples fuzz cuda demo lab asan tsan valgrind \
-	  coverage gpuir gpuirfs gpuir_cuda.o gpuir_cuda_seam.o gpuir_lab.o gpuir.pc libgpuir.* bench.gpuir bench.tsv)
+	  coverage gpuir gpuirfs gpuir-mpi gpuir_cuda.o gpuir_cuda_seam.o gpuir_lab.o gpuir.pc libgpuir.* bench.gpuir \
+	  bench.tsv)
 
 -include $(wildcard $(B)/*.d $(B)/private/*.d $(B)/obj/*/*.d $(B)/obj/*/*/*.d $(B)/tests/*/*.d $(B)/examples/*.d \
   $(B)/fuzz/*.d $(B)/asan/tests/*/*.d)

@@ -14795,9 +14795,8 @@ static void gpuir__prefix_open(const gpuir_index *ix, const gpuir__query_term *t
 /* Finds the next term of a prefix, the least of all segments', and counts the live documents that hold it; *more
  * becomes 0 if there is none. Segments' terms come in the same order. */
 static int gpuir__prefix_next(const gpuir_index *ix, const gpuir__query_term *t, gpuir__prefix_leaf *leaves,
-                              uint64_t *df, int *more, gpuir_error *err) {
+                              gpuir__prefix_leaf *found, uint64_t *df, int *more, gpuir_error *err) {
   const gpuir__prefix_leaf *least = NULL;
-  gpuir__prefix_leaf found;
   uint32_t held;
   size_t i;
   int status = GPUIR_OK;
@@ -14809,10 +14808,10 @@ static int gpuir__prefix_next(const gpuir_index *ix, const gpuir__query_term *t,
   }
   *more = least != NULL;
   if (!least) return GPUIR_OK;
-  found = *least;
+  *found = *least;
   for (i = 0; i < ix->nleaves && !status; i++) {
     gpuir__prefix_leaf *l = &leaves[i];
-    if (l->at >= l->end || gpuir__compare_bytes(l->term, l->len, found.term, found.len) != 0) continue;
+    if (l->at >= l->end || gpuir__compare_bytes(l->term, l->len, found->term, found->len) != 0) continue;
     status = gpuir__query_df(ix, i, l->at, t, &held, err);
     *df += held;
     if (++l->at < l->end) l->len = gpuir__term_get(ix->leaves[i].seg, l->at, l->term);
@@ -14824,10 +14823,11 @@ static int gpuir__prefix_next(const gpuir_index *ix, const gpuir__query_term *t,
  * or their postings, are too many. */
 static int gpuir__prefix_count(const gpuir_index *ix, gpuir__query_term *t, gpuir__prefix_leaf *leaves,
                                gpuir_error *err) {
+  gpuir__prefix_leaf found;
   uint64_t postings = 0, df, greatest = 0;
   int more = 1;
   while (more) {
-    const int status = gpuir__prefix_next(ix, t, leaves, &df, &more, err);
+    const int status = gpuir__prefix_next(ix, t, leaves, &found, &df, &more, err);
     if (status) return status;
     if (!df) continue;
     postings += df;
@@ -14996,8 +14996,8 @@ GPUIR_API int gpuir_query_weigh(gpuir_query *q, const uint32_t *dfs, size_t n, g
 GPUIR_API int gpuir_query_prefix(const gpuir_query *q, size_t i, gpuir_term_fn emit, void *user,
                                  gpuir_error *err) {
   const gpuir__query_term *t = q && emit ? gpuir__query_counted((gpuir_query *)(uintptr_t)q, i) : NULL;
-  gpuir__prefix_leaf *leaves, before;
-  size_t size, leaf;
+  gpuir__prefix_leaf *leaves, found;
+  size_t size;
   int status = GPUIR_OK, more = 1;
   if (!q || !emit) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_query_prefix: NULL argument");
   if (!t) return gpuir__fail(err, GPUIR_E_NOT_FOUND, 0, "the query has no such term");
@@ -15008,16 +15008,9 @@ GPUIR_API int gpuir_query_prefix(const gpuir_query *q, size_t i, gpuir_term_fn e
   gpuir__prefix_open(q->ix, t, leaves);
   while (!status) {
     uint64_t df;
-    before.len = 0;
-    for (leaf = 0; leaf < q->ix->nleaves; leaf++) { /* the least term, which is counted next */
-      const gpuir__prefix_leaf *l = &leaves[leaf];
-      if (l->at < l->end &&
-          (!before.len || gpuir__compare_bytes(l->term, l->len, before.term, before.len) < 0))
-        before = *l;
-    }
-    status = gpuir__prefix_next(q->ix, t, leaves, &df, &more, err);
+    status = gpuir__prefix_next(q->ix, t, leaves, &found, &df, &more, err);
     if (!more) break;
-    if (!status && df) status = emit(user, (const char *)before.term, before.len, (uint32_t)df);
+    if (!status && df) status = emit(user, (const char *)found.term, found.len, (uint32_t)df);
   }
   gpuir__free(&q->a, leaves, size);
   return status;

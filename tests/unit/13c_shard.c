@@ -385,7 +385,8 @@ static void test_statistics(void **state) {
   free_parts(&p);
 }
 
-/* A threshold that is given is kept to, unless a query asks for AND, or else for OR, or for more hits than documents. */
+/* A threshold that is given is kept to, unless a query asks for AND, or else for OR, or for more hits than there are
+ * documents. */
 static void test_thresholds(void **state) {
   gpuir_hit hits[200];
   parts p;

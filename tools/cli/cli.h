@@ -39,6 +39,9 @@ enum { CLI_OK = 0, CLI_FAIL = 1, CLI_USAGE = 2 };
 /* ---- messages (util.c): all go to standard error, as "gpuir: ..." ------------------- */
 
 void cli_error(const char *fmt, ...) CLI_PRINTF(1, 2);
+/* What messages begin with in place of "gpuir", and the program whose help they point to. Without a name, as of all but
+ * one of several processes that meet the same, there are none. */
+extern const char *cli_name, *cli_program;
 /* A failure of the library on a file: "gpuir: FILE: cause". Returns CLI_FAIL. */
 int cli_fail(const char *file, int status, const gpuir_error *err);
 
@@ -481,6 +484,9 @@ int cli_passages_open(cli_passages *p, const char *index, const char *base);
 int cli_passages_hit(cli_passages *p, const gpuir_index *index, const gpuir_query *query, uint32_t docid,
                      size_t hits_left);
 void cli_passages_free(cli_passages *p);
+
+/* Prints a field of a TREC run: without blanks, which would part it, and without what acts on a terminal. */
+void cli_trec_string(const char *s, size_t n);
 
 /* Opens an index, or prints why not and returns NULL. */
 gpuir_index *cli_open(const char *path);

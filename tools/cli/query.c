@@ -284,8 +284,7 @@ static void query_failed(search *s, const char *id, int r, const gpuir_error *er
     cli_fail(s->path, r, err);
 }
 
-/* Prints a field of a TREC run: without blanks, which would part it, and without what acts on a terminal. */
-static void print_field(const char *s, size_t n) {
+void cli_trec_string(const char *s, size_t n) {
   for (size_t i = 0, len; i < n; i += len) {
     int harmless;
     len = text_next(s + i, n - i, &harmless);
@@ -298,7 +297,7 @@ static void print_field(const char *s, size_t n) {
 
 static void print_docno(const cli_buf *name, uint32_t docid) {
   if (name->n)
-    print_field(name->p, name->n);
+    cli_trec_string(name->p, name->n);
   else
     printf("%u", docid);
 }
@@ -314,7 +313,7 @@ static void print_hit(search *s, const char *id, const gpuir_query *query, const
   (void)cli_doc_name(name, &doc);
   switch (s->form) {
     case FORM_TREC:
-      print_field(id, strlen(id));
+      cli_trec_string(id, strlen(id));
       printf(" Q0 ");
       print_docno(name, hit.docid);
       printf(" %zu %.7f %s\n", rank, gpuir_score(hit), s->tag);

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 volatile sig_atomic_t cli_signal;
+const char *cli_name = "gpuir", *cli_program = "gpuir";
 
 /* ---- messages ------------------------------------------------------------------------------- */
 
@@ -38,8 +39,9 @@ void cli_status(const char *line) {
 static void print_message(const char *fmt, va_list ap) {
   char text[8192];
   int n = vsnprintf(text, sizeof text, fmt, ap);
+  if (!cli_name) return;
   cli_status("");
-  fputs("gpuir: ", stderr);
+  fprintf(stderr, "%s: ", cli_name);
   text_print(stderr, TEXT_MESSAGE, text, strlen(text));
   fputs(n >= (int)sizeof text ? "...\n" : "\n", stderr);
 }
@@ -73,7 +75,7 @@ int cli_misuse(const char *command, const char *fmt, ...) {
   va_start(ap, fmt);
   print_message(fmt, ap);
   va_end(ap);
-  fprintf(stderr, "Try 'gpuir %s --help'.\n", command);
+  if (cli_name) fprintf(stderr, "Try '%s %s --help'.\n", cli_program, command);
   return CLI_USAGE;
 }
 

@@ -52,6 +52,8 @@ probe_all() {
   package test procps cmd ps
   package test less cmd less
   package test poppler-utils cmd pdftotext
+  package test libopenmpi-dev cmd mpicc
+  package test openmpi-bin cmd mpirun
   package test xz-utils cmd xz
   package dev clang-format cmd clang-format
   package dev clang-tidy cmd clang-tidy

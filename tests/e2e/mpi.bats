@@ -1,0 +1,251 @@
+#!/usr/bin/env bats
+# build/gpuir-mpi: the ranks' hits are those of one index, shards join to its bytes, and what fails is told of and
+# leaves nothing half done.
+
+bats_require_minimum_version 1.5.0
+load ../support/helpers
+
+setup_file() {
+  root=${GPUIR_ROOT:-$(cd "$BATS_TEST_DIRNAME/../.." && pwd)}
+  build=${GPUIR_BUILD:-$root/build}
+  export root PATH="$build:$PATH" text=$root/tests/data/wordnet.tsv one=$BATS_FILE_TMPDIR/one.gpuir
+  export shards=$BATS_FILE_TMPDIR/shards queries=$BATS_FILE_TMPDIR/queries
+  # Open MPI wants to be told that root may run it, and that ranks may be more than processors.
+  export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+  export OMPI_MCA_mpi_yield_when_idle=1 # ranks that wait leave the processor to those that work
+  command -v gpuir-mpi >/dev/null && command -v mpirun >/dev/null || return 0
+  gpuir index -q --tsv --store --positions "$text" -o "$one"
+  if [ -n "${GPUIR_LONG:-}" ]; then make_queries 1000 >"$queries"; else make_queries 120 >"$queries"; fi
+  ranks 3 index -q --tsv --store --positions "$text" -o "$shards"
+}
+
+setup() {
+  command -v gpuir-mpi >/dev/null || skip "no mpicc (libopenmpi-dev) to build gpuir-mpi with"
+  command -v mpirun >/dev/null || skip "no mpirun (openmpi-bin)"
+  cd "$BATS_TEST_TMPDIR" || exit
+}
+
+# make_queries N: words of one text or of several, phrases, prefixes, negations, unknown words, and what is refused
+make_queries() {
+  python3 - "$text" "$1" <<'PYTHON'
+import random, sys
+draw = random.Random(1)
+texts = [line.split('\t')[1].split() for line in open(sys.argv[1], encoding='utf8')]
+texts = [words for words in texts if len(words) > 3]
+words = [word for text in texts for word in text if word.isalnum()]
+for i in range(int(sys.argv[2])):
+    text, kind = draw.choice(texts), i % 10
+    if kind < 3:
+        query = ' '.join(draw.choice(text) for _ in range(draw.randint(1, 4)))
+    elif kind < 5:
+        query = ' '.join(draw.choice(words) for _ in range(draw.randint(1, 3)))
+    elif kind < 6:
+        at = draw.randrange(len(text) - 2)
+        query = '"%s" %s' % (' '.join(text[at:at + 2]).replace('"', ''), draw.choice(words))
+    elif kind < 7:
+        query = draw.choice(words)[:1 + i // 10 % 4] + '* ' + draw.choice(words)
+    elif kind < 8:
+        query = draw.choice(words) + ' -' + draw.choice(words)
+    elif kind < 9:
+        query = ('nosuchword ', '', '"open ', '- ')[i // 10 % 4] + draw.choice(words) + ' ' + draw.choice(words)
+    else:
+        query = (draw.choice(words) + ' ') * (1 + i // 10 * 37 % 120)
+    print(query)
+PYTHON
+}
+
+# ranks P ARGUMENT...: runs gpuir-mpi on so many ranks
+ranks() {
+  local n=$1
+  shift
+  mpirun -n "$n" gpuir-mpi "$@"
+}
+
+# answers FILE COMMAND...: hits to FILE, and what was said of queries, in order, to FILE.errors
+answers() {
+  local file=$1
+  shift
+  "$@" <"$queries" >"$file" 2>"$file.said" || true
+  sed -n 's/.*: \(query [0-9]*\): .*/\1/p' "$file.said" >"$file.errors"
+}
+
+# same P MODE OPTION...: P ranks answer as the one index
+same() {
+  local n=$1 mode=$2
+  shift 2
+  answers want gpuir query --no-ids --tsv --mode "$mode" "$@" "$one"
+  answers got ranks "$n" query --no-ids --tsv --mode "$mode" "$@" "shards$n"
+  [ -s want ]
+  cmp want got
+  cmp want.errors got.errors
+}
+
+# built P: makes shards$P, and they join to the one index
+built() {
+  ranks "$1" index -q --tsv --store --positions "$text" -o "shards$1"
+  [ "$(find "shards$1" -type f | wc -l)" -eq "$1" ]
+  gpuir verify "shards$1"/*
+  gpuir-mpi join "shards$1" -o joined.gpuir
+  cmp joined.gpuir "$one"
+}
+
+@test "ranks answer as one index, and shards join to it" {
+  local counts='2' modes='or andor'
+  [ -z "${GPUIR_LONG:-}" ] || counts='1 2 3 8' modes='and or andor'
+  for n in $counts; do
+    built "$n"
+    for mode in $modes; do same "$n" "$mode"; done
+  done
+  [ -z "${GPUIR_LONG:-}" ] || same 8 andor -k 300
+}
+
+@test "every k, k1 and b, in batches of any size, by several threads; hits of a TREC run" {
+  cp -r "$shards" shards3
+  same 3 and -k 1
+  same 3 or -k 5000 --k1 1000 --b 1
+  grep -q . want.errors # some leave the range of scores
+  answers small ranks 3 query --no-ids --tsv --mode or --batch 7 --threads 2 shards3
+  answers want gpuir query --no-ids --tsv --mode or "$one"
+  cmp small want
+  head -n 20 "$queries" >topics
+  gpuir query --trec --topics topics --no-ids "$one" >want.trec
+  ranks 3 query --trec --topics topics --no-ids shards3 >got.trec
+  cmp want.trec got.trec
+  [ "$(ranks 3 query shards3 wolf dog)" = "$(gpuir query "$one" wolf dog)" ]
+}
+
+@test "split makes the shards of an index that index makes of its documents" {
+  ranks 3 split "$one" -o split
+  for i in 0 1 2; do cmp "split/shard-0000$i.gpuir" "$shards/shard-0000$i.gpuir"; done
+  gpuir index -q --lines --codec ef --stop english "$text" -o other.gpuir
+  ranks 2 split other.gpuir -o other
+  gpuir-mpi join other -o joined.gpuir
+  cmp other.gpuir joined.gpuir
+  # fewer documents than ranks: some have none
+  head -n 2 "$text" >two
+  gpuir index -q --tsv two -o two.gpuir
+  ranks 3 index -q --tsv two -o three
+  gpuir-mpi join three -o joined.gpuir
+  cmp two.gpuir joined.gpuir
+  ranks 3 query --tsv three the >/dev/null
+  # a smaller division leaves nothing of a larger one
+  ranks 2 index -q --tsv two -o three
+  [ "$(find three -type f | wc -l)" -eq 2 ]
+}
+
+@test "a shard alone scores by the collection's statistics, and says what it is" {
+  gpuir stats "$shards/shard-00001.gpuir" | grep -q '^shard  *1 of 3, documents from 664 on of 1994'
+  gpuir stats --json "$shards/shard-00001.gpuir" | grep -q '"shard":{"number":1,"of":3,"first":664,'
+  gpuir query --tsv --mode or -k 2000 "$one" wolf dog | awk '$2 >= 664 && $2 < 1329 { print $2 - 664, $3 }' >want
+  gpuir query --tsv --mode or -k 2000 "$shards/shard-00001.gpuir" wolf dog | awk '{ print $2, $3 }' >got
+  cmp want got
+  [ -s got ]
+  # nothing of that is in an index that is made of it
+  gpuir reorder -q --order random:1 "$shards/shard-00001.gpuir" reordered.gpuir
+  run -0 gpuir stats reordered.gpuir
+  [[ $output != *'shard '* ]]
+}
+
+@test "bench prints a line a mode" {
+  head -n 5 "$text" | cut -f 2 | cut -d ' ' -f 1-3 >words
+  ranks 3 bench --modes and,or,andor --repeat 1 --alone 2 --no-ids "$shards" words >lines
+  [ "$(grep -c '^[a-z]*	10	3	1	5	' lines)" -eq 3 ]
+}
+
+# refused CAUSE P ARGUMENT...: the job fails and says why
+refused() {
+  local cause=$1
+  shift
+  run --separate-stderr ranks "$@"
+  if [ "$status" -eq 0 ] || [ -n "$output" ] || [[ $stderr != *"gpuir-mpi: $cause"* ]]; then
+    printf '%s\n' "$*" "status: $status" "output: $output" "stderr: $stderr" "lacks: $cause"
+    return 1
+  fi
+}
+
+@test "ranks refuse shards of other statistics, of another division, damaged and missing ones" {
+  head -n 1000 "$text" >half
+  ranks 3 index -q --tsv half -o half3
+  ranks 2 index -q --tsv --store --positions "$text" -o two
+  cp -r "$shards" mixed
+  refused 'rank 0: mixed: 3 shards, and 2 ranks: mpirun -n 3' 2 query mixed wolf
+  cp half3/shard-00001.gpuir mixed/
+  refused 'rank 1: mixed/shard-00001.gpuir: of other statistics than shard 0: identity' 3 query mixed wolf
+  fails 1 'of other statistics' gpuir-mpi join mixed -o x.gpuir
+  cp two/shard-00001.gpuir mixed/
+  refused 'rank 1: mixed/shard-00001.gpuir: shard 1 of 2: of another division' 3 query mixed wolf
+  head -c 1000 "$shards/shard-00001.gpuir" >mixed/shard-00001.gpuir
+  refused 'rank 1: mixed/shard-00001.gpuir: truncated' 3 query mixed wolf
+  cp "$one" mixed/shard-00001.gpuir
+  refused 'rank 1: mixed/shard-00001.gpuir: an index, but no shard' 3 bench mixed half
+  rm mixed/shard-00001.gpuir
+  refused 'rank 1: mixed/shard-00001.gpuir: cannot open' 3 query mixed wolf
+  fails 1 'cannot open' gpuir-mpi join mixed -o x.gpuir
+  refused 'rank 0: nowhere/shard-00000.gpuir: not there' 2 query nowhere wolf
+  [ ! -e x.gpuir ]
+  # statistics that do not go with the documents before
+  cp "$shards"/* mixed/
+  python3 - mixed/shard-00001.gpuir <<'PYTHON'
+import struct, sys
+path = sys.argv[1]
+data = bytearray(open(path, 'rb').read())
+for i in range(struct.unpack_from('<I', data, 12)[0]):
+    id, flags, offset = struct.unpack_from('<IIQ', data, 64 + 32 * i)
+    if id == 30:
+        struct.pack_into('<Q', data, offset + 16, 1)
+open(path, 'wb').write(data)
+PYTHON
+  refused 'rank 1: mixed/shard-00001.gpuir: begins with document 1, and the shards before end with 664' \
+    3 query mixed wolf
+}
+
+@test "a rank that fails to write, or is killed, leaves the old shards, and no new one" {
+  cp -r "$shards" kept
+  sum=$(cat kept/* | cksum)
+  # the second rank may not write files of more than 20 KB
+  run --separate-stderr mpirun -n 1 gpuir-mpi index -q --tsv "$text" -o kept : \
+    -n 1 bash -c 'ulimit -f 20 && exec gpuir-mpi "$@"' - index -q --tsv "$text" -o kept : \
+    -n 1 gpuir-mpi index -q --tsv "$text" -o kept
+  [ "$status" -ne 0 ]
+  [[ $stderr == *"gpuir-mpi: rank 1: kept/shard-00001.part: "*"too large"* ]]
+  [ "$(cat kept/* | cksum)" = "$sum" ]
+  [ "$(find kept -type f | wc -l)" -eq 3 ]
+  # while the first rank waits for queries the second is killed: the job does not wait for it
+  mkfifo queries
+  run --separate-stderr timeout 60 mpirun -n 1 gpuir-mpi query kept : \
+    -n 1 bash -c '(sleep 2 && kill -KILL $$) 3>&- & exec gpuir-mpi query kept' : \
+    -n 1 gpuir-mpi query kept <>queries
+  [ "$status" -ne 0 ] && [ "$status" -ne 124 ]
+  [[ $stderr == *"rank 1"*"signal 9"* ]]
+  # what a killed build left goes with the next one
+  touch kept/shard-00001.part kept/shard-00001.new
+  ranks 3 index -q --tsv --store --positions "$text" -o kept
+  [ "$(cat kept/* | cksum)" = "$sum" ]
+  [ "$(find kept -type f | wc -l)" -eq 3 ]
+}
+
+@test "misuse, and input that is none" {
+  run -0 gpuir-mpi --help
+  [[ $output == *'gpuir-mpi join'* ]]
+  refused "a command is missing" 2
+  refused "there is no command 'x'" 2 x
+  refused 'unknown option' 2 query --x
+  refused "SHARDS is missing" 2 query
+  refused "one folder of SHARDS" 1 join
+  refused "one process writes the index" 2 join "$shards" -o x.gpuir
+  refused 'one INDEX, and -o SHARDS' 2 split
+  refused 'an INPUT is missing' 2 index -o x
+  refused 'every rank reads the inputs' 2 index - -o x
+  refused 'nowhere: No such file' 2 index nowhere -o x
+  refused 'SHARDS and a file of QUERIES' 2 bench "$shards"
+  refused '--topics and QUERY exclude each other' 2 query --topics x "$shards" wolf
+  mkdir nothing
+  : >empty
+  refused 'nothing to index was found; x is not written' 2 index nothing -o x
+  refused 'rank 1: empty: cannot make the folder' 2 index "$text" -o empty
+  refused 'rank 0: empty: no queries' 3 bench "$shards" empty
+  echo text | gpuir index -q --live -o live
+  refused 'rank 0: live: a live index' 2 index "$text" -o live
+  printf 'a\tb\nc\n' >bad
+  refused 'bad:2: ' 2 index --tsv bad -o x
+}

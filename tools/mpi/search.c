@@ -1,0 +1,330 @@
+/* search.c - asks all shards, and merges their hits.
+ *
+ * All ranks parse a batch, tell each other of its terms what they know, and search. A rank begins elsewhere in the
+ * batch than the others, so that a query is asked of one shard after another, as of the segments of one index, and the
+ * score that the best k had so far is known to the next: through memory that the ranks of one machine share. */
+#include "mpi.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- what ranks agree on ---- */
+
+static int hit_is_better(gpuir_hit a, gpuir_hit b) {
+  return a.score != b.score ? a.score > b.score : a.docid < b.docid;
+}
+
+/* Merges, for each of *n queries, the best k hits of both sides. An operation of MPI_Reduce. */
+static void merge_hits(void *from, void *into, int *n, MPI_Datatype *type) {
+  int bytes;
+  MPI_Type_size(*type, &bytes);
+  const size_t k = (size_t)bytes / sizeof(gpuir_hit);
+  gpuir_hit *merged = (gpuir_hit *)cli_resize(NULL, k, sizeof *merged);
+  for (int i = 0; i < *n; i++) {
+    const gpuir_hit *a = (const gpuir_hit *)from + (size_t)i * k;
+    gpuir_hit *b = (gpuir_hit *)into + (size_t)i * k;
+    size_t x = 0, y = 0;
+    for (size_t j = 0; j < k; j++) merged[j] = hit_is_better(a[x], b[y]) ? a[x++] : b[y++];
+    memcpy(b, merged, k * sizeof *b);
+  }
+  free(merged);
+}
+
+int mpi_search_open(mpi_search *s, const mpi_shard *shard, gpuir_searcher *searcher) {
+  s->shard = shard;
+  s->searcher = searcher;
+  if (s->k > shard->place.documents) s->k = (size_t)shard->place.documents;
+  if (!s->k) s->k = 1;
+  if (s->k > (size_t)1 << 27) { /* an MPI type counts its bytes in an int */
+    cli_error("-k: at most %d over MPI", 1 << 27);
+    return CLI_USAGE;
+  }
+  MPI_Type_contiguous((int)(s->k * sizeof(gpuir_hit)), MPI_BYTE, &s->type);
+  MPI_Type_commit(&s->type);
+  MPI_Op_create(merge_hits, 1, &s->merge);
+  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &s->node);
+  s->window = MPI_WIN_NULL;
+  return CLI_OK;
+}
+
+/* Makes room for the thresholds of n queries, in the memory of the first rank of each machine. */
+static void share_room(mpi_search *s, size_t n) {
+  MPI_Aint size;
+  void *own;
+  int here, unit;
+  if (n <= s->room) return;
+  if (s->window != MPI_WIN_NULL) MPI_Win_free(&s->window);
+  MPI_Comm_rank(s->node, &here);
+  s->room = n;
+  MPI_Win_allocate_shared(here ? 0 : (MPI_Aint)(2 * n * sizeof *s->shared), sizeof *s->shared, MPI_INFO_NULL,
+                          s->node, &own, &s->window);
+  MPI_Win_shared_query(s->window, 0, &size, &unit, &s->shared);
+  if (!here) memset(s->shared, 0, 2 * n * sizeof *s->shared);
+  MPI_Barrier(s->node);
+}
+
+void mpi_search_close(mpi_search *s) {
+  if (!s->shard) return;
+  if (s->window != MPI_WIN_NULL) MPI_Win_free(&s->window);
+  MPI_Comm_free(&s->node);
+  MPI_Op_free(&s->merge);
+  MPI_Type_free(&s->type);
+}
+
+/* ---- parsing ---- */
+
+void mpi_batch_free(mpi_batch *b) {
+  for (size_t i = 0; b->queries && i < b->n; i++) gpuir_query_destroy(b->queries[i]);
+  free(b->queries);
+  free(b->statuses);
+  b->queries = NULL;
+  b->statuses = NULL;
+}
+
+/* Drops the queries that have failed on any rank. */
+static void drop_failed(mpi_batch *b) {
+  if (b->n) MPI_Allreduce(MPI_IN_PLACE, b->statuses, (int)b->n, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  for (size_t i = 0; i < b->n; i++) {
+    if (!b->statuses[i]) continue;
+    gpuir_query_destroy(b->queries[i]);
+    b->queries[i] = NULL;
+  }
+}
+
+/* The terms of prefixes on their way: the query's number, which of its dfs, the df, length and bytes. */
+typedef struct members {
+  cli_buf out;
+  uint32_t query, which;
+} members;
+
+typedef struct member {
+  uint32_t query, which, df;
+  const unsigned char *term; /* its length, and its bytes */
+} member;
+
+static int put_member(void *user, const char *term, size_t len, uint32_t df) {
+  members *m = (members *)user;
+  const uint32_t head[3] = {m->query, m->which, df};
+  cli_buf_add(&m->out, head, sizeof head);
+  cli_buf_char(&m->out, (int)len);
+  cli_buf_add(&m->out, term, len);
+  return GPUIR_OK;
+}
+
+/* Orders members by query, prefix and term. */
+static int by_place(const void *a, const void *b) {
+  const member *x = (const member *)a, *y = (const member *)b;
+  if (x->query != y->query) return x->query < y->query ? -1 : 1;
+  if (x->which != y->which) return x->which < y->which ? -1 : 1;
+  const size_t n = x->term[0] < y->term[0] ? x->term[0] : y->term[0];
+  const int c = memcmp(x->term + 1, y->term + 1, n);
+  return c ? c : (int)x->term[0] - (int)y->term[0];
+}
+
+/* Fails the queries of whose prefixes all shards together have more terms, or postings, than one may stand for. */
+static void limit_prefixes(mpi_batch *b, member *list, size_t n) {
+  uint64_t postings = 0, terms = 0;
+  if (n) qsort(list, n, sizeof *list, by_place);
+  for (size_t i = 0; i < n; i++) {
+    const int same = i && list[i].query == list[i - 1].query && list[i].which == list[i - 1].which;
+    if (!same) postings = terms = 0;
+    if (same && !by_place(&list[i], &list[i - 1])) continue; /* its df is the collection's on every rank */
+    postings += list[i].df;
+    if (++terms > GPUIR_MAX_PREFIX_TERMS || postings > GPUIR_MAX_PREFIX_POSTINGS)
+      b->statuses[list[i].query] = GPUIR_E_LIMIT;
+  }
+}
+
+/* Gathers the terms of all prefixes from all ranks. */
+static void check_prefixes(mpi_batch *b, gpuir_error *err) {
+  int *counts = (int *)cli_resize(NULL, 2 * (size_t)mpi_ranks, sizeof *counts), *places = counts + mpi_ranks;
+  int own, asked = 0;
+  size_t all = 0, n = 0;
+  members m;
+  memset(&m, 0, sizeof m);
+  for (size_t i = 0; i < b->n; i++) {
+    if (!b->queries[i] || !memchr(b->texts[i], '*', b->lens[i])) continue;
+    asked = 1; /* by what all ranks have: the text */
+    m.query = (uint32_t)i;
+    for (m.which = 0; !b->statuses[i] && m.which < gpuir_query_dfs(b->queries[i], NULL, 0); m.which++)
+      b->statuses[i] = gpuir_query_prefix(b->queries[i], m.which, put_member, &m, NULL);
+  }
+  if (asked) {
+    own = (int)m.out.n;
+    MPI_Allgather(&own, 1, MPI_INT, counts, 1, MPI_INT, MPI_COMM_WORLD);
+    for (int r = 0; r < mpi_ranks; r++) {
+      places[r] = (int)all;
+      all += (size_t)counts[r];
+    }
+    unsigned char *bytes = (unsigned char *)cli_resize(NULL, all, 1);
+    member *list = (member *)cli_resize(NULL, all / 13 + 1, sizeof *list);
+    MPI_Allgatherv(m.out.p, own, MPI_BYTE, bytes, counts, places, MPI_BYTE, MPI_COMM_WORLD);
+    for (const unsigned char *p = bytes; p < bytes + all; p += 13 + p[12], n++) {
+      memcpy(&list[n].query, p, 4);
+      memcpy(&list[n].which, p + 4, 4);
+      memcpy(&list[n].df, p + 8, 4);
+      list[n].term = p + 12;
+    }
+    limit_prefixes(b, list, n);
+    free(bytes);
+    free(list);
+  }
+  drop_failed(b);
+  for (size_t i = 0; err && i < b->n; i++)
+    if (b->statuses[i] == GPUIR_E_LIMIT && !err[i].msg[0])
+      (void)snprintf(err[i].msg, sizeof err[i].msg,
+                     "a prefix stands for more than %d terms, or 2^24 postings", GPUIR_MAX_PREFIX_TERMS);
+  cli_buf_free(&m.out);
+  free(counts);
+}
+
+/* Weighs all queries by the df that any rank knows of their terms. */
+static void weigh(mpi_batch *b, gpuir_error *err) {
+  size_t n = 0, at = 0;
+  for (size_t i = 0; i < b->n; i++) n += b->queries[i] ? gpuir_query_dfs(b->queries[i], NULL, 0) : 0;
+  uint32_t *dfs = (uint32_t *)cli_resize(NULL, n, sizeof *dfs);
+  for (size_t i = 0; i < b->n; i++)
+    if (b->queries[i]) at += gpuir_query_dfs(b->queries[i], dfs + at, n - at);
+  if (n) MPI_Allreduce(MPI_IN_PLACE, dfs, (int)n, MPI_UINT32_T, MPI_MAX, MPI_COMM_WORLD);
+  at = 0;
+  for (size_t i = 0; i < b->n; i++) {
+    if (!b->queries[i]) continue;
+    const size_t own = gpuir_query_dfs(b->queries[i], NULL, 0);
+    b->statuses[i] = gpuir_query_weigh(b->queries[i], dfs + at, own, err ? &err[i] : NULL);
+    at += own;
+  }
+  free(dfs);
+  drop_failed(b);
+}
+
+void mpi_parse(mpi_search *s, mpi_batch *b, int mode, gpuir_error *err) {
+  gpuir_query_desc desc = s->desc;
+  int prefixes = 0;
+  desc.mode = mode;
+  b->queries = (gpuir_query **)cli_resize(NULL, b->n, sizeof *b->queries);
+  b->statuses = (int *)cli_resize(NULL, b->n, sizeof *b->statuses);
+  for (size_t i = 0; i < b->n; i++) {
+    prefixes |= memchr(b->texts[i], '*', b->lens[i]) != NULL;
+    b->statuses[i] = gpuir_query_parse(s->shard->index, &desc, b->texts[i], b->lens[i], &b->queries[i],
+                                       err ? &err[i] : NULL);
+  }
+  drop_failed(b);
+  if (prefixes) check_prefixes(b, err);
+  weigh(b, err);
+}
+
+/* ---- searching ---- */
+
+/* Says that the search of a query failed here. */
+static void search_failed(mpi_search *s, size_t query, int status) {
+  mpi_all_speak();
+  cli_error("query %zu of the batch: %s", query + 1, gpuir_strerror(status));
+  mpi_first_speaks();
+  s->failures++;
+}
+
+/* Searches queries [from, to) of n that are there. */
+static void search_some(mpi_search *s, const gpuir_query *const *queries, size_t from, size_t to,
+                        uint32_t *thresholds, gpuir_hit *hits, uint32_t *counts, int *statuses) {
+  gpuir_batch_desc d;
+  gpuir_batch *batch;
+  int status;
+  if (from == to) return;
+  memset(&d, 0, sizeof d);
+  d.queries = queries + from;
+  d.nq = to - from;
+  d.k = s->k;
+  d.hits = hits + from * s->k;
+  d.counts = counts + from;
+  d.statuses = statuses + from;
+  d.thresholds = thresholds + from;
+  status = gpuir_search_begin(s->searcher, &d, &batch);
+  if (!status) status = gpuir_search_finish(batch);
+  for (size_t i = from; i < to && status; i++) /* of those that failed alone the others have their hits */
+    if (statuses[i] || !batch) counts[i] = 0;
+}
+
+/* Puts the hits of the n queries that are there in the places of the whole batch, by their numbers in the collection,
+ * and hits of score 0 behind them. */
+static void spread_hits(const mpi_search *s, const mpi_batch *b, const gpuir_hit *found,
+                        const uint32_t *counts, gpuir_hit *hits) {
+  const gpuir_hit none = {GPUIR_END, 0};
+  const uint32_t first = (uint32_t)s->shard->place.first;
+  size_t n = 0;
+  for (size_t i = 0; i < b->n; i++) {
+    const size_t count = b->queries[i] ? counts[n] : 0;
+    gpuir_hit *to = hits + i * s->k;
+    for (size_t j = 0; j < count; j++) {
+      to[j] = found[n * s->k + j];
+      to[j].docid += first;
+    }
+    for (size_t j = count; j < s->k; j++) to[j] = none;
+    n += b->queries[i] != NULL;
+  }
+}
+
+void mpi_ask(mpi_search *s, const mpi_batch *b, gpuir_hit *hits, int everywhere) {
+  const gpuir_query **queries = (const gpuir_query **)cli_resize(NULL, b->n, sizeof *queries);
+  uint32_t *counts = (uint32_t *)cli_resize(NULL, b->n, sizeof *counts), *thresholds;
+  int *statuses = (int *)cli_resize(NULL, b->n, sizeof *statuses), here;
+  size_t n = 0, from, j = 0;
+  for (size_t i = 0; i < b->n; i++)
+    if (b->queries[i]) queries[n++] = b->queries[i];
+  memset(statuses, 0, b->n * sizeof *statuses);
+  share_room(s, b->n);
+  thresholds = s->shared + s->round++ % 2 * s->room;
+  /* Nobody looks at the other half any more when all have come here: it is cleared for the next time. */
+  MPI_Barrier(s->node);
+  MPI_Comm_rank(s->node, &here);
+  if (!here) memset(s->shared + s->round % 2 * s->room, 0, s->room * sizeof *s->shared);
+  gpuir_hit *found = (gpuir_hit *)cli_resize(NULL, n * s->k, sizeof *found);
+  from = (size_t)((double)n * mpi_rank / mpi_ranks);
+  search_some(s, queries, from, n, thresholds, found, counts, statuses);
+  search_some(s, queries, 0, from, thresholds, found, counts, statuses);
+  for (size_t i = 0; i < b->n; i++) {
+    if (!b->queries[i]) continue;
+    if (statuses[j]) search_failed(s, i, statuses[j]);
+    j++;
+  }
+  spread_hits(s, b, found, counts, hits);
+  if (everywhere)
+    MPI_Allreduce(MPI_IN_PLACE, hits, (int)b->n, s->type, s->merge, MPI_COMM_WORLD);
+  else
+    MPI_Reduce(mpi_rank ? hits : MPI_IN_PLACE, hits, (int)b->n, s->type, s->merge, 0, MPI_COMM_WORLD);
+  free(found);
+  free(queries);
+  free(counts);
+  free(statuses);
+}
+
+/* Asks anew, by OR, for those queries of a batch of which AND found less than k hits. */
+static void answer_or(mpi_search *s, const mpi_batch *b, gpuir_hit *hits) {
+  mpi_batch some;
+  size_t *which = (size_t *)cli_resize(NULL, b->n, sizeof *which);
+  memset(&some, 0, sizeof some);
+  some.texts = (char **)cli_resize(NULL, b->n, sizeof *some.texts);
+  some.lens = (size_t *)cli_resize(NULL, b->n, sizeof *some.lens);
+  for (size_t i = 0; i < b->n; i++) {
+    if (!b->queries[i] || hits[(i + 1) * s->k - 1].score) continue;
+    which[some.n] = i;
+    some.texts[some.n] = b->texts[i];
+    some.lens[some.n++] = b->lens[i];
+  }
+  if (some.n) {
+    gpuir_hit *again = (gpuir_hit *)cli_resize(NULL, some.n * s->k, sizeof *again);
+    mpi_parse(s, &some, GPUIR_OR, NULL);
+    mpi_ask(s, &some, again, 1);
+    for (size_t i = 0; i < some.n; i++) memcpy(hits + which[i] * s->k, again + i * s->k, s->k * sizeof *hits);
+    mpi_batch_free(&some);
+    free(again);
+  }
+  free(some.texts);
+  free(some.lens);
+  free(which);
+}
+
+void mpi_answer(mpi_search *s, mpi_batch *b, gpuir_hit *hits, gpuir_error *err) {
+  mpi_parse(s, b, s->desc.mode == GPUIR_ANDOR ? GPUIR_AND : s->desc.mode, err);
+  mpi_ask(s, b, hits, 1);
+  if (s->desc.mode == GPUIR_ANDOR) answer_or(s, b, hits);
+}
