@@ -149,7 +149,7 @@ built() {
 @test "bench prints a line a mode" {
   head -n 5 "$text" | cut -f 2 | cut -d ' ' -f 1-3 >words
   ranks 3 bench --modes and,or,andor --repeat 1 --alone 2 --no-ids "$shards" words >lines
-  [ "$(grep -c '^[a-z]*	10	3	1	5	' lines)" -eq 3 ]
+  [ "$(grep -cP '^[a-z]*\t10\t3\t1\t5(\t[0-9.]+){3}\t[-0-9.]+\t[-0-9.]+$' lines)" -eq 3 ]
 }
 
 # refused CAUSE P ARGUMENT...: the job fails and says why

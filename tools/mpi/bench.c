@@ -78,7 +78,11 @@ static void bench_mode(bench *x, int mode) {
     double spent = time_batch(&s, &b, hits);
     if (mode == GPUIR_ANDOR) spent += time_batch(&s, &or_batch, hits);
     if (i) times[i - 1] = spent;
+    if (!i) s.spent = 0;
   }
+  double own = s.spent, work = 0;
+  MPI_Reduce(&own, &work, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
+  work /= (double)x->repeat * (double)n;
   qsort(times, (size_t)x->repeat, sizeof *times, by_time);
   const double median = times[x->repeat / 2];
   size_t alone = mode == GPUIR_ANDOR ? 0 : x->alone < n ? (size_t)x->alone : n;
@@ -88,8 +92,8 @@ static void bench_mode(bench *x, int mode) {
   }
   if (alone) qsort(times, alone, sizeof *times, by_time);
   if (!mpi_rank) {
-    printf("%s\t%zu\t%d\t%llu\t%zu\t%.2f\t%.1f", mode_names[mode], s.k, mpi_ranks,
-           (unsigned long long)x->threads, n, 1e6 * parsing / (double)n, (double)n / median);
+    printf("%s\t%zu\t%d\t%llu\t%zu\t%.2f\t%.1f\t%.2f", mode_names[mode], s.k, mpi_ranks,
+           (unsigned long long)x->threads, n, 1e6 * parsing / (double)n, (double)n / median, 1e6 * work);
     if (alone)
       printf("\t%.1f\t%.1f\n", 1e6 * percentile(times, alone, 50), 1e6 * percentile(times, alone, 99));
     else
@@ -192,7 +196,9 @@ int mpi_bench(int argc, char **argv) {
   if (!code) code = open_bench(&x, &a);
   if (!code) {
     if (!mpi_rank)
-      printf("# mode\tk\tranks\tthreads\tqueries\tparse_us\tqueries_per_s\talone_p50_us\talone_p99_us\n");
+      printf(
+          "# "
+          "mode\tk\tranks\tthreads\tqueries\tparse_us\tqueries_per_s\twork_us\talone_p50_us\talone_p99_us\n");
     for (int i = 0; i < x.nmodes; i++) bench_mode(&x, x.modes[i]);
     code = cli_finish(code);
   }

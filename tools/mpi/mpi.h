@@ -73,6 +73,7 @@ typedef struct mpi_search {
   size_t room;
   unsigned round; /* which half is in use: round % 2 */
   uint64_t failures;
+  double spent; /* seconds of processor time in searches of this rank */
 } mpi_search;
 
 /* Queries that have been read by all ranks. */

@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* ---- what ranks agree on ---- */
 
@@ -263,6 +264,12 @@ static void spread_hits(const mpi_search *s, const mpi_batch *b, const gpuir_hit
   }
 }
 
+static double processor_time(void) {
+  struct timespec t = {0, 0};
+  (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
 void mpi_ask(mpi_search *s, const mpi_batch *b, gpuir_hit *hits, int everywhere) {
   const gpuir_query **queries = (const gpuir_query **)cli_resize(NULL, b->n, sizeof *queries);
   uint32_t *counts = (uint32_t *)cli_resize(NULL, b->n, sizeof *counts), *thresholds;
@@ -279,8 +286,10 @@ void mpi_ask(mpi_search *s, const mpi_batch *b, gpuir_hit *hits, int everywhere)
   if (!here) memset(s->shared + s->round % 2 * s->room, 0, s->room * sizeof *s->shared);
   gpuir_hit *found = (gpuir_hit *)cli_resize(NULL, n * s->k, sizeof *found);
   from = (size_t)((double)n * mpi_rank / mpi_ranks);
+  s->spent -= processor_time();
   search_some(s, queries, from, n, thresholds, found, counts, statuses);
   search_some(s, queries, 0, from, thresholds, found, counts, statuses);
+  s->spent += processor_time();
   for (size_t i = 0; i < b->n; i++) {
     if (!b->queries[i]) continue;
     if (statuses[j]) search_failed(s, i, statuses[j]);
