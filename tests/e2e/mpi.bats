@@ -157,6 +157,7 @@ refused() {
   local cause=$1
   shift
   run --separate-stderr ranks "$@"
+  # shellcheck disable=SC2154 # stderr is set by run
   if [ "$status" -eq 0 ] || [ -n "$output" ] || [[ $stderr != *"gpuir-mpi: $cause"* ]]; then
     printf '%s\n' "$*" "status: $status" "output: $output" "stderr: $stderr" "lacks: $cause"
     return 1
