@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define WARM_SECONDS 1.0
+#define CAPACITY_STEPS 7u    /* the highest rate is known to a 107th of what is answered at most */
 #define TAIL_QUERIES 100000u /* below, no percentile of 99.9 */
 
 const lab_figure load_figures[] = {
@@ -16,6 +17,12 @@ const lab_figure load_figures[] = {
     {"load-kind", "The same by kind of query", "queries a second", "milliseconds", LAB_LINES, LAB_LOG_Y,
      NULL},
     {"load-throughput", "Answers by arrivals", "queries a second", "queries a second", LAB_LINES, 0, NULL},
+    {"load-processing", "Mean time from when a thread takes a query", "queries a second", "milliseconds",
+     LAB_LINES, LAB_LOG_Y, NULL},
+    {"load-tasks", "Tasks of FGQP by the size of a skip block", "postings", "see the rows", LAB_POINTS,
+     LAB_LOG_X, NULL},
+    {"load-capacity", "Queries a second by the p99 that is allowed", "milliseconds", "queries a second",
+     LAB_POINTS, 0, NULL},
     {"load-histogram", "Latencies, each bucket", "nanoseconds, at most", "queries", LAB_POINTS, LAB_LOG_X,
      NULL},
     {NULL, NULL, NULL, NULL, 0, 0, NULL}};
@@ -28,10 +35,14 @@ typedef struct load {
   lab_report report;
   const char *spec; /* the policy with its parameters */
   const char *rates, *fractions, *seeds, *raw, *dir;
-  uint64_t n, k, threads, deadline_ms, stall_ms;
+  uint64_t n, k, threads, stall_ms;
   load_stall stall;
+  load_tasks tasks;
   int mode, mix, closed, lost; /* lost: the device, which then is left to the system */
-  double most;                 /* queries a second that were answered when all were submitted at once */
+  float deadline_ms,
+      p99_ms;      /* p99_ms: the highest rate is looked for at which p99 is at most that; 0: it is not */
+  double most;     /* queries a second that were answered when all were submitted at once */
+  gpuir_hit *hits; /* of all queries */
 } load;
 
 /* ---- the workload ------------------------------------------------------------------------------------------ */
@@ -96,37 +107,62 @@ static int is_conjunction(const load_query *q) {
   return q->mode == GPUIR_AND;
 }
 
-/* Parses the queries, and finds their hits; those that cannot be asked are left out. Exit code. */
-static int answer_queries(load *l) {
+/* Parses the queries; those that cannot be asked are left out. */
+static void parse_queries(load *l) {
   load_setup *s = &l->setup;
-  gpuir_searcher *searcher;
   size_t n = 0;
-  int status = gpuir_searcher_create(s->index, NULL, &searcher, NULL);
-  for (size_t i = 0; i < s->nqueries && !status; i++) {
+  for (size_t i = 0; i < s->nqueries && !cli_signal; i++) {
     load_query q = s->queries[i];
     gpuir_query_desc desc;
     memset(&desc, 0, sizeof desc);
     desc.mode = q.mode;
     const int bad = (load_policy(s->policy) && !is_conjunction(&q)) ||
                     gpuir_query_parse(s->index, &desc, q.text, q.len, &q.query, NULL);
-    if (bad) {
+    if (bad)
       free(q.text);
-      continue;
-    }
-    q.hits = (gpuir_hit *)cli_resize(NULL, s->k, sizeof *q.hits);
-    status = gpuir_search(searcher, q.query, q.hits, s->k, &q.n);
-    if (!status && load_is_served(s->policy)) status = gpuir_count(searcher, q.query, &q.matches);
-    s->queries[n++] = q;
-    if (cli_signal) break;
+    else
+      s->queries[n++] = q;
   }
   lab_note(&l->report, "queries", "%zu, %zu more cannot be asked; %s", n, s->nqueries - n,
            l->mix ? "of 100 90 are short, 9 as given, one is long" : "as given");
   s->nqueries = n;
+}
+
+/* Finds the hits of all queries by all processors. Status. */
+static int find_hits(load *l) {
+  load_setup *s = &l->setup;
+  const size_t n = s->nqueries;
+  const gpuir_query **queries = (const gpuir_query **)cli_resize(NULL, n, sizeof *queries);
+  uint32_t *counts = (uint32_t *)cli_resize(NULL, n, sizeof *counts);
+  gpuir_searcher *searcher;
+  gpuir_searcher_desc desc;
+  memset(&desc, 0, sizeof desc);
+  desc.threads = cli_processors();
+  l->hits = (gpuir_hit *)cli_resize(NULL, n * s->k, sizeof *l->hits);
+  for (size_t i = 0; i < n; i++) queries[i] = s->queries[i].query;
+  int status = gpuir_searcher_create(s->index, &desc, &searcher, NULL);
+  if (!status) status = gpuir_search_batch(searcher, queries, n, s->k, l->hits, counts);
+  for (size_t i = 0; i < n && !status; i++) {
+    load_query *q = &s->queries[i];
+    q->hits = l->hits + i * s->k;
+    q->n = counts[i];
+    if (load_is_served(s->policy)) status = gpuir_count(searcher, q->query, &q->matches);
+  }
   gpuir_searcher_destroy(searcher);
-  if (status) return cli_fail(s->path, status, NULL);
-  if (n) return CLI_OK;
-  cli_error("no query can be asked");
-  return CLI_FAIL;
+  free((void *)(uintptr_t)queries);
+  free(counts);
+  return status;
+}
+
+/* Exit code. */
+static int answer_queries(load *l) {
+  parse_queries(l);
+  if (!l->setup.nqueries) {
+    cli_error("no query can be asked");
+    return CLI_FAIL;
+  }
+  const int status = find_hits(l);
+  return status ? cli_fail(l->setup.path, status, NULL) : CLI_OK;
 }
 
 /* ---- a sweep -------------------------------------------------------------------------------------------------- */
@@ -165,6 +201,7 @@ static void report_run(load *l, const load_run *run, const load_result *x) {
         lab_row_at(&l->report, "load-histogram", name, (double)load_bucket_end(b), (double)h->counts[b],
                    "queries");
   }
+  lab_row_at(&l->report, "load-processing", l->spec, rate, load_mean(x->processing) / 1e6, "ms");
   lab_row_at(&l->report, "load-throughput", x->saturated ? "saturated" : l->setup.policy, rate, x->achieved,
              "queries/s");
 }
@@ -187,6 +224,20 @@ static void note_pool(load *l, const load_run *run, const load_result *x) {
              "half of that or longer; rate x half of it is %.6g",
              (double)l->setup.stall_ns / 1e6, (unsigned long long)x->held_up, (unsigned long long)x->stalled,
              run->rate * (double)l->setup.stall_ns / 2e9);
+}
+
+/* Writes what FGQP's tasks were like. */
+static void report_tasks(load *l, const load_run *run, const load_result *x) {
+  const load_tasks *t = &l->tasks;
+  const double skip = (double)l->setup.skip;
+  const double wall = (double)(run->n + run->warm) / x->achieved * 1e9;
+  if (!t->queries || !t->lists || run->rate > 0) return;
+  lab_row_at(&l->report, "load-tasks", "skips a list", skip, t->list_skips, "skips");
+  lab_row_at(&l->report, "load-tasks", "tasks a query", skip, (double)t->tasks / (double)t->queries, "tasks");
+  lab_row_at(&l->report, "load-tasks", "S_avg", skip, (double)t->skips / (double)t->lists, "skips");
+  lab_row_at(&l->report, "load-tasks", "O_avg", skip, (double)t->shared / (double)t->lists, "skips");
+  lab_row_at(&l->report, "load-tasks", "creation", skip, 100 * (double)t->creation_ns / wall,
+             "% of wall time");
 }
 
 /* Prints a line of a run. */
@@ -227,6 +278,15 @@ static unsigned threads_of(const load *l) {
   return strcmp(l->setup.policy, load_gpu_only.name) ? (unsigned)l->setup.threads : 1;
 }
 
+/* How many queries a run measures. Where the highest rate is looked for these are at least those of a second, and at
+ * low rates those of two, so that no run takes long. */
+static size_t queries_of(const load *l, double rate) {
+  const double n = (double)l->n;
+  if (l->p99_ms <= 0 || rate <= 0) return (size_t)n;
+  if (rate > n) return (size_t)rate;
+  return (size_t)(2 * rate > n ? n : 2 * rate > 1000 ? 2 * rate : n < 1000 ? n : 1000);
+}
+
 /* One run on a pool of its own. Exit code; CLI_FAIL too when a hit is wrong. */
 static int run_once(load *l, double rate, uint64_t seed, FILE *raw, load_result *x) {
   const gpuir_policy *own = own_policy(l->setup.policy);
@@ -237,8 +297,8 @@ static int run_once(load *l, double rate, uint64_t seed, FILE *raw, load_result 
   memset(&run, 0, sizeof run);
   run.rate = rate;
   run.seed = seed;
-  run.n = (size_t)l->n;
-  run.warm = (size_t)(rate * WARM_SECONDS > 0.1 * (double)l->n ? rate * WARM_SECONDS : 0.1 * (double)l->n);
+  run.n = queries_of(l, rate);
+  run.warm = (size_t)(rate * WARM_SECONDS > 0.1 * (double)run.n ? rate * WARM_SECONDS : 0.1 * (double)run.n);
   run.offset = seed * 7919;
   run.raw = raw;
   memset(&desc, 0, sizeof desc);
@@ -265,6 +325,7 @@ static int run_once(load *l, double rate, uint64_t seed, FILE *raw, load_result 
   report_run(l, &run, x);
   print_run(l, &run, x);
   note_pool(l, &run, x);
+  report_tasks(l, &run, x);
   l->lost |= x->pool.devices_lost != 0;
   if (x->wrong || x->failed) {
     cli_error("%s: %llu answers are not those of gpuir_search, and %llu queries failed", l->spec,
@@ -294,6 +355,31 @@ static int check_numbers(const char *option, const char *list) {
   return got ? cli_misuse("lab", "%s: '%s' is no list of positive numbers", option, list) : CLI_OK;
 }
 
+/* Finds the highest rate at which p99 is as low as is asked for, by halving what lies between one that is and one that
+ * is not; rates are tried up to 1.2 of what is answered at most. Exit code. */
+static int find_capacity(load *l, FILE *raw) {
+  double good = 0, bad = 1.2 * l->most, p99 = 0;
+  int code = CLI_OK;
+  for (unsigned i = 0; i < CAPACITY_STEPS && code == CLI_OK; i++) {
+    const double rate = (good + bad) / 2;
+    load_result x;
+    code = run_once(l, rate, i + 1, raw, &x);
+    if (code != CLI_OK) break;
+    const double got = (double)load_percentile(&x.latency[LOAD_KINDS], 99) / 1e6;
+    const int holds = !x.saturated && !x.late && got <= (double)l->p99_ms;
+    if (holds) p99 = got;
+    *(holds ? &good : &bad) = rate;
+    load_result_free(&x);
+  }
+  if (code != CLI_OK) return code;
+  lab_row_at(&l->report, "load-capacity", l->spec, (double)l->p99_ms, good, "queries/s");
+  lab_note(&l->report, "capacity", "%.6g queries/s at p99 of at most %.6g ms (%.4g), not at %.6g", good,
+           (double)l->p99_ms, p99, bad);
+  printf("capacity %s %.6g\n", l->spec, good);
+  cli_flush();
+  return CLI_OK;
+}
+
 /* All rates with all seeds. Exit code. */
 static int sweep(load *l, FILE *raw) {
   const char *const list = l->rates ? l->rates : l->fractions;
@@ -302,12 +388,13 @@ static int sweep(load *l, FILE *raw) {
   int code = CLI_OK;
   printf("%-12s %10s %10s %9s %9s %9s %9s %6s\n", "policy", "wanted", "answered", "mean ms", "p50", "p99",
          "p99 long", "missed");
-  if (!l->rates) {
+  if (!l->rates || l->p99_ms > 0) {
     code = run_once(l, 0, 1, NULL, &x);
     l->most = x.achieved;
     load_result_free(&x);
     lab_note(&l->report, "most", "%.6g queries/s when all are submitted at once", l->most);
   }
+  if (code == CLI_OK && l->p99_ms > 0) return find_capacity(l, raw);
   for (size_t i = 0; code == CLI_OK && !l->closed && number_at(list, i, &rate) == 1; i++)
     for (size_t j = 0; code == CLI_OK && number_at(l->seeds, j, &seed) == 1; j++) {
       code = run_once(l, l->rates ? rate : rate * l->most, (uint64_t)seed, raw, &x);
@@ -437,9 +524,9 @@ static void load_free(load *l) {
   for (size_t i = 0; i < s->nqueries; i++) {
     gpuir_query_destroy(s->queries[i].query);
     free(s->queries[i].text);
-    free(s->queries[i].hits);
   }
   free(s->queries);
+  free(l->hits);
   free((void *)(uintptr_t)s->policy);
   if (!l->lost) cli_gpu_close(&s->gpu);
   gpuir_close(s->index);
@@ -462,7 +549,8 @@ enum {
   O_SOCKET,
   O_BACKEND,
   O_STAND_IN,
-  O_STALL
+  O_STALL,
+  O_P99
 };
 
 static int take_option(load *l, const cli_args *a, int opt) {
@@ -475,7 +563,8 @@ static int take_option(load *l, const cli_args *a, int opt) {
     case O_LOAD: l->fractions = a->value; return check_numbers(a->name, a->value);
     case O_QUERIES: return cli_unsigned(a, 10, 10000000, &l->n);
     case O_SEED: l->seeds = a->value; return check_numbers(a->name, a->value);
-    case O_DEADLINE: return cli_unsigned(a, 1, 1000000, &l->deadline_ms);
+    case O_DEADLINE: return cli_real(a, 0.001, 1000000, &l->deadline_ms);
+    case O_P99: return cli_real(a, 0.001, 1000000, &l->p99_ms);
     case O_MIX: l->mix = 1; return CLI_OK;
     case O_RAW: l->raw = a->value; return CLI_OK;
     case O_CLOSED: l->closed = 1; return CLI_OK;
@@ -488,23 +577,13 @@ static int take_option(load *l, const cli_args *a, int opt) {
 }
 
 int load_command(int argc, char **argv) {
-  static const cli_option options[] = {{O_OUTPUT, "output", 'o', 1},
-                                       {O_MODE, "mode", 'm', 1},
-                                       {O_K, "hits", 'k', 1},
-                                       {O_THREADS, "threads", 0, 1},
-                                       {O_RATE, "rate", 0, 1},
-                                       {O_LOAD, "load", 0, 1},
-                                       {O_QUERIES, "queries", 0, 1},
-                                       {O_SEED, "seed", 0, 1},
-                                       {O_DEADLINE, "deadline", 0, 1},
-                                       {O_MIX, "mix", 0, 0},
-                                       {O_RAW, "raw", 0, 1},
-                                       {O_CLOSED, "closed", 0, 0},
-                                       {O_SOCKET, "socket", 0, 1},
-                                       {O_BACKEND, "backend", 0, 1},
-                                       {O_STAND_IN, "stand-in", 0, 0},
-                                       {O_STALL, "stall", 0, 1},
-                                       {0, NULL, 0, 0}};
+  static const cli_option options[] = {
+      {O_OUTPUT, "output", 'o', 1}, {O_MODE, "mode", 'm', 1},     {O_K, "hits", 'k', 1},
+      {O_THREADS, "threads", 0, 1}, {O_RATE, "rate", 0, 1},       {O_LOAD, "load", 0, 1},
+      {O_QUERIES, "queries", 0, 1}, {O_SEED, "seed", 0, 1},       {O_DEADLINE, "deadline", 0, 1},
+      {O_MIX, "mix", 0, 0},         {O_RAW, "raw", 0, 1},         {O_CLOSED, "closed", 0, 0},
+      {O_SOCKET, "socket", 0, 1},   {O_BACKEND, "backend", 0, 1}, {O_STAND_IN, "stand-in", 0, 0},
+      {O_STALL, "stall", 0, 1},     {O_P99, "p99", 0, 1},         {0, NULL, 0, 0}};
   cli_args a;
   load l;
   int opt, code = CLI_OK;
@@ -526,9 +605,10 @@ int load_command(int argc, char **argv) {
     l.setup.path = a.operands[1];
     l.setup.k = (size_t)l.k;
     l.setup.threads = l.threads;
-    l.setup.deadline_ns = l.deadline_ms * 1000000;
+    l.setup.deadline_ns = (uint64_t)((double)l.deadline_ms * 1e6);
     l.setup.stall_ns = l.stall_ms * 1000000;
     l.setup.stall = &l.stall;
+    l.setup.tasks = &l.tasks;
     code = run(&l, a.operands[2], argc, argv);
   } else if (code == CLI_HELP) {
     code = cli_help("lab");

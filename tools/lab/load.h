@@ -61,6 +61,14 @@ typedef struct load_stall {
   uint64_t from; /* 0: not yet */
 } load_stall;
 
+/* What the tasks of FGQP are like: see tatikonda.c. */
+typedef struct load_tasks {
+  uint64_t queries, tasks, creation_ns; /* of all queries of the file, once; what making them took in a run */
+  uint64_t lists;                       /* other lists that tasks have, added up */
+  uint64_t skips, shared;               /* skip blocks of these; those that the task before has too */
+  double list_skips;                    /* skip blocks of a list, mean over all lists */
+} load_tasks;
+
 typedef struct load_setup {
   const char *path; /* of the index */
   gpuir_index *index;
@@ -75,6 +83,7 @@ typedef struct load_setup {
   uint64_t batch;    /* queries of the device's batch at most */
   uint64_t stall_ns; /* the device answers nothing for so long, once in a run; 0: never */
   load_stall *stall;
+  load_tasks *tasks;    /* filled by FGQP */
   const char *socket;   /* of a server; NULL: one is started */
   uint64_t deadline_ns; /* of a query, from when it is due; 0: none */
 } load_setup;

@@ -425,11 +425,52 @@ static size_t fgqp_tasks(const shares *s, asked *q, intersecting **tasks) {
   return n;
 }
 
+/* Adds up what a query's tasks are like: of each list but the shortest, which skip blocks a task may touch, and which of
+ * these the task before may touch too. */
+static void fgqp_survey_query(const load_setup *setup, const intersecting *tasks, size_t n, load_tasks *sum) {
+  const uint32_t group = (uint32_t)(setup->skip / LAB_BLOCK);
+  for (size_t t = 0; t < n; t++) {
+    const range *r = &tasks[t].r;
+    for (unsigned i = 1; i < r->and_->n; i++) {
+      const uint32_t blocks = r->and_->list[i].nblocks, first = r->from[i] / group;
+      const uint32_t end = lab_and_find_block(r->and_, i, r->from[i], r->hi);
+      const uint32_t last = (end < blocks ? end : blocks - 1) / group;
+      sum->lists++;
+      sum->skips += last - first + 1;
+      if (t + 1 < n) sum->shared += tasks[t + 1].r.from[i] / group <= last;
+    }
+  }
+}
+
+/* Makes the tasks of each query once, and adds up what they are like. */
+static void fgqp_survey(shares *s) {
+  load_tasks *sum = s->setup->tasks;
+  double skips = 0;
+  uint64_t lists = 0;
+  memset(sum, 0, sizeof *sum);
+  for (size_t i = 0; i < s->setup->nqueries; i++) {
+    asked q;
+    intersecting *tasks;
+    memset(&q, 0, sizeof q);
+    q.ands = s->ands + i;
+    const size_t n = fgqp_tasks(s, &q, &tasks);
+    fgqp_survey_query(s->setup, tasks, n, sum);
+    for (unsigned j = 0; j < q.ands[0]->n && !q.ands[0]->empty; j++, lists++)
+      skips += (double)((q.ands[0]->list[j].df + s->setup->skip - 1) / s->setup->skip);
+    sum->queries++;
+    sum->tasks += n;
+    free(tasks);
+  }
+  sum->list_skips = lists ? skips / (double)lists : 0;
+}
+
 /* Makes the tasks of one query, and puts them all into the pool ITP. The lock is held. */
 static void fgqp_produce(shares *s, asked *q) {
   intersecting *tasks;
   pthread_mutex_unlock(&s->lock);
+  const uint64_t since = cli_nanoseconds();
   const size_t n = fgqp_tasks(s, q, &tasks);
+  s->setup->tasks->creation_ns += cli_nanoseconds() - since; /* by thread 0 alone */
   __atomic_add_fetch(&q->open, n, __ATOMIC_ACQ_REL);
   pthread_mutex_lock(&s->lock);
   if (s->itp_n + n > s->itp_cap) {
@@ -615,6 +656,7 @@ static int shares_make(gpuir_pool *pool, int kind, void **state, gpuir_error *er
   if (!status && kind == DOCP_PI) status = make_parts(s, info.terms, err);
   if (!status && kind != DOCP_PI) status = lab_shelf_open(s->setup->index, &s->part[0], err);
   if (!status) status = open_queries(s, err);
+  if (!status && kind == FGQP) fgqp_survey(s);
   if (status)
     shares_destroy(s);
   else
