@@ -60,6 +60,26 @@ fails() {
   [ "$(wc -l <out)" = 2 ]
 }
 
+@test "the highest rate at a p99 lies between one that holds and one that does not" {
+  gpuir lab load --queries 500 --threads 1 --p99 1000 -o . inter "$index" "$queries" >out
+  [ "$(wc -l <out)" = 10 ]
+  grep -q '^capacity inter [0-9]' out
+  [ "$(rows load-capacity load-inter.tsv)" = 1 ]
+  gpuir lab load --queries 500 --threads 1 --p99 0.001 -o . inter "$index" "$queries" >out
+  grep -q '^capacity inter 0$' out
+}
+
+@test "tasks of FGQP are counted: twice the postings, half the tasks" {
+  local skip
+  for skip in 128 256; do
+    gpuir lab load --queries 100 --threads 2 --closed -o . fgqp:skip=$skip "$index" "$queries" >out
+    awk -F '\t' '$1 == "load-tasks" { print $2 "\t" $4 }' load-fgqp-skip-$skip.tsv >tasks.$skip
+    [ "$(wc -l <tasks.$skip)" = 5 ]
+  done
+  paste tasks.128 tasks.256 | awk -F '\t' '$1 == "tasks a query" || $1 == "skips a list" { n += $2 >= $4 && $2 < 2.1 * $4 }
+    END { exit n != 2 }'
+}
+
 @test "a seed decides when queries arrive; they come at the rate that was asked for" {
   local seed
   for seed in 1 1 2; do

@@ -209,8 +209,8 @@ typedef struct shares {
   pthread_barrier_t begin, end;
   intersecting *itp; /* FGQP: [itp_read..itp_n) wait */
   size_t itp_read, itp_n, itp_cap;
-  scoring stp[STP_ROOM]; /* a stack */
-  size_t nstp;
+  scoring stp[STP_ROOM]; /* a ring: item i is stp[i % STP_ROOM], and [stp_read..stp_n) wait */
+  size_t stp_read, stp_n;
   pthread_mutex_t lock;
   pthread_cond_t work;
 } shares;
@@ -364,9 +364,9 @@ static void fgqp_hand_on(shares *s, const intersecting *task, gathered *g) {
     memcpy(item.matches, g->matches + i, each * sizeof *item.matches);
     i += each;
     pthread_mutex_lock(&s->lock);
-    const int full = s->nstp == STP_ROOM;
+    const int full = s->stp_n - s->stp_read == STP_ROOM;
     if (!full) {
-      s->stp[s->nstp++] = item;
+      s->stp[s->stp_n++ % STP_ROOM] = item;
       pthread_cond_signal(&s->work);
     }
     pthread_mutex_unlock(&s->lock);
@@ -375,11 +375,11 @@ static void fgqp_hand_on(shares *s, const intersecting *task, gathered *g) {
   free(g->matches);
 }
 
-/* Consumes one item (Algorithm 3): a task of intersection or, if there is none or STP is full, one of scoring. The lock
- * is held. 0: there is none. */
+/* Consumes one item (Algorithm 3): one of scoring, so that queries that were begun end, or a task of intersection. The
+ * lock is held. 0: there is none. */
 static int fgqp_consume(shares *s) {
-  if (s->nstp == STP_ROOM || (s->nstp && s->itp_read == s->itp_n)) {
-    scoring item = s->stp[--s->nstp];
+  if (s->stp_read < s->stp_n) {
+    scoring item = s->stp[s->stp_read++ % STP_ROOM];
     pthread_mutex_unlock(&s->lock);
     fgqp_score(s, &item);
   } else if (s->itp_read < s->itp_n) {
@@ -473,6 +473,11 @@ static void fgqp_produce(shares *s, asked *q) {
   s->setup->tasks->creation_ns += cli_nanoseconds() - since; /* by thread 0 alone */
   __atomic_add_fetch(&q->open, n, __ATOMIC_ACQ_REL);
   pthread_mutex_lock(&s->lock);
+  if (s->itp_read > s->itp_n / 2) { /* what was taken makes room */
+    memmove(s->itp, s->itp + s->itp_read, (s->itp_n - s->itp_read) * sizeof *s->itp);
+    s->itp_n -= s->itp_read;
+    s->itp_read = 0;
+  }
   if (s->itp_n + n > s->itp_cap) {
     s->itp_cap = (s->itp_n + n) * 2;
     s->itp = (intersecting *)cli_resize(s->itp, s->itp_cap, sizeof *s->itp);

@@ -1,0 +1,173 @@
+#!/usr/bin/env bash
+# tatikonda.sh [DIR]: measures Figures 4 to 7 of Tatikonda et al. (SIGIR 2011) on synthetic lists, with 8 of all processors
+#
+# Writes DIR/tatikonda.tsv (default build/lab/tatikonda), one chart a figure beside it, and prints the paper's claims beside
+# what was measured. The programs are those of build/, or those of build/carry/pool.tar.xz that pool_gpu.sh unpacks
+# (POOL_WORK). CORES (1 2 4 8) and DOCUMENTS (4000000) make it smaller; BUDGET seconds (300) bound it: what they do not
+# suffice for is left out, and said so. Where the paper's text leaves something open, see tools/lab/README.md.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+dir=${1:-${OUT:-build/lab}/tatikonda} work=${POOL_WORK:-/tmp/pool-gpu} documents=${DOCUMENTS:-4000000}
+budget=${BUDGET:-300} read_cores=${CORES:-1 2 4 8} n=${QUERIES_N:-3000}
+read -ra cores <<<"$read_cores"
+most=${cores[-1]}
+if [ -x build/gpuir ] && [ -x build/synth ] && build/gpuir --version >/dev/null 2>&1; then PATH=$PWD/build:$PATH; else PATH=$work:$PATH; fi
+export PATH
+mkdir -p "$dir" "$work/t"
+tsv=$dir/tatikonda.tsv rows=$work/t/rows index=$work/t/index queries=$work/t/queries
+: >"$rows"
+
+left() {
+  ((SECONDS + $1 <= budget)) && return
+  echo "LEFT OUT for lack of time: $2" >&2
+  return 1
+}
+
+# load POLICY QUERIES OPTION...: runs it; rows are those of $log
+load() {
+  local policy=$1 file=$2
+  shift 2
+  log=$work/t/load-${policy//[:=]/-}.tsv
+  gpuir lab load -o "$work/t" --queries "$n" "$@" "$policy" "$index" "$file" >"$work/t/out"
+}
+# of FIGURE [SERIES]: the last such value of the log
+of() { awk -F '\t' -v f="$1" -v s="${2-}" '$1 == f && (s == "" || $2 == s) { v = $4 } END { print v }' "$log"; }
+# put FIGURE SERIES X Y UNIT
+put() { printf '%s\t%s\t%s\t%s\t%s\n' "$1" "$2" "$3" "$4" "$5" | tee -a "$rows"; }
+# value FIGURE SERIES X: what was put
+value() { awk -F '\t' -v f="$1" -v s="$2" -v x="$3" '$1 == f && $2 == s && $3 == x { v = $4 } END { print v + 0 }' "$rows"; }
+ratio() { awk -v a="$1" -v b="$2" 'BEGIN { printf "%.4g", b ? a / b : 0 }'; }
+
+names=(INTER 'FGQP(5)' 'FGQP(150)' DOCP-UI DOCP-PI)
+policies=(t-inter fgqp:beta=5 fgqp:beta=150 docp-ui docp-pi)
+
+figure4() {
+  local i c b
+  for c in "${cores[@]}"; do
+    for i in "${!names[@]}"; do
+      load "${policies[i]}" "$queries" --closed --threads "$c"
+      put tatikonda-fig4a "${names[i]}" "$c" "$(of load-throughput)" queries/s
+      put tatikonda-fig4b "${names[i]}" "$c" "$(of load-processing)" ms
+    done
+  done
+  local base linear
+  base=$(value tatikonda-fig4b INTER 1) linear=$(value tatikonda-fig4a INTER "$most")
+  for b in 5 10 25 50 100 150; do
+    load "fgqp:beta=$b" "$queries" --closed --threads "$most"
+    put tatikonda-fig4c IAQL "$b" "$(ratio "$base" "$(of load-processing)")" "times"
+    put tatikonda-fig4c 'PDTP against INTER' "$b" "$(awk -v t="$(of load-throughput)" -v l="$linear" 'BEGIN { print 100 * (1 - t / l) }')" %
+    put tatikonda-fig4c 'PDTP against n times INTER-1' "$b" "$(awk -v t="$(of load-throughput)" \
+      -v l="$(value tatikonda-fig4a INTER 1)" -v n="$most" 'BEGIN { print 100 * (1 - t / l / n) }')" %
+  done
+}
+
+# rates FIGURE FILE POLICY:THREADS...: mean latency from when a query is due, at parts of what INTER answers
+rates() {
+  local figure=$1 file=$2 most_rate part system policy threads name
+  shift 2
+  load t-inter "$file" --closed --threads "$most"
+  most_rate=$(of load-throughput)
+  for system in "$@"; do
+    policy=${system%/*} threads=${system#*/}
+    name=$(sed 's/t-inter/INTER/; s/docp-ui/DOCP-UI/; s/fgqp.*/FGQP/' <<<"$policy")-$threads
+    for part in 0.3 0.6 0.9 1.1; do
+      load "$policy" "$file" --threads "$threads" --rate "$(awk -v a="$most_rate" -v b=$part 'BEGIN { print a * b }')"
+      put "$figure" "$name$(grep -q saturated "$work/t/out" && echo ' saturated')" \
+        "$(awk -v a="$most_rate" -v b=$part 'BEGIN { printf "%.0f", a * b }')" "$(of load-latency mean)" ms
+    done
+  done
+}
+
+# of_length N: the first N words of the queries that have so many
+of_length() { awk -v n="$1" 'NF >= n { for (i = 1; i <= n; i++) printf "%s%s", $i, i < n ? " " : "\n" }' "$index.all" >"$queries-$1"; }
+
+figure5() {
+  local terms i
+  rates tatikonda-fig5a "$queries" "t-inter/$((most / 2 > 0 ? most / 2 : 1))" "t-inter/$most" "docp-ui/$most" "fgqp:beta=5/$most"
+  for terms in 2 4 6 8 10; do
+    left 15 "Figures 5b and 5c, $terms terms" || continue
+    of_length $terms
+    for i in 0 1 3; do
+      load "${policies[i]}" "$queries-$terms" --closed --threads "$most"
+      put tatikonda-fig5b "${names[i]}" $terms "$(of load-processing)" ms
+      put tatikonda-fig5c "${names[i]}" $terms "$(of load-throughput)" queries/s
+    done
+  done
+}
+
+figure6() {
+  local terms
+  for terms in 4 6; do
+    left 30 "Figure 6, $terms terms" || continue
+    of_length $terms
+    rates tatikonda-fig6-$terms "$queries-$terms" "t-inter/$most" "docp-ui/$most" "fgqp:beta=5/$most"
+  done
+}
+
+figure7() {
+  local b what base
+  for b in 512 128 256 1024 2048; do
+    load "fgqp:skip=$b" "$queries" --closed --threads "$most"
+    for what in 'skips a list' 'tasks a query' S_avg O_avg creation; do
+      put tatikonda-fig7-values "$what" "$b" "$(of load-tasks "$what")" "$(awk -F '\t' -v w="$what" '$2 == w { print $5 }' "$log" | tail -n 1)"
+      base=$(value tatikonda-fig7-values "$what" 512)
+      put tatikonda-fig7 "$what" "$b" "$(ratio "$(value tatikonda-fig7-values "$what" "$b")" "$base")" "times that of 512"
+    done
+  done
+}
+
+# claim NAME PAPER OURS
+claim() {
+  put tatikonda-claims paper "$1" "$2" ''
+  put tatikonda-claims ours "$1" "$3" ''
+  printf '%-58s %10s %10s\n' "$1" "$2" "$3" >>"$work/t/table"
+}
+
+claims() {
+  local one=${cores[0]} i paper=(7.9 '' 7.6 5.1 4.8) base
+  printf '%-58s %10s %10s\n' "on $most cores" paper ours >"$work/t/table"
+  base=$(value tatikonda-fig4a INTER "$one")
+  for i in 0 2 3 4; do
+    claim "throughput of ${names[i]} over INTER-1" "${paper[i]}" "$(ratio "$(value tatikonda-fig4a "${names[i]}" "$most")" "$base")"
+  done
+  base=$(value tatikonda-fig4b INTER "$one")
+  claim 'latency of INTER-1 over FGQP(5)' 5.75 "$(ratio "$base" "$(value tatikonda-fig4b 'FGQP(5)' "$most")")"
+  claim 'latency of INTER-1 over FGQP(150)' 3.7 "$(ratio "$base" "$(value tatikonda-fig4b 'FGQP(150)' "$most")")"
+  claim 'throughput lost by FGQP(5), %' 16 "$(value tatikonda-fig4c 'PDTP against n times INTER-1' 5)"
+  claim 'throughput lost by FGQP(150), %' 3.3 "$(value tatikonda-fig4c 'PDTP against n times INTER-1' 150)"
+  claim 'S_avg at 512' 10.2 "$(value tatikonda-fig7-values S_avg 512)"
+  claim 'O_avg at 512' 0.97 "$(value tatikonda-fig7-values O_avg 512)"
+  claim 'tasks made, % of wall time' 2 "$(value tatikonda-fig7-values creation 512)"
+}
+
+plots() {
+  plot() { printf '# plot\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$@"; }
+  plot tatikonda-fig4a lines '' 'Throughput by cores' cores 'queries a second' ''
+  plot tatikonda-fig4b lines '' 'Mean time of processing by cores, saturated' cores milliseconds ''
+  plot tatikonda-fig4c lines '' 'What beta gains in latency and costs in throughput' beta 'times; %' ''
+  plot tatikonda-fig5a lines log-y 'Mean latency by arrivals' 'queries a second' milliseconds ''
+  plot tatikonda-fig5b lines '' 'Mean time of processing by terms' terms milliseconds ''
+  plot tatikonda-fig5c lines '' 'Throughput by terms' terms 'queries a second' ''
+  plot tatikonda-fig6-4 lines log-y 'Mean latency of queries of 4 terms' 'queries a second' milliseconds ''
+  plot tatikonda-fig6-6 lines log-y 'Mean latency of queries of 6 terms' 'queries a second' milliseconds ''
+  plot tatikonda-fig7 lines log-x 'Skip blocks: what changes with their size' postings 'times that of 512' ''
+  plot tatikonda-claims bars '' "The paper's claims and ours" '' '' 'paper,ours'
+}
+
+synth --documents "$documents" "$index" "$index.all" >/dev/null
+awk 'NF >= 2' "$index.all" >"$queries"
+figure4
+figure7
+figure5
+figure6
+claims
+load t-inter "$queries" --closed --threads "$most"
+{
+  sed -n '/^# \(corpus\|machine\|version\):/p' "$log"
+  echo "# command: tools/scripts/tatikonda.sh, $documents synthetic documents, conjunctions of its queries, $n a run; Figures 4, 5b, 5c and 7: all submitted at once, latency from when a thread takes a query"
+  plots
+  printf 'figure\tseries\tx\ty\tunit\n'
+  awk -F '\t' '!seen[$1, $2, $3]++' "$rows"
+} >"$tsv"
+gpuir lab plot -o "$dir" "$tsv"
+cat "$work/t/table"
