@@ -479,11 +479,11 @@ typedef struct cli_passages {
 
 /* Relative sources begin in the folder `base` or, if it is NULL, in that of the index. Returns an exit code. An answer
  * begins with passages_begin(&p->how). */
-int cli_passages_open(cli_passages *p, const char *index, const char *base);
+int cli_passages_open(cli_passages *c, const char *index, const char *base);
 /* Prints what a hit shows of itself, as passages_hit does. CLI_FAIL after a message. */
-int cli_passages_hit(cli_passages *p, const gpuir_index *index, const gpuir_query *query, uint32_t docid,
+int cli_passages_hit(cli_passages *c, const gpuir_index *index, const gpuir_query *query, uint32_t docid,
                      size_t hits_left);
-void cli_passages_free(cli_passages *p);
+void cli_passages_free(cli_passages *c);
 
 /* Prints a field of a TREC run: without blanks, which would part it, and without what acts on a terminal. */
 void cli_trec_string(const char *s, size_t n);
