@@ -29,6 +29,11 @@ setup_file() {
   printf '{"id": 1, "contents": "green tea"}\n' | gzip >corpus.jsonl.gz
 }
 
+teardown() {
+  local mnt=$BATS_TEST_TMPDIR/here/mnt
+  if grep -q " $mnt fuse" /proc/self/mounts; then fusermount3 -u "$mnt" || umount "$mnt" || fusermount3 -u -z "$mnt"; fi
+}
+
 # examples PAGE: its commands, one a line
 examples() { sed -n '/^\.Sh EXAMPLES/,/^\.Sh SEE/s/^\.Dl [$] //p' "$1" | sed 's/\\e/\\/g'; }
 
@@ -66,6 +71,17 @@ run_page() {
   for page in "$root"/tools/man/*.1; do
     [[ $page == *-lab.1 ]] || run_page "$page"
   done
+}
+
+@test "every example of the mount runs" {
+  local page=$root/fuse/gpuirfs.1
+  [ -n "$(examples "$page")" ]
+  [ -x "$build/gpuirfs" ] || skip "gpuirfs was not built"
+  [ -c /dev/fuse ] || skip "no /dev/fuse"
+  mkdir "$BATS_TEST_TMPDIR/try"
+  gpuirfs "$BATS_FILE_TMPDIR/given/notes.gpuir" "$BATS_TEST_TMPDIR/try" || skip "mounting is not allowed"
+  fusermount3 -u "$BATS_TEST_TMPDIR/try"
+  run_page "$page"
 }
 
 @test "every example of the laboratory runs" {

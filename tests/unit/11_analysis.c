@@ -779,6 +779,16 @@ static void create_fails(const char *spec, int want, const char *message) {
   assert_int_equal(gpuir__analyzer_create(NULL, spec, "", NULL, NULL, &an, NULL), want);
 }
 
+/* An index is read by the analyzer that made its terms: what it says of that one has a revision for each. */
+static void test_revision(void **state) {
+  (void)state;
+  assert_string_equal(gpuir__analyzer_revision("ascii"), "2");
+  assert_string_equal(gpuir__analyzer_revision("ascii stem=porter stop=english"), "2");
+  assert_string_equal(gpuir__analyzer_revision("unicode stem=english"), "1");
+  assert_string_equal(gpuir__analyzer_revision("custom:ascii"), "1");
+  assert_string_equal(gpuir__analyzer_revision("asciiish"), "1");
+}
+
 static void test_create_errors(void **state) {
   static const char *const malformed[] = {"",
                                           " ",
@@ -891,7 +901,7 @@ int main(void) {
 #endif
       cmocka_unit_test(test_custom),         cmocka_unit_test(test_emit_fails),
       cmocka_unit_test(test_spec),           cmocka_unit_test(test_create_errors),
-      cmocka_unit_test(test_nomem),
+      cmocka_unit_test(test_revision),       cmocka_unit_test(test_nomem),
   };
   return cmocka_run_group_tests_name("11_analysis", tests, NULL, NULL);
 }
