@@ -35,7 +35,7 @@ teardown() {
 }
 
 # examples PAGE: its commands, one a line
-examples() { sed -n '/^\.Sh EXAMPLES/,/^\.Sh SEE/s/^\.Dl [$] //p' "$1" | sed 's/\\e/\\/g'; }
+examples() { sed -n '/^\.Sh EXAMPLES/,/^\.Sh [^E]/s/^\.Dl [$] //p' "$1" | sed 's/\\e/\\/g'; }
 
 # may_run COMMAND: what it needs is here
 may_run() {
