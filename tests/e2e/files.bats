@@ -22,7 +22,7 @@ writes() {
     index) gpuir index -q --lines text -o out ;;
     import) gpuir import -q good.ciff -o out ;;
     reorder) gpuir reorder -q --order random good.gpuir out ;;
-    export) gpuir export --format ciff good.gpuir out ;;
+    export) gpuir export -q --format ciff good.gpuir out ;;
   esac
 }
 commands=(index import reorder export)
