@@ -164,7 +164,6 @@ static int configure(const arguments *a, fs_config *c) {
   uint64_t k, max_k, cache_mb, result_mb, searchers, timeout;
   long processors = sysconf(_SC_NPROCESSORS_ONLN);
   uint64_t several = processors > 0 ? (uint64_t)processors : 2;
-  char *slash;
   if (several > 64) several = 64;
   if (number(a->max_k, "max_k", 1000000, 1, LINKS_MAX, &max_k) || number(a->k, "k", 10, 0, max_k, &k) ||
       number(a->cache, "cache", 64, 1, 1 << 20, &cache_mb) ||
@@ -194,14 +193,10 @@ static int configure(const arguments *a, fs_config *c) {
   c->shared = a->shared;
   c->foreground = a->foreground;
   c->index = absolute_index(a->index);
-  c->source_base = c->index ? absolute(a->source ? a->source : c->index) : NULL;
+  if (c->index) c->source_base = a->source ? absolute(a->source) : source_home(c->index);
   if (!c->source_base) {
-    complain("%s", strerror(errno));
+    complain("%s: %s", a->source ? a->source : a->index, strerror(errno));
     return EXIT_TROUBLE;
-  }
-  if (!a->source) {
-    slash = strrchr(c->source_base, '/');
-    *slash = 0; /* "" is the root folder */
   }
   c->open.path = c->index;
   c->open.verify = a->verify;

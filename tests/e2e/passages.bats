@@ -108,6 +108,41 @@ prints() {
   [ "$status" -eq 1 ]
 }
 
+@test "an index and the files below its folder move together, and it is the same bytes wherever it is built" {
+  mkdir -p else/where
+  cp -r notes else/where/
+  (cd else/where && gpuir index -q --analyzer ascii --positions notes -o notes.gpuir)
+  cmp notes.gpuir else/where/notes.gpuir
+  (cd else/where/notes && gpuir index -q --analyzer ascii --positions .. -o ../other.gpuir)
+  rm -r notes
+  prints 'else/where/notes/tea.txt:3:  green tea is	brewed' gpuir query --grep else/where/notes.gpuir green
+  mv else moved
+  prints 'moved/where/notes/tea.txt:3:  green tea is	brewed' gpuir query --grep moved/where/notes.gpuir green
+  # not below: the path stays, whatever becomes of the index
+  mkdir apart
+  gpuir index -q --analyzer ascii moved -o apart/above.gpuir
+  mv apart/above.gpuir .
+  prints 'moved/where/notes/tea.txt:3:  green tea is	brewed' gpuir query --grep above.gpuir green
+  # an index that went away from its files is told where they are
+  mv moved/where/notes.gpuir .
+  prints 'moved/where/notes/tea.txt:3:  green tea is	brewed' gpuir query --grep --base moved/where notes.gpuir green
+  # with its documents in another order it finds them from where it is
+  mkdir sub
+  gpuir index -q --analyzer ascii moved -o m.gpuir
+  gpuir reorder -q --order name m.gpuir sub/r.gpuir
+  prints 'moved/where/notes/tea.txt:3:  green tea is	brewed' gpuir query --grep sub/r.gpuir green
+  gpuir reorder -q --order name sub/r.gpuir back.gpuir
+  gpuir reorder -q --order name m.gpuir named.gpuir
+  cmp back.gpuir named.gpuir
+}
+
+@test "bench finds the files below the folder of an index from anywhere" {
+  seq 200 | sed 's/$/ wolf dog fox tea/' >notes/many.txt
+  gpuir index -q --analyzer ascii notes -o notes.gpuir
+  cd /
+  gpuir bench --sample 3 --min-df 1 --repeat 1 "$BATS_TEST_TMPDIR/notes.gpuir" >"$BATS_TEST_TMPDIR/bench"
+}
+
 @test "JSON has the passages of each hit, with their marks" {
   gpuir query --json --passages notes.gpuir green wolf >out
   python3 - out <<'END'

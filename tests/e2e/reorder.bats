@@ -280,9 +280,9 @@ EOF
 }
 
 @test "OUTPUT may be INDEX" {
-  cp "$toy" same.gpuir
+  gpuir reorder -q --order random "$toy" same.gpuir
+  gpuir reorder -q --order name same.gpuir other.gpuir
   gpuir reorder -q --order name same.gpuir same.gpuir
-  gpuir reorder -q --order name "$toy" other.gpuir
   cmp same.gpuir other.gpuir
   [ "$(ls)" = $'other.gpuir\nsame.gpuir' ]
 }

@@ -278,6 +278,66 @@ static void ends(void **state) {
   assert_int_equal(read_part("long", &range), 0);
 }
 
+/* ---- what is stored of paths --------------------------------------------------------------------------- */
+
+static void stored_paths(void **state) {
+  static const char *const rows[][3] = {{"/a/b", "/a/b/c", "c"},
+                                        {"/a/b", "/a/b/c/d.txt", "c/d.txt"},
+                                        {"/a/b", "/a/b", ""},
+                                        {"/a/b", "/a/bc", "/a/bc"},
+                                        {"/a/b", "/a/c", "/a/c"},
+                                        {"/", "/a", "/a"},
+                                        {"/a", "/a/../b", "/a/../b"},
+                                        {"/a", "/a/b/..", "/a/b/.."},
+                                        {"/a", "/a/..b/c..", "..b/c.."},
+                                        {"/a", "/a/b/../c", "/a/b/../c"},
+                                        {"/a", "/a/...", "..."}};
+  size_t i;
+  (void)state;
+  for (i = 0; i < sizeof rows / sizeof *rows; i++)
+    assert_string_equal(source_stored(rows[i][0], rows[i][1]), rows[i][2]);
+}
+
+/* Checks where the relative sources of an index at folder/name begin: at folder/want. */
+static void check_home(const char *name, const char *want) {
+  char path[PATH_MAX], expected[PATH_MAX], *home, *real;
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  snprintf(expected, sizeof expected, "%s/%s", folder, want);
+  home = source_home(path);
+  real = realpath(expected, NULL);
+  assert_non_null(home);
+  assert_non_null(real);
+  assert_string_equal(home, real);
+  free(home);
+  free(real);
+}
+
+static void homes_of_indexes(void **state) {
+  char path[PATH_MAX], *home;
+  (void)state;
+  snprintf(path, sizeof path, "%s/home", folder);
+  assert_int_equal(mkdir(path, 0755), 0);
+  snprintf(path, sizeof path, "%s/home/live", folder);
+  assert_int_equal(mkdir(path, 0755), 0);
+  write_file("home/x.gpuir", "x", 1);
+  snprintf(path, sizeof path, "%s/link", folder);
+  assert_int_equal(symlink("home/x.gpuir", path), 0);
+  check_home("home/x.gpuir", "home");
+  check_home("home/live", "home");
+  check_home("home/live/", "home");
+  check_home("link", "home"); /* links are followed */
+  check_home("home/new.gpuir", "home");
+  check_home("home/new.live/", "home");
+  home = source_home("new");
+  assert_non_null(home);
+  assert_int_equal(home[0], '/');
+  free(home);
+  assert_null(source_home("/nowhere/at/all/x.gpuir"));
+  home = source_home("/new");
+  assert_string_equal(home, "/");
+  free(home);
+}
+
 /* ---- texts --------------------------------------------------------------------------------------------- */
 
 /* Checks what becomes of a document whose text was `indexed`. */
@@ -332,9 +392,16 @@ static void texts(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(paths),  cmocka_unit_test(opens_files),    cmocka_unit_test(opens_nothing_else),
-      cmocka_unit_test(mounts), cmocka_unit_test(enters_no_proc), cmocka_unit_test(parts),
-      cmocka_unit_test(ends),   cmocka_unit_test(texts),
+      cmocka_unit_test(stored_paths),
+      cmocka_unit_test(homes_of_indexes),
+      cmocka_unit_test(paths),
+      cmocka_unit_test(opens_files),
+      cmocka_unit_test(opens_nothing_else),
+      cmocka_unit_test(mounts),
+      cmocka_unit_test(enters_no_proc),
+      cmocka_unit_test(parts),
+      cmocka_unit_test(ends),
+      cmocka_unit_test(texts),
   };
   return cmocka_run_group_tests_name("source", tests, make_folder, remove_folder);
 }

@@ -43,6 +43,7 @@ typedef struct sources {
   source list[OPEN_SOURCES];
   uint64_t clock;
   cli_buf text;
+  cli_input home; /* knows where relative sources begin */
 } sources;
 
 static void source_close(source *s) {
@@ -98,7 +99,10 @@ static int document_text(sources *all, const gpuir_doc *d, const char **text, si
     *len = d->text_len;
     return 0;
   }
-  source *s = source_open(all, d->source, d->source_len);
+  char *stored = cli_copy(d->source, d->source_len), *path = cli_input_whole(&all->home, stored);
+  source *s = source_open(all, path, strlen(path));
+  free(stored);
+  free(path);
   if (!s) return -1;
   uint64_t first = d->first_line ? d->first_line - 1 : 0, from = 0, to = s->size;
   uint64_t skip = first % LINES_A_MARK, want = d->first_line ? d->last_line - first : UINT64_MAX;
@@ -214,6 +218,7 @@ static int sample(gpuir_index *index, const char *path, const sampling *sm, cli_
   uint64_t state = sm->seed, tries = 0, limit = 1000 + sm->n * 1000;
   int code = CLI_OK;
   memset(all, 0, sizeof *all);
+  cli_input_home(&all->home, path);
   if (gpuir_index_get_info(index, &info)) info.documents = 0;
   while (!code && qs->n < sm->n) {
     gpuir_doc d;
@@ -247,6 +252,7 @@ static int sample(gpuir_index *index, const char *path, const sampling *sm, cli_
   }
   for (int i = 0; i < OPEN_SOURCES; i++) source_close(&all->list[i]);
   cli_buf_free(&all->text);
+  cli_input_free(&all->home);
   free(all);
   cli_buf_free(&query);
   cli_buf_free(&t.text);

@@ -303,7 +303,7 @@ typedef struct cli_input {
   uint64_t names_cap, names_n;
   uint64_t odev[2], oino[2];
   int onum;
-  char *cwd;
+  char *cwd, *home;
 } cli_input;
 
 /* Ids of the options that say how documents are made of files, and their rows in a table of options. */
@@ -328,8 +328,13 @@ enum {
   }
 /* Takes the current option. Not 0 after a message, and for an id that is none of these. */
 int cli_input_format(const cli_args *args, int id, cli_input *in);
-/* The absolute path of a file, as it stands in documents; to be freed. */
+/* Says of which index documents are made: paths of files below its folder are stored from there on. */
+void cli_input_home(cli_input *in, const char *index);
+/* The path of a file as it stands in documents; to be freed. */
 char *cli_input_source(cli_input *in, const char *path);
+/* The absolute path of a file, and that of a path as it stands in documents; to be freed. */
+char *cli_input_path(cli_input *in, const char *path);
+char *cli_input_whole(const cli_input *in, const char *source);
 /* Checks that all operands can be read before any work is done. Returns an exit code. */
 int cli_input_check(const char *command, char **operands, int n);
 /* Leaves out the index `output`, which may be a folder, and the file that it is built in. They must be there. */
@@ -478,7 +483,7 @@ typedef struct cli_passages {
 } cli_passages;
 
 /* Relative sources begin in the folder `base` or, if it is NULL, in that of the index. Returns an exit code. An answer
- * begins with passages_begin(&p->how). */
+ * begins with passages_begin(&c->how). */
 int cli_passages_open(cli_passages *c, const char *index, const char *base);
 /* Prints what a hit shows of itself, as passages_hit does. CLI_FAIL after a message. */
 int cli_passages_hit(cli_passages *c, const gpuir_index *index, const gpuir_query *query, uint32_t docid,

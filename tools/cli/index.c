@@ -192,6 +192,7 @@ static int run_build(build *b, const cli_args *a, const gpuir_builder_desc *bd, 
   int r = gpuir_builder_create(bd, &b->builder, &err);
   if (r) return cli_fail(b->output, r, &err);
   cli_temporary_index(b->output);
+  cli_input_home(&b->in, b->output);
   cli_input_exclude(&b->in, b->output);
   for (int i = 0; !r && i < a->noperands; i++) r = cli_input_read(&b->in, a->operands[i]);
   if (!r && cli_signal) r = CLI_FAIL;

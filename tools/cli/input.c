@@ -5,6 +5,8 @@
  */
 #include "cli.h"
 
+#include "../common/source.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -412,7 +414,7 @@ static int read_trec(file *f) {
 /* ---- files and folders --------------------------------------------------------------------------- */
 
 /* An absolute path, as far as it can be told from the text alone: ".." may follow a link. */
-static char *absolute(cli_input *in, const char *path) {
+char *cli_input_path(cli_input *in, const char *path) {
   cli_buf out = {NULL, 0, 0};
   if (*path != '/') {
     if (!in->cwd) {
@@ -432,6 +434,31 @@ static char *absolute(cli_input *in, const char *path) {
     path += n;
     while (*path == '/') path++;
   }
+  cli_buf_char(&out, 0);
+  return out.p;
+}
+
+void cli_input_home(cli_input *in, const char *index) {
+  free(in->home);
+  in->home = source_home(index);
+}
+
+char *cli_input_source(cli_input *in, const char *path) {
+  char *whole = cli_input_path(in, path);
+  if (in->home) {
+    const char *stored = source_stored(in->home, whole);
+    memmove(whole, stored, strlen(stored) + 1);
+  }
+  return whole;
+}
+
+char *cli_input_whole(const cli_input *in, const char *source) {
+  cli_buf out = {NULL, 0, 0};
+  if (*source != '/' && in->home) {
+    cli_buf_text(&out, in->home);
+    if (*source) cli_buf_char(&out, '/');
+  }
+  cli_buf_text(&out, source);
   cli_buf_char(&out, 0);
   return out.p;
 }
@@ -526,7 +553,7 @@ static int read_open_file(cli_input *in, int fd, const char *name, const char *p
   memset(&f, 0, sizeof f);
   f.in = in;
   f.name = name;
-  f.source = path ? absolute(in, path) : NULL;
+  f.source = path ? cli_input_source(in, path) : NULL;
   f.filter = path ? cli_filters_find(in->filters, name, strlen(name), 0) : NULL;
   cli_reader_open(&f.r, fd, CLI_MAX_PIECE);
   r = in->follower && path ? read_followed(&f, st, named) : read_text(&f, named);
@@ -555,7 +582,7 @@ static int unreadable(cli_input *in, const char *name, const char *path, int nam
   in->failed++;
   cli_error("%s: %s", name, strerror(error));
   if (in->follower) {
-    char *source = absolute(in, path);
+    char *source = cli_input_source(in, path);
     in->follower->unread(in->user, source);
     free(source);
   }
@@ -715,8 +742,6 @@ static int read_folder(cli_input *in, const char *name, const char *path, int na
   return r;
 }
 
-char *cli_input_source(cli_input *in, const char *path) { return absolute(in, path); }
-
 int cli_input_format(const cli_args *a, int id, cli_input *in) {
   static const cli_format formats[] = {CLI_CHUNKS, CLI_LINES, CLI_TSV, CLI_JSONL, CLI_TREC};
   if (id == CLI_IN_HIDDEN) return in->hidden = 1, 0;
@@ -786,6 +811,7 @@ int cli_input_read(cli_input *in, const char *operand) {
 void cli_input_free(cli_input *in) {
   free(in->names);
   free(in->cwd);
+  free(in->home);
   in->names = NULL;
-  in->cwd = NULL;
+  in->cwd = in->home = NULL;
 }

@@ -179,6 +179,7 @@ static int run_add(adding *a, const cli_args *args) {
   a->in.add = add_document;
   a->in.user = a;
   a->in.names_max = 1 << 20;
+  cli_input_home(&a->in, a->live.path);
   cli_input_exclude(&a->in, a->live.path);
   for (int i = 0; !code && i < args->noperands; i++) code = cli_input_read(&a->in, args->operands[i]);
   if (!code && cli_signal) code = CLI_FAIL;
@@ -239,13 +240,14 @@ int cli_add(int argc, char **argv) {
 
 /* Deletes the documents of one name or source. *missing: there is none. */
 static int delete_one(cli_live *l, int by, const char *text, size_t len, int *missing) {
-  static cli_input in; /* knows the current folder */
+  static cli_input in; /* knows the current folder, and the index's */
   char *source = NULL;
   uint64_t n = 0;
   int code = CLI_OK;
   if (!len) return CLI_OK;
   if (by == GPUIR_BY_SOURCE) {
     char *path = cli_copy(text, len);
+    if (!in.home) cli_input_home(&in, l->path);
     source = cli_input_source(&in, path);
     free(path);
   }

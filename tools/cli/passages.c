@@ -13,13 +13,6 @@
 
 #define TEXT_MOST ((size_t)256 << 20) /* bytes of a source that are looked through */
 
-/* Makes `folder` absolute: its own name, or what precedes the last '/' of a file's. */
-static char *absolute_folder(const char *name, int is_file) {
-  char *path = realpath(name, NULL), *slash;
-  if (path && is_file && (slash = strrchr(path, '/')) != NULL) slash[slash == path] = 0;
-  return path;
-}
-
 static void put_out(void *file, const char *bytes, size_t n) { fwrite(bytes, 1, n, (FILE *)file); }
 
 /* Lets the filter make the whole text of a source, unless that is what it made last. 0, or an errno value. */
@@ -72,12 +65,12 @@ static void tell_missing(void *arg, const char *path, size_t len, const char *wh
 
 int cli_passages_open(cli_passages *c, const char *index, const char *base) {
   passages *p = &c->how;
-  c->base = absolute_folder(base ? base : index, !base);
+  c->base = base ? realpath(base, NULL) : source_home(index);
   if (!c->base) {
     cli_error("%s: %s", base ? base : index, strerror(errno));
     return CLI_FAIL;
   }
-  c->here = absolute_folder(".", 0);
+  c->here = realpath(".", NULL);
   p->base = c->base;
   p->here = c->here;
   p->colour = isatty(STDOUT_FILENO) && !getenv("NO_COLOR");

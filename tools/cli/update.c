@@ -100,7 +100,9 @@ static void on_unread(void *user, const char *source) {
   cli_file *f = cli_files_find(&s->files, source);
   if (f) f->stale = f->seen = 1;
   s->dirty = 1;
-  cli_buf_add(&s->kept, source, strlen(source) + 1);
+  char *path = cli_input_whole(&s->in, source);
+  cli_buf_add(&s->kept, path, strlen(path) + 1);
+  free(path);
 }
 
 static const cli_follower follower = {on_file, on_read, on_unread};
@@ -111,7 +113,7 @@ static int on_document(void *user, const gpuir_doc_desc *doc, const char *text, 
 
 /* ---- what has gone ---- */
 
-/* Whether a path is `top`, or lies below it. */
+/* Whether an absolute path is `top`, or lies below it. */
 static int lies_below(const char *path, const char *top) {
   const size_t n = strlen(top);
   return !strncmp(path, top, n) && (!path[n] || path[n] == '/' || (n && top[n - 1] == '/'));
@@ -124,12 +126,20 @@ static int is_kept(const scan *s, const char *path) {
   return 0;
 }
 
+/* Whether a file lies below the folder at an absolute path, and could be looked for. */
+static int is_missed(const scan *s, const cli_file *f, const char *top) {
+  char *path = cli_input_whole(&s->in, f->source);
+  const int missed = !f->seen && !f->gone && lies_below(path, top) && !is_kept(s, path);
+  free(path);
+  return missed;
+}
+
 /* Deletes the documents of files below `top` that were not there. */
 static int drop_gone(scan *s, const char *top) {
   int code = CLI_OK;
   for (size_t i = 0; i < s->files.n && !code; i++) {
     cli_file *f = &s->files.list[i];
-    if (f->seen || f->gone || !lies_below(f->source, top) || is_kept(s, f->source)) continue;
+    if (!is_missed(s, f, top)) continue;
     code = drop_source(s, f->source);
     f->gone = s->dirty = 1;
     s->u->vanished++;
@@ -183,8 +193,12 @@ static int take_table(scan *s) {
 
 /* Whether the index has files below `top`. */
 static int has_below(const scan *s, const char *top) {
-  for (size_t i = 0; i < s->files.n; i++)
-    if (!s->files.list[i].gone && lies_below(s->files.list[i].source, top)) return 1;
+  for (size_t i = 0; i < s->files.n; i++) {
+    char *path = cli_input_whole(&s->in, s->files.list[i].source);
+    const int below = !s->files.list[i].gone && lies_below(path, top);
+    free(path);
+    if (below) return 1;
+  }
   return 0;
 }
 
@@ -192,18 +206,20 @@ static int has_below(const scan *s, const char *top) {
  * and goes while it is watched, the index need not have it. That a folder has gone is no reason to delete all of it. */
 static int scan_operand(scan *s, const char *operand) {
   struct stat st;
-  char *top = cli_input_source(&s->in, operand);
+  char *top = cli_input_path(&s->in, operand);
+  char *source = cli_input_source(&s->in, operand);
   int code = CLI_OK;
   if (!stat(operand, &st)) {
     code = cli_input_read(&s->in, operand);
   } else if ((errno != ENOENT && errno != ENOTDIR) ||
-             (!cli_files_find(&s->files, top) && (!s->live->patient || has_below(s, top)))) {
+             (!cli_files_find(&s->files, source) && (!s->live->patient || has_below(s, top)))) {
     cli_error("%s: %s", operand, strerror(errno));
     code = CLI_FAIL;
   }
   if (!code && cli_signal) code = CLI_FAIL;
   if (!code) code = drop_gone(s, top);
   free(top);
+  free(source);
   return code;
 }
 
@@ -232,6 +248,7 @@ static int run_scan(scan *s) {
   s->in.filters = &s->u->filters;
   s->in.names_max = 1 << 20;
   s->in.skip_errors = s->u->skip_errors;
+  cli_input_home(&s->in, s->live->path);
   cli_input_exclude(&s->in, s->live->path);
   for (int i = 0; !code && i < s->u->noperands; i++) code = scan_operand(s, s->u->operands[i]);
   return code ? code : commit_scan(s);

@@ -61,6 +61,48 @@ int source_path(const char *base, const char *forbidden, const char *path, size_
   return 0;
 }
 
+/* Cuts the last component of a path off, and leaves the folder. */
+static void cut_last(char *path) {
+  char *slash = strrchr(path, '/');
+  if (slash) slash[slash == path] = 0;
+}
+
+char *source_home(const char *index) {
+  char *path = realpath(index, NULL), *folder;
+  size_t n = strlen(index);
+  if (path) {
+    cut_last(path);
+    return path;
+  }
+  while (n > 1 && index[n - 1] == '/') n--;
+  path = (char *)malloc(n + 1);
+  if (!path) return NULL;
+  memcpy(path, index, n);
+  path[n] = 0;
+  if (strchr(path, '/'))
+    cut_last(path);
+  else
+    path[0] = '.', path[1] = 0;
+  folder = n ? realpath(path, NULL) : NULL;
+  free(path);
+  return folder;
+}
+
+/* Whether a path has the component "..". */
+static int goes_up(const char *path) {
+  for (; path; path = strchr(path, '/')) {
+    path += strspn(path, "/");
+    if (path[0] == '.' && path[1] == '.' && (path[2] == '/' || !path[2])) return 1;
+  }
+  return 0;
+}
+
+const char *source_stored(const char *home, const char *path) {
+  const size_t n = strlen(home);
+  if (n < 2 || strncmp(home, path, n) != 0 || (path[n] && path[n] != '/') || goes_up(path + n)) return path;
+  return path[n] ? path + n + 1 : path + n;
+}
+
 /* ---- file systems -------------------------------------------------------------------------------------- */
 
 /* Where a step of the walk has led. */

@@ -15,6 +15,15 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
+/* Returns the folder in which relative sources of an index begin, absolute and without links, to be freed: that of the
+ * index's file, or of the folder of a live index; of one that is not there yet, that of its name. NULL and errno
+ * where there is none. */
+char *source_home(const char *index);
+/* What an index stores of an absolute path: what follows `home`, if it lies below and has no "..", and "" for `home`
+ * itself. So an index and the files below its folder can be moved together, and it is the same bytes wherever it is
+ * built. */
+const char *source_stored(const char *home, const char *path);
+
 /* Makes an absolute path of `path`: a relative one starts from `base`. ENAMETOOLONG; ENOENT for an empty path
  * or one with a NUL byte; ELOOP when its text leads into `forbidden`, the mount. */
 int source_path(const char *base, const char *forbidden, const char *path, size_t len, char *out, size_t cap);

@@ -4,6 +4,7 @@
  * written in it. Whatever is done by several threads has a result that does not depend on them. */
 #include "../cli/cli.h"
 
+#include "../common/source.h"
 #include "bisect.h"
 
 #include <errno.h>
@@ -956,27 +957,57 @@ static int write_lists(reorder *r, gpuir_builder *builder, uint64_t memory) {
   return code;
 }
 
-static int write_documents(reorder *r, gpuir_builder *builder) {
-  for (uint32_t i = 0; i < r->documents; i++) {
-    gpuir_doc doc;
-    gpuir_doc_desc d;
-    gpuir_error err;
-    if (cli_signal || get_doc(r, r->order[i], &doc)) return CLI_FAIL;
-    memset(&d, 0, sizeof d);
-    memset(&err, 0, sizeof err);
-    d.name = cli_doc_name(&r->doc_name, &doc);
-    d.name_len = doc.name_len;
-    d.source = doc.source;
-    d.source_len = doc.source_len;
-    d.first_line = doc.first_line;
-    d.last_line = doc.last_line;
-    d.source_offset = doc.source_offset;
-    d.source_bytes = doc.source_bytes;
-    d.hash = doc.hash;
-    int status = gpuir_builder_add_doc(builder, &d, doc.length, doc.text, doc.text_len, &err);
-    if (status) return build_failed(r, status, &err);
+/* Where relative sources begin, of the index that is read and of the one that is written. */
+typedef struct homes {
+  char *from, *to;
+  cli_buf path;
+} homes;
+
+/* Finds what the new index stores of a document's source: a path from its own folder on, or an absolute one. */
+static void move_source(homes *h, gpuir_doc_desc *d) {
+  cli_buf *path = &h->path;
+  if (!h->from || !h->to || !strcmp(h->from, h->to) || !d->source_len || memchr(d->source, 0, d->source_len))
+    return;
+  path->n = 0;
+  if (d->source[0] != '/') {
+    cli_buf_text(path, h->from);
+    cli_buf_char(path, '/');
   }
-  return CLI_OK;
+  cli_buf_add(path, d->source, d->source_len);
+  cli_buf_char(path, 0);
+  d->source = source_stored(h->to, path->p);
+  d->source_len = strlen(d->source);
+}
+
+static int write_document(reorder *r, gpuir_builder *builder, homes *h, uint32_t docid) {
+  gpuir_doc doc;
+  gpuir_doc_desc d;
+  gpuir_error err;
+  if (cli_signal || get_doc(r, docid, &doc)) return CLI_FAIL;
+  memset(&d, 0, sizeof d);
+  memset(&err, 0, sizeof err);
+  d.name = cli_doc_name(&r->doc_name, &doc);
+  d.name_len = doc.name_len;
+  d.source = doc.source;
+  d.source_len = doc.source_len;
+  d.first_line = doc.first_line;
+  d.last_line = doc.last_line;
+  d.source_offset = doc.source_offset;
+  d.source_bytes = doc.source_bytes;
+  d.hash = doc.hash;
+  move_source(h, &d);
+  int status = gpuir_builder_add_doc(builder, &d, doc.length, doc.text, doc.text_len, &err);
+  return status ? build_failed(r, status, &err) : CLI_OK;
+}
+
+static int write_documents(reorder *r, gpuir_builder *builder) {
+  homes h = {source_home(r->input), source_home(r->output), {NULL, 0, 0}};
+  int code = CLI_OK;
+  for (uint32_t i = 0; i < r->documents && !code; i++) code = write_document(r, builder, &h, r->order[i]);
+  free(h.from);
+  free(h.to);
+  cli_buf_free(&h.path);
+  return code;
 }
 
 static int on_build(void *user, const gpuir_progress *p) {
