@@ -15283,10 +15283,10 @@ GPUIR__INLINE uint32_t gpuir__pass_put(const gpuir__pass *p, int indices, uint32
 typedef struct gpuir__merge {
   const gpuir__pass *pass; /* the left side, and where matches are written */
   const uint32_t *docs;    /* the right side */
-  uint32_t left;  /* in: the index to begin at; out: one of the sides has nothing left from there on */
-  uint32_t base;  /* index of docs[0] in the operand */
-  uint32_t right; /* as left. The two are no neighbours, which a compiler would load as one word before */
-  int padded;     /* their stores are done. UINT32_MAX follows both sides 16 times, as it does in lists */
+  uint32_t left; /* in: the index to begin at; out: one of the sides has nothing left from there on */
+  uint32_t base; /* index of docs[0] in the operand. Here, so that `left` and `right` are not loaded as one */
+  uint32_t right; /* as left */
+  int padded;     /* UINT32_MAX follows both sides 16 times, as it does in lists */
   uint32_t n;     /* docIDs of the right side */
 } gpuir__merge;
 
@@ -17951,6 +17951,8 @@ static int gpuir__prefix_make(gpuir__engine *e, const gpuir_query *q, unsigned t
 #ifndef GPUIR__QUICK_CHUNKS
 #define GPUIR__QUICK_CHUNKS 256u
 #endif
+/* What the gaps of a block that is indexed add up to stays below this, so that two such sums do not overflow. */
+#define GPUIR__QUICK_SUM ((1u << 31) - 2 * GPUIR_MAX_TERMS)
 
 /* The block of a list in which postings' positions are looked for. Most blocks are small, and indexed when they are
  * opened; others are walked from front to back. Chunks [from, to) of an indexed block are summed up. */
@@ -17983,23 +17985,24 @@ static inline int gpuir__engine_chunk(gpuir__engine *e) {
   return gpuir__engine_look(e);
 }
 
-/* Indexes a block of n postings, if it is small and its bytes are there. */
+/* Indexes a block of n postings, if it and its positions are small and its bytes are there. */
 static int gpuir__place_index(gpuir__place *p, int simd, uint32_t n) {
   const uint32_t chunks = (uint32_t)gpuir__min64(p->positions.chunks, GPUIR__QUICK_CHUNKS + 1);
-  uint32_t at = 0, wide = 0, rest, i;
+  uint64_t most = 0; /* that the gaps may add up to */
+  uint32_t at = 0, rest, i;
   if (!chunks || chunks > GPUIR__QUICK_CHUNKS) return 0;
   for (i = 0; i < n; i++) p->lasts[i] = p->freqs[i];
   gpuir__codec_kernels_at(simd)->sum_gaps(p->lasts, n, UINT32_MAX, UINT32_MAX);
   for (i = 0; i < chunks; i++) {
     p->starts[i] = at;
     at += p->positions.widths[i] * GPUIR__CHUNK_UNIT;
-    wide |= p->positions.widths[i] > 32;
+    most += (uint64_t)GPUIR__CHUNK << gpuir__min32(p->positions.widths[i], 32);
   }
   rest = (p->lasts[n - 1] + 1) % GPUIR__CHUNK;
   if (rest) at = p->starts[chunks - 1] + (uint32_t)gpuir__packed_size(rest, p->positions.widths[chunks - 1]);
   p->bytes = p->positions.bytes;
   p->from = p->to = 0;
-  return !wide && at <= (size_t)(p->positions.end - p->bytes);
+  return most < GPUIR__QUICK_SUM && at <= (size_t)(p->positions.end - p->bytes);
 }
 
 /* Goes to another block of a list. 0, or why the search has to stop. */

@@ -693,7 +693,7 @@ answers() {
   answers "TOP_10_COUNT${tab}+\"dog and an\"" 1
   answers "TOP_10${tab}\"cat a\"" 1
   answers "COUNT${tab}\"cat a\"" 0
-  answers "COUNT${tab}\"a cat" UNSUPPORTED
+  for query in '"a cat' '"cat' '"cat dog' 'cat"' '"a cat"dog' '"'; do answers "COUNT$tab$query" UNSUPPORTED; done
   index=toy.gpuir
   [ -z "$(gpuir serve --stdio toy.gpuir </dev/null)" ]
   [ "$(printf 'COUNT\tcat\n\nCOUNT\tdog' | gpuir serve --stdio toy.gpuir | paste -sd ' ')" = "2 UNSUPPORTED 3" ]

@@ -77,7 +77,7 @@ EOF
 from serving import *
 p = start('--stdio', '--in-flight', '8')
 for f in (p.stdin, p.stdout):
-    fcntl.fcntl(f, 1031, 4096)  # F_SETPIPE_SZ
+    fcntl.fcntl(f, 1031, 8192)  # F_SETPIPE_SZ: two pages
 os.set_blocking(p.stdin.fileno(), False)
 line = b'TOP_10\tdog wolf\n'
 sent = got = 0
@@ -204,6 +204,20 @@ for number in (signal.SIGINT, signal.SIGTERM):
     p.stdin.flush()
     p.send_signal(number)
     assert p.wait(20) == 128 + number
+for options in ((), ('--in-flight', '1')):  # also where nobody reads its answers, and it reads no more for this reason
+    p = start('--stdio', *options)
+    fcntl.fcntl(p.stdin, fcntl.F_SETFL, os.O_NONBLOCK)
+    refused = 0
+    while refused < 20:
+        try:
+            os.write(p.stdin.fileno(), b'COUNT\tdog\n' * 400)
+            refused = 0
+        except BlockingIOError:
+            refused += 1
+            time.sleep(0.01)
+    p.send_signal(signal.SIGTERM)
+    assert p.wait(20) == 143
+    assert not p.stderr.read()
 p = start('--stdio')
 p.stdout.close()
 try:

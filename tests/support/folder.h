@@ -7,7 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Removes an entry of an open folder, and what is in it; links are not followed. Returns 0, also where there is none. */
+/* Removes an entry of an open folder, and what is in it; links are not followed. Returns 0, also where there is none.
+ */
 static inline int folder_remove_at(int in, const char *name) {
   const int fd = unlinkat(in, name, 0) ? openat(in, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW) : -1;
   DIR *dir = fd < 0 ? NULL : fdopendir(fd);

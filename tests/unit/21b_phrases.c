@@ -1032,6 +1032,67 @@ static void test_frequent(void **state) {
   free(text);
 }
 
+enum { FAR = 250000000, FAR_DOCS = 40 };
+
+/* Builds documents so long that 2^32 is less than the sum of the positions of each word in them: "a" stands at the
+ * beginning and far behind, "b" behind one of the two. */
+static gpuir_index *build_far(const char *path) {
+  uint32_t ids[FAR_DOCS], twice[FAR_DOCS], once[FAR_DOCS], a[2 * FAR_DOCS], b[FAR_DOCS], i;
+  gpuir_open_desc open;
+  gpuir_builder_desc d;
+  gpuir_builder *builder;
+  gpuir_index *ix;
+  gpuir_error err;
+  memset(&d, 0, sizeof d);
+  d.path = path;
+  d.positions = 1;
+  if (gpuir_builder_create(&d, &builder, &err)) fail_msg("%s", err.msg);
+  for (i = 0; i < FAR_DOCS; i++) {
+    assert_int_equal(gpuir_builder_add_doc(builder, NULL, 2 * FAR, NULL, 0, &err), 0);
+    ids[i] = i;
+    twice[i] = 2;
+    once[i] = 1;
+    a[2 * i] = i;
+    a[2 * i + 1] = FAR + i;
+    b[i] = (i % 5 ? FAR : 0) + i + 1;
+  }
+  assert_int_equal(gpuir_builder_add_list(builder, "a", 1, ids, twice, a, FAR_DOCS, &err), 0);
+  assert_int_equal(gpuir_builder_add_list(builder, "b", 1, ids, once, b, FAR_DOCS, &err), 0);
+  if (gpuir_builder_write(builder, NULL, &err)) fail_msg("%s", err.msg);
+  gpuir_builder_destroy(builder);
+  memset(&open, 0, sizeof open);
+  open.simd = simd;
+  if (gpuir_open(path, &open, &ix, &err)) fail_msg("%s", err.msg);
+  (void)unlink(path);
+  return ix;
+}
+
+/* Positions that add up to more than a register's number holds are compared as they are, at each level. */
+static void test_far(void **state) {
+  char path[4200];
+  (void)state;
+  (void)corpus_path(path, sizeof path, "phrases.gpuir");
+  for (simd = GPUIR_SIMD_SCALAR; simd <= GPUIR_SIMD_AVX512; simd++) {
+    gpuir_index *ix = build_far(path);
+    gpuir_searcher *s;
+    gpuir_query *q;
+    gpuir_error err;
+    uint64_t n;
+    assert_int_equal(gpuir_searcher_create(ix, NULL, &s, NULL), 0);
+    assert_int_equal(parse(ix, "\"a b\"", &q, &err), 0);
+    assert_int_equal(gpuir_count(s, q, &n), 0);
+    assert_int_equal(n, FAR_DOCS);
+    gpuir_query_destroy(q);
+    assert_int_equal(parse(ix, "\"b a\"", &q, &err), 0);
+    assert_int_equal(gpuir_count(s, q, &n), 0);
+    assert_int_equal(n, 0);
+    gpuir_query_destroy(q);
+    gpuir_searcher_destroy(s);
+    gpuir_close(ix);
+  }
+  simd = GPUIR_SIMD_AUTO;
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_small),        cmocka_unit_test(test_large),
@@ -1047,7 +1108,7 @@ int main(void) {
 #ifdef GPUIR_WITH_UTF8PROC
       cmocka_unit_test(test_cjk),
 #endif
-      cmocka_unit_test(test_frequent),
+      cmocka_unit_test(test_frequent),     cmocka_unit_test(test_far),
   };
   return cmocka_run_group_tests_name("21b_phrases", tests, NULL, NULL);
 }

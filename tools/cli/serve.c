@@ -40,7 +40,7 @@ static int is_plain(const char *s, size_t n) {
   static const char special[] = "\"()[]{}^~*?:\\+";
   static const char *const operators[] = {"AND", "OR", "NOT", "&&", "||"};
   if (!n || s[0] == '-' || s[0] == '!') return 0;
-  if (n > 2 && s[0] == '"') s++, n -= 2;
+  if (n > 2 && s[0] == '"' && s[n - 1] == '"') s++, n -= 2;
   for (size_t i = 0; i < n; i++)
     if (!s[i] || strchr(special, s[i])) return 0;
   for (size_t i = 0; i < sizeof operators / sizeof *operators; i++)

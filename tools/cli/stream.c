@@ -8,12 +8,15 @@
 #include "serve.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #define AT_ONCE_NS 50000 /* a query that is likely to take less is answered by the reading thread */
+#define LOOK_MS 100      /* between two looks at whether a client that takes no answers is still to be waited for */
 
 struct stream;
 
@@ -72,9 +75,26 @@ static int put_answer(const stream *st, job *j, cli_buf *text, int tell) {
   return -1;
 }
 
-static int write_all(int fd, const char *p, size_t n) {
+/* Waits until the client takes answers. 0; -1: errno, EINTR where they are to be written no longer. */
+static int wait_to_write(const stream *st) {
+  struct pollfd fd = {st->out, POLLOUT, 0};
+  int n = 0;
+  while (n == 0 || (n < 0 && errno == EINTR)) {
+    if (cli_signal || is_cancelled(st)) {
+      errno = EINTR;
+      return -1;
+    }
+    n = poll(&fd, 1, LOOK_MS);
+  }
+  return n < 0 ? -1 : 0;
+}
+
+/* Writes in parts of which a pipe that can be written takes each whole: a client that reads nothing holds nobody. */
+static int write_all(const stream *st, const char *p, size_t n) {
   while (n) {
-    const ssize_t got = write(fd, p, n);
+    ssize_t got;
+    if (wait_to_write(st)) return -1;
+    got = write(st->out, p, n < PIPE_BUF ? n : PIPE_BUF);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return -1;
     p += got;
@@ -98,8 +118,8 @@ static int write_answers(stream *st, uint64_t first, uint64_t n, cli_buf *text) 
   text->n = 0;
   for (uint64_t i = first; i < first + n; i++) bad |= put_answer(st, job_at(st, i), text, !bad);
   if (is_cancelled(st)) return -1;
-  if (write_all(st->out, text->p, text->n)) {
-    cli_error("the client does not take answers: %s", strerror(errno));
+  if (write_all(st, text->p, text->n)) {
+    if (!cli_signal && !is_cancelled(st)) cli_error("the client does not take answers: %s", strerror(errno));
     bad = -1;
   }
   return bad;
