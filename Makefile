@@ -107,7 +107,7 @@ help:
 	@echo 'make check      the unit tests and the quick ones of the command: within a minute, once they are built'
 	@echo 'make test       the same set-up, then every test that needs no GPU'
 	@echo 'make test-long  every test in its long form'
-	@echo 'make mpi        build/gpuir-mpi, which builds and searches an index in parts over MPI; needs mpicc'
+	@echo 'make mpi        build/gpuir-mpi, which builds and searches an index in parts over MPI (mpicc); build/scale'
 	@echo 'make synth      build/synth, which generates indexes of web shape and queries for them (tools/synth)'
 	@echo 'make bench      latency and throughput on an index (BENCH_INDEX=FILE, BENCH_FLAGS=...)'
 	@echo 'make figures    draw the charts and copy the figures of the READMEs from the logs again'
@@ -275,15 +275,21 @@ $(B)/gpuir: $(TOOL_OBJECTS) $(GPU_LAB) $(B)/libgpuir.a
 # Search over MPI: the command's files, but its main, and tools/mpi.
 MPICC ?= mpicc
 HAVE_MPI := $(shell command -v $(firstword $(MPICC)) >/dev/null 2>&1 && echo yes)
-MPI_SOURCES = $(wildcard tools/mpi/*.c)
+MPI_SOURCES = $(filter-out tools/mpi/scale.c,$(wildcard tools/mpi/*.c))
 MPI_OBJECTS = $(patsubst %.c,$(B)/obj/%.o,$(MPI_SOURCES)) $(filter-out %/cli/gpuir.o,$(TOOL_OBJECTS))
 
-mpi: $(if $(HAVE_MPI),$(B)/gpuir-mpi)
+mpi: $(if $(HAVE_MPI),$(B)/gpuir-mpi) $(B)/scale
 	$(if $(HAVE_MPI),,@echo 'note: no $(MPICC) (libopenmpi-dev, openmpi-bin) was found: gpuir-mpi is not built')
 
 $(B)/gpuir-mpi: $(MPI_OBJECTS) $(GPU_LAB) $(B)/libgpuir.a
 	$(call say,LD,$@)
 	$(Q)OMPI_CC='$(CC)' $(MPICC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(if $(WITH_GPU),$(CUDA_LIBS)) $(TOOL_LIBS)
+
+# Simulates a service of many shards; it needs neither MPI nor the library.
+$(B)/scale: tools/mpi/scale.c $(B)/flags
+	$(call say,CC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(COMPILE) $(LDFLAGS) -o $@ $< -lm
 
 $(B)/obj/tools/mpi/%.o: tools/mpi/%.c $(B)/flags $(B)/gpu
 	$(call say,CC,$@)
@@ -405,7 +411,8 @@ bench: commands
 figures: $(B)/gpuir
 	$(Q)for picture in $(wildcard tools/results/*.svg tools/results/*/*.svg); do \
 	  $(B)/gpuir lab plot --figures "$$(basename "$$picture" .svg)" "$$(dirname "$$picture")" || exit 1; done
-	$(Q)tools/scripts/quote.py README.md .github/SECURITY.md tools/README.md $(wildcard tools/*/README.md)
+	$(Q)tools/scripts/quote.py README.md .github/SECURITY.md tools/README.md tools/mpi/SCALE.md \
+	  $(wildcard tools/*/README.md)
 
 # ---- checking ----------------------------------------------------------------------------------------------------
 
@@ -475,7 +482,7 @@ coverage:
 
 clean:
 	$(Q)rm -rf $(addprefix $(B)/,flags gpu commit obj private tests examples fuzz cuda demo lab asan tsan valgrind \
-	  coverage gpuir gpuirfs gpuir-mpi gpuir_cuda.o gpuir_cuda_seam.o gpuir_lab.o gpuir.pc libgpuir.* bench.gpuir \
+	  coverage gpuir gpuirfs gpuir-mpi scale gpuir_cuda.o gpuir_cuda_seam.o gpuir_lab.o gpuir.pc libgpuir.* bench.gpuir \
 	  bench.tsv)
 
 -include $(wildcard $(B)/*.d $(B)/private/*.d $(B)/obj/*/*.d $(B)/obj/*/*/*.d $(B)/tests/*/*.d $(B)/examples/*.d \

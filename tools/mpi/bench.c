@@ -1,6 +1,7 @@
 /* bench.c - gpuir-mpi bench: rates and latencies of all ranks together. */
 #include "mpi.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +12,7 @@ typedef struct bench {
   cli_queries qs; /* the same on all ranks */
   uint64_t k, repeat, threads, alone;
   int modes[3], nmodes, ids, backend;
+  const char *times; /* file for what each rank spends on each query alone; NULL: none */
 } bench;
 
 static const char *const mode_names[] = {"and", "or", "andor"};
@@ -43,6 +45,21 @@ static mpi_batch single(const mpi_batch *b, size_t i) {
   one.statuses += i;
   one.queries += i;
   return one;
+}
+
+/* Appends a line a query to the file of times: the mode, and the microseconds of processor time of each rank. */
+static void write_times(const bench *x, int mode, const double *spent, size_t n) {
+  double *all = (double *)cli_resize(NULL, n * (size_t)mpi_ranks, sizeof *all);
+  FILE *f = mpi_rank ? NULL : fopen(x->times, "a");
+  MPI_Gather(spent, (int)n, MPI_DOUBLE, all, (int)n, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+  if (!mpi_rank && !f) cli_error("%s: %s", x->times, strerror(errno));
+  for (size_t i = 0; f && i < n; i++) {
+    fprintf(f, "%s", mode_names[mode]);
+    for (size_t r = 0; r < (size_t)mpi_ranks; r++) fprintf(f, "\t%.2f", 1e6 * all[r * n + i]);
+    fputc('\n', f);
+  }
+  if (f && fclose(f)) cli_error("%s: %s", x->times, strerror(errno));
+  free(all);
 }
 
 /* Measures one mode. ANDOR is asked for as AND, and those that have too few hits as OR. */
@@ -85,11 +102,16 @@ static void bench_mode(bench *x, int mode) {
   work /= (double)x->repeat * (double)n;
   qsort(times, (size_t)x->repeat, sizeof *times, by_time);
   const double median = times[x->repeat / 2];
-  size_t alone = mode == GPUIR_ANDOR ? 0 : x->alone < n ? (size_t)x->alone : n;
+  const size_t alone = mode == GPUIR_ANDOR ? 0 : x->alone < n ? (size_t)x->alone : n;
+  double *spent = (double *)cli_resize(NULL, alone, sizeof *spent);
   for (size_t i = 0; i < alone; i++) {
     const mpi_batch one = single(&b, i);
+    s.spent = 0;
     times[i] = time_batch(&s, &one, hits);
+    spent[i] = s.spent;
   }
+  if (alone && x->times) write_times(x, mode, spent, alone);
+  free(spent);
   if (alone) qsort(times, alone, sizeof *times, by_time);
   if (!mpi_rank) {
     printf("%s\t%zu\t%d\t%llu\t%zu\t%.2f\t%.1f\t%.2f", mode_names[mode], s.k, mpi_ranks,
@@ -107,7 +129,7 @@ static void bench_mode(bench *x, int mode) {
   free(times);
 }
 
-enum { O_MODES = 2, O_K, O_REPEAT, O_THREADS, O_BACKEND, O_ALONE, O_IDS, O_NO_IDS };
+enum { O_MODES = 2, O_K, O_REPEAT, O_THREADS, O_BACKEND, O_ALONE, O_TIMES, O_IDS, O_NO_IDS };
 
 /* "and,or": fills the modes. */
 static int read_modes(const cli_args *a, bench *x) {
@@ -162,10 +184,11 @@ static int open_bench(bench *x, const cli_args *a) {
 }
 
 int mpi_bench(int argc, char **argv) {
-  static const cli_option options[] = {
-      {O_MODES, "modes", 0, 1},     {O_K, "k", 'k', 1},           {O_REPEAT, "repeat", 0, 1},
-      {O_THREADS, "threads", 0, 1}, {O_BACKEND, "backend", 0, 1}, {O_ALONE, "alone", 0, 1},
-      {O_IDS, "ids", 0, 0},         {O_NO_IDS, "no-ids", 0, 0},   {0, NULL, 0, 0}};
+  static const cli_option options[] = {{O_MODES, "modes", 0, 1},     {O_K, "k", 'k', 1},
+                                       {O_REPEAT, "repeat", 0, 1},   {O_THREADS, "threads", 0, 1},
+                                       {O_BACKEND, "backend", 0, 1}, {O_ALONE, "alone", 0, 1},
+                                       {O_TIMES, "times", 0, 1},     {O_IDS, "ids", 0, 0},
+                                       {O_NO_IDS, "no-ids", 0, 0},   {0, NULL, 0, 0}};
   bench x;
   cli_args a;
   int opt, bad = 0, code;
@@ -186,6 +209,7 @@ int mpi_bench(int argc, char **argv) {
       case O_THREADS: bad = cli_unsigned(&a, 1, 1024, &x.threads); break;
       case O_BACKEND: bad = cli_choice(&a, "cpu|gpu|auto", &x.backend); break;
       case O_ALONE: bad = cli_unsigned(&a, 0, 1000000, &x.alone); break;
+      case O_TIMES: x.times = a.value; break;
       case O_IDS: x.ids = CLI_IDS_YES; break;
       case O_NO_IDS: x.ids = CLI_IDS_NO; break;
       default: bad = 1; break;

@@ -41,7 +41,8 @@ int mpi_help(void) {
       "          --tsv, --trec, --tag NAME, --topics FILE, --ids, --no-ids\n"
       "bench   measures rates and latencies: --modes and,or,andor, -k N, --repeat N, --threads N, "
       "--backend,\n"
-      "          --alone N (queries one by one), --ids, --no-ids\n"
+      "          --alone N (queries one by one), --times FILE (what each rank spends on each), --ids, "
+      "--no-ids\n"
       "\n"
       "A rank that fails ends the job and says why; no shard is then replaced.\n");
   return cli_finish(CLI_OK);
