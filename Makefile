@@ -157,6 +157,11 @@ test-long:
 	$(Q)tools/scripts/setup.sh test
 	$(Q)+$(PARALLEL) compile-cuda all mpi test-programs fuzzers $(MUTATE)
 	$(Q)tests/run -l -j $(JOBS)
+	$(Q)+$(PARALLEL) B=$(B)/tsan CFLAGS='$(SANITIZE) -fsanitize=thread' GPU=0 $(B)/tsan/gpuir $(B)/tsan/tests/unit/30_pool
+	$(Q)tools/scripts/pool_tsan.sh $(B)/tsan $(TSAN_SECONDS)
+
+# For how long the queues of pools run under ThreadSanitizer.
+TSAN_SECONDS ?= 600
 
 test-programs: $(TEST_PROGRAMS) synth
 

@@ -23012,11 +23012,14 @@ static void gpuir__mate_offers(gpuir__share *share) {
   (void)pthread_mutex_unlock(&c->lock);
 }
 
-/* Answers a task, with the help of threads that have none if it is worth that. */
+/* Answers a task, with the help of threads that have none if it is worth that. While other tasks wait nobody would come,
+ * and sharing costs some of an OR's pruning. */
 static void gpuir__mate_answer(gpuir__mate *m, gpuir_task *task) {
   gpuir__crew *c = m->crew;
   gpuir__engine *e = &m->searcher->engine;
-  const uint64_t helpers = gpuir__min64(task->pool_cost / GPUIR__SHARE_NS, c->pool->nthreads - 1);
+  const int waiting = __atomic_load_n(&c->waiting, __ATOMIC_RELAXED);
+  const uint64_t helpers =
+      waiting ? 0 : gpuir__min64(task->pool_cost / GPUIR__SHARE_NS, c->pool->nthreads - 1);
   int status;
   m->share.most = (unsigned)helpers;
   m->share.helped = 0;

@@ -452,10 +452,10 @@ static void note_facts(load *l, const char *queries, int argc, char **argv) {
       &l->report, "load",
       "Poisson arrivals, latency from the due time; one pass of %s in order, again from its beginning when "
       "it "
-      "ends; %llu threads answer; the generator spins for 50 us before each arrival, on %s",
+      "ends; %llu threads answer; the generator spins before each arrival, for %s",
       queries, (unsigned long long)l->setup.threads,
-      l->setup.threads < cli_processors() ? "the last processor, which they keep off"
-                                          : "no processor of its own");
+      l->setup.threads < cli_processors() ? "50 us on the last processor, which they keep off"
+                                          : "5 us on no processor of its own");
   lab_note(&l->report, "saturated",
            "backlog at the end over that at half time by 5 %% of the queries, or answered at less than 0.98 "
            "of the "

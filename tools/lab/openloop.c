@@ -9,9 +9,13 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <time.h>
 
-#define SPIN_NS 50000 /* before a query is due the generator stops sleeping, and looks at the clock alone */
+/* So long before a query is due the generator stops sleeping, and looks at the clock alone: where it has a processor of
+ * its own, and where threads of the pool would use that processor meanwhile. */
+#define SPIN_NS 50000
+#define SHARED_SPIN_NS 5000
 
 void load_pin(int generator) {
   const unsigned n = cli_processors();
@@ -46,13 +50,13 @@ static void lay_out(const load_setup *s, const load_run *r, load_job *jobs, gpui
   }
 }
 
-/* Waits until `due`. */
-static void wait_until(uint64_t due) {
+/* Waits until `due`, spinning at the end. */
+static void wait_until(uint64_t due, uint64_t spin) {
   uint64_t now = cli_nanoseconds();
-  if (due > now + SPIN_NS) {
+  if (due > now + spin) {
     struct timespec t;
-    t.tv_sec = (time_t)((due - SPIN_NS) / 1000000000u);
-    t.tv_nsec = (long)((due - SPIN_NS) % 1000000000u);
+    t.tv_sec = (time_t)((due - spin) / 1000000000u);
+    t.tv_nsec = (long)((due - spin) % 1000000000u);
     while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) && !cli_signal) {}
   }
   while (cli_nanoseconds() < due) {}
@@ -61,13 +65,14 @@ static void wait_until(uint64_t due) {
 /* Submits all tasks when they are due. Exit code. */
 static int generate(gpuir_pool *pool, const load_setup *s, const load_run *r, load_job *jobs) {
   const uint64_t start = cli_nanoseconds() + 10000000;
+  (void)prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL); /* of this thread, whose sleeps are to be exact */
   if (s->stall_ns)
     __atomic_store_n(&s->stall->from, start + jobs[r->warm + r->n / 2].task.due, __ATOMIC_RELAXED);
   for (size_t i = 0; i < r->n + r->warm && !cli_signal; i++) {
     gpuir_task *t = &jobs[i].task;
     if (r->rate > 0) {
       t->due += start;
-      wait_until(t->due);
+      wait_until(t->due, s->threads < cli_processors() ? SPIN_NS : SHARED_SPIN_NS);
     } else {
       t->due = cli_nanoseconds();
     }
