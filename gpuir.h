@@ -23012,8 +23012,8 @@ static void gpuir__mate_offers(gpuir__share *share) {
   (void)pthread_mutex_unlock(&c->lock);
 }
 
-/* Answers a task, with the help of threads that have none if it is worth that. While other tasks wait nobody would come,
- * and sharing costs some of an OR's pruning. */
+/* Answers a task, with the help of threads that have none if it is worth that. While other tasks wait nobody would
+ * come, and sharing costs some of an OR's pruning. */
 static void gpuir__mate_answer(gpuir__mate *m, gpuir_task *task) {
   gpuir__crew *c = m->crew;
   gpuir__engine *e = &m->searcher->engine;

@@ -172,8 +172,8 @@ static int only_look(only *o, flight *f) {
   return 1;
 }
 
-/* The one thread: it begins a batch of all that waits whenever there is room for one, and otherwise looks whether one is
- * done, without sleeping. */
+/* The one thread: it begins a batch of all that waits whenever there is room for one, and otherwise looks whether one
+ * is done, without sleeping. */
 static void only_work(void *state, unsigned thread) {
   only *o = (only *)state;
   if (thread) return;
