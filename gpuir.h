@@ -19108,7 +19108,8 @@ static int gpuir__eval_or(gpuir__engine *e, const gpuir_query *q, unsigned nposi
   if (status) return status;
   if (!e->top
            .n) { /* the first segment with a hit: afterwards the heap has the threshold, and is no scratch */
-    const uint32_t seed = gpuir__or_seed(&o, q, k);
+    const int known = e->limits.threshold && __atomic_load_n(e->limits.threshold, __ATOMIC_RELAXED);
+    const uint32_t seed = known ? 0 : gpuir__or_seed(&o, q, k); /* that of other parts is better */
     status = gpuir__engine_top(e, k, seed);
     if (status) return gpuir__engine_fail(e, status, "out of memory");
   }
