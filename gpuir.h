@@ -10791,17 +10791,39 @@ static int gpuir__list_of(const gpuir__segment *ix, const gpuir__record *r, gpui
   return status;
 }
 
-/* Opens the list of term `id` (< terms) likewise. */
-static int gpuir__list_find(const gpuir__segment *ix, uint64_t id, gpuir__list *l) {
-  gpuir__record r;
-  gpuir__record_get(ix, id, &r);
-  return gpuir__list_of(ix, &r, l);
+/* Opens the postings that a record stands for. Scratch comes from `a`. 0, FORMAT, UNSUPPORTED, NOMEM. */
+static int gpuir__list_open_record(const gpuir__segment *ix, const gpuir_allocator *a, const gpuir__record *r,
+                                   gpuir__list *l) {
+  const int status = gpuir__list_of(ix, r, l);
+  return status || l->df == 1 ? status : gpuir__list_open_codecs(a, l);
 }
 
-/* Opens the postings of term `id` (< terms). Scratch comes from `a`. 0, FORMAT, UNSUPPORTED, NOMEM. */
+/* Opens the postings of term `id` (< terms) likewise. */
 static int gpuir__list_open(const gpuir__segment *ix, const gpuir_allocator *a, uint64_t id, gpuir__list *l) {
-  int status = gpuir__list_find(ix, id, l);
-  return status || l->df == 1 ? status : gpuir__list_open_codecs(a, l);
+  gpuir__record r;
+  gpuir__record_get(ix, id, &r);
+  return gpuir__list_open_record(ix, a, &r, l);
+}
+
+/* Prefetches what a list is opened from. To be inlined: gcc takes a call of a function that only prefetches for one
+ * without effect. */
+GPUIR__INLINE void gpuir__list_prefetch(const gpuir__segment *ix, const gpuir__record *r) {
+  if (r->df > GPUIR__SHORT_MAX && r->docs < ix->stat.longs) __builtin_prefetch(&ix->lists.longs[r->docs]);
+}
+
+/* Prefetches where a list begins, of which gpuir__list_prefetch has fetched the rest. */
+GPUIR__INLINE void gpuir__list_prefetch_start(const gpuir__segment *ix, const gpuir__record *r) {
+  if (r->df > GPUIR__SHORT_MAX && r->docs < ix->stat.longs) {
+    const gpuir__long *x = &ix->lists.longs[r->docs];
+    __builtin_prefetch(ix->lists.last + x->first_block);
+    __builtin_prefetch(ix->lists.bounds + x->first_block);
+    __builtin_prefetch(ix->lists.docs_off + x->first_block);
+    __builtin_prefetch(ix->lists.docs_width + x->first_block);
+    __builtin_prefetch(ix->lists.docids + x->docs);
+  } else if (r->df > 1) {
+    __builtin_prefetch(ix->lists.docids + ix->stat.docs_short + r->docs);
+    __builtin_prefetch(ix->lists.freqs + ix->stat.freqs_short + r->freqs);
+  }
 }
 
 /* Returns words for the status with which gpuir__list_open has failed for term `id` (< terms). */
@@ -11652,17 +11674,16 @@ static int gpuir__leaf_recount(const gpuir__leaf *leaf, uint64_t id, const gpuir
   return GPUIR_OK;
 }
 
-/* Counts the live documents of a leaf that hold term `id`. What it learns of deleted ones the segment keeps, for this
- * snapshot and for others. 0, FORMAT, NOMEM, UNSUPPORTED. Thread-safe. */
-static int gpuir__leaf_df(const gpuir__leaf *leaf, uint64_t id, uint32_t *df) {
+/* Counts the live documents of a leaf that hold term `id`, and fills in the term's record. What it learns of deleted
+ * ones the segment keeps, for this snapshot and for others. 0, FORMAT, NOMEM, UNSUPPORTED. Thread-safe. */
+static int gpuir__leaf_df(const gpuir__leaf *leaf, uint64_t id, gpuir__record *r, uint32_t *df) {
   gpuir__log *log = &leaf->seg->log;
   gpuir__log_count *slot, known = {0, 0, 0};
-  gpuir__record r;
   uint32_t count;
   uint64_t decoded;
   int status;
-  gpuir__record_get(leaf->seg, id, &r);
-  *df = (uint32_t)gpuir__min64(r.df, leaf->seg->stat.documents);
+  gpuir__record_get(leaf->seg, id, r);
+  *df = (uint32_t)gpuir__min64(r->df, leaf->seg->stat.documents);
   if (!leaf->deleted || !*df) return GPUIR_OK;
   slot = &log->counts[(uint32_t)(id * 0x9e3779b1u) >> 16 & log->mask];
   (void)pthread_mutex_lock(&log->mutex);
@@ -11974,10 +11995,11 @@ GPUIR_API int gpuir_term_count(const gpuir_index *ix, const char *term, size_t l
   if (!ix || (!term && len)) return GPUIR_E_ARGUMENT;
   for (i = 0; i < ix->nleaves; i++) {
     const gpuir__leaf *leaf = &ix->leaves[i];
+    gpuir__record r;
     uint32_t leaf_df;
     int status;
     if (gpuir__term_find(leaf->seg, term, len, &id)) continue;
-    status = gpuir__leaf_df(leaf, id, &leaf_df);
+    status = gpuir__leaf_df(leaf, id, &r, &leaf_df);
     if (!status && leaf_df && cf) {
       status = gpuir__leaf_cf(leaf, id, &leaf_cf);
       sum_cf += leaf_cf;
@@ -14459,6 +14481,8 @@ struct gpuir_query {
   gpuir__query_phrases *phrases;   /* NULL: none */
   size_t size;                     /* of this and the ids behind it */
   uint32_t *ids;                   /* [leaf * GPUIR__IDS + number], see gpuir__query_id */
+  gpuir__record *records;          /* [leaf * nrecords + slot], see gpuir__query_record */
+  unsigned nrecords;               /* terms and members of phrases */
   gpuir__buf names;                /* see gpuir__query_term.name */
   gpuir__query_term terms[GPUIR_MAX_TERMS];
 };
@@ -14474,6 +14498,13 @@ static inline uint32_t gpuir__query_member_id(const gpuir_query *q, size_t leaf,
 }
 static inline uint32_t gpuir__query_end(const gpuir_query *q, size_t leaf, unsigned term) {
   return q->ids[leaf * GPUIR__IDS + GPUIR__ID_ENDS + term];
+}
+
+/* Returns the record of what has this number, GPUIR__ID_TERMS or GPUIR__ID_MEMBERS and more, in a leaf; its df is 0
+ * where that is nothing, and of prefixes. */
+static inline gpuir__record *gpuir__query_record(const gpuir_query *q, size_t leaf, unsigned number) {
+  const unsigned slot = number < GPUIR__ID_MEMBERS ? number : q->n + number - GPUIR__ID_MEMBERS;
+  return &q->records[leaf * q->nrecords + slot];
 }
 
 /* ---- from text to terms ---- */
@@ -14716,11 +14747,12 @@ static void gpuir__query_part(gpuir_query *q) {
   }
 }
 
-/* Counts the live documents of leaf number `leaf`, or the documents of its collection, that hold term `id`. */
+/* Counts the live documents of leaf number `leaf`, or the documents of its collection, that hold term `id`, and
+ * fills in the term's record. */
 static int gpuir__query_df(const gpuir_index *ix, size_t leaf, uint64_t id, const gpuir__query_term *t,
-                           uint32_t *df, gpuir_error *err) {
+                           gpuir__record *r, uint32_t *df, gpuir_error *err) {
   const gpuir__segment *seg = ix->leaves[leaf].seg;
-  const int status = gpuir__leaf_df(&ix->leaves[leaf], id, df);
+  const int status = gpuir__leaf_df(&ix->leaves[leaf], id, r, df);
   if (!status) {
     *df = gpuir__segment_df(seg, id, *df);
     return GPUIR_OK;
@@ -14740,7 +14772,7 @@ static int gpuir__query_look_up(gpuir_query *q, gpuir__query_term *t, unsigned n
     uint32_t *found = &q->ids[i * GPUIR__IDS + number], held;
     *found = GPUIR__NO_TERM;
     if (gpuir__term_find(ix->leaves[i].seg, t->text, t->len, &id)) continue;
-    status = gpuir__query_df(ix, i, id, t, &held, err);
+    status = gpuir__query_df(ix, i, id, t, gpuir__query_record(q, i, number), &held, err);
     if (status) return status;
     if (held) *found = (uint32_t)id;
     df += held;
@@ -14797,6 +14829,7 @@ static void gpuir__prefix_open(const gpuir_index *ix, const gpuir__query_term *t
 static int gpuir__prefix_next(const gpuir_index *ix, const gpuir__query_term *t, gpuir__prefix_leaf *leaves,
                               gpuir__prefix_leaf *found, uint64_t *df, int *more, gpuir_error *err) {
   const gpuir__prefix_leaf *least = NULL;
+  gpuir__record r;
   uint32_t held;
   size_t i;
   int status = GPUIR_OK;
@@ -14812,7 +14845,7 @@ static int gpuir__prefix_next(const gpuir_index *ix, const gpuir__query_term *t,
   for (i = 0; i < ix->nleaves && !status; i++) {
     gpuir__prefix_leaf *l = &leaves[i];
     if (l->at >= l->end || gpuir__compare_bytes(l->term, l->len, found->term, found->len) != 0) continue;
-    status = gpuir__query_df(ix, i, l->at, t, &held, err);
+    status = gpuir__query_df(ix, i, l->at, t, &r, &held, err);
     *df += held;
     if (++l->at < l->end) l->len = gpuir__term_get(ix->leaves[i].seg, l->at, l->term);
   }
@@ -14869,6 +14902,9 @@ static int gpuir__query_prefix_look_up(gpuir_query *q, unsigned term, gpuir_erro
 static int gpuir__query_look_all_up(gpuir_query *q, gpuir_error *err) {
   unsigned i;
   int status = GPUIR_OK;
+  q->nrecords = q->n + (q->phrases ? q->phrases->nmembers : 0);
+  q->records = (gpuir__record *)gpuir__alloc_zero(&q->a, q->nrecords * q->ix->nleaves * sizeof *q->records);
+  if (!q->records) return gpuir__fail_nomem(err);
   for (i = 0; q->phrases && i < q->phrases->nmembers && !status; i++) {
     gpuir__query_term *t = &q->phrases->members[i];
     status = gpuir__query_look_up(q, t, GPUIR__ID_MEMBERS + i, err);
@@ -15028,6 +15064,7 @@ GPUIR_API void gpuir_query_destroy(gpuir_query *query) {
     gpuir_allocator a = query->a;
     gpuir__buf_free(&a, &query->names);
     gpuir__free(&a, query->phrases, sizeof *query->phrases);
+    gpuir__free(&a, query->records, query->nrecords * query->ix->nleaves * sizeof *query->records);
     gpuir__free(&a, query, query->size);
   }
 }
@@ -17221,9 +17258,14 @@ static int gpuir__engine_grow(gpuir__engine *e, unsigned n) {
   return gpuir__engine_fail(e, GPUIR_E_NOMEM, "out of memory");
 }
 
-/* Opens the list of a term, `id` in the engine's leaf, behind the cursors that are open; gpuir__engine_add is due. */
-static int gpuir__engine_open_list(gpuir__engine *e, const gpuir__query_term *t, uint32_t id) {
-  const int status = gpuir__list_open(e->leaf.seg, &e->a, id, &e->cursors[e->ncursors].list);
+/* Opens the list of a term, which has this number in the query and `id` in the engine's leaf, behind the cursors that
+ * are open; gpuir__engine_add is due. */
+static int gpuir__engine_open_list(gpuir__engine *e, const gpuir_query *q, size_t leaf, unsigned number,
+                                   const gpuir__query_term *t, uint32_t id) {
+  const gpuir__record *r = gpuir__query_record(q, leaf, number);
+  gpuir__list *l = &e->cursors[e->ncursors].list;
+  const int status = r->df ? gpuir__list_open_record(e->leaf.seg, &e->a, r, l)
+                           : gpuir__list_open(e->leaf.seg, &e->a, id, l); /* the only term of a prefix */
   if (!status) return GPUIR_OK;
   return gpuir__fail(&e->error, status, 0, "%s: cannot open the list of \"%.*s\": %s", e->leaf.seg->path,
                      t->len < 32 ? (int)t->len : 32, t->text, gpuir__list_why(e->leaf.seg, id, status));
@@ -17263,11 +17305,22 @@ static int gpuir__engine_saturate(gpuir__engine *e, const gpuir_query *q) {
   return e->saturation ? GPUIR_OK : gpuir__engine_fail(e, GPUIR_E_NOMEM, "out of memory");
 }
 
+/* Prefetches what the query's lists in the next leaves begin with, so that it arrives while this leaf is evaluated. */
+GPUIR__INLINE void gpuir__engine_prefetch(const gpuir__engine *e, const gpuir_query *q, size_t leaf) {
+  unsigned i;
+  if (leaf + 1 >= e->ix->nleaves) return;
+  for (i = 0; i < q->nrecords; i++)
+    gpuir__list_prefetch_start(e->ix->leaves[leaf + 1].seg, &q->records[(leaf + 1) * q->nrecords + i]);
+  for (i = 0; i < q->nrecords && leaf + 2 < e->ix->nleaves; i++)
+    gpuir__list_prefetch(e->ix->leaves[leaf + 2].seg, &q->records[(leaf + 2) * q->nrecords + i]);
+}
+
 /* Turns to a leaf with room for n cursors, of which none is open. 0 or NOMEM. */
 static int gpuir__engine_turn(gpuir__engine *e, const gpuir_query *q, size_t leaf, unsigned n) {
   int status;
   gpuir__engine_reset(e);
   e->leaf = e->ix->leaves[leaf];
+  gpuir__engine_prefetch(e, q, leaf);
   status = e->cap < n ? gpuir__engine_grow(e, n) : GPUIR_OK;
   return status ? status : gpuir__engine_saturate(e, q);
 }
@@ -17282,7 +17335,7 @@ static int gpuir__engine_open(gpuir__engine *e, const gpuir_query *q, size_t lea
     const uint32_t id = gpuir__query_id(q, leaf, i);
     e->rare.cursor_of[i] = id == GPUIR__NO_TERM ? GPUIR__NO_TERM : e->ncursors;
     if (id == GPUIR__NO_TERM) continue;
-    status = gpuir__engine_open_list(e, &q->terms[i], id);
+    status = gpuir__engine_open_list(e, q, leaf, GPUIR__ID_TERMS + i, &q->terms[i], id);
     if (status) break;
     gpuir__engine_add(e, q, &q->terms[i]);
     *npositive += !q->terms[i].negated;
@@ -17504,7 +17557,7 @@ static uint32_t gpuir__and_live(gpuir__and *x, const gpuir__deleted *deleted, ui
     kept[live] = j;
     live += !gpuir__deleted_has(deleted, x->docs[j]);
   }
-  if (live < n) gpuir__and_keep(x, kept, live);
+  if (live < n && x->where[0]) gpuir__and_keep(x, kept, live); /* else they are only counted */
   return live;
 }
 
@@ -17655,7 +17708,7 @@ static void gpuir__and_freqs(const gpuir__engine *e, const gpuir__and *x, unsign
 }
 
 /* Prefetches the frequencies of n matches, most of which are not in the cache. To be inlined: see
- * gpuir__phrases_prefetch. */
+ * gpuir__list_prefetch. */
 GPUIR__INLINE void gpuir__and_prefetch_freqs(const gpuir__engine *e, const gpuir__and *x, uint32_t n) {
   unsigned i;
   for (i = 1; i < x->npositive; i++) {
@@ -18551,7 +18604,8 @@ static int gpuir__clause_phrase(gpuir__phrases *p, const gpuir_query *q, size_t 
       return GPUIR_OK;
     }
     if (member_list[member] == UINT8_MAX) {
-      status = gpuir__engine_open_list(e, &q->phrases->members[member], id);
+      status =
+          gpuir__engine_open_list(e, q, leaf, GPUIR__ID_MEMBERS + member, &q->phrases->members[member], id);
       if (status) return status;
       member_list[member] = (uint8_t)e->ncursors;
       gpuir__engine_add(e, q, &q->phrases->members[member]);
@@ -18631,7 +18685,7 @@ static int gpuir__term_open(gpuir__engine *e, const gpuir_query *q, size_t leaf,
   e->rare.cursor_of[term] = GPUIR__NO_TERM;
   if (!t->df || id == GPUIR__NO_TERM) return GPUIR_OK;
   if (t->kind == GPUIR__WORD || (t->kind == GPUIR__PREFIX && gpuir__query_end(q, leaf, term) == id + 1)) {
-    status = gpuir__engine_open_list(e, t, id);
+    status = gpuir__engine_open_list(e, q, leaf, GPUIR__ID_TERMS + term, t, id);
   } else {
     status = t->kind == GPUIR__PHRASE
                  ? gpuir__phrase_make(e, q, leaf, term, &m)
