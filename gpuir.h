@@ -15278,9 +15278,13 @@ typedef uint32_t (*gpuir__lookup_kernel)(gpuir__operand *o, const gpuir__pass *p
 
 enum { GPUIR__LOOKUP_SCALAR, GPUIR__LOOKUP_AVX2, GPUIR__LOOKUP_AVX512, GPUIR__LOOKUP_VP2INTERSECT };
 
+struct gpuir__merge;
+
 struct gpuir__lookup_kernels {
   gpuir__lookup_kernel list;
-  unsigned level; /* GPUIR__LOOKUP_ */
+  uint32_t (*merge)(struct gpuir__merge *m,
+                    uint32_t found); /* see gpuir__merge_kernel; NULL: without vectors */
+  unsigned level;                    /* GPUIR__LOOKUP_ */
 };
 
 /* Writes the 16 UINT32_MAX that follow candidates. */
@@ -15455,14 +15459,17 @@ GPUIR__INLINE uint32_t gpuir__merge_by(gpuir__match_registers match, uint32_t wi
   return found;
 }
 
-/* Merges by registers, with all that is constant in a step known to the compiler: four loops, one of which is run. */
+/* Merges by registers, with all that is constant in a step known to the compiler: four loops, one of which is run. Only
+ * the laboratory's operands are not padded. */
 GPUIR__INLINE uint32_t gpuir__merge_any(gpuir__match_registers match, uint32_t width, gpuir__merge *m,
                                         uint32_t found) {
-  if (m->pass->from)
-    return m->padded ? gpuir__merge_by(match, width, 1, 1, m, found)
-                     : gpuir__merge_by(match, width, 1, 0, m, found);
-  return m->padded ? gpuir__merge_by(match, width, 0, 1, m, found)
-                   : gpuir__merge_by(match, width, 0, 0, m, found);
+#ifndef GPUIR_NO_LAB
+  if (!m->padded)
+    return m->pass->from ? gpuir__merge_by(match, width, 1, 0, m, found)
+                         : gpuir__merge_by(match, width, 0, 0, m, found);
+#endif
+  return m->pass->from ? gpuir__merge_by(match, width, 1, 1, m, found)
+                       : gpuir__merge_by(match, width, 0, 1, m, found);
 }
 
 /* ---- registers of 8 ---- */
@@ -15602,7 +15609,6 @@ GPUIR__AVX2 GPUIR__INLINE int gpuir__holds_avx2(const uint32_t *docs, uint32_t x
 /* The steps of gpuir__lookup_by, which differ from level to level. */
 typedef struct gpuir__lookup_steps {
   uint32_t (*find_block)(const gpuir__list *l, uint32_t from, uint32_t x); /* see gpuir__list_find_block */
-  gpuir__merge_kernel merge;
   uint32_t (*behind)(const gpuir__pass *p, uint32_t i,
                      uint32_t last); /* the first candidate >= i above `last` */
   gpuir__spot_kernel spot;
@@ -15622,8 +15628,9 @@ GPUIR__INLINE int gpuir__lookup_undecoded(int indices, const gpuir__pass *p, gpu
 
 /* Looks up the candidates from *next on that are in the cursor's decoded block, by what suits their number; returns the
  * number of matches. */
-GPUIR__INLINE uint32_t gpuir__lookup_block(const gpuir__lookup_steps *steps, int indices, gpuir__cursor *c,
-                                           const gpuir__spot *s, uint32_t *next, uint32_t found) {
+GPUIR__INLINE uint32_t gpuir__lookup_block(const gpuir__lookup_steps *steps, gpuir__merge_kernel merge,
+                                           int indices, gpuir__cursor *c, const gpuir__spot *s,
+                                           uint32_t *next, uint32_t found) {
   const gpuir__pass *p = s->pass;
   if (p->m - *next >= GPUIR__MANY && p->candidates[*next + GPUIR__MANY - 1] <= s->last) {
     gpuir__merge m;
@@ -15634,7 +15641,7 @@ GPUIR__INLINE uint32_t gpuir__lookup_block(const gpuir__lookup_steps *steps, int
     m.left = *next;
     m.right = 0;
     m.padded = 1;
-    found = steps->merge(&m, found);
+    found = merge(&m, found);
     *next = steps->behind(p, m.left, s->last); /* a register of candidates may be left that is done in part */
   } else if (!indices && p->candidates[*next + 1] > s->last) {
     const uint32_t x = p->candidates[*next];
@@ -15665,7 +15672,7 @@ GPUIR__INLINE uint32_t gpuir__lookup_by(const gpuir__lookup_steps *steps, int in
       continue;
     gpuir__cursor_load(c, block);
     s.base = block * GPUIR__BLOCK;
-    found = gpuir__lookup_block(steps, indices, c, &s, &i, found);
+    found = gpuir__lookup_block(steps, o->kernels->merge, indices, c, &s, &i, found);
     if (i == before) i++; /* only in a damaged file */
     found = gpuir__min32(found, i);
   }
@@ -15678,8 +15685,8 @@ static uint32_t gpuir__behind_avx2(const gpuir__pass *p, uint32_t i, uint32_t la
   return i;
 }
 
-static const gpuir__lookup_steps gpuir__steps_avx2 = {
-    gpuir__list_find_block, gpuir__merge_avx2, gpuir__behind_avx2, gpuir__spot_avx2, gpuir__holds_avx2};
+static const gpuir__lookup_steps gpuir__steps_avx2 = {gpuir__list_find_block, gpuir__behind_avx2,
+                                                      gpuir__spot_avx2, gpuir__holds_avx2};
 
 GPUIR__AVX2 static uint32_t gpuir__lookup_avx2(gpuir__operand *o, const gpuir__pass *p) {
   return p->from ? gpuir__lookup_by(&gpuir__steps_avx2, 1, o, p)
@@ -15779,20 +15786,12 @@ GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__behind_avx512(const gpuir__pass *p, 
                  _mm512_loadu_si512(p->candidates + i), _mm512_set1_epi32((int)last))));
 }
 
-static const gpuir__lookup_steps gpuir__steps_avx512 = {
-    gpuir__find_block_avx512, gpuir__merge_avx2, gpuir__behind_avx512, gpuir__spot_avx512, gpuir__holds_avx2};
-static const gpuir__lookup_steps gpuir__steps_vp2intersect = {gpuir__find_block_avx512, gpuir__merge_avx512,
-                                                              gpuir__behind_avx512, gpuir__spot_avx512,
-                                                              gpuir__holds_avx2};
+static const gpuir__lookup_steps gpuir__steps_avx512 = {gpuir__find_block_avx512, gpuir__behind_avx512,
+                                                        gpuir__spot_avx512, gpuir__holds_avx2};
 
 GPUIR__AVX512 static uint32_t gpuir__lookup_avx512(gpuir__operand *o, const gpuir__pass *p) {
   return p->from ? gpuir__lookup_by(&gpuir__steps_avx512, 1, o, p)
                  : gpuir__lookup_by(&gpuir__steps_avx512, 0, o, p);
-}
-
-GPUIR__AVX512 static uint32_t gpuir__lookup_vp2intersect(gpuir__operand *o, const gpuir__pass *p) {
-  return p->from ? gpuir__lookup_by(&gpuir__steps_vp2intersect, 1, o, p)
-                 : gpuir__lookup_by(&gpuir__steps_vp2intersect, 0, o, p);
 }
 
 #endif
@@ -15835,11 +15834,11 @@ static uint32_t gpuir__lookup_scalar(gpuir__operand *o, const gpuir__pass *p) {
 
 /* The kernels of each SIMD level, by GPUIR__LOOKUP_. */
 static const gpuir__lookup_kernels gpuir__lookup_of_level[4] = {
-    {gpuir__lookup_scalar, GPUIR__LOOKUP_SCALAR},
+    {gpuir__lookup_scalar, NULL, GPUIR__LOOKUP_SCALAR},
 #if GPUIR__X86
-    {gpuir__lookup_avx2, GPUIR__LOOKUP_AVX2},
-    {gpuir__lookup_avx512, GPUIR__LOOKUP_AVX512},
-    {gpuir__lookup_vp2intersect, GPUIR__LOOKUP_VP2INTERSECT},
+    {gpuir__lookup_avx2, gpuir__merge_avx2, GPUIR__LOOKUP_AVX2},
+    {gpuir__lookup_avx512, gpuir__merge_avx2, GPUIR__LOOKUP_AVX512},
+    {gpuir__lookup_avx512, gpuir__merge_avx512, GPUIR__LOOKUP_VP2INTERSECT},
 #endif
 };
 
@@ -17325,11 +17324,12 @@ static int gpuir__engine_turn(gpuir__engine *e, const gpuir_query *q, size_t lea
   return status ? status : gpuir__engine_saturate(e, q);
 }
 
-/* Opens a cursor on each word of the query that a leaf has, positive ones first (in the query's order); *npositive is
- * their number. For queries without phrases and prefixes: see gpuir__terms_open. */
-static int gpuir__engine_open(gpuir__engine *e, const gpuir_query *q, size_t leaf, unsigned *npositive) {
+/* Opens a cursor on each word of the query that the engine's leaf has, positive ones first (in the query's order),
+ * behind those that are open; *npositive is their number. */
+static int gpuir__engine_open_words(gpuir__engine *e, const gpuir_query *q, size_t leaf,
+                                    unsigned *npositive) {
   unsigned i;
-  int status = gpuir__engine_turn(e, q, leaf, q->n);
+  int status = GPUIR_OK;
   *npositive = 0;
   for (i = 0; i < q->n && !status; i++) {
     const uint32_t id = gpuir__query_id(q, leaf, i);
@@ -17341,6 +17341,13 @@ static int gpuir__engine_open(gpuir__engine *e, const gpuir_query *q, size_t lea
     *npositive += !q->terms[i].negated;
   }
   return status;
+}
+
+/* Turns to a leaf and opens its words' cursors. For queries without phrases and prefixes: see gpuir__terms_open. */
+static int gpuir__engine_open(gpuir__engine *e, const gpuir_query *q, size_t leaf, unsigned *npositive) {
+  const int status = gpuir__engine_turn(e, q, leaf, q->n);
+  *npositive = 0;
+  return status ? status : gpuir__engine_open_words(e, q, leaf, npositive);
 }
 
 /* Returns a score that at least k documents reach by this term alone, as far as the index has it stored; else 0. It is
@@ -18829,10 +18836,12 @@ typedef struct gpuir__or {
   gpuir__engine *e;
   gpuir__tile tile;
   gpuir__or_term terms[GPUIR_MAX_TERMS];
-  unsigned n;        /* terms */
-  uint32_t tiles;    /* in the index */
-  uint32_t up_front; /* postings of a list that is decoded up front, at most */
-  uint32_t *bound;   /* [tile] the sum of its terms' bounds; 0: nothing there, or done */
+  unsigned n;                        /* terms */
+  uint32_t tiles;                    /* in the index */
+  uint32_t up_front;                 /* postings of a list that is decoded up front, at most */
+  uint32_t *bound;                   /* [tile] the sum of its terms' bounds; 0: nothing there, or done */
+  uint32_t best[GPUIR__FIRST_TILES]; /* the tiles with the greatest bounds, in descending order, */
+  unsigned nbest;                    /* and their number */
 } gpuir__or;
 
 /* ---- bounds of tiles ---- */
@@ -19118,30 +19127,42 @@ static int gpuir__or_term_open(gpuir__or *o, unsigned i) {
   return gpuir__engine_look(e);
 }
 
-/* Lays out the scratch arrays and bounds the tiles; each positive cursor becomes a term. */
-static int gpuir__or_prepare(gpuir__or *o, gpuir__engine *e, unsigned npositive) {
+/* Takes the engine's positive cursors for terms, in tiles of 2^shift documents; returns for how many items there must
+ * be room, in how many arrays. */
+static size_t gpuir__or_size(gpuir__or *o, gpuir__engine *e, unsigned npositive, uint32_t shift,
+                             size_t *arrays) {
   const uint64_t documents = e->leaf.seg->stat.documents;
-  uint32_t shift = GPUIR__TILE_SHIFT;
   size_t up_front = 0;
   unsigned i;
-  int status;
-  while ((documents - 1) >> shift >= GPUIR__MAX_TILES) shift++;
   o->e = e;
   o->n = npositive;
   o->tiles = (uint32_t)((documents - 1) >> shift) + 1;
-  /* Lists of several segments, or shards, are parts of one: of each as much is decoded up front as of the whole. */
-  o->up_front =
-      gpuir__max32((uint32_t)(documents * GPUIR__UP_FRONT / gpuir__max64(e->ix->docids, e->ix->collection)),
-                   GPUIR__SHORT_MAX);
+  /* Lists of several segments are parts of one: of each as much is decoded up front as would be of the whole. */
+  o->up_front = gpuir__max32((uint32_t)(documents * GPUIR__UP_FRONT / e->ix->docids), GPUIR__SHORT_MAX);
   for (i = 0; i < npositive; i++)
     if (e->cursors[i].list.df <= o->up_front) up_front += 2 * (size_t)e->cursors[i].list.df + 64;
-  status = gpuir__tile_reserve(e, &o->tile, shift, o->tiles * (2 * (size_t)npositive + 1) + up_front,
-                               4 * (size_t)npositive + 1);
-  if (status) return status;
+  *arrays = 4 * (size_t)npositive + 1;
+  return o->tiles * (2 * (size_t)npositive + 1) + up_front;
+}
+
+/* Lays out the arrays and bounds the tiles; each positive cursor becomes a term. */
+static int gpuir__or_lay(gpuir__or *o, gpuir__engine *e, const gpuir__tile *tile) {
+  int status = GPUIR_OK;
+  unsigned i;
+  o->tile = *tile;
   o->bound = gpuir__carve(e, o->tiles);
   memset(o->bound, 0, o->tiles * 4);
-  for (i = 0; i < npositive && !status; i++) status = gpuir__or_term_open(o, i);
+  for (i = 0; i < o->n && !status; i++) status = gpuir__or_term_open(o, i);
+  e->info.tiles_total += o->tiles;
+  o->nbest = gpuir__or_first_tiles(o, o->best);
   return status;
+}
+
+/* Returns the shift of the tiles of a segment of so many documents. */
+static uint32_t gpuir__or_shift(uint64_t documents) {
+  uint32_t shift = GPUIR__TILE_SHIFT;
+  while ((documents - 1) >> shift >= GPUIR__MAX_TILES) shift++;
+  return shift;
 }
 
 /* Returns the tile that is scored in step i: the n best first, then all in turn. Of a query that is shared others may
@@ -19155,10 +19176,15 @@ static uint32_t gpuir__or_step(const gpuir__or *o, const uint32_t *best, unsigne
 
 /* Evaluates OR over at least two positive terms. */
 static int gpuir__eval_or(gpuir__engine *e, const gpuir_query *q, unsigned npositive, size_t k) {
-  uint32_t best[GPUIR__FIRST_TILES], i, steps;
-  unsigned n;
+  const uint32_t shift = gpuir__or_shift(e->leaf.seg->stat.documents);
+  size_t arrays, items;
+  uint32_t i, steps;
+  gpuir__tile tile;
   gpuir__or o;
-  int status = gpuir__or_prepare(&o, e, npositive);
+  int status;
+  items = gpuir__or_size(&o, e, npositive, shift, &arrays);
+  status = gpuir__tile_reserve(e, &tile, shift, items, arrays);
+  if (!status) status = gpuir__or_lay(&o, e, &tile);
   if (status) return status;
   if (!e->top
            .n) { /* the first segment with a hit: afterwards the heap has the threshold, and is no scratch */
@@ -19167,15 +19193,136 @@ static int gpuir__eval_or(gpuir__engine *e, const gpuir_query *q, unsigned nposi
     status = gpuir__engine_top(e, k, seed);
     if (status) return gpuir__engine_fail(e, status, "out of memory");
   }
-  e->info.tiles_total += o.tiles;
-  n = gpuir__or_first_tiles(&o, best);
-  steps = n + o.tiles;
+  steps = o.nbest + o.tiles;
   for (i = 0; !status; i++) {
     i = gpuir__engine_part(e, i, steps, GPUIR__TAKEN_TILES);
     if (i >= steps) break;
-    status = gpuir__or_tile(&o, gpuir__or_step(&o, best, n, i));
+    status = gpuir__or_tile(&o, gpuir__or_step(&o, o.best, o.nbest, i));
   }
   return status;
+}
+
+/* ---- several leaves: the tiles with the greatest bounds of all come first ---- */
+
+/* Lists that are open at a time, at most. */
+#ifndef GPUIR__JOINT_LISTS
+#define GPUIR__JOINT_LISTS 1024u
+#endif
+
+/* One leaf of a query, opened. */
+typedef struct gpuir__or_leaf {
+  gpuir__or o;
+  size_t leaf;
+  unsigned first, ncursors; /* its cursors among the engine's */
+  unsigned next;            /* of o.best */
+} gpuir__or_leaf;
+
+/* Turns the engine, whose cursors begin at these, to a leaf that is open. */
+static void gpuir__or_enter(gpuir__engine *e, const gpuir__or_leaf *l, gpuir__cursor *cursors,
+                            gpuir__operand *operands) {
+  e->leaf = e->ix->leaves[l->leaf];
+  e->cursors = cursors + l->first;
+  e->operands = operands + l->first;
+  e->ncursors = l->ncursors;
+}
+
+/* Scores the tiles of n leaves. */
+static int gpuir__or_leaves_score(gpuir__engine *e, gpuir__or_leaf *leaves, size_t n, gpuir__cursor *cursors,
+                                  gpuir__operand *operands) {
+  unsigned step;
+  size_t j;
+  uint32_t tile;
+  int status = GPUIR_OK;
+  for (step = 0; step < GPUIR__FIRST_TILES && !status; step++) {
+    gpuir__or_leaf *best = NULL;
+    uint32_t most = 0;
+    for (j = 0; j < n; j++) {
+      gpuir__or_leaf *l = &leaves[j];
+      if (l->next == l->o.nbest || l->o.bound[l->o.best[l->next]] <= most) continue;
+      most = l->o.bound[l->o.best[l->next]];
+      best = l;
+    }
+    if (!best) break;
+    gpuir__or_enter(e, best, cursors, operands);
+    status = gpuir__or_tile(&best->o, best->o.best[best->next++]);
+  }
+  for (j = 0; j < n && !status; j++) {
+    gpuir__or_enter(e, &leaves[j], cursors, operands);
+    for (tile = 0; tile < leaves[j].o.tiles && !status; tile++) status = gpuir__or_tile(&leaves[j].o, tile);
+  }
+  return status;
+}
+
+/* Opens the leaves that have a positive term, with their cursors one behind the other; *n is their number. */
+static int gpuir__or_leaves_open(gpuir__engine *e, const gpuir_query *q, gpuir__or_leaf *leaves, size_t *n) {
+  size_t leaf;
+  int status = gpuir__engine_turn(e, q, 0, q->n * (unsigned)e->ix->nleaves);
+  for (leaf = 0; leaf < e->ix->nleaves && !status; leaf++) {
+    gpuir__or_leaf *l = &leaves[*n];
+    e->leaf = e->ix->leaves[leaf];
+    gpuir__engine_prefetch(e, q, leaf);
+    l->leaf = leaf;
+    l->first = e->ncursors;
+    l->next = 0;
+    status = gpuir__engine_open_words(e, q, leaf, &l->o.n);
+    l->ncursors = e->ncursors - l->first;
+    *n += l->o.n > 0;
+  }
+  return status;
+}
+
+/* Lays out and bounds the tiles of n leaves, which share one tile's accumulators. */
+static int gpuir__or_leaves_lay(gpuir__engine *e, gpuir__or_leaf *leaves, size_t n, gpuir__cursor *cursors,
+                                gpuir__operand *operands) {
+  size_t items = 0, arrays = 0, more, j;
+  uint32_t shift = GPUIR__TILE_SHIFT;
+  gpuir__tile tile;
+  int status;
+  for (j = 0; j < n; j++)
+    shift = gpuir__max32(shift, gpuir__or_shift(e->ix->leaves[leaves[j].leaf].seg->stat.documents));
+  for (j = 0; j < n; j++) {
+    gpuir__or_enter(e, &leaves[j], cursors, operands);
+    items += gpuir__or_size(&leaves[j].o, e, leaves[j].o.n, shift, &more);
+    arrays += more;
+  }
+  status = gpuir__tile_reserve(e, &tile, shift, items, arrays);
+  for (j = 0; j < n && !status; j++) {
+    gpuir__or_enter(e, &leaves[j], cursors, operands);
+    status = gpuir__or_lay(&leaves[j].o, e, &tile);
+  }
+  return status;
+}
+
+/* Evaluates OR in all leaves at once. */
+static int gpuir__eval_or_leaves(gpuir__engine *e, const gpuir_query *q) {
+  gpuir__buf *buf = &e->rare.places;
+  gpuir__or_leaf *leaves;
+  size_t n = 0;
+  int status;
+  buf->len = 0;
+  leaves = (gpuir__or_leaf *)(void *)gpuir__buf_room(&e->a, buf, e->ix->nleaves * sizeof *leaves);
+  if (!leaves) return gpuir__engine_fail(e, GPUIR_E_NOMEM, "out of memory");
+  status = gpuir__or_leaves_open(e, q, leaves, &n);
+  if (!status) {
+    gpuir__cursor *const cursors = e->cursors;
+    gpuir__operand *const operands = e->operands;
+    const unsigned ncursors = e->ncursors;
+    status = gpuir__or_leaves_lay(e, leaves, n, cursors, operands);
+    if (!status) status = gpuir__or_leaves_score(e, leaves, n, cursors, operands);
+    e->cursors = cursors;
+    e->operands = operands;
+    e->ncursors = ncursors;
+  }
+  return status;
+}
+
+/* Returns 1 if OR is evaluated in all leaves at once: a thread alone, whose lists are read where they lie. */
+static int gpuir__or_is_joint(const gpuir__engine *e, const gpuir_query *q) {
+#ifndef GPUIR_NO_LAB
+  if (e->prepared) return 0;
+#endif
+  return e->ix->nleaves > 1 && !e->rare.share && e->evaluator != GPUIR_EVAL_EXHAUSTIVE && !q->nphrases &&
+         !q->nprefixes && q->npositive > q->nunknown + 1 && e->ix->nleaves <= GPUIR__JOINT_LISTS / q->n;
 }
 
 /* ============================================================================
@@ -19508,7 +19655,10 @@ static int gpuir__engine_mode(gpuir__engine *e, const gpuir_query *q, int mode, 
   if (status) return gpuir__engine_fail(e, status, "out of memory");
   if (!gpuir__engine_may_share(e, q, mode)) e->rare.share = NULL;
   if (e->rare.share) gpuir__share_open(e, q, mode, k);
-  for (leaf = 0; leaf < e->ix->nleaves && !status; leaf++) status = gpuir__engine_leaf(e, q, leaf, mode, k);
+  if (mode == GPUIR_OR && gpuir__or_is_joint(e, q))
+    status = gpuir__eval_or_leaves(e, q);
+  else
+    for (leaf = 0; leaf < e->ix->nleaves && !status; leaf++) status = gpuir__engine_leaf(e, q, leaf, mode, k);
   if (e->rare.share) status = gpuir__share_close(e, status);
   e->rare.share = share;
   if (!status && e->limits.threshold) gpuir__engine_threshold(e);

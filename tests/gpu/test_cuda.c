@@ -953,7 +953,7 @@ static void check_spoilt(const char *path, uint32_t vocabulary, unsigned nq) {
   for (id = 0; id < gpuir__only(ix)->stat.terms; id++) {
     gpuir__list l;
     uint32_t block;
-    if (gpuir__list_find(gpuir__only(ix), id, &l)) exit(1);
+    if (gpuir__list_open(gpuir__only(ix), &ix->a, id, &l)) exit(1);
     if (!l.extent) continue;
     for (block = 0; block < l.nblocks; block++)
       spoilt += spoil_exceptions(ix, l.extent, block, gpuir__block_count(l.df, block), bytes);
