@@ -403,6 +403,8 @@ typedef struct gpuir_term_info {
  * be NULL. Thread-safe. Errors: ARGUMENT; NOT_FOUND if no document holds it; FORMAT, NOMEM, UNSUPPORTED (its codec). */
 GPUIR_API int gpuir_term_count(const gpuir_index *index, const char *term, size_t len, uint32_t *df,
                                uint64_t *cf);
+/* Returns ln((2N+2)/(2df+1)) of N documents, in df of which a term stands, as scores have it; 0 if df exceeds N. */
+GPUIR_API float gpuir_idf(uint64_t documents, uint32_t df);
 /* Finds an indexed term by its bytes (no analysis). Term ids, here and below, are those of one segment: with several,
  * or with deletions, these functions return UNSUPPORTED. Errors: ARGUMENT, NOT_FOUND, UNSUPPORTED. */
 GPUIR_API int gpuir_term_find(const gpuir_index *index, const char *term, size_t len, uint64_t *id);
@@ -11984,6 +11986,10 @@ GPUIR_API int gpuir_term_postings(const gpuir_index *ix, uint64_t id, uint32_t *
 GPUIR_API int gpuir_term_positions(const gpuir_index *ix, uint64_t id, uint32_t *positions, uint64_t n) {
   if (!ix || !positions) return GPUIR_E_ARGUMENT;
   return gpuir__only(ix) ? gpuir__segment_positions(gpuir__only(ix), id, positions, n) : GPUIR_E_UNSUPPORTED;
+}
+
+GPUIR_API float gpuir_idf(uint64_t documents, uint32_t df) {
+  return gpuir__idf(gpuir__min64(documents, GPUIR__MAX_DOCUMENTS), df);
 }
 
 GPUIR_API int gpuir_term_count(const gpuir_index *ix, const char *term, size_t len, uint32_t *df,

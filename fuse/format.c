@@ -4,8 +4,6 @@
 #include "../tools/common/text.h"
 #include "path.h"
 
-#include <math.h>
-
 static void put_text(void *b, const char *bytes, size_t n) { buf_put((buf *)b, bytes, n); }
 
 void format_tsv_name(buf *b, const char *name, size_t len) { text_write(put_text, b, TEXT_TSV, name, len); }
@@ -142,7 +140,7 @@ static int put_spread(buf *b, const gpuir_index *index, const one_token *term) {
     sum.directory_bytes += info.directory_bytes;
   }
   buf_printf(b, "\ndf\t%lu\ncf\t%llu\nidf\t%.6f\n", (unsigned long)df, (unsigned long long)cf,
-             (double)(float)log((2 * (double)all.documents + 2) / (2 * (double)df + 1)));
+             (double)gpuir_idf(all.documents, df));
   buf_printf(b, "lists\t%lu\nblocks\t%lu\n", (unsigned long)lists, (unsigned long)sum.blocks);
   put_bytes(b, &sum);
   return b->error;

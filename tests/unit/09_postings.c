@@ -495,7 +495,9 @@ static void test_idf_falls(void **state) {
       before = idf;
     }
   }
-  assert_true(gpuir__idf(GPUIR__MAX_DOCUMENTS, 0) < 64); /* what only a damaged file has */
+  assert_true(gpuir__idf(GPUIR__MAX_DOCUMENTS, 0) < 64);               /* what only a damaged file has */
+  assert_true(gpuir_idf(30, 20) > 0.41f && gpuir_idf(30, 20) < 0.42f); /* ln(62 / 41) */
+  assert_true(gpuir_idf(30, 31) <= 0 && gpuir_idf(UINT64_MAX, 0) > 22 && gpuir_idf(UINT64_MAX, 0) < 23);
   assert_true(gpuir__idf(10, 11) == 0 && gpuir__idf(0, UINT32_MAX) == 0);
 }
 

@@ -5,7 +5,6 @@
  */
 #include "cli.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -90,7 +89,7 @@ static int find_term(const lexicon *x, const char *term, size_t len, gpuir_term_
   if (r || x->merged) return r;
   t->df = df;
   t->cf = cf;
-  t->idf = (float)log((2.0 * (double)x->documents + 2.0) / (2.0 * df + 1.0));
+  t->idf = gpuir_idf(x->documents, df);
   return GPUIR_OK;
 }
 

@@ -6,6 +6,7 @@ has them, so that text analysis plays no part; tokens that are not plain ASCII g
 ten best documents and the number of all, of phrases that are parsed already, with one thread, warm: each phrase's
 median over the rounds. What engines count must be equal. What is built stands in WORK and is reused.
 
+  --bisected F  and those of F, INDEX after `gpuir reorder --order bisect`, whose files stand in WORK/bisected
   --queries N   phrases of 2 to 4 tokens that stand somewhere in the collection, drawn at random (1000)
   --game FILE   and those of the search benchmark game, a JSON object a line, that consist of the index's terms
   --rounds N    after one to warm up (3)
@@ -148,8 +149,8 @@ ENGINES = {"tantivy": Tantivy, "lucene": Lucene}
 
 
 class Setup:
-    def __init__(self, arguments):
-        self.index, self.work = arguments.index, arguments.work
+    def __init__(self, arguments, index, work):
+        self.index, self.work = index, work
         self.rounds, self.lucene = arguments.rounds, arguments.lucene
         os.makedirs(self.work, exist_ok=True)
         path = os.path.join(self.work, "phrases.json")
@@ -175,23 +176,11 @@ class Setup:
         return os.path.join(self.work, "tokens")
 
 
-def main():
-    parser = argparse.ArgumentParser(usage=__doc__)
-    parser.add_argument("index")
-    parser.add_argument("work")
-    parser.add_argument("--queries", type=int, default=1000)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--game")
-    parser.add_argument("--engines", default=",".join(ENGINES))
-    parser.add_argument("--tsv")
-    parser.add_argument("--lucene")
-    arguments = parser.parse_args()
-    setup = Setup(arguments)
+def measure(setup, engines, order, table):
+    """Measures the engines beside gpuir on one index, whose documents are in this order."""
     own = Gpuir(setup)
     wanted = {name: own.counts(phrases) for name, phrases in setup.phrases.items()}
-    table = [("engine", "version", "phrases", "mode", "queries", "matches", "mean_us", "p50_us", "p99_us", "gpuir_mean_us",
-              "gpuir_p50_us", "gpuir_p99_us", "mean_ratio", "p50_ratio", "p99_ratio")]  # fmt: skip
-    for key in arguments.engines.split(","):
+    for key in engines:
         try:
             engine = ENGINES[key](setup)
         except ImportError as error:
@@ -204,12 +193,33 @@ def main():
                 base, times = own.measure(mode, phrases), engine.measure(mode, phrases)
                 table.append(
                     (engine.name, engine.version(), name, mode, len(phrases), sum(wanted[name]),
-                     *(f"{x:.1f}" for x in (*times, *base)), *(f"{x / y:.2f}" for x, y in zip(times, base)))
+                     *(f"{x:.1f}" for x in (*times, *base)), *(f"{x / y:.2f}" for x, y in zip(times, base)), order)
                 )  # fmt: skip
                 print("\t".join(map(str, table[-1])), flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__)
+    parser.add_argument("index")
+    parser.add_argument("work")
+    parser.add_argument("--bisected")
+    parser.add_argument("--queries", type=int, default=1000)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--game")
+    parser.add_argument("--engines", default=",".join(ENGINES))
+    parser.add_argument("--tsv")
+    parser.add_argument("--lucene")
+    arguments = parser.parse_args()
+    table = [("engine", "version", "phrases", "mode", "queries", "matches", "mean_us", "p50_us", "p99_us", "gpuir_mean_us",
+              "gpuir_p50_us", "gpuir_p99_us", "mean_ratio", "p50_ratio", "p99_ratio", "order")]  # fmt: skip
+    engines = arguments.engines.split(",")
+    measure(Setup(arguments, arguments.index, arguments.work), engines, "given", table)
+    if arguments.bisected:
+        work = os.path.join(arguments.work, "bisected")
+        measure(Setup(arguments, arguments.bisected, work), engines, "bisected", table)
     if arguments.tsv:
         with open(arguments.tsv, "w", encoding="utf-8") as out:
-            out.write(f"# machine\t{peers.machine()}\n# index\t{os.path.basename(setup.index)}\n")
+            out.write(f"# machine\t{peers.machine()}\n# index\t{os.path.basename(arguments.index)}\n")
             out.write(f"# commit\t{peers.commit()}\n")
             out.write(f"# command\tphrases.py {' '.join(sys.argv[1:])}\n")
             out.write("# ratios are to gpuir, measured beside each engine on the same phrases; all count the same documents\n")
