@@ -347,7 +347,7 @@ $T/notes/tea.txt" ]
   as 64001 grep -rq 'stored fox' "$T/n/files/fox"
 }
 
-@test "a signal ends the making of passages, and so does the timeout" {
+@test "a signal ends the making of passages" {
   needs_python
   mkdir "$T/m" "$T/d"
   for i in $(seq 40); do seq -f "wolf %g lorem ipsum dolor sit amet" 1 30000 >"$T/d/$i.txt"; done

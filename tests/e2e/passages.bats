@@ -143,6 +143,18 @@ prints() {
   gpuir bench --sample 3 --min-df 1 --repeat 1 "$BATS_TEST_TMPDIR/notes.gpuir" >"$BATS_TEST_TMPDIR/bench"
 }
 
+@test "--timeout ends the making of passages, too" {
+  mkdir large
+  for i in $(seq 20); do seq -f "wolf %g lorem ipsum dolor sit amet" 1 30000 >large/$i.txt; done
+  gpuir index -q --analyzer ascii large -o large.gpuir
+  for _ in 1 2 3 4 5; do # where the machine is busy, the search may have taken all of the time
+    run --separate-stderr gpuir query --passages --tokens 0 -k 20 --timeout 3 large.gpuir wolf lorem ipsum
+    [ "$status" -eq 1 ]
+    [[ $stderr != *'gpuir: large/'*'.txt: the search for passages exceeded its time limit'* ]] || return 0
+  done
+  return 1
+}
+
 @test "JSON has the passages of each hit, with their marks" {
   gpuir query --json --passages notes.gpuir green wolf >out
   python3 - out <<'END'
