@@ -5,6 +5,8 @@
 #include "guard.h"
 #include "path.h"
 
+#include "../tools/common/source.h"
+
 #include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -35,6 +37,7 @@ struct generation {
   uint64_t id;
   gpuir_index *index;
   file_sign file;
+  char *base;
   uint32_t documents;
   uint64_t bytes;
   int live;
@@ -107,12 +110,17 @@ static int open_settled(generation *g, const generation_desc *desc, const genera
   if (before && before->files == g->files) open.share = before->index;
   do {
     gpuir_close(g->index);
+    free(g->base);
     (void)generation_sign(desc->path, &g->file);
+    /* The path may have links, which lead elsewhere from now on. */
+    g->base = desc->base ? strdup(desc->base) : source_home(desc->path);
     rc = gpuir_open(desc->path, &open, &g->index, err);
     if (rc != GPUIR_OK) return rc;
   } while (generation_sign(desc->path, &after) == 0 && !file_sign_equal(&g->file, &after) &&
            ++tries < SETTLE_TRIES);
-  return GPUIR_OK;
+  if (g->base) return GPUIR_OK;
+  snprintf(err->msg, sizeof err->msg, "the folder that it lies in cannot be told");
+  return GPUIR_E_IO;
 }
 
 /* Whether `segment` is a file that `before` has open too: what was read of a file lies in memory once. */
@@ -188,6 +196,7 @@ int generation_open(const generation_desc *desc, const generation *before, gener
     describe(msg, msg_size, desc->path, rc, &err);
     gpuir_close(g->index);
     health_unref(g->files);
+    free(g->base);
     free(g);
     return EIO;
   }
@@ -222,6 +231,7 @@ void generation_unref(generation *g) {
   gpuir_close(g->index);
   pthread_mutex_destroy(&g->lock);
   health_unref(g->files);
+  free(g->base);
   free(g);
 }
 
@@ -229,6 +239,7 @@ uint64_t generation_id(const generation *g) { return g->id; }
 int generation_is_live(const generation *g) { return g->live; }
 const gpuir_index *generation_index(const generation *g) { return g->index; }
 const file_sign *generation_file(const generation *g) { return &g->file; }
+const char *generation_base(const generation *g) { return g->base; }
 uint64_t generation_bytes(const generation *g) { return g->bytes; }
 int *generation_broken_flag(generation *g) { return &g->files->broken; }
 int generation_is_broken(const generation *g) { return __atomic_load_n(&g->files->broken, __ATOMIC_SEQ_CST); }

@@ -34,6 +34,7 @@ typedef struct generation generation;
 
 typedef struct generation_desc {
   const char *path; /* of an index file, or the folder of a live index */
+  const char *base; /* where relative source paths start; NULL: in the folder that the index lies in */
   int verify;       /* read and check all of it; of a live index, all files that `before` does not have */
   searcher_pool *pool;
 } generation_desc;
@@ -54,7 +55,8 @@ uint64_t generation_id(const generation *g);
 int generation_is_live(const generation *g);
 const gpuir_index *generation_index(const generation *g);
 const file_sign *generation_file(const generation *g);
-uint64_t generation_bytes(const generation *g); /* of its files */
+const char *generation_base(const generation *g); /* where relative source paths start */
+uint64_t generation_bytes(const generation *g);   /* of its files */
 /* Set when a part of a file could not be read any more: what was read of it since counts for nothing. Generations that
  * share files share this. For guard_enter. */
 int *generation_broken_flag(generation *g);

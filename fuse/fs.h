@@ -32,7 +32,7 @@
 typedef struct fs_config {
   char *index;       /* absolute; links in it are followed anew at each look */
   char *mountpoint;  /* absolute, without links */
-  char *source_base; /* where relative source paths start */
+  char *source_base; /* where relative source paths start, if that was said; or NULL */
   uint32_t k, max_k;
   int mode, backend;
   int sentences; /* the mode where sentences come in: pass/, grep/, files/ and query/<q>.paths */

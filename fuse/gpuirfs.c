@@ -193,12 +193,13 @@ static int configure(const arguments *a, fs_config *c) {
   c->shared = a->shared;
   c->foreground = a->foreground;
   c->index = absolute_index(a->index);
-  if (c->index) c->source_base = a->source ? absolute(a->source) : source_home(c->index);
-  if (!c->source_base) {
+  if (c->index && a->source) c->source_base = absolute(a->source);
+  if (!c->index || (a->source && !c->source_base)) {
     complain("%s: %s", a->source ? a->source : a->index, strerror(errno));
     return EXIT_TROUBLE;
   }
   c->open.path = c->index;
+  c->open.base = c->source_base;
   c->open.verify = a->verify;
   c->searchers = (unsigned)searchers;
   c->timeout_ns = timeout * UINT64_C(1000000000);

@@ -318,7 +318,7 @@ static int make_doc(lookup *l, node_body *body) {
   }
   if (config->nosource) return ENOENT;
   if (doc.source_len == 0) return ENODATA;
-  rc = source_path(config->source_base, config->mountpoint, doc.source, doc.source_len, path, sizeof path);
+  rc = source_path(generation_base(l->g), config->mountpoint, doc.source, doc.source_len, path, sizeof path);
   if (generation_is_broken(l->g)) return EIO;
   if (rc) return rc;
   if (is_part(l, &doc) && texts_are_filtered(l, &doc)) return ENODATA;

@@ -59,13 +59,12 @@ static int same_time(struct timespec a, struct timespec b) {
 
 /* Whether a document's source is as it was. */
 static int is_current(lookup *l, const source_state *s) {
-  const fs_config *config = &l->f->config;
   char path[PATH_MAX];
   struct stat st;
   gpuir_doc doc;
   int fd, rc;
   if (gpuir_doc_get(generation_index(l->g), s->docid, &doc) != GPUIR_OK) return 0;
-  rc = source_path(config->source_base, "", doc.source, doc.source_len, path, sizeof path);
+  rc = source_path(generation_base(l->g), "", doc.source, doc.source_len, path, sizeof path);
   if (rc == 0) rc = source_open(path, l->f->device, &fd, &st);
   if (rc || s->error) return rc == s->error;
   close(fd);
@@ -120,7 +119,7 @@ static void set_form(lookup *l, const name_options *options, int grep, passages 
   if (!(options->given & (OPTION_TOKENS | OPTION_BYTES))) p->tokens = PASSAGES_TOKENS;
   p->context = options->context;
   p->timeout_ns = l->f->config.timeout_ns;
-  p->base = l->f->config.nosource ? NULL : l->f->config.source_base;
+  p->base = l->f->config.nosource ? NULL : generation_base(l->g);
 }
 
 /* Tells of one word that no document has. */
@@ -220,7 +219,7 @@ int texts_paths(lookup *l, const gpuir_hit *hits, size_t n, buf *b) {
   size_t i;
   int rc = 0;
   memset(&p, 0, sizeof p);
-  p.base = l->f->config.nosource ? NULL : l->f->config.source_base;
+  p.base = l->f->config.nosource ? NULL : generation_base(l->g);
   while (set.size < 2 * n) set.size *= 2;
   set.slots = calloc(set.size, sizeof *set.slots);
   if (!set.slots) return ENOMEM;
@@ -248,7 +247,7 @@ static int read_document(lookup *l, uint32_t docid, char **text, size_t *len) {
   *len = 0;
   if (gpuir_doc_get(generation_index(l->g), docid, &doc) != GPUIR_OK) return EIO;
   if (!doc.source_len || l->f->config.nosource || texts_are_filtered(l, &doc)) return ENODATA;
-  rc = source_path(l->f->config.source_base, l->f->config.mountpoint, doc.source, doc.source_len, path,
+  rc = source_path(generation_base(l->g), l->f->config.mountpoint, doc.source, doc.source_len, path,
                    sizeof path);
   if (rc) return rc;
   set_limits(l, &t, &limits);

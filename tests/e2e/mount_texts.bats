@@ -105,6 +105,30 @@ It dreams of a fox.
   diff "$T/was" "$T/m/files/fox/000001-notes_animals.txt"
 }
 
+@test "paths begin in the folder of the index that is shown, also when a link leads to another one" {
+  local v
+  for v in v1 v2; do
+    mkdir -p "$T/$v/notes"
+    echo "a fox in $v" >"$T/$v/notes/a.txt"
+    (cd "$T/$v" && "$gpuir" index -q notes -o i.gpuir)
+  done
+  mkdir "$T/m" "$T/n"
+  ln -s v1/i.gpuir "$T/now.gpuir"
+  serve "$T/now.gpuir" "$T/m"
+  serve "$T/now.gpuir" "$T/n" -o "source=$T/v2"
+  [ "$(cat "$T/m/doc/0")" = 'a fox in v1' ]
+  grep -q 'a fox in v1' "$T/m/pass/fox"
+  [ "$(cat "$T/m/query/fox.paths")" = "$T/v1/notes/a.txt" ]
+  [ "$(cat "$T/n/doc/0")" = 'a fox in v2' ] # as it was asked for
+  ln -sfn v2/i.gpuir "$T/now.gpuir"
+  until [ "$(stat_of reloads "$T/m")" -ge 1 ]; do sleep 0.05; done
+  asked_again
+  [ "$(cat "$T/m/doc/0")" = 'a fox in v2' ]
+  grep -q 'a fox in v2' "$T/m/pass/fox"
+  [ "$(cat "$T/m/query/fox.paths")" = "$T/v2/notes/a.txt" ]
+  [ "$(cat "$T/m/files/fox/000001-notes_a.txt")" = 'a fox in v2' ]
+}
+
 @test "stored text is shown whatever became of the source, and remembered" {
   mkdir "$T/m"
   printf 'a\tone fox\nb\tred fox\n' >"$T/t.tsv"

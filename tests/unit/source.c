@@ -328,6 +328,14 @@ static void homes_of_indexes(void **state) {
   check_home("link", "home"); /* links are followed */
   check_home("home/new.gpuir", "home");
   check_home("home/new.live/", "home");
+  snprintf(path, sizeof path, "%s/early", folder); /* to a file that is not there yet, by way of another link */
+  assert_int_equal(symlink("home/onward", path), 0);
+  snprintf(path, sizeof path, "%s/home/onward", folder);
+  assert_int_equal(symlink("live/later.gpuir", path), 0);
+  check_home("early", "home/live");
+  snprintf(path, sizeof path, "%s/home/round", folder);
+  assert_int_equal(symlink("round", path), 0);
+  check_home("home/round", "home"); /* it ends */
   home = source_home("new");
   assert_non_null(home);
   assert_int_equal(home[0], '/');

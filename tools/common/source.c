@@ -61,24 +61,40 @@ int source_path(const char *base, const char *forbidden, const char *path, size_
   return 0;
 }
 
+enum { LINKS_FOLLOWED = 40 }; /* as many as the kernel follows */
+
 /* Cuts the last component of a path off, and leaves the folder. */
 static void cut_last(char *path) {
   char *slash = strrchr(path, '/');
   if (slash) slash[slash == path] = 0;
 }
 
+/* Puts in place of a path to a link the path that it leads to. 0; -1: it is none, or there is no room. */
+static int follow(char *path, size_t size) {
+  char target[PATH_MAX];
+  const char *slash = strrchr(path, '/');
+  const ssize_t n = readlink(path, target, sizeof target);
+  const size_t at = n > 0 && target[0] != '/' && slash ? (size_t)(slash - path) + 1 : 0;
+  if (n <= 0 || at + (size_t)n >= size) return -1;
+  memcpy(path + at, target, (size_t)n);
+  path[at + (size_t)n] = 0;
+  return 0;
+}
+
 char *source_home(const char *index) {
   char *path = realpath(index, NULL), *folder;
   size_t n = strlen(index);
+  unsigned links = 0;
   if (path) {
     cut_last(path);
     return path;
   }
   while (n > 1 && index[n - 1] == '/') n--;
-  path = (char *)malloc(n + 1);
+  path = (char *)malloc(n + PATH_MAX);
   if (!path) return NULL;
   memcpy(path, index, n);
   path[n] = 0;
+  while (n && links++ < LINKS_FOLLOWED && !follow(path, n + PATH_MAX)) {} /* to a file that will be there */
   if (strchr(path, '/'))
     cut_last(path);
   else
@@ -196,8 +212,6 @@ static int mount_allowed(const place *p) {
 }
 
 /* ---- the walk ------------------------------------------------------------------------------------------ */
-
-enum { LINKS_FOLLOWED = 40 }; /* as many as the kernel follows */
 
 typedef struct walk {
   dev_t own; /* the device that is never entered */
