@@ -88,8 +88,15 @@ static_assert(GPUIR__BLOCK_PAIRS * sizeof(gpuir__pair) % 4 == 0, "bounds are rea
 #define GC_SIDE 2u             /* documents that a lane follows side by side */
 #define GC_QUEUE (GPUIR__BLOCK + 32 * GC_SIDE) /* documents that a warp has waiting */
 #ifndef GC_FIRST
-#define GC_FIRST 64u /* driver blocks of MaxScore that are taken first, for a threshold */
+#define GC_FIRST 32u /* driver blocks of MaxScore that are taken first, for a threshold */
 #endif
+#define GC_ROUNDS 4u  /* of driver blocks of MaxScore: see gc_max_plan */
+#define GC_OPENING 4u /* one in so many blocks of a long driver is taken before the rest */
+/* Queries of a small launch at most. It is as fast as its slowest query, and takes all blocks of a job at once: floors
+ * that are raised meanwhile come too late, and what counts is the wait for the last block. */
+#define GC_SMALL 16u
+#define GC_RAISE_LEAST 32u  /* candidates by which a floor is raised at least */
+#define GC_RAISE_MOST 1024u /* the same at most, times k */
 #ifndef GC_GROUP
 #define GC_GROUP \
   8 /* driver blocks that a warp takes at once: few, or the last ones to end keep all waiting */
@@ -99,9 +106,11 @@ static_assert(GPUIR__BLOCK_PAIRS * sizeof(gpuir__pair) % 4 == 0, "bounds are rea
 #ifndef GC_MAX_BLOCKS
 #define GC_MAX_BLOCKS 5 /* the same of gc_max */
 #endif
+/* What it costs to follow a block's postings through the other lists, in blocks added to tiles. */
 #ifndef GC_PROBE_COST
-#define GC_PROBE_COST 8u /* of following a posting through the other lists, in postings added to a tile */
+#define GC_PROBE_COST 4u
 #endif
+#define GC_PROBE_ALONE 8u /* the same in a small launch, which waits for the last block, or by decoding */
 #ifndef GC_TILE_COST
 #define GC_TILE_COST 8u /* of a tile, in blocks added to it */
 #endif
@@ -161,12 +170,13 @@ typedef struct gc_chunk {
 /* Work counters of a launch. */
 typedef struct gc_control {
   uint32_t next_or, next_drive, next_and, pad;
-  unsigned long long drives; /* entries of gc_maxs.drives << 40 | groups of blocks */
+  unsigned long long drives[GC_ROUNDS]; /* of each: entries of gc_maxs.drives << 40 | groups of blocks */
 } gc_control;
 
-/* A list whose postings drive a MaxScore evaluation. */
+/* Blocks of a list whose postings drive a MaxScore evaluation. */
 typedef struct gc_drive {
   uint32_t job, term; /* term: of the job */
+  uint32_t from, end; /* its blocks from .. end - 1 */
 } gc_drive;
 
 /* The index on the device. */
@@ -209,8 +219,8 @@ typedef struct gc_ors {
 /* The ORs of a batch that MaxScore may answer. */
 typedef struct gc_maxs {
   const uint32_t *jobs;     /* n job numbers */
-  gc_drive *drives;         /* the lists that drive them */
-  uint32_t *drive_start;    /* first group of blocks of each */
+  gc_drive *drives;         /* what drives them, of round r from r * n on */
+  uint32_t *drive_start;    /* first group of blocks of each, in its round */
   uint32_t n, group, parts; /* as in gc_ands */
 } gc_maxs;
 
@@ -222,6 +232,7 @@ typedef struct gc_batch {
   gc_control *control;
   unsigned long long *cand; /* [job][room]: keys of candidates; 0: none yet */
   uint32_t room;            /* candidates a job */
+  uint32_t raised;          /* 1: floors are raised while documents are followed; see GC_SMALL */
   uint32_t out_stride;      /* words a query of `out` */
   uint32_t *out;            /* of each query its count, a gap, then its hits (docID, score) */
   const uint2 *query_jobs;  /* of each query its jobs, the second or GC_NONE */
@@ -322,6 +333,30 @@ static __device__ __forceinline__ void gc_find_slot(const uint32_t *count, uint3
       }
       above += own[i];
     }
+}
+
+/* Returns where the item of a rank lies, as gc_find_slot, to all lanes; a slot of UINT32_MAX: there are not so many. */
+template <uint32_t SLOTS>
+static __device__ __forceinline__ gc_slot_found gc_slot_of(const uint32_t *count, uint32_t rank) {
+  gc_slot_found f = {UINT32_MAX, 0, 0};
+  uint32_t who;
+  gc_find_slot<SLOTS>(count, rank, &f);
+  who = __ffs((int)__ballot_sync(GC_WARP, f.slot != UINT32_MAX));
+  who = who ? who - 1 : 0;
+  f.slot = __shfl_sync(GC_WARP, f.slot, who);
+  f.above = __shfl_sync(GC_WARP, f.above, who);
+  return f;
+}
+
+/* ---- a kernel ---- */
+
+/* Waits until the kernel before in the stream has ended, and lets the next one start meanwhile, as far as this: of
+ * launches that gc_start chains. Otherwise there is nothing to wait for. A kernel calls it before all else. */
+static __device__ __forceinline__ void gc_chained(void) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;" : : : "memory");
+  asm volatile("griddepcontrol.wait;" : : : "memory");
+#endif
 }
 
 /* ---- a thread ---- */
@@ -425,6 +460,48 @@ struct gc_keys_cand {
   const unsigned long long *p;
   __device__ unsigned long long operator()(uint32_t i) const { return __ldcg(p + i); }
 };
+
+/* Returns a score that at least k of the n keys reach, by a warp, n being a multiple of 32: of the k-th best one its
+ * highest 14 bits below those that are 0 in all scores. 3 passes over the keys. count: 128 words of shared memory. */
+static __device__ __noinline__ uint32_t gc_kth_score(const gc_keys_cand keys, uint32_t n, uint32_t k,
+                                                     uint32_t *count) {
+  uint32_t greatest = 0, slot = 0, shift = 0, pass, i, u;
+  for (pass = 0; pass < 3; pass++) { /* the greatest; slots of 2^shift scores each; those of one of them */
+    const uint32_t fine = pass == 1 ? shift : shift > 7 ? shift - 7 : 0, mask = (1u << (shift - fine)) - 1;
+    gc_slot_found f;
+    if (pass == 2 && !shift) break;
+    __syncwarp();
+    *(uint4 *)(count + 4 * gc_lane()) = make_uint4(0, 0, 0, 0);
+    __syncwarp();
+    for (i = gc_lane(); i < n; i += 32 * 8) {
+      uint32_t score[8];
+#pragma unroll
+      for (u = 0; u < 8; u++) score[u] = i + 32 * u < n ? (uint32_t)(keys(i + 32 * u) >> 32) : 0;
+#pragma unroll
+      for (u = 0; u < 8; u++) {
+        if (!pass)
+          greatest = max(greatest, score[u]);
+        else if (pass == 1)
+          atomicAdd(count + min(score[u] >> fine, 127u), 1); /* others may just have written a greater one */
+        else if (score[u] >> shift == slot)
+          atomicAdd(count + (score[u] >> fine & mask), 1);
+      }
+    }
+    __syncwarp();
+    if (!pass) {
+      greatest = __reduce_max_sync(GC_WARP, greatest);
+      if (greatest >> 7) shift = 25 - __clz((int)greatest);
+      continue;
+    }
+    f = gc_slot_of<128>(count, k);
+    if (f.slot == UINT32_MAX) break;
+    k -= f.above;
+    slot = slot << (shift - fine) | f.slot;
+    shift = fine;
+  }
+  __syncwarp();
+  return slot << shift;
+}
 
 /* ============================================================================
  * [cuda-03-bp128]  bp128 on the device; the postings of a term and their scores
@@ -1591,6 +1668,7 @@ template <bool EXPANDED>
 static __global__ void __launch_bounds__(256)
     gc_tiles(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch b) {
   uint32_t item;
+  gc_chained();
   for (item = blockIdx.x; item < b.ors.nchunks; item += gridDim.x) {
     const gc_chunk chunk = b.ors.chunks[item];
     const gc_term t = b.terms[chunk.term];
@@ -1636,6 +1714,7 @@ static __device__ __forceinline__ uint32_t gc_bucket(uint32_t bound, uint32_t gr
 static __global__ void __launch_bounds__(256)
     gc_order(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch b) {
   __shared__ uint32_t count[GC_BUCKETS], greatest, live;
+  gc_chained();
   const uint32_t j = b.ors.jobs[blockIdx.x];
   const gc_job job = b.jobs[j];
   gc_state *state = b.states + j;
@@ -2308,6 +2387,7 @@ static __global__ void __launch_bounds__(GC_OR_THREADS(EXPANDED), 2)
   const uint32_t threads = GC_OR_THREADS(EXPANDED);
   const bool scout = threadIdx.x >= threads - 32;
   gc_ahead ahead = {GC_NONE, 0, 0, 0, 0};
+  gc_chained();
   for (i = threadIdx.x; i < v.tile / 4; i += blockDim.x) gc_dynamic[i] = make_uint4(0, 0, 0, 0);
   if (threadIdx.x < 2) sh.nkeys[threadIdx.x] = sh.nspots[threadIdx.x] = 0;
   if (scout) gc_look_ahead<EXPANDED>(v, b, ahead, &sh.item[0]);
@@ -2473,6 +2553,7 @@ static __global__ void __launch_bounds__(GC_AND_THREADS, 3)
   const uint32_t groups = pass == 1 ? b.ands.nsamples : b.ands.groups, group = pass == 1 ? 1 : b.ands.group;
   uint32_t warps = gridDim.x * (GC_AND_THREADS / 32),
            at = blockIdx.x * (GC_AND_THREADS / 32) + threadIdx.x / 32;
+  gc_chained();
   for (; at < groups; at += warps) {
     uint32_t entry = gc_find_block(starts, 0, b.ands.n, at + 1) - 1, j = b.ands.jobs[entry];
     const uint32_t n = b.terms[b.jobs[j].first_term].nblocks, step = gc_sample_step(n);
@@ -2496,12 +2577,12 @@ static __global__ void __launch_bounds__(GC_AND_THREADS, 3)
  * AND: the shortest list drives; a document that a list lacks is dropped.
  * OR: of a job's lists by ascending df, list e drives, and a document that an earlier list holds is left to that one.
  * Lists whose bounds together stay below the floor drive nothing (Turtle and Flood 1995). Beforehand a sample of the
- * shortest list's blocks is scored in full: its k-th best score is the floor. */
+ * shortest lists' blocks is scored in full: its k-th best score is the floor, which rises as documents are found. */
 
-typedef struct gc_queue {
+typedef struct alignas(16) gc_queue {
+  uint32_t docs[GPUIR__BLOCK]; /* of gc_probe, and of gc_kth_score */
   uint32_t doc[GC_QUEUE], score[GC_QUEUE],
-      rest[GC_QUEUE];          /* those that wait; rest: bounds of the lists behind */
-  uint32_t docs[GPUIR__BLOCK]; /* gc_probe's */
+      rest[GC_QUEUE]; /* those that wait; rest: bounds of the lists behind */
 } gc_queue;
 
 /* Returns the most that the list can add to a document: 1 byte, of a row of peaks that fits the caches. */
@@ -2611,7 +2692,49 @@ static __device__ __forceinline__ uint32_t gc_look_up(const gc_view &v, const gc
   return live;
 }
 
-/* Takes the last waiting documents, at most 32 * SIDE of the `count`, through the other lists, and pushes those that
+/* Raises a job's floor to about the k-th best of its candidates, by a warp that has lifted their number to `level`: so
+ * what the other warps have yet to follow becomes less. Not for single terms, whose floor is known, and only as long as
+ * the candidates are few: reading many takes longer than the rest of the kernel. */
+static __device__ __forceinline__ void gc_raise_at(const gc_batch &b, uint32_t j, uint32_t level,
+                                                   uint32_t *count) {
+  const uint32_t k = b.jobs[j].k;
+  uint32_t some, score;
+  if (level < max(2 * k, GC_RAISE_LEAST) || level > min(GC_RAISE_MOST * k, b.room) ||
+      b.jobs[j].npositive == 1)
+    return;
+  some = level / 2 >= 4 * k ? level / 2 : level; /* the last ones are the best */
+  __syncwarp();
+  score = gc_kth_score(gc_keys_cand{b.cand + (uint64_t)j * b.room + level - some}, some, k, count);
+  if (!gc_lane() && score) atomicMax(&b.states[j].floor, ((unsigned long long)score << 32) - 1);
+}
+
+/* Adds the lane's candidates, those of `live`, to the job's. With RAISES the floor is raised as often as their number
+ * has doubled; done later, at the end of the warp's blocks, that made ORs slower by a tenth. */
+template <bool RAISES, uint32_t SIDE>
+static __device__ __forceinline__ void gc_offer(const gc_batch &b, uint32_t j, uint32_t live,
+                                                const uint32_t doc[SIDE], const uint32_t score[SIDE],
+                                                gc_queue *w) {
+  uint32_t vote[SIDE], n = 0, before = 0, at, level, u;
+#pragma unroll
+  for (u = 0; u < SIDE; u++) {
+    vote[u] = __ballot_sync(GC_WARP, live >> u & 1);
+    n += __popc(vote[u]);
+  }
+  if (!n) return;
+  if (!gc_lane()) before = atomicAdd(&b.states[j].count, n);
+  before = at = __shfl_sync(GC_WARP, before, 0);
+#pragma unroll
+  for (u = 0; u < SIDE; u++) {
+    const uint32_t to = at + gc_rank(vote[u]);
+    if ((live >> u & 1) && to < b.room)
+      __stcg(b.cand + (uint64_t)j * b.room + to, gpuir__key(score[u], doc[u]));
+    at += __popc(vote[u]);
+  }
+  level = 1u << (31 - __clz((int)at));
+  if (RAISES && b.raised && before < level) gc_raise_at(b, j, level, w->docs);
+}
+
+/* Takes the last waiting documents, at most 32 * SIDE of the `count`, through the other lists, and offers those that
  * stay above the floor. */
 template <bool IS_AND, bool EXPANDED, uint32_t SIDE>
 static __device__ __forceinline__ void gc_follow(const gc_view &v, const gc_batch &b, uint32_t j, uint32_t e,
@@ -2651,14 +2774,7 @@ static __device__ __forceinline__ void gc_follow(const gc_view &v, const gc_batc
     if (r == e) r = npositive; /* from the earlier lists to the negated ones */
     if (r < nterms) live &= ~gc_look_up<EXPANDED, SIDE>(v, job, terms[r], doc, live, w, NULL);
   }
-#pragma unroll
-  for (u = 0; u < SIDE; u++) {
-    const uint32_t vote = __ballot_sync(GC_WARP, live >> u & 1);
-    if (vote) {
-      const uint32_t at = gc_claim(vote, &b.states[j].count);
-      if ((live >> u & 1) && at < b.room) b.cand[(uint64_t)j * b.room + at] = gpuir__key(score[u], doc[u]);
-    }
-  }
+  gc_offer<!IS_AND, SIDE>(b, j, live, doc, score, w);
 }
 
 /* Decodes the postings of block `block` of the driver: docIDs, and q times their contributions. */
@@ -2686,16 +2802,18 @@ static __device__ __forceinline__ void gc_drive_block(const gc_view &v, const gc
 }
 
 /* Takes those of the 32 blocks from `from` on that `which` names, of list e. Each: 4 bytes for its bound; then 6
- * bytes a posting and a byte of peaks for each list behind. Only the postings of `lanes` are taken: for few queries,
- * several warps share a block. */
+ * bytes a posting. Postings wait that reach the floor with the greatest contributions of the lists behind, and, of an
+ * AND, the mark of the second list. Only the postings of `lanes` are taken: for few queries, several warps share a
+ * block. */
 template <bool IS_AND, bool EXPANDED>
 static __device__ __forceinline__ void gc_drive_some(const gc_view &v, const gc_batch &b, uint32_t j,
                                                      uint32_t e, uint32_t from, uint32_t which,
                                                      uint32_t lanes, gc_queue *w) {
   const gc_job &job = b.jobs[j];
   const gc_term *terms = b.terms + job.first_term, &t = terms[e];
-  const unsigned long long floor = __shfl_sync(GC_WARP, gc_floor(b.states + j), 0);
-  const uint32_t lane = gc_lane(), need = gc_need(floor), npositive = job.npositive;
+  unsigned long long floor = __shfl_sync(GC_WARP, gc_floor(b.states + j), 0);
+  const uint32_t lane = gc_lane(), npositive = job.npositive;
+  uint32_t need = gc_need(floor);
   constexpr uint32_t SIDE = EXPANDED ? GC_SIDE : 1;
   uint32_t behind = 0, count = 0, i, r, peak = t.most;
   if (need > 1) {
@@ -2708,18 +2826,29 @@ static __device__ __forceinline__ void gc_drive_some(const gc_view &v, const gc_
     const uint32_t block = from + __ffs(which) - 1, n = gc_block_len(t, block);
     uint32_t d[4], c[4], rest[4] = {0, 0, 0, 0}, live = 0;
     which &= which - 1;
+    const unsigned long long now =
+        IS_AND ? 0 : gc_floor(b.states + j); /* an AND's does not change meanwhile */
     gc_drive_block<EXPANDED>(v, job, t, block, d, c);
+    if (!IS_AND && need > 1) { /* without a floor, what waits has no bounds */
+      floor = __shfl_sync(GC_WARP, now, 0);
+      need = gc_need(floor);
+    }
 #pragma unroll
-    for (i = 0; i < 4; i++) d[i] = min(d[i], v.documents - 1);
-    if (need > 1)
+    for (i = 0; i < 4; i++) {
+      d[i] = min(d[i], v.documents - 1);
+      if (4 * lane + i < n && (lanes >> lane & 1) && c[i] + behind >= need) live |= 1u << i;
+    }
+    if (!__any_sync(GC_WARP, live)) continue;
+    if (need > 1) {
       for (r = e + 1; r < npositive; r++) {
         const gc_term o = terms[r]; /* a copy: each of its fields is loaded once */
 #pragma unroll
         for (i = 0; i < 4; i++) rest[i] += gc_bound_at(v, o, d[i]);
       }
 #pragma unroll
-    for (i = 0; i < 4; i++)
-      if (4 * lane + i < n && (lanes >> lane & 1) && c[i] + rest[i] >= need) live |= 1u << i;
+      for (i = 0; i < 4; i++)
+        if (c[i] + rest[i] < need) live &= ~(1u << i);
+    }
     if (IS_AND && npositive > 1 && (EXPANDED || terms[1].kind == GC_LONG)) {
       const gc_term o = terms[1];
       uint32_t marked = 0; /* four loads at once, none behind a vote */
@@ -2765,8 +2894,8 @@ static __device__ __forceinline__ uint32_t gc_lanes(uint32_t i, uint32_t parts) 
 /* ---- AND with guides ---- */
 
 /* Intersects by guides: a warp takes a group of driver blocks at a time, in pass 1 a sample of the long drivers, in
- * pass 2 the rest, as in gc_and_decoding; in pass 0 all. Counted, of 980 ANDs of 3.8 M postings: 0.58 M warp
- * instructions and 2.4 MB read from memory each, that is 19 instructions for 128 postings and 0.63 byte a posting of
+ * pass 2 the rest, as in gc_and_decoding; in pass 0 all. Counted, of 980 ANDs of 3.8 M postings: 0.62 M warp
+ * instructions and 2.5 MB read from memory each, that is 21 instructions for 128 postings and 0.67 byte a posting of
  * all lists, and 55 % of the issue slots. Without gain: the next driver block loaded ahead, into registers or the L2
  * cache; the next ticket drawn ahead; 16 blocks a ticket; three or five blocks of threads a multiprocessor; 64 or 256
  * samples. */
@@ -2776,6 +2905,7 @@ static __global__ void __launch_bounds__(GC_GUIDED_THREADS, GC_GUIDED_BLOCKS)
   gc_queue *w = &kept[threadIdx.x / 32];
   const uint32_t *starts = pass == 1 ? b.ands.sample_start : b.ands.start;
   uint32_t at = blockIdx.x * (GC_GUIDED_THREADS / 32) + threadIdx.x / 32;
+  gc_chained();
   for (;; at += gridDim.x * (GC_GUIDED_THREADS / 32)) {
     uint32_t entry, j, n, step, block, mine, which, lanes;
     if (pass != 1) {
@@ -2812,32 +2942,104 @@ static __device__ __forceinline__ bool gc_spared(const gc_batch &b, uint32_t j) 
   return after != GC_NONE && b.states[after].count >= b.jobs[j].k;
 }
 
-/* Scores the sample, GC_FIRST blocks of each job's shortest list, a warp a block. Counted: 0.07 M warp instructions
- * and 0.6 MB a job. */
+/* Scores the sample, GC_FIRST blocks of each job's shortest lists, a warp a block: of the shortest one, and if that has
+ * fewer, of the next. Counted: 0.08 M warp instructions and 0.6 MB a job. */
 static __global__ void __launch_bounds__(GC_GUIDED_THREADS, GC_GUIDED_BLOCKS)
     gc_max_first(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch b) {
   __shared__ gc_queue kept[GC_GUIDED_THREADS / 32];
   uint32_t at = blockIdx.x * (GC_GUIDED_THREADS / 32) + threadIdx.x / 32,
            step = gridDim.x * (GC_GUIDED_THREADS / 32);
+  gc_chained();
   for (; at < b.maxs.n * GC_FIRST * b.maxs.parts; at += step) {
-    uint32_t i = at / b.maxs.parts, j = b.maxs.jobs[i / GC_FIRST], n = b.terms[b.jobs[j].first_term].nblocks;
-    uint32_t block = i % GC_FIRST * max(1u, n / GC_FIRST);
-    if (block < n && !gc_spared(b, j))
-      gc_drive_from<false>(v, b, j, 0, block, 1, gc_lanes(at, b.maxs.parts), &kept[threadIdx.x / 32]);
+    const uint32_t i = at / b.maxs.parts, j = b.maxs.jobs[i / GC_FIRST], npositive = b.jobs[j].npositive;
+    const gc_term *terms = b.terms + b.jobs[j].first_term;
+    uint32_t place = i % GC_FIRST, left = GC_FIRST, e, take = 0;
+    for (e = 0; e < npositive && left; e++) {
+      take = min(terms[e].nblocks, left);
+      if (place < take) break;
+      place -= take;
+      left -= take;
+    }
+    if (e < npositive && left && !gc_spared(b, j))
+      gc_drive_from<false>(v, b, j, e, place * (terms[e].nblocks / take), 1, gc_lanes(at, b.maxs.parts),
+                           &kept[threadIdx.x / 32]);
+  }
+}
+
+/* ---- which lists drive ---- */
+
+#define GC_LOOKED \
+  2048u /* blocks of a list at most whose bounds are looked at, to know how many have to be taken */
+
+/* Returns about how many blocks of the first `drivers` lists can lift a document to the need; for a block of threads.
+ */
+static __device__ uint32_t gc_blocks_to_take(const gc_view &v, const gc_job &job, const gc_term *terms,
+                                             uint32_t drivers, uint32_t need) {
+  __shared__ uint32_t sum;
+  uint32_t behind = 0, mine = 0, i, block;
+  if (!threadIdx.x) sum = 0;
+  __syncthreads();
+  for (i = 0; i < job.npositive; i++) behind += terms[i].most;
+  for (i = 0; i < drivers; i++) {
+    const gc_term &t = terms[i];
+    const uint32_t step = 1 + t.nblocks / GC_LOOKED;
+    uint32_t n = 0;
+    behind -= t.most;
+    if (job.stored && t.kind == GC_LONG) {
+#pragma unroll 4
+      for (block = threadIdx.x * step; block < t.nblocks; block += blockDim.x * step)
+        n += t.q * __ldg(v.most + t.first_block + block) + behind >= need;
+      mine += n * step;
+    } else if (!threadIdx.x) {
+      mine += t.nblocks;
+    }
+  }
+  mine = __reduce_add_sync(GC_WARP, mine);
+  if (!gc_lane()) atomicAdd(&sum, mine);
+  __syncthreads();
+  return sum;
+}
+
+/* Has blocks of a list drive in a round; by a thread. */
+static __device__ void gc_add_drive(const gc_batch &b, uint32_t round, const gc_drive &drive) {
+  const uint32_t groups = (drive.end - drive.from + b.maxs.group - 1) / b.maxs.group;
+  const unsigned long long at = atomicAdd(&b.control->drives[round], 1ull << 40 | groups);
+  const uint32_t entry = round * b.maxs.n + (uint32_t)(at >> 40);
+  b.maxs.drives[entry] = drive;
+  b.maxs.drive_start[entry] = (uint32_t)at; /* groups stay below 2^32 */
+}
+
+/* Has a job's first lists drive. Their blocks are taken in rounds, each of all jobs: the opening of the first list, its
+ * rest, the second list, the others. So a floor that one round has raised spares much of the next; within a round all
+ * blocks of a job are taken at about the same time. */
+static __device__ void gc_add_drives(const gc_batch &b, uint32_t j, const gc_term *terms, uint32_t drivers) {
+  uint32_t i;
+  for (i = 0; i < drivers; i++) {
+    const uint32_t n = terms[i].nblocks, opening = i || n < 64 * GC_OPENING ? 0 : n / GC_OPENING;
+    gc_drive drive = {j, i, 0, opening};
+    if (opening) gc_add_drive(b, 0, drive);
+    drive.from = opening;
+    drive.end = n;
+    gc_add_drive(b, min(i + 1, GC_ROUNDS - 1), drive);
   }
 }
 
 /* Plans MaxScore, a block of threads a job: raises its floor to the k-th best of the sample, empties the buffer, and
- * decides which lists drive, or that tiles cost less. Counted: 4,080 warp instructions, 10 KB a job. */
+ * decides which lists drive, or that tiles cost less. Counted: 4,900 warp instructions, 11 KB a job. */
 static __global__ void __launch_bounds__(GC_FINAL_THREADS)
     gc_max_plan(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch b) {
   __shared__ uint32_t hist[256];
+  gc_chained();
   const uint32_t j = b.maxs.jobs[blockIdx.x];
   const gc_job &job = b.jobs[j];
   const gc_term *terms = b.terms + job.first_term;
   gc_state *state = b.states + j;
   unsigned long long *cand = b.cand + (uint64_t)j * b.room;
-  uint32_t n = min(state->count, b.room), i;
+  const uint32_t n = min(state->count, b.room);
+  const uint32_t cost = job.expanded && b.raised ? GC_PROBE_COST : GC_PROBE_ALONE;
+  uint32_t need, behind = 0, drivers = 0, driving = 0, i;
+  uint64_t all = (uint64_t)GC_TILE_COST * v.ntiles;
+  bool follow;
   if (gc_spared(b, j)) {
     if (!threadIdx.x) state->followed = 1;
     return;
@@ -2849,57 +3051,73 @@ static __global__ void __launch_bounds__(GC_FINAL_THREADS)
   }
   __syncthreads();
   for (i = threadIdx.x; i < n; i += blockDim.x) cand[i] = 0;
-  if (!threadIdx.x) {
-    uint32_t need = gc_need(state->floor), behind = 0, drivers = 0, groups = 0;
-    uint64_t all = (uint64_t)GC_TILE_COST * v.ntiles, driving = 0;
-    state->count = 0;
-    for (i = 0; i < job.npositive; i++) behind += terms[i].most;
-    for (i = 0; i < job.npositive; i++) {
-      all += terms[i].nblocks;
-      if (behind >= need) {
-        drivers = i + 1;
-        driving += terms[i].nblocks;
-        groups += (terms[i].nblocks + b.maxs.group - 1) / b.maxs.group;
-      }
-      behind -= terms[i].most;
+  need = gc_need(gc_floor(state));
+  for (i = 0; i < job.npositive; i++) behind += terms[i].most;
+  for (i = 0; i < job.npositive; i++) {
+    all += terms[i].nblocks;
+    if (behind >= need) {
+      drivers = i + 1;
+      driving += terms[i].nblocks; /* below 2^30: see gc_plan_query */
     }
-    if (need > 1 && (job.npositive == 1 || driving * GC_PROBE_COST <= all)) {
-      unsigned long long at = atomicAdd(&b.control->drives, (unsigned long long)drivers << 40 | groups);
-      uint32_t entry = (uint32_t)(at >> 40), start = (uint32_t)at; /* groups stay below 2^32 */
+    behind -= terms[i].most;
+  }
+  follow = job.npositive == 1 || (uint64_t)driving * cost <= all;
+  if (!follow && need > 1 && b.raised) /* the same for all threads */
+    follow = (uint64_t)gc_blocks_to_take(v, job, terms, drivers, need) * cost <= all;
+  if (!threadIdx.x) {
+    state->count = 0;
+    if (need > 1 && follow) {
       state->followed = 1;
-      for (i = 0; i < drivers; i++) {
-        b.maxs.drives[entry + i].job = j;
-        b.maxs.drives[entry + i].term = i;
-        b.maxs.drive_start[entry + i] = start;
-        start += (terms[i].nblocks + b.maxs.group - 1) / b.maxs.group;
-      }
+      gc_add_drives(b, j, terms, drivers);
     }
   }
 }
 
-/* Follows the documents of the driving lists: a warp takes a ticket for a group of blocks at a time. Counted, of 982
- * ORs of 3.8 M postings: 0.75 M warp instructions and 2.1 MB read from memory each, that is 25 instructions for 128
- * postings and 0.55 byte a posting of all lists. */
+/* Finds the blocks of ticket number `ticket`, the rounds being copied from b.control->drives; returns whether there are
+ * any. */
+static __device__ __forceinline__ bool gc_find_drive(const gc_batch &b, const unsigned long long *rounds,
+                                                     uint32_t ticket, gc_drive *drive) {
+  uint32_t round;
+  for (round = 0; round < GC_ROUNDS; round++) {
+    const uint32_t groups = (uint32_t)rounds[round], first = round * b.maxs.n;
+    if (ticket < groups) {
+      const uint32_t entries = (uint32_t)(rounds[round] >> 40);
+      const uint32_t entry = gc_find_block(b.maxs.drive_start + first, 0, entries, ticket + 1) - 1 + first;
+      *drive = b.maxs.drives[entry];
+      drive->from += (ticket - b.maxs.drive_start[entry]) * b.maxs.group;
+      drive->end = min(drive->end, drive->from + b.maxs.group);
+      return true;
+    }
+    ticket -= groups;
+  }
+  return false;
+}
+
+/* Follows the documents of the driving lists: a warp takes a ticket for a group of blocks at a time. Rounds, rising
+ * floors and the count of blocks to take were tried out by counting, on 3.15 million documents and 400 queries: 1.17
+ * times the blocks, 0.82 times the look-ups and 0.21 times the blocks in tiles were predicted, as 33 of 39 jobs leave
+ * the tiles. Counted, 1,000 ORs of 3.8 M postings: 0.82 M warp instructions and 2.2 MB read from memory each, that is
+ * 28 instructions for 128 postings and 0.57 byte a posting of all lists; 1.05 times the instructions of before here,
+ * 0.21 times in gc_or, and 0.8 times the time of all kernels. Without gain: blocks fetched ahead to the L2 cache; a
+ * contribution loaded before it is known that its posting is the document's; 16 blocks a ticket; 64 blocks of sample;
+ * four blocks of threads a multiprocessor. */
 static __global__ void __launch_bounds__(GC_GUIDED_THREADS, GC_MAX_BLOCKS)
     gc_max(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch b) {
   __shared__ gc_queue kept[GC_GUIDED_THREADS / 32];
-  const unsigned long long drives = b.control->drives;
-  const uint32_t entries = (uint32_t)(drives >> 40), groups = (uint32_t)drives;
+  __shared__ unsigned long long rounds[GC_ROUNDS];
+  gc_queue *w = &kept[threadIdx.x / 32];
+  gc_chained();
+  if (threadIdx.x < GC_ROUNDS) rounds[threadIdx.x] = b.control->drives[threadIdx.x];
+  __syncthreads();
   for (;;) {
-    uint32_t ticket = 0, part, entry, from, n;
+    uint32_t ticket = 0;
     gc_drive drive;
     if (!gc_lane()) ticket = atomicAdd(&b.control->next_drive, 1);
     ticket = __shfl_sync(GC_WARP, ticket, 0);
-    part = ticket;
-    ticket /= b.maxs.parts;
-    if (ticket >= groups) return;
-    entry = gc_find_block(b.maxs.drive_start, 0, entries, ticket + 1) - 1;
-    drive = b.maxs.drives[entry];
+    if (!gc_find_drive(b, rounds, ticket / b.maxs.parts, &drive)) return;
     if (b.states[drive.job].done) continue;
-    from = (ticket - b.maxs.drive_start[entry]) * b.maxs.group;
-    n = min(b.maxs.group, b.terms[b.jobs[drive.job].first_term + drive.term].nblocks - from);
-    gc_drive_from<false>(v, b, drive.job, drive.term, from, gc_mask(n), gc_lanes(part, b.maxs.parts),
-                         &kept[threadIdx.x / 32]);
+    gc_drive_from<false>(v, b, drive.job, drive.term, drive.from, gc_mask(drive.end - drive.from),
+                         gc_lanes(ticket, b.maxs.parts), w);
   }
 }
 
@@ -2913,6 +3131,7 @@ static __global__ void __launch_bounds__(GC_GUIDED_THREADS, GC_MAX_BLOCKS)
  * instructions, 2.6 KB. */
 static __global__ void __launch_bounds__(GC_FINAL_THREADS) gc_raise(const __grid_constant__ gc_batch b) {
   __shared__ uint32_t hist[256];
+  gc_chained();
   uint32_t j = b.ands.jobs[blockIdx.x], k = b.jobs[j].k, n = min(b.states[j].count, b.room);
   if (b.states[j].done || n <= k) return;
   gc_keys_cand keys = {b.cand + (uint64_t)j * b.room};
@@ -2951,12 +3170,13 @@ static __device__ __forceinline__ void gc_ask_again(const gc_batch &b, uint32_t 
 
 /* Writes the hits, a block of threads a query: selects the best k keys, sorts them in shared memory and empties the
  * buffer. When candidates were lost, it asks for another run instead. Reads 8 bytes a candidate, up to 8 times.
- * Counted: 3,810 warp instructions and 5.9 KB a query. */
+ * Counted, of ORs: 2,750 warp instructions and 0.8 KB a query. */
 static __global__ void __launch_bounds__(GC_FINAL_THREADS)
     gc_final(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch b) {
   extern __shared__ uint4 gc_dynamic[];
   __shared__ uint32_t hist[256], taken;
   unsigned long long *best = (unsigned long long *)gc_dynamic, *cand, kth = 0;
+  gc_chained();
   const uint2 jobs = b.query_jobs[blockIdx.x];
   uint32_t *out = b.out + (uint64_t)blockIdx.x * b.out_stride;
   uint32_t other, k, n, count, size, i;
@@ -4511,6 +4731,7 @@ static int gc_shape(gpuir_cuda *c, gpuir_error *err) {
 /* The sizes of launches of so many queries. */
 typedef struct gc_sizes {
   size_t queries, njobs, nterms, nslots, nchunks; /* at most in a launch; slots: rows of the tile arrays */
+  size_t ndrives;                                 /* entries of gc_maxs.drives */
   uint64_t ncand;                                 /* candidates */
   uint64_t tiles;                                 /* of the index, and one more */
   uint64_t host, staging, device;                 /* bytes */
@@ -4534,8 +4755,9 @@ static gc_sizes gc_sizes_of(const gpuir_cuda *c, size_t queries) {
   z.host = z.nterms * (sizeof(gc_term) + 4) + z.njobs * (sizeof(gc_job) + 20) + z.nchunks * sizeof(gc_chunk) +
            queries * sizeof(uint2) + sizeof(gc_wanted) + 4096;
   z.staging = z.host + z.njobs * sizeof(gc_state);
+  z.ndrives = z.nterms + (GC_ROUNDS - 1) * z.njobs;
   z.device =
-      z.staging + z.nslots * each + z.njobs * each + z.ncand * 8 + z.nterms * (sizeof(gc_drive) + 4) + 4096;
+      z.staging + z.nslots * each + z.njobs * each + z.ncand * 8 + z.ndrives * (sizeof(gc_drive) + 4) + 4096;
   return z;
 }
 
@@ -4715,7 +4937,8 @@ typedef struct gc_track {
   uint32_t *out;            /* pinned: batch.out */
   size_t out_size;
   uint64_t device_bytes;
-  int dirty; /* 1: a launch failed, the candidates are to be cleared */
+  int dirty;   /* 1: a launch failed, the candidates are to be cleared */
+  int chained; /* 1: a kernel of the launch starts while the one before ends */
 } gc_track;
 
 /* ---- planning ---- */
@@ -4813,7 +5036,7 @@ static int gc_plan_sure(const gc_track *x, const gc_job *job) {
     all += terms[i].nblocks;
     if (behind >= job->seed) driving += terms[i].nblocks;
   }
-  return job->seed > 1 && (job->npositive == 1 || driving * GC_PROBE_COST <= all);
+  return job->seed > 1 && (job->npositive == 1 || driving * GC_PROBE_ALONE <= all);
 }
 
 /* Appends an AND job. */
@@ -4982,6 +5205,7 @@ static size_t gc_stage_plan(gc_track *x, const gc_plan *p, uint32_t k) {
   b->maxs.jobs = (const uint32_t *)gc_stage(x, &at, d->max_jobs, p->nmax * 4);
   b->maxs.n = (uint32_t)p->nmax;
   b->maxs.parts = p->max_blocks < c->grids.maxs * 64 ? 4 : 1;
+  b->raised = p->nq > GC_SMALL;
   b->maxs.group = (uint32_t)gpuir__max64(1, gpuir__min64(GC_GROUP, p->max_blocks / (c->grids.maxs * 64)));
   b->room = (uint32_t)gpuir__min64(x->most.ncand / p->njobs, gpuir__max64(65536, 16 * (uint64_t)k)) & ~1u;
   b->out_stride = 2 + 2 * k;
@@ -5019,62 +5243,67 @@ typedef struct gc_context {
 
 /* ---- kernels of a launch ---- */
 
+/* Puts a kernel into a track's stream. In a small launch the gaps between kernels are much of the time: there each
+ * starts while the one before ends, and waits in gc_chained. In a large one it would take the place of others. */
+template <typename... Parameters>
+static void gc_start(const gc_track *x, void (*kernel)(Parameters...), size_t grid, unsigned threads,
+                     size_t shared, Parameters... parameters) {
+  cudaLaunchConfig_t how;
+  cudaLaunchAttribute chained;
+  memset(&how, 0, sizeof how);
+  memset(&chained, 0, sizeof chained);
+  chained.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  chained.val.programmaticStreamSerializationAllowed = 1;
+  how.gridDim = dim3((unsigned)grid);
+  how.blockDim = dim3(threads);
+  how.dynamicSmemBytes = shared;
+  how.stream = x->stream;
+  how.attrs = &chained;
+  how.numAttrs = x->chained ? 1 : 0;
+  (void)cudaLaunchKernelEx(&how, kernel, parameters...);
+}
+
 /* Launches the kernels of the ANDs. */
 static void gc_launch_ands(const gc_track *x, const gc_plan *p) {
   const gpuir_cuda *c = x->cuda;
   const gc_batch *b = &x->batch;
-  const unsigned most = c->aids ? c->grids.guided : c->grids.ands;
-  const unsigned grid = (unsigned)gpuir__min64((b->ands.groups + 7) / 8, most),
-                 some = (unsigned)gpuir__min64((p->nsamples + 7) / 8, most);
-  const int rest = p->nsamples ? 2 : 0;
+  void (*const kernel)(gc_view, gc_batch, int) = c->aids ? gc_and_guided : gc_and_decoding;
+  const uint64_t most = c->aids ? c->grids.guided : c->grids.ands;
   if (p->nsamples) {
-    if (c->aids)
-      gc_and_guided<<<some, GC_GUIDED_THREADS, 0, x->stream>>>(c->view, *b, 1);
-    else
-      gc_and_decoding<<<some, GC_AND_THREADS, 0, x->stream>>>(c->view, *b, 1);
-    gc_raise<<<(unsigned)p->nand, GC_FINAL_THREADS, 0, x->stream>>>(*b);
+    gc_start(x, kernel, gpuir__min64((p->nsamples + 7) / 8, most), GC_AND_THREADS, 0, c->view, *b, 1);
+    gc_start(x, gc_raise, p->nand, GC_FINAL_THREADS, 0, *b);
   }
-  if (c->aids)
-    gc_and_guided<<<grid, GC_GUIDED_THREADS, 0, x->stream>>>(c->view, *b, rest);
-  else
-    gc_and_decoding<<<grid, GC_AND_THREADS, 0, x->stream>>>(c->view, *b, rest);
+  gc_start(x, kernel, gpuir__min64(((uint64_t)b->ands.groups + 7) / 8, most), GC_AND_THREADS, 0, c->view, *b,
+           p->nsamples ? 2 : 0);
 }
 
 /* Launches the kernels of MaxScore; of a rerun the floors are known already. */
 static void gc_launch_maxs(const gc_track *x, const gc_plan *p, int rerun) {
   const gpuir_cuda *c = x->cuda;
   const gc_batch *b = &x->batch;
-  const unsigned grid = (unsigned)gpuir__min64((p->max_blocks * b->maxs.parts + 7) / 8, c->grids.maxs);
+  const uint64_t most = c->grids.maxs, warps = GC_GUIDED_THREADS / 32;
   if (!rerun) {
-    const unsigned some = (unsigned)gpuir__min64(
-        p->nmax * b->maxs.parts * (GC_FIRST / (GC_GUIDED_THREADS / 32)), c->grids.maxs);
-    gc_max_first<<<some, GC_GUIDED_THREADS, 0, x->stream>>>(c->view, *b);
-    gc_max_plan<<<(unsigned)p->nmax, GC_FINAL_THREADS, 0, x->stream>>>(c->view, *b);
+    gc_start(x, gc_max_first, gpuir__min64((p->nmax * b->maxs.parts * GC_FIRST + warps - 1) / warps, most),
+             GC_GUIDED_THREADS, 0, c->view, *b);
+    gc_start(x, gc_max_plan, p->nmax, GC_FINAL_THREADS, 0, c->view, *b);
   }
-  gc_max<<<grid, GC_GUIDED_THREADS, 0, x->stream>>>(c->view, *b);
+  gc_start(x, gc_max, gpuir__min64((p->max_blocks * b->maxs.parts + warps - 1) / warps, most),
+           GC_GUIDED_THREADS, 0, c->view, *b);
 }
 
 /* Launches the kernels of the tiles; of a rerun their bounds and order are known already. */
-static int gc_launch_ors(const gc_track *x, const gc_plan *p, int rerun, gpuir_error *err) {
+static void gc_launch_ors(const gc_track *x, const gc_plan *p, int rerun) {
   const gpuir_cuda *c = x->cuda;
   const gc_view *v = &c->view;
   const gc_batch *b = &x->batch;
-  const unsigned grid = (unsigned)gpuir__min64((uint64_t)p->nor * v->ntiles, c->grids.ors),
-                 chunks = (unsigned)gpuir__min64(p->nchunks, (uint64_t)c->processors * 8);
-  const size_t shared = gc_tile_bytes(v->tile);
   if (!rerun) {
-    GC_TRY(cudaMemsetAsync(b->ors.bound, 0, p->nslots * (v->ntiles + 1) * 4, x->stream), "clearing bounds");
-    if (c->expanded)
-      gc_tiles<true><<<chunks, 256, 0, x->stream>>>(*v, *b);
-    else
-      gc_tiles<false><<<chunks, 256, 0, x->stream>>>(*v, *b);
-    gc_order<<<(unsigned)p->nor, 256, 0, x->stream>>>(*v, *b);
+    gc_start(x, c->expanded ? gc_tiles<true> : gc_tiles<false>,
+             gpuir__min64(p->nchunks, (uint64_t)c->processors * 8), 256, 0, *v, *b);
+    gc_start(x, gc_order, p->nor, 256, 0, *v, *b);
   }
-  if (c->expanded)
-    gc_or<true><<<grid, GC_OR_THREADS(1), shared, x->stream>>>(*v, *b);
-  else
-    gc_or<false><<<grid, GC_OR_THREADS(0), shared, x->stream>>>(*v, *b);
-  return GPUIR_OK;
+  gc_start(x, c->expanded ? gc_or<true> : gc_or<false>,
+           gpuir__min64((uint64_t)p->nor * v->ntiles, c->grids.ors), GC_OR_THREADS(c->expanded),
+           gc_tile_bytes(v->tile), *v, *b);
 }
 
 /* Puts all kernels of a plan into the stream. */
@@ -5085,12 +5314,9 @@ static int gc_launch(gc_track *x, const gc_plan *p, uint32_t k, int rerun, gpuir
            "clearing counters");
   if (p->nand) gc_launch_ands(x, p);
   if (p->nmax) gc_launch_maxs(x, p, rerun);
-  if (p->nor) {
-    int status = gc_launch_ors(x, p, rerun, err);
-    if (status) return status;
-  }
+  if (p->nor) gc_launch_ors(x, p, rerun);
   while (size < k) size *= 2;
-  gc_final<<<(unsigned)p->nq, GC_FINAL_THREADS, size * 8, x->stream>>>(x->cuda->view, x->batch);
+  gc_start(x, gc_final, p->nq, GC_FINAL_THREADS, size * 8, x->cuda->view, x->batch);
   GC_TRY(cudaGetLastError(), "launching kernels");
   return GPUIR_OK;
 }
@@ -5173,8 +5399,8 @@ static int gc_track_open(gc_track *x, const gc_sizes *most, gpuir_error *err) {
   if (!s) s = gc_track_take(x, jobs, (void **)&b->ors.order, err);
   if (!s) s = gc_track_take(x, jobs, (void **)&b->ors.total, err);
   if (!s) s = gc_track_take(x, (size_t)z->ncand * 8, (void **)&b->cand, err);
-  if (!s) s = gc_track_take(x, z->nterms * sizeof *b->maxs.drives, (void **)&b->maxs.drives, err);
-  if (!s) s = gc_track_take(x, z->nterms * 4, (void **)&b->maxs.drive_start, err);
+  if (!s) s = gc_track_take(x, z->ndrives * sizeof *b->maxs.drives, (void **)&b->maxs.drives, err);
+  if (!s) s = gc_track_take(x, z->ndrives * 4, (void **)&b->maxs.drive_start, err);
   if (s) return s;
   x->dirty = 1;
   return GPUIR_OK;
@@ -5303,8 +5529,10 @@ static void gc_fill(gc_track *x, gc_run *r, int *full) {
 
 /* Sends the plan of a track and starts its kernels. */
 static int gc_send(gc_track *x, const gc_run *r, gpuir_error *err) {
+  const gc_plan *p = &x->flight.plan;
   gc_cache *cache = x->cuda->cache;
-  const size_t size = gc_stage_plan(x, &x->flight.plan, r->k);
+  const size_t size = gc_stage_plan(x, p, r->k);
+  x->chained = x->cuda->info.compute_capability >= 90 && p->nq <= GC_SMALL;
   if (cache) { /* the launch waits for the lists that are on their way */
     GC_TRY(cudaEventRecord(x->sent, cache->stream), "waiting for lists");
     GC_TRY(cudaStreamWaitEvent(x->stream, x->sent, 0), "waiting for lists");
@@ -5312,8 +5540,11 @@ static int gc_send(gc_track *x, const gc_run *r, gpuir_error *err) {
   if (x->dirty)
     GC_TRY(cudaMemsetAsync(x->batch.cand, 0, x->most.ncand * 8, x->stream), "clearing candidates");
   x->dirty = 1;
+  if (p->nor)
+    GC_TRY(cudaMemsetAsync(x->batch.ors.bound, 0, p->nslots * (x->cuda->view.ntiles + 1) * 4, x->stream),
+           "clearing bounds");
   GC_TRY(cudaMemcpyAsync(x->input, x->staging, size, cudaMemcpyHostToDevice, x->stream), "sending queries");
-  return gc_launch(x, &x->flight.plan, r->k, 0, err);
+  return gc_launch(x, p, r->k, 0, err);
 }
 
 /* Plans and starts a launch in a free track. Returns 0 if the next query found no room for its lists, beside those that

@@ -10,6 +10,7 @@
 #define GPUIR_IMPLEMENTATION
 #include "gpuir.h"
 
+#include "../support/folder.h"
 #include "synth.h"
 
 #include "real.h"
@@ -1145,6 +1146,101 @@ static void check_ranges(const char *path, int quick) {
   most_terms = 40;
 }
 
+/* ---- folders of several segments ---- */
+
+/* Adds documents of a few words, a commit for every third part of them. */
+static int add_in_commits(gpuir_live *live, unsigned documents, gpuir_error *err) {
+  synth_rng r = {77};
+  unsigned d, i;
+  int status = GPUIR_OK;
+  for (d = 0; d < documents && !status; d++) {
+    char text[512];
+    gpuir_doc_desc doc;
+    size_t at = 0;
+    memset(&doc, 0, sizeof doc);
+    for (i = 0; i < 12; i++) {
+      const double u = synth_unit(&r);
+      at += (size_t)snprintf(text + at, sizeof text - at, "t%u ", (unsigned)(60 * u * u * u));
+    }
+    status = gpuir_live_add(live, &doc, text, at, err);
+    if (!status && (d + 1) % (documents / 3) == 0) status = gpuir_live_commit(live, err);
+  }
+  return status;
+}
+
+/* Returns how many of 60 queries have other hits or scores by a device, of the whole in one segment, than by the CPU,
+ * of the segments; or fail. */
+static unsigned differing_segments(gpuir_index *parts, gpuir_index *whole) {
+  gpuir_searcher *cpu, *gpu;
+  gpuir_cuda *cuda;
+  gpuir_error err;
+  synth_rng r = {78};
+  unsigned bad = 0, i;
+  if (gpuir_cuda_open(whole, NULL, &cuda, &err) || gpuir_searcher_create(parts, NULL, &cpu, NULL) ||
+      gpuir_searcher_create(whole, NULL, &gpu, NULL) || gpuir_cuda_attach(gpu, cuda, 0, &err))
+    return 60;
+  for (i = 0; i < 60; i++) {
+    char text[64];
+    gpuir_query_desc desc;
+    gpuir_query *a, *b;
+    gpuir_hit x[50], y[50];
+    size_t nx = 0, ny = 0;
+    memset(&desc, 0, sizeof desc);
+    desc.mode = (int)(i % 3);
+    (void)snprintf(text, sizeof text, "t%u t%u t%u", synth_below(&r, 60), synth_below(&r, 60),
+                   synth_below(&r, 10));
+    if (gpuir_query_parse(parts, &desc, text, strlen(text), &a, &err) ||
+        gpuir_query_parse(whole, &desc, text, strlen(text), &b, &err))
+      exit(1);
+    bad += gpuir_search(cpu, a, x, 50, &nx) || gpuir_search(gpu, b, y, 50, &ny) || nx != ny ||
+           memcmp(x, y, nx * sizeof *x) != 0;
+    hits_compared += nx;
+    compared++;
+    gpuir_query_destroy(a);
+    gpuir_query_destroy(b);
+  }
+  gpuir_searcher_destroy(cpu);
+  gpuir_searcher_destroy(gpu);
+  gpuir_cuda_close(cuda);
+  return bad;
+}
+
+/* A folder of several segments is refused with words that say what to do, and the CPU goes on answering; merged into
+ * one, the device answers, with the CPU's hits and scores of before: what they weigh is computed of counts, in
+ * integers, in whichever segments these stand. */
+static void check_segments(unsigned documents) {
+  char path[80];
+  gpuir_live_desc desc;
+  gpuir_live *live;
+  gpuir_index *parts, *whole;
+  gpuir_cuda *cuda = (gpuir_cuda *)folder; /* is not looked at */
+  gpuir_error err;
+  int more = 0;
+  (void)snprintf(path, sizeof path, "%s/live", folder);
+  memset(&desc, 0, sizeof desc);
+  desc.settings.path = path;
+  desc.create = 1;
+  if (gpuir_live_open(&desc, &live, &err) || add_in_commits(live, documents, &err) ||
+      gpuir_open(path, NULL, &parts, &err)) {
+    printf("Bail out! %s\n", err.msg);
+    exit(1);
+  }
+  memset(&err, 0, sizeof err);
+  report(gpuir_cuda_open(parts, NULL, &cuda, &err) == GPUIR_E_UNSUPPORTED && !cuda &&
+             err.code == GPUIR_E_UNSUPPORTED && strstr(err.msg, "merge"),
+         "a folder of several segments is refused");
+  if (gpuir_live_merge(live, 1, &more, &err) || gpuir_live_commit(live, &err) ||
+      gpuir_open(path, NULL, &whole, &err)) {
+    printf("Bail out! %s\n", err.msg);
+    exit(1);
+  }
+  report(!differing_segments(parts, whole), "merged, a device has the hits that the CPU has of the segments");
+  gpuir_close(parts);
+  gpuir_close(whole);
+  gpuir_live_close(live);
+  (void)folder_remove(path);
+}
+
 /* Structures of a program that was compiled from another gpuir.h are refused, with words, before anything of them is
  * read: without a device too. */
 static void check_layout(gpuir_index *ix) {
@@ -1199,6 +1295,7 @@ int main(int argc, char **argv) {
       check_index(wordnet.name, path, quick);
     }
     if (strstr(part, "ranges")) check_ranges(path, quick);
+    if (strstr(part, "shapes")) check_segments(quick ? 900 : 30000);
   }
   (void)unlink(path);
   (void)rmdir(folder);
