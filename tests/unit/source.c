@@ -328,7 +328,8 @@ static void homes_of_indexes(void **state) {
   check_home("link", "home"); /* links are followed */
   check_home("home/new.gpuir", "home");
   check_home("home/new.live/", "home");
-  snprintf(path, sizeof path, "%s/early", folder); /* to a file that is not there yet, by way of another link */
+  /* to a file that is not there yet, by way of another link */
+  snprintf(path, sizeof path, "%s/early", folder);
   assert_int_equal(symlink("home/onward", path), 0);
   snprintf(path, sizeof path, "%s/home/onward", folder);
   assert_int_equal(symlink("live/later.gpuir", path), 0);

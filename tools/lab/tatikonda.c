@@ -425,8 +425,8 @@ static size_t fgqp_tasks(const shares *s, asked *q, intersecting **tasks) {
   return n;
 }
 
-/* Adds up what a query's tasks are like: of each list but the shortest, which skip blocks a task may touch, and which of
- * these the task before may touch too. */
+/* Adds up what a query's tasks are like: of each list but the shortest, which skip blocks a task may touch, and which
+ * of these the task before may touch too. */
 static void fgqp_survey_query(const load_setup *setup, const intersecting *tasks, size_t n, load_tasks *sum) {
   const uint32_t group = (uint32_t)(setup->skip / LAB_BLOCK);
   for (size_t t = 0; t < n; t++) {

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # passage.sh OLD_TREE SOURCES [ROUNDS] [QUERY]: what the first passage costs from text on disk on: the processor time of
 # `gpuir index` and `gpuir query --passages QUERY` by this version, and that of `gpuir index --chunk-lines 50 --analyzer
-# unicode --stem english` by the version whose tree, built, is in OLD_TREE, on the same files, by turns, ROUNDS (7) times.
-# Prints a row for each way of indexing: the median seconds of both, the median of the rounds' quotients, and the
+# unicode --stem english` by the version whose tree, built, is in OLD_TREE, on the same files, by turns, ROUNDS (7)
+# times. Prints a row for each way of indexing: the median seconds of both, the median of the rounds' quotients, and the
 # quotients' least and greatest. The bound is 1.5.
 set -euo pipefail
 [[ $# -ge 2 && $# -le 4 ]] || { sed -n '2,/^set -e/{/^set -e/d;s/^# \{0,1\}//;p}' "${BASH_SOURCE[0]}" >&2; exit 2; }
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
-old=$1/build/gpuir new=$root/build/gpuir sources=$2 rounds=${3:-7} query=${4:-how are pages reclaimed when memory is short}
+old=$1/build/gpuir new=$root/build/gpuir sources=$2 rounds=${3:-7}
+query=${4:-how are pages reclaimed when memory is short}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
