@@ -8,7 +8,8 @@
 #include <string.h>
 
 #define WARM_SECONDS 1.0
-#define CAPACITY_STEPS 7u    /* the highest rate is known to a 107th of what is answered at most */
+#define CAPACITY_STEPS 7u /* the highest rate is known to a 107th of what is answered at most */
+#define MOST_QUERIES 200000
 #define TAIL_QUERIES 100000u /* below, no percentile of 99.9 */
 
 const lab_figure load_figures[] = {
@@ -278,12 +279,12 @@ static unsigned threads_of(const load *l) {
   return strcmp(l->setup.policy, load_gpu_only.name) ? (unsigned)l->setup.threads : 1;
 }
 
-/* How many queries a run measures. Where the highest rate is looked for these are at least those of a second, and at
- * low rates those of two, so that no run takes long. */
+/* How many queries a run measures. Where the highest rate is looked for these are at least those of a second, or
+ * MOST_QUERIES, and at low rates those of two, so that no run takes long. */
 static size_t queries_of(const load *l, double rate) {
   const double n = (double)l->n;
   if (l->p99_ms <= 0 || rate <= 0) return (size_t)n;
-  if (rate > n) return (size_t)rate;
+  if (rate > n) return (size_t)(rate < MOST_QUERIES ? rate : n > MOST_QUERIES ? n : MOST_QUERIES);
   return (size_t)(2 * rate > n ? n : 2 * rate > 1000 ? 2 * rate : n < 1000 ? n : 1000);
 }
 
@@ -299,6 +300,7 @@ static int run_once(load *l, double rate, uint64_t seed, FILE *raw, load_result 
   run.seed = seed;
   run.n = queries_of(l, rate);
   run.warm = (size_t)(rate * WARM_SECONDS > 0.1 * (double)run.n ? rate * WARM_SECONDS : 0.1 * (double)run.n);
+  if (l->p99_ms > 0 && run.warm > run.n) run.warm = run.n;
   run.offset = seed * 7919;
   run.raw = raw;
   memset(&desc, 0, sizeof desc);

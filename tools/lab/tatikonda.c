@@ -445,8 +445,7 @@ static void fgqp_survey_query(const load_setup *setup, const intersecting *tasks
 /* Makes the tasks of each query once, and adds up what they are like. */
 static void fgqp_survey(shares *s) {
   load_tasks *sum = s->setup->tasks;
-  double skips = 0;
-  uint64_t lists = 0;
+  uint64_t skips = 0, lists = 0;
   memset(sum, 0, sizeof *sum);
   for (size_t i = 0; i < s->setup->nqueries; i++) {
     asked q;
@@ -456,12 +455,12 @@ static void fgqp_survey(shares *s) {
     const size_t n = fgqp_tasks(s, &q, &tasks);
     fgqp_survey_query(s->setup, tasks, n, sum);
     for (unsigned j = 0; j < q.ands[0]->n && !q.ands[0]->empty; j++, lists++)
-      skips += (double)((q.ands[0]->list[j].df + s->setup->skip - 1) / s->setup->skip);
+      skips += (q.ands[0]->list[j].df + s->setup->skip - 1) / s->setup->skip;
     sum->queries++;
     sum->tasks += n;
     free(tasks);
   }
-  sum->list_skips = lists ? skips / (double)lists : 0;
+  sum->list_skips = lists ? (double)skips / (double)lists : 0;
 }
 
 /* Makes the tasks of one query, and puts them all into the pool ITP. The lock is held. */
