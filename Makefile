@@ -49,7 +49,7 @@ GPU_ARCH ?= $(or $(DEVICE),80 90)
 
 GPU_CODE  = $(foreach a,$(GPU_ARCH),-gencode arch=compute_$(a),code=sm_$(a)) \
             -gencode arch=compute_$(lastword $(GPU_ARCH)),code=compute_$(lastword $(GPU_ARCH))
-NVFLAGS   = -std=c++17 -O3 -lineinfo $(GPU_CODE) -diag-suppress 177 $(CPPFLAGS) -I. \
+NVFLAGS   = -std=c++17 -O3 $(GPU_CODE) -diag-suppress 177 $(CPPFLAGS) -I. \
             -Xcompiler -fPIC,-fno-exceptions,-fno-rtti,-fno-threadsafe-statics
 CUDA_LIBS = -L$(firstword $(wildcard $(CUDA)/lib64 $(dir $(NVCC))../lib64)) -lcudart_static -ldl -lrt -lpthread
 

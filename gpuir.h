@@ -214,37 +214,37 @@
 extern "C" {
 #endif
 
-/* ============================================================================
+/* ========================
  * [api-status]  status and errors
- * ==========================================================================*/
+ * ======================*/
 
 enum {
   GPUIR_OK = 0,
-  GPUIR_E_ARGUMENT = -1,     /* a NULL or contradictory argument */
-  GPUIR_E_NOMEM = -2,        /* the allocator returned NULL */
-  GPUIR_E_IO = -3,           /* a system call failed; msg holds its reason */
-  GPUIR_E_FORMAT = -4,       /* not an index, or a damaged one */
-  GPUIR_E_VERSION = -5,      /* an index of another format, or with an unknown required section */
-  GPUIR_E_CHECKSUM = -6,     /* a section's checksum is wrong */
-  GPUIR_E_RANGE = -7,        /* k1, b or the sum of weights lie outside what a score can hold */
-  GPUIR_E_QUERY = -8,        /* a quote is not closed, or no positive term is left in the query */
-  GPUIR_E_TERMS = -9,        /* more than GPUIR_MAX_TERMS distinct terms */
-  GPUIR_E_DEADLINE = -10,    /* the searcher's timeout ran out */
-  GPUIR_E_CANCELLED = -11,   /* the cancel flag or a callback said stop */
+  GPUIR_E_ARGUMENT = -1, /* a NULL or contradictory argument */
+  GPUIR_E_NOMEM = -2, /* the allocator returned NULL */
+  GPUIR_E_IO = -3, /* a system call failed; msg holds its reason */
+  GPUIR_E_FORMAT = -4, /* not an index, or a damaged one */
+  GPUIR_E_VERSION = -5, /* an index of another format, or with an unknown required section */
+  GPUIR_E_CHECKSUM = -6, /* a section's checksum is wrong */
+  GPUIR_E_RANGE = -7, /* k1, b or the sum of weights lie outside what a score can hold */
+  GPUIR_E_QUERY = -8, /* a quote is not closed, or no positive term is left in the query */
+  GPUIR_E_TERMS = -9, /* more than GPUIR_MAX_TERMS distinct terms */
+  GPUIR_E_DEADLINE = -10, /* the searcher's timeout ran out */
+  GPUIR_E_CANCELLED = -11, /* the cancel flag or a callback said stop */
   GPUIR_E_UNSUPPORTED = -12, /* the build lacks an analyzer, codec ..., or the index positions */
-  GPUIR_E_LIMIT = -13,       /* a limit of the format is exceeded */
+  GPUIR_E_LIMIT = -13, /* a limit of the format is exceeded */
   GPUIR_E_BUSY = -14, /* another process builds the same index; or two batches are in flight already; or a
                               * pool's queue is full */
   GPUIR_E_NOT_FOUND = -15, /* no such term or document */
-  GPUIR_E_BACKEND = -16    /* a backend failed; msg holds its reason */
+  GPUIR_E_BACKEND = -16 /* a backend failed; msg holds its reason */
 };
 
-#define GPUIR_MAX_TERM 255                   /* bytes of a term */
-#define GPUIR_MAX_TERMS 64                   /* distinct terms of a query, positive and negated together */
-#define GPUIR_MAX_PREFIX_TERMS 1024          /* that a prefix may stand for */
+#define GPUIR_MAX_TERM 255 /* bytes of a term */
+#define GPUIR_MAX_TERMS 64 /* distinct terms of a query, positive and negated together */
+#define GPUIR_MAX_PREFIX_TERMS 1024 /* that a prefix may stand for */
 #define GPUIR_MAX_PREFIX_POSTINGS (1u << 24) /* that they may have together */
-#define GPUIR_END UINT32_MAX                 /* what an exhausted cursor's docID is */
-#define GPUIR_SCORE_ONE 1048576.0            /* the fixed-point unit of gpuir_hit.score: 2^20 */
+#define GPUIR_END UINT32_MAX /* what an exhausted cursor's docID is */
+#define GPUIR_SCORE_ONE 1048576.0 /* the fixed-point unit of gpuir_hit.score: 2^20 */
 
 /* Detail of a failure; filled only when a function fails. `offset` is a byte offset in the
  * file (or in the query text) where that makes sense, otherwise 0. */
@@ -274,9 +274,9 @@ enum { GPUIR_SIMD_AUTO = 0, GPUIR_SIMD_SCALAR = 1, GPUIR_SIMD_AVX2 = 2, GPUIR_SI
 /* "scalar", "avx2" or "avx512": what the level `simd` comes to on this machine. */
 GPUIR_API const char *gpuir_simd_name(int simd);
 
-/* ============================================================================
+/* ========================
  * [api-open]  opening an index
- * ==========================================================================*/
+ * ======================*/
 
 typedef struct gpuir_index gpuir_index;
 
@@ -289,8 +289,8 @@ typedef int (*gpuir_tokenize_fn)(void *user, const char *text, size_t len, gpuir
 
 typedef struct gpuir_open_desc {
   const gpuir_allocator *allocator; /* copied; NULL: malloc */
-  int simd;                         /* GPUIR_SIMD_ level for everything done on this index */
-  gpuir_tokenize_fn tokenize;       /* needed to parse queries on an index built with one */
+  int simd; /* GPUIR_SIMD_ level for everything done on this index */
+  gpuir_tokenize_fn tokenize; /* needed to parse queries on an index built with one */
   void *tokenize_user;
   /* An index in memory instead of a file: the bytes of one, data[0..size), aligned to 8 bytes. They are not copied:
    * they stay where and as they are until gpuir_close. NULL: `path` is opened. */
@@ -309,8 +309,7 @@ typedef struct gpuir_open_desc {
  * address space); BUSY (the writer of a live index committed again and again meanwhile); UNSUPPORTED when GPUIR_NO_LAB
  * leaves out the index's codec. An analyzer that this build lacks is no error here, but in gpuir_query_parse.
  * Thread-safe. */
-GPUIR_API int gpuir_open(const char *path, const gpuir_open_desc *desc, gpuir_index **index,
-                         gpuir_error *err);
+GPUIR_API int gpuir_open(const char *path, const gpuir_open_desc *desc, gpuir_index **index, gpuir_error *err);
 /* Unmaps and frees; NULL is allowed. The index's queries, searchers and cursors must be gone. */
 GPUIR_API void gpuir_close(gpuir_index *index);
 /* Reads the whole file: checksums, order of terms, every list decoded and held against its
@@ -323,32 +322,32 @@ GPUIR_API int gpuir_verify(const gpuir_index *index, gpuir_error *err);
  * offset). */
 GPUIR_API int gpuir_verify_directory(const gpuir_index *index, gpuir_error *err);
 
-/* ============================================================================
+/* ========================
  * [api-documents]  documents, terms, statistics
- * ==========================================================================*/
+ * ======================*/
 
 typedef struct gpuir_index_info {
   uint64_t documents, tokens; /* tokens: the sum of document lengths */
-  uint64_t docids;   /* all docIDs lie below: documents, and those that were deleted and not merged away */
+  uint64_t docids; /* all docIDs lie below: documents, and those that were deleted and not merged away */
   uint64_t segments; /* files; what follows of terms, lists and bytes is summed up over them */
   uint64_t terms, postings;
   double average_length; /* tokens / documents; 0 without documents; of a shard its collection's */
-  float k1, b;           /* BM25 parameters stored in the index */
+  float k1, b; /* BM25 parameters stored in the index */
   uint64_t file_bytes;
   uint64_t docids_bytes, freqs_bytes, directory_bytes; /* of lists with two postings or more */
-  uint64_t inline_postings;                            /* lists of one posting, kept in the term's record */
+  uint64_t inline_postings; /* lists of one posting, kept in the term's record */
   uint64_t dictionary_bytes, documents_bytes, text_bytes;
   double bits_per_posting; /* (docIDs + frequencies + directory + 8 bytes an inline posting) */
-  const char *analyzer;    /* its specification, e.g. "ascii stem=porter stop=english" */
-  const char *codec;       /* of docIDs: the builder's choice */
+  const char *analyzer; /* its specification, e.g. "ascii stem=porter stop=english" */
+  const char *codec; /* of docIDs: the builder's choice */
   const char *freq_codec;
   const char *description; /* of the corpus, as given to the builder */
-  const char *filters;     /* that made texts of sources, as given to the builder */
-  const char *order;       /* of the documents, as given to the builder; "unknown" when it was not */
-  uint64_t generation;     /* of a live index: the number of commits; of a file 0 */
-  uint64_t content;  /* of a live index: the number of commits that changed its documents; of a file 0 */
-  const char *tool;  /* what wrote the file */
-  int has_text;      /* documents carry their text */
+  const char *filters; /* that made texts of sources, as given to the builder */
+  const char *order; /* of the documents, as given to the builder; "unknown" when it was not */
+  uint64_t generation; /* of a live index: the number of commits; of a file 0 */
+  uint64_t content; /* of a live index: the number of commits that changed its documents; of a file 0 */
+  const char *tool; /* what wrote the file */
+  int has_text; /* documents carry their text */
   int has_positions; /* phrases can be asked for */
   uint64_t positions_bytes;
 } gpuir_index_info;
@@ -373,7 +372,7 @@ typedef struct gpuir_doc {
   /* Bytes [source_offset, source_offset + source_bytes) of source: the text, or the record that it was taken from. Both
    * 0: not known. */
   uint64_t source_offset, source_bytes;
-  uint64_t hash;    /* XXH3-64 of these bytes or, where they are not known, of the text; 0: not known */
+  uint64_t hash; /* XXH3-64 of these bytes or, where they are not known, of the text; 0: not known */
   const char *text; /* stored text, or NULL */
   size_t text_len;
   uint32_t length; /* tokens */
@@ -386,7 +385,7 @@ GPUIR_API int gpuir_doc_get(const gpuir_index *index, uint32_t docid, gpuir_doc 
 GPUIR_API size_t gpuir_doc_name(const gpuir_doc *doc, char *buf, size_t cap);
 
 typedef struct gpuir_term_info {
-  uint64_t id;                   /* rank in byte order of terms, from 0 */
+  uint64_t id; /* rank in byte order of terms, from 0 */
   char term[GPUIR_MAX_TERM + 1]; /* its bytes, and a NUL behind them */
   size_t term_len;
   uint32_t df; /* documents that hold the term */
@@ -401,8 +400,7 @@ typedef struct gpuir_term_info {
 
 /* Counts the documents that hold a term, given by its bytes (no analysis), and its occurrences in them; df and cf may
  * be NULL. Thread-safe. Errors: ARGUMENT; NOT_FOUND if no document holds it; FORMAT, NOMEM, UNSUPPORTED (its codec). */
-GPUIR_API int gpuir_term_count(const gpuir_index *index, const char *term, size_t len, uint32_t *df,
-                               uint64_t *cf);
+GPUIR_API int gpuir_term_count(const gpuir_index *index, const char *term, size_t len, uint32_t *df, uint64_t *cf);
 /* Returns ln((2N+2)/(2df+1)) of N documents, in df of which a term stands, as scores have it; 0 if df exceeds N. */
 GPUIR_API float gpuir_idf(uint64_t documents, uint32_t df);
 /* Finds an indexed term by its bytes (no analysis). Term ids, here and below, are those of one segment: with several,
@@ -421,25 +419,25 @@ GPUIR_API int gpuir_term_postings(const gpuir_index *index, uint64_t id, uint32_
  * ARGUMENT for another n; FORMAT for positions that do not ascend, or lie behind the document's end. Thread-safe. */
 GPUIR_API int gpuir_term_positions(const gpuir_index *index, uint64_t id, uint32_t *positions, uint64_t n);
 /* Runs the index's analyzer over a text. Errors: UNSUPPORTED, NOMEM, or what emit returned. */
-GPUIR_API int gpuir_analyze(const gpuir_index *index, const char *text, size_t len, gpuir_token_fn emit,
-                            void *sink, gpuir_error *err);
+GPUIR_API int gpuir_analyze(const gpuir_index *index, const char *text, size_t len, gpuir_token_fn emit, void *sink,
+    gpuir_error *err);
 
-/* ============================================================================
+/* ========================
  * [api-build]  building an index
- * ==========================================================================*/
+ * ======================*/
 
 typedef struct gpuir_analyzer_desc {
-  const char *analyzer;       /* "ascii" (NULL: default), "unicode", or the name of `tokenize` */
-  const char *stem;           /* a libstemmer algorithm such as "porter" or "english"; NULL: none */
-  const char *stop;           /* built-in stop list "english"; NULL: none */
-  const char *stop_words;     /* or a list of words parted by white space; not with `stop` */
+  const char *analyzer; /* "ascii" (NULL: default), "unicode", or the name of `tokenize` */
+  const char *stem; /* a libstemmer algorithm such as "porter" or "english"; NULL: none */
+  const char *stop; /* built-in stop list "english"; NULL: none */
+  const char *stop_words; /* or a list of words parted by white space; not with `stop` */
   gpuir_tokenize_fn tokenize; /* the caller's own tokenizer; `analyzer` must then name it */
   void *tokenize_user;
 } gpuir_analyzer_desc;
 
 typedef struct gpuir_progress {
   uint64_t documents, bytes; /* added so far */
-  uint64_t terms_done;       /* of the final merge; 0 before */
+  uint64_t terms_done; /* of the final merge; 0 before */
   uint64_t postings_done, postings_total;
 } gpuir_progress;
 
@@ -455,17 +453,17 @@ typedef struct gpuir_progress {
  *                           the smallest) to 1, is the weight of speed, cost that of decoding relative
  *                           to bp128: fixed figures, so that the same input gives the same bytes */
 typedef struct gpuir_builder_desc {
-  const char *path;                 /* of the index to write; copied */
+  const char *path; /* of the index to write; copied */
   const gpuir_allocator *allocator; /* copied; NULL: malloc */
-  gpuir_analyzer_desc analyzer;     /* strings copied */
-  const char *codec;                /* docIDs: a codec and its parameter, see above; NULL: "bp128" */
-  const char *freq_codec;  /* frequencies: "bp128" (NULL), "vbyte", "newpfd", "optpfd" or "auto[:W]" */
-  int custom_bm25;         /* not 0: k1 and b below; otherwise 0.9 and 0.4 */
-  float k1, b;             /* k1 in [0, 1000], b in [0, 1] */
-  uint64_t memory;         /* budget in bytes for anonymous memory; 0: 512 MiB */
-  unsigned threads;        /* 0: as many as processors */
-  int store_text;          /* keep each document's text in the index */
-  int positions;           /* keep where in its documents each term stands: for phrases */
+  gpuir_analyzer_desc analyzer; /* strings copied */
+  const char *codec; /* docIDs: a codec and its parameter, see above; NULL: "bp128" */
+  const char *freq_codec; /* frequencies: "bp128" (NULL), "vbyte", "newpfd", "optpfd" or "auto[:W]" */
+  int custom_bm25; /* not 0: k1 and b below; otherwise 0.9 and 0.4 */
+  float k1, b; /* k1 in [0, 1000], b in [0, 1] */
+  uint64_t memory; /* budget in bytes for anonymous memory; 0: 512 MiB */
+  unsigned threads; /* 0: as many as processors */
+  int store_text; /* keep each document's text in the index */
+  int positions; /* keep where in its documents each term stands: for phrases */
   const char *description; /* of the corpus, one line; NULL: "" */
   /* Which sources are no texts themselves, but were turned into them by programs: endings of names, and the
    * programs' words, as in "pdf=pdftotext - -", parted by tabs; one line, never interpreted. NULL: "" */
@@ -507,9 +505,9 @@ typedef struct gpuir_build_report {
   uint64_t documents, terms, postings, tokens;
   uint64_t dropped_tokens; /* of over 255 bytes, in what was given to gpuir_builder_add_text */
   uint64_t lost_documents; /* that had no other tokens, and so cannot be found */
-  uint64_t text_bytes;     /* given to gpuir_builder_add_text */
-  uint64_t runs;           /* sorted runs that were merged */
-  uint64_t peak_memory;    /* bytes of anonymous memory the builder held at most */
+  uint64_t text_bytes; /* given to gpuir_builder_add_text */
+  uint64_t runs; /* sorted runs that were merged */
+  uint64_t peak_memory; /* bytes of anonymous memory the builder held at most */
   uint64_t file_bytes;
   int shared_folder; /* 1: other users may write the index's folder, and so replace the index */
 } gpuir_build_report;
@@ -522,35 +520,34 @@ GPUIR_API int gpuir_builder_create(const gpuir_builder_desc *desc, gpuir_builder
 /* Adds the next document, whose docID is the number of documents added before. `text` is any
  * bytes; it is copied. After an error other than ARGUMENT the builder can only be destroyed.
  * Errors: ARGUMENT, NOMEM, IO, LIMIT, CANCELLED. */
-GPUIR_API int gpuir_builder_add_text(gpuir_builder *builder, const gpuir_doc_desc *doc, const char *text,
-                                     size_t len, gpuir_error *err);
+GPUIR_API int gpuir_builder_add_text(gpuir_builder *builder, const gpuir_doc_desc *doc, const char *text, size_t len,
+    gpuir_error *err);
 /* Adds a document from counted terms. The document's length is the sum of tf. Errors: the same;
  * ARGUMENT for an empty or too long term, tf 0, or a term given twice, and with desc.positions. */
-GPUIR_API int gpuir_builder_add_terms(gpuir_builder *builder, const gpuir_doc_desc *doc,
-                                      const gpuir_term_freq *terms, size_t n, gpuir_error *err);
+GPUIR_API int gpuir_builder_add_terms(gpuir_builder *builder, const gpuir_doc_desc *doc, const gpuir_term_freq *terms,
+    size_t n, gpuir_error *err);
 /* Adds a document to an index from postings instead of texts: first every document by gpuir_builder_add_doc, then every
  * list by gpuir_builder_add_list; not together with the two functions above. A length counts the document's tokens;
  * `text` is only stored (NULL, or when store_text is 0: not even that). Errors: as above. */
 GPUIR_API int gpuir_builder_add_doc(gpuir_builder *builder, const gpuir_doc_desc *doc, uint32_t length,
-                                    const char *text, size_t len, gpuir_error *err);
+    const char *text, size_t len, gpuir_error *err);
 /* Adds a term's list: term t[0..len) comes behind those before it in byte order; docids[0..df) ascend and name added
  * documents, tfs[0..df) are at least 1. With desc.positions, positions[] has tfs[0] ascending positions in the first
  * document, then tfs[1] in the second ..., each below the document's length; otherwise it is NULL. Copied. Errors: the
  * same; ARGUMENT for a list that is not so. */
-GPUIR_API int gpuir_builder_add_list(gpuir_builder *builder, const char *term, size_t len,
-                                     const uint32_t *docids, const uint32_t *tfs, const uint32_t *positions,
-                                     uint32_t df, gpuir_error *err);
+GPUIR_API int gpuir_builder_add_list(gpuir_builder *builder, const char *term, size_t len, const uint32_t *docids,
+    const uint32_t *tfs, const uint32_t *positions, uint32_t df, gpuir_error *err);
 /* Merges and writes the index; `report` may be NULL. Once, after which only _destroy is allowed.
  * Errors: NOMEM, IO, LIMIT, CANCELLED. */
 GPUIR_API int gpuir_builder_write(gpuir_builder *builder, gpuir_build_report *report, gpuir_error *err);
 /* Frees everything; without a successful write no trace is left on disk. */
 GPUIR_API void gpuir_builder_destroy(gpuir_builder *builder);
 
-/* ============================================================================
+/* ========================
  * [api-live]  an index that changes
  *
  * A live index is a folder of index files, which gpuir_open opens as one. See [api-contracts] for what it promises.
- * ==========================================================================*/
+ * ======================*/
 
 typedef struct gpuir_live_desc {
   /* `path` is the folder's. Of a new index all but `order`, which must be NULL, count; of one that exists only
@@ -570,13 +567,12 @@ GPUIR_API int gpuir_live_open(const gpuir_live_desc *desc, gpuir_live **live, gp
 /* Adds a document: the next refresh or commit shows it. Arguments as of gpuir_builder_add_text. Errors: ARGUMENT;
  * NOMEM, IO, LIMIT, CANCELLED, UNSUPPORTED: then the handle can only be closed. */
 GPUIR_API int gpuir_live_add(gpuir_live *live, const gpuir_doc_desc *doc, const char *text, size_t len,
-                             gpuir_error *err);
+    gpuir_error *err);
 /* Deletes all documents whose name (GPUIR_BY_NAME) or source (GPUIR_BY_SOURCE) is these bytes, also those added since
  * the last refresh; the next refresh or commit shows it. *n (or NULL): how many they are; none is no error. To replace
  * a document, delete and add it. The first call of each kind reads all names or sources, and keeps 8 bytes a document.
  * Errors: ARGUMENT (also for no bytes); NOMEM; FORMAT for a damaged file: then the handle can only be closed. */
-GPUIR_API int gpuir_live_delete(gpuir_live *live, int by, const char *bytes, size_t len, uint64_t *n,
-                                gpuir_error *err);
+GPUIR_API int gpuir_live_delete(gpuir_live *live, int by, const char *bytes, size_t len, uint64_t *n, gpuir_error *err);
 /* Makes *index a snapshot with all that was added and deleted. It is released by gpuir_close, before or after the
  * handle, and shares with other snapshots what it has in common with them. Nothing is synced to disk. Errors: as of
  * gpuir_live_add. */
@@ -595,7 +591,7 @@ GPUIR_API uint64_t gpuir_live_lost(const gpuir_live *live);
 /* Releases the handle and the lock; NULL is allowed. What was not committed is gone. */
 GPUIR_API void gpuir_live_close(gpuir_live *live);
 
-/* ============================================================================
+/* ========================
  * [api-shards]  parts of a collection
  *
  * A shard is an index file of a part of a collection's documents, which follow one another, and holds what the whole
@@ -606,12 +602,12 @@ GPUIR_API void gpuir_live_close(gpuir_live *live);
  * What a shard cannot know is of terms that only others hold: see gpuir_query_dfs. Where all shards are asked, their
  * hits merged by score and number in the collection are those of the one index; of ANDOR ask for AND first, and for OR
  * if all have fewer than k hits together. tools/mpi does so.
- * ==========================================================================*/
+ * ======================*/
 
 typedef struct gpuir_shard_info {
   uint64_t documents, tokens; /* of the collection: at most 2^32-2; the sum of its lengths */
-  uint64_t first;             /* number in it of the shard's first document */
-  uint32_t shard, shards;     /* which one, from 0; how many there are */
+  uint64_t first; /* number in it of the shard's first document */
+  uint32_t shard, shards; /* which one, from 0; how many there are */
   uint64_t identity[2]; /* of the statistics, never interpreted: shards that are searched together have one */
 } gpuir_shard_info;
 
@@ -619,24 +615,24 @@ typedef struct gpuir_shard_info {
  * how many of the collection's documents hold term `id`. What `index` itself knows of a collection is left out. Errors:
  * ARGUMENT (also for numbers that cannot be), NOMEM, IO, BUSY; UNSUPPORTED for several segments, or deletions. */
 GPUIR_API int gpuir_shard_write(const gpuir_index *index, const char *path, const gpuir_shard_info *info,
-                                const uint32_t *dfs, gpuir_error *err);
+    const uint32_t *dfs, gpuir_error *err);
 /* Fills *info. Errors: ARGUMENT; NOT_FOUND for an index that is no shard. Thread-safe. */
 GPUIR_API int gpuir_shard_get_info(const gpuir_index *index, gpuir_shard_info *info);
 
-/* ============================================================================
+/* ========================
  * [api-search]  queries and searching
- * ==========================================================================*/
+ * ======================*/
 
 enum {
-  GPUIR_AND = 0,  /* documents that hold every positive term */
-  GPUIR_OR = 1,   /* documents that hold at least one */
+  GPUIR_AND = 0, /* documents that hold every positive term */
+  GPUIR_OR = 1, /* documents that hold at least one */
   GPUIR_ANDOR = 2 /* AND; exactly OR's answer when fewer than k documents match AND */
 };
 
 typedef struct gpuir_query_desc {
-  int mode;         /* GPUIR_AND, GPUIR_OR or GPUIR_ANDOR */
-  int custom_bm25;  /* not 0: k1 and b below instead of the index's */
-  float k1, b;      /* k1 in [0, 1000], b in [0, 1] */
+  int mode; /* GPUIR_AND, GPUIR_OR or GPUIR_ANDOR */
+  int custom_bm25; /* not 0: k1 and b below instead of the index's */
+  float k1, b; /* k1 in [0, 1000], b in [0, 1] */
   int no_operators; /* '-', '"' and '*' have no meaning (TREC topics) */
 } gpuir_query_desc;
 
@@ -658,8 +654,8 @@ typedef struct gpuir_query gpuir_query;
  * Errors: ARGUMENT, TERMS, RANGE, NOMEM; QUERY without a positive term, or for a quote that is not closed (err->offset
  * is the quote's in the text); LIMIT for a prefix of too many terms; UNSUPPORTED for a phrase in an index built without
  * positions, or a prefix where terms are stems; FORMAT for a damaged list. */
-GPUIR_API int gpuir_query_parse(const gpuir_index *index, const gpuir_query_desc *desc, const char *text,
-                                size_t len, gpuir_query **query, gpuir_error *err);
+GPUIR_API int gpuir_query_parse(const gpuir_index *index, const gpuir_query_desc *desc, const char *text, size_t len,
+    gpuir_query **query, gpuir_error *err);
 GPUIR_API void gpuir_query_destroy(gpuir_query *query);
 /* Tells which words no live document has: the i-th of the query's positive words, prefixes (lik*) and words of phrases,
  * as terms; *term lives as long as the query. Errors: ARGUMENT; NOT_FOUND behind the last. Thread-safe. */
@@ -676,8 +672,7 @@ GPUIR_API size_t gpuir_query_dfs(const gpuir_query *query, uint32_t *dfs, size_t
 typedef int (*gpuir_term_fn)(void *user, const char *term, size_t len, uint32_t df);
 /* Calls emit for each term, ascending, that number i of gpuir_query_dfs stands for: none, unless it is a prefix.
  * Thread-safe. Errors: ARGUMENT; NOT_FOUND behind the last; NOMEM; FORMAT; what emit returned. */
-GPUIR_API int gpuir_query_prefix(const gpuir_query *query, size_t i, gpuir_term_fn emit, void *user,
-                                 gpuir_error *err);
+GPUIR_API int gpuir_query_prefix(const gpuir_query *query, size_t i, gpuir_term_fn emit, void *user, gpuir_error *err);
 /* Weighs a query's terms anew by dfs[0..n), as gpuir_query_dfs orders them: of a query on a shard by what all shards
  * together know. Not while it is searched for. Errors: ARGUMENT (for another n); RANGE, NOMEM: then it can only be
  * destroyed. */
@@ -688,8 +683,7 @@ typedef struct gpuir_near_term {
   char term[GPUIR_MAX_TERM + 1]; /* its bytes, and a NUL behind them */
   size_t len;
   uint32_t df;
-  uint32_t
-      distance; /* characters that are inserted, left out, replaced, or swapped with the next one: 1 or 2 */
+  uint32_t distance; /* characters that are inserted, left out, replaced, or swapped with the next one: 1 or 2 */
 } gpuir_near_term;
 
 /* Finds the terms of live documents that are most like a word, which is taken as it is: one error away or, of a word of
@@ -698,7 +692,7 @@ typedef struct gpuir_near_term {
  * nearest, of these the most frequent. It walks the terms that begin with the word's first character. Thread-safe.
  * Errors: ARGUMENT, FORMAT, NOMEM, UNSUPPORTED (see gpuir_term_count). */
 GPUIR_API int gpuir_terms_near(const gpuir_index *index, const char *term, size_t len, gpuir_near_term *found,
-                               size_t cap, size_t *n);
+    size_t cap, size_t *n);
 
 typedef struct gpuir_hit {
   uint32_t docid;
@@ -712,19 +706,19 @@ enum { GPUIR_EVAL_AUTO = 0, GPUIR_EVAL_EXHAUSTIVE = 1 };
 
 typedef struct gpuir_searcher_desc {
   const gpuir_allocator *allocator; /* copied; NULL: the index's */
-  unsigned threads;                 /* that serve gpuir_search_batch; 0: 1 */
-  int evaluator;                    /* GPUIR_EVAL_; the exhaustive one is the reference */
-  uint64_t timeout_ns;              /* of each search from its start; 0: none */
-  const int *cancel;                /* read atomically while searching; not 0 stops. NULL: none */
-  const char *intersection;         /* see [api-lab]; NULL: the engine's own */
+  unsigned threads; /* that serve gpuir_search_batch; 0: 1 */
+  int evaluator; /* GPUIR_EVAL_; the exhaustive one is the reference */
+  uint64_t timeout_ns; /* of each search from its start; 0: none */
+  const int *cancel; /* read atomically while searching; not 0 stops. NULL: none */
+  const char *intersection; /* see [api-lab]; NULL: the engine's own */
 } gpuir_searcher_desc;
 
 typedef struct gpuir_searcher gpuir_searcher;
 
 /* Creates a searcher. It owns scratch memory, which grows to what its queries need. One per thread.
  * Errors: ARGUMENT, NOMEM; UNSUPPORTED for a method that GPUIR_NO_LAB leaves out. */
-GPUIR_API int gpuir_searcher_create(gpuir_index *index, const gpuir_searcher_desc *desc,
-                                    gpuir_searcher **searcher, gpuir_error *err);
+GPUIR_API int gpuir_searcher_create(gpuir_index *index, const gpuir_searcher_desc *desc, gpuir_searcher **searcher,
+    gpuir_error *err);
 /* Waits for batches in flight, whose answers are lost. */
 GPUIR_API void gpuir_searcher_destroy(gpuir_searcher *searcher);
 /* Moves a searcher to another index, such as a later snapshot, and keeps its memory and settings; a backend is dropped.
@@ -736,12 +730,11 @@ GPUIR_API void gpuir_searcher_set_timeout(gpuir_searcher *searcher, uint64_t tim
 /* Ranks documents: writes the best min(k, matches) hits, by score descending, then docID ascending, to
  * hits[0..*n). k may be 0 or exceed the number of documents.
  * Errors: ARGUMENT, NOMEM, DEADLINE, CANCELLED, FORMAT, BACKEND; then *n is 0. */
-GPUIR_API int gpuir_search(gpuir_searcher *searcher, const gpuir_query *query, gpuir_hit *hits, size_t k,
-                           size_t *n);
+GPUIR_API int gpuir_search(gpuir_searcher *searcher, const gpuir_query *query, gpuir_hit *hits, size_t k, size_t *n);
 /* Ranks nq queries, on the searcher's threads; query i's hits go to hits[i*k ..) and their
  * number to counts[i]. Errors: as gpuir_search, of the first query that failed. */
-GPUIR_API int gpuir_search_batch(gpuir_searcher *searcher, const gpuir_query *const *queries, size_t nq,
-                                 size_t k, gpuir_hit *hits, uint32_t *counts);
+GPUIR_API int gpuir_search_batch(gpuir_searcher *searcher, const gpuir_query *const *queries, size_t nq, size_t k,
+    gpuir_hit *hits, uint32_t *counts);
 
 /* ---- batches in flight: the caller's work overlaps a device's ---- */
 
@@ -751,9 +744,9 @@ GPUIR_API int gpuir_search_batch(gpuir_searcher *searcher, const gpuir_query *co
 typedef struct gpuir_batch_desc {
   const gpuir_query *const *queries; /* nq */
   size_t nq, k;
-  gpuir_hit *hits;  /* [nq * k]: query i's from i * k on */
+  gpuir_hit *hits; /* [nq * k]: query i's from i * k on */
   uint32_t *counts; /* [nq]: how many those are */
-  int *statuses;    /* [nq]: each query's own; NULL: the batch's is enough */
+  int *statuses; /* [nq]: each query's own; NULL: the batch's is enough */
   /* When each is out of time, [nq], in nanoseconds of CLOCK_MONOTONIC; 0: never. NULL: none ever is. */
   const uint64_t *deadlines;
   /* Flags, [nq], read atomically: one that is not 0 stops its query. Each may be NULL, as may the array. */
@@ -788,8 +781,8 @@ typedef struct gpuir_searcher_info {
   uint64_t queries;
   uint64_t postings_scored;
   uint64_t blocks_decoded, blocks_total; /* of docIDs; total: of all lists of all queries */
-  uint64_t tiles_scored, tiles_total;    /* docID tiles of the pruned OR */
-  uint64_t backend_failures;             /* queries that the CPU answered instead */
+  uint64_t tiles_scored, tiles_total; /* docID tiles of the pruned OR */
+  uint64_t backend_failures; /* queries that the CPU answered instead */
 } gpuir_searcher_info;
 
 /* Counters since the searcher was made, its threads included. */
@@ -800,32 +793,32 @@ typedef struct gpuir_explain_term {
   size_t term_len;
   uint32_t q; /* occurrences in the query */
   int negated;
-  uint32_t tokens;         /* of a phrase, whose term is written "like this"; otherwise 1 */
-  uint32_t members;        /* terms that a prefix, whose term is written lik*, stands for; otherwise 0 */
-  uint32_t df, tf;         /* tf 0: not in the document; df 0: not in the index, or a phrase */
+  uint32_t tokens; /* of a phrase, whose term is written "like this"; otherwise 1 */
+  uint32_t members; /* terms that a prefix, whose term is written lik*, stands for; otherwise 0 */
+  uint32_t df, tf; /* tf 0: not in the document; df 0: not in the index, or a phrase */
   float idf, weight, norm; /* weight W and norm K of this document, see gpuir_explanation */
-  uint32_t contribution;   /* c, to be taken q times */
+  uint32_t contribution; /* c, to be taken q times */
 } gpuir_explain_term;
 
 /* Why a document scores what it does: score = sum of q * c, c = max(1, round(W*tf / (tf + K))),
  * W = idf*(k1+1)*2^20, K = k1*(1-b) + k1*b*length/average_length. */
 typedef struct gpuir_explanation {
-  int matches;    /* the document matches the query (ANDOR: as AND) */
+  int matches; /* the document matches the query (ANDOR: as AND) */
   uint32_t score; /* 0 when it does not match */
   uint32_t length;
   float k1, b;
   double average_length;
   size_t nterms;
   gpuir_explain_term terms[GPUIR_MAX_TERMS]; /* positive ones, then negated ones */
-  char plan[200];                            /* how the engine evaluates the query, and why */
+  char plan[200]; /* how the engine evaluates the query, and why */
 } gpuir_explanation;
 
 /* Says how the score of document `docid` comes about, whether it matches or not. Errors: NOT_FOUND for a docid that
  * does not exist, or was deleted; ARGUMENT, NOMEM. */
 GPUIR_API int gpuir_explain(gpuir_searcher *searcher, const gpuir_query *query, uint32_t docid,
-                            gpuir_explanation *explanation);
+    gpuir_explanation *explanation);
 
-/* ============================================================================
+/* ========================
  * [api-passages]  the places of a text that answer a query
  *
  * A passage is a range of a text, of whole lines where these are short, otherwise of sentences or of words. Which ones
@@ -834,23 +827,22 @@ GPUIR_API int gpuir_explain(gpuir_searcher *searcher, const gpuir_query *query, 
  * without a budget every word of the query that the text holds is shown, and with one the dearest come first.
  *
  * Negated words are ignored. A phrase is shown where its tokens follow one another, a prefix where a word begins so.
- * ==========================================================================*/
+ * ======================*/
 
 /* What one token of a budget is: four bytes of text, of which the last may be missing. It is near what programs that
  * read texts count in English and in code, and needs no vocabulary. */
 #define GPUIR_TOKEN_BYTES 4
-#define GPUIR_PASSAGE_BYTES 640     /* the default of gpuir_passages_desc.most */
+#define GPUIR_PASSAGE_BYTES 640 /* the default of gpuir_passages_desc.most */
 #define GPUIR_NO_CONTEXT UINT32_MAX /* for gpuir_passages_desc.context */
 
 typedef struct gpuir_passages_desc {
   size_t bytes, tokens; /* budgets of all passages together; 0: none */
   size_t most; /* bytes of a passage of several lines; 0: GPUIR_PASSAGE_BYTES. Within them it grows to its
                          * paragraph, which empty lines end */
-  uint32_t
-      context; /* not 0: in place of that, so many lines before and behind its own. GPUIR_NO_CONTEXT: none */
+  uint32_t context; /* not 0: in place of that, so many lines before and behind its own. GPUIR_NO_CONTEXT: none */
   uint32_t first_line; /* number of the text's first line; 0: 1, or of a document what its first_line says */
   uint64_t timeout_ns; /* 0: none */
-  const int *cancel;   /* read atomically now and then; not 0 stops. NULL: none */
+  const int *cancel; /* read atomically now and then; not 0 stops. NULL: none */
 } gpuir_passages_desc;
 
 typedef struct gpuir_passage {
@@ -865,8 +857,7 @@ typedef struct gpuir_passage {
 
 /* A word, phrase or word with the prefix that a passage shows. */
 typedef struct gpuir_mark {
-  size_t offset,
-      bytes; /* in the text; those of one passage ascend, and may overlap where phrases hold words */
+  size_t offset, bytes; /* in the text; those of one passage ascend, and may overlap where phrases hold words */
   uint32_t term;
 } gpuir_mark;
 
@@ -885,23 +876,22 @@ typedef struct gpuir_passage_room {
  * Memory for the time of the call: some 12 bytes an occurrence and 24 bytes a line with one. Thread-safe.
  * Errors: ARGUMENT, NOMEM, DEADLINE, CANCELLED; LIMIT for a text of 4 GiB; what the caller's tokenizer returned. Then
  * no passage is written. */
-GPUIR_API int gpuir_passages(const gpuir_query *query, const gpuir_passages_desc *desc, const char *text,
-                             size_t len, gpuir_passage_room *room, gpuir_error *err);
+GPUIR_API int gpuir_passages(const gpuir_query *query, const gpuir_passages_desc *desc, const char *text, size_t len,
+    gpuir_passage_room *room, gpuir_error *err);
 /* The same of the stored text of document `docid` of the query's index. Errors: also NOT_FOUND where there is no such
  * document, or its text is not stored: then the caller has to bring it; FORMAT. */
 GPUIR_API int gpuir_doc_passages(const gpuir_query *query, const gpuir_passages_desc *desc, uint32_t docid,
-                                 gpuir_passage_room *room, gpuir_error *err);
+    gpuir_passage_room *room, gpuir_error *err);
 
-/* ============================================================================
+/* ========================
  * [api-cursor]  the postings of one term
- * ==========================================================================*/
+ * ======================*/
 
 typedef struct gpuir_cursor gpuir_cursor;
 
 /* Opens the postings of term `id`, on its first document. Errors: NOT_FOUND, NOMEM, FORMAT; UNSUPPORTED with several
  * segments, or deletions. */
-GPUIR_API int gpuir_cursor_open(const gpuir_index *index, uint64_t term_id, gpuir_cursor **cursor,
-                                gpuir_error *err);
+GPUIR_API int gpuir_cursor_open(const gpuir_index *index, uint64_t term_id, gpuir_cursor **cursor, gpuir_error *err);
 GPUIR_API void gpuir_cursor_close(gpuir_cursor *cursor);
 /* The current docID, or GPUIR_END. */
 GPUIR_API uint32_t gpuir_cursor_docid(const gpuir_cursor *cursor);
@@ -916,9 +906,9 @@ GPUIR_API uint32_t gpuir_cursor_tf(gpuir_cursor *cursor);
  * end; FORMAT. */
 GPUIR_API int gpuir_cursor_positions(gpuir_cursor *cursor, uint32_t *positions, uint32_t cap, uint32_t *n);
 
-/* ============================================================================
+/* ========================
  * [api-backends]  backends; the GPU
- * ==========================================================================*/
+ * ======================*/
 
 #define GPUIR_BACKEND_VERSION 2
 
@@ -936,8 +926,8 @@ typedef struct gpuir_backend {
   uint32_t version; /* GPUIR_BACKEND_VERSION */
   const char *name;
   void *context;
-  int (*begin)(void *context, const gpuir_batch_desc *batch, uint64_t deadline, const int *cancel,
-               void **running, gpuir_error *err);
+  int (*begin)(void *context, const gpuir_batch_desc *batch, uint64_t deadline, const int *cancel, void **running,
+      gpuir_error *err);
   int (*poll)(void *context, void *running);
   int (*finish)(void *context, void *running, gpuir_error *err);
   void (*close)(void *context);
@@ -946,8 +936,7 @@ typedef struct gpuir_backend {
 /* Lets `backend` (copied; NULL: the CPU) answer this searcher's searches. With `fallback` the
  * CPU answers the queries that the backend could not, and gpuir_searcher_get_info counts them; without, the
  * backend's error is returned. Errors: ARGUMENT, VERSION, BUSY (a batch is in flight). */
-GPUIR_API int gpuir_searcher_set_backend(gpuir_searcher *searcher, const gpuir_backend *backend,
-                                         int fallback);
+GPUIR_API int gpuir_searcher_set_backend(gpuir_searcher *searcher, const gpuir_backend *backend, int fallback);
 /* "cpu", or the backend's name. */
 GPUIR_API const char *gpuir_backend_name(const gpuir_searcher *searcher);
 
@@ -967,11 +956,11 @@ typedef struct gpuir_cuda_desc {
 } gpuir_cuda_desc;
 
 typedef struct gpuir_cuda_info {
-  char device[64];                                         /* its name */
+  char device[64]; /* its name */
   int driver_version, runtime_version, compute_capability; /* e.g. 13000, 13000, 90 */
-  uint64_t device_memory, used_memory;                     /* bytes */
+  uint64_t device_memory, used_memory; /* bytes */
   uint64_t resident_bytes, index_bytes; /* of the index on the device; of what it could hold */
-  uint64_t lists_hit, lists_missed;     /* list look-ups served from device memory, and transferred first */
+  uint64_t lists_hit, lists_missed; /* list look-ups served from device memory, and transferred first */
   uint64_t queries, batches;
 } gpuir_cuda_info;
 
@@ -980,8 +969,7 @@ typedef struct gpuir_cuda_info {
  * or host memory), BACKEND (no device, driver too old, a CUDA error, in words), FORMAT (a damaged list), UNSUPPORTED
  * (a codec that the library does not know, 2^32 - 1 blocks), VERSION (gpuir_cuda.cu was compiled with another gpuir.h
  * than the program). */
-int gpuir_cuda_open(const gpuir_index *index, const gpuir_cuda_desc *desc, gpuir_cuda **cuda,
-                    gpuir_error *err);
+int gpuir_cuda_open(const gpuir_index *index, const gpuir_cuda_desc *desc, gpuir_cuda **cuda, gpuir_error *err);
 /* Its attached searchers must be gone or have another backend. */
 void gpuir_cuda_close(gpuir_cuda *cuda);
 /* Gives a searcher of the same index a stream and staging memory on the device: it then answers by CUDA. With
@@ -993,11 +981,11 @@ void gpuir_cuda_get_info(const gpuir_cuda *cuda, gpuir_cuda_info *info);
 /* What a device is, without an index: its name, versions, capability and memory. Errors: ARGUMENT, BACKEND. */
 int gpuir_cuda_device(int device, gpuir_cuda_info *info, gpuir_error *err);
 
-/* ============================================================================
+/* ========================
  * [api-pool]  many queries at once: threads that answer them as they come
  *
  * Programs, the mount and the laboratory's load generator hand their queries to the same pool.
- * ==========================================================================*/
+ * ======================*/
 
 typedef struct gpuir_pool gpuir_pool;
 typedef struct gpuir_task gpuir_task;
@@ -1007,21 +995,19 @@ typedef struct gpuir_task gpuir_task;
 struct gpuir_task {
   const gpuir_query *query;
   size_t k;
-  gpuir_hit *hits;   /* [k] */
+  gpuir_hit *hits; /* [k] */
   uint64_t *matches; /* if not NULL, the matching documents are counted too */
   /* Times in nanoseconds of CLOCK_MONOTONIC. `due` is when the query was to arrive, 0: when it is submitted; it is what
    * the order of waiting tasks goes by, and from what users wait. After `deadline` it ends with DEADLINE; 0: none. */
   uint64_t due, deadline;
   const int *cancel; /* read atomically: not 0 ends the task with CANCELLED. NULL: none */
-  void (*done)(
-      gpuir_task *task); /* called once, by a thread of the pool, when the task is complete; see below */
+  void (*done)(gpuir_task *task); /* called once, by a thread of the pool, when the task is complete; see below */
   void *user;
   gpuir_error *error; /* if not NULL, filled when the status is not 0 */
   /* What the pool fills in. */
   size_t count; /* of hits */
   int status;
-  uint64_t started,
-      finished; /* when a thread took it, and when it was complete; `started` may be 0 if none did */
+  uint64_t started, finished; /* when a thread took it, and when it was complete; `started` may be 0 if none did */
   /* Of the pool. */
   uint64_t pool_cost;
   int pool_state;
@@ -1045,24 +1031,23 @@ typedef struct gpuir_policy {
 
 typedef struct gpuir_pool_desc {
   const gpuir_allocator *allocator; /* copied; NULL: the index's */
-  unsigned threads;                 /* 0: one a processor */
-  const char *policy;               /* "inter" or "auto"; NULL: auto */
-  const gpuir_policy *custom;       /* instead of a named one; it is copied. NULL: none */
-  void *custom_user;                /* for gpuir_pool_user */
-  size_t queue;                     /* tasks that wait at most; 0: 4096 */
+  unsigned threads; /* 0: one a processor */
+  const char *policy; /* "inter" or "auto"; NULL: auto */
+  const gpuir_policy *custom; /* instead of a named one; it is copied. NULL: none */
+  void *custom_user; /* for gpuir_pool_user */
+  size_t queue; /* tasks that wait at most; 0: 4096 */
   /* A device for `auto`: gives a searcher a backend without fallback, by gpuir_cuda_attach or
    * gpuir_searcher_set_backend. Called once, by the thread that will use it. NULL: there is no device. */
   int (*attach)(void *user, gpuir_searcher *searcher, gpuir_error *err);
   void *attach_user;
-  size_t batch;             /* queries of a device's batch at most; 0: 256 */
+  size_t batch; /* queries of a device's batch at most; 0: 256 */
   uint64_t device_limit_ns; /* a device that leaves a batch unanswered for so long is lost; 0: 2 seconds */
 } gpuir_pool_desc;
 
 /* Makes a pool for one index, which must outlive it. Its threads start when the first task is submitted, so that a
  * program may fork or detach before; they use no processor time while there is no task. Errors: ARGUMENT (an unknown
  * policy among them), NOMEM. */
-GPUIR_API int gpuir_pool_create(gpuir_index *index, const gpuir_pool_desc *desc, gpuir_pool **pool,
-                                gpuir_error *err);
+GPUIR_API int gpuir_pool_create(gpuir_index *index, const gpuir_pool_desc *desc, gpuir_pool **pool, gpuir_error *err);
 /* Submits a task and returns at once. Any thread may, a `done` function too. A task that is complete may be submitted
  * again. Errors, after which the task is the caller's and `done` is not called: ARGUMENT; BUSY when as many tasks wait
  * as may (come again later); IO if no thread could be started. */
@@ -1077,13 +1062,13 @@ GPUIR_API void gpuir_pool_destroy(gpuir_pool *pool);
 
 typedef struct gpuir_pool_stats {
   uint64_t submitted, completed;
-  uint64_t refused;            /* submissions that ended with BUSY */
-  uint64_t cancelled, missed;  /* completed with CANCELLED, with DEADLINE */
-  uint64_t shared, joined;     /* auto: searches that others could help with; times that a thread did */
+  uint64_t refused; /* submissions that ended with BUSY */
+  uint64_t cancelled, missed; /* completed with CANCELLED, with DEADLINE */
+  uint64_t shared, joined; /* auto: searches that others could help with; times that a thread did */
   uint64_t batches, on_device; /* handed to a device; queries that it answered */
-  uint64_t returned;           /* queries that a device failed on, and processors answered */
-  uint64_t devices;            /* 1: it takes batches now */
-  uint64_t devices_lost;       /* 1: it failed, or did not answer; device_error says how */
+  uint64_t returned; /* queries that a device failed on, and processors answered */
+  uint64_t devices; /* 1: it takes batches now */
+  uint64_t devices_lost; /* 1: it failed, or did not answer; device_error says how */
   gpuir_error device_error;
 } gpuir_pool_stats;
 
@@ -1103,12 +1088,12 @@ GPUIR_API void gpuir_pool_complete(gpuir_pool *pool, gpuir_task *task, int statu
  * Returns the status, for gpuir_pool_complete. */
 GPUIR_API int gpuir_pool_answer(gpuir_searcher *searcher, gpuir_task *task);
 
-/* ============================================================================
+/* ========================
  * [api-lab]  the laboratory: to compare methods
  *
  * For researchers, and not promised to stay as it is. Codecs of the literature are named in gpuir_builder_desc.
  * tools/lab/gpuir_lab.h has the papers' methods on the GPU.
- * ==========================================================================*/
+ * ======================*/
 
 /* Returns the name of the i-th way of intersecting lists, for gpuir_searcher_desc.intersection, such as "merge" or
  * "simd", the engine's own; NULL behind the last one. All give the same hits. With GPUIR_NO_LAB there is "simd"
@@ -1120,13 +1105,13 @@ GPUIR_API const char *gpuir_intersection_name(size_t i);
 typedef struct gpuir_codec_info {
   const char *codec;
   uint64_t lists, postings; /* of two postings or more that are kept in it */
-  uint64_t bytes;           /* of their streams */
+  uint64_t bytes; /* of their streams */
 } gpuir_codec_info;
 
 /* Which codecs the lists are kept in, their docIDs or, if docids is 0, their frequencies: writes the *n <=
  * GPUIR_MAX_CODECS that occur. Reads every term's record. Errors: ARGUMENT, FORMAT, UNSUPPORTED. */
-GPUIR_API int gpuir_codec_get_info(const gpuir_index *index, int docids,
-                                   gpuir_codec_info infos[GPUIR_MAX_CODECS], size_t *n);
+GPUIR_API int gpuir_codec_get_info(const gpuir_index *index, int docids, gpuir_codec_info infos[GPUIR_MAX_CODECS],
+    size_t *n);
 
 #ifdef __cplusplus
 }
@@ -1201,8 +1186,7 @@ GPUIR_API int gpuir_codec_get_info(const gpuir_index *index, int docids,
 #error "gpuir.h: POSIX is hidden: include the implementation before any other header, or use -std=gnu99"
 #endif
 #if defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD != 0
-#error \
-    "gpuir.h: binary32 arithmetic must round to binary32 (FLT_EVAL_METHOD 0; on 32-bit x86 use -msse2 -mfpmath=sse)"
+#error "gpuir.h: binary32 arithmetic must round to binary32 (FLT_EVAL_METHOD 0; on 32-bit x86 use -msse2 -mfpmath=sse)"
 #endif
 #if !defined(__BYTE_ORDER__) || __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "gpuir.h: needs a little-endian machine"
@@ -1213,8 +1197,7 @@ GPUIR_API int gpuir_codec_get_info(const gpuir_index *index, int docids,
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #endif
 
-#if !defined(GPUIR_NO_SIMD) && defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__)) && \
-    !defined(__CUDACC__)
+#if !defined(GPUIR_NO_SIMD) && defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__)) && !defined(__CUDACC__)
 #define GPUIR__X86 1
 #ifndef __clang__ /* gcc 12 warns of what its own <avx512fintrin.h> does: undefined operands (bug 105593), masks */
 #pragma GCC diagnostic ignored "-Wuninitialized"
@@ -1243,13 +1226,13 @@ GPUIR_API int gpuir_codec_get_info(const gpuir_index *index, int docids,
 #error "gpuir.h: needs gcc or clang"
 #endif
 
-/* ============================================================================
+/* ========================
  * [01-base]  status, allocator, buffers, time, files
  *
  * Uses      nothing but POSIX and xxHash.
  * Start at  gpuir__fail (every error is made there), gpuir__buf, gpuir__spool.
  * Tests     tests/unit/01_base.c
- * ==========================================================================*/
+ * ======================*/
 
 #define GPUIR__STR2(x) #x
 #define GPUIR__STR(x) GPUIR__STR2(x)
@@ -1260,34 +1243,33 @@ typedef uint64_t gpuir__atomic64 __attribute__((aligned(8)));
 GPUIR_API unsigned gpuir_version_number(void) { return GPUIR_VERSION_NUMBER; }
 
 GPUIR_API const char *gpuir_version(void) {
-  return GPUIR__STR(GPUIR_VERSION_MAJOR) "." GPUIR__STR(GPUIR_VERSION_MINOR) "." GPUIR__STR(
-      GPUIR_VERSION_PATCH);
+  return GPUIR__STR(GPUIR_VERSION_MAJOR) "." GPUIR__STR(GPUIR_VERSION_MINOR) "." GPUIR__STR(GPUIR_VERSION_PATCH);
 }
 
 GPUIR__COLD GPUIR_API const char *gpuir_strerror(int status) {
   switch (status) {
-    case GPUIR_OK: return "no error";
-    case GPUIR_E_ARGUMENT: return "invalid argument";
-    case GPUIR_E_NOMEM: return "out of memory";
-    case GPUIR_E_IO: return "input/output error";
-    case GPUIR_E_FORMAT: return "not a gpuir index, or a damaged one";
-    case GPUIR_E_VERSION: return "index of another format version";
-    case GPUIR_E_CHECKSUM: return "checksum mismatch";
-    case GPUIR_E_RANGE: return "score out of range";
-    case GPUIR_E_QUERY: return "malformed query, or one without a positive term";
-    case GPUIR_E_TERMS: return "too many distinct terms in the query";
-    case GPUIR_E_DEADLINE: return "deadline exceeded";
-    case GPUIR_E_CANCELLED: return "cancelled";
+  case GPUIR_OK: return "no error";
+  case GPUIR_E_ARGUMENT: return "invalid argument";
+  case GPUIR_E_NOMEM: return "out of memory";
+  case GPUIR_E_IO: return "input/output error";
+  case GPUIR_E_FORMAT: return "not a gpuir index, or a damaged one";
+  case GPUIR_E_VERSION: return "index of another format version";
+  case GPUIR_E_CHECKSUM: return "checksum mismatch";
+  case GPUIR_E_RANGE: return "score out of range";
+  case GPUIR_E_QUERY: return "malformed query, or one without a positive term";
+  case GPUIR_E_TERMS: return "too many distinct terms in the query";
+  case GPUIR_E_DEADLINE: return "deadline exceeded";
+  case GPUIR_E_CANCELLED: return "cancelled";
 #ifdef GPUIR_NO_LAB
-    case GPUIR_E_UNSUPPORTED: return "not supported by this build, which GPUIR_NO_LAB makes smaller";
+  case GPUIR_E_UNSUPPORTED: return "not supported by this build, which GPUIR_NO_LAB makes smaller";
 #else
-    case GPUIR_E_UNSUPPORTED: return "not supported by this build";
+  case GPUIR_E_UNSUPPORTED: return "not supported by this build";
 #endif
-    case GPUIR_E_LIMIT: return "limit of the index format exceeded";
-    case GPUIR_E_BUSY: return "busy: another build of this index, or two batches, are on their way";
-    case GPUIR_E_NOT_FOUND: return "not found";
-    case GPUIR_E_BACKEND: return "backend failure";
-    default: return "unknown status";
+  case GPUIR_E_LIMIT: return "limit of the index format exceeded";
+  case GPUIR_E_BUSY: return "busy: another build of this index, or two batches, are on their way";
+  case GPUIR_E_NOT_FOUND: return "not found";
+  case GPUIR_E_BACKEND: return "backend failure";
+  default: return "unknown status";
   }
 }
 
@@ -1305,9 +1287,7 @@ static int gpuir__fail(gpuir_error *err, int code, uint64_t offset, const char *
   return code;
 }
 
-GPUIR__NOINLINE int gpuir__fail_nomem(gpuir_error *err) {
-  return gpuir__fail(err, GPUIR_E_NOMEM, 0, "out of memory");
-}
+GPUIR__NOINLINE int gpuir__fail_nomem(gpuir_error *err) { return gpuir__fail(err, GPUIR_E_NOMEM, 0, "out of memory"); }
 
 /* Tells the static analyzer, which does not look into variadic functions, what this one returns. */
 #if defined(__clang_analyzer__)
@@ -1329,8 +1309,7 @@ GPUIR__COLD static int gpuir__fail_errno(gpuir_error *err, const char *path, con
 #else
   if (strerror_r(e, reason, sizeof reason)) (void)snprintf(reason, sizeof reason, "errno %d", e);
 #endif
-  return gpuir__fail(err, e == ENOMEM ? GPUIR_E_NOMEM : GPUIR_E_IO, 0, "%s: %s: %s", gpuir__tail(path), what,
-                     reason);
+  return gpuir__fail(err, e == ENOMEM ? GPUIR_E_NOMEM : GPUIR_E_IO, 0, "%s: %s: %s", gpuir__tail(path), what, reason);
 }
 
 static void *gpuir__default_resize(void *user, void *ptr, size_t old_size, size_t new_size) {
@@ -1349,9 +1328,7 @@ static gpuir_allocator gpuir__allocator(const gpuir_allocator *given) {
 }
 
 /* Allocates uninitialised memory; of n = 0 one byte, so that NULL always means failure. */
-static void *gpuir__alloc(const gpuir_allocator *a, size_t n) {
-  return a->resize(a->user, NULL, 0, n ? n : 1);
-}
+static void *gpuir__alloc(const gpuir_allocator *a, size_t n) { return a->resize(a->user, NULL, 0, n ? n : 1); }
 
 GPUIR__NOINLINE void *gpuir__alloc_zero(const gpuir_allocator *a, size_t n) {
   void *p = gpuir__alloc(a, n);
@@ -1365,8 +1342,7 @@ static void gpuir__free(const gpuir_allocator *a, void *p, size_t n) {
 }
 
 /* Returns a copy of x[0..n) with y[0..m) behind it and a NUL, or NULL; *size becomes its memory. */
-static char *gpuir__concat(const gpuir_allocator *a, const char *x, size_t n, const char *y, size_t m,
-                           size_t *size) {
+static char *gpuir__concat(const gpuir_allocator *a, const char *x, size_t n, const char *y, size_t m, size_t *size) {
   char *p = (char *)gpuir__alloc(a, n + m + 1);
   *size = n + m + 1;
   if (!p) return NULL;
@@ -1507,19 +1483,19 @@ static int gpuir__sync_folder(const char *folder) {
  * grows to its size, has room for all. It is unlinked as soon as it is open, so that nothing is left of it when the
  * process ends in whatever way. */
 typedef struct gpuir__spool {
-  int fd;       /* -1: no file yet */
+  int fd; /* -1: no file yet */
   uint64_t len; /* bytes given to gpuir__spool_put, buffered ones included */
   uint8_t *buf;
   size_t fill, room, cap; /* bytes of buf that are taken, there, and there at most */
-  const char *path;       /* for the file's name and messages, the caller's; NULL: closed */
+  const char *path; /* for the file's name and messages, the caller's; NULL: closed */
   unsigned number;
   gpuir_allocator a;
 } gpuir__spool;
 
 /* Opens a spool whose file, if it gets one, is PATH.N, where N is `number`; `path` must outlive the spool. `cap` is its
  * buffer's size. */
-static void gpuir__spool_open(const gpuir_allocator *a, gpuir__spool *spool, const char *path,
-                              unsigned number, size_t cap) {
+static void gpuir__spool_open(const gpuir_allocator *a, gpuir__spool *spool, const char *path, unsigned number,
+    size_t cap) {
   memset(spool, 0, sizeof *spool);
   spool->fd = -1;
   spool->cap = cap;
@@ -1536,10 +1512,8 @@ static int gpuir__spool_file(gpuir__spool *spool, gpuir_error *err) {
   if (!name) return gpuir__fail_nomem(err);
   (void)snprintf(name, n, "%s.%u", spool->path, spool->number);
   spool->fd = gpuir__create_file(name, 0600);
-  if (spool->fd < 0)
-    status = gpuir__fail_errno(err, name, "cannot create temporary file");
-  else
-    (void)unlink(name);
+  if (spool->fd < 0) status = gpuir__fail_errno(err, name, "cannot create temporary file");
+  else (void)unlink(name);
   gpuir__free(&spool->a, name, n);
   return status;
 }
@@ -1568,8 +1542,7 @@ static int gpuir__spool_grow(gpuir__spool *spool, size_t n) {
 }
 
 static int gpuir__spool_put(gpuir__spool *spool, const void *bytes, size_t n, gpuir_error *err) {
-  if (GPUIR__UNLIKELY(n > spool->room - spool->fill) && gpuir__spool_grow(spool, n))
-    return gpuir__fail_nomem(err);
+  if (GPUIR__UNLIKELY(n > spool->room - spool->fill) && gpuir__spool_grow(spool, n)) return gpuir__fail_nomem(err);
   if (GPUIR__UNLIKELY(n > spool->cap - spool->fill)) {
     int status = spool->fd < 0 ? gpuir__spool_file(spool, err) : GPUIR_OK;
     if (!status) status = gpuir__spool_flush(spool, err);
@@ -1588,8 +1561,7 @@ static int gpuir__spool_put(gpuir__spool *spool, const void *bytes, size_t n, gp
 }
 
 /* Reads n bytes at `offset`. */
-static int gpuir__spool_get(const gpuir__spool *spool, void *bytes, size_t n, uint64_t offset,
-                            gpuir_error *err) {
+static int gpuir__spool_get(const gpuir__spool *spool, void *bytes, size_t n, uint64_t offset, gpuir_error *err) {
   const uint64_t flushed = spool->len - spool->fill;
   const size_t filed = offset < flushed ? (size_t)gpuir__min64(n, flushed - offset) : 0;
   if (n > spool->len || offset > spool->len - n) {
@@ -1622,7 +1594,7 @@ static void gpuir__spool_close(gpuir__spool *spool) {
 
 /* Says whether `bytes` stand at `offset`. */
 static int gpuir__spool_has(const gpuir__spool *spool, const void *bytes, size_t n, uint64_t offset, int *has,
-                            gpuir_error *err) {
+    gpuir_error *err) {
   const uint8_t *p = (const uint8_t *)bytes;
   uint8_t chunk[256];
   *has = 1;
@@ -1647,17 +1619,15 @@ typedef struct gpuir__area {
 } gpuir__area;
 
 static void gpuir__area_free(const gpuir_allocator *a, gpuir__area *area) {
-  if (area->mapped)
-    (void)munmap(area->data, area->cap);
-  else
-    gpuir__free(a, area->data, area->cap);
+  if (area->mapped) (void)munmap(area->data, area->cap);
+  else gpuir__free(a, area->data, area->cap);
   area->data = NULL;
   area->cap = 0;
   area->mapped = 0;
 }
 
-static int gpuir__area_map(const gpuir_allocator *a, gpuir__area *area, size_t n, const char *path,
-                           unsigned number, gpuir_error *err) {
+static int gpuir__area_map(const gpuir_allocator *a, gpuir__area *area, size_t n, const char *path, unsigned number,
+    gpuir_error *err) {
   gpuir__spool file;
   void *p;
   int status;
@@ -1681,8 +1651,8 @@ static int gpuir__area_map(const gpuir_allocator *a, gpuir__area *area, size_t n
 }
 
 /* Makes the area at least n bytes large; its contents are lost if it grows. */
-static int gpuir__area_need(const gpuir_allocator *a, gpuir__area *area, uint64_t n, uint64_t most,
-                            const char *path, unsigned number, gpuir_error *err) {
+static int gpuir__area_need(const gpuir_allocator *a, gpuir__area *area, uint64_t n, uint64_t most, const char *path,
+    unsigned number, gpuir_error *err) {
   uint64_t want = n + n / 4 + 64;
   if (n <= area->cap && area->data) return GPUIR_OK;
   if (n > SIZE_MAX / 2) return gpuir__fail_nomem(err);
@@ -1695,13 +1665,13 @@ static int gpuir__area_need(const gpuir_allocator *a, gpuir__area *area, uint64_
   return GPUIR_OK;
 }
 
-/* ============================================================================
+/* ========================
  * [02-vectors]  bits, packed numbers, gaps; scalar and with vectors
  *
  * Uses      [01-base].
  * Start at  gpuir__load64 (all bytes are read so), gpuir__packed_value, gpuir__sum_gaps_scalar.
  * Tests     tests/unit/02_vectors.c
- * ==========================================================================*/
+ * ======================*/
 
 /* Load and store little-endian numbers at any address. Device code reads the same bytes: by the aligned words that hold
  * them and the word behind, because memcpy would load byte by byte there. */
@@ -1717,8 +1687,7 @@ GPUIR_HD static inline uint32_t gpuir__load32(const void *p) {
 }
 GPUIR_HD static inline uint64_t gpuir__load64(const void *p) {
 #ifdef __CUDA_ARCH__
-  const uint32_t *w = (const uint32_t *)((uintptr_t)p & ~(uintptr_t)3),
-                 shift = (uint32_t)((uintptr_t)p & 3) * 8;
+  const uint32_t *w = (const uint32_t *)((uintptr_t)p & ~(uintptr_t)3), shift = (uint32_t)((uintptr_t)p & 3) * 8;
   return (uint64_t)__funnelshift_r(w[1], w[2], shift) << 32 | __funnelshift_r(w[0], w[1], shift);
 #else
   uint64_t v;
@@ -1845,17 +1814,15 @@ static int gpuir__simd_level(int asked) {
 
 GPUIR_API const char *gpuir_simd_name(int simd) {
   switch (gpuir__simd_level(simd)) {
-    case GPUIR_SIMD_AVX512: return "avx512";
-    case GPUIR_SIMD_AVX2: return "avx2";
-    default: return "scalar";
+  case GPUIR_SIMD_AVX512: return "avx512";
+  case GPUIR_SIMD_AVX2: return "avx2";
+  default: return "scalar";
   }
 }
 
 #if GPUIR__X86
 
-GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_load(const void *p) {
-  return _mm256_loadu_si256((const __m256i *)p);
-}
+GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_load(const void *p) { return _mm256_loadu_si256((const __m256i *)p); }
 
 GPUIR__AVX2 GPUIR__INLINE void gpuir__avx2_store(void *p, __m256i x) { _mm256_storeu_si256((__m256i *)p, x); }
 
@@ -1869,7 +1836,7 @@ GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_twice(const void *p) {
 /* Loads 16 bytes into the lower half and 16 others into the upper half. */
 GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_two(const void *low, const void *high) {
   return _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)low)),
-                                 _mm_loadu_si128((const __m128i *)high), 1);
+      _mm_loadu_si128((const __m128i *)high), 1);
 }
 
 GPUIR__AVX512 GPUIR__INLINE __m512i gpuir__avx512_iota(void) {
@@ -1886,8 +1853,7 @@ GPUIR__AVX512 static inline uint32_t gpuir__mask_bits(__mmask16 mask) {
 
 /* Returns the next `width` docIDs: docs itself if n of them are left and n >= width, otherwise `last`, which is filled
  * with the n and repeats the first of them. */
-static inline const uint32_t *gpuir__whole_vector(const uint32_t *docs, uint32_t n, uint32_t width,
-                                                  uint32_t *last) {
+static inline const uint32_t *gpuir__whole_vector(const uint32_t *docs, uint32_t n, uint32_t width, uint32_t *last) {
   uint32_t t;
   if (GPUIR__LIKELY(n >= width)) return docs;
   for (t = 0; t < width; t++) last[t] = docs[t < n ? t : 0];
@@ -1937,8 +1903,8 @@ typedef struct gpuir__packed8 {
 
 /* Prepares for numbers of w bits, the first of which begins at bit `skip` < 8 of its byte. */
 GPUIR__AVX2 GPUIR__INLINE gpuir__packed8 gpuir__avx2_packed_of(unsigned w, unsigned skip) {
-  const __m256i bit = _mm256_add_epi32(_mm256_mullo_epi32(_mm256_set1_epi32((int)w), gpuir__avx2_iota()),
-                                       _mm256_set1_epi32((int)skip));
+  const __m256i bit =
+      _mm256_add_epi32(_mm256_mullo_epi32(_mm256_set1_epi32((int)w), gpuir__avx2_iota()), _mm256_set1_epi32((int)skip));
   gpuir__packed8 f;
   f.word = _mm256_srli_epi32(bit, 5);
   f.shift = _mm256_and_si256(bit, _mm256_set1_epi32(31));
@@ -1963,7 +1929,7 @@ typedef struct gpuir__packed16 {
 
 GPUIR__AVX512 GPUIR__INLINE gpuir__packed16 gpuir__avx512_packed_of(unsigned w, unsigned skip) {
   const __m512i bit = _mm512_add_epi32(_mm512_mullo_epi32(_mm512_set1_epi32((int)w), gpuir__avx512_iota()),
-                                       _mm512_set1_epi32((int)skip));
+      _mm512_set1_epi32((int)skip));
   gpuir__packed16 f;
   f.word = _mm512_srli_epi32(bit, 5);
   f.shift = _mm512_and_si512(bit, _mm512_set1_epi32(31));
@@ -2025,8 +1991,7 @@ GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_docids(__m256i x, __m256i *next, _
 GPUIR__AVX2 static void gpuir__sum_gaps_avx2(uint32_t *out, uint32_t count, uint32_t prev, uint32_t limit) {
   __m256i next = gpuir__avx2_first(prev), most = _mm256_set1_epi32((int)limit);
   uint32_t i;
-  for (i = 0; i < count; i += 8)
-    gpuir__avx2_store(out + i, gpuir__avx2_docids(gpuir__avx2_load(out + i), &next, most));
+  for (i = 0; i < count; i += 8) gpuir__avx2_store(out + i, gpuir__avx2_docids(gpuir__avx2_load(out + i), &next, most));
 }
 
 GPUIR__AVX512 GPUIR__INLINE __m512i gpuir__avx512_first(uint32_t prev) {
@@ -2048,8 +2013,7 @@ GPUIR__AVX512 GPUIR__INLINE __m512i gpuir__avx512_docids(__m512i x, __m512i *nex
   return _mm512_min_epu32(x, limit);
 }
 
-GPUIR__AVX512 static void gpuir__sum_gaps_avx512(uint32_t *out, uint32_t count, uint32_t prev,
-                                                 uint32_t limit) {
+GPUIR__AVX512 static void gpuir__sum_gaps_avx512(uint32_t *out, uint32_t count, uint32_t prev, uint32_t limit) {
   __m512i next = gpuir__avx512_first(prev), most = _mm512_set1_epi32((int)limit);
   uint32_t i;
   for (i = 0; i < count; i += 16)
@@ -2092,11 +2056,12 @@ static void gpuir__count_widths(const uint32_t *v, uint32_t count, uint32_t all,
 #endif
   for (; i < count; i++) histogram[i % 4][gpuir__width32(v[i])]++;
   for (k = 0; k < 40; k += 8) /* eight bytes at a time: no sum exceeds 128 */
-    gpuir__store64(widths + k, gpuir__load64(histogram[0] + k) + gpuir__load64(histogram[1] + k) +
-                                   gpuir__load64(histogram[2] + k) + gpuir__load64(histogram[3] + k));
+    gpuir__store64(widths + k,
+        gpuir__load64(histogram[0] + k) + gpuir__load64(histogram[1] + k) + gpuir__load64(histogram[2] + k) +
+            gpuir__load64(histogram[3] + k));
 }
 
-/* ============================================================================
+/* ========================
  * [03-codecs]  the seam of the codecs; vbyte
  *
  * A codec turns the values of one list into bytes and back, 128 at a time. DocID codecs take
@@ -2108,7 +2073,7 @@ static void gpuir__count_widths(const uint32_t *v, uint32_t count, uint32_t all,
  * Start at  gpuir__codec (the seam), gpuir__stream (one list opened for decoding),
  *           gpuir__target (where a list is encoded to).
  * Tests     tests/unit/03_codecs.c
- * ==========================================================================*/
+ * ======================*/
 
 #define GPUIR__BLOCK 128u
 /* Values that a decoder may write: those behind the last value of a block are unspecified. */
@@ -2123,23 +2088,23 @@ struct gpuir__codec_kernels;
 typedef struct gpuir__stream {
   const struct gpuir__codec *codec;
   const struct gpuir__codec_kernels *kernels; /* of the level at which the list is decoded */
-  const uint8_t *bytes;                       /* len of them, and GPUIR__STREAM_PAD readable ones behind */
+  const uint8_t *bytes; /* len of them, and GPUIR__STREAM_PAD readable ones behind */
   uint64_t len;
-  uint32_t n;             /* values */
-  uint32_t limit;         /* docIDs are clamped to it: N - 1 */
+  uint32_t n; /* values */
+  uint32_t limit; /* docIDs are clamped to it: N - 1 */
   const uint32_t *offset; /* [block], in the codec's unit; NULL: one block, no directory */
-  const uint8_t *width;   /* [block], a byte whose meaning is the codec's; NULL with offset */
-  const uint32_t *last;   /* [block], its last docID; NULL with offset, and for frequencies */
-  void *scratch;          /* scratch_size bytes, or NULL when that is 0 */
+  const uint8_t *width; /* [block], a byte whose meaning is the codec's; NULL with offset */
+  const uint32_t *last; /* [block], its last docID; NULL with offset, and for frequencies */
+  void *scratch; /* scratch_size bytes, or NULL when that is 0 */
 } gpuir__stream;
 
 /* Where a list is encoded to. */
 typedef struct gpuir__target {
   const gpuir_allocator *a;
-  gpuir__buf *out;  /* the stream is appended to it */
+  gpuir__buf *out; /* the stream is appended to it */
   uint32_t *offset; /* [block], filled in the codec's unit; NULL for a list of fewer than 128 */
-  uint8_t *width;   /* [block], filled; NULL with offset */
-  uint64_t param;   /* the user's choice, 0: the codec's default; the stream says what decoding needs of it */
+  uint8_t *width; /* [block], filled; NULL with offset */
+  uint64_t param; /* the user's choice, 0: the codec's default; the stream says what decoding needs of it */
 } gpuir__target;
 
 /* The codecs' ids in the file; never reused. PFL: pfd-list, PARA: parapfor. */
@@ -2162,16 +2127,15 @@ enum {
 
 typedef struct gpuir__codec {
   const char *name;
-  uint8_t id;     /* in the file; never reused */
+  uint8_t id; /* in the file; never reused */
   uint8_t docids; /* 1: takes docIDs, 0: frequencies */
-  uint8_t unit;   /* bytes that one step of a block's offset stands for; a power of two, at most 16 */
-  uint8_t param;  /* GPUIR__P_: what the user's choice is and how it is spelt */
-  uint8_t mode;   /* which codec of its family this is, as the family's functions understand it */
-  uint16_t cost;  /* of decoding a value, in hundredths of bp128's; see gpuir__coding */
+  uint8_t unit; /* bytes that one step of a block's offset stands for; a power of two, at most 16 */
+  uint8_t param; /* GPUIR__P_: what the user's choice is and how it is spelt */
+  uint8_t mode; /* which codec of its family this is, as the family's functions understand it */
+  uint16_t cost; /* of decoding a value, in hundredths of bp128's; see gpuir__coding */
   /* Appends the list's stream, for a long list padded to `unit`, and fills offset[] and width[] of its ceil(n / 128)
    * blocks. Returns 0, NOMEM or LIMIT, and has then appended nothing. */
-  int (*encode)(const struct gpuir__codec *codec, const uint32_t *values, uint32_t n,
-                const gpuir__target *to);
+  int (*encode)(const struct gpuir__codec *codec, const uint32_t *values, uint32_t n, const gpuir__target *to);
   /* Returns the bytes of decoding state that a list needs; NULL: none. */
   size_t (*scratch_size)(const gpuir__stream *s);
   /* Checks the stream's own headers and fills scratch; NULL: nothing to check. 0 or FORMAT. */
@@ -2206,17 +2170,17 @@ typedef struct gpuir__codec_kernels {
   uint32_t (*bp128_get)(const gpuir__stream *s, uint32_t i);
   uint32_t (*bp128_find)(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t x);
   /* used by the two levels with vectors: blocks of bp128 whose values are not narrow */
-  void (*wide_docids)(const uint8_t *p, unsigned w, uint32_t count, int vertical,
-                      const struct gpuir__bp128_view *v, uint32_t prev, uint32_t limit, uint32_t *out);
-  void (*wide_freqs)(const uint8_t *p, unsigned w, uint32_t count, int vertical,
-                     const struct gpuir__bp128_view *v, uint32_t *out);
+  void (*wide_docids)(const uint8_t *p, unsigned w, uint32_t count, int vertical, const struct gpuir__bp128_view *v,
+      uint32_t prev, uint32_t limit, uint32_t *out);
+  void (*wide_freqs)(const uint8_t *p, unsigned w, uint32_t count, int vertical, const struct gpuir__bp128_view *v,
+      uint32_t *out);
 #ifndef GPUIR_NO_LAB
   void (*unpack)(const uint8_t *p, unsigned w, unsigned skip, uint32_t count, uint32_t *out);
   uint32_t (*stops)(const uint8_t *p, uint64_t bytes, unsigned skip, uint64_t flip, uint32_t at, uint32_t got,
-                    uint32_t count, uint32_t *pos);
+      uint32_t count, uint32_t *pos);
   void (*join)(const uint32_t *pos, unsigned b, uint32_t add, uint32_t limit, uint32_t count, uint32_t *out);
-  void (*marked)(const gpuir__stream *s, const struct gpuir__bp128_view *v, uint32_t count, uint32_t prev,
-                 uint32_t *out);
+  void (
+      *marked)(const gpuir__stream *s, const struct gpuir__bp128_view *v, uint32_t count, uint32_t prev, uint32_t *out);
   void (*line_add)(const struct gpuir__line *l, uint32_t from, uint32_t limit, uint32_t count, uint32_t *out);
 #endif
 } gpuir__codec_kernels;
@@ -2236,8 +2200,7 @@ static uint8_t *gpuir__zero_room(const gpuir_allocator *a, gpuir__buf *out, uint
 }
 
 /* Notes of block `block` where it begins and its width byte, if the list has a directory. */
-static inline void gpuir__target_block(const gpuir__target *to, uint32_t block, uint32_t offset,
-                                       unsigned width) {
+static inline void gpuir__target_block(const gpuir__target *to, uint32_t block, uint32_t offset, unsigned width) {
   if (!to->offset) return;
   to->offset[block] = offset;
   to->width[block] = (uint8_t)width;
@@ -2247,13 +2210,13 @@ static inline void gpuir__target_block(const gpuir__target *to, uint32_t block, 
 
 /* Encodes one block of count <= 128 gaps or frequencies, which it may change, into GPUIR__BLOCK_BYTES zeroed bytes.
  * Returns the end of its bytes; *width: its width byte. `unit` is what the block's bytes will be padded to. */
-typedef uint8_t *gpuir__block_encoder(const gpuir__codec *codec, uint32_t *values, uint32_t count,
-                                      uint32_t unit, uint8_t *to, uint8_t *width);
+typedef uint8_t *gpuir__block_encoder(const gpuir__codec *codec, uint32_t *values, uint32_t count, uint32_t unit,
+    uint8_t *to, uint8_t *width);
 
 /* Encodes a list whose blocks stand alone, one after the other. A short list is `head` bytes, 1 for the width byte
  * or 0, and its block. 0, NOMEM or LIMIT. */
-static int gpuir__encode_blocks(const gpuir__codec *codec, const uint32_t *values, uint32_t n,
-                                const gpuir__target *t, gpuir__block_encoder *encode, unsigned head) {
+static int gpuir__encode_blocks(const gpuir__codec *codec, const uint32_t *values, uint32_t n, const gpuir__target *t,
+    gpuir__block_encoder *encode, unsigned head) {
   const uint32_t unit = t->offset ? codec->unit : 1;
   const size_t start = t->out->len;
   uint32_t at, count, v[GPUIR__BLOCK];
@@ -2265,10 +2228,8 @@ static int gpuir__encode_blocks(const gpuir__codec *codec, const uint32_t *value
       return to ? GPUIR_E_LIMIT : GPUIR_E_NOMEM;
     }
     count = gpuir__min32(n - at, GPUIR__BLOCK);
-    if (codec->docids)
-      gpuir__take_gaps(values + at, count, at ? values[at - 1] : UINT32_MAX, v);
-    else
-      memcpy(v, values + at, count * sizeof *v);
+    if (codec->docids) gpuir__take_gaps(values + at, count, at ? values[at - 1] : UINT32_MAX, v);
+    else memcpy(v, values + at, count * sizeof *v);
     end = encode(codec, v, count, unit, t->offset ? to : to + head, &width);
     gpuir__target_block(t, at / GPUIR__BLOCK, (uint32_t)offset, width);
     if (!t->offset && head) to[0] = width;
@@ -2333,8 +2294,7 @@ GPUIR_HD static inline uint64_t gpuir__vbyte_ends(const uint8_t *p, uint64_t ava
   unsigned i;
 #if GPUIR__X86
   for (i = 0; i < 4; i++) /* SSE2, which every x86-64 has */
-    more |=
-        (uint64_t)(uint32_t)_mm_movemask_epi8(_mm_loadu_si128((const __m128i *)(const void *)(p + 16 * i)))
+    more |= (uint64_t)(uint32_t)_mm_movemask_epi8(_mm_loadu_si128((const __m128i *)(const void *)(p + 16 * i)))
         << (16 * i);
 #else
   for (i = 0; i < 8; i++)
@@ -2390,8 +2350,7 @@ GPUIR_HD static inline uint32_t gpuir__vbyte_at(const uint8_t *p, uint64_t avail
 }
 
 /* Returns where a block begins; *avail: the bytes of the stream from there on. */
-GPUIR_HD static inline const uint8_t *gpuir__vbyte_block(const gpuir__stream *s, uint32_t block,
-                                                         uint64_t *avail) {
+GPUIR_HD static inline const uint8_t *gpuir__vbyte_block(const gpuir__stream *s, uint32_t block, uint64_t *avail) {
   uint64_t at = s->offset ? gpuir__min64(s->offset[block], s->len) : 0;
   *avail = s->len - at;
   return s->bytes + at;
@@ -2411,8 +2370,8 @@ GPUIR_HD static inline uint32_t gpuir__vbyte_freqs_get(const gpuir__stream *s, u
   return gpuir__vbyte_at(p, avail, i % GPUIR__BLOCK);
 }
 
-static uint8_t *gpuir__vbyte_encode_block(const gpuir__codec *codec, uint32_t *values, uint32_t count,
-                                          uint32_t unit, uint8_t *to, uint8_t *width) {
+static uint8_t *gpuir__vbyte_encode_block(const gpuir__codec *codec, uint32_t *values, uint32_t count, uint32_t unit,
+    uint8_t *to, uint8_t *width) {
   uint32_t i;
   (void)codec;
   (void)unit;
@@ -2421,12 +2380,11 @@ static uint8_t *gpuir__vbyte_encode_block(const gpuir__codec *codec, uint32_t *v
   return to;
 }
 
-static int gpuir__vbyte_encode(const gpuir__codec *codec, const uint32_t *values, uint32_t n,
-                               const gpuir__target *to) {
+static int gpuir__vbyte_encode(const gpuir__codec *codec, const uint32_t *values, uint32_t n, const gpuir__target *to) {
   return gpuir__encode_blocks(codec, values, n, to, gpuir__vbyte_encode_block, 0);
 }
 
-/* ============================================================================
+/* ========================
  * [04-bp128]  bp128: the default codec
  *
  * Uses      [02-vectors], [03-codecs].
@@ -2434,7 +2392,7 @@ static int gpuir__vbyte_encode(const gpuir__codec *codec, const uint32_t *values
  *           and high bits are);
  *           gpuir__bp128_scalar (decoding, plainly); gpuir__bp128_simd (the same with vectors).
  * Tests     tests/unit/04_bp128.c
- * ==========================================================================*/
+ * ======================*/
 
 /* ----------------------------------------------------------------------------
  * bp128 (2)
@@ -2489,9 +2447,7 @@ static int gpuir__vbyte_encode(const gpuir__codec *codec, const uint32_t *values
 #define GPUIR__BP128_EXCEPTIONS 0x80u
 
 /* Returns the word of a vertical block in which value i begins, at bit i / 4 * w % 32; it goes on 4 words behind. */
-GPUIR_HD static inline unsigned gpuir__bp128_word(unsigned w, unsigned i) {
-  return i / 4 * w / 32 * 4 + i % 4;
-}
+GPUIR_HD static inline unsigned gpuir__bp128_word(unsigned w, unsigned i) { return i / 4 * w / 32 * 4 + i % 4; }
 
 /* Returns the low bits of value i of a vertical block. Reads up to 16 bytes behind them, or the first 32 at w = 0. */
 GPUIR_HD static inline uint32_t gpuir__bp128_value(const uint8_t *block, unsigned w, unsigned i) {
@@ -2503,9 +2459,8 @@ GPUIR_HD static inline uint32_t gpuir__bp128_value(const uint8_t *block, unsigne
 
 /* Returns where the low bits of the block of `count` values at bytes[at] begin; *b: their width, 0 if not all of
  * them lie within the len bytes; *left: the bytes of the stream behind them, 0 if the block has no exceptions. */
-GPUIR_HD static inline const uint8_t *gpuir__bp128_low(const uint8_t *bytes, uint64_t len, uint64_t at,
-                                                       unsigned width, uint32_t count, unsigned *b,
-                                                       uint64_t *left) {
+GPUIR_HD static inline const uint8_t *gpuir__bp128_low(const uint8_t *bytes, uint64_t len, uint64_t at, unsigned width,
+    uint32_t count, unsigned *b, uint64_t *left) {
   const unsigned w = width & ~GPUIR__BP128_EXCEPTIONS, size = (count * w + 7) / 8;
   *b = 0;
   *left = 0;
@@ -2518,8 +2473,8 @@ GPUIR_HD static inline const uint8_t *gpuir__bp128_low(const uint8_t *bytes, uin
 /* A block with exceptions. */
 typedef struct gpuir__bp128_view {
   const uint8_t *low, *high; /* where the low bits of all values, and the high bits of exceptions, begin */
-  uint64_t marks[2];         /* a bit a value: it is an exception; 0 behind the last value */
-  unsigned b, h;             /* widths of low and high bits */
+  uint64_t marks[2]; /* a bit a value: it is an exception; 0 behind the last value */
+  unsigned b, h; /* widths of low and high bits */
 } gpuir__bp128_view;
 
 /* Returns the number of exceptions before value 128. */
@@ -2530,7 +2485,7 @@ GPUIR_HD static inline unsigned gpuir__bp128_exceptions(const gpuir__bp128_view 
 /* Finds the exceptions of the block whose low bits gpuir__bp128_low has found. Returns 0 if it has none, or none
  * that can be read: what *v describes lies within the stream, whatever the bytes say. */
 GPUIR_HD static inline int gpuir__bp128_open(const uint8_t *low, unsigned b, uint64_t left, uint32_t count,
-                                             gpuir__bp128_view *v) {
+    gpuir__bp128_view *v) {
   const unsigned marks = (count + 7) / 8;
   const uint8_t *p = low + (count * b + 7) / 8;
   uint64_t m0, m1;
@@ -2571,8 +2526,8 @@ GPUIR_HD static inline uint32_t gpuir__bp128_high_of(const gpuir__bp128_view *v,
 }
 
 /* Returns value i of a block whose low bits, b and `left` gpuir__bp128_low has found. */
-GPUIR_HD static inline uint32_t gpuir__bp128_get(const uint8_t *low, unsigned b, uint64_t left,
-                                                 uint32_t count, unsigned i) {
+GPUIR_HD static inline uint32_t gpuir__bp128_get(const uint8_t *low, unsigned b, uint64_t left, uint32_t count,
+    unsigned i) {
   uint32_t x = count == GPUIR__BLOCK ? gpuir__bp128_value(low, b, i) : gpuir__packed_value(low, b, i);
   gpuir__bp128_view v;
   if (left && gpuir__bp128_open(low, b, left, count, &v)) x |= gpuir__bp128_high_of(&v, i);
@@ -2580,25 +2535,22 @@ GPUIR_HD static inline uint32_t gpuir__bp128_get(const uint8_t *low, unsigned b,
 }
 
 /* Finds the low bits of a stream's block, as gpuir__bp128_low. */
-GPUIR_HD static inline const uint8_t *gpuir__bp128_block(const gpuir__stream *s, uint32_t block,
-                                                         uint32_t count, unsigned *b, uint64_t *left) {
+GPUIR_HD static inline const uint8_t *gpuir__bp128_block(const gpuir__stream *s, uint32_t block, uint32_t count,
+    unsigned *b, uint64_t *left) {
   if (s->offset)
-    return gpuir__bp128_low(s->bytes, s->len, (uint64_t)s->offset[block] * 4, s->width[block], count, b,
-                            left);
+    return gpuir__bp128_low(s->bytes, s->len, (uint64_t)s->offset[block] * 4, s->width[block], count, b, left);
   return gpuir__bp128_low(s->bytes, s->len, 1, s->len ? s->bytes[0] : 0, count, b, left);
 }
 
 /* ---- scalar ---- */
 
 /* Unpacks the low bits, of w bits each, of count <= 128 values. */
-GPUIR__INLINE void gpuir__bp128_low_scalar(const uint8_t *p, unsigned w, uint32_t count, int vertical,
-                                           uint32_t *out) {
+GPUIR__INLINE void gpuir__bp128_low_scalar(const uint8_t *p, unsigned w, uint32_t count, int vertical, uint32_t *out) {
   uint32_t i;
   if (w == 0) {
     memset(out, 0, count * sizeof *out);
   } else if (vertical) {
-    for (i = 0; i < GPUIR__BLOCK;
-         i += 4) { /* written out, so that a row's word and shift are computed once */
+    for (i = 0; i < GPUIR__BLOCK; i += 4) { /* written out, so that a row's word and shift are computed once */
       out[i] = gpuir__bp128_value(p, w, i);
       out[i + 1] = gpuir__bp128_value(p, w, i + 1);
       out[i + 2] = gpuir__bp128_value(p, w, i + 2);
@@ -2620,7 +2572,7 @@ GPUIR__INLINE void gpuir__bp128_patch_scalar(const gpuir__bp128_view *v, uint32_
 
 /* Decodes a block of bp128. `docids` is a constant. */
 GPUIR__INLINE void gpuir__bp128_scalar(const gpuir__stream *s, uint32_t block, int docids, uint32_t prev,
-                                       uint32_t *out) {
+    uint32_t *out) {
   const uint32_t count = gpuir__block_count(s->n, block);
   uint64_t left;
   unsigned w;
@@ -2647,9 +2599,7 @@ GPUIR__INLINE uint32_t gpuir__bp128_get_any(const gpuir__stream *s, uint32_t i) 
   return gpuir__bp128_get(p, w, left, count, i % GPUIR__BLOCK);
 }
 
-static uint32_t gpuir__bp128_get_scalar(const gpuir__stream *s, uint32_t i) {
-  return gpuir__bp128_get_any(s, i);
-}
+static uint32_t gpuir__bp128_get_scalar(const gpuir__stream *s, uint32_t i) { return gpuir__bp128_get_any(s, i); }
 
 /* Leaves the search to decoding: only vectors find a docID faster than that. */
 static uint32_t gpuir__bp128_find_scalar(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t x) {
@@ -2673,19 +2623,17 @@ static uint32_t gpuir__bp128_find_scalar(const gpuir__stream *s, uint32_t block,
  */
 #define GPUIR__ENTRY(m, k) \
   (uint16_t)((m) >> (k)&1 ? __builtin_popcount((m) & ((1u << (k)) - 1)) * 0x202 + 0x100 : 0x8180)
-#define GPUIR__EXPAND(m)                                                                                \
-  {                                                                                                     \
+#define GPUIR__EXPAND(m) \
+  { \
     GPUIR__ENTRY(m, 0), GPUIR__ENTRY(m, 1), GPUIR__ENTRY(m, 2), GPUIR__ENTRY(m, 3), GPUIR__ENTRY(m, 4), \
-        GPUIR__ENTRY(m, 5), GPUIR__ENTRY(m, 6), GPUIR__ENTRY(m, 7),                                     \
+        GPUIR__ENTRY(m, 5), GPUIR__ENTRY(m, 6), GPUIR__ENTRY(m, 7), \
   }
-#define GPUIR__EXPAND4(m) \
-  GPUIR__EXPAND(m), GPUIR__EXPAND((m) + 1), GPUIR__EXPAND((m) + 2), GPUIR__EXPAND((m) + 3)
-#define GPUIR__EXPAND16(m) \
-  GPUIR__EXPAND4(m), GPUIR__EXPAND4((m) + 4), GPUIR__EXPAND4((m) + 8), GPUIR__EXPAND4((m) + 12)
+#define GPUIR__EXPAND4(m) GPUIR__EXPAND(m), GPUIR__EXPAND((m) + 1), GPUIR__EXPAND((m) + 2), GPUIR__EXPAND((m) + 3)
+#define GPUIR__EXPAND16(m) GPUIR__EXPAND4(m), GPUIR__EXPAND4((m) + 4), GPUIR__EXPAND4((m) + 8), GPUIR__EXPAND4((m) + 12)
 #define GPUIR__EXPAND64(m) \
   GPUIR__EXPAND16(m), GPUIR__EXPAND16((m) + 16), GPUIR__EXPAND16((m) + 32), GPUIR__EXPAND16((m) + 48)
-static const uint16_t gpuir__expand[256][8] = {GPUIR__EXPAND64(0u), GPUIR__EXPAND64(64u),
-                                               GPUIR__EXPAND64(128u), GPUIR__EXPAND64(192u)};
+static const uint16_t gpuir__expand[256][8] = {GPUIR__EXPAND64(0u), GPUIR__EXPAND64(64u), GPUIR__EXPAND64(128u),
+    GPUIR__EXPAND64(192u)};
 #undef GPUIR__ENTRY
 #undef GPUIR__EXPAND
 #undef GPUIR__EXPAND4
@@ -2707,21 +2655,18 @@ typedef struct gpuir__fields {
   uint8_t at[32]; /* [value] two bytes each */
   uint16_t up[8]; /* [value] */
 } gpuir__fields;
-#define GPUIR__BYTES4(w, i)                                                              \
-  GPUIR__BYTES((w) * (i)), GPUIR__BYTES((w) * ((i) + 1)), GPUIR__BYTES((w) * ((i) + 2)), \
-      GPUIR__BYTES((w) * ((i) + 3))
-#define GPUIR__UP4(w, i)                                                                 \
-  GPUIR__UP(w, (w) * (i)), GPUIR__UP(w, (w) * ((i) + 1)), GPUIR__UP(w, (w) * ((i) + 2)), \
-      GPUIR__UP(w, (w) * ((i) + 3))
-#define GPUIR__FIELDS(w)                                                                     \
-  {                                                                                          \
+#define GPUIR__BYTES4(w, i) \
+  GPUIR__BYTES((w) * (i)), GPUIR__BYTES((w) * ((i) + 1)), GPUIR__BYTES((w) * ((i) + 2)), GPUIR__BYTES((w) * ((i) + 3))
+#define GPUIR__UP4(w, i) \
+  GPUIR__UP(w, (w) * (i)), GPUIR__UP(w, (w) * ((i) + 1)), GPUIR__UP(w, (w) * ((i) + 2)), GPUIR__UP(w, (w) * ((i) + 3))
+#define GPUIR__FIELDS(w) \
+  { \
     {GPUIR__BYTES4(w, 0), GPUIR__BYTES4(w, 4), GPUIR__BYTES4(w, 8), GPUIR__BYTES4(w, 12)}, { \
-      GPUIR__UP4(w, 0), GPUIR__UP4(w, 4)                                                     \
-    }                                                                                        \
+      GPUIR__UP4(w, 0), GPUIR__UP4(w, 4) \
+    } \
   }
 static const gpuir__fields gpuir__horizontal[9] = {GPUIR__FIELDS(0), GPUIR__FIELDS(1), GPUIR__FIELDS(2),
-                                                   GPUIR__FIELDS(3), GPUIR__FIELDS(4), GPUIR__FIELDS(5),
-                                                   GPUIR__FIELDS(6), GPUIR__FIELDS(7), GPUIR__FIELDS(8)};
+    GPUIR__FIELDS(3), GPUIR__FIELDS(4), GPUIR__FIELDS(5), GPUIR__FIELDS(6), GPUIR__FIELDS(7), GPUIR__FIELDS(8)};
 
 /* Vertical values are taken in groups of neighbouring rows: of 4 rows where w <= 8, of 2 rows where w is 9 to 15. The
  * group that begins with row r begins in each lane at bit w r, that is, at bit w r % 32 (GPUIR__SHIFT) of the lane's
@@ -2746,48 +2691,46 @@ static const gpuir__fields gpuir__horizontal[9] = {GPUIR__FIELDS(0), GPUIR__FIEL
  * rows 2 and 3. */
 typedef struct gpuir__rows {
   uint32_t down[4][8], next[4][8]; /* [vector of 32 values][word] bits */
-  uint8_t at[2][16];               /* [two rows][value] two bytes each */
-  uint16_t up[2][8];               /* [two rows][value] */
-  uint8_t byte[8];                 /* [group] */
+  uint8_t at[2][16]; /* [two rows][value] two bytes each */
+  uint16_t up[2][8]; /* [two rows][value] */
+  uint8_t byte[8]; /* [group] */
 } gpuir__rows;
 #define GPUIR__LANES(bit) \
   GPUIR__BYTES(bit), GPUIR__BYTES((bit) + 32), GPUIR__BYTES((bit) + 64), GPUIR__BYTES((bit) + 96)
-#define GPUIR__ROWS(w)                                                                                      \
-  {                                                                                                         \
-    {GPUIR__DOWN(w, 0, 4), GPUIR__DOWN(w, 8, 12), GPUIR__DOWN(w, 16, 20), GPUIR__DOWN(w, 24, 28)},          \
-        {GPUIR__NEXT(w, 0, 4), GPUIR__NEXT(w, 8, 12), GPUIR__NEXT(w, 16, 20), GPUIR__NEXT(w, 24, 28)},      \
-        {{GPUIR__LANES(0), GPUIR__LANES(w)}, {GPUIR__LANES(2 * (w)), GPUIR__LANES(3 * (w))}},               \
-        {{GPUIR__SAME4(GPUIR__UP(w, 0)), GPUIR__SAME4(GPUIR__UP(w, w))},                                    \
-         {GPUIR__SAME4(GPUIR__UP(w, 2 * (w))), GPUIR__SAME4(GPUIR__UP(w, 3 * (w)))}},                       \
-    {                                                                                                       \
+#define GPUIR__ROWS(w) \
+  { \
+    {GPUIR__DOWN(w, 0, 4), GPUIR__DOWN(w, 8, 12), GPUIR__DOWN(w, 16, 20), GPUIR__DOWN(w, 24, 28)}, \
+        {GPUIR__NEXT(w, 0, 4), GPUIR__NEXT(w, 8, 12), GPUIR__NEXT(w, 16, 20), GPUIR__NEXT(w, 24, 28)}, \
+        {{GPUIR__LANES(0), GPUIR__LANES(w)}, {GPUIR__LANES(2 * (w)), GPUIR__LANES(3 * (w))}}, \
+        {{GPUIR__SAME4(GPUIR__UP(w, 0)), GPUIR__SAME4(GPUIR__UP(w, w))}, \
+            {GPUIR__SAME4(GPUIR__UP(w, 2 * (w))), GPUIR__SAME4(GPUIR__UP(w, 3 * (w)))}}, \
+    { \
       GPUIR__FIRST(w, 0), GPUIR__FIRST(w, 4), GPUIR__FIRST(w, 8), GPUIR__FIRST(w, 12), GPUIR__FIRST(w, 16), \
-          GPUIR__FIRST(w, 20), GPUIR__FIRST(w, 24), GPUIR__FIRST(w, 28)                                     \
-    }                                                                                                       \
+          GPUIR__FIRST(w, 20), GPUIR__FIRST(w, 24), GPUIR__FIRST(w, 28) \
+    } \
   }
-static const gpuir__rows gpuir__vertical[9] = {GPUIR__ROWS(0), GPUIR__ROWS(1), GPUIR__ROWS(2),
-                                               GPUIR__ROWS(3), GPUIR__ROWS(4), GPUIR__ROWS(5),
-                                               GPUIR__ROWS(6), GPUIR__ROWS(7), GPUIR__ROWS(8)};
+static const gpuir__rows gpuir__vertical[9] = {GPUIR__ROWS(0), GPUIR__ROWS(1), GPUIR__ROWS(2), GPUIR__ROWS(3),
+    GPUIR__ROWS(4), GPUIR__ROWS(5), GPUIR__ROWS(6), GPUIR__ROWS(7), GPUIR__ROWS(8)};
 
 /* Groups of 2 rows, w = 9 to 15: 8 values a group, 16 a vector, whose upper half is 4 rows on. */
 typedef struct gpuir__rows15 {
   uint32_t down[8][8], next[8][8]; /* [vector of 16 values][word] bits */
-  uint8_t byte[16];                /* [group] */
+  uint8_t byte[16]; /* [group] */
 } gpuir__rows15;
 #define GPUIR__FIRST4(w, r) \
   GPUIR__FIRST(w, r), GPUIR__FIRST(w, (r) + 2), GPUIR__FIRST(w, (r) + 4), GPUIR__FIRST(w, (r) + 6)
-#define GPUIR__ROWS15(w)                                                                                  \
-  {                                                                                                       \
-    {GPUIR__DOWN(w, 0, 4),   GPUIR__DOWN(w, 2, 6),   GPUIR__DOWN(w, 8, 12),  GPUIR__DOWN(w, 10, 14),      \
-     GPUIR__DOWN(w, 16, 20), GPUIR__DOWN(w, 18, 22), GPUIR__DOWN(w, 24, 28), GPUIR__DOWN(w, 26, 30)},     \
-        {GPUIR__NEXT(w, 0, 4),   GPUIR__NEXT(w, 2, 6),   GPUIR__NEXT(w, 8, 12),  GPUIR__NEXT(w, 10, 14),  \
-         GPUIR__NEXT(w, 16, 20), GPUIR__NEXT(w, 18, 22), GPUIR__NEXT(w, 24, 28), GPUIR__NEXT(w, 26, 30)}, \
-    {                                                                                                     \
-      GPUIR__FIRST4(w, 0), GPUIR__FIRST4(w, 8), GPUIR__FIRST4(w, 16), GPUIR__FIRST4(w, 24)                \
-    }                                                                                                     \
+#define GPUIR__ROWS15(w) \
+  { \
+    {GPUIR__DOWN(w, 0, 4), GPUIR__DOWN(w, 2, 6), GPUIR__DOWN(w, 8, 12), GPUIR__DOWN(w, 10, 14), \
+        GPUIR__DOWN(w, 16, 20), GPUIR__DOWN(w, 18, 22), GPUIR__DOWN(w, 24, 28), GPUIR__DOWN(w, 26, 30)}, \
+        {GPUIR__NEXT(w, 0, 4), GPUIR__NEXT(w, 2, 6), GPUIR__NEXT(w, 8, 12), GPUIR__NEXT(w, 10, 14), \
+            GPUIR__NEXT(w, 16, 20), GPUIR__NEXT(w, 18, 22), GPUIR__NEXT(w, 24, 28), GPUIR__NEXT(w, 26, 30)}, \
+    { \
+      GPUIR__FIRST4(w, 0), GPUIR__FIRST4(w, 8), GPUIR__FIRST4(w, 16), GPUIR__FIRST4(w, 24) \
+    } \
   }
-static const gpuir__rows15 gpuir__vertical15[7] = {GPUIR__ROWS15(9),  GPUIR__ROWS15(10), GPUIR__ROWS15(11),
-                                                   GPUIR__ROWS15(12), GPUIR__ROWS15(13), GPUIR__ROWS15(14),
-                                                   GPUIR__ROWS15(15)};
+static const gpuir__rows15 gpuir__vertical15[7] = {GPUIR__ROWS15(9), GPUIR__ROWS15(10), GPUIR__ROWS15(11),
+    GPUIR__ROWS15(12), GPUIR__ROWS15(13), GPUIR__ROWS15(14), GPUIR__ROWS15(15)};
 
 #undef GPUIR__BYTES
 #undef GPUIR__UP
@@ -2821,7 +2764,7 @@ GPUIR__INLINE unsigned gpuir__high_at(unsigned rank) { return rank + (rank & ~7u
 
 /* Unpacks the high bits of n exceptions, of h bits each, to words, shifted left by b; 16 bits hold them then. */
 GPUIR__AVX2 GPUIR__INLINE void gpuir__avx2_highs16(const uint8_t *p, unsigned n, unsigned h, unsigned b,
-                                                   uint16_t *high) {
+    uint16_t *high) {
   const __m128i up = _mm_cvtsi32_si128((int)b);
   unsigned i;
   if (h <= 8) {
@@ -2857,14 +2800,13 @@ GPUIR__AVX2 GPUIR__INLINE void gpuir__avx2_highs(const gpuir__bp128_view *v, uin
     gpuir__avx2_highs16(v->high, n, v->h, 0, (uint16_t *)(void *)high);
     return;
   }
-  for (i = 0; i < n; i += 8, p += v->h)
-    gpuir__avx2_store(high + i, _mm256_sll_epi32(gpuir__avx2_packed(p, &f), up));
+  for (i = 0; i < n; i += 8, p += v->h) gpuir__avx2_store(high + i, _mm256_sll_epi32(gpuir__avx2_packed(p, &f), up));
 }
 
 /* Adds to the 8 values from i on, a multiple of 8, the high bits of the exceptions among them, which
  * gpuir__avx2_highs has unpacked. *rank is the number of exceptions before i, and then before i + 8. */
 GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_add_highs(__m256i x, const gpuir__bp128_view *v, unsigned i,
-                                                        const uint32_t *high, unsigned *rank) {
+    const uint32_t *high, unsigned *rank) {
   const unsigned marks = ((const uint8_t *)v->marks)[i / 8];
   const __m128i places = _mm_loadu_si128((const __m128i *)(const void *)gpuir__expand[marks]);
   __m256i y, r;
@@ -2891,16 +2833,16 @@ typedef struct gpuir__words32 {
 /* Returns the high bits of 32 values, 0 where a value is no exception, of the words that gpuir__avx2_highs16 has
  * written; marks: 4 bytes of the bitmap. *rank is the number of exceptions before, and then behind, the 32. */
 GPUIR__AVX2 GPUIR__INLINE gpuir__words32 gpuir__avx2_high32(const uint8_t *marks, const uint16_t *high,
-                                                            unsigned *rank) {
+    unsigned *rank) {
   const unsigned m = gpuir__load32(marks), m0 = m & 255, m1 = m >> 8 & 255, m2 = m >> 16 & 255, m3 = m >> 24;
   const unsigned r0 = *rank, r1 = r0 + gpuir__popcount64(m0), r2 = r0 + gpuir__popcount64(m & 0xffff),
                  r3 = r0 + gpuir__popcount64(m & 0xffffff);
   gpuir__words32 x;
   *rank = r0 + gpuir__popcount64(m);
   x.a = _mm256_shuffle_epi8(gpuir__avx2_two(high + gpuir__high_at(r0), high + gpuir__high_at(r2)),
-                            gpuir__avx2_two(gpuir__expand[m0], gpuir__expand[m2]));
+      gpuir__avx2_two(gpuir__expand[m0], gpuir__expand[m2]));
   x.b = _mm256_shuffle_epi8(gpuir__avx2_two(high + gpuir__high_at(r1), high + gpuir__high_at(r3)),
-                            gpuir__avx2_two(gpuir__expand[m1], gpuir__expand[m3]));
+      gpuir__avx2_two(gpuir__expand[m1], gpuir__expand[m3]));
   return x;
 }
 
@@ -2928,36 +2870,33 @@ GPUIR__AVX2 GPUIR__INLINE gpuir__low32 gpuir__avx2_low32_of(unsigned w, int form
     f.at0 = f.at1 = gpuir__avx2_twice(gpuir__horizontal[w].at);
     f.up0 = f.up1 = gpuir__avx2_twice(gpuir__horizontal[w].up);
   } else {
-    f.at0 = f.at1 =
-        _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15));
+    f.at0 = f.at1 = _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15));
     f.up0 = f.up1 = _mm256_set1_epi16((short)gpuir__low_bits(w));
   }
   return f;
 }
 
 /* Returns the low bits, 9 to 15 of them, of the 16 values of vector k of a block's eight. */
-GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_low15(const uint8_t *p, unsigned w, unsigned k,
-                                                    const gpuir__low32 *f) {
+GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_low15(const uint8_t *p, unsigned w, unsigned k, const gpuir__low32 *f) {
   const gpuir__rows15 *r = &gpuir__vertical15[w - 9];
   const unsigned group = k / 2 * 4 + k % 2;
   const uint8_t *r0 = p + r->byte[group], *r1 = p + r->byte[group + 2];
-  __m256i x =
-      _mm256_or_si256(_mm256_srlv_epi32(gpuir__avx2_two(r0, r1), gpuir__avx2_load(r->down[k])),
-                      _mm256_sllv_epi32(gpuir__avx2_two(r0 + 16, r1 + 16), gpuir__avx2_load(r->next[k])));
+  __m256i x = _mm256_or_si256(_mm256_srlv_epi32(gpuir__avx2_two(r0, r1), gpuir__avx2_load(r->down[k])),
+      _mm256_sllv_epi32(gpuir__avx2_two(r0 + 16, r1 + 16), gpuir__avx2_load(r->next[k])));
   x = _mm256_blend_epi16(x, _mm256_sll_epi32(x, f->down), 0xaa);
   return _mm256_shuffle_epi8(_mm256_and_si256(x, f->up0), f->at0);
 }
 
 /* Returns the low bits of the 32 values from i on. */
 GPUIR__AVX2 GPUIR__INLINE gpuir__words32 gpuir__avx2_low32(const uint8_t *p, unsigned w, int form, unsigned i,
-                                                           const gpuir__low32 *f) {
+    const gpuir__low32 *f) {
   gpuir__words32 x;
   if (form == GPUIR__ROWS8) {
     const gpuir__rows *r = &gpuir__vertical[w];
     const uint8_t *r0 = p + r->byte[i / 16], *r1 = p + r->byte[i / 16 + 1];
     const __m256i lo = gpuir__avx2_two(r0, r1), hi = gpuir__avx2_two(r0 + 16, r1 + 16);
     const __m256i rows = _mm256_or_si256(_mm256_srlv_epi32(lo, gpuir__avx2_load(r->down[i / 32])),
-                                         _mm256_sllv_epi32(hi, gpuir__avx2_load(r->next[i / 32])));
+        _mm256_sllv_epi32(hi, gpuir__avx2_load(r->next[i / 32])));
     x.a = gpuir__avx2_fields(rows, f->at0, f->up0, f->down);
     x.b = gpuir__avx2_fields(rows, f->at1, f->up1, f->down);
   } else if (form == GPUIR__ROW8) {
@@ -2974,7 +2913,7 @@ GPUIR__AVX2 GPUIR__INLINE gpuir__words32 gpuir__avx2_low32(const uint8_t *p, uns
 /* A narrow block under decoding. */
 typedef struct gpuir__narrow {
   gpuir__low32 low;
-  const uint8_t *p;     /* its low bits, of w bits each */
+  const uint8_t *p; /* its low bits, of w bits each */
   const uint8_t *marks; /* a bit a value: it is an exception */
   const uint16_t *high; /* the exceptions' high bits, as gpuir__avx2_highs16 writes them */
   unsigned w;
@@ -2984,10 +2923,8 @@ typedef struct gpuir__narrow {
 /* Begins to decode a narrow block whose low bits begin at p. If `exceptions`, a constant, `marks` is the bitmap, 16
  * readable bytes, and `packed` has the high bits, of h bits each, which are unpacked into high[0..2 *
  * GPUIR__BLOCK_ROOM). */
-GPUIR__AVX2 GPUIR__INLINE gpuir__narrow gpuir__avx2_narrow(const uint8_t *p, unsigned w, int form,
-                                                           int exceptions, const uint8_t *marks,
-                                                           const uint8_t *packed, unsigned h,
-                                                           uint16_t *high) {
+GPUIR__AVX2 GPUIR__INLINE gpuir__narrow gpuir__avx2_narrow(const uint8_t *p, unsigned w, int form, int exceptions,
+    const uint8_t *marks, const uint8_t *packed, unsigned h, uint16_t *high) {
   gpuir__narrow n;
   n.p = p;
   n.w = w;
@@ -2996,15 +2933,13 @@ GPUIR__AVX2 GPUIR__INLINE gpuir__narrow gpuir__avx2_narrow(const uint8_t *p, uns
   n.high = high;
   n.rank = 0;
   if (exceptions)
-    gpuir__avx2_highs16(packed,
-                        gpuir__popcount64(gpuir__load64(marks)) + gpuir__popcount64(gpuir__load64(marks + 8)),
-                        h, w, high);
+    gpuir__avx2_highs16(packed, gpuir__popcount64(gpuir__load64(marks)) + gpuir__popcount64(gpuir__load64(marks + 8)),
+        h, w, high);
   return n;
 }
 
 /* Returns the 32 values from i on. */
-GPUIR__AVX2 GPUIR__INLINE gpuir__words32 gpuir__avx2_words32(gpuir__narrow *n, int form, int exceptions,
-                                                             unsigned i) {
+GPUIR__AVX2 GPUIR__INLINE gpuir__words32 gpuir__avx2_words32(gpuir__narrow *n, int form, int exceptions, unsigned i) {
   gpuir__words32 x = gpuir__avx2_low32(n->p, n->w, form, i, &n->low);
   if (exceptions) {
     const gpuir__words32 y = gpuir__avx2_high32(n->marks + i / 8, n->high, &n->rank);
@@ -3088,8 +3023,7 @@ GPUIR__AVX2 GPUIR__INLINE void gpuir__avx2_docids15(gpuir__words32 x, __m256i *b
   __m256i a = gpuir__avx2_sums15(x.a, &odd_a), b = gpuir__avx2_sums15(x.b, &odd_b);
   b = _mm256_add_epi32(b, _mm256_shuffle_epi32(a, 0xff));
   from = _mm256_shuffle_epi32(b, 0xff);
-  from = _mm256_add_epi32(*base,
-                          _mm256_permute2x128_si256(from, from, 0x08)); /* lower half's sum to the upper */
+  from = _mm256_add_epi32(*base, _mm256_permute2x128_si256(from, from, 0x08)); /* lower half's sum to the upper */
   a = _mm256_add_epi32(a, from);
   b = _mm256_add_epi32(b, from);
   *base = _mm256_permutevar8x32_epi32(b, _mm256_set1_epi32(7));
@@ -3100,12 +3034,11 @@ GPUIR__AVX2 GPUIR__INLINE void gpuir__avx2_docids15(gpuir__words32 x, __m256i *b
 /* Clamps the docIDs of a narrow block to `limit`, `last` being the last of them. They rise, unless they wrap, at most
  * once: nothing is to be done if both ends are in order. */
 GPUIR__AVX2 GPUIR__INLINE void gpuir__avx2_clamp(uint32_t *out, uint32_t count, uint32_t prev, uint32_t last,
-                                                 uint32_t limit) {
+    uint32_t limit) {
   const __m256i most = _mm256_set1_epi32((int)limit);
   uint32_t i;
   if (prev + 1 <= last && last <= limit) return;
-  for (i = 0; i < count; i += 8)
-    gpuir__avx2_store(out + i, _mm256_min_epu32(gpuir__avx2_load(out + i), most));
+  for (i = 0; i < count; i += 8) gpuir__avx2_store(out + i, _mm256_min_epu32(gpuir__avx2_load(out + i), most));
 }
 
 /* Returns whether a block is narrow: its values are less than 2^15, and its low bits are of one of the forms above.
@@ -3118,8 +3051,8 @@ GPUIR__INLINE int gpuir__bp128_narrow(unsigned b, unsigned h, int vertical, int 
 enum { GPUIR__FREQS, GPUIR__DOCIDS12, GPUIR__DOCIDS15 };
 
 /* Decodes the 32 values from i on; *base: the docID before them. */
-GPUIR__AVX2 GPUIR__INLINE void gpuir__avx2_narrow32(gpuir__narrow *n, int form, int exceptions, unsigned i,
-                                                    int docids, __m256i *base, uint32_t *out) {
+GPUIR__AVX2 GPUIR__INLINE void gpuir__avx2_narrow32(gpuir__narrow *n, int form, int exceptions, unsigned i, int docids,
+    __m256i *base, uint32_t *out) {
   gpuir__words32 x = gpuir__avx2_words32(n, form, exceptions, i);
   if (docids == GPUIR__DOCIDS12) {
     gpuir__avx2_docids12(x, base, out + i);
@@ -3135,8 +3068,7 @@ GPUIR__AVX2 GPUIR__INLINE void gpuir__avx2_narrow32(gpuir__narrow *n, int form, 
  * exceptions and docids are constants wherever this is inlined. The four steps are written out, since a loop takes a
  * sixth longer. */
 GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_full_avx2(const uint8_t *p, unsigned w, unsigned h, int form,
-                                                      int exceptions, int docids, uint32_t prev,
-                                                      uint32_t limit, uint32_t *out) {
+    int exceptions, int docids, uint32_t prev, uint32_t limit, uint32_t *out) {
   __attribute__((aligned(32))) uint16_t high[2 * GPUIR__BLOCK_ROOM];
   gpuir__narrow n = gpuir__avx2_narrow(p, w, form, exceptions, p + 16 * w, p + 16 * w + 17, h, high);
   __m256i base = _mm256_set1_epi32((int)prev);
@@ -3149,10 +3081,10 @@ GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_full_avx2(const uint8_t *p, unsigned
 }
 
 /* Defines a function for each kind of block, because the compilers run out of registers where they inline several. */
-#define GPUIR__FULL(name, form, exceptions, docids)                                              \
-  GPUIR__AVX2 GPUIR__NOINLINE void name(const uint8_t *p, unsigned w, unsigned h, uint32_t prev, \
-                                        uint32_t limit, uint32_t *out) {                         \
-    gpuir__bp128_full_avx2(p, w, h, form, exceptions, docids, prev, limit, out);                 \
+#define GPUIR__FULL(name, form, exceptions, docids) \
+  GPUIR__AVX2 GPUIR__NOINLINE void name(const uint8_t *p, unsigned w, unsigned h, uint32_t prev, uint32_t limit, \
+      uint32_t *out) { \
+    gpuir__bp128_full_avx2(p, w, h, form, exceptions, docids, prev, limit, out); \
   }
 GPUIR__FULL(gpuir__rows8_docids, GPUIR__ROWS8, 0, GPUIR__DOCIDS12)
 GPUIR__FULL(gpuir__rows8_high12, GPUIR__ROWS8, 1, GPUIR__DOCIDS12)
@@ -3168,11 +3100,10 @@ GPUIR__FULL(gpuir__row8_high_freqs, GPUIR__ROW8, 1, GPUIR__FREQS)
 
 /* Decodes a narrow, horizontal block of any number of values. */
 GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_some_avx2(const uint8_t *p, unsigned w, uint32_t count,
-                                                      const gpuir__bp128_view *v, int docids, uint32_t prev,
-                                                      uint32_t limit, uint32_t *out) {
+    const gpuir__bp128_view *v, int docids, uint32_t prev, uint32_t limit, uint32_t *out) {
   __attribute__((aligned(32))) uint16_t high[2 * GPUIR__BLOCK_ROOM];
   gpuir__narrow n = gpuir__avx2_narrow(p, w, GPUIR__ROW8, v != NULL, v ? (const uint8_t *)v->marks : NULL,
-                                       v ? v->high : NULL, v ? v->h : 0, high);
+      v ? v->high : NULL, v ? v->h : 0, high);
   __m256i base = _mm256_set1_epi32((int)prev);
   unsigned i;
   for (i = 0; i < count; i += 32) gpuir__avx2_narrow32(&n, GPUIR__ROW8, v != NULL, i, docids, &base, out);
@@ -3180,63 +3111,43 @@ GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_some_avx2(const uint8_t *p, unsigned
 }
 
 GPUIR__AVX2 GPUIR__NOINLINE void gpuir__some_docids(const uint8_t *p, unsigned w, uint32_t count,
-                                                    const gpuir__bp128_view *v, uint32_t prev, uint32_t limit,
-                                                    uint32_t *out) {
-  if (v)
-    gpuir__bp128_some_avx2(p, w, count, v, GPUIR__DOCIDS15, prev, limit, out);
-  else
-    gpuir__bp128_some_avx2(p, w, count, NULL, GPUIR__DOCIDS15, prev, limit, out);
+    const gpuir__bp128_view *v, uint32_t prev, uint32_t limit, uint32_t *out) {
+  if (v) gpuir__bp128_some_avx2(p, w, count, v, GPUIR__DOCIDS15, prev, limit, out);
+  else gpuir__bp128_some_avx2(p, w, count, NULL, GPUIR__DOCIDS15, prev, limit, out);
 }
 
 GPUIR__AVX2 GPUIR__NOINLINE void gpuir__some_freqs(const uint8_t *p, unsigned w, uint32_t count,
-                                                   const gpuir__bp128_view *v, uint32_t *out) {
-  if (v)
-    gpuir__bp128_some_avx2(p, w, count, v, GPUIR__FREQS, 0, 0, out);
-  else
-    gpuir__bp128_some_avx2(p, w, count, NULL, GPUIR__FREQS, 0, 0, out);
+    const gpuir__bp128_view *v, uint32_t *out) {
+  if (v) gpuir__bp128_some_avx2(p, w, count, v, GPUIR__FREQS, 0, 0, out);
+  else gpuir__bp128_some_avx2(p, w, count, NULL, GPUIR__FREQS, 0, 0, out);
 }
 
-GPUIR__AVX2 GPUIR__INLINE void gpuir__narrow_docids(const uint8_t *p, unsigned w, uint32_t count,
-                                                    int vertical, const gpuir__bp128_view *v, uint32_t prev,
-                                                    uint32_t limit, uint32_t *out) {
-  if (vertical && w > 8 && v)
-    gpuir__rows15_high15(p, w, v->h, prev, limit, out);
-  else if (vertical && w > 8)
-    gpuir__rows15_docids(p, w, 0, prev, limit, out);
-  else if (vertical && !v)
-    gpuir__rows8_docids(p, w, 0, prev, limit, out);
-  else if (vertical && w + v->h <= 12)
-    gpuir__rows8_high12(p, w, v->h, prev, limit, out);
-  else if (vertical)
-    gpuir__rows8_high15(p, w, v->h, prev, limit, out);
-  else if (count < GPUIR__BLOCK || !v)
-    gpuir__some_docids(p, w, count, v, prev, limit, out);
-  else if (w + v->h <= 12)
-    gpuir__row8_high12(p, w, v->h, prev, limit, out);
-  else
-    gpuir__row8_high15(p, w, v->h, prev, limit, out);
+GPUIR__AVX2 GPUIR__INLINE void gpuir__narrow_docids(const uint8_t *p, unsigned w, uint32_t count, int vertical,
+    const gpuir__bp128_view *v, uint32_t prev, uint32_t limit, uint32_t *out) {
+  if (vertical && w > 8 && v) gpuir__rows15_high15(p, w, v->h, prev, limit, out);
+  else if (vertical && w > 8) gpuir__rows15_docids(p, w, 0, prev, limit, out);
+  else if (vertical && !v) gpuir__rows8_docids(p, w, 0, prev, limit, out);
+  else if (vertical && w + v->h <= 12) gpuir__rows8_high12(p, w, v->h, prev, limit, out);
+  else if (vertical) gpuir__rows8_high15(p, w, v->h, prev, limit, out);
+  else if (count < GPUIR__BLOCK || !v) gpuir__some_docids(p, w, count, v, prev, limit, out);
+  else if (w + v->h <= 12) gpuir__row8_high12(p, w, v->h, prev, limit, out);
+  else gpuir__row8_high15(p, w, v->h, prev, limit, out);
 }
 
 GPUIR__AVX2 GPUIR__INLINE void gpuir__narrow_freqs(const uint8_t *p, unsigned w, uint32_t count, int vertical,
-                                                   const gpuir__bp128_view *v, uint32_t *out) {
-  if (vertical && !v)
-    gpuir__rows8_freqs(p, w, 0, 0, 0, out);
-  else if (vertical)
-    gpuir__rows8_high_freqs(p, w, v->h, 0, 0, out);
-  else if (count < GPUIR__BLOCK || !v)
-    gpuir__some_freqs(p, w, count, v, out);
-  else
-    gpuir__row8_high_freqs(p, w, v->h, 0, 0, out);
+    const gpuir__bp128_view *v, uint32_t *out) {
+  if (vertical && !v) gpuir__rows8_freqs(p, w, 0, 0, 0, out);
+  else if (vertical) gpuir__rows8_high_freqs(p, w, v->h, 0, 0, out);
+  else if (count < GPUIR__BLOCK || !v) gpuir__some_freqs(p, w, count, v, out);
+  else gpuir__row8_high_freqs(p, w, v->h, 0, 0, out);
 }
 
 /* ---- other blocks: 8 values a step with AVX2, 16 with AVX-512 ---- */
 
 /* Decodes a vertical block of at most 8 low bits with exceptions: the values of a narrow one's 32 a step, each widened
  * before its high bits are added. */
-GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_rows8_avx2(const uint8_t *p, unsigned w,
-                                                       const gpuir__bp128_view *v, const uint32_t *highs,
-                                                       int docids, __m256i next, __m256i most,
-                                                       uint32_t *out) {
+GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_rows8_avx2(const uint8_t *p, unsigned w, const gpuir__bp128_view *v,
+    const uint32_t *highs, int docids, __m256i next, __m256i most, uint32_t *out) {
   const gpuir__low32 f = gpuir__avx2_low32_of(w, GPUIR__ROWS8);
   unsigned i, rank = 0;
   for (i = 0; i < GPUIR__BLOCK; i += 32) {
@@ -3256,12 +3167,10 @@ GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_rows8_avx2(const uint8_t *p, unsigne
 }
 
 /* Decodes any block, two rows at a time if it is vertical. Shifts by 32 give 0, as they should. */
-GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_wide_avx2(const uint8_t *p, unsigned w, uint32_t count,
-                                                      int vertical, const gpuir__bp128_view *v, int docids,
-                                                      uint32_t prev, uint32_t limit, uint32_t *out) {
+GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_wide_avx2(const uint8_t *p, unsigned w, uint32_t count, int vertical,
+    const gpuir__bp128_view *v, int docids, uint32_t prev, uint32_t limit, uint32_t *out) {
   const __m256i mask = _mm256_set1_epi32((int)gpuir__low_bits(w)), width = _mm256_set1_epi32((int)w);
-  const __m256i c31 = _mm256_set1_epi32(31), c32 = _mm256_set1_epi32(32),
-                most = _mm256_set1_epi32((int)limit);
+  const __m256i c31 = _mm256_set1_epi32(31), c32 = _mm256_set1_epi32(32), most = _mm256_set1_epi32((int)limit);
   __m256i next = gpuir__avx2_first(prev), x, lo, hi, bit, shift;
   uint32_t highs[GPUIR__BLOCK_ROOM];
   unsigned i, rank = 0;
@@ -3309,7 +3218,7 @@ GPUIR__AVX512 GPUIR__INLINE void gpuir__avx512_highs(const gpuir__bp128_view *v,
 /* Adds to the 16 values from i on the high bits of the exceptions among them; *rank as in gpuir__avx2_add_highs.
  * Loading and expanding could be one instruction, but that is slow on Zen. */
 GPUIR__AVX512 GPUIR__INLINE __m512i gpuir__avx512_add_highs(__m512i x, const gpuir__bp128_view *v, unsigned i,
-                                                            const uint32_t *high, unsigned *rank) {
+    const uint32_t *high, unsigned *rank) {
   const __m512i y = _mm512_loadu_si512(high + *rank);
   const unsigned marks = (unsigned)(v->marks[i / 64] >> i % 64) & 0xffff;
   *rank += gpuir__popcount64(marks);
@@ -3318,12 +3227,9 @@ GPUIR__AVX512 GPUIR__INLINE __m512i gpuir__avx512_add_highs(__m512i x, const gpu
 
 /* Decodes any block, four rows at a time if it is vertical. Reads at most 64 bytes behind the low bits; 80 at w = 0,
  * where the 17 bytes of marks and h follow. */
-GPUIR__AVX512 GPUIR__INLINE void gpuir__bp128_wide_avx512(const uint8_t *p, unsigned w, uint32_t count,
-                                                          int vertical, const gpuir__bp128_view *v,
-                                                          int docids, uint32_t prev, uint32_t limit,
-                                                          uint32_t *out) {
-  const __m512i c31 = _mm512_set1_epi32(31), c32 = _mm512_set1_epi32(32),
-                most = _mm512_set1_epi32((int)limit);
+GPUIR__AVX512 GPUIR__INLINE void gpuir__bp128_wide_avx512(const uint8_t *p, unsigned w, uint32_t count, int vertical,
+    const gpuir__bp128_view *v, int docids, uint32_t prev, uint32_t limit, uint32_t *out) {
+  const __m512i c31 = _mm512_set1_epi32(31), c32 = _mm512_set1_epi32(32), most = _mm512_set1_epi32((int)limit);
   __m512i next = gpuir__avx512_first(prev), x, lo, hi, bit, word, shift;
   uint32_t highs[GPUIR__BLOCK_ROOM];
   unsigned i, rank = 0;
@@ -3336,13 +3242,12 @@ GPUIR__AVX512 GPUIR__INLINE void gpuir__bp128_wide_avx512(const uint8_t *p, unsi
     for (i = 0; i < GPUIR__BLOCK; i += 16, b += 4 * w) {
       const uint8_t *r = p + b / 32 * 16;
       bit = _mm512_add_epi32(row, _mm512_set1_epi32((int)(b % 32)));
-      word = _mm512_ternarylogic_epi32(_mm512_srli_epi32(bit, 3), _mm512_set1_epi32(~3), lane,
-                                       0xea); /* (a & b) | c */
+      word = _mm512_ternarylogic_epi32(_mm512_srli_epi32(bit, 3), _mm512_set1_epi32(~3), lane, 0xea); /* (a & b) | c */
       shift = _mm512_and_si512(bit, c31);
       lo = _mm512_permutexvar_epi32(word, _mm512_loadu_si512(r));
       hi = _mm512_permutexvar_epi32(word, _mm512_loadu_si512(r + 16));
-      x = _mm512_ternarylogic_epi32(_mm512_srlv_epi32(lo, shift),
-                                    _mm512_sllv_epi32(hi, _mm512_sub_epi32(c32, shift)), mask, 0xa8);
+      x = _mm512_ternarylogic_epi32(_mm512_srlv_epi32(lo, shift), _mm512_sllv_epi32(hi, _mm512_sub_epi32(c32, shift)),
+          mask, 0xa8);
       if (v) x = gpuir__avx512_add_highs(x, v, i, highs, &rank);
       if (docids) x = gpuir__avx512_docids(x, &next, most);
       _mm512_storeu_si512(out + i, x);
@@ -3359,22 +3264,17 @@ GPUIR__AVX512 GPUIR__INLINE void gpuir__bp128_wide_avx512(const uint8_t *p, unsi
 }
 
 /* Kernels wide_docids and wide_freqs of both levels: a function for blocks with and without exceptions each. */
-#define GPUIR__WIDE_DOCIDS(target, level)                                                                   \
+#define GPUIR__WIDE_DOCIDS(target, level) \
   target static void gpuir__wide_docids_##level(const uint8_t *p, unsigned w, uint32_t count, int vertical, \
-                                                const gpuir__bp128_view *v, uint32_t prev, uint32_t limit,  \
-                                                uint32_t *out) {                                            \
-    if (v)                                                                                                  \
-      gpuir__bp128_wide_##level(p, w, count, vertical, v, 1, prev, limit, out);                             \
-    else                                                                                                    \
-      gpuir__bp128_wide_##level(p, w, count, vertical, NULL, 1, prev, limit, out);                          \
+      const gpuir__bp128_view *v, uint32_t prev, uint32_t limit, uint32_t *out) { \
+    if (v) gpuir__bp128_wide_##level(p, w, count, vertical, v, 1, prev, limit, out); \
+    else gpuir__bp128_wide_##level(p, w, count, vertical, NULL, 1, prev, limit, out); \
   }
-#define GPUIR__WIDE_FREQS(target, level)                                                                   \
+#define GPUIR__WIDE_FREQS(target, level) \
   target static void gpuir__wide_freqs_##level(const uint8_t *p, unsigned w, uint32_t count, int vertical, \
-                                               const gpuir__bp128_view *v, uint32_t *out) {                \
-    if (v)                                                                                                 \
-      gpuir__bp128_wide_##level(p, w, count, vertical, v, 0, 0, 0, out);                                   \
-    else                                                                                                   \
-      gpuir__bp128_wide_##level(p, w, count, vertical, NULL, 0, 0, 0, out);                                \
+      const gpuir__bp128_view *v, uint32_t *out) { \
+    if (v) gpuir__bp128_wide_##level(p, w, count, vertical, v, 0, 0, 0, out); \
+    else gpuir__bp128_wide_##level(p, w, count, vertical, NULL, 0, 0, 0, out); \
   }
 GPUIR__WIDE_DOCIDS(GPUIR__AVX2, avx2)
 GPUIR__WIDE_DOCIDS(GPUIR__AVX512, avx512)
@@ -3387,58 +3287,45 @@ GPUIR__WIDE_FREQS(GPUIR__AVX512, avx512)
 
 /* Decodes count values whose low bits begin at p, and sums them up if `docids`, a constant; v: NULL without exceptions.
  * Narrow blocks are decoded with AVX2 even where there is AVX-512, which would gain nothing. */
-GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_simd(const gpuir__stream *s, const uint8_t *p, unsigned w,
-                                                 uint32_t count, int vertical, const gpuir__bp128_view *v,
-                                                 int docids, uint32_t prev, uint32_t *out) {
+GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_simd(const gpuir__stream *s, const uint8_t *p, unsigned w, uint32_t count,
+    int vertical, const gpuir__bp128_view *v, int docids, uint32_t prev, uint32_t *out) {
   const int narrow = gpuir__bp128_narrow(w, v ? v->h : 0, vertical, docids);
-  if (narrow && docids)
-    gpuir__narrow_docids(p, w, count, vertical, v, prev, s->limit, out);
-  else if (narrow)
-    gpuir__narrow_freqs(p, w, count, vertical, v, out);
-  else if (docids)
-    s->kernels->wide_docids(p, w, count, vertical, v, prev, s->limit, out);
-  else
-    s->kernels->wide_freqs(p, w, count, vertical, v, out);
+  if (narrow && docids) gpuir__narrow_docids(p, w, count, vertical, v, prev, s->limit, out);
+  else if (narrow) gpuir__narrow_freqs(p, w, count, vertical, v, out);
+  else if (docids) s->kernels->wide_docids(p, w, count, vertical, v, prev, s->limit, out);
+  else s->kernels->wide_freqs(p, w, count, vertical, v, out);
 }
 
-GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_decode(const gpuir__stream *s, uint32_t block, uint32_t count,
-                                                   int vertical, int docids, uint32_t prev, uint32_t *out) {
+GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_decode(const gpuir__stream *s, uint32_t block, uint32_t count, int vertical,
+    int docids, uint32_t prev, uint32_t *out) {
   uint64_t left;
   unsigned w;
   const uint8_t *p = gpuir__bp128_block(s, block, count, &w, &left);
   gpuir__bp128_view v;
   if (left && gpuir__bp128_open(p, w, left, count, &v))
     gpuir__bp128_simd(s, p, w, count, vertical, &v, docids, prev, out);
-  else
-    gpuir__bp128_simd(s, p, w, count, vertical, NULL, docids, prev, out);
+  else gpuir__bp128_simd(s, p, w, count, vertical, NULL, docids, prev, out);
 }
 
 /* Decodes the last block, unless it is full: apart, for the sake of the others' speed. */
-GPUIR__AVX2 GPUIR__NOINLINE void gpuir__bp128_docids_rest(const gpuir__stream *s, uint32_t block,
-                                                          uint32_t prev, uint32_t *out) {
+GPUIR__AVX2 GPUIR__NOINLINE void gpuir__bp128_docids_rest(const gpuir__stream *s, uint32_t block, uint32_t prev,
+    uint32_t *out) {
   gpuir__bp128_decode(s, block, gpuir__block_count(s->n, block), 0, 1, prev, out);
 }
 
-GPUIR__AVX2 GPUIR__NOINLINE void gpuir__bp128_freqs_rest(const gpuir__stream *s, uint32_t block,
-                                                         uint32_t *out) {
+GPUIR__AVX2 GPUIR__NOINLINE void gpuir__bp128_freqs_rest(const gpuir__stream *s, uint32_t block, uint32_t *out) {
   gpuir__bp128_decode(s, block, gpuir__block_count(s->n, block), 0, 0, 0, out);
 }
 
-GPUIR__AVX2 static void gpuir__bp128_docids_simd(const gpuir__stream *s, uint32_t block, uint32_t prev,
-                                                 uint32_t *out) {
-  if (gpuir__block_count(s->n, block) == GPUIR__BLOCK)
-    gpuir__bp128_decode(s, block, GPUIR__BLOCK, 1, 1, prev, out);
-  else
-    gpuir__bp128_docids_rest(s, block, prev, out);
+GPUIR__AVX2 static void gpuir__bp128_docids_simd(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t *out) {
+  if (gpuir__block_count(s->n, block) == GPUIR__BLOCK) gpuir__bp128_decode(s, block, GPUIR__BLOCK, 1, 1, prev, out);
+  else gpuir__bp128_docids_rest(s, block, prev, out);
 }
 
-GPUIR__AVX2 static void gpuir__bp128_freqs_simd(const gpuir__stream *s, uint32_t block, uint32_t prev,
-                                                uint32_t *out) {
+GPUIR__AVX2 static void gpuir__bp128_freqs_simd(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t *out) {
   (void)prev;
-  if (gpuir__block_count(s->n, block) == GPUIR__BLOCK)
-    gpuir__bp128_decode(s, block, GPUIR__BLOCK, 1, 0, 0, out);
-  else
-    gpuir__bp128_freqs_rest(s, block, out);
+  if (gpuir__block_count(s->n, block) == GPUIR__BLOCK) gpuir__bp128_decode(s, block, GPUIR__BLOCK, 1, 0, 0, out);
+  else gpuir__bp128_freqs_rest(s, block, out);
 }
 
 /* Returns value i of the list. Compiled for AVX2 because of the instruction that counts bits. */
@@ -3462,8 +3349,7 @@ GPUIR__AVX2 GPUIR__INLINE uint64_t gpuir__avx2_seek32(gpuir__seek16 *seek, int e
   const __m256i a = gpuir__avx2_sums12(x.a),
                 b = _mm256_add_epi16(gpuir__avx2_sums12(x.b), _mm256_shuffle_epi8(a, last));
   const __m256i total = _mm256_shuffle_epi8(b, last);
-  const __m256i passed =
-      _mm256_permute2x128_si256(total, total, 8); /* by the upper half: the lower half's total */
+  const __m256i passed = _mm256_permute2x128_si256(total, total, 8); /* by the upper half: the lower half's total */
   const __m256i wanted = _mm256_sub_epi16(seek->remaining, passed);
   const __m256i rest = _mm256_sub_epi16(wanted, total);
   seek->remaining = _mm256_permute2x128_si256(rest, rest, 0x11); /* the upper half's */
@@ -3476,7 +3362,7 @@ GPUIR__AVX2 GPUIR__INLINE uint64_t gpuir__avx2_seek32(gpuir__seek16 *seek, int e
  * or less, that is, wraps to `distance` or more when 1 is taken from it; whether the other 64 are looked at is the
  * only branch, because each branch more would wait for blocks that are not in the cache, one after the other. */
 GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__avx2_seek(const uint8_t *p, unsigned w, unsigned h, int exceptions,
-                                                    uint32_t distance) {
+    uint32_t distance) {
   __attribute__((aligned(32))) uint16_t high[2 * GPUIR__BLOCK_ROOM];
   gpuir__seek16 seek;
   uint64_t hit;
@@ -3495,8 +3381,7 @@ GPUIR__AVX2 GPUIR__NOINLINE uint32_t gpuir__seek_low(const uint8_t *p, unsigned 
   return gpuir__avx2_seek(p, w, 0, 0, distance);
 }
 
-GPUIR__AVX2 GPUIR__NOINLINE uint32_t gpuir__seek_high(const uint8_t *p, unsigned w, unsigned h,
-                                                      uint32_t distance) {
+GPUIR__AVX2 GPUIR__NOINLINE uint32_t gpuir__seek_high(const uint8_t *p, unsigned w, unsigned h, uint32_t distance) {
   return gpuir__avx2_seek(p, w, h, 1, distance);
 }
 
@@ -3521,9 +3406,7 @@ static void gpuir__bp128_freqs_decode(const gpuir__stream *s, uint32_t block, ui
   s->kernels->bp128_freqs(s, block, prev, out);
 }
 
-static uint32_t gpuir__bp128_freqs_get(const gpuir__stream *s, uint32_t i) {
-  return s->kernels->bp128_get(s, i);
-}
+static uint32_t gpuir__bp128_freqs_get(const gpuir__stream *s, uint32_t i) { return s->kernels->bp128_get(s, i); }
 
 static uint32_t gpuir__bp128_docids_find(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t x) {
   return s->kernels->bp128_find(s, block, prev, x);
@@ -3545,8 +3428,7 @@ static void gpuir__bp128_pack(const uint32_t *v, unsigned w, uint8_t *to) {
     fill -= 32;
     if (fill) /* bits that did not fit */
       for (l = 0; l < 4; l++) acc[l] = v[l] >> (w - fill);
-    else
-      memset(acc, 0, 16);
+    else memset(acc, 0, 16);
   }
 }
 
@@ -3573,8 +3455,7 @@ static unsigned gpuir__bp128_choose(const uint32_t *v, uint32_t count, uint32_t 
 }
 
 /* Takes the high bits off the values, into high[], and marks the exceptions; returns their number. */
-static uint32_t gpuir__bp128_split(uint32_t *v, uint32_t count, unsigned b, uint64_t marks[2],
-                                   uint32_t *high) {
+static uint32_t gpuir__bp128_split(uint32_t *v, uint32_t count, unsigned b, uint64_t marks[2], uint32_t *high) {
   const uint32_t mask = gpuir__low_bits(b);
   uint32_t i = 0, k, n = 0;
   for (k = 0; k < 2; k++) {
@@ -3592,18 +3473,16 @@ static uint32_t gpuir__bp128_split(uint32_t *v, uint32_t count, unsigned b, uint
   return n;
 }
 
-static uint8_t *gpuir__bp128_encode_block(const gpuir__codec *codec, uint32_t *v, uint32_t count,
-                                          uint32_t unit, uint8_t *to, uint8_t *width) {
+static uint8_t *gpuir__bp128_encode_block(const gpuir__codec *codec, uint32_t *v, uint32_t count, uint32_t unit,
+    uint8_t *to, uint8_t *width) {
   uint32_t high[GPUIR__BLOCK + 1], nhigh = 0;
   uint64_t marks[2] = {0, 0};
   unsigned h, b = gpuir__bp128_choose(v, count, unit, &h);
   (void)codec;
   *width = (uint8_t)(b | (h ? GPUIR__BP128_EXCEPTIONS : 0));
   if (h) nhigh = gpuir__bp128_split(v, count, b, marks, high);
-  if (count == GPUIR__BLOCK)
-    gpuir__bp128_pack(v, b, to);
-  else
-    gpuir__pack(to, v, count, b);
+  if (count == GPUIR__BLOCK) gpuir__bp128_pack(v, b, to);
+  else gpuir__pack(to, v, count, b);
   to += (count * b + 7) / 8;
   if (!h) return to;
   memcpy(to, marks, (count + 7) / 8);
@@ -3613,14 +3492,13 @@ static uint8_t *gpuir__bp128_encode_block(const gpuir__codec *codec, uint32_t *v
   return to + (nhigh * h + 7) / 8;
 }
 
-static int gpuir__bp128_encode(const gpuir__codec *codec, const uint32_t *values, uint32_t n,
-                               const gpuir__target *to) {
+static int gpuir__bp128_encode(const gpuir__codec *codec, const uint32_t *values, uint32_t n, const gpuir__target *to) {
   return gpuir__encode_blocks(codec, values, n, to, gpuir__bp128_encode_block, 1);
 }
 
 #ifndef GPUIR_NO_LAB
 
-/* ============================================================================
+/* ========================
  * [05-lab-unary]  codecs of the literature: unary codes (ef, qs, rice)
  *
  * The codecs of the literature stand in three parts, which GPUIR_NO_LAB leaves out:
@@ -3646,7 +3524,7 @@ static int gpuir__bp128_encode(const gpuir__codec *codec, const uint32_t *values
  * Uses      [02-vectors], [03-codecs].
  * Start at  gpuir__unary (a unary code), gpuir__ef_decode, gpuir__qs_decode, gpuir__rice_decode.
  * Tests     tests/unit/05_lab_unary.c
- * ==========================================================================*/
+ * ======================*/
 
 /* ---- packed numbers ---- */
 
@@ -3671,15 +3549,14 @@ static void gpuir__unpack_scalar(const uint8_t *p, unsigned w, unsigned skip, ui
 }
 
 #if GPUIR__X86
-GPUIR__AVX2 static void gpuir__unpack_avx2(const uint8_t *p, unsigned w, unsigned skip, uint32_t count,
-                                           uint32_t *out) {
+GPUIR__AVX2 static void gpuir__unpack_avx2(const uint8_t *p, unsigned w, unsigned skip, uint32_t count, uint32_t *out) {
   const gpuir__packed8 f = gpuir__avx2_packed_of(w, skip);
   uint32_t i;
   for (i = 0; i < count; i += 8, p += w) gpuir__avx2_store(out + i, gpuir__avx2_packed(p, &f));
 }
 
 GPUIR__AVX512 static void gpuir__unpack_avx512(const uint8_t *p, unsigned w, unsigned skip, uint32_t count,
-                                               uint32_t *out) {
+    uint32_t *out) {
   const gpuir__packed16 f = gpuir__avx512_packed_of(w, skip);
   uint32_t i;
   for (i = 0; i < count; i += 16, p += 2 * w) _mm512_storeu_si512(out + i, gpuir__avx512_packed(p, &f));
@@ -3689,11 +3566,9 @@ GPUIR__AVX512 static void gpuir__unpack_avx512(const uint8_t *p, unsigned w, uns
 /* Unpacks numbers from .. from + count - 1 of those that begin at p, of w <= 32 bits each, at the stream's level.
  * Writes up to the next multiple of 16 numbers. */
 static void gpuir__unpack(const gpuir__stream *s, const uint8_t *p, unsigned w, uint64_t from, uint32_t count,
-                          uint32_t *out) {
-  if (w)
-    s->kernels->unpack(p + from * w / 8, w, (unsigned)(from * w % 8), count, out);
-  else
-    memset(out, 0, ((size_t)count + 15) / 16 * 16 * sizeof *out);
+    uint32_t *out) {
+  if (w) s->kernels->unpack(p + from * w / 8, w, (unsigned)(from * w % 8), count, out);
+  else memset(out, 0, ((size_t)count + 15) / 16 * 16 * sizeof *out);
 }
 
 /* ---- unary codes ---- */
@@ -3703,7 +3578,7 @@ static void gpuir__unpack(const gpuir__stream *s, const uint8_t *p, unsigned w, 
 typedef struct gpuir__unary {
   const uint8_t *bits; /* `bytes` of them */
   uint64_t bytes;
-  uint64_t flip;       /* 0 or UINT64_MAX: is xored to the bits, so that stops are ones */
+  uint64_t flip; /* 0 or UINT64_MAX: is xored to the bits, so that stops are ones */
   const uint8_t *sums; /* NULL, or u32 [piece]: ones before each piece of 2^log bits, nsums of them */
   uint64_t nsums;
   unsigned log;
@@ -3721,8 +3596,8 @@ GPUIR_HD static inline uint64_t gpuir__unary_word(const uint8_t *p, uint64_t byt
 /* Writes the positions of the stops from bit `skip` < 8 of the bytes at p on, of which the first bit has position
  * `at`, to pos[got..], until it has `count` <= 128 or the bytes end. Returns the new `got`, which may be greater
  * than count. */
-static uint32_t gpuir__stops_scalar(const uint8_t *p, uint64_t bytes, unsigned skip, uint64_t flip,
-                                    uint32_t at, uint32_t got, uint32_t count, uint32_t *pos) {
+static uint32_t gpuir__stops_scalar(const uint8_t *p, uint64_t bytes, unsigned skip, uint64_t flip, uint32_t at,
+    uint32_t got, uint32_t count, uint32_t *pos) {
   uint64_t keep = UINT64_MAX << skip;
   for (; bytes && got < count; p += 8, at += 64) {
     uint64_t x = gpuir__unary_word(p, bytes, flip) & keep;
@@ -3736,7 +3611,7 @@ static uint32_t gpuir__stops_scalar(const uint8_t *p, uint64_t bytes, unsigned s
 #if GPUIR__X86
 /* Takes eight at a time whether there are so many or not, so that fewer branches are mispredicted. */
 GPUIR__AVX2 static uint32_t gpuir__stops_avx2(const uint8_t *p, uint64_t bytes, unsigned skip, uint64_t flip,
-                                              uint32_t at, uint32_t got, uint32_t count, uint32_t *pos) {
+    uint32_t at, uint32_t got, uint32_t count, uint32_t *pos) {
   uint64_t keep = UINT64_MAX << skip;
   const uint64_t stop = (uint64_t)1 << 63;
   for (; bytes && got < count; p += 8, at += 64) {
@@ -3757,9 +3632,8 @@ GPUIR__AVX2 static uint32_t gpuir__stops_avx2(const uint8_t *p, uint64_t bytes, 
   return got;
 }
 
-GPUIR__AVX512 static uint32_t gpuir__stops_avx512(const uint8_t *p, uint64_t bytes, unsigned skip,
-                                                  uint64_t flip, uint32_t at, uint32_t got, uint32_t count,
-                                                  uint32_t *pos) {
+GPUIR__AVX512 static uint32_t gpuir__stops_avx512(const uint8_t *p, uint64_t bytes, unsigned skip, uint64_t flip,
+    uint32_t at, uint32_t got, uint32_t count, uint32_t *pos) {
   const __m512i sixteen = _mm512_set1_epi32(16);
   __m512i where = _mm512_add_epi32(gpuir__avx512_iota(), _mm512_set1_epi32((int)at));
   uint64_t keep = UINT64_MAX << skip;
@@ -3786,14 +3660,11 @@ GPUIR_HD static inline uint64_t gpuir__unary_rank(const gpuir__unary *u, uint64_
 }
 
 /* Returns the last piece in [lo, hi), lo < hi, before which there are at most r stops, or lo. */
-GPUIR_HD static inline uint64_t gpuir__unary_piece(const gpuir__unary *u, uint64_t lo, uint64_t hi,
-                                                   uint64_t r) {
+GPUIR_HD static inline uint64_t gpuir__unary_piece(const gpuir__unary *u, uint64_t lo, uint64_t hi, uint64_t r) {
   while (hi - lo > 1) {
     uint64_t mid = lo + (hi - lo) / 2;
-    if (gpuir__unary_rank(u, mid) <= r)
-      lo = mid;
-    else
-      hi = mid;
+    if (gpuir__unary_rank(u, mid) <= r) lo = mid;
+    else hi = mid;
   }
   return lo;
 }
@@ -3801,7 +3672,7 @@ GPUIR_HD static inline uint64_t gpuir__unary_piece(const gpuir__unary *u, uint64
 /* Writes the positions, counted from bit `start`, of the first count <= 128 stops there; `rank` stops stand before it.
  * Missing ones are 0. Skips what has no stops by means of the sums, so that the time depends on count only. */
 static void gpuir__unary_stops(const gpuir__stream *s, const gpuir__unary *u, uint64_t start, uint64_t rank,
-                               uint32_t count, uint32_t *pos) {
+    uint32_t count, uint32_t *pos) {
   uint64_t at = start;
   uint32_t got = 0, before = 1;
   while (got < count && at / 8 < u->bytes) {
@@ -3824,8 +3695,8 @@ static void gpuir__unary_stops(const gpuir__stream *s, const gpuir__unary *u, ui
 
 /* Returns the position of the stop with rank r; `rank` <= r stops stand before bit `start`. It is looked for before bit
  * `end`, by the sums, or up to the vector's end, without sums. */
-GPUIR_HD static inline uint64_t gpuir__unary_select(const gpuir__unary *u, uint64_t start, uint64_t end,
-                                                    uint64_t rank, uint64_t r) {
+GPUIR_HD static inline uint64_t gpuir__unary_select(const gpuir__unary *u, uint64_t start, uint64_t end, uint64_t rank,
+    uint64_t r) {
   uint64_t words = UINT64_MAX, byte, keep;
   if (u->sums) {
     uint64_t lo = start >> u->log, hi = (end >> u->log) + 1;
@@ -3853,21 +3724,20 @@ GPUIR_HD static inline uint64_t gpuir__unary_select(const gpuir__unary *u, uint6
 
 /* Returns value j, whose high bits are coded in unary and whose stop has position pos: (bits before it that are no
  * stops) * 2^b + its low bits + add. */
-GPUIR_HD static inline uint32_t gpuir__joined(uint32_t pos, uint32_t j, unsigned b, uint32_t low,
-                                              uint32_t add) {
+GPUIR_HD static inline uint32_t gpuir__joined(uint32_t pos, uint32_t j, unsigned b, uint32_t low, uint32_t add) {
   return ((pos - j) << b) + low + add;
 }
 
 /* Turns count low bits, or whatever is to be added, in out[] into values by gpuir__joined; b < 32. */
 static void gpuir__join_scalar(const uint32_t *pos, unsigned b, uint32_t add, uint32_t limit, uint32_t count,
-                               uint32_t *out) {
+    uint32_t *out) {
   uint32_t i;
   for (i = 0; i < count; i++) out[i] = gpuir__min32(gpuir__joined(pos[i], i, b, out[i], add), limit);
 }
 
 #if GPUIR__X86
-GPUIR__AVX2 static void gpuir__join_avx2(const uint32_t *pos, unsigned b, uint32_t add, uint32_t limit,
-                                         uint32_t count, uint32_t *out) {
+GPUIR__AVX2 static void gpuir__join_avx2(const uint32_t *pos, unsigned b, uint32_t add, uint32_t limit, uint32_t count,
+    uint32_t *out) {
   const __m256i eight = _mm256_set1_epi32(8), more = _mm256_set1_epi32((int)add);
   const __m256i most = _mm256_set1_epi32((int)limit);
   const __m128i shift = _mm_cvtsi32_si128((int)b);
@@ -3882,7 +3752,7 @@ GPUIR__AVX2 static void gpuir__join_avx2(const uint32_t *pos, unsigned b, uint32
 }
 
 GPUIR__AVX512 static void gpuir__join_avx512(const uint32_t *pos, unsigned b, uint32_t add, uint32_t limit,
-                                             uint32_t count, uint32_t *out) {
+    uint32_t count, uint32_t *out) {
   const __m512i sixteen = _mm512_set1_epi32(16), more = _mm512_set1_epi32((int)add);
   const __m512i most = _mm512_set1_epi32((int)limit);
   const __m128i shift = _mm_cvtsi32_si128((int)b);
@@ -3926,7 +3796,7 @@ GPUIR__AVX512 static void gpuir__join_avx512(const uint32_t *pos, unsigned b, ui
 /* Finds the unary code of a partition and returns where its low bits begin, of *b bits each; b = 0 and no bits if the
  * partition is not all there. */
 GPUIR_HD static inline const uint8_t *gpuir__ef_find(const gpuir__stream *s, uint32_t block, uint32_t count,
-                                                     unsigned *b, gpuir__unary *u) {
+    unsigned *b, gpuir__unary *u) {
   uint64_t at = 1, low, avail;
   *b = 0;
   if (s->offset) {
@@ -3967,9 +3837,9 @@ GPUIR_HD static inline uint32_t gpuir__ef_get(const gpuir__stream *s, uint32_t i
   unsigned b;
   const uint8_t *low = gpuir__ef_find(s, block, count, &b, &u);
   i %= GPUIR__BLOCK;
-  return gpuir__min32(gpuir__joined((uint32_t)gpuir__unary_select(&u, 0, 0, 0, i), i, b,
-                                    gpuir__packed_value(low, b, i), base),
-                      s->limit);
+  return gpuir__min32(
+      gpuir__joined((uint32_t)gpuir__unary_select(&u, 0, 0, 0, i), i, b, gpuir__packed_value(low, b, i), base),
+      s->limit);
 }
 
 /* Writes the Elias-Fano code of rising values: their low bits, and in unary code the stop of value i at bit
@@ -3983,7 +3853,7 @@ static void gpuir__ef_put(const uint32_t *values, uint64_t count, unsigned b, ui
 }
 
 static uint8_t *gpuir__ef_encode_block(const gpuir__codec *codec, uint32_t *v, uint32_t count, uint32_t unit,
-                                       uint8_t *to, uint8_t *width) {
+    uint8_t *to, uint8_t *width) {
   uint64_t low, high;
   uint32_t i, most;
   unsigned b;
@@ -3999,8 +3869,7 @@ static uint8_t *gpuir__ef_encode_block(const gpuir__codec *codec, uint32_t *v, u
   return to + low + high;
 }
 
-static int gpuir__ef_encode(const gpuir__codec *codec, const uint32_t *values, uint32_t n,
-                            const gpuir__target *to) {
+static int gpuir__ef_encode(const gpuir__codec *codec, const uint32_t *values, uint32_t n, const gpuir__target *to) {
   return gpuir__encode_blocks(codec, values, n, to, gpuir__ef_encode_block, 1);
 }
 
@@ -4032,14 +3901,13 @@ static int gpuir__ef_encode(const gpuir__codec *codec, const uint32_t *values, u
 /* What qs and rice streams consist of; they differ in what the unary code says. */
 typedef struct gpuir__halves {
   unsigned b;
-  const uint8_t *low;   /* n numbers of b bits */
+  const uint8_t *low; /* n numbers of b bits */
   const uint8_t *bases; /* rice: u32 [block], the sum of the numbers before it, or NULL */
   gpuir__unary unary;
 } gpuir__halves;
 
 /* Finds what a stream consists of. 0, or FORMAT, and then there are no bits. */
-GPUIR_HD static inline int gpuir__halves_find(const gpuir__stream *s, unsigned log, int rice,
-                                              gpuir__halves *v) {
+GPUIR_HD static inline int gpuir__halves_find(const gpuir__stream *s, unsigned log, int rice, gpuir__halves *v) {
   const uint64_t head = s->offset ? 8 : 1;
   uint64_t bytes, bases, low, all;
   v->b = 0;
@@ -4057,8 +3925,7 @@ GPUIR_HD static inline int gpuir__halves_find(const gpuir__stream *s, unsigned l
     v->unary.nsums = ((bytes << 3) + ((uint64_t)1 << log) - 1) >> log;
     bases = rice ? ((uint64_t)s->n + GPUIR__BLOCK - 1) / GPUIR__BLOCK : 0;
     all = s->len - head;
-    if (bytes > all || (v->unary.nsums + bases) * 4 > all - bytes ||
-        (v->unary.nsums + bases) * 4 + low > all - bytes) {
+    if (bytes > all || (v->unary.nsums + bases) * 4 > all - bytes || (v->unary.nsums + bases) * 4 + low > all - bytes) {
       v->unary.nsums = 0;
       return GPUIR_E_FORMAT;
     }
@@ -4096,10 +3963,8 @@ GPUIR_HD static inline uint64_t gpuir__halves_start(const gpuir__stream *s, uint
 }
 
 /* Returns the bit at which the next block begins, up to which the sums are searched. */
-GPUIR_HD static inline uint64_t gpuir__halves_end(const gpuir__stream *s, const gpuir__halves *v,
-                                                  uint32_t block) {
-  return s->offset && block < (s->n - 1) / GPUIR__BLOCK ? gpuir__halves_start(s, block + 1)
-                                                        : v->unary.bytes * 8;
+GPUIR_HD static inline uint64_t gpuir__halves_end(const gpuir__stream *s, const gpuir__halves *v, uint32_t block) {
+  return s->offset && block < (s->n - 1) / GPUIR__BLOCK ? gpuir__halves_start(s, block + 1) : v->unary.bytes * 8;
 }
 
 static void gpuir__qs_decode(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t *out) {
@@ -4120,12 +3985,11 @@ GPUIR_HD static inline uint32_t gpuir__qs_get(const gpuir__stream *s, uint32_t i
   uint64_t pos;
   (void)gpuir__halves_find(s, GPUIR__QS_LOG, 0, &v);
   pos = gpuir__unary_select(&v.unary, gpuir__halves_start(s, block), gpuir__halves_end(s, &v, block),
-                            (uint64_t)block * GPUIR__BLOCK, i);
+      (uint64_t)block * GPUIR__BLOCK, i);
   return gpuir__min32(gpuir__joined((uint32_t)pos, i, v.b, gpuir__packed_value(v.low, v.b, i), 0), s->limit);
 }
 
-static int gpuir__qs_encode(const gpuir__codec *codec, const uint32_t *values, uint32_t n,
-                            const gpuir__target *t) {
+static int gpuir__qs_encode(const gpuir__codec *codec, const uint32_t *values, uint32_t n, const gpuir__target *t) {
   const uint64_t c = t->param ? t->param : 1000;
   uint64_t last = n ? values[n - 1] : 0, head = t->offset ? 8 : 1, sums = 0, low, high, i;
   unsigned b = 0;
@@ -4138,10 +4002,8 @@ static int gpuir__qs_encode(const gpuir__codec *codec, const uint32_t *values, u
   if (t->offset) sums = ((high << 3) + (1u << GPUIR__QS_LOG) - 1) >> GPUIR__QS_LOG << 2;
   to = gpuir__zero_room(t->a, t->out, head + sums + low + high);
   if (!to) return GPUIR_E_NOMEM;
-  if (t->offset)
-    gpuir__store64(to, b | high << 8);
-  else
-    to[0] = (uint8_t)b;
+  if (t->offset) gpuir__store64(to, b | high << 8);
+  else to[0] = (uint8_t)b;
   gpuir__ef_put(values, n, b, to + head + sums, to + head + sums + low);
   if (t->offset) gpuir__halves_sums(to + head + sums + low, high, GPUIR__QS_LOG, to + head);
   for (i = 0; i < n; i += GPUIR__BLOCK)
@@ -4208,7 +4070,7 @@ GPUIR_HD static inline uint32_t gpuir__rice_get(const gpuir__stream *s, uint32_t
   for (k = block * GPUIR__BLOCK; k < i; k++) sum += gpuir__packed_value(v.low, v.b, k);
   sum += gpuir__packed_value(v.low, v.b, i);
   pos = gpuir__unary_select(&v.unary, gpuir__halves_start(s, block), gpuir__halves_end(s, &v, block),
-                            (uint64_t)block * GPUIR__BLOCK, i);
+      (uint64_t)block * GPUIR__BLOCK, i);
   return gpuir__min32(gpuir__joined((uint32_t)pos, i, v.b, 0, sum), s->limit);
 }
 
@@ -4232,8 +4094,8 @@ static unsigned gpuir__rice_choose(const uint32_t *values, uint32_t n, int direc
 }
 
 /* Writes both bit vectors, and of each block its directory entry and, to `bases`, the sum before it. */
-static void gpuir__rice_put(const uint32_t *values, uint32_t n, unsigned b, const gpuir__target *t,
-                            uint8_t *bases, uint8_t *binary, uint8_t *unary) {
+static void gpuir__rice_put(const uint32_t *values, uint32_t n, unsigned b, const gpuir__target *t, uint8_t *bases,
+    uint8_t *binary, uint8_t *unary) {
   uint64_t at = 0;
   uint32_t sum = 0, i;
   for (i = 0; i < n; i++) {
@@ -4250,8 +4112,7 @@ static void gpuir__rice_put(const uint32_t *values, uint32_t n, unsigned b, cons
   }
 }
 
-static int gpuir__rice_encode(const gpuir__codec *codec, const uint32_t *values, uint32_t n,
-                              const gpuir__target *t) {
+static int gpuir__rice_encode(const gpuir__codec *codec, const uint32_t *values, uint32_t n, const gpuir__target *t) {
   const uint64_t head = t->offset ? 8 : 1, nblocks = n / GPUIR__BLOCK + (n % GPUIR__BLOCK != 0);
   uint64_t ones, sums = 0, bases = t->offset ? nblocks * 4 : 0, low, high;
   unsigned b = gpuir__rice_choose(values, n, t->offset != NULL, &ones);
@@ -4262,10 +4123,8 @@ static int gpuir__rice_encode(const gpuir__codec *codec, const uint32_t *values,
   if (t->offset) sums = ((high << 3) + (1u << GPUIR__RICE_LOG) - 1) >> GPUIR__RICE_LOG << 2;
   to = gpuir__zero_room(t->a, t->out, head + sums + bases + low + high);
   if (!to) return GPUIR_E_NOMEM;
-  if (t->offset)
-    gpuir__store64(to, b | high << 8);
-  else
-    to[0] = (uint8_t)b;
+  if (t->offset) gpuir__store64(to, b | high << 8);
+  else to[0] = (uint8_t)b;
   unary = to + head + sums + bases + low;
   gpuir__rice_put(values, n, b, t, to + head + sums, to + head + sums + bases, unary);
   if (t->offset) gpuir__halves_sums(unary, high, GPUIR__RICE_LOG, to + head);
@@ -4273,13 +4132,13 @@ static int gpuir__rice_encode(const gpuir__codec *codec, const uint32_t *values,
   return GPUIR_OK;
 }
 
-/* ============================================================================
+/* ========================
  * [06-lab-pfor]  codecs of the literature: PForDelta and its kin (pfd, newpfd, optpfd, pfd-list, parapfor)
  *
  * Uses      [02-vectors], [03-codecs], [04-bp128] (its packing).
  * Start at  gpuir__pfd_decode, gpuir__pfl_decode_block, gpuir__para_decode_block.
  * Tests     tests/unit/06_lab_pfor.c
- * ==========================================================================*/
+ * ======================*/
 
 /* ----------------------------------------------------------------------------
  * pfd (3), newpfd (4), optpfd (5)
@@ -4334,16 +4193,16 @@ static int gpuir__rice_encode(const gpuir__codec *codec, const uint32_t *values,
 typedef struct gpuir__pfd_block {
   unsigned b, form, number; /* number: of exceptions */
   const uint8_t *slots;
-  unsigned first, bytes;                /* linked: the first exception; bytes of a value */
-  const uint8_t *values;                /* linked: of exceptions, behind the slots */
-  unsigned h;                           /* apart: width of the high bits */
+  unsigned first, bytes; /* linked: the first exception; bytes of a value */
+  const uint8_t *values; /* linked: of exceptions, behind the slots */
+  unsigned h; /* apart: width of the high bits */
   const uint8_t *positions, *overflows; /* apart: of exceptions, their positions and their high bits */
   gpuir__bp128_view marked;
 } gpuir__pfd_block;
 
 /* Takes a block apart; one that is not all there has b = 0 and no exceptions. */
 GPUIR_HD static inline void gpuir__pfd_find(const gpuir__stream *s, uint32_t block, uint32_t count,
-                                            gpuir__pfd_block *v) {
+    gpuir__pfd_block *v) {
   uint64_t at = 1, size, avail;
   unsigned width = 0;
   const uint8_t *p;
@@ -4381,8 +4240,7 @@ GPUIR_HD static inline void gpuir__pfd_find(const gpuir__stream *s, uint32_t blo
     v->marked.marks[0] = v->marked.marks[1] = 0;
     if (v->b <= 32 && size <= avail && gpuir__bp128_open(p, v->b, avail - size, count, &v->marked))
       v->number = gpuir__ones64(v->marked.marks[0]) + gpuir__ones64(v->marked.marks[1]);
-    else
-      v->form = 0;
+    else v->form = 0;
   }
   v->slots = p;
   if (v->b > 32 || size > avail) {
@@ -4395,8 +4253,7 @@ GPUIR_HD static inline void gpuir__pfd_find(const gpuir__stream *s, uint32_t blo
 GPUIR_HD static inline uint32_t gpuir__pfd_apart(const gpuir__pfd_block *v, uint32_t k, uint32_t *at) {
   if (v->form == GPUIR__PFD_MARKED) {
     const unsigned before = gpuir__ones64(v->marked.marks[0]);
-    *at = k < before ? gpuir__select64(v->marked.marks[0], k)
-                     : 64 + gpuir__select64(v->marked.marks[1], k - before);
+    *at = k < before ? gpuir__select64(v->marked.marks[0], k) : 64 + gpuir__select64(v->marked.marks[1], k - before);
     return gpuir__bp128_high(&v->marked, k);
   }
   *at = gpuir__packed_value(v->positions, 7, k);
@@ -4409,8 +4266,8 @@ GPUIR_HD static inline uint32_t gpuir__pfd_linked(const gpuir__pfd_block *v, uin
 }
 
 /* Decodes a block of form 3, whose exceptions are bp128's; the kernels `marked`. */
-static void gpuir__marked_scalar(const gpuir__stream *s, const gpuir__bp128_view *v, uint32_t count,
-                                 uint32_t prev, uint32_t *out) {
+static void gpuir__marked_scalar(const gpuir__stream *s, const gpuir__bp128_view *v, uint32_t count, uint32_t prev,
+    uint32_t *out) {
   gpuir__bp128_low_scalar(v->low, v->b, count, 0, out);
   gpuir__bp128_patch_scalar(v, out);
   if (s->codec->docids) gpuir__sum_gaps_scalar(out, count, prev, s->limit);
@@ -4418,11 +4275,9 @@ static void gpuir__marked_scalar(const gpuir__stream *s, const gpuir__bp128_view
 
 #if GPUIR__X86
 GPUIR__AVX2 static void gpuir__marked_simd(const gpuir__stream *s, const gpuir__bp128_view *v, uint32_t count,
-                                           uint32_t prev, uint32_t *out) {
-  if (s->codec->docids)
-    gpuir__bp128_simd(s, v->low, v->b, count, 0, v, 1, prev, out);
-  else
-    gpuir__bp128_simd(s, v->low, v->b, count, 0, v, 0, 0, out);
+    uint32_t prev, uint32_t *out) {
+  if (s->codec->docids) gpuir__bp128_simd(s, v->low, v->b, count, 0, v, 1, prev, out);
+  else gpuir__bp128_simd(s, v->low, v->b, count, 0, v, 0, 0, out);
 }
 #endif
 
@@ -4469,10 +4324,8 @@ GPUIR_HD static inline uint32_t gpuir__pfd_value(const gpuir__pfd_block *v, uint
     uint32_t lo = 0, hi = v->number, at;
     while (lo < hi) {
       uint32_t mid = (lo + hi) / 2;
-      if (gpuir__packed_value(v->positions, 7, mid) < i)
-        lo = mid + 1;
-      else
-        hi = mid;
+      if (gpuir__packed_value(v->positions, 7, mid) < i) lo = mid + 1;
+      else hi = mid;
     }
     if (lo < v->number) {
       uint32_t high = gpuir__pfd_apart(v, lo, &at);
@@ -4504,8 +4357,7 @@ static uint32_t gpuir__pfd_link(const uint32_t *v, uint32_t count, unsigned b, u
 
 /* Encodes a block in one of the forms into zeroed bytes, as the next ones do, and returns the end; `most`: the
  * greatest width of a value. */
-static uint8_t *gpuir__pfd_put_linked(const uint32_t *v, uint32_t count, unsigned b, unsigned most,
-                                      uint8_t *to) {
+static uint8_t *gpuir__pfd_put_linked(const uint32_t *v, uint32_t count, unsigned b, unsigned most, uint8_t *to) {
   const unsigned bytes = (most + 7) / 8;
   const uint32_t size = (uint32_t)gpuir__packed_size(count, b);
   uint32_t slots[GPUIR__BLOCK], number, i;
@@ -4519,8 +4371,7 @@ static uint8_t *gpuir__pfd_put_linked(const uint32_t *v, uint32_t count, unsigne
   return to + 2 + size + number * bytes;
 }
 
-static uint8_t *gpuir__pfd_put_apart(const uint32_t *v, uint32_t count, unsigned b, unsigned most,
-                                     uint8_t *to) {
+static uint8_t *gpuir__pfd_put_apart(const uint32_t *v, uint32_t count, unsigned b, unsigned most, uint8_t *to) {
   uint8_t *positions = to + 2 + gpuir__packed_size(count, b), *high;
   uint8_t list[GPUIR__BLOCK];
   uint32_t number = 0, i;
@@ -4537,8 +4388,7 @@ static uint8_t *gpuir__pfd_put_apart(const uint32_t *v, uint32_t count, unsigned
   return high + gpuir__packed_size(number, most - b);
 }
 
-static uint8_t *gpuir__pfd_put_marked(const uint32_t *v, uint32_t count, unsigned b, unsigned most,
-                                      uint8_t *to) {
+static uint8_t *gpuir__pfd_put_marked(const uint32_t *v, uint32_t count, unsigned b, unsigned most, uint8_t *to) {
   uint8_t *marks = to + gpuir__packed_size(count, b), *h = marks + (count + 7) / 8;
   uint32_t number = 0, i;
   gpuir__pack(to, v, count, b);
@@ -4554,15 +4404,14 @@ static uint8_t *gpuir__pfd_put_marked(const uint32_t *v, uint32_t count, unsigne
 /* Returns the bytes of a block in a form, UINT32_MAX if it cannot have the form; over[b]: values of more than b
  * bits. */
 static uint32_t gpuir__pfd_size(const uint32_t *v, uint32_t count, unsigned b, unsigned form, unsigned most,
-                                const uint32_t *over) {
+    const uint32_t *over) {
   const uint32_t size = (uint32_t)gpuir__packed_size(count, b), number = over[b];
   uint8_t list[GPUIR__BLOCK];
   if (form == 0) return number ? UINT32_MAX : size;
   if (!number || number > 127) return UINT32_MAX;
   if (form == GPUIR__PFD_APART)
     return 2 + size + (uint32_t)(gpuir__packed_size(number, 7) + gpuir__packed_size(number, most - b));
-  if (form == GPUIR__PFD_MARKED)
-    return size + (count + 7) / 8 + 1 + (uint32_t)gpuir__packed_size(number, most - b);
+  if (form == GPUIR__PFD_MARKED) return size + (count + 7) / 8 + 1 + (uint32_t)gpuir__packed_size(number, most - b);
   {
     uint32_t linked = gpuir__pfd_link(v, count, b, list);
     return linked > 127 ? UINT32_MAX : 2 + size + linked * ((most + 7) / 8);
@@ -4595,20 +4444,19 @@ static unsigned gpuir__pfd_choose(const uint32_t *v, uint32_t count, unsigned fo
 }
 
 static uint8_t *gpuir__pfd_encode_block(const gpuir__codec *codec, uint32_t *v, uint32_t count, uint32_t unit,
-                                        uint8_t *to, uint8_t *width) {
+    uint8_t *to, uint8_t *width) {
   unsigned most, w = gpuir__pfd_choose(v, count, codec->mode, &most), b = w & 63;
   (void)unit;
   *width = (uint8_t)w;
   switch (w >> 6) {
-    case GPUIR__PFD_LINKED: return gpuir__pfd_put_linked(v, count, b, most, to);
-    case GPUIR__PFD_APART: return gpuir__pfd_put_apart(v, count, b, most, to);
-    case GPUIR__PFD_MARKED: return gpuir__pfd_put_marked(v, count, b, most, to);
-    default: gpuir__pack(to, v, count, b); return to + gpuir__packed_size(count, b);
+  case GPUIR__PFD_LINKED: return gpuir__pfd_put_linked(v, count, b, most, to);
+  case GPUIR__PFD_APART: return gpuir__pfd_put_apart(v, count, b, most, to);
+  case GPUIR__PFD_MARKED: return gpuir__pfd_put_marked(v, count, b, most, to);
+  default: gpuir__pack(to, v, count, b); return to + gpuir__packed_size(count, b);
   }
 }
 
-static int gpuir__pfd_encode(const gpuir__codec *codec, const uint32_t *values, uint32_t n,
-                             const gpuir__target *to) {
+static int gpuir__pfd_encode(const gpuir__codec *codec, const uint32_t *values, uint32_t n, const gpuir__target *to) {
   return gpuir__encode_blocks(codec, values, n, to, gpuir__pfd_encode_block, 1);
 }
 
@@ -4652,7 +4500,7 @@ typedef struct gpuir__pfl_level {
 
 /* Finds the first level of an array of n numbers, coded to a depth > 0; returns its size, or BAD. */
 GPUIR_HD static inline uint64_t gpuir__pfl_level_find(const uint8_t *p, uint64_t avail, uint32_t n,
-                                                      gpuir__pfl_level *level) {
+    gpuir__pfl_level *level) {
   uint64_t size;
   if (avail < 5 || p[0] > 32) return GPUIR__PFL_BAD;
   level->b = p[0];
@@ -4667,8 +4515,8 @@ GPUIR_HD static inline uint64_t gpuir__pfl_level_find(const uint8_t *p, uint64_t
 
 /* Returns the bytes of an array of n, or BAD; *memory: how many numbers gpuir__pfl_decode needs besides them;
  * *level: its first level, unless NULL. */
-static uint64_t gpuir__pfl_size(const uint8_t *p, uint64_t avail, uint32_t n, unsigned depth,
-                                uint64_t *memory, gpuir__pfl_level *level) {
+static uint64_t gpuir__pfl_size(const uint8_t *p, uint64_t avail, uint32_t n, unsigned depth, uint64_t *memory,
+    gpuir__pfl_level *level) {
   uint64_t size, array, inner[2] = {0, 0};
   gpuir__pfl_level own;
   unsigned i;
@@ -4703,8 +4551,7 @@ static int gpuir__pfl_positions(uint32_t *positions, uint32_t number, uint32_t n
 
 /* Decodes an array, whose size gpuir__pfl_size has found good, to out[0..n). Returns the end of its bytes, or NULL
  * if it is malformed. */
-static const uint8_t *gpuir__pfl_decode(const uint8_t *p, uint32_t n, unsigned depth, uint32_t *out,
-                                        uint32_t *memory) {
+static const uint8_t *gpuir__pfl_decode(const uint8_t *p, uint32_t n, unsigned depth, uint32_t *out, uint32_t *memory) {
   const uint8_t *end = p + 5;
   uint32_t number, i;
   unsigned b;
@@ -4790,10 +4637,8 @@ GPUIR_HD static inline uint32_t gpuir__pfl_first(const gpuir__pfl_state *state, 
   uint32_t lo = 0, hi = state->top.number;
   while (lo < hi) {
     uint32_t mid = lo + (hi - lo) / 2;
-    if (state->positions[mid] < i)
-      lo = mid + 1;
-    else
-      hi = mid;
+    if (state->positions[mid] < i) lo = mid + 1;
+    else hi = mid;
   }
   return lo;
 }
@@ -4805,8 +4650,7 @@ GPUIR_HD static inline uint32_t gpuir__pfl_high(const gpuir__pfl_state *state, u
 
 /* Returns gap i of an open list alone. */
 GPUIR_HD static inline uint32_t gpuir__pfl_value(const gpuir__pfl_state *state, uint32_t i) {
-  const uint32_t e = gpuir__pfl_first(state, i),
-                 slot = gpuir__packed_value(state->top.slots, state->top.b, i);
+  const uint32_t e = gpuir__pfl_first(state, i), slot = gpuir__packed_value(state->top.slots, state->top.b, i);
   return e < state->top.number && state->positions[e] == i ? slot | gpuir__pfl_high(state, e) : slot;
 }
 
@@ -4854,8 +4698,7 @@ static unsigned gpuir__pfl_choose(const uint32_t *values, uint32_t n, unsigned d
     } else if (over) {
       uint64_t overflows[33] = {0}, gaps[33] = {0}, left = over;
       const uint64_t each = depth == 2 ? 64 : 24;
-      double none =
-          (double)(n - over) / (double)n; /* no exception among 2^w values: products only, nothing to fuse */
+      double none = (double)(n - over) / (double)n; /* no exception among 2^w values: products only, nothing to fuse */
       for (w = b + 1; w <= 32; w++) overflows[w - b] = histogram[w];
       for (w = 0; left && w < 32; w++, none *= none) {
         uint64_t longer = gpuir__min64((uint64_t)((double)over * none), left);
@@ -4876,7 +4719,7 @@ static unsigned gpuir__pfl_choose(const uint32_t *values, uint32_t n, unsigned d
 
 /* Appends an array, coded to a depth. 0 or NOMEM, and then some of it may have been appended. */
 static int gpuir__pfl_put(const gpuir_allocator *a, gpuir__buf *out, const uint32_t *values, uint32_t n,
-                          unsigned depth) {
+    unsigned depth) {
   uint32_t *exceptions, number = 0, next = 0, i, e;
   uint64_t size;
   unsigned b;
@@ -4916,8 +4759,7 @@ static void gpuir__pfl_directory(const uint32_t *gaps, uint32_t n, unsigned b, c
   }
 }
 
-static int gpuir__pfl_encode(const gpuir__codec *codec, const uint32_t *values, uint32_t n,
-                             const gpuir__target *t) {
+static int gpuir__pfl_encode(const gpuir__codec *codec, const uint32_t *values, uint32_t n, const gpuir__target *t) {
   const size_t start = t->out->len;
   const unsigned depth = t->param ? (unsigned)gpuir__min64(t->param, 99) : 2;
   uint32_t *gaps, i;
@@ -4978,13 +4820,12 @@ static int gpuir__pfl_encode(const gpuir__codec *codec, const uint32_t *values, 
 
 /* A segment, taken apart. */
 typedef struct gpuir__para {
-  unsigned b, ib, hb, en;                     /* widths of slots, indices and high bits; exceptions */
+  unsigned b, ib, hb, en; /* widths of slots, indices and high bits; exceptions */
   const uint8_t *slots, *indices, *overflows; /* overflows: the high bits */
 } gpuir__para;
 
 /* Takes a segment of count values apart; returns its bytes, or 0 and a segment of zeros if it is not all there. */
-GPUIR_HD static inline uint64_t gpuir__para_find(const uint8_t *p, uint64_t avail, uint32_t count,
-                                                 gpuir__para *v) {
+GPUIR_HD static inline uint64_t gpuir__para_find(const uint8_t *p, uint64_t avail, uint32_t count, gpuir__para *v) {
   uint64_t head = 1, slots, indices = 0;
   if (avail) {
     v->b = p[0] & 127;
@@ -5020,7 +4861,7 @@ GPUIR_HD static inline uint32_t gpuir__para_high(const gpuir__para *v, uint32_t 
 
 /* Decodes values from .. from + count - 1, writing up to the next multiple of 16. */
 static void gpuir__para_decode(const gpuir__stream *s, const gpuir__para *v, uint32_t from, uint32_t count,
-                               uint32_t *out) {
+    uint32_t *out) {
   uint32_t e, at;
   gpuir__unpack(s, v->slots, v->b, from, count, out);
   for (e = 0; e < v->en; e++) {
@@ -5034,10 +4875,8 @@ GPUIR_HD static inline uint32_t gpuir__para_value(const gpuir__para *v, uint32_t
   uint32_t value = gpuir__packed_value(v->slots, v->b, i), lo = 0, hi = v->en, at;
   while (lo < hi) {
     uint32_t mid = (lo + hi) / 2;
-    if (gpuir__packed_value(v->indices, v->ib, mid) < i)
-      lo = mid + 1;
-    else
-      hi = mid;
+    if (gpuir__packed_value(v->indices, v->ib, mid) < i) lo = mid + 1;
+    else hi = mid;
   }
   if (lo < v->en) {
     uint32_t high = gpuir__para_high(v, lo, &at);
@@ -5055,8 +4894,7 @@ GPUIR_HD static inline uint32_t gpuir__para_size(const gpuir__stream *s) {
 GPUIR_HD static inline uint32_t gpuir__para_gap(const gpuir__stream *s, uint32_t i) {
   const uint32_t size = gpuir__para_size(s);
   uint64_t at = s->offset ? gpuir__min64(s->offset[i / GPUIR__BLOCK], s->len) : 0;
-  uint32_t start =
-      i / GPUIR__BLOCK * GPUIR__BLOCK & ~(size - 1); /* of the segment that the block begins in */
+  uint32_t start = i / GPUIR__BLOCK * GPUIR__BLOCK & ~(size - 1); /* of the segment that the block begins in */
   gpuir__para v;
   for (;; start += size) {
     at += gpuir__para_find(s->bytes + at, s->len - at, gpuir__min32(size, s->n - start), &v);
@@ -5066,7 +4904,7 @@ GPUIR_HD static inline uint32_t gpuir__para_gap(const gpuir__stream *s, uint32_t
 
 /* Chooses b for a segment; *en: the exceptions, values of more than b bits; *most: the greatest width of a value. */
 static unsigned gpuir__para_choose(const uint32_t *values, uint32_t count, unsigned exceptions, uint32_t *en,
-                                   unsigned *most) {
+    unsigned *most) {
   uint32_t histogram[33] = {0}, over = 0, best = UINT32_MAX, i;
   unsigned b, choice = 0;
   *en = 0;
@@ -5076,10 +4914,9 @@ static unsigned gpuir__para_choose(const uint32_t *values, uint32_t count, unsig
     uint32_t total = (uint32_t)gpuir__packed_size(count, b);
     if (!*most && histogram[b]) *most = b;
     if (over)
-      total += 3 + (uint32_t)(gpuir__packed_size(over, gpuir__width32(count - 1)) +
-                              gpuir__packed_size(over, *most - b));
-    if (over <= 255 &&
-        (exceptions == GPUIR__PARA_LEAST ? total < best : over * 1000 <= (exceptions - 1) * count)) {
+      total +=
+          3 + (uint32_t)(gpuir__packed_size(over, gpuir__width32(count - 1)) + gpuir__packed_size(over, *most - b));
+    if (over <= 255 && (exceptions == GPUIR__PARA_LEAST ? total < best : over * 1000 <= (exceptions - 1) * count)) {
       best = total;
       choice = b;
       *en = over;
@@ -5091,7 +4928,7 @@ static unsigned gpuir__para_choose(const uint32_t *values, uint32_t count, unsig
 
 /* Appends a segment of count <= 256 values; `exceptions` is e of the parameter. 0 or NOMEM. */
 static int gpuir__para_put(const gpuir_allocator *a, gpuir__buf *out, const uint32_t *values, uint32_t count,
-                           unsigned exceptions) {
+    unsigned exceptions) {
   uint32_t over = 0, en, last = 0, i;
   unsigned most, ib, hb, b = gpuir__para_choose(values, count, exceptions, &en, &most);
   uint64_t slots, index_size, size;
@@ -5125,8 +4962,7 @@ static int gpuir__para_put(const gpuir_allocator *a, gpuir__buf *out, const uint
 static int gpuir__para_param(uint64_t param, uint32_t least_s, uint32_t *s, unsigned *exceptions) {
   if (param & 1023) *s = (uint32_t)(param & 1023);
   if (param >> 10) *exceptions = (unsigned)gpuir__min64(param >> 10, 9999);
-  if (*s < least_s || *s > GPUIR__PARA_MOST || (*s & (*s - 1)) || *exceptions > GPUIR__PARA_LEAST)
-    return GPUIR_E_LIMIT;
+  if (*s < least_s || *s > GPUIR__PARA_MOST || (*s & (*s - 1)) || *exceptions > GPUIR__PARA_LEAST) return GPUIR_E_LIMIT;
   return GPUIR_OK;
 }
 
@@ -5167,8 +5003,7 @@ static void gpuir__segment_blocks(const gpuir__target *t, uint32_t at, uint32_t 
   for (; block <= last; block++) gpuir__target_block(t, block, offset, 0);
 }
 
-static int gpuir__para_encode(const gpuir__codec *codec, const uint32_t *values, uint32_t n,
-                              const gpuir__target *t) {
+static int gpuir__para_encode(const gpuir__codec *codec, const uint32_t *values, uint32_t n, const gpuir__target *t) {
   const size_t start = t->out->len;
   uint32_t size = 128, at, count, gaps[GPUIR__PARA_MOST];
   unsigned exceptions = 101;
@@ -5191,13 +5026,13 @@ static int gpuir__para_encode(const gpuir__codec *codec, const uint32_t *values,
   return status;
 }
 
-/* ============================================================================
+/* ========================
  * [07-lab-lines]  codecs of the literature: deviations from regression lines (lrc, lrcseg, seglrc, hslrc)
  *
  * Uses      [02-vectors], [03-codecs], [06-lab-pfor] (the segments of parapfor).
  * Start at  gpuir__line (a fitted line in fixed point), gpuir__lrc_decode, gpuir__hslrc_decode.
  * Tests     tests/unit/07_lab_lines.c
- * ==========================================================================*/
+ * ======================*/
 
 /* ---- regression lines ---- */
 
@@ -5223,15 +5058,14 @@ GPUIR_HD static inline unsigned gpuir__line_shift(uint32_t count) {
 
 /* Adds the line's heights at from, from + 1, ... to out[0..count) and clamps to limit. Kernels process up to the next
  * multiple of 16 values. */
-static void gpuir__line_add_scalar(const gpuir__line *l, uint32_t from, uint32_t limit, uint32_t count,
-                                   uint32_t *out) {
+static void gpuir__line_add_scalar(const gpuir__line *l, uint32_t from, uint32_t limit, uint32_t count, uint32_t *out) {
   uint32_t i;
   for (i = 0; i < count; i++) out[i] = gpuir__min32(out[i] + gpuir__line_at(l, from + i), limit);
 }
 
 #if GPUIR__X86
-GPUIR__AVX2 static void gpuir__line_add_avx2(const gpuir__line *l, uint32_t from, uint32_t limit,
-                                             uint32_t count, uint32_t *out) {
+GPUIR__AVX2 static void gpuir__line_add_avx2(const gpuir__line *l, uint32_t from, uint32_t limit, uint32_t count,
+    uint32_t *out) {
   const __m256i slope = _mm256_set1_epi64x((long long)l->slope), start = _mm256_set1_epi32((int)l->start);
   const __m256i most = _mm256_set1_epi32((int)limit);
   const __m256i step = _mm256_slli_epi64(slope, 3);
@@ -5241,8 +5075,8 @@ GPUIR__AVX2 static void gpuir__line_add_avx2(const gpuir__line *l, uint32_t from
   __m256i odd = _mm256_add_epi64(even, slope);
   uint32_t i;
   for (i = 0; i < count; i += 8) {
-    __m256i y = _mm256_blend_epi32(_mm256_srl_epi64(even, shift),
-                                   _mm256_slli_epi64(_mm256_srl_epi64(odd, shift), 32), 0xaa);
+    __m256i y =
+        _mm256_blend_epi32(_mm256_srl_epi64(even, shift), _mm256_slli_epi64(_mm256_srl_epi64(odd, shift), 32), 0xaa);
     __m256i x = _mm256_add_epi32(_mm256_add_epi32(gpuir__avx2_load(out + i), start), y);
     gpuir__avx2_store(out + i, _mm256_min_epu32(x, most));
     even = _mm256_add_epi64(even, step);
@@ -5250,20 +5084,19 @@ GPUIR__AVX2 static void gpuir__line_add_avx2(const gpuir__line *l, uint32_t from
   }
 }
 
-GPUIR__AVX512 static void gpuir__line_add_avx512(const gpuir__line *l, uint32_t from, uint32_t limit,
-                                                 uint32_t count, uint32_t *out) {
+GPUIR__AVX512 static void gpuir__line_add_avx512(const gpuir__line *l, uint32_t from, uint32_t limit, uint32_t count,
+    uint32_t *out) {
   const __m512i slope = _mm512_set1_epi64((long long)l->slope), start = _mm512_set1_epi32((int)l->start);
   const __m512i most = _mm512_set1_epi32((int)limit);
   const __m512i step = _mm512_slli_epi64(slope, 4);
   const __m512i first = _mm512_set1_epi64((long long)((uint64_t)l->slope * from));
   const __m128i shift = _mm_cvtsi32_si128((int)l->shift);
-  __m512i even =
-      _mm512_add_epi64(first, _mm512_mul_epu32(slope, _mm512_setr_epi64(0, 2, 4, 6, 8, 10, 12, 14)));
+  __m512i even = _mm512_add_epi64(first, _mm512_mul_epu32(slope, _mm512_setr_epi64(0, 2, 4, 6, 8, 10, 12, 14)));
   __m512i odd = _mm512_add_epi64(even, slope);
   uint32_t i;
   for (i = 0; i < count; i += 16) {
     __m512i y = _mm512_mask_blend_epi32(0xaaaa, _mm512_srl_epi64(even, shift),
-                                        _mm512_slli_epi64(_mm512_srl_epi64(odd, shift), 32));
+        _mm512_slli_epi64(_mm512_srl_epi64(odd, shift), 32));
     __m512i x = _mm512_add_epi32(_mm512_add_epi32(_mm512_loadu_si512(out + i), start), y);
     _mm512_storeu_si512(out + i, _mm512_min_epu32(x, most));
     even = _mm512_add_epi64(even, step);
@@ -5312,7 +5145,7 @@ static void gpuir__line_lower(gpuir__line *l, const uint32_t *values, uint32_t f
 
 /* Writes the deviations of n values from the line. */
 static void gpuir__line_deviations(const gpuir__line *l, const uint32_t *values, uint32_t from, uint32_t n,
-                                   uint32_t *to) {
+    uint32_t *to) {
   uint32_t i;
   for (i = 0; i < n; i++) to[i] = values[i] - gpuir__line_at(l, from + i);
 }
@@ -5358,8 +5191,7 @@ GPUIR_HD static inline unsigned gpuir__hs_shift(uint32_t last, uint32_t n, uint3
 enum { GPUIR__LRC, GPUIR__LRCSEG, GPUIR__SEGLRC }; /* the codecs' modes */
 
 /* Reads a line record; returns its size, or 0 and a line of zeros if it is not all there. */
-GPUIR_HD static inline uint64_t gpuir__line_find(const uint8_t *p, uint64_t avail, uint32_t count,
-                                                 gpuir__line *l) {
+GPUIR_HD static inline uint64_t gpuir__line_find(const uint8_t *p, uint64_t avail, uint32_t count, gpuir__line *l) {
   const unsigned slope = avail ? p[0] & 7 : 5, start = avail ? p[0] >> 3 : 5;
   l->shift = gpuir__line_shift(count);
   l->slope = l->start = 0;
@@ -5392,17 +5224,14 @@ GPUIR_HD static inline int gpuir__lrc_find(const gpuir__stream *s, int kind, gpu
   if (!s->offset) return GPUIR_OK;
   if (!s->len || s->bytes[0] < 6 || s->bytes[0] > 8) return GPUIR_E_FORMAT;
   v->size = 1u << s->bytes[0];
-  if (kind != GPUIR__SEGLRC && !gpuir__line_find(s->bytes + 1, s->len - 1, s->n, &v->line))
-    return GPUIR_E_FORMAT;
+  if (kind != GPUIR__SEGLRC && !gpuir__line_find(s->bytes + 1, s->len - 1, s->n, &v->line)) return GPUIR_E_FORMAT;
   return GPUIR_OK;
 }
 
 /* Finds the line and the segment at byte `at`, of `length` values from index `start` on; returns the byte behind it.
  * *base: the line's argument for the segment's first value. */
-GPUIR_HD static inline uint64_t gpuir__lrc_segment(const gpuir__stream *s, int kind,
-                                                   const gpuir__lrc_list *list, uint64_t at, uint32_t start,
-                                                   uint32_t length, gpuir__line *line, uint32_t *base,
-                                                   gpuir__para *v) {
+GPUIR_HD static inline uint64_t gpuir__lrc_segment(const gpuir__stream *s, int kind, const gpuir__lrc_list *list,
+    uint64_t at, uint32_t start, uint32_t length, gpuir__line *line, uint32_t *base, gpuir__para *v) {
   *line = list->line;
   *base = start;
   if (kind == GPUIR__SEGLRC || !s->offset) {
@@ -5437,8 +5266,7 @@ static void gpuir__lrc_any_decode(const gpuir__stream *s, int kind, uint32_t blo
   start = first & ~(list.size - 1);
   from = first - start;
   while (done < count) {
-    uint32_t length = gpuir__min32(list.size, s->n - start), take = gpuir__min32(length - from, count - done),
-             base;
+    uint32_t length = gpuir__min32(list.size, s->n - start), take = gpuir__min32(length - from, count - done), base;
     gpuir__line line;
     gpuir__para v;
     at = gpuir__lrc_segment(s, kind, &list, at, start, length, &line, &base, &v);
@@ -5469,8 +5297,8 @@ GPUIR_HD GPUIR__INLINE uint32_t gpuir__lrc_any_get(const gpuir__stream *s, int k
 }
 
 /* Appends one segment, with its line or start, if the kind has one; *line: the list's, unless the kind is SEGLRC. */
-static int gpuir__lrc_put(const gpuir__target *t, int kind, const uint32_t *values, uint32_t at,
-                          uint32_t count, unsigned exceptions, gpuir__line *line) {
+static int gpuir__lrc_put(const gpuir__target *t, int kind, const uint32_t *values, uint32_t at, uint32_t count,
+    unsigned exceptions, gpuir__line *line) {
   uint32_t deviations[GPUIR__PARA_MOST];
   int status = GPUIR_OK;
   if (kind == GPUIR__SEGLRC) *line = gpuir__line_fit(values + at, count);
@@ -5482,11 +5310,9 @@ static int gpuir__lrc_put(const gpuir__target *t, int kind, const uint32_t *valu
   return status ? status : gpuir__para_put(t->a, t->out, deviations, count, exceptions);
 }
 
-static int gpuir__lrc_encode(const gpuir__codec *codec, const uint32_t *values, uint32_t n,
-                             const gpuir__target *t) {
+static int gpuir__lrc_encode(const gpuir__codec *codec, const uint32_t *values, uint32_t n, const gpuir__target *t) {
   const size_t begin = t->out->len;
-  const int kind =
-      t->offset ? (int)codec->mode : (int)GPUIR__SEGLRC; /* a short list is one segment with its line */
+  const int kind = t->offset ? (int)codec->mode : (int)GPUIR__SEGLRC; /* a short list is one segment with its line */
   uint32_t size = GPUIR__PARA_MOST, at, count;
   unsigned exceptions = 1;
   gpuir__line line = gpuir__line_fit(values, kind == GPUIR__SEGLRC ? 0 : n);
@@ -5518,9 +5344,7 @@ static void gpuir__lrc_decode(const gpuir__stream *s, uint32_t block, uint32_t p
   gpuir__lrc_any_decode(s, s->codec->mode, block, out);
 }
 
-static uint32_t gpuir__lrc_get(const gpuir__stream *s, uint32_t i) {
-  return gpuir__lrc_any_get(s, s->codec->mode, i);
-}
+static uint32_t gpuir__lrc_get(const gpuir__stream *s, uint32_t i) { return gpuir__lrc_any_get(s, s->codec->mode, i); }
 
 /* ----------------------------------------------------------------------------
  * hslrc (14)
@@ -5551,7 +5375,7 @@ typedef struct gpuir__hslrc_list {
   unsigned shift, w1, w2; /* k - m; widths of an item of first and of where */
   uint32_t buckets;
   const uint8_t *first, *where, *data; /* data: the buckets */
-  uint64_t len;                        /* bytes of data */
+  uint64_t len; /* bytes of data */
 } gpuir__hslrc_list;
 
 /* Takes a long list apart. 0, or FORMAT, and then there are no buckets. */
@@ -5565,8 +5389,7 @@ GPUIR_HD static inline int gpuir__hslrc_find(const gpuir__stream *s, gpuir__hslr
   v->w2 = head >> 16 & 255;
   first = gpuir__packed_size((head >> 32) + 1, v->w1);
   where = gpuir__packed_size((head >> 32) + 1, v->w2);
-  if (v->shift > 31 || v->w1 > 32 || v->w2 > 32 || !v->w1 || first + where > s->len - 8)
-    return GPUIR_E_FORMAT;
+  if (v->shift > 31 || v->w1 > 32 || v->w2 > 32 || !v->w1 || first + where > s->len - 8) return GPUIR_E_FORMAT;
   v->buckets = (uint32_t)(head >> 32);
   v->first = s->bytes + 8;
   v->where = v->first + first;
@@ -5592,17 +5415,15 @@ GPUIR_HD static inline uint32_t gpuir__hslrc_bucket(const gpuir__hslrc_list *v, 
   /* the last bucket that begins at i or before: those that begin where the next does are empty */
   while (lo < hi) {
     uint32_t mid = lo + (hi - lo) / 2;
-    if (gpuir__hslrc_first(v, mid + 1) <= i)
-      lo = mid + 1;
-    else
-      hi = mid;
+    if (gpuir__hslrc_first(v, mid + 1) <= i) lo = mid + 1;
+    else hi = mid;
   }
   return lo < v->buckets && gpuir__hslrc_first(v, lo) <= i ? lo : v->buckets;
 }
 
 /* Finds the line of bucket h, of count values, and the segment of it that has its value i < count. */
-GPUIR_HD static inline void gpuir__hslrc_segment(const gpuir__hslrc_list *v, uint32_t h, uint32_t count,
-                                                 uint32_t i, gpuir__line *line, gpuir__para *segment) {
+GPUIR_HD static inline void gpuir__hslrc_segment(const gpuir__hslrc_list *v, uint32_t h, uint32_t count, uint32_t i,
+    gpuir__line *line, gpuir__para *segment) {
   const uint32_t k = i / GPUIR__PARA_MOST, segments = (count - 1) / GPUIR__PARA_MOST + 1;
   const uint64_t ends = (uint64_t)(segments - 1) * 4;
   uint64_t at = gpuir__min64(gpuir__packed_value(v->where, v->w2, h), v->len), skip = 0;
@@ -5613,8 +5434,8 @@ GPUIR_HD static inline void gpuir__hslrc_segment(const gpuir__hslrc_list *v, uin
   } else {
     at = v->len;
   }
-  (void)gpuir__para_find(v->data + at, v->len - at,
-                         gpuir__min32(count - k * GPUIR__PARA_MOST, GPUIR__PARA_MOST), segment);
+  (void)gpuir__para_find(v->data + at, v->len - at, gpuir__min32(count - k * GPUIR__PARA_MOST, GPUIR__PARA_MOST),
+      segment);
 }
 
 static int gpuir__hslrc_open(gpuir__stream *s) {
@@ -5671,14 +5492,13 @@ GPUIR_HD static inline uint32_t gpuir__hslrc_get(const gpuir__stream *s, uint32_
   if (h >= v.buckets) return 0;
   first = gpuir__hslrc_first(&v, h);
   gpuir__hslrc_segment(&v, h, gpuir__hslrc_first(&v, h + 1) - first, i - first, &line, &segment);
-  return gpuir__min32(
-      gpuir__para_value(&segment, (i - first) % GPUIR__PARA_MOST) + gpuir__line_at(&line, i - first),
+  return gpuir__min32(gpuir__para_value(&segment, (i - first) % GPUIR__PARA_MOST) + gpuir__line_at(&line, i - first),
       s->limit);
 }
 
 /* Appends a bucket of count > 0 values. 0, NOMEM or LIMIT, and then some of it may have been appended. */
 static int gpuir__hslrc_put(const gpuir_allocator *a, gpuir__buf *out, const uint32_t *values, uint32_t count,
-                            unsigned exceptions) {
+    unsigned exceptions) {
   gpuir__line line = gpuir__line_fit(values, count);
   const uint32_t segments = (count - 1) / GPUIR__PARA_MOST + 1;
   uint32_t k, deviations[GPUIR__PARA_MOST];
@@ -5706,9 +5526,8 @@ static int gpuir__hslrc_put(const gpuir_allocator *a, gpuir__buf *out, const uin
 
 /* Encodes all buckets into `data`, and notes of each its first index and where it begins: firsts[0..d],
  * wheres[0..d]. */
-static int gpuir__hslrc_buckets(const uint32_t *values, uint32_t n, unsigned shift, uint32_t d,
-                                unsigned exceptions, const gpuir__target *t, uint32_t *firsts,
-                                uint32_t *wheres, gpuir__buf *data) {
+static int gpuir__hslrc_buckets(const uint32_t *values, uint32_t n, unsigned shift, uint32_t d, unsigned exceptions,
+    const gpuir__target *t, uint32_t *firsts, uint32_t *wheres, gpuir__buf *data) {
   uint32_t h, i = 0;
   int status = GPUIR_OK;
   for (h = 0; !status && h <= d; h++) {
@@ -5726,7 +5545,7 @@ static int gpuir__hslrc_buckets(const uint32_t *values, uint32_t n, unsigned shi
 
 /* Appends a long list: head, tables, buckets. */
 static int gpuir__hslrc_long(const uint32_t *values, uint32_t n, uint32_t mean, unsigned exceptions,
-                             const gpuir__target *t) {
+    const gpuir__target *t) {
   const unsigned shift = gpuir__hs_shift(values[n - 1], n, mean);
   const uint32_t d = gpuir__hs_bucket(values[n - 1], shift) + 1;
   const size_t table_size = ((size_t)d + 1) * 8;
@@ -5738,8 +5557,7 @@ static int gpuir__hslrc_long(const uint32_t *values, uint32_t n, uint32_t mean, 
   status = gpuir__hslrc_buckets(values, n, shift, d, exceptions, t, firsts, wheres, &data);
   if (!status) {
     const unsigned w1 = gpuir__width32(n), w2 = gpuir__width64(data.len);
-    const uint64_t first = gpuir__packed_size((uint64_t)d + 1, w1),
-                   where = gpuir__packed_size((uint64_t)d + 1, w2);
+    const uint64_t first = gpuir__packed_size((uint64_t)d + 1, w1), where = gpuir__packed_size((uint64_t)d + 1, w2);
     uint8_t *to = gpuir__zero_room(t->a, t->out, 8 + first + where + data.len);
     if (to) {
       gpuir__store64(to, shift | w1 << 8 | w2 << 16 | (uint64_t)d << 32);
@@ -5756,30 +5574,27 @@ static int gpuir__hslrc_long(const uint32_t *values, uint32_t n, uint32_t mean, 
   return status;
 }
 
-static int gpuir__hslrc_encode(const gpuir__codec *codec, const uint32_t *values, uint32_t n,
-                               const gpuir__target *t) {
+static int gpuir__hslrc_encode(const gpuir__codec *codec, const uint32_t *values, uint32_t n, const gpuir__target *t) {
   const size_t begin = t->out->len;
   uint32_t mean = 256;
   unsigned exceptions = 1;
   int status = gpuir__para_param(t->param, 32, &mean, &exceptions);
   (void)codec;
-  if (!status && t->offset)
-    status = gpuir__hslrc_long(values, n, mean, exceptions, t);
-  else if (!status && n)
-    status = gpuir__hslrc_put(t->a, t->out, values, n, exceptions);
+  if (!status && t->offset) status = gpuir__hslrc_long(values, n, mean, exceptions, t);
+  else if (!status && n) status = gpuir__hslrc_put(t->a, t->out, values, n, exceptions);
   if (status) t->out->len = begin;
   return status;
 }
 
 #endif /* GPUIR_NO_LAB */
 
-/* ============================================================================
+/* ========================
  * [08-codings]  the tables of codecs, and how users spell them
  *
  * Uses      [03-codecs] to [07-lab-lines].
  * Start at  gpuir__docid_codecs (the table), gpuir__codec_of_level (kernels), gpuir__coding_parse.
  * Tests     tests/unit/08_codings.c
- * ==========================================================================*/
+ * ======================*/
 
 /* ---- kernels: a row a level, scalar, AVX2, AVX-512; without vectors all rows are the scalar one ---- */
 
@@ -5789,21 +5604,21 @@ static int gpuir__hslrc_encode(const gpuir__codec *codec, const uint32_t *values
 #else
 #define GPUIR__LAB_KERNELS(level, marks)
 #endif
-#define GPUIR__SCALAR_KERNELS                                                                               \
-  {                                                                                                         \
+#define GPUIR__SCALAR_KERNELS \
+  { \
     gpuir__sum_gaps_scalar, gpuir__bp128_docids_scalar, gpuir__bp128_freqs_scalar, gpuir__bp128_get_scalar, \
-        gpuir__bp128_find_scalar, NULL, NULL GPUIR__LAB_KERNELS(scalar, gpuir__marked_scalar)               \
+        gpuir__bp128_find_scalar, NULL, NULL GPUIR__LAB_KERNELS(scalar, gpuir__marked_scalar) \
   }
 
 static const gpuir__codec_kernels gpuir__codec_of_level[3] = {
     GPUIR__SCALAR_KERNELS,
 #if GPUIR__X86
     {gpuir__sum_gaps_avx2, gpuir__bp128_docids_simd, gpuir__bp128_freqs_simd, gpuir__bp128_get_avx2,
-     gpuir__bp128_find_avx2, gpuir__wide_docids_avx2,
-     gpuir__wide_freqs_avx2 GPUIR__LAB_KERNELS(avx2, gpuir__marked_simd)},
+        gpuir__bp128_find_avx2, gpuir__wide_docids_avx2,
+        gpuir__wide_freqs_avx2 GPUIR__LAB_KERNELS(avx2, gpuir__marked_simd)},
     {gpuir__sum_gaps_avx512, gpuir__bp128_docids_simd, gpuir__bp128_freqs_simd, gpuir__bp128_get_avx2,
-     gpuir__bp128_find_avx2, gpuir__wide_docids_avx512,
-     gpuir__wide_freqs_avx512 GPUIR__LAB_KERNELS(avx512, gpuir__marked_simd)},
+        gpuir__bp128_find_avx2, gpuir__wide_docids_avx512,
+        gpuir__wide_freqs_avx512 GPUIR__LAB_KERNELS(avx512, gpuir__marked_simd)},
 #else
     GPUIR__SCALAR_KERNELS,
     GPUIR__SCALAR_KERNELS,
@@ -5822,10 +5637,8 @@ static inline const gpuir__codec_kernels *gpuir__codec_kernels_at(int level) {
 /* The functions of a family of codecs: encode, scratch_size, open, decode_block, get, find. */
 #define GPUIR__VBYTE_DOCIDS gpuir__vbyte_encode, NULL, NULL, gpuir__vbyte_decode, NULL, NULL
 #define GPUIR__VBYTE_FREQS gpuir__vbyte_encode, NULL, NULL, gpuir__vbyte_decode, gpuir__vbyte_freqs_get, NULL
-#define GPUIR__BP128_DOCIDS \
-  gpuir__bp128_encode, NULL, NULL, gpuir__bp128_docids_decode, NULL, gpuir__bp128_docids_find
-#define GPUIR__BP128_FREQS \
-  gpuir__bp128_encode, NULL, NULL, gpuir__bp128_freqs_decode, gpuir__bp128_freqs_get, NULL
+#define GPUIR__BP128_DOCIDS gpuir__bp128_encode, NULL, NULL, gpuir__bp128_docids_decode, NULL, gpuir__bp128_docids_find
+#define GPUIR__BP128_FREQS gpuir__bp128_encode, NULL, NULL, gpuir__bp128_freqs_decode, gpuir__bp128_freqs_get, NULL
 #define GPUIR__PFD_DOCIDS gpuir__pfd_encode, NULL, NULL, gpuir__pfd_decode, NULL, NULL
 #define GPUIR__PFD_FREQS gpuir__pfd_encode, NULL, NULL, gpuir__pfd_decode, gpuir__pfd_freqs_get, NULL
 #define GPUIR__EF gpuir__ef_encode, NULL, NULL, gpuir__ef_decode, gpuir__ef_get, NULL
@@ -5870,10 +5683,8 @@ static inline const gpuir__codec_kernels *gpuir__codec_kernels_at(int level) {
 /* clang-format on */
 
 #ifndef GPUIR_NO_LAB
-static const gpuir__codec gpuir__docid_codecs[] = {GPUIR__ENGINE_DOCIDS(GPUIR__CODEC)
-                                                       GPUIR__LAB_DOCIDS(GPUIR__CODEC)};
-static const gpuir__codec gpuir__freq_codecs[] = {GPUIR__ENGINE_FREQS(GPUIR__CODEC)
-                                                      GPUIR__LAB_FREQS(GPUIR__CODEC)};
+static const gpuir__codec gpuir__docid_codecs[] = {GPUIR__ENGINE_DOCIDS(GPUIR__CODEC) GPUIR__LAB_DOCIDS(GPUIR__CODEC)};
+static const gpuir__codec gpuir__freq_codecs[] = {GPUIR__ENGINE_FREQS(GPUIR__CODEC) GPUIR__LAB_FREQS(GPUIR__CODEC)};
 #else
 static const gpuir__codec gpuir__docid_codecs[] = {GPUIR__ENGINE_DOCIDS(GPUIR__CODEC)};
 static const gpuir__codec gpuir__freq_codecs[] = {GPUIR__ENGINE_FREQS(GPUIR__CODEC)};
@@ -5944,7 +5755,7 @@ static const gpuir__codec *gpuir__codec_by_id(unsigned id, int docids) {
  * log was kept. Today's decoders differ from them: `gpuir lab codecs` measures what they take. */
 typedef struct gpuir__coding {
   const gpuir__codec *codec; /* NULL: auto */
-  uint64_t param;            /* the codec's; of auto 1000 w */
+  uint64_t param; /* the codec's; of auto 1000 w */
 } gpuir__coding;
 
 /* Reads digits, at most three of them behind a point, as thousandths; returns the rest of the text, NULL for none. */
@@ -5999,27 +5810,21 @@ static int gpuir__read_segment(const char *text, uint32_t least, uint64_t *param
 static int gpuir__read_param(unsigned kind, const char *text, uint64_t *param) {
   const char *end;
   switch (kind) {
-    case GPUIR__P_RATIO:
-      end = gpuir__read_milli(text, param);
-      return !end || *end || *param < 250 || *param > 4000;
-    case GPUIR__P_LEVELS:
-      end = gpuir__read_whole(text, param);
-      return !end || *end || ++*param > GPUIR__PFL_DEPTH;
-    case GPUIR__P_SEGMENT: return gpuir__read_segment(text, 64, param);
-    case GPUIR__P_BUCKET: return gpuir__read_segment(text, 32, param);
-    default: return 1;
+  case GPUIR__P_RATIO: end = gpuir__read_milli(text, param); return !end || *end || *param < 250 || *param > 4000;
+  case GPUIR__P_LEVELS: end = gpuir__read_whole(text, param); return !end || *end || ++*param > GPUIR__PFL_DEPTH;
+  case GPUIR__P_SEGMENT: return gpuir__read_segment(text, 64, param);
+  case GPUIR__P_BUCKET: return gpuir__read_segment(text, 32, param);
+  default: return 1;
   }
 }
 #endif
 
 /* Reads CODEC[:PARAM]; NULL means the default. 0, UNSUPPORTED for a codec that is unknown or left out, ARGUMENT for its
  * parameter. */
-GPUIR__COLD static int gpuir__coding_parse(const char *spec, int docids, gpuir__coding *coding,
-                                           gpuir_error *err) {
+GPUIR__COLD static int gpuir__coding_parse(const char *spec, int docids, gpuir__coding *coding, gpuir_error *err) {
   static const char *const kinds[] = {"takes no parameter", "takes c, 0.25 to 4, as in qs:1.5",
-                                      "takes its levels, 0 to 4, as in pfd-list:2",
-                                      "takes [SEGMENT][,EXCEPTIONS]: 64, 128 or 256; 0 to 1 or min",
-                                      "takes [BUCKET][,EXCEPTIONS]: 32, 64, 128 or 256; 0 to 1 or min"};
+      "takes its levels, 0 to 4, as in pfd-list:2", "takes [SEGMENT][,EXCEPTIONS]: 64, 128 or 256; 0 to 1 or min",
+      "takes [BUCKET][,EXCEPTIONS]: 32, 64, 128 or 256; 0 to 1 or min"};
   const gpuir__codec *table = docids ? gpuir__docid_codecs : gpuir__freq_codecs;
   const size_t n = docids ? GPUIR__DOCID_CODECS : GPUIR__FREQ_CODECS;
   const char *colon = spec ? strchr(spec, ':') : NULL, *end;
@@ -6040,20 +5845,18 @@ GPUIR__COLD static int gpuir__coding_parse(const char *spec, int docids, gpuir__
   words = i == n ? gpuir__codec_left_out(spec, len, 0, docids) : NULL;
   if (words) return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "codec '%.40s': %s", spec, words);
   if (i == n)
-    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "unknown %s codec '%.80s'",
-                       docids ? "docID" : "frequency", spec);
+    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "unknown %s codec '%.80s'", docids ? "docID" : "frequency", spec);
   coding->codec = table + i;
 #ifdef GPUIR_NO_LAB
   if (colon) /* the engine's own codecs take no parameter */
 #else
   if (colon && gpuir__read_param(table[i].param, colon + 1, &coding->param))
 #endif
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "codec '%.40s': %s %s", spec, table[i].name,
-                       kinds[table[i].param]);
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "codec '%.40s': %s %s", spec, table[i].name, kinds[table[i].param]);
   return GPUIR_OK;
 }
 
-/* ============================================================================
+/* ========================
  * [09-postings]  postings: contributions, bounds, records, list views, the cursor
  *
  * A term's postings are two streams, docIDs and frequencies. A list of one posting lives in the
@@ -6065,7 +5868,7 @@ GPUIR__COLD static int gpuir__coding_parse(const char *spec, int docids, gpuir__
  * Start at  gpuir__contribution (the score of one posting), gpuir__list (a term's postings, opened),
  *           gpuir__cursor_seek.
  * Tests     tests/unit/09_postings.c
- * ==========================================================================*/
+ * ======================*/
 
 /* ---- contributions: what one posting adds to a document's score ---- */
 
@@ -6091,9 +5894,7 @@ GPUIR_HD static inline float gpuir__norm_of(double a, double b, uint32_t length)
 }
 
 /* Computes a term's weight, W = idf * (k1 + 1) * 2^20. */
-static float gpuir__weight(float idf, float k1) {
-  return (float)((double)idf * ((double)k1 + 1.0) * GPUIR_SCORE_ONE);
-}
+static float gpuir__weight(float idf, float k1) { return (float)((double)idf * ((double)k1 + 1.0) * GPUIR_SCORE_ONE); }
 
 /* Computes atanh(z) / z - 1 = w/3 + w^2/5 + w^3/7 + ... of w = z^2 <= 1/32; w and the sum are in units of 2^-68. The
  * constants are 1/3, 1/5 ... 1/13 in units of 2^-64 and 1/15 ... 1/21 in units of 2^-32, which their small factors
@@ -6173,15 +5974,15 @@ typedef struct gpuir__scorer gpuir__scorer;
 
 /* Scores n postings: docIDs and frequencies less one in, q times each contribution out. Reads and writes up to 15
  * items behind the n-th of freqs and out. */
-typedef void (*gpuir__score_kernel)(const gpuir__scorer *s, const uint32_t *docs, const uint32_t *freqs,
-                                    uint32_t n, uint32_t *out);
+typedef void (*gpuir__score_kernel)(const gpuir__scorer *s, const uint32_t *docs, const uint32_t *freqs, uint32_t n,
+    uint32_t *out);
 
 /* What the contribution of a term's posting is computed from. */
 struct gpuir__scorer {
-  const uint32_t *lengths;   /* of all documents, in tokens */
-  gpuir__norm norm;          /* the query's k1 and b */
-  float weight;              /* W of the term */
-  uint32_t q;                /* how often the query has the term */
+  const uint32_t *lengths; /* of all documents, in tokens */
+  gpuir__norm norm; /* the query's k1 and b */
+  float weight; /* W of the term */
+  uint32_t q; /* how often the query has the term */
   gpuir__score_kernel score; /* of the SIMD level, from gpuir__score_of_level */
 };
 
@@ -6190,8 +5991,8 @@ static inline uint32_t gpuir__score_one(const gpuir__scorer *s, uint32_t docid, 
   return s->q * gpuir__contribution(s->weight, tf, gpuir__norm_of(s->norm.a, s->norm.b, s->lengths[docid]));
 }
 
-static void gpuir__score_scalar(const gpuir__scorer *s, const uint32_t *docs, const uint32_t *freqs,
-                                uint32_t n, uint32_t *out) {
+static void gpuir__score_scalar(const gpuir__scorer *s, const uint32_t *docs, const uint32_t *freqs, uint32_t n,
+    uint32_t *out) {
   uint32_t i;
   for (i = 0; i < n; i++)
     out[i] = gpuir__score_one(s, docs[i], (freqs[i] < GPUIR__CAP ? freqs[i] : GPUIR__CAP - 1) + 1);
@@ -6201,12 +6002,12 @@ static void gpuir__score_scalar(const gpuir__scorer *s, const uint32_t *docs, co
 
 /* Loads the lengths of the 8 documents at docs. */
 GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__lengths_8(const uint32_t *of, const uint32_t *docs) {
-  return _mm256_setr_epi32((int)of[docs[0]], (int)of[docs[1]], (int)of[docs[2]], (int)of[docs[3]],
-                           (int)of[docs[4]], (int)of[docs[5]], (int)of[docs[6]], (int)of[docs[7]]);
+  return _mm256_setr_epi32((int)of[docs[0]], (int)of[docs[1]], (int)of[docs[2]], (int)of[docs[3]], (int)of[docs[4]],
+      (int)of[docs[5]], (int)of[docs[6]], (int)of[docs[7]]);
 }
 
 GPUIR__AVX2 static void gpuir__score_avx2(const gpuir__scorer *s, const uint32_t *docs, const uint32_t *freqs,
-                                          uint32_t n, uint32_t *out) {
+    uint32_t n, uint32_t *out) {
   const __m256d a = _mm256_set1_pd(s->norm.a), b = _mm256_set1_pd(s->norm.b);
   const __m256i cap = _mm256_set1_epi32((int)GPUIR__CAP), one = _mm256_set1_epi32(1);
   const __m256i q = _mm256_set1_epi32((int)s->q);
@@ -6230,18 +6031,17 @@ GPUIR__AVX2 static void gpuir__score_avx2(const gpuir__scorer *s, const uint32_t
   }
 }
 
-GPUIR__AVX512 static void gpuir__score_avx512(const gpuir__scorer *s, const uint32_t *docs,
-                                              const uint32_t *freqs, uint32_t n, uint32_t *out) {
+GPUIR__AVX512 static void gpuir__score_avx512(const gpuir__scorer *s, const uint32_t *docs, const uint32_t *freqs,
+    uint32_t n, uint32_t *out) {
   const __m512d a = _mm512_set1_pd(s->norm.a), b = _mm512_set1_pd(s->norm.b);
-  const __m512i cap = _mm512_set1_epi32((int)GPUIR__CAP), one = _mm512_set1_epi32(1),
-                q = _mm512_set1_epi32((int)s->q);
+  const __m512i cap = _mm512_set1_epi32((int)GPUIR__CAP), one = _mm512_set1_epi32(1), q = _mm512_set1_epi32((int)s->q);
   const __m512 weight = _mm512_set1_ps(s->weight);
   uint32_t last[16], i;
   for (i = 0; i < n; i += 16) {
     const uint32_t *d = gpuir__whole_vector(docs + i, n - i, 16, last);
     __m512i freq = _mm512_loadu_si512(freqs + i);
     __m512i len = _mm512_inserti64x4(_mm512_castsi256_si512(gpuir__lengths_8(s->lengths, d)),
-                                     gpuir__lengths_8(s->lengths, d + 8), 1);
+        gpuir__lengths_8(s->lengths, d + 8), 1);
     __m512d lo, hi;
     __m512 norm, tf, x;
     len = _mm512_min_epu32(len, cap);
@@ -6302,7 +6102,7 @@ typedef uint16_t gpuir__pair;
 /* The Pareto front of the postings that were added. */
 typedef struct gpuir__front {
   uint16_t min_length[256]; /* by tf code; 256: no posting */
-  uint32_t max_tf;          /* greatest tf code; 0: empty */
+  uint32_t max_tf; /* greatest tf code; 0: empty */
 } gpuir__front;
 
 /* Empties a front. */
@@ -6357,7 +6157,7 @@ static void gpuir__front_take(gpuir__front *f, gpuir__front *into, gpuir__pair *
 /* ---- what stands in the file for a term ---- */
 
 #define GPUIR__SHORT_MAX 127u /* postings of a list without a directory */
-#define GPUIR__SEEDS 3        /* k-th greatest contributions of a list, for these k: */
+#define GPUIR__SEEDS 3 /* k-th greatest contributions of a list, for these k: */
 static const uint32_t gpuir__seed_ranks[GPUIR__SEEDS] = {10, 100, 1000};
 /* Lists of up to this many postings are decoded and scored whole before a pruned OR starts, which then knows
  * their k-th contributions: they are stored for longer ones only. */
@@ -6366,9 +6166,8 @@ static const uint32_t gpuir__seed_ranks[GPUIR__SEEDS] = {10, 100, 1000};
 /* A term's record, as it is taken out of the dictionary. */
 typedef struct gpuir__record {
   uint32_t df;
-  uint64_t
-      docs; /* df 1: the docID; short: offset in docIDs behind the long lists; long: index of gpuir__long */
-  uint64_t freqs;    /* df 1: tf; short: offset in frequencies behind the long lists; long: 0 */
+  uint64_t docs; /* df 1: the docID; short: offset in docIDs behind the long lists; long: index of gpuir__long */
+  uint64_t freqs; /* df 1: tf; short: offset in frequencies behind the long lists; long: 0 */
   uint32_t docs_len; /* short: bytes of the streams, up to 65535; otherwise 0 */
   uint32_t freqs_len;
   uint8_t codec, freq_codec;
@@ -6377,24 +6176,24 @@ typedef struct gpuir__record {
 
 /* Where a long list stands; there is one a long list, in term order. */
 typedef struct gpuir__long {
-  uint64_t docs, docs_len;   /* bytes in section docIDs */
+  uint64_t docs, docs_len; /* bytes in section docIDs */
   uint64_t freqs, freqs_len; /* bytes in section frequencies */
   uint64_t cf;
   uint32_t first_block; /* in the directory's arrays */
-  uint32_t seeds;       /* entry of section seeds, from 1; 0: none */
+  uint32_t seeds; /* entry of section seeds, from 1; 0: none */
   gpuir__pair pairs[GPUIR__LIST_PAIRS];
 } gpuir__long;
 
 /* ---- list views: one term's postings, opened ---- */
 
 typedef struct gpuir__list {
-  uint32_t df, nblocks;       /* postings; blocks of GPUIR__BLOCK postings, the last one may have fewer */
+  uint32_t df, nblocks; /* postings; blocks of GPUIR__BLOCK postings, the last one may have fewer */
   uint32_t one_docid, one_tf; /* the posting of a list with df 1 */
-  const uint32_t *last;       /* long lists: [block] last docID; otherwise NULL */
-  const uint32_t *bounds;     /* long lists: [block] GPUIR__BLOCK_PAIRS pairs; otherwise NULL */
-  const uint32_t *seeds;      /* GPUIR__SEEDS k-th greatest contributions, or NULL */
-  const gpuir__long *extent;  /* long lists; otherwise NULL */
-  const uint8_t *positions;   /* positions_len bytes, see [09b-positions]; NULL: the index has no positions */
+  const uint32_t *last; /* long lists: [block] last docID; otherwise NULL */
+  const uint32_t *bounds; /* long lists: [block] GPUIR__BLOCK_PAIRS pairs; otherwise NULL */
+  const uint32_t *seeds; /* GPUIR__SEEDS k-th greatest contributions, or NULL */
+  const gpuir__long *extent; /* long lists; otherwise NULL */
+  const uint8_t *positions; /* positions_len bytes, see [09b-positions]; NULL: the index has no positions */
   uint64_t positions_len;
   const uint32_t *positions_off; /* long lists: [block] where its positions begin, in units of 4 bytes */
   gpuir__stream docs, freqs;
@@ -6409,19 +6208,15 @@ static inline uint32_t gpuir__list_block_len(const gpuir__list *l, uint32_t bloc
 
 /* Decodes the docIDs of a block to out[0..GPUIR__BLOCK_ROOM) and returns how many there are. */
 static inline uint32_t gpuir__list_docs(const gpuir__list *l, uint32_t block, uint32_t *out) {
-  if (l->df == 1)
-    out[0] = l->one_docid;
-  else
-    l->docs.codec->decode_block(&l->docs, block, block ? l->last[block - 1] : UINT32_MAX, out);
+  if (l->df == 1) out[0] = l->one_docid;
+  else l->docs.codec->decode_block(&l->docs, block, block ? l->last[block - 1] : UINT32_MAX, out);
   return gpuir__list_block_len(l, block);
 }
 
 /* Decodes the frequencies of a block, each less one. */
 static inline void gpuir__list_freqs(const gpuir__list *l, uint32_t block, uint32_t *out) {
-  if (l->df == 1)
-    out[0] = l->one_tf - 1;
-  else
-    l->freqs.codec->decode_block(&l->freqs, block, 0, out);
+  if (l->df == 1) out[0] = l->one_tf - 1;
+  else l->freqs.codec->decode_block(&l->freqs, block, 0, out);
 }
 
 /* Decodes the frequency of the i-th posting. */
@@ -6431,8 +6226,7 @@ static inline uint32_t gpuir__list_tf(const gpuir__list *l, uint32_t i) {
 
 /* Prefetches the first bytes of a block's frequencies. */
 GPUIR__INLINE void gpuir__list_prefetch_freqs(const gpuir__list *l, uint32_t block) {
-  if (l->freqs.offset)
-    __builtin_prefetch(l->freqs.bytes + (size_t)l->freqs.offset[block] * l->freqs.codec->unit);
+  if (l->freqs.offset) __builtin_prefetch(l->freqs.bytes + (size_t)l->freqs.offset[block] * l->freqs.codec->unit);
 }
 
 /* From so many wanted postings of a block on, all its frequencies are decoded at once. Measured. */
@@ -6467,10 +6261,8 @@ static inline uint32_t gpuir__list_find_block(const gpuir__list *l, uint32_t fro
   lo++; /* the answer is in [lo, n] */
   while (lo < n) {
     uint32_t mid = lo + (n - lo) / 2;
-    if (last[mid] < docid)
-      lo = mid + 1;
-    else
-      n = mid;
+    if (last[mid] < docid) lo = mid + 1;
+    else n = mid;
   }
   return lo;
 }
@@ -6488,13 +6280,13 @@ typedef enum gpuir__values {
 typedef struct gpuir__cursor {
   gpuir__list list;
   gpuir__scorer scorer;
-  uint32_t bound;                   /* the most that a posting of the list can contribute, q included */
-  uint32_t at;                      /* the block to search from */
-  uint32_t block;                   /* the decoded block; UINT32_MAX: none */
-  uint32_t n;                       /* postings of the decoded block */
-  uint32_t pos;                     /* index of the current posting in the decoded block */
-  gpuir__values kind;               /* what values[] holds */
-  uint64_t decoded;                 /* blocks decoded so far, for statistics */
+  uint32_t bound; /* the most that a posting of the list can contribute, q included */
+  uint32_t at; /* the block to search from */
+  uint32_t block; /* the decoded block; UINT32_MAX: none */
+  uint32_t n; /* postings of the decoded block */
+  uint32_t pos; /* index of the current posting in the decoded block */
+  gpuir__values kind; /* what values[] holds */
+  uint64_t decoded; /* blocks decoded so far, for statistics */
   uint32_t docs[GPUIR__BLOCK_ROOM]; /* n docIDs, and UINT32_MAX behind them up to the end */
   uint32_t values[GPUIR__BLOCK_ROOM];
 } gpuir__cursor;
@@ -6577,7 +6369,7 @@ static uint32_t gpuir__cursor_step(gpuir__cursor *c) {
   return c->docs[0];
 }
 
-/* ============================================================================
+/* ========================
  * [09b-positions]  positions: where in its documents a term stands
  *
  * A token's position is its number among its document's indexed tokens, from 0. The positions of a list are kept in
@@ -6595,9 +6387,9 @@ static uint32_t gpuir__cursor_step(gpuir__cursor *c) {
  * Uses      [02-vectors], [09-postings].
  * Start at  gpuir__positions_encode; gpuir__positions_open and gpuir__occurrences_next (reading).
  * Tests     tests/unit/09b_positions.c
- * ==========================================================================*/
+ * ======================*/
 
-#define GPUIR__CHUNK 32u     /* gaps of a chunk */
+#define GPUIR__CHUNK 32u /* gaps of a chunk */
 #define GPUIR__CHUNK_UNIT 4u /* bytes that one step of a block's offset stands for; of a chunk a bit wide */
 /* Here and below, a test with small collections sets sizes that stand in #ifndef lower. */
 #ifndef GPUIR__SKIP_CHUNKS
@@ -6620,7 +6412,7 @@ static int gpuir__chunk_put(const gpuir_allocator *a, gpuir__buf *out, const uin
 /* Appends the block of n postings with these frequencies; positions[] has those of each posting, ascending, one posting
  * behind the other. 0 or NOMEM. */
 static int gpuir__positions_encode(const gpuir_allocator *a, gpuir__buf *out, const uint32_t *tfs, uint32_t n,
-                                   const uint32_t *positions) {
+    const uint32_t *positions) {
   const size_t widths = out->len;
   uint64_t total = 0, chunks, chunk = 0;
   uint32_t gaps[GPUIR__CHUNK], fill = 0, i, j;
@@ -6647,14 +6439,14 @@ static int gpuir__positions_encode(const gpuir_allocator *a, gpuir__buf *out, co
  * less than the frequencies do: then the walk ends. */
 typedef struct gpuir__positions {
   const uint8_t *widths; /* [chunk] */
-  const uint8_t *bytes;  /* of the current chunk */
-  const uint8_t *end;    /* of the list */
+  const uint8_t *bytes; /* of the current chunk */
+  const uint8_t *end; /* of the list */
   uint64_t chunk, chunks;
 } gpuir__positions;
 
 /* Opens the positions of block `block`, whose frequencies, less one, are freqs[0..n); none if the bytes are too few. */
-static void gpuir__positions_open(gpuir__positions *p, const gpuir__list *l, uint32_t block,
-                                  const uint32_t *freqs, uint32_t n) {
+static void gpuir__positions_open(gpuir__positions *p, const gpuir__list *l, uint32_t block, const uint32_t *freqs,
+    uint32_t n) {
   const uint64_t start = l->positions_off ? (uint64_t)l->positions_off[block] * GPUIR__CHUNK_UNIT : 0;
   const uint64_t left = start < l->positions_len ? l->positions_len - start : 0;
   uint64_t total = n;
@@ -6694,8 +6486,8 @@ static int gpuir__positions_seek(gpuir__positions *p, uint64_t gap) {
 typedef struct gpuir__occurrences {
   gpuir__positions block; /* its own place in the block */
   uint64_t gap, end; /* numbers of the gap behind those that are at hand, and behind the posting's last */
-  uint32_t here;     /* gaps at hand, of the current chunk */
-  unsigned width;    /* of these; the next begins at this bit of the chunk: */
+  uint32_t here; /* gaps at hand, of the current chunk */
+  unsigned width; /* of these; the next begins at this bit of the chunk: */
   uint32_t bit;
   uint32_t last; /* what positions are clamped to: the document's length less one */
   uint64_t next; /* what the next gap is added to */
@@ -6704,7 +6496,7 @@ typedef struct gpuir__occurrences {
 /* Begins at gap number `gap` of a block that gpuir__positions_seek has moved there, of a posting with this frequency,
  * less one, in a document of `length` tokens. */
 static inline void gpuir__occurrences_open(gpuir__occurrences *o, const gpuir__positions *block, uint64_t gap,
-                                           uint32_t freq, uint32_t length) {
+    uint32_t freq, uint32_t length) {
   o->block = *block;
   o->gap = gap;
   o->end = gap + 1 + freq;
@@ -6756,15 +6548,14 @@ static void gpuir__chunk_sums_scalar(const uint8_t *bytes, unsigned w, uint32_t 
 #if GPUIR__X86
 /* The same. Eight gaps are w bytes, so each half of a vector takes four from 16 bytes: every gap's four bytes are moved
  * to its lane, which is shifted then. That reaches up to 25 bits; wider gaps are rare. */
-GPUIR__AVX2 static void gpuir__chunk_sums_avx2(const uint8_t *bytes, unsigned w, uint32_t prev,
-                                               uint32_t *sums) {
+GPUIR__AVX2 static void gpuir__chunk_sums_avx2(const uint8_t *bytes, unsigned w, uint32_t prev, uint32_t *sums) {
   const __m256i bits = _mm256_mullo_epi32(gpuir__avx2_iota(), _mm256_set1_epi32((int)w));
   const __m256i shift = _mm256_and_si256(bits, _mm256_set1_epi32(7));
   const int half = (int)(w / 2); /* the byte in which the fifth gap begins */
   const __m256i first =
       _mm256_sub_epi32(_mm256_srli_epi32(bits, 3), _mm256_setr_epi32(0, 0, 0, 0, half, half, half, half));
-  const __m256i take = _mm256_add_epi32(_mm256_mullo_epi32(first, _mm256_set1_epi32(0x01010101)),
-                                        _mm256_set1_epi32(0x03020100));
+  const __m256i take =
+      _mm256_add_epi32(_mm256_mullo_epi32(first, _mm256_set1_epi32(0x01010101)), _mm256_set1_epi32(0x03020100));
   const __m256i mask = _mm256_set1_epi32((int)gpuir__low_bits(w)), all = _mm256_set1_epi32(-1);
   __m256i next = gpuir__avx2_first(prev);
   uint32_t i;
@@ -6773,8 +6564,7 @@ GPUIR__AVX2 static void gpuir__chunk_sums_avx2(const uint8_t *bytes, unsigned w,
     return;
   }
   for (i = 0; i < GPUIR__CHUNK; i += 8, bytes += w) {
-    const __m256i x =
-        _mm256_srlv_epi32(_mm256_shuffle_epi8(gpuir__avx2_two(bytes, bytes + half), take), shift);
+    const __m256i x = _mm256_srlv_epi32(_mm256_shuffle_epi8(gpuir__avx2_two(bytes, bytes + half), take), shift);
     gpuir__avx2_store(sums + i, gpuir__avx2_docids(_mm256_and_si256(x, mask), &next, all));
   }
 }
@@ -6794,7 +6584,7 @@ static uint64_t gpuir__positions_size(gpuir__positions *p, uint64_t total) {
 
 /* Moves a block to its posting number i, whose frequencies, less one, are freqs[], and begins a walk there. */
 static void gpuir__positions_find(gpuir__positions *p, const uint32_t *freqs, uint32_t i, uint32_t length,
-                                  gpuir__occurrences *w) {
+    gpuir__occurrences *w) {
   uint64_t gap = i;
   uint32_t j;
   for (j = 0; j < i; j++) gap += freqs[j];
@@ -6802,13 +6592,13 @@ static void gpuir__positions_find(gpuir__positions *p, const uint32_t *freqs, ui
   gpuir__occurrences_open(w, p, gap, freqs[i], length);
 }
 
-/* ============================================================================
+/* ========================
  * [10-encoder]  the list encoder: from postings to streams, directory, bounds and seeds
  *
  * Uses      [08-codings], [09-postings].
  * Start at  gpuir__encode_list.
  * Tests     tests/unit/10_encoder.c
- * ==========================================================================*/
+ * ======================*/
 
 /* Encoded lists in term order, of which nothing depends on where in the file they will be: a writer appends one
  * batch after the other. */
@@ -6904,15 +6694,14 @@ typedef struct gpuir__encoder {
   gpuir__norm norm;
   int simd;
   gpuir__buf values; /* frequencies less one */
-  gpuir__buf trial;  /* auto: offsets and widths of the codec that is tried */
+  gpuir__buf trial; /* auto: offsets and widths of the codec that is tried */
   gpuir__front block_front, list_front;
   gpuir__top top;
 } gpuir__encoder;
 
 /* Fills an encoder, one for each thread. `lengths` are the ndocs document lengths, whose sum is `tokens`. */
-static int gpuir__encoder_create(gpuir__encoder *e, const gpuir_allocator *a, gpuir__coding docs,
-                                 gpuir__coding freqs, const uint32_t *lengths, uint64_t ndocs,
-                                 uint64_t tokens, float k1, float b, int simd) {
+static int gpuir__encoder_create(gpuir__encoder *e, const gpuir_allocator *a, gpuir__coding docs, gpuir__coding freqs,
+    const uint32_t *lengths, uint64_t ndocs, uint64_t tokens, float k1, float b, int simd) {
   memset(e, 0, sizeof *e);
   e->a = *a;
   e->docs_coding = docs;
@@ -6942,8 +6731,8 @@ static unsigned gpuir__encoder_need(const gpuir__encoder *e) {
 }
 
 /* Appends the stream of the codec that auto takes for the list; *id: the codec's. 0, NOMEM or LIMIT. */
-static int gpuir__encode_auto(gpuir__encoder *e, uint64_t weight, int docids, const uint32_t *values,
-                              uint32_t n, gpuir__buf *out, uint32_t *offset, uint8_t *width, uint8_t *id) {
+static int gpuir__encode_auto(gpuir__encoder *e, uint64_t weight, int docids, const uint32_t *values, uint32_t n,
+    gpuir__buf *out, uint32_t *offset, uint8_t *width, uint8_t *id) {
   const gpuir__codec *table = docids ? gpuir__docid_codecs : gpuir__freq_codecs;
   const size_t ncodecs = docids ? GPUIR__DOCID_CODECS : GPUIR__FREQ_CODECS, start = out->len;
   gpuir__target to = {&e->a, out, NULL, NULL, 0};
@@ -6986,9 +6775,8 @@ static int gpuir__encode_auto(gpuir__encoder *e, uint64_t weight, int docids, co
 
 /* Appends the stream of docIDs or of frequencies less one; *id: the codec's. offset and width are NULL for short
  * lists. */
-static int gpuir__encode_stream(gpuir__encoder *e, const gpuir__coding *coding, int docids,
-                                const uint32_t *values, uint32_t n, gpuir__buf *out, uint32_t *offset,
-                                uint8_t *width, uint8_t *id) {
+static int gpuir__encode_stream(gpuir__encoder *e, const gpuir__coding *coding, int docids, const uint32_t *values,
+    uint32_t n, gpuir__buf *out, uint32_t *offset, uint8_t *width, uint8_t *id) {
   const gpuir__target to = {&e->a, out, offset, width, coding->param};
   if (!coding->codec) return gpuir__encode_auto(e, coding->param, docids, values, n, out, offset, width, id);
   *id = coding->codec->id;
@@ -6997,16 +6785,15 @@ static int gpuir__encode_stream(gpuir__encoder *e, const gpuir__coding *coding, 
 
 /* Appends the impacts of each block and, of a list that has them, its seeds, and fills the impacts of the list, in
  * one pass over its postings. 0 or NOMEM. */
-static int gpuir__encode_bounds(gpuir__encoder *e, gpuir__batch *batch, gpuir__long *extent,
-                                const uint32_t *docs, const uint32_t *tfs, uint32_t df, float weight) {
+static int gpuir__encode_bounds(gpuir__encoder *e, gpuir__batch *batch, gpuir__long *extent, const uint32_t *docs,
+    const uint32_t *tfs, uint32_t df, float weight) {
   uint32_t i, seeds[GPUIR__SEEDS];
   e->top.n = e->top.floor = 0;
   for (i = 0; i < df; i++) {
     uint32_t length = e->lengths[docs[i]];
     gpuir__front_add(&e->block_front, gpuir__code_up(tfs[i]), gpuir__code_down(length));
     if (df > GPUIR__WHOLE)
-      gpuir__top_add(&e->top,
-                     gpuir__contribution(weight, tfs[i], gpuir__norm_of(e->norm.a, e->norm.b, length)));
+      gpuir__top_add(&e->top, gpuir__contribution(weight, tfs[i], gpuir__norm_of(e->norm.a, e->norm.b, length)));
     if (i % GPUIR__BLOCK == GPUIR__BLOCK - 1 || i + 1 == df) {
       gpuir__pair pairs[GPUIR__BLOCK_PAIRS];
       gpuir__front_take(&e->block_front, &e->list_front, pairs, GPUIR__BLOCK_PAIRS);
@@ -7021,9 +6808,8 @@ static int gpuir__encode_bounds(gpuir__encoder *e, gpuir__batch *batch, gpuir__l
   return gpuir__buf_put(&e->a, &batch->seeds, seeds, sizeof seeds);
 }
 
-static int gpuir__encode_long(gpuir__encoder *e, gpuir__batch *batch, gpuir__record *record,
-                              const uint32_t *docs, const uint32_t *tfs, const uint32_t *values,
-                              uint32_t df) {
+static int gpuir__encode_long(gpuir__encoder *e, gpuir__batch *batch, gpuir__record *record, const uint32_t *docs,
+    const uint32_t *tfs, const uint32_t *values, uint32_t df) {
   const gpuir_allocator *a = &e->a;
   uint32_t nblocks = (df - 1) / GPUIR__BLOCK + 1, i;
   uint32_t *last = (uint32_t *)(void *)gpuir__buf_room(a, &batch->last, (size_t)nblocks * 4);
@@ -7040,11 +6826,11 @@ static int gpuir__encode_long(gpuir__encoder *e, gpuir__batch *batch, gpuir__rec
   extent.first_block = (uint32_t)(batch->last.len / 4);
   for (i = 0; i < df; i++) extent.cf += tfs[i];
   for (i = 0; i < nblocks; i++) last[i] = docs[i + 1 < nblocks ? (i + 1) * GPUIR__BLOCK - 1 : df - 1];
-  status = gpuir__encode_stream(e, &e->docs_coding, 1, docs, df, &batch->docs_long, docs_off, docs_width,
-                                &record->codec);
+  status =
+      gpuir__encode_stream(e, &e->docs_coding, 1, docs, df, &batch->docs_long, docs_off, docs_width, &record->codec);
   if (!status)
-    status = gpuir__encode_stream(e, &e->freqs_coding, 0, values, df, &batch->freqs_long, freqs_off,
-                                  freqs_width, &record->freq_codec);
+    status = gpuir__encode_stream(e, &e->freqs_coding, 0, values, df, &batch->freqs_long, freqs_off, freqs_width,
+        &record->freq_codec);
   if (status) return status;
   extent.docs_len = batch->docs_long.len - extent.docs;
   extent.freqs_len = batch->freqs_long.len - extent.freqs;
@@ -7066,19 +6852,17 @@ static int gpuir__encode_long(gpuir__encoder *e, gpuir__batch *batch, gpuir__rec
   return gpuir__buf_put(a, &batch->longs, &extent, sizeof extent);
 }
 
-static int gpuir__encode_short(gpuir__encoder *e, gpuir__batch *batch, gpuir__record *record,
-                               const uint32_t *docs, const uint32_t *values, uint32_t df) {
+static int gpuir__encode_short(gpuir__encoder *e, gpuir__batch *batch, gpuir__record *record, const uint32_t *docs,
+    const uint32_t *values, uint32_t df) {
   int status;
   record->docs = batch->docs_short.len;
   record->freqs = batch->freqs_short.len;
-  status =
-      gpuir__encode_stream(e, &e->docs_coding, 1, docs, df, &batch->docs_short, NULL, NULL, &record->codec);
+  status = gpuir__encode_stream(e, &e->docs_coding, 1, docs, df, &batch->docs_short, NULL, NULL, &record->codec);
   if (!status)
-    status = gpuir__encode_stream(e, &e->freqs_coding, 0, values, df, &batch->freqs_short, NULL, NULL,
-                                  &record->freq_codec);
+    status =
+        gpuir__encode_stream(e, &e->freqs_coding, 0, values, df, &batch->freqs_short, NULL, NULL, &record->freq_codec);
   if (status) return status;
-  if (batch->docs_short.len - record->docs > UINT16_MAX ||
-      batch->freqs_short.len - record->freqs > UINT16_MAX)
+  if (batch->docs_short.len - record->docs > UINT16_MAX || batch->freqs_short.len - record->freqs > UINT16_MAX)
     return GPUIR_E_LIMIT;
   record->docs_len = (uint32_t)(batch->docs_short.len - record->docs);
   record->freqs_len = (uint32_t)(batch->freqs_short.len - record->freqs);
@@ -7087,7 +6871,7 @@ static int gpuir__encode_short(gpuir__encoder *e, gpuir__batch *batch, gpuir__re
 
 /* Appends a list's positions, block by block. 0, NOMEM or LIMIT. */
 static int gpuir__encode_positions(gpuir__encoder *e, gpuir__batch *batch, const uint32_t *tfs, uint32_t df,
-                                   const uint32_t *positions) {
+    const uint32_t *positions) {
   static const uint8_t zeros[GPUIR__CHUNK_UNIT] = {0};
   gpuir__buf *out = &batch->positions;
   const size_t start = out->len;
@@ -7110,8 +6894,7 @@ static int gpuir__encode_positions(gpuir__encoder *e, gpuir__batch *batch, const
 /* Encodes one term's list and appends it to the batch. docs strictly increase and are < ndocs,
  * tfs >= 1, df >= 1; positions[] has tfs[i] of them for each posting, or is NULL. Returns 0, NOMEM or LIMIT. */
 static int gpuir__encode_list(gpuir__encoder *e, gpuir__batch *batch, const void *term, size_t term_len,
-                              const uint32_t *docs, const uint32_t *tfs, uint32_t df,
-                              const uint32_t *positions) {
+    const uint32_t *docs, const uint32_t *tfs, uint32_t df, const uint32_t *positions) {
   uint8_t len = (uint8_t)term_len;
   gpuir__record record;
   int status = GPUIR_OK;
@@ -7137,14 +6920,13 @@ static int gpuir__encode_list(gpuir__encoder *e, gpuir__batch *batch, const void
   if (status) return status;
   batch->nterms++;
   batch->postings += df;
-  if (gpuir__buf_put(&e->a, &batch->terms, term, term_len) ||
-      gpuir__buf_put(&e->a, &batch->term_lens, &len, 1) ||
+  if (gpuir__buf_put(&e->a, &batch->terms, term, term_len) || gpuir__buf_put(&e->a, &batch->term_lens, &len, 1) ||
       gpuir__buf_put(&e->a, &batch->records, &record, sizeof record))
     return GPUIR_E_NOMEM;
   return GPUIR_OK;
 }
 
-/* ============================================================================
+/* ========================
  * [11-analysis]  text analysis: from text to terms
  *
  * A token is made, folded, held against the stop words, stemmed and emitted, in this order.
@@ -7172,7 +6954,7 @@ static int gpuir__encode_list(gpuir__encoder *e, gpuir__batch *batch, const void
  * Uses      [01-base], [02-vectors].
  * Start at  gpuir__analyze; gpuir__pool for the analyzers that an open index keeps.
  * Tests     tests/unit/11_analysis.c
- * ==========================================================================*/
+ * ======================*/
 
 #ifdef GPUIR_WITH_UTF8PROC
 #include <utf8proc.h>
@@ -7186,12 +6968,12 @@ enum {
   GPUIR__UNICODE = 1,
   GPUIR__CUSTOM = 2,
 
-  GPUIR__NAME_MAX = 64,     /* bytes of a tokenizer's or stemmer's name */
-  GPUIR__SPEC_MAX = 192,    /* bytes that hold any specification and its NUL */
+  GPUIR__NAME_MAX = 64, /* bytes of a tokenizer's or stemmer's name */
+  GPUIR__SPEC_MAX = 192, /* bytes that hold any specification and its NUL */
   GPUIR__SCAN_BLOCK = 2048, /* bytes of text that are classified at a time; a multiple of 64 */
-  GPUIR__STOP_PROBES = 64,  /* the longest chain of the stop table */
-  GPUIR__STOP_SEEDS = 8,    /* that are tried to keep it so */
-  GPUIR__STEM_CACHED = 23,  /* longer words and stems are not remembered */
+  GPUIR__STOP_PROBES = 64, /* the longest chain of the stop table */
+  GPUIR__STOP_SEEDS = 8, /* that are tried to keep it so */
+  GPUIR__STEM_CACHED = 23, /* longer words and stems are not remembered */
   GPUIR__STEM_CACHE_BITS = 13,
   GPUIR__PLACE_REACH = 128 /* bytes: see gpuir__custom_place */
 };
@@ -7221,7 +7003,7 @@ typedef struct gpuir__analyzer {
   gpuir_allocator a;
   int kind;
   int possessive; /* remove 's */
-  int filtered;   /* tokens need more than folding */
+  int filtered; /* tokens need more than folding */
   gpuir_tokenize_fn tokenize;
   void *tokenize_user;
   gpuir__stops stops;
@@ -7229,7 +7011,7 @@ typedef struct gpuir__analyzer {
 #ifdef GPUIR_WITH_STEMMER
   struct sb_stemmer *stemmer;
   gpuir__stem_entry *cache; /* direct-mapped; made when it begins to pay */
-  unsigned stemmed;         /* words stemmed without a cache */
+  unsigned stemmed; /* words stemmed without a cache */
 #endif
 #ifdef GPUIR_WITH_UTF8PROC
   uint16_t simple[0x800]; /* class << 13 | folded character (0: not a simple one); 0: not looked up yet */
@@ -7238,35 +7020,29 @@ typedef struct gpuir__analyzer {
   gpuir_token_fn emit;
   void *sink;
   uint64_t dropped;
-  int status;      /* the first answer of emit that was not 0 */
+  int status; /* the first answer of emit that was not 0 */
   size_t word_end; /* where the last word ended in the text */
   /* Where in the text the token stands that is emitted: bytes [at, end), before it was folded and stemmed. Of a
    * caller's tokenizer they are known with `places` only. */
   size_t at, end, matched; /* matched: bytes of the token that was found there */
   int places;
   const char *text;
-  size_t text_len, search,
-      reach; /* bytes that may be looked through for places: of all tokens; of the next one */
+  size_t text_len, search, reach; /* bytes that may be looked through for places: of all tokens; of the next one */
 } gpuir__analyzer;
 
 /* The bytes of ascii tokens, folded; 0 for those that separate. */
-GPUIR__UNUSED static const uint8_t gpuir__fold_ascii[256] = {
-    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,
-    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,
-    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,
-    '0',  '1',  '2',  '3',  '4',  '5',  '6',  '7',  '8',  '9',  0,    0,    0,    0,    0,    0,
-    0,    'a',  'b',  'c',  'd',  'e',  'f',  'g',  'h',  'i',  'j',  'k',  'l',  'm',  'n',  'o',
-    'p',  'q',  'r',  's',  't',  'u',  'v',  'w',  'x',  'y',  'z',  0,    0,    0,    0,    0,
-    0,    'a',  'b',  'c',  'd',  'e',  'f',  'g',  'h',  'i',  'j',  'k',  'l',  'm',  'n',  'o',
-    'p',  'q',  'r',  's',  't',  'u',  'v',  'w',  'x',  'y',  'z',  0,    0,    0,    0,    0,
-    0x80, 0x81, 0x82, 0x83, 0x84, 0x85, 0x86, 0x87, 0x88, 0x89, 0x8a, 0x8b, 0x8c, 0x8d, 0x8e, 0x8f,
-    0x90, 0x91, 0x92, 0x93, 0x94, 0x95, 0x96, 0x97, 0x98, 0x99, 0x9a, 0x9b, 0x9c, 0x9d, 0x9e, 0x9f,
-    0xa0, 0xa1, 0xa2, 0xa3, 0xa4, 0xa5, 0xa6, 0xa7, 0xa8, 0xa9, 0xaa, 0xab, 0xac, 0xad, 0xae, 0xaf,
-    0xb0, 0xb1, 0xb2, 0xb3, 0xb4, 0xb5, 0xb6, 0xb7, 0xb8, 0xb9, 0xba, 0xbb, 0xbc, 0xbd, 0xbe, 0xbf,
-    0xc0, 0xc1, 0xc2, 0xc3, 0xc4, 0xc5, 0xc6, 0xc7, 0xc8, 0xc9, 0xca, 0xcb, 0xcc, 0xcd, 0xce, 0xcf,
-    0xd0, 0xd1, 0xd2, 0xd3, 0xd4, 0xd5, 0xd6, 0xd7, 0xd8, 0xd9, 0xda, 0xdb, 0xdc, 0xdd, 0xde, 0xdf,
-    0xe0, 0xe1, 0xe2, 0xe3, 0xe4, 0xe5, 0xe6, 0xe7, 0xe8, 0xe9, 0xea, 0xeb, 0xec, 0xed, 0xee, 0xef,
-    0xf0, 0xf1, 0xf2, 0xf3, 0xf4, 0xf5, 0xf6, 0xf7, 0xf8, 0xf9, 0xfa, 0xfb, 0xfc, 0xfd, 0xfe, 0xff};
+GPUIR__UNUSED static const uint8_t gpuir__fold_ascii[256] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, '0', '1', '2', '3', '4', '5',
+    '6', '7', '8', '9', 0, 0, 0, 0, 0, 0, 0, 'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'l', 'm', 'n', 'o',
+    'p', 'q', 'r', 's', 't', 'u', 'v', 'w', 'x', 'y', 'z', 0, 0, 0, 0, 0, 0, 'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h',
+    'i', 'j', 'k', 'l', 'm', 'n', 'o', 'p', 'q', 'r', 's', 't', 'u', 'v', 'w', 'x', 'y', 'z', 0, 0, 0, 0, 0, 0x80, 0x81,
+    0x82, 0x83, 0x84, 0x85, 0x86, 0x87, 0x88, 0x89, 0x8a, 0x8b, 0x8c, 0x8d, 0x8e, 0x8f, 0x90, 0x91, 0x92, 0x93, 0x94,
+    0x95, 0x96, 0x97, 0x98, 0x99, 0x9a, 0x9b, 0x9c, 0x9d, 0x9e, 0x9f, 0xa0, 0xa1, 0xa2, 0xa3, 0xa4, 0xa5, 0xa6, 0xa7,
+    0xa8, 0xa9, 0xaa, 0xab, 0xac, 0xad, 0xae, 0xaf, 0xb0, 0xb1, 0xb2, 0xb3, 0xb4, 0xb5, 0xb6, 0xb7, 0xb8, 0xb9, 0xba,
+    0xbb, 0xbc, 0xbd, 0xbe, 0xbf, 0xc0, 0xc1, 0xc2, 0xc3, 0xc4, 0xc5, 0xc6, 0xc7, 0xc8, 0xc9, 0xca, 0xcb, 0xcc, 0xcd,
+    0xce, 0xcf, 0xd0, 0xd1, 0xd2, 0xd3, 0xd4, 0xd5, 0xd6, 0xd7, 0xd8, 0xd9, 0xda, 0xdb, 0xdc, 0xdd, 0xde, 0xdf, 0xe0,
+    0xe1, 0xe2, 0xe3, 0xe4, 0xe5, 0xe6, 0xe7, 0xe8, 0xe9, 0xea, 0xeb, 0xec, 0xed, 0xee, 0xef, 0xf0, 0xf1, 0xf2, 0xf3,
+    0xf4, 0xf5, 0xf6, 0xf7, 0xf8, 0xf9, 0xfa, 0xfb, 0xfc, 0xfd, 0xfe, 0xff};
 
 /* Returns 1 for white space: what parts words in queries and stop lists. */
 static inline int gpuir__is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
@@ -7477,8 +7253,7 @@ static void gpuir__custom_place(gpuir__analyzer *an, const char *token, size_t l
   an->matched = len;
   an->at = i - 1;
   an->end = an->at + len;
-  while (an->end < an->text_len && gpuir__fold_ascii[(uint8_t)an->text[an->end]] &&
-         (uint8_t)an->text[an->end] < 0x80)
+  while (an->end < an->text_len && gpuir__fold_ascii[(uint8_t)an->text[an->end]] && (uint8_t)an->text[an->end] < 0x80)
     an->end++;
 }
 
@@ -7487,10 +7262,8 @@ static int gpuir__custom_token(void *analyzer, const char *token, size_t len) {
   gpuir__analyzer *an = (gpuir__analyzer *)analyzer;
   if (an->status || !len) return an->status;
   if (an->places) gpuir__custom_place(an, token, len);
-  if (len > GPUIR_MAX_TERM)
-    an->dropped++;
-  else
-    an->status = gpuir__put_token(an, token, len);
+  if (len > GPUIR_MAX_TERM) an->dropped++;
+  else an->status = gpuir__put_token(an, token, len);
   return an->status;
 }
 
@@ -7509,14 +7282,13 @@ static inline int gpuir__is_possessive(const gpuir__analyzer *an, const char *te
 enum {
   GPUIR__SEPARATOR = 1,
   GPUIR__LETTER = 2, /* and numbers */
-  GPUIR__HAN = 3,    /* a token each */
+  GPUIR__HAN = 3, /* a token each */
   GPUIR__HIRAGANA = 4,
   GPUIR__KATAKANA = 5,
   GPUIR__PROLONGED = 6, /* continues kana, else begins Katakana */
-  GPUIR__EXTEND = 7     /* continues any token, begins none */
+  GPUIR__EXTEND = 7 /* continues any token, begins none */
 };
-#define GPUIR__FOLDING \
-  (UTF8PROC_COMPAT | UTF8PROC_CASEFOLD | UTF8PROC_IGNORE | UTF8PROC_STABLE | UTF8PROC_COMPOSE)
+#define GPUIR__FOLDING (UTF8PROC_COMPAT | UTF8PROC_CASEFOLD | UTF8PROC_IGNORE | UTF8PROC_STABLE | UTF8PROC_COMPOSE)
 
 static int gpuir__char_class(uint32_t c) {
   const utf8proc_property_t *p;
@@ -7529,20 +7301,20 @@ static int gpuir__char_class(uint32_t c) {
   if (c == 0x30fc || c == 0xff70) return GPUIR__PROLONGED;
   p = utf8proc_get_property((utf8proc_int32_t)c);
   switch (p->category) {
-    case UTF8PROC_CATEGORY_LU:
-    case UTF8PROC_CATEGORY_LL:
-    case UTF8PROC_CATEGORY_LT:
-    case UTF8PROC_CATEGORY_LM:
-    case UTF8PROC_CATEGORY_LO:
-    case UTF8PROC_CATEGORY_ND:
-    case UTF8PROC_CATEGORY_NL:
-    case UTF8PROC_CATEGORY_NO: break;
-    case UTF8PROC_CATEGORY_MN:
-    case UTF8PROC_CATEGORY_MC:
-    case UTF8PROC_CATEGORY_ME: return GPUIR__EXTEND;
-    case UTF8PROC_CATEGORY_CF: /* soft hyphen, joiners; the zero width space is for separating */
-      return p->ignorable && c != 0x200b ? GPUIR__EXTEND : GPUIR__SEPARATOR;
-    default: return GPUIR__SEPARATOR;
+  case UTF8PROC_CATEGORY_LU:
+  case UTF8PROC_CATEGORY_LL:
+  case UTF8PROC_CATEGORY_LT:
+  case UTF8PROC_CATEGORY_LM:
+  case UTF8PROC_CATEGORY_LO:
+  case UTF8PROC_CATEGORY_ND:
+  case UTF8PROC_CATEGORY_NL:
+  case UTF8PROC_CATEGORY_NO: break;
+  case UTF8PROC_CATEGORY_MN:
+  case UTF8PROC_CATEGORY_MC:
+  case UTF8PROC_CATEGORY_ME: return GPUIR__EXTEND;
+  case UTF8PROC_CATEGORY_CF: /* soft hyphen, joiners; the zero width space is for separating */
+    return p->ignorable && c != 0x200b ? GPUIR__EXTEND : GPUIR__SEPARATOR;
+  default: return GPUIR__SEPARATOR;
   }
   if ((c >= 0x3041 && c <= 0x309f) || (c >= 0x1b001 && c <= 0x1b11f) || (c >= 0x1b150 && c <= 0x1b152))
     return GPUIR__HIRAGANA;
@@ -7634,10 +7406,8 @@ static inline void gpuir__utf8_word_put(gpuir__utf8_word *w, uint32_t c) {
 static int gpuir__utf8_word_end(gpuir__analyzer *an, gpuir__utf8_word *w) {
   size_t len = w->len;
   w->len = 0;
-  if (len > GPUIR_MAX_TERM)
-    an->dropped++;
-  else if (len)
-    return gpuir__put_token(an, (const char *)w->bytes, len);
+  if (len > GPUIR_MAX_TERM) an->dropped++;
+  else if (len) return gpuir__put_token(an, (const char *)w->bytes, len);
   return GPUIR_OK;
 }
 
@@ -7650,8 +7420,8 @@ static int gpuir__fold_word(gpuir__analyzer *an, const char *text, size_t start,
   /* No token of 255 bytes comes from more than 383 decomposed characters, and a word of more than
    * 4096 bytes is junk of ignorable characters at best. */
   if (end - start <= 4096)
-    n = utf8proc_decompose((const utf8proc_uint8_t *)text + start, (utf8proc_ssize_t)(end - start), chars,
-                           512, (utf8proc_option_t)GPUIR__FOLDING);
+    n = utf8proc_decompose((const utf8proc_uint8_t *)text + start, (utf8proc_ssize_t)(end - start), chars, 512,
+        (utf8proc_option_t)GPUIR__FOLDING);
   if (n >= 0 && n <= 512) n = utf8proc_normalize_utf32(chars, n, (utf8proc_option_t)GPUIR__FOLDING);
   if (n < 0 || n > 512) {
     an->dropped++;
@@ -7666,10 +7436,8 @@ static int gpuir__fold_word(gpuir__analyzer *an, const char *text, size_t start,
       status = gpuir__utf8_word_end(an, &w);
       if (status) return status;
     }
-    if (run == GPUIR__SEPARATOR)
-      run = 0;
-    else
-      gpuir__utf8_word_put(&w, (uint32_t)chars[i]);
+    if (run == GPUIR__SEPARATOR) run = 0;
+    else gpuir__utf8_word_put(&w, (uint32_t)chars[i]);
   }
   return gpuir__utf8_word_end(an, &w);
 }
@@ -7697,8 +7465,7 @@ static int gpuir__scan_unicode(gpuir__analyzer *an, const char *text, size_t i, 
       if (before) {
         an->at = start;
         an->end = i;
-        if (!simple)
-          status = gpuir__fold_word(an, text, start, i);
+        if (!simple) status = gpuir__fold_word(an, text, start, i);
         else if (w.len != 1 || w.bytes[0] != 's' || !gpuir__is_possessive(an, text, start))
           status = gpuir__utf8_word_end(an, &w);
         if (status) return status;
@@ -7710,10 +7477,8 @@ static int gpuir__scan_unicode(gpuir__analyzer *an, const char *text, size_t i, 
       simple = 1;
       w.len = 0;
     }
-    if (folded)
-      gpuir__utf8_word_put(&w, folded);
-    else
-      simple = 0;
+    if (folded) gpuir__utf8_word_put(&w, folded);
+    else simple = 0;
   }
 }
 #endif /* GPUIR_WITH_UTF8PROC */
@@ -7731,8 +7496,8 @@ static inline uint64_t gpuir__classify64(const char *text, uint8_t *folded, int 
   const __m128i case_bit = _mm_set1_epi8(0x20);
   for (i = 0; i < 4; i++) {
     __m128i v = _mm_loadu_si128((const __m128i *)(const void *)(text + 16 * i));
-    __m128i alpha = _mm_cmplt_epi8(_mm_add_epi8(_mm_or_si128(v, case_bit), _mm_set1_epi8(0x80 - 'a')),
-                                   _mm_set1_epi8(26 - 128));
+    __m128i alpha =
+        _mm_cmplt_epi8(_mm_add_epi8(_mm_or_si128(v, case_bit), _mm_set1_epi8(0x80 - 'a')), _mm_set1_epi8(26 - 128));
     __m128i digit = _mm_cmplt_epi8(_mm_add_epi8(v, _mm_set1_epi8(0x80 - '0')), _mm_set1_epi8(10 - 128));
     _mm_storeu_si128((__m128i *)(void *)(folded + 16 * i), _mm_or_si128(v, _mm_and_si128(alpha, case_bit)));
     bits |= (uint64_t)(uint32_t)_mm_movemask_epi8(_mm_or_si128(_mm_or_si128(alpha, digit), v)) << 16 * i;
@@ -7779,8 +7544,7 @@ static int gpuir__ascii_word(gpuir__analyzer *an, const char *text, size_t start
     an->dropped++;
   } else {
     for (i = 0; i < len; i++) word[i] = (char)gpuir__fold_ascii[(uint8_t)text[start + i]];
-    if (len != 1 || word[0] != 's' || !gpuir__is_possessive(an, text, start))
-      status = gpuir__put_token(an, word, len);
+    if (len != 1 || word[0] != 's' || !gpuir__is_possessive(an, text, start)) status = gpuir__put_token(an, word, len);
   }
   an->word_end = end;
   return status;
@@ -7802,7 +7566,7 @@ static int gpuir__scan_typography(gpuir__analyzer *an, const char *text, size_t 
 /* Emits one run [start, end) of word bytes; `folded` are its bytes, if there are at most 255. `high` is 0
  * when they are ASCII. */
 static inline int gpuir__scan_run(gpuir__analyzer *an, const char *text, size_t start, size_t end,
-                                  const uint8_t *folded, int high) {
+    const uint8_t *folded, int high) {
   size_t len = end - start;
   int status = GPUIR_OK;
   if (high && gpuir__has_high(text + start, len)) {
@@ -7813,8 +7577,7 @@ static inline int gpuir__scan_run(gpuir__analyzer *an, const char *text, size_t 
   }
   an->at = start;
   an->end = end;
-  if (GPUIR__UNLIKELY(len > GPUIR_MAX_TERM))
-    an->dropped++;
+  if (GPUIR__UNLIKELY(len > GPUIR_MAX_TERM)) an->dropped++;
   else if (len != 1 || *folded != 's' || !gpuir__is_possessive(an, text, start))
     status = gpuir__put_token(an, (const char *)folded, len);
   an->word_end = end;
@@ -7826,7 +7589,7 @@ static inline int gpuir__scan_run(gpuir__analyzer *an, const char *text, size_t 
 static int gpuir__scan(gpuir__analyzer *an, const char *text, size_t len) {
   uint8_t room[256 + GPUIR__SCAN_BLOCK];
   size_t base, start = SIZE_MAX; /* of the token in progress */
-  uint64_t before = 0;           /* the word bit of the last byte seen */
+  uint64_t before = 0; /* the word bit of the last byte seen */
   int status, high, carried = 0; /* not ASCII: of this chunk; of the token in progress, before it */
   an->word_end = 0;
   for (base = 0; base < len; base += GPUIR__SCAN_BLOCK) {
@@ -7852,8 +7615,8 @@ static int gpuir__scan(gpuir__analyzer *an, const char *text, size_t len) {
         }
         end = base + at + gpuir__ctz64(edges);
         edges &= edges - 1;
-        status = gpuir__scan_run(an, text, start, end, room + (end - start > 255 ? 0 : 256 + start - base),
-                                 high | carried);
+        status =
+            gpuir__scan_run(an, text, start, end, room + (end - start > 255 ? 0 : 256 + start - base), high | carried);
         if (status) return status;
         start = SIZE_MAX;
         carried = 0;
@@ -7872,7 +7635,7 @@ static int gpuir__scan(gpuir__analyzer *an, const char *text, size_t len) {
 /* Emits the tokens of a text. dropped (may be NULL) is increased for each token over 255 bytes.
  * Returns 0, or the first other answer of emit or of the caller's tokenizer, or NOMEM. */
 static int gpuir__analyze(gpuir__analyzer *an, const char *text, size_t len, gpuir_token_fn emit, void *sink,
-                          uint64_t *dropped) {
+    uint64_t *dropped) {
   int status;
   an->emit = emit;
   an->sink = sink;
@@ -7924,27 +7687,23 @@ static int gpuir__analyzer_spec(const gpuir_analyzer_desc *desc, char *spec, siz
   if (custom && !desc->analyzer)
     return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "a tokenizer needs a name: set `analyzer`");
   if (!gpuir__name_ok(name, strlen(name)))
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0,
-                       "the analyzer's name must be 1 to %d bytes without white space", (int)GPUIR__NAME_MAX);
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "the analyzer's name must be 1 to %d bytes without white space",
+        (int)GPUIR__NAME_MAX);
   if (custom && builtin)
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "a tokenizer may not be called \"%s\", as a built-in one is",
-                       name);
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "a tokenizer may not be called \"%s\", as a built-in one is", name);
   if (!custom && !builtin)
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "unknown analyzer \"%s\" (there are ascii and unicode)",
-                       name);
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "unknown analyzer \"%s\" (there are ascii and unicode)", name);
   if (stem && !gpuir__name_ok(stem, strlen(stem)))
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0,
-                       "the stemmer's name must be 1 to %d bytes without white space", (int)GPUIR__NAME_MAX);
-  if (stop && desc->stop_words)
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "stop and stop_words exclude each other");
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "the stemmer's name must be 1 to %d bytes without white space",
+        (int)GPUIR__NAME_MAX);
+  if (stop && desc->stop_words) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "stop and stop_words exclude each other");
   if (stop && strcmp(stop, "english"))
     return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "unknown stop list \"%.64s\" (there is english)", stop);
   n = snprintf(spec, cap, "%s%s%s%s%s", custom ? "custom:" : "", name, stem ? " stem=" : "", stem ? stem : "",
-               stop    ? " stop=english"
-               : words ? " stop=custom"
-                       : "");
-  if (n < 0 || (size_t)n >= cap)
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "analyzer specification too long");
+      stop        ? " stop=english"
+          : words ? " stop=custom"
+                  : "");
+  if (n < 0 || (size_t)n >= cap) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "analyzer specification too long");
   return GPUIR_OK;
 }
 
@@ -7980,8 +7739,7 @@ static int gpuir__analyzer_set_stops(gpuir__analyzer *an, const char *words, gpu
     words += n;
   }
   if (status == GPUIR_E_NOMEM) return gpuir__fail_nomem(err);
-  if (status == GPUIR_E_LIMIT)
-    return gpuir__fail(err, status, 0, "the list of stop words is too long, or contrived");
+  if (status == GPUIR_E_LIMIT) return gpuir__fail(err, status, 0, "the list of stop words is too long, or contrived");
   if (status) return gpuir__fail(err, status, 0, "the tokenizer fails on the stop words");
   return GPUIR_OK;
 }
@@ -8014,7 +7772,7 @@ static int gpuir__spec_name(const char *p, int has_tokenizer, int *kind, const c
 #ifndef GPUIR_WITH_UTF8PROC
   if (*kind == GPUIR__UNICODE)
     return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0,
-                       "this build has no unicode analyzer (define GPUIR_WITH_UTF8PROC and link -lutf8proc)");
+        "this build has no unicode analyzer (define GPUIR_WITH_UTF8PROC and link -lutf8proc)");
 #endif
   return GPUIR_OK;
 }
@@ -8036,12 +7794,9 @@ static int gpuir__spec_parse(const char *text, int has_tokenizer, gpuir__spec *s
       return gpuir__fail(err, GPUIR_E_FORMAT, 0, "malformed analyzer specification");
     memcpy(key, p, name_len);
     key[name_len] = 0;
-    if (!strcmp(key, "stem"))
-      value = spec->stem;
-    else if (!strcmp(key, "stop"))
-      value = spec->stop;
-    else
-      return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "this build's analyzers have no option \"%s\"", key);
+    if (!strcmp(key, "stem")) value = spec->stem;
+    else if (!strcmp(key, "stop")) value = spec->stop;
+    else return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "this build's analyzers have no option \"%s\"", key);
     if (*value) return gpuir__fail(err, GPUIR_E_FORMAT, 0, "malformed analyzer specification");
     memcpy(value, p + name_len + 1, n - name_len - 1);
     value[n - name_len - 1] = 0;
@@ -8051,8 +7806,7 @@ static int gpuir__spec_parse(const char *text, int has_tokenizer, gpuir__spec *s
 #ifndef GPUIR_WITH_STEMMER
   if (*spec->stem)
     return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0,
-                       "this build has no stemmer \"%s\" (define GPUIR_WITH_STEMMER and link -lstemmer)",
-                       spec->stem);
+        "this build has no stemmer \"%s\" (define GPUIR_WITH_STEMMER and link -lstemmer)", spec->stem);
 #endif
   return GPUIR_OK;
 }
@@ -8061,9 +7815,8 @@ static int gpuir__spec_parse(const char *text, int has_tokenizer, gpuir__spec *s
  * or caller lacks something; FORMAT for a malformed specification; NOMEM; LIMIT for stop words that
  * fit no table; or what the tokenizer returned for the stop words. */
 GPUIR__COLD static int gpuir__analyzer_create(const gpuir_allocator *allocator, const char *text,
-                                              const char *stop_words, gpuir_tokenize_fn tokenize,
-                                              void *tokenize_user, gpuir__analyzer **analyzer,
-                                              gpuir_error *err) {
+    const char *stop_words, gpuir_tokenize_fn tokenize, void *tokenize_user, gpuir__analyzer **analyzer,
+    gpuir_error *err) {
   gpuir_allocator a = gpuir__allocator(allocator);
   gpuir__analyzer *an;
   gpuir__spec spec;
@@ -8077,11 +7830,9 @@ GPUIR__COLD static int gpuir__analyzer_create(const gpuir_allocator *allocator, 
   an->kind = spec.kind;
   an->tokenize = tokenize;
   an->tokenize_user = tokenize_user;
-  an->possessive =
-      !strcmp(stem, "porter") || !strcmp(stem, "english") || !strcmp(stem, "eng") || !strcmp(stem, "en");
+  an->possessive = !strcmp(stem, "porter") || !strcmp(stem, "english") || !strcmp(stem, "eng") || !strcmp(stem, "en");
   if (*spec.stop)
-    status =
-        gpuir__analyzer_set_stops(an, !strcmp(spec.stop, "custom") ? stop_words : gpuir__stop_english, err);
+    status = gpuir__analyzer_set_stops(an, !strcmp(spec.stop, "custom") ? stop_words : gpuir__stop_english, err);
 #ifdef GPUIR_WITH_STEMMER
   if (!status && *stem) {
     an->stemmer = sb_stemmer_new(stem, NULL);
@@ -8118,9 +7869,9 @@ static int gpuir__analyzer_stems(const gpuir__analyzer *an) {
 #define GPUIR__POOL 16
 typedef struct gpuir__pool {
   gpuir_allocator a;
-  uint64_t refs;                 /* owners, counted atomically */
+  uint64_t refs; /* owners, counted atomically */
   const char *spec, *stop_words; /* copies, behind the struct */
-  size_t size;                   /* of both together */
+  size_t size; /* of both together */
   gpuir_tokenize_fn tokenize;
   void *tokenize_user;
   pthread_mutex_t mutex; /* guards what follows */
@@ -8147,10 +7898,8 @@ static gpuir__pool *gpuir__pool_share(gpuir__pool *pool) {
 
 /* Makes an empty pool with one owner. `spec` and `stop_words` are copied. */
 static int gpuir__pool_open(const gpuir_allocator *a, const char *spec, const char *stop_words,
-                            gpuir_tokenize_fn tokenize, void *tokenize_user, gpuir__pool **out,
-                            gpuir_error *err) {
-  const size_t nspec = strlen(spec) + 1, nstop = strlen(stop_words) + 1,
-               size = sizeof(gpuir__pool) + nspec + nstop;
+    gpuir_tokenize_fn tokenize, void *tokenize_user, gpuir__pool **out, gpuir_error *err) {
+  const size_t nspec = strlen(spec) + 1, nstop = strlen(stop_words) + 1, size = sizeof(gpuir__pool) + nspec + nstop;
   gpuir__pool *pool = (gpuir__pool *)gpuir__alloc_zero(a, size);
   if (!pool) return gpuir__fail_nomem(err);
   if (pthread_mutex_init(&pool->mutex, NULL)) {
@@ -8175,8 +7924,8 @@ static int gpuir__pool_take(gpuir__pool *pool, gpuir__analyzer **analyzer, gpuir
   if (pool->n) *analyzer = pool->idle[--pool->n];
   (void)pthread_mutex_unlock(&pool->mutex);
   if (*analyzer) return GPUIR_OK;
-  return gpuir__analyzer_create(&pool->a, pool->spec, pool->stop_words, pool->tokenize, pool->tokenize_user,
-                                analyzer, err);
+  return gpuir__analyzer_create(&pool->a, pool->spec, pool->stop_words, pool->tokenize, pool->tokenize_user, analyzer,
+      err);
 }
 
 /* Gives an analyzer back; one too many is destroyed. */
@@ -8190,7 +7939,7 @@ static void gpuir__pool_give(gpuir__pool *pool, gpuir__analyzer *analyzer) {
   gpuir__analyzer_destroy(analyzer);
 }
 
-/* ============================================================================
+/* ========================
  * [11b-dictionary]  terms and their records in blocks; the search tree over the blocks
  *
  * The sorted terms are cut into blocks of GPUIR__DICT_BLOCK. A block holds their records and, front-coded, their bytes:
@@ -8232,12 +7981,12 @@ static void gpuir__pool_give(gpuir__pool *pool, gpuir__analyzer *analyzer) {
  * Uses      [02-vectors], [09-postings] (the record).
  * Start at  gpuir__dict_find (from bytes to the number of a term), gpuir__dict_record, gpuir__dict_encode.
  * Tests     tests/unit/11b_dictionary.c
- * ==========================================================================*/
+ * ======================*/
 
-#define GPUIR__DICT_BLOCK 16u         /* terms of a block */
-#define GPUIR__DICT_PAGE 16u          /* blocks of a page: at most 65385 bytes before the last one */
-#define GPUIR__DICT_FAN 16u           /* children of a node, and its numbers */
-#define GPUIR__DICT_LEVELS 7u         /* of the tree at most: 2^28 blocks */
+#define GPUIR__DICT_BLOCK 16u /* terms of a block */
+#define GPUIR__DICT_PAGE 16u /* blocks of a page: at most 65385 bytes before the last one */
+#define GPUIR__DICT_FAN 16u /* children of a node, and its numbers */
+#define GPUIR__DICT_LEVELS 7u /* of the tree at most: 2^28 blocks */
 #define GPUIR__DICT_POSITIONS_BITS 48 /* of the bytes that a list's positions take */
 /* The most bytes that stand before the lengths: of 16 single postings, whose columns are 32, 32 and 48 bits wide. */
 #define GPUIR__DICT_HEAD (1 + 2 + 2 + 6 + 3 + 3 + 7 + GPUIR__DICT_BLOCK * (4 + 4 + 6))
@@ -8246,10 +7995,10 @@ static void gpuir__pool_give(gpuir__pool *pool, gpuir__analyzer *analyzer) {
 
 /* Where the dictionary's next block begins, and what its terms have next: what the blocks of a page count from. */
 typedef struct gpuir__dict_page {
-  uint64_t start;       /* bytes of blocks before */
+  uint64_t start; /* bytes of blocks before */
   uint64_t docs, freqs; /* bytes of short lists before */
-  uint64_t longs;       /* long lists before */
-  uint64_t positions;   /* bytes of positions before */
+  uint64_t longs; /* long lists before */
+  uint64_t positions; /* bytes of positions before */
 } gpuir__dict_page;
 
 /* What all blocks of a dictionary have in common. */
@@ -8263,8 +8012,8 @@ typedef struct gpuir__dict {
   const uint8_t *bytes; /* the blocks */
   const gpuir__dict_page *pages;
   const uint16_t *starts; /* [block] relative to its page's */
-  const uint64_t *keys;   /* the tree */
-  uint64_t size;          /* of the blocks, in bytes */
+  const uint64_t *keys; /* the tree */
+  uint64_t size; /* of the blocks, in bytes */
   uint64_t terms;
   gpuir__dict_form form;
   int simd; /* level at which terms are searched */
@@ -8318,19 +8067,19 @@ enum {
 };
 
 typedef struct gpuir__dict_block {
-  unsigned n;             /* terms */
-  const uint8_t *start;   /* the block's bytes */
+  unsigned n; /* terms */
+  const uint8_t *start; /* the block's bytes */
   const uint8_t *lengths; /* [n] */
-  const uint8_t *firsts;  /* [n] the first byte of term i that is its own, i > 0 */
-  const uint8_t *text;    /* the first term, and rests */
-  size_t limit;           /* bytes from text to the section's end */
+  const uint8_t *firsts; /* [n] the first byte of term i that is its own, i > 0 */
+  const uint8_t *text; /* the first term, and rests */
+  size_t limit; /* bytes from text to the section's end */
   const gpuir__dict_page *page;
 } gpuir__dict_block;
 
 /* The records of a block, opened. */
 typedef struct gpuir__dict_records {
   uint32_t several, second; /* a bit a term */
-  uint32_t mixed;           /* not 0: a codec byte for each list */
+  uint32_t mixed; /* not 0: a codec byte for each list */
   uint32_t width[GPUIR__COLUMNS];
   uint32_t column[GPUIR__COLUMNS + 1]; /* the bit of columns at which each begins, and the end */
   const uint8_t *codecs, *columns;
@@ -8376,8 +8125,7 @@ typedef struct gpuir__dict_kinds {
 
 /* Counts the terms of a mask by their kinds. */
 static inline gpuir__dict_kinds gpuir__dict_count(const gpuir__dict_records *r, uint32_t of) {
-  const uint64_t n = gpuir__dict_counts(
-      (uint64_t)(of & ~r->several) | (uint64_t)(of & ~r->several & r->second) << 16 |
+  const uint64_t n = gpuir__dict_counts((uint64_t)(of & ~r->several) | (uint64_t)(of & ~r->several & r->second) << 16 |
       (uint64_t)(of & r->several & ~r->second) << 32 | (uint64_t)(of & r->several & r->second) << 48);
   gpuir__dict_kinds k;
   k.ones = n & 255;
@@ -8415,8 +8163,7 @@ static inline void gpuir__dict_layout(gpuir__dict_records *r, const gpuir__dict_
 }
 
 /* Opens the records of an open block. Returns 0 if they end behind its head, or have widths that are none. */
-static inline int gpuir__dict_open_records(const gpuir__dict *d, const gpuir__dict_block *b,
-                                           gpuir__dict_records *r) {
+static inline int gpuir__dict_open_records(const gpuir__dict *d, const gpuir__dict_block *b, gpuir__dict_records *r) {
   const uint8_t *p = b->start + 1;
   uint64_t word = gpuir__load64(p);
   uint32_t i, docs, freqs, positions;
@@ -8449,9 +8196,9 @@ static inline int gpuir__dict_open_records(const gpuir__dict *d, const gpuir__di
   r->codecs = p;
   r->columns = p + (r->mixed ? i : i != 0);
   return r->columns + (r->column[GPUIR__COLUMNS] + 7) / 8 <= b->lengths && r->width[GPUIR__COL_TF] <= 32 &&
-         r->width[GPUIR__COL_LONG] <= 32 && r->width[GPUIR__COL_DOCS] <= 16 &&
-         r->width[GPUIR__COL_FREQS] <= 16 && r->width[GPUIR__COL_POSITIONS] <= GPUIR__DICT_POSITIONS_BITS &&
-         r->width[GPUIR__COL_LONG_POSITIONS] <= GPUIR__DICT_POSITIONS_BITS;
+      r->width[GPUIR__COL_LONG] <= 32 && r->width[GPUIR__COL_DOCS] <= 16 && r->width[GPUIR__COL_FREQS] <= 16 &&
+      r->width[GPUIR__COL_POSITIONS] <= GPUIR__DICT_POSITIONS_BITS &&
+      r->width[GPUIR__COL_LONG_POSITIONS] <= GPUIR__DICT_POSITIONS_BITS;
 }
 
 /* Returns number i of a column. */
@@ -8469,8 +8216,8 @@ static inline uint64_t gpuir__dict_sum(const gpuir__dict_records *of, unsigned c
 }
 
 /* Fills in the record of the block's term with this bit, which has several postings; n: the terms before it. */
-static inline void gpuir__dict_pick_list(const gpuir__dict_records *of, uint32_t bit,
-                                         const gpuir__dict_kinds *n, gpuir__record *r) {
+static inline void gpuir__dict_pick_list(const gpuir__dict_records *of, uint32_t bit, const gpuir__dict_kinds *n,
+    gpuir__record *r) {
   const uint8_t codecs = of->codecs[of->mixed ? n->shorts + n->longs : 0];
   r->codec = codecs & 15;
   r->freq_codec = codecs >> 4;
@@ -8489,8 +8236,7 @@ static inline void gpuir__dict_pick_list(const gpuir__dict_records *of, uint32_t
 }
 
 /* Fills *r with the record of term i of the block; df is 0 where the file is damaged. */
-static inline void gpuir__dict_pick(const gpuir__dict *d, const gpuir__dict_records *of, unsigned i,
-                                    gpuir__record *r) {
+static inline void gpuir__dict_pick(const gpuir__dict *d, const gpuir__dict_records *of, unsigned i, gpuir__record *r) {
   const uint32_t bit = 1u << i;
   const gpuir__dict_kinds n = gpuir__dict_count(of, bit - 1);
   memset(r, 0, sizeof *r);
@@ -8503,20 +8249,16 @@ static inline void gpuir__dict_pick(const gpuir__dict *d, const gpuir__dict_reco
   }
   if (!d->form.positions) return;
   r->positions = of->base.positions + gpuir__dict_sum(of, GPUIR__COL_POSITIONS, n.ones + n.shorts) +
-                 gpuir__dict_sum(of, GPUIR__COL_LONG_POSITIONS, n.longs);
-  r->positions_len = of->several & of->second & bit
-                         ? gpuir__dict_number(of, GPUIR__COL_LONG_POSITIONS, n.longs)
-                         : gpuir__dict_number(of, GPUIR__COL_POSITIONS, n.ones + n.shorts);
+      gpuir__dict_sum(of, GPUIR__COL_LONG_POSITIONS, n.longs);
+  r->positions_len = of->several & of->second & bit ? gpuir__dict_number(of, GPUIR__COL_LONG_POSITIONS, n.longs)
+                                                    : gpuir__dict_number(of, GPUIR__COL_POSITIONS, n.ones + n.shorts);
 }
 
 /* Fills *r with the record of term i of an open block; df is 0 where the file is damaged. */
-static void gpuir__dict_record(const gpuir__dict *d, const gpuir__dict_block *b, unsigned i,
-                               gpuir__record *r) {
+static void gpuir__dict_record(const gpuir__dict *d, const gpuir__dict_block *b, unsigned i, gpuir__record *r) {
   gpuir__dict_records of;
-  if (gpuir__dict_open_records(d, b, &of))
-    gpuir__dict_pick(d, &of, i, r);
-  else
-    memset(r, 0, sizeof *r);
+  if (gpuir__dict_open_records(d, b, &of)) gpuir__dict_pick(d, &of, i, r);
+  else memset(r, 0, sizeof *r);
 }
 
 /* ---- a block's terms ---- */
@@ -8543,8 +8285,8 @@ static int gpuir__compare_bytes(const void *a, size_t an, const void *b, size_t 
 /* A further term of a block, where its bytes are. */
 typedef struct gpuir__dict_step {
   size_t shared; /* bytes of the term before */
-  size_t at;     /* in the text: of the bytes behind the first one that is its own */
-  size_t rest;   /* how many those are; of the first term, all its bytes */
+  size_t at; /* in the text: of the bytes behind the first one that is its own */
+  size_t rest; /* how many those are; of the first term, all its bytes */
 } gpuir__dict_step;
 
 /* Begins at a block's first term. */
@@ -8570,14 +8312,12 @@ static inline int gpuir__dict_next(const gpuir__dict_block *b, unsigned i, gpuir
 
 /* Makes term[0..len), the term before, the one at a step, term i > 0; returns its length, or 0 if it has none. */
 static inline size_t gpuir__dict_spell(const gpuir__dict_block *b, unsigned i, const gpuir__dict_step *s,
-                                       uint8_t term[GPUIR_MAX_TERM + 1], size_t len) {
+    uint8_t term[GPUIR_MAX_TERM + 1], size_t len) {
   uint8_t *p = term + s->shared;
   if (s->shared > len || s->rest >= GPUIR_MAX_TERM - s->shared || s->shared >= GPUIR_MAX_TERM) return 0;
   *p++ = b->firsts[i];
-  if (s->rest <= 8 && s->shared + 8 < GPUIR_MAX_TERM)
-    gpuir__store64(p, gpuir__load64(b->text + s->at));
-  else
-    memcpy(p, b->text + s->at, s->rest);
+  if (s->rest <= 8 && s->shared + 8 < GPUIR_MAX_TERM) gpuir__store64(p, gpuir__load64(b->text + s->at));
+  else memcpy(p, b->text + s->at, s->rest);
   return s->shared + 1 + s->rest;
 }
 
@@ -8587,8 +8327,7 @@ static size_t gpuir__dict_term(const gpuir__dict_block *b, unsigned i, uint8_t t
   size_t len = s.rest;
   unsigned k;
   memcpy(term, b->text, len);
-  for (k = 1; k <= i && len; k++)
-    len = gpuir__dict_next(b, k, &s) ? gpuir__dict_spell(b, k, &s, term, len) : 0;
+  for (k = 1; k <= i && len; k++) len = gpuir__dict_next(b, k, &s) ? gpuir__dict_spell(b, k, &s, term, len) : 0;
   term[len] = 0;
   return len;
 }
@@ -8598,7 +8337,7 @@ typedef struct gpuir__dict_seeker {
   const uint8_t *q;
   size_t n;
   size_t same; /* bytes that it has in common with the term before, which is less */
-  int found;   /* the term at which the search ended is q */
+  int found; /* the term at which the search ended is q */
 } gpuir__dict_seeker;
 
 /* Goes by a term that has `same` bytes in common with q, and then `rest` others at p. Returns 1 if it is not less than
@@ -8649,14 +8388,12 @@ static unsigned gpuir__dict_walk(const gpuir__dict_block *b, gpuir__dict_steps *
 }
 
 /* Fills in the steps; returns how many terms have one. Where all lengths are below 15, places are their sums. */
-GPUIR__AVX2 static inline unsigned gpuir__dict_steps_avx2(const gpuir__dict_block *b,
-                                                          gpuir__dict_steps *steps) {
+GPUIR__AVX2 static inline unsigned gpuir__dict_steps_avx2(const gpuir__dict_block *b, gpuir__dict_steps *steps) {
   const __m128i low = _mm_set1_epi8(15), lengths = _mm_loadu_si128((const __m128i *)(const void *)b->lengths);
   const __m128i shared = _mm_and_si128(lengths, low), rest = _mm_and_si128(_mm_srli_epi16(lengths, 4), low);
   const uint32_t further = gpuir__low_bits(b->n) & ~1u;
   __m128i at = _mm_andnot_si128(_mm_cvtsi32_si128(255), rest);
-  if (((uint32_t)_mm_movemask_epi8(_mm_or_si128(_mm_cmpeq_epi8(shared, low), _mm_cmpeq_epi8(rest, low))) &
-       further) ||
+  if (((uint32_t)_mm_movemask_epi8(_mm_or_si128(_mm_cmpeq_epi8(shared, low), _mm_cmpeq_epi8(rest, low))) & further) ||
       b->limit < 255 + 15 * 14)
     return gpuir__dict_walk(b, steps);
   at = _mm_add_epi8(_mm_slli_si128(at, 1), _mm_slli_si128(at, 2));
@@ -8714,7 +8451,7 @@ static inline uint64_t gpuir__dict_child(const gpuir__dict *d, unsigned depth, u
 /* Of a node's children whose numbers are that of q, of which the first is `from`, returns the last one that begins with
  * a term that is not greater than q; from - 1 if there is none. */
 static unsigned gpuir__dict_tie(const gpuir__dict *d, unsigned depth, uint64_t node, unsigned from,
-                                const uint64_t *keys, const gpuir__dict_seeker *x) {
+    const uint64_t *keys, const gpuir__dict_seeker *x) {
   unsigned to = from + 1;
   while (to < GPUIR__DICT_FAN && keys[to] == keys[from]) to++;
   from--; /* the answer is in [from, to) */
@@ -8723,10 +8460,8 @@ static unsigned gpuir__dict_tie(const gpuir__dict *d, unsigned depth, uint64_t n
     const uint64_t block = gpuir__dict_child(d, depth, node, mid);
     size_t len = 0;
     const uint8_t *head = block < d->level[d->levels] ? gpuir__dict_head(d, block, &len) : NULL;
-    if (head && gpuir__compare_bytes(head, len, x->q, x->n) <= 0)
-      from = mid;
-    else
-      to = mid;
+    if (head && gpuir__compare_bytes(head, len, x->q, x->n) <= 0) from = mid;
+    else to = mid;
   }
   return from;
 }
@@ -8741,8 +8476,7 @@ GPUIR__INLINE unsigned gpuir__dict_less_scalar(const uint64_t *keys, uint64_t wi
 }
 
 /* Returns the last block whose first term is not greater than q, or the first block. */
-GPUIR__INLINE uint64_t gpuir__dict_search(const gpuir__dict *d, const gpuir__dict_seeker *x,
-                                          gpuir__dict_less less) {
+GPUIR__INLINE uint64_t gpuir__dict_search(const gpuir__dict *d, const gpuir__dict_seeker *x, gpuir__dict_less less) {
   const uint64_t *level = d->keys;
   uint64_t node = 0;
   unsigned depth;
@@ -8781,7 +8515,7 @@ GPUIR__AVX2 GPUIR__INLINE unsigned gpuir__dict_less_4(const uint64_t *keys, __m2
 GPUIR__AVX2 GPUIR__INLINE unsigned gpuir__dict_less_avx2(const uint64_t *keys, uint64_t window) {
   const __m256i w = _mm256_set1_epi64x((int64_t)(window ^ (uint64_t)1 << 63));
   const unsigned less = gpuir__dict_less_4(keys, w) | gpuir__dict_less_4(keys + 4, w) << 4 |
-                        gpuir__dict_less_4(keys + 8, w) << 8 | gpuir__dict_less_4(keys + 12, w) << 12;
+      gpuir__dict_less_4(keys + 8, w) << 8 | gpuir__dict_less_4(keys + 12, w) << 12;
   return gpuir__popcount64(less >> 1);
 }
 
@@ -8795,8 +8529,7 @@ GPUIR__AVX2 static uint64_t gpuir__dict_seek_avx2(const gpuir__dict *d, gpuir__d
 /* Returns the number of the first term that is not less than term[0..len), or the number of terms. *found: it is that
  * term. */
 static uint64_t gpuir__dict_find(const gpuir__dict *d, const void *term, size_t len, int *found) {
-  uint8_t q[GPUIR_MAX_TERM + 1 +
-            8]; /* a byte more than any term has: a longer one is as great as its beginning */
+  uint8_t q[GPUIR_MAX_TERM + 1 + 8]; /* a byte more than any term has: a longer one is as great as its beginning */
   gpuir__dict_seeker x = {NULL, 0, 0, 0};
   uint64_t at;
   *found = 0;
@@ -8806,8 +8539,7 @@ static uint64_t gpuir__dict_find(const gpuir__dict *d, const void *term, size_t 
   if (x.n) memcpy(q, term, x.n);
   memset(q + x.n, 0, 8);
 #if GPUIR__X86
-  if (d->simd >= GPUIR_SIMD_AVX2)
-    at = gpuir__dict_seek_avx2(d, &x);
+  if (d->simd >= GPUIR_SIMD_AVX2) at = gpuir__dict_seek_avx2(d, &x);
   else
 #endif
     at = gpuir__dict_seek_scalar(d, &x);
@@ -8825,8 +8557,7 @@ static inline uint64_t gpuir__dict_window(const uint8_t *term, size_t len, size_
 }
 
 /* Makes a node of the tree out of the blocks' first terms. */
-static void gpuir__dict_node(const gpuir__dict *d, unsigned depth, uint64_t node,
-                             uint64_t keys[GPUIR__DICT_FAN]) {
+static void gpuir__dict_node(const gpuir__dict *d, unsigned depth, uint64_t node, uint64_t keys[GPUIR__DICT_FAN]) {
   const uint64_t blocks = d->level[d->levels];
   size_t skip = 0, len, next_len;
   unsigned i;
@@ -8855,8 +8586,7 @@ typedef struct gpuir__dict_terms {
 } gpuir__dict_terms;
 
 /* Adds a term to less than a block of them. */
-static inline void gpuir__dict_add(gpuir__dict_terms *t, const void *term, size_t len,
-                                   const gpuir__record *r) {
+static inline void gpuir__dict_add(gpuir__dict_terms *t, const void *term, size_t len, const gpuir__record *r) {
   memcpy(t->text + t->fill, term, len);
   t->fill += len;
   t->len[t->n] = (uint8_t)len;
@@ -8892,8 +8622,7 @@ static inline void gpuir__dict_divide_list(gpuir__dict_numbers *x, const gpuir__
 }
 
 /* Parts records into columns. */
-static void gpuir__dict_divide(const gpuir__dict_terms *t, const gpuir__dict_form *form,
-                               gpuir__dict_numbers *x) {
+static void gpuir__dict_divide(const gpuir__dict_terms *t, const gpuir__dict_form *form, gpuir__dict_numbers *x) {
   unsigned i;
   memset(x, 0, sizeof *x);
   for (i = 0; i < t->n; i++) {
@@ -8919,8 +8648,7 @@ static inline void gpuir__dict_put(uint8_t *p, uint32_t *bit, uint64_t value, un
 }
 
 /* Puts the columns at p, where zeros are; returns their end. */
-static uint8_t *gpuir__dict_put_columns(const gpuir__dict_numbers *x, const gpuir__dict_form *form,
-                                        uint8_t *p) {
+static uint8_t *gpuir__dict_put_columns(const gpuir__dict_numbers *x, const gpuir__dict_form *form, uint8_t *p) {
   uint32_t bit = 0, i;
   unsigned c;
   for (c = 0; c < GPUIR__COLUMNS; c++) {
@@ -8964,8 +8692,7 @@ static inline uint32_t gpuir__dict_put_base(uint8_t **p, uint64_t base) {
 
 /* Puts what stands before the columns, and returns its end, where zeros are. */
 static uint8_t *gpuir__dict_put_head(const gpuir__dict_numbers *x, const gpuir__dict_form *form,
-                                     const gpuir__dict_page *page, const gpuir__dict_page *now,
-                                     uint8_t *out) {
+    const gpuir__dict_page *page, const gpuir__dict_page *now, uint8_t *out) {
   uint8_t *p = out + 9 + (form->positions ? 2 : 0);
   uint32_t bit = 8, bytes, i;
   gpuir__dict_put(out, &bit, x->several, 16);
@@ -8981,8 +8708,9 @@ static uint8_t *gpuir__dict_put_head(const gpuir__dict_numbers *x, const gpuir__
   if (x->count[GPUIR__COL_LONG]) *p++ = (uint8_t)(now->longs - page->longs);
   if (form->positions) {
     bytes = gpuir__dict_put_base(&p, now->positions - page->positions);
-    gpuir__store32(out + 9, gpuir__load32(out + 9) | gpuir__width64(x->all[GPUIR__COL_POSITIONS]) |
-                                gpuir__width64(x->all[GPUIR__COL_LONG_POSITIONS]) << 6 | bytes << 12);
+    gpuir__store32(out + 9,
+        gpuir__load32(out + 9) | gpuir__width64(x->all[GPUIR__COL_POSITIONS]) |
+            gpuir__width64(x->all[GPUIR__COL_LONG_POSITIONS]) << 6 | bytes << 12);
   }
   for (i = 0; i < (x->mixed ? x->lists : x->lists != 0); i++) *p++ = x->codecs[i];
   return p;
@@ -8990,9 +8718,8 @@ static uint8_t *gpuir__dict_put_head(const gpuir__dict_numbers *x, const gpuir__
 
 /* Encodes a block, which begins at *now, of a page; *now becomes the place of the next one. Of records, only what the
  * block keeps is heeded. Returns the bytes that it takes. Writes 8 bytes more. */
-static size_t gpuir__dict_encode(const gpuir__dict_terms *t, const gpuir__dict_form *form,
-                                 const gpuir__dict_page *page, gpuir__dict_page *now,
-                                 uint8_t out[GPUIR__DICT_MOST + 8]) {
+static size_t gpuir__dict_encode(const gpuir__dict_terms *t, const gpuir__dict_form *form, const gpuir__dict_page *page,
+    gpuir__dict_page *now, uint8_t out[GPUIR__DICT_MOST + 8]) {
   gpuir__dict_numbers x;
   uint8_t *p;
   uint32_t i;
@@ -9006,14 +8733,13 @@ static size_t gpuir__dict_encode(const gpuir__dict_terms *t, const gpuir__dict_f
     now->freqs += x.value[GPUIR__COL_FREQS][i] + 1;
   }
   for (i = 0; i < x.count[GPUIR__COL_POSITIONS]; i++) now->positions += x.value[GPUIR__COL_POSITIONS][i];
-  for (i = 0; i < x.count[GPUIR__COL_LONG_POSITIONS]; i++)
-    now->positions += x.value[GPUIR__COL_LONG_POSITIONS][i];
+  for (i = 0; i < x.count[GPUIR__COL_LONG_POSITIONS]; i++) now->positions += x.value[GPUIR__COL_LONG_POSITIONS][i];
   now->longs += x.count[GPUIR__COL_LONG];
   now->start += (uint64_t)(p - out);
   return (size_t)(p - out);
 }
 
-/* ============================================================================
+/* ========================
  * [12-writer]  index file: layout and writer
  *
  *   header (64 bytes) | section table (32 bytes each) | sections
@@ -9025,15 +8751,15 @@ static size_t gpuir__dict_encode(const gpuir__dict_terms *t, const gpuir__dict_f
  * Uses      [01-base], [10-encoder] (its batches).
  * Start at  gpuir__writer_create, gpuir__writer_put_batch, gpuir__writer_finish.
  * Tests     tests/unit/12_writer.c
- * ==========================================================================*/
+ * ======================*/
 
 #define GPUIR__FORMAT 2u
 #define GPUIR__ALIGN 64u
 #define GPUIR__MAX_SECTIONS 256u
 #define GPUIR__MAX_DOCUMENTS 0xfffffffeu /* docIDs stay below GPUIR_END */
-#define GPUIR__REQUIRED 1u               /* section flag */
-#define GPUIR__ORDER_MAX 63u             /* bytes of an order's name */
-#define GPUIR__JOINED_MAX 256u           /* bytes of a name that begins as its source's path ends */
+#define GPUIR__REQUIRED 1u /* section flag */
+#define GPUIR__ORDER_MAX 63u /* bytes of an order's name */
+#define GPUIR__JOINED_MAX 256u /* bytes of a name that begins as its source's path ends */
 
 typedef struct gpuir__header {
   uint8_t magic[8];
@@ -9137,12 +8863,12 @@ enum {
 
 /* When a section is written. The reader refuses an index that lacks one that is written always. */
 enum {
-  GPUIR__P_ALWAYS,    /* required */
-  GPUIR__P_HINT,      /* written always; a reader can do without it */
-  GPUIR__P_ORIGINS,   /* when a document has a source; a reader can do without it */
-  GPUIR__P_HASHES,    /* when a document's hash is known; a reader can do without it */
-  GPUIR__P_TEXT,      /* when texts are stored, which the meta section says too; required */
-  GPUIR__P_STEMS,     /* when a name is joined to a stem; required, as names are wrong without it */
+  GPUIR__P_ALWAYS, /* required */
+  GPUIR__P_HINT, /* written always; a reader can do without it */
+  GPUIR__P_ORIGINS, /* when a document has a source; a reader can do without it */
+  GPUIR__P_HASHES, /* when a document's hash is known; a reader can do without it */
+  GPUIR__P_TEXT, /* when texts are stored, which the meta section says too; required */
+  GPUIR__P_STEMS, /* when a name is joined to a stem; required, as names are wrong without it */
   GPUIR__P_POSITIONS, /* when positions were asked for; required */
   GPUIR__P_SHARD, /* in a part of a collection, see [13c-shard]; required, as scores are others without it */
   GPUIR__P_COUNT
@@ -9150,16 +8876,16 @@ enum {
 
 /* How many items a section has. */
 enum {
-  GPUIR__N_ANY,        /* any number */
-  GPUIR__N_ONE,        /* 1 */
+  GPUIR__N_ANY, /* any number */
+  GPUIR__N_ONE, /* 1 */
   GPUIR__N_TERM_PAGES, /* one a page of the dictionary, a block of it; GPUIR__DICT_FAN a node of its tree */
   GPUIR__N_TERM_BLOCKS,
   GPUIR__N_TERM_KEYS,
-  GPUIR__N_LONGS,  /* one a list of over GPUIR__SHORT_MAX postings */
+  GPUIR__N_LONGS, /* one a list of over GPUIR__SHORT_MAX postings */
   GPUIR__N_BLOCKS, /* one a block of such a list */
   GPUIR__N_DOCUMENTS,
   GPUIR__N_TERMS,
-  GPUIR__N_DOC_ENDS,   /* offsets into the section of the row before: one a document, and the end */
+  GPUIR__N_DOC_ENDS, /* offsets into the section of the row before: one a document, and the end */
   GPUIR__N_SOURCE_ENDS /* the same, one a source */
 };
 
@@ -9188,7 +8914,7 @@ typedef struct gpuir__stat {
 /* What a part of a collection knows of the whole. */
 typedef struct gpuir__shard {
   uint64_t documents, tokens; /* of the collection */
-  uint64_t first;             /* number of its first document there */
+  uint64_t first; /* number of its first document there */
   uint32_t number, shards;
   uint64_t identity[2]; /* of the statistics */
   uint64_t zero;
@@ -9198,8 +8924,8 @@ typedef struct gpuir__shard {
  * row a document follows. */
 enum {
   GPUIR__O_SOURCE, /* index + 1; 0: none */
-  GPUIR__O_LINE,   /* first_line */
-  GPUIR__O_LINES,  /* last_line - first_line */
+  GPUIR__O_LINE, /* first_line */
+  GPUIR__O_LINES, /* last_line - first_line */
   GPUIR__O_OFFSET,
   GPUIR__O_BYTES,
   GPUIR__O_COUNT
@@ -9214,9 +8940,7 @@ typedef struct gpuir__origin {
 static inline unsigned gpuir__number_width(uint64_t most) { return (gpuir__width64(most) + 7) / 8; }
 
 /* Returns the bytes that a number takes which divides a section of this length. */
-static inline unsigned gpuir__start_width(uint64_t length) {
-  return length ? gpuir__number_width(length) : 1;
-}
+static inline unsigned gpuir__start_width(uint64_t length) { return length ? gpuir__number_width(length) : 1; }
 
 /* Loads a number of `width` <= 8 bytes; 8 are read. */
 static inline uint64_t gpuir__load_number(const uint8_t *p, unsigned width) {
@@ -9230,7 +8954,7 @@ typedef struct gpuir__index_lists {
   const uint8_t *docs_width, *freqs_width;
   const uint32_t *bounds;
   const uint32_t *seeds; /* NULL: absent */
-  uint64_t nseeds;       /* lists that have seeds */
+  uint64_t nseeds; /* lists that have seeds */
   const uint8_t *docids, *freqs;
   const uint8_t *positions; /* NULL: absent */
   const uint32_t *positions_off;
@@ -9240,8 +8964,8 @@ typedef struct gpuir__index_lists {
 typedef struct gpuir__index_meta {
   char *text; /* NUL-terminated strings, pointed to below */
   size_t text_size;
-  const char *analyzer_spec, *analyzer_revision, *stop_words, *fields, *codec, *freq_codec, *tool,
-      *description, *filters, *order, *store, *positions;
+  const char *analyzer_spec, *analyzer_revision, *stop_words, *fields, *codec, *freq_codec, *tool, *description,
+      *filters, *order, *store, *positions;
 } gpuir__index_meta;
 
 /* How queries become terms. */
@@ -9253,8 +8977,8 @@ typedef struct gpuir__index_analysis {
 
 /* How many of a term's postings are of deleted documents. */
 typedef struct gpuir__log_count {
-  uint32_t id;      /* of the term, plus 1; 0: a free entry */
-  uint32_t n;       /* of the log's first n documents */
+  uint32_t id; /* of the term, plus 1; 0: a free entry */
+  uint32_t n; /* of the log's first n documents */
   uint32_t deleted; /* postings */
 } gpuir__log_count;
 
@@ -9273,11 +8997,11 @@ typedef struct gpuir__log {
 /* One mapped file; docIDs count from 0 in it. */
 typedef struct gpuir__segment {
   gpuir_allocator a;
-  uint64_t refs;      /* snapshots that have it, counted atomically */
-  int simd;           /* resolved level */
+  uint64_t refs; /* snapshots that have it, counted atomically */
+  int simd; /* resolved level */
   const uint8_t *map; /* the file's bytes */
   uint64_t size;
-  int mapped;    /* 0: the caller's memory */
+  int mapped; /* 0: the caller's memory */
   char path[84]; /* its end, for messages */
   const gpuir__section *table;
   uint32_t nsections;
@@ -9285,9 +9009,9 @@ typedef struct gpuir__segment {
   gpuir__stat stat;
   gpuir__dict terms;
   gpuir__index_lists lists;
-  const uint32_t *lengths;   /* [docID] */
+  const uint32_t *lengths; /* [docID] */
   const gpuir__shard *shard; /* NULL: no part of a collection */
-  const uint32_t *dfs;       /* [term] in how many documents of the collection it is; NULL: the same */
+  const uint32_t *dfs; /* [term] in how many documents of the collection it is; NULL: the same */
   gpuir__index_meta meta;
   uint64_t number; /* in a live index's folder; 0: a file by itself */
   gpuir__log log;
@@ -9296,8 +9020,8 @@ typedef struct gpuir__segment {
 /* The documents deleted from a segment, as snapshots share them. */
 typedef struct gpuir__deleted {
   gpuir_allocator a;
-  uint64_t refs;   /* snapshots that have them, counted atomically */
-  uint32_t n;      /* the first n of the segment's log, n > 0 */
+  uint64_t refs; /* snapshots that have them, counted atomically */
+  uint32_t n; /* the first n of the segment's log, n > 0 */
   uint64_t tokens; /* their lengths */
   uint64_t words;
   uint64_t bits[1]; /* [words] a bit a document */
@@ -9307,7 +9031,7 @@ typedef struct gpuir__deleted {
 typedef struct gpuir__leaf {
   gpuir__segment *seg;
   gpuir__deleted *deleted; /* NULL: none */
-  uint32_t base;           /* the snapshot's number of its first document */
+  uint32_t base; /* the snapshot's number of its first document */
 } gpuir__leaf;
 
 typedef struct gpuir__saturation gpuir__saturation; /* see [13b-snapshot] */
@@ -9320,28 +9044,26 @@ struct gpuir_index {
   char path[84];
   gpuir__leaf *leaves; /* [nleaves] at least one */
   size_t nleaves;
-  gpuir__leaf only;           /* leaves[0] of a snapshot of one segment */
-  gpuir_index *alone;         /* [nleaves] each segment as an index of its own; NULL: this is one */
+  gpuir__leaf only; /* leaves[0] of a snapshot of one segment */
+  gpuir_index *alone; /* [nleaves] each segment as an index of its own; NULL: this is one */
   uint64_t documents, tokens; /* live ones */
-  uint64_t
-      collection;  /* documents that an idf counts: of a shard its collection's, otherwise the live ones */
+  uint64_t collection; /* documents that an idf counts: of a shard its collection's, otherwise the live ones */
   uint64_t docids; /* the least number that no document has had */
   uint64_t generation, content; /* of a live index's manifest; 0: not of one */
   double average_length;
-  gpuir__norm norm;              /* of the stored k1 and b */
+  gpuir__norm norm; /* of the stored k1 and b */
   gpuir__saturation *saturation; /* of the same, see gpuir__index_saturation; NULL until it is needed */
   gpuir__index_analysis analysis;
 };
 
 /* The CUDA backend has a copy of the implementation and reads structures that the program's copy made. Their first
  * member is a number of the version and of the structures' shape, by which it refuses another header's. */
-#define GPUIR__LAYOUT(size, place, other)                                                    \
-  (((GPUIR_VERSION_NUMBER * 8191u + (uint32_t)(size)) * 8191u + (uint32_t)(place)) * 8191u + \
-   (uint32_t)(other))
+#define GPUIR__LAYOUT(size, place, other) \
+  (((GPUIR_VERSION_NUMBER * 8191u + (uint32_t)(size)) * 8191u + (uint32_t)(place)) * 8191u + (uint32_t)(other))
 
 static inline uint32_t gpuir__index_layout(void) {
   return GPUIR__LAYOUT(sizeof(gpuir_index) + sizeof(gpuir__segment), offsetof(gpuir__segment, lengths),
-                       sizeof(gpuir__list));
+      sizeof(gpuir__list));
 }
 
 /* A row of GPUIR__SECTIONS. */
@@ -9393,7 +9115,7 @@ typedef struct gpuir__recent {
 #define GPUIR__AHEAD ((size_t)1 << 18)
 typedef struct gpuir__ahead {
   uint8_t *buf; /* GPUIR__AHEAD bytes */
-  uint64_t at;  /* where its first byte goes */
+  uint64_t at; /* where its first byte goes */
   size_t fill;
 } gpuir__ahead;
 
@@ -9401,9 +9123,9 @@ typedef struct gpuir__writer {
   gpuir_allocator a;
   char *path, *tmp, *folder; /* PATH, or the target of the link that it is; PATH.tmp; the folder of both */
   size_t path_size, tmp_size, folder_size;
-  int fd;      /* of PATH.tmp, locked */
+  int fd; /* of PATH.tmp, locked */
   mode_t mode; /* of a new index: 0666 without the umask's bits */
-  int shared;  /* other users may write the folder, and so replace the index */
+  int shared; /* other users may write the folder, and so replace the index */
   int hostile; /* all users may make files in it */
   int placed; /* `fd` is of the new file PATH itself, whose owner publishes it; PATH.tmp only names temporary files */
   gpuir__spool spool[GPUIR__W_COUNT];
@@ -9413,8 +9135,8 @@ typedef struct gpuir__writer {
   int has[GPUIR__P_COUNT]; /* whether sections of this presence are written */
   gpuir__recent recent;
   gpuir__origin origins; /* of each column, all ones of its numbers */
-  gpuir__area table;     /* gpuir__source_slot, by hash */
-  uint64_t slots, most;  /* of the table: a power of two, or 0; bytes that are not mapped */
+  gpuir__area table; /* gpuir__source_slot, by hash */
+  uint64_t slots, most; /* of the table: a power of two, or 0; bytes that are not mapped */
   void *lengths_map;
   gpuir__ahead ahead;
 } gpuir__writer;
@@ -9460,20 +9182,17 @@ GPUIR__COLD static void gpuir__writer_destroy(gpuir__writer *w) {
 static int gpuir__writer_flock(const gpuir__writer *w, int fd, gpuir_error *err) {
   if (!flock(fd, LOCK_EX | LOCK_NB)) return GPUIR_OK;
   if (errno != EWOULDBLOCK) return gpuir__fail_errno(err, w->tmp, "cannot lock");
-  return gpuir__fail(err, GPUIR_E_BUSY, 0, "%s: another process is building this index",
-                     gpuir__tail(w->path));
+  return gpuir__fail(err, GPUIR_E_BUSY, 0, "%s: another process is building this index", gpuir__tail(w->path));
 }
 
 /* Removes the file PATH.tmp unless a build holds its lock. 0 also if the name has gone meanwhile. */
 static int gpuir__writer_remove_unlocked(const gpuir__writer *w, gpuir_error *err) {
   const int fd = open(w->tmp, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
   int status, same;
-  if (fd < 0)
-    return errno == ENOENT || errno == ELOOP ? GPUIR_OK : gpuir__fail_errno(err, w->tmp, "cannot open");
+  if (fd < 0) return errno == ENOENT || errno == ELOOP ? GPUIR_OK : gpuir__fail_errno(err, w->tmp, "cannot open");
   status = gpuir__writer_flock(w, fd, err);
   same = status ? 0 : gpuir__is_file(fd, w->tmp);
-  if (same < 0 || (same && unlink(w->tmp) && errno != ENOENT))
-    status = gpuir__fail_errno(err, w->tmp, "cannot remove");
+  if (same < 0 || (same && unlink(w->tmp) && errno != ENOENT)) status = gpuir__fail_errno(err, w->tmp, "cannot remove");
   (void)close(fd);
   return status;
 }
@@ -9489,7 +9208,7 @@ static int gpuir__writer_remove_leftover(const gpuir__writer *w, gpuir_error *er
   }
   if (st.st_uid != geteuid())
     return gpuir__fail(err, GPUIR_E_IO, 0, "%s: belongs to another user; remove it if no build is running",
-                       gpuir__tail(w->tmp));
+        gpuir__tail(w->tmp));
   return gpuir__writer_remove_unlocked(w, err);
 }
 
@@ -9524,10 +9243,8 @@ static int gpuir__writer_check_folder(const gpuir__writer *w, gpuir_error *err) 
   int fd, status = GPUIR_OK;
   if (!name) return gpuir__fail_nomem(err);
   fd = open(name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-  if (fd >= 0 && !gpuir__pread_all(fd, magic, sizeof magic, 0) &&
-      !memcmp(magic, gpuir__manifest_magic, sizeof magic))
-    status =
-        gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "%s: lies in the folder of a live index", gpuir__tail(w->path));
+  if (fd >= 0 && !gpuir__pread_all(fd, magic, sizeof magic, 0) && !memcmp(magic, gpuir__manifest_magic, sizeof magic))
+    status = gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "%s: lies in the folder of a live index", gpuir__tail(w->path));
   if (fd >= 0) (void)close(fd);
   gpuir__free(&w->a, name, size);
   return status;
@@ -9538,7 +9255,7 @@ static int gpuir__writer_check_path(const char *path, gpuir_error *err) {
   struct stat st;
   if (stat(path, &st) || S_ISREG(st.st_mode)) return GPUIR_OK;
   return gpuir__fail(err, GPUIR_E_IO, 0, "%s: %s", gpuir__tail(path),
-                     S_ISDIR(st.st_mode) ? "a folder, not a file" : "not a regular file");
+      S_ISDIR(st.st_mode) ? "a folder, not a file" : "not a regular file");
 }
 
 /* Makes w->path the name of what a link at PATH leads to, so that the link stays when its target is replaced. The
@@ -9551,17 +9268,15 @@ static int gpuir__writer_follow(gpuir__writer *w, gpuir_error *err) {
     struct stat st;
     ssize_t n;
     size_t size;
-    if (lstat(w->path, &st) || !S_ISLNK(st.st_mode))
-      return GPUIR_OK; /* what is wrong shows when it is opened */
+    if (lstat(w->path, &st) || !S_ISLNK(st.st_mode)) return GPUIR_OK; /* what is wrong shows when it is opened */
     if (st.st_uid != geteuid() && st.st_uid != 0)
-      return gpuir__fail(err, GPUIR_E_IO, 0, "%s: a link that another user made is not followed",
-                         gpuir__tail(w->path));
+      return gpuir__fail(err, GPUIR_E_IO, 0, "%s: a link that another user made is not followed", gpuir__tail(w->path));
     n = readlink(w->path, target, sizeof target);
     if (n < 0) return gpuir__fail_errno(err, w->path, "cannot read the link");
     if ((size_t)n == sizeof target)
       return gpuir__fail(err, GPUIR_E_IO, 0, "%s: a link that is too long", gpuir__tail(w->path));
-    path = gpuir__concat(&w->a, w->path, slash && target[0] != '/' ? (size_t)(slash - w->path) + 1 : 0,
-                         target, (size_t)n, &size);
+    path = gpuir__concat(&w->a, w->path, slash && target[0] != '/' ? (size_t)(slash - w->path) + 1 : 0, target,
+        (size_t)n, &size);
     if (!path) return gpuir__fail_nomem(err);
     gpuir__free(&w->a, w->path, w->path_size);
     w->path = path;
@@ -9599,8 +9314,7 @@ static int gpuir__writer_hide(gpuir__writer *w, gpuir_error *err) {
   struct stat st;
   if (fstat(w->fd, &st)) return gpuir__fail_errno(err, w->tmp, "cannot stat");
   w->mode = st.st_mode & 0777;
-  if (!stat(w->path, &st) && fchmod(w->fd, 0600))
-    return gpuir__fail_errno(err, w->tmp, "cannot change the mode");
+  if (!stat(w->path, &st) && fchmod(w->fd, 0600)) return gpuir__fail_errno(err, w->tmp, "cannot change the mode");
   return GPUIR_OK;
 }
 
@@ -9635,7 +9349,7 @@ static int gpuir__writer_place(gpuir__writer *w, const char *path, int fd, gpuir
 /* Locks PATH.tmp and opens the temporary files. `memory` bounds the buffers, in bytes. fd: -1, or that of PATH, a new
  * file in a folder that the caller has locked; it is closed in any case. */
 static int gpuir__writer_create(const gpuir_allocator *a, const char *path, uint64_t memory, int fd,
-                                gpuir__writer **writer, gpuir_error *err) {
+    gpuir__writer **writer, gpuir_error *err) {
   gpuir__writer *w = (gpuir__writer *)gpuir__alloc_zero(a, sizeof *w);
   uint64_t each = gpuir__min64(gpuir__max64(memory / (GPUIR__W_COUNT + 1), 4096), 1u << 18);
   unsigned i;
@@ -9654,10 +9368,8 @@ static int gpuir__writer_create(const gpuir_allocator *a, const char *path, uint
   if (!status && fd < 0) status = gpuir__writer_lock(w, err);
   if (!status && fd < 0) status = gpuir__writer_hide(w, err);
   for (i = 0; !status && i < GPUIR__W_COUNT; i++) gpuir__spool_open(a, &w->spool[i], w->tmp, i, (size_t)each);
-  if (status)
-    gpuir__writer_destroy(w);
-  else
-    *writer = w;
+  if (status) gpuir__writer_destroy(w);
+  else *writer = w;
   return status;
 }
 
@@ -9670,8 +9382,7 @@ static uint32_t gpuir__name_stem(const gpuir_doc_desc *doc) {
   size_t n = doc->source_len, i;
   if (!doc->name_len || doc->name_len > GPUIR__JOINED_MAX || n >= UINT32_MAX) return 0;
   for (i = n > doc->name_len ? n - doc->name_len : 0; i < n; i++)
-    if ((!i || doc->source[i - 1] == '/') && !memcmp(doc->source + i, doc->name, n - i))
-      return (uint32_t)i + 1;
+    if ((!i || doc->source[i - 1] == '/') && !memcmp(doc->source + i, doc->name, n - i)) return (uint32_t)i + 1;
   return 0;
 }
 
@@ -9703,8 +9414,8 @@ static int gpuir__writer_grow_table(gpuir__writer *w, gpuir_error *err) {
 }
 
 /* Looks a source up; *number becomes its number, or 0 if it is not stored yet. */
-static int gpuir__writer_find_source(const gpuir__writer *w, const char *path,
-                                     const gpuir__source_slot *source, uint32_t *number, gpuir_error *err) {
+static int gpuir__writer_find_source(const gpuir__writer *w, const char *path, const gpuir__source_slot *source,
+    uint32_t *number, gpuir_error *err) {
   const gpuir__source_slot *slots = (const gpuir__source_slot *)(const void *)w->table.data;
   unsigned probe;
   *number = 0;
@@ -9723,8 +9434,7 @@ static int gpuir__writer_find_source(const gpuir__writer *w, const char *path,
 }
 
 /* Stores a source under the next number. */
-static int gpuir__writer_add_source(gpuir__writer *w, const char *path, gpuir__source_slot *source,
-                                    gpuir_error *err) {
+static int gpuir__writer_add_source(gpuir__writer *w, const char *path, gpuir__source_slot *source, gpuir_error *err) {
   int status = GPUIR_OK;
   if (w->nsources == GPUIR__MAX_DOCUMENTS) return gpuir__fail(err, GPUIR_E_LIMIT, 0, "too many source files");
   if (w->nsources >= w->slots - w->slots / 3) status = gpuir__writer_grow_table(w, err);
@@ -9740,16 +9450,14 @@ static int gpuir__writer_add_source(gpuir__writer *w, const char *path, gpuir__s
 }
 
 /* Makes the document's source, with this stem, the last one. */
-static int gpuir__writer_source(gpuir__writer *w, const gpuir_doc_desc *doc, uint32_t stem,
-                                gpuir_error *err) {
+static int gpuir__writer_source(gpuir__writer *w, const gpuir_doc_desc *doc, uint32_t stem, gpuir_error *err) {
   gpuir__source_slot source;
   uint32_t number;
   int status;
   if (w->recent.number && w->recent.stem == stem && w->recent.path.len == doc->source_len &&
       !memcmp(w->recent.path.data, doc->source, doc->source_len))
     return GPUIR_OK;
-  if (doc->source_len >= UINT32_MAX)
-    return gpuir__fail(err, GPUIR_E_LIMIT, 0, "a source's path of 4 GiB or more");
+  if (doc->source_len >= UINT32_MAX) return gpuir__fail(err, GPUIR_E_LIMIT, 0, "a source's path of 4 GiB or more");
   memset(&source, 0, sizeof source);
   source.len = (uint32_t)doc->source_len;
   source.stem = stem;
@@ -9763,13 +9471,11 @@ static int gpuir__writer_source(gpuir__writer *w, const gpuir_doc_desc *doc, uin
   w->recent.path.len = 0;
   w->recent.number = number;
   w->recent.stem = stem;
-  return gpuir__buf_put(&w->a, &w->recent.path, doc->source, doc->source_len) ? gpuir__fail_nomem(err)
-                                                                              : GPUIR_OK;
+  return gpuir__buf_put(&w->a, &w->recent.path, doc->source, doc->source_len) ? gpuir__fail_nomem(err) : GPUIR_OK;
 }
 
 /* Appends the document's name without the bytes that its stem holds. */
-static int gpuir__writer_put_name(gpuir__writer *w, const gpuir_doc_desc *doc, uint32_t stem,
-                                  gpuir_error *err) {
+static int gpuir__writer_put_name(gpuir__writer *w, const gpuir_doc_desc *doc, uint32_t stem, gpuir_error *err) {
   size_t skip = stem ? doc->source_len - (stem - 1) : 0;
   int status = gpuir__writer_put64(w, GPUIR__W_NAME_START, w->spool[GPUIR__W_NAMES].len, err);
   if (status || doc->name_len == skip) return status;
@@ -9777,8 +9483,7 @@ static int gpuir__writer_put_name(gpuir__writer *w, const gpuir_doc_desc *doc, u
 }
 
 /* Appends where the document comes from. */
-static int gpuir__writer_put_origin(gpuir__writer *w, const gpuir_doc_desc *doc, uint32_t stem,
-                                    gpuir_error *err) {
+static int gpuir__writer_put_origin(gpuir__writer *w, const gpuir_doc_desc *doc, uint32_t stem, gpuir_error *err) {
   gpuir__origin origin;
   unsigned i;
   memset(&origin, 0, sizeof origin);
@@ -9797,18 +9502,17 @@ static int gpuir__writer_put_origin(gpuir__writer *w, const gpuir_doc_desc *doc,
 }
 
 /* Appends the document's hash: that of its text, if that is what stands in the source. */
-static int gpuir__writer_put_hash(gpuir__writer *w, const gpuir_doc_desc *doc, const char *text,
-                                  size_t text_len, gpuir_error *err) {
-  const int is_text =
-      !doc->source_len || !(doc->source_offset || doc->source_bytes) || doc->source_bytes == text_len;
+static int gpuir__writer_put_hash(gpuir__writer *w, const gpuir_doc_desc *doc, const char *text, size_t text_len,
+    gpuir_error *err) {
+  const int is_text = !doc->source_len || !(doc->source_offset || doc->source_bytes) || doc->source_bytes == text_len;
   const uint64_t hash = is_text && text_len ? XXH3_64bits(text, text_len) : doc->hash;
   if (hash) w->has[GPUIR__P_HASHES] = 1;
   return gpuir__writer_put64(w, GPUIR__W_HASHES, hash, err);
 }
 
 /* Appends the next document. Its text is stored if the index has texts; NULL stands for "". */
-static int gpuir__writer_put_doc(gpuir__writer *w, const gpuir_doc_desc *doc, const char *text,
-                                 size_t text_len, gpuir_error *err) {
+static int gpuir__writer_put_doc(gpuir__writer *w, const gpuir_doc_desc *doc, const char *text, size_t text_len,
+    gpuir_error *err) {
   uint32_t stem = gpuir__name_stem(doc);
   int status;
   if (w->stat.documents >= GPUIR__MAX_DOCUMENTS)
@@ -9831,8 +9535,8 @@ static int gpuir__writer_put_lengths(gpuir__writer *w, const uint32_t *lengths, 
 }
 
 /* Maps all lengths, after the last one was put. They are valid until the writer is destroyed. */
-static int gpuir__writer_lengths(gpuir__writer *w, const uint32_t **lengths, uint64_t *ndocs,
-                                 uint64_t *tokens, gpuir_error *err) {
+static int gpuir__writer_lengths(gpuir__writer *w, const uint32_t **lengths, uint64_t *ndocs, uint64_t *tokens,
+    gpuir_error *err) {
   static const uint32_t none[1] = {0};
   const gpuir__spool *spool = &w->spool[GPUIR__W_LENGTHS];
   int status = gpuir__spool_flush(&w->spool[GPUIR__W_LENGTHS], err);
@@ -9846,7 +9550,7 @@ static int gpuir__writer_lengths(gpuir__writer *w, const uint32_t **lengths, uin
     w->lengths_map = map;
   }
   *lengths = w->lengths_map ? (const uint32_t *)w->lengths_map
-             : w->nlengths  ? (const uint32_t *)(const void *)spool->buf
+      : w->nlengths         ? (const uint32_t *)(const void *)spool->buf
                             : none;
   *ndocs = w->stat.documents;
   *tokens = w->stat.tokens;
@@ -9884,8 +9588,7 @@ static int gpuir__writer_put_terms(gpuir__writer *w, const gpuir__batch *batch, 
     memcpy(&r, batch->records.data + i * sizeof r, sizeof r);
     w->stat.inline_postings += r.df == 1;
     if (r.positions_len >> GPUIR__DICT_POSITIONS_BITS)
-      return gpuir__fail(err, GPUIR_E_LIMIT, 0, "%s: a term's positions take 256 TiB or more",
-                         gpuir__tail(w->path));
+      return gpuir__fail(err, GPUIR_E_LIMIT, 0, "%s: a term's positions take 256 TiB or more", gpuir__tail(w->path));
     gpuir__dict_add(&w->terms.block, term, len, &r);
     if (w->terms.block.n == GPUIR__DICT_BLOCK) status = gpuir__writer_put_block(w, err);
     term += len;
@@ -9919,11 +9622,9 @@ static int gpuir__writer_put_buffers(gpuir__writer *w, const gpuir__batch *batch
     if (at) status = gpuir__spool_put(&w->spool[i], buf->data, buf->len, err);
   }
   if (!status)
-    status = gpuir__spool_put(&w->spool[GPUIR__W_DOCIDS_SHORT], batch->docs_short.data, batch->docs_short.len,
-                              err);
+    status = gpuir__spool_put(&w->spool[GPUIR__W_DOCIDS_SHORT], batch->docs_short.data, batch->docs_short.len, err);
   if (!status)
-    status = gpuir__spool_put(&w->spool[GPUIR__W_FREQS_SHORT], batch->freqs_short.data,
-                              batch->freqs_short.len, err);
+    status = gpuir__spool_put(&w->spool[GPUIR__W_FREQS_SHORT], batch->freqs_short.data, batch->freqs_short.len, err);
   return status;
 }
 
@@ -9933,8 +9634,7 @@ static int gpuir__writer_put_batch(gpuir__writer *w, const gpuir__batch *batch, 
   if (w->stat.terms + batch->nterms >= UINT32_MAX)
     return gpuir__fail(err, GPUIR_E_LIMIT, 0, "%s: more than 2^32-2 terms", gpuir__tail(w->path));
   if (w->stat.blocks + batch->last.len / 4 > UINT32_MAX)
-    return gpuir__fail(err, GPUIR_E_LIMIT, 0, "%s: more than 2^32-1 blocks of postings",
-                       gpuir__tail(w->path));
+    return gpuir__fail(err, GPUIR_E_LIMIT, 0, "%s: more than 2^32-1 blocks of postings", gpuir__tail(w->path));
   status = gpuir__writer_put_terms(w, batch, err);
   if (!status) status = gpuir__writer_put_extents(w, batch, err);
   if (!status) status = gpuir__writer_put_buffers(w, batch, err);
@@ -9966,10 +9666,9 @@ static int gpuir__meta_text(const gpuir_allocator *a, const gpuir__meta *meta, g
   (void)snprintf(tool, sizeof tool, "gpuir %s", gpuir_version());
   if (gpuir__meta_put(a, out, "analyzer", meta->analyzer) ||
       gpuir__meta_put(a, out, "analyzer_revision", gpuir__analyzer_revision(meta->analyzer)) ||
-      gpuir__meta_put(a, out, "stop_words", meta->stop_words) ||
-      gpuir__meta_put(a, out, "fields", GPUIR__FIELDS) || gpuir__meta_put(a, out, "codec", meta->codec) ||
-      gpuir__meta_put(a, out, "freq_codec", meta->freq_codec) || gpuir__meta_put(a, out, "tool", tool) ||
-      gpuir__meta_put(a, out, "description", meta->description) ||
+      gpuir__meta_put(a, out, "stop_words", meta->stop_words) || gpuir__meta_put(a, out, "fields", GPUIR__FIELDS) ||
+      gpuir__meta_put(a, out, "codec", meta->codec) || gpuir__meta_put(a, out, "freq_codec", meta->freq_codec) ||
+      gpuir__meta_put(a, out, "tool", tool) || gpuir__meta_put(a, out, "description", meta->description) ||
       (*meta->filters && gpuir__meta_put(a, out, "filters", meta->filters)) ||
       (*meta->order && gpuir__meta_put(a, out, "order", meta->order)) ||
       (meta->store && gpuir__meta_put(a, out, "store", "1")) ||
@@ -10015,7 +9714,7 @@ static uint64_t gpuir__writer_length(gpuir__writer *w, unsigned row) {
 /* Lists the sections that the file has, in its order: rows[i] is the number of the i-th one's row and spool. Returns
  * how many there are. *size becomes that of the file. */
 static unsigned gpuir__writer_plan(gpuir__writer *w, gpuir__section table[GPUIR__S_COUNT],
-                                   unsigned rows[GPUIR__S_COUNT], uint64_t *size) {
+    unsigned rows[GPUIR__S_COUNT], uint64_t *size) {
   unsigned n = 0, i;
   uint64_t at;
   for (i = 0; i < GPUIR__SECTION_ROWS; i++)
@@ -10045,8 +9744,7 @@ static int gpuir__writer_flush(gpuir__writer *w, gpuir_error *err) {
 }
 
 /* Writes n bytes at `offset`, sooner or later. What lies between two sections is zeros. */
-static int gpuir__writer_put(gpuir__writer *w, const void *bytes, size_t n, uint64_t offset,
-                             gpuir_error *err) {
+static int gpuir__writer_put(gpuir__writer *w, const void *bytes, size_t n, uint64_t offset, gpuir_error *err) {
   gpuir__ahead *x = &w->ahead;
   size_t gap;
   if (x->fill && (offset < x->at + x->fill || offset + n > x->at + GPUIR__AHEAD)) {
@@ -10054,8 +9752,7 @@ static int gpuir__writer_put(gpuir__writer *w, const void *bytes, size_t n, uint
     if (status) return status;
   }
   if (n >= GPUIR__AHEAD)
-    return gpuir__pwrite_all(w->fd, bytes, n, offset) ? gpuir__fail_errno(err, w->tmp, "cannot write")
-                                                      : GPUIR_OK;
+    return gpuir__pwrite_all(w->fd, bytes, n, offset) ? gpuir__fail_errno(err, w->tmp, "cannot write") : GPUIR_OK;
   if (!x->fill) x->at = offset;
   gap = (size_t)(offset - x->at) - x->fill;
   memset(x->buf + x->fill, 0, gap);
@@ -10070,8 +9767,7 @@ typedef struct gpuir__sink {
   XXH3_state_t *hash;
 } gpuir__sink;
 
-static int gpuir__writer_out(gpuir__writer *w, gpuir__sink *to, const void *bytes, size_t n,
-                             gpuir_error *err) {
+static int gpuir__writer_out(gpuir__writer *w, gpuir__sink *to, const void *bytes, size_t n, gpuir_error *err) {
   int status = gpuir__writer_put(w, bytes, n, to->offset, err);
   (void)XXH3_64bits_update(to->hash, bytes, n);
   to->offset += n;
@@ -10094,7 +9790,7 @@ static size_t gpuir__pack_rows(uint8_t *rows, size_t n, unsigned columns, const 
 
 /* Copies a spool of bytes, or of rows of `columns` numbers that are to be packed. */
 static int gpuir__writer_copy(gpuir__writer *w, gpuir__spool *s, unsigned columns, const uint8_t *width,
-                              gpuir__sink *to, uint8_t *buf, size_t cap, gpuir_error *err) {
+    gpuir__sink *to, uint8_t *buf, size_t cap, gpuir_error *err) {
   const size_t most = columns ? cap - cap % (8 * columns) : cap;
   uint64_t at;
   int status = GPUIR_OK;
@@ -10130,16 +9826,15 @@ static int gpuir__writer_tree(gpuir__writer *w, gpuir__section *table, gpuir_err
   d.starts = (const uint16_t *)(const void *)(map + (starts->offset - from));
   d.keys = keys = (uint64_t *)(void *)(map + (table->offset - from));
   for (depth = 0; depth < d.levels; depth++)
-    for (node = 0; node < d.level[depth]; node++, keys += GPUIR__DICT_FAN)
-      gpuir__dict_node(&d, depth, node, keys);
+    for (node = 0; node < d.level[depth]; node++, keys += GPUIR__DICT_FAN) gpuir__dict_node(&d, depth, node, keys);
   table->hash = XXH3_64bits(d.keys, (size_t)table->length);
   (void)munmap(map, (size_t)(end - from));
   return GPUIR_OK;
 }
 
 /* Writes the section whose row and spool is number `row`, and notes its checksum. */
-static int gpuir__writer_section(gpuir__writer *w, unsigned row, gpuir__section *entry, uint8_t *buf,
-                                 size_t cap, gpuir_error *err) {
+static int gpuir__writer_section(gpuir__writer *w, unsigned row, gpuir__section *entry, uint8_t *buf, size_t cap,
+    gpuir_error *err) {
   gpuir__spool *more = gpuir__writer_short_lists(w, entry->id);
   gpuir__sink to = {entry->offset, NULL};
   uint8_t width[GPUIR__ORIGINS_HEAD] = {0};
@@ -10169,8 +9864,7 @@ static int gpuir__writer_publish(gpuir__writer *w, gpuir_error *err) {
   if (fsync(w->fd)) return gpuir__fail_errno(err, w->tmp, "cannot sync");
   same = gpuir__is_file(w->fd, w->tmp);
   if (same < 0) return gpuir__fail_errno(err, w->tmp, "cannot stat");
-  if (!same)
-    return gpuir__fail(err, GPUIR_E_BUSY, 0, "%s: another process took this name", gpuir__tail(w->tmp));
+  if (!same) return gpuir__fail(err, GPUIR_E_BUSY, 0, "%s: another process took this name", gpuir__tail(w->tmp));
   if (rename(w->tmp, w->path)) return gpuir__fail_errno(err, w->path, "cannot rename the finished index");
   (void)close(w->fd);
   w->fd = -1;
@@ -10180,7 +9874,7 @@ static int gpuir__writer_publish(gpuir__writer *w, gpuir_error *err) {
 
 /* Completes what is derived from all documents and terms. `text` is that of the meta section. */
 static int gpuir__writer_close_lists(gpuir__writer *w, const gpuir__meta *meta, const gpuir__buf *text,
-                                     gpuir_error *err) {
+    gpuir_error *err) {
   int status = w->terms.block.n ? gpuir__writer_put_block(w, err) : GPUIR_OK;
   if (!status) status = gpuir__writer_put64(w, GPUIR__W_NAME_START, w->spool[GPUIR__W_NAMES].len, err);
   if (!status) status = gpuir__writer_put64(w, GPUIR__W_SOURCE_START, w->spool[GPUIR__W_SOURCES].len, err);
@@ -10195,7 +9889,7 @@ static int gpuir__writer_close_lists(gpuir__writer *w, const gpuir__meta *meta, 
 
 /* Writes the header and the section table of a file of this size, and puts the file in its place. */
 static int gpuir__writer_head(gpuir__writer *w, const gpuir__section *table, unsigned n, uint64_t size,
-                              gpuir_error *err) {
+    gpuir_error *err) {
   gpuir__header header;
   int status;
   memset(&header, 0, sizeof header);
@@ -10212,8 +9906,7 @@ static int gpuir__writer_head(gpuir__writer *w, const gpuir__section *table, uns
 }
 
 /* Lays the sections out, writes them, and puts the file in its place. */
-static int gpuir__writer_finish(gpuir__writer *w, const gpuir__meta *meta, uint64_t *file_bytes,
-                                gpuir_error *err) {
+static int gpuir__writer_finish(gpuir__writer *w, const gpuir__meta *meta, uint64_t *file_bytes, gpuir_error *err) {
   enum { CAP = 1 << 18 };
   gpuir__section table[GPUIR__S_COUNT];
   unsigned rows[GPUIR__S_COUNT], n = 0, i;
@@ -10225,8 +9918,7 @@ static int gpuir__writer_finish(gpuir__writer *w, const gpuir__meta *meta, uint6
   status = buf && w->ahead.buf && !gpuir__meta_text(&w->a, meta, &text) ? GPUIR_OK : gpuir__fail_nomem(err);
   if (!status) status = gpuir__writer_close_lists(w, meta, &text, err);
   if (!status) n = gpuir__writer_plan(w, table, rows, &at);
-  if (!status && gpuir__allocate(w->fd, at))
-    status = gpuir__fail_errno(err, w->tmp, "cannot allocate the index file");
+  if (!status && gpuir__allocate(w->fd, at)) status = gpuir__fail_errno(err, w->tmp, "cannot allocate the index file");
   for (i = 0; i < n && !status; i++) status = gpuir__writer_section(w, rows[i], &table[i], buf, CAP, err);
   if (!status) status = gpuir__writer_head(w, table, n, at, err);
   *file_bytes = at;
@@ -10236,7 +9928,7 @@ static int gpuir__writer_finish(gpuir__writer *w, const gpuir__meta *meta, uint6
   return status;
 }
 
-/* ============================================================================
+/* ========================
  * [13-reader]  index file: open, look-ups, verify
  *
  * An index file is a segment here; [13b-snapshot] makes an index of one or more. Nothing here trusts an offset of the
@@ -10245,7 +9937,7 @@ static int gpuir__writer_finish(gpuir__writer *w, const gpuir__meta *meta, uint6
  * Uses      [08-codings], [09-postings], [11-analysis], the layout in [12-writer].
  * Start at  gpuir__segment_open, gpuir__list_open (a term's postings), gpuir__segment_verify.
  * Tests     tests/unit/13_reader.c
- * ==========================================================================*/
+ * ======================*/
 
 /* ---- open ---- */
 
@@ -10287,15 +9979,13 @@ static int gpuir__open_table(gpuir__segment *ix, gpuir_error *err) {
   if (memcmp(h.magic, gpuir__magic, sizeof h.magic))
     return gpuir__bad(ix, err, 0, "not a gpuir index: no magic number");
   if (h.format != GPUIR__FORMAT)
-    return gpuir__fail(
-        err, GPUIR_E_VERSION, 8, "%s: index format %u, this build reads %u: %s", ix->path, (unsigned)h.format,
-        GPUIR__FORMAT,
+    return gpuir__fail(err, GPUIR_E_VERSION, 8, "%s: index format %u, this build reads %u: %s", ix->path,
+        (unsigned)h.format, GPUIR__FORMAT,
         h.format < GPUIR__FORMAT ? "build it again: gpuir index INPUT -o FILE" : "it needs a newer gpuir");
-  if (h.hash != XXH3_64bits(ix->map, offsetof(gpuir__header, hash)))
-    return gpuir__bad(ix, err, 0, "damaged header");
+  if (h.hash != XXH3_64bits(ix->map, offsetof(gpuir__header, hash))) return gpuir__bad(ix, err, 0, "damaged header");
   if (h.file_size != ix->size)
-    return gpuir__fail(err, GPUIR_E_FORMAT, ix->size, "%s: truncated or extended: %llu bytes instead of %llu",
-                       ix->path, (unsigned long long)ix->size, (unsigned long long)h.file_size);
+    return gpuir__fail(err, GPUIR_E_FORMAT, ix->size, "%s: truncated or extended: %llu bytes instead of %llu", ix->path,
+        (unsigned long long)ix->size, (unsigned long long)h.file_size);
   if (h.sections > GPUIR__MAX_SECTIONS || sizeof h + h.sections * sizeof(gpuir__section) > ix->size)
     return gpuir__bad(ix, err, 12, "section table does not fit");
   ix->table = (const gpuir__section *)(const void *)(ix->map + sizeof h);
@@ -10312,8 +10002,7 @@ static int gpuir__open_table(gpuir__segment *ix, gpuir_error *err) {
       if (ix->section[s->id]) return gpuir__bad(ix, err, where, "a section stands twice");
       ix->section[s->id] = s;
     } else if (s->flags & GPUIR__REQUIRED) {
-      return gpuir__fail(err, GPUIR_E_VERSION, where, "%s: unknown required section %u", ix->path,
-                         (unsigned)s->id);
+      return gpuir__fail(err, GPUIR_E_VERSION, where, "%s: unknown required section %u", ix->path, (unsigned)s->id);
     }
   }
   return GPUIR_OK;
@@ -10323,17 +10012,16 @@ static int gpuir__open_table(gpuir__segment *ix, gpuir_error *err) {
 static uint64_t gpuir__section_items(const gpuir__segment *ix, const gpuir__section_row *row) {
   const gpuir__stat *stat = &ix->stat;
   switch (row->items) {
-    case GPUIR__N_ONE: return 1;
-    case GPUIR__N_TERM_PAGES:
-      return (gpuir__dict_blocks(stat->terms) + GPUIR__DICT_PAGE - 1) / GPUIR__DICT_PAGE;
-    case GPUIR__N_TERM_BLOCKS: return gpuir__dict_blocks(stat->terms);
-    case GPUIR__N_TERM_KEYS: return gpuir__dict_nodes(stat->terms) * GPUIR__DICT_FAN;
-    case GPUIR__N_LONGS: return stat->longs;
-    case GPUIR__N_BLOCKS: return stat->blocks;
-    case GPUIR__N_DOCUMENTS: return stat->documents;
-    case GPUIR__N_DOC_ENDS: return stat->documents + 1;
-    case GPUIR__N_TERMS: return stat->terms;
-    default: return ix->section[row->id]->length / row->item_size;
+  case GPUIR__N_ONE: return 1;
+  case GPUIR__N_TERM_PAGES: return (gpuir__dict_blocks(stat->terms) + GPUIR__DICT_PAGE - 1) / GPUIR__DICT_PAGE;
+  case GPUIR__N_TERM_BLOCKS: return gpuir__dict_blocks(stat->terms);
+  case GPUIR__N_TERM_KEYS: return gpuir__dict_nodes(stat->terms) * GPUIR__DICT_FAN;
+  case GPUIR__N_LONGS: return stat->longs;
+  case GPUIR__N_BLOCKS: return stat->blocks;
+  case GPUIR__N_DOCUMENTS: return stat->documents;
+  case GPUIR__N_DOC_ENDS: return stat->documents + 1;
+  case GPUIR__N_TERMS: return stat->terms;
+  default: return ix->section[row->id]->length / row->item_size;
   }
 }
 
@@ -10350,8 +10038,7 @@ static int gpuir__section_fits(const gpuir__segment *ix, const gpuir__section_ro
   if (row->items == GPUIR__N_DOC_ENDS || row->items == GPUIR__N_SOURCE_ENDS) {
     const gpuir__section *bytes = ix->section[row[-1].id];
     return bytes && starts->length % gpuir__start_width(bytes->length) == 0 &&
-           (row->items == GPUIR__N_SOURCE_ENDS ? starts->length > 0
-                                               : gpuir__starts_count(bytes, starts) == items);
+        (row->items == GPUIR__N_SOURCE_ENDS ? starts->length > 0 : gpuir__starts_count(bytes, starts) == items);
   }
   return items <= ix->size && starts->length == items * row->item_size;
 }
@@ -10371,8 +10058,7 @@ static unsigned gpuir__origins_row(const gpuir__segment *ix) {
 static int gpuir__origins_fit(const gpuir__segment *ix) {
   const gpuir__section *const *s = ix->section;
   uint64_t rows;
-  if (!s[GPUIR__S_SOURCES] || !s[GPUIR__S_SOURCE_START] || s[GPUIR__S_ORIGINS]->length < GPUIR__ORIGINS_HEAD)
-    return 0;
+  if (!s[GPUIR__S_SOURCES] || !s[GPUIR__S_SOURCE_START] || s[GPUIR__S_ORIGINS]->length < GPUIR__ORIGINS_HEAD) return 0;
   rows = s[GPUIR__S_ORIGINS]->length - GPUIR__ORIGINS_HEAD;
   return gpuir__origins_row(ix) && rows == ix->stat.documents * gpuir__origins_row(ix);
 }
@@ -10427,7 +10113,7 @@ static int gpuir__open_shard(gpuir__segment *ix, gpuir_error *err) {
   if (s->documents > GPUIR__MAX_DOCUMENTS || s->documents < ix->stat.documents ||
       s->first > s->documents - ix->stat.documents || s->tokens < ix->stat.tokens || s->number >= s->shards)
     return gpuir__bad(ix, err, ix->section[GPUIR__S_SHARD]->offset,
-                      "the documents do not fit the collection that they are a part of");
+        "the documents do not fit the collection that they are a part of");
   ix->lists.seeds = NULL;
   ix->lists.nseeds = 0;
   return GPUIR_OK;
@@ -10440,11 +10126,10 @@ static int gpuir__open_relations(gpuir__segment *ix, gpuir_error *err) {
     return gpuir__bad(ix, err, 0, "short lists lie outside their section");
   if (s[GPUIR__S_SEEDS]) ix->lists.nseeds = s[GPUIR__S_SEEDS]->length / (4 * GPUIR__SEEDS);
   ix->terms.form = gpuir__dict_form_of(ix->stat.documents, ix->lists.positions != NULL);
-  if (s[GPUIR__S_ORIGINS] && !gpuir__origins_fit(ix))
-    s[GPUIR__S_ORIGINS] = NULL; /* optional, and only whole */
+  if (s[GPUIR__S_ORIGINS] && !gpuir__origins_fit(ix)) s[GPUIR__S_ORIGINS] = NULL; /* optional, and only whole */
   if (s[GPUIR__S_STEMS] &&
-      (!s[GPUIR__S_ORIGINS] || s[GPUIR__S_STEMS]->length / 4 + 1 !=
-                                   gpuir__starts_count(s[GPUIR__S_SOURCES], s[GPUIR__S_SOURCE_START])))
+      (!s[GPUIR__S_ORIGINS] ||
+          s[GPUIR__S_STEMS]->length / 4 + 1 != gpuir__starts_count(s[GPUIR__S_SOURCES], s[GPUIR__S_SOURCE_START])))
     return gpuir__bad(ix, err, 0, "stems of names do not fit the sources");
   if (!s[GPUIR__S_TEXT] != !s[GPUIR__S_TEXT_START])
     return gpuir__bad(ix, err, 0, "texts without their starts, or starts without texts");
@@ -10487,8 +10172,7 @@ static int gpuir__open_meta(gpuir__segment *ix, gpuir_error *err) {
   const char *none = "";
   char *line, *end;
   size_t i;
-  for (i = 0; i < GPUIR__META_KEYS; i++)
-    memcpy((uint8_t *)&ix->meta + gpuir__meta_keys[i].field, &none, sizeof none);
+  for (i = 0; i < GPUIR__META_KEYS; i++) memcpy((uint8_t *)&ix->meta + gpuir__meta_keys[i].field, &none, sizeof none);
   ix->meta.text_size = (size_t)s->length + 1;
   ix->meta.text = (char *)gpuir__alloc(&ix->a, ix->meta.text_size);
   if (!ix->meta.text) return gpuir__fail_nomem(err);
@@ -10514,14 +10198,12 @@ static int gpuir__open_settings(const gpuir__segment *ix, gpuir_error *err) {
   const char *revision = gpuir__analyzer_revision(meta->analyzer_spec);
   const int texts = ix->section[GPUIR__S_TEXT] != NULL, positions = ix->section[GPUIR__S_POSITIONS] != NULL;
   if (strcmp(meta->analyzer_revision, revision))
-    return gpuir__fail(
-        err, GPUIR_E_UNSUPPORTED, 0, "%s: revision %.8s of analyzer \"%.20s\"; this build has %s", ix->path,
-        *meta->analyzer_revision ? meta->analyzer_revision : "none", meta->analyzer_spec, revision);
+    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "%s: revision %.8s of analyzer \"%.20s\"; this build has %s",
+        ix->path, *meta->analyzer_revision ? meta->analyzer_revision : "none", meta->analyzer_spec, revision);
   if (strcmp(meta->fields, GPUIR__FIELDS))
     return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "%s: fields \"%.30s\"; this build has \"%s\"", ix->path,
-                       meta->fields, GPUIR__FIELDS);
-  if ((strcmp(meta->store, "1") == 0) != texts)
-    return gpuir__bad(ix, err, 0, "texts and meta section do not agree");
+        meta->fields, GPUIR__FIELDS);
+  if ((strcmp(meta->store, "1") == 0) != texts) return gpuir__bad(ix, err, 0, "texts and meta section do not agree");
   if ((strcmp(meta->positions, "1") == 0) != positions)
     return gpuir__bad(ix, err, 0, "positions and meta section do not agree");
   return GPUIR_OK;
@@ -10531,8 +10213,7 @@ static int gpuir__open_settings(const gpuir__segment *ix, gpuir_error *err) {
 static int gpuir__open_map(gpuir__segment *ix, int folder, const char *path, gpuir_error *err) {
   struct stat st;
   void *map;
-  int fd =
-      openat(folder, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* a pipe must not make it wait */
+  int fd = openat(folder, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* a pipe must not make it wait */
   if (fd < 0) return gpuir__fail_errno(err, path, "cannot open");
   if (fstat(fd, &st)) {
     int status = gpuir__fail_errno(err, path, "cannot stat");
@@ -10567,8 +10248,7 @@ static int gpuir__open_map(gpuir__segment *ix, int folder, const char *path, gpu
 /* Takes an index in the caller's memory. */
 static int gpuir__open_memory(gpuir__segment *ix, const void *data, size_t size, gpuir_error *err) {
   if ((uintptr_t)data % 8)
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "%s: an index in memory must be aligned to 8 bytes",
-                       ix->path);
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "%s: an index in memory must be aligned to 8 bytes", ix->path);
   ix->map = (const uint8_t *)data;
   ix->size = size;
   return GPUIR_OK;
@@ -10576,9 +10256,9 @@ static int gpuir__open_memory(gpuir__segment *ix, const void *data, size_t size,
 
 /* Fills a segment that gpuir__segment_open has allocated; the caller closes it after a failure. */
 static int gpuir__segment_fill(gpuir__segment *ix, int folder, const char *path, const gpuir_open_desc *desc,
-                               gpuir_error *err) {
-  int status = desc && desc->data ? gpuir__open_memory(ix, desc->data, desc->size, err)
-                                  : gpuir__open_map(ix, folder, path, err);
+    gpuir_error *err) {
+  int status =
+      desc && desc->data ? gpuir__open_memory(ix, desc->data, desc->size, err) : gpuir__open_map(ix, folder, path, err);
   if (!status) status = gpuir__open_table(ix, err);
   if (!status) status = gpuir__open_arrays(ix, err);
   if (!status) status = gpuir__open_meta(ix, err);
@@ -10590,8 +10270,8 @@ static int gpuir__segment_fill(gpuir__segment *ix, int folder, const char *path,
 
 /* Opens the file at `path`, which if relative starts at the open folder (AT_FDCWD: the current one), or the index in
  * memory that `desc` names, with one owner. */
-static int gpuir__segment_open(const gpuir_allocator *a, int folder, const char *path,
-                               const gpuir_open_desc *desc, gpuir__segment **segment, gpuir_error *err) {
+static int gpuir__segment_open(const gpuir_allocator *a, int folder, const char *path, const gpuir_open_desc *desc,
+    gpuir__segment **segment, gpuir_error *err) {
   gpuir__segment *ix = (gpuir__segment *)gpuir__alloc_zero(a, sizeof *ix);
   int status;
   *segment = NULL;
@@ -10604,10 +10284,8 @@ static int gpuir__segment_open(const gpuir_allocator *a, int folder, const char 
   ix->simd = gpuir__simd_level(desc ? desc->simd : GPUIR_SIMD_AUTO);
   (void)snprintf(ix->path, sizeof ix->path, "%.*s", (int)sizeof ix->path - 1, gpuir__tail(path));
   status = gpuir__segment_fill(ix, folder, path, desc, err);
-  if (status)
-    gpuir__segment_close(ix);
-  else
-    *segment = ix;
+  if (status) gpuir__segment_close(ix);
+  else *segment = ix;
   return status;
 }
 
@@ -10618,8 +10296,7 @@ static void gpuir__record_get(const gpuir__segment *ix, uint64_t id, gpuir__reco
   gpuir__dict_block b;
   if (gpuir__dict_open(&ix->terms, id / GPUIR__DICT_BLOCK, &b))
     gpuir__dict_record(&ix->terms, &b, id % GPUIR__DICT_BLOCK, r);
-  else
-    memset(r, 0, sizeof *r);
+  else memset(r, 0, sizeof *r);
 }
 
 /* Copies the bytes of term `id` (< terms) and a NUL behind them to term[], and returns how many they are: 0 where the
@@ -10675,9 +10352,8 @@ static int gpuir__walk_next(gpuir__walk *w) {
   if (w->block.n) {
     gpuir__dict_pick(&w->ix->terms, &w->records, i, &w->record);
     if (i && w->len)
-      w->len = gpuir__dict_next(&w->block, i, &w->step)
-                   ? gpuir__dict_spell(&w->block, i, &w->step, w->term, w->len)
-                   : 0;
+      w->len =
+          gpuir__dict_next(&w->block, i, &w->step) ? gpuir__dict_spell(&w->block, i, &w->step, w->term, w->len) : 0;
   }
   w->term[w->len] = 0;
   return 1;
@@ -10730,15 +10406,13 @@ static int gpuir__list_open_long(const gpuir__segment *ix, const gpuir__record *
   uint64_t docids = ix->section[GPUIR__S_DOCIDS]->length, freqs = ix->section[GPUIR__S_FREQS]->length;
   if (r->docs >= ix->stat.longs) return GPUIR_E_FORMAT;
   x = &ix->lists.longs[r->docs];
-  if (x->docs > docids || x->docs_len > docids - x->docs || x->freqs > freqs ||
-      x->freqs_len > freqs - x->freqs || x->first_block > ix->stat.blocks ||
-      l->nblocks > ix->stat.blocks - x->first_block)
+  if (x->docs > docids || x->docs_len > docids - x->docs || x->freqs > freqs || x->freqs_len > freqs - x->freqs ||
+      x->first_block > ix->stat.blocks || l->nblocks > ix->stat.blocks - x->first_block)
     return GPUIR_E_FORMAT;
   l->extent = x;
   l->last = ix->lists.last + x->first_block;
   l->bounds = ix->lists.bounds + x->first_block;
-  if (x->seeds && x->seeds <= ix->lists.nseeds)
-    l->seeds = ix->lists.seeds + (uint64_t)(x->seeds - 1) * GPUIR__SEEDS;
+  if (x->seeds && x->seeds <= ix->lists.nseeds) l->seeds = ix->lists.seeds + (uint64_t)(x->seeds - 1) * GPUIR__SEEDS;
   l->docs.bytes = ix->lists.docids + x->docs;
   l->docs.len = x->docs_len;
   l->docs.offset = ix->lists.docs_off + x->first_block;
@@ -10782,8 +10456,7 @@ static int gpuir__list_of(const gpuir__segment *ix, const gpuir__record *r, gpui
   } else {
     uint64_t docids = ix->section[GPUIR__S_DOCIDS]->length - ix->stat.docs_short;
     uint64_t freqs = ix->section[GPUIR__S_FREQS]->length - ix->stat.freqs_short;
-    if (r->docs > docids || r->docs_len > docids - r->docs || r->freqs > freqs ||
-        r->freqs_len > freqs - r->freqs)
+    if (r->docs > docids || r->docs_len > docids - r->docs || r->freqs > freqs || r->freqs_len > freqs - r->freqs)
       return GPUIR_E_FORMAT;
     l->docs.bytes = ix->lists.docids + ix->stat.docs_short + r->docs;
     l->docs.len = r->docs_len;
@@ -10795,7 +10468,7 @@ static int gpuir__list_of(const gpuir__segment *ix, const gpuir__record *r, gpui
 
 /* Opens the postings that a record stands for. Scratch comes from `a`. 0, FORMAT, UNSUPPORTED, NOMEM. */
 static int gpuir__list_open_record(const gpuir__segment *ix, const gpuir_allocator *a, const gpuir__record *r,
-                                   gpuir__list *l) {
+    gpuir__list *l) {
   const int status = gpuir__list_of(ix, r, l);
   return status || l->df == 1 ? status : gpuir__list_open_codecs(a, l);
 }
@@ -10842,7 +10515,7 @@ static const char *gpuir__list_why(const gpuir__segment *ix, uint64_t id, int st
 
 /* Returns the bytes [starts[i], starts[i + 1]) of a section; *len is 0 where the offsets make no sense. */
 static const char *gpuir__slice(const gpuir__segment *ix, uint32_t bytes_id, uint32_t starts_id, uint64_t i,
-                                size_t *len) {
+    size_t *len) {
   const gpuir__section *bytes = ix->section[bytes_id], *starts = ix->section[starts_id];
   const unsigned width = gpuir__start_width(bytes->length);
   const uint8_t *s = ix->map + starts->offset;
@@ -10982,8 +10655,7 @@ static int gpuir__segment_term(const gpuir__segment *ix, uint64_t id, gpuir_term
   info->freqs_bytes = l.freqs.len;
   info->positions_bytes = l.positions_len;
   if (l.extent)
-    info->directory_bytes =
-        sizeof *l.extent + (uint64_t)l.nblocks * (4 * 4 + 2 + (l.positions_off ? 4u : 0u));
+    info->directory_bytes = sizeof *l.extent + (uint64_t)l.nblocks * (4 * 4 + 2 + (l.positions_off ? 4u : 0u));
   status = gpuir__list_holds(&l, info->cf) ? GPUIR_OK : GPUIR_E_FORMAT;
   gpuir__list_close(&ix->a, &l);
   return status;
@@ -11018,8 +10690,8 @@ static int gpuir__segment_postings(const gpuir__segment *ix, uint64_t id, uint32
 
 /* Decodes the positions of block `block` behind at[0..left); returns how many they are, or 0 if they are more, fewer
  * than the frequencies say, do not ascend, or lie behind their documents' ends. */
-static uint64_t gpuir__block_positions(const gpuir__segment *ix, const gpuir__list *l, uint32_t block,
-                                       uint32_t *at, uint64_t left) {
+static uint64_t gpuir__block_positions(const gpuir__segment *ix, const gpuir__list *l, uint32_t block, uint32_t *at,
+    uint64_t left) {
   uint32_t docs[GPUIR__BLOCK_ROOM], freqs[GPUIR__BLOCK_ROOM];
   const uint32_t n = gpuir__list_docs(l, block, docs);
   uint64_t gap = 0;
@@ -11069,8 +10741,7 @@ typedef char gpuir__codecs_fit[GPUIR__DOCID_CODECS <= GPUIR_MAX_CODECS ? 1 : -1]
 
 /* Adds the lists to those of their codecs, in the order of the table of docIDs' or of frequencies' codecs. 0, FORMAT,
  * UNSUPPORTED. */
-static int gpuir__segment_codecs(const gpuir__segment *ix, int docids,
-                                 gpuir_codec_info all[GPUIR_MAX_CODECS]) {
+static int gpuir__segment_codecs(const gpuir__segment *ix, int docids, gpuir_codec_info all[GPUIR_MAX_CODECS]) {
   const gpuir__codec *table = docids ? gpuir__docid_codecs : gpuir__freq_codecs;
   gpuir__walk w;
   for (gpuir__walk_start(&w, ix); gpuir__walk_next(&w);) {
@@ -11111,7 +10782,7 @@ typedef struct gpuir__directory {
 static uint64_t gpuir__term_offset(const gpuir__segment *ix, uint64_t id) {
   const uint64_t block = id / GPUIR__DICT_BLOCK;
   return ix->section[GPUIR__S_TERMS]->offset + ix->terms.pages[block / GPUIR__DICT_PAGE].start +
-         ix->terms.starts[block];
+      ix->terms.starts[block];
 }
 
 /* Fails with the cause, the term and the place of its block. */
@@ -11119,14 +10790,13 @@ static int gpuir__verify_term(const gpuir__segment *ix, gpuir_error *err, uint64
   uint8_t t[GPUIR_MAX_TERM + 1];
   size_t n = gpuir__term_get(ix, id, t);
   return gpuir__fail(err, GPUIR_E_FORMAT, gpuir__term_offset(ix, id), "%s: term %llu \"%.*s\": %s", ix->path,
-                     (unsigned long long)id, (int)(n < 32 ? n : 32), (const char *)t, cause);
+      (unsigned long long)id, (int)(n < 32 ? n : 32), (const char *)t, cause);
 }
 
 /* Adds a stream pair to those before it; 0 if it begins before their end. */
 static int gpuir__directory_append(gpuir__stream_ends *ends, uint64_t docs, uint64_t docs_len, uint64_t freqs,
-                                   uint64_t freqs_len) {
-  if (docs < ends->docs || freqs < ends->freqs || docs_len > UINT64_MAX - docs ||
-      freqs_len > UINT64_MAX - freqs)
+    uint64_t freqs_len) {
+  if (docs < ends->docs || freqs < ends->freqs || docs_len > UINT64_MAX - docs || freqs_len > UINT64_MAX - freqs)
     return 0;
   ends->docs = docs + docs_len;
   ends->freqs = freqs + freqs_len;
@@ -11136,12 +10806,10 @@ static int gpuir__directory_append(gpuir__stream_ends *ends, uint64_t docs, uint
 /* Adds the next term's list. Returns what is wrong with it, or NULL. A long list is the next one of its section, and
  * every list has blocks and bytes that no other list has: the writer lays them out so, and the work is bounded by the
  * file's size, however many terms would name one list. */
-static const char *gpuir__directory_add(gpuir__directory *d, const gpuir__segment *ix,
-                                        const gpuir__record *r) {
+static const char *gpuir__directory_add(gpuir__directory *d, const gpuir__segment *ix, const gpuir__record *r) {
   const gpuir__long *x;
   d->postings += r->df;
-  if (r->positions != d->positions || r->positions_len > ix->size)
-    return "its positions are not the next ones";
+  if (r->positions != d->positions || r->positions_len > ix->size) return "its positions are not the next ones";
   d->positions += r->positions_len;
   if (r->df <= 1) {
     d->inline_postings += r->df;
@@ -11149,8 +10817,8 @@ static const char *gpuir__directory_add(gpuir__directory *d, const gpuir__segmen
   }
   if (r->df <= GPUIR__SHORT_MAX)
     return gpuir__directory_append(&d->of_short, r->docs, r->docs_len, r->freqs, r->freqs_len)
-               ? NULL
-               : "its list has another one's bytes";
+        ? NULL
+        : "its list has another one's bytes";
   if (r->docs != d->longs || r->docs >= ix->stat.longs) return "its list is not the next one";
   x = &ix->lists.longs[r->docs];
   if (x->first_block != d->blocks) return "its blocks are not the next ones";
@@ -11158,8 +10826,8 @@ static const char *gpuir__directory_add(gpuir__directory *d, const gpuir__segmen
   d->blocks += (r->df - 1) / GPUIR__BLOCK + 1;
   if (d->blocks > ix->stat.blocks) return "its blocks are not there";
   return gpuir__directory_append(&d->of_long, x->docs, x->docs_len, x->freqs, x->freqs_len)
-             ? NULL
-             : "its list has another one's bytes";
+      ? NULL
+      : "its list has another one's bytes";
 }
 
 /* Checks that the lists of all terms are as many as the index states. */
@@ -11206,8 +10874,7 @@ static int gpuir__dominated(const gpuir__pair *pairs, unsigned n, uint32_t tf, u
 /* Checks a block's positions: that they ascend within their documents, and take the bytes behind those of the block
  * before, at *at of the list. Returns what is wrong, or NULL. */
 static const char *gpuir__verify_positions(const gpuir__verifier *v, const gpuir__list *l, uint32_t block,
-                                           const uint32_t *docs, const uint32_t *freqs, uint32_t n,
-                                           uint64_t *at) {
+    const uint32_t *docs, const uint32_t *freqs, uint32_t n, uint64_t *at) {
   gpuir__positions p;
   uint64_t gap = 0, size;
   uint32_t i;
@@ -11237,7 +10904,7 @@ static const char *gpuir__verify_positions(const gpuir__verifier *v, const gpuir
 
 /* Checks a block of a list against the directory, the bounds and the lengths. Returns what is wrong, or NULL. */
 static const char *gpuir__verify_block(gpuir__verifier *v, const gpuir__list *l, uint32_t block, uint64_t *cf,
-                                       uint64_t *positions) {
+    uint64_t *positions) {
   uint32_t docs[GPUIR__BLOCK_ROOM], freqs[GPUIR__BLOCK_ROOM], n, i;
   gpuir__pair pairs[GPUIR__BLOCK_PAIRS];
   n = gpuir__list_docs(l, block, docs);
@@ -11254,8 +10921,7 @@ static const char *gpuir__verify_block(gpuir__verifier *v, const gpuir__list *l,
     *cf += tf;
     if (!l->extent) continue;
     if (!gpuir__dominated(pairs, GPUIR__BLOCK_PAIRS, tf, length)) return "a block's bounds are too low";
-    if (!gpuir__dominated(l->extent->pairs, GPUIR__LIST_PAIRS, tf, length))
-      return "the list's bounds are too low";
+    if (!gpuir__dominated(l->extent->pairs, GPUIR__LIST_PAIRS, tf, length)) return "the list's bounds are too low";
     if (!l->seeds) continue;
     gpuir__top_add(&v->top, gpuir__contribution(v->weight, tf, gpuir__norm_of(v->norm.a, v->norm.b, length)));
   }
@@ -11304,8 +10970,7 @@ static int gpuir__verify_blocks(const gpuir__verifier *v) {
     good = w.len && w.record.df;
     if (!good || (t->n < GPUIR__DICT_BLOCK && w.next < d->terms)) continue;
     if (block % GPUIR__DICT_PAGE == 0) page = now;
-    good = !memcmp(&page, &d->pages[block / GPUIR__DICT_PAGE], sizeof page) &&
-           d->starts[block] == start - page.start;
+    good = !memcmp(&page, &d->pages[block / GPUIR__DICT_PAGE], sizeof page) && d->starts[block] == start - page.start;
     if (good) {
       const size_t n = gpuir__dict_encode(t, &d->form, &page, &now, out);
       good = now.start <= d->size && !memcmp(out, d->bytes + start, n);
@@ -11315,8 +10980,7 @@ static int gpuir__verify_blocks(const gpuir__verifier *v) {
   }
   gpuir__free(&v->ix->a, t, sizeof *t);
   if (!good) return gpuir__verify_term(v->ix, v->err, w.id, "its block is not as it is written");
-  if (now.start != d->size)
-    return gpuir__bad(v->ix, v->err, 0, "the dictionary's blocks do not fill their section");
+  if (now.start != d->size) return gpuir__bad(v->ix, v->err, 0, "the dictionary's blocks do not fill their section");
   return GPUIR_OK;
 }
 
@@ -11330,9 +10994,8 @@ static int gpuir__verify_tree(const gpuir__verifier *v) {
     for (node = 0; node < d->level[depth]; node++, keys += GPUIR__DICT_FAN) {
       gpuir__dict_node(d, depth, node, want);
       if (memcmp(want, keys, sizeof want))
-        return gpuir__bad(v->ix, v->err,
-                          v->ix->section[GPUIR__S_TERM_KEYS]->offset + (uint64_t)(keys - d->keys) * 8,
-                          "the search tree does not have the terms");
+        return gpuir__bad(v->ix, v->err, v->ix->section[GPUIR__S_TERM_KEYS]->offset + (uint64_t)(keys - d->keys) * 8,
+            "the search tree does not have the terms");
     }
   return GPUIR_OK;
 }
@@ -11383,8 +11046,7 @@ static int gpuir__verify_starts(const gpuir__segment *ix, unsigned row, gpuir_er
       return gpuir__bad(ix, err, starts->offset + i * width, "offsets do not ascend");
     before = at;
   }
-  return before == bytes->length ? GPUIR_OK
-                                 : gpuir__bad(ix, err, starts->offset, "offsets do not cover their section");
+  return before == bytes->length ? GPUIR_OK : gpuir__bad(ix, err, starts->offset, "offsets do not cover their section");
 }
 
 /* Checks all sections of offsets. */
@@ -11393,8 +11055,7 @@ static int gpuir__verify_all_starts(const gpuir__segment *ix, gpuir_error *err) 
   int status = GPUIR_OK;
   for (row = 1; row < GPUIR__SECTION_ROWS && !status; row++) {
     const uint32_t items = gpuir__section_rows[row].items;
-    if (items == GPUIR__N_DOC_ENDS || items == GPUIR__N_SOURCE_ENDS)
-      status = gpuir__verify_starts(ix, row, err);
+    if (items == GPUIR__N_DOC_ENDS || items == GPUIR__N_SOURCE_ENDS) status = gpuir__verify_starts(ix, row, err);
   }
   return status;
 }
@@ -11408,11 +11069,11 @@ static int gpuir__verify_documents(const gpuir__segment *ix, gpuir_error *err) {
   for (i = 0; (origins || texts) && i < ix->stat.documents; i++) {
     if (gpuir__segment_doc(ix, (uint32_t)i, &doc))
       return gpuir__bad(ix, err, origins->offset + GPUIR__ORIGINS_HEAD + i * gpuir__origins_row(ix),
-                        "a document's source is none, or does not fit its name or the place in it");
+          "a document's source is none, or does not fit its name or the place in it");
     if (!doc.text_len || !doc.hash || XXH3_64bits(doc.text, doc.text_len) == doc.hash) continue;
     if (doc.source_bytes == doc.text_len || !(doc.source_offset || doc.source_bytes))
       return gpuir__bad(ix, err, ix->section[GPUIR__S_HASHES]->offset + i * 8,
-                        "a document's hash is not that of its text");
+          "a document's hash is not that of its text");
   }
   return GPUIR_OK;
 }
@@ -11424,7 +11085,7 @@ static int gpuir__verify_shard(const gpuir__segment *ix, gpuir_error *err) {
   for (gpuir__walk_start(&w, ix); gpuir__walk_next(&w);)
     if (ix->dfs[w.id] < w.record.df || ix->dfs[w.id] > ix->shard->documents)
       return gpuir__bad(ix, err, ix->section[GPUIR__S_TERM_DFS]->offset + 4 * w.id,
-                        "a term is in fewer documents of the collection than here, or in more than it has");
+          "a term is in fewer documents of the collection than here, or in more than it has");
   return GPUIR_OK;
 }
 
@@ -11437,7 +11098,7 @@ static int gpuir__segment_verify(const gpuir__segment *ix, gpuir_error *err) {
     const gpuir__section *s = &ix->table[i];
     if (XXH3_64bits(ix->map + s->offset, (size_t)s->length) != s->hash)
       return gpuir__fail(err, GPUIR_E_CHECKSUM, s->offset, "%s: checksum of section %u is wrong", ix->path,
-                         (unsigned)s->id);
+          (unsigned)s->id);
     end = (s->offset + s->length + 2 * GPUIR__ALIGN - 1) & ~(uint64_t)(GPUIR__ALIGN - 1);
     for (at = s->offset + s->length; at < end && at < ix->size; at++)
       if (ix->map[at]) return gpuir__bad(ix, err, at, "the padding behind a section is not zero");
@@ -11448,8 +11109,7 @@ static int gpuir__segment_verify(const gpuir__segment *ix, gpuir_error *err) {
   v->norm = gpuir__norm_make(ix->stat.k1, ix->stat.b, gpuir__mean(ix->stat.tokens, ix->stat.documents));
   v->err = err;
   for (i = 0; i < ix->stat.documents; i++) tokens += ix->lengths[i];
-  if (tokens != ix->stat.tokens)
-    status = gpuir__bad(ix, err, 0, "lengths do not sum to the number of tokens");
+  if (tokens != ix->stat.tokens) status = gpuir__bad(ix, err, 0, "lengths do not sum to the number of tokens");
   if (!status) status = gpuir__verify_all_starts(ix, err);
   if (!status) status = gpuir__verify_documents(ix, err);
   if (!status) status = gpuir__verify_terms(v);
@@ -11461,7 +11121,7 @@ static int gpuir__segment_verify(const gpuir__segment *ix, gpuir_error *err) {
   return status;
 }
 
-/* ============================================================================
+/* ========================
  * [13b-snapshot]  segments as one index
  *
  * An open index is a snapshot: one segment or more, whose documents are numbered one after another, and what they come
@@ -11471,23 +11131,22 @@ static int gpuir__segment_verify(const gpuir__segment *ix, gpuir_error *err) {
  * Uses      [09-postings] (norms), [11-analysis] (its pool), [13-reader].
  * Start at  gpuir__index_make, gpuir__leaf_df, gpuir__leaf_of, gpuir__only.
  * Tests     tests/unit/13b_snapshot.c
- * ==========================================================================*/
+ * ======================*/
 
 /* ---- saturations ---- */
 
 /* tf / (tf + K) for each bound pair under one (k1, b). W times an entry differs from the
  * contribution of the pair by less than what gpuir__slacken adds. */
 struct gpuir__saturation {
-  float of[65536];  /* [bound pair] */
+  float of[65536]; /* [bound pair] */
   gpuir__norm norm; /* of which (k1, b) */
-  int valid;        /* 0: not filled yet */
+  int valid; /* 0: not filled yet */
 };
 
 /* Fills the table for one (k1, b), unless it is that one's already. */
 static void gpuir__saturation_prepare(gpuir__saturation *t, gpuir__norm norm) {
   uint32_t tf, len;
-  if (t->valid && t->norm.a >= norm.a && t->norm.a <= norm.a && t->norm.b >= norm.b && t->norm.b <= norm.b)
-    return;
+  if (t->valid && t->norm.a >= norm.a && t->norm.a <= norm.a && t->norm.b >= norm.b && t->norm.b <= norm.b) return;
   for (len = 0; len < 256; len++) {
     float k = gpuir__norm_of(norm.a, norm.b, gpuir__code_value(len));
     t->of[len << 8] = 0; /* tf code 0: no pair */
@@ -11509,8 +11168,7 @@ static const gpuir__saturation *gpuir__index_saturation(gpuir_index *ix) {
   if (!table) return NULL;
   table->valid = 0;
   gpuir__saturation_prepare(table, ix->norm);
-  if (__atomic_compare_exchange_n(&ix->saturation, &other, table, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-    return table;
+  if (__atomic_compare_exchange_n(&ix->saturation, &other, table, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) return table;
   gpuir__free(&ix->a, table, sizeof *table);
   return other;
 }
@@ -11562,10 +11220,8 @@ static int gpuir__log_extend(gpuir__segment *seg, const uint32_t *docids, uint32
   (void)pthread_mutex_lock(&log->mutex);
   same = gpuir__min32(n, log->n);
   while (i < same && gpuir__log_get(log, i) == docids[i]) i++;
-  if (i < same)
-    status = GPUIR_E_FORMAT;
-  else if (n > same)
-    status = gpuir__log_append(seg, docids + same, n - same);
+  if (i < same) status = GPUIR_E_FORMAT;
+  else if (n > same) status = gpuir__log_append(seg, docids + same, n - same);
   (void)pthread_mutex_unlock(&log->mutex);
   return status;
 }
@@ -11584,8 +11240,7 @@ static void gpuir__deleted_close(gpuir__deleted *d) {
 
 /* Makes the set of the first n documents of a segment's log, or becomes an owner of `before`, one of the same segment's
  * sets or NULL, if it is the same. *set is NULL for none. 0 or NOMEM; FORMAT if one is no document, or stands twice. */
-static int gpuir__deleted_make(gpuir__segment *seg, uint32_t n, gpuir__deleted *before,
-                               gpuir__deleted **set) {
+static int gpuir__deleted_make(gpuir__segment *seg, uint32_t n, gpuir__deleted *before, gpuir__deleted **set) {
   const uint64_t words = seg->stat.documents / 64 + 1;
   gpuir__deleted *d;
   uint32_t i;
@@ -11655,8 +11310,8 @@ static uint32_t gpuir__log_find(const gpuir__log *log, gpuir__cursor *c, uint32_
 
 /* Counts the postings of term `id` that are of the leaf's deleted documents, from what is known of fewer or of more
  * deletions; *decoded: the blocks that were read for it. 0, or why the list cannot be opened. */
-static int gpuir__leaf_recount(const gpuir__leaf *leaf, uint64_t id, const gpuir__log_count *known,
-                               uint32_t *count, uint64_t *decoded) {
+static int gpuir__leaf_recount(const gpuir__leaf *leaf, uint64_t id, const gpuir__log_count *known, uint32_t *count,
+    uint64_t *decoded) {
   const gpuir__deleted *d = leaf->deleted;
   const uint32_t from = gpuir__min32(known->n, d->n), to = gpuir__max32(known->n, d->n);
   gpuir__cursor c;
@@ -11763,8 +11418,7 @@ static void gpuir__index_sum(gpuir_index *ix) {
     ix->tokens += leaf->seg->stat.tokens;
     if (!leaf->deleted) continue;
     ix->documents -= leaf->deleted->n;
-    ix->tokens -=
-        gpuir__min64(leaf->deleted->tokens, ix->tokens); /* in a damaged file lengths may add up to more */
+    ix->tokens -= gpuir__min64(leaf->deleted->tokens, ix->tokens); /* in a damaged file lengths may add up to more */
   }
   ix->collection = shard ? shard->documents : ix->documents;
   ix->average_length = gpuir__mean(shard ? shard->tokens : ix->tokens, ix->collection);
@@ -11795,11 +11449,10 @@ static int gpuir__index_alike(const gpuir_index *ix, gpuir_error *err) {
         strcmp(seg->meta.filters, first->meta.filters) != 0 ||
         strcmp(seg->meta.analyzer_revision, first->meta.analyzer_revision) != 0 ||
         strcmp(seg->meta.store, first->meta.store) != 0 || !seg->lists.positions != !first->lists.positions ||
-        strcmp(seg->meta.codec, first->meta.codec) != 0 ||
-        strcmp(seg->meta.freq_codec, first->meta.freq_codec) != 0 || seg->stat.k1 < first->stat.k1 ||
-        seg->stat.k1 > first->stat.k1 || seg->stat.b < first->stat.b || seg->stat.b > first->stat.b)
-      return gpuir__fail(err, GPUIR_E_FORMAT, 0, "%s: its settings are not those of %s", seg->path,
-                         first->path);
+        strcmp(seg->meta.codec, first->meta.codec) != 0 || strcmp(seg->meta.freq_codec, first->meta.freq_codec) != 0 ||
+        seg->stat.k1 < first->stat.k1 || seg->stat.k1 > first->stat.k1 || seg->stat.b < first->stat.b ||
+        seg->stat.b > first->stat.b)
+      return gpuir__fail(err, GPUIR_E_FORMAT, 0, "%s: its settings are not those of %s", seg->path, first->path);
   }
   return GPUIR_OK;
 }
@@ -11815,8 +11468,8 @@ static int gpuir__index_join(gpuir_index *ix, gpuir_error *err) {
       return gpuir__bad(ix->leaves[i].seg, err, 0, "a part of a collection is no segment of a live index");
   for (i = 0; i < ix->nleaves; i++) docids += ix->leaves[i].seg->stat.documents;
   if (docids > GPUIR__MAX_DOCUMENTS)
-    return gpuir__fail(err, GPUIR_E_LIMIT, 0,
-                       "%s: more than 2^32-2 documents, deleted ones included: merge it", ix->path);
+    return gpuir__fail(err, GPUIR_E_LIMIT, 0, "%s: more than 2^32-2 documents, deleted ones included: merge it",
+        ix->path);
   gpuir__index_sum(ix);
   if (ix->nleaves == 1 && !ix->leaves[0].deleted) return GPUIR_OK;
   ix->alone = (gpuir_index *)gpuir__alloc_zero(&ix->a, ix->nleaves * sizeof *ix->alone);
@@ -11829,8 +11482,7 @@ static int gpuir__index_join(gpuir_index *ix, gpuir_error *err) {
  * place of the caller, also when it fails. `pool`: that of an index with the same settings, to be shared; NULL: a new
  * one. */
 static int gpuir__index_make(const gpuir_allocator *a, const char *path, const gpuir_open_desc *desc,
-                             const gpuir__leaf *from, size_t n, gpuir__pool *pool, gpuir_index **index,
-                             gpuir_error *err) {
+    const gpuir__leaf *from, size_t n, gpuir__pool *pool, gpuir_index **index, gpuir_error *err) {
   gpuir_index *ix = (gpuir_index *)gpuir__alloc_zero(a, sizeof *ix);
   gpuir__leaf *leaves = ix && n > 1 ? (gpuir__leaf *)gpuir__alloc_zero(a, n * sizeof *leaves) : NULL;
   size_t i;
@@ -11856,12 +11508,10 @@ static int gpuir__index_make(const gpuir_allocator *a, const char *path, const g
   if (pool) ix->analysis.pool = gpuir__pool_share(pool);
   status = gpuir__index_join(ix, err);
   if (!status && !pool)
-    status = gpuir__pool_open(a, from[0].seg->meta.analyzer_spec, from[0].seg->meta.stop_words,
-                              ix->analysis.tokenize, ix->analysis.tokenize_user, &ix->analysis.pool, err);
-  if (status)
-    gpuir_close(ix);
-  else
-    *index = ix;
+    status = gpuir__pool_open(a, from[0].seg->meta.analyzer_spec, from[0].seg->meta.stop_words, ix->analysis.tokenize,
+        ix->analysis.tokenize_user, &ix->analysis.pool, err);
+  if (status) gpuir_close(ix);
+  else *index = ix;
   return status;
 }
 
@@ -11872,10 +11522,8 @@ static const gpuir__leaf *gpuir__leaf_of(const gpuir_index *ix, uint32_t docid) 
   size_t lo = 0, hi = ix->nleaves;
   while (hi - lo > 1) {
     size_t mid = lo + (hi - lo) / 2;
-    if (ix->leaves[mid].base <= docid)
-      lo = mid;
-    else
-      hi = mid;
+    if (ix->leaves[mid].base <= docid) lo = mid;
+    else hi = mid;
   }
   return &ix->leaves[lo];
 }
@@ -11888,8 +11536,8 @@ static const gpuir__segment *gpuir__only(const gpuir_index *ix) {
 
 /* Says why a function that needs one segment does not go on. */
 static int gpuir__fail_unmerged(const gpuir_index *ix, gpuir_error *err) {
-  return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0,
-                     "%s: an index of several segments, or with deletions: merge it first", ix->path);
+  return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "%s: an index of several segments, or with deletions: merge it first",
+      ix->path);
 }
 
 GPUIR_API const gpuir_index *gpuir_index_segment(const gpuir_index *ix, size_t i, uint32_t *base) {
@@ -11992,8 +11640,7 @@ GPUIR_API float gpuir_idf(uint64_t documents, uint32_t df) {
   return gpuir__idf(gpuir__min64(documents, GPUIR__MAX_DOCUMENTS), df);
 }
 
-GPUIR_API int gpuir_term_count(const gpuir_index *ix, const char *term, size_t len, uint32_t *df,
-                               uint64_t *cf) {
+GPUIR_API int gpuir_term_count(const gpuir_index *ix, const char *term, size_t len, uint32_t *df, uint64_t *cf) {
   uint64_t sum_df = 0, sum_cf = 0, id, leaf_cf;
   size_t i;
   if (df) *df = 0;
@@ -12019,7 +11666,7 @@ GPUIR_API int gpuir_term_count(const gpuir_index *ix, const char *term, size_t l
 }
 
 GPUIR__COLD GPUIR_API int gpuir_codec_get_info(const gpuir_index *ix, int docids,
-                                               gpuir_codec_info infos[GPUIR_MAX_CODECS], size_t *n) {
+    gpuir_codec_info infos[GPUIR_MAX_CODECS], size_t *n) {
   const gpuir__codec *table = docids ? gpuir__docid_codecs : gpuir__freq_codecs;
   const size_t ncodecs = docids ? GPUIR__DOCID_CODECS : GPUIR__FREQ_CODECS;
   gpuir_codec_info all[GPUIR_MAX_CODECS];
@@ -12039,12 +11686,11 @@ GPUIR__COLD GPUIR_API int gpuir_codec_get_info(const gpuir_index *ix, int docids
   return GPUIR_OK;
 }
 
-GPUIR_API int gpuir_analyze(const gpuir_index *ix, const char *text, size_t len, gpuir_token_fn emit,
-                            void *sink, gpuir_error *err) {
+GPUIR_API int gpuir_analyze(const gpuir_index *ix, const char *text, size_t len, gpuir_token_fn emit, void *sink,
+    gpuir_error *err) {
   gpuir__analyzer *analyzer;
   int status;
-  if (!ix || (!text && len) || !emit)
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_analyze: NULL argument");
+  if (!ix || (!text && len) || !emit) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_analyze: NULL argument");
   status = gpuir__pool_take(ix->analysis.pool, &analyzer, err);
   if (status) return status;
   status = gpuir__analyze(analyzer, text, len, emit, sink, NULL);
@@ -12058,8 +11704,7 @@ GPUIR_API int gpuir_verify_directory(const gpuir_index *ix, gpuir_error *err) {
   size_t i;
   int status = GPUIR_OK;
   if (!ix) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_verify_directory: index is NULL");
-  for (i = 0; i < ix->nleaves && !status; i++)
-    status = gpuir__segment_verify_directory(ix->leaves[i].seg, err);
+  for (i = 0; i < ix->nleaves && !status; i++) status = gpuir__segment_verify_directory(ix->leaves[i].seg, err);
   return status;
 }
 
@@ -12071,7 +11716,7 @@ GPUIR_API int gpuir_verify(const gpuir_index *ix, gpuir_error *err) {
   return status;
 }
 
-/* ============================================================================
+/* ========================
  * [13c-shard]  an index that is a part of a collection
  *
  * A shard is an ordinary index file with two sections more: the place of its documents in the collection, and in how
@@ -12082,21 +11727,19 @@ GPUIR_API int gpuir_verify(const gpuir_index *ix, gpuir_error *err) {
  * Uses      [12-writer], [13b-snapshot].
  * Start at  gpuir_shard_write.
  * Tests     tests/unit/13c_shard.c
- * ==========================================================================*/
+ * ======================*/
 
 /* Checks that an index may be a part of such a collection. */
 static int gpuir__shard_check(const gpuir__segment *seg, const gpuir_shard_info *info, const uint32_t *dfs,
-                              gpuir_error *err) {
+    gpuir_error *err) {
   gpuir__walk w;
   if (info->documents > GPUIR__MAX_DOCUMENTS || info->documents < seg->stat.documents ||
       info->first > info->documents - seg->stat.documents || info->tokens < seg->stat.tokens ||
       info->shard >= info->shards)
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0,
-                       "gpuir_shard_write: the index's documents do not fit the collection");
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_shard_write: the index's documents do not fit the collection");
   for (gpuir__walk_start(&w, seg); gpuir__walk_next(&w);)
     if (dfs[w.id] < w.record.df || dfs[w.id] > info->documents)
-      return gpuir__fail(
-          err, GPUIR_E_ARGUMENT, 0,
+      return gpuir__fail(err, GPUIR_E_ARGUMENT, 0,
           "gpuir_shard_write: \"%.*s\" is in fewer documents of the collection than of the index, or in "
           "more than it has",
           w.len < 32 ? (int)w.len : 32, (const char *)w.term);
@@ -12106,7 +11749,7 @@ static int gpuir__shard_check(const gpuir__segment *seg, const gpuir_shard_info 
 /* Lists the sections of the copy: those of the file, in its order, and the collection's. Returns how many there are;
  * *size becomes that of the file. */
 static unsigned gpuir__shard_plan(const gpuir__segment *seg, const gpuir__shard *shard, const uint32_t *dfs,
-                                  gpuir__section *table, const void **from, uint64_t *size) {
+    gpuir__section *table, const void **from, uint64_t *size) {
   unsigned n = 0, i;
   uint64_t at;
   for (i = 0; i < GPUIR__SECTION_ROWS; i++) {
@@ -12136,7 +11779,7 @@ static unsigned gpuir__shard_plan(const gpuir__segment *seg, const gpuir__shard 
 
 /* Writes the copy. */
 static int gpuir__shard_copy(gpuir__writer *w, const gpuir__segment *seg, const gpuir__shard *shard,
-                             const uint32_t *dfs, gpuir_error *err) {
+    const uint32_t *dfs, gpuir_error *err) {
   gpuir__section table[GPUIR__S_COUNT];
   const void *from[GPUIR__S_COUNT];
   uint64_t size;
@@ -12145,13 +11788,12 @@ static int gpuir__shard_copy(gpuir__writer *w, const gpuir__segment *seg, const 
   n = gpuir__shard_plan(seg, shard, dfs, table, from, &size);
   if (gpuir__allocate(w->fd, size)) return gpuir__fail_errno(err, w->tmp, "cannot allocate the index file");
   for (i = 0; i < n && !status; i++)
-    if (table[i].length)
-      status = gpuir__writer_put(w, from[i], (size_t)table[i].length, table[i].offset, err);
+    if (table[i].length) status = gpuir__writer_put(w, from[i], (size_t)table[i].length, table[i].offset, err);
   return status ? status : gpuir__writer_head(w, table, n, size, err);
 }
 
 GPUIR_API int gpuir_shard_write(const gpuir_index *ix, const char *path, const gpuir_shard_info *info,
-                                const uint32_t *dfs, gpuir_error *err) {
+    const uint32_t *dfs, gpuir_error *err) {
   const gpuir__segment *seg = ix ? gpuir__only(ix) : NULL;
   gpuir__writer *w;
   gpuir__shard shard;
@@ -12192,7 +11834,7 @@ GPUIR_API int gpuir_shard_get_info(const gpuir_index *ix, gpuir_shard_info *info
   return GPUIR_OK;
 }
 
-/* ============================================================================
+/* ========================
  * [14-inversion]  builder: from documents to sorted runs of postings
  *
  * The adding thread hands documents to the writer and copies their text into packets. Workers
@@ -12204,7 +11846,7 @@ GPUIR_API int gpuir_shard_get_info(const gpuir_index *ix, gpuir_shard_info *info
  * Start at  gpuir__worker_packet, gpuir__worker_count, gpuir__worker_spill, gpuir__run_next,
  *           gpuir__item_merge.
  * Tests     tests/unit/14_inversion.c
- * ==========================================================================*/
+ * ======================*/
 
 /* ---- memory: what is held, and temporary files in place of it ---- */
 
@@ -12226,8 +11868,7 @@ static void *gpuir__counter_resize(void *user, void *ptr, size_t old_size, size_
   if (new_size > old_size) {
     uint64_t now = __atomic_add_fetch(&c->now, new_size - old_size, __ATOMIC_RELAXED);
     uint64_t peak = __atomic_load_n(&c->peak, __ATOMIC_RELAXED);
-    while (now > peak &&
-           !__atomic_compare_exchange_n(&c->peak, &peak, now, 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}
+    while (now > peak && !__atomic_compare_exchange_n(&c->peak, &peak, now, 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}
   }
   p = c->base.resize(c->base.user, ptr, old_size, new_size);
   if (new_size > old_size) {
@@ -12289,7 +11930,7 @@ typedef struct gpuir__queue {
   uint64_t pushed, taken;
   unsigned size;
   uint8_t *done;
-  int closed;  /* no more tasks will come */
+  int closed; /* no more tasks will come */
   int aborted; /* leave the tasks that are not yet taken */
 } gpuir__queue;
 
@@ -12381,10 +12022,10 @@ static void gpuir__queue_close(gpuir__queue *q, int abort) {
  * same document (position less the one before, less one) << 1. */
 typedef struct gpuir__term {
   uint32_t doc, gap;
-  uint32_t tf;             /* with positions the last position, plus 1 */
-  uint32_t df;             /* postings in the slices */
+  uint32_t tf; /* with positions the last position, plus 1 */
+  uint32_t df; /* postings in the slices */
   uint32_t head, pos, end; /* first slice; where the next byte goes; where the current slice's bytes end */
-  uint8_t level;           /* of the next slice */
+  uint8_t level; /* of the next slice */
   uint8_t len;
   uint8_t text[2]; /* len bytes, and zeros up to 8 */
 } gpuir__term;
@@ -12424,16 +12065,16 @@ typedef struct gpuir__table {
   size_t nslots, nterms;
   uint8_t *arena;
   uint64_t used, cap; /* bytes of the arena */
-  uint64_t share;     /* bytes of arena and slots together, at most */
-  uint64_t seed;      /* of the hash */
+  uint64_t share; /* bytes of arena and slots together, at most */
+  uint64_t seed; /* of the hash */
 } gpuir__table;
 
 /* What a worker needs when it encodes lists. */
 typedef struct gpuir__encoding {
   gpuir__encoder encoder;
-  int made;        /* the encoder is */
+  int made; /* the encoder is */
   gpuir__area raw; /* the docIDs and the frequencies of one list */
-  void *heads;     /* of gpuir__chain, one a worker */
+  void *heads; /* of gpuir__chain, one a worker */
 } gpuir__encoding;
 
 typedef struct gpuir__worker {
@@ -12448,7 +12089,7 @@ typedef struct gpuir__worker {
   int positions; /* are kept */
   uint32_t doc;
   uint64_t length, dropped; /* tokens of this document; tokens of all documents that were left out */
-  uint64_t lost;            /* documents that had no others */
+  uint64_t lost; /* documents that had no others */
   gpuir__token ring[GPUIR__RING];
   uint8_t ring_text[GPUIR__RING][GPUIR_MAX_TERM + 1]; /* of tokens over 16 bytes */
   unsigned ring_in, ring_out;
@@ -12478,10 +12119,8 @@ static void gpuir__term_put(gpuir__worker *w, gpuir__term *t, const uint8_t *byt
     if (t->pos == t->end) {
       uint32_t to = (uint32_t)w->table.used, room = gpuir__slice_bytes(t->level);
       w->table.used += room + 4;
-      if (t->head)
-        gpuir__store32(w->table.arena + t->end, to);
-      else
-        t->head = to;
+      if (t->head) gpuir__store32(w->table.arena + t->end, to);
+      else t->head = to;
       t->pos = to;
       t->end = to + room;
       if (t->level + 1u < GPUIR__SLICE_LEVELS) t->level++;
@@ -12580,10 +12219,8 @@ static void gpuir__pairs_sort(const gpuir__worker *w, uint64_t *p, size_t n, uns
       if (i >= j) break;
       gpuir__pair_swap(p + 2 * i++, p + 2 * j--);
     }
-    if (i == j)
-      j++; /* both stopped at the pivot's place: it is in order */
-    else
-      j = i;
+    if (i == j) j++; /* both stopped at the pivot's place: it is in order */
+    else j = i;
     /* [0, i) <= pivot <= [j, n); recurse into the smaller side */
     if (i < n - j) {
       gpuir__pairs_sort(w, p, i, depth);
@@ -12723,8 +12360,7 @@ static int gpuir__worker_rehash(gpuir__worker *w) {
   uint64_t need = w->table.used + w->table.used / 8 + GPUIR__TOKEN_ROOM;
   if (reserve + need > w->table.share) return gpuir__worker_spill(w);
   if (reserve + w->table.cap > w->table.share) { /* the arena took more than it needs */
-    void *p =
-        w->a->resize(w->a->user, w->table.arena, (size_t)w->table.cap, (size_t)(w->table.share - reserve));
+    void *p = w->a->resize(w->a->user, w->table.arena, (size_t)w->table.cap, (size_t)(w->table.share - reserve));
     if (!p) return GPUIR_E_NOMEM;
     w->table.arena = (uint8_t *)p;
     w->table.cap = w->table.share - reserve;
@@ -12761,8 +12397,8 @@ static int gpuir__worker_fail(gpuir__worker *w, int status) {
 static inline int gpuir__token_of(const gpuir__token *k, const uint8_t *token, gpuir__term *t) {
   const uint8_t *text = gpuir__term_text(t);
   if (t->len != k->len || gpuir__load64(text) != k->ends[0]) return 0;
-  return k->len <= 8 || (gpuir__load64(text + k->len - 8) == k->ends[1] &&
-                         (k->len <= 16 || !memcmp(text + 8, token + 8, k->len - 16)));
+  return k->len <= 8 ||
+      (gpuir__load64(text + k->len - 8) == k->ends[1] && (k->len <= 16 || !memcmp(text + 8, token + 8, k->len - 16)));
 }
 
 /* Takes in a token whose term is new. */
@@ -12788,10 +12424,8 @@ GPUIR__NOINLINE int gpuir__worker_insert(gpuir__worker *w, const gpuir__token *k
   t->len = (uint8_t)len;
   text = gpuir__term_text(t);
   gpuir__store64(text, k->ends[0]);
-  if (len > 16)
-    memcpy(text + 8, token + 8, len - 8);
-  else if (len > 8)
-    gpuir__store64(text + len - 8, k->ends[1]);
+  if (len > 16) memcpy(text + 8, token + 8, len - 8);
+  else if (len > 8) gpuir__store64(text + len - 8, k->ends[1]);
   if (w->positions) gpuir__term_occurs(w, t, k);
   return GPUIR_OK;
 }
@@ -12824,10 +12458,8 @@ GPUIR__INLINE int gpuir__worker_count(gpuir__worker *w) {
   for (at = (size_t)k->hash & mask; (slot = slots[at]) != 0; at = (at + 1) & mask) {
     gpuir__term *t = gpuir__worker_term(w, slot >> 32);
     if ((uint32_t)slot != (uint32_t)k->hash || !gpuir__token_of(k, w->ring_text[i], t)) continue;
-    if (w->positions)
-      gpuir__term_occurs(w, t, k);
-    else
-      gpuir__term_again(w, t, k);
+    if (w->positions) gpuir__term_occurs(w, t, k);
+    else gpuir__term_again(w, t, k);
     return GPUIR_OK;
   }
   return gpuir__worker_insert(w, k, w->ring_text[i]);
@@ -12850,7 +12482,7 @@ static inline void gpuir__token_hash(gpuir__token *k, const char *token, size_t 
     k->ends[1] = 0;
   } else {
     k->ends[0] = (uint8_t)token[0] | (uint64_t)(uint8_t)token[len >> 1] << (8 * (len >> 1)) |
-                 (uint64_t)(uint8_t)token[len - 1] << (8 * (len - 1));
+        (uint64_t)(uint8_t)token[len - 1] << (8 * (len - 1));
     k->ends[1] = 0;
   }
   k->hash = GPUIR__LIKELY(len <= 16) ? XXH3_64bits_withSeed(k->ends, sizeof k->ends, seed + len)
@@ -12884,9 +12516,9 @@ static int gpuir__worker_emit(void *sink, const char *token, size_t len) {
 
 /* Documents on their way to a worker. */
 typedef struct gpuir__packet {
-  gpuir__buf text;      /* of all documents, one behind the other */
-  gpuir__buf sizes;     /* a uint64_t a document: bytes of text, GPUIR__COUNTED if they are counted terms */
-  gpuir__buf lengths;   /* a uint32_t a document, filled by the worker */
+  gpuir__buf text; /* of all documents, one behind the other */
+  gpuir__buf sizes; /* a uint64_t a document: bytes of text, GPUIR__COUNTED if they are counted terms */
+  gpuir__buf lengths; /* a uint32_t a document, filled by the worker */
   const char *external; /* the caller's text in place of `text`, for one huge document */
   uint64_t docs, first;
 } gpuir__packet;
@@ -12924,14 +12556,14 @@ static int gpuir__worker_packet(gpuir__worker *w, gpuir__packet *packet) {
         w->status = status;
       } else {
         w->status = GPUIR_E_CANCELLED;
-        (void)gpuir__fail(&w->err, w->status, 0, "document %lu: the tokenizer answered %d",
-                          (unsigned long)w->doc, status);
+        (void)gpuir__fail(&w->err, w->status, 0, "document %lu: the tokenizer answered %d", (unsigned long)w->doc,
+            status);
       }
     }
     if (w->status) {
       if (w->status == GPUIR_E_LIMIT && !w->err.code)
-        (void)gpuir__fail(&w->err, w->status, 0, "document %lu has more than %lu tokens",
-                          (unsigned long)w->doc, (unsigned long)UINT32_MAX);
+        (void)gpuir__fail(&w->err, w->status, 0, "document %lu has more than %lu tokens", (unsigned long)w->doc,
+            (unsigned long)UINT32_MAX);
       return w->status;
     }
     w->lost += !w->length && w->dropped > before;
@@ -12945,7 +12577,7 @@ static int gpuir__worker_packet(gpuir__worker *w, gpuir__packet *packet) {
 
 /* A run that is being read, a term at a time. */
 typedef struct gpuir__run {
-  uint64_t prefix;  /* of term, see gpuir__prefix_of */
+  uint64_t prefix; /* of term, see gpuir__prefix_of */
   uint64_t at, end; /* in the spool: what is not yet in buf */
   uint8_t *buf;
   size_t pos, fill, cap;
@@ -13089,8 +12721,7 @@ static inline uint32_t gpuir__chain_positions(gpuir__chain *c, uint32_t *positio
 /* Merges an item's parts by docID; returns the number of postings. Every position takes a byte at least, which bounds
  * positions[]; NULL: the parts have none. */
 static inline uint64_t gpuir__item_merge(gpuir__chain *chains, const gpuir__part *parts, uint32_t nparts,
-                                         const uint8_t *bytes, uint32_t *docs, uint32_t *tfs,
-                                         uint32_t *positions) {
+    const uint8_t *bytes, uint32_t *docs, uint32_t *tfs, uint32_t *positions) {
   uint64_t n = 0;
   uint32_t live = 0, i = 0, tf;
   while (i < nparts) {
@@ -13129,7 +12760,7 @@ static inline uint64_t gpuir__item_merge(gpuir__chain *chains, const gpuir__part
   return n;
 }
 
-/* ============================================================================
+/* ========================
  * [15-merge]  builder: documents are added, and runs merged
  *
  * The adding thread merges the runs' terms and gathers their postings in units, still compressed;
@@ -13141,7 +12772,7 @@ static inline uint64_t gpuir__item_merge(gpuir__chain *chains, const gpuir__part
  * Uses      [10-encoder], [12-writer], [14-inversion].
  * Start at  gpuir_builder_add_text, gpuir__builder_merge.
  * Tests     tests/unit/15_merge.c
- * ==========================================================================*/
+ * ======================*/
 
 /* ---- units of the merge: from runs' postings to encoded lists ---- */
 
@@ -13157,7 +12788,7 @@ typedef struct gpuir__unit {
 } gpuir__unit;
 
 typedef struct gpuir__item {
-  uint64_t df;    /* sum over the parts, which may share a document if a spill cut it */
+  uint64_t df; /* sum over the parts, which may share a document if a spill cut it */
   uint64_t bytes; /* of the parts, so that with positions no more than these can be in them; 0 without */
   uint32_t parts, term_len;
 } gpuir__item;
@@ -13166,26 +12797,25 @@ typedef struct gpuir__item {
 static uint64_t gpuir__item_size(const gpuir__item *item) { return item->df * 8 + item->bytes * 4; }
 
 /* Merges and encodes one list. */
-static int gpuir__worker_list(gpuir__worker *w, gpuir__unit *unit, const gpuir__item *item,
-                              const gpuir__part *parts, const uint8_t *term, uint64_t most) {
+static int gpuir__worker_list(gpuir__worker *w, gpuir__unit *unit, const gpuir__item *item, const gpuir__part *parts,
+    const uint8_t *term, uint64_t most) {
   uint32_t *docs, *tfs, *positions;
   uint64_t n;
   int status = gpuir__area_need(w->a, &w->encoding.raw, gpuir__item_size(item), most, w->tmp,
-                                GPUIR__TMP_LISTS + w->number, &w->err);
+      GPUIR__TMP_LISTS + w->number, &w->err);
   if (status) return status;
   docs = (uint32_t *)(void *)w->encoding.raw.data;
   tfs = docs + item->df;
   positions = w->positions ? tfs + item->df : NULL;
-  n = positions ? gpuir__item_merge((gpuir__chain *)w->encoding.heads, parts, item->parts, unit->bytes.data,
-                                    docs, tfs, positions)
-                : gpuir__item_merge((gpuir__chain *)w->encoding.heads, parts, item->parts, unit->bytes.data,
-                                    docs, tfs, NULL); /* made for each, since the inner loop asks */
-  status = gpuir__encode_list(&w->encoding.encoder, &unit->out, term, item->term_len, docs, tfs, (uint32_t)n,
-                              positions);
+  n = positions
+      ? gpuir__item_merge((gpuir__chain *)w->encoding.heads, parts, item->parts, unit->bytes.data, docs, tfs, positions)
+      : gpuir__item_merge((gpuir__chain *)w->encoding.heads, parts, item->parts, unit->bytes.data, docs, tfs,
+            NULL); /* made for each, since the inner loop asks */
+  status =
+      gpuir__encode_list(&w->encoding.encoder, &unit->out, term, item->term_len, docs, tfs, (uint32_t)n, positions);
   if (status && status != GPUIR_E_NOMEM)
     (void)gpuir__fail(&w->err, status, 0, "cannot encode the postings of '%.*s': %s",
-                      item->term_len < 60 ? (int)item->term_len : 60, (const char *)term,
-                      gpuir_strerror(status));
+        item->term_len < 60 ? (int)item->term_len : 60, (const char *)term, gpuir_strerror(status));
   return status;
 }
 
@@ -13238,21 +12868,21 @@ typedef struct gpuir__builder_settings {
   int (*progress)(void *user, const gpuir_progress *progress);
   void *progress_user;
   uint64_t memory; /* bytes */
-  uint64_t seed;   /* of the hash tables; the index does not depend on it */
+  uint64_t seed; /* of the hash tables; the index does not depend on it */
 } gpuir__builder_settings;
 
 typedef struct gpuir__builder_threads {
   gpuir__worker *workers;
   unsigned nworkers, nthreads; /* threads that run now; 0: the adding thread works itself */
-  int failure;                 /* atomic; the first error, and then nothing but destroy is allowed */
+  int failure; /* atomic; the first error, and then nothing but destroy is allowed */
   gpuir_error error;
 } gpuir__builder_threads;
 
 /* The ring of packets, and later that of units. */
 typedef struct gpuir__builder_tasks {
   gpuir__queue queue;
-  unsigned n;         /* slots of the ring */
-  size_t size;        /* bytes of a packet or unit, unless one document or list is larger */
+  unsigned n; /* slots of the ring */
+  size_t size; /* bytes of a packet or unit, unless one document or list is larger */
   uint64_t in_flight; /* bytes of text, or of postings, that were pushed and not yet retired */
   uint64_t in_flight_most;
   uint64_t retired; /* packets or units */
@@ -13262,15 +12892,15 @@ typedef struct gpuir__builder_tasks {
 typedef struct gpuir__builder_add {
   gpuir__packet *packets;
   gpuir__packet *open; /* that is being filled, or NULL */
-  gpuir__buf seen;     /* hash table that finds a term given twice */
+  gpuir__buf seen; /* hash table that finds a term given twice */
 } gpuir__builder_add;
 
 /* Of lists, merged or given. */
 typedef struct gpuir__builder_merging {
   gpuir__unit *units;
-  gpuir__unit *unit;    /* that is being filled with given lists, or NULL */
+  gpuir__unit *unit; /* that is being filled with given lists, or NULL */
   gpuir__buf last_term; /* of the last list that was given */
-  uint64_t light;       /* bytes of a decoded list, see gpuir__worker_unit */
+  uint64_t light; /* bytes of a decoded list, see gpuir__worker_unit */
   gpuir__gate gate;
   uint64_t terms, postings; /* that are in the writer */
 } gpuir__builder_merging;
@@ -13286,7 +12916,7 @@ struct gpuir_builder {
   gpuir_allocator a; /* counts into `counter` */
   gpuir__builder_settings set;
   gpuir__writer *writer;
-  int phase;   /* GPUIR__EMPTY to GPUIR__FROM_LISTS */
+  int phase; /* GPUIR__EMPTY to GPUIR__FROM_LISTS */
   int written; /* gpuir_builder_write was called */
   gpuir__builder_threads threads;
   gpuir__builder_tasks tasks;
@@ -13299,10 +12929,8 @@ struct gpuir_builder {
 static int gpuir__builder_fail(gpuir_builder *b, int status, const gpuir_error *err) {
   (void)pthread_mutex_lock(&b->tasks.queue.mutex);
   if (!b->threads.failure) {
-    if (err && err->code == status)
-      b->threads.error = *err;
-    else
-      (void)gpuir__fail(&b->threads.error, status, 0, "%s", gpuir_strerror(status));
+    if (err && err->code == status) b->threads.error = *err;
+    else (void)gpuir__fail(&b->threads.error, status, 0, "%s", gpuir_strerror(status));
     __atomic_store_n(&b->threads.failure, status, __ATOMIC_RELEASE);
   }
   (void)pthread_mutex_unlock(&b->tasks.queue.mutex);
@@ -13376,8 +13004,8 @@ static void gpuir__builder_start(gpuir_builder *b, void *(*entry)(void *)) {
   (void)sigfillset(&all);
   masked = !pthread_sigmask(SIG_SETMASK, &all, &old);
   while (b->threads.nthreads < b->threads.nworkers &&
-         !pthread_create(&b->threads.workers[b->threads.nthreads].thread, NULL, entry,
-                         &b->threads.workers[b->threads.nthreads]))
+      !pthread_create(&b->threads.workers[b->threads.nthreads].thread, NULL, entry,
+          &b->threads.workers[b->threads.nthreads]))
     b->threads.nthreads++;
   if (masked) (void)pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
@@ -13403,8 +13031,7 @@ static int gpuir__builder_retire_packet(gpuir_builder *b, gpuir_error *err) {
   b->tasks.in_flight -= p->text.len;
   status = gpuir__builder_failed(b, err);
   if (!status)
-    status =
-        gpuir__writer_put_lengths(b->writer, (const uint32_t *)(void *)p->lengths.data, (size_t)p->docs, err);
+    status = gpuir__writer_put_lengths(b->writer, (const uint32_t *)(void *)p->lengths.data, (size_t)p->docs, err);
   p->text.len = p->sizes.len = p->lengths.len = 0;
   p->docs = 0;
   p->external = NULL;
@@ -13418,8 +13045,7 @@ static int gpuir__builder_seal(gpuir_builder *b, int last, gpuir_error *err) {
   if (!p) return GPUIR_OK;
   b->add.open = NULL;
   b->tasks.in_flight += p->text.len;
-  if (b->threads.nworkers > 1 && !last && !b->threads.nthreads)
-    gpuir__builder_start(b, gpuir__builder_invert_main);
+  if (b->threads.nworkers > 1 && !last && !b->threads.nthreads) gpuir__builder_start(b, gpuir__builder_invert_main);
   if (b->threads.nthreads) {
     gpuir__queue_push(&b->tasks.queue);
     return GPUIR_OK;
@@ -13440,7 +13066,7 @@ static int gpuir__builder_packet(gpuir_builder *b, size_t n, gpuir_error *err) {
   }
   if (!p) {
     while (b->tasks.queue.pushed - b->tasks.retired == b->tasks.n ||
-           (b->tasks.in_flight + n > b->tasks.in_flight_most && b->tasks.queue.pushed > b->tasks.retired)) {
+        (b->tasks.in_flight + n > b->tasks.in_flight_most && b->tasks.queue.pushed > b->tasks.retired)) {
       status = gpuir__builder_retire_packet(b, err);
       if (status) return status;
     }
@@ -13467,10 +13093,8 @@ static int gpuir__builder_ready(gpuir_builder *b, gpuir_error *err) {
 
 /* Releases a worker's analyzer, if it has one. */
 static void gpuir__builder_release_analyzer(gpuir_builder *b, gpuir__worker *w) {
-  if (b->set.pool && w->analyzer)
-    gpuir__pool_give(b->set.pool, w->analyzer);
-  else
-    gpuir__analyzer_destroy(w->analyzer);
+  if (b->set.pool && w->analyzer) gpuir__pool_give(b->set.pool, w->analyzer);
+  else gpuir__analyzer_destroy(w->analyzer);
   w->analyzer = NULL;
 }
 
@@ -13479,11 +13103,10 @@ static int gpuir__builder_analyzers(gpuir_builder *b, gpuir_error *err) {
   unsigned i;
   int status = GPUIR_OK;
   for (i = 0; i < b->threads.nworkers && !status; i++)
-    if (b->set.pool)
-      status = gpuir__pool_take(b->set.pool, &b->threads.workers[i].analyzer, err);
+    if (b->set.pool) status = gpuir__pool_take(b->set.pool, &b->threads.workers[i].analyzer, err);
     else if (!b->threads.workers[i].analyzer)
-      status = gpuir__analyzer_create(&b->a, b->set.spec, b->set.stop_words, b->set.tokenize,
-                                      b->set.tokenize_user, &b->threads.workers[i].analyzer, err);
+      status = gpuir__analyzer_create(&b->a, b->set.spec, b->set.stop_words, b->set.tokenize, b->set.tokenize_user,
+          &b->threads.workers[i].analyzer, err);
   return status;
 }
 
@@ -13492,8 +13115,7 @@ static int gpuir__builder_ready_text(gpuir_builder *b, gpuir_error *err) {
   int status = gpuir__builder_ready(b, err);
   if (status) return status;
   if (b->phase > GPUIR__FROM_TEXT)
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0,
-                       "this index is being made from postings, not from documents");
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "this index is being made from postings, not from documents");
   if (b->phase == GPUIR__EMPTY) status = gpuir__builder_analyzers(b, err);
   if (!status) b->phase = GPUIR__FROM_TEXT;
   return status;
@@ -13507,8 +13129,7 @@ static int gpuir__builder_tell(gpuir_builder *b, gpuir_error *err) {
 
 /* Calls for progress after 16 MiB of text or 65,536 documents since the last call. */
 static int gpuir__builder_tell_added(gpuir_builder *b, gpuir_error *err) {
-  if (b->told.done.bytes - b->told.bytes < (1u << 24) &&
-      b->told.done.documents - b->told.documents < (1u << 16))
+  if (b->told.done.bytes - b->told.bytes < (1u << 24) && b->told.done.documents - b->told.documents < (1u << 16))
     return GPUIR_OK;
   b->told.bytes = b->told.done.bytes;
   b->told.documents = b->told.done.documents;
@@ -13516,8 +13137,8 @@ static int gpuir__builder_tell_added(gpuir_builder *b, gpuir_error *err) {
 }
 
 /* Appends a document to the open packet, which holds its bytes or refers to the caller's. */
-static int gpuir__builder_document(gpuir_builder *b, const gpuir_doc_desc *doc, const char *text,
-                                   size_t text_len, size_t size, int counted, gpuir_error *err) {
+static int gpuir__builder_document(gpuir_builder *b, const gpuir_doc_desc *doc, const char *text, size_t text_len,
+    size_t size, int counted, gpuir_error *err) {
   gpuir__packet *p = b->add.open;
   gpuir_doc_desc none;
   uint64_t entry = (uint64_t)size | (counted ? GPUIR__COUNTED : 0);
@@ -13544,24 +13165,22 @@ static int gpuir__builder_document(gpuir_builder *b, const gpuir_doc_desc *doc, 
 
 static int gpuir__builder_check_doc(const gpuir_doc_desc *doc, gpuir_error *err) {
   if (doc && ((!doc->name && doc->name_len) || (!doc->source && doc->source_len)))
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0,
-                       "a document's name or source is NULL, but its length is not 0");
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "a document's name or source is NULL, but its length is not 0");
   if (doc && doc->source_bytes > UINT64_MAX - doc->source_offset)
     return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "a document's place in its source ends behind 2^64 - 1");
   return GPUIR_OK;
 }
 
 /* Ends a public function: after an error other than ARGUMENT the builder stays failed. */
-GPUIR__NOINLINE int gpuir__builder_end(gpuir_builder *b, int status, gpuir_error *err,
-                                       const gpuir_error *local) {
+GPUIR__NOINLINE int gpuir__builder_end(gpuir_builder *b, int status, gpuir_error *err, const gpuir_error *local) {
   if (!status) return GPUIR_OK;
   if (err) *err = *local;
   if (status != GPUIR_E_ARGUMENT) (void)gpuir__builder_fail(b, status, local);
   return status;
 }
 
-GPUIR_API int gpuir_builder_add_text(gpuir_builder *builder, const gpuir_doc_desc *doc, const char *text,
-                                     size_t len, gpuir_error *err) {
+GPUIR_API int gpuir_builder_add_text(gpuir_builder *builder, const gpuir_doc_desc *doc, const char *text, size_t len,
+    gpuir_error *err) {
   gpuir_builder *b = builder;
   gpuir_error local;
   int in_place, status = gpuir__builder_ready_text(b, err);
@@ -13574,10 +13193,8 @@ GPUIR_API int gpuir_builder_add_text(gpuir_builder *builder, const gpuir_doc_des
   if (in_place && b->add.open) status = gpuir__builder_seal(b, 0, &local);
   if (!status) status = gpuir__builder_packet(b, in_place ? 0 : len, &local);
   if (!status) {
-    if (in_place)
-      b->add.open->external = text ? text : "";
-    else if (len)
-      memcpy(b->add.open->text.data + b->add.open->text.len, text, len);
+    if (in_place) b->add.open->external = text ? text : "";
+    else if (len) memcpy(b->add.open->text.data + b->add.open->text.len, text, len);
     status = gpuir__builder_document(b, doc, text ? text : "", len, len, 0, &local);
     if (status && b->add.open) b->add.open->external = NULL;
   }
@@ -13586,26 +13203,24 @@ GPUIR_API int gpuir_builder_add_text(gpuir_builder *builder, const gpuir_doc_des
 
 /* Checks a document's terms; *bytes becomes what a packet needs for them. */
 static int gpuir__builder_check_terms(gpuir_builder *b, const gpuir_term_freq *terms, size_t n, size_t *bytes,
-                                      gpuir_error *err) {
+    gpuir_error *err) {
   size_t i, nslots = 16, total = 0;
   uint64_t sum = 0, *slots;
-  if (!terms && n)
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "the terms are NULL, but their number is not 0");
+  if (!terms && n) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "the terms are NULL, but their number is not 0");
   if (n >= UINT32_MAX) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "a document of more than 2^32 - 2 terms");
   if (n > SIZE_MAX / 64) return gpuir__fail_nomem(err); /* the slots below take up to 32 bytes a term */
   for (i = 0; i < n; i++) {
     if (!terms[i].term || !terms[i].len)
       return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "term %lu of the document is empty", (unsigned long)i);
     if (terms[i].len > GPUIR_MAX_TERM)
-      return gpuir__fail(err, GPUIR_E_ARGUMENT, 0,
-                         "term %lu of the document has %lu bytes; at most %d are allowed", (unsigned long)i,
-                         (unsigned long)terms[i].len, GPUIR_MAX_TERM);
+      return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "term %lu of the document has %lu bytes; at most %d are allowed",
+          (unsigned long)i, (unsigned long)terms[i].len, GPUIR_MAX_TERM);
     if (!terms[i].tf)
       return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "term %lu of the document has tf 0", (unsigned long)i);
     sum += terms[i].tf;
     if (sum > UINT32_MAX)
       return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "the document's tf add up to more than %lu",
-                         (unsigned long)UINT32_MAX);
+          (unsigned long)UINT32_MAX);
     total += terms[i].len + 5;
   }
   while (nslots < 2 * n) nslots *= 2;
@@ -13621,7 +13236,7 @@ static int gpuir__builder_check_terms(gpuir_builder *b, const gpuir_term_freq *t
       if ((uint32_t)slots[at] == (uint32_t)hash && other->len == terms[i].len &&
           !memcmp(other->term, terms[i].term, terms[i].len))
         return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "terms %lu and %lu of the document are the same",
-                           (unsigned long)((slots[at] >> 32) - 1), (unsigned long)i);
+            (unsigned long)((slots[at] >> 32) - 1), (unsigned long)i);
     }
     slots[at] = (uint64_t)(i + 1) << 32 | (uint32_t)hash;
   }
@@ -13630,8 +13245,8 @@ static int gpuir__builder_check_terms(gpuir_builder *b, const gpuir_term_freq *t
   return GPUIR_OK;
 }
 
-GPUIR_API int gpuir_builder_add_terms(gpuir_builder *builder, const gpuir_doc_desc *doc,
-                                      const gpuir_term_freq *terms, size_t n, gpuir_error *err) {
+GPUIR_API int gpuir_builder_add_terms(gpuir_builder *builder, const gpuir_doc_desc *doc, const gpuir_term_freq *terms,
+    size_t n, gpuir_error *err) {
   gpuir_builder *b = builder;
   gpuir_error local;
   size_t bytes = 0, i;
@@ -13710,19 +13325,19 @@ static int gpuir__builder_unit_room(gpuir_builder *b, gpuir__unit **unit, uint64
   }
   if (u) return GPUIR_OK;
   while (b->tasks.queue.pushed - b->tasks.retired == b->tasks.n ||
-         (b->tasks.in_flight + bytes > b->tasks.in_flight_most && b->tasks.queue.pushed > b->tasks.retired)) {
+      (b->tasks.in_flight + bytes > b->tasks.in_flight_most && b->tasks.queue.pushed > b->tasks.retired)) {
     status = gpuir__builder_retire_unit(b, err);
     if (status) return status;
   }
   u = *unit = &b->merge.units[b->tasks.queue.pushed % b->tasks.n];
   /* gpuir__vbyte_get may read a little beyond damaged bytes */
   return gpuir__area_need(&b->a, &u->bytes, gpuir__max64(b->tasks.size, bytes) + 64, b->tasks.in_flight_most,
-                          b->writer->tmp, GPUIR__TMP_UNITS, err);
+      b->writer->tmp, GPUIR__TMP_UNITS, err);
 }
 
 /* Adds a term that stands in runs[0..n) to the unit, or to the next one when it is full. */
 static int gpuir__builder_gather(gpuir_builder *b, gpuir__unit **unit, gpuir__run *const *runs, size_t n,
-                                 gpuir_error *err) {
+    gpuir_error *err) {
   const gpuir_allocator *a = &b->a;
   gpuir__unit *u;
   gpuir__item item;
@@ -13780,7 +13395,7 @@ static void gpuir__heap_sift(gpuir__run **heap, size_t i, size_t n) {
 
 /* Merges the opened runs of heap[0..n); `same` has room for n. */
 static int gpuir__builder_merge_runs(gpuir_builder *b, gpuir__run **heap, gpuir__run **same, size_t n,
-                                     gpuir_error *err) {
+    gpuir_error *err) {
   gpuir__unit *unit = NULL;
   size_t i;
   int status = GPUIR_OK;
@@ -13818,8 +13433,7 @@ static int gpuir__builder_merge_runs(gpuir_builder *b, gpuir__run **heap, gpuir_
 /* Reads the runs through buffers of memory / nruns bytes each and merges them. */
 static int gpuir__builder_merge(gpuir_builder *b, uint64_t nruns, uint64_t memory, gpuir_error *err) {
   const gpuir_allocator *a = &b->a;
-  size_t n = (size_t)nruns, cap = (size_t)gpuir__max64(8192, gpuir__min64(memory / nruns, 1u << 20)), i = 0,
-         live = 0;
+  size_t n = (size_t)nruns, cap = (size_t)gpuir__max64(8192, gpuir__min64(memory / nruns, 1u << 20)), i = 0, live = 0;
   gpuir__run *runs = (gpuir__run *)gpuir__alloc_zero(a, n * sizeof *runs);
   gpuir__run **heap = (gpuir__run **)gpuir__alloc(a, 2 * n * sizeof *heap);
   unsigned w;
@@ -13885,8 +13499,8 @@ static int gpuir__builder_open_lists(gpuir_builder *b, gpuir_error *err) {
   if (status) return status;
   for (i = 0; i < b->threads.nworkers; i++) {
     gpuir__worker *w = &b->threads.workers[i];
-    status = gpuir__encoder_create(&w->encoding.encoder, &b->a, b->set.codec, b->set.freq_codec, lengths,
-                                   ndocs, tokens, b->set.k1, b->set.b, b->set.simd);
+    status = gpuir__encoder_create(&w->encoding.encoder, &b->a, b->set.codec, b->set.freq_codec, lengths, ndocs, tokens,
+        b->set.k1, b->set.b, b->set.simd);
     if (status) return gpuir__fail(err, status, 0, "%s", gpuir_strerror(status));
     w->encoding.made = 1;
     w->encoding.heads = gpuir__alloc(&b->a, b->threads.nworkers * sizeof(gpuir__chain));
@@ -13917,18 +13531,18 @@ static int gpuir__builder_lists(gpuir_builder *b, uint64_t nruns, gpuir_error *e
   return status;
 }
 
-/* ============================================================================
+/* ========================
  * [15b-builder]  builder: an index from postings; writing, making and unmaking
  *
  * Uses      [13-reader] (an index that is copied), [15-merge].
  * Start at  gpuir_builder_create, gpuir_builder_write, gpuir_builder_add_list.
  * Tests     tests/unit/15b_builder.c
- * ==========================================================================*/
+ * ======================*/
 
 /* ---- an index from postings ---- */
 
-static int gpuir__builder_put_doc(gpuir_builder *b, const gpuir_doc_desc *doc, uint32_t length,
-                                  const char *text, size_t len, gpuir_error *err) {
+static int gpuir__builder_put_doc(gpuir_builder *b, const gpuir_doc_desc *doc, uint32_t length, const char *text,
+    size_t len, gpuir_error *err) {
   gpuir_doc_desc none;
   int status;
   memset(&none, 0, sizeof none);
@@ -13941,15 +13555,15 @@ static int gpuir__builder_put_doc(gpuir_builder *b, const gpuir_doc_desc *doc, u
 }
 
 GPUIR_API int gpuir_builder_add_doc(gpuir_builder *builder, const gpuir_doc_desc *doc, uint32_t length,
-                                    const char *text, size_t len, gpuir_error *err) {
+    const char *text, size_t len, gpuir_error *err) {
   gpuir_builder *b = builder;
   gpuir_error local;
   int status = gpuir__builder_ready(b, err);
   if (status) return status;
   if (b->phase != GPUIR__EMPTY && b->phase != GPUIR__FROM_DOCS)
     return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "%s",
-                       b->phase == GPUIR__FROM_LISTS ? "a document behind the first list"
-                                                     : "this index is being made from documents' text");
+        b->phase == GPUIR__FROM_LISTS ? "a document behind the first list"
+                                      : "this index is being made from documents' text");
   status = gpuir__builder_check_doc(doc, err);
   if (status) return status;
   b->phase = GPUIR__FROM_DOCS;
@@ -13962,8 +13576,7 @@ GPUIR_API int gpuir_builder_add_doc(gpuir_builder *builder, const gpuir_doc_desc
 typedef struct gpuir__given {
   const char *term;
   size_t len;
-  const uint32_t *docids, *tfs,
-      *positions; /* positions: NULL, or tfs[i] of posting i, one posting behind the other */
+  const uint32_t *docids, *tfs, *positions; /* positions: NULL, or tfs[i] of posting i, one posting behind the other */
   uint32_t df;
 } gpuir__given;
 
@@ -13991,8 +13604,7 @@ static uint64_t gpuir__given_size(const gpuir__given *g, uint32_t i, const uint3
 }
 
 /* Returns what is wrong with posting i, or NULL. */
-static const char *gpuir__given_wrong(const gpuir__given *g, uint32_t i, const uint32_t *positions,
-                                      uint64_t ndocs) {
+static const char *gpuir__given_wrong(const gpuir__given *g, uint32_t i, const uint32_t *positions, uint64_t ndocs) {
   uint32_t j;
   if (g->docids[i] >= ndocs) return "names no document";
   if (i && g->docids[i] <= g->docids[i - 1]) return "does not ascend";
@@ -14011,7 +13623,7 @@ static uint64_t gpuir__list_bytes(const gpuir__given *g, uint64_t ndocs, gpuir_e
     const char *wrong = gpuir__given_wrong(g, i, positions, ndocs);
     if (wrong) {
       (void)gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "posting %lu of the list, docID %lu, %s", (unsigned long)i,
-                        (unsigned long)g->docids[i], wrong);
+          (unsigned long)g->docids[i], wrong);
       return 0;
     }
     bytes += gpuir__given_size(g, i, positions);
@@ -14028,15 +13640,14 @@ static int gpuir__list_in_lengths(const gpuir__given *g, const uint32_t *lengths
     positions += g->tfs[i];
     if (positions[-1] >= lengths[g->docids[i]])
       return gpuir__fail(err, GPUIR_E_ARGUMENT, 0,
-                         "posting %lu of the list, docID %lu, has a position behind the document's end",
-                         (unsigned long)i, (unsigned long)g->docids[i]);
+          "posting %lu of the list, docID %lu, has a position behind the document's end", (unsigned long)i,
+          (unsigned long)g->docids[i]);
   }
   return GPUIR_OK;
 }
 
 /* Appends a list of so many bytes to the open unit. */
-static int gpuir__builder_put_list(gpuir_builder *b, const gpuir__given *g, uint64_t bytes,
-                                   gpuir_error *err) {
+static int gpuir__builder_put_list(gpuir_builder *b, const gpuir__given *g, uint64_t bytes, gpuir_error *err) {
   gpuir__unit *u = b->merge.unit;
   gpuir__item item;
   gpuir__part part;
@@ -14058,8 +13669,7 @@ static int gpuir__builder_put_list(gpuir_builder *b, const gpuir__given *g, uint
   item.term_len = (uint32_t)g->len;
   part.at = u->used;
   part.len = bytes;
-  if (gpuir__buf_put(&b->a, &u->terms, g->term, g->len) ||
-      gpuir__buf_put(&b->a, &u->items, &item, sizeof item) ||
+  if (gpuir__buf_put(&b->a, &u->terms, g->term, g->len) || gpuir__buf_put(&b->a, &u->items, &item, sizeof item) ||
       gpuir__buf_put(&b->a, &u->parts, &part, sizeof part))
     return gpuir__fail_nomem(err);
   b->merge.last_term.len = 0;
@@ -14075,9 +13685,8 @@ static int gpuir__builder_put_list(gpuir_builder *b, const gpuir__given *g, uint
   return GPUIR_OK;
 }
 
-GPUIR_API int gpuir_builder_add_list(gpuir_builder *builder, const char *term, size_t len,
-                                     const uint32_t *docids, const uint32_t *tfs, const uint32_t *positions,
-                                     uint32_t df, gpuir_error *err) {
+GPUIR_API int gpuir_builder_add_list(gpuir_builder *builder, const char *term, size_t len, const uint32_t *docids,
+    const uint32_t *tfs, const uint32_t *positions, uint32_t df, gpuir_error *err) {
   gpuir_builder *b = builder;
   const gpuir__given given = {term, len, docids, tfs, positions, df};
   gpuir_error local;
@@ -14088,22 +13697,20 @@ GPUIR_API int gpuir_builder_add_list(gpuir_builder *builder, const char *term, s
     return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "a list before gpuir_builder_add_doc added a document");
   if (!term || !len || len > GPUIR_MAX_TERM)
     return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "a term has 1 to %d bytes, this one %lu", GPUIR_MAX_TERM,
-                       (unsigned long)(term ? len : 0));
+        (unsigned long)(term ? len : 0));
   if (!docids || !tfs || !df) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "a list without postings");
   if (!positions != !b->set.positions)
     return gpuir__fail(err, GPUIR_E_ARGUMENT, 0,
-                       positions ? "positions for an index that keeps none" : "a list without its positions");
-  if (b->merge.last_term.len &&
-      gpuir__compare_bytes(b->merge.last_term.data, b->merge.last_term.len, term, len) >= 0)
+        positions ? "positions for an index that keeps none" : "a list without its positions");
+  if (b->merge.last_term.len && gpuir__compare_bytes(b->merge.last_term.data, b->merge.last_term.len, term, len) >= 0)
     return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "the term '%.*s' does not come behind the one before it",
-                       len < 60 ? (int)len : 60, term);
+        len < 60 ? (int)len : 60, term);
   bytes = gpuir__list_bytes(&given, b->told.done.documents, err);
   if (!bytes) return GPUIR_E_ARGUMENT;
   memset(&local, 0, sizeof local);
   if (b->phase == GPUIR__FROM_DOCS) status = gpuir__builder_open_lists(b, &local);
   b->phase = GPUIR__FROM_LISTS;
-  if (!status)
-    status = gpuir__list_in_lengths(&given, b->threads.workers[0].encoding.encoder.lengths, &local);
+  if (!status) status = gpuir__list_in_lengths(&given, b->threads.workers[0].encoding.encoder.lengths, &local);
   if (!status) status = gpuir__builder_put_list(b, &given, bytes, &local);
   return gpuir__builder_end(b, status, err, &local);
 }
@@ -14129,10 +13736,8 @@ static int gpuir__builder_invert(gpuir_builder *b, gpuir_build_report *r, gpuir_
     status = gpuir__builder_retire_packet(b, err);
     if (status) return status;
   }
-  if (b->threads.nthreads)
-    gpuir__builder_join(b, 0);
-  else
-    gpuir__builder_finish_worker(b, &b->threads.workers[0]);
+  if (b->threads.nthreads) gpuir__builder_join(b, 0);
+  else gpuir__builder_finish_worker(b, &b->threads.workers[0]);
   status = gpuir__builder_failed(b, err);
   if (status) return status;
   gpuir__builder_free_tasks(b);
@@ -14155,10 +13760,8 @@ static int gpuir__builder_write_all(gpuir_builder *b, gpuir_build_report *report
   int status;
   memset(&r, 0, sizeof r);
   memset(&meta, 0, sizeof meta);
-  if (b->phase <= GPUIR__FROM_TEXT)
-    status = gpuir__builder_invert(b, &r, err);
-  else
-    status = gpuir__builder_close_lists(b, err);
+  if (b->phase <= GPUIR__FROM_TEXT) status = gpuir__builder_invert(b, &r, err);
+  else status = gpuir__builder_close_lists(b, err);
   if (status) return status;
   gpuir__builder_free_tasks(b);
   status = gpuir__writer_lengths(b->writer, &lengths, &ndocs, &r.tokens, err);
@@ -14237,10 +13840,8 @@ static void gpuir__builder_squeeze(char *text) {
   const char *in = text;
   char *out = text;
   for (; *in; in++) {
-    if (!gpuir__is_space(*in))
-      *out++ = *in;
-    else if (out > text && out[-1] != ' ')
-      *out++ = ' ';
+    if (!gpuir__is_space(*in)) *out++ = *in;
+    else if (out > text && out[-1] != ' ') *out++ = ' ';
   }
   if (out > text && out[-1] == ' ') out--;
   *out = 0;
@@ -14273,8 +13874,7 @@ static unsigned gpuir__processors(void) {
 /* Returns a number that nobody who chose the texts could know: terms cannot be chosen so that they collide, which would
  * make building take time with the square of their number. */
 static uint64_t gpuir__builder_seed(const gpuir_builder *b) {
-  const uint64_t from[] = {gpuir__now(), (uint64_t)(uintptr_t)b, (uint64_t)(uintptr_t)&from,
-                           (uint64_t)getpid()};
+  const uint64_t from[] = {gpuir__now(), (uint64_t)(uintptr_t)b, (uint64_t)(uintptr_t)&from, (uint64_t)getpid()};
   return XXH3_64bits(from, sizeof from);
 }
 
@@ -14286,7 +13886,7 @@ static char *gpuir__builder_text(gpuir_builder *b, const char *text, const char 
 
 /* Copies the texts that the index will have. */
 static int gpuir__builder_texts(gpuir_builder *b, const gpuir_builder_desc *desc, const gpuir__segment *like,
-                                gpuir_error *err) {
+    gpuir_error *err) {
   const gpuir__index_meta *meta = like ? &like->meta : NULL;
   b->set.stop_words =
       gpuir__builder_text(b, meta ? meta->stop_words : desc->analyzer.stop_words, NULL, &b->set.stop_size);
@@ -14299,30 +13899,26 @@ static int gpuir__builder_texts(gpuir_builder *b, const gpuir_builder_desc *desc
 }
 
 /* Shares the memory out and makes workers, rings and the writer, to which fd goes: see gpuir__writer_create. */
-static int gpuir__builder_set_up(gpuir_builder *b, const gpuir_builder_desc *desc, int *fd,
-                                 gpuir_error *err) {
+static int gpuir__builder_set_up(gpuir_builder *b, const gpuir_builder_desc *desc, int *fd, gpuir_error *err) {
   const int placed = *fd >= 0;
   uint64_t share, writer_memory;
   unsigned i, threads = desc->threads ? desc->threads : gpuir__processors();
   const gpuir__segment *like = desc->like ? desc->like->leaves[0].seg : NULL;
   int status = GPUIR_OK;
-  if (!like)
-    status = gpuir__analyzer_spec(&desc->analyzer, b->set.spec, sizeof b->set.spec, err);
+  if (!like) status = gpuir__analyzer_spec(&desc->analyzer, b->set.spec, sizeof b->set.spec, err);
   else if (strlen(like->meta.analyzer_spec) >= sizeof b->set.spec)
     status = gpuir__fail(err, GPUIR_E_LIMIT, 0, "the analyzer's specification is too long");
-  else
-    memcpy(b->set.spec, like->meta.analyzer_spec, strlen(like->meta.analyzer_spec) + 1);
+  else memcpy(b->set.spec, like->meta.analyzer_spec, strlen(like->meta.analyzer_spec) + 1);
   if (status) return status;
   b->set.seed = gpuir__builder_seed(b);
   b->set.memory = gpuir__max64(desc->memory ? desc->memory : (uint64_t)512 << 20, 1u << 20);
   /* At most a thread for each 16 MiB: small tables make many runs, and each thread costs malloc some memory
    * that nobody counts. The index does not depend on it. */
-  b->threads.nworkers = (unsigned)gpuir__min64(
-      threads, gpuir__min64(GPUIR__MOST_WORKERS, gpuir__max64(2, b->set.memory >> 24)));
+  b->threads.nworkers =
+      (unsigned)gpuir__min64(threads, gpuir__min64(GPUIR__MOST_WORKERS, gpuir__max64(2, b->set.memory >> 24)));
   status = gpuir__builder_texts(b, desc, like, err);
   if (status) return status;
-  b->threads.workers =
-      (gpuir__worker *)gpuir__alloc_zero(&b->a, b->threads.nworkers * sizeof *b->threads.workers);
+  b->threads.workers = (gpuir__worker *)gpuir__alloc_zero(&b->a, b->threads.nworkers * sizeof *b->threads.workers);
   if (!b->threads.workers) return gpuir__fail_nomem(err);
   /* An eighth of the memory for text on its way, up to as much for the writer, a sixteenth in reserve. */
   writer_memory = gpuir__min64(b->set.memory / 8, 8u << 20);
@@ -14360,7 +13956,7 @@ static int gpuir__builder_set_up(gpuir_builder *b, const gpuir_builder_desc *des
 /* Makes a builder as gpuir_builder_create does. *fd: -1, or that of the new file desc->path in a folder that the caller
  * has locked, and becomes -1 when the builder has taken it; pool: where analyzers come from, or NULL. */
 GPUIR__COLD static int gpuir__builder_make(const gpuir_builder_desc *desc, int *fd, gpuir__pool *pool,
-                                           gpuir_builder **builder, gpuir_error *err) {
+    gpuir_builder **builder, gpuir_error *err) {
   gpuir_allocator base;
   gpuir_builder *b;
   gpuir__coding codec, freq_codec;
@@ -14369,8 +13965,7 @@ GPUIR__COLD static int gpuir__builder_make(const gpuir_builder_desc *desc, int *
   int status;
   if (!builder) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "no place for the builder given");
   *builder = NULL;
-  if (!desc || !desc->path || !*desc->path)
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "no path for the index given");
+  if (!desc || !desc->path || !*desc->path) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "no path for the index given");
   if (desc->custom_bm25 && !(desc->k1 >= 0 && desc->k1 <= 1000))
     return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "k1 must lie in [0, 1000]");
   if (desc->custom_bm25 && !(desc->b >= 0 && desc->b <= 1))
@@ -14392,10 +13987,9 @@ GPUIR__COLD static int gpuir__builder_make(const gpuir_builder_desc *desc, int *
   b->a.user = &b->counter;
   b->set.codec = codec;
   b->set.freq_codec = freq_codec;
-  (void)snprintf(b->set.codec_spec, sizeof b->set.codec_spec, "%s",
-                 docs_name ? docs_name : codec.codec->name);
+  (void)snprintf(b->set.codec_spec, sizeof b->set.codec_spec, "%s", docs_name ? docs_name : codec.codec->name);
   (void)snprintf(b->set.freq_codec_spec, sizeof b->set.freq_codec_spec, "%s",
-                 freqs_name ? freqs_name : freq_codec.codec->name);
+      freqs_name ? freqs_name : freq_codec.codec->name);
   memcpy(b->set.order, order, strlen(order));
   b->set.k1 = desc->custom_bm25 ? desc->k1 : like ? like->stat.k1 : 0.9f;
   b->set.b = desc->custom_bm25 ? desc->b : like ? like->stat.b : 0.4f;
@@ -14417,12 +14011,12 @@ GPUIR__COLD static int gpuir__builder_make(const gpuir_builder_desc *desc, int *
 }
 
 GPUIR__COLD GPUIR_API int gpuir_builder_create(const gpuir_builder_desc *desc, gpuir_builder **builder,
-                                               gpuir_error *err) {
+    gpuir_error *err) {
   int fd = -1;
   return gpuir__builder_make(desc, &fd, NULL, builder, err);
 }
 
-/* ============================================================================
+/* ========================
  * [16-query]  query: from text to weighted terms
  *
  * A query's text is words, phrases and prefixes, each of which becomes one term or more. What is scored as one is
@@ -14431,7 +14025,7 @@ GPUIR__COLD GPUIR_API int gpuir_builder_create(const gpuir_builder_desc *desc, g
  * Uses      [09-postings] (weights), [11-analysis], [13b-snapshot].
  * Start at  gpuir_query_parse.
  * Tests     tests/unit/16_query.c
- * ==========================================================================*/
+ * ======================*/
 
 #define GPUIR__NO_TERM UINT32_MAX
 #ifndef GPUIR__PREFIX_TERMS
@@ -14447,14 +14041,13 @@ enum { GPUIR__WORD, GPUIR__PHRASE, GPUIR__PREFIX };
  * phrase, which has no weight of its own. */
 typedef struct gpuir__query_term {
   uint32_t q;
-  uint32_t
-      df; /* 0: no live document holds the term, which is then unknown; a phrase's or prefix's: see its look-up */
+  uint32_t df; /* 0: no live document holds the term, which is then unknown; a phrase's or prefix's: see its look-up */
   int negated;
   float idf, weight;
-  uint8_t kind;            /* GPUIR__WORD ... */
-  uint8_t len;             /* of the text: a term's, or a prefix without its '*' */
-  uint16_t tokens, first;  /* of a phrase: its tokens, and where they begin among those of all phrases */
-  uint16_t members;        /* of a prefix: the terms that it stands for */
+  uint8_t kind; /* GPUIR__WORD ... */
+  uint8_t len; /* of the text: a term's, or a prefix without its '*' */
+  uint16_t tokens, first; /* of a phrase: its tokens, and where they begin among those of all phrases */
+  uint16_t members; /* of a prefix: the terms that it stands for */
   uint32_t name, name_len; /* of a phrase or prefix: how it is written, in gpuir_query.names */
   char text[GPUIR_MAX_TERM];
 } gpuir__query_term;
@@ -14482,14 +14075,14 @@ struct gpuir_query {
   int stored_bm25; /* k1 and b are the index's */
   gpuir__norm norm;
   unsigned n, npositive, nunknown; /* terms; positive ones come first; unknown positive ones */
-  unsigned nphrases, nprefixes;    /* of the terms */
-  unsigned distinct;               /* terms, those of phrases included */
-  gpuir__query_phrases *phrases;   /* NULL: none */
-  size_t size;                     /* of this and the ids behind it */
-  uint32_t *ids;                   /* [leaf * GPUIR__IDS + number], see gpuir__query_id */
-  gpuir__record *records;          /* [leaf * nrecords + slot], see gpuir__query_record */
-  unsigned nrecords;               /* terms and members of phrases */
-  gpuir__buf names;                /* see gpuir__query_term.name */
+  unsigned nphrases, nprefixes; /* of the terms */
+  unsigned distinct; /* terms, those of phrases included */
+  gpuir__query_phrases *phrases; /* NULL: none */
+  size_t size; /* of this and the ids behind it */
+  uint32_t *ids; /* [leaf * GPUIR__IDS + number], see gpuir__query_id */
+  gpuir__record *records; /* [leaf * nrecords + slot], see gpuir__query_record */
+  unsigned nrecords; /* terms and members of phrases */
+  gpuir__buf names; /* see gpuir__query_term.name */
   gpuir__query_term terms[GPUIR_MAX_TERMS];
 };
 
@@ -14520,9 +14113,9 @@ typedef struct gpuir__word {
   gpuir_query *query;
   gpuir__analyzer *analyzer;
   int negated;
-  unsigned tokens;  /* so far */
+  unsigned tokens; /* so far */
   uint64_t dropped; /* by the analyzer, when the last token came */
-  uint8_t len;      /* of a prefix the last token, of a phrase the first, which wait for the next one */
+  uint8_t len; /* of a prefix the last token, of a phrase the first, which wait for the next one */
   char text[GPUIR_MAX_TERM];
 } gpuir__word;
 
@@ -14532,8 +14125,7 @@ static int gpuir__token_is(const gpuir__query_term *t, const char *token, size_t
 
 /* Counts a distinct term, unless it is among the first `nterms` words or the first `nmembers` members of phrases. TERMS
  * where there are too many. */
-static int gpuir__query_distinct(gpuir_query *q, unsigned nterms, unsigned nmembers, const char *token,
-                                 size_t len) {
+static int gpuir__query_distinct(gpuir_query *q, unsigned nterms, unsigned nmembers, const char *token, size_t len) {
   unsigned i;
   for (i = 0; i < nterms; i++)
     if (q->terms[i].kind == GPUIR__WORD && gpuir__token_is(&q->terms[i], token, len)) return GPUIR_OK;
@@ -14542,8 +14134,7 @@ static int gpuir__query_distinct(gpuir_query *q, unsigned nterms, unsigned nmemb
   return ++q->distinct > GPUIR_MAX_TERMS ? GPUIR_E_TERMS : GPUIR_OK;
 }
 
-static void gpuir__query_term_make(gpuir__query_term *t, int kind, int negated, const char *token,
-                                   size_t len) {
+static void gpuir__query_term_make(gpuir__query_term *t, int kind, int negated, const char *token, size_t len) {
   memset(t, 0, sizeof *t);
   t->q = 1;
   t->kind = (uint8_t)kind;
@@ -14565,8 +14156,7 @@ static int gpuir__query_add(gpuir_query *q, int kind, int negated, const char *t
   if (q->n == GPUIR_MAX_TERMS) return GPUIR_E_TERMS;
   gpuir__query_term_make(&q->terms[q->n++], kind, negated, token, len);
   q->nprefixes += kind == GPUIR__PREFIX;
-  return gpuir__query_distinct(q, 0, q->phrases && kind == GPUIR__WORD ? q->phrases->nmembers : 0, token,
-                               len);
+  return gpuir__query_distinct(q, 0, q->phrases && kind == GPUIR__WORD ? q->phrases->nmembers : 0, token, len);
 }
 
 /* Takes a token of a word. */
@@ -14580,8 +14170,8 @@ static int gpuir__prefix_flush(gpuir__word *word) {
   const gpuir__analyzer *an = word->analyzer;
   const size_t len = word->len;
   word->len = 0;
-  if (!len || (an->stops.nslots &&
-               gpuir__stops_have(&an->stops, word->text, len, gpuir__word_hash(an, word->text, len))))
+  if (!len ||
+      (an->stops.nslots && gpuir__stops_have(&an->stops, word->text, len, gpuir__word_hash(an, word->text, len))))
     return GPUIR_OK;
   return gpuir__word_token(word, word->text, len);
 }
@@ -14684,7 +14274,7 @@ static inline int gpuir__is_letter(char c) {
 static int gpuir__query_words_fail(int status, gpuir_error *err) {
   if (status == GPUIR_E_TERMS)
     return gpuir__fail(err, status, 0, "more than %d distinct terms in the query, or tokens in a phrase",
-                       GPUIR_MAX_TERMS);
+        GPUIR_MAX_TERMS);
   return status ? gpuir__fail(err, status, 0, "%s", gpuir_strerror(status)) : GPUIR_OK;
 }
 
@@ -14693,7 +14283,7 @@ static int gpuir__query_quoted(gpuir__word *word, const char *text, size_t len, 
   int status = gpuir__analyze(word->analyzer, text, len, gpuir__phrase_token, word, NULL);
   if (!status && word->tokens > 1 && !word->query->ix->leaves[0].seg->lists.positions)
     return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "%s: built without positions: no phrase can be found",
-                       word->query->ix->path);
+        word->query->ix->path);
   return gpuir__query_words_fail(status ? status : gpuir__query_phrase(word), err);
 }
 
@@ -14701,17 +14291,15 @@ static int gpuir__query_quoted(gpuir__word *word, const char *text, size_t len, 
 static int gpuir__query_word(gpuir__word *word, const char *text, size_t len, gpuir_error *err) {
   const gpuir_query *q = word->query;
   if (q->no_operators || len < 2 || text[len - 1] != '*' || !gpuir__is_letter(text[len - 2]))
-    return gpuir__query_words_fail(gpuir__analyze(word->analyzer, text, len, gpuir__word_token, word, NULL),
-                                   err);
+    return gpuir__query_words_fail(gpuir__analyze(word->analyzer, text, len, gpuir__word_token, word, NULL), err);
   if (gpuir__analyzer_stems(word->analyzer))
-    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "%s: its terms are stems: no prefix can be found",
-                       q->ix->path);
+    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "%s: its terms are stems: no prefix can be found", q->ix->path);
   return gpuir__query_words_fail(gpuir__query_prefix(word, text, len - 1), err);
 }
 
 /* Cuts the text into words and phrases, and these into terms. */
 static int gpuir__query_words(gpuir_query *q, gpuir__analyzer *analyzer, const char *text, size_t len,
-                              gpuir_error *err) {
+    gpuir_error *err) {
   size_t i = 0;
   int status = GPUIR_OK;
   while (!status) {
@@ -14727,8 +14315,7 @@ static int gpuir__query_words(gpuir_query *q, gpuir__analyzer *analyzer, const c
     if (!q->no_operators && i < len && text[i] == '"') {
       end = (const char *)memchr(text + i + 1, '"', len - i - 1);
       if (!end)
-        return gpuir__fail(err, GPUIR_E_QUERY, i, "the quote at byte %lu of the query is not closed",
-                           (unsigned long)i);
+        return gpuir__fail(err, GPUIR_E_QUERY, i, "the quote at byte %lu of the query is not closed", (unsigned long)i);
       status = gpuir__query_quoted(&word, text + i + 1, (size_t)(end - text) - i - 1, err);
       i = (size_t)(end - text) + 1;
     } else {
@@ -14756,7 +14343,7 @@ static void gpuir__query_part(gpuir_query *q) {
 /* Counts the live documents of leaf number `leaf`, or the documents of its collection, that hold term `id`, and
  * fills in the term's record. */
 static int gpuir__query_df(const gpuir_index *ix, size_t leaf, uint64_t id, const gpuir__query_term *t,
-                           gpuir__record *r, uint32_t *df, gpuir_error *err) {
+    gpuir__record *r, uint32_t *df, gpuir_error *err) {
   const gpuir__segment *seg = ix->leaves[leaf].seg;
   const int status = gpuir__leaf_df(&ix->leaves[leaf], id, r, df);
   if (!status) {
@@ -14764,7 +14351,7 @@ static int gpuir__query_df(const gpuir_index *ix, size_t leaf, uint64_t id, cons
     return GPUIR_OK;
   }
   return gpuir__fail(err, status, 0, "%s: cannot count the documents of \"%.*s\": %s", seg->path,
-                     t->len < 32 ? (int)t->len : 32, t->text, gpuir__list_why(seg, id, status));
+      t->len < 32 ? (int)t->len : 32, t->text, gpuir__list_why(seg, id, status));
 }
 
 /* Looks a term up in each segment, and sums its live documents up. One that no live document holds is unknown: it has
@@ -14801,8 +14388,7 @@ static void gpuir__query_phrase_look_up(const gpuir_query *q, gpuir__query_term 
 }
 
 /* Finds the numbers [*first, *end) of a segment's terms that begin with a prefix. */
-static void gpuir__prefix_range(const gpuir__segment *seg, const gpuir__query_term *t, uint32_t *first,
-                                uint32_t *end) {
+static void gpuir__prefix_range(const gpuir__segment *seg, const gpuir__query_term *t, uint32_t *first, uint32_t *end) {
   char behind[GPUIR_MAX_TERM];
   size_t n = t->len;
   memcpy(behind, t->text, n);
@@ -14820,8 +14406,7 @@ typedef struct gpuir__prefix_leaf {
 } gpuir__prefix_leaf;
 
 /* Begins a walk over a prefix's terms. */
-static void gpuir__prefix_open(const gpuir_index *ix, const gpuir__query_term *t,
-                               gpuir__prefix_leaf *leaves) {
+static void gpuir__prefix_open(const gpuir_index *ix, const gpuir__query_term *t, gpuir__prefix_leaf *leaves) {
   size_t i;
   for (i = 0; i < ix->nleaves; i++) {
     gpuir__prefix_leaf *l = &leaves[i];
@@ -14833,7 +14418,7 @@ static void gpuir__prefix_open(const gpuir_index *ix, const gpuir__query_term *t
 /* Finds the next term of a prefix, the least of all segments', and counts the live documents that hold it; *more
  * becomes 0 if there is none. Segments' terms come in the same order. */
 static int gpuir__prefix_next(const gpuir_index *ix, const gpuir__query_term *t, gpuir__prefix_leaf *leaves,
-                              gpuir__prefix_leaf *found, uint64_t *df, int *more, gpuir_error *err) {
+    gpuir__prefix_leaf *found, uint64_t *df, int *more, gpuir_error *err) {
   const gpuir__prefix_leaf *least = NULL;
   gpuir__record r;
   uint32_t held;
@@ -14842,8 +14427,7 @@ static int gpuir__prefix_next(const gpuir_index *ix, const gpuir__query_term *t,
   *df = 0;
   for (i = 0; i < ix->nleaves; i++) {
     gpuir__prefix_leaf *l = &leaves[i];
-    if (l->at < l->end && (!least || gpuir__compare_bytes(l->term, l->len, least->term, least->len) < 0))
-      least = l;
+    if (l->at < l->end && (!least || gpuir__compare_bytes(l->term, l->len, least->term, least->len) < 0)) least = l;
   }
   *more = least != NULL;
   if (!least) return GPUIR_OK;
@@ -14861,7 +14445,7 @@ static int gpuir__prefix_next(const gpuir_index *ix, const gpuir__query_term *t,
 /* Counts the terms of live documents that a prefix stands for; its df becomes the greatest of theirs. LIMIT where they,
  * or their postings, are too many. */
 static int gpuir__prefix_count(const gpuir_index *ix, gpuir__query_term *t, gpuir__prefix_leaf *leaves,
-                               gpuir_error *err) {
+    gpuir_error *err) {
   gpuir__prefix_leaf found;
   uint64_t postings = 0, df, greatest = 0;
   int more = 1;
@@ -14872,11 +14456,11 @@ static int gpuir__prefix_count(const gpuir_index *ix, gpuir__query_term *t, gpui
     postings += df;
     greatest = gpuir__max64(greatest, df);
     if (++t->members > GPUIR__PREFIX_TERMS)
-      return gpuir__fail(err, GPUIR_E_LIMIT, 0, "\"%.*s*\" stands for more than %u terms",
-                         t->len < 64 ? t->len : 64, t->text, GPUIR__PREFIX_TERMS);
+      return gpuir__fail(err, GPUIR_E_LIMIT, 0, "\"%.*s*\" stands for more than %u terms", t->len < 64 ? t->len : 64,
+          t->text, GPUIR__PREFIX_TERMS);
     if (postings > GPUIR__PREFIX_POSTINGS)
       return gpuir__fail(err, GPUIR_E_LIMIT, 0, "\"%.*s*\" stands for terms of more than 2^24 postings",
-                         t->len < 64 ? t->len : 64, t->text);
+          t->len < 64 ? t->len : 64, t->text);
   }
   t->df = (uint32_t)gpuir__min64(greatest, ix->collection);
   return GPUIR_OK;
@@ -14943,7 +14527,7 @@ static int gpuir__query_name(gpuir_query *q) {
       for (j = 0; j < t->tokens && !status; j++) {
         const gpuir__query_term *member = &q->phrases->members[q->phrases->tokens[t->first + j]];
         status = gpuir__buf_put(&q->a, &q->names, j ? " " : "\"", 1) ||
-                 gpuir__buf_put(&q->a, &q->names, member->text, member->len);
+            gpuir__buf_put(&q->a, &q->names, member->text, member->len);
       }
       status = status || gpuir__buf_put(&q->a, &q->names, "\"", 1);
     }
@@ -14977,12 +14561,11 @@ static int gpuir__query_weigh(gpuir_query *q, gpuir_error *err) {
     t->weight = gpuir__weight(t->idf, q->k1);
     if (!(t->weight < 2147483648.0f))
       return gpuir__fail(err, GPUIR_E_RANGE, 0, "the weight of \"%.*s\" exceeds a score's range: lower k1",
-                         len < 64 ? (int)len : 64, name);
+          len < 64 ? (int)len : 64, name);
     w = (uint64_t)ceilf(t->weight);
     sum += (uint64_t)t->q * (w + (w >> 21) + 2);
     if (sum >> 32)
-      return gpuir__fail(err, GPUIR_E_RANGE, 0,
-                         "the sum of weights exceeds a score's range: lower k1 or repeat less");
+      return gpuir__fail(err, GPUIR_E_RANGE, 0, "the sum of weights exceeds a score's range: lower k1 or repeat less");
   }
   return GPUIR_OK;
 }
@@ -15022,7 +14605,7 @@ GPUIR_API int gpuir_query_weigh(gpuir_query *q, const uint32_t *dfs, size_t n, g
   size_t i;
   if (!q || !dfs || n != gpuir_query_dfs(q, NULL, 0))
     return gpuir__fail(err, GPUIR_E_ARGUMENT, 0,
-                       "gpuir_query_weigh: NULL argument, or another number of terms than the query's");
+        "gpuir_query_weigh: NULL argument, or another number of terms than the query's");
   for (i = 0; i < n; i++) {
     gpuir__query_term *t = gpuir__query_counted(q, i);
     if (t->kind == GPUIR__PHRASE) { /* its members stand before all terms */
@@ -15035,8 +14618,7 @@ GPUIR_API int gpuir_query_weigh(gpuir_query *q, const uint32_t *dfs, size_t n, g
   return gpuir__query_weigh(q, err);
 }
 
-GPUIR_API int gpuir_query_prefix(const gpuir_query *q, size_t i, gpuir_term_fn emit, void *user,
-                                 gpuir_error *err) {
+GPUIR_API int gpuir_query_prefix(const gpuir_query *q, size_t i, gpuir_term_fn emit, void *user, gpuir_error *err) {
   const gpuir__query_term *t = q && emit ? gpuir__query_counted((gpuir_query *)(uintptr_t)q, i) : NULL;
   gpuir__prefix_leaf *leaves, found;
   size_t size;
@@ -15096,15 +14678,14 @@ static int gpuir__query_describe(gpuir_query *q, const gpuir_query_desc *desc, g
   return GPUIR_OK;
 }
 
-GPUIR_API int gpuir_query_parse(const gpuir_index *ix, const gpuir_query_desc *desc, const char *text,
-                                size_t len, gpuir_query **query, gpuir_error *err) {
+GPUIR_API int gpuir_query_parse(const gpuir_index *ix, const gpuir_query_desc *desc, const char *text, size_t len,
+    gpuir_query **query, gpuir_error *err) {
   gpuir__analyzer *analyzer;
   gpuir_query *q;
   size_t size;
   int status;
   if (query) *query = NULL;
-  if (!ix || !query || (!text && len))
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_query_parse: NULL argument");
+  if (!ix || !query || (!text && len)) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_query_parse: NULL argument");
   status = gpuir__pool_take(ix->analysis.pool, &analyzer, err);
   if (status) return status;
   size = sizeof *q + ix->nleaves * GPUIR__IDS * sizeof *q->ids;
@@ -15122,14 +14703,12 @@ GPUIR_API int gpuir_query_parse(const gpuir_index *ix, const gpuir_query_desc *d
     status = gpuir__fail_nomem(err);
   }
   gpuir__pool_give(ix->analysis.pool, analyzer);
-  if (status)
-    gpuir_query_destroy(q);
-  else
-    *query = q;
+  if (status) gpuir_query_destroy(q);
+  else *query = q;
   return status;
 }
 
-/* ============================================================================
+/* ========================
  * [17-topk]  bounds at query time; the best k
  *
  * Two things that every evaluator needs: what a block or a list can contribute at most, from its stored
@@ -15139,7 +14718,7 @@ GPUIR_API int gpuir_query_parse(const gpuir_index *ix, const gpuir_query_desc *d
  * Uses      [09-postings].
  * Start at  gpuir__bound, gpuir__topk_push, gpuir__topk_threshold.
  * Tests     tests/unit/17_topk.c
- * ==========================================================================*/
+ * ======================*/
 
 /* ---- bounds of a block at query time ---- */
 
@@ -15167,8 +14746,8 @@ static float gpuir__list_saturation(const gpuir__saturation *t, const gpuir__lis
 /* ---- the best k, as a min-heap of keys (score << 32 | ~docID) ---- */
 
 typedef struct gpuir__topk {
-  uint64_t *heap;         /* n keys, the least one first */
-  size_t n, k, cap;       /* keys now, wanted, allocated */
+  uint64_t *heap; /* n keys, the least one first */
+  size_t n, k, cap; /* keys now, wanted, allocated */
   uint64_t threshold_key; /* only keys above it are taken */
 } gpuir__topk;
 
@@ -15234,7 +14813,7 @@ static void gpuir__topk_pop(gpuir__topk *t, gpuir_hit *hits) {
   gpuir__heap_down(t->heap, t->n ? t->n : 1, 0);
 }
 
-/* ============================================================================
+/* ========================
  * [18-lookup]  candidates are looked up in a list, with vectors
  *
  * AND takes lists from short to long ("small versus small"), each filtering the candidates that the ones before
@@ -15248,7 +14827,7 @@ static void gpuir__topk_pop(gpuir__topk *t, gpuir_hit *hits) {
  * Uses      [02-vectors], [09-postings].
  * Start at  gpuir__lookup_of_level (the table at the end), gpuir__pass, gpuir__operand.
  * Tests     tests/unit/18_lookup.c
- * ==========================================================================*/
+ * ======================*/
 
 /* ---- candidates and operands ---- */
 
@@ -15257,8 +14836,8 @@ static void gpuir__topk_pop(gpuir__topk *t, gpuir_hit *hits) {
 typedef struct gpuir__pass {
   const uint32_t *candidates; /* m docIDs */
   uint32_t m;
-  uint32_t *docs;  /* out: the candidates that were found; another array than the candidates' */
-  uint32_t *from;  /* out: their indices among the candidates; NULL: not wanted */
+  uint32_t *docs; /* out: the candidates that were found; another array than the candidates' */
+  uint32_t *from; /* out: their indices among the candidates; NULL: not wanted */
   uint32_t *where; /* out, with from: their indices in the operand */
   uint32_t *spare; /* m items for the method's use */
 } gpuir__pass;
@@ -15268,12 +14847,12 @@ typedef struct gpuir__lookup_kernels gpuir__lookup_kernels;
 /* What candidates are looked up in: a list, or, in the laboratory, also an array. */
 typedef struct gpuir__operand {
   gpuir__cursor *cursor; /* a list, and its decoded block; NULL: an array */
-  uint32_t n;            /* postings */
-  uint32_t at;           /* index to go on from: docIDs before it are below all candidates to come */
-  uint32_t expected;     /* candidates in all at most; 0: far fewer than the shortest operand has */
+  uint32_t n; /* postings */
+  uint32_t at; /* index to go on from: docIDs before it are below all candidates to come */
+  uint32_t expected; /* candidates in all at most; 0: far fewer than the shortest operand has */
   const gpuir__lookup_kernels *kernels; /* of the SIMD level, from gpuir__lookup_of_level */
 #ifndef GPUIR_NO_LAB
-  const uint32_t *docs;             /* an array of n docIDs; NULL: a list */
+  const uint32_t *docs; /* an array of n docIDs; NULL: a list */
   struct gpuir__prepared *prepared; /* see [19-methods]; NULL: nothing was prepared */
 #endif
 } gpuir__operand;
@@ -15288,9 +14867,8 @@ struct gpuir__merge;
 
 struct gpuir__lookup_kernels {
   gpuir__lookup_kernel list;
-  uint32_t (*merge)(struct gpuir__merge *m,
-                    uint32_t found); /* see gpuir__merge_kernel; NULL: without vectors */
-  unsigned level;                    /* GPUIR__LOOKUP_ */
+  uint32_t (*merge)(struct gpuir__merge *m, uint32_t found); /* see gpuir__merge_kernel; NULL: without vectors */
+  unsigned level; /* GPUIR__LOOKUP_ */
 };
 
 /* Writes the 16 UINT32_MAX that follow candidates. */
@@ -15298,8 +14876,8 @@ static inline void gpuir__pad(uint32_t *to) { memset(to, 0xff, 16 * sizeof *to);
 
 /* Writes candidate i, which is x, as match number `found`: the next match overwrites it unless `hit`. `at` is the index
  * of x in the operand. Returns the number of matches. */
-GPUIR__INLINE uint32_t gpuir__pass_put(const gpuir__pass *p, int indices, uint32_t found, uint32_t i,
-                                       uint32_t x, uint32_t at, int hit) {
+GPUIR__INLINE uint32_t gpuir__pass_put(const gpuir__pass *p, int indices, uint32_t found, uint32_t i, uint32_t x,
+    uint32_t at, int hit) {
   p->docs[found] = x;
   if (indices) {
     p->from[found] = i;
@@ -15329,12 +14907,12 @@ GPUIR__INLINE uint32_t gpuir__pass_put(const gpuir__pass *p, int indices, uint32
  * damaged list may not be. */
 typedef struct gpuir__merge {
   const gpuir__pass *pass; /* the left side, and where matches are written */
-  const uint32_t *docs;    /* the right side */
+  const uint32_t *docs; /* the right side */
   uint32_t left; /* in: the index to begin at; out: one of the sides has nothing left from there on */
   uint32_t base; /* index of docs[0] in the operand. Here, so that `left` and `right` are not loaded as one */
   uint32_t right; /* as left */
-  int padded;     /* UINT32_MAX follows both sides 16 times, as it does in lists */
-  uint32_t n;     /* docIDs of the right side */
+  int padded; /* UINT32_MAX follows both sides 16 times, as it does in lists */
+  uint32_t n; /* docIDs of the right side */
 } gpuir__merge;
 
 #if GPUIR__X86
@@ -15346,25 +14924,23 @@ typedef uint32_t (*gpuir__merge_kernel)(gpuir__merge *m, uint32_t found);
  * them index `at` of the operand, each with each; writes those found as matches from number `found` on, and returns the
  * number of matches. */
 typedef uint32_t (*gpuir__match_registers)(int indices, const gpuir__pass *p, const uint32_t *a, uint32_t i,
-                                           const uint32_t *b, uint32_t at, uint32_t found);
+    const uint32_t *b, uint32_t at, uint32_t found);
 
 /* One of the two sides of a merge: items [first, n), register by register. */
 typedef struct gpuir__side {
   const uint32_t *items; /* item number `first` */
-  const uint32_t *next;  /* the register's worth that is next */
+  const uint32_t *next; /* the register's worth that is next */
   const uint32_t *end; /* every register's worth that ends here at most may be read, and the one behind it */
   uint32_t first, n;
   uint32_t copy[48]; /* the last items, see gpuir__side_tail */
 } gpuir__side;
 
 /* Returns the number of the item that is next. */
-GPUIR__INLINE uint32_t gpuir__side_index(const gpuir__side *s) {
-  return s->first + (uint32_t)(s->next - s->items);
-}
+GPUIR__INLINE uint32_t gpuir__side_index(const gpuir__side *s) { return s->first + (uint32_t)(s->next - s->items); }
 
 /* Begins a side at item number `first`. padded: UINT32_MAX follows the items 16 times. */
-GPUIR__INLINE void gpuir__side_open(gpuir__side *s, const uint32_t *items, uint32_t first, uint32_t n,
-                                    uint32_t width, int padded) {
+GPUIR__INLINE void gpuir__side_open(gpuir__side *s, const uint32_t *items, uint32_t first, uint32_t n, uint32_t width,
+    int padded) {
   s->items = s->next = items + first;
   s->end = padded ? items + n : n - first < width ? s->next : items + (n - width);
   s->first = first;
@@ -15390,13 +14966,12 @@ static uint32_t gpuir__side_tail(gpuir__side *s, uint32_t width) {
 
 /* Returns for how many steps the side lasts, if each takes a register. */
 GPUIR__INLINE uint32_t gpuir__side_steps(gpuir__side *s, uint32_t width) {
-  return s->end - s->next >= (ptrdiff_t)width ? (uint32_t)(s->end - s->next) / width
-                                              : gpuir__side_tail(s, width);
+  return s->end - s->next >= (ptrdiff_t)width ? (uint32_t)(s->end - s->next) / width : gpuir__side_tail(s, width);
 }
 
 /* Skips registers' worths that end below x, up to `end`, by doubling and then halving steps; returns the next one. */
-static inline const uint32_t *gpuir__skip_registers_below(const uint32_t *next, const uint32_t *end,
-                                                          ptrdiff_t width, uint32_t x) {
+static inline const uint32_t *gpuir__skip_registers_below(const uint32_t *next, const uint32_t *end, ptrdiff_t width,
+    uint32_t x) {
   ptrdiff_t step = width;
   while (end - next >= step && next[step - 1] < x) {
     next += step;
@@ -15412,8 +14987,8 @@ static inline const uint32_t *gpuir__skip_registers_below(const uint32_t *next, 
 /* Advances the side whose register's worth ends at the smaller docID, or both if they end alike. The two begin at *a
  * and *b and end with *x and *y; the ones behind them end with next_x and next_y. Which side it is cannot be predicted,
  * so the compiler must not make jumps of it. */
-static inline void gpuir__advance_smaller(const uint32_t **a, uint32_t *x, uint32_t next_x,
-                                          const uint32_t **b, uint32_t *y, uint32_t next_y, uint32_t width) {
+static inline void gpuir__advance_smaller(const uint32_t **a, uint32_t *x, uint32_t next_x, const uint32_t **b,
+    uint32_t *y, uint32_t next_y, uint32_t width) {
   const uint32_t *next_a = *a + width, *next_b = *b + width;
   __asm__(
       "cmpl %[y], %[x]\n\tcmovbel %[next_x], %[x]\n\tcmovbeq %[next_a], %[a]\n\t"
@@ -15426,7 +15001,7 @@ static inline void gpuir__advance_smaller(const uint32_t **a, uint32_t *x, uint3
 /* Merges by registers of `width` items. The ends of the next registers' worths are loaded before it is known which is
  * needed, so that no step waits for a load; they also tell when one side is so far behind that it is worth a search. */
 GPUIR__INLINE uint32_t gpuir__merge_by(gpuir__match_registers match, uint32_t width, int indices, int padded,
-                                       gpuir__merge *m, uint32_t found) {
+    gpuir__merge *m, uint32_t found) {
   const gpuir__pass pass = *m->pass; /* a copy, as the compiler would take any store for one to *m->pass */
   const uint32_t before = found;
   gpuir__side left, right;
@@ -15434,7 +15009,7 @@ GPUIR__INLINE uint32_t gpuir__merge_by(gpuir__match_registers match, uint32_t wi
   gpuir__side_open(&left, pass.candidates, m->left, pass.m, width, padded);
   gpuir__side_open(&right, m->docs, m->right, m->n, width, padded);
   while ((steps = gpuir__side_steps(&left, width)) > 0 &&
-         (steps = gpuir__min32(steps, gpuir__side_steps(&right, width))) > 0) {
+      (steps = gpuir__min32(steps, gpuir__side_steps(&right, width))) > 0) {
     const uint32_t *a = left.next, *b = right.next;
     const uint32_t i = gpuir__side_index(&left), j = m->base + gpuir__side_index(&right);
     uint32_t x = a[width - 1], y = b[width - 1];
@@ -15448,8 +15023,7 @@ GPUIR__INLINE uint32_t gpuir__merge_by(gpuir__match_registers match, uint32_t wi
         b = gpuir__skip_registers_below(b + 2 * width, right.end, width, *a);
         break;
       }
-      found =
-          match(indices, &pass, a, i + (uint32_t)(a - left.next), b, j + (uint32_t)(b - right.next), found);
+      found = match(indices, &pass, a, i + (uint32_t)(a - left.next), b, j + (uint32_t)(b - right.next), found);
       gpuir__advance_smaller(&a, &x, next_x, &b, &y, next_y, width);
     } while (padded ? a + width <= left.end && b + width <= right.end && found <= pass.m : --steps);
     left.next = a;
@@ -15467,15 +15041,13 @@ GPUIR__INLINE uint32_t gpuir__merge_by(gpuir__match_registers match, uint32_t wi
 
 /* Merges by registers, with all that is constant in a step known to the compiler: four loops, one of which is run. Only
  * the laboratory's operands are not padded. */
-GPUIR__INLINE uint32_t gpuir__merge_any(gpuir__match_registers match, uint32_t width, gpuir__merge *m,
-                                        uint32_t found) {
+GPUIR__INLINE uint32_t gpuir__merge_any(gpuir__match_registers match, uint32_t width, gpuir__merge *m, uint32_t found) {
 #ifndef GPUIR_NO_LAB
   if (!m->padded)
     return m->pass->from ? gpuir__merge_by(match, width, 1, 0, m, found)
                          : gpuir__merge_by(match, width, 0, 0, m, found);
 #endif
-  return m->pass->from ? gpuir__merge_by(match, width, 1, 1, m, found)
-                       : gpuir__merge_by(match, width, 0, 1, m, found);
+  return m->pass->from ? gpuir__merge_by(match, width, 1, 1, m, found) : gpuir__merge_by(match, width, 0, 1, m, found);
 }
 
 /* ---- registers of 8 ---- */
@@ -15507,7 +15079,7 @@ GPUIR__AVX2 GPUIR__INLINE void gpuir__compress_avx2(uint32_t *to, uint32_t mask,
 GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__among_8(__m256i x, __m256i y) {
   const __m256i lo = _mm256_permute2x128_si256(y, y, 0x00), hi = _mm256_permute2x128_si256(y, y, 0x11);
   __m256i same = _mm256_cmpeq_epi32(x, lo), also = _mm256_cmpeq_epi32(x, hi);
-#define GPUIR__ROUND(turn)                                                               \
+#define GPUIR__ROUND(turn) \
   same = _mm256_or_si256(same, _mm256_cmpeq_epi32(x, _mm256_shuffle_epi32(lo, (turn)))); \
   also = _mm256_or_si256(also, _mm256_cmpeq_epi32(x, _mm256_shuffle_epi32(hi, (turn))));
   GPUIR__ROUND(0x39)
@@ -15523,9 +15095,8 @@ GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__among_avx2(const uint32_t *a, const ui
 }
 
 /* See gpuir__match_registers. */
-GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__match_avx2(int indices, const gpuir__pass *p, const uint32_t *a,
-                                                     uint32_t i, const uint32_t *b, uint32_t at,
-                                                     uint32_t found) {
+GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__match_avx2(int indices, const gpuir__pass *p, const uint32_t *a, uint32_t i,
+    const uint32_t *b, uint32_t at, uint32_t found) {
   const uint32_t hit = gpuir__among_avx2(a, b);
   gpuir__compress_avx2(p->docs + found, hit, _mm256_loadu_si256((const __m256i *)(const void *)a));
   if (indices && hit) { /* `other` may have the bit of a last item more than once, above all other bits */
@@ -15545,14 +15116,12 @@ GPUIR__AVX2 __attribute__((noinline)) static uint32_t gpuir__merge_avx2(gpuir__m
 
 /* Loads the last docIDs of the eight registers' worths, each of `width`, that begin at docs, by loads that have each of
  * them in its lane already. */
-#define GPUIR__TOP(t, width) \
-  _mm256_loadu_si256((const __m256i *)(const void *)(docs + ((t) + 1) * (width)-1 - (t)))
-#define GPUIR__TOPS(width)                                                                            \
-  _mm256_blend_epi32(                                                                                 \
-      _mm256_blend_epi32(_mm256_blend_epi32(GPUIR__TOP(0, width), GPUIR__TOP(1, width), 2),           \
-                         _mm256_blend_epi32(GPUIR__TOP(2, width), GPUIR__TOP(3, width), 8), 0xc),     \
-      _mm256_blend_epi32(_mm256_blend_epi32(GPUIR__TOP(4, width), GPUIR__TOP(5, width), 0x20),        \
-                         _mm256_blend_epi32(GPUIR__TOP(6, width), GPUIR__TOP(7, width), 0x80), 0xc0), \
+#define GPUIR__TOP(t, width) _mm256_loadu_si256((const __m256i *)(const void *)(docs + ((t) + 1) * (width)-1 - (t)))
+#define GPUIR__TOPS(width) \
+  _mm256_blend_epi32(_mm256_blend_epi32(_mm256_blend_epi32(GPUIR__TOP(0, width), GPUIR__TOP(1, width), 2), \
+                         _mm256_blend_epi32(GPUIR__TOP(2, width), GPUIR__TOP(3, width), 8), 0xc), \
+      _mm256_blend_epi32(_mm256_blend_epi32(GPUIR__TOP(4, width), GPUIR__TOP(5, width), 0x20), \
+          _mm256_blend_epi32(GPUIR__TOP(6, width), GPUIR__TOP(7, width), 0x80), 0xc0), \
       0xf0)
 GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__tops_8(const uint32_t *docs) { return GPUIR__TOPS(8); }
 GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__tops_16(const uint32_t *docs) { return GPUIR__TOPS(16); }
@@ -15565,8 +15134,8 @@ GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__tops_16(const uint32_t *docs) { return 
 typedef struct gpuir__spot {
   const gpuir__pass *pass;
   const uint32_t *docs; /* GPUIR__BLOCK docIDs, filled up with UINT32_MAX */
-  uint32_t base;        /* index of docs[0] in the list */
-  uint32_t last;        /* the block's last docID, as the directory has it */
+  uint32_t base; /* index of docs[0] in the list */
+  uint32_t last; /* the block's last docID, as the directory has it */
 } gpuir__spot;
 
 /* Looks up the candidates from *next on that are at most the block's last docID; moves *next behind them and returns
@@ -15574,8 +15143,7 @@ typedef struct gpuir__spot {
  * candidate would be, another one whether it is there; no branch has anything to predict. */
 typedef uint32_t (*gpuir__spot_kernel)(int indices, const gpuir__spot *s, uint32_t *next, uint32_t found);
 
-GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__spot_avx2(int indices, const gpuir__spot *s, uint32_t *next,
-                                                    uint32_t found) {
+GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__spot_avx2(int indices, const gpuir__spot *s, uint32_t *next, uint32_t found) {
   const gpuir__pass pass = *s->pass;
   const uint32_t *docs = s->docs;
   const uint32_t base = s->base, last = s->last;
@@ -15588,10 +15156,10 @@ GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__spot_avx2(int indices, const gpuir__sp
     __m256i ends;
     if (x > last) break;
     ends = _mm256_packs_epi32(_mm256_cmpeq_epi32(_mm256_max_epu32(lo, v), lo), /* not below x */
-                              _mm256_cmpeq_epi32(_mm256_max_epu32(hi, v), hi));
+        _mm256_cmpeq_epi32(_mm256_max_epu32(hi, v), hi));
     pos = 8 * (16 - (uint32_t)__builtin_popcount((uint32_t)_mm256_movemask_epi8(ends)) / 2);
-    hit = (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(
-        _mm256_cmpeq_epi32(_mm256_loadu_si256((const __m256i *)(const void *)(docs + pos)), v)));
+    hit = (uint32_t)_mm256_movemask_ps(
+        _mm256_castsi256_ps(_mm256_cmpeq_epi32(_mm256_loadu_si256((const __m256i *)(const void *)(docs + pos)), v)));
     found = gpuir__pass_put(&pass, indices, found, i, x, base + pos + gpuir__ctz32(hit | 0x100u), hit != 0);
   }
   *next = i;
@@ -15605,8 +15173,7 @@ GPUIR__AVX2 GPUIR__INLINE int gpuir__holds_avx2(const uint32_t *docs, uint32_t x
   unsigned t;
   for (t = 0; t < 4; t++) same[t] = _mm256_setzero_si256();
   for (t = 0; t < GPUIR__BLOCK / 8; t++)
-    same[t % 4] = _mm256_or_si256(
-        same[t % 4],
+    same[t % 4] = _mm256_or_si256(same[t % 4],
         _mm256_cmpeq_epi32(_mm256_loadu_si256((const __m256i *)(const void *)(docs + 8 * t)), v));
   any = _mm256_or_si256(_mm256_or_si256(same[0], same[1]), _mm256_or_si256(same[2], same[3]));
   return !_mm256_testz_si256(any, any);
@@ -15615,8 +15182,7 @@ GPUIR__AVX2 GPUIR__INLINE int gpuir__holds_avx2(const uint32_t *docs, uint32_t x
 /* The steps of gpuir__lookup_by, which differ from level to level. */
 typedef struct gpuir__lookup_steps {
   uint32_t (*find_block)(const gpuir__list *l, uint32_t from, uint32_t x); /* see gpuir__list_find_block */
-  uint32_t (*behind)(const gpuir__pass *p, uint32_t i,
-                     uint32_t last); /* the first candidate >= i above `last` */
+  uint32_t (*behind)(const gpuir__pass *p, uint32_t i, uint32_t last); /* the first candidate >= i above `last` */
   gpuir__spot_kernel spot;
   int (*holds)(const uint32_t *docs, uint32_t x); /* see gpuir__holds_avx2 */
 } gpuir__lookup_steps;
@@ -15624,7 +15190,7 @@ typedef struct gpuir__lookup_steps {
 /* Looks for candidate *next, which is alone in its block, without decoding the block; returns 0 if the block has to be
  * decoded. */
 GPUIR__INLINE int gpuir__lookup_undecoded(int indices, const gpuir__pass *p, gpuir__cursor *c, uint32_t block,
-                                          uint32_t *next, uint32_t *found) {
+    uint32_t *next, uint32_t *found) {
   const uint32_t x = p->candidates[*next], at = gpuir__cursor_find(c, block, x);
   if (at == GPUIR__UNTOLD) return 0;
   *found = gpuir__pass_put(p, indices, *found, *next, x, block * GPUIR__BLOCK + at, at != GPUIR__ABSENT);
@@ -15634,9 +15200,8 @@ GPUIR__INLINE int gpuir__lookup_undecoded(int indices, const gpuir__pass *p, gpu
 
 /* Looks up the candidates from *next on that are in the cursor's decoded block, by what suits their number; returns the
  * number of matches. */
-GPUIR__INLINE uint32_t gpuir__lookup_block(const gpuir__lookup_steps *steps, gpuir__merge_kernel merge,
-                                           int indices, gpuir__cursor *c, const gpuir__spot *s,
-                                           uint32_t *next, uint32_t found) {
+GPUIR__INLINE uint32_t gpuir__lookup_block(const gpuir__lookup_steps *steps, gpuir__merge_kernel merge, int indices,
+    gpuir__cursor *c, const gpuir__spot *s, uint32_t *next, uint32_t found) {
   const gpuir__pass *p = s->pass;
   if (p->m - *next >= GPUIR__MANY && p->candidates[*next + GPUIR__MANY - 1] <= s->last) {
     gpuir__merge m;
@@ -15661,7 +15226,7 @@ GPUIR__INLINE uint32_t gpuir__lookup_block(const gpuir__lookup_steps *steps, gpu
 
 /* Looks up candidates in a list, block by block. */
 GPUIR__INLINE uint32_t gpuir__lookup_by(const gpuir__lookup_steps *steps, int indices, gpuir__operand *o,
-                                        const gpuir__pass *p) {
+    const gpuir__pass *p) {
   gpuir__cursor *c = o->cursor;
   const gpuir__list *l = &c->list;
   const int sparse = o->expected && o->n / GPUIR__SPARSE >= o->expected;
@@ -15674,8 +15239,7 @@ GPUIR__INLINE uint32_t gpuir__lookup_by(const gpuir__lookup_steps *steps, int in
     block = steps->find_block(l, block, p->candidates[i]);
     if (block >= l->nblocks) break;
     s.last = l->last ? l->last[block] : UINT32_MAX - 1;
-    if (sparse && p->candidates[i + 1] > s.last && gpuir__lookup_undecoded(indices, p, c, block, &i, &found))
-      continue;
+    if (sparse && p->candidates[i + 1] > s.last && gpuir__lookup_undecoded(indices, p, c, block, &i, &found)) continue;
     gpuir__cursor_load(c, block);
     s.base = block * GPUIR__BLOCK;
     found = gpuir__lookup_block(steps, o->kernels->merge, indices, c, &s, &i, found);
@@ -15691,12 +15255,11 @@ static uint32_t gpuir__behind_avx2(const gpuir__pass *p, uint32_t i, uint32_t la
   return i;
 }
 
-static const gpuir__lookup_steps gpuir__steps_avx2 = {gpuir__list_find_block, gpuir__behind_avx2,
-                                                      gpuir__spot_avx2, gpuir__holds_avx2};
+static const gpuir__lookup_steps gpuir__steps_avx2 = {gpuir__list_find_block, gpuir__behind_avx2, gpuir__spot_avx2,
+    gpuir__holds_avx2};
 
 GPUIR__AVX2 static uint32_t gpuir__lookup_avx2(gpuir__operand *o, const gpuir__pass *p) {
-  return p->from ? gpuir__lookup_by(&gpuir__steps_avx2, 1, o, p)
-                 : gpuir__lookup_by(&gpuir__steps_avx2, 0, o, p);
+  return p->from ? gpuir__lookup_by(&gpuir__steps_avx2, 1, o, p) : gpuir__lookup_by(&gpuir__steps_avx2, 0, o, p);
 }
 
 /* ---- registers of 16 ---- */
@@ -15710,8 +15273,7 @@ GPUIR__AVX2 static uint32_t gpuir__lookup_avx2(gpuir__operand *o, const gpuir__p
 /* Returns a bit for each of the 16 docIDs at a, set if it is among the 16 at b, and in *other the same of those at b:
  * by VP2INTERSECT, which few processors have. Written so that neither the compiler nor the rest of the file has to be
  * told of the instruction. */
-GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__among_avx512(const uint32_t *a, const uint32_t *b,
-                                                         uint32_t *other) {
+GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__among_avx512(const uint32_t *a, const uint32_t *b, uint32_t *other) {
   uint32_t hit = 0, back = 0;
 #if GPUIR__VP2INTERSECT
   __asm__("vp2intersectd %3, %2, %%k2\n\tkmovw %%k2, %0\n\tkmovw %%k3, %1"
@@ -15734,8 +15296,7 @@ GPUIR__AVX512 GPUIR__INLINE void gpuir__compress_avx512(uint32_t *to, uint32_t m
 
 /* See gpuir__match_registers. */
 GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__match_avx512(int indices, const gpuir__pass *p, const uint32_t *a,
-                                                         uint32_t i, const uint32_t *b, uint32_t at,
-                                                         uint32_t found) {
+    uint32_t i, const uint32_t *b, uint32_t at, uint32_t found) {
   uint32_t other, hit = gpuir__among_avx512(a, b, &other);
   gpuir__compress_avx512(p->docs + found, hit, _mm512_loadu_si512(a));
   if (indices) {
@@ -15753,21 +15314,19 @@ GPUIR__AVX512 __attribute__((noinline)) static uint32_t gpuir__merge_avx512(gpui
 
 /* Finds the first block >= from whose last docID is >= x, or nblocks, by counting the blocks among the next 16 that end
  * below x. */
-GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__find_block_avx512(const gpuir__list *l, uint32_t from,
-                                                              uint32_t x) {
+GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__find_block_avx512(const gpuir__list *l, uint32_t from, uint32_t x) {
   uint32_t have, below;
   if (!l->last || from >= l->nblocks) return from;
   have = gpuir__min32(l->nblocks - from, 16);
-  below = gpuir__mask_bits(_mm512_mask_cmplt_epu32_mask(
-      (__mmask16)((1u << have) - 1), _mm512_maskz_loadu_epi32((__mmask16)((1u << have) - 1), l->last + from),
-      _mm512_set1_epi32((int)x)));
+  below = gpuir__mask_bits(_mm512_mask_cmplt_epu32_mask((__mmask16)((1u << have) - 1),
+      _mm512_maskz_loadu_epi32((__mmask16)((1u << have) - 1), l->last + from), _mm512_set1_epi32((int)x)));
   below = (uint32_t)__builtin_popcount(below);
   return below < 16 ? from + below : gpuir__list_find_block(l, from + 15, x);
 }
 
 /* See gpuir__spot_kernel. */
 GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__spot_avx512(int indices, const gpuir__spot *s, uint32_t *next,
-                                                        uint32_t found) {
+    uint32_t found) {
   const gpuir__pass pass = *s->pass;
   const uint32_t *docs = s->docs;
   const uint32_t base = s->base, last = s->last;
@@ -15776,10 +15335,8 @@ GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__spot_avx512(int indices, const gpuir
   for (; i < pass.m; i++) {
     uint32_t x = pass.candidates[i], pos, hit;
     if (x > last) break;
-    pos = 16 * (uint32_t)__builtin_popcount(
-                   gpuir__mask_bits(_mm256_cmplt_epu32_mask(tops, _mm256_set1_epi32((int)x))));
-    hit =
-        gpuir__mask_bits(_mm512_cmpeq_epi32_mask(_mm512_loadu_si512(docs + pos), _mm512_set1_epi32((int)x)));
+    pos = 16 * (uint32_t)__builtin_popcount(gpuir__mask_bits(_mm256_cmplt_epu32_mask(tops, _mm256_set1_epi32((int)x))));
+    hit = gpuir__mask_bits(_mm512_cmpeq_epi32_mask(_mm512_loadu_si512(docs + pos), _mm512_set1_epi32((int)x)));
     found = gpuir__pass_put(&pass, indices, found, i, x, base + pos + gpuir__ctz32(hit | 0x10000u), hit != 0);
   }
   *next = i;
@@ -15788,24 +15345,23 @@ GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__spot_avx512(int indices, const gpuir
 
 GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__behind_avx512(const gpuir__pass *p, uint32_t i, uint32_t last) {
   if (i >= p->m) return i;
-  return i + (uint32_t)__builtin_popcount(gpuir__mask_bits(_mm512_cmple_epu32_mask(
-                 _mm512_loadu_si512(p->candidates + i), _mm512_set1_epi32((int)last))));
+  return i +
+      (uint32_t)__builtin_popcount(gpuir__mask_bits(
+          _mm512_cmple_epu32_mask(_mm512_loadu_si512(p->candidates + i), _mm512_set1_epi32((int)last))));
 }
 
 static const gpuir__lookup_steps gpuir__steps_avx512 = {gpuir__find_block_avx512, gpuir__behind_avx512,
-                                                        gpuir__spot_avx512, gpuir__holds_avx2};
+    gpuir__spot_avx512, gpuir__holds_avx2};
 
 GPUIR__AVX512 static uint32_t gpuir__lookup_avx512(gpuir__operand *o, const gpuir__pass *p) {
-  return p->from ? gpuir__lookup_by(&gpuir__steps_avx512, 1, o, p)
-                 : gpuir__lookup_by(&gpuir__steps_avx512, 0, o, p);
+  return p->from ? gpuir__lookup_by(&gpuir__steps_avx512, 1, o, p) : gpuir__lookup_by(&gpuir__steps_avx512, 0, o, p);
 }
 
 #endif
 
 /* ---- without vectors; the table ---- */
 
-#define GPUIR__NEAR \
-  8u /* from so many candidates in a block on, the next docID is searched for step by step */
+#define GPUIR__NEAR 8u /* from so many candidates in a block on, the next docID is searched for step by step */
 
 /* Looks up candidates in a list, block by block, without vectors. */
 GPUIR__INLINE uint32_t gpuir__lookup_plain(int indices, gpuir__operand *o, const gpuir__pass *p) {
@@ -15824,8 +15380,7 @@ GPUIR__INLINE uint32_t gpuir__lookup_plain(int indices, gpuir__operand *o, const
       uint32_t x = p->candidates[i];
       if (near)
         while (c->docs[pos] < x) pos++; /* ends at the UINT32_MAX behind the block */
-      else
-        pos = gpuir__lower_bound(c->docs, pos, c->n, x);
+      else pos = gpuir__lower_bound(c->docs, pos, c->n, x);
       found = gpuir__pass_put(p, indices, found, i, x, block * GPUIR__BLOCK + pos, c->docs[pos] == x);
     }
     if (i == before) i++; /* only in a damaged file */
@@ -15866,13 +15421,11 @@ static void gpuir__operand_init(gpuir__operand *o, gpuir__cursor *c, const gpuir
 }
 
 /* Looks up the candidates of a pass in the operand's list; returns the number of candidates that the list holds. */
-static inline uint32_t gpuir__lookup(gpuir__operand *o, const gpuir__pass *p) {
-  return o->kernels->list(o, p);
-}
+static inline uint32_t gpuir__lookup(gpuir__operand *o, const gpuir__pass *p) { return o->kernels->list(o, p); }
 
 #ifndef GPUIR_NO_LAB
 
-/* ============================================================================
+/* ========================
  * [19-methods]  lab: intersection methods of the literature, and the table of all methods
  *
  * A method filters candidates through one operand, an array or a compressed list; a searcher that names one uses
@@ -15882,32 +15435,32 @@ static inline uint32_t gpuir__lookup(gpuir__operand *o, const gpuir__pass *p) {
  * Uses      [09-postings], [18-lookup]; lr the lines of [07-lab-lines], algorithm1 its codec lrc ([08-codings]).
  * Start at  gpuir__methods (the table, at the end), gpuir__method, gpuir__operand_prepare.
  * Tests     tests/unit/19_methods.c
- * ==========================================================================*/
+ * ======================*/
 
 #define GPUIR__SKIP_LOG 3u /* a skip list's level has each 8th docID of the one below */
 #define GPUIR__SKIP_LEVELS 11u
 
 /* A regression line turned round, which tells where in a list to look for x (Ao et al. 2011, section 4.3). */
 typedef struct gpuir__lr {
-  uint32_t inverse;    /* indices a docID, times 2^32 */
+  uint32_t inverse; /* indices a docID, times 2^32 */
   int64_t left, right; /* the safe range is [q - left, q + right], where q = x * inverse >> 32 */
 } gpuir__lr;
 
 /* What a method made of one operand before the search. */
 typedef struct gpuir__prepared {
-  uint64_t param;                            /* the method's */
-  int (*stopped)(void *user);                /* not 0: preparing ends with this status; NULL: never */
-  void *user;                                /* of stopped */
-  gpuir__buf aux;                            /* owns the arrays below */
-  unsigned shift;                            /* right shift of a docID to its bucket or segment */
-  uint32_t buckets;                          /* or segments */
-  const uint32_t *first;                     /* [buckets + 1] index of a bucket's first docID */
-  const gpuir__lr *lines;                    /* one line, or one a segment */
+  uint64_t param; /* the method's */
+  int (*stopped)(void *user); /* not 0: preparing ends with this status; NULL: never */
+  void *user; /* of stopped */
+  gpuir__buf aux; /* owns the arrays below */
+  unsigned shift; /* right shift of a docID to its bucket or segment */
+  uint32_t buckets; /* or segments */
+  const uint32_t *first; /* [buckets + 1] index of a bucket's first docID */
+  const gpuir__lr *lines; /* one line, or one a segment */
   const uint32_t *level[GPUIR__SKIP_LEVELS]; /* of a skip list; [0] is the array or the directory itself */
-  uint32_t level_n[GPUIR__SKIP_LEVELS];      /* items of each level */
-  const uint32_t *heads;                     /* [block] last docID */
-  gpuir__buf copy;                           /* owns the bytes of `coded`, if they are not the list's own */
-  gpuir__stream coded;                       /* the docIDs in a codec with get() */
+  uint32_t level_n[GPUIR__SKIP_LEVELS]; /* items of each level */
+  const uint32_t *heads; /* [block] last docID */
+  gpuir__buf copy; /* owns the bytes of `coded`, if they are not the list's own */
+  gpuir__stream coded; /* the docIDs in a codec with get() */
 } gpuir__prepared;
 
 /* What of a list a method prepares from. */
@@ -15943,8 +15496,7 @@ GPUIR_HD static inline int64_t gpuir__lr_predict(const gpuir__lr *r, uint32_t x)
 }
 
 /* Computes the safe range of x as [*lo, *hi) within [0, n), which may be empty: a list that holds x holds it there. */
-GPUIR_HD static inline void gpuir__lr_range(const gpuir__lr *r, uint32_t x, uint32_t n, uint32_t *lo,
-                                            uint32_t *hi) {
+GPUIR_HD static inline void gpuir__lr_range(const gpuir__lr *r, uint32_t x, uint32_t n, uint32_t *lo, uint32_t *hi) {
   int64_t q = gpuir__lr_predict(r, x), from = q - r->left, to = q + r->right + 1;
   *lo = from < 0 ? 0 : from > (int64_t)n ? n : (uint32_t)from;
   *hi = to < (int64_t)*lo ? *lo : to > (int64_t)n ? n : (uint32_t)to;
@@ -15972,15 +15524,13 @@ GPUIR_HD static inline uint32_t gpuir__pmf_splitter(uint32_t m, uint32_t fan, ui
 /* Finds where diagonal d of the grid a x b meets the merge path: *i + *j = d, and all of a[0..i) and b[0..j) come
  * before the rest (Griffin, section 3.1.2). Equal docIDs are not separated: b's then counts as before, and *i + *j =
  * d + 1. */
-GPUIR_HD static inline void gpuir__mergepath_split(const uint32_t *a, uint32_t m, const uint32_t *b,
-                                                   uint32_t n, uint64_t d, uint32_t *i, uint32_t *j) {
+GPUIR_HD static inline void gpuir__mergepath_split(const uint32_t *a, uint32_t m, const uint32_t *b, uint32_t n,
+    uint64_t d, uint32_t *i, uint32_t *j) {
   uint32_t lo = d > n ? (uint32_t)(d - n) : 0, hi = d < m ? (uint32_t)d : m;
   while (lo < hi) {
     uint32_t mid = lo + (hi - lo) / 2;
-    if (a[mid] <= b[d - 1 - mid])
-      lo = mid + 1;
-    else
-      hi = mid;
+    if (a[mid] <= b[d - 1 - mid]) lo = mid + 1;
+    else hi = mid;
   }
   *i = lo;
   *j = (uint32_t)(d - lo);
@@ -16023,10 +15573,8 @@ GPUIR_HD static inline uint32_t gpuir__interpolate(const uint32_t *a, uint32_t l
     if (most <= least) break; /* only in a damaged file */
     mid = lo + (uint32_t)((uint64_t)(x - least) * (hi - 1 - lo) / (most - least));
     if (a[mid] == x) return mid;
-    if (a[mid] < x)
-      lo = mid + 1;
-    else
-      hi = mid;
+    if (a[mid] < x) lo = mid + 1;
+    else hi = mid;
   }
   return gpuir__lower_bound(a, lo, hi, x);
 }
@@ -16036,7 +15584,7 @@ GPUIR_HD static inline uint32_t gpuir__interpolate(const uint32_t *a, uint32_t l
 static inline uint32_t gpuir__skip(const gpuir__prepared *made, uint32_t at, uint32_t x) {
   unsigned up = 0;
   while (up + 1 < GPUIR__SKIP_LEVELS && at >> GPUIR__SKIP_LOG < made->level_n[up + 1] &&
-         made->level[up + 1][at >> GPUIR__SKIP_LOG] < x) {
+      made->level[up + 1][at >> GPUIR__SKIP_LOG] < x) {
     at = (at >> GPUIR__SKIP_LOG) + 1;
     up++;
   }
@@ -16060,10 +15608,8 @@ static inline uint32_t gpuir__svs(const uint32_t *a, uint32_t lo, uint32_t hi, u
   while (end - lo > GPUIR__BLOCK) {
     uint32_t half = (end - lo) / GPUIR__BLOCK / 2 * GPUIR__BLOCK;
     if (!half) half = GPUIR__BLOCK;
-    if (a[lo + half - 1] < x)
-      lo += half;
-    else
-      end = lo + half;
+    if (a[lo + half - 1] < x) lo += half;
+    else end = lo + half;
   }
   return gpuir__lower_bound(a, lo, end, x);
 }
@@ -16105,12 +15651,9 @@ GPUIR__INLINE uint32_t gpuir__each_array(int how, int indices, gpuir__operand *o
     uint32_t x = p->candidates[i], lo, hi, pos;
     gpuir__contract(how, o, x, &lo, &hi);
     if (how == GPUIR__FIND_GALLOP || how == GPUIR__FIND_SKIP || how == GPUIR__FIND_SVS) lo = at;
-    if (how == GPUIR__FIND_SKIP)
-      pos = gpuir__skip(o->prepared, lo, x);
-    else if (how == GPUIR__FIND_SVS)
-      pos = gpuir__svs(docs, lo, hi, x);
-    else
-      pos = gpuir__find(how, docs, lo, hi, x);
+    if (how == GPUIR__FIND_SKIP) pos = gpuir__skip(o->prepared, lo, x);
+    else if (how == GPUIR__FIND_SVS) pos = gpuir__svs(docs, lo, hi, x);
+    else pos = gpuir__find(how, docs, lo, hi, x);
     at = pos;
     if (pos >= n) {
       if (how == GPUIR__FIND_LR || how == GPUIR__FIND_LOCAL || how == GPUIR__FIND_HS) continue;
@@ -16123,18 +15666,14 @@ GPUIR__INLINE uint32_t gpuir__each_array(int how, int indices, gpuir__operand *o
 }
 
 /* Finds the block of a list that may hold x, among those that have the indices [lo, hi); nblocks if there is none. */
-GPUIR__INLINE uint32_t gpuir__find_list_block(int how, const gpuir__operand *o, uint32_t lo, uint32_t hi,
-                                              uint32_t x) {
+GPUIR__INLINE uint32_t gpuir__find_list_block(int how, const gpuir__operand *o, uint32_t lo, uint32_t hi, uint32_t x) {
   const gpuir__list *l = &o->cursor->list;
   uint32_t from = lo / GPUIR__BLOCK, to = hi ? (hi - 1) / GPUIR__BLOCK + 1 : 0, block;
   if (lo >= hi) return l->nblocks;
   if (!l->last) return 0;
-  if (how == GPUIR__FIND_SKIP)
-    block = gpuir__skip(o->prepared, from, x);
-  else if (how == GPUIR__FIND_SVS)
-    block = gpuir__list_find_block(l, from, x);
-  else
-    block = gpuir__find(how, l->last, from, to, x);
+  if (how == GPUIR__FIND_SKIP) block = gpuir__skip(o->prepared, from, x);
+  else if (how == GPUIR__FIND_SVS) block = gpuir__list_find_block(l, from, x);
+  else block = gpuir__find(how, l->last, from, to, x);
   return block < to ? block : l->nblocks;
 }
 
@@ -16162,12 +15701,12 @@ GPUIR__INLINE uint32_t gpuir__each_list(int how, int indices, gpuir__operand *o,
   return found;
 }
 
-#define GPUIR__EACH(name, how)                                                          \
-  static uint32_t gpuir__##name##_array(gpuir__operand *o, const gpuir__pass *p) {      \
+#define GPUIR__EACH(name, how) \
+  static uint32_t gpuir__##name##_array(gpuir__operand *o, const gpuir__pass *p) { \
     return p->from ? gpuir__each_array(how, 1, o, p) : gpuir__each_array(how, 0, o, p); \
-  }                                                                                     \
-  static uint32_t gpuir__##name##_list(gpuir__operand *o, const gpuir__pass *p) {       \
-    return p->from ? gpuir__each_list(how, 1, o, p) : gpuir__each_list(how, 0, o, p);   \
+  } \
+  static uint32_t gpuir__##name##_list(gpuir__operand *o, const gpuir__pass *p) { \
+    return p->from ? gpuir__each_list(how, 1, o, p) : gpuir__each_list(how, 0, o, p); \
   }
 GPUIR__EACH(gallop, GPUIR__FIND_GALLOP)
 GPUIR__EACH(binary, GPUIR__FIND_BINARY)
@@ -16196,8 +15735,7 @@ static int gpuir__skip_prepare(const gpuir_allocator *a, gpuir__operand *o, cons
   int status = GPUIR_OK;
   made->level[0] = o->cursor ? o->cursor->list.last : docs;
   made->level_n[0] = n;
-  for (up = 1; up < GPUIR__SKIP_LEVELS; up++)
-    total += made->level_n[up] = made->level_n[up - 1] >> GPUIR__SKIP_LOG;
+  for (up = 1; up < GPUIR__SKIP_LEVELS; up++) total += made->level_n[up] = made->level_n[up - 1] >> GPUIR__SKIP_LOG;
   to = gpuir__aux_room(a, o, total);
   if (!to) return GPUIR_E_NOMEM;
   for (up = 1; up < GPUIR__SKIP_LEVELS && !status; up++) {
@@ -16210,8 +15748,7 @@ static int gpuir__skip_prepare(const gpuir_allocator *a, gpuir__operand *o, cons
 }
 
 /* Fits a line through docs[0..n) and turns it round; docs[0] has index `first`. */
-static int gpuir__lr_make(const gpuir__prepared *made, const uint32_t *docs, uint32_t n, uint32_t first,
-                          gpuir__lr *r) {
+static int gpuir__lr_make(const gpuir__prepared *made, const uint32_t *docs, uint32_t n, uint32_t first, gpuir__lr *r) {
   gpuir__line l = gpuir__line_fit(docs, n);
   uint32_t i;
   uint64_t inverse = l.slope ? ((uint64_t)1 << (32 + l.shift)) / l.slope : 0;
@@ -16345,8 +15882,8 @@ static uint32_t gpuir__merge_list(gpuir__operand *o, const gpuir__pass *p) {
 
 /* Finds the lower bound pos[i] of each a[i] in b[lo, hi): directly, or, with `levels` of recursion, by finding those of
  * the splitters of a first and going on in each segment between two splitters. */
-static void gpuir__pmf_find(const uint32_t *a, uint32_t m, const uint32_t *b, uint32_t lo, uint32_t hi,
-                            unsigned levels, uint32_t *pos) {
+static void gpuir__pmf_find(const uint32_t *a, uint32_t m, const uint32_t *b, uint32_t lo, uint32_t hi, unsigned levels,
+    uint32_t *pos) {
   uint32_t fan, s, i, from = 0, at = lo;
   if (!levels || m < 2) {
     for (i = 0; i < m; i++) pos[i] = gpuir__lower_bound(b, lo, hi, a[i]);
@@ -16379,17 +15916,14 @@ static uint32_t gpuir__pmf_list(gpuir__operand *o, const gpuir__pass *p) {
   gpuir__cursor *c = o->cursor;
   const uint32_t *last = c->list.last;
   uint32_t i, found = 0;
-  if (last)
-    gpuir__pmf_find(p->candidates, p->m, last, 0, c->list.nblocks, (unsigned)o->prepared->param, p->spare);
-  else
-    memset(p->spare, 0, (size_t)p->m * 4);
+  if (last) gpuir__pmf_find(p->candidates, p->m, last, 0, c->list.nblocks, (unsigned)o->prepared->param, p->spare);
+  else memset(p->spare, 0, (size_t)p->m * 4);
   for (i = 0; i < p->m; i++) {
     uint32_t x = p->candidates[i], block = p->spare[i], at;
     if (block >= c->list.nblocks) break;
     gpuir__cursor_load(c, block);
     at = gpuir__lower_bound(c->docs, 0, c->n, x);
-    found = gpuir__pass_put(p, p->from != NULL, found, i, x, block * GPUIR__BLOCK + at,
-                            at < c->n && c->docs[at] == x);
+    found = gpuir__pass_put(p, p->from != NULL, found, i, x, block * GPUIR__BLOCK + at, at < c->n && c->docs[at] == x);
   }
   return found;
 }
@@ -16409,7 +15943,7 @@ static uint32_t gpuir__mergepath(gpuir__merge *m, uint32_t to, uint64_t parts, u
   for (t = 1; t <= parts; t++) {
     uint32_t i, j;
     gpuir__mergepath_split(m->pass->candidates + from, to - from, m->docs, m->n,
-                           total / parts * t + total % parts * t / parts, &i, &j);
+        total / parts * t + total % parts * t / parts, &i, &j);
     part.n = j;
     found = gpuir__merge_to(&part, from + i, found);
     part.left = from + i;
@@ -16461,16 +15995,14 @@ static uint32_t gpuir__operand_seek(gpuir__operand *o, uint32_t x) {
   }
   gpuir__cursor_load(c, block);
   pos = gpuir__gallop(c->docs, block == from ? o->at % GPUIR__BLOCK : 0, c->n, x);
-  o->at =
-      pos < c->n ? block * GPUIR__BLOCK + pos : o->n; /* the latter in the last block, or a damaged file */
+  o->at = pos < c->n ? block * GPUIR__BLOCK + pos : o->n; /* the latter in the last block, or a damaged file */
   return pos < c->n && c->docs[pos] >= x ? c->docs[pos] : GPUIR_END;
 }
 
 /* Intersects all operands at once: an eliminator x is looked for in one operand after the other. Where it is not found,
  * the next docID there takes its place; found in all of them, it is a match, and the next docID of the first operand
  * takes its place. */
-static uint32_t gpuir__adaptive(gpuir__operand *const *o, unsigned k, uint32_t *docs,
-                                uint32_t *const *where) {
+static uint32_t gpuir__adaptive(gpuir__operand *const *o, unsigned k, uint32_t *docs, uint32_t *const *where) {
   uint32_t found = 0, x;
   unsigned i = 0, have = 1, t; /* operand i is next; `have` in a row have x */
   if (o[0]->at >= o[0]->n) return 0;
@@ -16560,13 +16092,10 @@ static uint32_t gpuir__algorithm1_list(gpuir__operand *o, const gpuir__pass *p) 
     end = gpuir__min32(hi, block * GPUIR__BLOCK + gpuir__block_count(o->n, block));
     while (lo < end) {
       uint32_t mid = lo + (end - lo) / 2;
-      if (coded->codec->get(coded, mid) < x)
-        lo = mid + 1;
-      else
-        end = mid;
+      if (coded->codec->get(coded, mid) < x) lo = mid + 1;
+      else end = mid;
     }
-    found =
-        gpuir__pass_put(p, p->from != NULL, found, i, x, lo, lo < hi && coded->codec->get(coded, lo) == x);
+    found = gpuir__pass_put(p, p->from != NULL, found, i, x, lo, lo < hi && coded->codec->get(coded, lo) == x);
   }
   return found;
 }
@@ -16617,8 +16146,7 @@ static inline uint32_t gpuir__crowd(const uint32_t *a, uint32_t lo, uint32_t hi,
 }
 
 /* Looks up each candidate by a probe of its segment; o->n >= 16. */
-GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__probe_avx2(int indices, const gpuir__operand *o,
-                                                     const gpuir__pass *p) {
+GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__probe_avx2(int indices, const gpuir__operand *o, const gpuir__pass *p) {
   const gpuir__pass pass = *p;
   const gpuir__prepared *made = o->prepared;
   const uint32_t *docs = o->docs, *first = made->first, buckets = made->buckets, n = o->n;
@@ -16665,11 +16193,11 @@ GPUIR__AVX512 static uint32_t gpuir__simd_array_vp2intersect(gpuir__operand *o, 
 
 static uint32_t gpuir__simd_array(gpuir__operand *o, const gpuir__pass *p) {
   static const gpuir__lookup_kernel of_level[4] = { /* by GPUIR__LOOKUP_ */
-                                                    gpuir__simd_array_scalar,
+    gpuir__simd_array_scalar,
 #if GPUIR__X86
-                                                    gpuir__simd_array_avx2,
-                                                    gpuir__simd_array_avx2,
-                                                    gpuir__simd_array_vp2intersect,
+    gpuir__simd_array_avx2,
+    gpuir__simd_array_avx2,
+    gpuir__simd_array_vp2intersect,
 #endif
   };
   return of_level[o->kernels->level](o, p);
@@ -16681,15 +16209,12 @@ static uint32_t gpuir__simd_list(gpuir__operand *o, const gpuir__pass *p) { retu
 
 /* A method that prepares nothing, one that prepares arrays and what it needs of lists, and one that takes all operands
  * at once. `functions` is the middle of their names: gpuir__skip_prepare, gpuir__skip_array, gpuir__skip_list. */
-#define GPUIR__SEARCHES(name, title, paper, param, functions)                          \
-  {                                                                                    \
-    name, title, paper, param, GPUIR__NEEDS_NOTHING, NULL, gpuir__##functions##_array, \
-        gpuir__##functions##_list, NULL                                                \
-  }
-#define GPUIR__PREPARES(name, title, paper, param, needs, functions)                            \
-  {                                                                                             \
+#define GPUIR__SEARCHES(name, title, paper, param, functions) \
+  { name, title, paper, param, GPUIR__NEEDS_NOTHING, NULL, gpuir__##functions##_array, gpuir__##functions##_list, NULL }
+#define GPUIR__PREPARES(name, title, paper, param, needs, functions) \
+  { \
     name, title, paper, param, needs, gpuir__##functions##_prepare, gpuir__##functions##_array, \
-        gpuir__##functions##_list, NULL                                                         \
+        gpuir__##functions##_list, NULL \
   }
 #define GPUIR__TAKES_ALL(name, title, paper, function) \
   { name, title, paper, 0, GPUIR__NEEDS_NOTHING, NULL, NULL, NULL, function }
@@ -16707,19 +16232,15 @@ static const gpuir__method gpuir__methods[] = {
     GPUIR__SEARCHES("pmf2", "Parallel Merge Find, 2 levels of recursion", "Ding 2009, 7", 2, pmf),
     GPUIR__SEARCHES("pmf3", "Parallel Merge Find, 3 levels of recursion", "Ding 2009, 7", 3, pmf),
     GPUIR__SEARCHES("pmf4", "Parallel Merge Find, 4 levels of recursion", "Ding 2009, 7", 4, pmf),
-    GPUIR__PREPARES("lr-global", "linear regression, global safe range", "Ao 2011, 4.3", 0,
-                    GPUIR__NEEDS_DOCIDS, lr),
-    GPUIR__PREPARES("lr-local", "linear regression, local safe ranges", "Ao 2011, 4.3", 0,
-                    GPUIR__NEEDS_DOCIDS, local),
+    GPUIR__PREPARES("lr-global", "linear regression, global safe range", "Ao 2011, 4.3", 0, GPUIR__NEEDS_DOCIDS, lr),
+    GPUIR__PREPARES("lr-local", "linear regression, local safe ranges", "Ao 2011, 4.3", 0, GPUIR__NEEDS_DOCIDS, local),
     GPUIR__PREPARES("hs16", "hash segmentation, buckets of 16", "Ao 2011, 4.4", 16, GPUIR__NEEDS_DOCIDS, hs),
     GPUIR__PREPARES("hs32", "hash segmentation, buckets of 32", "Ao 2011, 4.4", 32, GPUIR__NEEDS_DOCIDS, hs),
     GPUIR__PREPARES("hs64", "hash segmentation, buckets of 64", "Ao 2011, 4.4", 64, GPUIR__NEEDS_DOCIDS, hs),
-    GPUIR__PREPARES("hs128", "hash segmentation, buckets of 128", "Ao 2011, 4.4", 128, GPUIR__NEEDS_DOCIDS,
-                    hs),
-    GPUIR__PREPARES("hs256", "hash segmentation, buckets of 256", "Ao 2011, 4.4", 256, GPUIR__NEEDS_DOCIDS,
-                    hs),
+    GPUIR__PREPARES("hs128", "hash segmentation, buckets of 128", "Ao 2011, 4.4", 128, GPUIR__NEEDS_DOCIDS, hs),
+    GPUIR__PREPARES("hs256", "hash segmentation, buckets of 256", "Ao 2011, 4.4", 256, GPUIR__NEEDS_DOCIDS, hs),
     GPUIR__PREPARES("algorithm1", "binary search in lists coded by linear regression", "Ao 2011, 5.3", 0,
-                    GPUIR__NEEDS_DOCIDS, algorithm1),
+        GPUIR__NEEDS_DOCIDS, algorithm1),
     GPUIR__SEARCHES("mergepath", "MergePath", "Griffin 2018, 3.1.2", 0, mergepath),
     GPUIR__PREPARES("simd", "vectors: all pairs of registers, or probes", "", 0, GPUIR__NEEDS_NOTHING, simd),
 };
@@ -16758,7 +16279,7 @@ static int gpuir__prepare_decode(const gpuir__prepared *made, const gpuir__list 
 /* Prepares one operand in *made, which is zeros but for stopped() and its user, for a method. All docIDs of a list are
  * decoded for that, and forgotten. 0, NOMEM, LIMIT, or what stopped() says; gpuir__prepared_free is due in any case. */
 static int gpuir__operand_prepare(const gpuir_allocator *a, const gpuir__method *m, gpuir__operand *o,
-                                  gpuir__prepared *made) {
+    gpuir__prepared *made) {
   size_t size = ((size_t)o->n + GPUIR__BLOCK_ROOM) * 4;
   uint32_t *docs;
   int status;
@@ -16781,7 +16302,7 @@ static void gpuir__prepared_free(const gpuir_allocator *a, gpuir__prepared *made
 
 #endif /* GPUIR_NO_LAB */
 
-/* ============================================================================
+/* ========================
  * [20-engine]  the evaluators' common state: kernels, tiles of accumulators, cursors, deadlines
  *
  * An evaluator fills the engine's top-k with the best documents of a query. What each of them works on:
@@ -16794,13 +16315,12 @@ static void gpuir__prepared_free(const gpuir_allocator *a, gpuir__prepared *made
  * Uses      [13-reader], [16-query], [17-topk], [18-lookup]; [19-methods] if a method was asked for.
  * Start at  gpuir__engine, gpuir__engine_open; gpuir__search_of_level (kernels); gpuir__tile.
  * Tests     tests/unit/20_engine.c
- * ==========================================================================*/
+ * ======================*/
 
 /* ---- filters of candidates ---- */
 
 #if GPUIR__X86
-GPUIR__AVX512 static uint32_t gpuir__keep_avx512(uint32_t *docs, uint32_t *sums, uint32_t n,
-                                                 uint32_t threshold) {
+GPUIR__AVX512 static uint32_t gpuir__keep_avx512(uint32_t *docs, uint32_t *sums, uint32_t n, uint32_t threshold) {
   const __m512i limit = _mm512_set1_epi32((int)threshold);
   uint32_t i, kept = 0;
   for (i = 0; i < n; i += 16) {
@@ -16815,7 +16335,7 @@ GPUIR__AVX512 static uint32_t gpuir__keep_avx512(uint32_t *docs, uint32_t *sums,
 }
 
 GPUIR__AVX512 static uint32_t gpuir__frequent_avx512(const uint32_t *docs, const uint32_t *freqs, uint32_t n,
-                                                     uint32_t threshold, uint32_t *to, uint32_t *to_freqs) {
+    uint32_t threshold, uint32_t *to, uint32_t *to_freqs) {
   const __m512i limit = _mm512_set1_epi32((int)threshold);
   uint32_t i, kept = 0;
   for (i = 0; i < n; i += 16) {
@@ -16841,8 +16361,8 @@ static uint32_t gpuir__keep_scalar(uint32_t *docs, uint32_t *sums, uint32_t n, u
   return kept;
 }
 
-static uint32_t gpuir__frequent_scalar(const uint32_t *docs, const uint32_t *freqs, uint32_t n,
-                                       uint32_t threshold, uint32_t *to, uint32_t *to_freqs) {
+static uint32_t gpuir__frequent_scalar(const uint32_t *docs, const uint32_t *freqs, uint32_t n, uint32_t threshold,
+    uint32_t *to, uint32_t *to_freqs) {
   uint32_t i, kept = 0;
   for (i = 0; i < n; i++) {
     to[kept] = docs[i];
@@ -16880,16 +16400,16 @@ static uint32_t gpuir__least_frequency(const gpuir__scorer *s, uint32_t pairs, u
 /* The accumulators of a tile's documents, and the candidates that were collected from them. Arrays of candidates have
  * room for the tile's documents, a block and a vector. */
 typedef struct gpuir__tile {
-  uint32_t shift;   /* the tile has 2^shift documents */
+  uint32_t shift; /* the tile has 2^shift documents */
   uint32_t *scores; /* [document of the tile] its accumulator: what was added up so far; 0 between tiles */
   uint8_t *touched; /* [GPUIR__TOUCH documents] 1 if one of their accumulators may not be 0 */
   uint32_t *candidates; /* docIDs */
-  uint32_t *sums;       /* [candidate] its score as far as it is known */
-  uint32_t *found;      /* of one look-up: the candidates found */
-  uint32_t *from;       /* [found] its index among the candidates */
-  uint32_t *where;      /* [found] its index in the list */
-  uint32_t *freqs;      /* [found or candidate] its frequency, less one */
-  uint32_t *values;     /* [found] its contribution */
+  uint32_t *sums; /* [candidate] its score as far as it is known */
+  uint32_t *found; /* of one look-up: the candidates found */
+  uint32_t *from; /* [found] its index among the candidates */
+  uint32_t *where; /* [found] its index in the list */
+  uint32_t *freqs; /* [found or candidate] its frequency, less one */
+  uint32_t *values; /* [found] its contribution */
 } gpuir__tile;
 
 /* Return a tile's first and last docID. */
@@ -16935,8 +16455,7 @@ GPUIR__INLINE int gpuir__reach_scalar(const uint32_t *scores, uint32_t threshold
 }
 
 /* Collects from a tile with hardly an accumulator that is 0: touched[] is neither read nor cleared. */
-GPUIR__INLINE uint32_t gpuir__collect_dense_by(gpuir__reach reach, gpuir__tile *t, uint32_t low,
-                                               uint32_t threshold) {
+GPUIR__INLINE uint32_t gpuir__collect_dense_by(gpuir__reach reach, gpuir__tile *t, uint32_t low, uint32_t threshold) {
   uint32_t *scores = t->scores, size = 1u << t->shift, at, i, n = 0;
   for (at = 0; at < size; at += 64) {
     if (GPUIR__UNLIKELY(reach(scores + at, threshold)))
@@ -16956,8 +16475,7 @@ static uint32_t gpuir__collect_dense_scalar(gpuir__tile *t, uint32_t low, uint32
 
 #if GPUIR__X86
 GPUIR__AVX512 static uint32_t gpuir__collect_avx512(gpuir__tile *t, uint32_t low, uint32_t threshold) {
-  const __m512i limit = _mm512_set1_epi32((int)threshold), iota = gpuir__avx512_iota(),
-                zero = _mm512_setzero_si512();
+  const __m512i limit = _mm512_set1_epi32((int)threshold), iota = gpuir__avx512_iota(), zero = _mm512_setzero_si512();
   uint32_t groups = (1u << t->shift) / GPUIR__TOUCH, group, n = 0;
   for (group = 0; group < groups; group += 64) {
     __m512i flags = _mm512_loadu_si512(t->touched + group);
@@ -16967,8 +16485,7 @@ GPUIR__AVX512 static uint32_t gpuir__collect_avx512(gpuir__tile *t, uint32_t low
       uint32_t at = (group + gpuir__ctz64(touched)) * GPUIR__TOUCH, over;
       __m512i v = _mm512_loadu_si512(t->scores + at);
       over = gpuir__mask_bits(_mm512_cmpge_epu32_mask(v, limit));
-      gpuir__compress_avx512(t->candidates + n, over,
-                             _mm512_add_epi32(iota, _mm512_set1_epi32((int)(low + at))));
+      gpuir__compress_avx512(t->candidates + n, over, _mm512_add_epi32(iota, _mm512_set1_epi32((int)(low + at))));
       gpuir__compress_avx512(t->sums + n, over, v);
       _mm512_storeu_si512(t->scores + at, zero);
       n += (uint32_t)__builtin_popcount(over);
@@ -16996,13 +16513,12 @@ typedef struct gpuir__search_kernels {
   /* Keeps those of n candidates whose sums reach the threshold; returns their number. */
   uint32_t (*keep)(uint32_t *docs, uint32_t *sums, uint32_t n, uint32_t threshold);
   /* Copies the postings whose frequency, less one, reaches the threshold; returns their number. */
-  uint32_t (*frequent)(const uint32_t *docs, const uint32_t *freqs, uint32_t n, uint32_t threshold,
-                       uint32_t *to, uint32_t *to_freqs);
+  uint32_t (*frequent)(const uint32_t *docs, const uint32_t *freqs, uint32_t n, uint32_t threshold, uint32_t *to,
+      uint32_t *to_freqs);
   /* Moves the documents whose accumulators reach the threshold from the tile that begins at docID `low` to candidates[]
    * and sums[], and clears all accumulators; returns the number of candidates. */
   uint32_t (*collect)(gpuir__tile *t, uint32_t low, uint32_t threshold);
-  uint32_t (*collect_dense)(gpuir__tile *t, uint32_t low,
-                            uint32_t threshold); /* the same without touched[] */
+  uint32_t (*collect_dense)(gpuir__tile *t, uint32_t low, uint32_t threshold); /* the same without touched[] */
 } gpuir__search_kernels;
 
 /* By SIMD level less GPUIR_SIMD_SCALAR. Where a level has no kernel of its own, vectors gained nothing. */
@@ -17022,10 +16538,10 @@ static const gpuir__search_kernels gpuir__search_of_level[3] = {
 
 /* What ends a search, beside the searcher's timeout. A flag that is not 0 stops it; NULL: there is none. */
 typedef struct gpuir__limits {
-  const int *cancel;       /* the searcher's */
+  const int *cancel; /* the searcher's */
   const int *query_cancel; /* the query's, in a batch */
   uint64_t query_deadline; /* the query's, in a batch, as gpuir__now tells time, in ns; 0: none */
-  uint32_t *threshold;     /* of the query, see gpuir_batch_desc.thresholds; NULL: none */
+  uint32_t *threshold; /* of the query, see gpuir_batch_desc.thresholds; NULL: none */
 } gpuir__limits;
 
 /* A query that several engines evaluate together, each with cursors and a top-k of its own: the one that was asked, its
@@ -17033,34 +16549,34 @@ typedef struct gpuir__limits {
  * driver, or tiles. What the helpers found is merged before the owner hands out hits; all know the greatest threshold
  * of any. A helper may come late and leave early. */
 typedef struct gpuir__share {
-  gpuir__atomic64 at;        /* leaf << 32 | its first part that nobody has taken */
+  gpuir__atomic64 at; /* leaf << 32 | its first part that nobody has taken */
   gpuir__atomic64 threshold; /* the greatest threshold_key that an engine had */
-  int open, dry;    /* read and written atomically. Engines may join; nothing is left that they could take */
+  int open, dry; /* read and written atomically. Engines may join; nothing is left that they could take */
   const int *leave; /* read atomically: not 0, and helpers take nothing more */
   unsigned helpers, most; /* engines that help now; at most */
-  int status;             /* what stopped a helper within a part; 0: nothing */
-  uint64_t helped;        /* ns that helpers have worked */
+  int status; /* what stopped a helper within a part; 0: nothing */
+  uint64_t helped; /* ns that helpers have worked */
   const gpuir_query *query;
   size_t k;
   int mode; /* GPUIR_AND or GPUIR_OR */
   uint64_t deadline;
-  gpuir__limits limits;                       /* of the owner's search, as the deadline */
-  gpuir__topk found;                          /* by the helpers that have left */
-  pthread_mutex_t lock;                       /* of all but what is atomic */
-  pthread_cond_t left;                        /* no engine helps any more */
+  gpuir__limits limits; /* of the owner's search, as the deadline */
+  gpuir__topk found; /* by the helpers that have left */
+  pthread_mutex_t lock; /* of all but what is atomic */
+  pthread_cond_t left; /* no engine helps any more */
   void (*opened)(struct gpuir__share *share); /* tells those who could help */
   void *user;
 } gpuir__share;
 
 /* What an engine needs of some queries only. */
 typedef struct gpuir__engine_rare {
-  gpuir__share *share;           /* NULL: it evaluates alone */
-  uint32_t taken, leaf_number;   /* the end of the parts that it has taken, and their leaf */
-  int helps, left;               /* it is not the owner; it takes nothing more */
+  gpuir__share *share; /* NULL: it evaluates alone */
+  uint32_t taken, leaf_number; /* the end of the parts that it has taken, and their leaf */
+  int helps, left; /* it is not the owner; it takes nothing more */
   gpuir__saturation *saturation; /* of other k1 and b than the index's; NULL: none was needed */
-  gpuir__buf *made;        /* [term of the query] memory of a list made of others; NULL: none was needed */
+  gpuir__buf *made; /* [term of the query] memory of a list made of others; NULL: none was needed */
   gpuir__buf sums, places; /* scratch memory, see [21b-phrases] */
-  uint32_t chunks;         /* of positions, since the last look at the deadline */
+  uint32_t chunks; /* of positions, since the last look at the deadline */
   unsigned cursor_of[GPUIR_MAX_TERMS]; /* [term of the query] its cursor; GPUIR__NO_TERM: none in this leaf */
 } gpuir__engine_rare;
 
@@ -17069,29 +16585,29 @@ typedef struct gpuir__engine {
   gpuir_allocator a;
   gpuir_index *ix;
   gpuir__leaf leaf; /* a copy of the one that is evaluated */
-  int evaluator;    /* GPUIR_EVAL_ */
+  int evaluator; /* GPUIR_EVAL_ */
 #ifndef GPUIR_NO_LAB
   const gpuir__method *intersection; /* NULL: the engine's own, [18-lookup] */
-  gpuir__prepared *prepared;         /* one a cursor, if a method is asked for */
+  gpuir__prepared *prepared; /* one a cursor, if a method is asked for */
 #endif
   const gpuir__search_kernels *kernels; /* of the index's SIMD level */
   const gpuir__lookup_kernels *lookups;
   gpuir__score_kernel score;
   uint64_t timeout_ns; /* of each search from its start; 0: none */
-  uint64_t deadline;   /* of the running search, as gpuir__now tells time, in ns; 0: none */
+  uint64_t deadline; /* of the running search, as gpuir__now tells time, in ns; 0: none */
   gpuir__limits limits;
   uint32_t worked; /* blocks decoded since the last look at the deadline */
-  int stopped;     /* the status that ends the running search; 0: it goes on */
+  int stopped; /* the status that ends the running search; 0: it goes on */
   gpuir_searcher_info info;
   gpuir_error error;
   const gpuir__saturation *saturation; /* of the query's k1 and b */
   gpuir__engine_rare rare;
-  gpuir__cursor *cursors;   /* ncursors of the query's known terms, positive ones first */
+  gpuir__cursor *cursors; /* ncursors of the query's known terms, positive ones first */
   gpuir__operand *operands; /* one a cursor, for look-ups */
-  unsigned ncursors, cap;   /* opened; allocated */
+  unsigned ncursors, cap; /* opened; allocated */
   gpuir__topk top;
   gpuir__buf scratch; /* arrays of one search, carved by gpuir__carve */
-  size_t carved;      /* bytes of scratch in use */
+  size_t carved; /* bytes of scratch in use */
 } gpuir__engine;
 
 /* Closes the lists of the last query. */
@@ -17143,8 +16659,8 @@ static void gpuir__engine_threshold(gpuir__engine *e) {
   uint32_t *const shared = e->limits.threshold;
   uint32_t greatest = __atomic_load_n(shared, __ATOMIC_RELAXED);
   const uint32_t own = e->top.n && e->top.n == e->top.k ? (uint32_t)(e->top.heap[0] >> 32) : 0;
-  while (own > greatest &&
-         !__atomic_compare_exchange_n(shared, &greatest, own, 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}
+  while (
+      own > greatest && !__atomic_compare_exchange_n(shared, &greatest, own, 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}
   if (greatest && ((uint64_t)greatest << 32) - 1 > e->top.threshold_key)
     e->top.threshold_key = ((uint64_t)greatest << 32) - 1;
 }
@@ -17182,8 +16698,8 @@ static inline int gpuir__engine_worked(gpuir__engine *e, uint64_t blocks) {
 static void gpuir__share_threshold(gpuir__engine *e, gpuir__share *s) {
   uint64_t greatest = __atomic_load_n(&s->threshold, __ATOMIC_RELAXED);
   while (e->top.threshold_key > greatest &&
-         !__atomic_compare_exchange_n(&s->threshold, &greatest, e->top.threshold_key, 1, __ATOMIC_RELAXED,
-                                      __ATOMIC_RELAXED)) {}
+      !__atomic_compare_exchange_n(&s->threshold, &greatest, e->top.threshold_key, 1, __ATOMIC_RELAXED,
+          __ATOMIC_RELAXED)) {}
   if (greatest > e->top.threshold_key) e->top.threshold_key = greatest;
 }
 
@@ -17192,8 +16708,8 @@ static uint32_t gpuir__share_take(gpuir__engine *e, uint32_t n, uint32_t most) {
   gpuir__share *s = e->rare.share;
   uint64_t at = __atomic_load_n(&s->at, __ATOMIC_ACQUIRE), end;
   uint32_t first, size = gpuir__min32(n / 64 + 1, most);
-  if (e->rare.helps && (e->rare.left || __atomic_load_n(s->leave, __ATOMIC_RELAXED) ||
-                        !__atomic_load_n(&s->open, __ATOMIC_RELAXED))) {
+  if (e->rare.helps &&
+      (e->rare.left || __atomic_load_n(s->leave, __ATOMIC_RELAXED) || !__atomic_load_n(&s->open, __ATOMIC_RELAXED))) {
     e->rare.left = 1;
     return n;
   }
@@ -17203,8 +16719,8 @@ static uint32_t gpuir__share_take(gpuir__engine *e, uint32_t n, uint32_t most) {
     first = at >> 32 < e->rare.leaf_number ? 0 : (uint32_t)at;
     if (first >= n) return n;
     end = gpuir__min64((uint64_t)first + size, n);
-  } while (!__atomic_compare_exchange_n(&s->at, &at, (uint64_t)e->rare.leaf_number << 32 | end, 0,
-                                        __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
+  } while (!__atomic_compare_exchange_n(&s->at, &at, (uint64_t)e->rare.leaf_number << 32 | end, 0, __ATOMIC_ACQ_REL,
+      __ATOMIC_ACQUIRE));
   e->rare.taken = (uint32_t)end;
   return first;
 }
@@ -17266,14 +16782,14 @@ static int gpuir__engine_grow(gpuir__engine *e, unsigned n) {
 /* Opens the list of a term, which has this number in the query and `id` in the engine's leaf, behind the cursors that
  * are open; gpuir__engine_add is due. */
 static int gpuir__engine_open_list(gpuir__engine *e, const gpuir_query *q, size_t leaf, unsigned number,
-                                   const gpuir__query_term *t, uint32_t id) {
+    const gpuir__query_term *t, uint32_t id) {
   const gpuir__record *r = gpuir__query_record(q, leaf, number);
   gpuir__list *l = &e->cursors[e->ncursors].list;
   const int status = r->df ? gpuir__list_open_record(e->leaf.seg, &e->a, r, l)
                            : gpuir__list_open(e->leaf.seg, &e->a, id, l); /* the only term of a prefix */
   if (!status) return GPUIR_OK;
   return gpuir__fail(&e->error, status, 0, "%s: cannot open the list of \"%.*s\": %s", e->leaf.seg->path,
-                     t->len < 32 ? (int)t->len : 32, t->text, gpuir__list_why(e->leaf.seg, id, status));
+      t->len < 32 ? (int)t->len : 32, t->text, gpuir__list_why(e->leaf.seg, id, status));
 }
 
 /* Makes a cursor and an operand of the list that stands behind the open cursors, with the weight of a term. */
@@ -17332,8 +16848,7 @@ static int gpuir__engine_turn(gpuir__engine *e, const gpuir_query *q, size_t lea
 
 /* Opens a cursor on each word of the query that the engine's leaf has, positive ones first (in the query's order),
  * behind those that are open; *npositive is their number. */
-static int gpuir__engine_open_words(gpuir__engine *e, const gpuir_query *q, size_t leaf,
-                                    unsigned *npositive) {
+static int gpuir__engine_open_words(gpuir__engine *e, const gpuir_query *q, size_t leaf, unsigned *npositive) {
   unsigned i;
   int status = GPUIR_OK;
   *npositive = 0;
@@ -17372,15 +16887,12 @@ static inline uint32_t gpuir__block_bound(const gpuir__engine *e, const gpuir__c
 }
 
 /* Writes the indices of the candidates that a negated list does not hold to kept[0..p->m); returns their number. */
-static uint32_t gpuir__engine_absent(gpuir__engine *e, gpuir__operand *o, const gpuir__pass *p,
-                                     uint32_t *kept) {
+static uint32_t gpuir__engine_absent(gpuir__engine *e, gpuir__operand *o, const gpuir__pass *p, uint32_t *kept) {
   const uint32_t found = gpuir__engine_lookup(e, o, p);
   uint32_t i, j = 0, n = 0;
   for (i = 0; i < p->m; i++) {
-    if (j < found && p->from[j] == i)
-      j++;
-    else
-      kept[n++] = i;
+    if (j < found && p->from[j] == i) j++;
+    else kept[n++] = i;
   }
   return n;
 }
@@ -17424,8 +16936,7 @@ static gpuir__pass gpuir__tile_pass(gpuir__tile *t, gpuir__operand *list, uint32
 
 /* Drops those of n candidates of a tile that negated lists hold, the cursors from npositive on; returns how many
  * stay. */
-static uint32_t gpuir__tile_exclude(gpuir__engine *e, gpuir__tile *t, unsigned npositive, uint32_t tile,
-                                    uint32_t n) {
+static uint32_t gpuir__tile_exclude(gpuir__engine *e, gpuir__tile *t, unsigned npositive, uint32_t tile, uint32_t n) {
   uint32_t i, *kept = t->freqs;
   unsigned j;
   for (j = npositive; j < e->ncursors && n; j++) {
@@ -17453,7 +16964,7 @@ static void gpuir__tile_offer(gpuir__engine *e, const gpuir__tile *t, uint32_t n
       gpuir__topk_push(&e->top, gpuir__key(t->sums[i], t->candidates[i] + base));
 }
 
-/* ============================================================================
+/* ========================
  * [21-and]  AND: small versus small with block skipping
  *
  * The blocks of the shortest list, the driver, are filtered through the others from short to long (small versus
@@ -17467,7 +16978,7 @@ static void gpuir__tile_offer(gpuir__engine *e, const gpuir__tile *t, uint32_t n
  * Uses      [18-lookup], [19-methods] (another method that was asked for), [20-engine].
  * Start at  gpuir__eval_and, the last function: from there upwards.
  * Tests     tests/unit/21_and.c
- * ==========================================================================*/
+ * ======================*/
 
 static int gpuir__compare_df(const gpuir__cursor *a, const gpuir__cursor *b) {
   return a->list.df < b->list.df ? -1 : a->list.df > b->list.df;
@@ -17477,8 +16988,7 @@ static int gpuir__compare_df(const gpuir__cursor *a, const gpuir__cursor *b) {
 static void gpuir__order_by_df(const gpuir__engine *e, unsigned npositive, unsigned *order) {
   unsigned i, j;
   for (i = 0; i < npositive; i++) {
-    for (j = i; j && gpuir__compare_df(&e->cursors[i], &e->cursors[order[j - 1]]) < 0; j--)
-      order[j] = order[j - 1];
+    for (j = i; j && gpuir__compare_df(&e->cursors[i], &e->cursors[order[j - 1]]) < 0; j--) order[j] = order[j - 1];
     order[j] = i;
   }
 }
@@ -17494,14 +17004,13 @@ typedef struct gpuir__and {
   unsigned order[GPUIR_MAX_TERMS]; /* [list] cursor number */
   unsigned npositive;
   uint32_t bound_after[GPUIR_MAX_TERMS]; /* [list] what all lists behind it can add together, at most */
-  uint32_t overlap[GPUIR_MAX_TERMS];     /* [list] its first block that may overlap the driver block */
-  uint32_t block;                        /* of the driver */
-  const uint32_t *docs;                  /* the candidates, later the matches */
-  uint32_t *chosen;                      /* candidates that are not all documents of the block */
-  uint32_t *chosen_freqs;                /* [chosen] frequency, less one */
-  int is_chosen;                         /* the candidates are those of chosen[] */
-  uint32_t *where
-      [GPUIR_MAX_TERMS]; /* [list][match] index in the list, in the driver among the candidates; NULL: only
+  uint32_t overlap[GPUIR_MAX_TERMS]; /* [list] its first block that may overlap the driver block */
+  uint32_t block; /* of the driver */
+  const uint32_t *docs; /* the candidates, later the matches */
+  uint32_t *chosen; /* candidates that are not all documents of the block */
+  uint32_t *chosen_freqs; /* [chosen] frequency, less one */
+  int is_chosen; /* the candidates are those of chosen[] */
+  uint32_t *where[GPUIR_MAX_TERMS]; /* [list][match] index in the list, in the driver among the candidates; NULL: only
                                      * counted */
   uint32_t *from, *spare, *other[2]; /* of the passes: see gpuir__pass; docs alternates between the two */
 } gpuir__and;
@@ -17595,7 +17104,7 @@ static uint32_t gpuir__and_exclude(gpuir__engine *e, gpuir__and *x, uint32_t n) 
 /* Bounds what a list adds to any document from lo to hi, by its blocks there, which are sought from *at on; *at becomes
  * the first of them. */
 static uint32_t gpuir__range_bound(const gpuir__engine *e, const gpuir__cursor *c, uint32_t lo, uint32_t hi,
-                                   uint32_t *at) {
+    uint32_t *at) {
   const gpuir__list *l = &c->list;
   uint32_t block, bound = 0;
   *at = gpuir__list_find_block(l, *at, lo);
@@ -17616,8 +17125,7 @@ static uint32_t gpuir__and_others_bound(const gpuir__engine *e, gpuir__and *x, u
     const gpuir__cursor *c = &e->cursors[x->order[i]];
     if (c->list.bounds && c->list.nblocks / GPUIR__OVERLAP <= driver->nblocks)
       sum += gpuir__range_bound(e, c, lo, driver->last[block], &x->overlap[i]);
-    else
-      sum += c->bound;
+    else sum += c->bound;
   }
   return sum;
 }
@@ -17634,8 +17142,7 @@ static uint32_t gpuir__and_candidates(gpuir__engine *e, gpuir__and *x, uint32_t 
   if (!threshold) return driver->n;
   gpuir__cursor_freqs(driver);
   n = e->kernels->frequent(driver->docs, driver->values, driver->n,
-                           gpuir__least_frequency(&driver->scorer, driver->list.bounds[block], threshold),
-                           x->chosen, x->chosen_freqs);
+      gpuir__least_frequency(&driver->scorer, driver->list.bounds[block], threshold), x->chosen, x->chosen_freqs);
   gpuir__pad(x->chosen + n);
   x->docs = x->chosen;
   return n;
@@ -17699,8 +17206,7 @@ static uint32_t gpuir__and_match(gpuir__engine *e, gpuir__and *x, uint32_t n) {
   uint32_t j;
   for (j = 0; x->where[0] && j < n; j++) x->where[0][j] = j;
 #ifndef GPUIR_NO_LAB
-  if (x->npositive > 1 && e->intersection && e->intersection->all)
-    n = gpuir__and_match_all(e, x, n);
+  if (x->npositive > 1 && e->intersection && e->intersection->all) n = gpuir__and_match_all(e, x, n);
   else
 #endif
     n = gpuir__and_match_each(e, x, n);
@@ -17710,7 +17216,7 @@ static uint32_t gpuir__and_match(gpuir__engine *e, gpuir__and *x, uint32_t n) {
 
 /* Fetches the frequencies, less one, of n of the matches in list i. */
 static void gpuir__and_freqs(const gpuir__engine *e, const gpuir__and *x, unsigned i, const uint32_t *matches,
-                             uint32_t n, uint32_t *freqs) {
+    uint32_t n, uint32_t *freqs) {
   uint32_t at[GPUIR__BLOCK_ROOM], base = i ? 0 : x->block * GPUIR__BLOCK, j;
   if (!i && x->is_chosen) {
     for (j = 0; j < n; j++) freqs[j] = x->chosen_freqs[x->where[0][matches[j]]];
@@ -17768,8 +17274,7 @@ static void gpuir__and_score(gpuir__engine *e, const gpuir__and *x, uint32_t n) 
 
 /* Returns 1 if a driver block may hold a document of the top-k; *driver_threshold: what such a document's posting there
  * contributes at least. */
-static int gpuir__and_is_wanted(const gpuir__engine *e, gpuir__and *x, uint32_t block,
-                                uint32_t *driver_threshold) {
+static int gpuir__and_is_wanted(const gpuir__engine *e, gpuir__and *x, uint32_t block, uint32_t *driver_threshold) {
   const gpuir__cursor *driver = &e->cursors[x->order[0]];
   uint32_t threshold = gpuir__topk_threshold(&e->top), bound, others;
   *driver_threshold = 0;
@@ -17798,14 +17303,12 @@ static int gpuir__eval_and(gpuir__engine *e, unsigned npositive, uint64_t *count
     n = gpuir__and_candidates(e, &x, block, threshold);
     n = n ? gpuir__and_match(e, &x, n) : 0;
     if (e->stopped) return e->stopped;
-    if (count)
-      *count += n;
-    else if (n)
-      gpuir__and_score(e, &x, n);
+    if (count) *count += n;
+    else if (n) gpuir__and_score(e, &x, n);
   }
 }
 
-/* ============================================================================
+/* ========================
  * [21b-phrases]  phrases and prefixes
  *
  * A phrase has no list. Where every posting is wanted, one is made: the documents that hold all its terms are found by
@@ -17820,7 +17323,7 @@ static int gpuir__eval_and(gpuir__engine *e, unsigned npositive, uint64_t *count
  * Uses      [09b-positions], [20-engine], [21-and].
  * Start at  gpuir__terms_open, gpuir__eval_phrases, gpuir__phrase_frequency.
  * Tests     tests/unit/21b_phrases.c
- * ==========================================================================*/
+ * ======================*/
 
 /* ---- lists that are made ---- */
 
@@ -17829,22 +17332,20 @@ static void gpuir__raw_decode(const gpuir__stream *s, uint32_t block, uint32_t p
   memcpy(out, s->bytes + (size_t)block * GPUIR__BLOCK * 4, (size_t)gpuir__block_count(s->n, block) * 4);
 }
 
-static uint32_t gpuir__raw_get(const gpuir__stream *s, uint32_t i) {
-  return gpuir__load32(s->bytes + (size_t)i * 4);
-}
+static uint32_t gpuir__raw_get(const gpuir__stream *s, uint32_t i) { return gpuir__load32(s->bytes + (size_t)i * 4); }
 
 /* The "codecs" of made lists: numbers as they are. No file has them. */
-static const gpuir__codec gpuir__raw_docids = {
-    "raw", 0, 1, 4, GPUIR__P_NONE, 0, 0, NULL, NULL, NULL, gpuir__raw_decode, gpuir__raw_get, NULL};
-static const gpuir__codec gpuir__raw_freqs = {
-    "raw", 0, 0, 4, GPUIR__P_NONE, 0, 0, NULL, NULL, NULL, gpuir__raw_decode, gpuir__raw_get, NULL};
+static const gpuir__codec gpuir__raw_docids = {"raw", 0, 1, 4, GPUIR__P_NONE, 0, 0, NULL, NULL, NULL, gpuir__raw_decode,
+    gpuir__raw_get, NULL};
+static const gpuir__codec gpuir__raw_freqs = {"raw", 0, 0, 4, GPUIR__P_NONE, 0, 0, NULL, NULL, NULL, gpuir__raw_decode,
+    gpuir__raw_get, NULL};
 
 /* A list in the making: docIDs ascend. */
 typedef struct gpuir__made {
   gpuir__long *extent;
   uint32_t *docs, *freqs; /* [posting] frequencies less one */
-  uint32_t *last;         /* [block] */
-  gpuir__pair *bounds;    /* [block] GPUIR__BLOCK_PAIRS */
+  uint32_t *last; /* [block] */
+  gpuir__pair *bounds; /* [block] GPUIR__BLOCK_PAIRS */
   uint32_t n;
 } gpuir__made;
 
@@ -17852,8 +17353,7 @@ typedef struct gpuir__made {
 static int gpuir__made_open(gpuir__engine *e, unsigned term, uint64_t most, gpuir__made *m) {
   const uint64_t blocks = most / GPUIR__BLOCK + 1, size = sizeof *m->extent + (2 * most + 2 * blocks) * 4;
   uint8_t *at;
-  if (!e->rare.made)
-    e->rare.made = (gpuir__buf *)gpuir__alloc_zero(&e->a, GPUIR_MAX_TERMS * sizeof *e->rare.made);
+  if (!e->rare.made) e->rare.made = (gpuir__buf *)gpuir__alloc_zero(&e->a, GPUIR_MAX_TERMS * sizeof *e->rare.made);
   at = e->rare.made && size < SIZE_MAX / 4 ? gpuir__buf_room(&e->a, &e->rare.made[term], (size_t)size) : NULL;
   if (!at) return gpuir__engine_fail(e, GPUIR_E_NOMEM, "out of memory");
   m->extent = (gpuir__long *)(void *)at;
@@ -17875,11 +17375,10 @@ static int gpuir__made_bound(gpuir__engine *e, gpuir__made *m) {
   gpuir__front_reset(&list);
   for (i = 0; i < m->n; i++) {
     gpuir__front_add(&block, gpuir__code_up(gpuir__min32(m->freqs[i], GPUIR__CAP) + 1),
-                     gpuir__code_down(lengths[m->docs[i]]));
+        gpuir__code_down(lengths[m->docs[i]]));
     if (i % GPUIR__BLOCK != GPUIR__BLOCK - 1 && i + 1 < m->n) continue;
     m->last[i / GPUIR__BLOCK] = m->docs[i];
-    gpuir__front_take(&block, &list, m->bounds + (size_t)(i / GPUIR__BLOCK) * GPUIR__BLOCK_PAIRS,
-                      GPUIR__BLOCK_PAIRS);
+    gpuir__front_take(&block, &list, m->bounds + (size_t)(i / GPUIR__BLOCK) * GPUIR__BLOCK_PAIRS, GPUIR__BLOCK_PAIRS);
     if (gpuir__engine_worked(e, 1)) return e->stopped;
   }
   gpuir__front_take(&list, NULL, m->extent->pairs, GPUIR__LIST_PAIRS);
@@ -17920,7 +17419,7 @@ typedef struct gpuir__union {
   uint32_t *sums;
   uint64_t *bits;
   uint32_t size, low; /* documents of a window; the current one's first */
-  uint64_t postings;  /* of all lists */
+  uint64_t postings; /* of all lists */
 } gpuir__union;
 
 static int gpuir__union_open(gpuir__engine *e, gpuir__union *u) {
@@ -17960,8 +17459,8 @@ static int gpuir__union_add(gpuir__engine *e, gpuir__union *u, const gpuir__list
 }
 
 /* Adds up the window that begins at document `low` of the lists [id, end). */
-static int gpuir__union_window(gpuir__engine *e, gpuir__union *u, const gpuir__query_term *t, uint32_t id,
-                               uint32_t end, uint32_t low) {
+static int gpuir__union_window(gpuir__engine *e, gpuir__union *u, const gpuir__query_term *t, uint32_t id, uint32_t end,
+    uint32_t low) {
   int status = GPUIR_OK;
   u->low = low;
   for (; id < end && !status; id++) {
@@ -17969,7 +17468,7 @@ static int gpuir__union_window(gpuir__engine *e, gpuir__union *u, const gpuir__q
     status = gpuir__list_open(e->leaf.seg, &e->a, id, &l);
     if (status)
       return gpuir__fail(&e->error, status, 0, "%s: cannot open a list of \"%.*s*\": %s", e->leaf.seg->path,
-                         t->len < 32 ? (int)t->len : 32, t->text, gpuir__list_why(e->leaf.seg, id, status));
+          t->len < 32 ? (int)t->len : 32, t->text, gpuir__list_why(e->leaf.seg, id, status));
     if (!low) {
       u->postings += l.df;
       e->info.blocks_total += l.nblocks;
@@ -17996,8 +17495,8 @@ static void gpuir__union_take(gpuir__union *u, gpuir__made *m) {
 }
 
 /* Makes the list of a prefix whose terms have the numbers [id, end) in the engine's leaf. */
-static int gpuir__prefix_make(gpuir__engine *e, const gpuir_query *q, unsigned term, uint32_t id,
-                              uint32_t end, gpuir__made *m) {
+static int gpuir__prefix_make(gpuir__engine *e, const gpuir_query *q, unsigned term, uint32_t id, uint32_t end,
+    gpuir__made *m) {
   const uint64_t documents = e->leaf.seg->stat.documents;
   uint64_t low;
   gpuir__union u;
@@ -18023,16 +17522,16 @@ static int gpuir__prefix_make(gpuir__engine *e, const gpuir_query *q, unsigned t
 /* The block of a list in which postings' positions are looked for. Most blocks are small, and indexed when they are
  * opened; others are walked from front to back. Chunks [from, to) of an indexed block are summed up. */
 typedef struct gpuir__place {
-  uint32_t freqs[GPUIR__BLOCK_ROOM];    /* less one */
-  uint32_t lasts[GPUIR__BLOCK_ROOM];    /* [posting] number of its last gap */
+  uint32_t freqs[GPUIR__BLOCK_ROOM]; /* less one */
+  uint32_t lasts[GPUIR__BLOCK_ROOM]; /* [posting] number of its last gap */
   uint32_t starts[GPUIR__QUICK_CHUNKS]; /* [chunk] bytes before it */
-  const uint8_t *bytes;                 /* of the first chunk */
+  const uint8_t *bytes; /* of the first chunk */
   int indexed;
   uint32_t from, to;
   gpuir__positions positions;
-  uint64_t gap;                                          /* number of the first gap of: */
-  uint32_t posting;                                      /* index in the block */
-  uint32_t block;                                        /* GPUIR__NO_TERM: none */
+  uint64_t gap; /* number of the first gap of: */
+  uint32_t posting; /* index in the block */
+  uint32_t block; /* GPUIR__NO_TERM: none */
   uint32_t sums[GPUIR__QUICK_CHUNKS * GPUIR__CHUNK + 8]; /* [gap] above GPUIR_MAX_TERMS - 1 */
 } gpuir__place;
 
@@ -18040,8 +17539,8 @@ typedef struct gpuir__place {
 typedef struct gpuir__token_walk {
   gpuir__occurrences o;
   uint32_t position; /* the current one; GPUIR_END behind the last */
-  uint32_t offset;   /* of the token in the phrase */
-  uint32_t freq;     /* less one */
+  uint32_t offset; /* of the token in the phrase */
+  uint32_t freq; /* less one */
 } gpuir__token_walk;
 
 /* Counts a chunk of gaps, or as many widths, and looks after some whether the search has to stop. */
@@ -18072,8 +17571,7 @@ static int gpuir__place_index(gpuir__place *p, int simd, uint32_t n) {
 }
 
 /* Goes to another block of a list. 0, or why the search has to stop. */
-GPUIR__NOINLINE int gpuir__place_open(gpuir__engine *e, gpuir__place *p, const gpuir__list *l,
-                                      uint32_t block) {
+GPUIR__NOINLINE int gpuir__place_open(gpuir__engine *e, gpuir__place *p, const gpuir__list *l, uint32_t block) {
   const uint32_t n = gpuir__list_block_len(l, block);
   gpuir__list_freqs(l, block, p->freqs);
   gpuir__positions_open(&p->positions, l, block, p->freqs, n);
@@ -18091,8 +17589,8 @@ static inline int gpuir__place_load(gpuir__engine *e, gpuir__place *p, const gpu
 
 /* Begins to walk the positions of posting number `at` of a list, in a document of `length` tokens. 0, or why the search
  * has to stop. */
-static int gpuir__place_find(gpuir__engine *e, gpuir__place *p, const gpuir__list *l, uint32_t at,
-                             uint32_t length, gpuir__token_walk *t) {
+static int gpuir__place_find(gpuir__engine *e, gpuir__place *p, const gpuir__list *l, uint32_t at, uint32_t length,
+    gpuir__token_walk *t) {
   const uint32_t posting = at % GPUIR__BLOCK;
   if (p->block == at / GPUIR__BLOCK && p->posting > posting) p->block = GPUIR__NO_TERM;
   if (gpuir__place_load(e, p, l, at)) return e->stopped;
@@ -18141,9 +17639,9 @@ static uint32_t gpuir__tokens_meet(gpuir__engine *e, gpuir__token_walk *t, unsig
 typedef struct gpuir__clause {
   const gpuir__query_term *term;
   gpuir__scorer scorer;
-  uint32_t bound;                 /* the most it can contribute */
-  unsigned n;                     /* tokens of a phrase; 1: a list */
-  uint8_t list[GPUIR_MAX_TERMS];  /* [token] number of its list */
+  uint32_t bound; /* the most it can contribute */
+  unsigned n; /* tokens of a phrase; 1: a list */
+  uint8_t list[GPUIR_MAX_TERMS]; /* [token] number of its list */
   uint8_t order[GPUIR_MAX_TERMS]; /* of a phrase, its tokens, those of the shortest list first */
 } gpuir__clause;
 
@@ -18152,12 +17650,12 @@ typedef struct gpuir__phrases {
   gpuir__engine *e;
   gpuir__and and_;
   unsigned nlists, nclauses, nphrases; /* phrases are the last clauses */
-  gpuir__place *places;                /* [list] */
-  uint32_t *met;                       /* as many as a block's gaps, and 8: see gpuir__phrase_quick */
-  unsigned rank[GPUIR_MAX_TERMS];      /* [list] its number from short to long: see gpuir__and */
-  float whole[GPUIR_MAX_TERMS];        /* [list] the saturation that bounds it */
-  float here[GPUIR_MAX_TERMS];         /* [list] the same within the documents of the driver block */
-  uint32_t chosen[GPUIR__BLOCK_ROOM];  /* [candidate] index in the driver block */
+  gpuir__place *places; /* [list] */
+  uint32_t *met; /* as many as a block's gaps, and 8: see gpuir__phrase_quick */
+  unsigned rank[GPUIR_MAX_TERMS]; /* [list] its number from short to long: see gpuir__and */
+  float whole[GPUIR_MAX_TERMS]; /* [list] the saturation that bounds it */
+  float here[GPUIR_MAX_TERMS]; /* [list] the same within the documents of the driver block */
+  uint32_t chosen[GPUIR__BLOCK_ROOM]; /* [candidate] index in the driver block */
   gpuir__clause clauses[GPUIR_MAX_TERMS];
 } gpuir__phrases;
 
@@ -18184,11 +17682,11 @@ static inline void gpuir__place_sum(gpuir__place *p, uint32_t gap, uint32_t end,
 /* Writes to both[] those of a[0..n) that, with `shift` added, are among b[0..m); both ascend, n and m > 0. Returns how
  * many. Reads up to 7 numbers behind them and writes as many behind both[], which may be a; NULL: nothing is written.
  */
-typedef uint32_t (*gpuir__meet)(const uint32_t *a, uint32_t n, uint32_t shift, const uint32_t *b, uint32_t m,
-                                uint32_t *both);
+typedef uint32_t (
+    *gpuir__meet)(const uint32_t *a, uint32_t n, uint32_t shift, const uint32_t *b, uint32_t m, uint32_t *both);
 
-GPUIR__INLINE uint32_t gpuir__meet_scalar(const uint32_t *a, uint32_t n, uint32_t shift, const uint32_t *b,
-                                          uint32_t m, uint32_t *both) {
+GPUIR__INLINE uint32_t gpuir__meet_scalar(const uint32_t *a, uint32_t n, uint32_t shift, const uint32_t *b, uint32_t m,
+    uint32_t *both) {
   uint32_t i = 0, j = 0, met = 0;
   while (i < n && j < m) {
     const uint32_t x = a[i] + shift, y = b[j];
@@ -18201,8 +17699,8 @@ GPUIR__INLINE uint32_t gpuir__meet_scalar(const uint32_t *a, uint32_t n, uint32_
 }
 
 #if GPUIR__X86
-GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__meet_avx2(const uint32_t *a, uint32_t n, uint32_t shift,
-                                                    const uint32_t *b, uint32_t m, uint32_t *both) {
+GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__meet_avx2(const uint32_t *a, uint32_t n, uint32_t shift, const uint32_t *b,
+    uint32_t m, uint32_t *both) {
   const __m256i add = _mm256_set1_epi32((int)shift), iota = gpuir__avx2_iota();
   uint32_t i = 0, j = 0, met = 0, hits = 0;
   for (;;) {
@@ -18230,7 +17728,7 @@ typedef struct gpuir__sought_token {
   gpuir__place *place;
   const gpuir__list *list;
   const uint32_t *where; /* [match] index in the list; NULL: the list is the driver */
-  uint32_t offset;       /* in the phrase */
+  uint32_t offset; /* in the phrase */
 } gpuir__sought_token;
 
 /* Returns how often a phrase of n tokens stands in a match, their blocks being indexed; UINT32_MAX if one is not, or
@@ -18238,7 +17736,7 @@ typedef struct gpuir__sought_token {
  * that begin at different gaps, and of tokens at different places of the phrase, differ by what is constant in the
  * match. */
 GPUIR__INLINE uint32_t gpuir__phrase_quick(gpuir__phrases *p, const gpuir__sought_token *tokens, unsigned n,
-                                           uint32_t match, gpuir__chunk_sums sum, gpuir__meet meet) {
+    uint32_t match, gpuir__chunk_sums sum, gpuir__meet meet) {
   const gpuir__and *x = &p->and_;
   const uint32_t *left = NULL;
   uint32_t met = 0, first = 0;
@@ -18268,19 +17766,19 @@ GPUIR__INLINE uint32_t gpuir__phrase_quick(gpuir__phrases *p, const gpuir__sough
 }
 
 static uint32_t gpuir__phrase_quick_scalar(gpuir__phrases *p, const gpuir__sought_token *tokens, unsigned n,
-                                           uint32_t match) {
+    uint32_t match) {
   return gpuir__phrase_quick(p, tokens, n, match, gpuir__chunk_sums_scalar, gpuir__meet_scalar);
 }
 
 #if GPUIR__X86
-GPUIR__AVX2 static uint32_t gpuir__phrase_quick_avx2(gpuir__phrases *p, const gpuir__sought_token *tokens,
-                                                     unsigned n, uint32_t match) {
+GPUIR__AVX2 static uint32_t gpuir__phrase_quick_avx2(gpuir__phrases *p, const gpuir__sought_token *tokens, unsigned n,
+    uint32_t match) {
   return gpuir__phrase_quick(p, tokens, n, match, gpuir__chunk_sums_avx2, gpuir__meet_avx2);
 }
 #endif
 
-typedef uint32_t (*gpuir__phrase_kernel)(gpuir__phrases *p, const gpuir__sought_token *tokens, unsigned n,
-                                         uint32_t match);
+typedef uint32_t (
+    *gpuir__phrase_kernel)(gpuir__phrases *p, const gpuir__sought_token *tokens, unsigned n, uint32_t match);
 
 /* By SIMD level less GPUIR_SIMD_SCALAR. */
 static const gpuir__phrase_kernel gpuir__phrase_of_level[] = {
@@ -18294,8 +17792,8 @@ static const gpuir__phrase_kernel gpuir__phrase_of_level[] = {
 /* Prefetches the frequencies, and the positions if they are wanted, of the blocks that n matches lie in: most are not
  * in the cache. It must be inlined, since gcc takes a call of a function that only prefetches for one without effect.
  */
-GPUIR__INLINE void gpuir__phrases_prefetch(const gpuir__phrases *p, const gpuir__clause *c,
-                                           const uint32_t *index, uint32_t n, int positions) {
+GPUIR__INLINE void gpuir__phrases_prefetch(const gpuir__phrases *p, const gpuir__clause *c, const uint32_t *index,
+    uint32_t n, int positions) {
   unsigned t;
   for (t = 0; t < c->n; t++) {
     const gpuir__list *l = &p->e->cursors[c->list[t]].list;
@@ -18318,14 +17816,13 @@ GPUIR__INLINE void gpuir__phrases_prefetch(const gpuir__phrases *p, const gpuir_
 
 /* Returns how often a phrase stands in a match, whatever its blocks are like. Rare tokens come first. 0 also when the
  * search has to stop. */
-static uint32_t gpuir__phrase_walk(gpuir__phrases *p, const gpuir__clause *c, uint32_t match,
-                                   uint32_t length) {
+static uint32_t gpuir__phrase_walk(gpuir__phrases *p, const gpuir__clause *c, uint32_t match, uint32_t length) {
   gpuir__token_walk tokens[GPUIR_MAX_TERMS], t;
   unsigned i, j;
   for (i = 0; i < c->n; i++) {
     const unsigned list = c->list[i];
-    if (gpuir__place_find(p->e, &p->places[list], &p->e->cursors[list].list,
-                          gpuir__phrases_at(p, list, match), length, &t))
+    if (gpuir__place_find(p->e, &p->places[list], &p->e->cursors[list].list, gpuir__phrases_at(p, list, match), length,
+            &t))
       return 0;
     t.offset = i;
     for (j = i; j && tokens[j - 1].freq > t.freq; j--) tokens[j] = tokens[j - 1];
@@ -18337,7 +17834,7 @@ static uint32_t gpuir__phrase_walk(gpuir__phrases *p, const gpuir__clause *c, ui
 
 /* Fills tfs[] with how often a phrase stands in each of n matches. */
 static void gpuir__phrase_frequencies(gpuir__phrases *p, const gpuir__clause *c, const uint32_t *index,
-                                      const uint32_t *docs, uint32_t n, uint32_t *tfs) {
+    const uint32_t *docs, uint32_t n, uint32_t *tfs) {
   const gpuir__phrase_kernel quick = gpuir__phrase_of_level[p->e->leaf.seg->simd - GPUIR_SIMD_SCALAR];
   gpuir__sought_token tokens[GPUIR_MAX_TERMS];
   uint32_t j;
@@ -18369,8 +17866,7 @@ static uint32_t gpuir__clause_bound(const gpuir__clause *c, const float *saturat
 }
 
 /* Bounds the saturations of a list in any document from lo to hi, by its blocks there, which are sought from *at on. */
-static float gpuir__range_saturation(const gpuir__phrases *p, unsigned list, uint32_t lo, uint32_t hi,
-                                     uint32_t *at) {
+static float gpuir__range_saturation(const gpuir__phrases *p, unsigned list, uint32_t lo, uint32_t hi, uint32_t *at) {
   const gpuir__list *l = &p->e->cursors[list].list;
   uint32_t block;
   float most = 0;
@@ -18395,8 +17891,8 @@ static void gpuir__phrases_look(gpuir__phrases *p, uint32_t block) {
     const unsigned list = x->order[i];
     const gpuir__list *l = &p->e->cursors[list].list;
     p->here[list] = l->bounds && l->nblocks / GPUIR__OVERLAP <= driver->nblocks
-                        ? gpuir__range_saturation(p, list, lo, hi, &x->overlap[i])
-                        : p->whole[list];
+        ? gpuir__range_saturation(p, list, lo, hi, &x->overlap[i])
+        : p->whole[list];
   }
 }
 
@@ -18448,8 +17944,8 @@ static uint32_t gpuir__phrases_candidates(gpuir__phrases *p, uint32_t block, uin
 }
 
 /* Fetches the frequencies, less one, of n matches: a list's, or the least of a phrase's terms. */
-static void gpuir__clause_freqs(const gpuir__phrases *p, const gpuir__clause *c, const uint32_t *matches,
-                                uint32_t n, uint32_t *freqs) {
+static void gpuir__clause_freqs(const gpuir__phrases *p, const gpuir__clause *c, const uint32_t *matches, uint32_t n,
+    uint32_t *freqs) {
   uint32_t at[GPUIR__BLOCK_ROOM], other[GPUIR__BLOCK_ROOM], j;
   unsigned i, before;
   for (i = 0; i < c->n; i++) {
@@ -18478,8 +17974,8 @@ static inline void gpuir__matches_keep(gpuir__matches *m, uint32_t to, uint32_t 
 
 /* Drops the matches in which a phrase does not stand, and puts its frequencies, less one, in place of the bounds that
  * freqs[] has. A match that could not enter with these, given what the other clauses can add, is not looked at. */
-static void gpuir__matches_check(gpuir__phrases *p, const gpuir__clause *c, gpuir__matches *m,
-                                 uint32_t others, uint32_t threshold) {
+static void gpuir__matches_check(gpuir__phrases *p, const gpuir__clause *c, gpuir__matches *m, uint32_t others,
+    uint32_t threshold) {
   uint32_t tfs[GPUIR__BLOCK_ROOM], j, kept = 0;
   for (j = 0; j < m->n; j++) {
     const uint32_t bound = m->values[j] + (m->values[j] >> 21) + 2 * c->scorer.q;
@@ -18556,8 +18052,7 @@ static uint64_t gpuir__phrases_count(gpuir__phrases *p, uint32_t n) {
 static void gpuir__clause_order(const gpuir__phrases *p, gpuir__clause *c) {
   unsigned i, j;
   for (i = 0; i < c->n; i++) {
-    for (j = i; j && p->rank[c->list[c->order[j - 1]]] > p->rank[c->list[i]]; j--)
-      c->order[j] = c->order[j - 1];
+    for (j = i; j && p->rank[c->list[c->order[j - 1]]] > p->rank[c->list[i]]; j--) c->order[j] = c->order[j - 1];
     c->order[j] = (uint8_t)i;
   }
 }
@@ -18569,8 +18064,7 @@ static int gpuir__phrases_prepare(gpuir__phrases *p) {
   int status = gpuir__and_prepare(e, &p->and_, p->nlists, 1);
   if (status) return status;
   e->rare.places.len = 0;
-  p->places = (gpuir__place *)(void *)gpuir__buf_room(
-      &e->a, &e->rare.places,
+  p->places = (gpuir__place *)(void *)gpuir__buf_room(&e->a, &e->rare.places,
       p->nlists * sizeof *p->places + (GPUIR__QUICK_CHUNKS * GPUIR__CHUNK + 8) * sizeof *p->met);
   if (!p->places) return gpuir__engine_fail(e, GPUIR_E_NOMEM, "out of memory");
   p->met = (uint32_t *)(void *)(p->places + p->nlists);
@@ -18587,8 +18081,7 @@ static int gpuir__phrases_prepare(gpuir__phrases *p) {
 }
 
 /* Makes a clause of a term whose list, or a phrase of which a token's list, has number `list`. */
-static void gpuir__clause_make(gpuir__phrases *p, const gpuir_query *q, const gpuir__query_term *t,
-                               unsigned list) {
+static void gpuir__clause_make(gpuir__phrases *p, const gpuir_query *q, const gpuir__query_term *t, unsigned list) {
   gpuir__clause *c = &p->clauses[p->nclauses++];
   c->term = t;
   c->n = 1;
@@ -18602,8 +18095,8 @@ static void gpuir__clause_make(gpuir__phrases *p, const gpuir_query *q, const gp
 
 /* Makes a clause of a phrase, and opens the lists of those of its terms that member_list[] does not have yet. *missing
  * becomes 1 if the leaf lacks one. */
-static int gpuir__clause_phrase(gpuir__phrases *p, const gpuir_query *q, size_t leaf,
-                                const gpuir__query_term *t, uint8_t *member_list, int *missing) {
+static int gpuir__clause_phrase(gpuir__phrases *p, const gpuir_query *q, size_t leaf, const gpuir__query_term *t,
+    uint8_t *member_list, int *missing) {
   gpuir__engine *e = p->e;
   unsigned i;
   gpuir__clause_make(p, q, t, 0);
@@ -18617,8 +18110,7 @@ static int gpuir__clause_phrase(gpuir__phrases *p, const gpuir_query *q, size_t 
       return GPUIR_OK;
     }
     if (member_list[member] == UINT8_MAX) {
-      status =
-          gpuir__engine_open_list(e, q, leaf, GPUIR__ID_MEMBERS + member, &q->phrases->members[member], id);
+      status = gpuir__engine_open_list(e, q, leaf, GPUIR__ID_MEMBERS + member, &q->phrases->members[member], id);
       if (status) return status;
       member_list[member] = (uint8_t)e->ncursors;
       gpuir__engine_add(e, q, &q->phrases->members[member]);
@@ -18644,7 +18136,7 @@ static void gpuir__phrase_take(gpuir__phrases *p, uint32_t n, gpuir__made *m) {
 
 /* Makes a phrase's list, of cursors that begin at e->cursors[0]. */
 static int gpuir__phrase_make_alone(gpuir__engine *e, const gpuir_query *q, size_t leaf, unsigned term,
-                                    gpuir__made *m) {
+    gpuir__made *m) {
   uint8_t member_list[GPUIR_MAX_TERMS];
   gpuir__phrases p;
   uint32_t block, n;
@@ -18667,8 +18159,7 @@ static int gpuir__phrase_make_alone(gpuir__engine *e, const gpuir_query *q, size
 }
 
 /* Makes a phrase's list. Its terms' cursors are opened behind room for those of the query's terms, and closed. */
-static int gpuir__phrase_make(gpuir__engine *e, const gpuir_query *q, size_t leaf, unsigned term,
-                              gpuir__made *m) {
+static int gpuir__phrase_make(gpuir__engine *e, const gpuir_query *q, size_t leaf, unsigned term, gpuir__made *m) {
   const unsigned ncursors = e->ncursors, aside = q->n + q->phrases->nmembers;
   int status;
   e->cursors += aside;
@@ -18700,9 +18191,8 @@ static int gpuir__term_open(gpuir__engine *e, const gpuir_query *q, size_t leaf,
   if (t->kind == GPUIR__WORD || (t->kind == GPUIR__PREFIX && gpuir__query_end(q, leaf, term) == id + 1)) {
     status = gpuir__engine_open_list(e, q, leaf, GPUIR__ID_TERMS + term, t, id);
   } else {
-    status = t->kind == GPUIR__PHRASE
-                 ? gpuir__phrase_make(e, q, leaf, term, &m)
-                 : gpuir__prefix_make(e, q, term, id, gpuir__query_end(q, leaf, term), &m);
+    status = t->kind == GPUIR__PHRASE ? gpuir__phrase_make(e, q, leaf, term, &m)
+                                      : gpuir__prefix_make(e, q, term, id, gpuir__query_end(q, leaf, term), &m);
     if (!status && !m.n) return GPUIR_OK;
     if (!status) status = gpuir__made_close(e, &m, &e->cursors[e->ncursors].list);
   }
@@ -18735,7 +18225,7 @@ static int gpuir__terms_open(gpuir__engine *e, const gpuir_query *q, size_t leaf
 
 /* Lets phrases use the list of a word that is one of their terms: there are never more lists than distinct terms. */
 static void gpuir__phrases_share(const gpuir_query *q, size_t leaf, unsigned term, unsigned list,
-                                 uint8_t *member_list) {
+    uint8_t *member_list) {
   unsigned i;
   for (i = 0; i < q->phrases->nmembers; i++)
     if (gpuir__query_member_id(q, leaf, i) == gpuir__query_id(q, leaf, term)) member_list[i] = (uint8_t)list;
@@ -18743,8 +18233,7 @@ static void gpuir__phrases_share(const gpuir_query *q, size_t leaf, unsigned ter
 
 /* Opens the lists of a query all of whose terms are required, phrases' terms among them, and those that exclude.
  * *missing becomes 1 if the leaf lacks one. */
-static int gpuir__phrases_open(gpuir__phrases *p, gpuir__engine *e, const gpuir_query *q, size_t leaf,
-                               int *missing) {
+static int gpuir__phrases_open(gpuir__phrases *p, gpuir__engine *e, const gpuir_query *q, size_t leaf, int *missing) {
   uint8_t member_list[GPUIR_MAX_TERMS];
   unsigned i;
   int status = gpuir__phrases_turn(e, q, leaf);
@@ -18768,8 +18257,7 @@ static int gpuir__phrases_open(gpuir__phrases *p, gpuir__engine *e, const gpuir_
 /* Returns 1 if a query in a mode is one for gpuir__eval_phrases: it has phrases, and all of its terms are required. */
 static int gpuir__phrases_are_required(const gpuir__engine *e, const gpuir_query *q, int mode) {
   unsigned i;
-  if (!q->nphrases || e->evaluator == GPUIR_EVAL_EXHAUSTIVE || (mode == GPUIR_OR && q->npositive > 1))
-    return 0;
+  if (!q->nphrases || e->evaluator == GPUIR_EVAL_EXHAUSTIVE || (mode == GPUIR_OR && q->npositive > 1)) return 0;
   for (i = 0; i < q->npositive; i++)
     if (q->terms[i].kind == GPUIR__PHRASE) return 1;
   return 0;
@@ -18791,16 +18279,14 @@ static int gpuir__eval_phrases(gpuir__engine *e, const gpuir_query *q, size_t le
     n = gpuir__phrases_candidates(&p, block, least);
     n = n ? gpuir__and_match(e, &p.and_, n) : 0;
     if (e->stopped) return e->stopped;
-    if (count)
-      *count += n ? gpuir__phrases_count(&p, n) : 0;
-    else if (n)
-      gpuir__phrases_score(&p, n);
+    if (count) *count += n ? gpuir__phrases_count(&p, n) : 0;
+    else if (n) gpuir__phrases_score(&p, n);
     status = e->stopped;
   }
   return status;
 }
 
-/* ============================================================================
+/* ========================
  * [22-or]  OR, pruned: MaxScore over docID tiles with block bounds
  *
  * The blocks' bounds become bounds of fixed docID tiles in one pass a list; a tile is scored only if the sum of its
@@ -18816,7 +18302,7 @@ static int gpuir__eval_phrases(gpuir__engine *e, const gpuir_query *q, size_t le
  * Uses      [18-lookup], [20-engine].
  * Start at  gpuir__eval_or, the last function: from there upwards; gpuir__or_tile scores one tile.
  * Tests     tests/unit/22_or.c
- * ==========================================================================*/
+ * ======================*/
 
 /* Tiles that are scored in order of their bounds, to raise the threshold, before all others. */
 #ifndef GPUIR__FIRST_TILES
@@ -18832,22 +18318,22 @@ static int gpuir__eval_phrases(gpuir__engine *e, const gpuir_query *q, size_t le
 typedef struct gpuir__or_term {
   gpuir__cursor *cursor;
   gpuir__operand *operand; /* of the cursor */
-  uint32_t *bound;         /* [tile] what the term can contribute there at most; 0: nothing */
-  uint32_t *first;         /* [tile] the first block, up front the first posting, that may lie in it */
-  uint32_t *docs;          /* up front: docIDs, and 16 times UINT32_MAX behind them; otherwise NULL */
-  uint32_t *values;        /* up front: [posting] contribution; otherwise NULL */
+  uint32_t *bound; /* [tile] what the term can contribute there at most; 0: nothing */
+  uint32_t *first; /* [tile] the first block, up front the first posting, that may lie in it */
+  uint32_t *docs; /* up front: docIDs, and 16 times UINT32_MAX behind them; otherwise NULL */
+  uint32_t *values; /* up front: [posting] contribution; otherwise NULL */
 } gpuir__or_term;
 
 typedef struct gpuir__or {
   gpuir__engine *e;
   gpuir__tile tile;
   gpuir__or_term terms[GPUIR_MAX_TERMS];
-  unsigned n;                        /* terms */
-  uint32_t tiles;                    /* in the index */
-  uint32_t up_front;                 /* postings of a list that is decoded up front, at most */
-  uint32_t *bound;                   /* [tile] the sum of its terms' bounds; 0: nothing there, or done */
+  unsigned n; /* terms */
+  uint32_t tiles; /* in the index */
+  uint32_t up_front; /* postings of a list that is decoded up front, at most */
+  uint32_t *bound; /* [tile] the sum of its terms' bounds; 0: nothing there, or done */
   uint32_t best[GPUIR__FIRST_TILES]; /* the tiles with the greatest bounds, in descending order, */
-  unsigned nbest;                    /* and their number */
+  unsigned nbest; /* and their number */
 } gpuir__or;
 
 /* ---- bounds of tiles ---- */
@@ -18904,8 +18390,7 @@ static uint32_t gpuir__or_kth(gpuir__engine *e, const gpuir__or_term *t, size_t 
   uint32_t i, df = t->cursor->list.df;
   if (k > df || gpuir__topk_start(&e->a, top, k, 0)) return 0;
   for (i = 0; i < df; i++)
-    if (!deleted || !gpuir__deleted_has(deleted, t->docs[i]))
-      gpuir__topk_push(top, gpuir__key(t->values[i], i));
+    if (!deleted || !gpuir__deleted_has(deleted, t->docs[i])) gpuir__topk_push(top, gpuir__key(t->values[i], i));
   return top->n == k ? (uint32_t)(top->heap[0] >> 32) : 0;
 }
 
@@ -18945,8 +18430,7 @@ static inline uint32_t gpuir__or_block_end(const gpuir__or *o, const gpuir__or_t
 }
 
 /* Returns the end of the decoded block's postings in a tile, and in *from their beginning. */
-static inline uint32_t gpuir__or_range(const gpuir__or *o, const gpuir__cursor *c, uint32_t tile,
-                                       uint32_t *from) {
+static inline uint32_t gpuir__or_range(const gpuir__or *o, const gpuir__cursor *c, uint32_t tile, uint32_t *from) {
   uint32_t low = gpuir__tile_low(&o->tile, tile), high = gpuir__tile_high(&o->tile, tile);
   *from = c->docs[0] >= low ? 0 : gpuir__lower_bound(c->docs, 0, c->n, low);
   return c->docs[c->n - 1] <= high ? c->n : gpuir__lower_bound(c->docs, *from, c->n, high + 1);
@@ -18960,8 +18444,7 @@ static inline uint32_t gpuir__or_count_up_front(const gpuir__or *o, const gpuir_
 }
 
 /* Scores n postings of a list, docIDs docs[] and frequencies in the tile's freqs[]. */
-static void gpuir__or_score(gpuir__or *o, const gpuir__cursor *c, const uint32_t *docs, uint32_t n,
-                            uint32_t *values) {
+static void gpuir__or_score(gpuir__or *o, const gpuir__cursor *c, const uint32_t *docs, uint32_t n, uint32_t *values) {
   gpuir__prefetch_lengths(o->e->leaf.seg->lengths, docs, n);
   c->scorer.score(&c->scorer, docs, o->tile.freqs, n, values);
   o->e->info.postings_scored += n;
@@ -18970,7 +18453,7 @@ static void gpuir__or_score(gpuir__or *o, const gpuir__cursor *c, const uint32_t
 /* Adds the contributions of a list's blocks within a tile, but for blocks that cannot reach the threshold even
  * with all that the other terms can add, `others_bound`. */
 static void gpuir__or_add_blocks(gpuir__or *o, gpuir__or_term *t, uint32_t tile, uint32_t others_bound,
-                                 uint32_t threshold) {
+    uint32_t threshold) {
   gpuir__cursor *c = t->cursor;
   uint32_t end = gpuir__or_block_end(o, t, tile), block, i, to;
   for (block = t->first[tile]; block < end; block++) {
@@ -18990,8 +18473,7 @@ static void gpuir__or_add_blocks(gpuir__or *o, gpuir__or_term *t, uint32_t tile,
 /* ---- a tile's candidates ---- */
 
 /* Collects the candidates of a tile whose single essential term was decoded up front. */
-static uint32_t gpuir__or_single_up_front(gpuir__or *o, const gpuir__or_term *t, uint32_t tile,
-                                          uint32_t threshold) {
+static uint32_t gpuir__or_single_up_front(gpuir__or *o, const gpuir__or_term *t, uint32_t tile, uint32_t threshold) {
   gpuir__tile *s = &o->tile;
   uint32_t n = gpuir__min32(gpuir__or_count_up_front(o, t, tile), 1u << s->shift);
   memcpy(s->candidates, t->docs + t->first[tile], n * 4);
@@ -19012,8 +18494,7 @@ static uint32_t gpuir__or_single_blocks(gpuir__or *o, gpuir__or_term *t, uint32_
     gpuir__cursor_freqs(c);
     to = gpuir__or_range(o, c, tile, &from);
     n += o->e->kernels->frequent(c->docs + from, c->values + from, to - from,
-                                 gpuir__least_frequency(&c->scorer, c->list.bounds[block], threshold),
-                                 s->candidates + n, s->freqs + n);
+        gpuir__least_frequency(&c->scorer, c->list.bounds[block], threshold), s->candidates + n, s->freqs + n);
   }
   gpuir__or_score(o, c, s->candidates, n, s->sums);
   return o->e->kernels->keep(s->candidates, s->sums, n, threshold);
@@ -19042,8 +18523,8 @@ static void gpuir__or_probe_blocks(gpuir__or *o, gpuir__or_term *t, uint32_t til
 /* The terms of one tile, by bound a posting: cheap bounds on long lists first. */
 typedef struct gpuir__or_order {
   unsigned term[GPUIR_MAX_TERMS]; /* term numbers */
-  unsigned n;                     /* terms with postings in the tile */
-  unsigned essential;    /* the first essential one; those before it together cannot reach the threshold, */
+  unsigned n; /* terms with postings in the tile */
+  unsigned essential; /* the first essential one; those before it together cannot reach the threshold, */
   uint32_t others_bound; /* only this */
 } gpuir__or_order;
 
@@ -19069,8 +18550,7 @@ static void gpuir__or_order_terms(const gpuir__or *o, uint32_t tile, uint32_t th
 
 /* Collects the candidates of a tile: documents to which the essential terms contribute so much that the others may make
  * up the threshold. */
-static uint32_t gpuir__or_candidates(gpuir__or *o, const gpuir__or_order *x, uint32_t tile,
-                                     uint32_t threshold) {
+static uint32_t gpuir__or_candidates(gpuir__or *o, const gpuir__or_order *x, uint32_t tile, uint32_t threshold) {
   gpuir__or_term *t = &o->terms[x->term[x->essential]];
   unsigned i;
   if (x->n - x->essential == 1)
@@ -19080,9 +18560,8 @@ static uint32_t gpuir__or_candidates(gpuir__or *o, const gpuir__or_order *x, uin
     t = &o->terms[x->term[i]];
     if (t->docs)
       gpuir__tile_add(&o->tile, t->docs + t->first[tile], t->values + t->first[tile],
-                      gpuir__or_count_up_front(o, t, tile));
-    else
-      gpuir__or_add_blocks(o, t, tile, o->bound[tile] - t->bound[tile], threshold);
+          gpuir__or_count_up_front(o, t, tile));
+    else gpuir__or_add_blocks(o, t, tile, o->bound[tile] - t->bound[tile], threshold);
   }
   return o->e->kernels->collect(&o->tile, gpuir__tile_low(&o->tile, tile), threshold - x->others_bound);
 }
@@ -19098,10 +18577,8 @@ static int gpuir__or_tile(gpuir__or *o, uint32_t tile) {
   n = gpuir__or_candidates(o, &x, tile, threshold);
   while (x.essential-- > 0 && n) {
     gpuir__or_term *t = &o->terms[x.term[x.essential]];
-    if (t->docs)
-      gpuir__or_probe_up_front(o, t, tile, n);
-    else
-      gpuir__or_probe_blocks(o, t, tile, n);
+    if (t->docs) gpuir__or_probe_up_front(o, t, tile, n);
+    else gpuir__or_probe_blocks(o, t, tile, n);
     x.others_bound -= t->bound[tile];
     n = o->e->kernels->keep(o->tile.candidates, o->tile.sums, n, threshold - x.others_bound);
   }
@@ -19135,8 +18612,7 @@ static int gpuir__or_term_open(gpuir__or *o, unsigned i) {
 
 /* Takes the engine's positive cursors for terms, in tiles of 2^shift documents; returns for how many items there must
  * be room, in how many arrays. */
-static size_t gpuir__or_size(gpuir__or *o, gpuir__engine *e, unsigned npositive, uint32_t shift,
-                             size_t *arrays) {
+static size_t gpuir__or_size(gpuir__or *o, gpuir__engine *e, unsigned npositive, uint32_t shift, size_t *arrays) {
   const uint64_t documents = e->leaf.seg->stat.documents;
   size_t up_front = 0;
   unsigned i;
@@ -19192,8 +18668,7 @@ static int gpuir__eval_or(gpuir__engine *e, const gpuir_query *q, unsigned nposi
   status = gpuir__tile_reserve(e, &tile, shift, items, arrays);
   if (!status) status = gpuir__or_lay(&o, e, &tile);
   if (status) return status;
-  if (!e->top
-           .n) { /* the first segment with a hit: afterwards the heap has the threshold, and is no scratch */
+  if (!e->top.n) { /* the first segment with a hit: afterwards the heap has the threshold, and is no scratch */
     const int known = e->limits.threshold && __atomic_load_n(e->limits.threshold, __ATOMIC_RELAXED);
     const uint32_t seed = known ? 0 : gpuir__or_seed(&o, q, k); /* that of other parts is better */
     status = gpuir__engine_top(e, k, seed);
@@ -19220,12 +18695,12 @@ typedef struct gpuir__or_leaf {
   gpuir__or o;
   size_t leaf;
   unsigned first, ncursors; /* its cursors among the engine's */
-  unsigned next;            /* of o.best */
+  unsigned next; /* of o.best */
 } gpuir__or_leaf;
 
 /* Turns the engine, whose cursors begin at these, to a leaf that is open. */
 static void gpuir__or_enter(gpuir__engine *e, const gpuir__or_leaf *l, gpuir__cursor *cursors,
-                            gpuir__operand *operands) {
+    gpuir__operand *operands) {
   e->leaf = e->ix->leaves[l->leaf];
   e->cursors = cursors + l->first;
   e->operands = operands + l->first;
@@ -19234,7 +18709,7 @@ static void gpuir__or_enter(gpuir__engine *e, const gpuir__or_leaf *l, gpuir__cu
 
 /* Scores the tiles of n leaves. */
 static int gpuir__or_leaves_score(gpuir__engine *e, gpuir__or_leaf *leaves, size_t n, gpuir__cursor *cursors,
-                                  gpuir__operand *operands) {
+    gpuir__operand *operands) {
   unsigned step;
   size_t j;
   uint32_t tile;
@@ -19279,7 +18754,7 @@ static int gpuir__or_leaves_open(gpuir__engine *e, const gpuir_query *q, gpuir__
 
 /* Lays out and bounds the tiles of n leaves, which share one tile's accumulators. */
 static int gpuir__or_leaves_lay(gpuir__engine *e, gpuir__or_leaf *leaves, size_t n, gpuir__cursor *cursors,
-                                gpuir__operand *operands) {
+    gpuir__operand *operands) {
   size_t items = 0, arrays = 0, more, j;
   uint32_t shift = GPUIR__TILE_SHIFT;
   gpuir__tile tile;
@@ -19328,10 +18803,10 @@ static int gpuir__or_is_joint(const gpuir__engine *e, const gpuir_query *q) {
   if (e->prepared) return 0;
 #endif
   return e->ix->nleaves > 1 && !e->rare.share && e->evaluator != GPUIR_EVAL_EXHAUSTIVE && !q->nphrases &&
-         !q->nprefixes && q->npositive > q->nunknown + 1 && e->ix->nleaves <= GPUIR__JOINT_LISTS / q->n;
+      !q->nprefixes && q->npositive > q->nunknown + 1 && e->ix->nleaves <= GPUIR__JOINT_LISTS / q->n;
 }
 
-/* ============================================================================
+/* ========================
  * [23-exhaustive]  the reference: every posting, no bound; and the count of OR
  *
  * The exhaustive evaluator adds up every posting of every list in docID tiles: list by list, what the postings
@@ -19344,14 +18819,14 @@ static int gpuir__or_is_joint(const gpuir__engine *e, const gpuir_query *q) {
  * Uses      [20-engine].
  * Start at  gpuir__eval_exhaustive, gpuir__count_or: each the last of its functions.
  * Tests     tests/unit/23_exhaustive.c
- * ==========================================================================*/
+ * ======================*/
 
 typedef struct gpuir__exhaustive {
   gpuir__engine *e;
   gpuir__tile tile;
-  unsigned n;                     /* lists */
+  unsigned n; /* lists */
   uint32_t next[GPUIR_MAX_TERMS]; /* [list] its next docID, or GPUIR_END */
-  uint8_t *matched;               /* AND: [document of the tile] how many lists hold it; otherwise NULL */
+  uint8_t *matched; /* AND: [document of the tile] how many lists hold it; otherwise NULL */
   int dense; /* OR of so many postings that each line of lengths is prefetched, and each accumulator is looked at */
 } gpuir__exhaustive;
 
@@ -19360,8 +18835,7 @@ typedef struct gpuir__exhaustive {
 
 /* Keeps, for AND, those of n candidates, which any list holds, that every list holds. */
 static uint32_t gpuir__exhaustive_join(gpuir__exhaustive *x, uint32_t n) {
-  uint32_t *candidates = x->tile.candidates, *sums = x->tile.sums, mask = (1u << x->tile.shift) - 1, kept = 0,
-           i;
+  uint32_t *candidates = x->tile.candidates, *sums = x->tile.sums, mask = (1u << x->tile.shift) - 1, kept = 0, i;
   for (i = 0; i < n; i++) {
     uint32_t doc = candidates[i], at = doc & mask;
     candidates[kept] = doc;
@@ -19373,13 +18847,11 @@ static uint32_t gpuir__exhaustive_join(gpuir__exhaustive *x, uint32_t n) {
 }
 
 /* Adds the contributions of n postings to their documents' accumulators. */
-static void gpuir__exhaustive_add(gpuir__exhaustive *x, const uint32_t *docs, const uint32_t *values,
-                                  uint32_t n) {
+static void gpuir__exhaustive_add(gpuir__exhaustive *x, const uint32_t *docs, const uint32_t *values, uint32_t n) {
   uint32_t *scores = x->tile.scores, mask = (1u << x->tile.shift) - 1, i;
   if (x->dense)
     for (i = 0; i < n; i++) scores[docs[i] & mask] += values[i];
-  else
-    gpuir__tile_add(&x->tile, docs, values, n);
+  else gpuir__tile_add(&x->tile, docs, values, n);
   for (i = 0; x->matched && i < n; i++) x->matched[docs[i] & mask]++;
 }
 
@@ -19513,7 +18985,7 @@ static int gpuir__count_or(gpuir__engine *e, unsigned npositive, uint64_t *count
   return GPUIR_OK;
 }
 
-/* ============================================================================
+/* ========================
  * [24-execution]  modes, searchers, batches over threads, explanations, public cursors, backends
  *
  * The public functions that search: which evaluator serves which mode, a batch's queries shared out to threads, or
@@ -19522,7 +18994,7 @@ static int gpuir__count_or(gpuir__engine *e, unsigned npositive, uint64_t *count
  * Uses      all parts above.
  * Start at  gpuir_search, gpuir_search_batch; gpuir__engine_mode (which evaluator serves which mode).
  * Tests     tests/unit/24_execution.c
- * ==========================================================================*/
+ * ======================*/
 
 /* ---- modes ---- */
 
@@ -19580,11 +19052,9 @@ static int gpuir__share_close(gpuir__engine *e, int status) {
   while (s->helpers) (void)pthread_cond_wait(&s->left, &s->lock);
   (void)pthread_mutex_unlock(&s->lock);
   if (!status && s->status)
-    status = gpuir__engine_fail(
-        e, s->status,
+    status = gpuir__engine_fail(e, s->status,
         s->status == GPUIR_E_DEADLINE ? "the search exceeded its time limit" : "the search was cancelled");
-  e->top.threshold_key =
-      e->top.n == e->top.k ? e->top.heap[0] : 0; /* others' keys that it was are among these */
+  e->top.threshold_key = e->top.n == e->top.k ? e->top.heap[0] : 0; /* others' keys that it was are among these */
   for (i = 0; i < s->found.n; i++) gpuir__topk_push(&e->top, s->found.heap[i]);
   s->found.n = 0;
   return status;
@@ -19650,8 +19120,7 @@ static int gpuir__engine_may_share(const gpuir__engine *e, const gpuir_query *q,
 }
 
 /* Ranks one query in mode AND or OR: all leaves share one top-k, and so its threshold. */
-static int gpuir__engine_mode(gpuir__engine *e, const gpuir_query *q, int mode, size_t k, gpuir_hit *hits,
-                              size_t *n) {
+static int gpuir__engine_mode(gpuir__engine *e, const gpuir_query *q, int mode, size_t k, gpuir_hit *hits, size_t *n) {
   gpuir__share *const share = e->rare.share;
   size_t leaf;
   int status;
@@ -19661,8 +19130,7 @@ static int gpuir__engine_mode(gpuir__engine *e, const gpuir_query *q, int mode, 
   if (status) return gpuir__engine_fail(e, status, "out of memory");
   if (!gpuir__engine_may_share(e, q, mode)) e->rare.share = NULL;
   if (e->rare.share) gpuir__share_open(e, q, mode, k);
-  if (mode == GPUIR_OR && gpuir__or_is_joint(e, q))
-    status = gpuir__eval_or_leaves(e, q);
+  if (mode == GPUIR_OR && gpuir__or_is_joint(e, q)) status = gpuir__eval_or_leaves(e, q);
   else
     for (leaf = 0; leaf < e->ix->nleaves && !status; leaf++) status = gpuir__engine_leaf(e, q, leaf, mode, k);
   if (e->rare.share) status = gpuir__share_close(e, status);
@@ -19686,8 +19154,7 @@ static void gpuir__engine_start(gpuir__engine *e) {
 }
 
 /* Answers one query on the CPU. */
-static int gpuir__engine_search(gpuir__engine *e, const gpuir_query *q, gpuir_hit *hits, size_t k,
-                                size_t *n) {
+static int gpuir__engine_search(gpuir__engine *e, const gpuir_query *q, gpuir_hit *hits, size_t k, size_t *n) {
   int status;
   *n = 0;
   gpuir__engine_start(e);
@@ -19721,8 +19188,7 @@ static int gpuir__engine_count(gpuir__engine *e, const gpuir_query *q, uint64_t 
   *matches = 0;
   gpuir__engine_start(e);
   if (q->mode != GPUIR_OR && q->nunknown) return GPUIR_OK;
-  for (leaf = 0; leaf < e->ix->nleaves && !status; leaf++)
-    status = gpuir__engine_count_leaf(e, q, leaf, matches);
+  for (leaf = 0; leaf < e->ix->nleaves && !status; leaf++) status = gpuir__engine_count_leaf(e, q, leaf, matches);
   if (status) *matches = 0;
   gpuir__engine_reset(e);
   return status;
@@ -19731,12 +19197,12 @@ static int gpuir__engine_count(gpuir__engine *e, const gpuir_query *q, uint64_t 
 /* A batch from begin to finish. */
 struct gpuir_batch {
   gpuir_searcher *searcher; /* NULL: not in flight */
-  gpuir_batch_desc desc;    /* with a backend its statuses are the caller's or, without those, `own` */
-  void *running;            /* the backend's */
-  int asked;                /* 1: the backend has it */
-  int told;                 /* 1: the caller asks for statuses */
-  gpuir_error error;        /* the backend's */
-  gpuir__buf own;           /* int: a status a query */
+  gpuir_batch_desc desc; /* with a backend its statuses are the caller's or, without those, `own` */
+  void *running; /* the backend's */
+  int asked; /* 1: the backend has it */
+  int told; /* 1: the caller asks for statuses */
+  gpuir_error error; /* the backend's */
+  gpuir__buf own; /* int: a status a query */
 };
 
 #define GPUIR__IN_FLIGHT 2 /* batches of a searcher at most */
@@ -19744,7 +19210,7 @@ struct gpuir_batch {
 struct gpuir_searcher {
   uint32_t layout; /* gpuir__searcher_layout(), the first member in every version */
   gpuir_index *ix;
-  gpuir__engine engine;   /* serves single searches */
+  gpuir__engine engine; /* serves single searches */
   gpuir__engine *workers; /* threads - 1 more for batches */
   unsigned nworkers;
   gpuir_backend backend;
@@ -19760,9 +19226,7 @@ static inline uint32_t gpuir__searcher_layout(void) {
 #ifdef GPUIR_NO_LAB
 GPUIR_API const char *gpuir_intersection_name(size_t i) { return i ? NULL : "simd"; }
 #else
-GPUIR_API const char *gpuir_intersection_name(size_t i) {
-  return i < GPUIR__METHODS ? gpuir__methods[i].name : NULL;
-}
+GPUIR_API const char *gpuir_intersection_name(size_t i) { return i < GPUIR__METHODS ? gpuir__methods[i].name : NULL; }
 #endif
 
 /* Returns 1 if there is an intersection method of this name. */
@@ -19774,7 +19238,7 @@ static int gpuir__intersection_exists(const char *name) {
 
 /* Makes the engine of one thread, and chooses its kernels. */
 static void gpuir__engine_init(gpuir__engine *e, const gpuir_allocator *a, gpuir_index *ix,
-                               const gpuir_searcher_desc *desc) {
+    const gpuir_searcher_desc *desc) {
   const int level = ix->simd - GPUIR_SIMD_SCALAR;
   memset(e, 0, sizeof *e);
   e->a = *a;
@@ -19795,21 +19259,19 @@ static void gpuir__engine_init(gpuir__engine *e, const gpuir_allocator *a, gpuir
  * ARGUMENT if it is unknown. */
 static int gpuir__no_method(const char *name, gpuir_error *err) {
 #ifdef GPUIR_NO_LAB
-  static const char *const left_out[] = {
-      "merge", "gallop", "binary", "interpolation", "skip",  "svs",        "adaptive",
-      "pmf0",  "pmf1",   "pmf2",   "pmf3",          "pmf4",  "lr-global",  "lr-local",
-      "hs16",  "hs32",   "hs64",   "hs128",         "hs256", "algorithm1", "mergepath"};
+  static const char *const left_out[] = {"merge", "gallop", "binary", "interpolation", "skip", "svs", "adaptive",
+      "pmf0", "pmf1", "pmf2", "pmf3", "pmf4", "lr-global", "lr-local", "hs16", "hs32", "hs64", "hs128", "hs256",
+      "algorithm1", "mergepath"};
   size_t i;
   for (i = 0; i < sizeof left_out / sizeof left_out[0]; i++)
     if (!strcmp(name, left_out[i]))
-      return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "GPUIR_NO_LAB left out the intersection method %s",
-                         name);
+      return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "GPUIR_NO_LAB left out the intersection method %s", name);
 #endif
   return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "no intersection method is called '%.64s'", name);
 }
 
 GPUIR__COLD GPUIR_API int gpuir_searcher_create(gpuir_index *ix, const gpuir_searcher_desc *desc,
-                                                gpuir_searcher **searcher, gpuir_error *err) {
+    gpuir_searcher **searcher, gpuir_error *err) {
   gpuir_allocator a;
   gpuir_searcher *s;
   unsigned i, n;
@@ -19912,7 +19374,7 @@ GPUIR_API const char *gpuir_backend_name(const gpuir_searcher *s) {
 /* A batch, whose queries are taken by whichever thread is free. */
 typedef struct gpuir__job {
   const gpuir_batch_desc *desc;
-  int *statuses;        /* of the pending queries each gets its own; NULL: all are pending, until one fails */
+  int *statuses; /* of the pending queries each gets its own; NULL: all are pending, until one fails */
   gpuir__atomic64 next; /* the query that nobody has taken */
   gpuir__atomic64 first; /* the first query that failed; UINT64_MAX: none */
 } gpuir__job;
@@ -20021,7 +19483,7 @@ static int gpuir__batch_ask(gpuir_searcher *s, gpuir_batch *b) {
   }
   memset(b->desc.statuses, 0, nq * sizeof(int));
   status = s->backend.begin(s->backend.context, &b->desc, gpuir__batch_deadline(s->engine.timeout_ns, nq),
-                            s->engine.limits.cancel, &b->running, &b->error);
+      s->engine.limits.cancel, &b->running, &b->error);
   b->asked = !status;
   if (!status) return GPUIR_OK;
   if (gpuir__falls_back(s, status)) {
@@ -20131,7 +19593,7 @@ GPUIR_API int gpuir_search_finish(gpuir_batch *b) {
 }
 
 GPUIR_API int gpuir_search_batch(gpuir_searcher *s, const gpuir_query *const *queries, size_t nq, size_t k,
-                                 gpuir_hit *hits, uint32_t *counts) {
+    gpuir_hit *hits, uint32_t *counts) {
   gpuir_batch_desc desc;
   gpuir_batch *b;
   int status;
@@ -20145,8 +19607,7 @@ GPUIR_API int gpuir_search_batch(gpuir_searcher *s, const gpuir_query *const *qu
   return status ? status : gpuir__batch_finish(b);
 }
 
-GPUIR_API int gpuir_search(gpuir_searcher *s, const gpuir_query *query, gpuir_hit *hits, size_t k,
-                           size_t *n) {
+GPUIR_API int gpuir_search(gpuir_searcher *s, const gpuir_query *query, gpuir_hit *hits, size_t k, size_t *n) {
   uint32_t count = 0;
   int status;
   if (n) *n = 0;
@@ -20166,13 +19627,12 @@ GPUIR_API int gpuir_count(gpuir_searcher *s, const gpuir_query *query, uint64_t 
 /* ---- explanations ---- */
 
 /* Writes how AND will be evaluated over at least two lists. */
-static void gpuir__explain_and(const gpuir__engine *e, const gpuir_query *q, const unsigned *order,
-                               unsigned npositive, char *plan, size_t cap) {
+static void gpuir__explain_and(const gpuir__engine *e, const gpuir_query *q, const unsigned *order, unsigned npositive,
+    char *plan, size_t cap) {
   const uint32_t least = e->cursors[order[0]].list.df, most = e->cursors[order[npositive - 1]].list.df;
-  const uint32_t ratio =
-      e->cursors[order[1]].list.df / least; /* of the first intersection, the costliest one */
+  const uint32_t ratio = e->cursors[order[1]].list.df / least; /* of the first intersection, the costliest one */
   const char *how = ratio <= GPUIR__BLOCK / GPUIR__MANY ? "blocks meet register by register"
-                    : ratio < GPUIR__BLOCK              ? "candidates are looked up in most blocks"
+      : ratio < GPUIR__BLOCK                            ? "candidates are looked up in most blocks"
                                                         : "most blocks are skipped";
   const char *method = "simd";
 #ifndef GPUIR_NO_LAB
@@ -20181,42 +19641,36 @@ static void gpuir__explain_and(const gpuir__engine *e, const gpuir_query *q, con
     how = "as asked for";
   }
 #endif
-  (void)snprintf(plan, cap,
-                 "%s, driven by the shortest list (df %u of up to %u, first ratio %u): %s, %s (%s)",
-                 q->mode == GPUIR_AND ? "AND" : "AND, then OR if fewer than k match", (unsigned)least,
-                 (unsigned)most, (unsigned)ratio, method, how, gpuir_simd_name(e->ix->simd));
+  (void)snprintf(plan, cap, "%s, driven by the shortest list (df %u of up to %u, first ratio %u): %s, %s (%s)",
+      q->mode == GPUIR_AND ? "AND" : "AND, then OR if fewer than k match", (unsigned)least, (unsigned)most,
+      (unsigned)ratio, method, how, gpuir_simd_name(e->ix->simd));
 }
 
 /* Writes how a query will be evaluated. */
 static void gpuir__explain_plan(const gpuir__engine *e, const gpuir_query *q, unsigned npositive, char *plan,
-                                size_t cap) {
+    size_t cap) {
   unsigned order[GPUIR_MAX_TERMS];
   const char *simd = gpuir_simd_name(e->ix->simd);
   if (!npositive || (q->mode == GPUIR_AND && npositive < q->npositive)) {
     (void)snprintf(plan, cap, "nothing to do: %s",
-                   q->nunknown == q->npositive           ? "no known term"
-                   : q->mode == GPUIR_AND && q->nunknown ? "AND with a term that no document holds"
-                                                         : "the document's segment lacks a term");
+        q->nunknown == q->npositive               ? "no known term"
+            : q->mode == GPUIR_AND && q->nunknown ? "AND with a term that no document holds"
+                                                  : "the document's segment lacks a term");
     return;
   }
   gpuir__order_by_df(e, npositive, order);
-  if (e->evaluator == GPUIR_EVAL_EXHAUSTIVE)
-    (void)snprintf(plan, cap, "exhaustive: every posting, in docID tiles");
+  if (e->evaluator == GPUIR_EVAL_EXHAUSTIVE) (void)snprintf(plan, cap, "exhaustive: every posting, in docID tiles");
   else if (npositive == 1)
     (void)snprintf(plan, cap, "one list of %u blocks, those below the threshold passed over (%s)",
-                   (unsigned)e->cursors[order[0]].list.nblocks, simd);
+        (unsigned)e->cursors[order[0]].list.nblocks, simd);
   else if (q->mode == GPUIR_OR)
-    (void)snprintf(plan, cap,
-                   "OR by MaxScore over docID tiles, bounds from blocks, %u lists of df %u to %u (%s)",
-                   npositive, (unsigned)e->cursors[order[0]].list.df,
-                   (unsigned)e->cursors[order[npositive - 1]].list.df, simd);
-  else
-    gpuir__explain_and(e, q, order, npositive, plan, cap);
+    (void)snprintf(plan, cap, "OR by MaxScore over docID tiles, bounds from blocks, %u lists of df %u to %u (%s)",
+        npositive, (unsigned)e->cursors[order[0]].list.df, (unsigned)e->cursors[order[npositive - 1]].list.df, simd);
+  else gpuir__explain_and(e, q, order, npositive, plan, cap);
 }
 
 /* Explains what each term adds to document `docid`, whose leaf is open; returns 1 if the document matches. */
-static int gpuir__explain_terms(gpuir__engine *e, const gpuir_query *q, uint32_t docid,
-                                gpuir_explanation *x) {
+static int gpuir__explain_terms(gpuir__engine *e, const gpuir_query *q, uint32_t docid, gpuir_explanation *x) {
   unsigned i, matched = 0, excluded = 0;
   x->nterms = q->n;
   for (i = 0; i < q->n; i++) {
@@ -20248,8 +19702,7 @@ static int gpuir__explain_terms(gpuir__engine *e, const gpuir_query *q, uint32_t
   return !excluded && (q->mode == GPUIR_OR ? matched > 0 : matched == q->npositive);
 }
 
-GPUIR__COLD GPUIR_API int gpuir_explain(gpuir_searcher *s, const gpuir_query *q, uint32_t docid,
-                                        gpuir_explanation *x) {
+GPUIR__COLD GPUIR_API int gpuir_explain(gpuir_searcher *s, const gpuir_query *q, uint32_t docid, gpuir_explanation *x) {
   const gpuir__leaf *leaf;
   gpuir__engine *e;
   unsigned npositive;
@@ -20282,8 +19735,7 @@ struct gpuir_cursor {
   gpuir__cursor c;
 };
 
-GPUIR_API int gpuir_cursor_open(const gpuir_index *ix, uint64_t term_id, gpuir_cursor **cursor,
-                                gpuir_error *err) {
+GPUIR_API int gpuir_cursor_open(const gpuir_index *ix, uint64_t term_id, gpuir_cursor **cursor, gpuir_error *err) {
   const gpuir__segment *seg;
   gpuir_cursor *p;
   int status;
@@ -20300,8 +19752,7 @@ GPUIR_API int gpuir_cursor_open(const gpuir_index *ix, uint64_t term_id, gpuir_c
   status = gpuir__list_open(seg, &ix->a, term_id, &p->c.list);
   if (status) {
     gpuir__free(&ix->a, p, sizeof *p);
-    return gpuir__fail(err, status, 0, "%s: cannot open a list: %s", ix->path,
-                       gpuir__list_why(seg, term_id, status));
+    return gpuir__fail(err, status, 0, "%s: cannot open a list: %s", ix->path, gpuir__list_why(seg, term_id, status));
   }
   (void)gpuir__cursor_seek(&p->c, 0);
   *cursor = p;
@@ -20361,8 +19812,7 @@ GPUIR_API int gpuir_searcher_set_backend(gpuir_searcher *s, const gpuir_backend 
   unsigned i;
   if (!s) return GPUIR_E_ARGUMENT;
   if (backend && backend->version != GPUIR_BACKEND_VERSION) return GPUIR_E_VERSION;
-  if (backend && (!backend->begin || !backend->poll || !backend->finish || !backend->name))
-    return GPUIR_E_ARGUMENT;
+  if (backend && (!backend->begin || !backend->poll || !backend->finish || !backend->name)) return GPUIR_E_ARGUMENT;
   for (i = 0; i < GPUIR__IN_FLIGHT; i++)
     if (s->batches[i].searcher) return gpuir__engine_fail(&s->engine, GPUIR_E_BUSY, "a batch is in flight");
   if (s->has_backend && s->backend.close) s->backend.close(s->backend.context);
@@ -20372,7 +19822,7 @@ GPUIR_API int gpuir_searcher_set_backend(gpuir_searcher *s, const gpuir_backend 
   return GPUIR_OK;
 }
 
-/* ============================================================================
+/* ========================
  * [25-folder]  live indexes: the folder; opening
  *
  * The folder of a live index has
@@ -20394,7 +19844,7 @@ GPUIR_API int gpuir_searcher_set_backend(gpuir_searcher *s, const gpuir_backend 
  * Uses      [03-codecs] (variable bytes), [13b-snapshot].
  * Start at  gpuir__manifest_parse, gpuir__folder_open, gpuir_open.
  * Tests     tests/unit/25_folder.c
- * ==========================================================================*/
+ * ======================*/
 
 #define GPUIR__MANIFEST_FORMAT 1u
 #define GPUIR__MOST_NUMBER 999999999999999999u /* of a segment: 18 digits */
@@ -20403,8 +19853,8 @@ typedef struct gpuir__manifest_head {
   uint8_t magic[8];
   uint32_t format, segments;
   uint64_t generation; /* commits */
-  uint64_t content;    /* commits that changed the documents */
-  uint64_t next;       /* the least number that no segment has had */
+  uint64_t content; /* commits that changed the documents */
+  uint64_t next; /* the least number that no segment has had */
 } gpuir__manifest_head;
 
 typedef struct gpuir__entry {
@@ -20416,7 +19866,7 @@ typedef struct gpuir__entry {
 typedef struct gpuir__manifest {
   gpuir__manifest_head head;
   gpuir__buf entries; /* gpuir__entry */
-  gpuir__buf docids;  /* uint32_t, the deleted ones of all segments */
+  gpuir__buf docids; /* uint32_t, the deleted ones of all segments */
 } gpuir__manifest;
 
 static void gpuir__manifest_free(const gpuir_allocator *a, gpuir__manifest *m) {
@@ -20462,7 +19912,7 @@ static int gpuir__compare_numbers(const void *a, const void *b) {
 
 /* Checks that no number is there twice: a small file could have one segment opened very often. */
 static int gpuir__manifest_numbers(const gpuir_allocator *a, const gpuir__manifest *m, const char *path,
-                                   gpuir_error *err) {
+    gpuir_error *err) {
   const size_t n = m->head.segments;
   uint64_t *numbers = (uint64_t *)gpuir__alloc(a, n * sizeof *numbers);
   size_t i;
@@ -20476,14 +19926,13 @@ static int gpuir__manifest_numbers(const gpuir_allocator *a, const gpuir__manife
 }
 
 /* Reads the logs from p up to end, as long as the entries say. */
-static int gpuir__manifest_logs(const gpuir_allocator *a, gpuir__manifest *m, const char *path,
-                                const uint8_t *p, const uint8_t *end, gpuir_error *err) {
+static int gpuir__manifest_logs(const gpuir_allocator *a, gpuir__manifest *m, const char *path, const uint8_t *p,
+    const uint8_t *end, gpuir_error *err) {
   size_t i;
   uint32_t j, docid;
   for (i = 0; i < m->head.segments; i++) {
     const gpuir__entry e = gpuir__manifest_entry(m, i);
-    if (e.documents > GPUIR__MAX_DOCUMENTS || e.deleted > e.documents || !e.number ||
-        e.number >= m->head.next)
+    if (e.documents > GPUIR__MAX_DOCUMENTS || e.deleted > e.documents || !e.number || e.number >= m->head.next)
       return gpuir__manifest_bad(err, 0, path, "a segment's numbers are out of range");
     for (j = 0; j < e.deleted; j++) {
       if (!gpuir__manifest_number(&p, end, &docid) || docid >= e.documents)
@@ -20496,8 +19945,8 @@ static int gpuir__manifest_logs(const gpuir_allocator *a, gpuir__manifest *m, co
 
 /* Reads a manifest from bytes[0..n) into *m, which is empty; `path` is the folder's, for messages. 0, FORMAT, VERSION,
  * NOMEM. */
-static int gpuir__manifest_parse(const gpuir_allocator *a, gpuir__manifest *m, const char *path,
-                                 const uint8_t *bytes, size_t n, gpuir_error *err) {
+static int gpuir__manifest_parse(const gpuir_allocator *a, gpuir__manifest *m, const char *path, const uint8_t *bytes,
+    size_t n, gpuir_error *err) {
   const size_t head = sizeof m->head;
   int status;
   if (n < head + 8) return gpuir__manifest_bad(err, 0, path, "shorter than a manifest");
@@ -20505,8 +19954,8 @@ static int gpuir__manifest_parse(const gpuir_allocator *a, gpuir__manifest *m, c
   if (memcmp(m->head.magic, gpuir__manifest_magic, sizeof m->head.magic))
     return gpuir__manifest_bad(err, 0, path, "not a manifest: no magic number");
   if (m->head.format != GPUIR__MANIFEST_FORMAT)
-    return gpuir__fail(err, GPUIR_E_VERSION, 8, "%s/manifest: format %u, this build reads %u",
-                       gpuir__tail(path), (unsigned)m->head.format, GPUIR__MANIFEST_FORMAT);
+    return gpuir__fail(err, GPUIR_E_VERSION, 8, "%s/manifest: format %u, this build reads %u", gpuir__tail(path),
+        (unsigned)m->head.format, GPUIR__MANIFEST_FORMAT);
   if (gpuir__load64(bytes + n - 8) != XXH3_64bits(bytes, n - 8))
     return gpuir__manifest_bad(err, n - 8, path, "its checksum is wrong");
   if (!m->head.segments || m->head.segments > (n - head - 8) / sizeof(gpuir__entry))
@@ -20522,7 +19971,7 @@ static int gpuir__manifest_parse(const gpuir_allocator *a, gpuir__manifest *m, c
 
 /* Reads the open file. */
 static int gpuir__manifest_load(const gpuir_allocator *a, gpuir__manifest *m, const char *path, int fd,
-                                gpuir_error *err) {
+    gpuir_error *err) {
   struct stat st;
   uint8_t *bytes;
   size_t n;
@@ -20533,18 +19982,16 @@ static int gpuir__manifest_load(const gpuir_allocator *a, gpuir__manifest *m, co
   n = (size_t)st.st_size;
   bytes = (uint8_t *)gpuir__alloc(a, n);
   if (!bytes) return gpuir__fail_nomem(err);
-  if (gpuir__pread_all(fd, bytes, n, 0))
-    status = gpuir__fail_errno(err, path, "cannot read the manifest");
-  else
-    status = gpuir__manifest_parse(a, m, path, bytes, n, err);
+  if (gpuir__pread_all(fd, bytes, n, 0)) status = gpuir__fail_errno(err, path, "cannot read the manifest");
+  else status = gpuir__manifest_parse(a, m, path, bytes, n, err);
   gpuir__free(a, bytes, n);
   return status;
 }
 
 /* Reads the manifest of an open folder into *m, which is emptied first. *found: 0 if there is none, which is no
  * error. */
-static int gpuir__manifest_read(const gpuir_allocator *a, gpuir__manifest *m, int folder, const char *path,
-                                int *found, gpuir_error *err) {
+static int gpuir__manifest_read(const gpuir_allocator *a, gpuir__manifest *m, int folder, const char *path, int *found,
+    gpuir_error *err) {
   const int fd = openat(folder, "manifest", O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   int status;
   m->entries.len = m->docids.len = 0;
@@ -20575,8 +20022,8 @@ typedef struct gpuir__opening {
   const gpuir_open_desc *desc;
   gpuir__manifest manifest;
   gpuir__leaf *leaves; /* [manifest.head.segments] */
-  size_t n;            /* of them that are open */
-  int gone;            /* a segment has gone, or is another one */
+  size_t n; /* of them that are open */
+  int gone; /* a segment has gone, or is another one */
 } gpuir__opening;
 
 #define GPUIR__OPENING_TRIES 100u /* of a reader, each of which needs a commit meanwhile to fail */
@@ -20588,8 +20035,7 @@ GPUIR__COLD static void gpuir__opening_clear(gpuir__opening *o) {
 }
 
 /* Takes an entry's segment and set over from the index that shares, if it has it. 1: taken; 0: not; NOMEM. */
-static int gpuir__opening_share(gpuir__opening *o, const gpuir__entry *e, const uint32_t *log,
-                                gpuir__leaf *leaf) {
+static int gpuir__opening_share(gpuir__opening *o, const gpuir__entry *e, const uint32_t *log, gpuir__leaf *leaf) {
   const gpuir_index *share = o->desc ? o->desc->share : NULL;
   size_t i;
   for (i = 0; share && i < share->nleaves; i++) {
@@ -20608,8 +20054,8 @@ static int gpuir__opening_share(gpuir__opening *o, const gpuir__entry *e, const 
 }
 
 /* Opens an entry's segment. o->gone becomes 1 if it is not there. */
-static int gpuir__opening_segment(gpuir__opening *o, const gpuir__entry *e, const uint32_t *log,
-                                  gpuir__leaf *leaf, gpuir_error *err) {
+static int gpuir__opening_segment(gpuir__opening *o, const gpuir__entry *e, const uint32_t *log, gpuir__leaf *leaf,
+    gpuir_error *err) {
   char name[32];
   int status = gpuir__opening_share(o, e, log, leaf);
   if (status) return status == 1 ? GPUIR_OK : gpuir__fail_nomem(err);
@@ -20670,23 +20116,21 @@ static int gpuir__opening_read(gpuir__opening *o, int *found, gpuir_error *err) 
     if (!o->gone) return status;
     if (o->manifest.head.generation == before)
       return gpuir__fail(err, status == GPUIR_E_VERSION ? status : GPUIR_E_FORMAT, 0,
-                         "%s: a file that the manifest names is damaged, another one, or not there",
-                         gpuir__tail(o->path));
+          "%s: a file that the manifest names is damaged, another one, or not there", gpuir__tail(o->path));
     before = o->manifest.head.generation;
   }
-  return gpuir__fail(err, GPUIR_E_BUSY, 0, "%s: its writer keeps replacing what is being opened",
-                     gpuir__tail(o->path));
+  return gpuir__fail(err, GPUIR_E_BUSY, 0, "%s: its writer keeps replacing what is being opened", gpuir__tail(o->path));
 }
 
 /* Says whether a pool of analyzers is what the desc and a segment ask for. */
 static int gpuir__pool_fits(const gpuir__pool *pool, const gpuir_open_desc *desc, const gpuir__segment *seg) {
   return !strcmp(pool->spec, seg->meta.analyzer_spec) && !strcmp(pool->stop_words, seg->meta.stop_words) &&
-         pool->tokenize == desc->tokenize && pool->tokenize_user == desc->tokenize_user;
+      pool->tokenize == desc->tokenize && pool->tokenize_user == desc->tokenize_user;
 }
 
 /* Opens the last commit in an open folder. */
-static int gpuir__folder_open(const gpuir_allocator *a, int folder, const char *path,
-                              const gpuir_open_desc *desc, gpuir_index **index, gpuir_error *err) {
+static int gpuir__folder_open(const gpuir_allocator *a, int folder, const char *path, const gpuir_open_desc *desc,
+    gpuir_index **index, gpuir_error *err) {
   gpuir__opening o;
   gpuir__pool *pool;
   int found, status;
@@ -20698,8 +20142,8 @@ static int gpuir__folder_open(const gpuir_allocator *a, int folder, const char *
   *index = NULL;
   status = gpuir__opening_read(&o, &found, err);
   if (!status && !found)
-    status = gpuir__fail(err, GPUIR_E_FORMAT, 0, "%s: a folder without a manifest: not a live index",
-                         gpuir__tail(path));
+    status =
+        gpuir__fail(err, GPUIR_E_FORMAT, 0, "%s: a folder without a manifest: not a live index", gpuir__tail(path));
   if (!status) {
     pool = desc && desc->share ? desc->share->analysis.pool : NULL;
     if (pool && !gpuir__pool_fits(pool, desc, o.leaves[0].seg)) pool = NULL;
@@ -20715,8 +20159,7 @@ static int gpuir__folder_open(const gpuir_allocator *a, int folder, const char *
   return status;
 }
 
-GPUIR_API int gpuir_open(const char *path, const gpuir_open_desc *desc, gpuir_index **index,
-                         gpuir_error *err) {
+GPUIR_API int gpuir_open(const char *path, const gpuir_open_desc *desc, gpuir_index **index, gpuir_error *err) {
   gpuir_allocator a = gpuir__allocator(desc ? desc->allocator : NULL);
   gpuir__leaf leaf = {NULL, NULL, 0};
   struct stat st;
@@ -20736,7 +20179,7 @@ GPUIR_API int gpuir_open(const char *path, const gpuir_open_desc *desc, gpuir_in
   return status ? status : gpuir__index_make(&a, path, desc, &leaf, 1, NULL, index, err);
 }
 
-/* ============================================================================
+/* ========================
  * [26-live]  live indexes: adding, deleting, committing
  *
  * What is added goes to a builder, the batch. Refresh makes a segment of it, adds what is to be deleted to the logs of
@@ -20748,14 +20191,14 @@ GPUIR_API int gpuir_open(const char *path, const gpuir_open_desc *desc, gpuir_in
  * Uses      [13b-snapshot], [15b-builder], [25-folder].
  * Start at  gpuir_live_refresh, gpuir_live_commit, gpuir_live_open.
  * Tests     tests/unit/26_live.c
- * ==========================================================================*/
+ * ======================*/
 
 /* Finds documents by name or by source: chains of documents whose keys have the same slot. */
 typedef struct gpuir__keys {
   uint32_t *head; /* [slots] a document, plus 1; 0: none */
   uint32_t *next; /* [cap] the same */
   uint64_t slots; /* a power of two; 0: nothing was looked up yet */
-  uint64_t n;     /* documents in the chains */
+  uint64_t n; /* documents in the chains */
   uint64_t cap;
 } gpuir__keys;
 
@@ -20763,22 +20206,22 @@ typedef struct gpuir__keys {
 typedef struct gpuir__piece {
   gpuir__segment *seg;
   gpuir__deleted *deleted; /* what snapshots of now delete from it, or NULL */
-  gpuir__buf pending;      /* uint32_t: what the next refresh deletes */
-  uint64_t *doomed;        /* a bit a document of both; NULL: none was deleted */
-  gpuir__keys keys[2];     /* [GPUIR_BY_] */
-  int synced;              /* its bytes are on disk */
-  int committed;           /* the last manifest names it, or may */
+  gpuir__buf pending; /* uint32_t: what the next refresh deletes */
+  uint64_t *doomed; /* a bit a document of both; NULL: none was deleted */
+  gpuir__keys keys[2]; /* [GPUIR_BY_] */
+  int synced; /* its bytes are on disk */
+  int committed; /* the last manifest names it, or may */
 } gpuir__piece;
 
 /* The documents of the batch, which are not in a segment yet. */
 typedef struct gpuir__live_batch {
   gpuir_builder *builder; /* NULL: nothing was added */
   uint64_t number;
-  uint64_t n;         /* documents */
-  gpuir__buf starts;  /* uint64_t a document: where its keys begin */
-  gpuir__buf bytes;   /* of each document: the name's length (8 bytes), the source's, the name, the source */
+  uint64_t n; /* documents */
+  gpuir__buf starts; /* uint64_t a document: where its keys begin */
+  gpuir__buf bytes; /* of each document: the name's length (8 bytes), the source's, the name, the source */
   gpuir__buf pending; /* uint32_t */
-  gpuir__buf doomed;  /* a byte a document */
+  gpuir__buf doomed; /* a byte a document */
   gpuir__keys keys[2];
 } gpuir__live_batch;
 
@@ -20788,10 +20231,10 @@ struct gpuir_live {
   gpuir__piece *pieces;
   size_t n, cap;
   uint64_t generation, content, next;
-  gpuir__buf garbage;     /* uint64_t: segments that the manifest names, and the next one will not */
+  gpuir__buf garbage; /* uint64_t: segments that the manifest names, and the next one will not */
   int changed, documents; /* since the last commit: the list; its live documents */
-  uint64_t lost;          /* documents without a token that was kept */
-  int status;             /* not 0: only gpuir_live_close is left */
+  uint64_t lost; /* documents without a token that was kept */
+  int status; /* not 0: only gpuir_live_close is left */
   gpuir_error error;
   int merging;
   int folder, lock;
@@ -20800,7 +20243,7 @@ struct gpuir_live {
   gpuir_open_desc open;
   uint64_t memory;
   unsigned threads;
-  gpuir_index *like;   /* a segment of this index, whose settings all others get */
+  gpuir_index *like; /* a segment of this index, whose settings all others get */
   struct stat example; /* of the manifest that was there, for modes of new files; st_mode 0: there was none */
   gpuir__live_batch batch;
 };
@@ -20834,8 +20277,7 @@ static int gpuir__keys_make(const gpuir_allocator *a, gpuir__keys *k, uint64_t n
 }
 
 /* Returns a document's key, which is joined in `room` if it is stored in two pieces. */
-static const char *gpuir__doc_key(const gpuir_doc *doc, int by, char room[GPUIR__JOINED_MAX + 1],
-                                  size_t *len) {
+static const char *gpuir__doc_key(const gpuir_doc *doc, int by, char room[GPUIR__JOINED_MAX + 1], size_t *len) {
   *len = by == GPUIR_BY_NAME ? doc->name_len : doc->source_len;
   if (by == GPUIR_BY_SOURCE) return doc->source;
   if (!doc->name_piece_len[1]) return doc->name_piece[0];
@@ -20844,8 +20286,7 @@ static const char *gpuir__doc_key(const gpuir_doc *doc, int by, char room[GPUIR_
 }
 
 /* Puts all documents of a segment into a table. 0, NOMEM, FORMAT. */
-static int gpuir__keys_of_segment(const gpuir_allocator *a, gpuir__keys *k, const gpuir__segment *seg,
-                                  int by) {
+static int gpuir__keys_of_segment(const gpuir_allocator *a, gpuir__keys *k, const gpuir__segment *seg, int by) {
   char room[GPUIR__JOINED_MAX + 1];
   const char *key;
   gpuir_doc doc;
@@ -20921,8 +20362,8 @@ static int gpuir__piece_doom(const gpuir_allocator *a, gpuir__piece *p, uint32_t
 }
 
 /* Dooms a piece's documents with this key, and takes them out of their chain. */
-static int gpuir__piece_delete(const gpuir_allocator *a, gpuir__piece *p, int by, const char *bytes,
-                               size_t len, uint64_t *n) {
+static int gpuir__piece_delete(const gpuir_allocator *a, gpuir__piece *p, int by, const char *bytes, size_t len,
+    uint64_t *n) {
   gpuir__keys *k = &p->keys[by];
   char room[GPUIR__JOINED_MAX + 1];
   uint32_t *link;
@@ -20948,8 +20389,8 @@ static int gpuir__piece_delete(const gpuir_allocator *a, gpuir__piece *p, int by
 }
 
 /* Deletes from the batch's documents likewise. */
-static int gpuir__batch_delete(const gpuir_allocator *a, gpuir__live_batch *b, int by, const char *bytes,
-                               size_t len, uint64_t *n) {
+static int gpuir__batch_delete(const gpuir_allocator *a, gpuir__live_batch *b, int by, const char *bytes, size_t len,
+    uint64_t *n) {
   gpuir__keys *k = &b->keys[by];
   uint32_t *link;
   size_t key_len;
@@ -20987,10 +20428,8 @@ static int gpuir__live_fail(gpuir_live *l, int status, const gpuir_error *local,
   if (!status) return GPUIR_OK;
   (void)pthread_mutex_lock(&l->mutex); /* a merge looks at it */
   l->status = status;
-  if (local->code == status)
-    l->error = *local;
-  else
-    (void)gpuir__fail(&l->error, status, 0, "%s: %s", gpuir__tail(l->path), gpuir_strerror(status));
+  if (local->code == status) l->error = *local;
+  else (void)gpuir__fail(&l->error, status, 0, "%s: %s", gpuir__tail(l->path), gpuir_strerror(status));
   (void)pthread_mutex_unlock(&l->mutex);
   if (err) *err = l->error;
   return status;
@@ -21031,7 +20470,7 @@ static int gpuir__live_example(gpuir_live *l, gpuir_error *err) {
 
 /* Makes a builder of segment `number`, whose settings are `settings` or, if that is NULL, those of the index. */
 static int gpuir__live_builder(const gpuir_live *l, uint64_t number, const gpuir_builder_desc *settings,
-                               gpuir_builder **builder, gpuir_error *err) {
+    gpuir_builder **builder, gpuir_error *err) {
   gpuir_builder_desc desc;
   char name[32], *path;
   size_t size;
@@ -21066,17 +20505,15 @@ static int gpuir__live_builder(const gpuir_live *l, uint64_t number, const gpuir
 
 /* Writes a builder's segment and opens it; destroys the builder. *report is the builder's; it may be NULL. */
 static int gpuir__live_write(const gpuir_live *l, gpuir_builder *b, uint64_t number, gpuir__segment **seg,
-                             gpuir_build_report *report, gpuir_error *err) {
+    gpuir_build_report *report, gpuir_error *err) {
   char name[32];
   int status = gpuir_builder_write(b, report, err);
   gpuir_builder_destroy(b);
   gpuir__segment_name(name, number);
   *seg = NULL;
   if (!status) status = gpuir__segment_open(&l->a, l->folder, name, &l->open, seg, err);
-  if (status)
-    (void)unlinkat(l->folder, name, 0);
-  else
-    (*seg)->number = number;
+  if (status) (void)unlinkat(l->folder, name, 0);
+  else (*seg)->number = number;
   return status;
 }
 
@@ -21145,8 +20582,7 @@ static uint64_t gpuir__live_number(gpuir_live *l) {
   return number;
 }
 
-GPUIR_API int gpuir_live_add(gpuir_live *l, const gpuir_doc_desc *doc, const char *text, size_t len,
-                             gpuir_error *err) {
+GPUIR_API int gpuir_live_add(gpuir_live *l, const gpuir_doc_desc *doc, const char *text, size_t len, gpuir_error *err) {
   gpuir_error local;
   int status = gpuir__live_ready(l, err);
   if (status) return status;
@@ -21164,8 +20600,7 @@ GPUIR_API int gpuir_live_add(gpuir_live *l, const gpuir_doc_desc *doc, const cha
   return gpuir__live_fail(l, status, &local, err);
 }
 
-GPUIR_API int gpuir_live_delete(gpuir_live *l, int by, const char *bytes, size_t len, uint64_t *n,
-                                gpuir_error *err) {
+GPUIR_API int gpuir_live_delete(gpuir_live *l, int by, const char *bytes, size_t len, uint64_t *n, gpuir_error *err) {
   uint64_t count = 0;
   gpuir_error local;
   size_t i;
@@ -21173,12 +20608,10 @@ GPUIR_API int gpuir_live_delete(gpuir_live *l, int by, const char *bytes, size_t
   if (n) *n = 0;
   if (status) return status;
   if ((by != GPUIR_BY_NAME && by != GPUIR_BY_SOURCE) || !bytes || !len)
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0,
-                       "gpuir_live_delete: by a name or a source, which has a byte");
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_live_delete: by a name or a source, which has a byte");
   memset(&local, 0, sizeof local);
   (void)pthread_mutex_lock(&l->mutex);
-  for (i = 0; i < l->n && !status; i++)
-    status = gpuir__piece_delete(&l->a, &l->pieces[i], by, bytes, len, &count);
+  for (i = 0; i < l->n && !status; i++) status = gpuir__piece_delete(&l->a, &l->pieces[i], by, bytes, len, &count);
   (void)pthread_mutex_unlock(&l->mutex);
   if (!status) status = gpuir__batch_delete(&l->a, &l->batch, by, bytes, len, &count);
   if (n) *n = count;
@@ -21238,10 +20671,8 @@ static int gpuir__live_drop_dead(gpuir_live *l) {
   size_t i = 0;
   int status = GPUIR_OK;
   while (i < l->n && l->n > 1 && !status)
-    if (gpuir__piece_live(&l->pieces[i]))
-      i++;
-    else
-      status = gpuir__live_drop(l, i);
+    if (gpuir__piece_live(&l->pieces[i])) i++;
+    else status = gpuir__live_drop(l, i);
   return status;
 }
 
@@ -21261,9 +20692,8 @@ static int gpuir__live_flush(gpuir_live *l, gpuir_error *err) {
   if (status) (void)gpuir__fail(err, status, 0, "%s: %s", gpuir__tail(l->path), gpuir_strerror(status));
   for (i = 0; i < l->n; i++) documents += l->pieces[i].seg->stat.documents;
   if (!status && documents > GPUIR__MAX_DOCUMENTS)
-    status =
-        gpuir__fail(err, GPUIR_E_LIMIT, 0, "%s: more than 2^32-2 documents, deleted ones included: merge it",
-                    gpuir__tail(l->path));
+    status = gpuir__fail(err, GPUIR_E_LIMIT, 0, "%s: more than 2^32-2 documents, deleted ones included: merge it",
+        gpuir__tail(l->path));
   (void)pthread_mutex_unlock(&l->mutex);
   return status;
 }
@@ -21298,8 +20728,7 @@ GPUIR_API int gpuir_live_refresh(gpuir_live *l, gpuir_index **index, gpuir_error
   if (index) *index = NULL;
   status = gpuir__live_ready(l, err);
   if (status) return status;
-  if (!index)
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_live_refresh: no place for the index given");
+  if (!index) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_live_refresh: no place for the index given");
   memset(&local, 0, sizeof local);
   status = gpuir__live_flush(l, &local);
   if (!status) status = gpuir__live_snapshot(l, index, &local);
@@ -21463,8 +20892,7 @@ static uint64_t gpuir__segment_number(const char *name) {
   if (n < 6 || strncmp(name + n, ".gpuir", 6) != 0) return 0;
   name += n + 6;
   if (!*name) return number;
-  if (strncmp(name, ".tmp.", 5) != 0 || !name[5] || strspn(name + 5, "0123456789") != strlen(name + 5))
-    return 0;
+  if (strncmp(name, ".tmp.", 5) != 0 || !name[5] || strspn(name + 5, "0123456789") != strlen(name + 5)) return 0;
   return number;
 }
 
@@ -21492,8 +20920,7 @@ static int gpuir__live_strays(const gpuir_live *l, int remove, unsigned *n, gpui
   }
   while ((entry = readdir(dir)) != NULL) {
     const uint64_t number = gpuir__segment_number(entry->d_name);
-    if ((!number || gpuir__live_names(l, number, entry->d_name)) &&
-        strcmp(entry->d_name, "manifest.tmp") != 0)
+    if ((!number || gpuir__live_names(l, number, entry->d_name)) && strcmp(entry->d_name, "manifest.tmp") != 0)
       continue;
     ++*n;
     if (remove) (void)unlinkat(l->folder, entry->d_name, 0);
@@ -21528,8 +20955,7 @@ static int gpuir__live_lock(gpuir_live *l, gpuir_error *err) {
     if (status) return status;
     if (strays)
       return gpuir__fail(err, GPUIR_E_ARGUMENT, 0,
-                         "%s: no live index, but it has files that are named like those of one",
-                         gpuir__tail(l->path));
+          "%s: no live index, but it has files that are named like those of one", gpuir__tail(l->path));
   }
   l->lock = openat(l->folder, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
   if (l->lock < 0) return gpuir__fail_errno(err, l->path, "cannot open its lock");
@@ -21563,8 +20989,7 @@ static int gpuir__live_list(gpuir_live *l, const gpuir_index *ix, gpuir_error *e
 static int gpuir__live_sync_folders(const gpuir_live *l, gpuir_error *err) {
   const int around = openat(l->folder, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   int failed = 0;
-  if (around < 0 && errno != EACCES)
-    return gpuir__fail_errno(err, l->path, "cannot open the folder around it");
+  if (around < 0 && errno != EACCES) return gpuir__fail_errno(err, l->path, "cannot open the folder around it");
   if (fsync(l->folder) && errno != EINVAL) failed = errno;
   if (!failed && around >= 0 && fsync(around) && errno != EINVAL) failed = errno;
   if (around >= 0) (void)close(around);
@@ -21573,8 +20998,7 @@ static int gpuir__live_sync_folders(const gpuir_live *l, gpuir_error *err) {
 }
 
 /* Makes an index without documents, which has the settings, and commits it. */
-GPUIR__COLD static int gpuir__live_found(gpuir_live *l, const gpuir_builder_desc *settings,
-                                         gpuir_error *err) {
+GPUIR__COLD static int gpuir__live_found(gpuir_live *l, const gpuir_builder_desc *settings, gpuir_error *err) {
   gpuir__leaf leaf = {NULL, NULL, 0};
   gpuir_builder *b;
   gpuir_index *ix;
@@ -21609,7 +21033,7 @@ GPUIR__COLD static int gpuir__live_read(gpuir_live *l, const gpuir_live_desc *de
   if (status) return status;
   if (!found && !desc->create)
     return gpuir__fail(err, GPUIR_E_FORMAT, 0, "%s: a folder without a manifest: not a live index",
-                       gpuir__tail(l->path));
+        gpuir__tail(l->path));
   if (!found) return gpuir__live_found(l, &desc->settings, err);
   status = gpuir__live_example(l, err);
   if (status) return status;
@@ -21639,21 +21063,18 @@ GPUIR__COLD GPUIR_API int gpuir_live_open(const gpuir_live_desc *desc, gpuir_liv
   l->memory = desc->settings.memory ? desc->settings.memory : (uint64_t)64 << 20;
   l->threads = desc->settings.threads ? desc->settings.threads : 1;
   l->open.simd = desc->settings.simd;
-  l->open.tokenize =
-      desc->settings.like ? desc->settings.like->analysis.tokenize : desc->settings.analyzer.tokenize;
-  l->open.tokenize_user = desc->settings.like ? desc->settings.like->analysis.tokenize_user
-                                              : desc->settings.analyzer.tokenize_user;
+  l->open.tokenize = desc->settings.like ? desc->settings.like->analysis.tokenize : desc->settings.analyzer.tokenize;
+  l->open.tokenize_user =
+      desc->settings.like ? desc->settings.like->analysis.tokenize_user : desc->settings.analyzer.tokenize_user;
   status = gpuir__live_folder(l, desc->settings.path, desc->create, err);
   if (!status) status = gpuir__live_lock(l, err);
   if (!status) status = gpuir__live_read(l, desc, err);
-  if (!status)
-    *live = l;
-  else
-    gpuir_live_close(l);
+  if (!status) *live = l;
+  else gpuir_live_close(l);
   return status;
 }
 
-/* ============================================================================
+/* ========================
  * [27-live-merge]  live indexes: merging
  *
  * Segments that follow one another become one: the builder that makes an index from postings gets their live documents
@@ -21666,15 +21087,15 @@ GPUIR__COLD GPUIR_API int gpuir_live_open(const gpuir_live_desc *desc, gpuir_liv
  * Uses      [13b-snapshot], [15b-builder], [26-live].
  * Start at  gpuir_live_merge, gpuir__live_choose, gpuir__fusion_swap.
  * Tests     tests/unit/27_live_merge.c
- * ==========================================================================*/
+ * ======================*/
 
 /* A segment that is merged, as it was when the merge began. */
 typedef struct gpuir__source {
   gpuir__leaf leaf; /* base: of its documents in the result */
-  uint32_t n;       /* deleted ones of its log, which leave it */
-  uint32_t *rank;   /* [word of the set] live documents before it; NULL: none is deleted */
+  uint32_t n; /* deleted ones of its log, which leave it */
+  uint32_t *rank; /* [word of the set] live documents before it; NULL: none is deleted */
   gpuir__walk walk; /* over its terms */
-  int more;         /* there is a term */
+  int more; /* there is a term */
 } gpuir__source;
 
 typedef struct gpuir__fusion {
@@ -21682,7 +21103,7 @@ typedef struct gpuir__fusion {
   gpuir__source *sources;
   size_t n;
   uint64_t number, documents; /* of the result */
-  char *path;                 /* of the result; temporary files begin with it */
+  char *path; /* of the result; temporary files begin with it */
   size_t path_size;
   gpuir__area postings, positions; /* of one list */
   gpuir_builder *builder;
@@ -21787,8 +21208,7 @@ static int gpuir__source_postings(const gpuir__source *s, gpuir__list *l, gpuir_
 }
 
 /* Appends the positions of a source's live postings: all are decoded, then those of deleted documents closed up. */
-static int gpuir__source_positions(const gpuir__source *s, const gpuir__list *l, uint64_t cf,
-                                   gpuir__merged *m) {
+static int gpuir__source_positions(const gpuir__source *s, const gpuir__list *l, uint64_t cf, gpuir__merged *m) {
   uint32_t docs[GPUIR__BLOCK_ROOM], freqs[GPUIR__BLOCK_ROOM], block, i, n;
   uint32_t *from = m->positions + m->occurrences;
   int status = gpuir__segment_positions(s->leaf.seg, s->walk.id, from, cf);
@@ -21851,11 +21271,9 @@ static int gpuir__fusion_list(gpuir__fusion *f, const gpuir__source *least, uint
   memcpy(term, least->walk.term, len);
   if (positions) status = gpuir__fusion_occurrences(f, term, len, &cf);
   if (!status)
-    status =
-        gpuir__area_need(&f->l->a, &f->postings, df * 8, f->l->memory / 4, f->path, GPUIR__TMP_LISTS, err);
+    status = gpuir__area_need(&f->l->a, &f->postings, df * 8, f->l->memory / 4, f->path, GPUIR__TMP_LISTS, err);
   if (!status && positions)
-    status =
-        gpuir__area_need(&f->l->a, &f->positions, cf * 4, f->l->memory / 4, f->path, GPUIR__TMP_UNITS, err);
+    status = gpuir__area_need(&f->l->a, &f->positions, cf * 4, f->l->memory / 4, f->path, GPUIR__TMP_UNITS, err);
   if (status) return status;
   m.docids = (uint32_t *)(void *)f->postings.data;
   m.tfs = m.docids + df;
@@ -21868,14 +21286,12 @@ static int gpuir__fusion_list(gpuir__fusion *f, const gpuir__source *least, uint
   }
   if (status)
     return gpuir__fail(err, status, 0, "%s: cannot merge the list of \"%.*s\": %s", gpuir__tail(f->l->path),
-                       len < 32 ? (int)len : 32, (const char *)term, gpuir_strerror(status));
+        len < 32 ? (int)len : 32, (const char *)term, gpuir_strerror(status));
   if (!m.n) return GPUIR_OK;
-  status =
-      gpuir_builder_add_list(f->builder, (const char *)term, len, m.docids, m.tfs, m.positions, m.n, err);
+  status = gpuir_builder_add_list(f->builder, (const char *)term, len, m.docids, m.tfs, m.positions, m.n, err);
   return status == GPUIR_E_ARGUMENT
-             ? gpuir__fail(err, GPUIR_E_FORMAT, 0, "%s: a list to be merged is damaged",
-                           gpuir__tail(f->l->path))
-             : status;
+      ? gpuir__fail(err, GPUIR_E_FORMAT, 0, "%s: a list to be merged is damaged", gpuir__tail(f->l->path))
+      : status;
 }
 
 /* Writes the result. */
@@ -21923,8 +21339,7 @@ static int gpuir__live_choose(const gpuir_live *l, int all, size_t *from, size_t
   *to = l->n;
   if (all) return l->n > 1 || l->pieces[0].deleted;
   sum = gpuir__piece_live(&l->pieces[i]);
-  for (; i && 2 * sum >= gpuir__piece_live(&l->pieces[i - 1]); i--)
-    sum += gpuir__piece_live(&l->pieces[i - 1]);
+  for (; i && 2 * sum >= gpuir__piece_live(&l->pieces[i - 1]); i--) sum += gpuir__piece_live(&l->pieces[i - 1]);
   *from = i;
   if (l->n - i > 1) return 1;
   for (i = l->n; i-- > 0;) {
@@ -22046,8 +21461,7 @@ static int gpuir__fusion_swap(gpuir__fusion *f, gpuir__piece *piece, int *placed
 }
 
 /* Ends a merge that has a result, or has failed. */
-static int gpuir__fusion_end(gpuir__fusion *f, gpuir__segment *result, int status, int *more,
-                             gpuir_error *err) {
+static int gpuir__fusion_end(gpuir__fusion *f, gpuir__segment *result, int status, int *more, gpuir_error *err) {
   gpuir_live *l = f->l;
   gpuir__piece piece;
   size_t from, to;
@@ -22090,7 +21504,7 @@ GPUIR_API int gpuir_live_merge(gpuir_live *l, int all, int *more, gpuir_error *e
   return status;
 }
 
-/* ============================================================================
+/* ========================
  * [28-passages]  the places of a text that answer a query
  *
  * The text is analysed once. What the query names is found by comparing each token with the few terms of its slot in a
@@ -22108,11 +21522,11 @@ GPUIR_API int gpuir_live_merge(gpuir_live *l, int all, int *more, gpuir_error *e
  * Uses      [11-analysis], [13-reader], [16-query].
  * Start at  gpuir_passages.
  * Tests     tests/unit/28_passages.c
- * ==========================================================================*/
+ * ======================*/
 
-#define GPUIR__FRAGMENT 400u     /* bytes: longer lines are cut */
-#define GPUIR__WINDOW_LINES 16u  /* lines that a window has at most */
-#define GPUIR__CLOSE 1024u       /* bytes apart at which a window is worth half */
+#define GPUIR__FRAGMENT 400u /* bytes: longer lines are cut */
+#define GPUIR__WINDOW_LINES 16u /* lines that a window has at most */
+#define GPUIR__CLOSE 1024u /* bytes apart at which a window is worth half */
 #define GPUIR__SLICE (64u << 10) /* bytes of text between looks at the clock */
 #define GPUIR__NO_NEEDLE 255u
 
@@ -22155,17 +21569,16 @@ typedef struct gpuir__finder {
   gpuir__analyzer *an;
   gpuir_allocator a;
   gpuir__watch watch;
-  uint32_t base;       /* where in the text the analysed slice begins */
-  uint32_t seen;       /* tokens so far */
-  int unsorted;        /* a mention begins before the one that was found before it */
+  uint32_t base; /* where in the text the analysed slice begins */
+  uint32_t seen; /* tokens so far */
+  int unsorted; /* a mention begins before the one that was found before it */
   gpuir__buf mentions; /* gpuir__mention */
-  gpuir__buf states;   /* of each phrase: bit j says that its tokens 0 to j are the last j + 1 seen */
-  uint64_t
-      *follow; /* [phrase * nmembers + member] the tokens of the phrase that are this member, a bit each */
+  gpuir__buf states; /* of each phrase: bit j says that its tokens 0 to j are the last j + 1 seen */
+  uint64_t *follow; /* [phrase * nmembers + member] the tokens of the phrase that are this member, a bit each */
   unsigned nphrases, nprefixes, nneedles;
-  int live;                                       /* some state is not 0 */
-  uint8_t slots[256];                             /* numbers of needles */
-  uint32_t ring[GPUIR_MAX_TERMS];                 /* where the last tokens begin */
+  int live; /* some state is not 0 */
+  uint8_t slots[256]; /* numbers of needles */
+  uint32_t ring[GPUIR_MAX_TERMS]; /* where the last tokens begin */
   gpuir__needle needles[2 * GPUIR_MAX_TERMS + 1]; /* from number 1 on */
 } gpuir__finder;
 
@@ -22196,8 +21609,7 @@ static int gpuir__finder_phrases(gpuir__finder *f) {
   for (i = 0; i < f->q->npositive; i++) {
     const gpuir__query_term *t = &f->q->terms[i];
     if (t->kind != GPUIR__PHRASE) continue;
-    for (j = 0; j < t->tokens; j++)
-      f->follow[phrase * p->nmembers + p->tokens[t->first + j]] |= (uint64_t)1 << j;
+    for (j = 0; j < t->tokens; j++) f->follow[phrase * p->nmembers + p->tokens[t->first + j]] |= (uint64_t)1 << j;
     phrase++;
   }
   for (i = 0; i < p->nmembers; i++) gpuir__needle_add(f, &p->members[i], GPUIR__NO_NEEDLE, i);
@@ -22255,8 +21667,7 @@ static int gpuir__prefixes_step(gpuir__finder *f, const char *token, size_t len,
   int status = GPUIR_OK;
   for (i = 0; i < f->q->npositive && !status; i++) {
     const gpuir__query_term *t = &f->q->terms[i];
-    if (t->kind == GPUIR__PREFIX && t->len <= len && t->text[0] == token[0] &&
-        !memcmp(t->text, token, t->len))
+    if (t->kind == GPUIR__PREFIX && t->len <= len && t->text[0] == token[0] && !memcmp(t->text, token, t->len))
       status = gpuir__mention_put(f, at, end, i);
   }
   return status;
@@ -22311,8 +21722,7 @@ static int gpuir__finder_run(gpuir__finder *f, const char *text, size_t len) {
   }
   f->an->places = 0;
   if (!status && f->unsorted)
-    qsort(f->mentions.data, f->mentions.len / sizeof(gpuir__mention), sizeof(gpuir__mention),
-          gpuir__mention_compare);
+    qsort(f->mentions.data, f->mentions.len / sizeof(gpuir__mention), sizeof(gpuir__mention), gpuir__mention_compare);
   return status;
 }
 
@@ -22321,9 +21731,9 @@ static int gpuir__finder_run(gpuir__finder *f, const char *text, size_t len) {
 /* A part of the text that holds mentions. */
 typedef struct gpuir__fragment {
   uint32_t at, end; /* the line's end belongs to it */
-  uint32_t line;    /* number of the line in which it begins, from 0 */
+  uint32_t line; /* number of the line in which it begins, from 0 */
   uint32_t mention; /* number of its first mention */
-  uint64_t terms;   /* of its mentions, a bit each; 0: a passage has it */
+  uint64_t terms; /* of its mentions, a bit each; 0: a passage has it */
 } gpuir__fragment;
 
 /* Walks over the text from fragment to fragment. */
@@ -22337,8 +21747,9 @@ typedef struct gpuir__cutter {
 
 /* Says whether a sentence ends with the blank, or with the ideographic mark, that text[0..n) ends with. */
 static int gpuir__ends_sentence(const char *text, size_t n) {
-  if (n >= 3 && (!memcmp(text + n - 3, "\xe3\x80\x82", 3) || !memcmp(text + n - 3, "\xef\xbc\x81", 3) ||
-                 !memcmp(text + n - 3, "\xef\xbc\x9f", 3)))
+  if (n >= 3 &&
+      (!memcmp(text + n - 3, "\xe3\x80\x82", 3) || !memcmp(text + n - 3, "\xef\xbc\x81", 3) ||
+          !memcmp(text + n - 3, "\xef\xbc\x9f", 3)))
     return 1;
   if (n < 3 || !gpuir__is_space(text[n - 1])) return 0;
   n -= text[n - 2] == '"' || text[n - 2] == '\'' || text[n - 2] == ')';
@@ -22423,10 +21834,10 @@ typedef struct gpuir__chooser {
   const char *text;
   size_t len;
   const gpuir_passages_desc *desc;
-  size_t most;          /* bytes of a passage of several fragments */
+  size_t most; /* bytes of a passage of several fragments */
   size_t bytes, tokens; /* what is left of the budgets */
-  size_t left;          /* bytes that the next passage may have */
-  uint64_t shown;       /* terms, a bit each */
+  size_t left; /* bytes that the next passage may have */
+  uint64_t shown; /* terms, a bit each */
   uint32_t weights[GPUIR_MAX_TERMS];
   const gpuir__mention *mentions;
   size_t nmentions;
@@ -22515,8 +21926,7 @@ static int gpuir__window_back(const gpuir__chooser *c, gpuir__window *w, size_t 
   if ((at && c->text[at - 1] != '\n') || w->at - at > GPUIR__FRAGMENT) return 0;
   if (w->end - at > most || (!c->desc->context && gpuir__is_blank(c->text, at, w->at))) return 0;
   while (first && c->fragments[first - 1].at >= at) first--;
-  if (first && c->fragments[first - 1].end > at)
-    return 0; /* a phrase goes on there: it is shown whole or not at all */
+  if (first && c->fragments[first - 1].end > at) return 0; /* a phrase goes on there: it is shown whole or not at all */
   w->first = first;
   w->at = at;
   return 1;
@@ -22541,19 +21951,15 @@ static int gpuir__window_forth(const gpuir__chooser *c, gpuir__window *w, size_t
 
 /* Takes lines before and behind the window in turn: its paragraph, or the context that was asked for. */
 static void gpuir__window_grow(const gpuir__chooser *c, gpuir__window *w) {
-  const uint32_t lines = c->desc->context == GPUIR_NO_CONTEXT ? 0
-                         : c->desc->context                   ? c->desc->context
-                                                              : UINT32_MAX;
+  const uint32_t lines = c->desc->context == GPUIR_NO_CONTEXT ? 0 : c->desc->context ? c->desc->context : UINT32_MAX;
   const size_t most = c->desc->context ? c->left : (size_t)gpuir__min64(c->most, c->left);
   size_t i, low = 0, high = c->len;
   uint32_t taken;
   int back = 1, forth = 1;
   for (i = 0; i < c->room->n; i++) {
     const gpuir_passage *p = &c->room->passages[i];
-    if (p->offset < w->at)
-      low = (size_t)gpuir__max64(low, p->offset + p->bytes);
-    else
-      high = (size_t)gpuir__min64(high, p->offset);
+    if (p->offset < w->at) low = (size_t)gpuir__max64(low, p->offset + p->bytes);
+    else high = (size_t)gpuir__min64(high, p->offset);
   }
   for (taken = 0; taken < lines && (back || forth); taken++) {
     back = back && gpuir__window_back(c, w, low, most);
@@ -22595,17 +22001,14 @@ static void gpuir__passage_put(gpuir__chooser *c, const gpuir__window *w) {
   p->offset = w->at;
   p->bytes = end - w->at;
   p->first_line = c->desc->first_line + from->line;
-  if (w->at < from->at)
-    p->first_line -= gpuir__count_lines(c->text, w->at, from->at);
-  else
-    p->first_line += gpuir__count_lines(c->text, from->at, w->at);
+  if (w->at < from->at) p->first_line -= gpuir__count_lines(c->text, w->at, from->at);
+  else p->first_line += gpuir__count_lines(c->text, from->at, w->at);
   p->last_line = p->first_line + gpuir__count_lines(c->text, w->at, end);
   p->score = (uint32_t)gpuir__min64(w->value / 4, UINT32_MAX);
   gpuir__passage_mark(c, w, p);
   c->shown |= p->terms;
   for (i = w->first; i <= w->last; i++) {
-    if (!p->bytes)
-      c->shown |= c->fragments[i].terms; /* of blanks, which a caller's tokenizer took for words */
+    if (!p->bytes) c->shown |= c->fragments[i].terms; /* of blanks, which a caller's tokenizer took for words */
     c->fragments[i].terms = 0;
   }
   c->room->n += p->bytes != 0;
@@ -22623,10 +22026,8 @@ static int gpuir__passages_choose(gpuir__chooser *c) {
     status = c->left ? gpuir__window_choose(c, &w) : GPUIR_OK;
     if (status) return status;
     if (!c->left || !w.value) break;
-    if (w.end - w.at <= c->left)
-      gpuir__window_grow(c, &w);
-    else if (!gpuir__window_shorten(c, &w))
-      break;
+    if (w.end - w.at <= c->left) gpuir__window_grow(c, &w);
+    else if (!gpuir__window_shorten(c, &w)) break;
     gpuir__passage_put(c, &w);
   }
   return GPUIR_OK;
@@ -22634,7 +22035,7 @@ static int gpuir__passages_choose(gpuir__chooser *c) {
 
 /* Weighs the terms, finds them, and chooses; *d has its defaults filled in. */
 static int gpuir__passages_run(gpuir__finder *f, const gpuir_passages_desc *d, const char *text, size_t len,
-                               gpuir_passage_room *room) {
+    gpuir_passage_room *room) {
   gpuir__buf fragments = {NULL, 0, 0};
   gpuir__chooser c;
   unsigned i;
@@ -22663,8 +22064,8 @@ static int gpuir__passages_run(gpuir__finder *f, const gpuir_passages_desc *d, c
   return status;
 }
 
-GPUIR_API int gpuir_passages(const gpuir_query *q, const gpuir_passages_desc *desc, const char *text,
-                             size_t len, gpuir_passage_room *room, gpuir_error *err) {
+GPUIR_API int gpuir_passages(const gpuir_query *q, const gpuir_passages_desc *desc, const char *text, size_t len,
+    gpuir_passage_room *room, gpuir_error *err) {
   gpuir_passages_desc d;
   gpuir__finder f;
   int status;
@@ -22696,25 +22097,23 @@ GPUIR_API int gpuir_passages(const gpuir_query *q, const gpuir_passages_desc *de
 }
 
 GPUIR_API int gpuir_doc_passages(const gpuir_query *q, const gpuir_passages_desc *desc, uint32_t docid,
-                                 gpuir_passage_room *room, gpuir_error *err) {
+    gpuir_passage_room *room, gpuir_error *err) {
   gpuir_passages_desc d;
   gpuir_doc doc;
   int status;
   if (room) room->n = room->nmarks = 0;
   if (!q || !room) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_doc_passages: NULL argument");
   status = gpuir_doc_get(q->ix, docid, &doc);
-  if (status)
-    return gpuir__fail(err, status, 0, "document %lu: %s", (unsigned long)docid, gpuir_strerror(status));
+  if (status) return gpuir__fail(err, status, 0, "document %lu: %s", (unsigned long)docid, gpuir_strerror(status));
   if (!doc.text)
-    return gpuir__fail(err, GPUIR_E_NOT_FOUND, 0, "the text of document %lu is not stored",
-                       (unsigned long)docid);
+    return gpuir__fail(err, GPUIR_E_NOT_FOUND, 0, "the text of document %lu is not stored", (unsigned long)docid);
   memset(&d, 0, sizeof d);
   if (desc) d = *desc;
   if (!d.first_line) d.first_line = doc.first_line;
   return gpuir_passages(q, &d, doc.text, doc.text_len, room, err);
 }
 
-/* ============================================================================
+/* ========================
  * [29-near]  terms that are written nearly as a word
  *
  * The distance is that of optimal string alignment: how many characters are inserted, left out or replaced, or swapped
@@ -22725,13 +22124,13 @@ GPUIR_API int gpuir_doc_passages(const gpuir_query *q, const gpuir_passages_desc
  * Uses      [11-analysis], [11b-dictionary], [13b-snapshot], [16-query].
  * Start at  gpuir_terms_near.
  * Tests     tests/unit/29_near.c
- * ==========================================================================*/
+ * ======================*/
 
 #define GPUIR__NEAR_LONG 6u /* characters of a word that may have two errors */
 
 typedef struct gpuir__near {
   const gpuir_index *ix;
-  uint32_t word[GPUIR_MAX_TERM];     /* its characters; a byte that is not UTF-8 is one of its own */
+  uint32_t word[GPUIR_MAX_TERM]; /* its characters; a byte that is not UTF-8 is one of its own */
   uint8_t bytes[GPUIR_MAX_TERM + 1]; /* and its bytes, `first` of which are the first character */
   size_t n, len, first;
   unsigned limit;
@@ -22761,8 +22160,7 @@ static int gpuir__near_put(gpuir__near *x, const uint8_t *term, size_t len, unsi
   size_t i;
   int status;
   for (i = 0; i < x->nfound; i++)
-    if (x->found[i].len == len && !memcmp(x->found[i].term, term, len))
-      return GPUIR_OK; /* of another segment */
+    if (x->found[i].len == len && !memcmp(x->found[i].term, term, len)) return GPUIR_OK; /* of another segment */
   memset(&t, 0, sizeof t);
   memcpy(t.term, term, len);
   t.len = len;
@@ -22867,8 +22265,7 @@ static int gpuir__near_first(gpuir__near *x) {
   }
   if (status) return status;
   second = gpuir__near_char(x->bytes + x->first, x->len - x->first, &c);
-  if (second == x->first && !memcmp(x->bytes, x->bytes + x->first, second))
-    return GPUIR_OK; /* not another one */
+  if (second == x->first && !memcmp(x->bytes, x->bytes + x->first, second)) return GPUIR_OK; /* not another one */
   memcpy(term, x->bytes + x->first, second);
   memcpy(term + second, x->bytes, x->first);
   memcpy(term + second + x->first, x->bytes + x->first + second, x->len - x->first - second);
@@ -22876,8 +22273,8 @@ static int gpuir__near_first(gpuir__near *x) {
   return status ? status : gpuir__near_put(x, x->bytes + x->first, x->len - x->first, 1);
 }
 
-GPUIR_API int gpuir_terms_near(const gpuir_index *ix, const char *term, size_t len, gpuir_near_term *found,
-                               size_t cap, size_t *n) {
+GPUIR_API int gpuir_terms_near(const gpuir_index *ix, const char *term, size_t len, gpuir_near_term *found, size_t cap,
+    size_t *n) {
   gpuir__near x;
   gpuir__query_term first;
   size_t at, i;
@@ -22925,7 +22322,7 @@ GPUIR_API int gpuir_query_unknown(const gpuir_query *q, size_t i, const char **t
   return GPUIR_E_NOT_FOUND;
 }
 
-/* ============================================================================
+/* ========================
  * [30-pool]  many queries at once: threads that answer tasks; the policies inter and auto
  *
  * A pool's threads run a policy. Both of the library's are a crew: under one lock lie the waiting tasks, as heaps of
@@ -22948,7 +22345,7 @@ GPUIR_API int gpuir_query_unknown(const gpuir_query *q, size_t i, const char **t
  * Uses      [16-query], [20-engine], [24-execution].
  * Start at  gpuir_pool_create, gpuir_pool_submit; gpuir__crew_work (a thread), gpuir__device_work (a device's).
  * Tests     tests/unit/30_pool.c
- * ==========================================================================*/
+ * ======================*/
 
 /* The states of a task. */
 enum { GPUIR__TASK_SUBMITTED = 1, GPUIR__TASK_RETURNED, GPUIR__TASK_COMPLETE };
@@ -22962,10 +22359,10 @@ struct gpuir_pool {
   pthread_t *threads;
   struct gpuir__pool_thread *starts; /* [thread] what it was started with */
   unsigned nthreads;
-  unsigned extra;   /* threads for a device, behind the others */
+  unsigned extra; /* threads for a device, behind the others */
   unsigned started; /* of both; only grows under the lock */
-  int running;      /* read and written atomically: the threads were started */
-  int waiters;      /* the same: threads in wait and drain */
+  int running; /* read and written atomically: the threads were started */
+  int waiters; /* the same: threads in wait and drain */
   gpuir__atomic64 open, submitted, refused, cancelled, missed;
   pthread_mutex_t lock;
   pthread_cond_t complete; /* a task was completed, while somebody waits */
@@ -22994,10 +22391,8 @@ GPUIR_API void gpuir_pool_complete(gpuir_pool *p, gpuir_task *task, int status) 
       (void)gpuir__fail(task->error, status, 0, "%s", gpuir_strerror(status));
   }
   task->finished = gpuir__now();
-  if (task->done)
-    task->done(task);
-  else
-    __atomic_store_n(&task->pool_state, GPUIR__TASK_COMPLETE, __ATOMIC_SEQ_CST);
+  if (task->done) task->done(task);
+  else __atomic_store_n(&task->pool_state, GPUIR__TASK_COMPLETE, __ATOMIC_SEQ_CST);
   (void)__atomic_fetch_sub(&p->open, 1, __ATOMIC_SEQ_CST);
   if (!__atomic_load_n(&p->waiters, __ATOMIC_SEQ_CST)) return;
   (void)pthread_mutex_lock(&p->lock);
@@ -23141,23 +22536,23 @@ enum { GPUIR__DEVICE_NONE, GPUIR__DEVICE_GOOD, GPUIR__DEVICE_LOST };
 typedef struct gpuir__device {
   gpuir_searcher *searcher;
   gpuir__load load[GPUIR__LOADS];
-  unsigned flying;   /* loads in flight */
+  unsigned flying; /* loads in flight */
   unsigned failures; /* batches that failed as a whole, one after the other */
   uint64_t query_ns; /* mean time of a query on it; 0: not measured */
-  int state;         /* GPUIR__DEVICE_; under the crew's lock */
+  int state; /* GPUIR__DEVICE_; under the crew's lock */
   gpuir_error error;
 } gpuir__device;
 
 typedef struct gpuir__crew {
   gpuir_pool *pool;
-  int shares;         /* the policy is auto */
+  int shares; /* the policy is auto */
   gpuir__mate *mates; /* [pool->nthreads] */
   gpuir__lane lane, device_lane;
-  size_t room;       /* tasks of both lanes at most */
+  size_t room; /* tasks of both lanes at most */
   uint64_t sequence; /* submissions */
-  int stopping;      /* read and written atomically; also the searchers' flag */
-  int waiting;       /* the same: tasks in `lane` */
-  int asleep;        /* the same: threads that wait for work */
+  int stopping; /* read and written atomically; also the searchers' flag */
+  int waiting; /* the same: tasks in `lane` */
+  int asleep; /* the same: threads that wait for work */
   gpuir__device device;
   gpuir__atomic64 shared, joined, batches, on_device, returned;
   pthread_mutex_t lock;
@@ -23184,8 +22579,7 @@ static gpuir_task *gpuir__crew_take(gpuir__crew *c, gpuir__lane *lane, uint64_t 
 static uint64_t gpuir__crew_key(const gpuir__crew *c, const gpuir_task *task) {
   uint64_t key = task->due + gpuir__min64(task->pool_cost, UINT64_MAX - task->due);
   if (!c->shares) return c->sequence;
-  if (task->deadline)
-    key = gpuir__min64(key, task->deadline - gpuir__min64(task->deadline, 2 * task->pool_cost));
+  if (task->deadline) key = gpuir__min64(key, task->deadline - gpuir__min64(task->deadline, 2 * task->pool_cost));
   return key;
 }
 
@@ -23202,10 +22596,8 @@ static int gpuir__crew_submit(void *state, gpuir_task *task) {
   task->pool_cost = c->shares ? gpuir__cost_estimate(&c->costs, task->query) : 0;
   (void)pthread_mutex_lock(&c->lock);
   c->sequence++;
-  if (c->lane.n + c->device_lane.n >= c->room)
-    status = GPUIR_E_BUSY;
-  else
-    gpuir__crew_queue(c, task, gpuir__crew_key(c, task), gpuir__crew_prefers_device(c, task));
+  if (c->lane.n + c->device_lane.n >= c->room) status = GPUIR_E_BUSY;
+  else gpuir__crew_queue(c, task, gpuir__crew_key(c, task), gpuir__crew_prefers_device(c, task));
   (void)pthread_mutex_unlock(&c->lock);
   return status;
 }
@@ -23229,16 +22621,14 @@ static void gpuir__mate_answer(gpuir__mate *m, gpuir_task *task) {
   gpuir__crew *c = m->crew;
   gpuir__engine *e = &m->searcher->engine;
   const int waiting = __atomic_load_n(&c->waiting, __ATOMIC_RELAXED);
-  const uint64_t helpers =
-      waiting ? 0 : gpuir__min64(task->pool_cost / GPUIR__SHARE_NS, c->pool->nthreads - 1);
+  const uint64_t helpers = waiting ? 0 : gpuir__min64(task->pool_cost / GPUIR__SHARE_NS, c->pool->nthreads - 1);
   int status;
   m->share.most = (unsigned)helpers;
   m->share.helped = 0;
   e->rare.share = c->shares && helpers && task->k <= GPUIR__SHARE_K ? &m->share : NULL;
   status = gpuir_pool_answer(m->searcher, task);
   e->rare.share = NULL;
-  if (c->shares && !status)
-    gpuir__cost_note(&c->costs, task->query, gpuir__now() - task->started + m->share.helped);
+  if (c->shares && !status) gpuir__cost_note(&c->costs, task->query, gpuir__now() - task->started + m->share.helped);
   gpuir_pool_complete(c->pool, task, status);
 }
 
@@ -23292,14 +22682,10 @@ static void gpuir__mate_work(gpuir__mate *m) {
       if (!share) gpuir__crew_sleep(m);
     }
     (void)pthread_mutex_unlock(&c->lock);
-    if (task && stopping)
-      gpuir_pool_complete(c->pool, task, GPUIR_E_CANCELLED);
-    else if (task)
-      gpuir__mate_answer(m, task);
-    else if (stopping)
-      return;
-    else if (share && gpuir__engine_help(&m->searcher->engine, share))
-      gpuir__count_up(&c->joined, 1);
+    if (task && stopping) gpuir_pool_complete(c->pool, task, GPUIR_E_CANCELLED);
+    else if (task) gpuir__mate_answer(m, task);
+    else if (stopping) return;
+    else if (share && gpuir__engine_help(&m->searcher->engine, share)) gpuir__count_up(&c->joined, 1);
   }
 }
 
@@ -23358,8 +22744,7 @@ static int gpuir__load_make(const gpuir_pool *p, gpuir__load *l) {
 
 /* Adds a task to a batch that forms, if it suits: all want the same k, since with AND+OR it decides what matches. */
 static int gpuir__load_add(gpuir__load *l, gpuir_task *task) {
-  if (task->matches || !task->k || task->k > GPUIR__SHARE_K || task->pool_state == GPUIR__TASK_RETURNED)
-    return 0;
+  if (task->matches || !task->k || task->k > GPUIR__SHARE_K || task->pool_state == GPUIR__TASK_RETURNED) return 0;
   if (l->n && task->k != l->k) return 0;
   l->k = task->k;
   l->tasks[l->n] = task;
@@ -23476,10 +22861,8 @@ static void gpuir__device_finish(gpuir__crew *c, gpuir__load *l) {
   size_t i, settled = 0;
   l->batch = NULL;
   for (i = 0; i < l->n; i++) {
-    if (gpuir__load_settle(c, l, i))
-      settled++;
-    else
-      status = l->statuses[i]; /* a deadline or a cancellation is not the device's fault */
+    if (gpuir__load_settle(c, l, i)) settled++;
+    else status = l->statuses[i]; /* a deadline or a cancellation is not the device's fault */
   }
   gpuir__count_up(&c->on_device, settled);
   (void)pthread_mutex_lock(&c->lock);
@@ -23500,7 +22883,7 @@ static void gpuir__device_abandon(gpuir__crew *c) {
   unsigned i;
   (void)pthread_mutex_lock(&c->lock);
   (void)gpuir__fail(&d->error, GPUIR_E_BACKEND, 0, "the device left a batch unanswered for %llu ms",
-                    (unsigned long long)(c->pool->desc.device_limit_ns / 1000000));
+      (unsigned long long)(c->pool->desc.device_limit_ns / 1000000));
   gpuir__device_lose(c);
   for (i = 0; i < GPUIR__LOADS; i++) {
     gpuir__load *l = &d->load[i];
@@ -23580,10 +22963,8 @@ static void gpuir__device_work(gpuir__crew *c) {
       continue;
     }
     (void)pthread_mutex_unlock(&c->lock);
-    if (l)
-      gpuir__device_begin(c, l);
-    else
-      gpuir__device_watch(c);
+    if (l) gpuir__device_begin(c, l);
+    else gpuir__device_watch(c);
     (void)pthread_mutex_lock(&c->lock);
   }
   (void)pthread_mutex_unlock(&c->lock);
@@ -23593,10 +22974,8 @@ static void gpuir__device_work(gpuir__crew *c) {
 
 static void gpuir__crew_work(void *state, unsigned thread) {
   gpuir__crew *c = (gpuir__crew *)state;
-  if (thread < c->pool->nthreads)
-    gpuir__mate_work(&c->mates[thread]);
-  else
-    gpuir__device_work(c);
+  if (thread < c->pool->nthreads) gpuir__mate_work(&c->mates[thread]);
+  else gpuir__device_work(c);
 }
 
 static void gpuir__crew_stop(void *state) {
@@ -23636,8 +23015,7 @@ GPUIR__COLD static void gpuir__crew_destroy(void *state) {
 }
 
 /* Makes a thread's searcher and what it shares searches by. */
-static int gpuir__mate_make(gpuir__crew *c, gpuir__mate *m, const gpuir_searcher_desc *desc,
-                            gpuir_error *err) {
+static int gpuir__mate_make(gpuir__crew *c, gpuir__mate *m, const gpuir_searcher_desc *desc, gpuir_error *err) {
   m->crew = c;
   (void)pthread_mutex_init(&m->share.lock, NULL);
   (void)pthread_cond_init(&m->share.left, NULL);
@@ -23669,10 +23047,8 @@ GPUIR__COLD static int gpuir__crew_make(gpuir_pool *p, int shares, void **state,
   if (!c->lane.heap || !c->device_lane.heap || !c->mates) status = gpuir__fail_nomem(err);
   for (i = 0; i < p->nthreads && !status; i++) status = gpuir__mate_make(c, &c->mates[i], &desc, err);
   if (!status && p->extra) status = gpuir_searcher_create(p->ix, &desc, &c->device.searcher, err);
-  if (status)
-    gpuir__crew_destroy(c);
-  else
-    *state = c;
+  if (status) gpuir__crew_destroy(c);
+  else *state = c;
   return status;
 }
 
@@ -23685,8 +23061,7 @@ static int gpuir__auto_create(gpuir_pool *p, void **state, gpuir_error *err) {
 
 static const gpuir_policy gpuir__policies[] = {
     {"auto", gpuir__auto_create, gpuir__crew_submit, gpuir__crew_work, gpuir__crew_stop, gpuir__crew_destroy},
-    {"inter", gpuir__inter_create, gpuir__crew_submit, gpuir__crew_work, gpuir__crew_stop,
-     gpuir__crew_destroy}};
+    {"inter", gpuir__inter_create, gpuir__crew_submit, gpuir__crew_work, gpuir__crew_stop, gpuir__crew_destroy}};
 
 /* ---- the pool ---- */
 
@@ -23712,8 +23087,8 @@ static int gpuir__pool_configure(gpuir_pool *p, const gpuir_pool_desc *desc, gpu
   if (!d->device_limit_ns) d->device_limit_ns = 2000000000u;
   if (d->queue > SIZE_MAX / 64 || d->batch > SIZE_MAX / 64 / GPUIR__SHARE_K)
     return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "a queue or a batch that no memory holds");
-  if (d->custom && (!d->custom->create || !d->custom->submit || !d->custom->work || !d->custom->stop ||
-                    !d->custom->destroy))
+  if (d->custom &&
+      (!d->custom->create || !d->custom->submit || !d->custom->work || !d->custom->stop || !d->custom->destroy))
     return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "a policy that lacks functions");
   for (i = 0; i < sizeof gpuir__policies / sizeof *gpuir__policies; i++)
     if (!strcmp(gpuir__policies[i].name, name)) p->policy = gpuir__policies[i];
@@ -23741,7 +23116,7 @@ static void gpuir__pool_free(gpuir_pool *p) {
 }
 
 GPUIR__COLD GPUIR_API int gpuir_pool_create(gpuir_index *ix, const gpuir_pool_desc *desc, gpuir_pool **pool,
-                                            gpuir_error *err) {
+    gpuir_error *err) {
   gpuir_allocator a;
   gpuir_pool *p;
   unsigned total;
@@ -23762,10 +23137,8 @@ GPUIR__COLD GPUIR_API int gpuir_pool_create(gpuir_index *ix, const gpuir_pool_de
     p->starts = (gpuir__pool_thread *)gpuir__alloc(&a, total * sizeof *p->starts);
     status = p->threads && p->starts ? p->policy.create(p, &p->state, err) : gpuir__fail_nomem(err);
   }
-  if (status)
-    gpuir__pool_free(p);
-  else
-    *pool = p;
+  if (status) gpuir__pool_free(p);
+  else *pool = p;
   return status;
 }
 
@@ -23794,8 +23167,7 @@ static int gpuir__pool_start(gpuir_pool *p) {
 
 GPUIR_API int gpuir_pool_submit(gpuir_pool *p, gpuir_task *task) {
   int status = GPUIR_OK;
-  if (!p || !task || !task->query || task->query->ix != p->ix || (task->k && !task->hits))
-    return GPUIR_E_ARGUMENT;
+  if (!p || !task || !task->query || task->query->ix != p->ix || (task->k && !task->hits)) return GPUIR_E_ARGUMENT;
   if (!__atomic_load_n(&p->running, __ATOMIC_ACQUIRE)) status = gpuir__pool_start(p);
   if (status) return status;
   if (!task->due) task->due = gpuir__now();
@@ -23815,8 +23187,7 @@ GPUIR_API int gpuir_pool_submit(gpuir_pool *p, gpuir_task *task) {
 }
 
 GPUIR_API int gpuir_pool_wait(gpuir_pool *p, gpuir_task *task) {
-  if (!p || !task || task->done || !__atomic_load_n(&task->pool_state, __ATOMIC_RELAXED))
-    return GPUIR_E_ARGUMENT;
+  if (!p || !task || task->done || !__atomic_load_n(&task->pool_state, __ATOMIC_RELAXED)) return GPUIR_E_ARGUMENT;
   if (__atomic_load_n(&task->pool_state, __ATOMIC_ACQUIRE) == GPUIR__TASK_COMPLETE) return task->status;
   (void)pthread_mutex_lock(&p->lock);
   (void)__atomic_fetch_add(&p->waiters, 1, __ATOMIC_SEQ_CST);
@@ -23847,8 +23218,7 @@ GPUIR_API void gpuir_pool_destroy(gpuir_pool *p) {
 GPUIR_API uint64_t gpuir_pool_estimate(const gpuir_pool *p, const gpuir_query *q) {
   gpuir__costs none;
   if (!p || !q) return 0;
-  if (p->policy.submit == gpuir__crew_submit)
-    return gpuir__cost_estimate(&((gpuir__crew *)p->state)->costs, q);
+  if (p->policy.submit == gpuir__crew_submit) return gpuir__cost_estimate(&((gpuir__crew *)p->state)->costs, q);
   memset(&none, 0, sizeof none);
   return gpuir__cost_estimate(&none, q);
 }
@@ -23857,8 +23227,7 @@ GPUIR__COLD GPUIR_API void gpuir_pool_get_stats(gpuir_pool *p, gpuir_pool_stats 
   if (!p || !stats) return;
   memset(stats, 0, sizeof *stats);
   stats->submitted = __atomic_load_n(&p->submitted, __ATOMIC_RELAXED);
-  stats->completed =
-      stats->submitted - gpuir__min64(stats->submitted, __atomic_load_n(&p->open, __ATOMIC_RELAXED));
+  stats->completed = stats->submitted - gpuir__min64(stats->submitted, __atomic_load_n(&p->open, __ATOMIC_RELAXED));
   stats->refused = __atomic_load_n(&p->refused, __ATOMIC_RELAXED);
   stats->cancelled = __atomic_load_n(&p->cancelled, __ATOMIC_RELAXED);
   stats->missed = __atomic_load_n(&p->missed, __ATOMIC_RELAXED);

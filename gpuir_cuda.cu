@@ -56,53 +56,51 @@
 #include <algorithm>
 #include <functional>
 
-/* ============================================================================
+/* ========================
  * [cuda-01-shared]  what the host and the kernels share
  *
  * Start at  gc_batch: one launch; its jobs, their terms.
- * ==========================================================================*/
+ * ======================*/
 
 static_assert(GPUIR__BLOCK == 4 * 32, "a lane of a warp has four values of a block");
 static_assert(GPUIR__BLOCK_PAIRS * sizeof(gpuir__pair) % 4 == 0, "bounds are read as words");
 
 #define GC_NONE UINT32_MAX
-#define GC_WARP 0xffffffffu    /* all lanes of a warp */
-#define GC_TILE_MOST 24576u    /* documents a tile at most: two blocks of threads share 227 KB */
-#define GC_OR_WORKERS 256u     /* threads that score expanded lists; one warp more looks ahead */
+#define GC_WARP 0xffffffffu /* all lanes of a warp */
+#define GC_TILE_MOST 24576u /* documents a tile at most: two blocks of threads share 227 KB */
+#define GC_OR_WORKERS 256u /* threads that score expanded lists; one warp more looks ahead */
 #define GC_PACKED_WORKERS 384u /* threads that score lists in place: more of them, as each waits longer */
-#define GC_AHEAD 3u            /* blocks that a warp has on their way at once */
+#define GC_AHEAD 3u /* blocks that a warp has on their way at once */
 #define GC_OR_THREADS(EXPANDED) ((EXPANDED) ? GC_OR_WORKERS + 32u : GC_PACKED_WORKERS + 32u)
 #define GC_KEYS 1024u /* survivors of a tile that are selected among in shared memory */
 #define GC_AND_THREADS 256u
 #define GC_CHUNK 2048u /* blocks of a list whose bounds one block of threads spreads over tiles */
 #define GC_FINAL_THREADS 256u
 #define GC_K_MOST 10000u
-#define GC_SAMPLES 128u        /* driver blocks of a long AND that are taken first, for a threshold */
-#define GC_PAD 1024u           /* bytes of zeros behind each section: what a damaged block may read there */
-#define GC_BUCKETS 256u        /* of tile bounds */
-#define GC_SPAN 10u            /* 2^10 documents at least are a span: the grain of peaks */
-#define GC_SPAN_MOST 8u        /* postings a span on average at least */
-#define GC_MARKS 8u            /* bits of marks a posting at least */
-#define GC_CELLS 96u           /* bits of a group of marks */
+#define GC_SAMPLES 128u /* driver blocks of a long AND that are taken first, for a threshold */
+#define GC_PAD 1024u /* bytes of zeros behind each section: what a damaged block may read there */
+#define GC_BUCKETS 256u /* of tile bounds */
+#define GC_SPAN 10u /* 2^10 documents at least are a span: the grain of peaks */
+#define GC_SPAN_MOST 8u /* postings a span on average at least */
+#define GC_MARKS 8u /* bits of marks a posting at least */
+#define GC_CELLS 96u /* bits of a group of marks */
 #define GC_GUIDED_THREADS 256u /* of gc_and_guided and the kernels of MaxScore */
-#define GC_SIDE 2u             /* documents that a lane follows side by side */
+#define GC_SIDE 2u /* documents that a lane follows side by side */
 #define GC_QUEUE (GPUIR__BLOCK + 32 * GC_SIDE) /* documents that a warp has waiting */
 #ifndef GC_FIRST
 #define GC_FIRST 32u /* driver blocks of MaxScore that are taken first, for a threshold */
 #endif
-#define GC_ROUNDS 4u  /* of driver blocks of MaxScore: see gc_max_plan */
+#define GC_ROUNDS 4u /* of driver blocks of MaxScore: see gc_max_plan */
 #define GC_OPENING 4u /* one in so many blocks of a long driver is taken before the rest */
 /* Queries of a small launch at most. It is as fast as its slowest query, and takes all blocks of a job at once: floors
  * that are raised meanwhile come too late, and what counts is the wait for the last block. */
 #define GC_SMALL 16u
-#define GC_RAISE_LEAST 32u  /* candidates by which a floor is raised at least */
+#define GC_RAISE_LEAST 32u /* candidates by which a floor is raised at least */
 #define GC_RAISE_MOST 1024u /* the same at most, times k */
 #ifndef GC_GROUP
-#define GC_GROUP \
-  8 /* driver blocks that a warp takes at once: few, or the last ones to end keep all waiting */
+#define GC_GROUP 8 /* driver blocks that a warp takes at once: few, or the last ones to end keep all waiting */
 #endif
-#define GC_GUIDED_BLOCKS \
-  4 /* blocks of threads a multiprocessor at least, of gc_and_guided and gc_max_first; 5 spill */
+#define GC_GUIDED_BLOCKS 4 /* blocks of threads a multiprocessor at least, of gc_and_guided and gc_max_first; 5 spill */
 #ifndef GC_MAX_BLOCKS
 #define GC_MAX_BLOCKS 5 /* the same of gc_max */
 #endif
@@ -121,7 +119,7 @@ enum { GC_INLINE, GC_SHORT, GC_LONG };
 /* A list, and how a query uses it. */
 typedef struct gc_term {
   uint64_t docs, docs_len, freqs, freqs_len; /* bytes in the sections; GC_INLINE: docID and frequency */
-  uint64_t first_block;                      /* GC_LONG: index of its first block in the directory */
+  uint64_t first_block; /* GC_LONG: index of its first block in the directory */
   uint32_t df, nblocks, kind;
   uint32_t q; /* occurrences in the query */
   float weight;
@@ -130,9 +128,9 @@ typedef struct gc_term {
   uint32_t most; /* the most that a posting contributes, q times */
   /* of a list with guides: */
   uint32_t row, span; /* its first peak; documents a peak, log2 */
-  uint32_t step;      /* score a unit of its peaks, q times; 0: the peaks are not to be used */
-  uint32_t shift;     /* documents a mark, log2 */
-  uint64_t marks;     /* its first group of marks */
+  uint32_t step; /* score a unit of its peaks, q times; 0: the peaks are not to be used */
+  uint32_t shift; /* documents a mark, log2 */
+  uint64_t marks; /* its first group of marks */
 } gc_term;
 
 /* One evaluation of a query as AND or as OR. */
@@ -140,25 +138,25 @@ typedef struct gc_job {
   double norm_a, norm_b;
   uint32_t first_term, npositive, nterms; /* terms: positive ones by ascending df, then negated ones */
   uint32_t k;
-  uint32_t stored;   /* 1: k1 and b are the index's */
-  uint32_t any;      /* 1: OR */
-  uint32_t after;    /* of an OR: the AND job that makes it needless by finding k; or GC_NONE */
-  uint32_t seed;     /* a score that at least k documents reach, or 0 */
-  uint32_t prune;    /* 0: exhaustive */
-  uint32_t follow;   /* of an OR: 1 if MaxScore may answer it */
-  uint32_t fused;    /* 1: norm_a + norm_b * length has no more than 53 bits, so that one rounding is left */
+  uint32_t stored; /* 1: k1 and b are the index's */
+  uint32_t any; /* 1: OR */
+  uint32_t after; /* of an OR: the AND job that makes it needless by finding k; or GC_NONE */
+  uint32_t seed; /* a score that at least k documents reach, or 0 */
+  uint32_t prune; /* 0: exhaustive */
+  uint32_t follow; /* of an OR: 1 if MaxScore may answer it */
+  uint32_t fused; /* 1: norm_a + norm_b * length has no more than 53 bits, so that one rounding is left */
   uint32_t expanded; /* 1: all of its lists are expanded, and stored is 1 */
 } gc_job;
 
 /* How far a running job has got. */
 typedef struct gc_state {
   unsigned long long floor; /* only keys above it are of interest */
-  uint32_t count;           /* candidates that were pushed; those beyond the buffer's room are lost */
-  uint32_t level;           /* how often the floor was raised from the buffer */
-  uint32_t next, live;      /* next position in the tile order; tiles that any term touches */
-  uint32_t greatest;        /* tile bound */
-  uint32_t done;            /* 1: its hits are written */
-  uint32_t followed;        /* 1: an OR that MaxScore answers, not tiles */
+  uint32_t count; /* candidates that were pushed; those beyond the buffer's room are lost */
+  uint32_t level; /* how often the floor was raised from the buffer */
+  uint32_t next, live; /* next position in the tile order; tiles that any term touches */
+  uint32_t greatest; /* tile bound */
+  uint32_t done; /* 1: its hits are written */
+  uint32_t followed; /* 1: an OR that MaxScore answers, not tiles */
   uint32_t zero;
 } gc_state;
 
@@ -181,46 +179,45 @@ typedef struct gc_drive {
 
 /* The index on the device. */
 typedef struct gc_view {
-  const uint32_t *docids, *freqs;              /* the streams, as words; NULL: terms hold addresses */
+  const uint32_t *docids, *freqs; /* the streams, as words; NULL: terms hold addresses */
   const uint32_t *last, *docs_off, *freqs_off; /* the directory, an item a block */
   const uint8_t *docs_width, *freqs_width;
   const gpuir__pair *bounds; /* GPUIR__BLOCK_PAIRS a block */
-  const uint32_t *lengths;   /* of the documents; NULL: */
-  const uint16_t *brief;     /* the same, if all are below 65536 */
-  const uint2
-      *bases; /* of an expanded block: what its 16-bit docIDs are relative to; its place in wide + 1, or 0 */
-  const uint16_t *narrow;           /* expanded docIDs */
-  const uint32_t *wide;             /* docIDs of expanded blocks that 16 bits do not hold */
-  const uint32_t *impact;           /* expanded contributions, under the stored k1 and b */
-  const uint32_t *most;             /* guides: the greatest contribution of a block */
-  const uint4 *marks;               /* guides: which documents a list may hold, in groups; see gc_find */
-  const uint8_t *peaks;             /* guides: the greatest contribution within a span, in steps */
+  const uint32_t *lengths; /* of the documents; NULL: */
+  const uint16_t *brief; /* the same, if all are below 65536 */
+  const uint2 *bases; /* of an expanded block: what its 16-bit docIDs are relative to; its place in wide + 1, or 0 */
+  const uint16_t *narrow; /* expanded docIDs */
+  const uint32_t *wide; /* docIDs of expanded blocks that 16 bits do not hold */
+  const uint32_t *impact; /* expanded contributions, under the stored k1 and b */
+  const uint32_t *most; /* guides: the greatest contribution of a block */
+  const uint4 *marks; /* guides: which documents a list may hold, in groups; see gc_find */
+  const uint8_t *peaks; /* guides: the greatest contribution within a span, in steps */
   uint32_t documents, tile, ntiles; /* tile: documents each */
 } gc_view;
 
 /* The ANDs of a batch: their driver blocks, in groups that a warp takes at once. */
 typedef struct gc_ands {
-  const uint32_t *jobs;         /* n job numbers */
-  const uint32_t *start;        /* first group of each, and one more */
+  const uint32_t *jobs; /* n job numbers */
+  const uint32_t *start; /* first group of each, and one more */
   const uint32_t *sample_start; /* first sample block of each, and one more */
   uint32_t n, groups, nsamples; /* groups, samples: of all */
-  uint32_t group, parts;        /* blocks a group; warps that share a block */
+  uint32_t group, parts; /* blocks a group; warps that share a block */
 } gc_ands;
 
 /* The ORs of a batch that tiles may answer. */
 typedef struct gc_ors {
   const uint32_t *jobs; /* n job numbers */
   const gc_chunk *chunks;
-  uint32_t *first, *bound;   /* [slot][ntiles + 1]: see gc_tiles */
-  uint32_t *order, *total;   /* [job][ntiles]: tiles by descending bound; the sum of a tile's bounds */
+  uint32_t *first, *bound; /* [slot][ntiles + 1]: see gc_tiles */
+  uint32_t *order, *total; /* [job][ntiles]: tiles by descending bound; the sum of a tile's bounds */
   uint32_t n, nchunks, grab; /* grab: tiles that a warp takes from the order at once */
 } gc_ors;
 
 /* The ORs of a batch that MaxScore may answer. */
 typedef struct gc_maxs {
-  const uint32_t *jobs;     /* n job numbers */
-  gc_drive *drives;         /* what drives them, of round r from r * n on */
-  uint32_t *drive_start;    /* first group of blocks of each, in its round */
+  const uint32_t *jobs; /* n job numbers */
+  gc_drive *drives; /* what drives them, of round r from r * n on */
+  uint32_t *drive_start; /* first group of blocks of each, in its round */
   uint32_t n, group, parts; /* as in gc_ands */
 } gc_maxs;
 
@@ -231,21 +228,21 @@ typedef struct gc_batch {
   gc_state *states; /* of the jobs */
   gc_control *control;
   unsigned long long *cand; /* [job][room]: keys of candidates; 0: none yet */
-  uint32_t room;            /* candidates a job */
-  uint32_t raised;          /* 1: floors are raised while documents are followed; see GC_SMALL */
-  uint32_t out_stride;      /* words a query of `out` */
-  uint32_t *out;            /* of each query its count, a gap, then its hits (docID, score) */
-  const uint2 *query_jobs;  /* of each query its jobs, the second or GC_NONE */
+  uint32_t room; /* candidates a job */
+  uint32_t raised; /* 1: floors are raised while documents are followed; see GC_SMALL */
+  uint32_t out_stride; /* words a query of `out` */
+  uint32_t *out; /* of each query its count, a gap, then its hits (docID, score) */
+  const uint2 *query_jobs; /* of each query its jobs, the second or GC_NONE */
   gc_ands ands;
   gc_ors ors;
   gc_maxs maxs;
 } gc_batch;
 
-/* ============================================================================
+/* ========================
  * [cuda-02-primitives]  what many kernels need of a warp or of a block of threads
  *
  * Start at  gc_scan, gc_claim (warps); gc_block_scan, gc_select, gc_sort (blocks of threads); gc_owner (a thread).
- * ==========================================================================*/
+ * ======================*/
 
 /* ---- a warp ---- */
 
@@ -255,9 +252,7 @@ static __device__ __forceinline__ uint32_t gc_lane(void) { return threadIdx.x & 
 static __device__ __forceinline__ uint32_t gc_mask(uint32_t n) { return n < 32 ? (1u << n) - 1 : ~0u; }
 
 /* Returns how many of the lanes before this one have a bit in `vote`. */
-static __device__ __forceinline__ uint32_t gc_rank(uint32_t vote) {
-  return __popc(vote & ((1u << gc_lane()) - 1));
-}
+static __device__ __forceinline__ uint32_t gc_rank(uint32_t vote) { return __popc(vote & ((1u << gc_lane()) - 1)); }
 
 /* Returns the sum of x over the lanes up to this one. */
 static __device__ __forceinline__ uint32_t gc_scan(uint32_t x) {
@@ -279,13 +274,11 @@ static __device__ __forceinline__ uint32_t gc_claim(uint32_t vote, uint32_t *cou
 }
 
 /* Returns the first of last[lo..hi) that is not below doc, or hi; looks at 32 at a time. */
-static __device__ __forceinline__ uint32_t gc_find_block(const uint32_t *last, uint32_t lo, uint32_t hi,
-                                                         uint32_t doc) {
+static __device__ __forceinline__ uint32_t gc_find_block(const uint32_t *last, uint32_t lo, uint32_t hi, uint32_t doc) {
   uint32_t lane = gc_lane();
   while (hi - lo > 32) {
     uint32_t step = (hi - lo + 31) / 32;
-    uint32_t below =
-        __popc(__ballot_sync(GC_WARP, __ldg(last + min(lo + lane * step + step - 1, hi - 1)) < doc));
+    uint32_t below = __popc(__ballot_sync(GC_WARP, __ldg(last + min(lo + lane * step + step - 1, hi - 1)) < doc));
     lo = min(lo + below * step, hi);
     hi = min(lo + step, hi);
   }
@@ -316,8 +309,7 @@ typedef struct gc_slot_found {
 /* Finds, by a warp, the slot of the rank-th item from the highest slot down; rank is at least 1 and at most the sum of
  * the counts. One lane writes *found. */
 template <uint32_t SLOTS>
-static __device__ __forceinline__ void gc_find_slot(const uint32_t *count, uint32_t rank,
-                                                    gc_slot_found *found) {
+static __device__ __forceinline__ void gc_find_slot(const uint32_t *count, uint32_t rank, gc_slot_found *found) {
   uint32_t own[SLOTS / 32], sum = 0, above, i;
   for (i = 0; i < SLOTS / 32; i++) { /* lane 0 has the highest slots */
     own[i] = count[SLOTS - 1 - (gc_lane() * (SLOTS / 32) + i)];
@@ -367,10 +359,8 @@ static __device__ __forceinline__ uint32_t gc_owner(const Start &start, uint32_t
   uint32_t lo = 0, hi = n;
   while (hi - lo > 1) {
     uint32_t mid = lo + (hi - lo) / 2;
-    if (start(mid) <= x)
-      lo = mid;
-    else
-      hi = mid;
+    if (start(mid) <= x) lo = mid;
+    else hi = mid;
   }
   return lo;
 }
@@ -402,7 +392,7 @@ static __device__ __forceinline__ uint32_t gc_block_scan(uint32_t x, uint32_t *a
  * each from the highest on. hist: 256 words of shared memory. */
 template <typename Keys>
 static __device__ unsigned long long gc_select(const Keys &keys, uint32_t n, uint32_t k, uint32_t limit,
-                                               uint32_t *hist) {
+    uint32_t *hist) {
   __shared__ gc_slot_found digit;
   unsigned long long prefix = 0;
   uint32_t remain = k, i;
@@ -463,8 +453,7 @@ struct gc_keys_cand {
 
 /* Returns a score that at least k of the n keys reach, by a warp, n being a multiple of 32: of the k-th best one its
  * highest 14 bits below those that are 0 in all scores. 3 passes over the keys. count: 128 words of shared memory. */
-static __device__ __noinline__ uint32_t gc_kth_score(const gc_keys_cand keys, uint32_t n, uint32_t k,
-                                                     uint32_t *count) {
+static __device__ __noinline__ uint32_t gc_kth_score(const gc_keys_cand keys, uint32_t n, uint32_t k, uint32_t *count) {
   uint32_t greatest = 0, slot = 0, shift = 0, pass, i, u;
   for (pass = 0; pass < 3; pass++) { /* the greatest; slots of 2^shift scores each; those of one of them */
     const uint32_t fine = pass == 1 ? shift : shift > 7 ? shift - 7 : 0, mask = (1u << (shift - fine)) - 1;
@@ -479,12 +468,10 @@ static __device__ __noinline__ uint32_t gc_kth_score(const gc_keys_cand keys, ui
       for (u = 0; u < 8; u++) score[u] = i + 32 * u < n ? (uint32_t)(keys(i + 32 * u) >> 32) : 0;
 #pragma unroll
       for (u = 0; u < 8; u++) {
-        if (!pass)
-          greatest = max(greatest, score[u]);
+        if (!pass) greatest = max(greatest, score[u]);
         else if (pass == 1)
           atomicAdd(count + min(score[u] >> fine, 127u), 1); /* others may just have written a greater one */
-        else if (score[u] >> shift == slot)
-          atomicAdd(count + (score[u] >> fine & mask), 1);
+        else if (score[u] >> shift == slot) atomicAdd(count + (score[u] >> fine & mask), 1);
       }
     }
     __syncwarp();
@@ -503,7 +490,7 @@ static __device__ __noinline__ uint32_t gc_kth_score(const gc_keys_cand keys, ui
   return slot << shift;
 }
 
-/* ============================================================================
+/* ========================
  * [cuda-03-bp128]  bp128 on the device; the postings of a term and their scores
  *
  * The format stands in [04-bp128] of gpuir.h, whose functions say here too where a block's parts are and which of them
@@ -512,7 +499,7 @@ static __device__ __noinline__ uint32_t gc_kth_score(const gc_keys_cand keys, ui
  * decodes one value: gc_value.
  *
  * Start at  gc_decode_docs, gc_decode_freqs, gc_freq, gc_contribution.
- * ==========================================================================*/
+ * ======================*/
 
 /* Returns what gpuir__packed_value does, of a value that begins less than 2^32 bits behind p: 2 words and a funnel
  * shift. */
@@ -526,7 +513,7 @@ static __device__ __forceinline__ uint32_t gc_packed(const uint8_t *p, unsigned 
  * are 0. Four values of up to 14 bits are one load of 8 bytes: 3 words and 2 funnel shifts. `from` is a multiple of 8
  * if w is more. */
 static __device__ __forceinline__ void gc_packed4(const uint8_t *p, unsigned w, uint64_t from, uint32_t count,
-                                                  uint32_t v[4]) {
+    uint32_t v[4]) {
   const uint32_t first = 4 * gc_lane();
   uint32_t i;
   if (w <= 14) {
@@ -549,7 +536,7 @@ static __device__ __forceinline__ void gc_packed4(const uint8_t *p, unsigned w, 
 /* A block within its list's stream. */
 typedef struct gc_block {
   const uint8_t *low; /* its low parts, as gpuir__bp128_low finds them */
-  uint32_t bits, n;   /* of a low part; values */
+  uint32_t bits, n; /* of a low part; values */
   uint32_t room; /* bytes of the stream that its high parts may take, 512 at most; 0: it has no exceptions */
 } gc_block;
 
@@ -574,8 +561,7 @@ static __device__ __forceinline__ uint32_t gc_high_part(const gc_highs &h, uint3
 }
 
 /* Adds the high parts from number `rank` on to those of the lane's values that are marked. */
-static __device__ __forceinline__ void gc_add_highs(const gc_highs &h, uint32_t mine, uint32_t rank,
-                                                    uint32_t v[4]) {
+static __device__ __forceinline__ void gc_add_highs(const gc_highs &h, uint32_t mine, uint32_t rank, uint32_t v[4]) {
   uint32_t l;
 #pragma unroll
   for (l = 0; l < 4; l++)
@@ -589,8 +575,7 @@ typedef struct gc_low {
 
 /* Loads the lane's words of a full block at `low`, a multiple of 4. */
 static __device__ __forceinline__ gc_low gc_load_low(const uint8_t *low, uint32_t bits) {
-  const uint32_t *p =
-      (const uint32_t *)((uintptr_t)low & ~(uintptr_t)3) + gpuir__bp128_word(bits, 4 * gc_lane());
+  const uint32_t *p = (const uint32_t *)((uintptr_t)low & ~(uintptr_t)3) + gpuir__bp128_word(bits, 4 * gc_lane());
   gc_low r;
   uint32_t l;
 #pragma unroll
@@ -602,16 +587,15 @@ static __device__ __forceinline__ gc_low gc_load_low(const uint8_t *low, uint32_
 static __device__ __forceinline__ void gc_low_parts(const gc_low &low, uint32_t bits, uint32_t v[4]) {
   uint32_t l;
 #pragma unroll
-  for (l = 0; l < 4; l++)
-    v[l] = __funnelshift_r(low.word[l], low.word[4 + l], gc_lane() * bits) & gc_mask(bits);
+  for (l = 0; l < 4; l++) v[l] = __funnelshift_r(low.word[l], low.word[4 + l], gc_lane() * bits) & gc_mask(bits);
 }
 
 /* Adds a block's exceptions to the lane's values. If the high parts do not all lie in the stream, there are none, as
  * gpuir__bp128_open has it. */
 static __device__ __forceinline__ void gc_add_exceptions(const gc_block &p, uint32_t v[4]) {
   const uint8_t *marks = p.low + (p.n * p.bits + 7) / 8, *high = marks + (p.n + 7) / 8;
-  const gc_highs h = {(const uint32_t *)((uintptr_t)high & ~(uintptr_t)3),
-                      8 * ((uint32_t)(uintptr_t)high & 3) + 8, __ldg(high), p.bits};
+  const gc_highs h = {(const uint32_t *)((uintptr_t)high & ~(uintptr_t)3), 8 * ((uint32_t)(uintptr_t)high & 3) + 8,
+      __ldg(high), p.bits};
   const uint32_t first = 4 * gc_lane();
   uint32_t mine = 0, rank = 0, n = 0, i;
   if (h.bits > 32 - p.bits) return;
@@ -646,10 +630,10 @@ static __device__ __forceinline__ void gc_unpack(const gc_block &p, uint32_t v[4
 /* What a lane needs of a full block. */
 typedef struct gc_rows {
   gc_low low;
-  uint32_t bits;        /* of a low part */
-  uint32_t high_bits;   /* of a high part; 0: no exceptions */
-  uint32_t room;        /* as in gc_block */
-  uint32_t marks;       /* the word of the marks in which its four stand */
+  uint32_t bits; /* of a low part */
+  uint32_t high_bits; /* of a high part; 0: no exceptions */
+  uint32_t room; /* as in gc_block */
+  uint32_t marks; /* the word of the marks in which its four stand */
   const uint32_t *high; /* the byte that says high_bits, then the high parts */
 } gc_rows;
 
@@ -700,8 +684,7 @@ static __device__ __forceinline__ void gc_unpack_rows(const gc_rows &r, uint32_t
 /* ---- one value ---- */
 
 /* Returns the high part of value i, which is marked; of 32 marks a step. */
-static __device__ __forceinline__ uint32_t gc_value_high(const gc_block &p, const uint8_t *marks,
-                                                         uint32_t i) {
+static __device__ __forceinline__ uint32_t gc_value_high(const gc_block &p, const uint8_t *marks, uint32_t i) {
   const uint8_t *high = marks + (p.n + 7) / 8;
   const uint32_t bits = __ldg(high);
   uint32_t rank = 0, n = 0, j;
@@ -748,7 +731,7 @@ static __device__ __forceinline__ uint32_t gc_block_len(const gc_term &t, uint32
 /* Finds a block of n values in the stream list[0..length): the one `at` words behind its beginning, or, of a list
  * without a directory, the one behind the width byte. */
 static __device__ __forceinline__ gc_block gc_block_at(const uint8_t *list, uint64_t length, bool directory,
-                                                       uint32_t at, uint32_t width, uint32_t n) {
+    uint32_t at, uint32_t width, uint32_t n) {
   gc_block p;
   uint64_t left;
   p.n = n;
@@ -761,18 +744,15 @@ static __device__ __forceinline__ gc_block gc_block_at(const uint8_t *list, uint
 static __device__ __forceinline__ gc_block gc_docs_block(const gc_view &v, const gc_term &t, uint32_t block) {
   const uint64_t g = t.first_block + block;
   const bool directory = t.kind == GC_LONG;
-  return gc_block_at((const uint8_t *)v.docids + t.docs, t.docs_len, directory,
-                     directory ? __ldg(v.docs_off + g) : 0, directory ? __ldg(v.docs_width + g) : 0,
-                     gc_block_len(t, block));
+  return gc_block_at((const uint8_t *)v.docids + t.docs, t.docs_len, directory, directory ? __ldg(v.docs_off + g) : 0,
+      directory ? __ldg(v.docs_width + g) : 0, gc_block_len(t, block));
 }
 
-static __device__ __forceinline__ gc_block gc_freqs_block(const gc_view &v, const gc_term &t,
-                                                          uint32_t block) {
+static __device__ __forceinline__ gc_block gc_freqs_block(const gc_view &v, const gc_term &t, uint32_t block) {
   const uint64_t g = t.first_block + block;
   const bool directory = t.kind == GC_LONG;
-  return gc_block_at((const uint8_t *)v.freqs + t.freqs, t.freqs_len, directory,
-                     directory ? __ldg(v.freqs_off + g) : 0, directory ? __ldg(v.freqs_width + g) : 0,
-                     gc_block_len(t, block));
+  return gc_block_at((const uint8_t *)v.freqs + t.freqs, t.freqs_len, directory, directory ? __ldg(v.freqs_off + g) : 0,
+      directory ? __ldg(v.freqs_width + g) : 0, gc_block_len(t, block));
 }
 
 /* Decodes the docIDs of a block by a warp, below `documents` whatever the file says; those behind its n are of no use.
@@ -791,11 +771,9 @@ static __device__ uint32_t gc_decode_docs(const gc_view &v, const gc_term &t, ui
 
 /* Decodes the frequencies of a block by a warp, each less one. */
 static __device__ __forceinline__ void gc_decode_freqs(const gc_view &v, const gc_term &t, uint32_t block,
-                                                       uint32_t f[4]) {
-  if (t.kind == GC_INLINE)
-    f[0] = f[1] = f[2] = f[3] = (uint32_t)t.freqs - 1;
-  else
-    gc_unpack(gc_freqs_block(v, t, block), f);
+    uint32_t f[4]) {
+  if (t.kind == GC_INLINE) f[0] = f[1] = f[2] = f[3] = (uint32_t)t.freqs - 1;
+  else gc_unpack(gc_freqs_block(v, t, block), f);
 }
 
 /* Returns the frequency of posting i, less one. */
@@ -832,7 +810,7 @@ static __device__ __forceinline__ float gc_norm(const gc_view &v, const gc_job &
   return gpuir__norm_of(j.norm_a, j.norm_b, gc_length(v, doc));
 }
 
-/* ============================================================================
+/* ========================
  * [cuda-04-codecs]  blocks of any codec, by a warp; recoding as bp128
  *
  * Decoding uses the functions of gpuir.h by which the CPU decodes (GPUIR_HD): one definition of each format. Lane t
@@ -842,18 +820,18 @@ static __device__ __forceinline__ float gc_norm(const gc_view &v, const gc_job &
  *
  * Start at  gc_decode (a block), gc_recode (a batch of lists).
  * Tests     tests/gpu/test_lab.c, and test_cuda.c on indexes in other codecs
- * ==========================================================================*/
+ * ======================*/
 
 #define GC_PLAIN 99u /* beside the codecs' ids: a list that is not coded */
 
 /* A list on the device, in any codec. */
 typedef struct gc_coded {
-  gpuir__stream s;      /* device addresses; without codec and scratch */
+  gpuir__stream s; /* device addresses; without codec and scratch */
   const uint32_t *docs; /* GC_PLAIN: its docIDs */
   uint32_t nblocks, number;
-  const uint8_t *slots;                  /* pfd-list: its first level, `number` exceptions, */
+  const uint8_t *slots; /* pfd-list: its first level, `number` exceptions, */
   const uint32_t *overflows, *positions; /* which have been decoded before */
-  uint32_t bits;                         /* of a slot */
+  uint32_t bits; /* of a slot */
 } gc_coded;
 
 /* Clears the 128 words of shared memory in which high parts of exceptions are gathered. */
@@ -877,7 +855,7 @@ static __device__ __forceinline__ void gc_patch_end(const uint32_t *sh, uint32_t
 /* gpuir__unary_stops by a warp: 16 bits a lane, whose marks each lane writes behind those of the lanes before. 64
  * bytes a round; about 40 instructions and 6 for each mark of the fullest lane. */
 static __device__ __forceinline__ void gc_unary_marks(const gpuir__unary &u, uint64_t start, uint64_t rank,
-                                                      uint32_t count, uint32_t *pos) {
+    uint32_t count, uint32_t *pos) {
   uint64_t at = start / 8;
   uint32_t got = 0, lane = gc_lane(), empty = 0, i;
   __syncwarp();
@@ -911,8 +889,8 @@ static __device__ __forceinline__ void gc_unary_marks(const gpuir__unary &u, uin
 /* Decodes vbyte: each lane looks at 4 bytes and notes where values end. 1 to 1.3 bytes a value; predicted 160
  * instructions, counted 462, the scans of ends and the loop over them among them. Measured to memory: 259 G values/s.
  */
-static __device__ __forceinline__ void gc_vbyte(const gpuir__stream &s, uint32_t block, uint32_t count,
-                                                uint32_t *ends, uint32_t v[4]) {
+static __device__ __forceinline__ void gc_vbyte(const gpuir__stream &s, uint32_t block, uint32_t count, uint32_t *ends,
+    uint32_t v[4]) {
   const uint64_t begin = s.offset ? gpuir__min64(s.offset[block], s.len) : 0, avail = s.len - begin;
   const uint8_t *p = s.bytes + begin;
   uint32_t got = 0, base = 0, lane = gc_lane(), i;
@@ -948,7 +926,7 @@ static __device__ __forceinline__ void gc_vbyte(const gpuir__stream &s, uint32_t
  * mark the values that they lead to: 7 rounds at most, of 40 instructions. Values that are marked behind the chain's
  * end have a rank beyond its length. */
 static __device__ __forceinline__ uint32_t gc_chain(uint32_t first, uint32_t number, uint32_t count,
-                                                    const uint32_t v[4], uint32_t *sh) {
+    const uint32_t v[4], uint32_t *sh) {
   const uint32_t mark = 1u << 31, end = GPUIR__BLOCK, own = 4 * gc_lane();
   uint32_t e, i, next[4], seen = 0;
   __syncwarp();
@@ -994,8 +972,8 @@ static __device__ __forceinline__ uint32_t gc_chain(uint32_t first, uint32_t num
  * Predicted: 60 instructions without exceptions, 100 with exceptions apart, 130 with marked ones, 12 more for each
  * linked one; counted 360 on average of the three. Measured to memory, random and clustered docIDs: pfd 266 and 145 G
  * values/s, newpfd 346 and 364, optpfd 288 and 320. */
-static __device__ __forceinline__ void gc_pfd(const gpuir__stream &s, uint32_t block, uint32_t count,
-                                              uint32_t *sh, uint32_t v[4]) {
+static __device__ __forceinline__ void gc_pfd(const gpuir__stream &s, uint32_t block, uint32_t count, uint32_t *sh,
+    uint32_t v[4]) {
   uint32_t lane = gc_lane(), i, e;
   gpuir__pfd_block p;
   gpuir__pfd_find(&s, block, count, &p);
@@ -1020,8 +998,8 @@ static __device__ __forceinline__ void gc_pfd(const gpuir__stream &s, uint32_t b
 }
 
 /* Decodes values from .. from + take - 1 of a segment, which become the values from `done` on of the block. */
-static __device__ __forceinline__ void gc_para(const gpuir__para &p, uint32_t from, uint32_t done,
-                                               uint32_t take, uint32_t *sh, uint32_t x[4]) {
+static __device__ __forceinline__ void gc_para(const gpuir__para &p, uint32_t from, uint32_t done, uint32_t take,
+    uint32_t *sh, uint32_t x[4]) {
   const uint32_t lane = gc_lane(), first = 4 * lane - done;
   uint32_t i, e;
   if (p.b <= 14) { /* as in gc_packed4, but the first of the four may lie before */
@@ -1050,8 +1028,8 @@ static __device__ __forceinline__ void gc_para(const gpuir__para &p, uint32_t fr
 
 /* Decodes parapfor. Predicted 90 instructions, 60 more with exceptions; counted 355. Measured to memory, random and
  * clustered docIDs: 285 and 282 G values/s. */
-static __device__ __forceinline__ void gc_parapfor(const gpuir__stream &s, uint32_t block, uint32_t count,
-                                                   uint32_t *sh, uint32_t v[4]) {
+static __device__ __forceinline__ void gc_parapfor(const gpuir__stream &s, uint32_t block, uint32_t count, uint32_t *sh,
+    uint32_t v[4]) {
   uint32_t lane = gc_lane(), first = block * GPUIR__BLOCK, done = 0, i, start = 0, from = 0, size = 256;
   uint64_t at = 0;
   if (s.offset) {
@@ -1075,10 +1053,8 @@ static __device__ __forceinline__ void gc_parapfor(const gpuir__stream &s, uint3
 }
 
 /* Decodes a piece of a block: deviations, added to their line. */
-static __device__ __forceinline__ void gc_line_piece(const gpuir__line &line, uint32_t base,
-                                                     const gpuir__para &p, uint32_t from, uint32_t done,
-                                                     uint32_t take, uint32_t limit, uint32_t *sh,
-                                                     uint32_t v[4]) {
+static __device__ __forceinline__ void gc_line_piece(const gpuir__line &line, uint32_t base, const gpuir__para &p,
+    uint32_t from, uint32_t done, uint32_t take, uint32_t limit, uint32_t *sh, uint32_t v[4]) {
   uint32_t x[4], i;
   gc_para(p, from, done, take, sh, x);
 #pragma unroll
@@ -1090,8 +1066,8 @@ static __device__ __forceinline__ void gc_line_piece(const gpuir__line &line, ui
 
 /* Decodes lrc, lrcseg and seglrc: there is no sum to wait for. Predicted 110 instructions, 40 of them for headers;
  * counted 323, 343 and 306. Measured to memory: 296, 285 and 313 G values/s. */
-static __device__ __forceinline__ void gc_lrc(const gpuir__stream &s, int kind, uint32_t block,
-                                              uint32_t count, uint32_t *sh, uint32_t v[4]) {
+static __device__ __forceinline__ void gc_lrc(const gpuir__stream &s, int kind, uint32_t block, uint32_t count,
+    uint32_t *sh, uint32_t v[4]) {
   uint32_t first = block * GPUIR__BLOCK, start, from, done = 0;
   uint64_t at = s.offset ? gpuir__min64(s.offset[block], s.len) : 0;
   gpuir__lrc_list list;
@@ -1113,8 +1089,8 @@ static __device__ __forceinline__ void gc_lrc(const gpuir__stream &s, int kind, 
 /* Decodes hslrc: a block reaches over 1 to 2 buckets, more where docIDs crowd unevenly; predicted 130 instructions
  * each, counted 669 a block. Each lane fetches where one of the next 32 buckets begins. Measured to memory, random
  * and clustered docIDs: 153 and 142 G values/s; 107 to 136 where exceptions are forced on six tenths or none. */
-static __device__ __forceinline__ void gc_hslrc(const gpuir__stream &s, uint32_t block, uint32_t count,
-                                                uint32_t *sh, uint32_t v[4]) {
+static __device__ __forceinline__ void gc_hslrc(const gpuir__stream &s, uint32_t block, uint32_t count, uint32_t *sh,
+    uint32_t v[4]) {
   const uint32_t start = block * GPUIR__BLOCK, lane = gc_lane();
   uint32_t done = 0, h, begins;
   gpuir__hslrc_list list;
@@ -1151,8 +1127,8 @@ static __device__ __forceinline__ void gc_hslrc(const gpuir__stream &s, uint32_t
 /* Decodes ef, as gc_qs decodes qs: 12 bits a lane would do for a partition's unary part. Predicted 150 instructions;
  * counted 414 and 508, as gc_unary_marks takes the unary part apart bit by bit. Measured to memory, random and
  * clustered docIDs: ef 272 and 292 G values/s, qs 212 and 192. */
-static __device__ __forceinline__ void gc_ef(const gpuir__stream &s, uint32_t block, uint32_t count,
-                                             uint32_t prev, uint32_t *sh, uint32_t v[4]) {
+static __device__ __forceinline__ void gc_ef(const gpuir__stream &s, uint32_t block, uint32_t count, uint32_t prev,
+    uint32_t *sh, uint32_t v[4]) {
   uint32_t i, first = 4 * gc_lane();
   gpuir__unary u;
   unsigned b;
@@ -1164,8 +1140,8 @@ static __device__ __forceinline__ void gc_ef(const gpuir__stream &s, uint32_t bl
     v[i] = min(gpuir__joined(first + i < count ? sh[first + i] : 0, first + i, b, v[i], prev + 1), s.limit);
 }
 
-static __device__ __forceinline__ void gc_qs(const gpuir__stream &s, uint32_t block, uint32_t count,
-                                             uint32_t *sh, uint32_t v[4]) {
+static __device__ __forceinline__ void gc_qs(const gpuir__stream &s, uint32_t block, uint32_t count, uint32_t *sh,
+    uint32_t v[4]) {
   const uint64_t at = (uint64_t)block * GPUIR__BLOCK;
   uint32_t i, first = 4 * gc_lane();
   gpuir__halves h;
@@ -1175,14 +1151,14 @@ static __device__ __forceinline__ void gc_qs(const gpuir__stream &s, uint32_t bl
 #pragma unroll
   for (i = 0; i < 4; i++)
     v[i] = min(gpuir__joined(first + i < count ? sh[first + i] : 0, first + i, h.b, v[i],
-                             (s.offset ? s.offset[block] : 0) << h.b),
-               s.limit);
+                   (s.offset ? s.offset[block] : 0) << h.b),
+        s.limit);
 }
 
 /* Decodes rice: ef's instructions and a scan; counted 566. 190 G values/s, 175 of clustered docIDs. The two prefix
  * sums are localized by the directory (Ding et al. 2009, 6.1). */
-static __device__ __forceinline__ void gc_rice(const gpuir__stream &s, uint32_t block, uint32_t count,
-                                               uint32_t prev, bool sum, uint32_t *sh, uint32_t v[4]) {
+static __device__ __forceinline__ void gc_rice(const gpuir__stream &s, uint32_t block, uint32_t count, uint32_t prev,
+    bool sum, uint32_t *sh, uint32_t v[4]) {
   const uint64_t at = (uint64_t)block * GPUIR__BLOCK;
   uint32_t i, first = 4 * gc_lane();
   gpuir__halves h;
@@ -1199,7 +1175,7 @@ static __device__ __forceinline__ void gc_rice(const gpuir__stream &s, uint32_t 
  * gcl_pfl_exceptions: 35 instructions for 128 values of the list); counted without that 200. Measured with it: 365
  * and 259 G values/s in many lists; in a single one 40 of 1 M docIDs, 144 of 10 M. */
 static __device__ __forceinline__ void gc_pfl(const gc_coded &l, uint32_t block, uint32_t count, uint32_t *sh,
-                                              uint32_t v[4]) {
+    uint32_t v[4]) {
   const uint32_t first = block * GPUIR__BLOCK;
   uint32_t e, end;
   gc_packed4(l.slots, l.bits, first, count, v);
@@ -1216,8 +1192,7 @@ static __device__ __forceinline__ void gc_pfl(const gc_coded &l, uint32_t block,
 }
 
 /* Decodes bp128 from a stream. */
-static __device__ __forceinline__ void gc_bp128(const gpuir__stream &s, uint32_t block, uint32_t count,
-                                                uint32_t v[4]) {
+static __device__ __forceinline__ void gc_bp128(const gpuir__stream &s, uint32_t block, uint32_t count, uint32_t v[4]) {
   gc_block p;
   uint64_t left;
   p.n = count;
@@ -1229,8 +1204,7 @@ static __device__ __forceinline__ void gc_bp128(const gpuir__stream &s, uint32_t
 /* Decodes the docIDs of a block, or without SUM its gaps where the codec has gaps; sh: 128 words of the warp's own.
  * Returns how many there are; v[] behind them is unspecified. */
 template <int CODEC, bool SUM>
-static __device__ __forceinline__ uint32_t gc_decode(const gc_coded &l, uint32_t block, uint32_t *sh,
-                                                     uint32_t v[4]) {
+static __device__ __forceinline__ uint32_t gc_decode(const gc_coded &l, uint32_t block, uint32_t *sh, uint32_t v[4]) {
   const gpuir__stream &s = l.s;
   const uint32_t count = gpuir__block_count(s.n, block);
   const uint32_t prev = block ? s.last[block - 1] : UINT32_MAX;
@@ -1260,13 +1234,14 @@ static __device__ __forceinline__ uint32_t gc_decode(const gc_coded &l, uint32_t
     gc_hslrc(s, block, count, sh, v);
   } else {
     gc_lrc(s,
-           CODEC == GPUIR__ID_LRC      ? GPUIR__LRC
-           : CODEC == GPUIR__ID_LRCSEG ? GPUIR__LRCSEG
-                                       : GPUIR__SEGLRC,
-           block, count, sh, v);
+        CODEC == GPUIR__ID_LRC          ? GPUIR__LRC
+            : CODEC == GPUIR__ID_LRCSEG ? GPUIR__LRCSEG
+                                        : GPUIR__SEGLRC,
+        block, count, sh, v);
   }
-  if (SUM && (CODEC == GPUIR__ID_VBYTE || CODEC == GPUIR__ID_BP128 || CODEC == GPUIR__ID_OPTPFD ||
-              CODEC == GPUIR__ID_PFL || CODEC == GPUIR__ID_PARA))
+  if (SUM &&
+      (CODEC == GPUIR__ID_VBYTE || CODEC == GPUIR__ID_BP128 || CODEC == GPUIR__ID_OPTPFD || CODEC == GPUIR__ID_PFL ||
+          CODEC == GPUIR__ID_PARA))
     gc_sum(v, prev, s.limit);
   return count;
 }
@@ -1295,44 +1270,41 @@ typedef struct gc_recoding {
   const uint32_t *start; /* of each list: the blocks before it; and one more */
   const gc_target *targets;
   uint32_t nlists, nblocks, chunk; /* chunk: blocks that a warp takes at a time */
-  uint32_t *docs_off, *freqs_off;  /* of each block: its words, then where they begin in the list */
+  uint32_t *docs_off, *freqs_off; /* of each block: its words, then where they begin in the list */
   uint8_t *docs_width, *freqs_width;
-  unsigned long long *words;                      /* of each list: of its docIDs, of its frequencies */
+  unsigned long long *words; /* of each list: of its docIDs, of its frequencies */
   uint32_t *to_last, *to_docs_off, *to_freqs_off; /* the directory */
   uint8_t *to_docs_width, *to_freqs_width;
 } gc_recoding;
 
 /* Decodes the docIDs of a block in whichever codec; those behind its n are unspecified. Returns n. */
 static __device__ __forceinline__ uint32_t gc_any_docs(const gc_source &s, uint32_t block, uint32_t *sh,
-                                                       uint32_t v[4]) {
+    uint32_t v[4]) {
   const gc_coded &l = s.docs;
   switch (s.docs_codec) {
-    case GPUIR__ID_VBYTE: return gc_decode<GPUIR__ID_VBYTE, true>(l, block, sh, v);
-    case GPUIR__ID_PFD:
-    case GPUIR__ID_NEWPFD:
-    case GPUIR__ID_OPTPFD: return gc_decode<GPUIR__ID_OPTPFD, true>(l, block, sh, v);
-    case GPUIR__ID_EF: return gc_decode<GPUIR__ID_EF, true>(l, block, sh, v);
-    case GPUIR__ID_QS: return gc_decode<GPUIR__ID_QS, true>(l, block, sh, v);
-    case GPUIR__ID_RICE: return gc_decode<GPUIR__ID_RICE, true>(l, block, sh, v);
-    case GPUIR__ID_PFL: return gc_decode<GPUIR__ID_PFL, true>(l, block, sh, v);
-    case GPUIR__ID_PARA: return gc_decode<GPUIR__ID_PARA, true>(l, block, sh, v);
-    case GPUIR__ID_LRC: return gc_decode<GPUIR__ID_LRC, true>(l, block, sh, v);
-    case GPUIR__ID_LRCSEG: return gc_decode<GPUIR__ID_LRCSEG, true>(l, block, sh, v);
-    case GPUIR__ID_SEGLRC: return gc_decode<GPUIR__ID_SEGLRC, true>(l, block, sh, v);
-    case GPUIR__ID_HSLRC: return gc_decode<GPUIR__ID_HSLRC, true>(l, block, sh, v);
-    default: return gc_decode<GPUIR__ID_BP128, true>(l, block, sh, v);
+  case GPUIR__ID_VBYTE: return gc_decode<GPUIR__ID_VBYTE, true>(l, block, sh, v);
+  case GPUIR__ID_PFD:
+  case GPUIR__ID_NEWPFD:
+  case GPUIR__ID_OPTPFD: return gc_decode<GPUIR__ID_OPTPFD, true>(l, block, sh, v);
+  case GPUIR__ID_EF: return gc_decode<GPUIR__ID_EF, true>(l, block, sh, v);
+  case GPUIR__ID_QS: return gc_decode<GPUIR__ID_QS, true>(l, block, sh, v);
+  case GPUIR__ID_RICE: return gc_decode<GPUIR__ID_RICE, true>(l, block, sh, v);
+  case GPUIR__ID_PFL: return gc_decode<GPUIR__ID_PFL, true>(l, block, sh, v);
+  case GPUIR__ID_PARA: return gc_decode<GPUIR__ID_PARA, true>(l, block, sh, v);
+  case GPUIR__ID_LRC: return gc_decode<GPUIR__ID_LRC, true>(l, block, sh, v);
+  case GPUIR__ID_LRCSEG: return gc_decode<GPUIR__ID_LRCSEG, true>(l, block, sh, v);
+  case GPUIR__ID_SEGLRC: return gc_decode<GPUIR__ID_SEGLRC, true>(l, block, sh, v);
+  case GPUIR__ID_HSLRC: return gc_decode<GPUIR__ID_HSLRC, true>(l, block, sh, v);
+  default: return gc_decode<GPUIR__ID_BP128, true>(l, block, sh, v);
   }
 }
 
 /* Decodes the frequencies of a block of `count` values, each less one. */
-static __device__ __forceinline__ void gc_any_freqs(const gc_source &s, uint32_t block, uint32_t count,
-                                                    uint32_t *sh, uint32_t v[4]) {
-  if (s.freqs_codec == GPUIR__ID_VBYTE)
-    gc_vbyte(s.freqs, block, count, sh, v);
-  else if (s.freqs_codec == GPUIR__ID_BP128)
-    gc_bp128(s.freqs, block, count, v);
-  else
-    gc_pfd(s.freqs, block, count, sh, v);
+static __device__ __forceinline__ void gc_any_freqs(const gc_source &s, uint32_t block, uint32_t count, uint32_t *sh,
+    uint32_t v[4]) {
+  if (s.freqs_codec == GPUIR__ID_VBYTE) gc_vbyte(s.freqs, block, count, sh, v);
+  else if (s.freqs_codec == GPUIR__ID_BP128) gc_bp128(s.freqs, block, count, v);
+  else gc_pfd(s.freqs, block, count, sh, v);
 }
 
 /* How a block is packed: low bits, bits of the high parts (0: no exceptions), bytes in all. */
@@ -1342,8 +1314,7 @@ typedef struct gc_form {
 
 /* Chooses a block's form as gpuir__bp128_choose does: lane b looks at b low bits. Values behind count are 0. sh: 33
  * words. About 80 instructions. */
-static __device__ __forceinline__ gc_form gc_choose(const uint32_t v[4], uint32_t count, uint32_t unit,
-                                                    uint32_t *sh) {
+static __device__ __forceinline__ gc_form gc_choose(const uint32_t v[4], uint32_t count, uint32_t unit, uint32_t *sh) {
   const uint32_t lane = gc_lane(), up = unit - 1, fixed = (count + 7) / 8 + 1;
   const uint32_t w = gpuir__width32(__reduce_or_sync(GC_WARP, v[0] | v[1] | v[2] | v[3]));
   uint32_t least = (((count * w + 7) / 8 + up) & ~up) << 6, high, i; /* of bytes << 6 | bits of high parts */
@@ -1381,8 +1352,8 @@ static __device__ __forceinline__ void gc_put_bits(uint32_t *sh, uint32_t bit, u
 }
 
 /* Writes a block of at most 128 words, gathered in shared memory; `brief`: its width byte comes first. */
-static __device__ __forceinline__ void gc_pack(const uint32_t v[4], uint32_t count, const gc_form &form,
-                                               bool brief, uint32_t *to, uint32_t words, uint32_t *sh) {
+static __device__ __forceinline__ void gc_pack(const uint32_t v[4], uint32_t count, const gc_form &form, bool brief,
+    uint32_t *to, uint32_t words, uint32_t *sh) {
   const uint32_t lane = gc_lane(), b = form.bits, mask = gc_mask(b), start = brief ? 8 : 0;
   uint32_t i, bit;
   __syncwarp();
@@ -1427,8 +1398,7 @@ static __device__ __forceinline__ void gc_pack(const uint32_t v[4], uint32_t cou
  * has room for `room` words. Values behind count become 0. */
 template <bool WRITE>
 static __device__ __forceinline__ void gc_recode_values(uint32_t v[4], uint32_t count, bool brief, uint64_t g,
-                                                        uint32_t *off, uint8_t *width, uint32_t *to,
-                                                        uint32_t room, uint32_t *sh) {
+    uint32_t *off, uint8_t *width, uint32_t *to, uint32_t room, uint32_t *sh) {
   const uint32_t lane = gc_lane();
   gc_form form;
   uint32_t i, words;
@@ -1511,11 +1481,11 @@ static __global__ void __launch_bounds__(1024) gc_recode_offsets(const __grid_co
   if (!threadIdx.x) r.words[2 * blockIdx.x + blockIdx.y] = all;
 }
 
-/* ============================================================================
+/* ========================
  * [cuda-05-expand]  the long lists' guides and expanded form, under the stored k1 and b
  *
  * Start at  gc_expand, gc_expanded_docs.
- * ==========================================================================*/
+ * ======================*/
 
 /* Raises a byte to at least x. */
 static __device__ void gc_raise_byte(uint8_t *p, uint32_t x) {
@@ -1538,7 +1508,7 @@ typedef struct gc_guide {
  * behind the posting before it. Only the groups between the last docIDs of the block and of the one before are
  * ranked, whatever a damaged block holds. */
 static __device__ void gc_note_block(const gc_view &v, const gc_guide &to, const gc_term &t, uint32_t block,
-                                     const uint32_t d[4], const uint32_t c[4]) {
+    const uint32_t d[4], const uint32_t c[4]) {
   const uint32_t *last = v.last + t.first_block + block;
   const uint32_t first = block ? (__ldg(last - 1) >> t.shift) / GC_CELLS + 1 : 0,
                  end = (__ldg(last) >> t.shift) / GC_CELLS;
@@ -1573,11 +1543,9 @@ struct gc_first_blocks {
  * K, writes 6; about 256 warp instructions a block. Counted: 25.5 bytes read, 8.6 written, 3,390 instructions: each
  * posting's mark and peak is an atomic operation on a sector of its own, and the latter one a loop. 68 ms for 1.2 G
  * postings. */
-static __global__ void __launch_bounds__(256)
-    gc_expand(gc_view v, const gc_term *lists, uint32_t nlists, uint64_t nblocks, const gc_expansion to,
-              double norm_a, double norm_b) {
-  uint64_t g = ((uint64_t)blockIdx.x * blockDim.x + threadIdx.x) / 32,
-           step = (uint64_t)gridDim.x * blockDim.x / 32;
+static __global__ void __launch_bounds__(256) gc_expand(gc_view v, const gc_term *lists, uint32_t nlists,
+    uint64_t nblocks, const gc_expansion to, double norm_a, double norm_b) {
+  uint64_t g = ((uint64_t)blockIdx.x * blockDim.x + threadIdx.x) / 32, step = (uint64_t)gridDim.x * blockDim.x / 32;
   uint32_t lane = gc_lane();
   for (; g < nblocks; g += step) {
     const gc_term t = lists[gc_owner(gc_first_blocks{lists}, nlists, g)];
@@ -1602,8 +1570,7 @@ static __global__ void __launch_bounds__(256)
     base = to.bases[g];
     *(uint4 *)(to.impact + g * GPUIR__BLOCK + 4 * lane) = make_uint4(c[0], c[1], c[2], c[3]);
     if (base.y)
-      *(uint4 *)(to.wide + (uint64_t)(base.y - 1) * GPUIR__BLOCK + 4 * lane) =
-          make_uint4(d[0], d[1], d[2], d[3]);
+      *(uint4 *)(to.wide + (uint64_t)(base.y - 1) * GPUIR__BLOCK + 4 * lane) = make_uint4(d[0], d[1], d[2], d[3]);
     for (i = 0; i < 4; i++) d[i] = min(d[i] - base.x, 65535u); /* padding: 65535, of contribution 0 */
     s.x = (uint16_t)d[0]; /* of a wide block these are loaded, but not used */
     s.y = (uint16_t)d[1];
@@ -1632,7 +1599,7 @@ static __device__ __forceinline__ void gc_expanded_docs(const gc_view &v, uint64
   }
 }
 
-/* ============================================================================
+/* ========================
  * [cuda-06-or]  OR: docID tiles in shared memory
  *
  * The docIDs are cut into tiles. gc_tiles finds which blocks of each list reach into a tile and bounds what they can
@@ -1640,7 +1607,7 @@ static __device__ __forceinline__ void gc_expanded_docs(const gc_view &v, uint64
  * next one's bound is below the threshold.
  *
  * Start at  gc_tiles, gc_order, gc_or.
- * ==========================================================================*/
+ * ======================*/
 
 /* ---- which blocks of a list reach into a tile, and what they can contribute there ----
  * first[t] is twice the first block whose last docID is not below tile t, plus 1 if that block starts in an
@@ -1654,8 +1621,7 @@ static __device__ uint32_t gc_pairs_bound(const gc_term &t, const gc_job &j, con
     uint32_t pair = __ldg(pairs + i), tf = pair & 255, len = pair >> 8;
     if (tf) {
       float f = __uint2float_rn(tf < 255 ? gpuir__code_value(tf) : GPUIR__CAP);
-      best =
-          fmaxf(best, __fdiv_rn(f, __fadd_rn(f, gpuir__norm_of(j.norm_a, j.norm_b, gpuir__code_value(len)))));
+      best = fmaxf(best, __fdiv_rn(f, __fadd_rn(f, gpuir__norm_of(j.norm_a, j.norm_b, gpuir__code_value(len)))));
     }
   }
   return t.q * gpuir__slacken(__float2uint_rn(__fmul_rn(t.weight, best)));
@@ -1696,15 +1662,14 @@ static __global__ void __launch_bounds__(256)
       for (i = 0; i < 4; i++)
         if (4 * threadIdx.x + i < n)
           atomicMax(bound + d[i] / v.tile,
-                    t.negated ? 1 : t.q * gc_contribution(t.weight, f[i], gc_norm(v, job, d[i])));
+              t.negated ? 1 : t.q * gc_contribution(t.weight, f[i], gc_norm(v, job, d[i])));
     }
   }
 }
 
 /* Returns where a tile stands in the order: monotone in its bound. */
 static __device__ __forceinline__ uint32_t gc_bucket(uint32_t bound, uint32_t greatest) {
-  return min(
-      (uint32_t)__fmul_rn(__uint2float_rd(bound), __fdiv_rn(GC_BUCKETS - 1, __uint2float_ru(greatest))),
+  return min((uint32_t)__fmul_rn(__uint2float_rd(bound), __fdiv_rn(GC_BUCKETS - 1, __uint2float_ru(greatest))),
       GC_BUCKETS - 1);
 }
 
@@ -1740,8 +1705,7 @@ static __global__ void __launch_bounds__(256)
     }
     __syncthreads();
     for (t = threadIdx.x; t < v.ntiles; t += blockDim.x)
-      if (total[t])
-        order[atomicAdd(&count[GC_BUCKETS - 1 - (job.prune ? gc_bucket(total[t], greatest) : 0)], 1)] = t;
+      if (total[t]) order[atomicAdd(&count[GC_BUCKETS - 1 - (job.prune ? gc_bucket(total[t], greatest) : 0)], 1)] = t;
   }
   if (!threadIdx.x) {
     state->live = live;
@@ -1753,10 +1717,10 @@ static __global__ void __launch_bounds__(256)
 
 /* A list's blocks within a tile. */
 typedef struct gc_range {
-  uint32_t g;   /* the i-th block of the tile is block g + i of the index, or of a list without a directory */
+  uint32_t g; /* the i-th block of the tile is block g + i of the index, or of a list without a directory */
   uint32_t end; /* i is below it */
   uint32_t q;
-  uint32_t term;        /* in the batch; GC_SLOW: not expanded, or under other k1 and b */
+  uint32_t term; /* in the batch; GC_SLOW: not expanded, or under other k1 and b */
   uint32_t first, full; /* of a list with a directory: its first block, and how many of its blocks are full */
 } gc_range;
 #define GC_SLOW 0x80000000u
@@ -1764,17 +1728,17 @@ typedef struct gc_range {
 /* A tile to score. */
 typedef struct gc_item {
   unsigned long long floor; /* of the job, when the tile was chosen */
-  uint32_t job, tile;       /* job GC_NONE: no more work */
-  uint32_t n, blocks;       /* lists that reach into the tile, and their blocks there */
-  uint32_t npositive;       /* of the n */
+  uint32_t job, tile; /* job GC_NONE: no more work */
+  uint32_t n, blocks; /* lists that reach into the tile, and their blocks there */
+  uint32_t npositive; /* of the n */
   __align__(16) gc_range range[GPUIR_MAX_TERMS];
 } gc_item;
 
 /* Where the warp that looks ahead stands; the same in all its lanes. */
 typedef struct gc_ahead {
-  uint32_t job;      /* whose tiles it hands out; GC_NONE: none yet */
-  uint32_t helping;  /* 1: all jobs have been begun */
-  uint32_t at;       /* in the list of OR jobs */
+  uint32_t job; /* whose tiles it hands out; GC_NONE: none yet */
+  uint32_t helping; /* 1: all jobs have been begun */
+  uint32_t at; /* in the list of OR jobs */
   uint32_t pos, end; /* the positions in the job's tile order that it has taken */
 } gc_ahead;
 
@@ -1835,8 +1799,8 @@ static __device__ __forceinline__ bool gc_next_positions(const gc_batch &b, gc_a
 
 /* Takes the next position's tile; returns whether its bound reaches the floor. If no tile behind it does either, the
  * job is ended. */
-static __device__ __forceinline__ bool gc_next_tile(const gc_view &v, const gc_batch &b, gc_ahead &a,
-                                                    uint32_t *tile, unsigned long long *floor) {
+static __device__ __forceinline__ bool gc_next_tile(const gc_view &v, const gc_batch &b, gc_ahead &a, uint32_t *tile,
+    unsigned long long *floor) {
   const gc_job *job = b.jobs + a.job;
   gc_state *state = b.states + a.job;
   uint32_t total, need;
@@ -1854,9 +1818,8 @@ static __device__ __forceinline__ bool gc_next_tile(const gc_view &v, const gc_b
 
 /* Finds the blocks of term number `who` within a tile; returns how many there are. */
 template <bool EXPANDED>
-static __device__ __forceinline__ uint32_t gc_find_range(const gc_view &v, const gc_batch &b,
-                                                         const gc_job *job, uint32_t who, uint32_t tile,
-                                                         gc_range *range) {
+static __device__ __forceinline__ uint32_t gc_find_range(const gc_view &v, const gc_batch &b, const gc_job *job,
+    uint32_t who, uint32_t tile, gc_range *range) {
   const gc_term *t = b.terms + who;
   const uint64_t slot = (uint64_t)t->slot * (v.ntiles + 1) + tile;
   uint32_t len;
@@ -1877,16 +1840,15 @@ static __device__ __forceinline__ uint32_t gc_find_range(const gc_view &v, const
 
 /* Describes a tile: the ranges of the lists that reach into it, in the order of the job's terms, a lane a term. */
 template <bool EXPANDED>
-static __device__ __forceinline__ void gc_fill_item(const gc_view &v, const gc_batch &b, uint32_t j,
-                                                    uint32_t tile, unsigned long long floor, gc_item *item) {
+static __device__ __forceinline__ void gc_fill_item(const gc_view &v, const gc_batch &b, uint32_t j, uint32_t tile,
+    unsigned long long floor, gc_item *item) {
   const gc_job *job = b.jobs + j;
   const uint32_t lane = gc_lane();
   uint32_t i, n = 0, blocks = 0;
   for (i = 0; i < job->nterms; i += 32) {
     gc_range range = {0, 0, 0, 0, 0, 0};
     uint32_t len = 0, live, scan;
-    if (i + lane < job->nterms)
-      len = gc_find_range<EXPANDED>(v, b, job, job->first_term + i + lane, tile, &range);
+    if (i + lane < job->nterms) len = gc_find_range<EXPANDED>(v, b, job, job->first_term + i + lane, tile, &range);
     live = __ballot_sync(GC_WARP, len > 0);
     scan = gc_scan(len);
     if (len) {
@@ -1928,9 +1890,9 @@ static __device__ void gc_look_ahead(const gc_view &v, const gc_batch &b, gc_ahe
 
 /* Where the documents are noted that reach the need, in shared memory. */
 typedef struct gc_notes {
-  uint32_t sums;           /* shared address of the tile's sums, and of GC_SPARE more */
-  uint32_t tile;           /* how many there are of the former */
-  uint32_t below;          /* the need, less one */
+  uint32_t sums; /* shared address of the tile's sums, and of GC_SPARE more */
+  uint32_t tile; /* how many there are of the former */
+  uint32_t below; /* the need, less one */
   uint32_t *spots, *count; /* the noted documents, of the tile; how many they are */
 } gc_notes;
 #define GC_SPARE 32u /* sums of a lane's own, for what lies outside the tile */
@@ -1942,8 +1904,7 @@ static __device__ __forceinline__ void gc_note(const gc_notes &n, uint32_t local
 
 /* Adds to four documents' sums. The addition that lifts a sum to the need notes the document: sums only grow, so
  * exactly one does. What lies outside the tile goes to a sum that nobody reads. 7 instructions each. */
-static __device__ __forceinline__ void gc_add4(const gc_notes &n, const uint32_t local[4],
-                                               const uint32_t c[4]) {
+static __device__ __forceinline__ void gc_add4(const gc_notes &n, const uint32_t local[4], const uint32_t c[4]) {
   const uint32_t spare = n.tile + gc_lane();
   uint32_t old[4], hit = 0, i;
 #pragma unroll
@@ -1962,9 +1923,8 @@ static __device__ __forceinline__ void gc_add4(const gc_notes &n, const uint32_t
 }
 
 /* Adds a block of any kind, decoding it. */
-static __device__ __forceinline__ void gc_add_decoded(const gc_view &v, const gc_job &job,
-                                                      const gc_term &term, uint32_t block, uint32_t base,
-                                                      const gc_notes &notes) {
+static __device__ __forceinline__ void gc_add_decoded(const gc_view &v, const gc_job &job, const gc_term &term,
+    uint32_t block, uint32_t base, const gc_notes &notes) {
   uint32_t lane = gc_lane(), d[4], c[4], i, n;
   n = gc_decode_docs(v, term, block, d);
   gc_decode_freqs(v, term, block, c);
@@ -1978,7 +1938,7 @@ static __device__ __forceinline__ void gc_add_decoded(const gc_view &v, const gc
 }
 
 static __device__ __noinline__ void gc_add_rare(const gc_view &v, const gc_job &job, const gc_term *term,
-                                                uint32_t block, uint32_t base, const gc_notes &notes) {
+    uint32_t block, uint32_t base, const gc_notes &notes) {
   gc_add_decoded(v, job, *term, block, base, notes);
 }
 
@@ -1999,8 +1959,8 @@ static __device__ __forceinline__ gc_held gc_hold(const gc_view &v, uint32_t g) 
 
 /* Adds an expanded block's postings to the tile's sums: 6 bytes a posting. Predicted 60 warp instructions a block, 4
  * of them shared additions; in the machine code 60, and 37 for what gc_fetch does. */
-static __device__ __forceinline__ void gc_add_held(const gc_view &v, const gc_held &h, uint32_t q,
-                                                   uint32_t base, const gc_notes &notes) {
+static __device__ __forceinline__ void gc_add_held(const gc_view &v, const gc_held &h, uint32_t q, uint32_t base,
+    const gc_notes &notes) {
   uint32_t d[4] = {h.s.x & 0xffff, h.s.x >> 16, h.s.y & 0xffff, h.s.y >> 16}, from = h.base.x - base, i;
   uint32_t c[4] = {q * h.c.x, q * h.c.y, q * h.c.z, q * h.c.w};
   if (h.base.y) {
@@ -2025,8 +1985,8 @@ typedef struct gc_round {
 
 /* Loads the blocks i, i + 8 and i + 16 of a tile, of those below `end`. `at`: the range that i is in. A block that is
  * not there loads block 0 instead: a load under a condition would be waited for where the paths join. */
-static __device__ __forceinline__ void gc_fetch(const gc_view &v, const gc_item *item, uint32_t i,
-                                                uint32_t end, uint32_t &at, gc_round &round) {
+static __device__ __forceinline__ void gc_fetch(const gc_view &v, const gc_item *item, uint32_t i, uint32_t end,
+    uint32_t &at, gc_round &round) {
   uint32_t u;
   gc_range r = item->range[at];
 #pragma unroll
@@ -2042,13 +2002,11 @@ static __device__ __forceinline__ void gc_fetch(const gc_view &v, const gc_item 
 
 static __device__ __forceinline__ void gc_prefetch(const void *p, uint32_t bytes) {
   uint32_t i;
-  for (i = 0; i < bytes; i += 128)
-    asm volatile("prefetch.global.L2 [%0];" : : "l"((const uint8_t *)p + i) : "memory");
+  for (i = 0; i < bytes; i += 128) asm volatile("prefetch.global.L2 [%0];" : : "l"((const uint8_t *)p + i) : "memory");
 }
 
 /* Prefetches to the L2 cache the tile's blocks that gc_fetch does not load at first, a thread a block. */
-static __device__ __forceinline__ void gc_prefetch_blocks(const gc_view &v, const gc_item *item,
-                                                          uint32_t end) {
+static __device__ __forceinline__ void gc_prefetch_blocks(const gc_view &v, const gc_item *item, uint32_t end) {
   uint32_t i = GC_AHEAD * (GC_OR_WORKERS / 32) + threadIdx.x, at = 0;
   if (i >= end) return;
   while (i >= item->range[at].end) at++;
@@ -2067,10 +2025,10 @@ static __device__ __forceinline__ uint32_t gc_positive_blocks(const gc_item *ite
 
 /* Where a block of a tile stands. */
 typedef struct alignas(16) gc_head {
-  const uint8_t *docs;  /* a full block's low parts; NULL: it is block `forms` of term `q`, in the batch */
+  const uint8_t *docs; /* a full block's low parts; NULL: it is block `forms` of term `q`, in the batch */
   const uint8_t *freqs; /* the same of its frequencies */
-  uint32_t prev;        /* the docID before it */
-  uint32_t forms;       /* of docIDs, << 16 of frequencies: low bits, << 6 the room for high parts */
+  uint32_t prev; /* the docID before it */
+  uint32_t forms; /* of docIDs, << 16 of frequencies: low bits, << 6 the room for high parts */
   uint32_t q;
   float weight;
 } gc_head;
@@ -2078,7 +2036,7 @@ typedef struct alignas(16) gc_head {
 
 /* Finds a full block of a list's stream; returns its form. */
 static __device__ __forceinline__ uint32_t gc_find_full(const uint8_t *list, uint64_t length, uint32_t at,
-                                                        uint32_t width, const uint8_t **low) {
+    uint32_t width, const uint8_t **low) {
   const gc_block p = gc_block_at(list, length, true, at, width, GPUIR__BLOCK);
   *low = p.low;
   return p.bits | p.room << 6;
@@ -2092,7 +2050,7 @@ static __device__ __forceinline__ gc_rows gc_load_form(const uint8_t *low, uint3
 /* Finds the heads of a tile's blocks `from` to `end`, GC_HEADS at most, a thread a block: about 100 instructions for
  * 32. */
 static __device__ __forceinline__ void gc_find_heads(const gc_view &v, const gc_batch &b, const gc_item *item,
-                                                     uint32_t from, uint32_t end, gc_head *heads) {
+    uint32_t from, uint32_t end, gc_head *heads) {
   const uint32_t i = from + threadIdx.x;
   uint32_t at = 0, g, block;
   gc_head h;
@@ -2109,10 +2067,10 @@ static __device__ __forceinline__ void gc_find_heads(const gc_view &v, const gc_
   h.weight = 0;
   if (block < r.full && b.jobs[item->job].fused) {
     h.forms = gc_find_full((const uint8_t *)v.docids + t.docs, t.docs_len, __ldg(v.docs_off + g),
-                           __ldg(v.docs_width + g), &h.docs);
+        __ldg(v.docs_width + g), &h.docs);
     h.forms |= gc_find_full((const uint8_t *)v.freqs + t.freqs, t.freqs_len, __ldg(v.freqs_off + g),
-                            __ldg(v.freqs_width + g), &h.freqs)
-               << 16;
+                   __ldg(v.freqs_width + g), &h.freqs)
+        << 16;
     h.q = t.q;
     h.weight = t.weight;
     if (block) h.prev = __ldg(v.last + g - 1);
@@ -2128,8 +2086,8 @@ static __device__ __forceinline__ float gc_fused_norm(float a, float b, uint32_t
 
 /* Adds a full block: 1 to 1.5 bytes a posting, and 2 of its document's length. Predicted 220 warp instructions,
  * 60 more for each of its streams that has exceptions; in the machine code 280 and 67. */
-static __device__ __forceinline__ void gc_add_packed(const gc_view &v, float norm_a, float norm_b,
-                                                     const gc_head &h, uint32_t base, const gc_notes &notes) {
+static __device__ __forceinline__ void gc_add_packed(const gc_view &v, float norm_a, float norm_b, const gc_head &h,
+    uint32_t base, const gc_notes &notes) {
   const gc_rows docs = gc_load_form(h.docs, h.forms & 0xffff), freqs = gc_load_form(h.freqs, h.forms >> 16);
   uint32_t d[4], c[4], length[4], i;
   gc_unpack_rows(docs, d);
@@ -2138,8 +2096,7 @@ static __device__ __forceinline__ void gc_add_packed(const gc_view &v, float nor
   for (i = 0; i < 4; i++) length[i] = gc_length(v, base + min(d[i], v.documents - 1 - base));
   gc_unpack_rows(freqs, c);
 #pragma unroll
-  for (i = 0; i < 4; i++)
-    c[i] = h.q * gc_contribution(h.weight, c[i], gc_fused_norm(norm_a, norm_b, length[i]));
+  for (i = 0; i < 4; i++) c[i] = h.q * gc_contribution(h.weight, c[i], gc_fused_norm(norm_a, norm_b, length[i]));
   gc_add4(notes, d, c);
 }
 
@@ -2152,10 +2109,8 @@ static __device__ __forceinline__ void gc_workers_wait(void) {
 
 /* Adds a tile's expanded blocks by the workers: each warp takes every eighth. The first ones are on their way already,
  * in `round`. */
-static __device__ __forceinline__ void gc_add_tile_expanded(const gc_view &v, const gc_batch &b,
-                                                            const gc_job &job, const gc_item *item,
-                                                            uint32_t base, const gc_notes &notes,
-                                                            gc_round &round, uint32_t at) {
+static __device__ __forceinline__ void gc_add_tile_expanded(const gc_view &v, const gc_batch &b, const gc_job &job,
+    const gc_item *item, uint32_t base, const gc_notes &notes, gc_round &round, uint32_t at) {
   const uint32_t end = gc_positive_blocks(item);
   uint32_t i = threadIdx.x / 32, u;
   while (i < end) {
@@ -2174,20 +2129,16 @@ static __device__ __forceinline__ void gc_add_tile_expanded(const gc_view &v, co
 }
 
 /* Adds a tile's blocks by the workers, decoding them; the heads of the first ones are known already. */
-static __device__ __forceinline__ void gc_add_tile_packed(const gc_view &v, const gc_batch &b,
-                                                          const gc_job &job, const gc_item *item,
-                                                          uint32_t base, const gc_notes &notes,
-                                                          gc_head *heads) {
+static __device__ __forceinline__ void gc_add_tile_packed(const gc_view &v, const gc_batch &b, const gc_job &job,
+    const gc_item *item, uint32_t base, const gc_notes &notes, gc_head *heads) {
   const uint32_t end = gc_positive_blocks(item);
   const float norm_a = (float)job.norm_a, norm_b = (float)job.norm_b;
   uint32_t at, i;
   for (at = 0;;) {
     for (i = threadIdx.x / 32; i < min(end - at, GC_HEADS); i += GC_PACKED_WORKERS / 32) {
       const gc_head h = heads[i];
-      if (h.docs)
-        gc_add_packed(v, norm_a, norm_b, h, base, notes);
-      else
-        gc_add_rare(v, job, b.terms + h.q, h.forms, base, notes);
+      if (h.docs) gc_add_packed(v, norm_a, norm_b, h, base, notes);
+      else gc_add_rare(v, job, b.terms + h.q, h.forms, base, notes);
     }
     at += GC_HEADS;
     if (at >= end) return;
@@ -2199,13 +2150,11 @@ static __device__ __forceinline__ void gc_add_tile_packed(const gc_view &v, cons
 
 /* Clears the sums of a negated list's block. */
 template <bool EXPANDED>
-static __device__ __forceinline__ void gc_clear_block(const gc_view &v, const gc_term *t, uint32_t block,
-                                                      uint32_t base, uint32_t *sums) {
+static __device__ __forceinline__ void gc_clear_block(const gc_view &v, const gc_term *t, uint32_t block, uint32_t base,
+    uint32_t *sums) {
   uint32_t lane = gc_lane(), d[4], i, n = gc_block_len(*t, block);
-  if (EXPANDED && t->kind == GC_LONG)
-    gc_expanded_docs(v, t->first_block + block, d);
-  else
-    (void)gc_decode_docs(v, *t, block, d);
+  if (EXPANDED && t->kind == GC_LONG) gc_expanded_docs(v, t->first_block + block, d);
+  else (void)gc_decode_docs(v, *t, block, d);
   for (i = 0; i < 4; i++)
     if (4 * lane + i < n && d[i] - base < v.tile) sums[d[i] - base] = 0;
 }
@@ -2232,7 +2181,7 @@ struct gc_shared_heads<true> {
 
 struct gc_shared_or {
   unsigned long long keys[GC_KEYS]; /* survivors of the tile */
-  gc_item item[2];                  /* by the parity of the tile, as are the numbers below */
+  gc_item item[2]; /* by the parity of the tile, as are the numbers below */
   uint32_t hist[256], spots[GC_KEYS];
   uint32_t nkeys[2], nspots[2];
   uint32_t refine, pushed;
@@ -2242,8 +2191,7 @@ struct gc_shared_or {
 /* Starts the first loads of the next tile's blocks, which travel while this tile is finished. */
 template <bool EXPANDED>
 static __device__ __forceinline__ void gc_start_tile(const gc_view &v, const gc_batch &b, const gc_item *next,
-                                                     gc_round &round, uint32_t &at, gc_head *heads,
-                                                     bool prefetch) {
+    gc_round &round, uint32_t &at, gc_head *heads, bool prefetch) {
   if (next->job == GC_NONE) return;
   if (EXPANDED) {
     gc_fetch(v, next, threadIdx.x / 32, gc_positive_blocks(next), at, round);
@@ -2256,7 +2204,7 @@ static __device__ __forceinline__ void gc_start_tile(const gc_view &v, const gc_
 /* Excludes the documents of the tile's negated blocks, by the workers. */
 template <bool EXPANDED>
 static __device__ __forceinline__ void gc_exclude(const gc_view &v, const gc_batch &b, const gc_item *item,
-                                                  uint32_t base, uint32_t *sums) {
+    uint32_t base, uint32_t *sums) {
   const uint32_t workers = (GC_OR_THREADS(EXPANDED) - 32) / 32;
   uint32_t n = item->npositive, i = gc_positive_blocks(item) + threadIdx.x / 32;
   for (; i < item->blocks; i += workers) {
@@ -2267,9 +2215,8 @@ static __device__ __forceinline__ void gc_exclude(const gc_view &v, const gc_bat
 }
 
 /* Collects the survivors among the documents that were noted. */
-static __device__ __forceinline__ void gc_survivors_noted(const uint32_t *sums, uint32_t base,
-                                                          unsigned long long floor, uint32_t side,
-                                                          gc_shared_or *sh) {
+static __device__ __forceinline__ void gc_survivors_noted(const uint32_t *sums, uint32_t base, unsigned long long floor,
+    uint32_t side, gc_shared_or *sh) {
   const uint32_t spots = sh->nspots[side], need = gc_need(floor);
   uint32_t i;
   for (i = threadIdx.x; i < spots; i += blockDim.x) {
@@ -2282,9 +2229,7 @@ static __device__ __forceinline__ void gc_survivors_noted(const uint32_t *sums, 
 /* Collects the survivors among all documents of the tile: of them GC_KEYS at most, or, for a large k, straight into
  * the job's buffer. */
 static __device__ __forceinline__ void gc_survivors_all(const gc_view &v, const gc_batch &b, uint32_t j,
-                                                        const uint4 *sums4, uint32_t base,
-                                                        unsigned long long floor, uint32_t side,
-                                                        gc_shared_or *sh) {
+    const uint4 *sums4, uint32_t base, unsigned long long floor, uint32_t side, gc_shared_or *sh) {
   const uint32_t need = gc_need(floor), k = b.jobs[j].k;
   uint32_t i;
   for (i = threadIdx.x; i < v.tile / 4; i += blockDim.x) {
@@ -2308,8 +2253,7 @@ static __device__ __forceinline__ void gc_survivors_all(const gc_view &v, const 
 /* Keeps the best k survivors or some more, where shared memory does not hold all of them; returns how many. Raises
  * the floor. */
 static __device__ __forceinline__ uint32_t gc_thin(const gc_view &v, gc_state *state, uint32_t k,
-                                                   const gc_keys_sums &keys, uint32_t side,
-                                                   gc_shared_or *sh) {
+    const gc_keys_sums &keys, uint32_t side, gc_shared_or *sh) {
   const unsigned long long kth = gc_select(keys, v.tile, k, GC_KEYS, sh->hist);
   uint32_t i;
   if (!threadIdx.x) {
@@ -2405,12 +2349,10 @@ static __global__ void __launch_bounds__(GC_OR_THREADS(EXPANDED), 2)
     if (scout) {
       gc_look_ahead<EXPANDED>(v, b, ahead, &sh.item[side ^ 1]);
     } else {
-      const gc_notes notes = {(uint32_t)__cvta_generic_to_shared(sums), v.tile,
-                              (all ? UINT32_MAX : gc_need(floor)) - 1, sh.spots, &sh.nspots[side]};
-      if (EXPANDED)
-        gc_add_tile_expanded(v, b, job, item, base, notes, round, at);
-      else
-        gc_add_tile_packed(v, b, job, item, base, notes, packed.heads);
+      const gc_notes notes = {(uint32_t)__cvta_generic_to_shared(sums), v.tile, (all ? UINT32_MAX : gc_need(floor)) - 1,
+          sh.spots, &sh.nspots[side]};
+      if (EXPANDED) gc_add_tile_expanded(v, b, job, item, base, notes, round, at);
+      else gc_add_tile_packed(v, b, job, item, base, notes, packed.heads);
     }
     __syncthreads();
     at = 0;
@@ -2421,10 +2363,8 @@ static __global__ void __launch_bounds__(GC_OR_THREADS(EXPANDED), 2)
     }
     if (!threadIdx.x) sh.nkeys[side ^ 1] = sh.nspots[side ^ 1] = 0;
     const uint32_t spots = sh.nspots[side];
-    if (!all && spots <= GC_KEYS)
-      gc_survivors_noted(sums, base, floor, side, &sh);
-    else
-      gc_survivors_all(v, b, j, gc_dynamic, base, floor, side, &sh);
+    if (!all && spots <= GC_KEYS) gc_survivors_noted(sums, base, floor, side, &sh);
+    else gc_survivors_all(v, b, j, gc_dynamic, base, floor, side, &sh);
     if (all || spots) __syncthreads();
     i = sh.nkeys[side];
     if (i > GC_KEYS) i = gc_thin(v, b.states + j, k, gc_keys_sums{sums, base, floor}, side, &sh);
@@ -2436,7 +2376,7 @@ static __global__ void __launch_bounds__(GC_OR_THREADS(EXPANDED), 2)
   }
 }
 
-/* ============================================================================
+/* ========================
  * [cuda-07-and]  AND; OR by MaxScore: documents of a driving list are looked for in the others
  *
  * Two ways of looking, by what the device has of the lists. gc_and_decoding, where there are no guides, as in a
@@ -2445,14 +2385,14 @@ static __global__ void __launch_bounds__(GC_OR_THREADS(EXPANDED), 2)
  * only if it is not expanded.
  *
  * Start at  gc_and_decoding; gc_and_guided; gc_max_first, gc_max_plan, gc_max.
- * ==========================================================================*/
+ * ======================*/
 
 /* ---- AND without guides ---- */
 
 /* Returns which of the live docIDs a list holds, by decoding the candidate blocks one after another into shared
  * memory, 128 words; where[i]: index in the list. */
 static __device__ uint32_t gc_probe(const gc_view &v, const gc_term &t, const uint32_t d[4], uint32_t live,
-                                    uint64_t where[4], uint32_t *docs) {
+    uint64_t where[4], uint32_t *docs) {
   uint32_t found = 0, from = 0, lane = gc_lane(), i;
   while (from < t.nblocks) {
     uint32_t least = UINT32_MAX, last = UINT32_MAX, n, e[4];
@@ -2491,7 +2431,7 @@ static __device__ uint32_t gc_probe(const gc_view &v, const gc_term &t, const ui
 
 /* Pushes those of the lane's four documents that are live and above the floor. */
 static __device__ __forceinline__ void gc_push_matches(const gc_batch &b, uint32_t j, uint32_t live,
-                                                       const uint32_t d[4], const uint32_t score[4]) {
+    const uint32_t d[4], const uint32_t score[4]) {
   uint32_t i;
 #pragma unroll
   for (i = 0; i < 4; i++) {
@@ -2504,8 +2444,7 @@ static __device__ __forceinline__ void gc_push_matches(const gc_batch &b, uint32
 }
 
 /* Pushes the matches of one driver block with all lists of the job, with their scores. */
-static __device__ void gc_and_block(const gc_view &v, const gc_batch &b, uint32_t j, uint32_t block,
-                                    uint32_t *docs) {
+static __device__ void gc_and_block(const gc_view &v, const gc_batch &b, uint32_t j, uint32_t block, uint32_t *docs) {
   const gc_job job = b.jobs[j];
   const gc_term *terms = b.terms + job.first_term;
   uint32_t lane = gc_lane(), d[4], score[4] = {0, 0, 0, 0}, live = 0, i, r, n;
@@ -2551,8 +2490,7 @@ static __global__ void __launch_bounds__(GC_AND_THREADS, 3)
   __shared__ uint32_t docs[GC_AND_THREADS / 32][GPUIR__BLOCK];
   const uint32_t *starts = pass == 1 ? b.ands.sample_start : b.ands.start;
   const uint32_t groups = pass == 1 ? b.ands.nsamples : b.ands.groups, group = pass == 1 ? 1 : b.ands.group;
-  uint32_t warps = gridDim.x * (GC_AND_THREADS / 32),
-           at = blockIdx.x * (GC_AND_THREADS / 32) + threadIdx.x / 32;
+  uint32_t warps = gridDim.x * (GC_AND_THREADS / 32), at = blockIdx.x * (GC_AND_THREADS / 32) + threadIdx.x / 32;
   gc_chained();
   for (; at < groups; at += warps) {
     uint32_t entry = gc_find_block(starts, 0, b.ands.n, at + 1) - 1, j = b.ands.jobs[entry];
@@ -2581,8 +2519,7 @@ static __global__ void __launch_bounds__(GC_AND_THREADS, 3)
 
 typedef struct alignas(16) gc_queue {
   uint32_t docs[GPUIR__BLOCK]; /* of gc_probe, and of gc_kth_score */
-  uint32_t doc[GC_QUEUE], score[GC_QUEUE],
-      rest[GC_QUEUE]; /* those that wait; rest: bounds of the lists behind */
+  uint32_t doc[GC_QUEUE], score[GC_QUEUE], rest[GC_QUEUE]; /* those that wait; rest: bounds of the lists behind */
 } gc_queue;
 
 /* Returns the most that the list can add to a document: 1 byte, of a row of peaks that fits the caches. */
@@ -2607,7 +2544,7 @@ static __device__ __forceinline__ uint32_t gc_doc_at(const gc_view &v, const gc_
 /* Finds, of an expanded list's postings from *at on, the first that is not below doc; x: the docID of posting *at.
  * Returns whether it is doc's. */
 static __device__ __forceinline__ bool gc_seek(const gc_view &v, const gc_term &t, uint32_t doc, uint32_t x,
-                                               uint32_t *at) {
+    uint32_t *at) {
   uint32_t lo = *at, hi = lo, step;
   for (step = 1; x < doc; step *= 2) {
     lo = hi + 1;
@@ -2634,9 +2571,8 @@ static __device__ __forceinline__ bool gc_seek(const gc_view &v, const gc_term &
  * or third load in turn. By way of the block and a search in it it was the sixth; with that, and with gc_drive_some
  * asking for marks one after another, ANDs took 1.36 times as long. */
 template <uint32_t SIDE>
-static __device__ __forceinline__ uint32_t gc_find(const gc_view &v, const gc_term &t,
-                                                   const uint32_t doc[SIDE], uint32_t live,
-                                                   uint32_t at[SIDE]) {
+static __device__ __forceinline__ uint32_t gc_find(const gc_view &v, const gc_term &t, const uint32_t doc[SIDE],
+    uint32_t live, uint32_t at[SIDE]) {
   uint32_t u;
   uint4 m[SIDE];
 #pragma unroll
@@ -2646,8 +2582,7 @@ static __device__ __forceinline__ uint32_t gc_find(const gc_view &v, const gc_te
   for (u = 0; u < SIDE; u++) {
     const uint32_t cell = (doc[u] >> t.shift) % GC_CELLS, bit = 1u << (cell & 31);
     const uint32_t word = cell < 32 ? m[u].x : cell < 64 ? m[u].y : m[u].z;
-    at[u] = m[u].w + __popc(word & (bit - 1)) + (cell < 32 ? 0 : __popc(m[u].x)) +
-            (cell < 64 ? 0 : __popc(m[u].y));
+    at[u] = m[u].w + __popc(word & (bit - 1)) + (cell < 32 ? 0 : __popc(m[u].x)) + (cell < 64 ? 0 : __popc(m[u].y));
     if (!(word & bit) || at[u] >= t.df) live &= ~(1u << u);
   }
   if (t.shift) {
@@ -2665,8 +2600,7 @@ static __device__ __forceinline__ uint32_t gc_find(const gc_view &v, const gc_te
  * holds. add NULL: contributions are not asked for. */
 template <bool EXPANDED, uint32_t SIDE>
 static __device__ __forceinline__ uint32_t gc_look_up(const gc_view &v, const gc_job &job, const gc_term &t,
-                                                      const uint32_t doc[SIDE], uint32_t live, gc_queue *w,
-                                                      uint32_t *add) {
+    const uint32_t doc[SIDE], uint32_t live, gc_queue *w, uint32_t *add) {
   uint32_t at[SIDE], u;
   if (EXPANDED || (t.kind == GC_LONG && v.impact)) {
     live = gc_find<SIDE>(v, t, doc, live, at);
@@ -2687,21 +2621,17 @@ static __device__ __forceinline__ uint32_t gc_look_up(const gc_view &v, const gc
   }
 #pragma unroll
   for (u = 0; u < SIDE; u++)
-    add[u] =
-        live >> u & 1 ? t.q * gc_contribution(t.weight, gc_freq(v, t, at[u]), gc_norm(v, job, doc[u])) : 0;
+    add[u] = live >> u & 1 ? t.q * gc_contribution(t.weight, gc_freq(v, t, at[u]), gc_norm(v, job, doc[u])) : 0;
   return live;
 }
 
 /* Raises a job's floor to about the k-th best of its candidates, by a warp that has lifted their number to `level`: so
  * what the other warps have yet to follow becomes less. Not for single terms, whose floor is known, and only as long as
  * the candidates are few: reading many takes longer than the rest of the kernel. */
-static __device__ __forceinline__ void gc_raise_at(const gc_batch &b, uint32_t j, uint32_t level,
-                                                   uint32_t *count) {
+static __device__ __forceinline__ void gc_raise_at(const gc_batch &b, uint32_t j, uint32_t level, uint32_t *count) {
   const uint32_t k = b.jobs[j].k;
   uint32_t some, score;
-  if (level < max(2 * k, GC_RAISE_LEAST) || level > min(GC_RAISE_MOST * k, b.room) ||
-      b.jobs[j].npositive == 1)
-    return;
+  if (level < max(2 * k, GC_RAISE_LEAST) || level > min(GC_RAISE_MOST * k, b.room) || b.jobs[j].npositive == 1) return;
   some = level / 2 >= 4 * k ? level / 2 : level; /* the last ones are the best */
   __syncwarp();
   score = gc_kth_score(gc_keys_cand{b.cand + (uint64_t)j * b.room + level - some}, some, k, count);
@@ -2711,9 +2641,8 @@ static __device__ __forceinline__ void gc_raise_at(const gc_batch &b, uint32_t j
 /* Adds the lane's candidates, those of `live`, to the job's. With RAISES the floor is raised as often as their number
  * has doubled; done later, at the end of the warp's blocks, that made ORs slower by a tenth. */
 template <bool RAISES, uint32_t SIDE>
-static __device__ __forceinline__ void gc_offer(const gc_batch &b, uint32_t j, uint32_t live,
-                                                const uint32_t doc[SIDE], const uint32_t score[SIDE],
-                                                gc_queue *w) {
+static __device__ __forceinline__ void gc_offer(const gc_batch &b, uint32_t j, uint32_t live, const uint32_t doc[SIDE],
+    const uint32_t score[SIDE], gc_queue *w) {
   uint32_t vote[SIDE], n = 0, before = 0, at, level, u;
 #pragma unroll
   for (u = 0; u < SIDE; u++) {
@@ -2726,8 +2655,7 @@ static __device__ __forceinline__ void gc_offer(const gc_batch &b, uint32_t j, u
 #pragma unroll
   for (u = 0; u < SIDE; u++) {
     const uint32_t to = at + gc_rank(vote[u]);
-    if ((live >> u & 1) && to < b.room)
-      __stcg(b.cand + (uint64_t)j * b.room + to, gpuir__key(score[u], doc[u]));
+    if ((live >> u & 1) && to < b.room) __stcg(b.cand + (uint64_t)j * b.room + to, gpuir__key(score[u], doc[u]));
     at += __popc(vote[u]);
   }
   level = 1u << (31 - __clz((int)at));
@@ -2738,7 +2666,7 @@ static __device__ __forceinline__ void gc_offer(const gc_batch &b, uint32_t j, u
  * stay above the floor. */
 template <bool IS_AND, bool EXPANDED, uint32_t SIDE>
 static __device__ __forceinline__ void gc_follow(const gc_view &v, const gc_batch &b, uint32_t j, uint32_t e,
-                                                 unsigned long long floor, uint32_t count, gc_queue *w) {
+    unsigned long long floor, uint32_t count, gc_queue *w) {
   const gc_job &job = b.jobs[j];
   const gc_term *terms = b.terms + job.first_term;
   const uint32_t lane = gc_lane(), need = gc_need(floor), npositive = job.npositive, nterms = job.nterms;
@@ -2780,7 +2708,7 @@ static __device__ __forceinline__ void gc_follow(const gc_view &v, const gc_batc
 /* Decodes the postings of block `block` of the driver: docIDs, and q times their contributions. */
 template <bool EXPANDED>
 static __device__ __forceinline__ void gc_drive_block(const gc_view &v, const gc_job &job, const gc_term &t,
-                                                      uint32_t block, uint32_t d[4], uint32_t c[4]) {
+    uint32_t block, uint32_t d[4], uint32_t c[4]) {
   uint32_t i;
   if (EXPANDED || (t.kind == GC_LONG && v.impact)) {
     const uint64_t g = t.first_block + block;
@@ -2797,8 +2725,7 @@ static __device__ __forceinline__ void gc_drive_block(const gc_view &v, const gc
     (void)gc_decode_docs(v, t, block, d);
   }
   gc_decode_freqs(v, t, block, c);
-  for (i = 0; i < 4; i++)
-    c[i] = t.q * gc_contribution(t.weight, c[i], gc_norm(v, job, min(d[i], v.documents - 1)));
+  for (i = 0; i < 4; i++) c[i] = t.q * gc_contribution(t.weight, c[i], gc_norm(v, job, min(d[i], v.documents - 1)));
 }
 
 /* Takes those of the 32 blocks from `from` on that `which` names, of list e. Each: 4 bytes for its bound; then 6
@@ -2806,9 +2733,8 @@ static __device__ __forceinline__ void gc_drive_block(const gc_view &v, const gc
  * AND, the mark of the second list. Only the postings of `lanes` are taken: for few queries, several warps share a
  * block. */
 template <bool IS_AND, bool EXPANDED>
-static __device__ __forceinline__ void gc_drive_some(const gc_view &v, const gc_batch &b, uint32_t j,
-                                                     uint32_t e, uint32_t from, uint32_t which,
-                                                     uint32_t lanes, gc_queue *w) {
+static __device__ __forceinline__ void gc_drive_some(const gc_view &v, const gc_batch &b, uint32_t j, uint32_t e,
+    uint32_t from, uint32_t which, uint32_t lanes, gc_queue *w) {
   const gc_job &job = b.jobs[j];
   const gc_term *terms = b.terms + job.first_term, &t = terms[e];
   unsigned long long floor = __shfl_sync(GC_WARP, gc_floor(b.states + j), 0);
@@ -2826,8 +2752,7 @@ static __device__ __forceinline__ void gc_drive_some(const gc_view &v, const gc_
     const uint32_t block = from + __ffs(which) - 1, n = gc_block_len(t, block);
     uint32_t d[4], c[4], rest[4] = {0, 0, 0, 0}, live = 0;
     which &= which - 1;
-    const unsigned long long now =
-        IS_AND ? 0 : gc_floor(b.states + j); /* an AND's does not change meanwhile */
+    const unsigned long long now = IS_AND ? 0 : gc_floor(b.states + j); /* an AND's does not change meanwhile */
     gc_drive_block<EXPANDED>(v, job, t, block, d, c);
     if (!IS_AND && need > 1) { /* without a floor, what waits has no bounds */
       floor = __shfl_sync(GC_WARP, now, 0);
@@ -2868,8 +2793,7 @@ static __device__ __forceinline__ void gc_drive_some(const gc_view &v, const gc_
       }
       count += __popc(vote);
     }
-    for (; count >= 32 * SIDE; count -= 32 * SIDE)
-      gc_follow<IS_AND, EXPANDED, SIDE>(v, b, j, e, floor, count, w);
+    for (; count >= 32 * SIDE; count -= 32 * SIDE) gc_follow<IS_AND, EXPANDED, SIDE>(v, b, j, e, floor, count, w);
   }
   if (count) gc_follow<IS_AND, EXPANDED, SIDE>(v, b, j, e, floor, count, w);
   __syncwarp();
@@ -2877,13 +2801,10 @@ static __device__ __forceinline__ void gc_drive_some(const gc_view &v, const gc_
 
 /* Does the same by the code that the job's lists allow. */
 template <bool IS_AND>
-static __device__ __forceinline__ void gc_drive_from(const gc_view &v, const gc_batch &b, uint32_t j,
-                                                     uint32_t e, uint32_t from, uint32_t which,
-                                                     uint32_t lanes, gc_queue *w) {
-  if (b.jobs[j].expanded)
-    gc_drive_some<IS_AND, true>(v, b, j, e, from, which, lanes, w);
-  else
-    gc_drive_some<IS_AND, false>(v, b, j, e, from, which, lanes, w);
+static __device__ __forceinline__ void gc_drive_from(const gc_view &v, const gc_batch &b, uint32_t j, uint32_t e,
+    uint32_t from, uint32_t which, uint32_t lanes, gc_queue *w) {
+  if (b.jobs[j].expanded) gc_drive_some<IS_AND, true>(v, b, j, e, from, which, lanes, w);
+  else gc_drive_some<IS_AND, false>(v, b, j, e, from, which, lanes, w);
 }
 
 /* Returns the lanes of the i-th of `parts` (1 or 4) parts of a block. */
@@ -2927,8 +2848,8 @@ static __global__ void __launch_bounds__(GC_GUIDED_THREADS, GC_GUIDED_BLOCKS)
       lanes = gc_lanes(block, b.ands.parts);
       block = block / b.ands.parts * b.ands.group;
       mine = block + gc_lane();
-      which = __ballot_sync(GC_WARP, gc_lane() < b.ands.group && mine < n &&
-                                         !(pass && step && mine % step == 0 && mine / step < GC_SAMPLES));
+      which = __ballot_sync(GC_WARP,
+          gc_lane() < b.ands.group && mine < n && !(pass && step && mine % step == 0 && mine / step < GC_SAMPLES));
     }
     gc_drive_from<true>(v, b, j, 0, block, which, lanes, w);
   }
@@ -2947,8 +2868,7 @@ static __device__ __forceinline__ bool gc_spared(const gc_batch &b, uint32_t j) 
 static __global__ void __launch_bounds__(GC_GUIDED_THREADS, GC_GUIDED_BLOCKS)
     gc_max_first(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch b) {
   __shared__ gc_queue kept[GC_GUIDED_THREADS / 32];
-  uint32_t at = blockIdx.x * (GC_GUIDED_THREADS / 32) + threadIdx.x / 32,
-           step = gridDim.x * (GC_GUIDED_THREADS / 32);
+  uint32_t at = blockIdx.x * (GC_GUIDED_THREADS / 32) + threadIdx.x / 32, step = gridDim.x * (GC_GUIDED_THREADS / 32);
   gc_chained();
   for (; at < b.maxs.n * GC_FIRST * b.maxs.parts; at += step) {
     const uint32_t i = at / b.maxs.parts, j = b.maxs.jobs[i / GC_FIRST], npositive = b.jobs[j].npositive;
@@ -2962,19 +2882,18 @@ static __global__ void __launch_bounds__(GC_GUIDED_THREADS, GC_GUIDED_BLOCKS)
     }
     if (e < npositive && left && !gc_spared(b, j))
       gc_drive_from<false>(v, b, j, e, place * (terms[e].nblocks / take), 1, gc_lanes(at, b.maxs.parts),
-                           &kept[threadIdx.x / 32]);
+          &kept[threadIdx.x / 32]);
   }
 }
 
 /* ---- which lists drive ---- */
 
-#define GC_LOOKED \
-  2048u /* blocks of a list at most whose bounds are looked at, to know how many have to be taken */
+#define GC_LOOKED 2048u /* blocks of a list at most whose bounds are looked at, to know how many have to be taken */
 
 /* Returns about how many blocks of the first `drivers` lists can lift a document to the need; for a block of threads.
  */
 static __device__ uint32_t gc_blocks_to_take(const gc_view &v, const gc_job &job, const gc_term *terms,
-                                             uint32_t drivers, uint32_t need) {
+    uint32_t drivers, uint32_t need) {
   __shared__ uint32_t sum;
   uint32_t behind = 0, mine = 0, i, block;
   if (!threadIdx.x) sum = 0;
@@ -3076,7 +2995,7 @@ static __global__ void __launch_bounds__(GC_FINAL_THREADS)
 /* Finds the blocks of ticket number `ticket`, the rounds being copied from b.control->drives; returns whether there are
  * any. */
 static __device__ __forceinline__ bool gc_find_drive(const gc_batch &b, const unsigned long long *rounds,
-                                                     uint32_t ticket, gc_drive *drive) {
+    uint32_t ticket, gc_drive *drive) {
   uint32_t round;
   for (round = 0; round < GC_ROUNDS; round++) {
     const uint32_t groups = (uint32_t)rounds[round], first = round * b.maxs.n;
@@ -3117,15 +3036,15 @@ static __global__ void __launch_bounds__(GC_GUIDED_THREADS, GC_MAX_BLOCKS)
     if (!gc_find_drive(b, rounds, ticket / b.maxs.parts, &drive)) return;
     if (b.states[drive.job].done) continue;
     gc_drive_from<false>(v, b, drive.job, drive.term, drive.from, gc_mask(drive.end - drive.from),
-                         gc_lanes(ticket, b.maxs.parts), w);
+        gc_lanes(ticket, b.maxs.parts), w);
   }
 }
 
-/* ============================================================================
+/* ========================
  * [cuda-08-topk]  the hits of a query out of its candidates
  *
  * Start at  gc_raise, gc_final.
- * ==========================================================================*/
+ * ======================*/
 
 /* Raises the floors of ANDs, a block of threads a job: to its k-th best candidate so far. Counted: 1,010 warp
  * instructions, 2.6 KB. */
@@ -3157,7 +3076,7 @@ static __device__ __forceinline__ void gc_clear_candidates(const gc_batch &b, ui
 
 /* Candidates were lost: raises the floor to the best that are known, and asks for another run. */
 static __device__ __forceinline__ void gc_ask_again(const gc_batch &b, uint32_t j, uint32_t other,
-                                                    unsigned long long kth, uint32_t *out) {
+    unsigned long long kth, uint32_t *out) {
   gc_clear_candidates(b, j, b.room);
   if (!threadIdx.x) {
     b.states[j].floor = max(b.states[j].floor, kth - 1);
@@ -3219,11 +3138,11 @@ static __global__ void __launch_bounds__(GC_FINAL_THREADS)
   }
 }
 
-/* ============================================================================
+/* ========================
  * [cuda-09-memory]  host: the backend's structure, device memory within the bound, sending bytes
  *
  * Start at  gpuir_cuda; gc_take, gc_upload, gc_describe; gc_pipe_put.
- * ==========================================================================*/
+ * ======================*/
 
 /* Where a long list's guides are; see gc_term. */
 typedef struct gc_aid {
@@ -3252,17 +3171,17 @@ struct gpuir_cuda {
   gc_view view;
   void *memory[24]; /* device memory that the view points to */
   unsigned nmemory;
-  gc_place *places;   /* of all terms, if lists were recoded; NULL: they lie as in the file */
+  gc_place *places; /* of all terms, if lists were recoded; NULL: they lie as in the file */
   gpuir__buf recoded; /* void *: the memory of those */
-  gc_term *lists;     /* long lists, in the order of their blocks */
+  gc_term *lists; /* long lists, in the order of their blocks */
   size_t nlists;
-  gc_aid *aids;    /* of all long lists, by their number in the index; NULL: there are no guides */
+  gc_aid *aids; /* of all long lists, by their number in the index; NULL: there are no guides */
   gc_cache *cache; /* NULL: the whole index is on the device */
-  uint64_t room;   /* the bound, in bytes */
+  uint64_t room; /* the bound, in bytes */
   uint64_t threshold;
   int refused; /* 1: the bound left no memory for something */
   uint32_t k_most;
-  size_t batch;  /* queries a launch at most */
+  size_t batch; /* queries a launch at most */
   int by_itself; /* 1: the backend has chosen that, and may take fewer */
   gc_grids grids;
   gpuir_cuda_info info; /* counters: atomic */
@@ -3271,8 +3190,7 @@ struct gpuir_cuda {
 /* Reports a failed CUDA call as a status, with words. */
 static int gc_fail(gpuir_error *err, cudaError_t e, const char *what) {
   (void)cudaGetLastError(); /* forget it, if it can be forgotten */
-  if (e == cudaErrorMemoryAllocation)
-    return gpuir__fail(err, GPUIR_E_NOMEM, 0, "CUDA: %s: out of device memory", what);
+  if (e == cudaErrorMemoryAllocation) return gpuir__fail(err, GPUIR_E_NOMEM, 0, "CUDA: %s: out of device memory", what);
   return gpuir__fail(err, GPUIR_E_BACKEND, 0, "CUDA: %s: %s", what, cudaGetErrorString(e));
 }
 
@@ -3280,16 +3198,15 @@ static int gc_fail(gpuir_error *err, cudaError_t e, const char *what) {
 #ifdef GPUIR_CUDA_SEAM
 long gpuir_cuda_seam_calls, gpuir_cuda_seam_fail;
 int gpuir_cuda_seam_error;
-#define GC_CALL(call) \
-  (++gpuir_cuda_seam_calls == gpuir_cuda_seam_fail ? (cudaError_t)gpuir_cuda_seam_error : (call))
+#define GC_CALL(call) (++gpuir_cuda_seam_calls == gpuir_cuda_seam_fail ? (cudaError_t)gpuir_cuda_seam_error : (call))
 #else
 #define GC_CALL(call) (call)
 #endif
 
 /* Evaluates a CUDA call; leaves the function with its error. */
-#define GC_TRY(call, what)                                    \
-  do {                                                        \
-    cudaError_t gc_e = GC_CALL(call);                         \
+#define GC_TRY(call, what) \
+  do { \
+    cudaError_t gc_e = GC_CALL(call); \
     if (gc_e != cudaSuccess) return gc_fail(err, gc_e, what); \
   } while (0)
 
@@ -3302,9 +3219,8 @@ static int gc_take(gpuir_cuda *c, size_t n, void **p, gpuir_error *err) {
   if (used > c->room) {
     __atomic_fetch_sub(&c->info.used_memory, n, __ATOMIC_RELAXED);
     __atomic_store_n(&c->refused, 1, __ATOMIC_RELAXED);
-    return gpuir__fail(err, GPUIR_E_NOMEM, 0,
-                       "CUDA: %llu MB of device memory are needed, %llu MB are allowed",
-                       (unsigned long long)(used >> 20), (unsigned long long)(c->room >> 20));
+    return gpuir__fail(err, GPUIR_E_NOMEM, 0, "CUDA: %llu MB of device memory are needed, %llu MB are allowed",
+        (unsigned long long)(used >> 20), (unsigned long long)(c->room >> 20));
   }
   {
     cudaError_t e = GC_CALL(cudaMalloc(p, n));
@@ -3353,11 +3269,10 @@ static void *gc_carve(uint8_t **at, size_t n) {
 /* Describes the list of term `id`, whose record is *r, for the kernels; q and what follows stay 0. Its codecs are not
  * looked at. */
 static int gc_describe(const gpuir_cuda *c, uint64_t id, const gpuir__record *r, gc_term *t, gpuir__list *l,
-                       gpuir_error *err) {
+    gpuir_error *err) {
   const gpuir__segment *ix = c->ix;
   int status = gpuir__list_of(ix, r, l);
-  if (status)
-    return gpuir__fail(err, status, 0, "%s: cannot open a list: %s", ix->path, gpuir_strerror(status));
+  if (status) return gpuir__fail(err, status, 0, "%s: cannot open a list: %s", ix->path, gpuir_strerror(status));
   memset(t, 0, sizeof *t);
   t->df = l->df;
   t->nblocks = l->nblocks;
@@ -3430,13 +3345,11 @@ static void gc_lock(gc_locked *l, const gpuir_cuda *c) {
   const long pages = sysconf(_SC_PHYS_PAGES), bytes = sysconf(_SC_PAGESIZE);
   int can = 0;
   l->size = c->ix->size;
-  if (cudaDeviceGetAttribute(&can, cudaDevAttrHostRegisterReadOnlySupported, c->device) == cudaSuccess &&
-      can && pages > 0 && bytes > 0 && l->size / (uint64_t)bytes < (uint64_t)pages / 2 &&
-      cudaHostRegister((void *)(uintptr_t)c->ix->map, (size_t)l->size, cudaHostRegisterReadOnly) ==
-          cudaSuccess)
+  if (cudaDeviceGetAttribute(&can, cudaDevAttrHostRegisterReadOnlySupported, c->device) == cudaSuccess && can &&
+      pages > 0 && bytes > 0 && l->size / (uint64_t)bytes < (uint64_t)pages / 2 &&
+      cudaHostRegister((void *)(uintptr_t)c->ix->map, (size_t)l->size, cudaHostRegisterReadOnly) == cudaSuccess)
     l->file = (uint8_t *)(uintptr_t)c->ix->map;
-  else
-    (void)cudaGetLastError();
+  else (void)cudaGetLastError();
 }
 
 /* Waits for what is on its way. */
@@ -3457,8 +3370,7 @@ static int gc_pipe_flush(gc_pipe *p, gpuir_error *err) {
   const size_t from = p->from, n = p->fill - from;
   p->from = p->fill = (p->fill + 15) & ~(size_t)15;
   if (n)
-    GC_TRY(cudaMemcpyAsync(p->to, p->stage[p->side] + from, n, cudaMemcpyHostToDevice, p->stream),
-           "sending a list");
+    GC_TRY(cudaMemcpyAsync(p->to, p->stage[p->side] + from, n, cudaMemcpyHostToDevice, p->stream), "sending a list");
   return GPUIR_OK;
 }
 
@@ -3510,17 +3422,17 @@ static int gc_pipe_put(gc_pipe *p, const void *to, const void *from, uint64_t n,
   return status;
 }
 
-/* ============================================================================
+/* ========================
  * [cuda-10-recoder]  host: lists of other codecs become bp128 on the device
  *
  * Lists in other codecs are sent as they are to an area of the device, as many at once as it holds, and written from
  * there as bp128 by gc_recode. The exceptions of a pfd-list, which only its beginning leads to, are decoded by the CPU.
  *
  * Start at  gc_recode_all (an index), gc_recoder_add, _measure, _write (some lists).
- * ==========================================================================*/
+ * ======================*/
 
-#define GC_AREA (64u << 20)             /* bytes, or one list */
-#define GC_LISTS (1u << 14)             /* lists at once */
+#define GC_AREA (64u << 20) /* bytes, or one list */
+#define GC_LISTS (1u << 14) /* lists at once */
 #define GC_AREA_MORE (GC_PAD + 16 * 16) /* padding of an area's tables */
 
 typedef struct gc_recoder {
@@ -3539,8 +3451,7 @@ static int gc_coded_otherwise(const gpuir__list *l) {
   return l->df > 1 && (l->docs.codec->id != GPUIR__ID_BP128 || l->freqs.codec->id != GPUIR__ID_BP128);
 }
 
-static int gc_recoder_open(gc_recoder *r, const gpuir_allocator *a, gc_pipe *pipe, uint32_t most,
-                           gpuir_error *err) {
+static int gc_recoder_open(gc_recoder *r, const gpuir_allocator *a, gc_pipe *pipe, uint32_t most, gpuir_error *err) {
   r->pipe = pipe;
   r->most = most;
   r->sources = (gc_source *)gpuir__alloc_zero(a, most * sizeof *r->sources);
@@ -3548,8 +3459,7 @@ static int gc_recoder_open(gc_recoder *r, const gpuir_allocator *a, gc_pipe *pip
   r->start = (uint32_t *)gpuir__alloc_zero(a, ((size_t)most + 1) * sizeof *r->start);
   r->ids = (uint64_t *)gpuir__alloc_zero(a, most * sizeof *r->ids);
   if (!r->sources || !r->targets || !r->start || !r->ids) return gpuir__fail_nomem(err);
-  GC_TRY(cudaHostAlloc((void **)&r->words, (size_t)most * 16, cudaHostAllocMapped),
-         "allocating pinned memory");
+  GC_TRY(cudaHostAlloc((void **)&r->words, (size_t)most * 16, cudaHostAllocMapped), "allocating pinned memory");
   GC_TRY(cudaHostGetDevicePointer((void **)&r->work.words, r->words, 0), "mapping pinned memory");
   return GPUIR_OK;
 }
@@ -3579,8 +3489,7 @@ static int gc_recoder_clear(const gc_recoder *r, void *p, uint64_t n, gpuir_erro
 /* Returns the bytes that a list takes of the area. */
 static uint64_t gc_recoder_bytes(const gpuir__list *l) {
   const uint64_t n = l->nblocks;
-  uint64_t bytes =
-      GC_ALIGN(l->docs.len) + GC_ALIGN(l->freqs.len) + sizeof(gc_source) + sizeof(gc_target) + 4 + 10 * n;
+  uint64_t bytes = GC_ALIGN(l->docs.len) + GC_ALIGN(l->freqs.len) + sizeof(gc_source) + sizeof(gc_target) + 4 + 10 * n;
   if (l->extent) bytes += 3 * GC_ALIGN(4 * n) + 2 * GC_ALIGN(n);
   if (l->docs.codec->id == GPUIR__ID_PFL) {
     gpuir__pfl_level top;
@@ -3600,24 +3509,21 @@ static int gc_recoder_put(gc_recoder *r, const void *from, uint64_t n, const voi
 }
 
 static int gc_recoder_put_stream(gc_recoder *r, const gpuir__stream *s, uint64_t nblocks, gpuir__stream *to,
-                                 gpuir_error *err) {
+    gpuir_error *err) {
   int status = gc_recoder_put(r, s->bytes, s->len, (const void **)&to->bytes, err);
   to->len = s->len;
   to->n = s->n;
   to->limit = s->limit;
-  if (!status && s->offset)
-    status = gc_recoder_put(r, s->offset, nblocks * 4, (const void **)&to->offset, err);
+  if (!status && s->offset) status = gc_recoder_put(r, s->offset, nblocks * 4, (const void **)&to->offset, err);
   if (!status && s->width) status = gc_recoder_put(r, s->width, nblocks, (const void **)&to->width, err);
   return status;
 }
 
 /* Adds a list for which there is room; its place in the directory is the index's. */
-static int gc_recoder_add(gc_recoder *r, const gpuir__segment *ix, uint64_t id, gpuir__list *l,
-                          gpuir_error *err) {
+static int gc_recoder_add(gc_recoder *r, const gpuir__segment *ix, uint64_t id, gpuir__list *l, gpuir_error *err) {
   gc_source *s = &r->sources[r->work.nlists];
   int status = gpuir__list_open_codecs(&ix->a, l);
-  if (status)
-    return gpuir__fail(err, status, 0, "%s: cannot open a list: %s", ix->path, gpuir_strerror(status));
+  if (status) return gpuir__fail(err, status, 0, "%s: cannot open a list: %s", ix->path, gpuir_strerror(status));
   memset(s, 0, sizeof *s);
   s->docs_codec = l->docs.codec->id;
   s->freqs_codec = l->freqs.codec->id;
@@ -3689,8 +3595,7 @@ static int gc_recoder_wait(const gpuir_cuda *c, gc_recoder *r, gpuir_error *err)
   GC_TRY(cudaStreamSynchronize(r->pipe->stream), "recoding lists");
   for (i = 0; i < 2 * r->work.nlists; i++)
     if (r->words[i] > UINT32_MAX)
-      return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "%s: as bp128 a list takes more than 16 GB",
-                         c->ix->path);
+      return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "%s: as bp128 a list takes more than 16 GB", c->ix->path);
   return GPUIR_OK;
 }
 
@@ -3710,8 +3615,7 @@ static int gc_recode_place(gpuir_cuda *c, gc_recoder *r, gpuir_error *err) {
   uint32_t i;
   void *p;
   int status;
-  for (i = 0; i < r->work.nlists; i++)
-    bytes += GC_ALIGN(r->words[2 * i] * 4) + GC_ALIGN(r->words[2 * i + 1] * 4);
+  for (i = 0; i < r->work.nlists; i++) bytes += GC_ALIGN(r->words[2 * i] * 4) + GC_ALIGN(r->words[2 * i + 1] * 4);
   status = gc_take(c, bytes + GC_PAD, &p, err);
   if (status) return status;
   status = gpuir__buf_put(&c->a, &c->recoded, &p, sizeof p);
@@ -3760,8 +3664,7 @@ static int gc_recode_needs(const gpuir__segment *ix, uint64_t *all, uint64_t *mo
     gpuir__list l;
     uint64_t need;
     int status = gpuir__list_of(ix, &w.record, &l);
-    if (status)
-      return gpuir__fail(err, status, 0, "%s: cannot open a list: %s", ix->path, gpuir_strerror(status));
+    if (status) return gpuir__fail(err, status, 0, "%s: cannot open a list: %s", ix->path, gpuir_strerror(status));
     if (l.df == 1) continue;
     docs += l.docs.len;
     freqs += l.freqs.len;
@@ -3835,7 +3738,7 @@ static int gc_recode_all(gpuir_cuda *c, gpuir_error *err) {
   return s;
 }
 
-/* ============================================================================
+/* ========================
  * [cuda-11-cache]  host: a cache of lists, for an index that does not fit
  *
  * Ding et al. (WWW 2009, section 5) keep lists in the GPU's memory by their use. Here one slab is cut into units,
@@ -3852,12 +3755,11 @@ static int gc_recode_all(gpuir_cuda *c, gpuir_error *err) {
  * been recoded; only the first time its size has to be waited for.
  *
  * Start at  gc_cache_open, gc_cache_hold_all, gc_cache_await, gc_cache_release.
- * ==========================================================================*/
+ * ======================*/
 
-#define GC_UNIT 32u         /* bytes of streams a unit at least, and their granularity */
+#define GC_UNIT 32u /* bytes of streams a unit at least, and their granularity */
 #define GC_SLOTS (1u << 16) /* lists at most */
-#define GC_ENTRY \
-  (3 * 4 + 2 + GPUIR__BLOCK_PAIRS * sizeof(gpuir__pair)) /* bytes of a block in the directory */
+#define GC_ENTRY (3 * 4 + 2 + GPUIR__BLOCK_PAIRS * sizeof(gpuir__pair)) /* bytes of a block in the directory */
 
 /* Where a list is on its way. GC_UNPLACED: sent, but what it takes as bp128 is not known; only who brings it holds it.
  * GC_COMING: its place is known, but not all of it is in the stream. GC_LOST: it will not come, and goes with the last
@@ -3870,25 +3772,25 @@ typedef struct gc_slot {
   uint64_t docs_len, freqs_len;
   uint32_t unit, nunits; /* its place in the slab */
   uint32_t users, state; /* users: launches that hold it */
-  uint32_t next;         /* the next slot with the same hash, or the next free one, + 1 */
-  uint32_t hashed;       /* 1: it can be found by its id */
+  uint32_t next; /* the next slot with the same hash, or the next free one, + 1 */
+  uint32_t hashed; /* 1: it can be found by its id */
 } gc_slot;
 
 struct gc_cache {
   pthread_mutex_t lock; /* of all that follows down to `sizes` */
   pthread_cond_t freed; /* lists were released, or are there */
-  int ready;            /* 1: the two above are initialized */
+  int ready; /* 1: the two above are initialized */
   uint64_t unit_bytes, nunits;
-  uint64_t clock;          /* the worth of the last list that was evicted */
+  uint64_t clock; /* the worth of the last list that was evicted */
   uint64_t pins, releases; /* lists held, times that any were released or came */
   gc_slot *slots;
-  uint32_t *order;       /* the nslots used ones, by unit */
+  uint32_t *order; /* the nslots used ones, by unit */
   uint32_t nslots, most; /* most: there can be */
   uint32_t *heads, mask; /* the hash table: slot + 1 */
-  uint32_t vacant;       /* the first free slot + 1 */
-  uint2 *sizes;          /* in words, of long lists that were recoded before: they are not waited for again */
-  uint8_t *streams;      /* device */
-  cudaStream_t stream;   /* of all transfers */
+  uint32_t vacant; /* the first free slot + 1 */
+  uint2 *sizes; /* in words, of long lists that were recoded before: they are not waited for again */
+  uint8_t *streams; /* device */
+  cudaStream_t stream; /* of all transfers */
   gc_locked locked;
 };
 
@@ -3902,9 +3804,9 @@ typedef struct gc_carrier {
 typedef struct gc_holds {
   uint32_t *slots;
   size_t n;
-  int coming;        /* 1: some were on their way when they were asked for */
+  int coming; /* 1: some were on their way when they were asked for */
   uint64_t releases; /* of the cache, when a list was last asked for in vain */
-  uint64_t pins;     /* lists that were held then */
+  uint64_t pins; /* lists that were held then */
 } gc_holds;
 
 static uint32_t *gc_cache_head(const gc_cache *k, uint64_t id) {
@@ -4020,7 +3922,7 @@ static void gc_cache_tell(gc_cache *k) {
 
 /* Writes the size that a list has as bp128 to its slot; returns the units that it takes. */
 static uint64_t gc_cache_size(const gc_cache *k, const gpuir__list *l, uint64_t docs_len, uint64_t freqs_len,
-                              gc_slot *s) {
+    gc_slot *s) {
   const uint64_t bytes = GC_ALIGN(docs_len) + GC_ALIGN(freqs_len);
   s->docs_len = docs_len;
   s->freqs_len = freqs_len;
@@ -4030,7 +3932,7 @@ static uint64_t gc_cache_size(const gc_cache *k, const gpuir__list *l, uint64_t 
 
 /* Transfers a list that is bp128 already to its units: the streams and their directory. */
 static int gc_cache_load_streams(const gpuir_cuda *c, gc_pipe *p, const gc_slot *s, const gpuir__list *l,
-                                 gpuir_error *err) {
+    gpuir_error *err) {
   const gc_view *v = &c->view;
   const uint64_t n = l->nblocks;
   uint8_t *at = c->cache->streams + s->unit * c->cache->unit_bytes;
@@ -4047,7 +3949,7 @@ static int gc_cache_load_streams(const gpuir_cuda *c, gc_pipe *p, const gc_slot 
 
 /* Sends a list to units where it stays until it has been recoded, and finds out its size as bp128. */
 static int gc_cache_measure(gpuir_cuda *c, gc_recoder *r, const gc_slot *area, uint64_t id, gpuir__list *l,
-                            uint2 *words, gpuir_error *err) {
+    uint2 *words, gpuir_error *err) {
   gc_cache *k = c->cache;
   uint2 known = {0, 0}, *sizes = l->extent ? &k->sizes[l->extent - c->ix->lists.longs] : NULL;
   int status;
@@ -4084,8 +3986,7 @@ static int gc_cache_write(gpuir_cuda *c, gc_recoder *r, const gc_slot *s, gpuir_
 
 /* Brings a list in another codec, which is in *slot and becomes what *slot names then. *full: the lists in use leave no
  * room for it. */
-static int gc_cache_recode(gpuir_cuda *c, gc_carrier *by, uint32_t *slot, gpuir__list *l, int *full,
-                           gpuir_error *err) {
+static int gc_cache_recode(gpuir_cuda *c, gc_carrier *by, uint32_t *slot, gpuir__list *l, int *full, gpuir_error *err) {
   gc_cache *k = c->cache;
   const uint32_t area = *slot;
   const uint64_t id = k->slots[area].id;
@@ -4113,24 +4014,21 @@ static int gc_cache_recode(gpuir_cuda *c, gc_carrier *by, uint32_t *slot, gpuir_
   if (!s) return GPUIR_OK;
   status = gc_cache_write(c, &by->recoder, &k->slots[s - 1], err);
   (void)pthread_mutex_lock(&k->lock);
-  gc_cache_lose(c, k,
-                area); /* who takes its units writes to them behind what has just been put into the stream */
+  gc_cache_lose(c, k, area); /* who takes its units writes to them behind what has just been put into the stream */
   (void)pthread_mutex_unlock(&k->lock);
   return status;
 }
 
 /* Brings a list to the slot that was taken for it. */
-static int gc_cache_bring(gpuir_cuda *c, gc_carrier *by, uint32_t *slot, gpuir__list *l, int *full,
-                          gpuir_error *err) {
+static int gc_cache_bring(gpuir_cuda *c, gc_carrier *by, uint32_t *slot, gpuir__list *l, int *full, gpuir_error *err) {
   int status;
   gc_pipe_drop(&by->pipe); /* what a list that failed left */
   status = gc_coded_otherwise(l) ? gc_cache_recode(c, by, slot, l, full, err)
                                  : gc_cache_load_streams(c, &by->pipe, &c->cache->slots[*slot], l, err);
   if (status || *full) return status;
   if (l->extent)
-    status =
-        gc_pipe_put(&by->pipe, c->view.bounds + (uint64_t)c->cache->slots[*slot].unit * GPUIR__BLOCK_PAIRS,
-                    l->bounds, l->nblocks * GPUIR__BLOCK_PAIRS * sizeof(gpuir__pair), err);
+    status = gc_pipe_put(&by->pipe, c->view.bounds + (uint64_t)c->cache->slots[*slot].unit * GPUIR__BLOCK_PAIRS,
+        l->bounds, l->nblocks * GPUIR__BLOCK_PAIRS * sizeof(gpuir__pair), err);
   if (!status) status = gc_pipe_flush(&by->pipe, err);
   if (!status) __atomic_fetch_add(&c->info.lists_missed, 1, __ATOMIC_RELAXED);
   return status;
@@ -4155,10 +4053,8 @@ static uint32_t gc_cache_hold(gpuir_cuda *c, gc_holds *held, uint64_t id, const 
   }
   memset(&sizes, 0, sizeof sizes);
   sizes.state = gc_coded_otherwise(l) ? GC_UNPLACED : GC_COMING;
-  if (sizes.state == GC_UNPLACED)
-    n = (gc_recoder_bytes(l) + GC_AREA_MORE + k->unit_bytes - 1) / k->unit_bytes;
-  else
-    n = gc_cache_size(k, l, l->docs.len, l->freqs.len, &sizes);
+  if (sizes.state == GC_UNPLACED) n = (gc_recoder_bytes(l) + GC_AREA_MORE + k->unit_bytes - 1) / k->unit_bytes;
+  else n = gc_cache_size(k, l, l->docs.len, l->freqs.len, &sizes);
   i = gc_cache_reserve(c, k, n);
   if (!i) return 0;
   s = &k->slots[i - 1];
@@ -4185,10 +4081,8 @@ static void gc_cache_undo(gpuir_cuda *c, const gc_wanted *w, uint32_t n, uint32_
   uint32_t i;
   for (i = 0; i < n; i++) {
     if (!w->slot[i]) continue;
-    if (w->bring[i] && i >= from)
-      gc_cache_lose(c, c->cache, w->slot[i] - 1);
-    else
-      gc_cache_let_go(c, c->cache, w->slot[i] - 1);
+    if (w->bring[i] && i >= from) gc_cache_lose(c, c->cache, w->slot[i] - 1);
+    else gc_cache_let_go(c, c->cache, w->slot[i] - 1);
   }
 }
 
@@ -4200,7 +4094,7 @@ static void gc_cache_note(const gc_cache *k, gc_holds *held) {
 
 /* Brings the lists that were wanted and are missing, without the lock, and tells that they are there. */
 static int gc_cache_bring_all(gpuir_cuda *c, gc_holds *held, gc_carrier *by, gc_wanted *w, int *full,
-                              gpuir_error *err) {
+    gpuir_error *err) {
   gc_cache *k = c->cache;
   uint32_t done, i;
   int status = GPUIR_OK;
@@ -4227,8 +4121,8 @@ static int gc_cache_bring_all(gpuir_cuda *c, gc_holds *held, gc_carrier *by, gc_
 
 /* Makes a query's lists resident and holds them until they are released; those that are not in their terms. *full: the
  * lists in use leave no room for them. */
-static int gc_cache_hold_all(gpuir_cuda *c, gc_holds *held, gc_carrier *by, gc_wanted *w, gc_term *terms,
-                             int *full, gpuir_error *err) {
+static int gc_cache_hold_all(gpuir_cuda *c, gc_holds *held, gc_carrier *by, gc_wanted *w, gc_term *terms, int *full,
+    gpuir_error *err) {
   gc_cache *k = c->cache;
   uint32_t i;
   int bring = 0, status = GPUIR_OK;
@@ -4301,8 +4195,7 @@ static int gc_cache_wait(gc_cache *k, uint64_t releases, uint64_t ns) {
   until.tv_sec = (time_t)(end / 1000000000u);
   until.tv_nsec = (long)(end % 1000000000u);
   (void)pthread_mutex_lock(&k->lock);
-  while (k->pins && k->releases == releases && !late)
-    late = pthread_cond_timedwait(&k->freed, &k->lock, &until) != 0;
+  while (k->pins && k->releases == releases && !late) late = pthread_cond_timedwait(&k->freed, &k->lock, &until) != 0;
   changed = !k->pins || k->releases != releases;
   (void)pthread_mutex_unlock(&k->lock);
   return changed;
@@ -4360,8 +4253,7 @@ static int gc_cache_make(gpuir_cuda *c, gc_cache *k, uint64_t room, gpuir_error 
   const uint64_t streams = ix->section[GPUIR__S_DOCIDS]->length + ix->section[GPUIR__S_FREQS]->length;
   uint32_t i;
   k->unit_bytes = GC_UNIT;
-  if (ix->stat.blocks)
-    k->unit_bytes = gpuir__max64(GC_UNIT, streams / ix->stat.blocks & ~(uint64_t)(GC_UNIT - 1));
+  if (ix->stat.blocks) k->unit_bytes = gpuir__max64(GC_UNIT, streams / ix->stat.blocks & ~(uint64_t)(GC_UNIT - 1));
   k->nunits = gpuir__min64((room - 8192) / (GC_ENTRY + k->unit_bytes), UINT32_MAX / 2);
   k->most = (uint32_t)gpuir__min64(gpuir__min64(k->nunits, GC_SLOTS), ix->stat.terms);
   k->slots = (gc_slot *)gpuir__alloc_zero(&c->a, k->most * sizeof *k->slots);
@@ -4387,7 +4279,7 @@ static int gc_cache_open(gpuir_cuda *c, uint64_t room, gpuir_error *err) {
   c->cache = k;
   if (room < 64 * 1024)
     return gpuir__fail(err, GPUIR_E_NOMEM, 0, "CUDA: %llu bytes of device memory are too few to hold lists",
-                       (unsigned long long)room);
+        (unsigned long long)room);
   s = gc_cache_make(c, k, room, err);
   if (s) return s;
   size = (size_t)(k->nunits * (GC_ENTRY + k->unit_bytes) + 8192);
@@ -4412,11 +4304,11 @@ static void gc_carrier_close(const gpuir_cuda *c, gc_carrier *by) {
   gc_recoder_close(&by->recoder, &c->a);
 }
 
-/* ============================================================================
+/* ========================
  * [cuda-12-open]  host: the index on the device
  *
  * Start at  gc_open: gc_open_whole, or gc_open_cached where the index does not fit.
- * ==========================================================================*/
+ * ======================*/
 
 /* ---- the sections ---- */
 
@@ -4438,8 +4330,8 @@ static int gc_collect(gpuir_cuda *c, gpuir_error *err) {
     if (status) return status;
     if (c->lists[n].first_block < end) return gpuir__bad(ix, err, 0, "long lists share blocks");
     end = c->lists[n].first_block + c->lists[n].nblocks;
-    c->lists[n].weight = gpuir__weight(
-        gpuir__idf(gpuir__segment_collection(ix), gpuir__segment_df(ix, w.id, l.df)), ix->stat.k1);
+    c->lists[n].weight =
+        gpuir__weight(gpuir__idf(gpuir__segment_collection(ix), gpuir__segment_df(ix, w.id, l.df)), ix->stat.k1);
     c->lists[n].slot = (uint32_t)(l.extent - ix->lists.longs);
     c->lists[n++].q = 1;
   }
@@ -4475,10 +4367,8 @@ static int gc_upload_streams(gpuir_cuda *c, gpuir_error *err) {
   const gpuir__segment *ix = c->ix;
   uint64_t blocks = ix->stat.blocks;
   gc_view *v = &c->view;
-  int s =
-      gc_upload(c, ix->lists.docids, ix->section[GPUIR__S_DOCIDS]->length, (const void **)&v->docids, err);
-  if (!s)
-    s = gc_upload(c, ix->lists.freqs, ix->section[GPUIR__S_FREQS]->length, (const void **)&v->freqs, err);
+  int s = gc_upload(c, ix->lists.docids, ix->section[GPUIR__S_DOCIDS]->length, (const void **)&v->docids, err);
+  if (!s) s = gc_upload(c, ix->lists.freqs, ix->section[GPUIR__S_FREQS]->length, (const void **)&v->freqs, err);
   if (!s) s = gc_upload(c, ix->lists.last, blocks * 4, (const void **)&v->last, err);
   if (!s) s = gc_upload(c, ix->lists.docs_off, blocks * 4, (const void **)&v->docs_off, err);
   if (!s) s = gc_upload(c, ix->lists.freqs_off, blocks * 4, (const void **)&v->freqs_off, err);
@@ -4493,15 +4383,15 @@ static int gc_upload_all(gpuir_cuda *c, int coded, gpuir_error *err) {
   gc_view *v = &c->view;
   int s = coded ? gc_recode_all(c, err) : gc_upload_streams(c, err);
   if (!s)
-    s = gc_upload(c, ix->lists.bounds, blocks * GPUIR__BLOCK_PAIRS * sizeof(gpuir__pair),
-                  (const void **)&v->bounds, err);
+    s = gc_upload(c, ix->lists.bounds, blocks * GPUIR__BLOCK_PAIRS * sizeof(gpuir__pair), (const void **)&v->bounds,
+        err);
   return s ? s : gc_upload_lengths(c, err);
 }
 
 /* Returns the bytes that the sections take on the device. */
 static uint64_t gc_plain_bytes(const gpuir__segment *ix) {
-  return ix->section[GPUIR__S_DOCIDS]->length + ix->section[GPUIR__S_FREQS]->length +
-         ix->stat.blocks * GC_ENTRY + ix->stat.documents * gc_length_bytes(ix) + 16 * 1024;
+  return ix->section[GPUIR__S_DOCIDS]->length + ix->section[GPUIR__S_FREQS]->length + ix->stat.blocks * GC_ENTRY +
+      ix->stat.documents * gc_length_bytes(ix) + 16 * 1024;
 }
 
 /* ---- guides and expanded lists ---- */
@@ -4584,7 +4474,7 @@ static int gc_find_bases(gpuir_cuda *c, gc_shapes *shapes, gpuir_error *err) {
 
 /* Allocates the guides and, with `full`, the expanded lists, and has the device fill them. */
 static int gc_expand_to(gpuir_cuda *c, const gc_shapes *shapes, uint64_t marks, uint64_t spans, int full,
-                        gpuir_error *err) {
+    gpuir_error *err) {
   const gpuir__segment *ix = c->ix;
   const size_t blocks = (size_t)ix->stat.blocks;
   gc_view *v = &c->view;
@@ -4604,7 +4494,7 @@ static int gc_expand_to(gpuir_cuda *c, const gc_shapes *shapes, uint64_t marks, 
   GC_TRY(cudaMemset(to.guide.marks, 0, (size_t)marks * sizeof(uint4)), "expanding the lists");
   GC_TRY(cudaMemset(to.guide.peaks, 0, (size_t)spans + 4), "expanding the lists");
   gc_expand<<<(unsigned)c->processors * 8, 256>>>(*v, (const gc_term *)lists, (uint32_t)c->nlists, blocks, to,
-                                                  c->index->norm.a, c->index->norm.b);
+      c->index->norm.a, c->index->norm.b);
   GC_TRY(cudaGetLastError(), "expanding the lists");
   GC_TRY(cudaDeviceSynchronize(), "expanding the lists");
   v->narrow = to.narrow;
@@ -4635,8 +4525,7 @@ static int gc_expand_all(gpuir_cuda *c, uint64_t room, gpuir_error *err) {
     gpuir__free(&c->a, c->aids, (size_t)c->ix->stat.longs * sizeof *c->aids);
     c->aids = NULL;
   } else {
-    s = gc_expand_to(c, &shapes, marks, spans, expanded + guides <= room && shapes.wide < UINT32_MAX - 1,
-                     err);
+    s = gc_expand_to(c, &shapes, marks, spans, expanded + guides <= room && shapes.wide < UINT32_MAX - 1, err);
   }
   gpuir__free(&c->a, shapes.bases, (size_t)blocks * sizeof(uint2));
   return s;
@@ -4652,8 +4541,8 @@ static int gc_look(int device, cudaDeviceProp *p, gpuir_cuda_info *info, gpuir_e
     return gpuir__fail(err, GPUIR_E_BACKEND, 0, "CUDA: there is no device %d among %d", device, devices);
   GC_TRY(cudaGetDeviceProperties(p, device), "asking for the device's properties");
   if (p->major < 8)
-    return gpuir__fail(err, GPUIR_E_BACKEND, 0, "CUDA: %s has compute capability %d.%d, 8.0 is needed",
-                       p->name, p->major, p->minor);
+    return gpuir__fail(err, GPUIR_E_BACKEND, 0, "CUDA: %s has compute capability %d.%d, 8.0 is needed", p->name,
+        p->major, p->minor);
   (void)snprintf(info->device, sizeof info->device, "%.63s", p->name);
   info->compute_capability = p->major * 10 + p->minor;
   info->device_memory = p->totalGlobalMem;
@@ -4675,11 +4564,10 @@ static int gc_shape_or(gpuir_cuda *c, int expanded, gpuir_error *err) {
   uint64_t tile, most;
   int blocks = 0, processor, block;
   GC_TRY(cudaDeviceGetAttribute(&processor, cudaDevAttrMaxSharedMemoryPerMultiprocessor, c->device),
-         "asking for the device's properties");
+      "asking for the device's properties");
   GC_TRY(cudaDeviceGetAttribute(&block, cudaDevAttrMaxSharedMemoryPerBlockOptin, c->device),
-         "asking for the device's properties");
-  GC_TRY(cudaFuncGetAttributes(&at, kernel),
-         "loading the kernels (is this GPU among those it was compiled for?)");
+      "asking for the device's properties");
+  GC_TRY(cudaFuncGetAttributes(&at, kernel), "loading the kernels (is this GPU among those it was compiled for?)");
   most = gpuir__min64((uint64_t)processor / 2 - 1024, (uint64_t)block) - at.sharedSizeBytes;
   tile = (n / 512 + 1023) / 1024 * 1024; /* enough tiles for all processors, but large ones cost less each */
   tile = gpuir__max64(2048, gpuir__min64(tile, GC_TILE_MOST));
@@ -4687,20 +4575,19 @@ static int gc_shape_or(gpuir_cuda *c, int expanded, gpuir_error *err) {
   c->view.tile = (uint32_t)tile;
   c->view.ntiles = (uint32_t)((n + tile - 1) / tile);
   GC_TRY(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)gc_tile_bytes(tile)),
-         "shaping a kernel");
-  GC_TRY(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, (int)GC_OR_THREADS(expanded),
-                                                       gc_tile_bytes(tile)),
-         "shaping a kernel");
+      "shaping a kernel");
+  GC_TRY(
+      cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, (int)GC_OR_THREADS(expanded), gc_tile_bytes(tile)),
+      "shaping a kernel");
   c->grids.ors = (unsigned)(c->processors * (blocks > 0 ? blocks : 1));
   return GPUIR_OK;
 }
 
 /* Returns how many blocks of threads of a kernel fill the device. */
-static int gc_grid_of(const gpuir_cuda *c, const void *kernel, unsigned threads, size_t shared,
-                      unsigned *grid, gpuir_error *err) {
+static int gc_grid_of(const gpuir_cuda *c, const void *kernel, unsigned threads, size_t shared, unsigned *grid,
+    gpuir_error *err) {
   int blocks = 0;
-  GC_TRY(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, (int)threads, shared),
-         "shaping a kernel");
+  GC_TRY(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, (int)threads, shared), "shaping a kernel");
   *grid = (unsigned)(c->processors * (blocks > 0 ? blocks : 1));
   return GPUIR_OK;
 }
@@ -4721,7 +4608,7 @@ static int gc_shape(gpuir_cuda *c, gpuir_error *err) {
   most = (int)p.sharedMemPerBlockOptin - (int)at.sharedSizeBytes;
   for (c->k_most = 1024; c->k_most < 16384 && (int)c->k_most * 16 <= most; c->k_most *= 2) {}
   GC_TRY(cudaFuncSetAttribute(gc_final, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)c->k_most * 8),
-         "shaping a kernel");
+      "shaping a kernel");
   if (c->k_most > GC_K_MOST) c->k_most = GC_K_MOST;
   return GPUIR_OK;
 }
@@ -4731,10 +4618,10 @@ static int gc_shape(gpuir_cuda *c, gpuir_error *err) {
 /* The sizes of launches of so many queries. */
 typedef struct gc_sizes {
   size_t queries, njobs, nterms, nslots, nchunks; /* at most in a launch; slots: rows of the tile arrays */
-  size_t ndrives;                                 /* entries of gc_maxs.drives */
-  uint64_t ncand;                                 /* candidates */
-  uint64_t tiles;                                 /* of the index, and one more */
-  uint64_t host, staging, device;                 /* bytes */
+  size_t ndrives; /* entries of gc_maxs.drives */
+  uint64_t ncand; /* candidates */
+  uint64_t tiles; /* of the index, and one more */
+  uint64_t host, staging, device; /* bytes */
 } gc_sizes;
 
 static gc_sizes gc_sizes_of(const gpuir_cuda *c, size_t queries) {
@@ -4748,16 +4635,14 @@ static gc_sizes gc_sizes_of(const gpuir_cuda *c, size_t queries) {
   z.njobs = (size_t)gpuir__max64(2, gpuir__min64(2 * (uint64_t)queries, (1u << 30) / each));
   z.nslots = z.nterms = (size_t)gpuir__max64(2 * GPUIR_MAX_TERMS, 8 * (uint64_t)queries);
   z.nslots = (size_t)gpuir__max64(GPUIR_MAX_TERMS, gpuir__min64(z.nslots, (1u << 30) / each));
-  z.nchunks =
-      (size_t)gpuir__max64(z.nslots + gpuir__max64(GPUIR_MAX_TERMS, 8 * (uint64_t)queries) * (1 + chunks / 4),
-                           GPUIR_MAX_TERMS * (2 + chunks));
+  z.nchunks = (size_t)gpuir__max64(z.nslots + gpuir__max64(GPUIR_MAX_TERMS, 8 * (uint64_t)queries) * (1 + chunks / 4),
+      GPUIR_MAX_TERMS * (2 + chunks));
   z.ncand = gpuir__max64(2 * 16 * GC_K_MOST, (uint64_t)z.njobs * 8192);
   z.host = z.nterms * (sizeof(gc_term) + 4) + z.njobs * (sizeof(gc_job) + 20) + z.nchunks * sizeof(gc_chunk) +
-           queries * sizeof(uint2) + sizeof(gc_wanted) + 4096;
+      queries * sizeof(uint2) + sizeof(gc_wanted) + 4096;
   z.staging = z.host + z.njobs * sizeof(gc_state);
   z.ndrives = z.nterms + (GC_ROUNDS - 1) * z.njobs;
-  z.device =
-      z.staging + z.nslots * each + z.njobs * each + z.ncand * 8 + z.ndrives * (sizeof(gc_drive) + 4) + 4096;
+  z.device = z.staging + z.nslots * each + z.njobs * each + z.ncand * 8 + z.ndrives * (sizeof(gc_drive) + 4) + 4096;
   return z;
 }
 
@@ -4814,15 +4699,13 @@ static int gc_open_cached(gpuir_cuda *c, gpuir_error *err) {
   if (!status) status = gc_upload_lengths(c, err);
   if (status) return status;
   c->info.index_bytes = c->info.resident_bytes + c->ix->stat.blocks * GC_ENTRY +
-                        c->ix->section[GPUIR__S_DOCIDS]->length + c->ix->section[GPUIR__S_FREQS]->length;
+      c->ix->section[GPUIR__S_DOCIDS]->length + c->ix->section[GPUIR__S_FREQS]->length;
   left = gc_left(c);
   searcher = gc_sizes_within(c, left / 4).device;
-  if (searcher <= left / 4)
-    searcher *= searcher <= left / 32 ? 5 : 2; /* for two of them, with two launches each */
+  if (searcher <= left / 4) searcher *= searcher <= left / 32 ? 5 : 2; /* for two of them, with two launches each */
   status = gc_cache_open(c, left - gpuir__min64(left, searcher), err);
   if (status) return status;
-  GC_TRY(cudaDeviceSynchronize(),
-         "clearing the slab"); /* searchers' streams do not wait for the default one */
+  GC_TRY(cudaDeviceSynchronize(), "clearing the slab"); /* searchers' streams do not wait for the default one */
   return GPUIR_OK;
 }
 
@@ -4871,11 +4754,11 @@ static int gc_open(gpuir_cuda *c, const gpuir_cuda_desc *desc, gpuir_error *err)
   return gc_open_cached(c, err);
 }
 
-/* ============================================================================
+/* ========================
  * [cuda-13-plan]  host: queries become jobs, terms and chunks; the lists that they need are held
  *
  * Start at  gc_plan_query (a query), gc_stage_plan (all of a launch).
- * ==========================================================================*/
+ * ======================*/
 
 /* The arrays of a plan, on the host; gc_batch has the same on the device. */
 typedef struct gc_draft {
@@ -4885,30 +4768,29 @@ typedef struct gc_draft {
   uint32_t *and_jobs, *and_start, *sample_start, *or_jobs, *max_jobs;
   uint2 *query_jobs;
   gc_wanted *wanted; /* of the query that is being planned */
-  void *memory;      /* all of the arrays */
+  void *memory; /* all of the arrays */
   size_t size;
 } gc_draft;
 
 /* How much of everything a plan has until now. */
 typedef struct gc_plan {
   size_t nq, njobs, nterms, nslots, nchunks, nand, nor, nmax; /* nq: queries that have jobs */
-  uint64_t nand_blocks, nsamples,
-      max_blocks; /* driver blocks of ANDs, their samples, driver blocks of MaxScore */
+  uint64_t nand_blocks, nsamples, max_blocks; /* driver blocks of ANDs, their samples, driver blocks of MaxScore */
 } gc_plan;
 
 /* A batch from begin to finish. */
 typedef struct gc_run {
   gpuir_batch_desc desc; /* .k: the hits of a query that there is room for; */
-  uint32_t k;            /* that many, or as many as there are documents */
-  uint64_t deadline;     /* of all queries; 0: none */
-  const int *cancel;     /* of all queries; or NULL */
-  uint64_t number;       /* batches are served by it; 0: not in use */
-  size_t next;           /* the first query that no launch has taken */
-  size_t seen;           /* those before it have been planned, some of them to be planned again */
-  size_t piece;          /* queries a launch at most */
-  size_t left;           /* queries whose outcome is open */
-  size_t bad, failed;    /* how many failed; the first of them */
-  gpuir_error error;     /* its */
+  uint32_t k; /* that many, or as many as there are documents */
+  uint64_t deadline; /* of all queries; 0: none */
+  const int *cancel; /* of all queries; or NULL */
+  uint64_t number; /* batches are served by it; 0: not in use */
+  size_t next; /* the first query that no launch has taken */
+  size_t seen; /* those before it have been planned, some of them to be planned again */
+  size_t piece; /* queries a launch at most */
+  size_t left; /* queries whose outcome is open */
+  size_t bad, failed; /* how many failed; the first of them */
+  gpuir_error error; /* its */
 } gc_run;
 
 /* What a launch is about: queries from `first` to `end` - 1 of a batch, those whose count is GC_NONE. */
@@ -4925,19 +4807,19 @@ typedef struct gc_track {
   gpuir_cuda *cuda;
   gpuir_allocator a;
   gpuir__engine *engine; /* the searcher's */
-  gc_sizes most;         /* of a launch */
+  gc_sizes most; /* of a launch */
   gc_draft draft;
   gc_holds held;
   gc_carrier by;
   gc_flight flight;
   gc_batch batch; /* its device memory, from attaching on; the rest anew for each launch */
   cudaStream_t stream;
-  cudaEvent_t sent;         /* the lists that the launch uses are on the device */
+  cudaEvent_t sent; /* the lists that the launch uses are on the device */
   uint8_t *staging, *input; /* the plan in pinned memory and on the device */
-  uint32_t *out;            /* pinned: batch.out */
+  uint32_t *out; /* pinned: batch.out */
   size_t out_size;
   uint64_t device_bytes;
-  int dirty;   /* 1: a launch failed, the candidates are to be cleared */
+  int dirty; /* 1: a launch failed, the candidates are to be cleared */
   int chained; /* 1: a kernel of the launch starts while the one before ends */
 } gc_track;
 
@@ -4961,7 +4843,7 @@ static void gc_aid_term(const gpuir_cuda *c, const gpuir__list *l, int stored, g
 
 /* Finds a term's list and describes it. */
 static int gc_plan_term(const gc_track *x, const gpuir_query *q, unsigned term, gpuir__list *l, gc_term *t,
-                        gpuir_error *err) {
+    gpuir_error *err) {
   const gpuir__query_term *from = &q->terms[term];
   const uint32_t id = gpuir__query_id(q, 0, term);
   const gpuir_cuda *c = x->cuda;
@@ -4991,7 +4873,7 @@ static void gc_plan_note(const gpuir_query *q, const gpuir__list *l, const gc_te
 
 /* Appends the query's known terms: positive ones by ascending df, then negated ones. *full: they have to wait. */
 static int gc_plan_terms(gc_track *x, const gc_plan *p, const gpuir_query *q, gc_job *job, int *full,
-                         gpuir_error *err) {
+    gpuir_error *err) {
   gpuir_cuda *c = x->cuda;
   gc_wanted *w = x->draft.wanted;
   gc_term *terms = x->draft.terms + p->nterms;
@@ -5125,16 +5007,16 @@ static int gc_fused(double a, double b) {
 }
 
 /* Adds a query, if it can have hits; *full: it has to wait for the next launch. */
-static int gc_plan_query(gc_track *x, gc_plan *p, const gpuir_query *q, uint32_t k, size_t most_jobs,
-                         int *full, gpuir_error *err) {
+static int gc_plan_query(gc_track *x, gc_plan *p, const gpuir_query *q, uint32_t k, size_t most_jobs, int *full,
+    gpuir_error *err) {
   const gc_sizes *most = &x->most;
   gc_job job;
   int status;
   if (q->nphrases || q->nprefixes)
     return gpuir__fail(err, GPUIR_E_BACKEND, 0, "the CUDA backend answers neither phrases nor prefixes");
   *full = p->nq == most->queries || p->njobs + 2 > most_jobs || p->nterms + q->n > most->nterms ||
-          p->nslots + q->n > most->nslots || p->nchunks + gc_chunks_of(q) > most->nchunks ||
-          p->nand_blocks >> 30 || p->max_blocks >> 30;
+      p->nslots + q->n > most->nslots || p->nchunks + gc_chunks_of(q) > most->nchunks || p->nand_blocks >> 30 ||
+      p->max_blocks >> 30;
   if (*full) return GPUIR_OK;
   memset(&job, 0, sizeof job);
   job.k = k;
@@ -5219,7 +5101,7 @@ static size_t gc_stage_plan(gc_track *x, const gc_plan *p, uint32_t k) {
   return at + p->njobs * sizeof(gc_state);
 }
 
-/* ============================================================================
+/* ========================
  * [cuda-14-launch]  host: launches, two at a time in a searcher, and their hits
  *
  * A searcher has two tracks, each with a stream and memory for one launch. A batch is cut into launches, as many as its
@@ -5228,7 +5110,7 @@ static size_t gc_stage_plan(gc_track *x, const gc_plan *p, uint32_t k) {
  * began. Only gc_finish waits.
  *
  * Start at  gc_begin, gc_poll, gc_finish; gc_fly (fills free tracks), gc_land (hands out hits); gc_attach.
- * ==========================================================================*/
+ * ======================*/
 
 /* What an attached searcher owns. */
 typedef struct gc_context {
@@ -5236,7 +5118,7 @@ typedef struct gc_context {
   gpuir_allocator a;
   gc_track tracks[2];
   unsigned ntracks; /* the second one is made when it is first needed */
-  int alone;        /* 1: it could not be made */
+  int alone; /* 1: it could not be made */
   gc_run runs[2];
   uint64_t batches, launches; /* begun */
 } gc_context;
@@ -5246,8 +5128,8 @@ typedef struct gc_context {
 /* Puts a kernel into a track's stream. In a small launch the gaps between kernels are much of the time: there each
  * starts while the one before ends, and waits in gc_chained. In a large one it would take the place of others. */
 template <typename... Parameters>
-static void gc_start(const gc_track *x, void (*kernel)(Parameters...), size_t grid, unsigned threads,
-                     size_t shared, Parameters... parameters) {
+static void gc_start(const gc_track *x, void (*kernel)(Parameters...), size_t grid, unsigned threads, size_t shared,
+    Parameters... parameters) {
   cudaLaunchConfig_t how;
   cudaLaunchAttribute chained;
   memset(&how, 0, sizeof how);
@@ -5274,7 +5156,7 @@ static void gc_launch_ands(const gc_track *x, const gc_plan *p) {
     gc_start(x, gc_raise, p->nand, GC_FINAL_THREADS, 0, *b);
   }
   gc_start(x, kernel, gpuir__min64(((uint64_t)b->ands.groups + 7) / 8, most), GC_AND_THREADS, 0, c->view, *b,
-           p->nsamples ? 2 : 0);
+      p->nsamples ? 2 : 0);
 }
 
 /* Launches the kernels of MaxScore; of a rerun the floors are known already. */
@@ -5284,11 +5166,11 @@ static void gc_launch_maxs(const gc_track *x, const gc_plan *p, int rerun) {
   const uint64_t most = c->grids.maxs, warps = GC_GUIDED_THREADS / 32;
   if (!rerun) {
     gc_start(x, gc_max_first, gpuir__min64((p->nmax * b->maxs.parts * GC_FIRST + warps - 1) / warps, most),
-             GC_GUIDED_THREADS, 0, c->view, *b);
+        GC_GUIDED_THREADS, 0, c->view, *b);
     gc_start(x, gc_max_plan, p->nmax, GC_FINAL_THREADS, 0, c->view, *b);
   }
-  gc_start(x, gc_max, gpuir__min64((p->max_blocks * b->maxs.parts + warps - 1) / warps, most),
-           GC_GUIDED_THREADS, 0, c->view, *b);
+  gc_start(x, gc_max, gpuir__min64((p->max_blocks * b->maxs.parts + warps - 1) / warps, most), GC_GUIDED_THREADS, 0,
+      c->view, *b);
 }
 
 /* Launches the kernels of the tiles; of a rerun their bounds and order are known already. */
@@ -5297,21 +5179,18 @@ static void gc_launch_ors(const gc_track *x, const gc_plan *p, int rerun) {
   const gc_view *v = &c->view;
   const gc_batch *b = &x->batch;
   if (!rerun) {
-    gc_start(x, c->expanded ? gc_tiles<true> : gc_tiles<false>,
-             gpuir__min64(p->nchunks, (uint64_t)c->processors * 8), 256, 0, *v, *b);
+    gc_start(x, c->expanded ? gc_tiles<true> : gc_tiles<false>, gpuir__min64(p->nchunks, (uint64_t)c->processors * 8),
+        256, 0, *v, *b);
     gc_start(x, gc_order, p->nor, 256, 0, *v, *b);
   }
-  gc_start(x, c->expanded ? gc_or<true> : gc_or<false>,
-           gpuir__min64((uint64_t)p->nor * v->ntiles, c->grids.ors), GC_OR_THREADS(c->expanded),
-           gc_tile_bytes(v->tile), *v, *b);
+  gc_start(x, c->expanded ? gc_or<true> : gc_or<false>, gpuir__min64((uint64_t)p->nor * v->ntiles, c->grids.ors),
+      GC_OR_THREADS(c->expanded), gc_tile_bytes(v->tile), *v, *b);
 }
 
 /* Puts all kernels of a plan into the stream. */
 static int gc_launch(gc_track *x, const gc_plan *p, uint32_t k, int rerun, gpuir_error *err) {
   size_t size = 16;
-  if (rerun)
-    GC_TRY(cudaMemsetAsync(x->batch.control, 0, offsetof(gc_control, drives), x->stream),
-           "clearing counters");
+  if (rerun) GC_TRY(cudaMemsetAsync(x->batch.control, 0, offsetof(gc_control, drives), x->stream), "clearing counters");
   if (p->nand) gc_launch_ands(x, p);
   if (p->nmax) gc_launch_maxs(x, p, rerun);
   if (p->nor) gc_launch_ors(x, p, rerun);
@@ -5385,8 +5264,7 @@ static int gc_track_open(gc_track *x, const gc_sizes *most, gpuir_error *err) {
   if (!s) s = gc_stream_open(&x->stream, err);
   if (!s && x->cuda->cache) s = gc_carrier_open(x->cuda, &x->by, err);
   if (s) return s;
-  x->out_size =
-      (size_t)gpuir__max64((2 + 2 * (uint64_t)GC_K_MOST) * 4, gpuir__min64(z->queries * 8192, 16u << 20));
+  x->out_size = (size_t)gpuir__max64((2 + 2 * (uint64_t)GC_K_MOST) * 4, gpuir__min64(z->queries * 8192, 16u << 20));
   GC_TRY(cudaMallocHost((void **)&x->staging, (size_t)z->staging), "allocating pinned memory");
   GC_TRY(cudaHostAlloc((void **)&x->out, x->out_size, cudaHostAllocMapped), "allocating pinned memory");
   GC_TRY(cudaHostGetDevicePointer((void **)&b->out, x->out, 0), "mapping pinned memory");
@@ -5491,8 +5369,7 @@ static size_t gc_piece(const gpuir_cuda *c, const gpuir_batch_desc *d, int alone
 static void gc_fill(gc_track *x, gc_run *r, int *full) {
   const gc_sizes *z = &x->most;
   const gpuir_batch_desc *d = &r->desc;
-  const uint64_t now = gc_now(r), threshold = x->cuda->threshold,
-                 least = gpuir__max64(8192, 16 * (uint64_t)r->k);
+  const uint64_t now = gc_now(r), threshold = x->cuda->threshold, least = gpuir__max64(8192, 16 * (uint64_t)r->k);
   const size_t jobs = (size_t)gpuir__min64(z->njobs, gpuir__max64(2, z->ncand / least)),
                out = x->out_size / ((2 + 2 * (size_t)r->k) * 4),
                end = r->next + gpuir__min64(d->nq - r->next, gpuir__min64(out, r->piece));
@@ -5537,12 +5414,11 @@ static int gc_send(gc_track *x, const gc_run *r, gpuir_error *err) {
     GC_TRY(cudaEventRecord(x->sent, cache->stream), "waiting for lists");
     GC_TRY(cudaStreamWaitEvent(x->stream, x->sent, 0), "waiting for lists");
   }
-  if (x->dirty)
-    GC_TRY(cudaMemsetAsync(x->batch.cand, 0, x->most.ncand * 8, x->stream), "clearing candidates");
+  if (x->dirty) GC_TRY(cudaMemsetAsync(x->batch.cand, 0, x->most.ncand * 8, x->stream), "clearing candidates");
   x->dirty = 1;
   if (p->nor)
     GC_TRY(cudaMemsetAsync(x->batch.ors.bound, 0, p->nslots * (x->cuda->view.ntiles + 1) * 4, x->stream),
-           "clearing bounds");
+        "clearing bounds");
   GC_TRY(cudaMemcpyAsync(x->input, x->staging, size, cudaMemcpyHostToDevice, x->stream), "sending queries");
   return gc_launch(x, p, r->k, 0, err);
 }
@@ -5579,8 +5455,7 @@ static gc_run *gc_next_run(gc_context *x) {
 
 /* Returns the track whose launch began first; NULL: nothing is in flight. */
 static gc_track *gc_first_track(gc_context *x) {
-  gc_track *a = x->tracks[0].flight.run ? &x->tracks[0] : NULL,
-           *b = x->tracks[1].flight.run ? &x->tracks[1] : NULL;
+  gc_track *a = x->tracks[0].flight.run ? &x->tracks[0] : NULL, *b = x->tracks[1].flight.run ? &x->tracks[1] : NULL;
   return a && b ? (a->flight.number < b->flight.number ? a : b) : a ? a : b;
 }
 
@@ -5605,8 +5480,7 @@ static gc_run *gc_fly(gc_context *x, const gc_holds **held) {
     *held = &track->held;
     if (gc_own_holds(x)) return NULL; /* its own launch will make room */
     if (track->held.pins) return r;
-    (void)gpuir__fail(&error, GPUIR_E_NOMEM, 0,
-                      "CUDA: the lists of a query need more memory than is allowed");
+    (void)gpuir__fail(&error, GPUIR_E_NOMEM, 0, "CUDA: the lists of a query need more memory than is allowed");
     gc_fail_query(r, r->next++, GPUIR_E_NOMEM, &error);
   }
   return NULL;
@@ -5671,8 +5545,8 @@ static void gc_land(gc_track *x, int wait) {
 
 #define GC_PATIENCE 1000000000u /* ns: so long other searchers may hold lists without releasing one */
 
-static int gc_begin(void *context, const gpuir_batch_desc *batch, uint64_t deadline, const int *cancel,
-                    void **running, gpuir_error *err) {
+static int gc_begin(void *context, const gpuir_batch_desc *batch, uint64_t deadline, const int *cancel, void **running,
+    gpuir_error *err) {
   gc_context *x = (gc_context *)context;
   const gc_holds *held;
   gc_run *r = x->runs[0].number ? &x->runs[1] : &x->runs[0];
@@ -5680,7 +5554,7 @@ static int gc_begin(void *context, const gpuir_batch_desc *batch, uint64_t deadl
   if (r->number) return gpuir__fail(err, GPUIR_E_BUSY, 0, "two batches are in flight");
   if (k > x->cuda->k_most)
     return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "the CUDA backend ranks at most %u hits a query",
-                       (unsigned)x->cuda->k_most);
+        (unsigned)x->cuda->k_most);
   GC_TRY(cudaSetDevice(x->cuda->device), "choosing the device");
   memset(r, 0, sizeof *r);
   r->desc = *batch;
@@ -5719,8 +5593,7 @@ static void gc_yield(gc_context *x, gc_run *r, const gc_holds *held) {
     if (gc_cache_wait(x->cuda->cache, held->releases, slice)) return;
     status = gc_stopped(r, r->next, gc_now(r), &error);
   }
-  if (!status)
-    status = gpuir__fail(&error, GPUIR_E_NOMEM, 0, "CUDA: lists that other searchers hold leave no room");
+  if (!status) status = gpuir__fail(&error, GPUIR_E_NOMEM, 0, "CUDA: lists that other searchers hold leave no room");
   gc_fail_query(r, r->next++, status, &error);
 }
 
@@ -5735,10 +5608,8 @@ static int gc_finish(void *context, void *running, gpuir_error *err) {
     if (gc_next_run(x)) (void)cudaSetDevice(x->cuda->device); /* kernels are launched on the current one */
     stuck = gc_fly(x, &held);
     track = gc_first_track(x);
-    if (track)
-      gc_land(track, 1);
-    else if (stuck)
-      gc_yield(x, stuck, held);
+    if (track) gc_land(track, 1);
+    else if (stuck) gc_yield(x, stuck, held);
   }
   __atomic_fetch_add(&x->cuda->info.queries, r->desc.nq - r->bad, __ATOMIC_RELAXED);
   status = r->bad ? r->desc.statuses[r->failed] : GPUIR_OK;
@@ -5771,15 +5642,14 @@ static int gc_attach(gc_context *x, gpuir__engine *engine, gpuir_error *err) {
   return gc_track_open(track, &most, err);
 }
 
-/* ============================================================================
+/* ========================
  * [cuda-15-api]  the C interface, declared in [api-backends] of gpuir.h
- * ==========================================================================*/
+ * ======================*/
 
 /* Refuses a structure of the program's copy of the implementation that this copy would misread. */
 static int gc_refuse(gpuir_error *err, const char *function) {
   return gpuir__fail(err, GPUIR_E_VERSION, 0,
-                     "%s: gpuir_cuda.cu and the program were compiled from different versions of gpuir.h",
-                     function);
+      "%s: gpuir_cuda.cu and the program were compiled from different versions of gpuir.h", function);
 }
 
 /* Gives a searcher a backend, all of which but version and fallback is set. */
@@ -5787,8 +5657,7 @@ static int gc_set_backend(gpuir_searcher *s, gpuir_backend *backend, int fallbac
   int status;
   backend->version = GPUIR_BACKEND_VERSION;
   status = gpuir_searcher_set_backend(s, backend, fallback);
-  return status ? gpuir__fail(err, status, 0, "attaching %s: %s", backend->name, gpuir_strerror(status))
-                : GPUIR_OK;
+  return status ? gpuir__fail(err, status, 0, "attaching %s: %s", backend->name, gpuir_strerror(status)) : GPUIR_OK;
 }
 
 extern "C" {
@@ -5828,10 +5697,8 @@ int gpuir_cuda_open(const gpuir_index *ix, const gpuir_cuda_desc *desc, gpuir_cu
   c->batch = c->by_itself ? 1024 : desc->batch;
   c->threshold = desc && desc->threshold ? desc->threshold : UINT64_MAX;
   status = gc_open(c, desc, err);
-  if (status)
-    gpuir_cuda_close(c);
-  else
-    *cuda = c;
+  if (status) gpuir_cuda_close(c);
+  else *cuda = c;
   return status;
 }
 

@@ -105,8 +105,7 @@ int main(int argc, char **argv) {
         std::cerr << "embed: " << argv[i + 3] << ": " << errors[i] << '\n';
         failed = true;
       }
-      for (const Result &result : results[i])
-        std::cout << "  " << result.score << "  " << result.name << '\n';
+      for (const Result &result : results[i]) std::cout << "  " << result.score << "  " << result.name << '\n';
     }
     return failed ? 1 : 0;
   } catch (const std::exception &e) {

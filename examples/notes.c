@@ -38,14 +38,13 @@ static int note(gpuir_live *notes, char *line, gpuir_error *err) {
   gpuir_doc_desc doc = {0};
   char *text = strchr(line, ':');
   if (line[0] == '?') return find(notes, line + 1, err);
-  if (line[0] == '-' && line[1])
-    return gpuir_live_delete(notes, GPUIR_BY_NAME, line + 1, strlen(line + 1), NULL, err);
+  if (line[0] == '-' && line[1]) return gpuir_live_delete(notes, GPUIR_BY_NAME, line + 1, strlen(line + 1), NULL, err);
   if (!text || text == line) return printf("NAME: TEXT, -NAME or ?QUERY\n"), GPUIR_OK;
   doc.name = line;
   doc.name_len = (size_t)(text - line);
   text += 1 + strspn(text + 1, " ");
-  int status = gpuir_live_delete(notes, GPUIR_BY_NAME, doc.name, doc.name_len, NULL,
-                                 err); /* both become visible at once */
+  int status =
+      gpuir_live_delete(notes, GPUIR_BY_NAME, doc.name, doc.name_len, NULL, err); /* both become visible at once */
   return status ? status : gpuir_live_add(notes, &doc, text, strlen(text), err);
 }
 

@@ -30,22 +30,16 @@ int cache_init(cache *c, size_t limit) {
 static void list_push(node_list *list, node *n) {
   n->newer = NULL;
   n->older = list->newest;
-  if (list->newest)
-    list->newest->newer = n;
-  else
-    list->oldest = n;
+  if (list->newest) list->newest->newer = n;
+  else list->oldest = n;
   list->newest = n;
 }
 
 static void list_remove(node_list *list, node *n) {
-  if (n->newer)
-    n->newer->older = n->older;
-  else
-    list->newest = n->older;
-  if (n->older)
-    n->older->newer = n->newer;
-  else
-    list->oldest = n->newer;
+  if (n->newer) n->newer->older = n->older;
+  else list->newest = n->older;
+  if (n->older) n->older->newer = n->newer;
+  else list->oldest = n->newer;
   n->newer = n->older = NULL;
 }
 
@@ -71,7 +65,7 @@ result *result_find(cache *c, const char *key, size_t key_len) {
 }
 
 result *result_add(cache *c, const char *key, size_t key_len, char *bytes, size_t size, hit_link *links,
-                   uint32_t nlinks) {
+    uint32_t nlinks) {
   result *r = key ? result_find(c, key, key_len) : NULL;
   if (r) { /* another request made it meanwhile */
     free(bytes);
@@ -131,8 +125,7 @@ node *cache_by_name(cache *c, uint64_t parent, const char *name, size_t len) {
   uint64_t hash = hash_bytes(parent, name, len);
   node *n;
   for (n = c->by_name[hash & (c->buckets - 1)]; n; n = n->next_name)
-    if (n->name_hash == hash && n->parent == parent && n->name_len == len && memcmp(n->name, name, len) == 0)
-      return n;
+    if (n->name_hash == hash && n->parent == parent && n->name_len == len && memcmp(n->name, name, len) == 0) return n;
   return NULL;
 }
 
@@ -176,10 +169,8 @@ static void node_leave(cache *c, node *n) {
   c->listed_cost -= n->cost;
   c->leaving_cost += n->cost;
   n->state = NODE_LEAVING;
-  if (n->lookups == 0)
-    node_free(c, n);
-  else
-    node_wait(c, n);
+  if (n->lookups == 0) node_free(c, n);
+  else node_wait(c, n);
 }
 
 node *cache_add(cache *c, uint64_t parent, const char *name, size_t len, const node_body *body, int listed) {
@@ -207,7 +198,7 @@ node *cache_add(cache *c, uint64_t parent, const char *name, size_t len, const n
   n->cost = NODE_COST + len;
   if (body->res)
     n->cost += body->res->size + body->res->key_len + body->res->nlinks * sizeof *body->res->links +
-               body->res->nsources * sizeof *body->res->sources;
+        body->res->nsources * sizeof *body->res->sources;
   n->name_len = len;
   memcpy(n->name, name, len);
   at = ino_bucket(c, n->ino);
@@ -266,8 +257,7 @@ int cache_next_waiting(cache *c, uint64_t *parent, char name[NAME_LIMIT + 1], si
 
 int cache_many_waiting(cache *c) {
   if (c->leaving_known > c->leaving_cost) c->leaving_known = c->leaving_cost;
-  return c->waiting_nodes > 1024 || c->waiting_cost > c->limit / 8 ||
-         c->leaving_cost - c->leaving_known > c->limit / 8;
+  return c->waiting_nodes > 1024 || c->waiting_cost > c->limit / 8 || c->leaving_cost - c->leaving_known > c->limit / 8;
 }
 
 void cache_none_waiting(cache *c) {

@@ -43,11 +43,11 @@ typedef enum node_kind {
   NODE_TERM_ROOT,
   NODE_FIXED_END,
   NODE_OPTION, /* query/@or/, hits/@or/ */
-  NODE_BYTES,  /* a regular file: its result's bytes */
-  NODE_HITS,   /* hits/<q>/: its entries are links */
-  NODE_FILES,  /* files/<q>/: its entries are regular files */
-  NODE_LINK,   /* a link: its result's bytes are the target */
-  NODE_TEXT    /* a document whose text lies in the index */
+  NODE_BYTES, /* a regular file: its result's bytes */
+  NODE_HITS, /* hits/<q>/: its entries are links */
+  NODE_FILES, /* files/<q>/: its entries are regular files */
+  NODE_LINK, /* a link: its result's bytes are the target */
+  NODE_TEXT /* a document whose text lies in the index */
 } node_kind;
 
 /* A source file as it was when a result was made of it, or why it could not be opened. The result is good as long as
@@ -78,14 +78,14 @@ typedef struct result {
 /* What a node is, apart from its place in the cache. */
 typedef struct node_body {
   node_kind kind;
-  node_kind tree;      /* of an option or of a folder of hits: the folder in the root that it stands in */
+  node_kind tree; /* of an option or of a folder of hits: the folder in the root that it stands in */
   uint64_t generation; /* 0: the same in all */
-  int named;           /* its name, or the targets of its links, say which generation that is */
+  int named; /* its name, or the targets of its links, say which generation that is */
   name_options options;
-  result *res;    /* the node's own reference, or NULL */
+  result *res; /* the node's own reference, or NULL */
   uint32_t docid; /* of NODE_TEXT */
-  int recheck;    /* may have changed without the index changing: it is made of source files */
-  mode_t mode;    /* with the type */
+  int recheck; /* may have changed without the index changing: it is made of source files */
+  mode_t mode; /* with the type */
   uid_t uid;
   gid_t gid;
   off_t size;
@@ -96,7 +96,7 @@ typedef struct node {
   uint64_t ino, parent, lookups;
   node_body body;
   struct node *next_ino, *next_name; /* in the tables */
-  struct node *newer, *older;        /* in order of use while listed, of arrival while waiting */
+  struct node *newer, *older; /* in order of use while listed, of arrival while waiting */
   uint64_t name_hash;
   enum { NODE_LISTED, NODE_WAITING, NODE_LEAVING } state; /* waiting: leaving, and the kernel is to be told */
   size_t cost;
@@ -158,7 +158,7 @@ void cache_none_waiting(cache *c);
 result *result_find(cache *c, const char *key, size_t key_len);
 /* Takes over bytes and links, also on failure (NULL). Returns the one that has the key already, if any. */
 result *result_add(cache *c, const char *key, size_t key_len, char *bytes, size_t size, hit_link *links,
-                   uint32_t nlinks);
+    uint32_t nlinks);
 void result_unref(cache *c, result *r); /* NULL is fine */
 
 #endif

@@ -14,7 +14,7 @@
 typedef struct caller {
   uid_t uid;
   gid_t gid;
-  int itself;    /* has the rights of this process: nothing is to be changed */
+  int itself; /* has the rights of this process: nothing is to be changed */
   gid_t *groups; /* further groups, malloc'ed */
   size_t ngroups;
 } caller;

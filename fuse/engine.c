@@ -14,8 +14,8 @@
 
 typedef struct searcher_slot {
   gpuir_searcher *cpu, *gpu; /* made when first needed */
-  generation *on;            /* what they belong to, with a reference; NULL: there are none */
-  int cancel;                /* read by the searchers while they work */
+  generation *on; /* what they belong to, with a reference; NULL: there are none */
+  int cancel; /* read by the searchers while they work */
   struct searcher_slot *next_free;
 } searcher_slot;
 
@@ -30,7 +30,7 @@ struct searcher_pool {
 /* Whether the files of generations that share some are whole. */
 typedef struct health {
   unsigned refs; /* atomic */
-  int broken;    /* read and written without a lock */
+  int broken; /* read and written without a lock */
 } health;
 
 struct generation {
@@ -54,13 +54,11 @@ struct generation {
 
 /* ---- generations --------------------------------------------------------------------------------------- */
 
-static int same_time(struct timespec a, struct timespec b) {
-  return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
-}
+static int same_time(struct timespec a, struct timespec b) { return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec; }
 
 int file_sign_equal(const file_sign *a, const file_sign *b) {
-  return a->device == b->device && a->inode == b->inode && a->size == b->size &&
-         same_time(a->mtime, b->mtime) && same_time(a->ctime, b->ctime);
+  return a->device == b->device && a->inode == b->inode && a->size == b->size && same_time(a->mtime, b->mtime) &&
+      same_time(a->ctime, b->ctime);
 }
 
 int generation_sign(const char *path, file_sign *sign) {
@@ -71,8 +69,7 @@ int generation_sign(const char *path, file_sign *sign) {
   if (stat(path, &st) != 0) return errno;
   folder = S_ISDIR(st.st_mode);
   if (folder) {
-    if ((size_t)snprintf(manifest, sizeof manifest, "%s/manifest", path) >= sizeof manifest)
-      return ENAMETOOLONG;
+    if ((size_t)snprintf(manifest, sizeof manifest, "%s/manifest", path) >= sizeof manifest) return ENAMETOOLONG;
     if (stat(manifest, &st) != 0) return errno;
   }
   sign->device = (uint64_t)st.st_dev;
@@ -91,18 +88,15 @@ static int no_token(void *sink, const char *token, size_t len) {
 
 static void describe(char *msg, size_t size, const char *path, int status, const gpuir_error *err) {
   size_t n = strlen(path);
-  if (strncmp(err->msg, path, n) == 0)
-    snprintf(msg, size, "%s", err->msg); /* it names the file already */
-  else
-    snprintf(msg, size, "%s: %s", path, err->msg[0] ? err->msg : gpuir_strerror(status));
+  if (strncmp(err->msg, path, n) == 0) snprintf(msg, size, "%s", err->msg); /* it names the file already */
+  else snprintf(msg, size, "%s: %s", path, err->msg[0] ? err->msg : gpuir_strerror(status));
 }
 
 enum { SETTLE_TRIES = 8 };
 
 /* Opens the index that g->file describes. If it was replaced in between, again; if that does not end, the next look at
  * it sees a change. */
-static int open_settled(generation *g, const generation_desc *desc, const generation *before,
-                        gpuir_error *err) {
+static int open_settled(generation *g, const generation_desc *desc, const generation *before, gpuir_error *err) {
   gpuir_open_desc open;
   file_sign after;
   int rc, tries = 0;
@@ -116,8 +110,7 @@ static int open_settled(generation *g, const generation_desc *desc, const genera
     g->base = desc->base ? strdup(desc->base) : source_home(desc->path);
     rc = gpuir_open(desc->path, &open, &g->index, err);
     if (rc != GPUIR_OK) return rc;
-  } while (generation_sign(desc->path, &after) == 0 && !file_sign_equal(&g->file, &after) &&
-           ++tries < SETTLE_TRIES);
+  } while (generation_sign(desc->path, &after) == 0 && !file_sign_equal(&g->file, &after) && ++tries < SETTLE_TRIES);
   if (g->base) return GPUIR_OK;
   snprintf(err->msg, sizeof err->msg, "the folder that it lies in cannot be told");
   return GPUIR_E_IO;
@@ -146,7 +139,7 @@ static int verify(const generation *g, const generation *before, gpuir_error *er
 
 /* Opens the index of g and tries what would otherwise only fail when it is used. */
 static int load(generation *g, const generation_desc *desc, const generation *before, gpuir_index_info *info,
-                gpuir_error *err) {
+    gpuir_error *err) {
   int rc;
   guard_enter(&g->files->broken);
   rc = open_settled(g, desc, before, err);
@@ -178,7 +171,7 @@ static void health_unref(health *files) {
 }
 
 int generation_open(const generation_desc *desc, const generation *before, generation **out, char *msg,
-                    size_t msg_size) {
+    size_t msg_size) {
   generation *g = calloc(1, sizeof *g);
   gpuir_index_info info;
   gpuir_error err;
@@ -349,17 +342,17 @@ static void slot_give(ticket *t) {
 
 int errno_of_status(int status) {
   switch (status) {
-    case GPUIR_OK: return 0;
-    case GPUIR_E_ARGUMENT:
-    case GPUIR_E_QUERY: return EINVAL;
-    case GPUIR_E_LIMIT:
-    case GPUIR_E_TERMS: return E2BIG;
-    case GPUIR_E_RANGE: return ERANGE;
-    case GPUIR_E_NOMEM: return ENOMEM;
-    case GPUIR_E_CANCELLED: return EINTR;
-    case GPUIR_E_DEADLINE: return ETIMEDOUT;
-    case GPUIR_E_UNSUPPORTED: return EOPNOTSUPP;
-    default: return EIO;
+  case GPUIR_OK: return 0;
+  case GPUIR_E_ARGUMENT:
+  case GPUIR_E_QUERY: return EINVAL;
+  case GPUIR_E_LIMIT:
+  case GPUIR_E_TERMS: return E2BIG;
+  case GPUIR_E_RANGE: return ERANGE;
+  case GPUIR_E_NOMEM: return ENOMEM;
+  case GPUIR_E_CANCELLED: return EINTR;
+  case GPUIR_E_DEADLINE: return ETIMEDOUT;
+  case GPUIR_E_UNSUPPORTED: return EOPNOTSUPP;
+  default: return EIO;
   }
 }
 
@@ -412,7 +405,7 @@ static gpuir_searcher *gpu_searcher(searcher_slot *slot, char why[160]) {
 
 /* Searches with the CPU. */
 static int search_on_cpu(searcher_slot *slot, const gpuir_query *query, size_t k, search_reply *reply,
-                         gpuir_error *err) {
+    gpuir_error *err) {
   int rc = slot->cpu ? GPUIR_OK : searcher_make(slot, slot->on, &slot->cpu);
   if (rc != GPUIR_OK) return rc;
   rc = gpuir_search(slot->cpu, query, reply->hits, k, &reply->n);
@@ -420,8 +413,8 @@ static int search_on_cpu(searcher_slot *slot, const gpuir_query *query, size_t k
   return rc;
 }
 
-static int search_in_slot(searcher_slot *slot, const gpuir_query *query, const search_request *request,
-                          size_t k, search_reply *reply, gpuir_error *err) {
+static int search_in_slot(searcher_slot *slot, const gpuir_query *query, const search_request *request, size_t k,
+    search_reply *reply, gpuir_error *err) {
   const int automatic = request->backend == BACKEND_AUTO && backend_present() && !slot->on->live;
   gpuir_searcher_info before, after;
   gpuir_searcher *s;
@@ -444,8 +437,7 @@ static int search_in_slot(searcher_slot *slot, const gpuir_query *query, const s
 }
 
 /* Parses and ranks with the searchers of a slot. Returns a GPUIR_ status. */
-static int parse_and_search(searcher_slot *slot, const search_request *request, search_reply *reply,
-                            gpuir_error *err) {
+static int parse_and_search(searcher_slot *slot, const search_request *request, search_reply *reply, gpuir_error *err) {
   generation *g = slot->on;
   /* Cutting k to the number of documents saves memory and changes nothing, not even for AND+OR: where AND
    * matches them all, OR gives the same documents and scores. */
@@ -459,10 +451,8 @@ static int parse_and_search(searcher_slot *slot, const search_request *request, 
   if (rc != GPUIR_OK) return rc;
   reply->hits = malloc((k ? k : 1) * sizeof *reply->hits);
   rc = reply->hits ? search_in_slot(slot, query, request, k, reply, err) : GPUIR_E_NOMEM;
-  if (rc == GPUIR_OK && request->keep)
-    reply->query = query;
-  else
-    gpuir_query_destroy(query);
+  if (rc == GPUIR_OK && request->keep) reply->query = query;
+  else gpuir_query_destroy(query);
   return rc;
 }
 

@@ -35,14 +35,14 @@ typedef struct generation generation;
 typedef struct generation_desc {
   const char *path; /* of an index file, or the folder of a live index */
   const char *base; /* where relative source paths start; NULL: in the folder that the index lies in */
-  int verify;       /* read and check all of it; of a live index, all files that `before` does not have */
+  int verify; /* read and check all of it; of a live index, all files that `before` does not have */
   searcher_pool *pool;
 } generation_desc;
 
 /* Opens an index. `before` is the generation in use, or NULL: a live index takes over from it the files that they have
  * in common; the new one's number is greater. On failure says why in `msg`, in words that name the file. */
 int generation_open(const generation_desc *desc, const generation *before, generation **out, char *msg,
-                    size_t msg_size);
+    size_t msg_size);
 /* stat's view of the index at a path; 0 or errno. */
 int generation_sign(const char *path, file_sign *sign);
 
@@ -56,7 +56,7 @@ int generation_is_live(const generation *g);
 const gpuir_index *generation_index(const generation *g);
 const file_sign *generation_file(const generation *g);
 const char *generation_base(const generation *g); /* where relative source paths start */
-uint64_t generation_bytes(const generation *g);   /* of its files */
+uint64_t generation_bytes(const generation *g); /* of its files */
 /* Set when a part of a file could not be read any more: what was read of it since counts for nothing. Generations that
  * share files share this. For guard_enter. */
 int *generation_broken_flag(generation *g);
@@ -67,8 +67,8 @@ int generation_is_broken(const generation *g);
 struct searcher_slot;
 typedef struct ticket {
   generation *gen;
-  struct searcher_slot *slot;  /* while it has one */
-  int cancelled;               /* read atomically without a lock by what can be told to stop by a flag */
+  struct searcher_slot *slot; /* while it has one */
+  int cancelled; /* read atomically without a lock by what can be told to stop by a flag */
   struct ticket *next, **link; /* for the caller's list of running searches */
 } ticket;
 
@@ -81,7 +81,7 @@ typedef struct search_request {
   int mode;
   uint32_t k;
   int backend; /* BACKEND_ */
-  int keep;    /* the parsed query is wanted, too */
+  int keep; /* the parsed query is wanted, too */
 } search_request;
 
 typedef struct search_reply {
@@ -90,7 +90,7 @@ typedef struct search_reply {
   gpuir_query *query; /* if it is to be kept: to be destroyed, before the generation is let go of */
   uint64_t fallbacks; /* a GPU was wanted and the CPU answered */
   char fallback[160]; /* why */
-  char error[160];    /* why it failed, in words */
+  char error[160]; /* why it failed, in words */
 } search_reply;
 
 /* Parses and ranks: the one place where the mount searches. Waits for a free searcher.

@@ -104,17 +104,16 @@ static int find_term(const gpuir_index *index, const char *text, size_t len, one
   token->count = 0;
   if (rc == GPUIR_OK && len <= sizeof token->text) return take_token(token, text, len);
   if (rc != GPUIR_E_NOT_FOUND && rc != GPUIR_E_ARGUMENT) return EIO;
-  if (gpuir_analyze(index, text, len, take_token, token, NULL) != GPUIR_OK || token->count != 1)
-    return ENOENT;
+  if (gpuir_analyze(index, text, len, take_token, token, NULL) != GPUIR_OK || token->count != 1) return ENOENT;
   rc = gpuir_term_count(index, token->text, token->len, &df, NULL);
   return rc == GPUIR_OK ? 0 : rc == GPUIR_E_NOT_FOUND || rc == GPUIR_E_ARGUMENT ? ENOENT : EIO;
 }
 
 static void put_bytes(buf *b, const gpuir_term_info *info) {
   buf_printf(b, "docids_bytes\t%llu\nfreqs_bytes\t%llu\ndirectory_bytes\t%llu\nbytes\t%llu\n",
-             (unsigned long long)info->docids_bytes, (unsigned long long)info->freqs_bytes,
-             (unsigned long long)info->directory_bytes,
-             (unsigned long long)(info->docids_bytes + info->freqs_bytes + info->directory_bytes));
+      (unsigned long long)info->docids_bytes, (unsigned long long)info->freqs_bytes,
+      (unsigned long long)info->directory_bytes,
+      (unsigned long long)(info->docids_bytes + info->freqs_bytes + info->directory_bytes));
 }
 
 /* Describes a term of an index of several segments, or with deleted documents, which count in the lists alone. */
@@ -140,7 +139,7 @@ static int put_spread(buf *b, const gpuir_index *index, const one_token *term) {
     sum.directory_bytes += info.directory_bytes;
   }
   buf_printf(b, "\ndf\t%lu\ncf\t%llu\nidf\t%.6f\n", (unsigned long)df, (unsigned long long)cf,
-             (double)gpuir_idf(all.documents, df));
+      (double)gpuir_idf(all.documents, df));
   buf_printf(b, "lists\t%lu\nblocks\t%lu\n", (unsigned long)lists, (unsigned long)sum.blocks);
   put_bytes(b, &sum);
   return b->error;
@@ -157,10 +156,9 @@ int format_term(buf *b, const gpuir_index *index, const char *text, size_t len) 
   rc = gpuir_term_find(index, term.text, term.len, &id);
   if (rc == GPUIR_E_UNSUPPORTED) return put_spread(b, index, &term);
   if (rc != GPUIR_OK || gpuir_term_get_info(index, id, &info) != GPUIR_OK) return EIO;
-  buf_printf(b, "\nid\t%llu\ndf\t%lu\ncf\t%llu\nidf\t%.6f\n", (unsigned long long)info.id,
-             (unsigned long)info.df, (unsigned long long)info.cf, (double)info.idf);
-  buf_printf(b, "codec\t%s\nfreq_codec\t%s\nblocks\t%lu\n", info.codec, info.freq_codec,
-             (unsigned long)info.blocks);
+  buf_printf(b, "\nid\t%llu\ndf\t%lu\ncf\t%llu\nidf\t%.6f\n", (unsigned long long)info.id, (unsigned long)info.df,
+      (unsigned long long)info.cf, (double)info.idf);
+  buf_printf(b, "codec\t%s\nfreq_codec\t%s\nblocks\t%lu\n", info.codec, info.freq_codec, (unsigned long)info.blocks);
   put_bytes(b, &info);
   return b->error;
 }

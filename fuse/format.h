@@ -15,7 +15,7 @@ int format_hits(buf *b, const gpuir_index *index, const gpuir_hit *hits, size_t 
 /* One entry of hits/<q>/ or files/<q>/; `name` is an offset in the bytes that format_links made. */
 typedef struct hit_link {
   uint32_t docid;
-  int source;    /* the text stands in a source file alone */
+  int source; /* the text stands in a source file alone */
   uint64_t size; /* of the text; SIZE_UNKNOWN: only its source says */
   size_t name;
 } hit_link;

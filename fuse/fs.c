@@ -35,8 +35,7 @@ static unsigned take_expired(fs *f, generation *gone[KEEP_MOST]) {
   unsigned n = 0;
   while (n + least < f->nolder) {
     const fs_older *oldest = &f->older[n];
-    if (least && f->nolder - n < KEEP_MOST && time - oldest->replaced < KEEP_SECONDS * UINT64_C(1000000000))
-      break;
+    if (least && f->nolder - n < KEEP_MOST && time - oldest->replaced < KEEP_SECONDS * UINT64_C(1000000000)) break;
     gone[n++] = oldest->gen;
   }
   f->nolder -= n;
@@ -388,8 +387,7 @@ void fs_stats(fs *f, uid_t uid, buf *b) {
   gpuir_index_get_info(generation_index(p.now), &info);
   guard_leave();
   put_words(b, "index", f->config.index);
-  put_words(
-      b, "backend",
+  put_words(b, "backend",
       backend_present() && f->config.backend != BACKEND_CPU && !generation_is_live(p.now) ? "gpu" : "cpu");
 #define LINE(name, value) buf_printf(b, name "\t%llu\n", (unsigned long long)(value))
   LINE("generation", generation_id(p.now));
@@ -444,8 +442,7 @@ char *fs_agents(const fs_config *config) {
   buf b;
   memset(&b, 0, sizeof b);
   b.max = 65536;
-  buf_puts(
-      &b,
+  buf_puts(&b,
       "# A search index as a folder: how to search with cat\n"
       "\n"
       "Reading a file runs the query that is its name. Nothing is ever written here.\n"
@@ -461,17 +458,16 @@ char *fs_agents(const fs_config *config) {
       "  `\"two+words\"` is a phrase where the index has positions. AND, OR, NOT and regular expressions "
       "mean nothing.\n"
       "- Write other bytes as %XX: a dot before tsv, json, paths, conf or html is %2E, a slash is %2F.\n");
-  buf_printf(
-      &b,
+  buf_printf(&b,
       "- An answer is cut after %d tokens of four bytes. Options are folders: `pass/@tokens=3000/...`,\n"
       "  `pass/@context=5/...` (lines around), `pass/@and/...` (all words), `grep/@k=30/...` (%lu documents "
       "else).\n",
       PASSAGES_TOKENS, (unsigned long)config->k);
   buf_puts(&b,
-           "- Start with pass/, with four to eight words that the text itself would use; then read the file "
-           "at the path.\n"
-           "- `(changed since it was indexed)` in place of a text: open the file itself.\n"
-           "- An error, or nothing found: `grep last_ .stats` says why. README has all else.\n");
+      "- Start with pass/, with four to eight words that the text itself would use; then read the file "
+      "at the path.\n"
+      "- `(changed since it was indexed)` in place of a text: open the file itself.\n"
+      "- An error, or nothing found: `grep last_ .stats` says why. README has all else.\n");
   return take_string(&b);
 }
 
@@ -479,8 +475,7 @@ char *fs_readme(const fs_config *config) {
   buf b;
   memset(&b, 0, sizeof b);
   b.max = 65536;
-  buf_puts(
-      &b,
+  buf_puts(&b,
       "This folder answers ranked text queries. Naming a file runs its query; listing a folder runs none.\n"
       "\n"
       "  cat pass/gpu+cuda               the best passages, each under path:first-last\n"
@@ -524,11 +519,9 @@ char *fs_readme(const fs_config *config) {
       "  @tokens=N @bytes=N   pass/ and grep/: at most so much text, a token being 4 bytes; 0: no bound\n"
       "  @context=N        pass/ and grep/: N lines before and behind those with words of the query\n");
   buf_printf(&b, "Without them: @%s/@k=%lu; in pass/, grep/, files/ and .paths @%s, and @tokens=%d.\n",
-             mode_name(config->mode), (unsigned long)config->k, mode_name(config->sentences),
-             PASSAGES_TOKENS);
+      mode_name(config->mode), (unsigned long)config->k, mode_name(config->sentences), PASSAGES_TOKENS);
   buf_printf(&b, "The largest N of @k= is %lu.\n\n", (unsigned long)config->max_k);
-  buf_puts(
-      &b,
+  buf_puts(&b,
       "Errors: EINVAL for a malformed name, a quote that is not closed, AND, OR or NOT, or a query without\n"
       "a word to look for, E2BIG for more than 64 words or a prefix of too many, ENAMETOOLONG for a name\n"
       "over 255 bytes, EROFS for writing, ENODATA for a document whose text is neither in the index nor on\n"

@@ -21,24 +21,23 @@
 #include <pthread.h>
 
 #define RELOAD_INTERVAL_NS 250000000L /* between two looks at the index */
-#define LIVE_INTERVAL_NS \
-  1000000000L                 /* between two loads of a live index: each invalidates what the kernel knows */
-#define KEEP_SECONDS 10       /* for which a generation stays after it was replaced */
-#define KEEP_MOST 16          /* generations at most, whatever signals ask for */
-#define LEAVE_SECONDS 3       /* for which SIGTERM waits for requests to end */
-#define ENTRY_TIMEOUT 1.0     /* after which the kernel asks again what a name is */
+#define LIVE_INTERVAL_NS 1000000000L /* between two loads of a live index: each invalidates what the kernel knows */
+#define KEEP_SECONDS 10 /* for which a generation stays after it was replaced */
+#define KEEP_MOST 16 /* generations at most, whatever signals ask for */
+#define LEAVE_SECONDS 3 /* for which SIGTERM waits for requests to end */
+#define ENTRY_TIMEOUT 1.0 /* after which the kernel asks again what a name is */
 #define FIXED_TIMEOUT 86400.0 /* for what never changes */
 
 typedef struct fs_config {
-  char *index;       /* absolute; links in it are followed anew at each look */
-  char *mountpoint;  /* absolute, without links */
+  char *index; /* absolute; links in it are followed anew at each look */
+  char *mountpoint; /* absolute, without links */
   char *source_base; /* where relative source paths start, if that was said; or NULL */
   uint32_t k, max_k;
   int mode, backend;
   int sentences; /* the mode where sentences come in: pass/, grep/, files/ and query/<q>.paths */
   size_t cache_bytes, result_bytes;
   int nosource; /* documents are what the index holds, or nothing */
-  int shared;   /* other users may enter */
+  int shared; /* other users may enter */
   int foreground;
   unsigned searchers;
   uint64_t timeout_ns; /* of a search, or of reading a part of a source; 0: none */

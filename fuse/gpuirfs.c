@@ -92,12 +92,9 @@ static int on_argument(void *data, const char *arg, int key, struct fuse_args *r
     return 1;
   }
   if (key != FUSE_OPT_KEY_NONOPT) return 1;
-  if (!a->index)
-    a->index = arg;
-  else if (!a->mountpoint)
-    a->mountpoint = arg;
-  else
-    a->extra = 1;
+  if (!a->index) a->index = arg;
+  else if (!a->mountpoint) a->mountpoint = arg;
+  else a->extra = 1;
   return 0;
 }
 
@@ -120,15 +117,14 @@ static void say_for_fuse(enum fuse_log_level level, const char *format, va_list 
 
 /* A decimal number in [least, most]; NULL stands for the default. */
 static int number(const char *text, const char *what, uint64_t otherwise, uint64_t least, uint64_t most,
-                  uint64_t *out) {
+    uint64_t *out) {
   uint64_t n = 0;
   const char *p = text;
   *out = otherwise;
   if (!text) return 0;
   for (; *p >= '0' && *p <= '9' && n <= most; p++) n = n * 10 + (uint64_t)(*p - '0');
   if (p == text || *p || n < least || n > most) {
-    complain("%s=%s: not a number from %llu to %llu", what, text, (unsigned long long)least,
-             (unsigned long long)most);
+    complain("%s=%s: not a number from %llu to %llu", what, text, (unsigned long long)least, (unsigned long long)most);
     return EXIT_USAGE;
   }
   *out = n;
@@ -178,12 +174,9 @@ static int configure(const arguments *a, fs_config *c) {
   c->sentences = a->mode ? c->mode : GPUIR_OR;
   c->backend = BACKEND_AUTO;
   if (a->backend) {
-    if (strcmp(a->backend, "cpu") == 0)
-      c->backend = BACKEND_CPU;
-    else if (strcmp(a->backend, "gpu") == 0)
-      c->backend = BACKEND_GPU;
-    else if (strcmp(a->backend, "auto") != 0)
-      return usage("backend=", a->backend, ": not one of auto, cpu, gpu");
+    if (strcmp(a->backend, "cpu") == 0) c->backend = BACKEND_CPU;
+    else if (strcmp(a->backend, "gpu") == 0) c->backend = BACKEND_GPU;
+    else if (strcmp(a->backend, "auto") != 0) return usage("backend=", a->backend, ": not one of auto, cpu, gpu");
   }
   c->k = (uint32_t)k;
   c->max_k = (uint32_t)max_k;
@@ -283,8 +276,7 @@ static int find_mountpoint(const char *path, char out[PATH_MAX]) {
   if (!realpath(path, out) || stat(out, &st) != 0 || statvfs(out, &mounted) != 0) {
     if (errno == ENOTCONN) /* a daemon that was killed left it */
       complain("%s: what was mounted there has died: fusermount3 -u %s", path, path);
-    else
-      complain("%s: %s", path, strerror(errno));
+    else complain("%s: %s", path, strerror(errno));
     return EXIT_TROUBLE;
   }
   if (S_ISDIR(st.st_mode)) return 0;
@@ -368,10 +360,8 @@ int main(int argc, char **argv) {
   fuse_set_log_func(say_for_fuse);
   if (fuse_opt_parse(&args, &a, options, on_argument) == 0) {
     if (a.help || a.version) {
-      if (a.help)
-        print_help(stdout);
-      else
-        printf("gpuirfs %s (libfuse %s)\n", gpuir_version(), fuse_pkgversion());
+      if (a.help) print_help(stdout);
+      else printf("gpuirfs %s (libfuse %s)\n", gpuir_version(), fuse_pkgversion());
       rc = fflush(stdout) == 0 ? 0 : EXIT_TROUBLE;
     } else {
       rc = run(&f, &args, &a);

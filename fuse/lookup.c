@@ -16,9 +16,7 @@
 #define TEXT_SIZE (2 * NAME_LIMIT)
 #define KEY_SIZE (TEXT_SIZE + 192)
 
-static int bad_escape(lookup *l) {
-  return lookup_fails(l, EINVAL, "a '%' without two hexadecimal digits behind it");
-}
+static int bad_escape(lookup *l) { return lookup_fails(l, EINVAL, "a '%' without two hexadecimal digits behind it"); }
 
 /* ---- queries ------------------------------------------------------------------------------------------- */
 
@@ -46,16 +44,15 @@ static int notice(lookup *l, const question *q) {
   const char *word = advice_operator(q->text, q->request.len, &n);
   const int refused = word && !is_for_sentences(q) && advice_is_word_operator(word, n);
   if (!word) return 0;
-  snprintf(l->note, sizeof l->note, "'%.*s' is no operator, but words like all others: %s",
-           n > 60 ? 60 : (int)n, word, "there are -word, \"a phrase\", prefix*, @and, @or, @andor");
+  snprintf(l->note, sizeof l->note, "'%.*s' is no operator, but words like all others: %s", n > 60 ? 60 : (int)n, word,
+      "there are -word, \"a phrase\", prefix*, @and, @or, @andor");
   return refused ? lookup_fails(l, EINVAL, l->note) : 0;
 }
 
 static void make_key(lookup *l, const name_options *o, question *q) {
-  q->key_len = (size_t)snprintf(
-      q->key, sizeof q->key, "%llu %d %lu %d %d.%d %llu %llu %lu ", (unsigned long long)generation_id(l->g),
-      q->request.mode, (unsigned long)q->request.k, q->request.backend, q->tree, q->format,
-      (unsigned long long)o->tokens, (unsigned long long)o->bytes, (unsigned long)o->context);
+  q->key_len = (size_t)snprintf(q->key, sizeof q->key, "%llu %d %lu %d %d.%d %llu %llu %lu ",
+      (unsigned long long)generation_id(l->g), q->request.mode, (unsigned long)q->request.k, q->request.backend,
+      q->tree, q->format, (unsigned long long)o->tokens, (unsigned long long)o->bytes, (unsigned long)o->context);
   memcpy(q->key + q->key_len, q->text, q->request.len);
   q->key_len += q->request.len;
 }
@@ -100,10 +97,8 @@ static result *answer(lookup *l, const question *q, const name_options *options,
   memset(&b, 0, sizeof b);
   memset(&made, 0, sizeof made);
   b.max = l->f->config.result_bytes;
-  if (rc == 0 && has_passages(q))
-    rc = texts_passages(l, options, q->tree == NODE_GREP_ROOT, &reply, &b, &made);
-  else if (rc == 0)
-    rc = write_answer(l, q, &reply, &b, &links);
+  if (rc == 0 && has_passages(q)) rc = texts_passages(l, options, q->tree == NODE_GREP_ROOT, &reply, &b, &made);
+  else if (rc == 0) rc = write_answer(l, q, &reply, &b, &links);
   free(reply.hits);
   gpuir_query_destroy(reply.query);
   if (rc == EFBIG) (void)lookup_fails(l, rc, "the answer is longer than max_result");
@@ -243,10 +238,9 @@ static int part_result(lookup *l, const gpuir_doc *doc, int fd, const struct sta
   int rc;
   /* The file's state is part of the key: what has changed since is read again. */
   size_t key_len = (size_t)snprintf(key, sizeof key, "%llu doc %lu %llu %llu %lld %lld.%09ld %lld.%09ld",
-                                    (unsigned long long)generation_id(l->g), (unsigned long)body->docid,
-                                    (unsigned long long)st->st_dev, (unsigned long long)st->st_ino,
-                                    (long long)st->st_size, (long long)st->st_mtim.tv_sec,
-                                    st->st_mtim.tv_nsec, (long long)st->st_ctim.tv_sec, st->st_ctim.tv_nsec);
+      (unsigned long long)generation_id(l->g), (unsigned long)body->docid, (unsigned long long)st->st_dev,
+      (unsigned long long)st->st_ino, (long long)st->st_size, (long long)st->st_mtim.tv_sec, st->st_mtim.tv_nsec,
+      (long long)st->st_ctim.tv_sec, st->st_ctim.tv_nsec);
   pthread_mutex_lock(&l->f->lock);
   body->res = result_find(&l->f->cache, key, key_len);
   pthread_mutex_unlock(&l->f->lock);
@@ -335,8 +329,7 @@ unsigned lookup_options(node_kind tree) {
 static int make_option(lookup *l, node_body *body) {
   int rc = name_option(l->name, l->len, lookup_options(body->tree), l->f->config.max_k, &body->options);
   if (rc)
-    return lookup_fails(
-        l, rc, "not an option here, or one of its kind stands before it, or its number is too large");
+    return lookup_fails(l, rc, "not an option here, or one of its kind stands before it, or its number is too large");
   body->kind = NODE_OPTION;
   body->mode = S_IFDIR | 0555;
   body->mtime = l->f->started;

@@ -56,8 +56,7 @@ static void stat_fixed(const fs *f, node_kind kind, struct stat *st) {
 
 /* Writes the target of a link of a hits/ folder. */
 static void link_target(const node_body *hits, uint32_t link, char out[LINK_TARGET_SIZE]) {
-  const unsigned depth =
-      2 + name_options_depth(&hits->options); /* folders between the link and the mount point */
+  const unsigned depth = 2 + name_options_depth(&hits->options); /* folders between the link and the mount point */
   name_link_target(out, depth, hits->named ? hits->generation : 0, hits->res->links[link - 1].docid);
 }
 
@@ -67,8 +66,7 @@ static void stat_node(const fs *f, const node *n, uint32_t link, struct stat *st
   st->st_gid = f->gid;
   if (link && n->body.kind == NODE_FILES) {
     const hit_link *entry = &n->body.res->links[link - 1];
-    stat_common(st, n->ino + link, S_IFREG | (entry->source ? 0400 : 0444), (off_t)entry->size,
-                n->body.mtime);
+    stat_common(st, n->ino + link, S_IFREG | (entry->source ? 0400 : 0444), (off_t)entry->size, n->body.mtime);
   } else if (link) {
     char target[LINK_TARGET_SIZE];
     link_target(&n->body, link, target);
@@ -170,8 +168,8 @@ static void lookup_new(lookup *l, fuse_ino_t parent, node_kind kind, node_body *
   if (rc == 0) {
     /* If the index has been replaced meanwhile, this is answered once, and the next look-up asks anew. */
     const uint64_t id = body->generation;
-    int listed = id == 0 || id == generation_id(f->now) ||
-                 (kind == NODE_DOC_ROOT && body->named && fs_generation(f, id));
+    int listed =
+        id == 0 || id == generation_id(f->now) || (kind == NODE_DOC_ROOT && body->named && fs_generation(f, id));
     n = cache_add(&f->cache, parent, l->name, l->len, body, listed);
     if (!n) rc = ENOMEM;
     if (f->cache.waiting.oldest) pthread_cond_signal(&f->to_notify);
@@ -191,10 +189,8 @@ static void lookup_new(lookup *l, fuse_ino_t parent, node_kind kind, node_body *
 /* A name in the root. */
 static void lookup_fixed(fuse_req_t req, const char *name) {
   node_kind kind = fixed_by_name(name);
-  if (kind != NODE_NONE)
-    reply_fixed(req, kind);
-  else
-    reply_never(req);
+  if (kind != NODE_NONE) reply_fixed(req, kind);
+  else reply_never(req);
 }
 
 /* Naming a file runs its query: this is where everything in the mount begins. [fuse-lookup] */
@@ -242,8 +238,7 @@ static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name) {
     fuse_reply_err(req, kind == NODE_NONE ? ESTALE : ENOTDIR);
     return;
   }
-  if (name_is_never(name, len) ||
-      (kind != NODE_DOC_ROOT && kind != NODE_TERM_ROOT && name_is_probe(name, len))) {
+  if (name_is_never(name, len) || (kind != NODE_DOC_ROOT && kind != NODE_TERM_ROOT && name_is_probe(name, len))) {
     pthread_mutex_unlock(&f->lock);
     reply_never(req);
     return;
@@ -301,10 +296,8 @@ static void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
     n = cache_by_ino(&f->cache, ino);
     if (n) stat_node(f, n, ino_link(ino), &st);
     pthread_mutex_unlock(&f->lock);
-    if (n)
-      fuse_reply_attr(req, &st, FIXED_TIMEOUT);
-    else
-      fuse_reply_err(req, ESTALE);
+    if (n) fuse_reply_attr(req, &st, FIXED_TIMEOUT);
+    else fuse_reply_err(req, ESTALE);
   }
 }
 
@@ -327,10 +320,8 @@ static void op_readlink(fuse_req_t req, fuse_ino_t ino) {
     rc = EINVAL;
   }
   pthread_mutex_unlock(&f->lock);
-  if (rc)
-    fuse_reply_err(req, rc);
-  else
-    fuse_reply_readlink(req, target);
+  if (rc) fuse_reply_err(req, rc);
+  else fuse_reply_readlink(req, target);
 }
 
 /* ---- open files ---------------------------------------------------------------------------------------- */
@@ -448,10 +439,8 @@ static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi) {
     fuse_reply_err(req, ENOMEM);
     return;
   }
-  if (ino < NODE_FIXED_END)
-    rc = open_fixed(f, (node_kind)ino, fuse_req_ctx(req)->uid, h);
-  else
-    rc = 0;
+  if (ino < NODE_FIXED_END) rc = open_fixed(f, (node_kind)ino, fuse_req_ctx(req)->uid, h);
+  else rc = 0;
   pthread_mutex_lock(&f->lock);
   if (ino >= NODE_FIXED_END) rc = ino_link(ino) ? open_entry(req, f, ino, h) : open_node(f, ino, h);
   f->handles++;
@@ -475,10 +464,8 @@ static void reply_mapped(fuse_req_t req, generation *g, const char *bytes, size_
   guard_enter(generation_broken_flag(g));
   memcpy(copy, bytes, n);
   guard_leave();
-  if (generation_is_broken(g))
-    fuse_reply_err(req, EIO);
-  else
-    fuse_reply_buf(req, copy, n);
+  if (generation_is_broken(g)) fuse_reply_err(req, EIO);
+  else fuse_reply_buf(req, copy, n);
   free(copy);
 }
 
@@ -492,10 +479,8 @@ static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, s
   }
   left = h->size - (size_t)offset;
   if (size > left) size = left;
-  if (h->gen && !h->own)
-    reply_mapped(req, h->gen, h->bytes + offset, size);
-  else
-    fuse_reply_buf(req, h->bytes + offset, size);
+  if (h->gen && !h->own) reply_mapped(req, h->gen, h->bytes + offset, size);
+  else fuse_reply_buf(req, h->bytes + offset, size);
 }
 
 static void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi) {
@@ -507,8 +492,8 @@ static void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 /* ---- folders ------------------------------------------------------------------------------------------- */
 
 /* Appends an entry; 0 when it no longer fits. */
-static int add_entry(fuse_req_t req, char *page, size_t size, size_t *used, const char *name, uint64_t ino,
-                     mode_t mode, off_t next) {
+static int add_entry(fuse_req_t req, char *page, size_t size, size_t *used, const char *name, uint64_t ino, mode_t mode,
+    off_t next) {
   struct stat st;
   size_t need;
   memset(&st, 0, sizeof st);
@@ -527,7 +512,7 @@ typedef struct listing {
   size_t size, used;
   uint64_t ino, up;
   result *hits; /* of a folder of hits */
-  mode_t type;  /* of its entries */
+  mode_t type; /* of its entries */
 } listing;
 
 #define UNKNOWN_INO 0xffffffff /* as libfuse has it: only a look-up says which */
@@ -535,17 +520,15 @@ typedef struct listing {
 /* Adds the option number `at` that the folder has; 0 when there is none, or no more room. Listing one must not run
  * anything: what stands in it lists empty. */
 static int list_option(listing *d, uint64_t at) {
-  static const char *const names[] = {"@and",       "@andor", "@bytes=4000", "@context=0",
-                                      "@context=3", "@cpu",   "@gpu",        "@k=10",
-                                      "@k=100",     "@or",    "@tokens=0",   "@tokens=2000"};
+  static const char *const names[] = {"@and", "@andor", "@bytes=4000", "@context=0", "@context=3", "@cpu", "@gpu",
+      "@k=10", "@k=100", "@or", "@tokens=0", "@tokens=2000"};
   const uint32_t max_k = fs_of(d->req)->config.max_k;
   uint64_t wanted = at - 2;
   size_t i;
   for (i = 0; i < sizeof names / sizeof *names; i++) {
     name_options none;
     memset(&none, 0, sizeof none);
-    if (name_option(names[i], strlen(names[i]), lookup_options((node_kind)d->ino), max_k, &none) != 0)
-      continue;
+    if (name_option(names[i], strlen(names[i]), lookup_options((node_kind)d->ino), max_k, &none) != 0) continue;
     if (wanted-- == 0)
       return add_entry(d->req, d->page, d->size, &d->used, names[i], UNKNOWN_INO, S_IFDIR, (off_t)at + 1);
   }
@@ -560,11 +543,11 @@ static int list_entry(listing *d, uint64_t at) {
   if (at == 1) return add_entry(d->req, d->page, d->size, &d->used, "..", d->up, S_IFDIR, next);
   if (d->hits)
     return at - 2 < d->hits->nlinks &&
-           add_entry(d->req, d->page, d->size, &d->used, d->hits->bytes + d->hits->links[at - 2].name,
-                     d->ino + at - 1, d->type, next);
+        add_entry(d->req, d->page, d->size, &d->used, d->hits->bytes + d->hits->links[at - 2].name, d->ino + at - 1,
+            d->type, next);
   if (d->ino == FUSE_ROOT_ID)
     return kind < NODE_FIXED_END &&
-           add_entry(d->req, d->page, d->size, &d->used, fixed[kind].name, kind, fixed[kind].mode, next);
+        add_entry(d->req, d->page, d->size, &d->used, fixed[kind].name, kind, fixed[kind].mode, next);
   return d->ino < NODE_FIXED_END && list_option(d, at);
 }
 
@@ -624,8 +607,7 @@ static void op_statfs(fuse_req_t req, fuse_ino_t ino) {
 
 /* ---- writing, which the kernel already keeps off a read-only mount ------------------------------------- */
 
-static void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *st, int which,
-                       struct fuse_file_info *fi) {
+static void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *st, int which, struct fuse_file_info *fi) {
   (void)ino, (void)st, (void)which, (void)fi;
   fuse_reply_err(req, EROFS);
 }
@@ -651,7 +633,7 @@ static void op_symlink(fuse_req_t req, const char *target, fuse_ino_t parent, co
 }
 
 static void op_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t to, const char *to_name,
-                      unsigned flags) {
+    unsigned flags) {
   (void)parent, (void)name, (void)to, (void)to_name, (void)flags;
   fuse_reply_err(req, EROFS);
 }
@@ -661,14 +643,13 @@ static void op_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t parent, const cha
   fuse_reply_err(req, EROFS);
 }
 
-static void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
-                      struct fuse_file_info *fi) {
+static void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, struct fuse_file_info *fi) {
   (void)parent, (void)name, (void)mode, (void)fi;
   fuse_reply_err(req, EROFS);
 }
 
 static void op_write(fuse_req_t req, fuse_ino_t ino, const char *bytes, size_t size, off_t offset,
-                     struct fuse_file_info *fi) {
+    struct fuse_file_info *fi) {
   (void)ino, (void)bytes, (void)size, (void)offset, (void)fi;
   fuse_reply_err(req, EROFS);
 }

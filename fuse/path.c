@@ -16,14 +16,10 @@ static int is_text(const char *name, size_t len, const char *text) {
 }
 
 int name_mode(const char *text, size_t len, int *mode) {
-  if (is_text(text, len, "and"))
-    *mode = GPUIR_AND;
-  else if (is_text(text, len, "or"))
-    *mode = GPUIR_OR;
-  else if (is_text(text, len, "andor"))
-    *mode = GPUIR_ANDOR;
-  else
-    return EINVAL;
+  if (is_text(text, len, "and")) *mode = GPUIR_AND;
+  else if (is_text(text, len, "or")) *mode = GPUIR_OR;
+  else if (is_text(text, len, "andor")) *mode = GPUIR_ANDOR;
+  else return EINVAL;
   return 0;
 }
 
@@ -33,16 +29,50 @@ int name_is_never(const char *name, size_t len) {
 
 /* What servers, editors and builds look for by whole name, unless it is a plain word, which somebody may ask for. */
 static const char *const probes[] = {
-    "AGENTS.md", "BUILD.bazel",           "CMakeLists.txt", "Thumbs.db",    "_FOSSIL_", "_MTN",
-    "_darcs",    "compile_commands.json", "go.mod",         "package.json", "setup.py", "tsconfig.json",
+    "AGENTS.md",
+    "BUILD.bazel",
+    "CMakeLists.txt",
+    "Thumbs.db",
+    "_FOSSIL_",
+    "_MTN",
+    "_darcs",
+    "compile_commands.json",
+    "go.mod",
+    "package.json",
+    "setup.py",
+    "tsconfig.json",
     "{arch}",
 };
 /* And by the end of a name: what is set up by such files, the pages of servers, what editors leave beside a file, and
  * forms of answers that there are not. */
 static const char *const probe_ends[] = {
-    ".conf", ".cfg",  ".inf", ".ini", ".toml", ".yaml", ".yml", ".lock", ".html",
-    ".htm",  ".php",  ".cgi", ".asp", ".aspx", ".jsp",  ".ico", ".swp",  ".swo",
-    ".bak",  ".orig", ".tmp", ",v",   "~",     ".csv",  ".xml", ".txt",  ".jsonl",
+    ".conf",
+    ".cfg",
+    ".inf",
+    ".ini",
+    ".toml",
+    ".yaml",
+    ".yml",
+    ".lock",
+    ".html",
+    ".htm",
+    ".php",
+    ".cgi",
+    ".asp",
+    ".aspx",
+    ".jsp",
+    ".ico",
+    ".swp",
+    ".swo",
+    ".bak",
+    ".orig",
+    ".tmp",
+    ",v",
+    "~",
+    ".csv",
+    ".xml",
+    ".txt",
+    ".jsonl",
 };
 
 static int has_suffix(const char *name, size_t len, const char *suffix) {
@@ -164,10 +194,8 @@ static void read_start(reading *r, int c, int raw_minus) {
 
 static void read_byte(reading *r, int c, int raw_minus) {
   if (r->at == PHRASE) { /* the next '"' closes it, and what follows begins a new word */
-    if (!is_space(c))
-      read_put(r, c);
-    else if (r->text[r->len - 1] != ' ')
-      read_put(r, ' ');
+    if (!is_space(c)) read_put(r, c);
+    else if (r->text[r->len - 1] != ' ') read_put(r, ' ');
     if (c == '"') r->at = BETWEEN;
   } else if (is_space(c)) {
     r->at = BETWEEN;
@@ -241,10 +269,8 @@ size_t name_link(char out[NAME_LIMIT + 1], uint32_t rank, uint32_t docid, const 
     size_t next = text_next(name + i, len - i, &harmless);
     size_t bytes = harmless && name[i] != '/' ? next : 1;
     if (n + bytes > NAME_LIMIT) break; /* a name that is cut does not end in half a character */
-    if (harmless && name[i] != '/')
-      memcpy(out + n, name + i, next);
-    else
-      out[n] = '_';
+    if (harmless && name[i] != '/') memcpy(out + n, name + i, next);
+    else out[n] = '_';
     n += bytes;
     i += next;
   }
@@ -269,7 +295,6 @@ void name_link_target(char out[LINK_TARGET_SIZE], unsigned depth, uint64_t gener
     n += 3;
   }
   n += (size_t)snprintf(out + n, LINK_TARGET_SIZE - n, "doc/");
-  if (generation)
-    n += (size_t)snprintf(out + n, LINK_TARGET_SIZE - n, "%llu.", (unsigned long long)generation);
+  if (generation) n += (size_t)snprintf(out + n, LINK_TARGET_SIZE - n, "%llu.", (unsigned long long)generation);
   snprintf(out + n, LINK_TARGET_SIZE - n, "%lu", (unsigned long)docid);
 }

@@ -24,15 +24,15 @@ enum {
   OPTION_BYTES = 16,
   OPTION_CONTEXT = 32,
   OPTIONS_SEARCH = OPTION_MODE | OPTION_K | OPTION_BACKEND, /* in every folder of queries */
-  OPTIONS_ALL = 63                                          /* where passages are shown */
+  OPTIONS_ALL = 63 /* where passages are shown */
 };
 typedef struct name_options {
   unsigned given; /* OPTION_ bits */
-  int mode;       /* GPUIR_AND, GPUIR_OR or GPUIR_ANDOR */
+  int mode; /* GPUIR_AND, GPUIR_OR or GPUIR_ANDOR */
   uint32_t k;
-  int backend;            /* BACKEND_ */
+  int backend; /* BACKEND_ */
   uint64_t tokens, bytes; /* of passages together; 0: no bound */
-  uint32_t context;       /* as in gpuir_passages_desc */
+  uint32_t context; /* as in gpuir_passages_desc */
 } name_options;
 
 /* Number of option folders: the depth that they add to a path. */

@@ -24,7 +24,7 @@ int texts_are_for_caller(lookup *l) { return is_own(l->req); }
 int texts_are_filtered(lookup *l, const gpuir_doc *doc) {
   gpuir_index_info info;
   return gpuir_index_get_info(generation_index(l->g), &info) == GPUIR_OK &&
-         source_filtered(info.filters, doc->source, doc->source_len);
+      source_filtered(info.filters, doc->source, doc->source_len);
 }
 
 static int is_cancelled(void *t) { return ticket_is_cancelled(t); }
@@ -53,9 +53,7 @@ static int note_state(texts_made *made, uint32_t docid, int error, const struct 
   return 0;
 }
 
-static int same_time(struct timespec a, struct timespec b) {
-  return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
-}
+static int same_time(struct timespec a, struct timespec b) { return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec; }
 
 /* Whether a document's source is as it was. */
 static int is_current(lookup *l, const source_state *s) {
@@ -68,8 +66,8 @@ static int is_current(lookup *l, const source_state *s) {
   if (rc == 0) rc = source_open(path, l->f->device, &fd, &st);
   if (rc || s->error) return rc == s->error;
   close(fd);
-  return st.st_dev == s->device && st.st_ino == s->inode && st.st_size == s->size &&
-         same_time(st.st_mtim, s->mtime) && same_time(st.st_ctim, s->ctime);
+  return st.st_dev == s->device && st.st_ino == s->inode && st.st_size == s->size && same_time(st.st_mtim, s->mtime) &&
+      same_time(st.st_ctim, s->ctime);
 }
 
 int texts_are_current(lookup *l, const result *r) {
@@ -91,8 +89,7 @@ typedef struct writing {
 
 static void put_bytes(void *b, const char *bytes, size_t n) { buf_put((buf *)b, bytes, n); }
 
-static int read_source(void *arg, const char *path, uint32_t docid, const gpuir_doc *doc, char **text,
-                       size_t *len) {
+static int read_source(void *arg, const char *path, uint32_t docid, const gpuir_doc *doc, char **text, size_t *len) {
   writing *w = arg;
   struct stat st;
   int rc;
@@ -149,7 +146,7 @@ static int write_hits(lookup *l, passages *p, const writing *w, const search_rep
 }
 
 int texts_passages(lookup *l, const name_options *options, int grep, const search_reply *reply, buf *b,
-                   texts_made *made) {
+    texts_made *made) {
   writing w = {.l = l, .made = made};
   passages p;
   ticket t;
@@ -162,8 +159,7 @@ int texts_passages(lookup *l, const name_options *options, int grep, const searc
   p.sink = b;
   p.read = read_source;
   p.arg = &w;
-  if (reply->n == 0 && !l->note[0] &&
-      advice_unknown(generation_index(l->g), reply->query, tell_unknown, l) == 0)
+  if (reply->n == 0 && !l->note[0] && advice_unknown(generation_index(l->g), reply->query, tell_unknown, l) == 0)
     snprintf(l->note, sizeof l->note, "no document matches");
   if (l->note[0] && !grep) put_note(b, l->note);
   ticket_begin(l->req, l->f, l->g, &t);
@@ -189,8 +185,7 @@ static int is_repeated(line_set *set, const buf *b, size_t start) {
   size_t i, at;
   for (i = start; i < b->len; i++) h = (h ^ (unsigned char)b->data[i]) * UINT64_C(1099511628211);
   for (at = (size_t)(h ^ h >> 32) & (set->size - 1); set->slots[at]; at = (at + 1) & (set->size - 1))
-    if (memcmp(b->data + set->slots[at] - 1, b->data + start, len) == 0)
-      return 1; /* both end with their '\n' */
+    if (memcmp(b->data + set->slots[at] - 1, b->data + start, len) == 0) return 1; /* both end with their '\n' */
   set->slots[at] = start + 1;
   return 0;
 }
@@ -247,8 +242,7 @@ static int read_document(lookup *l, uint32_t docid, char **text, size_t *len) {
   *len = 0;
   if (gpuir_doc_get(generation_index(l->g), docid, &doc) != GPUIR_OK) return EIO;
   if (!doc.source_len || l->f->config.nosource || texts_are_filtered(l, &doc)) return ENODATA;
-  rc = source_path(generation_base(l->g), l->f->config.mountpoint, doc.source, doc.source_len, path,
-                   sizeof path);
+  rc = source_path(generation_base(l->g), l->f->config.mountpoint, doc.source, doc.source_len, path, sizeof path);
   if (rc) return rc;
   set_limits(l, &t, &limits);
   ticket_begin(l->req, l->f, l->g, &t);

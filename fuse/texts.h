@@ -28,7 +28,7 @@ int texts_are_current(lookup *l, const result *r);
 /* Writes the passages of hits, or their lines with words of the query, to *b. Errors: EACCES where a source is needed
  * that is not for the one who asks; EINTR, ETIMEDOUT, ENOMEM, EFBIG; EIO. */
 int texts_passages(lookup *l, const name_options *options, int grep, const search_reply *reply, buf *b,
-                   texts_made *made);
+    texts_made *made);
 /* Writes the path of each file that a hit came from, once, and of other hits that of doc/. */
 int texts_paths(lookup *l, const gpuir_hit *hits, size_t n, buf *b);
 /* Finds sizes that only sources tell; 0 for a text that cannot be had. ENOMEM, EINTR. */

@@ -13,7 +13,7 @@ typedef struct lookup {
   const char *name;
   size_t len;
   result *before; /* what the name stood for when it was asked for last, if that is to be checked; or NULL */
-  char why[WHY_SIZE];  /* it failed, in words; "": as its error says */
+  char why[WHY_SIZE]; /* it failed, in words; "": as its error says */
   char note[WHY_SIZE]; /* what the answer does not show: a word that was meant as an operator; "": nothing */
 } lookup;
 

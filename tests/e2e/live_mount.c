@@ -70,8 +70,7 @@ static void add_text(const char *name, const char *text) {
 }
 
 static void delete_name(const char *name) {
-  if (gpuir_live_delete(live, GPUIR_BY_NAME, name, strlen(name), NULL, &why) != GPUIR_OK)
-    die("gpuir_live_delete");
+  if (gpuir_live_delete(live, GPUIR_BY_NAME, name, strlen(name), NULL, &why) != GPUIR_OK) die("gpuir_live_delete");
 }
 
 static void merge(int all) {
@@ -110,8 +109,7 @@ static void add_part(char *where) {
   doc.source_offset = strtoul(offset, NULL, 10);
   doc.source_bytes = strtoul(bytes, NULL, 10);
   fd = open(where, O_RDONLY);
-  if (fd < 0 || pread(fd, text, doc.source_bytes, (off_t)doc.source_offset) != (ssize_t)doc.source_bytes)
-    die(where);
+  if (fd < 0 || pread(fd, text, doc.source_bytes, (off_t)doc.source_offset) != (ssize_t)doc.source_bytes) die(where);
   close(fd);
   if (gpuir_live_add(live, &doc, text, doc.source_bytes, &why) != GPUIR_OK) die("gpuir_live_add");
 }
@@ -151,8 +149,8 @@ static int do_write(int n, char **ops) {
 typedef struct snapshot {
   uint64_t generation;
   uint32_t docids;
-  uint64_t *texts;       /* [docids] hashes; 0: deleted */
-  uint64_t hits[WORDS];  /* of the documents and names that a word finds, in order */
+  uint64_t *texts; /* [docids] hashes; 0: deleted */
+  uint64_t hits[WORDS]; /* of the documents and names that a word finds, in order */
   uint64_t ranks[WORDS]; /* of the documents alone */
 } snapshot;
 
@@ -173,8 +171,7 @@ static void take_hits(gpuir_index *index, snapshot *s) {
     char word[16];
     gpuir_query *query;
     snprintf(word, sizeof word, "w%u", w);
-    if (gpuir_query_parse(index, NULL, word, strlen(word), &query, &why) != GPUIR_OK)
-      die("gpuir_query_parse");
+    if (gpuir_query_parse(index, NULL, word, strlen(word), &query, &why) != GPUIR_OK) die("gpuir_query_parse");
     if (gpuir_search(searcher, query, hits, HITS, &n) != GPUIR_OK) die("gpuir_search");
     gpuir_query_destroy(query);
     for (i = 0; i < n; i++) {
@@ -301,8 +298,7 @@ static int open_some(const snapshot *s, uint64_t *state, uint64_t *want) {
   int fd;
   do docid = next_random(state) % s->docids;
   while (!s->texts[docid]);
-  snprintf(path, sizeof path, "%s/doc/%llu.%lu", mount_point, (unsigned long long)s->generation,
-           (unsigned long)docid);
+  snprintf(path, sizeof path, "%s/doc/%llu.%lu", mount_point, (unsigned long long)s->generation, (unsigned long)docid);
   fd = open(path, O_RDONLY);
   if (fd < 0) die(path);
   *want = s->texts[docid];
@@ -397,15 +393,11 @@ static void read_document(reader *r, uint64_t generation, uint32_t docid) {
   char path[PATH], text[TEXT];
   ssize_t n;
   if (generation)
-    snprintf(path, sizeof path, "%s/doc/%llu.%lu", mount_point, (unsigned long long)generation,
-             (unsigned long)docid);
-  else
-    snprintf(path, sizeof path, "%s/doc/%lu", mount_point, (unsigned long)docid);
+    snprintf(path, sizeof path, "%s/doc/%llu.%lu", mount_point, (unsigned long long)generation, (unsigned long)docid);
+  else snprintf(path, sizeof path, "%s/doc/%lu", mount_point, (unsigned long)docid);
   n = read_file(path, text, sizeof text);
-  if (n < 0)
-    put_failure(r, path, !generation);
-  else
-    put_record(r, generation ? A_NAMED : A_BARE, docid, generation, hash_bytes(0, text, (size_t)n));
+  if (n < 0) put_failure(r, path, !generation);
+  else put_record(r, generation ? A_NAMED : A_BARE, docid, generation, hash_bytes(0, text, (size_t)n));
 }
 
 static void read_list(reader *r, unsigned word) {
@@ -428,8 +420,7 @@ static void read_list(reader *r, unsigned word) {
 }
 
 /* Reads the links of an open hits/ folder: into docids by their rank, and names. 0 or -1 with errno. */
-static int read_links(DIR *dir, uint64_t *generation, uint32_t docids[HITS], char names[HITS][32],
-                      unsigned *n) {
+static int read_links(DIR *dir, uint64_t *generation, uint32_t docids[HITS], char names[HITS][32], unsigned *n) {
   struct dirent *e;
   *n = 0;
   while ((errno = 0, e = readdir(dir)) != NULL) {
@@ -521,7 +512,7 @@ static unsigned long check_log(FILE *log, unsigned long counts[KINDS]) {
     if (is_right(&it)) continue;
     if (wrong++ < 10)
       fprintf(stderr, "wrong: %s %u of generation %llu\n", kinds[it.kind], (unsigned)it.what,
-              (unsigned long long)it.generation);
+          (unsigned long long)it.generation);
   }
   return wrong;
 }
@@ -567,8 +558,7 @@ static int do_readers(pid_t pid, unsigned processes, unsigned long reads) {
   take_snapshot();
   for (i = 0; i < processes; i++) logs[i] = start_reader(with, i);
   write_meanwhile(pid, with, reads);
-  for (i = 0; i < processes; i++)
-    failed += wait(&status) < 0 || !WIFEXITED(status) || WEXITSTATUS(status) != 0;
+  for (i = 0; i < processes; i++) failed += wait(&status) < 0 || !WIFEXITED(status) || WEXITSTATUS(status) != 0;
   for (i = 0; i < processes; i++) wrong += check_log(logs[i], counts);
   printf("%lu reads", with->reads);
   for (i = 0; i < KINDS; i++) printf(", %lu %s", counts[i], kinds[i]);

@@ -15,8 +15,8 @@ typedef struct query {
 
 typedef struct result {
   uint32_t n, *docs; /* in the order at hand */
-  uint64_t digest;   /* of the documents' names, in no order */
-  uint64_t ranked;   /* of the best scores, AND and OR */
+  uint64_t digest; /* of the documents' names, in no order */
+  uint64_t ranked; /* of the best scores, AND and OR */
 } result;
 
 static query *queries;
@@ -99,10 +99,8 @@ static size_t slot_of(uint64_t id) {
   size_t lo = 0, hi = nused;
   while (hi - lo > 1) {
     size_t mid = (lo + hi) / 2;
-    if (used[mid] <= id)
-      lo = mid;
-    else
-      hi = mid;
+    if (used[mid] <= id) lo = mid;
+    else hi = mid;
   }
   return lo;
 }
@@ -125,10 +123,8 @@ static uint32_t merge(uint32_t *a, uint32_t n, const uint32_t *b, uint32_t m) {
   uint32_t i = 0, j = 0, k = 0;
   while (i < n && j < m) {
     if (a[i] == b[j]) a[k++] = a[i];
-    if (a[i] < b[j])
-      i++;
-    else
-      j++;
+    if (a[i] < b[j]) i++;
+    else j++;
   }
   return k;
 }
@@ -147,8 +143,7 @@ static void load(order *o, const char *path) {
     gpuir_doc doc;
     if (gpuir_doc_get(o->ix, d, &doc)) die(path, "lacks a document");
     if (gpuir_doc_name(&doc, name, sizeof name) >= sizeof name) die(path, "has a long name");
-    o->name[d] =
-        XXH3_64bits_withSeed(name, doc.name_len, (uint64_t)doc.first_line << 32 | (doc.length * 2654435761u));
+    o->name[d] = XXH3_64bits_withSeed(name, doc.name_len, (uint64_t)doc.first_line << 32 | (doc.length * 2654435761u));
   }
 }
 
@@ -201,8 +196,7 @@ static gpuir_index *subset(const order *o, const char *codec, const char *path) 
   for (i = 0; i < nused; i++) {
     gpuir_term_info t;
     if (gpuir_term_get_info(o->ix, used[i], &t)) die(o->path, "lacks a term");
-    if (gpuir_builder_add_list(b, t.term, t.term_len, o->docs[i], o->tfs[i], NULL, o->df[i], &err))
-      die(path, err.msg);
+    if (gpuir_builder_add_list(b, t.term, t.term_len, o->docs[i], o->tfs[i], NULL, o->df[i], &err)) die(path, err.msg);
   }
   if (gpuir_builder_write(b, NULL, &err)) die(path, err.msg);
   gpuir_builder_destroy(b);
@@ -238,8 +232,7 @@ static const char *intersect(const order *o, const gpuir_index *ix, size_t numbe
     wrong = gpuir_strerror(status);
   } else {
     found = gpuir__isect_run(&x, out, NULL);
-    if (found != truth->n || (found && memcmp(out, truth->docs, (size_t)found * 4) != 0))
-      wrong = "other documents";
+    if (found != truth->n || (found && memcmp(out, truth->docs, (size_t)found * 4) != 0)) wrong = "other documents";
   }
   gpuir__isect_free(&x);
   for (t = 0; ix && t < q->n; t++) gpuir__list_close(&ix->a, &lists[t]);
@@ -262,8 +255,8 @@ static uint64_t ranked(gpuir_index *ix, const query *q, uint64_t *count) {
     memset(&desc, 0, sizeof desc);
     desc.mode = mode;
     desc.no_operators = !operators;
-    if (gpuir_query_parse(ix, &desc, q->text, strlen(q->text), &parsed, NULL) ||
-        gpuir_search(s, parsed, hits, K, &n) || (mode == GPUIR_AND && gpuir_count(s, parsed, count)))
+    if (gpuir_query_parse(ix, &desc, q->text, strlen(q->text), &parsed, NULL) || gpuir_search(s, parsed, hits, K, &n) ||
+        (mode == GPUIR_AND && gpuir_count(s, parsed, count)))
       die(q->text, "cannot be answered");
     for (i = 0; i < n; i++) sum = mix(sum + hits[i].score);
     gpuir_query_destroy(parsed);
@@ -275,7 +268,7 @@ static uint64_t ranked(gpuir_index *ix, const query *q, uint64_t *count) {
 static void report(const char *wrong, const order *o, const char *what, const char *codec, uint64_t n) {
   const char *base = strrchr(o->path, '/');
   printf("%sok %u - %s %s: %llu %s%s%s\n", wrong ? "not " : "", ++ntests, base ? base + 1 : o->path, codec,
-         (unsigned long long)n, what, wrong ? ": " : "", wrong ? wrong : "");
+      (unsigned long long)n, what, wrong ? ": " : "", wrong ? wrong : "");
   nfailed += wrong != NULL;
   (void)fflush(stdout);
 }
@@ -316,16 +309,14 @@ int main(int argc, char **argv) {
   size_t most = 1000, i;
   int at = 1, norders, k;
   for (; at < argc && argv[at][0] == '-'; at++) {
-    if (!strcmp(argv[at], "-o"))
-      operators = 1;
-    else if (!strcmp(argv[at], "-n") && at + 1 < argc)
-      most = (size_t)strtoul(argv[++at], NULL, 10);
+    if (!strcmp(argv[at], "-o")) operators = 1;
+    else if (!strcmp(argv[at], "-n") && at + 1 < argc) most = (size_t)strtoul(argv[++at], NULL, 10);
   }
   if (argc - at < 2) die("usage", "matrix [-n QUERIES] [-o] QUERYFILE INDEX...");
   norders = argc - at - 1;
   orders = (order *)room((size_t)norders * sizeof *orders);
   (void)snprintf(path, sizeof path, "%.400s/gpuir-matrix-%ld", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp",
-                 (long)getpid());
+      (long)getpid());
   for (k = 0; k < norders; k++) {
     order *o = &orders[k];
     const char *wrong = NULL;

@@ -76,8 +76,7 @@ static int read_folder(const char *path, char *out, size_t *n) {
     char target[256];
     ssize_t len = rc ? 0 : readlinkat(fd, names[i]->d_name, target, sizeof target);
     if (len < 0) rc = errno;
-    if (rc == 0)
-      *n += (size_t)snprintf(out + *n, ANSWER - *n, "%s -> %.*s\n", names[i]->d_name, (int)len, target);
+    if (rc == 0) *n += (size_t)snprintf(out + *n, ANSWER - *n, "%s -> %.*s\n", names[i]->d_name, (int)len, target);
     free(names[i]);
   }
   if (count >= 0) free(names);
@@ -107,10 +106,8 @@ static void read_many(const char *mount, unsigned seed, unsigned long reads, cou
     size_t which = (size_t)rand_r(&seed) % npaths, n;
     int rc = read_path(mount, paths[which], out, &n);
     c->reads++;
-    if (is_folder(paths[which]))
-      c->folders++;
-    else
-      c->files++;
+    if (is_folder(paths[which])) c->folders++;
+    else c->files++;
     if (rc == ESTALE) {
       c->stale++;
     } else if (rc) {
@@ -192,15 +189,13 @@ int main(int argc, char **argv) {
   processes = atoi(argv[5]);
   reads = strtoul(argv[6], NULL, 10);
   if (processes < 1 || processes > 1024) return 2;
-  all =
-      mmap(NULL, (size_t)processes * sizeof *all, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  all = mmap(NULL, (size_t)processes * sizeof *all, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (all == MAP_FAILED) die("memory");
   for (i = 0; i < processes; i++) {
     pid_t pid = fork();
     if (pid < 0) die("fork");
     if (pid == 0) {
-      read_many(argv[1], (unsigned)i * 7919u + 1, (reads + (unsigned)processes - 1) / (unsigned)processes,
-                &all[i]);
+      read_many(argv[1], (unsigned)i * 7919u + 1, (reads + (unsigned)processes - 1) / (unsigned)processes, &all[i]);
       _exit(0);
     }
   }
@@ -212,6 +207,6 @@ int main(int argc, char **argv) {
     sum.wrong += all[i].wrong, sum.errors += all[i].errors, sum.stale += all[i].stale;
   }
   printf("total %lu reads, %lu files, %lu folders, %lu wrong, %lu errors, %lu stale\n", sum.reads, sum.files,
-         sum.folders, sum.wrong, sum.errors, sum.stale);
+      sum.folders, sum.wrong, sum.errors, sum.stale);
   return failed || sum.wrong || sum.errors || sum.reads < reads;
 }

@@ -8,12 +8,12 @@
 #define GPUIR_IMPLEMENTATION
 #include "gpuir.h"
 
-#define CHECK(x)                                                                     \
-  do {                                                                               \
-    if (!(x)) {                                                                      \
+#define CHECK(x) \
+  do { \
+    if (!(x)) { \
       fprintf(stderr, "no_lab.c:%d: %s\n%d: %s\n", __LINE__, #x, err.code, err.msg); \
-      exit(1);                                                                       \
-    }                                                                                \
+      exit(1); \
+    } \
   } while (0)
 
 static gpuir_error err;
@@ -51,8 +51,7 @@ static int search(gpuir_index *ix, const char *term, size_t len) {
 /* An index all of whose lists need a codec that is left out is refused when it is opened. */
 static void refused(const char *name) {
   gpuir_index *ix = NULL;
-  CHECK(open_index(name, &ix) == GPUIR_E_UNSUPPORTED && !ix && err.code == GPUIR_E_UNSUPPORTED &&
-        names(name));
+  CHECK(open_index(name, &ix) == GPUIR_E_UNSUPPORTED && !ix && err.code == GPUIR_E_UNSUPPORTED && names(name));
 }
 
 /* An index in which each list has a codec of its own opens; the lists answer one by one. */
@@ -64,14 +63,13 @@ static void mixed(void) {
   CHECK(!open_index("auto", &ix));
   for (gpuir__walk_start(&w, gpuir__only(ix)); gpuir__walk_next(&w);) {
     const gpuir__record *r = &w.record;
-    const int lacks =
-        r->df > 1 && (!gpuir__codec_by_id(r->codec, 1) || !gpuir__codec_by_id(r->freq_codec, 0));
+    const int lacks = r->df > 1 && (!gpuir__codec_by_id(r->codec, 1) || !gpuir__codec_by_id(r->freq_codec, 0));
     if ((lacks ? left_out : here) >= 20) continue;
     if (lacks) {
       left_out++;
       CHECK(gpuir_cursor_open(ix, w.id, &cursor, &err) == GPUIR_E_UNSUPPORTED && !cursor && names("codec "));
-      CHECK(search(ix, (const char *)w.term, w.len) == GPUIR_E_UNSUPPORTED &&
-            err.code == GPUIR_E_UNSUPPORTED && names("codec "));
+      CHECK(search(ix, (const char *)w.term, w.len) == GPUIR_E_UNSUPPORTED && err.code == GPUIR_E_UNSUPPORTED &&
+          names("codec "));
     } else {
       here++;
       CHECK(!gpuir_cursor_open(ix, w.id, &cursor, &err));
@@ -101,8 +99,7 @@ static int build(const char *codec, const char *freq_codec, const char *name) {
   if (status) return status;
   for (i = 0; i < 3000; i++) {
     char text[80];
-    int len = snprintf(text, sizeof text, "all %s%s%u %u", i % 3 ? "third " : "", i < 500 ? "early " : "",
-                       i % 40, i);
+    int len = snprintf(text, sizeof text, "all %s%s%u %u", i % 3 ? "third " : "", i < 500 ? "early " : "", i % 40, i);
     CHECK(!gpuir_builder_add_text(b, NULL, text, (size_t)len, &err));
   }
   status = gpuir_builder_write(b, NULL, &err);

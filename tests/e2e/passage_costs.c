@@ -132,11 +132,11 @@ static void print(measure *m) {
   for (size_t i = 0; i < m->hits; i++) sum += m->shares[i];
   if (!m->hits) fail("queries", "none has a hit");
   qsort(m->shares, m->hits, sizeof *m->shares, by_size);
-  printf("hits %zu, bytes %llu, ns a hit %llu, share of that: mean %.3f, p50 %.3f, p99 %.3f, over %llu\n",
-         m->hits, (unsigned long long)m->bytes, (unsigned long long)(m->ns / m->hits), sum / (double)m->hits,
-         m->shares[m->hits / 2], m->shares[m->hits * 99 / 100], (unsigned long long)m->over);
+  printf("hits %zu, bytes %llu, ns a hit %llu, share of that: mean %.3f, p50 %.3f, p99 %.3f, over %llu\n", m->hits,
+      (unsigned long long)m->bytes, (unsigned long long)(m->ns / m->hits), sum / (double)m->hits,
+      m->shares[m->hits / 2], m->shares[m->hits * 99 / 100], (unsigned long long)m->over);
   printf("queries %llu, texts %zu, terms %llu, not shown %llu\n", (unsigned long long)m->queries, m->hits,
-         (unsigned long long)m->terms, (unsigned long long)m->missed);
+      (unsigned long long)m->terms, (unsigned long long)m->missed);
 }
 
 int main(int argc, char **argv) {

@@ -36,18 +36,16 @@ static const char *const commands[][16] = {
     {"export", "--format", "pisa", "INDEX", "OUT"},
     {"reorder", "-q", "--threads", "1", "--order", "random", "INDEX", "OUT"},
     {"bench", "--queries", "-", "--repeat", "1", "--threads", "1", "INDEX"},
-    {"lab", "codecs", "--codecs", "bp128", "--sample", "1", "--repeat", "1", "--backend", "cpu", "-o", "LAB",
-     "INDEX"},
-    {"lab", "intersect", "--codecs", "bp128", "--methods", "simd", "--pairs", "1", "--repeat", "1",
-     "--backend", "cpu", "-o", "LAB", "INDEX"},
+    {"lab", "codecs", "--codecs", "bp128", "--sample", "1", "--repeat", "1", "--backend", "cpu", "-o", "LAB", "INDEX"},
+    {"lab", "intersect", "--codecs", "bp128", "--methods", "simd", "--pairs", "1", "--repeat", "1", "--backend", "cpu",
+        "-o", "LAB", "INDEX"},
     {"lab", "search", "--queries", "2", "--repeat", "1", "--backend", "cpu", "-o", "LAB", "INDEX"},
     {"lab", "linearity", "--sample", "1", "--repeat", "1", "--backend", "cpu", "-o", "LAB", "INDEX"},
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
 /* What commands that read standard input find there. */
-static const char requests[] =
-    "TOP_10\tw0 w3\nTOP_1000_COUNT\t+w1 +w2 -w4\nCOUNT\tw0 rare0\nw0 w1 -w2\nrare60 w7\n";
+static const char requests[] = "TOP_10\tw0 w3\nTOP_1000_COUNT\t+w1 +w2 -w4\nCOUNT\tw0 rare0\nw0 w1 -w2\nrare60 w7\n";
 
 static char folder[] = "/tmp/gpuir-commands-XXXXXX", out_path[64], lab_path[64], in_path[64];
 static char file_path[64], live_path[64], segment_path[80], manifest_path[80];
@@ -83,8 +81,7 @@ static const char *meaning(const char *word) {
 
 /* Starts a command without output; its process. */
 static pid_t start(const char *gpuir, const char *const *words) {
-  static char asan[] =
-      "ASAN_OPTIONS=exitcode=99:max_allocation_size_mb=300:detect_leaks=1:quarantine_size_mb=16";
+  static char asan[] = "ASAN_OPTIONS=exitcode=99:max_allocation_size_mb=300:detect_leaks=1:quarantine_size_mb=16";
   static char ubsan[] = "UBSAN_OPTIONS=halt_on_error=1:exitcode=99";
   char *argv[18], *environment[] = {asan, ubsan, NULL};
   posix_spawn_file_actions_t files;
@@ -94,8 +91,7 @@ static pid_t start(const char *gpuir, const char *const *words) {
   for (i = 0; i < 16 && words[i]; i++) argv[n++] = (char *)(uintptr_t)meaning(words[i]);
   argv[n] = NULL;
   if (posix_spawn_file_actions_init(&files)) seed_stop("no memory");
-  for (i = 0; i < 3; i++)
-    (void)posix_spawn_file_actions_addopen(&files, i, i ? "/dev/null" : in_path, O_RDWR, 0);
+  for (i = 0; i < 3; i++) (void)posix_spawn_file_actions_addopen(&files, i, i ? "/dev/null" : in_path, O_RDWR, 0);
   if (posix_spawn(&pid, gpuir, &files, NULL, argv, environment)) seed_stop("the command cannot be started");
   (void)posix_spawn_file_actions_destroy(&files);
   return pid;
@@ -128,7 +124,7 @@ static void run(const char *gpuir, unsigned number, unsigned command) {
   if (what) {
     findings++;
     printf("# file %u, gpuir %s %s: %s (status %d, %.2f s, %ld KB)\n", number, commands[command][0],
-           commands[command][1], what, status, seconds, usage.ru_maxrss);
+        commands[command][1], what, status, seconds, usage.ru_maxrss);
     (void)fflush(stdout);
   }
   remove_output();
@@ -166,8 +162,7 @@ static void write_manifest(unsigned number) {
   uint64_t hash;
   unsigned i;
   FILE *f = fopen(segment_path, "rb");
-  if (!f || fread(header, 1, sizeof header, f) != sizeof header || fclose(f))
-    seed_stop("cannot read an index");
+  if (!f || fread(header, 1, sizeof header, f) != sizeof header || fclose(f)) seed_stop("cannot read an index");
   memset(&head, 0, sizeof head);
   memcpy(head.magic, gpuir__manifest_magic, sizeof head.magic);
   head.format = GPUIR__MANIFEST_FORMAT;
@@ -196,8 +191,7 @@ static void damage(const seed_image seeds[SEEDS], unsigned number) {
 
 int main(int argc, char **argv) {
   const char *only = argc > 5 ? argv[5] : NULL;
-  const unsigned files = argc > 2 ? (unsigned)atoi(argv[2]) : 200,
-                 first = argc > 3 ? (unsigned)atoi(argv[3]) : 0;
+  const unsigned files = argc > 2 ? (unsigned)atoi(argv[2]) : 200, first = argc > 3 ? (unsigned)atoi(argv[3]) : 0;
   const uint64_t end = gpuir__now() + (argc > 4 ? (uint64_t)atoi(argv[4]) : 1u << 30) * 1000000000u;
   seed_image seeds[SEEDS];
   unsigned i, command;

@@ -25,10 +25,8 @@ static uint32_t take(input *in, unsigned bytes) {
   return v;
 }
 
-static const char *const specs[] = {
-    "qs:0.25",          "qs:4",          "pfd-list:0", "pfd-list:4",  "parapfor:64",
-    "parapfor:256,min", "lrc:64,0.1",    "lrc:,min",   "lrcseg:64",   "lrcseg:,0.3",
-    "seglrc:128",       "seglrc:64,min", "hslrc:32",   "hslrc:64,min"};
+static const char *const specs[] = {"qs:0.25", "qs:4", "pfd-list:0", "pfd-list:4", "parapfor:64", "parapfor:256,min",
+    "lrc:64,0.1", "lrc:,min", "lrcseg:64", "lrcseg:,0.3", "seglrc:128", "seglrc:64,min", "hslrc:32", "hslrc:64,min"};
 
 /* All codecs with their defaults, then the parameters. */
 static gpuir__coding coding_of(unsigned which, int *docids) {
@@ -37,12 +35,9 @@ static gpuir__coding coding_of(unsigned which, int *docids) {
   which %= nd + nf + ns;
   c.param = 0;
   *docids = which < nd || which >= nd + nf;
-  if (which < nd)
-    c.codec = &gpuir__docid_codecs[which];
-  else if (which < nd + nf)
-    c.codec = &gpuir__freq_codecs[which - nd];
-  else if (gpuir__coding_parse(specs[which - nd - nf], 1, &c, NULL))
-    abort();
+  if (which < nd) c.codec = &gpuir__docid_codecs[which];
+  else if (which < nd + nf) c.codec = &gpuir__freq_codecs[which - nd];
+  else if (gpuir__coding_parse(specs[which - nd - nf], 1, &c, NULL)) abort();
   return c;
 }
 

@@ -113,8 +113,7 @@ static const ex_format *unpack(const uint8_t *data, size_t size) {
 
 /* In memory where there is a place for that: every index and export is made to last by fsync. */
 static void make_folder(void) {
-  (void)snprintf(folder, sizeof folder, "%s/gpuir-fuzz-XXXXXX",
-                 access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm");
+  (void)snprintf(folder, sizeof folder, "%s/gpuir-fuzz-XXXXXX", access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm");
   if (!mkdtemp(folder) || atexit(remove_folder)) abort();
 }
 

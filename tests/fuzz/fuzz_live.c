@@ -19,16 +19,10 @@ int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t most);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed);
-size_t LLVMFuzzerCustomCrossOver(const uint8_t *a, size_t a_size, const uint8_t *b, size_t b_size,
-                                 uint8_t *out, size_t most, unsigned seed);
+size_t LLVMFuzzerCustomCrossOver(const uint8_t *a, size_t a_size, const uint8_t *b, size_t b_size, uint8_t *out,
+    size_t most, unsigned seed);
 
-enum {
-  FILES = 6,
-  BASES = 6,
-  MOST = 1 << 16,
-  HEAD = sizeof(gpuir__manifest_head),
-  ENTRY = sizeof(gpuir__entry)
-};
+enum { FILES = 6, BASES = 6, MOST = 1 << 16, HEAD = sizeof(gpuir__manifest_head), ENTRY = sizeof(gpuir__entry) };
 
 /* The files of an input: parts of its bytes. */
 typedef struct files {
@@ -75,10 +69,9 @@ static void empty_folder(void) {
 static void finish(void) {
   empty_folder();
   (void)rmdir(folder);
-  (void)fprintf(
-      stderr,
-      "fuzz_live: %lu folders opened, %lu verified, %lu merged, %lu written to, the slowest took %.2f s\n",
-      opened, verified_all, merged, written, slowest);
+  (void)fprintf(stderr,
+      "fuzz_live: %lu folders opened, %lu verified, %lu merged, %lu written to, the slowest took %.2f s\n", opened,
+      verified_all, merged, written, slowest);
 }
 
 static files files_of(uint8_t *data, size_t size) {
@@ -239,9 +232,9 @@ static void damage_manifest(structure *s) {
     return;
   }
   switch (structure_below(s, 3)) {
-    case 0: structure_field(s, s->bytes + 12, HEAD - 12, 4); break;
-    case 1: structure_field(s, s->bytes + HEAD, entries - HEAD, structure_below(s, 2) ? 4 : 8); break;
-    default: structure_field(s, s->bytes + entries, s->len - entries - 8, 1);
+  case 0: structure_field(s, s->bytes + 12, HEAD - 12, 4); break;
+  case 1: structure_field(s, s->bytes + HEAD, entries - HEAD, structure_below(s, 2) ? 4 : 8); break;
+  default: structure_field(s, s->bytes + entries, s->len - entries - 8, 1);
   }
 }
 
@@ -301,8 +294,8 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned
   return size;
 }
 
-size_t LLVMFuzzerCustomCrossOver(const uint8_t *a, size_t a_size, const uint8_t *b, size_t b_size,
-                                 uint8_t *out, size_t most, unsigned seed) {
+size_t LLVMFuzzerCustomCrossOver(const uint8_t *a, size_t a_size, const uint8_t *b, size_t b_size, uint8_t *out,
+    size_t most, unsigned seed) {
   uint8_t *copy = (uint8_t *)malloc(b_size + 1);
   structure s = structure_of(out, a_size < most ? a_size : most, seed);
   files to, from;
@@ -339,8 +332,7 @@ static uint64_t digest(gpuir_index *ix) {
     char name[600];
     gpuir_doc doc;
     if (gpuir_doc_get(ix, (uint32_t)d, &doc)) continue;
-    sum =
-        sum * 31 + XXH3_64bits(name, gpuir__min64(gpuir_doc_name(&doc, name, sizeof name), sizeof name - 1));
+    sum = sum * 31 + XXH3_64bits(name, gpuir__min64(gpuir_doc_name(&doc, name, sizeof name), sizeof name - 1));
     sum = sum * 31 + XXH3_64bits(doc.text, doc.text_len) + doc.length;
   }
   EXERCISE_CHECK(gpuir_searcher_create(ix, NULL, &s, NULL) == GPUIR_OK);
@@ -377,8 +369,8 @@ static void write_to(unsigned chance) {
   int more, status;
   gpuir_live *l = open_live(NULL, 0, &err);
   if (!l) return;
-  status = gpuir_live_delete(l, GPUIR_BY_NAME, name,
-                             (size_t)snprintf(name, sizeof name, "folder/n%u", chance % 200), NULL, &err);
+  status = gpuir_live_delete(l, GPUIR_BY_NAME, name, (size_t)snprintf(name, sizeof name, "folder/n%u", chance % 200),
+      NULL, &err);
   if (!status) status = gpuir_live_delete(l, GPUIR_BY_SOURCE, "/tmp/s3", 7, NULL, &err);
   if (!status && chance & 1) status = add(l, 500, &err);
   if (!status) status = gpuir_live_refresh(l, &ix, &err);

@@ -14,8 +14,8 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t most);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed);
-size_t LLVMFuzzerCustomCrossOver(const uint8_t *a, size_t a_size, const uint8_t *b, size_t b_size,
-                                 uint8_t *out, size_t most, unsigned seed);
+size_t LLVMFuzzerCustomCrossOver(const uint8_t *a, size_t a_size, const uint8_t *b, size_t b_size, uint8_t *out,
+    size_t most, unsigned seed);
 
 static void scramble(uint8_t *bytes, size_t n, void *user) {
   (void)user;
@@ -39,8 +39,8 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned
   return size;
 }
 
-size_t LLVMFuzzerCustomCrossOver(const uint8_t *a, size_t a_size, const uint8_t *b, size_t b_size,
-                                 uint8_t *out, size_t most, unsigned seed) {
+size_t LLVMFuzzerCustomCrossOver(const uint8_t *a, size_t a_size, const uint8_t *b, size_t b_size, uint8_t *out,
+    size_t most, unsigned seed) {
   structure to = structure_of(out, a_size < most ? a_size : most, seed), from;
   uint8_t *copy = (uint8_t *)malloc(b_size + 1);
   if (!copy) return 0;
@@ -58,8 +58,8 @@ static double slowest;
 
 static void finish(void) {
   (void)unlink(path);
-  (void)fprintf(stderr, "fuzz_open: %lu files opened, %lu verified, the slowest took %.2f s\n", opened,
-                verified, slowest);
+  (void)fprintf(stderr, "fuzz_open: %lu files opened, %lu verified, the slowest took %.2f s\n", opened, verified,
+      slowest);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

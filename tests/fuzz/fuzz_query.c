@@ -103,13 +103,12 @@ static void start_live(void) {
 }
 
 /* Asks the snapshot the same: the hits have the same scores, and their documents the same order. */
-static void check_live(const gpuir_query_desc *desc, const char *text, size_t len, const gpuir_hit *want,
-                       size_t n, size_t k) {
+static void check_live(const gpuir_query_desc *desc, const char *text, size_t len, const gpuir_hit *want, size_t n,
+    size_t k) {
   gpuir_hit hits[50];
   gpuir_query *q;
   size_t i, found;
-  if (gpuir_query_parse(snapshot, desc, text, len, &q, NULL) ||
-      gpuir_search(live_searcher, q, hits, k, &found))
+  if (gpuir_query_parse(snapshot, desc, text, len, &q, NULL) || gpuir_search(live_searcher, q, hits, k, &found))
     abort();
   if (n != found) abort();
   for (i = 0; i < n; i++)

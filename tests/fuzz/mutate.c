@@ -29,8 +29,7 @@ static unsigned long current;
 static int is_quiet;
 
 static void report(void) {
-  if (!is_quiet)
-    (void)fprintf(stderr, "mutate: mutation %lu failed; repeat it by: mutate 1 %lu\n", current, current);
+  if (!is_quiet) (void)fprintf(stderr, "mutate: mutation %lu failed; repeat it by: mutate 1 %lu\n", current, current);
 }
 
 static void on_signal(int number) {
@@ -98,8 +97,7 @@ static void mend(image *im) {
   for (i = 0; i < n; i++) {
     uint8_t *e = im->bytes + HEADER + i * ENTRY;
     uint64_t offset = get64(e + 8), length = get64(e + 16);
-    if (offset <= im->len && length <= im->len - offset)
-      put64(e + 24, XXH3_64bits(im->bytes + offset, length));
+    if (offset <= im->len && length <= im->len - offset) put64(e + 24, XXH3_64bits(im->bytes + offset, length));
   }
   put64(im->bytes + 16, im->len);
   put64(im->bytes + 24, XXH3_64bits(im->bytes + HEADER, n * ENTRY));
@@ -108,36 +106,15 @@ static void mend(image *im) {
 
 /* A number that is likely to hurt. */
 static uint64_t nasty(rng *r, uint64_t old) {
-  static const uint64_t at[] = {0,
-                                1,
-                                2,
-                                63,
-                                64,
-                                127,
-                                128,
-                                129,
-                                255,
-                                256,
-                                32767,
-                                32768,
-                                65535,
-                                65536,
-                                0x7fffffff,
-                                0x80000000,
-                                0xfffffffe,
-                                0xffffffff,
-                                UINT64_MAX,
-                                UINT64_MAX - 63,
-                                (uint64_t)1 << 63,
-                                (uint64_t)1 << 32,
-                                0x7fc00000,
-                                0x7f800000};
+  static const uint64_t at[] = {0, 1, 2, 63, 64, 127, 128, 129, 255, 256, 32767, 32768, 65535, 65536, 0x7fffffff,
+      0x80000000, 0xfffffffe, 0xffffffff, UINT64_MAX, UINT64_MAX - 63, (uint64_t)1 << 63, (uint64_t)1 << 32, 0x7fc00000,
+      0x7f800000};
   switch (rng_below(r, 6)) {
-    case 0: return old + rng_below(r, 9) - 4;
-    case 1: return old ^ (uint64_t)1 << rng_below(r, 64);
-    case 2: return rng_next(r);
-    case 3: return rng_below(r, 1u << (1 + rng_below(r, 30)));
-    default: return at[rng_below(r, sizeof at / sizeof *at)];
+  case 0: return old + rng_below(r, 9) - 4;
+  case 1: return old ^ (uint64_t)1 << rng_below(r, 64);
+  case 2: return rng_next(r);
+  case 3: return rng_below(r, 1u << (1 + rng_below(r, 30)));
+  default: return at[rng_below(r, sizeof at / sizeof *at)];
   }
 }
 
@@ -149,30 +126,28 @@ static void damage(image *im, rng *r, size_t from, size_t n) {
     size_t at = from + rng_below(r, (uint32_t)n), room = from + n - at;
     uint8_t *p = im->bytes + at;
     switch (rng_below(r, 7)) {
-      case 0: *p ^= (uint8_t)(1u << rng_below(r, 8)); break;
-      case 1: *p = (uint8_t)nasty(r, *p); break;
-      case 2: /* an aligned u16, u32 or u64 */
-      case 3:
-      case 4: {
-        size_t width = (size_t)2 << rng_below(r, 3), skip = (at - from) % width;
-        uint64_t v = 0;
-        if (room + skip < width) break;
-        memcpy(&v, p - skip, width);
-        v = nasty(r, v);
-        memcpy(p - skip, &v, width);
-        break;
-      }
-      case 5:
-        memset(p, (int)(nasty(r, 0) & 255), 1 + rng_below(r, (uint32_t)(room < 200 ? room : 200)));
-        break;
-      default: { /* swap or repeat a block */
-        size_t m = 1 + rng_below(r, (uint32_t)(room < 64 ? room : 64)), other;
-        if (m > n) break;
-        other = from + rng_below(r, (uint32_t)(n - m + 1));
-        if (at + m > from + n) break;
-        memmove(p, im->bytes + other, m);
-        break;
-      }
+    case 0: *p ^= (uint8_t)(1u << rng_below(r, 8)); break;
+    case 1: *p = (uint8_t)nasty(r, *p); break;
+    case 2: /* an aligned u16, u32 or u64 */
+    case 3:
+    case 4: {
+      size_t width = (size_t)2 << rng_below(r, 3), skip = (at - from) % width;
+      uint64_t v = 0;
+      if (room + skip < width) break;
+      memcpy(&v, p - skip, width);
+      v = nasty(r, v);
+      memcpy(p - skip, &v, width);
+      break;
+    }
+    case 5: memset(p, (int)(nasty(r, 0) & 255), 1 + rng_below(r, (uint32_t)(room < 200 ? room : 200))); break;
+    default: { /* swap or repeat a block */
+      size_t m = 1 + rng_below(r, (uint32_t)(room < 64 ? room : 64)), other;
+      if (m > n) break;
+      other = from + rng_below(r, (uint32_t)(n - m + 1));
+      if (at + m > from + n) break;
+      memmove(p, im->bytes + other, m);
+      break;
+    }
     }
   }
 }
@@ -195,18 +170,18 @@ static void edit_table(image *im, rng *r) {
     uint8_t *e = im->bytes + HEADER + rng_below(r, n) * ENTRY, other[ENTRY];
     uint8_t *f = im->bytes + HEADER + rng_below(r, n) * ENTRY;
     switch (rng_below(r, 8)) {
-      case 0: put32(e, rng_below(r, 40)); break;
-      case 1: put32(e + 4, rng_below(r, 4)); break;
-      case 2: put64(e + 8, nasty(r, get64(e + 8))); break;
-      case 3: put64(e + 8, rng_below(r, (uint32_t)im->len) & ~63u); break;
-      case 4: put64(e + 16, nasty(r, get64(e + 16))); break;
-      case 5: put64(e + 16, get64(e + 16) + rng_below(r, 129) - 64); break;
-      case 6: /* two sections exchange their bytes */
-        memcpy(other, e + 8, 16);
-        memcpy(e + 8, f + 8, 16);
-        memcpy(f + 8, other, 16);
-        break;
-      default: memcpy(e + 8, f + 8, 16); break;
+    case 0: put32(e, rng_below(r, 40)); break;
+    case 1: put32(e + 4, rng_below(r, 4)); break;
+    case 2: put64(e + 8, nasty(r, get64(e + 8))); break;
+    case 3: put64(e + 8, rng_below(r, (uint32_t)im->len) & ~63u); break;
+    case 4: put64(e + 16, nasty(r, get64(e + 16))); break;
+    case 5: put64(e + 16, get64(e + 16) + rng_below(r, 129) - 64); break;
+    case 6: /* two sections exchange their bytes */
+      memcpy(other, e + 8, 16);
+      memcpy(e + 8, f + 8, 16);
+      memcpy(f + 8, other, 16);
+      break;
+    default: memcpy(e + 8, f + 8, 16); break;
     }
   }
 }
@@ -220,33 +195,33 @@ static void edit_section(image *im, rng *r, uint32_t index) {
 static void mutate(image *im, rng *r) {
   uint32_t n = sections(im), kind = rng_below(r, 16), mended = rng_below(r, 8) != 0, i;
   switch (kind) {
-    case 0: damage(im, r, 0, im->len); break;
-    case 1: /* cut */
-      im->len = rng_below(r, 2) ? rng_below(r, (uint32_t)im->len) : rng_below(r, (uint32_t)im->len) & ~63u;
-      break;
-    case 2: /* grow */
-      i = 1 + rng_below(r, 4000);
-      memset(im->bytes + im->len, (int)rng_below(r, 256), i);
-      im->len += i;
-      break;
-    case 3: edit_header(im, r); break;
-    case 4:
-    case 5: edit_table(im, r); break;
-    case 6: /* several sections */
-      for (i = 0; i < n; i++)
-        if (rng_below(r, 3) == 0) edit_section(im, r, i);
-      break;
-    case 7: /* a whole section of noise, zeros or ones */
-      if (n) {
-        const uint8_t *e = im->bytes + HEADER + rng_below(r, n) * ENTRY;
-        uint64_t at = get64(e + 8), len = get64(e + 16), b;
-        uint32_t how = rng_below(r, 3);
-        for (b = 0; b < len; b++) im->bytes[at + b] = how == 0 ? (uint8_t)rng_next(r) : how == 1 ? 0 : 255;
-      }
-      break;
-    default: /* one section */
-      if (n) edit_section(im, r, rng_below(r, n));
-      break;
+  case 0: damage(im, r, 0, im->len); break;
+  case 1: /* cut */
+    im->len = rng_below(r, 2) ? rng_below(r, (uint32_t)im->len) : rng_below(r, (uint32_t)im->len) & ~63u;
+    break;
+  case 2: /* grow */
+    i = 1 + rng_below(r, 4000);
+    memset(im->bytes + im->len, (int)rng_below(r, 256), i);
+    im->len += i;
+    break;
+  case 3: edit_header(im, r); break;
+  case 4:
+  case 5: edit_table(im, r); break;
+  case 6: /* several sections */
+    for (i = 0; i < n; i++)
+      if (rng_below(r, 3) == 0) edit_section(im, r, i);
+    break;
+  case 7: /* a whole section of noise, zeros or ones */
+    if (n) {
+      const uint8_t *e = im->bytes + HEADER + rng_below(r, n) * ENTRY;
+      uint64_t at = get64(e + 8), len = get64(e + 16), b;
+      uint32_t how = rng_below(r, 3);
+      for (b = 0; b < len; b++) im->bytes[at + b] = how == 0 ? (uint8_t)rng_next(r) : how == 1 ? 0 : 255;
+    }
+    break;
+  default: /* one section */
+    if (n) edit_section(im, r, rng_below(r, n));
+    break;
   }
   if (mended) mend(im);
 }
@@ -318,8 +293,7 @@ static void build_text(const char *path, unsigned docs, const char *codec) {
   gpuir_builder_destroy(b);
 }
 
-static const char *const codecs[] = {
-    "pfd",    "newpfd",     "optpfd",      "ef",       "qs:4", "rice", "pfd-list:4", "parapfor:64,min",
+static const char *const codecs[] = {"pfd", "newpfd", "optpfd", "ef", "qs:4", "rice", "pfd-list:4", "parapfor:64,min",
     "lrc:64", "lrcseg:128", "seglrc:,min", "hslrc:32", "auto"};
 
 int main(int argc, char **argv) {
@@ -340,8 +314,7 @@ int main(int argc, char **argv) {
     load(path, &seed[s]);
     status = exercise_file(path, GPUIR_SIMD_AUTO, &verify);
     if (status || verify) {
-      (void)fprintf(stderr, "mutate: a valid index is refused: %s\n",
-                    gpuir_strerror(status ? status : verify));
+      (void)fprintf(stderr, "mutate: a valid index is refused: %s\n", gpuir_strerror(status ? status : verify));
       return 1;
     }
     mend(&seed[s]); /* must change nothing: otherwise this program does not know the format */
@@ -380,8 +353,7 @@ int main(int argc, char **argv) {
   is_quiet = 1;
   for (s = 0; s < SEEDS; s++) free(seed[s].bytes);
   (void)unlink(path);
-  (void)printf(
-      "mutate: %lu mutations: %lu refused by open, %lu by a checksum, %lu by verify, %lu passed; no crash\n",
+  (void)printf("mutate: %lu mutations: %lu refused by open, %lu by a checksum, %lu by verify, %lu passed; no crash\n",
       n, n - opened, checksum, opened - verified - checksum, verified);
   return 0;
 }

@@ -11,9 +11,8 @@
 
 enum { SEED_DOCUMENTS = 420, SEED_WORDS = 24 };
 
-static const char *const seed_codecs[] = {"bp128", "vbyte",  "pfd",    "newpfd",     "optpfd",
-                                          "ef",    "qs:1.5", "rice",   "pfd-list:2", "parapfor",
-                                          "lrc",   "lrcseg", "seglrc", "hslrc",      "auto"};
+static const char *const seed_codecs[] = {"bp128", "vbyte", "pfd", "newpfd", "optpfd", "ef", "qs:1.5", "rice",
+    "pfd-list:2", "parapfor", "lrc", "lrcseg", "seglrc", "hslrc", "auto"};
 static const char *const seed_freq_codecs[] = {"bp128", "vbyte", "optpfd", "newpfd"};
 enum { SEEDS = sizeof seed_codecs / sizeof *seed_codecs };
 

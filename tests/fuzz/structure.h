@@ -28,8 +28,7 @@ static uint64_t structure_below(structure *s, uint64_t n) {
 
 /* Changes n bytes as the caller wants it. */
 static void structure_scribble(structure *s, uint8_t *p, size_t n) {
-  if (s->scramble)
-    s->scramble(p, n, s->user);
+  if (s->scramble) s->scramble(p, n, s->user);
   else
     while (n--) *p++ = (uint8_t)structure_below(s, 256);
 }
@@ -89,17 +88,16 @@ static void structure_mend(structure *s) {
 
 /* A value that is likely to be wrong in place of `old`: near it, one bit away, or at the edge of some range. */
 static uint64_t structure_value(structure *s, uint64_t old) {
-  static const uint64_t edges[] = {0,   1,    2,    126,  127,   128,   129,   255,
-                                   256, 4095, 4096, 4097, 32767, 32768, 65535, 65536};
+  static const uint64_t edges[] = {0, 1, 2, 126, 127, 128, 129, 255, 256, 4095, 4096, 4097, 32767, 32768, 65535, 65536};
   switch (structure_below(s, 8)) {
-    case 0: return old + structure_below(s, 33) - 16;
-    case 1: return old ^ (uint64_t)1 << structure_below(s, 64);
-    case 2: return old ^ (uint64_t)1 << structure_below(s, 16);
-    case 3: return old * 2;
-    case 4: return old / 2;
-    case 5: return ((uint64_t)1 << structure_below(s, 64)) - structure_below(s, 2);
-    case 6: return 0 - structure_below(s, 66);
-    default: return edges[structure_below(s, sizeof edges / sizeof *edges)];
+  case 0: return old + structure_below(s, 33) - 16;
+  case 1: return old ^ (uint64_t)1 << structure_below(s, 64);
+  case 2: return old ^ (uint64_t)1 << structure_below(s, 16);
+  case 3: return old * 2;
+  case 4: return old / 2;
+  case 5: return ((uint64_t)1 << structure_below(s, 64)) - structure_below(s, 2);
+  case 6: return 0 - structure_below(s, 66);
+  default: return edges[structure_below(s, sizeof edges / sizeof *edges)];
   }
 }
 
@@ -113,23 +111,23 @@ static void structure_field(structure *s, uint8_t *p, size_t n, unsigned w) {
   run = (size_t)structure_below(s, 16) + 1;
   if (run > fields - at) run = fields - at;
   switch (structure_below(s, 5)) {
-    case 0:
-    case 1:
-      memcpy(&v, p + at * w, w);
-      v = structure_value(s, v);
-      memcpy(p + at * w, &v, w);
-      break;
-    case 2: memmove(p + at * w, p + structure_below(s, fields) * w, w); break;
-    case 3: /* a run whose fields each move a little */
-      for (i = 0; i < run; i++) {
-        memcpy(&v, p + (at + i) * w, w);
-        v += structure_below(s, 5) - 2;
-        memcpy(p + (at + i) * w, &v, w);
-      }
-      break;
-    default: /* a run of one value */
-      v = structure_value(s, 0);
-      for (i = 0; i < run; i++) memcpy(p + (at + i) * w, &v, w);
+  case 0:
+  case 1:
+    memcpy(&v, p + at * w, w);
+    v = structure_value(s, v);
+    memcpy(p + at * w, &v, w);
+    break;
+  case 2: memmove(p + at * w, p + structure_below(s, fields) * w, w); break;
+  case 3: /* a run whose fields each move a little */
+    for (i = 0; i < run; i++) {
+      memcpy(&v, p + (at + i) * w, w);
+      v += structure_below(s, 5) - 2;
+      memcpy(p + (at + i) * w, &v, w);
+    }
+    break;
+  default: /* a run of one value */
+    v = structure_value(s, 0);
+    for (i = 0; i < run; i++) memcpy(p + (at + i) * w, &v, w);
   }
 }
 
@@ -149,9 +147,8 @@ static void structure_table(structure *s, uint8_t *entry) {
 
 /* Damages one section. Half of the time it is the dictionary, the extents or the streams, which decoders need. */
 static void structure_section(structure *s, uint32_t sections) {
-  static const uint32_t deep[] = {GPUIR__S_TERMS,     GPUIR__S_TERM_PAGES, GPUIR__S_TERM_STARTS,
-                                  GPUIR__S_TERM_KEYS, GPUIR__S_LONGS,      GPUIR__S_DOCIDS,
-                                  GPUIR__S_FREQS,     GPUIR__S_POSITIONS,  GPUIR__S_POS_OFF};
+  static const uint32_t deep[] = {GPUIR__S_TERMS, GPUIR__S_TERM_PAGES, GPUIR__S_TERM_STARTS, GPUIR__S_TERM_KEYS,
+      GPUIR__S_LONGS, GPUIR__S_DOCIDS, GPUIR__S_FREQS, GPUIR__S_POSITIONS, GPUIR__S_POS_OFF};
   const uint32_t want = structure_below(s, 2) ? deep[structure_below(s, sizeof deep / sizeof *deep)] : 0;
   uint8_t *entry = structure_entry(s, (uint32_t)structure_below(s, sections)), *p;
   size_t n, at, window;
@@ -178,10 +175,8 @@ GPUIR__UNUSED static void structure_mutate(structure *s) {
     return;
   }
   while (times--) {
-    if (structure_below(s, 24) == 0)
-      structure_table(s, structure_entry(s, (uint32_t)structure_below(s, n)));
-    else
-      structure_section(s, n);
+    if (structure_below(s, 24) == 0) structure_table(s, structure_entry(s, (uint32_t)structure_below(s, n)));
+    else structure_section(s, n);
   }
   structure_mend(s);
 }

@@ -70,11 +70,10 @@ typedef struct measured {
   size_t queries;
 } measured;
 
-static void row(const bench *b, const measured *m, const char *what, double *values, size_t n,
-                const char *unit) {
+static void row(const bench *b, const measured *m, const char *what, double *values, size_t n, const char *unit) {
   const spread s = spread_of(values, n);
   printf("%s\t%s\t%s\t%u\t%u\t%u\t%s\t%.6g\t%.6g\t%.6g\t%u\t%s\n", m->mode, m->who, m->evaluator, m->threads,
-         (unsigned)b->k, (unsigned)m->queries, what, s.median, s.least, s.most, (unsigned)n, unit);
+      (unsigned)b->k, (unsigned)m->queries, what, s.median, s.least, s.most, (unsigned)n, unit);
   (void)fflush(stdout);
 }
 
@@ -134,11 +133,9 @@ static void compare(bench *b) {
   size_t i, bad = 0;
   for (i = 0; i < b->ncpu; i++)
     bad += b->counts[i] != b->cpu_counts[i] ||
-           memcmp(b->hits + i * b->k, b->cpu_hits + i * b->k, b->counts[i] * sizeof *b->hits) != 0;
-  if (bad)
-    printf("# HITS OF %u OF %u QUERIES DIFFER FROM THE CPU'S\n", (unsigned)bad, (unsigned)b->ncpu);
-  else if (b->ncpu)
-    printf("# all hits of %u queries equal the CPU's\n", (unsigned)b->ncpu);
+        memcmp(b->hits + i * b->k, b->cpu_hits + i * b->k, b->counts[i] * sizeof *b->hits) != 0;
+  if (bad) printf("# HITS OF %u OF %u QUERIES DIFFER FROM THE CPU'S\n", (unsigned)bad, (unsigned)b->ncpu);
+  else if (b->ncpu) printf("# all hits of %u queries equal the CPU's\n", (unsigned)b->ncpu);
   b->wrong += bad;
 }
 
@@ -181,9 +178,9 @@ static void on_cuda(bench *b, const char *mode, int evaluator) {
   second = b->postings * rate[b->rounds / 2];
   if (b->alone) alone(b, s, &m);
   if (evaluator && b->most.copy > 0) /* every posting is added once; 4 bytes a document are cleared */
-    printf("# %.1f G postings/s: %.1f %% of the additions, clearing %.1f %% of clearing and looking\n",
-           second * 1e-9, 100 * second / b->most.adds,
-           100 * (double)gpuir__only(b->ix)->stat.documents * 4 * rate[b->rounds / 2] / b->most.clears);
+    printf("# %.1f G postings/s: %.1f %% of the additions, clearing %.1f %% of clearing and looking\n", second * 1e-9,
+        100 * second / b->most.adds,
+        100 * (double)gpuir__only(b->ix)->stat.documents * 4 * rate[b->rounds / 2] / b->most.clears);
   (void)fflush(stdout);
   gpuir_searcher_destroy(s);
 }
@@ -263,8 +260,7 @@ static void open_index(bench *b, const char *path) {
   double t = now();
   if (synth_open(&b->desc, &b->web, &err)) die("synth", &err);
   synth_describe(b->web, description, sizeof description);
-  if (gpuir_open(path, NULL, &b->ix, &err) ||
-      strcmp(gpuir__only(b->ix)->meta.description, description) != 0 ||
+  if (gpuir_open(path, NULL, &b->ix, &err) || strcmp(gpuir__only(b->ix)->meta.description, description) != 0 ||
       strcmp(gpuir__only(b->ix)->meta.codec, b->desc.codec) != 0 ||
       strcmp(gpuir__only(b->ix)->meta.freq_codec, b->desc.freq_codec) != 0) {
     gpuir_close(b->ix);
@@ -273,11 +269,11 @@ static void open_index(bench *b, const char *path) {
   }
   (void)gpuir_index_get_info(b->ix, &x);
   printf("# index: %llu documents, %llu lists, %llu postings, clustering %g, %s and %s (%.1f s)\n",
-         (unsigned long long)x.documents, (unsigned long long)x.terms, (unsigned long long)x.postings,
-         b->desc.clustering, b->desc.codec, b->desc.freq_codec, now() - t);
+      (unsigned long long)x.documents, (unsigned long long)x.terms, (unsigned long long)x.postings, b->desc.clustering,
+      b->desc.codec, b->desc.freq_codec, now() - t);
   printf("# bits a posting: docIDs %.2f, frequencies %.2f, directory %.2f\n",
-         8.0 * (double)x.docids_bytes / (double)x.postings, 8.0 * (double)x.freqs_bytes / (double)x.postings,
-         8.0 * (double)x.directory_bytes / (double)x.postings);
+      8.0 * (double)x.docids_bytes / (double)x.postings, 8.0 * (double)x.freqs_bytes / (double)x.postings,
+      8.0 * (double)x.directory_bytes / (double)x.postings);
 }
 
 static void open_device(bench *b, const gpuir_cuda_desc *desc, int measure) {
@@ -293,8 +289,8 @@ static void open_device(bench *b, const gpuir_cuda_desc *desc, int measure) {
   if (gpuir_cuda_open(b->ix, desc, &b->cuda, &err)) die("cuda", &err);
   gpuir_cuda_get_info(b->cuda, &info);
   printf("# device: %s, driver %d, runtime %d: %.2f GB resident, %.2f GB in all (%.3f s)\n", info.device,
-         info.driver_version, info.runtime_version, (double)info.index_bytes * 1e-9,
-         (double)info.used_memory * 1e-9, now() - t);
+      info.driver_version, info.runtime_version, (double)info.index_bytes * 1e-9, (double)info.used_memory * 1e-9,
+      now() - t);
 }
 
 /* What the device's list cache did, if the index is not all there. */
@@ -303,13 +299,13 @@ static void print_cache(const bench *b) {
   gpuir_cuda_get_info(b->cuda, &info);
   if (info.lists_hit + info.lists_missed)
     printf("# list cache: %llu lists found on the device, %llu sent, %.1f %% found\n",
-           (unsigned long long)info.lists_hit, (unsigned long long)info.lists_missed,
-           100.0 * (double)info.lists_hit / (double)(info.lists_hit + info.lists_missed));
+        (unsigned long long)info.lists_hit, (unsigned long long)info.lists_missed,
+        100.0 * (double)info.lists_hit / (double)(info.lists_hit + info.lists_missed));
 }
 
 int main(int argc, char **argv) {
-  const char *modes = option(argc, argv, "modes", "and,or"),
-             *ways = option(argc, argv, "ways", "pruned,exhaustive"), *ks = option(argc, argv, "k", "10");
+  const char *modes = option(argc, argv, "modes", "and,or"), *ways = option(argc, argv, "ways", "pruned,exhaustive"),
+             *ks = option(argc, argv, "k", "10");
   gpuir_cuda_desc cd;
   bench b;
   memset(&b, 0, sizeof b);

@@ -14,14 +14,13 @@
 
 #define ROUNDS 7 /* after one that warms up */
 
-static const char *const codecs[] = {"bp128", "vbyte",    "pfd",      "newpfd", "optpfd", "ef",     "qs",
-                                     "rice",  "pfd-list", "parapfor", "lrc",    "lrcseg", "seglrc", "hslrc"};
+static const char *const codecs[] = {"bp128", "vbyte", "pfd", "newpfd", "optpfd", "ef", "qs", "rice", "pfd-list",
+    "parapfor", "lrc", "lrcseg", "seglrc", "hslrc"};
 #define CODECS (sizeof codecs / sizeof codecs[0])
 
-static void row(const char *figure, const char *series, double x, spread y, double by, unsigned n,
-                const char *unit) {
-  printf("%s\t%s\t%.10g\t%.6g\t%s\t%.6g\t%.6g\t%u\n", figure, series, x, y.median * by, unit, y.least * by,
-         y.most * by, n);
+static void row(const char *figure, const char *series, double x, spread y, double by, unsigned n, const char *unit) {
+  printf("%s\t%s\t%.10g\t%.6g\t%s\t%.6g\t%.6g\t%u\n", figure, series, x, y.median * by, unit, y.least * by, y.most * by,
+      n);
   (void)fflush(stdout);
 }
 
@@ -30,8 +29,7 @@ static void die(const gpuir_error *err) {
   exit(1);
 }
 
-static gpuir_cuda_lab *open_room(const lists *l, const char *codec, uint32_t copies, size_t queries,
-                                 uint64_t room) {
+static gpuir_cuda_lab *open_room(const lists *l, const char *codec, uint32_t copies, size_t queries, uint64_t room) {
   gpuir_cuda_lab_desc desc;
   gpuir_cuda_lab *lab;
   gpuir_error err;
@@ -60,8 +58,8 @@ static uint64_t total(const lists *l) {
 }
 
 /* Decodes all of a lab. *share: the part of the copy's rate that is reached. */
-static void decode_all(gpuir_cuda_lab *lab, size_t lists_in_all, const char *figure, const char *series,
-                       double x, const char *how, double *share) {
+static void decode_all(gpuir_cuda_lab *lab, size_t lists_in_all, const char *figure, const char *series, double x,
+    const char *how, double *share) {
   gpuir_cuda_lab_result r, copy;
   gpuir_error err;
   double times[ROUNDS], bytes;
@@ -79,10 +77,9 @@ static void decode_all(gpuir_cuda_lab *lab, size_t lists_in_all, const char *fig
   row(figure, series, x, rate, (double)r.values / 1e6, ROUNDS, "G values/s");
   row(figure, series, x, rate, bytes, ROUNDS, "GB/s read + written");
   row(figure, series, x, rate, 100 * *share / rate.median, ROUNDS, "% of the copy rate");
-  (void)fprintf(
-      stderr,
-      "%-10s %-9s %5g  %6.2f bits  %4.2f G values  %8.3f ms %7.1f G values/s %7.1f GB/s %5.1f %% of copy%s\n",
-      figure, series, x, 8.0 * (double)r.bytes / (double)r.values, (double)r.values / 1e9, 1 / rate.median,
+  (void)fprintf(stderr,
+      "%-10s %-9s %5g  %6.2f bits  %4.2f G values  %8.3f ms %7.1f G values/s %7.1f GB/s %5.1f %% of copy%s\n", figure,
+      series, x, 8.0 * (double)r.bytes / (double)r.values, (double)r.values / 1e9, 1 / rate.median,
       (double)r.values / 1e6 * rate.median, bytes * rate.median, *share * 100, r.mismatches ? "  WRONG" : "");
 }
 
@@ -140,8 +137,7 @@ static void profile_decode(void) {
   for (i = 0; i < CODECS; i++) {
     gpuir_cuda_lab *lab = open_lab(&l, codecs[i], 4);
     if (gpuir_cuda_lab_decode(lab, 0, l.count * 4, NULL, 1, NULL, &r, &err)) die(&err);
-    if (!strcmp(codecs[i], "pfd-list") && gpuir_cuda_lab_decode(lab, 6, 1, NULL, 1, NULL, &r, &err))
-      die(&err);
+    if (!strcmp(codecs[i], "pfd-list") && gpuir_cuda_lab_decode(lab, 6, 1, NULL, 1, NULL, &r, &err)) die(&err);
     gpuir_cuda_lab_close(lab);
   }
   for (i = 0; i < 2; i++) {
@@ -152,8 +148,8 @@ static void profile_decode(void) {
   lists_free(&l);
 }
 
-static void intersect(gpuir_cuda_lab *lab, const uint32_t *q, const uint32_t *start, size_t nq,
-                      const char *method, int coded, uint32_t *counts) {
+static void intersect(gpuir_cuda_lab *lab, const uint32_t *q, const uint32_t *start, size_t nq, const char *method,
+    int coded, uint32_t *counts) {
   gpuir_cuda_lab_way way;
   gpuir_error err;
   int status;
@@ -228,8 +224,7 @@ static void profile_ranking(void) {
   per("gcl_selection", N * BATCH, "keys");
   per("gcl_radix_sort", N * BATCH, "keys");
   for (i = 0; gpuir_cuda_lab_ranking(i); i++)
-    if (gpuir_cuda_lab_topk(lab, all, start, BATCH, K, gpuir_cuda_lab_ranking(i), 1, hits, counts, &x, &err))
-      die(&err);
+    if (gpuir_cuda_lab_topk(lab, all, start, BATCH, K, gpuir_cuda_lab_ranking(i), 1, hits, counts, &x, &err)) die(&err);
   gpuir_cuda_lab_close(lab);
   free(all);
   free(hits);

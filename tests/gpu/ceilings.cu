@@ -46,8 +46,7 @@ static __global__ void __launch_bounds__(THREADS) clears(uint32_t *out) {
   int i, r;
   for (r = 0; r < ROUNDS / 4; r++) {
 #pragma unroll
-    for (i = 0; i < (int)(WORDS / 4 / THREADS); i++)
-      shared[threadIdx.x + i * THREADS] = make_uint4(0, 0, 0, r);
+    for (i = 0; i < (int)(WORDS / 4 / THREADS); i++) shared[threadIdx.x + i * THREADS] = make_uint4(0, 0, 0, r);
     __syncthreads();
 #pragma unroll
     for (i = 0; i < (int)(WORDS / 4 / THREADS); i++) {
@@ -84,8 +83,7 @@ static double timed(int which, unsigned grid, uint8_t *memory, size_t half) {
     if (which == 2) adds<<<grid, THREADS, WORDS * 4>>>((uint32_t *)memory);
     if (which == 3) clears<<<grid, THREADS, WORDS * 4>>>((uint32_t *)memory);
     (void)cudaEventRecord(to);
-    if (cudaEventSynchronize(to) != cudaSuccess || cudaEventElapsedTime(&ms, from, to) != cudaSuccess)
-      return -1;
+    if (cudaEventSynchronize(to) != cudaSuccess || cudaEventElapsedTime(&ms, from, to) != cudaSuccess) return -1;
     if (i >= 0) t[i] = ms * 1e-3;
   }
   (void)cudaEventDestroy(from);
@@ -100,8 +98,7 @@ extern "C" int ceilings_measure(ceilings *c) {
   double threads, t[4];
   unsigned grid;
   int i;
-  if (cudaGetDeviceProperties(&p, 0) != cudaSuccess ||
-      cudaMalloc((void **)&memory, 2 * half) != cudaSuccess ||
+  if (cudaGetDeviceProperties(&p, 0) != cudaSuccess || cudaMalloc((void **)&memory, 2 * half) != cudaSuccess ||
       cudaMemset(memory, 1, 2 * half) != cudaSuccess ||
       cudaFuncSetAttribute(adds, cudaFuncAttributeMaxDynamicSharedMemorySize, WORDS * 4) != cudaSuccess ||
       cudaFuncSetAttribute(clears, cudaFuncAttributeMaxDynamicSharedMemorySize, WORDS * 4) != cudaSuccess)

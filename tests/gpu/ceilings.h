@@ -3,9 +3,9 @@
 #define TESTS_GPU_CEILINGS_H
 
 typedef struct ceilings {
-  double copy;   /* device memory: bytes read and written a second */
-  double issue;  /* warp instructions a second */
-  double adds;   /* additions to words of shared memory a second */
+  double copy; /* device memory: bytes read and written a second */
+  double issue; /* warp instructions a second */
+  double adds; /* additions to words of shared memory a second */
   double clears; /* shared memory, cleared and looked at: bytes written and read a second */
 } ceilings;
 

@@ -30,8 +30,7 @@ static inline void print_head(int argc, char **argv) {
   head_line("/proc/cpuinfo", "model name", cpu, sizeof cpu);
   head_line("/proc/driver/nvidia/version", "NVRM version", driver, sizeof driver);
   printf("# version: gpuir %s, commit %s\n", gpuir_version(), GPUIR_COMMIT);
-  printf("# machine: %s, %ld processors, %s\n", cpu, sysconf(_SC_NPROCESSORS_ONLN),
-         gpuir_simd_name(GPUIR_SIMD_AUTO));
+  printf("# machine: %s, %ld processors, %s\n", cpu, sysconf(_SC_NPROCESSORS_ONLN), gpuir_simd_name(GPUIR_SIMD_AUTO));
   printf("# driver: %s\n", driver);
   printf("# command: %s", name ? name + 1 : argv[0]);
   for (i = 1; i < argc; i++) printf(" %s", argv[i]);

@@ -31,8 +31,7 @@ static void lists_add_width(lists *l, uint32_t n, unsigned bits, uint64_t seed) 
   uint32_t *d = lists_add(l, n), i;
   uint64_t at = 0;
   for (i = 0; i < n; i++) {
-    at += (i % 97 == 0 ? ((uint64_t)1 << bits) - 1 : synth_next(&r) >> 8 & (((uint64_t)1 << bits) - 1)) +
-          (i > 0);
+    at += (i % 97 == 0 ? ((uint64_t)1 << bits) - 1 : synth_next(&r) >> 8 & (((uint64_t)1 << bits) - 1)) + (i > 0);
     if (at >= UINT32_MAX) break;
     d[i] = (uint32_t)at;
   }

@@ -6,8 +6,7 @@
 
 /* A list by itself, without topics, in the docIDs of d->documents; bursts by d->clustering. At most df + df / 4 + 64
  * postings; returns their number, which is df on average. */
-static inline uint32_t synth_list(const synth_desc *d, uint32_t term, uint32_t df, uint32_t *docs,
-                                  uint32_t *tfs) {
+static inline uint32_t synth_list(const synth_desc *d, uint32_t term, uint32_t df, uint32_t *docs, uint32_t *tfs) {
   synth_rng r = synth_stream(d->seed, SYNTH_OF_TFS, term);
   synth_gaps gaps;
   uint32_t n = 0;
@@ -15,8 +14,7 @@ static inline uint32_t synth_list(const synth_desc *d, uint32_t term, uint32_t d
   if (!s) return 0;
   s->d = *d;
   synth_make_tables(s);
-  gaps = synth_gaps_start(s, synth_stream(d->seed, SYNTH_OF_DOCS, term), (double)df / d->documents,
-                          d->documents);
+  gaps = synth_gaps_start(s, synth_stream(d->seed, SYNTH_OF_DOCS, term), (double)df / d->documents, d->documents);
   for (; gaps.next < gaps.end && n < df + df / 4 + 64; synth_gaps_step(&gaps)) {
     docs[n] = (uint32_t)gaps.next;
     tfs[n++] = s->tf[0][synth_below(&r, 4096)];

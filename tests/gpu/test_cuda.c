@@ -30,11 +30,11 @@ static void report(int ok, const char *what) {
 
 typedef struct shape {
   const char *name;
-  uint32_t documents,     /* 0: WordNet */
+  uint32_t documents, /* 0: WordNet */
       vocabulary, length; /* of a document, in distinct terms at most */
-  int ties;               /* all documents are alike but for the terms they hold */
-  double skew;            /* of the terms */
-  int runs;               /* the terms move on every 64 documents: docIDs come in runs */
+  int ties; /* all documents are alike but for the terms they hold */
+  double skew; /* of the terms */
+  int runs; /* the terms move on every 64 documents: docIDs come in runs */
 } shape;
 
 static const shape wordnet = {"WordNet", 0, 0, 0, 0, 0, 0};
@@ -114,10 +114,8 @@ static gpuir_query *random_query(const gpuir_index *ix, uint32_t vocabulary, syn
       uint32_t t = (uint32_t)(vocabulary * (synth_below(r, 2) ? u : u * u * u));
       const char *sign = synth_below(r, 10) == 0 ? "-" : "";
       at += (size_t)snprintf(text + at, sizeof text - at, "%s", sign);
-      if (synth_below(r, 60) == 0)
-        at += (size_t)snprintf(text + at, sizeof text - at, "unknown ");
-      else
-        at += real_word(ix, t, text + at, sizeof text - at);
+      if (synth_below(r, 60) == 0) at += (size_t)snprintf(text + at, sizeof text - at, "unknown ");
+      else at += real_word(ix, t, text + at, sizeof text - at);
     }
     desc.mode = (int)synth_below(r, 3);
     if (custom && synth_below(r, 4) == 0) {
@@ -135,7 +133,7 @@ enum { TOGETHER, SINGLE, IN_FLIGHT };
 
 /* Answers queries in batches of 1 to 32, begun ahead of time, polled now and then and finished in any order. */
 static int search_in_flight(gpuir_searcher *s, gpuir_query **q, size_t nq, size_t k, gpuir_hit *hits,
-                            uint32_t *counts) {
+    uint32_t *counts) {
   gpuir_batch *batch[2] = {NULL, NULL};
   int *statuses = (int *)calloc(nq + 1, sizeof *statuses), status = GPUIR_OK;
   synth_rng r = {(uint32_t)(nq * 7 + k)};
@@ -168,8 +166,7 @@ static int search_in_flight(gpuir_searcher *s, gpuir_query **q, size_t nq, size_
 }
 
 /* Searches by both and compares; returns the number of differing queries. */
-static unsigned compare(gpuir_searcher *cpu, gpuir_searcher *gpu, gpuir_query **q, size_t nq, size_t k,
-                        int how) {
+static unsigned compare(gpuir_searcher *cpu, gpuir_searcher *gpu, gpuir_query **q, size_t nq, size_t k, int how) {
   gpuir_hit *a = (gpuir_hit *)calloc(nq * k + 1, sizeof *a), *b = (gpuir_hit *)calloc(nq * k + 1, sizeof *b);
   uint32_t *na = (uint32_t *)calloc(nq, 4), *nb = (uint32_t *)calloc(nq, 4);
   unsigned bad = 0;
@@ -197,18 +194,17 @@ static unsigned compare(gpuir_searcher *cpu, gpuir_searcher *gpu, gpuir_query **
     size_t h = 0;
     compared++;
     hits_compared += na[i];
-    while (h < na[i] && h < nb[i] && a[i * k + h].docid == b[i * k + h].docid &&
-           a[i * k + h].score == b[i * k + h].score)
+    while (
+        h < na[i] && h < nb[i] && a[i * k + h].docid == b[i * k + h].docid && a[i * k + h].score == b[i * k + h].score)
       h++;
     if (h == na[i] && h == nb[i]) continue;
     if (bad++ < 3) {
       unsigned t;
-      printf(
-          "# k %u: %u hits by the CPU, %u by CUDA, the first %u agree (mode %d, k1 %g, b %g):", (unsigned)k,
+      printf("# k %u: %u hits by the CPU, %u by CUDA, the first %u agree (mode %d, k1 %g, b %g):", (unsigned)k,
           (unsigned)na[i], (unsigned)nb[i], (unsigned)h, q[i]->mode, (double)q[i]->k1, (double)q[i]->b);
       for (t = 0; t < q[i]->n && t < 12; t++)
         printf(" %s%.*s/%u", q[i]->terms[t].negated ? "-" : "", q[i]->terms[t].len, q[i]->terms[t].text,
-               (unsigned)q[i]->terms[t].df);
+            (unsigned)q[i]->terms[t].df);
       if (h < na[i]) printf("; CPU %u %u", (unsigned)a[i * k + h].docid, (unsigned)a[i * k + h].score);
       if (h < nb[i]) printf("; CUDA %u %u", (unsigned)b[i * k + h].docid, (unsigned)b[i * k + h].score);
       printf("\n");
@@ -230,8 +226,7 @@ static uint64_t searcher_memory(const gpuir_index *ix, size_t batch, uint64_t *a
   gpuir_error err;
   memset(&desc, 0, sizeof desc);
   desc.batch = batch;
-  if (gpuir_cuda_open(ix, &desc, &cuda, &err) ||
-      gpuir_searcher_create((gpuir_index *)(uintptr_t)ix, NULL, &s, NULL))
+  if (gpuir_cuda_open(ix, &desc, &cuda, &err) || gpuir_searcher_create((gpuir_index *)(uintptr_t)ix, NULL, &s, NULL))
     exit(1);
   gpuir_cuda_get_info(cuda, &before);
   if (gpuir_cuda_attach(s, cuda, 0, &err)) exit(1);
@@ -264,7 +259,7 @@ static void check(const char *name, const char *path, uint32_t vocabulary, unsig
     if (way == 1) {
       (void)searcher_memory(ix, desc.batch, &all);
       if (all - index_bytes < 1000) break; /* no long list */
-      desc.memory = all - 1;               /* not enough to expand */
+      desc.memory = all - 1; /* not enough to expand */
     } else if (way == 2) {
       desc.memory = index_bytes + searcher_memory(ix, desc.batch, &all) + 20 * 1024; /* for nothing more */
     } else if (way == 3) {
@@ -306,16 +301,16 @@ static void check(const char *name, const char *path, uint32_t vocabulary, unsig
         }
       }
       (void)snprintf(what, sizeof what, "%s: %s, %s equals the CPU", name, ways[way],
-                     evaluator ? "exhaustive" : "pruned");
+          evaluator ? "exhaustive" : "pruned");
       gpuir_cuda_get_info(cuda, &info);
       bad += desc.memory && info.used_memory > desc.memory;
       bad += way == 3 && (!info.lists_missed || info.resident_bytes >= info.index_bytes);
       bad += way != 3 && (info.lists_missed || !info.lists_hit);
       if (bad)
         printf("# %llu bytes of %llu, %llu resident of %llu, %llu hit, %llu missed\n",
-               (unsigned long long)info.used_memory, (unsigned long long)desc.memory,
-               (unsigned long long)info.resident_bytes, (unsigned long long)info.index_bytes,
-               (unsigned long long)info.lists_hit, (unsigned long long)info.lists_missed);
+            (unsigned long long)info.used_memory, (unsigned long long)desc.memory,
+            (unsigned long long)info.resident_bytes, (unsigned long long)info.index_bytes,
+            (unsigned long long)info.lists_hit, (unsigned long long)info.lists_missed);
       report(!bad, what);
       gpuir_searcher_destroy(cpu);
       gpuir_searcher_destroy(gpu);
@@ -344,8 +339,7 @@ static void *thread_main(void *argument) {
   gpuir_error err;
   synth_rng r = {w->seed};
   unsigned i, round;
-  if (gpuir_searcher_create(w->ix, NULL, &cpu, NULL) || gpuir_searcher_create(w->ix, NULL, &gpu, NULL))
-    exit(1);
+  if (gpuir_searcher_create(w->ix, NULL, &cpu, NULL) || gpuir_searcher_create(w->ix, NULL, &gpu, NULL)) exit(1);
   w->bad += gpuir_cuda_attach(gpu, w->cuda, 0, &err) != 0;
   for (round = 0; round < 6 && !w->bad; round++) {
     for (i = 0; i < 64; i++) q[i] = random_query(w->ix, w->vocabulary, &r, 1);
@@ -373,8 +367,7 @@ static void check_threads(const char *path, uint32_t vocabulary, double part) {
   if (gpuir_open(path, NULL, &ix, &err)) exit(1);
   memset(&desc, 0, sizeof desc);
   (void)gpuir_index_get_info(ix, &x);
-  desc.memory =
-      (uint64_t)((double)(x.docids_bytes + x.freqs_bytes + x.directory_bytes + 4 * x.documents) * part);
+  desc.memory = (uint64_t)((double)(x.docids_bytes + x.freqs_bytes + x.directory_bytes + 4 * x.documents) * part);
   if (gpuir_cuda_open(ix, &desc, &cuda, &err)) {
     printf("# %s\n", err.msg);
     report(0, "threads share a device");
@@ -395,14 +388,12 @@ static void check_threads(const char *path, uint32_t vocabulary, double part) {
   gpuir_cuda_get_info(cuda, &info);
   if (part > 0) {
     (void)snprintf(what, sizeof what, "threads share a device with %g %% of the index", 100 * part);
-    printf(
-        "# %llu bytes of %llu, %llu resident of %llu, %llu list look-ups hit, %llu missed, %llu launches\n",
-        (unsigned long long)info.used_memory, (unsigned long long)desc.memory,
-        (unsigned long long)info.resident_bytes, (unsigned long long)info.index_bytes,
-        (unsigned long long)info.lists_hit, (unsigned long long)info.lists_missed,
+    printf("# %llu bytes of %llu, %llu resident of %llu, %llu list look-ups hit, %llu missed, %llu launches\n",
+        (unsigned long long)info.used_memory, (unsigned long long)desc.memory, (unsigned long long)info.resident_bytes,
+        (unsigned long long)info.index_bytes, (unsigned long long)info.lists_hit, (unsigned long long)info.lists_missed,
         (unsigned long long)info.batches);
     bad += info.used_memory > desc.memory || info.resident_bytes > desc.memory || !info.resident_bytes ||
-           !info.lists_missed || !info.lists_hit || info.resident_bytes >= info.index_bytes;
+        !info.lists_missed || !info.lists_hit || info.resident_bytes >= info.index_bytes;
   } else {
     (void)snprintf(what, sizeof what, "threads share a device");
     bad += info.lists_missed != 0;
@@ -456,22 +447,20 @@ static void check_failing_calls(const char *path, uint32_t vocabulary, int cache
       if (!status) status = gpuir_cuda_attach(gpu, cuda, fallback, &err);
       if (status) {
         bad += status != expected || err.code != expected || !err.msg[0] ||
-               (cuda && !strcmp(gpuir_backend_name(gpu), "cuda"));
+            (cuda && !strcmp(gpuir_backend_name(gpu), "cuda"));
       } else {
         gpuir_searcher_info info;
         unsigned round;
         memset(&info, 0, sizeof info);
         if (gpuir_search_batch(cpu, (const gpuir_query *const *)q, 8, 10, a, na)) exit(1);
-        for (round = 0; round < 2;
-             round++) { /* the second one must be right whatever happened to the first */
+        for (round = 0; round < 2; round++) { /* the second one must be right whatever happened to the first */
           status = gpuir_search_batch(gpu, (const gpuir_query *const *)q, 8, 10, b, nb);
           if (!round) clean = gpuir_cuda_seam_calls < fail;
           gpuir_searcher_get_info(gpu, &info);
           if (!round && !clean && !fallback && status) {
             bad += status != expected;
           } else {
-            spared +=
-                !round && !clean && !info.backend_failures; /* of the calls for a second launch's memory */
+            spared += !round && !clean && !info.backend_failures; /* of the calls for a second launch's memory */
             bad += status != 0;
             for (i = 0; i < 8 && !status; i++)
               bad += na[i] != nb[i] || memcmp(a + 10 * i, b + 10 * i, na[i] * sizeof *a) != 0;
@@ -488,8 +477,8 @@ static void check_failing_calls(const char *path, uint32_t vocabulary, int cache
       gpuir_cuda_close(cuda);
     }
   }
-  printf("# %lu failures injected, %lu queries answered by the CPU, %lu failures without consequence\n",
-         injected, answered, spared);
+  printf("# %lu failures injected, %lu queries answered by the CPU, %lu failures without consequence\n", injected,
+      answered, spared);
   report(!bad && injected > 2 && (answered > 0 || stride > 25) && spared <= 2 * 25 / stride + 2, what);
   for (i = 0; i < 8; i++) gpuir_query_destroy(q[i]);
   gpuir_searcher_destroy(cpu);
@@ -524,7 +513,7 @@ static unsigned differing(const flight *f, const flight *cpu) {
   unsigned bad = 0, i;
   for (i = 0; i < FLIGHT; i++)
     bad += f->statuses[i] || f->counts[i] != cpu->counts[i] ||
-           memcmp(f->hits + i * FLIGHT_K, cpu->hits + i * FLIGHT_K, f->counts[i] * sizeof *f->hits) != 0;
+        memcmp(f->hits + i * FLIGHT_K, cpu->hits + i * FLIGHT_K, f->counts[i] * sizeof *f->hits) != 0;
   return bad;
 }
 
@@ -574,8 +563,7 @@ static void check_in_flight(const char *path, uint32_t vocabulary) {
     x.d.deadlines = deadlines;
     x.d.cancels = cancels;
     bad += gpuir_search_begin(s, &x.d, &x.batch) || take_off(s, q, &y);
-    bad += gpuir_search_finish(x.batch) != GPUIR_E_DEADLINE || gpuir_search_finish(y.batch) ||
-           differing(&y, &right);
+    bad += gpuir_search_finish(x.batch) != GPUIR_E_DEADLINE || gpuir_search_finish(y.batch) || differing(&y, &right);
     for (i = 0; i < FLIGHT; i++) {
       bad += x.statuses[i] != (i % 4 == 1 ? GPUIR_E_DEADLINE : i % 4 == 2 ? GPUIR_E_CANCELLED : GPUIR_OK);
       bad += i % 4 == 1 || i % 4 == 2 ? x.counts[i] != 0 : x.counts[i] != right.counts[i];
@@ -590,12 +578,11 @@ static void check_in_flight(const char *path, uint32_t vocabulary) {
     gpuir_cuda_seam_error = 719;
     bad += gpuir_search_finish(x.batch) != (fallback ? GPUIR_OK : GPUIR_E_BACKEND);
     gpuir_cuda_seam_fail = 0;
-    bad +=
-        gpuir_search_finish(y.batch) != GPUIR_OK || differing(&y, &right); /* it was only said to be lost */
+    bad += gpuir_search_finish(y.batch) != GPUIR_OK || differing(&y, &right); /* it was only said to be lost */
     gpuir_searcher_get_info(s, &info);
     bad += fallback ? differing(&x, &right) || !info.backend_failures : !differing(&x, &right);
-    report(!bad, fallback ? "a launch is lost in flight, and the CPU answers its queries"
-                          : "a launch is lost in flight");
+    report(!bad,
+        fallback ? "a launch is lost in flight, and the CPU answers its queries" : "a launch is lost in flight");
     bad = take_off(s, q, &x) || take_off(s, q, &y);
     gpuir_searcher_destroy(s); /* waits for both */
     report(!bad, "a searcher is destroyed with batches in flight");
@@ -622,8 +609,7 @@ static void check_too_large(const char *path, uint32_t vocabulary) {
   uint32_t i;
   int fallback;
   if (gpuir_open(path, NULL, &ix, &err) || gpuir_searcher_create(ix, NULL, &cpu, NULL)) exit(1);
-  for (i = 0; i < 60 && i < vocabulary; i++)
-    at += (size_t)snprintf(text + at, sizeof text - at, "t%u ", (unsigned)i);
+  for (i = 0; i < 60 && i < vocabulary; i++) at += (size_t)snprintf(text + at, sizeof text - at, "t%u ", (unsigned)i);
   memset(&desc, 0, sizeof desc);
   desc.memory = searcher_memory(ix, 1, &all) + 4 * gpuir__only(ix)->stat.documents + 100 * 1024;
   if (gpuir_query_parse(ix, NULL, text, at, &q, &err) || gpuir_cuda_open(ix, &desc, &cuda, &err)) exit(1);
@@ -632,8 +618,8 @@ static void check_too_large(const char *path, uint32_t vocabulary) {
     if (gpuir_searcher_create(ix, NULL, &s, NULL) || gpuir_cuda_attach(s, cuda, fallback, &err)) exit(1);
     status = gpuir_search(s, q, hits, 10, &n);
     report(fallback ? !status && !compare(cpu, s, &q, 1, 10, TOGETHER) : status == GPUIR_E_NOMEM,
-           fallback ? "the CPU answers a query that is too large for the cache"
-                    : "a query that is too large for the cache is refused");
+        fallback ? "the CPU answers a query that is too large for the cache"
+                 : "a query that is too large for the cache is refused");
     gpuir_searcher_destroy(s);
   }
   gpuir_query_destroy(q);
@@ -675,14 +661,14 @@ static void check_limits(const char *path, uint32_t vocabulary) {
   i = compare(cpu, s, q, 64, 10, TOGETHER);
   gpuir_cuda_get_info(cuda, &after);
   report(!i && after.batches - before.batches == with_lists && after.queries - before.queries == 64,
-         "a threshold of one posting makes each query that can have hits a launch");
+      "a threshold of one posting makes each query that can have hits a launch");
   gpuir_searcher_set_timeout(s, 1);
   report(gpuir_search_batch(s, (const gpuir_query *const *)q, 64, 10, hits, counts) == GPUIR_E_DEADLINE,
-         "the time limit ends a batch between launches, without the CPU taking over");
+      "the time limit ends a batch between launches, without the CPU taking over");
   gpuir_searcher_set_timeout(s, 0);
   cancel = 1;
   report(gpuir_search_batch(s, (const gpuir_query *const *)q, 64, 10, hits, counts) == GPUIR_E_CANCELLED,
-         "a cancelled batch ends, without the CPU taking over");
+      "a cancelled batch ends, without the CPU taking over");
   cancel = 0;
   report(!compare(cpu, s, q, 64, 10, TOGETHER), "afterwards it is right again");
   for (i = 0; i < 64; i++) gpuir_query_destroy(q[i]);
@@ -708,13 +694,11 @@ static void check_errors(const char *path) {
   memset(&desc, 0, sizeof desc);
   memset(&info, 0, sizeof info);
   desc.memory = 4096;
-  report(gpuir_cuda_open(ix, &desc, &cuda, &err) == GPUIR_E_NOMEM && !cuda,
-         "too small a memory bound is refused");
+  report(gpuir_cuda_open(ix, &desc, &cuda, &err) == GPUIR_E_NOMEM && !cuda, "too small a memory bound is refused");
   {
     uint64_t all, one = searcher_memory(ix, 1, &all);
     int refused = 1;
-    desc.memory =
-        one + 70 * 1024 + 4 * gpuir__only(ix)->stat.documents; /* for a list or two, and one searcher */
+    desc.memory = one + 70 * 1024 + 4 * gpuir__only(ix)->stat.documents; /* for a list or two, and one searcher */
     if (!gpuir_cuda_open(ix, &desc, &cuda, &err)) {
       gpuir_searcher *many[64];
       unsigned i = 0;
@@ -731,19 +715,17 @@ static void check_errors(const char *path) {
   }
   desc.memory = 0;
   desc.device = 99;
-  report(gpuir_cuda_open(ix, &desc, &cuda, &err) == GPUIR_E_BACKEND && !cuda,
-         "a device that is not there is refused");
+  report(gpuir_cuda_open(ix, &desc, &cuda, &err) == GPUIR_E_BACKEND && !cuda, "a device that is not there is refused");
   if (gpuir_cuda_open(ix, NULL, &cuda, &err) || gpuir_searcher_create(ix, NULL, &s, NULL) ||
       gpuir_query_parse(ix, NULL, "t1", 2, &q, &err))
     exit(1);
-  report(gpuir_cuda_attach(s, cuda, 1, &err) == GPUIR_OK && !strcmp(gpuir_backend_name(s), "cuda"),
-         "attached");
+  report(gpuir_cuda_attach(s, cuda, 1, &err) == GPUIR_OK && !strcmp(gpuir_backend_name(s), "cuda"), "attached");
   (void)gpuir_search(s, q, hits, 20000, &n);
   memset(&info, 0, sizeof info);
   gpuir_searcher_get_info(s, &info);
   report(n == gpuir__min32(20000, q->terms[0].df) &&
-             (info.backend_failures == 1 || gpuir__only(ix)->stat.documents <= 10000),
-         "the CPU answers a k that is too large");
+          (info.backend_failures == 1 || gpuir__only(ix)->stat.documents <= 10000),
+      "the CPU answers a k that is too large");
   gpuir_query_destroy(q);
   gpuir_searcher_destroy(s);
   gpuir_cuda_close(cuda);
@@ -805,7 +787,7 @@ static void check_damage(const char *path, uint32_t vocabulary, unsigned rounds)
         char text[64];
         gpuir_query_desc qd;
         int len = snprintf(text, sizeof text, "t%u t%u t%u", (unsigned)synth_below(&r, vocabulary),
-                           (unsigned)synth_below(&r, vocabulary), (unsigned)synth_below(&r, vocabulary));
+            (unsigned)synth_below(&r, vocabulary), (unsigned)synth_below(&r, vocabulary));
         memset(&qd, 0, sizeof qd);
         qd.mode = (int)(tries % 3);
         if (!gpuir_query_parse(ix, &qd, text, (size_t)len, &q[nq], &err)) nq++;
@@ -864,14 +846,12 @@ static void check_wild_blocks(const char *path) {
     exit(1);
   for (i = 0; i < gpuir__only(ix)->stat.blocks; i++)
     last[i] = i % 2 ? (uint32_t)gpuir__only(ix)->stat.documents - 1 : 0;
-  (void)fseek(out, (long)((const char *)gpuir__only(ix)->lists.last - (const char *)gpuir__only(ix)->map),
-              SEEK_SET);
+  (void)fseek(out, (long)((const char *)gpuir__only(ix)->lists.last - (const char *)gpuir__only(ix)->map), SEEK_SET);
   (void)fwrite(last, 4, (size_t)gpuir__only(ix)->stat.blocks, out);
   (void)fclose(out);
   free(last);
   gpuir_close(ix);
-  report(memory_used(copy) < memory_used(path),
-         "blocks that end at the first and last document are not expanded");
+  report(memory_used(copy) < memory_used(path), "blocks that end at the first and last document are not expanded");
   (void)unlink(copy);
 }
 
@@ -912,8 +892,8 @@ static unsigned compare_all(gpuir_index *ix, gpuir_cuda *cuda, uint32_t vocabula
 
 /* Makes the exceptions of a block of frequencies unreadable, if it has any: their width is 0, more than 32 less the low
  * bits, or so much that not all high parts lie in the stream. Returns 1 if it did. */
-static unsigned spoil_exceptions(const gpuir_index *ix, const gpuir__long *list, uint32_t block,
-                                 uint32_t count, uint8_t *bytes) {
+static unsigned spoil_exceptions(const gpuir_index *ix, const gpuir__long *list, uint32_t block, uint32_t count,
+    uint8_t *bytes) {
   const uint64_t g = (uint64_t)list->first_block + block;
   const uint8_t *stream = gpuir__only(ix)->lists.freqs + list->freqs, *low;
   gpuir__bp128_view view;
@@ -921,14 +901,12 @@ static unsigned spoil_exceptions(const gpuir_index *ix, const gpuir__long *list,
   unsigned b, marks;
   uint8_t *h;
   low = gpuir__bp128_low(stream, list->freqs_len, (uint64_t)gpuir__only(ix)->lists.freqs_off[g] * 4,
-                         gpuir__only(ix)->lists.freqs_width[g], count, &b, &left);
+      gpuir__only(ix)->lists.freqs_width[g], count, &b, &left);
   if (!left || !gpuir__bp128_open(low, b, left, count, &view)) return 0;
   h = bytes + (view.high - 1 - gpuir__only(ix)->map);
   marks = gpuir__popcount64(view.marks[0]) + gpuir__popcount64(view.marks[1]);
-  if (marks * (32 - b) > 8 * (left - (count + 7) / 8 - 1))
-    *h = (uint8_t)(32 - b);
-  else
-    *h = (uint8_t)(g % 2 ? 0 : 33 - b);
+  if (marks * (32 - b) > 8 * (left - (count + 7) / 8 - 1)) *h = (uint8_t)(32 - b);
+  else *h = (uint8_t)(g % 2 ? 0 : 33 - b);
   return 1;
 }
 
@@ -1036,31 +1014,27 @@ static void check_codec(const shape *s, const char *path, unsigned nq, uint64_t 
     if (!way) bad += info.index_bytes > *bytes + padding || info.index_bytes + padding < *bytes;
     bad += way ? !info.lists_missed || info.used_memory > desc.memory : info.lists_missed != 0;
     if (bad)
-      printf("# way %u: %llu bytes of %llu, %llu resident of %llu (bp128: %llu), %llu hit, %llu missed\n",
-             way, (unsigned long long)info.used_memory, (unsigned long long)desc.memory,
-             (unsigned long long)info.resident_bytes, (unsigned long long)info.index_bytes,
-             (unsigned long long)*bytes, (unsigned long long)info.lists_hit,
-             (unsigned long long)info.lists_missed);
+      printf("# way %u: %llu bytes of %llu, %llu resident of %llu (bp128: %llu), %llu hit, %llu missed\n", way,
+          (unsigned long long)info.used_memory, (unsigned long long)desc.memory,
+          (unsigned long long)info.resident_bytes, (unsigned long long)info.index_bytes, (unsigned long long)*bytes,
+          (unsigned long long)info.lists_hit, (unsigned long long)info.lists_missed);
     gpuir_cuda_close(cuda);
   }
   gpuir_close(ix);
   (void)real_name(NULL);
   (void)snprintf(what, sizeof what, "%s in %s and %s equal the CPU, whole%s", s->name, codec, freq_codec,
-                 way < 2   ? ""
-                 : way < 3 ? " and cached"
-                           : ", cached, and cached for want of room as bp128");
+      way < 2       ? ""
+          : way < 3 ? " and cached"
+                    : ", cached, and cached for want of room as bp128");
   report(!bad, what);
 }
 
 /* Every codec of docIDs with every codec of frequencies; quick: each with one. */
 static void check_codecs(const char *path, int quick) {
-  static const char *const docs[] = {"bp128",      "vbyte",    "pfd",        "newpfd",   "optpfd",
-                                     "ef",         "qs",       "rice",       "pfd-list", "pfd-list:0",
-                                     "pfd-list:4", "parapfor", "lrc",        "lrcseg",   "seglrc",
-                                     "hslrc",      "hslrc:32", "lrc:64,min", "auto"};
+  static const char *const docs[] = {"bp128", "vbyte", "pfd", "newpfd", "optpfd", "ef", "qs", "rice", "pfd-list",
+      "pfd-list:0", "pfd-list:4", "parapfor", "lrc", "lrcseg", "seglrc", "hslrc", "hslrc:32", "lrc:64,min", "auto"};
   static const char *const freqs[] = {"bp128", "vbyte", "newpfd", "optpfd", "auto"};
-  shape small = {"a small index", 3000, 300, 40, 0, 2, 0},
-        medium = {"a medium index", 40000, 500, 80, 0, 1.5, 0};
+  shape small = {"a small index", 3000, 300, 40, 0, 2, 0}, medium = {"a medium index", 40000, 500, 80, 0, 1.5, 0};
   uint64_t small_bytes = 0, medium_bytes = 0, real_bytes = 0;
   unsigned d, f;
   if (quick) small.documents = 1000;
@@ -1086,9 +1060,12 @@ static void check_codecs(const char *path, int quick) {
 /* Collections by way of the builder. */
 static void check_shapes(const char *path, int quick) {
   static const shape shapes[] = {
-      {"one document", 1, 3, 3, 0, 1, 0}, {"a few documents", 50, 20, 10, 0, 1, 0},
-      {"ties", 30000, 40, 12, 1, 1, 0},   {"dense lists", 20000, 12, 10, 0, 1, 0},
-      {"Zipf", 60000, 4000, 60, 0, 4, 0}, {"runs", 60000, 400, 30, 0, 4, 1},
+      {"one document", 1, 3, 3, 0, 1, 0},
+      {"a few documents", 50, 20, 10, 0, 1, 0},
+      {"ties", 30000, 40, 12, 1, 1, 0},
+      {"dense lists", 20000, 12, 10, 0, 1, 0},
+      {"Zipf", 60000, 4000, 60, 0, 4, 0},
+      {"runs", 60000, 400, 30, 0, 4, 1},
   };
   unsigned i;
   for (i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
@@ -1187,13 +1164,12 @@ static unsigned differing_segments(gpuir_index *parts, gpuir_index *whole) {
     size_t nx = 0, ny = 0;
     memset(&desc, 0, sizeof desc);
     desc.mode = (int)(i % 3);
-    (void)snprintf(text, sizeof text, "t%u t%u t%u", synth_below(&r, 60), synth_below(&r, 60),
-                   synth_below(&r, 10));
+    (void)snprintf(text, sizeof text, "t%u t%u t%u", synth_below(&r, 60), synth_below(&r, 60), synth_below(&r, 10));
     if (gpuir_query_parse(parts, &desc, text, strlen(text), &a, &err) ||
         gpuir_query_parse(whole, &desc, text, strlen(text), &b, &err))
       exit(1);
     bad += gpuir_search(cpu, a, x, 50, &nx) || gpuir_search(gpu, b, y, 50, &ny) || nx != ny ||
-           memcmp(x, y, nx * sizeof *x) != 0;
+        memcmp(x, y, nx * sizeof *x) != 0;
     hits_compared += nx;
     compared++;
     gpuir_query_destroy(a);
@@ -1226,11 +1202,10 @@ static void check_segments(unsigned documents) {
     exit(1);
   }
   memset(&err, 0, sizeof err);
-  report(gpuir_cuda_open(parts, NULL, &cuda, &err) == GPUIR_E_UNSUPPORTED && !cuda &&
-             err.code == GPUIR_E_UNSUPPORTED && strstr(err.msg, "merge"),
-         "a folder of several segments is refused");
-  if (gpuir_live_merge(live, 1, &more, &err) || gpuir_live_commit(live, &err) ||
-      gpuir_open(path, NULL, &whole, &err)) {
+  report(gpuir_cuda_open(parts, NULL, &cuda, &err) == GPUIR_E_UNSUPPORTED && !cuda && err.code == GPUIR_E_UNSUPPORTED &&
+          strstr(err.msg, "merge"),
+      "a folder of several segments is refused");
+  if (gpuir_live_merge(live, 1, &more, &err) || gpuir_live_commit(live, &err) || gpuir_open(path, NULL, &whole, &err)) {
     printf("Bail out! %s\n", err.msg);
     exit(1);
   }
@@ -1251,18 +1226,18 @@ static void check_layout(gpuir_index *ix) {
   memset(&err, 0, sizeof err);
   ix->layout ^= 1;
   report(gpuir_cuda_open(ix, NULL, &cuda, &err) == GPUIR_E_VERSION && !cuda && err.code == GPUIR_E_VERSION &&
-             strstr(err.msg, "gpuir_cuda_open") && strstr(err.msg, "gpuir.h"),
-         "an index of another header is refused");
+          strstr(err.msg, "gpuir_cuda_open") && strstr(err.msg, "gpuir.h"),
+      "an index of another header is refused");
   ix->layout = layout;
   memset(&err, 0, sizeof err);
   if (!gpuir_searcher_create(ix, NULL, &s, NULL)) s->layout ^= 1;
   cuda = (gpuir_cuda *)folder;
-  report(s && gpuir_cuda_attach(s, cuda, 0, &err) == GPUIR_E_VERSION &&
-             strstr(err.msg, "gpuir_cuda_attach") && !strcmp(gpuir_backend_name(s), "cpu"),
-         "a searcher of another header is refused");
+  report(s && gpuir_cuda_attach(s, cuda, 0, &err) == GPUIR_E_VERSION && strstr(err.msg, "gpuir_cuda_attach") &&
+          !strcmp(gpuir_backend_name(s), "cpu"),
+      "a searcher of another header is refused");
   report(gpuir_cuda_attach(NULL, cuda, 0, NULL) == GPUIR_E_ARGUMENT &&
-             gpuir_cuda_attach(s, NULL, 0, NULL) == GPUIR_E_ARGUMENT,
-         "NULL is refused");
+          gpuir_cuda_attach(s, NULL, 0, NULL) == GPUIR_E_ARGUMENT,
+      "NULL is refused");
   gpuir_searcher_destroy(s);
 }
 

@@ -34,8 +34,8 @@ static unsigned parse(const gpuir_index *ix, unsigned number, gpuir_query **q) {
     gpuir_query_desc desc;
     gpuir_error err;
     const int len = snprintf(text, sizeof text, "w%u w%u %sw%u rare%u", (unsigned)synth_below(&r, SEED_WORDS),
-                             (unsigned)synth_below(&r, SEED_WORDS), synth_below(&r, 4) ? "" : "-",
-                             (unsigned)synth_below(&r, SEED_WORDS), (unsigned)synth_below(&r, 8) * 60);
+        (unsigned)synth_below(&r, SEED_WORDS), synth_below(&r, 4) ? "" : "-", (unsigned)synth_below(&r, SEED_WORDS),
+        (unsigned)synth_below(&r, 8) * 60);
     memset(&desc, 0, sizeof desc);
     desc.mode = (int)(i % 3);
     if (!gpuir_query_parse(ix, &desc, text, (size_t)len, &q[n], &err)) n++;
@@ -68,7 +68,7 @@ static void search(gpuir_index *ix, gpuir_searcher *gpu, gpuir_searcher *cpu, un
     if (gpuir_search(cpu, q[i], expected, K, &want) || got != want || !same(hits, expected, got)) {
       different++;
       printf("# file %u, query %u of mode %d: %u hits on the device, %u on the CPU\n", number, i, q[i]->mode,
-             (unsigned)got, (unsigned)want);
+          (unsigned)got, (unsigned)want);
     }
   }
   faults += gpuir_search_batch(gpu, (const gpuir_query *const *)q, n, K, hits, counts) == GPUIR_E_BACKEND;
@@ -110,8 +110,7 @@ static void exercise(const char *path, unsigned number) {
 }
 
 int main(int argc, char **argv) {
-  const unsigned files = argc > 1 ? (unsigned)atoi(argv[1]) : 2000,
-                 first = argc > 2 ? (unsigned)atoi(argv[2]) : 0;
+  const unsigned files = argc > 1 ? (unsigned)atoi(argv[1]) : 2000, first = argc > 2 ? (unsigned)atoi(argv[2]) : 0;
   char path[] = "/tmp/gpuir-hostile-XXXXXX";
   gpuir_cuda_info info;
   gpuir_error err;
@@ -132,8 +131,8 @@ int main(int argc, char **argv) {
   }
   (void)unlink(path);
   for (i = 0; i < SEEDS; i++) free(seeds[i].bytes);
-  printf("# %s: of %u damaged files %u were opened, %u searched on the device, %u of them verified\n",
-         info.device, files, opened, on_device, verified);
+  printf("# %s: of %u damaged files %u were opened, %u searched on the device, %u of them verified\n", info.device,
+      files, opened, on_device, verified);
   report(!faults, "no fault of the device, no docID behind the last document");
   report(!different, "the CPU's hits where the index verifies");
   report(on_device > files / 10, "enough of them reached the device");

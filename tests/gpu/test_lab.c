@@ -25,8 +25,8 @@ static void report(int ok, const char *what, const char *which) {
 /* ---- lists of every shape ---- */
 
 static void make_lists(lists *l, int quick) {
-  static const uint32_t all[] = {1,   2,   3,   31,  32,  33,  127, 128,  129,  255,
-                                 256, 257, 383, 384, 511, 512, 513, 1000, 1025, 5000};
+  static const uint32_t all[] = {1, 2, 3, 31, 32, 33, 127, 128, 129, 255, 256, 257, 383, 384, 511, 512, 513, 1000, 1025,
+      5000};
   static const uint32_t some[] = {1, 33, 127, 128, 129, 257, 700};
   const uint32_t *lengths = quick ? some : all;
   const unsigned n = quick ? sizeof some / sizeof some[0] : sizeof all / sizeof all[0];
@@ -81,15 +81,14 @@ static void make_real_lists(lists *l, const char *path) {
   gpuir_close(ix);
 }
 
-static const char *const codecs[] = {"vbyte", "bp128",    "pfd",      "newpfd", "optpfd", "ef",     "qs",
-                                     "rice",  "pfd-list", "parapfor", "lrc",    "lrcseg", "seglrc", "hslrc"};
+static const char *const codecs[] = {"vbyte", "bp128", "pfd", "newpfd", "optpfd", "ef", "qs", "rice", "pfd-list",
+    "parapfor", "lrc", "lrcseg", "seglrc", "hslrc"};
 #define CODECS (sizeof codecs / sizeof codecs[0])
 
 /* Parameters to try besides the default. */
-static const char *const specs[] = {
-    "qs:0.25",          "qs:4",           "pfd-list:0", "pfd-list:2",     "pfd-list:4",    "parapfor:64,0.3",
+static const char *const specs[] = {"qs:0.25", "qs:4", "pfd-list:0", "pfd-list:2", "pfd-list:4", "parapfor:64,0.3",
     "parapfor:256,min", "parapfor:128,0", "lrc:64,0.2", "lrcseg:128,min", "seglrc:64,min", "seglrc:256,0.1",
-    "hslrc:32,min",     "hslrc:128"};
+    "hslrc:32,min", "hslrc:128"};
 #define SPECS (sizeof specs / sizeof specs[0])
 
 static const char *const thesis[] = {"naive", "steps", "steps-512", "steps-1024"};
@@ -117,8 +116,7 @@ static void check_decode(const lists *l, const char *codec, size_t step) {
     free(out);
     return;
   }
-  ok = !gpuir_cuda_lab_decode(lab, 0, 2 * l->count, NULL, 1, NULL, &r, &err) && !r.mismatches &&
-       r.values == 2 * total;
+  ok = !gpuir_cuda_lab_decode(lab, 0, 2 * l->count, NULL, 1, NULL, &r, &err) && !r.mismatches && r.values == 2 * total;
   if (!ok) printf("# %llu mismatches\n", (unsigned long long)r.mismatches);
   report(ok, "decode all, compared on the device:", codec);
   ok = !gpuir_cuda_lab_decode(lab, l->count, l->count, NULL, 1, out, &r, &err);
@@ -131,8 +129,7 @@ static void check_decode(const lists *l, const char *codec, size_t step) {
   }
   report(ok, "decode all, compared here:", codec);
   for (i = 0, ok = 1; ok && i < l->count; i += step) {
-    ok = !gpuir_cuda_lab_decode(lab, i, 1, NULL, 1, out, &r, &err) &&
-         !memcmp(out, l->docs[i], l->n[i] * (size_t)4);
+    ok = !gpuir_cuda_lab_decode(lab, i, 1, NULL, 1, out, &r, &err) && !memcmp(out, l->docs[i], l->n[i] * (size_t)4);
     if (!ok) printf("# list %u of %u docIDs\n", (unsigned)i, (unsigned)l->n[i]);
   }
   report(ok, "decode single lists:", codec);
@@ -178,8 +175,7 @@ static void make_queries(queries *qs, const lists *l, size_t n, uint64_t seed) {
     uint32_t window = 1 + synth_below(&r, (uint32_t)l->count); /* neighbours in the array are alike */
     for (i = 0; i < k; i++)
       qs->lists[at + i] = (window + synth_below(&r, q % 3 ? 24 : (uint32_t)l->count)) % (uint32_t)l->count;
-    if (q % 11 == 0 && k > 1)
-      qs->lists[at + 1] = qs->lists[at] + (uint32_t)l->count; /* the same in another copy */
+    if (q % 11 == 0 && k > 1) qs->lists[at + 1] = qs->lists[at] + (uint32_t)l->count; /* the same in another copy */
     at += k;
     qs->start[q + 1] = (uint32_t)at;
   }
@@ -265,9 +261,8 @@ static void check_intersections(const lists *l, const queries *qs, const char *c
             for (q = 0; q < qs->n && counts[q] == qs->counts[q]; q++) {}
             if (q < qs->n)
               printf("# query %u of %u lists, the first of %u docIDs: %u, not %u\n", (unsigned)q,
-                     (unsigned)(qs->start[q + 1] - qs->start[q]),
-                     (unsigned)l->n[qs->lists[qs->start[q]] % l->count], (unsigned)counts[q],
-                     (unsigned)qs->counts[q]);
+                  (unsigned)(qs->start[q + 1] - qs->start[q]), (unsigned)l->n[qs->lists[qs->start[q]] % l->count],
+                  (unsigned)counts[q], (unsigned)qs->counts[q]);
           }
           report(ok, "intersection by", name);
         }
@@ -286,8 +281,7 @@ static int compare_hits(const void *x, const void *y) {
 }
 
 static void check_ranking(int quick) {
-  static const uint32_t sizes[] = {0,   1,    2,    9,     10,     11,     511,   512,
-                                   513, 1000, 5000, 20000, 262143, 262145, 300000};
+  static const uint32_t sizes[] = {0, 1, 2, 9, 10, 11, 511, 512, 513, 1000, 5000, 20000, 262143, 262145, 300000};
   static const size_t ks[] = {1, 10, 100, 1000, 1025, 5000, 10000};
   const uint32_t one = 7, *list = &one, n1 = 1;
   size_t nq = 3 * (quick ? 10 : 15), q, i, n = 0, k;
@@ -304,9 +298,7 @@ static void check_ranking(int quick) {
   for (q = 0; q < nq; q++)
     for (i = start[q]; i < start[q + 1]; i++) {
       all[i].docid = (uint32_t)(i - start[q]) * 7;
-      all[i].score = q % 3 == 0   ? (uint32_t)synth_next(&r)
-                     : q % 3 == 1 ? 5
-                                  : 1000000 + synth_below(&r, 40); /* ties */
+      all[i].score = q % 3 == 0 ? (uint32_t)synth_next(&r) : q % 3 == 1 ? 5 : 1000000 + synth_below(&r, 40); /* ties */
     }
   memcpy(sorted, all, n * sizeof *all);
   for (q = 0; q < nq; q++) qsort(sorted + start[q], start[q + 1] - start[q], sizeof *sorted, compare_hits);
@@ -323,8 +315,8 @@ static void check_ranking(int quick) {
     for (i = 0; gpuir_cuda_lab_ranking(i); i++)
       for (k = quick ? 2 : 0; k < sizeof ks / sizeof ks[0]; k += quick ? 3 : 1) {
         char name[64];
-        int ok = !gpuir_cuda_lab_topk(lab, all, start, nq, ks[k], gpuir_cuda_lab_ranking(i), 1, hits, counts,
-                                      NULL, &err);
+        int ok =
+            !gpuir_cuda_lab_topk(lab, all, start, nq, ks[k], gpuir_cuda_lab_ranking(i), 1, hits, counts, NULL, &err);
         for (q = 0; ok && q < nq; q++) {
           size_t want = start[q + 1] - start[q] < ks[k] ? start[q + 1] - start[q] : ks[k];
           ok = counts[q] == want && !memcmp(hits + q * ks[k], sorted + start[q], want * sizeof *hits);
@@ -354,7 +346,7 @@ static gpuir_query *random_query(const gpuir_index *ix, uint32_t vocabulary, syn
     memset(&desc, 0, sizeof desc);
     for (i = 0; i < n; i++) {
       at += (size_t)snprintf(text + at, sizeof text - at, "%s%s", synth_below(r, 10) ? "" : "-",
-                             synth_below(r, 60) ? "" : "un");
+          synth_below(r, 60) ? "" : "un");
       at += real_word(ix, synth_below(r, vocabulary), text + at, sizeof text - at);
     }
     desc.mode = (int)synth_below(r, 3);
@@ -371,11 +363,9 @@ static gpuir_query *random_query(const gpuir_index *ix, uint32_t vocabulary, syn
 static int check_steps(const gpuir_searcher *cpu, const gpuir_searcher *gpu, const char *method) {
   double ms[2][GPUIR_CUDA_LAB_STEPS];
   unsigned i;
-  if (gpuir_cuda_lab_steps(cpu, ms, NULL) != GPUIR_E_ARGUMENT || gpuir_cuda_lab_steps(gpu, ms, NULL))
-    return 0;
+  if (gpuir_cuda_lab_steps(cpu, ms, NULL) != GPUIR_E_ARGUMENT || gpuir_cuda_lab_steps(gpu, ms, NULL)) return 0;
   for (i = 0; i < GPUIR_CUDA_LAB_STEPS; i++) {
-    const int and_ = i != GPUIR_CUDA_LAB_COLLECT,
-              or_ = i != GPUIR_CUDA_LAB_DECODE && i != GPUIR_CUDA_LAB_INTERSECT;
+    const int and_ = i != GPUIR_CUDA_LAB_COLLECT, or_ = i != GPUIR_CUDA_LAB_DECODE && i != GPUIR_CUDA_LAB_INTERSECT;
     if ((ms[0][i] > 0) != and_ || (ms[1][i] > 0) != or_) {
       printf("# %s, step %u: %g ms of AND, %g ms of OR\n", method, i, ms[0][i], ms[1][i]);
       return 0;
@@ -385,8 +375,7 @@ static int check_steps(const gpuir_searcher *cpu, const gpuir_searcher *gpu, con
 }
 
 /* Searchers with the laboratory's methods return the CPU's hits. The index is generated first, if there is a d. */
-static void check_search(const char *what, const synth_desc *d, const char *path, uint32_t vocabulary,
-                         unsigned nq) {
+static void check_search(const char *what, const synth_desc *d, const char *path, uint32_t vocabulary, unsigned nq) {
   static const char *const methods[] = {"skip", "binary", "pmf0", "pmf2", "pmf4", "mergepath", "griffin"};
   static const char *const rankings[] = {"tree", "bucket-select", "radix-select", "radix-sort"};
   static const size_t ks[] = {10, 1, 1000, 10000};
@@ -412,14 +401,14 @@ static void check_search(const char *what, const synth_desc *d, const char *path
     char name[96];
     int ok = 1;
     (void)snprintf(name, sizeof name, "%s, %s and %s, k %u", what, methods[round % 7], rankings[round % 4],
-                   (unsigned)k);
+        (unsigned)k);
     for (i = 0; i < n; i++) q[i] = random_query(ix, vocabulary, &r);
     if (gpuir_searcher_create(ix, NULL, &cpu, NULL) || gpuir_searcher_create(ix, NULL, &gpu, NULL)) exit(1);
     if (gpuir_cuda_lab_attach(gpu, cuda, methods[round % 7], rankings[(round / 2 + round) % 4], 0, &err)) {
       printf("# %s\n", err.msg);
       ok = 0;
     } else if (gpuir_search_batch(cpu, (const gpuir_query *const *)q, n, k, a, na) ||
-               gpuir_search_batch(gpu, (const gpuir_query *const *)q, n, k, b, nb)) {
+        gpuir_search_batch(gpu, (const gpuir_query *const *)q, n, k, b, nb)) {
       gpuir_searcher_error(gpu, &err);
       printf("# %s\n", err.msg);
       ok = 0;
@@ -429,7 +418,7 @@ static void check_search(const char *what, const synth_desc *d, const char *path
         if (a[i * k + h].docid != b[i * k + h].docid || a[i * k + h].score != b[i * k + h].score) break;
       if (h == na[i] && na[i] == nb[i]) continue;
       printf("# query %u, mode %d: %u hits by the CPU, %u by CUDA, the first %u agree\n", i, q[i]->mode,
-             (unsigned)na[i], (unsigned)nb[i], (unsigned)h);
+          (unsigned)na[i], (unsigned)nb[i], (unsigned)h);
       ok = 0;
     }
     report(ok, "search", name);
@@ -508,11 +497,11 @@ static void check_arguments(gpuir_cuda_lab_desc desc) {
   gpuir_cuda_lab *lab;
   gpuir_cuda_lab_result r;
   report(gpuir_cuda_lab_copy(NULL, 1, &r, NULL) == GPUIR_E_ARGUMENT &&
-             gpuir_cuda_lab_decode(NULL, 0, 1, NULL, 1, NULL, &r, NULL) == GPUIR_E_ARGUMENT &&
-             gpuir_cuda_lab_steps(NULL, NULL, NULL) == GPUIR_E_ARGUMENT &&
-             gpuir_cuda_lab_attach(NULL, NULL, NULL, NULL, 0, NULL) == GPUIR_E_ARGUMENT &&
-             gpuir_cuda_lab_open(NULL, &lab, NULL) == GPUIR_E_ARGUMENT,
-         "refuse", "NULL");
+          gpuir_cuda_lab_decode(NULL, 0, 1, NULL, 1, NULL, &r, NULL) == GPUIR_E_ARGUMENT &&
+          gpuir_cuda_lab_steps(NULL, NULL, NULL) == GPUIR_E_ARGUMENT &&
+          gpuir_cuda_lab_attach(NULL, NULL, NULL, NULL, 0, NULL) == GPUIR_E_ARGUMENT &&
+          gpuir_cuda_lab_open(NULL, &lab, NULL) == GPUIR_E_ARGUMENT,
+      "refuse", "NULL");
   desc.codec = "auto";
   report(gpuir_cuda_lab_open(&desc, &lab, NULL) == GPUIR_E_ARGUMENT && !lab, "refuse codec", desc.codec);
   desc.codec = "qs:77";
@@ -541,12 +530,10 @@ int main(int argc, char **argv) {
     return failures != 0;
   }
   report(!status, "open a lab", "of one docID");
-  report(!gpuir_cuda_device(0, &info, &err) && info.device[0] && info.device_memory &&
-             info.compute_capability >= 80,
-         "look at", "the device");
-  report(gpuir_cuda_device(999, &info, &err) == GPUIR_E_BACKEND &&
-             gpuir_cuda_device(0, NULL, &err) == GPUIR_E_ARGUMENT,
-         "refuse", "a device that is not there");
+  report(!gpuir_cuda_device(0, &info, &err) && info.device[0] && info.device_memory && info.compute_capability >= 80,
+      "look at", "the device");
+  report(gpuir_cuda_device(999, &info, &err) == GPUIR_E_BACKEND && gpuir_cuda_device(0, NULL, &err) == GPUIR_E_ARGUMENT,
+      "refuse", "a device that is not there");
   if (!status) gpuir_cuda_lab_close(lab);
   if (!mkdtemp(folder)) return 1;
   (void)snprintf(path, sizeof path, "%s/index", folder);

@@ -10,9 +10,9 @@
 
 typedef struct alloc_book {
   int64_t blocks, bytes; /* that live */
-  int64_t calls;         /* for memory, whether they got it or not */
-  int64_t fail_at;       /* the call that gets none, counted from 1; 0: all get some */
-  int forever;           /* those after fail_at get none either */
+  int64_t calls; /* for memory, whether they got it or not */
+  int64_t fail_at; /* the call that gets none, counted from 1; 0: all get some */
+  int forever; /* those after fail_at get none either */
 } alloc_book;
 
 static inline void *alloc_resize(void *user, void *p, size_t old_size, size_t new_size) {

@@ -16,8 +16,8 @@
 #include "spellings.h"
 #include "wordnet.h"
 
-#define CODEC_PROPERTIES                                                                                     \
-  cmocka_unit_test(test_round_trip), cmocka_unit_test(test_long_lists), cmocka_unit_test(test_lanes),        \
+#define CODEC_PROPERTIES \
+  cmocka_unit_test(test_round_trip), cmocka_unit_test(test_long_lists), cmocka_unit_test(test_lanes), \
       cmocka_unit_test(test_naive), cmocka_unit_test(test_real_lists), cmocka_unit_test(test_out_of_memory), \
       cmocka_unit_test(test_hostile)
 
@@ -153,8 +153,8 @@ static inline void test_lanes(void **state) {
 
 /* Every codec, every parameter, made-up lists. */
 static inline void test_naive(void **state) {
-  static const uint32_t sizes[] = {1,   2,   3,   7,   63,  64,  65,  126, 127, 128,  129,  191, 192,
-                                   193, 255, 256, 257, 320, 383, 511, 512, 513, 1024, 1300, 3000};
+  static const uint32_t sizes[] = {1, 2, 3, 7, 63, 64, 65, 126, 127, 128, 129, 191, 192, 193, 255, 256, 257, 320, 383,
+      511, 512, 513, 1024, 1300, 3000};
   const size_t nspellings = sizeof good / sizeof *good;
   uint32_t *v = (uint32_t *)malloc(3000 * sizeof *v);
   size_t i, j;
@@ -163,9 +163,9 @@ static inline void test_naive(void **state) {
   assert_non_null(v);
   failures = 0;
   for (i = 0; i < ncodecs() + nspellings; i++) {
-    const gpuir__codec *c = i < ncodecs()              ? codec_at(i)
-                            : good[i - ncodecs()].name ? gpuir__codec_by_name(good[i - ncodecs()].name, 1)
-                                                       : NULL;
+    const gpuir__codec *c = i < ncodecs() ? codec_at(i)
+        : good[i - ncodecs()].name        ? gpuir__codec_by_name(good[i - ncodecs()].name, 1)
+                                          : NULL;
     choice = i < ncodecs() ? 0 : good[i - ncodecs()].param;
     if (!c || !in_part(c) || (i >= ncodecs() && !choice)) continue;
     for (j = 0; j < sizeof sizes / sizeof *sizes; j++)
@@ -194,11 +194,9 @@ static inline uint32_t places(const char *text, size_t len, const char *word, ui
 
 /* Lists of real text by every codec, through the decoders and the naive reader. */
 static inline void test_real_lists(void **state) {
-  static const char *const words[] = {"e",     "t",  "\n", "the",     " of ",  "and",
-                                      "water", "zz", "q",  "[syn: {", "person"};
+  static const char *const words[] = {"e", "t", "\n", "the", " of ", "and", "water", "zz", "q", "[syn: {", "person"};
   static char text[1 << 19];
-  uint32_t *v = (uint32_t *)malloc(sizeof text * sizeof *v),
-           *gaps = (uint32_t *)malloc(sizeof text * sizeof *v);
+  uint32_t *v = (uint32_t *)malloc(sizeof text * sizeof *v), *gaps = (uint32_t *)malloc(sizeof text * sizeof *v);
   size_t len = 0, i, w;
   FILE *f = wordnet_open();
   (void)state;
@@ -257,11 +255,9 @@ static inline void test_out_of_memory(void **state) {
       status = c->encode(c, v, 1000, &to);
       if (status && status != GPUIR_E_NOMEM)
         failed("encode without memory", c, "", 1000, 0, (uint32_t)at, (uint64_t)(int64_t)status, 0);
-      if (status && buf.len != 64)
-        failed("encode without memory: length", c, "", 1000, 0, (uint32_t)at, buf.len, 64);
+      if (status && buf.len != 64) failed("encode without memory: length", c, "", 1000, 0, (uint32_t)at, buf.len, 64);
       gpuir__buf_free(&a, &buf);
-      if (count.blocks)
-        failed("encode without memory: leak", c, "", 1000, 0, (uint32_t)at, (uint64_t)count.blocks, 0);
+      if (count.blocks) failed("encode without memory: leak", c, "", 1000, 0, (uint32_t)at, (uint64_t)count.blocks, 0);
     }
     if (status) failed("encode without memory: never succeeds", c, "", 1000, 0, 0, 1, 0);
   }
@@ -274,70 +270,66 @@ static inline void mutate(list *l) {
   for (i = 0; i < times; i++) {
     uint32_t b = l->nblocks ? below(l->nblocks) : 0;
     switch (below(12)) {
-      case 0:
-        if (l->len) l->bytes[below((uint32_t)l->len)] = (uint8_t)rnd();
-        break;
-      case 1:
-        if (l->len) l->bytes[below((uint32_t)(l->len < 8 ? l->len : 8))] ^= (uint8_t)(1u << below(8));
-        break;
-      case 2: {
-        uint64_t j;
-        int how = (int)below(3);
-        for (j = 0; j < l->len; j++) l->bytes[j] = how == 0 ? 0xff : how == 1 ? 0x80 : (uint8_t)rnd();
-        break;
-      }
-      case 3: list_place(l, l->bytes, below((uint32_t)l->len + 1)); break; /* cut off */
-      case 4:
-        if (l->offset) l->offset[b] = bits(below(33));
-        break;
-      case 5: /* near the end */
-        if (l->offset) l->offset[b] = (uint32_t)(l->len / l->codec->unit) + 2 - below(8);
-        break;
-      case 6:
-        if (l->width) l->width[b] = (uint8_t)rnd();
-        break;
-      case 7:
-        if (l->width) l->width[b] = (uint8_t)(below(2) ? 32 + below(3) : below(33));
-        break;
-      case 8: /* bp128: with exceptions, or not */
-        if (l->width)
-          l->width[b] ^= (uint8_t)(128u | (below(2) ? below(64) : 0));
-        else if (l->len)
-          l->bytes[0] ^= (uint8_t)(128u | (below(2) ? below(64) : 0));
-        break;
-      case 9: { /* bp128: all marked; or an h at its bounds, if it stands where it should */
-        uint32_t count = l->n - b * 128 < 128 ? l->n - b * 128 : 128, j;
-        unsigned w = l->width ? l->width[b] : l->len ? l->bytes[0] : 0;
-        uint64_t marks = (l->offset ? (uint64_t)l->offset[b] * 4 : 1) + (count * (w & 63) + 7) / 8;
-        uint64_t h = marks + (count + 7) / 8;
-        int how = (int)below(3);
-        if (!l->nblocks || h >= l->len) break;
-        for (j = 0; how && j < (count + 7) / 8; j++) l->bytes[marks + j] = how == 1 ? 0xff : (uint8_t)rnd();
-        if (how != 1) l->bytes[h] = (uint8_t)(below(2) ? below(34) : 32 - (w & 63) + below(3) - 1);
-        break;
-      }
-      case 10: { /* bp128: full of exceptions, cut off at about the end of the high parts */
-        uint64_t at = l->offset ? (uint64_t)l->offset[b] * 4 : 1;
-        uint32_t count = l->n - b * 128 < 128 ? l->n - b * 128 : 128, j;
-        unsigned w = below(33), h = below(34);
-        uint64_t size = (count * w + 7) / 8 + (count + 7) / 8 + 1 + (count * h + 7) / 8 + 2 - below(5);
-        uint8_t *made;
-        if (!l->nblocks || at > l->len) break;
-        made = (uint8_t *)malloc(at + size + 4);
-        assert_non_null(made);
-        memcpy(made, l->bytes, at);
-        for (j = 0; j < size; j++) made[at + j] = (uint8_t)rnd();
-        for (j = 0; j < (count + 7) / 8; j++) made[at + (count * w + 7) / 8 + j] = below(8) ? 0xff : 0x7f;
-        made[at + (count * w + 7) / 8 + (count + 7) / 8] = (uint8_t)h;
-        if (l->width)
-          l->width[b] = (uint8_t)(128 | w);
-        else
-          made[0] = (uint8_t)(128 | w);
-        list_place(l, made, at + size);
-        free(made);
-        break;
-      }
-      default: break;
+    case 0:
+      if (l->len) l->bytes[below((uint32_t)l->len)] = (uint8_t)rnd();
+      break;
+    case 1:
+      if (l->len) l->bytes[below((uint32_t)(l->len < 8 ? l->len : 8))] ^= (uint8_t)(1u << below(8));
+      break;
+    case 2: {
+      uint64_t j;
+      int how = (int)below(3);
+      for (j = 0; j < l->len; j++) l->bytes[j] = how == 0 ? 0xff : how == 1 ? 0x80 : (uint8_t)rnd();
+      break;
+    }
+    case 3: list_place(l, l->bytes, below((uint32_t)l->len + 1)); break; /* cut off */
+    case 4:
+      if (l->offset) l->offset[b] = bits(below(33));
+      break;
+    case 5: /* near the end */
+      if (l->offset) l->offset[b] = (uint32_t)(l->len / l->codec->unit) + 2 - below(8);
+      break;
+    case 6:
+      if (l->width) l->width[b] = (uint8_t)rnd();
+      break;
+    case 7:
+      if (l->width) l->width[b] = (uint8_t)(below(2) ? 32 + below(3) : below(33));
+      break;
+    case 8: /* bp128: with exceptions, or not */
+      if (l->width) l->width[b] ^= (uint8_t)(128u | (below(2) ? below(64) : 0));
+      else if (l->len) l->bytes[0] ^= (uint8_t)(128u | (below(2) ? below(64) : 0));
+      break;
+    case 9: { /* bp128: all marked; or an h at its bounds, if it stands where it should */
+      uint32_t count = l->n - b * 128 < 128 ? l->n - b * 128 : 128, j;
+      unsigned w = l->width ? l->width[b] : l->len ? l->bytes[0] : 0;
+      uint64_t marks = (l->offset ? (uint64_t)l->offset[b] * 4 : 1) + (count * (w & 63) + 7) / 8;
+      uint64_t h = marks + (count + 7) / 8;
+      int how = (int)below(3);
+      if (!l->nblocks || h >= l->len) break;
+      for (j = 0; how && j < (count + 7) / 8; j++) l->bytes[marks + j] = how == 1 ? 0xff : (uint8_t)rnd();
+      if (how != 1) l->bytes[h] = (uint8_t)(below(2) ? below(34) : 32 - (w & 63) + below(3) - 1);
+      break;
+    }
+    case 10: { /* bp128: full of exceptions, cut off at about the end of the high parts */
+      uint64_t at = l->offset ? (uint64_t)l->offset[b] * 4 : 1;
+      uint32_t count = l->n - b * 128 < 128 ? l->n - b * 128 : 128, j;
+      unsigned w = below(33), h = below(34);
+      uint64_t size = (count * w + 7) / 8 + (count + 7) / 8 + 1 + (count * h + 7) / 8 + 2 - below(5);
+      uint8_t *made;
+      if (!l->nblocks || at > l->len) break;
+      made = (uint8_t *)malloc(at + size + 4);
+      assert_non_null(made);
+      memcpy(made, l->bytes, at);
+      for (j = 0; j < size; j++) made[at + j] = (uint8_t)rnd();
+      for (j = 0; j < (count + 7) / 8; j++) made[at + (count * w + 7) / 8 + j] = below(8) ? 0xff : 0x7f;
+      made[at + (count * w + 7) / 8 + (count + 7) / 8] = (uint8_t)h;
+      if (l->width) l->width[b] = (uint8_t)(128 | w);
+      else made[0] = (uint8_t)(128 | w);
+      list_place(l, made, at + size);
+      free(made);
+      break;
+    }
+    default: break;
     }
   }
 }
@@ -364,15 +356,13 @@ static inline void test_hostile(void **state) {
       mutate(&l);
       limit = below(2) ? bits(32) : UINT32_MAX - 1;
       for (b = 0; b < l.nblocks; b++) {
-        uint32_t prev = below(2) ? UINT32_MAX : bits(32), count = n - b * 128 < 128 ? n - b * 128 : 128,
-                 value = 0, x;
+        uint32_t prev = below(2) ? UINT32_MAX : bits(32), count = n - b * 128 < 128 ? n - b * 128 : 128, value = 0, x;
         int simd, opened = 0, ok;
         for (simd = GPUIR_SIMD_SCALAR; simd <= best; simd++) {
           gpuir__stream s;
           ok = list_open(&l, &s, limit, simd);
           if (simd == GPUIR_SIMD_SCALAR) opened = ok;
-          if (ok != opened)
-            failed("hostile: open differs", c, kind, n, simd, b, (uint64_t)ok, (uint64_t)opened);
+          if (ok != opened) failed("hostile: open differs", c, kind, n, simd, b, (uint64_t)ok, (uint64_t)opened);
           if (!ok) continue;
           decode(&s, b, prev, count, out);
           if (simd == GPUIR_SIMD_SCALAR) memcpy(first, out, sizeof out);
@@ -396,8 +386,7 @@ static inline void test_hostile(void **state) {
               failed("hostile: get is not decode", c, kind, n, simd, k, c->get(&s, k), out[k - b * 128]);
               break;
             }
-          if (c->get && c->docids && x > limit)
-            failed("hostile: get over the limit", c, kind, n, simd, k, x, limit);
+          if (c->get && c->docids && x > limit) failed("hostile: get over the limit", c, kind, n, simd, k, x, limit);
           for (k = 0; c->find && s.last && count == 128 && k < 8; k++) {
             x = c->find(&s, b, prev, below(2) ? out[below(128)] : bits(32));
             if (x > GPUIR__UNTOLD) failed("hostile: find", c, kind, n, simd, b * 128, x, GPUIR__UNTOLD);

@@ -76,10 +76,8 @@ static inline size_t count_doc(uint32_t d, posting **out) {
   }
   qsort(v, n, sizeof *v, compare_posts);
   for (i = 0; i < n; i++) {
-    if (m && compare_posts(&v[m - 1], &v[i]) == 0)
-      v[m - 1].tf++;
-    else
-      v[m++] = v[i];
+    if (m && compare_posts(&v[m - 1], &v[i]) == 0) v[m - 1].tf++;
+    else v[m++] = v[i];
   }
   *out = v;
   return m;
@@ -157,8 +155,7 @@ static inline gpuir_builder_desc desc_of(const char *p) {
 }
 
 /* Builds the first n documents. */
-static inline int build(const gpuir_builder_desc *d, uint32_t n, gpuir_build_report *report,
-                        gpuir_error *err) {
+static inline int build(const gpuir_builder_desc *d, uint32_t n, gpuir_build_report *report, gpuir_error *err) {
   gpuir_builder *b;
   uint32_t i;
   int status = gpuir_builder_create(d, &b, err);
@@ -216,7 +213,7 @@ static inline void empty_folder(void) {
 
 /* Makes d's index from the documents and lists of another. */
 static inline int rebuild(const gpuir_builder_desc *d, const gpuir_index *ix, gpuir_build_report *report,
-                          gpuir_error *err) {
+    gpuir_error *err) {
   gpuir_builder *b;
   gpuir_index_info info;
   uint32_t i, *lists, *positions;
@@ -248,8 +245,7 @@ static inline int rebuild(const gpuir_builder_desc *d, const gpuir_index *ix, gp
     assert_int_equal(gpuir_term_get_info(ix, t, &term), 0);
     assert_int_equal(gpuir_term_postings(ix, t, lists, lists + term.df), 0);
     if (positions) assert_int_equal(gpuir_term_positions(ix, t, positions, term.cf), 0);
-    status =
-        gpuir_builder_add_list(b, term.term, term.term_len, lists, lists + term.df, positions, term.df, err);
+    status = gpuir_builder_add_list(b, term.term, term.term_len, lists, lists + term.df, positions, term.df, err);
   }
   if (!status) status = gpuir_builder_write(b, report, err);
   gpuir_builder_destroy(b);
@@ -287,8 +283,7 @@ static inline void assert_postings(gpuir_index *ix) {
     gpuir_cursor *c;
     const posting *first = &posts[at];
     assert_int_equal(gpuir_cursor_open(ix, id, &c, &err), 0);
-    for (; at < nposts && posts[at].len == first->len && !memcmp(posts[at].word, first->word, first->len);
-         at++) {
+    for (; at < nposts && posts[at].len == first->len && !memcmp(posts[at].word, first->word, first->len); at++) {
       assert_int_equal(gpuir_cursor_docid(c), posts[at].doc);
       assert_int_equal(gpuir_cursor_tf(c), posts[at].tf);
       (void)gpuir_cursor_next(c);
@@ -298,8 +293,8 @@ static inline void assert_postings(gpuir_index *ix) {
   }
 }
 
-static inline int add(gpuir_builder *b, const char *term, size_t len, uint32_t tf, const char *term2,
-                      uint32_t tf2, gpuir_error *err) {
+static inline int add(gpuir_builder *b, const char *term, size_t len, uint32_t tf, const char *term2, uint32_t tf2,
+    gpuir_error *err) {
   gpuir_term_freq t[2];
   t[0].term = term;
   t[0].len = len;
@@ -349,25 +344,25 @@ static inline void sourced_doc(uint32_t d, char *source, size_t *source_len, cha
   while (source[last - 1] != '/') last--;
   *name_len = 0;
   switch (d / SOURCES * 3 + d % 5) { /* the documents of a source follow each other by SOURCES */
-    case 0: *name_len = (size_t)sprintf(name, "%.*s:%u", (int)(n - last), source + last, d); break;
-    case 1: *name_len = (size_t)sprintf(name, "dir/%.*s", (int)(n - last), source + last); break;
-    case 2: *name_len = (size_t)sprintf(name, "%.*s#%u", (int)n, source, d); break;
-    case 3: *name_len = (size_t)sprintf(name, "%.*s:%u", (int)(n - last - 1), source + last + 1, d); break;
-    case 4: *name_len = (size_t)sprintf(name, "%.*s:", (int)(n - last - 1), source + last); break;
-    case 5: *name_len = (size_t)sprintf(name, "name-%u", d); break;
-    case 6:
-    case 7: /* as long as there is room for, and longer by a byte */
-      memcpy(name, source + last, n - last);
-      *name_len = GPUIR__JOINED_MAX + d % 2;
-      memset(name + (n - last), 'y', *name_len - (n - last));
-      break;
-    case 8: *source_len = 0; break;
-    case 9:
-      *source_len = 0;
-      *name_len = (size_t)sprintf(name, "%.*s", (int)(n - last), source + last);
-      break;
-    case 10: *name_len = (size_t)sprintf(name, "%.*s", (int)n, source); break;
-    default: *name_len = (size_t)sprintf(name, "file-%u", d % SOURCES + 1); break;
+  case 0: *name_len = (size_t)sprintf(name, "%.*s:%u", (int)(n - last), source + last, d); break;
+  case 1: *name_len = (size_t)sprintf(name, "dir/%.*s", (int)(n - last), source + last); break;
+  case 2: *name_len = (size_t)sprintf(name, "%.*s#%u", (int)n, source, d); break;
+  case 3: *name_len = (size_t)sprintf(name, "%.*s:%u", (int)(n - last - 1), source + last + 1, d); break;
+  case 4: *name_len = (size_t)sprintf(name, "%.*s:", (int)(n - last - 1), source + last); break;
+  case 5: *name_len = (size_t)sprintf(name, "name-%u", d); break;
+  case 6:
+  case 7: /* as long as there is room for, and longer by a byte */
+    memcpy(name, source + last, n - last);
+    *name_len = GPUIR__JOINED_MAX + d % 2;
+    memset(name + (n - last), 'y', *name_len - (n - last));
+    break;
+  case 8: *source_len = 0; break;
+  case 9:
+    *source_len = 0;
+    *name_len = (size_t)sprintf(name, "%.*s", (int)(n - last), source + last);
+    break;
+  case 10: *name_len = (size_t)sprintf(name, "%.*s", (int)n, source); break;
+  default: *name_len = (size_t)sprintf(name, "file-%u", d % SOURCES + 1); break;
   }
 }
 
@@ -418,10 +413,8 @@ static inline void assert_sourced(const gpuir_index *ix, uint32_t step) {
     assert_int_equal(got.first_line, source_len ? i : 0);
     assert_int_equal(got.last_line, source_len && i % 4 ? i + i % 300 : 0);
     sourced_place(i, &offset, &bytes);
-    assert_true(got.source_offset == (source_len ? offset : 0) &&
-                got.source_bytes == (source_len ? bytes : 0));
-    assert_true(got.hash ==
-                (source_len && (offset || bytes) && bytes != 4 ? (uint64_t)i + 1 : XXH3_64bits("word", 4)));
+    assert_true(got.source_offset == (source_len ? offset : 0) && got.source_bytes == (source_len ? bytes : 0));
+    assert_true(got.hash == (source_len && (offset || bytes) && bytes != 4 ? (uint64_t)i + 1 : XXH3_64bits("word", 4)));
   }
 }
 

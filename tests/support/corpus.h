@@ -103,9 +103,8 @@ static inline void corpus_classes(oracle *o, uint32_t ndocs, uint32_t classes, u
 /* Terms of chosen document frequencies, each spread, in a run at the start, in a run at the end
  * and with a stride: d<df>s, d<df>a, d<df>z, d<df>t. */
 static inline void corpus_df(oracle *o, uint32_t ndocs, uint64_t seed) {
-  static const uint32_t wanted[] = {1,   2,   3,    31,   32,   33,   63,   64,   65,   126, 127, 128,
-                                    129, 255, 256,  257,  383,  384,  385,  511,  512,  513, 640, 641,
-                                    767, 896, 1024, 1025, 2047, 2048, 2049, 4095, 4096, 4097};
+  static const uint32_t wanted[] = {1, 2, 3, 31, 32, 33, 63, 64, 65, 126, 127, 128, 129, 255, 256, 257, 383, 384, 385,
+      511, 512, 513, 640, 641, 767, 896, 1024, 1025, 2047, 2048, 2049, 4095, 4096, 4097};
   enum { WANTED = sizeof wanted / sizeof *wanted };
   uint32_t d, i, left[WANTED], df[WANTED];
   rng r;
@@ -133,8 +132,8 @@ static inline void corpus_df(oracle *o, uint32_t ndocs, uint64_t seed) {
 
 /* Frequencies and lengths around 2^24 - 1 and around the last bound code, 507,904. */
 static inline void corpus_huge(oracle *o, uint32_t ndocs, uint64_t seed) {
-  static const uint32_t at[] = {1,       31,       32,       33,       507903,   507904,   507905,
-                                1 << 20, 16777213, 16777214, 16777215, 16777216, 16777217, 33554432};
+  static const uint32_t at[] = {1, 31, 32, 33, 507903, 507904, 507905, 1 << 20, 16777213, 16777214, 16777215, 16777216,
+      16777217, 33554432};
   rng r;
   uint32_t d, t;
   r.s = seed;
@@ -144,12 +143,9 @@ static inline void corpus_huge(oracle *o, uint32_t ndocs, uint64_t seed) {
     for (t = 0; t < 6; t++) {
       uint32_t kind = rng_below(&r, 6);
       if (t && rng_below(&r, t + 1)) continue;
-      if (kind == 0)
-        oracle_add(o, t, at[rng_below(&r, 14)]);
-      else if (kind == 1)
-        oracle_add(o, t, 1 + rng_below(&r, 1u << (1 + rng_below(&r, 25))));
-      else
-        oracle_add(o, t, 1 + rng_below(&r, 20));
+      if (kind == 0) oracle_add(o, t, at[rng_below(&r, 14)]);
+      else if (kind == 1) oracle_add(o, t, 1 + rng_below(&r, 1u << (1 + rng_below(&r, 25))));
+      else oracle_add(o, t, 1 + rng_below(&r, 20));
     }
     oracle_doc(o);
   }
@@ -275,7 +271,7 @@ typedef struct corpus_build {
 } corpus_build;
 
 static inline int corpus_write_part(const oracle *o, uint32_t from_doc, uint32_t to_doc, const char *path,
-                                    const corpus_build *how, gpuir_error *err) {
+    const corpus_build *how, gpuir_error *err) {
   gpuir_builder_desc desc;
   gpuir_builder *builder;
   gpuir_term_freq *terms = NULL;
@@ -334,16 +330,11 @@ static inline void corpus_query(const oracle *o, rng *r, size_t n, int odd, orac
   for (i = 0; i < n; i++) {
     oracle_word *w = &q->word[q->n++];
     w->negated = 0;
-    if (i && odd && rng_below(r, 6) == 0)
-      *w = q->word[rng_below(r, (uint32_t)i)];
-    else if (odd && rng_below(r, 16) == 0)
-      w->term = ORACLE_UNKNOWN;
-    else if (here && rng_below(r, 8))
-      w->term = o->post[from + rng_below(r, (uint32_t)here)].term;
-    else if (o->npost && rng_below(r, 2))
-      w->term = o->post[rng_below(r, (uint32_t)o->npost)].term;
-    else
-      w->term = o->nterms ? rng_below(r, o->nterms) : ORACLE_UNKNOWN;
+    if (i && odd && rng_below(r, 6) == 0) *w = q->word[rng_below(r, (uint32_t)i)];
+    else if (odd && rng_below(r, 16) == 0) w->term = ORACLE_UNKNOWN;
+    else if (here && rng_below(r, 8)) w->term = o->post[from + rng_below(r, (uint32_t)here)].term;
+    else if (o->npost && rng_below(r, 2)) w->term = o->post[rng_below(r, (uint32_t)o->npost)].term;
+    else w->term = o->nterms ? rng_below(r, o->nterms) : ORACLE_UNKNOWN;
     if (i && odd && rng_below(r, 7) == 0) w->negated = 1;
   }
   q->word[0].negated = 0;
@@ -356,10 +347,8 @@ static inline size_t corpus_text(const oracle *o, const oracle_query *q, char *o
   for (i = 0; i < q->n && n + 300 < cap; i++) {
     const char *minus = q->word[i].negated ? "-" : "", *gap = i ? space[(i * 7 + q->n) % 5] : "";
     int len;
-    if (q->word[i].term == ORACLE_UNKNOWN)
-      len = snprintf(out + n, cap - n, "%s%sunknown%u", gap, minus, (unsigned)i);
-    else
-      len = snprintf(out + n, cap - n, "%s%s%s", gap, minus, o->name[q->word[i].term]);
+    if (q->word[i].term == ORACLE_UNKNOWN) len = snprintf(out + n, cap - n, "%s%sunknown%u", gap, minus, (unsigned)i);
+    else len = snprintf(out + n, cap - n, "%s%s%s", gap, minus, o->name[q->word[i].term]);
     n += (size_t)len;
   }
   out[n] = 0;

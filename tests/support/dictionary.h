@@ -19,8 +19,8 @@ static gpuir__section *dictionary_section(uint8_t *bytes, uint32_t id) {
 
 /* Writes the dictionary of the index bytes[0..len) anew, its blocks behind all else; returns the file's new length, at
  * most len + `room`, which there must be. Checksums and the length in the header are left as they were. */
-GPUIR__UNUSED static size_t dictionary_rewrite(uint8_t *bytes, size_t len, size_t room,
-                                               dictionary_change change, void *user) {
+GPUIR__UNUSED static size_t dictionary_rewrite(uint8_t *bytes, size_t len, size_t room, dictionary_change change,
+    void *user) {
   gpuir__section *terms = dictionary_section(bytes, GPUIR__S_TERMS);
   uint8_t *pages = bytes + dictionary_section(bytes, GPUIR__S_TERM_PAGES)->offset;
   uint8_t *starts = bytes + dictionary_section(bytes, GPUIR__S_TERM_STARTS)->offset;

@@ -37,7 +37,7 @@ static void digest_file(const char *path) {
 
 /* Searches in three modes. */
 static uint64_t digest_query(uint64_t h, const gpuir_index *ix, gpuir_searcher *s, const char *text,
-                             gpuir_query_desc *how) {
+    gpuir_query_desc *how) {
   gpuir_error err;
   for (how->mode = 0; how->mode < 3; how->mode++) {
     gpuir_query *q;
@@ -71,7 +71,7 @@ static void index_lines(const char *tsv, const char *path) {
 
 static void digest_text(const char *tsv) {
   static const char *const text[] = {"computer", "dog wolf", "the of in", "planet sun moon -star",
-                                     "stringed instrument"};
+      "stringed instrument"};
   char path[4200];
   gpuir_index *ix;
   gpuir_searcher *s;

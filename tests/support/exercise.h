@@ -45,8 +45,7 @@ static void exercise_documents(const gpuir_index *ix, const gpuir_index_info *in
     exercise_bytes(doc.text, doc.text_len);
   }
   EXERCISE_CHECK(gone <= info->docids - info->documents);
-  if (info->docids < UINT32_MAX)
-    EXERCISE_CHECK(gpuir_doc_get(ix, (uint32_t)info->docids, &doc) == GPUIR_E_NOT_FOUND);
+  if (info->docids < UINT32_MAX) EXERCISE_CHECK(gpuir_doc_get(ix, (uint32_t)info->docids, &doc) == GPUIR_E_NOT_FOUND);
 }
 
 static void exercise_positions(gpuir_cursor *c) {
@@ -56,8 +55,7 @@ static void exercise_positions(gpuir_cursor *c) {
   for (i = 1; i < n; i++) EXERCISE_CHECK(positions[i - 1] < positions[i]);
 }
 
-static void exercise_cursor(const gpuir_index *ix, uint64_t id, const gpuir_term_info *info,
-                            uint64_t documents) {
+static void exercise_cursor(const gpuir_index *ix, uint64_t id, const gpuir_term_info *info, uint64_t documents) {
   gpuir_cursor *c = NULL;
   uint64_t steps;
   uint32_t doc, target;
@@ -91,8 +89,7 @@ static void exercise_cursor(const gpuir_index *ix, uint64_t id, const gpuir_term
 /* Decodes a whole list into blocks of its exact size, and its positions where there are any. */
 static void exercise_list(const gpuir_index *ix, uint64_t id, const gpuir_term_info *info) {
   const uint64_t n = info->cf < 1 << 16 ? info->cf : 1 << 16; /* a damaged file may claim any number */
-  uint32_t *docids = (uint32_t *)malloc(4 * (size_t)info->df + 1),
-           *tfs = (uint32_t *)malloc(4 * (size_t)info->df + 1);
+  uint32_t *docids = (uint32_t *)malloc(4 * (size_t)info->df + 1), *tfs = (uint32_t *)malloc(4 * (size_t)info->df + 1);
   uint32_t *positions = (uint32_t *)malloc(4 * (size_t)n + 1);
   if (docids && tfs && positions) {
     if (!gpuir_term_postings(ix, id, docids, tfs)) exercise_bytes((const char *)docids, 4 * (size_t)info->df);
@@ -140,8 +137,8 @@ static void exercise_search(gpuir_searcher *s, const gpuir_query *q, uint64_t do
 }
 
 /* Puts a term between what opens and what ends it; returns the new length. */
-static size_t exercise_word(const gpuir_term_info *info, const char *opens, const char *ends, char *out,
-                            size_t n, size_t cap) {
+static size_t exercise_word(const gpuir_term_info *info, const char *opens, const char *ends, char *out, size_t n,
+    size_t cap) {
   size_t len = info->term_len;
   if (*ends == '*' && len > 1) len = (len + 1) / 2; /* a prefix */
   if (n + len + 8 > cap) return n;
@@ -181,8 +178,7 @@ static void exercise_agreement(gpuir_searcher *const s[2], const gpuir_query *q)
   gpuir_hit hits[2][200];
   size_t i, n[2];
   for (i = 0; i < 3; i++) {
-    if (gpuir_search(s[0], q, hits[0], ks[i], &n[0]) || gpuir_search(s[1], q, hits[1], ks[i], &n[1]))
-      continue;
+    if (gpuir_search(s[0], q, hits[0], ks[i], &n[0]) || gpuir_search(s[1], q, hits[1], ks[i], &n[1])) continue;
     EXERCISE_CHECK(n[0] == n[1] && (!n[0] || !memcmp(hits[0], hits[1], n[0] * sizeof hits[0][0])));
   }
 }

@@ -35,7 +35,7 @@ static int on, error = EIO, must_kill, ready, log_fd = -1;
 static long lines;
 static const char *op, *log_folder;
 
-#define REAL(f)               \
+#define REAL(f) \
   static __typeof__(&f) real; \
   if (!real) *(void **)&real = dlsym(RTLD_NEXT, #f)
 
@@ -150,13 +150,13 @@ static int opened(int fd, const char *path, int flags, int kill_after) {
   return fd;
 }
 
-#define MODE(flags)                        \
-  mode_t mode = 0;                         \
+#define MODE(flags) \
+  mode_t mode = 0; \
   if ((flags) & (O_CREAT | __O_TMPFILE)) { \
-    va_list ap;                            \
-    va_start(ap, flags);                   \
-    mode = (mode_t)va_arg(ap, int);        \
-    va_end(ap);                            \
+    va_list ap; \
+    va_start(ap, flags); \
+    mode = (mode_t)va_arg(ap, int); \
+    va_end(ap); \
   }
 
 int open(const char *path, int flags, ...) {
@@ -189,14 +189,14 @@ int mkstemp(char *path) {
 
 /* A call of a kind that returns -1 when it fails. */
 #define CALL(type, name, parameters, arguments, kind, change, counted) \
-  type name parameters {                                               \
-    int killed = 0;                                                    \
-    type result;                                                       \
-    REAL(name);                                                        \
-    if ((counted) && fails(kind, change, &killed)) return (type)-1;    \
-    result = real arguments;                                           \
-    after(killed);                                                     \
-    return result;                                                     \
+  type name parameters { \
+    int killed = 0; \
+    type result; \
+    REAL(name); \
+    if ((counted) && fails(kind, change, &killed)) return (type)-1; \
+    result = real arguments; \
+    after(killed); \
+    return result; \
   }
 ssize_t write(int fd, const void *p, size_t n) {
   int killed = 0;

@@ -18,7 +18,7 @@ typedef struct fixture {
   gpuir_index *index[INDEXES];
   gpuir_searcher *searcher[SEARCHERS];
   gpuir_hit *hits;
-  float k1, b;           /* stored */
+  float k1, b; /* stored */
   const uint32_t *docid; /* [the oracle's docID] the index's; NULL: the same */
 } fixture;
 
@@ -104,18 +104,16 @@ static inline void say_where(const fixture *f, const gpuir_index *ix, const char
   int level = 0;
   while (f->index[level] != ix) level++;
   (void)gpuir_index_get_info(ix, &info);
-  print_error("collection %s (N = %u), docIDs %s, frequencies %s, %s, %s, k = %lu, query \"%.300s\"\n",
-              f->name, (unsigned)f->o.ndocs, info.codec, info.freq_codec,
-              gpuir_simd_name(GPUIR_SIMD_SCALAR + level % LEVELS), modes[mode], (unsigned long)k, text);
+  print_error("collection %s (N = %u), docIDs %s, frequencies %s, %s, %s, k = %lu, query \"%.300s\"\n", f->name,
+      (unsigned)f->o.ndocs, info.codec, info.freq_codec, gpuir_simd_name(GPUIR_SIMD_SCALAR + level % LEVELS),
+      modes[mode], (unsigned long)k, text);
 }
 
-static inline uint32_t docid_of(const fixture *f, uint32_t docid) {
-  return f->docid ? f->docid[docid] : docid;
-}
+static inline uint32_t docid_of(const fixture *f, uint32_t docid) { return f->docid ? f->docid[docid] : docid; }
 
 /* The hits must be the oracle's first k. */
 static inline void equal_hits(fixture *f, const gpuir_index *ix, const char *text, int mode, size_t k,
-                              const gpuir_hit *hits, size_t n, const char *what) {
+    const gpuir_hit *hits, size_t n, const char *what) {
   size_t want, i;
   const oracle_hit *right = oracle_answer(&f->o, mode, k, &want);
   compared++;
@@ -126,12 +124,11 @@ static inline void equal_hits(fixture *f, const gpuir_index *ix, const char *tex
   say_where(f, ix, text, mode, k);
   if (i < n && i < want)
     print_error("hit %lu is (%u, %u), not (%u, %u); ", (unsigned long)i, (unsigned)hits[i].docid,
-                (unsigned)hits[i].score, (unsigned)right[i].docid, (unsigned)right[i].score);
+        (unsigned)hits[i].score, (unsigned)right[i].docid, (unsigned)right[i].score);
   fail_msg("%s: %lu hits, should be %lu", what, (unsigned long)n, (unsigned long)want);
 }
 
-static inline void check_search(fixture *f, int searcher, const gpuir_query *q, const char *text, int mode,
-                                size_t k) {
+static inline void check_search(fixture *f, int searcher, const gpuir_query *q, const char *text, int mode, size_t k) {
   const gpuir_index *ix = f->index[searcher / 2];
   size_t n = 99, room = k < f->o.ndocs + 8u ? k : f->o.ndocs + 8u;
   int status;
@@ -157,8 +154,8 @@ static inline void check_count(fixture *f, int searcher, const gpuir_query *q, c
   }
 }
 
-static inline gpuir_query *parse(const gpuir_index *ix, const char *text, size_t len, int mode,
-                                 const float *bm25, int *status) {
+static inline gpuir_query *parse(const gpuir_index *ix, const char *text, size_t len, int mode, const float *bm25,
+    int *status) {
   gpuir_query_desc desc;
   gpuir_query *q = NULL;
   gpuir_error err;
@@ -176,8 +173,8 @@ static inline gpuir_query *parse(const gpuir_index *ix, const char *text, size_t
 }
 
 /* Each term's part in the document's score, from the formula. */
-static inline void check_explain(fixture *f, int searcher, const gpuir_query *q, const oracle_query *oq,
-                                 int mode, const float *bm25, uint32_t docid) {
+static inline void check_explain(fixture *f, int searcher, const gpuir_query *q, const oracle_query *oq, int mode,
+    const float *bm25, uint32_t docid) {
   static gpuir_explanation x;
   const oracle *o = &f->o;
   float k1 = bm25 ? bm25[0] : f->k1, b = bm25 ? bm25[1] : f->b;
@@ -244,7 +241,7 @@ static inline void check_query(fixture *f, const oracle_query *oq, const float *
       if (status != expected) {
         say_where(f, f->index[x], text, mode, 0);
         fail_msg("parse: %s, should be %s (k1 %g, b %g)", gpuir_strerror(status), gpuir_strerror(expected),
-                 (double)(bm25 ? bm25[0] : f->k1), (double)(bm25 ? bm25[1] : f->b));
+            (double)(bm25 ? bm25[0] : f->k1), (double)(bm25 ? bm25[1] : f->b));
       }
       if (status) continue;
       for (e = 0; e < 2; e++) {
@@ -252,8 +249,7 @@ static inline void check_query(fixture *f, const oracle_query *oq, const float *
         if (only >= 0 && e != only) continue;
         if (all || x == whole)
           for (i = 0; i < (few ? KS - 2u : KS); i++) check_search(f, s, q, text, mode, ks[i]);
-        else
-          check_search(f, s, q, text, mode, ks[1 + rng_below(r, 5)]);
+        else check_search(f, s, q, text, mode, ks[1 + rng_below(r, 5)]);
       }
       if (all || x == whole) check_count(f, x * 2, q, text, mode);
       if (x == whole && f->o.ndocs) {
@@ -268,9 +264,8 @@ static inline void check_query(fixture *f, const oracle_query *oq, const float *
   }
 }
 
-static const float settings[][2] = {{0.9f, 0.4f},    {0.0f, 0.0f},   {0.0f, 1.0f},     {1000.0f, 0.0f},
-                                    {1000.0f, 1.0f}, {1.2f, 0.75f},  {0.9f, 0.0f},     {0.9f, 1.0f},
-                                    {2.5f, 0.3f},    {100.0f, 0.9f}, {1e-20f, 1e-30f}, {30.0f, 0.01f}};
+static const float settings[][2] = {{0.9f, 0.4f}, {0.0f, 0.0f}, {0.0f, 1.0f}, {1000.0f, 0.0f}, {1000.0f, 1.0f},
+    {1.2f, 0.75f}, {0.9f, 0.0f}, {0.9f, 1.0f}, {2.5f, 0.3f}, {100.0f, 0.9f}, {1e-20f, 1e-30f}, {30.0f, 0.01f}};
 enum { SETTINGS = sizeof settings / sizeof *settings };
 
 /* Random queries of 1 to 64 words, most of them short, under the index's and other parameters. */
@@ -309,10 +304,8 @@ static inline size_t next_token(const char *s, size_t len, size_t *at, char *out
   for (; *at < len; ++*at) {
     unsigned char c = (unsigned char)s[*at];
     int word = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c >= 128;
-    if (word)
-      out[n++] = (char)(c >= 'A' && c <= 'Z' ? c + 32 : c);
-    else if (n)
-      break;
+    if (word) out[n++] = (char)(c >= 'A' && c <= 'Z' ? c + 32 : c);
+    else if (n) break;
   }
   return n;
 }

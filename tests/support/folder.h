@@ -15,8 +15,7 @@ static inline int folder_remove_at(int in, const char *name) {
   struct dirent *entry;
   if (!dir) return faccessat(in, name, F_OK, 0) ? 0 : -1;
   while ((entry = readdir(dir)) != NULL)
-    if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-      (void)folder_remove_at(fd, entry->d_name);
+    if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) (void)folder_remove_at(fd, entry->d_name);
   (void)closedir(dir);
   return unlinkat(in, name, AT_REMOVEDIR);
 }

@@ -10,11 +10,11 @@
 enum {
   FREQUENT = 36,
   WORDS = FREQUENT + 400, /* the others are rare: r0, r1, ... */
-  MOST_TOKENS = 12,       /* of a word */
+  MOST_TOKENS = 12, /* of a word */
   MOST_DOCS = 1500,
   MOST_UNITS = 8,
   MOST_PHRASE = 5, /* words of a phrase */
-  TERMS = 6000     /* distinct tokens of all words */
+  TERMS = 6000 /* distinct tokens of all words */
 };
 
 /* ---- words and their tokens ---- */
@@ -24,15 +24,12 @@ enum { PLAIN, STOPPED, STEMMED, BOTH, TRIGRAMS, ANALYZERS };
 #define STOP_WORDS "the of w3"
 
 /* The frequent words; a stem where it is another. Those of 255 and of 256 letters are made. */
-static const char *const frequent[FREQUENT][2] = {
-    {"the", NULL},     {"w1", NULL},       {"of", NULL},       {"w3", NULL},          {"cat", NULL},
-    {"cats", "cat"},   {"running", "run"}, {"run", NULL},      {"runs", "run"},       {"a", NULL},
-    {"ab", NULL},      {"abc", NULL},      {"w12", NULL},      {"w13", NULL},         {"w14", NULL},
-    {"w15", NULL},     {"alpha", NULL},    {"alphabet", NULL}, {"na\xc3\xafm", NULL}, {"w19", NULL},
-    {"w20", NULL},     {"w21", NULL},      {"thin", NULL},     {"w23", NULL},         {"w24", NULL},
-    {"w25", NULL},     {"", NULL},         {"", NULL},         {"w28", NULL},         {"w29", NULL},
-    {"b", NULL},       {"x1", NULL},       {"x10", NULL},      {"x100", NULL},        {"x101", NULL},
-    {"\xff\xff", NULL}};
+static const char *const frequent[FREQUENT][2] = {{"the", NULL}, {"w1", NULL}, {"of", NULL}, {"w3", NULL},
+    {"cat", NULL}, {"cats", "cat"}, {"running", "run"}, {"run", NULL}, {"runs", "run"}, {"a", NULL}, {"ab", NULL},
+    {"abc", NULL}, {"w12", NULL}, {"w13", NULL}, {"w14", NULL}, {"w15", NULL}, {"alpha", NULL}, {"alphabet", NULL},
+    {"na\xc3\xafm", NULL}, {"w19", NULL}, {"w20", NULL}, {"w21", NULL}, {"thin", NULL}, {"w23", NULL}, {"w24", NULL},
+    {"w25", NULL}, {"", NULL}, {"", NULL}, {"w28", NULL}, {"w29", NULL}, {"b", NULL}, {"x1", NULL}, {"x10", NULL},
+    {"x100", NULL}, {"x101", NULL}, {"\xff\xff", NULL}};
 
 static const char *word_text(unsigned w) {
   static char rare[WORDS][12], longest[2][257];
@@ -103,9 +100,7 @@ static int word_take(void *sink, const char *token, size_t len) {
   return 0;
 }
 
-static int is_stop(const char *word) {
-  return !strcmp(word, "the") || !strcmp(word, "of") || !strcmp(word, "w3");
-}
+static int is_stop(const char *word) { return !strcmp(word, "the") || !strcmp(word, "of") || !strcmp(word, "w3"); }
 
 static const words *words_under(int analyzer) {
   words *v = &words_of[analyzer];
@@ -116,8 +111,7 @@ static const words *words_under(int analyzer) {
     if ((analyzer == STOPPED || analyzer == BOTH) && is_stop(text)) continue;
     if ((analyzer == STEMMED || analyzer == BOTH) && to.word < FREQUENT && frequent[to.word][1])
       text = frequent[to.word][1];
-    (void)(analyzer == TRIGRAMS ? trigrams_of(text, strlen(text), word_take, &to)
-                                : word_take(&to, text, strlen(text)));
+    (void)(analyzer == TRIGRAMS ? trigrams_of(text, strlen(text), word_take, &to) : word_take(&to, text, strlen(text)));
   }
   v->made = 1;
   return v;
@@ -225,7 +219,7 @@ typedef struct tokens {
   uint32_t *start; /* [document, one more] */
   uint16_t *token;
   uint32_t *df;
-  uint64_t *cf;     /* [term] */
+  uint64_t *cf; /* [term] */
   uint32_t *docids; /* [document] in the snapshot */
 } tokens;
 
@@ -276,7 +270,7 @@ enum { WORD, PHRASE, PREFIX };
 /* What is scored as one. */
 typedef struct term {
   int kind, negated, unknown;
-  unsigned q, n;                             /* n: tokens of a phrase */
+  unsigned q, n; /* n: tokens of a phrase */
   uint32_t token[MOST_PHRASE * MOST_TOKENS]; /* UINT32_MAX: no document ever had it; of a prefix none */
   char prefix[260];
   uint32_t df, members; /* of a phrase the least of its tokens'; members: of a prefix */
@@ -290,8 +284,8 @@ typedef struct asked {
   term terms[GPUIR_MAX_TERMS];
   unsigned n, npositive, nwords, nmembers, distinct;
   uint32_t words[GPUIR_MAX_TERMS], members[GPUIR_MAX_TERMS]; /* distinct tokens; words' of either sign */
-  int status;                                                /* of parsing its words */
-  int plain;                                                 /* nothing is an operator */
+  int status; /* of parsing its words */
+  int plain; /* nothing is an operator */
   float k1, b;
 } asked;
 
@@ -303,8 +297,7 @@ static int among(const uint32_t *list, unsigned n, uint32_t token) {
 
 static int same_term(const term *x, const term *y) {
   return x->kind == y->kind && x->negated == y->negated && x->n == y->n &&
-         !memcmp(x->token, y->token, x->n * sizeof *x->token) &&
-         (x->kind != PREFIX || !strcmp(x->prefix, y->prefix));
+      !memcmp(x->token, y->token, x->n * sizeof *x->token) && (x->kind != PREFIX || !strcmp(x->prefix, y->prefix));
 }
 
 /* Adds a term, or counts it once more; TERMS where there are too many. */
@@ -343,7 +336,7 @@ static int asked_members(asked *a, const term *t) {
 typedef struct unit {
   int kind, negated, quoted;
   unsigned n, word[MOST_PHRASE]; /* WORDS: one that no document has */
-  size_t cut;                    /* bytes of a prefix */
+  size_t cut; /* bytes of a prefix */
 } unit;
 
 /* The tokens of a unit's words. A word that no document has is as good as a token of its own. */
@@ -363,10 +356,8 @@ static void unit_write(asked *a, const unit *u) {
   to += sprintf(to, "%s%s%s", a->len ? gap[a->len % 4] : "", u->negated ? "-" : "", u->quoted ? "\"" : "");
   for (i = 0; i < u->n; i++) {
     if (i) to += sprintf(to, " ");
-    if (u->word[i] >= WORDS)
-      to += sprintf(to, "q%u", u->word[i] - WORDS);
-    else
-      to += sprintf(to, "%.*s", u->kind == PREFIX ? (int)u->cut : 300, word_text(u->word[i]));
+    if (u->word[i] >= WORDS) to += sprintf(to, "q%u", u->word[i] - WORDS);
+    else to += sprintf(to, "%.*s", u->kind == PREFIX ? (int)u->cut : 300, word_text(u->word[i]));
   }
   to += sprintf(to, "%s", u->quoted ? "\"" : u->kind == PREFIX ? "*" : "");
   a->len = (size_t)(to - a->text);
@@ -468,7 +459,7 @@ static void asked_draw(asked *a, rng *r, const pool *p, const words *v, int anal
   a->n = a->npositive = a->nwords = a->nmembers = a->distinct = 0;
   a->status = 0;
   a->plain = odd > 54 && analyzer != TRIGRAMS; /* that takes a quote for a part of a word */
-  if (odd == 1) n = 60 + rng_below(r, 10);     /* distinct words */
+  if (odd == 1) n = 60 + rng_below(r, 10); /* distinct words */
   for (i = 0; i < n && a->len < 14000; i++) {
     unit_draw(&u, r, p);
     if (a->plain && u.kind == PREFIX) u.kind = WORD;

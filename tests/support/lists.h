@@ -8,18 +8,17 @@
 #include "naive.h"
 #include "rng.h"
 
-static int rounds = 1;    /* more of them: longer tests */
-static uint64_t choice;   /* the parameter that lists are encoded with */
+static int rounds = 1; /* more of them: longer tests */
+static uint64_t choice; /* the parameter that lists are encoded with */
 static uint64_t failures; /* of the test that runs */
-static uint64_t told;     /* docIDs that find has not left to decoding */
+static uint64_t told; /* docIDs that find has not left to decoding */
 
 /* One line a failure, but not thousands of them. */
-static inline void failed(const char *what, const gpuir__codec *c, const char *kind, uint32_t n, int simd,
-                          uint32_t i, uint64_t got, uint64_t want) {
+static inline void failed(const char *what, const gpuir__codec *c, const char *kind, uint32_t n, int simd, uint32_t i,
+    uint64_t got, uint64_t want) {
   if (failures++ < 20)
     print_error("FAIL %s: %s %s, %s, n = %u, simd %d, at %u: got %llu, want %llu\n", what, c->name,
-                c->docids ? "docids" : "freqs", kind, n, simd, i, (unsigned long long)got,
-                (unsigned long long)want);
+        c->docids ? "docids" : "freqs", kind, n, simd, i, (unsigned long long)got, (unsigned long long)want);
 }
 
 typedef struct list {
@@ -57,7 +56,7 @@ static inline void list_place(list *l, const uint8_t *from, uint64_t len) {
 }
 
 static inline void list_encode(list *l, const gpuir__codec *codec, const char *kind, const uint32_t *values,
-                               uint32_t n) {
+    uint32_t n) {
   gpuir_allocator a;
   gpuir__buf buf = {NULL, 0, 0}, again = {NULL, 0, 0};
   alloc_book c = {0, 0, 0, 0, 0};
@@ -92,13 +91,10 @@ static inline void list_encode(list *l, const gpuir__codec *codec, const char *k
   to.width = l->width;
   status = codec->encode(codec, values, n, &to);
   if (status) failed("encode", codec, kind, n, 0, 0, (uint64_t)(int64_t)status, 0);
-  if (buf.len < before)
-    failed("encode: length", codec, kind, n, 0, 0, buf.len, before);
-  else if (buf.data[0] != 0x77 || buf.data[before - 1] != 0x77)
-    failed("encode: overwrote", codec, kind, n, 0, 0, 0, 0);
+  if (buf.len < before) failed("encode: length", codec, kind, n, 0, 0, buf.len, before);
+  else if (buf.data[0] != 0x77 || buf.data[before - 1] != 0x77) failed("encode: overwrote", codec, kind, n, 0, 0, 0, 0);
   list_place(l, buf.data + before, buf.len - before);
-  if (n >= 128 && l->len % codec->unit)
-    failed("encode: padding", codec, kind, n, 0, 0, l->len % codec->unit, 0);
+  if (n >= 128 && l->len % codec->unit) failed("encode: padding", codec, kind, n, 0, 0, l->len % codec->unit, 0);
 
   /* the same bytes the second time */
   to.out = &again;
@@ -138,8 +134,7 @@ static inline int list_open(const list *l, gpuir__stream *s, uint32_t limit, int
 }
 
 /* Decodes a block into room of the exact size, and copies count values to out. */
-static inline void decode(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t count,
-                          uint32_t *out) {
+static inline void decode(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t count, uint32_t *out) {
   uint32_t *room = (uint32_t *)malloc(GPUIR__BLOCK_ROOM * sizeof *room);
   assert_non_null(room);
   memset(room, 0x5a, GPUIR__BLOCK_ROOM * sizeof *room);
@@ -159,8 +154,7 @@ static inline void find_check(const list *l, const gpuir__stream *s, uint32_t bl
   for (i = 0; i < 128; i++) {
     const uint32_t between = i ? v[i - 1] + 1 : prev + 1;
     got = l->codec->find(s, block, prev, v[i]);
-    if (got != i && got != GPUIR__UNTOLD)
-      failed("find", l->codec, l->kind, l->n, level_of(s), block * 128 + i, got, i);
+    if (got != i && got != GPUIR__UNTOLD) failed("find", l->codec, l->kind, l->n, level_of(s), block * 128 + i, got, i);
     told += got == i;
     if (between == v[i]) continue;
     got = l->codec->find(s, block, prev, i % 2 ? between : v[i] - 1);
@@ -226,72 +220,72 @@ static const char *fill(uint32_t *v, uint32_t n, int docids, unsigned k, unsigne
   const char *name = "";
   for (i = 0; i < n; i++) v[i] = 0;
   switch (k) {
-    case 0: name = "zeros"; break;
-    case 1:
-      name = "last docIDs";
-      first = UINT32_MAX - n;
-      break;
-    case 2:
-      name = "one width";
-      for (i = 0; i < n; i++) v[i] = bits(w);
-      break;
-    case 3:
-      name = "a width a block";
-      for (i = 0; i < n; i++) {
-        if (i % 128 == 0) w = below(33);
-        v[i] = bits(w);
-      }
-      break;
-    case 4:
-      name = "any widths";
-      for (i = 0; i < n; i++) v[i] = bits(below(33));
-      break;
-    case 5:
-      name = "mostly small";
-      for (i = 0; i < n; i++) v[i] = bits(below(20) ? 3 : 16);
-      break;
-    case 6:
-      name = "one huge";
-      if (n) v[below(n)] = docids ? UINT32_MAX - n : UINT32_MAX;
-      break;
-    case 7:
-      name = "huge at the end";
-      if (n) v[n - 1] = docids ? UINT32_MAX - n : UINT32_MAX;
-      break;
-    case 8:
-      name = "regular";
-      for (i = 0; i < n; i++) v[i] = n ? UINT32_MAX / n / 2 : 0;
-      break;
-    case 9:
-      name = "powers of two";
-      for (i = 0; i < n; i++) v[i] = (uint32_t)1 << (i % 32);
-      break;
-    case 10:
-      name = "around bytes";
-      for (i = 0; i < n; i++) v[i] = ((uint32_t)1 << (7 * below(5))) - below(2);
-      break;
-    case 11:
-      name = "bursts";
-      for (i = 0; i < n; i++) v[i] = bits(below(12) ? 1 + w % 4 : 17);
-      break;
-    case 12:
-      name = "a quarter large";
-      for (i = 0; i < n; i++) v[i] = bits(below(4) ? w / 2 : w);
-      break;
-    case 13:
-      name = "zeros and jumps";
-      for (i = 0; i < n; i++) v[i] = below(30) ? 0 : bits(w);
-      break;
-    case 14: { /* one word of marks is full, or empty */
-      uint32_t from = below(3) * 64, to = from + 64 + below(2) * 32;
-      name = "jumps together";
-      for (i = 0; i < n; i++) v[i] = bits(i % 128 >= from && i % 128 < to ? 14 : 2);
-      break;
+  case 0: name = "zeros"; break;
+  case 1:
+    name = "last docIDs";
+    first = UINT32_MAX - n;
+    break;
+  case 2:
+    name = "one width";
+    for (i = 0; i < n; i++) v[i] = bits(w);
+    break;
+  case 3:
+    name = "a width a block";
+    for (i = 0; i < n; i++) {
+      if (i % 128 == 0) w = below(33);
+      v[i] = bits(w);
     }
-    default:
-      name = "runs";
-      for (i = 0; i < n; i++) v[i] = below(40) ? 0 : bits(w);
-      break;
+    break;
+  case 4:
+    name = "any widths";
+    for (i = 0; i < n; i++) v[i] = bits(below(33));
+    break;
+  case 5:
+    name = "mostly small";
+    for (i = 0; i < n; i++) v[i] = bits(below(20) ? 3 : 16);
+    break;
+  case 6:
+    name = "one huge";
+    if (n) v[below(n)] = docids ? UINT32_MAX - n : UINT32_MAX;
+    break;
+  case 7:
+    name = "huge at the end";
+    if (n) v[n - 1] = docids ? UINT32_MAX - n : UINT32_MAX;
+    break;
+  case 8:
+    name = "regular";
+    for (i = 0; i < n; i++) v[i] = n ? UINT32_MAX / n / 2 : 0;
+    break;
+  case 9:
+    name = "powers of two";
+    for (i = 0; i < n; i++) v[i] = (uint32_t)1 << (i % 32);
+    break;
+  case 10:
+    name = "around bytes";
+    for (i = 0; i < n; i++) v[i] = ((uint32_t)1 << (7 * below(5))) - below(2);
+    break;
+  case 11:
+    name = "bursts";
+    for (i = 0; i < n; i++) v[i] = bits(below(12) ? 1 + w % 4 : 17);
+    break;
+  case 12:
+    name = "a quarter large";
+    for (i = 0; i < n; i++) v[i] = bits(below(4) ? w / 2 : w);
+    break;
+  case 13:
+    name = "zeros and jumps";
+    for (i = 0; i < n; i++) v[i] = below(30) ? 0 : bits(w);
+    break;
+  case 14: { /* one word of marks is full, or empty */
+    uint32_t from = below(3) * 64, to = from + 64 + below(2) * 32;
+    name = "jumps together";
+    for (i = 0; i < n; i++) v[i] = bits(i % 128 >= from && i % 128 < to ? 14 : 2);
+    break;
+  }
+  default:
+    name = "runs";
+    for (i = 0; i < n; i++) v[i] = below(40) ? 0 : bits(w);
+    break;
   }
   if (docids) from_gaps(v, n, first);
   return name;
@@ -303,7 +297,7 @@ static inline void check(const gpuir__codec *c, uint32_t *v, uint32_t n, unsigne
   list_encode(&l, c, kind, v, n);
   list_check(&l, UINT32_MAX - 1);
   if (c->docids && n) {
-    list_check(&l, v[n - 1]);    /* tight */
+    list_check(&l, v[n - 1]); /* tight */
     list_check(&l, v[below(n)]); /* too low: clamps */
     list_check(&l, 0);
   }
@@ -348,15 +342,12 @@ static inline void put_bits(uint8_t *bytes, size_t at, unsigned w, uint32_t v) {
 /* One block of count values of b low bits, x of them with h more, in the form of bp128 or in the marked one of optpfd
  * (plain for h = 0), is decoded to those values. All are as large as can be, if `most`. The limit is often among
  * them. */
-static inline void made_block(const gpuir__codec *c, uint32_t count, unsigned b, unsigned h, uint32_t x,
-                              int most) {
+static inline void made_block(const gpuir__codec *c, uint32_t count, unsigned b, unsigned h, uint32_t x, int most) {
   const int vertical = count == 128 && !strcmp(c->name, "bp128"), best = gpuir__simd_level(GPUIR_SIMD_AUTO);
   const size_t low = (count * b + 7) / 8, marks = h ? (count + 7) / 8 + 1 : 0, start = count < 128;
   const size_t size = start + low + marks + (x * h + 7) / 8;
   const uint32_t prev = below(2) ? UINT32_MAX : bits(32);
-  const uint32_t limit = below(2)   ? UINT32_MAX - 1
-                         : below(2) ? bits(32)
-                                    : prev + bits(b + h < 25 ? b + h + 7 : 32);
+  const uint32_t limit = below(2) ? UINT32_MAX - 1 : below(2) ? bits(32) : prev + bits(b + h < 25 ? b + h + 7 : 32);
   uint8_t *bytes = (uint8_t *)calloc(size + GPUIR__STREAM_PAD, 1);
   uint8_t width = (uint8_t)(h == 0 ? b : !strcmp(c->name, "bp128") ? b | 128 : b | 192);
   uint32_t v[128], out[GPUIR__BLOCK_ROOM], offset = 0, i, rank = 0, sum = prev;
@@ -374,8 +365,7 @@ static inline void made_block(const gpuir__codec *c, uint32_t count, unsigned b,
         const size_t bit = i / 4 * b + k;
         put_bits(bytes, bit / 32 * 128 + i % 4 * 32 + bit % 32, 1, part >> k & 1);
       }
-    else
-      put_bits(bytes + start, i * b, b, part);
+    else put_bits(bytes + start, i * b, b, part);
     if (below(count - i) < x - rank) { /* x of the count values, any of them */
       const uint32_t high = most ? gpuir__low_bits(h) : bits(h);
       put_bits(bytes + start + low, i, 1, 1);

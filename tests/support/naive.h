@@ -215,7 +215,7 @@ static inline void naive_ef(naive_reader *r, uint32_t *out) {
 /* Of qs and rice: the header, `every` bits a sum, and for rice a sum of the binary numbers a block. */
 typedef struct naive_halves {
   unsigned b;
-  uint64_t bytes;       /* of the unary vector */
+  uint64_t bytes; /* of the unary vector */
   uint64_t sums, bases; /* byte offsets of the tables */
 } naive_halves;
 
@@ -240,8 +240,7 @@ static inline naive_halves naive_halves_head(naive_reader *r, unsigned every, in
 static inline void naive_halves_sums(naive_reader *r, const naive_halves *h, unsigned every) {
   uint64_t bit, ones = 0;
   for (bit = 0; r->l->offset && bit < h->bytes * 8 && !r->wrong; bit++) {
-    if (bit % every == 0)
-      naive_must(r, naive_number(r, (h->sums + bit / every * 4) * 8, 32) == ones, "a sum is wrong");
+    if (bit % every == 0) naive_must(r, naive_number(r, (h->sums + bit / every * 4) * 8, 32) == ones, "a sum is wrong");
     ones += naive_bit(r, r->at * 8 + bit);
   }
 }
@@ -275,8 +274,7 @@ static inline void naive_rice(naive_reader *r, uint32_t *out) {
     if (i % 128 == 0) {
       naive_block(r, i / 128, ones, 0);
       if (r->l->offset)
-        naive_must(r, naive_number(r, (h.bases + i / 128 * 4) * 8, 32) == sum,
-                   "a sum of binary numbers is wrong");
+        naive_must(r, naive_number(r, (h.bases + i / 128 * 4) * 8, 32) == sum, "a sum of binary numbers is wrong");
     }
     sum += out[i];
     for (; naive_bit(r, bit++) && !r->wrong; ones++) out[i] += (uint32_t)1 << h.b;
@@ -288,8 +286,7 @@ static inline void naive_rice(naive_reader *r, uint32_t *out) {
 /* ---- pfd-list ---- */
 
 /* positions: NULL, or of each number whether it is an exception */
-static inline void naive_pfl_array(naive_reader *r, uint32_t *out, uint32_t n, unsigned depth,
-                                   uint8_t *exception) {
+static inline void naive_pfl_array(naive_reader *r, uint32_t *out, uint32_t n, unsigned depth, uint8_t *exception) {
   uint32_t number, i, at = 0, *inner;
   unsigned b;
   if (depth == 0) {
@@ -330,8 +327,7 @@ static inline void naive_pfl(naive_reader *r, uint32_t *out) {
   if (!r->wrong) naive_pfl_array(r, out, n, depth, exception);
   for (i = 0; i < n && r->l->offset && !r->wrong; i++) {
     if (i % 512 == 0)
-      naive_must(r, naive_number(r, (bases + i / 512 * 4) * 8, 32) == before,
-                 "a docID before a block is wrong");
+      naive_must(r, naive_number(r, (bases + i / 512 * 4) * 8, 32) == before, "a docID before a block is wrong");
     if (i % 128 == 0) naive_block(r, i / 128, exceptions, 0);
     before += out[i] + 1;
     exceptions += exception[i];
@@ -426,8 +422,7 @@ static inline void naive_lrc(naive_reader *r, uint32_t *out, int kind) {
       line.start = own.start;
     }
     naive_segment(r, out + at, count);
-    for (i = 0; i < count && !r->wrong; i++)
-      out[at + i] += naive_height(&line, kind == NAIVE_SEGLRC ? i : at + i);
+    for (i = 0; i < count && !r->wrong; i++) out[at + i] += naive_height(&line, kind == NAIVE_SEGLRC ? i : at + i);
   }
 }
 
@@ -440,8 +435,7 @@ static inline void naive_bucket(naive_reader *r, uint32_t *out, uint32_t count) 
   for (at = 0; at < count && !r->wrong; at += 256) {
     naive_segment(r, out + at, count - at < 256 ? count - at : 256);
     if (at / 256 + 1 < segments)
-      naive_must(r, naive_number(r, (ends + at / 256 * 4) * 8, 32) == r->at - first,
-                 "a segment's end is wrong");
+      naive_must(r, naive_number(r, (ends + at / 256 * 4) * 8, 32) == r->at - first, "a segment's end is wrong");
   }
   for (i = 0; i < count && !r->wrong; i++) out[i] += naive_height(&line, i);
 }
@@ -485,9 +479,7 @@ static inline const char *naive_decode(const naive_list *l, uint32_t *out) {
   const char *c = l->codec;
   int gaps = 1;
   uint32_t i, before = UINT32_MAX;
-  if (!l->n)
-    return l->len && strcmp(c, "qs") && strcmp(c, "rice") && strcmp(c, "pfd-list") ? "bytes of nothing"
-                                                                                   : NULL;
+  if (!l->n) return l->len && strcmp(c, "qs") && strcmp(c, "rice") && strcmp(c, "pfd-list") ? "bytes of nothing" : NULL;
   if (!strcmp(c, "vbyte")) {
     naive_vbyte(&r, out);
   } else if (!strcmp(c, "bp128")) {
@@ -500,22 +492,14 @@ static inline const char *naive_decode(const naive_list *l, uint32_t *out) {
     naive_para(&r, out);
   } else {
     gaps = !strcmp(c, "rice");
-    if (!strcmp(c, "ef"))
-      naive_ef(&r, out);
-    else if (!strcmp(c, "qs"))
-      naive_qs(&r, out);
-    else if (!strcmp(c, "rice"))
-      naive_rice(&r, out);
-    else if (!strcmp(c, "lrc"))
-      naive_lrc(&r, out, NAIVE_LRC);
-    else if (!strcmp(c, "lrcseg"))
-      naive_lrc(&r, out, NAIVE_LRCSEG);
-    else if (!strcmp(c, "seglrc"))
-      naive_lrc(&r, out, NAIVE_SEGLRC);
-    else if (!strcmp(c, "hslrc"))
-      naive_hslrc(&r, out);
-    else
-      return "an unknown codec";
+    if (!strcmp(c, "ef")) naive_ef(&r, out);
+    else if (!strcmp(c, "qs")) naive_qs(&r, out);
+    else if (!strcmp(c, "rice")) naive_rice(&r, out);
+    else if (!strcmp(c, "lrc")) naive_lrc(&r, out, NAIVE_LRC);
+    else if (!strcmp(c, "lrcseg")) naive_lrc(&r, out, NAIVE_LRCSEG);
+    else if (!strcmp(c, "seglrc")) naive_lrc(&r, out, NAIVE_SEGLRC);
+    else if (!strcmp(c, "hslrc")) naive_hslrc(&r, out);
+    else return "an unknown codec";
   }
   naive_must(&r, r.at == l->len, "bytes are left over");
   for (i = 0; i < l->n && gaps && l->docids && !r.wrong; i++) {
@@ -544,10 +528,10 @@ typedef struct naive_term {
   uint8_t text[256];
   unsigned len;
   uint32_t df;
-  uint32_t docid, tf;                        /* df 1 */
+  uint32_t docid, tf; /* df 1 */
   uint64_t docs, docs_len, freqs, freqs_len; /* df up to 127 */
-  uint64_t number;                           /* of a longer list */
-  unsigned codec, freq_codec;                /* unless df is 1 */
+  uint64_t number; /* of a longer list */
+  unsigned codec, freq_codec; /* unless df is 1 */
   uint64_t positions, positions_len;
 } naive_term;
 
@@ -589,8 +573,7 @@ static inline void naive_head(naive_reader *r, const naive_dictionary *d, naive_
   b->several = (unsigned)naive_take(r, 2);
   b->second = (unsigned)naive_take(r, 2);
   widths = naive_take(r, 4);
-  naive_must(r, !(b->several >> b->n) && !(b->second >> b->n) && !(widths >> 30),
-             "bits of no term are not zero");
+  naive_must(r, !(b->several >> b->n) && !(b->second >> b->n) && !(widths >> 30), "bits of no term are not zero");
   b->width[0] = naive_width(d->documents - 1);
   b->width[1] = widths & 63;
   b->width[2] = widths >> 6 & 7;
@@ -640,7 +623,7 @@ static inline void naive_codecs(naive_reader *r, const naive_block_of *b, naive_
 
 /* Takes a block's head and columns. */
 static inline void naive_records(naive_reader *r, const naive_dictionary *d, naive_term *t, unsigned n,
-                                 const naive_places *page, naive_places *now) {
+    const naive_places *page, naive_places *now) {
   const uint64_t start = r->at, head = naive_take(r, 1);
   naive_block_of b;
   unsigned i, at[8] = {0};
@@ -649,8 +632,7 @@ static inline void naive_records(naive_reader *r, const naive_dictionary *d, nai
   naive_head(r, d, &b);
   naive_base(r, b.base[0], page->docs, now->docs);
   naive_base(r, b.base[1], page->freqs, now->freqs);
-  if (b.count[5])
-    naive_must(r, naive_take(r, 1) == now->longs - page->longs, "the base of long lists is wrong");
+  if (b.count[5]) naive_must(r, naive_take(r, 1) == now->longs - page->longs, "the base of long lists is wrong");
   if (d->positions) naive_base(r, b.base[2], page->positions, now->positions);
   naive_codecs(r, &b, t);
   naive_columns(r, &b);
@@ -731,7 +713,7 @@ static inline const uint8_t *naive_tree(naive_reader *r, const uint8_t *keys, na
     unsigned skip = 0;
     if (i && i + 1 < nodes)
       while (skip < mine[16 * i].len && skip < mine[16 * (i + 1)].len &&
-             mine[16 * i].text[skip] == mine[16 * (i + 1)].text[skip])
+          mine[16 * i].text[skip] == mine[16 * (i + 1)].text[skip])
         skip++;
     for (k = 0; k < 16; k++, keys += 8) {
       uint64_t want = k ? 0 : skip, found = 0;
@@ -762,8 +744,7 @@ static inline const char *naive_dictionary_read(const naive_dictionary *d, naive
   naive_places page = {0, 0, 0, 0, 0}, now = {0, 0, 0, 0, 0};
   naive_term *heads = (naive_term *)calloc((size_t)blocks + 1, sizeof *heads), t[16], before;
   uint64_t block;
-  naive_must(&r, d->pages_len == (blocks + 15) / 16 * 40 && d->starts_len == blocks * 2,
-             "pages or starts are too few");
+  naive_must(&r, d->pages_len == (blocks + 15) / 16 * 40 && d->starts_len == blocks * 2, "pages or starts are too few");
   memset(&before, 0, sizeof before);
   for (block = 0; block < blocks && heads && !r.wrong; block++) {
     const unsigned n = d->terms - block * 16 < 16 ? (unsigned)(d->terms - block * 16) : 16;
@@ -773,11 +754,11 @@ static inline const char *naive_dictionary_read(const naive_dictionary *d, naive
       const uint8_t *p = d->pages + block / 16 * 40;
       page = now;
       naive_must(&r, naive_64(p) == now.start && naive_64(p + 8) == now.docs && naive_64(p + 16) == now.freqs,
-                 "a page is wrong");
+          "a page is wrong");
       naive_must(&r, naive_64(p + 24) == now.longs && naive_64(p + 32) == now.positions, "a page is wrong");
     }
     naive_must(&r, (d->starts[2 * block] | (unsigned)d->starts[2 * block + 1] << 8) == now.start - page.start,
-               "a block's start is wrong");
+        "a block's start is wrong");
     memset(t, 0, sizeof t);
     naive_records(&r, d, t, n, &page, &now);
     naive_terms(&r, t, n, &before);
@@ -787,8 +768,7 @@ static inline const char *naive_dictionary_read(const naive_dictionary *d, naive
   }
   naive_must(&r, heads && r.at == d->blocks_len, "bytes are left over");
   if (!r.wrong)
-    naive_must(&r, naive_tree(&r, d->keys, heads, blocks) == d->keys + d->keys_len,
-               "the tree has another size");
+    naive_must(&r, naive_tree(&r, d->keys, heads, blocks) == d->keys + d->keys_len, "the tree has another size");
   free(heads);
   return r.wrong;
 }

@@ -24,7 +24,7 @@
 
 #define ORACLE_UNKNOWN UINT32_MAX
 #define ORACLE_CAP 16777215u /* 2^24 - 1 */
-#define ORACLE_RANGE (-7)    /* what GPUIR_E_RANGE is */
+#define ORACLE_RANGE (-7) /* what GPUIR_E_RANGE is */
 #define ORACLE_MAX_WORDS 1024
 
 typedef struct oracle_posting {
@@ -50,7 +50,7 @@ typedef struct oracle {
   uint32_t *hash; /* term + 1, open addressing */
   size_t hash_cap;
   oracle_posting *inv; /* in order of terms, then documents */
-  size_t *inv_start;   /* nterms + 1 */
+  size_t *inv_start; /* nterms + 1 */
   /* of the last query */
   uint64_t *score;
   uint16_t *matched;
@@ -159,10 +159,8 @@ static inline void oracle_doc(oracle *o) {
   if (o->npost - from > 1) qsort(o->post + from, o->npost - from, sizeof *o->post, oracle_by_term);
   for (i = from; i < o->npost; i++) {
     dl += o->post[i].tf;
-    if (n > from && o->post[n - 1].term == o->post[i].term)
-      o->post[n - 1].tf += o->post[i].tf;
-    else
-      o->post[n++] = o->post[i];
+    if (n > from && o->post[n - 1].term == o->post[i].term) o->post[n - 1].tf += o->post[i].tf;
+    else o->post[n++] = o->post[i];
   }
   o->npost = n;
   if (o->ndocs + 1 >= o->doc_cap) {
@@ -214,9 +212,7 @@ static inline float oracle_idf(uint64_t ndocs, uint64_t df) {
   return (float)log1pl((long double)(2 * ndocs + 1 - 2 * df) / (long double)(2 * df + 1));
 }
 
-static float oracle_weight(float idf, float k1) {
-  return (float)((double)idf * ((double)k1 + 1.0) * 1048576.0);
-}
+static float oracle_weight(float idf, float k1) { return (float)((double)idf * ((double)k1 + 1.0) * 1048576.0); }
 
 static inline float oracle_norm(float k1, float b, uint64_t tokens, uint64_t ndocs, uint64_t dl) {
   float A = (float)((double)k1 * (1.0 - (double)b));

@@ -34,12 +34,12 @@ static inline set set_make(int shape, uint32_t n, uint32_t spread) {
   for (i = 0; i < n && doc < UINT32_MAX; i++) {
     docs[i] = (uint32_t)doc;
     switch (shape) {
-      case RANDOM: doc += 1 + below(2 * spread); break;
-      case CLUSTERED: doc += below(64) ? 1 + below(3) : 1 + below(100 * spread); break;
-      case DENSE: doc += below(8) ? 1 : 2; break;
-      case STEPS: doc += spread + 1; break;
-      case CURVED: doc += 1 + (uint64_t)i * i / 64; break;
-      default: doc += 1 + (uint64_t)below(2); break;
+    case RANDOM: doc += 1 + below(2 * spread); break;
+    case CLUSTERED: doc += below(64) ? 1 + below(3) : 1 + below(100 * spread); break;
+    case DENSE: doc += below(8) ? 1 : 2; break;
+    case STEPS: doc += spread + 1; break;
+    case CURVED: doc += 1 + (uint64_t)i * i / 64; break;
+    default: doc += 1 + (uint64_t)below(2); break;
     }
   }
   s = set_of(docs, i);
@@ -144,7 +144,7 @@ static inline void coded_make(coded *c, const gpuir__codec *codec, const set *s,
 }
 
 static inline void check(gpuir__isect *x, const set *sets, unsigned k, const uint32_t *right, uint32_t nright,
-                         const char *form, const char *kind) {
+    const char *form, const char *kind) {
   uint32_t least = UINT32_MAX, *docs, *where[GPUIR_MAX_TERMS], n, i;
   unsigned t, round;
   for (t = 0; t < k; t++)
@@ -155,14 +155,14 @@ static inline void check(gpuir__isect *x, const set *sets, unsigned k, const uin
     n = gpuir__isect_run(x, docs, round ? where : NULL);
     compared++;
     if (n != nright || (n && memcmp(docs, right, n * 4)))
-      fail_msg("%s, %s, %s, k = %u, lengths %u and %u, simd %d, round %u: %u docIDs, %u are right",
-               x->method->name, form, kind, k, (unsigned)sets[0].n, (unsigned)(k > 1 ? sets[1].n : 0),
-               (int)x->operand[0].kernels->level, round, (unsigned)n, (unsigned)nright);
+      fail_msg("%s, %s, %s, k = %u, lengths %u and %u, simd %d, round %u: %u docIDs, %u are right", x->method->name,
+          form, kind, k, (unsigned)sets[0].n, (unsigned)(k > 1 ? sets[1].n : 0), (int)x->operand[0].kernels->level,
+          round, (unsigned)n, (unsigned)nright);
     for (t = 0; round && t < k; t++)
       for (i = 0; i < n; i++)
         if (where[t][i] >= sets[t].n || sets[t].docs[where[t][i]] != docs[i])
           fail_msg("%s, %s, %s: match %u stands at a wrong index of operand %u", x->method->name, form, kind,
-                   (unsigned)i, t);
+              (unsigned)i, t);
   }
   free(docs);
   for (t = 0; t < k; t++) free(where[t]);
@@ -180,7 +180,7 @@ static inline int without_pairs(gpuir__isect *x) {
 }
 
 static inline void check_arrays(const gpuir__method *m, const set *sets, unsigned k, const uint32_t *right,
-                                uint32_t nright, int simd, const char *kind) {
+    uint32_t nright, int simd, const char *kind) {
   const uint32_t *docs[GPUIR_MAX_TERMS];
   uint32_t n[GPUIR_MAX_TERMS];
   gpuir__isect x;
@@ -196,7 +196,7 @@ static inline void check_arrays(const gpuir__method *m, const set *sets, unsigne
 }
 
 static inline void check_lists(const gpuir__method *m, const gpuir__codec *codec, const set *sets, unsigned k,
-                               const uint32_t *right, uint32_t nright, int simd) {
+    const uint32_t *right, uint32_t nright, int simd) {
   const gpuir__list *lists[GPUIR_MAX_TERMS] = {NULL};
   coded c[GPUIR_MAX_TERMS];
   gpuir__isect x;

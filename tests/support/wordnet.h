@@ -7,7 +7,7 @@
 /* NULL: it is not there. */
 static FILE *wordnet_open(void) {
   static const char *const paths[] = {"tests/data/wordnet.tsv", "../tests/data/wordnet.tsv",
-                                      "../../tests/data/wordnet.tsv"};
+      "../../tests/data/wordnet.tsv"};
   FILE *in = NULL;
   unsigned i;
   for (i = 0; i < sizeof paths / sizeof *paths && !in; i++) in = fopen(paths[i], "rb");

@@ -109,8 +109,7 @@ static void test_packed(void **state) {
       assert_int_equal(got, bit < (uint64_t)count * w ? values[bit / w] >> bit % w & 1 : 0);
     }
     for (i = (uint32_t)size + 4; i < sizeof bytes; i++) assert_int_equal(bytes[i], 0xee);
-    for (i = 0; i < count; i++)
-      assert_int_equal(gpuir__packed_value(bytes, w, i), values[i] & gpuir__low_bits(w));
+    for (i = 0; i < count; i++) assert_int_equal(gpuir__packed_value(bytes, w, i), values[i] & gpuir__low_bits(w));
   }
 }
 
@@ -192,10 +191,14 @@ static void test_levels(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_bits),   cmocka_unit_test(test_mul_high),
-      cmocka_unit_test(test_loads),  cmocka_unit_test(test_lower_bound),
-      cmocka_unit_test(test_packed), cmocka_unit_test(test_packed_vectors),
-      cmocka_unit_test(test_gaps),   cmocka_unit_test(test_levels),
+      cmocka_unit_test(test_bits),
+      cmocka_unit_test(test_mul_high),
+      cmocka_unit_test(test_loads),
+      cmocka_unit_test(test_lower_bound),
+      cmocka_unit_test(test_packed),
+      cmocka_unit_test(test_packed_vectors),
+      cmocka_unit_test(test_gaps),
+      cmocka_unit_test(test_levels),
   };
   return cmocka_run_group_tests_name("02_vectors", tests, NULL, NULL);
 }

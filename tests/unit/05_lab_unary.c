@@ -42,8 +42,7 @@ static uint32_t lane_ef(const gpuir__stream *s, uint32_t i) {
   gpuir__unary u;
   unsigned b;
   const uint8_t *low = gpuir__ef_find(s, block, gpuir__block_count(s->n, block), &b, &u);
-  return gpuir__joined((uint32_t)lane_stop(&u, 0, i % 128), i % 128, b, gpuir__packed_value(low, b, i % 128),
-                       base);
+  return gpuir__joined((uint32_t)lane_stop(&u, 0, i % 128), i % 128, b, gpuir__packed_value(low, b, i % 128), base);
 }
 
 static uint32_t lane_value(const gpuir__stream *s, uint32_t i, int *gap) {

@@ -58,8 +58,7 @@ static void test_counts(void **state) {
   list l;
   uint32_t i, block;
   (void)state;
-  for (i = 0; i < 4000; i++)
-    values[i] = (i ? values[i - 1] : 0) + 1 + (i % 9 ? below(4) : 5000 + below(4000));
+  for (i = 0; i < 4000; i++) values[i] = (i ? values[i - 1] : 0) + 1 + (i % 9 ? below(4) : 5000 + below(4000));
   list_encode(&l, codec, "gaps with exceptions", values, 4000);
   assert_true(l.offset[l.nblocks - 1] > 0);
   for (block = 0; block < l.nblocks; block++) {

@@ -45,59 +45,15 @@ static void test_tables(void **state) {
 }
 
 static void test_spellings(void **state) {
-  static const char *const bad[] = {"bp128:1",
-                                    "bp128:",
-                                    "vbyte:0",
-                                    "pfd:1",
-                                    "newpfd:3",
-                                    "optpfd:min",
-                                    "ef:128",
-                                    "rice:4",
-                                    "qs:",
-                                    "qs:0.2",
-                                    "qs:4.001",
-                                    "qs:1,5",
-                                    "qs:x",
-                                    "qs:-1",
-                                    "qs:1.",
-                                    "qs:1.0001",
-                                    "qs:.",
-                                    "qs: 1",
-                                    "qs:1 ",
-                                    "qs:1e0",
-                                    "qs:inf",
-                                    "qs:99999999999",
-                                    "qs:1:1",
-                                    "pfd-list:5",
-                                    "pfd-list:",
-                                    "pfd-list:1.5",
-                                    "pfd-list:-1",
-                                    "pfd-list:1.0",
-                                    "parapfor:",
-                                    "parapfor:32",
-                                    "parapfor:512",
-                                    "parapfor:100",
-                                    "parapfor:64,",
-                                    "parapfor:64,2",
-                                    "parapfor:64,min2",
-                                    "parapfor:64,1.001",
-                                    "parapfor:,",
-                                    "parapfor:64,.1,",
-                                    "lrc:16",
-                                    "lrc:0",
-                                    "lrcseg:1024",
-                                    "seglrc:64,max",
-                                    "hslrc:16",
-                                    "hslrc:512",
-                                    "hslrc:48",
-                                    "auto:",
-                                    "auto:1.001",
-                                    "auto:2",
-                                    "auto:-0",
-                                    "auto:fast",
-                                    "auto:0.1,min"};
-  static const char *const unknown[] = {"",       ":",     "b",     "bp12", "bp1288", "BP128",
-                                        " bp128", "autos", "zip:9", "aut",  "q:1"};
+  static const char *const bad[] = {"bp128:1", "bp128:", "vbyte:0", "pfd:1", "newpfd:3", "optpfd:min", "ef:128",
+      "rice:4", "qs:", "qs:0.2", "qs:4.001", "qs:1,5", "qs:x", "qs:-1", "qs:1.", "qs:1.0001", "qs:.", "qs: 1", "qs:1 ",
+      "qs:1e0", "qs:inf", "qs:99999999999", "qs:1:1", "pfd-list:5", "pfd-list:", "pfd-list:1.5", "pfd-list:-1",
+      "pfd-list:1.0", "parapfor:", "parapfor:32", "parapfor:512", "parapfor:100", "parapfor:64,", "parapfor:64,2",
+      "parapfor:64,min2", "parapfor:64,1.001", "parapfor:,", "parapfor:64,.1,", "lrc:16", "lrc:0", "lrcseg:1024",
+      "seglrc:64,max", "hslrc:16", "hslrc:512", "hslrc:48", "auto:", "auto:1.001", "auto:2", "auto:-0", "auto:fast",
+      "auto:0.1,min"};
+  static const char *const unknown[] = {"", ":", "b", "bp12", "bp1288", "BP128", " bp128", "autos", "zip:9", "aut",
+      "q:1"};
   gpuir__coding coding;
   gpuir_error err;
   size_t i;
@@ -105,8 +61,7 @@ static void test_spellings(void **state) {
   for (i = 0; i < sizeof good / sizeof *good; i++) {
     assert_int_equal(gpuir__coding_parse(good[i].spec, 1, &coding, &err), 0);
     assert_ptr_equal(coding.codec, good[i].name ? gpuir__codec_by_name(good[i].name, 1) : NULL);
-    if (coding.param != good[i].param)
-      fail_msg("%s is read as %llu", good[i].spec, (unsigned long long)coding.param);
+    if (coding.param != good[i].param) fail_msg("%s is read as %llu", good[i].spec, (unsigned long long)coding.param);
   }
   for (i = 0; i < sizeof bad / sizeof *bad; i++) {
     if (gpuir__coding_parse(bad[i], 1, &coding, &err) != GPUIR_E_ARGUMENT) fail_msg("'%s' is taken", bad[i]);
@@ -115,8 +70,7 @@ static void test_spellings(void **state) {
   }
   for (i = 0; i < 2 * sizeof unknown / sizeof *unknown; i++) {
     const char *spec = unknown[i / 2];
-    if (gpuir__coding_parse(spec, i % 2, &coding, &err) != GPUIR_E_UNSUPPORTED)
-      fail_msg("'%s' is taken", spec);
+    if (gpuir__coding_parse(spec, i % 2, &coding, &err) != GPUIR_E_UNSUPPORTED) fail_msg("'%s' is taken", spec);
     assert_non_null(strstr(err.msg, spec));
   }
   assert_int_equal(gpuir__coding_parse("qs:1", 0, &coding, &err), GPUIR_E_UNSUPPORTED);
@@ -131,8 +85,8 @@ static void test_spellings(void **state) {
 
 /* Every codec of the tables is one whose properties are tested: the part_codecs of 03_codecs.c to 07_lab_lines.c. */
 static void test_all_are_tested(void **state) {
-  static const char *const tested[] = {"vbyte",  "bp128",    "ef",       "qs",  "rice",   "pfd",    "newpfd",
-                                       "optpfd", "pfd-list", "parapfor", "lrc", "lrcseg", "seglrc", "hslrc"};
+  static const char *const tested[] = {"vbyte", "bp128", "ef", "qs", "rice", "pfd", "newpfd", "optpfd", "pfd-list",
+      "parapfor", "lrc", "lrcseg", "seglrc", "hslrc"};
   size_t i, j;
   (void)state;
   for (i = 0; i < ncodecs(); i++) {

@@ -77,9 +77,8 @@ static size_t check_term(scored *f, const char *word, float k1, float b, size_t 
     assert_int_equal(n, want);
     for (i = 0; i < n; i++)
       if (f->hits[i].docid != right[i].docid || f->hits[i].score != right[i].score)
-        fail_msg("%s, %s: hit %lu is (%u, %u), not (%u, %u)", word, s & 1 ? "exhaustive" : "auto",
-                 (unsigned long)i, (unsigned)f->hits[i].docid, (unsigned)f->hits[i].score,
-                 (unsigned)right[i].docid, (unsigned)right[i].score);
+        fail_msg("%s, %s: hit %lu is (%u, %u), not (%u, %u)", word, s & 1 ? "exhaustive" : "auto", (unsigned long)i,
+            (unsigned)f->hits[i].docid, (unsigned)f->hits[i].score, (unsigned)right[i].docid, (unsigned)right[i].score);
     gpuir_query_destroy(q);
   }
   return n;
@@ -145,8 +144,7 @@ static void test_halves_round_to_even(void **state) {
 
 /* tf and length count up to 2^24 - 1, in every path: beyond it all documents are alike. */
 static void test_tf_and_length_are_capped(void **state) {
-  static const uint32_t tf[] = {16777214, 16777215,   16777216,    16777217,
-                                33554432, 1073741824, 4294967295u, 3000000000u};
+  static const uint32_t tf[] = {16777214, 16777215, 16777216, 16777217, 33554432, 1073741824, 4294967295u, 3000000000u};
   scored f;
   uint32_t d, filler;
   size_t n, i;
@@ -169,8 +167,8 @@ static void test_tf_and_length_are_capped(void **state) {
     for (i = 0; i < n; i++)
       if (f.hits[i].docid >= 1 && f.hits[i].docid < 8) /* equal contributions, whatever lies beyond the cap */
         assert_int_equal(f.hits[i].score,
-                         oracle_c(oracle_weight(oracle_idf(f.o.ndocs, n), 0.9f),
-                                  oracle_norm(0.9f, 0.4f, f.o.tokens, f.o.ndocs, ORACLE_CAP), ORACLE_CAP));
+            oracle_c(oracle_weight(oracle_idf(f.o.ndocs, n), 0.9f),
+                oracle_norm(0.9f, 0.4f, f.o.tokens, f.o.ndocs, ORACLE_CAP), ORACLE_CAP));
     (void)check_term(&f, "w0", 400.0f, 1.0f, 500);
     (void)check_term(&f, "w0", 0.0f, 0.0f, 500);
     (void)check_term(&f, "w0", 0.9f, 0.4f, 3);
@@ -245,16 +243,13 @@ static void test_weight_out_of_range(void **state) {
   for (;;) {
     float middle = (low + high) / 2;
     if (!(middle > low && middle < high)) break;
-    if (oracle_weight(idf, middle) < 2147483648.0f)
-      low = middle;
-    else
-      high = middle;
+    if (oracle_weight(idf, middle) < 2147483648.0f) low = middle;
+    else high = middle;
   }
   assert_int_equal(score_parse(f.index[0], "w0", high, 0.4f, &q), GPUIR_E_RANGE);
   assert_null(q);
   assert_int_equal(score_parse(f.index[0], "w0", 1000.0f, 0.0f, &q), GPUIR_E_RANGE);
-  assert_int_equal(score_parse(f.index[0], "w1 -w0", 1000.0f, 0.0f, &q),
-                   GPUIR_OK); /* a negated one weighs nothing */
+  assert_int_equal(score_parse(f.index[0], "w1 -w0", 1000.0f, 0.0f, &q), GPUIR_OK); /* a negated one weighs nothing */
   gpuir_query_destroy(q);
   assert_int_equal(check_term(&f, "w0", low, 0.4f, 10), 1);
   assert_int_equal(check_term(&f, "w0", low, 0.0f, 10), 1);
@@ -324,8 +319,7 @@ static void test_k1_zero(void **state) {
       first[i].score = f.hits[i].score;
     }
     assert_int_equal(check_term(&f, f.o.name[t], 0.0f, 1.0f, 5000), n);
-    for (i = 0; i < n; i++)
-      assert_true(f.hits[i].docid == first[i].docid && f.hits[i].score == first[i].score);
+    for (i = 0; i < n; i++) assert_true(f.hits[i].docid == first[i].docid && f.hits[i].score == first[i].score);
     free(first);
   }
   score_teardown(&f);
@@ -333,8 +327,8 @@ static void test_k1_zero(void **state) {
 
 /* The engine's own arithmetic on random and extreme operands, bit by bit. */
 static void test_arithmetic(void **state) {
-  static const uint32_t edge[] = {1,        2,        3,        127,      16777213,    16777214,
-                                  16777215, 16777216, 16777217, 33554431, 2147483648u, 4294967295u};
+  static const uint32_t edge[] = {1, 2, 3, 127, 16777213, 16777214, 16777215, 16777216, 16777217, 33554431, 2147483648u,
+      4294967295u};
   rng r;
   unsigned long i, rounds = corpus_long_run() ? 20000000 : 2000000;
   (void)state;
@@ -353,11 +347,10 @@ static void test_arithmetic(void **state) {
     if (W >= 2147483648.0f) continue;
     K = oracle_norm(k1, b, tokens, docs, dl);
     norm = gpuir__norm_make(k1, b, (double)tokens / (double)docs);
-    if (gpuir__norm_of(norm.a, norm.b, dl) != K)
-      fail_msg("K of k1 %g, b %g, length %u", (double)k1, (double)b, dl);
+    if (gpuir__norm_of(norm.a, norm.b, dl) != K) fail_msg("K of k1 %g, b %g, length %u", (double)k1, (double)b, dl);
     if (gpuir__contribution(W, tf, K) != oracle_c(W, K, tf))
       fail_msg("c of W %.9g, tf %u, K %.9g is %u, should be %u", (double)W, tf, (double)K,
-               gpuir__contribution(W, tf, K), oracle_c(W, K, tf));
+          gpuir__contribution(W, tf, K), oracle_c(W, K, tf));
   }
 }
 
@@ -384,8 +377,7 @@ static void test_blocks_of_any_length(void **state) {
       for (i = 0; i < n; i++) docs[i] = rng_below(&r, DOCS);
       scorer.score(&scorer, docs, freqs, n, out);
       for (i = 0; i < n; i++)
-        assert_int_equal(
-            out[i], gpuir__score_one(&scorer, docs[i], freqs[i] < GPUIR__CAP ? freqs[i] + 1 : GPUIR__CAP));
+        assert_int_equal(out[i], gpuir__score_one(&scorer, docs[i], freqs[i] < GPUIR__CAP ? freqs[i] + 1 : GPUIR__CAP));
       free(docs);
     }
   }
@@ -432,10 +424,8 @@ static void test_fronts(void **state) {
       for (i = 0; i < n; i++) {
         const unsigned room = k ? GPUIR__LIST_PAIRS : most;
         unsigned p = 0;
-        while (p < room && !(pairs[k][p] && tf[i] <= (pairs[k][p] & 255) && length[i] >= pairs[k][p] >> 8))
-          p++;
-        if (p == room)
-          fail_msg("round %u: tf %u, length %u is above all %u pairs", round, tf[i], length[i], room);
+        while (p < room && !(pairs[k][p] && tf[i] <= (pairs[k][p] & 255) && length[i] >= pairs[k][p] >> 8)) p++;
+        if (p == room) fail_msg("round %u: tf %u, length %u is above all %u pairs", round, tf[i], length[i], room);
       }
     for (k = 0; most == 256 && k < 256 && pairs[0][k]; k++) { /* each is a posting's */
       for (i = 0; i < n && (tf[i] != (pairs[0][k] & 255) || length[i] != pairs[0][k] >> 8);) i++;
@@ -495,7 +485,7 @@ static void test_idf_falls(void **state) {
       before = idf;
     }
   }
-  assert_true(gpuir__idf(GPUIR__MAX_DOCUMENTS, 0) < 64);               /* what only a damaged file has */
+  assert_true(gpuir__idf(GPUIR__MAX_DOCUMENTS, 0) < 64); /* what only a damaged file has */
   assert_true(gpuir_idf(30, 20) > 0.41f && gpuir_idf(30, 20) < 0.42f); /* ln(62 / 41) */
   assert_true(gpuir_idf(30, 31) <= 0 && gpuir_idf(UINT64_MAX, 0) > 22 && gpuir_idf(UINT64_MAX, 0) < 23);
   assert_true(gpuir__idf(10, 11) == 0 && gpuir__idf(0, UINT32_MAX) == 0);
@@ -506,18 +496,16 @@ static void test_idf_falls(void **state) {
  * binary32, and that of the logarithm here, three roundings to LDBL_EPSILON, below 2^-26 of them with 53 bits. */
 static void check_idf(uint64_t documents, uint32_t df) {
   const float idf = gpuir__idf(documents, df);
-  const long double exact =
-      log1pl((long double)(2 * (documents - df) + 1) / (long double)(2 * (uint64_t)df + 1));
+  const long double exact = log1pl((long double)(2 * (documents - df) + 1) / (long double)(2 * (uint64_t)df + 1));
   const float next = nextafterf(idf, 64.0f), last = nextafterf(idf, 0.0f);
   const long double slack = 1.0L / 8388608; /* 2^-23 of a unit */
-  const long double up = ((long double)next - idf) * (0.5L + slack),
-                    down = (idf - (long double)last) * (0.5L + slack);
+  const long double up = ((long double)next - idf) * (0.5L + slack), down = (idf - (long double)last) * (0.5L + slack);
   if (exact - idf > up || idf - exact > down)
-    fail_msg("idf of df %u of %llu is %.9g, not %.9Lg", (unsigned)df, (unsigned long long)documents,
-             (double)idf, exact);
+    fail_msg("idf of df %u of %llu is %.9g, not %.9Lg", (unsigned)df, (unsigned long long)documents, (double)idf,
+        exact);
   if (idf != oracle_idf(documents, df))
     fail_msg("idf of df %u of %llu is %.9g, the oracle's %.9g", (unsigned)df, (unsigned long long)documents,
-             (double)idf, (double)oracle_idf(documents, df));
+        (double)idf, (double)oracle_idf(documents, df));
 }
 
 static void test_idf_is_right(void **state) {
@@ -554,7 +542,7 @@ static void check_cursor(fixture *f, const gpuir_index *ix, uint32_t term, rng *
   assert_memory_equal(info.term, name, info.term_len);
   if (info.idf != oracle_idf(o->ndocs, info.df))
     fail_msg("%s: idf of df %u is %.9g, should be %.9g", f->name, (unsigned)info.df, (double)info.idf,
-             (double)oracle_idf(o->ndocs, info.df));
+        (double)oracle_idf(o->ndocs, info.df));
   for (round = 0; round < 5; round++) {
     const oracle_posting *at = p;
     uint32_t doc;
@@ -600,11 +588,11 @@ static void test_cursors(void **state) {
     if (which == 2) corpus_sparse(&f.o, 1500000, 61);
     if (which == 3) corpus_zipf(&f.o, 20000, 500, 12, 92);
     setup_codecs(&f,
-                 which == 0   ? "chosen df"
-                 : which == 1 ? "huge tf"
-                 : which == 2 ? "wide gaps"
-                              : "zipf",
-                 NULL, which == 2 ? 3 : 15);
+        which == 0       ? "chosen df"
+            : which == 1 ? "huge tf"
+            : which == 2 ? "wide gaps"
+                         : "zipf",
+        NULL, which == 2 ? 3 : 15);
     for (x = 0; x < f.nindexes; x++) {
       gpuir_cursor *c;
       for (t = 0; t < f.o.nterms; t += which == 3 ? 7 : 1) check_cursor(&f, f.index[x], t, &r);

@@ -102,18 +102,15 @@ static void check_walk(const block *b, const gpuir__list *l) {
   uint32_t i, j;
   gpuir__positions_open(&p, l, 0, b->freqs, b->n);
   for (i = 0; i < b->n; i++) {
-    const uint32_t length = below(3) ? UINT32_MAX : 1 + bits(20),
-                   n = below(2) ? b->tfs[i] : below(b->tfs[i] + 1);
+    const uint32_t length = below(3) ? UINT32_MAX : 1 + bits(20), n = below(2) ? b->tfs[i] : below(b->tfs[i] + 1);
     if (below(3)) {
       gpuir__occurrences w;
       while (!gpuir__positions_seek(&p, at)) {}
       gpuir__occurrences_open(&w, &p, at, b->freqs[i], length);
       for (j = 0; j < n; j++) {
         const uint32_t x = gpuir__occurrences_next(&w);
-        if (b->positions[at + j] < length)
-          assert_int_equal(x, b->positions[at + j]);
-        else
-          assert_int_equal(x, length - 1);
+        if (b->positions[at + j] < length) assert_int_equal(x, b->positions[at + j]);
+        else assert_int_equal(x, length - 1);
       }
     }
     at += b->tfs[i];
@@ -362,10 +359,8 @@ static void test_collection(void **state) {
       assert_int_equal(r.postings, nposts);
       assert_int_equal(r.tokens, ntokens);
       if (memory[j] == 1) assert_true(r.runs > threads[i] * 2);
-      if (first)
-        assert_same_file(path, first, n);
-      else
-        first = slurp(path, &n);
+      if (first) assert_same_file(path, first, n);
+      else first = slurp(path, &n);
       assert_int_equal(nfiles(folder), 1);
     }
   ix = open_verified();
@@ -488,8 +483,7 @@ static gpuir_index *of_texts(gpuir_builder_desc *d, const char *const *texts, si
   size_t i;
   d->positions = 1;
   if (gpuir_builder_create(d, &b, &err)) fail_msg("%s", err.msg);
-  for (i = 0; i < n; i++)
-    assert_int_equal(gpuir_builder_add_text(b, NULL, texts[i], strlen(texts[i]), &err), 0);
+  for (i = 0; i < n; i++) assert_int_equal(gpuir_builder_add_text(b, NULL, texts[i], strlen(texts[i]), &err), 0);
   if (gpuir_builder_write(b, NULL, &err)) fail_msg("%s", err.msg);
   gpuir_builder_destroy(b);
   memset(&od, 0, sizeof od);
@@ -539,8 +533,7 @@ static void test_ordinals(void **state) {
 #ifdef GPUIR_WITH_UTF8PROC
   d = desc_of(path);
   d.analyzer.analyzer = "unicode";
-  texts[0] =
-      "\xe6\x9d\xb1\xe4\xba\xac\xe3\x81\xae\xe4\xba\xac"; /* three Han characters, a Hiragana one third */
+  texts[0] = "\xe6\x9d\xb1\xe4\xba\xac\xe3\x81\xae\xe4\xba\xac"; /* three Han characters, a Hiragana one third */
   ix = of_texts(&d, texts, 1);
   assert_word(ix, "\xe4\xba\xac", "0:1,3");
   assert_word(ix, "\xe3\x81\xae", "0:2");
@@ -667,10 +660,17 @@ static void test_verify(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_blocks),   cmocka_unit_test(test_long_seek), cmocka_unit_test(test_damaged),
-      cmocka_unit_test(test_ordinals), cmocka_unit_test(test_refusals),  cmocka_unit_test(test_empty),
-      cmocka_unit_test(test_verify),   cmocka_unit_test(test_codecs),    cmocka_unit_test(test_collection),
-      cmocka_unit_test(test_frequent), cmocka_unit_test(test_sums),
+      cmocka_unit_test(test_blocks),
+      cmocka_unit_test(test_long_seek),
+      cmocka_unit_test(test_damaged),
+      cmocka_unit_test(test_ordinals),
+      cmocka_unit_test(test_refusals),
+      cmocka_unit_test(test_empty),
+      cmocka_unit_test(test_verify),
+      cmocka_unit_test(test_codecs),
+      cmocka_unit_test(test_collection),
+      cmocka_unit_test(test_frequent),
+      cmocka_unit_test(test_sums),
   };
   return cmocka_run_group_tests_name("09b_positions", tests, set_up_places, tear_down_places);
 }

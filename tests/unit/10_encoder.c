@@ -69,9 +69,8 @@ static uint64_t plain_bytes(const char *spec) {
 /* Each codec with a parameter: kept in the index as it was spelt, heeded by long and short lists, the same bytes
  * for any threads and memory. */
 static void test_parameters(void **state) {
-  static const char *const specs[] = {"qs:0.25",     "qs:4",          "pfd-list:0",  "pfd-list:4",
-                                      "parapfor:64", "parapfor:,min", "lrc:64,0.2",  "lrcseg:128",
-                                      "seglrc:,min", "hslrc:32",      "hslrc:32,min"};
+  static const char *const specs[] = {"qs:0.25", "qs:4", "pfd-list:0", "pfd-list:4", "parapfor:64", "parapfor:,min",
+      "lrc:64,0.2", "lrcseg:128", "seglrc:,min", "hslrc:32", "hslrc:32,min"};
   size_t i, n = 0;
   (void)state;
   for (i = 0; i < sizeof specs / sizeof *specs; i++) {
@@ -99,13 +98,12 @@ static void test_parameters(void **state) {
     assert_string_equal(info.freq_codec, "bp128");
     assert_true(info.docids_bytes != plain_bytes(specs[i]));
     assert_postings(ix);
-    for (gpuir__walk_start(&w, gpuir__only(ix));
-         gpuir__walk_next(&w);) { /* what the streams say of themselves */
+    for (gpuir__walk_start(&w, gpuir__only(ix)); gpuir__walk_next(&w);) { /* what the streams say of themselves */
       const gpuir__record *r = &w.record;
       const uint8_t *p;
       if (r->df == 1) continue;
-      p = gpuir__only(ix)->lists.docids + (r->df < 128 ? gpuir__only(ix)->stat.docs_short + r->docs
-                                                       : gpuir__only(ix)->lists.longs[r->docs].docs);
+      p = gpuir__only(ix)->lists.docids +
+          (r->df < 128 ? gpuir__only(ix)->stat.docs_short + r->docs : gpuir__only(ix)->lists.longs[r->docs].docs);
       longs += r->df >= 128;
       shorts += r->df < 128;
       if (!strncmp(specs[i], "pfd-list:", 9)) assert_int_equal(p[0], specs[i][9] - '0' + 1);
@@ -115,8 +113,7 @@ static void test_parameters(void **state) {
       if (!strcmp(specs[i], "seglrc:,min")) assert_int_equal(p[0], 8);
       if (!strncmp(specs[i], "qs:", 3)) {
         uint32_t last =
-                     gpuir__only(ix)
-                         ->lists.last[gpuir__only(ix)->lists.longs[r->docs].first_block + (r->df - 1) / 128],
+                     gpuir__only(ix)->lists.last[gpuir__only(ix)->lists.longs[r->docs].first_block + (r->df - 1) / 128],
                  quarters = specs[i][3] == '4' ? 16 : 1;
         unsigned b = 0;
         while ((uint64_t)r->df * 4 << (b + 1) <= (uint64_t)quarters * last) b++; /* floor(log2(c u / n)) */
@@ -206,15 +203,14 @@ static void test_auto(void **state) {
         size_t best = 0;
         for (i = 0; i < ncodecs; i++) {
           double price = (double)(docids ? by[i][id].docs : by[i][id].freqs) *
-                         (1.0 + weights[j] / 1000.0 * (table[i].cost / 100.0));
+              (1.0 + weights[j] / 1000.0 * (table[i].cost / 100.0));
           if (price < least - 1e-6) {
             least = price;
             best = i;
           }
         }
         assert_string_equal(docids ? t.codec : t.freq_codec, table[best].name);
-        assert_int_equal(docids ? t.docids_bytes : t.freqs_bytes,
-                         docids ? by[best][id].docs : by[best][id].freqs);
+        assert_int_equal(docids ? t.docids_bytes : t.freqs_bytes, docids ? by[best][id].docs : by[best][id].freqs);
         for (k = 0; k < nmix[docids] && strcmp(mix[docids][k].codec, table[best].name) != 0; k++) continue;
         assert_true(k < nmix[docids]);
         mix[docids][k].lists--;

@@ -56,9 +56,7 @@ static void expect_words(const char *spec, const char *stop_words, const char *t
   gpuir__analyzer_destroy(an);
 }
 
-static void expect(const char *spec, const char *text, const char *tokens) {
-  expect_words(spec, "", text, tokens);
-}
+static void expect(const char *spec, const char *text, const char *tokens) { expect_words(spec, "", text, tokens); }
 
 static void test_ascii(void **state) {
   (void)state;
@@ -81,10 +79,8 @@ static void test_ascii(void **state) {
       text[1] = (char)c;
       text[2] = 'y';
       run_on(an, text, 3, &s);
-      if (word)
-        (void)snprintf(want, sizeof want, "x%cy|", (int)(c >= 'A' && c <= 'Z' ? c + 32 : c));
-      else
-        (void)snprintf(want, sizeof want, "x|y|");
+      if (word) (void)snprintf(want, sizeof want, "x%cy|", (int)(c >= 'A' && c <= 'Z' ? c + 32 : c));
+      else (void)snprintf(want, sizeof want, "x|y|");
       assert_string_equal(s.text, want);
     }
     gpuir__analyzer_destroy(an);
@@ -160,10 +156,9 @@ static void test_ascii_model(void **state) {
       text[i] = (seed >> 28) < 3 ? ' ' : (char)(seed >> 16);
     }
     for (i = 0; i + 3 < len; i += 1 + seed % 97) { /* typography, and what only looks like it */
-      static const char *const signs[] = {"\xe2\x80\x99", "\xc2\xa0",     "\xe2\x80\xa6", "\xe2\x80\x8d",
-                                          "\xe2\x80\x8c", "\xe2\x81\x9f", "\xe2\x81\xa0", "\xe3\x80\x80",
-                                          "\xc2\xab",     "\xc3\xa0",     "\xe2\x80\xaa", "\xe2\x80\xaf",
-                                          "\xe2\x82\xac", "\xe2\x80\xa8"};
+      static const char *const signs[] = {"\xe2\x80\x99", "\xc2\xa0", "\xe2\x80\xa6", "\xe2\x80\x8d", "\xe2\x80\x8c",
+          "\xe2\x81\x9f", "\xe2\x81\xa0", "\xe3\x80\x80", "\xc2\xab", "\xc3\xa0", "\xe2\x80\xaa", "\xe2\x80\xaf",
+          "\xe2\x82\xac", "\xe2\x80\xa8"};
       const char *sign = signs[(seed >> 20) % (sizeof signs / sizeof *signs)];
       seed = seed * 1664525u + 1013904223u;
       memcpy(text + i, sign, strlen(sign));
@@ -193,15 +188,15 @@ static void test_ascii_model(void **state) {
 static void test_typography(void **state) {
   (void)state;
   expect_words("ascii", "",
-               "\xe2\x80\x9cHello\xe2\x80\x9d it\xe2\x80\x99s CAF\xc3\x89\xe2\x80\x99s menu\xe2\x80\xa6 "
-               "word\xe2\x80\x94"
-               "dash "
-               "a\xc2\xa0"
-               "b \xc2\xabno\xc2\xbb \xe2\x80\xa6 na\xc3\xafve\xe2\x80\x93",
-               "hello|it|s|caf\xc3\x89|s|menu|word|dash|a|b|no|na\xc3\xafve|");
+      "\xe2\x80\x9cHello\xe2\x80\x9d it\xe2\x80\x99s CAF\xc3\x89\xe2\x80\x99s menu\xe2\x80\xa6 "
+      "word\xe2\x80\x94"
+      "dash "
+      "a\xc2\xa0"
+      "b \xc2\xabno\xc2\xbb \xe2\x80\xa6 na\xc3\xafve\xe2\x80\x93",
+      "hello|it|s|caf\xc3\x89|s|menu|word|dash|a|b|no|na\xc3\xafve|");
 #ifdef GPUIR_WITH_STEMMER
   expect_words("ascii stem=english", "", "dogs\xe2\x80\x99 it\xe2\x80\x99s CAF\xc3\x89\xe2\x80\x99s",
-               "dog|it|caf\xc3\x89|");
+      "dog|it|caf\xc3\x89|");
 #endif
 }
 
@@ -297,8 +292,7 @@ static void test_stem(void **state) {
 
 /* The cache of stems changes nothing. */
 static void test_stem_cache(void **state) {
-  static const char *const specs[] = {"ascii stem=porter", "ascii stem=english stop=english",
-                                      "ascii stem=french"};
+  static const char *const specs[] = {"ascii stem=porter", "ascii stem=english stop=english", "ascii stem=french"};
   size_t which;
   (void)state;
   for (which = 0; which < 3; which++) {
@@ -312,9 +306,8 @@ static void test_stem_cache(void **state) {
       sink s, t;
       int n;
       seed = seed * 1664525u + 1013904223u;
-      n = snprintf(word, sizeof word, "%c%c%c%s%s", (int)('a' + (seed >> 8) % 26),
-                   (int)('a' + (seed >> 14) % 26), (int)('a' + (seed >> 20) % 26),
-                   (seed & 0x70000) ? "" : "abcdefghijklmnopqrstuvwxyz", tails[seed >> 29]);
+      n = snprintf(word, sizeof word, "%c%c%c%s%s", (int)('a' + (seed >> 8) % 26), (int)('a' + (seed >> 14) % 26),
+          (int)('a' + (seed >> 20) % 26), (seed & 0x70000) ? "" : "abcdefghijklmnopqrstuvwxyz", tails[seed >> 29]);
       plain->stemmed = 0;
       run_on(cached, word, (size_t)n, &s);
       run_on(plain, word, (size_t)n, &t);
@@ -362,58 +355,58 @@ static void test_unicode(void **state) {
   expect("unicode", "The quick_brown FOX, don't", "the|quick|brown|fox|don|t|");
   expect("unicode", "CAF\xc3\x89 Cafe\xcc\x81 na\xc3\xafve", "caf\xc3\xa9|caf\xc3\xa9|na\xc3\xafve|");
   expect("unicode",
-         "Stra\xc3\x9f"
-         "e \xef\xac\x81sh",
-         "strasse|fish|");                                                      /* sharp s, fi ligature */
+      "Stra\xc3\x9f"
+      "e \xef\xac\x81sh",
+      "strasse|fish|"); /* sharp s, fi ligature */
   expect("unicode", "\xce\xa3\xce\xaf\xcf\x83\xcf\x85\xcf\x86\xce\xbf\xcf\x82", /* final sigma */
-         "\xcf\x83\xce\xaf\xcf\x83\xcf\x85\xcf\x86\xce\xbf\xcf\x83|");
+      "\xcf\x83\xce\xaf\xcf\x83\xcf\x85\xcf\x86\xce\xbf\xcf\x83|");
   expect("unicode", "\xd0\x9c\xd0\xbe\xd1\x81\xd0\xba\xd0\xb2\xd0\xb0",
-         "\xd0\xbc\xd0\xbe\xd1\x81\xd0\xba\xd0\xb2\xd0\xb0|");
+      "\xd0\xbc\xd0\xbe\xd1\x81\xd0\xba\xd0\xb2\xd0\xb0|");
   expect("unicode", "\xef\xbc\xa1\xef\xbc\xa2\xef\xbc\x91 \xef\xbc\xbf", "ab1|"); /* full-width AB1, _ */
-  expect("unicode", "x\xc2\xb2 \xc2\xbd \xe2\x91\xb4", "x2|1|2|1|");              /* x2, 1/2, (1) */
+  expect("unicode", "x\xc2\xb2 \xc2\xbd \xe2\x91\xb4", "x2|1|2|1|"); /* x2, 1/2, (1) */
   expect("unicode",
-         "\xe2\x80\x9cquoted\xe2\x80\x9d\xe2\x80\x94"
-         "dash \xe2\x84\xa2 \xf0\x9f\x98\x80",
-         "quoted|dash|");
+      "\xe2\x80\x9cquoted\xe2\x80\x9d\xe2\x80\x94"
+      "dash \xe2\x84\xa2 \xf0\x9f\x98\x80",
+      "quoted|dash|");
   expect("unicode",
-         "co\xc2\xad"
-         "op a\xe2\x80\x8b"
-         "b \xe2\x80\x8d\xcc\x81 \xef\xbb\xbf"
-         "bom",
-         "coop|a|b|bom|");
+      "co\xc2\xad"
+      "op a\xe2\x80\x8b"
+      "b \xe2\x80\x8d\xcc\x81 \xef\xbb\xbf"
+      "bom",
+      "coop|a|b|bom|");
   expect("unicode", "\xe2\x84\xab \xe2\x84\xaa", "\xc3\xa5|k|"); /* angstrom, kelvin */
   expect("unicode", "\xe1\xbe\x82", "\xe1\xbc\x82\xce\xb9|");
   /* canonical order: dot below and dot above, in either order */
   expect("unicode", "q\xcc\x87\xcc\xa3 q\xcc\xa3\xcc\x87", "q\xcc\xa3\xcc\x87|q\xcc\xa3\xcc\x87|");
   /* Arabic phrase in one character: split where it has spaces */
   expect("unicode", "\xef\xb7\xba",
-         "\xd8\xb5\xd9\x84\xd9\x89|\xd8\xa7\xd9\x84\xd9\x84\xd9\x87|\xd8\xb9\xd9\x84\xd9\x8a\xd9\x87|"
-         "\xd9\x88\xd8\xb3\xd9\x84\xd9\x85|");
+      "\xd8\xb5\xd9\x84\xd9\x89|\xd8\xa7\xd9\x84\xd9\x84\xd9\x87|\xd8\xb9\xd9\x84\xd9\x8a\xd9\x87|"
+      "\xd9\x88\xd8\xb3\xd9\x84\xd9\x85|");
   /* Hangul: syllables, and the same from jamo */
   expect("unicode", "\xed\x95\x9c\xea\xb5\xad \xe1\x84\x92\xe1\x85\xa1\xe1\x86\xab",
-         "\xed\x95\x9c\xea\xb5\xad|\xed\x95\x9c|");
+      "\xed\x95\x9c\xea\xb5\xad|\xed\x95\x9c|");
   expect("unicode", "\xed\x95\x98\xe1\x86\xab", "\xed\x95\x9c|");
 }
 
 static void test_cjk(void **state) {
   (void)state;
   expect("unicode",
-         "\xe4\xb8\xad\xe5\x9b\xbd"
-         "C\xe8\xaf\xad\xe8\xa8\x80",
-         "\xe4\xb8\xad|\xe5\x9b\xbd|c|\xe8\xaf\xad|\xe8\xa8\x80|");
+      "\xe4\xb8\xad\xe5\x9b\xbd"
+      "C\xe8\xaf\xad\xe8\xa8\x80",
+      "\xe4\xb8\xad|\xe5\x9b\xbd|c|\xe8\xaf\xad|\xe8\xa8\x80|");
   expect("unicode",
-         "\xe7\xac\xac"
-         "2\xe5\x9b\x9e\xe3\x80\x82",
-         "\xe7\xac\xac|2|\xe5\x9b\x9e|");
+      "\xe7\xac\xac"
+      "2\xe5\x9b\x9e\xe3\x80\x82",
+      "\xe7\xac\xac|2|\xe5\x9b\x9e|");
   expect("unicode", "\xe4\xba\xba\xe3\x80\x85\xe3\x80\x87", "\xe4\xba\xba|\xe3\x80\x85|\xe3\x80\x87|");
   /* saabaa (Katakana), wo (Hiragana), tsukau (Han + Hiragana), raamen with a prolonged sound mark */
   expect("unicode", "\xe3\x82\xb5\xe3\x83\xbc\xe3\x83\x90\xe3\x83\xbc\xe3\x82\x92\xe4\xbd\xbf\xe3\x81\x86",
-         "\xe3\x82\xb5\xe3\x83\xbc\xe3\x83\x90\xe3\x83\xbc|\xe3\x82\x92|\xe4\xbd\xbf|\xe3\x81\x86|");
+      "\xe3\x82\xb5\xe3\x83\xbc\xe3\x83\x90\xe3\x83\xbc|\xe3\x82\x92|\xe4\xbd\xbf|\xe3\x81\x86|");
   expect("unicode", "\xe3\x82\x89\xe3\x83\xbc\xe3\x82\x81\xe3\x82\x93",
-         "\xe3\x82\x89\xe3\x83\xbc\xe3\x82\x81\xe3\x82\x93|");
+      "\xe3\x82\x89\xe3\x83\xbc\xe3\x82\x81\xe3\x82\x93|");
   /* half-width ga + prolonged: folded; ka + voiced mark: composed */
   expect("unicode", "\xef\xbd\xb6\xef\xbe\x9e\xef\xbd\xb0 \xe3\x81\x8b\xe3\x82\x99",
-         "\xe3\x82\xac\xe3\x83\xbc|\xe3\x81\x8c|");
+      "\xe3\x82\xac\xe3\x83\xbc|\xe3\x81\x8c|");
   /* a variation selector is ignored; a compatibility ideograph becomes its unified one; plane 2 */
   expect("unicode", "\xe8\x91\x9b\xf3\xa0\x84\x80\xe9\xa3\xaf", "\xe8\x91\x9b|\xe9\xa3\xaf|");
   expect("unicode", "\xef\xa4\x80\xf0\xa0\x80\x80", "\xe8\xb1\x88|\xf0\xa0\x80\x80|");
@@ -425,21 +418,21 @@ static void test_invalid(void **state) {
   sink s;
   (void)state;
   expect("unicode",
-         "a\xff"
-         "b\xc3",
-         "a|b|");
+      "a\xff"
+      "b\xc3",
+      "a|b|");
   expect("unicode",
-         "\xc0\x80"
-         "a\xe0\x80\x80"
-         "b\xed\xa0\x80"
-         "c\xf4\x90\x80\x80"
-         "d\xf8\x88\x80\x80\x80"
-         "e",
-         "a|b|c|d|e|");
+      "\xc0\x80"
+      "a\xe0\x80\x80"
+      "b\xed\xa0\x80"
+      "c\xf4\x90\x80\x80"
+      "d\xf8\x88\x80\x80\x80"
+      "e",
+      "a|b|c|d|e|");
   expect("unicode",
-         "\xe4\xb8"
-         "A\xe4\xb8\xad",
-         "a|\xe4\xb8\xad|");
+      "\xe4\xb8"
+      "A\xe4\xb8\xad",
+      "a|\xe4\xb8\xad|");
   run_on(an, "a\0b\0", 4, &s);
   assert_string_equal(s.text, "a|b|");
   for (i = 0; i < 65536; i++) { /* two bytes alone, before and after a letter */
@@ -515,9 +508,8 @@ static void test_every_character(void **state) {
 
 /* What the quick way makes of characters must be what utf8proc makes of the word. */
 static void test_random_unicode(void **state) {
-  static const uint32_t base[] = {'a',    'Q',    0xc0,   0x100,  0x1c0,  0x300,  0x390,  0x410,
-                                  0x5d0,  0x627,  0x930,  0x1100, 0x1161, 0x11a8, 0x1e00, 0x1f00,
-                                  0x3041, 0x30a1, 0x3099, 0x4e00, 0xac00, 0xff21, 0xff66, 0x2070};
+  static const uint32_t base[] = {'a', 'Q', 0xc0, 0x100, 0x1c0, 0x300, 0x390, 0x410, 0x5d0, 0x627, 0x930, 0x1100,
+      0x1161, 0x11a8, 0x1e00, 0x1f00, 0x3041, 0x30a1, 0x3099, 0x4e00, 0xac00, 0xff21, 0xff66, 0x2070};
   gpuir__analyzer *an = make("unicode", "");
   uint32_t seed = 11;
   unsigned round;
@@ -532,8 +524,7 @@ static void test_random_unicode(void **state) {
     k = 1 + (seed >> 8) % 8;
     for (i = 0; i < k; i++) {
       seed = seed * 1664525u + 1013904223u;
-      n += (size_t)utf8proc_encode_char((utf8proc_int32_t)(base[(seed >> 8) % 24] + (seed >> 20) % 32),
-                                        text + n);
+      n += (size_t)utf8proc_encode_char((utf8proc_int32_t)(base[(seed >> 8) % 24] + (seed >> 20) % 32), text + n);
     }
     run_on(an, (const char *)text, n, &s);
     len = utf8proc_map(text, (utf8proc_ssize_t)n, &folded, (utf8proc_option_t)GPUIR__FOLDING);
@@ -584,8 +575,7 @@ static void test_unicode_long(void **state) {
   for (i = 0; i + 3 <= n; i += 3) memcpy(text + i, "\xe4\xb8\xad", 3); /* Han without a break */
   assert_int_equal(run_on(an, text, n, &s), 0);
   assert_int_equal(s.n, n / 3);
-  for (i = 0; i + 9 <= n; i += 9)
-    memcpy(text + i, "\xe1\x84\x92\xe1\x85\xa1\xe1\x86\xab", 9); /* 85 syllables */
+  for (i = 0; i + 9 <= n; i += 9) memcpy(text + i, "\xe1\x84\x92\xe1\x85\xa1\xe1\x86\xab", 9); /* 85 syllables */
   assert_int_equal(run_on(an, text, 9 * 85, &s), 0);
   assert_int_equal(s.len, 256);
   assert_int_equal(run_on(an, text, 9 * 86, &s), 1);
@@ -618,14 +608,12 @@ static void test_same_ascii(void **state) {
 static void test_unicode_stem(void **state) {
   (void)state;
   expect("unicode stem=english",
-         "Dog\xe2\x80\x99s dog's dog\xef\xbc\x87\xef\xbc\xb3 caf\xc3\x89's caf\xc3\xa9\xe2\x80\x99s",
-         "dog|dog|dog|caf\xc3\xa9|caf\xc3\xa9|");
-  expect("unicode stem=english", "\xe2\x80\x98s\xe2\x80\x99 \xe2\x80\x99s \xe4\xb8\xad's",
-         "s|s|\xe4\xb8\xad|");
+      "Dog\xe2\x80\x99s dog's dog\xef\xbc\x87\xef\xbc\xb3 caf\xc3\x89's caf\xc3\xa9\xe2\x80\x99s",
+      "dog|dog|dog|caf\xc3\xa9|caf\xc3\xa9|");
+  expect("unicode stem=english", "\xe2\x80\x98s\xe2\x80\x99 \xe2\x80\x99s \xe4\xb8\xad's", "s|s|\xe4\xb8\xad|");
   expect("unicode stem=english stop=english", "It\xe2\x80\x99s the na\xc3\xafve runners\xe2\x80\x99 running",
-         "na\xc3\xafv|runner|run|");
-  expect("unicode stem=russian", "\xd0\x9a\xd0\xbd\xd0\xb8\xd0\xb3\xd0\xb8",
-         "\xd0\xba\xd0\xbd\xd0\xb8\xd0\xb3|");
+      "na\xc3\xafv|runner|run|");
+  expect("unicode stem=russian", "\xd0\x9a\xd0\xbd\xd0\xb8\xd0\xb3\xd0\xb8", "\xd0\xba\xd0\xbd\xd0\xb8\xd0\xb3|");
   expect("unicode", "dog\xe2\x80\x99s", "dog|s|");
 }
 #endif
@@ -633,10 +621,9 @@ static void test_unicode_stem(void **state) {
 static void test_unicode_stop(void **state) {
   (void)state;
   expect_words("unicode stop=custom",
-               "\xc3\x89T\xc3\x89 \xe4\xb8\xad\xe5\x9b\xbd stra\xc3\x9f"
-               "e",
-               "\xc3\xa9t\xc3\xa9 e\xcc\x81te\xcc\x81 \xe4\xb8\xad \xe6\x96\x87 STRASSE x",
-               "\xe6\x96\x87|x|");
+      "\xc3\x89T\xc3\x89 \xe4\xb8\xad\xe5\x9b\xbd stra\xc3\x9f"
+      "e",
+      "\xc3\xa9t\xc3\xa9 e\xcc\x81te\xcc\x81 \xe4\xb8\xad \xe6\x96\x87 STRASSE x", "\xe6\x96\x87|x|");
 }
 #endif
 
@@ -661,8 +648,7 @@ static void test_custom(void **state) {
   int lost = 0;
   uint64_t dropped = 7;
   (void)state;
-  assert_int_equal(gpuir__analyzer_create(NULL, "custom:split stop=custom", "A-b c", split, NULL, &an, &err),
-                   0);
+  assert_int_equal(gpuir__analyzer_create(NULL, "custom:split stop=custom", "A-b c", split, NULL, &an, &err), 0);
   run_on(an, "x A-b  a-b C", 12, &s);
   assert_string_equal(s.text, "x|a-b|C|");
   memset(text, 'z', sizeof text);
@@ -687,8 +673,7 @@ static void test_custom(void **state) {
   s.fail_at = s.n = 0;
   assert_int_equal(gpuir__analyze(an, "a b d e", 7, collect, &s, NULL), GPUIR_E_IO);
   gpuir__analyzer_destroy(an);
-  assert_int_equal(gpuir__analyzer_create(NULL, "custom:split stop=custom", "x", split, &lost, &an, &err),
-                   GPUIR_E_IO);
+  assert_int_equal(gpuir__analyzer_create(NULL, "custom:split stop=custom", "x", split, &lost, &an, &err), GPUIR_E_IO);
 #ifdef GPUIR_WITH_STEMMER
   assert_int_equal(gpuir__analyzer_create(NULL, "custom:split stem=porter", "", split, NULL, &an, &err), 0);
   run_on(an, "dog's 's running", 16, &s);
@@ -712,7 +697,7 @@ static void test_emit_fails(void **state) {
 }
 
 static void spec_is(const char *analyzer, const char *stem, const char *stop, const char *words,
-                    gpuir_tokenize_fn tokenize, int status, const char *want) {
+    gpuir_tokenize_fn tokenize, int status, const char *want) {
   gpuir_analyzer_desc d;
   gpuir_error err;
   char spec[GPUIR__SPEC_MAX];
@@ -725,10 +710,8 @@ static void spec_is(const char *analyzer, const char *stem, const char *stop, co
   err.code = 0;
   assert_int_equal(gpuir__analyzer_spec(&d, spec, sizeof spec, &err), status);
   assert_int_equal(err.code, status);
-  if (status)
-    assert_non_null(strstr(err.msg, want));
-  else
-    assert_string_equal(spec, want);
+  if (status) assert_non_null(strstr(err.msg, want));
+  else assert_string_equal(spec, want);
 }
 
 static void test_spec(void **state) {
@@ -756,8 +739,8 @@ static void test_spec(void **state) {
   memset(name, 'n', sizeof name);
   name[64] = 0;
   spec_is(name, name, "english", NULL, split, 0,
-          "custom:nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn "
-          "stem=nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn stop=english");
+      "custom:nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn "
+      "stem=nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn stop=english");
   name[64] = 'n';
   name[65] = 0;
   spec_is(name, NULL, NULL, NULL, split, GPUIR_E_ARGUMENT, "1 to 64");
@@ -790,26 +773,14 @@ static void test_revision(void **state) {
 }
 
 static void test_create_errors(void **state) {
-  static const char *const malformed[] = {"",
-                                          " ",
-                                          "ascii ",
-                                          "ascii  stop=english",
-                                          " ascii",
-                                          "ascii\n",
-                                          "ascii stem",
-                                          "ascii stem=",
-                                          "ascii =x",
-                                          "ascii stop=english stop=english",
-                                          "custom:",
-                                          "ascii stem=a\tb",
-                                          "ascii stop=english ",
-                                          "\x01"};
+  static const char *const malformed[] = {"", " ", "ascii ", "ascii  stop=english", " ascii", "ascii\n", "ascii stem",
+      "ascii stem=", "ascii =x", "ascii stop=english stop=english", "custom:", "ascii stem=a\tb", "ascii stop=english ",
+      "\x01"};
   size_t i;
   uint32_t seed = 9;
   char big[5000];
   (void)state;
-  for (i = 0; i < sizeof malformed / sizeof *malformed; i++)
-    create_fails(malformed[i], GPUIR_E_FORMAT, "malformed");
+  for (i = 0; i < sizeof malformed / sizeof *malformed; i++) create_fails(malformed[i], GPUIR_E_FORMAT, "malformed");
   memset(big, 'x', sizeof big);
   big[sizeof big - 1] = 0;
   create_fails(big, GPUIR_E_FORMAT, "malformed");
@@ -823,8 +794,7 @@ static void test_create_errors(void **state) {
   create_fails("ascii ngram=3", GPUIR_E_UNSUPPORTED, "ngram");
   create_fails("ascii stem=klingon", GPUIR_E_UNSUPPORTED, "klingon");
 #ifndef GPUIR_WITH_UTF8PROC
-  create_fails("unicode", GPUIR_E_UNSUPPORTED,
-               "this build has no unicode analyzer (define GPUIR_WITH_UTF8PROC)");
+  create_fails("unicode", GPUIR_E_UNSUPPORTED, "this build has no unicode analyzer (define GPUIR_WITH_UTF8PROC)");
 #endif
 #ifndef GPUIR_WITH_STEMMER
   create_fails("ascii stem=porter", GPUIR_E_UNSUPPORTED, "define GPUIR_WITH_STEMMER");
@@ -868,8 +838,7 @@ static void test_nomem(void **state) {
       b.fail_at = (int64_t)n + 1;
       b.forever = 1;
       status = gpuir__analyzer_create(&a, specs[i], words, NULL, NULL, &an, &err);
-      if (status)
-        assert_int_equal(status, GPUIR_E_NOMEM);
+      if (status) assert_int_equal(status, GPUIR_E_NOMEM);
       else {
         run_on(an, text, sizeof text, &s); /* works without the cache of stems */
         assert_int_equal(s.n, sizeof text / 4);
@@ -882,26 +851,36 @@ static void test_nomem(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_ascii),          cmocka_unit_test(test_lengths),
-      cmocka_unit_test(test_ascii_model),    cmocka_unit_test(test_typography),
-      cmocka_unit_test(test_stop),           cmocka_unit_test(test_stop_contrived),
+      cmocka_unit_test(test_ascii),
+      cmocka_unit_test(test_lengths),
+      cmocka_unit_test(test_ascii_model),
+      cmocka_unit_test(test_typography),
+      cmocka_unit_test(test_stop),
+      cmocka_unit_test(test_stop_contrived),
 #ifdef GPUIR_WITH_STEMMER
-      cmocka_unit_test(test_stem),           cmocka_unit_test(test_stem_cache),
+      cmocka_unit_test(test_stem),
+      cmocka_unit_test(test_stem_cache),
       cmocka_unit_test(test_stem_any),
 #endif
 #ifdef GPUIR_WITH_UTF8PROC
-      cmocka_unit_test(test_unicode),        cmocka_unit_test(test_cjk),
-      cmocka_unit_test(test_invalid),        cmocka_unit_test(test_every_character),
-      cmocka_unit_test(test_random_unicode), cmocka_unit_test(test_unicode_long),
+      cmocka_unit_test(test_unicode),
+      cmocka_unit_test(test_cjk),
+      cmocka_unit_test(test_invalid),
+      cmocka_unit_test(test_every_character),
+      cmocka_unit_test(test_random_unicode),
+      cmocka_unit_test(test_unicode_long),
       cmocka_unit_test(test_same_ascii),
 #ifdef GPUIR_WITH_STEMMER
       cmocka_unit_test(test_unicode_stem),
 #endif
       cmocka_unit_test(test_unicode_stop),
 #endif
-      cmocka_unit_test(test_custom),         cmocka_unit_test(test_emit_fails),
-      cmocka_unit_test(test_spec),           cmocka_unit_test(test_create_errors),
-      cmocka_unit_test(test_revision),       cmocka_unit_test(test_nomem),
+      cmocka_unit_test(test_custom),
+      cmocka_unit_test(test_emit_fails),
+      cmocka_unit_test(test_spec),
+      cmocka_unit_test(test_create_errors),
+      cmocka_unit_test(test_revision),
+      cmocka_unit_test(test_nomem),
   };
   return cmocka_run_group_tests_name("11_analysis", tests, NULL, NULL);
 }

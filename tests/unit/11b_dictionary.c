@@ -55,11 +55,11 @@ static gpuir__record any_record(uint64_t documents, int mixed, int positions) {
   memset(&r, 0, sizeof r);
   if (positions) r.positions_len = bits(below(33)) | (uint64_t)(below(8) ? 0 : bits(16)) << 32;
   switch (below(8)) {
-    case 0: r.df = 128 + bits(1 + below(32)) % (UINT32_MAX - 127); break;
-    case 1:
-    case 2:
-    case 3: r.df = 2 + below(126); break;
-    default: r.df = 1;
+  case 0: r.df = 128 + bits(1 + below(32)) % (UINT32_MAX - 127); break;
+  case 1:
+  case 2:
+  case 3: r.df = 2 + below(126); break;
+  default: r.df = 1;
   }
   if (r.df == 1) {
     r.docs = below((uint32_t)documents);
@@ -131,8 +131,7 @@ static void make(made *m, const uint8_t *terms, uint64_t n, uint64_t documents, 
     t->fill = 0;
   }
   free(t);
-  m->bytes =
-      (uint8_t *)realloc(m->bytes, (size_t)size + PADDING); /* so that a sanitizer sees what is read behind */
+  m->bytes = (uint8_t *)realloc(m->bytes, (size_t)size + PADDING); /* so that a sanitizer sees what is read behind */
   assert_non_null(m->bytes);
   memset(m->bytes + size, 0, PADDING);
   m->keys = (uint64_t *)room(gpuir__dict_nodes(n) * 128);
@@ -143,8 +142,7 @@ static void make(made *m, const uint8_t *terms, uint64_t n, uint64_t documents, 
   m->d.keys = m->keys;
   for (depth = 0, i = 0; depth < m->d.levels; depth++) {
     uint64_t node;
-    for (node = 0; node < m->d.level[depth]; node++, i += 16)
-      gpuir__dict_node(&m->d, depth, node, m->keys + i);
+    for (node = 0; node < m->d.level[depth]; node++, i += 16) gpuir__dict_node(&m->d, depth, node, m->keys + i);
   }
   assert_int_equal(i, gpuir__dict_nodes(n) * 16);
 }
@@ -193,13 +191,12 @@ static void count_others(void *user, uint64_t id, const naive_term *t) {
   const made *m = (const made *)user;
   const gpuir__record *r = &m->records[id];
   others += t->len != m->len[id] || memcmp(t->text, term_of(m, id), t->len) || t->df != r->df ||
-            t->docs_len != r->docs_len || t->freqs_len != r->freqs_len || t->codec != r->codec ||
-            t->freq_codec != r->freq_codec || t->positions != r->positions ||
-            t->positions_len != r->positions_len ||
-            (r->df == 1     ? t->docid
-             : r->df <= 127 ? t->docs
-                            : t->number) != r->docs ||
-            (r->df == 1 ? t->tf : t->freqs) != r->freqs;
+      t->docs_len != r->docs_len || t->freqs_len != r->freqs_len || t->codec != r->codec ||
+      t->freq_codec != r->freq_codec || t->positions != r->positions || t->positions_len != r->positions_len ||
+      (r->df == 1            ? t->docid
+              : r->df <= 127 ? t->docs
+                             : t->number) != r->docs ||
+      (r->df == 1 ? t->tf : t->freqs) != r->freqs;
 }
 
 /* What is wrong with the dictionary by the naive reading, or NULL. */
@@ -228,10 +225,8 @@ static uint64_t rank_of(const made *m, const uint8_t *q, size_t n, int *found) {
     const uint64_t mid = lo + (hi - lo) / 2;
     const int c = gpuir__compare_bytes(term_of(m, mid), m->len[mid], q, n);
     *found |= c == 0;
-    if (c < 0)
-      lo = mid + 1;
-    else
-      hi = mid;
+    if (c < 0) lo = mid + 1;
+    else hi = mid;
   }
   return lo;
 }
@@ -301,23 +296,19 @@ enum { WORDS, BYTES, TWO, LONG, PREFIX, NUMBERS, KINDS };
 
 /* Draws a term: its length, then its bytes. */
 static void draw(uint8_t *to, int kind, uint64_t i) {
-  unsigned n = kind == LONG    ? 255 - below(3)
-               : kind == BYTES ? 1 + below(6)
-                               : 1 + below(kind == TWO ? 20 : 12),
-           k;
+  unsigned n = kind == LONG ? 255 - below(3) : kind == BYTES ? 1 + below(6) : 1 + below(kind == TWO ? 20 : 12), k;
   memset(to, 0, 256);
   if (kind == PREFIX) { /* 240 bytes or so in common */
     n = 240 + below(16);
     memset(to + 1, 'p', 240);
     for (k = 238 - below(3) * 70; k < n; k++) to[1 + k] = (uint8_t)('a' + below(26));
   } else if (kind == NUMBERS) {
-    n = (unsigned)snprintf((char *)to + 1, 255, "%s%llu", i % 3 ? "identifier_of_" : "x",
-                           (unsigned long long)i * 7919);
+    n = (unsigned)snprintf((char *)to + 1, 255, "%s%llu", i % 3 ? "identifier_of_" : "x", (unsigned long long)i * 7919);
   } else {
     for (k = 0; k < n; k++)
-      to[1 + k] = kind == TWO     ? (uint8_t)(below(2) * 255)
-                  : kind == WORDS ? (uint8_t)('a' + below(26) * below(2))
-                                  : (uint8_t)rnd();
+      to[1 + k] = kind == TWO ? (uint8_t)(below(2) * 255)
+          : kind == WORDS     ? (uint8_t)('a' + below(26) * below(2))
+                              : (uint8_t)rnd();
     if (kind == LONG && below(4)) memset(to + 1, 0xff * (int)below(2), 250 - below(100));
   }
   to[0] = (uint8_t)n;
@@ -335,8 +326,7 @@ static void test_sizes(void **state) {
       made m;
       for (i = 0; i < 2 * sizes[s]; i++) draw(terms + 256 * i, kind, i);
       n = sort_terms(terms, 2 * sizes[s]);
-      make(&m, terms, n < sizes[s] ? n : sizes[s], 1 + bits(1 + below(32)) % 0xfffffffeu, kind % 2,
-           kind % 3 == 0);
+      make(&m, terms, n < sizes[s] ? n : sizes[s], 1 + bits(1 + below(32)) % 0xfffffffeu, kind % 2, kind % 3 == 0);
       check(&m);
       unmake(&m);
       free(terms);

@@ -133,8 +133,7 @@ static void test_killed(void **state) {
     assert_true(n <= 2 + (int)d.threads);
   }
   {
-    static const char *const left[] = {"x.gpuir.tmp", "x.gpuir.tmp.0", "x.gpuir.tmp.1000",
-                                       "x.gpuir.tmp.1300"};
+    static const char *const left[] = {"x.gpuir.tmp", "x.gpuir.tmp.0", "x.gpuir.tmp.1000", "x.gpuir.tmp.1300"};
     gpuir_builder_desc d = desc_of(path);
     gpuir_error err;
     size_t i;
@@ -162,8 +161,7 @@ static void test_section_table(void **state) {
   for (i = 0; i < GPUIR__SECTION_ROWS; i++) {
     const gpuir__section_row *row = &gpuir__section_rows[i];
     assert_true(row->presence < GPUIR__P_COUNT && row->group < GPUIR__G_COUNT && row->item_size);
-    if (row->presence != GPUIR__P_ALWAYS && row->presence != GPUIR__P_POSITIONS &&
-        row->presence != GPUIR__P_SHARD)
+    if (row->presence != GPUIR__P_ALWAYS && row->presence != GPUIR__P_POSITIONS && row->presence != GPUIR__P_SHARD)
       assert_true(!row->field || row->id == GPUIR__S_SEEDS);
     if (row->items == GPUIR__N_DOC_ENDS || row->items == GPUIR__N_SOURCE_ENDS) {
       assert_true(i > 0);
@@ -182,8 +180,10 @@ static void test_section_table(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_file_size_limit), cmocka_unit_test(test_interrupted),
-      cmocka_unit_test(test_full_disk),       cmocka_unit_test(test_killed),
+      cmocka_unit_test(test_file_size_limit),
+      cmocka_unit_test(test_interrupted),
+      cmocka_unit_test(test_full_disk),
+      cmocka_unit_test(test_killed),
       cmocka_unit_test(test_section_table),
   };
   return cmocka_run_group_tests_name("12_writer", tests, set_up, tear_down);

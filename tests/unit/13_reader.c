@@ -72,8 +72,7 @@ static void refused(int code, const char *why) {
   int status;
   memset(&err, 0, sizeof err);
   status = gpuir_open(broken, NULL, &ix, &err);
-  if (status != code)
-    fail_msg("%s instead of %s (%s)", gpuir_strerror(status), gpuir_strerror(code), err.msg);
+  if (status != code) fail_msg("%s instead of %s (%s)", gpuir_strerror(status), gpuir_strerror(code), err.msg);
   assert_null(ix);
   assert_int_equal(err.code, code);
   if (!strstr(err.msg, name)) fail_msg("the message does not name the file: %s", err.msg);
@@ -430,15 +429,14 @@ static void meta_refused(const char *from, const char *to, int code, const char 
 static void test_settings(void **state) {
   (void)state;
   meta_refused("\nanalyzer_revision=2\n", "\nanalyzer_revision=1\n", GPUIR_E_UNSUPPORTED,
-               "revision 1 of analyzer \"ascii\"; this build has 2");
+      "revision 1 of analyzer \"ascii\"; this build has 2");
   meta_refused("\nanalyzer_revision=2\n", "\nanalyzer_Revision=2\n", GPUIR_E_UNSUPPORTED, "revision none of");
   meta_refused("\nfields=text:1\n", "\nfields=text:2\n", GPUIR_E_UNSUPPORTED,
-               "fields \"text:2\"; this build has \"text:1\"");
+      "fields \"text:2\"; this build has \"text:1\"");
   meta_refused("\nfields=text:1\n", "\nFields=text:1\n", GPUIR_E_UNSUPPORTED, "fields \"\"; this build");
   meta_refused("\nstore=1\n", "\nstore=0\n", GPUIR_E_FORMAT, "do not agree");
   meta_refused("\nstore=1\n", "\nstorE=1\n", GPUIR_E_FORMAT, "texts and meta section do not agree");
-  meta_refused("\npositions=1\n", "\npositions=0\n", GPUIR_E_FORMAT,
-               "positions and meta section do not agree");
+  meta_refused("\npositions=1\n", "\npositions=0\n", GPUIR_E_FORMAT, "positions and meta section do not agree");
 }
 
 /* Texts without their starts are refused, also where the meta section says that there are no texts. */
@@ -518,14 +516,9 @@ static void test_section_bounds(void **state) {
   unsigned k;
   (void)state;
   for (i = 0; i < n; i++) {
-    const uint64_t bad[][2] = {{get64(HEADER + i * ENTRY + 8) + 1, 1},
-                               {valid_len, 0},
-                               {(valid_len - 64) & ~(uint64_t)63, 64},
-                               {64, UINT64_MAX},
-                               {64, UINT64_MAX - 63},
-                               {UINT64_MAX - 63, 0},
-                               {UINT64_MAX - 63, 128},
-                               {(uint64_t)1 << 63, 64}};
+    const uint64_t bad[][2] = {{get64(HEADER + i * ENTRY + 8) + 1, 1}, {valid_len, 0},
+        {(valid_len - 64) & ~(uint64_t)63, 64}, {64, UINT64_MAX}, {64, UINT64_MAX - 63}, {UINT64_MAX - 63, 0},
+        {UINT64_MAX - 63, 128}, {(uint64_t)1 << 63, 64}};
     for (k = 0; k < sizeof bad / sizeof *bad; k++) {
       unsigned char *bytes = copy_valid();
       memcpy(bytes + HEADER + i * ENTRY + 8, bad[k], 16);
@@ -686,12 +679,12 @@ static void test_term_order(void **state) {
     if (at < terms) {
       assert_int_equal(gpuir_term_get_info(f.index[0], at, &t), GPUIR_OK);
       assert_true(memcmp(t.term, s, n < t.term_len ? n : t.term_len) > 0 ||
-                  (memcmp(t.term, s, n < t.term_len ? n : t.term_len) == 0 && t.term_len >= n));
+          (memcmp(t.term, s, n < t.term_len ? n : t.term_len) == 0 && t.term_len >= n));
     }
     if (at) {
       assert_int_equal(gpuir_term_get_info(f.index[0], at - 1, &t), GPUIR_OK);
       assert_true(memcmp(t.term, s, n < t.term_len ? n : t.term_len) < 0 ||
-                  (memcmp(t.term, s, n < t.term_len ? n : t.term_len) == 0 && t.term_len < n));
+          (memcmp(t.term, s, n < t.term_len ? n : t.term_len) == 0 && t.term_len < n));
     }
     if (oracle_find(&f.o, s, n) == ORACLE_UNKNOWN)
       assert_int_equal(gpuir_term_find(f.index[0], s, n, &exact), GPUIR_E_NOT_FOUND);
@@ -716,8 +709,7 @@ static void assert_verify(char *bytes, size_t n, const char *why) {
   uint32_t i;
   FILE *f;
   char other[96];
-  for (i = 0; i < h->sections; i++)
-    table[i].hash = XXH3_64bits(bytes + table[i].offset, (size_t)table[i].length);
+  for (i = 0; i < h->sections; i++) table[i].hash = XXH3_64bits(bytes + table[i].offset, (size_t)table[i].length);
   h->file_size = n;
   mend_table(bytes);
   path_of(other, "damaged.gpuir");
@@ -751,48 +743,45 @@ static void test_verify_sources(void **state) {
     memcpy(copy, bytes, n);
     for (id = 0; id < h->sections; id++) at[table[id].id] = &table[id];
     switch (i) {
-      case 0: assert_verify(copy, n, NULL); break;
-      case 1: /* a source that there is not */
-        memset(copy + at[GPUIR__S_ORIGINS]->offset + GPUIR__ORIGINS_HEAD, 0xff,
-               (size_t)copy[at[GPUIR__S_ORIGINS]->offset + GPUIR__O_SOURCE]);
-        assert_verify(copy, n, "a document's source is none");
-        break;
-      case 2: /* a stem behind its path */
-        value = UINT32_MAX;
-        memcpy(copy + at[GPUIR__S_STEMS]->offset, &value, 4);
-        assert_verify(copy, n, "a document's source is none");
-        break;
-      case 3: /* a name that has no room: the stem is all of a path of 6,000 bytes */
-        value = 1;
-        memcpy(copy + at[GPUIR__S_STEMS]->offset + 7 * 4, &value, 4);
-        assert_verify(copy, n, "a document's source is none");
-        break;
-      case 8: /* a document that is as long as its text, but another */
-        copy[at[GPUIR__S_HASHES]->offset + 8]++;
-        assert_verify(copy, n, "hash is not that of its text");
-        break;
-      case 9: /* a record that is not the text */
-        copy[at[GPUIR__S_HASHES]->offset + 5 * 8]++;
-        assert_verify(copy, n, NULL);
-        break;
-      default: { /* too few stems, or no origins */
-        gpuir_index *ix;
-        FILE *f = fopen(path, "wb");
-        if (i == 4)
-          at[GPUIR__S_STEMS]->length -= 4;
-        else if (i == 5)
-          at[GPUIR__S_ORIGINS]->id = 200;
-        else if (i == 6)
-          copy[at[GPUIR__S_ORIGINS]->offset + GPUIR__O_BYTES]++; /* a column that has no place in the rows */
-        else
-          copy[at[GPUIR__S_ORIGINS]->offset + GPUIR__O_OFFSET] = 9;
-        mend_table(copy);
-        assert_non_null(f);
-        assert_int_equal(fwrite(copy, 1, n, f), n);
-        assert_int_equal(fclose(f), 0);
-        assert_int_equal(gpuir_open(path, NULL, &ix, &err), GPUIR_E_FORMAT);
-        assert_non_null(strstr(err.msg, "stems of names do not fit the sources"));
-      }
+    case 0: assert_verify(copy, n, NULL); break;
+    case 1: /* a source that there is not */
+      memset(copy + at[GPUIR__S_ORIGINS]->offset + GPUIR__ORIGINS_HEAD, 0xff,
+          (size_t)copy[at[GPUIR__S_ORIGINS]->offset + GPUIR__O_SOURCE]);
+      assert_verify(copy, n, "a document's source is none");
+      break;
+    case 2: /* a stem behind its path */
+      value = UINT32_MAX;
+      memcpy(copy + at[GPUIR__S_STEMS]->offset, &value, 4);
+      assert_verify(copy, n, "a document's source is none");
+      break;
+    case 3: /* a name that has no room: the stem is all of a path of 6,000 bytes */
+      value = 1;
+      memcpy(copy + at[GPUIR__S_STEMS]->offset + 7 * 4, &value, 4);
+      assert_verify(copy, n, "a document's source is none");
+      break;
+    case 8: /* a document that is as long as its text, but another */
+      copy[at[GPUIR__S_HASHES]->offset + 8]++;
+      assert_verify(copy, n, "hash is not that of its text");
+      break;
+    case 9: /* a record that is not the text */
+      copy[at[GPUIR__S_HASHES]->offset + 5 * 8]++;
+      assert_verify(copy, n, NULL);
+      break;
+    default: { /* too few stems, or no origins */
+      gpuir_index *ix;
+      FILE *f = fopen(path, "wb");
+      if (i == 4) at[GPUIR__S_STEMS]->length -= 4;
+      else if (i == 5) at[GPUIR__S_ORIGINS]->id = 200;
+      else if (i == 6)
+        copy[at[GPUIR__S_ORIGINS]->offset + GPUIR__O_BYTES]++; /* a column that has no place in the rows */
+      else copy[at[GPUIR__S_ORIGINS]->offset + GPUIR__O_OFFSET] = 9;
+      mend_table(copy);
+      assert_non_null(f);
+      assert_int_equal(fwrite(copy, 1, n, f), n);
+      assert_int_equal(fclose(f), 0);
+      assert_int_equal(gpuir_open(path, NULL, &ix, &err), GPUIR_E_FORMAT);
+      assert_non_null(strstr(err.msg, "stems of names do not fit the sources"));
+    }
     }
   }
   free(copy);
@@ -871,8 +860,7 @@ static void test_verify_bounds(void **state) {
     if (!longs || w.id / 16 > long_id[longs - 1] / 16) long_id[longs++] = w.id; /* each in another block */
   }
   assert_int_equal(longs, 3);
-  extents =
-      (gpuir__long *)(void *)(copy + ((const uint8_t *)gpuir__only(ix)->lists.longs - gpuir__only(ix)->map));
+  extents = (gpuir__long *)(void *)(copy + ((const uint8_t *)gpuir__only(ix)->lists.longs - gpuir__only(ix)->map));
   terms = gpuir__only(ix)->section[GPUIR__S_TERMS]->offset;
   pages = gpuir__only(ix)->section[GPUIR__S_TERM_PAGES]->offset;
   starts = gpuir__only(ix)->section[GPUIR__S_TERM_STARTS]->offset;
@@ -899,7 +887,7 @@ static void test_verify_bounds(void **state) {
   x.longs = 200;
   REWRITE;
   assert_verify(copy, size, "not the next one");
-  ANEW;                         /* short lists over each other, and apart */
+  ANEW; /* short lists over each other, and apart */
   x.id = blocks / 2 / 16 * 256; /* from this page on */
   x.docs = (uint64_t)0 - 1;
   REWRITE;

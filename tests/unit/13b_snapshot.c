@@ -44,8 +44,7 @@ static void open_pieces(pieces *p, const corpus_build *how) {
       gpuir_open_desc desc;
       memset(&desc, 0, sizeof desc);
       desc.simd = GPUIR_SIMD_SCALAR + level;
-      if (gpuir__segment_open(&a, AT_FDCWD, path, &desc, &p->segment[level][i], &err))
-        fail_msg("%s", err.msg);
+      if (gpuir__segment_open(&a, AT_FDCWD, path, &desc, &p->segment[level][i], &err)) fail_msg("%s", err.msg);
     }
     (void)unlink(path);
     from = p->ends[i];
@@ -94,9 +93,9 @@ static gpuir_index *snapshot(const pieces *p, int level, const gpuir_index *befo
   size_t i;
   for (i = 0; i < p->n; i++) {
     leaves[i].seg = gpuir__segment_share(p->segment[level][i]);
-    assert_int_equal(gpuir__deleted_make(leaves[i].seg, leaves[i].seg->log.n,
-                                         before ? before->leaves[i].deleted : NULL, &leaves[i].deleted),
-                     GPUIR_OK);
+    assert_int_equal(gpuir__deleted_make(leaves[i].seg, leaves[i].seg->log.n, before ? before->leaves[i].deleted : NULL,
+                         &leaves[i].deleted),
+        GPUIR_OK);
   }
   if (gpuir__index_make(&a, "pieces", NULL, leaves, p->n, before ? before->analysis.pool : NULL, &ix, &err))
     fail_msg("%s", err.msg);
@@ -120,8 +119,7 @@ static void setup_pieces(fixture *f, const pieces *p, const fixture *before, uin
   for (d = 0; d < all->ndocs; d++) {
     if (p->deleted[d]) continue;
     (*docids)[f->o.ndocs] = d;
-    for (i = all->doc_start[d]; i < all->doc_start[d + 1]; i++)
-      oracle_add(&f->o, all->post[i].term, all->post[i].tf);
+    for (i = all->doc_start[d]; i < all->doc_start[d + 1]; i++) oracle_add(&f->o, all->post[i].term, all->post[i].tf);
     oracle_doc(&f->o);
   }
   oracle_invert(&f->o);
@@ -136,13 +134,13 @@ static void setup_pieces(fixture *f, const pieces *p, const fixture *before, uin
 
 static void some_corpus(oracle *o, unsigned c, unsigned seed) {
   switch (c) {
-    case 0: corpus_df(o, 9001, 31 + seed); break;
-    case 1: corpus_zipf(o, 3000, 2000, 40, 7 + seed); break;
-    case 2: corpus_huge(o, 600, 8 + seed); break;
-    case 3: corpus_saturated(o, 700, 9 + seed); break;
-    case 4: corpus_classes(o, 2000, 3, 10 + seed); break;
-    case 5: corpus_ramps(o, 20001, 12 + seed); break; /* so many are asked for whole less often */
-    default: corpus_tiles(o, 3, 1u << GPUIR__TILE_SHIFT, GPUIR__WHOLE, 13 + seed);
+  case 0: corpus_df(o, 9001, 31 + seed); break;
+  case 1: corpus_zipf(o, 3000, 2000, 40, 7 + seed); break;
+  case 2: corpus_huge(o, 600, 8 + seed); break;
+  case 3: corpus_saturated(o, 700, 9 + seed); break;
+  case 4: corpus_classes(o, 2000, 3, 10 + seed); break;
+  case 5: corpus_ramps(o, 20001, 12 + seed); break; /* so many are asked for whole less often */
+  default: corpus_tiles(o, 3, 1u << GPUIR__TILE_SHIFT, GPUIR__WHOLE, 13 + seed);
   }
 }
 
@@ -243,13 +241,11 @@ static void test_nothing_left(void **state) {
         uint32_t df = 99;
         uint64_t cf = 99;
         int status;
-        gpuir_query *q =
-            parse(f.index[0], asked[i], strlen(asked[i]), (int)mode, i % 2 ? edge : NULL, &status);
+        gpuir_query *q = parse(f.index[0], asked[i], strlen(asked[i]), (int)mode, i % 2 ? edge : NULL, &status);
         assert_int_equal(status, i == 1 && !round ? GPUIR_E_RANGE : GPUIR_OK);
         if (status) continue;
         assert_int_equal(q->nunknown, (i != 3 && round) + (round == 3 && i));
-        assert_int_equal(gpuir_term_count(f.index[0], "w0", 2, &df, &cf),
-                         round ? GPUIR_E_NOT_FOUND : GPUIR_OK);
+        assert_int_equal(gpuir_term_count(f.index[0], "w0", 2, &df, &cf), round ? GPUIR_E_NOT_FOUND : GPUIR_OK);
         assert_int_equal(df, round ? 0 : 30);
         assert_true(round ? cf == 0 : cf > 30);
         gpuir_query_destroy(q);
@@ -339,10 +335,8 @@ static void test_counts_are_kept(void **state) {
     want = 100000 - 10000 - 10 * i;
     assert_int_equal(df, want);
     decoded = p.segment[0][0]->log.decoded - decoded;
-    if (j == 0)
-      assert_int_equal(decoded, (100000 - 1) / 128 + 1);
-    else
-      assert_in_range(decoded, 0, 20);
+    if (j == 0) assert_int_equal(decoded, (100000 - 1) / 128 + 1);
+    else assert_in_range(decoded, 0, 20);
   }
   for (i = 0; i < 3; i++) gpuir_close(ix[i]);
   close_pieces(&p);
@@ -351,8 +345,7 @@ static void test_counts_are_kept(void **state) {
 /* A log of documents that are none, or that stand twice, is refused; one that goes on otherwise than the segment's
  * too. */
 static void test_logs(void **state) {
-  static const uint32_t first[] = {5, 3, 70, 71, 72}, other[] = {5, 4}, twice[] = {1, 2, 1},
-                        none[] = {1, 100};
+  static const uint32_t first[] = {5, 3, 70, 71, 72}, other[] = {5, 4}, twice[] = {1, 2, 1}, none[] = {1, 100};
   const gpuir_allocator a = gpuir__allocator(NULL);
   gpuir__deleted *set, *more;
   gpuir__segment *seg;
@@ -375,8 +368,7 @@ static void test_logs(void **state) {
       assert_int_equal(gpuir__log_extend(seg, first, 5), GPUIR_OK);
       assert_int_equal(gpuir__deleted_make(seg, 5, set, &more), GPUIR_OK);
       assert_int_equal(more->tokens, o.dl[5] + o.dl[3] + o.dl[70] + o.dl[71] + o.dl[72]);
-      assert_true(gpuir__deleted_has(more, 72) && !gpuir__deleted_has(set, 72) &&
-                  gpuir__deleted_has(set, 70));
+      assert_true(gpuir__deleted_has(more, 72) && !gpuir__deleted_has(set, 72) && gpuir__deleted_has(set, 70));
       gpuir__deleted_close(more);
       assert_int_equal(gpuir__deleted_make(seg, 3, set, &more), GPUIR_OK);
       assert_ptr_equal(more, set);

@@ -67,8 +67,7 @@ static void make_shard(parts *p, size_t i) {
   int level;
   (void)corpus_path(from, sizeof from, "part.gpuir");
   (void)corpus_path(to, sizeof to, "shard.gpuir");
-  if (corpus_write_part(&p->all, (uint32_t)place.first, p->ends[i], from, &plain, &err))
-    fail_msg("%s", err.msg);
+  if (corpus_write_part(&p->all, (uint32_t)place.first, p->ends[i], from, &plain, &err)) fail_msg("%s", err.msg);
   part = open_at(from, 0);
   dfs = count_terms(p->whole[0], part);
   assert_int_equal(gpuir_shard_get_info(part, &read), GPUIR_E_NOT_FOUND);
@@ -129,7 +128,7 @@ static void free_parts(parts *p) {
 
 /* Parses a query on all shards, and weighs it by what they know together. Returns 0 or the first failure. */
 static int parse_on_all(const parts *p, int level, const char *text, int mode, const float *bm25,
-                        gpuir_query **queries) {
+    gpuir_query **queries) {
   uint32_t dfs[GPUIR_MAX_QUERY_DFS], own[GPUIR_MAX_QUERY_DFS];
   size_t n = 0, i, j;
   int failed = GPUIR_OK, status;
@@ -157,8 +156,8 @@ static int better_first(const void *a, const void *b) {
 }
 
 /* Asks all shards, from number `from` on; threshold: shared by them, or NULL. Returns the hits. */
-static size_t ask_all(const parts *p, int level, gpuir_query **queries, size_t k, size_t from,
-                      uint32_t *threshold, gpuir_hit *hits) {
+static size_t ask_all(const parts *p, int level, gpuir_query **queries, size_t k, size_t from, uint32_t *threshold,
+    gpuir_hit *hits) {
   size_t n = 0, i, j;
   for (i = 0; i < p->n; i++) {
     const size_t at = (from + i) % p->n;
@@ -197,8 +196,7 @@ static void check_counts(const parts *p, int level, const gpuir_query *q, gpuir_
 static unsigned long checked, found, refused;
 
 /* Asks the shards and the whole, with thresholds shared and without. */
-static void check_text(const parts *p, int level, const char *text, int mode, const float *bm25, size_t k,
-                       rng *r) {
+static void check_text(const parts *p, int level, const char *text, int mode, const float *bm25, size_t k, rng *r) {
   static gpuir_hit want[MOST_HITS], hits[PARTS * MOST_HITS];
   gpuir_query *queries[PARTS], *q;
   uint32_t threshold = 0;
@@ -215,8 +213,8 @@ static void check_text(const parts *p, int level, const char *text, int mode, co
     assert_int_equal(n, nwant);
     for (j = 0; j < n; j++)
       if (hits[j].docid != want[j].docid || hits[j].score != want[j].score)
-        fail_msg("\"%s\", mode %d, k %zu, hit %zu: document %u scores %u, should be %u and %u", text, mode, k,
-                 j, hits[j].docid, hits[j].score, want[j].docid, want[j].score);
+        fail_msg("\"%s\", mode %d, k %zu, hit %zu: document %u scores %u, should be %u and %u", text, mode, k, j,
+            hits[j].docid, hits[j].score, want[j].docid, want[j].score);
   }
   /* What was learnt is no more than what is so; and it is learnt where one part alone has as many hits. */
   if (threshold) assert_true(n == k && threshold <= want[k - 1].score);
@@ -228,11 +226,11 @@ static void check_text(const parts *p, int level, const char *text, int mode, co
 
 static void some_corpus(oracle *o, unsigned c, unsigned seed) {
   switch (c) {
-    case 0: corpus_df(o, 9001, 31 + seed); break;
-    case 1: corpus_zipf(o, 3000, 2000, 40, 7 + seed); break;
-    case 2: corpus_huge(o, 600, 8 + seed); break;
-    case 3: corpus_saturated(o, 700, 9 + seed); break;
-    default: corpus_tiles(o, 3, 1u << GPUIR__TILE_SHIFT, GPUIR__WHOLE, 13 + seed);
+  case 0: corpus_df(o, 9001, 31 + seed); break;
+  case 1: corpus_zipf(o, 3000, 2000, 40, 7 + seed); break;
+  case 2: corpus_huge(o, 600, 8 + seed); break;
+  case 3: corpus_saturated(o, 700, 9 + seed); break;
+  default: corpus_tiles(o, 3, 1u << GPUIR__TILE_SHIFT, GPUIR__WHOLE, 13 + seed);
   }
 }
 
@@ -256,7 +254,7 @@ static void test_shards(void **state) {
         corpus_query(&p.all, &r, 1 + rng_below(&r, 6), 1, &q);
         (void)corpus_text(&p.all, &q, text, sizeof text);
         check_text(&p, (int)(times % LEVELS), text, times % 2 ? GPUIR_OR : GPUIR_AND, bm25,
-                   ks[rng_below(&r, sizeof ks / sizeof *ks)], &r);
+            ks[rng_below(&r, sizeof ks / sizeof *ks)], &r);
       }
       free_parts(&p);
     }
@@ -379,8 +377,7 @@ static void test_statistics(void **state) {
   assert_int_equal(q->nunknown, 0);
   assert_int_equal(q->terms[1].df, 100);
   assert_int_equal(gpuir_explain(p.each[0][1], q, 0, &why), GPUIR_OK);
-  assert_true(why.average_length >= p.whole[0]->average_length &&
-              why.average_length <= p.whole[0]->average_length);
+  assert_true(why.average_length >= p.whole[0]->average_length && why.average_length <= p.whole[0]->average_length);
   gpuir_query_destroy(q);
   free_parts(&p);
 }
@@ -427,8 +424,8 @@ static void test_thresholds(void **state) {
 /* ---- what is refused ---- */
 
 /* Tries to make a shard of `ix`, which fails. */
-static void refuse_write(const gpuir_index *ix, const gpuir_shard_info *place, const uint32_t *dfs,
-                         int expected, const char *cause) {
+static void refuse_write(const gpuir_index *ix, const gpuir_shard_info *place, const uint32_t *dfs, int expected,
+    const char *cause) {
   char path[4200], tmp[4210];
   gpuir_error err;
   (void)corpus_path(path, sizeof path, "refused.gpuir");
@@ -537,9 +534,7 @@ static void late_first(uint8_t *bytes, gpuir__shard *s) { (void)bytes, s->first 
 static void far_first(uint8_t *bytes, gpuir__shard *s) { (void)bytes, s->first = UINT64_MAX; }
 static void few_tokens(uint8_t *bytes, gpuir__shard *s) { (void)bytes, s->tokens = 3; }
 static void no_shards(uint8_t *bytes, gpuir__shard *s) { (void)bytes, s->shards = 1; }
-static void short_counts(uint8_t *bytes, gpuir__shard *s) {
-  (void)s, entry_of(bytes, GPUIR__S_TERM_DFS)->length = 0;
-}
+static void short_counts(uint8_t *bytes, gpuir__shard *s) { (void)s, entry_of(bytes, GPUIR__S_TERM_DFS)->length = 0; }
 static void no_counts(uint8_t *bytes, gpuir__shard *s) {
   gpuir__section *e = entry_of(bytes, GPUIR__S_TERM_DFS);
   (void)s, e->id = 200, e->flags = 0;
@@ -613,8 +608,7 @@ static void test_again(void **state) {
   assert_memory_equal(&read, &place, sizeof read);
   bytes = bytes_of(&p, 1, &size);
   assert_int_equal(ix->leaves[0].seg->size, size);
-  assert_memory_equal(
-      ix->leaves[0].seg->map + entry_of(bytes, GPUIR__S_STAT)->offset,
+  assert_memory_equal(ix->leaves[0].seg->map + entry_of(bytes, GPUIR__S_STAT)->offset,
       bytes + entry_of(bytes, GPUIR__S_STAT)->offset,
       (size_t)(entry_of(bytes, GPUIR__S_SHARD)->offset - entry_of(bytes, GPUIR__S_STAT)->offset));
   free(bytes);
@@ -623,9 +617,8 @@ static void test_again(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_shards),     cmocka_unit_test(test_prefixes),
-                                     cmocka_unit_test(test_range),      cmocka_unit_test(test_statistics),
-                                     cmocka_unit_test(test_thresholds), cmocka_unit_test(test_write_refuses),
-                                     cmocka_unit_test(test_damage),     cmocka_unit_test(test_again)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_shards), cmocka_unit_test(test_prefixes),
+      cmocka_unit_test(test_range), cmocka_unit_test(test_statistics), cmocka_unit_test(test_thresholds),
+      cmocka_unit_test(test_write_refuses), cmocka_unit_test(test_damage), cmocka_unit_test(test_again)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -86,8 +86,7 @@ static void test_zero_and_empty(void **state) {
       unsigned i;
       d.threads = threads;
       assert_int_equal(gpuir_builder_create(&d, &b, &err), 0);
-      for (i = 0; i < n; i++)
-        assert_int_equal(gpuir_builder_add_text(b, NULL, i % 2 ? NULL : "", 0, &err), 0);
+      for (i = 0; i < n; i++) assert_int_equal(gpuir_builder_add_text(b, NULL, i % 2 ? NULL : "", 0, &err), 0);
       if (gpuir_builder_write(b, &r, &err)) fail_msg("%s", err.msg);
       gpuir_builder_destroy(b);
       assert_int_equal(r.documents, n);
@@ -384,8 +383,7 @@ static void test_failing_allocator(void **state) {
         f.forever = forever;
         status = build(&d, 3500, NULL, &err);
         assert_int_equal(f.bytes, 0);
-        if (f.calls >= i)
-          assert_int_equal(status, GPUIR_E_NOMEM); /* with threads the number of calls varies */
+        if (f.calls >= i) assert_int_equal(status, GPUIR_E_NOMEM); /* with threads the number of calls varies */
         assert_int_equal(nfiles(folder), 1);
         if (status) assert_int_equal(err.code, status);
         assert_same_file(path, before, n);

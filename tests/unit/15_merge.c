@@ -109,8 +109,7 @@ static void assert_order(const char *expected) {
 }
 
 /* Writes the bytes anew, `from` replaced by `to` of the same length; the table's checksums are not gpuir_open's. */
-static void assert_patched_order(char *bytes, size_t n, const char *from, const char *to,
-                                 const char *expected) {
+static void assert_patched_order(char *bytes, size_t n, const char *from, const char *to, const char *expected) {
   size_t len = strlen(from), at = 0;
   FILE *f;
   assert_int_equal(strlen(to), len);
@@ -176,8 +175,7 @@ static uint64_t assert_distinct_sources(const gpuir_index *ix) {
     const uint8_t *stems = gpuir__only(ix)->map + gpuir__only(ix)->section[GPUIR__S_STEMS]->offset;
     for (j = 0; j < i; j++) {
       other = gpuir__slice(gpuir__only(ix), GPUIR__S_SOURCES, GPUIR__S_SOURCE_START, j, &other_len);
-      if (len == other_len && !memcmp(p, other, len))
-        assert_memory_not_equal(stems + 4 * i, stems + 4 * j, 4);
+      if (len == other_len && !memcmp(p, other, len)) assert_memory_not_equal(stems + 4 * i, stems + 4 * j, 4);
     }
   }
   return n;
@@ -271,8 +269,10 @@ static void test_builds_agree(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_same_bytes),   cmocka_unit_test(test_threads_that_fail),
-      cmocka_unit_test(test_order),        cmocka_unit_test(test_sources),
+      cmocka_unit_test(test_same_bytes),
+      cmocka_unit_test(test_threads_that_fail),
+      cmocka_unit_test(test_order),
+      cmocka_unit_test(test_sources),
       cmocka_unit_test(test_builds_agree),
   };
   return cmocka_run_group_tests_name("15_merge", tests, set_up, tear_down);

@@ -41,8 +41,7 @@ static void test_query_words(void **state) {
       {"!!! ???", GPUIR_E_QUERY, 0, {NULL}},
       {"-", GPUIR_E_QUERY, 0, {NULL}},
   };
-  static const char *const text[] = {"red fox", "blue fox", "red",   "red red blue",
-                                     "fox",     "blue",     "green", ""};
+  static const char *const text[] = {"red fox", "blue fox", "red", "red red blue", "fox", "blue", "green", ""};
   fixture f;
   texts t;
   size_t c, i, k;
@@ -137,8 +136,7 @@ static void test_term_limit(void **state) {
   for (i = 0; i < 65; i++) n += (size_t)snprintf(text + n, sizeof text - n, "w%u ", i);
   assert_null(parse(f.index[0], text, n, GPUIR_OR, NULL, &status));
   assert_int_equal(status, GPUIR_E_TERMS);
-  for (i = 0, n = 0; i < 65; i++)
-    n += (size_t)snprintf(text + n, sizeof text - n, "%snone%u ", i ? "-" : "", i);
+  for (i = 0, n = 0; i < 65; i++) n += (size_t)snprintf(text + n, sizeof text - n, "%snone%u ", i ? "-" : "", i);
   assert_null(parse(f.index[0], text, n, GPUIR_OR, NULL, &status)); /* so do unknown ones */
   assert_int_equal(status, GPUIR_E_TERMS);
   teardown(&f);
@@ -150,29 +148,15 @@ static void test_syntax(void **state) {
     const char *text, *terms;
     int status, no_operators;
     uint64_t offset;
-  } rows[] = {{"w1 w2", "w1 w2", 0, 0, 0},
-              {"\"w1 w2\"", "\"w1 w2\"", 0, 0, 0},
-              {"w3 -\"w1  w2\" w3", "w3 -\"w1 w2\"", 0, 0, 0},
-              {"\"w1\"", "w1", 0, 0, 0},
-              {"\"\" w1", "w1", 0, 0, 0},
-              {"\"w1 w2\"w3", "\"w1 w2\" w3", 0, 0, 0},
-              {"\"w1\"\"w2 w1\"", "w1 \"w2 w1\"", 0, 0, 0},
-              {"w1\" w2", "w1 w2", 0, 0, 0},
-              {"w1\"w2 w3\"", "w1 w2 w3", 0, 0, 0},
-              {"\"W1-(w2)\"", "\"w1 w2\"", 0, 0, 0},
-              {"w1*", "w1*", 0, 0, 0},
-              {"-w1* w2", "w2 -w1*", 0, 0, 0},
-              {"w2-W1*", "w2 w1*", 0, 0, 0},
-              {"w1** w2)* * w*3", "w1 w2 w 3", 0, 0, 0},
-              {"(w1 AND w2) ~w3 w4:w5 +w6", "w1 and w2 w3 w4 w5 w6", 0, 0, 0},
-              {"\"w1*\"", "w1", 0, 0, 0},
-              {"--w1 w2", "w2 -w1", 0, 0, 0},
-              {"\"w1 w2", "", GPUIR_E_QUERY, 0, 0},
-              {"w1 -\"w2", "", GPUIR_E_QUERY, 0, 4},
-              {"-\"w1 w2\"", "", GPUIR_E_QUERY, 0, 0},
-              {"\"\"", "", GPUIR_E_QUERY, 0, 0},
-              {"\"w1 w2\" -w3 w4*", "w1 w2 w3 w4", 0, 1, 0},
-              {"\"w1", "w1", 0, 1, 0}};
+  } rows[] = {{"w1 w2", "w1 w2", 0, 0, 0}, {"\"w1 w2\"", "\"w1 w2\"", 0, 0, 0},
+      {"w3 -\"w1  w2\" w3", "w3 -\"w1 w2\"", 0, 0, 0}, {"\"w1\"", "w1", 0, 0, 0}, {"\"\" w1", "w1", 0, 0, 0},
+      {"\"w1 w2\"w3", "\"w1 w2\" w3", 0, 0, 0}, {"\"w1\"\"w2 w1\"", "w1 \"w2 w1\"", 0, 0, 0},
+      {"w1\" w2", "w1 w2", 0, 0, 0}, {"w1\"w2 w3\"", "w1 w2 w3", 0, 0, 0}, {"\"W1-(w2)\"", "\"w1 w2\"", 0, 0, 0},
+      {"w1*", "w1*", 0, 0, 0}, {"-w1* w2", "w2 -w1*", 0, 0, 0}, {"w2-W1*", "w2 w1*", 0, 0, 0},
+      {"w1** w2)* * w*3", "w1 w2 w 3", 0, 0, 0}, {"(w1 AND w2) ~w3 w4:w5 +w6", "w1 and w2 w3 w4 w5 w6", 0, 0, 0},
+      {"\"w1*\"", "w1", 0, 0, 0}, {"--w1 w2", "w2 -w1", 0, 0, 0}, {"\"w1 w2", "", GPUIR_E_QUERY, 0, 0},
+      {"w1 -\"w2", "", GPUIR_E_QUERY, 0, 4}, {"-\"w1 w2\"", "", GPUIR_E_QUERY, 0, 0}, {"\"\"", "", GPUIR_E_QUERY, 0, 0},
+      {"\"w1 w2\" -w3 w4*", "w1 w2 w3 w4", 0, 1, 0}, {"\"w1", "w1", 0, 1, 0}};
   gpuir_builder_desc d;
   gpuir_builder *b;
   gpuir_index *ix;
@@ -210,7 +194,7 @@ static void test_syntax(void **state) {
       assert_int_equal(gpuir_explain(s, q, 0, &x), 0);
       for (j = 0; j < x.nterms; j++)
         (void)sprintf(got + strlen(got), "%s%s%.*s", j ? " " : "", x.terms[j].negated ? "-" : "",
-                      (int)x.terms[j].term_len, x.terms[j].term);
+            (int)x.terms[j].term_len, x.terms[j].term);
       gpuir_searcher_destroy(s);
     }
     if (strcmp(got, rows[i].terms) != 0) fail_msg("%s: %s, not %s", rows[i].text, got, rows[i].terms);
@@ -241,8 +225,10 @@ static void test_foreign_query(void **state) {
 
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_query_words),   cmocka_unit_test(test_no_operators),
-      cmocka_unit_test(test_term_limit),    cmocka_unit_test(test_syntax),
+      cmocka_unit_test(test_query_words),
+      cmocka_unit_test(test_no_operators),
+      cmocka_unit_test(test_term_limit),
+      cmocka_unit_test(test_syntax),
       cmocka_unit_test(test_foreign_query),
   };
   int failed;

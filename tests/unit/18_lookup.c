@@ -58,8 +58,7 @@ static void damaged(void **state) {
       if (round / 2 == 2) x.operand[1].n = UINT32_MAX; /* as if the list were very much longer */
       for (i = 0; i < 1024; i++) docs[i] = spots[0][i] = spots[1][i] = CANARY;
       assert_true(gpuir__isect_run(&x, docs, round % 2 ? where : NULL) <= DAMAGED_CANDIDATES);
-      for (i = room; i < 1024; i++)
-        assert_true(docs[i] == CANARY && spots[0][i] == CANARY && spots[1][i] == CANARY);
+      for (i = room; i < 1024; i++) assert_true(docs[i] == CANARY && spots[0][i] == CANARY && spots[1][i] == CANARY);
       gpuir__isect_free(&x);
     }
 }

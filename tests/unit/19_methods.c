@@ -228,7 +228,7 @@ static gpuir_searcher *searcher_by(gpuir_index *ix, const char *intersection, in
 }
 
 static void compare_searchers(gpuir_index *ix, gpuir_searcher *s, gpuir_searcher *reference, const char *text,
-                              const char *method) {
+    const char *method) {
   static gpuir_hit hits[2][6000];
   gpuir_query *q = NULL;
   gpuir_error err;
@@ -239,13 +239,11 @@ static void compare_searchers(gpuir_index *ix, gpuir_searcher *s, gpuir_searcher
     assert_int_equal(gpuir_search(s, q, hits[0], k, &n[0]), GPUIR_OK);
     assert_int_equal(gpuir_search(reference, q, hits[1], k, &n[1]), GPUIR_OK);
     if (n[0] != n[1] || memcmp(hits[0], hits[1], n[0] * sizeof hits[0][0]))
-      fail_msg("%s, simd %s, k = %u: other hits for \"%s\"", method, gpuir_simd_name(ix->simd), (unsigned)k,
-               text);
+      fail_msg("%s, simd %s, k = %u: other hits for \"%s\"", method, gpuir_simd_name(ix->simd), (unsigned)k, text);
   }
   assert_int_equal(gpuir_search(reference, q, hits[1], 6000, &n[1]), GPUIR_OK);
   assert_int_equal(gpuir_count(s, q, &count), GPUIR_OK);
-  if (count != n[1])
-    fail_msg("%s counts %u, not %u, for \"%s\"", method, (unsigned)count, (unsigned)n[1], text);
+  if (count != n[1]) fail_msg("%s counts %u, not %u, for \"%s\"", method, (unsigned)count, (unsigned)n[1], text);
   compared++;
   gpuir_query_destroy(q);
 }
@@ -253,10 +251,8 @@ static void compare_searchers(gpuir_index *ix, gpuir_searcher *s, gpuir_searcher
 /* AND and count by every method equal the exhaustive evaluator, which intersects nothing. */
 static void searchers(void **state) {
   static const char *const codecs[] = {"bp128", "vbyte", "hslrc", "ef"};
-  static const char *const queries[] = {
-      "w0",          "w1 w2",          "w2 w1 w3",       "w9 w1",    "w39 w1 w0",
-      "w3 w4 w5 w6", "w2 -w3",         "w1 w2 -w9 -w39", "w4 w4 w1", "w30 w31",
-      "w1 w0 w2 w3", "w12 w2 nothing", "w20 w5 w1 -w0",  "w39 -w38"};
+  static const char *const queries[] = {"w0", "w1 w2", "w2 w1 w3", "w9 w1", "w39 w1 w0", "w3 w4 w5 w6", "w2 -w3",
+      "w1 w2 -w9 -w39", "w4 w4 w1", "w30 w31", "w1 w0 w2 w3", "w12 w2 nothing", "w20 w5 w1 -w0", "w39 -w38"};
   const char *tmp = getenv("TMPDIR");
   char folder[4096], file[4200];
   size_t c, i, t;
@@ -279,8 +275,7 @@ static void searchers(void **state) {
       for (i = 0; i <= GPUIR__METHODS; i++) { /* the last one is the engine's choice */
         gpuir_searcher *s = searcher_by(ix, gpuir_intersection_name(i), GPUIR_EVAL_AUTO);
         for (t = 0; t < sizeof queries / sizeof *queries; t++)
-          compare_searchers(ix, s, reference, queries[t],
-                            i < GPUIR__METHODS ? gpuir_intersection_name(i) : "auto");
+          compare_searchers(ix, s, reference, queries[t], i < GPUIR__METHODS ? gpuir_intersection_name(i) : "auto");
         gpuir_searcher_destroy(s);
       }
       gpuir_searcher_destroy(reference);
@@ -334,8 +329,7 @@ static void stops(void **state) {
         made.user = &x;
         x.calls = 0;
         gpuir__cursor_reset(cursor);
-        gpuir__operand_init(&o, form ? cursor : NULL,
-                            gpuir__lookup_choose(gpuir__simd_level(GPUIR_SIMD_AUTO)));
+        gpuir__operand_init(&o, form ? cursor : NULL, gpuir__lookup_choose(gpuir__simd_level(GPUIR_SIMD_AUTO)));
         o.docs = form ? NULL : s.docs;
         o.n = s.n;
         status = gpuir__operand_prepare(&a, m, &o, &made);
@@ -362,10 +356,17 @@ static void names(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(edges),  cmocka_unit_test(lengths),    cmocka_unit_test(shapes),
-      cmocka_unit_test(ratios), cmocka_unit_test(sparse),     cmocka_unit_test(apart),
-      cmocka_unit_test(many),   cmocka_unit_test(partitions), cmocka_unit_test(searchers),
-      cmocka_unit_test(names),  cmocka_unit_test(stops),
+      cmocka_unit_test(edges),
+      cmocka_unit_test(lengths),
+      cmocka_unit_test(shapes),
+      cmocka_unit_test(ratios),
+      cmocka_unit_test(sparse),
+      cmocka_unit_test(apart),
+      cmocka_unit_test(many),
+      cmocka_unit_test(partitions),
+      cmocka_unit_test(searchers),
+      cmocka_unit_test(names),
+      cmocka_unit_test(stops),
   };
   int failed = cmocka_run_group_tests_name("19_methods", tests, NULL, NULL);
   print_message("%lu intersections compared\n", compared);

@@ -74,11 +74,9 @@ static void test_large_zipf(void **state) {
 
 /* Every codec, some with parameters, and mixes of them. */
 static void test_every_codec(void **state) {
-  static const char *const docs[] = {
-      "vbyte",          "bp128",       "pfd",      "newpfd",     "optpfd",        "ef",         "qs",
-      "rice",           "pfd-list",    "parapfor", "lrc",        "lrcseg",        "seglrc",     "hslrc",
-      "auto",           "auto:1",      "qs:0.25",  "pfd-list:4", "parapfor:64,0", "lrc:64,min", "lrcseg:64",
-      "seglrc:128,min", "hslrc:32,0.1"};
+  static const char *const docs[] = {"vbyte", "bp128", "pfd", "newpfd", "optpfd", "ef", "qs", "rice", "pfd-list",
+      "parapfor", "lrc", "lrcseg", "seglrc", "hslrc", "auto", "auto:1", "qs:0.25", "pfd-list:4", "parapfor:64,0",
+      "lrc:64,min", "lrcseg:64", "seglrc:128,min", "hslrc:32,0.1"};
   static const char *const freqs[] = {"bp128", "newpfd", "optpfd", "auto", "vbyte"};
   char path[4200];
   fixture f;
@@ -86,10 +84,8 @@ static void test_every_codec(void **state) {
   (void)state;
   (void)corpus_path(path, sizeof path, "search.gpuir");
   for (times = 0; times < 2; times++) {
-    if (times)
-      corpus_ramps(&f.o, 9000, 52);
-    else
-      corpus_zipf(&f.o, 4000, 600, 12, 12);
+    if (times) corpus_ramps(&f.o, 9000, 52);
+    else corpus_zipf(&f.o, 4000, 600, 12, 12);
     f.nindexes = 0;
     f.docid = NULL;
     f.k1 = 0.9f;
@@ -114,8 +110,7 @@ static void test_every_codec(void **state) {
 
 static void test_text(void **state) {
   static const char *const gap[] = {" ", "  ", "\n", ", ", ".", "-", "\t(", ") ", "_", "'", "\"", "/"};
-  static const char *const word[] = {"Ranked", "TEXT",   "search", "in", "One",
-                                     "C",      "header", "x86",    "42", "0"};
+  static const char *const word[] = {"Ranked", "TEXT", "search", "in", "One", "C", "header", "x86", "42", "0"};
   fixture f;
   texts t;
   rng r;
@@ -129,8 +124,7 @@ static void test_text(void **state) {
     for (i = 0; i < words; i++) {
       const char *s = rng_below(&r, 4) ? word[rng_below(&r, 10)] : "";
       n += (size_t)snprintf(text + n, sizeof text - n, "%s%s", s, gap[rng_below(&r, 12)]);
-      if (rng_below(&r, 5) == 0)
-        n += (size_t)snprintf(text + n, sizeof text - n, "Doc%u ", rng_below(&r, 300));
+      if (rng_below(&r, 5) == 0) n += (size_t)snprintf(text + n, sizeof text - n, "Doc%u ", rng_below(&r, 300));
     }
     texts_add(&t, text, n);
   }
@@ -188,14 +182,12 @@ static void test_least_frequency(void **state) {
     least = scorer.q * gpuir__contribution(scorer.weight, at, norm);
     freq = gpuir__least_frequency(&scorer, pairs, least);
     compared++;
-    for (tf = at;
-         tf > 1 && scorer.q * gpuir__contribution(scorer.weight, tf - 1, norm) >= least && at - tf < 9;)
-      tf--;
+    for (tf = at; tf > 1 && scorer.q * gpuir__contribution(scorer.weight, tf - 1, norm) >= least && at - tf < 9;) tf--;
     low_ones += tf > 1 && tf < 32;
     tight += tf > 1 && tf < 32 && freq + 1 == tf;
     if (freq + 1 > tf || (freq && scorer.q * gpuir__contribution(scorer.weight, freq, norm) >= least))
-      fail_msg("frequency %u contributes %u, but %u is the least (weight %g, norm %g)", (unsigned)tf,
-               (unsigned)least, (unsigned)freq + 1, (double)scorer.weight, (double)norm);
+      fail_msg("frequency %u contributes %u, but %u is the least (weight %g, norm %g)", (unsigned)tf, (unsigned)least,
+          (unsigned)freq + 1, (double)scorer.weight, (double)norm);
   }
   assert_true(tight > low_ones / 2); /* not right by passing nothing over */
 }
@@ -211,10 +203,8 @@ static int cancelled, stuck;
 /* With `stuck`, each block has the first 128 documents, so that a list never gets out of the first tile. */
 static void counting_decode(const gpuir__stream *d, uint32_t block, uint32_t prev, uint32_t *out) {
   uint32_t i;
-  if (cancelled)
-    blocks_after++;
-  else if (++blocks == trigger)
-    cancelled = 1;
+  if (cancelled) blocks_after++;
+  else if (++blocks == trigger) cancelled = 1;
   counted->decode_block(d, block, prev, out);
   for (i = 0; stuck && i < GPUIR__BLOCK; i++) out[i] = i;
 }
@@ -248,13 +238,13 @@ static int look(gpuir__engine *e, const gpuir_query *q, int how) {
   }
   for (i = 0; i < e->ncursors; i++) e->cursors[i].list.docs.codec = &counting;
   switch (how) {
-    case LOOK_AND:
-    case LOOK_AND_METHOD: status = gpuir__eval_and(e, npositive, NULL); break;
-    case LOOK_OR: status = gpuir__eval_or(e, q, npositive, 10); break;
-    case LOOK_EXHAUSTIVE_AND: status = gpuir__eval_exhaustive(e, npositive, 1); break;
-    case LOOK_EXHAUSTIVE_OR: status = gpuir__eval_exhaustive(e, npositive, 0); break;
-    case LOOK_COUNT_AND: status = gpuir__eval_and(e, npositive, &count); break;
-    default: status = gpuir__count_or(e, npositive, &count);
+  case LOOK_AND:
+  case LOOK_AND_METHOD: status = gpuir__eval_and(e, npositive, NULL); break;
+  case LOOK_OR: status = gpuir__eval_or(e, q, npositive, 10); break;
+  case LOOK_EXHAUSTIVE_AND: status = gpuir__eval_exhaustive(e, npositive, 1); break;
+  case LOOK_EXHAUSTIVE_OR: status = gpuir__eval_exhaustive(e, npositive, 0); break;
+  case LOOK_COUNT_AND: status = gpuir__eval_and(e, npositive, &count); break;
+  default: status = gpuir__count_or(e, npositive, &count);
   }
   e->top.n = 0;
   gpuir__engine_reset(e);
@@ -297,7 +287,7 @@ static void test_looks(void **state) {
         assert_true(!status || status == GPUIR_E_CANCELLED);
         if (blocks_after > GPUIR__LOOK_BLOCKS + GPUIR__BLOCK)
           fail_msg("evaluator %d%s: %u blocks were decoded after block %u had cancelled the search", how,
-                   stuck ? ", damaged lists" : "", blocks_after, trigger);
+              stuck ? ", damaged lists" : "", blocks_after, trigger);
       }
       assert_int_equal(status, GPUIR_OK);
       gpuir_searcher_destroy(s);

@@ -24,7 +24,7 @@ typedef struct texts {
 static texts docs;
 static uint64_t most_runs; /* that a segment was merged from */
 static uint8_t dead[6000]; /* [document] deleted */
-static int simd;           /* level at which indexes are opened; GPUIR_SIMD_AUTO: the best */
+static int simd; /* level at which indexes are opened; GPUIR_SIMD_AUTO: the best */
 
 /* Documents that are left, and their tokens. */
 static uint32_t live_docs(void) {
@@ -214,8 +214,7 @@ static gpuir__segment *build_segment(int positions, uint32_t from, uint32_t to, 
   if (gpuir_builder_create(&d, &b, &err)) fail_msg("%s", err.msg);
   for (i = from; i < to; i++) {
     size_t n = 0;
-    for (j = docs.start[i]; j < docs.start[i + 1]; j++)
-      n += (size_t)sprintf(text + n, "%s ", word_text(docs.token[j]));
+    for (j = docs.start[i]; j < docs.start[i + 1]; j++) n += (size_t)sprintf(text + n, "%s ", word_text(docs.token[j]));
     if (gpuir_builder_add_text(b, NULL, text, n, &err)) fail_msg("%s", err.msg);
   }
   if (gpuir_builder_write(b, &report, &err)) fail_msg("%s", err.msg);
@@ -256,12 +255,12 @@ static void check_hits(const gpuir_hit *hits, size_t n, int mode, size_t k, cons
   size_t i;
   for (i = 0; i < n && i < want; i++)
     if (hits[i].docid != right.hits[list][i].docid || hits[i].score != right.hits[list][i].score)
-      fail_msg("%s, mode %d, k %lu, evaluator %d: hit %lu is (%u, %u), not (%u, %u)", text, mode,
-               (unsigned long)k, evaluator, (unsigned long)i, hits[i].docid, hits[i].score,
-               right.hits[list][i].docid, right.hits[list][i].score);
+      fail_msg("%s, mode %d, k %lu, evaluator %d: hit %lu is (%u, %u), not (%u, %u)", text, mode, (unsigned long)k,
+          evaluator, (unsigned long)i, hits[i].docid, hits[i].score, right.hits[list][i].docid,
+          right.hits[list][i].score);
   if (n != want)
     fail_msg("%s, mode %d, k %lu, evaluator %d: %lu hits, not %lu", text, mode, (unsigned long)k, evaluator,
-             (unsigned long)n, (unsigned long)want);
+        (unsigned long)n, (unsigned long)want);
 }
 
 /* What explain says of a document. */
@@ -324,7 +323,7 @@ static void check_query(gpuir_index *ix, gpuir_searcher *const *s, const unit *u
     assert_int_equal(gpuir_count(s[e], q, &count), 0);
     if (count != right.nhits[mode == GPUIR_OR])
       fail_msg("%s, mode %d: counts %lu, not %lu", text, mode, (unsigned long)count,
-               (unsigned long)right.nhits[mode == GPUIR_OR]);
+          (unsigned long)right.nhits[mode == GPUIR_OR]);
   }
   if (found) check_explained(s[0], q, u, n, hits[0].docid);
   if (!dead[docs.ndocs / 2]) check_explained(s[0], q, u, n, docs.ndocs / 2);
@@ -386,7 +385,7 @@ static void check_texts(rng *r, const char *codec, unsigned segments, unsigned t
 }
 
 static void check_collection(uint64_t seed, uint32_t ndocs, uint32_t nwords, uint32_t most, const char *codec,
-                             unsigned segments, unsigned times) {
+    unsigned segments, unsigned times) {
   rng r;
   r.s = seed;
   make_texts(&r, ndocs, nwords, most);
@@ -675,8 +674,8 @@ static uint32_t clause_adds(gpuir__phrases *p, const gpuir__clause *c, uint32_t 
     gpuir__clause_freqs(p, c, &match, 1, &freq);
     tf = freq + 1;
   }
-  return tf ? c->scorer.q * gpuir__contribution(c->scorer.weight, tf,
-                                                gpuir__norm_of(c->scorer.norm.a, c->scorer.norm.b, length))
+  return tf ? c->scorer.q *
+          gpuir__contribution(c->scorer.weight, tf, gpuir__norm_of(c->scorer.norm.a, c->scorer.norm.b, length))
             : 0;
 }
 
@@ -709,8 +708,8 @@ static unsigned check_block_bounds(gpuir_index *ix, gpuir_searcher *s, const cha
         const uint32_t adds = clause_adds(&p, c, j, lengths[p.and_.docs[j]]);
         const uint32_t here = gpuir__clause_bound(c, p.here);
         if (adds > here || adds > c->bound)
-          fail_msg("%s: document %u of block %u gets %u, bounds %u and %u", text, p.and_.docs[j], block, adds,
-                   here, c->bound);
+          fail_msg("%s: document %u of block %u gets %u, bounds %u and %u", text, p.and_.docs[j], block, adds, here,
+              c->bound);
         looked += c->n > 1 && adds;
       }
   }
@@ -866,7 +865,7 @@ typedef struct analysed {
   } asked[8];
 } analysed;
 
-#define LONG_TOKEN                                                      \
+#define LONG_TOKEN \
   "zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz" \
   "zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz" \
   "zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz" \
@@ -899,8 +898,7 @@ static void check_analysed(const analysed *x) {
   d.positions = 1;
   od.tokenize = x->analyzer.tokenize;
   if (gpuir_builder_create(&d, &b, &err)) fail_msg("%s", err.msg);
-  for (t = 0; t < 4; t++)
-    assert_int_equal(gpuir_builder_add_text(b, NULL, x->texts[t], strlen(x->texts[t]), &err), 0);
+  for (t = 0; t < 4; t++) assert_int_equal(gpuir_builder_add_text(b, NULL, x->texts[t], strlen(x->texts[t]), &err), 0);
   if (gpuir_builder_write(b, NULL, &err)) fail_msg("%s", err.msg);
   gpuir_builder_destroy(b);
   if (gpuir_open(path, &od, &ix, &err)) fail_msg("%s", err.msg);
@@ -916,8 +914,7 @@ static void check_analysed(const analysed *x) {
     for (t = 0; t < 4; t++) {
       assert_int_equal(gpuir_explain(s, q, t, &e), 0);
       if (e.nterms != 1 || e.terms[0].tf != x->asked[i].tf[t])
-        fail_msg("%.60s stands %u times in \"%.60s\", not %u", query, e.terms[0].tf, x->texts[t],
-                 x->asked[i].tf[t]);
+        fail_msg("%.60s stands %u times in \"%.60s\", not %u", query, e.terms[0].tf, x->texts[t], x->asked[i].tf[t]);
       want += x->asked[i].tf[t] > 0;
     }
     assert_int_equal(gpuir_search(s, q, hits, 4, &n), 0);
@@ -931,28 +928,16 @@ static void check_analysed(const analysed *x) {
 /* Phrases are analysed as texts are: what has no position there has none here. */
 static void test_analysed(void **state) {
   const analysed plain = {{NULL, NULL, NULL, NULL, NULL, NULL},
-                          {"a a a a", "a b a b a", "one " LONG_TOKEN " two", "one, two! (one) two-one"},
-                          {{"\"a a\"", {3, 0, 0, 0}},
-                           {"\"a b a\"", {0, 2, 0, 0}},
-                           {"\"a a a\"", {2, 0, 0, 0}},
-                           {"\"one two\"", {0, 0, 1, 2}},
-                           {"\"ONE " LONG_TOKEN " Two\"", {0, 0, 1, 2}},
-                           {"\"two one\"", {0, 0, 0, 2}},
-                           {"\" one \"", {0, 0, 1, 3}},
-                           {"\"" LONG_TOKEN " one\"", {0, 0, 1, 3}}}};
-  const analysed stopped = {
-      {NULL, NULL, "english", NULL, NULL, NULL},
+      {"a a a a", "a b a b a", "one " LONG_TOKEN " two", "one, two! (one) two-one"},
+      {{"\"a a\"", {3, 0, 0, 0}}, {"\"a b a\"", {0, 2, 0, 0}}, {"\"a a a\"", {2, 0, 0, 0}},
+          {"\"one two\"", {0, 0, 1, 2}}, {"\"ONE " LONG_TOKEN " Two\"", {0, 0, 1, 2}}, {"\"two one\"", {0, 0, 0, 2}},
+          {"\" one \"", {0, 0, 1, 3}}, {"\"" LONG_TOKEN " one\"", {0, 0, 1, 3}}}};
+  const analysed stopped = {{NULL, NULL, "english", NULL, NULL, NULL},
       {"state of the art", "the art of state", "state art", "a state, and the art: state art"},
-      {{"\"state of the art\"", {1, 0, 1, 2}},
-       {"\"state art\"", {1, 0, 1, 2}},
-       {"\"the art of the state\"", {0, 1, 0, 1}},
-       {"\"the state of\"", {1, 1, 1, 2}}}};
-  const analysed pairs = {{"pairs", NULL, NULL, NULL, by_pairs, NULL},
-                          {"banana", "ananas", "nan", "b"},
-                          {{"\"ana\"", {2, 2, 0, 0}},
-                           {"\"anana\"", {1, 1, 0, 0}},
-                           {"\"nan\"", {1, 1, 1, 0}},
-                           {"\"na\"", {2, 2, 1, 0}}}};
+      {{"\"state of the art\"", {1, 0, 1, 2}}, {"\"state art\"", {1, 0, 1, 2}},
+          {"\"the art of the state\"", {0, 1, 0, 1}}, {"\"the state of\"", {1, 1, 1, 2}}}};
+  const analysed pairs = {{"pairs", NULL, NULL, NULL, by_pairs, NULL}, {"banana", "ananas", "nan", "b"},
+      {{"\"ana\"", {2, 2, 0, 0}}, {"\"anana\"", {1, 1, 0, 0}}, {"\"nan\"", {1, 1, 1, 0}}, {"\"na\"", {2, 2, 1, 0}}}};
   (void)state;
   check_analysed(&plain);
   check_analysed(&stopped);
@@ -961,8 +946,7 @@ static void test_analysed(void **state) {
 
 #ifdef GPUIR_WITH_STEMMER
 static void test_possessives(void **state) {
-  const analysed stemmed = {
-      {NULL, "porter", NULL, NULL, NULL, NULL},
+  const analysed stemmed = {{NULL, "porter", NULL, NULL, NULL, NULL},
       {"the dog's bones", "dogs bone", "dog s bone", "running dogs' bone"},
       {{"\"dog's bone\"", {1, 1, 0, 1}}, {"\"dogs bones\"", {1, 1, 0, 1}}, {"\"run dog\"", {0, 0, 0, 1}}}};
   (void)state;
@@ -973,13 +957,11 @@ static void test_possessives(void **state) {
 #ifdef GPUIR_WITH_UTF8PROC
 /* Each Han character is a token. */
 static void test_cjk(void **state) {
-  const analysed han = {
-      {"unicode", NULL, NULL, NULL, NULL, NULL},
+  const analysed han = {{"unicode", NULL, NULL, NULL, NULL, NULL},
       {"\xe6\x9d\xb1\xe4\xba\xac\xe9\x83\xbd", "\xe4\xba\xac\xe9\x83\xbd\xe4\xba\xac\xe9\x83\xbd",
-       "\xe9\x83\xbd\xe4\xba\xac", "abc \xe4\xba\xac \xe9\x83\xbd"},
-      {{"\"\xe4\xba\xac\xe9\x83\xbd\"", {1, 2, 0, 1}},
-       {"\"\xe6\x9d\xb1\xe4\xba\xac\xe9\x83\xbd\"", {1, 0, 0, 0}},
-       {"\"\xe9\x83\xbd\xe4\xba\xac\"", {0, 1, 1, 0}}}};
+          "\xe9\x83\xbd\xe4\xba\xac", "abc \xe4\xba\xac \xe9\x83\xbd"},
+      {{"\"\xe4\xba\xac\xe9\x83\xbd\"", {1, 2, 0, 1}}, {"\"\xe6\x9d\xb1\xe4\xba\xac\xe9\x83\xbd\"", {1, 0, 0, 0}},
+          {"\"\xe9\x83\xbd\xe4\xba\xac\"", {0, 1, 1, 0}}}};
   (void)state;
   check_analysed(&han);
 }
@@ -991,8 +973,8 @@ static void test_frequent(void **state) {
   static const struct {
     const char *query;
     uint32_t tf[2];
-  } asked[] = {{"\"a b\"", {TIMES, 1}}, {"\"b a\"", {TIMES - 1, 0}},       {"\"a b a\"", {TIMES - 1, 0}},
-               {"\"a a\"", {0, 2}},     {"\"b a b a b\"", {TIMES - 2, 0}}, {"\"a a a\"", {0, 1}}};
+  } asked[] = {{"\"a b\"", {TIMES, 1}}, {"\"b a\"", {TIMES - 1, 0}}, {"\"a b a\"", {TIMES - 1, 0}}, {"\"a a\"", {0, 2}},
+      {"\"b a b a b\"", {TIMES - 2, 0}}, {"\"a a a\"", {0, 1}}};
   char *text = (char *)malloc(4 * (size_t)TIMES), path[4200];
   gpuir_builder_desc d;
   gpuir_build_report report;
@@ -1095,12 +1077,18 @@ static void test_far(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_small),        cmocka_unit_test(test_large),
-      cmocka_unit_test(test_segments),     cmocka_unit_test(test_dense),
-      cmocka_unit_test(test_levels),       cmocka_unit_test(test_refusals),
-      cmocka_unit_test(test_prefix_limit), cmocka_unit_test(test_phrase_stops),
-      cmocka_unit_test(test_lists_stop),   cmocka_unit_test(test_bounds),
-      cmocka_unit_test(test_uneven),       cmocka_unit_test(test_pruned),
+      cmocka_unit_test(test_small),
+      cmocka_unit_test(test_large),
+      cmocka_unit_test(test_segments),
+      cmocka_unit_test(test_dense),
+      cmocka_unit_test(test_levels),
+      cmocka_unit_test(test_refusals),
+      cmocka_unit_test(test_prefix_limit),
+      cmocka_unit_test(test_phrase_stops),
+      cmocka_unit_test(test_lists_stop),
+      cmocka_unit_test(test_bounds),
+      cmocka_unit_test(test_uneven),
+      cmocka_unit_test(test_pruned),
       cmocka_unit_test(test_analysed),
 #ifdef GPUIR_WITH_STEMMER
       cmocka_unit_test(test_possessives),
@@ -1108,7 +1096,8 @@ int main(void) {
 #ifdef GPUIR_WITH_UTF8PROC
       cmocka_unit_test(test_cjk),
 #endif
-      cmocka_unit_test(test_frequent),     cmocka_unit_test(test_far),
+      cmocka_unit_test(test_frequent),
+      cmocka_unit_test(test_far),
   };
   return cmocka_run_group_tests_name("21b_phrases", tests, NULL, NULL);
 }

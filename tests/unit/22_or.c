@@ -35,8 +35,7 @@ static void test_tiles(void **state) {
   gpuir_searcher_info info;
   (void)state;
   memset(&info, 0, sizeof info);
-  corpus_tiles(&f.o, GPUIR__FIRST_TILES + 1, 1u << GPUIR__TILE_SHIFT, GPUIR__WHOLE,
-               52); /* not all of them go first */
+  corpus_tiles(&f.o, GPUIR__FIRST_TILES + 1, 1u << GPUIR__TILE_SHIFT, GPUIR__WHOLE, 52); /* not all of them go first */
   setup_codecs(&f, "tiles", NULL, 1);
   single_terms(&f, 1, NULL, 0);
   pairs_of_terms(&f, NULL);
@@ -45,7 +44,7 @@ static void test_tiles(void **state) {
   random_queries(&f, 12, 16, 0);
   gpuir_searcher_get_info(f.searcher[0], &info);
   assert_true(info.tiles_scored > 0 && info.tiles_scored < info.tiles_total &&
-              info.tiles_total % (GPUIR__FIRST_TILES + 2) == 0);
+      info.tiles_total % (GPUIR__FIRST_TILES + 2) == 0);
   teardown(&f);
 }
 

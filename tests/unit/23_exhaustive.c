@@ -83,10 +83,8 @@ static void test_windows(void **state) {
       for (t = 0; t < LISTS; t++) {
         const char word[3] = {'w', (char)('0' + t), 0}, *at = strstr(queries[i], word);
         if (!at || d % every[t]) continue;
-        if (at > queries[i] && at[-1] == '-')
-          negated = 1;
-        else
-          held = 1;
+        if (at > queries[i] && at[-1] == '-') negated = 1;
+        else held = 1;
       }
       want += held && !negated;
     }

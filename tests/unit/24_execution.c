@@ -26,8 +26,7 @@ static void test_batches(void **state) {
   corpus_zipf(&f.o, 30000, 3000, 10, 102);
   setup_codecs(&f, "batches", NULL, 1);
   for (threads = 1; threads <= 4; threads++) {
-    gpuir_searcher *s =
-        searcher_on(f.index[2], threads % 2 ? GPUIR_EVAL_AUTO : GPUIR_EVAL_EXHAUSTIVE, threads);
+    gpuir_searcher *s = searcher_on(f.index[2], threads % 2 ? GPUIR_EVAL_AUTO : GPUIR_EVAL_EXHAUSTIVE, threads);
     for (round = 0; round < 12; round++) {
       oracle_query *oq = (oracle_query *)oracle_grow(NULL, MOST, sizeof *oq);
       gpuir_query *q[MOST];
@@ -39,8 +38,7 @@ static void test_batches(void **state) {
       for (i = 0; i < nq; i++) {
         int status;
         corpus_query(&f.o, &r, 1 + rng_below(&r, 9), 1, &oq[i]);
-        q[i] = parse(f.index[2], text, corpus_text(&f.o, &oq[i], text, sizeof text), (int)(i % 3), NULL,
-                     &status);
+        q[i] = parse(f.index[2], text, corpus_text(&f.o, &oq[i], text, sizeof text), (int)(i % 3), NULL, &status);
         assert_int_equal(status, GPUIR_OK);
       }
       assert_int_equal(gpuir_search_batch(s, (const gpuir_query *const *)q, nq, k, hits, counts), GPUIR_OK);
@@ -100,7 +98,7 @@ static void test_deadline_and_cancel(void **state) {
       if (mode == GPUIR_OR) assert_int_equal(gpuir_count(s, q, &count), GPUIR_E_DEADLINE);
       for (i = 0; i < 5; i++) batch[i] = q;
       assert_int_equal(gpuir_search_batch(s, (const gpuir_query *const *)batch, 5, 100, hits, counts),
-                       GPUIR_E_DEADLINE);
+          GPUIR_E_DEADLINE);
       gpuir_searcher_set_timeout(s, 0); /* and it works again */
       assert_int_equal(gpuir_search(s, q, hits, 100, &n), GPUIR_OK);
       equal_hits(&f, f.index[2], text, mode, 100, hits, n, "after a deadline");
@@ -112,13 +110,12 @@ static void test_deadline_and_cancel(void **state) {
       assert_int_equal(err.code, GPUIR_E_CANCELLED);
       if (mode == GPUIR_OR) assert_int_equal(gpuir_count(s, q, &count), GPUIR_E_CANCELLED);
       assert_int_equal(gpuir_search_batch(s, (const gpuir_query *const *)batch, 5, 100, hits, counts),
-                       GPUIR_E_CANCELLED);
+          GPUIR_E_CANCELLED);
       cancel = 0;
       gpuir_searcher_set_timeout(s, 600000000000u);
       assert_int_equal(gpuir_search(s, q, hits, 100, &n), GPUIR_OK);
       equal_hits(&f, f.index[2], text, mode, 100, hits, n, "after a cancellation");
-      assert_int_equal(gpuir_search_batch(s, (const gpuir_query *const *)batch, 5, 100, hits, counts),
-                       GPUIR_OK);
+      assert_int_equal(gpuir_search_batch(s, (const gpuir_query *const *)batch, 5, 100, hits, counts), GPUIR_OK);
       for (i = 0; i < 5; i++)
         equal_hits(&f, f.index[2], text, mode, 100, hits + i * 100, counts[i], "batch after a cancellation");
       gpuir_searcher_destroy(s);
@@ -143,9 +140,9 @@ typedef struct dummy_batch {
 typedef struct dummy {
   gpuir_searcher *cpu[2]; /* one a batch */
   int fails, calls, closed;
-  int held;           /* 1: batches wait until they are let go */
-  int begin_status;   /* what begin returns */
-  int finish_status;  /* what finish returns, without saying whose it is */
+  int held; /* 1: batches wait until they are let go */
+  int begin_status; /* what begin returns */
+  int finish_status; /* what finish returns, without saying whose it is */
   unsigned bad_every; /* each bad_every-th query fails, from the first on; 0: none */
   int bad_status, wordless;
   dummy_batch batch[2];
@@ -195,7 +192,7 @@ static void *dummy_work(void *argument) {
 }
 
 static int dummy_begin(void *context, const gpuir_batch_desc *desc, uint64_t deadline, const int *cancel,
-                       void **running, gpuir_error *err) {
+    void **running, gpuir_error *err) {
   dummy *d = (dummy *)context;
   dummy_batch *b = &d->batch[d->batch[0].used];
   size_t i;
@@ -297,8 +294,7 @@ static void test_backends(void **state) {
     equal_hits(&f, f.index[0], text, GPUIR_OR, 10, hits, n, "backend");
     assert_true(d.calls == 1);
     assert_int_equal(gpuir_search_batch(s, (const gpuir_query *const *)batch, 4, 10, hits, counts), GPUIR_OK);
-    for (i = 0; i < 4; i++)
-      equal_hits(&f, f.index[0], text, GPUIR_OR, 10, hits + i * 10, counts[i], "backend batch");
+    for (i = 0; i < 4; i++) equal_hits(&f, f.index[0], text, GPUIR_OR, 10, hits + i * 10, counts[i], "backend batch");
     assert_true(d.calls >= 2);
     d.fails = 1; /* without fallback its error comes back */
     n = 9;
@@ -307,8 +303,7 @@ static void test_backends(void **state) {
     gpuir_searcher_error(s, &err);
     assert_int_equal(err.code, GPUIR_E_BACKEND);
     assert_non_null(strstr(err.msg, "the dummy fails"));
-    assert_int_equal(gpuir_search_batch(s, (const gpuir_query *const *)batch, 4, 10, hits, counts),
-                     GPUIR_E_BACKEND);
+    assert_int_equal(gpuir_search_batch(s, (const gpuir_query *const *)batch, 4, 10, hits, counts), GPUIR_E_BACKEND);
     assert_int_equal(d.closed, 0);
     backend.version = GPUIR_BACKEND_VERSION; /* another one replaces it; with fallback the CPU answers */
     backend.name = "other";
@@ -324,8 +319,7 @@ static void test_backends(void **state) {
     assert_int_equal(gpuir_search(s, q, hits, 10, &n), GPUIR_OK);
     equal_hits(&f, f.index[0], text, GPUIR_OR, 10, hits, n, "fallback");
     assert_int_equal(gpuir_search_batch(s, (const gpuir_query *const *)batch, 4, 10, hits, counts), GPUIR_OK);
-    for (i = 0; i < 4; i++)
-      equal_hits(&f, f.index[0], text, GPUIR_OR, 10, hits + i * 10, counts[i], "fallback batch");
+    for (i = 0; i < 4; i++) equal_hits(&f, f.index[0], text, GPUIR_OR, 10, hits + i * 10, counts[i], "fallback batch");
     gpuir_searcher_get_info(s, &after);
     assert_true(after.backend_failures == before.backend_failures + 5);
     gpuir_searcher_error(s, &err); /* it stays to be read */
@@ -377,8 +371,7 @@ static void flight_open(flight *x, const char *name, unsigned threads) {
   for (i = 0; i < FLIGHT; i++) {
     char text[4096];
     corpus_query(&x->f.o, &r, 2 + i % 3, 0, &x->oq[i]);
-    x->q[i] = parse(x->f.index[0], text, corpus_text(&x->f.o, &x->oq[i], text, sizeof text), GPUIR_OR, NULL,
-                    &status);
+    x->q[i] = parse(x->f.index[0], text, corpus_text(&x->f.o, &x->oq[i], text, sizeof text), GPUIR_OR, NULL, &status);
     assert_int_equal(status, GPUIR_OK);
   }
   x->s = searcher_on(x->f.index[0], GPUIR_EVAL_AUTO, threads);
@@ -421,8 +414,8 @@ static void answered(flight *x, int which, size_t i) {
   char text[4096];
   (void)corpus_text(&x->f.o, &x->oq[i], text, sizeof text);
   (void)oracle_run(&x->f.o, &x->oq[i], x->f.k1, x->f.b);
-  equal_hits(&x->f, x->f.index[0], text, GPUIR_OR, FLIGHT_K, x->hits[which] + i * FLIGHT_K,
-             x->counts[which][i], "a batch in flight");
+  equal_hits(&x->f, x->f.index[0], text, GPUIR_OR, FLIGHT_K, x->hits[which] + i * FLIGHT_K, x->counts[which][i],
+      "a batch in flight");
 }
 
 /* Each bad_every-th query failed with `bad`, the others were answered. */
@@ -463,7 +456,7 @@ static void test_in_flight(void **state) {
       desc[1] = flight_desc(&x, 1);
       assert_int_equal(gpuir_search_begin(x.s, &desc[0], &b[0]), GPUIR_OK);
       assert_int_equal(gpuir_search_poll(b[0]), !backend); /* the CPU's work is finish's */
-      if (!backend) {                                      /* a search goes on beside one */
+      if (!backend) { /* a search goes on beside one */
         assert_int_equal(gpuir_search(x.s, x.q[0], hits, FLIGHT_K, &n), GPUIR_OK);
         assert_true(n > 0);
       }
@@ -530,15 +523,12 @@ static void test_failing_queries(void **state) {
         assert_int_equal(gpuir_search_begin(x.s, &desc, &b), GPUIR_OK);
         assert_int_equal(gpuir_search_finish(b), good ? GPUIR_OK : bad[i]);
         for (j = 0; j < FLIGHT; j++)
-          if (good)
-            answered(&x, 1, j);
-          else
-            assert_int_equal(x.counts[1][j], 0);
+          if (good) answered(&x, 1, j);
+          else assert_int_equal(x.counts[1][j], 0);
       }
     x.d.bad_every = 0;
   }
-  for (fallback = 0; fallback < 2;
-       fallback++) { /* begin fails; finish does, without saying whose failure it is */
+  for (fallback = 0; fallback < 2; fallback++) { /* begin fails; finish does, without saying whose failure it is */
     gpuir_batch_desc desc = flight_desc(&x, 0);
     gpuir_batch *b = (gpuir_batch *)&x;
     assert_int_equal(gpuir_searcher_set_backend(x.s, &x.backend, fallback), GPUIR_OK);
@@ -593,9 +583,7 @@ static void test_stopped_queries(void **state) {
     assert_int_equal(gpuir_search_begin(x.s, &desc, &b), GPUIR_OK);
     assert_int_equal(gpuir_search_finish(b), GPUIR_E_DEADLINE); /* the first one's */
     for (i = 0; i < FLIGHT; i++) {
-      assert_int_equal(x.statuses[0][i], i % 4 == 2   ? GPUIR_E_DEADLINE
-                                         : i % 4 == 3 ? GPUIR_E_CANCELLED
-                                                      : GPUIR_OK);
+      assert_int_equal(x.statuses[0][i], i % 4 == 2 ? GPUIR_E_DEADLINE : i % 4 == 3 ? GPUIR_E_CANCELLED : GPUIR_OK);
       if (i % 4 < 2) answered(&x, 0, i);
     }
     desc = flight_desc(&x, 0); /* the limits were of that batch alone */
@@ -616,8 +604,7 @@ static void test_stopped_queries(void **state) {
     assert_int_equal(gpuir_search_begin(x.s, &desc, &b), GPUIR_OK);
     assert_int_equal(gpuir_search_finish(b), GPUIR_E_DEADLINE);
     all_but(&x, 0, 1, GPUIR_E_DEADLINE);
-    gpuir_searcher_set_timeout(x.s,
-                               UINT64_MAX / FLIGHT + 1); /* times the queries it would wrap around, to 0 */
+    gpuir_searcher_set_timeout(x.s, UINT64_MAX / FLIGHT + 1); /* times the queries it would wrap around, to 0 */
     desc = flight_desc(&x, 0);
     assert_int_equal(gpuir_search_begin(x.s, &desc, &b), GPUIR_OK);
     assert_int_equal(gpuir_search_finish(b), GPUIR_OK);
@@ -725,7 +712,7 @@ static void test_batch_arguments(void **state) {
 static void test_limits(void **state) {
   static const uint64_t endless[] = {UINT64_MAX, UINT64_MAX - 1, (uint64_t)1 << 63, UINT64_MAX - 1000000000u};
   static const size_t huge[] = {SIZE_MAX, SIZE_MAX - 1, SIZE_MAX / 2, SIZE_MAX / 2 + 1,
-                                SIZE_MAX / sizeof(gpuir_hit) / 2 + 1};
+      SIZE_MAX / sizeof(gpuir_hit) / 2 + 1};
   fixture f;
   gpuir_query *q, *batch[2];
   gpuir_hit *hits;
@@ -766,8 +753,7 @@ static void test_limits(void **state) {
     assert_int_equal(n, want);
     assert_int_equal(gpuir_search_batch(s, (const gpuir_query *const *)batch, 1, k, hits, counts), GPUIR_OK);
     assert_int_equal(counts[0], want);
-    assert_int_equal(gpuir_search_batch(s, (const gpuir_query *const *)batch, 2, k, hits, counts),
-                     GPUIR_E_ARGUMENT);
+    assert_int_equal(gpuir_search_batch(s, (const gpuir_query *const *)batch, 2, k, hits, counts), GPUIR_E_ARGUMENT);
   }
   gpuir_query_destroy(q);
   gpuir_searcher_destroy(s);
@@ -827,11 +813,16 @@ static void test_arguments(void **state) {
 
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_batches),         cmocka_unit_test(test_deadline_and_cancel),
-      cmocka_unit_test(test_backends),        cmocka_unit_test(test_limits),
-      cmocka_unit_test(test_in_flight),       cmocka_unit_test(test_failing_queries),
-      cmocka_unit_test(test_stopped_queries), cmocka_unit_test(test_destroyed_in_flight),
-      cmocka_unit_test(test_batch_arguments), cmocka_unit_test(test_arguments),
+      cmocka_unit_test(test_batches),
+      cmocka_unit_test(test_deadline_and_cancel),
+      cmocka_unit_test(test_backends),
+      cmocka_unit_test(test_limits),
+      cmocka_unit_test(test_in_flight),
+      cmocka_unit_test(test_failing_queries),
+      cmocka_unit_test(test_stopped_queries),
+      cmocka_unit_test(test_destroyed_in_flight),
+      cmocka_unit_test(test_batch_arguments),
+      cmocka_unit_test(test_arguments),
   };
   int failed;
   if (argc > 1) cmocka_set_test_filter(argv[1]);

@@ -81,8 +81,8 @@ static int make_folder(void **state) {
 }
 
 static int remove_folder(void **state) {
-  static const char *const names[] = {"manifest",     "manifest.tmp", "lock",        "000001.gpuir",
-                                      "000002.gpuir", "000003.gpuir", "000004.gpuir"};
+  static const char *const names[] = {"manifest", "manifest.tmp", "lock", "000001.gpuir", "000002.gpuir",
+      "000003.gpuir", "000004.gpuir"};
   size_t i;
   (void)state;
   for (i = 0; i < sizeof names / sizeof *names; i++) (void)unlink(in_folder(names[i]));

@@ -128,8 +128,7 @@ static void delete_from_live(gpuir_live *l, unsigned i) {
   char name[16];
   uint64_t n;
   gpuir_error err;
-  if (gpuir_live_delete(l, GPUIR_BY_NAME, name, (size_t)sprintf(name, "gone%u", i), &n, &err))
-    fail_msg("%s", err.msg);
+  if (gpuir_live_delete(l, GPUIR_BY_NAME, name, (size_t)sprintf(name, "gone%u", i), &n, &err)) fail_msg("%s", err.msg);
   assert_int_equal(n, 1);
 }
 
@@ -191,7 +190,7 @@ static void check_bytes(const gpuir_builder_desc *settings, unsigned n, const ch
   fresh = build_fresh(settings, n, &fresh_size);
   if (size != fresh_size || memcmp(ours, fresh, size) != 0)
     fail_msg("%s: a merge of all has %lu bytes, a fresh build %lu", what, (unsigned long)size,
-             (unsigned long)fresh_size);
+        (unsigned long)fresh_size);
   free(ours);
   free(fresh);
   gpuir_live_close(l);
@@ -200,9 +199,8 @@ static void check_bytes(const gpuir_builder_desc *settings, unsigned n, const ch
 
 /* Every codec, alone and chosen for each list. */
 static void test_bytes_of_codecs(void **state) {
-  static const char *const others[] = {"auto",           "auto:0.5",        "qs:0.5",
-                                       "pfd-list:2",     "parapfor:64,min", "lrcseg:128",
-                                       "seglrc:64,0.05", "hslrc:64,0"};
+  static const char *const others[] = {"auto", "auto:0.5", "qs:0.5", "pfd-list:2", "parapfor:64,min", "lrcseg:128",
+      "seglrc:64,0.05", "hslrc:64,0"};
   gpuir_builder_desc d;
   size_t i;
   (void)state;

@@ -53,8 +53,7 @@ static void add(gpuir_live *l, unsigned number) {
 static uint64_t delete_number(gpuir_live *l, unsigned number) {
   char name[32];
   uint64_t n;
-  assert_int_equal(gpuir_live_delete(l, GPUIR_BY_NAME, name, (size_t)sprintf(name, "n%u", number), &n, NULL),
-                   GPUIR_OK);
+  assert_int_equal(gpuir_live_delete(l, GPUIR_BY_NAME, name, (size_t)sprintf(name, "n%u", number), &n, NULL), GPUIR_OK);
   return n;
 }
 
@@ -159,7 +158,7 @@ static void test_deleted_meanwhile(void **state) {
     assert_int_equal(gpuir_live_merge(l, 1, &more, &err), GPUIR_E_BUSY);
     for (i = 0; i < 20; i++) {
       if (how == 1 && i >= 5 && i < 10) want -= (uint32_t)delete_number(l, i); /* a whole segment */
-      if (how == 2) want -= (uint32_t)delete_number(l, i);                     /* everything */
+      if (how == 2) want -= (uint32_t)delete_number(l, i); /* everything */
       if (how == 3 && i % 3 == 0) want -= (uint32_t)delete_number(l, i);
     }
     if (how) gpuir_close(refresh(l));

@@ -20,7 +20,7 @@ enum { ROOM = 256, MARKS = 4096 };
 
 /* An index of a few texts; the first one is often the one that is searched. */
 static gpuir_index *index_of(const gpuir_analyzer_desc *analyzer, const gpuir_open_desc *open, int positions,
-                             const char *const *text, const size_t *len, size_t n) {
+    const char *const *text, const size_t *len, size_t n) {
   gpuir_builder_desc bd;
   gpuir_builder *b;
   gpuir_index *ix;
@@ -92,10 +92,10 @@ typedef struct oracle {
   size_t ntokens, token_at[MOST_WORDS], token_end[MOST_WORDS];
   size_t n;
   occurrence found[MOST_WORDS * 4];
-  uint8_t may_cut[MOST_TEXT + 1];            /* a fragment may end before this byte */
-  uint8_t taken[MOST_TEXT];                  /* by a passage */
+  uint8_t may_cut[MOST_TEXT + 1]; /* a fragment may end before this byte */
+  uint8_t taken[MOST_TEXT]; /* by a passage */
   size_t nf, from[MOST_TEXT], to[MOST_TEXT]; /* fragments, all of them */
-  uint8_t gone[MOST_TEXT];                   /* fragments that a passage has touched */
+  uint8_t gone[MOST_TEXT]; /* fragments that a passage has touched */
   uint64_t weight[64], shown;
 } oracle;
 
@@ -231,8 +231,7 @@ static uint64_t oracle_value(const oracle *o, size_t a, size_t b, size_t most) {
   for (t = 0; t < o->x.nterms; t++) {
     size_t c = 0;
     if (o->shown >> t & 1) continue;
-    for (i = 0; i < o->n; i++)
-      c += o->found[i].term == t && o->found[i].at >= o->from[a] && o->found[i].at < o->to[b];
+    for (i = 0; i < o->n; i++) c += o->found[i].term == t && o->found[i].at >= o->from[a] && o->found[i].at < o->to[b];
     sum += c ? o->weight[t] * (4 + (c > 3 ? 2 : c - 1)) : 0;
   }
   return sum * 1024 / (1024 + (a < b ? o->from[b] - o->to[a] : 0));
@@ -248,8 +247,7 @@ static int may_take(const oracle *o, size_t from, size_t to, size_t size, size_t
     blank = blank && is_blank(o->text[i]);
   }
   for (f = 0; f < o->nf; f++)
-    if (o->from[f] < to && o->to[f] > from && (o->from[f] < from || o->to[f] > to) &&
-        terms_in(o, o->from[f], o->to[f]))
+    if (o->from[f] < to && o->to[f] > from && (o->from[f] < from || o->to[f] > to) && terms_in(o, o->from[f], o->to[f]))
       return 0;
   return context || !blank;
 }
@@ -300,8 +298,7 @@ static uint64_t oracle_next(oracle *o, const gpuir_passages_desc *d, size_t left
     }
   }
   if (!best || *end - *at > left) return best;
-  if (d->context != GPUIR_NO_CONTEXT)
-    oracle_grow(o, at, end, d->context || left < most ? left : most, d->context);
+  if (d->context != GPUIR_NO_CONTEXT) oracle_grow(o, at, end, d->context || left < most ? left : most, d->context);
   b = *end;
   while (*end > *at && is_blank(o->text[*end - 1])) --*end;
   oracle_take(o, *at, b, *at, *end);
@@ -346,8 +343,7 @@ static void check_marks(const oracle *o, const gpuir_passage_room *r, const gpui
 }
 
 /* Compares all passages with the oracle's. */
-static void check(gpuir_index *ix, const char *query, const gpuir_passages_desc *d, const char *text,
-                  size_t len) {
+static void check(gpuir_index *ix, const char *query, const gpuir_passages_desc *d, const char *text, size_t len) {
   static oracle o;
   static room r;
   gpuir_query *q = query_of(ix, query);
@@ -369,8 +365,7 @@ static void check(gpuir_index *ix, const char *query, const gpuir_passages_desc 
       oracle_take(&o, at, end, p->offset, p->offset + p->bytes);
     } else {
       if (p->offset != at || p->bytes != end - at)
-        fail_msg("'%s' passage %zu: %zu+%zu and not %zu+%zu of\n%s", query, i, p->offset, p->bytes, at,
-                 end - at, text);
+        fail_msg("'%s' passage %zu: %zu+%zu and not %zu+%zu of\n%s", query, i, p->offset, p->bytes, at, end - at, text);
     }
     assert_int_equal(p->first_line, first + lines_in(&o, 0, p->offset));
     assert_int_equal(p->last_line, first + lines_in(&o, 0, p->offset + p->bytes));
@@ -390,16 +385,14 @@ static void check(gpuir_index *ix, const char *query, const gpuir_passages_desc 
 
 /* ---- against the oracle ---- */
 
-static const char *const vocabulary[] = {"wolf",    "Wolf",  "dog",         "cat",
-                                         "catalog", "the",   "The",         "of",
-                                         "a",       "x1",    "caf\xc3\xa9", "\xe6\x9d\xb1\xe4\xba\xac",
-                                         "lorem",   "ipsum", "dolor"};
+static const char *const vocabulary[] = {"wolf", "Wolf", "dog", "cat", "catalog", "the", "The", "of", "a", "x1",
+    "caf\xc3\xa9", "\xe6\x9d\xb1\xe4\xba\xac", "lorem", "ipsum", "dolor"};
 enum { WORDS = sizeof vocabulary / sizeof *vocabulary };
 
 /* A text of lines of all lengths; `rare`: how seldom words are other than the last three. */
 static size_t make_text(char *to, size_t most, uint32_t rare) {
-  static const char *const parts[] = {" ",  " ",  " ",   " ",    " ",      "\n", "\n\n",
-                                      ". ", "? ", ".\n", "\r\n", " \n \n", "\t", "-"};
+  static const char *const parts[] = {" ", " ", " ", " ", " ", "\n", "\n\n", ". ", "? ", ".\n", "\r\n", " \n \n", "\t",
+      "-"};
   const uint32_t line = below(4) ? 14 : 5; /* with 5, one long line */
   size_t n = 0, want = below((uint32_t)most - 600);
   while (n < want) {
@@ -421,23 +414,9 @@ static size_t make_text(char *to, size_t most, uint32_t rare) {
 }
 
 static void make_query(char *to, size_t cap) {
-  static const char *const units[] = {"wolf",
-                                      "dog",
-                                      "cat",
-                                      "cat*",
-                                      "ca*",
-                                      "the",
-                                      "\"the wolf\"",
-                                      "\"lorem ipsum\"",
-                                      "\"dog dog\"",
-                                      "caf\xc3\xa9",
-                                      "-dog",
-                                      "of",
-                                      "nowhere",
-                                      "\"wolf nowhere\"",
-                                      "\"dolor lorem dolor\"",
-                                      "x1",
-                                      "\xe6\x9d\xb1*"};
+  static const char *const units[] = {"wolf", "dog", "cat", "cat*", "ca*", "the", "\"the wolf\"", "\"lorem ipsum\"",
+      "\"dog dog\"", "caf\xc3\xa9", "-dog", "of", "nowhere", "\"wolf nowhere\"", "\"dolor lorem dolor\"", "x1",
+      "\xe6\x9d\xb1*"};
   uint32_t i, n = 1 + below(5);
   size_t len = (size_t)snprintf(to, cap, "wolf");
   if (below(2)) len = 0;
@@ -448,8 +427,7 @@ static void make_query(char *to, size_t cap) {
 
 static void test_oracle(void **state) {
   static char text[MOST_TEXT];
-  const char *texts[4] = {text, "the dog of a cat", "wolf lorem ipsum dolor",
-                          "catalog of the caf\xc3\xa9 x1"};
+  const char *texts[4] = {text, "the dog of a cat", "wolf lorem ipsum dolor", "catalog of the caf\xc3\xa9 x1"};
   const unsigned rounds = getenv("GPUIR_LONG") ? 4000 : 120;
   unsigned round, i;
   (void)state;
@@ -506,8 +484,8 @@ static const char *shown(gpuir_index *ix, const char *query, const gpuir_passage
 }
 
 static void test_shown(void **state) {
-  static const char *const text[] = {"one two\nthree four\n\nfive wolf six\nseven\n\neight\nnine dog ten\n",
-                                     "wolf dog", "cat"};
+  static const char *const text[] = {"one two\nthree four\n\nfive wolf six\nseven\n\neight\nnine dog ten\n", "wolf dog",
+      "cat"};
   gpuir_index *ix = index_of(NULL, NULL, 1, text, NULL, 3);
   gpuir_passages_desc d;
   gpuir_query *q;
@@ -516,8 +494,7 @@ static void test_shown(void **state) {
   (void)state;
   memset(&d, 0, sizeof d);
   assert_string_equal(shown(ix, "wolf", NULL, NULL), "44-45:five [wolf] six\nseven");
-  assert_string_equal(shown(ix, "wolf dog", NULL, NULL),
-                      "44-48:five [wolf] six\nseven\n\neight\nnine [dog] ten");
+  assert_string_equal(shown(ix, "wolf dog", NULL, NULL), "44-48:five [wolf] six\nseven\n\neight\nnine [dog] ten");
   assert_string_equal(shown(ix, "\"wolf six\" -dog", NULL, text[0]), "4-5:five [wolf six]\nseven");
   assert_string_equal(shown(ix, "\"two three\"", NULL, text[0]), "1-2:one [two\nthree] four");
   assert_string_equal(shown(ix, "\"wolf dog\"", NULL, text[0]), "");
@@ -588,13 +565,12 @@ static void test_unicode(void **state) {
   a.analyzer = "unicode";
   ix = index_of(&a, NULL, 1, text, NULL, 1);
   assert_string_equal(shown(ix, "hello", NULL, text[0]) + 4 + 3,
-                      "[Hello]\xe2\x80\x9d, it\xe2\x80\x99s the CAF\xc3\x89"
-                      "\xe2\x80\x99s menu\xe2\x80\xa6 \xe6\x9d\xb1\xe4\xba\xac \xef\xac\x81nance");
+      "[Hello]\xe2\x80\x9d, it\xe2\x80\x99s the CAF\xc3\x89"
+      "\xe2\x80\x99s menu\xe2\x80\xa6 \xe6\x9d\xb1\xe4\xba\xac \xef\xac\x81nance");
   assert_non_null(strstr(shown(ix, "caf\xc3\xa9", NULL, text[0]), " [CAF\xc3\x89]\xe2\x80\x99s "));
   assert_non_null(strstr(shown(ix, "finance", NULL, text[0]), "[\xef\xac\x81nance]"));
   assert_non_null(strstr(shown(ix, "\xe4\xba\xac", NULL, text[0]), "\xe6\x9d\xb1[\xe4\xba\xac]"));
-  assert_non_null(
-      strstr(shown(ix, "\"\xe6\x9d\xb1\xe4\xba\xac\"", NULL, text[0]), "[\xe6\x9d\xb1\xe4\xba\xac]"));
+  assert_non_null(strstr(shown(ix, "\"\xe6\x9d\xb1\xe4\xba\xac\"", NULL, text[0]), "[\xe6\x9d\xb1\xe4\xba\xac]"));
   assert_non_null(strstr(shown(ix, "caf*", NULL, text[0]), "[CAF\xc3\x89]"));
   gpuir_close(ix);
 }
@@ -610,8 +586,7 @@ static void test_stems(void **state) {
   a.stem = "english";
   a.stop = "english";
   ix = index_of(&a, NULL, 1, text, NULL, 2);
-  assert_string_equal(shown(ix, "runs wolves cub the", NULL, text[0]),
-                      "1-1:The wolf's [cubs] were [running].");
+  assert_string_equal(shown(ix, "runs wolves cub the", NULL, text[0]), "1-1:The wolf's [cubs] were [running].");
   assert_string_equal(shown(ix, "wolf", NULL, text[0]), "1-1:The [wolf]'s cubs were running.");
   assert_string_equal(shown(ix, "\"wolf cubs\"", NULL, text[0]), "1-1:The [wolf's cubs] were running.");
   gpuir_close(ix);
@@ -638,9 +613,8 @@ static int letters(void *user, const char *text, size_t len, gpuir_token_fn emit
 }
 
 static void test_tokenizer(void **state) {
-  static const char *const want[] = {"1-1:The wolf, the [Wolves] and running",
-                                     "1-1:The wolf, the [Wolves] and running",
-                                     "1-1:The wolf, the [Wolves] and running"};
+  static const char *const want[] = {"1-1:The wolf, the [Wolves] and running", "1-1:The wolf, the [Wolves] and running",
+      "1-1:The wolf, the [Wolves] and running"};
   static const char *const query[] = {"Wolves", "WOLVES", "WOLVerine"};
   static const char *const text[] = {"The wolf, the Wolves and running", "cat"};
   int how;
@@ -657,11 +631,9 @@ static void test_tokenizer(void **state) {
     ix = index_of(&a, &od, 1, text, NULL, 2);
     if (how < 3) assert_string_equal(shown(ix, query[how], NULL, text[0]), want[how]);
     /* The token of seven letters stands nowhere: where the one before it does, at the beginning. */
-    if (how == 3)
-      assert_string_equal(shown(ix, "letters", NULL, text[0]), "1-1:The wolf, the Wolves and running");
+    if (how == 3) assert_string_equal(shown(ix, "letters", NULL, text[0]), "1-1:The wolf, the Wolves and running");
     if (how == 1)
-      assert_string_equal(shown(ix, "the \"wolves and\"", NULL, text[0]),
-                          "1-1:[The] wolf, [the] [Wolves and] running");
+      assert_string_equal(shown(ix, "the \"wolves and\"", NULL, text[0]), "1-1:[The] wolf, [the] [Wolves and] running");
     gpuir_close(ix);
   }
 }
@@ -681,8 +653,8 @@ static void sane(gpuir_index *ix, const char *query, const char *text, size_t le
     assert_true(p->bytes && p->offset < len && p->bytes <= len - p->offset && p->bytes <= 2000);
     assert_true(p->terms && p->first_line && p->first_line <= p->last_line);
     for (j = 0; j < i; j++)
-      assert_true(p->offset >= r.passages[j].offset + r.passages[j].bytes ||
-                  r.passages[j].offset >= p->offset + p->bytes);
+      assert_true(
+          p->offset >= r.passages[j].offset + r.passages[j].bytes || r.passages[j].offset >= p->offset + p->bytes);
   }
   gpuir_query_destroy(q);
 }
@@ -856,15 +828,21 @@ static void test_not_stored(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_shown),     cmocka_unit_test(test_few_marks), cmocka_unit_test(test_oracle),
+      cmocka_unit_test(test_shown),
+      cmocka_unit_test(test_few_marks),
+      cmocka_unit_test(test_oracle),
 #ifdef GPUIR_WITH_UTF8PROC
       cmocka_unit_test(test_unicode),
 #endif
 #ifdef GPUIR_WITH_STEMMER
       cmocka_unit_test(test_stems),
 #endif
-      cmocka_unit_test(test_tokenizer), cmocka_unit_test(test_hostile),   cmocka_unit_test(test_memory),
-      cmocka_unit_test(test_limits),    cmocka_unit_test(test_errors),    cmocka_unit_test(test_not_stored),
+      cmocka_unit_test(test_tokenizer),
+      cmocka_unit_test(test_hostile),
+      cmocka_unit_test(test_memory),
+      cmocka_unit_test(test_limits),
+      cmocka_unit_test(test_errors),
+      cmocka_unit_test(test_not_stored),
   };
   return cmocka_run_group_tests_name("28_passages", tests, NULL, NULL);
 }

@@ -24,10 +24,8 @@ static size_t letters_of(const char *s, unsigned *to) {
   size_t n = 0;
   for (; *s; s++) {
     const unsigned char c = (unsigned char)*s;
-    if (n && (c & 0xc0) == 0x80)
-      to[n - 1] = to[n - 1] << 6 | (c & 0x3f);
-    else
-      to[n++] = c;
+    if (n && (c & 0xc0) == 0x80) to[n - 1] = to[n - 1] << 6 | (c & 0x3f);
+    else to[n++] = c;
   }
   return n;
 }
@@ -83,15 +81,13 @@ static void check(const gpuir_index *ix, const char *word) {
   }
   assert_int_equal(gpuir_terms_near(ix, word, strlen(word), got, CAP, &n), 0);
   for (i = 0; i < n && i < m; i++)
-    if (strcmp(got[i].term, want[i].term) != 0 || got[i].df != want[i].df ||
-        got[i].distance != want[i].distance)
-      fail_msg("near %s: %zu: %s (df %u, distance %u), not %s (df %u, distance %u)", word, i, got[i].term,
-               got[i].df, got[i].distance, want[i].term, want[i].df, want[i].distance);
+    if (strcmp(got[i].term, want[i].term) != 0 || got[i].df != want[i].df || got[i].distance != want[i].distance)
+      fail_msg("near %s: %zu: %s (df %u, distance %u), not %s (df %u, distance %u)", word, i, got[i].term, got[i].df,
+          got[i].distance, want[i].term, want[i].df, want[i].distance);
   if (n != m) fail_msg("near %s: %zu terms, not %zu", word, n, m);
 }
 
-static const char *const alphabet[] = {
-    "a", "b", "c", "e", "s", "1", "\xc3\xa9", "\xe6\x9d\xb1", "\xf0\x9f\x98\x80"};
+static const char *const alphabet[] = {"a", "b", "c", "e", "s", "1", "\xc3\xa9", "\xe6\x9d\xb1", "\xf0\x9f\x98\x80"};
 
 static void make_word(char *to, size_t cap, uint32_t most) {
   uint32_t n = 1 + below(most), narrow = below(3) ? 4 : 9;
@@ -212,8 +208,7 @@ static void test_unknown(void **state) {
   size_t len, i;
   static const char *const want[] = {"unicorn", "zebra*", "nowhere"};
   (void)state;
-  assert_int_equal(
-      gpuir_query_parse(ix, NULL, "wolf unicorn zebra* -lion \"the nowhere\" unicorn", 47, &q, NULL), 0);
+  assert_int_equal(gpuir_query_parse(ix, NULL, "wolf unicorn zebra* -lion \"the nowhere\" unicorn", 47, &q, NULL), 0);
   for (i = 0; i < 3; i++) {
     assert_int_equal(gpuir_query_unknown(q, i, &term, &len), 0);
     assert_int_equal(len, strlen(want[i]));

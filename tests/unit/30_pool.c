@@ -26,8 +26,7 @@ typedef struct world {
   uint64_t matches[QUERIES];
 } world;
 
-static world large,
-    small; /* some queries of the first take a millisecond; those of the second microseconds */
+static world large, small; /* some queries of the first take a millisecond; those of the second microseconds */
 static char live_folder[4200];
 
 static void ask(world *w, const oracle *o, uint64_t seed, unsigned words) {
@@ -44,8 +43,7 @@ static void ask(world *w, const oracle *o, uint64_t seed, unsigned words) {
     memset(&qd, 0, sizeof qd);
     qd.mode = (int)(i % 3);
     corpus_query(o, &r, 1 + rng_below(&r, words), 1, &oq);
-    assert_int_equal(
-        gpuir_query_parse(w->index, &qd, text, corpus_text(o, &oq, text, sizeof text), &w->query[i], NULL),
+    assert_int_equal(gpuir_query_parse(w->index, &qd, text, corpus_text(o, &oq, text, sizeof text), &w->query[i], NULL),
         GPUIR_OK);
     w->k[i] = ks[rng_below(&r, 5)];
     w->hits[i] = (gpuir_hit *)oracle_grow(NULL, MOST, sizeof(gpuir_hit));
@@ -135,8 +133,7 @@ static void *helper(void *argument) {
   while (!__atomic_load_n(&x->stop, __ATOMIC_RELAXED))
     if (__atomic_load_n(&x->share.open, __ATOMIC_RELAXED) && gpuir__engine_help(&s->engine, &x->share))
       (void)__atomic_fetch_add(&x->joined, 1, __ATOMIC_RELAXED);
-    else
-      (void)sched_yield();
+    else (void)sched_yield();
   gpuir_searcher_destroy(s);
   return NULL;
 }
@@ -269,10 +266,10 @@ static void test_shared_stop(void **state) {
     assert_int_equal(gpuir_pool_submit(p, &t), GPUIR_OK);
     if (i % 3 == 2) __atomic_store_n(&cancel, 1, __ATOMIC_RELAXED);
     switch (gpuir_pool_wait(p, &t)) {
-      case GPUIR_OK: assert_true(right(&large, i % QUERIES, &t)); break;
-      case GPUIR_E_DEADLINE: assert_true(i % 3 == 1 && !t.count); break;
-      case GPUIR_E_CANCELLED: assert_true(i % 3 == 2 && !t.count); break;
-      default: fail_msg("status %d", t.status);
+    case GPUIR_OK: assert_true(right(&large, i % QUERIES, &t)); break;
+    case GPUIR_E_DEADLINE: assert_true(i % 3 == 1 && !t.count); break;
+    case GPUIR_E_CANCELLED: assert_true(i % 3 == 2 && !t.count); break;
+    default: fail_msg("status %d", t.status);
     }
   }
   gpuir_pool_destroy(p);
@@ -294,12 +291,10 @@ static void job_done(gpuir_task *t) {
   job *j = (job *)t->user;
   int ok;
   switch (t->status) {
-    case GPUIR_OK:
-      ok = right(j->world, j->query, t) && (!t->matches || j->matches == j->world->matches[j->query]);
-      break;
-    case GPUIR_E_DEADLINE: ok = t->deadline && !t->count && j->error.code == t->status; break;
-    case GPUIR_E_CANCELLED: ok = t->cancel && !t->count && j->error.code == t->status; break;
-    default: ok = 0; break;
+  case GPUIR_OK: ok = right(j->world, j->query, t) && (!t->matches || j->matches == j->world->matches[j->query]); break;
+  case GPUIR_E_DEADLINE: ok = t->deadline && !t->count && j->error.code == t->status; break;
+  case GPUIR_E_CANCELLED: ok = t->cancel && !t->count && j->error.code == t->status; break;
+  default: ok = 0; break;
   }
   j->wrong = !ok || t->finished < t->started;
   (void)__atomic_fetch_add(&j->completed, 1, __ATOMIC_RELEASE);
@@ -384,8 +379,7 @@ static void *submit_and_wait(void *argument) {
     t.query = small.query[i % QUERIES];
     t.k = small.k[i % QUERIES];
     t.hits = hits;
-    if (gpuir_pool_submit(p, &t) || gpuir_pool_wait(p, &t) || !right(&small, i % QUERIES, &t))
-      return argument;
+    if (gpuir_pool_submit(p, &t) || gpuir_pool_wait(p, &t) || !right(&small, i % QUERIES, &t)) return argument;
   }
   return NULL;
 }
@@ -502,19 +496,19 @@ typedef struct fake_batch {
 /* A device that answers by a searcher of its own when it is asked to finish. */
 typedef struct fake {
   gpuir_searcher *cpu;
-  unsigned delay;      /* polls until a batch is ready */
+  unsigned delay; /* polls until a batch is ready */
   unsigned fail_begin; /* every so many calls of begin fail; 0: none */
   unsigned fail_query; /* every so many queries fail; 0: none */
   unsigned hang_after; /* batches; later ones are never ready. 0: all are */
-  int wrong;           /* attach fails */
+  int wrong; /* attach fails */
   unsigned begun, queries, closed, nhung, finished;
   fake_batch batch[2];
   gpuir_batch_desc hung[2];
   const int *hung_flags[2];
 } fake;
 
-static int fake_begin(void *context, const gpuir_batch_desc *desc, uint64_t deadline, const int *cancel,
-                      void **running, gpuir_error *err) {
+static int fake_begin(void *context, const gpuir_batch_desc *desc, uint64_t deadline, const int *cancel, void **running,
+    gpuir_error *err) {
   fake *f = (fake *)context;
   fake_batch *b = &f->batch[f->batch[0].used];
   (void)deadline;
@@ -550,14 +544,11 @@ static int fake_finish(void *context, void *running, gpuir_error *err) {
   f->finished++;
   for (i = 0; i < d->nq; i++) {
     d->statuses[i] = GPUIR_E_BACKEND;
-    if (d->cancels[i] && __atomic_load_n(d->cancels[i], __ATOMIC_RELAXED))
-      d->statuses[i] = GPUIR_E_CANCELLED;
-    else if (d->deadlines[i] && gpuir__now() > d->deadlines[i])
-      d->statuses[i] = GPUIR_E_DEADLINE;
+    if (d->cancels[i] && __atomic_load_n(d->cancels[i], __ATOMIC_RELAXED)) d->statuses[i] = GPUIR_E_CANCELLED;
+    else if (d->deadlines[i] && gpuir__now() > d->deadlines[i]) d->statuses[i] = GPUIR_E_DEADLINE;
     else if (!f->fail_query || ++f->queries % f->fail_query)
       d->statuses[i] = gpuir_search(f->cpu, d->queries[i], d->hits + i * d->k, d->k, &n);
-    else
-      memset(d->hits + i * d->k, 0x55, d->k * sizeof *d->hits);
+    else memset(d->hits + i * d->k, 0x55, d->k * sizeof *d->hits);
     d->counts[i] = d->statuses[i] ? 77 : (uint32_t)n;
     if (!status) status = d->statuses[i];
   }
@@ -653,8 +644,7 @@ static gpuir_pool_stats check_device(fake *f, size_t tasks, uint64_t limit_ns) {
   for (i = 2; i < tasks; i++) {
     if (i % 64 == 2) seem_costly(p);
     assert_int_equal(gpuir_pool_submit(p, &jobs[i].task), GPUIR_OK);
-    if (rng_below(&r, 4) == 0)
-      __atomic_store_n(&jobs[rng_below(&r, (uint32_t)i + 1)].cancel, 1, __ATOMIC_RELAXED);
+    if (rng_below(&r, 4) == 0) __atomic_store_n(&jobs[rng_below(&r, (uint32_t)i + 1)].cancel, 1, __ATOMIC_RELAXED);
   }
   release_threads(p, f);
   gpuir_pool_drain(p);
@@ -777,8 +767,7 @@ static void direct_destroy(void *state) {
 }
 
 static void test_custom(void **state) {
-  static const gpuir_policy policy = {"direct",    direct_create, direct_submit,
-                                      direct_work, direct_stop,   direct_destroy};
+  static const gpuir_policy policy = {"direct", direct_create, direct_submit, direct_work, direct_stop, direct_destroy};
   gpuir_policy lacking = policy;
   gpuir_hit hits[MOST];
   gpuir_pool_desc desc;
@@ -952,13 +941,20 @@ static void test_memory_of_tasks(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_shared),       cmocka_unit_test(test_shared_segments),
-      cmocka_unit_test(test_shared_stop),  cmocka_unit_test(test_many),
-      cmocka_unit_test(test_waiting),      cmocka_unit_test(test_order),
-      cmocka_unit_test(test_destroy),      cmocka_unit_test(test_device),
-      cmocka_unit_test(test_device_fails), cmocka_unit_test(test_device_lost),
-      cmocka_unit_test(test_custom),       cmocka_unit_test(test_misuse),
-      cmocka_unit_test(test_memory),       cmocka_unit_test(test_memory_of_tasks),
+      cmocka_unit_test(test_shared),
+      cmocka_unit_test(test_shared_segments),
+      cmocka_unit_test(test_shared_stop),
+      cmocka_unit_test(test_many),
+      cmocka_unit_test(test_waiting),
+      cmocka_unit_test(test_order),
+      cmocka_unit_test(test_destroy),
+      cmocka_unit_test(test_device),
+      cmocka_unit_test(test_device_fails),
+      cmocka_unit_test(test_device_lost),
+      cmocka_unit_test(test_custom),
+      cmocka_unit_test(test_misuse),
+      cmocka_unit_test(test_memory),
+      cmocka_unit_test(test_memory_of_tasks),
       cmocka_unit_test(test_estimate),
   };
   return cmocka_run_group_tests(tests, setup_group, teardown_group);

@@ -20,8 +20,7 @@ typedef struct graph {
 
 /* Documents of `topics` topics, in an order at random: most of a document's terms are of its topic, the others are
  * from all; some documents have none. topic[d] is a document's topic. */
-static graph make_graph(uint32_t documents, uint32_t terms, uint32_t topics, uint32_t length,
-                        uint32_t *topic) {
+static graph make_graph(uint32_t documents, uint32_t terms, uint32_t topics, uint32_t length, uint32_t *topic) {
   graph x;
   uint8_t *has = (uint8_t *)calloc(terms, 1);
   uint32_t d, i, t;
@@ -101,9 +100,8 @@ static void run(const bisect_graph *g, unsigned threads, uint32_t leaf, uint32_t
 static double level(double d) { return d * log2(d + 1); }
 
 static void test_gains(void **state) {
-  static const uint32_t some[] = {
-      0,     1,     2,     3,     5,       17,        1000,     32765,    32766,         32767,
-      32768, 32769, 65535, 65536, 1000000, 123456789, 1u << 31, 3u << 30, UINT32_MAX - 2};
+  static const uint32_t some[] = {0, 1, 2, 3, 5, 17, 1000, 32765, 32766, 32767, 32768, 32769, 65535, 65536, 1000000,
+      123456789, 1u << 31, 3u << 30, UINT32_MAX - 2};
   gain_table *t = (gain_table *)malloc(sizeof *t);
   (void)state;
   assert_non_null(t);
@@ -198,8 +196,8 @@ static void test_orders(void **state) {
   static const struct {
     uint32_t documents, terms, topics, length, leaf;
     double most; /* of the cost before */
-  } some[] = {{3000, 400, 20, 20, 0, 0.80}, {3000, 400, 20, 20, 2, 0.80},  {2000, 2000, 50, 30, 16, 0.85},
-              {500, 100, 5, 8, 1, 0.90},    {40000, 900, 30, 6, 64, 0.80}, {97, 50, 3, 10, 0, 0.95}};
+  } some[] = {{3000, 400, 20, 20, 0, 0.80}, {3000, 400, 20, 20, 2, 0.80}, {2000, 2000, 50, 30, 16, 0.85},
+      {500, 100, 5, 8, 1, 0.90}, {40000, 900, 30, 6, 64, 0.80}, {97, 50, 3, 10, 0, 0.95}};
   (void)state;
   for (size_t i = 0; i < sizeof some / sizeof *some; i++) {
     rng_shared.s = 100 + i;
@@ -295,9 +293,8 @@ static void test_stop(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_gains),  cmocka_unit_test(test_gain_sum),
-                                     cmocka_unit_test(test_select), cmocka_unit_test(test_select_pairs),
-                                     cmocka_unit_test(test_orders), cmocka_unit_test(test_topics),
-                                     cmocka_unit_test(test_small),  cmocka_unit_test(test_stop)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_gains), cmocka_unit_test(test_gain_sum),
+      cmocka_unit_test(test_select), cmocka_unit_test(test_select_pairs), cmocka_unit_test(test_orders),
+      cmocka_unit_test(test_topics), cmocka_unit_test(test_small), cmocka_unit_test(test_stop)};
   return cmocka_run_group_tests_name("bisect", tests, NULL, NULL);
 }

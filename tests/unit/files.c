@@ -8,7 +8,7 @@
 
 /* The library's system calls, of which a test lets some fail or lets a rival act beside them. */
 static int fstat_fails, fsync_fails; /* EIO from the n-th call on; 0: never */
-static char rival[128];              /* a name that is renamed away after each fstat; "": none */
+static char rival[128]; /* a name that is renamed away after each fstat; "": none */
 
 static int hooked_fstat(int fd, struct stat *st) {
   char away[160];
@@ -145,10 +145,8 @@ static void test_links_are_not_followed(void **state) {
   for (hard = 0; hard < 2; hard++) {
     for (i = 0; i < sizeof names / sizeof names[0]; i++) {
       put_file(in_folder("secret"), "keep me");
-      if (hard)
-        assert_int_equal(link(in_folder("secret"), in_folder(names[i])), 0);
-      else
-        assert_int_equal(symlink(in_folder("secret"), in_folder(names[i])), 0);
+      if (hard) assert_int_equal(link(in_folder("secret"), in_folder(names[i])), 0);
+      else assert_int_equal(symlink(in_folder("secret"), in_folder(names[i])), 0);
       if (build("planted link", &err)) fail_msg("%s: %s", names[i], err.msg);
       assert_holds(in_folder("secret"), "keep me");
       assert_true(has_word(path, "planted"));
@@ -456,15 +454,13 @@ static int remove_folder(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_links_are_not_followed), cmocka_unit_test(test_dangling_link),
-      cmocka_unit_test(test_special_files),          cmocka_unit_test(test_foreign_file),
-      cmocka_unit_test(test_leftover_is_made_anew),  cmocka_unit_test(test_failing_fstat),
-      cmocka_unit_test(test_rival_renames),          cmocka_unit_test(test_name_is_taken),
-      cmocka_unit_test(test_failing_folder_sync),    cmocka_unit_test(test_mode_is_kept),
-      cmocka_unit_test(test_tmp_is_hidden),          cmocka_unit_test(test_owner_is_kept),
-      cmocka_unit_test(test_planted_index),          cmocka_unit_test(test_group_that_cannot_be_kept),
-      cmocka_unit_test(test_link_is_kept),           cmocka_unit_test(test_foreign_link),
-      cmocka_unit_test(test_shared_folder)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_links_are_not_followed),
+      cmocka_unit_test(test_dangling_link), cmocka_unit_test(test_special_files), cmocka_unit_test(test_foreign_file),
+      cmocka_unit_test(test_leftover_is_made_anew), cmocka_unit_test(test_failing_fstat),
+      cmocka_unit_test(test_rival_renames), cmocka_unit_test(test_name_is_taken),
+      cmocka_unit_test(test_failing_folder_sync), cmocka_unit_test(test_mode_is_kept),
+      cmocka_unit_test(test_tmp_is_hidden), cmocka_unit_test(test_owner_is_kept), cmocka_unit_test(test_planted_index),
+      cmocka_unit_test(test_group_that_cannot_be_kept), cmocka_unit_test(test_link_is_kept),
+      cmocka_unit_test(test_foreign_link), cmocka_unit_test(test_shared_folder)};
   return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

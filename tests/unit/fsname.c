@@ -68,7 +68,7 @@ static void query_phrases(void **state) {
   check_query("-\"a+phrase\"+b", "-\"a phrase\" b", FORMAT_PLAIN);
   check_query("-%22a+phrase%22", "-\"a phrase\"", FORMAT_PLAIN);
   check_query("\"a+b\"\"c+d\"e-f-\"g\"", "\"a b\" \"c d\" e-f-\"g\"", FORMAT_PLAIN);
-  check_query("\"a\"-\"b+c\"", "\"a\" -\"b c\"", FORMAT_PLAIN);    /* behind a phrase a new word begins */
+  check_query("\"a\"-\"b+c\"", "\"a\" -\"b c\"", FORMAT_PLAIN); /* behind a phrase a new word begins */
   check_query("\"a+-b+%2Dc+@d\"", "\"a -b -c @d\"", FORMAT_PLAIN); /* within one all is literal */
   check_query("\"a+%2D\"+b", "\"a -\" b", FORMAT_PLAIN);
   check_query("a\"b+5\"+c", "a\"b 5\" c", FORMAT_PLAIN); /* in a word it opens nothing */
@@ -116,8 +116,7 @@ static void query_bytes(void **state) {
 }
 
 static void bad_escapes(void **state) {
-  static const char *const bad[] = {"%",     "%4",   "%zz", "%4z", "a%", "a%2",
-                                    "a+%G0", "%%41", "% 1", "%-1", "%2"};
+  static const char *const bad[] = {"%", "%4", "%zz", "%4z", "a%", "a%2", "a+%G0", "%%41", "% 1", "%-1", "%2"};
   char text[64];
   size_t i, len;
   int format;
@@ -141,12 +140,10 @@ static void never_queries(void **state) {
 
 /* Holds what servers and editors look for apart from what somebody may ask. */
 static void probes_of_others(void **state) {
-  static const char *const yes[] = {"index.html", "httpd.conf", "index.csv", "favicon.ico",
-                                    "robots.txt", "notes~",     "a.swp",     "package.json",
-                                    "AGENTS.md",  "Cargo.toml", "Thumbs.db", "x,v"};
-  static const char *const no[] = {"index",  "index%2Ehtml", "html",       "conf",
-                                   "main.c", "query.json",   "wolf.paths", "Makefile",
-                                   "HEAD",   "robots.txt ",  "a+.html+b",  ""};
+  static const char *const yes[] = {"index.html", "httpd.conf", "index.csv", "favicon.ico", "robots.txt", "notes~",
+      "a.swp", "package.json", "AGENTS.md", "Cargo.toml", "Thumbs.db", "x,v"};
+  static const char *const no[] = {"index", "index%2Ehtml", "html", "conf", "main.c", "query.json", "wolf.paths",
+      "Makefile", "HEAD", "robots.txt ", "a+.html+b", ""};
   size_t i;
   (void)state;
   for (i = 0; i < sizeof yes / sizeof *yes; i++) assert_true(name_is_probe(yes[i], strlen(yes[i])));
@@ -155,9 +152,7 @@ static void probes_of_others(void **state) {
 
 /* ---- options ------------------------------------------------------------------------------------------- */
 
-static int option(const char *name, name_options *o) {
-  return name_option(name, strlen(name), OPTIONS_ALL, 1000, o);
-}
+static int option(const char *name, name_options *o) { return name_option(name, strlen(name), OPTIONS_ALL, 1000, o); }
 
 static void options_once(void **state) {
   name_options o, before;
@@ -191,30 +186,9 @@ static void options_once(void **state) {
 }
 
 static void options_bad(void **state) {
-  static const char *const bad[] = {"@",
-                                    "@@",
-                                    "@xor",
-                                    "@OR",
-                                    "@or ",
-                                    "@k",
-                                    "@k=",
-                                    "@k=x",
-                                    "@k=1x",
-                                    "@k=-1",
-                                    "@k=+1",
-                                    "@k=1001",
-                                    "@k= 1",
-                                    "or",
-                                    "@k=99999999999999999999",
-                                    "@k=1.5",
-                                    "@gpu0",
-                                    "%40or",
-                                    "@tokens",
-                                    "@tokens=",
-                                    "@tokens=-1",
-                                    "@tokens=1000000000001",
-                                    "@bytes=x",
-                                    "@context=1000001"};
+  static const char *const bad[] = {"@", "@@", "@xor", "@OR", "@or ", "@k", "@k=", "@k=x", "@k=1x", "@k=-1", "@k=+1",
+      "@k=1001", "@k= 1", "or", "@k=99999999999999999999", "@k=1.5", "@gpu0", "%40or", "@tokens",
+      "@tokens=", "@tokens=-1", "@tokens=1000000000001", "@bytes=x", "@context=1000001"};
   name_options o;
   size_t i;
   (void)state;
@@ -246,12 +220,9 @@ static void options_by_folder(void **state) {
 }
 
 static void documents(void **state) {
-  static const char *const bad[] = {"",  "-1",  "+1",         "01",          "00", "1x",
-                                    "x", "0x1", "4294967295", "99999999999", " 1"};
-  static const char *const bad_pairs[] = {
-      "1.",   ".1",  "0.1",  "01.1", "1.01", "1.-1", "1.+1",         "1.1.1",
-      "1.x",  "x.1", "-1.1", "1. 1", "1 .1", ".",    "1.4294967295", "99999999999999999999.1",
-      "1..1", "1,1", "1.1 "};
+  static const char *const bad[] = {"", "-1", "+1", "01", "00", "1x", "x", "0x1", "4294967295", "99999999999", " 1"};
+  static const char *const bad_pairs[] = {"1.", ".1", "0.1", "01.1", "1.01", "1.-1", "1.+1", "1.1.1", "1.x", "x.1",
+      "-1.1", "1. 1", "1 .1", ".", "1.4294967295", "99999999999999999999.1", "1..1", "1,1", "1.1 "};
   uint64_t generation;
   uint32_t docid;
   size_t i;
@@ -324,8 +295,7 @@ static void link_targets(void **state) {
 
 /* ---- formats ------------------------------------------------------------------------------------------- */
 
-static void check_format(void (*format)(buf *, const char *, size_t), const char *in, size_t n,
-                         const char *want) {
+static void check_format(void (*format)(buf *, const char *, size_t), const char *in, size_t n, const char *want) {
   buf b;
   memset(&b, 0, sizeof b);
   b.max = 1000;
@@ -349,9 +319,8 @@ static void escapes(void **state) {
 /* Holds that each byte that is not UTF-8 becomes a low surrogate of its own, so that a reader gets it back. */
 static void not_utf8(void **state) {
   /* lone and missing continuations, overlong forms, a surrogate, beyond U+10FFFF */
-  static const char *const bad[] = {"\x80",         "\xC3",         "\xC0\x80",
-                                    "\xE0\x80\x80", "\xED\xA0\x80", "\xF4\x90\x80\x80",
-                                    "\xFF",         "\xF0\x9F\x98", "\xC2"};
+  static const char *const bad[] = {"\x80", "\xC3", "\xC0\x80", "\xE0\x80\x80", "\xED\xA0\x80", "\xF4\x90\x80\x80",
+      "\xFF", "\xF0\x9F\x98", "\xC2"};
   size_t i, j;
   (void)state;
   for (i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -582,17 +551,28 @@ static void cache_leaves(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(query_words),       cmocka_unit_test(query_minus),
-      cmocka_unit_test(query_suffix),      cmocka_unit_test(query_phrases),
-      cmocka_unit_test(query_bytes),       cmocka_unit_test(bad_escapes),
-      cmocka_unit_test(never_queries),     cmocka_unit_test(probes_of_others),
-      cmocka_unit_test(options_once),      cmocka_unit_test(options_bad),
-      cmocka_unit_test(options_by_folder), cmocka_unit_test(documents),
-      cmocka_unit_test(link_names),        cmocka_unit_test(link_targets),
-      cmocka_unit_test(escapes),           cmocka_unit_test(not_utf8),
-      cmocka_unit_test(buffers),           cmocka_unit_test(cache_shares),
-      cmocka_unit_test(cache_evicts),      cmocka_unit_test(cache_uses),
-      cmocka_unit_test(cache_generations), cmocka_unit_test(cache_named),
+      cmocka_unit_test(query_words),
+      cmocka_unit_test(query_minus),
+      cmocka_unit_test(query_suffix),
+      cmocka_unit_test(query_phrases),
+      cmocka_unit_test(query_bytes),
+      cmocka_unit_test(bad_escapes),
+      cmocka_unit_test(never_queries),
+      cmocka_unit_test(probes_of_others),
+      cmocka_unit_test(options_once),
+      cmocka_unit_test(options_bad),
+      cmocka_unit_test(options_by_folder),
+      cmocka_unit_test(documents),
+      cmocka_unit_test(link_names),
+      cmocka_unit_test(link_targets),
+      cmocka_unit_test(escapes),
+      cmocka_unit_test(not_utf8),
+      cmocka_unit_test(buffers),
+      cmocka_unit_test(cache_shares),
+      cmocka_unit_test(cache_evicts),
+      cmocka_unit_test(cache_uses),
+      cmocka_unit_test(cache_generations),
+      cmocka_unit_test(cache_named),
       cmocka_unit_test(cache_leaves),
   };
   return cmocka_run_group_tests_name("fsname", tests, NULL, NULL);

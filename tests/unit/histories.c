@@ -59,7 +59,7 @@ typedef struct history {
   gpuir_index *old; /* an older snapshot and its model, or NULL */
   model then;
   gpuir_searcher *mover; /* goes from snapshot to snapshot */
-  gpuir__fusion merge;   /* begun, if is_merging */
+  gpuir__fusion merge; /* begun, if is_merging */
   int is_merging;
 } history;
 
@@ -67,7 +67,7 @@ typedef struct history {
 typedef struct pair {
   history *h;
   tokens t;
-  gpuir_index *index[2];          /* the snapshot, and the fresh one or NULL */
+  gpuir_index *index[2]; /* the snapshot, and the fresh one or NULL */
   gpuir_searcher *searcher[2][2]; /* [index][evaluator] */
 } pair;
 
@@ -75,11 +75,11 @@ static unsigned long compared, hits_compared, checks, wholes, merges;
 static uint64_t running; /* the history's seed */
 static char live_path[4200];
 
-#define FAIL(...)                                                                                    \
-  do {                                                                                               \
+#define FAIL(...) \
+  do { \
     print_error("history %lu (histories %lu %lu): ", (unsigned long)running, (unsigned long)running, \
-                (unsigned long)running + 1);                                                         \
-    fail_msg(__VA_ARGS__);                                                                           \
+        (unsigned long)running + 1); \
+    fail_msg(__VA_ARGS__); \
   } while (0)
 
 /* ---- files ---- */
@@ -93,12 +93,9 @@ static void only_segment(const char *path, char *file, size_t cap) {
   assert_non_null(dir);
   while ((e = readdir(dir)) != NULL) {
     if (e->d_name[0] == '.') continue;
-    if (!strstr(e->d_name, ".gpuir"))
-      others++;
-    else if (*file)
-      FAIL("a second segment: %s", e->d_name);
-    else
-      (void)snprintf(file, cap, "%s/%s", path, e->d_name);
+    if (!strstr(e->d_name, ".gpuir")) others++;
+    else if (*file) FAIL("a second segment: %s", e->d_name);
+    else (void)snprintf(file, cap, "%s/%s", path, e->d_name);
   }
   (void)closedir(dir);
   assert_int_equal(others, 2);
@@ -156,8 +153,8 @@ static void check_documents(pair *x, const model *m, const gpuir_index *ix, uint
   unsigned i = 0;
   (void)gpuir_index_get_info(ix, &info);
   if (info.documents != x->t.ndocs || info.tokens != x->t.ntokens)
-    FAIL("%lu documents, %lu tokens, not %lu and %lu", (unsigned long)info.documents,
-         (unsigned long)info.tokens, (unsigned long)x->t.ndocs, (unsigned long)x->t.ntokens);
+    FAIL("%lu documents, %lu tokens, not %lu and %lu", (unsigned long)info.documents, (unsigned long)info.tokens,
+        (unsigned long)x->t.ndocs, (unsigned long)x->t.ntokens);
   for (d = 0; d < info.docids; d++) {
     gpuir_doc_desc want;
     char name[64], *text;
@@ -196,7 +193,7 @@ static void check_terms(const pair *x, const gpuir_index *ix, unsigned step) {
     const int status = gpuir_term_count(ix, v->term[i], v->len[i], &df, &cf);
     if (status != (x->t.df[i] ? GPUIR_OK : GPUIR_E_NOT_FOUND) || df != x->t.df[i] || cf != x->t.cf[i])
       FAIL("%.40s: df %u, cf %lu, not %u and %lu", v->term[i], df, (unsigned long)cf, x->t.df[i],
-           (unsigned long)x->t.cf[i]);
+          (unsigned long)x->t.cf[i]);
     compared++;
   }
 }
@@ -208,7 +205,7 @@ static const char *const indexes[] = {"the snapshot", "the fresh build"};
 
 /* The hits must be the first k of the answer. */
 static void check_hits(const pair *x, const answer *right, const asked *a, int index, int mode, size_t k,
-                       const gpuir_hit *hits, size_t n, const char *how) {
+    const gpuir_hit *hits, size_t n, const char *how) {
   const int list = mode == GPUIR_ANDOR ? right->n[0] < k : mode;
   const size_t want = right->n[list] < k ? right->n[list] : k;
   size_t i;
@@ -219,16 +216,16 @@ static void check_hits(const pair *x, const answer *right, const asked *a, int i
     const uint32_t docid = index ? r.docid : x->t.docids[r.docid];
     if (hits[i].docid != docid || hits[i].score != r.score)
       FAIL("%s, %s, %s, k %lu, \"%s\": hit %lu is (%u, %u), not (%u, %u)", indexes[index], how, modes[mode],
-           (unsigned long)k, a->text, (unsigned long)i, hits[i].docid, hits[i].score, docid, r.score);
+          (unsigned long)k, a->text, (unsigned long)i, hits[i].docid, hits[i].score, docid, r.score);
   }
   if (n != want)
-    FAIL("%s, %s, %s, k %lu, \"%s\": %lu hits, not %lu", indexes[index], how, modes[mode], (unsigned long)k,
-         a->text, (unsigned long)n, (unsigned long)want);
+    FAIL("%s, %s, %s, k %lu, \"%s\": %lu hits, not %lu", indexes[index], how, modes[mode], (unsigned long)k, a->text,
+        (unsigned long)n, (unsigned long)want);
 }
 
 /* What explain says of a document, of which `rank` is the number among the live ones. */
 static void check_explained(const pair *x, const answer *right, const asked *a, int index, int mode,
-                            const gpuir_query *q, uint32_t rank) {
+    const gpuir_query *q, uint32_t rank) {
   static gpuir_explanation e;
   const int list = mode == GPUIR_OR;
   const uint32_t dl = x->t.start[rank + 1] - x->t.start[rank];
@@ -241,8 +238,8 @@ static void check_explained(const pair *x, const answer *right, const asked *a, 
   for (i = 0; i < right->n[list] && right->hits[list][i].docid != rank; i++) {}
   if (i < right->n[list]) score = right->hits[list][i].score;
   if (e.matches != (i < right->n[list]) || e.score != score || e.length != dl || e.nterms != a->n)
-    FAIL("%s explains \"%s\", %s, document %u: score %u, not %u", indexes[index], a->text, modes[mode], rank,
-         e.score, score);
+    FAIL("%s explains \"%s\", %s, document %u: score %u, not %u", indexes[index], a->text, modes[mode], rank, e.score,
+        score);
   for (turn = 0; turn < 2; turn++)
     for (i = 0; i < a->n; i++) {
       const term *t = &a->terms[i];
@@ -252,16 +249,15 @@ static void check_explained(const pair *x, const answer *right, const asked *a, 
       j++;
       if (o->q != t->q || o->negated != t->negated || o->tokens != (t->kind == PHRASE ? t->n : 1) ||
           o->members != (t->kind == PREFIX ? t->members : 0) || o->tf != tf ||
-          o->df != (t->kind == PHRASE ? 0 : t->df) || o->idf != t->idf || o->weight != t->weight ||
-          o->norm != K || o->contribution != (tf && !turn ? oracle_c(t->weight, K, tf) : 0))
+          o->df != (t->kind == PHRASE ? 0 : t->df) || o->idf != t->idf || o->weight != t->weight || o->norm != K ||
+          o->contribution != (tf && !turn ? oracle_c(t->weight, K, tf) : 0))
         FAIL("%s explains \"%s\", document %u, %.*s: tf %u, not %lu; df %u", indexes[index], a->text, rank,
-             (int)o->term_len, o->term, o->tf, (unsigned long)tf, o->df);
+            (int)o->term_len, o->term, o->tf, (unsigned long)tf, o->df);
     }
 }
 
 /* One query in one mode on one index. */
-static void check_mode(const pair *x, const answer *right, const asked *a, int index, int mode,
-                       const gpuir_query *q) {
+static void check_mode(const pair *x, const answer *right, const asked *a, int index, int mode, const gpuir_query *q) {
   static gpuir_hit hits[MOST_DOCS + 8];
   const size_t ks[] = {10, 1, 0, 3, x->t.ndocs, x->t.ndocs + 1u, 100};
   rng *r = &x->h->r;
@@ -278,12 +274,12 @@ static void check_mode(const pair *x, const answer *right, const asked *a, int i
     assert_int_equal(gpuir_count(x->searcher[index][e], q, &count), GPUIR_OK);
     if (count != right->n[mode == GPUIR_OR])
       FAIL("%s, %s, \"%s\": counts %lu, not %lu", indexes[index], modes[mode], a->text, (unsigned long)count,
-           (unsigned long)right->n[mode == GPUIR_OR]);
+          (unsigned long)right->n[mode == GPUIR_OR]);
   }
   if (!x->t.ndocs) return;
   if (right->n[mode == GPUIR_OR])
     check_explained(x, right, a, index, mode, q,
-                    right->hits[mode == GPUIR_OR][rng_below(r, (uint32_t)right->n[mode == GPUIR_OR])].docid);
+        right->hits[mode == GPUIR_OR][rng_below(r, (uint32_t)right->n[mode == GPUIR_OR])].docid);
   check_explained(x, right, a, index, mode, q, rng_below(r, x->t.ndocs));
 }
 
@@ -303,8 +299,8 @@ static gpuir_query *parse(const pair *x, const asked *a, int index, int mode, in
   got = gpuir_query_parse(x->index[index], &desc, a->text, a->len, &q, &err);
   compared++;
   if (got != status || (status && err.code != status))
-    FAIL("%s, \"%s\", k1 %g: %s (%s), not %s", indexes[index], a->text, (double)a->k1, gpuir_strerror(got),
-         err.msg, gpuir_strerror(status));
+    FAIL("%s, \"%s\", k1 %g: %s (%s), not %s", indexes[index], a->text, (double)a->k1, gpuir_strerror(got), err.msg,
+        gpuir_strerror(status));
   assert_true((q == NULL) == (status != 0));
   return q;
 }
@@ -335,8 +331,8 @@ static void check_batch(const pair *x, const answer *right, const asked *a, unsi
 
 /* k1 and b of a query: the index's, or others. */
 static void draw_bm25(history *h, asked *a) {
-  static const float others[][2] = {{0.0f, 0.0f},    {1.2f, 0.75f}, {1000.0f, 1.0f},
-                                    {1000.0f, 0.0f}, {0.9f, 1.0f},  {40.0f, 0.01f}};
+  static const float others[][2] = {{0.0f, 0.0f}, {1.2f, 0.75f}, {1000.0f, 1.0f}, {1000.0f, 0.0f}, {0.9f, 1.0f},
+      {40.0f, 0.01f}};
   a->k1 = h->desc.settings.k1;
   a->b = h->desc.settings.b;
   if (rng_below(&h->r, 3)) return;
@@ -405,15 +401,11 @@ static void check_snapshot(history *h, gpuir_index *ix, const model *m, unsigned
   }
   for (i = 0; i < 2 && x.index[i]; i++)
     for (e = 0; e < 2; e++) {
-      if (!i && !e && h->mover)
-        assert_int_equal(gpuir_searcher_move(h->mover, ix), GPUIR_OK);
-      else
-        x.searcher[i][e] = searcher_on(x.index[i], e, e ? NULL : h->method);
+      if (!i && !e && h->mover) assert_int_equal(gpuir_searcher_move(h->mover, ix), GPUIR_OK);
+      else x.searcher[i][e] = searcher_on(x.index[i], e, e ? NULL : h->method);
     }
-  if (h->mover)
-    x.searcher[0][0] = h->mover;
-  else
-    h->mover = x.searcher[0][0];
+  if (h->mover) x.searcher[0][0] = h->mover;
+  else h->mover = x.searcher[0][0];
   if (queries) check_queries(&x, queries);
   gpuir_searcher_destroy(x.searcher[0][1]);
   for (e = 0; e < 2; e++) gpuir_searcher_destroy(x.searcher[1][e]);
@@ -468,11 +460,10 @@ static void add(history *h, unsigned most) {
   d = &h->now.docs[h->now.n++];
   memset(d, 0, sizeof *d);
   pool_draw(&h->p, r, rng_below(r, 40) ? rng_below(r, most) : 100 + rng_below(r, 300),
-            h->kind == BULK && h->seed / 8 % 2, d);
+      h->kind == BULK && h->seed / 8 % 2, d);
   (void)snprintf(d->name, sizeof d->name, "n%u", (unsigned)rng_below(r, h->kind == BULK ? 2000 : NAMES));
   if (rng_below(r, 3))
-    (void)snprintf(d->source, sizeof d->source, "s%u/n%u", (unsigned)rng_below(r, SOURCES),
-                   (unsigned)rng_below(r, 3));
+    (void)snprintf(d->source, sizeof d->source, "s%u/n%u", (unsigned)rng_below(r, SOURCES), (unsigned)rng_below(r, 3));
   if (!rng_below(r, 5)) { /* stored as a part of the source */
     memcpy(d->source, "a/", 2);
     memcpy(d->source + 2, d->name, strlen(d->name) + 1);
@@ -642,10 +633,8 @@ static void step(history *h) {
   } else if (what < 86) {
     merge_now(h);
   } else if (what < 92) {
-    if (h->is_merging)
-      end_merge(h);
-    else
-      begin_merge(h);
+    if (h->is_merging) end_merge(h);
+    else begin_merge(h);
   } else if (what < 97) {
     if (what == 92 && h->is_merging) end_merge(h);
     refresh(h, 0);
@@ -673,9 +662,8 @@ static void many_segments(history *h) {
 
 /* Draws the settings of a history. */
 static void draw_settings(history *h) {
-  static const char *const codecs[] = {
-      NULL, "vbyte",  "auto", "auto:0.5", "pfd",        "newpfd",   "optpfd", "ef",    "rice",
-      "qs", "qs:0.5", "lrc",  "lrcseg",   "pfd-list:2", "parapfor", "seglrc", "hslrc", "parapfor:64,min"};
+  static const char *const codecs[] = {NULL, "vbyte", "auto", "auto:0.5", "pfd", "newpfd", "optpfd", "ef", "rice", "qs",
+      "qs:0.5", "lrc", "lrcseg", "pfd-list:2", "parapfor", "seglrc", "hslrc", "parapfor:64,min"};
   static const char *const freqs[] = {NULL, "vbyte", "newpfd", "optpfd", "auto"};
   gpuir_builder_desc *s = &h->desc.settings;
   rng *r = &h->r;
@@ -734,8 +722,7 @@ static void run_history(uint64_t seed) {
   unsigned steps;
   begin(&h, seed);
   steps = 1 + rng_below(&h.r, h.kind == LONG ? 150 : h.kind == BULK ? 12 : 40);
-  if (h.kind == MANY_SEGMENTS)
-    many_segments(&h);
+  if (h.kind == MANY_SEGMENTS) many_segments(&h);
   else
     while (steps--) step(&h);
   refresh(&h, 1 + rng_below(&h.r, BATCH));
@@ -782,7 +769,7 @@ int main(int argc, char **argv) {
     failed = cmocka_run_group_tests_name("histories", all, NULL, NULL);
   }
   words_free();
-  print_message("%lu snapshots, %lu merges, %lu whole merges, %lu comparisons, %lu hits\n", checks, merges,
-                wholes, compared, hits_compared);
+  print_message("%lu snapshots, %lu merges, %lu whole merges, %lu comparisons, %lu hits\n", checks, merges, wholes,
+      compared, hits_compared);
   return failed;
 }

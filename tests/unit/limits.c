@@ -313,7 +313,7 @@ static void test_search(void **state) {
 }
 
 static int never_begin(void *context, const gpuir_batch_desc *batch, uint64_t deadline, const int *cancel,
-                       void **running, gpuir_error *error) {
+    void **running, gpuir_error *error) {
   (void)context, (void)batch, (void)deadline, (void)cancel, (void)running, (void)error;
   return GPUIR_E_BACKEND;
 }
@@ -617,9 +617,9 @@ static int open_all(void **state) {
   if (gpuir_builder_write(builder, NULL, &err)) return -1;
   gpuir_builder_destroy(builder);
   return gpuir_open(path, NULL, &ix, &err) || gpuir_searcher_create(ix, NULL, &searcher, NULL) ||
-                 gpuir_query_parse(ix, NULL, "quick", 5, &query, &err)
-             ? -1
-             : 0;
+          gpuir_query_parse(ix, NULL, "quick", 5, &query, &err)
+      ? -1
+      : 0;
 }
 
 static int close_all(void **state) {
@@ -631,11 +631,9 @@ static int close_all(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_index),      cmocka_unit_test(test_query),
-      cmocka_unit_test(test_search),     cmocka_unit_test(test_cursor_and_backend),
-      cmocka_unit_test(test_builder),    cmocka_unit_test(test_directory),
-      cmocka_unit_test(test_wrong_tree), cmocka_unit_test(test_open_in_memory),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_index), cmocka_unit_test(test_query),
+      cmocka_unit_test(test_search), cmocka_unit_test(test_cursor_and_backend), cmocka_unit_test(test_builder),
+      cmocka_unit_test(test_directory), cmocka_unit_test(test_wrong_tree), cmocka_unit_test(test_open_in_memory),
       cmocka_unit_test(test_doc_name)};
   return cmocka_run_group_tests(tests, open_all, close_all);
 }

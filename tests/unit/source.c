@@ -144,8 +144,7 @@ static void enters_no_proc(void **state) {
   if (access("/sys/kernel", F_OK) == 0) assert_int_equal(open_below("/sys/kernel/uevent_seqnum", 0), EACCES);
 }
 
-static void check_mount(const char *line, uint64_t id, unsigned major_number, unsigned minor_number,
-                        int want) {
+static void check_mount(const char *line, uint64_t id, unsigned major_number, unsigned minor_number, int want) {
   char copy[512];
   place p;
   int allowed = -1;
@@ -208,8 +207,7 @@ static int read_part(const char *name, const source_range *range) {
   return rc;
 }
 
-static void check_part(const char *name, uint64_t offset, const char *want, size_t n, uint64_t wrong,
-                       int want_rc) {
+static void check_part(const char *name, uint64_t offset, const char *want, size_t n, uint64_t wrong, int want_rc) {
   source_range range;
   memset(&range, 0, sizeof range);
   range.offset = offset;
@@ -232,9 +230,9 @@ static void parts(void **state) {
   check_part("part", 1, text + 1, 65536, 0, 0);
   check_part("part", sizeof text - 7, text + sizeof text - 7, 7, 0, 0);
   check_part("part", sizeof text, text, 0, 0, 0);
-  check_part("part", 5, text + 6, 100, 0, ESTALE);                           /* other bytes */
+  check_part("part", 5, text + 6, 100, 0, ESTALE); /* other bytes */
   check_part("part", sizeof text - 7, text + sizeof text - 8, 8, 0, ESTALE); /* too short */
-  check_part("part", sizeof text + 1, text, 1, 0, ESTALE);                   /* behind its end */
+  check_part("part", sizeof text + 1, text, 1, 0, ESTALE); /* behind its end */
   check_part("part", UINT64_MAX - 3, text, 3, 0, ESTALE);
   check_part("part", INT64_MAX, text, 1, 0, ESTALE);
   check_part("part", 0, text, 3, 1, ESTALE);
@@ -281,17 +279,10 @@ static void ends(void **state) {
 /* ---- what is stored of paths --------------------------------------------------------------------------- */
 
 static void stored_paths(void **state) {
-  static const char *const rows[][3] = {{"/a/b", "/a/b/c", "c"},
-                                        {"/a/b", "/a/b/c/d.txt", "c/d.txt"},
-                                        {"/a/b", "/a/b", ""},
-                                        {"/a/b", "/a/bc", "/a/bc"},
-                                        {"/a/b", "/a/c", "/a/c"},
-                                        {"/", "/a", "/a"},
-                                        {"/a", "/a/../b", "/a/../b"},
-                                        {"/a", "/a/b/..", "/a/b/.."},
-                                        {"/a", "/a/..b/c..", "..b/c.."},
-                                        {"/a", "/a/b/../c", "/a/b/../c"},
-                                        {"/a", "/a/...", "..."}};
+  static const char *const rows[][3] = {{"/a/b", "/a/b/c", "c"}, {"/a/b", "/a/b/c/d.txt", "c/d.txt"},
+      {"/a/b", "/a/b", ""}, {"/a/b", "/a/bc", "/a/bc"}, {"/a/b", "/a/c", "/a/c"}, {"/", "/a", "/a"},
+      {"/a", "/a/../b", "/a/../b"}, {"/a", "/a/b/..", "/a/b/.."}, {"/a", "/a/..b/c..", "..b/c.."},
+      {"/a", "/a/b/../c", "/a/b/../c"}, {"/a", "/a/...", "..."}};
   size_t i;
   (void)state;
   for (i = 0; i < sizeof rows / sizeof *rows; i++)

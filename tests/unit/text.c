@@ -51,9 +51,8 @@ static void escapes(void **state) {
   (void)state;
   check_all("", "", "", "");
   check_all("plain caf\xc3\xa9 \xf0\x9f\x98\x80", "plain caf\xc3\xa9 \xf0\x9f\x98\x80",
-            "plain caf\xc3\xa9 \xf0\x9f\x98\x80", "plain caf\xc3\xa9 \xf0\x9f\x98\x80");
-  check_all("a\tb\nc\rd\\e\"f", "a\\tb\\nc\\rd\\\\e\"f", "a\\u0009b\\u000ac\\u000dd\\\\e\\\"f",
-            "a\tb\\nc\\rd\\e\"f");
+      "plain caf\xc3\xa9 \xf0\x9f\x98\x80", "plain caf\xc3\xa9 \xf0\x9f\x98\x80");
+  check_all("a\tb\nc\rd\\e\"f", "a\\tb\\nc\\rd\\\\e\"f", "a\\u0009b\\u000ac\\u000dd\\\\e\\\"f", "a\tb\\nc\\rd\\e\"f");
   check_all("\x1b[31m\x7f\x07", "\\x1b[31m\\x7f\\x07", "\\u001b[31m\\u007f\\u0007", "\\x1b[31m\\x7f\\x07");
   check_all(
       "\xc2\x9b"
@@ -95,8 +94,7 @@ static size_t encode(unsigned long c, char *out) {
 static void every_character(void **state) {
   static const struct {
     unsigned long first, last;
-  } harmful[] = {{0, 0x1f},        {0x7f, 0x9f},     {0x61c, 0x61c},
-                 {0x200e, 0x200f}, {0x2028, 0x202e}, {0x2066, 0x2069}};
+  } harmful[] = {{0, 0x1f}, {0x7f, 0x9f}, {0x61c, 0x61c}, {0x200e, 0x200f}, {0x2028, 0x202e}, {0x2066, 0x2069}};
   unsigned long c;
   (void)state;
   for (c = 0; c <= 0x10ffff; c++) {
@@ -117,20 +115,9 @@ static void every_character(void **state) {
 }
 
 static void not_utf8(void **state) {
-  static const char *const bad[] = {"\x80",
-                                    "\xc3",
-                                    "\xc0\x80",
-                                    "\xc1\xbf",
-                                    "\xe0\x80\x80",
-                                    "\xe0\x9f\xbf",
-                                    "\xed\xa0\x80",
-                                    "\xf0\x80\x80\x80",
-                                    "\xf4\x90\x80\x80",
-                                    "\xf5\x80\x80\x80",
-                                    "\xff",
-                                    "\xf0\x9f\x98",
-                                    "\xc2",
-                                    "\xe2\x80"};
+  static const char *const bad[] = {"\x80", "\xc3", "\xc0\x80", "\xc1\xbf", "\xe0\x80\x80", "\xe0\x9f\xbf",
+      "\xed\xa0\x80", "\xf0\x80\x80\x80", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xff", "\xf0\x9f\x98", "\xc2",
+      "\xe2\x80"};
   size_t i, j;
   (void)state;
   for (i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -171,10 +158,8 @@ static size_t unescape_json(const char *s, size_t n, char *out) {
       const char digits[5] = {s[i + 2], s[i + 3], s[i + 4], s[i + 5], 0};
       const unsigned long c = strtoul(digits, NULL, 16);
       assert_true(c < 0xd800 || c > 0xdfff || (c >= 0xdc80 && c <= 0xdcff)); /* never a pair */
-      if (c >= 0xdc80 && c <= 0xdcff)
-        out[used++] = (char)(c & 0xff);
-      else
-        used += encode(c, out + used);
+      if (c >= 0xdc80 && c <= 0xdcff) out[used++] = (char)(c & 0xff);
+      else used += encode(c, out + used);
       i += 6;
     } else {
       i += s[i] == '\\';
@@ -190,8 +175,7 @@ static void round_trips(void **state) {
   int round;
   (void)state;
   for (round = 0; round < 20000; round++) {
-    static const char pieces[] =
-        "\\\\\t\n\r\"\x7f\xc2\x9b\xe2\x80\xae\xe2\x81\xa6\xd8\x9c\xff\xf0\x9f\x98\x80xn";
+    static const char pieces[] = "\\\\\t\n\r\"\x7f\xc2\x9b\xe2\x80\xae\xe2\x81\xa6\xd8\x9c\xff\xf0\x9f\x98\x80xn";
     char in[64], out[64 * TEXT_ESCAPE + 1], back[64 * TEXT_ESCAPE];
     size_t n, i, len;
     int form;
@@ -220,6 +204,6 @@ static void round_trips(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(escapes), cmocka_unit_test(every_character),
-                                     cmocka_unit_test(not_utf8), cmocka_unit_test(round_trips)};
+      cmocka_unit_test(not_utf8), cmocka_unit_test(round_trips)};
   return cmocka_run_group_tests_name("text", tests, NULL, NULL);
 }

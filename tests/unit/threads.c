@@ -155,8 +155,7 @@ static void *work_batches(void *arg) {
   if (gpuir_searcher_create(shared, &desc, &s, NULL)) return (void *)1;
   for (round = 0; round < 6; round++) {
     size_t from = (size_t)(round % 3) * 7, nq = QUERIES - from - (size_t)round;
-    failures +=
-        gpuir_search_batch(s, (const gpuir_query *const *)query + from, nq, K, hits, counts) != GPUIR_OK;
+    failures += gpuir_search_batch(s, (const gpuir_query *const *)query + from, nq, K, hits, counts) != GPUIR_OK;
     for (i = 0; i < (int)nq; i++) failures += !same(i + (int)from, hits + i * K, counts[i]);
   }
   gpuir_searcher_get_info(s, &info);
@@ -257,8 +256,7 @@ static void test_cancel_from_another_thread(void **state) {
     status = gpuir_search_batch(s, (const gpuir_query *const *)query, QUERIES, K, hits, counts);
     if (status == GPUIR_OK)
       for (i = 0; i < QUERIES; i++) wrong += !same(i, hits + i * K, counts[i]);
-    else
-      wrong += status != GPUIR_E_CANCELLED;
+    else wrong += status != GPUIR_E_CANCELLED;
   }
   __atomic_store_n(&c.done, 1, __ATOMIC_RELEASE);
   (void)pthread_join(thread, NULL);
@@ -283,8 +281,7 @@ static void *work_build(void *arg) {
   failures += gpuir_open(mine, NULL, &ix, NULL) != GPUIR_OK;
   if (!failures) {
     failures += gpuir_verify(ix, NULL) != GPUIR_OK;
-    failures +=
-        gpuir_index_get_info(ix, &info) != GPUIR_OK || gpuir_index_get_info(shared, &reference) != GPUIR_OK;
+    failures += gpuir_index_get_info(ix, &info) != GPUIR_OK || gpuir_index_get_info(shared, &reference) != GPUIR_OK;
     failures += info.file_bytes != reference.file_bytes || info.postings != reference.postings;
   }
   gpuir_close(ix);
@@ -349,8 +346,7 @@ static void *work_parse(void *argument) {
     while (!n);
     age = (i * 7 + me * 5) % 3 ? n - 1 : (i * 13 + me) % n;
     (void)snprintf(part, sizeof part, "part%u", (i + me) % 4);
-    failures +=
-        gpuir_term_count(ages[age], part, 5, &df, NULL) != GPUIR_OK || df != left_at(age, (i + me) % 4);
+    failures += gpuir_term_count(ages[age], part, 5, &df, NULL) != GPUIR_OK || df != left_at(age, (i + me) % 4);
     failures += gpuir_term_count(ages[age], "every", 5, &df, NULL) != GPUIR_OK || df != LIVE - age * A_TIME;
     memset(&qd, 0, sizeof qd);
     qd.mode = (int)(i % 3);
@@ -419,9 +415,12 @@ static void test_ages(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_shared_index),   cmocka_unit_test(test_batches_with_threads),
-      cmocka_unit_test(test_open_and_close), cmocka_unit_test(test_cancel_from_another_thread),
-      cmocka_unit_test(test_builders),       cmocka_unit_test(test_builder_is_busy),
+      cmocka_unit_test(test_shared_index),
+      cmocka_unit_test(test_batches_with_threads),
+      cmocka_unit_test(test_open_and_close),
+      cmocka_unit_test(test_cancel_from_another_thread),
+      cmocka_unit_test(test_builders),
+      cmocka_unit_test(test_builder_is_busy),
       cmocka_unit_test(test_ages),
   };
   return cmocka_run_group_tests(tests, setup_group, teardown_group);

@@ -458,15 +458,16 @@ static int trace(pid_t pid, unsigned *calls, unsigned *syncs) {
     }
     if (!started) {
       started = !ptrace(PTRACE_SETOPTIONS, pid, NULL,
-                        (void *)(PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | PTRACE_O_EXITKILL));
+          (void *)(PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | PTRACE_O_EXITKILL));
     } else if (WSTOPSIG(status) == (SIGTRAP | 0x80) &&
-               ptrace((enum __ptrace_request)PTRACE_GET_SYSCALL_INFO, who, (void *)sizeof info, &info) > 0 &&
-               info.op == PTRACE_SYSCALL_INFO_ENTRY) {
+        ptrace((enum __ptrace_request)PTRACE_GET_SYSCALL_INFO, who, (void *)sizeof info, &info) > 0 &&
+        info.op == PTRACE_SYSCALL_INFO_ENTRY) {
       const long number = (long)info.entry.nr;
       if (number == SYS_getppid) inside = !inside;
       *calls += (unsigned)(inside && number != SYS_getppid);
-      *syncs += (unsigned)(inside && (number == SYS_fsync || number == SYS_fdatasync || number == SYS_sync ||
-                                      number == SYS_syncfs || number == SYS_msync));
+      *syncs += (unsigned)(inside &&
+          (number == SYS_fsync || number == SYS_fdatasync || number == SYS_sync || number == SYS_syncfs ||
+              number == SYS_msync));
     }
     (void)ptrace(PTRACE_SYSCALL, who, NULL, NULL);
   }

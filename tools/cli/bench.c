@@ -108,8 +108,7 @@ static int document_text(sources *all, const gpuir_doc *d, const char **text, si
   uint64_t skip = first % LINES_A_MARK, want = d->first_line ? d->last_line - first : UINT64_MAX;
   if (d->first_line) {
     uint64_t mark = first / LINES_A_MARK, end = (first + want - 1) / LINES_A_MARK + 1;
-    if (mark >= s->nmarks || d->last_line < d->first_line)
-      want = 0, mark = 0, end = 0; /* the file has changed */
+    if (mark >= s->nmarks || d->last_line < d->first_line) want = 0, mark = 0, end = 0; /* the file has changed */
     from = want ? s->marks[mark] : 0;
     to = !want ? 0 : end < s->nmarks ? s->marks[end] : s->size;
   }
@@ -117,8 +116,7 @@ static int document_text(sources *all, const gpuir_doc *d, const char **text, si
   while (from + all->text.n < to) {
     char block[16384];
     uint64_t left = to - from - all->text.n;
-    ssize_t n =
-        pread(s->fd, block, left < sizeof block ? (size_t)left : sizeof block, (off_t)(from + all->text.n));
+    ssize_t n = pread(s->fd, block, left < sizeof block ? (size_t)left : sizeof block, (off_t)(from + all->text.n));
     if (n <= 0) break;
     cli_buf_add(&all->text, block, (size_t)n);
   }
@@ -139,7 +137,7 @@ static int document_text(sources *all, const gpuir_doc *d, const char **text, si
 /* ---- sampling ---------------------------------------------------------------------------------------- */
 
 typedef struct tokens {
-  cli_buf text;   /* all bytes */
+  cli_buf text; /* all bytes */
   size_t *starts; /* n + 1 of them */
   size_t n, cap;
 } tokens;
@@ -167,9 +165,8 @@ typedef struct sampling {
 
 /* One query: `len` tokens that follow each other, distinct, each in min_df documents or more, from
  * a place drawn uniformly among those of the document. 1: found, in `query`; 0: none there; -1. */
-static int sample_document(gpuir_index *index, const sampling *sm, uint64_t *state, const char *text,
-                           size_t text_len, size_t len, tokens *t, tokens *again, cli_buf *query,
-                           const char *path) {
+static int sample_document(gpuir_index *index, const sampling *sm, uint64_t *state, const char *text, size_t text_len,
+    size_t len, tokens *t, tokens *again, cli_buf *query, const char *path) {
   gpuir_error err;
   size_t *starts = NULL, nstarts = 0, run = 0;
   t->n = t->text.n = 0;
@@ -184,8 +181,8 @@ static int sample_document(gpuir_index *index, const sampling *sm, uint64_t *sta
   for (size_t i = 0; i < t->n; i++) { /* run: how many good tokens end here */
     size_t n = token_length(t, i), distinct = 0;
     uint32_t df;
-    int good = n <= GPUIR_MAX_TERM && !gpuir_term_count(index, t->text.p + t->starts[i], n, &df, NULL) &&
-               df >= sm->min_df;
+    int good =
+        n <= GPUIR_MAX_TERM && !gpuir_term_count(index, t->text.p + t->starts[i], n, &df, NULL) && df >= sm->min_df;
     while (distinct < run && distinct < len && !same_token(t, i, t, i - 1 - distinct)) distinct++;
     run = good ? distinct + 1 : 0;
     if (run >= len) starts[nstarts++] = i + 1 - len;
@@ -227,7 +224,7 @@ static int sample(gpuir_index *index, const char *path, const sampling *sm, cli_
     size_t len;
     if (!info.documents || tries++ == limit) {
       cli_error("%s: only %zu of %llu queries could be sampled; lower --min-df or --min-len", path, qs->n,
-                (unsigned long long)sm->n);
+          (unsigned long long)sm->n);
       code = CLI_FAIL;
       break;
     }
@@ -238,8 +235,7 @@ static int sample(gpuir_index *index, const char *path, const sampling *sm, cli_
     if (r) {
       code = cli_fail(path, r, NULL);
     } else if (!d.text && !d.source_len) {
-      cli_error(
-          "%s: document %u has neither stored text nor a source file: give --queries, or index with --store",
+      cli_error("%s: document %u has neither stored text nor a source file: give --queries, or index with --store",
           path, docid);
       code = CLI_FAIL;
     } else if (document_text(all, &d, &text, &len)) {
@@ -282,7 +278,7 @@ typedef struct latencies {
   uint64_t queries, rejected;
   double parse, mean, p50, p90, p95, p99, max; /* in microseconds; parse: its mean */
   double hits, postings, blocks, blocks_total; /* a query */
-  uint64_t checksum;                           /* of all hits or counts, in order */
+  uint64_t checksum; /* of all hits or counts, in order */
 } latencies;
 
 static int by_u64(const void *a, const void *b) {
@@ -320,10 +316,8 @@ static gpuir_query **parse_all(bench *b, int mode, size_t *n, latencies *out) {
     uint64_t begin = cli_nanoseconds();
     int r = gpuir_query_parse(b->index, &qd, b->qs.texts[i], b->qs.lens[i], &q[*n], NULL);
     spent += cli_nanoseconds() - begin;
-    if (r)
-      out->rejected++;
-    else
-      ++*n;
+    if (r) out->rejected++;
+    else ++*n;
   }
   out->queries = *n;
   out->parse = *n ? (double)spent / 1000.0 / (double)b->qs.n : 0.0;
@@ -353,8 +347,7 @@ static gpuir_searcher *make_searcher(bench *b, unsigned threads) {
   return r ? NULL : s;
 }
 
-static int one_query(gpuir_searcher *s, const gpuir_query *q, int mode, gpuir_hit *hits, size_t k,
-                     uint64_t *found) {
+static int one_query(gpuir_searcher *s, const gpuir_query *q, int mode, gpuir_hit *hits, size_t k, uint64_t *found) {
   size_t n = 0;
   if (mode == MODE_COUNT) return gpuir_count(s, q, found);
   int r = gpuir_search(s, q, hits, k, &n);
@@ -364,8 +357,7 @@ static int one_query(gpuir_searcher *s, const gpuir_query *q, int mode, gpuir_hi
 
 /* Latency: one thread, each query by itself, the median of its repetitions. The repetitions are
  * rounds over all queries, so that a query finds the caches as the others left them. */
-static int measure_latency(bench *b, int mode, gpuir_query *const *q, size_t n, gpuir_hit *hits,
-                           latencies *out) {
+static int measure_latency(bench *b, int mode, gpuir_query *const *q, size_t n, gpuir_hit *hits, latencies *out) {
   gpuir_searcher *s = make_searcher(b, 1);
   gpuir_searcher_info before, after;
   uint64_t *times, *one, found, sum = 0, rounds = b->warmup + b->repeat;
@@ -434,8 +426,7 @@ static int measure_throughput(bench *b, gpuir_query *const *q, size_t n, unsigne
   for (uint64_t round = 0; round < b->repeat + (b->warmup > 0) && !r; round++) {
     uint64_t begin = cli_nanoseconds();
     for (size_t i = 0; i < n && !r; i += batch)
-      r = gpuir_search_batch(s, (const gpuir_query *const *)q + i, n - i < batch ? n - i : batch, b->k, hits,
-                             counts);
+      r = gpuir_search_batch(s, (const gpuir_query *const *)q + i, n - i < batch ? n - i : batch, b->k, hits, counts);
     double spent = (double)(cli_nanoseconds() - begin) / 1e9;
     if (round >= (b->warmup > 0)) times[round - (b->warmup > 0)] = spent;
   }
@@ -510,59 +501,53 @@ static void print_head(const bench *b, FILE *tsv, const char *command, const cha
       *b->info.description ? ": " : "", cli_grouped(b->info.documents, n1), cli_grouped(b->info.terms, n2),
       cli_grouped(b->info.postings, n3), cli_grouped(b->info.tokens, n4));
   say(tsv, "index", "%s: %s bytes, %s + %s, %.3f bits a posting, order %s, analyzer %s, k1 %g, b %g", b->path,
-      cli_grouped(b->info.file_bytes, n1), b->info.codec, b->info.freq_codec, b->info.bits_per_posting,
-      b->info.order, b->info.analyzer, (double)b->info.k1, (double)b->info.b);
+      cli_grouped(b->info.file_bytes, n1), b->info.codec, b->info.freq_codec, b->info.bits_per_posting, b->info.order,
+      b->info.analyzer, (double)b->info.k1, (double)b->info.b);
   gpuir_cuda_info gpu;
   if (cli_gpu_stats(&b->gpu, &gpu))
     say(tsv, "backend", "cuda: %s, driver %d, runtime %d; count by the cpu", gpu.device, gpu.driver_version,
         gpu.runtime_version);
   say(tsv, "command", "%s", command);
-  if (before != b->qs.n)
-    say(tsv, "queries", "%zu of %zu (%s) have an AND hit", b->qs.n, before, origin);
-  else
-    say(tsv, "queries", "%zu (%s)", b->qs.n, origin);
+  if (before != b->qs.n) say(tsv, "queries", "%zu of %zu (%s) have an AND hit", b->qs.n, before, origin);
+  else say(tsv, "queries", "%zu (%s)", b->qs.n, origin);
   say(tsv, "measured",
-      "k %zu, %s evaluator, %llu warm-up rounds, median of %llu; latency of the search alone, one thread",
-      b->k, b->evaluator == GPUIR_EVAL_EXHAUSTIVE ? "exhaustive" : "auto", (unsigned long long)b->warmup,
+      "k %zu, %s evaluator, %llu warm-up rounds, median of %llu; latency of the search alone, one thread", b->k,
+      b->evaluator == GPUIR_EVAL_EXHAUSTIVE ? "exhaustive" : "auto", (unsigned long long)b->warmup,
       (unsigned long long)b->repeat);
 }
 
 static void print_columns(const bench *b, FILE *tsv) {
-  printf("\n%-6s %8s %9s %9s %9s %9s %9s %10s %8s %9s %11s %8s", "mode", "queries", "mean us", "p50", "p90",
-         "p95", "p99", "max", "parse", "hits", "postings", "blocks");
+  printf("\n%-6s %8s %9s %9s %9s %9s %9s %10s %8s %9s %11s %8s", "mode", "queries", "mean us", "p50", "p90", "p95",
+      "p99", "max", "parse", "hits", "postings", "blocks");
   for (int i = 0; i < b->nthreads; i++) printf(" %7s/s %ut", "queries", b->threads[i]);
   putchar('\n');
   if (!tsv) return;
   fprintf(tsv,
-          "mode\tqueries\trejected\tmean_us\tp50_us\tp90_us\tp95_us\tp99_us\tmax_us\tparse_"
-          "us\thits\tpostings_scored"
-          "\tblocks_decoded\tblocks_total\tchecksum");
+      "mode\tqueries\trejected\tmean_us\tp50_us\tp90_us\tp95_us\tp99_us\tmax_us\tparse_"
+      "us\thits\tpostings_scored"
+      "\tblocks_decoded\tblocks_total\tchecksum");
   for (int i = 0; i < b->nthreads; i++) fprintf(tsv, "\tqps_%ut", b->threads[i]);
   fputc('\n', tsv);
 }
 
 static void print_row(const bench *b, FILE *tsv, int mode, const latencies *l, const double *rates) {
   printf("%-6s %8llu %9.1f %9.1f %9.1f %9.1f %9.1f %10.1f %8.2f %9.1f %11.1f %7.2f%%", mode_names[mode],
-         (unsigned long long)l->queries, l->mean, l->p50, l->p90, l->p95, l->p99, l->max, l->parse, l->hits,
-         l->postings, l->blocks_total > 0 ? 100.0 * l->blocks / l->blocks_total : 0.0);
+      (unsigned long long)l->queries, l->mean, l->p50, l->p90, l->p95, l->p99, l->max, l->parse, l->hits, l->postings,
+      l->blocks_total > 0 ? 100.0 * l->blocks / l->blocks_total : 0.0);
   for (int i = 0; i < b->nthreads; i++) {
-    if (rates[i] > 0)
-      printf(" %12.0f", rates[i]);
-    else
-      printf(" %12s", "-");
+    if (rates[i] > 0) printf(" %12.0f", rates[i]);
+    else printf(" %12s", "-");
   }
   if (l->rejected) printf("  (%llu queries refused)", (unsigned long long)l->rejected);
   putchar('\n');
   if (!tsv) return;
   fprintf(tsv, "%s\t%llu\t%llu\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%016llx",
-          mode_names[mode], (unsigned long long)l->queries, (unsigned long long)l->rejected, l->mean, l->p50,
-          l->p90, l->p95, l->p99, l->max, l->parse, l->hits, l->postings, l->blocks, l->blocks_total,
-          (unsigned long long)l->checksum);
+      mode_names[mode], (unsigned long long)l->queries, (unsigned long long)l->rejected, l->mean, l->p50, l->p90,
+      l->p95, l->p99, l->max, l->parse, l->hits, l->postings, l->blocks, l->blocks_total,
+      (unsigned long long)l->checksum);
   for (int i = 0; i < b->nthreads; i++) {
-    if (rates[i] > 0)
-      fprintf(tsv, "\t%.1f", rates[i]);
-    else
-      fprintf(tsv, "\t");
+    if (rates[i] > 0) fprintf(tsv, "\t%.1f", rates[i]);
+    else fprintf(tsv, "\t");
   }
   fputc('\n', tsv);
 }
@@ -633,27 +618,12 @@ enum {
   O_NO_OPERATORS
 };
 
-static const cli_option options[] = {{O_QUERIES, "queries", 0, 1},
-                                     {O_SAMPLE, "sample", 0, 1},
-                                     {O_SEED, "seed", 0, 1},
-                                     {O_MIN_DF, "min-df", 0, 1},
-                                     {O_MIN_LEN, "min-len", 0, 1},
-                                     {O_MAX_LEN, "max-len", 0, 1},
-                                     {O_MODES, "modes", 0, 1},
-                                     {O_K, "k", 'k', 1},
-                                     {O_THREADS, "threads", 0, 1},
-                                     {O_WARMUP, "warmup", 0, 1},
-                                     {O_REPEAT, "repeat", 0, 1},
-                                     {O_EVALUATOR, "evaluator", 0, 1},
-                                     {O_INTERSECTION, "intersection", 0, 1},
-                                     {O_BACKEND, "backend", 0, 1},
-                                     {O_TSV, "tsv", 0, 1},
-                                     {O_DUMP, "dump-queries", 0, 1},
-                                     {O_AND_HIT, "require-and-hit", 0, 0},
-                                     {O_IDS, "ids", 0, 0},
-                                     {O_NO_IDS, "no-ids", 0, 0},
-                                     {O_NO_OPERATORS, "no-operators", 0, 0},
-                                     {0, NULL, 0, 0}};
+static const cli_option options[] = {{O_QUERIES, "queries", 0, 1}, {O_SAMPLE, "sample", 0, 1}, {O_SEED, "seed", 0, 1},
+    {O_MIN_DF, "min-df", 0, 1}, {O_MIN_LEN, "min-len", 0, 1}, {O_MAX_LEN, "max-len", 0, 1}, {O_MODES, "modes", 0, 1},
+    {O_K, "k", 'k', 1}, {O_THREADS, "threads", 0, 1}, {O_WARMUP, "warmup", 0, 1}, {O_REPEAT, "repeat", 0, 1},
+    {O_EVALUATOR, "evaluator", 0, 1}, {O_INTERSECTION, "intersection", 0, 1}, {O_BACKEND, "backend", 0, 1},
+    {O_TSV, "tsv", 0, 1}, {O_DUMP, "dump-queries", 0, 1}, {O_AND_HIT, "require-and-hit", 0, 0}, {O_IDS, "ids", 0, 0},
+    {O_NO_IDS, "no-ids", 0, 0}, {O_NO_OPERATORS, "no-operators", 0, 0}, {0, NULL, 0, 0}};
 
 /* "and,or": calls each with its number among the names. */
 static int read_modes(const cli_args *a, int *modes, int *n) {
@@ -688,10 +658,8 @@ static int read_threads(const cli_args *a, bench *b) {
     uint64_t n = 0;
     p[len] = 0;
     one.value = p;
-    if (b->nthreads == MAX_THREAD_COUNTS)
-      bad = cli_misuse("bench", "--threads: at most %d counts", MAX_THREAD_COUNTS);
-    else
-      bad = cli_unsigned(&one, 1, 1024, &n);
+    if (b->nthreads == MAX_THREAD_COUNTS) bad = cli_misuse("bench", "--threads: at most %d counts", MAX_THREAD_COUNTS);
+    else bad = cli_unsigned(&one, 1, 1024, &n);
     if (!bad) b->threads[b->nthreads++] = (unsigned)n;
     if (!more) break;
     p += len + 1;
@@ -701,7 +669,7 @@ static int read_threads(const cli_args *a, bench *b) {
 }
 
 static int run_bench(bench *b, const char *queries, int ids, const sampling *sm, const int *modes, int nmodes,
-                     const char *tsv_path, const char *dump, int and_hit, const char *command) {
+    const char *tsv_path, const char *dump, int and_hit, const char *command) {
   FILE *tsv = NULL;
   char origin[512];
   int code = CLI_OK;
@@ -715,10 +683,9 @@ static int run_bench(bench *b, const char *queries, int ids, const sampling *sm,
     snprintf(origin, sizeof origin, "from %s", queries);
     code = cli_queries_read(&b->qs, queries, ids);
   } else {
-    snprintf(origin, sizeof origin,
-             "sampled: seed %llu, %llu to %llu consecutive distinct tokens, df >= %llu",
-             (unsigned long long)sm->seed, (unsigned long long)sm->min_len, (unsigned long long)sm->max_len,
-             (unsigned long long)sm->min_df);
+    snprintf(origin, sizeof origin, "sampled: seed %llu, %llu to %llu consecutive distinct tokens, df >= %llu",
+        (unsigned long long)sm->seed, (unsigned long long)sm->min_len, (unsigned long long)sm->max_len,
+        (unsigned long long)sm->min_df);
     b->no_operators = 1;
     code = sample(b->index, b->path, sm, &b->qs);
   }
@@ -747,8 +714,7 @@ int cli_bench(int argc, char **argv) {
   bench b;
   sampling sm = {1000, 1, 10, 2, 5};
   uint64_t k = 10;
-  int opt, bad = 0, code, modes[MODES] = {MODE_AND, MODE_OR, MODE_ANDOR, MODE_COUNT}, nmodes = MODES,
-           and_hit = 0;
+  int opt, bad = 0, code, modes[MODES] = {MODE_AND, MODE_OR, MODE_ANDOR, MODE_COUNT}, nmodes = MODES, and_hit = 0;
   int ids = CLI_IDS_AUTO, sampled = 0;
   const char *queries = NULL, *tsv = NULL, *dump = NULL;
   cli_buf command = {NULL, 0, 0};
@@ -760,33 +726,32 @@ int cli_bench(int argc, char **argv) {
   if (cli_processors() > 1) b.threads[b.nthreads++] = cli_processors();
   while (!bad && (opt = cli_next(&a)) != CLI_END) {
     switch (opt) {
-      case CLI_HELP: cli_args_free(&a); return cli_help("bench");
-      case O_QUERIES: queries = a.value; break;
-      case O_SAMPLE: bad = cli_unsigned(&a, 1, 10000000, &sm.n), sampled = 1; break;
-      case O_SEED: bad = cli_unsigned(&a, 0, UINT64_MAX, &sm.seed), sampled = 1; break;
-      case O_MIN_DF: bad = cli_unsigned(&a, 1, UINT32_MAX, &sm.min_df), sampled = 1; break;
-      case O_MIN_LEN: bad = cli_unsigned(&a, 1, MAX_SAMPLED_LENGTH, &sm.min_len), sampled = 1; break;
-      case O_MAX_LEN: bad = cli_unsigned(&a, 1, MAX_SAMPLED_LENGTH, &sm.max_len), sampled = 1; break;
-      case O_MODES: bad = read_modes(&a, modes, &nmodes); break;
-      case O_K: bad = cli_unsigned(&a, 0, 10000000, &k); break;
-      case O_THREADS: bad = read_threads(&a, &b); break;
-      case O_WARMUP: bad = cli_unsigned(&a, 0, 1000, &b.warmup); break;
-      case O_REPEAT: bad = cli_unsigned(&a, 1, 1000, &b.repeat); break;
-      case O_EVALUATOR: bad = cli_choice(&a, "auto|exhaustive", &b.evaluator); break;
-      case O_INTERSECTION: bad = cli_intersection(&a, &b.intersection); break;
-      case O_BACKEND: bad = cli_choice(&a, "cpu|gpu|auto", &b.backend); break;
-      case O_TSV: tsv = a.value; break;
-      case O_DUMP: dump = a.value; break;
-      case O_AND_HIT: and_hit = 1; break;
-      case O_IDS: ids = CLI_IDS_YES; break;
-      case O_NO_IDS: ids = CLI_IDS_NO; break;
-      case O_NO_OPERATORS: b.no_operators = 1; break;
-      default: bad = 1; break;
+    case CLI_HELP: cli_args_free(&a); return cli_help("bench");
+    case O_QUERIES: queries = a.value; break;
+    case O_SAMPLE: bad = cli_unsigned(&a, 1, 10000000, &sm.n), sampled = 1; break;
+    case O_SEED: bad = cli_unsigned(&a, 0, UINT64_MAX, &sm.seed), sampled = 1; break;
+    case O_MIN_DF: bad = cli_unsigned(&a, 1, UINT32_MAX, &sm.min_df), sampled = 1; break;
+    case O_MIN_LEN: bad = cli_unsigned(&a, 1, MAX_SAMPLED_LENGTH, &sm.min_len), sampled = 1; break;
+    case O_MAX_LEN: bad = cli_unsigned(&a, 1, MAX_SAMPLED_LENGTH, &sm.max_len), sampled = 1; break;
+    case O_MODES: bad = read_modes(&a, modes, &nmodes); break;
+    case O_K: bad = cli_unsigned(&a, 0, 10000000, &k); break;
+    case O_THREADS: bad = read_threads(&a, &b); break;
+    case O_WARMUP: bad = cli_unsigned(&a, 0, 1000, &b.warmup); break;
+    case O_REPEAT: bad = cli_unsigned(&a, 1, 1000, &b.repeat); break;
+    case O_EVALUATOR: bad = cli_choice(&a, "auto|exhaustive", &b.evaluator); break;
+    case O_INTERSECTION: bad = cli_intersection(&a, &b.intersection); break;
+    case O_BACKEND: bad = cli_choice(&a, "cpu|gpu|auto", &b.backend); break;
+    case O_TSV: tsv = a.value; break;
+    case O_DUMP: dump = a.value; break;
+    case O_AND_HIT: and_hit = 1; break;
+    case O_IDS: ids = CLI_IDS_YES; break;
+    case O_NO_IDS: ids = CLI_IDS_NO; break;
+    case O_NO_OPERATORS: b.no_operators = 1; break;
+    default: bad = 1; break;
     }
   }
   code = bad ? CLI_USAGE : CLI_OK;
-  if (!code && a.noperands != 1)
-    code = cli_misuse("bench", a.noperands ? "one INDEX only" : "INDEX is missing");
+  if (!code && a.noperands != 1) code = cli_misuse("bench", a.noperands ? "one INDEX only" : "INDEX is missing");
   if (!code && queries && sampled) code = cli_misuse("bench", "--queries and sampling exclude each other");
   if (!code && sm.min_len > sm.max_len) code = cli_misuse("bench", "--min-len is larger than --max-len");
   if (!code) {

@@ -95,9 +95,9 @@ enum { CLI_END = 0, CLI_BAD = -1, CLI_HELP = 1 }; /* a command's own ids start a
 typedef struct cli_option {
   int id;
   const char *name; /* without "--" */
-  char letter;      /* or 0 */
-  int value;        /* takes one */
-} cli_option;       /* a table ends with id 0 */
+  char letter; /* or 0 */
+  int value; /* takes one */
+} cli_option; /* a table ends with id 0 */
 
 typedef struct cli_args {
   const char *command;
@@ -107,7 +107,7 @@ typedef struct cli_args {
   int leading; /* behind the first operand '-word' is a word that is negated, and no option, unless it is one exactly */
   char **operands;
   int noperands;
-  const char *name;  /* of the option found, as written */
+  const char *name; /* of the option found, as written */
   const char *value; /* its value */
 } cli_args;
 
@@ -135,7 +135,7 @@ int cli_parse_unsigned(const char *text, uint64_t min, uint64_t max, uint64_t *o
 /* What index and import are told alike about the index to write (index.c). */
 typedef struct cli_build {
   gpuir_builder_desc desc; /* complete after cli_build_check, but for `progress` */
-  uint64_t memory;         /* the whole budget in bytes */
+  uint64_t memory; /* the whole budget in bytes */
   const char *output;
   int quiet;
   /* private */
@@ -159,12 +159,12 @@ enum {
   CLI_QUIET,
   CLI_OUTPUT
 };
-#define CLI_BUILD_OPTIONS                                                                       \
-  {CLI_ANALYZER, "analyzer", 0, 1}, {CLI_STEM, "stem", 0, 1}, {CLI_STOP, "stop", 0, 1},         \
-      {CLI_CODEC, "codec", 0, 1}, {CLI_FREQ_CODEC, "freq-codec", 0, 1}, {CLI_K1, "k1", 0, 1},   \
-      {CLI_B, "b", 0, 1}, {CLI_DESCRIPTION, "description", 0, 1}, {CLI_MEMORY, "memory", 0, 1}, \
-      {CLI_THREADS, "threads", 0, 1}, {CLI_QUIET, "quiet", 'q', 0}, {                           \
-    CLI_OUTPUT, "output", 'o', 1                                                                \
+#define CLI_BUILD_OPTIONS \
+  {CLI_ANALYZER, "analyzer", 0, 1}, {CLI_STEM, "stem", 0, 1}, {CLI_STOP, "stop", 0, 1}, {CLI_CODEC, "codec", 0, 1}, \
+      {CLI_FREQ_CODEC, "freq-codec", 0, 1}, {CLI_K1, "k1", 0, 1}, {CLI_B, "b", 0, 1}, \
+      {CLI_DESCRIPTION, "description", 0, 1}, {CLI_MEMORY, "memory", 0, 1}, {CLI_THREADS, "threads", 0, 1}, \
+      {CLI_QUIET, "quiet", 'q', 0}, { \
+    CLI_OUTPUT, "output", 'o', 1 \
   }
 
 void cli_build_init(cli_build *b);
@@ -222,17 +222,17 @@ void cli_tell_shared(const char *path);
 /* ---- reading of lines and files (input.c) --------------------------------------------- */
 
 #define CLI_MAX_PIECE ((size_t)1 << 30) /* bytes of one document or one line of documents */
-#define CLI_MAX_LINE ((size_t)1 << 20)  /* bytes of a line that names a document or asks a query */
+#define CLI_MAX_LINE ((size_t)1 << 20) /* bytes of a line that names a document or asks a query */
 
 typedef struct cli_reader {
   int fd;
   char *buf;
   size_t cap, begin, end;
   int eof;
-  int any;         /* a byte was read */
-  size_t most;     /* bytes of one piece */
+  int any; /* a byte was read */
+  size_t most; /* bytes of one piece */
   uint64_t passed; /* bytes of the lines that were handed out */
-  void *hash;      /* an XXH3_state_t that gets all bytes, or NULL */
+  void *hash; /* an XXH3_state_t that gets all bytes, or NULL */
   int wake; /* a descriptor: reading ends with ECANCELED when there is something to read in it; 0: none */
 } cli_reader;
 
@@ -246,7 +246,7 @@ int cli_reader_binary(cli_reader *r);
 
 /* ---- filters (filter.c): files of other formats, turned into text by programs ---- */
 
-#define CLI_FILTER_SECONDS 60u               /* that a program may take for a file */
+#define CLI_FILTER_SECONDS 60u /* that a program may take for a file */
 #define CLI_FILTER_BYTES ((size_t)256 << 20) /* that it may write */
 
 typedef struct cli_filter {
@@ -292,8 +292,8 @@ typedef struct cli_input {
   int (*add)(void *user, const gpuir_doc_desc *doc, const char *text, size_t len);
   void *user;
   const cli_follower *follower; /* NULL: none */
-  cli_filters *filters;         /* NULL: none */
-  uint64_t names_max;           /* slots of the set of names, a power of two */
+  cli_filters *filters; /* NULL: none */
+  uint64_t names_max; /* slots of the set of names, a power of two */
   /* what was met */
   uint64_t documents, files, bytes, binaries, hidden_skipped, ignored, links_skipped, special_skipped, failed,
       malformed, duplicates;
@@ -319,12 +319,11 @@ enum {
   CLI_IN_SKIP,
   CLI_IN_FILTER
 };
-#define CLI_INPUT_OPTIONS                                                                          \
-  {CLI_IN_CHUNK, "chunk-lines", 0, 1}, {CLI_IN_LINES, "lines", 0, 0}, {CLI_IN_TSV, "tsv", 0, 0},   \
+#define CLI_INPUT_OPTIONS \
+  {CLI_IN_CHUNK, "chunk-lines", 0, 1}, {CLI_IN_LINES, "lines", 0, 0}, {CLI_IN_TSV, "tsv", 0, 0}, \
       {CLI_IN_JSONL, "jsonl", 0, 0}, {CLI_IN_TREC, "trec", 0, 0}, {CLI_IN_HIDDEN, "hidden", 0, 0}, \
-      {CLI_IN_FOLLOW, "follow", 0, 0}, {CLI_IN_NO_IGNORE, "no-ignore", 0, 0},                      \
-      {CLI_IN_FILTER, "filter", 0, 1}, {                                                           \
-    CLI_IN_SKIP, "skip-errors", 0, 0                                                               \
+      {CLI_IN_FOLLOW, "follow", 0, 0}, {CLI_IN_NO_IGNORE, "no-ignore", 0, 0}, {CLI_IN_FILTER, "filter", 0, 1}, { \
+    CLI_IN_SKIP, "skip-errors", 0, 0 \
   }
 /* Takes the current option. Not 0 after a message, and for an id that is none of these. */
 int cli_input_format(const cli_args *args, int id, cli_input *in);
@@ -355,9 +354,9 @@ typedef struct cli_live {
   int quiet;
   int patient; /* another writer is no failure to speak of */
   gpuir_live *live;
-  int status;              /* of the library, when it was opened */
+  int status; /* of the library, when it was opened */
   uint64_t added, deleted; /* documents */
-  uint64_t lost;           /* that cannot be found, and were told of */
+  uint64_t lost; /* that cannot be found, and were told of */
 } cli_live;
 
 /* Whether a path is the folder of a live index. */
@@ -382,17 +381,17 @@ int cli_live_option(const cli_args *args, int id, cli_live *l);
 
 /* A file as it was when it was read (files.c). */
 typedef struct cli_file {
-  char *source;                             /* absolute path */
+  char *source; /* absolute path */
   uint64_t size, inode, mtime, ctime, hash; /* times in nanoseconds; hash: XXH3 of its bytes, 0: not known */
-  int racy;                                 /* its times may stay when it is written again */
-  int stale;                                /* the index does not have it as it was then */
-  int seen, gone;                           /* this time */
+  int racy; /* its times may stay when it is written again */
+  int stale; /* the index does not have it as it was then */
+  int seen, gone; /* this time */
 } cli_file;
 
 typedef struct cli_files {
   cli_file *list;
   size_t n, cap;
-  size_t *slots;    /* [2 * cap] hash table: numbers of rows, plus 1 */
+  size_t *slots; /* [2 * cap] hash table: numbers of rows, plus 1 */
   uint64_t content; /* of the commit that it goes with: gpuir_index_info.content */
   cli_format format;
   uint64_t chunk_lines;
@@ -416,7 +415,7 @@ typedef struct cli_update {
   cli_filters filters;
   int keep; /* the index stays open, unmerged: the caller merges it and closes it */
   uint64_t fresh, changed, vanished, unchanged; /* files that were found so */
-  uint64_t documents;                           /* of the index then */
+  uint64_t documents; /* of the index then */
 } cli_update;
 
 /* Reads the options that update and watch share. 0; otherwise the command ends with that code - 1. */
@@ -434,7 +433,7 @@ typedef struct cli_pattern {
 
 typedef struct cli_ignore {
   const struct cli_ignore *up; /* of the folder above; NULL: it is not read */
-  const char *name;            /* of this folder in that one */
+  const char *name; /* of this folder in that one */
   char *text;
   cli_pattern *patterns;
   size_t n;
@@ -449,7 +448,7 @@ void cli_ignore_free(cli_ignore *g);
 /* json.c: the id ("id" or "_id") and the contents ("contents" or "text", after "title") of one JSON object, or of a
  * topic ("qid" and "query" too). 0; -1: *why and *where (bytes from 1). */
 int cli_json_record(const char *text, size_t len, int topic, cli_buf *id, cli_buf *contents, const char **why,
-                    size_t *where);
+    size_t *where);
 /* entity.c: decodes the character reference, such as "&eacute;" or "&#xe9;", that p[0..n) begins with. Returns its
  * bytes, or 0 if it is none that HTML or XML knows. */
 size_t cli_entity(const char *p, size_t n, unsigned *c);
@@ -475,7 +474,7 @@ void cli_queries_free(cli_queries *qs);
 /* How passages are printed. Zeroed, with what was asked for filled in. */
 typedef struct cli_passages {
   int on;
-  passages how;        /* forms, budgets, context and timeout */
+  passages how; /* forms, budgets, context and timeout */
   cli_filters filters; /* to make texts of sources again */
   /* private */
   char *base, *here;
@@ -487,7 +486,7 @@ typedef struct cli_passages {
 int cli_passages_open(cli_passages *c, const char *index, const char *base);
 /* Prints what a hit shows of itself, as passages_hit does. CLI_FAIL after a message. */
 int cli_passages_hit(cli_passages *c, const gpuir_index *index, const gpuir_query *query, uint32_t docid,
-                     size_t hits_left);
+    size_t hits_left);
 void cli_passages_free(cli_passages *c);
 
 /* Prints a field of a TREC run: without blanks, which would part it, and without what acts on a terminal. */

@@ -17,8 +17,8 @@ typedef struct part {
 
 typedef struct option {
   char letter; /* or 0 */
-  part name;   /* without "--"; empty: there is a letter only */
-  part value;  /* such as "FILE"; empty: it takes none */
+  part name; /* without "--"; empty: there is a letter only */
+  part value; /* such as "FILE"; empty: it takes none */
   part does;
 } option;
 
@@ -144,19 +144,12 @@ static size_t read_commands(command *list, size_t most) {
 static void value_words(const option *o, cli_buf *out) {
   static const struct {
     const char *name, *words;
-  } known[] = {
-      {"mode", "and or andor"},
-      {"modes", "and or andor count"},
-      {"backend", "cpu gpu auto"},
-      {"evaluator", "auto exhaustive"},
-      {"policy", "auto inter"},
-      {"analyzer", "unicode ascii"},
+  } known[] = {{"mode", "and or andor"}, {"modes", "and or andor count"}, {"backend", "cpu gpu auto"},
+      {"evaluator", "auto exhaustive"}, {"policy", "auto inter"}, {"analyzer", "unicode ascii"},
       {"codec", "bp128 vbyte pfd newpfd optpfd ef rice qs pfd-list parapfor lrc lrcseg seglrc hslrc auto"},
       {"freq-codec", "bp128 vbyte newpfd optpfd auto"},
-      {"stem", "english porter german french spanish italian dutch portuguese swedish russian"},
-      {"sort", "term df cf"},
-      {"order", "random name file: score: bisect"},
-      {"format", "ciff pisa"}};
+      {"stem", "english porter german french spanish italian dutch portuguese swedish russian"}, {"sort", "term df cf"},
+      {"order", "random name file: score: bisect"}, {"format", "ciff pisa"}};
   out->n = 0;
   for (size_t i = 0; i < sizeof known / sizeof *known; i++)
     if (is(o->name, known[i].name)) cli_buf_text(out, known[i].words);
@@ -169,8 +162,8 @@ static void value_words(const option *o, cli_buf *out) {
 
 /* Whether a value is a file or a folder. */
 static int is_file(part value) {
-  return is(value, "FILE") || is(value, "INDEX") || is(value, "FOLDER") || is(value, "DIR") ||
-         is(value, "F") || is(value, "LIST") || is(value, "PATH");
+  return is(value, "FILE") || is(value, "INDEX") || is(value, "FOLDER") || is(value, "DIR") || is(value, "F") ||
+      is(value, "LIST") || is(value, "PATH");
 }
 
 /* The words that a command's first operand can be; NULL: it is a file. */
@@ -226,10 +219,8 @@ static void print_bash(const command *list, size_t n) {
       value_words(o, &words);
       if (!words.p[0] && is_file(o->value)) continue;
       print_bash_option(list[i].name, o);
-      if (words.p[0])
-        printf(") words='%s' ;;\n", words.p);
-      else
-        printf(") compopt +o default 2>/dev/null; return ;;\n");
+      if (words.p[0]) printf(") words='%s' ;;\n", words.p);
+      else printf(") compopt +o default 2>/dev/null; return ;;\n");
     }
     if (operand_words(list[i].name)) {
       printf("    ");
@@ -273,20 +264,17 @@ static void print_quoted(part p, const char *marks) {
 static void print_zsh_option(const option *o, cli_buf *words) {
   printf("\n        ");
   if (o->letter)
-    printf("'(-%c --%.*s)'{-%c%s,--%.*s%s}", o->letter, (int)o->name.n, o->name.p, o->letter,
-           o->value.n ? "+" : "", (int)o->name.n, o->name.p, o->value.n ? "=" : "");
-  else
-    printf("'--%.*s%s", (int)o->name.n, o->name.p, o->value.n ? "=" : "");
+    printf("'(-%c --%.*s)'{-%c%s,--%.*s%s}", o->letter, (int)o->name.n, o->name.p, o->letter, o->value.n ? "+" : "",
+        (int)o->name.n, o->name.p, o->value.n ? "=" : "");
+  else printf("'--%.*s%s", (int)o->name.n, o->name.p, o->value.n ? "=" : "");
   printf("%s[", o->letter ? "'" : "");
   print_quoted(o->does, "[]:\\");
   putchar(']');
   if (o->value.n) {
     value_words(o, words);
     printf(":%.*s:", (int)o->value.n, o->value.p);
-    if (words->p[0])
-      printf("(%s)", words->p);
-    else if (is_file(o->value))
-      printf("_files");
+    if (words->p[0]) printf("(%s)", words->p);
+    else if (is_file(o->value)) printf("_files");
   }
   printf("' \\");
 }
@@ -344,17 +332,15 @@ static void print_fish(const command *list, size_t n) {
       if (o->letter) printf(" -s %c", o->letter);
       printf(" -l %.*s", (int)o->name.n, o->name.p);
       value_words(o, &words);
-      if (o->value.n && words.p[0])
-        printf(" -x -a '%s'", words.p);
-      else if (o->value.n)
-        printf(is_file(o->value) ? " -r" : " -x");
+      if (o->value.n && words.p[0]) printf(" -x -a '%s'", words.p);
+      else if (o->value.n) printf(is_file(o->value) ? " -r" : " -x");
       printf(" -d '");
       print_quoted(o->does, "\\");
       printf("'\n");
     }
     if (operand_words(list[i].name))
       printf("complete -c gpuir -n '__fish_seen_subcommand_from %.*s' -f -a '%s'\n", (int)list[i].name.n,
-             list[i].name.p, operand_words(list[i].name));
+          list[i].name.p, operand_words(list[i].name));
   }
   printf("complete -c gpuir -n '__fish_seen_subcommand_from help' -f -a '");
   print_names(list, n);
@@ -377,8 +363,7 @@ int cli_completion(int argc, char **argv) {
   if ((opt = cli_next(&a)) != CLI_END) {
     code = opt == CLI_HELP ? cli_help("completion") : CLI_USAGE;
   } else if (a.noperands != 1) {
-    code =
-        cli_misuse("completion", a.noperands ? "one shell only" : "the shell is missing: bash, zsh or fish");
+    code = cli_misuse("completion", a.noperands ? "one shell only" : "the shell is missing: bash, zsh or fish");
   } else {
     size_t i = 0;
     while (i < 3 && strcmp(shells[i].name, a.operands[0]) != 0) i++;

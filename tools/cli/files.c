@@ -102,8 +102,7 @@ static const char *parse(cli_files *f, const char *bytes, size_t n) {
     if (n - at < sizeof row) return "it ends within a row";
     memcpy(&row, bytes + at, sizeof row);
     at += sizeof row;
-    if (n - at < row.length || !row.length || memchr(bytes + at, 0, row.length))
-      return "a path in it is none";
+    if (n - at < row.length || !row.length || memchr(bytes + at, 0, row.length)) return "a path in it is none";
     cli_file *file = cli_files_add(f, bytes + at, row.length);
     at += row.length;
     file->size = row.size;
@@ -142,13 +141,10 @@ int cli_files_read(cli_files *f, const char *folder) {
     free(path);
     return CLI_OK;
   }
-  if (fd < 0 || cli_reader_lines(&r, UINT64_MAX, &text, &n, &lines) < 0)
-    wrong = strerror(errno);
-  else
-    wrong = parse(f, text, n);
+  if (fd < 0 || cli_reader_lines(&r, UINT64_MAX, &text, &n, &lines) < 0) wrong = strerror(errno);
+  else wrong = parse(f, text, n);
   if (wrong) {
-    if (!cli_signal)
-      cli_error("%s: %s; without this file, files are read whole, and all of them again", path, wrong);
+    if (!cli_signal) cli_error("%s: %s; without this file, files are read whole, and all of them again", path, wrong);
     cli_files_free(f);
     code = CLI_FAIL;
   }

@@ -65,8 +65,7 @@ int cli_filters_add(const cli_args *a, cli_filters *f) {
   cli_filter filter;
   size_t words;
   if (!n || a->value[0] == '.' || strcspn(a->value, "/ \t\n") < n || strpbrk(a->value, "\t\n\r"))
-    return cli_misuse(a->command, "%s: '%s' is no ENDING=PROGRAM, such as 'pdf=pdftotext - -'", a->name,
-                      a->value);
+    return cli_misuse(a->command, "%s: '%s' is no ENDING=PROGRAM, such as 'pdf=pdftotext - -'", a->name, a->value);
   if (cli_filters_find(f, a->value, n, 1))
     return cli_misuse(a->command, "%s: '%.*s' has a filter already", a->name, (int)n, a->value);
   filter.words = cut_words(eq + 1, &words);
@@ -87,8 +86,7 @@ int cli_filters_add(const cli_args *a, cli_filters *f) {
 const cli_filter *cli_filters_find(const cli_filters *f, const char *name, size_t len, int whole) {
   for (size_t i = 0; f && i < f->n; i++) {
     const char *ending = f->list[i].ending;
-    if (whole ? strlen(ending) == len && !memcmp(ending, name, len)
-              : source_ends(name, len, ending, strlen(ending)))
+    if (whole ? strlen(ending) == len && !memcmp(ending, name, len) : source_ends(name, len, ending, strlen(ending)))
       return &f->list[i];
   }
   return NULL;
@@ -102,10 +100,8 @@ static void quote_options(cli_buf *out, const char *filters) {
     const size_t n = strcspn(filters, "\t");
     cli_buf_text(out, out->n ? " --filter '" : "--filter '");
     for (size_t i = 0; i < n; i++)
-      if (filters[i] == '\'')
-        cli_buf_text(out, "'\\''");
-      else
-        cli_buf_char(out, filters[i]);
+      if (filters[i] == '\'') cli_buf_text(out, "'\\''");
+      else cli_buf_char(out, filters[i]);
     cli_buf_char(out, '\'');
     filters += n + (filters[n] == '\t');
   }
@@ -116,10 +112,8 @@ int cli_filters_agree(const cli_filters *f, const char *index, const char *filte
   cli_buf b = {NULL, 0, 0};
   if (!strcmp(filters, cli_filters_text(f))) return CLI_OK;
   quote_options(&b, filters);
-  if (b.n > 1)
-    cli_error("%s: made with %s; give the same, since no program is taken from an index", index, b.p);
-  else
-    cli_error("%s: made without --filter; all of its files are read without one", index);
+  if (b.n > 1) cli_error("%s: made with %s; give the same, since no program is taken from an index", index, b.p);
+  else cli_error("%s: made without --filter; all of its files are read without one", index);
   cli_buf_free(&b);
   return CLI_FAIL;
 }
@@ -253,12 +247,9 @@ static const char *await(const child *c, int *status) {
 static void tell(child *c, const char *why, int status) {
   char how[64];
   if (!why) {
-    if (WIFSIGNALED(status))
-      (void)snprintf(how, sizeof how, "ended by signal %d", WTERMSIG(status));
-    else if (WEXITSTATUS(status) == 127)
-      (void)snprintf(how, sizeof how, "cannot be run");
-    else
-      (void)snprintf(how, sizeof how, "exit status %d", WEXITSTATUS(status));
+    if (WIFSIGNALED(status)) (void)snprintf(how, sizeof how, "ended by signal %d", WTERMSIG(status));
+    else if (WEXITSTATUS(status) == 127) (void)snprintf(how, sizeof how, "cannot be run");
+    else (void)snprintf(how, sizeof how, "exit status %d", WEXITSTATUS(status));
     why = how;
   }
   c->said[c->nsaid] = 0;

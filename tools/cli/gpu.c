@@ -9,8 +9,7 @@
 /* Why the device does not take an index that changes; NULL if it does. */
 static const char *unmerged(const gpuir_index *index) {
   gpuir_index_info info;
-  if (gpuir_index_get_info(index, &info) || (info.segments == 1 && info.docids == info.documents))
-    return NULL;
+  if (gpuir_index_get_info(index, &info) || (info.segments == 1 && info.docids == info.documents)) return NULL;
   return "the GPU takes an index of one segment without deleted documents, which 'gpuir merge --all' makes";
 }
 
@@ -108,8 +107,8 @@ int gpuir_cuda_lab_open(const gpuir_cuda_lab_desc *desc, gpuir_cuda_lab **lab, g
 
 void gpuir_cuda_lab_close(gpuir_cuda_lab *lab) { (void)lab; }
 
-int gpuir_cuda_lab_decode(gpuir_cuda_lab *lab, size_t first, size_t n, const char *how, unsigned repeat,
-                          uint32_t *out, gpuir_cuda_lab_result *result, gpuir_error *err) {
+int gpuir_cuda_lab_decode(gpuir_cuda_lab *lab, size_t first, size_t n, const char *how, unsigned repeat, uint32_t *out,
+    gpuir_cuda_lab_result *result, gpuir_error *err) {
   (void)lab, (void)first, (void)n, (void)how, (void)repeat, (void)out, (void)result;
   return no_backend(err);
 }
@@ -120,8 +119,8 @@ const char *gpuir_cuda_lab_method(size_t i) {
 }
 
 int gpuir_cuda_lab_intersect(gpuir_cuda_lab *lab, const uint32_t *lists, const uint32_t *start, size_t nq,
-                             const gpuir_cuda_lab_way *way, uint32_t *counts, uint32_t *docids,
-                             gpuir_cuda_lab_result *result, gpuir_error *err) {
+    const gpuir_cuda_lab_way *way, uint32_t *counts, uint32_t *docids, gpuir_cuda_lab_result *result,
+    gpuir_error *err) {
   (void)lab, (void)lists, (void)start, (void)nq, (void)way, (void)counts, (void)docids, (void)result;
   return no_backend(err);
 }
@@ -131,22 +130,21 @@ const char *gpuir_cuda_lab_ranking(size_t i) {
   return NULL;
 }
 
-int gpuir_cuda_lab_topk(gpuir_cuda_lab *lab, const gpuir_hit *candidates, const uint32_t *start, size_t nq,
-                        size_t k, const char *ranking, unsigned repeat, gpuir_hit *hits, uint32_t *counts,
-                        gpuir_cuda_lab_result *result, gpuir_error *err) {
+int gpuir_cuda_lab_topk(gpuir_cuda_lab *lab, const gpuir_hit *candidates, const uint32_t *start, size_t nq, size_t k,
+    const char *ranking, unsigned repeat, gpuir_hit *hits, uint32_t *counts, gpuir_cuda_lab_result *result,
+    gpuir_error *err) {
   (void)lab, (void)candidates, (void)start, (void)nq, (void)k, (void)ranking, (void)repeat, (void)hits;
   (void)counts, (void)result;
   return no_backend(err);
 }
 
-int gpuir_cuda_lab_attach(gpuir_searcher *searcher, gpuir_cuda *cuda, const char *intersection,
-                          const char *ranking, int fallback, gpuir_error *err) {
+int gpuir_cuda_lab_attach(gpuir_searcher *searcher, gpuir_cuda *cuda, const char *intersection, const char *ranking,
+    int fallback, gpuir_error *err) {
   (void)searcher, (void)cuda, (void)intersection, (void)ranking, (void)fallback;
   return no_backend(err);
 }
 
-int gpuir_cuda_lab_steps(const gpuir_searcher *searcher, double ms[2][GPUIR_CUDA_LAB_STEPS],
-                         gpuir_error *err) {
+int gpuir_cuda_lab_steps(const gpuir_searcher *searcher, double ms[2][GPUIR_CUDA_LAB_STEPS], gpuir_error *err) {
   (void)searcher, (void)ms;
   return no_backend(err);
 }

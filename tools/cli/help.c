@@ -449,13 +449,11 @@ static const char help_help[] =
 const char *cli_help_text(const char *command) {
   static const struct {
     const char *name, *text;
-  } texts[] = {{"index", help_index},     {"query", help_query},          {"count", help_count},
-               {"stats", help_stats},     {"terms", help_terms},          {"verify", help_verify},
-               {"explain", help_explain}, {"reorder", help_reorder},      {"import", help_import},
-               {"export", help_export},   {"bench", help_bench},          {"serve", help_serve},
-               {"lab", help_lab},         {"update", help_update},        {"watch", help_watch},
-               {"add", help_add},         {"delete", help_delete},        {"merge", help_merge},
-               {"help", help_help},       {"completion", help_completion}};
+  } texts[] = {{"index", help_index}, {"query", help_query}, {"count", help_count}, {"stats", help_stats},
+      {"terms", help_terms}, {"verify", help_verify}, {"explain", help_explain}, {"reorder", help_reorder},
+      {"import", help_import}, {"export", help_export}, {"bench", help_bench}, {"serve", help_serve}, {"lab", help_lab},
+      {"update", help_update}, {"watch", help_watch}, {"add", help_add}, {"delete", help_delete}, {"merge", help_merge},
+      {"help", help_help}, {"completion", help_completion}};
   for (size_t i = 0; command && i < sizeof texts / sizeof *texts; i++)
     if (!strcmp(texts[i].name, command)) return texts[i].text;
   return command ? NULL : overview;

@@ -101,8 +101,7 @@ void cli_ignore_read(cli_ignore *g, const cli_ignore *up, const char *name, int 
   if (!fstat(fd, &st) && S_ISREG(st.st_mode) && (size_t)st.st_size <= IGNORE_MOST) {
     size_t len = 0;
     g->text = (char *)cli_resize(NULL, (size_t)st.st_size + 1, 1);
-    while (len < (size_t)st.st_size && (n = read(fd, g->text + len, (size_t)st.st_size - len)) > 0)
-      len += (size_t)n;
+    while (len < (size_t)st.st_size && (n = read(fd, g->text + len, (size_t)st.st_size - len)) > 0) len += (size_t)n;
     for (line = g->text; line < g->text + len; line = end + 1) {
       end = (char *)memchr(line, '\n', (size_t)(g->text + len - line));
       if (!end) end = g->text + len;

@@ -26,10 +26,8 @@ static void show_progress(build *b, const gpuir_progress *p) {
   int done = -1;
   if (now - b->shown < 0.1) return;
   b->shown = now;
-  if (p->postings_total)
-    done = (int)((double)p->postings_done * 100.0 / (double)p->postings_total);
-  else if (b->total)
-    done = (int)((double)p->bytes * 100.0 / (double)b->total);
+  if (p->postings_total) done = (int)((double)p->postings_done * 100.0 / (double)p->postings_total);
+  else if (b->total) done = (int)((double)p->bytes * 100.0 / (double)b->total);
   if (done > 100) done = 100;
   bar[0] = 0;
   if (done >= 0) {
@@ -37,9 +35,8 @@ static void show_progress(build *b, const gpuir_progress *p) {
     bar[0] = '[', bar[21] = ']', bar[22] = 0;
     for (int i = 0; i < done / 5; i++) bar[1 + i] = '#';
   }
-  snprintf(line, sizeof line, "%s %s %s documents, %.1f MB, %.1f MB/s",
-           p->postings_total ? "merging" : "reading", bar, cli_grouped(p->documents, docs), mb,
-           spent > 0 ? mb / spent : 0.0);
+  snprintf(line, sizeof line, "%s %s %s documents, %.1f MB, %.1f MB/s", p->postings_total ? "merging" : "reading", bar,
+      cli_grouped(p->documents, docs), mb, spent > 0 ? mb / spent : 0.0);
   cli_status(line);
 }
 
@@ -72,12 +69,9 @@ static char *read_stop_file(const char *path) {
   }
   words = (char *)cli_resize(NULL, STOP_FILE_MAX + 1, 1);
   n = fread(words, 1, STOP_FILE_MAX + 1, f);
-  if (ferror(f))
-    cli_error("%s: %s", path, strerror(errno));
-  else if (n > STOP_FILE_MAX)
-    cli_error("%s: a stop list of more than %zu MiB", path, STOP_FILE_MAX >> 20);
-  else if (memchr(words, 0, n))
-    cli_error("%s: not a file of words: it has a NUL byte", path);
+  if (ferror(f)) cli_error("%s: %s", path, strerror(errno));
+  else if (n > STOP_FILE_MAX) cli_error("%s: a stop list of more than %zu MiB", path, STOP_FILE_MAX >> 20);
+  else if (memchr(words, 0, n)) cli_error("%s: not a file of words: it has a NUL byte", path);
   else {
     fclose(f);
     words[n] = 0;
@@ -93,13 +87,9 @@ static void report_skipped(const cli_input *in) {
   const struct {
     uint64_t n;
     const char *what;
-  } parts[] = {{in->binaries, "binary"},
-               {in->hidden_skipped, "hidden"},
-               {in->ignored, "ignored"},
-               {in->links_skipped, "links"},
-               {in->special_skipped, "other"},
-               {in->failed, "unreadable"},
-               {in->malformed, "malformed records"}};
+  } parts[] = {{in->binaries, "binary"}, {in->hidden_skipped, "hidden"}, {in->ignored, "ignored"},
+      {in->links_skipped, "links"}, {in->special_skipped, "other"}, {in->failed, "unreadable"},
+      {in->malformed, "malformed records"}};
   cli_buf b = {NULL, 0, 0};
   char n[27];
   for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
@@ -116,26 +106,25 @@ static void report_skipped(const cli_input *in) {
 static void report_duplicates(const cli_input *in) {
   char n[27], m[27];
   if (in->duplicates)
-    cli_error("%s%s documents have a name that was there before; all were kept",
-              in->names_full ? "at least " : "", cli_grouped(in->duplicates, n));
+    cli_error("%s%s documents have a name that was there before; all were kept", in->names_full ? "at least " : "",
+        cli_grouped(in->duplicates, n));
   if (in->names_full)
     cli_error("names were compared with the first %s only; a larger --memory compares more",
-              cli_grouped(in->names_n, m));
+        cli_grouped(in->names_n, m));
 }
 
 static void print_summary(const build *b, const gpuir_build_report *r, double bits, double seconds) {
   char docs[27], terms[27], postings[27], size[27];
   double mb = (double)r->text_bytes / 1e6;
   cli_error("%s: %s documents, %s terms, %s postings, %.2f bits a posting, %s file", b->output,
-            cli_grouped(r->documents, docs), cli_grouped(r->terms, terms), cli_grouped(r->postings, postings),
-            bits, cli_size(r->file_bytes, size));
+      cli_grouped(r->documents, docs), cli_grouped(r->terms, terms), cli_grouped(r->postings, postings), bits,
+      cli_size(r->file_bytes, size));
   cli_error("%s of text in %.2f s, %.1f MB/s, peak memory %.0f MB (%.0f MB resident with files)",
-            cli_size(r->text_bytes, size), seconds, seconds > 0 ? mb / seconds : 0.0,
-            (double)r->peak_memory / 1048576.0, (double)cli_peak_resident() / 1048576.0);
+      cli_size(r->text_bytes, size), seconds, seconds > 0 ? mb / seconds : 0.0, (double)r->peak_memory / 1048576.0,
+      (double)cli_peak_resident() / 1048576.0);
   if (r->dropped_tokens) {
     char n[27];
-    cli_error("%s tokens of more than %d bytes were dropped", cli_grouped(r->dropped_tokens, n),
-              GPUIR_MAX_TERM);
+    cli_error("%s tokens of more than %d bytes were dropped", cli_grouped(r->dropped_tokens, n), GPUIR_MAX_TERM);
   }
 }
 
@@ -153,7 +142,7 @@ static void print_json(const build *b, const gpuir_build_report *r, double bits,
   NUMBER("text_bytes", r->text_bytes);
   NUMBER("file_bytes", r->file_bytes);
   printf(",\"bits_per_posting\":%.4f,\"seconds\":%.3f,\"mb_per_second\":%.2f", bits, seconds,
-         seconds > 0 ? (double)r->text_bytes / 1e6 / seconds : 0.0);
+      seconds > 0 ? (double)r->text_bytes / 1e6 / seconds : 0.0);
   NUMBER("runs", r->runs);
   NUMBER("peak_memory", r->peak_memory);
   NUMBER("peak_resident", cli_peak_resident());
@@ -200,7 +189,7 @@ static int run_build(build *b, const cli_args *a, const gpuir_builder_desc *bd, 
     cli_error("nothing to index was found; %s is not written", b->output);
     if (b->in.ignored)
       cli_error("%lu files and folders are left out by .gitignore files; --no-ignore reads them",
-                (unsigned long)b->in.ignored);
+          (unsigned long)b->in.ignored);
     r = CLI_FAIL;
   }
   if (!r) {
@@ -242,19 +231,19 @@ void cli_build_init(cli_build *b) {
 int cli_build_option(const cli_args *a, int id, cli_build *b) {
   gpuir_builder_desc *bd = &b->desc;
   switch (id) {
-    case CLI_ANALYZER: bd->analyzer.analyzer = a->value; return 0;
-    case CLI_STEM: bd->analyzer.stem = a->value; return 0;
-    case CLI_STOP: b->stop = a->value; return 0;
-    case CLI_CODEC: bd->codec = a->value; return 0;
-    case CLI_FREQ_CODEC: bd->freq_codec = a->value; return 0;
-    case CLI_K1: bd->custom_bm25 = 1; return cli_real(a, 0, 1000, &bd->k1);
-    case CLI_B: bd->custom_bm25 = 1; return cli_real(a, 0, 1, &bd->b);
-    case CLI_DESCRIPTION: bd->description = a->value; return 0;
-    case CLI_MEMORY: return cli_unsigned(a, 1, (uint64_t)1 << 32, &b->megabytes);
-    case CLI_THREADS: return cli_unsigned(a, 0, 1024, &b->threads);
-    case CLI_QUIET: b->quiet = 1; return 0;
-    case CLI_OUTPUT: b->output = a->value; return 0;
-    default: return 1;
+  case CLI_ANALYZER: bd->analyzer.analyzer = a->value; return 0;
+  case CLI_STEM: bd->analyzer.stem = a->value; return 0;
+  case CLI_STOP: b->stop = a->value; return 0;
+  case CLI_CODEC: bd->codec = a->value; return 0;
+  case CLI_FREQ_CODEC: bd->freq_codec = a->value; return 0;
+  case CLI_K1: bd->custom_bm25 = 1; return cli_real(a, 0, 1000, &bd->k1);
+  case CLI_B: bd->custom_bm25 = 1; return cli_real(a, 0, 1, &bd->b);
+  case CLI_DESCRIPTION: bd->description = a->value; return 0;
+  case CLI_MEMORY: return cli_unsigned(a, 1, (uint64_t)1 << 32, &b->megabytes);
+  case CLI_THREADS: return cli_unsigned(a, 0, 1024, &b->threads);
+  case CLI_QUIET: b->quiet = 1; return 0;
+  case CLI_OUTPUT: b->output = a->value; return 0;
+  default: return 1;
   }
 }
 
@@ -262,10 +251,8 @@ int cli_build_check(const char *command, cli_build *b) {
   gpuir_builder_desc *bd = &b->desc;
   if (!b->output || !*b->output) return cli_misuse(command, "-o INDEX is missing");
   if (!strcmp(b->output, "-")) return cli_misuse(command, "-o needs a file: an index is never a stream");
-  if (b->stop && !strcmp(b->stop, "english"))
-    bd->analyzer.stop = b->stop;
-  else if (b->stop && (bd->analyzer.stop_words = b->stop_words = read_stop_file(b->stop)) == NULL)
-    return CLI_FAIL;
+  if (b->stop && !strcmp(b->stop, "english")) bd->analyzer.stop = b->stop;
+  else if (b->stop && (bd->analyzer.stop_words = b->stop_words = read_stop_file(b->stop)) == NULL) return CLI_FAIL;
   bd->path = b->output;
   bd->threads = (unsigned)b->threads;
   bd->memory = b->memory = b->megabytes << 20;
@@ -276,10 +263,8 @@ void cli_build_free(cli_build *b) { free(b->stop_words); }
 
 enum { O_STORE = 2, O_POSITIONS, O_JSON, O_LIVE };
 
-static const cli_option options[] = {
-    {O_STORE, "store", 0, 0}, {O_JSON, "json", 0, 0}, {O_POSITIONS, "positions", 0, 0},
-    {O_LIVE, "live", 0, 0},   CLI_INPUT_OPTIONS,      CLI_BUILD_OPTIONS,
-    {0, NULL, 0, 0}};
+static const cli_option options[] = {{O_STORE, "store", 0, 0}, {O_JSON, "json", 0, 0}, {O_POSITIONS, "positions", 0, 0},
+    {O_LIVE, "live", 0, 0}, CLI_INPUT_OPTIONS, CLI_BUILD_OPTIONS, {0, NULL, 0, 0}};
 
 /* Builds an index file of what the operands name. */
 static int index_file(build *b, cli_build *common, const cli_args *a, int json) {
@@ -309,12 +294,12 @@ static int index_options(cli_args *a, build *b, cli_build *common, int *live, in
   int opt, bad = 0;
   while (!bad && (opt = cli_next(a)) != CLI_END) {
     switch (opt) {
-      case CLI_HELP: return 1 + cli_help("index");
-      case O_STORE: common->desc.store_text = 1; break;
-      case O_POSITIONS: common->desc.positions = 1; break;
-      case O_JSON: *json = 1; break;
-      case O_LIVE: *live = 1; break;
-      default: bad = cli_build_option(a, opt, common) && cli_input_format(a, opt, &b->in); break;
+    case CLI_HELP: return 1 + cli_help("index");
+    case O_STORE: common->desc.store_text = 1; break;
+    case O_POSITIONS: common->desc.positions = 1; break;
+    case O_JSON: *json = 1; break;
+    case O_LIVE: *live = 1; break;
+    default: bad = cli_build_option(a, opt, common) && cli_input_format(a, opt, &b->in); break;
     }
   }
   if (bad) return 1 + CLI_USAGE;

@@ -61,8 +61,7 @@ static int fill(cli_reader *r) {
     }
   }
   for (;;) {
-    ssize_t n =
-        cli_signal || (r->wake && wait_to_read(r)) ? -1 : read(r->fd, r->buf + r->end, r->cap - r->end);
+    ssize_t n = cli_signal || (r->wake && wait_to_read(r)) ? -1 : read(r->fd, r->buf + r->end, r->cap - r->end);
     if (cli_signal) errno = EINTR;
     if (n > 0) {
       if (r->hash) (void)XXH3_64bits_update((XXH3_state_t *)r->hash, r->buf + r->end, (size_t)n);
@@ -170,10 +169,8 @@ static void check_name(cli_input *in, const char *what, uint64_t line, const cha
   if (name_is_new(in, name, len)) return;
   if (in->duplicates++ >= SHOWN_DUPLICATES) return;
   int shown = len > 200 ? 200 : (int)len;
-  if (line)
-    cli_error("%s:%llu: duplicate name '%.*s'", what, (unsigned long long)line, shown, name);
-  else
-    cli_error("%s: duplicate name", what);
+  if (line) cli_error("%s:%llu: duplicate name '%.*s'", what, (unsigned long long)line, shown, name);
+  else cli_error("%s: duplicate name", what);
 }
 
 /* ---- the formats ------------------------------------------------------------------------------- */
@@ -223,20 +220,16 @@ static int lost(file *f, uint64_t line) {
     cli_error("%s: a document or line is larger than %zu MiB", f->name, CLI_MAX_PIECE >> 20);
     return 0;
   }
-  if (line)
-    cli_error("%s:%llu: %s", f->name, (unsigned long long)line, strerror(errno));
-  else
-    cli_error("%s: %s", f->name, strerror(errno));
+  if (line) cli_error("%s:%llu: %s", f->name, (unsigned long long)line, strerror(errno));
+  else cli_error("%s: %s", f->name, strerror(errno));
   return 0;
 }
 
 /* A record that is not what its format says. Not 0 ends the reading. */
 static int malformed(file *f, uint64_t line, const char *why, size_t where) {
   f->in->malformed++;
-  if (where)
-    cli_error("%s:%llu: %s (byte %zu of the line)", f->name, (unsigned long long)line, why, where);
-  else
-    cli_error("%s:%llu: %s", f->name, (unsigned long long)line, why);
+  if (where) cli_error("%s:%llu: %s (byte %zu of the line)", f->name, (unsigned long long)line, why, where);
+  else cli_error("%s:%llu: %s", f->name, (unsigned long long)line, why);
   return f->in->skip_errors ? 0 : CLI_FAIL;
 }
 
@@ -257,10 +250,8 @@ static int read_chunks(file *f, uint64_t n) {
   for (int got; (got = cli_reader_lines(&f->r, n, &text, &len, &lines)) != 0; first += lines) {
     if (got < 0) return lost(f, first);
     uint64_t last = first + lines - 1;
-    if (f->in->format == CLI_LINES)
-      snprintf(suffix, sizeof suffix, ":%llu", (unsigned long long)first);
-    else
-      snprintf(suffix, sizeof suffix, ":%llu-%llu", (unsigned long long)first, (unsigned long long)last);
+    if (f->in->format == CLI_LINES) snprintf(suffix, sizeof suffix, ":%llu", (unsigned long long)first);
+    else snprintf(suffix, sizeof suffix, ":%llu-%llu", (unsigned long long)first, (unsigned long long)last);
     f->docname.n = 0;
     cli_buf_text(&f->docname, f->name);
     cli_buf_text(&f->docname, suffix);
@@ -293,8 +284,7 @@ static int jsonl_record(file *f, uint64_t line, uint64_t offset, const char *tex
   size_t where, blank = 0;
   while (blank < len && strchr(" \t\r", text[blank]) && text[blank]) blank++;
   if (blank == len) return 0;
-  if (cli_json_record(text, len, 0, &f->docname, &f->text, &why, &where))
-    return malformed(f, line, why, where);
+  if (cli_json_record(text, len, 0, &f->docname, &f->text, &why, &where)) return malformed(f, line, why, where);
   check_name(f->in, f->name, line, f->docname.p, f->docname.n);
   const place at = {line, line, offset, len, text};
   return add(f, f->docname.p ? f->docname.p : "", f->docname.n, &at, f->text.p, f->text.n);
@@ -401,12 +391,9 @@ static int read_trec(file *f) {
     }
     if (got < 0) break;
   }
-  if (!r && got < 0)
-    r = lost(f, line);
-  else if (!r && inside)
-    r = malformed(f, first, "a <DOC> without </DOC>", 0);
-  else if (!r && !any && line > 1)
-    r = malformed(f, 1, "no <DOC> in this file", 0);
+  if (!r && got < 0) r = lost(f, line);
+  else if (!r && inside) r = malformed(f, first, "a <DOC> without </DOC>", 0);
+  else if (!r && !any && line > 1) r = malformed(f, 1, "no <DOC> in this file", 0);
   cli_buf_free(&record);
   return r;
 }
@@ -467,12 +454,12 @@ char *cli_input_whole(const cli_input *in, const char *source) {
 static int read_documents(file *f) {
   f->in->files++;
   switch (f->in->format) {
-    case CLI_CHUNKS: return read_chunks(f, f->in->chunk_lines);
-    case CLI_LINES: return read_chunks(f, 1);
-    case CLI_TSV: return read_records(f, tsv_record);
-    case CLI_JSONL: return read_records(f, jsonl_record);
-    case CLI_TREC: return read_trec(f);
-    default: return read_whole(f);
+  case CLI_CHUNKS: return read_chunks(f, f->in->chunk_lines);
+  case CLI_LINES: return read_chunks(f, 1);
+  case CLI_TSV: return read_records(f, tsv_record);
+  case CLI_JSONL: return read_records(f, jsonl_record);
+  case CLI_TREC: return read_trec(f);
+  default: return read_whole(f);
   }
 }
 
@@ -503,10 +490,8 @@ static int read_text(file *f, int named) {
   if (binary < 0) return lost(f, 0);
   if (!binary) return read_documents(f);
   f->in->binaries++;
-  if (named && binary == 2)
-    cli_error("%s: a PDF, of which --filter 'pdf=pdftotext - -' makes a text", f->name);
-  else if (named)
-    cli_error("%s: a binary file (it has a NUL byte among its first 8 KiB)", f->name);
+  if (named && binary == 2) cli_error("%s: a PDF, of which --filter 'pdf=pdftotext - -' makes a text", f->name);
+  else if (named) cli_error("%s: a binary file (it has a NUL byte among its first 8 KiB)", f->name);
   return named ? CLI_FAIL : 0;
 }
 
@@ -545,8 +530,7 @@ uint64_t cli_hash_file(int fd) {
 
 /* Reads a file that is open; of one that is followed *st tells the state. One that was named must have documents,
  * unless it has no bytes at all: an empty file among others loses nothing. */
-static int read_open_file(cli_input *in, int fd, const char *name, const char *path, const struct stat *st,
-                          int named) {
+static int read_open_file(cli_input *in, int fd, const char *name, const char *path, const struct stat *st, int named) {
   const uint64_t before = in->documents;
   file f;
   int r;
@@ -642,7 +626,7 @@ static char *join(const char *folder, const char *name, size_t n) {
 
 /* The entries of an open folder that are to be read, in byte order. 0; -1: errno. */
 static int list_folder(cli_input *in, DIR *dir, const char *path, const cli_ignore *ignore, entry **entries,
-                       size_t *count) {
+    size_t *count) {
   entry *list = NULL;
   size_t n = 0, cap = 0;
   struct dirent *d;

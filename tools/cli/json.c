@@ -28,14 +28,10 @@ static int hex4(parser *s, unsigned *out) {
   unsigned v = 0;
   for (int i = 0; i < 4; i++, s->p++) {
     int c = peek(s);
-    if (c >= '0' && c <= '9')
-      v = v * 16 + (unsigned)(c - '0');
-    else if (c >= 'a' && c <= 'f')
-      v = v * 16 + (unsigned)(c - 'a' + 10);
-    else if (c >= 'A' && c <= 'F')
-      v = v * 16 + (unsigned)(c - 'A' + 10);
-    else
-      return bad(s, "\\u needs four hexadecimal digits");
+    if (c >= '0' && c <= '9') v = v * 16 + (unsigned)(c - '0');
+    else if (c >= 'a' && c <= 'f') v = v * 16 + (unsigned)(c - 'a' + 10);
+    else if (c >= 'A' && c <= 'F') v = v * 16 + (unsigned)(c - 'A' + 10);
+    else return bad(s, "\\u needs four hexadecimal digits");
   }
   *out = v;
   return 0;
@@ -51,8 +47,7 @@ static int escape(parser *s, cli_buf *out) {
     if (hex4(s, &u)) return -1;
     if (u >= 0xdc00 && u <= 0xdfff) return bad(s, "a low surrogate without a high one");
     if (u >= 0xd800 && u <= 0xdbff) {
-      if (s->end - s->p < 2 || s->p[0] != '\\' || s->p[1] != 'u')
-        return bad(s, "a high surrogate without a low one");
+      if (s->end - s->p < 2 || s->p[0] != '\\' || s->p[1] != 'u') return bad(s, "a high surrogate without a low one");
       s->p += 2;
       if (hex4(s, &low)) return -1;
       if (low < 0xdc00 || low > 0xdfff) return bad(s, "a high surrogate without a low one");
@@ -95,10 +90,8 @@ static size_t digits(parser *s) {
 
 static int number(parser *s) {
   if (peek(s) == '-') s->p++;
-  if (peek(s) == '0')
-    s->p++;
-  else if (!digits(s))
-    return bad(s, "a value is missing");
+  if (peek(s) == '0') s->p++;
+  else if (!digits(s)) return bad(s, "a value is missing");
   if (peek(s) == '.') {
     s->p++;
     if (!digits(s)) return bad(s, "a number without digits after its point");
@@ -132,11 +125,11 @@ static int skip_value(parser *s) {
       s->p++;
       skip_space(s);
       open = peek(s) != (c == '{' ? '}' : ']');
-    } else if (c == '"'   ? string(s, NULL)
-               : c == 't' ? literal(s, "true")
-               : c == 'f' ? literal(s, "false")
-               : c == 'n' ? literal(s, "null")
-                          : number(s)) {
+    } else if (c == '"' ? string(s, NULL)
+            : c == 't'  ? literal(s, "true")
+            : c == 'f'  ? literal(s, "false")
+            : c == 'n'  ? literal(s, "null")
+                        : number(s)) {
       return -1;
     }
     /* After a value: close what ends here, or go on with the next member. */
@@ -178,8 +171,7 @@ static int id_value(parser *s, cli_buf *id) {
   const char *from = s->p;
   id->n = 0; /* of a repeated key the last value counts */
   if (peek(s) == '"') return string(s, id);
-  if (peek(s) != '-' && (peek(s) < '0' || peek(s) > '9'))
-    return bad(s, "\"id\" is neither a string nor a number");
+  if (peek(s) != '-' && (peek(s) < '0' || peek(s) > '9')) return bad(s, "\"id\" is neither a string nor a number");
   if (number(s)) return -1;
   cli_buf_add(id, from, (size_t)(s->p - from));
   return 0;
@@ -241,7 +233,7 @@ static int members(parser *s, record *r) {
 }
 
 int cli_json_record(const char *text, size_t len, int topic, cli_buf *id, cli_buf *contents, const char **why,
-                    size_t *where) {
+    size_t *where) {
   parser s = {text, text, text + len, NULL};
   record r = {topic, 0, 0, {NULL, 0, 0}, {NULL, 0, 0}, id, contents};
   id->n = contents->n = 0;

@@ -98,11 +98,11 @@ int cli_live_delete(cli_live *l, int by, const char *bytes, size_t len, uint64_t
 
 int cli_live_option(const cli_args *a, int id, cli_live *l) {
   switch (id) {
-    case CLI_MEMORY: return cli_unsigned(a, 1, (uint64_t)1 << 32, &l->megabytes);
-    case CLI_THREADS: return cli_unsigned(a, 0, 1024, &l->threads);
-    case CLI_QUIET: l->quiet = 1; return 0;
-    case CLI_OUTPUT: l->path = a->value; return 0;
-    default: return 1;
+  case CLI_MEMORY: return cli_unsigned(a, 1, (uint64_t)1 << 32, &l->megabytes);
+  case CLI_THREADS: return cli_unsigned(a, 0, 1024, &l->threads);
+  case CLI_QUIET: l->quiet = 1; return 0;
+  case CLI_OUTPUT: l->path = a->value; return 0;
+  default: return 1;
   }
 }
 
@@ -116,7 +116,7 @@ static int finish_live(cli_live *l) {
   if (!code) code = cli_live_info(l, &info);
   if (!code && !l->quiet)
     cli_error("%s: %s documents added, %s deleted, %s in all", l->path, cli_grouped(l->added, added),
-              cli_grouped(l->deleted, deleted), cli_grouped(info.documents, documents));
+        cli_grouped(l->deleted, deleted), cli_grouped(info.documents, documents));
   return code;
 }
 
@@ -147,8 +147,7 @@ static int add_document(void *user, const gpuir_doc_desc *doc, const char *text,
     named.name = a->name;
     named.name_len = strlen(a->name);
   }
-  if (a->replace && named.name_len &&
-      cli_live_delete(&a->live, GPUIR_BY_NAME, named.name, named.name_len, &n))
+  if (a->replace && named.name_len && cli_live_delete(&a->live, GPUIR_BY_NAME, named.name, named.name_len, &n))
     return CLI_FAIL;
   return cli_live_add(&a->live, &named, text, len);
 }
@@ -184,8 +183,8 @@ static int run_add(adding *a, const cli_args *args) {
   for (int i = 0; !code && i < args->noperands; i++) code = cli_input_read(&a->in, args->operands[i]);
   if (!code && cli_signal) code = CLI_FAIL;
   if (!code && a->name && a->in.documents > 1) {
-    cli_error("--name: %llu documents cannot have one name; %s is as it was",
-              (unsigned long long)a->in.documents, a->live.path);
+    cli_error("--name: %llu documents cannot have one name; %s is as it was", (unsigned long long)a->in.documents,
+        a->live.path);
     code = CLI_FAIL;
   }
   if (!code && !a->in.documents) {
@@ -196,15 +195,15 @@ static int run_add(adding *a, const cli_args *args) {
   return end_live(&a->live, code);
 }
 
-#define LIVE_OPTIONS                                                                              \
+#define LIVE_OPTIONS \
   {CLI_OUTPUT, "output", 'o', 1}, {CLI_MEMORY, "memory", 0, 1}, {CLI_THREADS, "threads", 0, 1}, { \
-    CLI_QUIET, "quiet", 'q', 0                                                                    \
+    CLI_QUIET, "quiet", 'q', 0 \
   }
 
 int cli_add(int argc, char **argv) {
   enum { O_NAME = 2, O_REPLACE };
-  static const cli_option options[] = {
-      {O_NAME, "name", 0, 1}, {O_REPLACE, "replace", 0, 0}, CLI_INPUT_OPTIONS, LIVE_OPTIONS, {0, NULL, 0, 0}};
+  static const cli_option options[] = {{O_NAME, "name", 0, 1}, {O_REPLACE, "replace", 0, 0}, CLI_INPUT_OPTIONS,
+      LIVE_OPTIONS, {0, NULL, 0, 0}};
   adding add;
   cli_args a;
   int opt, bad = 0, code;
@@ -213,13 +212,13 @@ int cli_add(int argc, char **argv) {
   cli_args_start(&a, "add", options, argc, argv);
   while (!bad && (opt = cli_next(&a)) != CLI_END) {
     switch (opt) {
-      case CLI_HELP: cli_args_free(&a); return cli_help("add");
-      case O_NAME:
-        add.name = a.value;
-        if (!*add.name) bad = cli_misuse("add", "--name: the name is empty");
-        break;
-      case O_REPLACE: add.replace = 1; break;
-      default: bad = cli_live_option(&a, opt, &add.live) && cli_input_format(&a, opt, &add.in); break;
+    case CLI_HELP: cli_args_free(&a); return cli_help("add");
+    case O_NAME:
+      add.name = a.value;
+      if (!*add.name) bad = cli_misuse("add", "--name: the name is empty");
+      break;
+    case O_REPLACE: add.replace = 1; break;
+    default: bad = cli_live_option(&a, opt, &add.live) && cli_input_format(&a, opt, &add.in); break;
     }
   }
   code = bad ? CLI_USAGE : CLI_OK;
@@ -251,14 +250,11 @@ static int delete_one(cli_live *l, int by, const char *text, size_t len, int *mi
     source = cli_input_source(&in, path);
     free(path);
   }
-  if (source)
-    code = cli_live_delete(l, by, source, strlen(source), &n);
-  else
-    code = cli_live_delete(l, by, text, len, &n);
+  if (source) code = cli_live_delete(l, by, source, strlen(source), &n);
+  else code = cli_live_delete(l, by, text, len, &n);
   if (!code && !n) {
     *missing = 1;
-    cli_error("%s: no document %s '%.*s'", l->path, source ? "from" : "has the name",
-              len > 200 ? 200 : (int)len, text);
+    cli_error("%s: no document %s '%.*s'", l->path, source ? "from" : "has the name", len > 200 ? 200 : (int)len, text);
   }
   free(source);
   return code;
@@ -286,8 +282,7 @@ static int delete_lines(cli_live *l, int by, int *missing) {
 
 int cli_delete(int argc, char **argv) {
   enum { O_SOURCE = 2 };
-  static const cli_option options[] = {
-      {O_SOURCE, "source", 0, 0}, {CLI_QUIET, "quiet", 'q', 0}, {0, NULL, 0, 0}};
+  static const cli_option options[] = {{O_SOURCE, "source", 0, 0}, {CLI_QUIET, "quiet", 'q', 0}, {0, NULL, 0, 0}};
   cli_live l;
   cli_args a;
   int opt, bad = 0, by = GPUIR_BY_NAME, missing = 0, code;
@@ -295,9 +290,9 @@ int cli_delete(int argc, char **argv) {
   cli_args_start(&a, "delete", options, argc, argv);
   while (!bad && (opt = cli_next(&a)) != CLI_END) {
     switch (opt) {
-      case CLI_HELP: cli_args_free(&a); return cli_help("delete");
-      case O_SOURCE: by = GPUIR_BY_SOURCE; break;
-      default: bad = cli_live_option(&a, opt, &l); break;
+    case CLI_HELP: cli_args_free(&a); return cli_help("delete");
+    case O_SOURCE: by = GPUIR_BY_SOURCE; break;
+    default: bad = cli_live_option(&a, opt, &l); break;
     }
   }
   code = bad ? CLI_USAGE : CLI_OK;
@@ -330,20 +325,16 @@ static int run_merge(cli_live *l, int all) {
   if (!code) code = cli_live_merge(l, all);
   if (!code) code = cli_live_info(l, &after);
   if (!code && !l->quiet)
-    cli_error("%s: %s segments, %s before; %s deleted documents are left", l->path,
-              cli_grouped(after.segments, to), cli_grouped(before.segments, from),
-              cli_grouped(after.docids - after.documents, n));
+    cli_error("%s: %s segments, %s before; %s deleted documents are left", l->path, cli_grouped(after.segments, to),
+        cli_grouped(before.segments, from), cli_grouped(after.docids - after.documents, n));
   if (!code && cli_signal) code = CLI_FAIL;
   return code;
 }
 
 int cli_merge(int argc, char **argv) {
   enum { O_ALL = 2 };
-  static const cli_option options[] = {{O_ALL, "all", 0, 0},
-                                       {CLI_MEMORY, "memory", 0, 1},
-                                       {CLI_THREADS, "threads", 0, 1},
-                                       {CLI_QUIET, "quiet", 'q', 0},
-                                       {0, NULL, 0, 0}};
+  static const cli_option options[] = {{O_ALL, "all", 0, 0}, {CLI_MEMORY, "memory", 0, 1},
+      {CLI_THREADS, "threads", 0, 1}, {CLI_QUIET, "quiet", 'q', 0}, {0, NULL, 0, 0}};
   cli_live l;
   cli_args a;
   int opt, bad = 0, all = 0, code;
@@ -351,14 +342,13 @@ int cli_merge(int argc, char **argv) {
   cli_args_start(&a, "merge", options, argc, argv);
   while (!bad && (opt = cli_next(&a)) != CLI_END) {
     switch (opt) {
-      case CLI_HELP: cli_args_free(&a); return cli_help("merge");
-      case O_ALL: all = 1; break;
-      default: bad = cli_live_option(&a, opt, &l); break;
+    case CLI_HELP: cli_args_free(&a); return cli_help("merge");
+    case O_ALL: all = 1; break;
+    default: bad = cli_live_option(&a, opt, &l); break;
     }
   }
   code = bad ? CLI_USAGE : CLI_OK;
-  if (!code && a.noperands != 1)
-    code = cli_misuse("merge", a.noperands ? "one FOLDER only" : "FOLDER is missing");
+  if (!code && a.noperands != 1) code = cli_misuse("merge", a.noperands ? "one FOLDER only" : "FOLDER is missing");
   if (!code) {
     cli_catch_signals();
     l.path = a.operands[0];

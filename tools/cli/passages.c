@@ -31,8 +31,7 @@ static int make_text(cli_passages *c, const cli_filter *filter, const char *path
 }
 
 /* Takes the text of a source that is no text itself. 0, or an errno value. */
-static int filter_source(void *arg, const char *path, uint32_t docid, const gpuir_doc *doc, char **text,
-                         size_t *len) {
+static int filter_source(void *arg, const char *path, uint32_t docid, const gpuir_doc *doc, char **text, size_t *len) {
   cli_passages *c = (cli_passages *)arg;
   const cli_filter *filter = cli_filters_find(&c->filters, doc->source, doc->source_len, 0);
   (void)docid;
@@ -48,8 +47,7 @@ static int filter_source(void *arg, const char *path, uint32_t docid, const gpui
   return rc;
 }
 
-static int read_source(void *arg, const char *path, uint32_t docid, const gpuir_doc *doc, char **text,
-                       size_t *len) {
+static int read_source(void *arg, const char *path, uint32_t docid, const gpuir_doc *doc, char **text, size_t *len) {
   source_limits limits;
   struct stat st;
   (void)arg, (void)docid;
@@ -96,13 +94,12 @@ void cli_passages_free(cli_passages *c) {
 }
 
 int cli_passages_hit(cli_passages *c, const gpuir_index *index, const gpuir_query *query, uint32_t docid,
-                     size_t hits_left) {
+    size_t hits_left) {
   gpuir_error err;
   int r;
   memset(&err, 0, sizeof err);
   r = passages_hit(&c->how, index, query, docid, hits_left, &err);
   if (!r) return CLI_OK;
-  cli_error("%.*s: %s", (int)c->how.path_len, c->how.path ? c->how.path : "",
-            err.code ? err.msg : gpuir_strerror(r));
+  cli_error("%.*s: %s", (int)c->how.path_len, c->how.path ? c->how.path : "", err.code ? err.msg : gpuir_strerror(r));
   return CLI_FAIL;
 }

@@ -43,8 +43,7 @@ gpuir_index *cli_open_merged(const char *path) {
   gpuir_index *index = cli_open_to_read_all(path);
   gpuir_index_info info;
   if (!index) return NULL;
-  if (gpuir_index_get_info(index, &info) || (info.segments == 1 && info.docids == info.documents))
-    return index;
+  if (gpuir_index_get_info(index, &info) || (info.segments == 1 && info.docids == info.documents)) return index;
   cli_error(
       "%s: a live index with several segments, or deleted documents; 'gpuir merge --all %s' makes one of "
       "them",
@@ -91,9 +90,7 @@ void cli_queries_free(cli_queries *qs) {
   memset(qs, 0, sizeof *qs);
 }
 
-static int is_space(char c) {
-  return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' || c == '\v';
-}
+static int is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' || c == '\v'; }
 
 static void trim(const char **p, const char **end) {
   while (*p < *end && is_space(**p)) ++*p;
@@ -158,7 +155,7 @@ static const char *find_ci(const char *p, const char *end, const char *what) {
 
 /* The text of <tag> in [p, end), up to the next tag, without a leading "label". */
 static int field(const char *p, const char *end, const char *tag, const char *label, const char **from,
-                 const char **to) {
+    const char **to) {
   size_t n = strlen(label);
   p = find_ci(p, end, tag);
   if (!p) return -1;
@@ -182,8 +179,7 @@ static int read_topics(cli_queries *qs, const char *path, const char *p, const c
   while ((top = find_ci(p, end, "<top>")) != NULL) {
     const char *stop = find_ci(top, end, "</top>"), *id, *id_end, *text, *text_end;
     if (!stop) stop = end;
-    if (field(top, stop, "<num>", "Number:", &id, &id_end) ||
-        field(top, stop, "<title>", "Topic:", &text, &text_end)) {
+    if (field(top, stop, "<num>", "Number:", &id, &id_end) || field(top, stop, "<title>", "Topic:", &text, &text_end)) {
       cli_error("%s: byte %zu: a topic without <num> or <title>", path, (size_t)(top - begin));
       return CLI_FAIL;
     }
@@ -259,7 +255,7 @@ typedef struct search {
   gpuir_index *index;
   gpuir_searcher *searcher;
   gpuir_query_desc qd;
-  size_t k;       /* at most the number of documents */
+  size_t k; /* at most the number of documents */
   uint64_t asked; /* the k that was asked for */
   int form, many; /* many: the answer of each query says whose it is */
   unsigned threads;
@@ -278,33 +274,26 @@ typedef struct search {
 static void query_failed(search *s, const char *id, int r, const gpuir_error *err) {
   const char *cause = err->code && err->msg[0] ? err->msg : gpuir_strerror(r);
   s->failed = 1;
-  if (s->many)
-    cli_error("%s: query %s: %s", s->path, id, cause);
-  else
-    cli_fail(s->path, r, err);
+  if (s->many) cli_error("%s: query %s: %s", s->path, id, cause);
+  else cli_fail(s->path, r, err);
 }
 
 void cli_trec_string(const char *s, size_t n) {
   for (size_t i = 0, len; i < n; i += len) {
     int harmless;
     len = text_next(s + i, n - i, &harmless);
-    if (harmless && s[i] != ' ')
-      fwrite(s + i, 1, len, stdout);
-    else
-      putchar('_');
+    if (harmless && s[i] != ' ') fwrite(s + i, 1, len, stdout);
+    else putchar('_');
   }
 }
 
 static void print_docno(const cli_buf *name, uint32_t docid) {
-  if (name->n)
-    cli_trec_string(name->p, name->n);
-  else
-    printf("%u", docid);
+  if (name->n) cli_trec_string(name->p, name->n);
+  else printf("%u", docid);
 }
 
 /* Prints number `i` of n hits. */
-static void print_hit(search *s, const char *id, const gpuir_query *query, const gpuir_hit *hits, size_t i,
-                      size_t n) {
+static void print_hit(search *s, const char *id, const gpuir_query *query, const gpuir_hit *hits, size_t i, size_t n) {
   cli_buf *name = &s->name;
   const gpuir_hit hit = hits[i];
   const size_t rank = i + 1;
@@ -312,42 +301,42 @@ static void print_hit(search *s, const char *id, const gpuir_query *query, const
   if (gpuir_doc_get(s->index, hit.docid, &doc)) memset(&doc, 0, sizeof doc);
   (void)cli_doc_name(name, &doc);
   switch (s->form) {
-    case FORM_TREC:
-      cli_trec_string(id, strlen(id));
-      printf(" Q0 ");
-      print_docno(name, hit.docid);
-      printf(" %zu %.7f %s\n", rank, gpuir_score(hit), s->tag);
+  case FORM_TREC:
+    cli_trec_string(id, strlen(id));
+    printf(" Q0 ");
+    print_docno(name, hit.docid);
+    printf(" %zu %.7f %s\n", rank, gpuir_score(hit), s->tag);
+    break;
+  case FORM_TSV:
+    if (s->many) {
+      cli_tsv_string(stdout, id, strlen(id));
+      putchar('\t');
+    }
+    printf("%zu\t%u\t%.7f\t", rank, hit.docid, gpuir_score(hit));
+    cli_tsv_string(stdout, name->p, name->n);
+    putchar('\n');
+    break;
+  case FORM_JSON:
+    printf("%s{\"rank\":%zu,\"docid\":%u,\"score\":%.7f,\"name\":", rank > 1 ? "," : "", rank, hit.docid,
+        gpuir_score(hit));
+    cli_json_string(stdout, name->p, name->n);
+    if (s->passages.on && cli_passages_hit(&s->passages, s->index, query, hit.docid, n - i)) s->failed = 1;
+    putchar('}');
+    break;
+  default:
+    if (s->passages.on) {
+      if (cli_passages_hit(&s->passages, s->index, query, hit.docid, n - i)) s->failed = 1;
       break;
-    case FORM_TSV:
-      if (s->many) {
-        cli_tsv_string(stdout, id, strlen(id));
-        putchar('\t');
-      }
-      printf("%zu\t%u\t%.7f\t", rank, hit.docid, gpuir_score(hit));
-      cli_tsv_string(stdout, name->p, name->n);
-      putchar('\n');
-      break;
-    case FORM_JSON:
-      printf("%s{\"rank\":%zu,\"docid\":%u,\"score\":%.7f,\"name\":", rank > 1 ? "," : "", rank, hit.docid,
-             gpuir_score(hit));
-      cli_json_string(stdout, name->p, name->n);
-      if (s->passages.on && cli_passages_hit(&s->passages, s->index, query, hit.docid, n - i)) s->failed = 1;
-      putchar('}');
-      break;
-    default:
-      if (s->passages.on) {
-        if (cli_passages_hit(&s->passages, s->index, query, hit.docid, n - i)) s->failed = 1;
-        break;
-      }
-      printf("%5zu %12.6f %10u  ", rank, gpuir_score(hit), hit.docid);
-      cli_tsv_string(stdout, name->p, name->n);
-      putchar('\n');
-      break;
+    }
+    printf("%5zu %12.6f %10u  ", rank, gpuir_score(hit), hit.docid);
+    cli_tsv_string(stdout, name->p, name->n);
+    putchar('\n');
+    break;
   }
 }
 
 static void print_answer(search *s, const char *id, const gpuir_query *query, const char *text, size_t len,
-                         const gpuir_hit *hits, size_t n) {
+    const gpuir_hit *hits, size_t n) {
   s->hits_total += n;
   s->answered++;
   passages_begin(&s->passages.how);
@@ -360,10 +349,8 @@ static void print_answer(search *s, const char *id, const gpuir_query *query, co
   }
   if (s->form == FORM_JSON) {
     printf("{\"id\":");
-    if (s->many)
-      cli_json_string(stdout, id, strlen(id));
-    else
-      printf("null");
+    if (s->many) cli_json_string(stdout, id, strlen(id));
+    else printf("null");
     printf(",\"query\":");
     cli_json_string(stdout, text, len);
     printf(",\"mode\":\"%s\",\"k\":%llu,\"hits\":[", modes[s->qd.mode], (unsigned long long)s->asked);
@@ -380,25 +367,20 @@ static void run_batch(search *s, const cli_queries *qs, size_t from, size_t to) 
     memset(&err, 0, sizeof err);
     cli_notice_operators(&s->qd, qs->texts[i], qs->lens[i]);
     int r = gpuir_query_parse(s->index, &s->qd, qs->texts[i], qs->lens[i], &s->parsed[n], &err);
-    if (r)
-      query_failed(s, qs->ids[i], r, &err);
-    else
-      s->which[n++] = i;
+    if (r) query_failed(s, qs->ids[i], r, &err);
+    else s->which[n++] = i;
   }
   int together = s->threads > 1 && n > 1;
   if (together) {
     /* If one of the batch fails they are asked one by one below, to answer the others and to say which. */
-    together =
-        !gpuir_search_batch(s->searcher, (const gpuir_query *const *)s->parsed, n, s->k, s->hits, s->counts);
+    together = !gpuir_search_batch(s->searcher, (const gpuir_query *const *)s->parsed, n, s->k, s->hits, s->counts);
   }
   for (size_t j = 0; j < n; j++) {
     size_t i = s->which[j], found = 0;
     gpuir_hit *hits = together ? s->hits + j * s->k : s->hits;
     int r = 0;
-    if (together)
-      found = s->counts[j];
-    else
-      r = gpuir_search(s->searcher, s->parsed[j], hits, s->k, &found);
+    if (together) found = s->counts[j];
+    else r = gpuir_search(s->searcher, s->parsed[j], hits, s->k, &found);
     if (r) {
       memset(&err, 0, sizeof err);
       gpuir_searcher_error(s->searcher, &err);
@@ -468,31 +450,13 @@ enum {
   O_FILTER
 };
 
-static const cli_option query_options[] = {{O_MODE, "mode", 'm', 1},
-                                           {O_K, "k", 'k', 1},
-                                           {O_K1, "k1", 0, 1},
-                                           {O_B, "b", 0, 1},
-                                           {O_BACKEND, "backend", 0, 1},
-                                           {O_THREADS, "threads", 0, 1},
-                                           {O_TIMEOUT, "timeout", 0, 1},
-                                           {O_EVALUATOR, "evaluator", 0, 1},
-                                           {O_INTERSECTION, "intersection", 0, 1},
-                                           {O_TREC, "trec", 0, 0},
-                                           {O_TSV, "tsv", 0, 0},
-                                           {O_JSON, "json", 0, 0},
-                                           {O_TAG, "tag", 0, 1},
-                                           {O_TOPICS, "topics", 0, 1},
-                                           {O_IDS, "ids", 0, 0},
-                                           {O_NO_IDS, "no-ids", 0, 0},
-                                           {O_NO_OPERATORS, "no-operators", 0, 0},
-                                           {O_PASSAGES, "passages", 0, 0},
-                                           {O_GREP, "grep", 0, 0},
-                                           {O_CONTEXT, "context", 0, 1},
-                                           {O_BYTES, "bytes", 0, 1},
-                                           {O_TOKENS, "tokens", 0, 1},
-                                           {O_BASE, "base", 0, 1},
-                                           {O_FILTER, "filter", 0, 1},
-                                           {0, NULL, 0, 0}};
+static const cli_option query_options[] = {{O_MODE, "mode", 'm', 1}, {O_K, "k", 'k', 1}, {O_K1, "k1", 0, 1},
+    {O_B, "b", 0, 1}, {O_BACKEND, "backend", 0, 1}, {O_THREADS, "threads", 0, 1}, {O_TIMEOUT, "timeout", 0, 1},
+    {O_EVALUATOR, "evaluator", 0, 1}, {O_INTERSECTION, "intersection", 0, 1}, {O_TREC, "trec", 0, 0},
+    {O_TSV, "tsv", 0, 0}, {O_JSON, "json", 0, 0}, {O_TAG, "tag", 0, 1}, {O_TOPICS, "topics", 0, 1},
+    {O_IDS, "ids", 0, 0}, {O_NO_IDS, "no-ids", 0, 0}, {O_NO_OPERATORS, "no-operators", 0, 0},
+    {O_PASSAGES, "passages", 0, 0}, {O_GREP, "grep", 0, 0}, {O_CONTEXT, "context", 0, 1}, {O_BYTES, "bytes", 0, 1},
+    {O_TOKENS, "tokens", 0, 1}, {O_BASE, "base", 0, 1}, {O_FILTER, "filter", 0, 1}, {0, NULL, 0, 0}};
 
 typedef struct query_flags {
   gpuir_query_desc qd;
@@ -529,17 +493,17 @@ static int passages_flag(const cli_args *a, int opt, query_flags *f) {
   int bad = 0;
   f->passages.on = 1;
   switch (opt) {
-    case O_PASSAGES: break;
-    case O_GREP: p->grep = 1; break;
-    case O_CONTEXT:
-      bad = cli_unsigned(a, 0, 1000000, &n);
-      p->context = n ? (uint32_t)n : GPUIR_NO_CONTEXT;
-      break;
-    case O_BYTES: bad = cli_unsigned(a, 0, UINT64_MAX, &p->bytes), f->has_budget = 1; break;
-    case O_TOKENS: bad = cli_unsigned(a, 0, UINT64_MAX, &p->tokens), f->has_budget = 1; break;
-    case O_BASE: f->base = a->value; break;
-    case O_FILTER: bad = cli_filters_add(a, &f->passages.filters); break;
-    default: bad = 1; break;
+  case O_PASSAGES: break;
+  case O_GREP: p->grep = 1; break;
+  case O_CONTEXT:
+    bad = cli_unsigned(a, 0, 1000000, &n);
+    p->context = n ? (uint32_t)n : GPUIR_NO_CONTEXT;
+    break;
+  case O_BYTES: bad = cli_unsigned(a, 0, UINT64_MAX, &p->bytes), f->has_budget = 1; break;
+  case O_TOKENS: bad = cli_unsigned(a, 0, UINT64_MAX, &p->tokens), f->has_budget = 1; break;
+  case O_BASE: f->base = a->value; break;
+  case O_FILTER: bad = cli_filters_add(a, &f->passages.filters); break;
+  default: bad = 1; break;
   }
   return bad;
 }
@@ -564,28 +528,28 @@ static int query_flags_read(cli_args *a, query_flags *f) {
   int opt, bad = 0;
   while (!bad && (opt = cli_next(a)) != CLI_END) {
     switch (opt) {
-      case CLI_HELP: return 1 + cli_help(a->command);
-      case O_MODE: bad = cli_choice(a, "and|or|andor", &f->qd.mode), f->has_mode = 1; break;
-      case O_K: bad = cli_unsigned(a, 0, UINT32_MAX, &f->k), f->has_k = 1; break;
-      case O_K1: bad = cli_real(a, 0, 1000, &f->k1), f->has_k1 = 1; break;
-      case O_B: bad = cli_real(a, 0, 1, &f->b), f->has_b = 1; break;
-      case O_BACKEND: bad = cli_choice(a, "cpu|gpu|auto", &f->backend); break;
-      case O_THREADS: bad = cli_unsigned(a, 0, 1024, &f->threads); break;
-      case O_TIMEOUT: bad = cli_unsigned(a, 0, 1000000000, &f->timeout); break;
-      case O_EVALUATOR: bad = cli_choice(a, "auto|exhaustive", &f->sd.evaluator); break;
-      case O_INTERSECTION: bad = cli_intersection(a, &f->sd.intersection); break;
-      case O_TREC: bad = one_form(a, f, FORM_TREC); break;
-      case O_TSV: bad = one_form(a, f, FORM_TSV); break;
-      case O_JSON: bad = one_form(a, f, FORM_JSON); break;
-      case O_TAG:
-        f->tag = a->value;
-        if (has_blank(f->tag)) bad = cli_misuse(a->command, "--tag: '%s' has blanks or is empty", f->tag);
-        break;
-      case O_TOPICS: f->topics = a->value; break;
-      case O_IDS: f->ids = CLI_IDS_YES; break;
-      case O_NO_IDS: f->ids = CLI_IDS_NO; break;
-      case O_NO_OPERATORS: f->qd.no_operators = 1; break;
-      default: bad = opt == CLI_BAD || passages_flag(a, opt, f); break;
+    case CLI_HELP: return 1 + cli_help(a->command);
+    case O_MODE: bad = cli_choice(a, "and|or|andor", &f->qd.mode), f->has_mode = 1; break;
+    case O_K: bad = cli_unsigned(a, 0, UINT32_MAX, &f->k), f->has_k = 1; break;
+    case O_K1: bad = cli_real(a, 0, 1000, &f->k1), f->has_k1 = 1; break;
+    case O_B: bad = cli_real(a, 0, 1, &f->b), f->has_b = 1; break;
+    case O_BACKEND: bad = cli_choice(a, "cpu|gpu|auto", &f->backend); break;
+    case O_THREADS: bad = cli_unsigned(a, 0, 1024, &f->threads); break;
+    case O_TIMEOUT: bad = cli_unsigned(a, 0, 1000000000, &f->timeout); break;
+    case O_EVALUATOR: bad = cli_choice(a, "auto|exhaustive", &f->sd.evaluator); break;
+    case O_INTERSECTION: bad = cli_intersection(a, &f->sd.intersection); break;
+    case O_TREC: bad = one_form(a, f, FORM_TREC); break;
+    case O_TSV: bad = one_form(a, f, FORM_TSV); break;
+    case O_JSON: bad = one_form(a, f, FORM_JSON); break;
+    case O_TAG:
+      f->tag = a->value;
+      if (has_blank(f->tag)) bad = cli_misuse(a->command, "--tag: '%s' has blanks or is empty", f->tag);
+      break;
+    case O_TOPICS: f->topics = a->value; break;
+    case O_IDS: f->ids = CLI_IDS_YES; break;
+    case O_NO_IDS: f->ids = CLI_IDS_NO; break;
+    case O_NO_OPERATORS: f->qd.no_operators = 1; break;
+    default: bad = opt == CLI_BAD || passages_flag(a, opt, f); break;
     }
   }
   if (bad) return 1 + CLI_USAGE;
@@ -618,8 +582,7 @@ static int open_search(search *s, query_flags *f, cli_gpu *gpu, size_t *batch) {
   if (cli_gpu_open(gpu, f->backend, s->index) || cli_gpu_attach(gpu, s->searcher)) return CLI_FAIL;
   /* More hits than documents cannot be: no memory for them. */
   s->k = (size_t)(f->k < info.documents ? f->k : info.documents);
-  if (s->threads > 1 && s->many)
-    *batch = s->k > BATCH_HITS / BATCH_QUERIES ? BATCH_HITS / s->k : BATCH_QUERIES;
+  if (s->threads > 1 && s->many) *batch = s->k > BATCH_HITS / BATCH_QUERIES ? BATCH_HITS / s->k : BATCH_QUERIES;
   if (!*batch) *batch = 1;
   s->hits = (gpuir_hit *)cli_resize(NULL, *batch * s->k, sizeof *s->hits);
   s->counts = (uint32_t *)cli_resize(NULL, *batch, sizeof *s->counts);
@@ -637,8 +600,7 @@ static void tell_word(void *arg, const char *line, size_t len) {
 static void tell_unknown(const search *s, const cli_buf *words) {
   gpuir_query *query = NULL;
   size_t n;
-  if (s->failed || gpuir_query_parse(s->index, &s->qd, words->p ? words->p : "", words->n, &query, NULL))
-    return;
+  if (s->failed || gpuir_query_parse(s->index, &s->qd, words->p ? words->p : "", words->n, &query, NULL)) return;
   n = advice_unknown(s->index, query, tell_word, NULL);
   if (!n && s->qd.mode == GPUIR_AND) cli_error("no document has all of these words; --mode or takes any");
   gpuir_query_destroy(query);
@@ -663,8 +625,7 @@ int cli_query(int argc, char **argv) {
   f.tag = "gpuir";
   f.ids = CLI_IDS_AUTO;
   code = query_flags_read(&a, &f);
-  if (!code && f.topics && a.noperands > 1)
-    code = 1 + cli_misuse("query", "--topics and QUERY exclude each other");
+  if (!code && f.topics && a.noperands > 1) code = 1 + cli_misuse("query", "--topics and QUERY exclude each other");
   if (!code && forms_ready(&f)) code = 1 + CLI_USAGE;
   if (code) {
     cli_filters_free(&f.passages.filters);
@@ -721,13 +682,9 @@ done:
 
 /* ---- count ---------------------------------------------------------------------------------------- */
 
-static const cli_option count_options[] = {{O_MODE, "mode", 'm', 1},
-                                           {O_TIMEOUT, "timeout", 0, 1},
-                                           {O_EVALUATOR, "evaluator", 0, 1},
-                                           {O_INTERSECTION, "intersection", 0, 1},
-                                           {O_NO_OPERATORS, "no-operators", 0, 0},
-                                           {O_JSON, "json", 0, 0},
-                                           {0, NULL, 0, 0}};
+static const cli_option count_options[] = {{O_MODE, "mode", 'm', 1}, {O_TIMEOUT, "timeout", 0, 1},
+    {O_EVALUATOR, "evaluator", 0, 1}, {O_INTERSECTION, "intersection", 0, 1}, {O_NO_OPERATORS, "no-operators", 0, 0},
+    {O_JSON, "json", 0, 0}, {0, NULL, 0, 0}};
 
 static void print_count(const query_flags *f, const cli_buf *words, uint64_t n) {
   if (f->form != FORM_JSON) {
@@ -753,12 +710,9 @@ int cli_count(int argc, char **argv) {
   cli_args_start(&a, "count", count_options, argc, argv);
   a.leading = 1;
   int code = query_flags_read(&a, &f);
-  if (code)
-    code--;
-  else if (a.noperands < 2)
-    code = cli_misuse("count", "QUERY is missing");
-  else
-    code = -1;
+  if (code) code--;
+  else if (a.noperands < 2) code = cli_misuse("count", "QUERY is missing");
+  else code = -1;
   if (code >= 0) {
     cli_args_free(&a);
     return code;

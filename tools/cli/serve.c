@@ -23,9 +23,8 @@ static int parse_command(const char *s, size_t n, serve_request *q) {
     const char *name;
     size_t k;
     int count;
-  } commands[] = {{"TOP_10", 10, 0},       {"TOP_100", 100, 0},       {"TOP_1000", 1000, 0},
-                  {"TOP_10_COUNT", 10, 1}, {"TOP_100_COUNT", 100, 1}, {"TOP_1000_COUNT", 1000, 1},
-                  {"COUNT", 0, 1}};
+  } commands[] = {{"TOP_10", 10, 0}, {"TOP_100", 100, 0}, {"TOP_1000", 1000, 0}, {"TOP_10_COUNT", 10, 1},
+      {"TOP_100_COUNT", 100, 1}, {"TOP_1000_COUNT", 1000, 1}, {"COUNT", 0, 1}};
   for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
     if (strlen(commands[i].name) == n && !memcmp(commands[i].name, s, n)) {
       q->k = commands[i].k;
@@ -100,7 +99,7 @@ int serve_parse(const char *line, size_t len, serve_request *request) {
 typedef struct client {
   const server *s;
   struct listener *of;
-  int fd;             /* -1: the place is free */
+  int fd; /* -1: the place is free */
   int done, joinable; /* under the listener's lock */
   pthread_t thread;
 } client;
@@ -178,8 +177,7 @@ static int serve_clients(listener *l, const server *s) {
     FD_ZERO(&set);
     FD_SET(l->wake[0], &set);
     if (place) FD_SET(l->fd, &set);
-    if (pselect((l->fd > l->wake[0] ? l->fd : l->wake[0]) + 1, &set, NULL, NULL, NULL, &before) <= 0)
-      continue;
+    if (pselect((l->fd > l->wake[0] ? l->fd : l->wake[0]) + 1, &set, NULL, NULL, NULL, &before) <= 0) continue;
     if (FD_ISSET(l->wake[0], &set)) (void)!read(l->wake[0], bytes, sizeof bytes);
     if (FD_ISSET(l->fd, &set)) client_start(l, s, place);
   }
@@ -237,14 +235,14 @@ typedef struct serve_options {
 
 static int take_option(serve_options *o, const cli_args *a, int opt) {
   switch (opt) {
-    case O_STDIO: o->stdio = 1; return CLI_OK;
-    case O_SOCKET: o->socket = a->value; return CLI_OK;
-    case O_THREADS: return cli_unsigned(a, 1, 4096, &o->threads);
-    case O_POLICY: return cli_choice(a, "auto|inter", &o->policy);
-    case O_BACKEND: return cli_choice(a, "cpu|gpu|auto", &o->backend);
-    case O_DEADLINE: return cli_unsigned(a, 1, 1000000, &o->deadline_ms);
-    case O_WINDOW: return cli_unsigned(a, 1, 65536, &o->window);
-    default: return CLI_USAGE;
+  case O_STDIO: o->stdio = 1; return CLI_OK;
+  case O_SOCKET: o->socket = a->value; return CLI_OK;
+  case O_THREADS: return cli_unsigned(a, 1, 4096, &o->threads);
+  case O_POLICY: return cli_choice(a, "auto|inter", &o->policy);
+  case O_BACKEND: return cli_choice(a, "cpu|gpu|auto", &o->backend);
+  case O_DEADLINE: return cli_unsigned(a, 1, 1000000, &o->deadline_ms);
+  case O_WINDOW: return cli_unsigned(a, 1, 65536, &o->window);
+  default: return CLI_USAGE;
   }
 }
 
@@ -284,10 +282,9 @@ static int serve(server *s, const serve_options *o) {
 }
 
 int cli_serve(int argc, char **argv) {
-  static const cli_option options[] = {{O_STDIO, "stdio", 0, 0},      {O_SOCKET, "socket", 0, 1},
-                                       {O_THREADS, "threads", 0, 1},  {O_POLICY, "policy", 0, 1},
-                                       {O_BACKEND, "backend", 0, 1},  {O_DEADLINE, "deadline", 0, 1},
-                                       {O_WINDOW, "in-flight", 0, 1}, {0, NULL, 0, 0}};
+  static const cli_option options[] = {{O_STDIO, "stdio", 0, 0}, {O_SOCKET, "socket", 0, 1},
+      {O_THREADS, "threads", 0, 1}, {O_POLICY, "policy", 0, 1}, {O_BACKEND, "backend", 0, 1},
+      {O_DEADLINE, "deadline", 0, 1}, {O_WINDOW, "in-flight", 0, 1}, {0, NULL, 0, 0}};
   serve_options o;
   server s;
   cli_args a;
@@ -305,10 +302,8 @@ int cli_serve(int argc, char **argv) {
   }
   if (code) code = CLI_USAGE;
   if (!code && o.stdio == (o.socket != NULL))
-    code = cli_misuse("serve",
-                      o.stdio ? "--stdio or --socket, not both" : "--stdio or --socket PATH is missing");
-  if (!code && a.noperands != 1)
-    code = cli_misuse("serve", a.noperands ? "one INDEX only" : "INDEX is missing");
+    code = cli_misuse("serve", o.stdio ? "--stdio or --socket, not both" : "--stdio or --socket PATH is missing");
+  if (!code && a.noperands != 1) code = cli_misuse("serve", a.noperands ? "one INDEX only" : "INDEX is missing");
   if (!code) {
     s.name = a.operands[0];
     s.window = (size_t)o.window;

@@ -15,7 +15,7 @@ typedef struct server {
   const char *name; /* of the index */
   gpuir_index *index;
   gpuir_pool *pool;
-  size_t window;        /* requests of a client in flight at most: further ones are not read meanwhile */
+  size_t window; /* requests of a client in flight at most: further ones are not read meanwhile */
   uint64_t deadline_ns; /* of a request from when it was read; 0: none */
 } server;
 
@@ -24,7 +24,7 @@ typedef struct serve_request {
   size_t k; /* 0: nothing is ranked */
   int count;
   int mode;
-  int optional;  /* words without a plus beside words with one: they rank, but need not be there */
+  int optional; /* words without a plus beside words with one: they rank, but need not be there */
   cli_buf query; /* in gpuir's own syntax */
 } serve_request;
 

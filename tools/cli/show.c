@@ -22,25 +22,17 @@ static void print_statistic(const statistic *t, int json, int first) {
   char grouped[27], number[32];
   if (json) {
     printf("%s\"%s\":", first ? "" : ",", t->key);
-    if (t->kind == 's')
-      cli_json_string(stdout, t->s, strlen(t->s));
-    else if (t->kind == 'f' || t->kind == 'k')
-      printf("%s", cli_shortest(t->f, t->kind == 'k', number));
-    else if (t->kind == 'b')
-      printf("%s", t->u ? "true" : "false");
-    else
-      printf("%llu", (unsigned long long)t->u);
+    if (t->kind == 's') cli_json_string(stdout, t->s, strlen(t->s));
+    else if (t->kind == 'f' || t->kind == 'k') printf("%s", cli_shortest(t->f, t->kind == 'k', number));
+    else if (t->kind == 'b') printf("%s", t->u ? "true" : "false");
+    else printf("%llu", (unsigned long long)t->u);
     return;
   }
   printf("%-18s ", t->key);
-  if (t->kind == 's')
-    cli_tsv_string(stdout, t->s, strlen(t->s));
-  else if (t->kind == 'f' || t->kind == 'k')
-    printf("%.6g", t->f);
-  else if (t->kind == 'b')
-    printf("%s", t->u ? "yes" : "no");
-  else
-    printf("%s", cli_grouped(t->u, grouped));
+  if (t->kind == 's') cli_tsv_string(stdout, t->s, strlen(t->s));
+  else if (t->kind == 'f' || t->kind == 'k') printf("%.6g", t->f);
+  else if (t->kind == 'b') printf("%s", t->u ? "yes" : "no");
+  else printf("%s", cli_grouped(t->u, grouped));
   putchar('\n');
 }
 
@@ -58,14 +50,14 @@ static int print_codecs(const gpuir_index *index, int json) {
     for (i = 0; i < n; i++, first = 0) {
       const gpuir_codec_info *c = &infos[i];
       if (json) {
-        printf("%s{\"of\":\"%s\",\"codec\":\"%s\",\"lists\":%llu,\"postings\":%llu,\"bytes\":%llu}",
-               first ? "" : ",", of[docids], c->codec, (unsigned long long)c->lists,
-               (unsigned long long)c->postings, (unsigned long long)c->bytes);
+        printf("%s{\"of\":\"%s\",\"codec\":\"%s\",\"lists\":%llu,\"postings\":%llu,\"bytes\":%llu}", first ? "" : ",",
+            of[docids], c->codec, (unsigned long long)c->lists, (unsigned long long)c->postings,
+            (unsigned long long)c->bytes);
         continue;
       }
       (void)snprintf(key, sizeof key, "%s.%s", of[docids], c->codec);
       printf("%-18s %s lists, %s postings, %s bytes\n", key, cli_grouped(c->lists, lists),
-             cli_grouped(c->postings, postings), cli_grouped(c->bytes, bytes));
+          cli_grouped(c->postings, postings), cli_grouped(c->bytes, bytes));
     }
   }
   if (json) putchar(']');
@@ -76,16 +68,12 @@ static int print_codecs(const gpuir_index *index, int json) {
 static void print_gpu(const cli_gpu *gpu, int json) {
   gpuir_cuda_info g;
   if (!cli_gpu_stats(gpu, &g)) return;
-  const statistic t[] = {{"device", 's', 0, 0, g.device},
-                         {"driver", 'u', (uint64_t)g.driver_version, 0, NULL},
-                         {"runtime", 'u', (uint64_t)g.runtime_version, 0, NULL},
-                         {"compute_capability", 'u', (uint64_t)g.compute_capability, 0, NULL},
-                         {"device_memory", 'u', g.device_memory, 0, NULL},
-                         {"used_memory", 'u', g.used_memory, 0, NULL},
-                         {"resident_bytes", 'u', g.resident_bytes, 0, NULL},
-                         {"index_bytes", 'u', g.index_bytes, 0, NULL},
-                         {"lists_hit", 'u', g.lists_hit, 0, NULL},
-                         {"lists_missed", 'u', g.lists_missed, 0, NULL}};
+  const statistic t[] = {{"device", 's', 0, 0, g.device}, {"driver", 'u', (uint64_t)g.driver_version, 0, NULL},
+      {"runtime", 'u', (uint64_t)g.runtime_version, 0, NULL},
+      {"compute_capability", 'u', (uint64_t)g.compute_capability, 0, NULL},
+      {"device_memory", 'u', g.device_memory, 0, NULL}, {"used_memory", 'u', g.used_memory, 0, NULL},
+      {"resident_bytes", 'u', g.resident_bytes, 0, NULL}, {"index_bytes", 'u', g.index_bytes, 0, NULL},
+      {"lists_hit", 'u', g.lists_hit, 0, NULL}, {"lists_missed", 'u', g.lists_missed, 0, NULL}};
   for (size_t n = 0; n < sizeof t / sizeof *t; n++) print_statistic(&t[n], json, 0);
 }
 
@@ -114,14 +102,14 @@ static int print_segments(const gpuir_index *index, const gpuir_index_info *whol
       printf(
           "%s{\"first\":%u,\"documents\":%llu,\"deleted\":%llu,\"terms\":%llu,\"postings\":%llu,"
           "\"file_bytes\":%llu}",
-          n ? "," : "", base, (unsigned long long)i.docids, (unsigned long long)gone,
-          (unsigned long long)i.terms, (unsigned long long)i.postings, (unsigned long long)i.file_bytes);
+          n ? "," : "", base, (unsigned long long)i.docids, (unsigned long long)gone, (unsigned long long)i.terms,
+          (unsigned long long)i.postings, (unsigned long long)i.file_bytes);
       continue;
     }
     (void)snprintf(key, sizeof key, "segment.%zu", n);
-    printf("%-18s %s documents, %s deleted, %s terms, %s postings, %s bytes\n", key,
-           cli_grouped(i.docids, documents), cli_grouped(gone, deleted), cli_grouped(i.terms, terms),
-           cli_grouped(i.postings, postings), cli_grouped(i.file_bytes, bytes));
+    printf("%-18s %s documents, %s deleted, %s terms, %s postings, %s bytes\n", key, cli_grouped(i.docids, documents),
+        cli_grouped(gone, deleted), cli_grouped(i.terms, terms), cli_grouped(i.postings, postings),
+        cli_grouped(i.file_bytes, bytes));
   }
   if (json) putchar(']');
   return GPUIR_OK;
@@ -135,13 +123,12 @@ static void print_shard(const gpuir_index *index, int json) {
     printf(
         ",\"shard\":{\"number\":%u,\"of\":%u,\"first\":%llu,\"documents\":%llu,\"tokens\":%llu,"
         "\"identity\":\"%016llx%016llx\"}",
-        s.shard, s.shards, (unsigned long long)s.first, (unsigned long long)s.documents,
-        (unsigned long long)s.tokens, (unsigned long long)s.identity[1], (unsigned long long)s.identity[0]);
+        s.shard, s.shards, (unsigned long long)s.first, (unsigned long long)s.documents, (unsigned long long)s.tokens,
+        (unsigned long long)s.identity[1], (unsigned long long)s.identity[0]);
   else
-    printf("%-18s %u of %u, documents from %llu on of %llu, %llu tokens, identity %016llx%016llx\n", "shard",
-           s.shard, s.shards, (unsigned long long)s.first, (unsigned long long)s.documents,
-           (unsigned long long)s.tokens, (unsigned long long)s.identity[1],
-           (unsigned long long)s.identity[0]);
+    printf("%-18s %u of %u, documents from %llu on of %llu, %llu tokens, identity %016llx%016llx\n", "shard", s.shard,
+        s.shards, (unsigned long long)s.first, (unsigned long long)s.documents, (unsigned long long)s.tokens,
+        (unsigned long long)s.identity[1], (unsigned long long)s.identity[0]);
 }
 
 int cli_stats(int argc, char **argv) {
@@ -173,33 +160,20 @@ int cli_stats(int argc, char **argv) {
     } else if (r) {
       cli_fail(a.operands[0], r, NULL);
     } else {
-      const statistic t[] = {{"description", 's', 0, 0, i.description},
-                             {"filters", 's', 0, 0, i.filters},
-                             {"order", 's', 0, 0, i.order},
-                             {"documents", 'u', i.documents, 0, NULL},
-                             {"deleted", 'u', i.docids - i.documents, 0, NULL},
-                             {"terms", 'u', i.terms, 0, NULL},
-                             {"postings", 'u', i.postings, 0, NULL},
-                             {"tokens", 'u', i.tokens, 0, NULL},
-                             {"average_length", 'f', 0, i.average_length, NULL},
-                             {"analyzer", 's', 0, 0, i.analyzer},
-                             {"k1", 'k', 0, (double)i.k1, NULL},
-                             {"b", 'k', 0, (double)i.b, NULL},
-                             {"codec", 's', 0, 0, i.codec},
-                             {"freq_codec", 's', 0, 0, i.freq_codec},
-                             {"file_bytes", 'u', i.file_bytes, 0, NULL},
-                             {"docids_bytes", 'u', i.docids_bytes, 0, NULL},
-                             {"freqs_bytes", 'u', i.freqs_bytes, 0, NULL},
-                             {"directory_bytes", 'u', i.directory_bytes, 0, NULL},
-                             {"inline_postings", 'u', i.inline_postings, 0, NULL},
-                             {"dictionary_bytes", 'u', i.dictionary_bytes, 0, NULL},
-                             {"documents_bytes", 'u', i.documents_bytes, 0, NULL},
-                             {"text_bytes", 'u', i.text_bytes, 0, NULL},
-                             {"positions_bytes", 'u', i.positions_bytes, 0, NULL},
-                             {"bits_per_posting", 'f', 0, i.bits_per_posting, NULL},
-                             {"stored_text", 'b', (uint64_t)(i.has_text != 0), 0, NULL},
-                             {"positions", 'b', (uint64_t)(i.has_positions != 0), 0, NULL},
-                             {"tool", 's', 0, 0, i.tool}};
+      const statistic t[] = {{"description", 's', 0, 0, i.description}, {"filters", 's', 0, 0, i.filters},
+          {"order", 's', 0, 0, i.order}, {"documents", 'u', i.documents, 0, NULL},
+          {"deleted", 'u', i.docids - i.documents, 0, NULL}, {"terms", 'u', i.terms, 0, NULL},
+          {"postings", 'u', i.postings, 0, NULL}, {"tokens", 'u', i.tokens, 0, NULL},
+          {"average_length", 'f', 0, i.average_length, NULL}, {"analyzer", 's', 0, 0, i.analyzer},
+          {"k1", 'k', 0, (double)i.k1, NULL}, {"b", 'k', 0, (double)i.b, NULL}, {"codec", 's', 0, 0, i.codec},
+          {"freq_codec", 's', 0, 0, i.freq_codec}, {"file_bytes", 'u', i.file_bytes, 0, NULL},
+          {"docids_bytes", 'u', i.docids_bytes, 0, NULL}, {"freqs_bytes", 'u', i.freqs_bytes, 0, NULL},
+          {"directory_bytes", 'u', i.directory_bytes, 0, NULL}, {"inline_postings", 'u', i.inline_postings, 0, NULL},
+          {"dictionary_bytes", 'u', i.dictionary_bytes, 0, NULL}, {"documents_bytes", 'u', i.documents_bytes, 0, NULL},
+          {"text_bytes", 'u', i.text_bytes, 0, NULL}, {"positions_bytes", 'u', i.positions_bytes, 0, NULL},
+          {"bits_per_posting", 'f', 0, i.bits_per_posting, NULL},
+          {"stored_text", 'b', (uint64_t)(i.has_text != 0), 0, NULL},
+          {"positions", 'b', (uint64_t)(i.has_positions != 0), 0, NULL}, {"tool", 's', 0, 0, i.tool}};
       if (json) putchar('{');
       for (size_t n = 0; n < sizeof t / sizeof *t; n++) print_statistic(&t[n], json, n == 0);
       r = print_codecs(index, json);
@@ -219,8 +193,7 @@ int cli_stats(int argc, char **argv) {
 
 /* ---- verify --------------------------------------------------------------------------------------- */
 
-static void verified_json(const char *path, int status, const gpuir_error *err,
-                          const gpuir_index_info *info) {
+static void verified_json(const char *path, int status, const gpuir_error *err, const gpuir_index_info *info) {
   printf("{\"index\":");
   cli_json_string(stdout, path, strlen(path));
   printf(",\"ok\":%s", status ? "false" : "true");
@@ -230,27 +203,25 @@ static void verified_json(const char *path, int status, const gpuir_error *err,
     cli_json_string(stdout, why, strlen(why));
   } else {
     printf(",\"documents\":%llu,\"postings\":%llu,\"segments\":%llu,\"deleted\":%llu",
-           (unsigned long long)info->documents, (unsigned long long)info->postings,
-           (unsigned long long)info->segments, (unsigned long long)(info->docids - info->documents));
+        (unsigned long long)info->documents, (unsigned long long)info->postings, (unsigned long long)info->segments,
+        (unsigned long long)(info->docids - info->documents));
   }
   printf("}\n");
 }
 
-static void verified_text(const char *path, int status, const gpuir_error *err,
-                          const gpuir_index_info *info) {
+static void verified_text(const char *path, int status, const gpuir_error *err, const gpuir_index_info *info) {
   char docs[27], postings[27];
   if (status && err->offset) {
     cli_error("%s: byte %llu: %s", path, (unsigned long long)err->offset,
-              err->msg[0] ? err->msg : gpuir_strerror(status));
+        err->msg[0] ? err->msg : gpuir_strerror(status));
   } else if (status) {
     cli_fail(path, status, err);
   } else {
     text_print(stdout, TEXT_MESSAGE, path, strlen(path));
     printf(": ok, %s documents, %s postings", cli_grouped(info->documents, docs),
-           cli_grouped(info->postings, postings));
+        cli_grouped(info->postings, postings));
     if (info->segments > 1) printf(", %s segments", cli_grouped(info->segments, docs));
-    if (info->docids > info->documents)
-      printf(", %s deleted", cli_grouped(info->docids - info->documents, docs));
+    if (info->docids > info->documents) printf(", %s deleted", cli_grouped(info->docids - info->documents, docs));
     putchar('\n');
   }
 }
@@ -297,19 +268,15 @@ static void explain_text(const cli_buf *name, uint32_t docid, const gpuir_explan
   cli_tsv_string(stdout, name->p, name->n);
   printf("\nlength         %u tokens (average %.6g)\n", e->length, e->average_length);
   printf("bm25           k1 %g, b %g\n", (double)e->k1, (double)e->b);
-  printf("mode           %s: %s\n", modes[mode],
-         e->matches ? "the document matches" : "the document does not match");
+  printf("mode           %s: %s\n", modes[mode], e->matches ? "the document matches" : "the document does not match");
   printf("plan           %s\n\n", e->plan);
-  printf("%4s %10s %10s %10s %14s %12s %12s %12s  %s\n", "q", "df", "tf", "idf", "W", "K", "c", "q*c",
-         "term");
+  printf("%4s %10s %10s %10s %14s %12s %12s %12s  %s\n", "q", "df", "tf", "idf", "W", "K", "c", "q*c", "term");
   for (size_t i = 0; i < e->nterms; i++) {
     const gpuir_explain_term *t = &e->terms[i];
-    if (t->negated)
-      printf("%4s", "not");
-    else
-      printf("%4u", t->q);
+    if (t->negated) printf("%4s", "not");
+    else printf("%4u", t->q);
     printf(" %10u %10u %10.6f %14.2f %12.6f %12u %12llu  ", t->df, t->tf, (double)t->idf, (double)t->weight,
-           (double)t->norm, t->contribution, (unsigned long long)t->q * t->contribution);
+        (double)t->norm, t->contribution, (unsigned long long)t->q * t->contribution);
     cli_tsv_string(stdout, t->term, t->term_len);
     putchar('\n');
   }
@@ -340,9 +307,8 @@ static void explain_json(const cli_buf *name, uint32_t docid, const gpuir_explan
   printf("]}\n");
 }
 
-static int run_explain(const char *path, const gpuir_query_desc *desc, const gpuir_searcher_desc *sd,
-                       uint32_t docid, const cli_buf *words, int has_k1, int has_b, float k1, float b,
-                       int json) {
+static int run_explain(const char *path, const gpuir_query_desc *desc, const gpuir_searcher_desc *sd, uint32_t docid,
+    const cli_buf *words, int has_k1, int has_b, float k1, float b, int json) {
   gpuir_query_desc qd = *desc;
   gpuir_query *query = NULL;
   gpuir_searcher *searcher = NULL;
@@ -373,10 +339,8 @@ static int run_explain(const char *path, const gpuir_query_desc *desc, const gpu
       cli_fail(path, r, &err);
     } else {
       (void)cli_doc_name(&name, &doc);
-      if (json)
-        explain_json(&name, docid, e, qd.mode);
-      else
-        explain_text(&name, docid, e, qd.mode);
+      if (json) explain_json(&name, docid, e, qd.mode);
+      else explain_text(&name, docid, e, qd.mode);
       cli_buf_free(&name);
       code = cli_finish(CLI_OK);
     }
@@ -389,10 +353,9 @@ static int run_explain(const char *path, const gpuir_query_desc *desc, const gpu
 }
 
 int cli_explain(int argc, char **argv) {
-  static const cli_option options[] = {{O_MODE, "mode", 'm', 1}, {O_K1, "k1", 0, 1},
-                                       {O_B, "b", 0, 1},         {O_NO_OPERATORS, "no-operators", 0, 0},
-                                       {O_JSON, "json", 0, 0},   {O_INTERSECTION, "intersection", 0, 1},
-                                       {0, NULL, 0, 0}};
+  static const cli_option options[] = {{O_MODE, "mode", 'm', 1}, {O_K1, "k1", 0, 1}, {O_B, "b", 0, 1},
+      {O_NO_OPERATORS, "no-operators", 0, 0}, {O_JSON, "json", 0, 0}, {O_INTERSECTION, "intersection", 0, 1},
+      {0, NULL, 0, 0}};
   cli_args a;
   gpuir_query_desc qd;
   gpuir_searcher_desc sd;
@@ -406,14 +369,14 @@ int cli_explain(int argc, char **argv) {
   a.leading = 1;
   while (!bad && (opt = cli_next(&a)) != CLI_END) {
     switch (opt) {
-      case CLI_HELP: cli_args_free(&a); return cli_help("explain");
-      case O_MODE: bad = cli_choice(&a, "and|or|andor", &qd.mode); break;
-      case O_K1: bad = cli_real(&a, 0, 1000, &k1), has_k1 = 1; break;
-      case O_B: bad = cli_real(&a, 0, 1, &b), has_b = 1; break;
-      case O_NO_OPERATORS: qd.no_operators = 1; break;
-      case O_JSON: json = 1; break;
-      case O_INTERSECTION: bad = cli_intersection(&a, &sd.intersection); break;
-      default: bad = 1; break;
+    case CLI_HELP: cli_args_free(&a); return cli_help("explain");
+    case O_MODE: bad = cli_choice(&a, "and|or|andor", &qd.mode); break;
+    case O_K1: bad = cli_real(&a, 0, 1000, &k1), has_k1 = 1; break;
+    case O_B: bad = cli_real(&a, 0, 1, &b), has_b = 1; break;
+    case O_NO_OPERATORS: qd.no_operators = 1; break;
+    case O_JSON: json = 1; break;
+    case O_INTERSECTION: bad = cli_intersection(&a, &sd.intersection); break;
+    default: bad = 1; break;
     }
   }
   code = bad ? CLI_USAGE : CLI_OK;

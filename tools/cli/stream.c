@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define AT_ONCE_NS 50000 /* a query that is likely to take less is answered by the reading thread */
-#define LOOK_MS 100      /* between two looks at whether a client that takes no answers is still to be waited for */
+#define LOOK_MS 100 /* between two looks at whether a client that takes no answers is still to be waited for */
 
 struct stream;
 
@@ -38,12 +38,12 @@ typedef struct stream {
   cli_reader in;
   pthread_t writer;
   gpuir_searcher *searcher; /* of the reading thread */
-  pthread_mutex_t lock;     /* of what follows, and of job.answered */
+  pthread_mutex_t lock; /* of what follows, and of job.answered */
   pthread_cond_t answered, freed;
   uint64_t asked, written; /* requests [written..asked) are in flight, number i in jobs[i % window] */
-  int ended;               /* no further one comes */
+  int ended; /* no further one comes */
   int cancel; /* read and written atomically: of all tasks, and answers are not written any more */
-  job *jobs;  /* [window] */
+  job *jobs; /* [window] */
 } stream;
 
 static job *job_at(const stream *st, uint64_t number) { return &st->jobs[number % st->s->window]; }
@@ -61,15 +61,15 @@ static int put_answer(const stream *st, job *j, cli_buf *text, int tell) {
   gpuir_query_destroy(j->query);
   j->query = NULL;
   switch (status) {
-    case GPUIR_OK:
-      snprintf(number, sizeof number, "%llu\n", (unsigned long long)j->number);
-      cli_buf_text(text, number);
-      return 0;
-    case GPUIR_E_UNSUPPORTED:
-    case GPUIR_E_TERMS:
-    case GPUIR_E_RANGE: cli_buf_text(text, "UNSUPPORTED\n"); return 0;
-    case GPUIR_E_DEADLINE: cli_buf_text(text, "DEADLINE\n"); return 0;
-    default: break;
+  case GPUIR_OK:
+    snprintf(number, sizeof number, "%llu\n", (unsigned long long)j->number);
+    cli_buf_text(text, number);
+    return 0;
+  case GPUIR_E_UNSUPPORTED:
+  case GPUIR_E_TERMS:
+  case GPUIR_E_RANGE: cli_buf_text(text, "UNSUPPORTED\n"); return 0;
+  case GPUIR_E_DEADLINE: cli_buf_text(text, "DEADLINE\n"); return 0;
+  default: break;
   }
   if (tell && !is_cancelled(st)) (void)cli_fail(st->s->name, status, &j->error);
   return -1;
@@ -174,13 +174,11 @@ static void job_make(const stream *st, job *j, const char *line, size_t len) {
   serve_request request;
   memset(j, 0, offsetof(job, hits));
   j->of = (stream *)(uintptr_t)st;
-  j->task.status =
-      serve_parse(line, len, &request) || (request.optional && request.k) ? GPUIR_E_UNSUPPORTED : GPUIR_OK;
+  j->task.status = serve_parse(line, len, &request) || (request.optional && request.k) ? GPUIR_E_UNSUPPORTED : GPUIR_OK;
   memset(&desc, 0, sizeof desc);
   desc.mode = request.mode;
   if (!j->task.status)
-    j->task.status =
-        gpuir_query_parse(st->s->index, &desc, request.query.p, request.query.n, &j->query, &j->error);
+    j->task.status = gpuir_query_parse(st->s->index, &desc, request.query.p, request.query.n, &j->query, &j->error);
   cli_buf_free(&request.query);
   j->number = !request.count;
   if (j->task.status == GPUIR_E_QUERY) j->task.status = GPUIR_OK; /* stop words only: nothing matches */
@@ -282,12 +280,9 @@ int serve_stream(const server *s, int in, int out) {
   pthread_cond_init(&st->freed, NULL);
   st->jobs = (job *)cli_resize(NULL, s->window, sizeof *st->jobs);
   cli_reader_open(&st->in, in, CLI_MAX_LINE);
-  if (gpuir_searcher_create(s->index, NULL, &st->searcher, NULL))
-    cause = ENOMEM;
-  else if (pipe(st->wake))
-    cause = errno;
-  else
-    cause = start_writer(st);
+  if (gpuir_searcher_create(s->index, NULL, &st->searcher, NULL)) cause = ENOMEM;
+  else if (pipe(st->wake)) cause = errno;
+  else cause = start_writer(st);
   if (cause) {
     cli_error("a client cannot be served: %s", strerror(cause));
     stream_free(st);

@@ -29,30 +29,28 @@ static void print_term(const lexicon *x, const gpuir_term_info *t, int form) {
   if (form == FORM_HUMAN && !headed++)
     printf("%10s %12s %9s %-7s %-7s %12s  %s\n", "df", "cf", "idf", "docIDs", "freqs", "bytes", "term");
   switch (form) {
-    case FORM_JSON:
-      printf("{\"term\":");
-      cli_json_string(stdout, t->term, t->term_len);
-      if (x->merged) printf(",\"id\":%llu", (unsigned long long)t->id);
-      printf(
-          ",\"df\":%u,\"cf\":%llu,\"idf\":%.9g,\"codec\":\"%s\",\"freq_codec\":\"%s\","
-          "\"docids_bytes\":%llu,\"freqs_bytes\":%llu,\"directory_bytes\":%llu,\"blocks\":%u}\n",
-          t->df, (unsigned long long)t->cf, (double)t->idf, t->codec, t->freq_codec,
-          (unsigned long long)t->docids_bytes, (unsigned long long)t->freqs_bytes,
-          (unsigned long long)t->directory_bytes, t->blocks);
-      break;
-    case FORM_TSV:
-      cli_tsv_string(stdout, t->term, t->term_len);
-      printf("\t%u\t%llu\t%.9g\t%s\t%s\t%llu\t%llu\t%llu\t%u\n", t->df, (unsigned long long)t->cf,
-             (double)t->idf, t->codec, t->freq_codec, (unsigned long long)t->docids_bytes,
-             (unsigned long long)t->freqs_bytes, (unsigned long long)t->directory_bytes, t->blocks);
-      break;
-    default:
-      printf("%10u %12llu %9.5f %-7s %-7s %12llu  ", t->df, (unsigned long long)t->cf, (double)t->idf,
-             t->codec, t->freq_codec,
-             (unsigned long long)(t->docids_bytes + t->freqs_bytes + t->directory_bytes));
-      cli_tsv_string(stdout, t->term, t->term_len);
-      putchar('\n');
-      break;
+  case FORM_JSON:
+    printf("{\"term\":");
+    cli_json_string(stdout, t->term, t->term_len);
+    if (x->merged) printf(",\"id\":%llu", (unsigned long long)t->id);
+    printf(
+        ",\"df\":%u,\"cf\":%llu,\"idf\":%.9g,\"codec\":\"%s\",\"freq_codec\":\"%s\","
+        "\"docids_bytes\":%llu,\"freqs_bytes\":%llu,\"directory_bytes\":%llu,\"blocks\":%u}\n",
+        t->df, (unsigned long long)t->cf, (double)t->idf, t->codec, t->freq_codec, (unsigned long long)t->docids_bytes,
+        (unsigned long long)t->freqs_bytes, (unsigned long long)t->directory_bytes, t->blocks);
+    break;
+  case FORM_TSV:
+    cli_tsv_string(stdout, t->term, t->term_len);
+    printf("\t%u\t%llu\t%.9g\t%s\t%s\t%llu\t%llu\t%llu\t%u\n", t->df, (unsigned long long)t->cf, (double)t->idf,
+        t->codec, t->freq_codec, (unsigned long long)t->docids_bytes, (unsigned long long)t->freqs_bytes,
+        (unsigned long long)t->directory_bytes, t->blocks);
+    break;
+  default:
+    printf("%10u %12llu %9.5f %-7s %-7s %12llu  ", t->df, (unsigned long long)t->cf, (double)t->idf, t->codec,
+        t->freq_codec, (unsigned long long)(t->docids_bytes + t->freqs_bytes + t->directory_bytes));
+    cli_tsv_string(stdout, t->term, t->term_len);
+    putchar('\n');
+    break;
   }
 }
 
@@ -102,7 +100,7 @@ typedef struct walk {
     const gpuir_index *segment;
     uint64_t id, end;
     gpuir_term_info info; /* of id, if that is below end */
-  } * places;             /* [x->segments] */
+  } * places; /* [x->segments] */
 } walk;
 
 /* Reads the term that a place has come to. 0, or a failure after a message. */
@@ -205,10 +203,8 @@ static int list_sorted(walk *w, int sort, uint64_t limit, int form, int *any) {
   if (n) qsort(all, (size_t)n, sizeof *all, by_key);
   for (uint64_t i = 0; i < limit && i < n && !code && !ferror(stdout); i++) {
     int r = find_term(w->x, terms.p + all[i].at, all[i].len, &t);
-    if (r)
-      code = cli_fail(w->x->path, r, NULL);
-    else
-      print_term(w->x, &t, form);
+    if (r) code = cli_fail(w->x->path, r, NULL);
+    else print_term(w->x, &t, form);
   }
   free(all);
   cli_buf_free(&terms);
@@ -267,19 +263,17 @@ static int named_terms(const lexicon *x, char **names, int n, int form) {
     token_list l = {{NULL, 0, 0}, 0};
     if (!gpuir_analyze(x->index, names[i], len, keep_token, &l, NULL) && l.n &&
         (l.text.n != len || memcmp(l.text.p, names[i], len)))
-      cli_error("%s: no term '%s' (the index's analyzer makes '%.*s' of it)", x->path, names[i],
-                (int)l.text.n, l.text.p);
-    else
-      cli_error("%s: no term '%s'", x->path, names[i]);
+      cli_error("%s: no term '%s' (the index's analyzer makes '%.*s' of it)", x->path, names[i], (int)l.text.n,
+          l.text.p);
+    else cli_error("%s: no term '%s'", x->path, names[i]);
     cli_buf_free(&l.text);
   }
   return code;
 }
 
 int cli_terms(int argc, char **argv) {
-  static const cli_option options[] = {{O_PREFIX, "prefix", 0, 1}, {O_SORT, "sort", 0, 1},
-                                       {O_LIMIT, "limit", 0, 1},   {O_TSV, "tsv", 0, 0},
-                                       {O_JSON, "json", 0, 0},     {0, NULL, 0, 0}};
+  static const cli_option options[] = {{O_PREFIX, "prefix", 0, 1}, {O_SORT, "sort", 0, 1}, {O_LIMIT, "limit", 0, 1},
+      {O_TSV, "tsv", 0, 0}, {O_JSON, "json", 0, 0}, {0, NULL, 0, 0}};
   cli_args a;
   gpuir_index_info info;
   int opt, bad = 0, sort = SORT_TERM, form = FORM_HUMAN, has_sort = 0, code;
@@ -288,13 +282,13 @@ int cli_terms(int argc, char **argv) {
   cli_args_start(&a, "terms", options, argc, argv);
   while (!bad && (opt = cli_next(&a)) != CLI_END) {
     switch (opt) {
-      case CLI_HELP: cli_args_free(&a); return cli_help("terms");
-      case O_PREFIX: prefix = a.value; break;
-      case O_SORT: bad = cli_choice(&a, "term|df|cf", &sort), has_sort = 1; break;
-      case O_LIMIT: bad = cli_unsigned(&a, 0, UINT64_MAX, &limit), has_sort = 1; break;
-      case O_TSV: form = FORM_TSV; break;
-      case O_JSON: form = FORM_JSON; break;
-      default: bad = 1; break;
+    case CLI_HELP: cli_args_free(&a); return cli_help("terms");
+    case O_PREFIX: prefix = a.value; break;
+    case O_SORT: bad = cli_choice(&a, "term|df|cf", &sort), has_sort = 1; break;
+    case O_LIMIT: bad = cli_unsigned(&a, 0, UINT64_MAX, &limit), has_sort = 1; break;
+    case O_TSV: form = FORM_TSV; break;
+    case O_JSON: form = FORM_JSON; break;
+    default: bad = 1; break;
     }
   }
   code = bad ? CLI_USAGE : CLI_OK;
@@ -313,10 +307,8 @@ int cli_terms(int argc, char **argv) {
       x.documents = info.documents;
       x.segments = (size_t)info.segments;
       x.merged = info.segments == 1 && info.docids == info.documents;
-      if (a.noperands > 1)
-        code = named_terms(&x, a.operands + 1, a.noperands - 1, form);
-      else
-        code = list_terms(&x, prefix, sort, limit, form);
+      if (a.noperands > 1) code = named_terms(&x, a.operands + 1, a.noperands - 1, form);
+      else code = list_terms(&x, prefix, sort, limit, form);
       code = cli_finish(code);
     }
     gpuir_close(index);

@@ -23,7 +23,7 @@ typedef struct scan {
   cli_files files;
   int64_t start;
   cli_buf kept; /* paths below which nothing counts as gone, each with a NUL */
-  int dirty;    /* the table is to be written */
+  int dirty; /* the table is to be written */
 } scan;
 
 static uint64_t nanoseconds(const struct timespec *t) {
@@ -38,7 +38,7 @@ static int is_racy(const scan *s, const struct stat *st) {
 
 static int has_state(const cli_file *f, const struct stat *st) {
   return f->size == (uint64_t)st->st_size && f->inode == (uint64_t)st->st_ino &&
-         f->mtime == nanoseconds(&st->st_mtim) && f->ctime == nanoseconds(&st->st_ctim);
+      f->mtime == nanoseconds(&st->st_mtim) && f->ctime == nanoseconds(&st->st_ctim);
 }
 
 /* Notes the state in which a file is read. */
@@ -77,10 +77,8 @@ static int on_file(void *user, const char *source, const struct stat *st, int fd
     return 0;
   }
   if (f && drop_source(s, source)) return -1;
-  if (f)
-    s->u->changed++;
-  else
-    s->u->fresh++;
+  if (f) s->u->changed++;
+  else s->u->fresh++;
   if (!f) f = cli_files_add(&s->files, source, strlen(source));
   take_state(s, f, st);
   f->hash = 0;
@@ -212,7 +210,7 @@ static int scan_operand(scan *s, const char *operand) {
   if (!stat(operand, &st)) {
     code = cli_input_read(&s->in, operand);
   } else if ((errno != ENOENT && errno != ENOTDIR) ||
-             (!cli_files_find(&s->files, source) && (!s->live->patient || has_below(s, top)))) {
+      (!cli_files_find(&s->files, source) && (!s->live->patient || has_below(s, top)))) {
     cli_error("%s: %s", operand, strerror(errno));
     code = CLI_FAIL;
   }
@@ -257,11 +255,10 @@ static int run_scan(scan *s) {
 /* Says what was found. */
 static void report(const cli_update *u) {
   char fresh[27], changed[27], vanished[27], same[27], added[27], deleted[27], all[27];
-  cli_error(
-      "%s: %s new, %s changed, %s vanished, %s unchanged files; %s documents added, %s deleted, %s in all",
-      u->live.path, cli_grouped(u->fresh, fresh), cli_grouped(u->changed, changed),
-      cli_grouped(u->vanished, vanished), cli_grouped(u->unchanged, same), cli_grouped(u->live.added, added),
-      cli_grouped(u->live.deleted, deleted), cli_grouped(u->documents, all));
+  cli_error("%s: %s new, %s changed, %s vanished, %s unchanged files; %s documents added, %s deleted, %s in all",
+      u->live.path, cli_grouped(u->fresh, fresh), cli_grouped(u->changed, changed), cli_grouped(u->vanished, vanished),
+      cli_grouped(u->unchanged, same), cli_grouped(u->live.added, added), cli_grouped(u->live.deleted, deleted),
+      cli_grouped(u->documents, all));
 }
 
 int cli_update_run(cli_update *u) {
@@ -288,24 +285,17 @@ int cli_update_run(cli_update *u) {
 /* ---- the commands ---- */
 
 int cli_update_options(const char *command, int argc, char **argv, cli_args *a, cli_update *u) {
-  static const cli_option options[] = {{CLI_OUTPUT, "output", 'o', 1},
-                                       {CLI_MEMORY, "memory", 0, 1},
-                                       {CLI_THREADS, "threads", 0, 1},
-                                       {CLI_QUIET, "quiet", 'q', 0},
-                                       {CLI_IN_SKIP, "skip-errors", 0, 0},
-                                       {CLI_IN_FILTER, "filter", 0, 1},
-                                       {0, NULL, 0, 0}};
+  static const cli_option options[] = {{CLI_OUTPUT, "output", 'o', 1}, {CLI_MEMORY, "memory", 0, 1},
+      {CLI_THREADS, "threads", 0, 1}, {CLI_QUIET, "quiet", 'q', 0}, {CLI_IN_SKIP, "skip-errors", 0, 0},
+      {CLI_IN_FILTER, "filter", 0, 1}, {0, NULL, 0, 0}};
   int opt, bad = 0;
   memset(u, 0, sizeof *u);
   cli_args_start(a, command, options, argc, argv);
   while (!bad && (opt = cli_next(a)) != CLI_END) {
     if (opt == CLI_HELP) return 1 + cli_help(command);
-    if (opt == CLI_IN_SKIP)
-      u->skip_errors = 1;
-    else if (opt == CLI_IN_FILTER)
-      bad = cli_filters_add(a, &u->filters);
-    else
-      bad = cli_live_option(a, opt, &u->live);
+    if (opt == CLI_IN_SKIP) u->skip_errors = 1;
+    else if (opt == CLI_IN_FILTER) bad = cli_filters_add(a, &u->filters);
+    else bad = cli_live_option(a, opt, &u->live);
   }
   if (bad) return 1 + CLI_USAGE;
   if (!u->live.path) return 1 + cli_misuse(command, "-o FOLDER is missing");

@@ -57,17 +57,15 @@ int cli_fail(const char *file, int status, const gpuir_error *err) {
   const char *cause = err && err->code && err->msg[0] ? err->msg : gpuir_strerror(status);
   size_t n = strlen(file);
   /* Do not name the file twice where the cause does so already. */
-  if (!strncmp(cause, file, n) && (cause[n] == ':' || cause[n] == ' '))
-    cli_error("%s", cause);
-  else
-    cli_error("%s: %s", file, cause);
+  if (!strncmp(cause, file, n) && (cause[n] == ':' || cause[n] == ' ')) cli_error("%s", cause);
+  else cli_error("%s: %s", file, cause);
   return CLI_FAIL;
 }
 
 void cli_tell_shared(const char *path) {
   const char *slash = strrchr(path, '/');
   cli_error("note: others may write the folder %.*s, and so replace %s", slash ? (int)(slash - path) + 1 : 1,
-            slash ? path : ".", path);
+      slash ? path : ".", path);
 }
 
 int cli_misuse(const char *command, const char *fmt, ...) {
@@ -265,7 +263,7 @@ int cli_parse_unsigned(const char *text, uint64_t min, uint64_t max, uint64_t *o
 int cli_unsigned(const cli_args *a, uint64_t min, uint64_t max, uint64_t *out) {
   if (!cli_parse_unsigned(a->value, min, max, out)) return 0;
   return cli_misuse(a->command, "%s: '%s' is not a whole number from %llu to %llu", a->name, a->value,
-                    (unsigned long long)min, (unsigned long long)max);
+      (unsigned long long)min, (unsigned long long)max);
 }
 
 int cli_real(const cli_args *a, double min, double max, float *out) {
@@ -367,8 +365,7 @@ const char *cli_shortest(double x, int is_float, char *buf) {
 void cli_tell_lost(uint64_t n) {
   char buf[27];
   if (n)
-    cli_error(
-        "%s documents have no words but some of more than %d bytes, which are dropped: they cannot be found",
+    cli_error("%s documents have no words but some of more than %d bytes, which are dropped: they cannot be found",
         cli_grouped(n, buf), GPUIR_MAX_TERM);
 }
 

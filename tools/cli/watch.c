@@ -25,18 +25,17 @@
 #include <unistd.h>
 
 #define QUIET 100000000u /* nanoseconds without an event before an update */
-#define MOST \
-  1000000000u         /* nanoseconds from an event to the update, when they do not cease; and between tries */
+#define MOST 1000000000u /* nanoseconds from an event to the update, when they do not cease; and between tries */
 #define DEEPEST 4000u /* folders in one another */
-#define EVENTS                                                                                    \
-  (IN_CLOSE_WRITE | IN_MODIFY | IN_ATTRIB | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | \
-   IN_DELETE_SELF | IN_MOVE_SELF)
+#define EVENTS \
+  (IN_CLOSE_WRITE | IN_MODIFY | IN_ATTRIB | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE_SELF | \
+      IN_MOVE_SELF)
 
 typedef struct merging {
   pthread_t thread;
   int running;
   int done[2]; /* a pipe that gets a byte when the thread ends */
-  int stop;    /* read atomically: no further step */
+  int stop; /* read atomically: no further step */
   int status;
   gpuir_error err;
 } merging;
@@ -44,14 +43,14 @@ typedef struct merging {
 typedef struct watching {
   cli_update update;
   merging merge;
-  int fd;             /* of inotify */
-  int last;           /* the greatest watch so far: watches are numbered upwards */
-  uint64_t folders;   /* that are watched */
+  int fd; /* of inotify */
+  int last; /* the greatest watch so far: watches are numbered upwards */
+  uint64_t folders; /* that are watched */
   int hidden, follow; /* as the index reads folders */
-  dev_t dev;          /* of the index's own folder */
+  dev_t dev; /* of the index's own folder */
   ino_t ino;
   uint64_t first, newest; /* when events came that no update has answered; 0: none did */
-  int again;              /* folders are to be watched anew */
+  int again; /* folders are to be watched anew */
 } watching;
 
 /* ---- folders ---- */
@@ -75,8 +74,7 @@ static int watch_folder(watching *w, int parent, const char *name, unsigned dept
     cli_error("%s: more folders than may be watched; sysctl fs.inotify.max_user_watches says how many", name);
     code = CLI_FAIL;
   }
-  DIR *dir =
-      watch > w->last ? fdopendir(fd) : NULL; /* one that is watched already has been seen by another way */
+  DIR *dir = watch > w->last ? fdopendir(fd) : NULL; /* one that is watched already has been seen by another way */
   if (!dir) {
     (void)close(fd);
     return code;
@@ -145,8 +143,7 @@ static void take_events(watching *w) {
       at += (ssize_t)(sizeof e + e.len);
       if (e.mask & IN_IGNORED) continue;
       if (e.mask & (IN_Q_OVERFLOW | IN_DELETE_SELF | IN_MOVE_SELF)) w->again = 1;
-      if (e.mask & IN_ISDIR && e.mask & (IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_ATTRIB))
-        w->again = 1;
+      if (e.mask & IN_ISDIR && e.mask & (IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_ATTRIB)) w->again = 1;
     }
     note_change(w);
   }

@@ -40,9 +40,7 @@ static int is_operator(const char *s, size_t n) {
   return is_field(s, n) || has_suffix(s, n);
 }
 
-static int is_space(char c) {
-  return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' || c == '\v';
-}
+static int is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' || c == '\v'; }
 
 const char *advice_operator(const char *text, size_t len, size_t *word_len) {
   const char *p = text, *end = text + len;
@@ -105,7 +103,6 @@ static void tell(const gpuir_index *index, const char *term, size_t len, advice_
 size_t advice_unknown(const gpuir_index *index, const gpuir_query *query, advice_put put, void *arg) {
   const char *term;
   size_t len, n = 0;
-  for (; n < UNKNOWN_MOST && !gpuir_query_unknown(query, n, &term, &len); n++)
-    tell(index, term, len, put, arg);
+  for (; n < UNKNOWN_MOST && !gpuir_query_unknown(query, n, &term, &len); n++) tell(index, term, len, put, arg);
   return n;
 }

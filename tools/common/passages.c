@@ -41,8 +41,7 @@ static uint64_t now_ns(void) {
 }
 
 void passages_begin(passages *p) {
-  const uint64_t tokens =
-      p->tokens && p->tokens < UINT64_MAX / GPUIR_TOKEN_BYTES ? p->tokens * GPUIR_TOKEN_BYTES : 0;
+  const uint64_t tokens = p->tokens && p->tokens < UINT64_MAX / GPUIR_TOKEN_BYTES ? p->tokens * GPUIR_TOKEN_BYTES : 0;
   p->left = p->bytes ? p->bytes : UINT64_MAX;
   if (tokens && tokens < p->left) p->left = tokens;
   p->deadline = p->timeout_ns ? now_ns() + p->timeout_ns : 0;
@@ -72,13 +71,11 @@ int passages_path(passages *p, const gpuir_doc *doc, uint32_t docid, char *absol
   const size_t n = p->here ? strlen(p->here) : 0;
   const char *shown = absolute;
   absolute[0] = 0;
-  if (!p->base || !doc->source_len ||
-      source_path(p->base, "", doc->source, doc->source_len, absolute, size)) {
+  if (!p->base || !doc->source_len || source_path(p->base, "", doc->source, doc->source_len, absolute, size)) {
     absolute[0] = 0;
     return name_path(p, doc, docid);
   }
-  if (n > 1 && !strncmp(absolute, p->here, n) && absolute[n] == '/' && absolute[n + 1])
-    shown = absolute + n + 1;
+  if (n > 1 && !strncmp(absolute, p->here, n) && absolute[n] == '/' && absolute[n + 1]) shown = absolute + n + 1;
   p->path_len = strlen(shown);
   if (path_room(p, p->path_len + 1)) return GPUIR_E_NOMEM;
   memcpy(p->path, shown, p->path_len + 1);
@@ -116,8 +113,7 @@ static void put_marked(const passages *p, const char *text, size_t at, size_t en
   const size_t last = x->first_mark + x->marks;
   for (; p->colour && i < last && at < end; i++) {
     const gpuir_mark *m = &p->room.marks[i];
-    size_t from = m->offset > at ? m->offset : at,
-           to = m->offset + m->bytes < end ? m->offset + m->bytes : end;
+    size_t from = m->offset > at ? m->offset : at, to = m->offset + m->bytes < end ? m->offset + m->bytes : end;
     if (from >= to) continue;
     text_write(p->put, p->sink, TEXT_MESSAGE, text + at, from - at);
     put_string(p, "\033[1;31m");
@@ -145,7 +141,7 @@ static int is_marked(const passages *p, const gpuir_passage *x, size_t at, size_
 /* Writes text[at, end), which is line number `line`: for `grep` as PATH:LINE:TEXT if it has a mark, and otherwise as
  * PATH-LINE-TEXT where lines around are asked for. */
 static void put_line(const passages *p, const char *text, const gpuir_passage *x, size_t at, size_t end,
-                     uint32_t line) {
+    uint32_t line) {
   if (p->grep) {
     const char sign = is_marked(p, x, at, end) ? ':' : '-';
     if (sign == '-' && !p->context) return;
@@ -157,8 +153,7 @@ static void put_line(const passages *p, const char *text, const gpuir_passage *x
 }
 
 /* Writes the passage's lines. `step` is 0 where all lines of the text are one line of the source. */
-static void put_lines(const passages *p, const char *text, const gpuir_passage *x, uint32_t line,
-                      uint32_t step) {
+static void put_lines(const passages *p, const char *text, const gpuir_passage *x, uint32_t line, uint32_t step) {
   const size_t stop = x->offset + x->bytes;
   size_t at = x->offset;
   while (at < stop) {
@@ -173,15 +168,15 @@ static void put_lines(const passages *p, const char *text, const gpuir_passage *
 }
 
 static void put_passage_json(const passages *p, const char *text, const gpuir_passage *x, uint32_t first,
-                             uint32_t last) {
+    uint32_t last) {
   size_t i;
-  put_format(p, "{\"first\":%lu,\"last\":%lu,\"score\":%.4f,\"text\":", (unsigned long)first,
-             (unsigned long)last, (double)x->score / 65536.0);
+  put_format(p, "{\"first\":%lu,\"last\":%lu,\"score\":%.4f,\"text\":", (unsigned long)first, (unsigned long)last,
+      (double)x->score / 65536.0);
   put_json(p, text + x->offset, x->bytes);
   put_string(p, ",\"marks\":[");
   for (i = x->first_mark; i < x->first_mark + x->marks; i++)
     put_format(p, "%s[%zu,%zu]", i > x->first_mark ? "," : "", p->room.marks[i].offset - x->offset,
-               p->room.marks[i].bytes);
+        p->room.marks[i].bytes);
   put_string(p, "]}");
 }
 
@@ -191,42 +186,37 @@ static void put_passage_json(const passages *p, const char *text, const gpuir_pa
 typedef struct hit_text {
   gpuir_doc doc;
   const char *text; /* NULL: there is none */
-  char *own;        /* to be freed */
+  char *own; /* to be freed */
   size_t len;
-  int error;  /* why there is none */
+  int error; /* why there is none */
   int record; /* the text is not the bytes of the source: its lines are not the source's */
 } hit_text;
 
 /* Whether a filter turned the document's source into text. */
 static int is_filtered(const gpuir_index *index, const gpuir_doc *doc) {
   gpuir_index_info info;
-  return gpuir_index_get_info(index, &info) == GPUIR_OK &&
-         source_filtered(info.filters, doc->source, doc->source_len);
+  return gpuir_index_get_info(index, &info) == GPUIR_OK && source_filtered(info.filters, doc->source, doc->source_len);
 }
 
 /* Takes the stored text, or that of the source if that is still what was indexed. */
-static void take_text(const passages *p, const gpuir_index *index, hit_text *h, uint32_t docid,
-                      const char *path) {
+static void take_text(const passages *p, const gpuir_index *index, hit_text *h, uint32_t docid, const char *path) {
   h->record = h->doc.text && h->doc.source_bytes && h->doc.source_bytes != h->doc.text_len;
   h->text = h->doc.text;
   h->len = h->doc.text_len;
   if (h->text) return;
-  if (!path[0])
-    h->error = ENODATA;
-  else if (!is_filtered(index, &h->doc))
-    h->error = p->read(p->arg, path, docid, &h->doc, &h->own, &h->len);
-  else
-    h->error = p->filter ? p->filter(p->arg, path, docid, &h->doc, &h->own, &h->len) : PASSAGES_FILTERED;
+  if (!path[0]) h->error = ENODATA;
+  else if (!is_filtered(index, &h->doc)) h->error = p->read(p->arg, path, docid, &h->doc, &h->own, &h->len);
+  else h->error = p->filter ? p->filter(p->arg, path, docid, &h->doc, &h->own, &h->len) : PASSAGES_FILTERED;
   h->text = h->own;
 }
 
 static const char *why_not(int error) {
   switch (error) {
-    case PASSAGES_TOLD: return "no text";
-    case PASSAGES_FILTERED: return "its text was made by a filter";
-    case ESTALE: return "changed since it was indexed";
-    case ENODATA: return "its text is not in the index";
-    default: return strerror(error);
+  case PASSAGES_TOLD: return "no text";
+  case PASSAGES_FILTERED: return "its text was made by a filter";
+  case ESTALE: return "changed since it was indexed";
+  case ENODATA: return "its text is not in the index";
+  default: return strerror(error);
   }
 }
 
@@ -243,7 +233,7 @@ static void put_missing(const passages *p, const hit_text *h) {
   const unsigned long line = h->doc.first_line ? h->doc.first_line : 1;
   char why[160];
   snprintf(why, sizeof why, "%s%s", why_not(h->error),
-           h->error == PASSAGES_FILTERED && p->filter_hint ? p->filter_hint : "");
+      h->error == PASSAGES_FILTERED && p->filter_hint ? p->filter_hint : "");
   if (p->json) {
     put_missing_json(p, h->error, why);
   } else if (p->grep && p->missing) {
@@ -292,8 +282,7 @@ static uint64_t share(const passages *p, size_t hits_left) {
 }
 
 /* Finds the passages of a text, and writes them. */
-static int find_passages(passages *p, const gpuir_query *query, const hit_text *h, size_t hits_left,
-                         gpuir_error *err) {
+static int find_passages(passages *p, const gpuir_query *query, const hit_text *h, size_t hits_left, gpuir_error *err) {
   gpuir_passages_desc d;
   int rc;
   memset(&d, 0, sizeof d);
@@ -311,8 +300,8 @@ static int find_passages(passages *p, const gpuir_query *query, const hit_text *
   return rc;
 }
 
-int passages_hit(passages *p, const gpuir_index *index, const gpuir_query *query, uint32_t docid,
-                 size_t hits_left, gpuir_error *err) {
+int passages_hit(passages *p, const gpuir_index *index, const gpuir_query *query, uint32_t docid, size_t hits_left,
+    gpuir_error *err) {
   char absolute[PATH_MAX];
   hit_text h;
   int rc = GPUIR_OK;
@@ -329,10 +318,8 @@ int passages_hit(passages *p, const gpuir_index *index, const gpuir_query *query
     return GPUIR_OK;
   }
   take_text(p, index, &h, docid, absolute);
-  if (h.text)
-    rc = find_passages(p, query, &h, hits_left, err);
-  else
-    put_missing(p, &h);
+  if (h.text) rc = find_passages(p, query, &h, hits_left, err);
+  else put_missing(p, &h);
   free(h.own);
   return rc;
 }

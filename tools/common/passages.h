@@ -18,30 +18,30 @@ enum { PASSAGES_FILTERED = -1, PASSAGES_TOLD = -2 };
 
 /* Reads the text of a document from its source at an absolute path: *text, to be freed, gets *len bytes. Returns 0, an
  * errno value, ESTALE where the source has changed, or one of the above. */
-typedef int (*passages_read)(void *arg, const char *path, uint32_t docid, const gpuir_doc *doc, char **text,
-                             size_t *len);
+typedef int (
+    *passages_read)(void *arg, const char *path, uint32_t docid, const gpuir_doc *doc, char **text, size_t *len);
 
 /* Zeroed, with what is asked for filled in. */
 typedef struct passages {
   int grep, json, colour;
   uint64_t bytes, tokens; /* budgets of an answer; 0: none */
-  uint32_t context;       /* see gpuir_passages_desc */
-  uint64_t timeout_ns;    /* of an answer; 0: none */
-  const int *cancel;      /* as in gpuir_passages_desc */
-  const char *base;       /* the folder in which relative sources begin; NULL: sources are not looked for */
-  const char *here;       /* a folder: paths below it are written from there on. NULL: paths are absolute */
-  text_put put;           /* takes what is written */
+  uint32_t context; /* see gpuir_passages_desc */
+  uint64_t timeout_ns; /* of an answer; 0: none */
+  const int *cancel; /* as in gpuir_passages_desc */
+  const char *base; /* the folder in which relative sources begin; NULL: sources are not looked for */
+  const char *here; /* a folder: paths below it are written from there on. NULL: paths are absolute */
+  text_put put; /* takes what is written */
   void *sink;
   passages_read read;
-  passages_read filter;    /* of sources that a filter turned into text; NULL: they are not shown */
+  passages_read filter; /* of sources that a filter turned into text; NULL: they are not shown */
   const char *filter_hint; /* what to do about those; NULL: nothing */
   /* Takes a message of a hit without text, among the lines of `grep`; NULL: it is written as a line. */
   void (*missing)(void *arg, const char *path, size_t len, const char *why);
   void *arg; /* of the three */
   /* private */
-  uint64_t left;     /* bytes of the budgets */
+  uint64_t left; /* bytes of the budgets */
   uint64_t deadline; /* of the answer */
-  char *path;        /* of the hit, as it is written */
+  char *path; /* of the hit, as it is written */
   size_t path_len, path_cap;
   gpuir_passage_room room;
 } passages;
@@ -54,8 +54,8 @@ void passages_begin(passages *p);
 /* Writes what a hit shows of itself: hits_left hits, this one among them, share what is left of the budgets. With json
  * the members "path", "changed" and "passages" of the hit's object. A hit without text shows why. Errors: NOMEM; what
  * gpuir_passages says, which fills *err in. */
-int passages_hit(passages *p, const gpuir_index *index, const gpuir_query *query, uint32_t docid,
-                 size_t hits_left, gpuir_error *err);
+int passages_hit(passages *p, const gpuir_index *index, const gpuir_query *query, uint32_t docid, size_t hits_left,
+    gpuir_error *err);
 /* Finds the path of a document's source as it is written, in p->path, and absolute, or "" for one without. NOMEM. */
 int passages_path(passages *p, const gpuir_doc *doc, uint32_t docid, char *absolute, size_t size);
 

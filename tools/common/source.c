@@ -44,8 +44,7 @@ static void tidy(char *path) {
   *out = 0;
 }
 
-int source_path(const char *base, const char *forbidden, const char *path, size_t len, char *out,
-                size_t cap) {
+int source_path(const char *base, const char *forbidden, const char *path, size_t len, char *out, size_t cap) {
   size_t n = 0, f = strlen(forbidden);
   if (len == 0 || memchr(path, 0, len)) return ENOENT;
   if (path[0] != '/') n = strlen(base) + 1;
@@ -95,10 +94,8 @@ char *source_home(const char *index) {
   memcpy(path, index, n);
   path[n] = 0;
   while (n && links++ < LINKS_FOLLOWED && !follow(path, n + PATH_MAX)) {} /* to a file that will be there */
-  if (strchr(path, '/'))
-    cut_last(path);
-  else
-    path[0] = '.', path[1] = 0;
+  if (strchr(path, '/')) cut_last(path);
+  else path[0] = '.', path[1] = 0;
   folder = n ? realpath(path, NULL) : NULL;
   free(path);
   return folder;
@@ -125,7 +122,7 @@ const char *source_stored(const char *home, const char *path) {
 typedef struct place {
   dev_t device;
   uint64_t mount; /* the kernel's number of the mount; 0 where it does not say (before Linux 5.8) */
-  mode_t type;    /* S_IF bits */
+  mode_t type; /* S_IF bits */
 } place;
 
 #ifndef STATX_MNT_ID
@@ -162,8 +159,8 @@ static int is_one_of(const char *name, const char *const *names, size_t n) {
 
 /* Returns 0 if a file system of this type may be entered, with the options that the kernel shows of it. */
 static int type_allowed(const char *type, const char *options) {
-  static const char *const kernels[] = {"proc",   "sysfs",   "debugfs",  "tracefs",
-                                        "cgroup", "cgroup2", "configfs", "securityfs"};
+  static const char *const kernels[] = {"proc", "sysfs", "debugfs", "tracefs", "cgroup", "cgroup2", "configfs",
+      "securityfs"};
   const char *owner = strstr(options, "user_id=");
   unsigned long uid;
   if (is_one_of(type, kernels, sizeof kernels / sizeof *kernels)) return EACCES;
@@ -215,7 +212,7 @@ static int mount_allowed(const place *p) {
 
 typedef struct walk {
   dev_t own; /* the device that is never entered */
-  int fd;    /* where the walk is; -1: nowhere */
+  int fd; /* where the walk is; -1: nowhere */
   place at;
   unsigned links;
   char rest[PATH_MAX]; /* what is still to be walked */
@@ -332,8 +329,7 @@ static int must_end(const source_range *range) {
   if (range->stopped && range->stopped(range->stopped_arg)) return EINTR;
   if (!range->deadline) return 0;
   clock_gettime(CLOCK_MONOTONIC, &now);
-  return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec >= range->deadline ? ETIMEDOUT
-                                                                                                : 0;
+  return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec >= range->deadline ? ETIMEDOUT : 0;
 }
 
 /* Reads the range in blocks, which go to `put` and into the hash. [source-range] */
@@ -385,8 +381,7 @@ static size_t line_start(const char *text, size_t len, uint32_t line) {
 /* Leaves of a whole file the document's lines, and compares these with what was indexed. */
 static int keep_lines(const gpuir_doc *doc, char *text, size_t *len) {
   if (doc->first_line && doc->last_line < UINT32_MAX) {
-    const size_t at = line_start(text, *len, doc->first_line),
-                 end = line_start(text, *len, doc->last_line + 1);
+    const size_t at = line_start(text, *len, doc->first_line), end = line_start(text, *len, doc->last_line + 1);
     memmove(text, text + at, end - at);
     *len = end - at;
   }
@@ -419,8 +414,8 @@ int source_filtered(const char *filters, const char *name, size_t len) {
 /* ---- texts, read --------------------------------------------------------------------------------------- */
 
 /* Reads the document's text of an open file. */
-static int read_text(int fd, const struct stat *st, const gpuir_doc *doc, const source_limits *limits,
-                     char **text, size_t *len) {
+static int read_text(int fd, const struct stat *st, const gpuir_doc *doc, const source_limits *limits, char **text,
+    size_t *len) {
   source_range range;
   const int placed = doc->source_offset || doc->source_bytes;
   char *to;
@@ -442,7 +437,7 @@ static int read_text(int fd, const struct stat *st, const gpuir_doc *doc, const 
 }
 
 int source_text(const char *path, const gpuir_doc *doc, const source_limits *limits, char **text, size_t *len,
-                struct stat *st) {
+    struct stat *st) {
   int fd, rc;
   *text = NULL;
   *len = 0;

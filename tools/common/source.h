@@ -40,8 +40,8 @@ int source_open(const char *path, dev_t mount, int *fd, struct stat *st);
 
 typedef struct source_range {
   uint64_t offset, bytes;
-  uint64_t hash;          /* XXH3-64 of these bytes when they were indexed; 0: not known */
-  uint64_t deadline;      /* nanoseconds of CLOCK_MONOTONIC; 0: none */
+  uint64_t hash; /* XXH3-64 of these bytes when they were indexed; 0: not known */
+  uint64_t deadline; /* nanoseconds of CLOCK_MONOTONIC; 0: none */
   int (*stopped)(void *); /* asked before each block; NULL: nobody asks to stop */
   void *stopped_arg;
 } source_range;
@@ -77,6 +77,6 @@ typedef struct source_limits {
  * Errors: ESTALE when the source has changed since it was indexed, so that its text is not the document's any more;
  * EFBIG beyond `most` bytes; ENOMEM; as source_open and source_read. */
 int source_text(const char *path, const gpuir_doc *doc, const source_limits *limits, char **text, size_t *len,
-                struct stat *st);
+    struct stat *st);
 
 #endif

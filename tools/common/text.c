@@ -8,14 +8,10 @@ size_t text_utf8(const char *text, size_t n) {
   unsigned char low = 0x80, high = 0xbf;
   size_t need, i;
   if (s[0] < 0x80) return 1;
-  if (s[0] >= 0xc2 && s[0] <= 0xdf)
-    need = 2;
-  else if (s[0] >= 0xe0 && s[0] <= 0xef)
-    need = 3;
-  else if (s[0] >= 0xf0 && s[0] <= 0xf4)
-    need = 4;
-  else
-    return 0;
+  if (s[0] >= 0xc2 && s[0] <= 0xdf) need = 2;
+  else if (s[0] >= 0xe0 && s[0] <= 0xef) need = 3;
+  else if (s[0] >= 0xf0 && s[0] <= 0xf4) need = 4;
+  else return 0;
   /* The second byte keeps out overlong forms, surrogates and what lies beyond U+10FFFF. */
   if (s[0] == 0xe0) low = 0xa0;
   if (s[0] == 0xed) high = 0x9f;
@@ -49,8 +45,7 @@ static unsigned long code_point(const char *text, size_t len) {
 static int is_harmless(unsigned long c) {
   if (c < 0x20 || (c >= 0x7f && c <= 0x9f)) return 0;
   if (c < 0x061c) return 1;
-  return c != 0x061c && c != 0x200e && c != 0x200f && (c < 0x2028 || c > 0x202e) &&
-         (c < 0x2066 || c > 0x2069);
+  return c != 0x061c && c != 0x200e && c != 0x200f && (c < 0x2028 || c > 0x202e) && (c < 0x2066 || c > 0x2069);
 }
 
 size_t text_next(const char *s, size_t n, int *harmless) {

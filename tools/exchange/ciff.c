@@ -52,10 +52,9 @@ static int get_number(ex_span *s, const char *what, uint64_t max, uint64_t *out,
   ex_span at = *s;
   int status = get_varint(s, out, err);
   if (status || *out <= max) return status;
-  if (*out >> 63)
-    return ex_fail_at(err, s->file->path, offset_of(&at), "%s is negative (%lld)", what, (long long)*out);
+  if (*out >> 63) return ex_fail_at(err, s->file->path, offset_of(&at), "%s is negative (%lld)", what, (long long)*out);
   return ex_fail_at(err, s->file->path, offset_of(&at), "%s is %llu, more than its type holds", what,
-                    (unsigned long long)*out);
+      (unsigned long long)*out);
 }
 
 /* The next n bytes as a span of their own. */
@@ -67,7 +66,7 @@ static int get_bytes(ex_span *s, const char *what, ex_span *out, ex_error *err) 
   if (status) return status;
   if (n > (uint64_t)(s->end - s->p))
     return ex_fail_at(err, s->file->path, offset_of(&at), "%s has %llu bytes, of which %llu are there", what,
-                      (unsigned long long)n, (unsigned long long)(s->end - s->p));
+        (unsigned long long)n, (unsigned long long)(s->end - s->p));
   out->p = s->p;
   out->end = s->p += n;
   return 0;
@@ -91,24 +90,23 @@ static int skip_field(ex_span *s, unsigned wire, ex_error *err) {
   uint64_t v;
   size_t n = wire == FIXED64 ? 8 : 4;
   switch (wire) {
-    case VARINT: return get_varint(s, &v, err);
-    case BYTES: return get_bytes(s, "a field", &bytes, err);
-    case FIXED64:
-    case FIXED32:
-      if ((size_t)(s->end - s->p) < n) return fail_here(s, err, "a field is cut off");
-      s->p += n;
-      return 0;
-    default: return fail_here(s, err, "a field of a type that proto3 does not have");
+  case VARINT: return get_varint(s, &v, err);
+  case BYTES: return get_bytes(s, "a field", &bytes, err);
+  case FIXED64:
+  case FIXED32:
+    if ((size_t)(s->end - s->p) < n) return fail_here(s, err, "a field is cut off");
+    s->p += n;
+    return 0;
+  default: return fail_here(s, err, "a field of a type that proto3 does not have");
   }
 }
 
 /* Whether a field is one that the message declares; if so its wire type must be as declared. */
-static int declared(const ex_span *s, uint32_t field, unsigned wire, const char *types, int *is,
-                    ex_error *err) {
+static int declared(const ex_span *s, uint32_t field, unsigned wire, const char *types, int *is, ex_error *err) {
   *is = field <= strlen(types);
   if (!*is || (unsigned)(types[field - 1] - '0') == wire) return 0;
-  return ex_fail_at(err, s->file->path, offset_of(s), "field %u has wire type %u, not %c", (unsigned)field,
-                    wire, types[field - 1]);
+  return ex_fail_at(err, s->file->path, offset_of(s), "field %u has wire type %u, not %c", (unsigned)field, wire,
+      types[field - 1]);
 }
 
 /* ---- reading ---------------------------------------------------------------------------------------- */
@@ -120,9 +118,8 @@ typedef struct header {
 } header;
 
 static int get_header(ex_span *file, header *h, ex_error *err) {
-  static const char *const names[] = {"version",    "num_postings_lists",
-                                      "num_docs",   "total_postings_lists",
-                                      "total_docs", "total_terms_in_collection"};
+  static const char *const names[] = {"version", "num_postings_lists", "num_docs", "total_postings_lists", "total_docs",
+      "total_terms_in_collection"};
   uint64_t *const numbers[] = {&h->version, &h->lists, &h->docs, &h->all_lists, &h->all_docs, &h->terms};
   ex_span s;
   int status = get_bytes(file, "the header", &s, err);
@@ -133,16 +130,12 @@ static int get_header(ex_span *file, header *h, ex_error *err) {
     status = get_tag(&s, &field, &wire, err);
     if (!status) status = declared(&s, field, wire, "00000012", &is, err);
     if (status) break;
-    if (field == ORDER_FIELD && wire == BYTES)
-      status = get_bytes(&s, "order", &h->order, err);
-    else if (!is)
-      status = skip_field(&s, wire, err);
+    if (field == ORDER_FIELD && wire == BYTES) status = get_bytes(&s, "order", &h->order, err);
+    else if (!is) status = skip_field(&s, wire, err);
     else if (field <= 6)
       status = get_number(&s, names[field - 1], field == 6 ? INT64_MAX : INT32_MAX, numbers[field - 1], err);
-    else if (field == 8)
-      status = get_bytes(&s, "description", &h->description, err);
-    else if (s.end - s.p < 8)
-      status = fail_here(&s, err, "average_doclength is cut off");
+    else if (field == 8) status = get_bytes(&s, "description", &h->description, err);
+    else if (s.end - s.p < 8) status = fail_here(&s, err, "average_doclength is cut off");
     else {
       memcpy(&h->average, s.p, 8);
       s.p += 8;
@@ -209,7 +202,7 @@ static int ciff_scan(ex_in *in, ex_sorter *sorter, ex_error *err) {
   if (status) return status;
   if (h.version != 1)
     return ex_fail(err, GPUIR_E_VERSION, file->path, "not CIFF of version 1: its header says version %llu",
-                   (unsigned long long)h.version);
+        (unsigned long long)h.version);
   in->documents = h.docs;
   in->lists = h.lists;
   in->all_documents = h.all_docs;
@@ -221,8 +214,8 @@ static int ciff_scan(ex_in *in, ex_sorter *sorter, ex_error *err) {
     ex_entry entry;
     ex_span message;
     if (s.p == s.end)
-      return ex_fail_at(err, file->path, file->len, "the file ends behind list %llu of %llu",
-                        (unsigned long long)i, (unsigned long long)h.lists);
+      return ex_fail_at(err, file->path, file->len, "the file ends behind list %llu of %llu", (unsigned long long)i,
+          (unsigned long long)h.lists);
     entry.list = s.p;
     status = get_bytes(&s, "a list", &message, err);
     if (!status) status = find_term(message, &entry, err);
@@ -242,9 +235,9 @@ static int get_posting(ex_span s, uint64_t *gap, uint64_t *tf, ex_error *err) {
     status = get_tag(&s, &field, &wire, err);
     if (!status) status = declared(&s, field, wire, "00", &is, err);
     if (status) break;
-    status = !is          ? skip_field(&s, wire, err)
-             : field == 1 ? get_number(&s, "docid", INT32_MAX, gap, err)
-                          : get_number(&s, "tf", INT32_MAX, tf, err);
+    status = !is     ? skip_field(&s, wire, err)
+        : field == 1 ? get_number(&s, "docid", INT32_MAX, gap, err)
+                     : get_number(&s, "tf", INT32_MAX, tf, err);
   }
   return status;
 }
@@ -257,9 +250,8 @@ static int add_posting(const ex_in *in, const ex_span *message, ex_postings *out
   docid = gap + (out->df ? out->docids[out->df - 1] : 0);
   if (out->df && !gap) return fail_here(message, err, "a posting repeats the docID before it");
   if (docid >= in->documents)
-    return ex_fail_at(err, message->file->path, offset_of(message),
-                      "a posting of docID %llu, of %llu documents", (unsigned long long)docid,
-                      (unsigned long long)in->documents);
+    return ex_fail_at(err, message->file->path, offset_of(message), "a posting of docID %llu, of %llu documents",
+        (unsigned long long)docid, (unsigned long long)in->documents);
   if (!tf) return fail_here(message, err, "a posting with tf 0");
   status = ex_postings_room(out, (size_t)out->df + 1, err);
   if (status) return status;
@@ -301,7 +293,7 @@ static int ciff_list(ex_in *in, const uint8_t *list, ex_postings *out, ex_error 
   if (status) return status;
   if (df != out->df)
     return ex_fail_at(err, file.file->path, offset_of(&file), "a list of %lu postings says that df is %llu",
-                      (unsigned long)out->df, (unsigned long long)df);
+        (unsigned long)out->df, (unsigned long long)df);
   in->wrong_cf += cf != sum;
   return 0;
 }
@@ -317,10 +309,10 @@ static int get_document(ex_span s, uint64_t *docid, ex_span *name, uint64_t *len
     status = get_tag(&s, &field, &wire, err);
     if (!status) status = declared(&s, field, wire, "020", &is, err);
     if (status) break;
-    status = !is          ? skip_field(&s, wire, err)
-             : field == 1 ? get_number(&s, "docid", INT32_MAX, docid, err)
-             : field == 2 ? get_bytes(&s, "collection_docid", name, err)
-                          : get_number(&s, "doclength", INT32_MAX, length, err);
+    status = !is     ? skip_field(&s, wire, err)
+        : field == 1 ? get_number(&s, "docid", INT32_MAX, docid, err)
+        : field == 2 ? get_bytes(&s, "collection_docid", name, err)
+                     : get_number(&s, "doclength", INT32_MAX, length, err);
   }
   return status;
 }
@@ -334,13 +326,13 @@ static int ciff_documents(ex_in *in, gpuir_builder *builder, ex_error *err) {
     uint64_t docid, length;
     if (s.p == s.end)
       return ex_fail_at(err, s.file->path, s.file->len, "the file ends behind document %llu of %llu",
-                        (unsigned long long)i, (unsigned long long)in->documents);
+          (unsigned long long)i, (unsigned long long)in->documents);
     status = get_bytes(&s, "a document", &message, err);
     if (!status) status = get_document(message, &docid, &name, &length, err);
     if (status) break;
     if (docid != i)
       return ex_fail_at(err, s.file->path, offset_of(&at), "document %llu says that its docID is %llu",
-                        (unsigned long long)i, (unsigned long long)docid);
+          (unsigned long long)i, (unsigned long long)docid);
     memset(&doc, 0, sizeof doc);
     doc.name = (const char *)name.p;
     doc.name_len = name.p ? (size_t)(name.end - name.p) : 0;
@@ -350,7 +342,7 @@ static int ciff_documents(ex_in *in, gpuir_builder *builder, ex_error *err) {
   }
   if (!status && s.p < s.end)
     return ex_fail_at(err, s.file->path, offset_of(&s), "%llu bytes follow the last document",
-                      (unsigned long long)(s.end - s.p));
+        (unsigned long long)(s.end - s.p));
   return status;
 }
 
@@ -377,9 +369,7 @@ static uint8_t *put_number(uint8_t *p, unsigned field, uint64_t v) {
   return put_varint(p, v);
 }
 
-static size_t text_size(unsigned field, size_t n) {
-  return n ? varint_size(field << 3) + varint_size(n) + n : 0;
-}
+static size_t text_size(unsigned field, size_t n) { return n ? varint_size(field << 3) + varint_size(n) + n : 0; }
 
 static void put_text(ex_out *o, unsigned field, const char *s, size_t n) {
   uint8_t head[16];
@@ -405,8 +395,7 @@ static void write_header(ex_out *o, const gpuir_index_info *info) {
     p += 8;
   }
   n = (size_t)(p - body);
-  ex_put(o, head,
-         (size_t)(put_varint(head, n + text_size(8, description) + text_size(ORDER_FIELD, order)) - head));
+  ex_put(o, head, (size_t)(put_varint(head, n + text_size(8, description) + text_size(ORDER_FIELD, order)) - head));
   ex_put(o, body, n);
   put_text(o, 8, info->description, description);
   put_text(o, ORDER_FIELD, info->order, order);
@@ -440,11 +429,11 @@ static void write_list(ex_out *o, const gpuir_term_info *t, const ex_postings *l
 static int too_large(const char *name, const char *what, uint64_t n, ex_error *err) {
   if (n <= INT32_MAX) return 0;
   return ex_fail(err, GPUIR_E_LIMIT, name, "%s is %llu; CIFF holds at most %ld", what, (unsigned long long)n,
-                 (long)INT32_MAX);
+      (long)INT32_MAX);
 }
 
 static int write_lists(const gpuir_index *index, const char *name, const gpuir_index_info *info, ex_out *o,
-                       ex_error *err) {
+    ex_error *err) {
   ex_postings list;
   int status = 0;
   memset(&list, 0, sizeof list);
@@ -460,8 +449,8 @@ static int write_lists(const gpuir_index *index, const char *name, const gpuir_i
   return status;
 }
 
-static int write_documents(const gpuir_index *index, const char *name, const gpuir_index_info *info,
-                           ex_out *o, ex_error *err) {
+static int write_documents(const gpuir_index *index, const char *name, const gpuir_index_info *info, ex_out *o,
+    ex_error *err) {
   cli_buf doc_name = {NULL, 0, 0};
   int status = 0;
   for (uint32_t i = 0; i < info->documents && !status; i++) {
@@ -495,5 +484,4 @@ static int ciff_write(const gpuir_index *index, const char *name, ex_out *out, e
   return status ? status : write_documents(index, name, &info, out, err);
 }
 
-const ex_format ex_ciff = {"ciff",    1,         {"", "", "", "", ""}, 0, ciff_scan, ciff_documents,
-                           ciff_list, ciff_write};
+const ex_format ex_ciff = {"ciff", 1, {"", "", "", "", ""}, 0, ciff_scan, ciff_documents, ciff_list, ciff_write};

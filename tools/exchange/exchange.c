@@ -9,19 +9,17 @@
 static void tell_notes(const char *path, const ex_in *in) {
   double average = in->documents ? (double)in->tokens / (double)in->documents : 0;
   char n[27], m[27];
-  if (in->empty_terms)
-    cli_error("%s: %s lists of an empty term were left out", path, cli_grouped(in->empty_terms, n));
+  if (in->empty_terms) cli_error("%s: %s lists of an empty term were left out", path, cli_grouped(in->empty_terms, n));
   if (in->long_terms)
     cli_error("%s: %s lists of terms over %d bytes were left out", path, cli_grouped(in->long_terms, n),
-              GPUIR_MAX_TERM);
-  if (in->empty_lists)
-    cli_error("%s: %s lists without postings were left out", path, cli_grouped(in->empty_lists, n));
+        GPUIR_MAX_TERM);
+  if (in->empty_lists) cli_error("%s: %s lists without postings were left out", path, cli_grouped(in->empty_lists, n));
   if (in->wrong_cf)
     cli_error("%s: in %s lists cf is not the sum of the frequencies; the sum counts", path,
-              cli_grouped(in->wrong_cf, n));
+        cli_grouped(in->wrong_cf, n));
   if (in->all_documents > in->documents || in->all_lists > in->lists)
     cli_error("%s: a part of a collection of %s documents and %s terms; scores are those of the part", path,
-              cli_grouped(in->all_documents, n), cli_grouped(in->all_lists, m));
+        cli_grouped(in->all_documents, n), cli_grouped(in->all_lists, m));
   else if (in->average != 0 && !(fabs(in->average - average) <= 1e-9 * average)) /* NaN too */
     cli_error(
         "%s: the header says that documents have %.6g tokens on average; their lengths say %.6g, which "
@@ -54,7 +52,7 @@ static int on_progress(void *user, const gpuir_progress *p) {
   if (*shown >= 0 && now - *shown >= 0.1) {
     *shown = now;
     snprintf(line, sizeof line, "importing %s documents, %s lists", cli_grouped(p->documents, docs),
-             cli_grouped(p->terms_done, terms));
+        cli_grouped(p->terms_done, terms));
     cli_status(line);
   }
   return cli_signal != 0;
@@ -70,8 +68,7 @@ static int run_import(const ex_format *format, const char *path, cli_build *b) {
   b->desc.progress = on_progress;
   b->desc.progress_user = &shown;
   memset(&report, 0, sizeof report);
-  int status = ex_import(format ? format : format_of(path), path, &b->desc, &in, &report, &err),
-      code = CLI_OK;
+  int status = ex_import(format ? format : format_of(path), path, &b->desc, &in, &report, &err), code = CLI_OK;
   cli_status("");
   if (status) {
     code = tell_failure(b->output, status, &err);
@@ -81,9 +78,8 @@ static int run_import(const ex_format *format, const char *path, cli_build *b) {
     if (report.shared_folder) cli_tell_shared(b->output);
     if (!b->quiet)
       cli_error("%s: %s documents, %s terms, %s postings, %s file, in %.2f s", b->output,
-                cli_grouped(report.documents, docs), cli_grouped(report.terms, terms),
-                cli_grouped(report.postings, postings), cli_size(report.file_bytes, size),
-                cli_seconds() - begin);
+          cli_grouped(report.documents, docs), cli_grouped(report.terms, terms), cli_grouped(report.postings, postings),
+          cli_size(report.file_bytes, size), cli_seconds() - begin);
   }
   ex_import_free(&in);
   return code;
@@ -100,18 +96,17 @@ int cli_import(int argc, char **argv) {
   cli_args_start(&a, "import", options, argc, argv);
   while (!bad && (opt = cli_next(&a)) != CLI_END) {
     switch (opt) {
-      case CLI_HELP: cli_args_free(&a); return cli_help("import");
-      case O_FORMAT:
-        bad = cli_choice(&a, "ciff|pisa", &i);
-        if (!bad) format = formats[i];
-        break;
-      default: bad = cli_build_option(&a, opt, &b); break;
+    case CLI_HELP: cli_args_free(&a); return cli_help("import");
+    case O_FORMAT:
+      bad = cli_choice(&a, "ciff|pisa", &i);
+      if (!bad) format = formats[i];
+      break;
+    default: bad = cli_build_option(&a, opt, &b); break;
     }
   }
   code = bad ? CLI_USAGE : CLI_OK;
   if (!code && a.noperands != 1) code = cli_misuse("import", a.noperands ? "one IN only" : "IN is missing");
-  if (!code && !strcmp(a.operands[0], "-"))
-    code = cli_misuse("import", "IN is a file: it is read more than once");
+  if (!code && !strcmp(a.operands[0], "-")) code = cli_misuse("import", "IN is a file: it is read more than once");
   if (!code) code = cli_build_check("import", &b);
   if (!code) {
     cli_catch_signals();
@@ -127,9 +122,8 @@ static void report_export(const ex_format *format, const gpuir_index *index, con
   char documents[27], terms[27], postings[27];
   gpuir_index_info info;
   if (gpuir_index_get_info(index, &info)) return;
-  cli_error("%s: %s, %s documents, %s terms, %s postings", path, format->name,
-            cli_grouped(info.documents, documents), cli_grouped(info.terms, terms),
-            cli_grouped(info.postings, postings));
+  cli_error("%s: %s, %s documents, %s terms, %s postings", path, format->name, cli_grouped(info.documents, documents),
+      cli_grouped(info.terms, terms), cli_grouped(info.postings, postings));
 }
 
 static int run_export(const ex_format *format, const char *name, const char *path, int quiet) {
@@ -144,8 +138,7 @@ static int run_export(const ex_format *format, const char *name, const char *pat
   if (status) code = tell_failure(path, status, &err);
   if (!status && shared) cli_tell_shared(path);
   if (!status && not_utf8)
-    cli_error("%s: %s terms and names are not UTF-8, which other readers may refuse", path,
-              cli_grouped(not_utf8, n));
+    cli_error("%s: %s terms and names are not UTF-8, which other readers may refuse", path, cli_grouped(not_utf8, n));
   if (!status && !quiet) report_export(format, index, path);
   gpuir_close(index);
   return code;
@@ -158,8 +151,7 @@ static int has_name(const char *path) {
 }
 
 int cli_export(int argc, char **argv) {
-  static const cli_option options[] = {
-      {O_FORMAT, "format", 0, 1}, {CLI_QUIET, "quiet", 'q', 0}, {0, NULL, 0, 0}};
+  static const cli_option options[] = {{O_FORMAT, "format", 0, 1}, {CLI_QUIET, "quiet", 'q', 0}, {0, NULL, 0, 0}};
   static const ex_format *const formats[] = {&ex_ciff, &ex_pisa};
   const ex_format *format = NULL;
   cli_args a;
@@ -167,13 +159,13 @@ int cli_export(int argc, char **argv) {
   cli_args_start(&a, "export", options, argc, argv);
   while (!bad && (opt = cli_next(&a)) != CLI_END) {
     switch (opt) {
-      case CLI_HELP: cli_args_free(&a); return cli_help("export");
-      case CLI_QUIET: quiet = 1; break;
-      case O_FORMAT:
-        bad = cli_choice(&a, "ciff|pisa", &i);
-        if (!bad) format = formats[i];
-        break;
-      default: bad = 1; break;
+    case CLI_HELP: cli_args_free(&a); return cli_help("export");
+    case CLI_QUIET: quiet = 1; break;
+    case O_FORMAT:
+      bad = cli_choice(&a, "ciff|pisa", &i);
+      if (!bad) format = formats[i];
+      break;
+    default: bad = 1; break;
     }
   }
   code = bad ? CLI_USAGE : CLI_OK;

@@ -17,7 +17,7 @@
 
 typedef struct ex_error {
   char file[1024]; /* which was at fault; "": the index */
-  gpuir_error e;   /* its text says the offset where that helps */
+  gpuir_error e; /* its text says the offset where that helps */
 } ex_error;
 
 /* Fills *err and returns `code`. ex_fail_at begins the text with "offset N: ". */
@@ -36,7 +36,7 @@ typedef struct ex_file {
 /* A file that appears under its name when it is whole. */
 typedef struct ex_out {
   char *path, *tmp; /* tmp: PATH.tmp, locked; "" when there is nothing to remove */
-  void *gz;         /* NULL: plain */
+  void *gz; /* NULL: plain */
   uint8_t *buf;
   size_t n;
   uint64_t not_utf8; /* terms and names written that are no text to readers that ask for UTF-8 */
@@ -112,22 +112,22 @@ typedef struct ex_in {
   ex_file files[5]; /* CIFF has one */
   /* what the scan found */
   uint64_t documents, lists;
-  char *description;                 /* NULL: none */
-  char order[64];                    /* of the documents; "": not known */
-  ex_span docs;                      /* where documents begin, of a format that has them behind the lists */
-  double average;                    /* length of a document as the file says it; 0: it does not */
+  char *description; /* NULL: none */
+  char order[64]; /* of the documents; "": not known */
+  ex_span docs; /* where documents begin, of a format that has them behind the lists */
+  double average; /* length of a document as the file says it; 0: it does not */
   uint64_t all_documents, all_lists; /* of the collection that the file is a part of; 0: it does not say */
   /* what was noticed on the way */
   uint64_t empty_terms, long_terms, empty_lists; /* left out: an index has no place for them */
-  uint64_t wrong_cf;                             /* lists whose cf is not the sum of their tf */
-  uint64_t tokens;                               /* sum of lengths */
+  uint64_t wrong_cf; /* lists whose cf is not the sum of their tf */
+  uint64_t tokens; /* sum of lengths */
 } ex_in;
 
 typedef struct ex_format {
   const char *name;
   unsigned nfiles;
   const char *suffix[5]; /* of the files, put behind the path given */
-  int optional;          /* a bit for each file that may be missing */
+  int optional; /* a bit for each file that may be missing */
   /* Notes every list in the sorter. */
   int (*scan)(ex_in *in, ex_sorter *sorter, ex_error *err);
   /* Gives every document to the builder. */
@@ -142,8 +142,8 @@ typedef struct ex_format {
 int ex_note(ex_in *in, ex_sorter *sorter, const ex_entry *entry, ex_error *err);
 
 /* All postings of a term, and its statistics; *list grows as needed. */
-int ex_read_list(const gpuir_index *index, const char *name, uint64_t id, ex_postings *list,
-                 gpuir_term_info *info, ex_error *err);
+int ex_read_list(const gpuir_index *index, const char *name, uint64_t id, ex_postings *list, gpuir_term_info *info,
+    ex_error *err);
 
 extern const ex_format ex_ciff, ex_pisa;
 
@@ -151,11 +151,11 @@ extern const ex_format ex_ciff, ex_pisa;
 
 /* Builds an index as `desc` says from the files of `path`. 0 or a GPUIR_E_ code; *in tells what was noticed. */
 int ex_import(const ex_format *format, const char *path, gpuir_builder_desc *desc, ex_in *in,
-              gpuir_build_report *report, ex_error *err);
+    gpuir_build_report *report, ex_error *err);
 void ex_import_free(ex_in *in);
 /* Writes `index`, which is the file `name`, to `path`. *not_utf8 counts names and terms that are not UTF-8; *shared
  * tells that other users may write the folder. */
-int ex_export(const ex_format *format, const gpuir_index *index, const char *name, const char *path,
-              uint64_t *not_utf8, int *shared, ex_error *err);
+int ex_export(const ex_format *format, const gpuir_index *index, const char *name, const char *path, uint64_t *not_utf8,
+    int *shared, ex_error *err);
 
 #endif

@@ -26,8 +26,8 @@
 
 /* ---- failures ------------------------------------------------------------------------------------- */
 
-static int fail_with(ex_error *err, int code, const char *file, uint64_t offset, const char *prefix,
-                     const char *fmt, va_list ap) {
+static int fail_with(ex_error *err, int code, const char *file, uint64_t offset, const char *prefix, const char *fmt,
+    va_list ap) {
   size_t n = strlen(prefix);
   (void)snprintf(err->file, sizeof err->file, "%s", file);
   err->e.code = code;
@@ -55,9 +55,7 @@ int ex_fail_at(ex_error *err, const char *file, uint64_t offset, const char *fmt
   return GPUIR_E_FORMAT;
 }
 
-static int fail_errno(ex_error *err, const char *file) {
-  return ex_fail(err, GPUIR_E_IO, file, "%s", strerror(errno));
-}
+static int fail_errno(ex_error *err, const char *file) { return ex_fail(err, GPUIR_E_IO, file, "%s", strerror(errno)); }
 
 static int fail_signal(ex_error *err) { return ex_fail(err, GPUIR_E_CANCELLED, "", "stopped"); }
 
@@ -81,8 +79,7 @@ static int lock(int fd, const char *path, ex_error *err) {
 /* Whether `name` names the file that is open as fd. */
 static int is_file(int fd, const char *name) {
   struct stat mine, named;
-  return !fstat(fd, &mine) && !lstat(name, &named) && mine.st_ino == named.st_ino &&
-         mine.st_dev == named.st_dev;
+  return !fstat(fd, &mine) && !lstat(name, &named) && mine.st_ino == named.st_ino && mine.st_dev == named.st_dev;
 }
 
 /* Removes what stands under the temporary name and is not locked: what a killed export left, or what somebody put
@@ -115,8 +112,7 @@ static int create_locked(ex_out *o, ex_error *err) {
     }
     status = lock(o->fd, o->path, err);
     if (!status && is_file(o->fd, o->tmp)) return 0;
-    if (status == GPUIR_E_IO && is_file(o->fd, o->tmp))
-      (void)unlink(o->tmp); /* without locks nobody else's */
+    if (status == GPUIR_E_IO && is_file(o->fd, o->tmp)) (void)unlink(o->tmp); /* without locks nobody else's */
     (void)close(o->fd);
     o->fd = -1;
     if (status) return status;
@@ -167,8 +163,7 @@ static int out_open(ex_out *o, const char *path, int gzip, ex_error *err) {
   int status;
   /* A file that is renamed over a device or a pipe would put an end to it. */
   if (!stat(path, &st) && !S_ISREG(st.st_mode))
-    return ex_fail(err, GPUIR_E_IO, path,
-                   S_ISDIR(st.st_mode) ? "a folder, not a file" : "not a regular file");
+    return ex_fail(err, GPUIR_E_IO, path, S_ISDIR(st.st_mode) ? "a folder, not a file" : "not a regular file");
   out_init(o, path);
   (void)snprintf(o->tmp, strlen(path) + 8, "%s.tmp", path);
   status = create_locked(o, err);
@@ -221,10 +216,8 @@ static void out_flush(ex_out *o) {
 #endif
   while (!o->gz && !o->error && done < o->n) {
     ssize_t n = write(o->fd, o->buf + done, o->n - done);
-    if (n >= 0)
-      done += (size_t)n;
-    else if (errno != EINTR)
-      o->error = errno;
+    if (n >= 0) done += (size_t)n;
+    else if (errno != EINTR) o->error = errno;
   }
   o->n = 0;
 }
@@ -276,7 +269,7 @@ int ex_sync_folder(const char *folder, const char *path, ex_error *err) {
   if (fd >= 0) (void)close(fd);
   if (!failed || (fd < 0 ? failed == EACCES : failed == EINVAL)) return 0;
   return ex_fail(err, GPUIR_E_IO, path, "the new file is in place, but may not survive a power loss: %s",
-                 strerror(failed));
+      strerror(failed));
 }
 
 void ex_out_close(ex_out *o) {
@@ -347,9 +340,9 @@ static int unzip_to(ex_out *out, gzFile gz, const char *path, uint64_t most, ex_
   (void)gzerror(gz, &code);
   if (status || code == Z_OK || code == Z_STREAM_END) return status;
   return ex_fail_at(err, path, (uint64_t)gzoffset(gz), "%s",
-                    code == Z_ERRNO       ? strerror(errno)
-                    : code == Z_BUF_ERROR ? "the compressed data are cut off"
-                                          : "the compressed data are damaged");
+      code == Z_ERRNO           ? strerror(errno)
+          : code == Z_BUF_ERROR ? "the compressed data are cut off"
+                                : "the compressed data are damaged");
 }
 
 /* Puts what the file holds in place of it. */
@@ -388,8 +381,7 @@ static int file_open(ex_file *file, char *path, int optional, const char *beside
 #ifdef GPUIR_WITH_ZLIB
     status = file_unzip(file, fd, beside, err);
 #else
-    status =
-        ex_fail(err, GPUIR_E_UNSUPPORTED, path, "packed by gzip, and this build has no zlib to unpack it");
+    status = ex_fail(err, GPUIR_E_UNSUPPORTED, path, "packed by gzip, and this build has no zlib to unpack it");
 #endif
   (void)close(fd);
   return status;
@@ -416,15 +408,14 @@ void ex_postings_free(ex_postings *list) {
   memset(list, 0, sizeof *list);
 }
 
-int ex_read_list(const gpuir_index *index, const char *name, uint64_t id, ex_postings *list,
-                 gpuir_term_info *info, ex_error *err) {
+int ex_read_list(const gpuir_index *index, const char *name, uint64_t id, ex_postings *list, gpuir_term_info *info,
+    ex_error *err) {
   int status = gpuir_term_get_info(index, id, info);
   if (!status && (status = ex_postings_room(list, info->df, err)) != 0) return status;
   if (!status) status = gpuir_term_postings(index, id, list->docids, list->tfs);
   list->df = info->df;
   if (!status) return 0;
-  return ex_fail(err, status, name, "the list of term %llu: %s", (unsigned long long)id,
-                 gpuir_strerror(status));
+  return ex_fail(err, status, name, "the list of term %llu: %s", (unsigned long long)id, gpuir_strerror(status));
 }
 
 /* ---- order of terms ------------------------------------------------------------------------------------------ */
@@ -546,8 +537,7 @@ int ex_note(ex_in *in, ex_sorter *sorter, const ex_entry *entry, ex_error *err) 
 /* ---- import --------------------------------------------------------------------------------------------------- */
 
 /* Gives the lists to the builder. */
-static int add_lists(const ex_format *format, ex_in *in, ex_sorter *sorter, gpuir_builder *builder,
-                     ex_error *err) {
+static int add_lists(const ex_format *format, ex_in *in, ex_sorter *sorter, gpuir_builder *builder, ex_error *err) {
   ex_entry entry, before;
   ex_postings list;
   int status = 0;
@@ -556,9 +546,9 @@ static int add_lists(const ex_format *format, ex_in *in, ex_sorter *sorter, gpui
   while (!status && ex_sorter_next(sorter, &entry)) {
     if (before.term_len == entry.term_len && !memcmp(before.term, entry.term, entry.term_len)) {
       status = ex_fail_at(err, in->files[0].path, (uint64_t)(entry.list - in->files[0].bytes),
-                          "a second list of the term '%.*s'; the first is at offset %llu",
-                          entry.term_len < 60 ? (int)entry.term_len : 60, (const char *)entry.term,
-                          (unsigned long long)(before.list - in->files[0].bytes));
+          "a second list of the term '%.*s'; the first is at offset %llu",
+          entry.term_len < 60 ? (int)entry.term_len : 60, (const char *)entry.term,
+          (unsigned long long)(before.list - in->files[0].bytes));
       break;
     }
     before = entry;
@@ -567,15 +557,15 @@ static int add_lists(const ex_format *format, ex_in *in, ex_sorter *sorter, gpui
     in->empty_lists += !list.df;
     err->file[0] = 0;
     if (list.df)
-      status = gpuir_builder_add_list(builder, (const char *)entry.term, entry.term_len, list.docids,
-                                      list.tfs, NULL, list.df, &err->e);
+      status = gpuir_builder_add_list(builder, (const char *)entry.term, entry.term_len, list.docids, list.tfs, NULL,
+          list.df, &err->e);
   }
   ex_postings_free(&list);
   return status;
 }
 
 static int build_index(const ex_format *format, ex_in *in, ex_sorter *sorter, const gpuir_builder_desc *desc,
-                       gpuir_build_report *report, ex_error *err) {
+    gpuir_build_report *report, ex_error *err) {
   gpuir_builder *builder = NULL;
   int status;
   err->file[0] = 0;
@@ -598,8 +588,7 @@ static int same_file(const char *x, const char *y) {
   return !stat(x, &a) && !stat(y, &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-static int open_files(const ex_format *format, ex_in *in, const char *path, const char *beside,
-                      ex_error *err) {
+static int open_files(const ex_format *format, ex_in *in, const char *path, const char *beside, ex_error *err) {
   int status = 0;
   for (unsigned i = 0; i < format->nfiles && !status; i++) {
     cli_buf name = {NULL, 0, 0};
@@ -610,15 +599,14 @@ static int open_files(const ex_format *format, ex_in *in, const char *path, cons
       status = ex_fail(err, GPUIR_E_ARGUMENT, beside, "an import cannot be its own input");
       free(name.p);
     } else {
-      status = file_open(&in->files[i], name.p, format->optional >> i & 1, format == &ex_ciff ? beside : NULL,
-                         err);
+      status = file_open(&in->files[i], name.p, format->optional >> i & 1, format == &ex_ciff ? beside : NULL, err);
     }
   }
   return status;
 }
 
 int ex_import(const ex_format *format, const char *path, gpuir_builder_desc *desc, ex_in *in,
-              gpuir_build_report *report, ex_error *err) {
+    gpuir_build_report *report, ex_error *err) {
   uint64_t memory = desc->memory;
   ex_sorter sorter;
   int status;
@@ -657,8 +645,8 @@ static int folder_shared(const char *folder) {
   return (st.st_mode & S_IWOTH) || (st.st_mode & S_IWGRP && st.st_gid != getegid());
 }
 
-int ex_export(const ex_format *format, const gpuir_index *index, const char *name, const char *path,
-              uint64_t *not_utf8, int *shared, ex_error *err) {
+int ex_export(const ex_format *format, const gpuir_index *index, const char *name, const char *path, uint64_t *not_utf8,
+    int *shared, ex_error *err) {
   char *folder[5] = {NULL, NULL, NULL, NULL, NULL}; /* nothing takes memory behind the first rename */
   ex_out out[5];
   int status = 0;
@@ -669,9 +657,8 @@ int ex_export(const ex_format *format, const gpuir_index *index, const char *nam
     cli_buf_text(&file, path);
     cli_buf_text(&file, format->suffix[i]);
     cli_buf_char(&file, 0);
-    status = same_file(name, file.p)
-                 ? ex_fail(err, GPUIR_E_ARGUMENT, name, "the index cannot be its own export")
-                 : ex_out_open(&out[i], file.p, is_gzip(format, path), err);
+    status = same_file(name, file.p) ? ex_fail(err, GPUIR_E_ARGUMENT, name, "the index cannot be its own export")
+                                     : ex_out_open(&out[i], file.p, is_gzip(format, path), err);
     if (!status) folder[i] = folder_of(out[i].path);
     free(file.p);
   }

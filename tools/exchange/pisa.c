@@ -46,8 +46,7 @@ static int get_sequence(ex_span *s, const uint8_t **numbers, uint32_t *n, ex_err
   *n = number_at(s->p);
   if ((left - 4) / 4 < *n)
     return ex_fail_at(err, s->file->path, (uint64_t)(s->p - s->file->bytes),
-                      "a sequence of %lu numbers is cut off: %llu bytes follow", (unsigned long)*n,
-                      (unsigned long long)(left - 4));
+        "a sequence of %lu numbers is cut off: %llu bytes follow", (unsigned long)*n, (unsigned long long)(left - 4));
   *numbers = s->p + 4;
   s->p += 4 + 4 * (size_t)*n;
   return 0;
@@ -79,10 +78,9 @@ static int get_documents(ex_in *in, ex_span *docs, ex_error *err) {
   status = get_sequence(&sizes, &numbers, &n, err);
   if (status) return status;
   if (n != in->documents)
-    return ex_fail(err, GPUIR_E_FORMAT, sizes.file->path, "it has %lu lengths, for %llu documents",
-                   (unsigned long)n, (unsigned long long)in->documents);
-  if (n == UINT32_MAX)
-    return ex_fail(err, GPUIR_E_LIMIT, sizes.file->path, "more documents than an index holds");
+    return ex_fail(err, GPUIR_E_FORMAT, sizes.file->path, "it has %lu lengths, for %llu documents", (unsigned long)n,
+        (unsigned long long)in->documents);
+  if (n == UINT32_MAX) return ex_fail(err, GPUIR_E_LIMIT, sizes.file->path, "more documents than an index holds");
   return sizes.p < sizes.end ? pisa_fail(&sizes, err, "bytes follow the lengths") : 0;
 }
 
@@ -131,11 +129,11 @@ static int pisa_scan(ex_in *in, ex_sorter *sorter, ex_error *err) {
     if (status) break;
     if (n != nfreqs)
       return ex_fail_at(err, freqs.file->path, (uint64_t)(at.p - freqs.file->bytes),
-                        "list %llu has %lu frequencies, for %lu docIDs", (unsigned long long)in->lists,
-                        (unsigned long)nfreqs, (unsigned long)n);
+          "list %llu has %lu frequencies, for %lu docIDs", (unsigned long long)in->lists, (unsigned long)nfreqs,
+          (unsigned long)n);
     if (!get_line(&terms, &term, &term_len))
-      return ex_fail(err, GPUIR_E_FORMAT, terms.file->path,
-                     "it ends behind %llu terms, but there are more lists", (unsigned long long)in->lists);
+      return ex_fail(err, GPUIR_E_FORMAT, terms.file->path, "it ends behind %llu terms, but there are more lists",
+          (unsigned long long)in->lists);
     entry.term = term;
     entry.term_len = term_len > UINT32_MAX ? UINT32_MAX : (uint32_t)term_len;
     in->lists++;
@@ -157,7 +155,7 @@ static int pisa_documents(ex_in *in, gpuir_builder *builder, ex_error *err) {
     gpuir_doc_desc doc;
     if (named && !get_line(&names, &name, &len))
       return ex_fail(err, GPUIR_E_FORMAT, names.file->path, "it has %llu names, for %llu documents",
-                     (unsigned long long)i, (unsigned long long)in->documents);
+          (unsigned long long)i, (unsigned long long)in->documents);
     memset(&doc, 0, sizeof doc);
     doc.name = (const char *)name;
     doc.name_len = len;
@@ -171,8 +169,7 @@ static int pisa_documents(ex_in *in, gpuir_builder *builder, ex_error *err) {
 
 static int pisa_list(ex_in *in, const uint8_t *list, ex_postings *out, ex_error *err) {
   const ex_file *docs = &in->files[DOCS], *freqs = &in->files[FREQS];
-  size_t at =
-      (size_t)(list - docs->bytes) + 4; /* frequencies stand 8 bytes before, without the first sequence */
+  size_t at = (size_t)(list - docs->bytes) + 4; /* frequencies stand 8 bytes before, without the first sequence */
   const uint8_t *numbers;
   uint32_t n;
   ex_span d, f;
@@ -193,10 +190,10 @@ static int pisa_list(ex_in *in, const uint8_t *list, ex_postings *out, ex_error 
     uint64_t here = at + 4 * (uint64_t)i;
     if (out->docids[i] >= in->documents)
       return ex_fail_at(err, docs->path, here, "a posting of docID %lu, of %llu documents",
-                        (unsigned long)out->docids[i], (unsigned long long)in->documents);
+          (unsigned long)out->docids[i], (unsigned long long)in->documents);
     if (i && out->docids[i] <= out->docids[i - 1])
       return ex_fail_at(err, docs->path, here, "docID %lu follows %lu", (unsigned long)out->docids[i],
-                        (unsigned long)out->docids[i - 1]);
+          (unsigned long)out->docids[i - 1]);
     if (!out->tfs[i]) return ex_fail_at(err, freqs->path, here - 8, "a frequency of 0");
   }
   return 0;
@@ -207,11 +204,10 @@ static int pisa_list(ex_in *in, const uint8_t *list, ex_postings *out, ex_error 
 static void put_u32(ex_out *o, uint32_t v) { ex_put(o, &v, 4); }
 
 static int put_line(ex_out *o, const char *name, const char *what, uint64_t number, const char *s, size_t n,
-                    ex_error *err) {
+    ex_error *err) {
   if (n && memchr(s, '\n', n))
-    return ex_fail(err, GPUIR_E_UNSUPPORTED, name,
-                   "%s %llu has a line break, and PISA's files have no way to hold it", what,
-                   (unsigned long long)number);
+    return ex_fail(err, GPUIR_E_UNSUPPORTED, name, "%s %llu has a line break, and PISA's files have no way to hold it",
+        what, (unsigned long long)number);
   ex_put(o, s, n);
   ex_put(o, "\n", 1);
   return 0;
@@ -231,8 +227,7 @@ static int write_names(const gpuir_index *index, const char *name, uint64_t n, e
       break;
     }
     put_u32(&out[SIZES], doc.length);
-    status = put_line(&out[NAMES], name, "the name of document", i, cli_doc_name(&doc_name, &doc),
-                      doc.name_len, err);
+    status = put_line(&out[NAMES], name, "the name of document", i, cli_doc_name(&doc_name, &doc), doc.name_len, err);
     if (!status) status = ex_out_check(&out[NAMES], err);
   }
   cli_buf_free(&doc_name);
@@ -261,11 +256,5 @@ static int pisa_write(const gpuir_index *index, const char *name, ex_out *out, e
   return status;
 }
 
-const ex_format ex_pisa = {"pisa",
-                           5,
-                           {".docs", ".freqs", ".sizes", ".terms", ".documents"},
-                           1 << TERMS | 1 << NAMES,
-                           pisa_scan,
-                           pisa_documents,
-                           pisa_list,
-                           pisa_write};
+const ex_format ex_pisa = {"pisa", 5, {".docs", ".freqs", ".sizes", ".terms", ".documents"}, 1 << TERMS | 1 << NAMES,
+    pisa_scan, pisa_documents, pisa_list, pisa_write};

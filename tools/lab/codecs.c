@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LONG_CLASS 12u   /* "long": lists of 4096 postings and more */
-#define L1_CLASS 12u     /* lists of this class stay in L1 while they are decoded again and again */
+#define LONG_CLASS 12u /* "long": lists of 4096 postings and more */
+#define L1_CLASS 12u /* lists of this class stay in L1 while they are decoded again and again */
 #define THEORY_CLASS 10u /* lists of 1024 postings and more are held against the theory of LRC */
-#define PARTITION 128u   /* docIDs of one of ef's */
+#define PARTITION 128u /* docIDs of one of ef's */
 
 enum {
   SIZES,
@@ -38,42 +38,41 @@ enum {
 };
 
 const lab_figure lab_codecs_figures[] = {
-    {"sizes", "Size by codec, alone and with the block directory", "codec", "bits a docID", LAB_BARS, 0,
-     NULL},
-    {"cycles", "Decoding: cycles a value, in L1, all lists, lists of 4096 postings and more", "codec",
-     "cycles a value", LAB_BARS, 0, NULL},
-    {"ding-fig3", "Compression by recursion levels of PForDelta (Ding 2009, Fig. 3)", "codec",
-     "bytes a docID", LAB_BARS, 0, NULL},
-    {"ding-table1", "Decompression speed (Ding 2009, Table 1)", "codec", "million values a second", LAB_BARS,
-     LAB_LOG_Y, NULL},
+    {"sizes", "Size by codec, alone and with the block directory", "codec", "bits a docID", LAB_BARS, 0, NULL},
+    {"cycles", "Decoding: cycles a value, in L1, all lists, lists of 4096 postings and more", "codec", "cycles a value",
+        LAB_BARS, 0, NULL},
+    {"ding-fig3", "Compression by recursion levels of PForDelta (Ding 2009, Fig. 3)", "codec", "bytes a docID",
+        LAB_BARS, 0, NULL},
+    {"ding-table1", "Decompression speed (Ding 2009, Table 1)", "codec", "million values a second", LAB_BARS, LAB_LOG_Y,
+        NULL},
     {"ding-fig4", "Decompression speed by length of list (Ding 2009, Fig. 4)", "postings of a list, at most",
-     "million values a second", LAB_LINES, LAB_LOG_X | LAB_LOG_Y,
-     "bp128,bp128/GPU,pfd-list,pfd-list/GPU,rice/GPU,rice,vbyte"},
+        "million values a second", LAB_LINES, LAB_LOG_X | LAB_LOG_Y,
+        "bp128,bp128/GPU,pfd-list,pfd-list/GPU,rice/GPU,rice,vbyte"},
     {"ao-table2", "Best compression ratio over the proportions of exceptions (Ao 2011, Table 2)", "codec",
-     "compression ratio", LAB_BARS, 0, NULL},
+        "compression ratio", LAB_BARS, 0, NULL},
     {"ao-fig7", "Compression ratio by proportion of exceptions (Ao 2011, Fig. 7)", "proportion of exceptions",
-     "compression ratio", LAB_LINES, 0, NULL},
+        "compression ratio", LAB_LINES, 0, NULL},
     {"ao-fig8", "Decompression of the queries' shortest lists (Ao 2011, Fig. 8)", "proportion of exceptions",
-     "million values a second", LAB_LINES, LAB_LOG_Y,
-     "newpfd/GPU,lrc:256/GPU,parapfor:64/GPU,lrc:256,newpfd,parapfor:64"},
+        "million values a second", LAB_LINES, LAB_LOG_Y,
+        "newpfd/GPU,lrc:256/GPU,parapfor:64/GPU,lrc:256,newpfd,parapfor:64"},
     {"ao-table5", "LRC's bits a docID, and what theory expects of a random order (Ao 2011, Table 5)",
-     "postings of a list", "bits a docID", LAB_LINES, LAB_LOG_X, NULL},
+        "postings of a list", "bits a docID", LAB_LINES, LAB_LOG_X, NULL},
     {"qs-table1", "Compressed size (Li 2014, Table 1)", "codec", "bits a docID", LAB_BARS, 0, NULL},
-    {"qs-table2", "Decompression speed (Li 2014, Table 2)", "codec", "billion values a second", LAB_BARS,
-     LAB_LOG_Y, NULL},
+    {"qs-table2", "Decompression speed (Li 2014, Table 2)", "codec", "billion values a second", LAB_BARS, LAB_LOG_Y,
+        NULL},
     {"qs-fig6", "Decompression of generated lists by the bits of their lower halves (Li 2014, Fig. 6)", "b",
-     "billion values a second", LAB_LINES, LAB_LOG_Y, "1048576/GPU,131072/GPU,16384/GPU,1048576,16384"},
+        "billion values a second", LAB_LINES, LAB_LOG_Y, "1048576/GPU,131072/GPU,16384/GPU,1048576,16384"},
     {"qs-fig8", "Steps of the naive method on the GPU (Li 2014, Fig. 8)", "postings of a list, at most",
-     "microseconds a list", LAB_LINES, LAB_LOG_X | LAB_LOG_Y, NULL},
+        "microseconds a list", LAB_LINES, LAB_LOG_X | LAB_LOG_Y, NULL},
     {"qs-fig10", "Steps of the method by words on the GPU (Li 2014, Fig. 10)", "postings of a list, at most",
-     "microseconds a list", LAB_LINES, LAB_LOG_X | LAB_LOG_Y, NULL},
+        "microseconds a list", LAB_LINES, LAB_LOG_X | LAB_LOG_Y, NULL},
     {"qs-fig11", "The methods on the GPU, and all steps in one kernel (Li 2014, Fig. 11)",
-     "postings of a list, at most", "billion values a second", LAB_LINES, LAB_LOG_X | LAB_LOG_Y, NULL},
+        "postings of a list, at most", "billion values a second", LAB_LINES, LAB_LOG_X | LAB_LOG_Y, NULL},
     {"qs-fig12", "Size of qs by its parameter (Li 2014, Fig. 12)", "c", "bits a docID", LAB_LINES, 0, NULL},
-    {"qs-fig13", "Decompression speed of qs by its parameter (Li 2014, Fig. 13)", "c",
-     "billion values a second", LAB_LINES, LAB_LOG_Y, NULL},
-    {"qs-fig14", "The method by words, by threads of a block (Li 2014, Fig. 14)",
-     "postings of a list, at most", "billion values a second", LAB_LINES, LAB_LOG_X | LAB_LOG_Y, NULL},
+    {"qs-fig13", "Decompression speed of qs by its parameter (Li 2014, Fig. 13)", "c", "billion values a second",
+        LAB_LINES, LAB_LOG_Y, NULL},
+    {"qs-fig14", "The method by words, by threads of a block (Li 2014, Fig. 14)", "postings of a list, at most",
+        "billion values a second", LAB_LINES, LAB_LOG_X | LAB_LOG_Y, NULL},
     {NULL, NULL, NULL, NULL, 0, 0, NULL}};
 
 static const char *const proportions[] = {"0", "0.05", "0.1", "0.2", "0.3", "0.4", "0.5", "0.6"};
@@ -242,8 +241,7 @@ static int sizes(bench *b) {
     for (size_t i = 0; lab_codec_at(b->l, i, &codec); i++) {
       const lab_measurement *m = measure(b, codec.label, &b->index, 1);
       if (!m) return CLI_FAIL;
-      row(b, SIZES, directory ? "with-directory" : "codec", codec.label, lab_bits(m, directory),
-          "bits/docID");
+      row(b, SIZES, directory ? "with-directory" : "codec", codec.label, lab_bits(m, directory), "bits/docID");
     }
   if (lab_codec_wanted(b->l, "ef")) row(b, SIZES, "bound", "ef", bound(&b->index), "bits/docID");
   return CLI_OK;
@@ -289,7 +287,7 @@ static int cycles(bench *b) {
       lab_spread seconds = weigh_times(m, m->seconds, all ? 0 : LONG_CLASS);
       if (!seconds.n) continue; /* an index without long lists */
       row_of(b, CYCLES, all ? "all" : "long", codec.label,
-             lab_scaled(seconds, hertz / weigh(m, m->postings, all ? 0 : LONG_CLASS)), "cycles/value");
+          lab_scaled(seconds, hertz / weigh(m, m->postings, all ? 0 : LONG_CLASS)), "cycles/value");
     }
   return CLI_OK;
 }
@@ -297,8 +295,8 @@ static int cycles(bench *b) {
 /* ---- Ding et al. ------------------------------------------------------------------------------------------------ */
 
 static int ding_fig3(bench *b) {
-  static const char *const labels[] = {"rice",       "pfd",        "pfd-list:0", "pfd-list:1",
-                                       "pfd-list:2", "pfd-list:3", "pfd-list:4"};
+  static const char *const labels[] = {"rice", "pfd", "pfd-list:0", "pfd-list:1", "pfd-list:2", "pfd-list:3",
+      "pfd-list:4"};
   for (size_t i = 0; i < COUNT(labels); i++) {
     if (!lab_codec_wanted(b->l, labels[i])) continue;
     const lab_measurement *m = measure(b, labels[i], &b->index, 1);
@@ -332,17 +330,17 @@ static int ding_table1(bench *b) {
 }
 
 /* By class: what a figure calls it, and values a second in that unit. */
-static void class_rows(bench *b, int figure, const char *series, const double *values,
-                       const lab_spread *seconds, double unit, const char *name) {
+static void class_rows(bench *b, int figure, const char *series, const double *values, const lab_spread *seconds,
+    double unit, const char *name) {
   for (unsigned c = 1; c < LAB_CLASSES; c++)
     if (seconds[c].n)
       lab_row_of_at(&b->l->report, lab_codecs_figures[figure].id, series, ldexp(1, (int)c + 1),
-                    lab_inverse(seconds[c], values[c] / unit), name);
+          lab_inverse(seconds[c], values[c] / unit), name);
 }
 
 /* Seconds of each class' lists on the device, one in a run, by a way of gpuir_cuda_lab_decode; of its steps too. */
 static int by_way(bench *b, const char *label, const char *how, double *values, lab_spread *seconds,
-                  lab_spread (*steps)[LAB_CLASSES]) {
+    lab_spread (*steps)[LAB_CLASSES]) {
   lab_codec codec;
   int code = CLI_OK;
   (void)lab_codec_find(label, &codec, NULL);
@@ -389,8 +387,7 @@ static int ding_fig4(bench *b) {
 /* ---- Ao et al. ------------------------------------------------------------------------------------------------- */
 
 /* Codec i of those with exceptions, at proportion p, over some lists. */
-static const lab_measurement *with_exceptions(bench *b, size_t i, size_t p, const lab_lists *lists,
-                                              int timed) {
+static const lab_measurement *with_exceptions(bench *b, size_t i, size_t p, const lab_lists *lists, int timed) {
   char label[48];
   snprintf(label, sizeof label, "%s,%s", exceptional[i], proportions[p]);
   return measure(b, label, lists, timed);
@@ -466,16 +463,16 @@ static int ao_fig8(bench *b) {
         const lab_measurement *m = measure(b, plain[i], &b->shortest, 1);
         if (!m) return CLI_FAIL;
         snprintf(series, sizeof series, "%s%s", plain[i], gpu ? "/GPU" : "");
-        row_of(b, AO_FIG8, series, proportions[p],
-               lab_scaled(speed_of(m, gpu ? m->together : m->seconds, 0), 1e-6), "Mvalues/s");
+        row_of(b, AO_FIG8, series, proportions[p], lab_scaled(speed_of(m, gpu ? m->together : m->seconds, 0), 1e-6),
+            "Mvalues/s");
       }
     for (size_t i = 0; i < COUNT(exceptional) && b->shortest.n; i++)
       for (size_t p = 0; p < COUNT(proportions) && lab_codec_wanted(b->l, exceptional[i]); p++) {
         const lab_measurement *m = with_exceptions(b, i, p, &b->shortest, 1);
         if (!m) return CLI_FAIL;
         snprintf(series, sizeof series, "%s%s", exceptional[i], gpu ? "/GPU" : "");
-        row_of(b, AO_FIG8, series, proportions[p],
-               lab_scaled(speed_of(m, gpu ? m->together : m->seconds, 0), 1e-6), "Mvalues/s");
+        row_of(b, AO_FIG8, series, proportions[p], lab_scaled(speed_of(m, gpu ? m->together : m->seconds, 0), 1e-6),
+            "Mvalues/s");
       }
   }
   return CLI_OK;
@@ -496,8 +493,8 @@ static int ao_table5_column(bench *b, const char *series, const lab_lists *lists
   for (unsigned c = THEORY_CLASS; c < LAB_CLASSES; c++) {
     double count = (double)(lists->first[c + 1] - lists->first[c]);
     if (count > 0)
-      lab_row_at(&b->l->report, "ao-table5", series, floor(m->postings[c] / count),
-                 8 * m->bytes[c] / m->postings[c], "bits/docID");
+      lab_row_at(&b->l->report, "ao-table5", series, floor(m->postings[c] / count), 8 * m->bytes[c] / m->postings[c],
+          "bits/docID");
   }
   return CLI_OK;
 }
@@ -509,7 +506,7 @@ static int ao_table5(bench *b) {
     for (size_t i = b->index.first[c]; i < b->index.first[c + 1]; i++) n += b->index.list[i].n;
     if (count > 0)
       lab_row_at(&b->l->report, "ao-table5", "theory", floor(n / count),
-                 theory(floor(n / count), (double)b->l->documents), "bits/docID");
+          theory(floor(n / count), (double)b->l->documents), "bits/docID");
   }
   int code = ao_table5_column(b, "lrc/random", &b->random);
   return code ? code : ao_table5_column(b, "lrc/index", &b->index);
@@ -574,8 +571,7 @@ static int qs_fig6(bench *b) {
       one.documents = (uint64_t)list.docs[list.n - 1] + 1;
       int status = lab_encode(&codec, list.docs, list.n, one.documents, &coded);
       if (status) code = cli_fail("qs", status, NULL);
-      if (code == CLI_OK)
-        speed[0][i][bits] = lab_inverse(lab_time(&one, decode_batch, &alone), list.n * 1e-9);
+      if (code == CLI_OK) speed[0][i][bits] = lab_inverse(lab_time(&one, decode_batch, &alone), list.n * 1e-9);
       if (code == CLI_OK && one.gpu) {
         code = lab_stopped() ? CLI_FAIL : lab_gpu_decode(&one, &codec, &list, 1, NULL, &t);
         if (code == CLI_OK) speed[1][i][bits] = lab_inverse(t.alone, list.n * 1e-9);
@@ -604,11 +600,10 @@ static int qs_steps(bench *b, int figure, const char *how) {
   for (int s = 0; s < 5; s++)
     for (unsigned c = 1; c < LAB_CLASSES; c++) {
       const double n = (double)(b->index.first[c + 1] - b->index.first[c]);
-      const double end = s < 3 ? upto[s][c].median : seconds[c].median,
-                   before = s && s < 4 ? upto[s - 1][c].median : 0;
+      const double end = s < 3 ? upto[s][c].median : seconds[c].median, before = s && s < 4 ? upto[s - 1][c].median : 0;
       if (n > 0)
         lab_row_at(&b->l->report, lab_codecs_figures[figure].id, names[s], ldexp(1, (int)c + 1),
-                   end > before ? (end - before) * 1e6 / n : 0, "us/list");
+            end > before ? (end - before) * 1e6 / n : 0, "us/list");
     }
   return CLI_OK;
 }
@@ -638,8 +633,7 @@ static int qs_fig11(bench *b) {
 }
 
 static int qs_fig14(bench *b) {
-  static const char *const ways[] = {"steps", "steps-512", "steps-1024"}, *const names[] = {"256", "512",
-                                                                                            "1024"};
+  static const char *const ways[] = {"steps", "steps-512", "steps-1024"}, *const names[] = {"256", "512", "1024"};
   return qs_ways(b, QS_FIG14, ways, names, COUNT(ways));
 }
 
@@ -649,10 +643,8 @@ static int qs_by_c(bench *b, int figure) {
     snprintf(label, sizeof label, "qs:%s", cs[i]);
     const lab_measurement *m = measure(b, label, &b->index, 1);
     if (!m) return CLI_FAIL;
-    if (figure == QS_FIG12)
-      row(b, figure, "qs", cs[i], lab_bits(m, 0), "bits/docID");
-    else
-      row_of(b, figure, "qs", cs[i], lab_scaled(speed(m, 0), 1e-9), "Gvalues/s");
+    if (figure == QS_FIG12) row(b, figure, "qs", cs[i], lab_bits(m, 0), "bits/docID");
+    else row_of(b, figure, "qs", cs[i], lab_scaled(speed(m, 0), 1e-9), "Gvalues/s");
   }
   for (size_t i = 0; i < COUNT(cs) && figure == QS_FIG13 && b->l->gpu && lab_codec_wanted(b->l, "qs"); i++) {
     char label[48];
@@ -670,9 +662,8 @@ static int qs_fig13(bench *b) { return qs_by_c(b, QS_FIG13); }
 /* ---- the subcommand ---------------------------------------------------------------------------------------- */
 
 int lab_codecs(lab *l) {
-  static int (*const draw[FIGURES])(bench *) = {
-      sizes,     cycles,    ding_fig3, ding_table1, ding_fig4, ao_table2, ao_fig7,  ao_fig8,  ao_table5,
-      qs_table1, qs_table2, qs_fig6,   qs_fig8,     qs_fig10,  qs_fig11,  qs_fig12, qs_fig13, qs_fig14};
+  static int (*const draw[FIGURES])(bench *) = {sizes, cycles, ding_fig3, ding_table1, ding_fig4, ao_table2, ao_fig7,
+      ao_fig8, ao_table5, qs_table1, qs_table2, qs_fig6, qs_fig8, qs_fig10, qs_fig11, qs_fig12, qs_fig13, qs_fig14};
   bench b;
   memset(&b, 0, sizeof b);
   b.l = l;

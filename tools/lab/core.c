@@ -72,8 +72,7 @@ static int coded_encode(lab_coded *c, const lab_codec *codec, const uint32_t *do
   return s->codec->open ? s->codec->open(s) : GPUIR_OK;
 }
 
-int lab_encode(const lab_codec *codec, const uint32_t *docs, uint32_t n, uint64_t documents,
-               lab_coded **coded) {
+int lab_encode(const lab_codec *codec, const uint32_t *docs, uint32_t n, uint64_t documents, lab_coded **coded) {
   lab_coded *c = (lab_coded *)calloc(1, sizeof *c);
   int status;
   *coded = NULL;
@@ -83,10 +82,8 @@ int lab_encode(const lab_codec *codec, const uint32_t *docs, uint32_t n, uint64_
   c->list.one_docid = docs[0];
   c->list.one_tf = 1;
   status = n > 1 ? coded_encode(c, codec, docs, documents) : GPUIR_OK;
-  if (status)
-    lab_coded_free(c);
-  else
-    *coded = c;
+  if (status) lab_coded_free(c);
+  else *coded = c;
   return status;
 }
 
@@ -151,15 +148,14 @@ static int intersection_made(int status, lab_intersection **x) {
 }
 
 int lab_intersect_arrays(const char *method, const uint32_t *const *docs, const uint32_t *n, unsigned k,
-                         lab_intersection **x) {
+    lab_intersection **x) {
   uint32_t shortest = UINT32_MAX;
   int status;
   unsigned i;
   for (i = 0; i < k; i++) shortest = gpuir__min32(shortest, n[i]);
   status = intersection_make(method, shortest, x);
   if (!status)
-    status =
-        gpuir__isect_arrays(&(*x)->isect, NULL, gpuir__method_by_name(method), docs, n, k, GPUIR_SIMD_AUTO);
+    status = gpuir__isect_arrays(&(*x)->isect, NULL, gpuir__method_by_name(method), docs, n, k, GPUIR_SIMD_AUTO);
   return intersection_made(status, x);
 }
 
@@ -173,8 +169,7 @@ int lab_intersect_coded(const char *method, lab_coded *const *lists, unsigned k,
     shortest = gpuir__min32(shortest, list[i]->df);
   }
   status = intersection_make(method, shortest, x);
-  if (!status)
-    status = gpuir__isect_lists(&(*x)->isect, NULL, gpuir__method_by_name(method), list, k, GPUIR_SIMD_AUTO);
+  if (!status) status = gpuir__isect_lists(&(*x)->isect, NULL, gpuir__method_by_name(method), list, k, GPUIR_SIMD_AUTO);
   return intersection_made(status, x);
 }
 

@@ -10,7 +10,7 @@
 #include <sys/file.h>
 
 #define BUSY_VALUES ((uint64_t)1 << 26) /* decoded in one run where a device's speed is meant */
-#define MOST_COPIES 1024u               /* of a class' lists, to have that many */
+#define MOST_COPIES 1024u /* of a class' lists, to have that many */
 
 /* ---- the device ------------------------------------------------------------------------------------------ */
 
@@ -58,10 +58,10 @@ int lab_gpu_find(lab *l) {
   if (l->gpu) {
     driver_release(driver, sizeof driver);
     lab_note(&l->report, "device",
-             "%s, driver %s, CUDA %d.%d; times of decoding, intersecting and ranking are the device's own, "
-             "by events; "
-             "those of whole searches are by the clock",
-             info.device, driver, info.runtime_version / 1000, info.runtime_version % 1000 / 10);
+        "%s, driver %s, CUDA %d.%d; times of decoding, intersecting and ranking are the device's own, "
+        "by events; "
+        "those of whole searches are by the clock",
+        info.device, driver, info.runtime_version / 1000, info.runtime_version % 1000 / 10);
     return CLI_OK;
   }
   if (l->backend == CLI_BACKEND_GPU) return cli_fail("--backend gpu", status, &err);
@@ -73,7 +73,7 @@ int lab_gpu_find(lab *l) {
 /* ---- decoding -------------------------------------------------------------------------------------------- */
 
 int lab_gpu_open(const lab_codec *codec, const lab_list *const *list, size_t n, const lab_gpu_size *size,
-                 gpuir_cuda_lab **gpu) {
+    gpuir_cuda_lab **gpu) {
   gpuir_cuda_lab_desc desc;
   gpuir_error err;
   const uint32_t **docs = (const uint32_t **)cli_resize(NULL, n, sizeof *docs);
@@ -100,8 +100,8 @@ int lab_gpu_open(const lab_codec *codec, const lab_list *const *list, size_t n, 
 
 /* Adds `by` times the seconds of decoding lists first .. first + n - 1 to `all` and, unless that is NULL, those of the
  * steps. Each run is compared on the device; the first one warms up. */
-static int decode(const lab *l, const lab_codec *codec, gpuir_cuda_lab *gpu, size_t first, size_t n,
-                  const char *how, double by, lab_spread *all, lab_spread *steps) {
+static int decode(const lab *l, const lab_codec *codec, gpuir_cuda_lab *gpu, size_t first, size_t n, const char *how,
+    double by, lab_spread *all, lab_spread *steps) {
   double seconds[4][LAB_MOST_REPEATS];
   gpuir_cuda_lab_result r;
   gpuir_error err;
@@ -116,8 +116,8 @@ static int decode(const lab *l, const lab_codec *codec, gpuir_cuda_lab *gpu, siz
   lab_gpu_give(l);
   if (status) return cli_fail(codec->label, status, &err);
   if (r.mismatches) {
-    cli_error("%s: the device decodes %llu of %llu docIDs wrongly", codec->label,
-              (unsigned long long)r.mismatches, (unsigned long long)r.values);
+    cli_error("%s: the device decodes %llu of %llu docIDs wrongly", codec->label, (unsigned long long)r.mismatches,
+        (unsigned long long)r.values);
     return CLI_FAIL;
   }
   for (int s = steps ? 0 : 3; s < 4; s++) {
@@ -128,7 +128,7 @@ static int decode(const lab *l, const lab_codec *codec, gpuir_cuda_lab *gpu, siz
 }
 
 int lab_gpu_decode(const lab *l, const lab_codec *codec, const lab_list *lists, size_t n, const char *how,
-                   lab_gpu_times *t) {
+    lab_gpu_times *t) {
   const lab_list **list = (const lab_list **)cli_resize(NULL, n, sizeof *list);
   lab_gpu_size size;
   gpuir_cuda_lab *gpu = NULL;
@@ -150,8 +150,7 @@ int lab_gpu_decode(const lab *l, const lab_codec *codec, const lab_list *lists, 
   int code = lab_gpu_open(codec, list, n, &size, &gpu);
   if (code == CLI_OK && !how)
     code = decode(l, codec, gpu, 0, n * size.copies, NULL, 1.0 / size.copies, &t->together, NULL);
-  for (size_t i = 0; i < n && code == CLI_OK; i++)
-    code = decode(l, codec, gpu, i, 1, how, 1, &t->alone, t->steps);
+  for (size_t i = 0; i < n && code == CLI_OK; i++) code = decode(l, codec, gpu, i, 1, how, 1, &t->alone, t->steps);
   gpuir_cuda_lab_close(gpu);
   free(list);
   return code;

@@ -26,13 +26,13 @@
 
 #include "gpuir_lab.h"
 
-/* ============================================================================
+/* ========================
  * [lab-cuda-01-decode]  lists on the device; decoding to memory
  *
  * A warp decodes a block of 128 as [cuda-04-codecs] does, and writes its docIDs.
  *
  * Start at  gcl_decode, gcl_decode_bp128; gcl_pfl_node (a pfd-list's exceptions); gcl_verify.
- * ==========================================================================*/
+ * ======================*/
 
 #define GCL_THREADS 256u
 #define GCL_WARPS (GCL_THREADS / 32)
@@ -40,10 +40,10 @@
 
 /* A list on the device. */
 struct gcl_list : gc_coded {
-  uint32_t shift[6];   /* hash segmentation with buckets of 16, 32, ... 256 on average; lr-local's segments */
+  uint32_t shift[6]; /* hash segmentation with buckets of 16, 32, ... 256 on average; lr-local's segments */
   uint32_t buckets[6]; /* how many each of them has */
   const uint32_t *first[5]; /* buckets + 1 indices */
-  const void *lines;        /* linear regression: of the list, then of each of lr-local's segments */
+  const void *lines; /* linear regression: of the list, then of each of lr-local's segments */
 };
 
 /* Which list a block belongs to: `start` has the blocks before each list, `hint` the list of every 256th block. */
@@ -62,8 +62,7 @@ static __device__ __forceinline__ uint32_t gcl_list_of(const gcl_where &w, uint3
 /* Decodes the blocks from .. to - 1 of all blocks to out, 128 words a block. */
 template <int CODEC, bool SUM>
 static __global__ void __launch_bounds__(GCL_THREADS)
-    gcl_decode(const gcl_list *lists, gcl_where where, uint32_t from, uint32_t to, uint32_t chunk,
-               uint32_t *out) {
+    gcl_decode(const gcl_list *lists, gcl_where where, uint32_t from, uint32_t to, uint32_t chunk, uint32_t *out) {
   __shared__ uint4 room[GCL_WARPS][32];
   const uint32_t warps = gridDim.x * GCL_WARPS;
   uint32_t *sh = (uint32_t *)room[threadIdx.x / 32];
@@ -74,8 +73,7 @@ static __global__ void __launch_bounds__(GCL_THREADS)
       uint32_t v[4] = {0, 0, 0, 0};
       while (g >= __ldg(where.start + i + 1)) i++;
       gc_decode<CODEC, SUM>(lists[i], g - __ldg(where.start + i), sh, v);
-      __stcs((uint4 *)(out + (uint64_t)(g - from) * GPUIR__BLOCK) + gc_lane(),
-             make_uint4(v[0], v[1], v[2], v[3]));
+      __stcs((uint4 *)(out + (uint64_t)(g - from) * GPUIR__BLOCK) + gc_lane(), make_uint4(v[0], v[1], v[2], v[3]));
     }
   }
 }
@@ -84,7 +82,7 @@ static __global__ void __launch_bounds__(GCL_THREADS)
 
 /* Finds a block's low bits, and its exceptions; without any, h and the marks are 0. */
 static __device__ __forceinline__ void gcl_view(const gpuir__stream &s, uint32_t block, uint32_t count,
-                                                gpuir__bp128_view *v) {
+    gpuir__bp128_view *v) {
   uint64_t left;
   unsigned b;
   const uint8_t *low = gpuir__bp128_block(&s, block, count, &b, &left);
@@ -116,8 +114,8 @@ typedef struct __align__(16) gcl_head {
 gcl_head;
 
 /* Describes block g of all blocks. */
-static __device__ __forceinline__ void gcl_open_head(const gcl_list *lists, const gcl_where &where,
-                                                     uint32_t g, gcl_head *to) {
+static __device__ __forceinline__ void gcl_open_head(const gcl_list *lists, const gcl_where &where, uint32_t g,
+    gcl_head *to) {
   const uint32_t i = gcl_list_of(where, g), block = g - __ldg(where.start + i);
   const gpuir__stream &s = lists[i].s;
   const uint32_t count = gpuir__block_count(s.n, block);
@@ -135,17 +133,14 @@ static __device__ __forceinline__ void gcl_open_head(const gcl_list *lists, cons
 /* Decodes the values of a block whose words have been loaded. */
 static __device__ __forceinline__ void gcl_unpack(const gcl_head &head, const gc_low &low, uint32_t v[4]) {
   const uint32_t lane = gc_lane(), b = head.form & 255, h = head.form >> 8 & 255, n = head.form >> 16;
-  if (n == GPUIR__BLOCK)
-    gc_low_parts(low, b, v);
-  else /* packed otherwise: what was loaded is not used */
-    gc_packed4(head.low, b, 0, n, v);
+  if (n == GPUIR__BLOCK) gc_low_parts(low, b, v);
+  else /* packed otherwise: what was loaded is not used */ gc_packed4(head.low, b, 0, n, v);
   if (h) {
     const uint32_t shift = 4 * lane & 63, skip = (uint32_t)(uintptr_t)head.high & 3;
     const uint64_t word = head.marks[lane / 16];
     const uint32_t before = lane < 16 ? 0 : __popcll(head.marks[0]);
     const gc_highs highs = {(const uint32_t *)(head.high - skip), 8 * skip, h, b};
-    gc_add_highs(highs, (uint32_t)(word >> shift) & 15,
-                 before + __popcll(word & (((uint64_t)1 << shift) - 1)), v);
+    gc_add_highs(highs, (uint32_t)(word >> shift) & 15, before + __popcll(word & (((uint64_t)1 << shift) - 1)), v);
   }
 }
 
@@ -156,9 +151,8 @@ static __device__ __forceinline__ void gcl_unpack(const gcl_head &head, const gc
  * counted 233, most blocks having exceptions. Measured for widths of 2 to 16: 788 to 583 G values/s, 3.4 to 3.6 TB/s,
  * that is 80 to 84 % of the copy's rate, 81.8 % on average. */
 template <bool SUM>
-static __global__ void __launch_bounds__(GCL_THREADS, 6)
-    gcl_decode_bp128(const gcl_list *lists, gcl_where where, uint32_t from, uint32_t to, uint32_t chunk,
-                     uint32_t *out) {
+static __global__ void __launch_bounds__(GCL_THREADS, 6) gcl_decode_bp128(const gcl_list *lists, gcl_where where,
+    uint32_t from, uint32_t to, uint32_t chunk, uint32_t *out) {
   __shared__ gcl_head heads[GCL_WARPS][GCL_CHUNK];
   const uint32_t lane = gc_lane();
   gcl_head *sh = heads[threadIdx.x / 32];
@@ -207,17 +201,15 @@ static __device__ __forceinline__ void gcl_pfl_slots(const gcl_node &node, uint3
 /* Patches an array by its exceptions from .. to - 1: in rounds of as many as threads the sum of the gaps between them,
  * `before` up to there, and their overflows. */
 static __device__ __forceinline__ void gcl_pfl_patch(const gcl_node &node, uint32_t from, uint32_t to,
-                                                     uint32_t before) {
+    uint32_t before) {
   uint32_t e;
   for (e = from; e < min(node.number, to); e += GCL_PFL_THREADS) {
     const uint32_t at = e + threadIdx.x, gap = at < node.number ? node.gaps[at] + 1 : 0;
     uint32_t all;
     const uint32_t position = before + gc_block_scan<GCL_PFL_THREADS>(gap, &all) - 1;
     if (at < node.number) {
-      if (!node.out)
-        node.gaps[at] = position;
-      else if (position < node.n)
-        node.out[position] |= node.overflows[at] << node.bits;
+      if (!node.out) node.gaps[at] = position;
+      else if (position < node.n) node.out[position] |= node.overflows[at] << node.bits;
     }
     before += all;
   }
@@ -244,8 +236,7 @@ static __global__ void __launch_bounds__(GCL_PFL_THREADS) gcl_pfl_node(const gcl
 /* Decodes few arrays of exceptions: a block of threads takes a tile of one, in two steps, before the second of which
  * the sums of all tiles' gaps are known. 4 bytes an exception more than above. Counted: 18 and 17 instructions for
  * 128 values of the list. */
-static __global__ void __launch_bounds__(GCL_PFL_THREADS)
-    gcl_pfl_tiles(const gcl_node *nodes, uint32_t *sums) {
+static __global__ void __launch_bounds__(GCL_PFL_THREADS) gcl_pfl_tiles(const gcl_node *nodes, uint32_t *sums) {
   const gcl_node node = nodes[blockIdx.y];
   const uint32_t from = blockIdx.x * GCL_PFL_TILE, to = from + GCL_PFL_TILE;
   uint32_t sum = 0, e;
@@ -262,15 +253,13 @@ static __global__ void __launch_bounds__(GCL_PFL_THREADS)
   const uint32_t from = blockIdx.x * GCL_PFL_TILE;
   uint32_t sum = 0, i;
   if (from >= node.number) return;
-  for (i = threadIdx.x; i < blockIdx.x; i += GCL_PFL_THREADS)
-    sum += sums[(uint64_t)blockIdx.y * gridDim.x + i];
+  for (i = threadIdx.x; i < blockIdx.x; i += GCL_PFL_THREADS) sum += sums[(uint64_t)blockIdx.y * gridDim.x + i];
   gcl_pfl_patch(node, from, from + GCL_PFL_TILE, gcl_pfl_sum(sum));
 }
 
 /* Compares what was decoded with the lists as they were given: mismatches, and a sum of all docIDs. */
-static __global__ void __launch_bounds__(GCL_THREADS)
-    gcl_verify(const gcl_list *lists, gcl_where where, uint32_t from, uint32_t to, const uint32_t *out,
-               unsigned long long *sums) {
+static __global__ void __launch_bounds__(GCL_THREADS) gcl_verify(const gcl_list *lists, gcl_where where, uint32_t from,
+    uint32_t to, const uint32_t *out, unsigned long long *sums) {
   const uint32_t warps = gridDim.x * GCL_WARPS;
   uint64_t g = from + blockIdx.x * GCL_WARPS + threadIdx.x / 32;
   unsigned long long sum = 0;
@@ -294,7 +283,7 @@ static __global__ void __launch_bounds__(GCL_THREADS)
   }
 }
 
-/* ============================================================================
+/* ========================
  * [lab-cuda-02-intersect]  the literature's methods of intersecting, over many queries at once
  *
  * A run takes many queries, each of which has its lists by ascending length. The docIDs of the shortest list are the
@@ -304,14 +293,14 @@ static __global__ void __launch_bounds__(GCL_THREADS)
  * 2011, section 4.1); the methods that merge go round by round, from short to long lists (Ding et al. 2009, 8.1).
  *
  * Start at  gcl_para_search; gcl_pmf_level, gcl_pmf_find; gcl_mergepath; gcl_block_search; gcl_offsets, gcl_gather.
- * ==========================================================================*/
+ * ======================*/
 
 enum {
   GCL_BINARY,
   GCL_INTERPOLATION,
   GCL_LR_GLOBAL,
   GCL_LR_LOCAL,
-  GCL_HS,      /* 5 of them: 16 to 256 */
+  GCL_HS, /* 5 of them: 16 to 256 */
   GCL_PMF = 9, /* 5 of them: 0 to 4 levels */
   GCL_MERGEPATH = 14,
   GCL_SKIP,
@@ -320,17 +309,16 @@ enum {
   GCL_METHODS
 };
 
-static const char *const gcl_methods[GCL_METHODS] = {
-    "binary", "interpolation", "lr-global", "lr-local", "hs16", "hs32",      "hs64", "hs128",   "hs256",
-    "pmf0",   "pmf1",          "pmf2",      "pmf3",     "pmf4", "mergepath", "skip", "griffin", "algorithm1"};
+static const char *const gcl_methods[GCL_METHODS] = {"binary", "interpolation", "lr-global", "lr-local", "hs16", "hs32",
+    "hs64", "hs128", "hs256", "pmf0", "pmf1", "pmf2", "pmf3", "pmf4", "mergepath", "skip", "griffin", "algorithm1"};
 
-#define GCL_LOCAL 5u   /* of gcl_list's tables: what lr-local's segments are */
+#define GCL_LOCAL 5u /* of gcl_list's tables: what lr-local's segments are */
 #define GCL_PART 1024u /* docIDs of both lists in a partition of MergePath */
 #define GCL_PART_THREADS 128u
 
 typedef struct gcl_query {
   uint32_t first, k; /* its lists in gcl_batch.lists */
-  uint64_t base;     /* its first candidate's place, a multiple of 128 */
+  uint64_t base; /* its first candidate's place, a multiple of 128 */
   uint32_t chunk, m; /* its first chunk; candidates at the beginning */
 } gcl_query;
 
@@ -339,11 +327,11 @@ typedef struct gcl_batch {
   const gcl_query *queries;
   const uint32_t *lists;
   const uint32_t *chunk_query; /* whose each chunk is */
-  uint32_t *count;             /* candidates of each query that are left */
+  uint32_t *count; /* candidates of each query that are left */
   uint32_t *cand[2];
-  uint32_t *flags;    /* a bit a candidate */
-  uint32_t *at;       /* marked ones of the query before each chunk */
-  uint32_t *pos[2];   /* a candidate: where a splitter lies in the longer list */
+  uint32_t *flags; /* a bit a candidate */
+  uint32_t *at; /* marked ones of the query before each chunk */
+  uint32_t *pos[2]; /* a candidate: where a splitter lies in the longer list */
   uint32_t *expanded; /* decoded lists of a round */
   uint32_t nq, nchunks;
   float crossover; /* of list lengths: from here on, skip pointers instead of MergePath */
@@ -356,8 +344,8 @@ typedef struct gcl_share {
   uint32_t q, e, m, first, k; /* e: the lane's candidate; m: how many there are */
 } gcl_share;
 
-static __device__ __forceinline__ gcl_share gcl_share_of(const gcl_batch &b, uint32_t chunk, uint32_t sub,
-                                                         int side, bool plain) {
+static __device__ __forceinline__ gcl_share gcl_share_of(const gcl_batch &b, uint32_t chunk, uint32_t sub, int side,
+    bool plain) {
   gcl_share s;
   gcl_query q;
   s.q = __ldg(b.chunk_query + chunk);
@@ -377,8 +365,7 @@ static __global__ void __launch_bounds__(GCL_THREADS)
     gcl_begin(const gcl_query *queries, uint32_t nq, uint32_t *chunk_query, uint32_t *count) {
   uint32_t q, i;
   for (q = blockIdx.x; q < nq; q += gridDim.x) {
-    for (i = threadIdx.x; i * GPUIR__BLOCK < queries[q].m; i += blockDim.x)
-      chunk_query[queries[q].chunk + i] = q;
+    for (i = threadIdx.x; i * GPUIR__BLOCK < queries[q].m; i += blockDim.x) chunk_query[queries[q].chunk + i] = q;
     if (!threadIdx.x) count[q] = queries[q].m;
   }
 }
@@ -395,8 +382,7 @@ static __global__ void __launch_bounds__(GCL_THREADS) gcl_seed(const __grid_cons
     const uint32_t block = chunk - q.chunk;
     uint32_t v[4] = {0, 0, 0, 0};
     gc_decode<CODEC, true>(b.all[b.lists[q.first]], block, (uint32_t *)room[threadIdx.x / 32], v);
-    ((uint4 *)(b.cand[0] + q.base + (uint64_t)block * GPUIR__BLOCK))[gc_lane()] =
-        make_uint4(v[0], v[1], v[2], v[3]);
+    ((uint4 *)(b.cand[0] + q.base + (uint64_t)block * GPUIR__BLOCK))[gc_lane()] = make_uint4(v[0], v[1], v[2], v[3]);
   }
 }
 
@@ -427,8 +413,7 @@ static __device__ __forceinline__ uint32_t gcl_find(const gcl_list &l, uint32_t 
  * from memory. Measured in batches of 67 M candidates: 42 G candidates/s by binary search, 66 by segments of 16, 70
  * by lr-local. */
 template <int HOW>
-static __global__ void __launch_bounds__(GCL_THREADS)
-    gcl_para_search(const __grid_constant__ gcl_batch b, bool plain) {
+static __global__ void __launch_bounds__(GCL_THREADS) gcl_para_search(const __grid_constant__ gcl_batch b, bool plain) {
   uint64_t w = (uint64_t)blockIdx.x * GCL_WARPS + threadIdx.x / 32;
   for (; w < (uint64_t)b.nchunks * 4; w += (uint64_t)gridDim.x * GCL_WARPS) {
     const gcl_share s = gcl_share_of(b, (uint32_t)(w / 4), (uint32_t)w % 4, 0, plain);
@@ -461,9 +446,8 @@ static __device__ __forceinline__ uint32_t gcl_fan(uint32_t m, unsigned levels) 
 /* Finds a level of Parallel Merge Find's splitters of the candidates (Ding et al. 2009, 7.2). pos[side] gets where
  * they lie in list `round`, or among the last docIDs of its blocks if it is coded; before: the level above, with
  * `fan` as few segments, or none. Counted, on average of the levels: 1,350 instructions for 128 candidates. */
-static __global__ void __launch_bounds__(GCL_THREADS)
-    gcl_pmf_level(const __grid_constant__ gcl_batch b, uint32_t round, unsigned level, unsigned levels,
-                  int cand, bool plain, bool coded, int side) {
+static __global__ void __launch_bounds__(GCL_THREADS) gcl_pmf_level(const __grid_constant__ gcl_batch b, uint32_t round,
+    unsigned level, unsigned levels, int cand, bool plain, bool coded, int side) {
   uint64_t w = (uint64_t)blockIdx.x * GCL_WARPS + threadIdx.x / 32;
   for (; w < (uint64_t)b.nchunks * 4; w += (uint64_t)gridDim.x * GCL_WARPS) {
     const gcl_share s = gcl_share_of(b, (uint32_t)(w / 4), (uint32_t)w % 4, cand, plain);
@@ -490,8 +474,8 @@ static __global__ void __launch_bounds__(GCL_THREADS)
 
 /* Narrows the range of a list, or of its directory, to that in which candidate e of m lies, by the last level of
  * splitters. */
-static __device__ __forceinline__ void gcl_pmf_range(const uint32_t *pos, uint32_t e, uint32_t m,
-                                                     unsigned levels, uint32_t *lo, uint32_t *hi) {
+static __device__ __forceinline__ void gcl_pmf_range(const uint32_t *pos, uint32_t e, uint32_t m, unsigned levels,
+    uint32_t *lo, uint32_t *hi) {
   uint64_t segments = 1;
   uint32_t fan = gcl_fan(m, levels), i, s;
   if (!levels) return;
@@ -545,9 +529,8 @@ static __device__ __forceinline__ bool gcl_merges(const gcl_batch &b, uint32_t n
  * where lists differ much in length. Counted for 128 candidates, in lists of 1,000 to 400,000 of 1.05 M documents:
  * bp128 4,640 instructions, ef 3,920, lrc 3,090, hslrc 4,810; 3.9 to 4.6 bytes a candidate. */
 template <int CODEC>
-static __global__ void __launch_bounds__(GCL_THREADS)
-    gcl_block_search(const __grid_constant__ gcl_batch b, uint32_t round, int how, unsigned levels, int cand,
-                     bool plain) {
+static __global__ void __launch_bounds__(GCL_THREADS) gcl_block_search(const __grid_constant__ gcl_batch b,
+    uint32_t round, int how, unsigned levels, int cand, bool plain) {
   __shared__ uint4 room[GCL_WARPS][2][32];
   uint32_t *sh = (uint32_t *)room[threadIdx.x / 32][0], *docs = (uint32_t *)room[threadIdx.x / 32][1];
   uint32_t chunk = blockIdx.x * GCL_WARPS + threadIdx.x / 32, lane = gc_lane(), i;
@@ -574,8 +557,7 @@ static __global__ void __launch_bounds__(GCL_THREADS)
       x[i] = s.cand[e];
       if (l.nblocks > 1) {
         uint32_t lo = 0, hi = l.nblocks;
-        if (how == GCL_PMF)
-          gcl_pmf_range(b.pos[gcl_pmf_used(s.m, levels) & 1] + s.base, e, s.m, levels, &lo, &hi);
+        if (how == GCL_PMF) gcl_pmf_range(b.pos[gcl_pmf_used(s.m, levels) & 1] + s.base, e, s.m, levels, &lo, &hi);
         block[i] = gpuir__lower_bound(l.s.last, lo, hi, x[i]);
       }
       if (block[i] < l.nblocks) live |= 1u << i;
@@ -635,9 +617,8 @@ static __global__ void __launch_bounds__(GCL_THREADS)
  * lists, found by two searches along diagonals; in shared memory each thread finds its 8 the same way and merges
  * them. Reads 4 bytes a docID of either list once: counted 2.7, as the L2 cache holds some, and 302 instructions for
  * 128 docIDs of both. parts, starts: partitions and blocks of the queries before; starts NULL: lists as they are. */
-static __global__ void __launch_bounds__(GCL_PART_THREADS)
-    gcl_mergepath(const __grid_constant__ gcl_batch b, uint32_t round, int cand, bool plain,
-                  const uint32_t *parts, const uint32_t *starts) {
+static __global__ void __launch_bounds__(GCL_PART_THREADS) gcl_mergepath(const __grid_constant__ gcl_batch b,
+    uint32_t round, int cand, bool plain, const uint32_t *parts, const uint32_t *starts) {
   __shared__ uint32_t a[GCL_PART + 8], c[GCL_PART + 8], bits[GCL_PART / 32 + 2], split[4];
   __shared__ uint32_t at[GCL_PART_THREADS + 1][2];
   const uint32_t all = parts[b.nq];
@@ -656,7 +637,7 @@ static __global__ void __launch_bounds__(GCL_PART_THREADS)
     if (!m || !gcl_merges(b, n, m) || d >= (uint64_t)m + n) continue;
     if (threadIdx.x < 2)
       gpuir__mergepath_split(left, m, right, n, min(d + threadIdx.x * GCL_PART, (uint64_t)m + n),
-                             &split[2 * threadIdx.x], &split[2 * threadIdx.x + 1]);
+          &split[2 * threadIdx.x], &split[2 * threadIdx.x + 1]);
     if (threadIdx.x < GCL_PART / 32 + 2) bits[threadIdx.x] = 0;
     __syncthreads();
     na = split[2] - split[0];
@@ -691,8 +672,7 @@ static __global__ void __launch_bounds__(GCL_PART_THREADS)
 }
 
 /* Clears the flags of queries for MergePath; those that have no list of this round keep all their candidates. */
-static __global__ void __launch_bounds__(GCL_THREADS)
-    gcl_clear(const __grid_constant__ gcl_batch b, uint32_t round) {
+static __global__ void __launch_bounds__(GCL_THREADS) gcl_clear(const __grid_constant__ gcl_batch b, uint32_t round) {
   uint64_t w = (uint64_t)blockIdx.x * GCL_THREADS + threadIdx.x;
   for (; w < (uint64_t)b.nchunks * 4; w += (uint64_t)gridDim.x * GCL_THREADS) {
     const uint32_t q = __ldg(b.chunk_query + w / 4), m = b.count[q];
@@ -738,11 +718,11 @@ static __global__ void __launch_bounds__(GCL_THREADS)
   }
 }
 
-/* ============================================================================
+/* ========================
  * [lab-cuda-03-algorithm1]  Algorithm 1 of Ao et al. 2011: lists coded by lines, searched by element
  *
  * Start at  gcl_algorithm1, gcl_holds.
- * ==========================================================================*/
+ * ======================*/
 
 /* A segment that has been found. */
 typedef struct gcl_segment {
@@ -759,8 +739,7 @@ static __device__ __forceinline__ uint32_t gcl_element(const gcl_segment &g, uin
 /* Narrows the range in which x may lie in a segment with a line of its own: deviations are not negative and have at
  * most b + hb bits, so the line is at most x and more than x less 2^(b + hb) there. That is the safe range, and
  * exact. */
-static __device__ __forceinline__ void gcl_contract(const gcl_segment &g, uint32_t x, uint32_t *lo,
-                                                    uint32_t *hi) {
+static __device__ __forceinline__ void gcl_contract(const gcl_segment &g, uint32_t x, uint32_t *lo, uint32_t *hi) {
   const unsigned w = g.para.b + (g.para.en ? g.para.hb : 0);
   int64_t y, z;
   if (!g.line.slope || *hi - *lo < 8 || g.line.shift > 16) return;
@@ -781,16 +760,14 @@ static __device__ __forceinline__ void gcl_contract(const gcl_segment &g, uint32
 }
 
 /* Returns whether a segment's values lo .. hi - 1 have x; own: the segment has a line of its own. */
-static __device__ __forceinline__ bool gcl_in_segment(const gcl_segment &g, uint32_t x, uint32_t lo,
-                                                      uint32_t hi, bool own) {
+static __device__ __forceinline__ bool gcl_in_segment(const gcl_segment &g, uint32_t x, uint32_t lo, uint32_t hi,
+    bool own) {
   if (own) gcl_contract(g, x, &lo, &hi);
   while (lo < hi) {
     uint32_t mid = (lo + hi) / 2, y = gcl_element(g, mid);
     if (y == x) return true;
-    if (y < x)
-      lo = mid + 1;
-    else
-      hi = mid;
+    if (y < x) lo = mid + 1;
+    else hi = mid;
   }
   return false;
 }
@@ -811,9 +788,7 @@ static __device__ __forceinline__ uint32_t gcl_locate(const gcl_list &l, uint32_
     g->count = min(g->count - g->base, GPUIR__PARA_MOST);
     return i - first - g->base;
   } else {
-    const int kind = CODEC == GPUIR__ID_LRC      ? GPUIR__LRC
-                     : CODEC == GPUIR__ID_LRCSEG ? GPUIR__LRCSEG
-                                                 : GPUIR__SEGLRC;
+    const int kind = CODEC == GPUIR__ID_LRC ? GPUIR__LRC : CODEC == GPUIR__ID_LRCSEG ? GPUIR__LRCSEG : GPUIR__SEGLRC;
     uint64_t at = s.offset ? gpuir__min64(s.offset[i / GPUIR__BLOCK], s.len) : 0;
     gpuir__lrc_list list;
     uint32_t start;
@@ -845,10 +820,8 @@ static __device__ __forceinline__ bool gcl_hashed_holds(const gpuir__stream &s, 
     k = (lo + hi) / 2;
     gpuir__hslrc_segment(&list, h, count, k * GPUIR__PARA_MOST, &g.line, &g.para);
     g.base = k * GPUIR__PARA_MOST;
-    if (gcl_element(g, 0) <= x)
-      lo = k;
-    else
-      hi = k;
+    if (gcl_element(g, 0) <= x) lo = k;
+    else hi = k;
   }
   gpuir__hslrc_segment(&list, h, count, lo * GPUIR__PARA_MOST, &g.line, &g.para);
   g.base = lo * GPUIR__PARA_MOST;
@@ -904,27 +877,27 @@ static __global__ void __launch_bounds__(GCL_THREADS) gcl_algorithm1(const __gri
   }
 }
 
-/* ============================================================================
+/* ========================
  * [lab-cuda-04-rank]  the k greatest of a query's keys, a block of threads a query
  *
  * Start at  gcl_tree, gcl_selection, gcl_radix_sort.
- * ==========================================================================*/
+ * ======================*/
 
 #define GCL_TOPK_THREADS 512u
-#define GCL_GROUP 512u  /* keys a node of the tree (Ding et al. 2009, 8.2) */
+#define GCL_GROUP 512u /* keys a node of the tree (Ding et al. 2009, 8.2) */
 #define GCL_SLOTS 1024u /* buckets of a round of bucket selection */
 
 enum { GCL_TREE, GCL_BUCKET, GCL_RADIX_SELECT, GCL_RADIX_SORT, GCL_PARTIAL_SORT, GCL_RANKINGS };
 
 static const char *const gcl_rankings[GCL_RANKINGS] = {"tree", "bucket-select", "radix-select", "radix-sort",
-                                                       "partial-sort"};
+    "partial-sort"};
 
 typedef struct gcl_topk {
   const unsigned long long *keys;
   const uint32_t *start; /* of each query, and one more unless `count` says how many there are */
   const uint32_t *count;
   unsigned long long *spare, *out; /* spare: as many as keys; out: k a query */
-  uint32_t nq, k, size;            /* size: k rounded up to a power of two */
+  uint32_t nq, k, size; /* size: k rounded up to a power of two */
 } gcl_topk;
 
 static __device__ __forceinline__ unsigned long long gcl_max(unsigned long long a, unsigned long long b) {
@@ -955,8 +928,7 @@ typedef struct gcl_level {
 } gcl_level;
 
 /* Makes a level of the one below, a warp a group. */
-static __device__ __forceinline__ void gcl_make_level(const gcl_level &below, unsigned long long *to,
-                                                      uint32_t n) {
+static __device__ __forceinline__ void gcl_make_level(const gcl_level &below, unsigned long long *to, uint32_t n) {
   uint32_t i, j;
   for (i = threadIdx.x / 32; i < n; i += GCL_TOPK_THREADS / 32) {
     const uint32_t end = min(below.n, (i + 1) * GCL_GROUP);
@@ -971,7 +943,7 @@ static __device__ __forceinline__ void gcl_make_level(const gcl_level &below, un
 
 /* Returns the greatest key of a group of a level that is at most `most`, in all threads. */
 static __device__ __forceinline__ unsigned long long gcl_group_max(const gcl_level &level, uint32_t group,
-                                                                   unsigned long long most) {
+    unsigned long long most) {
   const uint32_t j = group * GCL_GROUP + threadIdx.x;
   return gcl_block_max(j < level.n && level.keys[j] <= most ? level.keys[j] : 0);
 }
@@ -988,12 +960,10 @@ static __global__ void __launch_bounds__(GCL_TOPK_THREADS) gcl_tree(const gcl_to
     const uint32_t n1 = (n + GCL_GROUP - 1) / GCL_GROUP, n2 = (n1 + GCL_GROUP - 1) / GCL_GROUP;
     const bool two = n1 > GCL_GROUP; /* n1 + n2 <= n + 1, or there is no second level */
     unsigned long long *one_keys = t.spare + from, *two_keys = one_keys + n1, own = 0;
-    const gcl_level keys = {t.keys + from, n}, one = {one_keys, n1},
-                    top = two ? gcl_level{two_keys, n2} : one;
+    const gcl_level keys = {t.keys + from, n}, one = {one_keys, n1}, top = two ? gcl_level{two_keys, n2} : one;
     gcl_make_level(keys, one_keys, n1);
     if (two) gcl_make_level(one, two_keys, n2);
-    for (i = threadIdx.x; i < top.n; i += GCL_TOPK_THREADS)
-      own = gcl_max(own, top.keys[i]); /* a thread's share */
+    for (i = threadIdx.x; i < top.n; i += GCL_TOPK_THREADS) own = gcl_max(own, top.keys[i]); /* a thread's share */
     for (i = 0; i < k; i++) {
       const unsigned long long best = gcl_block_max(own);
       uint32_t group, leaf;
@@ -1038,7 +1008,7 @@ typedef struct gcl_keys {
  * each a power of two wide (bucket selection, Griffin 3.1.3). 8 bytes a key for each round; a round leaves a 512th or
  * less of the range. */
 static __device__ unsigned long long gcl_bucket_select(const unsigned long long *keys, uint32_t n, uint32_t k,
-                                                       uint32_t *hist) {
+    uint32_t *hist) {
   __shared__ gc_slot_found found;
   unsigned long long least = ~0ull, most = 0;
   uint32_t i, remain = k;
@@ -1080,8 +1050,7 @@ static __global__ void __launch_bounds__(GCL_TOPK_THREADS) gcl_selection(const g
     unsigned long long least = 0;
     if (!n) continue;
     if (k < n)
-      least =
-          HOW == GCL_BUCKET ? gcl_bucket_select(keys, n, k, hist) : gc_select(gcl_keys{keys}, n, k, k, hist);
+      least = HOW == GCL_BUCKET ? gcl_bucket_select(keys, n, k, hist) : gc_select(gcl_keys{keys}, n, k, k, hist);
     if (!threadIdx.x) taken = 0;
     for (i = threadIdx.x; i < t.size; i += blockDim.x) gcl_best[i] = 0;
     __syncthreads();
@@ -1101,8 +1070,7 @@ static __global__ void __launch_bounds__(GCL_TOPK_THREADS) gcl_selection(const g
  * passes, each reading a key twice and writing it once: 192 bytes a key, of which 8.7 reach memory where the L2 cache
  * holds the keys. A tile of keys is ranked by matching digits within warps. Counted: 3,580 instructions for 128 keys.
  */
-static __global__ void __launch_bounds__(GCL_TOPK_THREADS)
-    gcl_radix_sort(const gcl_topk t, unsigned long long *copy) {
+static __global__ void __launch_bounds__(GCL_TOPK_THREADS) gcl_radix_sort(const gcl_topk t, unsigned long long *copy) {
   __shared__ uint32_t base[256], counts[GCL_TOPK_THREADS / 32][256];
   uint32_t q, i, w;
   for (q = blockIdx.x; q < t.nq; q += gridDim.x) {
@@ -1120,8 +1088,7 @@ static __global__ void __launch_bounds__(GCL_TOPK_THREADS)
       if (threadIdx.x < 32) (void)gc_scan_counts(base); /* to how many keys go before each digit */
       __syncthreads(); /* also where there is no key, before the next pass clears */
       for (i = 0; i < n; i += blockDim.x) {
-        const uint32_t at = i + threadIdx.x,
-                       digit = at < n ? 255 - (uint32_t)(in[at] >> (8 * pass) & 255) : 256;
+        const uint32_t at = i + threadIdx.x, digit = at < n ? 255 - (uint32_t)(in[at] >> (8 * pass) & 255) : 256;
         uint32_t same = __match_any_sync(GC_WARP, digit), rank = gc_rank(same);
         for (w = gc_lane(); w < 256; w += 32) counts[warp][w] = 0;
         __syncwarp();
@@ -1147,7 +1114,7 @@ static __global__ void __launch_bounds__(GCL_TOPK_THREADS)
   }
 }
 
-/* ============================================================================
+/* ========================
  * [lab-cuda-05-thesis]  qs as in chapter 5 of Li's thesis, a list at a time: the baselines of gc_qs
  *
  * "naive": the upper bits as one number each, a prefix sum over all of them, a gather. "steps": bits are counted
@@ -1155,7 +1122,7 @@ static __global__ void __launch_bounds__(GCL_TOPK_THREADS)
  * bits in a last step. (Here ones end numbers; in the thesis zeros do.) THREADS of a block, which the thesis varies.
  *
  * Start at  gcl_qs_count, then in the order of their launch, to gcl_qs_combine.
- * ==========================================================================*/
+ * ======================*/
 
 #define GCL_TILE 2048u /* numbers of a prefix sum that a block of threads takes */
 
@@ -1265,16 +1232,16 @@ static __global__ void __launch_bounds__(THREADS) gcl_qs_combine(const gcl_qs_wo
     w.docs[i] = (w.upper[i] << h.b) + gpuir__packed_value(h.low, h.b, i);
 }
 
-/* ============================================================================
+/* ========================
  * [lab-cuda-06-lists]  host: lists laid out on the device
  *
  * A lab holds lists in one codec, and as they are. Everything that a run needs is allocated when the lab is opened.
  *
  * Start at  gcl_open.
- * ==========================================================================*/
+ * ======================*/
 
 #define GCL_PFL_FEW 64u /* arrays at most that are taken in tiles */
-#define GCL_GROUPS 6u   /* of arrays of exceptions: coded to depth 0 to 4; the lists themselves */
+#define GCL_GROUPS 6u /* of arrays of exceptions: coded to depth 0 to 4; the lists themselves */
 
 /* The clock of the steps of a search: events, and which step ended at each. */
 #define GCL_MARKS 256u
@@ -1286,10 +1253,10 @@ typedef struct gcl_clock {
 
 /* The arrays of exceptions of a pfd-list's lab. */
 typedef struct gcl_nodes {
-  gcl_node *node[GCL_GROUPS];  /* device */
+  gcl_node *node[GCL_GROUPS]; /* device */
   uint32_t *start[GCL_GROUPS]; /* of each list of all: the arrays before, and one more */
-  uint32_t tiles[GCL_GROUPS];  /* of the largest array */
-  uint32_t *sums;              /* device: of GCL_PFL_FEW arrays' tiles */
+  uint32_t tiles[GCL_GROUPS]; /* of the largest array */
+  uint32_t *sums; /* device: of GCL_PFL_FEW arrays' tiles */
 } gcl_nodes;
 
 /* A runner: a stream, memory, and lists on the device. A lab has one, and a searcher, whose lists are those of a
@@ -1300,15 +1267,15 @@ typedef struct gcl_runner {
   cudaStream_t stream;
   void *memory[96];
   unsigned nmemory;
-  unsigned codec;         /* GPUIR__ID_ */
-  size_t nlists, all;     /* lists in one copy; in all copies */
-  uint32_t *n;            /* of each list of one copy: its values */
-  const gcl_list *lists;  /* device */
+  unsigned codec; /* GPUIR__ID_ */
+  size_t nlists, all; /* lists in one copy; in all copies */
+  uint32_t *n; /* of each list of one copy: its values */
+  const gcl_list *lists; /* device */
   const gcl_nodes *nodes; /* NULL: the codec is not pfd-list */
-  uint64_t room;          /* docIDs or candidates of a run */
-  uint32_t *out;          /* device: `room` docIDs */
-  size_t queries, terms;  /* of a run at most */
-  uint32_t rounds;        /* at most */
+  uint64_t room; /* docIDs or candidates of a run */
+  uint32_t *out; /* device: `room` docIDs */
+  size_t queries, terms; /* of a run at most */
+  uint32_t rounds; /* at most */
   gcl_batch batch;
   uint8_t *plan, *plan_device; /* of a run, pinned; its copy */
   size_t plan_size;
@@ -1320,12 +1287,12 @@ struct gpuir_cuda_lab {
   gcl_nodes nodes;
   uint32_t *start; /* of each list of all: the blocks before, and one more */
   uint64_t *bytes; /* coded, of each list of one copy */
-  void *host;      /* these arrays */
+  void *host; /* these arrays */
   size_t host_size;
   cudaEvent_t before, after; /* a run */
-  uint8_t *aux;              /* where the next piece of the slab of auxiliary structures goes */
+  uint8_t *aux; /* where the next piece of the slab of auxiliary structures goes */
   uint64_t aux_left;
-  gcl_where where;          /* device */
+  gcl_where where; /* device */
   unsigned long long *sums; /* device: gcl_verify's */
 };
 
@@ -1371,8 +1338,8 @@ typedef struct gcl_image {
 static inline const uint8_t *gcl_place(size_t at) { return (const uint8_t *)(uintptr_t)at; }
 
 /* Plans an array of exceptions, and first those that it has itself; *size: its bytes. */
-static int gcl_plan_array(const gpuir_allocator *a, gcl_image *m, size_t at, uint64_t avail, uint32_t n,
-                          unsigned depth, gcl_node *node, uint64_t *size) {
+static int gcl_plan_array(const gpuir_allocator *a, gcl_image *m, size_t at, uint64_t avail, uint32_t n, unsigned depth,
+    gcl_node *node, uint64_t *size) {
   gpuir__pfl_level level;
   uint64_t memory;
   memset(node, 0, sizeof *node);
@@ -1395,8 +1362,7 @@ static int gcl_plan_array(const gpuir_allocator *a, gcl_image *m, size_t at, uin
       int status = gcl_plan_array(a, m, rest, avail - (rest - at), level.number, depth - 1, &child, &used);
       if (status) return status;
       node->overflows = child.out;
-      status = gcl_plan_array(a, m, rest + used, avail - (rest + used - at), level.number, depth - 1, &child,
-                              &used);
+      status = gcl_plan_array(a, m, rest + used, avail - (rest + used - at), level.number, depth - 1, &child, &used);
       if (status) return status;
       node->gaps = child.out;
     }
@@ -1446,8 +1412,7 @@ static void gcl_add_directory(gcl_image *m, const gcl_directory *d, const uint32
   uint32_t k;
   memcpy(to, d->offset, (size_t)blocks * 4);
   for (k = 0; k < blocks; k++)
-    gpuir__store32(to + (size_t)(blocks + k) * 4,
-                   docs[gpuir__min64((uint64_t)k * GPUIR__BLOCK + GPUIR__BLOCK, n) - 1]);
+    gpuir__store32(to + (size_t)(blocks + k) * 4, docs[gpuir__min64((uint64_t)k * GPUIR__BLOCK + GPUIR__BLOCK, n) - 1]);
   memcpy(to + (size_t)blocks * 8, d->width, blocks);
   l->s.offset = (const uint32_t *)(uintptr_t)d->place;
   l->s.last = l->s.offset + blocks;
@@ -1455,8 +1420,8 @@ static void gcl_add_directory(gcl_image *m, const gcl_directory *d, const uint32
 }
 
 /* Codes a list into the image; *bytes: its size, *stream: what the CPU would decode it from. */
-static int gcl_code_list(const gpuir_allocator *a, gcl_image *m, gpuir__coding coding, const uint32_t *docs,
-                         uint32_t n, const gcl_directory *d, gpuir__stream *stream) {
+static int gcl_code_list(const gpuir_allocator *a, gcl_image *m, gpuir__coding coding, const uint32_t *docs, uint32_t n,
+    const gcl_directory *d, gpuir__stream *stream) {
   const size_t at = gcl_room(a, &m->bytes, 0);
   const gpuir__target to = {a, &m->bytes, d->offset, d->width, coding.param};
   int status = at == SIZE_MAX ? GPUIR_E_NOMEM : coding.codec->encode(coding.codec, docs, n, &to);
@@ -1474,8 +1439,8 @@ static int gcl_code_list(const gpuir_allocator *a, gcl_image *m, gpuir__coding c
 }
 
 /* Adds list i to the image. */
-static int gcl_add_list(gpuir_cuda_lab *lab, gcl_image *m, gpuir__coding coding, const uint32_t *docs,
-                        uint32_t n, size_t i, uint64_t docs_at) {
+static int gcl_add_list(gpuir_cuda_lab *lab, gcl_image *m, gpuir__coding coding, const uint32_t *docs, uint32_t n,
+    size_t i, uint64_t docs_at) {
   const gpuir_allocator *a = &lab->r.a;
   const uint32_t blocks = (n + GPUIR__BLOCK - 1) / GPUIR__BLOCK;
   gcl_directory d = {NULL, NULL, SIZE_MAX, 0};
@@ -1544,15 +1509,15 @@ static int gcl_aux(gpuir_cuda_lab *lab, const void *from, uint64_t n, void **p, 
 
 /* Where the copies lie on the device. */
 typedef struct gcl_copies {
-  uint8_t *slab;     /* images */
+  uint8_t *slab; /* images */
   uint32_t *scratch; /* exceptions */
-  uint64_t step;     /* bytes from image to image */
+  uint64_t step; /* bytes from image to image */
   uint32_t n;
 } gcl_copies;
 
 /* Uploads the table of all copies' lists, with addresses. */
-static int gcl_upload_lists(gpuir_cuda_lab *lab, const gcl_image *m, const gcl_copies *to,
-                            const uint32_t *docs, gpuir_error *err) {
+static int gcl_upload_lists(gpuir_cuda_lab *lab, const gcl_image *m, const gcl_copies *to, const uint32_t *docs,
+    gpuir_error *err) {
   gpuir__buf lists = {NULL, 0, 0};
   void *p;
   uint32_t c;
@@ -1582,7 +1547,7 @@ static int gcl_upload_lists(gpuir_cuda_lab *lab, const gcl_image *m, const gcl_c
 
 /* Uploads a group of arrays of exceptions of all copies, with addresses. */
 static int gcl_upload_nodes(gpuir_cuda_lab *lab, const gcl_image *m, unsigned g, const gcl_copies *to,
-                            gpuir_error *err) {
+    gpuir_error *err) {
   const size_t n = m->nodes[g].len / sizeof(gcl_node), nlists = lab->r.nlists;
   gpuir__buf nodes = {NULL, 0, 0};
   uint32_t most = 1, c;
@@ -1612,7 +1577,7 @@ static int gcl_upload_nodes(gpuir_cuda_lab *lab, const gcl_image *m, unsigned g,
 
 /* Lays out the copies: bytes, and tables with addresses. */
 static int gcl_upload(gpuir_cuda_lab *lab, const gcl_image *m, uint32_t copies, const uint32_t *docs,
-                      gpuir_error *err) {
+    gpuir_error *err) {
   gcl_copies to = {NULL, NULL, (m->bytes.len + 255) & ~(uint64_t)255, copies};
   uint32_t c, tiles = 1;
   void *p;
@@ -1623,8 +1588,7 @@ static int gcl_upload(gpuir_cuda_lab *lab, const gcl_image *m, uint32_t copies, 
   GC_TRY(cudaMemset(to.slab, 0, to.step * copies + GC_PAD), "uploading lists");
   GC_TRY(cudaMemcpy(to.slab, m->bytes.data, m->bytes.len, cudaMemcpyHostToDevice), "uploading lists");
   for (c = 1; c < copies; c++)
-    GC_TRY(cudaMemcpy(to.slab + to.step * c, to.slab, m->bytes.len, cudaMemcpyDeviceToDevice),
-           "copying lists");
+    GC_TRY(cudaMemcpy(to.slab + to.step * c, to.slab, m->bytes.len, cudaMemcpyDeviceToDevice), "copying lists");
   status = gcl_upload_lists(lab, m, &to, docs, err);
   for (g = 0; g < GCL_GROUPS && !status; g++) {
     status = gcl_upload_nodes(lab, m, g, &to, err);
@@ -1726,22 +1690,21 @@ static int gcl_start(gcl_runner *r, int device, gpuir_error *err) {
 }
 
 /* Adds the lists to the image, and copies them as they are to docs. */
-static int gcl_add_lists(gpuir_cuda_lab *lab, const gpuir_cuda_lab_desc *desc, gpuir__coding coding,
-                         gcl_image *m, uint32_t *docs, gpuir_error *err) {
+static int gcl_add_lists(gpuir_cuda_lab *lab, const gpuir_cuda_lab_desc *desc, gpuir__coding coding, gcl_image *m,
+    uint32_t *docs, gpuir_error *err) {
   uint64_t at = 0;
   size_t i;
   unsigned g;
   int status = GPUIR_OK;
   for (i = 0; i < desc->nlists && !status; i++) {
     for (g = 0; g < GCL_GROUPS; g++)
-      if (lab->r.codec == GPUIR__ID_PFL)
-        lab->nodes.start[g][i] = (uint32_t)(m->nodes[g].len / sizeof(gcl_node));
+      if (lab->r.codec == GPUIR__ID_PFL) lab->nodes.start[g][i] = (uint32_t)(m->nodes[g].len / sizeof(gcl_node));
     status = gcl_add_list(lab, m, coding, desc->lists[i], desc->lengths[i], i, at);
     if (status)
       return gpuir__fail(err, status, 0, "list %llu: %s", (unsigned long long)i,
-                         status == GPUIR_E_ARGUMENT ? "docIDs must increase" : gpuir_strerror(status));
+          status == GPUIR_E_ARGUMENT ? "docIDs must increase" : gpuir_strerror(status));
     GC_TRY(cudaMemcpy(docs + at, desc->lists[i], desc->lengths[i] * (size_t)4, cudaMemcpyHostToDevice),
-           "uploading lists");
+        "uploading lists");
     if (desc->queries) {
       gcl_list l;
       memcpy(&l, m->lists.data + i * sizeof l, sizeof l);
@@ -1779,8 +1742,7 @@ static int gcl_upload_where(gpuir_cuda_lab *lab, gpuir_error *err) {
 static int gcl_choose_codec(gcl_runner *r, const char *spec, gpuir__coding *coding, gpuir_error *err) {
   int status = gpuir__coding_parse(spec, 1, coding, err);
   if (status) return status;
-  if (!coding->codec)
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "codec '%.40s': one codec is wanted", spec);
+  if (!coding->codec) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "codec '%.40s': one codec is wanted", spec);
   r->codec = coding->codec->id;
   if (r->codec == GPUIR__ID_PFD || r->codec == GPUIR__ID_NEWPFD) r->codec = GPUIR__ID_OPTPFD;
   return GPUIR_OK;
@@ -1807,8 +1769,7 @@ static int gcl_open(gpuir_cuda_lab *lab, const gpuir_cuda_lab_desc *desc, gcl_im
   }
   if (blocks * copies >> 31 || desc->nlists * (uint64_t)copies >> 24)
     return gpuir__fail(err, GPUIR_E_LIMIT, 0, "too many lists");
-  r->room = desc->room ? (desc->room + GPUIR__BLOCK - 1) / GPUIR__BLOCK * GPUIR__BLOCK
-                       : blocks * copies * GPUIR__BLOCK;
+  r->room = desc->room ? (desc->room + GPUIR__BLOCK - 1) / GPUIR__BLOCK * GPUIR__BLOCK : blocks * copies * GPUIR__BLOCK;
   status = gcl_device_alloc(r, blocks * GPUIR__BLOCK * 4, (void **)&docs, err);
   if (status) return status;
   GC_TRY(cudaMemset(docs, 0, blocks * GPUIR__BLOCK * 4), "uploading lists"); /* the last blocks' rests */
@@ -1823,11 +1784,11 @@ static int gcl_open(gpuir_cuda_lab *lab, const gpuir_cuda_lab_desc *desc, gcl_im
   return status;
 }
 
-/* ============================================================================
+/* ========================
  * [lab-cuda-07-runs]  host: runs of decoding, of queries, of ranking; and their time
  *
  * Start at  gcl_launch_decode, gcl_launch_thesis; gcl_plan_run, gcl_launch_run; gcl_launch_topk; gcl_time.
- * ==========================================================================*/
+ * ======================*/
 
 /* ---- decoding ---- */
 
@@ -1836,19 +1797,19 @@ typedef void (*gcl_decoder)(const gcl_list *, gcl_where, uint32_t, uint32_t, uin
 template <bool SUM>
 static gcl_decoder gcl_decoder_of(unsigned codec) {
   switch (codec) {
-    case GPUIR__ID_VBYTE: return gcl_decode<GPUIR__ID_VBYTE, SUM>;
-    case GPUIR__ID_BP128: return gcl_decode_bp128<SUM>;
-    case GPUIR__ID_OPTPFD: return gcl_decode<GPUIR__ID_OPTPFD, SUM>;
-    case GPUIR__ID_EF: return gcl_decode<GPUIR__ID_EF, true>;
-    case GPUIR__ID_QS: return gcl_decode<GPUIR__ID_QS, true>;
-    case GPUIR__ID_RICE: return gcl_decode<GPUIR__ID_RICE, SUM>;
-    case GPUIR__ID_PFL: return gcl_decode<GPUIR__ID_PFL, SUM>;
-    case GPUIR__ID_PARA: return gcl_decode<GPUIR__ID_PARA, SUM>;
-    case GPUIR__ID_LRC: return gcl_decode<GPUIR__ID_LRC, true>;
-    case GPUIR__ID_LRCSEG: return gcl_decode<GPUIR__ID_LRCSEG, true>;
-    case GPUIR__ID_SEGLRC: return gcl_decode<GPUIR__ID_SEGLRC, true>;
-    case GPUIR__ID_HSLRC: return gcl_decode<GPUIR__ID_HSLRC, true>;
-    default: return NULL;
+  case GPUIR__ID_VBYTE: return gcl_decode<GPUIR__ID_VBYTE, SUM>;
+  case GPUIR__ID_BP128: return gcl_decode_bp128<SUM>;
+  case GPUIR__ID_OPTPFD: return gcl_decode<GPUIR__ID_OPTPFD, SUM>;
+  case GPUIR__ID_EF: return gcl_decode<GPUIR__ID_EF, true>;
+  case GPUIR__ID_QS: return gcl_decode<GPUIR__ID_QS, true>;
+  case GPUIR__ID_RICE: return gcl_decode<GPUIR__ID_RICE, SUM>;
+  case GPUIR__ID_PFL: return gcl_decode<GPUIR__ID_PFL, SUM>;
+  case GPUIR__ID_PARA: return gcl_decode<GPUIR__ID_PARA, SUM>;
+  case GPUIR__ID_LRC: return gcl_decode<GPUIR__ID_LRC, true>;
+  case GPUIR__ID_LRCSEG: return gcl_decode<GPUIR__ID_LRCSEG, true>;
+  case GPUIR__ID_SEGLRC: return gcl_decode<GPUIR__ID_SEGLRC, true>;
+  case GPUIR__ID_HSLRC: return gcl_decode<GPUIR__ID_HSLRC, true>;
+  default: return NULL;
   }
 }
 
@@ -1869,8 +1830,7 @@ static void gcl_launch_nodes(const gcl_runner *r, size_t lo, size_t hi) {
 }
 
 /* Decodes lists lo .. hi - 1 to `out`. */
-static int gcl_launch_decode(gpuir_cuda_lab *lab, size_t lo, size_t hi, int sum, uint32_t *out,
-                             gpuir_error *err) {
+static int gcl_launch_decode(gpuir_cuda_lab *lab, size_t lo, size_t hi, int sum, uint32_t *out, gpuir_error *err) {
   gcl_decoder kernel = sum ? gcl_decoder_of<true>(lab->r.codec) : gcl_decoder_of<false>(lab->r.codec);
   const uint32_t from = lab->start[lo], to = lab->start[hi];
   uint32_t grid, chunk;
@@ -1903,16 +1863,13 @@ static const struct {
   const char *name;
   bool words;
   void (*launch)(cudaStream_t, unsigned, const gcl_qs_work &, unsigned);
-} gcl_thesis[] = {{"naive", false, gcl_launch_steps<256>},
-                  {"steps", true, gcl_launch_steps<256>},
-                  {"steps-512", true, gcl_launch_steps<512>},
-                  {"steps-1024", true, gcl_launch_steps<1024>}};
+} gcl_thesis[] = {{"naive", false, gcl_launch_steps<256>}, {"steps", true, gcl_launch_steps<256>},
+    {"steps-512", true, gcl_launch_steps<512>}, {"steps-1024", true, gcl_launch_steps<1024>}};
 #define GCL_THESIS (sizeof gcl_thesis / sizeof *gcl_thesis)
 
 /* Decodes qs by the thesis' kernels. `stop`: steps after which to leave off, for measuring them: 1 counts, 2 sums too,
  * 3 gathers too. */
-static int gcl_launch_thesis(gpuir_cuda_lab *lab, size_t lo, size_t hi, size_t way, unsigned stop,
-                             gpuir_error *err) {
+static int gcl_launch_thesis(gpuir_cuda_lab *lab, size_t lo, size_t hi, size_t way, unsigned stop, gpuir_error *err) {
   gcl_qs_work w;
   size_t i;
   w.in = lab->r.batch.cand[0];
@@ -1963,21 +1920,21 @@ typedef void (*gcl_chunk_kernel)(gcl_batch);
 typedef void (*gcl_expand_kernel)(gcl_batch, uint32_t, const uint32_t *);
 typedef void (*gcl_para_kernel)(gcl_batch, bool);
 
-#define GCL_EACH_CODEC(of)                              \
-  switch (codec) {                                      \
-    case GPUIR__ID_VBYTE: return of(GPUIR__ID_VBYTE);   \
-    case GPUIR__ID_BP128: return of(GPUIR__ID_BP128);   \
-    case GPUIR__ID_OPTPFD: return of(GPUIR__ID_OPTPFD); \
-    case GPUIR__ID_EF: return of(GPUIR__ID_EF);         \
-    case GPUIR__ID_QS: return of(GPUIR__ID_QS);         \
-    case GPUIR__ID_RICE: return of(GPUIR__ID_RICE);     \
-    case GPUIR__ID_PFL: return of(GPUIR__ID_PFL);       \
-    case GPUIR__ID_PARA: return of(GPUIR__ID_PARA);     \
-    case GPUIR__ID_LRC: return of(GPUIR__ID_LRC);       \
-    case GPUIR__ID_LRCSEG: return of(GPUIR__ID_LRCSEG); \
-    case GPUIR__ID_SEGLRC: return of(GPUIR__ID_SEGLRC); \
-    case GPUIR__ID_HSLRC: return of(GPUIR__ID_HSLRC);   \
-    default: return of(GC_PLAIN);                       \
+#define GCL_EACH_CODEC(of) \
+  switch (codec) { \
+  case GPUIR__ID_VBYTE: return of(GPUIR__ID_VBYTE); \
+  case GPUIR__ID_BP128: return of(GPUIR__ID_BP128); \
+  case GPUIR__ID_OPTPFD: return of(GPUIR__ID_OPTPFD); \
+  case GPUIR__ID_EF: return of(GPUIR__ID_EF); \
+  case GPUIR__ID_QS: return of(GPUIR__ID_QS); \
+  case GPUIR__ID_RICE: return of(GPUIR__ID_RICE); \
+  case GPUIR__ID_PFL: return of(GPUIR__ID_PFL); \
+  case GPUIR__ID_PARA: return of(GPUIR__ID_PARA); \
+  case GPUIR__ID_LRC: return of(GPUIR__ID_LRC); \
+  case GPUIR__ID_LRCSEG: return of(GPUIR__ID_LRCSEG); \
+  case GPUIR__ID_SEGLRC: return of(GPUIR__ID_SEGLRC); \
+  case GPUIR__ID_HSLRC: return of(GPUIR__ID_HSLRC); \
+  default: return of(GC_PLAIN); \
   }
 
 static gcl_block_kernel gcl_block_search_of(unsigned codec) {
@@ -2000,25 +1957,25 @@ static gcl_expand_kernel gcl_expand_of(unsigned codec) {
 
 static gcl_para_kernel gcl_para_of(int how) {
   switch (how) {
-    case GCL_INTERPOLATION: return gcl_para_search<GCL_INTERPOLATION>;
-    case GCL_LR_GLOBAL: return gcl_para_search<GCL_LR_GLOBAL>;
-    case GCL_LR_LOCAL: return gcl_para_search<GCL_LR_LOCAL>;
-    case GCL_HS: return gcl_para_search<GCL_HS>;
-    case GCL_HS + 1: return gcl_para_search<GCL_HS + 1>;
-    case GCL_HS + 2: return gcl_para_search<GCL_HS + 2>;
-    case GCL_HS + 3: return gcl_para_search<GCL_HS + 3>;
-    case GCL_HS + 4: return gcl_para_search<GCL_HS + 4>;
-    default: return gcl_para_search<GCL_BINARY>;
+  case GCL_INTERPOLATION: return gcl_para_search<GCL_INTERPOLATION>;
+  case GCL_LR_GLOBAL: return gcl_para_search<GCL_LR_GLOBAL>;
+  case GCL_LR_LOCAL: return gcl_para_search<GCL_LR_LOCAL>;
+  case GCL_HS: return gcl_para_search<GCL_HS>;
+  case GCL_HS + 1: return gcl_para_search<GCL_HS + 1>;
+  case GCL_HS + 2: return gcl_para_search<GCL_HS + 2>;
+  case GCL_HS + 3: return gcl_para_search<GCL_HS + 3>;
+  case GCL_HS + 4: return gcl_para_search<GCL_HS + 4>;
+  default: return gcl_para_search<GCL_BINARY>;
   }
 }
 
 static gcl_chunk_kernel gcl_algorithm1_of(unsigned codec) {
   switch (codec) {
-    case GPUIR__ID_LRC: return gcl_algorithm1<GPUIR__ID_LRC>;
-    case GPUIR__ID_LRCSEG: return gcl_algorithm1<GPUIR__ID_LRCSEG>;
-    case GPUIR__ID_SEGLRC: return gcl_algorithm1<GPUIR__ID_SEGLRC>;
-    case GPUIR__ID_HSLRC: return gcl_algorithm1<GPUIR__ID_HSLRC>;
-    default: return NULL;
+  case GPUIR__ID_LRC: return gcl_algorithm1<GPUIR__ID_LRC>;
+  case GPUIR__ID_LRCSEG: return gcl_algorithm1<GPUIR__ID_LRCSEG>;
+  case GPUIR__ID_SEGLRC: return gcl_algorithm1<GPUIR__ID_SEGLRC>;
+  case GPUIR__ID_HSLRC: return gcl_algorithm1<GPUIR__ID_HSLRC>;
+  default: return NULL;
   }
 }
 
@@ -2028,8 +1985,8 @@ typedef struct gcl_run {
   unsigned levels, rounds;
   int coded;
   const uint32_t *parts, *starts; /* device; of each round: nq + 1 */
-  size_t plan;                    /* bytes */
-  int side;                       /* which of batch.cand has the results */
+  size_t plan; /* bytes */
+  int side; /* which of batch.cand has the results */
 } gcl_run;
 
 static uint32_t gcl_grid(const gcl_runner *r, uint64_t items, uint32_t each) {
@@ -2037,11 +1994,10 @@ static uint32_t gcl_grid(const gcl_runner *r, uint64_t items, uint32_t each) {
 }
 
 /* Sorts a query's lists by length, into `sorted`, and gives it a place for its candidates. */
-static int gcl_plan_one(const gcl_runner *r, const uint32_t *lists, size_t k, uint32_t *sorted,
-                        uint64_t *chunks, gcl_query *query, gpuir_error *err) {
+static int gcl_plan_one(const gcl_runner *r, const uint32_t *lists, size_t k, uint32_t *sorted, uint64_t *chunks,
+    gcl_query *query, gpuir_error *err) {
   size_t i;
-  if (!k || k > r->rounds + 1)
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "a query of no lists, or too many");
+  if (!k || k > r->rounds + 1) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "a query of no lists, or too many");
   for (i = 0; i < k; i++) {
     const uint32_t list = lists[i];
     size_t j = i;
@@ -2059,8 +2015,7 @@ static int gcl_plan_one(const gcl_runner *r, const uint32_t *lists, size_t k, ui
 
 /* Finds where each query's partitions and blocks of a round begin. */
 static int gcl_plan_round(const gcl_runner *r, const gcl_run *run, const gcl_query *queries, size_t nq,
-                          const uint32_t *sorted, size_t round, uint32_t *parts, uint32_t *starts,
-                          gpuir_error *err) {
+    const uint32_t *sorted, size_t round, uint32_t *parts, uint32_t *starts, gpuir_error *err) {
   const bool merges = run->how == GCL_MERGEPATH || run->how == GCL_GRIFFIN;
   uint64_t part = 0, block = 0;
   size_t q;
@@ -2082,7 +2037,7 @@ static int gcl_plan_round(const gcl_runner *r, const gcl_run *run, const gcl_que
 
 /* Plans the queries: lists by length, places, partitions and blocks of every round. */
 static int gcl_plan_run(gcl_runner *r, const uint32_t *lists, const uint32_t *start, size_t nq, gcl_run *run,
-                        gpuir_error *err) {
+    gpuir_error *err) {
   gcl_batch *b = &r->batch;
   gcl_query *queries = (gcl_query *)(void *)r->plan;
   uint32_t *sorted = (uint32_t *)(void *)(queries + nq), *parts, *starts;
@@ -2120,23 +2075,21 @@ static int gcl_plan_run(gcl_runner *r, const uint32_t *lists, const uint32_t *st
 static void gcl_launch_gather(gcl_runner *r, int cand, bool plain, int to) {
   const gcl_batch *b = &r->batch;
   gcl_offsets<<<gcl_grid(r, b->nq, 1), GCL_THREADS, 0, r->stream>>>(*b);
-  gcl_gather<<<gcl_grid(r, (uint64_t)b->nchunks * 4, GCL_WARPS), GCL_THREADS, 0, r->stream>>>(*b, cand, plain,
-                                                                                              to);
+  gcl_gather<<<gcl_grid(r, (uint64_t)b->nchunks * 4, GCL_WARPS), GCL_THREADS, 0, r->stream>>>(*b, cand, plain, to);
 }
 
 /* Intersects the candidates with the lists of a round. */
 static int gcl_launch_round(gcl_runner *r, const gcl_run *run, uint32_t round, int cand, bool plain) {
   const gcl_batch *b = &r->batch;
   const unsigned codec = run->coded ? r->codec : GC_PLAIN;
-  const uint32_t warps = gcl_grid(r, (uint64_t)b->nchunks * 4, GCL_WARPS),
-                 chunks = gcl_grid(r, b->nchunks, GCL_WARPS);
+  const uint32_t warps = gcl_grid(r, (uint64_t)b->nchunks * 4, GCL_WARPS), chunks = gcl_grid(r, b->nchunks, GCL_WARPS);
   const bool pmf = run->how >= GCL_PMF && run->how < GCL_MERGEPATH;
   const size_t row = (size_t)(round - 1) * (b->nq + 1);
   unsigned level;
   if (pmf) {
     for (level = 1; level <= run->levels; level++)
-      gcl_pmf_level<<<warps, GCL_THREADS, 0, r->stream>>>(*b, round, level, run->levels, cand, plain,
-                                                          run->coded != 0, (int)level & 1);
+      gcl_pmf_level<<<warps, GCL_THREADS, 0, r->stream>>>(*b, round, level, run->levels, cand, plain, run->coded != 0,
+          (int)level & 1);
     if (!run->coded) {
       gcl_pmf_find<<<warps, GCL_THREADS, 0, r->stream>>>(*b, round, run->levels, cand, plain);
       return GPUIR_OK;
@@ -2145,19 +2098,17 @@ static int gcl_launch_round(gcl_runner *r, const gcl_run *run, uint32_t round, i
   if (run->how == GCL_MERGEPATH || run->how == GCL_GRIFFIN) {
     gcl_clear<<<gcl_grid(r, (uint64_t)b->nchunks * 4, GCL_THREADS), GCL_THREADS, 0, r->stream>>>(*b, round);
     if (run->coded)
-      gcl_expand_of(codec)<<<(uint32_t)r->processors * 16, GCL_THREADS, 0, r->stream>>>(*b, round,
-                                                                                        run->starts + row);
+      gcl_expand_of(codec)<<<(uint32_t)r->processors * 16, GCL_THREADS, 0, r->stream>>>(*b, round, run->starts + row);
     gcl_mark(r, GPUIR_CUDA_LAB_DECODE);
-    gcl_mergepath<<<(uint32_t)r->processors * 16, GCL_PART_THREADS, 0, r->stream>>>(
-        *b, round, cand, plain, run->parts + row, run->coded ? run->starts + row : NULL);
+    gcl_mergepath<<<(uint32_t)r->processors * 16, GCL_PART_THREADS, 0, r->stream>>>(*b, round, cand, plain,
+        run->parts + row, run->coded ? run->starts + row : NULL);
   }
   if (run->how != GCL_MERGEPATH)
     gcl_block_search_of(codec)<<<chunks, GCL_THREADS, 0, r->stream>>>(*b, round,
-                                                                      pmf ? (int)GCL_PMF
-                                                                      : run->how == GCL_GRIFFIN
-                                                                          ? (int)GCL_GRIFFIN
-                                                                          : (int)GCL_SKIP,
-                                                                      run->levels, cand, plain);
+        pmf                           ? (int)GCL_PMF
+            : run->how == GCL_GRIFFIN ? (int)GCL_GRIFFIN
+                                      : (int)GCL_SKIP,
+        run->levels, cand, plain);
   return GPUIR_OK;
 }
 
@@ -2168,11 +2119,10 @@ static int gcl_launch_run(gcl_runner *r, gcl_run *run, gpuir_error *err) {
   uint32_t round;
   int cand = 0;
   bool plain = !run->coded;
-  GC_TRY(cudaMemcpyAsync(r->plan_device, r->plan, run->plan, cudaMemcpyHostToDevice, r->stream),
-         "sending queries");
+  GC_TRY(cudaMemcpyAsync(r->plan_device, r->plan, run->plan, cudaMemcpyHostToDevice, r->stream), "sending queries");
   gcl_mark(r, GPUIR_CUDA_LAB_SEND);
-  gcl_begin<<<gcl_grid(r, b->nq, 1), GCL_THREADS, 0, r->stream>>>(b->queries, b->nq,
-                                                                  (uint32_t *)b->chunk_query, b->count);
+  gcl_begin<<<gcl_grid(r, b->nq, 1), GCL_THREADS, 0, r->stream>>>(b->queries, b->nq, (uint32_t *)b->chunk_query,
+      b->count);
   if (run->coded && r->codec == GPUIR__ID_PFL) gcl_launch_nodes(r, 0, r->all);
   if (run->coded && run->how != GCL_ALGORITHM1)
     gcl_seed_of(r->codec)<<<gcl_grid(r, b->nchunks, GCL_WARPS), GCL_THREADS, 0, r->stream>>>(*b);
@@ -2194,8 +2144,7 @@ static int gcl_launch_run(gcl_runner *r, gcl_run *run, gpuir_error *err) {
       plain = false;
     }
     if (!run->rounds && plain) { /* queries of one list */
-      gcl_clear<<<gcl_grid(r, (uint64_t)b->nchunks * 4, GCL_THREADS), GCL_THREADS, 0, r->stream>>>(
-          *b, UINT32_MAX);
+      gcl_clear<<<gcl_grid(r, (uint64_t)b->nchunks * 4, GCL_THREADS), GCL_THREADS, 0, r->stream>>>(*b, UINT32_MAX);
       gcl_launch_gather(r, 0, true, 0);
     }
     run->side = cand;
@@ -2206,24 +2155,20 @@ static int gcl_launch_run(gcl_runner *r, gcl_run *run, gpuir_error *err) {
 
 /* ---- ranking ---- */
 
-static int gcl_launch_topk(gcl_runner *r, const gcl_topk *t, int how, unsigned long long *copy,
-                           gpuir_error *err) {
+static int gcl_launch_topk(gcl_runner *r, const gcl_topk *t, int how, unsigned long long *copy, gpuir_error *err) {
   const uint32_t grid = gpuir__min32(t->nq, (uint32_t)r->processors * 8);
-  if (how == GCL_TREE)
-    gcl_tree<<<grid, GCL_TOPK_THREADS, 0, r->stream>>>(*t);
-  else if (how == GCL_BUCKET)
-    gcl_selection<GCL_BUCKET><<<grid, GCL_TOPK_THREADS, t->size * 8, r->stream>>>(*t);
+  if (how == GCL_TREE) gcl_tree<<<grid, GCL_TOPK_THREADS, 0, r->stream>>>(*t);
+  else if (how == GCL_BUCKET) gcl_selection<GCL_BUCKET><<<grid, GCL_TOPK_THREADS, t->size * 8, r->stream>>>(*t);
   else if (how == GCL_RADIX_SELECT)
     gcl_selection<GCL_RADIX_SELECT><<<grid, GCL_TOPK_THREADS, t->size * 8, r->stream>>>(*t);
-  else
-    gcl_radix_sort<<<grid, GCL_TOPK_THREADS, 0, r->stream>>>(*t, copy);
+  else gcl_radix_sort<<<grid, GCL_TOPK_THREADS, 0, r->stream>>>(*t, copy);
   GC_TRY(cudaGetLastError(), "ranking");
   return GPUIR_OK;
 }
 
 /* Ranks as Griffin does instead: the keys go to the CPU, which sorts the first k of them. The transfer counts. */
 static int gcl_partial_sort(gcl_runner *r, const gcl_topk *t, const uint32_t *start, unsigned repeat,
-                            unsigned long long *work, unsigned long long *out, double *ms, gpuir_error *err) {
+    unsigned long long *work, unsigned long long *out, double *ms, gpuir_error *err) {
   float times[GCL_REPEAT];
   unsigned i;
   size_t q;
@@ -2231,7 +2176,7 @@ static int gcl_partial_sort(gcl_runner *r, const gcl_topk *t, const uint32_t *st
   for (i = 0; i < repeat; i++) {
     uint64_t before = gpuir__now();
     GC_TRY(cudaMemcpyAsync(work, t->keys, (size_t)start[t->nq] * 8, cudaMemcpyDeviceToHost, r->stream),
-           "fetching keys");
+        "fetching keys");
     GC_TRY(cudaStreamSynchronize(r->stream), "fetching keys");
     for (q = 0; q < t->nq; q++) {
       unsigned long long *keys = work + start[q];
@@ -2246,14 +2191,14 @@ static int gcl_partial_sort(gcl_runner *r, const gcl_topk *t, const uint32_t *st
   return GPUIR_OK;
 }
 
-/* ============================================================================
+/* ========================
  * [lab-cuda-08-search]  a searcher by the laboratory's methods
  *
  * Its AND is one of the methods above, its OR has an accumulator for each document in memory (Ding et al. 2009,
  * section 8.3), both ranked by one of the ways above: the baselines of the engine, with the same hits.
  *
  * Start at  gcl_search, gcl_attach.
- * ==========================================================================*/
+ * ======================*/
 
 #define GCL_QUERIES 1024u /* of a batch at most */
 #define GCL_TERMS 8192u
@@ -2261,7 +2206,7 @@ static int gcl_partial_sort(gcl_runner *r, const gcl_topk *t, const uint32_t *st
 
 /* A query of a batch. */
 typedef struct gcl_job {
-  gc_job job;        /* only its norm and its terms */
+  gc_job job; /* only its norm and its terms */
   uint32_t slot, to; /* OR: its accumulators; where its hits go */
 } gcl_job;
 
@@ -2271,9 +2216,9 @@ typedef struct gcl_draft {
   gcl_job *jobs;
   gcl_list *lists;
   uint32_t *query_lists, *query_start;
-  uint32_t *blocks;        /* of OR's terms: the blocks before each, and one more */
-  uint32_t *starts;        /* of each query's keys */
-  uint8_t *inlined;        /* lists of one docID, coded: 16 bytes each */
+  uint32_t *blocks; /* of OR's terms: the blocks before each, and one more */
+  uint32_t *starts; /* of each query's keys */
+  uint8_t *inlined; /* lists of one docID, coded: 16 bytes each */
   unsigned long long *out; /* k keys a query */
   void *memory;
   size_t size;
@@ -2299,7 +2244,7 @@ typedef struct gcl_searcher {
   gcl_sent sent;
   gcl_clock clock;
   double ms[2][GPUIR_CUDA_LAB_STEPS]; /* AND, OR */
-  gc_run runs[2];                     /* in flight */
+  gc_run runs[2]; /* in flight */
 } gcl_searcher;
 
 /* Starts the clock of a batch. */
@@ -2326,7 +2271,7 @@ static int gcl_clock_read(gcl_searcher *x, int or_, gpuir_error *err) {
  * 323 instructions and 79 bytes a match, as most are alone in their block. */
 static __global__ void __launch_bounds__(GCL_THREADS)
     gcl_score(const __grid_constant__ gc_view v, const __grid_constant__ gcl_batch b, const gc_term *terms,
-              const gcl_job *jobs, int cand, unsigned long long *keys) {
+        const gcl_job *jobs, int cand, unsigned long long *keys) {
   __shared__ uint32_t docs[GCL_WARPS][GPUIR__BLOCK];
   uint32_t chunk = blockIdx.x * GCL_WARPS + threadIdx.x / 32, lane = gc_lane(), i, r;
   for (; chunk < b.nchunks; chunk += gridDim.x * GCL_WARPS) {
@@ -2351,8 +2296,7 @@ static __global__ void __launch_bounds__(GCL_THREADS)
 #pragma unroll
       for (i = 0; i < 4; i++)
         if (!t.negated && (live >> i & 1))
-          score[i] +=
-              t.q * gc_contribution(t.weight, gc_freq(v, t, (uint32_t)where[i]), gc_norm(v, job, d[i]));
+          score[i] += t.q * gc_contribution(t.weight, gc_freq(v, t, (uint32_t)where[i]), gc_norm(v, job, d[i]));
     }
 #pragma unroll
     for (i = 0; i < 4; i++)
@@ -2368,8 +2312,7 @@ static __global__ void __launch_bounds__(GCL_THREADS)
 
 /* Moves the keys of the marked candidates together. Counted there: 63 instructions and 13 bytes a match. */
 static __global__ void __launch_bounds__(GCL_THREADS)
-    gcl_gather_keys(const __grid_constant__ gcl_batch b, const unsigned long long *from,
-                    unsigned long long *to) {
+    gcl_gather_keys(const __grid_constant__ gcl_batch b, const unsigned long long *from, unsigned long long *to) {
   uint64_t w = (uint64_t)blockIdx.x * GCL_WARPS + threadIdx.x / 32;
   for (; w < (uint64_t)b.nchunks * 4; w += (uint64_t)gridDim.x * GCL_WARPS) {
     const uint32_t flags = b.flags[w];
@@ -2391,9 +2334,8 @@ struct gcl_first_terms {
  * addition, which is what bounds it: counted 54 bytes, and 7.4 warp instructions a posting. With `negated`, the
  * negated lists clear theirs, once all others are in. */
 static __global__ void __launch_bounds__(GCL_THREADS)
-    gcl_accumulate(const __grid_constant__ gc_view v, const gc_term *terms, const gcl_job *jobs,
-                   uint32_t njobs, const uint32_t *blocks, uint32_t nterms, uint32_t *sums, uint64_t stride,
-                   bool negated) {
+    gcl_accumulate(const __grid_constant__ gc_view v, const gc_term *terms, const gcl_job *jobs, uint32_t njobs,
+        const uint32_t *blocks, uint32_t nterms, uint32_t *sums, uint64_t stride, bool negated) {
   const uint32_t all = blocks[nterms];
   uint32_t g = blockIdx.x * GCL_WARPS + threadIdx.x / 32, lane = gc_lane(), i;
   for (; g < all; g += gridDim.x * GCL_WARPS) {
@@ -2408,19 +2350,16 @@ static __global__ void __launch_bounds__(GCL_THREADS)
     for (i = 0; i < 4; i++)
       if (4 * lane + i < n) {
         uint32_t *sum = sums + job.slot * stride + d[i];
-        if (negated)
-          *sum = 0;
-        else
-          atomicAdd(sum, t.q * gc_contribution(t.weight, f[i], gc_norm(v, job.job, d[i])));
+        if (negated) *sum = 0;
+        else atomicAdd(sum, t.q * gc_contribution(t.weight, f[i], gc_norm(v, job.job, d[i])));
       }
   }
 }
 
 /* Collects the keys of documents that have a score; clears their accumulators. 4 bytes a document and 12 a key;
  * counted 4.0 bytes and 1.4 warp instructions a document, one in 28 with a score. */
-static __global__ void __launch_bounds__(GCL_THREADS)
-    gcl_collect(uint32_t *sums, uint32_t documents, uint64_t stride, uint32_t slots, unsigned long long *keys,
-                uint32_t *counts) {
+static __global__ void __launch_bounds__(GCL_THREADS) gcl_collect(uint32_t *sums, uint32_t documents, uint64_t stride,
+    uint32_t slots, unsigned long long *keys, uint32_t *counts) {
   const uint32_t warps = gridDim.x * GCL_WARPS, lane = gc_lane();
   uint32_t slot;
   for (slot = 0; slot < slots; slot++) {
@@ -2442,8 +2381,7 @@ static __global__ void __launch_bounds__(GCL_THREADS)
 /* ---- batches ---- */
 
 /* Describes the terms of a query, the positive ones in front. */
-static int gcl_describe(gcl_searcher *x, const gpuir_query *q, uint32_t *nterms, gcl_job *job,
-                        gpuir_error *err) {
+static int gcl_describe(gcl_searcher *x, const gpuir_query *q, uint32_t *nterms, gcl_job *job, gpuir_error *err) {
   unsigned i, negated;
   memset(job, 0, sizeof *job);
   job->job.norm_a = q->norm.a;
@@ -2502,9 +2440,8 @@ static void gcl_list_of_term(gcl_searcher *x, uint32_t i) {
 }
 
 /* Ranks nq queries' keys and hands out their hits. */
-static int gcl_rank(gcl_searcher *x, const unsigned long long *keys, const uint32_t *counts, size_t nq,
-                    uint32_t k, const gcl_job *jobs, size_t stride, gpuir_hit *hits, uint32_t *found,
-                    gpuir_error *err) {
+static int gcl_rank(gcl_searcher *x, const unsigned long long *keys, const uint32_t *counts, size_t nq, uint32_t k,
+    const gcl_job *jobs, size_t stride, gpuir_hit *hits, uint32_t *found, gpuir_error *err) {
   gcl_topk t;
   uint32_t *n = x->draft.query_start;
   size_t q, i;
@@ -2518,12 +2455,10 @@ static int gcl_rank(gcl_searcher *x, const unsigned long long *keys, const uint3
   t.nq = (uint32_t)nq;
   t.k = k;
   for (t.size = 2; t.size < k; t.size *= 2) {}
-  GC_TRY(cudaMemsetAsync(x->sent.out, 0, nq * k * 8, x->r.stream),
-         "clearing hits"); /* some queries have fewer */
+  GC_TRY(cudaMemsetAsync(x->sent.out, 0, nq * k * 8, x->r.stream), "clearing hits"); /* some queries have fewer */
   status = gcl_launch_topk(&x->r, &t, x->ranking, x->sent.keys[3], err);
   if (status) return status;
-  GC_TRY(cudaMemcpyAsync(x->draft.out, x->sent.out, nq * k * 8, cudaMemcpyDeviceToHost, x->r.stream),
-         "fetching hits");
+  GC_TRY(cudaMemcpyAsync(x->draft.out, x->sent.out, nq * k * 8, cudaMemcpyDeviceToHost, x->r.stream), "fetching hits");
   GC_TRY(cudaMemcpyAsync(n, counts, nq * 4, cudaMemcpyDeviceToHost, x->r.stream), "fetching hits");
   gcl_mark(&x->r, GPUIR_CUDA_LAB_SELECT);
   GC_TRY(cudaStreamSynchronize(x->r.stream), "running kernels");
@@ -2540,18 +2475,16 @@ static int gcl_rank(gcl_searcher *x, const unsigned long long *keys, const uint3
 
 static int gcl_send_terms(gcl_searcher *x, uint32_t nterms, size_t njobs, gpuir_error *err) {
   cudaStream_t s = x->r.stream;
-  GC_TRY(cudaMemcpyAsync(x->sent.terms, x->draft.terms, nterms * sizeof *x->draft.terms,
-                         cudaMemcpyHostToDevice, s),
-         "sending queries");
-  GC_TRY(
-      cudaMemcpyAsync(x->sent.jobs, x->draft.jobs, njobs * sizeof *x->draft.jobs, cudaMemcpyHostToDevice, s),
+  GC_TRY(cudaMemcpyAsync(x->sent.terms, x->draft.terms, nterms * sizeof *x->draft.terms, cudaMemcpyHostToDevice, s),
+      "sending queries");
+  GC_TRY(cudaMemcpyAsync(x->sent.jobs, x->draft.jobs, njobs * sizeof *x->draft.jobs, cudaMemcpyHostToDevice, s),
       "sending queries");
   return GPUIR_OK;
 }
 
 /* Searches the first n jobs as AND. */
-static int gcl_search_and(gcl_searcher *x, uint32_t nterms, size_t n, uint32_t k, size_t stride,
-                          gpuir_hit *hits, uint32_t *found, gpuir_error *err) {
+static int gcl_search_and(gcl_searcher *x, uint32_t nterms, size_t n, uint32_t k, size_t stride, gpuir_hit *hits,
+    uint32_t *found, gpuir_error *err) {
   gcl_runner *r = &x->r;
   const gcl_batch *b = &r->batch;
   uint32_t i, at = 0;
@@ -2577,21 +2510,19 @@ static int gcl_search_and(gcl_searcher *x, uint32_t nterms, size_t n, uint32_t k
   gcl_clock_start(x);
   status = gcl_send_terms(x, nterms, n, err);
   if (status) return status;
-  GC_TRY(cudaMemcpyAsync(x->sent.lists, x->draft.lists, nterms * sizeof *x->draft.lists,
-                         cudaMemcpyHostToDevice, r->stream),
-         "sending queries");
-  GC_TRY(cudaMemcpyAsync(x->sent.inlined, x->draft.inlined, (size_t)nterms * 16, cudaMemcpyHostToDevice,
-                         r->stream),
-         "sending queries");
-  GC_TRY(cudaMemcpyAsync(x->sent.starts, x->draft.starts, n * 4, cudaMemcpyHostToDevice, r->stream),
-         "sending queries");
+  GC_TRY(cudaMemcpyAsync(x->sent.lists, x->draft.lists, nterms * sizeof *x->draft.lists, cudaMemcpyHostToDevice,
+             r->stream),
+      "sending queries");
+  GC_TRY(cudaMemcpyAsync(x->sent.inlined, x->draft.inlined, (size_t)nterms * 16, cudaMemcpyHostToDevice, r->stream),
+      "sending queries");
+  GC_TRY(cudaMemcpyAsync(x->sent.starts, x->draft.starts, n * 4, cudaMemcpyHostToDevice, r->stream), "sending queries");
   status = gcl_launch_run(r, &run, err);
   if (status) return status;
-  gcl_score<<<gcl_grid(r, b->nchunks, GCL_WARPS), GCL_THREADS, 0, r->stream>>>(
-      x->cuda->view, *b, x->sent.terms, x->sent.jobs, run.side, x->sent.keys[0]);
+  gcl_score<<<gcl_grid(r, b->nchunks, GCL_WARPS), GCL_THREADS, 0, r->stream>>>(x->cuda->view, *b, x->sent.terms,
+      x->sent.jobs, run.side, x->sent.keys[0]);
   gcl_offsets<<<gcl_grid(r, b->nq, 1), GCL_THREADS, 0, r->stream>>>(*b);
-  gcl_gather_keys<<<gcl_grid(r, (uint64_t)b->nchunks * 4, GCL_WARPS), GCL_THREADS, 0, r->stream>>>(
-      *b, x->sent.keys[0], x->sent.keys[1]);
+  gcl_gather_keys<<<gcl_grid(r, (uint64_t)b->nchunks * 4, GCL_WARPS), GCL_THREADS, 0, r->stream>>>(*b, x->sent.keys[0],
+      x->sent.keys[1]);
   GC_TRY(cudaGetLastError(), "scoring");
   gcl_mark(r, GPUIR_CUDA_LAB_SCORE);
   status = gcl_rank(x, x->sent.keys[1], b->count, n, k, x->draft.jobs, stride, hits, found, err);
@@ -2599,8 +2530,8 @@ static int gcl_search_and(gcl_searcher *x, uint32_t nterms, size_t n, uint32_t k
 }
 
 /* Searches the first n jobs, n <= slots, as OR. */
-static int gcl_search_or(gcl_searcher *x, uint32_t nterms, size_t n, uint32_t k, size_t stride,
-                         gpuir_hit *hits, uint32_t *found, gpuir_error *err) {
+static int gcl_search_or(gcl_searcher *x, uint32_t nterms, size_t n, uint32_t k, size_t stride, gpuir_hit *hits,
+    uint32_t *found, gpuir_error *err) {
   gcl_runner *r = &x->r;
   const gc_view *v = &x->cuda->view;
   const unsigned grid = (unsigned)r->processors * 8;
@@ -2612,8 +2543,7 @@ static int gcl_search_or(gcl_searcher *x, uint32_t nterms, size_t n, uint32_t k,
     all += gpuir__max32(1, x->draft.terms[i].nblocks);
     any_negated |= x->draft.terms[i].negated != 0;
   }
-  if (all >> 32)
-    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "CUDA: the lists of a query have too many blocks");
+  if (all >> 32) return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "CUDA: the lists of a query have too many blocks");
   x->draft.blocks[nterms] = (uint32_t)all;
   for (i = 0; i < n; i++) {
     x->draft.jobs[i].slot = i;
@@ -2622,20 +2552,17 @@ static int gcl_search_or(gcl_searcher *x, uint32_t nterms, size_t n, uint32_t k,
   gcl_clock_start(x);
   status = gcl_send_terms(x, nterms, n, err);
   if (status) return status;
-  GC_TRY(
-      cudaMemcpyAsync(x->sent.blocks, x->draft.blocks, (nterms + 1) * 4, cudaMemcpyHostToDevice, r->stream),
+  GC_TRY(cudaMemcpyAsync(x->sent.blocks, x->draft.blocks, (nterms + 1) * 4, cudaMemcpyHostToDevice, r->stream),
       "sending queries");
-  GC_TRY(cudaMemcpyAsync(x->sent.starts, x->draft.starts, n * 4, cudaMemcpyHostToDevice, r->stream),
-         "sending queries");
+  GC_TRY(cudaMemcpyAsync(x->sent.starts, x->draft.starts, n * 4, cudaMemcpyHostToDevice, r->stream), "sending queries");
   GC_TRY(cudaMemsetAsync(x->sent.counts, 0, n * 4, r->stream), "clearing counters");
   gcl_mark(r, GPUIR_CUDA_LAB_SEND);
   for (negated = 0; negated <= any_negated; negated++)
-    gcl_accumulate<<<grid, GCL_THREADS, 0, r->stream>>>(*v, x->sent.terms, x->sent.jobs, (uint32_t)n,
-                                                        x->sent.blocks, nterms, x->sent.sums, x->stride,
-                                                        negated != 0);
+    gcl_accumulate<<<grid, GCL_THREADS, 0, r->stream>>>(*v, x->sent.terms, x->sent.jobs, (uint32_t)n, x->sent.blocks,
+        nterms, x->sent.sums, x->stride, negated != 0);
   gcl_mark(r, GPUIR_CUDA_LAB_SCORE);
-  gcl_collect<<<grid, GCL_THREADS, 0, r->stream>>>(x->sent.sums, v->documents, x->stride, (uint32_t)n,
-                                                   x->sent.keys[0], x->sent.counts);
+  gcl_collect<<<grid, GCL_THREADS, 0, r->stream>>>(x->sent.sums, v->documents, x->stride, (uint32_t)n, x->sent.keys[0],
+      x->sent.counts);
   GC_TRY(cudaGetLastError(), "scoring");
   gcl_mark(r, GPUIR_CUDA_LAB_COLLECT);
   status = gcl_rank(x, x->sent.keys[0], x->sent.counts, n, k, x->draft.jobs, stride, hits, found, err);
@@ -2660,9 +2587,8 @@ static int gcl_takes_part(const gpuir_query *q, int pass, uint32_t count, size_t
 }
 
 /* Fills a batch with the queries from *done on that take part in a pass, and searches it. */
-static int gcl_search_some(gcl_searcher *x, const gpuir_query *const *queries, size_t nq, int pass,
-                           uint32_t k, size_t *done, size_t stride, gpuir_hit *hits, uint32_t *counts,
-                           gpuir_error *err) {
+static int gcl_search_some(gcl_searcher *x, const gpuir_query *const *queries, size_t nq, int pass, uint32_t k,
+    size_t *done, size_t stride, gpuir_hit *hits, uint32_t *counts, gpuir_error *err) {
   const size_t most = (size_t)gpuir__min64(pass ? x->slots : GCL_QUERIES, GCL_OUT / k);
   uint64_t postings = 0;
   uint32_t nterms = 0;
@@ -2697,8 +2623,7 @@ static int gcl_search(gcl_searcher *x, const gc_run *r, gpuir_error *err) {
   for (pass = 0; pass < 2 && !status && r->k; pass++)
     for (done = 0; done < d->nq && !status;) {
       for (i = done; i < d->nq && !status; i++) status = gc_stopped(r, i, gc_now(r), err);
-      if (!status)
-        status = gcl_search_some(x, d->queries, d->nq, pass, r->k, &done, d->k, d->hits, d->counts, err);
+      if (!status) status = gcl_search_some(x, d->queries, d->nq, pass, r->k, &done, d->k, d->hits, d->counts, err);
     }
   if (status) { /* accumulators may be left over */
     (void)cudaMemsetAsync(x->sent.sums, 0, x->slots * x->stride * 4, x->r.stream);
@@ -2710,16 +2635,15 @@ static int gcl_search(gcl_searcher *x, const gc_run *r, gpuir_error *err) {
 
 /* ---- the backend, see gpuir_backend: finish does all the work, as steps are timed one by one ---- */
 
-static int gcl_begin(void *context, const gpuir_batch_desc *batch, uint64_t deadline, const int *cancel,
-                     void **running, gpuir_error *err) {
+static int gcl_begin(void *context, const gpuir_batch_desc *batch, uint64_t deadline, const int *cancel, void **running,
+    gpuir_error *err) {
   gcl_searcher *x = (gcl_searcher *)context;
   gc_run *r = x->runs[0].number ? &x->runs[1] : &x->runs[0];
   const uint64_t k = gpuir__min64(batch->k, x->cuda->ix->stat.documents);
   size_t i;
   if (r->number) return gpuir__fail(err, GPUIR_E_BUSY, 0, "two batches are in flight");
   if (k > GC_K_MOST)
-    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "the CUDA backend ranks at most %u hits a query",
-                       GC_K_MOST);
+    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "the CUDA backend ranks at most %u hits a query", GC_K_MOST);
   for (i = 0; i < batch->nq; i++)
     if (batch->queries[i]->nphrases || batch->queries[i]->nprefixes)
       return gpuir__fail(err, GPUIR_E_BACKEND, 0, "the CUDA backend answers neither phrases nor prefixes");
@@ -2771,8 +2695,8 @@ static void gcl_detach(void *context) {
 static int gcl_draft_open(gcl_searcher *x, gpuir_error *err) {
   gcl_draft *d = &x->draft;
   uint8_t *at;
-  d->size = GCL_TERMS * (sizeof *d->terms + sizeof *d->lists + 16 + 3 * 4) +
-            GCL_QUERIES * (sizeof *d->jobs + 8) + (size_t)GCL_OUT * 8 + 2048;
+  d->size = GCL_TERMS * (sizeof *d->terms + sizeof *d->lists + 16 + 3 * 4) + GCL_QUERIES * (sizeof *d->jobs + 8) +
+      (size_t)GCL_OUT * 8 + 2048;
   GC_TRY(cudaMallocHost(&d->memory, d->size), "allocating pinned memory");
   at = (uint8_t *)d->memory;
   d->terms = (gc_term *)gc_carve(&at, GCL_TERMS * sizeof *d->terms);
@@ -2812,12 +2736,10 @@ static int gcl_sent_open(gcl_searcher *x, gpuir_error *err) {
 
 /* Lets the selections take the shared memory that the greatest k needs. */
 static int gcl_shape_selections(gpuir_error *err) {
-  GC_TRY(
-      cudaFuncSetAttribute(gcl_selection<GCL_BUCKET>, cudaFuncAttributeMaxDynamicSharedMemorySize, 16384 * 8),
+  GC_TRY(cudaFuncSetAttribute(gcl_selection<GCL_BUCKET>, cudaFuncAttributeMaxDynamicSharedMemorySize, 16384 * 8),
       "sizing a launch");
-  GC_TRY(cudaFuncSetAttribute(gcl_selection<GCL_RADIX_SELECT>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                              16384 * 8),
-         "sizing a launch");
+  GC_TRY(cudaFuncSetAttribute(gcl_selection<GCL_RADIX_SELECT>, cudaFuncAttributeMaxDynamicSharedMemorySize, 16384 * 8),
+      "sizing a launch");
   return GPUIR_OK;
 }
 
@@ -2846,18 +2768,17 @@ static int gcl_attach(gcl_searcher *x, gpuir_error *err) {
   return s;
 }
 
-/* ============================================================================
+/* ========================
  * [lab-cuda-09-api]  the C interface, declared in gpuir_lab.h
- * ==========================================================================*/
+ * ======================*/
 
 /* Finds a way of the thesis by its name, and refuses a list of another codec, or without room. */
 static int gcl_find_thesis(const gpuir_cuda_lab *lab, size_t first, size_t n, const char *how, size_t *way,
-                           gpuir_error *err) {
+    gpuir_error *err) {
   size_t i;
   for (*way = 0; *way < GCL_THESIS && strcmp(how, gcl_thesis[*way].name) != 0; ++*way) {}
   if (lab->r.codec != GPUIR__ID_QS || *way == GCL_THESIS)
-    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "no list of this codec is decoded by a way named \"%s\"",
-                       how);
+    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "no list of this codec is decoded by a way named \"%s\"", how);
   if (!lab->r.queries)
     return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "the thesis' way needs a lab with room for queries");
   for (i = first; i < first + n; i++)
@@ -2867,13 +2788,12 @@ static int gcl_find_thesis(const gpuir_cuda_lab *lab, size_t first, size_t n, co
 }
 
 /* Compares what was decoded with the lists as they were given. */
-static int gcl_compare(gpuir_cuda_lab *lab, size_t first, size_t n, gpuir_cuda_lab_result *result,
-                       gpuir_error *err) {
+static int gcl_compare(gpuir_cuda_lab *lab, size_t first, size_t n, gpuir_cuda_lab_result *result, gpuir_error *err) {
   const gcl_runner *r = &lab->r;
   unsigned long long sums[2] = {0, 0};
   GC_TRY(cudaMemsetAsync(lab->sums, 0, sizeof sums, r->stream), "clearing memory");
-  gcl_verify<<<(unsigned)r->processors * 8, GCL_THREADS, 0, r->stream>>>(
-      r->lists, lab->where, lab->start[first], lab->start[first + n], r->out, lab->sums);
+  gcl_verify<<<(unsigned)r->processors * 8, GCL_THREADS, 0, r->stream>>>(r->lists, lab->where, lab->start[first],
+      lab->start[first + n], r->out, lab->sums);
   GC_TRY(cudaGetLastError(), "comparing");
   GC_TRY(cudaMemcpyAsync(sums, lab->sums, sizeof sums, cudaMemcpyDeviceToHost, r->stream), "comparing");
   GC_TRY(cudaStreamSynchronize(r->stream), "comparing");
@@ -2883,33 +2803,31 @@ static int gcl_compare(gpuir_cuda_lab *lab, size_t first, size_t n, gpuir_cuda_l
 }
 
 /* Fetches the docIDs of lists that were decoded. */
-static int gcl_fetch_docs(const gpuir_cuda_lab *lab, size_t first, size_t n, uint32_t *out,
-                          gpuir_error *err) {
+static int gcl_fetch_docs(const gpuir_cuda_lab *lab, size_t first, size_t n, uint32_t *out, gpuir_error *err) {
   size_t i;
   for (i = first; i < first + n; i++) {
     const uint32_t length = lab->r.n[i % lab->r.nlists];
-    GC_TRY(cudaMemcpy(out, lab->r.out + (size_t)(lab->start[i] - lab->start[first]) * GPUIR__BLOCK,
-                      (size_t)length * 4, cudaMemcpyDeviceToHost),
-           "fetching docIDs");
+    GC_TRY(cudaMemcpy(out, lab->r.out + (size_t)(lab->start[i] - lab->start[first]) * GPUIR__BLOCK, (size_t)length * 4,
+               cudaMemcpyDeviceToHost),
+        "fetching docIDs");
     out += length;
   }
   return GPUIR_OK;
 }
 
 /* Sends the keys of candidates, and where each query's begin. */
-static int gcl_send_keys(gcl_runner *r, const gcl_topk *t, const unsigned long long *keys,
-                         const uint32_t *start, gpuir_error *err) {
+static int gcl_send_keys(gcl_runner *r, const gcl_topk *t, const unsigned long long *keys, const uint32_t *start,
+    gpuir_error *err) {
   GC_TRY(cudaMemcpy((void *)t->keys, keys, (size_t)start[t->nq] * 8, cudaMemcpyHostToDevice), "sending keys");
   GC_TRY(cudaMemset(t->out, 0, (size_t)t->nq * t->k * 8), "clearing keys"); /* some queries fill fewer */
-  GC_TRY(cudaMemcpy((void *)t->start, start, ((size_t)t->nq + 1) * 4, cudaMemcpyHostToDevice),
-         "sending keys");
+  GC_TRY(cudaMemcpy((void *)t->start, start, ((size_t)t->nq + 1) * 4, cudaMemcpyHostToDevice), "sending keys");
   (void)r;
   return gcl_shape_selections(err);
 }
 
 /* Ranks keys that are in host memory, and leaves the best of each query behind them. */
 static int gcl_rank_keys(gpuir_cuda_lab *lab, gcl_topk *t, int how, unsigned repeat, const uint32_t *start,
-                         unsigned long long *keys, double *ms, gpuir_error *err) {
+    unsigned long long *keys, double *ms, gpuir_error *err) {
   gcl_runner *r = &lab->r;
   unsigned long long *best = keys + start[t->nq], *copy = (unsigned long long *)r->batch.cand[1];
   int status;
@@ -2985,20 +2903,16 @@ int gpuir_cuda_lab_open(const gpuir_cuda_lab_desc *desc, gpuir_cuda_lab **out, g
   if (!lab) return gpuir__fail_nomem(err);
   lab->r.a = a;
   memset(&image, 0, sizeof image);
-  if (gcl_make_arrays(lab, desc))
-    status = gpuir__fail_nomem(err);
-  else
-    status = gcl_open(lab, desc, &image, err);
+  if (gcl_make_arrays(lab, desc)) status = gpuir__fail_nomem(err);
+  else status = gcl_open(lab, desc, &image, err);
   gcl_image_free(&a, &image);
-  if (status)
-    gpuir_cuda_lab_close(lab);
-  else
-    *out = lab;
+  if (status) gpuir_cuda_lab_close(lab);
+  else *out = lab;
   return status;
 }
 
-int gpuir_cuda_lab_decode(gpuir_cuda_lab *lab, size_t first, size_t n, const char *how, unsigned repeat,
-                          uint32_t *out, gpuir_cuda_lab_result *result, gpuir_error *err) {
+int gpuir_cuda_lab_decode(gpuir_cuda_lab *lab, size_t first, size_t n, const char *how, unsigned repeat, uint32_t *out,
+    gpuir_cuda_lab_result *result, gpuir_error *err) {
   const int sum = !how || strcmp(how, "gaps") != 0, thesis = how && sum;
   gpuir_cuda_lab_result r;
   size_t way = 0, i, blocks;
@@ -3015,8 +2929,8 @@ int gpuir_cuda_lab_decode(gpuir_cuda_lab *lab, size_t first, size_t n, const cha
   GC_TRY(cudaMemsetAsync(lab->r.out, 0xff, blocks * GPUIR__BLOCK * 4, lab->r.stream), "clearing memory");
   for (i = 0; thesis && i < 3 && !status; i++)
     status = gcl_time(
-        lab, repeat, &r.step_ms[i],
-        [&] { return gcl_launch_thesis(lab, first, first + n, way, (unsigned)i + 1, err); }, err);
+        lab, repeat, &r.step_ms[i], [&] { return gcl_launch_thesis(lab, first, first + n, way, (unsigned)i + 1, err); },
+        err);
   if (!status)
     status = gcl_time(
         lab, repeat, &r.ms,
@@ -3035,8 +2949,7 @@ int gpuir_cuda_lab_decode(gpuir_cuda_lab *lab, size_t first, size_t n, const cha
   return status;
 }
 
-int gpuir_cuda_lab_copy(gpuir_cuda_lab *lab, unsigned repeat, gpuir_cuda_lab_result *result,
-                        gpuir_error *err) {
+int gpuir_cuda_lab_copy(gpuir_cuda_lab *lab, unsigned repeat, gpuir_cuda_lab_result *result, gpuir_error *err) {
   gpuir_cuda_lab_result r;
   size_t half;
   int status;
@@ -3047,9 +2960,8 @@ int gpuir_cuda_lab_copy(gpuir_cuda_lab *lab, unsigned repeat, gpuir_cuda_lab_res
   status = gcl_time(
       lab, repeat, &r.ms,
       [&] {
-        GC_TRY(cudaMemcpyAsync(lab->r.out, lab->r.out + lab->r.room / 2, half, cudaMemcpyDeviceToDevice,
-                               lab->r.stream),
-               "copying");
+        GC_TRY(cudaMemcpyAsync(lab->r.out, lab->r.out + lab->r.room / 2, half, cudaMemcpyDeviceToDevice, lab->r.stream),
+            "copying");
         return (int)GPUIR_OK;
       },
       err);
@@ -3061,8 +2973,8 @@ int gpuir_cuda_lab_copy(gpuir_cuda_lab *lab, unsigned repeat, gpuir_cuda_lab_res
 const char *gpuir_cuda_lab_method(size_t i) { return i < GCL_METHODS ? gcl_methods[i] : NULL; }
 
 int gpuir_cuda_lab_intersect(gpuir_cuda_lab *lab, const uint32_t *lists, const uint32_t *start, size_t nq,
-                             const gpuir_cuda_lab_way *way, uint32_t *counts, uint32_t *docids,
-                             gpuir_cuda_lab_result *result, gpuir_error *err) {
+    const gpuir_cuda_lab_way *way, uint32_t *counts, uint32_t *docids, gpuir_cuda_lab_result *result,
+    gpuir_error *err) {
   gpuir_cuda_lab_result r;
   gcl_run run;
   size_t q;
@@ -3070,23 +2982,18 @@ int gpuir_cuda_lab_intersect(gpuir_cuda_lab *lab, const uint32_t *lists, const u
   memset(&r, 0, sizeof r);
   memset(&run, 0, sizeof run);
   if (!lab || !lab->r.queries || !lists || !start || !nq || !way || !way->method)
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0,
-                       "gpuir_cuda_lab_intersect: nothing to do, or no room for queries");
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_cuda_lab_intersect: nothing to do, or no room for queries");
   run.how = gcl_index_of(gcl_methods, GCL_METHODS, way->method);
   if (run.how == GCL_METHODS)
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "the device knows no intersection named \"%s\"",
-                       way->method);
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "the device knows no intersection named \"%s\"", way->method);
   run.coded = way->coded;
   run.levels = run.how >= GCL_PMF && run.how < GCL_MERGEPATH ? (unsigned)(run.how - GCL_PMF) : 0;
   if (run.how == GCL_ALGORITHM1 && (!run.coded || !gcl_algorithm1_of(lab->r.codec)))
-    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0,
-                       "algorithm1 searches lists coded as lrc, lrcseg, seglrc or hslrc");
+    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "algorithm1 searches lists coded as lrc, lrcseg, seglrc or hslrc");
   if (run.coded && run.how > GCL_BINARY && run.how < GCL_PMF)
     return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "%s searches lists that are not coded", way->method);
   GC_TRY(cudaSetDevice(lab->r.device), "choosing the device");
-  lab->r.batch.crossover = run.how == GCL_MERGEPATH ? 1e30f
-                           : way->crossover > 0     ? (float)way->crossover
-                                                    : 128.0f;
+  lab->r.batch.crossover = run.how == GCL_MERGEPATH ? 1e30f : way->crossover > 0 ? (float)way->crossover : 128.0f;
   status = gcl_plan_run(&lab->r, lists, start, nq, &run, err);
   if (!status)
     status = gcl_time(
@@ -3098,9 +3005,8 @@ int gpuir_cuda_lab_intersect(gpuir_cuda_lab *lab, const uint32_t *lists, const u
     const gcl_query *query = (const gcl_query *)(const void *)lab->r.plan + q;
     r.checksum += counts[q];
     if (!docids) continue;
-    GC_TRY(cudaMemcpy(docids, lab->r.batch.cand[run.side] + query->base, (size_t)counts[q] * 4,
-                      cudaMemcpyDeviceToHost),
-           "fetching docIDs");
+    GC_TRY(cudaMemcpy(docids, lab->r.batch.cand[run.side] + query->base, (size_t)counts[q] * 4, cudaMemcpyDeviceToHost),
+        "fetching docIDs");
     docids += counts[q];
   }
   if (result) *result = r;
@@ -3109,9 +3015,9 @@ int gpuir_cuda_lab_intersect(gpuir_cuda_lab *lab, const uint32_t *lists, const u
 
 const char *gpuir_cuda_lab_ranking(size_t i) { return i < GCL_RANKINGS ? gcl_rankings[i] : NULL; }
 
-int gpuir_cuda_lab_topk(gpuir_cuda_lab *lab, const gpuir_hit *candidates, const uint32_t *start, size_t nq,
-                        size_t k, const char *ranking, unsigned repeat, gpuir_hit *hits, uint32_t *counts,
-                        gpuir_cuda_lab_result *result, gpuir_error *err) {
+int gpuir_cuda_lab_topk(gpuir_cuda_lab *lab, const gpuir_hit *candidates, const uint32_t *start, size_t nq, size_t k,
+    const char *ranking, unsigned repeat, gpuir_hit *hits, uint32_t *counts, gpuir_cuda_lab_result *result,
+    gpuir_error *err) {
   gpuir_cuda_lab_result r;
   gcl_topk t;
   unsigned long long *keys;
@@ -3120,8 +3026,7 @@ int gpuir_cuda_lab_topk(gpuir_cuda_lab *lab, const gpuir_hit *candidates, const 
   int how, status;
   memset(&r, 0, sizeof r);
   if (!lab || !lab->r.queries || !candidates || !start || !nq || !k || !ranking || !hits || !counts)
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0,
-                       "gpuir_cuda_lab_topk: nothing to do, or no room for queries");
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_cuda_lab_topk: nothing to do, or no room for queries");
   how = gcl_index_of(gcl_rankings, GCL_RANKINGS, ranking);
   if (how == GCL_RANKINGS)
     return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "the device knows no ranking named \"%s\"", ranking);
@@ -3150,7 +3055,7 @@ int gpuir_cuda_lab_topk(gpuir_cuda_lab *lab, const gpuir_hit *candidates, const 
 }
 
 int gpuir_cuda_lab_attach(gpuir_searcher *s, gpuir_cuda *cuda, const char *intersection, const char *ranking,
-                          int fallback, gpuir_error *err) {
+    int fallback, gpuir_error *err) {
   gpuir_backend backend;
   gcl_searcher *x;
   int status, how, rank;
@@ -3163,10 +3068,8 @@ int gpuir_cuda_lab_attach(gpuir_searcher *s, gpuir_cuda *cuda, const char *inter
   if (how == GCL_METHODS || rank == GCL_PARTIAL_SORT)
     return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "the device knows no such intersection or ranking");
   if (how == GCL_ALGORITHM1 || (how > GCL_BINARY && how < GCL_PMF))
-    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "%s does not search lists coded as bp128",
-                       gcl_methods[how]);
-  if (cuda->cache)
-    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "CUDA: the index is not all on the device");
+    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "%s does not search lists coded as bp128", gcl_methods[how]);
+  if (cuda->cache) return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "CUDA: the index is not all on the device");
   GC_TRY(cudaSetDevice(cuda->device), "choosing the device");
   x = (gcl_searcher *)gpuir__alloc_zero(&s->engine.a, sizeof *x);
   if (!x) return gpuir__fail_nomem(err);

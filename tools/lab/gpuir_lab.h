@@ -18,23 +18,23 @@ typedef struct gpuir_cuda_lab gpuir_cuda_lab;
 
 typedef struct gpuir_cuda_lab_desc {
   int device;
-  const char *codec;            /* CODEC[:PARAM] of docIDs, as for the builder, but not "auto"; NULL: bp128 */
+  const char *codec; /* CODEC[:PARAM] of docIDs, as for the builder, but not "auto"; NULL: bp128 */
   const uint32_t *const *lists; /* nlists of them, strictly increasing; used only while the lab is opened */
-  const uint32_t *lengths;      /* of each, 1 or more */
+  const uint32_t *lengths; /* of each, 1 or more */
   size_t nlists;
   uint32_t copies; /* the coded lists are laid out so often: list i of copy c is c * nlists + i; 0: once */
-  uint64_t room;   /* docIDs that one run may decode, or candidates that it may hold; 0: all lists' */
-  size_t queries;  /* that one run may take; 0: 1 */
-  uint32_t terms;  /* lists of all those queries together; 0: 8 each */
+  uint64_t room; /* docIDs that one run may decode, or candidates that it may hold; 0: all lists' */
+  size_t queries; /* that one run may take; 0: 1 */
+  uint32_t terms; /* lists of all those queries together; 0: 8 each */
 } gpuir_cuda_lab_desc;
 
 typedef struct gpuir_cuda_lab_result {
-  double ms;           /* device time of a run, the median */
-  uint64_t values;     /* that were decoded, or looked for, or selected among */
-  uint64_t bytes;      /* coded bytes of the lists that were decoded */
+  double ms; /* device time of a run, the median */
+  uint64_t values; /* that were decoded, or looked for, or selected among */
+  uint64_t bytes; /* coded bytes of the lists that were decoded */
   uint64_t mismatches; /* decoded values that differ from the lists' */
-  uint64_t checksum;   /* sum of the docIDs that were decoded */
-  double step_ms[3];   /* "naive", "steps": up to the counts, up to the prefix sums, up to the gather */
+  uint64_t checksum; /* sum of the docIDs that were decoded */
+  double step_ms[3]; /* "naive", "steps": up to the counts, up to the prefix sums, up to the gather */
 } gpuir_cuda_lab_result;
 
 /* Lays lists out on the device. Errors: ARGUMENT, UNSUPPORTED (an unknown codec), NOMEM, BACKEND, LIMIT (the
@@ -44,23 +44,22 @@ void gpuir_cuda_lab_close(gpuir_cuda_lab *lab); /* NULL: nothing */
 
 /* Bytes a second, read and written, of a device-to-device copy of half the lab's room, in `result`: values bytes in ms.
  * What decoding to memory can reach at best. Errors: ARGUMENT, BACKEND. */
-int gpuir_cuda_lab_copy(gpuir_cuda_lab *lab, unsigned repeat, gpuir_cuda_lab_result *result,
-                        gpuir_error *err);
+int gpuir_cuda_lab_copy(gpuir_cuda_lab *lab, unsigned repeat, gpuir_cuda_lab_result *result, gpuir_error *err);
 
 /* Decodes lists first to first + n - 1 to device memory, `repeat` times, and compares them there with what was
  * given. how: NULL, or "gaps": without the sums over the gaps, where a codec has gaps (nothing is compared then),
  * or "naive" or "steps": qs as in sections 5.2 of Li's thesis; "steps-512", "steps-1024": by blocks of so many threads
  * instead of 256. out: NULL, or room for all docIDs of the lists, one
  * behind the other. Errors: ARGUMENT, LIMIT (more than `room`), BACKEND, UNSUPPORTED (how). */
-int gpuir_cuda_lab_decode(gpuir_cuda_lab *lab, size_t first, size_t n, const char *how, unsigned repeat,
-                          uint32_t *out, gpuir_cuda_lab_result *result, gpuir_error *err);
+int gpuir_cuda_lab_decode(gpuir_cuda_lab *lab, size_t first, size_t n, const char *how, unsigned repeat, uint32_t *out,
+    gpuir_cuda_lab_result *result, gpuir_error *err);
 
 /* How to intersect. */
 typedef struct gpuir_cuda_lab_way {
   const char *method; /* gpuir_cuda_lab_method */
-  int coded;          /* 1: the coded lists are searched, 0: the lists as they are */
-  double crossover;   /* "griffin": ratio of lengths up to which MergePath is taken; 0: 128 */
-  unsigned repeat;    /* 0: 1 */
+  int coded; /* 1: the coded lists are searched, 0: the lists as they are */
+  double crossover; /* "griffin": ratio of lengths up to which MergePath is taken; 0: 128 */
+  unsigned repeat; /* 0: 1 */
 } gpuir_cuda_lab_way;
 
 /* The i-th method of intersection on the device; NULL behind the last one. */
@@ -71,8 +70,7 @@ const char *gpuir_cuda_lab_method(size_t i);
  * docIDs of the shortest lists, checksum the sum of the counts. Errors: ARGUMENT, LIMIT (room, queries or terms),
  * UNSUPPORTED (a method that needs other lists), BACKEND. */
 int gpuir_cuda_lab_intersect(gpuir_cuda_lab *lab, const uint32_t *lists, const uint32_t *start, size_t nq,
-                             const gpuir_cuda_lab_way *way, uint32_t *counts, uint32_t *docids,
-                             gpuir_cuda_lab_result *result, gpuir_error *err);
+    const gpuir_cuda_lab_way *way, uint32_t *counts, uint32_t *docids, gpuir_cuda_lab_result *result, gpuir_error *err);
 
 /* The i-th way of ranking: "tree", "bucket-select", "radix-select", "radix-sort" on the device, and "partial-sort",
  * which fetches the candidates and sorts on the CPU; NULL behind the last one. */
@@ -81,16 +79,16 @@ const char *gpuir_cuda_lab_ranking(size_t i);
 /* The k <= 10,000 best of each query's candidates start[q] .. start[q + 1] - 1, whose docIDs differ, in one run:
  * hits[q * k], counts[q] of them. In *result, values are the candidates. Errors: ARGUMENT, LIMIT (room / 2
  * candidates or hits), BACKEND. */
-int gpuir_cuda_lab_topk(gpuir_cuda_lab *lab, const gpuir_hit *candidates, const uint32_t *start, size_t nq,
-                        size_t k, const char *ranking, unsigned repeat, gpuir_hit *hits, uint32_t *counts,
-                        gpuir_cuda_lab_result *result, gpuir_error *err);
+int gpuir_cuda_lab_topk(gpuir_cuda_lab *lab, const gpuir_hit *candidates, const uint32_t *start, size_t nq, size_t k,
+    const char *ranking, unsigned repeat, gpuir_hit *hits, uint32_t *counts, gpuir_cuda_lab_result *result,
+    gpuir_error *err);
 
 /* Gives a searcher of the same index the literature's methods instead of the engine's, for the same hits: AND by
  * `intersection` (NULL: "skip"; one that searches coded lists), OR by an accumulator for each document (Ding et al.
  * 2009, section 8.3), both ranked by `ranking` (NULL: "tree"; one on the device). Needs an index that is all on the
  * device. Errors: ARGUMENT, NOMEM, BACKEND, UNSUPPORTED. */
-int gpuir_cuda_lab_attach(gpuir_searcher *searcher, gpuir_cuda *cuda, const char *intersection,
-                          const char *ranking, int fallback, gpuir_error *err);
+int gpuir_cuda_lab_attach(gpuir_searcher *searcher, gpuir_cuda *cuda, const char *intersection, const char *ranking,
+    int fallback, gpuir_error *err);
 
 /* The steps of such a search. Decoding is a step of its own in AND: the shortest list, and for "mergepath" the others;
  * the other methods decode the blocks that they search while they intersect, and OR decodes while it scores. */
@@ -100,13 +98,12 @@ enum {
   GPUIR_CUDA_LAB_INTERSECT,
   GPUIR_CUDA_LAB_SCORE,
   GPUIR_CUDA_LAB_COLLECT, /* OR: accumulators to candidates, which clears them */
-  GPUIR_CUDA_LAB_SELECT,  /* the k best, and their transfer */
+  GPUIR_CUDA_LAB_SELECT, /* the k best, and their transfer */
   GPUIR_CUDA_LAB_STEPS
 };
 /* Device time of the searcher's steps since it was attached, of AND in ms[0], of OR in ms[1]. Errors: ARGUMENT (not
  * attached), BACKEND. */
-int gpuir_cuda_lab_steps(const gpuir_searcher *searcher, double ms[2][GPUIR_CUDA_LAB_STEPS],
-                         gpuir_error *err);
+int gpuir_cuda_lab_steps(const gpuir_searcher *searcher, double ms[2][GPUIR_CUDA_LAB_STEPS], gpuir_error *err);
 
 #ifdef __cplusplus
 }

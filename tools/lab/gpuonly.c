@@ -20,7 +20,7 @@ typedef struct seam {
 } seam;
 
 static int seam_begin(void *context, const gpuir_batch_desc *batch, uint64_t deadline, const int *cancel,
-                      void **running, gpuir_error *err) {
+    void **running, gpuir_error *err) {
   seam *s = (seam *)context;
   gpuir_batch *b = NULL;
   const int status = gpuir_search_begin(s->inner, batch, &b);
@@ -56,8 +56,7 @@ int load_attach(void *setup, gpuir_searcher *searcher, gpuir_error *err) {
   s->setup = (const load_setup *)setup;
   s->inner = NULL;
   int status = gpuir_searcher_create(s->setup->index, NULL, &s->inner, err);
-  if (!status && s->setup->gpu.cuda)
-    status = cli_gpu_attach_pool((void *)(uintptr_t)&s->setup->gpu, s->inner, err);
+  if (!status && s->setup->gpu.cuda) status = cli_gpu_attach_pool((void *)(uintptr_t)&s->setup->gpu, s->inner, err);
   memset(&b, 0, sizeof b);
   b.version = GPUIR_BACKEND_VERSION;
   b.name = "seam";
@@ -192,10 +191,8 @@ static void only_work(void *state, unsigned thread) {
     if (room) only_fill(o, room);
     pthread_mutex_unlock(&o->lock);
     if (over) return;
-    if (room && room->n)
-      only_begin(o, room);
-    else if (!done)
-      sched_yield();
+    if (room && room->n) only_begin(o, room);
+    else if (!done) sched_yield();
   }
 }
 
@@ -241,10 +238,8 @@ static int only_create(gpuir_pool *pool, void **state, gpuir_error *err) {
   int status = gpuir_searcher_create(o->setup->index, NULL, &o->searcher, err);
   if (!status) status = gpuir_searcher_create(o->setup->index, NULL, &o->cpu, err);
   if (!status) status = load_attach((void *)(uintptr_t)o->setup, o->searcher, err);
-  if (status)
-    only_destroy(o);
-  else
-    *state = o;
+  if (status) only_destroy(o);
+  else *state = o;
   return status;
 }
 

@@ -13,12 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TOP_CLASSES 3u                    /* the longer lists of pairs are of so many classes */
-#define LEAST_SHORT 3u                    /* least class of the shorter list of a pair */
-#define COMPARABLE 16.0                   /* Griffin's pairs are of lists that differ in length by less */
-#define MOST_METHODS 64                   /* in the library's table, and in the device's */
-#define GRIFFIN_CLASS 10u                 /* and of 1024 postings or more */
-#define GRIFFIN_LONG 20u                  /* by ratio, the longer list has 2M postings at most */
+#define TOP_CLASSES 3u /* the longer lists of pairs are of so many classes */
+#define LEAST_SHORT 3u /* least class of the shorter list of a pair */
+#define COMPARABLE 16.0 /* Griffin's pairs are of lists that differ in length by less */
+#define MOST_METHODS 64 /* in the library's table, and in the device's */
+#define GRIFFIN_CLASS 10u /* and of 1024 postings or more */
+#define GRIFFIN_LONG 20u /* by ratio, the longer list has 2M postings at most */
 #define PAIR_POSTINGS ((uint64_t)1 << 24) /* of the lists of a class that pairs are made of */
 
 enum {
@@ -44,47 +44,44 @@ enum {
 
 const lab_figure lab_intersect_figures[] = {
     {"ratio-arrays", "Intersection of two arrays by the ratio of their lengths", "length ratio",
-     "ns a posting of the shorter list", LAB_LINES, LAB_LOG_X | LAB_LOG_Y,
-     "simd,mergepath/GPU,hs16/GPU,skip,merge,hs16,gallop"},
+        "ns a posting of the shorter list", LAB_LINES, LAB_LOG_X | LAB_LOG_Y,
+        "simd,mergepath/GPU,hs16/GPU,skip,merge,hs16,gallop"},
     {"ratio-lists", "Intersection of two compressed lists by the ratio of their lengths", "length ratio",
-     "ns a posting of the shorter list", LAB_LINES, LAB_LOG_X | LAB_LOG_Y,
-     "simd,mergepath/GPU,griffin/GPU,skip,merge,gallop,mergepath"},
-    {"ding-fig6", "Intersection of two arrays of like length (Ding 2009, Fig. 6)",
-     "postings of a list, at most", "ns a posting of the shorter list", LAB_LINES, LAB_LOG_X | LAB_LOG_Y,
-     "simd,pmf0/GPU,pmf3/GPU,pmf0,pmf3,merge"},
-    {"ao-table3", "Speed-up over the skip list in the same form (Ao 2011, Table 3)", "method",
-     "times as fast", LAB_BARS, LAB_LOG_Y, "arrays/GPU,arrays,lists/GPU,bp128/GPU,bp128"},
-    {"ao-table4", "R, what is left of the shortest list over the next list, by stage (Ao 2011, Table 4)",
-     "terms/stage", "percent; thousand docIDs", LAB_BARS, 0, "R,left"},
+        "ns a posting of the shorter list", LAB_LINES, LAB_LOG_X | LAB_LOG_Y,
+        "simd,mergepath/GPU,griffin/GPU,skip,merge,gallop,mergepath"},
+    {"ding-fig6", "Intersection of two arrays of like length (Ding 2009, Fig. 6)", "postings of a list, at most",
+        "ns a posting of the shorter list", LAB_LINES, LAB_LOG_X | LAB_LOG_Y, "simd,pmf0/GPU,pmf3/GPU,pmf0,pmf3,merge"},
+    {"ao-table3", "Speed-up over the skip list in the same form (Ao 2011, Table 3)", "method", "times as fast",
+        LAB_BARS, LAB_LOG_Y, "arrays/GPU,arrays,lists/GPU,bp128/GPU,bp128"},
+    {"ao-table4", "R, what is left of the shortest list over the next list, by stage (Ao 2011, Table 4)", "terms/stage",
+        "percent; thousand docIDs", LAB_BARS, 0, "R,left"},
     {"query-time", "Time of a query's intersection", "method", "microseconds a query", LAB_BARS, LAB_LOG_Y,
-     "arrays/GPU,arrays,lists/GPU,bp128/GPU,bp128"},
-    {"prepared", "What a method prepares, by the bytes of arrays of docIDs (Ao 2011, 6.1)", "method",
-     "percent", LAB_BARS, 0, NULL},
+        "arrays/GPU,arrays,lists/GPU,bp128/GPU,bp128"},
+    {"prepared", "What a method prepares, by the bytes of arrays of docIDs (Ao 2011, 6.1)", "method", "percent",
+        LAB_BARS, 0, NULL},
     {"ao-fig5", "Throughput by the threshold of a batch, of arrays (Ao 2011, Fig. 5)",
-     "postings of the shortest lists of a batch", "queries a second", LAB_LINES, LAB_LOG_X | LAB_LOG_Y,
-     "simd,hs16/GPU,lr-local/GPU,binary/GPU,skip"},
+        "postings of the shortest lists of a batch", "queries a second", LAB_LINES, LAB_LOG_X | LAB_LOG_Y,
+        "simd,hs16/GPU,lr-local/GPU,binary/GPU,skip"},
     {"ao-fig6", "Response time by the threshold of a batch, of arrays (Ao 2011, Fig. 6)",
-     "postings of the shortest lists of a batch", "milliseconds a batch", LAB_LINES, LAB_LOG_X | LAB_LOG_Y,
-     "simd,hs16/GPU,lr-local/GPU,binary/GPU,skip"},
-    {"ao-table7", "Throughput on compressed lists, by batches of 2^20 postings (Ao 2011, Table 7)",
-     "codec/method", "queries a second", LAB_BARS, LAB_LOG_Y, NULL},
+        "postings of the shortest lists of a batch", "milliseconds a batch", LAB_LINES, LAB_LOG_X | LAB_LOG_Y,
+        "simd,hs16/GPU,lr-local/GPU,binary/GPU,skip"},
+    {"ao-table7", "Throughput on compressed lists, by batches of 2^20 postings (Ao 2011, Table 7)", "codec/method",
+        "queries a second", LAB_BARS, LAB_LOG_Y, NULL},
     {"ao-table7-ms", "Response time on compressed lists, by batches of 2^20 postings (Ao 2011, Table 7)",
-     "codec/method", "milliseconds a batch", LAB_BARS, LAB_LOG_Y, NULL},
+        "codec/method", "milliseconds a batch", LAB_BARS, LAB_LOG_Y, NULL},
     {"griffin-fig8", "Intersection of two lists in ef by the ratio of their lengths (Griffin 2018, Fig. 8)",
-     "length ratio", "milliseconds", LAB_LINES, LAB_LOG_X | LAB_LOG_Y,
-     "simd,mergepath/GPU,griffin/GPU,skip,skip/GPU,merge,mergepath"},
-    {"griffin-table1", "Compression ratio (Griffin 2018, Table 1)", "codec", "compression ratio", LAB_BARS, 0,
-     NULL},
+        "length ratio", "milliseconds", LAB_LINES, LAB_LOG_X | LAB_LOG_Y,
+        "simd,mergepath/GPU,griffin/GPU,skip,skip/GPU,merge,mergepath"},
+    {"griffin-table1", "Compression ratio (Griffin 2018, Table 1)", "codec", "compression ratio", LAB_BARS, 0, NULL},
     {"griffin-fig10", "Lengths of the lists (Griffin 2018, Fig. 10)", "postings of a list, at most",
-     "percent of the lists", LAB_LINES, LAB_LOG_X, NULL},
-    {"griffin-fig12", "Decompression of a list (Griffin 2018, Fig. 12)", "postings of a list, at most",
-     "milliseconds", LAB_LINES, LAB_LOG_X | LAB_LOG_Y, "ef/GPU,ef,pfd/GPU,pfd"},
-    {"griffin-fig13",
-     "Intersection of arrays that differ in length by less than 16 times (Griffin 2018, Fig. 13)",
-     "postings of the longer list, at most", "milliseconds", LAB_LINES, LAB_LOG_X | LAB_LOG_Y,
-     "simd,mergepath/GPU,binary/GPU,merge,binary,mergepath"},
-    {"pairs", "Pairs of lists that the figures by ratio and by length are means over", "ratio or length",
-     "pairs", LAB_LINES, LAB_LOG_X, NULL},
+        "percent of the lists", LAB_LINES, LAB_LOG_X, NULL},
+    {"griffin-fig12", "Decompression of a list (Griffin 2018, Fig. 12)", "postings of a list, at most", "milliseconds",
+        LAB_LINES, LAB_LOG_X | LAB_LOG_Y, "ef/GPU,ef,pfd/GPU,pfd"},
+    {"griffin-fig13", "Intersection of arrays that differ in length by less than 16 times (Griffin 2018, Fig. 13)",
+        "postings of the longer list, at most", "milliseconds", LAB_LINES, LAB_LOG_X | LAB_LOG_Y,
+        "simd,mergepath/GPU,binary/GPU,merge,binary,mergepath"},
+    {"pairs", "Pairs of lists that the figures by ratio and by length are means over", "ratio or length", "pairs",
+        LAB_LINES, LAB_LOG_X, NULL},
     {NULL, NULL, NULL, NULL, 0, 0, NULL}};
 
 /* ---- conjunctions: of two lists, or of a query ----------------------------------------------------------- */
@@ -94,7 +91,7 @@ typedef struct conjunction {
   const lab_list *list[LAB_TERMS];
   unsigned k;
   uint32_t left[LAB_TERMS]; /* left[i]: how many docIDs are in lists 0 to i, by a plain merge */
-  uint32_t found;           /* in all */
+  uint32_t found; /* in all */
   uint64_t sum;
 } conjunction;
 
@@ -117,8 +114,7 @@ static void merge_in(uint32_t *docs, uint32_t *n, const lab_list *list) {
 /* list[0] is the shortest of k. */
 static void conjunctions_add(conjunctions *s, const lab_list *const *list, unsigned k) {
   if (!k) return;
-  if ((s->n & (s->n - 1)) == 0)
-    s->all = (conjunction *)cli_resize(s->all, s->n ? s->n * 2 : 1, sizeof *s->all);
+  if ((s->n & (s->n - 1)) == 0) s->all = (conjunction *)cli_resize(s->all, s->n ? s->n * 2 : 1, sizeof *s->all);
   conjunction *c = &s->all[s->n++];
   uint32_t *docs = (uint32_t *)cli_resize(NULL, list[0]->n, sizeof *docs);
   memset(c, 0, sizeof *c);
@@ -181,18 +177,15 @@ static int library_make(const lab *l, const char *label, const conjunctions *s, 
     if (b->n && list[b->n - 1] == list[i]) continue;
     list[b->n] = list[i];
     status = lab_encode(&codec, list[i]->docs, list[i]->n, l->documents, &b->coded[b->n]);
-    if (status)
-      code = cli_fail(label, status, NULL);
-    else
-      b->n++;
+    if (status) code = cli_fail(label, status, NULL);
+    else b->n++;
   }
   if (code) library_free(b);
   return code;
 }
 
 static lab_coded *library_find(const library *b, const lab_list *list) {
-  const lab_list *const *at =
-      (const lab_list *const *)bsearch(&list, b->list, b->n, sizeof *b->list, compare_pointer);
+  const lab_list *const *at = (const lab_list *const *)bsearch(&list, b->list, b->n, sizeof *b->list, compare_pointer);
   return at ? b->coded[at - b->list] : NULL;
 }
 
@@ -231,8 +224,7 @@ static void prepared_free(prepared *p) {
 }
 
 /* Prepares all searches, does each once, and counts the bytes of what was prepared. Exit code. */
-static int prepare_all(const char *method, const conjunctions *s, const library *coded, prepared *p,
-                       double *bytes) {
+static int prepare_all(const char *method, const conjunctions *s, const library *coded, prepared *p, double *bytes) {
   int code = CLI_OK;
   p->x = (lab_intersection **)cli_resize(NULL, s->n, sizeof(lab_intersection *));
   p->n = 0;
@@ -257,7 +249,7 @@ static int prepare_all(const char *method, const conjunctions *s, const library 
 
 /* Seconds of a pass over all conjunctions, and bytes of what was prepared for them. Exit code. */
 static int time_method(const lab *l, const char *method, const conjunctions *s, const library *coded,
-                       lab_spread *seconds, double *bytes) {
+    lab_spread *seconds, double *bytes) {
   prepared p;
   int code = prepare_all(method, s, coded, &p, bytes);
   if (code) return code;
@@ -280,11 +272,10 @@ static void common_codec(const lab *l, lab_codec *codec) {
 
 /* ---- batches --------------------------------------------------------------------------------------------- */
 
-#define BATCH_ROOM ((uint64_t)1 << 28)  /* docIDs that a run holds, at most */
+#define BATCH_ROOM ((uint64_t)1 << 28) /* docIDs that a run holds, at most */
 #define BATCH_QUERIES ((size_t)1 << 16) /* and queries */
 #define BLOCK_REST 127u /* by which lists grow, at most, where they are decoded in whole blocks */
-#define TABLE_THRESHOLD \
-  ((uint64_t)1 << 20)           /* postings of the shortest lists of a batch: 1M, as in the paper */
+#define TABLE_THRESHOLD ((uint64_t)1 << 20) /* postings of the shortest lists of a batch: 1M, as in the paper */
 #define LEAST_THRESHOLD 16384.0 /* of the first batch; each has 4 times as many as the one before */
 #define THRESHOLDS 6
 
@@ -312,7 +303,7 @@ static void batches_cut(const conjunctions *s, uint64_t threshold, batches *b) {
 
 /* What passes over batches took. */
 typedef struct pass_times {
-  lab_spread pass;  /* seconds of all batches, one after the other; n is 0 if it cannot be done */
+  lab_spread pass; /* seconds of all batches, one after the other; n is 0 if it cannot be done */
   lab_spread batch; /* seconds of a full batch, of all passes */
 } pass_times;
 
@@ -414,8 +405,7 @@ static int board_make(const lab_codec *codec, const conjunctions *s, uint64_t th
       for (unsigned j = 0; j < s->all[q].k; j++) postings += s->all[q].list[j]->n + BLOCK_REST;
     if (postings > size.room) size.room = postings;
     if (cut.end[i] - first > size.queries) size.queries = cut.end[i] - first;
-    if (b->start[cut.end[i]] - b->start[first] > size.terms)
-      size.terms = b->start[cut.end[i]] - b->start[first];
+    if (b->start[cut.end[i]] - b->start[first] > size.terms) size.terms = b->start[cut.end[i]] - b->start[first];
   }
   free(cut.end);
   if (size.room > BATCH_ROOM) size.room = BATCH_ROOM;
@@ -425,8 +415,7 @@ static int board_make(const lab_codec *codec, const conjunctions *s, uint64_t th
 }
 
 /* Whether conjunctions first .. first + n - 1 found what a plain merge finds. */
-static int board_right(const board *b, size_t first, size_t n, const uint32_t *counts,
-                       const uint32_t *docids) {
+static int board_right(const board *b, size_t first, size_t n, const uint32_t *counts, const uint32_t *docids) {
   for (size_t q = 0; q < n; q++) {
     const conjunction *c = &b->of->all[first + q];
     uint64_t sum = 0;
@@ -464,8 +453,7 @@ static int batch_on_device(void *of, size_t first, size_t n, double *seconds) {
   for (size_t q = 0; q <= n; q++) start[q] = b->start[first + q] - b->start[first];
   for (size_t q = 0; q < n; q++) room += b->of->all[first + q].list[0]->n;
   docids = (uint32_t *)cli_resize(NULL, room, sizeof *docids);
-  int status =
-      gpuir_cuda_lab_intersect(b->gpu, b->member + b->start[first], start, n, &way, counts, docids, &r, &err);
+  int status = gpuir_cuda_lab_intersect(b->gpu, b->member + b->start[first], start, n, &way, counts, docids, &r, &err);
   *seconds = status ? 0 : r.ms / 1e3;
   if (status && status != GPUIR_E_UNSUPPORTED && status != GPUIR_E_LIMIT) {
     code = cli_fail(p->method, status, &err);
@@ -481,7 +469,7 @@ static int batch_on_device(void *of, size_t first, size_t n, double *seconds) {
 
 /* Passes of a method of the device by batches of a threshold. */
 static int board_passes(const lab *l, const board *b, const char *method, int coded, uint64_t threshold,
-                        pass_times *t) {
+    pass_times *t) {
   play p = {b, method, coded};
   batches cut;
   batches_cut(b->of, threshold, &cut);
@@ -503,15 +491,13 @@ static const char *device_method_at(const lab *l, size_t i) {
 
 /* Up to `want` different pairs of a list of class `longer` and one of class `shorter`, so that each list is in as
  * few as can be. */
-static void add_pairs(const lab_lists *lists, unsigned shorter, unsigned longer, uint64_t want,
-                      conjunctions *s) {
+static void add_pairs(const lab_lists *lists, unsigned shorter, unsigned longer, uint64_t want, conjunctions *s) {
   const size_t nlong = lists->first[longer + 1] - lists->first[longer],
                nshort = lists->first[shorter + 1] - lists->first[shorter],
                all = shorter == longer ? nlong * (nlong - (nlong > 0)) / 2 : nlong * nshort;
   for (size_t t = 0; t < all && t < want; t++) {
     const size_t i = t % nlong, j = (i + t / nlong + (shorter == longer)) % nshort;
-    const lab_list *pair[2] = {&lists->list[lists->first[shorter] + j],
-                               &lists->list[lists->first[longer] + i]};
+    const lab_list *pair[2] = {&lists->list[lists->first[shorter] + j], &lists->list[lists->first[longer] + i]};
     if (pair[0]->n > pair[1]->n) {
       const lab_list *other = pair[0];
       pair[0] = pair[1];
@@ -521,9 +507,7 @@ static void add_pairs(const lab_lists *lists, unsigned shorter, unsigned longer,
   }
 }
 
-static unsigned top_class(const lab_lists *lists) {
-  return lists->n ? lab_class(lists->list[lists->n - 1].n) : 0;
-}
+static unsigned top_class(const lab_lists *lists) { return lists->n ? lab_class(lists->list[lists->n - 1].n) : 0; }
 
 /* The class of the longest lists of pairs by ratio. */
 static unsigned long_class(const lab_lists *lists) {
@@ -564,13 +548,13 @@ typedef lab_spread by_point[MOST_METHODS][LAB_CLASSES];
 
 /* Of a figure, a method and a point: nanoseconds a posting of the shorter lists, or milliseconds a pair. */
 static lab_spread sweep_value(int figure, const conjunctions *s, lab_spread seconds) {
-  return lab_scaled(
-      seconds, figure == GRIFFIN_FIG13 || figure == GRIFFIN_FIG8 ? 1e3 / (double)s->n : 1e9 / s->shortest);
+  return lab_scaled(seconds,
+      figure == GRIFFIN_FIG13 || figure == GRIFFIN_FIG8 ? 1e3 / (double)s->n : 1e9 / s->shortest);
 }
 
 /* The device's methods at one point, each pair in a run of its own. Exit code. */
-static int sweep_device(const lab *l, int figure, const lab_codec *codec, const conjunctions *s,
-                        unsigned point, by_point y) {
+static int sweep_device(const lab *l, int figure, const lab_codec *codec, const conjunctions *s, unsigned point,
+    by_point y) {
   board b;
   const char *method;
   int code = board_make(codec, s, 0, &b);
@@ -585,8 +569,8 @@ static int sweep_device(const lab *l, int figure, const lab_codec *codec, const 
 }
 
 /* All methods over the pairs of each point of an axis, by the CPU and by the device. Exit code. */
-static int sweep(const lab *l, const lab_lists *lists, int figure, const lab_codec *codec,
-                 pairs_function pairs, by_point y, by_point device, size_t *npairs) {
+static int sweep(const lab *l, const lab_lists *lists, int figure, const lab_codec *codec, pairs_function pairs,
+    by_point y, by_point device, size_t *npairs) {
   const char *method;
   int code = CLI_OK;
   for (unsigned point = 0; point < LAB_CLASSES && code == CLI_OK; point++) {
@@ -613,7 +597,7 @@ static int sweep(const lab *l, const lab_lists *lists, int figure, const lab_cod
 
 /* A line for each method; at point p, x is 2^(p + up). */
 static void sweep_rows(lab *l, int figure, int up, const char *(*at)(const lab *, size_t), const char *suffix,
-                       by_point y) {
+    by_point y) {
   const char *method, *unit = figure == GRIFFIN_FIG13 || figure == GRIFFIN_FIG8 ? "ms" : "ns";
   char series[64];
   for (size_t i = 0; (method = at(l, i)) != NULL; i++)
@@ -624,8 +608,8 @@ static void sweep_rows(lab *l, int figure, int up, const char *(*at)(const lab *
     }
 }
 
-static int draw_sweep(lab *l, const lab_lists *lists, int figure, const lab_codec *codec,
-                      pairs_function pairs, int up) {
+static int draw_sweep(lab *l, const lab_lists *lists, int figure, const lab_codec *codec, pairs_function pairs,
+    int up) {
   static by_point y, device;
   size_t npairs[LAB_CLASSES] = {0};
   const char *id = lab_intersect_figures[figure].id;
@@ -676,14 +660,13 @@ static int griffin_fig8(lab *l, const lab_lists *lists) {
 /* The paper's columns of compressed lists: what its GPU does with them, by a CPU. */
 static const struct {
   const char *codec, *method;
-} coded_columns[] = {{"parapfor:64,0.2", "binary"},  {"parapfor:64,0", "binary"},
-                     {"lrc:256,0", "algorithm1"},    {"lrcseg:256,0", "algorithm1"},
-                     {"seglrc:256,0", "algorithm1"}, {"hslrc:256,0", "algorithm1"},
-                     {"hslrc:128,0", "algorithm1"}};
+} coded_columns[] = {{"parapfor:64,0.2", "binary"}, {"parapfor:64,0", "binary"}, {"lrc:256,0", "algorithm1"},
+    {"lrcseg:256,0", "algorithm1"}, {"seglrc:256,0", "algorithm1"}, {"hslrc:256,0", "algorithm1"},
+    {"hslrc:128,0", "algorithm1"}};
 
 /* Seconds of a pass over n queries; base: of the skip list, or n is 0. */
-static void put_query_time(lab *l, const char *series, const char *method, lab_spread seconds,
-                           const lab_spread *base, double n) {
+static void put_query_time(lab *l, const char *series, const char *method, lab_spread seconds, const lab_spread *base,
+    double n) {
   if (lab_wants(l, "query-time"))
     lab_row_of(&l->report, "query-time", series, method, lab_scaled(seconds, 1e6 / n), "us/query");
   if (lab_wants(l, "ao-table3") && base->n)
@@ -691,8 +674,7 @@ static void put_query_time(lab *l, const char *series, const char *method, lab_s
 }
 
 /* All methods in one form. *base is the skip list's time. */
-static int query_methods(lab *l, const char *series, const conjunctions *s, const library *coded,
-                         lab_spread *base) {
+static int query_methods(lab *l, const char *series, const conjunctions *s, const library *coded, lab_spread *base) {
   double bytes;
   const char *method;
   int code = time_method(l, "skip", s, coded, base, &bytes);
@@ -704,8 +686,7 @@ static int query_methods(lab *l, const char *series, const conjunctions *s, cons
     if (code) break;
     put_query_time(l, series, method, seconds, base, (double)s->n);
     if (!coded && lab_wants(l, "prepared"))
-      lab_row(&l->report, "prepared", series, method, bytes / (4 * (s->postings - s->shortest)) * 100,
-              "percent");
+      lab_row(&l->report, "prepared", series, method, bytes / (4 * (s->postings - s->shortest)) * 100, "percent");
   }
   return code;
 }
@@ -720,7 +701,7 @@ static void put_table7(lab *l, const char *series, const char *name, const pass_
 
 /* Passes of a method of one core by batches of a threshold. */
 static int core_passes(const lab *l, const char *method, const conjunctions *s, const library *coded,
-                       uint64_t threshold, pass_times *t) {
+    uint64_t threshold, pass_times *t) {
   prepared p;
   batches cut;
   double bytes;
@@ -739,8 +720,7 @@ static int query_codecs(lab *l, const conjunctions *s, const lab_spread *base) {
     library coded;
     char name[64];
     pass_times t;
-    if (!lab_codec_wanted(l, coded_columns[i].codec) || !lab_among(l->methods, coded_columns[i].method))
-      continue;
+    if (!lab_codec_wanted(l, coded_columns[i].codec) || !lab_among(l->methods, coded_columns[i].method)) continue;
     snprintf(name, sizeof name, "%s/%s", coded_columns[i].codec, coded_columns[i].method);
     lab_progress("queries: %s", name);
     code = lab_stopped() ? CLI_FAIL : library_make(l, coded_columns[i].codec, s, &coded);
@@ -866,8 +846,8 @@ static void ao_table4(lab *l, const conjunctions *s) {
         char x[32];
         snprintf(x, sizeof x, "%u/%u", k, stage);
         lab_row(&l->report, "ao-table4", of_left ? "left" : "R", x,
-                of_left ? left[k][stage] / 1e3 / (double)n[k] : 100 * ratio[k][stage] / (double)n[k],
-                of_left ? "thousand" : "percent");
+            of_left ? left[k][stage] / 1e3 / (double)n[k] : 100 * ratio[k][stage] / (double)n[k],
+            of_left ? "thousand" : "percent");
       }
 }
 
@@ -911,8 +891,7 @@ static int query_figures(lab *l, const lab_lists *lists) {
   int timed = 0; /* there is more to do than to count */
   memset(&s, 0, sizeof s);
   (void)lists;
-  for (int f = AO_TABLE3; f <= AO_TABLE7_MS; f++)
-    timed |= f != AO_TABLE4 && lab_wants(l, lab_intersect_figures[f].id);
+  for (int f = AO_TABLE3; f <= AO_TABLE7_MS; f++) timed |= f != AO_TABLE4 && lab_wants(l, lab_intersect_figures[f].id);
   int code = lab_read_queries(l, &queries);
   for (size_t i = 0; i < queries.n; i++) {
     const lab_list *list[LAB_TERMS] = {NULL};
@@ -947,8 +926,7 @@ static int griffin_fig10(lab *l, const lab_lists *lists) {
   for (unsigned c = 0; c < LAB_CLASSES; c++) {
     double n = lists->lists[c] * (double)(lists->first[c + 1] - lists->first[c]);
     if (n > 0)
-      lab_row_at(&l->report, "griffin-fig10", "lists", ldexp(1, (int)c + 1), 100 * n / (double)l->nterms,
-                 "percent");
+      lab_row_at(&l->report, "griffin-fig10", "lists", ldexp(1, (int)c + 1), 100 * n / (double)l->nterms, "percent");
   }
   return CLI_OK;
 }
@@ -963,12 +941,12 @@ static int griffin_fig12(lab *l, const lab_lists *lists) {
     for (unsigned c = GRIFFIN_CLASS; c < LAB_CLASSES; c++)
       if (m.seconds[c].n)
         lab_row_of_at(&l->report, "griffin-fig12", griffin_codecs[i], ldexp(1, (int)c + 1),
-                      lab_scaled(m.seconds[c], 1e3 / (double)(lists->first[c + 1] - lists->first[c])), "ms");
+            lab_scaled(m.seconds[c], 1e3 / (double)(lists->first[c + 1] - lists->first[c])), "ms");
     snprintf(series, sizeof series, "%s/GPU", griffin_codecs[i]);
     for (unsigned c = GRIFFIN_CLASS; c < LAB_CLASSES; c++)
       if (m.alone[c].n)
         lab_row_of_at(&l->report, "griffin-fig12", series, ldexp(1, (int)c + 1),
-                      lab_scaled(m.alone[c], 1e3 / (double)(lists->first[c + 1] - lists->first[c])), "ms");
+            lab_scaled(m.alone[c], 1e3 / (double)(lists->first[c + 1] - lists->first[c])), "ms");
   }
   return CLI_OK;
 }
@@ -976,16 +954,15 @@ static int griffin_fig12(lab *l, const lab_lists *lists) {
 /* ---- the subcommand -------------------------------------------------------------------------------------- */
 
 int lab_intersect_methods(lab *l) {
-  static int (*const draw[PAIRS])(lab *, const lab_lists *) = {
-      ratio_arrays,   ratio_lists,   ding_fig6,     query_figures, query_figures, query_figures,
-      query_figures,  query_figures, query_figures, query_figures, query_figures, griffin_fig8,
-      griffin_table1, griffin_fig10, griffin_fig12, griffin_fig13};
+  static int (*const draw[PAIRS])(lab *, const lab_lists *) = {ratio_arrays, ratio_lists, ding_fig6, query_figures,
+      query_figures, query_figures, query_figures, query_figures, query_figures, query_figures, query_figures,
+      griffin_fig8, griffin_table1, griffin_fig10, griffin_fig12, griffin_fig13};
   lab_lists lists, more; /* `more`: of which pairs are made */
   int code = lab_draw_lists(l, l->sample, LAB_POSTINGS, &lists), queries = 0;
   if (code == CLI_OK) {
     lab_pick_queries(l, &lists);
     lab_note(&l->report, "pairs", "at most %llu a point, of up to as many lists of a class",
-             (unsigned long long)l->pairs);
+        (unsigned long long)l->pairs);
     code = lab_draw_lists(l, l->pairs, PAIR_POSTINGS, &more);
   } else {
     memset(&more, 0, sizeof more);

@@ -16,11 +16,11 @@ typedef struct gpuir__isect {
   gpuir_allocator a;
   const gpuir__method *method;
   unsigned k;
-  gpuir__operand operand[GPUIR_MAX_TERMS];   /* from short to long */
+  gpuir__operand operand[GPUIR_MAX_TERMS]; /* from short to long */
   gpuir__prepared prepared[GPUIR_MAX_TERMS]; /* of each operand */
-  unsigned number[GPUIR_MAX_TERMS];          /* the caller's, of each operand */
-  gpuir__cursor *cursors;                    /* of lists */
-  uint32_t *scratch;                         /* five arrays of room items */
+  unsigned number[GPUIR_MAX_TERMS]; /* the caller's, of each operand */
+  gpuir__cursor *cursors; /* of lists */
+  uint32_t *scratch; /* five arrays of room items */
   size_t room;
 } gpuir__isect;
 
@@ -59,9 +59,8 @@ static int gpuir__isect_prepare(gpuir__isect *x) {
 
 /* Prepares the intersection of k (1 to GPUIR_MAX_TERMS) strictly increasing arrays without UINT32_MAX: docs[i] has n[i]
  * docIDs and stays the caller's. 0, NOMEM or LIMIT; gpuir__isect_free is due in either case. */
-GPUIR__UNUSED static int gpuir__isect_arrays(gpuir__isect *x, const gpuir_allocator *a,
-                                             const gpuir__method *method, const uint32_t *const *docs,
-                                             const uint32_t *n, unsigned k, int simd) {
+GPUIR__UNUSED static int gpuir__isect_arrays(gpuir__isect *x, const gpuir_allocator *a, const gpuir__method *method,
+    const uint32_t *const *docs, const uint32_t *n, unsigned k, int simd) {
   unsigned i;
   memset(x, 0, sizeof *x);
   x->a = gpuir__allocator(a);
@@ -76,9 +75,8 @@ GPUIR__UNUSED static int gpuir__isect_arrays(gpuir__isect *x, const gpuir_alloca
 }
 
 /* The same of compressed lists, which stay open. */
-GPUIR__UNUSED static int gpuir__isect_lists(gpuir__isect *x, const gpuir_allocator *a,
-                                            const gpuir__method *method, const gpuir__list *const *lists,
-                                            unsigned k, int simd) {
+GPUIR__UNUSED static int gpuir__isect_lists(gpuir__isect *x, const gpuir_allocator *a, const gpuir__method *method,
+    const gpuir__list *const *lists, unsigned k, int simd) {
   unsigned i;
   memset(x, 0, sizeof *x);
   x->a = gpuir__allocator(a);

@@ -129,10 +129,10 @@ static void chain(void *arg) {
   uint64_t x = *(uint64_t *)arg, step = x | 1;
   for (int i = 0; i < 100000; i++) {
 #define CHAIN_LINK \
-  x += step;       \
+  x += step; \
   __asm__("" : "+r"(x), "+r"(step));
-    CHAIN_LINK CHAIN_LINK CHAIN_LINK CHAIN_LINK CHAIN_LINK CHAIN_LINK CHAIN_LINK CHAIN_LINK CHAIN_LINK
-        CHAIN_LINK CHAIN_LINK CHAIN_LINK CHAIN_LINK CHAIN_LINK CHAIN_LINK CHAIN_LINK
+    CHAIN_LINK CHAIN_LINK CHAIN_LINK CHAIN_LINK CHAIN_LINK CHAIN_LINK CHAIN_LINK CHAIN_LINK CHAIN_LINK CHAIN_LINK
+        CHAIN_LINK CHAIN_LINK CHAIN_LINK CHAIN_LINK CHAIN_LINK CHAIN_LINK
 #undef CHAIN_LINK
   }
   *(uint64_t *)arg = x;
@@ -165,7 +165,7 @@ static void lists_add(lab_lists *lists, const lab_list *list) {
 
 /* Draws up to `sample` without replacement among places[0..n), the candidates of one class. */
 static int draw_class(const lab *l, uint64_t sample, uint64_t most, size_t *places, size_t n, uint64_t *state,
-                      lab_lists *lists, uint64_t *postings) {
+    lab_lists *lists, uint64_t *postings) {
   *postings = 0;
   for (size_t i = 0; i < n && i < sample && *postings < most; i++) {
     size_t j = i + (size_t)draw(state, n - i), place = places[j];
@@ -211,12 +211,11 @@ void lab_lists_free(lab_lists *lists) {
 
 /* Renumbers one list; bits has a zero bit for each document, before and after. */
 static void shuffle_list(const uint32_t *order, const lab_list *list, lab_list *out, uint64_t *bits,
-                         uint64_t documents) {
+    uint64_t documents) {
   uint32_t n = 0;
   *out = *list;
   out->docs = (uint32_t *)cli_resize(NULL, list->n, sizeof *out->docs);
-  for (uint32_t i = 0; i < list->n; i++)
-    bits[order[list->docs[i]] / 64] |= (uint64_t)1 << order[list->docs[i]] % 64;
+  for (uint32_t i = 0; i < list->n; i++) bits[order[list->docs[i]] / 64] |= (uint64_t)1 << order[list->docs[i]] % 64;
   for (uint64_t word = 0; word < (documents + 63) / 64; word++)
     for (; bits[word]; bits[word] &= bits[word] - 1)
       out->docs[n++] = (uint32_t)(word * 64) + (uint32_t)__builtin_ctzll(bits[word]);
@@ -234,8 +233,7 @@ void lab_shuffle(const lab *l, const lab_lists *lists, lab_lists *out) {
   }
   *out = *lists;
   out->list = (lab_list *)cli_resize(NULL, lists->n, sizeof *out->list);
-  for (size_t i = 0; i < lists->n; i++)
-    shuffle_list(order, &lists->list[i], &out->list[i], bits, l->documents);
+  for (size_t i = 0; i < lists->n; i++) shuffle_list(order, &lists->list[i], &out->list[i], bits, l->documents);
   free(order);
   free(bits);
 }
@@ -315,8 +313,7 @@ static int finish_candidates(lab *l) {
   }
   l->nterms = n;
   if (n) return CLI_OK;
-  cli_error(
-      "%s: %s", l->path,
+  cli_error("%s: %s", l->path,
       l->from_queries ? "no term of the queries has a list of two postings" : "no list has two postings");
   return CLI_FAIL;
 }
@@ -390,7 +387,7 @@ void lab_pick_queries(lab *l, const lab_lists *lists) {
   }
   if (l->nqueries > l->want) l->nqueries = (size_t)l->want;
   lab_note(&l->report, "queries", "%zu %s", l->nqueries,
-           l->from_queries ? "of those given, each once" : "sets of 2 to 5 lists of the sample");
+      l->from_queries ? "of those given, each once" : "sets of 2 to 5 lists of the sample");
 }
 
 /* Adds a query, and those of its lists that are new; place[t] is 1 + the place of candidate t. */
@@ -401,8 +398,8 @@ static int queries_add(const lab *l, const lab_query *q, size_t *place, lab_quer
     size_t t = candidate_of(l, q->term[i]);
     if (!place[t]) {
       if ((queries->nlists & (queries->nlists - 1)) == 0)
-        queries->list = (lab_list *)cli_resize(queries->list, queries->nlists ? queries->nlists * 2 : 1,
-                                               sizeof *queries->list);
+        queries->list =
+            (lab_list *)cli_resize(queries->list, queries->nlists ? queries->nlists * 2 : 1, sizeof *queries->list);
       if (lab_read_list(l, l->terms[t], l->dfs[t], &queries->list[queries->nlists])) return CLI_FAIL;
       place[t] = ++queries->nlists;
     }
@@ -423,8 +420,7 @@ int lab_read_queries(const lab *l, lab_queries *queries) {
   memset(queries, 0, sizeof *queries);
   memset(place, 0, l->nterms * sizeof *place);
   queries->query = (struct lab_members *)cli_resize(NULL, l->nqueries, sizeof *queries->query);
-  for (size_t i = 0; i < l->nqueries && code == CLI_OK; i++)
-    code = queries_add(l, &l->queries[i], place, queries);
+  for (size_t i = 0; i < l->nqueries && code == CLI_OK; i++) code = queries_add(l, &l->queries[i], place, queries);
   free(place);
   return code;
 }
@@ -444,12 +440,11 @@ static const struct {
   int (*run)(lab *);
   int device; /* it has work for one */
 } experiments[] = {{"codecs", lab_codecs_figures, lab_codecs, 1},
-                   {"intersect", lab_intersect_figures, lab_intersect_methods, 1},
-                   {"search", lab_search_figures, lab_search, 1},
-                   {"linearity", lab_linearity_figures, lab_linearity, 0}};
+    {"intersect", lab_intersect_figures, lab_intersect_methods, 1}, {"search", lab_search_figures, lab_search, 1},
+    {"linearity", lab_linearity_figures, lab_linearity, 0}};
 
 static int check_names(const char *option, const char *names, int (*known)(const void *, const char *),
-                       const void *of) {
+    const void *of) {
   for (const char *p = names; p && *p;) {
     char *name = cli_copy(p, strcspn(p, ","));
     int ok = known(of, name);
@@ -487,17 +482,17 @@ static int check_codecs(const lab *l) {
 static void note_facts(lab *l, const gpuir_index_info *info, const char *queries, int argc, char **argv) {
   cli_buf line = {NULL, 0, 0};
   lab_note(&l->report, "corpus", "%s, %llu documents, %llu postings",
-           info->description[0] ? info->description : l->path, (unsigned long long)info->documents,
-           (unsigned long long)info->postings);
+      info->description[0] ? info->description : l->path, (unsigned long long)info->documents,
+      (unsigned long long)info->postings);
   lab_note(&l->report, "order", "%s, as in %s; \"random\": renumbered, seed %llu", info->order, l->path,
-           (unsigned long long)l->seed);
+      (unsigned long long)l->seed);
   lab_note(&l->report, "lists", "of %s, at most %llu a class of length", queries ? queries : "all terms",
-           (unsigned long long)l->sample);
+      (unsigned long long)l->sample);
   lab_note_machine(&l->report);
   lab_note(&l->report, "clock",
-           "%.2f GHz, measured; times of the CPU are processor time of one core; y is the median of n, at "
-           "most %llu",
-           l->hertz / 1e9, (unsigned long long)l->repeat);
+      "%.2f GHz, measured; times of the CPU are processor time of one core; y is the median of n, at "
+      "most %llu",
+      l->hertz / 1e9, (unsigned long long)l->repeat);
   for (int i = 0; i < argc; i++) {
     cli_buf_char(&line, ' ');
     cli_buf_text(&line, argv[i]);
@@ -525,8 +520,7 @@ static int run(lab *l, size_t experiment, const char *dir, const char *queries, 
   if (code == CLI_OK) code = find_candidates(l, info.terms, queries);
   if (code == CLI_OK) code = experiments[experiment].run(l);
   while (figures[nfigures].id) nfigures++;
-  if (lab_stopped())
-    lab_note(&l->report, "stopped", "by signal %d; not all figures are whole", (int)cli_signal);
+  if (lab_stopped()) lab_note(&l->report, "stopped", "by signal %d; not all figures are whole", (int)cli_signal);
   if (code == CLI_OK || lab_stopped()) code = lab_report_write(&l->report, figures, nfigures);
   lab_progress("%s", "");
   return lab_stopped() ? 128 + (int)cli_signal : code;
@@ -541,32 +535,21 @@ static void lab_free(lab *l) {
   if (l->lock >= 0) close(l->lock);
 }
 
-enum {
-  O_OUTPUT = 2,
-  O_SAMPLE,
-  O_PAIRS,
-  O_QUERIES,
-  O_SEED,
-  O_REPEAT,
-  O_CODECS,
-  O_METHODS,
-  O_FIGURES,
-  O_BACKEND
-};
+enum { O_OUTPUT = 2, O_SAMPLE, O_PAIRS, O_QUERIES, O_SEED, O_REPEAT, O_CODECS, O_METHODS, O_FIGURES, O_BACKEND };
 
 static int take_option(lab *l, const cli_args *a, int opt, const char **dir) {
   switch (opt) {
-    case O_OUTPUT: *dir = a->value; return CLI_OK;
-    case O_SAMPLE: return cli_unsigned(a, 1, 1000000, &l->sample);
-    case O_PAIRS: return cli_unsigned(a, 1, 1000000, &l->pairs);
-    case O_QUERIES: return cli_unsigned(a, 1, 1000000, &l->want);
-    case O_SEED: return cli_unsigned(a, 0, UINT64_MAX, &l->seed);
-    case O_REPEAT: return cli_unsigned(a, 1, LAB_MOST_REPEATS, &l->repeat);
-    case O_CODECS: l->codecs = a->value; return check_codecs(l);
-    case O_METHODS: l->methods = a->value; return check_names(a->name, a->value, known_method, NULL);
-    case O_FIGURES: l->figures = a->value; return CLI_OK;
-    case O_BACKEND: return cli_choice(a, "cpu|gpu|auto", &l->backend);
-    default: return opt == CLI_HELP ? CLI_HELP : CLI_USAGE;
+  case O_OUTPUT: *dir = a->value; return CLI_OK;
+  case O_SAMPLE: return cli_unsigned(a, 1, 1000000, &l->sample);
+  case O_PAIRS: return cli_unsigned(a, 1, 1000000, &l->pairs);
+  case O_QUERIES: return cli_unsigned(a, 1, 1000000, &l->want);
+  case O_SEED: return cli_unsigned(a, 0, UINT64_MAX, &l->seed);
+  case O_REPEAT: return cli_unsigned(a, 1, LAB_MOST_REPEATS, &l->repeat);
+  case O_CODECS: l->codecs = a->value; return check_codecs(l);
+  case O_METHODS: l->methods = a->value; return check_names(a->name, a->value, known_method, NULL);
+  case O_FIGURES: l->figures = a->value; return CLI_OK;
+  case O_BACKEND: return cli_choice(a, "cpu|gpu|auto", &l->backend);
+  default: return opt == CLI_HELP ? CLI_HELP : CLI_USAGE;
   }
 }
 
@@ -581,17 +564,10 @@ static const lab_figure *find_figure(const char *id) {
 }
 
 int cli_lab(int argc, char **argv) {
-  static const cli_option options[] = {{O_OUTPUT, "output", 'o', 1},
-                                       {O_SAMPLE, "sample", 0, 1},
-                                       {O_PAIRS, "pairs", 0, 1},
-                                       {O_QUERIES, "queries", 0, 1},
-                                       {O_SEED, "seed", 0, 1},
-                                       {O_REPEAT, "repeat", 0, 1},
-                                       {O_CODECS, "codecs", 0, 1},
-                                       {O_METHODS, "methods", 0, 1},
-                                       {O_FIGURES, "figures", 0, 1},
-                                       {O_BACKEND, "backend", 0, 1},
-                                       {0, NULL, 0, 0}};
+  static const cli_option options[] = {{O_OUTPUT, "output", 'o', 1}, {O_SAMPLE, "sample", 0, 1},
+      {O_PAIRS, "pairs", 0, 1}, {O_QUERIES, "queries", 0, 1}, {O_SEED, "seed", 0, 1}, {O_REPEAT, "repeat", 0, 1},
+      {O_CODECS, "codecs", 0, 1}, {O_METHODS, "methods", 0, 1}, {O_FIGURES, "figures", 0, 1},
+      {O_BACKEND, "backend", 0, 1}, {0, NULL, 0, 0}};
   const size_t n = sizeof experiments / sizeof *experiments;
   const char *dir = "build/lab";
   cli_args a;
@@ -614,13 +590,12 @@ int cli_lab(int argc, char **argv) {
     while (a.noperands && e < n && strcmp(experiments[e].name, a.operands[0]) != 0) e++;
     if (!a.noperands || e == n)
       code = cli_misuse("lab",
-                        a.noperands ? "there is no '%s': codecs, intersect, search, linearity, load or plot"
-                                    : "codecs, intersect, search, linearity, load or plot is missing",
-                        a.noperands ? a.operands[0] : "");
+          a.noperands ? "there is no '%s': codecs, intersect, search, linearity, load or plot"
+                      : "codecs, intersect, search, linearity, load or plot is missing",
+          a.noperands ? a.operands[0] : "");
     else if (a.noperands < 2 || a.noperands > 3)
       code = cli_misuse("lab", a.noperands < 2 ? "INDEX is missing" : "one INDEX and one file of QUERIES");
-    else
-      code = check_names("--figures", l.figures, known_figure, experiments[e].figures);
+    else code = check_names("--figures", l.figures, known_figure, experiments[e].figures);
   }
   if (code == CLI_OK) {
     cli_catch_signals();

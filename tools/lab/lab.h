@@ -49,7 +49,7 @@ typedef struct lab_item {
 /* Rows in memory, until lab_report_close writes them. */
 typedef struct lab_report {
   char *dir, *name; /* DIR/NAME.tsv */
-  char **notes;     /* "key: value" */
+  char **notes; /* "key: value" */
   size_t nnotes;
   lab_item *rows;
   size_t n, cap;
@@ -64,15 +64,12 @@ void lab_note_machine(lab_report *r);
 /* A row of DIR/NAME.tsv: figure, series, x, y, unit, min, max, n. This one is of a value that is counted or that was
  * measured once: min and max are y, n is 1. Rows of a series that is a line follow each other. Names of series have no
  * blanks. */
-void lab_row(lab_report *r, const char *figure, const char *series, const char *x, double y,
-             const char *unit);
+void lab_row(lab_report *r, const char *figure, const char *series, const char *x, double y, const char *unit);
 /* The same with a number for x. */
 void lab_row_at(lab_report *r, const char *figure, const char *series, double x, double y, const char *unit);
 /* A row of a value that was measured several times: y is the median. */
-void lab_row_of(lab_report *r, const char *figure, const char *series, const char *x, lab_spread y,
-                const char *unit);
-void lab_row_of_at(lab_report *r, const char *figure, const char *series, double x, lab_spread y,
-                   const char *unit);
+void lab_row_of(lab_report *r, const char *figure, const char *series, const char *x, lab_spread y, const char *unit);
+void lab_row_of_at(lab_report *r, const char *figure, const char *series, double x, lab_spread y, const char *unit);
 /* The rows of a figure as a table on standard output: a line for each x, a column for each series. */
 void lab_print(const lab_report *r, const lab_figure *figure);
 /* Writes the TSV, with a description of each figure that has rows, and draws these as ID.svg. Returns an exit code,
@@ -91,7 +88,7 @@ struct gpuir_cuda_lab;
 /* Functions that return an int return a gpuir status. */
 
 typedef struct lab_codec { /* a codec with its parameter */
-  char label[48];          /* NAME[:PARAMETER] */
+  char label[48]; /* NAME[:PARAMETER] */
   const void *codec;
   uint64_t param;
 } lab_codec;
@@ -103,11 +100,9 @@ int lab_codec_find(const char *spec, lab_codec *codec, struct gpuir_error *err);
 
 typedef struct lab_coded lab_coded;
 /* Encodes docs[0..n), n >= 1, of a collection of so many documents. */
-int lab_encode(const lab_codec *codec, const uint32_t *docs, uint32_t n, uint64_t documents,
-               lab_coded **coded);
+int lab_encode(const lab_codec *codec, const uint32_t *docs, uint32_t n, uint64_t documents, lab_coded **coded);
 uint64_t lab_coded_bytes(const lab_coded *c); /* of the codec itself */
-uint64_t lab_coded_directory(
-    const lab_coded *c); /* last docID, offset and width of each block; 0 for one block */
+uint64_t lab_coded_directory(const lab_coded *c); /* last docID, offset and width of each block; 0 for one block */
 /* Opens the list and decodes it, block by block to one place; returns something that depends on each block. */
 uint32_t lab_decode(lab_coded *c);
 /* Whether it decodes to docs[0..n). */
@@ -118,7 +113,7 @@ void lab_coded_free(lab_coded *c);
 typedef struct lab_intersection lab_intersection;
 /* Prepares the intersection of k sorted arrays, or of k coded lists, which stay the caller's. */
 int lab_intersect_arrays(const char *method, const uint32_t *const *docs, const uint32_t *n, unsigned k,
-                         lab_intersection **x);
+    lab_intersection **x);
 int lab_intersect_coded(const char *method, lab_coded *const *lists, unsigned k, lab_intersection **x);
 /* The search alone: how many docIDs are in all lists. */
 uint32_t lab_intersect(lab_intersection *x);
@@ -138,7 +133,7 @@ int lab_shelf_open(const struct gpuir_index *index, lab_shelf **shelf, struct gp
 void lab_shelf_close(lab_shelf *shelf);
 
 #define LAB_AND_TERMS 16u
-#define LAB_BLOCK 128u      /* postings of a block */
+#define LAB_BLOCK 128u /* postings of a block */
 #define LAB_BLOCK_ROOM 160u /* items that decoding a block may write */
 
 /* The lists of a conjunction, from short to long. */
@@ -181,8 +176,8 @@ typedef struct lab_lists {
   lab_list *list;
   size_t n;
   size_t first[LAB_CLASSES + 1]; /* of each class */
-  double weight[LAB_CLASSES];    /* postings of all candidates of the class for each one in the sample */
-  double lists[LAB_CLASSES];     /* lists, likewise */
+  double weight[LAB_CLASSES]; /* postings of all candidates of the class for each one in the sample */
+  double lists[LAB_CLASSES]; /* lists, likewise */
 } lab_lists;
 
 #define LAB_TERMS LAB_AND_TERMS /* of a query, at most */
@@ -210,17 +205,17 @@ typedef struct lab {
   uint64_t documents;
   lab_report report;
   uint64_t sample, pairs, want, seed, repeat; /* want: queries */
-  int from_queries;                           /* QUERIES were given */
-  const char *codecs, *methods, *figures;     /* names parted by commas; NULL: all */
+  int from_queries; /* QUERIES were given */
+  const char *codecs, *methods, *figures; /* names parted by commas; NULL: all */
   uint64_t *terms; /* candidates: the queries' terms, or all, of two postings or more */
   uint32_t *dfs;
   size_t nterms;
   lab_query *queries; /* of two terms or more, all of them known and in two documents or more */
   size_t nqueries;
   double hertz; /* the processor's clock, measured */
-  int backend;  /* CLI_BACKEND_ */
-  int gpu;      /* there is a device, which is measured too */
-  int lock;     /* a file that is locked while the device is measured, or -1 */
+  int backend; /* CLI_BACKEND_ */
+  int gpu; /* there is a device, which is measured too */
+  int lock; /* a file that is locked while the device is measured, or -1 */
 } lab;
 
 /* Whether a name is among those parted by commas, or these are NULL. */
@@ -274,19 +269,19 @@ typedef struct lab_gpu_size { /* as in gpuir_cuda_lab_desc */
 
 /* Lays lists out on the device, coded as well (NULL: as whatever codec). Exit code. */
 int lab_gpu_open(const lab_codec *codec, const lab_list *const *list, size_t n, const lab_gpu_size *size,
-                 struct gpuir_cuda_lab **gpu);
+    struct gpuir_cuda_lab **gpu);
 
 /* Seconds of decoding each of some lists once. */
 typedef struct lab_gpu_times {
   lab_spread together; /* with so many copies of them in one run that the device is busy */
-  lab_spread alone;    /* one list in a run */
+  lab_spread alone; /* one list in a run */
   lab_spread steps[3]; /* alone, up to the counts, the prefix sums and the gather of the thesis' ways */
 } lab_gpu_times;
 
 /* Decodes lists on the device, and compares. how: NULL, or as in gpuir_cuda_lab_decode, and then only alone. Exit code.
  */
 int lab_gpu_decode(const lab *l, const lab_codec *codec, const lab_list *lists, size_t n, const char *how,
-                   lab_gpu_times *t);
+    lab_gpu_times *t);
 
 /* ---- codecs over a sample of lists (codecs.c) ------------------------------------------------ */
 

@@ -8,23 +8,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SEGMENT 256u        /* docIDs a local line has, as in SegLRC */
+#define SEGMENT 256u /* docIDs a local line has, as in SegLRC */
 #define LEAST_POSTINGS 128u /* shorter lists are one block, which is not searched by a line */
 #define SCATTER_LISTS 4
 #define SCATTER_POINTS 100u
 #define BUCKET_CLASS 12u /* buckets are counted of lists of 4096 to 8191 postings */
 #define BUCKET_DIGITS 5u /* leading binary digits of a docID that name its bucket */
-#define BUCKET_STEP 16u  /* sizes of buckets are counted in steps of so many docIDs */
+#define BUCKET_STEP 16u /* sizes of buckets are counted in steps of so many docIDs */
 #define BUCKET_STEPS (8192u / BUCKET_STEP)
 
 const lab_figure lab_linearity_figures[] = {
     {"ao-fig1", "DocIDs by their place in the list (Ao 2011, Fig. 1)", "place in the list, of its length",
-     "docID, of the number of documents", LAB_POINTS, 0, "index/*"},
-    {"ao-table1", "Contraction ratio and coefficient of determination (Ao 2011, Table 1)",
-     "postings of a list", "ratio; R squared", LAB_BARS, 0,
-     "index/global/ratio,random/global/ratio,index/local/ratio,index/global/R2,random/global/R2"},
+        "docID, of the number of documents", LAB_POINTS, 0, "index/*"},
+    {"ao-table1", "Contraction ratio and coefficient of determination (Ao 2011, Table 1)", "postings of a list",
+        "ratio; R squared", LAB_BARS, 0,
+        "index/global/ratio,random/global/ratio,index/local/ratio,index/global/R2,random/global/R2"},
     {"ao-fig3", "Sizes of the hash buckets of lists of 4096 to 8191 postings (Ao 2011, Fig. 3)",
-     "docIDs of a bucket, at most", "percent of the buckets that are not empty", LAB_LINES, 0, NULL},
+        "docIDs of a bucket, at most", "percent of the buckets that are not empty", LAB_LINES, 0, NULL},
     {NULL, NULL, NULL, NULL, 0, 0, NULL}};
 
 /* How a line fits a list: the width of the safe range over the list's length, 1 at most, and R squared. */
@@ -77,8 +77,8 @@ static void scatter(lab *l, const char *order, const lab_list *list) {
   snprintf(series, sizeof series, "%s/%u", order, list->n);
   for (uint32_t p = 0; p < points; p++) {
     uint32_t i = (uint32_t)((uint64_t)p * list->n / points);
-    lab_row_at(&l->report, "ao-fig1", series, (double)i / list->n,
-               (double)list->docs[i] / (double)l->documents, "share");
+    lab_row_at(&l->report, "ao-fig1", series, (double)i / list->n, (double)list->docs[i] / (double)l->documents,
+        "share");
   }
 }
 
@@ -102,15 +102,13 @@ typedef struct range {
 
 /* The paper's classes, the first of them also in parts. */
 static const range ranges[] = {{"[128,1K)", LEAST_POSTINGS, 1000}, {"[1K,10K)", 1000, 10000},
-                               {"[10K,100K)", 10000, 100000},      {"[128,100K)", LEAST_POSTINGS, 100000},
-                               {"[100K,200K)", 100000, 200000},    {"[200K,400K)", 200000, 400000},
-                               {"[400K,600K)", 400000, 600000},    {"[600K,800K)", 600000, 800000},
-                               {"[800K,1M)", 800000, 1000000},     {"[1M,-)", 1000000, UINT32_MAX}};
+    {"[10K,100K)", 10000, 100000}, {"[128,100K)", LEAST_POSTINGS, 100000}, {"[100K,200K)", 100000, 200000},
+    {"[200K,400K)", 200000, 400000}, {"[400K,600K)", 400000, 600000}, {"[600K,800K)", 600000, 800000},
+    {"[800K,1M)", 800000, 1000000}, {"[1M,-)", 1000000, UINT32_MAX}};
 #define RANGES (sizeof ranges / sizeof *ranges)
 
 /* Means over the lists of each range. */
-static void add_column(lab *l, const char *name, const lab_lists *lists,
-                       fit (*how)(const uint32_t *, uint32_t)) {
+static void add_column(lab *l, const char *name, const lab_lists *lists, fit (*how)(const uint32_t *, uint32_t)) {
   fit sums[RANGES];
   double weights[RANGES];
   char series[64];
@@ -132,8 +130,7 @@ static void add_column(lab *l, const char *name, const lab_lists *lists,
     for (size_t r = 0; r < RANGES; r++) {
       if (weights[r] <= 0) continue;
       snprintf(series, sizeof series, "%s/%s", name, r2 ? "R2" : "ratio");
-      lab_row(&l->report, "ao-table1", series, ranges[r].name, (r2 ? sums[r].r2 : sums[r].ratio) / weights[r],
-              "share");
+      lab_row(&l->report, "ao-table1", series, ranges[r].name, (r2 ? sums[r].r2 : sums[r].ratio) / weights[r], "share");
     }
 }
 

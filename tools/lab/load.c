@@ -12,20 +12,17 @@
 #define MOST_QUERIES 200000
 #define TAIL_QUERIES 100000u /* below, no percentile of 99.9 */
 
-const lab_figure load_figures[] = {
-    {"load-latency", "Latency from when a query is due, by the rate of arrivals", "queries a second",
-     "milliseconds", LAB_LINES, LAB_LOG_Y, "p50,p99"},
-    {"load-kind", "The same by kind of query", "queries a second", "milliseconds", LAB_LINES, LAB_LOG_Y,
-     NULL},
+const lab_figure load_figures[] = {{"load-latency", "Latency from when a query is due, by the rate of arrivals",
+                                       "queries a second", "milliseconds", LAB_LINES, LAB_LOG_Y, "p50,p99"},
+    {"load-kind", "The same by kind of query", "queries a second", "milliseconds", LAB_LINES, LAB_LOG_Y, NULL},
     {"load-throughput", "Answers by arrivals", "queries a second", "queries a second", LAB_LINES, 0, NULL},
-    {"load-processing", "Mean time from when a thread takes a query", "queries a second", "milliseconds",
-     LAB_LINES, LAB_LOG_Y, NULL},
-    {"load-tasks", "Tasks of FGQP by the size of a skip block", "postings", "see the rows", LAB_POINTS,
-     LAB_LOG_X, NULL},
-    {"load-capacity", "Queries a second by the p99 that is allowed", "milliseconds", "queries a second",
-     LAB_POINTS, 0, NULL},
-    {"load-histogram", "Latencies, each bucket", "nanoseconds, at most", "queries", LAB_POINTS, LAB_LOG_X,
-     NULL},
+    {"load-processing", "Mean time from when a thread takes a query", "queries a second", "milliseconds", LAB_LINES,
+        LAB_LOG_Y, NULL},
+    {"load-tasks", "Tasks of FGQP by the size of a skip block", "postings", "see the rows", LAB_POINTS, LAB_LOG_X,
+        NULL},
+    {"load-capacity", "Queries a second by the p99 that is allowed", "milliseconds", "queries a second", LAB_POINTS, 0,
+        NULL},
+    {"load-histogram", "Latencies, each bucket", "nanoseconds, at most", "queries", LAB_POINTS, LAB_LOG_X, NULL},
     {NULL, NULL, NULL, NULL, 0, 0, NULL}};
 
 static const char *const kind_names[] = {"sampled", "short", "long", "all"};
@@ -40,9 +37,8 @@ typedef struct load {
   load_stall stall;
   load_tasks tasks;
   int mode, mix, closed, lost; /* lost: the device, which then is left to the system */
-  float deadline_ms,
-      p99_ms;      /* p99_ms: the highest rate is looked for at which p99 is at most that; 0: it is not */
-  double most;     /* queries a second that were answered when all were submitted at once */
+  float deadline_ms, p99_ms; /* p99_ms: the highest rate is looked for at which p99 is at most that; 0: it is not */
+  double most; /* queries a second that were answered when all were submitted at once */
   gpuir_hit *hits; /* of all queries */
 } load;
 
@@ -92,12 +88,9 @@ static void make_queries(load *l, const cli_queries *qs) {
   for (size_t i = 0; i < qs->n; i++) {
     const char *text = qs->texts[i];
     const size_t len = qs->lens[i];
-    if (!l->mix || i % 100 % 11 == 5)
-      add_query(&l->setup, text, len, l->mode, LOAD_SAMPLED);
-    else if (i % 100 == 50)
-      add_long(&l->setup, qs, i);
-    else
-      add_query(&l->setup, text, words_end(text, len, 2), GPUIR_AND, LOAD_SHORT);
+    if (!l->mix || i % 100 % 11 == 5) add_query(&l->setup, text, len, l->mode, LOAD_SAMPLED);
+    else if (i % 100 == 50) add_long(&l->setup, qs, i);
+    else add_query(&l->setup, text, words_end(text, len, 2), GPUIR_AND, LOAD_SHORT);
   }
 }
 
@@ -118,14 +111,12 @@ static void parse_queries(load *l) {
     memset(&desc, 0, sizeof desc);
     desc.mode = q.mode;
     const int bad = (load_policy(s->policy) && !is_conjunction(&q)) ||
-                    gpuir_query_parse(s->index, &desc, q.text, q.len, &q.query, NULL);
-    if (bad)
-      free(q.text);
-    else
-      s->queries[n++] = q;
+        gpuir_query_parse(s->index, &desc, q.text, q.len, &q.query, NULL);
+    if (bad) free(q.text);
+    else s->queries[n++] = q;
   }
   lab_note(&l->report, "queries", "%zu, %zu more cannot be asked; %s", n, s->nqueries - n,
-           l->mix ? "of 100 90 are short, 9 as given, one is long" : "as given");
+      l->mix ? "of 100 90 are short, 9 as given, one is long" : "as given");
   s->nqueries = n;
 }
 
@@ -169,10 +160,8 @@ static int answer_queries(load *l) {
 /* ---- a sweep -------------------------------------------------------------------------------------------------- */
 
 static void label(const load *l, double rate, uint64_t seed, const char *what, char *out, size_t cap) {
-  if (rate > 0)
-    snprintf(out, cap, "%s@%.6g/%llu", what, rate, (unsigned long long)seed);
-  else
-    snprintf(out, cap, "%s@closed/%llu", what, (unsigned long long)seed);
+  if (rate > 0) snprintf(out, cap, "%s@%.6g/%llu", what, rate, (unsigned long long)seed);
+  else snprintf(out, cap, "%s@closed/%llu", what, (unsigned long long)seed);
   (void)l;
 }
 
@@ -191,20 +180,18 @@ static void report_run(load *l, const load_run *run, const load_result *x) {
       if (at[i].percent == 99.9 && h->n < TAIL_QUERIES) continue;
       snprintf(name, sizeof name, kind < LOAD_KINDS ? "%s/%s" : "%s", at[i].name, kind_names[kind]);
       lab_row_at(&l->report, kind < LOAD_KINDS ? "load-kind" : "load-latency", name, rate,
-                 (double)load_percentile(h, at[i].percent) / 1e6, "ms");
+          (double)load_percentile(h, at[i].percent) / 1e6, "ms");
     }
     snprintf(name, sizeof name, kind < LOAD_KINDS ? "mean/%s" : "mean", kind_names[kind]);
-    lab_row_at(&l->report, kind < LOAD_KINDS ? "load-kind" : "load-latency", name, rate, load_mean(h) / 1e6,
-               "ms");
+    lab_row_at(&l->report, kind < LOAD_KINDS ? "load-kind" : "load-latency", name, rate, load_mean(h) / 1e6, "ms");
     label(l, rate, run->seed, kind_names[kind], name, sizeof name);
     for (unsigned b = 0; b < LOAD_BUCKETS; b++)
       if (h->counts[b])
-        lab_row_at(&l->report, "load-histogram", name, (double)load_bucket_end(b), (double)h->counts[b],
-                   "queries");
+        lab_row_at(&l->report, "load-histogram", name, (double)load_bucket_end(b), (double)h->counts[b], "queries");
   }
   lab_row_at(&l->report, "load-processing", l->spec, rate, load_mean(x->processing) / 1e6, "ms");
   lab_row_at(&l->report, "load-throughput", x->saturated ? "saturated" : l->setup.policy, rate, x->achieved,
-             "queries/s");
+      "queries/s");
 }
 
 /* Notes what the pool did, and what came of a device that was held up. */
@@ -212,19 +199,19 @@ static void note_pool(load *l, const load_run *run, const load_result *x) {
   const gpuir_pool_stats *p = &x->pool;
   if (p->shared || l->setup.device)
     lab_note(&l->report, "pool",
-             "%llu searches could be helped with, %llu times a thread did; %llu batches, %llu queries "
-             "answered by the "
-             "device, %llu given back, %s",
-             (unsigned long long)p->shared, (unsigned long long)p->joined, (unsigned long long)p->batches,
-             (unsigned long long)p->on_device, (unsigned long long)p->returned,
-             p->devices_lost ? p->device_error.msg : "no device lost");
+        "%llu searches could be helped with, %llu times a thread did; %llu batches, %llu queries "
+        "answered by the "
+        "device, %llu given back, %s",
+        (unsigned long long)p->shared, (unsigned long long)p->joined, (unsigned long long)p->batches,
+        (unsigned long long)p->on_device, (unsigned long long)p->returned,
+        p->devices_lost ? p->device_error.msg : "no device lost");
   if (l->setup.stall_ns)
     lab_note(&l->report, "stall",
-             "the device answered nothing for %.6g ms at half time: %llu queries were due then, %llu of them "
-             "waited "
-             "half of that or longer; rate x half of it is %.6g",
-             (double)l->setup.stall_ns / 1e6, (unsigned long long)x->held_up, (unsigned long long)x->stalled,
-             run->rate * (double)l->setup.stall_ns / 2e9);
+        "the device answered nothing for %.6g ms at half time: %llu queries were due then, %llu of them "
+        "waited "
+        "half of that or longer; rate x half of it is %.6g",
+        (double)l->setup.stall_ns / 1e6, (unsigned long long)x->held_up, (unsigned long long)x->stalled,
+        run->rate * (double)l->setup.stall_ns / 2e9);
 }
 
 /* Writes what FGQP's tasks were like. */
@@ -237,34 +224,31 @@ static void report_tasks(load *l, const load_run *run, const load_result *x) {
   lab_row_at(&l->report, "load-tasks", "tasks a query", skip, (double)t->tasks / (double)t->queries, "tasks");
   lab_row_at(&l->report, "load-tasks", "S_avg", skip, (double)t->skips / (double)t->lists, "skips");
   lab_row_at(&l->report, "load-tasks", "O_avg", skip, (double)t->shared / (double)t->lists, "skips");
-  lab_row_at(&l->report, "load-tasks", "creation", skip, 100 * (double)t->creation_ns / wall,
-             "% of wall time");
+  lab_row_at(&l->report, "load-tasks", "creation", skip, 100 * (double)t->creation_ns / wall, "% of wall time");
 }
 
 /* Prints a line of a run. */
 static void print_run(load *l, const load_run *run, const load_result *x) {
   const load_histogram *all = &x->latency[LOAD_KINDS], *slow = &x->latency[LOAD_LONG];
   printf("%-12s %10.6g %10.6g %9.4g %9.4g %9.4g %9.4g", l->spec, run->rate, x->achieved, load_mean(all) / 1e6,
-         (double)load_percentile(all, 50) / 1e6, (double)load_percentile(all, 99) / 1e6,
-         (double)load_percentile(slow, 99) / 1e6);
-  printf(" %6llu%s%s", (unsigned long long)x->missed, x->saturated ? " saturated" : "",
-         x->late ? " INVALID" : "");
+      (double)load_percentile(all, 50) / 1e6, (double)load_percentile(all, 99) / 1e6,
+      (double)load_percentile(slow, 99) / 1e6);
+  printf(" %6llu%s%s", (unsigned long long)x->missed, x->saturated ? " saturated" : "", x->late ? " INVALID" : "");
   if (l->setup.stall_ns)
     printf(" held up %llu, waited %llu", (unsigned long long)x->held_up, (unsigned long long)x->stalled);
   printf("\n");
   cli_flush();
   lab_note(&l->report, "run",
-           "%s, %.6g queries/s wanted, %.6g achieved, seed %llu, %zu queries behind %zu that warm up, %llu "
-           "distinct; "
-           "wait p99 %.6g ms, processing mean %.6g ms; generator late by %.3g us at p99%s; backlog %llu at "
-           "half time, "
-           "%llu at the end%s; %llu missed, %llu failed, %llu wrong",
-           l->spec, run->rate, x->achieved, (unsigned long long)run->seed, run->n, run->warm,
-           (unsigned long long)x->distinct, (double)load_percentile(x->wait, 99) / 1e6,
-           load_mean(x->processing) / 1e6, (double)x->lateness / 1e3, x->late ? ": NOT VALID" : "",
-           (unsigned long long)x->backlog_half, (unsigned long long)x->backlog_end,
-           x->saturated ? ": saturated, a mean says how long it ran" : "", (unsigned long long)x->missed,
-           (unsigned long long)x->failed, (unsigned long long)x->wrong);
+      "%s, %.6g queries/s wanted, %.6g achieved, seed %llu, %zu queries behind %zu that warm up, %llu "
+      "distinct; "
+      "wait p99 %.6g ms, processing mean %.6g ms; generator late by %.3g us at p99%s; backlog %llu at "
+      "half time, "
+      "%llu at the end%s; %llu missed, %llu failed, %llu wrong",
+      l->spec, run->rate, x->achieved, (unsigned long long)run->seed, run->n, run->warm,
+      (unsigned long long)x->distinct, (double)load_percentile(x->wait, 99) / 1e6, load_mean(x->processing) / 1e6,
+      (double)x->lateness / 1e3, x->late ? ": NOT VALID" : "", (unsigned long long)x->backlog_half,
+      (unsigned long long)x->backlog_end, x->saturated ? ": saturated, a mean says how long it ran" : "",
+      (unsigned long long)x->missed, (unsigned long long)x->failed, (unsigned long long)x->wrong);
 }
 
 /* A policy that is not the library's; NULL: it is. */
@@ -316,7 +300,7 @@ static int run_once(load *l, double rate, uint64_t seed, FILE *raw, load_result 
   l->stall.from = 0;
   memset(x, 0, sizeof *x);
   const int apart = desc.threads < cli_processors(); /* otherwise the generator has no processor of its own */
-  if (apart) load_pin(0);                            /* threads of the pool inherit this */
+  if (apart) load_pin(0); /* threads of the pool inherit this */
   int status = gpuir_pool_create(l->setup.index, &desc, &pool, &err);
   if (status) return cli_fail(l->setup.path, status, &err);
   int code = load_wake(pool, &l->setup);
@@ -331,7 +315,7 @@ static int run_once(load *l, double rate, uint64_t seed, FILE *raw, load_result 
   l->lost |= x->pool.devices_lost != 0;
   if (x->wrong || x->failed) {
     cli_error("%s: %llu answers are not those of gpuir_search, and %llu queries failed", l->spec,
-              (unsigned long long)x->wrong, (unsigned long long)x->failed);
+        (unsigned long long)x->wrong, (unsigned long long)x->failed);
     return CLI_FAIL;
   }
   return CLI_OK;
@@ -376,7 +360,7 @@ static int find_capacity(load *l, FILE *raw) {
   if (code != CLI_OK) return code;
   lab_row_at(&l->report, "load-capacity", l->spec, (double)l->p99_ms, good, "queries/s");
   lab_note(&l->report, "capacity", "%.6g queries/s at p99 of at most %.6g ms (%.4g), not at %.6g", good,
-           (double)l->p99_ms, p99, bad);
+      (double)l->p99_ms, p99, bad);
   printf("capacity %s %.6g\n", l->spec, good);
   cli_flush();
   return CLI_OK;
@@ -388,8 +372,8 @@ static int sweep(load *l, FILE *raw) {
   double rate, seed;
   load_result x;
   int code = CLI_OK;
-  printf("%-12s %10s %10s %9s %9s %9s %9s %6s\n", "policy", "wanted", "answered", "mean ms", "p50", "p99",
-         "p99 long", "missed");
+  printf("%-12s %10s %10s %9s %9s %9s %9s %6s\n", "policy", "wanted", "answered", "mean ms", "p50", "p99", "p99 long",
+      "missed");
   if (!l->rates || l->p99_ms > 0) {
     code = run_once(l, 0, 1, NULL, &x);
     l->most = x.achieved;
@@ -420,27 +404,20 @@ static int take_policy(load *l, const char *spec) {
     const size_t m = strcspn(++p, ":");
     char *option = cli_copy(p, m);
     int bad = 0;
-    if (!strncmp(option, "beta=", 5))
-      bad = cli_parse_unsigned(option + 5, 1, 1000000, &s->beta);
+    if (!strncmp(option, "beta=", 5)) bad = cli_parse_unsigned(option + 5, 1, 1000000, &s->beta);
     else if (!strncmp(option, "skip=", 5))
       bad = cli_parse_unsigned(option + 5, 128, 1 << 20, &s->skip) || s->skip % 128;
-    else if (!strncmp(option, "batch=", 6))
-      bad = cli_parse_unsigned(option + 6, 1, 65536, &s->batch);
-    else if (!strcmp(option, "scoring=task") || !strcmp(option, "scoring=document"))
-      s->per_task = option[8] == 't';
-    else
-      bad = 1;
+    else if (!strncmp(option, "batch=", 6)) bad = cli_parse_unsigned(option + 6, 1, 65536, &s->batch);
+    else if (!strcmp(option, "scoring=task") || !strcmp(option, "scoring=document")) s->per_task = option[8] == 't';
+    else bad = 1;
     free(option);
-    if (bad)
-      return cli_misuse("lab", "'%s': beta=N, skip=N (of 128), scoring=task or scoring=document; batch=N",
-                        spec);
+    if (bad) return cli_misuse("lab", "'%s': beta=N, skip=N (of 128), scoring=task or scoring=document; batch=N", spec);
     p += m;
   }
   s->policy = cli_copy(spec, n);
   if (!strcmp(s->policy, "inter") || !strcmp(s->policy, "auto") || own_policy(s->policy)) return CLI_OK;
-  return cli_misuse("lab",
-                    "there is no policy '%s': inter, auto, gpu, t-inter, docp-ui, docp-pi, fgqp or serve",
-                    s->policy);
+  return cli_misuse("lab", "there is no policy '%s': inter, auto, gpu, t-inter, docp-ui, docp-pi, fgqp or serve",
+      s->policy);
 }
 
 static void note_facts(load *l, const char *queries, int argc, char **argv) {
@@ -448,10 +425,9 @@ static void note_facts(load *l, const char *queries, int argc, char **argv) {
   cli_buf line = {NULL, 0, 0};
   if (!gpuir_index_get_info(l->setup.index, &info))
     lab_note(&l->report, "corpus", "%s, %llu documents, %llu postings, codec %s",
-             info.description[0] ? info.description : l->setup.path, (unsigned long long)info.documents,
-             (unsigned long long)info.postings, info.codec);
-  lab_note(
-      &l->report, "load",
+        info.description[0] ? info.description : l->setup.path, (unsigned long long)info.documents,
+        (unsigned long long)info.postings, info.codec);
+  lab_note(&l->report, "load",
       "Poisson arrivals, latency from the due time; one pass of %s in order, again from its beginning when "
       "it "
       "ends; %llu threads answer; the generator spins before each arrival, for %s",
@@ -459,11 +435,10 @@ static void note_facts(load *l, const char *queries, int argc, char **argv) {
       l->setup.threads < cli_processors() ? "50 us on the last processor, which they keep off"
                                           : "5 us on no processor of its own");
   lab_note(&l->report, "saturated",
-           "backlog at the end over that at half time by 5 %% of the queries, or answered at less than 0.98 "
-           "of the "
-           "rate at which they came");
-  lab_note(&l->report, "valid",
-           "the generator's lateness at p99 is at most max(20 us, 5 %% of the p99 latency)");
+      "backlog at the end over that at half time by 5 %% of the queries, or answered at less than 0.98 "
+      "of the "
+      "rate at which they came");
+  lab_note(&l->report, "valid", "the generator's lateness at p99 is at most max(20 us, 5 %% of the p99 latency)");
   lab_note_machine(&l->report);
   for (int i = 0; i < argc; i++) {
     cli_buf_char(&line, ' ');
@@ -557,35 +532,33 @@ enum {
 
 static int take_option(load *l, const cli_args *a, int opt) {
   switch (opt) {
-    case O_OUTPUT: l->dir = a->value; return CLI_OK;
-    case O_MODE: return cli_choice(a, "and|or|andor", &l->mode);
-    case O_K: return cli_unsigned(a, 1, 1000, &l->k);
-    case O_THREADS: return cli_unsigned(a, 1, 4096, &l->threads);
-    case O_RATE: l->rates = a->value; return check_numbers(a->name, a->value);
-    case O_LOAD: l->fractions = a->value; return check_numbers(a->name, a->value);
-    case O_QUERIES: return cli_unsigned(a, 10, 10000000, &l->n);
-    case O_SEED: l->seeds = a->value; return check_numbers(a->name, a->value);
-    case O_DEADLINE: return cli_real(a, 0.001, 1000000, &l->deadline_ms);
-    case O_P99: return cli_real(a, 0.001, 1000000, &l->p99_ms);
-    case O_MIX: l->mix = 1; return CLI_OK;
-    case O_RAW: l->raw = a->value; return CLI_OK;
-    case O_CLOSED: l->closed = 1; return CLI_OK;
-    case O_SOCKET: l->setup.socket = a->value; return CLI_OK;
-    case O_BACKEND: return cli_choice(a, "cpu|gpu|auto", &l->setup.backend);
-    case O_STAND_IN: l->setup.device = 1; return CLI_OK;
-    case O_STALL: return cli_unsigned(a, 1, 100000, &l->stall_ms);
-    default: return opt == CLI_HELP ? CLI_HELP : CLI_USAGE;
+  case O_OUTPUT: l->dir = a->value; return CLI_OK;
+  case O_MODE: return cli_choice(a, "and|or|andor", &l->mode);
+  case O_K: return cli_unsigned(a, 1, 1000, &l->k);
+  case O_THREADS: return cli_unsigned(a, 1, 4096, &l->threads);
+  case O_RATE: l->rates = a->value; return check_numbers(a->name, a->value);
+  case O_LOAD: l->fractions = a->value; return check_numbers(a->name, a->value);
+  case O_QUERIES: return cli_unsigned(a, 10, 10000000, &l->n);
+  case O_SEED: l->seeds = a->value; return check_numbers(a->name, a->value);
+  case O_DEADLINE: return cli_real(a, 0.001, 1000000, &l->deadline_ms);
+  case O_P99: return cli_real(a, 0.001, 1000000, &l->p99_ms);
+  case O_MIX: l->mix = 1; return CLI_OK;
+  case O_RAW: l->raw = a->value; return CLI_OK;
+  case O_CLOSED: l->closed = 1; return CLI_OK;
+  case O_SOCKET: l->setup.socket = a->value; return CLI_OK;
+  case O_BACKEND: return cli_choice(a, "cpu|gpu|auto", &l->setup.backend);
+  case O_STAND_IN: l->setup.device = 1; return CLI_OK;
+  case O_STALL: return cli_unsigned(a, 1, 100000, &l->stall_ms);
+  default: return opt == CLI_HELP ? CLI_HELP : CLI_USAGE;
   }
 }
 
 int load_command(int argc, char **argv) {
-  static const cli_option options[] = {
-      {O_OUTPUT, "output", 'o', 1}, {O_MODE, "mode", 'm', 1},     {O_K, "hits", 'k', 1},
-      {O_THREADS, "threads", 0, 1}, {O_RATE, "rate", 0, 1},       {O_LOAD, "load", 0, 1},
-      {O_QUERIES, "queries", 0, 1}, {O_SEED, "seed", 0, 1},       {O_DEADLINE, "deadline", 0, 1},
-      {O_MIX, "mix", 0, 0},         {O_RAW, "raw", 0, 1},         {O_CLOSED, "closed", 0, 0},
-      {O_SOCKET, "socket", 0, 1},   {O_BACKEND, "backend", 0, 1}, {O_STAND_IN, "stand-in", 0, 0},
-      {O_STALL, "stall", 0, 1},     {O_P99, "p99", 0, 1},         {0, NULL, 0, 0}};
+  static const cli_option options[] = {{O_OUTPUT, "output", 'o', 1}, {O_MODE, "mode", 'm', 1}, {O_K, "hits", 'k', 1},
+      {O_THREADS, "threads", 0, 1}, {O_RATE, "rate", 0, 1}, {O_LOAD, "load", 0, 1}, {O_QUERIES, "queries", 0, 1},
+      {O_SEED, "seed", 0, 1}, {O_DEADLINE, "deadline", 0, 1}, {O_MIX, "mix", 0, 0}, {O_RAW, "raw", 0, 1},
+      {O_CLOSED, "closed", 0, 0}, {O_SOCKET, "socket", 0, 1}, {O_BACKEND, "backend", 0, 1},
+      {O_STAND_IN, "stand-in", 0, 0}, {O_STALL, "stall", 0, 1}, {O_P99, "p99", 0, 1}, {0, NULL, 0, 0}};
   cli_args a;
   load l;
   int opt, code = CLI_OK;
@@ -599,8 +572,8 @@ int load_command(int argc, char **argv) {
   cli_args_start(&a, "lab", options, argc, argv);
   while (code == CLI_OK && (opt = cli_next(&a)) != CLI_END) code = take_option(&l, &a, opt);
   if (code == CLI_OK && a.noperands != 3)
-    code = cli_misuse(
-        "lab", a.noperands < 3 ? "load needs POLICY, INDEX and QUERIES" : "one POLICY, INDEX and QUERIES");
+    code =
+        cli_misuse("lab", a.noperands < 3 ? "load needs POLICY, INDEX and QUERIES" : "one POLICY, INDEX and QUERIES");
   if (code == CLI_OK) code = take_policy(&l, a.operands[0]);
   if (code == CLI_OK) {
     cli_catch_signals();

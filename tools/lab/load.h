@@ -51,7 +51,7 @@ typedef struct load_query {
 /* A query of a run. */
 typedef struct load_job {
   gpuir_task task;
-  size_t query;    /* its number */
+  size_t query; /* its number */
   uint64_t pushed; /* when it was submitted */
   uint64_t matches;
 } load_job;
@@ -64,9 +64,9 @@ typedef struct load_stall {
 /* What the tasks of FGQP are like: see tatikonda.c. */
 typedef struct load_tasks {
   uint64_t queries, tasks, creation_ns; /* of all queries of the file, once; what making them took in a run */
-  uint64_t lists;                       /* other lists that tasks have, added up */
-  uint64_t skips, shared;               /* skip blocks of these; those that the task before has too */
-  double list_skips;                    /* skip blocks of a list, mean over all lists */
+  uint64_t lists; /* other lists that tasks have, added up */
+  uint64_t skips, shared; /* skip blocks of these; those that the task before has too */
+  double list_skips; /* skip blocks of a list, mean over all lists */
 } load_tasks;
 
 typedef struct load_setup {
@@ -77,14 +77,14 @@ typedef struct load_setup {
   const char *policy; /* its name alone */
   uint64_t threads, beta, skip;
   int per_task; /* FGQP: a pool item of scoring is a task's matches, else a document */
-  int backend;  /* CLI_BACKEND_, of `auto`, `gpu` and a server */
-  int device;   /* `auto` has one: the GPU or, if that is not open, a processor that stands for it */
+  int backend; /* CLI_BACKEND_, of `auto`, `gpu` and a server */
+  int device; /* `auto` has one: the GPU or, if that is not open, a processor that stands for it */
   cli_gpu gpu;
-  uint64_t batch;    /* queries of the device's batch at most */
+  uint64_t batch; /* queries of the device's batch at most */
   uint64_t stall_ns; /* the device answers nothing for so long, once in a run; 0: never */
   load_stall *stall;
-  load_tasks *tasks;    /* filled by FGQP */
-  const char *socket;   /* of a server; NULL: one is started */
+  load_tasks *tasks; /* filled by FGQP */
+  const char *socket; /* of a server; NULL: one is started */
   uint64_t deadline_ns; /* of a query, from when it is due; 0: none */
 } load_setup;
 
@@ -104,24 +104,22 @@ int load_is_served(const char *name);
 /* ---- one run (openloop.c) --------------------------------------------------------------------------- */
 
 typedef struct load_run {
-  double rate;           /* wanted, queries a second; 0: all at once */
-  size_t n, warm;        /* queries that are measured; those before them */
+  double rate; /* wanted, queries a second; 0: all at once */
+  size_t n, warm; /* queries that are measured; those before them */
   uint64_t seed, offset; /* offset: the number of the first query */
-  FILE *raw;             /* every query's times are written there; NULL: nowhere */
+  FILE *raw; /* every query's times are written there; NULL: nowhere */
 } load_run;
 
 typedef struct load_result {
   double achieved; /* queries a second */
-  uint64_t backlog_half,
-      backlog_end;     /* queries that had come and were not answered, at half time and at the end */
+  uint64_t backlog_half, backlog_end; /* queries that had come and were not answered, at half time and at the end */
   int saturated, late; /* late: the generator was, and the run is not valid */
-  uint64_t lateness;   /* ns, p99 */
+  uint64_t lateness; /* ns, p99 */
   uint64_t wrong, missed, failed; /* queries: other hits than gpuir_search's; DEADLINE; another error */
-  uint64_t distinct;              /* queries among those measured */
-  uint64_t held_up,
-      stalled; /* queries due while the device was held up; those that waited half of that or longer */
+  uint64_t distinct; /* queries among those measured */
+  uint64_t held_up, stalled; /* queries due while the device was held up; those that waited half of that or longer */
   gpuir_pool_stats pool;
-  load_histogram *latency;           /* [LOAD_KINDS + 1], the last one of all: from the due time */
+  load_histogram *latency; /* [LOAD_KINDS + 1], the last one of all: from the due time */
   load_histogram *wait, *processing; /* of all */
 } load_result;
 

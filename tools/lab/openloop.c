@@ -28,9 +28,7 @@ void load_pin(int generator) {
 }
 
 /* In (0, 1]. */
-static double draw_unit(uint64_t *state) {
-  return (double)((cli_random(state) >> 11) + 1) / 9007199254740992.0;
-}
+static double draw_unit(uint64_t *state) { return (double)((cli_random(state) >> 11) + 1) / 9007199254740992.0; }
 
 /* Lays the tasks out: which query, and when it is due, in ns from the start. */
 static void lay_out(const load_setup *s, const load_run *r, load_job *jobs, gpuir_hit *hits) {
@@ -66,8 +64,7 @@ static void wait_until(uint64_t due, uint64_t spin) {
 static int generate(gpuir_pool *pool, const load_setup *s, const load_run *r, load_job *jobs) {
   const uint64_t start = cli_nanoseconds() + 10000000;
   (void)prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL); /* of this thread, whose sleeps are to be exact */
-  if (s->stall_ns)
-    __atomic_store_n(&s->stall->from, start + jobs[r->warm + r->n / 2].task.due, __ATOMIC_RELAXED);
+  if (s->stall_ns) __atomic_store_n(&s->stall->from, start + jobs[r->warm + r->n / 2].task.due, __ATOMIC_RELAXED);
   for (size_t i = 0; i < r->n + r->warm && !cli_signal; i++) {
     gpuir_task *t = &jobs[i].task;
     if (r->rate > 0) {
@@ -111,10 +108,10 @@ static void write_raw(const load_run *r, const load_job *jobs, const load_job *j
   static const char *const kinds[] = {"sampled", "short", "long"};
   const gpuir_task *t = &j->task;
   fprintf(r->raw, "%.6g\t%llu\t%zu\t%s\t%llu\t%llu\t%llu\t%llu\t%s\n", r->rate,
-          (unsigned long long)(r->rate > 0 ? j->task.due - jobs->task.due : 0), j->query,
-          kinds[s->queries[j->query].kind], (unsigned long long)(t->finished - t->due),
-          (unsigned long long)(j->pushed - t->due), (unsigned long long)(t->started - t->due),
-          (unsigned long long)(t->finished - t->started), t->status ? gpuir_strerror(t->status) : "ok");
+      (unsigned long long)(r->rate > 0 ? j->task.due - jobs->task.due : 0), j->query, kinds[s->queries[j->query].kind],
+      (unsigned long long)(t->finished - t->due), (unsigned long long)(j->pushed - t->due),
+      (unsigned long long)(t->started - t->due), (unsigned long long)(t->finished - t->started),
+      t->status ? gpuir_strerror(t->status) : "ok");
 }
 
 /* Adds up what came of the queries behind the warm-up. */
@@ -133,12 +130,9 @@ static void add_up(const load_setup *s, const load_run *r, const load_job *jobs,
     seen[j->query] = 1;
     load_record(late, j->pushed - t->due);
     count_stalled(s, t, result);
-    if (t->status == GPUIR_E_DEADLINE)
-      result->missed++;
-    else if (t->status)
-      result->failed++;
-    else if (!is_right(s, j))
-      result->wrong++;
+    if (t->status == GPUIR_E_DEADLINE) result->missed++;
+    else if (t->status) result->failed++;
+    else if (!is_right(s, j)) result->wrong++;
     load_record(&result->latency[s->queries[j->query].kind], latency);
     load_record(&result->latency[LOAD_KINDS], latency);
     load_record(result->wait, t->started > t->due ? t->started - t->due : 0);
@@ -155,9 +149,9 @@ static void add_up(const load_setup *s, const load_run *r, const load_job *jobs,
   result->lateness = load_percentile(late, 99);
   const double allowed = 0.05 * (double)load_percentile(&result->latency[LOAD_KINDS], 99);
   result->late = r->rate > 0 && (double)result->lateness > (allowed > 20000 ? allowed : 20000);
-  result->saturated =
-      r->rate > 0 && ((double)result->backlog_end > (double)result->backlog_half + 0.05 * (double)r->n ||
-                      result->achieved < 0.98 * offered);
+  result->saturated = r->rate > 0 &&
+      ((double)result->backlog_end > (double)result->backlog_half + 0.05 * (double)r->n ||
+          result->achieved < 0.98 * offered);
   free(late);
   free(seen);
 }

@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WIDTH 780.0  /* of the document, in pixels */
-#define MARGIN 18.0  /* on its left and right */
+#define WIDTH 780.0 /* of the document, in pixels */
+#define MARGIN 18.0 /* on its left and right */
 #define HEIGHT 330.0 /* of the area of lines and points, at least */
 #define MOST_TICKS 24
 
@@ -26,9 +26,9 @@
 enum { REST = PLOT_SHOWN, PAPER };
 
 typedef struct axis {
-  double lo, hi;   /* values at its ends */
+  double lo, hi; /* values at its ends */
   double from, to; /* their pixels */
-  int log;         /* not 0: logarithmic */
+  int log; /* not 0: logarithmic */
   double tick[MOST_TICKS];
   size_t nticks;
 } axis;
@@ -36,10 +36,10 @@ typedef struct axis {
 typedef struct canvas {
   const plot_chart *c;
   cli_buf *out;
-  axis x, y;                       /* x runs to the right, y up, or down over the bars' places */
+  axis x, y; /* x runs to the right, y up, or down over the bars' places */
   double left, right, top, bottom; /* of the area of the data */
-  double height;                   /* of the document */
-  int *look;                       /* of each series: a colour, REST or PAPER */
+  double height; /* of the document */
+  int *look; /* of each series: a colour, REST or PAPER */
 } canvas;
 
 /* ---- text ---------------------------------------------------------------------------------------------- */
@@ -57,11 +57,11 @@ static void put(cli_buf *out, const char *fmt, ...) {
 
 /* Returns the length in bytes of the UTF-8 sequence at p, 0 if XML cannot hold what stands there. */
 static size_t utf8_length(const unsigned char *p) {
-  size_t n = p[0] < 0x80                   ? 1
-             : p[0] >= 0xc2 && p[0] < 0xe0 ? 2
-             : (p[0] & 0xf0) == 0xe0       ? 3
-             : (p[0] & 0xf8) == 0xf0       ? 4
-                                           : 0;
+  size_t n = p[0] < 0x80            ? 1
+      : p[0] >= 0xc2 && p[0] < 0xe0 ? 2
+      : (p[0] & 0xf0) == 0xe0       ? 3
+      : (p[0] & 0xf8) == 0xf0       ? 4
+                                    : 0;
   for (size_t i = 1; i < n; i++)
     if ((p[i] & 0xc0) != 0x80) return 0;
   if (n == 1) return p[0] >= 32 && p[0] != 127;
@@ -76,47 +76,35 @@ static void put_escaped(cli_buf *out, const char *text, size_t n) {
   const unsigned char *p = (const unsigned char *)text, *end = p + n;
   while (p < end) {
     size_t m = utf8_length(p);
-    if (*p == '&')
-      cli_buf_text(out, "&amp;");
-    else if (*p == '<')
-      cli_buf_text(out, "&lt;");
-    else if (*p == '>')
-      cli_buf_text(out, "&gt;");
-    else if (*p == '"')
-      cli_buf_text(out, "&quot;");
-    else if (*p < 32 || *p == 127)
-      cli_buf_char(out, ' ');
-    else if (!m)
-      cli_buf_text(out, "\xef\xbf\xbd");
-    else
-      cli_buf_add(out, p, m);
+    if (*p == '&') cli_buf_text(out, "&amp;");
+    else if (*p == '<') cli_buf_text(out, "&lt;");
+    else if (*p == '>') cli_buf_text(out, "&gt;");
+    else if (*p == '"') cli_buf_text(out, "&quot;");
+    else if (*p < 32 || *p == 127) cli_buf_char(out, ' ');
+    else if (!m) cli_buf_text(out, "\xef\xbf\xbd");
+    else cli_buf_add(out, p, m);
     p += m ? m : 1;
   }
 }
 
 /* Returns the width of text[0..n) in thousandths of its size: the advances of Helvetica for ASCII. */
 static double text_units(const char *text, size_t n) {
-  static const unsigned short advance[95] = {
-      278, 278, 355, 556, 556, 889, 667, 191, 333, 333, 389, 584, 278, 333,  278, 278, 556, 556, 556,
-      556, 556, 556, 556, 556, 556, 556, 278, 278, 584, 584, 584, 556, 1015, 667, 667, 722, 722, 667,
-      611, 778, 722, 278, 500, 667, 556, 833, 722, 778, 667, 778, 722, 667,  611, 722, 667, 944, 667,
-      667, 611, 278, 278, 278, 469, 556, 333, 556, 556, 500, 556, 556, 278,  556, 556, 222, 222, 500,
-      222, 833, 556, 556, 556, 556, 333, 500, 278, 556, 500, 722, 500, 500,  500, 334, 260, 334, 584};
+  static const unsigned short advance[95] = {278, 278, 355, 556, 556, 889, 667, 191, 333, 333, 389, 584, 278, 333, 278,
+      278, 556, 556, 556, 556, 556, 556, 556, 556, 556, 556, 278, 278, 584, 584, 584, 556, 1015, 667, 667, 722, 722,
+      667, 611, 778, 722, 278, 500, 667, 556, 833, 722, 778, 667, 778, 722, 667, 611, 722, 667, 944, 667, 667, 611, 278,
+      278, 278, 469, 556, 333, 556, 556, 500, 556, 556, 278, 556, 556, 222, 222, 500, 222, 833, 556, 556, 556, 556, 333,
+      500, 278, 556, 500, 722, 500, 500, 500, 334, 260, 334, 584};
   double units = 0;
   for (size_t i = 0; i < n; i++) {
     unsigned char c = (unsigned char)text[i];
-    if (c >= 32 && c < 127)
-      units += advance[c - 32];
-    else if ((c & 0xc0) != 0x80)
-      units += 700;
+    if (c >= 32 && c < 127) units += advance[c - 32];
+    else if ((c & 0xc0) != 0x80) units += 700;
   }
   return units;
 }
 
 /* Returns the width in pixels, with some room for fonts that are wider than Helvetica. */
-static double text_width(const char *text, double size) {
-  return text_units(text, strlen(text)) * size * 1.07e-3;
-}
+static double text_width(const char *text, double size) { return text_units(text, strlen(text)) * size * 1.07e-3; }
 
 static void put_text_n(cli_buf *out, double x, double y, const char *class_, const char *text, size_t n) {
   put(out, "<text x=\"%.1f\" y=\"%.1f\" class=\"%s\">", x, y, class_);
@@ -172,10 +160,8 @@ static void format_number(char *text, size_t cap, double v) {
 /* Writes the number at the end of a bar, with all three digits. */
 static void format_value(char *text, size_t cap, double v) {
   double a = fabs(v);
-  if (a >= 0.995 && a < 999.5)
-    snprintf(text, cap, "%.*f", a < 9.995 ? 2 : a < 99.95, v);
-  else
-    format_number(text, cap, v);
+  if (a >= 0.995 && a < 999.5) snprintf(text, cap, "%.*f", a < 9.995 ? 2 : a < 99.95, v);
+  else format_number(text, cap, v);
 }
 
 /* ---- axes ---------------------------------------------------------------------------------------------- */
@@ -228,10 +214,8 @@ static void log_ticks(axis *a, unsigned wanted) {
 
 static void make_ticks(axis *a, unsigned wanted) {
   a->nticks = 0;
-  if (a->log)
-    log_ticks(a, wanted);
-  else
-    linear_ticks(a, wanted);
+  if (a->log) log_ticks(a, wanted);
+  else linear_ticks(a, wanted);
 }
 
 /* Makes the axis of the measured values end at round numbers next to the data, with zero on it unless it is
@@ -267,10 +251,8 @@ static void find_ranges(canvas *v) {
     for (size_t j = 0; j < c->series[i].n; j++) {
       const plot_point *p = &c->series[i].point[j];
       widen(&v->x, p->x, p->x, &first_x);
-      if (v->look[i] == REST)
-        widen(&v->y, p->y, p->y, &first_y);
-      else
-        widen(&v->y, p->lo, p->hi, &first_y);
+      if (v->look[i] == REST) widen(&v->y, p->y, p->y, &first_y);
+      else widen(&v->y, p->lo, p->hi, &first_y);
     }
   if (v->x.lo >= v->x.hi) { /* one place */
     v->x.hi = v->x.log ? v->x.lo * 2 : v->x.lo + 1;
@@ -357,11 +339,9 @@ static void put_head(canvas *v) {
 }
 
 /* Draws a polygon around (x, y), given by its corners in units of r. */
-static void put_polygon(cli_buf *out, int look, double x, double y, double r, const double (*corner)[2],
-                        size_t n) {
+static void put_polygon(cli_buf *out, int look, double x, double y, double r, const double (*corner)[2], size_t n) {
   put(out, "<path class=\"f%d\" d=\"", look);
-  for (size_t i = 0; i < n; i++)
-    put(out, "%c%.1f %.1f", i ? 'L' : 'M', x + r * corner[i][0], y + r * corner[i][1]);
+  for (size_t i = 0; i < n; i++) put(out, "%c%.1f %.1f", i ? 'L' : 'M', x + r * corner[i][0], y + r * corner[i][1]);
   cli_buf_text(out, "z\"/>\n");
 }
 
@@ -372,17 +352,17 @@ static void put_mark(cli_buf *out, int look, double x, double y, double r) {
   static const double diamond[][2] = {{0, -1.3}, {1.3, 0}, {0, 1.3}, {-1.3, 0}};
   static const double down[][2] = {{0, 1.2}, {1.15, -.9}, {-1.15, -.9}};
   switch (look) {
-    case 1: put_polygon(out, look, x, y, r, square, 4); break;
-    case 2: put_polygon(out, look, x, y, r, up, 3); break;
-    case 3: put_polygon(out, look, x, y, r, diamond, 4); break;
-    case 4: put_polygon(out, look, x, y, r, down, 3); break;
-    default: put(out, "<circle class=\"f%d\" cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\"/>\n", look, x, y, r);
+  case 1: put_polygon(out, look, x, y, r, square, 4); break;
+  case 2: put_polygon(out, look, x, y, r, up, 3); break;
+  case 3: put_polygon(out, look, x, y, r, diamond, 4); break;
+  case 4: put_polygon(out, look, x, y, r, down, 3); break;
+  default: put(out, "<circle class=\"f%d\" cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\"/>\n", look, x, y, r);
   }
 }
 
 static void put_box(cli_buf *out, int look, double x, double y, double width, double height) {
-  put(out, "<rect class=\"f%d\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"1\"/>\n", look, x,
-      y, width, height);
+  put(out, "<rect class=\"f%d\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"1\"/>\n", look, x, y, width,
+      height);
 }
 
 static void put_rule(cli_buf *out, const char *class_, double x1, double y1, double x2, double y2) {
@@ -500,14 +480,13 @@ static void put_labels(canvas *v) {
     int look = v->look[l[i].series];
     double x = axis_at(&v->x, last_point(&c->series[l[i].series])->x), to = v->right + 22;
     if (fabs(l[i].y - l[i].wanted) > 2 || x < v->right - 1)
-      put(v->out, "<path class=\"lead s%d\" d=\"M%.1f %.1fL%.1f %.1fL%.1f %.1f\"/>\n", look, x + 4,
-          l[i].wanted, v->right + 4 > x + 4 ? v->right + 4 : x + 4, l[i].wanted, to - 3, l[i].y);
+      put(v->out, "<path class=\"lead s%d\" d=\"M%.1f %.1fL%.1f %.1fL%.1f %.1f\"/>\n", look, x + 4, l[i].wanted,
+          v->right + 4 > x + 4 ? v->right + 4 : x + 4, l[i].wanted, to - 3, l[i].y);
     put_text(v->out, to, l[i].y + label_size(look) * 0.35,
-             look == REST ? "small"
-             : look == PAPER
-                 ? "dim"
-                 : ((const char *const[]){"name f0", "name f1", "name f2", "name f3", "name f4"})[look],
-             c->series[l[i].series].name);
+        look == REST        ? "small"
+            : look == PAPER ? "dim"
+                            : ((const char *const[]){"name f0", "name f1", "name f2", "name f3", "name f4"})[look],
+        c->series[l[i].series].name);
   }
   free(l);
 }
@@ -544,8 +523,7 @@ static void put_series(canvas *v, const plot_series *s, int look) {
     if (look == REST || s->n > 40) return;
   }
   for (size_t i = 0; i < s->n; i++)
-    put_mark(v->out, look, axis_at(&v->x, s->point[i].x), axis_at(&v->y, s->point[i].y),
-             look == REST ? 1.3 : r);
+    put_mark(v->out, look, axis_at(&v->x, s->point[i].x), axis_at(&v->y, s->point[i].y), look == REST ? 1.3 : r);
 }
 
 /* Writes the grid and the numbers of both axes, and their names. */
@@ -600,12 +578,10 @@ static void draw_lines(canvas *v) {
 
 /* ---- bars ---------------------------------------------------------------------------------------------- */
 
-#define BARS 3       /* series that stand as bars at one place, at most */
+#define BARS 3 /* series that stand as bars at one place, at most */
 #define MOST_BARS 60 /* of a chart; more become marks, one row for each place */
 
-static int has_bars(const plot_chart *c) {
-  return c->nseries <= BARS && c->nseries * c->nplaces <= MOST_BARS;
-}
+static int has_bars(const plot_chart *c) { return c->nseries <= BARS && c->nseries * c->nplaces <= MOST_BARS; }
 
 /* Returns the look of a bar. Of a single series, the places that the figure names are in colour, or else all. */
 static int bar_look(const canvas *v, size_t series, size_t place) {
@@ -631,8 +607,7 @@ static void put_bar(canvas *v, const plot_point *p, int look, double y, double h
 static void put_dot(canvas *v, const plot_point *p, int look, double y) {
   char class_[16];
   snprintf(class_, sizeof class_, "l s%d", look);
-  if (p->hi > p->lo && look != REST)
-    put_rule(v->out, class_, axis_at(&v->y, p->lo), y, axis_at(&v->y, p->hi), y);
+  if (p->hi > p->lo && look != REST) put_rule(v->out, class_, axis_at(&v->y, p->lo), y, axis_at(&v->y, p->hi), y);
   put_mark(v->out, look, axis_at(&v->y, p->y), y, look == REST ? 3 : 4.2);
 }
 
@@ -647,10 +622,8 @@ static unsigned put_key(canvas *v, double y, int draw) {
       rows++;
     }
     if (draw) {
-      if (has_bars(v->c))
-        put_box(v->out, v->look[i], x, y + (rows - 1) * 17 - 9, 10, 10);
-      else
-        put_mark(v->out, v->look[i], x + 5, y + (rows - 1) * 17 - 4, 4.5);
+      if (has_bars(v->c)) put_box(v->out, v->look[i], x, y + (rows - 1) * 17 - 9, 10, 10);
+      else put_mark(v->out, v->look[i], x + 5, y + (rows - 1) * 17 - 4, 4.5);
       put_text(v->out, x + 15, y + (rows - 1) * 17, "", v->c->series[i].name);
     }
     x += width;
@@ -662,8 +635,7 @@ static void put_places(canvas *v, double row) {
   char text[32];
   for (size_t i = 0; i < v->y.nticks; i++) {
     double x = axis_at(&v->y, v->y.tick[i]);
-    put_rule(v->out, (v->y.log ? x < v->left + 1 : v->y.tick[i] == 0) ? "base" : "grid", x, v->top, x,
-             v->bottom);
+    put_rule(v->out, (v->y.log ? x < v->left + 1 : v->y.tick[i] == 0) ? "base" : "grid", x, v->top, x, v->bottom);
     format_number(text, sizeof text, v->y.tick[i]);
     put_text(v->out, x, v->bottom + 15, "dim mid", text);
   }
@@ -681,10 +653,8 @@ static void put_values(canvas *v, double row, int dots) {
       for (size_t j = 0; j < c->series[i].n; j++) {
         const plot_point *p = &c->series[i].point[j];
         double y = v->top + (double)p->place * row;
-        if (dots)
-          put_dot(v, p, v->look[i], y + row / 2);
-        else
-          put_bar(v, p, bar_look(v, i, p->place), y + 3.5 + (double)i * height, height - 1);
+        if (dots) put_dot(v, p, v->look[i], y + row / 2);
+        else put_bar(v, p, bar_look(v, i, p->place), y + 3.5 + (double)i * height, height - 1);
       }
     }
 }
@@ -742,10 +712,8 @@ static void draw(const plot_chart *chart, cli_buf *out) {
   v.look = (int *)cli_resize(NULL, chart->nseries, sizeof *v.look);
   choose_looks(&v);
   find_ranges(&v);
-  if (chart->figure.shape == LAB_BARS)
-    draw_bars(&v);
-  else
-    draw_lines(&v);
+  if (chart->figure.shape == LAB_BARS) draw_bars(&v);
+  else draw_lines(&v);
   free(v.look);
 }
 

@@ -9,22 +9,21 @@
 #include <stddef.h>
 
 enum { LAB_BARS, LAB_LINES, LAB_POINTS }; /* bars stand at texts, lines and points over numbers */
-enum { LAB_LOG_X = 1, LAB_LOG_Y = 2 };    /* logarithmic axes; y is the axis of the measured values */
+enum { LAB_LOG_X = 1, LAB_LOG_Y = 2 }; /* logarithmic axes; y is the axis of the measured values */
 
 /* A table or figure that is redrawn. */
 typedef struct lab_figure {
-  const char *id;    /* in its rows, in the names of its plot, and for --figures */
+  const char *id; /* in its rows, in the names of its plot, and for --figures */
   const char *title; /* what it shows, and what it redraws */
   const char *x, *y; /* what the axes show, y with the unit */
-  int shape, axes;   /* LAB_BARS ..., LAB_LOG_ ... */
-  const char
-      *shown; /* series in colour: names parted by commas, each with `*` at its end or not; NULL: the first */
+  int shape, axes; /* LAB_BARS ..., LAB_LOG_ ... */
+  const char *shown; /* series in colour: names parted by commas, each with `*` at its end or not; NULL: the first */
 } lab_figure;
 
 #define PLOT_SHOWN 5 /* series in colour, at most */
 
 typedef struct plot_point {
-  double x;     /* of lines and points */
+  double x; /* of lines and points */
   size_t place; /* of bars: in plot_chart.place */
   double y, lo, hi;
 } plot_point;

@@ -108,10 +108,10 @@ static int is_id(const char *text) {
 }
 
 static int read_shape(const char *text) {
-  return !strcmp(text, "bars")     ? LAB_BARS
-         : !strcmp(text, "lines")  ? LAB_LINES
-         : !strcmp(text, "points") ? LAB_POINTS
-                                   : -1;
+  return !strcmp(text, "bars")  ? LAB_BARS
+      : !strcmp(text, "lines")  ? LAB_LINES
+      : !strcmp(text, "points") ? LAB_POINTS
+                                : -1;
 }
 
 static int read_axes(const char *text) {
@@ -169,8 +169,8 @@ static int take_row(table *t, char *text, unsigned long line) {
     return CLI_OK;
   }
   if (n != t->ncolumns)
-    return wrong(t, line, "%zu columns, not %zu as in the first line",
-                 n > MOST_COLUMNS ? MOST_COLUMNS + 1 : n, t->ncolumns);
+    return wrong(t, line, "%zu columns, not %zu as in the first line", n > MOST_COLUMNS ? MOST_COLUMNS + 1 : n,
+        t->ncolumns);
   if ((t->nrows & (t->nrows - 1)) == 0)
     t->row = (cell_row *)cli_resize(t->row, t->nrows ? t->nrows * 2 : 1, sizeof *t->row);
   cell_row *r = &t->row[t->nrows++];
@@ -191,10 +191,8 @@ static int read_table(const char *path, table *t) {
     if (!stop) stop = end;
     line++;
     *stop = 0;
-    if (strlen(p) != (size_t)(stop - p))
-      code = wrong(t, line, "a NUL byte");
-    else
-      code = *p == '#' ? take_comment(t, p, line) : take_row(t, p, line);
+    if (strlen(p) != (size_t)(stop - p)) code = wrong(t, line, "a NUL byte");
+    else code = *p == '#' ? take_comment(t, p, line) : take_row(t, p, line);
     p = stop + 1;
   }
   if (code == CLI_OK && !t->nrows) {
@@ -240,13 +238,11 @@ static int row_number(const table *t, const cell_row *r, size_t at, int log, dou
   const char *text = r->cell[at];
   if (!read_number(text, v)) return wrong(t, r->line, "%.60s '%.60s' is no number", t->columns[at], text);
   if (log && *v <= 0)
-    return wrong(t, r->line, "%.60s %.60s is not positive, as its logarithmic axis needs", t->columns[at],
-                 text);
+    return wrong(t, r->line, "%.60s %.60s is not positive, as its logarithmic axis needs", t->columns[at], text);
   return CLI_OK;
 }
 
-static int find_series(const table *t, const cell_row *r, const char *name, plot_chart *c,
-                       plot_series **found) {
+static int find_series(const table *t, const cell_row *r, const char *name, plot_chart *c, plot_series **found) {
   size_t i = 0;
   while (i < c->nseries && strcmp(c->series[i].name, name) != 0) i++;
   if (i == MOST_SERIES) return wrong(t, r->line, "more than %d series in a chart", MOST_SERIES);
@@ -288,10 +284,8 @@ static int take_point(const table *t, const cell_row *r, const picker *k, plot_c
   if (code == CLI_OK && k->at[LEAST] < t->ncolumns) code = row_number(t, r, k->at[LEAST], log_y, &p.lo);
   if (code == CLI_OK && k->at[MOST] < t->ncolumns) code = row_number(t, r, k->at[MOST], log_y, &p.hi);
   if (code == CLI_OK && (p.lo > p.y || p.hi < p.y)) code = wrong(t, r->line, "y is not between min and max");
-  if (code == CLI_OK && c->figure.shape == LAB_BARS)
-    code = find_place(t, r, r->cell[k->at[X]], c, &p.place);
-  else if (code == CLI_OK)
-    code = row_number(t, r, k->at[X], log_x, &p.x);
+  if (code == CLI_OK && c->figure.shape == LAB_BARS) code = find_place(t, r, r->cell[k->at[X]], c, &p.place);
+  else if (code == CLI_OK) code = row_number(t, r, k->at[X], log_x, &p.x);
   if (code == CLI_OK) code = find_series(t, r, r->cell[k->at[SERIES]], c, &s);
   if (code == CLI_OK) add_point(s, &p);
   return code;
@@ -372,8 +366,7 @@ static lab_figure describe(const table *t, const cell_row *first, const picker *
 
 /* Draws the figures of the laboratory's columns, in the order of their first rows. */
 static int draw_figures(const table *t, const char *dir, const char *figures, plot_known *known) {
-  picker k = {{column(t, "x"), column(t, "y"), column(t, "series"), column(t, "min"), column(t, "max"), 0},
-              NULL};
+  picker k = {{column(t, "x"), column(t, "y"), column(t, "series"), column(t, "min"), column(t, "max"), 0}, NULL};
   const char **done = (const char **)cli_resize(NULL, MOST_FIGURES, sizeof *done);
   size_t ndone = 0;
   int code = CLI_OK;
@@ -415,14 +408,12 @@ static int draw_specs(const table *t, const char *dir, const char *figures, int 
 }
 
 /* Draws the charts of one file. If `optional`, a file of other columns need not describe any. */
-static int draw_file(const char *path, const char *dir, const char *figures, plot_known *known,
-                     int optional) {
+static int draw_file(const char *path, const char *dir, const char *figures, plot_known *known, int optional) {
   static const char *const own[] = {"figure", "series", "x", "y", "unit", "min", "max", "n"};
   table t;
   int code = read_table(path, &t), ours = t.ncolumns == 5 || t.ncolumns == 8;
   for (size_t i = 0; i < t.ncolumns && i < 8; i++) ours &= !strcmp(t.columns[i], own[i]);
-  if (code == CLI_OK)
-    code = ours ? draw_figures(&t, dir, figures, known) : draw_specs(&t, dir, figures, optional);
+  if (code == CLI_OK) code = ours ? draw_figures(&t, dir, figures, known) : draw_specs(&t, dir, figures, optional);
   free_table(&t);
   return code;
 }
@@ -458,8 +449,7 @@ static int plot_folder(const char *path, const char *to, const char *figures, pl
   closedir(dir);
   if (n) qsort(name, n, sizeof *name, compare_text);
   if (!n) cli_error("%s: no TSV files", path);
-  for (size_t i = 0; i < n && code == CLI_OK; i++)
-    code = draw_file(name[i], to ? to : path, figures, known, 1);
+  for (size_t i = 0; i < n && code == CLI_OK; i++) code = draw_file(name[i], to ? to : path, figures, known, 1);
   for (size_t i = 0; i < n; i++) free(name[i]);
   free(name);
   return n ? code : CLI_FAIL;
@@ -478,19 +468,15 @@ static int plot_path(const char *path, const char *to, const char *figures, plot
 enum { O_OUTPUT = 2, O_FIGURES };
 
 int plot_command(int argc, char **argv, plot_known *known) {
-  static const cli_option options[] = {
-      {O_OUTPUT, "output", 'o', 1}, {O_FIGURES, "figures", 0, 1}, {0, NULL, 0, 0}};
+  static const cli_option options[] = {{O_OUTPUT, "output", 'o', 1}, {O_FIGURES, "figures", 0, 1}, {0, NULL, 0, 0}};
   const char *to = NULL, *figures = NULL;
   cli_args a;
   int opt, code = CLI_OK;
   cli_args_start(&a, "lab", options, argc, argv);
   while (code == CLI_OK && (opt = cli_next(&a)) != CLI_END) {
-    if (opt == O_OUTPUT)
-      to = a.value;
-    else if (opt == O_FIGURES)
-      figures = a.value;
-    else
-      code = opt == CLI_HELP ? CLI_HELP : CLI_USAGE;
+    if (opt == O_OUTPUT) to = a.value;
+    else if (opt == O_FIGURES) figures = a.value;
+    else code = opt == CLI_HELP ? CLI_HELP : CLI_USAGE;
   }
   if (code == CLI_HELP) {
     code = cli_help("lab");
@@ -499,8 +485,7 @@ int plot_command(int argc, char **argv, plot_known *known) {
       cli_error("%s: cannot make the folder: %s", to, strerror(errno));
       code = CLI_FAIL;
     }
-    for (int i = 0; i < a.noperands && code == CLI_OK; i++)
-      code = plot_path(a.operands[i], to, figures, known);
+    for (int i = 0; i < a.noperands && code == CLI_OK; i++) code = plot_path(a.operands[i], to, figures, known);
     if (code == CLI_OK && !a.noperands) code = plot_path("build/lab", to, figures, known);
   }
   cli_args_free(&a);

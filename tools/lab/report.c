@@ -114,8 +114,7 @@ void lab_note_machine(lab_report *r) {
 #endif
 }
 
-void lab_row_of(lab_report *r, const char *figure, const char *series, const char *x, lab_spread y,
-                const char *unit) {
+void lab_row_of(lab_report *r, const char *figure, const char *series, const char *x, lab_spread y, const char *unit) {
   if (r->n == r->cap) {
     r->cap = r->cap ? r->cap * 2 : 256;
     r->rows = (lab_item *)cli_resize(r->rows, r->cap, sizeof *r->rows);
@@ -128,8 +127,7 @@ void lab_row_of(lab_report *r, const char *figure, const char *series, const cha
   item->y = y;
 }
 
-void lab_row_of_at(lab_report *r, const char *figure, const char *series, double x, lab_spread y,
-                   const char *unit) {
+void lab_row_of_at(lab_report *r, const char *figure, const char *series, double x, lab_spread y, const char *unit) {
   char text[32];
   snprintf(text, sizeof text, "%.10g", x);
   lab_row_of(r, figure, series, text, y, unit);
@@ -140,8 +138,7 @@ static lab_spread once(double y) {
   return s;
 }
 
-void lab_row(lab_report *r, const char *figure, const char *series, const char *x, double y,
-             const char *unit) {
+void lab_row(lab_report *r, const char *figure, const char *series, const char *x, double y, const char *unit) {
   lab_row_of(r, figure, series, x, once(y), unit);
 }
 
@@ -164,8 +161,7 @@ static size_t names_find(const names *s, const char *name) {
 
 static void names_add(names *s, const char *name) {
   if (names_find(s, name) < s->n) return;
-  if ((s->n & (s->n - 1)) == 0)
-    s->name = (const char **)cli_resize(s->name, s->n ? s->n * 2 : 1, sizeof *s->name);
+  if ((s->n & (s->n - 1)) == 0) s->name = (const char **)cli_resize(s->name, s->n ? s->n * 2 : 1, sizeof *s->name);
   s->name[s->n++] = name;
 }
 
@@ -190,12 +186,10 @@ static size_t names_of(const lab_report *r, const char *figure, names *series, n
 
 /* ---- tables ------------------------------------------------------------------------------------------ */
 
-static void print_cell(const lab_report *r, const char *figure, const char *series, const char *x,
-                       int width) {
+static void print_cell(const lab_report *r, const char *figure, const char *series, const char *x, int width) {
   for (size_t i = 0; i < r->n; i++) {
     const lab_item *item = &r->rows[i];
-    if (strcmp(item->figure, figure) != 0 || strcmp(item->series, series) != 0 || strcmp(item->x, x) != 0)
-      continue;
+    if (strcmp(item->figure, figure) != 0 || strcmp(item->series, series) != 0 || strcmp(item->x, x) != 0) continue;
     printf("  %*.4g", width, item->y.median);
     return;
   }
@@ -225,8 +219,8 @@ void lab_print(const lab_report *r, const lab_figure *figure) {
     printf("%-*s", first, down->name[i]);
     for (size_t j = 0; j < across->n; j++) {
       int width = (int)strlen(across->name[j]);
-      print_cell(r, figure->id, turned ? down->name[i] : across->name[j],
-                 turned ? across->name[j] : down->name[i], width < 9 ? 9 : width);
+      print_cell(r, figure->id, turned ? down->name[i] : across->name[j], turned ? across->name[j] : down->name[i],
+          width < 9 ? 9 : width);
     }
     printf("\n");
   }
@@ -262,7 +256,7 @@ static void put_description(FILE *f, const lab_figure *figure) {
   static const char *const shapes[] = {"bars", "lines", "points"};
   static const char *const axes[] = {"", "log-x", "log-y", "log-x,log-y"};
   fprintf(f, "# plot\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", figure->id, shapes[figure->shape], axes[figure->axes],
-          figure->title, figure->x, figure->y, figure->shown ? figure->shown : "");
+      figure->title, figure->x, figure->y, figure->shown ? figure->shown : "");
 }
 
 static int write_tsv(const lab_report *r, const lab_figure *figures, size_t nfigures) {
@@ -275,8 +269,8 @@ static int write_tsv(const lab_report *r, const lab_figure *figures, size_t nfig
   fprintf(f, "figure\tseries\tx\ty\tunit\tmin\tmax\tn\n");
   for (size_t i = 0; i < r->n; i++) {
     const lab_item *item = &r->rows[i];
-    fprintf(f, "%s\t%s\t%s\t%.6g\t%s\t%.6g\t%.6g\t%llu\n", item->figure, item->series, item->x,
-            item->y.median, item->unit, item->y.least, item->y.most, (unsigned long long)item->y.n);
+    fprintf(f, "%s\t%s\t%s\t%.6g\t%s\t%.6g\t%.6g\t%llu\n", item->figure, item->series, item->x, item->y.median,
+        item->unit, item->y.least, item->y.most, (unsigned long long)item->y.n);
   }
   return file_close(f, path);
 }

@@ -9,25 +9,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HITS 10u                       /* of a query */
-#define CANDIDATES 8u                  /* queries of each class of results whose candidates are ranked */
+#define HITS 10u /* of a query */
+#define CANDIDATES 8u /* queries of each class of results whose candidates are ranked */
 #define CLASS_HITS ((uint64_t)1 << 24) /* of a class' queries, at most */
-#define LEAST_RESULTS 5u               /* their least class */
-#define MOST_RANKINGS 16u              /* in the device's table */
+#define LEAST_RESULTS 5u /* their least class */
+#define MOST_RANKINGS 16u /* in the device's table */
 
 enum { DING_TABLE2, DING_TABLE3, GRIFFIN_FIG7, RANKING_BATCH, FIGURES };
 
-const lab_figure lab_search_figures[] = {
-    {"ding-table2", "Ranked queries, ten hits (Ding 2009, Table 2)", "queries", "milliseconds a query",
-     LAB_BARS, LAB_LOG_Y, NULL},
-    {"ding-table3", "Steps of ranked queries on the GPU (Ding 2009, Table 3)", "step", "percent of the time",
-     LAB_BARS, 0, NULL},
-    {"griffin-fig7", "Ranking the candidates of a query (Griffin 2018, Fig. 7)", "candidates, at most",
-     "milliseconds", LAB_LINES, LAB_LOG_X | LAB_LOG_Y,
-     "heap/10,heap/1000,tree/GPU/10,bucket-select/GPU/10,radix-select/GPU/1000"},
-    {"ranking-batch", "Ranking the candidates of up to 512 queries in one run",
-     "candidates of a query, at most", "milliseconds a query", LAB_LINES, LAB_LOG_X | LAB_LOG_Y,
-     "heap/10,heap/1000,tree/GPU/10,bucket-select/GPU/10,radix-select/GPU/1000"},
+const lab_figure lab_search_figures[] = {{"ding-table2", "Ranked queries, ten hits (Ding 2009, Table 2)", "queries",
+                                             "milliseconds a query", LAB_BARS, LAB_LOG_Y, NULL},
+    {"ding-table3", "Steps of ranked queries on the GPU (Ding 2009, Table 3)", "step", "percent of the time", LAB_BARS,
+        0, NULL},
+    {"griffin-fig7", "Ranking the candidates of a query (Griffin 2018, Fig. 7)", "candidates, at most", "milliseconds",
+        LAB_LINES, LAB_LOG_X | LAB_LOG_Y, "heap/10,heap/1000,tree/GPU/10,bucket-select/GPU/10,radix-select/GPU/1000"},
+    {"ranking-batch", "Ranking the candidates of up to 512 queries in one run", "candidates of a query, at most",
+        "milliseconds a query", LAB_LINES, LAB_LOG_X | LAB_LOG_Y,
+        "heap/10,heap/1000,tree/GPU/10,bucket-select/GPU/10,radix-select/GPU/1000"},
     {NULL, NULL, NULL, NULL, 0, 0, NULL}};
 
 /* ---- queries --------------------------------------------------------------------------------------------- */
@@ -59,8 +57,7 @@ typedef struct term_check {
 static int check_token(void *sink, const char *token, size_t len) {
   term_check *c = (term_check *)sink;
   uint64_t id;
-  if (c->n == c->query->k || gpuir_term_find(c->index, token, len, &id) || id != c->query->term[c->n])
-    c->wrong = 1;
+  if (c->n == c->query->k || gpuir_term_find(c->index, token, len, &id) || id != c->query->term[c->n]) c->wrong = 1;
   c->n++;
   return 0;
 }
@@ -77,19 +74,15 @@ static int log_add(const lab *l, const lab_query *q, int mode, query_log *g) {
   desc.mode = mode;
   for (unsigned i = 0; i < q->k; i++) {
     gpuir_term_info info;
-    if (gpuir_term_get_info(l->index, q->term[i], &info) || info.term[0] == '-')
-      c.wrong = 1;
-    else
-      cli_buf_add(&text, info.term, info.term_len);
+    if (gpuir_term_get_info(l->index, q->term[i], &info) || info.term[0] == '-') c.wrong = 1;
+    else cli_buf_add(&text, info.term, info.term_len);
     cli_buf_char(&text, ' ');
   }
   if (!c.wrong && gpuir_analyze(l->index, text.p, text.n, check_token, &c, NULL)) c.wrong = 1;
   if (!c.wrong && c.n == q->k) {
     int status = gpuir_query_parse(l->index, &desc, text.p, text.n, &g->query[g->n], &err);
-    if (status)
-      code = cli_fail(l->path, status, &err);
-    else
-      g->n++;
+    if (status) code = cli_fail(l->path, status, &err);
+    else g->n++;
   }
   cli_buf_free(&text);
   return code;
@@ -112,13 +105,11 @@ static int log_make(const lab *l, int mode, query_log *g) {
 static const struct {
   const char *name, *intersection, *ranking;
   int gpu, evaluator;
-} ways[] = {{"CPU", NULL, NULL, 0, GPUIR_EVAL_AUTO},
-            {"CPU/exhaustive", NULL, NULL, 0, GPUIR_EVAL_EXHAUSTIVE},
-            {"GPU", NULL, NULL, 1, GPUIR_EVAL_AUTO},
-            {"GPU/exhaustive", NULL, NULL, 1, GPUIR_EVAL_EXHAUSTIVE},
-            {"GPU/pmf3+tree", "pmf3", "tree", 1, GPUIR_EVAL_AUTO}, /* Ding et al. */
-            {"GPU/skip+tree", "skip", "tree", 1, GPUIR_EVAL_AUTO},
-            {"GPU/mergepath+bucket-select", "mergepath", "bucket-select", 1, GPUIR_EVAL_AUTO}}; /* Griffin */
+} ways[] = {{"CPU", NULL, NULL, 0, GPUIR_EVAL_AUTO}, {"CPU/exhaustive", NULL, NULL, 0, GPUIR_EVAL_EXHAUSTIVE},
+    {"GPU", NULL, NULL, 1, GPUIR_EVAL_AUTO}, {"GPU/exhaustive", NULL, NULL, 1, GPUIR_EVAL_EXHAUSTIVE},
+    {"GPU/pmf3+tree", "pmf3", "tree", 1, GPUIR_EVAL_AUTO}, /* Ding et al. */
+    {"GPU/skip+tree", "skip", "tree", 1, GPUIR_EVAL_AUTO},
+    {"GPU/mergepath+bucket-select", "mergepath", "bucket-select", 1, GPUIR_EVAL_AUTO}}; /* Griffin */
 #define WAYS (sizeof ways / sizeof *ways)
 
 typedef struct session {
@@ -134,8 +125,8 @@ static void search_log(void *arg) {
   session *s = (session *)arg;
   int status = 0;
   if (!s->alone)
-    status = gpuir_search_batch(s->searcher, (const gpuir_query *const *)s->log->query, s->log->n, HITS,
-                                s->hits, s->counts);
+    status =
+        gpuir_search_batch(s->searcher, (const gpuir_query *const *)s->log->query, s->log->n, HITS, s->hits, s->counts);
   for (size_t i = 0; s->alone && i < s->log->n && !status; i++) {
     size_t n = 0;
     status = gpuir_search(s->searcher, s->log->query[i], s->hits + i * HITS, HITS, &n);
@@ -144,8 +135,7 @@ static void search_log(void *arg) {
   if (!s->status) s->status = status;
 }
 
-static int session_open(const lab *l, const cli_gpu *gpu, size_t way, const query_log *g, int alone,
-                        session *s) {
+static int session_open(const lab *l, const cli_gpu *gpu, size_t way, const query_log *g, int alone, session *s) {
   gpuir_error err;
   gpuir_searcher_desc desc;
   memset(&err, 0, sizeof err);
@@ -165,8 +155,7 @@ static int session_open(const lab *l, const cli_gpu *gpu, size_t way, const quer
     return cli_gpu_attach(&strict, s->searcher);
   }
   if (ways[way].gpu)
-    status =
-        gpuir_cuda_lab_attach(s->searcher, gpu->cuda, ways[way].intersection, ways[way].ranking, 0, &err);
+    status = gpuir_cuda_lab_attach(s->searcher, gpu->cuda, ways[way].intersection, ways[way].ranking, 0, &err);
   return status ? cli_fail(ways[way].name, status, &err) : CLI_OK;
 }
 
@@ -188,16 +177,16 @@ static int same_hits(const session *a, const session *b) {
 
 /* The shares of a session's steps. */
 static void put_steps(lab *l, const session *s, size_t mode, size_t way) {
-  static const char *const names[GPUIR_CUDA_LAB_STEPS] = {"transfer-in", "decode",  "intersect",
-                                                          "score",       "collect", "select-top-k"};
+  static const char *const names[GPUIR_CUDA_LAB_STEPS] = {"transfer-in", "decode", "intersect", "score", "collect",
+      "select-top-k"};
   double ms[2][GPUIR_CUDA_LAB_STEPS], all = 0;
   char series[96];
   for (size_t w = 0; w < way && modes[mode].mode == GPUIR_OR; w++) /* OR does not intersect */
     if (ways[w].ranking && !strcmp(ways[w].ranking, ways[way].ranking)) return;
   if (gpuir_cuda_lab_steps(s->searcher, ms, NULL)) return;
   snprintf(series, sizeof series, "%s/%s%s", modes[mode].name,
-           modes[mode].mode == GPUIR_AND ? ways[way].name + strlen("GPU/") : ways[way].ranking,
-           s->alone ? "/alone" : "/batch");
+      modes[mode].mode == GPUIR_AND ? ways[way].name + strlen("GPU/") : ways[way].ranking,
+      s->alone ? "/alone" : "/batch");
   for (int i = 0; i < GPUIR_CUDA_LAB_STEPS; i++) all += ms[mode][i];
   for (int i = 0; i < GPUIR_CUDA_LAB_STEPS && all > 0; i++)
     lab_row(&l->report, "ding-table3", series, names[i], 100 * ms[mode][i] / all, "percent");
@@ -205,8 +194,8 @@ static void put_steps(lab *l, const session *s, size_t mode, size_t way) {
 
 /* One way over one log; the CPU's session says what is right. Times of a core are the processor's, of the device the
  * clock's. */
-static int run_way(lab *l, const cli_gpu *gpu, size_t mode, size_t way, const query_log *g,
-                   const session *right, int alone, lab_spread *ms) {
+static int run_way(lab *l, const cli_gpu *gpu, size_t mode, size_t way, const query_log *g, const session *right,
+    int alone, lab_spread *ms) {
   session s;
   char series[96];
   lab_progress("queries: %s, %s%s", modes[mode].name, ways[way].name, alone ? ", alone" : "");
@@ -215,7 +204,7 @@ static int run_way(lab *l, const cli_gpu *gpu, size_t mode, size_t way, const qu
   if (code == CLI_OK) {
     if (ways[way].gpu) lab_gpu_take(l);
     *ms = lab_scaled(ways[way].gpu ? lab_time_waiting(l, search_log, &s) : lab_time(l, search_log, &s),
-                     1e3 / (double)g->n);
+        1e3 / (double)g->n);
     if (ways[way].gpu) lab_gpu_give(l);
     if (s.status) {
       gpuir_error err;
@@ -237,8 +226,7 @@ static int run_way(lab *l, const cli_gpu *gpu, size_t mode, size_t way, const qu
 typedef lab_spread way_times[WAYS][2][3]; /* milliseconds a query: in batches or alone, by mode */
 
 /* All ways but the first over the log of a mode. AND has one evaluator. */
-static int run_mode(lab *l, const cli_gpu *gpu, size_t m, const query_log *g, const session *right,
-                    way_times ms) {
+static int run_mode(lab *l, const cli_gpu *gpu, size_t m, const query_log *g, const session *right, way_times ms) {
   int code = CLI_OK;
   for (size_t w = 1; w < WAYS && code == CLI_OK; w++) {
     if (ways[w].gpu && !gpu->cuda) continue;
@@ -274,10 +262,7 @@ static int run_queries(lab *l, const cli_gpu *gpu) {
       for (size_t m = 0; m < 3; m++) {
         char series[96];
         if (!ms[w][alone][m].n) continue;
-        snprintf(series, sizeof series, "%s%s", ways[w].name,
-                 !ways[w].gpu ? ""
-                 : alone      ? "/alone"
-                              : "/batch");
+        snprintf(series, sizeof series, "%s%s", ways[w].name, !ways[w].gpu ? "" : alone ? "/alone" : "/batch");
         lab_row_of(&l->report, "ding-table2", series, modes[m].name, ms[w][alone][m], "ms/query");
       }
   return code;
@@ -341,7 +326,7 @@ static void rank_class(void *arg) {
 /* Adds milliseconds a query of ranking nq queries on the device in one run to *ms, `by` times: the candidates of a
  * class from place `first` on, again and again. The hits are compared with the heap's. */
 static int rank_on_device(const lab *l, gpuir_cuda_lab *gpu, const ranking *r, unsigned first, size_t nq,
-                          const char *how, double by, lab_spread *ms) {
+    const char *how, double by, lab_spread *ms) {
   const candidates *all = r->all;
   const unsigned of = r->of, n = all->queries[of];
   uint32_t *start = (uint32_t *)cli_resize(NULL, nq + 1, sizeof *start),
@@ -386,16 +371,15 @@ static int rank_on_device(const lab *l, gpuir_cuda_lab *gpu, const ranking *r, u
 #define RANKED_QUERIES 512u
 
 /* Milliseconds a query of a class: each query in a run of its own, and many in one. */
-static int rank_class_on_device(const lab *l, gpuir_cuda_lab *gpu, const ranking *r, const char *how,
-                                lab_spread *alone, lab_spread *batch) {
+static int rank_class_on_device(const lab *l, gpuir_cuda_lab *gpu, const ranking *r, const char *how, lab_spread *alone,
+    lab_spread *batch) {
   const unsigned n = r->all->queries[r->of];
   size_t nq = (size_t)(RANKED_AT_ONCE >> (r->of + 1));
   int code = CLI_OK;
   memset(alone, 0, sizeof *alone);
   memset(batch, 0, sizeof *batch);
   if (nq > RANKED_QUERIES) nq = RANKED_QUERIES;
-  for (unsigned i = 0; i < n && code == CLI_OK; i++)
-    code = rank_on_device(l, gpu, r, i, 1, how, 1.0 / n, alone);
+  for (unsigned i = 0; i < n && code == CLI_OK; i++) code = rank_on_device(l, gpu, r, i, 1, how, 1.0 / n, alone);
   if (code == CLI_OK && nq > 1) code = rank_on_device(l, gpu, r, 0, nq, how, 1, batch);
   return code;
 }
@@ -417,8 +401,7 @@ static int rank_all(const lab *l, const candidates *c, gpuir_cuda_lab *gpu, rank
       if (lab_stopped()) code = CLI_FAIL;
       alone[k][0][of] = lab_scaled(lab_time(l, rank_class, &r), 1e3 / c->queries[of]);
       for (size_t i = 0; gpu && i < MOST_RANKINGS && (how = gpuir_cuda_lab_ranking(i)) != NULL; i++)
-        if (code == CLI_OK)
-          code = rank_class_on_device(l, gpu, &r, how, &alone[k][1 + i][of], &batch[k][1 + i][of]);
+        if (code == CLI_OK) code = rank_class_on_device(l, gpu, &r, how, &alone[k][1 + i][of], &batch[k][1 + i][of]);
     }
   return code;
 }
@@ -430,8 +413,7 @@ static void ranking_rows(lab *l, int figure, ranked y) {
       for (unsigned of = 0; of < LAB_CLASSES; of++) {
         char series[64];
         if (!y[k][i][of].n) continue;
-        snprintf(series, sizeof series, "%s%s/%zu", i ? gpuir_cuda_lab_ranking(i - 1) : "heap",
-                 i ? "/GPU" : "", ks[k]);
+        snprintf(series, sizeof series, "%s%s/%zu", i ? gpuir_cuda_lab_ranking(i - 1) : "heap", i ? "/GPU" : "", ks[k]);
         lab_row_of_at(&l->report, id, series, ldexp(1, (int)of + 1), y[k][i][of], "ms/query");
       }
 }
@@ -492,8 +474,7 @@ int lab_search(lab *l) {
     if (code == CLI_OK) code = run_queries(l, &gpu);
     cli_gpu_close(&gpu);
   }
-  if (code == CLI_OK && (lab_wants(l, "griffin-fig7") || lab_wants(l, "ranking-batch")))
-    code = griffin_fig7(l);
+  if (code == CLI_OK && (lab_wants(l, "griffin-fig7") || lab_wants(l, "ranking-batch"))) code = griffin_fig7(l);
   lab_progress("%s", "");
   for (int f = 0; f < FIGURES && code == CLI_OK; f++) lab_print(&l->report, &lab_search_figures[f]);
   lab_lists_free(&lists);

@@ -19,8 +19,8 @@ typedef struct served {
   gpuir_task **ring;
   size_t cap, submitted, written, read;
   int stopping, lost; /* lost: the server is gone */
-  int to, from;       /* descriptors */
-  pid_t server;       /* 0: it was there before */
+  int to, from; /* descriptors */
+  pid_t server; /* 0: it was there before */
   pthread_mutex_t lock;
   pthread_cond_t work, asked;
 } served;
@@ -107,8 +107,8 @@ static int served_create(gpuir_pool *pool, void **state, gpuir_error *err) {
   pthread_cond_init(&s->asked, NULL);
   if (s->setup->socket ? serve_connect(s) : serve_start(s)) {
     err->code = GPUIR_E_IO;
-    snprintf(err->msg, sizeof err->msg, "%.80s: no server: %s",
-             s->setup->socket ? s->setup->socket : "gpuir serve", strerror(errno));
+    snprintf(err->msg, sizeof err->msg, "%.80s: no server: %s", s->setup->socket ? s->setup->socket : "gpuir serve",
+        strerror(errno));
     served_destroy(s);
     return GPUIR_E_IO;
   }
@@ -190,8 +190,7 @@ static void read_answers(served *s) {
   char line[64];
   pthread_mutex_lock(&s->lock);
   for (;;) {
-    while (s->read == s->written && !(s->stopping && s->read == s->submitted))
-      pthread_cond_wait(&s->asked, &s->lock);
+    while (s->read == s->written && !(s->stopping && s->read == s->submitted)) pthread_cond_wait(&s->asked, &s->lock);
     if (s->read == s->written) break;
     gpuir_task *task = s->ring[s->read++];
     const int lost = s->lost;
@@ -226,5 +225,4 @@ static void served_stop(void *state) {
   pthread_mutex_unlock(&s->lock);
 }
 
-const gpuir_policy load_served = {"serve",     served_create, served_submit,
-                                  served_work, served_stop,   served_destroy};
+const gpuir_policy load_served = {"serve", served_create, served_submit, served_work, served_stop, served_destroy};

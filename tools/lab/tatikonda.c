@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define STP_ROOM 4096u /* items of scoring that wait at most */
-#define KEPT 65536u    /* matches of a query that wait to be ranked */
+#define KEPT 65536u /* matches of a query that wait to be ranked */
 
 /* ---- a range of a conjunction ---------------------------------------------------------------------------- */
 
@@ -36,7 +36,7 @@ typedef struct match {
 /* Where a thread stands in a list. */
 typedef struct place {
   uint32_t block, n, at, number; /* number: of the list, from short to long */
-  uint64_t left;                 /* postings that it still has at most */
+  uint64_t left; /* postings that it still has at most */
   uint32_t docs[LAB_BLOCK_ROOM];
 } place;
 
@@ -52,8 +52,7 @@ static int place_load(const lab_and *a, place *p, uint32_t block) {
 /* Moves to the first posting from `doc` on, by doubling steps; 0 if there is none. */
 static int place_seek(const lab_and *a, place *p, uint32_t doc) {
   uint32_t step = 1, lo, n;
-  if (p->docs[p->n - 1] < doc && !place_load(a, p, lab_and_find_block(a, p->number, p->block + 1, doc)))
-    return 0;
+  if (p->docs[p->n - 1] < doc && !place_load(a, p, lab_and_find_block(a, p->number, p->block + 1, doc))) return 0;
   lo = p->at;
   while (lo + step < p->n && p->docs[lo + step] < doc) {
     lo += step;
@@ -62,10 +61,8 @@ static int place_seek(const lab_and *a, place *p, uint32_t doc) {
   n = lo + step < p->n ? lo + step + 1 : p->n;
   while (lo < n) {
     const uint32_t mid = lo + (n - lo) / 2;
-    if (p->docs[mid] < doc)
-      lo = mid + 1;
-    else
-      n = mid;
+    if (p->docs[mid] < doc) lo = mid + 1;
+    else n = mid;
   }
   p->at = lo;
   return lo < p->n;
@@ -127,8 +124,8 @@ static void small_adaptive(const range *r, void (*take)(void *to, const range *r
 typedef struct asked {
   gpuir_task *task;
   const lab_and *const *ands; /* [part] */
-  pthread_mutex_t lock;       /* of what follows */
-  gpuir_hit *found;           /* room for KEPT + 1 */
+  pthread_mutex_t lock; /* of what follows */
+  gpuir_hit *found; /* room for KEPT + 1 */
   size_t n;
   size_t open; /* tasks, matches that are not scored, and its creator: read and written atomically */
 } asked;
@@ -200,10 +197,10 @@ typedef struct shares {
   int kind, stopping, producing; /* producing: thread 0 makes tasks of a query */
   unsigned threads, parts;
   uint64_t documents;
-  lab_shelf **part;         /* [parts] */
+  lab_shelf **part; /* [parts] */
   gpuir_index **part_index; /* [parts] those of docp-pi; otherwise NULL */
-  const lab_and **ands;     /* [query * parts + part] */
-  gpuir_task **ring;        /* submitted, in order: [read..submitted) wait */
+  const lab_and **ands; /* [query * parts + part] */
+  gpuir_task **ring; /* submitted, in order: [read..submitted) wait */
   size_t cap, submitted, read;
   asked *current; /* DOCP: the query that all work on */
   pthread_barrier_t begin, end;
@@ -223,10 +220,8 @@ static int shares_submit(void *state, gpuir_task *task) {
     s->ring = (gpuir_task **)cli_resize(s->ring, s->cap, sizeof *s->ring);
   }
   s->ring[s->submitted++] = task;
-  if (s->kind == T_INTER)
-    pthread_cond_signal(&s->work);
-  else
-    pthread_cond_broadcast(&s->work); /* thread 0 is the one that takes queries */
+  if (s->kind == T_INTER) pthread_cond_signal(&s->work);
+  else pthread_cond_broadcast(&s->work); /* thread 0 is the one that takes queries */
   pthread_mutex_unlock(&s->lock);
   return GPUIR_OK;
 }
@@ -283,9 +278,7 @@ static void inter_work(shares *s) {
 }
 
 /* The first document of a thread's range. */
-static uint32_t bound_of(const shares *s, unsigned thread) {
-  return (uint32_t)(s->documents * thread / s->threads);
-}
+static uint32_t bound_of(const shares *s, unsigned thread) { return (uint32_t)(s->documents * thread / s->threads); }
 
 /* Evaluates a thread's range of the query that all work on. */
 static void docp_range(shares *s, unsigned thread) {
@@ -329,7 +322,7 @@ static void fgqp_release(shares *s, asked *q, size_t n) {
 static void fgqp_score(shares *s, scoring *item) {
   for (size_t i = 0; i < item->n; i++)
     asked_add(item->query, item->matches[i].doc,
-              lab_and_score(item->r.and_, item->matches[i].doc, item->matches[i].where));
+        lab_and_score(item->r.and_, item->matches[i].doc, item->matches[i].where));
   free(item->matches);
   fgqp_release(s, item->query, item->n);
 }
@@ -514,18 +507,14 @@ static void fgqp_work(shares *s, unsigned thread) {
 
 static void shares_work(void *state, unsigned thread) {
   shares *s = (shares *)state;
-  if (s->kind == T_INTER)
-    inter_work(s);
-  else if (s->kind == FGQP)
-    fgqp_work(s, thread);
-  else
-    docp_work(s, thread);
+  if (s->kind == T_INTER) inter_work(s);
+  else if (s->kind == FGQP) fgqp_work(s, thread);
+  else docp_work(s, thread);
 }
 
 static void shares_destroy(void *state) {
   shares *s = (shares *)state;
-  for (size_t i = 0; s->ands && i < s->setup->nqueries * s->parts; i++)
-    lab_and_close((lab_and *)(uintptr_t)s->ands[i]);
+  for (size_t i = 0; s->ands && i < s->setup->nqueries * s->parts; i++) lab_and_close((lab_and *)(uintptr_t)s->ands[i]);
   for (unsigned i = 0; i < s->parts; i++) {
     lab_shelf_close(s->part[i]);
     gpuir_close(s->part_index[i]);
@@ -557,7 +546,7 @@ static int mark_term(void *sink, const char *token, size_t len) {
 
 /* Adds one list of the documents [lo, hi). */
 static int part_list(gpuir_builder *b, const gpuir_index *from, uint64_t id, uint32_t lo, uint32_t hi,
-                     gpuir_error *err) {
+    gpuir_error *err) {
   gpuir_term_info info;
   uint32_t n = 0;
   int status = gpuir_term_get_info(from, id, &info);
@@ -577,8 +566,8 @@ static int part_list(gpuir_builder *b, const gpuir_index *from, uint64_t id, uin
 }
 
 /* Makes an index of the documents [lo, hi), with the lists of the marked terms: it is written, opened and removed. */
-static int make_part(const marks *m, uint64_t terms, uint32_t lo, uint32_t hi, const char *path,
-                     gpuir_index **part, gpuir_error *err) {
+static int make_part(const marks *m, uint64_t terms, uint32_t lo, uint32_t hi, const char *path, gpuir_index **part,
+    gpuir_error *err) {
   gpuir_builder_desc desc;
   gpuir_builder *b = NULL;
   gpuir_doc doc;
@@ -661,25 +650,15 @@ static int shares_make(gpuir_pool *pool, int kind, void **state, gpuir_error *er
   if (!status && kind != DOCP_PI) status = lab_shelf_open(s->setup->index, &s->part[0], err);
   if (!status) status = open_queries(s, err);
   if (!status && kind == FGQP) fgqp_survey(s);
-  if (status)
-    shares_destroy(s);
-  else
-    *state = s;
+  if (status) shares_destroy(s);
+  else *state = s;
   return status;
 }
 
-static int inter_create(gpuir_pool *p, void **state, gpuir_error *err) {
-  return shares_make(p, T_INTER, state, err);
-}
-static int ui_create(gpuir_pool *p, void **state, gpuir_error *err) {
-  return shares_make(p, DOCP_UI, state, err);
-}
-static int pi_create(gpuir_pool *p, void **state, gpuir_error *err) {
-  return shares_make(p, DOCP_PI, state, err);
-}
-static int fgqp_create(gpuir_pool *p, void **state, gpuir_error *err) {
-  return shares_make(p, FGQP, state, err);
-}
+static int inter_create(gpuir_pool *p, void **state, gpuir_error *err) { return shares_make(p, T_INTER, state, err); }
+static int ui_create(gpuir_pool *p, void **state, gpuir_error *err) { return shares_make(p, DOCP_UI, state, err); }
+static int pi_create(gpuir_pool *p, void **state, gpuir_error *err) { return shares_make(p, DOCP_PI, state, err); }
+static int fgqp_create(gpuir_pool *p, void **state, gpuir_error *err) { return shares_make(p, FGQP, state, err); }
 
 const gpuir_policy *load_policy(const char *name) {
   static const gpuir_policy policies[] = {

@@ -67,8 +67,7 @@ static void bench_mode(bench *x, int mode) {
   mpi_search s;
   mpi_batch b, or_batch;
   const size_t n = x->qs.n, k = (size_t)x->k;
-  double *times =
-      (double *)cli_resize(NULL, (size_t)(x->repeat > x->alone ? x->repeat : x->alone), sizeof *times);
+  double *times = (double *)cli_resize(NULL, (size_t)(x->repeat > x->alone ? x->repeat : x->alone), sizeof *times);
   memset(&s, 0, sizeof s);
   memset(&b, 0, sizeof b);
   s.k = k;
@@ -114,12 +113,10 @@ static void bench_mode(bench *x, int mode) {
   free(spent);
   if (alone) qsort(times, alone, sizeof *times, by_time);
   if (!mpi_rank) {
-    printf("%s\t%zu\t%d\t%llu\t%zu\t%.2f\t%.1f\t%.2f", mode_names[mode], s.k, mpi_ranks,
-           (unsigned long long)x->threads, n, 1e6 * parsing / (double)n, (double)n / median, 1e6 * work);
-    if (alone)
-      printf("\t%.1f\t%.1f\n", 1e6 * percentile(times, alone, 50), 1e6 * percentile(times, alone, 99));
-    else
-      printf("\t-\t-\n");
+    printf("%s\t%zu\t%d\t%llu\t%zu\t%.2f\t%.1f\t%.2f", mode_names[mode], s.k, mpi_ranks, (unsigned long long)x->threads,
+        n, 1e6 * parsing / (double)n, (double)n / median, 1e6 * work);
+    if (alone) printf("\t%.1f\t%.1f\n", 1e6 * percentile(times, alone, 50), 1e6 * percentile(times, alone, 99));
+    else printf("\t-\t-\n");
     cli_flush();
   }
   if (mode == GPUIR_ANDOR) mpi_batch_free(&or_batch);
@@ -142,10 +139,8 @@ static int read_modes(const cli_args *a, bench *x) {
     const int more = p[len] == ',';
     p[len] = 0;
     one.value = p;
-    if (x->nmodes == 3)
-      bad = cli_misuse("bench", "--modes: at most three");
-    else
-      bad = cli_choice(&one, "and|or|andor", &x->modes[x->nmodes]);
+    if (x->nmodes == 3) bad = cli_misuse("bench", "--modes: at most three");
+    else bad = cli_choice(&one, "and|or|andor", &x->modes[x->nmodes]);
     x->nmodes += !bad;
     if (!more) break;
     p += len + 1;
@@ -174,8 +169,7 @@ static int open_bench(bench *x, const cli_args *a) {
     code = CLI_FAIL;
   }
   if (!code && x->qs.n * x->k > (size_t)1 << 27) {
-    cli_error("%s: %zu queries times -k %llu: too many hits", a->operands[1], x->qs.n,
-              (unsigned long long)x->k);
+    cli_error("%s: %zu queries times -k %llu: too many hits", a->operands[1], x->qs.n, (unsigned long long)x->k);
     code = CLI_FAIL;
   }
   code = mpi_agree(code);
@@ -184,11 +178,9 @@ static int open_bench(bench *x, const cli_args *a) {
 }
 
 int mpi_bench(int argc, char **argv) {
-  static const cli_option options[] = {{O_MODES, "modes", 0, 1},     {O_K, "k", 'k', 1},
-                                       {O_REPEAT, "repeat", 0, 1},   {O_THREADS, "threads", 0, 1},
-                                       {O_BACKEND, "backend", 0, 1}, {O_ALONE, "alone", 0, 1},
-                                       {O_TIMES, "times", 0, 1},     {O_IDS, "ids", 0, 0},
-                                       {O_NO_IDS, "no-ids", 0, 0},   {0, NULL, 0, 0}};
+  static const cli_option options[] = {{O_MODES, "modes", 0, 1}, {O_K, "k", 'k', 1}, {O_REPEAT, "repeat", 0, 1},
+      {O_THREADS, "threads", 0, 1}, {O_BACKEND, "backend", 0, 1}, {O_ALONE, "alone", 0, 1}, {O_TIMES, "times", 0, 1},
+      {O_IDS, "ids", 0, 0}, {O_NO_IDS, "no-ids", 0, 0}, {0, NULL, 0, 0}};
   bench x;
   cli_args a;
   int opt, bad = 0, code;
@@ -202,17 +194,17 @@ int mpi_bench(int argc, char **argv) {
   cli_args_start(&a, "bench", options, argc, argv);
   while (!bad && (opt = cli_next(&a)) != CLI_END) {
     switch (opt) {
-      case CLI_HELP: cli_args_free(&a); return mpi_help();
-      case O_MODES: bad = read_modes(&a, &x); break;
-      case O_K: bad = cli_unsigned(&a, 1, 1000000, &x.k); break;
-      case O_REPEAT: bad = cli_unsigned(&a, 1, 1000, &x.repeat); break;
-      case O_THREADS: bad = cli_unsigned(&a, 1, 1024, &x.threads); break;
-      case O_BACKEND: bad = cli_choice(&a, "cpu|gpu|auto", &x.backend); break;
-      case O_ALONE: bad = cli_unsigned(&a, 0, 1000000, &x.alone); break;
-      case O_TIMES: x.times = a.value; break;
-      case O_IDS: x.ids = CLI_IDS_YES; break;
-      case O_NO_IDS: x.ids = CLI_IDS_NO; break;
-      default: bad = 1; break;
+    case CLI_HELP: cli_args_free(&a); return mpi_help();
+    case O_MODES: bad = read_modes(&a, &x); break;
+    case O_K: bad = cli_unsigned(&a, 1, 1000000, &x.k); break;
+    case O_REPEAT: bad = cli_unsigned(&a, 1, 1000, &x.repeat); break;
+    case O_THREADS: bad = cli_unsigned(&a, 1, 1024, &x.threads); break;
+    case O_BACKEND: bad = cli_choice(&a, "cpu|gpu|auto", &x.backend); break;
+    case O_ALONE: bad = cli_unsigned(&a, 0, 1000000, &x.alone); break;
+    case O_TIMES: x.times = a.value; break;
+    case O_IDS: x.ids = CLI_IDS_YES; break;
+    case O_NO_IDS: x.ids = CLI_IDS_NO; break;
+    default: bad = 1; break;
     }
   }
   code = bad ? CLI_USAGE : CLI_OK;

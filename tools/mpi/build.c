@@ -16,8 +16,7 @@ static uint64_t first_of(uint64_t n, int rank) { return (uint64_t)((long double)
 
 /* Makes a shard of the part that this rank has built, and puts it in its place, if all others have built theirs. */
 static int finish(const char *folder, int code) {
-  char *part = mpi_path(folder, (unsigned)mpi_rank, MPI_PART),
-       *new = mpi_path(folder, (unsigned)mpi_rank, MPI_NEW);
+  char *part = mpi_path(folder, (unsigned)mpi_rank, MPI_PART), *new = mpi_path(folder, (unsigned)mpi_rank, MPI_NEW);
   gpuir_index *index = NULL;
   gpuir_shard_info place;
   gpuir_error err;
@@ -86,9 +85,8 @@ static int on_count(void *user, const gpuir_doc_desc *doc, const char *text, siz
 }
 
 /* Reads the inputs; the documents go to `add`. */
-static int read_inputs(build *b, const cli_args *a,
-                       int (*add)(void *, const gpuir_doc_desc *, const char *, size_t), uint64_t names,
-                       uint64_t *documents) {
+static int read_inputs(build *b, const cli_args *a, int (*add)(void *, const gpuir_doc_desc *, const char *, size_t),
+    uint64_t names, uint64_t *documents) {
   cli_input in = b->in;
   int r = CLI_OK;
   in.add = add;
@@ -141,7 +139,7 @@ static int build_part(build *b, const cli_args *a, uint64_t n) {
   if (code == ENOUGH) code = CLI_OK;
   if (!code && b->at != b->to) {
     cli_error("the input has changed: %lu documents, and before there were %lu", (unsigned long)documents,
-              (unsigned long)n);
+        (unsigned long)n);
     code = CLI_FAIL;
   }
   if (!code) {
@@ -160,10 +158,10 @@ static int index_options(cli_args *a, build *b) {
   int opt, bad = 0, code;
   while (!bad && (opt = cli_next(a)) != CLI_END) {
     switch (opt) {
-      case CLI_HELP: return 1 + mpi_help();
-      case O_STORE: b->common.desc.store_text = 1; break;
-      case O_POSITIONS: b->common.desc.positions = 1; break;
-      default: bad = cli_build_option(a, opt, &b->common) && cli_input_format(a, opt, &b->in); break;
+    case CLI_HELP: return 1 + mpi_help();
+    case O_STORE: b->common.desc.store_text = 1; break;
+    case O_POSITIONS: b->common.desc.positions = 1; break;
+    default: bad = cli_build_option(a, opt, &b->common) && cli_input_format(a, opt, &b->in); break;
     }
   }
   if (bad) return 1 + CLI_USAGE;
@@ -177,11 +175,8 @@ static int index_options(cli_args *a, build *b) {
 }
 
 int mpi_index(int argc, char **argv) {
-  static const cli_option options[] = {{O_STORE, "store", 0, 0},
-                                       {O_POSITIONS, "positions", 0, 0},
-                                       CLI_INPUT_OPTIONS,
-                                       CLI_BUILD_OPTIONS,
-                                       {0, NULL, 0, 0}};
+  static const cli_option options[] = {{O_STORE, "store", 0, 0}, {O_POSITIONS, "positions", 0, 0}, CLI_INPUT_OPTIONS,
+      CLI_BUILD_OPTIONS, {0, NULL, 0, 0}};
   uint64_t n = 0;
   build b;
   cli_args a;
@@ -241,7 +236,7 @@ static int slice_put(slice *s, gpuir_cursor *c, uint32_t docid, int positions) {
 
 /* Hands the postings of documents [from, to) to a builder, term by term. */
 static int copy_lists(const gpuir_index *index, uint32_t from, uint32_t to, gpuir_builder *builder,
-                      const char *output) {
+    const char *output) {
   gpuir_index_info info;
   gpuir_term_info t;
   gpuir_error err;
@@ -262,7 +257,7 @@ static int copy_lists(const gpuir_index *index, uint32_t from, uint32_t to, gpui
     status = gpuir_term_get_info(index, id, &t);
     if (!status)
       status = gpuir_builder_add_list(builder, t.term, t.term_len, s.docids, s.tfs,
-                                      info.has_positions ? s.positions : NULL, (uint32_t)s.n, &err);
+          info.has_positions ? s.positions : NULL, (uint32_t)s.n, &err);
   }
   free(s.docids);
   free(s.tfs);
@@ -305,8 +300,7 @@ static int split_part(const gpuir_index *index, const char *part, uint64_t memor
 }
 
 int mpi_split(int argc, char **argv) {
-  static const cli_option options[] = {
-      {O_MEMORY, "memory", 0, 1}, {O_OUTPUT, "output", 'o', 1}, {0, NULL, 0, 0}};
+  static const cli_option options[] = {{O_MEMORY, "memory", 0, 1}, {O_OUTPUT, "output", 'o', 1}, {0, NULL, 0, 0}};
   uint64_t megabytes = 512;
   const char *output = NULL;
   gpuir_index *index = NULL;
@@ -316,10 +310,10 @@ int mpi_split(int argc, char **argv) {
   cli_args_start(&a, "split", options, argc, argv);
   while (!bad && (opt = cli_next(&a)) != CLI_END) {
     switch (opt) {
-      case O_MEMORY: bad = cli_unsigned(&a, 1, (uint64_t)1 << 32, &megabytes); break;
-      case O_OUTPUT: output = a.value; break;
-      case CLI_HELP: cli_args_free(&a); return mpi_help();
-      default: bad = 1; break;
+    case O_MEMORY: bad = cli_unsigned(&a, 1, (uint64_t)1 << 32, &megabytes); break;
+    case O_OUTPUT: output = a.value; break;
+    case CLI_HELP: cli_args_free(&a); return mpi_help();
+    default: bad = 1; break;
     }
   }
   code = bad ? CLI_USAGE : CLI_OK;

@@ -52,11 +52,8 @@ static int run(int argc, char **argv) {
   static const struct {
     const char *name;
     int (*run)(int, char **);
-  } commands[] = {{"index", mpi_index},
-                  {"split", mpi_split},
-                  {"join", mpi_join},
-                  {"query", mpi_query},
-                  {"bench", mpi_bench}};
+  } commands[] = {{"index", mpi_index}, {"split", mpi_split}, {"join", mpi_join}, {"query", mpi_query},
+      {"bench", mpi_bench}};
   if (argc < 2) {
     cli_error("a command is missing; try 'gpuir-mpi help'");
     return CLI_USAGE;

@@ -49,7 +49,7 @@ int mpi_open(mpi_shard *s, const char *folder);
 void mpi_close(mpi_shard *s);
 /* Adds documents [from, to) of an index to a builder, and the postings of those. */
 int mpi_copy_documents(const gpuir_index *index, uint32_t from, uint32_t to, gpuir_builder *builder,
-                       const char *output);
+    const char *output);
 
 /* ---- statistics.c ---- */
 
@@ -64,11 +64,11 @@ typedef struct mpi_search {
   const mpi_shard *shard;
   gpuir_searcher *searcher;
   gpuir_query_desc desc;
-  size_t k;          /* at most the collection's documents */
+  size_t k; /* at most the collection's documents */
   MPI_Datatype type; /* k hits */
-  MPI_Op merge;      /* of two times k hits the best k */
-  MPI_Comm node;     /* the ranks that share memory with this one */
-  MPI_Win window;    /* the thresholds that they share, twice `room` */
+  MPI_Op merge; /* of two times k hits the best k */
+  MPI_Comm node; /* the ranks that share memory with this one */
+  MPI_Win window; /* the thresholds that they share, twice `room` */
   uint32_t *shared;
   size_t room;
   unsigned round; /* which half is in use: round % 2 */
@@ -81,7 +81,7 @@ typedef struct mpi_batch {
   size_t n;
   char **texts;
   size_t *lens;
-  int *statuses;         /* the same on all ranks; 0: queries[i] is there */
+  int *statuses; /* the same on all ranks; 0: queries[i] is there */
   gpuir_query **queries; /* weighed by what all shards know */
 } mpi_batch;
 

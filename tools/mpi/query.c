@@ -20,7 +20,7 @@ typedef struct query {
   int has_k, has_mode, has_k1, has_b, form, ids, backend, many, failed;
   size_t hits_total;
   cli_buf names; /* this rank's on their way, or all ranks' */
-  int *places;   /* [ranks] where those of each begin */
+  int *places; /* [ranks] where those of each begin */
   cli_queries qs;
 } query;
 
@@ -51,10 +51,8 @@ static void send_texts(query *q, size_t from, mpi_batch *b) {
     b->texts[i] = cli_copy(p + sizeof len, len);
     p += sizeof len + len;
   }
-  if (mpi_rank)
-    free(bytes.p);
-  else
-    cli_buf_free(&bytes);
+  if (mpi_rank) free(bytes.p);
+  else cli_buf_free(&bytes);
 }
 
 /* ---- the hits ---- */
@@ -101,34 +99,32 @@ static const char *next_name(query *q, const uint64_t *firsts, uint32_t docid, u
 
 static void print_hit(query *q, const char *id, size_t rank, gpuir_hit hit, const char *name, size_t len) {
   switch (q->form) {
-    case FORM_TREC:
-      cli_trec_string(id, strlen(id));
-      printf(" Q0 ");
-      if (len)
-        cli_trec_string(name, len);
-      else
-        printf("%u", hit.docid);
-      printf(" %zu %.7f %s\n", rank, gpuir_score(hit), q->tag);
-      break;
-    case FORM_TSV:
-      if (q->many) {
-        cli_tsv_string(stdout, id, strlen(id));
-        putchar('\t');
-      }
-      printf("%zu\t%u\t%.7f\t", rank, hit.docid, gpuir_score(hit));
-      cli_tsv_string(stdout, name, len);
-      putchar('\n');
-      break;
-    default:
-      printf("%5zu %12.6f %10u  ", rank, gpuir_score(hit), hit.docid);
-      cli_tsv_string(stdout, name, len);
-      putchar('\n');
+  case FORM_TREC:
+    cli_trec_string(id, strlen(id));
+    printf(" Q0 ");
+    if (len) cli_trec_string(name, len);
+    else printf("%u", hit.docid);
+    printf(" %zu %.7f %s\n", rank, gpuir_score(hit), q->tag);
+    break;
+  case FORM_TSV:
+    if (q->many) {
+      cli_tsv_string(stdout, id, strlen(id));
+      putchar('\t');
+    }
+    printf("%zu\t%u\t%.7f\t", rank, hit.docid, gpuir_score(hit));
+    cli_tsv_string(stdout, name, len);
+    putchar('\n');
+    break;
+  default:
+    printf("%5zu %12.6f %10u  ", rank, gpuir_score(hit), hit.docid);
+    cli_tsv_string(stdout, name, len);
+    putchar('\n');
   }
 }
 
 /* Prints the answers to the first rank's queries from number `from` on. */
-static void print_answers(query *q, size_t from, const mpi_batch *b, const gpuir_hit *hits,
-                          const gpuir_error *err, const uint64_t *firsts) {
+static void print_answers(query *q, size_t from, const mpi_batch *b, const gpuir_hit *hits, const gpuir_error *err,
+    const uint64_t *firsts) {
   for (size_t i = 0; i < b->n; i++) {
     const char *id = q->qs.ids[from + i];
     if (b->statuses[i]) {
@@ -211,22 +207,22 @@ static int query_options(cli_args *a, query *q) {
   int opt, bad = 0;
   while (!bad && (opt = cli_next(a)) != CLI_END) {
     switch (opt) {
-      case CLI_HELP: return 1 + mpi_help();
-      case O_MODE: bad = cli_choice(a, "and|or|andor", &q->search.desc.mode), q->has_mode = 1; break;
-      case O_K: bad = cli_unsigned(a, 1, UINT32_MAX, &q->k), q->has_k = 1; break;
-      case O_K1: bad = cli_real(a, 0, 1000, &q->k1), q->has_k1 = 1; break;
-      case O_B: bad = cli_real(a, 0, 1, &q->b), q->has_b = 1; break;
-      case O_BACKEND: bad = cli_choice(a, "cpu|gpu|auto", &q->backend); break;
-      case O_THREADS: bad = cli_unsigned(a, 1, 1024, &q->threads); break;
-      case O_BATCH: bad = cli_unsigned(a, 1, 1000000, &q->batch); break;
-      case O_TREC: bad = one_form(a, q, FORM_TREC); break;
-      case O_TSV: bad = one_form(a, q, FORM_TSV); break;
-      case O_TAG: q->tag = a->value; break;
-      case O_TOPICS: q->topics = a->value; break;
-      case O_IDS: q->ids = CLI_IDS_YES; break;
-      case O_NO_IDS: q->ids = CLI_IDS_NO; break;
-      case O_NO_OPERATORS: q->search.desc.no_operators = 1; break;
-      default: bad = 1; break;
+    case CLI_HELP: return 1 + mpi_help();
+    case O_MODE: bad = cli_choice(a, "and|or|andor", &q->search.desc.mode), q->has_mode = 1; break;
+    case O_K: bad = cli_unsigned(a, 1, UINT32_MAX, &q->k), q->has_k = 1; break;
+    case O_K1: bad = cli_real(a, 0, 1000, &q->k1), q->has_k1 = 1; break;
+    case O_B: bad = cli_real(a, 0, 1, &q->b), q->has_b = 1; break;
+    case O_BACKEND: bad = cli_choice(a, "cpu|gpu|auto", &q->backend); break;
+    case O_THREADS: bad = cli_unsigned(a, 1, 1024, &q->threads); break;
+    case O_BATCH: bad = cli_unsigned(a, 1, 1000000, &q->batch); break;
+    case O_TREC: bad = one_form(a, q, FORM_TREC); break;
+    case O_TSV: bad = one_form(a, q, FORM_TSV); break;
+    case O_TAG: q->tag = a->value; break;
+    case O_TOPICS: q->topics = a->value; break;
+    case O_IDS: q->ids = CLI_IDS_YES; break;
+    case O_NO_IDS: q->ids = CLI_IDS_NO; break;
+    case O_NO_OPERATORS: q->search.desc.no_operators = 1; break;
+    default: bad = 1; break;
     }
   }
   if (bad) return 1 + CLI_USAGE;
@@ -265,10 +261,10 @@ static int open_search(query *q, gpuir_searcher **searcher) {
   cli_bm25(q->shard.index, &q->search.desc, q->has_k1, q->has_b, q->k1, q->b);
   mpi_all_speak();
   status = gpuir_searcher_create(q->shard.index, &sd, searcher, &err);
-  code = status                                              ? cli_fail(q->folder, status, &err)
-         : cli_gpu_open(&q->gpu, q->backend, q->shard.index) ? CLI_FAIL
-         : cli_gpu_attach(&q->gpu, *searcher)                ? CLI_FAIL
-                                                             : CLI_OK;
+  code = status                                           ? cli_fail(q->folder, status, &err)
+      : cli_gpu_open(&q->gpu, q->backend, q->shard.index) ? CLI_FAIL
+      : cli_gpu_attach(&q->gpu, *searcher)                ? CLI_FAIL
+                                                          : CLI_OK;
   code = mpi_agree(code);
   mpi_first_speaks();
   q->search.k = (size_t)q->k;
@@ -276,21 +272,10 @@ static int open_search(query *q, gpuir_searcher **searcher) {
 }
 
 int mpi_query(int argc, char **argv) {
-  static const cli_option options[] = {{O_MODE, "mode", 'm', 1},
-                                       {O_K, "k", 'k', 1},
-                                       {O_K1, "k1", 0, 1},
-                                       {O_B, "b", 0, 1},
-                                       {O_BACKEND, "backend", 0, 1},
-                                       {O_THREADS, "threads", 0, 1},
-                                       {O_BATCH, "batch", 0, 1},
-                                       {O_TREC, "trec", 0, 0},
-                                       {O_TSV, "tsv", 0, 0},
-                                       {O_TAG, "tag", 0, 1},
-                                       {O_TOPICS, "topics", 0, 1},
-                                       {O_IDS, "ids", 0, 0},
-                                       {O_NO_IDS, "no-ids", 0, 0},
-                                       {O_NO_OPERATORS, "no-operators", 0, 0},
-                                       {0, NULL, 0, 0}};
+  static const cli_option options[] = {{O_MODE, "mode", 'm', 1}, {O_K, "k", 'k', 1}, {O_K1, "k1", 0, 1},
+      {O_B, "b", 0, 1}, {O_BACKEND, "backend", 0, 1}, {O_THREADS, "threads", 0, 1}, {O_BATCH, "batch", 0, 1},
+      {O_TREC, "trec", 0, 0}, {O_TSV, "tsv", 0, 0}, {O_TAG, "tag", 0, 1}, {O_TOPICS, "topics", 0, 1},
+      {O_IDS, "ids", 0, 0}, {O_NO_IDS, "no-ids", 0, 0}, {O_NO_OPERATORS, "no-operators", 0, 0}, {0, NULL, 0, 0}};
   gpuir_searcher *searcher = NULL;
   uint64_t *firsts = NULL;
   query q;

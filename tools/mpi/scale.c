@@ -23,13 +23,13 @@ typedef struct options {
   const char *large, *small, *mode;
   double large_documents, small_documents, documents;
   uint32_t shards, replicas, cores, queries;
-  double rate;              /* queries/s */
-  double hedge, timeout;    /* us; hedge 0: none */
-  double network;           /* us each way */
-  double slow, slow_mean;   /* of messages, and by how many us on average */
+  double rate; /* queries/s */
+  double hedge, timeout; /* us; hedge 0: none */
+  double network; /* us each way */
+  double slow, slow_mean; /* of messages, and by how many us on average */
   double pause, pause_time; /* of searches, and how many us it lasts */
-  double down;              /* of replicas, which no broker knows of yet */
-  double price;             /* of a replica's machine, an hour */
+  double down; /* of replicas, which no broker knows of yet */
+  double price; /* of a replica's machine, an hour */
   uint64_t seed;
 } options;
 
@@ -37,8 +37,8 @@ typedef struct options {
 
 typedef struct times {
   size_t n;
-  double *mean;   /* [n] us a query on a large shard, and on a small one */
-  double *small;  /* [n] */
+  double *mean; /* [n] us a query on a large shard, and on a small one */
+  double *small; /* [n] */
   double *spread; /* [n * columns] a small shard's time by their mean */
   unsigned columns;
 } times;
@@ -155,11 +155,11 @@ typedef struct replica {
 
 typedef struct asked {
   double arrival;
-  double mean;       /* us on a shard */
-  size_t row;        /* of the times */
-  uint32_t left;     /* shards that have not answered */
+  double mean; /* us on a shard */
+  size_t row; /* of the times */
+  uint32_t left; /* shards that have not answered */
   uint8_t *answered; /* [shards] */
-  uint32_t *first;   /* [shards] the replica that was asked first */
+  uint32_t *first; /* [shards] the replica that was asked first */
 } asked;
 
 typedef struct simulation {
@@ -261,10 +261,8 @@ static void reach(simulation *s, uint32_t r) {
     work(s, at, r);
   } else {
     s->requests[r].next = NONE;
-    if (at->last == NONE)
-      at->first = r;
-    else
-      s->requests[at->last].next = r;
+    if (at->last == NONE) at->first = r;
+    else s->requests[at->last].next = r;
     at->last = r;
     at->queued++;
   }
@@ -281,10 +279,8 @@ static void finish(simulation *s, uint32_t r) {
     at->first = x->next;
     if (at->first == NONE) at->last = NONE;
     at->queued--;
-    if (s->queries[x->query].left && !s->queries[x->query].answered[x->shard])
-      work(s, at, waiting);
-    else
-      forget(s, waiting);
+    if (s->queries[x->query].left && !s->queries[x->query].answered[x->shard]) work(s, at, waiting);
+    else forget(s, waiting);
   }
 }
 
@@ -345,10 +341,9 @@ static void report(const simulation *s) {
   for (uint32_t i = 0; i < s->done; i++) sum += s->latencies[i];
   for (size_t i = 0; i < s->t->n; i++) work_us += service(o, s->t, i);
   printf("%s\t%u\t%u\t%u\t%.0f\t%.1f\t%.3f\t%.1f\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\n", o->mode, o->shards,
-         o->replicas, o->cores, o->rate, o->hedge / 1000, work_us / (double)s->t->n / 1000,
-         100 * s->busy / (s->now * machines * o->cores), 100.0 * (double)s->hedged / (double)s->sent,
-         sum / s->done / 1000, percentile(s, 50), percentile(s, 99), percentile(s, 99.9),
-         machines * o->price / 3600 / o->rate * 1e6);
+      o->replicas, o->cores, o->rate, o->hedge / 1000, work_us / (double)s->t->n / 1000,
+      100 * s->busy / (s->now * machines * o->cores), 100.0 * (double)s->hedged / (double)s->sent, sum / s->done / 1000,
+      percentile(s, 50), percentile(s, 99), percentile(s, 99.9), machines * o->price / 3600 / o->rate * 1e6);
 }
 
 static void simulate(const options *o, const times *t) {
@@ -363,19 +358,18 @@ static void simulate(const options *o, const times *t) {
   s.replicas = (replica *)zeroed((size_t)o->shards * o->replicas, sizeof *s.replicas);
   for (size_t i = 0; i < (size_t)o->shards * o->replicas; i++) {
     s.replicas[i].first = s.replicas[i].last = NONE;
-    s.replicas[i].down =
-        i % o->replicas == 0 && unit(&s.seed) < o->down * o->replicas; /* never a whole shard */
+    s.replicas[i].down = i % o->replicas == 0 && unit(&s.seed) < o->down * o->replicas; /* never a whole shard */
   }
   plan(&s, 0, ARRIVE, 0);
   while (s.n && s.done < o->queries) {
     const event e = take(&s);
     s.now = e.time;
     switch (e.kind) {
-      case ARRIVE: arrive(&s, e.what); break;
-      case REACH: reach(&s, e.what); break;
-      case FINISH: finish(&s, e.what); break;
-      case ANSWER: answer(&s, e.what); break;
-      default: hedge(&s, e.what); break;
+    case ARRIVE: arrive(&s, e.what); break;
+    case REACH: reach(&s, e.what); break;
+    case FINISH: finish(&s, e.what); break;
+    case ANSWER: answer(&s, e.what); break;
+    default: hedge(&s, e.what); break;
     }
   }
   qsort(s.latencies, s.done, sizeof *s.latencies, by_value);
@@ -393,27 +387,15 @@ static void read_options(int argc, char **argv, options *o) {
   const struct {
     const char *name;
     double *to;
-  } reals[] = {{"large_documents", &o->large_documents},
-               {"small_documents", &o->small_documents},
-               {"documents", &o->documents},
-               {"rate", &o->rate},
-               {"hedge", &o->hedge},
-               {"timeout", &o->timeout},
-               {"network", &o->network},
-               {"slow", &o->slow},
-               {"slow_mean", &o->slow_mean},
-               {"pause", &o->pause},
-               {"pause_time", &o->pause_time},
-               {"down", &o->down},
-               {"price", &o->price}};
+  } reals[] = {{"large_documents", &o->large_documents}, {"small_documents", &o->small_documents},
+      {"documents", &o->documents}, {"rate", &o->rate}, {"hedge", &o->hedge}, {"timeout", &o->timeout},
+      {"network", &o->network}, {"slow", &o->slow}, {"slow_mean", &o->slow_mean}, {"pause", &o->pause},
+      {"pause_time", &o->pause_time}, {"down", &o->down}, {"price", &o->price}};
   const struct {
     const char *name;
     uint32_t *to;
-  } counts[] = {
-      {"shards", &o->shards}, {"replicas", &o->replicas}, {"cores", &o->cores}, {"queries", &o->queries}};
-  const struct {
-    const char *name, **to;
-  } texts[] = {{"large", &o->large}, {"small", &o->small}, {"mode", &o->mode}};
+  } counts[] = {{"shards", &o->shards}, {"replicas", &o->replicas}, {"cores", &o->cores}, {"queries", &o->queries}};
+  const struct { const char *name, **to; } texts[] = {{"large", &o->large}, {"small", &o->small}, {"mode", &o->mode}};
   for (int i = 1; i < argc; i++) {
     const size_t len = strcspn(argv[i], "=");
     const char *value = argv[i] + len + (argv[i][len] == '=');
@@ -423,8 +405,7 @@ static void read_options(int argc, char **argv, options *o) {
     for (size_t j = 0; j < sizeof reals / sizeof *reals; j++)
       if (IS(reals[j])) *reals[j].to = strtod(value, &end), known = !*end && *value && *reals[j].to >= 0;
     for (size_t j = 0; j < sizeof counts / sizeof *counts; j++)
-      if (IS(counts[j]))
-        *counts[j].to = (uint32_t)strtoul(value, &end, 10), known = !*end && *counts[j].to > 0;
+      if (IS(counts[j])) *counts[j].to = (uint32_t)strtoul(value, &end, 10), known = !*end && *counts[j].to > 0;
     for (size_t j = 0; j < sizeof texts / sizeof *texts; j++)
       if (IS(texts[j])) *texts[j].to = value, known = 1;
 #undef IS

@@ -57,8 +57,8 @@ static void share_room(mpi_search *s, size_t n) {
   if (s->window != MPI_WIN_NULL) MPI_Win_free(&s->window);
   MPI_Comm_rank(s->node, &here);
   s->room = n;
-  MPI_Win_allocate_shared(here ? 0 : (MPI_Aint)(2 * n * sizeof *s->shared), sizeof *s->shared, MPI_INFO_NULL,
-                          s->node, &own, &s->window);
+  MPI_Win_allocate_shared(here ? 0 : (MPI_Aint)(2 * n * sizeof *s->shared), sizeof *s->shared, MPI_INFO_NULL, s->node,
+      &own, &s->window);
   MPI_Win_shared_query(s->window, 0, &size, &unit, &s->shared);
   if (!here) memset(s->shared, 0, 2 * n * sizeof *s->shared);
   MPI_Barrier(s->node);
@@ -173,8 +173,8 @@ static void check_prefixes(mpi_batch *b, gpuir_error *err) {
   drop_failed(b);
   for (size_t i = 0; err && i < b->n; i++)
     if (b->statuses[i] == GPUIR_E_LIMIT && !err[i].msg[0])
-      (void)snprintf(err[i].msg, sizeof err[i].msg,
-                     "a prefix stands for more than %d terms, or 2^24 postings", GPUIR_MAX_PREFIX_TERMS);
+      (void)snprintf(err[i].msg, sizeof err[i].msg, "a prefix stands for more than %d terms, or 2^24 postings",
+          GPUIR_MAX_PREFIX_TERMS);
   cli_buf_free(&m.out);
   free(counts);
 }
@@ -206,8 +206,8 @@ void mpi_parse(mpi_search *s, mpi_batch *b, int mode, gpuir_error *err) {
   b->statuses = (int *)cli_resize(NULL, b->n, sizeof *b->statuses);
   for (size_t i = 0; i < b->n; i++) {
     prefixes |= memchr(b->texts[i], '*', b->lens[i]) != NULL;
-    b->statuses[i] = gpuir_query_parse(s->shard->index, &desc, b->texts[i], b->lens[i], &b->queries[i],
-                                       err ? &err[i] : NULL);
+    b->statuses[i] =
+        gpuir_query_parse(s->shard->index, &desc, b->texts[i], b->lens[i], &b->queries[i], err ? &err[i] : NULL);
   }
   drop_failed(b);
   if (prefixes) check_prefixes(b, err);
@@ -225,8 +225,8 @@ static void search_failed(mpi_search *s, size_t query, int status) {
 }
 
 /* Searches queries [from, to) of n that are there. */
-static void search_some(mpi_search *s, const gpuir_query *const *queries, size_t from, size_t to,
-                        uint32_t *thresholds, gpuir_hit *hits, uint32_t *counts, int *statuses) {
+static void search_some(mpi_search *s, const gpuir_query *const *queries, size_t from, size_t to, uint32_t *thresholds,
+    gpuir_hit *hits, uint32_t *counts, int *statuses) {
   gpuir_batch_desc d;
   gpuir_batch *batch;
   int status;
@@ -247,8 +247,8 @@ static void search_some(mpi_search *s, const gpuir_query *const *queries, size_t
 
 /* Puts the hits of the n queries that are there in the places of the whole batch, by their numbers in the collection,
  * and hits of score 0 behind them. */
-static void spread_hits(const mpi_search *s, const mpi_batch *b, const gpuir_hit *found,
-                        const uint32_t *counts, gpuir_hit *hits) {
+static void spread_hits(const mpi_search *s, const mpi_batch *b, const gpuir_hit *found, const uint32_t *counts,
+    gpuir_hit *hits) {
   const gpuir_hit none = {GPUIR_END, 0};
   const uint32_t first = (uint32_t)s->shard->place.first;
   size_t n = 0;
@@ -296,10 +296,8 @@ void mpi_ask(mpi_search *s, const mpi_batch *b, gpuir_hit *hits, int everywhere)
     j++;
   }
   spread_hits(s, b, found, counts, hits);
-  if (everywhere)
-    MPI_Allreduce(MPI_IN_PLACE, hits, (int)b->n, s->type, s->merge, MPI_COMM_WORLD);
-  else
-    MPI_Reduce(mpi_rank ? hits : MPI_IN_PLACE, hits, (int)b->n, s->type, s->merge, 0, MPI_COMM_WORLD);
+  if (everywhere) MPI_Allreduce(MPI_IN_PLACE, hits, (int)b->n, s->type, s->merge, MPI_COMM_WORLD);
+  else MPI_Reduce(mpi_rank ? hits : MPI_IN_PLACE, hits, (int)b->n, s->type, s->merge, 0, MPI_COMM_WORLD);
   free(found);
   free(queries);
   free(counts);

@@ -67,8 +67,7 @@ static int sync_folder(const char *folder) {
 }
 
 int mpi_publish(const char *folder, int code) {
-  char *part = mpi_path(folder, (unsigned)mpi_rank, MPI_PART),
-       *new = mpi_path(folder, (unsigned)mpi_rank, MPI_NEW);
+  char *part = mpi_path(folder, (unsigned)mpi_rank, MPI_PART), *new = mpi_path(folder, (unsigned)mpi_rank, MPI_NEW);
   char *shard = mpi_path(folder, (unsigned)mpi_rank, MPI_SHARD);
   code = mpi_agree(code);
   if (!code && rename(new, shard)) {
@@ -110,12 +109,11 @@ static int check_own(const mpi_shard *s, const char *path) {
       s->place.documents != first.documents || s->place.tokens != first.tokens) {
     cli_error("%s: of other statistics than shard 0: identity %016" PRIx64 "%016" PRIx64 ", not %016" PRIx64
               "%016" PRIx64,
-              path, s->place.identity[1], s->place.identity[0], first.identity[1], first.identity[0]);
+        path, s->place.identity[1], s->place.identity[0], first.identity[1], first.identity[0]);
     return CLI_FAIL;
   }
   if (s->place.shard != (unsigned)mpi_rank || s->place.shards != first.shards) {
-    cli_error("%s: shard %u of %u: of another division of the collection", path, s->place.shard,
-              s->place.shards);
+    cli_error("%s: shard %u of %u: of another division of the collection", path, s->place.shard, s->place.shards);
     return CLI_FAIL;
   }
   return CLI_OK;
@@ -126,9 +124,8 @@ static int check_order(const mpi_shard *s, const char *path) {
   uint64_t before = 0;
   MPI_Exscan(&s->info.documents, &before, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
   if (s->place.first == (mpi_rank ? before : 0)) return CLI_OK;
-  cli_error("%s: begins with document %" PRIu64 ", and the shards before end with %" PRIu64
-            ": of another division",
-            path, s->place.first, before);
+  cli_error("%s: begins with document %" PRIu64 ", and the shards before end with %" PRIu64 ": of another division",
+      path, s->place.first, before);
   return CLI_FAIL;
 }
 
@@ -163,7 +160,7 @@ void mpi_close(mpi_shard *s) {
 /* ---- documents of an index ---- */
 
 int mpi_copy_documents(const gpuir_index *index, uint32_t from, uint32_t to, gpuir_builder *builder,
-                       const char *output) {
+    const char *output) {
   cli_buf name = {NULL, 0, 0};
   gpuir_error err;
   int status = GPUIR_OK;
@@ -196,8 +193,8 @@ typedef struct joined {
   unsigned n;
   gpuir_index **shards;
   gpuir_term_info *terms; /* [n] at which each stands */
-  uint64_t *ends;         /* [n] terms */
-  uint32_t *firsts;       /* [n] documents before */
+  uint64_t *ends; /* [n] terms */
+  uint32_t *firsts; /* [n] documents before */
   uint32_t *docids, *tfs, *positions;
   size_t cap, positions_cap;
   int has_positions;
@@ -214,8 +211,7 @@ static int join_open(joined *j, unsigned i, gpuir_shard_info *first) {
   if (!j->shards[i] || gpuir_index_get_info(j->shards[i], &info)) {
     code = CLI_FAIL;
   } else if (gpuir_shard_get_info(j->shards[i], &place) || place.shard != i || place.shards != j->n ||
-             memcmp(place.identity, first->identity, sizeof place.identity) != 0 ||
-             place.first != first->first) {
+      memcmp(place.identity, first->identity, sizeof place.identity) != 0 || place.first != first->first) {
     cli_error("%s: of other statistics, or of another division, than shard 0", path);
     code = CLI_FAIL;
   } else {
@@ -269,8 +265,7 @@ static int join_list(joined *j, unsigned i, size_t *n, size_t *m) {
   const gpuir_term_info *t = &j->terms[i];
   int status = gpuir_term_postings(j->shards[i], t->id, j->docids + *n, j->tfs + *n);
   for (size_t k = *n; k < *n + t->df && !status; k++) j->docids[k] += j->firsts[i];
-  if (!status && j->has_positions)
-    status = gpuir_term_positions(j->shards[i], t->id, j->positions + *m, t->cf);
+  if (!status && j->has_positions) status = gpuir_term_positions(j->shards[i], t->id, j->positions + *m, t->cf);
   *n += t->df;
   *m += (size_t)t->cf;
   return status;
@@ -307,7 +302,7 @@ static int join_term(joined *j, int *more) {
   }
   if (!status)
     status = gpuir_builder_add_list(j->builder, least.term, least.term_len, j->docids, j->tfs,
-                                    j->has_positions ? j->positions : NULL, (uint32_t)df, &err);
+        j->has_positions ? j->positions : NULL, (uint32_t)df, &err);
   return status ? cli_fail(j->output, status, &err) : CLI_OK;
 }
 
@@ -353,8 +348,7 @@ static int join_write(joined *j, uint64_t memory) {
 enum { O_MEMORY = 2, O_OUTPUT };
 
 int mpi_join(int argc, char **argv) {
-  static const cli_option options[] = {
-      {O_MEMORY, "memory", 0, 1}, {O_OUTPUT, "output", 'o', 1}, {0, NULL, 0, 0}};
+  static const cli_option options[] = {{O_MEMORY, "memory", 0, 1}, {O_OUTPUT, "output", 'o', 1}, {0, NULL, 0, 0}};
   gpuir_shard_info first;
   uint64_t megabytes = 512;
   joined j;
@@ -364,15 +358,14 @@ int mpi_join(int argc, char **argv) {
   cli_args_start(&a, "join", options, argc, argv);
   while (!bad && (opt = cli_next(&a)) != CLI_END) {
     switch (opt) {
-      case O_MEMORY: bad = cli_unsigned(&a, 1, (uint64_t)1 << 32, &megabytes); break;
-      case O_OUTPUT: j.output = a.value; break;
-      case CLI_HELP: cli_args_free(&a); return mpi_help();
-      default: bad = 1; break;
+    case O_MEMORY: bad = cli_unsigned(&a, 1, (uint64_t)1 << 32, &megabytes); break;
+    case O_OUTPUT: j.output = a.value; break;
+    case CLI_HELP: cli_args_free(&a); return mpi_help();
+    default: bad = 1; break;
     }
   }
   code = bad ? CLI_USAGE : CLI_OK;
-  if (!code && (a.noperands != 1 || !j.output))
-    code = cli_misuse("join", "one folder of SHARDS, and -o INDEX");
+  if (!code && (a.noperands != 1 || !j.output)) code = cli_misuse("join", "one folder of SHARDS, and -o INDEX");
   if (!code && mpi_ranks > 1) code = cli_misuse("join", "one process writes the index: do without mpirun");
   if (!code) {
     j.folder = a.operands[0];

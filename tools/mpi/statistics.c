@@ -29,7 +29,7 @@ typedef struct exchange {
   size_t n, cap, *slots, nslots;
   cli_buf texts;
   size_t *came, ncame, came_cap; /* the terms that came: numbers of owned ones */
-  int *numbers, *numbers_in;     /* [chunk * ranks + rank] terms sent to, and come from, a rank */
+  int *numbers, *numbers_in; /* [chunk * ranks + rank] terms sent to, and come from, a rank */
 } exchange;
 
 /* Doubles the hash table. */
@@ -51,13 +51,13 @@ static size_t table_find(exchange *x, const char *term, size_t len) {
   if (2 * (x->n + 1) > x->nslots) table_grow(x);
   for (size_t i = (size_t)(hash & (x->nslots - 1));; i = (i + 1) & (x->nslots - 1)) {
     const owned *o = x->slots[i] ? &x->terms_owned[x->slots[i] - 1] : NULL;
-    if (o && (o->hash != hash || (size_t)(unsigned char)x->texts.p[o->at] != len ||
-              memcmp(x->texts.p + o->at + 1, term, len) != 0))
+    if (o &&
+        (o->hash != hash || (size_t)(unsigned char)x->texts.p[o->at] != len ||
+            memcmp(x->texts.p + o->at + 1, term, len) != 0))
       continue;
     if (o) return x->slots[i] - 1;
     if (x->n == x->cap)
-      x->terms_owned =
-          (owned *)cli_resize(x->terms_owned, x->cap = x->cap ? 2 * x->cap : 1024, sizeof *x->terms_owned);
+      x->terms_owned = (owned *)cli_resize(x->terms_owned, x->cap = x->cap ? 2 * x->cap : 1024, sizeof *x->terms_owned);
     x->terms_owned[x->n].hash = hash;
     x->terms_owned[x->n].df = 0;
     x->terms_owned[x->n].at = x->texts.n;
@@ -108,8 +108,7 @@ static void take(exchange *x, int from, int *number) {
     memcpy(&df, p, 4);
     x->terms_owned[at].df += df;
     if (x->ncame == x->came_cap)
-      x->came =
-          (size_t *)cli_resize(x->came, x->came_cap = x->came_cap ? 2 * x->came_cap : 4096, sizeof *x->came);
+      x->came = (size_t *)cli_resize(x->came, x->came_cap = x->came_cap ? 2 * x->came_cap : 4096, sizeof *x->came);
     x->came[x->ncame++] = at;
   }
 }
@@ -130,8 +129,7 @@ static int send_terms(exchange *x, uint64_t chunk) {
     return CLI_FAIL;
   }
   x->in = (unsigned char *)cli_resize(x->in, n, 1);
-  MPI_Alltoallv(x->out, x->counts, x->places, MPI_BYTE, x->in, x->counts_in, x->places_in, MPI_BYTE,
-                MPI_COMM_WORLD);
+  MPI_Alltoallv(x->out, x->counts, x->places, MPI_BYTE, x->in, x->counts_in, x->places_in, MPI_BYTE, MPI_COMM_WORLD);
   return CLI_OK;
 }
 
@@ -150,8 +148,7 @@ static void send_sums(exchange *x, uint64_t chunk, size_t *at, uint32_t *dfs) {
   uint32_t *sums = (uint32_t *)cli_resize(NULL, sent, sizeof *sums);
   uint32_t *own = (uint32_t *)cli_resize(NULL, got, sizeof *own);
   for (size_t i = 0; i < sent; i++) sums[i] = (uint32_t)x->terms_owned[x->came[(*at)++]].df;
-  MPI_Alltoallv(sums, numbers_in, x->places_in, MPI_UINT32_T, own, numbers, x->places, MPI_UINT32_T,
-                MPI_COMM_WORLD);
+  MPI_Alltoallv(sums, numbers_in, x->places_in, MPI_UINT32_T, own, numbers, x->places, MPI_UINT32_T, MPI_COMM_WORLD);
   for (uint64_t id = from; id < from + got; id++) {
     gpuir_term_info t;
     (void)gpuir_term_get_info(x->part, id, &t); /* as before */
@@ -165,8 +162,7 @@ static void send_sums(exchange *x, uint64_t chunk, size_t *at, uint32_t *dfs) {
 static void hash_terms(const exchange *x, uint64_t sums[2]) {
   for (size_t i = 0; i < x->n; i++) {
     const owned *o = &x->terms_owned[i];
-    const XXH128_hash_t h =
-        XXH3_128bits_withSeed(x->texts.p + o->at + 1, (unsigned char)x->texts.p[o->at], o->df);
+    const XXH128_hash_t h = XXH3_128bits_withSeed(x->texts.p + o->at + 1, (unsigned char)x->texts.p[o->at], o->df);
     sums[0] += h.low64;
     sums[1] += h.high64;
   }
@@ -177,8 +173,7 @@ static void hash_terms(const exchange *x, uint64_t sums[2]) {
 static void identify(const gpuir_index_info *info, const uint64_t counted[5], uint64_t identity[2]) {
   cli_buf b = {NULL, 0, 0};
   const char *const settings[] = {info->analyzer, info->codec, info->freq_codec, info->tool};
-  for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
-    cli_buf_add(&b, settings[i], strlen(settings[i]) + 1);
+  for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) cli_buf_add(&b, settings[i], strlen(settings[i]) + 1);
   cli_buf_add(&b, &info->k1, sizeof info->k1);
   cli_buf_add(&b, &info->b, sizeof info->b);
   cli_buf_char(&b, info->has_positions);

@@ -222,16 +222,14 @@ static void print_end(void) {
   check("searcher", gpuir_searcher_create(newest->index, NULL, &searcher, &err), &err);
   for (size_t i = 0; i < nqueries; i++) {
     gpuir_query *query;
-    check("parse", gpuir_query_parse(newest->index, NULL, queries[i], strlen(queries[i]), &query, &err),
-          &err);
+    check("parse", gpuir_query_parse(newest->index, NULL, queries[i], strlen(queries[i]), &query, &err), &err);
     check("count", gpuir_count(searcher, query, &n), &err);
     matches += n;
     gpuir_query_destroy(query);
   }
   gpuir_searcher_destroy(searcher);
   (void)gpuir_index_get_info(newest->index, &info);
-  (void)printf("documents %llu\nmatches %llu\n", (unsigned long long)info.documents,
-               (unsigned long long)matches);
+  (void)printf("documents %llu\nmatches %llu\n", (unsigned long long)info.documents, (unsigned long long)matches);
   for (size_t i = 0; i < nlatencies; i++) (void)printf("q %.3f\n", latencies[i]);
 }
 
@@ -256,8 +254,7 @@ int main(int argc, char **argv) {
   refresh();
   if (pthread_create(&asking, NULL, ask, NULL) || pthread_create(&merging, NULL, merge, NULL))
     die("cannot start a thread", GPUIR_E_NOMEM, &err);
-  stream(lines + base, n - base, strtod(argv[5], NULL), strtod(argv[6], NULL) / 1e3,
-         strtod(argv[7], NULL) / 1e3);
+  stream(lines + base, n - base, strtod(argv[5], NULL), strtod(argv[6], NULL) / 1e3, strtod(argv[7], NULL) / 1e3);
   stop = 1;
   (void)pthread_join(asking, NULL);
   (void)pthread_join(merging, NULL);

@@ -53,10 +53,8 @@ uint64_t JOIN(VERSION, _search)(size_t i, int count, uint64_t *sum) {
   size_t n = 0;
   if (!queries[i]) return 0;
   start = gpuir__now();
-  if (count)
-    (void)gpuir_count(searcher, queries[i], &matches);
-  else
-    (void)gpuir_search(searcher, queries[i], hits, wanted, &n);
+  if (count) (void)gpuir_count(searcher, queries[i], &matches);
+  else (void)gpuir_search(searcher, queries[i], hits, wanted, &n);
   start = gpuir__now() - start;
   *sum += matches + XXH3_64bits(hits, n * sizeof *hits);
   return start;
@@ -150,8 +148,8 @@ int main(int argc, char **argv) {
   }
   qsort(ratio, (size_t)rounds, sizeof *ratio, by_size);
   (void)printf("%s\t%zu\t%zu\t%d\t%.2f\t%.2f\t%.4f\t%.4f\t%.4f\t%.4f\t%s\n", names[m], k, n, rounds,
-               mean_us(least[0], n), mean_us(least[1], n), mean_us(least[0], n) / mean_us(least[1], n),
-               ratio[rounds / 2], ratio[0], ratio[rounds - 1], sum[0] == sum[1] ? "equal" : "differ");
+      mean_us(least[0], n), mean_us(least[1], n), mean_us(least[0], n) / mean_us(least[1], n), ratio[rounds / 2],
+      ratio[0], ratio[rounds - 1], sum[0] == sum[1] ? "equal" : "differ");
   return 0;
 }
 #endif

@@ -27,10 +27,10 @@
 #include <string.h>
 
 #define MOST_THREADS 256
-#define CHUNK 256u         /* documents, and CHUNK_TERMS terms, that a thread takes at once */
+#define CHUNK 256u /* documents, and CHUNK_TERMS terms, that a thread takes at once */
 #define CHUNK_TERMS 16384u /* also the least segment that is selected from in parallel */
-#define TABLE 32768u       /* tabulated logarithms; a power of two */
-#define UNIT 16384.0       /* of gains, to a bit */
+#define TABLE 32768u /* tabulated logarithms; a power of two */
+#define UNIT 16384.0 /* of gains, to a bit */
 
 /* ---- threads that share the items of a job -------------------------------------------------------------- */
 
@@ -50,8 +50,7 @@ typedef struct pool {
 
 static void pool_work(pool *p, unsigned worker) {
   uint64_t item;
-  while ((item = __atomic_fetch_add(&p->next, 1, __ATOMIC_RELAXED)) < p->items)
-    p->job(p->context, item, worker);
+  while ((item = __atomic_fetch_add(&p->next, 1, __ATOMIC_RELAXED)) < p->items) p->job(p->context, item, worker);
 }
 
 static void *pool_main(void *arg) {
@@ -78,8 +77,7 @@ static void pool_open(pool *p, unsigned workers) {
   pthread_mutex_init(&p->mutex, NULL);
   pthread_cond_init(&p->start, NULL);
   pthread_cond_init(&p->done, NULL);
-  while (p->threads + 1 < workers && !pthread_create(&p->thread[p->threads], NULL, pool_main, p))
-    p->threads++;
+  while (p->threads + 1 < workers && !pthread_create(&p->thread[p->threads], NULL, pool_main, p)) p->threads++;
 }
 
 static void pool_close(pool *p) {
@@ -148,8 +146,7 @@ static int64_t gain_log2(const gain_table *t, uint64_t x) {
   int shift = 0;
   while (x >> shift >= TABLE) shift++;
   int64_t low = t->log2_of[x >> shift], high = t->log2_of[(x >> shift) + 1];
-  return low + ((int64_t)shift << 24) +
-         (((high - low) * (int64_t)(x & (((uint64_t)1 << shift) - 1))) >> shift);
+  return low + ((int64_t)shift << 24) + (((high - low) * (int64_t)(x & (((uint64_t)1 << shift) - 1))) >> shift);
 }
 
 /* f(d) and f(d + 1) - f(d), in units. */
@@ -211,10 +208,8 @@ static void select_rank(uint64_t *a, uint64_t n, uint64_t k) {
     }
     /* keys differ: the pivot itself stands at i == j now */
     if (k == i) return;
-    if (k < i)
-      hi = i;
-    else
-      lo = i + 1;
+    if (k < i) hi = i;
+    else lo = i + 1;
   }
 }
 
@@ -249,10 +244,8 @@ static uint32_t select_pairs(pool *p, uint64_t *left, uint64_t nleft, uint64_t *
       job_select(&h, 0, 0);
       job_select(&h, 1, 0);
     }
-    if (key_gain(left[middle]) + key_gain(right[middle]) > 0)
-      lo = middle + 1;
-    else
-      hi = middle;
+    if (key_gain(left[middle]) + key_gain(right[middle]) > 0) lo = middle + 1;
+    else hi = middle;
   }
   return (uint32_t)lo;
 }
@@ -274,8 +267,7 @@ typedef struct forward {
 
 typedef struct bisect_worker {
   struct bisection *b;
-  uint32_t *left,
-      *right; /* for each term of the graph: degrees in a half, as far as this worker counted; or zero */
+  uint32_t *left, *right; /* for each term of the graph: degrees in a half, as far as this worker counted; or zero */
   /* of the small range in work */
   uint32_t *order; /* where its documents go */
   forward side[2];
@@ -475,8 +467,7 @@ static uint32_t small_pairs(bisect_worker *w, const forward *f, uint32_t begin, 
     w->gain[1][t] = gain_move(table, w->degree[1][t], w->degree[0][t]);
   }
   for (uint32_t i = 0; i < n; i++)
-    w->keys[i] =
-        key_make(gain_sum(w->gain[i >= n / 2], f->postings + f->start[begin + i], f->len[begin + i]), i);
+    w->keys[i] = key_make(gain_sum(w->gain[i >= n / 2], f->postings + f->start[begin + i], f->len[begin + i]), i);
   return select_pairs(NULL, w->keys, n / 2, w->keys + n / 2, n - n / 2);
 }
 
@@ -523,8 +514,8 @@ static void small_halve(bisect_worker *w, const forward *f, uint32_t begin, uint
 
 /* Writes the documents of one half to the other side, from posting `at` on, without the terms that only one of them
  * has. Returns the end of the postings; *nterms: how many terms are left. */
-static uint32_t small_half(bisect_worker *w, int s, int half, uint32_t begin, uint32_t n, uint32_t at,
-                           uint32_t nterms, uint32_t *left) {
+static uint32_t small_half(bisect_worker *w, int s, int half, uint32_t begin, uint32_t n, uint32_t at, uint32_t nterms,
+    uint32_t *left) {
   const forward *from = &w->side[s];
   forward *to = &w->side[1 - s];
   uint32_t *label = w->degree[half];
@@ -590,15 +581,13 @@ static uint32_t small_load(bisect_worker *w, range r) {
     f->len[i] = at - f->start[i];
   }
   for (i = 0; i < r.n; i++)
-    for (k = g->start[f->id[i]]; k < g->start[f->id[i] + 1]; k++)
-      count[g->postings[k]] = label[g->postings[k]] = 0;
+    for (k = g->start[f->id[i]]; k < g->start[f->id[i] + 1]; k++) count[g->postings[k]] = label[g->postings[k]] = 0;
   return nterms;
 }
 
 static uint64_t range_postings(const bisection *b, range r) {
   uint64_t n = 0;
-  for (uint32_t i = r.begin; i < r.begin + r.n; i++)
-    n += b->g->start[b->order[i] + 1] - b->g->start[b->order[i]];
+  for (uint32_t i = r.begin; i < r.begin + r.n; i++) n += b->g->start[b->order[i] + 1] - b->g->start[b->order[i]];
   return n;
 }
 
@@ -626,8 +615,7 @@ static int small_alloc(bisect_worker *w, size_t n, size_t postings) {
   int ok = (w->keys = (uint64_t *)array(n, sizeof *w->keys)) != NULL;
   for (int s = 0; s < 2; s++) {
     forward *f = &w->side[s];
-    f->postings =
-        (uint32_t *)array(postings + 1, sizeof *f->postings); /* one more is written, and not kept */
+    f->postings = (uint32_t *)array(postings + 1, sizeof *f->postings); /* one more is written, and not kept */
     f->id = (uint32_t *)array(n, sizeof *f->id);
     f->start = (uint32_t *)array(n, sizeof *f->start);
     f->len = (uint32_t *)array(n, sizeof *f->len);

@@ -12,8 +12,8 @@ typedef struct bisect_graph {
 } bisect_graph;
 
 typedef struct bisect_desc {
-  unsigned threads;    /* 0: 1 */
-  uint32_t leaf;       /* a range of so many documents is not divided further; 0: BISECT_LEAF */
+  unsigned threads; /* 0: 1 */
+  uint32_t leaf; /* a range of so many documents is not divided further; 0: BISECT_LEAF */
   uint32_t iterations; /* at most, of exchanges in a range; 0: BISECT_ITERATIONS */
   /* Called now and then by the calling thread, with the part done in [0, 1]; not 0 stops. */
   int (*progress)(void *user, double done);

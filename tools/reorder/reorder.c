@@ -27,18 +27,18 @@ typedef struct reorder {
   gpuir_index_info info;
   uint32_t documents; /* info.documents */
   int kind;
-  char name[32];    /* of the order, for the index; files are left out */
+  char name[32]; /* of the order, for the index; files are left out */
   cli_buf doc_name; /* of the document that is being written */
   const char *file; /* of BY_FILE and BY_SCORE */
   uint64_t seed;
   uint64_t memory;
   unsigned threads;
   const char *codec; /* NULL: as before */
-  uint32_t *order;   /* old docID at each new one */
-  uint32_t *map;     /* new docID of each old one */
-  uint32_t longest;  /* df of the longest list */
+  uint32_t *order; /* old docID at each new one */
+  uint32_t *map; /* new docID of each old one */
+  uint32_t longest; /* df of the longest list */
   uint64_t frequent; /* the greatest cf */
-  uint64_t min_df;   /* of the terms that bisection looked at */
+  uint64_t min_df; /* of the terms that bisection looked at */
   uint64_t unlisted; /* documents that the file did not name */
   int quiet, terminal;
   double begin, shown, ordered; /* seconds */
@@ -62,8 +62,8 @@ static void show(reorder *r, const char *what, double done) {
 /* Whether so many bytes are within the budget; otherwise a message, and CLI_FAIL. */
 static int check_memory(const reorder *r, uint64_t bytes, const char *what) {
   if (bytes <= r->memory) return CLI_OK;
-  cli_error("%s: %s needs %llu MB, --memory allows %llu", r->input, what,
-            (unsigned long long)(bytes / MEBIBYTE + 1), (unsigned long long)(r->memory / MEBIBYTE));
+  cli_error("%s: %s needs %llu MB, --memory allows %llu", r->input, what, (unsigned long long)(bytes / MEBIBYTE + 1),
+      (unsigned long long)(r->memory / MEBIBYTE));
   return CLI_FAIL;
 }
 
@@ -74,8 +74,7 @@ static uint64_t smaller(uint64_t a, uint64_t b) { return a < b ? a : b; }
 static void run_threads(unsigned n, void *(*work)(void *), void *context) {
   pthread_t thread[MOST_THREADS];
   unsigned started = 0;
-  while (started + 1 < n && started < MOST_THREADS && !pthread_create(&thread[started], NULL, work, context))
-    started++;
+  while (started + 1 < n && started < MOST_THREADS && !pthread_create(&thread[started], NULL, work, context)) started++;
   (void)work(context);
   while (started) pthread_join(thread[--started], NULL);
 }
@@ -188,8 +187,7 @@ static int joined_names(const reorder *r, uint64_t *bytes) {
 static int order_name(reorder *r) {
   uint64_t joined, used = 0;
   int code = joined_names(r, &joined);
-  if (!code)
-    code = check_memory(r, (uint64_t)r->documents * (sizeof(entry) + 4) + joined, "ordering by name");
+  if (!code) code = check_memory(r, (uint64_t)r->documents * (sizeof(entry) + 4) + joined, "ordering by name");
   if (code) return code;
   entry *e = (entry *)cli_resize(NULL, r->documents, sizeof *e);
   char *names = (char *)cli_resize(NULL, joined + 1, 1);
@@ -217,7 +215,7 @@ typedef struct name_table {
   uint32_t *slots; /* docIDs; GPUIR_END: free */
   uint64_t mask;
   uint8_t *shared; /* a bit for each docID: others have its name, too */
-  cli_buf name;    /* of the document that is being put in */
+  cli_buf name; /* of the document that is being put in */
 } name_table;
 
 static uint64_t name_table_slots(uint32_t documents) {
@@ -226,15 +224,13 @@ static uint64_t name_table_slots(uint32_t documents) {
   return n;
 }
 
-static uint64_t name_table_memory(uint32_t documents) {
-  return name_table_slots(documents) * 4 + documents / 8 + 1;
-}
+static uint64_t name_table_memory(uint32_t documents) { return name_table_slots(documents) * 4 + documents / 8 + 1; }
 
 /* Whether these are the bytes of the document's name. */
 static int has_name(const gpuir_doc *doc, const char *name) {
   const size_t first = doc->name_piece_len[0], rest = doc->name_piece_len[1];
   return (!first || !memcmp(name, doc->name_piece[0], first)) &&
-         (!rest || !memcmp(name + first, doc->name_piece[1], rest));
+      (!rest || !memcmp(name + first, doc->name_piece[1], rest));
 }
 
 /* The slot of the document with this name, or the free one where it would stand; NULL after a message. */
@@ -267,10 +263,8 @@ static int name_table_fill(name_table *t, const reorder *r) {
     if (get_doc(r, i, &doc)) return CLI_FAIL;
     uint32_t *slot = name_table_slot(t, r, cli_doc_name(&t->name, &doc), doc.name_len);
     if (!slot) return CLI_FAIL;
-    if (*slot == GPUIR_END)
-      *slot = i;
-    else
-      t->shared[*slot / 8] |= (uint8_t)(1u << (*slot % 8));
+    if (*slot == GPUIR_END) *slot = i;
+    else t->shared[*slot / 8] |= (uint8_t)(1u << (*slot % 8));
   }
   return CLI_OK;
 }
@@ -284,8 +278,8 @@ typedef struct lines {
 } lines;
 
 static int bad_line(const lines *l, const char *text, size_t len, const char *why) {
-  cli_error("%s: line %llu: '%.*s%s' %s", l->r->file, (unsigned long long)l->number, (int)smaller(len, 200),
-            text, len > 200 ? "..." : "", why);
+  cli_error("%s: line %llu: '%.*s%s' %s", l->r->file, (unsigned long long)l->number, (int)smaller(len, 200), text,
+      len > 200 ? "..." : "", why);
   return CLI_FAIL;
 }
 
@@ -323,12 +317,9 @@ static int lines_next(lines *l, char **text, size_t *len) {
 static uint32_t line_document(const lines *l, const name_table *t, const char *name, size_t len) {
   uint32_t *slot = name_table_slot(t, l->r, name, len);
   if (!slot) return GPUIR_END;
-  if (*slot == GPUIR_END)
-    bad_line(l, name, len, "names no document");
-  else if (t->shared[*slot / 8] >> (*slot % 8) & 1)
-    bad_line(l, name, len, "is the name of several documents");
-  else
-    return *slot;
+  if (*slot == GPUIR_END) bad_line(l, name, len, "names no document");
+  else if (t->shared[*slot / 8] >> (*slot % 8) & 1) bad_line(l, name, len, "is the name of several documents");
+  else return *slot;
   return GPUIR_END;
 }
 
@@ -354,8 +345,7 @@ static int read_order(reorder *r, lines *l, const name_table *t, uint8_t *listed
 static int order_file(reorder *r) {
   name_table t = {NULL, 0, NULL, {NULL, 0, 0}};
   lines l;
-  int code =
-      check_memory(r, (uint64_t)r->documents * 5 + name_table_memory(r->documents), "looking names up");
+  int code = check_memory(r, (uint64_t)r->documents * 5 + name_table_memory(r->documents), "looking names up");
   if (code || lines_open(&l, r)) return CLI_FAIL;
   uint8_t *listed = (uint8_t *)cli_resize(NULL, r->documents, 1);
   memset(listed, 0, r->documents);
@@ -380,8 +370,7 @@ static int parse_score(const char *text, size_t len, double *out) {
 
 /* A line with a score alone is about the next document, one with a name and a tab before it about that one; the first
  * line tells which lines these are. */
-static int read_score(lines *l, const name_table *t, entry *e, uint32_t *next, int named, char *text,
-                      size_t len) {
+static int read_score(lines *l, const name_table *t, entry *e, uint32_t *next, int named, char *text, size_t len) {
   size_t name = 0, score = 0;
   uint32_t docid = *next;
   if (named) {
@@ -416,8 +405,8 @@ static int read_scores(reorder *r, lines *l, name_table *t, entry *e) {
   }
   r->unlisted = r->documents - n;
   if (code || named || !r->unlisted) return code;
-  cli_error("%s: line %llu: the scores end, for %llu of %llu documents", r->file,
-            (unsigned long long)l->number, (unsigned long long)n, (unsigned long long)r->documents);
+  cli_error("%s: line %llu: the scores end, for %llu of %llu documents", r->file, (unsigned long long)l->number,
+      (unsigned long long)n, (unsigned long long)r->documents);
   return CLI_FAIL;
 }
 
@@ -490,12 +479,12 @@ static int survey(reorder *r, df_classes *classes, uint32_t most) {
 typedef struct forward_maker {
   reorder *r;
   uint32_t min_df, max_df;
-  int fill;        /* first documents' terms are counted, then written */
+  int fill; /* first documents' terms are counted, then written */
   uint64_t *start; /* first how many terms each document has, behind it; then where its next term goes */
   uint32_t *postings;
-  uint64_t next;  /* term */
+  uint64_t next; /* term */
   uint32_t terms; /* that were numbered */
-  int status;     /* of the first list that failed */
+  int status; /* of the first list that failed */
   uint64_t failed;
 } forward_maker;
 
@@ -512,8 +501,7 @@ static int forward_list(forward_maker *m, uint64_t id, uint32_t *docids) {
   }
   /* Neither the numbers of terms nor their order within a document have an influence on bisection. */
   uint32_t term = __atomic_fetch_add(&m->terms, 1, __ATOMIC_RELAXED);
-  for (uint32_t i = 0; i < df; i++)
-    m->postings[__atomic_fetch_add(&m->start[docids[i]], 1, __ATOMIC_RELAXED)] = term;
+  for (uint32_t i = 0; i < df; i++) m->postings[__atomic_fetch_add(&m->start[docids[i]], 1, __ATOMIC_RELAXED)] = term;
   return GPUIR_OK;
 }
 
@@ -521,12 +509,10 @@ static void *forward_work(void *context) {
   forward_maker *m = (forward_maker *)context;
   uint32_t *docids = (uint32_t *)cli_resize(NULL, m->max_df, sizeof *docids);
   uint64_t term;
-  while (!cli_signal &&
-         (term = __atomic_fetch_add(&m->next, TERMS_AT_ONCE, __ATOMIC_RELAXED)) < m->r->info.terms) {
+  while (!cli_signal && (term = __atomic_fetch_add(&m->next, TERMS_AT_ONCE, __ATOMIC_RELAXED)) < m->r->info.terms) {
     for (uint64_t i = term; i < smaller(term + TERMS_AT_ONCE, m->r->info.terms); i++) {
       int status = forward_list(m, i, docids), none = GPUIR_OK;
-      if (status &&
-          __atomic_compare_exchange_n(&m->status, &none, status, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+      if (status && __atomic_compare_exchange_n(&m->status, &none, status, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
         m->failed = i;
     }
   }
@@ -559,7 +545,7 @@ static int choose_terms(reorder *r, const df_classes *c, uint32_t most, uint64_t
     terms += c->terms[df];
     *postings += c->postings[df];
     need = 4 * *postings + 12 * ((uint64_t)r->documents + 1) +
-           larger(bisect_memory(r->documents, terms, *postings, r->threads), (uint64_t)most * 4 * r->threads);
+        larger(bisect_memory(r->documents, terms, *postings, r->threads), (uint64_t)most * 4 * r->threads);
     if (need > r->memory) break;
     r->min_df = df;
     if (df == BISECT_MIN_DF) return CLI_OK;
@@ -617,8 +603,8 @@ static int order_bisect(reorder *r) {
 typedef struct batch {
   uint64_t first;
   uint32_t terms;
-  uint32_t longest;                     /* df */
-  uint64_t frequent;                    /* the greatest cf */
+  uint32_t longest; /* df */
+  uint64_t frequent; /* the greatest cf */
   uint64_t postings, occurrences, need; /* occurrences: 0 if the index has no positions */
   uint32_t *df, *docids, *tfs, *positions;
   int ready; /* to be written */
@@ -634,8 +620,7 @@ typedef struct rewriter {
   pthread_mutex_t mutex;
   pthread_cond_t changed;
   batch *ring;
-  uint64_t slots, taken, written,
-      batches;              /* batches: how many there are, once all are taken; before UINT64_MAX */
+  uint64_t slots, taken, written, batches; /* batches: how many there are, once all are taken; before UINT64_MAX */
   uint64_t in_flight, most; /* bytes */
   int stop;
 } rewriter;
@@ -645,13 +630,11 @@ typedef struct rewriter {
 
 static uint64_t sort_memory(const reorder *r, uint32_t df, uint64_t cf) {
   if (r->info.has_positions) return (uint64_t)df * 24 + 8 + cf * 4;
-  return df >= r->documents / LONG_PART ? (uint64_t)r->documents * 4 + r->documents / 8 + 16
-                                        : (uint64_t)df * 16;
+  return df >= r->documents / LONG_PART ? (uint64_t)r->documents * 4 + r->documents / 8 + 16 : (uint64_t)df * 16;
 }
 
 static uint64_t batch_memory(const reorder *r, const batch *b) {
-  return b->terms * (uint64_t)4 + b->postings * 8 + b->occurrences * 4 +
-         sort_memory(r, b->longest, b->frequent);
+  return b->terms * (uint64_t)4 + b->postings * 8 + b->occurrences * 4 + sort_memory(r, b->longest, b->frequent);
 }
 
 /* What the longest list needs alone. */
@@ -726,7 +709,7 @@ static uint64_t *sort_keys(const reorder *r, uint64_t *keys, uint32_t n) {
 
 /* Puts a list in order with its positions: as many as `room`, or it is damaged. *cf: how many there are. */
 static int sort_positions(const reorder *r, uint64_t term, uint32_t *docids, uint32_t *tfs, uint32_t df,
-                          uint32_t *positions, uint64_t room, uint64_t *cf, void *scratch) {
+    uint32_t *positions, uint64_t room, uint64_t *cf, void *scratch) {
   uint64_t *start = (uint64_t *)scratch, *keys = start + df + 1;
   uint32_t *old = (uint32_t *)(keys + 2 * (uint64_t)df);
   start[0] = 0;
@@ -815,8 +798,7 @@ static batch *take_batch(rewriter *w, uint32_t *dfs) {
       w->batches = w->taken;
       pthread_cond_broadcast(&w->changed);
     } else {
-      while (!w->stop &&
-             (w->taken - w->written == w->slots || (w->in_flight && w->in_flight + next.need > w->most)))
+      while (!w->stop && (w->taken - w->written == w->slots || (w->in_flight && w->in_flight + next.need > w->most)))
         pthread_cond_wait(&w->changed, &w->mutex);
       if (!w->stop) {
         b = &w->ring[w->taken++ % w->slots];
@@ -837,17 +819,14 @@ static int fill_batch(rewriter *w, batch *b, const uint32_t *dfs) {
   b->df = (uint32_t *)cli_resize(NULL, b->terms, sizeof *b->df);
   b->docids = (uint32_t *)cli_resize(NULL, b->postings, sizeof *b->docids);
   b->tfs = (uint32_t *)cli_resize(NULL, b->postings, sizeof *b->tfs);
-  if (w->r->info.has_positions)
-    b->positions = (uint32_t *)cli_resize(NULL, b->occurrences, sizeof *b->positions);
+  if (w->r->info.has_positions) b->positions = (uint32_t *)cli_resize(NULL, b->occurrences, sizeof *b->positions);
   memcpy(b->df, dfs, b->terms * sizeof *b->df);
   for (uint32_t i = 0; i < b->terms && !status; at += dfs[i++], occurrence += cf) {
     status = gpuir_term_postings(w->r->index, b->first + i, b->docids + at, b->tfs + at);
     if (!status && b->positions)
-      status =
-          sort_positions(w->r, b->first + i, b->docids + at, b->tfs + at, dfs[i], b->positions + occurrence,
-                         smaller(b->frequent, b->occurrences - occurrence), &cf, scratch);
-    else if (!status)
-      sort_list(w->r, b->docids + at, b->tfs + at, dfs[i], scratch);
+      status = sort_positions(w->r, b->first + i, b->docids + at, b->tfs + at, dfs[i], b->positions + occurrence,
+          smaller(b->frequent, b->occurrences - occurrence), &cf, scratch);
+    else if (!status) sort_list(w->r, b->docids + at, b->tfs + at, dfs[i], scratch);
     if (status) rewriter_fail(w, b->first + i, status);
   }
   free(scratch);
@@ -893,8 +872,8 @@ static int write_batch(rewriter *w, const batch *b) {
     memset(&err, 0, sizeof err);
     int status = gpuir_term_get_info(w->r->index, b->first + i, &t);
     if (status) return bad_list(w->r, b->first + i, status);
-    status = gpuir_builder_add_list(w->builder, t.term, t.term_len, b->docids + at, b->tfs + at, positions,
-                                    b->df[i], &err);
+    status =
+        gpuir_builder_add_list(w->builder, t.term, t.term_len, b->docids + at, b->tfs + at, positions, b->df[i], &err);
     if (status) return build_failed(w->r, status, &err);
     for (uint32_t j = 0; positions && j < b->df[i]; j++) positions += b->tfs[at + j];
   }
@@ -966,8 +945,7 @@ typedef struct homes {
 /* Finds what the new index stores of a document's source: a path from its own folder on, or an absolute one. */
 static void move_source(homes *h, gpuir_doc_desc *d) {
   cli_buf *path = &h->path;
-  if (!h->from || !h->to || !strcmp(h->from, h->to) || !d->source_len || memchr(d->source, 0, d->source_len))
-    return;
+  if (!h->from || !h->to || !strcmp(h->from, h->to) || !d->source_len || memchr(d->source, 0, d->source_len)) return;
   path->n = 0;
   if (d->source[0] != '/') {
     cli_buf_text(path, h->from);
@@ -1090,13 +1068,11 @@ static void print_summary(const reorder *r, double seconds) {
   char n[27], m[27], now[27], before[27];
   if (gpuir_open(r->output, NULL, &index, NULL)) return;
   if (!gpuir_index_get_info(index, &after)) {
-    cli_error(
-        "%s: %s documents, %s postings; docIDs %.2f bits each (%s), before %.2f (%s); %s file, before %s",
-        r->output, cli_grouped(after.documents, n), cli_grouped(after.postings, m), docid_bits(&after),
-        after.codec, docid_bits(&r->info), r->info.codec, cli_size(after.file_bytes, now),
-        cli_size(r->info.file_bytes, before));
+    cli_error("%s: %s documents, %s postings; docIDs %.2f bits each (%s), before %.2f (%s); %s file, before %s",
+        r->output, cli_grouped(after.documents, n), cli_grouped(after.postings, m), docid_bits(&after), after.codec,
+        docid_bits(&r->info), r->info.codec, cli_size(after.file_bytes, now), cli_size(r->info.file_bytes, before));
     cli_error("ordered in %.2f s, written in %.2f s, peak memory %.0f MB resident with files", r->ordered,
-              seconds - r->ordered, (double)cli_peak_resident() / 1048576.0);
+        seconds - r->ordered, (double)cli_peak_resident() / 1048576.0);
   }
   gpuir_close(index);
 }
@@ -1105,10 +1081,10 @@ static void print_notes(const reorder *r) {
   char n[27];
   if (r->unlisted)
     cli_error("%s: %s documents are not listed; they stand behind the others in their old order", r->file,
-              cli_grouped(r->unlisted, n));
+        cli_grouped(r->unlisted, n));
   if (r->min_df > BISECT_MIN_DF)
     cli_error("bisection left out terms of fewer than %s documents; a larger --memory takes more in",
-              cli_grouped(r->min_df, n));
+        cli_grouped(r->min_df, n));
 }
 
 static int run_reorder(reorder *r) {
@@ -1156,21 +1132,18 @@ static int set_order(reorder *r, const char *value) {
   }
   if (!strncmp(value, "file:", 5) && value[5]) r->kind = BY_FILE, r->file = value + 5;
   if (!strncmp(value, "score:", 6) && value[6]) r->kind = BY_SCORE, r->file = value + 6;
-  if (r->kind == BY_RANDOM)
-    snprintf(r->name, sizeof r->name, "random:%llu", (unsigned long long)r->seed);
-  else
-    snprintf(r->name, sizeof r->name, "%.*s", (int)strcspn(value, ":"), value);
+  if (r->kind == BY_RANDOM) snprintf(r->name, sizeof r->name, "random:%llu", (unsigned long long)r->seed);
+  else snprintf(r->name, sizeof r->name, "%.*s", (int)strcspn(value, ":"), value);
   if (r->kind >= 0) return 0;
-  return cli_misuse(
-      "reorder", "--order: '%s' is none of random, random:SEED, name, file:LIST, score:FILE, bisect", value);
+  return cli_misuse("reorder", "--order: '%s' is none of random, random:SEED, name, file:LIST, score:FILE, bisect",
+      value);
 }
 
 enum { O_ORDER = 2, O_CODEC, O_MEMORY, O_THREADS, O_QUIET };
 
 int cli_reorder(int argc, char **argv) {
-  static const cli_option options[] = {{O_ORDER, "order", 0, 1},   {O_CODEC, "codec", 0, 1},
-                                       {O_MEMORY, "memory", 0, 1}, {O_THREADS, "threads", 0, 1},
-                                       {O_QUIET, "quiet", 'q', 0}, {0, NULL, 0, 0}};
+  static const cli_option options[] = {{O_ORDER, "order", 0, 1}, {O_CODEC, "codec", 0, 1}, {O_MEMORY, "memory", 0, 1},
+      {O_THREADS, "threads", 0, 1}, {O_QUIET, "quiet", 'q', 0}, {0, NULL, 0, 0}};
   reorder r;
   cli_args a;
   uint64_t threads = 0, megabytes = 512;
@@ -1180,18 +1153,17 @@ int cli_reorder(int argc, char **argv) {
   cli_args_start(&a, "reorder", options, argc, argv);
   while (!bad && (opt = cli_next(&a)) != CLI_END) {
     switch (opt) {
-      case CLI_HELP: cli_args_free(&a); return cli_help("reorder");
-      case O_ORDER: bad = set_order(&r, a.value); break;
-      case O_CODEC: r.codec = a.value; break;
-      case O_MEMORY: bad = cli_unsigned(&a, 1, (uint64_t)1 << 32, &megabytes); break;
-      case O_THREADS: bad = cli_unsigned(&a, 0, MOST_THREADS, &threads); break;
-      case O_QUIET: r.quiet = 1; break;
-      default: bad = 1; break;
+    case CLI_HELP: cli_args_free(&a); return cli_help("reorder");
+    case O_ORDER: bad = set_order(&r, a.value); break;
+    case O_CODEC: r.codec = a.value; break;
+    case O_MEMORY: bad = cli_unsigned(&a, 1, (uint64_t)1 << 32, &megabytes); break;
+    case O_THREADS: bad = cli_unsigned(&a, 0, MOST_THREADS, &threads); break;
+    case O_QUIET: r.quiet = 1; break;
+    default: bad = 1; break;
     }
   }
   code = bad ? CLI_USAGE : CLI_OK;
-  if (!code && a.noperands < 2)
-    code = cli_misuse("reorder", a.noperands ? "OUTPUT is missing" : "INDEX is missing");
+  if (!code && a.noperands < 2) code = cli_misuse("reorder", a.noperands ? "OUTPUT is missing" : "INDEX is missing");
   if (!code && a.noperands > 2) code = cli_misuse("reorder", "one INDEX and one OUTPUT only");
   if (!code && r.kind < 0) code = cli_misuse("reorder", "--order is missing");
   if (!code) {

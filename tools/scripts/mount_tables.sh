@@ -30,7 +30,8 @@ mkdir -p "$mnt" "$work/plain" "$work/words"
   split -l 10 -a 3 -d --additional-suffix=.txt "$root/tests/data/wordnet.tsv" words/part
   printf 'wolf\n' >words/line$'\n'end.txt
   printf 'a\twolf\n..\twolf\nsub/dir\twolf\n' >odd.tsv
-  "$build/gpuir" index -q --positions words -o words.gpuir && "$build/gpuir" index -q --tsv --store odd.tsv -o plain.gpuir
+  "$build/gpuir" index -q --positions words -o words.gpuir &&
+    "$build/gpuir" index -q --tsv --store odd.tsv -o plain.gpuir
 ) || exit 1
 "$build/gpuirfs" "$work/words.gpuir" "$mnt" && "$build/gpuirfs" "$work/plain.gpuir" "$work/plain" || exit 1
 cd "$mnt" || exit 1
@@ -138,7 +139,8 @@ tools() {
   tool strings 'strings pass/planet' '[[ $out == *planet* ]]' 'the text'
   tool xxd 'xxd -l 16 pass/planet' '[[ $out == 00000000:* ]]' 'bytes'
   tool column "column -t -s \$'\t' query/planet.tsv" '[[ $out == *words/part* ]]' 'a table'
-  tool tail 'timeout 2 tail -f .stats' '[[ $out == *open_files* ]] && [ $rc -eq 124 ]' 'counters, again after each change'
+  tool tail 'timeout 2 tail -f .stats' '[[ $out == *open_files* ]] && [ $rc -eq 124 ]' \
+    'counters, again after each change'
   tool grep 'grep -c planet pass/planet' '[ "$out" -gt 0 ]' 'lines'
   tool 'grep -r' 'grep -rl planet files/planet' '[ "$(wc -l <<<"$out")" -eq 10 ]' 'every file that has it'
   tool 'grep -r' 'grep -r planet hits/planet' '[ $rc -eq 1 ]' 'nothing: `hits/` has links, for `grep -R`'
@@ -151,23 +153,33 @@ tools() {
   tool stat 'stat -c %F files/planet/000001-*' '[ "$out" = "regular file" ]' 'a regular file of exact size'
   tool du 'du -ab files/planet | tail -n 1' '[ "${out%%[[:blank:]]*}" -gt 1000 ]' 'bytes of the texts'
   tool df 'df --output=fstype . | tail -n 1' '[ "$out" = fuse.gpuirfs ]' 'the size of the index'
-  tool 'cp -a' "cp -a files/planet $work/copied && ls $work/copied | wc -l" '[ "$out" -eq 10 ]' 'ten files, read-only as in the mount'
-  tool 'cp -rL' "cp -rL hits/planet $work/followed && grep -rl planet $work/followed | wc -l" '[ "$out" -eq 10 ]' 'documents; `cp -a` of `hits/` copies links'
+  tool 'cp -a' "cp -a files/planet $work/copied && ls $work/copied | wc -l" '[ "$out" -eq 10 ]' \
+    'ten files, read-only as in the mount'
+  tool 'cp -rL' "cp -rL hits/planet $work/followed && grep -rl planet $work/followed | wc -l" '[ "$out" -eq 10 ]' \
+    'documents; `cp -a` of `hits/` copies links'
   tool rsync "rsync -a files/planet $work/synced && ls $work/synced/planet | wc -l" '[ "$out" -eq 10 ]' 'ten files'
   tool tar "tar cf $work/t.tar files/planet && tar tf $work/t.tar | grep -c /0000" '[ "$out" -eq 10 ]' 'ten files'
   tool zip "zip -qr $work/z.zip files/planet && unzip -l $work/z.zip | grep -c /0000" '[ "$out" -eq 10 ]' 'ten files'
-  tool sha256sum 'sha256sum <files/planet/000001-*' '[ "$out" = "$(sha256sum <"$(head -n 1 query/planet.paths)")" ]' 'the sum of the source'
+  tool sha256sum 'sha256sum <files/planet/000001-*' '[ "$out" = "$(sha256sum <"$(head -n 1 query/planet.paths)")" ]' \
+    'the sum of the source'
   tool dd 'dd if=pass/planet bs=1 skip=1 count=8 status=none' '[ "${#out}" -eq 8 ]' 'a part'
   tool cmp 'cmp files/planet/000001-* "$(head -n 1 query/planet.paths)"' '[ $rc -eq 0 ]' 'the same as the source'
   tool file 'file -b files/planet/000001-*' '[[ $out == *text* ]]' 'text'
   tool 'git diff' 'git diff --no-index --stat query/planet query/sun' '[[ $out == *"1 file changed"* ]]' 'a comparison'
-  tool xargs 'xargs -d "\n" grep -l planet <query/planet.paths' '[ "$(wc -l <<<"$out")" -eq 10 ]' 'tools on the sources themselves'
+  tool xargs 'xargs -d "\n" grep -l planet <query/planet.paths' '[ "$(wc -l <<<"$out")" -eq 10 ]' \
+    'tools on the sources themselves'
   tool jq 'jq -r ".[0].name" query/planet.json' '[[ $out == words/part* ]]' 'a field'
-  tool python3 'python3 -c "import mmap; f = open(\"pass/planet\"); print(mmap.mmap(f.fileno(), 0, prot=mmap.PROT_READ).find(b\"planet\"))"' '[[ $out =~ ^[0-9]+$ ]]' 'a file that is mapped'
-  tool python3 "python3 -c 'import os; o = open(\"$work/sent\", \"wb\"); print(os.sendfile(o.fileno(), os.open(\"pass/planet\", 0), 0, 99999))'" '[ "$out" -gt 100 ]' 'bytes sent by the kernel'
+  command='python3 -c "import mmap; f = open(\"pass/planet\"); '
+  command+='print(mmap.mmap(f.fileno(), 0, prot=mmap.PROT_READ).find(b\"planet\"))"'
+  tool python3 "$command" '[[ $out =~ ^[0-9]+$ ]]' 'a file that is mapped'
+  command="python3 -c 'import os; o = open(\"$work/sent\", \"wb\"); "
+  command+="print(os.sendfile(o.fileno(), os.open(\"pass/planet\", 0), 0, 99999))'"
+  tool python3 "$command" '[ "$out" -gt 100 ]' 'bytes sent by the kernel'
   tool less 'screen planet "less pass/planet"' '[[ $out == *planet* ]]' 'pages'
-  tool vim.tiny 'screen planet "vim.tiny -R pass/planet"' '[[ $out == *planet* && $out != *swap* ]]' 'the text; no swap file is asked for'
-  tool vim 'screen part.*txt "vim -q grep/planet" :clist Enter' '[[ $out == *part*.txt* ]]' 'a list of places, each of which opens its file'
+  tool vim.tiny 'screen planet "vim.tiny -R pass/planet"' '[[ $out == *planet* && $out != *swap* ]]' \
+    'the text; no swap file is asked for'
+  tool vim 'screen part.*txt "vim -q grep/planet" :clist Enter' '[[ $out == *part*.txt* ]]' \
+    'a list of places, each of which opens its file'
   tool mc 'screen 00001 "mc -u files/planet"' '[[ $out == *00001* ]]' 'a panel with the files'
   tool bash "bash -c 'compgen -f pass/@to'" '[[ $out == *@tokens=* ]]' 'options by TAB'
   tool zsh "zsh -fc 'cat pass/planet+sun'" '[[ $out == *planet* ]]' 'passages; quote names with `?` or `*`'
@@ -175,15 +187,20 @@ tools() {
   tool fzf 'fzf -f part <query/planet.paths' '[[ $out == */words/part* ]]' 'a choice among paths'
   tool busybox 'serving pass/planet busybox httpd -f -p 127.0.0.1:$port' '[[ $out == *planet* ]]' 'passages over HTTP'
   tool nginx 'serving query/planet.json nginx_here' '[[ $out == *docid* ]]' 'JSON over HTTP; `query/` lists options'
-  tool python3 'serving grep/planet python3 -m http.server --bind 127.0.0.1 $port' '[[ $out == *:*planet* ]]' 'lines over HTTP'
-  tool setpriv 'setpriv --reuid=64001 --regid=64001 --clear-groups cat README' '[[ $out == *"ermission denied"* ]]' 'nothing for another user: see `allow_other`'
-  tool touch 'touch query/planet; rm query/planet; mkdir query/planet' '[[ $out == *"Read-only"* || $out == *exists* ]] && [ $rc -ne 0 ]' 'an error: nothing can be written'
+  tool python3 'serving grep/planet python3 -m http.server --bind 127.0.0.1 $port' '[[ $out == *:*planet* ]]' \
+    'lines over HTTP'
+  tool setpriv 'setpriv --reuid=64001 --regid=64001 --clear-groups cat README' '[[ $out == *"ermission denied"* ]]' \
+    'nothing for another user: see `allow_other`'
+  tool touch 'touch query/planet; rm query/planet; mkdir query/planet' \
+    '[[ $out == *"Read-only"* || $out == *exists* ]] && [ $rc -ne 0 ]' \
+    'an error: nothing can be written'
 }
 
 nginx_here() {
   cat >"$work/nginx.conf" <<END
 daemon off; pid $work/nginx.pid; error_log $work/nginx.log; events {}
-http { access_log off; sendfile on; client_body_temp_path $work/n1; proxy_temp_path $work/n2; fastcgi_temp_path $work/n3;
+http { access_log off; sendfile on;
+  client_body_temp_path $work/n1; proxy_temp_path $work/n2; fastcgi_temp_path $work/n3;
   uwsgi_temp_path $work/n4; scgi_temp_path $work/n5;
   server { listen 127.0.0.1:$port; root $mnt; autoindex on; } }
 END
@@ -223,14 +240,16 @@ queries() {
   form "query/$(printf 'y%.0s' $(seq 255))" '[ $rc -eq 0 ]' 'the longest name, of 255 bytes'
   form "query/$(printf 'y%.0s' $(seq 256))" '[[ $out == *"name too long"* ]]' '`File name too long`'
   form 'query/planet+-sun' "$hits" 'documents without the second word'
-  form 'query/-planet' "$invalid && [[ \$(last error) == *-planet* ]]" '`Invalid argument`; `.stats` says that no word is left to look for'
+  form 'query/-planet' "$invalid && [[ \$(last error) == *-planet* ]]" \
+    '`Invalid argument`; `.stats` says that no word is left to look for'
   form 'query/+' "$invalid" 'the same'
   form 'query/%20' "$invalid" 'the same'
   form 'query/%zz' "$invalid && [[ \$(last error) == *hexadecimal* ]]" '`Invalid argument`; `.stats` tells of the `%`'
   form 'query/@or/planet+unicornx' "$hits" 'documents with any of the words'
   form 'query/@andor/planet+sun' "$hits" 'with all, or else with any'
   form 'query/@k=3/@or/planet+sun' '[ "$(wc -l <<<"$out")" -eq 3 ]' 'options in any order'
-  form 'query/@foo' "$invalid && [[ \$(last error) == *'not an option'* ]]" '`Invalid argument`; `.stats` says that it is no option'
+  form 'query/@foo' "$invalid && [[ \$(last error) == *'not an option'* ]]" \
+    '`Invalid argument`; `.stats` says that it is no option'
   form 'query/@k=abc' "$invalid" 'the same'
   form 'query/@k=3@or' "$invalid" 'the same'
   form 'query/@tokens=9/planet' "$invalid" 'the same: passages are in `pass/` and `grep/`'
@@ -242,12 +261,15 @@ queries() {
   form 'pass/which+planet+is+near+the+sun?' '[[ $out == *planet* ]]' 'a sentence: any of its words will do'
   form 'query/"solar+system"' "$hits" 'a phrase, where the index has positions'
   form 'query/%22solar+system%22' "$hits" 'the same'
-  form "$work/plain/query/\"a+wolf\"" '[[ $out == *"not supported"* ]]' '`Operation not supported` where it has none (another index)'
-  form 'query/"solar+system' "$invalid && [[ \$(last error) == *quote* ]]" '`Invalid argument`; `.stats` says which quote is not closed'
+  form "$work/plain/query/\"a+wolf\"" '[[ $out == *"not supported"* ]]' \
+    '`Operation not supported` where it has none (another index)'
+  form 'query/"solar+system' "$invalid && [[ \$(last error) == *quote* ]]" \
+    '`Invalid argument`; `.stats` says which quote is not closed'
   form 'query/plan*' "$hits" 'words that begin so'
   form 'query/plan%2A' "$hits" 'the same'
   form 'query/*' "$invalid" '`Invalid argument`: no letters before the `*`'
-  form 'query/planet+OR+sun' "$invalid && [[ \$(last error) == *'no operator'* ]]" '`Invalid argument`; `.stats` says that OR is no operator'
+  form 'query/planet+OR+sun' "$invalid && [[ \$(last error) == *'no operator'* ]]" \
+    '`Invalid argument`; `.stats` says that OR is no operator'
   form 'query/planet+AND+sun' "$invalid" 'the same; in lower case they are words'
   form 'pass/planet+OR+sun' '[[ $out == "('\''OR'\'' is no operator"*planet* ]]' 'the same in brackets, and passages'
   form 'query/title:planet' '[[ $(last note) == *"no operator"* ]]' 'two words; `.stats` notes that fields mean nothing'

@@ -83,29 +83,23 @@ static int set_option(options *o, const char *name, const char *value) {
     const char *name;
     int whole;
     double least, most;
-  } numbers[] = {{"--documents", 1, 1, 4294967294.0},
-                 {"--terms", 1, 1, 1e8},
-                 {"--queries", 1, 1, 1e7},
-                 {"--postings", 1, 1, 1e11},
-                 {"--zipf", 0, 1.01, 100},
-                 {"--clustering", 0, 0, 1},
-                 {"--length", 1, 1, 1e6},
-                 {"--seed", 1, 0, 9007199254740992.0},
-                 {"--threads", 1, 1, 1024}};
+  } numbers[] = {{"--documents", 1, 1, 4294967294.0}, {"--terms", 1, 1, 1e8}, {"--queries", 1, 1, 1e7},
+      {"--postings", 1, 1, 1e11}, {"--zipf", 0, 1.01, 100}, {"--clustering", 0, 0, 1}, {"--length", 1, 1, 1e6},
+      {"--seed", 1, 0, 9007199254740992.0}, {"--threads", 1, 1, 1024}};
   size_t i, n = sizeof numbers / sizeof *numbers;
   double v;
   for (i = 0; i < n && strcmp(name, numbers[i].name) != 0; i++) {}
   if (i < n && number(name, value, numbers[i].whole, numbers[i].least, numbers[i].most, &v)) return -1;
   if (i < n) switch (i) {
-      case 0: o->d.documents = (uint32_t)v; return 0;
-      case 1: o->d.terms = (uint32_t)v; return 0;
-      case 2: o->d.queries = (uint32_t)v; return 0;
-      case 3: o->d.postings = v; return 0;
-      case 4: o->d.zipf = v; return 0;
-      case 5: o->d.clustering = v; return 0;
-      case 6: o->d.length = v; return 0;
-      case 7: o->d.seed = (uint64_t)v; return 0;
-      default: o->d.threads = (unsigned)v; return 0;
+    case 0: o->d.documents = (uint32_t)v; return 0;
+    case 1: o->d.terms = (uint32_t)v; return 0;
+    case 2: o->d.queries = (uint32_t)v; return 0;
+    case 3: o->d.postings = v; return 0;
+    case 4: o->d.zipf = v; return 0;
+    case 5: o->d.clustering = v; return 0;
+    case 6: o->d.length = v; return 0;
+    case 7: o->d.seed = (uint64_t)v; return 0;
+    default: o->d.threads = (unsigned)v; return 0;
     }
   if (!strcmp(name, "--codec")) return o->d.codec = value, 0;
   if (!strcmp(name, "--freq-codec")) return o->d.freq_codec = value, 0;
@@ -174,10 +168,10 @@ static int write_both(const options *o) {
 /* Ao et al., table 4, for queries of 2 to 6 terms: their share; R at stages 1 to 5 and the mean length of the shortest
  * list and of what is left of it, as a share of the GOV collection's 1,053,372 documents; all in percent. */
 static const double ao_share[ROWS - 1] = {16.1, 24.5, 22.8, 14.8, 8.24};
-static const double ao_ratio[ROWS - 1][5] = {
-    {13.6}, {23.1, 0.97}, {28.6, 1.76, 0.22}, {32.0, 2.38, 0.35, 0.087}, {34.4, 2.82, 0.50, 0.13, 0.054}};
-static const double ao_left[ROWS - 1][5] = {
-    {0.82}, {0.83, 0.19}, {0.80, 0.15, 0.076}, {0.76, 0.14, 0.057, 0.047}, {0.76, 0.14, 0.057, 0.038, 0.038}};
+static const double ao_ratio[ROWS - 1][5] = {{13.6}, {23.1, 0.97}, {28.6, 1.76, 0.22}, {32.0, 2.38, 0.35, 0.087},
+    {34.4, 2.82, 0.50, 0.13, 0.054}};
+static const double ao_left[ROWS - 1][5] = {{0.82}, {0.83, 0.19}, {0.80, 0.15, 0.076}, {0.76, 0.14, 0.057, 0.047},
+    {0.76, 0.14, 0.057, 0.038, 0.038}};
 
 typedef struct word {
   const char *text;
@@ -196,7 +190,7 @@ static int by_df(const void *x, const void *y) {
 
 /* How many documents hold the first n words. */
 static int count_first(gpuir_index *ix, gpuir_searcher *s, const word *words, uint32_t n, uint64_t *matches,
-                       gpuir_error *err) {
+    gpuir_error *err) {
   char text[LINE] = "";
   size_t at = 0;
   uint32_t i;
@@ -212,8 +206,7 @@ static int count_first(gpuir_index *ix, gpuir_searcher *s, const word *words, ui
 }
 
 /* R and what is left of the shortest list, stage by stage. */
-static int tally_stages(tally *t, gpuir_index *ix, gpuir_searcher *s, const word *words, uint32_t n,
-                        gpuir_error *err) {
+static int tally_stages(tally *t, gpuir_index *ix, gpuir_searcher *s, const word *words, uint32_t n, gpuir_error *err) {
   uint64_t left = words[0].df;
   uint32_t x;
   for (x = 1; x < n; x++) {
@@ -234,8 +227,7 @@ static int tally_query(tally *t, gpuir_index *ix, gpuir_searcher *s, char *line,
     uint64_t id;
     words[n].text = at;
     words[n].df = 0;
-    if (!gpuir_term_find(ix, at, strlen(at), &id) && !gpuir_term_get_info(ix, id, &info))
-      words[n].df = info.df;
+    if (!gpuir_term_find(ix, at, strlen(at), &id) && !gpuir_term_get_info(ix, id, &info)) words[n].df = info.df;
     n++;
   }
   if (!n) return GPUIR_OK;
@@ -263,9 +255,9 @@ static void report_index(const gpuir_index_info *x) {
   double lists = (double)(x->postings - x->inline_postings);
   if (!(lists > 0)) lists = 1;
   printf("documents %llu\nlists %llu\npostings %llu\nfile_bytes %llu\n", (unsigned long long)x->documents,
-         (unsigned long long)x->terms, (unsigned long long)x->postings, (unsigned long long)x->file_bytes);
+      (unsigned long long)x->terms, (unsigned long long)x->postings, (unsigned long long)x->file_bytes);
   printf("docid_bits %.2f (%s; GOV2 in random order: SIMD-BP128 8.82, OptPFD 8.13)\n",
-         8 * (double)x->docids_bytes / lists, x->codec);
+      8 * (double)x->docids_bytes / lists, x->codec);
   printf("freq_bits %.2f (%s; the same: 5.60, 3.14)\n", 8 * (double)x->freqs_bytes / lists, x->freq_codec);
   printf("directory_bits %.2f\n", 8 * (double)x->directory_bytes / lists);
 }
@@ -275,7 +267,7 @@ static void report_queries(const tally *t, const gpuir_index_info *x) {
   uint32_t k, stage;
   printf("queries %llu\nterms_a_query %.2f\n", (unsigned long long)t->queries, (double)t->terms / n);
   printf("postings_a_query %.0f, %.2f %% of the documents (GOV2, Ding et al. 2009: 14.84 %%)\n",
-         (double)t->postings / n, 100 * (double)t->postings / n / documents);
+      (double)t->postings / n, 100 * (double)t->postings / n / documents);
   printf("\nlengths, in %% of the queries (GOV, Ao et al. 2011, in brackets)\n");
   for (k = 1; k < LINE; k++) {
     if (!t->of_length[k]) continue;
@@ -290,9 +282,8 @@ static void report_queries(const tally *t, const gpuir_index_info *x) {
   for (k = 2; k <= ROWS; k++)
     for (stage = 0; stage + 1 < k; stage++) {
       double of = t->of_length[k] ? (double)t->of_length[k] : 1;
-      printf("terms %u stage %u  R %6.3f (%.3f)  left %.4f (%.3f)\n", k, stage + 1,
-             100 * t->ratio[k][stage] / of, ao_ratio[k - 2][stage], 100 * t->left[k][stage] / of / documents,
-             ao_left[k - 2][stage]);
+      printf("terms %u stage %u  R %6.3f (%.3f)  left %.4f (%.3f)\n", k, stage + 1, 100 * t->ratio[k][stage] / of,
+          ao_ratio[k - 2][stage], 100 * t->left[k][stage] / of / documents, ao_left[k - 2][stage]);
     }
 }
 
@@ -308,7 +299,7 @@ static int check(const char *index, const char *queries) {
     message("%s: %s", queries, strerror(errno));
     status = EXIT_FAILED;
   } else if ((status = gpuir_open(index, NULL, &ix, &err)) || (status = gpuir_index_get_info(ix, &info)) ||
-             (status = t ? tally_log(t, ix, f, &err) : GPUIR_E_NOMEM)) {
+      (status = t ? tally_log(t, ix, f, &err) : GPUIR_E_NOMEM)) {
     status = failed(ferror(f) ? queries : index, status, &err);
   } else {
     report_index(&info);

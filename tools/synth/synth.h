@@ -31,24 +31,24 @@
 #define SYNTH_TOPICAL 0.5
 #define SYNTH_DENSEST 0.5
 #define SYNTH_SPAN 13.0
-#define SYNTH_RAREST 0.7       /* a, see queries above */
-#define SYNTH_FLAT 160.0       /* ranks that are about as frequent as the first */
-#define SYNTH_ZIPF 1.55        /* the default of zipf */
-#define SYNTH_POSTINGS 0.1484  /* of postings: Ding et al., WWW 2009, 3.74 of GOV2's 25.2 million documents */
-#define SYNTH_LENGTH 900.0     /* of length */
+#define SYNTH_RAREST 0.7 /* a, see queries above */
+#define SYNTH_FLAT 160.0 /* ranks that are about as frequent as the first */
+#define SYNTH_ZIPF 1.55 /* the default of zipf */
+#define SYNTH_POSTINGS 0.1484 /* of postings: Ding et al., WWW 2009, 3.74 of GOV2's 25.2 million documents */
+#define SYNTH_LENGTH 900.0 /* of length */
 #define SYNTH_DENSEST_LIST 0.9 /* of all documents */
-#define SYNTH_BURST 15         /* of 16 gaps are in bursts */
-#define SYNTH_DENSER 16.0      /* times as dense as the list are bursts at clustering 1 */
-#define SYNTH_LONGEST 12       /* terms of a query */
+#define SYNTH_BURST 15 /* of 16 gaps are in bursts */
+#define SYNTH_DENSER 16.0 /* times as dense as the list are bursts at clustering 1 */
+#define SYNTH_LONGEST 12 /* terms of a query */
 
 typedef struct synth_desc {
   uint32_t documents;
-  uint32_t terms;    /* 0: down to the rarest that queries may hold */
-  uint32_t queries;  /* in the log */
-  double postings;   /* of a query on average; 0: SYNTH_POSTINGS of the documents */
-  double zipf;       /* exponent of document frequencies, above 1; 0: SYNTH_ZIPF */
+  uint32_t terms; /* 0: down to the rarest that queries may hold */
+  uint32_t queries; /* in the log */
+  double postings; /* of a query on average; 0: SYNTH_POSTINGS of the documents */
+  double zipf; /* exponent of document frequencies, above 1; 0: SYNTH_ZIPF */
   double clustering; /* of docIDs, 0 to 1 */
-  double length;     /* of a document on average; 0: SYNTH_LENGTH */
+  double length; /* of a document on average; 0: SYNTH_LENGTH */
   const char *codec; /* as in gpuir_builder_desc */
   const char *freq_codec;
   unsigned threads; /* 0: 1 */
@@ -67,12 +67,8 @@ static inline uint64_t synth_next(synth_rng *r) {
   z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
   return z ^ (z >> 31);
 }
-static inline uint32_t synth_below(synth_rng *r, uint32_t n) {
-  return (uint32_t)(((synth_next(r) >> 32) * n) >> 32);
-}
-static inline double synth_unit(synth_rng *r) {
-  return ((double)(synth_next(r) >> 11) + 0.5) / 9007199254740992.0;
-}
+static inline uint32_t synth_below(synth_rng *r, uint32_t n) { return (uint32_t)(((synth_next(r) >> 32) * n) >> 32); }
+static inline double synth_unit(synth_rng *r) { return ((double)(synth_next(r) >> 11) + 0.5) / 9007199254740992.0; }
 
 enum { SYNTH_OF_DOCS = 1, SYNTH_OF_TFS, SYNTH_OF_ARC, SYNTH_OF_TOPICS, SYNTH_OF_LENGTHS, SYNTH_OF_QUERIES };
 
@@ -92,16 +88,16 @@ typedef struct synth_arc {
 } synth_arc;
 
 typedef struct synth {
-  synth_desc d;    /* with all defaults filled in */
-  double most;     /* D */
+  synth_desc d; /* with all defaults filled in */
+  double most; /* D */
   synth_arc *arcs; /* of each term */
   uint32_t *ranks; /* of queries[i]: ranks[i * SYNTH_LONGEST ...], ended by UINT32_MAX if there are fewer */
   /* while an index is written */
-  uint16_t *topic;                   /* of each document */
-  uint32_t *members;                 /* documents by topic, ascending in each */
+  uint16_t *topic; /* of each document */
+  uint32_t *members; /* documents by topic, ascending in each */
   uint32_t starts[SYNTH_TOPICS + 1]; /* of each topic in members */
-  uint32_t exponential[4097];        /* -ln((1 + i / 4096) / 2) in units of 2^-32 */
-  uint16_t tf[2][4096];              /* quantiles; [1]: in documents of the term's arc */
+  uint32_t exponential[4097]; /* -ln((1 + i / 4096) / 2) in units of 2^-32 */
+  uint16_t tf[2][4096]; /* quantiles; [1]: in documents of the term's arc */
 } synth;
 
 /* The share of D that term `rank` has. */
@@ -133,8 +129,8 @@ static inline int synth_in_arc(uint32_t topic, synth_arc arc) {
 
 /* Ao et al., table 4, have the shares of two to six terms. Those of longer queries go on as in the TREC 2005 Terabyte
  * efficiency topics, relative to six terms; single terms are the rest. */
-static const double synth_query_lengths[SYNTH_LONGEST] = {0.0386, 0.161,  0.245, 0.228, 0.148,  0.0824,
-                                                          0.0445, 0.0240, 0.016, 0.007, 0.0042, 0.0013};
+static const double synth_query_lengths[SYNTH_LONGEST] = {0.0386, 0.161, 0.245, 0.228, 0.148, 0.0824, 0.0445, 0.0240,
+    0.016, 0.007, 0.0042, 0.0013};
 /* The exponent h by the number of terms; more than six have that of six. */
 static const double synth_query_spread[] = {1, 1, 1.55, 1.34, 1.41, 1.53, 1.70};
 
@@ -149,8 +145,7 @@ static uint32_t synth_query_length(const synth *s, uint32_t query) {
 }
 
 /* The term of `topic` that is nearest to `rank` and is not among the n chosen ones; any term if there is none. */
-static uint32_t synth_choose(const synth *s, uint32_t rank, uint32_t topic, const uint32_t *chosen,
-                             uint32_t n) {
+static uint32_t synth_choose(const synth *s, uint32_t rank, uint32_t topic, const uint32_t *chosen, uint32_t n) {
   uint32_t step, most = s->d.terms, any = UINT32_MAX;
   for (step = 0; step < 2 * most; step++) {
     uint32_t away = (step + 1) / 2, i;
@@ -222,12 +217,10 @@ static int synth_draw_queries(synth *s, gpuir_error *err) {
   uint32_t round, i;
   for (round = 0; round < 4; round++) {
     synth_draw_arcs(s);
-    for (sum = 0, i = 0; i < s->d.queries; i++)
-      sum += synth_draw_query(s, i, s->ranks + (size_t)i * SYNTH_LONGEST);
+    for (sum = 0, i = 0; i < s->d.queries; i++) sum += synth_draw_query(s, i, s->ranks + (size_t)i * SYNTH_LONGEST);
     s->most = s->d.postings * s->d.queries / sum;
     if (s->most > SYNTH_DENSEST_LIST * s->d.documents)
-      return synth_fail(err, GPUIR_E_ARGUMENT,
-                        "so many postings a query need lists longer than the collection");
+      return synth_fail(err, GPUIR_E_ARGUMENT, "so many postings a query need lists longer than the collection");
   }
   return GPUIR_OK;
 }
@@ -251,13 +244,9 @@ static int synth_open(const synth_desc *desc, synth **out, gpuir_error *err) {
   s->arcs = (synth_arc *)malloc((size_t)s->d.terms * sizeof *s->arcs);
   if (!s->d.documents || !s->d.queries)
     status = synth_fail(err, GPUIR_E_ARGUMENT, "a collection has documents and queries");
-  else
-    status =
-        s->ranks && s->arcs ? synth_draw_queries(s, err) : synth_fail(err, GPUIR_E_NOMEM, "out of memory");
-  if (status)
-    synth_close(s);
-  else
-    *out = s;
+  else status = s->ranks && s->arcs ? synth_draw_queries(s, err) : synth_fail(err, GPUIR_E_NOMEM, "out of memory");
+  if (status) synth_close(s);
+  else *out = s;
   return status;
 }
 
@@ -383,15 +372,14 @@ static void synth_draw_docs(const synth *s, uint32_t rank, uint64_t *bits, synth
   inside = SYNTH_TOPICAL * df;
   if (inside > SYNTH_DENSEST_LIST * size) inside = SYNTH_DENSEST_LIST * size; /* a small topic */
   p = (df - inside) / all;
-  others =
-      synth_gaps_start(s, synth_stream(s->d.seed, SYNTH_OF_DOCS, (uint64_t)rank << 16), p, s->d.documents);
+  others = synth_gaps_start(s, synth_stream(s->d.seed, SYNTH_OF_DOCS, (uint64_t)rank << 16), p, s->d.documents);
   /* Of a document in the arc: what brings it from p to p + inside / size. */
   inside = size ? inside / size / (1 - p) : 0;
   for (i = 0; i < arc.width; i++) {
     uint32_t t = ((uint32_t)arc.from + i) % SYNTH_TOPICS;
     const uint32_t *members = s->members + s->starts[t];
-    topical = synth_gaps_start(s, synth_stream(s->d.seed, SYNTH_OF_DOCS, ((uint64_t)rank << 16) + 1 + i),
-                               inside, s->starts[t + 1] - s->starts[t]);
+    topical = synth_gaps_start(s, synth_stream(s->d.seed, SYNTH_OF_DOCS, ((uint64_t)rank << 16) + 1 + i), inside,
+        s->starts[t + 1] - s->starts[t]);
     if (arc.width == 1) {
       synth_merge(&topical, members, &others, l);
       return;
@@ -448,7 +436,7 @@ typedef struct synth_slot {
 
 typedef struct synth_writer {
   const synth *s;
-  uint32_t *terms;       /* in byte order of their names */
+  uint32_t *terms; /* in byte order of their names */
   uint32_t *jobs, njobs; /* job j: terms[jobs[j]] to terms[jobs[j + 1] - 1] */
   uint32_t taken, used, slots;
   int stop;
@@ -577,14 +565,13 @@ static int synth_put_docs(const synth *s, gpuir_builder *b, gpuir_error *err) {
   uint32_t i;
   int status = GPUIR_OK;
   for (i = 0; i < s->d.documents && !status; i++) {
-    double normal = sqrt(3.0) * (synth_unit(&r) + synth_unit(&r) + synth_unit(&r) + synth_unit(&r) - 2),
-           length;
+    double normal = sqrt(3.0) * (synth_unit(&r) + synth_unit(&r) + synth_unit(&r) + synth_unit(&r) - 2), length;
     length = s->d.length * exp(sigma * normal - sigma * sigma / 2) + 0.5;
     status = gpuir_builder_add_doc(b, NULL,
-                                   length < 1     ? 1
-                                   : length < 1e9 ? (uint32_t)length
-                                                  : 1000000000u,
-                                   NULL, 0, err);
+        length < 1         ? 1
+            : length < 1e9 ? (uint32_t)length
+                           : 1000000000u,
+        NULL, 0, err);
   }
   return status;
 }
@@ -604,10 +591,10 @@ static int synth_put_all(synth *s, synth_writer *w, gpuir_builder *b, gpuir_erro
 /* The description of the index. Where it is the same, so are the lists and the queries. */
 static void synth_describe(const synth *s, char *text, size_t cap) {
   (void)snprintf(text, cap,
-                 "synthetic: %u documents, %u terms, %u queries of %.10g postings, zipf %g, clustering %g, "
-                 "length %g, seed %llu",
-                 (unsigned)s->d.documents, (unsigned)s->d.terms, (unsigned)s->d.queries, s->d.postings,
-                 s->d.zipf, s->d.clustering, s->d.length, (unsigned long long)s->d.seed);
+      "synthetic: %u documents, %u terms, %u queries of %.10g postings, zipf %g, clustering %g, "
+      "length %g, seed %llu",
+      (unsigned)s->d.documents, (unsigned)s->d.terms, (unsigned)s->d.queries, s->d.postings, s->d.zipf, s->d.clustering,
+      s->d.length, (unsigned long long)s->d.seed);
 }
 
 /* Writes the index. 0, or a status with *err. */
