@@ -91,7 +91,8 @@ run() {
     die "gpuir-mpi does not run here by mpirun as one job: is this another MPI ($(mpirun --version | head -n 1))?"
   flags=(--oversubscribe)
   ((n > $(nproc))) || flags+=(--bind-to core)
-  echo "# $(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1), $(nproc) processors; $(gpuir --version | head -n 1)"
+  echo "# $(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1), $(nproc) processors;" \
+    "$(gpuir --version | head -n 1)"
   echo "# work_us: processor time of all ranks a query; alone: one query at a time, p50 and p99"
   echo "# index  mode ranks threads/s    ranks/s     ratio   work_us alone_p50_us alone_p99_us"
   synth --documents "$documents" "$work/web.gpuir" "$work/web.txt" 2>/dev/null

@@ -22,8 +22,8 @@ echo "command: tools/scripts/passages.sh ${index##*/} ${queries##*/} $n"
 echo "commit: $(git -C "$root" describe --always --dirty --exclude='*' 2>/dev/null || echo unknown)"
 echo "machine: $(sed -n 's/^model name[[:blank:]]*: //p' /proc/cpuinfo | head -n 1), $(nproc) cores," \
   "Linux $(uname -r)"
-echo "index: $("$build/gpuir" stats --json "$index" | tr ',' '\n' | sed -n 's/.*"documents":\([0-9]*\).*/\1/p') documents," \
-  "$(stat -Lc %s "$index") bytes"
+documents=$("$build/gpuir" stats --json "$index" | tr ',' '\n' | sed -n 's/.*"documents":\([0-9]*\).*/\1/p')
+echo "index: $documents documents, $(stat -Lc %s "$index") bytes"
 "$build/tests/e2e/passage_costs" "$index" "$queries"
 mkdir "$work/m"
 "$build/gpuirfs" "$index" "$work/m"

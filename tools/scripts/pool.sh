@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# pool.sh [INDEX QUERIES [DIR]]: holds the policy auto against inter, with all processors of a quiet machine and no device
+# pool.sh [INDEX QUERIES [DIR]]: holds the policy auto against inter, with all processors and no device
 #
-# Mixed load: of 100 queries 90 are short ANDs, 9 are as given, one is a long OR. It measures the throughput of both when
-# all queries are submitted at once, the median of seven runs in turn, and the p99 latency of the long queries at half of
-# inter's, the median of five seeds in turn. Without INDEX it makes one of 4 million synthetic documents (DOCUMENTS).
-# The table of goals and figures goes to DIR/pool.txt (default build/lab/pool), the runs beside it. GPUIR and SYNTH name
-# the programs, QUERIES_N how many queries a run has (20,000). It takes some three minutes on two processors.
+# Run it on a quiet machine. Mixed load: of 100 queries 90 are short ANDs, 9 are as given, one is a long OR. It measures
+# the throughput of both when all queries are submitted at once, the median of seven runs in turn, and the p99 latency
+# of the long queries at half of inter's, the median of five seeds in turn. Without INDEX it makes one of 4 million
+# synthetic documents (DOCUMENTS). The table of goals and figures goes to DIR/pool.txt (default build/lab/pool), the
+# runs beside it. GPUIR and SYNTH name the programs, QUERIES_N how many queries a run has (20,000). It takes some three
+# minutes on two processors.
 set -euo pipefail
 if [ $# -eq 1 ]; then
   sed -n 's/^# //p' "$0" | head -n 1 >&2
@@ -45,8 +46,11 @@ done
   sed -n '/^# \(corpus\|load\|machine\|version\|queries\):/p' "$dir/half/load-auto.tsv"
   echo "# command: tools/scripts/pool.sh $*; $n queries a run, half load is $half queries a second"
   printf '%-62s %10s %10s %8s\n' goal auto inter ratio
-  row 'queries/s, all at once: auto at least 0.97 x inter' 0.97 99 "$(median "$dir/closed.auto" 3)" "$(median "$dir/closed.inter" 3)"
-  row 'ms, p99 of long queries at half load: at most 0.6 x inter' 0 0.6 "$(median "$dir/half.auto" 7)" "$(median "$dir/half.inter" 7)"
-  row 'ms, p99 of all queries at half load (no goal)' 0 99 "$(median "$dir/half.auto" 6)" "$(median "$dir/half.inter" 6)" | sed 's/ [a-z ]*reached$//'
+  row 'queries/s, all at once: auto at least 0.97 x inter' 0.97 99 \
+    "$(median "$dir/closed.auto" 3)" "$(median "$dir/closed.inter" 3)"
+  row 'ms, p99 of long queries at half load: at most 0.6 x inter' 0 0.6 \
+    "$(median "$dir/half.auto" 7)" "$(median "$dir/half.inter" 7)"
+  row 'ms, p99 of all queries at half load (no goal)' 0 99 \
+    "$(median "$dir/half.auto" 6)" "$(median "$dir/half.inter" 6)" | sed 's/ [a-z ]*reached$//'
   echo "runs that are not valid, as the generator was late: $(cat "$dir"/half.* | grep -c INVALID) of 10"
 } | tee "$dir/pool.txt"

@@ -77,7 +77,9 @@ capacity() { awk '$1 == "capacity" { v = $3 } END { print v + 0 }' "$work/logs/$
 # times X Y: their product
 times() { awk -v x="$1" -v y="$2" 'BEGIN { printf "%.6g", x * y }'; }
 # row GOAL FIGURE CONDITION: one line of the table; CONDITION is awk's
-row() { printf '%s\t%s\t%s\n' "$1" "$2" "$(awk "BEGIN { print ($3) ? \"reached\" : \"not reached\" }")" | tee -a "$table"; }
+row() {
+  printf '%s\t%s\t%s\n' "$1" "$2" "$(awk "BEGIN { print ($3) ? \"reached\" : \"not reached\" }")" | tee -a "$table"
+}
 
 self_check() {
   local policy
@@ -86,7 +88,8 @@ self_check() {
     load "check-$policy" $policy check --queries 3000 --closed || die "$policy on a small index: see above"
   done
   load check-stall gpu check --queries 3000 --rate 3000 --stall 100 || die "a device that is held up"
-  say "self-check passed: $(column 3 check-inter), $(column 3 check-gpu), $(column 3 check-auto) queries/s (inter, gpu, auto)"
+  say "self-check passed: queries/s (inter, gpu, auto)" \
+    "$(column 3 check-inter), $(column 3 check-gpu), $(column 3 check-auto)"
 }
 
 # The machine's own scaling: what a loop that computes, and one that reads memory, gain by processes.
@@ -123,8 +126,10 @@ capacities() {
   local index=$1 policy inter gpu auto half
   for policy in inter gpu auto; do load "$index-$policy-T" $policy "$index" --queries 10000 --p99 5; done
   inter=$(capacity "$index-inter-T") gpu=$(capacity "$index-gpu-T") auto=$(capacity "$index-auto-T")
-  printf '%s: T(inter) %s, T(gpu) %s, T(auto) %s queries/s; all at once: %s, %s, %s\n' "$index" "$inter" "$gpu" "$auto" \
-    "$(head -n 2 "$work/logs/$index-inter-T.txt" | column_of 3)" "$(head -n 2 "$work/logs/$index-gpu-T.txt" | column_of 3)" \
+  printf '%s: T(inter) %s, T(gpu) %s, T(auto) %s queries/s; all at once: %s, %s, %s\n' \
+    "$index" "$inter" "$gpu" "$auto" \
+    "$(head -n 2 "$work/logs/$index-inter-T.txt" | column_of 3)" \
+    "$(head -n 2 "$work/logs/$index-gpu-T.txt" | column_of 3)" \
     "$(head -n 2 "$work/logs/$index-auto-T.txt" | column_of 3)" | tee -a "$table"
   row "$index: T(auto) at least 0.9 x (T(inter) + T(gpu))" "$(awk "BEGIN { print $auto / ($inter + $gpu + 1e-9) }")" \
     "$auto > 0 && $auto >= 0.9 * ($inter + $gpu)"
@@ -132,7 +137,9 @@ capacities() {
   half=$(times "$auto" 0.5)
   awk "BEGIN { exit !($half > 0) }" || return
   left 30 "p99 at half of T(auto) on $index" || return
-  for policy in inter gpu auto; do load "$index-$policy-half" $policy "$index" --rate "$half" --queries 10000 --seed 1,2,3; done
+  for policy in inter gpu auto; do
+    load "$index-$policy-half" $policy "$index" --rate "$half" --queries 10000 --seed 1,2,3
+  done
   inter=$(column 6 "$index-inter-half") gpu=$(column 6 "$index-gpu-half") auto=$(column 6 "$index-auto-half")
   row "$index: p99 at half of T(auto) at most 1.05 x the better one's (ms: auto; inter, gpu)" "$auto; $inter, $gpu" \
     "$auto <= 1.05 * ($inter < $gpu ? $inter : $gpu)"
@@ -146,9 +153,12 @@ tails() {
   left 60 "p99.9 on $index" || return
   for policy in inter auto; do load "$index-$policy-tail" $policy "$index" --rate "$rate" --queries 100000; done
   inter=$(p999 "$index-inter-tail" inter) auto=$(p999 "$index-auto-tail" auto)
-  row "$index: p99.9 at 0.9 of inter's saturation, inter's 50 x auto's (ms: auto; inter)" "$auto; $inter" "$inter >= 50 * $auto"
+  row "$index: p99.9 at 0.9 of inter's saturation, inter's 50 x auto's (ms: auto; inter)" \
+    "$auto; $inter" "$inter >= 50 * $auto"
 }
-p999() { awk -F '\t' '$1 == "load-latency" && $2 == "p99.9" { v = $4 } END { print v + 0 }' "$work/logs/$1/load-$2.tsv"; }
+p999() {
+  awk -F '\t' '$1 == "load-latency" && $2 == "p99.9" { v = $4 } END { print v + 0 }' "$work/logs/$1/load-$2.tsv"
+}
 
 # deadlines INDEX: what auto misses at 0.9 of its T
 deadlines() {
@@ -158,8 +168,8 @@ deadlines() {
   mean=$(sed -n 's/.*processing mean \([0-9.e-]*\) ms.*/\1/p' "$work/logs/$index-inter-half/load-inter.tsv" | head -n 1)
   for ms in 500 "$(times "${mean:-0.1}" 57)"; do
     load "$index-auto-deadline-$ms" auto "$index" --rate "$rate" --queries 20000 --deadline "$ms"
-    row "$index: no query misses a deadline of $ms ms at 0.9 x T(auto)" "$(column 8 "$index-auto-deadline-$ms") missed" \
-      "$(column 8 "$index-auto-deadline-$ms") == 0"
+    row "$index: no query misses a deadline of $ms ms at 0.9 x T(auto)" \
+      "$(column 8 "$index-auto-deadline-$ms") missed" "$(column 8 "$index-auto-deadline-$ms") == 0"
   done
 }
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# pool_tsan.sh BUILD [SECONDS [LOG]]: runs what is built with ThreadSanitizer over the queues of pools, servers and task pools
+# pool_tsan.sh BUILD [SECONDS [LOG]]: runs what is built with ThreadSanitizer over the queues of pools and servers
 #
 # In turn, until SECONDS (600) are over: the tests of pools (tests/unit/30_pool, whose tasks have random deadlines and
-# cancellations), and gpuir lab load by every policy, with a device that a processor stands for and that is held up,
-# and against gpuir serve. A finding ends it with exit status 1. LOG (BUILD/pool_tsan.txt) gets a head, a line a round,
-# and what was found.
+# cancellations), and gpuir lab load by every policy, those of task pools among them, with a device that a processor
+# stands for and that is held up, and against gpuir serve. A finding ends it with exit status 1. LOG
+# (BUILD/pool_tsan.txt) gets a head, a line a round, and what was found.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit
 if [ $# -lt 1 ]; then
@@ -33,7 +33,8 @@ step() {
 
 index=$work/wordnet.gpuir
 step index "$build/gpuir" index -q --tsv tests/data/wordnet.tsv -o "$index"
-awk -F '\t' '{ n = split(tolower($2), w, /[^a-z]+/); if (n > 6) print w[2], w[4], w[5] }' tests/data/wordnet.tsv >"$work/queries"
+awk -F '\t' '{ n = split(tolower($2), w, /[^a-z]+/); if (n > 6) print w[2], w[4], w[5] }' \
+  tests/data/wordnet.tsv >"$work/queries"
 rounds=0 tasks=0
 while ((SECONDS < seconds)); do
   rounds=$((rounds + 1))
@@ -41,8 +42,8 @@ while ((SECONDS < seconds)); do
   for policy in inter auto gpu t-inter docp-ui docp-pi fgqp fgqp:beta=50:scoring=document serve; do
     device=()
     [[ $policy != auto && $policy != gpu ]] || device=(--stand-in --stall 50)
-    step "$policy, round $rounds" "$build/gpuir" lab load --mix --threads 4 --queries 3000 --rate 3000 --seed "$rounds" \
-      "${device[@]}" -o "$work/lab" $policy "$index" "$work/queries"
+    step "$policy, round $rounds" "$build/gpuir" lab load --mix --threads 4 --queries 3000 --rate 3000 \
+      --seed "$rounds" "${device[@]}" -o "$work/lab" $policy "$index" "$work/queries"
     tasks=$((tasks + 3300))
   done
   echo "round $rounds: 9 policies and the tests of pools, $SECONDS s" >>"$log"

@@ -27,8 +27,8 @@ measure() {
     head_of "mpirun -n $n gpuir-mpi bench --modes and,or --repeat 1 --alone 500 --times FILE --no-ids SHARDS QUERIES" \
       >"$to"
     echo "# $n shards of 10 million synthetic documents: mode, microseconds of processor time on each shard" >>"$to"
-    mpirun --oversubscribe -n $n gpuir-mpi bench --modes and,or --repeat 1 --alone 500 --times "$to" --no-ids "$shards" \
-      "$some" >/dev/null
+    mpirun --oversubscribe -n $n gpuir-mpi bench --modes and,or --repeat 1 --alone 500 --times "$to" --no-ids \
+      "$shards" "$some" >/dev/null
   done
   rm "$some"
 }
@@ -44,7 +44,8 @@ one() {
 simulate() {
   local s r
   head_of "tools/scripts/scale.sh simulate"
-  echo "# times: scale_large.tsv, scale_small.tsv; assumed: network 50 us each way, 0.1 % of messages 2 ms more, 0.05 % of"
+  echo "# times: scale_large.tsv, scale_small.tsv; assumed: network 50 us each way, 0.1 % of messages 2 ms more," \
+    "0.05 % of"
   echo "# searches paused for 10 ms, 16 cores a machine, price 1 an hour"
   scale --head | sed 's/^# /# group\t/'
   for s in 10 30 100 300 1000; do # one query at a time: how many shards; also where nothing pauses

@@ -1,17 +1,22 @@
 #!/usr/bin/env bash
-# tatikonda.sh [DIR]: measures Figures 4 to 7 of Tatikonda et al. (SIGIR 2011) on synthetic lists, with 8 of all processors
+# tatikonda.sh [DIR]: measures Figures 4 to 7 of Tatikonda et al. (SIGIR 2011) on synthetic lists
 #
-# Writes DIR/tatikonda.tsv (default build/lab/tatikonda), one chart a figure beside it, and prints the paper's claims beside
-# what was measured. The programs are those of build/, or those of build/carry/pool.tar.xz that pool_gpu.sh unpacks
-# (POOL_WORK). CORES (1 2 4 8) and DOCUMENTS (4000000) make it smaller; BUDGET seconds (300) bound it: what they do not
-# suffice for is left out, and said so. Where the paper's text leaves something open, see tools/lab/README.md.
+# It uses 8 of all processors. It writes DIR/tatikonda.tsv (default build/lab/tatikonda), one chart a figure beside it,
+# and prints the paper's claims beside what was measured. The programs are those of build/, or those of
+# build/carry/pool.tar.xz that pool_gpu.sh unpacks (POOL_WORK). CORES (1 2 4 8) and DOCUMENTS (4000000) make it smaller;
+# BUDGET seconds (300) bound it: what they do not suffice for is left out, and said so. Where the paper's text leaves
+# something open, see tools/lab/README.md.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 dir=${1:-${OUT:-build/lab}/tatikonda} work=${POOL_WORK:-/tmp/pool-gpu} documents=${DOCUMENTS:-4000000}
 budget=${BUDGET:-300} read_cores=${CORES:-1 2 4 8} n=${QUERIES_N:-3000}
 read -ra cores <<<"$read_cores"
 most=${cores[-1]}
-if [ -x build/gpuir ] && [ -x build/synth ] && build/gpuir --version >/dev/null 2>&1; then PATH=$PWD/build:$PATH; else PATH=$work:$PATH; fi
+if [ -x build/gpuir ] && [ -x build/synth ] && build/gpuir --version >/dev/null 2>&1; then
+  PATH=$PWD/build:$PATH
+else
+  PATH=$work:$PATH
+fi
 export PATH
 mkdir -p "$dir" "$work/t"
 tsv=$dir/tatikonda.tsv rows=$work/t/rows index=$work/t/index queries=$work/t/queries
@@ -35,7 +40,9 @@ of() { awk -F '\t' -v f="$1" -v s="${2-}" '$1 == f && (s == "" || $2 == s) { v =
 # put FIGURE SERIES X Y UNIT
 put() { printf '%s\t%s\t%s\t%s\t%s\n' "$1" "$2" "$3" "$4" "$5" | tee -a "$rows"; }
 # value FIGURE SERIES X: what was put
-value() { awk -F '\t' -v f="$1" -v s="$2" -v x="$3" '$1 == f && $2 == s && $3 == x { v = $4 } END { print v + 0 }' "$rows"; }
+value() {
+  awk -F '\t' -v f="$1" -v s="$2" -v x="$3" '$1 == f && $2 == s && $3 == x { v = $4 } END { print v + 0 }' "$rows"
+}
 ratio() { awk -v a="$1" -v b="$2" 'BEGIN { printf "%.4g", b ? a / b : 0 }'; }
 
 names=(INTER 'FGQP(5)' 'FGQP(150)' DOCP-UI DOCP-PI)
@@ -55,7 +62,8 @@ figure4() {
   for b in 5 10 25 50 100 150; do
     load "fgqp:beta=$b" "$queries" --closed --threads "$most"
     put tatikonda-fig4c IAQL "$b" "$(ratio "$base" "$(of load-processing)")" "times"
-    put tatikonda-fig4c 'PDTP against INTER' "$b" "$(awk -v t="$(of load-throughput)" -v l="$linear" 'BEGIN { print 100 * (1 - t / l) }')" %
+    put tatikonda-fig4c 'PDTP against INTER' "$b" "$(awk -v t="$(of load-throughput)" -v l="$linear" \
+      'BEGIN { print 100 * (1 - t / l) }')" %
     put tatikonda-fig4c 'PDTP against n times INTER-1' "$b" "$(awk -v t="$(of load-throughput)" \
       -v l="$(value tatikonda-fig4a INTER 1)" -v n="$most" 'BEGIN { print 100 * (1 - t / l / n) }')" %
   done
@@ -79,11 +87,14 @@ rates() {
 }
 
 # of_length N: the first N words of the queries that have so many
-of_length() { awk -v n="$1" 'NF >= n { for (i = 1; i <= n; i++) printf "%s%s", $i, i < n ? " " : "\n" }' "$index.all" >"$queries-$1"; }
+of_length() {
+  awk -v n="$1" 'NF >= n { for (i = 1; i <= n; i++) printf "%s%s", $i, i < n ? " " : "\n" }' "$index.all" >"$queries-$1"
+}
 
 figure5() {
   local terms i
-  rates tatikonda-fig5a "$queries" "t-inter/$((most / 2 > 0 ? most / 2 : 1))" "t-inter/$most" "docp-ui/$most" "fgqp:beta=5/$most"
+  rates tatikonda-fig5a "$queries" "t-inter/$((most / 2 > 0 ? most / 2 : 1))" "t-inter/$most" "docp-ui/$most" \
+    "fgqp:beta=5/$most"
   for terms in 2 4 6 8 10; do
     left 15 "Figures 5b and 5c, $terms terms" || continue
     of_length $terms
@@ -109,9 +120,11 @@ figure7() {
   for b in 512 128 256 1024 2048; do
     load "fgqp:skip=$b" "$queries" --closed --threads "$most"
     for what in 'skips a list' 'tasks a query' S_avg O_avg creation; do
-      put tatikonda-fig7-values "$what" "$b" "$(of load-tasks "$what")" "$(awk -F '\t' -v w="$what" '$2 == w { print $5 }' "$log" | tail -n 1)"
+      put tatikonda-fig7-values "$what" "$b" "$(of load-tasks "$what")" \
+        "$(awk -F '\t' -v w="$what" '$2 == w { print $5 }' "$log" | tail -n 1)"
       base=$(value tatikonda-fig7-values "$what" 512)
-      put tatikonda-fig7 "$what" "$b" "$(ratio "$(value tatikonda-fig7-values "$what" "$b")" "$base")" "times that of 512"
+      put tatikonda-fig7 "$what" "$b" "$(ratio "$(value tatikonda-fig7-values "$what" "$b")" "$base")" \
+        "times that of 512"
     done
   done
 }
@@ -128,7 +141,8 @@ claims() {
   printf '%-58s %10s %10s\n' "on $most cores" paper ours >"$work/t/table"
   base=$(value tatikonda-fig4a INTER "$one")
   for i in 0 2 3 4; do
-    claim "throughput of ${names[i]} over INTER-1" "${paper[i]}" "$(ratio "$(value tatikonda-fig4a "${names[i]}" "$most")" "$base")"
+    claim "throughput of ${names[i]} over INTER-1" "${paper[i]}" \
+      "$(ratio "$(value tatikonda-fig4a "${names[i]}" "$most")" "$base")"
   done
   base=$(value tatikonda-fig4b INTER "$one")
   claim 'latency of INTER-1 over FGQP(5)' 5.75 "$(ratio "$base" "$(value tatikonda-fig4b 'FGQP(5)' "$most")")"
@@ -164,7 +178,8 @@ claims
 load t-inter "$queries" --closed --threads "$most"
 {
   sed -n '/^# \(corpus\|machine\|version\):/p' "$log"
-  echo "# command: tools/scripts/tatikonda.sh, $documents synthetic documents, conjunctions of its queries, $n a run; Figures 4, 5b, 5c and 7: all submitted at once, latency from when a thread takes a query"
+  echo "# command: tools/scripts/tatikonda.sh, $documents synthetic documents, conjunctions of its queries, $n a run;" \
+    "Figures 4, 5b, 5c and 7: all submitted at once, latency from when a thread takes a query"
   plots
   printf 'figure\tseries\tx\ty\tunit\n'
   awk -F '\t' '!seen[$1, $2, $3]++' "$rows"
