@@ -70,7 +70,7 @@ static void print_help(FILE *out) {
       "      cache=MB        memory for answers that may be asked for again (64)\n"
       "      max_result=MB   the longest answer (256)\n"
       "      searchers=N     searches that run at once (one for each processor)\n"
-      "      timeout=SECONDS of one search, or of reading one document (none)\n"
+      "      timeout=SECONDS of one search, or of reading for one look-up (none)\n"
       "      source=DIR      where relative source paths start (the folder of INDEX)\n"
       "      nosource        show stored text alone: no links to source files, no parts of them\n"
       "      verify          check all of the index before it is used\n"

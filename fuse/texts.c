@@ -71,10 +71,12 @@ static int is_current(lookup *l, const source_state *s) {
 }
 
 int texts_are_current(lookup *l, const result *r) {
-  uint32_t i;
-  for (i = 0; i < r->nsources; i++)
-    if (!is_current(l, &r->sources[i])) return 0;
-  return 1;
+  uint32_t i = 0;
+  ticket t;
+  ticket_begin(l->req, l->f, l->g, &t);
+  while (i < r->nsources && !ticket_is_cancelled(&t) && is_current(l, &r->sources[i])) i++;
+  ticket_end(l->req, l->f, &t);
+  return i == r->nsources;
 }
 
 /* ---- passages ------------------------------------------------------------------------------------------ */
@@ -159,7 +161,8 @@ int texts_passages(lookup *l, const name_options *options, int grep, const searc
   p.sink = b;
   p.read = read_source;
   p.arg = &w;
-  if (reply->n == 0 && !l->note[0] && advice_unknown(generation_index(l->g), reply->query, tell_unknown, l) == 0)
+  if (reply->n == 0 && options->k && !l->note[0] &&
+      advice_unknown(generation_index(l->g), reply->query, tell_unknown, l) == 0)
     snprintf(l->note, sizeof l->note, "no document matches");
   if (l->note[0] && !grep) put_note(b, l->note);
   ticket_begin(l->req, l->f, l->g, &t);
@@ -230,8 +233,8 @@ int texts_paths(lookup *l, const gpuir_hit *hits, size_t n, buf *b) {
 
 /* ---- files --------------------------------------------------------------------------------------------- */
 
-/* Reads the text of a document from its source. */
-static int read_document(lookup *l, uint32_t docid, char **text, size_t *len) {
+/* Reads the text of a document from its source, until `deadline`. */
+static int read_document(lookup *l, uint32_t docid, uint64_t deadline, char **text, size_t *len) {
   char path[PATH_MAX];
   source_limits limits;
   struct stat st;
@@ -245,6 +248,7 @@ static int read_document(lookup *l, uint32_t docid, char **text, size_t *len) {
   rc = source_path(generation_base(l->g), l->f->config.mountpoint, doc.source, doc.source_len, path, sizeof path);
   if (rc) return rc;
   set_limits(l, &t, &limits);
+  limits.deadline = deadline;
   ticket_begin(l->req, l->f, l->g, &t);
   rc = source_text(path, &doc, &limits, text, len, &st);
   ticket_end(l->req, l->f, &t);
@@ -252,6 +256,7 @@ static int read_document(lookup *l, uint32_t docid, char **text, size_t *len) {
 }
 
 int texts_sizes(lookup *l, hit_link *links, size_t n) {
+  const uint64_t deadline = lookup_deadline(l->f); /* of all of them */
   size_t i;
   for (i = 0; i < n; i++) {
     char *text;
@@ -259,9 +264,9 @@ int texts_sizes(lookup *l, hit_link *links, size_t n) {
     int rc;
     if (links[i].source && l->f->config.nosource) links[i].size = 0;
     if (links[i].size != SIZE_UNKNOWN) continue;
-    rc = read_document(l, links[i].docid, &text, &len);
+    rc = read_document(l, links[i].docid, deadline, &text, &len);
     free(text);
-    if (rc == ENOMEM || rc == EINTR) return rc;
+    if (rc == ENOMEM || rc == EINTR || rc == ETIMEDOUT) return rc;
     links[i].size = rc ? 0 : len;
   }
   return 0;
@@ -277,7 +282,7 @@ int texts_read(fuse_req_t req, fs *f, generation *g, const hit_link *link, char 
   l.f = f;
   l.g = g;
   guard_enter(generation_broken_flag(g));
-  rc = read_document(&l, link->docid, text, &len);
+  rc = read_document(&l, link->docid, lookup_deadline(f), text, &len);
   guard_leave();
   if (rc == 0 && len != link->size) rc = ESTALE;
   if (generation_is_broken(g)) rc = EIO;

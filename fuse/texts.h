@@ -22,7 +22,7 @@ typedef struct texts_made {
 int texts_are_for_caller(lookup *l);
 /* Whether a filter turned the document's source into text, so that its bytes are not the document's. */
 int texts_are_filtered(lookup *l, const gpuir_doc *doc);
-/* Whether all sources of an answer of this generation are as they were. */
+/* Whether all sources of an answer of this generation are as they were; 0 also where the one who asks waits no more. */
 int texts_are_current(lookup *l, const result *r);
 
 /* Writes the passages of hits, or their lines with words of the query, to *b. Errors: EACCES where a source is needed
@@ -31,7 +31,8 @@ int texts_passages(lookup *l, const name_options *options, int grep, const searc
     texts_made *made);
 /* Writes the path of each file that a hit came from, once, and of other hits that of doc/. */
 int texts_paths(lookup *l, const gpuir_hit *hits, size_t n, buf *b);
-/* Finds sizes that only sources tell; 0 for a text that cannot be had. ENOMEM, EINTR. */
+/* Finds sizes that only sources tell; 0 for a text that cannot be had. They share the time of one look-up. ENOMEM,
+ * EINTR, ETIMEDOUT. */
 int texts_sizes(lookup *l, hit_link *links, size_t n);
 
 /* Reads the text of an entry of files/<q>/, which is in its source: *text, to be freed. ESTALE where it is not what

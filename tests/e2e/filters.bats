@@ -68,10 +68,26 @@ names() { gpuir query --tsv "$@" | cut -f 4 | paste -sd ' '; }
   done
 }
 
-@test "passages: a source that changed, or a filter that makes another text, is said to have changed" {
+@test "passages: a filter that the index was not made with is refused" {
   gpuir index -q --filter "$F" docs -o x.gpuir
-  run gpuir query --passages --filter 'rot=cat' x.gpuir sleeps
+  for other in 'rot=cat' 'rot=unrot -f' 'pdf=unrot'; do
+    fails 1 "x.gpuir: made with --filter 'rot=unrot'; give the same" gpuir query --grep --filter "$other" x.gpuir sleeps
+  done
+  fails 1 'give the same' gpuir query --passages --filter "$F" --filter 'pdf=cat' x.gpuir sleeps
+  gpuir index -q docs/plain.txt -o y.gpuir
+  fails 1 'y.gpuir: made without --filter' gpuir query --passages --filter "$F" y.gpuir wolf
+  gpuir index -q --live --filter "$F" docs -o live
+  fails 1 "live: made with --filter 'rot=unrot'; give the same" gpuir query --passages --filter 'rot=cat' live sleeps
+  prints 'docs/a.rot:2:sleeps' gpuir query --grep --filter "$F" live sleeps
+}
+
+@test "passages: a source that changed, or whose filter makes another text, is said to have changed" {
+  gpuir index -q --filter "$F" docs -o x.gpuir
+  cp bin/unrot unrot
+  printf '#!/bin/sh\nexec cat\n' >bin/unrot
+  run gpuir query --passages --filter "$F" x.gpuir sleeps
   [[ $output == 'docs/a.rot (changed since it was indexed)'* ]]
+  cp unrot bin/unrot
   printf 'the wolf\nwakes\n' | unrot >docs/a.rot
   run gpuir query --passages --filter "$F" x.gpuir sleeps
   [[ $output == 'docs/a.rot (changed since it was indexed)'* ]]
@@ -79,7 +95,8 @@ names() { gpuir query --tsv "$@" | cut -f 4 | paste -sd ' '; }
   run gpuir query --passages --filter "$F" x.gpuir sleeps
   [[ $output == 'docs/a.rot (No such file or directory)'* ]]
   printf 'x' >docs/a.rot
-  run gpuir query --passages --filter 'rot=unrot -f' x.gpuir sleeps
+  printf '#!/bin/sh\necho "cannot read it" >&2\nexit 3\n' >bin/unrot
+  run gpuir query --passages --filter "$F" x.gpuir sleeps
   [[ $output == *'docs/a.rot: no text: unrot: exit status 3: cannot read it'*'docs/a.rot (no text)'* ]]
 }
 

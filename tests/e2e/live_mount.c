@@ -1,8 +1,8 @@
 /* live_mount.c - writes a live index that is mounted, and reads the mount meanwhile; tests/e2e/livemount.bats runs it.
  *
  *   live_mount FOLDER write OP...
- *       create, create-bare (without stored text), add:NAME=TEXT, part:SOURCE:OFFSET:BYTES, delete:NAME, merge,
- *       merge-all, and commit, which prints the generation that it made
+ *       create, create-bare (without stored text), add:NAME=TEXT, part:SOURCE:OFFSET:BYTES, line:SOURCE=TEXT,
+ *       delete:NAME, merge, merge-all, and commit, which prints the generation that it made
  *   live_mount FOLDER reloads MOUNT PID ROUNDS
  *       commits ROUNDS times, merges now and then, and has the daemon PID load each commit, while documents of other
  *       generations are open. Each must keep its text. Prints how many maps of index files and descriptors the daemon
@@ -61,11 +61,15 @@ static void open_live(int create, int store) {
   if (gpuir_live_open(&desc, &live, &why) != GPUIR_OK) die("gpuir_live_open");
 }
 
-static void add_text(const char *name, const char *text) {
+/* Adds a document, which may stand for the first line of a file without the bytes where that is. */
+static void add_text(const char *name, const char *source, const char *text) {
   gpuir_doc_desc doc;
   memset(&doc, 0, sizeof doc);
   doc.name = name;
   doc.name_len = strlen(name);
+  doc.source = source;
+  doc.source_len = source ? strlen(source) : 0;
+  doc.first_line = doc.last_line = source != NULL;
   if (gpuir_live_add(live, &doc, text, strlen(text), &why) != GPUIR_OK) die("gpuir_live_add");
 }
 
@@ -117,10 +121,10 @@ static void add_part(char *where) {
 static void operate(char *op) {
   char *value = strchr(op, ':');
   if (value) *value++ = 0;
-  if (strcmp(op, "add") == 0 && value && strchr(value, '=')) {
+  if ((strcmp(op, "add") == 0 || strcmp(op, "line") == 0) && value && strchr(value, '=')) {
     char *text = strchr(value, '=');
     *text++ = 0;
-    add_text(value, text);
+    add_text(value, *op == 'l' ? value : NULL, text);
   } else if (strcmp(op, "part") == 0) {
     add_part(value);
   } else if (strcmp(op, "delete") == 0) {
@@ -255,10 +259,10 @@ static uint64_t one_round(uint64_t *state) {
     if (next_random(state) % 8 == 0) continue;
     at = (unsigned)snprintf(text, sizeof text, "serial%u", serial++);
     while (words--) at += (unsigned)snprintf(text + at, sizeof text - at, " w%u", next_random(state) % WORDS);
-    add_text(name, text);
+    add_text(name, NULL, text);
   }
   delete_name("always");
-  add_text("always", "w0 w1 w2");
+  add_text("always", NULL, "w0 w1 w2");
   if (next_random(state) % 3 == 0) merge(next_random(state) % 8 == 0);
   return commit();
 }

@@ -36,6 +36,7 @@ It dreams of a fox.
 " "$T/m/pass/@context=0/%22tea+is%22"
   [ ! -s "$T/m/query/dreams+unicorn" ] # all of them must match there
   holds "(no document matches)" "$T/m/pass/@and/dreams+green"
+  [ ! -s "$T/m/pass/@k=0/wolf" ] && [ ! -s "$T/m/pass/@k=0/@and/dreams+green" ] # none was asked for
   [ "$(stat -c %s "$T/m/pass/dreams+unicorn")" -eq "$(wc -c <"$T/m/pass/dreams+unicorn")" ]
 }
 
@@ -43,7 +44,7 @@ It dreams of a fox.
   mount_notes
   for q in wolf 'fox green' 'brew*' '"tea is" dog' 'wolf -fox'; do
     name=$(sed 's/ /+/g' <<<"$q")
-    for options in '' '--context 0' '--context 1' '--tokens 20' '--bytes 90' '-k 1' '-m and'; do
+    for options in '' '--context 0' '--context 1' '--tokens 20' '--bytes 90' '-k 1' '-k 0' '-m and'; do
       folders=$(sed -e 's/--tokens /@tokens=/; s/--bytes /@bytes=/; s/--context /@context=/; s/-k /@k=/; s/-m /@/' <<<"$options")
       # shellcheck disable=SC2086 # options
       (cd / && "$gpuir" query --passages $options "$T/i.gpuir" "$q") >"$T/want" 2>/dev/null ||
@@ -103,6 +104,40 @@ It dreams of a fox.
   asked_again
   diff "$T/first" "$T/m/pass/fox"
   diff "$T/was" "$T/m/files/fox/000001-notes_animals.txt"
+}
+
+@test "why texts are missing counts against the budget" {
+  mkdir "$T/m" "$T/d"
+  for i in $(seq 100 499); do echo "a wolf" >"$T/d/$i.txt"; done
+  (cd "$T" && "$gpuir" index -q d -o i.gpuir)
+  for i in $(seq 100 499); do echo "a cow" >"$T/d/$i.txt"; done
+  serve "$T/i.gpuir" "$T/m"
+  for tree in pass grep; do
+    [ "$(grep -c 'changed since' "$T/m/$tree/@tokens=0/@k=400/wolf")" -eq 400 ]
+    [ "$(wc -c <"$T/m/$tree/@tokens=20/@k=400/wolf")" -le 80 ]
+    [ "$(wc -c <"$T/m/$tree/@k=400/wolf")" -le 3200 ] && [ "$(wc -c <"$T/m/$tree/@k=400/wolf")" -gt 2000 ]
+    size=$(($(wc -c <"$T/m/$tree/wolf") / 10)) # of one
+    [ "$(grep -c 'changed since' "$T/m/$tree/@bytes=$((3 * size))/@k=400/wolf")" -eq 3 ]
+    [ ! -s "$T/m/$tree/@bytes=30/@k=400/wolf" ]
+  done
+  holds "$(cd / && "$gpuir" query -k 400 --tokens 300 "$T/i.gpuir" wolf)
+" "$T/m/pass/@k=400/@tokens=300/wolf"
+}
+
+@test "files: the sizes of all hits are found in the time of one look-up" {
+  [ -x "$build/tests/e2e/live_mount" ] || skip "live_mount was not built"
+  needs_python
+  mkdir "$T/m"
+  echo wolf >"$T/large"
+  truncate -s 16M "$T/large"
+  for i in $(seq 5000); do hits+=(line:large=$'wolf\n'); done
+  "$build/tests/e2e/live_mount" "$T/i" write create-bare "${hits[@]}" commit
+  serve "$T/i" "$T/m" -o timeout=1
+  # each is read in less, but not all of them
+  run errno_of "$T/m/files/@k=1/wolf/000001-large" "$T/m/files/@k=5000/wolf"
+  echo "$output"
+  [ "$output" = $'OK\nETIMEDOUT' ]
+  [ "$(cat "$T/m/files/@k=1/wolf/000001-large")" = wolf ]
 }
 
 @test "paths begin in the folder of the index that is shown, also when a link leads to another one" {

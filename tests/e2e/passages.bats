@@ -84,6 +84,24 @@ prints() {
   prints 'notes/animals.txt (Invalid argument)' timeout 10 gpuir query --passages notes.gpuir fox
 }
 
+@test "why texts are missing counts against the budget" {
+  mkdir many
+  for i in $(seq 400); do echo "a wolf" >many/$i.txt; done
+  gpuir index -q --analyzer ascii many -o many.gpuir
+  for i in $(seq 400); do echo "a cow" >many/$i.txt; done
+  [ "$(gpuir query --tokens 0 -k 400 many.gpuir wolf | grep -c 'changed since')" -eq 400 ]
+  for n in 1 15 20 50 100; do
+    [ "$(gpuir query --tokens $n -k 400 many.gpuir wolf | wc -c)" -le $((4 * n)) ]
+    [ "$(gpuir query --grep --tokens $n -k 400 many.gpuir wolf 2>&1 | wc -c)" -le $((5 * n)) ]
+  done
+  prints $'many/1.txt (changed since it was indexed)' gpuir query --tokens 20 -k 400 many.gpuir wolf
+  rm many/*
+  # JSON has every hit, and says why as often as there is room
+  gpuir query --json --tokens 30 -k 400 many.gpuir wolf >answer
+  [ "$(grep -o '"missing":"No such file or directory"' answer | wc -l)" -eq 4 ]
+  [ "$(grep -o '"passages":\[\]' answer | wc -l)" -eq 400 ]
+}
+
 @test "stored text is shown whatever became of the source; records have their line" {
   printf 'a\tone fox\nb\tred fox\n' >t.tsv
   gpuir index -q --analyzer ascii --tsv --store t.tsv -o t.gpuir

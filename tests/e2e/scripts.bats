@@ -78,6 +78,24 @@ prints() {
   [[ $output == *"unless bypass diodes lead around it."* ]]
 }
 
+@test "notes.sh without pdftotext leaves PDF files out, and reads them once it is there" {
+  mkdir letters none
+  cp "$root/examples/desk/papers/solar.pdf" letters
+  echo 'bypass the harbour' >letters/notes.txt
+  ln -s "$build/gpuir" none/gpuir
+  without() { prints $'letters/notes.txt:1-1\nbypass the harbour' env PATH="$PWD/none" "$root/examples/notes.sh" "$@"; }
+  for _ in 1 2; do without letters bypass; done
+  [ -e letters.text.live ] && [ ! -e letters.live ]
+  # a program that writes a text, whatever the file is
+  mkdir bin
+  printf '#!/bin/sh\necho bypass diodes\n' >bin/pdftotext
+  chmod +x bin/pdftotext
+  PATH=$PWD/bin:$PATH run notes.sh letters diodes
+  [ "$status" -eq 0 ]
+  [[ $output == *'letters/solar.pdf:1-1'*'bypass diodes'* ]]
+  without letters bypass
+}
+
 @test "pdf.sh says on which page a line stands" {
   needs pdftotext
   mkdir -p pdfs

@@ -13,6 +13,7 @@ static inline int folder_remove_at(int in, const char *name) {
   const int fd = unlinkat(in, name, 0) ? openat(in, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW) : -1;
   DIR *dir = fd < 0 ? NULL : fdopendir(fd);
   struct dirent *entry;
+  if (!dir && fd >= 0) (void)close(fd);
   if (!dir) return faccessat(in, name, F_OK, 0) ? 0 : -1;
   while ((entry = readdir(dir)) != NULL)
     if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) (void)folder_remove_at(fd, entry->d_name);

@@ -220,29 +220,42 @@ static const char *why_not(int error) {
   }
 }
 
-static void put_missing_json(const passages *p, int error, const char *why) {
+/* Takes `cost` bytes off what is left of the budgets, if they are there. */
+static int is_paid(passages *p, size_t cost) {
+  if (cost > p->left) return 0;
+  p->left -= cost;
+  return 1;
+}
+
+static void put_missing_json(passages *p, int error, const char *why) {
   put_format(p, ",\"changed\":%s", error == ESTALE ? "true" : "false");
-  if (error != ESTALE) {
+  if (error != ESTALE && is_paid(p, strlen(why))) {
     put_string(p, ",\"missing\":");
     put_json(p, why, strlen(why));
   }
   put_string(p, ",\"passages\":[]");
 }
 
-static void put_missing(const passages *p, const hit_text *h) {
+/* Says in place of a text why there is none, if the budgets have room for that. */
+static void put_missing(passages *p, const hit_text *h) {
   const unsigned long line = h->doc.first_line ? h->doc.first_line : 1;
-  char why[160];
+  char why[160], said[200];
   snprintf(why, sizeof why, "%s%s", why_not(h->error),
       h->error == PASSAGES_FILTERED && p->filter_hint ? p->filter_hint : "");
   if (p->json) {
     put_missing_json(p, h->error, why);
-  } else if (p->grep && p->missing) {
-    if (h->error != PASSAGES_TOLD) p->missing(p->arg, p->path, p->path_len, why);
-  } else {
-    put_path(p);
-    if (p->grep) put_format(p, ":%lu:", line);
-    put_format(p, p->grep ? "(%s)\n" : " (%s)\n\n", why);
+    return;
   }
+  if (p->grep) snprintf(said, sizeof said, ":%lu:(%s)\n", line, why);
+  else snprintf(said, sizeof said, " (%s)\n\n", why);
+  if (p->grep && p->missing && h->error == PASSAGES_TOLD) return;
+  if (!is_paid(p, p->path_len + strlen(said))) return;
+  if (p->grep && p->missing) {
+    p->missing(p->arg, p->path, p->path_len, why);
+    return;
+  }
+  put_path(p);
+  put_string(p, said);
 }
 
 /* The bytes that the line above a passage takes, and the empty one below. */
@@ -257,8 +270,7 @@ static void put_passages(passages *p, const hit_text *h) {
     const size_t cost = x->bytes + heading(p);
     const uint32_t first = h->record ? h->doc.first_line : x->first_line,
                    last = h->record ? h->doc.last_line : x->last_line;
-    if (cost > p->left) break;
-    p->left -= cost;
+    if (!is_paid(p, cost)) break;
     if (p->json) {
       if (i) put_string(p, ",");
       put_passage_json(p, h->text, x, first, last);
