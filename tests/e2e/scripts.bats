@@ -87,10 +87,10 @@ prints() {
   for _ in 1 2; do without letters bypass; done
   [ -e letters.text.live ] && [ ! -e letters.live ]
   # a program that writes a text, whatever the file is
-  mkdir bin
-  printf '#!/bin/sh\necho bypass diodes\n' >bin/pdftotext
-  chmod +x bin/pdftotext
-  PATH=$PWD/bin:$PATH run notes.sh letters diodes
+  mkdir later
+  printf '#!/bin/sh\necho bypass diodes\n' >later/pdftotext
+  chmod +x later/pdftotext
+  PATH=$PWD/later:$PATH run notes.sh letters diodes
   [ "$status" -eq 0 ]
   [[ $output == *'letters/solar.pdf:1-1'*'bypass diodes'* ]]
   without letters bypass
