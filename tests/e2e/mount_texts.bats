@@ -36,7 +36,8 @@ It dreams of a fox.
 " "$T/m/pass/@context=0/%22tea+is%22"
   [ ! -s "$T/m/query/dreams+unicorn" ] # all of them must match there
   holds "(no document matches)" "$T/m/pass/@and/dreams+green"
-  [ ! -s "$T/m/pass/@k=0/wolf" ] && [ ! -s "$T/m/pass/@k=0/@and/dreams+green" ] # none was asked for
+  [ ! -s "$T/m/pass/@k=0/wolf" ] # none was asked for
+  [ ! -s "$T/m/pass/@k=0/@and/dreams+green" ]
   [ "$(stat -c %s "$T/m/pass/dreams+unicorn")" -eq "$(wc -c <"$T/m/pass/dreams+unicorn")" ]
 }
 
@@ -115,7 +116,8 @@ It dreams of a fox.
   for tree in pass grep; do
     [ "$(grep -c 'changed since' "$T/m/$tree/@tokens=0/@k=400/wolf")" -eq 400 ]
     [ "$(wc -c <"$T/m/$tree/@tokens=20/@k=400/wolf")" -le 80 ]
-    [ "$(wc -c <"$T/m/$tree/@k=400/wolf")" -le 3200 ] && [ "$(wc -c <"$T/m/$tree/@k=400/wolf")" -gt 2000 ]
+    [ "$(wc -c <"$T/m/$tree/@k=400/wolf")" -le 3200 ]
+    [ "$(wc -c <"$T/m/$tree/@k=400/wolf")" -gt 2000 ]
     size=$(($(wc -c <"$T/m/$tree/wolf") / 10)) # of one
     [ "$(grep -c 'changed since' "$T/m/$tree/@bytes=$((3 * size))/@k=400/wolf")" -eq 3 ]
     [ ! -s "$T/m/$tree/@bytes=30/@k=400/wolf" ]

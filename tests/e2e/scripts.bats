@@ -85,7 +85,8 @@ prints() {
   ln -s "$build/gpuir" none/gpuir
   without() { prints $'letters/notes.txt:1-1\nbypass the harbour' env PATH="$PWD/none" "$root/examples/notes.sh" "$@"; }
   for _ in 1 2; do without letters bypass; done
-  [ -e letters.text.live ] && [ ! -e letters.live ]
+  [ -e letters.text.live ]
+  [ ! -e letters.live ]
   # a program that writes a text, whatever the file is
   mkdir later
   printf '#!/bin/sh\necho bypass diodes\n' >later/pdftotext
