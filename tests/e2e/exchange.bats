@@ -762,9 +762,11 @@ EOF
 @test "export says what it wrote, or not" {
   cd "$BATS_TEST_TMPDIR"
   run --separate-stderr gpuir export "$wordnet" said.ciff
-  [ "$status" -eq 0 ] && [ -z "$output" ]
+  [ "$status" -eq 0 ]
+  [ -z "$output" ]
   # shellcheck disable=SC2154 # stderr is set by run
   [[ $stderr =~ ^'gpuir: said.ciff: ciff, '[0-9,]*' documents, '[0-9,]*' terms, '[0-9,]*' postings'$ ]]
   run --separate-stderr gpuir export -q "$wordnet" said
-  [ "$status" -eq 0 ] && [ -z "$output$stderr" ]
+  [ "$status" -eq 0 ]
+  [ -z "$output$stderr" ]
 }

@@ -35,7 +35,8 @@ commands=(index import reorder export)
     ln secret out.tmp.4
     writes "$c"
     [ "$(cat secret)" = 'keep me' ]
-    [ -f out ] && [ ! -L out ]
+    [ -f out ]
+    [ ! -L out ]
     [ "$c" != export ] || rm -f out.tmp.[0-4]
     [ -z "$(find . -name 'out.*')" ]
     rm -f out secret

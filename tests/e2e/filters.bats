@@ -59,8 +59,9 @@ names() { gpuir query --tsv "$@" | cut -f 4 | paste -sd ' '; }
     gpuir query --passages --json x.gpuir sleeps |
       grep -q '"changed":false,"missing":"its text was made by a filter; --filter makes it again","passages":\[\]'
     run --separate-stderr gpuir query --grep x.gpuir sleeps
+    [ -z "$output" ]
     # shellcheck disable=SC2154 # stderr is set by run
-    [ -z "$output" ] && [[ $stderr == *"docs/a.rot: its text was made by a filter"* ]]
+    [[ $stderr == *"docs/a.rot: its text was made by a filter"* ]]
     # stored texts need no filter
     # shellcheck disable=SC2086
     gpuir index -q --store $how --filter "$F" docs -o x.gpuir
@@ -149,7 +150,8 @@ names() { gpuir query --tsv "$@" | cut -f 4 | paste -sd ' '; }
   status=0
   wait $pid || status=$?
   [ "$status" -eq 143 ]
-  [ ! -e y.gpuir ] && [ ! -e y.gpuir.tmp ]
+  [ ! -e y.gpuir ]
+  [ ! -e y.gpuir.tmp ]
   for _ in $(seq 50); do pgrep -f 'sleep 32.25' || break; sleep 0.1; done
   run ! pgrep -f 'sleep 32.25'
 }
@@ -160,7 +162,8 @@ names() { gpuir query --tsv "$@" | cut -f 4 | paste -sd ' '; }
   chmod +x bin/args
   gpuir index -q --filter 'rot=args  -x   $HOME' docs -o x.gpuir
   [ "$(gpuir query --tsv x.gpuir moon | wc -l)" -eq 1 ]
-  [ ! -e HACK ] && [ ! -e docs/HACK ]
+  [ ! -e HACK ]
+  [ ! -e docs/HACK ]
   # its words are as they were given
   gpuir index -q --store --filter 'rot=args -x $HOME' docs/a.rot -o x.gpuir
   prints $'docs/a.rot:1:2:-x $HOME\ndocs/a.rot:2:the wolf' gpuir query --grep --context 0 x.gpuir home wolf

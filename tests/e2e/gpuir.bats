@@ -965,7 +965,8 @@ assert a["ok"] is True and a["documents"] == 5 and a["deleted"] == 0 and a["segm
   cp "$toy" bad
   printf x | dd of=bad bs=1 seek=$(($(stat -c %s bad) - 200)) conv=notrunc status=none
   run --separate-stderr gpuir verify --json bad "$toy" nothing
-  [ "$status" -eq 1 ] && [ -z "$stderr" ]
+  [ "$status" -eq 1 ]
+  [ -z "$stderr" ]
   python3 -c '
 import json, sys
 a = [json.loads(line) for line in sys.argv[1].splitlines()]

@@ -66,7 +66,8 @@ It dreams of a fox.
   (cd "$T" && "$gpuir" index -q --chunk-lines 20 notes -o i.gpuir)
   serve "$T/i.gpuir" "$T/m"
   size=$(stat -c %s "$T/m/pass/@k=40/wolf+words")
-  [ "$size" -le 3200 ] && [ "$size" -gt 1500 ]
+  [ "$size" -le 3200 ]
+  [ "$size" -gt 1500 ]
   [ "$(wc -c <"$T/m/pass/@k=40/@tokens=100/wolf+words")" -le 400 ]
   [ "$(wc -c <"$T/m/pass/@k=40/@bytes=1000/wolf+words")" -le 1000 ]
   [ "$(wc -c <"$T/m/pass/@k=40/@bytes=5000/wolf+words")" -gt 3200 ] # it takes the place of 800 tokens
@@ -252,7 +253,8 @@ $T/notes/tea.txt" ]
   if command -v rsync >/dev/null; then rsync -a files/wolf+tea/ "$T/synced" && diff -r "$T/copy" "$T/synced"; fi
   [ "$(stat_of searches .)" -eq $((searches + 1)) ]
   [ "$(ls -i files/wolf+tea | awk '{ print $1 }' | sort)" = "$(stat -c %i files/wolf+tea/* | sort)" ]
-  [ ! -e files/wolf+tea/000003-x ] && [ ! -e files/wolf+tea/000001-x ]
+  [ ! -e files/wolf+tea/000003-x ]
+  [ ! -e files/wolf+tea/000001-x ]
   [ "$(ls files/@k=1/wolf+tea | wc -l)" -eq 1 ]
   needs_python
   check same "$T/m/files/tea/000001-notes_tea.txt" "$T/notes/tea.txt"

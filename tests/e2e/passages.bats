@@ -40,7 +40,8 @@ prints() {
   prints $'notes/tea.txt:3-3\n  green tea is\tbrewed' gpuir query --passages notes.gpuir '"tea is"'
   prints $'notes/tea.txt:3-3\n  green tea is\tbrewed' gpuir query --passages notes.gpuir 'brew*'
   run --separate-stderr gpuir query --passages -m and notes.gpuir dog unicorn
-  [ "$status" -eq 1 ] && [ -z "$output" ]
+  [ "$status" -eq 1 ]
+  [ -z "$output" ]
 }
 
 @test "--context has so many lines around; 0 none" {
@@ -73,7 +74,8 @@ prints() {
   sed -i s/fox/cow/ notes/animals.txt
   prints 'notes/animals.txt (changed since it was indexed)' gpuir query --passages notes.gpuir fox
   run --separate-stderr gpuir query --grep notes.gpuir fox
-  [ -z "$output" ] && [ "$stderr" = 'gpuir: notes/animals.txt: changed since it was indexed' ]
+  [ -z "$output" ]
+  [ "$stderr" = 'gpuir: notes/animals.txt: changed since it was indexed' ]
   [[ $(gpuir query --passages --json notes.gpuir fox) == *'"path":"notes/animals.txt","changed":true,"passages":[]'* ]]
   rm notes/animals.txt
   prints 'notes/animals.txt (No such file or directory)' gpuir query --passages notes.gpuir fox
