@@ -85,6 +85,18 @@ void cli_buf_text(cli_buf *b, const char *s);
 void cli_buf_free(cli_buf *b);
 /* Replaces what *b holds by the document's name and a NUL; returns the name, doc->name_len bytes. */
 const char *cli_doc_name(cli_buf *b, const gpuir_doc *doc);
+
+/* Takes documents over from the index at one path to that at another: their names, texts and places, and their sources
+ * as the new index stores them, see source_stored. */
+typedef struct cli_copier {
+  char *from, *to; /* where relative sources begin */
+  cli_buf path, name;
+} cli_copier;
+
+void cli_copier_open(cli_copier *c, const char *from, const char *to);
+void cli_copier_close(cli_copier *c);
+/* Adds the document to a builder that is given lists; returns what gpuir_builder_add_doc does. */
+int cli_copier_add(cli_copier *c, const gpuir_doc *doc, gpuir_builder *builder, gpuir_error *err);
 /* A NUL-terminated copy. */
 char *cli_copy(const char *s, size_t n);
 

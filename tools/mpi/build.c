@@ -265,8 +265,8 @@ static int copy_lists(const gpuir_index *index, uint32_t from, uint32_t to, gpui
   return status ? cli_fail(output, status, &err) : cli_signal ? CLI_FAIL : CLI_OK;
 }
 
-/* Builds this rank's part of an index. */
-static int split_part(const gpuir_index *index, const char *part, uint64_t memory) {
+/* Builds this rank's part of the index at `input`. */
+static int split_part(const gpuir_index *index, const char *input, const char *part, uint64_t memory) {
   gpuir_index_info info;
   gpuir_builder_desc bd;
   gpuir_builder *builder;
@@ -288,7 +288,7 @@ static int split_part(const gpuir_index *index, const char *part, uint64_t memor
   status = gpuir_builder_create(&bd, &builder, &err);
   if (status) return cli_fail(part, status, &err);
   cli_temporary_index(part);
-  code = mpi_copy_documents(index, from, to, builder, part);
+  code = mpi_copy_documents(index, input, from, to, builder, part);
   if (!code) code = copy_lists(index, from, to, builder, part);
   if (!code) {
     status = gpuir_builder_write(builder, NULL, &err);
@@ -324,7 +324,7 @@ int mpi_split(int argc, char **argv) {
     index = cli_open_merged(a.operands[0]);
     code = mpi_agree(index ? mpi_prepare(output) : CLI_FAIL);
     part = mpi_path(output, (unsigned)mpi_rank, MPI_PART);
-    if (!code) code = finish(output, split_part(index, part, megabytes * MEBIBYTE));
+    if (!code) code = finish(output, split_part(index, a.operands[0], part, megabytes * MEBIBYTE));
   }
   free(part);
   gpuir_close(index);

@@ -73,6 +73,7 @@ int main(int argc, char **argv) {
   MPI_Comm_size(MPI_COMM_WORLD, &mpi_ranks);
   (void)snprintf(with_rank, sizeof with_rank, "gpuir-mpi: rank %d", mpi_rank);
   cli_program = "gpuir-mpi";
+  (void)setvbuf(stderr, NULL, _IOLBF, BUFSIZ); /* a line of one rank is not cut by one of another */
   mpi_first_speaks();
   code = run(argc, argv);
   /* What a rank printed is all that there is to say: mpirun speaks of a job that fails once more. */

@@ -47,8 +47,8 @@ typedef struct mpi_shard {
 /* Opens it, and checks that all ranks have shards of one collection. An exit code, the same on all ranks. */
 int mpi_open(mpi_shard *s, const char *folder);
 void mpi_close(mpi_shard *s);
-/* Adds documents [from, to) of an index to a builder, and the postings of those. */
-int mpi_copy_documents(const gpuir_index *index, uint32_t from, uint32_t to, gpuir_builder *builder,
+/* Adds documents [from, to) of an index, which is at `input`, to the builder of one at `output`. */
+int mpi_copy_documents(const gpuir_index *index, const char *input, uint32_t from, uint32_t to, gpuir_builder *builder,
     const char *output);
 
 /* ---- statistics.c ---- */

@@ -159,30 +159,19 @@ void mpi_close(mpi_shard *s) {
 
 /* ---- documents of an index ---- */
 
-int mpi_copy_documents(const gpuir_index *index, uint32_t from, uint32_t to, gpuir_builder *builder,
+int mpi_copy_documents(const gpuir_index *index, const char *input, uint32_t from, uint32_t to, gpuir_builder *builder,
     const char *output) {
-  cli_buf name = {NULL, 0, 0};
+  cli_copier copier;
   gpuir_error err;
   int status = GPUIR_OK;
+  cli_copier_open(&copier, input, output);
   memset(&err, 0, sizeof err);
   for (uint32_t i = from; i < to && !status && !cli_signal; i++) {
     gpuir_doc doc;
-    gpuir_doc_desc d;
-    memset(&d, 0, sizeof d);
     status = gpuir_doc_get(index, i, &doc);
-    if (status) break;
-    d.name = cli_doc_name(&name, &doc);
-    d.name_len = doc.name_len;
-    d.source = doc.source;
-    d.source_len = doc.source_len;
-    d.first_line = doc.first_line;
-    d.last_line = doc.last_line;
-    d.source_offset = doc.source_offset;
-    d.source_bytes = doc.source_bytes;
-    d.hash = doc.hash;
-    status = gpuir_builder_add_doc(builder, &d, doc.length, doc.text, doc.text_len, &err);
+    if (!status) status = cli_copier_add(&copier, &doc, builder, &err);
   }
-  cli_buf_free(&name);
+  cli_copier_close(&copier);
   return status ? cli_fail(output, status, &err) : cli_signal ? CLI_FAIL : CLI_OK;
 }
 
@@ -331,8 +320,10 @@ static int join_write(joined *j, uint64_t memory) {
   if (status) return cli_fail(j->output, status, &err);
   cli_temporary_index(j->output);
   for (unsigned i = 0; i < j->n && !code; i++) {
+    char *path = mpi_path(j->folder, i, MPI_SHARD);
     (void)gpuir_index_get_info(j->shards[i], &info);
-    code = mpi_copy_documents(j->shards[i], 0, (uint32_t)info.documents, j->builder, j->output);
+    code = mpi_copy_documents(j->shards[i], path, 0, (uint32_t)info.documents, j->builder, j->output);
+    free(path);
   }
   for (unsigned i = 0; i < j->n && !code; i++) code = join_move(j, i, 0);
   while (!code && more) code = cli_signal ? CLI_FAIL : join_term(j, &more);

@@ -4,7 +4,6 @@
  * written in it. Whatever is done by several threads has a result that does not depend on them. */
 #include "../cli/cli.h"
 
-#include "../common/source.h"
 #include "bisect.h"
 
 #include <errno.h>
@@ -28,7 +27,6 @@ typedef struct reorder {
   uint32_t documents; /* info.documents */
   int kind;
   char name[32]; /* of the order, for the index; files are left out */
-  cli_buf doc_name; /* of the document that is being written */
   const char *file; /* of BY_FILE and BY_SCORE */
   uint64_t seed;
   uint64_t memory;
@@ -936,56 +934,19 @@ static int write_lists(reorder *r, gpuir_builder *builder, uint64_t memory) {
   return code;
 }
 
-/* Where relative sources begin, of the index that is read and of the one that is written. */
-typedef struct homes {
-  char *from, *to;
-  cli_buf path;
-} homes;
-
-/* Finds what the new index stores of a document's source: a path from its own folder on, or an absolute one. */
-static void move_source(homes *h, gpuir_doc_desc *d) {
-  cli_buf *path = &h->path;
-  if (!h->from || !h->to || !strcmp(h->from, h->to) || !d->source_len || memchr(d->source, 0, d->source_len)) return;
-  path->n = 0;
-  if (d->source[0] != '/') {
-    cli_buf_text(path, h->from);
-    cli_buf_char(path, '/');
-  }
-  cli_buf_add(path, d->source, d->source_len);
-  cli_buf_char(path, 0);
-  d->source = source_stored(h->to, path->p);
-  d->source_len = strlen(d->source);
-}
-
-static int write_document(reorder *r, gpuir_builder *builder, homes *h, uint32_t docid) {
-  gpuir_doc doc;
-  gpuir_doc_desc d;
-  gpuir_error err;
-  if (cli_signal || get_doc(r, docid, &doc)) return CLI_FAIL;
-  memset(&d, 0, sizeof d);
-  memset(&err, 0, sizeof err);
-  d.name = cli_doc_name(&r->doc_name, &doc);
-  d.name_len = doc.name_len;
-  d.source = doc.source;
-  d.source_len = doc.source_len;
-  d.first_line = doc.first_line;
-  d.last_line = doc.last_line;
-  d.source_offset = doc.source_offset;
-  d.source_bytes = doc.source_bytes;
-  d.hash = doc.hash;
-  move_source(h, &d);
-  int status = gpuir_builder_add_doc(builder, &d, doc.length, doc.text, doc.text_len, &err);
-  return status ? build_failed(r, status, &err) : CLI_OK;
-}
-
 static int write_documents(reorder *r, gpuir_builder *builder) {
-  homes h = {source_home(r->input), source_home(r->output), {NULL, 0, 0}};
-  int code = CLI_OK;
-  for (uint32_t i = 0; i < r->documents && !code; i++) code = write_document(r, builder, &h, r->order[i]);
-  free(h.from);
-  free(h.to);
-  cli_buf_free(&h.path);
-  return code;
+  cli_copier copier;
+  gpuir_doc doc;
+  gpuir_error err;
+  int status = GPUIR_OK, code = CLI_OK;
+  cli_copier_open(&copier, r->input, r->output);
+  memset(&err, 0, sizeof err);
+  for (uint32_t i = 0; i < r->documents && !code && !status; i++) {
+    code = cli_signal || get_doc(r, r->order[i], &doc) ? CLI_FAIL : CLI_OK;
+    if (!code) status = cli_copier_add(&copier, &doc, builder, &err);
+  }
+  cli_copier_close(&copier);
+  return status ? build_failed(r, status, &err) : code;
 }
 
 static int on_build(void *user, const gpuir_progress *p) {
@@ -1114,7 +1075,6 @@ static int run_reorder(reorder *r) {
   gpuir_close(r->index);
   free(r->order);
   free(r->map);
-  cli_buf_free(&r->doc_name);
   return code;
 }
 
