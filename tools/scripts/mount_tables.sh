@@ -3,7 +3,7 @@
 # gives as the tables of fuse/README.md. Each row's claim is checked: a row that does not hold says FAILED, and the exit
 # status is 1. Tools that are not installed are left out, and named on standard error. Programs are those of GPUIR_BUILD
 # (default build).
-# shellcheck disable=SC2016,SC2034 # commands and checks are evaluated later
+# shellcheck disable=SC2016,SC2034,SC2317 # commands, checks and functions are evaluated later
 set -u
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 build=$(cd "${GPUIR_BUILD:-$root/build}" && pwd)
@@ -112,8 +112,8 @@ serving() { # PAGE COMMAND...
     sleep 0.1
   done
   curl -s "http://127.0.0.1:$port/$page"
-  kill $server
-  wait $server 2>/dev/null
+  kill "$server"
+  wait "$server" 2>/dev/null
   server=
 }
 port=$((20000 + $$ % 20000))
