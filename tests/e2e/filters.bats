@@ -22,17 +22,6 @@ setup() {
   F='rot=unrot'
 }
 
-# prints EXPECTED COMMAND...: it exits with 0, prints just this and nothing on standard error
-prints() {
-  local expected=$1
-  shift
-  run --separate-stderr "$@"
-  if [ "$status" -ne 0 ] || [ "$output" != "$expected" ] || [ -n "$stderr" ]; then
-    printf 'command: %s\nstatus: %s\noutput: %s\nexpected: %s\nstderr: %s\n' "$*" "$status" "$output" "$expected" "$stderr"
-    return 1
-  fi
-}
-
 names() { gpuir query --tsv "$@" | cut -f 4 | paste -sd ' '; }
 
 @test "what the program writes is the document; the index knows the filter" {

@@ -27,18 +27,6 @@ setup() {
 
 # ---- helpers ----------------------------------------------------------------------------------------------------
 
-# prints EXPECTED COMMAND...: it exits with 0, prints just this and nothing on standard error
-prints() {
-  local expected=$1
-  shift
-  run --separate-stderr "$@"
-  if [ "$status" -ne 0 ] || [ "$output" != "$expected" ] || [ -n "$stderr" ]; then
-    printf 'command: %s\nstatus: %s\noutput: %s\nexpected: %s\nstderr: %s\n' \
-      "$*" "$status" "$output" "$expected" "$stderr"
-    return 1
-  fi
-}
-
 # names INDEX: of all documents in docID order, parted by commas; they all have the word `all`
 names() {
   gpuir query --mode or -k 1000 --tsv "$1" all | sort -t "$(printf '\t')" -k 2n | cut -f 4 | paste -sd ,

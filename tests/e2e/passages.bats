@@ -18,17 +18,6 @@ setup() {
   gpuir index -q --analyzer ascii --positions notes -o notes.gpuir
 }
 
-# prints EXPECTED COMMAND...: it exits with 0, prints just this and nothing on standard error
-prints() {
-  local expected=$1
-  shift
-  run --separate-stderr "$@"
-  if [ "$status" -ne 0 ] || [ "$output" != "$expected" ] || [ -n "$stderr" ]; then
-    printf 'command: %s\nstatus: %s\noutput: %s\nexpected: %s\nstderr: %s\n' "$*" "$status" "$output" "$expected" "$stderr"
-    return 1
-  fi
-}
-
 @test "passages stand under their path and lines; any word will do" {
   prints $'notes/animals.txt:4-5\nNothing here.\nA dog barks at the wolf.' gpuir query --passages notes.gpuir dog at unicorn
   prints $'notes/animals.txt:1-5\nThe wolf sleeps.\nIt dreams of a fox.\n\nNothing here.\nA dog barks at the wolf.' \
@@ -75,6 +64,7 @@ prints() {
   prints 'notes/animals.txt (changed since it was indexed)' gpuir query --passages notes.gpuir fox
   run --separate-stderr gpuir query --grep notes.gpuir fox
   [ -z "$output" ]
+  # shellcheck disable=SC2154 # stderr is set by run
   [ "$stderr" = 'gpuir: notes/animals.txt: changed since it was indexed' ]
   [[ $(gpuir query --passages --json notes.gpuir fox) == *'"path":"notes/animals.txt","changed":true,"passages":[]'* ]]
   rm notes/animals.txt

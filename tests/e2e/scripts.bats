@@ -2,6 +2,7 @@
 # The scripts of examples/ that people copy, over the folder examples/desk.
 
 bats_require_minimum_version 1.5.0
+load ../support/helpers
 
 setup_file() {
   root=${GPUIR_ROOT:-$(cd "$BATS_TEST_DIRNAME/../.." && pwd)}
@@ -43,18 +44,6 @@ teardown_file() {
 
 needs_mount() { [ -z "$no_mount" ] || skip "$no_mount"; }
 needs() { command -v "$1" >/dev/null || skip "no $1"; }
-
-# prints EXPECTED COMMAND...: it exits with 0, prints just this and nothing on standard error
-prints() {
-  local expected=$1
-  shift
-  run --separate-stderr "$@"
-  # shellcheck disable=SC2154 # stderr is set by run
-  if [ "$status" -ne 0 ] || [ "$output" != "$expected" ] || [ -n "$stderr" ]; then
-    printf 'command: %s\nstatus: %s\noutput: %s\nexpected: %s\nstderr: %s\n' "$*" "$status" "$output" "$expected" "$stderr"
-    return 1
-  fi
-}
 
 @test "notes.sh finds passages, also of what has changed" {
   cp -r desk notes
@@ -218,6 +207,7 @@ MODEL
   MODEL=./model run --separate-stderr ask.py "$mnt" until when is the mooring paid
   [ "$status" -eq 0 ]
   [[ $output == 'until the end of October (desk/notes/boat.md:'*')' ]]
+  # shellcheck disable=SC2154 # stderr is set by run
   [[ $stderr == *'1. nowhere/at/all'*'2. ../desk.gpuir'*'4. pass/mooring+paid'* ]]
   # one that never answers is asked to
   MODEL='echo READ query' run --separate-stderr ask.py "$mnt" what

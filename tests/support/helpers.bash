@@ -13,3 +13,15 @@ fails() {
     return 1
   fi
 }
+
+# prints EXPECTED COMMAND...: it exits with 0, prints just this and nothing on standard error
+prints() {
+  local expected=$1
+  shift
+  run --separate-stderr "$@"
+  if [ "$status" -ne 0 ] || [ "$output" != "$expected" ] || [ -n "$stderr" ]; then
+    printf 'command: %s\nstatus: %s\noutput: %s\nexpected: %s\nstderr: %s\n' \
+      "$*" "$status" "$output" "$expected" "$stderr"
+    return 1
+  fi
+}

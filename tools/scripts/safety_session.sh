@@ -12,7 +12,7 @@
 #       (build/safety/logs): fuzz.txt, commands.txt, faults.txt, what they were made from, and the corpora.
 #   safety_session.sh keep FOLDER
 #       makes tests/fuzz/corpus, with which the fuzzers begin, of the folders FOLDER/corpus-fuzz_*: the fewest files
-#       that reach all that those reach. `make fuzzers` comes before.
+#       that reach all that those reach. `make fuzzers` comes before. What it finds stays in build/fuzz.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit
 carry=$PWD/build/safety/carry
@@ -213,8 +213,8 @@ keep() {
   for from in "$1"/corpus-fuzz_*; do
     name=${from##*/corpus-}
     mkdir "$kept/$name"
-    "build/fuzz/$name" -set_cover_merge=1 -max_len=65536 -rss_limit_mb=4096 -close_fd_mask=3 "$kept/$name" "$from" ||
-      return
+    "build/fuzz/$name" -set_cover_merge=1 -max_len=65536 -rss_limit_mb=4096 -close_fd_mask=3 \
+      -artifact_prefix="build/fuzz/$name-" "$kept/$name" "$from" || return
     files=$(find "$kept/$name" -type f | wc -l)
     tar -C "$kept/$name" --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner -cf - . | xz -9e \
       >"tests/fuzz/corpus/$name.tar.xz" || return
