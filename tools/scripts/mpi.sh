@@ -89,8 +89,9 @@ run() {
   done
   [[ $(mpirun -n 2 --oversubscribe gpuir-mpi --help 2>&1 | grep -c 'gpuir-mpi - an index') -eq 1 ]] ||
     die "gpuir-mpi does not run here by mpirun as one job: is this another MPI ($(mpirun --version | head -n 1))?"
-  flags=(--oversubscribe)
-  ((n > $(nproc))) || flags+=(--bind-to core)
+  # A rank has a processor, as a thread of the one process has; both are placed by the system, within the processors
+  # that this script was given.
+  flags=(--oversubscribe --use-hwthread-cpus --bind-to none)
   echo "# $(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1), $(nproc) processors;" \
     "$(gpuir --version | head -n 1)"
   echo "# work_us: processor time of all ranks a query; alone: one query at a time, p50 and p99"
