@@ -131,8 +131,8 @@ sizes() { # ORDER CODEC INDEX
 
 orders() {
   local order from codec to=$logs/codecs_orders.tsv
-  gpuir reorder --order random:1 "$chunks" -o "$corpora/linux-random.gpuir"
-  gpuir reorder --order bisect "$corpora/linux-random.gpuir" -o "$corpora/linux-bisect.gpuir"
+  gpuir reorder --order random:1 "$chunks" "$corpora/linux-random.gpuir"
+  gpuir reorder --order bisect "$corpora/linux-random.gpuir" "$corpora/linux-bisect.gpuir"
   {
     head_of
     echo "# docIDs of the kernel sources in chunks of 25 lines, lists of 2 postings or more, without the directory"
@@ -148,7 +148,7 @@ orders() {
     gpuir stats --json "$from" | python3 -c \
       'import json, sys; print(*range(json.load(sys.stdin)["documents"], 0, -1), sep="\n")' >"$corpora/scores"
     for codec in vbyte bp128 pfd newpfd optpfd ef qs rice pfd-list parapfor lrc lrcseg seglrc hslrc auto; do
-      gpuir reorder --order "score:$corpora/scores" --codec $codec "$from" -o "$corpora/X.gpuir"
+      gpuir reorder --order "score:$corpora/scores" --codec $codec "$from" "$corpora/X.gpuir"
       sizes $order $codec "$corpora/X.gpuir" >>"$to"
     done
     gpuir lab codecs --backend cpu --repeat 1 --sample 1000000 --codecs bp128,ef --figures sizes -o "$logs/bound" \
