@@ -95,7 +95,7 @@ SHARED  = $(patsubst -g,-g1,$(patsubst -O3,-O2,$(CFLAGS)))
 # ---- targets -----------------------------------------------------------------------------------------------------
 
 .PHONY: help all commands demo check test test-long test-programs unit-tests fuzzers compile-cuda bench install \
-        install-strip uninstall format lint sanitize fuzz coverage clean synth figures gpu test-gpu \
+        install-strip uninstall format lint sanitize fuzz coverage clean synth figures report gpu test-gpu \
         sanitize-gpu bench-gpu mpi \
         FORCE
 .DELETE_ON_ERROR:
@@ -111,6 +111,7 @@ help:
 	@echo 'make synth      build/synth, which generates indexes of web shape and queries for them (tools/synth)'
 	@echo 'make bench      latency and throughput on an index (BENCH_INDEX=FILE, BENCH_FLAGS=...)'
 	@echo 'make figures    draw the charts and copy the figures of the READMEs from the logs again'
+	@echo 'make report     write build/report.html: the papers and what was measured'
 	@echo 'make install    to $$(DESTDIR)$$(PREFIX); install-strip without symbols; uninstall removes the same files'
 	@echo 'make format     lay out the sources with clang-format'
 	@echo 'make lint       clang-format, clang-tidy, shellcheck and mandoc find nothing'
@@ -418,6 +419,13 @@ figures: $(B)/gpuir
 	  $(B)/gpuir lab plot --figures "$$(basename "$$picture" .svg)" "$$(dirname "$$picture")" || exit 1; done
 	$(Q)tools/scripts/quote.py README.md .github/SECURITY.md tools/README.md tools/mpi/SCALE.md \
 	  $(wildcard tools/*/README.md)
+
+# One page of the papers' claims and all committed charts of the laboratory.
+OTHER_LOGS = $(filter-out $(addprefix tools/results/,lab-web/ lab-dict/ lab/),$(sort $(wildcard tools/results/*/)))
+report: $(B)/gpuir
+	$(Q)$(B)/gpuir lab report -o $(B)/report.html Web=tools/results/lab-web Dictionary=tools/results/lab-dict \
+	  Linux=tools/results/lab $(OTHER_LOGS)
+	@echo $(B)/report.html
 
 # ---- checking ----------------------------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
  * subcommands share: options, the sample of lists and queries, timing, the dispatch.
  */
 #include "../cli/cli.h"
+#include "claims.h"
 #include "lab.h"
 #include "load.h"
 
@@ -576,6 +577,7 @@ int cli_lab(int argc, char **argv) {
   int opt, code = CLI_OK;
   if (argc && !strcmp(argv[0], "load")) return load_command(argc - 1, argv + 1);
   if (argc && !strcmp(argv[0], "plot")) return plot_command(argc - 1, argv + 1, find_figure);
+  if (argc && !strcmp(argv[0], "report")) return report_command(argc - 1, argv + 1, find_figure);
   memset(&l, 0, sizeof l);
   l.sample = 16;
   l.pairs = 100;
@@ -590,8 +592,8 @@ int cli_lab(int argc, char **argv) {
     while (a.noperands && e < n && strcmp(experiments[e].name, a.operands[0]) != 0) e++;
     if (!a.noperands || e == n)
       code = cli_misuse("lab",
-          a.noperands ? "there is no '%s': codecs, intersect, search, linearity, load or plot"
-                      : "codecs, intersect, search, linearity, load or plot is missing",
+          a.noperands ? "there is no '%s': codecs, intersect, search, linearity, load, plot or report"
+                      : "codecs, intersect, search, linearity, load, plot or report is missing",
           a.noperands ? a.operands[0] : "");
     else if (a.noperands < 2 || a.noperands > 3)
       code = cli_misuse("lab", a.noperands < 2 ? "INDEX is missing" : "one INDEX and one file of QUERIES");

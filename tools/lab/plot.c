@@ -71,8 +71,7 @@ static size_t utf8_length(const unsigned char *p) {
   return n;
 }
 
-/* Writes text[0..n) as XML text; a byte that XML cannot hold becomes U+FFFD, a control character a blank. */
-static void put_escaped(cli_buf *out, const char *text, size_t n) {
+void plot_escaped(cli_buf *out, const char *text, size_t n) {
   const unsigned char *p = (const unsigned char *)text, *end = p + n;
   while (p < end) {
     size_t m = utf8_length(p);
@@ -108,7 +107,7 @@ static double text_width(const char *text, double size) { return text_units(text
 
 static void put_text_n(cli_buf *out, double x, double y, const char *class_, const char *text, size_t n) {
   put(out, "<text x=\"%.1f\" y=\"%.1f\" class=\"%s\">", x, y, class_);
-  put_escaped(out, text, n);
+  plot_escaped(out, text, n);
   cli_buf_text(out, "</text>\n");
 }
 
@@ -300,8 +299,7 @@ static void choose_looks(canvas *v) {
 /* ---- the document's frame ------------------------------------------------------------------------------ */
 
 /* These colours differ for people with any colour blindness, and in lightness too. Dark pages get lighter ones. */
-static const char style[] =
-    "<style>\n"
+const char plot_style[] =
     "text{font-family:system-ui,-apple-system,'Segoe UI',Helvetica,Arial,'Liberation Sans',sans-serif;"
     "font-size:11px;fill:#1f2328}\n"
     ".title{font-size:15px;font-weight:600}.dim{fill:#59636e}.end{text-anchor:end}.mid{text-anchor:middle}\n"
@@ -322,18 +320,22 @@ static const char style[] =
     ".s5{stroke:#444c56}.f5{fill:#444c56}.s6{stroke:#9aa4af}.f6{fill:#9aa4af}\n"
     ".s0{stroke:#58b0ff}.s1{stroke:#ff9d4d}.s2{stroke:#3ed6a9}.s3{stroke:#f09bdd}.s4{stroke:#e8cf5a}\n"
     ".f0{fill:#58b0ff}.f1{fill:#ff9d4d}.f2{fill:#3ed6a9}.f3{fill:#f09bdd}.f4{fill:#e8cf5a}\n"
-    "}\n"
-    "</style>\n";
+    "}\n";
 
 static void put_head(canvas *v) {
   const lab_figure *f = &v->c->figure;
-  put(v->out, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\"", WIDTH, v->height);
+  cli_buf_text(v->out, v->c->inside ? "<svg" : "<svg xmlns=\"http://www.w3.org/2000/svg\"");
+  put(v->out, " width=\"%.0f\" height=\"%.0f\"", WIDTH, v->height);
   put(v->out, " viewBox=\"0 0 %.0f %.0f\" role=\"img\">\n<title>", WIDTH, v->height);
-  put_escaped(v->out, f->title, strlen(f->title));
-  cli_buf_text(v->out, "</title>\n<desc>");
-  put_escaped(v->out, v->c->caption, strlen(v->c->caption));
-  cli_buf_text(v->out, "</desc>\n");
-  cli_buf_text(v->out, style);
+  plot_escaped(v->out, f->title, strlen(f->title));
+  cli_buf_text(v->out, "</title>\n");
+  if (!v->c->inside) {
+    cli_buf_text(v->out, "<desc>");
+    plot_escaped(v->out, v->c->caption, strlen(v->c->caption));
+    cli_buf_text(v->out, "</desc>\n<style>\n");
+    cli_buf_text(v->out, plot_style);
+    cli_buf_text(v->out, "</style>\n");
+  }
   put(v->out, "<rect class=\"page\" width=\"%.0f\" height=\"%.0f\" rx=\"6\"/>\n", WIDTH, v->height);
   put_lines(v->out, MARGIN + TITLE * 0.8, "title", f->title, TITLE);
 }
@@ -376,12 +378,13 @@ static double head_height(const canvas *v) {
 }
 
 static double caption_height(const canvas *v) {
+  if (v->c->inside) return SMALL;
   return put_lines(NULL, 0, "", v->c->caption, SMALL) * SMALL * 1.3 + MARGIN;
 }
 
 static void put_caption(canvas *v) {
   double y = v->height - caption_height(v) + SMALL;
-  put_lines(v->out, y, "caption", v->c->caption, SMALL);
+  if (!v->c->inside) put_lines(v->out, y, "caption", v->c->caption, SMALL);
   cli_buf_text(v->out, "</svg>\n");
 }
 
@@ -498,7 +501,7 @@ static void put_line(canvas *v, const plot_series *s, int look) {
   for (size_t i = 0; i < s->n; i++)
     put(v->out, "%c%.1f %.1f", i ? 'L' : 'M', axis_at(&v->x, s->point[i].x), axis_at(&v->y, s->point[i].y));
   cli_buf_text(v->out, "\"><title>");
-  put_escaped(v->out, s->name, strlen(s->name));
+  plot_escaped(v->out, s->name, strlen(s->name));
   cli_buf_text(v->out, "</title></path>\n");
 }
 

@@ -2,6 +2,7 @@
  *
  * plot.c       a chart in memory to SVG text
  * plot_tsv.c   TSV files to charts, and `gpuir lab plot`
+ * page.c       charts and the papers' claims as one HTML file; see claims.h
  */
 #ifndef GPUIR_LAB_PLOT_H
 #define GPUIR_LAB_PLOT_H
@@ -42,6 +43,7 @@ typedef struct plot_chart {
   const char **place; /* texts at which bars stand, from the top down */
   size_t nplaces;
   const char *caption; /* small, below the plot */
+  int inside; /* of a page that has plot_style: the document has no colours and fonts of its own */
 } plot_chart;
 
 struct cli_buf;
@@ -49,9 +51,28 @@ struct cli_buf;
 /* Appends the chart as one SVG document. The same chart gives the same bytes. Every number in the chart is finite, and
  * positive where its axis is logarithmic. */
 void plot_svg(const plot_chart *chart, struct cli_buf *out);
+/* The style of the charts inside a page: rules of CSS. */
+extern const char plot_style[];
+/* Writes text[0..n) as text of XML or HTML; what these cannot hold becomes U+FFFD or a blank. */
+void plot_escaped(struct cli_buf *out, const char *text, size_t n);
+void plot_chart_free(plot_chart *chart);
 
 /* `known` is asked for the description of a figure that its TSV file does not describe; it may return NULL. */
 typedef const lab_figure *plot_known(const char *id);
+
+/* A TSV file in memory. */
+typedef struct plot_table plot_table;
+/* Reads a file. Returns an exit code, after a message. */
+int plot_table_open(const char *path, plot_table **table);
+void plot_table_close(plot_table *table);
+/* The i-th line of its comments that is no `# plot` line, without #; NULL behind the last one. */
+const char *plot_table_comment(const plot_table *table, size_t i);
+/* Takes a chart whose texts are the table's. It may keep what is allocated, and then clears *chart. Exit code. */
+typedef int plot_sink(void *user, plot_chart *chart);
+/* Gives the charts of the figures parted by commas, NULL: of all, to the sink. If `optional`, a file of other columns
+ * need not describe any. Returns an exit code, after a message. */
+int plot_table_charts(const plot_table *table, const char *figures, plot_known *known, int optional, plot_sink *sink,
+    void *user);
 
 /* Draws each figure of a TSV file to DIR/FIGURE.svg; of those parted by commas in `figures`, unless that is NULL.
  * Returns an exit code, after a message. */

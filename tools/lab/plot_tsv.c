@@ -37,7 +37,7 @@ typedef struct spec { /* of a `# plot` line */
   unsigned long line;
 } spec;
 
-typedef struct table {
+struct plot_table {
   const char *path;
   char *text; /* the whole file, cut into cells */
   char *columns[MOST_COLUMNS];
@@ -47,7 +47,11 @@ typedef struct table {
   spec *spec;
   size_t nspecs;
   cli_buf caption;
-} table;
+  const char **comment;
+  size_t ncomments;
+};
+
+typedef struct plot_table table;
 
 /* ---- reading ------------------------------------------------------------------------------------------- */
 
@@ -154,6 +158,8 @@ static int has_key(const char *text) {
 static int take_comment(table *t, char *text, unsigned long line) {
   if (!strncmp(text, "# plot\t", 7)) return take_spec(t, text, line);
   text += 1 + strspn(text + 1, " ");
+  t->comment = (const char **)cli_resize(t->comment, t->ncomments + 1, sizeof *t->comment);
+  t->comment[t->ncomments++] = text;
   if (t->caption.n) cli_buf_text(&t->caption, has_key(text) ? " \xc2\xb7 " : " ");
   cli_buf_text(&t->caption, text);
   return CLI_OK;
@@ -207,6 +213,7 @@ static void free_table(table *t) {
   for (size_t i = 0; i < t->nrows; i++) free(t->row[i].cell);
   free(t->row);
   free(t->spec);
+  free((void *)t->comment);
   free(t->text);
   cli_buf_free(&t->caption);
 }
@@ -291,10 +298,10 @@ static int take_point(const table *t, const cell_row *r, const picker *k, plot_c
   return code;
 }
 
-static void free_chart(plot_chart *c) {
+void plot_chart_free(plot_chart *c) {
   for (size_t i = 0; i < c->nseries; i++) free(c->series[i].point);
   free(c->series);
-  free(c->place);
+  free((void *)c->place);
 }
 
 static int write_svg(const char *dir, const char *id, const cli_buf *svg) {
@@ -311,10 +318,15 @@ static int write_svg(const char *dir, const char *id, const cli_buf *svg) {
   return bad ? CLI_FAIL : CLI_OK;
 }
 
-/* Draws a chart of the rows that the picker takes. In a file of other columns, an empty y or `-` is no value. */
-static int draw(const table *t, const picker *k, const lab_figure *figure, const char *dir) {
+/* Where charts go. */
+typedef struct drain {
+  plot_sink *sink;
+  void *user;
+} drain;
+
+/* Makes a chart of the rows that the picker takes. In a file of other columns, an empty y or `-` is no value. */
+static int draw(const table *t, const picker *k, const lab_figure *figure, const drain *to) {
   plot_chart c;
-  cli_buf svg = {NULL, 0, 0};
   int code = CLI_OK;
   memset(&c, 0, sizeof c);
   c.figure = *figure;
@@ -329,12 +341,17 @@ static int draw(const table *t, const picker *k, const lab_figure *figure, const
     cli_error("%s: no values for %s", t->path, figure->id);
     code = CLI_FAIL;
   }
-  if (code == CLI_OK) {
-    plot_svg(&c, &svg);
-    code = write_svg(dir, figure->id, &svg);
-  }
+  if (code == CLI_OK) code = to->sink(to->user, &c);
+  plot_chart_free(&c);
+  return code;
+}
+
+/* Draws a chart to a file of the folder. */
+static int draw_svg(void *folder, plot_chart *c) {
+  cli_buf svg = {NULL, 0, 0};
+  plot_svg(c, &svg);
+  int code = write_svg((const char *)folder, c->figure.id, &svg);
   cli_buf_free(&svg);
-  free_chart(&c);
   return code;
 }
 
@@ -365,7 +382,7 @@ static lab_figure describe(const table *t, const cell_row *first, const picker *
 }
 
 /* Draws the figures of the laboratory's columns, in the order of their first rows. */
-static int draw_figures(const table *t, const char *dir, const char *figures, plot_known *known) {
+static int draw_figures(const table *t, const drain *to, const char *figures, plot_known *known) {
   picker k = {{column(t, "x"), column(t, "y"), column(t, "series"), column(t, "min"), column(t, "max"), 0}, NULL};
   const char **done = (const char **)cli_resize(NULL, MOST_FIGURES, sizeof *done);
   size_t ndone = 0;
@@ -382,7 +399,7 @@ static int draw_figures(const table *t, const char *dir, const char *figures, pl
     } else {
       done[ndone++] = k.figure = r->cell[0];
       lab_figure f = describe(t, r, &k, known);
-      if (wanted(figures, f.id)) code = draw(t, &k, &f, dir);
+      if (wanted(figures, f.id)) code = draw(t, &k, &f, to);
     }
   }
   free(done);
@@ -390,7 +407,7 @@ static int draw_figures(const table *t, const char *dir, const char *figures, pl
 }
 
 /* Draws the charts of other columns, one for each description that names some. */
-static int draw_specs(const table *t, const char *dir, const char *figures, int optional) {
+static int draw_specs(const table *t, const drain *to, const char *figures, int optional) {
   int code = CLI_OK, any = 0;
   for (size_t i = 0; i < t->nspecs && code == CLI_OK; i++) {
     const spec *s = &t->spec[i];
@@ -401,20 +418,47 @@ static int draw_specs(const table *t, const char *dir, const char *figures, int 
       if (k.at[j] == t->ncolumns) code = wrong(t, s->line, "there is no column '%.60s'", s->column[j]);
     }
     any = 1;
-    if (code == CLI_OK && wanted(figures, s->figure.id)) code = draw(t, &k, &s->figure, dir);
+    if (code == CLI_OK && wanted(figures, s->figure.id)) code = draw(t, &k, &s->figure, to);
   }
   if (any || optional || code != CLI_OK) return code;
   return wrong(t, 1, "the columns are not figure, series, x, y, unit, and no '# plot' line names others");
 }
 
+int plot_table_charts(const table *t, const char *figures, plot_known *known, int optional, plot_sink *sink,
+    void *user) {
+  static const char *const own[] = {"figure", "series", "x", "y", "unit", "min", "max", "n"};
+  const drain to = {sink, user};
+  int ours = t->ncolumns == 5 || t->ncolumns == 8;
+  for (size_t i = 0; i < t->ncolumns && i < 8; i++) ours &= !strcmp(t->columns[i], own[i]);
+  return ours ? draw_figures(t, &to, figures, known) : draw_specs(t, &to, figures, optional);
+}
+
+int plot_table_open(const char *path, plot_table **opened) {
+  table *t = (table *)cli_resize(NULL, 1, sizeof *t);
+  int code = read_table(path, t);
+  *opened = t;
+  if (code == CLI_OK) return code;
+  plot_table_close(t);
+  *opened = NULL;
+  return code;
+}
+
+void plot_table_close(plot_table *t) {
+  if (!t) return;
+  free_table(t);
+  free(t);
+}
+
+const char *plot_table_comment(const plot_table *t, size_t i) { return i < t->ncomments ? t->comment[i] : NULL; }
+
 /* Draws the charts of one file. If `optional`, a file of other columns need not describe any. */
 static int draw_file(const char *path, const char *dir, const char *figures, plot_known *known, int optional) {
-  static const char *const own[] = {"figure", "series", "x", "y", "unit", "min", "max", "n"};
-  table t;
-  int code = read_table(path, &t), ours = t.ncolumns == 5 || t.ncolumns == 8;
-  for (size_t i = 0; i < t.ncolumns && i < 8; i++) ours &= !strcmp(t.columns[i], own[i]);
-  if (code == CLI_OK) code = ours ? draw_figures(&t, dir, figures, known) : draw_specs(&t, dir, figures, optional);
-  free_table(&t);
+  plot_table *t;
+  char *to = cli_copy(dir, strlen(dir));
+  int code = plot_table_open(path, &t);
+  if (code == CLI_OK) code = plot_table_charts(t, figures, known, optional, draw_svg, to);
+  plot_table_close(t);
+  free(to);
   return code;
 }
 

@@ -1,0 +1,133 @@
+/* formula.c - formulas over charts (tools/lab/formula.c) give what is worked out by hand, and name their mistakes.
+ *
+ * Exit status 0 if all are right; it prints those that are not.
+ */
+#define _GNU_SOURCE
+#include "tools/lab/formula.c"
+
+/* What formula.c takes from the command. */
+void *cli_resize(void *p, size_t n, size_t size) {
+  void *q = realloc(p, n * size + 1);
+  if (!q) abort();
+  return q;
+}
+
+char *cli_copy(const char *s, size_t n) {
+  char *copy = (char *)cli_resize(NULL, n + 1, 1);
+  if (n) memcpy(copy, s, n);
+  copy[n] = 0;
+  return copy;
+}
+
+void cli_buf_add(cli_buf *b, const void *p, size_t n) {
+  b->p = (char *)cli_resize(b->p, b->n + n, 1);
+  if (n) memcpy(b->p + b->n, p, n);
+  b->n += n;
+}
+
+void cli_buf_char(cli_buf *b, int c) {
+  const char byte = (char)c;
+  cli_buf_add(b, &byte, 1);
+}
+
+void cli_buf_text(cli_buf *b, const char *s) { cli_buf_add(b, s, strlen(s)); }
+
+/* A chart of lines: fast is below slow from 8 on; never is above slow. A chart of bars: two series at three texts. */
+static plot_point slow[] = {{1, 0, 2, 2, 2}, {2, 0, 4, 4, 4}, {4, 0, 8, 8, 8}, {8, 0, 16, 16, 16}, {16, 0, 32, 32, 32}};
+static plot_point fast[] = {{2, 0, 3, 3, 3}, {4, 0, 9, 9, 9}, {8, 0, 10, 10, 10}, {16, 0, 11, 11, 11}};
+static plot_point never[] = {{1, 0, 100, 100, 100}, {16, 0, 100, 100, 100}};
+static plot_point apart[] = {{3, 0, 1, 1, 1}};
+static plot_series lines[] = {{"slow", slow, 5, 5}, {"fast/GPU", fast, 4, 4}, {"never", never, 2, 2},
+    {"apart", apart, 1, 1}};
+static plot_point cpu[] = {{0, 0, 1234567, 0, 0}, {0, 1, 0.5, 0, 0}};
+static plot_point gpu[] = {{0, 0, 5, 0, 0}, {0, 2, 7, 0, 0}};
+static plot_series bars[] = {{"CPU", cpu, 2, 2}, {"GPU", gpu, 2, 2}};
+static const char *places[] = {"pfd-list:0", "[1K,2K)", "lrc:256,0"};
+
+static plot_chart charts[] = {{{"curves", "", "", "", LAB_LINES, 0, NULL}, lines, 4, NULL, 0, NULL, 0},
+    {{"bars-a", "", "", "", LAB_BARS, 0, NULL}, bars, 2, places, 3, NULL, 0}};
+static const formula_scope scope = {charts, 2, "none,bars-*"};
+static int wrong;
+
+static void number(const char *formula, double expected) {
+  double v = 0;
+  size_t at = formula_value(&scope, formula, &v);
+  if (!at && (isnan(expected) ? isnan(v) : !(v < expected) && !(v > expected))) return;
+  printf("%s: %.17g, mistake at %zu; expected: %.17g\n", formula, v, at, expected);
+  wrong = 1;
+}
+
+static void mistake(const char *formula, size_t expected) {
+  double v = 0;
+  size_t at = formula_value(&scope, formula, &v);
+  if (at == expected) return;
+  printf("%s: mistake at %zu; expected: %zu\n", formula, at, expected);
+  wrong = 1;
+}
+
+static void text(const char *of, int count, const char *expected) {
+  cli_buf out = {NULL, 0, 0};
+  int values = formula_text(&scope, of, &out);
+  cli_buf_char(&out, 0);
+  if (values != count || (values >= 0 && strcmp(out.p, expected) != 0)) {
+    printf("%s: %d values, '%s'; expected: %d, '%s'\n", of, values, out.p, count, expected);
+    wrong = 1;
+  }
+  free(out.p);
+}
+
+static void numbers(void) {
+  number("1 + 2 * 3 - 8 / 4", 5);
+  number("(1 + 2) * 3", 9);
+  number("[CPU@[1K,2K)]", 0.5);
+  number("[GPU@lrc:256,0] - [bars-a#GPU@pfd-list:0]", 2);
+  number("[curves#slow@first] + [curves#slow@last]", 34);
+  number("[curves#slow@8]", 16);
+  number("[curves#fast*@2]", 3);
+  number("min([curves#*@*])", 1);
+  number("max([curves#slow@*])", 32);
+  number("sum([curves#slow@2 to 8])", 28);
+  number("below([curves#fast/GPU], [curves#slow])", 8);
+  number("below([curves#never], [curves#slow])", INFINITY);
+  number("below([curves#apart], [curves#slow])", NAN);
+  number("[CPU@lrc:256,0]", NAN);
+  number("[slow@1]", NAN); /* of another chart than the scope's */
+  number("1 < 2 & 2 <= 2 & 3 > 2 & 2 >= 2", 1);
+  number("1 < 2 & 2 < 2", 0);
+  number("[GPU@none] < 1", NAN);
+  number("1 < 2 & [GPU@none] < 1", NAN);
+}
+
+static void mistakes(void) {
+  mistake("1 +", 4);
+  mistake("1 2", 3);
+  mistake("(1", 3);
+  mistake("[GPU", 2);
+  mistake("[GPU]", 6);
+  mistake("min([GPU])", 10);
+  mistake("below([curves#slow@1], [curves#slow])", 22);
+  mistake("below([curves#slow], [curves#slow@1])", 37);
+  mistake("below([curves#slow])", 20);
+  mistake("least([curves#slow])", 1);
+  mistake("max([CPU@*]", 12);
+  mistake("[curves@1#slow]", 2);
+}
+
+static void texts(void) {
+  text("no value", 0, "no value");
+  text("a {[GPU@pfd-list:0]} b {1/3;2} c {[CPU@pfd-list:0];0}", 3, "a 5.00 b 0.33 c 1,234,567");
+  text("{1234.5;1} {0 - 12345;0} {99.96} {0.00123}", 4, "1,234.5 -12,345 100 0.00123");
+  text("{[GPU@none]} {below([curves#never], [curves#slow])}", 1, "- \xe2\x88\x9e");
+  text("{least [curves#*@16]} {most [CPU@*]} {most [curves#slow@*]} {least [GPU@none]}", 3, "fast/GPU pfd-list:0 16 -");
+  text("{1 +}", -1, "");
+  text("{1", -1, "");
+  text("{least 1}", -1, "");
+  text("{most [slow]}", -1, "");
+}
+
+int main(void) {
+  numbers();
+  mistakes();
+  texts();
+  return wrong;
+}

@@ -1,0 +1,412 @@
+/* claims.c - five papers: their tables and figures, what they found, and how the same is computed from our charts.
+ *
+ * A place without a chart in any log is listed in the report with its reason; so a new log needs no change here, if its
+ * charts have the names below. A test says what counts as holding: where a paper says "much faster", 1.5 times, and
+ * where it says "about as fast", less than twice either way.
+ */
+#include "claims.h"
+
+const claims_paper claims_papers[] = {{"ding", "Ding 2009",
+                                          "Shuai Ding, Jinru He, Hao Yan, Torsten Suel: Using Graphics Processors for "
+                                          "High Performance IR Query Processing. "
+                                          "WWW 2009"},
+    {"ao", "Ao 2011",
+        "Naiyong Ao, Fan Zhang, Di Wu, Douglas S. Stones, Gang Wang, Xiaoguang Liu, Jing Liu, Sheng Lin: Efficient "
+        "Parallel Lists Intersection and Index Compression Algorithms using Graphics Processing Units. PVLDB 4(8), "
+        "2011"},
+    {"griffin", "Griffin 2018",
+        "Yang Liu, Jianguo Wang, Steven Swanson: Griffin: Uniting CPU and GPU in Information Retrieval Systems for "
+        "Intra-Query Parallelism. PPoPP 2018"},
+    {"qs", "Li 2014",
+        "Shi Li: Decompressing Inverted Indexes using a GPU-based Parallel-QS Method. Master's thesis, Polytechnic "
+        "Institute of New York University, 2014"},
+    {"tatikonda", "Tatikonda 2011",
+        "Shirish Tatikonda, B. Barla Cambazoglu, Flavio P. Junqueira: Posting List Intersection on Multicore "
+        "Architectures. SIGIR 2011"},
+    {NULL, NULL, NULL}};
+
+#define DRAWING "it explains a method and shows no measurement"
+#define BY_LAB(command) "not measured yet: `gpuir lab " command "` measures it"
+#define BY_CORES "not measured yet: `tools/scripts/tatikonda.sh` measures it on 8 cores"
+#define BY_BOTH "not measured yet: it needs a load on a CPU and a GPU together"
+
+const claims_place claims_places[] = {
+    {"ding-fig3", "ding", "Figure 3", "Compression by levels of recursion", "ding-fig3", BY_LAB("codecs")},
+    {"ding-table1", "ding", "Table 1", "Speed of decompression", "ding-table1", BY_LAB("codecs")},
+    {"ding-fig4", "ding", "Figure 4", "Speed of decompression by length of list", "ding-fig4", BY_LAB("codecs")},
+    {"ding-fig6", "ding", "Figure 6", "Intersection of two lists of like length", "ding-fig6", BY_LAB("intersect")},
+    {"ding-7.3", "ding", "Section 7.3", "Lists of different lengths", "ratio-arrays", BY_LAB("intersect")},
+    {"ding-table2", "ding", "Table 2", "Time of a query", "ding-table2", BY_LAB("search")},
+    {"ding-table3", "ding", "Table 3", "Shares of the steps of a query", "ding-table3", BY_LAB("search")},
+    {"ding-8.4", "ding", "Section 8.4", "Effects of the properties of queries", "ding-8.4*,ding-84*", BY_BOTH},
+    {"ding-fig7", "ding", "Figure 7", "Delay by rate of arrival, on both processors", "ding-fig7*,ding-9*", BY_BOTH},
+    {"ding-drawings", "ding", "Figures 1, 2, 5", "Architecture of a search engine, of a node; splitters", "", DRAWING},
+
+    {"ao-fig1", "ao", "Figure 1", "DocIDs by their place in the list", "ao-fig1", BY_LAB("linearity")},
+    {"ao-table1", "ao", "Table 1", "How well a line fits the lists", "ao-table1", BY_LAB("linearity")},
+    {"ao-fig3", "ao", "Figure 3", "Sizes of hash buckets", "ao-fig3", BY_LAB("linearity --figures ao-fig3")},
+    {"ao-fig5", "ao", "Figure 5", "Throughput by threshold", "ao-fig5*", BY_LAB("intersect")},
+    {"ao-fig6", "ao", "Figure 6", "Response time by threshold", "ao-fig6*", BY_LAB("intersect")},
+    {"ao-fig7", "ao", "Figure 7", "Compression by proportion of exceptions", "ao-fig7", BY_LAB("codecs")},
+    {"ao-fig8", "ao", "Figure 8", "Speed of decompression by proportion of exceptions", "ao-fig8", BY_LAB("codecs")},
+    {"ao-table2", "ao", "Table 2", "Compression by order of the documents", "ao-table2", BY_LAB("codecs")},
+    {"ao-fig9a", "ao", "Figure 9a", "Speed-up by multiprocessors", "ao-fig9a*",
+        "not measured yet: it needs kernels that are confined to some multiprocessors"},
+    {"ao-fig9b", "ao", "Figure 9b", "Share of the GPU in the time of a batch", "ao-fig9b*", BY_BOTH},
+    {"ao-table3", "ao", "Table 3", "Speed-up over a core's skip list", "ao-table3", BY_LAB("intersect")},
+    {"ao-table4", "ao", "Table 4", "What is left of a list as the intersection proceeds", "ao-table4",
+        BY_LAB("intersect --figures ao-table4")},
+    {"ao-table5", "ao", "Table 5", "Bits that theory expects, and those measured", "ao-table5", BY_LAB("codecs")},
+    {"ao-table6", "ao", "Table 6", "Platform", "",
+        "the machines of our logs stand under Logs, each with its commit and command"},
+    {"ao-table7", "ao", "Table 7", "Throughput and response time on compressed lists", "ao-table7*",
+        BY_LAB("intersect")},
+    {"ao-memory", "ao", "Section 6.1", "Memory that hash segmentation needs", "prepared", BY_LAB("intersect")},
+    {"ao-drawings", "ao", "Figures 2, 4, 10", "Regression lines, segments, decompression", "", DRAWING},
+
+    {"griffin-fig7", "griffin", "Figure 7", "Ranking the candidates of a query", "griffin-fig7", BY_LAB("search")},
+    {"griffin-fig8", "griffin", "Figure 8", "Where CPU and GPU cross over", "griffin-fig8", BY_LAB("intersect")},
+    {"griffin-fig10", "griffin", "Figure 10", "Lengths of the lists", "griffin-fig10", BY_LAB("intersect")},
+    {"griffin-fig11", "griffin", "Figure 11", "Numbers of terms of the queries", "griffin-fig11*", BY_BOTH},
+    {"griffin-table1", "griffin", "Table 1", "Compression ratio", "griffin-table1", BY_LAB("intersect")},
+    {"griffin-fig12", "griffin", "Figure 12", "Time of decompression", "griffin-fig12", BY_LAB("intersect")},
+    {"griffin-fig13", "griffin", "Figure 13", "Time of an intersection", "griffin-fig13", BY_LAB("intersect")},
+    {"griffin-fig14", "griffin", "Figure 14", "Latency of whole queries", "griffin-fig14*", BY_BOTH},
+    {"griffin-fig15", "griffin", "Figure 15", "Tail latency", "griffin-fig15*", BY_BOTH},
+    {"griffin-drawings", "griffin", "Figures 1 to 6, 9", "Schemes, codes, partitions, paths, an example", "", DRAWING},
+
+    {"qs-table1", "qs", "Table 1", "Compressed size", "qs-table1", BY_LAB("codecs")},
+    {"qs-table2", "qs", "Table 2", "Speed of decompression", "qs-table2", BY_LAB("codecs")},
+    {"qs-fig6", "qs", "Figure 6", "Speed by the bits of the lower halves", "qs-fig6",
+        BY_LAB("codecs --figures qs-fig6")},
+    {"qs-fig8", "qs", "Figure 8", "Steps of the naive method", "qs-fig8", BY_LAB("codecs") ", on a GPU"},
+    {"qs-fig10", "qs", "Figure 10", "Steps of the method by words", "qs-fig10", BY_LAB("codecs") ", on a GPU"},
+    {"qs-fig11", "qs", "Figure 11", "Before and after optimising", "qs-fig11", BY_LAB("codecs") ", on a GPU"},
+    {"qs-fig12", "qs", "Figure 12", "Size by the parameter c", "qs-fig12", BY_LAB("codecs")},
+    {"qs-fig13", "qs", "Figure 13", "Speed by the parameter c", "qs-fig13", BY_LAB("codecs")},
+    {"qs-fig14", "qs", "Figure 14", "Threads of a block", "qs-fig14", BY_LAB("codecs") ", on a GPU"},
+    {"qs-drawings", "qs", "Figures 1 to 5, 7, 9", "A GPU, codes and gathers by example", "", DRAWING},
+
+    {"tatikonda-fig4a", "tatikonda", "Figure 4a", "Throughput by cores", "tatikonda-fig4a", BY_CORES},
+    {"tatikonda-fig4b", "tatikonda", "Figure 4b", "Latency by cores", "tatikonda-fig4b", BY_CORES},
+    {"tatikonda-fig4c", "tatikonda", "Figure 4c", "What \xce\xb2 gains and costs", "tatikonda-fig4c", BY_CORES},
+    {"tatikonda-fig5a", "tatikonda", "Figure 5a", "Latency by rate of arrival", "tatikonda-fig5a", BY_CORES},
+    {"tatikonda-fig5b", "tatikonda", "Figure 5b", "Latency by number of terms", "tatikonda-fig5b", BY_CORES},
+    {"tatikonda-fig5c", "tatikonda", "Figure 5c", "Throughput by number of terms", "tatikonda-fig5c", BY_CORES},
+    {"tatikonda-fig6", "tatikonda", "Figure 6", "Latency by rate, of 4 and 6 terms", "tatikonda-fig6*", BY_CORES},
+    {"tatikonda-fig7", "tatikonda", "Figure 7", "Effects of the size of skip blocks",
+        "tatikonda-fig7,tatikonda-fig7-values", BY_CORES},
+    {"tatikonda-drawings", "tatikonda", "Figures 1 to 3", "Models of parallelism, a framework, skip lists", "",
+        DRAWING},
+    {NULL, NULL, NULL, NULL, NULL, NULL}};
+
+#define NO_LOAD "The policies exist or are being built; a run on a CPU and a GPU together is missing."
+#define NO_CORES "The policies exist; a run on 8 quiet cores is missing."
+
+const claims_claim claims_claims[] = {
+    /* ---- Ding ---- */
+    {"ding-fig3", "Rice codes are smaller than every PForDelta.",
+        "bytes a docID: `rice` {[size@rice];3}, smallest `{least [size@*]}` {min([size@*]);3}",
+        "[size@rice] <= min([size@*])",
+        "Exceptions of list-wide PForDelta are coded again, so one width serves most of a list. Real lists are "
+        "clustered "
+        "as well, and block-wise PForDelta has a width for each block, where Rice has one parameter."},
+    {"ding-fig3", "Without recursion, list-wide PForDelta is larger than block-wise; one level makes it smaller.",
+        "`pfd` {[size@pfd];3}, `pfd-list` at level 0 {[size@pfd-list:0];3}, at level 1 {[size@pfd-list:1];3}",
+        "[size@pfd-list:0] > [size@pfd] & [size@pfd-list:1] < [size@pfd]",
+        "A list's gaps spread more widely than a block's, so one width has many exceptions; a second one has few."},
+    {"ding-fig3", "More levels than one change little (we say: 5 %).",
+        "`pfd-list` at level 1 {[size@pfd-list:1];3}, 2 {[size@pfd-list:2];3}, 4 {[size@pfd-list:4];3}",
+        "[size@pfd-list:4] > 0.95 * [size@pfd-list:1]",
+        "In a random order, as on web, gaps have few scales. Clustered lists have more of them, and each level serves "
+        "one."},
+    {"ding-table1", "List by list, a GPU decodes about as fast as a core.",
+        "million values a second, core and GPU: `rice` {[CPU@rice];0} and {[GPU/list@rice];0}, `pfd-list` "
+        "{[CPU@pfd-list];0} and {[GPU/list@pfd-list];0}; many lists in one run: {[GPU@rice];0} and {[GPU@pfd-list];0}",
+        "[GPU/list@rice] < 2 * [CPU@rice] & 2 * [GPU/list@rice] > [CPU@rice] & [GPU/list@pfd-list] < 2 * "
+        "[CPU@pfd-list] & 2 * [GPU/list@pfd-list] > [CPU@pfd-list]",
+        "A run of one list is mostly the start of a kernel, and the dictionary's lists are short. Many lists fill the "
+        "device."},
+    {"ding-table1", "PForDelta is decoded much faster than Rice, on either processor.",
+        "a core, million values a second: `rice` {[CPU@rice];0}, `pfd-list` {[CPU@pfd-list];0}, `pfd` {[CPU@pfd];0}",
+        "[CPU@pfd-list] > 1.5 * [CPU@rice]",
+        "Rice is decoded by vectors here, 128 values at a time, and levels of exceptions cost list-wide PForDelta "
+        "passes. "
+        "Block-wise `pfd` is faster than Rice, by less."},
+    {"ding-fig4", "On short lists a GPU is slower than a core.",
+        "`pfd-list`: the GPU is faster from {below([pfd-list], [pfd-list/GPU]);0} postings on; `rice`: from "
+        "{below([rice], [rice/GPU]);0}",
+        "[pfd-list/GPU@first] < [pfd-list@first]",
+        "A run has at least 6 microseconds, in which a core decodes thousands of values."},
+    {"ding-fig4", "Without its prefix sums the GPU decodes much faster, about twice as fast.",
+        "longest lists, million values a second: {[pfd-list/GPU@last];0} with sums, {[pfd-list/GPU/gaps@last];0} "
+        "without",
+        "[pfd-list/GPU/gaps@last] > 1.5 * [pfd-list/GPU@last]",
+        "A warp sums up in registers while it waits for memory, so the sums cost nothing."},
+    {"ding-fig6", "Recursion makes Parallel Merge Find much faster, on a core.",
+        "longest lists, ns a docID, levels 0 to 4: {[pmf0@last]}, {[pmf1@last]}, {[pmf2@last]}, {[pmf3@last]}, "
+        "{[pmf4@last]}",
+        "1.5 * [pmf3@last] < [pmf0@last]", "A search within a segment touches fewer cache lines."},
+    {"ding-fig6", "The same on a GPU; three levels are best there.",
+        "longest lists, ns a docID, levels 0 to 4: {[pmf0/GPU@last];3}, {[pmf1/GPU@last];3}, {[pmf2/GPU@last];3}, "
+        "{[pmf3/GPU@last];3}, {[pmf4/GPU@last];3}",
+        "1.5 * [pmf3/GPU@last] < [pmf0/GPU@last]",
+        "Each level is a launch more, and a GPU of today has a cache that holds the upper steps of a binary search."},
+    {"ding-7.3",
+        "With 200,000 postings in the shorter list, the cost rises moderately, from 4 to 15 ns, as the longer one "
+        "grows 64 times.",
+        "three levels, ns a posting of the shorter list, ratios 1 and 64: GPU {[pmf3/GPU@1]} and {[pmf3/GPU@64]}, core "
+        "{[pmf3@1]} and {[pmf3@64]}",
+        NULL, "Our longer lists keep their length and the shorter ones shrink, so the device has less and less to do."},
+    {"ding-table2", "AND takes about as long on the GPU as on a core.",
+        "ms a query: core {[CPU@AND]}, the paper's methods {[GPU/pmf3+tree/alone@AND]}; gpuir's engine on the GPU "
+        "{[GPU/alone@AND]} alone and {[GPU/batch@AND]} in batches",
+        "[GPU/pmf3+tree/alone@AND] < 2 * [CPU@AND] & 2 * [GPU/pmf3+tree/alone@AND] > [CPU@AND]",
+        "On short lists a core wins by far: each round of the paper's methods is several launches. In batches the GPU "
+        "is ahead of a core by any method."},
+    {"ding-table2", "OR that scores every match gains most: 7 times over a core.",
+        "ms a query: core, exhaustive {[CPU/exhaustive@OR]}; core, pruned {[CPU@OR]}; the paper's methods "
+        "{[GPU/pmf3+tree/alone@OR]}",
+        "[CPU/exhaustive@OR] > 1.5 * [GPU/pmf3+tree/alone@OR]",
+        "A core that prunes leaves out most of what accumulators add up, and the GPU gains little over it or loses."},
+    {"ding-table3", "Of AND, 92 % is decoding and intersecting.",
+        "alone: decoding and intersecting {[AND/pmf3+tree/alone@decode] + [AND/pmf3+tree/alone@intersect];0} %, scores "
+        "{[AND/pmf3+tree/alone@score];0} %",
+        "[AND/pmf3+tree/alone@decode] + [AND/pmf3+tree/alone@intersect] > 80",
+        "In these logs, scores are computed once at the end, and every list is looked up again for that."},
+    {"ding-table3", "Of OR, about half is computing scores.",
+        "alone: scores {[OR/tree/alone@score];0} %, collecting candidates {[OR/tree/alone@collect];0} %, selecting the "
+        "best {[OR/tree/alone@select-top-k];0} %",
+        "[OR/tree/alone@score] > 40",
+        "One block of threads selects the best of a query, where the paper uses the whole GPU. Accumulators stay in "
+        "the "
+        "cache of a GPU of today."},
+    {"ding-8.4",
+        "Costs grow with the terms, of CPU and GPU alike; small queries are faster on the CPU, large ones on the GPU.",
+        "", NULL, NO_LOAD},
+    {"ding-fig7",
+        "Both processors together answer more than 300 queries a second within 500 ms, a core fewer than 100.", "",
+        NULL, NO_LOAD},
+
+    /* ---- Ao ---- */
+    {"ao-fig1", "DocIDs of long lists grow almost linearly.", "see Table 1 for how nearly", NULL,
+        "A drawing to look at; Table 1 has its measure."},
+    {"ao-table1", "In a random order a line fits long lists almost exactly (R\xc2\xb2 > 0.99).",
+        "R\xc2\xb2 of lists of 100 K to 200 K postings: random {[random/global/R2@[100K,200K)];6}, as indexed "
+        "{[index/global/R2@[100K,200K)];3}",
+        "[random/global/R2@[100K,200K)] > 0.99", "DocIDs are then order statistics of a uniform distribution."},
+    {"ao-table1", "A line narrows a search to a small part of a long list, less in a real order than in a random one.",
+        "100 K to 200 K postings, range over length: random {100 * [random/global/ratio@[100K,200K)];1} %, "
+        "as indexed {100 * [index/global/ratio@[100K,200K)];1} %",
+        "[index/global/ratio@[100K,200K)] < 0.5 & [random/global/ratio@[100K,200K)] < "
+        "[index/global/ratio@[100K,200K)]",
+        "Files of one folder share words, which bends the line."},
+    {"ao-fig3", "Buckets of one hash have like sizes; few are large.",
+        "as indexed, the most frequent size is up to {most [index@*]} docIDs, with {max([index@*]);0} % of the "
+        "buckets; "
+        "at random up to {most [random@*]}, with {max([random@*]);0} %",
+        NULL, "The paper gives no number that a test could compare."},
+    {"ao-fig5", "Throughput rises with the threshold of a batch.",
+        "HS16 on the GPU, queries a second: first threshold {[hs16/GPU@first];0}, last {[hs16/GPU@last];0}",
+        "[hs16/GPU@last] > 1.5 * [hs16/GPU@first]", "Small batches do not fill the device."},
+    {"ao-fig5", "With batches of 2^20 postings, HS16 answers 60 % more than binary search.",
+        "HS16 over binary search: {[hs16/GPU@1048576] / [binary/GPU@1048576];2} times",
+        "[hs16/GPU@1048576] > 1.3 * [binary/GPU@1048576]",
+        "The dictionary's lists are short, and stay in the cache. In logs of commits before 38fa970 a batch took the "
+        "queries "
+        "from the first one on, and the lines of a core are one mean."},
+    {"ao-fig6", "Below 128 K postings, response times of the methods are the same.",
+        "ms a batch of 65,536 postings: binary {[binary/GPU@65536];3}, HS16 {[hs16/GPU@65536];3}, regression "
+        "{[lr-global/GPU@65536];3}",
+        "[binary/GPU@65536] < 1.5 * [hs16/GPU@65536]", "All threads then work at once, whatever they search by."},
+    {"ao-table2", "PForDelta is smallest, and regression codes gain in a random order.",
+        "compression ratio, as indexed and random: `optpfd` {[index@optpfd];2} and {[random@optpfd];2}, `lrc` "
+        "{[index@lrc:256];2} and {[random@lrc:256];2}",
+        "[index@optpfd] > [index@seglrc:256] & [random@lrc:256] > [index@lrc:256]",
+        "A line fits a random order best; widths of blocks profit from clusters. Web is in random order already."},
+    {"ao-fig7", "Allowing no exceptions compresses almost as well as the best share of them (we say: 5 %).",
+        "ratio at 0 and the best: `lrc` {[lrc:256@0];2} and {max([lrc:256@*]);2}, `seglrc` {[seglrc:256@0];2} and "
+        "{max([seglrc:256@*]);2}, `parapfor` {[parapfor:64@0];2} and {max([parapfor:64@*]);2}",
+        "[lrc:256@0] > 0.95 * max([lrc:256@*]) & [seglrc:256@0] > 0.95 * max([seglrc:256@*]) & [parapfor:64@0] > "
+        "0.95 * max([parapfor:64@*])",
+        "It holds for regression codes, whose deviations in a segment are alike. ParaPFor's gaps in a clustered list "
+        "are "
+        "not, and it loses up to a fifth."},
+    {"ao-fig8", "Regression codes are decoded much faster than PForDelta.",
+        "without exceptions, million values a second, GPU: `lrc` {[lrc:256/GPU@0];0}, `seglrc` {[seglrc:256/GPU@0];0}, "
+        "`pfd` {[pfd/GPU@0];0}, `newpfd` {[newpfd/GPU@0];0}; core: {[lrc:256@0];0}, {[seglrc:256@0];0}, {[pfd@0];0}, "
+        "{[newpfd@0];0}",
+        "[lrc:256/GPU@0] > 1.5 * [pfd/GPU@0] & [lrc:256/GPU@0] > 1.5 * [newpfd/GPU@0]",
+        "Our kernels for PForDelta work by warps, too, and prefix sums are cheap. On a core regression is ahead, by "
+        "less."},
+    {"ao-table3", "On arrays HS16 is fastest, regression is ahead of binary search, and interpolation is slowest.",
+        "times a core's skip list: `hs16` {[arrays/GPU@hs16];0}, `lr-global` {[arrays/GPU@lr-global];0}, `binary` "
+        "{[arrays/GPU@binary];0}, `interpolation` {[arrays/GPU@interpolation];0}",
+        "[arrays/GPU@hs16] > [arrays/GPU@lr-global] & [arrays/GPU@lr-global] > [arrays/GPU@binary] & "
+        "[arrays/GPU@binary] > [arrays/GPU@interpolation]",
+        "As the paper says, by fewer reads of memory for each search."},
+    {"ao-table3", "Local regression is not better than global.",
+        "times a core's skip list: `lr-global` {[arrays/GPU@lr-global];0}, `lr-local` {[arrays/GPU@lr-local];0}",
+        "[arrays/GPU@lr-local] <= 1.1 * [arrays/GPU@lr-global]",
+        "Web's lists are longer than a cache, and a local line touches fewer lines of it."},
+    {"ao-table3", "On compressed lists HS.LRC is fastest and ParaPFor slowest.",
+        "times a core's skip list: `lrc` {[lists/GPU@lrc:256,0/algorithm1];0}, `seglrc` "
+        "{[lists/GPU@seglrc:256,0/algorithm1];0}, `hslrc` {[lists/GPU@hslrc:256,0/algorithm1];0}, `parapfor` "
+        "{[lists/GPU@parapfor:64,0/binary];0}",
+        "[lists/GPU@hslrc:256,0/algorithm1] > [lists/GPU@seglrc:256,0/algorithm1] & [lists/GPU@hslrc:256,0/algorithm1] "
+        "> "
+        "[lists/GPU@parapfor:64,0/binary]",
+        "ParaPFor is slowest, since whole lists are decoded first. HS.LRC's buckets have many lengths, so lanes of a "
+        "warp "
+        "search different ranges."},
+    {"ao-table4",
+        "What is left shrinks at each stage: with three terms 23.1 and then 0.97 % of the next list, with six terms "
+        "34.4 to 0.054 %.",
+        "three terms {[R@3/1];1} and {[R@3/2];2} %, six {[R@6/1];1} to {[R@6/5];3} %", "[R@3/2] < 0.2 * [R@3/1]",
+        "Each list leaves fewer candidates, and the next list is longer."},
+    {"ao-table5", "Theory predicts the bits of `lrc` in a random order: 0 to 2 above those measured.",
+        "longest lists: theory {[theory@last];0}, measured {[lrc/random@last];1} at random and {[lrc/index@last];1} as "
+        "indexed",
+        "[theory@last] >= [lrc/random@last] & [theory@last] <= 2 + [lrc/random@last]",
+        "It is a bound: widths here adapt to segments, and a class mixes lengths. Our theory takes the 22nd moment of "
+        "a "
+        "normal distribution and gives all values of the paper's table."},
+    {"ao-table7", "HS256.LRC has the highest throughput on compressed lists.",
+        "queries a second: `hslrc` {[ao-table7#GPU@hslrc:256,0/algorithm1];0}, best `{most [ao-table7#GPU@*]}` "
+        "{max([ao-table7#GPU@*]);0}",
+        "[ao-table7#GPU@hslrc:256,0/algorithm1] >= max([ao-table7#GPU@*])", "See Table 3."},
+    {"ao-memory", "Hash segmentation by HS16 needs 9 % more memory.", "`hs16` {[arrays@hs16];1} %",
+        "[arrays@hs16] < 14 & [arrays@hs16] > 5", "The tables of buckets are counted by lists' lengths."},
+    {"ao-fig9a", "Throughput grows with the multiprocessors, almost linearly.", "", NULL,
+        "A run confined to some multiprocessors is missing."},
+    {"ao-fig9b", "At least 20 % of a batch's time is CPU and transfers.", "", NULL, NO_LOAD},
+
+    /* ---- Griffin ---- */
+    {"griffin-fig7", "A core ranks candidates faster than the GPU.",
+        "most candidates, ms for the best 10: heap {[heap/10@last];2}, bucket selection "
+        "{[bucket-select/GPU/10@last];2}; for "
+        "1,000: {[heap/1000@last];2} and {[bucket-select/GPU/1000@last];2}. A tree of maxima is faster than the heap "
+        "from "
+        "{below([tree/GPU/10], [heap/10]);0} candidates on, radix selection of 1,000 from "
+        "{below([radix-select/GPU/1000], [heap/1000]);0}",
+        "[heap/10@last] < [bucket-select/GPU/10@last] & [heap/1000@last] < [bucket-select/GPU/1000@last]",
+        "One block of threads ranks a query here. Methods other than the paper's pass a core where candidates are "
+        "many."},
+    {"griffin-fig8", "The GPU is faster while one list is less than 128 times as long as the other.",
+        "the core's skip pointers are faster than `griffin` on the GPU from a ratio of {below([skip], "
+        "[griffin/GPU]);0} on; the best of both, `simd` and MergePath, cross at {below([simd], [mergepath/GPU]);0}",
+        "below([skip], [griffin/GPU]) >= 64 & below([skip], [griffin/GPU]) <= 256",
+        "There is such a ratio, but it is no constant: the shorter the lists, the lower."},
+    {"griffin-fig8", "Above 128 the GPU should go over from MergePath to binary search.",
+        "ratio 256, ms: `griffin` {[griffin/GPU@256];3}, which then searches, MergePath {[mergepath/GPU@256];3}",
+        "[griffin/GPU@256] < [mergepath/GPU@256]",
+        "A warp decodes the blocks that it needs one after the other, and waits for memory each time. Lists are "
+        "resident "
+        "here, where Griffin sends them."},
+    {"griffin-fig10", "Most lists of the queries have 1 K to 1 M postings.",
+        "{sum([lists@2048 to 1048576]);0} % have 1,024 to 1,048,575; most frequent: up to {most [lists@*]} postings",
+        "sum([lists@2048 to 1048576]) > 50", "A property of the collection, not of a method."},
+    {"griffin-table1", "Elias-Fano is 1.4 times as small as PForDelta.",
+        "ratio: `pfd` {[index@pfd];2}, `ef` {[index@ef];2}, `optpfd` {[index@optpfd];2}; `ef` over `pfd` {[index@ef] / "
+        "[index@pfd];2} times",
+        "[index@ef] > 1.2 * [index@pfd]",
+        "PForDelta chooses the width of each block here by its size. Where lists are clustered, `optpfd` is smaller "
+        "than "
+        "Elias-Fano."},
+    {"griffin-fig12",
+        "The GPU decodes faster than a core at every length: up to twice for short lists, 30 times for long.",
+        "`ef` on the GPU over `pfd` on a core: shortest lists {[pfd@first] / [ef/GPU@first];2} times, longest "
+        "{[pfd@last] / [ef/GPU@last];1} times",
+        "[pfd@first] > [ef/GPU@first] & [pfd@last] > 10 * [ef/GPU@last]",
+        "The core of these logs decodes by vectors, and passes the GPU on short lists."},
+    {"griffin-fig13", "On the GPU MergePath is faster than binary search, up to 2.3 times.",
+        "longest lists, ms: MergePath {[mergepath/GPU@last];3}, binary search {[binary/GPU@last];3}",
+        "[mergepath/GPU@last] < [binary/GPU@last]", "The cache of a GPU of today holds the upper steps of a search."},
+    {"griffin-fig13", "On the GPU, merging is up to 87 times as fast as on a core.",
+        "longest lists: {[merge@last] / [mergepath/GPU@last];0} times", "[merge@last] > 30 * [mergepath/GPU@last]",
+        "A core merges about a posting a nanosecond; the GPU has thousands of threads."},
+    {"griffin-fig11", "27 % of the queries have 2 terms, 33 % have 3, 24 % have 4.", "", NULL, NO_LOAD},
+    {"griffin-fig14", "Griffin is 10 times as fast as its CPU alone and 1.5 times as fast as its GPU alone.", "", NULL,
+        NO_LOAD},
+    {"griffin-fig15", "Its gain grows towards the tail: 6.6 times at the 80th percentile, 26.8 at the 99.9th.", "",
+        NULL, NO_LOAD},
+
+    /* ---- Li ---- */
+    {"qs-table1", "Quasi-succinct codes are smaller than Rice.",
+        "bits a docID: `rice` {[size@rice];2}, `qs` {[size@qs];2}", "[size@qs] < [size@rice]",
+        "Both code a gap's low bits as they are; `qs` chooses their number by the list's exact range."},
+    {"qs-table1", "They are much smaller than PForDelta.", "bits a docID: `pfd` {[size@pfd];2}, `qs` {[size@qs];2}",
+        "1.5 * [size@qs] < [size@pfd]",
+        "PForDelta's blocks have widths of their own and profit from clusters; the thesis' version had 7.63 bits where "
+        "quasi-succinct codes had 3.13."},
+    {"qs-table2", "On a GPU, list by list, they are decoded faster than PForDelta by a core.",
+        "billion values a second: `qs` GPU {[GPU/list@qs];2}, `pfd` core {[CPU@pfd];2}; many lists in one run: `qs` "
+        "{[GPU@qs];0}, `pfd` {[GPU@pfd];0}",
+        "[GPU/list@qs] > [CPU@pfd]",
+        "A core decodes PForDelta by vectors. With many lists the GPU passes every core, and `pfd` there is faster "
+        "still."},
+    {"qs-fig6", "Speed depends little on the number of low bits, and much on the length of the list.",
+        "GPU, billion values a second, lists of 2^20: {[1048576/GPU@first];2} at 0 bits, {[1048576/GPU@last];2} at 10; "
+        "of "
+        "2^14: {[16384/GPU@first];2} and {[16384/GPU@last];2}",
+        "[1048576/GPU@last] > 0.67 * [1048576/GPU@first] & [1048576/GPU@last] > 1.5 * [16384/GPU@last]",
+        "The lists are generated, one for each number of bits."},
+    {"qs-fig8", "Of the naive method, the prefix sum over single bits takes most of the time.",
+        "longest lists, microseconds: counts {[count@last]}, prefix sum {[prefix-sum@last]}, gather {[gather@last]}",
+        "[prefix-sum@last] > [count@last] & [prefix-sum@last] > [gather@last]",
+        "Our scan is one pass over memory, where the thesis called a library's."},
+    {"qs-fig10", "By words, the prefix sum is cheap and the gather takes most of the time (70 %).",
+        "longest lists, microseconds: counts {[count@last]}, prefix sum {[prefix-sum@last]}, gather {[gather@last]}, "
+        "all "
+        "{[all@last]}",
+        "[gather@last] > 0.5 * [all@last]", "The sums are over a 32nd of the numbers."},
+    {"qs-fig11", "Working by words is far faster than by bits.",
+        "longest lists, billion values a second: by bits {[naive@last]}, by words {[steps@last]}, in one kernel "
+        "{[one-kernel@last]}",
+        "[steps@last] > 1.5 * [naive@last]",
+        "One kernel for all steps is what helps, and on lists that fill the device."},
+    {"qs-fig12", "c = 1 gives the smallest size.",
+        "bits a docID at c = 0.75, 1, 1.25: {[qs@0.75];2}, {[qs@1];2}, {[qs@1.25];2}", "[qs@1] <= min([qs@*])",
+        "As theory has it, in every collection."},
+    {"qs-fig13", "c trades size for speed.",
+        "billion values a second at c = 0.25, 1, 4: core {[qs@0.25];2}, {[qs@1];2}, {[qs@4];2}; GPU {[qs/GPU@0.25];0}, "
+        "{[qs/GPU@1];0}, {[qs/GPU@4];0}",
+        "[qs@4] > [qs@0.25]", "The larger c, the shorter the unary part."},
+    {"qs-fig14", "For long lists 1,024 threads of a block are best.",
+        "longest lists, billion values a second with 256, 512, 1,024 threads: {[256@last]}, {[512@last]}, "
+        "{[1024@last]}",
+        "[1024@last] > [256@last]", "Large blocks wait for their slowest warp, and fewer fit a multiprocessor."},
+
+    /* ---- Tatikonda ---- */
+    {"tatikonda-fig4a", "On 8 cores INTER has 7.9 times the throughput of one core.",
+        "{[INTER@last] / [INTER@first];1} times", "[INTER@last] > 7 * [INTER@first]", NO_CORES},
+    {"tatikonda-fig4a", "FGQP with \xce\xb2 = 150 reaches 7.6 times, ranges of docIDs only 5.1 and 4.8 times.",
+        "FGQP(150) {[FGQP(150)@last] / [INTER@first];1}, DOCP-UI {[DOCP-UI@last] / [INTER@first];1}, DOCP-PI "
+        "{[DOCP-PI@last] "
+        "/ [INTER@first];1} times",
+        "[FGQP(150)@last] > 1.2 * [DOCP-UI@last] & [FGQP(150)@last] > 1.2 * [DOCP-PI@last]", NO_CORES},
+    {"tatikonda-fig4b", "FGQP divides latency by 5.75 with \xce\xb2 = 5, and by 3.7 with \xce\xb2 = 150.",
+        "by {[INTER@first] / [FGQP(5)@last];2} and {[INTER@first] / [FGQP(150)@last];2}",
+        "[INTER@first] > 4 * [FGQP(5)@last] & [INTER@first] > 2.6 * [FGQP(150)@last]", NO_CORES},
+    {"tatikonda-fig4c", "Throughput lost falls from 16 % with \xce\xb2 = 5 to 3.3 % with \xce\xb2 = 150.",
+        "{[PDTP against n times INTER-1@5];1} % and {[PDTP against n times INTER-1@150];1} %",
+        "[PDTP against n times INTER-1@150] < [PDTP against n times INTER-1@5]", NO_CORES},
+    {"tatikonda-fig5a", "At low rates FGQP answers soonest; INTER takes the highest rates.",
+        "ms at the lowest rate: FGQP {[FGQP*@first];2}, INTER {[INTER*@first];2}", "[FGQP*@first] < [INTER*@first]",
+        NO_CORES},
+    {"tatikonda-fig5b", "Latency grows with the terms, and least with FGQP.",
+        "ms at most terms: FGQP {[FGQP*@last];2}, INTER {[INTER@last];2}, DOCP-UI {[DOCP-UI@last];2}",
+        "[FGQP(5)@last] < [DOCP-UI@last]", NO_CORES},
+    {"tatikonda-fig5c", "DOCP-UI has less throughput than INTER at every length.",
+        "queries a second at most terms: INTER {[INTER@last];0}, DOCP-UI {[DOCP-UI@last];0}",
+        "[DOCP-UI@last] < [INTER@last]", NO_CORES},
+    {"tatikonda-fig6", "The same trends with 4 and with 6 terms.",
+        "6 terms, ms at the lowest rate: FGQP {[tatikonda-fig6-6#FGQP*@first];2}, INTER "
+        "{[tatikonda-fig6-6#INTER*@first];2}",
+        "[tatikonda-fig6-6#FGQP*@first] < [tatikonda-fig6-6#INTER*@first]", NO_CORES},
+    {"tatikonda-fig7",
+        "A task has 10.2 skip blocks of a list, shares 0.97 with the one before, and making tasks takes 2 %.",
+        "at 512: {[tatikonda-fig7-values#S_avg@512];1}, {[tatikonda-fig7-values#O_avg@512];2} and "
+        "{[tatikonda-fig7-values#creation@512];1} %",
+        "[tatikonda-fig7-values#O_avg@512] < 1.5 & [tatikonda-fig7-values#creation@512] < 5", NO_CORES},
+    {NULL, NULL, NULL, NULL, NULL}};

@@ -1,0 +1,328 @@
+/* formula.c - formulas over the charts of a collection.
+ *
+ *   comparison  [SERIES@X] < 0.97 * [ding-fig3#SERIES@X]  also <=, >, >=, and & between comparisons: 1 or 0
+ *   arithmetic  + - * / ( )
+ *   reference   [SERIES@X], the value of a series at x, a number or the text at which a bar stands; `first` and `last`
+ *               are the ends of a line. SERIES may end in `*`, and X may be `*` or, on a line, `2 to 8`: many values
+ *   functions   min([...]), max([...]) and sum([...]) of many values; below([A], [B]): the least x from which on the
+ *               series A is below B, where both have values, for all x that follow; infinite if there is none
+ *   in texts    {FORMULA} with three digits, {FORMULA;2} with two decimals;
+ *               {least [...]} and {most [...]}: the name of the series, or the x, at which many values have an end
+ */
+#include "claims.h"
+
+#include "../cli/cli.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- references -------------------------------------------------------------------------------------- */
+
+/* What stands between brackets. */
+typedef struct reference {
+  const char *figure, *series, *x; /* x NULL: the series as a whole */
+  size_t figure_len, series_len, x_len;
+} reference;
+
+typedef struct value { /* of a reference */
+  double y;
+  const char *series, *place; /* place NULL: a number, x */
+  double x;
+} value;
+
+static int like(const char *pattern, size_t n, const char *name) {
+  if (n && pattern[n - 1] == '*') return !strncmp(name, pattern, n - 1);
+  return strlen(name) == n && !strncmp(name, pattern, n);
+}
+
+int formula_names(const char *names, const char *name) {
+  for (const char *p = names; p && *p;) {
+    size_t n = strcspn(p, ",");
+    if (like(p, n, name)) return 1;
+    p += n + (p[n] == ',');
+  }
+  return 0;
+}
+
+static int is(const char *p, size_t n, const char *word) { return strlen(word) == n && !strncmp(p, word, n); }
+
+/* Returns 1 if point p of a series is among those that the reference means. */
+static int means(const reference *r, const plot_chart *c, const plot_series *s, const plot_point *p) {
+  char *end;
+  if (is(r->x, r->x_len, "*")) return 1;
+  if (c->figure.shape == LAB_BARS) return like(r->x, r->x_len, c->place[p->place]);
+  const int last = is(r->x, r->x_len, "last");
+  if (last || is(r->x, r->x_len, "first")) {
+    for (size_t i = 0; i < s->n; i++)
+      if (last ? s->point[i].x > p->x : s->point[i].x < p->x) return 0;
+    return 1;
+  }
+  double x = strtod(r->x, &end);
+  if (!strncmp(end, " to ", 4)) return p->x >= x && p->x <= strtod(end + 4, NULL);
+  return end == r->x + r->x_len && fabs(p->x - x) <= 1e-9 * fabs(x);
+}
+
+/* Goes to the i-th value of a reference. Returns 0 behind the last one. */
+static int value_at(const formula_scope *f, const reference *r, size_t i, value *v) {
+  for (size_t c = 0; c < f->n; c++) {
+    const plot_chart *chart = &f->chart[c];
+    const char *id = chart->figure.id;
+    if (r->figure ? !like(r->figure, r->figure_len, id) : !formula_names(f->figure, id)) continue;
+    for (size_t s = 0; s < chart->nseries; s++) {
+      const plot_series *series = &chart->series[s];
+      if (!like(r->series, r->series_len, series->name)) continue;
+      for (size_t p = 0; p < series->n; p++) {
+        if (!means(r, chart, series, &series->point[p]) || i--) continue;
+        v->y = series->point[p].y;
+        v->x = series->point[p].x;
+        v->series = series->name;
+        v->place = chart->figure.shape == LAB_BARS ? chart->place[series->point[p].place] : NULL;
+        return 1;
+      }
+    }
+  }
+  return 0;
+}
+
+/* ---- parsing ----------------------------------------------------------------------------------------- */
+
+typedef struct parser {
+  const formula_scope *scope;
+  const char *text, *p;
+  const char *wrong; /* where; NULL: nowhere yet */
+} parser;
+
+static double compare_all(parser *z);
+
+static void fail(parser *z) {
+  if (!z->wrong) z->wrong = z->p;
+}
+
+static void blanks(parser *z) { z->p += strspn(z->p, " "); }
+
+static int take(parser *z, const char *word) {
+  size_t n = strlen(word);
+  blanks(z);
+  if (strncmp(z->p, word, n) != 0) return 0;
+  z->p += n;
+  return 1;
+}
+
+static int take_reference(parser *z, reference *r) {
+  memset(r, 0, sizeof *r);
+  if (!take(z, "[")) return 0;
+  const char *end = strchr(z->p, ']');
+  if (!end) return 0;
+  const char *hash = (const char *)memchr(z->p, '#', (size_t)(end - z->p));
+  const char *at = (const char *)memchr(z->p, '@', (size_t)(end - z->p));
+  r->series = hash ? hash + 1 : z->p;
+  if (hash) {
+    r->figure = z->p;
+    r->figure_len = (size_t)(hash - z->p);
+  }
+  if (at && at < r->series) return 0;
+  r->series_len = (size_t)((at ? at : end) - r->series);
+  if (at) {
+    r->x = at + 1;
+    r->x_len = (size_t)(end - r->x);
+  }
+  z->p = end + 1;
+  return 1;
+}
+
+/* The least x from which on one series is below the other; infinite if it never is, NAN if they have no x in common. */
+static double crossing(const formula_scope *f, reference low, reference high) {
+  double from = INFINITY, not_yet = -INFINITY;
+  int common = 0;
+  value a, b;
+  low.x = high.x = "*";
+  low.x_len = high.x_len = 1;
+  for (int pass = 0; pass < 2; pass++)
+    for (size_t i = 0; value_at(f, &low, i, &a); i++)
+      for (size_t j = 0; value_at(f, &high, j, &b); j++) {
+        if (a.place || b.place || a.x < b.x || a.x > b.x) continue;
+        common = 1;
+        if (!pass && a.y >= b.y && a.x > not_yet) not_yet = a.x;
+        if (pass && a.x > not_yet && a.x < from) from = a.x;
+      }
+  return common ? from : NAN;
+}
+
+/* Puts into *v the end of many values: the least one, or the greatest. Returns 0 if there is none. */
+static int extreme(const formula_scope *f, const reference *r, int most, value *v) {
+  value w;
+  size_t i = 0;
+  for (; value_at(f, r, i, &w); i++)
+    if (!i || (most ? w.y > v->y : w.y < v->y)) *v = w;
+  return i > 0;
+}
+
+static double total(const formula_scope *f, const reference *r) {
+  double all = 0;
+  value v;
+  size_t n = 0;
+  while (value_at(f, r, n, &v)) {
+    all += v.y;
+    n++;
+  }
+  return n ? all : NAN;
+}
+
+static double call(parser *z) {
+  static const char *const names[] = {"min(", "max(", "sum(", "below("};
+  reference r, other;
+  value v;
+  int of = 0;
+  while (of < 4 && !take(z, names[of])) of++;
+  if (of == 4 || !take_reference(z, &r) || !r.x != (of == 3)) fail(z);
+  else if (of == 3 && (!take(z, ",") || !take_reference(z, &other) || other.x)) fail(z);
+  else if (!take(z, ")")) fail(z);
+  if (z->wrong) return NAN;
+  if (of == 3) return crossing(z->scope, r, other);
+  if (of == 2) return total(z->scope, &r);
+  return extreme(z->scope, &r, of, &v) ? v.y : NAN;
+}
+
+static double primary(parser *z) {
+  reference r;
+  value v;
+  blanks(z);
+  if (*z->p == '[') {
+    if (!take_reference(z, &r) || !r.x) fail(z);
+    return !z->wrong && value_at(z->scope, &r, 0, &v) ? v.y : NAN;
+  }
+  if (take(z, "(")) {
+    double inner = compare_all(z);
+    if (!take(z, ")")) fail(z);
+    return inner;
+  }
+  if ((*z->p >= '0' && *z->p <= '9') || *z->p == '.') {
+    char *end;
+    double number = strtod(z->p, &end);
+    z->p = end;
+    return number;
+  }
+  return call(z);
+}
+
+static double product(parser *z) {
+  double a = primary(z);
+  for (;;) {
+    if (z->wrong) return NAN;
+    if (take(z, "*")) a *= primary(z);
+    else if (take(z, "/")) a /= primary(z);
+    else return a;
+  }
+}
+
+static double sum(parser *z) {
+  double a = product(z);
+  for (;;) {
+    if (z->wrong) return NAN;
+    if (take(z, "+")) a += product(z);
+    else if (take(z, "-")) a -= product(z);
+    else return a;
+  }
+}
+
+static double truth(int holds, double a, double b) { return isnan(a) || isnan(b) ? NAN : (double)(holds != 0); }
+
+static double compare(parser *z) {
+  double a = sum(z), b;
+  if (z->wrong) return NAN;
+  if (take(z, "<=")) return b = sum(z), truth(a <= b, a, b);
+  if (take(z, ">=")) return b = sum(z), truth(a >= b, a, b);
+  if (take(z, "<")) return b = sum(z), truth(a < b, a, b);
+  if (take(z, ">")) return b = sum(z), truth(a > b, a, b);
+  return a;
+}
+
+static double compare_all(parser *z) {
+  double a = compare(z);
+  while (!z->wrong && take(z, "&")) {
+    double b = compare(z);
+    a = truth(a > 0 && b > 0, a, b);
+  }
+  return a;
+}
+
+size_t formula_value(const formula_scope *s, const char *formula, double *v) {
+  parser z = {s, formula, formula, NULL};
+  *v = compare_all(&z);
+  blanks(&z);
+  if (*z.p) fail(&z);
+  return z.wrong ? (size_t)(z.wrong - formula) + 1 : 0;
+}
+
+/* ---- texts ------------------------------------------------------------------------------------------- */
+
+/* Appends a number that has its decimals, with commas between groups of three digits. */
+static void put_grouped(const char *number, cli_buf *out) {
+  size_t sign = number[0] == '-', digits = strspn(number + sign, "0123456789");
+  for (size_t i = 0; number[i]; i++) {
+    if (i > sign && i < sign + digits && (sign + digits - i) % 3 == 0) cli_buf_char(out, ',');
+    cli_buf_char(out, number[i]);
+  }
+}
+
+static void put_number(double v, const char *format, cli_buf *out) {
+  char text[64];
+  int decimals = 0;
+  if (!format[0]) {
+    double a = fabs(v);
+    while (decimals < 9 && a > 0 && a < 99.95) {
+      a *= 10;
+      decimals++;
+    }
+  } else {
+    decimals = atoi(format);
+  }
+  snprintf(text, sizeof text, "%.*f", decimals, v);
+  put_grouped(text, out);
+}
+
+/* Appends the name of where many values have their end. Returns 1; 0 if there is none; -1 if the formula is wrong. */
+static int put_name(const formula_scope *s, const char *formula, int most, cli_buf *out) {
+  parser z = {s, formula, formula, NULL};
+  reference r;
+  value v;
+  char x[32];
+  if (!take_reference(&z, &r) || !r.x || *z.p) return -1;
+  if (!extreme(s, &r, most, &v)) return 0;
+  snprintf(x, sizeof x, "%.10g", v.x);
+  cli_buf_text(out, r.series_len && r.series[r.series_len - 1] == '*' ? v.series : v.place ? v.place : x);
+  return 1;
+}
+
+/* What put_name does, or a number. */
+static int put_value(const formula_scope *s, const char *formula, const char *format, cli_buf *out) {
+  double v;
+  if (!strncmp(formula, "least ", 6)) return put_name(s, formula + 6, 0, out);
+  if (!strncmp(formula, "most ", 5)) return put_name(s, formula + 5, 1, out);
+  if (formula_value(s, formula, &v)) return -1;
+  if (isnan(v)) return 0;
+  if (isinf(v)) cli_buf_text(out, "\xe2\x88\x9e");
+  else put_number(v, format, out);
+  return 1;
+}
+
+int formula_text(const formula_scope *s, const char *text, cli_buf *out) {
+  int values = 0;
+  for (const char *p = text; *p;) {
+    size_t n = strcspn(p, "{");
+    cli_buf_add(out, p, n);
+    p += n;
+    if (!*p) break;
+    n = strcspn(++p, "}");
+    char *formula = cli_copy(p, n), *format = strchr(formula, ';');
+    if (format) *format++ = 0;
+    int got = put_value(s, formula, format ? format : "", out);
+    free(formula);
+    if (got < 0 || p[n] != '}') return -1;
+    if (!got) cli_buf_char(out, '-');
+    values += got;
+    p += n + 1;
+  }
+  return values;
+}
