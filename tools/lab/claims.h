@@ -48,8 +48,8 @@ struct cli_buf;
 
 /* Returns 1 if the name is one of those parted by commas. */
 int formula_names(const char *names, const char *name);
-/* Puts the number into *v: NAN if a value that it needs is missing. Returns 0, or the place of a mistake in the formula,
- * from 1. */
+/* Puts the number into *v: NAN if a value that it needs is missing. Returns 0, or the place of a mistake in the
+ * formula, from 1. */
 size_t formula_value(const formula_scope *s, const char *formula, double *v);
 /* Appends the text with its formulas worked out, `-` for missing values. Returns the number of values, or -1 if a
  * formula is wrong. */

@@ -276,7 +276,7 @@ static void put_number(double v, const char *format, cli_buf *out) {
       decimals++;
     }
   } else {
-    decimals = atoi(format);
+    decimals = (int)strtol(format, NULL, 10);
   }
   snprintf(text, sizeof text, "%.*f", decimals, v);
   put_grouped(text, out);

@@ -63,7 +63,7 @@ typedef const lab_figure *plot_known(const char *id);
 /* A TSV file in memory. */
 typedef struct plot_table plot_table;
 /* Reads a file. Returns an exit code, after a message. */
-int plot_table_open(const char *path, plot_table **table);
+int plot_table_open(const char *path, plot_table **opened);
 void plot_table_close(plot_table *table);
 /* The i-th line of its comments that is no `# plot` line, without #; NULL behind the last one. */
 const char *plot_table_comment(const plot_table *table, size_t i);
