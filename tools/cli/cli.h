@@ -52,6 +52,7 @@ enum { CLI_BACKEND_CPU, CLI_BACKEND_GPU, CLI_BACKEND_AUTO }; /* as in "cpu|gpu|a
 typedef struct cli_gpu {
   gpuir_cuda *cuda; /* NULL: the CPU answers */
   int fallback;
+  uint64_t memory; /* of the device, for the index at most; 0: as much as it needs */
 } cli_gpu;
 
 /* The backends of this build, for people. */

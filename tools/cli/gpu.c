@@ -16,6 +16,7 @@ static const char *unmerged(const gpuir_index *index) {
 const char *cli_backends(void) { return "cpu, cuda"; }
 
 int cli_gpu_open(cli_gpu *gpu, int backend, const gpuir_index *index) {
+  gpuir_cuda_desc desc;
   gpuir_error err;
   memset(&err, 0, sizeof err);
   gpu->cuda = NULL;
@@ -25,7 +26,9 @@ int cli_gpu_open(cli_gpu *gpu, int backend, const gpuir_index *index) {
     cli_error(gpu->fallback ? "the CPU answers: %s" : "--backend gpu: %s", unmerged(index));
     return gpu->fallback ? CLI_OK : CLI_FAIL;
   }
-  int r = gpuir_cuda_open(index, NULL, &gpu->cuda, &err);
+  memset(&desc, 0, sizeof desc);
+  desc.memory = gpu->memory;
+  int r = gpuir_cuda_open(index, &desc, &gpu->cuda, &err);
   if (!r) return CLI_OK;
   gpu->cuda = NULL;
   if (!gpu->fallback) return cli_fail("--backend gpu", r, &err);

@@ -614,7 +614,7 @@ int cli_query(int argc, char **argv) {
   search s;
   cli_queries qs;
   cli_buf words = {NULL, 0, 0};
-  cli_gpu gpu = {NULL, 0};
+  cli_gpu gpu = {NULL, 0, 0};
   size_t batch = 1;
   int code;
   memset(&f, 0, sizeof f);

@@ -135,7 +135,7 @@ int cli_stats(int argc, char **argv) {
   static const cli_option options[] = {{O_JSON, "json", 0, 0}, {O_GPU, "gpu", 0, 0}, {0, NULL, 0, 0}};
   cli_args a;
   gpuir_index_info i;
-  cli_gpu gpu = {NULL, 0};
+  cli_gpu gpu = {NULL, 0, 0};
   int opt, json = 0, backend = CLI_BACKEND_CPU, code = CLI_FAIL;
   cli_args_start(&a, "stats", options, argc, argv);
   while ((opt = cli_next(&a)) != CLI_END) {

@@ -5,6 +5,7 @@
  * it is finished.
  */
 #include "load.h"
+#include "flight.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -72,26 +73,13 @@ int load_attach(void *setup, gpuir_searcher *searcher, gpuir_error *err) {
 
 /* ---- the policy gpu ----------------------------------------------------------------------------------------- */
 
-/* A batch, in flight or not; arrays have room for the greatest one. */
-typedef struct flight {
-  gpuir_batch *batch; /* NULL: not in flight */
-  gpuir_task **tasks;
-  const gpuir_query **queries;
-  gpuir_hit *hits; /* [n * k] */
-  uint32_t *counts;
-  int *statuses;
-  uint64_t *deadlines;
-  const int **cancels;
-  size_t n;
-} flight;
-
 #define FLIGHTS 2u
 
 typedef struct only {
   gpuir_pool *pool;
   const load_setup *setup;
   gpuir_searcher *searcher, *cpu; /* cpu: answers what the device failed on */
-  flight flights[FLIGHTS];
+  load_flight flights[FLIGHTS];
   gpuir_task **ring; /* submitted, in order: [read..submitted) wait */
   size_t cap, submitted, read;
   int stopping;
@@ -120,55 +108,9 @@ static void only_stop(void *state) {
   pthread_mutex_unlock(&o->lock);
 }
 
-/* Completes a task as the device left it or, if that failed, as a processor answers it. */
-static void only_settle(const only *o, const flight *f, size_t i, int status) {
-  gpuir_task *task = f->tasks[i];
-  if (!status) {
-    task->count = f->counts[i];
-    memcpy(task->hits, f->hits + i * o->setup->k, task->count * sizeof *task->hits);
-  } else if (status != GPUIR_E_DEADLINE && status != GPUIR_E_CANCELLED) {
-    status = gpuir_pool_answer(o->cpu, task);
-  }
-  gpuir_pool_complete(o->pool, task, status);
-}
-
 /* Moves tasks that wait to a batch, as many as fit. The lock is held. */
-static void only_fill(only *o, flight *f) {
-  for (f->n = 0; f->n < o->setup->batch && o->read < o->submitted; f->n++) {
-    gpuir_task *task = o->ring[o->read++];
-    f->tasks[f->n] = task;
-    f->queries[f->n] = task->query;
-    f->deadlines[f->n] = task->deadline;
-    f->cancels[f->n] = task->cancel;
-  }
-}
-
-static void only_begin(only *o, flight *f) {
-  const uint64_t now = cli_nanoseconds();
-  gpuir_batch_desc desc;
-  memset(&desc, 0, sizeof desc);
-  memset(f->statuses, 0, f->n * sizeof *f->statuses);
-  desc.queries = f->queries;
-  desc.nq = f->n;
-  desc.k = o->setup->k;
-  desc.hits = f->hits;
-  desc.counts = f->counts;
-  desc.statuses = f->statuses;
-  desc.deadlines = f->deadlines;
-  desc.cancels = f->cancels;
-  for (size_t i = 0; i < f->n; i++) f->tasks[i]->started = now;
-  const int status = gpuir_search_begin(o->searcher, &desc, &f->batch);
-  for (size_t i = 0; status && i < f->n; i++) only_settle(o, f, i, status);
-  if (status) f->batch = NULL;
-}
-
-/* Takes a batch back if it is done; whether it was. */
-static int only_look(only *o, flight *f) {
-  if (!f->batch || !gpuir_search_poll(f->batch)) return 0;
-  (void)gpuir_search_finish(f->batch); /* statuses say it of each query */
-  f->batch = NULL;
-  for (size_t i = 0; i < f->n; i++) only_settle(o, f, i, f->statuses[i]);
-  return 1;
+static void only_fill(only *o, load_flight *f) {
+  for (f->n = 0; f->n < o->setup->batch && o->read < o->submitted;) load_flight_add(f, o->ring[o->read++]);
 }
 
 /* The one thread: it begins a batch of all that waits whenever there is room for one, and otherwise looks whether one
@@ -177,11 +119,11 @@ static void only_work(void *state, unsigned thread) {
   only *o = (only *)state;
   if (thread) return;
   for (;;) {
-    flight *room = NULL;
+    load_flight *room = NULL;
     unsigned flying = 0;
     int done = 0;
     for (unsigned i = 0; i < FLIGHTS; i++) {
-      done += only_look(o, &o->flights[i]);
+      done += load_flight_look(&o->flights[i], o->pool, o->cpu);
       if (!o->flights[i].batch) room = &o->flights[i];
       flying += o->flights[i].batch != NULL;
     }
@@ -191,36 +133,16 @@ static void only_work(void *state, unsigned thread) {
     if (room) only_fill(o, room);
     pthread_mutex_unlock(&o->lock);
     if (over) return;
-    if (room && room->n) only_begin(o, room);
+    if (room && room->n) load_flight_begin(room, o->searcher, o->pool, o->cpu);
     else if (!done) sched_yield();
   }
-}
-
-static void flight_free(flight *f) {
-  free(f->tasks);
-  free((void *)(uintptr_t)f->queries);
-  free(f->hits);
-  free(f->counts);
-  free(f->statuses);
-  free(f->deadlines);
-  free((void *)(uintptr_t)f->cancels);
-}
-
-static void flight_make(flight *f, size_t n, size_t k) {
-  f->tasks = (gpuir_task **)cli_resize(NULL, n, sizeof *f->tasks);
-  f->queries = (const gpuir_query **)cli_resize(NULL, n, sizeof *f->queries);
-  f->hits = (gpuir_hit *)cli_resize(NULL, n * k, sizeof *f->hits);
-  f->counts = (uint32_t *)cli_resize(NULL, n, sizeof *f->counts);
-  f->statuses = (int *)cli_resize(NULL, n, sizeof *f->statuses);
-  f->deadlines = (uint64_t *)cli_resize(NULL, n, sizeof *f->deadlines);
-  f->cancels = (const int **)cli_resize(NULL, n, sizeof *f->cancels);
 }
 
 static void only_destroy(void *state) {
   only *o = (only *)state;
   gpuir_searcher_destroy(o->searcher);
   gpuir_searcher_destroy(o->cpu);
-  for (unsigned i = 0; i < FLIGHTS; i++) flight_free(&o->flights[i]);
+  for (unsigned i = 0; i < FLIGHTS; i++) load_flight_free(&o->flights[i]);
   pthread_mutex_destroy(&o->lock);
   pthread_cond_destroy(&o->work);
   free(o->ring);
@@ -234,7 +156,7 @@ static int only_create(gpuir_pool *pool, void **state, gpuir_error *err) {
   o->setup = (const load_setup *)gpuir_pool_user(pool);
   pthread_mutex_init(&o->lock, NULL);
   pthread_cond_init(&o->work, NULL);
-  for (unsigned i = 0; i < FLIGHTS; i++) flight_make(&o->flights[i], (size_t)o->setup->batch, o->setup->k);
+  for (unsigned i = 0; i < FLIGHTS; i++) load_flight_make(&o->flights[i], (size_t)o->setup->batch, o->setup->k);
   int status = gpuir_searcher_create(o->setup->index, NULL, &o->searcher, err);
   if (!status) status = gpuir_searcher_create(o->setup->index, NULL, &o->cpu, err);
   if (!status) status = load_attach((void *)(uintptr_t)o->setup, o->searcher, err);

@@ -2,6 +2,7 @@
  * measures what users wait for, and compares every hit with gpuir_search's.
  */
 #include "load.h"
+#include "scheduler.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -22,6 +23,21 @@ const lab_figure load_figures[] = {{"load-latency", "Latency from when a query i
         NULL},
     {"load-capacity", "Queries a second by the p99 that is allowed", "milliseconds", "queries a second", LAB_POINTS, 0,
         NULL},
+    {"ding-fig7", "Delay by the rate of arrivals, on CPU and GPU (Ding 2009, Fig. 7)", "queries a second",
+        "milliseconds", LAB_LINES, LAB_LOG_Y, "cpu/mean,gpu/mean,serialized/mean,parallel/mean,parallel/p99"},
+    {"ding-shares", "Who answered, and why (Ding 2009, section 9)", "queries a second", "percent of the queries",
+        LAB_LINES, 0, "CPU,GPU,CPU/stolen,GPU/stolen,missed"},
+    {"ding-model", "What queries cost as a model tree says (Ding 2009, section 9)", "CPU, GPU, the choice of one",
+        "percent", LAB_BARS, 0, NULL},
+    {"ding-error", "How wrong the costs were in service, the mean", "queries a second", "percent", LAB_LINES, 0, NULL},
+    {"ding-cache", "Lists that were in the device's memory when they were asked for (Ding 2009, section 5)",
+        "queries a second", "percent", LAB_LINES, 0, NULL},
+    {"ding-terms", "Cost of a query by its terms (Ding 2009, section 8.4)", "terms", "milliseconds", LAB_LINES,
+        LAB_LOG_Y, NULL},
+    {"ding-footprint", "Cost of a query by all its postings (Ding 2009, section 8.4)", "postings, at most",
+        "milliseconds", LAB_LINES, LAB_LOG_X | LAB_LOG_Y, NULL},
+    {"ding-shortest", "Cost of a query by its shortest list (Ding 2009, section 8.4)", "postings, at most",
+        "milliseconds", LAB_LINES, LAB_LOG_X | LAB_LOG_Y, NULL},
     {"load-histogram", "Latencies, each bucket", "nanoseconds, at most", "queries", LAB_POINTS, LAB_LOG_X, NULL},
     {NULL, NULL, NULL, NULL, 0, 0, NULL}};
 
@@ -110,7 +126,7 @@ static void parse_queries(load *l) {
     gpuir_query_desc desc;
     memset(&desc, 0, sizeof desc);
     desc.mode = q.mode;
-    const int bad = (load_policy(s->policy) && !is_conjunction(&q)) ||
+    const int bad = ((load_policy(s->policy) || (s->scheduler && s->scheduler->conjunctions)) && !is_conjunction(&q)) ||
         gpuir_query_parse(s->index, &desc, q.text, q.len, &q.query, NULL);
     if (bad) free(q.text);
     else s->queries[n++] = q;
@@ -254,12 +270,14 @@ static void print_run(load *l, const load_run *run, const load_result *x) {
 /* A policy that is not the library's; NULL: it is. */
 static const gpuir_policy *own_policy(const char *name) {
   if (load_is_served(name)) return &load_served;
+  if (load_scheduler_of(name)) return load_scheduler_of(name)->policy;
   return strcmp(name, load_gpu_only.name) ? load_policy(name) : &load_gpu_only;
 }
 
 /* How many threads the pool gets: those of a server are its own, and a device has one that drives it. */
 static unsigned threads_of(const load *l) {
   if (load_is_served(l->setup.policy)) return 2;
+  if (l->setup.scheduler) return l->setup.scheduler->threads(&l->setup);
   return strcmp(l->setup.policy, load_gpu_only.name) ? (unsigned)l->setup.threads : 1;
 }
 
@@ -312,6 +330,7 @@ static int run_once(load *l, double rate, uint64_t seed, FILE *raw, load_result 
   print_run(l, &run, x);
   note_pool(l, &run, x);
   report_tasks(l, &run, x);
+  if (l->setup.scheduler) l->setup.scheduler->tell(&l->setup, &l->report, &run, x);
   l->lost |= x->pool.devices_lost != 0;
   if (x->wrong || x->failed) {
     cli_error("%s: %llu answers are not those of gpuir_search, and %llu queries failed", l->spec,
@@ -391,11 +410,28 @@ static int sweep(load *l, FILE *raw) {
 
 /* ---- the command ------------------------------------------------------------------------------------------------ */
 
+/* Takes the parameters of one of the papers' schedulers. */
+static int take_scheduler(load_setup *s, const char *spec) {
+  s->scheduling = s->scheduler->make();
+  for (const char *p = spec + strcspn(spec, ":"); *p;) {
+    const size_t m = strcspn(++p, ":");
+    char *option = cli_copy(p, m);
+    const int bad = s->scheduler->take(s->scheduling, option);
+    free(option);
+    if (bad) return cli_misuse("lab", "'%s': %s", spec, s->scheduler->parameters);
+    p += m;
+  }
+  return CLI_OK;
+}
+
 /* Takes NAME[:param=value...]: beta, skip, scoring=document or task, and batch. */
 static int take_policy(load *l, const char *spec) {
   load_setup *s = &l->setup;
   const size_t n = strcspn(spec, ":");
   l->spec = spec;
+  s->policy = cli_copy(spec, n);
+  s->scheduler = load_scheduler_of(s->policy);
+  if (s->scheduler) return take_scheduler(s, spec);
   s->beta = 5;
   s->skip = 512;
   s->per_task = 1;
@@ -414,9 +450,8 @@ static int take_policy(load *l, const char *spec) {
     if (bad) return cli_misuse("lab", "'%s': beta=N, skip=N (of 128), scoring=task or scoring=document; batch=N", spec);
     p += m;
   }
-  s->policy = cli_copy(spec, n);
   if (!strcmp(s->policy, "inter") || !strcmp(s->policy, "auto") || own_policy(s->policy)) return CLI_OK;
-  return cli_misuse("lab", "there is no policy '%s': inter, auto, gpu, t-inter, docp-ui, docp-pi, fgqp or serve",
+  return cli_misuse("lab", "there is no policy '%s': inter, auto, gpu, t-inter, docp-ui, docp-pi, fgqp, serve or ding",
       s->policy);
 }
 
@@ -454,6 +489,7 @@ static int open_device(load *l) {
   load_setup *s = &l->setup;
   if (s->device || load_is_served(s->policy)) return CLI_OK;
   if (!strcmp(s->policy, load_gpu_only.name)) s->backend = CLI_BACKEND_GPU;
+  if (s->scheduler && s->scheduler->device(s->scheduling, &s->gpu.memory)) s->backend = CLI_BACKEND_GPU;
   const int code = cli_gpu_open(&s->gpu, s->backend, s->index);
   s->device = s->gpu.cuda != NULL;
   return code;
@@ -477,6 +513,7 @@ static int run(load *l, const char *queries, int argc, char **argv) {
     make_queries(l, &qs);
     code = answer_queries(l);
   }
+  if (code == CLI_OK && l->setup.scheduler) code = l->setup.scheduler->prepare(&l->setup, &l->report);
   cli_queries_free(&qs);
   if (code == CLI_OK && l->raw && !(raw = fopen(l->raw, "w"))) {
     cli_error("%s: %s", l->raw, strerror(errno));
@@ -498,13 +535,14 @@ static int run(load *l, const char *queries, int argc, char **argv) {
 
 static void load_free(load *l) {
   load_setup *s = &l->setup;
-  for (size_t i = 0; i < s->nqueries; i++) {
+  for (size_t i = 0; i < s->nqueries + s->apart; i++) {
     gpuir_query_destroy(s->queries[i].query);
     free(s->queries[i].text);
   }
   free(s->queries);
   free(l->hits);
   free((void *)(uintptr_t)s->policy);
+  if (s->scheduler) s->scheduler->free(s->scheduling);
   if (!l->lost) cli_gpu_close(&s->gpu);
   gpuir_close(s->index);
   lab_report_free(&l->report);

@@ -5,7 +5,9 @@
  * histogram.c  log-linear histograms of times
  * tatikonda.c  the policies of Tatikonda et al. (SIGIR 2011)
  * gpuonly.c    the policy by which a device answers all, and the device of pools, which can be held up
+ * flight.c     a batch of tasks on its way through a device
  * served.c     the same load for `gpuir serve`
+ * scheduler.h  the papers' schedulers for a CPU and a GPU
  */
 #ifndef GPUIR_LAB_LOAD_H
 #define GPUIR_LAB_LOAD_H
@@ -86,6 +88,9 @@ typedef struct load_setup {
   load_tasks *tasks; /* filled by FGQP */
   const char *socket; /* of a server; NULL: one is started */
   uint64_t deadline_ns; /* of a query, from when it is due; 0: none */
+  const struct load_scheduler *scheduler; /* of the policy; NULL: it is not one of those */
+  void *scheduling; /* its settings */
+  size_t apart; /* queries behind the others that runs do not ask */
 } load_setup;
 
 /* ---- policies of the laboratory --------------------------------------------------------------------- */

@@ -466,7 +466,7 @@ static int griffin_fig7(lab *l) {
 
 int lab_search(lab *l) {
   lab_lists lists;
-  cli_gpu gpu = {NULL, 0};
+  cli_gpu gpu = {NULL, 0, 0};
   int code = lab_draw_lists(l, l->sample, LAB_POSTINGS, &lists);
   if (code == CLI_OK) lab_pick_queries(l, &lists);
   if (code == CLI_OK && (lab_wants(l, "ding-table2") || lab_wants(l, "ding-table3"))) {

@@ -1,0 +1,93 @@
+#!/usr/bin/env bats
+# The papers' schedulers for a CPU and a GPU in gpuir lab load, on a processor that stands for the device: hits are
+# those of gpuir_search, each query is answered once, and what is reported adds up.
+
+bats_require_minimum_version 1.5.0
+
+setup_file() {
+  root=${GPUIR_ROOT:-$(cd "$BATS_TEST_DIRNAME/../.." && pwd)}
+  build=${GPUIR_BUILD:-$root/build}
+  export root build PATH="$build:$PATH"
+  export index=$BATS_FILE_TMPDIR/wordnet.gpuir queries=$BATS_FILE_TMPDIR/queries
+  gpuir index -q --tsv "$root/tests/data/wordnet.tsv" -o "$index"
+  awk -F '\t' '{ n = split($2, w, /[^a-z]+/); s = ""; k = 0
+    for (i = 1; i <= n && k < 2 + NR % 3; i++) if (length(w[i]) > 1) { s = s (k++ ? " " : "") w[i] }
+    if (k > 1) print s }' "$root/tests/data/wordnet.tsv" | head -n 700 >"$queries"
+}
+
+setup() {
+  cd "$BATS_TEST_TMPDIR" || exit
+}
+
+# load POLICY OPTION...: a run on the stand-in; $file is what it wrote
+load() {
+  local policy=$1
+  shift
+  gpuir lab load --stand-in --threads 2 "$@" -o . "$policy" "$index" "$queries" >out
+  file=load-${policy//[:=]/-}.tsv
+  grep -q '0 failed, 0 wrong$' "$file"
+}
+
+# value FIGURE SERIES [X]: the last value of a series
+value() {
+  awk -F '\t' -v f="$1" -v s="$2" -v x="${3-}" \
+    '$1 == f && $2 == s && (x == "" || $3 == x) { v = $4 } END { print v + 0 }' "$file"
+}
+
+# fails CAUSE POLICY ARGUMENT...: gpuir lab load refuses a policy with status 2
+fails() {
+  local cause=$1
+  shift
+  run --separate-stderr gpuir lab load --stand-in --queries 100 --closed -o . "$@" "$index" "$queries"
+  # shellcheck disable=SC2154 # stderr is set by run
+  [ "$status" = 2 ] && [[ $stderr == *"$cause"* ]]
+}
+
+@test "Ding: all modes answer all queries, each once, by whom the mode says" {
+  local mode cpu gpu
+  for mode in parallel cpu gpu serialized parallel:adaptive:steal=plain:theta=0:streams=3:batch=4 \
+    parallel:scale=linear:passes=1:urgent=0; do
+    load ding:train=100:passes=2:mode=$mode --queries 400 --closed
+    [ "$(awk -F '\t' '$1 == "load-histogram" { n += $4 } END { print n }' "$file")" = 400 ]
+    cpu=$(sed -n 's/^# ding side: CPU: \([0-9]*\) .*/\1/p' "$file")
+    gpu=$(sed -n 's/^# ding side: GPU: \([0-9]*\) .*/\1/p' "$file")
+    [ $((cpu + gpu)) = 441 ] # with those that warm up, and the one that wakes the pool
+    case $mode in
+      cpu) [ "$gpu" = 0 ] ;;
+      gpu) [ "$cpu" = 0 ] ;;
+      *urgent=0) run ! grep -q '^# ding side.* [1-9][0-9]* own' "$file" ;; # urgent ones go first
+    esac
+    awk -F '\t' '/^# ding side/ { split($0, v, /[^0-9]+/); if (v[2] != v[3] + v[4] + v[5] + v[6]) exit 1 }' "$file"
+  done
+}
+
+@test "Ding: costs are learned from queries that runs do not ask" {
+  load ding:train=300 --queries 2000 --closed
+  grep -q '^# cost model: CPU: [0-9]* leaves; .* of 100 other queries, .* of the 300 it was grown from' "$file"
+  grep -q ', 400 distinct;' "$file"
+  awk -F '\t' '$1 == "ding-model" { n++ } END { exit n != 6 }' "$file"
+  [ "$(awk -F '\t' '$1 == "ding-terms" && $2 == "CPU" { print $3 }' "$file" | sort -n | tr '\n' ' ')" = "1 2 3 4 " ]
+  load ding:train=100000:mode=cpu --queries 100 --closed
+  grep -q 'of the 350 it was grown from' "$file"
+}
+
+@test "Ding: a query that misses its deadline fails the rate" {
+  load ding:train=50 --queries 3000 --closed --deadline 0.05 --mode or -k 1000
+  sed -n 's/.*; \([0-9]*\) missed, 0 failed, 0 wrong$/\1/p' "$file" >missed
+  [ "$(cat missed)" -gt 100 ]
+  load ding:train=50 --queries 3000 --rate 100000 --deadline 0.05 --mode or -k 1000
+  awk -F '\t' '$1 == "ding-fig7" { print $2 }' "$file" >series
+  [ "$(sort series | tr '\n' ' ')" = "parallel/mean/failed parallel/p99/failed " ]
+}
+
+@test "parameters that are none are refused, as is a missing device" {
+  fails "theta=X" ding:theta=x
+  fails "theta=X" ding:mode=both
+  fails "theta=X" ding:streams=0
+  fails "theta=X" ding:adaptive=1
+  fails "theta=X" ding:
+  gpuir --version | grep -q cuda && return
+  run --separate-stderr gpuir lab load -o . ding "$index" "$queries"
+  [ "$status" = 1 ] && [[ $stderr == *"--backend gpu"* ]]
+  gpuir lab load -o . --queries 100 --closed ding:mode=cpu:train=50 "$index" "$queries" >out
+}

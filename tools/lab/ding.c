@@ -1,0 +1,357 @@
+/* ding.c - whole queries on the CPU or on the GPU, by three queues (Ding, He, Yan, Suel: Using graphics processors for
+ * high performance IR query processing, WWW 2009, sections 5 and 9):
+ *
+ *     ding:mode=parallel     both work, each on what suits it, on what neither is much better at, and on what it steals
+ *     ding:mode=cpu, gpu     one of them alone
+ *     ding:mode=serialized   the better one, a query at a time
+ *
+ * What a query costs either is learned before (ding_costs.c), the order is that of ding_queues.c. A thread of the pool
+ * is a core of the CPU or drives a stream of the GPU: with two streams the lists that one query lacks are sent while
+ * another query runs, as the cache of the backend holds no lock meanwhile.
+ */
+#include "ding_costs.h"
+#include "flight.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define USUAL_DEADLINE 500e6 /* ns, the paper's */
+
+/* What a side did. */
+typedef struct tally {
+  uint64_t jobs, why[DING_WHYS]; /* why: DING_OWN ... */
+  double error; /* of the costs that were predicted, relative, added up */
+} tally;
+
+typedef struct settings {
+  ding_rules rules;
+  ding_learning learning;
+  ding_costs *costs;
+  double streams, batch, train, passes, memory; /* memory: MiB of the device for lists; 0: as many as there are */
+  int fair, scale;
+  /* Of a run, under its lock. */
+  tally side[DING_SIDES];
+  gpuir_cuda_info before;
+  int cached; /* `before` is filled */
+} settings;
+
+static const char *const mode_names[] = {"parallel", "cpu", "gpu", "serialized"};
+
+/* ---- a pool's threads ------------------------------------------------------------------------------------------ */
+
+typedef struct job {
+  gpuir_task *task;
+  double cost; /* where it runs */
+} job;
+
+typedef struct server {
+  unsigned side;
+  gpuir_searcher *searcher, *cpu; /* cpu: of a stream's, answers what the device failed on */
+  load_flight flight; /* of a stream */
+  job *jobs; /* of the flight */
+} server;
+
+typedef struct ding {
+  gpuir_pool *pool;
+  const load_setup *setup;
+  settings *set;
+  ding_queues *queues;
+  server *servers; /* [n] those of the CPU first */
+  unsigned n;
+  int stopping;
+  pthread_mutex_t lock;
+  pthread_cond_t work[DING_SIDES];
+} ding;
+
+static int ding_submit(void *state, gpuir_task *task) {
+  ding *d = (ding *)state;
+  double cost[DING_SIDES];
+  for (unsigned s = 0; s < DING_SIDES; s++) cost[s] = ding_cost(d->set->costs, s, task->query);
+  pthread_mutex_lock(&d->lock);
+  ding_add(d->queues, task, cost, task->due);
+  for (unsigned s = 0; s < DING_SIDES; s++) pthread_cond_signal(&d->work[s]);
+  pthread_mutex_unlock(&d->lock);
+  return GPUIR_OK;
+}
+
+static void ding_stop(void *state) {
+  ding *d = (ding *)state;
+  pthread_mutex_lock(&d->lock);
+  d->stopping = 1;
+  for (unsigned s = 0; s < DING_SIDES; s++) pthread_cond_broadcast(&d->work[s]);
+  pthread_mutex_unlock(&d->lock);
+}
+
+/* Completes what waits when the pool stops. The lock is held. */
+static void cancel_all(ding *d) {
+  gpuir_task *task;
+  while ((task = (gpuir_task *)ding_take_any(d->queues)) != NULL) {
+    pthread_mutex_unlock(&d->lock);
+    gpuir_pool_complete(d->pool, task, GPUIR_E_CANCELLED);
+    pthread_mutex_lock(&d->lock);
+  }
+}
+
+/* Takes a job for a server. The lock is held. */
+static int take(ding *d, const server *s, job *out) {
+  int why;
+  out->task = (gpuir_task *)ding_take(d->queues, s->side, cli_nanoseconds(), &out->cost, &why);
+  if (!out->task) return 0;
+  d->set->side[s->side].jobs++;
+  d->set->side[s->side].why[why]++;
+  return 1;
+}
+
+/* Waits for a job. 0: the pool stops. The lock is held. */
+static int take_patiently(ding *d, const server *s, job *out) {
+  while (!d->stopping) {
+    if (take(d, s, out)) return 1;
+    pthread_cond_wait(&d->work[s->side], &d->lock);
+  }
+  cancel_all(d);
+  return 0;
+}
+
+/* Notes what a job has cost. With one at a time, whoever is better at the next one is told. */
+static void note(ding *d, const server *s, const job *j, double ns) {
+  pthread_mutex_lock(&d->lock);
+  ding_done(d->queues, s->side, j->cost);
+  d->set->side[s->side].error += fabs(j->cost - ns) / (ns > 1 ? ns : 1);
+  if (d->set->rules.mode == DING_SERIALIZED)
+    for (unsigned i = 0; i < DING_SIDES; i++) pthread_cond_signal(&d->work[i]);
+  pthread_mutex_unlock(&d->lock);
+}
+
+/* The life of a core. */
+static void core_work(ding *d, const server *s) {
+  for (;;) {
+    job j;
+    pthread_mutex_lock(&d->lock);
+    const int more = take_patiently(d, s, &j);
+    pthread_mutex_unlock(&d->lock);
+    if (!more) return;
+    const uint64_t since = cli_nanoseconds();
+    const int status = gpuir_pool_answer(s->searcher, j.task);
+    note(d, s, &j, (double)(cli_nanoseconds() - since));
+    gpuir_pool_complete(d->pool, j.task, status);
+  }
+}
+
+/* Fills a stream's batch: the first job is waited for. How many they are. */
+static size_t stream_fill(ding *d, server *s) {
+  s->flight.n = 0;
+  pthread_mutex_lock(&d->lock);
+  int more = take_patiently(d, s, &s->jobs[0]);
+  while (more) {
+    load_flight_add(&s->flight, s->jobs[s->flight.n].task);
+    more = s->flight.n < (size_t)d->set->batch && take(d, s, &s->jobs[s->flight.n]);
+  }
+  pthread_mutex_unlock(&d->lock);
+  return s->flight.n;
+}
+
+/* The life of a stream's driver, which looks whether its batch is done without sleeping. */
+static void stream_work(ding *d, server *s) {
+  size_t n;
+  while ((n = stream_fill(d, s)) != 0) {
+    const uint64_t since = cli_nanoseconds();
+    load_flight_begin(&s->flight, s->searcher, d->pool, s->cpu);
+    while (s->flight.batch && !load_flight_look(&s->flight, d->pool, s->cpu)) sched_yield();
+    for (size_t i = 0; i < n; i++) note(d, s, &s->jobs[i], (double)(cli_nanoseconds() - since) / (double)n);
+  }
+}
+
+static void ding_work(void *state, unsigned thread) {
+  ding *d = (ding *)state;
+  if (thread >= d->n) return;
+  if (d->servers[thread].side == DING_CPU) core_work(d, &d->servers[thread]);
+  else stream_work(d, &d->servers[thread]);
+}
+
+/* ---- making and unmaking --------------------------------------------------------------------------------------- */
+
+static void ding_destroy(void *state) {
+  ding *d = (ding *)state;
+  for (unsigned i = 0; i < d->n; i++) {
+    gpuir_searcher_destroy(d->servers[i].searcher);
+    gpuir_searcher_destroy(d->servers[i].cpu);
+    load_flight_free(&d->servers[i].flight);
+    free(d->servers[i].jobs);
+  }
+  ding_close(d->queues);
+  free(d->servers);
+  pthread_mutex_destroy(&d->lock);
+  for (unsigned s = 0; s < DING_SIDES; s++) pthread_cond_destroy(&d->work[s]);
+  free(d);
+}
+
+static int server_open(const ding *d, server *s, unsigned side, gpuir_error *err) {
+  s->side = side;
+  int status = gpuir_searcher_create(d->setup->index, NULL, &s->searcher, err);
+  if (status || side == DING_CPU) return status;
+  load_flight_make(&s->flight, (size_t)d->set->batch, d->setup->k);
+  s->jobs = (job *)cli_resize(NULL, (size_t)d->set->batch, sizeof *s->jobs);
+  status = gpuir_searcher_create(d->setup->index, NULL, &s->cpu, err);
+  return status ? status : load_attach((void *)(uintptr_t)d->setup, s->searcher, err);
+}
+
+static int ding_create(gpuir_pool *pool, void **state, gpuir_error *err) {
+  ding *d = (ding *)cli_resize(NULL, 1, sizeof *d);
+  int status = GPUIR_OK;
+  memset(d, 0, sizeof *d);
+  d->pool = pool;
+  d->setup = (const load_setup *)gpuir_pool_user(pool);
+  d->set = (settings *)d->setup->scheduling;
+  memset(d->set->side, 0, sizeof d->set->side);
+  d->set->cached = cli_gpu_stats(&d->setup->gpu, &d->set->before);
+  d->queues = ding_open(&d->set->rules);
+  d->servers = (server *)cli_resize(NULL, gpuir_pool_threads(pool), sizeof *d->servers);
+  memset(d->servers, 0, gpuir_pool_threads(pool) * sizeof *d->servers);
+  pthread_mutex_init(&d->lock, NULL);
+  for (unsigned s = 0; s < DING_SIDES; s++) pthread_cond_init(&d->work[s], NULL);
+  for (unsigned s = 0; s < DING_SIDES; s++)
+    for (unsigned i = 0; i < d->set->rules.servers[s] && !status; i++)
+      status = server_open(d, &d->servers[d->n++], s, err);
+  if (status) ding_destroy(d);
+  else *state = d;
+  return status;
+}
+
+/* ---- the scheduler --------------------------------------------------------------------------------------------- */
+
+static void *ding_make(void) {
+  settings *s = (settings *)cli_resize(NULL, 1, sizeof *s);
+  memset(s, 0, sizeof *s);
+  s->rules.theta = 0.2;
+  s->rules.urgent = 0.5;
+  s->rules.weight[0] = s->rules.weight[1] = 1;
+  s->rules.weight[2] = 0.5;
+  s->streams = 2;
+  s->batch = 1;
+  s->train = 3000;
+  s->passes = 5;
+  return s;
+}
+
+static int ding_param(void *settings_, const char *p) {
+  settings *s = (settings *)settings_;
+  ding_rules *r = &s->rules;
+  if (!strcmp(p, "adaptive")) return r->adaptive = 1, 0;
+  const int known = load_choice(p, "mode", "parallel|cpu|gpu|serialized", &r->mode) ||
+      load_choice(p, "steal", "fair|plain", &r->plain) || load_choice(p, "scale", "log|linear", &s->scale) ||
+      load_number(p, "theta", 0, 10, &r->theta) || load_number(p, "urgent", 0, 1, &r->urgent) ||
+      load_number(p, "cost", 0, 1000, &r->weight[0]) || load_number(p, "slack", 0, 1000, &r->weight[1]) ||
+      load_number(p, "affinity", 0, 1000, &r->weight[2]) || load_number(p, "streams", 1, 64, &s->streams) ||
+      load_number(p, "batch", 1, 65536, &s->batch) || load_number(p, "train", 1, 1e6, &s->train) ||
+      load_number(p, "passes", 1, 99, &s->passes) || load_number(p, "memory", 1, 1e6, &s->memory);
+  return known ? 0 : -1;
+}
+
+static int uses(const settings *s, unsigned side) {
+  return s->rules.mode != (side == DING_CPU ? DING_ONLY_GPU : DING_ONLY_CPU);
+}
+
+/* Serialized, a core and a stream are enough. */
+static unsigned servers_of(const load_setup *setup, unsigned side) {
+  const settings *s = (const settings *)setup->scheduling;
+  if (!uses(s, side)) return 0;
+  if (s->rules.mode == DING_SERIALIZED) return 1;
+  return side == DING_CPU ? (unsigned)setup->threads : (unsigned)s->streams;
+}
+
+static unsigned ding_threads(const load_setup *setup) {
+  return servers_of(setup, DING_CPU) + servers_of(setup, DING_GPU);
+}
+
+static int ding_device(const void *set, uint64_t *memory) {
+  const settings *s = (const settings *)set;
+  *memory = (uint64_t)(s->memory * 1048576);
+  return uses(s, DING_GPU);
+}
+
+static int ding_prepare(load_setup *setup, lab_report *report) {
+  settings *s = (settings *)setup->scheduling;
+  ding_rules *r = &s->rules;
+  r->deadline = setup->deadline_ns ? (double)setup->deadline_ns : USUAL_DEADLINE;
+  s->learning.train = (size_t)s->train;
+  s->learning.passes = (unsigned)s->passes;
+  s->learning.linear = s->scale;
+  for (unsigned i = 0; i < DING_SIDES; i++) {
+    r->servers[i] = s->learning.servers[i] = servers_of(setup, i);
+    s->learning.sides[i] = uses(s, i);
+  }
+  lab_note(report, "ding",
+      "mode %s, theta %.3g%s, steals %s; a deadline of %.6g ms, urgent after %.3g of it; an own "
+      "queue goes by %.3g cost + %.3g slack + %.3g affinity; %u cores, %u streams of batches of %.0f, whose drivers "
+      "spin; costs learned from %.0f queries, medians of %.0f, all processors at work, %s",
+      mode_names[r->mode], r->theta, r->adaptive ? " at first, adaptive" : "",
+      r->plain ? "always" : "unless the owner is sooner", r->deadline / 1e6, r->urgent, r->weight[0], r->weight[1],
+      r->weight[2], r->servers[DING_CPU], r->servers[DING_GPU], s->batch, s->train, s->passes,
+      s->scale ? "as they are" : "as logarithms");
+  return ding_learn(setup, &s->learning, report, &s->costs);
+}
+
+/* ---- what came of a run ---------------------------------------------------------------------------------------- */
+
+/* Who answered how many queries, and why. */
+static void tell_shares(const settings *s, lab_report *report, const load_run *run, const load_result *x) {
+  static const char *const sides[] = {"CPU", "GPU"}, *const whys[] = {"own", "middle", "stolen", "urgent"};
+  const double n = (double)(s->side[DING_CPU].jobs + s->side[DING_GPU].jobs);
+  char name[64];
+  for (unsigned i = 0; i < DING_SIDES; i++) {
+    const tally *t = &s->side[i];
+    lab_row_at(report, "ding-shares", sides[i], run->rate, 100 * (double)t->jobs / n, "percent");
+    for (unsigned w = DING_MIDDLE; w < DING_WHYS; w++) {
+      snprintf(name, sizeof name, "%s/%s", sides[i], whys[w]);
+      lab_row_at(report, "ding-shares", name, run->rate, 100 * (double)t->why[w] / n, "percent");
+    }
+    if (t->jobs) lab_row_at(report, "ding-error", sides[i], run->rate, 100 * t->error / (double)t->jobs, "percent");
+    lab_note(report, "ding side", "%s: %llu queries, %llu own, %llu of the middle, %llu stolen, %llu urgent", sides[i],
+        (unsigned long long)t->jobs, (unsigned long long)t->why[DING_OWN], (unsigned long long)t->why[DING_MIDDLE],
+        (unsigned long long)t->why[DING_STOLEN], (unsigned long long)t->why[DING_URGENT]);
+  }
+  lab_row_at(report, "ding-shares", "missed", run->rate, 100 * (double)x->missed / (double)run->n, "percent");
+}
+
+/* What the cache of the device did in a run. */
+static void tell_cache(const load_setup *setup, lab_report *report, const load_run *run) {
+  const settings *s = (const settings *)setup->scheduling;
+  gpuir_cuda_info now;
+  if (!s->cached || !cli_gpu_stats(&setup->gpu, &now)) return;
+  const double hit = (double)(now.lists_hit - s->before.lists_hit);
+  const double missed = (double)(now.lists_missed - s->before.lists_missed);
+  if (hit + missed > 0) lab_row_at(report, "ding-cache", "hits", run->rate, 100 * hit / (hit + missed), "percent");
+  lab_note(report, "device cache", "%.0f lists were there, %.0f were sent first; %llu of %llu bytes fit", hit, missed,
+      (unsigned long long)now.resident_bytes, (unsigned long long)now.index_bytes);
+}
+
+static void ding_tell(const load_setup *setup, lab_report *report, const load_run *run, const load_result *x) {
+  const settings *s = (const settings *)setup->scheduling;
+  const char *mode = mode_names[s->rules.mode], *how = x->missed ? "/failed" : x->saturated ? "/saturated" : "";
+  const load_histogram *all = &x->latency[LOAD_KINDS];
+  char name[64];
+  if (run->rate > 0) {
+    snprintf(name, sizeof name, "%s/mean%s", mode, how);
+    lab_row_at(report, "ding-fig7", name, run->rate, load_mean(all) / 1e6, "ms");
+    snprintf(name, sizeof name, "%s/p99%s", mode, how);
+    lab_row_at(report, "ding-fig7", name, run->rate, (double)load_percentile(all, 99) / 1e6, "ms");
+  }
+  tell_shares(s, report, run, x);
+  tell_cache(setup, report, run);
+}
+
+static void ding_free(void *settings_) {
+  settings *s = (settings *)settings_;
+  if (s) ding_costs_free(s->costs);
+  free(s);
+}
+
+static const gpuir_policy policy = {"ding", ding_create, ding_submit, ding_work, ding_stop, ding_destroy};
+
+const load_scheduler load_ding = {&policy,
+    "mode=parallel|cpu|gpu|serialized, theta=X, adaptive, steal=fair|plain, urgent=X, cost=X, slack=X, affinity=X, "
+    "streams=N, batch=N, train=N, passes=N, scale=log|linear, memory=MiB",
+    0, ding_make, ding_param, ding_threads, ding_device, ding_prepare, ding_tell, ding_free};

@@ -1,0 +1,39 @@
+/* scheduler.h - the papers' schedulers for a CPU and a GPU, as policies of gpuir lab load.
+ *
+ * ding.c            whole queries on the CPU or the GPU (Ding et al. 2009, sections 5 and 9); its queues, ding_queues.c
+ * scheduler.c       the table of schedulers, and what they share
+ */
+#ifndef GPUIR_LAB_SCHEDULER_H
+#define GPUIR_LAB_SCHEDULER_H
+
+#include "load.h"
+
+typedef struct load_scheduler {
+  const gpuir_policy *policy;
+  const char *parameters; /* for a message */
+  int conjunctions; /* 1: it answers conjunctions of words alone */
+  void *(*make)(void); /* its settings: load_setup.scheduling */
+  /* Takes a parameter, "name=value" or "name". 0; -1: it has no such one. */
+  int (*take)(void *settings, const char *parameter);
+  unsigned (*threads)(const load_setup *setup); /* of the pool */
+  /* Whether it needs a device, and how many bytes of its memory lists may take; 0: all. */
+  int (*device)(const void *settings, uint64_t *memory);
+  /* Prepares a load, when its queries and their hits are known. Exit code, after a message. */
+  int (*prepare)(load_setup *setup, lab_report *report);
+  /* Adds the rows of a run. */
+  void (*tell)(const load_setup *setup, lab_report *report, const load_run *run, const load_result *result);
+  void (*free)(void *settings);
+} load_scheduler;
+
+/* NULL: there is none of this name. */
+const load_scheduler *load_scheduler_of(const char *name);
+/* Takes "NAME=value" as a number of least to most. 1: it is that, 0: it is another parameter, or no such number. */
+int load_number(const char *parameter, const char *name, double least, double most, double *value);
+/* The same for one of the words of `choices`, parted by bars: its number. */
+int load_choice(const char *parameter, const char *name, const char *choices, int *value);
+/* The lengths of a query's lists, at most GPUIR_MAX_TERMS, from short to long; how many there are. */
+size_t load_lengths(const gpuir_query *query, uint32_t *lengths);
+
+extern const load_scheduler load_ding;
+
+#endif
