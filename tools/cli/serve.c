@@ -257,7 +257,7 @@ static int tell_lost(gpuir_pool *pool) {
 /* Serves with a pool as it was asked for. */
 static int serve(server *s, const serve_options *o) {
   static const char *const policies[] = {"auto", "inter"};
-  cli_gpu gpu;
+  cli_gpu gpu = {NULL, 0, 0};
   gpuir_pool_desc desc;
   gpuir_error err;
   int code = cli_gpu_open(&gpu, o->backend, s->index), lost = 0;

@@ -207,7 +207,7 @@ static void tell_properties(const trial *t, double *const *cost, lab_report *r) 
   } by[] = {{"ding-terms", TERMS}, {"ding-footprint", SUM}, {"ding-shortest", SHORTEST}};
   for (size_t b = 0; b < sizeof by / sizeof *by; b++)
     for (unsigned s = 0; s < DING_SIDES; s++)
-      for (unsigned class_ = 0; class_ < 34 && t->how->sides[s]; class_++) {
+      for (unsigned class_ = 0; class_ < 34 && cost[s]; class_++) {
         double sum = 0, x[FEATURES];
         size_t n = 0;
         for (size_t i = 0; i < t->n; i++) {
