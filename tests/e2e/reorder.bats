@@ -131,6 +131,88 @@ random_lines() {
   [ ! -e out.gpuir ]
 }
 
+@test "by PageRank, as a dense matrix has it; ties, chunks, documents without links" {
+  # c: from a, b, d; a: from c; b and d: from a, twice in the file; e: none
+  printf 'a\tc\nb\tc\nd\tc\nc\ta\na\tb\na\td\na\tb\na\ta\n' >links
+  run --separate-stderr gpuir reorder -q --order pagerank:links "$toy" out.gpuir
+  [ "$status" -eq 0 ]
+  [ "$stderr" = "gpuir: links: 1 documents have no links; they rank as pages to which nothing links" ]
+  [ "$(order out.gpuir)" = c,a,b,d,e ]
+  gpuir verify out.gpuir
+  [ "$(stat_of out.gpuir order)" = pagerank ]
+  run --separate-stderr gpuir reorder -q --order pagerank:/dev/null "$toy" out.gpuir
+  [ "$(order out.gpuir)" = "$(order "$toy")" ]
+  # graphs at random, some pages of which are no documents
+  python3 - "$BATS_TEST_TMPDIR" <<'PYTHON'
+import random, sys
+draw = random.Random(1)
+for graph in range(20):
+    n = draw.randrange(2, 40)
+    pages = [f"p{i}" for i in range(n)]
+    edges = [(draw.randrange(n), draw.randrange(n)) for _ in range(draw.randrange(4 * n))]
+    documents = [i for i in range(n) if draw.random() < 0.9] or [0]
+    draw.shuffle(documents)
+    with open(f"{sys.argv[1]}/links{graph}", "w") as f:
+        for a, b in edges:
+            print(pages[a], pages[b], sep="\t", file=f)
+    with open(f"{sys.argv[1]}/docs{graph}", "w") as f:
+        for i in documents:
+            print(pages[i], "all", sep="\t", file=f)
+    # the matrix of a surfer who jumps anywhere with probability 0.15, and from pages without links
+    out = [{b for a, b in edges if a == i and b != i} for i in range(n)]
+    column = [[0.15 / n + 0.85 * ((j in out[i]) / len(out[i]) if out[i] else 1 / n) for j in range(n)] for i in range(n)]
+    rank = [1 / n] * n
+    for _ in range(400):
+        rank = [sum(rank[i] * column[i][j] for i in range(n)) for j in range(n)]
+    with open(f"{sys.argv[1]}/right{graph}", "w") as f:
+        print(*[pages[i] for i in sorted(documents, key=lambda i: -float(f"{rank[i]:.6e}"))], sep=",", file=f)
+PYTHON
+  for ((graph = 0; graph < 20; graph++)); do
+    gpuir index -q --tsv docs$graph -o small.gpuir
+    gpuir reorder -q --order pagerank:links$graph small.gpuir small.gpuir 2>/dev/null
+    [ "$(order small.gpuir)" = "$(cat right$graph)" ]
+  done
+}
+
+@test "chunks have the rank of their file; includes.py makes links of #include lines" {
+  mkdir -p kernel/{include/linux,arch/x86/include/asm,drivers}
+  printf '#include <linux/types.h>\n#include "own.h"\nall\nall\n' >kernel/drivers/a.c
+  printf '# include <linux/types.h>\n#include <linux/none.h>\nall\nall\n' >kernel/drivers/b.c
+  printf '#include <linux/types.h>\nall\n' >kernel/drivers/own.h
+  printf '#include <asm/io.h>\nall\nall\n' >kernel/include/linux/types.h
+  printf 'all\n' >kernel/arch/x86/include/asm/io.h
+  "$root/tools/scripts/includes.py" kernel >links 2>lost
+  [ "$(cat lost)" = "1 lines name files that are not below kernel" ]
+  printf '%s\t%s\n' kernel/drivers/a.c kernel/include/linux/types.h kernel/drivers/a.c kernel/drivers/own.h \
+    kernel/drivers/b.c kernel/include/linux/types.h kernel/drivers/own.h kernel/include/linux/types.h \
+    kernel/include/linux/types.h kernel/arch/x86/include/asm/io.h | cmp - links
+  fails 1 '--arch' "$root/tools/scripts/includes.py"
+  gpuir index -q --chunk-lines 2 kernel -o chunks.gpuir
+  prints '' gpuir reorder -q --order pagerank:links chunks.gpuir chunks.gpuir
+  [ "$(order chunks.gpuir)" = "$(printf kernel/%s \
+    arch/x86/include/asm/io.h:1-1, include/linux/types.h:1-2, include/linux/types.h:3-3, drivers/own.h:1-2, \
+    drivers/a.c:3-4, drivers/b.c:3-4)" ]
+}
+
+@test "errors in a file of links name the line" {
+  for bad in a '' 'a b'; do
+    printf 'a\tb\n%s\n' "$bad" >links
+    fails 1 "links: line 2: '$bad' has no tab between two names" gpuir reorder --order pagerank:links "$toy" out.gpuir
+  done
+  printf 'a\t\n' >links
+  fails 1 "' has an empty name" gpuir reorder --order pagerank:links "$toy" out.gpuir
+  printf '\tb\n' >links
+  fails 1 "' has an empty name" gpuir reorder --order pagerank:links "$toy" out.gpuir
+  printf 'a\tb\tc\n' >links
+  fails 1 "' has more than two names" gpuir reorder --order pagerank:links "$toy" out.gpuir
+  fails 1 "absent: No such file" gpuir reorder --order pagerank:absent "$toy" out.gpuir
+  fails 1 ".: line 1: Is a directory" gpuir reorder --order pagerank:. "$toy" out.gpuir
+  fails 2 "'pagerank:' is none of" gpuir reorder --order pagerank: "$toy" out.gpuir
+  awk 'BEGIN { for (i = 0; i < 100000; i++) printf "page%d\tpage%d\n", i, i * 7 % 100000 }' >links
+  fails 1 "the graph needs 2 MB, --memory allows 1" gpuir reorder --memory 1 --order pagerank:links "$toy" out.gpuir
+  [ ! -e out.gpuir ]
+}
+
 @test "at random: each seed has an order of its own, 1 is the default" {
   for seed in 0 1 2 18446744073709551615; do
     gpuir reorder -q --order random:$seed "$wordnet" $seed.gpuir

@@ -289,6 +289,8 @@ static const char help_reorder[] =
     "                     file:LIST      as in a file of names, one a line; others behind\n"
     "                     score:FILE     by a static score, the highest first: lines of name, tab,\n"
     "                                    score, or of a score for each document in order of docID\n"
+    "                     pagerank:LINKS by PageRank, the highest first: lines of a name, a tab and\n"
+    "                                    the name that it links to\n"
     "                     bisect         alike documents near one another, so that gaps are small\n"
     "  --codec NAME       of docIDs (default: that of INDEX)\n"
     "  --memory MB        budget for memory (default 512)\n"

@@ -5,6 +5,7 @@
 #include "../cli/cli.h"
 
 #include "bisect.h"
+#include "pagerank.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +19,7 @@
 #define MEBIBYTE ((uint64_t)1 << 20)
 #define MOST_THREADS 256
 
-enum { BY_RANDOM, BY_NAME, BY_FILE, BY_SCORE, BY_BISECT };
+enum { BY_RANDOM, BY_NAME, BY_FILE, BY_SCORE, BY_PAGERANK, BY_BISECT };
 
 typedef struct reorder {
   const char *input, *output;
@@ -27,7 +28,7 @@ typedef struct reorder {
   uint32_t documents; /* info.documents */
   int kind;
   char name[32]; /* of the order, for the index; files are left out */
-  const char *file; /* of BY_FILE and BY_SCORE */
+  const char *file; /* of BY_FILE, BY_SCORE and BY_PAGERANK */
   uint64_t seed;
   uint64_t memory;
   unsigned threads;
@@ -38,6 +39,7 @@ typedef struct reorder {
   uint64_t frequent; /* the greatest cf */
   uint64_t min_df; /* of the terms that bisection looked at */
   uint64_t unlisted; /* documents that the file did not name */
+  uint64_t unlinked; /* those that have no links in the graph */
   int quiet, terminal;
   double begin, shown, ordered; /* seconds */
   gpuir_build_report report;
@@ -425,6 +427,71 @@ static int order_score(reorder *r) {
   if (!code) code = take_entries(r, e, by_score);
   free(e);
   lines_close(&l);
+  return code;
+}
+
+/* ---- order: PageRank -------------------------------------------------------------- */
+
+/* A link a line: names with a tab between them. */
+static int read_links(lines *l, pagerank *g) {
+  char *text = NULL;
+  size_t len = 0;
+  int more;
+  while ((more = lines_next(l, &text, &len)) > 0) {
+    const char *tab = (const char *)memchr(text, '\t', len);
+    if (!tab) return bad_line(l, text, len, "has no tab between two names");
+    const size_t from = (size_t)(tab - text), to = len - from - 1;
+    if (!from || !to) return bad_line(l, text, len, "has an empty name");
+    if (memchr(tab + 1, '\t', to)) return bad_line(l, text, len, "has more than two names");
+    pagerank_link(g, text, from, tab + 1, to);
+    if (check_memory(l->r, pagerank_memory(g), "the graph")) return CLI_FAIL;
+  }
+  return more < 0 ? CLI_FAIL : CLI_OK;
+}
+
+/* The length of a document's name without the lines that a chunk's ends in: as `notes.txt` in `notes.txt:1-25`. */
+static size_t page_length(const gpuir_doc *doc, const char *name) {
+  size_t n = doc->name_len;
+  while (doc->first_line && n && name[n - 1] != ':') n--;
+  return n ? n - 1 : doc->name_len;
+}
+
+/* The score of each document: the rank of the page that has its name or, if it is a chunk, of the one of its file. */
+static int score_by_rank(reorder *r, const pagerank *g, entry *e) {
+  cli_buf name = {NULL, 0, 0};
+  int code = CLI_OK;
+  for (uint32_t i = 0; i < r->documents && !code; i++) {
+    gpuir_doc doc;
+    int known;
+    code = get_doc(r, i, &doc);
+    if (code) break;
+    const char *text = cli_doc_name(&name, &doc);
+    e[i].key.score = (double)pagerank_of(g, text, doc.name_len, &known);
+    if (!known && doc.first_line) e[i].key.score = (double)pagerank_of(g, text, page_length(&doc, text), &known);
+    e[i].len = 1;
+    e[i].doc = i;
+    r->unlinked += !known;
+  }
+  cli_buf_free(&name);
+  return code;
+}
+
+static int order_pagerank(reorder *r) {
+  lines l;
+  if (lines_open(&l, r)) return CLI_FAIL;
+  pagerank *g = pagerank_create();
+  int code = read_links(&l, g);
+  lines_close(&l);
+  if (!code)
+    code = check_memory(r, pagerank_memory(g) + (uint64_t)r->documents * (4 + sizeof(entry)), "ordering by PageRank");
+  if (!code) {
+    pagerank_solve(g);
+    entry *e = (entry *)cli_resize(NULL, r->documents, sizeof *e);
+    code = score_by_rank(r, g, e);
+    if (!code) code = take_entries(r, e, by_score);
+    free(e);
+  }
+  pagerank_destroy(g);
   return code;
 }
 
@@ -1005,7 +1072,8 @@ static int write_index(reorder *r) {
 /* ---- the command -------------------------------------------------------------- */
 
 static int find_order(reorder *r) {
-  static int (*const orders[])(reorder *) = {order_random, order_name, order_file, order_score, order_bisect};
+  static int (*const orders[])(
+      reorder *) = {order_random, order_name, order_file, order_score, order_pagerank, order_bisect};
   if (check_memory(r, (uint64_t)r->documents * 4, "an order")) return CLI_FAIL;
   r->order = (uint32_t *)cli_resize(NULL, r->documents, sizeof *r->order);
   for (uint32_t i = 0; i < r->documents; i++) r->order[i] = i;
@@ -1043,6 +1111,9 @@ static void print_notes(const reorder *r) {
   if (r->unlisted)
     cli_error("%s: %s documents are not listed; they stand behind the others in their old order", r->file,
         cli_grouped(r->unlisted, n));
+  if (r->unlinked)
+    cli_error("%s: %s documents have no links; they rank as pages to which nothing links", r->file,
+        cli_grouped(r->unlinked, n));
   if (r->min_df > BISECT_MIN_DF)
     cli_error("bisection left out terms of fewer than %s documents; a larger --memory takes more in",
         cli_grouped(r->min_df, n));
@@ -1092,10 +1163,13 @@ static int set_order(reorder *r, const char *value) {
   }
   if (!strncmp(value, "file:", 5) && value[5]) r->kind = BY_FILE, r->file = value + 5;
   if (!strncmp(value, "score:", 6) && value[6]) r->kind = BY_SCORE, r->file = value + 6;
+  if (!strncmp(value, "pagerank:", 9) && value[9]) r->kind = BY_PAGERANK, r->file = value + 9;
   if (r->kind == BY_RANDOM) snprintf(r->name, sizeof r->name, "random:%llu", (unsigned long long)r->seed);
   else snprintf(r->name, sizeof r->name, "%.*s", (int)strcspn(value, ":"), value);
   if (r->kind >= 0) return 0;
-  return cli_misuse("reorder", "--order: '%s' is none of random, random:SEED, name, file:LIST, score:FILE, bisect",
+  return cli_misuse("reorder",
+      "--order: '%s' is none of random, random:SEED, name, file:LIST, score:FILE, "
+      "pagerank:LINKS, bisect",
       value);
 }
 
