@@ -8,7 +8,7 @@
 #   lab      lab/codecs.tsv, intersect.tsv, linearity.tsv      15 minutes
 #   costs    codec_costs.tsv: decoding by codec, beside the constants by which `auto` chooses
 #   cacm     eval_cacm.txt
-#   orders   codecs_orders.tsv: sizes as indexed, in random order and bisected; 30 minutes
+#   orders   codecs_orders.tsv: sizes as indexed, by PageRank, in random order and bisected; 40 minutes
 #   peers    peers_chunks.tsv, in PYTHON's environment (tantivy, pyterrier-pisa, bm25s); an hour
 #
 #   -c   corpora and indexes (build/corpora)      -o   logs (build/cpu-logs)
@@ -131,18 +131,21 @@ sizes() { # ORDER CODEC INDEX
 
 orders() {
   local order from codec to=$logs/codecs_orders.tsv
+  tools/scripts/includes.py "$corpora/linux" >"$corpora/includes"
+  gpuir reorder --memory 1024 --order "pagerank:$corpora/includes" "$chunks" "$corpora/linux-pagerank.gpuir"
   gpuir reorder --order random:1 "$chunks" "$corpora/linux-random.gpuir"
   gpuir reorder --order bisect "$corpora/linux-random.gpuir" "$corpora/linux-bisect.gpuir"
   {
     head_of
     echo "# docIDs of the kernel sources in chunks of 25 lines, lists of 2 postings or more, without the directory"
-    echo "# path: as indexed; random: gpuir reorder --order random:1; bisect: that by --order bisect"
+    echo "# path: as indexed; random: gpuir reorder --order random:1; bisect: that by --order bisect; pagerank: path by" \
+      "--order pagerank:LINKS over the #include lines of tools/scripts/includes.py"
     echo "# bound: of ef's partitions, by gpuir lab codecs --sample 1000000 --codecs ef --figures sizes INDEX"
-    printf '# plot\tcodecs_orders\tbars\t\t%s\tcodec\tbits a docID\tpath,random,bisect\tcodec\tbits\torder\n' \
+    printf '# plot\tcodecs_orders\tbars\t\t%s\tcodec\tbits a docID\tpath,pagerank,random,bisect\tcodec\tbits\torder\n' \
       'Bits a docID by codec and order of the documents, without the block directory'
     printf 'order\tcodec\tbytes\tbits\tbits_long\n'
   } >"$to"
-  for order in path random bisect; do
+  for order in path pagerank random bisect; do
     from=$corpora/linux-$order.gpuir
     [[ $order == path ]] && from=$chunks
     gpuir stats --json "$from" | python3 -c \
