@@ -48,7 +48,6 @@
  *     [12-writer]      index file: layout, writer                   gpuir__writer_finish
  *     [13-reader]      index file: open, look-ups, verify           gpuir__segment_open gpuir__list_open
  *     [13b-snapshot]   segments, less deleted documents, as one index  gpuir__index_make gpuir__leaf_df
- *     [13c-shard]      an index that is a part of a collection      gpuir_shard_write
  *     [14-inversion]   builder: documents to sorted runs            gpuir__worker_packet gpuir__worker_spill
  *     [15-merge]       builder: adding documents; runs to lists     gpuir_builder_add_text gpuir__builder_merge
  *     [15b-builder]    builder: lists that are given; the index     gpuir_builder_create gpuir_builder_write
@@ -611,11 +610,6 @@ typedef struct gpuir_shard_info {
   uint64_t identity[2]; /* of the statistics, never interpreted: shards that are searched together have one */
 } gpuir_shard_info;
 
-/* Writes, as a builder writes an index, a copy of an index that is one file, with its place in a collection. dfs[id]:
- * how many of the collection's documents hold term `id`. What `index` itself knows of a collection is left out. Errors:
- * ARGUMENT (also for numbers that cannot be), NOMEM, IO, BUSY; UNSUPPORTED for several segments, or deletions. */
-GPUIR_API int gpuir_shard_write(const gpuir_index *index, const char *path, const gpuir_shard_info *info,
-    const uint32_t *dfs, gpuir_error *err);
 /* Fills *info. Errors: ARGUMENT; NOT_FOUND for an index that is no shard. Thread-safe. */
 GPUIR_API int gpuir_shard_get_info(const gpuir_index *index, gpuir_shard_info *info);
 
@@ -1234,6 +1228,12 @@ GPUIR_API int gpuir_codec_get_info(const gpuir_index *index, int docids, gpuir_c
  * Tests     tests/unit/01_base.c
  * ======================*/
 
+/* Lists f(0) to f(255), for tables. */
+#define GPUIR__4(f, i) f(i), f((i) + 1), f((i) + 2), f((i) + 3)
+#define GPUIR__16(f, i) GPUIR__4(f, i), GPUIR__4(f, (i) + 4), GPUIR__4(f, (i) + 8), GPUIR__4(f, (i) + 12)
+#define GPUIR__64(f, i) GPUIR__16(f, i), GPUIR__16(f, (i) + 16), GPUIR__16(f, (i) + 32), GPUIR__16(f, (i) + 48)
+#define GPUIR__256(f) GPUIR__64(f, 0), GPUIR__64(f, 64), GPUIR__64(f, 128), GPUIR__64(f, 192)
+
 #define GPUIR__STR2(x) #x
 #define GPUIR__STR(x) GPUIR__STR2(x)
 
@@ -1273,25 +1273,41 @@ GPUIR__COLD GPUIR_API const char *gpuir_strerror(int status) {
   }
 }
 
-/* Fills *err, when there is one, and returns code, so that callers can `return gpuir__fail(...)`. */
-GPUIR__PRINTF(4, 5)
-static int gpuir__fail(gpuir_error *err, int code, uint64_t offset, const char *format, ...) {
+static int gpuir__fail_with(gpuir_error *err, int code, uint64_t offset, const char *format, va_list arguments) {
   if (err) {
-    va_list ap;
     err->code = code;
     err->offset = offset;
-    va_start(ap, format);
-    (void)vsnprintf(err->msg, sizeof err->msg, format, ap);
-    va_end(ap);
+    (void)vsnprintf(err->msg, sizeof err->msg, format, arguments);
   }
   return code;
 }
 
+/* Fills *err, when there is one, and returns code, so that callers can `return gpuir__fail(...)`. */
+GPUIR__PRINTF(4, 5)
+GPUIR__COLD static int gpuir__fail(gpuir_error *err, int code, uint64_t offset, const char *format, ...) {
+  va_list ap;
+  va_start(ap, format);
+  code = gpuir__fail_with(err, code, offset, format, ap);
+  va_end(ap);
+  return code;
+}
+
+/* Fails with GPUIR_E_ARGUMENT. */
+GPUIR__PRINTF(2, 3)
+GPUIR__COLD static int gpuir__refuse(gpuir_error *err, const char *format, ...) {
+  va_list ap;
+  va_start(ap, format);
+  (void)gpuir__fail_with(err, GPUIR_E_ARGUMENT, 0, format, ap);
+  va_end(ap);
+  return GPUIR_E_ARGUMENT;
+}
+
 GPUIR__NOINLINE int gpuir__fail_nomem(gpuir_error *err) { return gpuir__fail(err, GPUIR_E_NOMEM, 0, "out of memory"); }
 
-/* Tells the static analyzer, which does not look into variadic functions, what this one returns. */
+/* Tells the static analyzer, which does not look into variadic functions, what these return. */
 #if defined(__clang_analyzer__)
 #define gpuir__fail(err, code, ...) (gpuir__fail((err), (code), __VA_ARGS__), (code))
+#define gpuir__refuse(...) (gpuir__refuse(__VA_ARGS__), GPUIR_E_ARGUMENT)
 #endif
 
 /* Returns the end of a path, so that a message names the file within its 160 bytes. */
@@ -2628,17 +2644,9 @@ static uint32_t gpuir__bp128_find_scalar(const gpuir__stream *s, uint32_t block,
     GPUIR__ENTRY(m, 0), GPUIR__ENTRY(m, 1), GPUIR__ENTRY(m, 2), GPUIR__ENTRY(m, 3), GPUIR__ENTRY(m, 4), \
         GPUIR__ENTRY(m, 5), GPUIR__ENTRY(m, 6), GPUIR__ENTRY(m, 7), \
   }
-#define GPUIR__EXPAND4(m) GPUIR__EXPAND(m), GPUIR__EXPAND((m) + 1), GPUIR__EXPAND((m) + 2), GPUIR__EXPAND((m) + 3)
-#define GPUIR__EXPAND16(m) GPUIR__EXPAND4(m), GPUIR__EXPAND4((m) + 4), GPUIR__EXPAND4((m) + 8), GPUIR__EXPAND4((m) + 12)
-#define GPUIR__EXPAND64(m) \
-  GPUIR__EXPAND16(m), GPUIR__EXPAND16((m) + 16), GPUIR__EXPAND16((m) + 32), GPUIR__EXPAND16((m) + 48)
-static const uint16_t gpuir__expand[256][8] = {GPUIR__EXPAND64(0u), GPUIR__EXPAND64(64u), GPUIR__EXPAND64(128u),
-    GPUIR__EXPAND64(192u)};
+static const uint16_t gpuir__expand[256][8] = {GPUIR__256(GPUIR__EXPAND)};
 #undef GPUIR__ENTRY
 #undef GPUIR__EXPAND
-#undef GPUIR__EXPAND4
-#undef GPUIR__EXPAND16
-#undef GPUIR__EXPAND64
 
 /* A value of w <= 8 bits becomes a 16-bit word in three steps: a shuffle fetches the byte in which it begins and the
  * next one (GPUIR__BYTES), a product shifts it up to the word's top (GPUIR__UP: a power of two), one shift for all
@@ -5838,7 +5846,7 @@ GPUIR__COLD static int gpuir__coding_parse(const char *spec, int docids, gpuir__
     if (!colon) return GPUIR_OK;
     end = gpuir__read_milli(colon + 1, &coding->param);
     if (end && !*end && coding->param <= 1000) return GPUIR_OK;
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "codec '%.40s': auto takes a weight of speed, 0 to 1", spec);
+    return gpuir__refuse(err, "codec '%.40s': auto takes a weight of speed, 0 to 1", spec);
   }
   for (i = 0; i < n; i++)
     if (strlen(table[i].name) == len && !memcmp(table[i].name, spec, len)) break;
@@ -5852,7 +5860,7 @@ GPUIR__COLD static int gpuir__coding_parse(const char *spec, int docids, gpuir__
 #else
   if (colon && gpuir__read_param(table[i].param, colon + 1, &coding->param))
 #endif
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "codec '%.40s': %s %s", spec, table[i].name, kinds[table[i].param]);
+    return gpuir__refuse(err, "codec '%.40s': %s %s", spec, table[i].name, kinds[table[i].param]);
   return GPUIR_OK;
 }
 
@@ -6015,7 +6023,7 @@ GPUIR__AVX2 static void gpuir__score_avx2(const gpuir__scorer *s, const uint32_t
   uint32_t last[8], i;
   for (i = 0; i < n; i += 8) {
     const uint32_t *d = gpuir__whole_vector(docs + i, n - i, 8, last);
-    __m256i freq = _mm256_loadu_si256((const __m256i *)(const void *)(freqs + i));
+    __m256i freq = gpuir__avx2_load(freqs + i);
     __m256i len = gpuir__lengths_8(s->lengths, d);
     __m256d lo, hi;
     __m256 norm, tf, x;
@@ -6027,7 +6035,7 @@ GPUIR__AVX2 static void gpuir__score_avx2(const gpuir__scorer *s, const uint32_t
     tf = _mm256_cvtepi32_ps(_mm256_add_epi32(_mm256_min_epu32(freq, _mm256_sub_epi32(cap, one)), one));
     x = _mm256_div_ps(_mm256_mul_ps(weight, tf), _mm256_add_ps(tf, norm));
     c = _mm256_max_epu32(_mm256_cvtps_epi32(x), one); /* 2^31 itself comes out right, as 0x80000000 */
-    _mm256_storeu_si256((__m256i *)(void *)(out + i), _mm256_mullo_epi32(c, q));
+    gpuir__avx2_store(out + i, _mm256_mullo_epi32(c, q));
   }
 }
 
@@ -7031,18 +7039,13 @@ typedef struct gpuir__analyzer {
 } gpuir__analyzer;
 
 /* The bytes of ascii tokens, folded; 0 for those that separate. */
-GPUIR__UNUSED static const uint8_t gpuir__fold_ascii[256] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, '0', '1', '2', '3', '4', '5',
-    '6', '7', '8', '9', 0, 0, 0, 0, 0, 0, 0, 'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'l', 'm', 'n', 'o',
-    'p', 'q', 'r', 's', 't', 'u', 'v', 'w', 'x', 'y', 'z', 0, 0, 0, 0, 0, 0, 'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h',
-    'i', 'j', 'k', 'l', 'm', 'n', 'o', 'p', 'q', 'r', 's', 't', 'u', 'v', 'w', 'x', 'y', 'z', 0, 0, 0, 0, 0, 0x80, 0x81,
-    0x82, 0x83, 0x84, 0x85, 0x86, 0x87, 0x88, 0x89, 0x8a, 0x8b, 0x8c, 0x8d, 0x8e, 0x8f, 0x90, 0x91, 0x92, 0x93, 0x94,
-    0x95, 0x96, 0x97, 0x98, 0x99, 0x9a, 0x9b, 0x9c, 0x9d, 0x9e, 0x9f, 0xa0, 0xa1, 0xa2, 0xa3, 0xa4, 0xa5, 0xa6, 0xa7,
-    0xa8, 0xa9, 0xaa, 0xab, 0xac, 0xad, 0xae, 0xaf, 0xb0, 0xb1, 0xb2, 0xb3, 0xb4, 0xb5, 0xb6, 0xb7, 0xb8, 0xb9, 0xba,
-    0xbb, 0xbc, 0xbd, 0xbe, 0xbf, 0xc0, 0xc1, 0xc2, 0xc3, 0xc4, 0xc5, 0xc6, 0xc7, 0xc8, 0xc9, 0xca, 0xcb, 0xcc, 0xcd,
-    0xce, 0xcf, 0xd0, 0xd1, 0xd2, 0xd3, 0xd4, 0xd5, 0xd6, 0xd7, 0xd8, 0xd9, 0xda, 0xdb, 0xdc, 0xdd, 0xde, 0xdf, 0xe0,
-    0xe1, 0xe2, 0xe3, 0xe4, 0xe5, 0xe6, 0xe7, 0xe8, 0xe9, 0xea, 0xeb, 0xec, 0xed, 0xee, 0xef, 0xf0, 0xf1, 0xf2, 0xf3,
-    0xf4, 0xf5, 0xf6, 0xf7, 0xf8, 0xf9, 0xfa, 0xfb, 0xfc, 0xfd, 0xfe, 0xff};
+#define GPUIR__WITHIN(c, first, last) ((c) >= (first) && (c) <= (last))
+#define GPUIR__FOLD(c) \
+  (GPUIR__WITHIN(c, 'A', 'Z') ? (c) | 0x20 \
+                              : (GPUIR__WITHIN(c, 'a', 'z') || GPUIR__WITHIN(c, '0', '9') || (c) >= 0x80) * (c))
+GPUIR__UNUSED static const uint8_t gpuir__fold_ascii[256] = {GPUIR__256(GPUIR__FOLD)};
+#undef GPUIR__WITHIN
+#undef GPUIR__FOLD
 
 /* Returns 1 for white space: what parts words in queries and stop lists. */
 static inline int gpuir__is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
@@ -7684,26 +7687,21 @@ static int gpuir__analyzer_spec(const gpuir_analyzer_desc *desc, char *spec, siz
   int words = desc && desc->stop_words && gpuir__has_words(desc->stop_words);
   int n;
   if (cap) spec[0] = 0;
-  if (custom && !desc->analyzer)
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "a tokenizer needs a name: set `analyzer`");
+  if (custom && !desc->analyzer) return gpuir__refuse(err, "a tokenizer needs a name: set `analyzer`");
   if (!gpuir__name_ok(name, strlen(name)))
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "the analyzer's name must be 1 to %d bytes without white space",
-        (int)GPUIR__NAME_MAX);
-  if (custom && builtin)
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "a tokenizer may not be called \"%s\", as a built-in one is", name);
-  if (!custom && !builtin)
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "unknown analyzer \"%s\" (there are ascii and unicode)", name);
+    return gpuir__refuse(err, "the analyzer's name must be 1 to %d bytes without white space", (int)GPUIR__NAME_MAX);
+  if (custom && builtin) return gpuir__refuse(err, "a tokenizer may not be called \"%s\", as a built-in one is", name);
+  if (!custom && !builtin) return gpuir__refuse(err, "unknown analyzer \"%s\" (there are ascii and unicode)", name);
   if (stem && !gpuir__name_ok(stem, strlen(stem)))
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "the stemmer's name must be 1 to %d bytes without white space",
-        (int)GPUIR__NAME_MAX);
-  if (stop && desc->stop_words) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "stop and stop_words exclude each other");
+    return gpuir__refuse(err, "the stemmer's name must be 1 to %d bytes without white space", (int)GPUIR__NAME_MAX);
+  if (stop && desc->stop_words) return gpuir__refuse(err, "stop and stop_words exclude each other");
   if (stop && strcmp(stop, "english"))
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "unknown stop list \"%.64s\" (there is english)", stop);
+    return gpuir__refuse(err, "unknown stop list \"%.64s\" (there is english)", stop);
   n = snprintf(spec, cap, "%s%s%s%s%s", custom ? "custom:" : "", name, stem ? " stem=" : "", stem ? stem : "",
       stop        ? " stop=english"
           : words ? " stop=custom"
                   : "");
-  if (n < 0 || (size_t)n >= cap) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "analyzer specification too long");
+  if (n < 0 || (size_t)n >= cap) return gpuir__refuse(err, "analyzer specification too long");
   return GPUIR_OK;
 }
 
@@ -8400,7 +8398,7 @@ GPUIR__AVX2 static inline unsigned gpuir__dict_steps_avx2(const gpuir__dict_bloc
   at = _mm_add_epi8(at, _mm_slli_si128(at, 2));
   at = _mm_add_epi8(at, _mm_slli_si128(at, 4));
   at = _mm_add_epi8(at, _mm_slli_si128(at, 8));
-  _mm256_storeu_si256((__m256i *)(void *)steps->at, _mm256_cvtepu8_epi16(at));
+  gpuir__avx2_store(steps->at, _mm256_cvtepu8_epi16(at));
   _mm_storeu_si128((__m128i *)(void *)steps->shared, shared);
   _mm_storeu_si128((__m128i *)(void *)steps->rest, rest);
   return b->n;
@@ -8870,7 +8868,7 @@ enum {
   GPUIR__P_TEXT, /* when texts are stored, which the meta section says too; required */
   GPUIR__P_STEMS, /* when a name is joined to a stem; required, as names are wrong without it */
   GPUIR__P_POSITIONS, /* when positions were asked for; required */
-  GPUIR__P_SHARD, /* in a part of a collection, see [13c-shard]; required, as scores are others without it */
+  GPUIR__P_SHARD, /* in a part of a collection, which tools/mpi/stamp.h writes; required, as scores are others without it */
   GPUIR__P_COUNT
 };
 
@@ -9244,7 +9242,7 @@ static int gpuir__writer_check_folder(const gpuir__writer *w, gpuir_error *err) 
   if (!name) return gpuir__fail_nomem(err);
   fd = open(name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
   if (fd >= 0 && !gpuir__pread_all(fd, magic, sizeof magic, 0) && !memcmp(magic, gpuir__manifest_magic, sizeof magic))
-    status = gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "%s: lies in the folder of a live index", gpuir__tail(w->path));
+    status = gpuir__refuse(err, "%s: lies in the folder of a live index", gpuir__tail(w->path));
   if (fd >= 0) (void)close(fd);
   gpuir__free(&w->a, name, size);
   return status;
@@ -9542,7 +9540,7 @@ static int gpuir__writer_lengths(gpuir__writer *w, const uint32_t **lengths, uin
   int status = gpuir__spool_flush(&w->spool[GPUIR__W_LENGTHS], err);
   if (status) return status;
   if (w->nlengths != w->stat.documents)
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "%s: a document without a length", gpuir__tail(w->path));
+    return gpuir__refuse(err, "%s: a document without a length", gpuir__tail(w->path));
   if (w->nlengths > SIZE_MAX / 4) return gpuir__fail_nomem(err);
   if (spool->fd >= 0 && w->nlengths && !w->lengths_map) {
     void *map = mmap(NULL, (size_t)w->nlengths * 4, PROT_READ, MAP_SHARED, spool->fd, 0);
@@ -10247,8 +10245,7 @@ static int gpuir__open_map(gpuir__segment *ix, int folder, const char *path, gpu
 
 /* Takes an index in the caller's memory. */
 static int gpuir__open_memory(gpuir__segment *ix, const void *data, size_t size, gpuir_error *err) {
-  if ((uintptr_t)data % 8)
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "%s: an index in memory must be aligned to 8 bytes", ix->path);
+  if ((uintptr_t)data % 8) return gpuir__refuse(err, "%s: an index in memory must be aligned to 8 bytes", ix->path);
   ix->map = (const uint8_t *)data;
   ix->size = size;
   return GPUIR_OK;
@@ -11695,133 +11692,12 @@ GPUIR_API int gpuir_analyze(const gpuir_index *ix, const char *text, size_t len,
     gpuir_error *err) {
   gpuir__analyzer *analyzer;
   int status;
-  if (!ix || (!text && len) || !emit) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_analyze: NULL argument");
+  if (!ix || (!text && len) || !emit) return gpuir__refuse(err, "gpuir_analyze: NULL argument");
   status = gpuir__pool_take(ix->analysis.pool, &analyzer, err);
   if (status) return status;
   status = gpuir__analyze(analyzer, text, len, emit, sink, NULL);
   gpuir__pool_give(ix->analysis.pool, analyzer);
   return status ? gpuir__fail(err, status, 0, "%s", gpuir_strerror(status)) : GPUIR_OK;
-}
-
-/* ---- verify ---- */
-
-GPUIR_API int gpuir_verify_directory(const gpuir_index *ix, gpuir_error *err) {
-  size_t i;
-  int status = GPUIR_OK;
-  if (!ix) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_verify_directory: index is NULL");
-  for (i = 0; i < ix->nleaves && !status; i++) status = gpuir__segment_verify_directory(ix->leaves[i].seg, err);
-  return status;
-}
-
-GPUIR_API int gpuir_verify(const gpuir_index *ix, gpuir_error *err) {
-  size_t i;
-  int status = GPUIR_OK;
-  if (!ix) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_verify: index is NULL");
-  for (i = 0; i < ix->nleaves && !status; i++) status = gpuir__segment_verify(ix->leaves[i].seg, err);
-  return status;
-}
-
-/* ========================
- * [13c-shard]  an index that is a part of a collection
- *
- * A shard is an ordinary index file with two sections more: the place of its documents in the collection, and in how
- * many of the collection's documents each of its terms is. The reader keeps to these wherever a query's weights come
- * from: gpuir__segment_df, and gpuir_index.collection and .average_length. They are known only when all parts are
- * built, so the file is copied, section by section, and they are put behind.
- *
- * Uses      [12-writer], [13b-snapshot].
- * Start at  gpuir_shard_write.
- * Tests     tests/unit/13c_shard.c
- * ======================*/
-
-/* Checks that an index may be a part of such a collection. */
-static int gpuir__shard_check(const gpuir__segment *seg, const gpuir_shard_info *info, const uint32_t *dfs,
-    gpuir_error *err) {
-  gpuir__walk w;
-  if (info->documents > GPUIR__MAX_DOCUMENTS || info->documents < seg->stat.documents ||
-      info->first > info->documents - seg->stat.documents || info->tokens < seg->stat.tokens ||
-      info->shard >= info->shards)
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_shard_write: the index's documents do not fit the collection");
-  for (gpuir__walk_start(&w, seg); gpuir__walk_next(&w);)
-    if (dfs[w.id] < w.record.df || dfs[w.id] > info->documents)
-      return gpuir__fail(err, GPUIR_E_ARGUMENT, 0,
-          "gpuir_shard_write: \"%.*s\" is in fewer documents of the collection than of the index, or in "
-          "more than it has",
-          w.len < 32 ? (int)w.len : 32, (const char *)w.term);
-  return GPUIR_OK;
-}
-
-/* Lists the sections of the copy: those of the file, in its order, and the collection's. Returns how many there are;
- * *size becomes that of the file. */
-static unsigned gpuir__shard_plan(const gpuir__segment *seg, const gpuir__shard *shard, const uint32_t *dfs,
-    gpuir__section *table, const void **from, uint64_t *size) {
-  unsigned n = 0, i;
-  uint64_t at;
-  for (i = 0; i < GPUIR__SECTION_ROWS; i++) {
-    const gpuir__section_row *row = &gpuir__section_rows[i];
-    const gpuir__section *s = seg->section[row->id];
-    if (row->presence == GPUIR__P_SHARD) {
-      table[n].flags = GPUIR__REQUIRED;
-      table[n].length = row->id == GPUIR__S_SHARD ? sizeof *shard : 4 * seg->stat.terms;
-      from[n] = row->id == GPUIR__S_SHARD ? (const void *)shard : dfs;
-      table[n].hash = XXH3_64bits(from[n], (size_t)table[n].length);
-    } else if (s) {
-      table[n] = *s;
-      from[n] = seg->map + s->offset;
-    } else {
-      continue;
-    }
-    table[n++].id = row->id;
-  }
-  at = sizeof(gpuir__header) + n * sizeof *table;
-  for (i = 0; i < n; i++) {
-    table[i].offset = at = (at + GPUIR__ALIGN - 1) & ~(uint64_t)(GPUIR__ALIGN - 1);
-    at += table[i].length + GPUIR__ALIGN;
-  }
-  *size = at;
-  return n;
-}
-
-/* Writes the copy. */
-static int gpuir__shard_copy(gpuir__writer *w, const gpuir__segment *seg, const gpuir__shard *shard,
-    const uint32_t *dfs, gpuir_error *err) {
-  gpuir__section table[GPUIR__S_COUNT];
-  const void *from[GPUIR__S_COUNT];
-  uint64_t size;
-  unsigned n, i;
-  int status = GPUIR_OK;
-  n = gpuir__shard_plan(seg, shard, dfs, table, from, &size);
-  if (gpuir__allocate(w->fd, size)) return gpuir__fail_errno(err, w->tmp, "cannot allocate the index file");
-  for (i = 0; i < n && !status; i++)
-    if (table[i].length) status = gpuir__writer_put(w, from[i], (size_t)table[i].length, table[i].offset, err);
-  return status ? status : gpuir__writer_head(w, table, n, size, err);
-}
-
-GPUIR_API int gpuir_shard_write(const gpuir_index *ix, const char *path, const gpuir_shard_info *info,
-    const uint32_t *dfs, gpuir_error *err) {
-  const gpuir__segment *seg = ix ? gpuir__only(ix) : NULL;
-  gpuir__writer *w;
-  gpuir__shard shard;
-  int status;
-  if (!ix || !path || !*path || !info || !dfs)
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_shard_write: NULL argument");
-  if (!seg) return gpuir__fail_unmerged(ix, err);
-  status = gpuir__shard_check(seg, info, dfs, err);
-  if (status) return status;
-  memset(&shard, 0, sizeof shard);
-  shard.documents = info->documents;
-  shard.tokens = info->tokens;
-  shard.first = info->first;
-  shard.number = info->shard;
-  shard.shards = info->shards;
-  memcpy(shard.identity, info->identity, sizeof shard.identity);
-  status = gpuir__writer_create(&ix->a, path, GPUIR__AHEAD, -1, &w, err);
-  if (status) return status;
-  w->ahead.buf = (uint8_t *)gpuir__alloc(&w->a, GPUIR__AHEAD);
-  status = w->ahead.buf ? gpuir__shard_copy(w, seg, &shard, dfs, err) : gpuir__fail_nomem(err);
-  gpuir__free(&w->a, w->ahead.buf, GPUIR__AHEAD);
-  gpuir__writer_destroy(w);
-  return status;
 }
 
 GPUIR_API int gpuir_shard_get_info(const gpuir_index *ix, gpuir_shard_info *info) {
@@ -11837,6 +11713,24 @@ GPUIR_API int gpuir_shard_get_info(const gpuir_index *ix, gpuir_shard_info *info
   info->shards = shard->shards;
   memcpy(info->identity, shard->identity, sizeof info->identity);
   return GPUIR_OK;
+}
+
+/* ---- verify ---- */
+
+GPUIR_API int gpuir_verify_directory(const gpuir_index *ix, gpuir_error *err) {
+  size_t i;
+  int status = GPUIR_OK;
+  if (!ix) return gpuir__refuse(err, "gpuir_verify_directory: index is NULL");
+  for (i = 0; i < ix->nleaves && !status; i++) status = gpuir__segment_verify_directory(ix->leaves[i].seg, err);
+  return status;
+}
+
+GPUIR_API int gpuir_verify(const gpuir_index *ix, gpuir_error *err) {
+  size_t i;
+  int status = GPUIR_OK;
+  if (!ix) return gpuir__refuse(err, "gpuir_verify: index is NULL");
+  for (i = 0; i < ix->nleaves && !status; i++) status = gpuir__segment_verify(ix->leaves[i].seg, err);
+  return status;
 }
 
 /* ========================
@@ -13090,9 +12984,9 @@ static int gpuir__builder_packet(gpuir_builder *b, size_t n, gpuir_error *err) {
 /* ---- adding ---- */
 
 static int gpuir__builder_ready(gpuir_builder *b, gpuir_error *err) {
-  if (!b) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "no builder given");
+  if (!b) return gpuir__refuse(err, "no builder given");
   if (__atomic_load_n(&b->threads.failure, __ATOMIC_ACQUIRE)) return gpuir__builder_failed(b, err);
-  if (b->written) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "the index has been written");
+  if (b->written) return gpuir__refuse(err, "the index has been written");
   return GPUIR_OK;
 }
 
@@ -13120,7 +13014,7 @@ static int gpuir__builder_ready_text(gpuir_builder *b, gpuir_error *err) {
   int status = gpuir__builder_ready(b, err);
   if (status) return status;
   if (b->phase > GPUIR__FROM_TEXT)
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "this index is being made from postings, not from documents");
+    return gpuir__refuse(err, "this index is being made from postings, not from documents");
   if (b->phase == GPUIR__EMPTY) status = gpuir__builder_analyzers(b, err);
   if (!status) b->phase = GPUIR__FROM_TEXT;
   return status;
@@ -13170,9 +13064,9 @@ static int gpuir__builder_document(gpuir_builder *b, const gpuir_doc_desc *doc, 
 
 static int gpuir__builder_check_doc(const gpuir_doc_desc *doc, gpuir_error *err) {
   if (doc && ((!doc->name && doc->name_len) || (!doc->source && doc->source_len)))
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "a document's name or source is NULL, but its length is not 0");
+    return gpuir__refuse(err, "a document's name or source is NULL, but its length is not 0");
   if (doc && doc->source_bytes > UINT64_MAX - doc->source_offset)
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "a document's place in its source ends behind 2^64 - 1");
+    return gpuir__refuse(err, "a document's place in its source ends behind 2^64 - 1");
   return GPUIR_OK;
 }
 
@@ -13192,7 +13086,7 @@ GPUIR_API int gpuir_builder_add_text(gpuir_builder *builder, const gpuir_doc_des
   if (status) return status;
   status = gpuir__builder_check_doc(doc, err);
   if (status) return status;
-  if (!text && len) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "the text is NULL, but its length is not 0");
+  if (!text && len) return gpuir__refuse(err, "the text is NULL, but its length is not 0");
   memset(&local, 0, sizeof local);
   in_place = b->threads.nworkers == 1 || len > b->tasks.in_flight_most / 2;
   if (in_place && b->add.open) status = gpuir__builder_seal(b, 0, &local);
@@ -13211,21 +13105,19 @@ static int gpuir__builder_check_terms(gpuir_builder *b, const gpuir_term_freq *t
     gpuir_error *err) {
   size_t i, nslots = 16, total = 0;
   uint64_t sum = 0, *slots;
-  if (!terms && n) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "the terms are NULL, but their number is not 0");
-  if (n >= UINT32_MAX) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "a document of more than 2^32 - 2 terms");
+  if (!terms && n) return gpuir__refuse(err, "the terms are NULL, but their number is not 0");
+  if (n >= UINT32_MAX) return gpuir__refuse(err, "a document of more than 2^32 - 2 terms");
   if (n > SIZE_MAX / 64) return gpuir__fail_nomem(err); /* the slots below take up to 32 bytes a term */
   for (i = 0; i < n; i++) {
     if (!terms[i].term || !terms[i].len)
-      return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "term %lu of the document is empty", (unsigned long)i);
+      return gpuir__refuse(err, "term %lu of the document is empty", (unsigned long)i);
     if (terms[i].len > GPUIR_MAX_TERM)
-      return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "term %lu of the document has %lu bytes; at most %d are allowed",
-          (unsigned long)i, (unsigned long)terms[i].len, GPUIR_MAX_TERM);
-    if (!terms[i].tf)
-      return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "term %lu of the document has tf 0", (unsigned long)i);
+      return gpuir__refuse(err, "term %lu of the document has %lu bytes; at most %d are allowed", (unsigned long)i,
+          (unsigned long)terms[i].len, GPUIR_MAX_TERM);
+    if (!terms[i].tf) return gpuir__refuse(err, "term %lu of the document has tf 0", (unsigned long)i);
     sum += terms[i].tf;
     if (sum > UINT32_MAX)
-      return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "the document's tf add up to more than %lu",
-          (unsigned long)UINT32_MAX);
+      return gpuir__refuse(err, "the document's tf add up to more than %lu", (unsigned long)UINT32_MAX);
     total += terms[i].len + 5;
   }
   while (nslots < 2 * n) nslots *= 2;
@@ -13240,7 +13132,7 @@ static int gpuir__builder_check_terms(gpuir_builder *b, const gpuir_term_freq *t
       const gpuir_term_freq *other = &terms[(slots[at] >> 32) - 1];
       if ((uint32_t)slots[at] == (uint32_t)hash && other->len == terms[i].len &&
           !memcmp(other->term, terms[i].term, terms[i].len))
-        return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "terms %lu and %lu of the document are the same",
+        return gpuir__refuse(err, "terms %lu and %lu of the document are the same",
             (unsigned long)((slots[at] >> 32) - 1), (unsigned long)i);
     }
     slots[at] = (uint64_t)(i + 1) << 32 | (uint32_t)hash;
@@ -13256,8 +13148,7 @@ GPUIR_API int gpuir_builder_add_terms(gpuir_builder *builder, const gpuir_doc_de
   gpuir_error local;
   size_t bytes = 0, i;
   int status;
-  if (b && b->set.positions)
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "counted terms have no positions, which this index keeps");
+  if (b && b->set.positions) return gpuir__refuse(err, "counted terms have no positions, which this index keeps");
   status = gpuir__builder_ready_text(b, err);
   if (status) return status;
   status = gpuir__builder_check_doc(doc, err);
@@ -13566,7 +13457,7 @@ GPUIR_API int gpuir_builder_add_doc(gpuir_builder *builder, const gpuir_doc_desc
   int status = gpuir__builder_ready(b, err);
   if (status) return status;
   if (b->phase != GPUIR__EMPTY && b->phase != GPUIR__FROM_DOCS)
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "%s",
+    return gpuir__refuse(err, "%s",
         b->phase == GPUIR__FROM_LISTS ? "a document behind the first list"
                                       : "this index is being made from documents' text");
   status = gpuir__builder_check_doc(doc, err);
@@ -13627,8 +13518,8 @@ static uint64_t gpuir__list_bytes(const gpuir__given *g, uint64_t ndocs, gpuir_e
   for (i = 0; i < g->df; i++) {
     const char *wrong = gpuir__given_wrong(g, i, positions, ndocs);
     if (wrong) {
-      (void)gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "posting %lu of the list, docID %lu, %s", (unsigned long)i,
-          (unsigned long)g->docids[i], wrong);
+      (void)gpuir__refuse(err, "posting %lu of the list, docID %lu, %s", (unsigned long)i, (unsigned long)g->docids[i],
+          wrong);
       return 0;
     }
     bytes += gpuir__given_size(g, i, positions);
@@ -13644,9 +13535,8 @@ static int gpuir__list_in_lengths(const gpuir__given *g, const uint32_t *lengths
   for (i = 0; positions && i < g->df; i++) {
     positions += g->tfs[i];
     if (positions[-1] >= lengths[g->docids[i]])
-      return gpuir__fail(err, GPUIR_E_ARGUMENT, 0,
-          "posting %lu of the list, docID %lu, has a position behind the document's end", (unsigned long)i,
-          (unsigned long)g->docids[i]);
+      return gpuir__refuse(err, "posting %lu of the list, docID %lu, has a position behind the document's end",
+          (unsigned long)i, (unsigned long)g->docids[i]);
   }
   return GPUIR_OK;
 }
@@ -13699,17 +13589,15 @@ GPUIR_API int gpuir_builder_add_list(gpuir_builder *builder, const char *term, s
   int status = gpuir__builder_ready(b, err);
   if (status) return status;
   if (b->phase != GPUIR__FROM_DOCS && b->phase != GPUIR__FROM_LISTS)
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "a list before gpuir_builder_add_doc added a document");
+    return gpuir__refuse(err, "a list before gpuir_builder_add_doc added a document");
   if (!term || !len || len > GPUIR_MAX_TERM)
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "a term has 1 to %d bytes, this one %lu", GPUIR_MAX_TERM,
+    return gpuir__refuse(err, "a term has 1 to %d bytes, this one %lu", GPUIR_MAX_TERM,
         (unsigned long)(term ? len : 0));
-  if (!docids || !tfs || !df) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "a list without postings");
+  if (!docids || !tfs || !df) return gpuir__refuse(err, "a list without postings");
   if (!positions != !b->set.positions)
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0,
-        positions ? "positions for an index that keeps none" : "a list without its positions");
+    return gpuir__refuse(err, positions ? "positions for an index that keeps none" : "a list without its positions");
   if (b->merge.last_term.len && gpuir__compare_bytes(b->merge.last_term.data, b->merge.last_term.len, term, len) >= 0)
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "the term '%.*s' does not come behind the one before it",
-        len < 60 ? (int)len : 60, term);
+    return gpuir__refuse(err, "the term '%.*s' does not come behind the one before it", len < 60 ? (int)len : 60, term);
   bytes = gpuir__list_bytes(&given, b->told.done.documents, err);
   if (!bytes) return GPUIR_E_ARGUMENT;
   memset(&local, 0, sizeof local);
@@ -13968,16 +13856,14 @@ GPUIR__COLD static int gpuir__builder_make(const gpuir_builder_desc *desc, int *
   const gpuir__segment *like = desc && desc->like ? desc->like->leaves[0].seg : NULL;
   const char *docs_name, *freqs_name, *order;
   int status;
-  if (!builder) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "no place for the builder given");
+  if (!builder) return gpuir__refuse(err, "no place for the builder given");
   *builder = NULL;
-  if (!desc || !desc->path || !*desc->path) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "no path for the index given");
-  if (desc->custom_bm25 && !(desc->k1 >= 0 && desc->k1 <= 1000))
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "k1 must lie in [0, 1000]");
-  if (desc->custom_bm25 && !(desc->b >= 0 && desc->b <= 1))
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "b must lie in [0, 1]");
+  if (!desc || !desc->path || !*desc->path) return gpuir__refuse(err, "no path for the index given");
+  if (desc->custom_bm25 && !(desc->k1 >= 0 && desc->k1 <= 1000)) return gpuir__refuse(err, "k1 must lie in [0, 1000]");
+  if (desc->custom_bm25 && !(desc->b >= 0 && desc->b <= 1)) return gpuir__refuse(err, "b must lie in [0, 1]");
   order = desc->order ? desc->order : like ? like->meta.order : "";
   if (strlen(order) > GPUIR__ORDER_MAX)
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "the order's name has more than %u bytes", GPUIR__ORDER_MAX);
+    return gpuir__refuse(err, "the order's name has more than %u bytes", GPUIR__ORDER_MAX);
   docs_name = desc->codec || !like ? desc->codec : like->meta.codec;
   freqs_name = desc->freq_codec || !like ? desc->freq_codec : like->meta.freq_codec;
   status = gpuir__coding_parse(docs_name, 1, &codec, err);
@@ -14609,8 +14495,7 @@ GPUIR_API size_t gpuir_query_dfs(const gpuir_query *q, uint32_t *dfs, size_t cap
 GPUIR_API int gpuir_query_weigh(gpuir_query *q, const uint32_t *dfs, size_t n, gpuir_error *err) {
   size_t i;
   if (!q || !dfs || n != gpuir_query_dfs(q, NULL, 0))
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0,
-        "gpuir_query_weigh: NULL argument, or another number of terms than the query's");
+    return gpuir__refuse(err, "gpuir_query_weigh: NULL argument, or another number of terms than the query's");
   for (i = 0; i < n; i++) {
     gpuir__query_term *t = gpuir__query_counted(q, i);
     if (t->kind == GPUIR__PHRASE) { /* its members stand before all terms */
@@ -14628,7 +14513,7 @@ GPUIR_API int gpuir_query_prefix(const gpuir_query *q, size_t i, gpuir_term_fn e
   gpuir__prefix_leaf *leaves, found;
   size_t size;
   int status = GPUIR_OK, more = 1;
-  if (!q || !emit) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_query_prefix: NULL argument");
+  if (!q || !emit) return gpuir__refuse(err, "gpuir_query_prefix: NULL argument");
   if (!t) return gpuir__fail(err, GPUIR_E_NOT_FOUND, 0, "the query has no such term");
   if (t->kind != GPUIR__PREFIX) return GPUIR_OK;
   size = q->ix->nleaves * sizeof *leaves;
@@ -14668,7 +14553,7 @@ static int gpuir__query_describe(gpuir_query *q, const gpuir_query_desc *desc, g
   q->b = stored->b;
   if (desc) {
     if (desc->mode < GPUIR_AND || desc->mode > GPUIR_ANDOR)
-      return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "unknown query mode %d", desc->mode);
+      return gpuir__refuse(err, "unknown query mode %d", desc->mode);
     q->mode = desc->mode;
     q->no_operators = desc->no_operators;
     if (desc->custom_bm25) {
@@ -14690,7 +14575,7 @@ GPUIR_API int gpuir_query_parse(const gpuir_index *ix, const gpuir_query_desc *d
   size_t size;
   int status;
   if (query) *query = NULL;
-  if (!ix || !query || (!text && len)) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_query_parse: NULL argument");
+  if (!ix || !query || (!text && len)) return gpuir__refuse(err, "gpuir_query_parse: NULL argument");
   status = gpuir__pool_take(ix->analysis.pool, &analyzer, err);
   if (status) return status;
   size = sizeof *q + ix->nleaves * GPUIR__IDS * sizeof *q->ids;
@@ -14916,7 +14801,6 @@ typedef struct gpuir__merge {
   uint32_t left; /* in: the index to begin at; out: one of the sides has nothing left from there on */
   uint32_t base; /* index of docs[0] in the operand. Here, so that `left` and `right` are not loaded as one */
   uint32_t right; /* as left */
-  int padded; /* UINT32_MAX follows both sides 16 times, as it does in lists */
   uint32_t n; /* docIDs of the right side */
 } gpuir__merge;
 
@@ -15044,15 +14928,12 @@ GPUIR__INLINE uint32_t gpuir__merge_by(gpuir__match_registers match, uint32_t wi
   return found;
 }
 
-/* Merges by registers, with all that is constant in a step known to the compiler: four loops, one of which is run. Only
- * the laboratory's operands are not padded. */
-GPUIR__INLINE uint32_t gpuir__merge_any(gpuir__match_registers match, uint32_t width, gpuir__merge *m, uint32_t found) {
-#ifndef GPUIR_NO_LAB
-  if (!m->padded)
-    return m->pass->from ? gpuir__merge_by(match, width, 1, 0, m, found)
-                         : gpuir__merge_by(match, width, 0, 0, m, found);
-#endif
-  return m->pass->from ? gpuir__merge_by(match, width, 1, 1, m, found) : gpuir__merge_by(match, width, 0, 1, m, found);
+/* Merges by registers, with all that is constant in a step known to the compiler: two loops, one of which is run. Lists
+ * are padded; the arrays of tools/lab/arrays.h are not. */
+GPUIR__INLINE uint32_t gpuir__merge_any(gpuir__match_registers match, uint32_t width, int padded, gpuir__merge *m,
+    uint32_t found) {
+  return m->pass->from ? gpuir__merge_by(match, width, 1, padded, m, found)
+                       : gpuir__merge_by(match, width, 0, padded, m, found);
 }
 
 /* ---- registers of 8 ---- */
@@ -15077,7 +14958,7 @@ GPUIR__AVX2 GPUIR__INLINE void gpuir__compress_avx2(uint32_t *to, uint32_t mask,
 #undef GPUIR__LANE5
 #undef GPUIR__LANE6
   const __m256i order = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)&lanes[mask]));
-  _mm256_storeu_si256((__m256i *)(void *)to, _mm256_permutevar8x32_epi32(x, order));
+  gpuir__avx2_store(to, _mm256_permutevar8x32_epi32(x, order));
 }
 
 /* Returns a bit for each number of x: set if it is one of y's. Each half of y is rotated against both halves of x. */
@@ -15103,7 +14984,7 @@ GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__among_avx2(const uint32_t *a, const ui
 GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__match_avx2(int indices, const gpuir__pass *p, const uint32_t *a, uint32_t i,
     const uint32_t *b, uint32_t at, uint32_t found) {
   const uint32_t hit = gpuir__among_avx2(a, b);
-  gpuir__compress_avx2(p->docs + found, hit, _mm256_loadu_si256((const __m256i *)(const void *)a));
+  gpuir__compress_avx2(p->docs + found, hit, gpuir__avx2_load(a));
   if (indices && hit) { /* `other` may have the bit of a last item more than once, above all other bits */
     const __m256i iota = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
     uint32_t other = gpuir__among_avx2(b, a);
@@ -15116,12 +14997,12 @@ GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__match_avx2(int indices, const gpuir__p
 /* Merges by registers of 8. A function of its own, since registers of 16 without VP2INTERSECT use it as well: 16 times
  * 16 comparisons would take longer. */
 GPUIR__AVX2 __attribute__((noinline)) static uint32_t gpuir__merge_avx2(gpuir__merge *m, uint32_t found) {
-  return gpuir__merge_any(gpuir__match_avx2, 8, m, found);
+  return gpuir__merge_any(gpuir__match_avx2, 8, 1, m, found);
 }
 
 /* Loads the last docIDs of the eight registers' worths, each of `width`, that begin at docs, by loads that have each of
  * them in its lane already. */
-#define GPUIR__TOP(t, width) _mm256_loadu_si256((const __m256i *)(const void *)(docs + ((t) + 1) * (width)-1 - (t)))
+#define GPUIR__TOP(t, width) gpuir__avx2_load(docs + ((t) + 1) * (width)-1 - (t))
 #define GPUIR__TOPS(width) \
   _mm256_blend_epi32(_mm256_blend_epi32(_mm256_blend_epi32(GPUIR__TOP(0, width), GPUIR__TOP(1, width), 2), \
                          _mm256_blend_epi32(GPUIR__TOP(2, width), GPUIR__TOP(3, width), 8), 0xc), \
@@ -15163,8 +15044,7 @@ GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__spot_avx2(int indices, const gpuir__sp
     ends = _mm256_packs_epi32(_mm256_cmpeq_epi32(_mm256_max_epu32(lo, v), lo), /* not below x */
         _mm256_cmpeq_epi32(_mm256_max_epu32(hi, v), hi));
     pos = 8 * (16 - (uint32_t)__builtin_popcount((uint32_t)_mm256_movemask_epi8(ends)) / 2);
-    hit = (uint32_t)_mm256_movemask_ps(
-        _mm256_castsi256_ps(_mm256_cmpeq_epi32(_mm256_loadu_si256((const __m256i *)(const void *)(docs + pos)), v)));
+    hit = (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(_mm256_cmpeq_epi32(gpuir__avx2_load(docs + pos), v)));
     found = gpuir__pass_put(&pass, indices, found, i, x, base + pos + gpuir__ctz32(hit | 0x100u), hit != 0);
   }
   *next = i;
@@ -15178,8 +15058,7 @@ GPUIR__AVX2 GPUIR__INLINE int gpuir__holds_avx2(const uint32_t *docs, uint32_t x
   unsigned t;
   for (t = 0; t < 4; t++) same[t] = _mm256_setzero_si256();
   for (t = 0; t < GPUIR__BLOCK / 8; t++)
-    same[t % 4] = _mm256_or_si256(same[t % 4],
-        _mm256_cmpeq_epi32(_mm256_loadu_si256((const __m256i *)(const void *)(docs + 8 * t)), v));
+    same[t % 4] = _mm256_or_si256(same[t % 4], _mm256_cmpeq_epi32(gpuir__avx2_load(docs + 8 * t), v));
   any = _mm256_or_si256(_mm256_or_si256(same[0], same[1]), _mm256_or_si256(same[2], same[3]));
   return !_mm256_testz_si256(any, any);
 }
@@ -15216,7 +15095,6 @@ GPUIR__INLINE uint32_t gpuir__lookup_block(const gpuir__lookup_steps *steps, gpu
     m.base = s->base;
     m.left = *next;
     m.right = 0;
-    m.padded = 1;
     found = merge(&m, found);
     *next = steps->behind(p, m.left, s->last); /* a register of candidates may be left that is done in part */
   } else if (!indices && p->candidates[*next + 1] > s->last) {
@@ -15314,7 +15192,7 @@ GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__match_avx512(int indices, const gpui
 
 /* Merges by registers of 16. */
 GPUIR__AVX512 __attribute__((noinline)) static uint32_t gpuir__merge_avx512(gpuir__merge *m, uint32_t found) {
-  return gpuir__merge_any(gpuir__match_avx512, 16, m, found);
+  return gpuir__merge_any(gpuir__match_avx512, 16, 1, m, found);
 }
 
 /* Finds the first block >= from whose last docID is >= x, or nblocks, by counting the blocks among the next 16 that end
@@ -15433,9 +15311,10 @@ static inline uint32_t gpuir__lookup(gpuir__operand *o, const gpuir__pass *p) { 
 /* ========================
  * [19-methods]  lab: intersection methods of the literature, and the table of all methods
  *
- * A method filters candidates through one operand, an array or a compressed list; a searcher that names one uses
- * it for AND and counting instead of [18-lookup]. Some methods prepare something of an operand first: a table of
- * buckets, a regression line, the levels of a skip list. tools/lab/isect.h runs one prepared intersection.
+ * A method filters candidates through one compressed list; a searcher that names one uses it for AND and counting
+ * instead of [18-lookup]. Some methods prepare something of a list first: a table of buckets, a regression line, the
+ * levels of a skip list. tools/lab/isect.h runs one prepared intersection, and tools/lab/arrays.h has the same methods
+ * for plain arrays.
  *
  * Uses      [09-postings], [18-lookup]; lr the lines of [07-lab-lines], algorithm1 its codec lrc ([08-codings]).
  * Start at  gpuir__methods (the table, at the end), gpuir__method, gpuir__operand_prepare.
@@ -15474,14 +15353,13 @@ enum { GPUIR__NEEDS_NOTHING, GPUIR__NEEDS_DIRECTORY, GPUIR__NEEDS_DOCIDS };
 typedef struct gpuir__method {
   const char *name, *title, *paper; /* the paper and its section; "": none */
   uint64_t param;
-  int needs; /* GPUIR__NEEDS_ of a list: with NOTHING, lists are not prepared, only arrays */
+  int needs; /* GPUIR__NEEDS_ */
   /* Prepares an operand whose docIDs are docs[0..n). NULL: nothing to prepare. 0, NOMEM, LIMIT, or what stopped()
    * says. */
   int (*prepare)(const gpuir_allocator *a, gpuir__operand *o, const uint32_t *docs);
-  /* Both return the number of candidates that the operand holds, and may be called again with greater candidates. */
-  uint32_t (*array)(gpuir__operand *o, const gpuir__pass *p);
+  /* Returns the number of candidates that the list holds, and may be called again with greater candidates. */
   uint32_t (*list)(gpuir__operand *o, const gpuir__pass *p);
-  /* Instead of them: all operands at once, the first one an array. where[i], unless where is NULL, gets the
+  /* Instead of it: all operands at once, the first one an array. where[i], unless where is NULL, gets the
    * indices in operand i. */
   uint32_t (*all)(gpuir__operand *const *o, unsigned k, uint32_t *docs, uint32_t *const *where);
 } gpuir__method;
@@ -15601,24 +15479,6 @@ static inline uint32_t gpuir__skip(const gpuir__prepared *made, uint32_t at, uin
   }
 }
 
-/* Finds the lower bound of x in a[lo, hi), skipping groups of 128 by their last docID: SvS with blocks (Ding et al.
- * 2009, section 8.1). */
-static inline uint32_t gpuir__svs(const uint32_t *a, uint32_t lo, uint32_t hi, uint32_t x) {
-  uint32_t end, step = GPUIR__BLOCK;
-  while (hi - lo > step && a[lo + step - 1] < x) {
-    lo += step;
-    step *= 2;
-  }
-  end = hi - lo > step ? lo + step : hi; /* the answer is in [lo, end] */
-  while (end - lo > GPUIR__BLOCK) {
-    uint32_t half = (end - lo) / GPUIR__BLOCK / 2 * GPUIR__BLOCK;
-    if (!half) half = GPUIR__BLOCK;
-    if (a[lo + half - 1] < x) lo += half;
-    else end = lo + half;
-  }
-  return gpuir__lower_bound(a, lo, end, x);
-}
-
 /* Finds the lower bound of x in a[lo, hi), by the search that the method makes within a range. */
 GPUIR__INLINE uint32_t gpuir__find(int how, const uint32_t *a, uint32_t lo, uint32_t hi, uint32_t x) {
   if (how == GPUIR__FIND_GALLOP) return gpuir__gallop(a, lo, hi, x);
@@ -15646,28 +15506,6 @@ GPUIR__INLINE void gpuir__contract(int how, const gpuir__operand *o, uint32_t x,
       gpuir__lr_range(&made->lines[h], x, o->n, lo, hi);
     }
   }
-}
-
-/* Looks for the candidates in an array, one by one. */
-GPUIR__INLINE uint32_t gpuir__each_array(int how, int indices, gpuir__operand *o, const gpuir__pass *p) {
-  uint32_t i, found = 0, at = o->at;
-  const uint32_t *docs = o->docs, n = o->n;
-  for (i = 0; i < p->m; i++) {
-    uint32_t x = p->candidates[i], lo, hi, pos;
-    gpuir__contract(how, o, x, &lo, &hi);
-    if (how == GPUIR__FIND_GALLOP || how == GPUIR__FIND_SKIP || how == GPUIR__FIND_SVS) lo = at;
-    if (how == GPUIR__FIND_SKIP) pos = gpuir__skip(o->prepared, lo, x);
-    else if (how == GPUIR__FIND_SVS) pos = gpuir__svs(docs, lo, hi, x);
-    else pos = gpuir__find(how, docs, lo, hi, x);
-    at = pos;
-    if (pos >= n) {
-      if (how == GPUIR__FIND_LR || how == GPUIR__FIND_LOCAL || how == GPUIR__FIND_HS) continue;
-      break; /* all that follow are greater, too */
-    }
-    found = gpuir__pass_put(p, indices, found, i, x, pos, docs[pos] == x);
-  }
-  o->at = at;
-  return found;
 }
 
 /* Finds the block of a list that may hold x, among those that have the indices [lo, hi); nblocks if there is none. */
@@ -15707,9 +15545,6 @@ GPUIR__INLINE uint32_t gpuir__each_list(int how, int indices, gpuir__operand *o,
 }
 
 #define GPUIR__EACH(name, how) \
-  static uint32_t gpuir__##name##_array(gpuir__operand *o, const gpuir__pass *p) { \
-    return p->from ? gpuir__each_array(how, 1, o, p) : gpuir__each_array(how, 0, o, p); \
-  } \
   static uint32_t gpuir__##name##_list(gpuir__operand *o, const gpuir__pass *p) { \
     return p->from ? gpuir__each_list(how, 1, o, p) : gpuir__each_list(how, 0, o, p); \
   }
@@ -15852,17 +15687,7 @@ static gpuir__merge gpuir__merge_of(const gpuir__pass *p, const uint32_t *docs, 
   m.n = n;
   m.base = base;
   m.left = m.right = 0;
-  m.padded = 0;
   return m;
-}
-
-static uint32_t gpuir__merge_array(gpuir__operand *o, const gpuir__pass *p) {
-  gpuir__merge m = gpuir__merge_of(p, o->docs, o->n, 0);
-  uint32_t found;
-  m.right = o->at;
-  found = gpuir__merge_to(&m, p->m, 0);
-  o->at = m.right;
-  return found;
 }
 
 /* Decodes block after block; a merge skips nothing. */
@@ -15902,17 +15727,6 @@ static void gpuir__pmf_find(const uint32_t *a, uint32_t m, const uint32_t *b, ui
     from = to;
     at = end;
   }
-}
-
-static uint32_t gpuir__pmf_array(gpuir__operand *o, const gpuir__pass *p) {
-  uint32_t i, found = 0;
-  gpuir__pmf_find(p->candidates, p->m, o->docs, 0, o->n, (unsigned)o->prepared->param, p->spare);
-  for (i = 0; i < p->m; i++) {
-    uint32_t x = p->candidates[i], at = p->spare[i];
-    if (at == o->n) break;
-    found = gpuir__pass_put(p, p->from != NULL, found, i, x, at, o->docs[at] == x);
-  }
-  return found;
 }
 
 /* Finds the block of each candidate by Merge Find in the directory (section 8.1), and the candidate in its block by
@@ -15955,11 +15769,6 @@ static uint32_t gpuir__mergepath(gpuir__merge *m, uint32_t to, uint64_t parts, u
     part.right = j;
   }
   return found;
-}
-
-static uint32_t gpuir__mergepath_array(gpuir__operand *o, const gpuir__pass *p) {
-  gpuir__merge m = gpuir__merge_of(p, o->docs, o->n, 0);
-  return gpuir__mergepath(&m, p->m, o->prepared->param, 0);
 }
 
 /* Finds the blocks that may hold candidates by binary search over the skip pointers, and intersects each with its
@@ -16105,124 +15914,17 @@ static uint32_t gpuir__algorithm1_list(gpuir__operand *o, const gpuir__pass *p) 
   return found;
 }
 
-static uint32_t gpuir__algorithm1_array(gpuir__operand *o, const gpuir__pass *p) {
-  return gpuir__algorithm1_list(o, p);
-}
-
-/* ---- simd on arrays: as in [18-lookup], or, in a much longer array, a probe a candidate ----
- *
- * Longer arrays have hash segments (Ao et al. 2011, section 4.4) so short that one or two registers mostly take a whole
- * one: a probe is a look-up and a comparison, and those of many candidates overlap. */
-
-#define GPUIR__PROBE_MEAN 8u /* docIDs a segment at most, on average */
-
-/* Prepares segments for arrays so long that probes are faster: from these ratios on, measured with random docIDs. */
-static int gpuir__simd_prepare(const gpuir_allocator *a, gpuir__operand *o, const uint32_t *docs) {
-  static const uint32_t probe_ratio[4] = {3, 5, 5, 8}; /* by GPUIR__LOOKUP_ level */
-  gpuir__prepared *made = o->prepared;
-  uint64_t span;
-  if (o->n < 64 || o->n / probe_ratio[o->kernels->level] < o->expected) return GPUIR_OK;
-  if (o->kernels->level == GPUIR__LOOKUP_SCALAR) {
-    made->param = 16;
-    return gpuir__hs_prepare(a, o, docs);
-  }
-  span = (uint64_t)docs[o->n - 1] + 1;
-  for (made->shift = 0; made->shift < 31 && (uint64_t)o->n << (made->shift + 1) <= span * GPUIR__PROBE_MEAN;)
-    made->shift++;
-  return gpuir__hs_table(a, o, docs);
-}
-
-static uint32_t gpuir__simd_array_scalar(gpuir__operand *o, const gpuir__pass *p) {
-  return o->prepared->first ? gpuir__hs_array(o, p) : gpuir__merge_array(o, p);
-}
-
-#if GPUIR__X86
-
-/* Finds 16 indices in [lo, hi), a segment with more docIDs than that, which have x if the segment has; returns the
- * first of them. */
-static inline uint32_t gpuir__crowd(const uint32_t *a, uint32_t lo, uint32_t hi, uint32_t x) {
-  uint32_t len = hi - lo;
-  while (len > 16) {
-    uint32_t half = len / 2;
-    lo = a[lo + half - 1] < x ? lo + half : lo;
-    len -= half;
-  }
-  return lo;
-}
-
-/* Looks up each candidate by a probe of its segment; o->n >= 16. */
-GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__probe_avx2(int indices, const gpuir__operand *o, const gpuir__pass *p) {
-  const gpuir__pass pass = *p;
-  const gpuir__prepared *made = o->prepared;
-  const uint32_t *docs = o->docs, *first = made->first, buckets = made->buckets, n = o->n;
-  const unsigned shift = made->shift;
-  uint32_t i, found = 0;
-  for (i = 0; i < pass.m; i++) {
-    uint32_t x = pass.candidates[i], h = gpuir__hs_bucket(x, shift), at, end, hit;
-    const __m256i v = _mm256_set1_epi32((int)x);
-    __m256i lo, hi;
-    if (h >= buckets) break;
-    at = first[h];
-    end = first[h + 1];
-    if (GPUIR__UNLIKELY(end - at > 16)) at = gpuir__crowd(docs, at, end, x);
-    at = gpuir__min32(at, n - 16);
-    lo = _mm256_cmpeq_epi32(_mm256_loadu_si256((const __m256i *)(const void *)(docs + at)), v);
-    hi = _mm256_cmpeq_epi32(_mm256_loadu_si256((const __m256i *)(const void *)(docs + at + 8)), v);
-    hit = (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(indices ? lo : _mm256_or_si256(lo, hi)));
-    if (indices) hit |= (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(hi)) << 8;
-    found = gpuir__pass_put(&pass, indices, found, i, x, at + gpuir__ctz32(hit | 0x10000u), hit != 0);
-  }
-  return found;
-}
-
-/* Begins where the last pass ended: o->at. */
-static uint32_t gpuir__merge_whole(gpuir__merge_kernel merge, gpuir__operand *o, const gpuir__pass *p) {
-  gpuir__merge m = gpuir__merge_of(p, o->docs, o->n, 0);
-  uint32_t found;
-  m.right = o->at;
-  found = merge(&m, 0);
-  o->at = m.right;
-  return found;
-}
-
-GPUIR__AVX2 static uint32_t gpuir__simd_array_avx2(gpuir__operand *o, const gpuir__pass *p) {
-  if (o->prepared->first) return p->from ? gpuir__probe_avx2(1, o, p) : gpuir__probe_avx2(0, o, p);
-  return gpuir__merge_whole(gpuir__merge_avx2, o, p);
-}
-
-GPUIR__AVX512 static uint32_t gpuir__simd_array_vp2intersect(gpuir__operand *o, const gpuir__pass *p) {
-  return o->prepared->first ? gpuir__simd_array_avx2(o, p) : gpuir__merge_whole(gpuir__merge_avx512, o, p);
-}
-
-#endif
-
-static uint32_t gpuir__simd_array(gpuir__operand *o, const gpuir__pass *p) {
-  static const gpuir__lookup_kernel of_level[4] = { /* by GPUIR__LOOKUP_ */
-    gpuir__simd_array_scalar,
-#if GPUIR__X86
-    gpuir__simd_array_avx2,
-    gpuir__simd_array_avx2,
-    gpuir__simd_array_vp2intersect,
-#endif
-  };
-  return of_level[o->kernels->level](o, p);
-}
-
 static uint32_t gpuir__simd_list(gpuir__operand *o, const gpuir__pass *p) { return gpuir__lookup(o, p); }
 
 /* ---- the table ---- */
 
-/* A method that prepares nothing, one that prepares arrays and what it needs of lists, and one that takes all operands
- * at once. `functions` is the middle of their names: gpuir__skip_prepare, gpuir__skip_array, gpuir__skip_list. */
+/* A method that prepares nothing, one that prepares what it needs of lists, and one that takes all operands at once. `functions` is the middle of their names: gpuir__skip_prepare, gpuir__skip_list. */
 #define GPUIR__SEARCHES(name, title, paper, param, functions) \
-  { name, title, paper, param, GPUIR__NEEDS_NOTHING, NULL, gpuir__##functions##_array, gpuir__##functions##_list, NULL }
+  { name, title, paper, param, GPUIR__NEEDS_NOTHING, NULL, gpuir__##functions##_list, NULL }
 #define GPUIR__PREPARES(name, title, paper, param, needs, functions) \
-  { \
-    name, title, paper, param, needs, gpuir__##functions##_prepare, gpuir__##functions##_array, \
-        gpuir__##functions##_list, NULL \
-  }
+  { name, title, paper, param, needs, gpuir__##functions##_prepare, gpuir__##functions##_list, NULL }
 #define GPUIR__TAKES_ALL(name, title, paper, function) \
-  { name, title, paper, 0, GPUIR__NEEDS_NOTHING, NULL, NULL, NULL, function }
+  { name, title, paper, 0, GPUIR__NEEDS_NOTHING, NULL, NULL, function }
 
 static const gpuir__method gpuir__methods[] = {
     GPUIR__SEARCHES("merge", "merge", "", 0, merge),
@@ -16247,7 +15949,7 @@ static const gpuir__method gpuir__methods[] = {
     GPUIR__PREPARES("algorithm1", "binary search in lists coded by linear regression", "Ao 2011, 5.3", 0,
         GPUIR__NEEDS_DOCIDS, algorithm1),
     GPUIR__SEARCHES("mergepath", "MergePath", "Griffin 2018, 3.1.2", 0, mergepath),
-    GPUIR__PREPARES("simd", "vectors: all pairs of registers, or probes", "", 0, GPUIR__NEEDS_NOTHING, simd),
+    GPUIR__SEARCHES("simd", "vectors: all pairs of registers, or probes", "", 0, simd),
 };
 #undef GPUIR__SEARCHES
 #undef GPUIR__PREPARES
@@ -16290,7 +15992,7 @@ static int gpuir__operand_prepare(const gpuir_allocator *a, const gpuir__method 
   int status;
   o->prepared = made;
   made->param = m->param;
-  if (!m->prepare || (o->cursor && m->needs == GPUIR__NEEDS_NOTHING)) return GPUIR_OK;
+  if (!m->prepare) return GPUIR_OK;
   if (!o->cursor || m->needs == GPUIR__NEEDS_DIRECTORY) return m->prepare(a, o, o->docs);
   docs = (uint32_t *)gpuir__alloc(a, size);
   if (!docs) return GPUIR_E_NOMEM;
@@ -19272,7 +18974,7 @@ static int gpuir__no_method(const char *name, gpuir_error *err) {
     if (!strcmp(name, left_out[i]))
       return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "GPUIR_NO_LAB left out the intersection method %s", name);
 #endif
-  return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "no intersection method is called '%.64s'", name);
+  return gpuir__refuse(err, "no intersection method is called '%.64s'", name);
 }
 
 GPUIR__COLD GPUIR_API int gpuir_searcher_create(gpuir_index *ix, const gpuir_searcher_desc *desc,
@@ -19281,11 +18983,11 @@ GPUIR__COLD GPUIR_API int gpuir_searcher_create(gpuir_index *ix, const gpuir_sea
   gpuir_searcher *s;
   unsigned i, n;
   if (searcher) *searcher = NULL;
-  if (!ix || !searcher) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_searcher_create: NULL argument");
+  if (!ix || !searcher) return gpuir__refuse(err, "gpuir_searcher_create: NULL argument");
   if (desc && (desc->evaluator < GPUIR_EVAL_AUTO || desc->evaluator > GPUIR_EVAL_EXHAUSTIVE))
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "unknown evaluator %d", desc->evaluator);
+    return gpuir__refuse(err, "unknown evaluator %d", desc->evaluator);
   if (desc && desc->threads > 4096)
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "%u threads: at most 4096 serve a searcher", desc->threads);
+    return gpuir__refuse(err, "%u threads: at most 4096 serve a searcher", desc->threads);
   if (desc && desc->intersection && !gpuir__intersection_exists(desc->intersection))
     return gpuir__no_method(desc->intersection, err);
   a = desc && desc->allocator ? gpuir__allocator(desc->allocator) : ix->a;
@@ -19745,7 +19447,7 @@ GPUIR_API int gpuir_cursor_open(const gpuir_index *ix, uint64_t term_id, gpuir_c
   gpuir_cursor *p;
   int status;
   if (cursor) *cursor = NULL;
-  if (!ix || !cursor) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_cursor_open: NULL argument");
+  if (!ix || !cursor) return gpuir__refuse(err, "gpuir_cursor_open: NULL argument");
   seg = gpuir__only(ix);
   if (!seg) return gpuir__fail_unmerged(ix, err);
   if (term_id >= seg->stat.terms) return gpuir__fail(err, GPUIR_E_NOT_FOUND, 0, "%s: no such term", ix->path);
@@ -20170,8 +19872,7 @@ GPUIR_API int gpuir_open(const char *path, const gpuir_open_desc *desc, gpuir_in
   struct stat st;
   int status;
   if (index) *index = NULL;
-  if (!index || (!path && !(desc && desc->data)))
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_open: path or index is NULL");
+  if (!index || (!path && !(desc && desc->data))) return gpuir__refuse(err, "gpuir_open: path or index is NULL");
   if (!path) path = "index in memory";
   if (!(desc && desc->data) && !stat(path, &st) && S_ISDIR(st.st_mode)) {
     const int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -20423,7 +20124,7 @@ static int gpuir__batch_delete(const gpuir_allocator *a, gpuir__live_batch *b, i
 
 /* Says why the handle can only be closed, if that is so. */
 static int gpuir__live_ready(gpuir_live *l, gpuir_error *err) {
-  if (!l) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "no live index given");
+  if (!l) return gpuir__refuse(err, "no live index given");
   if (l->status && err) *err = l->error;
   return l->status;
 }
@@ -20613,7 +20314,7 @@ GPUIR_API int gpuir_live_delete(gpuir_live *l, int by, const char *bytes, size_t
   if (n) *n = 0;
   if (status) return status;
   if ((by != GPUIR_BY_NAME && by != GPUIR_BY_SOURCE) || !bytes || !len)
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_live_delete: by a name or a source, which has a byte");
+    return gpuir__refuse(err, "gpuir_live_delete: by a name or a source, which has a byte");
   memset(&local, 0, sizeof local);
   (void)pthread_mutex_lock(&l->mutex);
   for (i = 0; i < l->n && !status; i++) status = gpuir__piece_delete(&l->a, &l->pieces[i], by, bytes, len, &count);
@@ -20733,7 +20434,7 @@ GPUIR_API int gpuir_live_refresh(gpuir_live *l, gpuir_index **index, gpuir_error
   if (index) *index = NULL;
   status = gpuir__live_ready(l, err);
   if (status) return status;
-  if (!index) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_live_refresh: no place for the index given");
+  if (!index) return gpuir__refuse(err, "gpuir_live_refresh: no place for the index given");
   memset(&local, 0, sizeof local);
   status = gpuir__live_flush(l, &local);
   if (!status) status = gpuir__live_snapshot(l, index, &local);
@@ -20959,8 +20660,8 @@ static int gpuir__live_lock(gpuir_live *l, gpuir_error *err) {
     const int status = gpuir__live_strays(l, 0, &strays, err);
     if (status) return status;
     if (strays)
-      return gpuir__fail(err, GPUIR_E_ARGUMENT, 0,
-          "%s: no live index, but it has files that are named like those of one", gpuir__tail(l->path));
+      return gpuir__refuse(err, "%s: no live index, but it has files that are named like those of one",
+          gpuir__tail(l->path));
   }
   l->lock = openat(l->folder, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
   if (l->lock < 0) return gpuir__fail_errno(err, l->path, "cannot open its lock");
@@ -21054,9 +20755,8 @@ GPUIR__COLD GPUIR_API int gpuir_live_open(const gpuir_live_desc *desc, gpuir_liv
   int status;
   if (live) *live = NULL;
   if (!desc || !live || !desc->settings.path || !*desc->settings.path)
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_live_open: no path, or no place for the handle");
-  if (desc->settings.order)
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "a live index has the order in which documents are added");
+    return gpuir__refuse(err, "gpuir_live_open: no path, or no place for the handle");
+  if (desc->settings.order) return gpuir__refuse(err, "a live index has the order in which documents are added");
   a = gpuir__allocator(desc->settings.allocator);
   l = (gpuir_live *)gpuir__alloc_zero(&a, sizeof *l);
   if (!l || pthread_mutex_init(&l->mutex, NULL)) {
@@ -21495,7 +21195,7 @@ GPUIR_API int gpuir_live_merge(gpuir_live *l, int all, int *more, gpuir_error *e
   gpuir__fusion f;
   int begun, another = 0, status;
   if (more) *more = 0;
-  if (!l) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "no live index given");
+  if (!l) return gpuir__refuse(err, "no live index given");
   memset(&f, 0, sizeof f);
   f.l = l;
   status = gpuir__fusion_begin(&f, all, &begun, err);
@@ -22076,7 +21776,7 @@ GPUIR_API int gpuir_passages(const gpuir_query *q, const gpuir_passages_desc *de
   int status;
   if (room) room->n = room->nmarks = 0;
   if (!q || !room || (!text && len) || (!room->passages && room->cap) || (!room->marks && room->marks_cap))
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_passages: NULL argument");
+    return gpuir__refuse(err, "gpuir_passages: NULL argument");
   if (len >= UINT32_MAX) return gpuir__fail(err, GPUIR_E_LIMIT, 0, "passages of a text of 4 GiB or more");
   memset(&d, 0, sizeof d);
   if (desc) d = *desc;
@@ -22107,7 +21807,7 @@ GPUIR_API int gpuir_doc_passages(const gpuir_query *q, const gpuir_passages_desc
   gpuir_doc doc;
   int status;
   if (room) room->n = room->nmarks = 0;
-  if (!q || !room) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_doc_passages: NULL argument");
+  if (!q || !room) return gpuir__refuse(err, "gpuir_doc_passages: NULL argument");
   status = gpuir_doc_get(q->ix, docid, &doc);
   if (status) return gpuir__fail(err, status, 0, "document %lu: %s", (unsigned long)docid, gpuir_strerror(status));
   if (!doc.text)
@@ -23081,8 +22781,7 @@ static int gpuir__pool_configure(gpuir_pool *p, const gpuir_pool_desc *desc, gpu
   size_t i;
   if (desc) *d = *desc;
   name = d->policy ? d->policy : "auto";
-  if (d->threads > 4096)
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "%u threads: a pool has at most 4096", d->threads);
+  if (d->threads > 4096) return gpuir__refuse(err, "%u threads: a pool has at most 4096", d->threads);
   if (!d->threads) {
     const long processors = sysconf(_SC_NPROCESSORS_ONLN);
     d->threads = processors > 0 && processors < 4096 ? (unsigned)processors : 1;
@@ -23091,14 +22790,14 @@ static int gpuir__pool_configure(gpuir_pool *p, const gpuir_pool_desc *desc, gpu
   if (!d->batch) d->batch = 256;
   if (!d->device_limit_ns) d->device_limit_ns = 2000000000u;
   if (d->queue > SIZE_MAX / 64 || d->batch > SIZE_MAX / 64 / GPUIR__SHARE_K)
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "a queue or a batch that no memory holds");
+    return gpuir__refuse(err, "a queue or a batch that no memory holds");
   if (d->custom &&
       (!d->custom->create || !d->custom->submit || !d->custom->work || !d->custom->stop || !d->custom->destroy))
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "a policy that lacks functions");
+    return gpuir__refuse(err, "a policy that lacks functions");
   for (i = 0; i < sizeof gpuir__policies / sizeof *gpuir__policies; i++)
     if (!strcmp(gpuir__policies[i].name, name)) p->policy = gpuir__policies[i];
   if (d->custom) p->policy = *d->custom;
-  if (!p->policy.create) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "no policy is called '%.64s'", name);
+  if (!p->policy.create) return gpuir__refuse(err, "no policy is called '%.64s'", name);
   p->nthreads = d->threads;
   p->extra = d->attach && p->policy.create == gpuir__auto_create;
   return GPUIR_OK;
@@ -23127,7 +22826,7 @@ GPUIR__COLD GPUIR_API int gpuir_pool_create(gpuir_index *ix, const gpuir_pool_de
   unsigned total;
   int status;
   if (pool) *pool = NULL;
-  if (!ix || !pool) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_pool_create: NULL argument");
+  if (!ix || !pool) return gpuir__refuse(err, "gpuir_pool_create: NULL argument");
   a = desc && desc->allocator ? gpuir__allocator(desc->allocator) : ix->a;
   p = (gpuir_pool *)gpuir__alloc_zero(&a, sizeof *p);
   if (!p) return gpuir__fail_nomem(err);

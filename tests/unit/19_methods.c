@@ -332,7 +332,7 @@ static void stops(void **state) {
         gpuir__operand_init(&o, form ? cursor : NULL, gpuir__lookup_choose(gpuir__simd_level(GPUIR_SIMD_AUTO)));
         o.docs = form ? NULL : s.docs;
         o.n = s.n;
-        status = gpuir__operand_prepare(&a, m, &o, &made);
+        status = (form ? gpuir__operand_prepare : gpuir__array_prepare)(&a, m, &o, &made);
         assert_int_equal(status, x.calls == x.at ? GPUIR_E_CANCELLED : GPUIR_OK);
         gpuir__prepared_free(&a, &made);
       }

@@ -12,9 +12,12 @@
 #ifndef GPUIR_LAB_ISECT_H
 #define GPUIR_LAB_ISECT_H
 
+#include "arrays.h"
+
 typedef struct gpuir__isect {
   gpuir_allocator a;
   const gpuir__method *method;
+  gpuir__lookup_kernel search; /* in an operand; NULL: the method takes all at once */
   unsigned k;
   gpuir__operand operand[GPUIR_MAX_TERMS]; /* from short to long */
   gpuir__prepared prepared[GPUIR_MAX_TERMS]; /* of each operand */
@@ -51,7 +54,8 @@ static int gpuir__isect_prepare(gpuir__isect *x) {
   for (i = 1; i < x->k; i++) {
     int status;
     x->operand[i].expected = i == 1 ? x->operand[0].n : 0;
-    status = gpuir__operand_prepare(&x->a, x->method, &x->operand[i], &x->prepared[i]);
+    status = x->operand[i].cursor ? gpuir__operand_prepare(&x->a, x->method, &x->operand[i], &x->prepared[i])
+                                  : gpuir__array_prepare(&x->a, x->method, &x->operand[i], &x->prepared[i]);
     if (status) return status;
   }
   return GPUIR_OK;
@@ -61,10 +65,12 @@ static int gpuir__isect_prepare(gpuir__isect *x) {
  * docIDs and stays the caller's. 0, NOMEM or LIMIT; gpuir__isect_free is due in either case. */
 GPUIR__UNUSED static int gpuir__isect_arrays(gpuir__isect *x, const gpuir_allocator *a, const gpuir__method *method,
     const uint32_t *const *docs, const uint32_t *n, unsigned k, int simd) {
+  const gpuir__array_search *search = gpuir__array_search_of(method);
   unsigned i;
   memset(x, 0, sizeof *x);
   x->a = gpuir__allocator(a);
   x->method = method;
+  x->search = search ? search->search : NULL;
   x->k = k;
   for (i = 0; i < k; i++) {
     gpuir__operand_init(&x->operand[i], NULL, gpuir__lookup_choose(gpuir__simd_level(simd)));
@@ -81,6 +87,7 @@ GPUIR__UNUSED static int gpuir__isect_lists(gpuir__isect *x, const gpuir_allocat
   memset(x, 0, sizeof *x);
   x->a = gpuir__allocator(a);
   x->method = method;
+  x->search = method->list;
   x->k = k;
   x->cursors = (gpuir__cursor *)gpuir__alloc_zero(&x->a, k * sizeof *x->cursors);
   if (!x->cursors) return GPUIR_E_NOMEM;
@@ -125,7 +132,7 @@ static uint32_t gpuir__isect_rounds(gpuir__isect *x, uint32_t *docs, uint32_t *c
     p.m = n;
     p.docs = i + 1 == x->k ? docs : spare[3 + i % 2];
     p.where = where ? where[x->number[i]] : NULL;
-    n = x->operand[i].cursor ? x->method->list(&x->operand[i], &p) : x->method->array(&x->operand[i], &p);
+    n = x->search(&x->operand[i], &p);
     for (t = 0; where && t < i; t++) {
       uint32_t *w = where[x->number[t]];
       for (j = 0; j < n; j++) w[j] = w[p.from[j]]; /* from[j] >= j */

@@ -1,4 +1,4 @@
-/* 13c_shard.c - shards that are asked together answer as an index of the whole collection: collections are cut into
+/* shards.c - shards that are asked together answer as an index of the whole collection: collections are cut into
  * parts, and the merged hits and counts are held against those of the one index, which other tests hold against the
  * oracle
  */
@@ -10,6 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "tools/mpi/stamp.h"
 #include "rng.h"
 #include "oracle.h"
 #include "corpus.h"
@@ -71,7 +72,7 @@ static void make_shard(parts *p, size_t i) {
   part = open_at(from, 0);
   dfs = count_terms(p->whole[0], part);
   assert_int_equal(gpuir_shard_get_info(part, &read), GPUIR_E_NOT_FOUND);
-  if (gpuir_shard_write(part, to, &place, dfs, &err)) fail_msg("%s", err.msg);
+  if (stamp_write(part, to, &place, dfs, &err)) fail_msg("%s", err.msg);
   free(dfs);
   gpuir_close(part);
   for (level = 0; level < LEVELS; level++) {
@@ -431,7 +432,7 @@ static void refuse_write(const gpuir_index *ix, const gpuir_shard_info *place, c
   (void)corpus_path(path, sizeof path, "refused.gpuir");
   (void)snprintf(tmp, sizeof tmp, "%s.tmp", path);
   memset(&err, 0, sizeof err);
-  assert_int_equal(gpuir_shard_write(ix, path, place, dfs, &err), expected);
+  assert_int_equal(stamp_write(ix, path, place, dfs, &err), expected);
   if (!strstr(err.msg, cause)) fail_msg("\"%s\" lacks \"%s\"", err.msg, cause);
   assert_int_equal(access(path, F_OK), -1);
   assert_int_equal(access(tmp, F_OK), -1);
@@ -451,7 +452,7 @@ static void test_write_refuses(void **state) {
   refuse_write(NULL, &good, dfs, GPUIR_E_ARGUMENT, "NULL");
   refuse_write(p.whole[0], NULL, dfs, GPUIR_E_ARGUMENT, "NULL");
   refuse_write(p.whole[0], &good, NULL, GPUIR_E_ARGUMENT, "NULL");
-  assert_int_equal(gpuir_shard_write(p.whole[0], NULL, &good, dfs, &err), GPUIR_E_ARGUMENT);
+  assert_int_equal(stamp_write(p.whole[0], NULL, &good, dfs, &err), GPUIR_E_ARGUMENT);
   assert_int_equal(gpuir_shard_get_info(NULL, &good), GPUIR_E_ARGUMENT);
   assert_int_equal(gpuir_shard_get_info(p.whole[0], NULL), GPUIR_E_ARGUMENT);
   bad = good, bad.documents = 99;
@@ -600,7 +601,7 @@ static void test_again(void **state) {
   place.shard = 2;
   place.shards = 9;
   (void)corpus_path(path, sizeof path, "again.gpuir");
-  if (gpuir_shard_write(p.shard[0][1], path, &place, dfs, &err)) fail_msg("%s", err.msg);
+  if (stamp_write(p.shard[0][1], path, &place, dfs, &err)) fail_msg("%s", err.msg);
   ix = open_at(path, 0);
   (void)unlink(path);
   assert_int_equal(gpuir_verify(ix, &err), GPUIR_OK);
