@@ -261,6 +261,17 @@ END
   awk -v r="$(y 0line/linearity.tsv ao-table1 random/global/ratio '[128,1K)')" 'BEGIN { exit !(r > 0.001 && r < 0.5) }'
 }
 
+@test "pfd and newpfd that are given the share of exceptions are those of the library at its own share, a tenth" {
+  local all=$BATS_FILE_TMPDIR/all/codecs.tsv codec
+  [ "$(column "$all" 2 ao-fig7 | head -n 2 | paste -sd ' ')" = "pfd newpfd" ]
+  for codec in pfd newpfd; do
+    close "$(y "$all" ao-fig7 $codec 0.1)" "$(y "$all" ao-table2 index $codec)"
+  done
+  close "$(y "$all" ao-fig7 pfd 0)" "$(y "$all" ao-fig7 newpfd 0)" # no exceptions: they are the same
+  awk -v none="$(y "$all" ao-fig7 pfd 0)" -v tenth="$(y "$all" ao-fig7 pfd 0.1)" \
+    -v most="$(y "$all" ao-fig7 pfd 0.6)" 'BEGIN { exit !(most < none && none < tenth) }'
+}
+
 # ---- options ----------------------------------------------------------------------------------------------------
 
 @test "--codecs, --methods and --figures choose" {

@@ -136,7 +136,7 @@ static int measure_class(const lab *l, const lab_codec *codec, lab_measurement *
     m->directory[c] += (double)lab_coded_directory(b.list[i]);
   }
   if (code == CLI_OK && m->timed && b.n) m->seconds[c] = lab_time(l, decode_batch, &b);
-  if (code == CLI_OK && m->timed && b.n && l->gpu) {
+  if (code == CLI_OK && m->timed && b.n && l->gpu && !codec->host_only) {
     lab_gpu_times t;
     code = lab_gpu_decode(l, codec, &m->lists->list[m->lists->first[c]], b.n, NULL, &t);
     m->together[c] = t.together;
@@ -144,6 +144,16 @@ static int measure_class(const lab *l, const lab_codec *codec, lab_measurement *
   }
   batch_free(&b);
   return code;
+}
+
+/* Finds a codec by its label, also one of lab_codec_given. */
+static int find_labelled(const char *label, lab_codec *codec, gpuir_error *err) {
+  const char *comma = strchr(label, ','), *end = label + strlen(label);
+  if (!comma || end[-1] != '%') return lab_codec_find(label, codec, err);
+  char *name = cli_copy(label, (size_t)(comma - label));
+  int status = lab_codec_given(name, (unsigned)strtoul(comma + 1, NULL, 10), codec);
+  free(name);
+  return status;
 }
 
 int lab_measure(const lab *l, const char *label, const lab_lists *lists, int timed, lab_measurement *m) {
@@ -154,7 +164,7 @@ int lab_measure(const lab *l, const char *label, const lab_lists *lists, int tim
   snprintf(m->label, sizeof m->label, "%s", label);
   m->lists = lists;
   m->timed = timed;
-  int status = lab_codec_find(label, &codec, &err), code = CLI_OK;
+  int status = find_labelled(label, &codec, &err), code = CLI_OK;
   if (status) return cli_fail(label, status, &err);
   for (unsigned c = 0; c < LAB_CLASSES && code == CLI_OK; c++)
     code = lab_stopped() ? CLI_FAIL : measure_class(l, &codec, m, c);
@@ -393,7 +403,22 @@ static const lab_measurement *with_exceptions(bench *b, size_t i, size_t p, cons
   return measure(b, label, lists, timed);
 }
 
+/* pfd and newpfd; the library's choose the proportion themselves, so here they are given it. */
+static const char *const given[] = {"pfd", "newpfd"};
+
+static const lab_measurement *with_given(bench *b, size_t i, size_t p, const lab_lists *lists, int timed) {
+  char label[48];
+  snprintf(label, sizeof label, "%s,%.0f%%", given[i], 100 * strtod(proportions[p], NULL));
+  return measure(b, label, lists, timed);
+}
+
 static int ao_fig7(bench *b) {
+  for (size_t i = 0; i < COUNT(given); i++)
+    for (size_t p = 0; p < COUNT(proportions) && lab_codec_wanted(b->l, given[i]); p++) {
+      const lab_measurement *m = with_given(b, i, p, &b->index, 0);
+      if (!m) return CLI_FAIL;
+      row(b, AO_FIG7, given[i], proportions[p], ratio(m), "ratio");
+    }
   for (size_t i = 0; i < COUNT(exceptional); i++)
     for (size_t p = 0; p < COUNT(proportions) && lab_codec_wanted(b->l, exceptional[i]); p++) {
       const lab_measurement *m = with_exceptions(b, i, p, &b->index, 0);
@@ -454,27 +479,21 @@ static int find_shortest(bench *b) {
 }
 
 static int ao_fig8(bench *b) {
-  static const char *const plain[] = {"pfd", "newpfd"};
   char series[64];
   if (find_shortest(b)) return CLI_FAIL;
-  for (int gpu = 0; gpu <= b->l->gpu; gpu++) {
-    for (size_t i = 0; i < COUNT(plain) && b->shortest.n; i++)
-      for (size_t p = 0; p < COUNT(proportions) && lab_codec_wanted(b->l, plain[i]); p++) { /* level lines */
-        const lab_measurement *m = measure(b, plain[i], &b->shortest, 1);
+  for (int gpu = 0; gpu <= b->l->gpu; gpu++)
+    for (size_t i = 0; i < COUNT(given) + COUNT(exceptional) && b->shortest.n; i++) {
+      const char *codec = i < COUNT(given) ? given[i] : exceptional[i - COUNT(given)];
+      for (size_t p = 0; p < COUNT(proportions) && lab_codec_wanted(b->l, codec); p++) {
+        const lab_measurement *m = i >= COUNT(given) ? with_exceptions(b, i - COUNT(given), p, &b->shortest, 1)
+            : gpu ? measure(b, codec, &b->shortest, 1) /* a level line: the device has the library's alone */
+                  : with_given(b, i, p, &b->shortest, 1);
         if (!m) return CLI_FAIL;
-        snprintf(series, sizeof series, "%s%s", plain[i], gpu ? "/GPU" : "");
+        snprintf(series, sizeof series, "%s%s", codec, gpu ? "/GPU" : "");
         row_of(b, AO_FIG8, series, proportions[p], lab_scaled(speed_of(m, gpu ? m->together : m->seconds, 0), 1e-6),
             "Mvalues/s");
       }
-    for (size_t i = 0; i < COUNT(exceptional) && b->shortest.n; i++)
-      for (size_t p = 0; p < COUNT(proportions) && lab_codec_wanted(b->l, exceptional[i]); p++) {
-        const lab_measurement *m = with_exceptions(b, i, p, &b->shortest, 1);
-        if (!m) return CLI_FAIL;
-        snprintf(series, sizeof series, "%s%s", exceptional[i], gpu ? "/GPU" : "");
-        row_of(b, AO_FIG8, series, proportions[p], lab_scaled(speed_of(m, gpu ? m->together : m->seconds, 0), 1e-6),
-            "Mvalues/s");
-      }
-  }
+    }
   return CLI_OK;
 }
 

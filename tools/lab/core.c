@@ -28,6 +28,52 @@ int lab_codec_find(const char *spec, lab_codec *c, gpuir_error *err) {
   return GPUIR_OK;
 }
 
+/* pfd and newpfd with a given proportion of exceptions, as papers vary it: the library's own choose it block by block.
+ * What they encode is decoded as that of the library's, block by block by its width byte. */
+typedef struct given_codec {
+  gpuir__codec codec; /* first: a pointer to one is a pointer to the other */
+  double share;
+} given_codec;
+
+/* Encodes a block with the least b that makes at most the share of its values exceptions. */
+static uint8_t *given_encode_block(const gpuir__codec *codec, uint32_t *v, uint32_t count, uint32_t unit, uint8_t *to,
+    uint8_t *width) {
+  const double most_over = ((const given_codec *)codec)->share * count;
+  const unsigned form = codec->mode & 2u ? GPUIR__PFD_LINKED : GPUIR__PFD_APART;
+  uint32_t over[33] = {0};
+  unsigned b, most = 0;
+  (void)unit;
+  for (uint32_t i = 0; i < count; i++) {
+    const unsigned bits = gpuir__width32(v[i]);
+    if (bits > most) most = bits;
+    for (b = 0; b < bits; b++) over[b]++;
+  }
+  b = 0;
+  while (over[b] && (over[b] > most_over || gpuir__pfd_size(v, count, b, form, most, over) == UINT32_MAX)) b++;
+  *width = (uint8_t)(b | (over[b] ? form << 6 : 0));
+  if (over[b]) return (form == GPUIR__PFD_LINKED ? gpuir__pfd_put_linked : gpuir__pfd_put_apart)(v, count, b, most, to);
+  gpuir__pack(to, v, count, b);
+  return to + gpuir__packed_size(count, b);
+}
+
+static int given_encode(const gpuir__codec *codec, const uint32_t *values, uint32_t n, const gpuir__target *to) {
+  return gpuir__encode_blocks(codec, values, n, to, given_encode_block, 1);
+}
+
+int lab_codec_given(const char *name, unsigned percent, lab_codec *c) {
+  static given_codec given[2][101];
+  const int status = lab_codec_find(name, c, NULL);
+  if (status || percent > 100) return status ? status : GPUIR_E_ARGUMENT;
+  given_codec *g = &given[!strcmp(name, "newpfd")][percent];
+  g->codec = *(const gpuir__codec *)c->codec;
+  g->codec.encode = given_encode;
+  g->share = percent / 100.0;
+  c->codec = &g->codec;
+  snprintf(c->label, sizeof c->label, "%s,%u%%", name, percent);
+  c->host_only = 1;
+  return GPUIR_OK;
+}
+
 struct lab_coded {
   gpuir__list list; /* its stream of docIDs alone */
   gpuir__buf bytes;

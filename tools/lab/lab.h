@@ -91,12 +91,15 @@ typedef struct lab_codec { /* a codec with its parameter */
   char label[48]; /* NAME[:PARAMETER] */
   const void *codec;
   uint64_t param;
+  int host_only; /* the device does not know it */
 } lab_codec;
 
 /* The name of the i-th codec of docIDs, NULL behind the last one. */
 const char *lab_codec_name(size_t i);
 /* Takes NAME or NAME:PARAMETER, as `gpuir index --codec` does, but not auto. */
 int lab_codec_find(const char *spec, lab_codec *codec, struct gpuir_error *err);
+/* The codec `pfd` or `newpfd` where at most so many percent of a block are exceptions; its label is pfd,20%. */
+int lab_codec_given(const char *name, unsigned percent, lab_codec *codec);
 
 typedef struct lab_coded lab_coded;
 /* Encodes docs[0..n), n >= 1, of a collection of so many documents. */
@@ -296,7 +299,8 @@ typedef struct lab_measurement {
       alone[LAB_CLASSES]; /* on the device, see lab_gpu_times; n is 0 unless timed there */
 } lab_measurement;
 
-/* Encodes the lists, checks that they decode, and if `timed` measures that, on the device too. Exit code. */
+/* Encodes the lists, checks that they decode, and if `timed` measures that, on the device too. The label is that of a
+ * codec, also one of lab_codec_given. Exit code. */
 int lab_measure(const lab *l, const char *label, const lab_lists *lists, int timed, lab_measurement *m);
 /* Mean bits a docID over all candidates, with the directory or without. */
 double lab_bits(const lab_measurement *m, int directory);
