@@ -340,6 +340,23 @@ gpu_columns() {
   fi
 }
 
+@test "gpuir query --backend gpu --intersection: the device's methods answer as the CPU does, or the cause" {
+  local method
+  printf '%s\n' 'n person' 'of the a' 'adj see' 'zebra' 'of -a the' >queries
+  gpuir query --tsv --no-ids --topics queries "$wordnet" >right
+  if gpuir query --backend gpu "$wordnet" person >/dev/null 2>&1; then
+    for method in binary skip pmf0 pmf1 pmf2 pmf3 pmf4 mergepath; do
+      gpuir query --tsv --no-ids --topics queries --backend gpu --intersection $method "$wordnet" | cmp - right
+    done
+    run --separate-stderr gpuir query --backend gpu --intersection algorithm1 "$wordnet" person
+    [ "$status" -eq 1 ]
+    [[ $stderr == *'--backend gpu --intersection: '*'algorithm1 does not search lists coded as bp128'* ]]
+    run --separate-stderr gpuir query --backend gpu --intersection merge "$wordnet" person
+    [[ $stderr == *'the device knows no such intersection'* ]]
+  fi
+  gpuir query --tsv --no-ids --topics queries --backend auto --intersection pmf3 "$wordnet" 2>/dev/null | cmp - right
+}
+
 @test "GPUIR_LAB_LOCK names a file, or the command ends" {
   GPUIR_LAB_LOCK=$PWD/lock gpuir lab linearity --backend cpu -o out "$wordnet" >/dev/null
   [ -f lock ]

@@ -340,7 +340,7 @@ static gpuir_searcher *make_searcher(bench *b, unsigned threads) {
   sd.intersection = b->intersection;
   int r = gpuir_searcher_create(b->index, &sd, &s, NULL);
   if (r) cli_fail(b->path, r, NULL);
-  if (!r && cli_gpu_attach(&b->gpu, s)) {
+  if (!r && cli_gpu_attach_method(&b->gpu, s, b->intersection)) {
     gpuir_searcher_destroy(s);
     return NULL;
   }

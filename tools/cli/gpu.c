@@ -43,6 +43,14 @@ int cli_gpu_attach(cli_gpu *gpu, gpuir_searcher *searcher) {
   return r && !gpu->fallback ? cli_fail("--backend gpu", r, &err) : CLI_OK;
 }
 
+int cli_gpu_attach_method(cli_gpu *gpu, gpuir_searcher *searcher, const char *intersection) {
+  gpuir_error err;
+  memset(&err, 0, sizeof err);
+  if (!gpu->cuda || gpu->fallback || !intersection) return cli_gpu_attach(gpu, searcher);
+  int r = gpuir_cuda_lab_attach(searcher, gpu->cuda, intersection, NULL, 0, &err);
+  return r ? cli_fail("--backend gpu --intersection", r, &err) : CLI_OK;
+}
+
 int cli_gpu_attach_pool(void *gpu, gpuir_searcher *searcher, gpuir_error *err) {
   return gpuir_cuda_attach(searcher, ((cli_gpu *)gpu)->cuda, 0, err);
 }
@@ -73,6 +81,11 @@ int cli_gpu_open(cli_gpu *gpu, int backend, const gpuir_index *index) {
 int cli_gpu_attach(cli_gpu *gpu, gpuir_searcher *searcher) {
   (void)gpu, (void)searcher;
   return CLI_OK;
+}
+
+int cli_gpu_attach_method(cli_gpu *gpu, gpuir_searcher *searcher, const char *intersection) {
+  (void)intersection;
+  return cli_gpu_attach(gpu, searcher);
 }
 
 void cli_gpu_close(cli_gpu *gpu) { (void)gpu; }

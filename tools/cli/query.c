@@ -581,7 +581,8 @@ static int open_search(search *s, query_flags *f, cli_gpu *gpu, size_t *batch) {
   }
   /* Another filter's text would not be what was indexed. */
   if (f->passages.filters.n && cli_filters_agree(&f->passages.filters, s->path, info.filters)) return CLI_FAIL;
-  if (cli_gpu_open(gpu, f->backend, s->index) || cli_gpu_attach(gpu, s->searcher)) return CLI_FAIL;
+  if (cli_gpu_open(gpu, f->backend, s->index) || cli_gpu_attach_method(gpu, s->searcher, f->sd.intersection))
+    return CLI_FAIL;
   /* More hits than documents cannot be: no memory for them. */
   s->k = (size_t)(f->k < info.documents ? f->k : info.documents);
   if (s->threads > 1 && s->many) *batch = s->k > BATCH_HITS / BATCH_QUERIES ? BATCH_HITS / s->k : BATCH_QUERIES;
