@@ -999,6 +999,7 @@ struct gpuir_task {
   void *user;
   gpuir_error *error; /* if not NULL, filled when the status is not 0 */
   /* What the pool fills in. */
+  int on_device; /* a device answered. Set before: one is to, whatever it costs, if it takes such queries */
   size_t count; /* of hits */
   int status;
   uint64_t started, finished; /* when a thread took it, and when it was complete; `started` may be 0 if none did */
@@ -1036,6 +1037,9 @@ typedef struct gpuir_pool_desc {
   void *attach_user;
   size_t batch; /* queries of a device's batch at most; 0: 256 */
   uint64_t device_limit_ns; /* a device that leaves a batch unanswered for so long is lost; 0: 2 seconds */
+  const int *cancel; /* read atomically: not 0 ends every task with CANCELLED. NULL: none */
+  void (*thread)(void *user); /* what each thread calls first, such as what a handler of signals needs; may be NULL */
+  void *thread_user;
 } gpuir_pool_desc;
 
 /* Makes a pool for one index, which must outlive it. Its threads start when the first task is submitted, so that a
@@ -1046,16 +1050,25 @@ GPUIR_API int gpuir_pool_create(gpuir_index *index, const gpuir_pool_desc *desc,
  * again. Errors, after which the task is the caller's and `done` is not called: ARGUMENT; BUSY when as many tasks wait
  * as may (come again later); IO if no thread could be started. */
 GPUIR_API int gpuir_pool_submit(gpuir_pool *pool, gpuir_task *task);
+/* The same, but with a named policy the calling thread answers the task itself, before this returns, while fewer tasks
+ * than the pool has threads are at work and none waits: the way to another thread and back takes longer than a small
+ * query. Others help as ever. */
+GPUIR_API int gpuir_pool_run(gpuir_pool *pool, gpuir_task *task);
+/* Completes a task that still waits with CANCELLED at once, in this thread; one that is at work, or of a policy of
+ * one's own, ends by its flag. The task must not be gone. */
+GPUIR_API void gpuir_pool_cancel(gpuir_pool *pool, gpuir_task *task);
 /* Waits until a task without a `done` function is complete, and returns its status. (With one the task may be gone:
  * ARGUMENT.) Not from a `done` function. */
 GPUIR_API int gpuir_pool_wait(gpuir_pool *pool, gpuir_task *task);
 /* Waits until all tasks that were submitted are complete and their `done` functions have returned. Not from one. */
 GPUIR_API void gpuir_pool_drain(gpuir_pool *pool);
-/* Stops: what waits or runs is completed with CANCELLED. Nothing may be submitted meanwhile. NULL is allowed. */
+/* Stops: what waits or runs is completed with CANCELLED; what runs in a pool that has a flag ends by that. Nothing may
+ * be submitted meanwhile. NULL is allowed. */
 GPUIR_API void gpuir_pool_destroy(gpuir_pool *pool);
 
 typedef struct gpuir_pool_stats {
   uint64_t submitted, completed;
+  uint64_t waiting; /* now */
   uint64_t refused; /* submissions that ended with BUSY */
   uint64_t cancelled, missed; /* completed with CANCELLED, with DEADLINE */
   uint64_t shared, joined; /* auto: searches that others could help with; times that a thread did */
@@ -22037,6 +22050,9 @@ GPUIR_API int gpuir_query_unknown(const gpuir_query *q, size_t i, const char **t
  * that came with them, but none waits for ever: keys grow with time. A deadline may call for an earlier start. What a
  * query costs is measured: a table of means by mode, number of words and postings, which every answer corrects.
  *
+ * What a thread works with, its searcher and its share, is a mate. A thread that submits by gpuir_pool_run takes one that
+ * is idle and answers its task itself, so that as many tasks as there are mates are at work, whoever works on them.
+ *
  * A thread that finds no task helps with a search that runs (gpuir__share): it takes parts of it, and leaves as soon as
  * a task waits. So queries have cores of their own while there are more queries than cores, as with `inter`, and long
  * ones have several while there are fewer.
@@ -22203,6 +22219,17 @@ static gpuir_task *gpuir__lane_pop(gpuir__lane *l, uint64_t *key) {
   return task;
 }
 
+/* Makes a task the first of its lane; 0 if it is not there. */
+static int gpuir__lane_raise(gpuir__lane *l, gpuir_task *task) {
+  size_t i = 0;
+  while (i < l->n && l->heap[i].task != task) i++;
+  if (i == l->n) return 0;
+  for (; i; i = (i - 1) / 2) l->heap[i] = l->heap[(i - 1) / 2];
+  l->heap[0].key = 0;
+  l->heap[0].task = task;
+  return 1;
+}
+
 /* ---- crews ---- */
 
 /* A query that is worth so much, in ns, gets one helper; twice as much two, and so on. */
@@ -22212,9 +22239,10 @@ static gpuir_task *gpuir__lane_pop(gpuir__lane *l, uint64_t *key) {
 
 struct gpuir__crew;
 
-/* A thread of a crew. */
+/* What one thread at a time works with: a thread of the crew, or one that answers its own task. */
 typedef struct gpuir__mate {
   struct gpuir__crew *crew;
+  struct gpuir__mate *next; /* that no thread works with either */
   gpuir_searcher *searcher;
   gpuir__share share; /* of the search that it owns */
 } gpuir__mate;
@@ -22251,11 +22279,12 @@ typedef struct gpuir__device {
 typedef struct gpuir__crew {
   gpuir_pool *pool;
   int shares; /* the policy is auto */
-  gpuir__mate *mates; /* [pool->nthreads] */
+  gpuir__mate *mates, *idle; /* [pool->nthreads]; those that no thread works with, under the lock */
   gpuir__lane lane, device_lane;
   size_t room; /* tasks of both lanes at most */
   uint64_t sequence; /* submissions */
-  int stopping; /* read and written atomically; also the searchers' flag */
+  int stopping; /* read and written atomically */
+  const int *stop; /* the searchers' flag: that, or one that the pool was made with */
   int waiting; /* the same: tasks in `lane` */
   int asleep; /* the same: threads that wait for work */
   gpuir__device device;
@@ -22270,7 +22299,7 @@ static void gpuir__crew_queue(gpuir__crew *c, gpuir_task *task, uint64_t key, in
   gpuir__lane_push(to_device ? &c->device_lane : &c->lane, key, task);
   __atomic_store_n(&c->waiting, c->lane.n > INT32_MAX ? INT32_MAX : (int)c->lane.n, __ATOMIC_RELAXED);
   if (c->device.state == GPUIR__DEVICE_GOOD) (void)pthread_cond_signal(&c->device_work);
-  if (__atomic_load_n(&c->asleep, __ATOMIC_RELAXED)) (void)pthread_cond_signal(&c->work);
+  if (c->idle && __atomic_load_n(&c->asleep, __ATOMIC_RELAXED)) (void)pthread_cond_signal(&c->work);
 }
 
 /* Takes the first task of a lane. The lock is held. */
@@ -22292,19 +22321,37 @@ static uint64_t gpuir__crew_key(const gpuir__crew *c, const gpuir_task *task) {
 static int gpuir__crew_prefers_device(const gpuir__crew *c, const gpuir_task *task) {
   const uint64_t on_device = c->device.query_ns ? c->device.query_ns : GPUIR__SHARE_NS;
   if (c->device.state != GPUIR__DEVICE_GOOD) return 0;
-  return !task->matches && task->k && task->k <= GPUIR__SHARE_K && task->pool_cost > on_device;
+  return !task->matches && task->k && task->k <= GPUIR__SHARE_K && (task->on_device || task->pool_cost > on_device);
 }
 
-static int gpuir__crew_submit(void *state, gpuir_task *task) {
-  gpuir__crew *c = (gpuir__crew *)state;
-  int status = GPUIR_OK;
+/* Takes a mate that no thread works with, or gives it back. The lock is held. */
+static gpuir__mate *gpuir__mate_take(gpuir__crew *c) {
+  gpuir__mate *m = c->idle;
+  if (m) c->idle = m->next;
+  return m;
+}
+static void gpuir__mate_give(gpuir__mate *m) {
+  m->next = m->crew->idle;
+  m->crew->idle = m;
+}
+
+/* Takes a task over. If `mine` is not NULL and no other waits, finds its thread an idle mate to answer it with. */
+static int gpuir__crew_accept(gpuir__crew *c, gpuir_task *task, gpuir__mate **mine) {
+  int status = GPUIR_OK, to_device;
   task->pool_cost = c->shares ? gpuir__cost_estimate(&c->costs, task->query) : 0;
   (void)pthread_mutex_lock(&c->lock);
   c->sequence++;
-  if (c->lane.n + c->device_lane.n >= c->room) status = GPUIR_E_BUSY;
-  else gpuir__crew_queue(c, task, gpuir__crew_key(c, task), gpuir__crew_prefers_device(c, task));
+  to_device = gpuir__crew_prefers_device(c, task);
+  if (mine) *mine = c->lane.n || to_device ? NULL : gpuir__mate_take(c);
+  if (mine && *mine) status = GPUIR_OK;
+  else if (c->lane.n + c->device_lane.n >= c->room) status = GPUIR_E_BUSY;
+  else gpuir__crew_queue(c, task, gpuir__crew_key(c, task), to_device);
   (void)pthread_mutex_unlock(&c->lock);
   return status;
+}
+
+static int gpuir__crew_submit(void *state, gpuir_task *task) {
+  return gpuir__crew_accept((gpuir__crew *)state, task, NULL);
 }
 
 /* ---- a thread of a crew ---- */
@@ -22316,7 +22363,7 @@ static void gpuir__mate_offers(gpuir__share *share) {
   gpuir__count_up(&c->shared, 1);
   if (!__atomic_fetch_add(&c->asleep, 0, __ATOMIC_SEQ_CST)) return;
   (void)pthread_mutex_lock(&c->lock);
-  for (i = 0; i < share->most; i++) (void)pthread_cond_signal(&c->work);
+  for (i = 0; c->idle && i < share->most; i++) (void)pthread_cond_signal(&c->work);
   (void)pthread_mutex_unlock(&c->lock);
 }
 
@@ -22330,6 +22377,7 @@ static void gpuir__mate_answer(gpuir__mate *m, gpuir_task *task) {
   int status;
   m->share.most = (unsigned)helpers;
   m->share.helped = 0;
+  task->on_device = 0;
   e->rare.share = c->shares && helpers && task->k <= GPUIR__SHARE_K ? &m->share : NULL;
   status = gpuir_pool_answer(m->searcher, task);
   e->rare.share = NULL;
@@ -22365,33 +22413,47 @@ static gpuir_task *gpuir__crew_next(gpuir__crew *c) {
 }
 
 /* Waits for something to do: a task, a search to join, or the end. The lock is held. */
-static void gpuir__crew_sleep(gpuir__mate *m) {
-  gpuir__crew *c = m->crew;
+static void gpuir__crew_sleep(gpuir__crew *c) {
   (void)__atomic_fetch_add(&c->asleep, 1, __ATOMIC_SEQ_CST);
-  if (!gpuir__mate_offer(m)) (void)pthread_cond_wait(&c->work, &c->lock);
+  if (!c->idle || !gpuir__mate_offer(c->idle)) (void)pthread_cond_wait(&c->work, &c->lock);
   (void)__atomic_fetch_sub(&c->asleep, 1, __ATOMIC_SEQ_CST);
 }
 
 /* One thread's life. */
-static void gpuir__mate_work(gpuir__mate *m) {
-  gpuir__crew *c = m->crew;
+static void gpuir__crew_thread(gpuir__crew *c) {
+  (void)pthread_mutex_lock(&c->lock);
   for (;;) {
-    gpuir_task *task;
-    gpuir__share *share = NULL;
-    int stopping;
-    (void)pthread_mutex_lock(&c->lock);
-    task = gpuir__crew_next(c);
-    stopping = c->stopping;
-    if (!task && !stopping) {
-      share = gpuir__mate_offer(m);
-      if (!share) gpuir__crew_sleep(m);
+    gpuir_task *task = c->idle || c->stopping ? gpuir__crew_next(c) : NULL;
+    gpuir__share *share = !task && c->idle && !c->stopping ? gpuir__mate_offer(c->idle) : NULL;
+    gpuir__mate *m = (task || share) && !c->stopping ? gpuir__mate_take(c) : NULL;
+    if (!task && c->stopping) break;
+    if (!task && !share) {
+      gpuir__crew_sleep(c);
+      continue;
     }
     (void)pthread_mutex_unlock(&c->lock);
-    if (task && stopping) gpuir_pool_complete(c->pool, task, GPUIR_E_CANCELLED);
+    if (!m) gpuir_pool_complete(c->pool, task, GPUIR_E_CANCELLED);
     else if (task) gpuir__mate_answer(m, task);
-    else if (stopping) return;
-    else if (share && gpuir__engine_help(&m->searcher->engine, share)) gpuir__count_up(&c->joined, 1);
+    else if (gpuir__engine_help(&m->searcher->engine, share)) gpuir__count_up(&c->joined, 1);
+    (void)pthread_mutex_lock(&c->lock);
+    if (m) gpuir__mate_give(m);
   }
+  (void)pthread_mutex_unlock(&c->lock);
+}
+
+/* Answers a task in the thread that submits it, if it gets a mate; then something may wait for that one. */
+static int gpuir__crew_run(void *state, gpuir_task *task) {
+  gpuir__crew *c = (gpuir__crew *)state;
+  gpuir__mate *m;
+  const int status = gpuir__crew_accept(c, task, &m);
+  if (!m) return status;
+  gpuir__mate_answer(m, task);
+  (void)pthread_mutex_lock(&c->lock);
+  gpuir__mate_give(m);
+  if (__atomic_load_n(&c->asleep, __ATOMIC_RELAXED) && (c->lane.n || c->device_lane.n || gpuir__mate_offer(m)))
+    (void)pthread_cond_signal(&c->work);
+  (void)pthread_mutex_unlock(&c->lock);
+  return GPUIR_OK;
 }
 
 /* ---- a device ---- */
@@ -22554,6 +22616,7 @@ static int gpuir__load_settle(gpuir__crew *c, gpuir__load *l, size_t i) {
   task->count = status ? 0 : l->counts[i];
   memcpy(task->hits, l->hits + i * l->k, task->count * sizeof *task->hits);
   l->tasks[i] = NULL;
+  task->on_device = 1;
   gpuir_pool_complete(c->pool, task, status);
   return 1;
 }
@@ -22608,7 +22671,7 @@ static void gpuir__device_abandon(gpuir__crew *c) {
 
 /* Looks at a batch in flight: passes on what was cancelled, and takes it back if it is done. 0: nothing happened. */
 static int gpuir__device_look(gpuir__crew *c, gpuir__load *l) {
-  const int stopping = __atomic_load_n(&c->stopping, __ATOMIC_RELAXED);
+  const int stopping = __atomic_load_n(c->stop, __ATOMIC_RELAXED);
   size_t i;
   for (i = 0; i < l->n; i++) {
     const int *cancel = l->tasks[i]->cancel;
@@ -22679,7 +22742,7 @@ static void gpuir__device_work(gpuir__crew *c) {
 
 static void gpuir__crew_work(void *state, unsigned thread) {
   gpuir__crew *c = (gpuir__crew *)state;
-  if (thread < c->pool->nthreads) gpuir__mate_work(&c->mates[thread]);
+  if (thread < c->pool->nthreads) gpuir__crew_thread(c);
   else gpuir__device_work(c);
 }
 
@@ -22727,6 +22790,7 @@ static int gpuir__mate_make(gpuir__crew *c, gpuir__mate *m, const gpuir_searcher
   m->share.leave = &c->waiting;
   m->share.opened = gpuir__mate_offers;
   m->share.user = m;
+  gpuir__mate_give(m);
   return gpuir_searcher_create(c->pool->ix, desc, &m->searcher, err);
 }
 
@@ -22739,7 +22803,7 @@ GPUIR__COLD static int gpuir__crew_make(gpuir_pool *p, int shares, void **state,
   if (!c) return gpuir__fail_nomem(err);
   memset(&desc, 0, sizeof desc);
   desc.allocator = &p->a;
-  desc.cancel = &c->stopping;
+  c->stop = desc.cancel = p->desc.cancel ? p->desc.cancel : &c->stopping;
   c->pool = p;
   c->shares = shares;
   c->room = p->desc.queue;
@@ -22805,6 +22869,7 @@ static int gpuir__pool_configure(gpuir_pool *p, const gpuir_pool_desc *desc, gpu
 
 static void *gpuir__pool_run(void *argument) {
   const gpuir__pool_thread *t = (const gpuir__pool_thread *)argument;
+  if (t->pool->desc.thread) t->pool->desc.thread(t->pool->desc.thread_user);
   t->pool->policy.work(t->pool->state, t->number);
   return NULL;
 }
@@ -22869,9 +22934,10 @@ static int gpuir__pool_start(gpuir_pool *p) {
   return p->started >= needed ? GPUIR_OK : GPUIR_E_IO;
 }
 
-GPUIR_API int gpuir_pool_submit(gpuir_pool *p, gpuir_task *task) {
+/* Checks a task and hands it to the policy. */
+static int gpuir__pool_accept(gpuir_pool *p, gpuir_task *task, int (*submit)(void *state, gpuir_task *task)) {
   int status = GPUIR_OK;
-  if (!p || !task || !task->query || task->query->ix != p->ix || (task->k && !task->hits)) return GPUIR_E_ARGUMENT;
+  if (!task || !task->query || task->query->ix != p->ix || (task->k && !task->hits)) return GPUIR_E_ARGUMENT;
   if (!__atomic_load_n(&p->running, __ATOMIC_ACQUIRE)) status = gpuir__pool_start(p);
   if (status) return status;
   if (!task->due) task->due = gpuir__now();
@@ -22880,14 +22946,36 @@ GPUIR_API int gpuir_pool_submit(gpuir_pool *p, gpuir_task *task) {
   task->started = task->finished = 0;
   __atomic_store_n(&task->pool_state, GPUIR__TASK_SUBMITTED, __ATOMIC_RELAXED);
   (void)__atomic_fetch_add(&p->open, 1, __ATOMIC_SEQ_CST);
-  status = p->policy.submit(p->state, task);
+  gpuir__count_up(&p->submitted, 1);
+  status = submit(p->state, task);
   if (status) {
+    (void)__atomic_fetch_sub(&p->submitted, 1, __ATOMIC_RELAXED);
     (void)__atomic_fetch_sub(&p->open, 1, __ATOMIC_SEQ_CST);
     gpuir__count_up(&p->refused, 1);
-    return status;
   }
-  gpuir__count_up(&p->submitted, 1);
-  return GPUIR_OK;
+  return status;
+}
+
+GPUIR_API int gpuir_pool_submit(gpuir_pool *p, gpuir_task *task) {
+  return p ? gpuir__pool_accept(p, task, p->policy.submit) : GPUIR_E_ARGUMENT;
+}
+
+GPUIR_API int gpuir_pool_run(gpuir_pool *p, gpuir_task *task) {
+  if (!p || p->policy.submit != gpuir__crew_submit) return gpuir_pool_submit(p, task);
+  return gpuir__pool_accept(p, task, gpuir__crew_run);
+}
+
+GPUIR_API void gpuir_pool_cancel(gpuir_pool *p, gpuir_task *task) {
+  gpuir__crew *c;
+  gpuir__lane *lane = NULL;
+  if (!p || p->policy.submit != gpuir__crew_submit) return;
+  c = (gpuir__crew *)p->state;
+  (void)pthread_mutex_lock(&c->lock);
+  if (gpuir__lane_raise(&c->lane, task)) lane = &c->lane;
+  else if (gpuir__lane_raise(&c->device_lane, task)) lane = &c->device_lane;
+  if (lane) (void)gpuir__crew_take(c, lane, NULL);
+  (void)pthread_mutex_unlock(&c->lock);
+  if (lane) gpuir_pool_complete(p, task, GPUIR_E_CANCELLED);
 }
 
 GPUIR_API int gpuir_pool_wait(gpuir_pool *p, gpuir_task *task) {
@@ -22943,6 +23031,7 @@ GPUIR__COLD GPUIR_API void gpuir_pool_get_stats(gpuir_pool *p, gpuir_pool_stats 
     stats->on_device = __atomic_load_n(&c->on_device, __ATOMIC_RELAXED);
     stats->returned = __atomic_load_n(&c->returned, __ATOMIC_RELAXED);
     (void)pthread_mutex_lock(&c->lock);
+    stats->waiting = c->lane.n + c->device_lane.n;
     stats->devices = c->device.state == GPUIR__DEVICE_GOOD;
     stats->devices_lost = c->device.state == GPUIR__DEVICE_LOST;
     stats->device_error = c->device.error;

@@ -9,6 +9,8 @@ struct backend; /* a gpuir_cuda by another name */
 
 int backend_present(void) { return 1; }
 
+const char *backend_absent(void) { return ""; }
+
 int backend_open(gpuir_index *index, backend **out, gpuir_error *err) {
   gpuir_cuda *cuda = NULL;
   int status = gpuir_cuda_open(index, NULL, &cuda, err);
@@ -17,7 +19,7 @@ int backend_open(gpuir_index *index, backend **out, gpuir_error *err) {
 }
 
 int backend_attach(backend *b, gpuir_searcher *searcher, gpuir_error *err) {
-  return gpuir_cuda_attach(searcher, (gpuir_cuda *)b, 1, err);
+  return gpuir_cuda_attach(searcher, (gpuir_cuda *)b, 0, err);
 }
 
 void backend_close(backend *b) { gpuir_cuda_close((gpuir_cuda *)b); }
@@ -26,14 +28,10 @@ void backend_close(backend *b) { gpuir_cuda_close((gpuir_cuda *)b); }
 
 int backend_present(void) { return 0; }
 
+const char *backend_absent(void) { return "this gpuirfs was built without a GPU backend"; }
+
 int backend_open(gpuir_index *index, backend **out, gpuir_error *err) {
-  (void)index;
-  *out = NULL;
-  if (err) {
-    err->code = GPUIR_E_UNSUPPORTED;
-    err->offset = 0;
-    snprintf(err->msg, sizeof err->msg, "this gpuirfs was built without a GPU backend");
-  }
+  (void)index, (void)out, (void)err;
   return GPUIR_E_UNSUPPORTED;
 }
 

@@ -1,4 +1,4 @@
-/* engine.c - loaded indexes and the pool of searchers. */
+/* engine.c - loaded indexes and their pools. */
 #include "engine.h"
 
 #include "backend.h"
@@ -12,19 +12,13 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-typedef struct searcher_slot {
-  gpuir_searcher *cpu, *gpu; /* made when first needed */
-  generation *on; /* what they belong to, with a reference; NULL: there are none */
-  int cancel; /* read by the searchers while they work */
-  struct searcher_slot *next_free;
-} searcher_slot;
+/* Pools of a generation. */
+enum { POOL_CPU, POOL_GPU, POOLS };
 
-struct searcher_pool {
-  uint64_t timeout_ns;
-  pthread_mutex_t lock; /* for all below, for tickets, and for `retired` of generations */
-  pthread_cond_t freed;
-  unsigned nslots;
-  searcher_slot *slots, *free_slots;
+struct engine {
+  engine_desc desc;
+  pthread_mutex_t lock; /* for all below, and for tickets */
+  gpuir_pool_stats ended; /* what pools have counted that are no more */
 };
 
 /* Whether the files of generations that share some are whole. */
@@ -42,15 +36,126 @@ struct generation {
   uint64_t bytes;
   int live;
   health *files;
-  searcher_pool *pool;
-  int retired;
+  engine *engine;
+  backend *gpu; /* opened by the thread that drives it */
 
   pthread_mutex_t lock; /* for all below */
   unsigned refs;
-  int backend_state; /* 0: not tried, 1: open, -1: failed */
-  backend *gpu;
-  char backend_msg[160];
+  gpuir_pool *pools[POOLS]; /* NULL: not made yet, or ended */
+  unsigned searches; /* that use the pools */
+  int retired;
 };
+
+/* ---- pools --------------------------------------------------------------------------------------------- */
+
+engine *engine_create(const engine_desc *desc) {
+  engine *e = calloc(1, sizeof *e);
+  if (!e) return NULL;
+  e->desc = *desc;
+  pthread_mutex_init(&e->lock, NULL);
+  return e;
+}
+
+void engine_destroy(engine *e) {
+  if (!e) return;
+  pthread_mutex_destroy(&e->lock);
+  free(e);
+}
+
+static void add_counters(gpuir_pool_stats *to, const gpuir_pool_stats *s) {
+  to->submitted += s->submitted;
+  to->completed += s->completed;
+  to->waiting += s->waiting;
+  to->refused += s->refused;
+  to->cancelled += s->cancelled;
+  to->missed += s->missed;
+  to->shared += s->shared;
+  to->joined += s->joined;
+  to->on_device += s->on_device;
+}
+
+void engine_counters(engine *e, generation *now, gpuir_pool_stats *counters) {
+  int i;
+  pthread_mutex_lock(&e->lock);
+  *counters = e->ended;
+  pthread_mutex_unlock(&e->lock);
+  pthread_mutex_lock(&now->lock);
+  for (i = 0; i < POOLS; i++) {
+    gpuir_pool_stats s;
+    if (!now->pools[i]) continue;
+    gpuir_pool_get_stats(now->pools[i], &s);
+    add_counters(counters, &s);
+  }
+  pthread_mutex_unlock(&now->lock);
+}
+
+/* Takes the pools out of a generation that is to search no more. Called with its lock. */
+static void take_pools(generation *g, gpuir_pool *pools[POOLS]) {
+  memcpy(pools, g->pools, sizeof g->pools);
+  memset(g->pools, 0, sizeof g->pools);
+}
+
+/* Ends pools on which nothing runs. Called without a lock: it waits for their threads. */
+static void end_pools(generation *g, gpuir_pool *pools[POOLS]) {
+  int i;
+  for (i = 0; i < POOLS; i++) {
+    gpuir_pool_stats s;
+    if (!pools[i]) continue;
+    gpuir_pool_get_stats(pools[i], &s);
+    gpuir_pool_destroy(pools[i]);
+    if (s.devices_lost) g->gpu = NULL; /* one that does not answer is left to the system */
+    pthread_mutex_lock(&g->engine->lock);
+    add_counters(&g->engine->ended, &s);
+    pthread_mutex_unlock(&g->engine->lock);
+  }
+}
+
+void generation_retire(generation *g) {
+  gpuir_pool *pools[POOLS] = {NULL, NULL};
+  pthread_mutex_lock(&g->lock);
+  g->retired = 1;
+  if (!g->searches) take_pools(g, pools);
+  pthread_mutex_unlock(&g->lock);
+  end_pools(g, pools);
+}
+
+/* What a thread of a pool does first: it reads one generation for all of its life. */
+static void guard_thread(void *broken) { guard_enter(broken); }
+
+/* Gives the searcher of a pool the GPU; called by the thread that drives it. */
+static int attach(void *arg, gpuir_searcher *searcher, gpuir_error *err) {
+  generation *g = arg;
+  const int rc = g->gpu ? GPUIR_OK : backend_open(g->index, &g->gpu, err);
+  return rc == GPUIR_OK ? backend_attach(g->gpu, searcher, err) : rc;
+}
+
+/* Returns a pool of a generation, made when first needed; pool_done afterwards. NULL without memory. */
+static gpuir_pool *pool_of(generation *g, int which, gpuir_error *err) {
+  gpuir_pool_desc desc;
+  gpuir_pool *pool;
+  memset(&desc, 0, sizeof desc);
+  desc.threads = g->engine->desc.searchers;
+  desc.queue = g->engine->desc.queue;
+  desc.cancel = &g->files->broken; /* nobody wants an answer from zeros */
+  desc.thread = guard_thread;
+  desc.thread_user = &g->files->broken;
+  desc.attach = which == POOL_GPU ? attach : NULL;
+  desc.attach_user = g;
+  pthread_mutex_lock(&g->lock);
+  if (!g->pools[which]) (void)gpuir_pool_create(g->index, &desc, &g->pools[which], err);
+  pool = g->pools[which];
+  g->searches += pool != NULL;
+  pthread_mutex_unlock(&g->lock);
+  return pool;
+}
+
+static void pool_done(generation *g) {
+  gpuir_pool *pools[POOLS] = {NULL, NULL};
+  pthread_mutex_lock(&g->lock);
+  if (!--g->searches && g->retired) take_pools(g, pools);
+  pthread_mutex_unlock(&g->lock);
+  end_pools(g, pools);
+}
 
 /* ---- generations --------------------------------------------------------------------------------------- */
 
@@ -199,7 +304,7 @@ int generation_open(const generation_desc *desc, const generation *before, gener
   g->live = info.generation != 0;
   g->documents = (uint32_t)info.documents;
   g->bytes = info.file_bytes;
-  g->pool = desc->pool;
+  g->engine = desc->engine;
   g->refs = 1;
   pthread_mutex_init(&g->lock, NULL);
   *out = g;
@@ -220,6 +325,7 @@ void generation_unref(generation *g) {
   refs = --g->refs;
   pthread_mutex_unlock(&g->lock);
   if (refs) return;
+  end_pools(g, g->pools);
   backend_close(g->gpu);
   gpuir_close(g->index);
   pthread_mutex_destroy(&g->lock);
@@ -237,105 +343,48 @@ uint64_t generation_bytes(const generation *g) { return g->bytes; }
 int *generation_broken_flag(generation *g) { return &g->files->broken; }
 int generation_is_broken(const generation *g) { return __atomic_load_n(&g->files->broken, __ATOMIC_SEQ_CST); }
 
-/* ---- the pool ------------------------------------------------------------------------------------------ */
+/* ---- work that can be called off ----------------------------------------------------------------------- */
 
-searcher_pool *pool_create(unsigned searchers, uint64_t timeout_ns) {
-  searcher_pool *p = calloc(1, sizeof *p);
-  unsigned i;
-  if (p) p->slots = calloc(searchers, sizeof *p->slots);
-  if (!p || !p->slots) {
-    free(p);
-    return NULL;
-  }
-  p->nslots = searchers;
-  p->timeout_ns = timeout_ns;
-  for (i = 0; i < searchers; i++) {
-    p->slots[i].next_free = p->free_slots;
-    p->free_slots = &p->slots[i];
-  }
-  pthread_mutex_init(&p->lock, NULL);
-  pthread_cond_init(&p->freed, NULL);
-  return p;
+void ticket_make(ticket *t, generation *g) {
+  memset(t, 0, sizeof *t);
+  t->gen = g;
+  pthread_cond_init(&t->wake, NULL);
 }
 
-/* Moves the searchers of a slot to another generation, with the memory that they have; NULL: ends them. One on the GPU
- * belongs to its generation. */
-static void slot_move(searcher_slot *slot, generation *to) {
-  generation *from = slot->on;
-  if (from == to) return;
-  gpuir_searcher_destroy(slot->gpu);
-  slot->gpu = NULL;
-  if (!to || (slot->cpu && gpuir_searcher_move(slot->cpu, to->index) != GPUIR_OK)) {
-    gpuir_searcher_destroy(slot->cpu);
-    slot->cpu = NULL;
-  }
-  slot->on = to ? generation_ref(to) : NULL;
-  generation_unref(from);
-}
-
-void pool_destroy(searcher_pool *p) {
-  unsigned i;
-  if (!p) return;
-  for (i = 0; i < p->nslots; i++) slot_move(&p->slots[i], NULL);
-  pthread_cond_destroy(&p->freed);
-  pthread_mutex_destroy(&p->lock);
-  free(p->slots);
-  free(p);
-}
-
-void generation_retire(generation *g, generation *next) {
-  searcher_pool *p = g->pool;
-  searcher_slot *slot;
-  pthread_mutex_lock(&p->lock);
-  g->retired = 1;
-  for (slot = p->free_slots; slot; slot = slot->next_free)
-    if (slot->on == g) slot_move(slot, next);
-  pthread_mutex_unlock(&p->lock);
-}
+void ticket_free(ticket *t) { pthread_cond_destroy(&t->wake); }
 
 void ticket_cancel(ticket *t) {
-  searcher_pool *p = t->gen->pool;
-  pthread_mutex_lock(&p->lock);
+  engine *e = t->gen->engine;
+  pthread_mutex_lock(&e->lock);
   __atomic_store_n(&t->cancelled, 1, __ATOMIC_RELAXED);
-  if (t->slot) __atomic_store_n(&t->slot->cancel, 1, __ATOMIC_RELAXED);
-  pthread_cond_broadcast(&p->freed);
-  pthread_mutex_unlock(&p->lock);
+  pthread_cond_signal(&t->wake);
+  pthread_mutex_unlock(&e->lock);
 }
 
-int ticket_is_cancelled(ticket *t) {
-  int cancelled;
-  pthread_mutex_lock(&t->gen->pool->lock);
-  cancelled = t->cancelled;
-  pthread_mutex_unlock(&t->gen->pool->lock);
-  return cancelled;
+int ticket_is_cancelled(ticket *t) { return __atomic_load_n(&t->cancelled, __ATOMIC_RELAXED); }
+
+/* A thread of a pool, or this one, has answered. */
+static void on_done(gpuir_task *task) {
+  ticket *t = task->user;
+  engine *e = t->gen->engine;
+  pthread_mutex_lock(&e->lock);
+  t->complete = 1;
+  pthread_cond_signal(&t->wake);
+  pthread_mutex_unlock(&e->lock);
 }
 
-static int slot_take(ticket *t) {
-  searcher_pool *p = t->gen->pool;
-  pthread_mutex_lock(&p->lock);
-  while (!p->free_slots && !t->cancelled) pthread_cond_wait(&p->freed, &p->lock);
-  if (!t->cancelled) {
-    t->slot = p->free_slots;
-    p->free_slots = t->slot->next_free;
-    __atomic_store_n(&t->slot->cancel, 0, __ATOMIC_RELAXED);
+/* Waits for a task. If it is called off while it waits for its turn it ends at once, otherwise by its flag. */
+static void await(ticket *t, gpuir_pool *pool, gpuir_task *task) {
+  engine *e = t->gen->engine;
+  pthread_mutex_lock(&e->lock);
+  while (!t->complete && !t->cancelled) pthread_cond_wait(&t->wake, &e->lock);
+  if (!t->complete) {
+    pthread_mutex_unlock(&e->lock);
+    gpuir_pool_cancel(pool, task);
+    pthread_mutex_lock(&e->lock);
   }
-  pthread_mutex_unlock(&p->lock);
-  if (!t->slot) return EINTR;
-  slot_move(t->slot, t->gen);
-  return 0;
-}
-
-static void slot_give(ticket *t) {
-  searcher_pool *p = t->gen->pool;
-  pthread_mutex_lock(&p->lock);
-  /* Its retirement did not reach this slot, which was at work; the ticket still has the generation. */
-  if (t->gen->retired) slot_move(t->slot, NULL);
-  t->slot->next_free = p->free_slots;
-  p->free_slots = t->slot;
-  t->slot = NULL;
-  /* All of them: the one that is woken may have been cancelled. */
-  pthread_cond_broadcast(&p->freed);
-  pthread_mutex_unlock(&p->lock);
+  while (!t->complete) pthread_cond_wait(&t->wake, &e->lock);
+  pthread_mutex_unlock(&e->lock);
 }
 
 /* ---- searching ----------------------------------------------------------------------------------------- */
@@ -352,93 +401,72 @@ int errno_of_status(int status) {
   case GPUIR_E_CANCELLED: return EINTR;
   case GPUIR_E_DEADLINE: return ETIMEDOUT;
   case GPUIR_E_UNSUPPORTED: return EOPNOTSUPP;
+  case GPUIR_E_BUSY: return EAGAIN;
   default: return EIO;
   }
 }
 
-static int searcher_make(searcher_slot *slot, generation *g, gpuir_searcher **out) {
-  gpuir_searcher_desc desc;
-  memset(&desc, 0, sizeof desc);
-  desc.cancel = &slot->cancel;
-  desc.timeout_ns = g->pool->timeout_ns;
-  return gpuir_searcher_create(g->index, &desc, out, NULL);
+/* Which pool is to answer. */
+static int pool_for(const generation *g, int wanted) {
+  return wanted != BACKEND_CPU && backend_present() && !g->live ? POOL_GPU : POOL_CPU;
 }
 
-/* The backend of a generation, opened when first needed; NULL with the reason in `why`. A live index has none: each
- * commit would load all of it into the device anew. */
-static backend *backend_of(generation *g, char why[160]) {
-  backend *gpu = NULL;
-  if (g->live) {
-    snprintf(why, 160, "a live index is searched by the CPU");
-    return NULL;
-  }
-  pthread_mutex_lock(&g->lock);
-  if (g->backend_state == 0) {
-    gpuir_error err;
-    memset(&err, 0, sizeof err);
-    g->backend_state = backend_open(g->index, &g->gpu, &err) == GPUIR_OK ? 1 : -1;
-    if (g->backend_state < 0) snprintf(g->backend_msg, sizeof g->backend_msg, "%s", err.msg);
-  }
-  if (g->backend_state > 0) gpu = g->gpu;
-  snprintf(why, 160, "%s", g->backend_msg);
-  pthread_mutex_unlock(&g->lock);
-  return gpu;
+/* Notes that a GPU was wanted and a processor answered: always where a query asks for it, otherwise where there is none
+ * any more. A live index has none: each commit would load all of it into the device anew. */
+static void note_fallback(const generation *g, const gpuir_task *task, gpuir_pool *pool, int wanted,
+    search_reply *reply) {
+  gpuir_pool_stats s;
+  const char *why = "the GPU is not ready yet, or does not take such a query";
+  if (task->on_device || (wanted != BACKEND_GPU && pool_for(g, wanted) == POOL_CPU)) return;
+  gpuir_pool_get_stats(pool, &s);
+  if (wanted != BACKEND_GPU && !s.devices_lost) return;
+  if (g->live) why = "a live index is searched by the CPU";
+  else if (!backend_present()) why = backend_absent();
+  else if (s.device_error.code) why = s.device_error.msg;
+  reply->fallbacks = 1;
+  snprintf(reply->fallback, sizeof reply->fallback, "%s", why);
 }
 
-/* The slot's searcher on the GPU, or NULL with the reason in `why`. */
-static gpuir_searcher *gpu_searcher(searcher_slot *slot, char why[160]) {
-  backend *gpu = backend_of(slot->on, why);
-  gpuir_error err;
-  gpuir_searcher *s = NULL;
+static uint64_t deadline_in(uint64_t ns) {
+  struct timespec now;
+  if (!ns) return 0;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec + ns;
+}
+
+/* Has a pool of the generation rank a query. Returns a GPUIR_ status. */
+static int rank(ticket *t, const gpuir_query *query, int wanted, size_t k, search_reply *reply, gpuir_error *err) {
+  generation *g = t->gen;
+  gpuir_pool *pool = pool_of(g, pool_for(g, wanted), err);
+  gpuir_task task;
   int rc;
-  if (!gpu || slot->gpu) return gpu ? slot->gpu : NULL;
-  memset(&err, 0, sizeof err);
-  rc = searcher_make(slot, slot->on, &s);
-  if (rc == GPUIR_OK) rc = backend_attach(gpu, s, &err);
-  if (rc != GPUIR_OK) {
-    snprintf(why, 160, "%s", err.msg[0] ? err.msg : gpuir_strerror(rc));
-    gpuir_searcher_destroy(s);
-    return NULL;
+  if (!pool) return err->code;
+  memset(&task, 0, sizeof task);
+  task.query = query;
+  task.k = k;
+  task.hits = reply->hits;
+  task.deadline = deadline_in(g->engine->desc.timeout_ns);
+  task.cancel = &t->cancelled;
+  task.on_device = wanted == BACKEND_GPU;
+  task.error = err;
+  task.done = on_done;
+  task.user = t;
+  t->complete = 0;
+  rc = gpuir_pool_run(pool, &task);
+  if (rc == GPUIR_E_BUSY) snprintf(err->msg, sizeof err->msg, "%u searches wait already", g->engine->desc.queue);
+  if (rc == GPUIR_OK) {
+    await(t, pool, &task);
+    rc = task.status;
+    reply->n = task.count;
+    if (rc == GPUIR_OK) note_fallback(g, &task, pool, wanted, reply);
   }
-  return slot->gpu = s;
-}
-
-/* Searches with the CPU. */
-static int search_on_cpu(searcher_slot *slot, const gpuir_query *query, size_t k, search_reply *reply,
-    gpuir_error *err) {
-  int rc = slot->cpu ? GPUIR_OK : searcher_make(slot, slot->on, &slot->cpu);
-  if (rc != GPUIR_OK) return rc;
-  rc = gpuir_search(slot->cpu, query, reply->hits, k, &reply->n);
-  if (rc != GPUIR_OK) gpuir_searcher_error(slot->cpu, err);
+  pool_done(g);
   return rc;
 }
 
-static int search_in_slot(searcher_slot *slot, const gpuir_query *query, const search_request *request, size_t k,
-    search_reply *reply, gpuir_error *err) {
-  const int automatic = request->backend == BACKEND_AUTO && backend_present() && !slot->on->live;
-  gpuir_searcher_info before, after;
-  gpuir_searcher *s;
-  int rc;
-  if (request->backend != BACKEND_GPU && !automatic) return search_on_cpu(slot, query, k, reply, err);
-  s = gpu_searcher(slot, reply->fallback);
-  if (!s) {
-    reply->fallbacks++;
-    return search_on_cpu(slot, query, k, reply, err);
-  }
-  gpuir_searcher_get_info(s, &before);
-  rc = gpuir_search(s, query, reply->hits, k, &reply->n);
-  gpuir_searcher_get_info(s, &after);
-  if (rc != GPUIR_OK || after.backend_failures != before.backend_failures) gpuir_searcher_error(s, err);
-  if (after.backend_failures != before.backend_failures) {
-    reply->fallbacks += after.backend_failures - before.backend_failures;
-    snprintf(reply->fallback, sizeof reply->fallback, "%s", err->msg);
-  }
-  return rc;
-}
-
-/* Parses and ranks with the searchers of a slot. Returns a GPUIR_ status. */
-static int parse_and_search(searcher_slot *slot, const search_request *request, search_reply *reply, gpuir_error *err) {
-  generation *g = slot->on;
+/* Parses and ranks. Returns a GPUIR_ status. */
+static int parse_and_rank(ticket *t, const search_request *request, search_reply *reply, gpuir_error *err) {
+  generation *g = t->gen;
   /* Cutting k to the number of documents saves memory and changes nothing, not even for AND+OR: where AND
    * matches them all, OR gives the same documents and scores. */
   size_t k = request->k < g->documents ? request->k : g->documents;
@@ -450,7 +478,7 @@ static int parse_and_search(searcher_slot *slot, const search_request *request, 
   rc = gpuir_query_parse(g->index, &desc, request->text, request->len, &query, err);
   if (rc != GPUIR_OK) return rc;
   reply->hits = malloc((k ? k : 1) * sizeof *reply->hits);
-  rc = reply->hits ? search_in_slot(slot, query, request, k, reply, err) : GPUIR_E_NOMEM;
+  rc = reply->hits ? rank(t, query, request->backend, k, reply, err) : GPUIR_E_NOMEM;
   if (rc == GPUIR_OK && request->keep) reply->query = query;
   else gpuir_query_destroy(query);
   return rc;
@@ -461,13 +489,7 @@ int generation_search(ticket *t, const search_request *request, search_reply *re
   int rc;
   memset(reply, 0, sizeof *reply);
   memset(&err, 0, sizeof err);
-  /* Parsing may have to count documents in long lists: it is work as searching is. */
-  rc = slot_take(t);
-  if (rc) return rc;
-  guard_cancels(&t->slot->cancel);
-  rc = parse_and_search(t->slot, request, reply, &err);
-  guard_cancels(NULL);
-  slot_give(t);
+  rc = parse_and_rank(t, request, reply, &err);
   if (rc == GPUIR_OK) return 0;
   snprintf(reply->error, sizeof reply->error, "%s", err.msg[0] ? err.msg : gpuir_strerror(rc));
   free(reply->hits);

@@ -1,8 +1,8 @@
-/* engine.h - a loaded index (a generation) and the searchers that work on it.
+/* engine.h - a loaded index (a generation) and the pools of threads that search it.
  *
  * A generation is immutable and counted: the file system holds a reference to the current one, and to some before it if
- * the index is live; every running request and every open doc/ file holds one to the generation it began with, and each
- * searcher one to that which it was last used on. The last one closes the index.
+ * the index is live; every running request and every open doc/ file holds one to the generation it began with. The last
+ * one closes the index.
  *
  * A live index is a folder. Its generations are called by the numbers of its commits, and share the files that they
  * have in common. The generations of an index file are counted from 1.
@@ -12,6 +12,7 @@
 
 #include "common.h"
 
+#include <pthread.h>
 #include <time.h>
 
 /* What tells one version of an index from another: of a file itself, of a live index its manifest. */
@@ -22,13 +23,20 @@ typedef struct file_sign {
 
 int file_sign_equal(const file_sign *a, const file_sign *b);
 
-/* Searchers, so many as may work at once. They are made when first needed, and move from generation to generation. */
-typedef struct searcher_pool searcher_pool;
+/* What all generations search with. Each has pools of its own, made at its first search and ended with the last one
+ * after it was replaced: one of processors alone, and one that has a GPU beside them. */
+typedef struct engine engine;
 
-/* timeout_ns: of one search; 0: none. NULL without memory. */
-searcher_pool *pool_create(unsigned searchers, uint64_t timeout_ns);
-/* After the last search; gives back the searchers' references. NULL is fine. */
-void pool_destroy(searcher_pool *pool);
+typedef struct engine_desc {
+  unsigned searchers; /* searches that a pool works on at once */
+  unsigned queue; /* searches that wait for one of these at most */
+  uint64_t timeout_ns; /* of one search, from when it is asked for; 0: none */
+} engine_desc;
+
+/* NULL without memory. */
+engine *engine_create(const engine_desc *desc);
+/* After the last generation. NULL is fine. */
+void engine_destroy(engine *e);
 
 typedef struct generation generation;
 
@@ -36,7 +44,7 @@ typedef struct generation_desc {
   const char *path; /* of an index file, or the folder of a live index */
   const char *base; /* where relative source paths start; NULL: in the folder that the index lies in */
   int verify; /* read and check all of it; of a live index, all files that `before` does not have */
-  searcher_pool *pool;
+  engine *engine;
 } generation_desc;
 
 /* Opens an index. `before` is the generation in use, or NULL: a live index takes over from it the files that they have
@@ -48,8 +56,10 @@ int generation_sign(const char *path, file_sign *sign);
 
 generation *generation_ref(generation *g);
 void generation_unref(generation *g); /* NULL is fine */
-/* No new request begins on g: searchers that rest move on to `next`. The caller has references to both. */
-void generation_retire(generation *g, generation *next);
+/* No new request begins on g: its pools end, or do so with the last search that runs. The caller has a reference. */
+void generation_retire(generation *g);
+/* What the pools of all generations have counted; what waits and runs is the current one's. */
+void engine_counters(engine *e, generation *now, gpuir_pool_stats *counters);
 
 uint64_t generation_id(const generation *g);
 int generation_is_live(const generation *g);
@@ -62,16 +72,17 @@ uint64_t generation_bytes(const generation *g); /* of its files */
 int *generation_broken_flag(generation *g);
 int generation_is_broken(const generation *g);
 
-/* Work that can be called off from another thread: a search, or reading a part of a source. Zero-initialised, except
- * for gen. */
-struct searcher_slot;
+/* Work that can be called off from another thread: a search, or reading a part of a source. */
 typedef struct ticket {
   generation *gen;
-  struct searcher_slot *slot; /* while it has one */
-  int cancelled; /* read atomically without a lock by what can be told to stop by a flag */
+  int cancelled; /* read and written atomically */
+  int complete; /* its search, under the engine's lock */
+  pthread_cond_t wake; /* one of these has changed */
   struct ticket *next, **link; /* for the caller's list of running searches */
 } ticket;
 
+void ticket_make(ticket *t, generation *g);
+void ticket_free(ticket *t);
 void ticket_cancel(ticket *t);
 int ticket_is_cancelled(ticket *t);
 
@@ -93,8 +104,9 @@ typedef struct search_reply {
   char error[160]; /* why it failed, in words */
 } search_reply;
 
-/* Parses and ranks: the one place where the mount searches. Waits for a free searcher.
- * Errors: EINVAL, E2BIG, ERANGE, EINTR, ETIMEDOUT, ENOMEM, EOPNOTSUPP, EIO. */
+/* Parses and ranks: the one place where the mount searches. While fewer than `searchers` are at work this thread does,
+ * and threads that have nothing to do help it; otherwise the search waits for its turn.
+ * Errors: EINVAL, E2BIG, ERANGE, EINTR, ETIMEDOUT, ENOMEM, EOPNOTSUPP, EIO; EAGAIN when the queue is full. */
 int generation_search(ticket *t, const search_request *request, search_reply *reply);
 
 /* The errno value that stands for a GPUIR_ status. */

@@ -51,12 +51,9 @@ static void forget_others(fs *f) {
 }
 
 /* Lets go of generations that are kept no longer. Called without the lock: the last reference closes an index. */
-static void let_go(generation *const gone[], unsigned n, generation *now) {
+static void let_go(generation *const gone[], unsigned n) {
   unsigned i;
-  for (i = 0; i < n; i++) {
-    generation_retire(gone[i], now);
-    generation_unref(gone[i]);
-  }
+  for (i = 0; i < n; i++) generation_unref(gone[i]);
 }
 
 static void drop_expired(fs *f) {
@@ -66,7 +63,7 @@ static void drop_expired(fs *f) {
   n = take_expired(f, gone);
   if (n) forget_others(f);
   pthread_mutex_unlock(&f->lock);
-  let_go(gone, n, f->now); /* only this thread changes `now` */
+  let_go(gone, n);
 }
 
 /* Notes that the index was not loaded. `again`: nothing has changed since the last time, so it is not said twice. */
@@ -85,15 +82,15 @@ static void refuse(fs *f, const char *msg, int again) {
 /* Loads the index anew and makes it the current one, which only this thread does. A broken one is refused, and the old
  * one stays. */
 static void reload(fs *f, int again) {
-  generation *g, *gone[KEEP_MOST];
+  generation *g, *before = f->now, *gone[KEEP_MOST];
   char msg[sizeof f->last_refused];
   unsigned n;
-  if (generation_open(&f->config.open, f->now, &g, msg, sizeof msg) != 0) {
+  if (generation_open(&f->config.open, before, &g, msg, sizeof msg) != 0) {
     refuse(f, msg, again);
     return;
   }
   pthread_mutex_lock(&f->lock);
-  f->older[f->nolder].gen = f->now;
+  f->older[f->nolder].gen = generation_ref(before);
   f->older[f->nolder++].replaced = now_ns();
   f->now = g;
   f->count.reloads++;
@@ -102,7 +99,9 @@ static void reload(fs *f, int again) {
   forget_others(f);
   pthread_mutex_unlock(&f->lock);
   if (f->config.foreground && !generation_is_live(g)) complain("reloaded %s", f->config.index);
-  let_go(gone, n, g);
+  generation_retire(before);
+  generation_unref(before);
+  let_go(gone, n);
 }
 
 /* What the reloader has seen of the index. */
@@ -380,8 +379,10 @@ static void put_said(buf *b, const char *key, const fs_words *said) {
 
 void fs_stats(fs *f, uid_t uid, buf *b) {
   gpuir_index_info info;
+  gpuir_pool_stats searches;
   fs_picture p;
   take_picture(f, uid, &p);
+  engine_counters(f->engine, p.now, &searches);
   memset(&info, 0, sizeof info);
   guard_enter(generation_broken_flag(p.now));
   gpuir_index_get_info(generation_index(p.now), &info);
@@ -400,6 +401,13 @@ void fs_stats(fs *f, uid_t uid, buf *b) {
   LINE("file_bytes", info.file_bytes);
   LINE("lookups", p.count.lookups);
   LINE("searches", p.count.searches);
+  LINE("searches_running", searches.submitted - searches.completed - searches.waiting);
+  LINE("searches_waiting", searches.waiting);
+  LINE("searches_refused", searches.refused);
+  LINE("searches_late", searches.missed);
+  LINE("searches_cancelled", searches.cancelled);
+  LINE("searches_helped", searches.joined);
+  LINE("searches_by_gpu", searches.on_device);
   LINE("memo_hits", p.count.memo_hits);
   LINE("errors", p.count.errors);
   LINE("changed_sources", p.count.changed);

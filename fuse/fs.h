@@ -4,8 +4,8 @@
  * `reloader` looks at the index; `notifier` tells the kernel of names that no longer hold. Telling it
  * inside an operation could deadlock: the kernel locks a folder during a look-up, and to drop a name.
  *
- * Locks: fs.lock guards everything in `fs` that changes. The pool of searchers and each generation have their own,
- * which are taken after it, that of a generation last.
+ * Locks: fs.lock guards everything in `fs` that changes. The engine and each generation have their own, which are taken
+ * after it, never one in another. Pools have theirs, which are taken last.
  *
  * Of a live index, the links in hits/ and the names in doc/ say their generation. Generations that were replaced
  * therefore stay for a while: the newest of them, and each for KEEP_SECONDS.
@@ -39,7 +39,7 @@ typedef struct fs_config {
   int nosource; /* documents are what the index holds, or nothing */
   int shared; /* other users may enter */
   int foreground;
-  unsigned searchers;
+  engine_desc engine;
   uint64_t timeout_ns; /* of a search, or of reading a part of a source; 0: none */
   generation_desc open;
 } fs_config;
@@ -80,7 +80,7 @@ typedef struct fs {
   size_t readme_size, agents_size, version_size;
 
   pthread_mutex_t lock;
-  searcher_pool *pool;
+  engine *engine;
   generation *now;
   fs_older older[KEEP_MOST]; /* [nolder] in the order of generations */
   unsigned nolder;

@@ -16,10 +16,11 @@
 #include <unistd.h>
 
 enum { EXIT_TROUBLE = 1, EXIT_USAGE = 2 };
+enum { REQUESTS = 64 }; /* of the kernel, at once */
 
 typedef struct arguments {
   const char *index, *mountpoint;
-  char *k, *max_k, *mode, *backend, *cache, *max_result, *searchers, *timeout, *source;
+  char *k, *max_k, *mode, *backend, *cache, *max_result, *searchers, *queue, *timeout, *source;
   int verify, nosource, shared, foreground, help, version, extra;
 } arguments;
 
@@ -35,6 +36,7 @@ static const struct fuse_opt options[] = {
     OPTION("cache=%s", cache, 0),
     OPTION("max_result=%s", max_result, 0),
     OPTION("searchers=%s", searchers, 0),
+    OPTION("queue=%s", queue, 0),
     OPTION("timeout=%s", timeout, 0),
     OPTION("source=%s", source, 0),
     OPTION("verify", verify, 1),
@@ -70,6 +72,7 @@ static void print_help(FILE *out) {
       "      cache=MB        memory for answers that may be asked for again (64)\n"
       "      max_result=MB   the longest answer (256)\n"
       "      searchers=N     searches that run at once (one for each processor)\n"
+      "      queue=N         searches that wait for these at most; more fail with EAGAIN (64, all that can)\n"
       "      timeout=SECONDS of one search, or of reading for one look-up (none)\n"
       "      source=DIR      where relative source paths start (the folder of INDEX)\n"
       "      nosource        show stored text alone: no links to source files, no parts of them\n"
@@ -157,7 +160,7 @@ static char *absolute_index(const char *path) {
 }
 
 static int configure(const arguments *a, fs_config *c) {
-  uint64_t k, max_k, cache_mb, result_mb, searchers, timeout;
+  uint64_t k, max_k, cache_mb, result_mb, searchers, queue, timeout;
   long processors = sysconf(_SC_NPROCESSORS_ONLN);
   uint64_t several = processors > 0 ? (uint64_t)processors : 2;
   if (several > 64) several = 64;
@@ -165,7 +168,7 @@ static int configure(const arguments *a, fs_config *c) {
       number(a->cache, "cache", 64, 1, 1 << 20, &cache_mb) ||
       number(a->max_result, "max_result", 256, 1, 4096, &result_mb) ||
       number(a->searchers, "searchers", several, 1, 256, &searchers) ||
-      number(a->timeout, "timeout", 0, 0, 86400, &timeout))
+      number(a->queue, "queue", REQUESTS, 1, REQUESTS, &queue) || number(a->timeout, "timeout", 0, 0, 86400, &timeout))
     return EXIT_USAGE;
   if (k > max_k) k = max_k; /* the default k, under a max_k that was set */
   c->mode = GPUIR_AND;
@@ -194,8 +197,10 @@ static int configure(const arguments *a, fs_config *c) {
   c->open.path = c->index;
   c->open.base = c->source_base;
   c->open.verify = a->verify;
-  c->searchers = (unsigned)searchers;
   c->timeout_ns = timeout * UINT64_C(1000000000);
+  c->engine.searchers = (unsigned)searchers;
+  c->engine.queue = (unsigned)queue;
+  c->engine.timeout_ns = c->timeout_ns;
   return 0;
 }
 
@@ -222,7 +227,7 @@ static int loop(fs *f) {
   int rc;
   if (!config) return ENOMEM;
   /* More threads than searchers: those that wait for one must not keep interrupts waiting. */
-  fuse_loop_cfg_set_max_threads(config, 64);
+  fuse_loop_cfg_set_max_threads(config, REQUESTS);
   fuse_loop_cfg_set_idle_threads(config, 16);
   rc = fuse_session_loop_mt(f->session, config);
   fuse_loop_cfg_destroy(config);
@@ -293,8 +298,8 @@ static int prepare(fs *f) {
     complain("%s", strerror(rc));
     return EXIT_TROUBLE;
   }
-  f->pool = f->config.open.pool = pool_create(f->config.searchers, f->config.timeout_ns);
-  if (!f->pool) {
+  f->engine = f->config.open.engine = engine_create(&f->config.engine);
+  if (!f->engine) {
     complain("%s", strerror(ENOMEM));
     return EXIT_TROUBLE;
   }
@@ -321,16 +326,16 @@ static void release(fs *f, arguments *a) {
   unsigned i;
   if (f->session) fuse_session_destroy(f->session);
   cache_destroy(&f->cache);
-  pool_destroy(f->pool);
   for (i = 0; i < f->nolder; i++) generation_unref(f->older[i].gen);
   generation_unref(f->now);
+  engine_destroy(f->engine);
   pthread_mutex_destroy(&f->lock);
   free(f->readme);
   free(f->agents);
   free(f->config.index);
   free(f->config.source_base);
   free(a->k), free(a->max_k), free(a->mode), free(a->backend), free(a->cache), free(a->max_result);
-  free(a->searchers), free(a->timeout), free(a->source);
+  free(a->searchers), free(a->queue), free(a->timeout), free(a->source);
 }
 
 static int run(fs *f, struct fuse_args *args, const arguments *a) {

@@ -31,8 +31,7 @@ static void ticket_unlist(fs *f, ticket *t) {
 }
 
 void ticket_begin(fuse_req_t req, fs *f, generation *g, ticket *t) {
-  memset(t, 0, sizeof *t);
-  t->gen = g;
+  ticket_make(t, g);
   ticket_list(f, t);
   fuse_req_interrupt_func(req, on_interrupt, t);
 }
@@ -40,6 +39,7 @@ void ticket_begin(fuse_req_t req, fs *f, generation *g, ticket *t) {
 void ticket_end(fuse_req_t req, fs *f, ticket *t) {
   fuse_req_interrupt_func(req, NULL, NULL); /* returns once no interrupt is using the ticket */
   ticket_unlist(f, t);
+  ticket_free(t);
 }
 
 int lookup_fails(lookup *l, int error, const char *why) {

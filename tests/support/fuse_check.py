@@ -19,6 +19,9 @@
   fuse_check.py look-for USER TEXT SECONDS FOLDER N
                                          reads FOLDER/0 to FOLDER/N-1 as that user, by number, for so long; TEXT must
                                          never be there
+  fuse_check.py ask STOP FOLDER FIRST QUERY
+                                         looks a query up for FIRST and more documents until STOP exists; only EIO may
+                                         come of it
   fuse_check.py disturb STOP FOLDER      looks up different queries until STOP exists; only EIO may come of it
 """
 
@@ -260,6 +263,17 @@ def do_look_for(user, text, seconds, folder, n):
                 refused += 1
             reads += 1
     print(f"{reads} reads, {refused} refused")
+
+
+def do_ask(stop, folder, first, query):
+    for k in itertools.count(int(first)):
+        if os.path.exists(stop):
+            break
+        try:
+            read_all(f"{folder}/@k={k}/{query}")
+        except OSError as error:
+            if error.errno not in (errno.EIO, errno.ESTALE):
+                sys.exit(f"{k}: {name_of(error)}")
 
 
 def do_disturb(stop, folder):

@@ -326,15 +326,20 @@ static void check_many(const world *w, gpuir_pool *p, size_t tasks, uint64_t see
   size_t i;
   rng r;
   r.s = seed;
-  for (i = 0; i < JOBS; i++) jobs[i].completed = -1; /* never submitted */
+  for (i = 0; i < JOBS; i++) { /* never submitted */
+    jobs[i].completed = -1;
+    jobs[i].task.cancel = NULL;
+  }
   for (i = 0; i < tasks; i++) {
     job *j = &jobs[rng_below(&r, JOBS)];
-    if (rng_below(&r, 4) == 0) __atomic_store_n(&jobs[rng_below(&r, JOBS)].cancel, 1, __ATOMIC_RELAXED);
+    job *called_off = &jobs[rng_below(&r, JOBS)];
+    if (rng_below(&r, 4) == 0) __atomic_store_n(&called_off->cancel, 1, __ATOMIC_RELAXED);
+    if (rng_below(&r, 4) == 0 && called_off->task.cancel) gpuir_pool_cancel(p, &called_off->task);
     if (__atomic_load_n(&j->completed, __ATOMIC_ACQUIRE) == 0) continue; /* it is the pool's */
     if (j->completed != -1) assert_true(j->completed == 1 && !j->wrong);
     job_make(j, w, &r);
     for (;;) {
-      const int status = gpuir_pool_submit(p, &j->task);
+      const int status = rng_below(&r, 3) ? gpuir_pool_submit(p, &j->task) : gpuir_pool_run(p, &j->task);
       if (!status) break;
       assert_int_equal(status, GPUIR_E_BUSY);
       refused++;
@@ -348,6 +353,7 @@ static void check_many(const world *w, gpuir_pool *p, size_t tasks, uint64_t see
   gpuir_pool_get_stats(p, &stats);
   assert_int_equal(stats.submitted, submitted);
   assert_int_equal(stats.completed, submitted);
+  assert_int_equal(stats.waiting, 0);
   assert_int_equal(stats.refused, refused);
   assert_true(stats.cancelled > 0 && stats.missed > 0);
   free(jobs);
@@ -379,7 +385,8 @@ static void *submit_and_wait(void *argument) {
     t.query = small.query[i % QUERIES];
     t.k = small.k[i % QUERIES];
     t.hits = hits;
-    if (gpuir_pool_submit(p, &t) || gpuir_pool_wait(p, &t) || !right(&small, i % QUERIES, &t)) return argument;
+    if ((i % 3 ? gpuir_pool_submit : gpuir_pool_run)(p, &t) || gpuir_pool_wait(p, &t)) return argument;
+    if (!right(&small, i % QUERIES, &t)) return argument;
   }
   return NULL;
 }
@@ -573,13 +580,16 @@ static int fake_attach(void *user, gpuir_searcher *s, gpuir_error *err) {
   return gpuir_searcher_set_backend(s, &b, 0);
 }
 
-/* Lets every query seem so costly that it is one for the device. */
-static void seem_costly(gpuir_pool *p) {
+/* Lets every query seem to cost so much. */
+static void seem(gpuir_pool *p, uint32_t cost) {
   gpuir__costs *c = &((gpuir__crew *)p->state)->costs;
   uint32_t *ns = &c->ns[0][0][0];
   size_t i;
-  for (i = 0; i < sizeof c->ns / sizeof *ns; i++) __atomic_store_n(&ns[i], 4000000000u, __ATOMIC_RELAXED);
+  for (i = 0; i < sizeof c->ns / sizeof *ns; i++) __atomic_store_n(&ns[i], cost, __ATOMIC_RELAXED);
 }
+
+/* Lets every query seem so costly that it is one for the device. */
+static void seem_costly(gpuir_pool *p) { seem(p, 4000000000u); }
 
 static int held; /* threads that wait at the gate */
 
@@ -730,6 +740,203 @@ static void test_device_lost(void **state) {
   assert_true(stats.on_device > 0 && !stats.devices_lost && !stats.returned);
 }
 
+/* ---- the calling thread answers ---- */
+
+static pthread_t completed_by;
+static int completed_ok;
+
+static void note_thread(gpuir_task *t) {
+  completed_by = pthread_self();
+  completed_ok = t->status;
+}
+
+/* A thread that submits to an idle pool answers its task itself, with helpers if it is long; where there is nothing to
+ * work with it waits as others do, and may be called off there. */
+static void test_run(void **state) {
+  static const char *const policies[] = {"inter", "auto"};
+  unsigned i;
+  (void)state;
+  for (i = 0; i < 2; i++) {
+    gpuir_pool *p = pool_on(&small, policies[i], 1, 1);
+    gpuir_pool_stats stats;
+    gpuir_hit hits[MOST];
+    job first;
+    gpuir_task t;
+    rng r;
+    r.s = 77;
+    memset(&t, 0, sizeof t);
+    t.query = small.query[5];
+    t.k = small.k[5];
+    t.hits = hits;
+    t.done = note_thread;
+    assert_int_equal(gpuir_pool_run(p, &t), GPUIR_OK);
+    assert_true(pthread_equal(completed_by, pthread_self()) && right(&small, 5, &t));
+    job_make(&first, &small, &r);
+    first.task.done = hold;
+    held = 0;
+    __atomic_store_n(&gate, 0, __ATOMIC_RELEASE);
+    assert_int_equal(gpuir_pool_submit(p, &first.task), GPUIR_OK);
+    while (!__atomic_load_n(&held, __ATOMIC_ACQUIRE)) (void)sched_yield();
+    completed_ok = 1;
+    assert_int_equal(gpuir_pool_run(p, &t), GPUIR_OK);
+    gpuir_pool_get_stats(p, &stats);
+    assert_int_equal(stats.waiting, 1);
+    assert_int_equal(gpuir_pool_run(p, &first.task), GPUIR_E_BUSY);
+    assert_int_equal(completed_ok, 1);
+    gpuir_pool_cancel(p, &t);
+    assert_int_equal(completed_ok, GPUIR_E_CANCELLED);
+    gpuir_pool_cancel(p, &t); /* it is complete */
+    assert_int_equal(gpuir_pool_run(p, &t), GPUIR_OK);
+    __atomic_store_n(&gate, 1, __ATOMIC_RELEASE);
+    gpuir_pool_drain(p);
+    assert_true(!completed_ok && !pthread_equal(completed_by, pthread_self()) && right(&small, 5, &t));
+    gpuir_pool_get_stats(p, &stats);
+    assert_true(stats.completed == 4 && stats.cancelled == 1 && stats.refused == 1 && !stats.waiting);
+    gpuir_pool_destroy(p);
+  }
+}
+
+/* Long tasks that their own thread answers get helpers, also while the pool's threads come and go. */
+static void test_run_helped(void **state) {
+  gpuir_pool *p = pool_on(&large, "auto", 3, 0);
+  gpuir_pool_stats stats;
+  gpuir_hit hits[MOST];
+  unsigned i = 0;
+  (void)state;
+  do {
+    gpuir_task t;
+    memset(&t, 0, sizeof t);
+    t.query = large.query[i % QUERIES];
+    t.k = large.k[i % QUERIES];
+    t.hits = hits;
+    seem_costly(p);
+    assert_int_equal(gpuir_pool_run(p, &t), GPUIR_OK);
+    assert_int_equal(gpuir_pool_wait(p, &t), GPUIR_OK);
+    assert_true(right(&large, i % QUERIES, &t));
+    gpuir_pool_get_stats(p, &stats);
+  } while (++i < 3 * QUERIES || !stats.joined);
+  gpuir_pool_destroy(p);
+}
+
+/* Tasks leave a lane from any place; the others keep their order. */
+static void test_raise(void **state) {
+  enum { TASKS = 40 };
+  static gpuir_task tasks[TASKS];
+  gpuir__lane_item heap[TASKS];
+  unsigned round, i;
+  rng r;
+  r.s = 5;
+  (void)state;
+  for (round = 0; round < 2000; round++) {
+    gpuir__lane l;
+    uint64_t key, last = 0;
+    size_t left;
+    const unsigned n = 1 + rng_below(&r, TASKS);
+    l.heap = heap;
+    l.n = 0;
+    for (i = 0; i < n; i++) {
+      tasks[i].pool_cost = rng_below(&r, 20);
+      gpuir__lane_push(&l, tasks[i].pool_cost, &tasks[i]);
+    }
+    left = n;
+    for (i = 0; i < n; i += 1 + rng_below(&r, 3), left--) {
+      assert_true(gpuir__lane_raise(&l, &tasks[i]));
+      assert_ptr_equal(gpuir__lane_pop(&l, NULL), &tasks[i]);
+      assert_false(gpuir__lane_raise(&l, &tasks[i]));
+      tasks[i].pool_cost = UINT64_MAX;
+    }
+    assert_int_equal(l.n, left);
+    while (left--) {
+      const gpuir_task *t = gpuir__lane_pop(&l, &key);
+      assert_true(t->pool_cost == key && key >= last);
+      last = key;
+    }
+  }
+}
+
+/* ---- what a pool is made with ---- */
+
+static void count_thread(void *threads) { (void)__atomic_fetch_add((int *)threads, 1, __ATOMIC_RELAXED); }
+
+/* Each thread calls what it is to call first; a flag of the pool ends what it has and what comes. */
+static void test_flag(void **state) {
+  gpuir_pool_desc desc;
+  gpuir_pool *p;
+  gpuir_task t;
+  gpuir_hit hits[MOST];
+  fake f;
+  int flag = 0, threads = 0;
+  (void)state;
+  memset(&desc, 0, sizeof desc);
+  memset(&f, 0, sizeof f);
+  memset(&t, 0, sizeof t);
+  desc.threads = 3;
+  desc.cancel = &flag;
+  desc.thread = count_thread;
+  desc.thread_user = &threads;
+  desc.attach = fake_attach;
+  desc.attach_user = &f;
+  assert_int_equal(gpuir_pool_create(large.index, &desc, &p, NULL), GPUIR_OK);
+  t.query = large.query[1];
+  t.k = 10;
+  t.hits = hits;
+  assert_int_equal(threads, 0); /* none was started */
+  assert_int_equal(gpuir_pool_submit(p, &t), GPUIR_OK);
+  assert_int_equal(gpuir_pool_wait(p, &t), GPUIR_OK);
+  while (__atomic_load_n(&threads, __ATOMIC_RELAXED) < 4) (void)sched_yield();
+  __atomic_store_n(&flag, 1, __ATOMIC_RELAXED);
+  assert_int_equal(gpuir_pool_submit(p, &t), GPUIR_OK);
+  assert_int_equal(gpuir_pool_wait(p, &t), GPUIR_E_CANCELLED);
+  assert_int_equal(gpuir_pool_run(p, &t), GPUIR_OK);
+  assert_int_equal(gpuir_pool_wait(p, &t), GPUIR_E_CANCELLED);
+  __atomic_store_n(&flag, 0, __ATOMIC_RELAXED);
+  assert_int_equal(gpuir_pool_run(p, &t), GPUIR_OK);
+  assert_int_equal(gpuir_pool_wait(p, &t), GPUIR_OK);
+  gpuir_pool_destroy(p);
+  assert_int_equal(threads, 4);
+}
+
+/* A task that asks for a device gets it, whatever it costs, and says so; no other small one does. */
+static void test_wanted_device(void **state) {
+  gpuir_pool_desc desc;
+  gpuir_pool *p;
+  gpuir_pool_stats stats;
+  gpuir_hit hits[MOST];
+  gpuir_task t;
+  uint64_t matches;
+  fake f;
+  unsigned i;
+  (void)state;
+  memset(&desc, 0, sizeof desc);
+  memset(&f, 0, sizeof f);
+  memset(&t, 0, sizeof t);
+  desc.threads = 2;
+  desc.attach = fake_attach;
+  desc.attach_user = &f;
+  assert_int_equal(gpuir_searcher_create(small.index, NULL, &f.cpu, NULL), GPUIR_OK);
+  assert_int_equal(gpuir_pool_create(small.index, &desc, &p, NULL), GPUIR_OK);
+  t.hits = hits;
+  t.query = small.query[2];
+  t.k = small.k[2];
+  do {
+    assert_int_equal(gpuir_pool_run(p, &t), GPUIR_OK);
+    assert_int_equal(gpuir_pool_wait(p, &t), GPUIR_OK);
+    gpuir_pool_get_stats(p, &stats);
+  } while (!stats.devices);
+  for (i = 0; i < 20; i++) {
+    seem(p, 1);
+    t.on_device = i % 2;
+    t.matches = i % 4 == 3 ? &matches : NULL; /* a device counts nothing */
+    assert_int_equal((i < 10 ? gpuir_pool_run : gpuir_pool_submit)(p, &t), GPUIR_OK);
+    assert_int_equal(gpuir_pool_wait(p, &t), GPUIR_OK);
+    assert_int_equal(t.on_device, i % 4 == 1);
+    assert_true(right(&small, 2, &t));
+    if (t.matches) assert_int_equal(matches, small.matches[2]);
+  }
+  gpuir_pool_destroy(p);
+  gpuir_searcher_destroy(f.cpu);
+}
+
 /* ---- a policy of one's own ---- */
 
 /* Answers tasks in the thread that submits them; its thread only waits for the end. */
@@ -789,6 +996,10 @@ static void test_custom(void **state) {
   assert_int_equal(gpuir_pool_submit(p, &t), GPUIR_OK);
   assert_int_equal(gpuir_pool_wait(p, &t), GPUIR_OK);
   assert_true(right(&small, 7, &t));
+  assert_int_equal(gpuir_pool_run(p, &t), GPUIR_OK); /* the same */
+  gpuir_pool_cancel(p, &t); /* nothing: it has a queue of its own */
+  assert_int_equal(gpuir_pool_wait(p, &t), GPUIR_OK);
+  assert_true(right(&small, 7, &t));
   assert_true(gpuir_pool_estimate(p, small.query[7]) >= 2000); /* a guess */
   gpuir_pool_destroy(p);
   assert_int_equal(d.created, 1);
@@ -824,6 +1035,10 @@ static void test_misuse(void **state) {
   desc.queue = 0;
   assert_int_equal(gpuir_pool_create(small.index, &desc, &p, &err), GPUIR_OK);
   assert_int_equal(gpuir_pool_submit(NULL, &t), GPUIR_E_ARGUMENT);
+  assert_int_equal(gpuir_pool_run(NULL, &t), GPUIR_E_ARGUMENT);
+  assert_int_equal(gpuir_pool_run(p, &t), GPUIR_E_ARGUMENT);
+  gpuir_pool_cancel(NULL, &t);
+  gpuir_pool_cancel(p, &t); /* which was never submitted */
   assert_int_equal(gpuir_pool_submit(p, NULL), GPUIR_E_ARGUMENT);
   assert_int_equal(gpuir_pool_submit(p, &t), GPUIR_E_ARGUMENT); /* no query */
   t.query = large.query[0];
@@ -951,6 +1166,11 @@ int main(void) {
       cmocka_unit_test(test_device),
       cmocka_unit_test(test_device_fails),
       cmocka_unit_test(test_device_lost),
+      cmocka_unit_test(test_run),
+      cmocka_unit_test(test_run_helped),
+      cmocka_unit_test(test_raise),
+      cmocka_unit_test(test_flag),
+      cmocka_unit_test(test_wanted_device),
       cmocka_unit_test(test_custom),
       cmocka_unit_test(test_misuse),
       cmocka_unit_test(test_memory),
