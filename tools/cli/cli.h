@@ -61,7 +61,7 @@ const char *cli_backends(void);
  * CLI_FAIL, after a message. */
 int cli_gpu_open(cli_gpu *gpu, int backend, const gpuir_index *index);
 int cli_gpu_attach(cli_gpu *gpu, gpuir_searcher *searcher);
-/* The same, but with GPU, and not AUTO, AND is intersected by the laboratory's method of this name, unless it is NULL. */
+/* The same, but with GPU, and not AUTO, AND is intersected by the laboratory's method of this name, if not NULL. */
 int cli_gpu_attach_method(cli_gpu *gpu, gpuir_searcher *searcher, const char *intersection);
 /* For gpuir_pool_desc.attach, with a cli_gpu that has a device: the pool itself lets the CPU answer what it cannot. */
 int cli_gpu_attach_pool(void *gpu, gpuir_searcher *searcher, gpuir_error *err);
