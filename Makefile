@@ -421,10 +421,11 @@ figures: $(B)/gpuir
 	  $(wildcard tools/*/README.md)
 
 # One page of the papers' claims and all committed charts of the laboratory.
-OTHER_LOGS = $(filter-out $(addprefix tools/results/,lab-web/ lab-dict/ lab/),$(sort $(wildcard tools/results/*/)))
+OTHER_LOGS = $(filter-out $(addprefix tools/results/,lab-web/ lab-dict/ lab/ lab-pagerank/), \
+  $(sort $(wildcard tools/results/*/)))
 report: $(B)/gpuir
 	$(Q)$(B)/gpuir lab report -o $(B)/report.html Web=tools/results/lab-web Dictionary=tools/results/lab-dict \
-	  Linux=tools/results/lab $(OTHER_LOGS)
+	  Linux=tools/results/lab Linux-PageRank=tools/results/lab-pagerank $(OTHER_LOGS)
 	@echo $(B)/report.html
 
 # ---- checking ----------------------------------------------------------------------------------------------------

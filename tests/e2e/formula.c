@@ -90,6 +90,9 @@ static void numbers(void) {
   number("below([curves#fast/GPU], [curves#slow])", 8);
   number("below([curves#never], [curves#slow])", INFINITY);
   number("below([curves#apart], [curves#slow])", NAN);
+  number("reach([curves#fast/GPU])", 16);
+  number("reach([curves#none])", NAN);
+  number("reach([CPU])", NAN); /* bars stand at texts */
   number("[CPU@lrc:256,0]", NAN);
   number("[slow@1]", NAN); /* of another chart than the scope's */
   number("1 < 2 & 2 <= 2 & 3 > 2 & 2 >= 2", 1);
@@ -108,6 +111,7 @@ static void mistakes(void) {
   mistake("below([curves#slow@1], [curves#slow])", 22);
   mistake("below([curves#slow], [curves#slow@1])", 37);
   mistake("below([curves#slow])", 20);
+  mistake("reach([curves#slow@1])", 22);
   mistake("least([curves#slow])", 1);
   mistake("max([CPU@*]", 12);
   mistake("[curves@1#slow]", 2);

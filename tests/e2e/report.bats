@@ -137,6 +137,31 @@ $(plain report.html smaller.than.every | grep -o 'Why.*')" ]
   sed -n '/id="other"/,/id="logs"/p' report.html | grep -q '<h3>other</h3>'
 }
 
+@test "files of one collection that have a figure in common make one chart of it, unless their series are the same" {
+  mkdir load
+  printf '# plot\tgriffin-fig14\tbars\t\tLatency\tterms\tms\t\nfigure\tseries\tx\ty\tunit\n' |
+    tee load/a.tsv load/b.tsv >load/c.tsv
+  printf 'griffin-fig14\tGriffin/transfer\t%s\t%s\tms\n' 2 5 3 10 >>load/a.tsv
+  printf 'griffin-fig14\tCPU/transfer\t%s\t%s\tms\n' 3 40 '>6' 50 >>load/b.tsv
+  printf 'griffin-fig14\tGriffin-GPU/transfer\t%s\t%s\tms\n' 3 13 >>load/c.tsv
+  gpuir lab report load -o report.html
+  [ "$(grep -c '<svg' report.html)" -eq 1 ]
+  [[ $(plain report.html '10 times as fast') == '0 '*'✓ load ms of 3 terms, lists sent for each query: Griffin 10.0, CPU 40.0, GPU 13.0;'* ]]
+  python3 - <<'END'
+import html, re
+page = open("report.html", encoding="utf-8").read()
+rows = re.findall(r"<tr>(.*?)</tr>", page[page.index('class="values"'):page.index("</figure>")])
+cells = [[html.unescape(c) for c in re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row)] for row in rows]
+assert cells == [["terms", "Griffin/transfer", "CPU/transfer", "Griffin-GPU/transfer"], ["2", "5", "", ""],
+    ["3", "10", "40", "13"], [">6", "", "50", ""]], cells
+END
+  cp load/a.tsv load/d.tsv # the same series: a chart of its own, with the names of the files
+  gpuir lab report load -o report.html
+  [ "$(grep -c '<svg' report.html)" -eq 2 ]
+  grep -q '<figcaption class="dim"><code>a.tsv</code>' report.html
+  grep -q '<figcaption class="dim"><code>d.tsv</code>' report.html
+}
+
 @test "the folder build/lab is the default, and the same logs give the same bytes" {
   sizes build/lab 0.5 0.9 1.0 0.8 0.79 0.78
   prints '' gpuir lab report -o a.html

@@ -5,7 +5,8 @@
  *   reference   [SERIES@X], the value of a series at x, a number or the text at which a bar stands; `first` and `last`
  *               are the ends of a line. SERIES may end in `*`, and X may be `*` or, on a line, `2 to 8`: many values
  *   functions   min([...]), max([...]) and sum([...]) of many values; below([A], [B]): the least x from which on the
- *               series A is below B, where both have values, for all x that follow; infinite if there is none
+ *               series A is below B, where both have values, for all x that follow; infinite if there is none;
+ *               reach([A]): the greatest x of the series A
  *   in texts    {FORMULA} with three digits, {FORMULA;2} with two decimals;
  *               {least [...]} and {most [...]}: the name of the series, or the x, at which many values have an end
  */
@@ -169,19 +170,33 @@ static double total(const formula_scope *f, const reference *r) {
   return n ? all : NAN;
 }
 
+/* The greatest x of a series. */
+static double reach(const formula_scope *f, reference r) {
+  double most = NAN;
+  value v;
+  r.x = "*";
+  r.x_len = 1;
+  for (size_t i = 0; value_at(f, &r, i, &v); i++)
+    if (!v.place && !(v.x < most)) most = v.x;
+  return most;
+}
+
+enum { MIN, MAX, SUM, BELOW, REACH, FUNCTIONS };
+
 static double call(parser *z) {
-  static const char *const names[] = {"min(", "max(", "sum(", "below("};
+  static const char *const names[FUNCTIONS] = {"min(", "max(", "sum(", "below(", "reach("};
   reference r, other;
   value v;
   int of = 0;
-  while (of < 4 && !take(z, names[of])) of++;
-  if (of == 4 || !take_reference(z, &r) || !r.x != (of == 3)) fail(z);
-  else if (of == 3 && (!take(z, ",") || !take_reference(z, &other) || other.x)) fail(z);
+  while (of < FUNCTIONS && !take(z, names[of])) of++;
+  if (of == FUNCTIONS || !take_reference(z, &r) || !r.x != (of >= BELOW)) fail(z);
+  else if (of == BELOW && (!take(z, ",") || !take_reference(z, &other) || other.x)) fail(z);
   else if (!take(z, ")")) fail(z);
   if (z->wrong) return NAN;
-  if (of == 3) return crossing(z->scope, r, other);
-  if (of == 2) return total(z->scope, &r);
-  return extreme(z->scope, &r, of, &v) ? v.y : NAN;
+  if (of == BELOW) return crossing(z->scope, r, other);
+  if (of == REACH) return reach(z->scope, r);
+  if (of == SUM) return total(z->scope, &r);
+  return extreme(z->scope, &r, of == MAX, &v) ? v.y : NAN;
 }
 
 static double primary(parser *z) {

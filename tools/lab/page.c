@@ -53,8 +53,48 @@ static void collection_free(collection *c) {
   free(c->label);
 }
 
+/* Returns the place of the text on a chart's axis, which is added unless it is there. */
+static size_t place_of(plot_chart *c, const char *name) {
+  size_t i = 0;
+  while (i < c->nplaces && strcmp(c->place[i], name) != 0) i++;
+  if (i < c->nplaces) return i;
+  c->place = (const char **)cli_resize((void *)c->place, c->nplaces + 1, sizeof *c->place);
+  c->place[c->nplaces] = name;
+  return c->nplaces++;
+}
+
+/* The chart of that name that takes the series of this one, which has no series of the same names: runs of several
+ * policies, each of which writes a file, make one chart. NULL: there is none. */
+static plot_chart *find_kin(collection *c, const plot_chart *chart) {
+  for (size_t i = 0; i < c->ncharts; i++) {
+    int kin = !strcmp(c->chart[i].figure.id, chart->figure.id) && c->chart[i].figure.shape == chart->figure.shape;
+    for (size_t s = 0; s < chart->nseries; s++)
+      for (size_t t = 0; t < c->chart[i].nseries; t++)
+        kin &= strcmp(chart->series[s].name, c->chart[i].series[t].name) != 0;
+    if (kin) return &c->chart[i];
+  }
+  return NULL;
+}
+
+/* Moves the series of a chart to another one. */
+static void merge_chart(plot_chart *from, plot_chart *to) {
+  to->series = (plot_series *)cli_resize(to->series, to->nseries + from->nseries, sizeof *to->series);
+  for (size_t s = 0; s < from->nseries; s++) {
+    plot_series *series = &from->series[s];
+    for (size_t p = 0; from->figure.shape == LAB_BARS && p < series->n; p++)
+      series->point[p].place = place_of(to, from->place[series->point[p].place]);
+    to->series[to->nseries++] = *series;
+  }
+  from->nseries = 0;
+}
+
 static int keep_chart(void *user, plot_chart *chart) {
   collection *c = (collection *)user;
+  plot_chart *kin = find_kin(c, chart);
+  if (kin) {
+    merge_chart(chart, kin);
+    return CLI_OK;
+  }
   if ((c->ncharts & (c->ncharts - 1)) == 0) {
     const size_t cap = c->ncharts ? c->ncharts * 2 : 1;
     c->chart = (plot_chart *)cli_resize(c->chart, cap, sizeof *c->chart);
@@ -312,6 +352,13 @@ static void put_values(page *g, const plot_chart *c) {
   free(p);
 }
 
+/* Whether another chart of the collection has the same name, so that its file must tell them apart. */
+static int has_twin(const collection *c, size_t chart) {
+  for (size_t i = 0; i < c->ncharts; i++)
+    if (i != chart && !strcmp(c->chart[i].figure.id, c->chart[chart].figure.id)) return 1;
+  return 0;
+}
+
 /* Writes the charts of a collection that have one of these names; the first collection's are unfolded. Returns whether
  * there are any. */
 static int put_charts(page *g, const collection *c, const char *names, int open) {
@@ -326,6 +373,11 @@ static int put_charts(page *g, const collection *c, const char *names, int open)
     put(g, "<figure><div class=\"scroll\">");
     plot_svg(&c->chart[i], &g->out);
     put(g, "</div>");
+    if (has_twin(c, i)) {
+      put(g, "<figcaption class=\"dim\"><code>");
+      put_plain(g, c->file[c->of[i]].name);
+      put(g, "</code></figcaption>");
+    }
     put_values(g, &c->chart[i]);
     put(g, "</figure>");
   }
