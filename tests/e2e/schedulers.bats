@@ -65,8 +65,8 @@ fails() {
   load ding:train=300 --queries 2000 --closed
   grep -q '^# cost model: CPU: [0-9]* leaves; .* of 100 other queries, .* of the 300 it was grown from' "$file"
   grep -q ', 400 distinct;' "$file"
-  awk -F '\t' '$1 == "ding-model" { n++ } END { exit n != 6 }' "$file"
-  [ "$(awk -F '\t' '$1 == "ding-terms" && $2 == "CPU" { print $3 }' "$file" | sort -n | tr '\n' ' ')" = "1 2 3 4 " ]
+  awk -F '\t' '$1 == "ding-9-model" { n++ } END { exit n != 6 }' "$file"
+  [ "$(awk -F '\t' '$1 == "ding-84-terms" && $2 == "CPU" { print $3 }' "$file" | sort -n | tr '\n' ' ')" = "1 2 3 4 " ]
   load ding:train=100000:mode=cpu --queries 100 --closed
   grep -q 'of the 350 it was grown from' "$file"
 }
@@ -80,12 +80,62 @@ fails() {
   [ "$(sort series | tr '\n' ' ')" = "parallel/mean/failed parallel/p99/failed " ]
 }
 
+@test "Griffin: queries begin and move by the ratio, in every mode; one client at a time" {
+  local mode gpu cpu moved
+  for mode in griffin gpu cpu griffin:ratio=1.5:streams=3 griffin:lists=transfer:ratio=4 gpu:ratio=1e9; do
+    load griffin:mode=$mode --queries 400 --closed
+    sed -n 's/^# griffin run: \([0-9]*\) .* GPU, \([0-9]*\) on the CPU, \([0-9]*\) moved; .*/\1 \2 \3/p' "$file" >begun
+    read -r gpu cpu moved <begun
+    [ $((gpu + cpu)) = 441 ]
+    case $mode in
+      griffin | *transfer*) [ "$gpu" -gt 0 ] && [ "$moved" -gt 0 ] ;;
+      *=1.5*) [ "$cpu" -gt "$gpu" ] && [ "$gpu" -gt 0 ] ;;
+      gpu*) [ "$cpu" = 0 ] && [ "$moved" = 0 ] ;;
+      cpu) [ "$gpu" = 0 ] ;;
+    esac
+  done
+  load griffin --queries 400 --serial
+  [ "$(value griffin-fig11 queries 2)" != 0 ]
+  awk -F '\t' '$1 == "griffin-fig14" && $2 == "Griffin/resident" { n++ } END { exit n < 3 }' "$file"
+  awk -F '\t' '$1 == "griffin-fig15" && $2 == "Griffin/resident" { print $3 }' "$file" >percentiles
+  [ "$(tr '\n' ' ' <percentiles)" = "80 90 95 99 " ]
+}
+
+@test "Ao: a batch is closed by its threshold or by its wait, and its parts are told" {
+  local policy batches full
+  for policy in ao ao:c=1 ao:c=50:method=binary ao:c=200:method=lr-global:wait=1 ao:c=5000:method=interpolation; do
+    load $policy --queries 400 --closed
+    sed -n 's/^# ao run: \([0-9]*\) batches .* docIDs, \([0-9]*\) closed .*/\1 \2/p' "$file" >batches
+    read -r batches full <batches
+    case $policy in
+      ao) [ "$full" = 0 ] && [ "$batches" -lt 50 ] ;;
+      ao:c=1) [ "$full" -gt 300 ] ;;
+      *) [ "$full" -gt 0 ] && [ "$batches" -lt 400 ] ;;
+    esac
+    [ "$(awk -F '\t' '$1 == "ao-parts" { n++ } END { print n }' "$file")" = 2 ] # nothing is sent here
+    [ "$(awk -F '\t' '$1 == "ao-fig9b" { print ($4 > 0 && $4 <= 100) }' "$file")" = 1 ]
+  done
+  load ao:c=100 --queries 1000 --rate 3000 --deadline 500
+  grep -q '^ao-live' "$file"
+}
+
+@test "energy is told, or why it is not known" {
+  load griffin:mode=cpu --queries 100 --closed
+  grep -Eq '^# energy: GPU: not known, no GPU has a part in it; CPU: (not known, no counter|[0-9]+ packages)' "$file"
+  [ "$(grep -c 'packages, by RAPL' "$file" || true)" = "$(grep -c '^load-energy' "$file" || true)" ]
+}
+
 @test "parameters that are none are refused, as is a missing device" {
   fails "theta=X" ding:theta=x
   fails "theta=X" ding:mode=both
   fails "theta=X" ding:streams=0
   fails "theta=X" ding:adaptive=1
   fails "theta=X" ding:
+  fails "ratio=X" griffin:ratio=0
+  fails "ratio=X" griffin:mode=serial
+  fails "c=N" ao:c=0
+  fails "c=N" ao:method=guess
+  fails "c=N" ao:threshold=5
   gpuir --version | grep -q cuda && return
   run --separate-stderr gpuir lab load -o . ding "$index" "$queries"
   [ "$status" = 1 ] && [[ $stderr == *"--backend gpu"* ]]

@@ -213,6 +213,83 @@ static unsigned nonempty(const queries *qs) {
   return n;
 }
 
+/* A query round by round: after each the candidates that are left are those of the lists until then, the last ones the
+ * query's. Whether it is so. */
+static int rounds_right(gpuir_cuda_lab *lab, const lists *l, const uint32_t *of, size_t k, const char *method,
+    const uint32_t *want, uint32_t n, uint32_t *docs, gpuir_error *err) {
+  gpuir_cuda_lab_way way;
+  uint32_t left = 0, before = UINT32_MAX;
+  size_t i;
+  int status;
+  memset(&way, 0, sizeof way);
+  way.method = method;
+  way.coded = 1;
+  way.crossover = 6;
+  status = gpuir_cuda_lab_begin(lab, of, k, &way, err);
+  for (i = 0; i < k; i++) before = l->n[of[i]] < before ? l->n[of[i]] : before;
+  left = before;
+  for (i = 1; i < k && !status; i++) {
+    status = gpuir_cuda_lab_next(lab, err);
+    while (!status && (status = gpuir_cuda_lab_poll(lab, &left, err)) == 0) {}
+    status = status == 1 ? 0 : status;
+    if (left > before) return 0;
+    before = left;
+  }
+  if (!status) status = gpuir_cuda_lab_fetch(lab, docs, err);
+  return !status && left == n && !memcmp(docs, want, n * (size_t)4);
+}
+
+/* Batches with their parts, and queries in rounds, with lists that are on the device and with lists that are sent. */
+static void check_rounds(const lists *l, const queries *qs, const char *codec) {
+  static const char *const methods[] = {"mergepath", "griffin", "skip"};
+  uint32_t *of = (uint32_t *)malloc(qs->start[qs->n] * 4), *counts = (uint32_t *)malloc(qs->n * 4), *docs;
+  size_t i, q, room = 0;
+  int sent, m;
+  for (i = 0; i < qs->start[qs->n]; i++) of[i] = qs->lists[i] % (uint32_t)l->count;
+  for (i = 0; i < qs->start[qs->n]; i++) room += l->n[of[i]] + 128u;
+  docs = (uint32_t *)malloc((room + 1) * 4);
+  for (sent = 0; sent < 2; sent++) {
+    gpuir_cuda_lab_desc desc;
+    gpuir_cuda_lab_way way;
+    gpuir_cuda_lab_parts parts;
+    gpuir_cuda_lab *lab;
+    gpuir_error err;
+    const uint32_t *want = qs->docs;
+    int ok[3] = {1, 1, 1}, status;
+    memset(&desc, 0, sizeof desc);
+    desc.codec = codec;
+    desc.lists = (const uint32_t *const *)l->docs;
+    desc.lengths = l->n;
+    desc.nlists = l->count;
+    desc.room = room;
+    desc.queries = qs->n;
+    desc.terms = (uint32_t)(16 * qs->n);
+    desc.sent = sent;
+    if (gpuir_cuda_lab_open(&desc, &lab, &err)) {
+      printf("# %s\n", err.msg);
+      report(0, "open for steps", codec);
+      continue;
+    }
+    memset(&way, 0, sizeof way);
+    way.method = sent ? "mergepath" : "hs16";
+    way.coded = sent;
+    status = gpuir_cuda_lab_batch(lab, of, qs->start, qs->n, &way, counts, docs, room, &parts, &err);
+    if (status) printf("# %s\n", err.msg);
+    report(!status && !memcmp(counts, qs->counts, qs->n * 4) && !memcmp(docs, qs->docs, qs->total * 4), "batch in",
+        codec);
+    for (q = 0; q < qs->n; want += qs->counts[q++])
+      for (m = 0; m < 3; m++)
+        ok[m] = ok[m] &&
+            rounds_right(lab, l, of + qs->start[q], qs->start[q + 1] - qs->start[q], methods[m], want, qs->counts[q],
+                docs, &err);
+    for (m = 0; m < 3; m++) report(ok[m], sent ? "rounds with lists that are sent by" : "rounds by", methods[m]);
+    gpuir_cuda_lab_close(lab);
+  }
+  free(of);
+  free(counts);
+  free(docs);
+}
+
 static void check_intersections(const lists *l, const queries *qs, const char *codec) {
   gpuir_cuda_lab_desc desc;
   gpuir_cuda_lab *lab;
@@ -444,6 +521,8 @@ static void check_lists(const lists *l, int quick, int with_params) {
   for (i = 0; i < SPECS && with_params; i++) check_decode(l, specs[i], 7);
   make_queries(&qs, l, quick ? 12 : 600, 5);
   for (i = 0; i < CODECS; i++) check_intersections(l, &qs, codecs[i]);
+  check_rounds(l, &qs, "ef");
+  check_rounds(l, &qs, "bp128");
   for (i = 0; i < SPECS && with_params; i++) check_intersections(l, &qs, specs[i]);
   printf("# %u of %u queries have results, %u docIDs\n", nonempty(&qs), (unsigned)qs.n, (unsigned)qs.total);
   free_queries(&qs);

@@ -141,6 +141,34 @@ int gpuir_cuda_lab_intersect(gpuir_cuda_lab *lab, const uint32_t *lists, const u
   return no_backend(err);
 }
 
+int gpuir_cuda_lab_batch(gpuir_cuda_lab *lab, const uint32_t *lists, const uint32_t *start, size_t nq,
+    const gpuir_cuda_lab_way *way, uint32_t *counts, uint32_t *docids, uint64_t room, gpuir_cuda_lab_parts *parts,
+    gpuir_error *err) {
+  (void)lab, (void)lists, (void)start, (void)nq, (void)way, (void)counts, (void)docids, (void)room, (void)parts;
+  return no_backend(err);
+}
+
+int gpuir_cuda_lab_begin(gpuir_cuda_lab *lab, const uint32_t *lists, size_t k, const gpuir_cuda_lab_way *way,
+    gpuir_error *err) {
+  (void)lab, (void)lists, (void)k, (void)way;
+  return no_backend(err);
+}
+
+int gpuir_cuda_lab_next(gpuir_cuda_lab *lab, gpuir_error *err) {
+  (void)lab;
+  return no_backend(err);
+}
+
+int gpuir_cuda_lab_poll(gpuir_cuda_lab *lab, uint32_t *left, gpuir_error *err) {
+  (void)lab, (void)left;
+  return no_backend(err);
+}
+
+int gpuir_cuda_lab_fetch(gpuir_cuda_lab *lab, uint32_t *docids, gpuir_error *err) {
+  (void)lab, (void)docids;
+  return no_backend(err);
+}
+
 const char *gpuir_cuda_lab_ranking(size_t i) {
   (void)i;
   return NULL;

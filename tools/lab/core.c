@@ -228,6 +228,8 @@ uint64_t lab_intersection_sum(const lab_intersection *x) {
   return sum;
 }
 
+const uint32_t *lab_intersection_found(const lab_intersection *x) { return x->found; }
+
 uint64_t lab_intersection_bytes(const lab_intersection *x) { return gpuir__isect_bytes(&x->isect); }
 
 void lab_intersection_free(lab_intersection *x) {
@@ -275,6 +277,7 @@ void lab_shelf_close(lab_shelf *shelf) { free(shelf); }
 
 struct lab_and_private {
   gpuir__list list[LAB_TERMS]; /* as lab_and.list */
+  uint64_t term[LAB_TERMS];
   const uint32_t *lengths;
   float weight[LAB_TERMS];
   uint32_t q[LAB_TERMS];
@@ -303,10 +306,12 @@ static int and_lists(const lab_shelf *part, const gpuir_query *q, lab_and *x) {
     }
     for (j = x->n++; j && p->list[j - 1].df > list.df; j--) {
       p->list[j] = p->list[j - 1];
+      p->term[j] = p->term[j - 1];
       p->weight[j] = p->weight[j - 1];
       p->q[j] = p->q[j - 1];
     }
     p->list[j] = list;
+    p->term[j] = id;
     p->weight[j] = t->weight;
     p->q[j] = t->q;
   }
@@ -328,6 +333,7 @@ int lab_and_open(const gpuir_query *q, const lab_shelf *part, lab_and **out) {
     status = and_lists(part, q, x);
   }
   for (i = 0; !status && i < x->n; i++) {
+    x->list[i].term = x->own->term[i];
     x->list[i].df = x->own->list[i].df;
     x->list[i].nblocks = x->own->list[i].nblocks;
     x->list[i].last = x->own->list[i].last;

@@ -303,17 +303,17 @@ static void tell_shares(const settings *s, lab_report *report, const load_run *r
   char name[64];
   for (unsigned i = 0; i < DING_SIDES; i++) {
     const tally *t = &s->side[i];
-    lab_row_at(report, "ding-shares", sides[i], run->rate, 100 * (double)t->jobs / n, "percent");
+    lab_row_at(report, "ding-9-shares", sides[i], run->rate, 100 * (double)t->jobs / n, "percent");
     for (unsigned w = DING_MIDDLE; w < DING_WHYS; w++) {
       snprintf(name, sizeof name, "%s/%s", sides[i], whys[w]);
-      lab_row_at(report, "ding-shares", name, run->rate, 100 * (double)t->why[w] / n, "percent");
+      lab_row_at(report, "ding-9-shares", name, run->rate, 100 * (double)t->why[w] / n, "percent");
     }
-    if (t->jobs) lab_row_at(report, "ding-error", sides[i], run->rate, 100 * t->error / (double)t->jobs, "percent");
+    if (t->jobs) lab_row_at(report, "ding-9-error", sides[i], run->rate, 100 * t->error / (double)t->jobs, "percent");
     lab_note(report, "ding side", "%s: %llu queries, %llu own, %llu of the middle, %llu stolen, %llu urgent", sides[i],
         (unsigned long long)t->jobs, (unsigned long long)t->why[DING_OWN], (unsigned long long)t->why[DING_MIDDLE],
         (unsigned long long)t->why[DING_STOLEN], (unsigned long long)t->why[DING_URGENT]);
   }
-  lab_row_at(report, "ding-shares", "missed", run->rate, 100 * (double)x->missed / (double)run->n, "percent");
+  lab_row_at(report, "ding-9-shares", "missed", run->rate, 100 * (double)x->missed / (double)run->n, "percent");
 }
 
 /* What the cache of the device did in a run. */
@@ -323,7 +323,7 @@ static void tell_cache(const load_setup *setup, lab_report *report, const load_r
   if (!s->cached || !cli_gpu_stats(&setup->gpu, &now)) return;
   const double hit = (double)(now.lists_hit - s->before.lists_hit);
   const double missed = (double)(now.lists_missed - s->before.lists_missed);
-  if (hit + missed > 0) lab_row_at(report, "ding-cache", "hits", run->rate, 100 * hit / (hit + missed), "percent");
+  if (hit + missed > 0) lab_row_at(report, "ding-9-cache", "hits", run->rate, 100 * hit / (hit + missed), "percent");
   lab_note(report, "device cache", "%.0f lists were there, %.0f were sent first; %llu of %llu bytes fit", hit, missed,
       (unsigned long long)now.resident_bytes, (unsigned long long)now.index_bytes);
 }

@@ -179,8 +179,8 @@ static void tell_errors(const ding_costs *c, const trial *t, size_t from, double
   for (unsigned s = 0; s < DING_SIDES; s++) {
     if (!c->tree[s] || !cost[s]) continue;
     const double seen = mean_error(c, t, s, from, t->n, cost[s]), error = mean_error(c, t, s, 0, from, cost[s]);
-    lab_row(r, "ding-model", side_names[s], "error/others", error, "percent");
-    lab_row(r, "ding-model", side_names[s], "error/learned", seen, "percent");
+    lab_row(r, "ding-9-model", side_names[s], "error/others", error, "percent");
+    lab_row(r, "ding-9-model", side_names[s], "error/learned", seen, "percent");
     lab_note(r, "cost model",
         "%s: %zu leaves; mean relative error %.3g %% of %zu other queries, %.3g %% of the %zu it "
         "was grown from",
@@ -193,8 +193,8 @@ static void tell_errors(const ding_costs *c, const trial *t, size_t from, double
     gpu += (size_t)is;
     right += (ding_cost(c, DING_GPU, q) < ding_cost(c, DING_CPU, q)) == is;
   }
-  lab_row(r, "ding-model", "choice", "right", 100 * (double)right / (double)from, "percent");
-  lab_row(r, "ding-model", "choice", "GPU/cheaper", 100 * (double)gpu / (double)from, "percent");
+  lab_row(r, "ding-9-model", "choice", "right", 100 * (double)right / (double)from, "percent");
+  lab_row(r, "ding-9-model", "choice", "GPU/cheaper", 100 * (double)gpu / (double)from, "percent");
   lab_note(r, "cost model", "the cheaper side is predicted for %zu of %zu other queries; it is the GPU for %zu", right,
       from, gpu);
 }
@@ -204,7 +204,7 @@ static void tell_properties(const trial *t, double *const *cost, lab_report *r) 
   static const struct {
     const char *figure;
     unsigned feature;
-  } by[] = {{"ding-terms", TERMS}, {"ding-footprint", SUM}, {"ding-shortest", SHORTEST}};
+  } by[] = {{"ding-84-terms", TERMS}, {"ding-84-footprint", SUM}, {"ding-84-shortest", SHORTEST}};
   for (size_t b = 0; b < sizeof by / sizeof *by; b++)
     for (unsigned s = 0; s < DING_SIDES; s++)
       for (unsigned class_ = 0; class_ < 34 && cost[s]; class_++) {

@@ -1294,6 +1294,10 @@ struct gpuir_cuda_lab {
   uint64_t aux_left;
   gcl_where where; /* device */
   unsigned long long *sums; /* device: gcl_verify's */
+  uint8_t *slab; /* device: the coded lists */
+  uint8_t *image; /* their bytes, pinned; NULL: rounds do not send them */
+  uint64_t *image_at; /* where each list begins there, and the end */
+  struct gcl_steps *steps; /* of batches and rounds; NULL until the first one */
 };
 
 /* Ends a step here, as far as the clock has room. */
@@ -1585,6 +1589,7 @@ static int gcl_upload(gpuir_cuda_lab *lab, const gcl_image *m, uint32_t copies, 
   int status = gcl_device_alloc(&lab->r, to.step * copies + GC_PAD, (void **)&to.slab, err);
   if (!status) status = gcl_device_alloc(&lab->r, m->scratch * copies * 4, (void **)&to.scratch, err);
   if (status) return status;
+  lab->slab = to.slab;
   GC_TRY(cudaMemset(to.slab, 0, to.step * copies + GC_PAD), "uploading lists");
   GC_TRY(cudaMemcpy(to.slab, m->bytes.data, m->bytes.len, cudaMemcpyHostToDevice), "uploading lists");
   for (c = 1; c < copies; c++)
@@ -1597,6 +1602,23 @@ static int gcl_upload(gpuir_cuda_lab *lab, const gcl_image *m, uint32_t copies, 
   if (!status) status = gcl_device_alloc(&lab->r, (uint64_t)tiles * GCL_PFL_FEW * 4, &p, err);
   if (!status) lab->nodes.sums = (uint32_t *)p;
   return status;
+}
+
+/* Keeps the lists' bytes in pinned memory of the host, from which rounds send them. */
+static int gcl_keep(gpuir_cuda_lab *lab, const gcl_image *m, gpuir_error *err) {
+  const size_t n = lab->r.nlists;
+  size_t i;
+  GC_TRY(cudaMallocHost((void **)&lab->image, m->bytes.len + 1), "allocating pinned memory");
+  memcpy(lab->image, m->bytes.data, m->bytes.len);
+  lab->image_at = (uint64_t *)gpuir__alloc(&lab->r.a, (n + 1) * sizeof *lab->image_at);
+  if (!lab->image_at) return gpuir__fail_nomem(err);
+  for (i = 0; i < n; i++) {
+    gcl_list l;
+    memcpy(&l, m->lists.data + i * sizeof l, sizeof l);
+    lab->image_at[i] = (uint64_t)(lab->r.n[i] < GPUIR__BLOCK ? (uintptr_t)l.s.bytes : (uintptr_t)l.s.offset);
+  }
+  lab->image_at[n] = m->bytes.len;
+  return GPUIR_OK;
 }
 
 /* Makes what searching without codecs needs of a list, as [19-methods] of gpuir.h prepares it, for all copies in
@@ -1767,6 +1789,7 @@ static int gcl_open(gpuir_cuda_lab *lab, const gpuir_cuda_lab_desc *desc, gcl_im
       return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "list %llu is empty", (unsigned long long)i);
     blocks += (desc->lengths[i] + (uint64_t)GPUIR__BLOCK - 1) / GPUIR__BLOCK;
   }
+  if (desc->sent && copies > 1) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "lists that are sent are laid out once");
   if (blocks * copies >> 31 || desc->nlists * (uint64_t)copies >> 24)
     return gpuir__fail(err, GPUIR_E_LIMIT, 0, "too many lists");
   r->room = desc->room ? (desc->room + GPUIR__BLOCK - 1) / GPUIR__BLOCK * GPUIR__BLOCK : blocks * copies * GPUIR__BLOCK;
@@ -1777,6 +1800,7 @@ static int gcl_open(gpuir_cuda_lab *lab, const gpuir_cuda_lab_desc *desc, gcl_im
   for (i = 0; i < r->all && !status; i++)
     lab->start[i + 1] = lab->start[i] + (r->n[i % r->nlists] + GPUIR__BLOCK - 1) / GPUIR__BLOCK;
   if (!status) status = gcl_upload(lab, m, copies, docs, err);
+  if (!status && desc->sent) status = gcl_keep(lab, m, err);
   if (!status) status = gcl_upload_where(lab, err);
   if (!status) status = gcl_device_alloc(r, r->room * 4, (void **)&r->out, err);
   if (!status) status = gcl_device_alloc(r, 64, (void **)&lab->sums, err);
@@ -1987,6 +2011,7 @@ typedef struct gcl_run {
   const uint32_t *parts, *starts; /* device; of each round: nq + 1 */
   size_t plan; /* bytes */
   int side; /* which of batch.cand has the results */
+  cudaEvent_t sent; /* recorded when the queries are on the device; NULL: nothing is */
 } gcl_run;
 
 static uint32_t gcl_grid(const gcl_runner *r, uint64_t items, uint32_t each) {
@@ -2120,6 +2145,7 @@ static int gcl_launch_run(gcl_runner *r, gcl_run *run, gpuir_error *err) {
   int cand = 0;
   bool plain = !run->coded;
   GC_TRY(cudaMemcpyAsync(r->plan_device, r->plan, run->plan, cudaMemcpyHostToDevice, r->stream), "sending queries");
+  if (run->sent) GC_TRY(cudaEventRecord(run->sent, r->stream), "timing");
   gcl_mark(r, GPUIR_CUDA_LAB_SEND);
   gcl_begin<<<gcl_grid(r, b->nq, 1), GCL_THREADS, 0, r->stream>>>(b->queries, b->nq, (uint32_t *)b->chunk_query,
       b->count);
@@ -2769,6 +2795,197 @@ static int gcl_attach(gcl_searcher *x, gpuir_error *err) {
 }
 
 /* ========================
+ * [lab-cuda-08b-rounds]  host: a batch and where its time goes; a query round by round
+ *
+ * Start at  gcl_batch_run; gcl_rounds_begin, gcl_rounds_next, gcl_rounds_poll.
+ * ======================*/
+
+/* What batches and rounds keep. The device tells how many candidates a round has left by a word that is mapped from the
+ * host's memory: the round's number in its upper half. */
+typedef struct gcl_steps {
+  gcl_run run;
+  cudaEvent_t mark[4]; /* of a batch: its beginning; queries are there; kernels have ended; results are fetched */
+  volatile unsigned long long *told; /* pinned */
+  unsigned long long *told_device;
+  uint32_t *landing; /* pinned: what is fetched */
+  uint64_t landing_room;
+  uint32_t sequence, polls, round, left;
+  int waiting; /* a round was launched, and not polled to its end */
+  bool plain;
+} gcl_steps;
+
+static void gcl_steps_close(gpuir_cuda_lab *lab) {
+  gcl_steps *s = lab->steps;
+  unsigned i;
+  (void)cudaFreeHost(lab->image);
+  if (lab->image_at) gpuir__free(&lab->r.a, lab->image_at, (lab->r.nlists + 1) * sizeof *lab->image_at);
+  if (!s) return;
+  for (i = 0; i < 4; i++)
+    if (s->mark[i]) (void)cudaEventDestroy(s->mark[i]);
+  (void)cudaFreeHost((void *)(uintptr_t)s->told);
+  (void)cudaFreeHost(s->landing);
+  gpuir__free(&lab->r.a, s, sizeof *s);
+}
+
+/* Makes what batches and rounds keep, once, with room to fetch so many docIDs. */
+static int gcl_steps_open(gpuir_cuda_lab *lab, uint64_t room, gpuir_error *err) {
+  gcl_steps *s = lab->steps;
+  unsigned i;
+  if (!s) {
+    lab->steps = s = (gcl_steps *)gpuir__alloc_zero(&lab->r.a, sizeof *s);
+    if (!s) return gpuir__fail_nomem(err);
+    GC_TRY(cudaHostAlloc((void **)(uintptr_t)&s->told, 64, cudaHostAllocMapped), "allocating pinned memory");
+    *s->told = 0;
+    GC_TRY(cudaHostGetDevicePointer((void **)&s->told_device, (void *)(uintptr_t)s->told, 0), "mapping memory");
+    for (i = 0; i < 4; i++) GC_TRY(cudaEventCreate(&s->mark[i]), "creating an event");
+  }
+  if (room <= s->landing_room) return GPUIR_OK;
+  (void)cudaFreeHost(s->landing);
+  s->landing = NULL;
+  s->landing_room = 0;
+  GC_TRY(cudaMallocHost((void **)&s->landing, room * 4), "allocating pinned memory");
+  s->landing_room = room;
+  return GPUIR_OK;
+}
+
+/* ---- a batch ---- */
+
+/* Finds where each query's results go: one block of threads. */
+static __global__ void __launch_bounds__(GCL_THREADS) gcl_starts(const uint32_t *count, uint32_t nq, uint32_t *start) {
+  uint32_t before = 0, i;
+  for (i = 0; i < nq; i += GCL_THREADS) {
+    const uint32_t q = i + threadIdx.x, n = q < nq ? count[q] : 0;
+    uint32_t all;
+    const uint32_t sum = gc_block_scan<GCL_THREADS>(n, &all);
+    if (q < nq) start[q] = before + sum - n;
+    before += all;
+  }
+  if (!threadIdx.x) start[nq] = before;
+}
+
+/* Moves each query's results behind those of the one before. */
+static __global__ void __launch_bounds__(GCL_THREADS)
+    gcl_pack(const __grid_constant__ gcl_batch b, const uint32_t *start, int side) {
+  uint32_t q, i;
+  for (q = blockIdx.x; q < b.nq; q += gridDim.x)
+    for (i = threadIdx.x; i < b.count[q]; i += blockDim.x)
+      b.cand[side ^ 1][start[q] + i] = b.cand[side][b.queries[q].base + i];
+}
+
+/* Launches a batch, and fetches its counts and where the results of each query begin. */
+static int gcl_batch_run(gpuir_cuda_lab *lab, gcl_run *run, uint32_t *counts, uint32_t *all, gpuir_error *err) {
+  gcl_runner *r = &lab->r;
+  gcl_steps *s = lab->steps;
+  const uint32_t nq = r->batch.nq;
+  uint32_t *start = r->batch.pos[0]; /* free behind the run */
+  int status;
+  GC_TRY(cudaEventRecord(s->mark[0], r->stream), "timing");
+  run->sent = s->mark[1];
+  status = gcl_launch_run(r, run, err);
+  if (status) return status;
+  gcl_starts<<<1, GCL_THREADS, 0, r->stream>>>(r->batch.count, nq, start);
+  gcl_pack<<<gcl_grid(r, nq, 1), GCL_THREADS, 0, r->stream>>>(r->batch, start, run->side);
+  GC_TRY(cudaGetLastError(), "packing results");
+  GC_TRY(cudaEventRecord(s->mark[2], r->stream), "timing");
+  GC_TRY(cudaMemcpyAsync(s->landing, r->batch.count, (size_t)nq * 4, cudaMemcpyDeviceToHost, r->stream),
+      "fetching counts");
+  GC_TRY(cudaMemcpyAsync(s->landing + nq, start + nq, 4, cudaMemcpyDeviceToHost, r->stream), "fetching counts");
+  GC_TRY(cudaStreamSynchronize(r->stream), "running kernels");
+  memcpy(counts, s->landing, (size_t)nq * 4);
+  *all = s->landing[nq];
+  return GPUIR_OK;
+}
+
+/* Fetches all results of a batch, and the times of its parts. */
+static int gcl_batch_fetch(gpuir_cuda_lab *lab, const gcl_run *run, uint32_t all, uint32_t *docids,
+    gpuir_cuda_lab_parts *parts, gpuir_error *err) {
+  gcl_steps *s = lab->steps;
+  float ms[3];
+  unsigned i;
+  GC_TRY(cudaMemcpyAsync(s->landing, lab->r.batch.cand[run->side ^ 1], (size_t)all * 4, cudaMemcpyDeviceToHost,
+             lab->r.stream),
+      "fetching docIDs");
+  GC_TRY(cudaEventRecord(s->mark[3], lab->r.stream), "timing");
+  GC_TRY(cudaStreamSynchronize(lab->r.stream), "fetching docIDs");
+  memcpy(docids, s->landing, (size_t)all * 4);
+  for (i = 0; i < 3; i++) GC_TRY(cudaEventElapsedTime(&ms[i], s->mark[i], s->mark[i + 1]), "timing");
+  parts->send = (double)ms[0];
+  parts->run = (double)ms[1];
+  parts->fetch = (double)ms[2];
+  return GPUIR_OK;
+}
+
+/* ---- a query in rounds ---- */
+
+/* Tells the host how many candidates a round has left. */
+static __global__ void gcl_tell(const uint32_t *count, unsigned long long *told, uint32_t sequence) {
+  *(volatile unsigned long long *)told = (unsigned long long)sequence << 32 | *count;
+  __threadfence_system();
+}
+
+/* Sends a list of the query, if lists are sent. */
+static int gcl_send_list(gpuir_cuda_lab *lab, uint32_t round, gpuir_error *err) {
+  const uint32_t *sorted = (const uint32_t *)(const void *)((const gcl_query *)(const void *)lab->r.plan + 1);
+  uint64_t at, end;
+  if (!lab->image) return GPUIR_OK;
+  at = lab->image_at[sorted[round]];
+  end = lab->image_at[sorted[round] + 1];
+  GC_TRY(cudaMemcpyAsync(lab->slab + at, lab->image + at, end - at, cudaMemcpyHostToDevice, lab->r.stream),
+      "sending a list");
+  return GPUIR_OK;
+}
+
+/* Sends the query and its shortest list, whose docIDs are the candidates. */
+static int gcl_rounds_begin(gpuir_cuda_lab *lab, gpuir_error *err) {
+  gcl_runner *r = &lab->r;
+  gcl_steps *s = lab->steps;
+  gcl_batch *b = &r->batch;
+  int status;
+  GC_TRY(cudaMemcpyAsync(r->plan_device, r->plan, s->run.plan, cudaMemcpyHostToDevice, r->stream), "sending queries");
+  status = gcl_send_list(lab, 0, err);
+  if (status) return status;
+  gcl_begin<<<1, GCL_THREADS, 0, r->stream>>>(b->queries, b->nq, (uint32_t *)b->chunk_query, b->count);
+  if (s->run.coded) gcl_seed_of(r->codec)<<<gcl_grid(r, b->nchunks, GCL_WARPS), GCL_THREADS, 0, r->stream>>>(*b);
+  GC_TRY(cudaGetLastError(), "beginning a query");
+  s->left = ((const gcl_query *)(const void *)r->plan)->m;
+  s->plain = !s->run.coded;
+  return GPUIR_OK;
+}
+
+static int gcl_rounds_next(gpuir_cuda_lab *lab, gpuir_error *err) {
+  gcl_runner *r = &lab->r;
+  gcl_steps *s = lab->steps;
+  const int status = gcl_send_list(lab, ++s->round, err);
+  if (status) return status;
+  (void)gcl_launch_round(r, &s->run, s->round, s->run.side, s->plain);
+  gcl_launch_gather(r, s->run.side, s->plain, s->plain ? 0 : s->run.side ^ 1);
+  if (!s->plain) s->run.side ^= 1;
+  s->plain = false;
+  gcl_tell<<<1, 1, 0, r->stream>>>(r->batch.count, s->told_device, ++s->sequence);
+  GC_TRY(cudaGetLastError(), "intersecting");
+  s->waiting = 1;
+  return GPUIR_OK;
+}
+
+#define GCL_POLLS 4096u /* looks at the word, after which the stream is asked whether it failed */
+
+static int gcl_rounds_poll(gpuir_cuda_lab *lab, uint32_t *left, gpuir_error *err) {
+  gcl_steps *s = lab->steps;
+  const unsigned long long told = *s->told;
+  cudaError_t e;
+  if ((uint32_t)(told >> 32) == s->sequence) {
+    *left = s->left = (uint32_t)told;
+    s->waiting = 0;
+    return 1;
+  }
+  if (++s->polls % GCL_POLLS) return 0;
+  e = cudaStreamQuery(lab->r.stream);
+  if (e == cudaErrorNotReady) (void)cudaGetLastError();
+  else GC_TRY(e, "intersecting");
+  return 0;
+}
+
+/* ========================
  * [lab-cuda-09-api]  the C interface, declared in gpuir_lab.h
  * ======================*/
 
@@ -2872,6 +3089,20 @@ static int gcl_index_of(const char *const *names, int n, const char *name) {
   return i;
 }
 
+/* Fills a run's method. */
+static int gcl_choose_way(const gpuir_cuda_lab *lab, const gpuir_cuda_lab_way *way, gcl_run *run, gpuir_error *err) {
+  run->how = gcl_index_of(gcl_methods, GCL_METHODS, way->method);
+  if (run->how == GCL_METHODS)
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "the device knows no intersection named \"%s\"", way->method);
+  run->coded = way->coded;
+  run->levels = run->how >= GCL_PMF && run->how < GCL_MERGEPATH ? (unsigned)(run->how - GCL_PMF) : 0;
+  if (run->how == GCL_ALGORITHM1 && (!run->coded || !gcl_algorithm1_of(lab->r.codec)))
+    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "algorithm1 searches lists coded as lrc, lrcseg, seglrc or hslrc");
+  if (run->coded && run->how > GCL_BINARY && run->how < GCL_PMF)
+    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "%s searches lists that are not coded", way->method);
+  return GPUIR_OK;
+}
+
 extern "C" {
 
 void gpuir_cuda_lab_close(gpuir_cuda_lab *lab) {
@@ -2880,6 +3111,7 @@ void gpuir_cuda_lab_close(gpuir_cuda_lab *lab) {
   a = lab->r.a;
   (void)cudaSetDevice(lab->r.device);
   if (lab->r.stream) (void)cudaStreamSynchronize(lab->r.stream);
+  gcl_steps_close(lab);
   while (lab->r.nmemory) (void)cudaFree(lab->r.memory[--lab->r.nmemory]);
   (void)cudaFreeHost(lab->r.plan);
   if (lab->before) (void)cudaEventDestroy(lab->before);
@@ -2983,15 +3215,8 @@ int gpuir_cuda_lab_intersect(gpuir_cuda_lab *lab, const uint32_t *lists, const u
   memset(&run, 0, sizeof run);
   if (!lab || !lab->r.queries || !lists || !start || !nq || !way || !way->method)
     return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_cuda_lab_intersect: nothing to do, or no room for queries");
-  run.how = gcl_index_of(gcl_methods, GCL_METHODS, way->method);
-  if (run.how == GCL_METHODS)
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "the device knows no intersection named \"%s\"", way->method);
-  run.coded = way->coded;
-  run.levels = run.how >= GCL_PMF && run.how < GCL_MERGEPATH ? (unsigned)(run.how - GCL_PMF) : 0;
-  if (run.how == GCL_ALGORITHM1 && (!run.coded || !gcl_algorithm1_of(lab->r.codec)))
-    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "algorithm1 searches lists coded as lrc, lrcseg, seglrc or hslrc");
-  if (run.coded && run.how > GCL_BINARY && run.how < GCL_PMF)
-    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "%s searches lists that are not coded", way->method);
+  status = gcl_choose_way(lab, way, &run, err);
+  if (status) return status;
   GC_TRY(cudaSetDevice(lab->r.device), "choosing the device");
   lab->r.batch.crossover = run.how == GCL_MERGEPATH ? 1e30f : way->crossover > 0 ? (float)way->crossover : 128.0f;
   status = gcl_plan_run(&lab->r, lists, start, nq, &run, err);
@@ -3010,6 +3235,81 @@ int gpuir_cuda_lab_intersect(gpuir_cuda_lab *lab, const uint32_t *lists, const u
     docids += counts[q];
   }
   if (result) *result = r;
+  return GPUIR_OK;
+}
+
+int gpuir_cuda_lab_batch(gpuir_cuda_lab *lab, const uint32_t *lists, const uint32_t *start, size_t nq,
+    const gpuir_cuda_lab_way *way, uint32_t *counts, uint32_t *docids, uint64_t room, gpuir_cuda_lab_parts *parts,
+    gpuir_error *err) {
+  const uint64_t since = gpuir__now();
+  uint32_t all = 0;
+  gcl_run run;
+  int status;
+  memset(&run, 0, sizeof run);
+  if (!lab || !lab->r.queries || !lists || !start || !nq || !way || !way->method || !counts || !docids || !parts)
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_cuda_lab_batch: nothing to do, or no room for queries");
+  status = gcl_choose_way(lab, way, &run, err);
+  if (status) return status;
+  GC_TRY(cudaSetDevice(lab->r.device), "choosing the device");
+  status = gcl_steps_open(lab, gpuir__max64(room, nq + 1), err);
+  lab->r.batch.crossover = run.how == GCL_MERGEPATH ? 1e30f : way->crossover > 0 ? (float)way->crossover : 128.0f;
+  if (!status) status = gcl_plan_run(&lab->r, lists, start, nq, &run, err);
+  parts->plan = (double)(gpuir__now() - since) / 1e6;
+  if (!status) status = gcl_batch_run(lab, &run, counts, &all, err);
+  if (!status && all > room) status = gpuir__fail(err, GPUIR_E_LIMIT, 0, "more results than there is room for");
+  return status ? status : gcl_batch_fetch(lab, &run, all, docids, parts, err);
+}
+
+int gpuir_cuda_lab_begin(gpuir_cuda_lab *lab, const uint32_t *lists, size_t k, const gpuir_cuda_lab_way *way,
+    gpuir_error *err) {
+  const uint32_t start[2] = {0, (uint32_t)k};
+  gcl_steps *s;
+  int status;
+  if (!lab || !lab->r.queries || !lists || !k || k > GPUIR_MAX_TERMS || !way || !way->method)
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_cuda_lab_begin: nothing to do, or no room for queries");
+  GC_TRY(cudaSetDevice(lab->r.device), "choosing the device");
+  status = gcl_steps_open(lab, 1, err);
+  if (status) return status;
+  s = lab->steps;
+  if (s->waiting) GC_TRY(cudaStreamSynchronize(lab->r.stream), "dropping a query"); /* its plan may be on its way */
+  s->waiting = 0;
+  s->round = 0;
+  memset(&s->run, 0, sizeof s->run);
+  status = gcl_choose_way(lab, way, &s->run, err);
+  if (!status && (s->run.how < GCL_MERGEPATH || s->run.how > GCL_GRIFFIN || lab->r.codec == GPUIR__ID_PFL))
+    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "rounds are of mergepath, griffin or skip, not in pfd-list");
+  lab->r.batch.crossover = s->run.how == GCL_MERGEPATH ? 1e30f : way->crossover > 0 ? (float)way->crossover : 128.0f;
+  if (!status) status = gcl_plan_run(&lab->r, lists, start, 1, &s->run, err);
+  return status ? status : gcl_rounds_begin(lab, err);
+}
+
+int gpuir_cuda_lab_next(gpuir_cuda_lab *lab, gpuir_error *err) {
+  if (!lab || !lab->steps || lab->steps->waiting || lab->steps->round >= lab->steps->run.rounds)
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_cuda_lab_next: there is no further list");
+  return gcl_rounds_next(lab, err);
+}
+
+int gpuir_cuda_lab_poll(gpuir_cuda_lab *lab, uint32_t *left, gpuir_error *err) {
+  if (!lab || !lab->steps || !lab->steps->waiting || !left)
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_cuda_lab_poll: no round runs");
+  return gcl_rounds_poll(lab, left, err);
+}
+
+int gpuir_cuda_lab_fetch(gpuir_cuda_lab *lab, uint32_t *docids, gpuir_error *err) {
+  const uint32_t *from;
+  gcl_steps *s;
+  int status;
+  if (!lab || !lab->steps || lab->steps->waiting || !docids)
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_cuda_lab_fetch: no query, or a round that runs");
+  status = gcl_steps_open(lab, lab->steps->left, err);
+  if (status) return status;
+  s = lab->steps;
+  if (s->plain) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_cuda_lab_fetch: lists as they are, and no round");
+  from = lab->r.batch.cand[s->run.side];
+  GC_TRY(cudaMemcpyAsync(s->landing, from, (size_t)s->left * 4, cudaMemcpyDeviceToHost, lab->r.stream),
+      "fetching docIDs");
+  GC_TRY(cudaStreamSynchronize(lab->r.stream), "fetching docIDs");
+  memcpy(docids, s->landing, (size_t)s->left * 4);
   return GPUIR_OK;
 }
 

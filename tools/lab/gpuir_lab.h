@@ -26,6 +26,7 @@ typedef struct gpuir_cuda_lab_desc {
   uint64_t room; /* docIDs that one run may decode, or candidates that it may hold; 0: all lists' */
   size_t queries; /* that one run may take; 0: 1 */
   uint32_t terms; /* lists of all those queries together; 0: 8 each */
+  int sent; /* 1: rounds send the coded lists that they need first, from pinned memory of the host, each time */
 } gpuir_cuda_lab_desc;
 
 typedef struct gpuir_cuda_lab_result {
@@ -71,6 +72,30 @@ const char *gpuir_cuda_lab_method(size_t i);
  * UNSUPPORTED (a method that needs other lists), BACKEND. */
 int gpuir_cuda_lab_intersect(gpuir_cuda_lab *lab, const uint32_t *lists, const uint32_t *start, size_t nq,
     const gpuir_cuda_lab_way *way, uint32_t *counts, uint32_t *docids, gpuir_cuda_lab_result *result, gpuir_error *err);
+
+/* Where the time of a batch went, ms. */
+typedef struct gpuir_cuda_lab_parts {
+  double plan; /* the CPU's, from the call to the first transfer */
+  double send, run, fetch; /* the device's: of queries to it, of kernels, of results from it */
+} gpuir_cuda_lab_parts;
+
+/* Intersects a batch of queries as gpuir_cuda_lab_intersect does, once, and fetches its results in one transfer:
+ * docids has room for `room` of them, query after query. Errors: the same; LIMIT if there are more. */
+int gpuir_cuda_lab_batch(gpuir_cuda_lab *lab, const uint32_t *lists, const uint32_t *start, size_t nq,
+    const gpuir_cuda_lab_way *way, uint32_t *counts, uint32_t *docids, uint64_t room, gpuir_cuda_lab_parts *parts,
+    gpuir_error *err);
+
+/* A query in rounds, so that its caller decides after each where to go on (Griffin, section 3.2): `begin` takes its
+ * lists, from short to long, and has the shortest one for candidates; `next` lets the device intersect these with the
+ * next list, without waiting; `poll` returns 1 when that is done, with *left, which the device writes to memory of the
+ * host, 0 while it is not, and a status below 0; `fetch` waits, and copies the candidates that are left. A lab has one
+ * query at a time; another `begin` drops it. Methods are "mergepath", "griffin" and "skip". Errors: ARGUMENT, LIMIT,
+ * BACKEND, UNSUPPORTED (another method). */
+int gpuir_cuda_lab_begin(gpuir_cuda_lab *lab, const uint32_t *lists, size_t k, const gpuir_cuda_lab_way *way,
+    gpuir_error *err);
+int gpuir_cuda_lab_next(gpuir_cuda_lab *lab, gpuir_error *err);
+int gpuir_cuda_lab_poll(gpuir_cuda_lab *lab, uint32_t *left, gpuir_error *err);
+int gpuir_cuda_lab_fetch(gpuir_cuda_lab *lab, uint32_t *docids, gpuir_error *err);
 
 /* The i-th way of ranking: "tree", "bucket-select", "radix-select", "radix-sort" on the device, and "partial-sort",
  * which fetches the candidates and sorts on the CPU; NULL behind the last one. */

@@ -122,6 +122,8 @@ int lab_intersect_coded(const char *method, lab_coded *const *lists, unsigned k,
 uint32_t lab_intersect(lab_intersection *x);
 /* The sum of the docIDs that the last search found. */
 uint64_t lab_intersection_sum(const lab_intersection *x);
+/* These docIDs. */
+const uint32_t *lab_intersection_found(const lab_intersection *x);
 /* Bytes of what was prepared. */
 uint64_t lab_intersection_bytes(const lab_intersection *x);
 void lab_intersection_free(lab_intersection *x);
@@ -144,6 +146,7 @@ typedef struct lab_and {
   unsigned n;
   int empty; /* a word has no list here */
   struct {
+    uint64_t term;
     uint32_t df, nblocks;
     const uint32_t *last; /* [block] last docID; NULL: one block */
   } list[LAB_AND_TERMS];

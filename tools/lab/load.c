@@ -2,6 +2,7 @@
  * measures what users wait for, and compares every hit with gpuir_search's.
  */
 #include "load.h"
+#include "energy.h"
 #include "scheduler.h"
 
 #include <errno.h>
@@ -19,25 +20,44 @@ const lab_figure load_figures[] = {{"load-latency", "Latency from when a query i
     {"load-throughput", "Answers by arrivals", "queries a second", "queries a second", LAB_LINES, 0, NULL},
     {"load-processing", "Mean time from when a thread takes a query", "queries a second", "milliseconds", LAB_LINES,
         LAB_LOG_Y, NULL},
+    {"load-energy", "Energy of whole processors, idle or not, for 1,000 queries", "queries a second", "joules",
+        LAB_LINES, 0, NULL},
     {"load-tasks", "Tasks of FGQP by the size of a skip block", "postings", "see the rows", LAB_POINTS, LAB_LOG_X,
         NULL},
     {"load-capacity", "Queries a second by the p99 that is allowed", "milliseconds", "queries a second", LAB_POINTS, 0,
         NULL},
     {"ding-fig7", "Delay by the rate of arrivals, on CPU and GPU (Ding 2009, Fig. 7)", "queries a second",
         "milliseconds", LAB_LINES, LAB_LOG_Y, "cpu/mean,gpu/mean,serialized/mean,parallel/mean,parallel/p99"},
-    {"ding-shares", "Who answered, and why (Ding 2009, section 9)", "queries a second", "percent of the queries",
+    {"ding-9-shares", "Who answered, and why (Ding 2009, section 9)", "queries a second", "percent of the queries",
         LAB_LINES, 0, "CPU,GPU,CPU/stolen,GPU/stolen,missed"},
-    {"ding-model", "What queries cost as a model tree says (Ding 2009, section 9)", "CPU, GPU, the choice of one",
+    {"ding-9-model", "What queries cost as a model tree says (Ding 2009, section 9)", "CPU, GPU, the choice of one",
         "percent", LAB_BARS, 0, NULL},
-    {"ding-error", "How wrong the costs were in service, the mean", "queries a second", "percent", LAB_LINES, 0, NULL},
-    {"ding-cache", "Lists that were in the device's memory when they were asked for (Ding 2009, section 5)",
+    {"ding-9-error", "How wrong the costs were in service, the mean", "queries a second", "percent", LAB_LINES, 0,
+        NULL},
+    {"ding-9-cache", "Lists that were in the device's memory when they were asked for (Ding 2009, section 5)",
         "queries a second", "percent", LAB_LINES, 0, NULL},
-    {"ding-terms", "Cost of a query by its terms (Ding 2009, section 8.4)", "terms", "milliseconds", LAB_LINES,
+    {"ding-84-terms", "Cost of a query by its terms (Ding 2009, section 8.4)", "terms", "milliseconds", LAB_LINES,
         LAB_LOG_Y, NULL},
-    {"ding-footprint", "Cost of a query by all its postings (Ding 2009, section 8.4)", "postings, at most",
+    {"ding-84-footprint", "Cost of a query by all its postings (Ding 2009, section 8.4)", "postings, at most",
         "milliseconds", LAB_LINES, LAB_LOG_X | LAB_LOG_Y, NULL},
-    {"ding-shortest", "Cost of a query by its shortest list (Ding 2009, section 8.4)", "postings, at most",
+    {"ding-84-shortest", "Cost of a query by its shortest list (Ding 2009, section 8.4)", "postings, at most",
         "milliseconds", LAB_LINES, LAB_LOG_X | LAB_LOG_Y, NULL},
+    {"griffin-fig11", "Queries by their terms (Griffin 2018, Fig. 11)", "terms", "percent of the queries", LAB_LINES, 0,
+        NULL},
+    {"griffin-fig14", "Latency by the terms of a query, the mean (Griffin 2018, Fig. 14)", "terms", "milliseconds",
+        LAB_BARS, LAB_LOG_Y, "CPU*,Griffin-GPU*,Griffin/*"},
+    {"griffin-fig15", "Latency, the tail (Griffin 2018, Fig. 15)", "percentile", "milliseconds", LAB_BARS, LAB_LOG_Y,
+        "CPU*,Griffin-GPU*,Griffin/*"},
+    {"griffin-moves", "Queries that begin on the GPU, and that move to the CPU; intersections below the ratio",
+        "queries a second", "percent", LAB_LINES, 0, NULL},
+    {"ao-throughput", "Whole logs by the threshold of a batch (Ao 2011, Fig. 5), ranked", "docIDs", "queries a second",
+        LAB_LINES, LAB_LOG_X, NULL},
+    {"ao-response", "Response time of a batch by its threshold (Ao 2011, Fig. 6): CPU, transfers and kernels", "docIDs",
+        "milliseconds", LAB_LINES, LAB_LOG_X | LAB_LOG_Y, NULL},
+    {"ao-parts", "Parts of that time", "docIDs", "milliseconds", LAB_LINES, LAB_LOG_X | LAB_LOG_Y, NULL},
+    {"ao-fig9b", "Share of the GPU in it (Ao 2011, Fig. 9b)", "docIDs", "percent", LAB_LINES, LAB_LOG_X, NULL},
+    {"ao-live", "Latency by the rate of arrivals and the threshold of a batch", "queries a second", "milliseconds",
+        LAB_LINES, LAB_LOG_Y, NULL},
     {"load-histogram", "Latencies, each bucket", "nanoseconds, at most", "queries", LAB_POINTS, LAB_LOG_X, NULL},
     {NULL, NULL, NULL, NULL, 0, 0, NULL}};
 
@@ -290,12 +310,26 @@ static size_t queries_of(const load *l, double rate) {
   return (size_t)(2 * rate > n ? n : 2 * rate > 1000 ? 2 * rate : n < 1000 ? n : 1000);
 }
 
+/* What a run took of both processors, idle or not, for 1,000 queries. */
+static void report_energy(load *l, const load_run *run, const load_energy *before, const load_energy *after) {
+  const double n = (double)(run->n + run->warm) / 1e3;
+  const int gpu = before->gpu >= 0 && after->gpu >= before->gpu, cpu = before->cpu >= 0 && after->cpu >= before->cpu;
+  char name[160];
+  snprintf(name, sizeof name, "%s/GPU", l->spec);
+  if (gpu) lab_row_at(&l->report, "load-energy", name, run->rate, (after->gpu - before->gpu) / n, "J");
+  snprintf(name, sizeof name, "%s/CPU", l->spec);
+  if (cpu) lab_row_at(&l->report, "load-energy", name, run->rate, (after->cpu - before->cpu) / n, "J");
+  lab_note(&l->report, "energy", "GPU: %s%s; CPU: %s%s", gpu ? "" : "not known, ", after->gpu_why,
+      cpu ? "" : "not known, ", after->cpu_why);
+}
+
 /* One run on a pool of its own. Exit code; CLI_FAIL too when a hit is wrong. */
 static int run_once(load *l, double rate, uint64_t seed, FILE *raw, load_result *x) {
   const gpuir_policy *own = own_policy(l->setup.policy);
   gpuir_pool_desc desc;
   gpuir_pool *pool;
   gpuir_error err;
+  load_energy before, after;
   load_run run;
   memset(&run, 0, sizeof run);
   run.rate = rate;
@@ -323,10 +357,13 @@ static int run_once(load *l, double rate, uint64_t seed, FILE *raw, load_result 
   if (status) return cli_fail(l->setup.path, status, &err);
   int code = load_wake(pool, &l->setup);
   if (apart) load_pin(1);
+  load_energy_read(&before, l->setup.gpu.cuda != NULL);
   if (code == CLI_OK) code = load_go(pool, &l->setup, &run, x);
+  load_energy_read(&after, l->setup.gpu.cuda != NULL);
   gpuir_pool_destroy(pool);
   if (code != CLI_OK) return code;
   report_run(l, &run, x);
+  report_energy(l, &run, &before, &after);
   print_run(l, &run, x);
   note_pool(l, &run, x);
   report_tasks(l, &run, x);
@@ -451,7 +488,8 @@ static int take_policy(load *l, const char *spec) {
     p += m;
   }
   if (!strcmp(s->policy, "inter") || !strcmp(s->policy, "auto") || own_policy(s->policy)) return CLI_OK;
-  return cli_misuse("lab", "there is no policy '%s': inter, auto, gpu, t-inter, docp-ui, docp-pi, fgqp, serve or ding",
+  return cli_misuse("lab",
+      "there is no policy '%s': inter, auto, gpu, t-inter, docp-ui, docp-pi, fgqp, serve, ding, griffin or ao",
       s->policy);
 }
 
@@ -565,7 +603,8 @@ enum {
   O_BACKEND,
   O_STAND_IN,
   O_STALL,
-  O_P99
+  O_P99,
+  O_SERIAL
 };
 
 static int take_option(load *l, const cli_args *a, int opt) {
@@ -586,6 +625,7 @@ static int take_option(load *l, const cli_args *a, int opt) {
   case O_SOCKET: l->setup.socket = a->value; return CLI_OK;
   case O_BACKEND: return cli_choice(a, "cpu|gpu|auto", &l->setup.backend);
   case O_STAND_IN: l->setup.device = 1; return CLI_OK;
+  case O_SERIAL: l->setup.serial = l->closed = 1; return CLI_OK;
   case O_STALL: return cli_unsigned(a, 1, 100000, &l->stall_ms);
   default: return opt == CLI_HELP ? CLI_HELP : CLI_USAGE;
   }
@@ -596,7 +636,8 @@ int load_command(int argc, char **argv) {
       {O_THREADS, "threads", 0, 1}, {O_RATE, "rate", 0, 1}, {O_LOAD, "load", 0, 1}, {O_QUERIES, "queries", 0, 1},
       {O_SEED, "seed", 0, 1}, {O_DEADLINE, "deadline", 0, 1}, {O_MIX, "mix", 0, 0}, {O_RAW, "raw", 0, 1},
       {O_CLOSED, "closed", 0, 0}, {O_SOCKET, "socket", 0, 1}, {O_BACKEND, "backend", 0, 1},
-      {O_STAND_IN, "stand-in", 0, 0}, {O_STALL, "stall", 0, 1}, {O_P99, "p99", 0, 1}, {0, NULL, 0, 0}};
+      {O_STAND_IN, "stand-in", 0, 0}, {O_STALL, "stall", 0, 1}, {O_P99, "p99", 0, 1}, {O_SERIAL, "serial", 0, 0},
+      {0, NULL, 0, 0}};
   cli_args a;
   load l;
   int opt, code = CLI_OK;

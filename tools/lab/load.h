@@ -5,6 +5,7 @@
  * histogram.c  log-linear histograms of times
  * tatikonda.c  the policies of Tatikonda et al. (SIGIR 2011)
  * gpuonly.c    the policy by which a device answers all, and the device of pools, which can be held up
+ * energy.c     what a run takes of energy
  * flight.c     a batch of tasks on its way through a device
  * served.c     the same load for `gpuir serve`
  * scheduler.h  the papers' schedulers for a CPU and a GPU
@@ -90,6 +91,7 @@ typedef struct load_setup {
   uint64_t deadline_ns; /* of a query, from when it is due; 0: none */
   const struct load_scheduler *scheduler; /* of the policy; NULL: it is not one of those */
   void *scheduling; /* its settings */
+  int serial; /* a query is submitted when the one before it is answered */
   size_t apart; /* queries behind the others that runs do not ask */
 } load_setup;
 

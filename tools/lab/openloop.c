@@ -77,6 +77,7 @@ static int generate(gpuir_pool *pool, const load_setup *s, const load_run *r, lo
     jobs[i].pushed = cli_nanoseconds();
     const int status = gpuir_pool_submit(pool, t);
     if (status) return cli_fail(s->path, status, NULL);
+    if (s->serial) (void)gpuir_pool_wait(pool, t); /* its status is looked at with all others */
   }
   return CLI_OK;
 }

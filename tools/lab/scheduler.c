@@ -5,7 +5,7 @@
 #include <string.h>
 
 const load_scheduler *load_scheduler_of(const char *name) {
-  static const load_scheduler *const all[] = {&load_ding};
+  static const load_scheduler *const all[] = {&load_ding, &load_griffin, &load_ao};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++)
     if (!strcmp(all[i]->policy->name, name)) return all[i];
   return NULL;

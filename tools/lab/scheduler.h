@@ -1,6 +1,9 @@
 /* scheduler.h - the papers' schedulers for a CPU and a GPU, as policies of gpuir lab load.
  *
  * ding.c            whole queries on the CPU or the GPU (Ding et al. 2009, sections 5 and 9); its queues, ding_queues.c
+ * griffin.c         a query on both processors, which it moves between (Griffin 2018, section 3.2)
+ * ao.c              batches by a computational threshold (Ao et al. 2011, section 4.1)
+ * probe.c           the lists of a load's queries, one by one
  * scheduler.c       the table of schedulers, and what they share
  */
 #ifndef GPUIR_LAB_SCHEDULER_H
@@ -34,6 +37,6 @@ int load_choice(const char *parameter, const char *name, const char *choices, in
 /* The lengths of a query's lists, at most GPUIR_MAX_TERMS, from short to long; how many there are. */
 size_t load_lengths(const gpuir_query *query, uint32_t *lengths);
 
-extern const load_scheduler load_ding;
+extern const load_scheduler load_ding, load_ao, load_griffin;
 
 #endif
