@@ -105,7 +105,7 @@ fails() {
   local policy batches full
   for policy in ao ao:c=1 ao:c=50:method=binary ao:c=200:method=lr-global:wait=1 ao:c=5000:method=interpolation; do
     load $policy --queries 400 --closed
-    sed -n 's/^# ao run: \([0-9]*\) batches .* docIDs, \([0-9]*\) closed .*/\1 \2/p' "$file" >batches
+    sed -n 's/^# ao run: .*: \([0-9]*\) batches .* docIDs, \([0-9]*\) closed .*/\1 \2/p' "$file" >batches
     read -r batches full <batches
     case $policy in
       ao) [ "$full" = 0 ] && [ "$batches" -lt 50 ] ;;
@@ -117,6 +117,9 @@ fails() {
   done
   load ao:c=100 --queries 1000 --rate 3000 --deadline 500
   grep -q '^ao-live' "$file"
+  load ao:c=100,1000:method=hs16,binary,hs256 --queries 200 --closed
+  [ "$(awk -F '\t' '$1 == "ao-throughput" { print $2, $3 }' "$file" | tr '\n' ,)" = \
+    "hs16 100,hs16 1000,binary 100,binary 1000,hs256 100,hs256 1000," ]
 }
 
 @test "energy is told, or why it is not known" {
@@ -135,6 +138,8 @@ fails() {
   fails "ratio=X" griffin:mode=serial
   fails "c=N" ao:c=0
   fails "c=N" ao:method=guess
+  fails "c=N" ao:method=hs16,
+  fails "c=N" ao:c=5,,6
   fails "c=N" ao:threshold=5
   gpuir --version | grep -q cuda && return
   run --separate-stderr gpuir lab load -o . ding "$index" "$queries"

@@ -25,9 +25,13 @@ typedef struct tally {
   double collect, plan, send, run, fetch, rank;
 } tally;
 
+#define MOST_VARIANTS 24u /* thresholds, and methods */
+
 typedef struct settings {
-  double threshold, wait_ms;
-  char *method, *codec; /* codec NULL: the lists as they are */
+  double thresholds[MOST_VARIANTS], threshold, wait_ms; /* threshold: this variant's */
+  char *methods[MOST_VARIANTS], *codec; /* codec NULL: the lists as they are */
+  const char *method; /* this variant's */
+  size_t nthresholds, nmethods;
   load_lists lists;
   gpuir_cuda_lab *lab; /* NULL: a processor stands for the device */
   tally tally;
@@ -347,9 +351,10 @@ static int ao_create(gpuir_pool *pool, void **state, gpuir_error *err) {
 static void *ao_make(void) {
   settings *s = (settings *)cli_resize(NULL, 1, sizeof *s);
   memset(s, 0, sizeof *s);
-  s->threshold = 1 << 20;
+  s->thresholds[0] = 1 << 20;
   s->wait_ms = 10;
-  s->method = cli_copy("hs16", 4);
+  s->methods[0] = cli_copy("hs16", 4);
+  s->nthresholds = s->nmethods = 1;
   return s;
 }
 
@@ -360,17 +365,52 @@ static int is_method(const char *name) {
   return 0;
 }
 
+/* Takes a name of a list into one variant of the methods or thresholds. 0; -1: it is no such one. */
+static int take_variant(settings *s, int method, const char *text, size_t len) {
+  size_t *n = method ? &s->nmethods : &s->nthresholds;
+  char *one = cli_copy(text, len), *end = one;
+  const double c = method ? 0 : strtod(one, &end);
+  const int good = *n < MOST_VARIANTS && (method ? is_method(one) : end != one && !*end && c >= 1 && c <= 1e12);
+  if (good && method) s->methods[*n] = one;
+  if (good && !method) s->thresholds[*n] = c;
+  *n += (size_t)good;
+  if (!good || !method) free(one);
+  return good ? 0 : -1;
+}
+
+static void forget_methods(settings *s) {
+  while (s->nmethods) free(s->methods[--s->nmethods]);
+}
+
+/* Takes thresholds or methods, parted by commas. */
+static int take_variants(settings *s, int method, const char *list) {
+  if (method) forget_methods(s);
+  else s->nthresholds = 0;
+  for (;;) {
+    const size_t n = strcspn(list, ",");
+    if (take_variant(s, method, list, n)) return -1;
+    if (!list[n]) return 0;
+    list += n + 1;
+  }
+}
+
 static int ao_param(void *settings_, const char *p) {
   settings *s = (settings *)settings_;
-  char **text = !strncmp(p, "method=", 7) ? &s->method : !strncmp(p, "codec=", 6) ? &s->codec : NULL;
-  if (text) {
-    const char *value = strchr(p, '=') + 1;
-    if (text == &s->method && !is_method(value)) return -1;
-    free(*text);
-    *text = cli_copy(value, strlen(value));
+  if (!strncmp(p, "method=", 7)) return take_variants(s, 1, p + 7);
+  if (!strncmp(p, "c=", 2)) return take_variants(s, 0, p + 2);
+  if (!strncmp(p, "codec=", 6)) {
+    free(s->codec);
+    s->codec = cli_copy(p + 6, strlen(p + 6));
     return 0;
   }
-  return load_number(p, "c", 1, 1e12, &s->threshold) || load_number(p, "wait", 0.001, 1e6, &s->wait_ms) ? 0 : -1;
+  return load_number(p, "wait", 0.001, 1e6, &s->wait_ms) ? 0 : -1;
+}
+
+static size_t ao_vary(void *settings_, size_t i) {
+  settings *s = (settings *)settings_;
+  s->threshold = s->thresholds[i % s->nthresholds];
+  s->method = s->methods[i / s->nthresholds];
+  return s->nthresholds * s->nmethods;
 }
 
 static unsigned ao_threads(const load_setup *setup) { return (unsigned)setup->threads + 1; }
@@ -383,9 +423,11 @@ static int ao_device(const void *set, uint64_t *memory) {
 /* The largest batch that the queries may make in any order: the threshold, and one that passes it. */
 static lab_gpu_size largest(const load_setup *setup, const settings *s) {
   lab_gpu_size size;
+  double most = 1;
   memset(&size, 0, sizeof size);
-  size.room = (uint64_t)s->threshold + s->lists.longest + 2 * (uint64_t)LAB_BLOCK;
-  size.queries = (size_t)(s->threshold < 1e6 ? s->threshold : 1e6) + 1; /* one of an empty list counts nothing */
+  for (size_t i = 0; i < s->nthresholds; i++) most = s->thresholds[i] > most ? s->thresholds[i] : most;
+  size.room = (uint64_t)most + s->lists.longest + 2 * (uint64_t)LAB_BLOCK;
+  size.queries = (size_t)(most < 1e6 ? most : 1e6) + 1; /* one of an empty list counts nothing */
   if (size.queries > setup->nqueries * 16) size.queries = setup->nqueries * 16;
   size.terms = size.queries * 8;
   return size;
@@ -394,9 +436,9 @@ static lab_gpu_size largest(const load_setup *setup, const settings *s) {
 static int ao_prepare(load_setup *setup, lab_report *report) {
   settings *s = (settings *)setup->scheduling;
   lab_note(report, "ao",
-      "batches of %.0f docIDs of the shortest lists or after %.6g ms, by %s on %s; a core drives the "
+      "a batch closes at a sum of its shortest lists or after %.6g ms; lists %s; a core drives the "
       "device, %llu rank",
-      s->threshold, s->wait_ms, s->method, s->codec ? s->codec : "arrays", (unsigned long long)setup->threads);
+      s->wait_ms, s->codec ? s->codec : "as arrays", (unsigned long long)setup->threads);
   const int code = load_lists_read(setup, 1, &s->lists);
   if (code != CLI_OK || !setup->gpu.cuda || !s->lists.n) return code;
   const lab_gpu_size size = largest(setup, s);
@@ -429,11 +471,11 @@ static void ao_tell(const load_setup *setup, lab_report *report, const load_run 
     lab_row_at(report, "ao-live", name, run->rate, (double)load_percentile(&x->latency[LOAD_KINDS], 99) / 1e6, "ms");
   }
   lab_note(report, "ao run",
-      "%llu batches of %.6g queries and %.6g docIDs, %llu closed by the threshold; ms a batch: "
+      "%s, c %.0f: %llu batches of %.6g queries and %.6g docIDs, %llu closed by the threshold; ms a batch: "
       "collecting %.4g, planning %.4g, sending %.4g, kernels %.4g, fetching %.4g; ranking %.4g ms of cores a batch",
-      (unsigned long long)t->batches, (double)t->queries / n, (double)t->postings / n, (unsigned long long)t->full,
-      t->collect / n / 1e6, t->plan / n / 1e6, t->send / n / 1e6, t->run / n / 1e6, t->fetch / n / 1e6,
-      t->rank / n / 1e6);
+      s->method, s->threshold, (unsigned long long)t->batches, (double)t->queries / n, (double)t->postings / n,
+      (unsigned long long)t->full, t->collect / n / 1e6, t->plan / n / 1e6, t->send / n / 1e6, t->run / n / 1e6,
+      t->fetch / n / 1e6, t->rank / n / 1e6);
 }
 
 static void ao_free(void *settings_) {
@@ -441,12 +483,12 @@ static void ao_free(void *settings_) {
   if (!s) return;
   gpuir_cuda_lab_close(s->lab);
   load_lists_free(&s->lists);
-  free(s->method);
+  forget_methods(s);
   free(s->codec);
   free(s);
 }
 
 static const gpuir_policy policy = {"ao", ao_create, ao_submit, ao_work, ao_stop, ao_destroy};
 
-const load_scheduler load_ao = {&policy, "c=N, wait=MS, method=NAME, codec=NAME", 1, ao_make, ao_param, ao_threads,
-    ao_device, ao_prepare, ao_tell, ao_free};
+const load_scheduler load_ao = {&policy, "c=N,..., wait=MS, method=NAME,..., codec=NAME", 1, ao_make, ao_param,
+    ao_threads, ao_device, ao_prepare, ao_vary, ao_tell, ao_free};

@@ -354,4 +354,4 @@ static const gpuir_policy policy = {"ding", ding_create, ding_submit, ding_work,
 const load_scheduler load_ding = {&policy,
     "mode=parallel|cpu|gpu|serialized, theta=X, adaptive, steal=fair|plain, urgent=X, cost=X, slack=X, affinity=X, "
     "streams=N, batch=N, train=N, passes=N, scale=log|linear, memory=MiB",
-    0, ding_make, ding_param, ding_threads, ding_device, ding_prepare, ding_tell, ding_free};
+    0, ding_make, ding_param, ding_threads, ding_device, ding_prepare, NULL, ding_tell, ding_free};

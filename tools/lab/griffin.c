@@ -416,4 +416,4 @@ static const gpuir_policy policy = {"griffin", griffin_create, griffin_submit, g
     griffin_destroy};
 
 const load_scheduler load_griffin = {&policy, "mode=griffin|gpu|cpu, lists=resident|transfer, ratio=X, streams=N", 1,
-    griffin_make, griffin_param, griffin_threads, griffin_device, griffin_prepare, griffin_tell, griffin_free};
+    griffin_make, griffin_param, griffin_threads, griffin_device, griffin_prepare, NULL, griffin_tell, griffin_free};

@@ -445,6 +445,18 @@ static int sweep(load *l, FILE *raw) {
   return code;
 }
 
+/* A sweep for each variant of the policy. Exit code. */
+static int sweep_variants(load *l, FILE *raw) {
+  const load_scheduler *s = l->setup.scheduler;
+  size_t n = 1;
+  int code = CLI_OK;
+  for (size_t i = 0; i < n && code == CLI_OK; i++) {
+    if (s && s->vary) n = s->vary(l->setup.scheduling, i);
+    code = sweep(l, raw);
+  }
+  return code;
+}
+
 /* ---- the command ------------------------------------------------------------------------------------------------ */
 
 /* Takes the parameters of one of the papers' schedulers. */
@@ -558,7 +570,7 @@ static int run(load *l, const char *queries, int argc, char **argv) {
     code = CLI_FAIL;
   }
   if (raw) fputs("rate\tdue\tquery\tkind\tlatency\tlate\twait\tprocessing\tstatus\n", raw);
-  if (code == CLI_OK) code = sweep(l, raw);
+  if (code == CLI_OK) code = sweep_variants(l, raw);
   if (raw && (ferror(raw) | fclose(raw)) && code == CLI_OK) {
     cli_error("%s: %s", l->raw, strerror(errno));
     code = CLI_FAIL;

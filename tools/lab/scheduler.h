@@ -23,6 +23,8 @@ typedef struct load_scheduler {
   int (*device)(const void *settings, uint64_t *memory);
   /* Prepares a load, when its queries and their hits are known. Exit code, after a message. */
   int (*prepare)(load_setup *setup, lab_report *report);
+  /* Takes the i-th variant of the settings, for runs of its own; how many there are. NULL: one. */
+  size_t (*vary)(void *settings, size_t i);
   /* Adds the rows of a run. */
   void (*tell)(const load_setup *setup, lab_report *report, const load_run *run, const load_result *result);
   void (*free)(void *settings);
