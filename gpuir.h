@@ -10505,11 +10505,17 @@ GPUIR__INLINE void gpuir__list_prefetch(const gpuir__segment *ix, const gpuir__r
 GPUIR__INLINE void gpuir__list_prefetch_start(const gpuir__segment *ix, const gpuir__record *r) {
   if (r->df > GPUIR__SHORT_MAX && r->docs < ix->stat.longs) {
     const gpuir__long *x = &ix->lists.longs[r->docs];
-    GPUIR__PREFETCH(ix->lists.last, x->first_block);
-    GPUIR__PREFETCH(ix->lists.bounds, x->first_block);
+    uint32_t block;
+    for (block = 0; block < gpuir__min32(r->df / GPUIR__BLOCK, 128); block += 16) {
+      GPUIR__PREFETCH(ix->lists.last, x->first_block + block);
+      GPUIR__PREFETCH(ix->lists.bounds, x->first_block + block);
+    }
     GPUIR__PREFETCH(ix->lists.docs_off, x->first_block);
     GPUIR__PREFETCH(ix->lists.docs_width, x->first_block);
     GPUIR__PREFETCH(ix->lists.docids, x->docs);
+    GPUIR__PREFETCH(ix->lists.freqs_off, x->first_block);
+    GPUIR__PREFETCH(ix->lists.freqs_width, x->first_block);
+    GPUIR__PREFETCH(ix->lists.freqs, x->freqs);
   } else if (r->df > 1) {
     GPUIR__PREFETCH(ix->lists.docids, ix->stat.docs_short + r->docs);
     GPUIR__PREFETCH(ix->lists.freqs, ix->stat.freqs_short + r->freqs);
@@ -14272,6 +14278,7 @@ static int gpuir__query_look_up(gpuir_query *q, gpuir__query_term *t, unsigned n
     status = gpuir__query_df(ix, i, id, t, gpuir__query_record(q, i, number), &held, err);
     if (status) return status;
     if (held) *found = (uint32_t)id;
+    else gpuir__query_record(q, i, number)->df = 0;
     df += held;
   }
   t->df = (uint32_t)gpuir__min64(df, ix->collection);
@@ -14705,6 +14712,11 @@ static void gpuir__topk_push(gpuir__topk *t, uint64_t key) {
     gpuir__heap_down(t->heap, t->n, 0);
   }
   if (t->n == t->k && t->heap[0] > t->threshold_key) t->threshold_key = t->heap[0];
+}
+
+/* Offers the key of a document, unless it is deleted. */
+static inline void gpuir__topk_push_live(gpuir__topk *t, uint64_t key, const gpuir__deleted *deleted, uint32_t docid) {
+  if (key > t->threshold_key && !(deleted && gpuir__deleted_has(deleted, docid))) gpuir__topk_push(t, key);
 }
 
 /* Moves the worst entry to hits[n - 1], where n is the number of entries left. */
@@ -16499,17 +16511,18 @@ static int gpuir__engine_grow(gpuir__engine *e, unsigned n) {
   return gpuir__engine_fail(e, GPUIR_E_NOMEM, "out of memory");
 }
 
-/* Opens the list of a term, which has this number in the query and `id` in the engine's leaf, behind the cursors that
- * are open; gpuir__engine_add is due. */
+/* Opens the list of a term that the engine's leaf has, with this number in the query, behind the cursors that are open;
+ * gpuir__engine_add is due. */
 static int gpuir__engine_open_list(gpuir__engine *e, const gpuir_query *q, size_t leaf, unsigned number,
-    const gpuir__query_term *t, uint32_t id) {
+    const gpuir__query_term *t) {
   const gpuir__record *r = gpuir__query_record(q, leaf, number);
+  const uint32_t *id = &q->ids[leaf * GPUIR__IDS + number]; /* read where it must be: it is seldom in the cache */
   gpuir__list *l = &e->cursors[e->ncursors].list;
   const int status = r->df ? gpuir__list_open_record(e->leaf.seg, &e->a, r, l)
-                           : gpuir__list_open(e->leaf.seg, &e->a, id, l); /* the only term of a prefix */
+                           : gpuir__list_open(e->leaf.seg, &e->a, *id, l); /* the only term of a prefix */
   if (!status) return GPUIR_OK;
   return gpuir__fail(&e->error, status, 0, "%s: cannot open the list of \"%.*s\": %s", e->leaf.seg->path,
-      t->len < 32 ? (int)t->len : 32, t->text, gpuir__list_why(e->leaf.seg, id, status));
+      t->len < 32 ? (int)t->len : 32, t->text, gpuir__list_why(e->leaf.seg, *id, status));
 }
 
 /* Makes a cursor and an operand of the list that stands behind the open cursors, with the weight of a term. */
@@ -16546,14 +16559,16 @@ static int gpuir__engine_saturate(gpuir__engine *e, const gpuir_query *q) {
   return e->saturation ? GPUIR_OK : gpuir__engine_fail(e, GPUIR_E_NOMEM, "out of memory");
 }
 
-/* Prefetches what the query's lists in the next leaves begin with, so that it arrives while this leaf is evaluated. */
-GPUIR__INLINE void gpuir__engine_prefetch(const gpuir__engine *e, const gpuir_query *q, size_t leaf) {
+/* Prefetches what the query's lists in a leaf are opened from; `start`: what these begin with, once that has come. */
+GPUIR__INLINE void gpuir__engine_prefetch(const gpuir__engine *e, const gpuir_query *q, size_t leaf, int start) {
+  const gpuir__segment *seg;
   unsigned i;
-  if (leaf + 1 >= e->ix->nleaves) return;
-  for (i = 0; i < q->nrecords; i++)
-    gpuir__list_prefetch_start(e->ix->leaves[leaf + 1].seg, &q->records[(leaf + 1) * q->nrecords + i]);
-  for (i = 0; i < q->nrecords && leaf + 2 < e->ix->nleaves; i++)
-    gpuir__list_prefetch(e->ix->leaves[leaf + 2].seg, &q->records[(leaf + 2) * q->nrecords + i]);
+  if (leaf >= e->ix->nleaves) return;
+  seg = e->ix->leaves[leaf].seg;
+  for (i = 0; i < q->nrecords; i++) {
+    if (start) gpuir__list_prefetch_start(seg, &q->records[leaf * q->nrecords + i]);
+    else gpuir__list_prefetch(seg, &q->records[leaf * q->nrecords + i]);
+  }
 }
 
 /* Turns to a leaf with room for n cursors, of which none is open. 0 or NOMEM. */
@@ -16561,7 +16576,7 @@ static int gpuir__engine_turn(gpuir__engine *e, const gpuir_query *q, size_t lea
   int status;
   gpuir__engine_reset(e);
   e->leaf = e->ix->leaves[leaf];
-  gpuir__engine_prefetch(e, q, leaf);
+  gpuir__engine_prefetch(e, q, leaf + 1, 1); /* it arrives while this leaf is evaluated */
   status = e->cap < n ? gpuir__engine_grow(e, n) : GPUIR_OK;
   return status ? status : gpuir__engine_saturate(e, q);
 }
@@ -16573,10 +16588,10 @@ static int gpuir__engine_open_words(gpuir__engine *e, const gpuir_query *q, size
   int status = GPUIR_OK;
   *npositive = 0;
   for (i = 0; i < q->n && !status; i++) {
-    const uint32_t id = gpuir__query_id(q, leaf, i);
-    e->rare.cursor_of[i] = id == GPUIR__NO_TERM ? GPUIR__NO_TERM : e->ncursors;
-    if (id == GPUIR__NO_TERM) continue;
-    status = gpuir__engine_open_list(e, q, leaf, GPUIR__ID_TERMS + i, &q->terms[i], id);
+    const int held = gpuir__query_record(q, leaf, i)->df > 0;
+    e->rare.cursor_of[i] = held ? e->ncursors : GPUIR__NO_TERM;
+    if (!held) continue;
+    status = gpuir__engine_open_list(e, q, leaf, GPUIR__ID_TERMS + i, &q->terms[i]);
     if (status) break;
     gpuir__engine_add(e, q, &q->terms[i]);
     *npositive += !q->terms[i].negated;
@@ -16680,8 +16695,8 @@ static void gpuir__tile_offer(gpuir__engine *e, const gpuir__tile *t, uint32_t n
   const uint32_t base = e->leaf.base;
   uint32_t i;
   for (i = 0; i < n; i++)
-    if (t->candidates[i] < documents && !(deleted && gpuir__deleted_has(deleted, t->candidates[i])))
-      gpuir__topk_push(&e->top, gpuir__key(t->sums[i], t->candidates[i] + base));
+    if (t->candidates[i] < documents)
+      gpuir__topk_push_live(&e->top, gpuir__key(t->sums[i], t->candidates[i] + base), deleted, t->candidates[i]);
 }
 
 /* ========================
@@ -16921,7 +16936,7 @@ static uint32_t gpuir__and_match_each(gpuir__engine *e, gpuir__and *x, uint32_t 
   return n;
 }
 
-/* Finds the matches among n candidates: live documents that every list holds and no negated one does. */
+/* Finds the matches among n candidates: documents that every list holds and no negated one does; deleted ones too. */
 static uint32_t gpuir__and_match(gpuir__engine *e, gpuir__and *x, uint32_t n) {
   uint32_t j;
   for (j = 0; x->where[0] && j < n; j++) x->where[0][j] = j;
@@ -16931,6 +16946,12 @@ static uint32_t gpuir__and_match(gpuir__engine *e, gpuir__and *x, uint32_t n) {
 #endif
     n = gpuir__and_match_each(e, x, n);
   if (n && x->npositive < e->ncursors) n = gpuir__and_exclude(e, x, n);
+  return n;
+}
+
+/* Finds the matches likewise, without deleted documents. */
+static uint32_t gpuir__and_match_live(gpuir__engine *e, gpuir__and *x, uint32_t n) {
+  n = gpuir__and_match(e, x, n);
   return n && e->leaf.deleted ? gpuir__and_live(x, e->leaf.deleted, n) : n;
 }
 
@@ -16989,7 +17010,8 @@ static void gpuir__and_score(gpuir__engine *e, const gpuir__and *x, uint32_t n) 
     }
     n = kept;
   }
-  for (j = 0; j < n; j++) gpuir__topk_push(&e->top, gpuir__key(sums[j], docs[j] + e->leaf.base));
+  for (j = 0; j < n; j++)
+    gpuir__topk_push_live(&e->top, gpuir__key(sums[j], docs[j] + e->leaf.base), e->leaf.deleted, docs[j]);
 }
 
 /* Returns 1 if a driver block may hold a document of the top-k; *driver_threshold: what such a document's posting there
@@ -17021,7 +17043,7 @@ static int gpuir__eval_and(gpuir__engine *e, unsigned npositive, uint64_t *count
     if (gpuir__engine_worked(e, 1)) return e->stopped;
     if (!count && !gpuir__and_is_wanted(e, &x, block, &threshold)) continue;
     n = gpuir__and_candidates(e, &x, block, threshold);
-    n = n ? gpuir__and_match(e, &x, n) : 0;
+    if (n) n = count ? gpuir__and_match_live(e, &x, n) : gpuir__and_match(e, &x, n);
     if (e->stopped) return e->stopped;
     if (count) *count += n;
     else if (n) gpuir__and_score(e, &x, n);
@@ -17830,7 +17852,7 @@ static int gpuir__clause_phrase(gpuir__phrases *p, const gpuir_query *q, size_t 
       return GPUIR_OK;
     }
     if (member_list[member] == UINT8_MAX) {
-      status = gpuir__engine_open_list(e, q, leaf, GPUIR__ID_MEMBERS + member, &q->phrases->members[member], id);
+      status = gpuir__engine_open_list(e, q, leaf, GPUIR__ID_MEMBERS + member, &q->phrases->members[member]);
       if (status) return status;
       member_list[member] = (uint8_t)e->ncursors;
       gpuir__engine_add(e, q, &q->phrases->members[member]);
@@ -17871,7 +17893,7 @@ static int gpuir__phrase_make_alone(gpuir__engine *e, const gpuir_query *q, size
   if (!status) status = gpuir__made_open(e, term, e->cursors[p.and_.order[0]].list.df, m);
   for (block = 0; !status && block < e->cursors[p.and_.order[0]].list.nblocks; block++) {
     if (gpuir__engine_worked(e, 1)) return e->stopped;
-    n = gpuir__and_match(e, &p.and_, gpuir__phrases_candidates(&p, block, 0));
+    n = gpuir__and_match_live(e, &p.and_, gpuir__phrases_candidates(&p, block, 0));
     if (!e->stopped) gpuir__phrase_take(&p, n, m);
     status = e->stopped;
   }
@@ -17909,7 +17931,7 @@ static int gpuir__term_open(gpuir__engine *e, const gpuir_query *q, size_t leaf,
   e->rare.cursor_of[term] = GPUIR__NO_TERM;
   if (!t->df || id == GPUIR__NO_TERM) return GPUIR_OK;
   if (t->kind == GPUIR__WORD || (t->kind == GPUIR__PREFIX && gpuir__query_end(q, leaf, term) == id + 1)) {
-    status = gpuir__engine_open_list(e, q, leaf, GPUIR__ID_TERMS + term, t, id);
+    status = gpuir__engine_open_list(e, q, leaf, GPUIR__ID_TERMS + term, t);
   } else {
     status = t->kind == GPUIR__PHRASE ? gpuir__phrase_make(e, q, leaf, term, &m)
                                       : gpuir__prefix_make(e, q, term, id, gpuir__query_end(q, leaf, term), &m);
@@ -17997,7 +18019,7 @@ static int gpuir__eval_phrases(gpuir__engine *e, const gpuir_query *q, size_t le
     if (gpuir__engine_worked(e, 1)) return e->stopped;
     if (!count && !gpuir__phrases_is_wanted(&p, block, &least)) continue;
     n = gpuir__phrases_candidates(&p, block, least);
-    n = n ? gpuir__and_match(e, &p.and_, n) : 0;
+    n = n ? gpuir__and_match_live(e, &p.and_, n) : 0;
     if (e->stopped) return e->stopped;
     if (count) *count += n ? gpuir__phrases_count(&p, n) : 0;
     else if (n) gpuir__phrases_score(&p, n);
@@ -18040,6 +18062,7 @@ typedef struct gpuir__or_term {
   gpuir__operand *operand; /* of the cursor */
   uint32_t *bound; /* [tile] what the term can contribute there at most; 0: nothing */
   uint32_t *first; /* [tile] the first block, up front the first posting, that may lie in it */
+  uint32_t peak; /* not up front: the tile with the greatest bound */
   uint32_t *docs; /* up front: docIDs, and 16 times UINT32_MAX behind them; otherwise NULL */
   uint32_t *values; /* up front: [posting] contribution; otherwise NULL */
 } gpuir__or_term;
@@ -18056,20 +18079,38 @@ typedef struct gpuir__or {
   unsigned nbest; /* and their number */
 } gpuir__or;
 
+/* A leaf of a query, opened. */
+typedef struct gpuir__or_leaf {
+  gpuir__or o;
+  size_t leaf;
+  unsigned first, ncursors; /* its cursors among the engine's */
+  unsigned next; /* of o.best */
+  uint8_t term_of[GPUIR_MAX_TERMS]; /* [term of the query] which of o.terms it is; UINT8_MAX: none */
+  const gpuir__deleted *deleted;
+} gpuir__or_leaf;
+
 /* ---- bounds of tiles ---- */
 
-/* Decodes and scores a list up front; its contributions bound its tiles exactly. */
+/* Decodes a list up front: its frequencies come to values[], for gpuir__or_score_up_front. */
 static void gpuir__or_decode_up_front(gpuir__or *o, gpuir__or_term *t) {
   gpuir__cursor *c = t->cursor;
-  uint32_t block, i, n = 0;
+  uint32_t block, n = 0;
   for (block = 0; block < c->list.nblocks; block++) {
-    gpuir__cursor_load(c, block);
-    gpuir__cursor_score(c);
-    memcpy(t->docs + n, c->docs, c->n * 4);
-    memcpy(t->values + n, c->values, c->n * 4);
-    n += c->n;
+    const uint32_t more = gpuir__list_docs(&c->list, block, t->docs + n);
+    gpuir__list_freqs(&c->list, block, t->values + n);
+    gpuir__prefetch_lengths(c->scorer.lengths, t->docs + n, more);
+    n += more;
   }
+  c->decoded += block;
   o->e->info.postings_scored += n;
+}
+
+/* Scores a list that was decoded up front; its contributions bound its tiles exactly. */
+static void gpuir__or_score_up_front(gpuir__or *o, gpuir__or_term *t) {
+  const gpuir__cursor *c = t->cursor;
+  const uint32_t n = c->list.df;
+  uint32_t i;
+  c->scorer.score(&c->scorer, t->docs, t->values, n, t->values);
   for (i = 0; i < 16; i++) t->docs[n + i] = UINT32_MAX;
   for (i = n; i-- > 0;) { /* backwards, so that first[] ends at the first posting */
     uint32_t tile = t->docs[i] >> o->tile.shift;
@@ -18085,6 +18126,7 @@ static int gpuir__or_bound_blocks(gpuir__or *o, gpuir__or_term *t) {
   const gpuir__list *l = &c->list;
   const gpuir__saturation *table = o->e->saturation;
   uint32_t block = 0, tile;
+  float peak = 0;
   for (tile = 0; tile < o->tiles; tile++) {
     uint32_t high = gpuir__tile_high(&o->tile, tile);
     float most = 0;
@@ -18097,34 +18139,13 @@ static int gpuir__or_bound_blocks(gpuir__or *o, gpuir__or_term *t) {
       if (block % 65536 == 65535 && gpuir__engine_look(o->e)) return o->e->stopped;
     }
     t->bound[tile] = gpuir__bound(c->scorer.weight, most, c->scorer.q);
+    if (most > peak) {
+      peak = most;
+      t->peak = tile;
+    }
     block += block < l->nblocks && l->last[block] == high; /* otherwise the next tile may have some of it */
   }
   return GPUIR_OK;
-}
-
-/* Returns the k-th greatest contribution to a live document of a list decoded up front, or 0, by the heap that the
- * search will use: it is empty. */
-static uint32_t gpuir__or_kth(gpuir__engine *e, const gpuir__or_term *t, size_t k) {
-  const gpuir__deleted *deleted = e->leaf.deleted;
-  gpuir__topk *top = &e->top;
-  uint32_t i, df = t->cursor->list.df;
-  if (k > df || gpuir__topk_start(&e->a, top, k, 0)) return 0;
-  for (i = 0; i < df; i++)
-    if (!deleted || !gpuir__deleted_has(deleted, t->docs[i])) gpuir__topk_push(top, gpuir__key(t->values[i], i));
-  return top->n == k ? (uint32_t)(top->heap[0] >> 32) : 0;
-}
-
-/* Returns a score that at least k documents reach: some term's k-th greatest contribution. 0 if there are negated
- * terms, which may exclude these documents. */
-static uint32_t gpuir__or_seed(const gpuir__or *o, const gpuir_query *q, size_t k) {
-  uint32_t best = 0;
-  unsigned i;
-  if (o->e->ncursors > o->n) return 0;
-  for (i = 0; i < o->n; i++) {
-    const gpuir__or_term *t = &o->terms[i];
-    best = gpuir__max32(best, t->docs ? gpuir__or_kth(o->e, t, k) : gpuir__stored_seed(t->cursor, q, k));
-  }
-  return best;
 }
 
 /* Returns the tiles with the greatest bounds, in descending order, and their number. */
@@ -18188,6 +18209,72 @@ static void gpuir__or_add_blocks(gpuir__or *o, gpuir__or_term *t, uint32_t tile,
     to = gpuir__or_range(o, c, tile, &i);
     gpuir__tile_add(&o->tile, c->docs + i, c->values + i, to - i);
   }
+}
+
+/* ---- a threshold to begin with ---- */
+
+/* Decodes and scores the block that promises most, of a list's peak, unless it stays below the threshold; returns how
+ * many postings it has. */
+static uint32_t gpuir__or_decode_peak(const gpuir__or *o, const gpuir__or_term *t) {
+  gpuir__cursor *c = t->cursor;
+  const uint32_t end = gpuir__or_block_end(o, t, t->peak);
+  uint32_t block = t->first[t->peak], best = block, most = 0;
+  for (; block < end; block++) {
+    const uint32_t bound = gpuir__block_bound(o->e, c, block);
+    if (bound <= most) continue;
+    most = bound;
+    best = block;
+  }
+  if (most < gpuir__topk_threshold(&o->e->top) || gpuir__engine_worked(o->e, 1)) return 0;
+  gpuir__cursor_load(c, best);
+  gpuir__prefetch_lengths(c->scorer.lengths, c->docs, c->n);
+  gpuir__cursor_score(c);
+  o->e->info.postings_scored += c->n;
+  return c->n;
+}
+
+/* Offers what a term contributes to live documents of a leaf to the heap, in place of documents: all of it, if it was
+ * decoded up front, or that of one block. */
+static void gpuir__or_offer(const gpuir__or_leaf *l, const gpuir__or_term *t) {
+  const uint32_t n = t->docs ? t->cursor->list.df : gpuir__or_decode_peak(&l->o, t);
+  const uint32_t *docs = t->docs ? t->docs : t->cursor->docs, *values = t->docs ? t->values : t->cursor->values;
+  uint32_t i;
+  for (i = 0; i < n; i++) gpuir__topk_push_live(&l->o.e->top, gpuir__key(values[i], docs[i]), l->deleted, docs[i]);
+}
+
+/* Returns the greater of `least` and a score that at least k documents of n leaves reach by one term of the query, as
+ * far as that is stored, or found with ease by the heap that the search will use, which is empty. */
+static uint32_t gpuir__or_kth(gpuir__engine *e, const gpuir_query *q, const gpuir__or_leaf *leaves, size_t n,
+    unsigned term, size_t k, uint32_t least) {
+  size_t j;
+  if (gpuir__topk_start(&e->a, &e->top, k, least)) return least;
+  for (j = 0; j < n; j++) {
+    const gpuir__or_leaf *l = &leaves[j];
+    const gpuir__or_term *t = &l->o.terms[l->term_of[term]];
+    uint32_t stored;
+    if (l->term_of[term] == UINT8_MAX || t->cursor->bound <= least) continue;
+    stored = t->docs ? 0 : gpuir__stored_seed(t->cursor, q, k);
+    if (stored) return gpuir__max32(stored, least);
+    gpuir__or_offer(l, t);
+  }
+  return e->top.n == k ? gpuir__max32((uint32_t)(e->top.heap[0] >> 32), least) : least;
+}
+
+/* Returns a score that at least k documents of n leaves reach: some term's k-th greatest contribution, as far as known.
+ * The term that weighs most is asked first. 0 if there are negated terms, which may exclude these documents. */
+static uint32_t gpuir__or_seed(gpuir__engine *e, const gpuir_query *q, const gpuir__or_leaf *leaves, size_t n,
+    size_t k) {
+  uint32_t seed;
+  unsigned i, first = 0;
+  size_t j;
+  for (j = 0; j < n; j++)
+    if (leaves[j].ncursors > leaves[j].o.n) return 0;
+  for (i = 1; i < q->npositive; i++)
+    if (q->terms[i].weight * (float)q->terms[i].q > q->terms[first].weight * (float)q->terms[first].q) first = i;
+  seed = gpuir__or_kth(e, q, leaves, n, first, k, 0);
+  for (i = 0; i < q->npositive; i++)
+    if (i != first) seed = gpuir__or_kth(e, q, leaves, n, i, k, seed);
+  return seed;
 }
 
 /* ---- a tile's candidates ---- */
@@ -18308,26 +18395,37 @@ static int gpuir__or_tile(gpuir__or *o, uint32_t tile) {
   return gpuir__engine_look(o->e);
 }
 
-/* Makes a term of cursor i, and bounds its tiles. 0, or why the search has to stop. */
+/* Makes a term of cursor i, and bounds its tiles unless it is decoded up front. 0, or why the search has to stop. */
 static int gpuir__or_term_open(gpuir__or *o, unsigned i) {
   gpuir__engine *e = o->e;
   gpuir__or_term *term = &o->terms[i];
-  uint32_t df = e->cursors[i].list.df, t;
+  uint32_t df = e->cursors[i].list.df;
   term->cursor = &e->cursors[i];
   term->operand = &e->operands[i];
   term->bound = gpuir__carve(e, o->tiles);
   term->first = gpuir__carve(e, o->tiles);
+  term->peak = 0;
   term->docs = term->values = NULL;
   memset(term->bound, 0, o->tiles * 4);
   if (df <= o->up_front) {
-    term->docs = gpuir__carve(e, df + 16);
-    term->values = gpuir__carve(e, df + 16);
+    term->docs = gpuir__carve(e, df + GPUIR__BLOCK_ROOM);
+    term->values = gpuir__carve(e, df + GPUIR__BLOCK_ROOM);
     gpuir__or_decode_up_front(o, term);
   } else if (gpuir__or_bound_blocks(o, term)) {
     return e->stopped;
   }
-  for (t = 0; t < o->tiles; t++) o->bound[t] += term->bound[t];
   return gpuir__engine_look(e);
+}
+
+/* Notes which positive terms of the query have which of the cursors that were opened for a leaf. */
+static void gpuir__or_note(gpuir__or_leaf *l, const gpuir__engine *e, const gpuir_query *q) {
+  unsigned i;
+  l->ncursors = e->ncursors - l->first;
+  l->deleted = e->leaf.deleted;
+  for (i = 0; i < q->npositive; i++) {
+    const unsigned cursor = e->rare.cursor_of[i];
+    l->term_of[i] = cursor == GPUIR__NO_TERM ? UINT8_MAX : (uint8_t)(cursor - l->first);
+  }
 }
 
 /* Takes the engine's positive cursors for terms, in tiles of 2^shift documents; returns for how many items there must
@@ -18342,12 +18440,12 @@ static size_t gpuir__or_size(gpuir__or *o, gpuir__engine *e, unsigned npositive,
   /* Lists of several segments are parts of one: of each as much is decoded up front as would be of the whole. */
   o->up_front = gpuir__max32((uint32_t)(documents * GPUIR__UP_FRONT / e->ix->docids), GPUIR__SHORT_MAX);
   for (i = 0; i < npositive; i++)
-    if (e->cursors[i].list.df <= o->up_front) up_front += 2 * (size_t)e->cursors[i].list.df + 64;
+    if (e->cursors[i].list.df <= o->up_front) up_front += 2 * ((size_t)e->cursors[i].list.df + GPUIR__BLOCK_ROOM);
   *arrays = 4 * (size_t)npositive + 1;
   return o->tiles * (2 * (size_t)npositive + 1) + up_front;
 }
 
-/* Lays out the arrays and bounds the tiles; each positive cursor becomes a term. */
+/* Lays out the arrays; each positive cursor becomes a term. gpuir__or_bound is due. */
 static int gpuir__or_lay(gpuir__or *o, gpuir__engine *e, const gpuir__tile *tile) {
   int status = GPUIR_OK;
   unsigned i;
@@ -18356,8 +18454,19 @@ static int gpuir__or_lay(gpuir__or *o, gpuir__engine *e, const gpuir__tile *tile
   memset(o->bound, 0, o->tiles * 4);
   for (i = 0; i < o->n && !status; i++) status = gpuir__or_term_open(o, i);
   e->info.tiles_total += o->tiles;
-  o->nbest = gpuir__or_first_tiles(o, o->best);
   return status;
+}
+
+/* Bounds the tiles. */
+static void gpuir__or_bound(gpuir__or *o) {
+  unsigned i;
+  uint32_t tile;
+  for (i = 0; i < o->n; i++) {
+    gpuir__or_term *t = &o->terms[i];
+    if (t->docs) gpuir__or_score_up_front(o, t);
+    for (tile = 0; tile < o->tiles; tile++) o->bound[tile] += t->bound[tile];
+  }
+  o->nbest = gpuir__or_first_tiles(o, o->best);
 }
 
 /* Returns the shift of the tiles of a segment of so many documents. */
@@ -18376,29 +18485,36 @@ static uint32_t gpuir__or_step(const gpuir__or *o, const uint32_t *best, unsigne
   return i - n;
 }
 
+/* Starts the top-k with a seed. */
+static int gpuir__or_start(gpuir__engine *e, const gpuir_query *q, const gpuir__or_leaf *leaves, size_t n, size_t k) {
+  const int known = e->limits.threshold && __atomic_load_n(e->limits.threshold, __ATOMIC_RELAXED);
+  const uint32_t seed = known ? 0 : gpuir__or_seed(e, q, leaves, n, k); /* that of other parts is better */
+  return gpuir__engine_top(e, k, seed) ? gpuir__engine_fail(e, GPUIR_E_NOMEM, "out of memory") : e->stopped;
+}
+
 /* Evaluates OR over at least two positive terms. */
 static int gpuir__eval_or(gpuir__engine *e, const gpuir_query *q, unsigned npositive, size_t k) {
   const uint32_t shift = gpuir__or_shift(e->leaf.seg->stat.documents);
   size_t arrays, items;
   uint32_t i, steps;
   gpuir__tile tile;
-  gpuir__or o;
+  gpuir__or_leaf l;
+  gpuir__or *o = &l.o;
   int status;
-  items = gpuir__or_size(&o, e, npositive, shift, &arrays);
+  l.first = 0;
+  gpuir__or_note(&l, e, q);
+  items = gpuir__or_size(o, e, npositive, shift, &arrays);
   status = gpuir__tile_reserve(e, &tile, shift, items, arrays);
-  if (!status) status = gpuir__or_lay(&o, e, &tile);
+  if (!status) status = gpuir__or_lay(o, e, &tile);
   if (status) return status;
-  if (!e->top.n) { /* the first segment with a hit: afterwards the heap has the threshold, and is no scratch */
-    const int known = e->limits.threshold && __atomic_load_n(e->limits.threshold, __ATOMIC_RELAXED);
-    const uint32_t seed = known ? 0 : gpuir__or_seed(&o, q, k); /* that of other parts is better */
-    status = gpuir__engine_top(e, k, seed);
-    if (status) return gpuir__engine_fail(e, status, "out of memory");
-  }
-  steps = o.nbest + o.tiles;
+  gpuir__or_bound(o);
+  if (!e->top.n) /* the first segment with a hit: afterwards the heap has the threshold, and is no scratch */
+    status = gpuir__or_start(e, q, &l, 1, k);
+  steps = o->nbest + o->tiles;
   for (i = 0; !status; i++) {
     i = gpuir__engine_part(e, i, steps, GPUIR__TAKEN_TILES);
     if (i >= steps) break;
-    status = gpuir__or_tile(&o, gpuir__or_step(&o, o.best, o.nbest, i));
+    status = gpuir__or_tile(o, gpuir__or_step(o, o->best, o->nbest, i));
   }
   return status;
 }
@@ -18409,14 +18525,6 @@ static int gpuir__eval_or(gpuir__engine *e, const gpuir_query *q, unsigned nposi
 #ifndef GPUIR__JOINT_LISTS
 #define GPUIR__JOINT_LISTS 1024u
 #endif
-
-/* One leaf of a query, opened. */
-typedef struct gpuir__or_leaf {
-  gpuir__or o;
-  size_t leaf;
-  unsigned first, ncursors; /* its cursors among the engine's */
-  unsigned next; /* of o.best */
-} gpuir__or_leaf;
 
 /* Turns the engine, whose cursors begin at these, to a leaf that is open. */
 static void gpuir__or_enter(gpuir__engine *e, const gpuir__or_leaf *l, gpuir__cursor *cursors,
@@ -18457,16 +18565,17 @@ static int gpuir__or_leaves_score(gpuir__engine *e, gpuir__or_leaf *leaves, size
 /* Opens the leaves that have a positive term, with their cursors one behind the other; *n is their number. */
 static int gpuir__or_leaves_open(gpuir__engine *e, const gpuir_query *q, gpuir__or_leaf *leaves, size_t *n) {
   size_t leaf;
-  int status = gpuir__engine_turn(e, q, 0, q->n * (unsigned)e->ix->nleaves);
+  int status;
+  for (leaf = 0; leaf < e->ix->nleaves; leaf++) gpuir__engine_prefetch(e, q, leaf, 1);
+  status = gpuir__engine_turn(e, q, 0, q->n * (unsigned)e->ix->nleaves);
   for (leaf = 0; leaf < e->ix->nleaves && !status; leaf++) {
     gpuir__or_leaf *l = &leaves[*n];
     e->leaf = e->ix->leaves[leaf];
-    gpuir__engine_prefetch(e, q, leaf);
     l->leaf = leaf;
     l->first = e->ncursors;
     l->next = 0;
     status = gpuir__engine_open_words(e, q, leaf, &l->o.n);
-    l->ncursors = e->ncursors - l->first;
+    gpuir__or_note(l, e, q);
     *n += l->o.n > 0;
   }
   return status;
@@ -18491,11 +18600,12 @@ static int gpuir__or_leaves_lay(gpuir__engine *e, gpuir__or_leaf *leaves, size_t
     gpuir__or_enter(e, &leaves[j], cursors, operands);
     status = gpuir__or_lay(&leaves[j].o, e, &tile);
   }
+  for (j = 0; j < n && !status; j++) gpuir__or_bound(&leaves[j].o);
   return status;
 }
 
 /* Evaluates OR in all leaves at once. */
-static int gpuir__eval_or_leaves(gpuir__engine *e, const gpuir_query *q) {
+static int gpuir__eval_or_leaves(gpuir__engine *e, const gpuir_query *q, size_t k) {
   gpuir__buf *buf = &e->rare.places;
   gpuir__or_leaf *leaves;
   size_t n = 0;
@@ -18509,6 +18619,7 @@ static int gpuir__eval_or_leaves(gpuir__engine *e, const gpuir_query *q) {
     gpuir__operand *const operands = e->operands;
     const unsigned ncursors = e->ncursors;
     status = gpuir__or_leaves_lay(e, leaves, n, cursors, operands);
+    if (!status) status = gpuir__or_start(e, q, leaves, n, k);
     if (!status) status = gpuir__or_leaves_score(e, leaves, n, cursors, operands);
     e->cursors = cursors;
     e->operands = operands;
@@ -18846,11 +18957,12 @@ static int gpuir__engine_mode(gpuir__engine *e, const gpuir_query *q, int mode, 
   int status;
   *n = 0;
   if (q->nunknown == q->npositive || (mode == GPUIR_AND && q->nunknown)) return GPUIR_OK;
+  for (leaf = 0; leaf < e->ix->nleaves && e->ix->nleaves > 1; leaf++) gpuir__engine_prefetch(e, q, leaf, 0);
   status = gpuir__engine_top(e, k, 0);
   if (status) return gpuir__engine_fail(e, status, "out of memory");
   if (!gpuir__engine_may_share(e, q, mode)) e->rare.share = NULL;
   if (e->rare.share) gpuir__share_open(e, q, mode, k);
-  if (mode == GPUIR_OR && gpuir__or_is_joint(e, q)) status = gpuir__eval_or_leaves(e, q);
+  if (mode == GPUIR_OR && gpuir__or_is_joint(e, q)) status = gpuir__eval_or_leaves(e, q, k);
   else
     for (leaf = 0; leaf < e->ix->nleaves && !status; leaf++) status = gpuir__engine_leaf(e, q, leaf, mode, k);
   if (e->rare.share) status = gpuir__share_close(e, status);

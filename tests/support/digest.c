@@ -2,8 +2,8 @@
  *
  *   cc -std=c99 [FLAGS] -I. -Itests/support tests/support/digest.c -lm -pthread && ./a.out TSV
  *
- * One line each for the index of a file of lines, the hits of its queries, the hits of a generated collection, and the
- * arithmetic of scores. */
+ * One line each for the index of a file of lines, the hits of its queries, the hits of a generated collection, the
+ * arithmetic of scores, and idf. */
 #define GPUIR_IMPLEMENTATION
 #include "gpuir.h"
 
@@ -146,13 +146,22 @@ static void digest_scores(void) {
     const uint32_t tf = 1 + rng_below(&r, 1u << (1 + rng_below(&r, 25))), length = tf + rng_below(&r, 100000);
     h = digest_of(h, gpuir__contribution(weight, tf, gpuir__norm_of(norm.a, norm.b, length)));
   }
-  for (i = 1; i <= 1000003; i++) {
-    const float idf = gpuir__idf(1000003, i);
-    uint32_t bits;
-    memcpy(&bits, &idf, 4);
-    h = digest_of(h, bits);
-  }
   say("scores", h);
+}
+
+/* Of collections of all sizes, every df or some hundreds of thousands. */
+static void digest_idf(void) {
+  static const uint64_t documents[] = {1, 2, 7, 1000, 65536, 344867, 1000003, 4000000000u, GPUIR__MAX_DOCUMENTS};
+  uint64_t h = 0, df;
+  size_t i;
+  for (i = 0; i < sizeof documents / sizeof *documents; i++)
+    for (df = 1; df <= documents[i]; df += documents[i] > 2000000 ? 4099 : 1) {
+      const float idf = gpuir_idf(documents[i], (uint32_t)df);
+      uint32_t bits;
+      memcpy(&bits, &idf, 4);
+      h = digest_of(h, bits);
+    }
+  say("idf", h);
 }
 
 int main(int argc, char **argv) {
@@ -160,5 +169,6 @@ int main(int argc, char **argv) {
   digest_text(argv[1]);
   digest_collection();
   digest_scores();
+  digest_idf();
   return 0;
 }

@@ -256,13 +256,13 @@ static void test_nothing_left(void **state) {
   close_pieces(&p);
 }
 
-/* The best documents of lists that are decoded whole, and of longer ones with stored seeds, are deleted: what they
- * contributed must not raise the threshold. */
+/* The best documents of lists that are decoded whole, and of longer ones with stored seeds, in one segment or in two, are
+ * deleted: what they contributed must not raise the threshold. */
 static void test_best_deleted(void **state) {
-  static const uint32_t n[] = {300, 3000, 9000};
+  static const uint32_t n[] = {300, 3000, 9000, 9000};
   unsigned i, j;
   (void)state;
-  for (i = 0; i < 3; i++) {
+  for (i = 0; i < 4; i++) {
     uint32_t *docids, d;
     fixture f;
     pieces p;
@@ -274,8 +274,9 @@ static void test_best_deleted(void **state) {
       if (d % 2) oracle_add(&p.all, 2, 1);
       oracle_doc(&p.all);
     }
-    p.n = 1;
-    p.ends[0] = n[i];
+    p.n = i < 3 ? 1 : 2;
+    p.ends[0] = i < 3 ? n[i] : 4700;
+    p.ends[1] = n[i];
     open_pieces(&p, &plain);
     for (j = 0; j < 4; j++) {
       oracle_query q;

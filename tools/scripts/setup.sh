@@ -55,6 +55,7 @@ probe_all() {
   package test libopenmpi-dev cmd mpicc
   package test openmpi-bin cmd mpirun
   package test xz-utils cmd xz
+  package test musl-tools cmd musl-gcc
   package dev clang-format cmd clang-format
   package dev clang-tidy cmd clang-tidy
   package dev shellcheck cmd shellcheck
