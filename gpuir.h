@@ -16278,13 +16278,14 @@ typedef struct gpuir__limits {
 
 /* A query that several engines evaluate together, each with cursors and a top-k of its own: the one that was asked, its
  * owner, and those that help. Each takes parts of a leaf that nobody has taken, in ascending order: blocks of the
- * driver, or tiles. What the helpers found is merged before the owner hands out hits; all know the greatest threshold
- * of any. A helper may come late and leave early. */
+ * driver, or tiles. What was found is put together whenever one takes parts, which gives the threshold of all, and
+ * before the owner hands out hits. A helper may come late and leave early. */
 typedef struct gpuir__share {
   gpuir__atomic64 at; /* leaf << 32 | its first part that nobody has taken */
   gpuir__atomic64 threshold; /* the greatest threshold_key that an engine had */
   int open, dry; /* read and written atomically. Engines may join; nothing is left that they could take */
-  const int *leave; /* read atomically: not 0, and helpers take nothing more */
+  const gpuir__atomic64 *backlog; /* more than `patience`, and helpers take nothing more */
+  uint64_t patience;
   unsigned helpers, most; /* engines that help now; at most */
   int status; /* what stopped a helper within a part; 0: nothing */
   uint64_t helped; /* ns that helpers have worked */
@@ -16293,7 +16294,7 @@ typedef struct gpuir__share {
   int mode; /* GPUIR_AND or GPUIR_OR */
   uint64_t deadline;
   gpuir__limits limits; /* of the owner's search, as the deadline */
-  gpuir__topk found; /* by the helpers that have left */
+  gpuir__topk found; /* by all, but for what each has found in the parts that it has in hand */
   pthread_mutex_t lock; /* of all but what is atomic */
   pthread_cond_t left; /* no engine helps any more */
   void (*opened)(struct gpuir__share *share); /* tells those who could help */
@@ -16425,14 +16426,25 @@ static inline int gpuir__engine_worked(gpuir__engine *e, uint64_t blocks) {
   return gpuir__engine_look(e);
 }
 
-/* Tells the engines that share a query of the threshold, or takes over theirs. A key that k others of one engine exceed
- * is not among the best k of all. */
+/* Hands over what an engine has found. The lock is held. */
+static void gpuir__share_give(gpuir__engine *e, gpuir__share *s) {
+  size_t i;
+  for (i = 0; i < e->top.n; i++) gpuir__topk_push(&s->found, e->top.heap[i]);
+  e->top.n = 0;
+}
+
+/* Hands over what was found, so that the threshold is that of all engines' best k, and learns this threshold. */
 static void gpuir__share_threshold(gpuir__engine *e, gpuir__share *s) {
-  uint64_t greatest = __atomic_load_n(&s->threshold, __ATOMIC_RELAXED);
-  while (e->top.threshold_key > greatest &&
-      !__atomic_compare_exchange_n(&s->threshold, &greatest, e->top.threshold_key, 1, __ATOMIC_RELAXED,
-          __ATOMIC_RELAXED)) {}
-  if (greatest > e->top.threshold_key) e->top.threshold_key = greatest;
+  uint64_t own = e->top.threshold_key, greatest = __atomic_load_n(&s->threshold, __ATOMIC_RELAXED);
+  if (e->top.n) {
+    (void)pthread_mutex_lock(&s->lock);
+    gpuir__share_give(e, s);
+    own = gpuir__max64(own, s->found.threshold_key);
+    (void)pthread_mutex_unlock(&s->lock);
+  }
+  while (own > greatest &&
+      !__atomic_compare_exchange_n(&s->threshold, &greatest, own, 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}
+  e->top.threshold_key = gpuir__max64(own, greatest);
 }
 
 /* Takes up to `most` parts of the n that the leaf has; returns the first, or n if there is none for this engine. */
@@ -16441,7 +16453,8 @@ static uint32_t gpuir__share_take(gpuir__engine *e, uint32_t n, uint32_t most) {
   uint64_t at = __atomic_load_n(&s->at, __ATOMIC_ACQUIRE), end;
   uint32_t first, size = gpuir__min32(n / 64 + 1, most);
   if (e->rare.helps &&
-      (e->rare.left || __atomic_load_n(s->leave, __ATOMIC_RELAXED) || !__atomic_load_n(&s->open, __ATOMIC_RELAXED))) {
+      (e->rare.left || __atomic_load_n(s->backlog, __ATOMIC_RELAXED) > s->patience ||
+          !__atomic_load_n(&s->open, __ATOMIC_RELAXED))) {
     e->rare.left = 1;
     return n;
   }
@@ -18913,15 +18926,13 @@ static int gpuir__share_join(gpuir__engine *e, gpuir__share *s) {
 
 /* Leaves a search that is shared, and hands over what was found. */
 static void gpuir__share_leave(gpuir__engine *e, gpuir__share *s, uint64_t since) {
-  size_t i;
   (void)pthread_mutex_lock(&s->lock);
   s->helped += gpuir__now() - since;
-  for (i = 0; i < e->top.n; i++) gpuir__topk_push(&s->found, e->top.heap[i]);
+  gpuir__share_give(e, s);
   if (e->stopped && !s->status) s->status = e->stopped;
   if (!e->rare.left) __atomic_store_n(&s->dry, 1, __ATOMIC_RELAXED);
   if (!--s->helpers) (void)pthread_cond_signal(&s->left);
   (void)pthread_mutex_unlock(&s->lock);
-  e->top.n = 0;
   e->rare.share = NULL;
   e->rare.helps = 0;
 }
@@ -22158,16 +22169,18 @@ GPUIR_API int gpuir_query_unknown(const gpuir_query *q, size_t i, const char **t
  * A pool's threads run a policy. Both of the library's are a crew: under one lock lie the waiting tasks, as heaps of
  * keys; a thread that is free takes the task with the least key. With `inter` the key is the number of the submission.
  *
- * With `auto` it is when the task should start: its due time and its cost, so that small queries go before large ones
- * that came with them, but none waits for ever: keys grow with time. A deadline may call for an earlier start. What a
- * query costs is measured: a table of means by mode, number of words and postings, which every answer corrects.
+ * With `auto` it is when the task should start: its due time and its cost, or the mean cost if that is less, so that
+ * small queries go before large ones that came with them, but none waits long for what came later. A deadline may call
+ * for an earlier start. What a query costs is measured: a table of means by mode, number of words and postings, which
+ * every answer corrects.
  *
  * What a thread works with, its searcher and its share, is a mate. A thread that submits by gpuir_pool_run takes one that
  * is idle and answers its task itself, so that as many tasks as there are mates are at work, whoever works on them.
  *
  * A thread that finds no task helps with a search that runs (gpuir__share): it takes parts of it, and leaves as soon as
  * a task waits. So queries have cores of their own while there are more queries than cores, as with `inter`, and long
- * ones have several while there are fewer.
+ * ones have several while there are fewer. Heavy ones, which are few, are helped with first, as long as little waits:
+ * otherwise the many small ones would leave them one core at any load.
  *
  * With a device a further thread drives it: costly queries wait in a lane of their own, and while one or two batches
  * run the next one forms. A free thread takes from that lane what the device cannot take yet, and the device takes from
@@ -22346,6 +22359,8 @@ static int gpuir__lane_raise(gpuir__lane *l, gpuir_task *task) {
 
 /* A query that is worth so much, in ns, gets one helper; twice as much two, and so on. */
 #define GPUIR__SHARE_NS 100000u
+/* Queries that cost so many times the mean are heavy: helpers stay while what waits costs less than this query twice. */
+#define GPUIR__SHARE_HEAVY 4u
 /* More hits than so many cost more to merge than help saves. */
 #define GPUIR__SHARE_K 10000u
 
@@ -22397,7 +22412,9 @@ typedef struct gpuir__crew {
   uint64_t sequence; /* submissions */
   int stopping; /* read and written atomically */
   const int *stop; /* the searchers' flag: that, or one that the pool was made with */
-  int waiting; /* the same: tasks in `lane` */
+  gpuir__atomic64 backlog; /* read atomically: ns that the tasks in `lane` are likely to cost; of inter 0 */
+  gpuir__atomic64 mean_ns; /* the same: of a query, lately; 0: not measured */
+  int heavy; /* read and written atomically: heavy queries that run and may be shared */
   int asleep; /* the same: threads that wait for work */
   gpuir__device device;
   gpuir__atomic64 shared, joined, batches, on_device, returned;
@@ -22409,7 +22426,7 @@ typedef struct gpuir__crew {
 /* Puts a task into a lane and wakes who may take it. The lock is held. */
 static void gpuir__crew_queue(gpuir__crew *c, gpuir_task *task, uint64_t key, int to_device) {
   gpuir__lane_push(to_device ? &c->device_lane : &c->lane, key, task);
-  __atomic_store_n(&c->waiting, c->lane.n > INT32_MAX ? INT32_MAX : (int)c->lane.n, __ATOMIC_RELAXED);
+  if (!to_device) gpuir__count_up(&c->backlog, task->pool_cost);
   if (c->device.state == GPUIR__DEVICE_GOOD) (void)pthread_cond_signal(&c->device_work);
   if (c->idle && __atomic_load_n(&c->asleep, __ATOMIC_RELAXED)) (void)pthread_cond_signal(&c->work);
 }
@@ -22417,13 +22434,14 @@ static void gpuir__crew_queue(gpuir__crew *c, gpuir_task *task, uint64_t key, in
 /* Takes the first task of a lane. The lock is held. */
 static gpuir_task *gpuir__crew_take(gpuir__crew *c, gpuir__lane *lane, uint64_t *key) {
   gpuir_task *task = gpuir__lane_pop(lane, key);
-  __atomic_store_n(&c->waiting, c->lane.n > INT32_MAX ? INT32_MAX : (int)c->lane.n, __ATOMIC_RELAXED);
+  if (task && lane == &c->lane) gpuir__count_up(&c->backlog, 0 - task->pool_cost);
   return task;
 }
 
 /* Returns when a task should start at the latest for it to be fair: see the head of this part. */
 static uint64_t gpuir__crew_key(const gpuir__crew *c, const gpuir_task *task) {
-  uint64_t key = task->due + gpuir__min64(task->pool_cost, UINT64_MAX - task->due);
+  const uint64_t late = gpuir__min64(task->pool_cost, __atomic_load_n(&c->mean_ns, __ATOMIC_RELAXED));
+  uint64_t key = task->due + gpuir__min64(late, UINT64_MAX - task->due);
   if (!c->shares) return c->sequence;
   if (task->deadline) key = gpuir__min64(key, task->deadline - gpuir__min64(task->deadline, 2 * task->pool_cost));
   return key;
@@ -22479,21 +22497,39 @@ static void gpuir__mate_offers(gpuir__share *share) {
   (void)pthread_mutex_unlock(&c->lock);
 }
 
-/* Answers a task, with the help of threads that have none if it is worth that. While other tasks wait nobody would
- * come, and sharing costs some of an OR's pruning. */
+/* Notes what a query has cost, and corrects the mean of all. */
+static void gpuir__crew_note(gpuir__crew *c, const gpuir_query *q, uint64_t ns) {
+  const uint64_t before = __atomic_load_n(&c->mean_ns, __ATOMIC_RELAXED);
+  gpuir__cost_note(&c->costs, q, ns);
+  __atomic_store_n(&c->mean_ns, before ? (before * 255 + gpuir__min64(ns, UINT32_MAX)) / 256 : ns, __ATOMIC_RELAXED);
+}
+
+/* Returns what may wait, in ns, before those who help with a task leave it. */
+static uint64_t gpuir__crew_patience(gpuir__crew *c, const gpuir_task *task) {
+  const uint64_t mean = __atomic_load_n(&c->mean_ns, __ATOMIC_RELAXED);
+  return mean && task->pool_cost / GPUIR__SHARE_HEAVY >= mean ? 2 * task->pool_cost : 0;
+}
+
+/* Answers a task, with the help of other threads if it is worth that. While more waits than it has patience for nobody
+ * would come, and sharing costs some of an OR's pruning. */
 static void gpuir__mate_answer(gpuir__mate *m, gpuir_task *task) {
   gpuir__crew *c = m->crew;
   gpuir__engine *e = &m->searcher->engine;
-  const int waiting = __atomic_load_n(&c->waiting, __ATOMIC_RELAXED);
-  const uint64_t helpers = waiting ? 0 : gpuir__min64(task->pool_cost / GPUIR__SHARE_NS, c->pool->nthreads - 1);
-  int status;
+  uint64_t helpers = gpuir__min64(task->pool_cost / GPUIR__SHARE_NS, c->pool->nthreads - 1);
+  int status, heavy;
+  m->share.patience = gpuir__crew_patience(c, task);
+  if (!c->shares || task->k > GPUIR__SHARE_K || __atomic_load_n(&c->backlog, __ATOMIC_RELAXED) > m->share.patience)
+    helpers = 0;
+  heavy = helpers && m->share.patience;
   m->share.most = (unsigned)helpers;
   m->share.helped = 0;
   task->on_device = 0;
-  e->rare.share = c->shares && helpers && task->k <= GPUIR__SHARE_K ? &m->share : NULL;
+  e->rare.share = helpers ? &m->share : NULL;
+  (void)__atomic_fetch_add(&c->heavy, heavy, __ATOMIC_RELAXED);
   status = gpuir_pool_answer(m->searcher, task);
+  (void)__atomic_fetch_sub(&c->heavy, heavy, __ATOMIC_RELAXED);
   e->rare.share = NULL;
-  if (c->shares && !status) gpuir__cost_note(&c->costs, task->query, gpuir__now() - task->started + m->share.helped);
+  if (c->shares && !status) gpuir__crew_note(c, task->query, gpuir__now() - task->started + m->share.helped);
   gpuir_pool_complete(c->pool, task, status);
 }
 
@@ -22507,7 +22543,8 @@ static gpuir__share *gpuir__mate_offer(const gpuir__mate *m) {
     gpuir__share *s = &c->mates[(me + i) % n].share;
     if (!__atomic_load_n(&s->open, __ATOMIC_SEQ_CST) || __atomic_load_n(&s->dry, __ATOMIC_RELAXED)) continue;
     (void)pthread_mutex_lock(&s->lock);
-    joins = __atomic_load_n(&s->open, __ATOMIC_RELAXED) && s->helpers < s->most;
+    joins = __atomic_load_n(&s->open, __ATOMIC_RELAXED) && s->helpers < s->most &&
+        __atomic_load_n(&c->backlog, __ATOMIC_RELAXED) <= s->patience;
     (void)pthread_mutex_unlock(&s->lock);
     if (joins) return s;
   }
@@ -22535,9 +22572,12 @@ static void gpuir__crew_sleep(gpuir__crew *c) {
 static void gpuir__crew_thread(gpuir__crew *c) {
   (void)pthread_mutex_lock(&c->lock);
   for (;;) {
-    gpuir_task *task = c->idle || c->stopping ? gpuir__crew_next(c) : NULL;
-    gpuir__share *share = !task && c->idle && !c->stopping ? gpuir__mate_offer(c->idle) : NULL;
-    gpuir__mate *m = (task || share) && !c->stopping ? gpuir__mate_take(c) : NULL;
+    const int ready = c->idle && !c->stopping;
+    gpuir__share *share = ready && __atomic_load_n(&c->heavy, __ATOMIC_RELAXED) ? gpuir__mate_offer(c->idle) : NULL;
+    gpuir_task *task = !share && (c->idle || c->stopping) ? gpuir__crew_next(c) : NULL;
+    gpuir__mate *m;
+    if (!share && !task && ready) share = gpuir__mate_offer(c->idle);
+    m = ready && (task || share) ? gpuir__mate_take(c) : NULL;
     if (!task && c->stopping) break;
     if (!task && !share) {
       gpuir__crew_sleep(c);
@@ -22899,7 +22939,7 @@ static int gpuir__mate_make(gpuir__crew *c, gpuir__mate *m, const gpuir_searcher
   m->crew = c;
   (void)pthread_mutex_init(&m->share.lock, NULL);
   (void)pthread_cond_init(&m->share.left, NULL);
-  m->share.leave = &c->waiting;
+  m->share.backlog = &c->backlog;
   m->share.opened = gpuir__mate_offers;
   m->share.user = m;
   gpuir__mate_give(m);

@@ -110,7 +110,8 @@ static int right(const world *w, unsigned i, const gpuir_task *t) {
 typedef struct sharing {
   gpuir_index *index;
   gpuir__share share;
-  int leave, stop, joined, offered;
+  gpuir__atomic64 leave;
+  int stop, joined, offered;
 } sharing;
 
 /* Every fourth search waits until another engine has joined it. */
@@ -144,7 +145,8 @@ static void *disturb(void *argument) {
   int on = 0;
   while (!__atomic_load_n(&x->stop, __ATOMIC_RELAXED)) {
     const struct timespec moment = {0, 150000};
-    __atomic_store_n(&x->leave, on = !on, __ATOMIC_RELAXED);
+    on = !on;
+    __atomic_store_n(&x->leave, on ? 3 : 2, __ATOMIC_RELAXED);
     (void)nanosleep(&moment, NULL);
   }
   return NULL;
@@ -160,7 +162,8 @@ static void check_shared(const world *w, int disturbed, unsigned rounds) {
   unsigned i, round;
   memset(&x, 0, sizeof x);
   x.index = w->index;
-  x.share.leave = &x.leave;
+  x.share.backlog = &x.leave;
+  x.share.patience = 2;
   x.share.opened = wait_for_help;
   x.share.user = &x;
   x.share.most = HELPERS;
