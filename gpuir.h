@@ -16451,7 +16451,7 @@ static void gpuir__share_threshold(gpuir__engine *e, gpuir__share *s) {
 static uint32_t gpuir__share_take(gpuir__engine *e, uint32_t n, uint32_t most) {
   gpuir__share *s = e->rare.share;
   uint64_t at = __atomic_load_n(&s->at, __ATOMIC_ACQUIRE), end;
-  uint32_t first, size = gpuir__min32(n / 64 + 1, most);
+  uint32_t first, size = gpuir__min32(n / 32 + 1, most);
   if (e->rare.helps &&
       (e->rare.left || __atomic_load_n(s->backlog, __ATOMIC_RELAXED) > s->patience ||
           !__atomic_load_n(&s->open, __ATOMIC_RELAXED))) {
@@ -16479,7 +16479,7 @@ static inline uint32_t gpuir__engine_part(gpuir__engine *e, uint32_t next, uint3
 
 /* Blocks, and tiles, that are taken at a time at most: they take some tenths of a millisecond. */
 #define GPUIR__TAKEN_BLOCKS 64u
-#define GPUIR__TAKEN_TILES 4u
+#define GPUIR__TAKEN_TILES 8u
 
 /* Looks up candidates as gpuir__lookup does, and counts the blocks that were decoded for it. */
 static uint32_t gpuir__engine_lookup(gpuir__engine *e, gpuir__operand *o, const gpuir__pass *p) {
@@ -18885,6 +18885,7 @@ static void gpuir__share_open(gpuir__engine *e, const gpuir_query *q, int mode, 
   __atomic_store_n(&s->open, !gpuir__topk_start(&e->a, &s->found, k, 0), __ATOMIC_SEQ_CST);
   (void)pthread_mutex_unlock(&s->lock);
   if (__atomic_load_n(&s->open, __ATOMIC_RELAXED)) s->opened(s);
+  else e->rare.share = NULL;
 }
 
 /* Waits for those who help, who stop within a part if the search has failed, and adds what they found. */
@@ -22359,8 +22360,8 @@ static int gpuir__lane_raise(gpuir__lane *l, gpuir_task *task) {
 
 /* A query that is worth so much, in ns, gets one helper; twice as much two, and so on. */
 #define GPUIR__SHARE_NS 100000u
-/* Queries that cost so many times the mean are heavy: helpers stay while what waits costs less than this query twice. */
-#define GPUIR__SHARE_HEAVY 4u
+/* A query that costs so many times the mean is heavy: helpers stay while what waits costs less than twice as much. */
+#define GPUIR__SHARE_HEAVY 6u
 /* More hits than so many cost more to merge than help saves. */
 #define GPUIR__SHARE_K 10000u
 

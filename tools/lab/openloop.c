@@ -115,8 +115,8 @@ static uint64_t backlog_at(const load_run *r, const load_job *jobs, uint64_t whe
   return n;
 }
 
-/* Queries, those that warm up too, that were answered between two times: a policy that takes what costs little first may
- * leave some of those that came first for last. */
+/* Queries, those that warm up too, that were answered between two times: a policy that takes what costs little first
+ * may leave some of those that came first for last. */
 static uint64_t answered_between(const load_run *r, const load_job *jobs, uint64_t from, uint64_t to) {
   uint64_t n = 0;
   for (size_t i = 0; i < r->n + r->warm; i++) n += jobs[i].task.finished > from && jobs[i].task.finished <= to;
