@@ -22175,8 +22175,8 @@ GPUIR_API int gpuir_query_unknown(const gpuir_query *q, size_t i, const char **t
  * for an earlier start. What a query costs is measured: a table of means by mode, number of words and postings, which
  * every answer corrects.
  *
- * What a thread works with, its searcher and its share, is a mate. A thread that submits by gpuir_pool_run takes one that
- * is idle and answers its task itself, so that as many tasks as there are mates are at work, whoever works on them.
+ * What a thread works with, its searcher and its share, is a mate. A thread that submits by gpuir_pool_run takes one
+ * that is idle and answers its task itself, so that as many tasks as there are mates are at work, whoever works on them.
  *
  * A thread that finds no task helps with a search that runs (gpuir__share): it takes parts of it, and leaves as soon as
  * a task waits. So queries have cores of their own while there are more queries than cores, as with `inter`, and long
