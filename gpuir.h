@@ -8881,7 +8881,7 @@ enum {
   GPUIR__P_TEXT, /* when texts are stored, which the meta section says too; required */
   GPUIR__P_STEMS, /* when a name is joined to a stem; required, as names are wrong without it */
   GPUIR__P_POSITIONS, /* when positions were asked for; required */
-  GPUIR__P_SHARD, /* in a part of a collection, which tools/mpi/stamp.h writes; required, as scores are others without it */
+  GPUIR__P_SHARD, /* in a part of a collection, which tools/mpi/stamp.h writes; required, or scores are others */
   GPUIR__P_COUNT
 };
 
@@ -15943,7 +15943,8 @@ static uint32_t gpuir__simd_list(gpuir__operand *o, const gpuir__pass *p) { retu
 
 /* ---- the table ---- */
 
-/* A method that prepares nothing, one that prepares what it needs of lists, and one that takes all operands at once. `functions` is the middle of their names: gpuir__skip_prepare, gpuir__skip_list. */
+/* A method that prepares nothing, one that prepares what it needs of lists, and one that takes all operands at once.
+ * `functions` is the middle of their names: gpuir__skip_prepare, gpuir__skip_list. */
 #define GPUIR__SEARCHES(name, title, paper, param, functions) \
   { name, title, paper, param, GPUIR__NEEDS_NOTHING, NULL, gpuir__##functions##_list, NULL }
 #define GPUIR__PREPARES(name, title, paper, param, needs, functions) \
@@ -22176,7 +22177,8 @@ GPUIR_API int gpuir_query_unknown(const gpuir_query *q, size_t i, const char **t
  * every answer corrects.
  *
  * What a thread works with, its searcher and its share, is a mate. A thread that submits by gpuir_pool_run takes one
- * that is idle and answers its task itself, so that as many tasks as there are mates are at work, whoever works on them.
+ * that is idle and answers its task itself, so that as many tasks as there are mates are at work, whoever works on
+ * them.
  *
  * A thread that finds no task helps with a search that runs (gpuir__share): it takes parts of it, and leaves as soon as
  * a task waits. So queries have cores of their own while there are more queries than cores, as with `inter`, and long
