@@ -221,7 +221,7 @@ const claims_claim claims_claims[] = {
     {"ao-fig5", "With batches of 2^20 postings, HS16 answers 60 % more than binary search.",
         "HS16 over binary search: {[hs16/GPU@1048576] / [binary/GPU@1048576];2} times",
         "[hs16/GPU@1048576] > 1.3 * [binary/GPU@1048576]",
-        "The dictionary's lists are short, and stay in the cache. In logs of commits before 38fa970 a batch took the "
+        "The dictionary's lists are short, and stay in the cache. In logs of commits before cccf67d a batch took the "
         "queries "
         "from the first one on, and the lines of a core are one mean."},
     {"ao-fig6", "Below 128 K postings, response times of the methods are the same.",

@@ -33,13 +33,14 @@ int lab_codec_find(const char *spec, lab_codec *c, gpuir_error *err) {
 typedef struct given_codec {
   gpuir__codec codec; /* first: a pointer to one is a pointer to the other */
   double share;
+  unsigned form; /* of a block with exceptions, which `put` encodes */
+  uint8_t *(*put)(const uint32_t *v, uint32_t count, unsigned b, unsigned most, uint8_t *to);
 } given_codec;
 
 /* Encodes a block with the least b that makes at most the share of its values exceptions. */
 static uint8_t *given_encode_block(const gpuir__codec *codec, uint32_t *v, uint32_t count, uint32_t unit, uint8_t *to,
     uint8_t *width) {
-  const double most_over = ((const given_codec *)codec)->share * count;
-  const unsigned form = codec->mode & 2u ? GPUIR__PFD_LINKED : GPUIR__PFD_APART;
+  const given_codec *g = (const given_codec *)codec;
   uint32_t over[33] = {0};
   unsigned b, most = 0;
   (void)unit;
@@ -49,9 +50,10 @@ static uint8_t *given_encode_block(const gpuir__codec *codec, uint32_t *v, uint3
     for (b = 0; b < bits; b++) over[b]++;
   }
   b = 0;
-  while (over[b] && (over[b] > most_over || gpuir__pfd_size(v, count, b, form, most, over) == UINT32_MAX)) b++;
-  *width = (uint8_t)(b | (over[b] ? form << 6 : 0));
-  if (over[b]) return (form == GPUIR__PFD_LINKED ? gpuir__pfd_put_linked : gpuir__pfd_put_apart)(v, count, b, most, to);
+  while (over[b] && (over[b] > g->share * count || gpuir__pfd_size(v, count, b, g->form, most, over) == UINT32_MAX))
+    b++;
+  *width = (uint8_t)(b | (over[b] ? g->form << 6 : 0));
+  if (over[b]) return g->put(v, count, b, most, to);
   gpuir__pack(to, v, count, b);
   return to + gpuir__packed_size(count, b);
 }
@@ -64,10 +66,13 @@ int lab_codec_given(const char *name, unsigned percent, lab_codec *c) {
   static given_codec given[2][101];
   const int status = lab_codec_find(name, c, NULL);
   if (status || percent > 100) return status ? status : GPUIR_E_ARGUMENT;
-  given_codec *g = &given[!strcmp(name, "newpfd")][percent];
+  const int apart = !strcmp(name, "newpfd");
+  given_codec *g = &given[apart][percent];
   g->codec = *(const gpuir__codec *)c->codec;
   g->codec.encode = given_encode;
   g->share = percent / 100.0;
+  g->form = apart ? GPUIR__PFD_APART : GPUIR__PFD_LINKED;
+  g->put = apart ? gpuir__pfd_put_apart : gpuir__pfd_put_linked;
   c->codec = &g->codec;
   snprintf(c->label, sizeof c->label, "%s,%u%%", name, percent);
   c->host_only = 1;
