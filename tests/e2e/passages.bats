@@ -55,7 +55,15 @@ setup() {
   for n in 1 10 50 100 333; do
     [ "$(gpuir query --tokens $n -k 50 many.gpuir wolf words | wc -c)" -le $((4 * n)) ]
     [ "$(gpuir query --bytes $n -k 50 many.gpuir wolf words | wc -c)" -le $n ]
+    [ "$(gpuir query --grep --bytes $((9 * n)) -k 50 many.gpuir wolf words | wc -c)" -le $((9 * n)) ]
   done
+  # What stands before lines counts, and what one hit does not need goes to the others.
+  n=$(gpuir query --grep --bytes 3200 -k 50 many.gpuir wolf words | wc -c)
+  [ "$n" -ge 1600 ] && [ "$n" -le 3200 ]
+  [ "$(gpuir query --grep --bytes 3200 -k 50 many.gpuir wolf words |
+    awk -F : '{ print int(($2 - 1) / 20) }' | sort -u | wc -l)" -ge 4 ]
+  line=$(gpuir query --grep --tokens 0 -k 1 many.gpuir wolf words | head -n 1)
+  [ "$(gpuir query --grep --bytes $((${#line} + 1)) -k 1 many.gpuir wolf words | wc -c)" -le $((${#line} + 1)) ]
   [ "$(gpuir query --tokens 0 -k 50 many.gpuir wolf words | grep -c '^notes')" -eq 50 ]
 }
 
@@ -84,7 +92,7 @@ setup() {
   [ "$(gpuir query --tokens 0 -k 400 many.gpuir wolf | grep -c 'changed since')" -eq 400 ]
   for n in 1 15 20 50 100; do
     [ "$(gpuir query --tokens $n -k 400 many.gpuir wolf | wc -c)" -le $((4 * n)) ]
-    [ "$(gpuir query --grep --tokens $n -k 400 many.gpuir wolf 2>&1 | wc -c)" -le $((5 * n)) ]
+    [ "$(gpuir query --grep --tokens $n -k 400 many.gpuir wolf 2>&1 | wc -c)" -le $((5 * n)) ] # with "gpuir: "
   done
   prints $'many/1.txt (changed since it was indexed)' gpuir query --tokens 20 -k 400 many.gpuir wolf
   rm many/*

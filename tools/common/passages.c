@@ -261,15 +261,34 @@ static void put_missing(passages *p, const hit_text *h) {
 /* The bytes that the line above a passage takes, and the empty one below. */
 static size_t heading(const passages *p) { return p->json || p->grep ? 0 : p->path_len + 16; }
 
-/* Writes the passages of a hit, as far as the budget goes. */
-static void put_passages(passages *p, const hit_text *h) {
+static void add_up(void *sum, const char *bytes, size_t n) {
+  (void)bytes;
+  *(size_t *)sum += n;
+}
+
+/* What a passage costs of the budgets, with its heading, or as `grep` with what stands before its lines. */
+static size_t cost_of(const passages *p, const hit_text *h, const gpuir_passage *x, uint32_t first) {
+  passages counted = *p;
+  size_t sum = 0;
+  if (!p->grep) return x->bytes + heading(p);
+  counted.put = add_up;
+  counted.sink = &sum;
+  counted.colour = 0;
+  put_lines(&counted, h->text, x, first, !h->record);
+  return sum;
+}
+
+/* Writes the passages of a hit, as far as the budget goes; as `grep`, where it costs more than `share`, the best one. */
+static void put_passages(passages *p, const hit_text *h, uint64_t share) {
+  const uint64_t before = p->left;
   size_t i;
   if (p->json) put_string(p, ",\"changed\":false,\"passages\":[");
   for (i = 0; i < p->room.n; i++) {
     const gpuir_passage *x = &p->room.passages[i];
-    const size_t cost = x->bytes + heading(p);
     const uint32_t first = h->record ? h->doc.first_line : x->first_line,
                    last = h->record ? h->doc.last_line : x->last_line;
+    const size_t cost = cost_of(p, h, x, first);
+    if (p->grep && i && before - p->left + cost > share) break;
     if (!is_paid(p, cost)) break;
     if (p->json) {
       if (i) put_string(p, ",");
@@ -295,10 +314,11 @@ static uint64_t share(const passages *p, size_t hits_left) {
 
 /* Finds the passages of a text, and writes them. */
 static int find_passages(passages *p, const gpuir_query *query, const hit_text *h, size_t hits_left, gpuir_error *err) {
+  const uint64_t mine = share(p, hits_left);
   gpuir_passages_desc d;
   int rc;
   memset(&d, 0, sizeof d);
-  if (p->left != UINT64_MAX) d.bytes = (size_t)(share(p, hits_left) - heading(p));
+  if (p->left != UINT64_MAX) d.bytes = (size_t)(mine - heading(p));
   if (p->grep && !p->context) d.context = GPUIR_NO_CONTEXT;
   if (p->context) d.context = p->context;
   d.first_line = h->doc.first_line;
@@ -308,7 +328,7 @@ static int find_passages(passages *p, const gpuir_query *query, const hit_text *
     d.timeout_ns = p->deadline > now ? p->deadline - now : 1;
   }
   rc = gpuir_passages(query, &d, h->text, h->len, &p->room, err);
-  put_passages(p, h);
+  put_passages(p, h, mine);
   return rc;
 }
 

@@ -2,8 +2,8 @@
  *
  * A passage stands under `path:first-last`, and an empty line follows it. With `grep`, each line with a word of the
  * query is `path:line:text`. Budgets hold for all hits of an answer together: each hit may have an equal share of what
- * is left, so that what one leaves goes to those behind it. Why a hit shows no text counts too, and is left out where
- * it does not fit.
+ * is left, so that what one leaves goes to those behind it. What stands above passages and before lines counts, and why
+ * a hit shows no text, which is left out where it does not fit.
  */
 #ifndef GPUIR_PASSAGES_H
 #define GPUIR_PASSAGES_H
