@@ -68,7 +68,8 @@ FUSE_OBJECTS  = $(patsubst %.c,$(B)/obj/%.o,$(wildcard fuse/*.c tools/common/*.c
 GPU_TESTS     = $(patsubst %.c,$(B)/%,$(wildcard tests/gpu/*.c))
 GPU_ENGINE    = $(if $(WITH_GPU),$(B)/gpuir_cuda.o)
 GPU_LAB       = $(if $(WITH_GPU),$(B)/gpuir_lab.o)# the engine and the papers' kernels
-TEST_PROGRAMS = $(patsubst %.c,$(B)/%,$(wildcard tests/unit/*.c tests/e2e/*.c)) $(B)/tests/fuzz/commands
+TEST_PROGRAMS = $(patsubst %.c,$(B)/%,$(wildcard tests/unit/*.c tests/e2e/*.c)) $(B)/tests/fuzz/commands \
+  $(if $(HAVE_FUSE),$(B)/tests/gpuirfs_standin)
 MUTATE        = $(B)/asan/tests/fuzz/mutate
 FUZZERS       = $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 EXAMPLES      = $(patsubst %.c,$(B)/%,$(wildcard examples/*.c)) \
@@ -305,6 +306,14 @@ $(B)/obj/tools/mpi/%.o: tools/mpi/%.c $(B)/flags $(B)/gpu
 $(B)/gpuirfs: $(FUSE_OBJECTS) $(GPU_ENGINE) $(B)/libgpuir.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(FUSE_LIBS) $(if $(WITH_GPU),$(CUDA_LIBS)) $(LIBS)
+
+# gpuirfs with a device that a processor stands for.
+$(B)/tests/gpuirfs_standin: $(wildcard fuse/*.[ch]) tests/support/standin.c gpuir.h \
+    $(patsubst %.c,$(B)/obj/%.o,$(wildcard tools/common/*.c)) $(B)/libgpuir.a $(B)/flags
+	$(call say,CC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(COMPILE) $(SOONER) -DGPUIR_WITH_CUDA=1 $(patsubst -I%,-isystem %,$(FUSE_CFLAGS)) $(LDFLAGS) -o $@ \
+	  $(filter %.c %.o %.a,$^) $(FUSE_LIBS) $(LIBS)
 
 $(B)/synth: tools/synth/synth.c $(B)/libgpuir.a $(B)/flags
 	$(call say,CC,$@)

@@ -128,3 +128,45 @@ came() { cat "$T"/errno.* | grep -cx "$1" || true; } # ERROR: how many
     cmp "$T/m/query/@or/@k=20/$all" "$T/want"
   done
 }
+
+# standin HOW: mounts with a processor that stands for a GPU, and asks until it has been opened or was found wanting
+standin() {
+  fs=$build/tests/gpuirfs_standin
+  [ -x "$fs" ] || skip "gpuirfs_standin was not built"
+  GPUIR_STANDIN=$1 serve "$tmp/wordnet.gpuir" "$T/m"
+}
+
+@test "a GPU beside the processors answers what is asked of it, and what is long" {
+  standin ready
+  i=0
+  until [ "$(stat_of searches_by_gpu "$T/m")" -gt 0 ]; do
+    i=$((i + 1))
+    cat "$T/m/query/@gpu/night+-x$i" >/dev/null
+  done
+  before=$(stat_of searches_by_gpu "$T/m") fallbacks=$(stat_of gpu_fallbacks "$T/m")
+  [ "$fallbacks" -lt "$i" ]
+  cmp "$T/m/query/@gpu/@or/water+night.tsv" "$mnt/query/@or/water+night.tsv"
+  cmp "$T/m/query/@cpu/@or/@k=20/water+night.tsv" "$mnt/query/@or/@k=20/water+night.tsv"
+  cmp "$T/m/query/@or/@k=30/water+night.tsv" "$mnt/query/@or/@k=30/water+night.tsv"
+  cmp "$T/m/query/@gpu/@k=0/water" "$mnt/query/@k=0/water" # nothing for a device
+  [ "$(stat_of searches_by_gpu "$T/m")" -ge $((before + 1)) ]
+  [ "$(stat_of gpu_fallbacks "$T/m")" -eq $((fallbacks + 1)) ]
+  stat_of gpu_fallback_reason "$T/m" | grep -qx 'the GPU is not ready yet, or does not take such a query'
+}
+
+@test "without a GPU, or with one that fails, processors answer, and why is told" {
+  for how in 'none:nothing stands for a device' 'fails:backend standin: backend failure'; do
+    standin "${how%%:*}"
+    i=0
+    until stat_of gpu_fallback_reason "$T/m" | grep -qx "${how#*:}"; do
+      i=$((i + 1))
+      [ $i -le 500 ]
+      cat "$T/m/query/@gpu/night+-x$i" >/dev/null
+    done
+    cmp "$T/m/query/@gpu/@or/water+night.tsv" "$mnt/query/@or/water+night.tsv"
+    [ "$(stat_of gpu_fallbacks "$T/m")" -eq $((i + 1)) ]
+    [ "$(stat_of searches_by_gpu "$T/m")" -eq 0 ]
+    kill "$fs_pid"
+    until_true 60 has_ended "$fs_pid"
+  done
+}
