@@ -218,14 +218,17 @@ $(B)/gpuir_lab.o: tools/lab/gpuir_lab.cu tools/lab/gpuir_lab.h gpuir_cuda.cu gpu
 	$(call say,NVCC,$@)
 	$(Q)$(NVCC) $(NVFLAGS) -c -o $@ $<
 
-# Where the programs are built without a device, nvcc compiles all there is once, for one architecture.
-compile-cuda: $(if $(HAVE_NVCC),$(if $(WITH_GPU),$(GPU_LAB),$(B)/cuda/gpuir_lab.o))
+# Where the programs are built without a device, nvcc compiles all there is once, for one architecture, with the seam of
+# the tests: one of them needs no device.
+compile-cuda: $(if $(HAVE_NVCC),$(if $(WITH_GPU),$(GPU_LAB)) $(B)/tests/gpu/test_team)
+
+GPU_SEAM = $(if $(WITH_GPU),$(B)/gpuir_cuda_seam.o,$(B)/cuda/gpuir_lab.o)
 
 $(B)/cuda/gpuir_lab.o: GPU_ARCH = 90
 $(B)/cuda/gpuir_lab.o: tools/lab/gpuir_lab.cu tools/lab/gpuir_lab.h gpuir_cuda.cu gpuir.h $(B)/flags
 	$(call say,NVCC,$@)
 	@mkdir -p $(@D)
-	$(Q)$(NVCC) $(NVFLAGS) -c -o $@ $<
+	$(Q)$(NVCC) $(NVFLAGS) -DGPUIR_CUDA_SEAM -c -o $@ $<
 
 # The engine with a seam by which tests let calls fail.
 $(B)/gpuir_cuda_seam.o: gpuir_cuda.cu gpuir.h $(B)/flags
@@ -240,10 +243,14 @@ $(B)/tests/gpu/ceilings.o: tests/gpu/ceilings.cu tests/gpu/ceilings.h $(B)/flags
 # C programs: linked by the C compiler, without libstdc++. GPU_WITH: what a program links besides the library.
 $(B)/tests/gpu/bench_cuda: GPU_WITH = $(B)/gpuir_cuda.o $(B)/tests/gpu/ceilings.o
 $(B)/tests/gpu/bench_cuda: $(B)/gpuir_cuda.o $(B)/tests/gpu/ceilings.o
+$(B)/tests/gpu/bench_peers: GPU_WITH = $(B)/gpuir_cuda.o
+$(B)/tests/gpu/bench_peers: $(B)/gpuir_cuda.o
 $(B)/tests/gpu/test_hostile: GPU_WITH = $(B)/gpuir_cuda.o
 $(B)/tests/gpu/test_hostile: $(B)/gpuir_cuda.o tests/fuzz/structure.h
 $(B)/tests/gpu/test_cuda: GPU_WITH = $(B)/gpuir_cuda_seam.o
 $(B)/tests/gpu/test_cuda: $(B)/gpuir_cuda_seam.o
+$(B)/tests/gpu/test_team: GPU_WITH = $(GPU_SEAM)
+$(B)/tests/gpu/test_team: $(GPU_SEAM)
 $(B)/tests/gpu/bench_lab $(B)/tests/gpu/test_lab: GPU_WITH = $(B)/gpuir_lab.o
 $(B)/tests/gpu/bench_lab $(B)/tests/gpu/test_lab: $(B)/gpuir_lab.o tools/lab/gpuir_lab.h
 $(B)/tests/gpu/bench_cuda $(B)/tests/gpu/bench_lab: $(B)/commit
@@ -259,7 +266,8 @@ gpu: $(if $(HAVE_NVCC),$(GPU_TESTS)) synth
 
 # Without a device the program says so and succeeds.
 test-gpu: gpu
-	$(if $(HAVE_NVCC),$(Q)$(B)/tests/gpu/test_cuda && $(B)/tests/gpu/test_lab && $(B)/tests/gpu/test_hostile,\
+	$(if $(HAVE_NVCC),$(Q)$(B)/tests/gpu/test_cuda && $(B)/tests/gpu/test_team && $(B)/tests/gpu/test_lab && \
+  $(B)/tests/gpu/test_hostile,\
   @echo '1..0 # SKIP no nvcc')
 
 sanitize-gpu: gpu

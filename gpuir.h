@@ -938,6 +938,8 @@ GPUIR_API const char *gpuir_backend_name(const gpuir_searcher *searcher);
  * declares it and knows no CUDA type. (The GPU methods of the literature have a header of their own, gpuir_lab.h.) */
 typedef struct gpuir_cuda gpuir_cuda;
 
+#define GPUIR_MAX_DEVICES 64 /* that answer together */
+
 typedef struct gpuir_cuda_desc {
   int device; /* CUDA ordinal */
   /* Bound in bytes; 0: what the index needs, at most 90 % of what is free. If it is too little for the index, lists are
@@ -947,6 +949,15 @@ typedef struct gpuir_cuda_desc {
   /* Postings a launch: it takes no further query once all lists of its queries hold that many; 0: no bound. (The
    * computational threshold of Ao et al., PVLDB 4(8), 2011, section 4.1, counts the shortest lists only.) */
   uint64_t threshold;
+  /* Several devices in place of `device`, by ordinal, each with a thread in every searcher that is attached; one of
+   * them may be named twice. Each holds the whole index and batches are cut over them; what a device that fails leaves
+   * is given to the others. Or, with `partition`, each holds the documents of a range, for which `memory` is then its
+   * bound, and all answer every query; to open it, each writes its part of the index to a file in `folder` (NULL:
+   * /dev/shm or /tmp), which it removes when it has read it. The hits are the same. */
+  const int *devices; /* [ndevices] */
+  size_t ndevices;
+  int partition;
+  const char *folder;
 } gpuir_cuda_desc;
 
 typedef struct gpuir_cuda_info {
@@ -956,13 +967,14 @@ typedef struct gpuir_cuda_info {
   uint64_t resident_bytes, index_bytes; /* of the index on the device; of what it could hold */
   uint64_t lists_hit, lists_missed; /* list look-ups served from device memory, and transferred first */
   uint64_t queries, batches;
+  uint32_t devices, lost; /* of several: how many; how many failed, counted in each searcher. Bytes are sums */
 } gpuir_cuda_info;
 
 /* Uploads an index, or as much of it as the bound allows; shared by threads. Lists in other codecs than bp128 become
  * bp128 on the device, each time they are transferred, and take as much of its memory. Errors: ARGUMENT, NOMEM (device
  * or host memory), BACKEND (no device, driver too old, a CUDA error, in words), FORMAT (a damaged list), UNSUPPORTED
  * (a codec that the library does not know, 2^32 - 1 blocks), VERSION (gpuir_cuda.cu was compiled with another gpuir.h
- * than the program). */
+ * than the program), IO (of the file of a part). */
 int gpuir_cuda_open(const gpuir_index *index, const gpuir_cuda_desc *desc, gpuir_cuda **cuda, gpuir_error *err);
 /* Its attached searchers must be gone or have another backend. */
 void gpuir_cuda_close(gpuir_cuda *cuda);

@@ -13,7 +13,7 @@
  * CONTENTS
  *   Search for a tag in brackets to get there. Each part uses only parts above it; within a part, what is called
  *   stands above what calls it, so read a part from its entry points, which stand last. All parts are tested by
- *   tests/gpu/test_cuda.c, part 4 also by tests/gpu/test_lab.c.
+ *   tests/gpu/test_cuda.c, part 4 also by tests/gpu/test_lab.c, part 15 also by tests/gpu/test_team.c.
  *
  *     [cuda-01-shared]      what host and kernels share               gc_term gc_job gc_view gc_batch
  *     [cuda-02-primitives]  scans, owner search, selection, sort      gc_scan gc_block_scan gc_select
@@ -29,7 +29,8 @@
  *     [cuda-12-open]        host: the index on the device             gc_open
  *     [cuda-13-plan]        host: queries become a launch             gc_plan_query gc_stage_plan
  *     [cuda-14-launch]      host: launches, two at a time, to hits    gc_begin gc_finish gc_attach
- *     [cuda-15-api]         the C interface                           gpuir_cuda_open gpuir_cuda_attach
+ *     [cuda-15-team]        host: several devices                     gt_open gt_begin gt_member_main
+ *     [cuda-16-api]         the C interface                           gpuir_cuda_open gpuir_cuda_attach
  *
  * WHERE THE INDEX LIES. The sections of the index are uploaded as they lie in the file. If a list is in another codec
  * than bp128, all lists are sent as they are and become bp128 on the device ([cuda-04-codecs]), the same bytes that
@@ -52,6 +53,7 @@
 #include "gpuir.h"
 
 #include <cuda_runtime.h>
+#include <sys/statvfs.h>
 
 #include <algorithm>
 #include <functional>
@@ -3157,6 +3159,7 @@ typedef struct gc_place {
 } gc_place;
 
 typedef struct gc_cache gc_cache;
+typedef struct gt_team gt_team;
 
 /* The launch shapes of the kernels that fill the device: blocks of threads. */
 typedef struct gc_grids {
@@ -3185,6 +3188,7 @@ struct gpuir_cuda {
   int by_itself; /* 1: the backend has chosen that, and may take fewer */
   gc_grids grids;
   gpuir_cuda_info info; /* counters: atomic */
+  gt_team *team; /* several devices, of which this is the handle alone; or NULL */
 };
 
 /* Reports a failed CUDA call as a status, with words. */
@@ -4574,8 +4578,8 @@ static int gc_shape_or(gpuir_cuda *c, int expanded, gpuir_error *err) {
   while (gc_tile_bytes(tile) > most) tile -= 1024;
   c->view.tile = (uint32_t)tile;
   c->view.ntiles = (uint32_t)((n + tile - 1) / tile);
-  GC_TRY(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)gc_tile_bytes(tile)),
-      "shaping a kernel");
+  /* As much as there is: the device may have other indexes, with tiles of other sizes. */
+  GC_TRY(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)most), "shaping a kernel");
   GC_TRY(
       cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, (int)GC_OR_THREADS(expanded), gc_tile_bytes(tile)),
       "shaping a kernel");
@@ -5642,9 +5646,7 @@ static int gc_attach(gc_context *x, gpuir__engine *engine, gpuir_error *err) {
   return gc_track_open(track, &most, err);
 }
 
-/* ========================
- * [cuda-15-api]  the C interface, declared in [api-backends] of gpuir.h
- * ======================*/
+/* ---- one device ---- */
 
 /* Refuses a structure of the program's copy of the implementation that this copy would misread. */
 static int gc_refuse(gpuir_error *err, const char *function) {
@@ -5660,16 +5662,7 @@ static int gc_set_backend(gpuir_searcher *s, gpuir_backend *backend, int fallbac
   return status ? gpuir__fail(err, status, 0, "attaching %s: %s", backend->name, gpuir_strerror(status)) : GPUIR_OK;
 }
 
-extern "C" {
-
-int gpuir_cuda_device(int device, gpuir_cuda_info *info, gpuir_error *err) {
-  cudaDeviceProp p;
-  if (!info) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_cuda_device: NULL");
-  memset(info, 0, sizeof *info);
-  return gc_look(device, &p, info, err);
-}
-
-void gpuir_cuda_close(gpuir_cuda *c) {
+static void gc_close_device(gpuir_cuda *c) {
   gpuir_allocator a;
   if (!c) return;
   a = c->a;
@@ -5678,16 +5671,10 @@ void gpuir_cuda_close(gpuir_cuda *c) {
   gpuir__free(&a, c, sizeof *c);
 }
 
-int gpuir_cuda_open(const gpuir_index *ix, const gpuir_cuda_desc *desc, gpuir_cuda **cuda, gpuir_error *err) {
-  gpuir_cuda *c;
+/* Puts an index of one segment on desc->device. */
+static int gc_open_device(const gpuir_index *ix, const gpuir_cuda_desc *desc, gpuir_cuda **cuda, gpuir_error *err) {
+  gpuir_cuda *c = (gpuir_cuda *)gpuir__alloc_zero(&ix->a, sizeof *c);
   int status;
-  if (cuda) *cuda = NULL;
-  if (!ix || !cuda) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_cuda_open: index or cuda is NULL");
-  if (ix->layout != gpuir__index_layout()) return gc_refuse(err, "gpuir_cuda_open");
-  if (desc && (desc->device < 0 || desc->batch > 65536))
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_cuda_open: bad device or batch");
-  if (!gpuir__only(ix)) return gpuir__fail_unmerged(ix, err);
-  c = (gpuir_cuda *)gpuir__alloc_zero(&ix->a, sizeof *c);
   if (!c) return gpuir__fail_nomem(err);
   c->a = ix->a;
   c->index = ix;
@@ -5697,13 +5684,12 @@ int gpuir_cuda_open(const gpuir_index *ix, const gpuir_cuda_desc *desc, gpuir_cu
   c->batch = c->by_itself ? 1024 : desc->batch;
   c->threshold = desc && desc->threshold ? desc->threshold : UINT64_MAX;
   status = gc_open(c, desc, err);
-  if (status) gpuir_cuda_close(c);
+  if (status) gc_close_device(c);
   else *cuda = c;
   return status;
 }
 
-void gpuir_cuda_get_info(const gpuir_cuda *c, gpuir_cuda_info *info) {
-  if (!c || !info) return;
+static void gc_device_info(const gpuir_cuda *c, gpuir_cuda_info *info) {
   *info = c->info;
   info->used_memory = __atomic_load_n(&c->info.used_memory, __ATOMIC_RELAXED);
   info->queries = __atomic_load_n(&c->info.queries, __ATOMIC_RELAXED);
@@ -5711,16 +5697,14 @@ void gpuir_cuda_get_info(const gpuir_cuda *c, gpuir_cuda_info *info) {
   info->lists_hit = __atomic_load_n(&c->info.lists_hit, __ATOMIC_RELAXED);
   info->lists_missed = __atomic_load_n(&c->info.lists_missed, __ATOMIC_RELAXED);
   info->resident_bytes = __atomic_load_n(&c->info.resident_bytes, __ATOMIC_RELAXED);
+  info->devices = 1;
 }
 
-int gpuir_cuda_attach(gpuir_searcher *s, gpuir_cuda *cuda, int fallback, gpuir_error *err) {
+/* Lets a searcher be answered by a device. */
+static int gc_attach_device(gpuir_searcher *s, gpuir_cuda *cuda, int fallback, gpuir_error *err) {
   gpuir_backend backend;
   gc_context *x;
   int status;
-  if (!s || !cuda) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_cuda_attach: NULL");
-  if (s->layout != gpuir__searcher_layout()) return gc_refuse(err, "gpuir_cuda_attach");
-  if (s->ix != cuda->index)
-    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_cuda_attach: a searcher of another index");
   GC_TRY(cudaSetDevice(cuda->device), "choosing the device");
   x = (gc_context *)gpuir__alloc_zero(&s->engine.a, sizeof *x);
   if (!x) return gpuir__fail_nomem(err);
@@ -5737,6 +5721,1032 @@ int gpuir_cuda_attach(gpuir_searcher *s, gpuir_cuda *cuda, int fallback, gpuir_e
   if (!status) status = gc_set_backend(s, &backend, fallback, err);
   if (status) gc_detach(x);
   return status;
+}
+
+/* ========================
+ * [cuda-15-team]  host: several devices of one host
+ *
+ * A team answers one searcher's batches by several devices, its members. Either each of them holds the whole index, and
+ * every query is answered by one: a batch is cut by what its queries cost, and what a device that fails leaves is given
+ * to another. Or each holds a part, the documents of a range as an index of its own, and every query is answered by
+ * all; their hits are merged by score and docID. A part weighs its terms by the whole's N, df and average length, as a
+ * shard does, and has the whole's seeds, thresholds that all parts share. So its scores are the whole's, bit for bit,
+ * and a hit that it leaves out has k better ones in the whole.
+ *
+ * Attached, a member is a thread with a searcher: the thread plans and waits, so that devices do not wait for each
+ * other's planning, and has two tasks in flight, as a searcher may have batches. A batch takes rounds: the first asks
+ * for all queries; another, where it is needed, asks other members for what a lost one left, or, of parts, for OR of
+ * those ANDOR queries whose AND has fewer than k hits in all.
+ *
+ * Start at  gt_open (gt_part: the index of a range), gt_begin, gt_advance (rounds), gt_member_main (a member's thread).
+ * Tests     tests/gpu/test_team.c, which needs no device
+ * ======================*/
+
+#define GT_LEAST 256u /* queries of a batch that a member gets at least, or the batch goes to fewer of them */
+#define GT_FLOWN 1024u /* the same while another batch keeps the devices busy: larger launches are faster */
+#define GT_QUERY 20000u /* what a query costs, in postings, beside those of its lists */
+#define GT_MEMBERS ((unsigned)GPUIR_MAX_DEVICES)
+
+/* A device of an open team. */
+typedef struct gt_device {
+  gpuir_cuda *cuda;
+  gpuir_index *part; /* NULL: it has the whole index */
+  uint32_t first, end; /* the documents of its part */
+  uint32_t *ids; /* a term's number in the part, by its number in the whole; or GPUIR__NO_TERM */
+  uint32_t *dfs; /* by a term's number in the part: the whole's df */
+  uint32_t *seeds;
+  uint64_t nids, ndfs, nseeds; /* room of these; in GPUIR__SEEDS */
+  gpuir__shard shard;
+} gt_device;
+
+struct gt_team {
+  gpuir_allocator a;
+  const gpuir_index *ix;
+  unsigned n, parts; /* parts: n, or 0 if each member has the whole index */
+  uint32_t lost; /* members that failed, of any searcher */
+  gt_device devices[GT_MEMBERS];
+};
+
+/* ---- parts: the documents of a range as an index of their own ---- */
+
+/* Cuts documents into `parts` ranges with about as many tokens each, of one document at least: range i begins at
+ * starts[i]. */
+static void gt_cut_documents(const uint32_t *lengths, uint64_t n, uint64_t tokens, unsigned parts, uint32_t *starts) {
+  uint64_t sum = 0, at = 0;
+  unsigned i;
+  for (i = 0; i < parts; i++) {
+    const uint64_t share = tokens / parts * i + tokens % parts * i / parts;
+    while (at < n - (parts - i) && (sum < share || (i && at == starts[i - 1]))) sum += lengths[at++];
+    starts[i] = (uint32_t)at;
+  }
+}
+
+/* What a part is made from. */
+typedef struct gt_cutter {
+  gpuir__segment from; /* as the program's, at the SIMD level of this file */
+  gt_device *to;
+  gpuir_builder *builder;
+  gpuir_allocator a;
+  uint32_t *docids, *tfs; /* of the list that is cut */
+  uint32_t n, room, terms;
+} gt_cutter;
+
+/* Takes the postings of a list in the part's range. */
+static int gt_cut_list(gt_cutter *x, const gpuir__record *record, gpuir_error *err) {
+  const uint32_t first = x->to->first, end = x->to->end;
+  uint32_t docs[GPUIR__BLOCK_ROOM], tfs[GPUIR__BLOCK_ROOM], block, i, n;
+  gpuir__list l;
+  int status = gpuir__list_open_record(&x->from, &x->a, record, &l);
+  if (status) return gpuir__fail(err, status, 0, "%s: cannot open a list: %s", x->from.path, gpuir_strerror(status));
+  x->n = 0;
+  for (block = gpuir__list_find_block(&l, 0, first); block < l.nblocks; block++) {
+    n = gpuir__list_docs(&l, block, docs);
+    if (docs[0] >= end) break;
+    if (docs[n - 1] < first) continue;
+    gpuir__list_freqs(&l, block, tfs);
+    for (i = 0; i < n; i++) {
+      if (docs[i] < first || docs[i] >= end || x->n == x->room) continue;
+      x->docids[x->n] = docs[i] - first;
+      x->tfs[x->n++] = tfs[i] + 1;
+    }
+  }
+  gpuir__list_close(&x->a, &l);
+  return GPUIR_OK;
+}
+
+/* Puts the part's documents and lists into its builder, and notes its terms. */
+static int gt_cut_all(gt_cutter *x, gpuir_error *err) {
+  gt_device *to = x->to;
+  gpuir__walk w;
+  uint32_t i;
+  int status = GPUIR_OK;
+  for (i = to->first; i < to->end && !status; i++)
+    status = gpuir_builder_add_doc(x->builder, NULL, x->from.lengths[i], NULL, 0, err);
+  for (gpuir__walk_start(&w, &x->from); !status && gpuir__walk_next(&w);) {
+    to->ids[w.id] = GPUIR__NO_TERM;
+    status = gt_cut_list(x, &w.record, err);
+    if (status || !x->n) continue;
+    to->ids[w.id] = x->terms;
+    to->dfs[x->terms++] = gpuir__segment_df(&x->from, w.id, w.record.df);
+    status = gpuir_builder_add_list(x->builder, (const char *)w.term, w.len, x->docids, x->tfs, NULL, x->n, err);
+    if (status == GPUIR_E_ARGUMENT) /* no builder has made such a list */
+      status = gpuir__bad(&x->from, err, 0, "a damaged list");
+  }
+  return status;
+}
+
+/* Writes the index of a part. */
+static int gt_cut(gt_cutter *x, const gpuir_index *ix, const char *path, unsigned threads, gpuir_error *err) {
+  const size_t room = x->room = x->to->end - x->to->first;
+  gpuir_builder_desc desc;
+  int status;
+  memset(&desc, 0, sizeof desc);
+  desc.path = path;
+  desc.allocator = &x->a;
+  desc.codec = desc.freq_codec = "bp128";
+  desc.threads = threads;
+  desc.like = ix;
+  status = gpuir_builder_create(&desc, &x->builder, err);
+  if (status) return status;
+  x->docids = (uint32_t *)gpuir__alloc(&x->a, room * 8);
+  x->tfs = x->docids + room;
+  status = x->docids ? gt_cut_all(x, err) : gpuir__fail_nomem(err);
+  if (!status) status = gpuir_builder_write(x->builder, NULL, err);
+  gpuir_builder_destroy(x->builder);
+  gpuir__free(&x->a, x->docids, room * 8);
+  return status;
+}
+
+/* Gives a part the whole's seeds: scores that k documents of the whole reach. */
+static int gt_seed(gt_device *d, const gpuir_allocator *a, const gpuir__segment *from, gpuir__segment *part) {
+  gpuir__walk w;
+  if (!part->lists.nseeds) return GPUIR_OK;
+  d->seeds = (uint32_t *)gpuir__alloc_zero(a, (size_t)part->lists.nseeds * GPUIR__SEEDS * 4);
+  if (!d->seeds) return GPUIR_E_NOMEM;
+  d->nseeds = part->lists.nseeds;
+  for (gpuir__walk_start(&w, from); gpuir__walk_next(&w);) {
+    gpuir__record record;
+    gpuir__list whole, l;
+    if (w.record.df <= GPUIR__WHOLE || d->ids[w.id] == GPUIR__NO_TERM) continue;
+    gpuir__record_get(part, d->ids[w.id], &record);
+    if (gpuir__list_of(from, &w.record, &whole) || gpuir__list_of(part, &record, &l) || !whole.seeds || !l.seeds)
+      continue;
+    memcpy(d->seeds + (l.seeds - part->lists.seeds), whole.seeds, GPUIR__SEEDS * 4);
+  }
+  part->lists.seeds = d->seeds;
+  return GPUIR_OK;
+}
+
+/* Opens the file of a part as an index that knows of the whole. */
+static int gt_open_part(gt_device *d, const gpuir_index *ix, const char *path, gpuir_error *err) {
+  const gpuir__segment *from = gpuir__only(ix);
+  gpuir__leaf leaf = {NULL, NULL, 0};
+  int status = gpuir__segment_open(&ix->a, AT_FDCWD, path, NULL, &leaf.seg, err);
+  if (status) return status;
+  memset(&d->shard, 0, sizeof d->shard);
+  d->shard.documents = ix->collection;
+  d->shard.tokens = from->shard ? from->shard->tokens : from->stat.tokens;
+  d->shard.shards = 1;
+  leaf.seg->shard = &d->shard;
+  leaf.seg->dfs = d->dfs;
+  status = gt_seed(d, &ix->a, from, leaf.seg);
+  if (status) {
+    gpuir__segment_close(leaf.seg);
+    return gpuir__fail_nomem(err);
+  }
+  return gpuir__index_make(&ix->a, path, NULL, &leaf, 1, ix->analysis.pool, &d->part, err);
+}
+
+/* Makes the part of a device: its file lies in a folder of its own until it is open. */
+static int gt_part(gt_device *d, const gpuir_index *ix, const char *folder, unsigned threads, gpuir_error *err) {
+  const gpuir__segment *from = gpuir__only(ix);
+  char path[256], own[240];
+  gt_cutter x;
+  int status;
+  memset(&x, 0, sizeof x);
+  x.from = *from;
+  x.from.simd = GPUIR_SIMD_SCALAR;
+  x.to = d;
+  x.a = ix->a;
+  d->nids = from->stat.terms;
+  d->ndfs = gpuir__min64(from->stat.terms, from->stat.postings);
+  d->ids = (uint32_t *)gpuir__alloc_zero(&ix->a, (size_t)d->nids * 4 + 4);
+  d->dfs = (uint32_t *)gpuir__alloc_zero(&ix->a, (size_t)d->nids * 4 + 4);
+  if (!d->ids || !d->dfs) return gpuir__fail_nomem(err);
+  if (snprintf(own, sizeof own, "%s/gpuir-part-XXXXXX", folder) >= (int)sizeof own)
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_cuda_open: the name of the folder is too long");
+  if (!mkdtemp(own)) return gpuir__fail_errno(err, own, "cannot make a folder for a part of the index");
+  (void)snprintf(path, sizeof path, "%s/part", own);
+  status = gt_cut(&x, ix, path, threads, err);
+  if (!status) status = gt_open_part(d, ix, path, err);
+  (void)unlink(path);
+  (void)rmdir(own);
+  return status;
+}
+
+/* ---- opening a team ---- */
+
+#ifdef GPUIR_CUDA_SEAM
+/* Tests of teams without devices: gives a member's searcher another backend. NULL: the device is attached. */
+int (*gpuir_cuda_seam_member)(unsigned member, gpuir_searcher *searcher);
+#define GT_DEVICES (!gpuir_cuda_seam_member)
+#else
+#define GT_DEVICES 1
+#endif
+
+/* What opens one device, in a thread of its own. */
+typedef struct gt_opening {
+  gt_team *team;
+  unsigned member, threads;
+  const char *folder;
+  gpuir_cuda_desc desc;
+  int status, threaded;
+  pthread_t thread;
+  gpuir_error error;
+} gt_opening;
+
+static void *gt_opening_main(void *argument) {
+  gt_opening *o = (gt_opening *)argument;
+  gt_device *d = &o->team->devices[o->member];
+  if (o->team->parts) o->status = gt_part(d, o->team->ix, o->folder, o->threads, &o->error);
+  if (!o->status && GT_DEVICES)
+    o->status = gc_open_device(d->part ? d->part : o->team->ix, &o->desc, &d->cuda, &o->error);
+  return NULL;
+}
+
+static void gt_close(gt_team *t) {
+  gpuir_allocator a = t->a;
+  unsigned i;
+  for (i = 0; i < t->n; i++) {
+    gt_device *d = &t->devices[i];
+    gc_close_device(d->cuda);
+    gpuir_close(d->part);
+    gpuir__free(&a, d->ids, (size_t)d->nids * 4 + 4);
+    gpuir__free(&a, d->dfs, (size_t)d->nids * 4 + 4);
+    gpuir__free(&a, d->seeds, (size_t)d->nseeds * GPUIR__SEEDS * 4);
+  }
+  gpuir__free(&a, t, sizeof *t);
+}
+
+/* Returns where the parts of an index can be written: in memory, if that holds twice as much as they take. */
+static const char *gt_folder(const gpuir_index *ix) {
+  struct statvfs fs;
+  if (access("/dev/shm", W_OK | X_OK) || statvfs("/dev/shm", &fs)) return "/tmp";
+  return fs.f_bavail * (uint64_t)fs.f_frsize / 2 > gpuir__only(ix)->size ? "/dev/shm" : "/tmp";
+}
+
+/* Opens all devices side by side; the error is the first one's. */
+static int gt_open_all(gt_team *t, const gpuir_cuda_desc *desc, gpuir_error *err) {
+  const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+  gt_opening *opening = (gt_opening *)gpuir__alloc_zero(&t->a, t->n * sizeof *opening);
+  unsigned i;
+  int status = GPUIR_OK;
+  if (!opening) return gpuir__fail_nomem(err);
+  for (i = 0; i < t->n; i++) {
+    gt_opening *o = &opening[i];
+    o->team = t;
+    o->member = i;
+    o->threads = processors > (long)t->n ? (unsigned)processors / t->n : 1;
+    o->folder = desc->folder ? desc->folder : gt_folder(t->ix);
+    o->desc = *desc;
+    o->desc.device = desc->devices[i];
+    o->threaded = !pthread_create(&o->thread, NULL, gt_opening_main, o);
+    if (!o->threaded) (void)gt_opening_main(o);
+  }
+  for (i = 0; i < t->n; i++) {
+    if (opening[i].threaded) (void)pthread_join(opening[i].thread, NULL);
+    if (!opening[i].status || status) continue;
+    status = opening[i].status;
+    if (err) *err = opening[i].error;
+  }
+  gpuir__free(&t->a, opening, t->n * sizeof *opening);
+  return status;
+}
+
+/* Opens an index on several devices. */
+static int gt_open(const gpuir_index *ix, const gpuir_cuda_desc *desc, gt_team **team, gpuir_error *err) {
+  const gpuir__segment *from = gpuir__only(ix);
+  uint32_t starts[GT_MEMBERS];
+  gt_team *t;
+  unsigned i;
+  int status;
+  if (desc->ndevices > GT_MEMBERS)
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_cuda_open: more than %u devices", GT_MEMBERS);
+  for (i = 0; i < desc->ndevices; i++)
+    if (desc->devices[i] < 0) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_cuda_open: bad device");
+  if (desc->partition && from->stat.documents < desc->ndevices)
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_cuda_open: more devices than documents");
+  t = (gt_team *)gpuir__alloc_zero(&ix->a, sizeof *t);
+  if (!t) return gpuir__fail_nomem(err);
+  t->a = ix->a;
+  t->ix = ix;
+  t->n = (unsigned)desc->ndevices;
+  t->parts = desc->partition ? t->n : 0;
+  if (t->parts) gt_cut_documents(from->lengths, from->stat.documents, from->stat.tokens, t->n, starts);
+  for (i = 0; i < t->parts; i++) {
+    t->devices[i].first = starts[i];
+    t->devices[i].end = i + 1 < t->n ? starts[i + 1] : (uint32_t)from->stat.documents;
+  }
+  status = gt_open_all(t, desc, err);
+  if (status) gt_close(t);
+  else *team = t;
+  return status;
+}
+
+/* Sums up what the devices are and did. */
+static void gt_info(const gt_team *t, gpuir_cuda_info *sum) {
+  unsigned i;
+  memset(sum, 0, sizeof *sum);
+  for (i = 0; i < t->n && t->devices[i].cuda; i++) {
+    gpuir_cuda_info one;
+    gc_device_info(t->devices[i].cuda, &one);
+    if (!i) (void)snprintf(sum->device, sizeof sum->device, "%u x %.50s", t->n, one.device);
+    sum->driver_version = one.driver_version;
+    sum->runtime_version = one.runtime_version;
+    sum->compute_capability = one.compute_capability;
+    sum->device_memory += one.device_memory;
+    sum->used_memory += one.used_memory;
+    sum->resident_bytes += one.resident_bytes;
+    sum->index_bytes += one.index_bytes;
+    sum->lists_hit += one.lists_hit;
+    sum->lists_missed += one.lists_missed;
+    sum->queries += one.queries;
+    sum->batches += one.batches;
+  }
+  sum->devices = t->n;
+  sum->lost = __atomic_load_n(&t->lost, __ATOMIC_RELAXED);
+}
+
+/* ---- what a searcher asks of a team ---- */
+
+typedef struct gt_run gt_run;
+
+/* What one round of a batch asks of one member. Its results go to the batch's arrays, or to its own. */
+typedef struct gt_task {
+  struct gt_task *next; /* in the member's queue */
+  gt_run *run; /* NULL: it is not in use */
+  const gpuir_query *const *queries; /* of the whole index */
+  gpuir_batch_desc desc;
+  gpuir_batch *batch; /* of the member's searcher, while it is in flight */
+  const int *cancel;
+  uint64_t deadline, cost;
+  int as_or, and_first; /* 1: its queries are asked as OR; ANDOR ones as AND */
+  int status;
+  gpuir_error error; /* of its first query that failed */
+  gpuir__buf results, asked, deadlines; /* hits, counts, statuses; a part's queries; deadlines of each query */
+} gt_task;
+
+/* A batch from begin to finish. */
+struct gt_run {
+  gpuir_batch_desc desc; /* .k is the batch's, at which its hits lie; */
+  size_t k; /* how many of them there may be */
+  uint64_t deadline;
+  const int *cancel;
+  int used, ready, again; /* ready: the outcome is there; again: the round is not the first */
+  uint64_t open; /* tasks that are not done; atomic */
+  size_t n; /* queries of the round: */
+  uint32_t *numbers; /* which ones, if it is not the first */
+  gpuir__buf gathered; /* that and pointers to them */
+  gt_task tasks[GT_MEMBERS];
+  gpuir_error error;
+  int status;
+};
+
+typedef struct gt_context gt_context;
+
+/* A member of a searcher's team. */
+typedef struct gt_member {
+  gt_context *context;
+  const gt_device *device;
+  gpuir_searcher *searcher;
+  pthread_t thread;
+  int threaded;
+  int lost; /* 1: its device failed, and gets no further queries; under the lock */
+  uint64_t cost; /* of the tasks that it has; under the lock */
+  gt_task *first, *last; /* those that wait; under the lock */
+  gt_task *flown[2]; /* those in flight, the older one first; its thread's */
+} gt_member;
+
+/* What a searcher with a team has. */
+struct gt_context {
+  gpuir_allocator a;
+  gt_team *team;
+  pthread_mutex_t lock;
+  pthread_cond_t work, done; /* for members; for who waits for a run */
+  int ready, stop; /* ready: the three above are initialized */
+  unsigned n;
+  gt_member *members;
+  gt_run runs[2];
+};
+
+/* ---- a member's thread ---- */
+
+static int gt_unanswerable(const gpuir_query *q) { return q->nphrases || q->nprefixes; }
+
+/* Copies a query for a part of the index: its terms have other numbers there, or none. Of one that devices do not
+ * answer nothing is asked: gt_merge_all fails it. */
+static gpuir_query *gt_translate(const gt_task *t, const gt_device *d, const gpuir_query *q, uint8_t **at,
+    int records) {
+  gpuir_query *to = (gpuir_query *)(void *)*at;
+  const size_t head = offsetof(gpuir_query, terms) + q->n * sizeof q->terms[0];
+  unsigned i;
+  memcpy((void *)to, q, head);
+  *at += GC_ALIGN(head);
+  to->ids = (uint32_t *)(void *)*at;
+  *at += GC_ALIGN(GPUIR__ID_MEMBERS * sizeof(uint32_t));
+  to->records = (gpuir__record *)(void *)*at;
+  *at += records ? GC_ALIGN(q->n * sizeof(gpuir__record)) : 0;
+  to->ix = d->part;
+  to->nrecords = q->n;
+  if (t->as_or) to->mode = GPUIR_OR;
+  else if (t->and_first && q->mode == GPUIR_ANDOR) to->mode = GPUIR_AND;
+  if (gt_unanswerable(q)) to->n = to->npositive = to->nunknown = to->nphrases = to->nprefixes = 0;
+  for (i = 0; i < to->n; i++) {
+    const uint32_t id = gpuir__query_id(q, 0, i);
+    to->ids[i] = id == GPUIR__NO_TERM ? id : d->ids[id];
+    if (!records) continue;
+    memset(&to->records[i], 0, sizeof to->records[i]);
+    if (to->ids[i] != GPUIR__NO_TERM) gpuir__record_get(gpuir__only(d->part), to->ids[i], &to->records[i]);
+  }
+  return to;
+}
+
+/* Makes a part's queries of a task's. */
+static int gt_translate_all(const gt_member *m, gt_task *t, gpuir_error *err) {
+  const int records = !m->device->cuda; /* only the CPU looks at them */
+  const gpuir_query **to;
+  uint8_t *at;
+  size_t size = t->desc.nq * sizeof *to, i;
+  for (i = 0; i < t->desc.nq; i++) {
+    const gpuir_query *q = t->queries[i];
+    size += GC_ALIGN(offsetof(gpuir_query, terms) + q->n * sizeof q->terms[0]) +
+        GC_ALIGN(GPUIR__ID_MEMBERS * sizeof(uint32_t)) + GC_ALIGN(records ? q->n * sizeof(gpuir__record) : 0);
+  }
+  to = (const gpuir_query **)(void *)gpuir__buf_room(&m->context->a, &t->asked, size + 16);
+  if (!to) return gpuir__fail_nomem(err);
+  at = (uint8_t *)to + GC_ALIGN(t->desc.nq * sizeof *to);
+  for (i = 0; i < t->desc.nq; i++) to[i] = gt_translate(t, m->device, t->queries[i], &at, records);
+  t->desc.queries = to;
+  return GPUIR_OK;
+}
+
+/* Gives each query of a task its time limit, which is the batch's too. */
+static int gt_limit(const gt_member *m, gt_task *t, gpuir_error *err) {
+  uint64_t *to;
+  size_t i;
+  if (!t->deadline) return GPUIR_OK;
+  to = (uint64_t *)(void *)gpuir__buf_room(&m->context->a, &t->deadlines, t->desc.nq * sizeof *to);
+  if (!to) return gpuir__fail_nomem(err);
+  for (i = 0; i < t->desc.nq; i++) {
+    const uint64_t own = t->desc.deadlines ? t->desc.deadlines[i] : 0;
+    to[i] = own && own < t->deadline ? own : t->deadline;
+  }
+  t->desc.deadlines = to;
+  return GPUIR_OK;
+}
+
+/* Fails all queries of a task. */
+static void gt_fail_task(gt_task *t, int status) {
+  size_t i;
+  t->status = status;
+  for (i = 0; i < t->desc.nq; i++) {
+    t->desc.statuses[i] = status;
+    t->desc.counts[i] = 0;
+  }
+}
+
+/* Begins a task; 0 if it is not in flight. */
+static int gt_task_begin(gt_member *m, gt_task *t) {
+  int status = gt_limit(m, t, &t->error);
+  if (!status && m->device->part) status = gt_translate_all(m, t, &t->error);
+  if (!status) {
+    m->searcher->engine.limits.cancel = t->cancel;
+    status = gpuir_search_begin(m->searcher, &t->desc, &t->batch);
+    if (status) gpuir_searcher_error(m->searcher, &t->error);
+  }
+  if (status) gt_fail_task(t, status);
+  return !status;
+}
+
+static void gt_task_finish(gt_member *m, gt_task *t) {
+  m->searcher->engine.limits.cancel = t->cancel;
+  t->status = gpuir_search_finish(t->batch);
+  if (t->status) gpuir_searcher_error(m->searcher, &t->error);
+}
+
+/* Returns whether a query's failure means that the device has failed, not that it cannot answer that query. */
+static int gt_is_lost(const gpuir_query *q, int status) { return status == GPUIR_E_BACKEND && !gt_unanswerable(q); }
+
+/* Notes that a task is done. The lock is held. */
+static void gt_task_done(gt_member *m, gt_task *t) {
+  gt_context *x = m->context;
+  size_t i;
+  for (i = 0; t->status && !m->lost && i < t->desc.nq; i++) {
+    m->lost = gt_is_lost(t->queries[i], t->desc.statuses[i]);
+    if (m->lost) (void)__atomic_add_fetch(&x->team->lost, 1, __ATOMIC_RELAXED);
+  }
+  m->cost -= t->cost;
+  if (!__atomic_sub_fetch(&t->run->open, 1, __ATOMIC_ACQ_REL)) (void)pthread_cond_broadcast(&x->done);
+}
+
+/* Takes the next task that waits. The lock is held. */
+static gt_task *gt_take(gt_member *m) {
+  gt_task *t = m->first;
+  m->first = t->next;
+  if (!m->first) m->last = NULL;
+  return t;
+}
+
+static void *gt_member_main(void *argument) {
+  gt_member *m = (gt_member *)argument;
+  gt_context *x = m->context;
+  (void)pthread_mutex_lock(&x->lock);
+  for (;;) {
+    gt_task *ended = NULL;
+    if (m->first && !m->flown[1]) {
+      gt_task *t = gt_take(m);
+      (void)pthread_mutex_unlock(&x->lock);
+      if (!gt_task_begin(m, t)) ended = t;
+      else m->flown[m->flown[0] != NULL] = t;
+    } else if (m->flown[0]) {
+      (void)pthread_mutex_unlock(&x->lock);
+      ended = m->flown[0];
+      gt_task_finish(m, ended);
+      m->flown[0] = m->flown[1];
+      m->flown[1] = NULL;
+    } else if (x->stop) {
+      break;
+    } else {
+      (void)pthread_cond_wait(&x->work, &x->lock);
+      continue;
+    }
+    (void)pthread_mutex_lock(&x->lock);
+    if (ended) gt_task_done(m, ended);
+  }
+  (void)pthread_mutex_unlock(&x->lock);
+  return NULL;
+}
+
+/* ---- rounds ---- */
+
+static uint64_t gt_cost(const gpuir_query *q) {
+  uint64_t cost = GT_QUERY;
+  unsigned i;
+  for (i = 0; i < q->n; i++) cost += q->terms[i].df;
+  return cost;
+}
+
+/* Returns the member with the least to do among those that are there and not in `taken`; or NULL. The lock is held. */
+static gt_member *gt_least(const gt_context *x, uint64_t taken) {
+  gt_member *best = NULL;
+  unsigned i;
+  for (i = 0; i < x->n; i++) {
+    gt_member *m = &x->members[i];
+    if (!m->lost && !(taken >> i & 1) && (!best || m->cost < best->cost)) best = m;
+  }
+  return best;
+}
+
+/* Gives a member a task of the run. The lock is held. */
+static void gt_give(gt_context *x, gt_member *m, gt_run *r, gt_task *t) {
+  t->run = r;
+  t->next = NULL;
+  t->cancel = r->cancel;
+  t->deadline = r->deadline;
+  t->status = GPUIR_OK;
+  t->error.code = 0;
+  m->cost += t->cost;
+  if (m->last) m->last->next = t;
+  else m->first = t;
+  m->last = t;
+  (void)__atomic_add_fetch(&r->open, 1, __ATOMIC_ACQ_REL);
+  (void)pthread_cond_broadcast(&x->work);
+}
+
+/* Describes the round's queries from .. from + n - 1 to a task. Returns NOMEM if it is to have results of its own, and
+ * there is no memory for them. */
+static int gt_describe(const gt_context *x, const gt_run *r, gt_task *t, size_t from, size_t n, int own) {
+  const gpuir_batch_desc *d = &r->desc;
+  const size_t hits = GC_ALIGN(n * r->k * sizeof(gpuir_hit));
+  uint8_t *at;
+  memset(&t->desc, 0, sizeof t->desc);
+  t->queries = r->again ? (const gpuir_query *const *)(void *)r->gathered.data : d->queries;
+  t->queries += from;
+  t->desc.queries = t->queries;
+  t->desc.nq = n;
+  t->desc.k = own ? r->k : d->k;
+  if (!r->again && d->deadlines) t->desc.deadlines = d->deadlines + from;
+  if (!r->again && d->cancels) t->desc.cancels = d->cancels + from;
+  if (!own) {
+    t->desc.hits = d->hits + from * d->k;
+    t->desc.counts = d->counts + from;
+    t->desc.statuses = d->statuses + from;
+    return GPUIR_OK;
+  }
+  at = gpuir__buf_room(&x->a, &t->results, hits + n * 8 + 16);
+  if (!at) return GPUIR_E_NOMEM;
+  t->desc.hits = (gpuir_hit *)(void *)at;
+  t->desc.counts = (uint32_t *)(void *)(at + hits);
+  t->desc.statuses = (int *)(void *)(at + hits + n * 4);
+  return GPUIR_OK;
+}
+
+/* Returns the number in the batch of the round's query i. */
+static size_t gt_number(const gt_run *r, size_t i) { return r->again ? r->numbers[i] : i; }
+
+/* Ends a query with a status. */
+static void gt_fail_query(gt_run *r, size_t i, int status, const gpuir_error *err) {
+  r->desc.statuses[i] = status;
+  r->desc.counts[i] = 0;
+  if (r->status) return;
+  r->status = status;
+  if (err) r->error = *err;
+}
+
+/* Cuts a round over the members that are there, by cost; each has the whole index. NULL of them: its queries fail. */
+static void gt_share_out(gt_context *x, gt_run *r) {
+  const gpuir_query *const *q = r->again ? (const gpuir_query *const *)(void *)r->gathered.data : r->desc.queries;
+  const int flown = x->runs[0].used && x->runs[1].used;
+  uint64_t all = 0, sum = 0, taken = 0;
+  unsigned alive = 0, shares, i;
+  size_t from = 0, to = 0;
+  for (i = 0; i < x->n; i++) alive += !x->members[i].lost;
+  shares = (unsigned)gpuir__max64(1, gpuir__min64(alive, r->n / (flown ? GT_FLOWN : GT_LEAST)));
+  for (to = 0; to < r->n; to++) all += gt_cost(q[to]);
+  for (i = to = 0; i < shares && alive; i++, from = to) {
+    gt_member *m = gt_least(x, taken);
+    gt_task *t = &r->tasks[m - x->members];
+    const uint64_t before = sum;
+    while (to < r->n && (i + 1 == shares || sum < all / shares * (i + 1))) sum += gt_cost(q[to++]);
+    if (to == from) continue;
+    taken |= (uint64_t)1 << (m - x->members);
+    if (gt_describe(x, r, t, from, to - from, r->again)) {
+      for (; from < to; from++) gt_fail_query(r, gt_number(r, from), GPUIR_E_NOMEM, NULL);
+      continue;
+    }
+    t->cost = sum - before;
+    gt_give(x, m, r, t);
+  }
+}
+
+/* Asks all members for all queries of a round; each has a part. */
+static void gt_ask_all(gt_context *x, gt_run *r) {
+  unsigned i;
+  size_t j;
+  for (i = 0; i < x->n; i++) {
+    gt_task *t = &r->tasks[i];
+    if (gt_describe(x, r, t, 0, r->n, 1)) break;
+    t->as_or = r->again;
+    t->and_first = !r->again;
+    t->cost = 0;
+  }
+  if (i < x->n)
+    for (j = 0; j < r->n; j++) gt_fail_query(r, gt_number(r, j), GPUIR_E_NOMEM, NULL);
+  else
+    for (i = 0; i < x->n; i++) gt_give(x, &x->members[i], r, &r->tasks[i]);
+}
+
+/* Begins a round of the queries whose numbers are there, if there are any; 0 if not. The lock is held. */
+static int gt_round(gt_context *x, gt_run *r) {
+  unsigned i;
+  if (!r->n) return 0;
+  for (i = 0; i < x->n; i++) r->tasks[i].run = NULL;
+  if (x->team->parts) gt_ask_all(x, r);
+  else gt_share_out(x, r);
+  return 1;
+}
+
+/* Collects the queries of the batch for which `wanted` is true for another round. Returns how many there are; 0 also
+ * without memory, for want of which those that have not failed yet fail. */
+static size_t gt_gather(const gt_context *x, gt_run *r, int (*wanted)(const gt_run *r, size_t i)) {
+  const size_t nq = r->desc.nq;
+  const gpuir_query **q;
+  size_t i, n = 0;
+  for (i = 0; i < nq; i++) n += wanted(r, i) != 0;
+  if (!n) return 0;
+  q = (const gpuir_query **)(void *)gpuir__buf_room(&x->a, &r->gathered, n * (sizeof *q + sizeof *r->numbers));
+  for (i = 0; !q && i < nq; i++)
+    if (wanted(r, i) && !r->desc.statuses[i]) gt_fail_query(r, i, GPUIR_E_NOMEM, NULL);
+  if (!q) return 0;
+  r->numbers = (uint32_t *)(void *)(q + n);
+  for (n = i = 0; i < nq; i++) {
+    if (!wanted(r, i)) continue;
+    r->numbers[n] = (uint32_t)i;
+    q[n++] = r->desc.queries[i];
+  }
+  return n;
+}
+
+/* Returns the most significant of what orders hits: greater ones come first. */
+static inline uint64_t gt_key(gpuir_hit h) { return (uint64_t)h.score << 32 | (uint32_t)~h.docid; }
+
+/* A member's hits of a query, as they are merged. */
+typedef struct gt_source {
+  const gpuir_hit *at, *end;
+  uint32_t first; /* the whole's number of the part's first document */
+} gt_source;
+
+/* Merges sources of hits, best first, to the k best ones. Returns how many there are. */
+static uint32_t gt_merge(gt_source *from, unsigned n, size_t k, gpuir_hit *to) {
+  uint32_t got = 0;
+  while (got < k) {
+    gpuir_hit hit = {0, 0};
+    gt_source *best = NULL;
+    unsigned i;
+    for (i = 0; i < n; i++) {
+      gpuir_hit h;
+      if (from[i].at == from[i].end) continue;
+      h = *from[i].at;
+      h.docid += from[i].first;
+      if (best && gt_key(h) < gt_key(hit)) continue;
+      best = &from[i];
+      hit = h;
+    }
+    if (!best) break;
+    best->at++;
+    to[got++] = hit;
+  }
+  return got;
+}
+
+/* Fails a query that no device answers. */
+static void gt_refuse(gt_run *r, size_t i) {
+  gpuir_error error;
+  const int status = gpuir__fail(&error, GPUIR_E_BACKEND, 0, "the CUDA backend answers neither phrases nor prefixes");
+  gt_fail_query(r, i, status, &error);
+}
+
+/* Merges the parts' hits of the round's queries; a query that failed in one of them has failed. */
+static void gt_merge_all(const gt_context *x, gt_run *r) {
+  size_t i;
+  unsigned m;
+  for (i = 0; i < r->n; i++) {
+    const size_t number = gt_number(r, i);
+    gt_source from[GT_MEMBERS];
+    const gt_task *bad = NULL;
+    for (m = 0; m < x->n; m++) {
+      const gt_task *t = &r->tasks[m];
+      from[m].at = t->desc.hits + i * r->k;
+      from[m].end = from[m].at + t->desc.counts[i];
+      from[m].first = x->members[m].device->first;
+      if (t->desc.statuses[i] && !bad) bad = t;
+    }
+    if (gt_unanswerable(r->desc.queries[number])) gt_refuse(r, number);
+    else if (bad) gt_fail_query(r, number, bad->desc.statuses[i], &bad->error);
+    else r->desc.counts[number] = gt_merge(from, x->n, r->k, r->desc.hits + number * r->desc.k);
+  }
+}
+
+/* Copies the outcome of a round that was not the first, of members that have the whole index. */
+static void gt_copy_all(const gt_context *x, gt_run *r) {
+  size_t i;
+  unsigned m;
+  for (m = 0; m < x->n; m++) {
+    const gt_task *t = &r->tasks[m];
+    const size_t from = t->run ? (size_t)(t->queries - (const gpuir_query *const *)(void *)r->gathered.data) : 0;
+    for (i = 0; t->run && i < t->desc.nq; i++) {
+      const size_t number = gt_number(r, from + i);
+      r->desc.statuses[number] = t->desc.statuses[i];
+      r->desc.counts[number] = t->desc.counts[i];
+      memcpy(r->desc.hits + number * r->desc.k, t->desc.hits + i * r->k, t->desc.counts[i] * sizeof(gpuir_hit));
+    }
+  }
+}
+
+static int gt_wants_other(const gt_run *r, size_t i) { return gt_is_lost(r->desc.queries[i], r->desc.statuses[i]); }
+
+static int gt_wants_or(const gt_run *r, size_t i) {
+  return r->desc.queries[i]->mode == GPUIR_ANDOR && !r->desc.statuses[i] && r->desc.counts[i] < r->k;
+}
+
+/* Chooses the words for a run's status, its first query's that failed. */
+static void gt_conclude(const gt_context *x, gt_run *r) {
+  size_t i;
+  unsigned m;
+  for (i = 0; i < r->desc.nq && !r->desc.statuses[i]; i++) {}
+  r->status = i < r->desc.nq ? r->desc.statuses[i] : GPUIR_OK;
+  for (m = 0; m < x->n && r->status && r->error.code != r->status; m++)
+    if (r->tasks[m].run && r->tasks[m].status == r->status) r->error = r->tasks[m].error;
+  r->ready = 1;
+}
+
+/* Goes on with a run none of whose tasks is open: to another round, or to its outcome. The lock is held. */
+static void gt_advance(gt_context *x, gt_run *r) {
+  size_t more = 0;
+  if (x->team->parts) {
+    gt_merge_all(x, r);
+    if (!r->again) more = gt_gather(x, r, gt_wants_or);
+  } else {
+    if (r->again) gt_copy_all(x, r);
+    if (gt_least(x, 0)) more = gt_gather(x, r, gt_wants_other);
+  }
+  r->n = more;
+  r->again = 1;
+  if (!gt_round(x, r)) gt_conclude(x, r);
+}
+
+/* ---- the backend, see gpuir_backend ---- */
+
+/* Returns whether there are members enough to answer queries. The lock is held. */
+static int gt_can(const gt_context *x) {
+  unsigned alive = 0, i;
+  for (i = 0; i < x->n; i++) alive += !x->members[i].lost;
+  return alive >= (x->team->parts ? x->n : 1);
+}
+
+static int gt_begin(void *context, const gpuir_batch_desc *batch, uint64_t deadline, const int *cancel, void **running,
+    gpuir_error *err) {
+  gt_context *x = (gt_context *)context;
+  gt_run *r = x->runs[0].used ? &x->runs[1] : &x->runs[0];
+  size_t i;
+  if (r->used) return gpuir__fail(err, GPUIR_E_BUSY, 0, "two batches are in flight");
+  if (batch->nq >= UINT32_MAX) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "too many queries");
+  (void)pthread_mutex_lock(&x->lock);
+  if (!gt_can(x)) {
+    (void)pthread_mutex_unlock(&x->lock);
+    return gpuir__fail(err, GPUIR_E_BACKEND, 0,
+        x->team->parts ? "a device of several was lost" : "all devices were lost");
+  }
+  r->desc = *batch;
+  r->desc.thresholds = NULL;
+  r->k = (size_t)gpuir__min64(batch->k, x->team->ix->documents);
+  r->deadline = deadline;
+  r->cancel = cancel;
+  r->used = 1;
+  r->ready = r->again = r->status = 0;
+  r->error.code = 0;
+  r->n = r->k ? batch->nq : 0;
+  for (i = 0; i < batch->nq; i++) batch->counts[i] = 0;
+  if (!gt_round(x, r)) gt_conclude(x, r);
+  (void)pthread_mutex_unlock(&x->lock);
+  *running = r;
+  return GPUIR_OK;
+}
+
+static int gt_poll(void *context, void *running) {
+  gt_context *x = (gt_context *)context;
+  gt_run *r = (gt_run *)running;
+  if (r->ready) return 1;
+  if (__atomic_load_n(&r->open, __ATOMIC_ACQUIRE)) return 0;
+  (void)pthread_mutex_lock(&x->lock);
+  gt_advance(x, r);
+  (void)pthread_mutex_unlock(&x->lock);
+  return r->ready;
+}
+
+static int gt_finish(void *context, void *running, gpuir_error *err) {
+  gt_context *x = (gt_context *)context;
+  gt_run *r = (gt_run *)running;
+  (void)pthread_mutex_lock(&x->lock);
+  while (!r->ready) {
+    while (__atomic_load_n(&r->open, __ATOMIC_ACQUIRE)) (void)pthread_cond_wait(&x->done, &x->lock);
+    gt_advance(x, r);
+  }
+  r->used = 0;
+  (void)pthread_mutex_unlock(&x->lock);
+  if (r->status && err) *err = r->error;
+  return r->status;
+}
+
+/* ---- attaching ---- */
+
+/* The backend's close. */
+static void gt_detach(void *context) {
+  gt_context *x = (gt_context *)context;
+  gpuir_allocator a;
+  unsigned i, j;
+  if (!x) return;
+  a = x->a;
+  if (x->ready) {
+    (void)pthread_mutex_lock(&x->lock);
+    x->stop = 1;
+    (void)pthread_cond_broadcast(&x->work);
+    (void)pthread_mutex_unlock(&x->lock);
+  }
+  for (i = 0; x->members && i < x->n; i++) {
+    if (x->members[i].threaded) (void)pthread_join(x->members[i].thread, NULL);
+    gpuir_searcher_destroy(x->members[i].searcher);
+  }
+  for (i = 0; i < 2; i++) {
+    for (j = 0; j < GT_MEMBERS; j++) {
+      gpuir__buf_free(&a, &x->runs[i].tasks[j].results);
+      gpuir__buf_free(&a, &x->runs[i].tasks[j].asked);
+      gpuir__buf_free(&a, &x->runs[i].tasks[j].deadlines);
+    }
+    gpuir__buf_free(&a, &x->runs[i].gathered);
+  }
+  if (x->ready) {
+    (void)pthread_cond_destroy(&x->done);
+    (void)pthread_cond_destroy(&x->work);
+    (void)pthread_mutex_destroy(&x->lock);
+  }
+  gpuir__free(&a, x->members, x->n * sizeof *x->members);
+  gpuir__free(&a, x, sizeof *x);
+}
+
+/* Gives a member its searcher, and the device to that. */
+static int gt_member_open(gt_member *m, const gpuir__engine *like, unsigned number, gpuir_error *err) {
+  const gt_team *t = m->context->team;
+  gpuir_index *ix = m->device->part ? m->device->part : (gpuir_index *)(uintptr_t)t->ix;
+  gpuir_searcher_desc desc;
+  int status;
+  memset(&desc, 0, sizeof desc);
+  desc.evaluator = like->evaluator;
+  desc.threads = 1;
+  status = gpuir_searcher_create(ix, &desc, &m->searcher, err);
+  if (status) return status;
+#ifdef GPUIR_CUDA_SEAM
+  if (!GT_DEVICES) return gpuir_cuda_seam_member(number, m->searcher);
+#endif
+  (void)number;
+  return gc_attach_device(m->searcher, m->device->cuda, 0, err);
+}
+
+static int gt_attach(gt_context *x, const gpuir__engine *like, gpuir_error *err) {
+  unsigned i;
+  x->n = x->team->n;
+  x->ready =
+      !pthread_mutex_init(&x->lock, NULL) && !pthread_cond_init(&x->work, NULL) && !pthread_cond_init(&x->done, NULL);
+  x->members = (gt_member *)gpuir__alloc_zero(&x->a, x->n * sizeof *x->members);
+  if (!x->ready || !x->members) return gpuir__fail_nomem(err);
+  for (i = 0; i < x->n; i++) {
+    gt_member *m = &x->members[i];
+    int status;
+    m->context = x;
+    m->device = &x->team->devices[i];
+    status = gt_member_open(m, like, i, err);
+    if (status) return status;
+    m->threaded = !pthread_create(&m->thread, NULL, gt_member_main, m);
+    if (!m->threaded) return gpuir__fail(err, GPUIR_E_NOMEM, 0, "no thread could be started");
+  }
+  return GPUIR_OK;
+}
+
+/* Lets a searcher be answered by a team. */
+static int gt_attach_searcher(gpuir_searcher *s, gt_team *team, int fallback, gpuir_error *err) {
+  gpuir_backend backend;
+  gt_context *x = (gt_context *)gpuir__alloc_zero(&s->engine.a, sizeof *x);
+  int status;
+  if (!x) return gpuir__fail_nomem(err);
+  x->a = s->engine.a;
+  x->team = team;
+  status = gt_attach(x, &s->engine, err);
+  memset(&backend, 0, sizeof backend);
+  backend.name = "cuda";
+  backend.context = x;
+  backend.begin = gt_begin;
+  backend.poll = gt_poll;
+  backend.finish = gt_finish;
+  backend.close = gt_detach;
+  if (!status) status = gc_set_backend(s, &backend, fallback, err);
+  if (status) gt_detach(x);
+  return status;
+}
+
+/* ========================
+ * [cuda-16-api]  the C interface, declared in [api-backends] of gpuir.h
+ * ======================*/
+
+extern "C" {
+
+int gpuir_cuda_device(int device, gpuir_cuda_info *info, gpuir_error *err) {
+  cudaDeviceProp p;
+  if (!info) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_cuda_device: NULL");
+  memset(info, 0, sizeof *info);
+  return gc_look(device, &p, info, err);
+}
+
+void gpuir_cuda_close(gpuir_cuda *c) {
+  gpuir_allocator a;
+  if (!c || !c->team) {
+    gc_close_device(c);
+    return;
+  }
+  a = c->a;
+  gt_close(c->team);
+  gpuir__free(&a, c, sizeof *c);
+}
+
+/* Opens several devices as one. */
+static int gc_open_team(const gpuir_index *ix, const gpuir_cuda_desc *desc, gpuir_cuda **cuda, gpuir_error *err) {
+  gpuir_cuda *c = (gpuir_cuda *)gpuir__alloc_zero(&ix->a, sizeof *c);
+  int status;
+  if (!c) return gpuir__fail_nomem(err);
+  c->a = ix->a;
+  c->index = ix;
+  status = gt_open(ix, desc, &c->team, err);
+  if (status) gpuir__free(&ix->a, c, sizeof *c);
+  else *cuda = c;
+  return status;
+}
+
+int gpuir_cuda_open(const gpuir_index *ix, const gpuir_cuda_desc *desc, gpuir_cuda **cuda, gpuir_error *err) {
+  gpuir_cuda_desc one;
+  if (cuda) *cuda = NULL;
+  if (!ix || !cuda) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_cuda_open: index or cuda is NULL");
+  if (ix->layout != gpuir__index_layout()) return gc_refuse(err, "gpuir_cuda_open");
+  if (desc && (desc->device < 0 || desc->batch > 65536 || !desc->devices != !desc->ndevices))
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_cuda_open: bad device or batch");
+  if (!gpuir__only(ix)) return gpuir__fail_unmerged(ix, err);
+  if (!desc || !desc->ndevices) return gc_open_device(ix, desc, cuda, err);
+  if (desc->ndevices > 1) return gc_open_team(ix, desc, cuda, err);
+  one = *desc;
+  one.device = desc->devices[0];
+  return gc_open_device(ix, &one, cuda, err);
+}
+
+void gpuir_cuda_get_info(const gpuir_cuda *c, gpuir_cuda_info *info) {
+  if (!c || !info) return;
+  if (c->team) gt_info(c->team, info);
+  else gc_device_info(c, info);
+}
+
+int gpuir_cuda_attach(gpuir_searcher *s, gpuir_cuda *cuda, int fallback, gpuir_error *err) {
+  if (!s || !cuda) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_cuda_attach: NULL");
+  if (s->layout != gpuir__searcher_layout()) return gc_refuse(err, "gpuir_cuda_attach");
+  if (s->ix != cuda->index)
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_cuda_attach: a searcher of another index");
+  return cuda->team ? gt_attach_searcher(s, cuda->team, fallback, err) : gc_attach_device(s, cuda, fallback, err);
 }
 
 } /* extern "C" */

@@ -2,6 +2,26 @@
 #include "backend.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int devices[GPUIR_MAX_DEVICES]; /* that are to be opened */
+static size_t ndevices;
+static int all, parts;
+
+int backend_devices(const char *names, int partition) {
+  parts = partition;
+  if (!names) return 0;
+  all = !strcmp(names, "all"); /* they are counted when they are opened: a daemon must not ask before it has detached */
+  if (all) return 0;
+  for (;; names++) {
+    const size_t digits = strspn(names, "0123456789");
+    if (!digits || digits > 3 || ndevices == GPUIR_MAX_DEVICES || (names[digits] && names[digits] != ':')) return -1;
+    devices[ndevices++] = (int)strtoul(names, NULL, 10);
+    names += digits;
+    if (!*names) return 0;
+  }
+}
 
 #ifdef GPUIR_WITH_CUDA
 
@@ -12,8 +32,18 @@ int backend_present(void) { return 1; }
 const char *backend_absent(void) { return ""; }
 
 int backend_open(gpuir_index *index, backend **out, gpuir_error *err) {
+  gpuir_cuda_desc desc;
+  gpuir_cuda_info info;
   gpuir_cuda *cuda = NULL;
-  int status = gpuir_cuda_open(index, NULL, &cuda, err);
+  int numbers[GPUIR_MAX_DEVICES], status;
+  size_t n = ndevices;
+  memcpy(numbers, devices, sizeof numbers);
+  for (; all && n < GPUIR_MAX_DEVICES && !gpuir_cuda_device((int)n, &info, NULL); n++) numbers[n] = (int)n;
+  memset(&desc, 0, sizeof desc);
+  desc.devices = n ? numbers : NULL;
+  desc.ndevices = n;
+  desc.partition = parts;
+  status = gpuir_cuda_open(index, &desc, &cuda, err);
   *out = (backend *)cuda;
   return status;
 }

@@ -14,6 +14,9 @@ typedef struct backend backend;
 int backend_present(void);
 /* Says why there is none, where there is none. */
 const char *backend_absent(void);
+/* Names the devices for backend_open: "0:1" or "all"; `partition`: each holds a part of the documents. NULL: the first
+ * one. -1 if the text is neither. */
+int backend_devices(const char *names, int partition);
 int backend_open(gpuir_index *index, backend **out, gpuir_error *err);
 /* Lets the backend answer this searcher. */
 int backend_attach(backend *b, gpuir_searcher *searcher, gpuir_error *err);

@@ -1,4 +1,5 @@
 /* gpuirfs.c - main and its options: gpuirfs INDEX MOUNTPOINT, ranked text search as a folder. */
+#include "backend.h"
 #include "caller.h"
 #include "fs.h"
 #include "guard.h"
@@ -20,8 +21,8 @@ enum { REQUESTS = 64 }; /* of the kernel, at once */
 
 typedef struct arguments {
   const char *index, *mountpoint;
-  char *k, *max_k, *mode, *backend, *cache, *max_result, *searchers, *queue, *timeout, *source;
-  int verify, nosource, shared, foreground, help, version, extra;
+  char *k, *max_k, *mode, *backend, *devices, *cache, *max_result, *searchers, *queue, *timeout, *source;
+  int verify, nosource, partition, shared, foreground, help, version, extra;
 } arguments;
 
 enum { KEY_DEBUG = 1, KEY_SHARED };
@@ -33,6 +34,8 @@ static const struct fuse_opt options[] = {
     OPTION("max_k=%s", max_k, 0),
     OPTION("mode=%s", mode, 0),
     OPTION("backend=%s", backend, 0),
+    OPTION("devices=%s", devices, 0),
+    OPTION("partition", partition, 1),
     OPTION("cache=%s", cache, 0),
     OPTION("max_result=%s", max_result, 0),
     OPTION("searchers=%s", searchers, 0),
@@ -69,6 +72,8 @@ static void print_help(FILE *out) {
       "      max_k=N         the largest @k= (1000000)\n"
       "      mode=MODE       of a query without @and, @or, @andor (and; or in pass, grep, files)\n"
       "      backend=B       of a query without @cpu, @gpu: auto, cpu or gpu (auto)\n"
+      "      devices=LIST    that answer with backend=gpu: as 0:1, or all (0)\n"
+      "      partition       each of them holds a part of the documents\n"
       "      cache=MB        memory for answers that may be asked for again (64)\n"
       "      max_result=MB   the longest answer (256)\n"
       "      searchers=N     searches that run at once (one for each processor)\n"
@@ -181,6 +186,8 @@ static int configure(const arguments *a, fs_config *c) {
     else if (strcmp(a->backend, "gpu") == 0) c->backend = BACKEND_GPU;
     else if (strcmp(a->backend, "auto") != 0) return usage("backend=", a->backend, ": not one of auto, cpu, gpu");
   }
+  if (backend_devices(a->devices, a->partition))
+    return usage("devices=", a->devices, ": neither all nor numbers, as in 0:1");
   c->k = (uint32_t)k;
   c->max_k = (uint32_t)max_k;
   c->cache_bytes = (size_t)cache_mb << 20;
@@ -334,7 +341,7 @@ static void release(fs *f, arguments *a) {
   free(f->agents);
   free(f->config.index);
   free(f->config.source_base);
-  free(a->k), free(a->max_k), free(a->mode), free(a->backend), free(a->cache), free(a->max_result);
+  free(a->k), free(a->max_k), free(a->mode), free(a->backend), free(a->devices), free(a->cache), free(a->max_result);
   free(a->searchers), free(a->queue), free(a->timeout), free(a->source);
 }
 

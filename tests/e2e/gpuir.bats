@@ -972,12 +972,18 @@ assert [x["ok"] for x in a] == [False, True, False] and a[0]["error"] and a[2]["
   # with a device the GPU gives the same; without one or without the backend, the cause is named
   if gpuir query --backend gpu "$toy" dog >gpu.out 2>/dev/null; then
     [ "$(cat gpu.out)" = "$(gpuir query "$toy" dog)" ]
+    prints "$(cat gpu.out)" gpuir query --backend gpu --devices 0,0 "$toy" dog
+    prints "$(cat gpu.out)" gpuir query --backend gpu --devices 0,0 --partition "$toy" dog
+    prints "$(cat gpu.out)" gpuir query --backend gpu --devices all "$toy" dog
   elif gpuir --version | grep -q '^backends:.*cuda'; then
     fails 1 "CUDA: " gpuir query --backend gpu "$toy" dog
     fails 1 "CUDA: " gpuir stats --gpu "$toy"
   else
     fails 1 "built without a GPU backend" gpuir query --backend gpu "$toy" dog
   fi
+  for devices in '' x '0,' 0,-1 0,,1 1000; do
+    fails 2 "--devices: '$devices' is neither" gpuir query --devices "$devices" "$toy" dog
+  done
   prints "$(gpuir query "$toy" dog)" gpuir query --timeout 60000 "$toy" dog
 }
 

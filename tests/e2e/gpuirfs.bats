@@ -371,7 +371,7 @@ load ../support/mount
   [[ "$output" == "gpuirfs "* ]]
   mkdir "$T/m"
   for arguments in "" "x" "x y z" "-o k=x a b" "-o k=2000000 a b" "-o mode=xor a b" "-o nonsense a b" "--nonsense a b" \
-    "-o cache=0 a b" "-o max_k=2000000 a b" "-o backend=tpu a b"; do
+    "-o cache=0 a b" "-o max_k=2000000 a b" "-o backend=tpu a b" "-o devices=0:x a b"; do
     # shellcheck disable=SC2086
     run "$fs" $arguments
     [ "$status" -eq 2 ] || { echo "$arguments: $status $output"; false; }

@@ -2,7 +2,7 @@
  *
  * bench_cuda [documents=N] [queries=N] [k=N,...] [clustering=0..1] [path=FILE] [memory=MB] [cpu=N] [one=N]
  *            [modes=and,or,andor] [ways=pruned,exhaustive] [threads=N] [batch=N] [threshold=MILLIONS]
- *            [codec=C] [freq-codec=C] [rounds=N] [alone=N] [ceilings=0|1] [call=N]
+ *            [codec=C] [freq-codec=C] [rounds=N] [alone=N] [ceilings=0|1] [call=N] [devices=N,N...] [partition=0|1]
  *
  * Generates the index that build/synth makes of these documents and this clustering, unless it is there, and takes the
  * first N of its 10,000 queries (1,000 by default). By each evaluator these are answered
@@ -13,7 +13,8 @@
  *   cpu    the first cpu=N of them (all) on `threads` threads (16) and the first one=N of them (all) on one thread,
  *          each three times, or fewer if that has taken 10 seconds
  *
- * and the hits of the first cpu=N are compared. Prints what it runs on as comments, and rows: mode, processor,
+ * and the hits of the first cpu=N are compared. Devices that are named have the whole index each or, with partition=1,
+ * a part each; memory=MB is then the bound of one. Prints what it runs on as comments, and rows: mode, processor,
  * evaluator, threads, k, queries, what is measured, median, min, max, n, unit. Ends with status 1 if a hit differs.
  *
  * With another gpuir.h and gpuir_cuda.o, this program measures them in the same way: see tools/scripts/old_new.py. */
@@ -276,6 +277,17 @@ static void open_index(bench *b, const char *path) {
       8.0 * (double)x.directory_bytes / (double)x.postings);
 }
 
+#ifdef GPUIR_MAX_DEVICES
+/* The devices that "0,1" names. */
+static void name_devices(gpuir_cuda_desc *desc, const char *names, int partition) {
+  static int devices[GPUIR_MAX_DEVICES];
+  for (; *names && desc->ndevices < GPUIR_MAX_DEVICES; names += strcspn(names, ","), names += *names == ',')
+    devices[desc->ndevices++] = atoi(names);
+  desc->devices = desc->ndevices ? devices : NULL;
+  desc->partition = partition;
+}
+#endif
+
 static void open_device(bench *b, const gpuir_cuda_desc *desc, int measure) {
   gpuir_cuda_info info;
   gpuir_error err;
@@ -331,6 +343,9 @@ int main(int argc, char **argv) {
   cd.memory = (uint64_t)option_number(argc, argv, "memory", 0) << 20;
   cd.batch = option_number(argc, argv, "batch", 0);
   cd.threshold = (uint64_t)(atof(option(argc, argv, "threshold", "0")) * 1e6);
+#ifdef GPUIR_MAX_DEVICES
+  name_devices(&cd, option(argc, argv, "devices", ""), option_number(argc, argv, "partition", 0) != 0);
+#endif
   print_head(argc, argv);
   open_index(&b, option(argc, argv, "path", "/tmp/gpuir-bench.index"));
   open_device(&b, &cd, option_number(argc, argv, "ceilings", 1) != 0);

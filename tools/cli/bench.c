@@ -266,6 +266,7 @@ typedef struct bench {
   gpuir_index_info info;
   cli_queries qs;
   int no_operators, evaluator, backend;
+  cli_devices devices;
   const char *intersection;
   cli_gpu gpu;
   size_t k;
@@ -610,6 +611,8 @@ enum {
   O_EVALUATOR,
   O_INTERSECTION,
   O_BACKEND,
+  O_DEVICES,
+  O_PARTITION,
   O_TSV,
   O_DUMP,
   O_AND_HIT,
@@ -622,7 +625,8 @@ static const cli_option options[] = {{O_QUERIES, "queries", 0, 1}, {O_SAMPLE, "s
     {O_MIN_DF, "min-df", 0, 1}, {O_MIN_LEN, "min-len", 0, 1}, {O_MAX_LEN, "max-len", 0, 1}, {O_MODES, "modes", 0, 1},
     {O_K, "k", 'k', 1}, {O_THREADS, "threads", 0, 1}, {O_WARMUP, "warmup", 0, 1}, {O_REPEAT, "repeat", 0, 1},
     {O_EVALUATOR, "evaluator", 0, 1}, {O_INTERSECTION, "intersection", 0, 1}, {O_BACKEND, "backend", 0, 1},
-    {O_TSV, "tsv", 0, 1}, {O_DUMP, "dump-queries", 0, 1}, {O_AND_HIT, "require-and-hit", 0, 0}, {O_IDS, "ids", 0, 0},
+    {O_DEVICES, "devices", 0, 1}, {O_PARTITION, "partition", 0, 0}, {O_TSV, "tsv", 0, 1},
+    {O_DUMP, "dump-queries", 0, 1}, {O_AND_HIT, "require-and-hit", 0, 0}, {O_IDS, "ids", 0, 0},
     {O_NO_IDS, "no-ids", 0, 0}, {O_NO_OPERATORS, "no-operators", 0, 0}, {0, NULL, 0, 0}};
 
 /* "and,or": calls each with its number among the names. */
@@ -678,7 +682,7 @@ static int run_bench(bench *b, const char *queries, int ids, const sampling *sm,
   int r = gpuir_index_get_info(b->index, &b->info);
   if (r) return cli_fail(b->path, r, NULL);
   if (b->k > b->info.documents) b->k = (size_t)b->info.documents;
-  if (cli_gpu_open(&b->gpu, b->backend, b->index)) return CLI_FAIL;
+  if (cli_gpu_open(&b->gpu, b->backend, &b->devices, b->index)) return CLI_FAIL;
   if (queries) {
     snprintf(origin, sizeof origin, "from %s", queries);
     code = cli_queries_read(&b->qs, queries, ids);
@@ -741,6 +745,8 @@ int cli_bench(int argc, char **argv) {
     case O_EVALUATOR: bad = cli_choice(&a, "auto|exhaustive", &b.evaluator); break;
     case O_INTERSECTION: bad = cli_intersection(&a, &b.intersection); break;
     case O_BACKEND: bad = cli_choice(&a, "cpu|gpu|auto", &b.backend); break;
+    case O_DEVICES: bad = cli_devices_read(&a, &b.devices); break;
+    case O_PARTITION: b.devices.partition = 1; break;
     case O_TSV: tsv = a.value; break;
     case O_DUMP: dump = a.value; break;
     case O_AND_HIT: and_hit = 1; break;

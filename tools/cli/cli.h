@@ -49,6 +49,12 @@ int cli_fail(const char *file, int status, const gpuir_error *err);
 
 enum { CLI_BACKEND_CPU, CLI_BACKEND_GPU, CLI_BACKEND_AUTO }; /* as in "cpu|gpu|auto" */
 
+/* The devices that answer, and whether each holds a part of the documents. None named: the first one. */
+typedef struct cli_devices {
+  int of[GPUIR_MAX_DEVICES], partition;
+  size_t n;
+} cli_devices;
+
 typedef struct cli_gpu {
   gpuir_cuda *cuda; /* NULL: the CPU answers */
   int fallback;
@@ -59,7 +65,9 @@ typedef struct cli_gpu {
 const char *cli_backends(void);
 /* Uploads the index if `backend` asks for the GPU; AUTO says on stderr why the CPU answers instead. CLI_OK or
  * CLI_FAIL, after a message. */
-int cli_gpu_open(cli_gpu *gpu, int backend, const gpuir_index *index);
+int cli_gpu_open(cli_gpu *gpu, int backend, const cli_devices *devices, const gpuir_index *index);
+/* How many devices there are, at most GPUIR_MAX_DEVICES. */
+size_t cli_gpu_count(void);
 int cli_gpu_attach(cli_gpu *gpu, gpuir_searcher *searcher);
 /* The same, but with GPU, and not AUTO, AND is intersected by the laboratory's method of this name, if not NULL. */
 int cli_gpu_attach_method(cli_gpu *gpu, gpuir_searcher *searcher, const char *intersection);
@@ -136,6 +144,8 @@ int cli_unsigned(const cli_args *args, uint64_t min, uint64_t max, uint64_t *out
 int cli_real(const cli_args *args, double min, double max, float *out);
 /* The position of the value among `names` (parted by '|'). */
 int cli_choice(const cli_args *args, const char *names, int *out);
+/* "0,1" or "all". 0, or misuse was reported. */
+int cli_devices_read(const cli_args *args, cli_devices *devices);
 /* The value must be a way of intersecting lists that the library has. 0, or misuse was reported. */
 int cli_intersection(const cli_args *args, const char **name);
 /* As cli_unsigned for any text, naming it `what`. */

@@ -2,6 +2,7 @@
 #include "cli.h"
 #include "../lab/gpuir_lab.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #ifdef GPUIR_WITH_CUDA
@@ -15,10 +16,14 @@ static const char *unmerged(const gpuir_index *index) {
 
 const char *cli_backends(void) { return "cpu, cuda"; }
 
-int cli_gpu_open(cli_gpu *gpu, int backend, const gpuir_index *index) {
+int cli_gpu_open(cli_gpu *gpu, int backend, const cli_devices *devices, const gpuir_index *index) {
   gpuir_cuda_desc desc;
   gpuir_error err;
   memset(&err, 0, sizeof err);
+  memset(&desc, 0, sizeof desc);
+  desc.devices = devices->n ? devices->of : NULL;
+  desc.ndevices = devices->n;
+  desc.partition = devices->partition;
   gpu->cuda = NULL;
   gpu->fallback = backend == CLI_BACKEND_AUTO;
   if (backend == CLI_BACKEND_CPU) return CLI_OK;
@@ -26,7 +31,6 @@ int cli_gpu_open(cli_gpu *gpu, int backend, const gpuir_index *index) {
     cli_error(gpu->fallback ? "the CPU answers: %s" : "--backend gpu: %s", unmerged(index));
     return gpu->fallback ? CLI_OK : CLI_FAIL;
   }
-  memset(&desc, 0, sizeof desc);
   desc.memory = gpu->memory;
   int r = gpuir_cuda_open(index, &desc, &gpu->cuda, &err);
   if (!r) return CLI_OK;
@@ -69,8 +73,8 @@ int cli_gpu_stats(const cli_gpu *gpu, gpuir_cuda_info *info) {
 
 const char *cli_backends(void) { return "cpu"; }
 
-int cli_gpu_open(cli_gpu *gpu, int backend, const gpuir_index *index) {
-  (void)index;
+int cli_gpu_open(cli_gpu *gpu, int backend, const cli_devices *devices, const gpuir_index *index) {
+  (void)devices, (void)index;
   gpu->cuda = NULL;
   gpu->fallback = 1;
   if (backend != CLI_BACKEND_GPU) return CLI_OK;
@@ -194,3 +198,29 @@ int gpuir_cuda_lab_steps(const gpuir_searcher *searcher, double ms[2][GPUIR_CUDA
 }
 
 #endif
+
+size_t cli_gpu_count(void) {
+  gpuir_cuda_info info;
+  size_t n = 0;
+  while (n < GPUIR_MAX_DEVICES && !gpuir_cuda_device((int)n, &info, NULL)) n++;
+  return n;
+}
+
+int cli_devices_read(const cli_args *a, cli_devices *d) {
+  const size_t most = sizeof d->of / sizeof *d->of;
+  const char *p = a->value;
+  d->n = 0;
+  if (!strcmp(p, "all")) {
+    for (d->n = 0; d->n < cli_gpu_count(); d->n++) d->of[d->n] = (int)d->n;
+    return 0;
+  }
+  for (;; p++) {
+    const size_t digits = strspn(p, "0123456789");
+    if (!digits || digits > 3 || d->n == most || (p[digits] && p[digits] != ','))
+      return cli_misuse(a->command, "%s: '%s' is neither 'all' nor numbers of up to %zu devices, as in 0,1", a->name,
+          a->value, most);
+    d->of[d->n++] = (int)strtoul(p, NULL, 10);
+    p += digits;
+    if (!*p) return 0;
+  }
+}

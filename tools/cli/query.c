@@ -429,6 +429,8 @@ enum {
   O_K1,
   O_B,
   O_BACKEND,
+  O_DEVICES,
+  O_PARTITION,
   O_THREADS,
   O_TIMEOUT,
   O_TREC,
@@ -451,12 +453,13 @@ enum {
 };
 
 static const cli_option query_options[] = {{O_MODE, "mode", 'm', 1}, {O_K, "k", 'k', 1}, {O_K1, "k1", 0, 1},
-    {O_B, "b", 0, 1}, {O_BACKEND, "backend", 0, 1}, {O_THREADS, "threads", 0, 1}, {O_TIMEOUT, "timeout", 0, 1},
-    {O_EVALUATOR, "evaluator", 0, 1}, {O_INTERSECTION, "intersection", 0, 1}, {O_TREC, "trec", 0, 0},
-    {O_TSV, "tsv", 0, 0}, {O_JSON, "json", 0, 0}, {O_TAG, "tag", 0, 1}, {O_TOPICS, "topics", 0, 1},
-    {O_IDS, "ids", 0, 0}, {O_NO_IDS, "no-ids", 0, 0}, {O_NO_OPERATORS, "no-operators", 0, 0},
-    {O_PASSAGES, "passages", 0, 0}, {O_GREP, "grep", 0, 0}, {O_CONTEXT, "context", 0, 1}, {O_BYTES, "bytes", 0, 1},
-    {O_TOKENS, "tokens", 0, 1}, {O_BASE, "base", 0, 1}, {O_FILTER, "filter", 0, 1}, {0, NULL, 0, 0}};
+    {O_B, "b", 0, 1}, {O_BACKEND, "backend", 0, 1}, {O_DEVICES, "devices", 0, 1}, {O_PARTITION, "partition", 0, 0},
+    {O_THREADS, "threads", 0, 1}, {O_TIMEOUT, "timeout", 0, 1}, {O_EVALUATOR, "evaluator", 0, 1},
+    {O_INTERSECTION, "intersection", 0, 1}, {O_TREC, "trec", 0, 0}, {O_TSV, "tsv", 0, 0}, {O_JSON, "json", 0, 0},
+    {O_TAG, "tag", 0, 1}, {O_TOPICS, "topics", 0, 1}, {O_IDS, "ids", 0, 0}, {O_NO_IDS, "no-ids", 0, 0},
+    {O_NO_OPERATORS, "no-operators", 0, 0}, {O_PASSAGES, "passages", 0, 0}, {O_GREP, "grep", 0, 0},
+    {O_CONTEXT, "context", 0, 1}, {O_BYTES, "bytes", 0, 1}, {O_TOKENS, "tokens", 0, 1}, {O_BASE, "base", 0, 1},
+    {O_FILTER, "filter", 0, 1}, {0, NULL, 0, 0}};
 
 typedef struct query_flags {
   gpuir_query_desc qd;
@@ -464,6 +467,7 @@ typedef struct query_flags {
   uint64_t k, threads, timeout;
   float k1, b;
   int has_k, has_k1, has_b, has_mode, has_budget, backend, form, ids;
+  cli_devices devices;
   const char *tag, *topics, *base;
   cli_passages passages;
 } query_flags;
@@ -534,6 +538,8 @@ static int query_flags_read(cli_args *a, query_flags *f) {
     case O_K1: bad = cli_real(a, 0, 1000, &f->k1), f->has_k1 = 1; break;
     case O_B: bad = cli_real(a, 0, 1, &f->b), f->has_b = 1; break;
     case O_BACKEND: bad = cli_choice(a, "cpu|gpu|auto", &f->backend); break;
+    case O_DEVICES: bad = cli_devices_read(a, &f->devices); break;
+    case O_PARTITION: f->devices.partition = 1; break;
     case O_THREADS: bad = cli_unsigned(a, 0, 1024, &f->threads); break;
     case O_TIMEOUT: bad = cli_unsigned(a, 0, 1000000000, &f->timeout); break;
     case O_EVALUATOR: bad = cli_choice(a, "auto|exhaustive", &f->sd.evaluator); break;
@@ -581,7 +587,8 @@ static int open_search(search *s, query_flags *f, cli_gpu *gpu, size_t *batch) {
   }
   /* Another filter's text would not be what was indexed. */
   if (f->passages.filters.n && cli_filters_agree(&f->passages.filters, s->path, info.filters)) return CLI_FAIL;
-  if (cli_gpu_open(gpu, f->backend, s->index) || cli_gpu_attach_method(gpu, s->searcher, f->sd.intersection))
+  if (cli_gpu_open(gpu, f->backend, &f->devices, s->index) ||
+      cli_gpu_attach_method(gpu, s->searcher, f->sd.intersection))
     return CLI_FAIL;
   /* More hits than documents cannot be: no memory for them. */
   s->k = (size_t)(f->k < info.documents ? f->k : info.documents);

@@ -225,10 +225,11 @@ static int serve_socket(const server *s, const char *path) {
 
 /* ---- the command ------------------------------------------------------------------------------------------ */
 
-enum { O_STDIO = 2, O_SOCKET, O_THREADS, O_POLICY, O_BACKEND, O_DEADLINE, O_WINDOW };
+enum { O_STDIO = 2, O_SOCKET, O_THREADS, O_POLICY, O_BACKEND, O_DEVICES, O_PARTITION, O_DEADLINE, O_WINDOW };
 
 typedef struct serve_options {
   int stdio, policy, backend;
+  cli_devices devices;
   const char *socket;
   uint64_t threads, deadline_ms, window;
 } serve_options;
@@ -240,6 +241,8 @@ static int take_option(serve_options *o, const cli_args *a, int opt) {
   case O_THREADS: return cli_unsigned(a, 1, 4096, &o->threads);
   case O_POLICY: return cli_choice(a, "auto|inter", &o->policy);
   case O_BACKEND: return cli_choice(a, "cpu|gpu|auto", &o->backend);
+  case O_DEVICES: return cli_devices_read(a, &o->devices);
+  case O_PARTITION: o->devices.partition = 1; return CLI_OK;
   case O_DEADLINE: return cli_unsigned(a, 1, 1000000, &o->deadline_ms);
   case O_WINDOW: return cli_unsigned(a, 1, 65536, &o->window);
   default: return CLI_USAGE;
@@ -260,7 +263,7 @@ static int serve(server *s, const serve_options *o) {
   cli_gpu gpu = {NULL, 0, 0};
   gpuir_pool_desc desc;
   gpuir_error err;
-  int code = cli_gpu_open(&gpu, o->backend, s->index), lost = 0;
+  int code = cli_gpu_open(&gpu, o->backend, &o->devices, s->index), lost = 0;
   if (code) return code;
   memset(&desc, 0, sizeof desc);
   memset(&err, 0, sizeof err);
@@ -284,7 +287,8 @@ static int serve(server *s, const serve_options *o) {
 int cli_serve(int argc, char **argv) {
   static const cli_option options[] = {{O_STDIO, "stdio", 0, 0}, {O_SOCKET, "socket", 0, 1},
       {O_THREADS, "threads", 0, 1}, {O_POLICY, "policy", 0, 1}, {O_BACKEND, "backend", 0, 1},
-      {O_DEADLINE, "deadline", 0, 1}, {O_WINDOW, "in-flight", 0, 1}, {0, NULL, 0, 0}};
+      {O_DEVICES, "devices", 0, 1}, {O_PARTITION, "partition", 0, 0}, {O_DEADLINE, "deadline", 0, 1},
+      {O_WINDOW, "in-flight", 0, 1}, {0, NULL, 0, 0}};
   serve_options o;
   server s;
   cli_args a;

@@ -132,6 +132,7 @@ static void print_shard(const gpuir_index *index, int json) {
 }
 
 int cli_stats(int argc, char **argv) {
+  static const cli_devices first; /* of the devices */
   static const cli_option options[] = {{O_JSON, "json", 0, 0}, {O_GPU, "gpu", 0, 0}, {0, NULL, 0, 0}};
   cli_args a;
   gpuir_index_info i;
@@ -155,7 +156,7 @@ int cli_stats(int argc, char **argv) {
   gpuir_index *index = cli_open_to_read_all(a.operands[0]);
   if (index) {
     int r = gpuir_index_get_info(index, &i);
-    if (!r && cli_gpu_open(&gpu, backend, index)) {
+    if (!r && cli_gpu_open(&gpu, backend, &first, index)) {
       code = CLI_FAIL;
     } else if (r) {
       cli_fail(a.operands[0], r, NULL);

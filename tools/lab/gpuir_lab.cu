@@ -3369,6 +3369,7 @@ int gpuir_cuda_lab_attach(gpuir_searcher *s, gpuir_cuda *cuda, const char *inter
     return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "the device knows no such intersection or ranking");
   if (how == GCL_ALGORITHM1 || (how > GCL_BINARY && how < GCL_PMF))
     return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "%s does not search lists coded as bp128", gcl_methods[how]);
+  if (cuda->team) return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "CUDA: the index is on several devices");
   if (cuda->cache) return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "CUDA: the index is not all on the device");
   GC_TRY(cudaSetDevice(cuda->device), "choosing the device");
   x = (gcl_searcher *)gpuir__alloc_zero(&s->engine.a, sizeof *x);

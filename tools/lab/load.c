@@ -539,8 +539,9 @@ static int open_device(load *l) {
   load_setup *s = &l->setup;
   if (s->device || load_is_served(s->policy)) return CLI_OK;
   if (!strcmp(s->policy, load_gpu_only.name)) s->backend = CLI_BACKEND_GPU;
+  static const cli_devices first; /* of the devices */
   if (s->scheduler && s->scheduler->device(s->scheduling, &s->gpu.memory)) s->backend = CLI_BACKEND_GPU;
-  const int code = cli_gpu_open(&s->gpu, s->backend, s->index);
+  const int code = cli_gpu_open(&s->gpu, s->backend, &first, s->index);
   s->device = s->gpu.cuda != NULL;
   return code;
 }

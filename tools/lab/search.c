@@ -466,11 +466,12 @@ static int griffin_fig7(lab *l) {
 
 int lab_search(lab *l) {
   lab_lists lists;
+  static const cli_devices first; /* of the devices */
   cli_gpu gpu = {NULL, 0, 0};
   int code = lab_draw_lists(l, l->sample, LAB_POSTINGS, &lists);
   if (code == CLI_OK) lab_pick_queries(l, &lists);
   if (code == CLI_OK && (lab_wants(l, "ding-table2") || lab_wants(l, "ding-table3"))) {
-    if (l->gpu) code = cli_gpu_open(&gpu, l->backend, l->index);
+    if (l->gpu) code = cli_gpu_open(&gpu, l->backend, &first, l->index);
     if (code == CLI_OK) code = run_queries(l, &gpu);
     cli_gpu_close(&gpu);
   }

@@ -153,6 +153,7 @@ static int read_modes(const cli_args *a, bench *x) {
 static int open_bench(bench *x, const cli_args *a) {
   gpuir_searcher_desc sd;
   gpuir_error err;
+  const cli_devices device = mpi_device(x->backend);
   int code = mpi_open(&x->shard, a->operands[0]), status;
   if (code) return code;
   memset(&sd, 0, sizeof sd);
@@ -161,7 +162,7 @@ static int open_bench(bench *x, const cli_args *a) {
   mpi_all_speak();
   status = gpuir_searcher_create(x->shard.index, &sd, &x->searcher, &err);
   code = status ? cli_fail(a->operands[0], status, &err) : CLI_OK;
-  if (!code && (cli_gpu_open(&x->gpu, x->backend, x->shard.index) || cli_gpu_attach(&x->gpu, x->searcher)))
+  if (!code && (cli_gpu_open(&x->gpu, x->backend, &device, x->shard.index) || cli_gpu_attach(&x->gpu, x->searcher)))
     code = CLI_FAIL;
   if (!code) code = cli_queries_read(&x->qs, a->operands[1], x->ids);
   if (!code && !x->qs.n) {

@@ -19,6 +19,19 @@ int mpi_agree(int code) {
   return worst;
 }
 
+cli_devices mpi_device(int backend) {
+  const size_t count = backend == CLI_BACKEND_CPU ? 0 : cli_gpu_count();
+  cli_devices d;
+  MPI_Comm node;
+  int local = 0;
+  memset(&d, 0, sizeof d);
+  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, mpi_rank, MPI_INFO_NULL, &node);
+  MPI_Comm_rank(node, &local);
+  MPI_Comm_free(&node);
+  if (count) d.of[d.n++] = (int)((size_t)local % count);
+  return d;
+}
+
 int mpi_help(void) {
   if (mpi_rank) return CLI_OK;
   printf(

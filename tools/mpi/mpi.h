@@ -24,6 +24,9 @@ void mpi_all_speak(void);
 void mpi_first_speaks(void);
 /* Returns the greatest of all ranks' exit codes: what has failed on one has failed on all. */
 int mpi_agree(int code);
+/* The device for this rank, if `backend` asks for one: the ranks of a machine take its devices in turn. All ranks call
+ * it. */
+cli_devices mpi_device(int backend);
 
 /* ---- the files of a collection (shards.c) ---- */
 

@@ -253,6 +253,7 @@ static int read_queries(query *q, const cli_args *a) {
 static int open_search(query *q, gpuir_searcher **searcher) {
   gpuir_searcher_desc sd;
   gpuir_error err;
+  const cli_devices device = mpi_device(q->backend);
   int code = mpi_open(&q->shard, q->folder), status;
   if (code) return code;
   memset(&sd, 0, sizeof sd);
@@ -261,10 +262,10 @@ static int open_search(query *q, gpuir_searcher **searcher) {
   cli_bm25(q->shard.index, &q->search.desc, q->has_k1, q->has_b, q->k1, q->b);
   mpi_all_speak();
   status = gpuir_searcher_create(q->shard.index, &sd, searcher, &err);
-  code = status                                           ? cli_fail(q->folder, status, &err)
-      : cli_gpu_open(&q->gpu, q->backend, q->shard.index) ? CLI_FAIL
-      : cli_gpu_attach(&q->gpu, *searcher)                ? CLI_FAIL
-                                                          : CLI_OK;
+  code = status                                                    ? cli_fail(q->folder, status, &err)
+      : cli_gpu_open(&q->gpu, q->backend, &device, q->shard.index) ? CLI_FAIL
+      : cli_gpu_attach(&q->gpu, *searcher)                         ? CLI_FAIL
+                                                                   : CLI_OK;
   code = mpi_agree(code);
   mpi_first_speaks();
   q->search.k = (size_t)q->k;
