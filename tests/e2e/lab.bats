@@ -385,7 +385,7 @@ gpu_columns() {
 }
 
 @test "misuse" {
-  fails 2 'codecs, intersect, search, linearity, load or plot is missing'
+  fails 2 'codecs, intersect, search, linearity, load, plot or report is missing'
   fails 2 "--backend" codecs --backend tpu "$wordnet"
   fails 2 "there is no 'nothing'" nothing "$wordnet"
   fails 2 'INDEX is missing' codecs
