@@ -264,7 +264,7 @@ static void check_rounds(const lists *l, const queries *qs, const char *codec) {
     desc.room = room;
     desc.queries = qs->n;
     desc.terms = (uint32_t)(16 * qs->n);
-    desc.sent = sent;
+    desc.sent = desc.coded = sent;
     if (gpuir_cuda_lab_open(&desc, &lab, &err)) {
       printf("# %s\n", err.msg);
       report(0, "open for steps", codec);

@@ -1295,6 +1295,7 @@ struct gpuir_cuda_lab {
   gcl_where where; /* device */
   unsigned long long *sums; /* device: gcl_verify's */
   uint8_t *slab; /* device: the coded lists */
+  int coded; /* as gpuir_cuda_lab_desc.coded */
   uint8_t *image; /* their bytes, pinned; NULL: rounds do not send them */
   uint64_t *image_at; /* where each list begins there, and the end */
   struct gcl_steps *steps; /* of batches and rounds; NULL until the first one */
@@ -1727,7 +1728,7 @@ static int gcl_add_lists(gpuir_cuda_lab *lab, const gpuir_cuda_lab_desc *desc, g
           status == GPUIR_E_ARGUMENT ? "docIDs must increase" : gpuir_strerror(status));
     GC_TRY(cudaMemcpy(docs + at, desc->lists[i], desc->lengths[i] * (size_t)4, cudaMemcpyHostToDevice),
         "uploading lists");
-    if (desc->queries) {
+    if (desc->queries && !desc->coded) {
       gcl_list l;
       memcpy(&l, m->lists.data + i * sizeof l, sizeof l);
       status = gcl_prepare(lab, &l, desc->lists[i], desc->lengths[i], err);
@@ -1782,6 +1783,7 @@ static int gcl_open(gpuir_cuda_lab *lab, const gpuir_cuda_lab_desc *desc, gcl_im
   if (!status) status = gcl_start(r, desc->device, err);
   if (status) return status;
   if (r->codec == GPUIR__ID_PFL) r->nodes = &lab->nodes;
+  lab->coded = desc->coded;
   GC_TRY(cudaEventCreate(&lab->before), "creating an event");
   GC_TRY(cudaEventCreate(&lab->after), "creating an event");
   for (i = 0; i < desc->nlists; i++) {
@@ -3100,6 +3102,7 @@ static int gcl_choose_way(const gpuir_cuda_lab *lab, const gpuir_cuda_lab_way *w
     return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "algorithm1 searches lists coded as lrc, lrcseg, seglrc or hslrc");
   if (run->coded && run->how > GCL_BINARY && run->how < GCL_PMF)
     return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "%s searches lists that are not coded", way->method);
+  if (lab->coded && !run->coded) return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "the lab has coded lists alone");
   return GPUIR_OK;
 }
 

@@ -27,6 +27,7 @@ typedef struct gpuir_cuda_lab_desc {
   size_t queries; /* that one run may take; 0: 1 */
   uint32_t terms; /* lists of all those queries together; 0: 8 each */
   int sent; /* 1: rounds send the coded lists that they need first, from pinned memory of the host, each time */
+  int coded; /* 1: coded lists alone are searched, and what methods on arrays need is not prepared */
 } gpuir_cuda_lab_desc;
 
 typedef struct gpuir_cuda_lab_result {

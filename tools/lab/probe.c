@@ -164,6 +164,7 @@ int load_lists_send(const load_lists *l, const char *codec, const lab_gpu_size *
   desc.queries = size->queries;
   desc.terms = (uint32_t)size->terms;
   desc.sent = sent;
+  desc.coded = codec != NULL;
   const int status = gpuir_cuda_lab_open(&desc, gpu, &err);
   free((void *)docs);
   free(lengths);

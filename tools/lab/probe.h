@@ -26,7 +26,7 @@ typedef struct load_lists {
 /* Reads them. `docs`: as arrays too; otherwise only their lengths. Exit code, after a message. */
 int load_lists_read(const load_setup *setup, int docs, load_lists *lists);
 void load_lists_free(load_lists *lists);
-/* Lays the arrays out on a device, in a codec too, for runs of so many queries. Exit code, after a message. */
+/* Lays the arrays out on a device, or the same in a codec, for runs of so many queries. Exit code, after a message. */
 int load_lists_send(const load_lists *lists, const char *codec, const lab_gpu_size *size, int sent,
     struct gpuir_cuda_lab **gpu);
 
