@@ -966,6 +966,7 @@ typedef struct gpuir_cuda_info {
   uint64_t device_memory, used_memory; /* bytes */
   uint64_t resident_bytes, index_bytes; /* of the index on the device; of what it could hold */
   uint64_t lists_hit, lists_missed; /* list look-ups served from device memory, and transferred first */
+  uint64_t bytes_sent; /* of the latter, as they lie on the device */
   uint64_t queries, batches;
   uint32_t devices, lost; /* of several: how many; how many failed, counted in each searcher. Bytes are sums */
 } gpuir_cuda_info;

@@ -4034,8 +4034,10 @@ static int gc_cache_bring(gpuir_cuda *c, gc_carrier *by, uint32_t *slot, gpuir__
     status = gc_pipe_put(&by->pipe, c->view.bounds + (uint64_t)c->cache->slots[*slot].unit * GPUIR__BLOCK_PAIRS,
         l->bounds, l->nblocks * GPUIR__BLOCK_PAIRS * sizeof(gpuir__pair), err);
   if (!status) status = gc_pipe_flush(&by->pipe, err);
-  if (!status) __atomic_fetch_add(&c->info.lists_missed, 1, __ATOMIC_RELAXED);
-  return status;
+  if (status) return status;
+  __atomic_fetch_add(&c->info.lists_missed, 1, __ATOMIC_RELAXED);
+  __atomic_fetch_add(&c->info.bytes_sent, c->cache->slots[*slot].bytes, __ATOMIC_RELAXED);
+  return GPUIR_OK;
 }
 
 /* Holds a list, or takes a place for it: then *bring becomes 1. Returns the slot's index + 1; 0: it has to wait. */
@@ -5696,6 +5698,7 @@ static void gc_device_info(const gpuir_cuda *c, gpuir_cuda_info *info) {
   info->batches = __atomic_load_n(&c->info.batches, __ATOMIC_RELAXED);
   info->lists_hit = __atomic_load_n(&c->info.lists_hit, __ATOMIC_RELAXED);
   info->lists_missed = __atomic_load_n(&c->info.lists_missed, __ATOMIC_RELAXED);
+  info->bytes_sent = __atomic_load_n(&c->info.bytes_sent, __ATOMIC_RELAXED);
   info->resident_bytes = __atomic_load_n(&c->info.resident_bytes, __ATOMIC_RELAXED);
   info->devices = 1;
 }

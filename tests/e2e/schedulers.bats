@@ -26,6 +26,7 @@ load() {
   gpuir lab load --stand-in --threads 2 "$@" -o . "$policy" "$index" "$queries" >out
   file=load-${policy//[:=]/-}.tsv
   grep -q '0 failed, 0 wrong$' "$file"
+  grep -q '^# device: a processor stands for it' "$file"
 }
 
 # value FIGURE SERIES [X]: the last value of a series

@@ -106,8 +106,8 @@ static void check(const char *name, const char *path, uint32_t vocabulary, unsig
           evaluator ? "exhaustive" : "pruned");
       gpuir_cuda_get_info(cuda, &info);
       bad += desc.memory && info.used_memory > desc.memory;
-      bad += way == 3 && (!info.lists_missed || info.resident_bytes >= info.index_bytes);
-      bad += way != 3 && (info.lists_missed || !info.lists_hit);
+      bad += way == 3 && (!info.lists_missed || !info.bytes_sent || info.resident_bytes >= info.index_bytes);
+      bad += way != 3 && (info.lists_missed || info.bytes_sent || !info.lists_hit);
       if (bad)
         printf("# %llu bytes of %llu, %llu resident of %llu, %llu hit, %llu missed\n",
             (unsigned long long)info.used_memory, (unsigned long long)desc.memory,

@@ -324,8 +324,9 @@ static void tell_cache(const load_setup *setup, lab_report *report, const load_r
   const double hit = (double)(now.lists_hit - s->before.lists_hit);
   const double missed = (double)(now.lists_missed - s->before.lists_missed);
   if (hit + missed > 0) lab_row_at(report, "ding-9-cache", "hits", run->rate, 100 * hit / (hit + missed), "percent");
-  lab_note(report, "device cache", "%.0f lists were there, %.0f were sent first; %llu of %llu bytes fit", hit, missed,
-      (unsigned long long)now.resident_bytes, (unsigned long long)now.index_bytes);
+  lab_note(report, "device cache", "%.0f lists were there, %.0f were sent first, %llu bytes; %llu of %llu bytes fit",
+      hit, missed, (unsigned long long)(now.bytes_sent - s->before.bytes_sent), (unsigned long long)now.resident_bytes,
+      (unsigned long long)now.index_bytes);
 }
 
 static void ding_tell(const load_setup *setup, lab_report *report, const load_run *run, const load_result *x) {

@@ -505,6 +505,16 @@ static int take_policy(load *l, const char *spec) {
       s->policy);
 }
 
+/* What the device is, if the policy has one. */
+static void note_device(load *l) {
+  gpuir_cuda_info info;
+  if (cli_gpu_stats(&l->setup.gpu, &info))
+    lab_note(&l->report, "device", "%s, driver %d.%d", info.device, info.driver_version / 1000,
+        info.driver_version % 1000 / 10);
+  else if (l->setup.device)
+    lab_note(&l->report, "device", "a processor stands for it: nothing here is a figure of a GPU");
+}
+
 static void note_facts(load *l, const char *queries, int argc, char **argv) {
   gpuir_index_info info;
   cli_buf line = {NULL, 0, 0};
@@ -525,6 +535,7 @@ static void note_facts(load *l, const char *queries, int argc, char **argv) {
       "rate at which they came");
   lab_note(&l->report, "valid", "the generator's lateness at p99 is at most max(20 us, 5 %% of the p99 latency)");
   lab_note_machine(&l->report);
+  note_device(l);
   for (int i = 0; i < argc; i++) {
     cli_buf_char(&line, ' ');
     cli_buf_text(&line, argv[i]);
