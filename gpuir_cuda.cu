@@ -5746,9 +5746,11 @@ static int gc_attach_device(gpuir_searcher *s, gpuir_cuda *cuda, int fallback, g
  * ======================*/
 
 #define GT_LEAST 256u /* queries of a batch that a member gets at least, or the batch goes to fewer of them */
-#define GT_FLOWN 1024u /* the same while another batch keeps the devices busy: larger launches are faster */
+#define GT_SAMPLES 512u /* queries of a batch, at most twice as many, by whose costs it is cut: each is in far memory */
 #define GT_QUERY 20000u /* what a query costs, in postings, beside those of its lists */
 #define GT_MEMBERS ((unsigned)GPUIR_MAX_DEVICES)
+#define GT_PIECES 4u /* tasks that a batch of parts becomes for each member at most, */
+#define GT_PIECE 1024u /* of so many queries at least: while the device answers one, the next one is translated */
 
 /* A device of an open team. */
 typedef struct gt_device {
@@ -6090,7 +6092,8 @@ struct gt_run {
   size_t n; /* queries of the round: */
   uint32_t *numbers; /* which ones, if it is not the first */
   gpuir__buf gathered; /* that and pointers to them */
-  gt_task tasks[GT_MEMBERS];
+  size_t piece; /* of parts: queries a task */
+  gt_task tasks[GT_PIECES * GT_MEMBERS]; /* those of one piece, by member, behind one another */
   gpuir_error error;
   int status;
 };
@@ -6349,18 +6352,19 @@ static void gt_fail_query(gt_run *r, size_t i, int status, const gpuir_error *er
 /* Cuts a round over the members that are there, by cost; each has the whole index. NULL of them: its queries fail. */
 static void gt_share_out(gt_context *x, gt_run *r) {
   const gpuir_query *const *q = r->again ? (const gpuir_query *const *)(void *)r->gathered.data : r->desc.queries;
-  const int flown = x->runs[0].used && x->runs[1].used;
+  const size_t step = gpuir__max64(1, r->n / GT_SAMPLES);
   uint64_t all = 0, sum = 0, taken = 0;
   unsigned alive = 0, shares, i;
   size_t from = 0, to = 0;
   for (i = 0; i < x->n; i++) alive += !x->members[i].lost;
-  shares = (unsigned)gpuir__max64(1, gpuir__min64(alive, r->n / (flown ? GT_FLOWN : GT_LEAST)));
-  for (to = 0; to < r->n; to++) all += gt_cost(q[to]);
+  shares = (unsigned)gpuir__max64(1, gpuir__min64(alive, r->n / GT_LEAST));
+  for (to = 0; to < r->n; to += step) all += gt_cost(q[to]) * step;
   for (i = to = 0; i < shares && alive; i++, from = to) {
     gt_member *m = gt_least(x, taken);
     gt_task *t = &r->tasks[m - x->members];
     const uint64_t before = sum;
-    while (to < r->n && (i + 1 == shares || sum < all / shares * (i + 1))) sum += gt_cost(q[to++]);
+    for (; to < r->n && (i + 1 == shares || sum < all / shares * (i + 1)); to = gpuir__min64(r->n, to + step))
+      sum += gt_cost(q[to]) * step;
     if (to == from) continue;
     taken |= (uint64_t)1 << (m - x->members);
     if (gt_describe(x, r, t, from, to - from, r->again)) {
@@ -6374,26 +6378,32 @@ static void gt_share_out(gt_context *x, gt_run *r) {
 
 /* Asks all members for all queries of a round; each has a part. */
 static void gt_ask_all(gt_context *x, gt_run *r) {
+  size_t from, j, n = 0;
   unsigned i;
-  size_t j;
-  for (i = 0; i < x->n; i++) {
-    gt_task *t = &r->tasks[i];
-    if (gt_describe(x, r, t, 0, r->n, 1)) break;
-    t->as_or = r->again;
-    t->and_first = !r->again;
-    t->cost = 0;
+  r->piece = gpuir__max64(GT_PIECE, (r->n + GT_PIECES - 1) / GT_PIECES);
+  for (from = 0; from < r->n; from += r->piece) {
+    for (i = 0; i < x->n; i++, n++) {
+      gt_task *t = &r->tasks[n];
+      if (gt_describe(x, r, t, from, gpuir__min64(r->piece, r->n - from), 1)) break;
+      t->as_or = r->again;
+      t->and_first = !r->again;
+      t->cost = 0;
+    }
+    if (i < x->n) break;
   }
-  if (i < x->n)
-    for (j = 0; j < r->n; j++) gt_fail_query(r, gt_number(r, j), GPUIR_E_NOMEM, NULL);
-  else
-    for (i = 0; i < x->n; i++) gt_give(x, &x->members[i], r, &r->tasks[i]);
+  if (from >= r->n) {
+    for (j = 0; j < n; j++) gt_give(x, &x->members[j % x->n], r, &r->tasks[j]);
+    return;
+  }
+  for (j = 0; j < r->n; j++) gt_fail_query(r, gt_number(r, j), GPUIR_E_NOMEM, NULL);
+  r->n = 0;
 }
 
 /* Begins a round of the queries whose numbers are there, if there are any; 0 if not. The lock is held. */
 static int gt_round(gt_context *x, gt_run *r) {
   unsigned i;
   if (!r->n) return 0;
-  for (i = 0; i < x->n; i++) r->tasks[i].run = NULL;
+  for (i = 0; i < GT_PIECES * x->n; i++) r->tasks[i].run = NULL;
   if (x->team->parts) gt_ask_all(x, r);
   else gt_share_out(x, r);
   return 1;
@@ -6467,15 +6477,19 @@ static void gt_merge_all(const gt_context *x, gt_run *r) {
     const size_t number = gt_number(r, i);
     gt_source from[GT_MEMBERS];
     const gt_task *bad = NULL;
+    int status = GPUIR_OK;
     for (m = 0; m < x->n; m++) {
-      const gt_task *t = &r->tasks[m];
-      from[m].at = t->desc.hits + i * r->k;
-      from[m].end = from[m].at + t->desc.counts[i];
+      const gt_task *t = &r->tasks[i / r->piece * x->n + m];
+      const size_t at = i % r->piece;
+      from[m].at = t->desc.hits + at * r->k;
+      from[m].end = from[m].at + t->desc.counts[at];
       from[m].first = x->members[m].device->first;
-      if (t->desc.statuses[i] && !bad) bad = t;
+      if (!t->desc.statuses[at] || bad) continue;
+      bad = t;
+      status = t->desc.statuses[at];
     }
     if (gt_unanswerable(r->desc.queries[number])) gt_refuse(r, number);
-    else if (bad) gt_fail_query(r, number, bad->desc.statuses[i], &bad->error);
+    else if (bad) gt_fail_query(r, number, status, &bad->error);
     else r->desc.counts[number] = gt_merge(from, x->n, r->k, r->desc.hits + number * r->desc.k);
   }
 }
@@ -6508,7 +6522,7 @@ static void gt_conclude(const gt_context *x, gt_run *r) {
   unsigned m;
   for (i = 0; i < r->desc.nq && !r->desc.statuses[i]; i++) {}
   r->status = i < r->desc.nq ? r->desc.statuses[i] : GPUIR_OK;
-  for (m = 0; m < x->n && r->status && r->error.code != r->status; m++)
+  for (m = 0; m < GT_PIECES * x->n && r->status && r->error.code != r->status; m++)
     if (r->tasks[m].run && r->tasks[m].status == r->status) r->error = r->tasks[m].error;
   r->ready = 1;
 }
@@ -6611,7 +6625,7 @@ static void gt_detach(void *context) {
     gpuir_searcher_destroy(x->members[i].searcher);
   }
   for (i = 0; i < 2; i++) {
-    for (j = 0; j < GT_MEMBERS; j++) {
+    for (j = 0; j < GT_PIECES * GT_MEMBERS; j++) {
       gpuir__buf_free(&a, &x->runs[i].tasks[j].results);
       gpuir__buf_free(&a, &x->runs[i].tasks[j].asked);
       gpuir__buf_free(&a, &x->runs[i].tasks[j].deadlines);

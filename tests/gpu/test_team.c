@@ -230,6 +230,10 @@ static void check_losses(gpuir_index *ix, uint32_t vocabulary) {
   char what[160];
   int i, from;
   outcome o;
+  o = with_loss(ix, vocabulary, 0, 0);
+  report(!o.status && !o.wrong && !o.failed && !o.lost, "none is lost: a batch is cut over three devices");
+  o = with_loss(ix, vocabulary, 1, 0);
+  report(!o.status && !o.wrong && !o.failed && !o.lost, "none is lost: three parts answer a batch piece by piece");
   fault.number = 1;
   fault.status = GPUIR_E_BACKEND;
   for (i = FAILS_BEGIN; i <= FAILS_SOME; i++) {
