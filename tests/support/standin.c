@@ -87,3 +87,10 @@ int gpuir_cuda_attach(gpuir_searcher *searcher, gpuir_cuda *cuda, int fallback, 
 }
 
 void gpuir_cuda_close(gpuir_cuda *cuda) { free(cuda); }
+
+int gpuir_cuda_device(int device, gpuir_cuda_info *info, gpuir_error *err) {
+  (void)err;
+  memset(info, 0, sizeof *info);
+  snprintf(info->device, sizeof info->device, "standin");
+  return device == 0 ? GPUIR_OK : GPUIR_E_BACKEND;
+}
