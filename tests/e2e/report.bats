@@ -167,6 +167,10 @@ END
   prints '' gpuir lab report -o a.html
   prints '' gpuir lab report lab=build/lab -o b.html
   cmp a.html b.html
+  prints '' gpuir lab report lab=build/lab/codecs.tsv -o b.html # a file alone
+  cmp a.html b.html
+  prints '' gpuir lab report build/lab/codecs.tsv -o b.html
+  grep -q '<dt>codecs.tsv, <code>codecs.tsv</code></dt>' b.html
 }
 
 # ---- what is refused ------------------------------------------------------------------------------------------------

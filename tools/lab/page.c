@@ -14,6 +14,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* ---- collections: the charts of a folder --------------------------------------------------------------- */
 
@@ -111,6 +112,12 @@ static int compare_files(const void *x, const void *y) {
   return strcmp(((const log_file *)x)->name, ((const log_file *)y)->name);
 }
 
+static void add_file(collection *c, const char *name, size_t len) {
+  c->file = (log_file *)cli_resize(c->file, c->nfiles + 1, sizeof *c->file);
+  c->file[c->nfiles].name = cli_copy(name, len);
+  c->file[c->nfiles++].table = NULL;
+}
+
 /* Finds the TSV files of the folder, by name. */
 static int find_files(collection *c) {
   DIR *dir = opendir(c->path);
@@ -121,9 +128,7 @@ static int find_files(collection *c) {
   for (struct dirent *e; (e = readdir(dir)) != NULL;) {
     size_t len = strlen(e->d_name);
     if (len < 5 || e->d_name[0] == '.' || strcmp(e->d_name + len - 4, ".tsv") != 0) continue;
-    c->file = (log_file *)cli_resize(c->file, c->nfiles + 1, sizeof *c->file);
-    c->file[c->nfiles].name = cli_copy(e->d_name, len);
-    c->file[c->nfiles++].table = NULL;
+    add_file(c, e->d_name, len);
   }
   closedir(dir);
   if (c->nfiles) qsort(c->file, c->nfiles, sizeof *c->file, compare_files);
@@ -131,7 +136,7 @@ static int find_files(collection *c) {
   return c->nfiles ? CLI_OK : CLI_FAIL;
 }
 
-/* Reads LABEL=FOLDER, or a folder, which then gives the label. */
+/* Reads LABEL=FOLDER, or a folder, which then gives the label; a file stands for a folder that has it alone. */
 static int read_collection(const char *operand, plot_known *known, collection *c) {
   const char *equals = strchr(operand, '='), *slash = strchr(operand, '/'), *name;
   memset(c, 0, sizeof *c);
@@ -142,14 +147,19 @@ static int read_collection(const char *operand, plot_known *known, collection *c
   name = c->path + len;
   while (name > c->path && name[-1] != '/') name--;
   c->label = labelled ? cli_copy(operand, (size_t)(equals - operand)) : cli_copy(name, (size_t)(c->path + len - name));
-  int code = find_files(c);
+  struct stat st;
+  int code = CLI_OK, alone = !stat(c->path, &st) && !S_ISDIR(st.st_mode);
+  if (alone) add_file(c, name, (size_t)(c->path + len - name));
+  else code = find_files(c);
   const size_t n = c->nfiles;
   c->nfiles = 0;
   for (size_t i = 0; i < n; i++) {
     cli_buf path = {NULL, 0, 0};
     cli_buf_text(&path, c->path);
-    cli_buf_char(&path, '/');
-    cli_buf_text(&path, c->file[i].name);
+    if (!alone) {
+      cli_buf_char(&path, '/');
+      cli_buf_text(&path, c->file[i].name);
+    }
     cli_buf_char(&path, 0);
     c->nfiles++;
     if (code == CLI_OK) code = plot_table_open(path.p, &c->file[i].table);
