@@ -3,13 +3,15 @@
  * bench_cuda [documents=N] [queries=N] [k=N,...] [clustering=0..1] [path=FILE] [memory=MB] [cpu=N] [one=N]
  *            [modes=and,or,andor] [ways=pruned,exhaustive] [threads=N] [batch=N] [threshold=MILLIONS]
  *            [codec=C] [freq-codec=C] [rounds=N] [alone=N] [ceilings=0|1] [call=N] [devices=N,N...] [partition=0|1]
+ *            [searchers=N]
  *
  * Generates the index that build/synth makes of these documents and this clustering, unless it is there, and takes the
  * first N of its 10,000 queries (1,000 by default). By each evaluator these are answered
  *
  *   cuda   in one batch, `rounds` times (7) after a batch that warms up; as often in batches of call=N (not), two of
- *          which are in flight; and one by one, `alone` times (3): the 50th and the 99th percentile of their times host
- *          to host
+ *          which are in flight; as often by searchers=N threads (none) at once, each of which answers all of them
+ *          with a searcher of its own; and one by one, `alone` times (3): the 50th and the 99th percentile of their
+ *          times host to host
  *   cpu    the first cpu=N of them (all) on `threads` threads (16) and the first one=N of them (all) on one thread,
  *          each three times, or fewer if that has taken 10 seconds
  *
@@ -26,6 +28,7 @@
 #include "synth.h"
 
 #define MOST_ROUNDS 99
+#define MOST_SEARCHERS 64
 #define CPU_ROUNDS 3
 #define CPU_SECONDS 10.0 /* once so much time is spent, the CPU answers no more */
 
@@ -55,7 +58,7 @@ typedef struct bench {
   gpuir_index *ix;
   gpuir_cuda *cuda;
   gpuir_query **q;
-  size_t nq, k, ncpu, none, rounds, alone, call;
+  size_t nq, k, ncpu, none, rounds, alone, call, searchers;
   unsigned threads;
   double postings; /* of a query */
   ceilings most;
@@ -160,6 +163,49 @@ static void alone(bench *b, gpuir_searcher *s, const measured *m) {
   free(one);
 }
 
+/* A thread with a searcher of its own, which answers all queries. */
+typedef struct member {
+  bench *b;
+  gpuir_searcher *s;
+  gpuir_hit *hits;
+  uint32_t *counts;
+} member;
+
+static void *member_run(void *p) {
+  const member *m = (const member *)p;
+  (void)run(m->b, m->s, m->b->nq, m->hits, m->counts);
+  return NULL;
+}
+
+/* Queries a second of b->searchers threads at once. */
+static void together(bench *b, const char *mode, int evaluator) {
+  const measured what = {mode, "cuda", evaluators[evaluator], (unsigned)b->searchers, b->nq};
+  member m[MOST_SEARCHERS];
+  pthread_t thread[MOST_SEARCHERS];
+  double rate[MOST_ROUNDS + 1];
+  const size_t n = b->searchers;
+  size_t i, r;
+  for (i = 0; i < n; i++) {
+    m[i].b = b;
+    m[i].s = searcher(b, evaluator, 1, 1);
+    m[i].hits = (gpuir_hit *)calloc(b->nq * b->k, sizeof *b->hits);
+    m[i].counts = (uint32_t *)calloc(b->nq, 4);
+  }
+  for (r = 0; r <= b->rounds; r++) { /* the first one warms up */
+    const double start = now();
+    for (i = 0; i < n; i++)
+      if (pthread_create(&thread[i], NULL, member_run, &m[i])) die("thread", NULL);
+    for (i = 0; i < n; i++) (void)pthread_join(thread[i], NULL);
+    rate[r] = (double)(b->nq * n) / (now() - start);
+  }
+  row(b, &what, "together", rate + 1, b->rounds, "queries/s");
+  for (i = 0; i < n; i++) {
+    gpuir_searcher_destroy(m[i].s);
+    free(m[i].hits);
+    free(m[i].counts);
+  }
+}
+
 static void on_cuda(bench *b, const char *mode, int evaluator) {
   const measured m = {mode, "cuda", evaluators[evaluator], 1, b->nq};
   gpuir_searcher *s = searcher(b, evaluator, 1, 1);
@@ -176,6 +222,7 @@ static void on_cuda(bench *b, const char *mode, int evaluator) {
     compare(b);
     row(b, &m, "in-flight", flown, b->rounds, "queries/s");
   }
+  if (b->searchers > 1) together(b, mode, evaluator);
   second = b->postings * rate[b->rounds / 2];
   if (b->alone) alone(b, s, &m);
   if (evaluator && b->most.copy > 0) /* every posting is added once; 4 bytes a document are cleared */
@@ -340,6 +387,8 @@ int main(int argc, char **argv) {
   b.alone = option_number(argc, argv, "alone", 3);
   if (b.alone > MOST_ROUNDS) b.alone = MOST_ROUNDS;
   b.call = option_number(argc, argv, "call", 0);
+  b.searchers = option_number(argc, argv, "searchers", 0);
+  if (b.searchers > MOST_SEARCHERS) b.searchers = MOST_SEARCHERS;
   cd.memory = (uint64_t)option_number(argc, argv, "memory", 0) << 20;
   cd.batch = option_number(argc, argv, "batch", 0);
   cd.threshold = (uint64_t)(atof(option(argc, argv, "threshold", "0")) * 1e6);
