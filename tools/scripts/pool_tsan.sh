@@ -39,13 +39,14 @@ rounds=0 tasks=0
 while ((SECONDS < seconds)); do
   rounds=$((rounds + 1))
   step "tests of pools, round $rounds" "$build/tests/unit/30_pool"
-  for policy in inter auto gpu t-inter docp-ui docp-pi fgqp fgqp:beta=50:scoring=document serve; do
+  for policy in inter auto gpu t-inter docp-ui docp-pi fgqp fgqp:beta=50:scoring=document serve \
+    ding:train=500:streams=3 griffin:ratio=8:streams=2 ao:c=500:wait=2; do
     device=()
-    [[ $policy != auto && $policy != gpu ]] || device=(--stand-in --stall 50)
+    case $policy in auto | gpu | ding* | griffin* | ao*) device=(--stand-in --stall 50) ;; esac
     step "$policy, round $rounds" "$build/gpuir" lab load --mix --threads 4 --queries 3000 --rate 3000 \
       --seed "$rounds" "${device[@]}" -o "$work/lab" $policy "$index" "$work/queries"
     tasks=$((tasks + 3300))
   done
-  echo "round $rounds: 9 policies and the tests of pools, $SECONDS s" >>"$log"
+  echo "round $rounds: 12 policies and the tests of pools, $SECONDS s" >>"$log"
 done
 echo "$rounds rounds in $SECONDS s, $tasks queries under load beside those of the tests: 0 findings" | tee -a "$log"
