@@ -6157,6 +6157,7 @@ static void gt_info(const gt_team *t, gpuir_cuda_info *sum) {
     sum->index_bytes += one.index_bytes;
     sum->lists_hit += one.lists_hit;
     sum->lists_missed += one.lists_missed;
+    sum->bytes_sent += one.bytes_sent;
     sum->queries += one.queries;
     sum->batches += one.batches;
   }

@@ -11,7 +11,8 @@
 #       on the machine with the GPU, in the project's folder, with build/carry/tools.tar.xz and, by step, other files
 #       of build/carry there. Logs go to the folder $OUT (build/session-logs) as STEP.tar.gz, a summary to the screen.
 #
-#   check     test_cuda, test_lab and test_hostile, alone and under compute-sanitizer: side by side, as nothing is timed
+#   check     test_cuda, test_lab and test_hostile, alone and under compute-sanitizer, and test_team: side by side, as
+#             nothing is timed
 #   compare   OLD's bench_cuda against this one's in turn: batches, single queries, the CPU with all threads
 #   rates     bench_cuda by order, codec, memory and threshold; bench_lab; both under the profiler
 #   lab       gpuir lab on DICT and on 8 million synthetic documents: seven runs side by side, each on a core of its
@@ -38,9 +39,9 @@ pack() {
   local libs='-l:libutf8proc.a -l:libstemmer.a -lm -pthread' bin
   rm -rf "$carry" "${build:?}/bin" && mkdir -p "$carry" "$build/bin" || return
   make -j2 B="$build" GPU=1 GPU_ARCH="$arch" CFLAGS=-O3 LIBS="$libs" TOOL_LIBS="-l:libz.a $libs" "$build/gpuir" \
-    "$build/synth" "$build"/tests/gpu/{bench_cuda,bench_lab,test_cuda,test_lab,test_hostile} || return
+    "$build/synth" "$build"/tests/gpu/{bench_cuda,bench_lab,test_cuda,test_team,test_lab,test_hostile} || return
   cp "$old" "$build/bin/bench_cuda_old" || return
-  for bin in gpuir synth tests/gpu/{bench_cuda,bench_lab,test_cuda,test_lab,test_hostile}; do
+  for bin in gpuir synth tests/gpu/{bench_cuda,bench_lab,test_cuda,test_team,test_lab,test_hostile}; do
     cp "$build/$bin" "$build/bin/" || return
   done
   strip "$build"/bin/*
@@ -116,6 +117,8 @@ check() {
   local dir=$work/check tool test pid pids=()
   mkdir -p "$dir"
   log "$dir/test_hostile.txt" timeout 520 test_hostile &
+  pids+=($!)
+  log "$dir/test_team.txt" timeout 520 test_team &
   pids+=($!)
   log "$dir/memcheck-test_hostile.log" sanitized memcheck "$(command -v test_hostile)" 2000 \
     "$dir/memcheck-test_hostile.txt" &
