@@ -1,13 +1,20 @@
 /* 26_live.c - live indexes: the file of a whole merge is that of a fresh build, with every codec and option; the same
- * calls give the same files; what is deleted when; what is refused. Random histories: tests/unit/histories.c
+ * calls give the same files; what is deleted when; what is refused; who may write; what a refresh asks of the system.
+ * Random histories: tests/unit/histories.c
  */
 #include "private.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -467,6 +474,110 @@ static void test_refusals(void **state) {
   gpuir_live_close(NULL);
 }
 
+static int try_to_open(void) {
+  gpuir_live_desc d;
+  gpuir_live *l;
+  gpuir_error err;
+  int status;
+  memset(&d, 0, sizeof d);
+  d.settings.path = folder;
+  status = gpuir_live_open(&d, &l, &err);
+  gpuir_live_close(l);
+  return status;
+}
+
+/* One writer a folder, also within a process, and whoever else opens and closes the file of the lock. A process that
+ * dies leaves the lock to the child that it has forked, with which it ends. */
+static void test_one_writer(void **state) {
+  gpuir_live *l = open_live(NULL);
+  char path[4300], byte;
+  const struct timespec wait = {0, 10000000};
+  int fd, hold[2] = {-1, -1}, said[2] = {-1, -1}, status = 0, i;
+  pid_t child;
+  (void)state;
+  assert_int_equal(try_to_open(), GPUIR_E_BUSY);
+  (void)snprintf(path, sizeof path, "%s/lock", folder);
+  fd = open(path, O_RDWR);
+  assert_true(fd >= 0 && !close(fd));
+  assert_int_equal(try_to_open(), GPUIR_E_BUSY);
+  gpuir_live_close(l);
+  assert_int_equal(try_to_open(), GPUIR_OK);
+  assert_true(!pipe(hold) && !pipe(said));
+  child = fork();
+  assert_true(child >= 0);
+  if (!child) {
+    l = open_live(NULL);
+    child = fork();
+    if (!child) { /* it stays until the test has closed the other end */
+      (void)close(hold[1]);
+      _exit(write(said[1], "", 1) != 1 || read(hold[0], &byte, 1) != 0);
+    }
+    _exit(child < 0 || !l);
+  }
+  (void)close(hold[0]);
+  (void)close(said[1]);
+  assert_true(waitpid(child, &status, 0) == child && status == 0);
+  assert_int_equal(read(said[0], &byte, 1), 1);
+  assert_int_equal(try_to_open(), GPUIR_E_BUSY);
+  (void)close(hold[1]);
+  for (i = 0; i < 1000 && (status = try_to_open()) == GPUIR_E_BUSY; i++) (void)nanosleep(&wait, NULL);
+  assert_int_equal(status, GPUIR_OK);
+  (void)close(said[0]);
+}
+
+/* Sanitizers make calls of their own, and only gcc says in the same way that they are there. */
+#if defined __linux__ && !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__ && !defined __clang__
+/* Adds 50 documents twice, and marks the second refresh by calls that nothing else makes. */
+static void traced(void) {
+  gpuir_builder_desc settings;
+  gpuir_live *l;
+  unsigned i;
+  memset(&settings, 0, sizeof settings);
+  settings.threads = 1;
+  if (ptrace(PTRACE_TRACEME, 0, NULL, NULL)) _exit(2);
+  l = open_live(&settings);
+  for (i = 0; i < 50; i++) add_to_live(l, i);
+  gpuir_close(refresh(l));
+  for (; i < 100; i++) add_to_live(l, i);
+  (void)raise(SIGSTOP);
+  (void)getppid();
+  (void)refresh(l);
+  (void)getppid();
+  _exit(0);
+}
+
+/* A refresh of 50 documents makes at most 40 system calls, and syncs nothing. */
+static void test_calls_of_a_refresh(void **state) {
+  struct __ptrace_syscall_info info;
+  unsigned calls = 0, marks = 0, syncs = 0;
+  int status;
+  const pid_t child = fork();
+  (void)state;
+  assert_true(child >= 0);
+  if (!child) traced();
+  assert_int_equal(waitpid(child, &status, 0), child);
+  if (!WIFSTOPPED(status)) skip(); /* tracing is not allowed here */
+  assert_int_equal(ptrace(PTRACE_SETOPTIONS, child, NULL, PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL), 0);
+  while (!ptrace(PTRACE_SYSCALL, child, NULL, NULL) && waitpid(child, &status, 0) == child && WIFSTOPPED(status)) {
+    if (WSTOPSIG(status) != (SIGTRAP | 0x80)) continue;
+    assert_true(ptrace(PTRACE_GET_SYSCALL_INFO, child, sizeof info, &info) > 0);
+    if (info.op != PTRACE_SYSCALL_INFO_ENTRY) continue;
+    if (info.entry.nr == SYS_getppid) marks++;
+    else if (marks == 1) calls++;
+    if (marks == 1) syncs += info.entry.nr == SYS_fsync || info.entry.nr == SYS_fdatasync;
+  }
+  assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  assert_int_equal(marks, 2);
+  if (calls < 5 || calls > 40) fail_msg("%u system calls", calls);
+  assert_int_equal(syncs, 0);
+}
+#else
+static void test_calls_of_a_refresh(void **state) {
+  (void)state;
+  skip();
+}
+#endif
+
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_bytes_of_codecs, set_up, tear_down),
@@ -475,6 +586,8 @@ int main(int argc, char **argv) {
       cmocka_unit_test_setup_teardown(test_same_calls, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_visibility, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_refusals, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_one_writer, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_calls_of_a_refresh, set_up, tear_down),
   };
   if (argc > 1) cmocka_set_test_filter(argv[1]);
   return cmocka_run_group_tests_name("26_live", tests, NULL, NULL);

@@ -4,6 +4,7 @@
 #
 #   index    the indexes that the other steps measure: linux-chunks, dict (corpora: tools/scripts/fetch-corpora.sh)
 #   bench    bench_cpu-chunks.tsv, bench_cpu-dict.tsv          3 minutes on 2 cores
+#   lookups  lookups.tsv: terms looked up in linux-chunks and dict
 #   build    build_linux.txt: four budgets of memory           3 minutes
 #   lab      lab/codecs.tsv, intersect.tsv, linearity.tsv      15 minutes
 #   costs    codec_costs.tsv: decoding by codec, beside the constants by which `auto` chooses
@@ -59,6 +60,19 @@ bench() {
   gpuir bench --queries "$topics" --no-operators --require-and-hit --modes and,or,andor,count --threads 1 \
     --tsv "$logs/bench_cpu-dict.tsv" "$corpora/dict.gpuir"
   headed "$logs/bench_cpu-dict.tsv"
+}
+
+lookups() {
+  local index
+  "${CC:-cc}" -std=c99 -O3 -DGPUIR_IMPLEMENTATION -I . tools/peers/lookups.c -o "$logs/lookups" -lm -pthread
+  {
+    head_of
+    for index in "$chunks" "$corpora/dict.gpuir"; do
+      printf '# command: lookups %s\n' "${index##*/}"
+      "$logs/lookups" "$index"
+    done
+  } >"$logs/lookups.tsv"
+  rm "$logs/lookups"
 }
 
 build() {
@@ -180,6 +194,7 @@ for step; do
   case $step in
     index) index ;;
     bench) bench ;;
+    lookups) lookups ;;
     build) build ;;
     lab) lab ;;
     costs) costs ;;

@@ -1,0 +1,112 @@
+/* lookups INDEX [LOOKUPS]: how long gpuir_term_find takes, for terms of an index drawn at random, one behind the other,
+ * and for words near them that it lacks: the mean of the fastest of nine passes, and of single look-ups the median and
+ * the 99th percentile, less what the clock takes. Part of tools/scripts/cpu_logs.sh, which defines
+ * GPUIR_IMPLEMENTATION. */
+#define _POSIX_C_SOURCE 200809L
+#include "gpuir.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { PASSES = 9 };
+
+static uint64_t now(void) {
+  struct timespec t;
+  (void)clock_gettime(CLOCK_MONOTONIC, &t);
+  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static int compare(const void *a, const void *b) {
+  const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+  return x < y ? -1 : x > y;
+}
+
+/* The words that are looked up, one behind the other, so that reading them costs little. */
+typedef struct words {
+  char *text;
+  uint8_t *len;
+  uint32_t *ns; /* of each look-up */
+  size_t n;
+} words;
+
+/* Draws terms; with `other`, the last byte of each becomes another one, which few terms have there. */
+static int draw(words *w, const gpuir_index *ix, uint64_t terms, int other) {
+  uint64_t seed = 7;
+  char *to = w->text;
+  size_t i;
+  for (i = 0; i < w->n; i++) {
+    gpuir_term_info info;
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    if (gpuir_term_get_info(ix, (seed >> 20) % terms, &info)) return 1;
+    memcpy(to, info.term, info.term_len);
+    w->len[i] = (uint8_t)info.term_len;
+    if (other) to[info.term_len - 1] = '\1';
+    to += info.term_len;
+  }
+  return 0;
+}
+
+/* Returns the time of a pass over all words, in ns; *found: how many the index has. */
+static uint64_t pass(const words *w, const gpuir_index *ix, uint64_t *found) {
+  const char *text = w->text;
+  uint64_t id, start = now();
+  size_t i;
+  for (*found = i = 0; i < w->n; i++) {
+    *found += gpuir_term_find(ix, text, w->len[i], &id) == GPUIR_OK;
+    text += w->len[i];
+  }
+  return now() - start;
+}
+
+/* Measures each look-up, and sorts the times. */
+static void each(words *w, const gpuir_index *ix) {
+  const char *text = w->text;
+  uint64_t id, clock = UINT64_MAX;
+  size_t i;
+  for (i = 0; i < 1000; i++) {
+    const uint64_t start = now(), took = now() - start;
+    if (took < clock) clock = took;
+  }
+  for (i = 0; i < w->n; i++) {
+    const uint64_t start = now();
+    uint64_t took;
+    (void)gpuir_term_find(ix, text, w->len[i], &id);
+    took = now() - start;
+    w->ns[i] = (uint32_t)(took > clock ? took - clock : 0);
+    text += w->len[i];
+  }
+  qsort(w->ns, w->n, sizeof *w->ns, compare);
+}
+
+int main(int argc, char **argv) {
+  gpuir_index_info info;
+  gpuir_index *ix;
+  gpuir_error err;
+  static words w;
+  int other, i;
+  if (argc < 2) return 2;
+  if (gpuir_open(argv[1], NULL, &ix, &err)) return puts(err.msg) < 0 ? 2 : 1;
+  if (gpuir_index_get_info(ix, &info) || !info.terms || info.segments != 1) return 1;
+  w.n = argc > 2 ? strtoul(argv[2], NULL, 10) : 1000000;
+  w.text = (char *)malloc(w.n * GPUIR_MAX_TERM + 1);
+  w.len = (uint8_t *)malloc(w.n + 1);
+  w.ns = (uint32_t *)malloc((w.n + 1) * sizeof *w.ns);
+  if (!w.n || !w.text || !w.len || !w.ns) return 1;
+  printf("words\tterms\tlookups\tfound\tmean_ns\tp50_ns\tp99_ns\n");
+  for (other = 0; other < 2; other++) {
+    uint64_t best = UINT64_MAX, found = 0;
+    if (draw(&w, ix, info.terms, other)) return 1;
+    for (i = 0; i < PASSES; i++) {
+      const uint64_t took = pass(&w, ix, &found);
+      if (took < best) best = took;
+    }
+    each(&w, ix);
+    printf("%s\t%llu\t%lu\t%llu\t%.1f\t%u\t%u\n", other ? "absent" : "present", (unsigned long long)info.terms,
+        (unsigned long)w.n, (unsigned long long)found, (double)best / (double)w.n, (unsigned)w.ns[w.n / 2],
+        (unsigned)w.ns[w.n / 100 * 99]);
+  }
+  gpuir_close(ix);
+  return 0;
+}
