@@ -18514,7 +18514,8 @@ static uint32_t gpuir__or_step(const gpuir__or *o, const uint32_t *best, unsigne
 
 /* Starts the top-k with a seed. */
 static int gpuir__or_start(gpuir__engine *e, const gpuir_query *q, const gpuir__or_leaf *leaves, size_t n, size_t k) {
-  const int known = e->limits.threshold && __atomic_load_n(e->limits.threshold, __ATOMIC_RELAXED);
+  const int known = (e->limits.threshold && __atomic_load_n(e->limits.threshold, __ATOMIC_RELAXED)) ||
+      (e->rare.share && __atomic_load_n(&e->rare.share->threshold, __ATOMIC_RELAXED));
   const uint32_t seed = known ? 0 : gpuir__or_seed(e, q, leaves, n, k); /* that of other parts is better */
   return gpuir__engine_top(e, k, seed) ? gpuir__engine_fail(e, GPUIR_E_NOMEM, "out of memory") : e->stopped;
 }
