@@ -1239,6 +1239,7 @@ GPUIR_API int gpuir_codec_get_info(const gpuir_index *index, int docids, gpuir_c
 #define GPUIR__PRINTF(f, a) __attribute__((format(printf, f, a)))
 #define GPUIR__NOINLINE static __attribute__((noinline)) /* not copied to each of its callers */
 #define GPUIR__COLD __attribute__((cold)) /* runs once an index or a searcher: small code before fast code */
+#define GPUIR__HOT __attribute__((hot)) /* runs once a term, though its callers are cold */
 #define GPUIR__LIKELY(x) __builtin_expect(!!(x), 1)
 #define GPUIR__UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define GPUIR__UNUSED __attribute__((unused))
@@ -2612,8 +2613,8 @@ GPUIR__INLINE void gpuir__bp128_patch_scalar(const gpuir__bp128_view *v, uint32_
   }
 }
 
-/* Decodes a block of bp128. `docids` is a constant. */
-GPUIR__INLINE void gpuir__bp128_scalar(const gpuir__stream *s, uint32_t block, int docids, uint32_t prev,
+/* Decodes a block of bp128. */
+GPUIR__NOINLINE void gpuir__bp128_scalar(const gpuir__stream *s, uint32_t block, int docids, uint32_t prev,
     uint32_t *out) {
   const uint32_t count = gpuir__block_count(s->n, block);
   uint64_t left;
@@ -2705,12 +2706,11 @@ static const gpuir__fields gpuir__horizontal[9] = {GPUIR__FIELDS(0), GPUIR__FIEL
 /* Vertical values are taken in groups of neighbouring rows: of 4 rows where w <= 8, of 2 rows where w is 9 to 15. The
  * group that begins with row r begins in each lane at bit w r, that is, at bit w r % 32 (GPUIR__SHIFT) of the lane's
  * word in the 16 bytes from byte w r / 32 * 16 (GPUIR__FIRST). Shifting these words down by `down` and the lanes'
- * next words up by `next` puts the whole group into the low bits of four words:
+ * next words up by 32 less that puts the whole group into the low bits of four words:
  *
  *     w = 3    rows     0..3   4..7   8..11   12..15   16..19   20..23   24..27   28..31
  *              byte        0      0       0       16       16       16       32       32
  *              down        0     12      24        4       16       28        8       20
- *              next       32     20       8       28       16        4       24       12
  *
  * A vector has the group from row r0 on in its lower half and the one from row r1 on in its upper half. */
 #define GPUIR__SAME4(x) x, x, x, x
@@ -2718,13 +2718,11 @@ static const gpuir__fields gpuir__horizontal[9] = {GPUIR__FIELDS(0), GPUIR__FIEL
 #define GPUIR__SHIFT(w, r) ((w) * (r) % 32)
 #define GPUIR__DOWN(w, r0, r1) \
   { GPUIR__SAME4(GPUIR__SHIFT(w, r0)), GPUIR__SAME4(GPUIR__SHIFT(w, r1)) }
-#define GPUIR__NEXT(w, r0, r1) \
-  { GPUIR__SAME4(32 - GPUIR__SHIFT(w, r0)), GPUIR__SAME4(32 - GPUIR__SHIFT(w, r1)) }
 
 /* Groups of 4 rows, w <= 8. Within the four words, at[0] and up[0] are of rows 0 and 1 of all lanes, at[1] and up[1] of
  * rows 2 and 3. */
 typedef struct gpuir__rows {
-  uint32_t down[4][8], next[4][8]; /* [vector of 32 values][word] bits */
+  uint32_t down[4][8]; /* [vector of 32 values][word] bits */
   uint8_t at[2][16]; /* [two rows][value] two bytes each */
   uint16_t up[2][8]; /* [two rows][value] */
   uint8_t byte[8]; /* [group] */
@@ -2734,7 +2732,6 @@ typedef struct gpuir__rows {
 #define GPUIR__ROWS(w) \
   { \
     {GPUIR__DOWN(w, 0, 4), GPUIR__DOWN(w, 8, 12), GPUIR__DOWN(w, 16, 20), GPUIR__DOWN(w, 24, 28)}, \
-        {GPUIR__NEXT(w, 0, 4), GPUIR__NEXT(w, 8, 12), GPUIR__NEXT(w, 16, 20), GPUIR__NEXT(w, 24, 28)}, \
         {{GPUIR__LANES(0), GPUIR__LANES(w)}, {GPUIR__LANES(2 * (w)), GPUIR__LANES(3 * (w))}}, \
         {{GPUIR__SAME4(GPUIR__UP(w, 0)), GPUIR__SAME4(GPUIR__UP(w, w))}, \
             {GPUIR__SAME4(GPUIR__UP(w, 2 * (w))), GPUIR__SAME4(GPUIR__UP(w, 3 * (w)))}}, \
@@ -2748,7 +2745,7 @@ static const gpuir__rows gpuir__vertical[9] = {GPUIR__ROWS(0), GPUIR__ROWS(1), G
 
 /* Groups of 2 rows, w = 9 to 15: 8 values a group, 16 a vector, whose upper half is 4 rows on. */
 typedef struct gpuir__rows15 {
-  uint32_t down[8][8], next[8][8]; /* [vector of 16 values][word] bits */
+  uint8_t down[8][8]; /* [vector of 16 values][word] bits */
   uint8_t byte[16]; /* [group] */
 } gpuir__rows15;
 #define GPUIR__FIRST4(w, r) \
@@ -2757,8 +2754,6 @@ typedef struct gpuir__rows15 {
   { \
     {GPUIR__DOWN(w, 0, 4), GPUIR__DOWN(w, 2, 6), GPUIR__DOWN(w, 8, 12), GPUIR__DOWN(w, 10, 14), \
         GPUIR__DOWN(w, 16, 20), GPUIR__DOWN(w, 18, 22), GPUIR__DOWN(w, 24, 28), GPUIR__DOWN(w, 26, 30)}, \
-        {GPUIR__NEXT(w, 0, 4), GPUIR__NEXT(w, 2, 6), GPUIR__NEXT(w, 8, 12), GPUIR__NEXT(w, 10, 14), \
-            GPUIR__NEXT(w, 16, 20), GPUIR__NEXT(w, 18, 22), GPUIR__NEXT(w, 24, 28), GPUIR__NEXT(w, 26, 30)}, \
     { \
       GPUIR__FIRST4(w, 0), GPUIR__FIRST4(w, 8), GPUIR__FIRST4(w, 16), GPUIR__FIRST4(w, 24) \
     } \
@@ -2775,7 +2770,6 @@ static const gpuir__rows15 gpuir__vertical15[7] = {GPUIR__ROWS15(9), GPUIR__ROWS
 #undef GPUIR__FIRST
 #undef GPUIR__SHIFT
 #undef GPUIR__DOWN
-#undef GPUIR__NEXT
 #undef GPUIR__LANES
 #undef GPUIR__ROWS
 #undef GPUIR__FIRST4
@@ -2910,13 +2904,19 @@ GPUIR__AVX2 GPUIR__INLINE gpuir__low32 gpuir__avx2_low32_of(unsigned w, int form
   return f;
 }
 
+/* Returns the words of two groups of rows, which begin at r0 and r1, shifted down. A shift by 32 gives 0. */
+GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_groups(const uint8_t *r0, const uint8_t *r1, __m256i down) {
+  const __m256i up = _mm256_sub_epi32(_mm256_set1_epi32(32), down);
+  return _mm256_or_si256(_mm256_srlv_epi32(gpuir__avx2_two(r0, r1), down),
+      _mm256_sllv_epi32(gpuir__avx2_two(r0 + 16, r1 + 16), up));
+}
+
 /* Returns the low bits, 9 to 15 of them, of the 16 values of vector k of a block's eight. */
 GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_low15(const uint8_t *p, unsigned w, unsigned k, const gpuir__low32 *f) {
   const gpuir__rows15 *r = &gpuir__vertical15[w - 9];
   const unsigned group = k / 2 * 4 + k % 2;
-  const uint8_t *r0 = p + r->byte[group], *r1 = p + r->byte[group + 2];
-  __m256i x = _mm256_or_si256(_mm256_srlv_epi32(gpuir__avx2_two(r0, r1), gpuir__avx2_load(r->down[k])),
-      _mm256_sllv_epi32(gpuir__avx2_two(r0 + 16, r1 + 16), gpuir__avx2_load(r->next[k])));
+  __m256i x = gpuir__avx2_groups(p + r->byte[group], p + r->byte[group + 2],
+      _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)r->down[k])));
   x = _mm256_blend_epi16(x, _mm256_sll_epi32(x, f->down), 0xaa);
   return _mm256_shuffle_epi8(_mm256_and_si256(x, f->up0), f->at0);
 }
@@ -2927,10 +2927,8 @@ GPUIR__AVX2 GPUIR__INLINE gpuir__words32 gpuir__avx2_low32(const uint8_t *p, uns
   gpuir__words32 x;
   if (form == GPUIR__ROWS8) {
     const gpuir__rows *r = &gpuir__vertical[w];
-    const uint8_t *r0 = p + r->byte[i / 16], *r1 = p + r->byte[i / 16 + 1];
-    const __m256i lo = gpuir__avx2_two(r0, r1), hi = gpuir__avx2_two(r0 + 16, r1 + 16);
-    const __m256i rows = _mm256_or_si256(_mm256_srlv_epi32(lo, gpuir__avx2_load(r->down[i / 32])),
-        _mm256_sllv_epi32(hi, gpuir__avx2_load(r->next[i / 32])));
+    const __m256i rows =
+        gpuir__avx2_groups(p + r->byte[i / 16], p + r->byte[i / 16 + 1], gpuir__avx2_load(r->down[i / 32]));
     x.a = gpuir__avx2_fields(rows, f->at0, f->up0, f->down);
     x.b = gpuir__avx2_fields(rows, f->at1, f->up1, f->down);
   } else if (form == GPUIR__ROW8) {
@@ -3100,16 +3098,21 @@ GPUIR__AVX2 GPUIR__INLINE void gpuir__avx2_narrow32(gpuir__narrow *n, int form, 
 
 /* Decodes a narrow block of 128. Marks, h and high bits follow the low bits; without exceptions h is 0. form,
  * exceptions and docids are constants wherever this is inlined. The four steps are written out, since a loop takes a
- * sixth longer. */
+ * sixth longer; but not where they are longest and rare, of wide rows with exceptions. */
 GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_full_avx2(const uint8_t *p, unsigned w, unsigned h, int form,
     int exceptions, int docids, uint32_t prev, uint32_t limit, uint32_t *out) {
   __attribute__((aligned(32))) uint16_t high[2 * GPUIR__BLOCK_ROOM];
   gpuir__narrow n = gpuir__avx2_narrow(p, w, form, exceptions, p + 16 * w, p + 16 * w + 17, h, high);
   __m256i base = _mm256_set1_epi32((int)prev);
-  gpuir__avx2_narrow32(&n, form, exceptions, 0, docids, &base, out);
-  gpuir__avx2_narrow32(&n, form, exceptions, 32, docids, &base, out);
-  gpuir__avx2_narrow32(&n, form, exceptions, 64, docids, &base, out);
-  gpuir__avx2_narrow32(&n, form, exceptions, 96, docids, &base, out);
+  unsigned i;
+  if (exceptions && form == GPUIR__ROWS15) {
+    for (i = 0; i < GPUIR__BLOCK; i += 32) gpuir__avx2_narrow32(&n, form, exceptions, i, docids, &base, out);
+  } else {
+    gpuir__avx2_narrow32(&n, form, exceptions, 0, docids, &base, out);
+    gpuir__avx2_narrow32(&n, form, exceptions, 32, docids, &base, out);
+    gpuir__avx2_narrow32(&n, form, exceptions, 64, docids, &base, out);
+    gpuir__avx2_narrow32(&n, form, exceptions, 96, docids, &base, out);
+  }
   if (docids && (uint64_t)(prev + 1) + (GPUIR__BLOCK << (w + h)) > limit)
     gpuir__avx2_clamp(out, GPUIR__BLOCK, prev, out[GPUIR__BLOCK - 1], limit);
 }
@@ -3125,11 +3128,13 @@ GPUIR__FULL(gpuir__rows8_high12, GPUIR__ROWS8, 1, GPUIR__DOCIDS12)
 GPUIR__FULL(gpuir__rows8_high15, GPUIR__ROWS8, 1, GPUIR__DOCIDS15)
 GPUIR__FULL(gpuir__rows15_docids, GPUIR__ROWS15, 0, GPUIR__DOCIDS15)
 GPUIR__FULL(gpuir__rows15_high15, GPUIR__ROWS15, 1, GPUIR__DOCIDS15)
-GPUIR__FULL(gpuir__row8_high12, GPUIR__ROW8, 1, GPUIR__DOCIDS12)
-GPUIR__FULL(gpuir__row8_high15, GPUIR__ROW8, 1, GPUIR__DOCIDS15)
 GPUIR__FULL(gpuir__rows8_freqs, GPUIR__ROWS8, 0, GPUIR__FREQS)
 GPUIR__FULL(gpuir__rows8_high_freqs, GPUIR__ROWS8, 1, GPUIR__FREQS)
+#ifndef GPUIR_NO_LAB /* full blocks are horizontal in the literature's codecs alone */
+GPUIR__FULL(gpuir__row8_high12, GPUIR__ROW8, 1, GPUIR__DOCIDS12)
+GPUIR__FULL(gpuir__row8_high15, GPUIR__ROW8, 1, GPUIR__DOCIDS15)
 GPUIR__FULL(gpuir__row8_high_freqs, GPUIR__ROW8, 1, GPUIR__FREQS)
+#endif
 #undef GPUIR__FULL
 
 /* Decodes a narrow, horizontal block of any number of values. */
@@ -3146,14 +3151,12 @@ GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_some_avx2(const uint8_t *p, unsigned
 
 GPUIR__AVX2 GPUIR__NOINLINE void gpuir__some_docids(const uint8_t *p, unsigned w, uint32_t count,
     const gpuir__bp128_view *v, uint32_t prev, uint32_t limit, uint32_t *out) {
-  if (v) gpuir__bp128_some_avx2(p, w, count, v, GPUIR__DOCIDS15, prev, limit, out);
-  else gpuir__bp128_some_avx2(p, w, count, NULL, GPUIR__DOCIDS15, prev, limit, out);
+  gpuir__bp128_some_avx2(p, w, count, v, GPUIR__DOCIDS15, prev, limit, out);
 }
 
 GPUIR__AVX2 GPUIR__NOINLINE void gpuir__some_freqs(const uint8_t *p, unsigned w, uint32_t count,
     const gpuir__bp128_view *v, uint32_t *out) {
-  if (v) gpuir__bp128_some_avx2(p, w, count, v, GPUIR__FREQS, 0, 0, out);
-  else gpuir__bp128_some_avx2(p, w, count, NULL, GPUIR__FREQS, 0, 0, out);
+  gpuir__bp128_some_avx2(p, w, count, v, GPUIR__FREQS, 0, 0, out);
 }
 
 GPUIR__AVX2 GPUIR__INLINE void gpuir__narrow_docids(const uint8_t *p, unsigned w, uint32_t count, int vertical,
@@ -3163,17 +3166,21 @@ GPUIR__AVX2 GPUIR__INLINE void gpuir__narrow_docids(const uint8_t *p, unsigned w
   else if (vertical && !v) gpuir__rows8_docids(p, w, 0, prev, limit, out);
   else if (vertical && w + v->h <= 12) gpuir__rows8_high12(p, w, v->h, prev, limit, out);
   else if (vertical) gpuir__rows8_high15(p, w, v->h, prev, limit, out);
-  else if (count < GPUIR__BLOCK || !v) gpuir__some_docids(p, w, count, v, prev, limit, out);
-  else if (w + v->h <= 12) gpuir__row8_high12(p, w, v->h, prev, limit, out);
-  else gpuir__row8_high15(p, w, v->h, prev, limit, out);
+#ifndef GPUIR_NO_LAB
+  else if (count == GPUIR__BLOCK && v && w + v->h <= 12) gpuir__row8_high12(p, w, v->h, prev, limit, out);
+  else if (count == GPUIR__BLOCK && v) gpuir__row8_high15(p, w, v->h, prev, limit, out);
+#endif
+  else gpuir__some_docids(p, w, count, v, prev, limit, out);
 }
 
 GPUIR__AVX2 GPUIR__INLINE void gpuir__narrow_freqs(const uint8_t *p, unsigned w, uint32_t count, int vertical,
     const gpuir__bp128_view *v, uint32_t *out) {
   if (vertical && !v) gpuir__rows8_freqs(p, w, 0, 0, 0, out);
   else if (vertical) gpuir__rows8_high_freqs(p, w, v->h, 0, 0, out);
-  else if (count < GPUIR__BLOCK || !v) gpuir__some_freqs(p, w, count, v, out);
-  else gpuir__row8_high_freqs(p, w, v->h, 0, 0, out);
+#ifndef GPUIR_NO_LAB
+  else if (count == GPUIR__BLOCK && v) gpuir__row8_high_freqs(p, w, v->h, 0, 0, out);
+#endif
+  else gpuir__some_freqs(p, w, count, v, out);
 }
 
 /* ---- other blocks: 8 values a step with AVX2, 16 with AVX-512 ---- */
@@ -3297,25 +3304,19 @@ GPUIR__AVX512 GPUIR__INLINE void gpuir__bp128_wide_avx512(const uint8_t *p, unsi
   }
 }
 
-/* Kernels wide_docids and wide_freqs of both levels: a function for blocks with and without exceptions each. */
-#define GPUIR__WIDE_DOCIDS(target, level) \
+/* Kernels wide_docids and wide_freqs of both levels. */
+#define GPUIR__WIDE(target, level) \
   target static void gpuir__wide_docids_##level(const uint8_t *p, unsigned w, uint32_t count, int vertical, \
       const gpuir__bp128_view *v, uint32_t prev, uint32_t limit, uint32_t *out) { \
-    if (v) gpuir__bp128_wide_##level(p, w, count, vertical, v, 1, prev, limit, out); \
-    else gpuir__bp128_wide_##level(p, w, count, vertical, NULL, 1, prev, limit, out); \
-  }
-#define GPUIR__WIDE_FREQS(target, level) \
+    gpuir__bp128_wide_##level(p, w, count, vertical, v, 1, prev, limit, out); \
+  } \
   target static void gpuir__wide_freqs_##level(const uint8_t *p, unsigned w, uint32_t count, int vertical, \
       const gpuir__bp128_view *v, uint32_t *out) { \
-    if (v) gpuir__bp128_wide_##level(p, w, count, vertical, v, 0, 0, 0, out); \
-    else gpuir__bp128_wide_##level(p, w, count, vertical, NULL, 0, 0, 0, out); \
+    gpuir__bp128_wide_##level(p, w, count, vertical, v, 0, 0, 0, out); \
   }
-GPUIR__WIDE_DOCIDS(GPUIR__AVX2, avx2)
-GPUIR__WIDE_DOCIDS(GPUIR__AVX512, avx512)
-GPUIR__WIDE_FREQS(GPUIR__AVX2, avx2)
-GPUIR__WIDE_FREQS(GPUIR__AVX512, avx512)
-#undef GPUIR__WIDE_DOCIDS
-#undef GPUIR__WIDE_FREQS
+GPUIR__WIDE(GPUIR__AVX2, avx2)
+GPUIR__WIDE(GPUIR__AVX512, avx512)
+#undef GPUIR__WIDE
 
 /* ---- decoding with vectors ---- */
 
@@ -9372,7 +9373,7 @@ static int gpuir__writer_place(gpuir__writer *w, const char *path, int fd, gpuir
 
 /* Locks PATH.tmp and opens the temporary files. `memory` bounds the buffers, in bytes. fd: -1, or that of PATH, a new
  * file in a folder that the caller has locked; it is closed in any case. */
-static int gpuir__writer_create(const gpuir_allocator *a, const char *path, uint64_t memory, int fd,
+GPUIR__COLD static int gpuir__writer_create(const gpuir_allocator *a, const char *path, uint64_t memory, int fd,
     gpuir__writer **writer, gpuir_error *err) {
   gpuir__writer *w = (gpuir__writer *)gpuir__alloc_zero(a, sizeof *w);
   uint64_t each = gpuir__min64(gpuir__max64(memory / (GPUIR__W_COUNT + 1), 4096), 1u << 18);
@@ -9912,7 +9913,7 @@ static int gpuir__writer_close_lists(gpuir__writer *w, const gpuir__meta *meta, 
 }
 
 /* Writes the header and the section table of a file of this size, and puts the file in its place. */
-static int gpuir__writer_head(gpuir__writer *w, const gpuir__section *table, unsigned n, uint64_t size,
+GPUIR__COLD static int gpuir__writer_head(gpuir__writer *w, const gpuir__section *table, unsigned n, uint64_t size,
     gpuir_error *err) {
   gpuir__header header;
   int status;
@@ -10293,8 +10294,8 @@ static int gpuir__segment_fill(gpuir__segment *ix, int folder, const char *path,
 
 /* Opens the file at `path`, which if relative starts at the open folder (AT_FDCWD: the current one), or the index in
  * memory that `desc` names, with one owner. */
-static int gpuir__segment_open(const gpuir_allocator *a, int folder, const char *path, const gpuir_open_desc *desc,
-    gpuir__segment **segment, gpuir_error *err) {
+GPUIR__COLD static int gpuir__segment_open(const gpuir_allocator *a, int folder, const char *path,
+    const gpuir_open_desc *desc, gpuir__segment **segment, gpuir_error *err) {
   gpuir__segment *ix = (gpuir__segment *)gpuir__alloc_zero(a, sizeof *ix);
   int status;
   *segment = NULL;
@@ -10366,7 +10367,7 @@ static void gpuir__walk_open(gpuir__walk *w) {
 }
 
 /* Goes to the next term; 0 behind the last one. */
-static int gpuir__walk_next(gpuir__walk *w) {
+GPUIR__HOT static int gpuir__walk_next(gpuir__walk *w) {
   const unsigned i = w->next % GPUIR__DICT_BLOCK;
   w->id = w->next;
   if (w->id >= w->ix->stat.terms) return 0;
@@ -10696,7 +10697,7 @@ static int gpuir__segment_term(const gpuir__segment *ix, uint64_t id, gpuir_term
 }
 
 /* Decodes term `id`'s list to docids[0..df) and tfs[0..df), of which one may be NULL. 0, or as gpuir__segment_term. */
-static int gpuir__segment_postings(const gpuir__segment *ix, uint64_t id, uint32_t *docids, uint32_t *tfs) {
+GPUIR__COLD static int gpuir__segment_postings(const gpuir__segment *ix, uint64_t id, uint32_t *docids, uint32_t *tfs) {
   uint32_t docs[GPUIR__BLOCK_ROOM], freqs[GPUIR__BLOCK_ROOM], block, i, n, at = 0;
   uint64_t next = 0; /* the least docID that may follow */
   gpuir__list l;
@@ -10751,7 +10752,8 @@ static uint64_t gpuir__block_positions(const gpuir__segment *ix, const gpuir__li
 }
 
 /* Decodes a term's positions: see gpuir_term_positions. */
-static int gpuir__segment_positions(const gpuir__segment *ix, uint64_t id, uint32_t *positions, uint64_t n) {
+GPUIR__COLD static int gpuir__segment_positions(const gpuir__segment *ix, uint64_t id, uint32_t *positions,
+    uint64_t n) {
   gpuir__list l;
   uint64_t at = 0, got;
   uint32_t block;
@@ -11035,7 +11037,7 @@ static int gpuir__verify_tree(const gpuir__verifier *v) {
 }
 
 /* Checks the terms' order, records and lists. */
-static int gpuir__verify_terms(gpuir__verifier *v) {
+GPUIR__COLD static int gpuir__verify_terms(gpuir__verifier *v) {
   const gpuir__segment *ix = v->ix;
   uint8_t before[GPUIR_MAX_TERM];
   size_t before_len = 0;
@@ -11515,7 +11517,7 @@ static int gpuir__index_join(gpuir_index *ix, gpuir_error *err) {
 /* Makes an index of n >= 1 segments in this order, with what is deleted from each, and becomes an owner of them in
  * place of the caller, also when it fails. `pool`: that of an index with the same settings, to be shared; NULL: a new
  * one. */
-static int gpuir__index_make(const gpuir_allocator *a, const char *path, const gpuir_open_desc *desc,
+GPUIR__COLD static int gpuir__index_make(const gpuir_allocator *a, const char *path, const gpuir_open_desc *desc,
     const gpuir__leaf *from, size_t n, gpuir__pool *pool, gpuir_index **index, gpuir_error *err) {
   gpuir_index *ix = (gpuir_index *)gpuir__alloc_zero(a, sizeof *ix);
   gpuir__leaf *leaves = ix && n > 1 ? (gpuir__leaf *)gpuir__alloc_zero(a, n * sizeof *leaves) : NULL;
@@ -11749,7 +11751,7 @@ GPUIR_API int gpuir_shard_get_info(const gpuir_index *ix, gpuir_shard_info *info
 
 /* ---- verify ---- */
 
-GPUIR_API int gpuir_verify_directory(const gpuir_index *ix, gpuir_error *err) {
+GPUIR__COLD GPUIR_API int gpuir_verify_directory(const gpuir_index *ix, gpuir_error *err) {
   size_t i;
   int status = GPUIR_OK;
   if (!ix) return gpuir__refuse(err, "gpuir_verify_directory: index is NULL");
@@ -11757,7 +11759,7 @@ GPUIR_API int gpuir_verify_directory(const gpuir_index *ix, gpuir_error *err) {
   return status;
 }
 
-GPUIR_API int gpuir_verify(const gpuir_index *ix, gpuir_error *err) {
+GPUIR__COLD GPUIR_API int gpuir_verify(const gpuir_index *ix, gpuir_error *err) {
   size_t i;
   int status = GPUIR_OK;
   if (!ix) return gpuir__refuse(err, "gpuir_verify: index is NULL");
@@ -13359,7 +13361,7 @@ static int gpuir__builder_merge_runs(gpuir_builder *b, gpuir__run **heap, gpuir_
 }
 
 /* Reads the runs through buffers of memory / nruns bytes each and merges them. */
-static int gpuir__builder_merge(gpuir_builder *b, uint64_t nruns, uint64_t memory, gpuir_error *err) {
+GPUIR__HOT static int gpuir__builder_merge(gpuir_builder *b, uint64_t nruns, uint64_t memory, gpuir_error *err) {
   const gpuir_allocator *a = &b->a;
   size_t n = (size_t)nruns, cap = (size_t)gpuir__max64(8192, gpuir__min64(memory / nruns, 1u << 20)), i = 0, live = 0;
   gpuir__run *runs = (gpuir__run *)gpuir__alloc_zero(a, n * sizeof *runs);
@@ -13394,7 +13396,7 @@ static int gpuir__builder_merge(gpuir_builder *b, uint64_t nruns, uint64_t memor
 }
 
 /* Frees the packets, or the units. No thread may run. */
-static void gpuir__builder_free_tasks(gpuir_builder *b) {
+GPUIR__COLD static void gpuir__builder_free_tasks(gpuir_builder *b) {
   unsigned i;
   if (b->add.packets) {
     for (i = 0; i < b->tasks.n; i++) {
@@ -13419,7 +13421,7 @@ static void gpuir__builder_free_tasks(gpuir_builder *b) {
 }
 
 /* Makes encoders and units, when every document's length is known. */
-static int gpuir__builder_open_lists(gpuir_builder *b, gpuir_error *err) {
+GPUIR__COLD static int gpuir__builder_open_lists(gpuir_builder *b, gpuir_error *err) {
   const uint32_t *lengths = NULL;
   uint64_t ndocs = 0, tokens = 0;
   unsigned i;
@@ -13714,7 +13716,7 @@ static int gpuir__builder_write_all(gpuir_builder *b, gpuir_build_report *report
   return GPUIR_OK;
 }
 
-GPUIR_API int gpuir_builder_write(gpuir_builder *builder, gpuir_build_report *report, gpuir_error *err) {
+GPUIR__COLD GPUIR_API int gpuir_builder_write(gpuir_builder *builder, gpuir_build_report *report, gpuir_error *err) {
   gpuir_builder *b = builder;
   gpuir_error local;
   int status = gpuir__builder_ready(b, err);
@@ -15111,18 +15113,18 @@ typedef struct gpuir__lookup_steps {
 
 /* Looks for candidate *next, which is alone in its block, without decoding the block; returns 0 if the block has to be
  * decoded. */
-GPUIR__INLINE int gpuir__lookup_undecoded(int indices, const gpuir__pass *p, gpuir__cursor *c, uint32_t block,
-    uint32_t *next, uint32_t *found) {
+GPUIR__INLINE int gpuir__lookup_undecoded(const gpuir__pass *p, gpuir__cursor *c, uint32_t block, uint32_t *next,
+    uint32_t *found) {
   const uint32_t x = p->candidates[*next], at = gpuir__cursor_find(c, block, x);
   if (at == GPUIR__UNTOLD) return 0;
-  *found = gpuir__pass_put(p, indices, *found, *next, x, block * GPUIR__BLOCK + at, at != GPUIR__ABSENT);
+  *found = gpuir__pass_put(p, p->from != NULL, *found, *next, x, block * GPUIR__BLOCK + at, at != GPUIR__ABSENT);
   ++*next;
   return 1;
 }
 
 /* Looks up the candidates from *next on that are in the cursor's decoded block, by what suits their number; returns the
  * number of matches. */
-GPUIR__INLINE uint32_t gpuir__lookup_block(const gpuir__lookup_steps *steps, gpuir__merge_kernel merge, int indices,
+GPUIR__INLINE uint32_t gpuir__lookup_block(const gpuir__lookup_steps *steps, gpuir__merge_kernel merge,
     gpuir__cursor *c, const gpuir__spot *s, uint32_t *next, uint32_t found) {
   const gpuir__pass *p = s->pass;
   if (p->m - *next >= GPUIR__MANY && p->candidates[*next + GPUIR__MANY - 1] <= s->last) {
@@ -15135,19 +15137,18 @@ GPUIR__INLINE uint32_t gpuir__lookup_block(const gpuir__lookup_steps *steps, gpu
     m.right = 0;
     found = merge(&m, found);
     *next = steps->behind(p, m.left, s->last); /* a register of candidates may be left that is done in part */
-  } else if (!indices && p->candidates[*next + 1] > s->last) {
+  } else if (!p->from && p->candidates[*next + 1] > s->last) {
     const uint32_t x = p->candidates[*next];
     found = gpuir__pass_put(p, 0, found, *next, x, 0, steps->holds(c->docs, x));
     ++*next;
   } else {
-    found = steps->spot(indices, s, next, found);
+    found = p->from ? steps->spot(1, s, next, found) : steps->spot(0, s, next, found);
   }
   return found;
 }
 
 /* Looks up candidates in a list, block by block. */
-GPUIR__INLINE uint32_t gpuir__lookup_by(const gpuir__lookup_steps *steps, int indices, gpuir__operand *o,
-    const gpuir__pass *p) {
+GPUIR__INLINE uint32_t gpuir__lookup_by(const gpuir__lookup_steps *steps, gpuir__operand *o, const gpuir__pass *p) {
   gpuir__cursor *c = o->cursor;
   const gpuir__list *l = &c->list;
   const int sparse = o->expected && o->n / GPUIR__SPARSE >= o->expected;
@@ -15160,10 +15161,10 @@ GPUIR__INLINE uint32_t gpuir__lookup_by(const gpuir__lookup_steps *steps, int in
     block = steps->find_block(l, block, p->candidates[i]);
     if (block >= l->nblocks) break;
     s.last = l->last ? l->last[block] : UINT32_MAX - 1;
-    if (sparse && p->candidates[i + 1] > s.last && gpuir__lookup_undecoded(indices, p, c, block, &i, &found)) continue;
+    if (sparse && p->candidates[i + 1] > s.last && gpuir__lookup_undecoded(p, c, block, &i, &found)) continue;
     gpuir__cursor_load(c, block);
     s.base = block * GPUIR__BLOCK;
-    found = gpuir__lookup_block(steps, o->kernels->merge, indices, c, &s, &i, found);
+    found = gpuir__lookup_block(steps, o->kernels->merge, c, &s, &i, found);
     if (i == before) i++; /* only in a damaged file */
     found = gpuir__min32(found, i);
   }
@@ -15180,7 +15181,7 @@ static const gpuir__lookup_steps gpuir__steps_avx2 = {gpuir__list_find_block, gp
     gpuir__holds_avx2};
 
 GPUIR__AVX2 static uint32_t gpuir__lookup_avx2(gpuir__operand *o, const gpuir__pass *p) {
-  return p->from ? gpuir__lookup_by(&gpuir__steps_avx2, 1, o, p) : gpuir__lookup_by(&gpuir__steps_avx2, 0, o, p);
+  return gpuir__lookup_by(&gpuir__steps_avx2, o, p);
 }
 
 /* ---- registers of 16 ---- */
@@ -15275,7 +15276,7 @@ static const gpuir__lookup_steps gpuir__steps_avx512 = {gpuir__find_block_avx512
     gpuir__spot_avx512, gpuir__holds_avx2};
 
 GPUIR__AVX512 static uint32_t gpuir__lookup_avx512(gpuir__operand *o, const gpuir__pass *p) {
-  return p->from ? gpuir__lookup_by(&gpuir__steps_avx512, 1, o, p) : gpuir__lookup_by(&gpuir__steps_avx512, 0, o, p);
+  return gpuir__lookup_by(&gpuir__steps_avx512, o, p);
 }
 
 #endif
@@ -15285,7 +15286,7 @@ GPUIR__AVX512 static uint32_t gpuir__lookup_avx512(gpuir__operand *o, const gpui
 #define GPUIR__NEAR 8u /* from so many candidates in a block on, the next docID is searched for step by step */
 
 /* Looks up candidates in a list, block by block, without vectors. */
-GPUIR__INLINE uint32_t gpuir__lookup_plain(int indices, gpuir__operand *o, const gpuir__pass *p) {
+static uint32_t gpuir__lookup_scalar(gpuir__operand *o, const gpuir__pass *p) {
   gpuir__cursor *c = o->cursor;
   const gpuir__list *l = &c->list;
   uint32_t block = o->at / GPUIR__BLOCK, i = 0, found = 0;
@@ -15302,16 +15303,12 @@ GPUIR__INLINE uint32_t gpuir__lookup_plain(int indices, gpuir__operand *o, const
       if (near)
         while (c->docs[pos] < x) pos++; /* ends at the UINT32_MAX behind the block */
       else pos = gpuir__lower_bound(c->docs, pos, c->n, x);
-      found = gpuir__pass_put(p, indices, found, i, x, block * GPUIR__BLOCK + pos, c->docs[pos] == x);
+      found = gpuir__pass_put(p, p->from != NULL, found, i, x, block * GPUIR__BLOCK + pos, c->docs[pos] == x);
     }
     if (i == before) i++; /* only in a damaged file */
   }
   o->at = gpuir__min32(block, l->nblocks) * GPUIR__BLOCK;
   return found;
-}
-
-static uint32_t gpuir__lookup_scalar(gpuir__operand *o, const gpuir__pass *p) {
-  return p->from ? gpuir__lookup_plain(1, o, p) : gpuir__lookup_plain(0, o, p);
 }
 
 /* The kernels of each SIMD level, by GPUIR__LOOKUP_. */
@@ -19594,7 +19591,8 @@ struct gpuir_cursor {
   gpuir__cursor c;
 };
 
-GPUIR_API int gpuir_cursor_open(const gpuir_index *ix, uint64_t term_id, gpuir_cursor **cursor, gpuir_error *err) {
+GPUIR__COLD GPUIR_API int gpuir_cursor_open(const gpuir_index *ix, uint64_t term_id, gpuir_cursor **cursor,
+    gpuir_error *err) {
   const gpuir__segment *seg;
   gpuir_cursor *p;
   int status;
@@ -19849,8 +19847,8 @@ static int gpuir__manifest_load(const gpuir_allocator *a, gpuir__manifest *m, co
 
 /* Reads the manifest of an open folder into *m, which is emptied first. *found: 0 if there is none, which is no
  * error. */
-static int gpuir__manifest_read(const gpuir_allocator *a, gpuir__manifest *m, int folder, const char *path, int *found,
-    gpuir_error *err) {
+GPUIR__COLD static int gpuir__manifest_read(const gpuir_allocator *a, gpuir__manifest *m, int folder, const char *path,
+    int *found, gpuir_error *err) {
   const int fd = openat(folder, "manifest", O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   int status;
   m->entries.len = m->docids.len = 0;
@@ -19988,8 +19986,8 @@ static int gpuir__pool_fits(const gpuir__pool *pool, const gpuir_open_desc *desc
 }
 
 /* Opens the last commit in an open folder. */
-static int gpuir__folder_open(const gpuir_allocator *a, int folder, const char *path, const gpuir_open_desc *desc,
-    gpuir_index **index, gpuir_error *err) {
+GPUIR__COLD static int gpuir__folder_open(const gpuir_allocator *a, int folder, const char *path,
+    const gpuir_open_desc *desc, gpuir_index **index, gpuir_error *err) {
   gpuir__opening o;
   gpuir__pool *pool;
   int found, status;
@@ -20018,7 +20016,8 @@ static int gpuir__folder_open(const gpuir_allocator *a, int folder, const char *
   return status;
 }
 
-GPUIR_API int gpuir_open(const char *path, const gpuir_open_desc *desc, gpuir_index **index, gpuir_error *err) {
+GPUIR__COLD GPUIR_API int gpuir_open(const char *path, const gpuir_open_desc *desc, gpuir_index **index,
+    gpuir_error *err) {
   gpuir_allocator a = gpuir__allocator(desc ? desc->allocator : NULL);
   gpuir__leaf leaf = {NULL, NULL, 0};
   struct stat st;
@@ -20458,7 +20457,8 @@ GPUIR_API int gpuir_live_add(gpuir_live *l, const gpuir_doc_desc *doc, const cha
   return gpuir__live_fail(l, status, &local, err);
 }
 
-GPUIR_API int gpuir_live_delete(gpuir_live *l, int by, const char *bytes, size_t len, uint64_t *n, gpuir_error *err) {
+GPUIR__COLD GPUIR_API int gpuir_live_delete(gpuir_live *l, int by, const char *bytes, size_t len, uint64_t *n,
+    gpuir_error *err) {
   uint64_t count = 0;
   gpuir_error local;
   size_t i;
@@ -20535,7 +20535,7 @@ static int gpuir__live_drop_dead(gpuir_live *l) {
 }
 
 /* Makes what was added and deleted part of the list. */
-static int gpuir__live_flush(gpuir_live *l, gpuir_error *err) {
+GPUIR__COLD static int gpuir__live_flush(gpuir_live *l, gpuir_error *err) {
   uint64_t documents = 0;
   size_t i;
   int status = GPUIR_OK;
@@ -20580,7 +20580,7 @@ static int gpuir__live_snapshot(gpuir_live *l, gpuir_index **index, gpuir_error 
   return GPUIR_OK;
 }
 
-GPUIR_API int gpuir_live_refresh(gpuir_live *l, gpuir_index **index, gpuir_error *err) {
+GPUIR__COLD GPUIR_API int gpuir_live_refresh(gpuir_live *l, gpuir_index **index, gpuir_error *err) {
   gpuir_error local;
   int status;
   if (index) *index = NULL;
@@ -20677,7 +20677,7 @@ static void gpuir__live_collect(gpuir_live *l) {
 }
 
 /* Commits the list, if it has changed; the mutex is held. */
-static int gpuir__live_commit_list(gpuir_live *l, gpuir_error *err) {
+GPUIR__COLD static int gpuir__live_commit_list(gpuir_live *l, gpuir_error *err) {
   gpuir__buf bytes = {NULL, 0, 0};
   size_t i;
   int status;
@@ -20697,7 +20697,7 @@ static int gpuir__live_commit_list(gpuir_live *l, gpuir_error *err) {
   return GPUIR_OK;
 }
 
-GPUIR_API int gpuir_live_commit(gpuir_live *l, gpuir_error *err) {
+GPUIR__COLD GPUIR_API int gpuir_live_commit(gpuir_live *l, gpuir_error *err) {
   gpuir_error local;
   int status = gpuir__live_ready(l, err);
   if (status) return status;
@@ -21117,7 +21117,7 @@ static int gpuir__fusion_occurrences(const gpuir__fusion *f, const uint8_t *term
 }
 
 /* Merges the list of the least term, whose first source is `least`, and moves its sources on. */
-static int gpuir__fusion_list(gpuir__fusion *f, const gpuir__source *least, uint64_t df, gpuir_error *err) {
+GPUIR__HOT static int gpuir__fusion_list(gpuir__fusion *f, const gpuir__source *least, uint64_t df, gpuir_error *err) {
   const int positions = least->leaf.seg->lists.positions != NULL;
   const size_t len = least->walk.len;
   uint8_t term[GPUIR_MAX_TERM + 1];
@@ -21342,7 +21342,7 @@ static int gpuir__fusion_end(gpuir__fusion *f, gpuir__segment *result, int statu
   return status;
 }
 
-GPUIR_API int gpuir_live_merge(gpuir_live *l, int all, int *more, gpuir_error *err) {
+GPUIR__COLD GPUIR_API int gpuir_live_merge(gpuir_live *l, int all, int *more, gpuir_error *err) {
   gpuir__segment *result = NULL;
   gpuir__fusion f;
   int begun, another = 0, status;
@@ -21921,8 +21921,8 @@ static int gpuir__passages_run(gpuir__finder *f, const gpuir_passages_desc *d, c
   return status;
 }
 
-GPUIR_API int gpuir_passages(const gpuir_query *q, const gpuir_passages_desc *desc, const char *text, size_t len,
-    gpuir_passage_room *room, gpuir_error *err) {
+GPUIR__COLD GPUIR_API int gpuir_passages(const gpuir_query *q, const gpuir_passages_desc *desc, const char *text,
+    size_t len, gpuir_passage_room *room, gpuir_error *err) {
   gpuir_passages_desc d;
   gpuir__finder f;
   int status;

@@ -1,5 +1,5 @@
-/* stamp.c - the one function of gpuir-mpi that uses private parts of the library: it compiles these for itself, with all
- * functions static, and reads an index that the rest of the command has opened.
+/* stamp.c - the one function of gpuir-mpi that uses private parts of the library: it compiles these for itself, with
+ * all functions static, and reads an index that the rest of the command has opened.
  */
 #define GPUIR_IMPLEMENTATION
 #define GPUIR_STATIC
