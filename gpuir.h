@@ -3400,16 +3400,16 @@ GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__avx2_seek(const uint8_t *p, unsigned w
     uint32_t distance) {
   __attribute__((aligned(32))) uint16_t high[2 * GPUIR__BLOCK_ROOM];
   gpuir__seek16 seek;
+  unsigned i;
   uint64_t hit;
   seek.block = gpuir__avx2_narrow(p, w, GPUIR__ROWS8, exceptions, p + 16 * w, p + 16 * w + 17, h, high);
   seek.remaining = _mm256_set1_epi16((short)distance);
-  hit = gpuir__avx2_seek32(&seek, exceptions, 0);
-  hit |= gpuir__avx2_seek32(&seek, exceptions, 32) << 32;
-  if ((uint16_t)(_mm256_extract_epi16(seek.remaining, 0) - 1) >= distance)
-    return hit ? gpuir__ctz64(hit) : GPUIR__ABSENT;
-  hit = gpuir__avx2_seek32(&seek, exceptions, 64);
-  hit |= gpuir__avx2_seek32(&seek, exceptions, 96) << 32;
-  return hit ? 64 + gpuir__ctz64(hit) : GPUIR__ABSENT;
+  for (i = 0;; i += 64) {
+    hit = gpuir__avx2_seek32(&seek, exceptions, i);
+    hit |= gpuir__avx2_seek32(&seek, exceptions, i + 32) << 32;
+    if (i || (uint16_t)(_mm256_extract_epi16(seek.remaining, 0) - 1) >= distance)
+      return hit ? i + gpuir__ctz64(hit) : GPUIR__ABSENT;
+  }
 }
 
 GPUIR__AVX2 GPUIR__NOINLINE uint32_t gpuir__seek_low(const uint8_t *p, unsigned w, uint32_t distance) {
@@ -11346,8 +11346,8 @@ static uint32_t gpuir__log_find(const gpuir__log *log, gpuir__cursor *c, uint32_
 
 /* Counts the postings of term `id` that are of the leaf's deleted documents, from what is known of fewer or of more
  * deletions; *decoded: the blocks that were read for it. 0, or why the list cannot be opened. */
-static int gpuir__leaf_recount(const gpuir__leaf *leaf, uint64_t id, const gpuir__log_count *known, uint32_t *count,
-    uint64_t *decoded) {
+GPUIR__COLD static int gpuir__leaf_recount(const gpuir__leaf *leaf, uint64_t id, const gpuir__log_count *known,
+    uint32_t *count, uint64_t *decoded) {
   const gpuir__deleted *d = leaf->deleted;
   const uint32_t from = gpuir__min32(known->n, d->n), to = gpuir__max32(known->n, d->n);
   gpuir__cursor c;
@@ -21189,7 +21189,7 @@ static void gpuir__fusion_free(gpuir__fusion *f) {
 
 /* Chooses the pieces from *from up to *to that are worth merging: the youngest ones, as long as together they have half
  * as many documents as the next older one; or one of which over a quarter is deleted. 0 if there are none. */
-static int gpuir__live_choose(const gpuir_live *l, int all, size_t *from, size_t *to) {
+GPUIR__COLD static int gpuir__live_choose(const gpuir_live *l, int all, size_t *from, size_t *to) {
   uint64_t sum;
   size_t i = l->n - 1;
   *from = 0;
@@ -21953,7 +21953,7 @@ GPUIR__COLD GPUIR_API int gpuir_passages(const gpuir_query *q, const gpuir_passa
   return status;
 }
 
-GPUIR_API int gpuir_doc_passages(const gpuir_query *q, const gpuir_passages_desc *desc, uint32_t docid,
+GPUIR__COLD GPUIR_API int gpuir_doc_passages(const gpuir_query *q, const gpuir_passages_desc *desc, uint32_t docid,
     gpuir_passage_room *room, gpuir_error *err) {
   gpuir_passages_desc d;
   gpuir_doc doc;
@@ -22733,7 +22733,7 @@ static void gpuir__load_return(gpuir__crew *c, gpuir__load *l) {
 }
 
 /* Notes that a batch failed as a whole, and returns its tasks. */
-static void gpuir__device_failed(gpuir__crew *c, gpuir__load *l, int status) {
+GPUIR__COLD static void gpuir__device_failed(gpuir__crew *c, gpuir__load *l, int status) {
   (void)pthread_mutex_lock(&c->lock);
   gpuir__device_blame(c, status, "a batch failed");
   gpuir__load_return(c, l);
