@@ -278,7 +278,7 @@ static size_t cost_of(const passages *p, const hit_text *h, const gpuir_passage 
   return sum;
 }
 
-/* Writes the passages of a hit, as far as the budget goes; as `grep`, where it costs more than `share`, the best one. */
+/* Writes the passages of a hit, as far as the budget goes; as `grep`, the best one alone if more cost over `share`. */
 static void put_passages(passages *p, const hit_text *h, uint64_t share) {
   const uint64_t before = p->left;
   size_t i;
