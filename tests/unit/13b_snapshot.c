@@ -256,8 +256,8 @@ static void test_nothing_left(void **state) {
   close_pieces(&p);
 }
 
-/* The best documents of lists that are decoded whole, and of longer ones with stored seeds, in one segment or in two, are
- * deleted: what they contributed must not raise the threshold. */
+/* The best documents of lists that are decoded whole, and of longer ones with stored seeds, in one segment or in two,
+ * are deleted: what they contributed must not raise the threshold. */
 static void test_best_deleted(void **state) {
   static const uint32_t n[] = {300, 3000, 9000, 9000};
   unsigned i, j;
