@@ -18274,9 +18274,11 @@ static uint32_t gpuir__or_kth(gpuir__engine *e, const gpuir_query *q, const gpui
   if (gpuir__topk_start(&e->a, &e->top, k, least)) return least;
   for (j = 0; j < n; j++) {
     const gpuir__or_leaf *l = &leaves[j];
-    const gpuir__or_term *t = &l->o.terms[l->term_of[term]];
+    const gpuir__or_term *t;
     uint32_t stored;
-    if (l->term_of[term] == UINT8_MAX || t->cursor->bound <= least) continue;
+    if (l->term_of[term] == UINT8_MAX) continue;
+    t = &l->o.terms[l->term_of[term]];
+    if (t->cursor->bound <= least) continue;
     stored = t->docs ? 0 : gpuir__stored_seed(t->cursor, q, k);
     if (stored) return gpuir__max32(stored, least);
     gpuir__or_offer(l, t);
