@@ -11125,38 +11125,6 @@ static int gpuir__verify_shard(const gpuir__segment *ix, gpuir_error *err) {
   return GPUIR_OK;
 }
 
-/* Reads the whole segment: see gpuir_verify. */
-static int gpuir__segment_verify(const gpuir__segment *ix, gpuir_error *err) {
-  gpuir__verifier *v;
-  uint64_t tokens = 0, i, at, end;
-  int status = GPUIR_OK;
-  for (i = 0; i < ix->nsections; i++) {
-    const gpuir__section *s = &ix->table[i];
-    if (XXH3_64bits(ix->map + s->offset, (size_t)s->length) != s->hash)
-      return gpuir__fail(err, GPUIR_E_CHECKSUM, s->offset, "%s: checksum of section %u is wrong", ix->path,
-          (unsigned)s->id);
-    end = (s->offset + s->length + 2 * GPUIR__ALIGN - 1) & ~(uint64_t)(GPUIR__ALIGN - 1);
-    for (at = s->offset + s->length; at < end && at < ix->size; at++)
-      if (ix->map[at]) return gpuir__bad(ix, err, at, "the padding behind a section is not zero");
-  }
-  v = (gpuir__verifier *)gpuir__alloc_zero(&ix->a, sizeof *v);
-  if (!v) return gpuir__fail_nomem(err);
-  v->ix = ix;
-  v->norm = gpuir__norm_make(ix->stat.k1, ix->stat.b, gpuir__mean(ix->stat.tokens, ix->stat.documents));
-  v->err = err;
-  for (i = 0; i < ix->stat.documents; i++) tokens += ix->lengths[i];
-  if (tokens != ix->stat.tokens) status = gpuir__bad(ix, err, 0, "lengths do not sum to the number of tokens");
-  if (!status) status = gpuir__verify_all_starts(ix, err);
-  if (!status) status = gpuir__verify_documents(ix, err);
-  if (!status) status = gpuir__verify_terms(v);
-  if (!status) status = gpuir__verify_blocks(v);
-  if (!status) status = gpuir__verify_tree(v);
-  if (!status) status = gpuir__verify_shard(ix, err);
-  if (!status) status = gpuir__directory_end(&v->directory, ix, err);
-  gpuir__free(&ix->a, v, sizeof *v);
-  return status;
-}
-
 /* ========================
  * [13b-snapshot]  segments as one index
  *
@@ -11750,6 +11718,38 @@ GPUIR_API int gpuir_shard_get_info(const gpuir_index *ix, gpuir_shard_info *info
 }
 
 /* ---- verify ---- */
+
+/* Reads the whole segment: see gpuir_verify. */
+static int gpuir__segment_verify(const gpuir__segment *ix, gpuir_error *err) {
+  gpuir__verifier *v;
+  uint64_t tokens = 0, i, at, end;
+  int status = GPUIR_OK;
+  for (i = 0; i < ix->nsections; i++) {
+    const gpuir__section *s = &ix->table[i];
+    if (XXH3_64bits(ix->map + s->offset, (size_t)s->length) != s->hash)
+      return gpuir__fail(err, GPUIR_E_CHECKSUM, s->offset, "%s: checksum of section %u is wrong", ix->path,
+          (unsigned)s->id);
+    end = (s->offset + s->length + 2 * GPUIR__ALIGN - 1) & ~(uint64_t)(GPUIR__ALIGN - 1);
+    for (at = s->offset + s->length; at < end && at < ix->size; at++)
+      if (ix->map[at]) return gpuir__bad(ix, err, at, "the padding behind a section is not zero");
+  }
+  v = (gpuir__verifier *)gpuir__alloc_zero(&ix->a, sizeof *v);
+  if (!v) return gpuir__fail_nomem(err);
+  v->ix = ix;
+  v->norm = gpuir__norm_make(ix->stat.k1, ix->stat.b, gpuir__mean(ix->stat.tokens, ix->stat.documents));
+  v->err = err;
+  for (i = 0; i < ix->stat.documents; i++) tokens += ix->lengths[i];
+  if (tokens != ix->stat.tokens) status = gpuir__bad(ix, err, 0, "lengths do not sum to the number of tokens");
+  if (!status) status = gpuir__verify_all_starts(ix, err);
+  if (!status) status = gpuir__verify_documents(ix, err);
+  if (!status) status = gpuir__verify_terms(v);
+  if (!status) status = gpuir__verify_blocks(v);
+  if (!status) status = gpuir__verify_tree(v);
+  if (!status) status = gpuir__verify_shard(ix, err);
+  if (!status) status = gpuir__directory_end(&v->directory, ix, err);
+  gpuir__free(&ix->a, v, sizeof *v);
+  return status;
+}
 
 GPUIR__COLD GPUIR_API int gpuir_verify_directory(const gpuir_index *ix, gpuir_error *err) {
   size_t i;
