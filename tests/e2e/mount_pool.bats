@@ -9,30 +9,31 @@ load ../support/mount
 long_searches() {
   all=$(seq -f 'w%g' -s + 0 59)
   [ ! -e "$tmp/many.gpuir" ] || return 0
-  awk 'BEGIN { srand(1); for (i = 0; i < 150000; i++) {
+  awk 'BEGIN { srand(1); for (i = 0; i < 350000; i++) {
     line = ""; for (j = 0; j < 12; j++) line = line " w" int(60 * rand() * rand()); print line } }' >"$tmp/many.txt"
   "$gpuir" index -q --lines "$tmp/many.txt" -o "$tmp/many.gpuir"
   rm "$tmp/many.txt"
 }
 
 # at_once N: N programs ask at once, each in a folder of its own, as the kernel lets them in one after the other else;
-# $T/errno.1 and so on say what came of it, $readers are their processes
+# $T/said.1 and so on are what they say of it, nothing when all is well; $readers are their processes
 at_once() {
   readers=()
   local i
   for i in $(seq "$1"); do
-    python3 "$root/tests/support/fuse_check.py" errno "$T/m/query/@or/@k=$((400000 + i))/$all" >"$T/errno.$i" 3>&- &
-    readers+=($!) # no function's, whose process would be a shell's
+    cat "$T/m/query/@or/@k=$((400000 + i))/$all" >"$T/answer.$i" 2>"$T/said.$i" 3>&- &
+    readers+=($!)
   done
 }
 
-came() { cat "$T"/errno.* | grep -cx "$1" || true; } # ERROR: how many
+came() { grep -lE "$1" "$T"/said.* | wc -l; } # ERROR: how many say so
+went_well() { find "$T" -name 'said.*' -empty | wc -l; }
 
 @test "a search that waits for its turn ends as soon as its reader does" {
-  needs_python
+  needs_python # for one look at the end
   long_searches
   serve "$tmp/many.gpuir" "$T/m" -o searchers=1
-  at_once 12
+  at_once 40
   until_true 60 eval '[ "$(stat_of searches_waiting "$T/m")" -ge 6 ] && [ "$(stat_of searches_running "$T/m")" -eq 1 ]'
   kill -KILL "${readers[@]}" 2>/dev/null || true # some may have their answer
   for reader in "${readers[@]}"; do wait "$reader" || true; done
@@ -46,33 +47,32 @@ came() { cat "$T"/errno.* | grep -cx "$1" || true; } # ERROR: how many
 }
 
 @test "a search that cannot begin within the time limit is late; -o timeout counts from when it is asked for" {
-  needs_python
   long_searches
   serve "$tmp/many.gpuir" "$T/m" -o searchers=1,timeout=1
-  at_once 40
-  wait "${readers[@]}"
-  late=$(came ETIMEDOUT)
-  echo "# $late of 40 were late" >&3
-  [ "$late" -ge 1 ]
-  [ $((late + $(came OK))) -eq 40 ]
-  [ "$(stat_of searches_late "$T/m")" -ge "$late" ] # a name is looked up more than once
-  [ "$(errno_of "$T/m/query/w1+w2")" = OK ]
+  at_once 60
+  for reader in "${readers[@]}"; do wait "$reader" || true; done
+  late=$(came 'Connection timed out')
+  echo "# $late of 60 were late" >&3
+  [ $((late + $(went_well))) -eq 60 ]
+  [ "$(stat_of searches_late "$T/m")" -eq "$late" ]
+  cat "$T/m/query/w1+w2" >/dev/null
+  [ "$late" -ge 1 ] || skip "60 long searches take less than a second here"
 }
 
 @test "-o queue: searches beyond it fail with EAGAIN, and may be asked for again" {
   needs_python
   long_searches
   serve "$tmp/many.gpuir" "$T/m" -o searchers=1,queue=2
-  at_once 12
-  wait "${readers[@]}"
-  refused=$(came EAGAIN)
-  echo "# $refused of 12 were refused" >&3
+  at_once 30
+  for reader in "${readers[@]}"; do wait "$reader" || true; done
+  refused=$(came 'Resource temporarily unavailable')
+  echo "# $refused of 30 were refused" >&3
   [ "$refused" -ge 1 ]
-  [ "$(came OK)" -eq $((12 - refused)) ]
-  [ "$(came OK)" -ge 3 ]
-  [ "$(stat_of searches_refused "$T/m")" -ge "$refused" ]
+  [ "$(went_well)" -eq $((30 - refused)) ]
+  [ "$(went_well)" -ge 3 ]
+  [ "$(stat_of searches_refused "$T/m")" -eq "$refused" ]
   stat_of last_error "$T/m" | grep -q '2 searches wait already$'
-  again=$(grep -lx EAGAIN "$T"/errno.* | head -n 1)
+  again=$(grep -l 'Resource temporarily unavailable' "$T"/said.* | head -n 1)
   [ "$(errno_of "$T/m/query/@or/@k=$((400000 + ${again##*.}))/$all")" = OK ]
   for wrong in 0 65 x; do
     run "$fs" -o "queue=$wrong" "$tmp/many.gpuir" "$T/n"
