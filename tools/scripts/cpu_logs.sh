@@ -152,8 +152,8 @@ orders() {
   {
     head_of
     echo "# docIDs of the kernel sources in chunks of 25 lines, lists of 2 postings or more, without the directory"
-    echo "# path: as indexed; random: gpuir reorder --order random:1; bisect: that by --order bisect; pagerank: path by" \
-      "--order pagerank:LINKS over the #include lines of tools/scripts/includes.py"
+    echo "# path: as indexed; random: gpuir reorder --order random:1; bisect: that by --order bisect;" \
+      "pagerank: path by --order pagerank:LINKS over the #include lines of tools/scripts/includes.py"
     echo "# bound: of ef's partitions, by gpuir lab codecs --sample 1000000 --codecs ef --figures sizes INDEX"
     printf '# plot\tcodecs_orders\tbars\t\t%s\tcodec\tbits a docID\tpath,pagerank,random,bisect\tcodec\tbits\torder\n' \
       'Bits a docID by codec and order of the documents, without the block directory'
