@@ -19046,6 +19046,7 @@ static int gpuir__engine_count(gpuir__engine *e, const gpuir_query *q, uint64_t 
   *matches = 0;
   gpuir__engine_start(e);
   if (q->mode != GPUIR_OR && q->nunknown) return GPUIR_OK;
+  for (leaf = 0; leaf < e->ix->nleaves && e->ix->nleaves > 1; leaf++) gpuir__engine_prefetch(e, q, leaf, 0);
   for (leaf = 0; leaf < e->ix->nleaves && !status; leaf++) status = gpuir__engine_count_leaf(e, q, leaf, matches);
   if (status) *matches = 0;
   gpuir__engine_reset(e);
