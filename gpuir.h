@@ -3305,17 +3305,21 @@ GPUIR__AVX512 GPUIR__INLINE void gpuir__bp128_wide_avx512(const uint8_t *p, unsi
 }
 
 /* Kernels wide_docids and wide_freqs of both levels. */
-#define GPUIR__WIDE(target, level) \
-  target static void gpuir__wide_docids_##level(const uint8_t *p, unsigned w, uint32_t count, int vertical, \
+#define GPUIR__WIDE(level) \
+  static void gpuir__wide_docids_##level(const uint8_t *p, unsigned w, uint32_t count, int vertical, \
       const gpuir__bp128_view *v, uint32_t prev, uint32_t limit, uint32_t *out) { \
     gpuir__bp128_wide_##level(p, w, count, vertical, v, 1, prev, limit, out); \
-  } \
-  target static void gpuir__wide_freqs_##level(const uint8_t *p, unsigned w, uint32_t count, int vertical, \
+  }
+#define GPUIR__WIDE_FREQS(level) \
+  static void gpuir__wide_freqs_##level(const uint8_t *p, unsigned w, uint32_t count, int vertical, \
       const gpuir__bp128_view *v, uint32_t *out) { \
     gpuir__bp128_wide_##level(p, w, count, vertical, v, 0, 0, 0, out); \
   }
-GPUIR__WIDE(GPUIR__AVX2, avx2)
-GPUIR__WIDE(GPUIR__AVX512, avx512)
+GPUIR__AVX2 GPUIR__WIDE(avx2)
+GPUIR__AVX2 GPUIR__WIDE_FREQS(avx2)
+GPUIR__AVX512 GPUIR__WIDE(avx512)
+GPUIR__AVX512 GPUIR__WIDE_FREQS(avx512)
+#undef GPUIR__WIDE_FREQS
 #undef GPUIR__WIDE
 
 /* ---- decoding with vectors ---- */
@@ -8150,8 +8154,9 @@ typedef struct gpuir__dict_kinds {
 
 /* Counts the terms of a mask by their kinds. */
 static inline gpuir__dict_kinds gpuir__dict_count(const gpuir__dict_records *r, uint32_t of) {
-  const uint64_t n = gpuir__dict_counts((uint64_t)(of & ~r->several) | (uint64_t)(of & ~r->several & r->second) << 16 |
-      (uint64_t)(of & r->several & ~r->second) << 32 | (uint64_t)(of & r->several & r->second) << 48);
+  const uint64_t ones = of & ~r->several, several = of & r->several, second = r->second;
+  const uint64_t lists = (several & second) << 16 | (several & ~second);
+  const uint64_t n = gpuir__dict_counts(lists << 32 | (ones & second) << 16 | ones);
   gpuir__dict_kinds k;
   k.ones = n & 255;
   k.tfs = n >> 16 & 255;
@@ -10347,8 +10352,8 @@ typedef struct gpuir__walk {
 
 /* Begins before the first term. */
 static void gpuir__walk_start(gpuir__walk *w, const gpuir__segment *ix) {
+  memset(w, 0, sizeof *w);
   w->ix = ix;
-  w->next = 0;
 }
 
 /* Opens the block that begins with the current term, and takes that term out of it. */

@@ -85,7 +85,7 @@ int m5_find_split(const m5_desc *d, const double *x, const double *y, size_t *ro
   const size_t least = d->least ? d->least : 4;
   double mean = 0;
   memset(best, 0, sizeof *best);
-  if (n < 2 * least) return 0;
+  if (!n || n < 2 * least) return 0;
   pair *pairs = (pair *)malloc(n * sizeof *pairs);
   if (!pairs) return -1;
   for (size_t i = 0; i < n; i++) mean += y[rows[i]] / (double)n;

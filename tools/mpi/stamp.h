@@ -77,7 +77,7 @@ static int stamp_copy(gpuir__writer *w, const gpuir__segment *seg, const gpuir__
 static int stamp_write(const gpuir_index *ix, const char *path, const gpuir_shard_info *info, const uint32_t *dfs,
     gpuir_error *err) {
   const gpuir__segment *seg = ix ? gpuir__only(ix) : NULL;
-  gpuir__writer *w;
+  gpuir__writer *w = NULL;
   gpuir__shard shard;
   int status;
   if (!ix || !path || !*path || !info || !dfs)
@@ -93,7 +93,7 @@ static int stamp_write(const gpuir_index *ix, const char *path, const gpuir_shar
   shard.shards = info->shards;
   memcpy(shard.identity, info->identity, sizeof shard.identity);
   status = gpuir__writer_create(&ix->a, path, GPUIR__AHEAD, -1, &w, err);
-  if (status) return status;
+  if (status || !w) return status;
   w->ahead.buf = (uint8_t *)gpuir__alloc(&w->a, GPUIR__AHEAD);
   status = w->ahead.buf ? stamp_copy(w, seg, &shard, dfs, err) : gpuir__fail_nomem(err);
   gpuir__free(&w->a, w->ahead.buf, GPUIR__AHEAD);
