@@ -106,7 +106,7 @@ make test" ]
     read -r file <<<"$file" && read -r tag <<<"$tag" && read -r start <<<"$start" && read -r tested <<<"$tested"
     [ -f "$tested" ] || { echo "$what: there is no $tested"; return 1; }
     grep -qF "$tag" "$file" || { echo "$what: no $tag in $file"; return 1; }
-    awk -v tag="$tag" -v start="^ *([a-z].*)?${start}[[(].*([^;]|};)\$" '
+    awk -v tag="$tag" -v start="^ *([A-Za-z].*)?${start}[[(].*([^;]|};)\$" '
       index($0, tag) && !/Uses/ { found = 1 }
       found && $0 ~ start { ok = 1 }
       END { exit !ok }' "$file" || { echo "$what: $start does not follow $tag in $file"; return 1; }
