@@ -16514,10 +16514,10 @@ static uint32_t *gpuir__carve(gpuir__engine *e, size_t n) {
 
 /* Makes room for `arrays` arrays of n items in all. Earlier carvings are gone. */
 static int gpuir__reserve(gpuir__engine *e, size_t n, size_t arrays) {
-  e->carved = 0;
   e->scratch.len = 0;
-  if (n > SIZE_MAX / 8 || !gpuir__buf_room(&e->a, &e->scratch, (n + 16 * arrays) * 4))
+  if (n > SIZE_MAX / 8 || !gpuir__buf_room(&e->a, &e->scratch, (n + 16 * arrays) * 4 + 64))
     return gpuir__engine_fail(e, GPUIR_E_NOMEM, "out of memory");
+  e->carved = (64 - (uintptr_t)e->scratch.data % 64) % 64; /* vectors that cross cache lines take twice as long */
   return GPUIR_OK;
 }
 
