@@ -5,7 +5,8 @@
 # (15) times after one to warm up: ten best of AND, OR and AND+OR, and the counts. OLD_INDEX and NEW_INDEX are of the
 # same documents, or one file if both versions read it. Prints a row a mode: microseconds a query, of each query's least
 # time, and how many times as fast this version is: by these, and by whole rounds the median, the least and the
-# greatest.
+# greatest. Where in the program a version's code happens to lie changes its times by some percent: so there are two
+# programs, each with another version first, and the row has the means of both.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 [[ $# -ge 4 ]] || { sed -n '2,/^set -e/{/^set -e/d;s/^# \{0,1\}//;p}' "${BASH_SOURCE[0]}" >&2; exit 2; }
@@ -18,11 +19,23 @@ grep -q 'gpuir_searcher \*\*searcher, gpuir_error' "$old/gpuir.h" ||
   before=(-DSEARCHER_HAS_NO_ERROR)
 "${compile[@]}" -DVERSION=old "${before[@]}" -I"$old" -c -o "$work/old.o" tools/peers/versions.c
 "${compile[@]}" -DVERSION=new -I. -c -o "$work/new.o" tools/peers/versions.c
-"${compile[@]}" -o "$work/versions" tools/peers/versions.c "$work/old.o" "$work/new.o" -lm -pthread
+"${compile[@]}" -o "$work/old-first" tools/peers/versions.c "$work/old.o" "$work/new.o" -lm -pthread
+"${compile[@]}" -o "$work/new-first" "$work/new.o" "$work/old.o" tools/peers/versions.c -lm -pthread
 echo "# machine: $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $(nproc) processors"
 echo "# this version: $(git describe --always --dirty --exclude='*' 2>/dev/null || echo unknown)"
 echo "# command: tools/peers/versions.sh ${old##*/} ${old_index##*/} ${new_index##*/} ${queries##*/} $rounds"
 printf 'mode\tk\tqueries\trounds\told_us\tnew_us\tratio\tround_ratio\tleast\tgreatest\thits\n'
 for mode in and or andor count-and count-or; do
-  "$work/versions" "$old_index" "$new_index" "$queries" "$mode" 10 "$rounds"
+  for program in old-first new-first; do
+    "$work/$program" "$old_index" "$new_index" "$queries" "$mode" 10 "$rounds"
+  done | awk -F '\t' -v OFS='\t' '
+    NR == 1 { split($0, first); next }
+    {
+      least = $9 < first[9] ? $9 : first[9]
+      greatest = $10 > first[10] ? $10 : first[10]
+      old = ($5 + first[5]) / 2
+      new = ($6 + first[6]) / 2
+      print $1, $2, $3, $4, sprintf("%.2f", old), sprintf("%.2f", new), sprintf("%.4f", old / new),
+        sprintf("%.4f", ($8 + first[8]) / 2), least, greatest, $11 == first[11] ? $11 : "differ"
+    }'
 done
