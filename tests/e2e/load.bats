@@ -3,16 +3,14 @@
 # is what was measured.
 
 bats_require_minimum_version 1.5.0
+load ../support/helpers
 
 setup_file() {
   root=${GPUIR_ROOT:-$(cd "$BATS_TEST_DIRNAME/../.." && pwd)}
   build=${GPUIR_BUILD:-$root/build}
   export root build PATH="$build:$PATH"
   export index=$BATS_FILE_TMPDIR/wordnet.gpuir queries=$BATS_FILE_TMPDIR/queries
-  gpuir index -q --tsv "$root/tests/data/wordnet.tsv" -o "$index"
-  awk -F '\t' '{ n = split($2, w, /[^a-z]+/); s = ""; k = 0
-    for (i = 1; i <= n && k < 2 + NR % 3; i++) if (length(w[i]) > 1) { s = s (k++ ? " " : "") w[i] }
-    if (k > 1) print s }' "$root/tests/data/wordnet.tsv" | head -n 700 >"$queries"
+  index_wordnet "$root/tests/data/wordnet.tsv" "$index" "$queries"
 }
 
 setup() {

@@ -3,24 +3,22 @@
 # those of gpuir_search, each query is answered once, and what is reported adds up.
 
 bats_require_minimum_version 1.5.0
+load ../support/helpers
 
 setup_file() {
   root=${GPUIR_ROOT:-$(cd "$BATS_TEST_DIRNAME/../.." && pwd)}
   build=${GPUIR_BUILD:-$root/build}
   export root build PATH="$build:$PATH"
   export index=$BATS_FILE_TMPDIR/wordnet.gpuir queries=$BATS_FILE_TMPDIR/queries
-  gpuir index -q --tsv "$root/tests/data/wordnet.tsv" -o "$index"
-  awk -F '\t' '{ n = split($2, w, /[^a-z]+/); s = ""; k = 0
-    for (i = 1; i <= n && k < 2 + NR % 3; i++) if (length(w[i]) > 1) { s = s (k++ ? " " : "") w[i] }
-    if (k > 1) print s }' "$root/tests/data/wordnet.tsv" | head -n 700 >"$queries"
+  index_wordnet "$root/tests/data/wordnet.tsv" "$index" "$queries"
 }
 
 setup() {
   cd "$BATS_TEST_TMPDIR" || exit
 }
 
-# load POLICY OPTION...: a run on the stand-in; $file is what it wrote
-load() {
+# follow POLICY OPTION...: a run on the stand-in; $file is what it wrote
+follow() {
   local policy=$1
   shift
   gpuir lab load --stand-in --threads 2 "$@" -o . "$policy" "$index" "$queries" >out
@@ -48,7 +46,7 @@ fails() {
   local mode cpu gpu
   for mode in parallel cpu gpu serialized parallel:adaptive:steal=plain:theta=0:streams=3:batch=4 \
     parallel:scale=linear:passes=1:urgent=0; do
-    load ding:train=100:passes=2:mode=$mode --queries 400 --closed
+    follow ding:train=100:passes=2:mode=$mode --queries 400 --closed
     [ "$(awk -F '\t' '$1 == "load-histogram" { n += $4 } END { print n }' "$file")" = 400 ]
     cpu=$(sed -n 's/^# ding side: CPU: \([0-9]*\) .*/\1/p' "$file")
     gpu=$(sed -n 's/^# ding side: GPU: \([0-9]*\) .*/\1/p' "$file")
@@ -63,20 +61,20 @@ fails() {
 }
 
 @test "Ding: costs are learned from queries that runs do not ask" {
-  load ding:train=300 --queries 2000 --closed
+  follow ding:train=300 --queries 2000 --closed
   grep -q '^# cost model: CPU: [0-9]* leaves; .* of 100 other queries, .* of the 300 it was grown from' "$file"
   grep -q ', 400 distinct;' "$file"
   awk -F '\t' '$1 == "ding-9-model" { n++ } END { exit n != 6 }' "$file"
   [ "$(awk -F '\t' '$1 == "ding-84-terms" && $2 == "CPU" { print $3 }' "$file" | sort -n | tr '\n' ' ')" = "1 2 3 4 " ]
-  load ding:train=100000:mode=cpu --queries 100 --closed
+  follow ding:train=100000:mode=cpu --queries 100 --closed
   grep -q 'of the 350 it was grown from' "$file"
 }
 
 @test "Ding: a query that misses its deadline fails the rate" {
-  load ding:train=50 --queries 3000 --closed --deadline 0.05 --mode or -k 1000
+  follow ding:train=50 --queries 3000 --closed --deadline 0.05 --mode or -k 1000
   sed -n 's/.*; \([0-9]*\) missed, 0 failed, 0 wrong$/\1/p' "$file" >missed
   [ "$(cat missed)" -gt 100 ]
-  load ding:train=50 --queries 3000 --rate 100000 --deadline 0.05 --mode or -k 1000
+  follow ding:train=50 --queries 3000 --rate 100000 --deadline 0.05 --mode or -k 1000
   awk -F '\t' '$1 == "ding-fig7" { print $2 }' "$file" >series
   [ "$(sort series | tr '\n' ' ')" = "parallel/mean/failed parallel/p99/failed " ]
 }
@@ -84,7 +82,7 @@ fails() {
 @test "Griffin: queries begin and move by the ratio, in every mode; one client at a time" {
   local mode gpu cpu moved
   for mode in griffin gpu cpu griffin:ratio=1.5:streams=3 griffin:lists=transfer:ratio=4 gpu:ratio=1e9; do
-    load griffin:mode=$mode --queries 400 --closed
+    follow griffin:mode=$mode --queries 400 --closed
     sed -n 's/^# griffin run: \([0-9]*\) .* GPU, \([0-9]*\) on the CPU, \([0-9]*\) moved; .*/\1 \2 \3/p' "$file" >begun
     read -r gpu cpu moved <begun
     [ $((gpu + cpu)) = 441 ]
@@ -95,7 +93,7 @@ fails() {
       cpu) [ "$gpu" = 0 ] ;;
     esac
   done
-  load griffin --queries 400 --serial
+  follow griffin --queries 400 --serial
   [ "$(value griffin-fig11 queries 2)" != 0 ]
   awk -F '\t' '$1 == "griffin-fig14" && $2 == "Griffin/resident" { n++ } END { exit n < 3 }' "$file"
   awk -F '\t' '$1 == "griffin-fig15" && $2 == "Griffin/resident" { print $3 }' "$file" >percentiles
@@ -105,7 +103,7 @@ fails() {
 @test "Ao: a batch is closed by its threshold or by its wait, and its parts are told" {
   local policy batches full
   for policy in ao ao:c=1 ao:c=50:method=binary ao:c=200:method=lr-global:wait=1 ao:c=5000:method=interpolation; do
-    load $policy --queries 400 --closed
+    follow $policy --queries 400 --closed
     sed -n 's/^# ao run: .*: \([0-9]*\) batches .* docIDs, \([0-9]*\) closed .*/\1 \2/p' "$file" >batches
     read -r batches full <batches
     case $policy in
@@ -116,15 +114,15 @@ fails() {
     [ "$(awk -F '\t' '$1 == "ao-parts" { n++ } END { print n }' "$file")" = 2 ] # nothing is sent here
     [ "$(awk -F '\t' '$1 == "ao-fig9b" { print ($4 > 0 && $4 <= 100) }' "$file")" = 1 ]
   done
-  load ao:c=100 --queries 1000 --rate 3000 --deadline 500
+  follow ao:c=100 --queries 1000 --rate 3000 --deadline 500
   grep -q '^ao-live' "$file"
-  load ao:c=100,1000:method=hs16,binary,hs256 --queries 200 --closed
+  follow ao:c=100,1000:method=hs16,binary,hs256 --queries 200 --closed
   [ "$(awk -F '\t' '$1 == "ao-throughput" { print $2, $3 }' "$file" | tr '\n' ,)" = \
     "hs16 100,hs16 1000,binary 100,binary 1000,hs256 100,hs256 1000," ]
 }
 
 @test "energy is told, or why it is not known" {
-  load griffin:mode=cpu --queries 100 --closed
+  follow griffin:mode=cpu --queries 100 --closed
   grep -Eq '^# energy: GPU: not known, no GPU has a part in it; CPU: (not known, no counter|[0-9]+ packages)' "$file"
   [ "$(grep -c 'packages, by RAPL' "$file" || true)" = "$(grep -c '^load-energy' "$file" || true)" ]
 }
