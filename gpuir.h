@@ -213,9 +213,9 @@
 extern "C" {
 #endif
 
-/* ========================
+/* ========
  * [api-status]  status and errors
- * ======================*/
+ * ======*/
 
 enum {
   GPUIR_OK = 0,
@@ -273,9 +273,9 @@ enum { GPUIR_SIMD_AUTO = 0, GPUIR_SIMD_SCALAR = 1, GPUIR_SIMD_AVX2 = 2, GPUIR_SI
 /* "scalar", "avx2" or "avx512": what the level `simd` comes to on this machine. */
 GPUIR_API const char *gpuir_simd_name(int simd);
 
-/* ========================
+/* ========
  * [api-open]  opening an index
- * ======================*/
+ * ======*/
 
 typedef struct gpuir_index gpuir_index;
 
@@ -321,9 +321,9 @@ GPUIR_API int gpuir_verify(const gpuir_index *index, gpuir_error *err);
  * offset). */
 GPUIR_API int gpuir_verify_directory(const gpuir_index *index, gpuir_error *err);
 
-/* ========================
+/* ========
  * [api-documents]  documents, terms, statistics
- * ======================*/
+ * ======*/
 
 typedef struct gpuir_index_info {
   uint64_t documents, tokens; /* tokens: the sum of document lengths */
@@ -421,9 +421,9 @@ GPUIR_API int gpuir_term_positions(const gpuir_index *index, uint64_t id, uint32
 GPUIR_API int gpuir_analyze(const gpuir_index *index, const char *text, size_t len, gpuir_token_fn emit, void *sink,
     gpuir_error *err);
 
-/* ========================
+/* ========
  * [api-build]  building an index
- * ======================*/
+ * ======*/
 
 typedef struct gpuir_analyzer_desc {
   const char *analyzer; /* "ascii" (NULL: default), "unicode", or the name of `tokenize` */
@@ -542,11 +542,11 @@ GPUIR_API int gpuir_builder_write(gpuir_builder *builder, gpuir_build_report *re
 /* Frees everything; without a successful write no trace is left on disk. */
 GPUIR_API void gpuir_builder_destroy(gpuir_builder *builder);
 
-/* ========================
+/* ========
  * [api-live]  an index that changes
  *
  * A live index is a folder of index files, which gpuir_open opens as one. See [api-contracts] for what it promises.
- * ======================*/
+ * ======*/
 
 typedef struct gpuir_live_desc {
   /* `path` is the folder's. Of a new index all but `order`, which must be NULL, count; of one that exists only
@@ -590,7 +590,7 @@ GPUIR_API uint64_t gpuir_live_lost(const gpuir_live *live);
 /* Releases the handle and the lock; NULL is allowed. What was not committed is gone. */
 GPUIR_API void gpuir_live_close(gpuir_live *live);
 
-/* ========================
+/* ========
  * [api-shards]  parts of a collection
  *
  * A shard is an index file of a part of a collection's documents, which follow one another, and holds what the whole
@@ -601,7 +601,7 @@ GPUIR_API void gpuir_live_close(gpuir_live *live);
  * What a shard cannot know is of terms that only others hold: see gpuir_query_dfs. Where all shards are asked, their
  * hits merged by score and number in the collection are those of the one index; of ANDOR ask for AND first, and for OR
  * if all have fewer than k hits together. tools/mpi does so.
- * ======================*/
+ * ======*/
 
 typedef struct gpuir_shard_info {
   uint64_t documents, tokens; /* of the collection: at most 2^32-2; the sum of its lengths */
@@ -613,9 +613,9 @@ typedef struct gpuir_shard_info {
 /* Fills *info. Errors: ARGUMENT; NOT_FOUND for an index that is no shard. Thread-safe. */
 GPUIR_API int gpuir_shard_get_info(const gpuir_index *index, gpuir_shard_info *info);
 
-/* ========================
+/* ========
  * [api-search]  queries and searching
- * ======================*/
+ * ======*/
 
 enum {
   GPUIR_AND = 0, /* documents that hold every positive term */
@@ -730,7 +730,7 @@ GPUIR_API int gpuir_search(gpuir_searcher *searcher, const gpuir_query *query, g
 GPUIR_API int gpuir_search_batch(gpuir_searcher *searcher, const gpuir_query *const *queries, size_t nq, size_t k,
     gpuir_hit *hits, uint32_t *counts);
 
-/* ---- batches in flight: the caller's work overlaps a device's ---- */
+/* ---- batches in flight: the caller's work overlaps a device's */
 
 /* What a batch asks for and where its answers go. The arrays, the queries and the flags stay the caller's and are kept
  * until the batch is finished; hits, counts and statuses may be written from begin to finish, and until then mean
@@ -812,7 +812,7 @@ typedef struct gpuir_explanation {
 GPUIR_API int gpuir_explain(gpuir_searcher *searcher, const gpuir_query *query, uint32_t docid,
     gpuir_explanation *explanation);
 
-/* ========================
+/* ========
  * [api-passages]  the places of a text that answer a query
  *
  * A passage is a range of a text, of whole lines where these are short, otherwise of sentences or of words. Which ones
@@ -821,7 +821,7 @@ GPUIR_API int gpuir_explain(gpuir_searcher *searcher, const gpuir_query *query, 
  * without a budget every word of the query that the text holds is shown, and with one the dearest come first.
  *
  * Negated words are ignored. A phrase is shown where its tokens follow one another, a prefix where a word begins so.
- * ======================*/
+ * ======*/
 
 /* What one token of a budget is: four bytes of text, of which the last may be missing. It is near what programs that
  * read texts count in English and in code, and needs no vocabulary. */
@@ -877,9 +877,9 @@ GPUIR_API int gpuir_passages(const gpuir_query *query, const gpuir_passages_desc
 GPUIR_API int gpuir_doc_passages(const gpuir_query *query, const gpuir_passages_desc *desc, uint32_t docid,
     gpuir_passage_room *room, gpuir_error *err);
 
-/* ========================
+/* ========
  * [api-cursor]  the postings of one term
- * ======================*/
+ * ======*/
 
 typedef struct gpuir_cursor gpuir_cursor;
 
@@ -900,9 +900,9 @@ GPUIR_API uint32_t gpuir_cursor_tf(gpuir_cursor *cursor);
  * end; FORMAT. */
 GPUIR_API int gpuir_cursor_positions(gpuir_cursor *cursor, uint32_t *positions, uint32_t cap, uint32_t *n);
 
-/* ========================
+/* ========
  * [api-backends]  backends; the GPU
- * ======================*/
+ * ======*/
 
 #define GPUIR_BACKEND_VERSION 2
 
@@ -988,11 +988,11 @@ void gpuir_cuda_get_info(const gpuir_cuda *cuda, gpuir_cuda_info *info);
 /* What a device is, without an index: its name, versions, capability and memory. Errors: ARGUMENT, BACKEND. */
 int gpuir_cuda_device(int device, gpuir_cuda_info *info, gpuir_error *err);
 
-/* ========================
+/* ========
  * [api-pool]  many queries at once: threads that answer them as they come
  *
  * Programs, the mount and the laboratory's load generator hand their queries to the same pool.
- * ======================*/
+ * ======*/
 
 typedef struct gpuir_pool gpuir_pool;
 typedef struct gpuir_task gpuir_task;
@@ -1108,12 +1108,12 @@ GPUIR_API void gpuir_pool_complete(gpuir_pool *pool, gpuir_task *task, int statu
  * Returns the status, for gpuir_pool_complete. */
 GPUIR_API int gpuir_pool_answer(gpuir_searcher *searcher, gpuir_task *task);
 
-/* ========================
+/* ========
  * [api-lab]  the laboratory: to compare methods
  *
  * For researchers, and not promised to stay as it is. Codecs of the literature are named in gpuir_builder_desc.
  * tools/lab/gpuir_lab.h has the papers' methods on the GPU.
- * ======================*/
+ * ======*/
 
 /* Returns the name of the i-th way of intersecting lists, for gpuir_searcher_desc.intersection, such as "merge" or
  * "simd", the engine's own; NULL behind the last one. All give the same hits. With GPUIR_NO_LAB there is "simd"
@@ -1228,11 +1228,11 @@ GPUIR_API int gpuir_codec_get_info(const gpuir_index *index, int docids, gpuir_c
 #define GPUIR__X86 0
 #endif
 
-/* Arithmetic that the CUDA kernels share is compiled for both sides. */
+/* Begins a function that the CUDA kernels share: it is compiled for both sides. */
 #ifdef __CUDACC__
-#define GPUIR_HD __host__ __device__
+#define GPUIR_HD __host__ __device__ static inline
 #else
-#define GPUIR_HD
+#define GPUIR_HD static inline
 #endif
 
 #if defined(__GNUC__) || defined(__clang__)
@@ -1247,13 +1247,13 @@ GPUIR_API int gpuir_codec_get_info(const gpuir_index *index, int docids, gpuir_c
 #error "gpuir.h: needs gcc or clang"
 #endif
 
-/* ========================
+/* ========
  * [01-base]  status, allocator, buffers, time, files
  *
  * Uses      nothing but POSIX and xxHash.
  * Start at  gpuir__fail (every error is made there), gpuir__buf, gpuir__spool.
  * Tests     tests/unit/01_base.c
- * ======================*/
+ * ======*/
 
 /* Lists f(0) to f(255), for tables. */
 #define GPUIR__4(f, i) f(i), f((i) + 1), f((i) + 2), f((i) + 3)
@@ -1269,9 +1269,9 @@ typedef uint64_t gpuir__atomic64 __attribute__((aligned(8)));
 
 GPUIR_API unsigned gpuir_version_number(void) { return GPUIR_VERSION_NUMBER; }
 
-GPUIR_API const char *gpuir_version(void) {
-  return GPUIR__STR(GPUIR_VERSION_MAJOR) "." GPUIR__STR(GPUIR_VERSION_MINOR) "." GPUIR__STR(GPUIR_VERSION_PATCH);
-}
+#define GPUIR__VERSION \
+  GPUIR__STR(GPUIR_VERSION_MAJOR) "." GPUIR__STR(GPUIR_VERSION_MINOR) "." GPUIR__STR(GPUIR_VERSION_PATCH)
+GPUIR_API const char *gpuir_version(void) { return GPUIR__VERSION; }
 
 GPUIR__COLD GPUIR_API const char *gpuir_strerror(int status) {
   switch (status) {
@@ -1431,10 +1431,10 @@ GPUIR__NOINLINE void gpuir__buf_free(const gpuir_allocator *a, gpuir__buf *buf) 
   buf->len = buf->cap = 0;
 }
 
-GPUIR_HD static inline uint32_t gpuir__min32(uint32_t a, uint32_t b) { return a < b ? a : b; }
-GPUIR_HD static inline uint32_t gpuir__max32(uint32_t a, uint32_t b) { return a > b ? a : b; }
-GPUIR_HD static inline uint64_t gpuir__min64(uint64_t a, uint64_t b) { return a < b ? a : b; }
-GPUIR_HD static inline uint64_t gpuir__max64(uint64_t a, uint64_t b) { return a > b ? a : b; }
+GPUIR_HD uint32_t gpuir__min32(uint32_t a, uint32_t b) { return a < b ? a : b; }
+GPUIR_HD uint32_t gpuir__max32(uint32_t a, uint32_t b) { return a > b ? a : b; }
+GPUIR_HD uint64_t gpuir__min64(uint64_t a, uint64_t b) { return a < b ? a : b; }
+GPUIR_HD uint64_t gpuir__max64(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
 /* Returns monotonic time in nanoseconds. */
 static uint64_t gpuir__now(void) {
@@ -1442,6 +1442,11 @@ static uint64_t gpuir__now(void) {
   (void)clock_gettime(CLOCK_MONOTONIC, &t);
   return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
+
+#define gpuir__peek(object) __atomic_load_n((object), __ATOMIC_RELAXED)
+
+static void gpuir__lock(pthread_mutex_t *mutex) { (void)pthread_mutex_lock(mutex); }
+static void gpuir__unlock(pthread_mutex_t *mutex) { (void)pthread_mutex_unlock(mutex); }
 
 /* Writes all n bytes at `offset`; 0 or -1 with errno. */
 static int gpuir__pwrite_all(int fd, const void *bytes, size_t n, uint64_t offset) {
@@ -1508,6 +1513,17 @@ static int gpuir__is_file(int fd, const char *name) {
   if (fstat(fd, &mine)) return -1;
   if (lstat(name, &named)) return errno == ENOENT ? 0 : -1;
   return mine.st_ino == named.st_ino && mine.st_dev == named.st_dev;
+}
+
+/* Gives the open file `name` the mode of another one, and its owner and group where the system allows it. Where the
+ * group does not go with the file, the group gets what all users get. */
+static int gpuir__take_mode(int fd, const struct stat *old, const char *name, gpuir_error *err) {
+  mode_t mode = old->st_mode & 0777;
+  struct stat now;
+  if (fchown(fd, old->st_uid, old->st_gid) && fchown(fd, (uid_t)-1, old->st_gid)) errno = 0;
+  if (fstat(fd, &now)) return gpuir__fail_errno(err, name, "cannot stat");
+  if (now.st_gid != old->st_gid) mode = (mode & 0707) | (mode & 07) << 3;
+  return fchmod(fd, mode) ? gpuir__fail_errno(err, name, "cannot change the mode") : GPUIR_OK;
 }
 
 /* Makes the names in a folder survive a loss of power; 0, or -1 with errno. A folder that may not be read, and one on a
@@ -1708,17 +1724,17 @@ static int gpuir__area_need(const gpuir_allocator *a, gpuir__area *area, uint64_
   return GPUIR_OK;
 }
 
-/* ========================
+/* ========
  * [02-vectors]  bits, packed numbers, gaps; scalar and with vectors
  *
  * Uses      [01-base].
  * Start at  gpuir__load64 (all bytes are read so), gpuir__packed_value, gpuir__sum_gaps_scalar.
  * Tests     tests/unit/02_vectors.c
- * ======================*/
+ * ======*/
 
 /* Load and store little-endian numbers at any address. Device code reads the same bytes: by the aligned words that hold
  * them and the word behind, because memcpy would load byte by byte there. */
-GPUIR_HD static inline uint32_t gpuir__load32(const void *p) {
+GPUIR_HD uint32_t gpuir__load32(const void *p) {
 #ifdef __CUDA_ARCH__
   const uint32_t *w = (const uint32_t *)((uintptr_t)p & ~(uintptr_t)3);
   return __funnelshift_r(w[0], w[1], (uint32_t)((uintptr_t)p & 3) * 8);
@@ -1728,7 +1744,7 @@ GPUIR_HD static inline uint32_t gpuir__load32(const void *p) {
   return v;
 #endif
 }
-GPUIR_HD static inline uint64_t gpuir__load64(const void *p) {
+GPUIR_HD uint64_t gpuir__load64(const void *p) {
 #ifdef __CUDA_ARCH__
   const uint32_t *w = (const uint32_t *)((uintptr_t)p & ~(uintptr_t)3), shift = (uint32_t)((uintptr_t)p & 3) * 8;
   return (uint64_t)__funnelshift_r(w[1], w[2], shift) << 32 | __funnelshift_r(w[0], w[1], shift);
@@ -1742,14 +1758,14 @@ static inline void gpuir__store32(void *p, uint32_t v) { memcpy(p, &v, sizeof v)
 static inline void gpuir__store64(void *p, uint64_t v) { memcpy(p, &v, sizeof v); }
 
 /* Return the number of bits that v needs: floor(log2 v) + 1, and 0 for 0. */
-GPUIR_HD static inline unsigned gpuir__width32(uint32_t v) {
+GPUIR_HD unsigned gpuir__width32(uint32_t v) {
 #ifdef __CUDA_ARCH__
   return 32u - (unsigned)__clz((int)v);
 #else
   return v ? 32u - (unsigned)__builtin_clz(v) : 0;
 #endif
 }
-GPUIR_HD static inline unsigned gpuir__width64(uint64_t v) {
+GPUIR_HD unsigned gpuir__width64(uint64_t v) {
 #ifdef __CUDA_ARCH__
   return 64u - (unsigned)__clzll((long long)v);
 #else
@@ -1765,14 +1781,14 @@ static inline uint64_t gpuir__mul_high(uint64_t a, uint64_t b) {
 }
 
 /* Return the position of the lowest one of v != 0, from 0. */
-GPUIR_HD static inline unsigned gpuir__ctz32(uint32_t v) {
+GPUIR_HD unsigned gpuir__ctz32(uint32_t v) {
 #ifdef __CUDA_ARCH__
   return (unsigned)__ffs((int)v) - 1;
 #else
   return (unsigned)__builtin_ctz(v);
 #endif
 }
-GPUIR_HD static inline unsigned gpuir__ctz64(uint64_t v) {
+GPUIR_HD unsigned gpuir__ctz64(uint64_t v) {
 #ifdef __CUDA_ARCH__
   return (unsigned)__ffsll((long long)v) - 1;
 #else
@@ -1781,13 +1797,13 @@ GPUIR_HD static inline unsigned gpuir__ctz64(uint64_t v) {
 }
 
 /* Return a number whose w low bits are ones: w up to 32, and up to 63. */
-GPUIR_HD static inline uint32_t gpuir__low_bits(unsigned w) { return (uint32_t)(((uint64_t)1 << w) - 1); }
-GPUIR_HD static inline uint64_t gpuir__low_bits64(unsigned w) { return ((uint64_t)1 << w) - 1; }
+GPUIR_HD uint32_t gpuir__low_bits(unsigned w) { return (uint32_t)(((uint64_t)1 << w) - 1); }
+GPUIR_HD uint64_t gpuir__low_bits64(unsigned w) { return ((uint64_t)1 << w) - 1; }
 
 /* Counts the ones of v. This is one instruction in functions for AVX2 and on the device. Elsewhere it is a call into
  * the compiler's library, since not every x86-64 has the instruction: gpuir__ones64 is for code that runs there
  * often. */
-GPUIR_HD static inline unsigned gpuir__popcount64(uint64_t v) {
+GPUIR_HD unsigned gpuir__popcount64(uint64_t v) {
 #ifdef __CUDA_ARCH__
   return (unsigned)__popcll(v);
 #else
@@ -1796,7 +1812,7 @@ GPUIR_HD static inline unsigned gpuir__popcount64(uint64_t v) {
 }
 
 /* Counts the ones of x by a dozen instructions that every processor has. */
-GPUIR_HD static inline unsigned gpuir__ones64(uint64_t x) {
+GPUIR_HD unsigned gpuir__ones64(uint64_t x) {
 #ifdef __CUDA_ARCH__
   return (unsigned)__popcll(x);
 #else
@@ -1808,7 +1824,7 @@ GPUIR_HD static inline unsigned gpuir__ones64(uint64_t x) {
 }
 
 /* Returns the position of the one with rank r, from 0, in x; 64 if x has at most r ones. */
-GPUIR_HD static inline unsigned gpuir__select64(uint64_t x, unsigned r) {
+GPUIR_HD unsigned gpuir__select64(uint64_t x, unsigned r) {
   unsigned at = 0, half;
   for (half = 32; half; half /= 2) {
     unsigned low = gpuir__ones64(x & gpuir__low_bits64(half));
@@ -1822,7 +1838,7 @@ GPUIR_HD static inline unsigned gpuir__select64(uint64_t x, unsigned r) {
 }
 
 /* Returns the first index in [lo, hi) of a sorted array whose value is >= x, or hi. */
-GPUIR_HD static inline uint32_t gpuir__lower_bound(const uint32_t *a, uint32_t lo, uint32_t hi, uint32_t x) {
+GPUIR_HD uint32_t gpuir__lower_bound(const uint32_t *a, uint32_t lo, uint32_t hi, uint32_t x) {
   uint32_t len = hi - lo;
   while (len > 1) {
     uint32_t half = len / 2;
@@ -1904,21 +1920,21 @@ static inline const uint32_t *gpuir__whole_vector(const uint32_t *docs, uint32_t
 }
 #endif
 
-/* ----------------------------------------------------------------------------
+/* ----
  * Packed numbers
  *
  * Numbers of w bits each, side by side ("horizontally"): number i begins at bit i w, bit k being bit k % 8 of byte k
  * / 8, low bits first.
- * --------------------------------------------------------------------------*/
+ * ----*/
 
 /* Returns number i of packed ones. Reads 8 bytes from the number's first. */
-GPUIR_HD static inline uint32_t gpuir__packed_value(const uint8_t *p, unsigned w, uint64_t i) {
+GPUIR_HD uint32_t gpuir__packed_value(const uint8_t *p, unsigned w, uint64_t i) {
   uint64_t bit = i * w;
   return (uint32_t)(gpuir__load64(p + bit / 8) >> bit % 8) & gpuir__low_bits(w);
 }
 
 /* Returns the bytes that count packed numbers of w bits take. */
-GPUIR_HD static inline uint64_t gpuir__packed_size(uint64_t count, unsigned w) { return (count * w + 7) / 8; }
+GPUIR_HD uint64_t gpuir__packed_size(uint64_t count, unsigned w) { return (count * w + 7) / 8; }
 
 /* Packs the low w bits of each of count values; writes up to 4 zeros behind the bytes that they take. */
 static void gpuir__pack(uint8_t *to, const uint32_t *values, uint64_t count, unsigned w) {
@@ -1989,7 +2005,7 @@ GPUIR__AVX512 GPUIR__INLINE __m512i gpuir__avx512_packed(const uint8_t *p, const
 }
 #endif
 
-/* ----------------------------------------------------------------------------
+/* ----
  * Gaps
  *
  * A docID codec stores gaps, each docID less its predecessor less one ("D1"):
@@ -1999,7 +2015,7 @@ GPUIR__AVX512 GPUIR__INLINE __m512i gpuir__avx512_packed(const uint8_t *p, const
  * The predecessor of the first docID is UINT32_MAX, and the arithmetic wraps. A decoder produces up to 128 gaps and
  * sums them up here, or in the registers that hold them. It clamps each docID to `limit`, because whoever looks a
  * docID up in an array must be able to trust it whatever the file says.
- * --------------------------------------------------------------------------*/
+ * ----*/
 
 /* Turns the count <= 128 gaps in out[0..GPUIR__BLOCK_ROOM) into docIDs <= limit, in place. `prev` is the docID
  * before. */
@@ -2104,7 +2120,7 @@ static void gpuir__count_widths(const uint32_t *v, uint32_t count, uint32_t all,
             gpuir__load64(histogram[3] + k));
 }
 
-/* ========================
+/* ========
  * [03-codecs]  the seam of the codecs; vbyte
  *
  * A codec turns the values of one list into bytes and back, 128 at a time. DocID codecs take
@@ -2116,7 +2132,7 @@ static void gpuir__count_widths(const uint32_t *v, uint32_t count, uint32_t all,
  * Start at  gpuir__codec (the seam), gpuir__stream (one list opened for decoding),
  *           gpuir__target (where a list is encoded to).
  * Tests     tests/unit/03_codecs.c
- * ======================*/
+ * ======*/
 
 #define GPUIR__BLOCK 128u
 /* Values that a decoder may write: those behind the last value of a block are unspecified. */
@@ -2228,12 +2244,17 @@ typedef struct gpuir__codec_kernels {
 #endif
 } gpuir__codec_kernels;
 
+/* Begin functions of the seam: a decode_block and an encode of gpuir__codec. */
+#define GPUIR__DECODES(name) static void name(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t *out)
+#define GPUIR__ENCODES(name) \
+  static int name(const gpuir__codec *codec, const uint32_t *values, uint32_t n, const gpuir__target *t)
+
 /* Returns the number of values in a block of a list of n. */
-GPUIR_HD static inline uint32_t gpuir__block_count(uint32_t n, uint32_t block) {
+GPUIR_HD uint32_t gpuir__block_count(uint32_t n, uint32_t block) {
   return gpuir__min32(n - block * GPUIR__BLOCK, GPUIR__BLOCK);
 }
 
-/* ---- encoding ---- */
+/* ---- encoding */
 
 /* Returns room for n zeroed bytes and 8 more behind them; NULL without memory. */
 static uint8_t *gpuir__zero_room(const gpuir_allocator *a, gpuir__buf *out, uint64_t n) {
@@ -2281,7 +2302,7 @@ static int gpuir__encode_blocks(const gpuir__codec *codec, const uint32_t *value
   return GPUIR_OK;
 }
 
-/* ----------------------------------------------------------------------------
+/* ----
  * vbyte (1)
  *
  * Seven bits a byte, the low ones first; the high bit says that more bytes follow. Five bytes
@@ -2297,7 +2318,7 @@ static int gpuir__encode_blocks(const gpuir__codec *codec, const uint32_t *value
  *
  * A lane finds its value's last byte among the ends of gpuir__vbyte_ends and puts its bytes
  * together by gpuir__vbyte_value; gpuir__vbyte_at does both for value i of a block.
- * --------------------------------------------------------------------------*/
+ * ----*/
 
 /* Writes v, in 10 bytes at most; returns the end of them. */
 static inline uint8_t *gpuir__vbyte_put(uint8_t *to, uint64_t v) {
@@ -2324,7 +2345,7 @@ static inline uint64_t gpuir__vbyte_get(const uint8_t **p) {
 
 /* Returns the value of `len` >= 1 bytes; reads 8. Of more than five bytes, which no encoder writes, the first five
  * count. */
-GPUIR_HD static inline uint32_t gpuir__vbyte_value(const uint8_t *p, unsigned len) {
+GPUIR_HD uint32_t gpuir__vbyte_value(const uint8_t *p, unsigned len) {
   uint64_t x = gpuir__load64(p) & (UINT64_MAX >> (64 - 8 * (len < 5 ? len : 5)));
   x = (x & 0x007f007f007f007fu) | ((x & 0x7f007f007f007f00u) >> 1); /* 14 bits in each 16 */
   x = (x & 0x00003fff00003fffu) | ((x & 0x3fff00003fff0000u) >> 2); /* 28 bits in each 32 */
@@ -2332,7 +2353,7 @@ GPUIR_HD static inline uint32_t gpuir__vbyte_value(const uint8_t *p, unsigned le
 }
 
 /* Returns a bit for each of the 64 bytes at p that ends a value; only `avail` bytes belong to the stream. */
-GPUIR_HD static inline uint64_t gpuir__vbyte_ends(const uint8_t *p, uint64_t avail) {
+GPUIR_HD uint64_t gpuir__vbyte_ends(const uint8_t *p, uint64_t avail) {
   uint64_t more = 0;
   unsigned i;
 #if GPUIR__X86
@@ -2375,7 +2396,7 @@ static void gpuir__vbyte_values(const uint8_t *p, uint64_t avail, uint32_t count
 }
 
 /* Returns value i of those that begin at p; 0 if the bytes do not hold it. */
-GPUIR_HD static inline uint32_t gpuir__vbyte_at(const uint8_t *p, uint64_t avail, uint32_t i) {
+GPUIR_HD uint32_t gpuir__vbyte_at(const uint8_t *p, uint64_t avail, uint32_t i) {
   for (;;) {
     const uint64_t ends = gpuir__vbyte_ends(p, avail);
     const unsigned here = gpuir__ones64(ends);
@@ -2393,13 +2414,13 @@ GPUIR_HD static inline uint32_t gpuir__vbyte_at(const uint8_t *p, uint64_t avail
 }
 
 /* Returns where a block begins; *avail: the bytes of the stream from there on. */
-GPUIR_HD static inline const uint8_t *gpuir__vbyte_block(const gpuir__stream *s, uint32_t block, uint64_t *avail) {
+GPUIR_HD const uint8_t *gpuir__vbyte_block(const gpuir__stream *s, uint32_t block, uint64_t *avail) {
   uint64_t at = s->offset ? gpuir__min64(s->offset[block], s->len) : 0;
   *avail = s->len - at;
   return s->bytes + at;
 }
 
-static void gpuir__vbyte_decode(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t *out) {
+GPUIR__DECODES(gpuir__vbyte_decode) {
   const uint32_t count = gpuir__block_count(s->n, block);
   uint64_t avail;
   const uint8_t *p = gpuir__vbyte_block(s, block, &avail);
@@ -2407,7 +2428,7 @@ static void gpuir__vbyte_decode(const gpuir__stream *s, uint32_t block, uint32_t
   if (s->codec->docids) s->kernels->sum_gaps(out, count, prev, s->limit);
 }
 
-GPUIR_HD static inline uint32_t gpuir__vbyte_freqs_get(const gpuir__stream *s, uint32_t i) {
+GPUIR_HD uint32_t gpuir__vbyte_freqs_get(const gpuir__stream *s, uint32_t i) {
   uint64_t avail;
   const uint8_t *p = gpuir__vbyte_block(s, i / GPUIR__BLOCK, &avail);
   return gpuir__vbyte_at(p, avail, i % GPUIR__BLOCK);
@@ -2423,11 +2444,9 @@ static uint8_t *gpuir__vbyte_encode_block(const gpuir__codec *codec, uint32_t *v
   return to;
 }
 
-static int gpuir__vbyte_encode(const gpuir__codec *codec, const uint32_t *values, uint32_t n, const gpuir__target *to) {
-  return gpuir__encode_blocks(codec, values, n, to, gpuir__vbyte_encode_block, 0);
-}
+GPUIR__ENCODES(gpuir__vbyte_encode) { return gpuir__encode_blocks(codec, values, n, t, gpuir__vbyte_encode_block, 0); }
 
-/* ========================
+/* ========
  * [04-bp128]  bp128: the default codec
  *
  * Uses      [02-vectors], [03-codecs].
@@ -2435,9 +2454,9 @@ static int gpuir__vbyte_encode(const gpuir__codec *codec, const uint32_t *values
  *           and high bits are);
  *           gpuir__bp128_scalar (decoding, plainly); gpuir__bp128_simd (the same with vectors).
  * Tests     tests/unit/04_bp128.c
- * ======================*/
+ * ======*/
 
-/* ----------------------------------------------------------------------------
+/* ----
  * bp128 (2)
  *
  * Binary packing: of all values of a block, the low b bits (0 to 32) are kept at the same width;
@@ -2485,15 +2504,15 @@ static int gpuir__vbyte_encode(const gpuir__codec *codec, const uint32_t *values
  * A lane takes gpuir__bp128_value of a full block, gpuir__packed_value of another, of what
  * gpuir__bp128_block (or _low) and gpuir__bp128_open find, and adds gpuir__bp128_high_of;
  * gpuir__bp128_get does all of it.
- * --------------------------------------------------------------------------*/
+ * ----*/
 
 #define GPUIR__BP128_EXCEPTIONS 0x80u
 
 /* Returns the word of a vertical block in which value i begins, at bit i / 4 * w % 32; it goes on 4 words behind. */
-GPUIR_HD static inline unsigned gpuir__bp128_word(unsigned w, unsigned i) { return i / 4 * w / 32 * 4 + i % 4; }
+GPUIR_HD unsigned gpuir__bp128_word(unsigned w, unsigned i) { return i / 4 * w / 32 * 4 + i % 4; }
 
 /* Returns the low bits of value i of a vertical block. Reads up to 16 bytes behind them, or the first 32 at w = 0. */
-GPUIR_HD static inline uint32_t gpuir__bp128_value(const uint8_t *block, unsigned w, unsigned i) {
+GPUIR_HD uint32_t gpuir__bp128_value(const uint8_t *block, unsigned w, unsigned i) {
   unsigned bit = i / 4 * w;
   const uint8_t *p = block + 4 * gpuir__bp128_word(w, i);
   uint64_t x = (uint64_t)gpuir__load32(p + 16) << 32 | gpuir__load32(p);
@@ -2502,7 +2521,7 @@ GPUIR_HD static inline uint32_t gpuir__bp128_value(const uint8_t *block, unsigne
 
 /* Returns where the low bits of the block of `count` values at bytes[at] begin; *b: their width, 0 if not all of
  * them lie within the len bytes; *left: the bytes of the stream behind them, 0 if the block has no exceptions. */
-GPUIR_HD static inline const uint8_t *gpuir__bp128_low(const uint8_t *bytes, uint64_t len, uint64_t at, unsigned width,
+GPUIR_HD const uint8_t *gpuir__bp128_low(const uint8_t *bytes, uint64_t len, uint64_t at, unsigned width,
     uint32_t count, unsigned *b, uint64_t *left) {
   const unsigned w = width & ~GPUIR__BP128_EXCEPTIONS, size = (count * w + 7) / 8;
   *b = 0;
@@ -2521,14 +2540,13 @@ typedef struct gpuir__bp128_view {
 } gpuir__bp128_view;
 
 /* Returns the number of exceptions before value 128. */
-GPUIR_HD static inline unsigned gpuir__bp128_exceptions(const gpuir__bp128_view *v) {
+GPUIR_HD unsigned gpuir__bp128_exceptions(const gpuir__bp128_view *v) {
   return gpuir__popcount64(v->marks[0]) + gpuir__popcount64(v->marks[1]);
 }
 
 /* Finds the exceptions of the block whose low bits gpuir__bp128_low has found. Returns 0 if it has none, or none
  * that can be read: what *v describes lies within the stream, whatever the bytes say. */
-GPUIR_HD static inline int gpuir__bp128_open(const uint8_t *low, unsigned b, uint64_t left, uint32_t count,
-    gpuir__bp128_view *v) {
+GPUIR_HD int gpuir__bp128_open(const uint8_t *low, unsigned b, uint64_t left, uint32_t count, gpuir__bp128_view *v) {
   const unsigned marks = (count + 7) / 8;
   const uint8_t *p = low + (count * b + 7) / 8;
   uint64_t m0, m1;
@@ -2555,13 +2573,13 @@ GPUIR_HD static inline int gpuir__bp128_open(const uint8_t *low, unsigned b, uin
 
 /* Returns the high bits of the exception with rank `rank`, in their place above the low bits. Reads 8 bytes from their
  * first byte, even behind the last exception. */
-GPUIR_HD static inline uint32_t gpuir__bp128_high(const gpuir__bp128_view *v, unsigned rank) {
+GPUIR_HD uint32_t gpuir__bp128_high(const gpuir__bp128_view *v, unsigned rank) {
   return gpuir__packed_value(v->high, v->h, rank) << v->b;
 }
 
 /* Returns the high bits of value i in their place, 0 if it is no exception. There are no branches, because marks cannot
  * be predicted. */
-GPUIR_HD static inline uint32_t gpuir__bp128_high_of(const gpuir__bp128_view *v, unsigned i) {
+GPUIR_HD uint32_t gpuir__bp128_high_of(const gpuir__bp128_view *v, unsigned i) {
   const uint64_t bit = (uint64_t)1 << i % 64, below = bit - 1;
   const uint64_t in0 = v->marks[0] & (i < 64 ? below : UINT64_MAX), in1 = v->marks[1] & (i < 64 ? 0 : below);
   const uint32_t marked = ((i < 64 ? v->marks[0] : v->marks[1]) & bit) != 0;
@@ -2569,8 +2587,7 @@ GPUIR_HD static inline uint32_t gpuir__bp128_high_of(const gpuir__bp128_view *v,
 }
 
 /* Returns value i of a block whose low bits, b and `left` gpuir__bp128_low has found. */
-GPUIR_HD static inline uint32_t gpuir__bp128_get(const uint8_t *low, unsigned b, uint64_t left, uint32_t count,
-    unsigned i) {
+GPUIR_HD uint32_t gpuir__bp128_get(const uint8_t *low, unsigned b, uint64_t left, uint32_t count, unsigned i) {
   uint32_t x = count == GPUIR__BLOCK ? gpuir__bp128_value(low, b, i) : gpuir__packed_value(low, b, i);
   gpuir__bp128_view v;
   if (left && gpuir__bp128_open(low, b, left, count, &v)) x |= gpuir__bp128_high_of(&v, i);
@@ -2578,14 +2595,14 @@ GPUIR_HD static inline uint32_t gpuir__bp128_get(const uint8_t *low, unsigned b,
 }
 
 /* Finds the low bits of a stream's block, as gpuir__bp128_low. */
-GPUIR_HD static inline const uint8_t *gpuir__bp128_block(const gpuir__stream *s, uint32_t block, uint32_t count,
-    unsigned *b, uint64_t *left) {
+GPUIR_HD const uint8_t *gpuir__bp128_block(const gpuir__stream *s, uint32_t block, uint32_t count, unsigned *b,
+    uint64_t *left) {
   if (s->offset)
     return gpuir__bp128_low(s->bytes, s->len, (uint64_t)s->offset[block] * 4, s->width[block], count, b, left);
   return gpuir__bp128_low(s->bytes, s->len, 1, s->len ? s->bytes[0] : 0, count, b, left);
 }
 
-/* ---- scalar ---- */
+/* ---- scalar */
 
 /* Unpacks the low bits, of w bits each, of count <= 128 values. */
 GPUIR__INLINE void gpuir__bp128_low_scalar(const uint8_t *p, unsigned w, uint32_t count, int vertical, uint32_t *out) {
@@ -2626,13 +2643,8 @@ GPUIR__NOINLINE void gpuir__bp128_scalar(const gpuir__stream *s, uint32_t block,
   if (docids) gpuir__sum_gaps_scalar(out, count, prev, s->limit);
 }
 
-static void gpuir__bp128_docids_scalar(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t *out) {
-  gpuir__bp128_scalar(s, block, 1, prev, out);
-}
-
-static void gpuir__bp128_freqs_scalar(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t *out) {
-  gpuir__bp128_scalar(s, block, 0, prev, out);
-}
+GPUIR__DECODES(gpuir__bp128_docids_scalar) { gpuir__bp128_scalar(s, block, 1, prev, out); }
+GPUIR__DECODES(gpuir__bp128_freqs_scalar) { gpuir__bp128_scalar(s, block, 0, prev, out); }
 
 GPUIR__INLINE uint32_t gpuir__bp128_get_any(const gpuir__stream *s, uint32_t i) {
   const uint32_t block = i / GPUIR__BLOCK, count = gpuir__block_count(s->n, block);
@@ -2672,8 +2684,6 @@ static uint32_t gpuir__bp128_find_scalar(const gpuir__stream *s, uint32_t block,
         GPUIR__ENTRY(m, 5), GPUIR__ENTRY(m, 6), GPUIR__ENTRY(m, 7), \
   }
 static const uint16_t gpuir__expand[256][8] = {GPUIR__256(GPUIR__EXPAND)};
-#undef GPUIR__ENTRY
-#undef GPUIR__EXPAND
 
 /* A value of w <= 8 bits becomes a 16-bit word in three steps: a shuffle fetches the byte in which it begins and the
  * next one (GPUIR__BYTES), a product shifts it up to the word's top (GPUIR__UP: a power of two), one shift for all
@@ -2761,21 +2771,9 @@ typedef struct gpuir__rows15 {
 static const gpuir__rows15 gpuir__vertical15[7] = {GPUIR__ROWS15(9), GPUIR__ROWS15(10), GPUIR__ROWS15(11),
     GPUIR__ROWS15(12), GPUIR__ROWS15(13), GPUIR__ROWS15(14), GPUIR__ROWS15(15)};
 
-#undef GPUIR__BYTES
-#undef GPUIR__UP
-#undef GPUIR__BYTES4
-#undef GPUIR__UP4
 #undef GPUIR__FIELDS
-#undef GPUIR__SAME4
-#undef GPUIR__FIRST
-#undef GPUIR__SHIFT
-#undef GPUIR__DOWN
-#undef GPUIR__LANES
-#undef GPUIR__ROWS
-#undef GPUIR__FIRST4
-#undef GPUIR__ROWS15
 
-/* ---- high bits, with AVX2 ---- */
+/* ---- high bits, with AVX2 */
 
 /* Takes 16 values of at most 8 bits out of the bytes of x, see gpuir__fields. */
 GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_fields(__m256i x, __m256i at, __m256i up, __m128i down) {
@@ -2874,7 +2872,7 @@ GPUIR__AVX2 GPUIR__INLINE gpuir__words32 gpuir__avx2_high32(const uint8_t *marks
   return x;
 }
 
-/* ---- narrow blocks: values of less than 2^15, 32 of them a step, with AVX2 ---- */
+/* ---- narrow blocks: values of less than 2^15, 32 of them a step, with AVX2 */
 
 /* The forms of low bits: at most 8 bits vertically, at most 8 bits horizontally, 9 to 15 bits vertically. */
 enum { GPUIR__ROWS8, GPUIR__ROW8, GPUIR__ROWS15 };
@@ -3135,7 +3133,6 @@ GPUIR__FULL(gpuir__row8_high12, GPUIR__ROW8, 1, GPUIR__DOCIDS12)
 GPUIR__FULL(gpuir__row8_high15, GPUIR__ROW8, 1, GPUIR__DOCIDS15)
 GPUIR__FULL(gpuir__row8_high_freqs, GPUIR__ROW8, 1, GPUIR__FREQS)
 #endif
-#undef GPUIR__FULL
 
 /* Decodes a narrow, horizontal block of any number of values. */
 GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_some_avx2(const uint8_t *p, unsigned w, uint32_t count,
@@ -3183,7 +3180,7 @@ GPUIR__AVX2 GPUIR__INLINE void gpuir__narrow_freqs(const uint8_t *p, unsigned w,
   else gpuir__some_freqs(p, w, count, v, out);
 }
 
-/* ---- other blocks: 8 values a step with AVX2, 16 with AVX-512 ---- */
+/* ---- other blocks: 8 values a step with AVX2, 16 with AVX-512 */
 
 /* Decodes a vertical block of at most 8 low bits with exceptions: the values of a narrow one's 32 a step, each widened
  * before its high bits are added. */
@@ -3319,10 +3316,8 @@ GPUIR__AVX2 GPUIR__WIDE(avx2)
 GPUIR__AVX2 GPUIR__WIDE_FREQS(avx2)
 GPUIR__AVX512 GPUIR__WIDE(avx512)
 GPUIR__AVX512 GPUIR__WIDE_FREQS(avx512)
-#undef GPUIR__WIDE_FREQS
-#undef GPUIR__WIDE
 
-/* ---- decoding with vectors ---- */
+/* ---- decoding with vectors */
 
 /* Decodes count values whose low bits begin at p, and sums them up if `docids`, a constant; v: NULL without exceptions.
  * Narrow blocks are decoded with AVX2 even where there is AVX-512, which would gain nothing. */
@@ -3356,12 +3351,12 @@ GPUIR__AVX2 GPUIR__NOINLINE void gpuir__bp128_freqs_rest(const gpuir__stream *s,
   gpuir__bp128_decode(s, block, gpuir__block_count(s->n, block), 0, 0, 0, out);
 }
 
-GPUIR__AVX2 static void gpuir__bp128_docids_simd(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t *out) {
+GPUIR__AVX2 GPUIR__DECODES(gpuir__bp128_docids_simd) {
   if (gpuir__block_count(s->n, block) == GPUIR__BLOCK) gpuir__bp128_decode(s, block, GPUIR__BLOCK, 1, 1, prev, out);
   else gpuir__bp128_docids_rest(s, block, prev, out);
 }
 
-GPUIR__AVX2 static void gpuir__bp128_freqs_simd(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t *out) {
+GPUIR__AVX2 GPUIR__DECODES(gpuir__bp128_freqs_simd) {
   (void)prev;
   if (gpuir__block_count(s->n, block) == GPUIR__BLOCK) gpuir__bp128_decode(s, block, GPUIR__BLOCK, 1, 0, 0, out);
   else gpuir__bp128_freqs_rest(s, block, out);
@@ -3372,7 +3367,7 @@ GPUIR__AVX2 static uint32_t gpuir__bp128_get_avx2(const gpuir__stream *s, uint32
   return gpuir__bp128_get_any(s, i);
 }
 
-/* ---- finding a docID in a narrow block without decoding it ---- */
+/* ---- finding a docID in a narrow block without decoding it */
 
 /* A search in a narrow block, vertical and of at most 8 low bits. */
 typedef struct gpuir__seek16 {
@@ -3435,15 +3430,10 @@ static uint32_t gpuir__bp128_find_avx2(const gpuir__stream *s, uint32_t block, u
 }
 #endif
 
-/* ---- the codec's functions: those of the stream's level ---- */
+/* ---- the codec's functions: those of the stream's level */
 
-static void gpuir__bp128_docids_decode(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t *out) {
-  s->kernels->bp128_docids(s, block, prev, out);
-}
-
-static void gpuir__bp128_freqs_decode(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t *out) {
-  s->kernels->bp128_freqs(s, block, prev, out);
-}
+GPUIR__DECODES(gpuir__bp128_docids_decode) { s->kernels->bp128_docids(s, block, prev, out); }
+GPUIR__DECODES(gpuir__bp128_freqs_decode) { s->kernels->bp128_freqs(s, block, prev, out); }
 
 static uint32_t gpuir__bp128_freqs_get(const gpuir__stream *s, uint32_t i) { return s->kernels->bp128_get(s, i); }
 
@@ -3451,7 +3441,7 @@ static uint32_t gpuir__bp128_docids_find(const gpuir__stream *s, uint32_t block,
   return s->kernels->bp128_find(s, block, prev, x);
 }
 
-/* ---- encoding ---- */
+/* ---- encoding */
 
 /* Packs 128 values of w bits vertically into 16 w bytes. */
 static void gpuir__bp128_pack(const uint32_t *v, unsigned w, uint8_t *to) {
@@ -3531,13 +3521,11 @@ static uint8_t *gpuir__bp128_encode_block(const gpuir__codec *codec, uint32_t *v
   return to + (nhigh * h + 7) / 8;
 }
 
-static int gpuir__bp128_encode(const gpuir__codec *codec, const uint32_t *values, uint32_t n, const gpuir__target *to) {
-  return gpuir__encode_blocks(codec, values, n, to, gpuir__bp128_encode_block, 1);
-}
+GPUIR__ENCODES(gpuir__bp128_encode) { return gpuir__encode_blocks(codec, values, n, t, gpuir__bp128_encode_block, 1); }
 
 #ifndef GPUIR_NO_LAB
 
-/* ========================
+/* ========
  * [05-lab-unary]  codecs of the literature: unary codes (ef, qs, rice)
  *
  * The codecs of the literature stand in three parts, which GPUIR_NO_LAB leaves out:
@@ -3561,14 +3549,14 @@ static int gpuir__bp128_encode(const gpuir__codec *codec, const uint32_t *values
  * of them such a lane uses. Where gaps are coded, a scan over the warp turns them into docIDs.
  *
  * Uses      [02-vectors], [03-codecs].
- * Start at  gpuir__unary (a unary code), gpuir__ef_decode, gpuir__qs_decode, gpuir__rice_decode.
+ * Start at  gpuir__unary (a unary code), gpuir__ef_decode, gpuir__halves_decode (qs and rice).
  * Tests     tests/unit/05_lab_unary.c
- * ======================*/
+ * ======*/
 
-/* ---- packed numbers ---- */
+/* ---- packed numbers */
 
 /* Returns the low `bytes` <= 4 bytes at p as a number; reads 4. */
-GPUIR_HD static inline uint32_t gpuir__load_bytes(const uint8_t *p, unsigned bytes) {
+GPUIR_HD uint32_t gpuir__load_bytes(const uint8_t *p, unsigned bytes) {
   return gpuir__load32(p) & gpuir__low_bits(8 * bytes);
 }
 
@@ -3610,7 +3598,7 @@ static void gpuir__unpack(const gpuir__stream *s, const uint8_t *p, unsigned w, 
   else memset(out, 0, ((size_t)count + 15) / 16 * 16 * sizeof *out);
 }
 
-/* ---- unary codes ---- */
+/* ---- unary codes */
 
 /* A bit vector of numbers in unary code, each of which a stop bit ends: a one, or a zero if flip is all ones. The
  * stop of number j has as many other bits before it as the numbers up to j add up to. */
@@ -3627,7 +3615,7 @@ typedef struct gpuir__unary {
 #define GPUIR__STOPS_WINDOW 128u /* bytes; as many bits as the longest piece between two sums has */
 
 /* Returns 64 bits of the vector in which stops are ones, those behind its end cleared. */
-GPUIR_HD static inline uint64_t gpuir__unary_word(const uint8_t *p, uint64_t bytes, uint64_t flip) {
+GPUIR_HD uint64_t gpuir__unary_word(const uint8_t *p, uint64_t bytes, uint64_t flip) {
   uint64_t x = gpuir__load64(p) ^ flip;
   return bytes < 8 ? x & gpuir__low_bits64(8 * (unsigned)bytes) : x;
 }
@@ -3693,13 +3681,13 @@ GPUIR__AVX512 static uint32_t gpuir__stops_avx512(const uint8_t *p, uint64_t byt
 #endif
 
 /* Returns the number of stops before piece c. */
-GPUIR_HD static inline uint64_t gpuir__unary_rank(const gpuir__unary *u, uint64_t c) {
+GPUIR_HD uint64_t gpuir__unary_rank(const gpuir__unary *u, uint64_t c) {
   uint64_t ones = gpuir__load32(u->sums + c * 4);
   return u->flip ? (c << u->log) - ones : ones;
 }
 
 /* Returns the last piece in [lo, hi), lo < hi, before which there are at most r stops, or lo. */
-GPUIR_HD static inline uint64_t gpuir__unary_piece(const gpuir__unary *u, uint64_t lo, uint64_t hi, uint64_t r) {
+GPUIR_HD uint64_t gpuir__unary_piece(const gpuir__unary *u, uint64_t lo, uint64_t hi, uint64_t r) {
   while (hi - lo > 1) {
     uint64_t mid = lo + (hi - lo) / 2;
     if (gpuir__unary_rank(u, mid) <= r) lo = mid;
@@ -3734,8 +3722,7 @@ static void gpuir__unary_stops(const gpuir__stream *s, const gpuir__unary *u, ui
 
 /* Returns the position of the stop with rank r; `rank` <= r stops stand before bit `start`. It is looked for before bit
  * `end`, by the sums, or up to the vector's end, without sums. */
-GPUIR_HD static inline uint64_t gpuir__unary_select(const gpuir__unary *u, uint64_t start, uint64_t end, uint64_t rank,
-    uint64_t r) {
+GPUIR_HD uint64_t gpuir__unary_select(const gpuir__unary *u, uint64_t start, uint64_t end, uint64_t rank, uint64_t r) {
   uint64_t words = UINT64_MAX, byte, keep;
   if (u->sums) {
     uint64_t lo = start >> u->log, hi = (end >> u->log) + 1;
@@ -3763,7 +3750,7 @@ GPUIR_HD static inline uint64_t gpuir__unary_select(const gpuir__unary *u, uint6
 
 /* Returns value j, whose high bits are coded in unary and whose stop has position pos: (bits before it that are no
  * stops) * 2^b + its low bits + add. */
-GPUIR_HD static inline uint32_t gpuir__joined(uint32_t pos, uint32_t j, unsigned b, uint32_t low, uint32_t add) {
+GPUIR_HD uint32_t gpuir__joined(uint32_t pos, uint32_t j, unsigned b, uint32_t low, uint32_t add) {
   return ((pos - j) << b) + low + add;
 }
 
@@ -3806,7 +3793,7 @@ GPUIR__AVX512 static void gpuir__join_avx512(const uint32_t *pos, unsigned b, ui
 }
 #endif
 
-/* ----------------------------------------------------------------------------
+/* ----
  * ef (6)
  *
  * Elias-Fano in partitions of 128. Source: section 3.1.1 of Liu, Wang & Swanson, "Griffin: uniting
@@ -3830,12 +3817,12 @@ GPUIR__AVX512 static void gpuir__join_avx512(const uint32_t *pos, unsigned b, ui
  * gpuir__ef_find finds low bits and unary code. A lane finds its stop by gpuir__unary_select, or counts
  * the stops of a gpuir__unary_word for its warp, and joins it with gpuir__packed_value by
  * gpuir__joined; gpuir__ef_get does all of it.
- * --------------------------------------------------------------------------*/
+ * ----*/
 
 /* Finds the unary code of a partition and returns where its low bits begin, of *b bits each; b = 0 and no bits if the
  * partition is not all there. */
-GPUIR_HD static inline const uint8_t *gpuir__ef_find(const gpuir__stream *s, uint32_t block, uint32_t count,
-    unsigned *b, gpuir__unary *u) {
+GPUIR_HD const uint8_t *gpuir__ef_find(const gpuir__stream *s, uint32_t block, uint32_t count, unsigned *b,
+    gpuir__unary *u) {
   uint64_t at = 1, low, avail;
   *b = 0;
   if (s->offset) {
@@ -3858,7 +3845,7 @@ GPUIR_HD static inline const uint8_t *gpuir__ef_find(const gpuir__stream *s, uin
   return s->bytes + at;
 }
 
-static void gpuir__ef_decode(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t *out) {
+GPUIR__DECODES(gpuir__ef_decode) {
   const uint32_t count = gpuir__block_count(s->n, block);
   uint32_t pos[GPUIR__STOPS_ROOM];
   gpuir__unary u;
@@ -3869,7 +3856,7 @@ static void gpuir__ef_decode(const gpuir__stream *s, uint32_t block, uint32_t pr
   s->kernels->join(pos, b, prev + 1, s->limit, count, out);
 }
 
-GPUIR_HD static inline uint32_t gpuir__ef_get(const gpuir__stream *s, uint32_t i) {
+GPUIR_HD uint32_t gpuir__ef_get(const gpuir__stream *s, uint32_t i) {
   const uint32_t block = i / GPUIR__BLOCK, count = gpuir__block_count(s->n, block);
   const uint32_t base = block && s->last ? s->last[block - 1] + 1 : 0;
   gpuir__unary u;
@@ -3908,11 +3895,9 @@ static uint8_t *gpuir__ef_encode_block(const gpuir__codec *codec, uint32_t *v, u
   return to + low + high;
 }
 
-static int gpuir__ef_encode(const gpuir__codec *codec, const uint32_t *values, uint32_t n, const gpuir__target *to) {
-  return gpuir__encode_blocks(codec, values, n, to, gpuir__ef_encode_block, 1);
-}
+GPUIR__ENCODES(gpuir__ef_encode) { return gpuir__encode_blocks(codec, values, n, t, gpuir__ef_encode_block, 1); }
 
-/* ----------------------------------------------------------------------------
+/* ----
  * qs (7)
  *
  * Elias-Fano over the whole list, with tables that let each block and each value be decoded alone.
@@ -3933,7 +3918,7 @@ static int gpuir__ef_encode(const gpuir__codec *codec, const uint32_t *values, u
  *
  * Lanes do as for ef: gpuir__halves_find, gpuir__halves_start, gpuir__unary_select (or
  * gpuir__unary_word and gpuir__unary_rank), gpuir__packed_value, gpuir__joined; gpuir__qs_get.
- * --------------------------------------------------------------------------*/
+ * ----*/
 
 #define GPUIR__QS_LOG 10u
 
@@ -3946,7 +3931,7 @@ typedef struct gpuir__halves {
 } gpuir__halves;
 
 /* Finds what a stream consists of. 0, or FORMAT, and then there are no bits. */
-GPUIR_HD static inline int gpuir__halves_find(const gpuir__stream *s, unsigned log, int rice, gpuir__halves *v) {
+GPUIR_HD int gpuir__halves_find(const gpuir__stream *s, unsigned log, int rice, gpuir__halves *v) {
   const uint64_t head = s->offset ? 8 : 1;
   uint64_t bytes, bases, low, all;
   v->b = 0;
@@ -3991,44 +3976,60 @@ static void gpuir__halves_sums(const uint8_t *unary, uint64_t bytes, unsigned lo
   }
 }
 
-static int gpuir__qs_open(gpuir__stream *s) {
-  gpuir__halves v;
-  return gpuir__halves_find(s, GPUIR__QS_LOG, 0, &v);
-}
-
 /* Returns the bit of the unary code at which a block begins. */
-GPUIR_HD static inline uint64_t gpuir__halves_start(const gpuir__stream *s, uint32_t block) {
+GPUIR_HD uint64_t gpuir__halves_start(const gpuir__stream *s, uint32_t block) {
   return s->offset ? (uint64_t)s->offset[block] + (uint64_t)block * GPUIR__BLOCK : 0;
 }
 
 /* Returns the bit at which the next block begins, up to which the sums are searched. */
-GPUIR_HD static inline uint64_t gpuir__halves_end(const gpuir__stream *s, const gpuir__halves *v, uint32_t block) {
+GPUIR_HD uint64_t gpuir__halves_end(const gpuir__stream *s, const gpuir__halves *v, uint32_t block) {
   return s->offset && block < (s->n - 1) / GPUIR__BLOCK ? gpuir__halves_start(s, block + 1) : v->unary.bytes * 8;
 }
 
-static void gpuir__qs_decode(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t *out) {
+/* Returns the sum of the binary numbers of rice before a block. */
+GPUIR_HD uint32_t gpuir__rice_base(const gpuir__halves *v, uint32_t block) {
+  return v->bases ? gpuir__load32(v->bases + (uint64_t)block * 4) : 0;
+}
+
+static void gpuir__halves_decode(const gpuir__stream *s, uint32_t block, uint32_t prev, unsigned log, int rice,
+    uint32_t *out) {
   const uint32_t count = gpuir__block_count(s->n, block);
   const uint64_t first = (uint64_t)block * GPUIR__BLOCK;
   uint32_t pos[GPUIR__STOPS_ROOM];
   gpuir__halves v;
-  (void)prev;
-  (void)gpuir__halves_find(s, GPUIR__QS_LOG, 0, &v);
+  (void)gpuir__halves_find(s, log, rice, &v);
   gpuir__unary_stops(s, &v.unary, gpuir__halves_start(s, block), first, count, pos);
   gpuir__unpack(s, v.low, v.b, first, count, out);
-  s->kernels->join(pos, v.b, (s->offset ? s->offset[block] : 0) << v.b, s->limit, count, out);
+  if (rice) s->kernels->sum_gaps(out, count, prev, UINT32_MAX);
+  s->kernels->join(pos, v.b, s->offset && !rice ? s->offset[block] << v.b : 0, s->limit, count, out);
 }
 
-GPUIR_HD static inline uint32_t gpuir__qs_get(const gpuir__stream *s, uint32_t i) {
+GPUIR_HD uint32_t gpuir__halves_get(const gpuir__stream *s, uint32_t i, unsigned log, int rice) {
   const uint32_t block = i / GPUIR__BLOCK;
   gpuir__halves v;
+  uint32_t sum = 0, k;
   uint64_t pos;
-  (void)gpuir__halves_find(s, GPUIR__QS_LOG, 0, &v);
+  (void)gpuir__halves_find(s, log, rice, &v);
+  if (rice) sum = i + gpuir__rice_base(&v, block);
+  for (k = block * GPUIR__BLOCK; rice && k < i; k++) sum += gpuir__packed_value(v.low, v.b, k);
   pos = gpuir__unary_select(&v.unary, gpuir__halves_start(s, block), gpuir__halves_end(s, &v, block),
       (uint64_t)block * GPUIR__BLOCK, i);
-  return gpuir__min32(gpuir__joined((uint32_t)pos, i, v.b, gpuir__packed_value(v.low, v.b, i), 0), s->limit);
+  return gpuir__min32(gpuir__joined((uint32_t)pos, i, v.b, gpuir__packed_value(v.low, v.b, i), sum), s->limit);
 }
 
-static int gpuir__qs_encode(const gpuir__codec *codec, const uint32_t *values, uint32_t n, const gpuir__target *t) {
+/* Defines what a codec of two vectors has for the seam but for its encoder. */
+#define GPUIR__HALVES(name, log, rice) \
+  static int gpuir__##name##_open(gpuir__stream *s) { \
+    gpuir__halves v; \
+    return gpuir__halves_find(s, log, rice, &v); \
+  } \
+  GPUIR__DECODES(gpuir__##name##_decode) { gpuir__halves_decode(s, block, prev, log, rice, out); } \
+  GPUIR_HD uint32_t gpuir__##name##_get(const gpuir__stream *s, uint32_t i) { \
+    return gpuir__halves_get(s, i, log, rice); \
+  }
+GPUIR__HALVES(qs, GPUIR__QS_LOG, 0)
+
+GPUIR__ENCODES(gpuir__qs_encode) {
   const uint64_t c = t->param ? t->param : 1000;
   uint64_t last = n ? values[n - 1] : 0, head = t->offset ? 8 : 1, sums = 0, low, high, i;
   unsigned b = 0;
@@ -4051,7 +4052,7 @@ static int gpuir__qs_encode(const gpuir__codec *codec, const uint32_t *values, u
   return GPUIR_OK;
 }
 
-/* ----------------------------------------------------------------------------
+/* ----
  * rice (8)
  *
  * Rice coding with the unary and the binary codes in two bit vectors. Source: section 6.1 of Ding,
@@ -4073,45 +4074,11 @@ static int gpuir__qs_encode(const gpuir__codec *codec, const uint32_t *values, u
  *
  * Lanes do as for qs; what gpuir__joined adds is gpuir__rice_base and the sum of gpuir__packed_value
  * up to their own, a scan in a warp, a loop in gpuir__rice_get.
- * --------------------------------------------------------------------------*/
+ * ----*/
 
 #define GPUIR__RICE_LOG 7u
 
-static int gpuir__rice_open(gpuir__stream *s) {
-  gpuir__halves v;
-  return gpuir__halves_find(s, GPUIR__RICE_LOG, 1, &v);
-}
-
-static void gpuir__rice_decode(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t *out) {
-  const uint32_t count = gpuir__block_count(s->n, block);
-  const uint64_t first = (uint64_t)block * GPUIR__BLOCK;
-  uint32_t pos[GPUIR__STOPS_ROOM];
-  gpuir__halves v;
-  (void)gpuir__halves_find(s, GPUIR__RICE_LOG, 1, &v);
-  gpuir__unary_stops(s, &v.unary, gpuir__halves_start(s, block), first, count, pos);
-  gpuir__unpack(s, v.low, v.b, first, count, out);
-  s->kernels->sum_gaps(out, count, prev, UINT32_MAX);
-  s->kernels->join(pos, v.b, 0, s->limit, count, out);
-}
-
-/* Returns the sum of the binary numbers before a block. */
-GPUIR_HD static inline uint32_t gpuir__rice_base(const gpuir__halves *v, uint32_t block) {
-  return v->bases ? gpuir__load32(v->bases + (uint64_t)block * 4) : 0;
-}
-
-GPUIR_HD static inline uint32_t gpuir__rice_get(const gpuir__stream *s, uint32_t i) {
-  const uint32_t block = i / GPUIR__BLOCK;
-  gpuir__halves v;
-  uint32_t sum, k;
-  uint64_t pos;
-  (void)gpuir__halves_find(s, GPUIR__RICE_LOG, 1, &v);
-  sum = i + gpuir__rice_base(&v, block);
-  for (k = block * GPUIR__BLOCK; k < i; k++) sum += gpuir__packed_value(v.low, v.b, k);
-  sum += gpuir__packed_value(v.low, v.b, i);
-  pos = gpuir__unary_select(&v.unary, gpuir__halves_start(s, block), gpuir__halves_end(s, &v, block),
-      (uint64_t)block * GPUIR__BLOCK, i);
-  return gpuir__min32(gpuir__joined((uint32_t)pos, i, v.b, 0, sum), s->limit);
-}
+GPUIR__HALVES(rice, GPUIR__RICE_LOG, 1)
 
 /* Returns the b, close to the width of the mean gap, that makes the list smallest; *ones: the ones of its unary
  * vector. */
@@ -4151,7 +4118,7 @@ static void gpuir__rice_put(const uint32_t *values, uint32_t n, unsigned b, cons
   }
 }
 
-static int gpuir__rice_encode(const gpuir__codec *codec, const uint32_t *values, uint32_t n, const gpuir__target *t) {
+GPUIR__ENCODES(gpuir__rice_encode) {
   const uint64_t head = t->offset ? 8 : 1, nblocks = n / GPUIR__BLOCK + (n % GPUIR__BLOCK != 0);
   uint64_t ones, sums = 0, bases = t->offset ? nblocks * 4 : 0, low, high;
   unsigned b = gpuir__rice_choose(values, n, t->offset != NULL, &ones);
@@ -4171,15 +4138,15 @@ static int gpuir__rice_encode(const gpuir__codec *codec, const uint32_t *values,
   return GPUIR_OK;
 }
 
-/* ========================
+/* ========
  * [06-lab-pfor]  codecs of the literature: PForDelta and its kin (pfd, newpfd, optpfd, pfd-list, parapfor)
  *
  * Uses      [02-vectors], [03-codecs], [04-bp128] (its packing).
  * Start at  gpuir__pfd_decode, gpuir__pfl_decode_block, gpuir__para_decode_block.
  * Tests     tests/unit/06_lab_pfor.c
- * ======================*/
+ * ======*/
 
-/* ----------------------------------------------------------------------------
+/* ----
  * pfd (3), newpfd (4), optpfd (5)
  *
  * PForDelta: each value of a block of 128 has a slot of b bits, and those that do not fit are
@@ -4217,7 +4184,7 @@ static int gpuir__rice_encode(const gpuir__codec *codec, const uint32_t *values,
  * exception each by gpuir__pfd_apart (forms 2 and 3) or, behind a walk along the links, by
  * gpuir__pfd_linked. In form 3 the lane of a value can also take gpuir__bp128_high_of.
  * gpuir__pfd_value does all of it for one value.
- * --------------------------------------------------------------------------*/
+ * ----*/
 
 #define GPUIR__PFD_LINKED 1u
 #define GPUIR__PFD_APART 2u
@@ -4240,8 +4207,7 @@ typedef struct gpuir__pfd_block {
 } gpuir__pfd_block;
 
 /* Takes a block apart; one that is not all there has b = 0 and no exceptions. */
-GPUIR_HD static inline void gpuir__pfd_find(const gpuir__stream *s, uint32_t block, uint32_t count,
-    gpuir__pfd_block *v) {
+GPUIR_HD void gpuir__pfd_find(const gpuir__stream *s, uint32_t block, uint32_t count, gpuir__pfd_block *v) {
   uint64_t at = 1, size, avail;
   unsigned width = 0;
   const uint8_t *p;
@@ -4289,7 +4255,7 @@ GPUIR_HD static inline void gpuir__pfd_find(const gpuir__stream *s, uint32_t blo
 }
 
 /* Returns the high bits of exception k of form 2 or 3, in their place; *at: its position. */
-GPUIR_HD static inline uint32_t gpuir__pfd_apart(const gpuir__pfd_block *v, uint32_t k, uint32_t *at) {
+GPUIR_HD uint32_t gpuir__pfd_apart(const gpuir__pfd_block *v, uint32_t k, uint32_t *at) {
   if (v->form == GPUIR__PFD_MARKED) {
     const unsigned before = gpuir__ones64(v->marked.marks[0]);
     *at = k < before ? gpuir__select64(v->marked.marks[0], k) : 64 + gpuir__select64(v->marked.marks[1], k - before);
@@ -4300,7 +4266,7 @@ GPUIR_HD static inline uint32_t gpuir__pfd_apart(const gpuir__pfd_block *v, uint
 }
 
 /* Returns the value of exception k of form 1. */
-GPUIR_HD static inline uint32_t gpuir__pfd_linked(const gpuir__pfd_block *v, uint32_t k) {
+GPUIR_HD uint32_t gpuir__pfd_linked(const gpuir__pfd_block *v, uint32_t k) {
   return gpuir__load_bytes(v->values + k * v->bytes, v->bytes);
 }
 
@@ -4320,7 +4286,7 @@ GPUIR__AVX2 static void gpuir__marked_simd(const gpuir__stream *s, const gpuir__
 }
 #endif
 
-static void gpuir__pfd_decode(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t *out) {
+GPUIR__DECODES(gpuir__pfd_decode) {
   const uint32_t count = gpuir__block_count(s->n, block);
   gpuir__pfd_block v;
   uint32_t i, at;
@@ -4347,7 +4313,7 @@ static void gpuir__pfd_decode(const gpuir__stream *s, uint32_t block, uint32_t p
 }
 
 /* Returns value i of a block alone. */
-GPUIR_HD static inline uint32_t gpuir__pfd_value(const gpuir__pfd_block *v, uint32_t i) {
+GPUIR_HD uint32_t gpuir__pfd_value(const gpuir__pfd_block *v, uint32_t i) {
   uint32_t value = gpuir__packed_value(v->slots, v->b, i), k;
   if (v->form == GPUIR__PFD_LINKED) {
     uint32_t at = v->first;
@@ -4374,7 +4340,7 @@ GPUIR_HD static inline uint32_t gpuir__pfd_value(const gpuir__pfd_block *v, uint
   return value;
 }
 
-GPUIR_HD static inline uint32_t gpuir__pfd_freqs_get(const gpuir__stream *s, uint32_t i) {
+GPUIR_HD uint32_t gpuir__pfd_freqs_get(const gpuir__stream *s, uint32_t i) {
   gpuir__pfd_block v;
   gpuir__pfd_find(s, i / GPUIR__BLOCK, gpuir__block_count(s->n, i / GPUIR__BLOCK), &v);
   return gpuir__pfd_value(&v, i % GPUIR__BLOCK);
@@ -4495,11 +4461,9 @@ static uint8_t *gpuir__pfd_encode_block(const gpuir__codec *codec, uint32_t *v, 
   }
 }
 
-static int gpuir__pfd_encode(const gpuir__codec *codec, const uint32_t *values, uint32_t n, const gpuir__target *to) {
-  return gpuir__encode_blocks(codec, values, n, to, gpuir__pfd_encode_block, 1);
-}
+GPUIR__ENCODES(gpuir__pfd_encode) { return gpuir__encode_blocks(codec, values, n, t, gpuir__pfd_encode_block, 1); }
 
-/* ----------------------------------------------------------------------------
+/* ----
  * pfd-list (9)
  *
  * PForDelta with one b for the whole list. Source: section 6.2 of Ding, He, Yan & Suel, WWW 2009.
@@ -4524,7 +4488,7 @@ static int gpuir__pfd_encode(const gpuir__codec *codec, const uint32_t *values, 
  *
  * gpuir__pfl_level_find takes each level apart. A lane takes gpuir__packed_value of its slots; then lanes
  * patch an exception each, from gpuir__pfl_first on, by gpuir__pfl_high; gpuir__pfl_value does both.
- * --------------------------------------------------------------------------*/
+ * ----*/
 
 #define GPUIR__PFL_BLOCK 512u
 #define GPUIR__PFL_DEPTH 5u
@@ -4538,8 +4502,7 @@ typedef struct gpuir__pfl_level {
 } gpuir__pfl_level;
 
 /* Finds the first level of an array of n numbers, coded to a depth > 0; returns its size, or BAD. */
-GPUIR_HD static inline uint64_t gpuir__pfl_level_find(const uint8_t *p, uint64_t avail, uint32_t n,
-    gpuir__pfl_level *level) {
+GPUIR_HD uint64_t gpuir__pfl_level_find(const uint8_t *p, uint64_t avail, uint32_t n, gpuir__pfl_level *level) {
   uint64_t size;
   if (avail < 5 || p[0] > 32) return GPUIR__PFL_BAD;
   level->b = p[0];
@@ -4672,28 +4635,22 @@ static int gpuir__pfl_open(gpuir__stream *s) {
 }
 
 /* Returns the first exception at value i of the list or behind it. */
-GPUIR_HD static inline uint32_t gpuir__pfl_first(const gpuir__pfl_state *state, uint32_t i) {
-  uint32_t lo = 0, hi = state->top.number;
-  while (lo < hi) {
-    uint32_t mid = lo + (hi - lo) / 2;
-    if (state->positions[mid] < i) lo = mid + 1;
-    else hi = mid;
-  }
-  return lo;
+GPUIR_HD uint32_t gpuir__pfl_first(const gpuir__pfl_state *state, uint32_t i) {
+  return gpuir__lower_bound(state->positions, 0, state->top.number, i);
 }
 
 /* Returns the high bits of exception e in their place. */
-GPUIR_HD static inline uint32_t gpuir__pfl_high(const gpuir__pfl_state *state, uint32_t e) {
+GPUIR_HD uint32_t gpuir__pfl_high(const gpuir__pfl_state *state, uint32_t e) {
   return state->overflows[e] << state->top.b;
 }
 
 /* Returns gap i of an open list alone. */
-GPUIR_HD static inline uint32_t gpuir__pfl_value(const gpuir__pfl_state *state, uint32_t i) {
+GPUIR_HD uint32_t gpuir__pfl_value(const gpuir__pfl_state *state, uint32_t i) {
   const uint32_t e = gpuir__pfl_first(state, i), slot = gpuir__packed_value(state->top.slots, state->top.b, i);
   return e < state->top.number && state->positions[e] == i ? slot | gpuir__pfl_high(state, e) : slot;
 }
 
-static void gpuir__pfl_decode_block(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t *out) {
+GPUIR__DECODES(gpuir__pfl_decode_block) {
   const gpuir__pfl_state *state = (const gpuir__pfl_state *)s->scratch;
   const uint32_t count = gpuir__block_count(s->n, block), *positions = state->positions;
   const uint32_t number = state->top.number;
@@ -4798,7 +4755,7 @@ static void gpuir__pfl_directory(const uint32_t *gaps, uint32_t n, unsigned b, c
   }
 }
 
-static int gpuir__pfl_encode(const gpuir__codec *codec, const uint32_t *values, uint32_t n, const gpuir__target *t) {
+GPUIR__ENCODES(gpuir__pfl_encode) {
   const size_t start = t->out->len;
   const unsigned depth = t->param ? (unsigned)gpuir__min64(t->param, 99) : 2;
   uint32_t *gaps, i;
@@ -4824,7 +4781,7 @@ static int gpuir__pfl_encode(const gpuir__codec *codec, const uint32_t *values, 
   return status;
 }
 
-/* ----------------------------------------------------------------------------
+/* ----
  * parapfor (10)
  *
  * PForDelta in segments of s = 64, 128 or 256 whose exceptions can be patched independently of each
@@ -4852,7 +4809,7 @@ static int gpuir__pfl_encode(const gpuir__codec *codec, const uint32_t *values, 
  * gpuir__para_find takes a segment apart. A lane takes gpuir__packed_value of the slots; then lanes patch
  * an exception each by gpuir__para_high; gpuir__para_value does both for a value of a segment,
  * gpuir__para_gap for one of a list.
- * --------------------------------------------------------------------------*/
+ * ----*/
 
 #define GPUIR__PARA_LEAST 1002u
 #define GPUIR__PARA_MOST 256u /* values of a segment */
@@ -4864,7 +4821,7 @@ typedef struct gpuir__para {
 } gpuir__para;
 
 /* Takes a segment of count values apart; returns its bytes, or 0 and a segment of zeros if it is not all there. */
-GPUIR_HD static inline uint64_t gpuir__para_find(const uint8_t *p, uint64_t avail, uint32_t count, gpuir__para *v) {
+GPUIR_HD uint64_t gpuir__para_find(const uint8_t *p, uint64_t avail, uint32_t count, gpuir__para *v) {
   uint64_t head = 1, slots, indices = 0;
   if (avail) {
     v->b = p[0] & 127;
@@ -4893,7 +4850,7 @@ GPUIR_HD static inline uint64_t gpuir__para_find(const uint8_t *p, uint64_t avai
 }
 
 /* Returns the high bits of exception e in their place; *at: its index in the segment. */
-GPUIR_HD static inline uint32_t gpuir__para_high(const gpuir__para *v, uint32_t e, uint32_t *at) {
+GPUIR_HD uint32_t gpuir__para_high(const gpuir__para *v, uint32_t e, uint32_t *at) {
   *at = gpuir__packed_value(v->indices, v->ib, e);
   return gpuir__packed_value(v->overflows, v->hb, e) << v->b;
 }
@@ -4910,7 +4867,7 @@ static void gpuir__para_decode(const gpuir__stream *s, const gpuir__para *v, uin
 }
 
 /* Returns value i alone. Indices of exceptions increase. */
-GPUIR_HD static inline uint32_t gpuir__para_value(const gpuir__para *v, uint32_t i) {
+GPUIR_HD uint32_t gpuir__para_value(const gpuir__para *v, uint32_t i) {
   uint32_t value = gpuir__packed_value(v->slots, v->b, i), lo = 0, hi = v->en, at;
   while (lo < hi) {
     uint32_t mid = (lo + hi) / 2;
@@ -4925,12 +4882,12 @@ GPUIR_HD static inline uint32_t gpuir__para_value(const gpuir__para *v, uint32_t
 }
 
 /* Returns the number of values of a list's segments; 256 if the stream does not say. */
-GPUIR_HD static inline uint32_t gpuir__para_size(const gpuir__stream *s) {
+GPUIR_HD uint32_t gpuir__para_size(const gpuir__stream *s) {
   return s->offset && s->len && s->bytes[0] >= 6 && s->bytes[0] <= 8 ? 1u << s->bytes[0] : GPUIR__PARA_MOST;
 }
 
 /* Returns gap i of a list alone. */
-GPUIR_HD static inline uint32_t gpuir__para_gap(const gpuir__stream *s, uint32_t i) {
+GPUIR_HD uint32_t gpuir__para_gap(const gpuir__stream *s, uint32_t i) {
   const uint32_t size = gpuir__para_size(s);
   uint64_t at = s->offset ? gpuir__min64(s->offset[i / GPUIR__BLOCK], s->len) : 0;
   uint32_t start = i / GPUIR__BLOCK * GPUIR__BLOCK & ~(size - 1); /* of the segment that the block begins in */
@@ -5012,7 +4969,7 @@ static int gpuir__para_open(gpuir__stream *s) {
   return s->len && s->bytes[0] >= 6 && s->bytes[0] <= 8 ? GPUIR_OK : GPUIR_E_FORMAT;
 }
 
-static void gpuir__para_decode_block(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t *out) {
+GPUIR__DECODES(gpuir__para_decode_block) {
   const uint32_t count = gpuir__block_count(s->n, block), first = block * GPUIR__BLOCK;
   gpuir__para v;
   if (!s->offset) {
@@ -5042,7 +4999,7 @@ static void gpuir__segment_blocks(const gpuir__target *t, uint32_t at, uint32_t 
   for (; block <= last; block++) gpuir__target_block(t, block, offset, 0);
 }
 
-static int gpuir__para_encode(const gpuir__codec *codec, const uint32_t *values, uint32_t n, const gpuir__target *t) {
+GPUIR__ENCODES(gpuir__para_encode) {
   const size_t start = t->out->len;
   uint32_t size = 128, at, count, gaps[GPUIR__PARA_MOST];
   unsigned exceptions = 101;
@@ -5065,15 +5022,15 @@ static int gpuir__para_encode(const gpuir__codec *codec, const uint32_t *values,
   return status;
 }
 
-/* ========================
+/* ========
  * [07-lab-lines]  codecs of the literature: deviations from regression lines (lrc, lrcseg, seglrc, hslrc)
  *
  * Uses      [02-vectors], [03-codecs], [06-lab-pfor] (the segments of parapfor).
  * Start at  gpuir__line (a fitted line in fixed point), gpuir__lrc_decode, gpuir__hslrc_decode.
  * Tests     tests/unit/07_lab_lines.c
- * ======================*/
+ * ======*/
 
-/* ---- regression lines ---- */
+/* ---- regression lines */
 
 /* A line through the points (i, value i) of `count` consecutive values. Its height at i is
  *
@@ -5087,13 +5044,11 @@ typedef struct gpuir__line {
 } gpuir__line;
 
 /* Returns the line's height at i. */
-GPUIR_HD static inline uint32_t gpuir__line_at(const gpuir__line *l, uint32_t i) {
+GPUIR_HD uint32_t gpuir__line_at(const gpuir__line *l, uint32_t i) {
   return (uint32_t)((uint64_t)l->slope * i >> l->shift) + l->start;
 }
 
-GPUIR_HD static inline unsigned gpuir__line_shift(uint32_t count) {
-  return count > 1 ? gpuir__width32(count - 1) - 1 : 0;
-}
+GPUIR_HD unsigned gpuir__line_shift(uint32_t count) { return count > 1 ? gpuir__width32(count - 1) - 1 : 0; }
 
 /* Adds the line's heights at from, from + 1, ... to out[0..count) and clamps to limit. Kernels process up to the next
  * multiple of 16 values. */
@@ -5190,18 +5145,18 @@ static void gpuir__line_deviations(const gpuir__line *l, const uint32_t *values,
 }
 
 /* Returns the hash bucket, or docID segment, of x: its leading bits (Ao et al. 2011, section 4.4). */
-GPUIR_HD static inline uint32_t gpuir__hs_bucket(uint32_t x, unsigned shift) { return x >> shift; }
+GPUIR_HD uint32_t gpuir__hs_bucket(uint32_t x, unsigned shift) { return x >> shift; }
 
 /* Returns the bits to drop, so that n docIDs up to `last` lie in buckets of `mean` on average: of the k bits that
  * `last` needs, the m leading ones stay, with m the least number such that n / mean <= 2^m; at least one, if k is
  * 32. */
-GPUIR_HD static inline unsigned gpuir__hs_shift(uint32_t last, uint32_t n, uint32_t mean) {
+GPUIR_HD unsigned gpuir__hs_shift(uint32_t last, uint32_t n, uint32_t mean) {
   unsigned k = gpuir__width32(last), m = 0;
   while (m < k && ((uint64_t)mean << m) < n) m++;
   return k - m < 32 ? k - m : 31;
 }
 
-/* ----------------------------------------------------------------------------
+/* ----
  * lrc (11), lrcseg (12), seglrc (13)
  *
  * Linear regression compression: docIDs grow nearly linearly with their index, so that what is coded
@@ -5225,12 +5180,12 @@ GPUIR_HD static inline unsigned gpuir__hs_shift(uint32_t last, uint32_t n, uint3
  *
  * gpuir__lrc_find and gpuir__lrc_segment find the line and the segment. A lane adds gpuir__line_at to
  * what it does for parapfor, and waits for no other; gpuir__lrc_any_get does all of it.
- * --------------------------------------------------------------------------*/
+ * ----*/
 
 enum { GPUIR__LRC, GPUIR__LRCSEG, GPUIR__SEGLRC }; /* the codecs' modes */
 
 /* Reads a line record; returns its size, or 0 and a line of zeros if it is not all there. */
-GPUIR_HD static inline uint64_t gpuir__line_find(const uint8_t *p, uint64_t avail, uint32_t count, gpuir__line *l) {
+GPUIR_HD uint64_t gpuir__line_find(const uint8_t *p, uint64_t avail, uint32_t count, gpuir__line *l) {
   const unsigned slope = avail ? p[0] & 7 : 5, start = avail ? p[0] >> 3 : 5;
   l->shift = gpuir__line_shift(count);
   l->slope = l->start = 0;
@@ -5257,7 +5212,7 @@ typedef struct gpuir__lrc_list {
 } gpuir__lrc_list;
 
 /* Reads the head of a list of kind GPUIR__LRC .. GPUIR__SEGLRC. 0 or FORMAT. */
-GPUIR_HD static inline int gpuir__lrc_find(const gpuir__stream *s, int kind, gpuir__lrc_list *v) {
+GPUIR_HD int gpuir__lrc_find(const gpuir__stream *s, int kind, gpuir__lrc_list *v) {
   v->size = GPUIR__PARA_MOST;
   v->line.slope = v->line.start = v->line.shift = 0;
   if (!s->offset) return GPUIR_OK;
@@ -5269,8 +5224,8 @@ GPUIR_HD static inline int gpuir__lrc_find(const gpuir__stream *s, int kind, gpu
 
 /* Finds the line and the segment at byte `at`, of `length` values from index `start` on; returns the byte behind it.
  * *base: the line's argument for the segment's first value. */
-GPUIR_HD static inline uint64_t gpuir__lrc_segment(const gpuir__stream *s, int kind, const gpuir__lrc_list *list,
-    uint64_t at, uint32_t start, uint32_t length, gpuir__line *line, uint32_t *base, gpuir__para *v) {
+GPUIR_HD uint64_t gpuir__lrc_segment(const gpuir__stream *s, int kind, const gpuir__lrc_list *list, uint64_t at,
+    uint32_t start, uint32_t length, gpuir__line *line, uint32_t *base, gpuir__para *v) {
   *line = list->line;
   *base = start;
   if (kind == GPUIR__SEGLRC || !s->offset) {
@@ -5317,7 +5272,7 @@ static void gpuir__lrc_any_decode(const gpuir__stream *s, int kind, uint32_t blo
   }
 }
 
-GPUIR_HD GPUIR__INLINE uint32_t gpuir__lrc_any_get(const gpuir__stream *s, int kind, uint32_t i) {
+GPUIR_HD __attribute__((always_inline)) uint32_t gpuir__lrc_any_get(const gpuir__stream *s, int kind, uint32_t i) {
   uint64_t at = s->offset ? gpuir__min64(s->offset[i / GPUIR__BLOCK], s->len) : 0;
   uint32_t start, length, base;
   gpuir__lrc_list list;
@@ -5349,7 +5304,7 @@ static int gpuir__lrc_put(const gpuir__target *t, int kind, const uint32_t *valu
   return status ? status : gpuir__para_put(t->a, t->out, deviations, count, exceptions);
 }
 
-static int gpuir__lrc_encode(const gpuir__codec *codec, const uint32_t *values, uint32_t n, const gpuir__target *t) {
+GPUIR__ENCODES(gpuir__lrc_encode) {
   const size_t begin = t->out->len;
   const int kind = t->offset ? (int)codec->mode : (int)GPUIR__SEGLRC; /* a short list is one segment with its line */
   uint32_t size = GPUIR__PARA_MOST, at, count;
@@ -5378,14 +5333,14 @@ static int gpuir__lrc_encode(const gpuir__codec *codec, const uint32_t *values, 
 
 static int gpuir__lrc_open(gpuir__stream *s) { return gpuir__lrc_any_open(s, s->codec->mode); }
 
-static void gpuir__lrc_decode(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t *out) {
+GPUIR__DECODES(gpuir__lrc_decode) {
   (void)prev;
   gpuir__lrc_any_decode(s, s->codec->mode, block, out);
 }
 
 static uint32_t gpuir__lrc_get(const gpuir__stream *s, uint32_t i) { return gpuir__lrc_any_get(s, s->codec->mode, i); }
 
-/* ----------------------------------------------------------------------------
+/* ----
  * hslrc (14)
  *
  * Hash segmentation with a regression in each bucket. Source: sections 4.4 and 5.3 of Ao et al.,
@@ -5407,7 +5362,7 @@ static uint32_t gpuir__lrc_get(const gpuir__stream *s, uint32_t i) { return gpui
  *
  * Lanes do as for lrc, with gpuir__hslrc_find, gpuir__hslrc_bucket and gpuir__hslrc_segment;
  * gpuir__hslrc_get.
- * --------------------------------------------------------------------------*/
+ * ----*/
 
 /* A long list, taken apart. */
 typedef struct gpuir__hslrc_list {
@@ -5418,7 +5373,7 @@ typedef struct gpuir__hslrc_list {
 } gpuir__hslrc_list;
 
 /* Takes a long list apart. 0, or FORMAT, and then there are no buckets. */
-GPUIR_HD static inline int gpuir__hslrc_find(const gpuir__stream *s, gpuir__hslrc_list *v) {
+GPUIR_HD int gpuir__hslrc_find(const gpuir__stream *s, gpuir__hslrc_list *v) {
   uint64_t head, first, where;
   v->buckets = 0;
   if (!s->offset || s->len < 8) return s->offset ? GPUIR_E_FORMAT : GPUIR_OK;
@@ -5438,12 +5393,12 @@ GPUIR_HD static inline int gpuir__hslrc_find(const gpuir__stream *s, gpuir__hslr
 }
 
 /* Returns the index of bucket h's first docID. */
-GPUIR_HD static inline uint32_t gpuir__hslrc_first(const gpuir__hslrc_list *v, uint32_t h) {
+GPUIR_HD uint32_t gpuir__hslrc_first(const gpuir__hslrc_list *v, uint32_t h) {
   return gpuir__packed_value(v->first, v->w1, h);
 }
 
 /* Returns the bucket that has the docID of index i, looking at bucket h first; `buckets` if there is none. */
-GPUIR_HD static inline uint32_t gpuir__hslrc_bucket(const gpuir__hslrc_list *v, uint32_t h, uint32_t i) {
+GPUIR_HD uint32_t gpuir__hslrc_bucket(const gpuir__hslrc_list *v, uint32_t h, uint32_t i) {
   uint32_t lo = 0, hi = v->buckets;
   unsigned near;
   for (near = 0; near < 4 && h < v->buckets; near++, h++) {
@@ -5461,7 +5416,7 @@ GPUIR_HD static inline uint32_t gpuir__hslrc_bucket(const gpuir__hslrc_list *v, 
 }
 
 /* Finds the line of bucket h, of count values, and the segment of it that has its value i < count. */
-GPUIR_HD static inline void gpuir__hslrc_segment(const gpuir__hslrc_list *v, uint32_t h, uint32_t count, uint32_t i,
+GPUIR_HD void gpuir__hslrc_segment(const gpuir__hslrc_list *v, uint32_t h, uint32_t count, uint32_t i,
     gpuir__line *line, gpuir__para *segment) {
   const uint32_t k = i / GPUIR__PARA_MOST, segments = (count - 1) / GPUIR__PARA_MOST + 1;
   const uint64_t ends = (uint64_t)(segments - 1) * 4;
@@ -5483,7 +5438,7 @@ static int gpuir__hslrc_open(gpuir__stream *s) {
   return gpuir__hslrc_find(s, &v);
 }
 
-static void gpuir__hslrc_decode(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t *out) {
+GPUIR__DECODES(gpuir__hslrc_decode) {
   const uint32_t count = gpuir__block_count(s->n, block), start = block * GPUIR__BLOCK;
   uint32_t done = 0, h;
   gpuir__hslrc_list v;
@@ -5520,7 +5475,7 @@ static void gpuir__hslrc_decode(const gpuir__stream *s, uint32_t block, uint32_t
   }
 }
 
-GPUIR_HD static inline uint32_t gpuir__hslrc_get(const gpuir__stream *s, uint32_t i) {
+GPUIR_HD uint32_t gpuir__hslrc_get(const gpuir__stream *s, uint32_t i) {
   gpuir__hslrc_list v;
   gpuir__line line;
   gpuir__para segment;
@@ -5613,7 +5568,7 @@ static int gpuir__hslrc_long(const uint32_t *values, uint32_t n, uint32_t mean, 
   return status;
 }
 
-static int gpuir__hslrc_encode(const gpuir__codec *codec, const uint32_t *values, uint32_t n, const gpuir__target *t) {
+GPUIR__ENCODES(gpuir__hslrc_encode) {
   const size_t begin = t->out->len;
   uint32_t mean = 256;
   unsigned exceptions = 1;
@@ -5627,15 +5582,15 @@ static int gpuir__hslrc_encode(const gpuir__codec *codec, const uint32_t *values
 
 #endif /* GPUIR_NO_LAB */
 
-/* ========================
+/* ========
  * [08-codings]  the tables of codecs, and how users spell them
  *
  * Uses      [03-codecs] to [07-lab-lines].
  * Start at  gpuir__docid_codecs (the table), gpuir__codec_of_level (kernels), gpuir__coding_parse.
  * Tests     tests/unit/08_codings.c
- * ======================*/
+ * ======*/
 
-/* ---- kernels: a row a level, scalar, AVX2, AVX-512; without vectors all rows are the scalar one ---- */
+/* ---- kernels: a row a level, scalar, AVX2, AVX-512; without vectors all rows are the scalar one */
 
 #ifndef GPUIR_NO_LAB
 #define GPUIR__LAB_KERNELS(level, marks) \
@@ -5664,14 +5619,13 @@ static const gpuir__codec_kernels gpuir__codec_of_level[3] = {
 #endif
 };
 #undef GPUIR__LAB_KERNELS
-#undef GPUIR__SCALAR_KERNELS
 
 /* Returns the kernels of a level that gpuir__simd_level has returned. */
 static inline const gpuir__codec_kernels *gpuir__codec_kernels_at(int level) {
   return &gpuir__codec_of_level[level - GPUIR_SIMD_SCALAR];
 }
 
-/* ---- the codecs ---- */
+/* ---- the codecs */
 
 /* The functions of a family of codecs: encode, scratch_size, open, decode_block, get, find. */
 #define GPUIR__VBYTE_DOCIDS gpuir__vbyte_encode, NULL, NULL, gpuir__vbyte_decode, NULL, NULL
@@ -5781,7 +5735,7 @@ static const gpuir__codec *gpuir__codec_by_id(unsigned id, int docids) {
   return NULL;
 }
 
-/* ---- codings: a codec and its parameter, as users spell them ---- */
+/* ---- codings: a codec and its parameter, as users spell them */
 
 /* `auto` takes, for each list, the codec that makes  bytes * (1 + w * cost)  least; of equals the one that stands
  * first in its table. bytes: of the list's stream, without the directory, which is the same for all. cost: of
@@ -5895,7 +5849,7 @@ GPUIR__COLD static int gpuir__coding_parse(const char *spec, int docids, gpuir__
   return GPUIR_OK;
 }
 
-/* ========================
+/* ========
  * [09-postings]  postings: contributions, bounds, records, list views, the cursor
  *
  * A term's postings are two streams, docIDs and frequencies. A list of one posting lives in the
@@ -5907,9 +5861,9 @@ GPUIR__COLD static int gpuir__coding_parse(const char *spec, int docids, gpuir__
  * Start at  gpuir__contribution (the score of one posting), gpuir__list (a term's postings, opened),
  *           gpuir__cursor_seek.
  * Tests     tests/unit/09_postings.c
- * ======================*/
+ * ======*/
 
-/* ---- contributions: what one posting adds to a document's score ---- */
+/* ---- contributions: what one posting adds to a document's score */
 
 #define GPUIR__CAP 0xffffffu /* tf and length count up to 2^24 - 1, so that both are exact in binary32 */
 
@@ -5928,7 +5882,7 @@ static gpuir__norm gpuir__norm_make(float k1, float b, double average_length) {
 
 /* Computes K of a document of `length` tokens. The product of a binary32 and a 24-bit integer is exact in binary64, so
  * fusing the addition changes nothing. */
-GPUIR_HD static inline float gpuir__norm_of(double a, double b, uint32_t length) {
+GPUIR_HD float gpuir__norm_of(double a, double b, uint32_t length) {
   return (float)(a + b * (double)(length < GPUIR__CAP ? length : GPUIR__CAP));
 }
 
@@ -6004,7 +5958,7 @@ static inline uint32_t gpuir__contribution(float weight, uint32_t tf, float norm
 
 /* Adds slack to a bound that was taken from another posting's contribution: binary32 division is not monotone in tf, so
  * a bound needs eight units in the last place more, and the two roundings to integers. */
-GPUIR_HD static inline uint32_t gpuir__slacken(uint32_t c) { return c + (c >> 21) + 2; }
+GPUIR_HD uint32_t gpuir__slacken(uint32_t c) { return c + (c >> 21) + 2; }
 
 /* ---- contributions of a block of postings, the hot loop of OR ----
  * In: docIDs, frequencies less one. Out: q * c each. All levels round alike, see gpuir__contribution. */
@@ -6109,10 +6063,10 @@ static inline void gpuir__prefetch_lengths(const uint32_t *lengths, const uint32
   for (i = 0; i < n; i++) __builtin_prefetch(lengths + docs[i]);
 }
 
-/* ---- bounds: (tf, length) pairs that dominate a block's postings ---- */
+/* ---- bounds: (tf, length) pairs that dominate a block's postings */
 
 /* Returns the value of an 8-bit code: 0 to 31 as they are, then 16 steps an octave, up to 507,904. */
-GPUIR_HD static inline uint32_t gpuir__code_value(uint32_t code) {
+GPUIR_HD uint32_t gpuir__code_value(uint32_t code) {
   return code < 32 ? code : (16 + (code & 15)) << ((code >> 4) - 1);
 }
 
@@ -6193,7 +6147,7 @@ static void gpuir__front_take(gpuir__front *f, gpuir__front *into, gpuir__pair *
   for (i = 0; i < most; i++) pairs[i] = (gpuir__pair)(i < n ? tf[i] | length[i] << 8 : 0);
 }
 
-/* ---- what stands in the file for a term ---- */
+/* ---- what stands in the file for a term */
 
 #define GPUIR__SHORT_MAX 127u /* postings of a list without a directory */
 #define GPUIR__SEEDS 3 /* k-th greatest contributions of a list, for these k: */
@@ -6223,7 +6177,7 @@ typedef struct gpuir__long {
   gpuir__pair pairs[GPUIR__LIST_PAIRS];
 } gpuir__long;
 
-/* ---- list views: one term's postings, opened ---- */
+/* ---- list views: one term's postings, opened */
 
 typedef struct gpuir__list {
   uint32_t df, nblocks; /* postings; blocks of GPUIR__BLOCK postings, the last one may have fewer */
@@ -6306,7 +6260,7 @@ static inline uint32_t gpuir__list_find_block(const gpuir__list *l, uint32_t fro
   return lo;
 }
 
-/* ---- the cursor ---- */
+/* ---- the cursor */
 
 /* What values[] of a cursor holds for the decoded block. */
 typedef enum gpuir__values {
@@ -6408,7 +6362,7 @@ static uint32_t gpuir__cursor_step(gpuir__cursor *c) {
   return c->docs[0];
 }
 
-/* ========================
+/* ========
  * [09b-positions]  positions: where in its documents a term stands
  *
  * A token's position is its number among its document's indexed tokens, from 0. The positions of a list are kept in
@@ -6426,7 +6380,7 @@ static uint32_t gpuir__cursor_step(gpuir__cursor *c) {
  * Uses      [02-vectors], [09-postings].
  * Start at  gpuir__positions_encode; gpuir__positions_open and gpuir__occurrences_next (reading).
  * Tests     tests/unit/09b_positions.c
- * ======================*/
+ * ======*/
 
 #define GPUIR__CHUNK 32u /* gaps of a chunk */
 #define GPUIR__CHUNK_UNIT 4u /* bytes that one step of a block's offset stands for; of a chunk a bit wide */
@@ -6572,7 +6526,7 @@ static inline uint32_t gpuir__occurrences_next(gpuir__occurrences *o) {
   return (uint32_t)o->next++;
 }
 
-/* ---- many positions at once: chunks are summed up ---- */
+/* ---- many positions at once: chunks are summed up */
 
 /* Writes the sums of a chunk's 32 gaps and of a one for each, behind `prev`, as gpuir__sum_gaps_scalar does; reads up
  * to 16 bytes behind the chunk. Of a last chunk the sums behind its gaps are any. */
@@ -6631,13 +6585,13 @@ static void gpuir__positions_find(gpuir__positions *p, const uint32_t *freqs, ui
   gpuir__occurrences_open(w, p, gap, freqs[i], length);
 }
 
-/* ========================
+/* ========
  * [10-encoder]  the list encoder: from postings to streams, directory, bounds and seeds
  *
  * Uses      [08-codings], [09-postings].
  * Start at  gpuir__encode_list.
  * Tests     tests/unit/10_encoder.c
- * ======================*/
+ * ======*/
 
 /* Encoded lists in term order, of which nothing depends on where in the file they will be: a writer appends one
  * batch after the other. */
@@ -6965,7 +6919,7 @@ static int gpuir__encode_list(gpuir__encoder *e, gpuir__batch *batch, const void
   return GPUIR_OK;
 }
 
-/* ========================
+/* ========
  * [11-analysis]  text analysis: from text to terms
  *
  * A token is made, folded, held against the stop words, stemmed and emitted, in this order.
@@ -6993,7 +6947,7 @@ static int gpuir__encode_list(gpuir__encoder *e, gpuir__batch *batch, const void
  * Uses      [01-base], [02-vectors].
  * Start at  gpuir__analyze; gpuir__pool for the analyzers that an open index keeps.
  * Tests     tests/unit/11_analysis.c
- * ======================*/
+ * ======*/
 
 #ifdef GPUIR_WITH_UTF8PROC
 #include <utf8proc.h>
@@ -7075,8 +7029,6 @@ typedef struct gpuir__analyzer {
   (GPUIR__WITHIN(c, 'A', 'Z') ? (c) | 0x20 \
                               : (GPUIR__WITHIN(c, 'a', 'z') || GPUIR__WITHIN(c, '0', '9') || (c) >= 0x80) * (c))
 GPUIR__UNUSED static const uint8_t gpuir__fold_ascii[256] = {GPUIR__256(GPUIR__FOLD)};
-#undef GPUIR__WITHIN
-#undef GPUIR__FOLD
 
 /* Returns 1 for white space: what parts words in queries and stop lists. */
 static inline int gpuir__is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
@@ -7111,7 +7063,7 @@ static inline size_t gpuir__apostrophe_before(const char *p, size_t n) {
   return 0;
 }
 
-/* ---- stop words ---- */
+/* ---- stop words */
 
 /* Lucene's classic English list. */
 static const char gpuir__stop_english[] =
@@ -7190,7 +7142,7 @@ GPUIR__COLD static int gpuir__stops_add(void *analyzer, const char *word, size_t
   return GPUIR_OK;
 }
 
-/* ---- from a folded token to the term ---- */
+/* ---- from a folded token to the term */
 
 #ifdef GPUIR_WITH_STEMMER
 static int gpuir__is_utf8(const char *text, size_t len) {
@@ -7690,7 +7642,7 @@ static int gpuir__analyze(gpuir__analyzer *an, const char *text, size_t len, gpu
   return status;
 }
 
-/* ---- specifications ---- */
+/* ---- specifications */
 
 /* Says whether a name is 1 to 64 bytes without white space or control characters, so that specifications are
  * one line and messages can quote it. */
@@ -7892,7 +7844,7 @@ static int gpuir__analyzer_stems(const gpuir__analyzer *an) {
 #endif
 }
 
-/* ---- a pool of analyzers ---- */
+/* ---- a pool of analyzers */
 
 /* Analyzers of one specification that are idle: they are costly to make, and each serves one thread at a time. */
 #define GPUIR__POOL 16
@@ -7949,9 +7901,9 @@ static int gpuir__pool_open(const gpuir_allocator *a, const char *spec, const ch
 /* Takes an idle analyzer, or makes one. */
 static int gpuir__pool_take(gpuir__pool *pool, gpuir__analyzer **analyzer, gpuir_error *err) {
   *analyzer = NULL;
-  (void)pthread_mutex_lock(&pool->mutex);
+  gpuir__lock(&pool->mutex);
   if (pool->n) *analyzer = pool->idle[--pool->n];
-  (void)pthread_mutex_unlock(&pool->mutex);
+  gpuir__unlock(&pool->mutex);
   if (*analyzer) return GPUIR_OK;
   return gpuir__analyzer_create(&pool->a, pool->spec, pool->stop_words, pool->tokenize, pool->tokenize_user, analyzer,
       err);
@@ -7959,16 +7911,16 @@ static int gpuir__pool_take(gpuir__pool *pool, gpuir__analyzer **analyzer, gpuir
 
 /* Gives an analyzer back; one too many is destroyed. */
 static void gpuir__pool_give(gpuir__pool *pool, gpuir__analyzer *analyzer) {
-  (void)pthread_mutex_lock(&pool->mutex);
+  gpuir__lock(&pool->mutex);
   if (pool->n < GPUIR__POOL) {
     pool->idle[pool->n++] = analyzer;
     analyzer = NULL;
   }
-  (void)pthread_mutex_unlock(&pool->mutex);
+  gpuir__unlock(&pool->mutex);
   gpuir__analyzer_destroy(analyzer);
 }
 
-/* ========================
+/* ========
  * [11b-dictionary]  terms and their records in blocks; the search tree over the blocks
  *
  * The sorted terms are cut into blocks of GPUIR__DICT_BLOCK. A block holds their records and, front-coded, their bytes:
@@ -8010,7 +7962,7 @@ static void gpuir__pool_give(gpuir__pool *pool, gpuir__analyzer *analyzer) {
  * Uses      [02-vectors], [09-postings] (the record).
  * Start at  gpuir__dict_find (from bytes to the number of a term), gpuir__dict_record, gpuir__dict_encode.
  * Tests     tests/unit/11b_dictionary.c
- * ======================*/
+ * ======*/
 
 #define GPUIR__DICT_BLOCK 16u /* terms of a block */
 #define GPUIR__DICT_PAGE 16u /* blocks of a page: at most 65385 bytes before the last one */
@@ -8080,7 +8032,7 @@ static void gpuir__dict_shape(gpuir__dict *d, uint64_t terms) {
   for (i = d->levels + 1; i-- > 0; n = (n + GPUIR__DICT_FAN - 1) / GPUIR__DICT_FAN) d->level[i] = n;
 }
 
-/* ---- a block, opened ---- */
+/* ---- a block, opened */
 
 /* The columns. GPUIR__COL_BITS: numbers whose widths the header has. */
 enum {
@@ -8291,7 +8243,7 @@ static void gpuir__dict_record(const gpuir__dict *d, const gpuir__dict_block *b,
   else memset(r, 0, sizeof *r);
 }
 
-/* ---- a block's terms ---- */
+/* ---- a block's terms */
 
 /* Returns how many bytes two strings have in common at their start, at most `most`. Reads up to 7 bytes behind. */
 static inline size_t gpuir__common(const uint8_t *a, const uint8_t *b, size_t most) {
@@ -8462,7 +8414,7 @@ GPUIR__AVX2 static inline unsigned gpuir__dict_scan_avx2(const gpuir__dict_block
 }
 #endif
 
-/* ---- the search tree ---- */
+/* ---- the search tree */
 
 /* Returns the first term of a block (there are so many); *len is 0 where the file is damaged. */
 static const uint8_t *gpuir__dict_head(const gpuir__dict *d, uint64_t block, size_t *len) {
@@ -8604,7 +8556,7 @@ static void gpuir__dict_node(const gpuir__dict *d, unsigned depth, uint64_t node
   }
 }
 
-/* ---- encoding ---- */
+/* ---- encoding */
 
 /* The terms of a block to be: n of them, one behind the other. */
 typedef struct gpuir__dict_terms {
@@ -8769,7 +8721,7 @@ static size_t gpuir__dict_encode(const gpuir__dict_terms *t, const gpuir__dict_f
   return (size_t)(p - out);
 }
 
-/* ========================
+/* ========
  * [12-writer]  index file: layout and writer
  *
  *   header (64 bytes) | section table (32 bytes each) | sections
@@ -8781,7 +8733,7 @@ static size_t gpuir__dict_encode(const gpuir__dict_terms *t, const gpuir__dict_f
  * Uses      [01-base], [10-encoder] (its batches).
  * Start at  gpuir__writer_create, gpuir__writer_put_batch, gpuir__writer_finish.
  * Tests     tests/unit/12_writer.c
- * ======================*/
+ * ======*/
 
 #define GPUIR__FORMAT 2u
 #define GPUIR__ALIGN 64u
@@ -8990,13 +8942,42 @@ typedef struct gpuir__index_lists {
   const uint32_t *positions_off;
 } gpuir__index_lists;
 
+/* The keys of the meta section, in its order, each a member of gpuir__index_meta: KEY(name, named, alike); named: it is
+ * written also if it is empty; alike: all segments of an index have the same. */
+#define GPUIR__META(KEY) \
+  KEY(analyzer, 1, 1) \
+  KEY(analyzer_revision, 1, 1) \
+  KEY(stop_words, 1, 1) \
+  KEY(fields, 1, 1) \
+  KEY(codec, 1, 1) \
+  KEY(freq_codec, 1, 1) \
+  KEY(tool, 1, 0) \
+  KEY(description, 1, 0) \
+  KEY(filters, 0, 1) \
+  KEY(order, 0, 0) \
+  KEY(store, 0, 1) \
+  KEY(positions, 0, 1)
+#define GPUIR__META_MEMBER(name, named, alike) const char *name;
+#define GPUIR__META_KEY(name, named, alike) {#name, offsetof(gpuir__index_meta, name), named, alike},
+
 /* What the meta section says; "" where it says nothing. */
 typedef struct gpuir__index_meta {
   char *text; /* NUL-terminated strings, pointed to below */
   size_t text_size;
-  const char *analyzer_spec, *analyzer_revision, *stop_words, *fields, *codec, *freq_codec, *tool, *description,
-      *filters, *order, *store, *positions;
+  GPUIR__META(GPUIR__META_MEMBER)
 } gpuir__index_meta;
+
+static const struct {
+  const char *key;
+  size_t field;
+  int named, alike;
+} gpuir__meta_keys[] = {GPUIR__META(GPUIR__META_KEY)};
+#define GPUIR__META_KEYS (sizeof gpuir__meta_keys / sizeof gpuir__meta_keys[0])
+
+/* Returns what the meta section says for key i. */
+static const char **gpuir__meta_value(const gpuir__index_meta *meta, size_t i) {
+  return (const char **)(void *)((uint8_t *)(uintptr_t)meta + gpuir__meta_keys[i].field);
+}
 
 /* How queries become terms. */
 typedef struct gpuir__index_analysis {
@@ -9112,7 +9093,7 @@ static const gpuir__section_row gpuir__section_rows[] = {
     GPUIR__SECTIONS(GPUIR__SECTION_ROW, GPUIR__SECTION_FROM, GPUIR__SECTION_AT)};
 #define GPUIR__SECTION_ROWS ((unsigned)(sizeof gpuir__section_rows / sizeof gpuir__section_rows[0]))
 
-/* ---- the writer ---- */
+/* ---- the writer */
 
 #define GPUIR__TMP_SOURCES 999u /* number of the temporary file that the table of sources may be */
 
@@ -9181,13 +9162,6 @@ typedef struct gpuir__source_slot {
 
 /* Slots that a look-up reads from the hash on. A source that finds none of them free is stored, but not found again. */
 #define GPUIR__SOURCE_PROBES 256u
-
-/* Tells the writer what it cannot derive from documents and lists. */
-typedef struct gpuir__meta {
-  const char *analyzer, *stop_words, *codec, *freq_codec, *description, *filters, *order;
-  float k1, b;
-  int store, positions; /* documents carry their text; lists their positions */
-} gpuir__meta;
 
 GPUIR__COLD static void gpuir__writer_destroy(gpuir__writer *w) {
   gpuir_allocator a;
@@ -9348,21 +9322,14 @@ static int gpuir__writer_hide(gpuir__writer *w, gpuir_error *err) {
   return GPUIR_OK;
 }
 
-/* Gives PATH.tmp the mode of the index that it replaces, and its owner and group where the system allows it. Where the
- * group does not go with the file, the group gets what all users get. In a folder where all users may make files, the
- * index that another user put there is no example: it does not give the file away, nor let anybody do more. */
+/* Gives PATH.tmp the mode, owner and group of the index that it replaces. In a folder where all users may make files,
+ * the index that another user put there is no example: it does not give the file away, nor let anybody do more. */
 static int gpuir__writer_keep_mode(gpuir__writer *w, gpuir_error *err) {
-  struct stat old, now;
+  struct stat old;
   mode_t mode = w->mode;
   if (!stat(w->path, &old)) {
-    mode = old.st_mode & 0777;
-    if (w->hostile && old.st_uid != geteuid()) {
-      mode &= w->mode;
-    } else {
-      if (fchown(w->fd, old.st_uid, old.st_gid) && fchown(w->fd, (uid_t)-1, old.st_gid)) errno = 0;
-      if (fstat(w->fd, &now)) return gpuir__fail_errno(err, w->tmp, "cannot stat");
-      if (now.st_gid != old.st_gid) mode = (mode & 0707) | (mode & 07) << 3;
-    }
+    if (!w->hostile || old.st_uid == geteuid()) return gpuir__take_mode(w->fd, &old, w->tmp, err);
+    mode &= old.st_mode;
   }
   return fchmod(w->fd, mode) ? gpuir__fail_errno(err, w->tmp, "cannot change the mode") : GPUIR_OK;
 }
@@ -9690,21 +9657,15 @@ static int gpuir__meta_put(const gpuir_allocator *a, gpuir__buf *out, const char
 
 #define GPUIR__FIELDS "text:1" /* the fields of a document and their weights: all that there is */
 
-/* Writes the text of the meta section. What an index does not have is not named. */
-static int gpuir__meta_text(const gpuir_allocator *a, const gpuir__meta *meta, gpuir__buf *out) {
-  char tool[32];
-  (void)snprintf(tool, sizeof tool, "gpuir %s", gpuir_version());
-  if (gpuir__meta_put(a, out, "analyzer", meta->analyzer) ||
-      gpuir__meta_put(a, out, "analyzer_revision", gpuir__analyzer_revision(meta->analyzer)) ||
-      gpuir__meta_put(a, out, "stop_words", meta->stop_words) || gpuir__meta_put(a, out, "fields", GPUIR__FIELDS) ||
-      gpuir__meta_put(a, out, "codec", meta->codec) || gpuir__meta_put(a, out, "freq_codec", meta->freq_codec) ||
-      gpuir__meta_put(a, out, "tool", tool) || gpuir__meta_put(a, out, "description", meta->description) ||
-      (*meta->filters && gpuir__meta_put(a, out, "filters", meta->filters)) ||
-      (*meta->order && gpuir__meta_put(a, out, "order", meta->order)) ||
-      (meta->store && gpuir__meta_put(a, out, "store", "1")) ||
-      (meta->positions && gpuir__meta_put(a, out, "positions", "1")))
-    return GPUIR_E_NOMEM;
-  return GPUIR_OK;
+/* Writes the text of the meta section. */
+static int gpuir__meta_text(const gpuir_allocator *a, const gpuir__index_meta *meta, gpuir__buf *out) {
+  size_t i;
+  int status = GPUIR_OK;
+  for (i = 0; i < GPUIR__META_KEYS && !status; i++) {
+    const char *value = *gpuir__meta_value(meta, i);
+    if (gpuir__meta_keys[i].named || *value) status = gpuir__meta_put(a, out, gpuir__meta_keys[i].key, value);
+  }
+  return status;
 }
 
 /* Returns the spool of the short lists that a section ends with, or NULL. */
@@ -9903,16 +9864,13 @@ static int gpuir__writer_publish(gpuir__writer *w, gpuir_error *err) {
 }
 
 /* Completes what is derived from all documents and terms. `text` is that of the meta section. */
-static int gpuir__writer_close_lists(gpuir__writer *w, const gpuir__meta *meta, const gpuir__buf *text,
-    gpuir_error *err) {
+static int gpuir__writer_close_lists(gpuir__writer *w, const gpuir__buf *text, gpuir_error *err) {
   int status = w->terms.block.n ? gpuir__writer_put_block(w, err) : GPUIR_OK;
   if (!status) status = gpuir__writer_put64(w, GPUIR__W_NAME_START, w->spool[GPUIR__W_NAMES].len, err);
   if (!status) status = gpuir__writer_put64(w, GPUIR__W_SOURCE_START, w->spool[GPUIR__W_SOURCES].len, err);
   if (!status) status = gpuir__writer_put64(w, GPUIR__W_TEXT_START, w->spool[GPUIR__W_TEXT].len, err);
   w->stat.docs_short = w->spool[GPUIR__W_DOCIDS].len;
   w->stat.freqs_short = w->spool[GPUIR__W_FREQS].len;
-  w->stat.k1 = meta->k1;
-  w->stat.b = meta->b;
   if (!status) status = gpuir__spool_put(&w->spool[GPUIR__W_STAT], &w->stat, sizeof w->stat, err);
   return status ? status : gpuir__spool_put(&w->spool[GPUIR__W_META], text->data, text->len, err);
 }
@@ -9936,7 +9894,8 @@ GPUIR__COLD static int gpuir__writer_head(gpuir__writer *w, const gpuir__section
 }
 
 /* Lays the sections out, writes them, and puts the file in its place. */
-static int gpuir__writer_finish(gpuir__writer *w, const gpuir__meta *meta, uint64_t *file_bytes, gpuir_error *err) {
+static int gpuir__writer_finish(gpuir__writer *w, const gpuir__index_meta *meta, uint64_t *file_bytes,
+    gpuir_error *err) {
   enum { CAP = 1 << 18 };
   gpuir__section table[GPUIR__S_COUNT];
   unsigned rows[GPUIR__S_COUNT], n = 0, i;
@@ -9946,7 +9905,7 @@ static int gpuir__writer_finish(gpuir__writer *w, const gpuir__meta *meta, uint6
   int status;
   w->ahead.buf = (uint8_t *)gpuir__alloc(&w->a, GPUIR__AHEAD);
   status = buf && w->ahead.buf && !gpuir__meta_text(&w->a, meta, &text) ? GPUIR_OK : gpuir__fail_nomem(err);
-  if (!status) status = gpuir__writer_close_lists(w, meta, &text, err);
+  if (!status) status = gpuir__writer_close_lists(w, &text, err);
   if (!status) n = gpuir__writer_plan(w, table, rows, &at);
   if (!status && gpuir__allocate(w->fd, at)) status = gpuir__fail_errno(err, w->tmp, "cannot allocate the index file");
   for (i = 0; i < n && !status; i++) status = gpuir__writer_section(w, rows[i], &table[i], buf, CAP, err);
@@ -9958,7 +9917,7 @@ static int gpuir__writer_finish(gpuir__writer *w, const gpuir__meta *meta, uint6
   return status;
 }
 
-/* ========================
+/* ========
  * [13-reader]  index file: open, look-ups, verify
  *
  * An index file is a segment here; [13b-snapshot] makes an index of one or more. Nothing here trusts an offset of the
@@ -9967,9 +9926,9 @@ static int gpuir__writer_finish(gpuir__writer *w, const gpuir__meta *meta, uint6
  * Uses      [08-codings], [09-postings], [11-analysis], the layout in [12-writer].
  * Start at  gpuir__segment_open, gpuir__list_open (a term's postings), gpuir__segment_verify.
  * Tests     tests/unit/13_reader.c
- * ======================*/
+ * ======*/
 
-/* ---- open ---- */
+/* ---- open */
 
 /* Returns the average length of documents; 0 without any. */
 static double gpuir__mean(uint64_t tokens, uint64_t documents) {
@@ -10176,33 +10135,12 @@ static int gpuir__open_arrays(gpuir__segment *ix, gpuir_error *err) {
   return status;
 }
 
-/* The keys of the meta section. */
-static const struct {
-  const char *key;
-  size_t field; /* of gpuir__index_meta */
-} gpuir__meta_keys[] = {
-    {"analyzer", offsetof(gpuir__index_meta, analyzer_spec)},
-    {"analyzer_revision", offsetof(gpuir__index_meta, analyzer_revision)},
-    {"stop_words", offsetof(gpuir__index_meta, stop_words)},
-    {"fields", offsetof(gpuir__index_meta, fields)},
-    {"codec", offsetof(gpuir__index_meta, codec)},
-    {"freq_codec", offsetof(gpuir__index_meta, freq_codec)},
-    {"tool", offsetof(gpuir__index_meta, tool)},
-    {"description", offsetof(gpuir__index_meta, description)},
-    {"filters", offsetof(gpuir__index_meta, filters)},
-    {"order", offsetof(gpuir__index_meta, order)},
-    {"store", offsetof(gpuir__index_meta, store)},
-    {"positions", offsetof(gpuir__index_meta, positions)},
-};
-#define GPUIR__META_KEYS (sizeof gpuir__meta_keys / sizeof gpuir__meta_keys[0])
-
 /* Copies the meta section and cuts it into strings; unknown keys are passed over. */
 static int gpuir__open_meta(gpuir__segment *ix, gpuir_error *err) {
   const gpuir__section *s = ix->section[GPUIR__S_META];
-  const char *none = "";
   char *line, *end;
   size_t i;
-  for (i = 0; i < GPUIR__META_KEYS; i++) memcpy((uint8_t *)&ix->meta + gpuir__meta_keys[i].field, &none, sizeof none);
+  for (i = 0; i < GPUIR__META_KEYS; i++) *gpuir__meta_value(&ix->meta, i) = "";
   ix->meta.text_size = (size_t)s->length + 1;
   ix->meta.text = (char *)gpuir__alloc(&ix->a, ix->meta.text_size);
   if (!ix->meta.text) return gpuir__fail_nomem(err);
@@ -10214,8 +10152,7 @@ static int gpuir__open_meta(gpuir__segment *ix, gpuir_error *err) {
     if (!value) continue;
     *value++ = 0;
     for (i = 0; i < GPUIR__META_KEYS; i++)
-      if (!strcmp(line, gpuir__meta_keys[i].key))
-        memcpy((uint8_t *)&ix->meta + gpuir__meta_keys[i].field, &value, sizeof value);
+      if (!strcmp(line, gpuir__meta_keys[i].key)) *gpuir__meta_value(&ix->meta, i) = value;
   }
   if (strlen(ix->meta.order) > GPUIR__ORDER_MAX) ix->meta.order = "";
   return GPUIR_OK;
@@ -10225,11 +10162,11 @@ static int gpuir__open_meta(gpuir__segment *ix, gpuir_error *err) {
  * positions are there if and only if the meta section says so. */
 static int gpuir__open_settings(const gpuir__segment *ix, gpuir_error *err) {
   const gpuir__index_meta *meta = &ix->meta;
-  const char *revision = gpuir__analyzer_revision(meta->analyzer_spec);
+  const char *revision = gpuir__analyzer_revision(meta->analyzer);
   const int texts = ix->section[GPUIR__S_TEXT] != NULL, positions = ix->section[GPUIR__S_POSITIONS] != NULL;
   if (strcmp(meta->analyzer_revision, revision))
     return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "%s: revision %.8s of analyzer \"%.20s\"; this build has %s",
-        ix->path, *meta->analyzer_revision ? meta->analyzer_revision : "none", meta->analyzer_spec, revision);
+        ix->path, *meta->analyzer_revision ? meta->analyzer_revision : "none", meta->analyzer, revision);
   if (strcmp(meta->fields, GPUIR__FIELDS))
     return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "%s: fields \"%.30s\"; this build has \"%s\"", ix->path,
         meta->fields, GPUIR__FIELDS);
@@ -10239,40 +10176,31 @@ static int gpuir__open_settings(const gpuir__segment *ix, gpuir_error *err) {
   return GPUIR_OK;
 }
 
-/* Maps the file at `path`, which if relative starts at the open folder. */
-static int gpuir__open_map(gpuir__segment *ix, int folder, const char *path, gpuir_error *err) {
+/* Maps an open file. */
+static int gpuir__open_file(gpuir__segment *ix, int fd, const char *path, gpuir_error *err) {
   struct stat st;
   void *map;
-  int fd = openat(folder, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* a pipe must not make it wait */
-  if (fd < 0) return gpuir__fail_errno(err, path, "cannot open");
-  if (fstat(fd, &st)) {
-    int status = gpuir__fail_errno(err, path, "cannot stat");
-    (void)close(fd);
-    return status;
-  }
-  if (!S_ISREG(st.st_mode)) {
-    (void)close(fd);
-    return gpuir__fail(err, GPUIR_E_FORMAT, 0, "%s: not a regular file", ix->path);
-  }
-  if (st.st_size == 0) {
-    (void)close(fd);
-    return gpuir__bad(ix, err, 0, "not a gpuir index: the file is empty");
-  }
-  if ((uint64_t)st.st_size > SIZE_MAX / 2) {
-    (void)close(fd);
+  if (fstat(fd, &st)) return gpuir__fail_errno(err, path, "cannot stat");
+  if (!S_ISREG(st.st_mode)) return gpuir__bad(ix, err, 0, "not a regular file");
+  if (st.st_size == 0) return gpuir__bad(ix, err, 0, "not a gpuir index: the file is empty");
+  if ((uint64_t)st.st_size > SIZE_MAX / 2)
     return gpuir__fail(err, GPUIR_E_LIMIT, 0, "%s: larger than this machine's address space", ix->path);
-  }
   ix->size = (uint64_t)st.st_size;
   map = mmap(NULL, (size_t)ix->size, PROT_READ, MAP_SHARED, fd, 0);
-  if (map == MAP_FAILED) {
-    int status = gpuir__fail_errno(err, path, "cannot map");
-    (void)close(fd);
-    return status;
-  }
-  (void)close(fd);
+  if (map == MAP_FAILED) return gpuir__fail_errno(err, path, "cannot map");
   ix->map = (const uint8_t *)map;
   ix->mapped = 1;
   return GPUIR_OK;
+}
+
+/* Maps the file at `path`, which if relative starts at the open folder. */
+static int gpuir__open_map(gpuir__segment *ix, int folder, const char *path, gpuir_error *err) {
+  const int fd = openat(folder, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* a pipe must not make it wait */
+  int status;
+  if (fd < 0) return gpuir__fail_errno(err, path, "cannot open");
+  status = gpuir__open_file(ix, fd, path, err);
+  (void)close(fd);
+  return status;
 }
 
 /* Takes an index in the caller's memory. */
@@ -10318,7 +10246,7 @@ GPUIR__COLD static int gpuir__segment_open(const gpuir_allocator *a, int folder,
   return status;
 }
 
-/* ---- look-ups: nothing here trusts an offset of the file ---- */
+/* ---- look-ups: nothing here trusts an offset of the file */
 
 /* Fills *r with the record of term `id` (< terms); df is 0 where the file is damaged. */
 static void gpuir__record_get(const gpuir__segment *ix, uint64_t id, gpuir__record *r) {
@@ -10805,7 +10733,7 @@ static int gpuir__segment_codecs(const gpuir__segment *ix, int docids, gpuir_cod
   return GPUIR_OK;
 }
 
-/* ---- verify ---- */
+/* ---- verify */
 
 /* The end of a part of the docID and the frequency streams so far, in bytes from the part's start. */
 typedef struct gpuir__stream_ends {
@@ -11130,7 +11058,7 @@ static int gpuir__verify_shard(const gpuir__segment *ix, gpuir_error *err) {
   return GPUIR_OK;
 }
 
-/* ========================
+/* ========
  * [13b-snapshot]  segments as one index
  *
  * An open index is a snapshot: one segment or more, whose documents are numbered one after another, and what they come
@@ -11140,9 +11068,9 @@ static int gpuir__verify_shard(const gpuir__segment *ix, gpuir_error *err) {
  * Uses      [09-postings] (norms), [11-analysis] (its pool), [13-reader].
  * Start at  gpuir__index_make, gpuir__leaf_df, gpuir__leaf_of, gpuir__only.
  * Tests     tests/unit/13b_snapshot.c
- * ======================*/
+ * ======*/
 
-/* ---- saturations ---- */
+/* ---- saturations */
 
 /* tf / (tf + K) for each bound pair under one (k1, b). W times an entry differs from the
  * contribution of the pair by less than what gpuir__slacken adds. */
@@ -11182,7 +11110,7 @@ static const gpuir__saturation *gpuir__index_saturation(gpuir_index *ix) {
   return other;
 }
 
-/* ---- deleted documents ---- */
+/* ---- deleted documents */
 
 /* Finds the log's chunk that has its document number `at`, and *at there. */
 static unsigned gpuir__log_place(uint32_t *at) {
@@ -11226,17 +11154,23 @@ static int gpuir__log_extend(gpuir__segment *seg, const uint32_t *docids, uint32
   gpuir__log *log = &seg->log;
   uint32_t i = 0, same;
   int status = GPUIR_OK;
-  (void)pthread_mutex_lock(&log->mutex);
+  gpuir__lock(&log->mutex);
   same = gpuir__min32(n, log->n);
   while (i < same && gpuir__log_get(log, i) == docids[i]) i++;
   if (i < same) status = GPUIR_E_FORMAT;
   else if (n > same) status = gpuir__log_append(seg, docids + same, n - same);
-  (void)pthread_mutex_unlock(&log->mutex);
+  gpuir__unlock(&log->mutex);
   return status;
 }
 
 static inline int gpuir__deleted_has(const gpuir__deleted *d, uint32_t docid) {
   return (int)(d->bits[docid / 64] >> docid % 64 & 1);
+}
+
+/* Adds an owner to the set; NULL is allowed. */
+static gpuir__deleted *gpuir__deleted_share(gpuir__deleted *d) {
+  if (d) (void)__atomic_add_fetch(&d->refs, 1, __ATOMIC_RELAXED);
+  return d;
 }
 
 /* Leaves the set; NULL is allowed. */
@@ -11256,8 +11190,7 @@ static int gpuir__deleted_make(gpuir__segment *seg, uint32_t n, gpuir__deleted *
   *set = NULL;
   if (!n) return GPUIR_OK;
   if (before && before->n == n) {
-    (void)__atomic_add_fetch(&before->refs, 1, __ATOMIC_RELAXED);
-    *set = before;
+    *set = gpuir__deleted_share(before);
     return GPUIR_OK;
   }
   d = (gpuir__deleted *)gpuir__alloc_zero(&seg->a, sizeof *d + (size_t)words * 8);
@@ -11352,20 +11285,20 @@ static int gpuir__leaf_df(const gpuir__leaf *leaf, uint64_t id, gpuir__record *r
   *df = (uint32_t)gpuir__min64(r->df, leaf->seg->stat.documents);
   if (!leaf->deleted || !*df) return GPUIR_OK;
   slot = &log->counts[(uint32_t)(id * 0x9e3779b1u) >> 16 & log->mask];
-  (void)pthread_mutex_lock(&log->mutex);
+  gpuir__lock(&log->mutex);
   if (slot->id == (uint32_t)id + 1) known = *slot;
-  (void)pthread_mutex_unlock(&log->mutex);
+  gpuir__unlock(&log->mutex);
   if (known.id && known.n == leaf->deleted->n) {
     count = known.deleted;
   } else {
     status = gpuir__leaf_recount(leaf, id, &known, &count, &decoded);
     if (status) return status;
-    (void)pthread_mutex_lock(&log->mutex);
+    gpuir__lock(&log->mutex);
     slot->id = (uint32_t)id + 1;
     slot->n = leaf->deleted->n;
     slot->deleted = count;
     log->decoded += decoded;
-    (void)pthread_mutex_unlock(&log->mutex);
+    gpuir__unlock(&log->mutex);
   }
   *df -= gpuir__min32(count, *df);
   return GPUIR_OK;
@@ -11389,7 +11322,7 @@ static int gpuir__leaf_cf(const gpuir__leaf *leaf, uint64_t id, uint64_t *cf) {
   return GPUIR_OK;
 }
 
-/* ---- open and close ---- */
+/* ---- open and close */
 
 /* Leaves a leaf's segment and set. */
 static void gpuir__leaf_close(gpuir__leaf *leaf) {
@@ -11450,17 +11383,15 @@ static void gpuir__index_alone(gpuir_index *ix, const gpuir_index *from, size_t 
 /* Fails unless all segments were built alike, so that one query means the same in each. */
 static int gpuir__index_alike(const gpuir_index *ix, gpuir_error *err) {
   const gpuir__segment *first = ix->leaves[0].seg;
-  size_t i;
+  size_t i, k;
   for (i = 1; i < ix->nleaves; i++) {
     const gpuir__segment *seg = ix->leaves[i].seg;
-    if (strcmp(seg->meta.analyzer_spec, first->meta.analyzer_spec) != 0 ||
-        strcmp(seg->meta.stop_words, first->meta.stop_words) != 0 ||
-        strcmp(seg->meta.filters, first->meta.filters) != 0 ||
-        strcmp(seg->meta.analyzer_revision, first->meta.analyzer_revision) != 0 ||
-        strcmp(seg->meta.store, first->meta.store) != 0 || !seg->lists.positions != !first->lists.positions ||
-        strcmp(seg->meta.codec, first->meta.codec) != 0 || strcmp(seg->meta.freq_codec, first->meta.freq_codec) != 0 ||
-        seg->stat.k1 < first->stat.k1 || seg->stat.k1 > first->stat.k1 || seg->stat.b < first->stat.b ||
-        seg->stat.b > first->stat.b)
+    int alike = !(seg->stat.k1 < first->stat.k1 || seg->stat.k1 > first->stat.k1 || seg->stat.b < first->stat.b ||
+        seg->stat.b > first->stat.b);
+    for (k = 0; k < GPUIR__META_KEYS; k++)
+      if (gpuir__meta_keys[k].alike)
+        alike &= !strcmp(*gpuir__meta_value(&seg->meta, k), *gpuir__meta_value(&first->meta, k));
+    if (!alike)
       return gpuir__fail(err, GPUIR_E_FORMAT, 0, "%s: its settings are not those of %s", seg->path, first->path);
   }
   return GPUIR_OK;
@@ -11517,14 +11448,14 @@ GPUIR__COLD static int gpuir__index_make(const gpuir_allocator *a, const char *p
   if (pool) ix->analysis.pool = gpuir__pool_share(pool);
   status = gpuir__index_join(ix, err);
   if (!status && !pool)
-    status = gpuir__pool_open(a, from[0].seg->meta.analyzer_spec, from[0].seg->meta.stop_words, ix->analysis.tokenize,
+    status = gpuir__pool_open(a, from[0].seg->meta.analyzer, from[0].seg->meta.stop_words, ix->analysis.tokenize,
         ix->analysis.tokenize_user, &ix->analysis.pool, err);
   if (status) gpuir_close(ix);
   else *index = ix;
   return status;
 }
 
-/* ---- leaves ---- */
+/* ---- leaves */
 
 /* Returns the leaf that has document `docid` (< docids). */
 static const gpuir__leaf *gpuir__leaf_of(const gpuir_index *ix, uint32_t docid) {
@@ -11555,7 +11486,7 @@ GPUIR_API const gpuir_index *gpuir_index_segment(const gpuir_index *ix, size_t i
   return ix->alone ? &ix->alone[i] : ix;
 }
 
-/* ---- documents and statistics ---- */
+/* ---- documents and statistics */
 
 GPUIR_API int gpuir_doc_get(const gpuir_index *ix, uint32_t docid, gpuir_doc *doc) {
   const gpuir__leaf *leaf;
@@ -11604,7 +11535,7 @@ GPUIR__COLD GPUIR_API int gpuir_index_get_info(const gpuir_index *ix, gpuir_inde
   info->b = first->stat.b;
   bytes = info->docids_bytes + info->freqs_bytes + info->directory_bytes + 8 * info->inline_postings;
   info->bits_per_posting = info->postings ? 8.0 * (double)bytes / (double)info->postings : 0.0;
-  info->analyzer = first->meta.analyzer_spec;
+  info->analyzer = first->meta.analyzer;
   info->codec = first->meta.codec;
   info->freq_codec = first->meta.freq_codec;
   info->description = first->meta.description;
@@ -11616,7 +11547,7 @@ GPUIR__COLD GPUIR_API int gpuir_index_get_info(const gpuir_index *ix, gpuir_inde
   return GPUIR_OK;
 }
 
-/* ---- terms ---- */
+/* ---- terms */
 
 GPUIR_API uint64_t gpuir_term_lower_bound(const gpuir_index *ix, const char *term, size_t len) {
   const gpuir__segment *seg = ix ? gpuir__only(ix) : NULL;
@@ -11722,7 +11653,7 @@ GPUIR_API int gpuir_shard_get_info(const gpuir_index *ix, gpuir_shard_info *info
   return GPUIR_OK;
 }
 
-/* ---- verify ---- */
+/* ---- verify */
 
 /* Reads the whole segment: see gpuir_verify. */
 static int gpuir__segment_verify(const gpuir__segment *ix, gpuir_error *err) {
@@ -11756,23 +11687,24 @@ static int gpuir__segment_verify(const gpuir__segment *ix, gpuir_error *err) {
   return status;
 }
 
-GPUIR__COLD GPUIR_API int gpuir_verify_directory(const gpuir_index *ix, gpuir_error *err) {
+/* Verifies all segments, each by `verify`. */
+static int gpuir__index_verify(const gpuir_index *ix, int (*verify)(const gpuir__segment *, gpuir_error *),
+    gpuir_error *err) {
   size_t i;
-  int status = GPUIR_OK;
-  if (!ix) return gpuir__refuse(err, "gpuir_verify_directory: index is NULL");
-  for (i = 0; i < ix->nleaves && !status; i++) status = gpuir__segment_verify_directory(ix->leaves[i].seg, err);
+  int status = ix ? GPUIR_OK : gpuir__refuse(err, "no index to verify given");
+  for (i = 0; !status && i < ix->nleaves; i++) status = verify(ix->leaves[i].seg, err);
   return status;
 }
 
-GPUIR__COLD GPUIR_API int gpuir_verify(const gpuir_index *ix, gpuir_error *err) {
-  size_t i;
-  int status = GPUIR_OK;
-  if (!ix) return gpuir__refuse(err, "gpuir_verify: index is NULL");
-  for (i = 0; i < ix->nleaves && !status; i++) status = gpuir__segment_verify(ix->leaves[i].seg, err);
-  return status;
+GPUIR_API int gpuir_verify_directory(const gpuir_index *ix, gpuir_error *err) {
+  return gpuir__index_verify(ix, gpuir__segment_verify_directory, err);
 }
 
-/* ========================
+GPUIR_API int gpuir_verify(const gpuir_index *ix, gpuir_error *err) {
+  return gpuir__index_verify(ix, gpuir__segment_verify, err);
+}
+
+/* ========
  * [14-inversion]  builder: from documents to sorted runs of postings
  *
  * The adding thread hands documents to the writer and copies their text into packets. Workers
@@ -11784,9 +11716,9 @@ GPUIR__COLD GPUIR_API int gpuir_verify(const gpuir_index *ix, gpuir_error *err) 
  * Start at  gpuir__worker_packet, gpuir__worker_count, gpuir__worker_spill, gpuir__run_next,
  *           gpuir__item_merge.
  * Tests     tests/unit/14_inversion.c
- * ======================*/
+ * ======*/
 
-/* ---- memory: what is held, and temporary files in place of it ---- */
+/* ---- memory: what is held, and temporary files in place of it */
 
 /* Numbers of temporary files, PATH.tmp.N: of runs and of long lists by worker, and of units. */
 #define GPUIR__MOST_WORKERS 256u
@@ -11805,7 +11737,7 @@ static void *gpuir__counter_resize(void *user, void *ptr, size_t old_size, size_
   void *p;
   if (new_size > old_size) {
     uint64_t now = __atomic_add_fetch(&c->now, new_size - old_size, __ATOMIC_RELAXED);
-    uint64_t peak = __atomic_load_n(&c->peak, __ATOMIC_RELAXED);
+    uint64_t peak = gpuir__peek(&c->peak);
     while (now > peak && !__atomic_compare_exchange_n(&c->peak, &peak, now, 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}
   }
   p = c->base.resize(c->base.user, ptr, old_size, new_size);
@@ -11845,20 +11777,20 @@ static void gpuir__gate_free(gpuir__gate *g) {
 }
 
 static void gpuir__gate_enter(gpuir__gate *g, uint64_t bytes) {
-  (void)pthread_mutex_lock(&g->mutex);
+  gpuir__lock(&g->mutex);
   while (g->used && g->used + bytes > g->most) (void)pthread_cond_wait(&g->left, &g->mutex);
   g->used += bytes;
-  (void)pthread_mutex_unlock(&g->mutex);
+  gpuir__unlock(&g->mutex);
 }
 
 static void gpuir__gate_leave(gpuir__gate *g, uint64_t bytes) {
-  (void)pthread_mutex_lock(&g->mutex);
+  gpuir__lock(&g->mutex);
   g->used -= bytes;
   (void)pthread_cond_broadcast(&g->left);
-  (void)pthread_mutex_unlock(&g->mutex);
+  gpuir__unlock(&g->mutex);
 }
 
-/* ---- a queue of numbered tasks between the adding thread and the workers ---- */
+/* ---- a queue of numbered tasks between the adding thread and the workers */
 
 /* Task s lives in slot s % size of the owner's ring. The adding thread pushes tasks and waits for
  * them in order; workers take them in order and finish them in any. */
@@ -11908,11 +11840,11 @@ static void gpuir__queue_reset(gpuir__queue *q) {
 }
 
 static void gpuir__queue_push(gpuir__queue *q) {
-  (void)pthread_mutex_lock(&q->mutex);
+  gpuir__lock(&q->mutex);
   q->done[q->pushed % q->size] = 0;
   q->pushed++;
   (void)pthread_cond_signal(&q->work);
-  (void)pthread_mutex_unlock(&q->mutex);
+  gpuir__unlock(&q->mutex);
 }
 
 /* Counts a task that the adding thread did itself. No thread may run; those that are started later do not take it. */
@@ -11924,35 +11856,35 @@ static void gpuir__queue_skip(gpuir__queue *q) {
 /* Waits for the next task and returns its slot, or -1 when there will be none. */
 static int gpuir__queue_take(gpuir__queue *q) {
   int slot = -1;
-  (void)pthread_mutex_lock(&q->mutex);
+  gpuir__lock(&q->mutex);
   while (q->taken == q->pushed && !q->closed && !q->aborted) (void)pthread_cond_wait(&q->work, &q->mutex);
   if (!q->aborted && q->taken < q->pushed) slot = (int)(q->taken++ % q->size);
-  (void)pthread_mutex_unlock(&q->mutex);
+  gpuir__unlock(&q->mutex);
   return slot;
 }
 
 static void gpuir__queue_done(gpuir__queue *q, int slot) {
-  (void)pthread_mutex_lock(&q->mutex);
+  gpuir__lock(&q->mutex);
   q->done[slot] = 1;
   (void)pthread_cond_signal(&q->ready);
-  (void)pthread_mutex_unlock(&q->mutex);
+  gpuir__unlock(&q->mutex);
 }
 
 static void gpuir__queue_wait(gpuir__queue *q, unsigned slot) {
-  (void)pthread_mutex_lock(&q->mutex);
+  gpuir__lock(&q->mutex);
   while (!q->done[slot]) (void)pthread_cond_wait(&q->ready, &q->mutex);
-  (void)pthread_mutex_unlock(&q->mutex);
+  gpuir__unlock(&q->mutex);
 }
 
 static void gpuir__queue_close(gpuir__queue *q, int abort) {
-  (void)pthread_mutex_lock(&q->mutex);
+  gpuir__lock(&q->mutex);
   q->closed = 1;
   q->aborted |= abort;
   (void)pthread_cond_broadcast(&q->work);
-  (void)pthread_mutex_unlock(&q->mutex);
+  gpuir__unlock(&q->mutex);
 }
 
-/* ---- a worker and its table of terms ---- */
+/* ---- a worker and its table of terms */
 
 /* A term in the arena. The last document's posting is held back, as its tf may still grow; those
  * before it are in the slices, each as (gap << 1 | tf == 1) and, if that bit is 0, tf, in variable bytes. With
@@ -12511,7 +12443,7 @@ static int gpuir__worker_packet(gpuir__worker *w, gpuir__packet *packet) {
   return gpuir__worker_drain(w);
 }
 
-/* ---- reading a run back ---- */
+/* ---- reading a run back */
 
 /* A run that is being read, a term at a time. */
 typedef struct gpuir__run {
@@ -12600,7 +12532,7 @@ static int gpuir__run_compare(const gpuir__run *x, const gpuir__run *y) {
   return c ? c : (int)x->term_len - (int)y->term_len;
 }
 
-/* ---- one term's postings from several runs ---- */
+/* ---- one term's postings from several runs */
 
 /* The postings of a term from one run, as they stand there, in a buffer with those of other runs and terms. */
 typedef struct gpuir__part {
@@ -12698,7 +12630,7 @@ static inline uint64_t gpuir__item_merge(gpuir__chain *chains, const gpuir__part
   return n;
 }
 
-/* ========================
+/* ========
  * [15-merge]  builder: documents are added, and runs merged
  *
  * The adding thread merges the runs' terms and gathers their postings in units, still compressed;
@@ -12710,9 +12642,9 @@ static inline uint64_t gpuir__item_merge(gpuir__chain *chains, const gpuir__part
  * Uses      [10-encoder], [12-writer], [14-inversion].
  * Start at  gpuir_builder_add_text, gpuir__builder_merge.
  * Tests     tests/unit/15_merge.c
- * ======================*/
+ * ======*/
 
-/* ---- units of the merge: from runs' postings to encoded lists ---- */
+/* ---- units of the merge: from runs' postings to encoded lists */
 
 /* Some terms with the postings of each from one or more runs, as they stand there. */
 typedef struct gpuir__unit {
@@ -12785,7 +12717,7 @@ static int gpuir__worker_unit(gpuir__worker *w, gpuir__unit *unit, uint64_t ligh
   return status ? gpuir__worker_fail(w, status) : GPUIR_OK;
 }
 
-/* ---- the builder ---- */
+/* ---- the builder */
 
 /* What an index is made from is settled by the first thing added. */
 enum { GPUIR__EMPTY, GPUIR__FROM_TEXT, GPUIR__FROM_DOCS, GPUIR__FROM_LISTS };
@@ -12865,30 +12797,32 @@ struct gpuir_builder {
 
 /* Records the first failure; the mutex guards the error, the flag is read without it. */
 static int gpuir__builder_fail(gpuir_builder *b, int status, const gpuir_error *err) {
-  (void)pthread_mutex_lock(&b->tasks.queue.mutex);
+  gpuir__lock(&b->tasks.queue.mutex);
   if (!b->threads.failure) {
     if (err && err->code == status) b->threads.error = *err;
     else (void)gpuir__fail(&b->threads.error, status, 0, "%s", gpuir_strerror(status));
     __atomic_store_n(&b->threads.failure, status, __ATOMIC_RELEASE);
   }
-  (void)pthread_mutex_unlock(&b->tasks.queue.mutex);
+  gpuir__unlock(&b->tasks.queue.mutex);
   return status;
 }
 
 GPUIR__NOINLINE int gpuir__builder_failed(gpuir_builder *b, gpuir_error *err) {
   int status = __atomic_load_n(&b->threads.failure, __ATOMIC_ACQUIRE);
   if (status && err) {
-    (void)pthread_mutex_lock(&b->tasks.queue.mutex);
+    gpuir__lock(&b->tasks.queue.mutex);
     *err = b->threads.error;
-    (void)pthread_mutex_unlock(&b->tasks.queue.mutex);
+    gpuir__unlock(&b->tasks.queue.mutex);
   }
   return status;
 }
 
-static void gpuir__builder_run_packet(gpuir_builder *b, gpuir__worker *w, gpuir__packet *packet) {
+/* Does the work of a slot: encodes its unit, or, as long as there are no units, inverts its packet. */
+static void gpuir__builder_run(gpuir_builder *b, gpuir__worker *w, unsigned slot) {
   int status;
   if (__atomic_load_n(&b->threads.failure, __ATOMIC_ACQUIRE)) return;
-  status = gpuir__worker_packet(w, packet);
+  status = b->merge.units ? gpuir__worker_unit(w, &b->merge.units[slot], b->merge.light, &b->merge.gate)
+                          : gpuir__worker_packet(w, &b->add.packets[slot]);
   if (status) (void)gpuir__builder_fail(b, status, &w->err);
 }
 
@@ -12902,47 +12836,28 @@ static void gpuir__builder_finish_worker(gpuir_builder *b, gpuir__worker *w) {
   gpuir__worker_free_table(w);
 }
 
-/* Runs as a thread that inverts packets. */
-static void *gpuir__builder_invert_main(void *arg) {
+/* Runs as a thread that inverts packets, or encodes units. */
+static void *gpuir__builder_thread(void *arg) {
   gpuir__worker *w = (gpuir__worker *)arg;
   gpuir_builder *b = w->builder;
   int slot;
   while ((slot = gpuir__queue_take(&b->tasks.queue)) >= 0) {
-    gpuir__builder_run_packet(b, w, &b->add.packets[slot]);
+    gpuir__builder_run(b, w, (unsigned)slot);
     gpuir__queue_done(&b->tasks.queue, slot);
   }
-  gpuir__builder_finish_worker(b, w);
-  return NULL;
-}
-
-static void gpuir__builder_run_unit(gpuir_builder *b, gpuir__worker *w, gpuir__unit *unit) {
-  int status;
-  if (__atomic_load_n(&b->threads.failure, __ATOMIC_ACQUIRE)) return;
-  status = gpuir__worker_unit(w, unit, b->merge.light, &b->merge.gate);
-  if (status) (void)gpuir__builder_fail(b, status, &w->err);
-}
-
-/* Runs as a thread that encodes units. */
-static void *gpuir__builder_encode_main(void *arg) {
-  gpuir__worker *w = (gpuir__worker *)arg;
-  gpuir_builder *b = w->builder;
-  int slot;
-  while ((slot = gpuir__queue_take(&b->tasks.queue)) >= 0) {
-    gpuir__builder_run_unit(b, w, &b->merge.units[slot]);
-    gpuir__queue_done(&b->tasks.queue, slot);
-  }
+  if (!b->merge.units) gpuir__builder_finish_worker(b, w);
   return NULL;
 }
 
 /* Starts a thread a worker. Where the system refuses some, the others do the work; without any, the
  * adding thread does. Signals go to the caller's own threads. */
-static void gpuir__builder_start(gpuir_builder *b, void *(*entry)(void *)) {
+static void gpuir__builder_start(gpuir_builder *b) {
   sigset_t all, old;
   int masked;
   (void)sigfillset(&all);
   masked = !pthread_sigmask(SIG_SETMASK, &all, &old);
   while (b->threads.nthreads < b->threads.nworkers &&
-      !pthread_create(&b->threads.workers[b->threads.nthreads].thread, NULL, entry,
+      !pthread_create(&b->threads.workers[b->threads.nthreads].thread, NULL, gpuir__builder_thread,
           &b->threads.workers[b->threads.nthreads]))
     b->threads.nthreads++;
   if (masked) (void)pthread_sigmask(SIG_SETMASK, &old, NULL);
@@ -12957,17 +12872,18 @@ static void gpuir__builder_join(gpuir_builder *b, int abort) {
   b->threads.nthreads = 0;
 }
 
-/* ---- packets ---- */
+static int gpuir__builder_tell(gpuir_builder *b, gpuir_error *err) {
+  if (b->set.progress && b->set.progress(b->set.progress_user, &b->told.done))
+    return gpuir__fail(err, GPUIR_E_CANCELLED, 0, "cancelled by the progress callback");
+  return GPUIR_OK;
+}
 
-/* Takes the oldest packet back when a worker is done with it, and hands its lengths to the writer. */
-static int gpuir__builder_retire_packet(gpuir_builder *b, gpuir_error *err) {
-  unsigned slot = (unsigned)(b->tasks.retired % b->tasks.n);
-  gpuir__packet *p = &b->add.packets[slot];
-  int status;
-  if (b->threads.nthreads) gpuir__queue_wait(&b->tasks.queue, slot);
-  b->tasks.retired++;
+/* ---- packets and units that are on their way */
+
+/* Hands a packet's lengths to the writer and empties it. */
+static int gpuir__builder_retire_packet(gpuir_builder *b, gpuir__packet *p, gpuir_error *err) {
+  int status = gpuir__builder_failed(b, err);
   b->tasks.in_flight -= p->text.len;
-  status = gpuir__builder_failed(b, err);
   if (!status)
     status = gpuir__writer_put_lengths(b->writer, (const uint32_t *)(void *)p->lengths.data, (size_t)p->docs, err);
   p->text.len = p->sizes.len = p->lengths.len = 0;
@@ -12977,20 +12893,71 @@ static int gpuir__builder_retire_packet(gpuir_builder *b, gpuir_error *err) {
   return status;
 }
 
-/* Sends the open packet to the workers. `last`: there is no need to start threads for it. */
-static int gpuir__builder_seal(gpuir_builder *b, int last, gpuir_error *err) {
-  gpuir__packet *p = b->add.open;
-  if (!p) return GPUIR_OK;
-  b->add.open = NULL;
-  b->tasks.in_flight += p->text.len;
-  if (b->threads.nworkers > 1 && !last && !b->threads.nthreads) gpuir__builder_start(b, gpuir__builder_invert_main);
+/* Appends a unit's lists to the writer and empties it. */
+static int gpuir__builder_retire_unit(gpuir_builder *b, gpuir__unit *unit, gpuir_error *err) {
+  int status = gpuir__builder_failed(b, err);
+  b->tasks.in_flight -= unit->used;
+  if (!status) status = gpuir__writer_put_batch(b->writer, &unit->out, err);
+  if (status) return status;
+  b->merge.terms += unit->out.nterms;
+  b->merge.postings += unit->out.postings;
+  b->told.done.terms_done = b->merge.terms;
+  b->told.done.postings_done += unit->postings;
+  if (unit->used > 2 * b->tasks.size) { /* a huge list's */
+    gpuir__area_free(&b->a, &unit->bytes);
+    gpuir__batch_free(&b->a, &unit->out);
+  }
+  unit->used = unit->nterms = unit->postings = 0;
+  unit->terms.len = unit->items.len = unit->parts.len = 0;
+  return gpuir__builder_tell(b, err);
+}
+
+/* Takes the oldest packet or unit back when a worker is done with it. */
+static int gpuir__builder_retire(gpuir_builder *b, gpuir_error *err) {
+  const unsigned slot = (unsigned)(b->tasks.retired % b->tasks.n);
+  if (b->threads.nthreads) gpuir__queue_wait(&b->tasks.queue, slot);
+  b->tasks.retired++;
+  return b->merge.units ? gpuir__builder_retire_unit(b, &b->merge.units[slot], err)
+                        : gpuir__builder_retire_packet(b, &b->add.packets[slot], err);
+}
+
+/* Takes all of them back. */
+static int gpuir__builder_retire_all(gpuir_builder *b, gpuir_error *err) {
+  int status = GPUIR_OK;
+  while (!status && b->tasks.retired < b->tasks.queue.pushed) status = gpuir__builder_retire(b, err);
+  return status;
+}
+
+/* Waits for a free slot, and until so many bytes more may be on their way. */
+static int gpuir__builder_slot(gpuir_builder *b, uint64_t bytes, gpuir_error *err) {
+  int status = GPUIR_OK;
+  while (!status &&
+      (b->tasks.queue.pushed - b->tasks.retired == b->tasks.n ||
+          (b->tasks.in_flight + bytes > b->tasks.in_flight_most && b->tasks.queue.pushed > b->tasks.retired)))
+    status = gpuir__builder_retire(b, err);
+  return status;
+}
+
+/* Hands the slot that is next to the workers, or does its work here if none runs. */
+static int gpuir__builder_push(gpuir_builder *b, uint64_t bytes, gpuir_error *err) {
+  const unsigned slot = (unsigned)(b->tasks.queue.pushed % b->tasks.n);
+  b->tasks.in_flight += bytes;
   if (b->threads.nthreads) {
     gpuir__queue_push(&b->tasks.queue);
     return GPUIR_OK;
   }
   gpuir__queue_skip(&b->tasks.queue);
-  gpuir__builder_run_packet(b, &b->threads.workers[0], p);
-  return gpuir__builder_retire_packet(b, err);
+  gpuir__builder_run(b, &b->threads.workers[0], slot);
+  return gpuir__builder_retire(b, err);
+}
+
+/* Sends the open packet to the workers. `last`: there is no need to start threads for it. */
+static int gpuir__builder_seal(gpuir_builder *b, int last, gpuir_error *err) {
+  gpuir__packet *p = b->add.open;
+  if (!p) return GPUIR_OK;
+  b->add.open = NULL;
+  if (b->threads.nworkers > 1 && !last && !b->threads.nthreads) gpuir__builder_start(b);
+  return gpuir__builder_push(b, p->text.len, err);
 }
 
 /* Makes `open` a packet that has room for one more document of n bytes. */
@@ -13003,11 +12970,8 @@ static int gpuir__builder_packet(gpuir_builder *b, size_t n, gpuir_error *err) {
     p = NULL;
   }
   if (!p) {
-    while (b->tasks.queue.pushed - b->tasks.retired == b->tasks.n ||
-        (b->tasks.in_flight + n > b->tasks.in_flight_most && b->tasks.queue.pushed > b->tasks.retired)) {
-      status = gpuir__builder_retire_packet(b, err);
-      if (status) return status;
-    }
+    status = gpuir__builder_slot(b, n, err);
+    if (status) return status;
     p = &b->add.packets[b->tasks.queue.pushed % b->tasks.n];
     p->first = b->told.done.documents;
     if (b->threads.nworkers > 1 && n < b->tasks.size && !gpuir__buf_room(&b->a, &p->text, b->tasks.size))
@@ -13020,7 +12984,7 @@ static int gpuir__builder_packet(gpuir_builder *b, size_t n, gpuir_error *err) {
   return GPUIR_OK;
 }
 
-/* ---- adding ---- */
+/* ---- adding */
 
 static int gpuir__builder_ready(gpuir_builder *b, gpuir_error *err) {
   if (!b) return gpuir__refuse(err, "no builder given");
@@ -13059,12 +13023,6 @@ static int gpuir__builder_ready_text(gpuir_builder *b, gpuir_error *err) {
   return status;
 }
 
-static int gpuir__builder_tell(gpuir_builder *b, gpuir_error *err) {
-  if (b->set.progress && b->set.progress(b->set.progress_user, &b->told.done))
-    return gpuir__fail(err, GPUIR_E_CANCELLED, 0, "cancelled by the progress callback");
-  return GPUIR_OK;
-}
-
 /* Calls for progress after 16 MiB of text or 65,536 documents since the last call. */
 static int gpuir__builder_tell_added(gpuir_builder *b, gpuir_error *err) {
   if (b->told.done.bytes - b->told.bytes < (1u << 24) && b->told.done.documents - b->told.documents < (1u << 16))
@@ -13095,7 +13053,7 @@ static int gpuir__builder_document(gpuir_builder *b, const gpuir_doc_desc *doc, 
   b->told.done.bytes += text_len;
   if (p->external || b->threads.nworkers == 1) { /* the text is the caller's: be done with it now */
     status = gpuir__builder_seal(b, 0, err);
-    while (!status && b->tasks.queue.pushed > b->tasks.retired) status = gpuir__builder_retire_packet(b, err);
+    if (!status) status = gpuir__builder_retire_all(b, err);
     if (status) return status;
   }
   return gpuir__builder_tell_added(b, err);
@@ -13120,13 +13078,12 @@ GPUIR__NOINLINE int gpuir__builder_end(gpuir_builder *b, int status, gpuir_error
 GPUIR_API int gpuir_builder_add_text(gpuir_builder *builder, const gpuir_doc_desc *doc, const char *text, size_t len,
     gpuir_error *err) {
   gpuir_builder *b = builder;
-  gpuir_error local;
+  gpuir_error local = {0, 0, ""};
   int in_place, status = gpuir__builder_ready_text(b, err);
   if (status) return status;
   status = gpuir__builder_check_doc(doc, err);
   if (status) return status;
   if (!text && len) return gpuir__refuse(err, "the text is NULL, but its length is not 0");
-  memset(&local, 0, sizeof local);
   in_place = b->threads.nworkers == 1 || len > b->tasks.in_flight_most / 2;
   if (in_place && b->add.open) status = gpuir__builder_seal(b, 0, &local);
   if (!status) status = gpuir__builder_packet(b, in_place ? 0 : len, &local);
@@ -13184,7 +13141,7 @@ static int gpuir__builder_check_terms(gpuir_builder *b, const gpuir_term_freq *t
 GPUIR_API int gpuir_builder_add_terms(gpuir_builder *builder, const gpuir_doc_desc *doc, const gpuir_term_freq *terms,
     size_t n, gpuir_error *err) {
   gpuir_builder *b = builder;
-  gpuir_error local;
+  gpuir_error local = {0, 0, ""};
   size_t bytes = 0, i;
   int status;
   if (b && b->set.positions) return gpuir__refuse(err, "counted terms have no positions, which this index keeps");
@@ -13192,7 +13149,6 @@ GPUIR_API int gpuir_builder_add_terms(gpuir_builder *builder, const gpuir_doc_de
   if (status) return status;
   status = gpuir__builder_check_doc(doc, err);
   if (status) return status;
-  memset(&local, 0, sizeof local);
   status = gpuir__builder_check_terms(b, terms, n, &bytes, &local);
   if (!status) status = gpuir__builder_packet(b, bytes, &local);
   if (!status) {
@@ -13208,45 +13164,14 @@ GPUIR_API int gpuir_builder_add_terms(gpuir_builder *builder, const gpuir_doc_de
   return gpuir__builder_end(b, status, err, &local);
 }
 
-/* ---- merging ---- */
-
-/* Takes the oldest unit back when it is encoded, and appends it. */
-static int gpuir__builder_retire_unit(gpuir_builder *b, gpuir_error *err) {
-  unsigned slot = (unsigned)(b->tasks.retired % b->tasks.n);
-  gpuir__unit *unit = &b->merge.units[slot];
-  int status;
-  if (b->threads.nthreads) gpuir__queue_wait(&b->tasks.queue, slot);
-  b->tasks.retired++;
-  b->tasks.in_flight -= unit->used;
-  status = gpuir__builder_failed(b, err);
-  if (!status) status = gpuir__writer_put_batch(b->writer, &unit->out, err);
-  if (status) return status;
-  b->merge.terms += unit->out.nterms;
-  b->merge.postings += unit->out.postings;
-  b->told.done.terms_done = b->merge.terms;
-  b->told.done.postings_done += unit->postings;
-  if (unit->used > 2 * b->tasks.size) { /* a huge list's */
-    gpuir__area_free(&b->a, &unit->bytes);
-    gpuir__batch_free(&b->a, &unit->out);
-  }
-  unit->used = unit->nterms = unit->postings = 0;
-  unit->terms.len = unit->items.len = unit->parts.len = 0;
-  return gpuir__builder_tell(b, err);
-}
+/* ---- merging */
 
 /* Sends the unit to the workers, or encodes it here if none runs. */
 static int gpuir__builder_push_unit(gpuir_builder *b, gpuir__unit **unit, gpuir_error *err) {
   gpuir__unit *u = *unit;
   if (!u || !u->nterms) return GPUIR_OK;
   *unit = NULL;
-  b->tasks.in_flight += u->used;
-  if (b->threads.nthreads) {
-    gpuir__queue_push(&b->tasks.queue);
-    return GPUIR_OK;
-  }
-  gpuir__queue_skip(&b->tasks.queue);
-  gpuir__builder_run_unit(b, &b->threads.workers[0], u);
-  return gpuir__builder_retire_unit(b, err);
+  return gpuir__builder_push(b, u->used, err);
 }
 
 /* Makes room for `bytes` bytes of postings in the unit, or in the next one when it is full. */
@@ -13259,11 +13184,8 @@ static int gpuir__builder_unit_room(gpuir_builder *b, gpuir__unit **unit, uint64
     u = NULL;
   }
   if (u) return GPUIR_OK;
-  while (b->tasks.queue.pushed - b->tasks.retired == b->tasks.n ||
-      (b->tasks.in_flight + bytes > b->tasks.in_flight_most && b->tasks.queue.pushed > b->tasks.retired)) {
-    status = gpuir__builder_retire_unit(b, err);
-    if (status) return status;
-  }
+  status = gpuir__builder_slot(b, bytes, err);
+  if (status) return status;
   u = *unit = &b->merge.units[b->tasks.queue.pushed % b->tasks.n];
   /* gpuir__vbyte_get may read a little beyond damaged bytes */
   return gpuir__area_need(&b->a, &u->bytes, gpuir__max64(b->tasks.size, bytes) + 64, b->tasks.in_flight_most,
@@ -13361,8 +13283,7 @@ static int gpuir__builder_merge_runs(gpuir_builder *b, gpuir__run **heap, gpuir_
     if (status) return status;
   }
   status = gpuir__builder_push_unit(b, &unit, err);
-  while (!status && b->tasks.retired < b->tasks.queue.pushed) status = gpuir__builder_retire_unit(b, err);
-  return status;
+  return status ? status : gpuir__builder_retire_all(b, err);
 }
 
 /* Reads the runs through buffers of memory / nruns bytes each and merges them. */
@@ -13459,22 +13380,21 @@ GPUIR__COLD static int gpuir__builder_open_lists(gpuir_builder *b, gpuir_error *
 static int gpuir__builder_lists(gpuir_builder *b, uint64_t nruns, gpuir_error *err) {
   int status = gpuir__builder_open_lists(b, err);
   if (status) return status;
-  if (b->threads.nworkers > 1 && b->told.done.postings_total > 100000)
-    gpuir__builder_start(b, gpuir__builder_encode_main);
+  if (b->threads.nworkers > 1 && b->told.done.postings_total > 100000) gpuir__builder_start(b);
   status = gpuir__builder_merge(b, nruns, b->set.memory / 8, err);
   gpuir__builder_join(b, status != 0);
   return status;
 }
 
-/* ========================
+/* ========
  * [15b-builder]  builder: an index from postings; writing, making and unmaking
  *
  * Uses      [13-reader] (an index that is copied), [15-merge].
  * Start at  gpuir_builder_create, gpuir_builder_write, gpuir_builder_add_list.
  * Tests     tests/unit/15b_builder.c
- * ======================*/
+ * ======*/
 
-/* ---- an index from postings ---- */
+/* ---- an index from postings */
 
 static int gpuir__builder_put_doc(gpuir_builder *b, const gpuir_doc_desc *doc, uint32_t length, const char *text,
     size_t len, gpuir_error *err) {
@@ -13492,7 +13412,7 @@ static int gpuir__builder_put_doc(gpuir_builder *b, const gpuir_doc_desc *doc, u
 GPUIR_API int gpuir_builder_add_doc(gpuir_builder *builder, const gpuir_doc_desc *doc, uint32_t length,
     const char *text, size_t len, gpuir_error *err) {
   gpuir_builder *b = builder;
-  gpuir_error local;
+  gpuir_error local = {0, 0, ""};
   int status = gpuir__builder_ready(b, err);
   if (status) return status;
   if (b->phase != GPUIR__EMPTY && b->phase != GPUIR__FROM_DOCS)
@@ -13502,7 +13422,6 @@ GPUIR_API int gpuir_builder_add_doc(gpuir_builder *builder, const gpuir_doc_desc
   status = gpuir__builder_check_doc(doc, err);
   if (status) return status;
   b->phase = GPUIR__FROM_DOCS;
-  memset(&local, 0, sizeof local);
   status = gpuir__builder_put_doc(b, doc, length, text, text ? len : 0, &local);
   return gpuir__builder_end(b, status, err, &local);
 }
@@ -13591,7 +13510,7 @@ static int gpuir__builder_put_list(gpuir_builder *b, const gpuir__given *g, uint
   int status;
   if (u && b->threads.nworkers > 1 && !b->tasks.queue.pushed && !b->threads.nthreads &&
       u->used + u->items.len + u->parts.len + bytes > b->tasks.size / 2)
-    gpuir__builder_start(b, gpuir__builder_encode_main); /* before the first unit that is full leaves */
+    gpuir__builder_start(b); /* before the first unit that is full leaves */
   status = gpuir__builder_unit_room(b, &b->merge.unit, bytes, err);
   if (status) return status;
   u = b->merge.unit;
@@ -13623,7 +13542,7 @@ GPUIR_API int gpuir_builder_add_list(gpuir_builder *builder, const char *term, s
     const uint32_t *tfs, const uint32_t *positions, uint32_t df, gpuir_error *err) {
   gpuir_builder *b = builder;
   const gpuir__given given = {term, len, docids, tfs, positions, df};
-  gpuir_error local;
+  gpuir_error local = {0, 0, ""};
   uint64_t bytes;
   int status = gpuir__builder_ready(b, err);
   if (status) return status;
@@ -13639,7 +13558,6 @@ GPUIR_API int gpuir_builder_add_list(gpuir_builder *builder, const char *term, s
     return gpuir__refuse(err, "the term '%.*s' does not come behind the one before it", len < 60 ? (int)len : 60, term);
   bytes = gpuir__list_bytes(&given, b->told.done.documents, err);
   if (!bytes) return GPUIR_E_ARGUMENT;
-  memset(&local, 0, sizeof local);
   if (b->phase == GPUIR__FROM_DOCS) status = gpuir__builder_open_lists(b, &local);
   b->phase = GPUIR__FROM_LISTS;
   if (!status) status = gpuir__list_in_lengths(&given, b->threads.workers[0].encoding.encoder.lengths, &local);
@@ -13650,13 +13568,13 @@ GPUIR_API int gpuir_builder_add_list(gpuir_builder *builder, const char *term, s
 /* Encodes the last unit and appends all lists that are still on their way. */
 static int gpuir__builder_close_lists(gpuir_builder *b, gpuir_error *err) {
   int status = gpuir__builder_push_unit(b, &b->merge.unit, err);
-  while (!status && b->tasks.retired < b->tasks.queue.pushed) status = gpuir__builder_retire_unit(b, err);
+  if (!status) status = gpuir__builder_retire_all(b, err);
   gpuir__builder_join(b, status != 0);
   gpuir__buf_free(&b->a, &b->merge.last_term);
   return status;
 }
 
-/* ---- writing ---- */
+/* ---- writing */
 
 /* Inverts the last packets and merges all runs. */
 static int gpuir__builder_invert(gpuir_builder *b, gpuir_build_report *r, gpuir_error *err) {
@@ -13664,10 +13582,8 @@ static int gpuir__builder_invert(gpuir_builder *b, gpuir_build_report *r, gpuir_
   int status = gpuir__builder_seal(b, 1, err);
   if (status) return status;
   if (b->threads.nthreads) gpuir__queue_close(&b->tasks.queue, 0); /* the workers' last runs, side by side */
-  while (b->tasks.retired < b->tasks.queue.pushed) {
-    status = gpuir__builder_retire_packet(b, err);
-    if (status) return status;
-  }
+  status = gpuir__builder_retire_all(b, err);
+  if (status) return status;
   if (b->threads.nthreads) gpuir__builder_join(b, 0);
   else gpuir__builder_finish_worker(b, &b->threads.workers[0]);
   status = gpuir__builder_failed(b, err);
@@ -13685,7 +13601,7 @@ static int gpuir__builder_invert(gpuir_builder *b, gpuir_build_report *r, gpuir_
 
 /* Completes the lists and writes the file. */
 static int gpuir__builder_write_all(gpuir_builder *b, gpuir_build_report *report, gpuir_error *err) {
-  gpuir__meta meta;
+  gpuir__index_meta meta;
   gpuir_build_report r;
   const uint32_t *lengths = NULL;
   uint64_t ndocs = 0;
@@ -13699,16 +13615,19 @@ static int gpuir__builder_write_all(gpuir_builder *b, gpuir_build_report *report
   status = gpuir__writer_lengths(b->writer, &lengths, &ndocs, &r.tokens, err);
   if (status) return status;
   meta.analyzer = b->set.spec;
+  meta.analyzer_revision = gpuir__analyzer_revision(b->set.spec);
   meta.stop_words = b->set.stop_words;
+  meta.fields = GPUIR__FIELDS;
   meta.codec = b->set.codec_spec;
   meta.freq_codec = b->set.freq_codec_spec;
+  meta.tool = "gpuir " GPUIR__VERSION;
   meta.description = b->set.description;
   meta.filters = b->set.filters;
   meta.order = b->set.order;
-  meta.k1 = b->set.k1;
-  meta.b = b->set.b;
-  meta.store = b->set.store_text;
-  meta.positions = b->set.positions;
+  meta.store = b->set.store_text ? "1" : "";
+  meta.positions = b->set.positions ? "1" : "";
+  b->writer->stat.k1 = b->set.k1;
+  b->writer->stat.b = b->set.b;
   status = gpuir__writer_finish(b->writer, &meta, &r.file_bytes, err);
   if (status) return status;
   r.documents = ndocs;
@@ -13723,10 +13642,9 @@ static int gpuir__builder_write_all(gpuir_builder *b, gpuir_build_report *report
 
 GPUIR__COLD GPUIR_API int gpuir_builder_write(gpuir_builder *builder, gpuir_build_report *report, gpuir_error *err) {
   gpuir_builder *b = builder;
-  gpuir_error local;
+  gpuir_error local = {0, 0, ""};
   int status = gpuir__builder_ready(b, err);
   if (status) return status;
-  memset(&local, 0, sizeof local);
   status = gpuir__builder_write_all(b, report, &local);
   b->written = 1;
   if (!status) return GPUIR_OK;
@@ -13735,7 +13653,7 @@ GPUIR__COLD GPUIR_API int gpuir_builder_write(gpuir_builder *builder, gpuir_buil
   return gpuir__builder_fail(b, status, &local);
 }
 
-/* ---- making and unmaking ---- */
+/* ---- making and unmaking */
 
 GPUIR__COLD GPUIR_API void gpuir_builder_destroy(gpuir_builder *builder) {
   gpuir_builder *b = builder;
@@ -13838,9 +13756,9 @@ static int gpuir__builder_set_up(gpuir_builder *b, const gpuir_builder_desc *des
   const gpuir__segment *like = desc->like ? desc->like->leaves[0].seg : NULL;
   int status = GPUIR_OK;
   if (!like) status = gpuir__analyzer_spec(&desc->analyzer, b->set.spec, sizeof b->set.spec, err);
-  else if (strlen(like->meta.analyzer_spec) >= sizeof b->set.spec)
+  else if (strlen(like->meta.analyzer) >= sizeof b->set.spec)
     status = gpuir__fail(err, GPUIR_E_LIMIT, 0, "the analyzer's specification is too long");
-  else memcpy(b->set.spec, like->meta.analyzer_spec, strlen(like->meta.analyzer_spec) + 1);
+  else memcpy(b->set.spec, like->meta.analyzer, strlen(like->meta.analyzer) + 1);
   if (status) return status;
   b->set.seed = gpuir__builder_seed(b);
   b->set.memory = gpuir__max64(desc->memory ? desc->memory : (uint64_t)512 << 20, 1u << 20);
@@ -13946,7 +13864,7 @@ GPUIR__COLD GPUIR_API int gpuir_builder_create(const gpuir_builder_desc *desc, g
   return gpuir__builder_make(desc, &fd, NULL, builder, err);
 }
 
-/* ========================
+/* ========
  * [16-query]  query: from text to weighted terms
  *
  * A query's text is words, phrases and prefixes, each of which becomes one term or more. What is scored as one is
@@ -13955,7 +13873,7 @@ GPUIR__COLD GPUIR_API int gpuir_builder_create(const gpuir_builder_desc *desc, g
  * Uses      [09-postings] (weights), [11-analysis], [13b-snapshot].
  * Start at  gpuir_query_parse.
  * Tests     tests/unit/16_query.c
- * ======================*/
+ * ======*/
 
 #define GPUIR__NO_TERM UINT32_MAX
 #ifndef GPUIR__PREFIX_TERMS
@@ -14036,7 +13954,7 @@ static inline gpuir__record *gpuir__query_record(const gpuir_query *q, size_t le
   return &q->records[leaf * q->nrecords + slot];
 }
 
-/* ---- from text to terms ---- */
+/* ---- from text to terms */
 
 /* Where the tokens of one word, prefix or phrase go. */
 typedef struct gpuir__word {
@@ -14257,7 +14175,7 @@ static int gpuir__query_words(gpuir_query *q, gpuir__analyzer *analyzer, const c
   return status;
 }
 
-/* ---- from terms to numbers and weights ---- */
+/* ---- from terms to numbers and weights */
 
 /* Puts the positive terms first: a stable partition. */
 static void gpuir__query_part(gpuir_query *q) {
@@ -14511,7 +14429,7 @@ static int gpuir__query_resolve(gpuir_query *q, gpuir_error *err) {
   return status ? status : gpuir__query_weigh(q, err);
 }
 
-/* ---- what a shard is told of terms ---- */
+/* ---- what a shard is told of terms */
 
 /* Returns term number i of those whose df a query's weights come from: the members of its phrases, then its terms; NULL
  * behind the last. */
@@ -14638,7 +14556,7 @@ GPUIR_API int gpuir_query_parse(const gpuir_index *ix, const gpuir_query_desc *d
   return status;
 }
 
-/* ========================
+/* ========
  * [17-topk]  bounds at query time; the best k
  *
  * Two things that every evaluator needs: what a block or a list can contribute at most, from its stored
@@ -14648,9 +14566,9 @@ GPUIR_API int gpuir_query_parse(const gpuir_index *ix, const gpuir_query_desc *d
  * Uses      [09-postings].
  * Start at  gpuir__bound, gpuir__topk_push, gpuir__topk_threshold.
  * Tests     tests/unit/17_topk.c
- * ======================*/
+ * ======*/
 
-/* ---- bounds of a block at query time ---- */
+/* ---- bounds of a block at query time */
 
 /* Bounds the contribution, q included, of any posting of a term whose saturation is at most s. */
 static inline uint32_t gpuir__bound(float weight, float s, uint32_t q) {
@@ -14673,7 +14591,7 @@ static float gpuir__list_saturation(const gpuir__saturation *t, const gpuir__lis
   return best;
 }
 
-/* ---- the best k, as a min-heap of keys (score << 32 | ~docID) ---- */
+/* ---- the best k, as a min-heap of keys (score << 32 | ~docID) */
 
 typedef struct gpuir__topk {
   uint64_t *heap; /* n keys, the least one first */
@@ -14682,9 +14600,7 @@ typedef struct gpuir__topk {
 } gpuir__topk;
 
 /* Returns the key of a hit: greater keys are better hits. */
-GPUIR_HD static inline uint64_t gpuir__key(uint32_t score, uint32_t docid) {
-  return (uint64_t)score << 32 | (uint32_t)~docid;
-}
+GPUIR_HD uint64_t gpuir__key(uint32_t score, uint32_t docid) { return (uint64_t)score << 32 | (uint32_t)~docid; }
 
 /* Starts a search for the best k (>= 1) hits whose score is at least `threshold`. 0 or NOMEM. */
 static int gpuir__topk_start(const gpuir_allocator *a, gpuir__topk *t, size_t k, uint32_t threshold) {
@@ -14748,7 +14664,7 @@ static void gpuir__topk_pop(gpuir__topk *t, gpuir_hit *hits) {
   gpuir__heap_down(t->heap, t->n ? t->n : 1, 0);
 }
 
-/* ========================
+/* ========
  * [18-lookup]  candidates are looked up in a list, with vectors
  *
  * AND takes lists from short to long ("small versus small"), each filtering the candidates that the ones before
@@ -14762,9 +14678,9 @@ static void gpuir__topk_pop(gpuir__topk *t, gpuir_hit *hits) {
  * Uses      [02-vectors], [09-postings].
  * Start at  gpuir__lookup_of_level (the table at the end), gpuir__pass, gpuir__operand.
  * Tests     tests/unit/18_lookup.c
- * ======================*/
+ * ======*/
 
-/* ---- candidates and operands ---- */
+/* ---- candidates and operands */
 
 /* Candidates on their way through an operand. They are strictly increasing. docs, from, where and spare have room for
  * 16 items more. For a list, UINT32_MAX follows the candidates 16 times. */
@@ -14981,7 +14897,7 @@ GPUIR__INLINE uint32_t gpuir__merge_any(gpuir__match_registers match, uint32_t w
                        : gpuir__merge_by(match, width, 0, padded, m, found);
 }
 
-/* ---- registers of 8 ---- */
+/* ---- registers of 8 */
 
 /* Writes the items of x whose bits are set in `mask` to `to`, one after the other; what follows up to to[7] is
  * garbage. */
@@ -14995,13 +14911,6 @@ GPUIR__AVX2 GPUIR__INLINE void gpuir__compress_avx2(uint32_t *to, uint32_t mask,
 #define GPUIR__LANE5(above) GPUIR__LANE4(above), GPUIR__LANE4((above) << 8 | 5)
 #define GPUIR__LANE6(above) GPUIR__LANE5(above), GPUIR__LANE5((above) << 8 | 6)
   static const uint64_t lanes[256] = {GPUIR__LANE6((uint64_t)0), GPUIR__LANE6((uint64_t)7)};
-#undef GPUIR__LANE0
-#undef GPUIR__LANE1
-#undef GPUIR__LANE2
-#undef GPUIR__LANE3
-#undef GPUIR__LANE4
-#undef GPUIR__LANE5
-#undef GPUIR__LANE6
   const __m256i order = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)&lanes[mask]));
   gpuir__avx2_store(to, _mm256_permutevar8x32_epi32(x, order));
 }
@@ -15016,7 +14925,6 @@ GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__among_8(__m256i x, __m256i y) {
   GPUIR__ROUND(0x39)
   GPUIR__ROUND(0x4e)
   GPUIR__ROUND(0x93)
-#undef GPUIR__ROUND
   return (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(_mm256_or_si256(same, also)));
 }
 
@@ -15056,10 +14964,8 @@ GPUIR__AVX2 __attribute__((noinline)) static uint32_t gpuir__merge_avx2(gpuir__m
       0xf0)
 GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__tops_8(const uint32_t *docs) { return GPUIR__TOPS(8); }
 GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__tops_16(const uint32_t *docs) { return GPUIR__TOPS(16); }
-#undef GPUIR__TOPS
-#undef GPUIR__TOP
 
-/* ---- candidates looked up in a decoded block ---- */
+/* ---- candidates looked up in a decoded block */
 
 /* A decoded block of a list, and the pass whose candidates are looked up in it. */
 typedef struct gpuir__spot {
@@ -15189,7 +15095,7 @@ GPUIR__AVX2 static uint32_t gpuir__lookup_avx2(gpuir__operand *o, const gpuir__p
   return gpuir__lookup_by(&gpuir__steps_avx2, o, p);
 }
 
-/* ---- registers of 16 ---- */
+/* ---- registers of 16 */
 
 #if (defined(__clang__) && __clang_major__ >= 9) || (!defined(__clang__) && __GNUC__ >= 10)
 #define GPUIR__VP2INTERSECT 1 /* the assembler knows the instruction */
@@ -15286,7 +15192,7 @@ GPUIR__AVX512 static uint32_t gpuir__lookup_avx512(gpuir__operand *o, const gpui
 
 #endif
 
-/* ---- without vectors; the table ---- */
+/* ---- without vectors; the table */
 
 #define GPUIR__NEAR 8u /* from so many candidates in a block on, the next docID is searched for step by step */
 
@@ -15348,7 +15254,7 @@ static inline uint32_t gpuir__lookup(gpuir__operand *o, const gpuir__pass *p) { 
 
 #ifndef GPUIR_NO_LAB
 
-/* ========================
+/* ========
  * [19-methods]  lab: intersection methods of the literature, and the table of all methods
  *
  * A method filters candidates through one compressed list; a searcher that names one uses it for AND and counting
@@ -15359,7 +15265,7 @@ static inline uint32_t gpuir__lookup(gpuir__operand *o, const gpuir__pass *p) { 
  * Uses      [09-postings], [18-lookup]; lr the lines of [07-lab-lines], algorithm1 its codec lrc ([08-codings]).
  * Start at  gpuir__methods (the table, at the end), gpuir__method, gpuir__operand_prepare.
  * Tests     tests/unit/19_methods.c
- * ======================*/
+ * ======*/
 
 #define GPUIR__SKIP_LOG 3u /* a skip list's level has each 8th docID of the one below */
 #define GPUIR__SKIP_LEVELS 11u
@@ -15409,17 +15315,15 @@ static inline int gpuir__prepare_stopped(const gpuir__prepared *made, uint32_t s
   return step % 16384 == 16383 && made->stopped ? made->stopped(made->user) : GPUIR_OK;
 }
 
-/* ---- arithmetic that kernels share ---- */
+/* ---- arithmetic that kernels share */
 
 /* Predicts the index of x, up to a constant. `left` and `right` are the extremes of (prediction - index) over the
  * list by this very function, so that the index of any docID of the list lies in its safe range whatever was rounded
  * on the way: no error of the line needs to be bounded. The line's start is part of the two. */
-GPUIR_HD static inline int64_t gpuir__lr_predict(const gpuir__lr *r, uint32_t x) {
-  return (int64_t)((uint64_t)x * r->inverse >> 32);
-}
+GPUIR_HD int64_t gpuir__lr_predict(const gpuir__lr *r, uint32_t x) { return (int64_t)((uint64_t)x * r->inverse >> 32); }
 
 /* Computes the safe range of x as [*lo, *hi) within [0, n), which may be empty: a list that holds x holds it there. */
-GPUIR_HD static inline void gpuir__lr_range(const gpuir__lr *r, uint32_t x, uint32_t n, uint32_t *lo, uint32_t *hi) {
+GPUIR_HD void gpuir__lr_range(const gpuir__lr *r, uint32_t x, uint32_t n, uint32_t *lo, uint32_t *hi) {
   int64_t q = gpuir__lr_predict(r, x), from = q - r->left, to = q + r->right + 1;
   *lo = from < 0 ? 0 : from > (int64_t)n ? n : (uint32_t)from;
   *hi = to < (int64_t)*lo ? *lo : to > (int64_t)n ? n : (uint32_t)to;
@@ -15428,7 +15332,7 @@ GPUIR_HD static inline void gpuir__lr_range(const gpuir__lr *r, uint32_t x, uint
 /* Returns into how many segments Parallel Merge Find with `levels` of recursion divides m elements at each level: the
  * (levels + 1)-th root, so that the last segments have as many elements as there are segments at a level (Ding et al.
  * 2009, section 7.2, which gives no number). */
-GPUIR_HD static inline uint32_t gpuir__pmf_fan(uint32_t m, unsigned levels) {
+GPUIR_HD uint32_t gpuir__pmf_fan(uint32_t m, unsigned levels) {
   uint32_t fan = 1;
   for (;;) {
     uint64_t power = 1;
@@ -15440,15 +15344,15 @@ GPUIR_HD static inline uint32_t gpuir__pmf_fan(uint32_t m, unsigned levels) {
 }
 
 /* Returns the index of the first element of segment s, when m elements are divided into `fan` segments. */
-GPUIR_HD static inline uint32_t gpuir__pmf_splitter(uint32_t m, uint32_t fan, uint32_t s) {
+GPUIR_HD uint32_t gpuir__pmf_splitter(uint32_t m, uint32_t fan, uint32_t s) {
   return (uint32_t)((uint64_t)m * s / fan);
 }
 
 /* Finds where diagonal d of the grid a x b meets the merge path: *i + *j = d, and all of a[0..i) and b[0..j) come
  * before the rest (Griffin, section 3.1.2). Equal docIDs are not separated: b's then counts as before, and *i + *j =
  * d + 1. */
-GPUIR_HD static inline void gpuir__mergepath_split(const uint32_t *a, uint32_t m, const uint32_t *b, uint32_t n,
-    uint64_t d, uint32_t *i, uint32_t *j) {
+GPUIR_HD void gpuir__mergepath_split(const uint32_t *a, uint32_t m, const uint32_t *b, uint32_t n, uint64_t d,
+    uint32_t *i, uint32_t *j) {
   uint32_t lo = d > n ? (uint32_t)(d - n) : 0, hi = d < m ? (uint32_t)d : m;
   while (lo < hi) {
     uint32_t mid = lo + (hi - lo) / 2;
@@ -15460,7 +15364,7 @@ GPUIR_HD static inline void gpuir__mergepath_split(const uint32_t *a, uint32_t m
   if (*i && *j < n && a[*i - 1] == b[*j]) ++*j;
 }
 
-/* ---- element by element: gallop, binary, interpolation, skip, svs, lr, hs ---- */
+/* ---- element by element: gallop, binary, interpolation, skip, svs, lr, hs */
 
 enum {
   GPUIR__FIND_BINARY,
@@ -15487,7 +15391,7 @@ static inline uint32_t gpuir__gallop(const uint32_t *a, uint32_t lo, uint32_t hi
 /* Finds the lower bound of x in a[lo, hi) by interpolation (Perl, Itai & Avni 1978), which Ao et al. 2011, section 4.3,
  * call IS. After 32 steps, more than a list takes that suits it, the rest is searched by halves, so that no list takes
  * longer than O(log n). */
-GPUIR_HD static inline uint32_t gpuir__interpolate(const uint32_t *a, uint32_t lo, uint32_t hi, uint32_t x) {
+GPUIR_HD uint32_t gpuir__interpolate(const uint32_t *a, uint32_t lo, uint32_t hi, uint32_t x) {
   unsigned steps;
   for (steps = 0; steps < 32 && lo < hi; steps++) {
     uint32_t least = a[lo], most = a[hi - 1], mid;
@@ -15596,7 +15500,6 @@ GPUIR__EACH(svs, GPUIR__FIND_SVS)
 GPUIR__EACH(lr, GPUIR__FIND_LR)
 GPUIR__EACH(local, GPUIR__FIND_LOCAL)
 GPUIR__EACH(hs, GPUIR__FIND_HS)
-#undef GPUIR__EACH
 
 /* Makes room for n items of 4 bytes behind what `aux` has, at a multiple of 8 bytes; the caller fills all of it. */
 static uint32_t *gpuir__aux_room(const gpuir_allocator *a, gpuir__operand *o, uint64_t n) {
@@ -15697,7 +15600,7 @@ static int gpuir__local_prepare(const gpuir_allocator *a, gpuir__operand *o, con
   return status;
 }
 
-/* ---- merge ---- */
+/* ---- merge */
 
 /* Merges item by item up to candidate `to`; see gpuir__merge and gpuir__merge_kernel. */
 GPUIR__INLINE uint32_t gpuir__merge_items(int indices, gpuir__merge *m, uint32_t to, uint32_t found) {
@@ -15748,7 +15651,7 @@ static uint32_t gpuir__merge_list(gpuir__operand *o, const gpuir__pass *p) {
   return found;
 }
 
-/* ---- Parallel Merge Find (Ding et al. 2009, sections 7.1 and 7.2) ---- */
+/* ---- Parallel Merge Find (Ding et al. 2009, sections 7.1 and 7.2) */
 
 /* Finds the lower bound pos[i] of each a[i] in b[lo, hi): directly, or, with `levels` of recursion, by finding those of
  * the splitters of a first and going on in each segment between two splitters. */
@@ -15787,7 +15690,7 @@ static uint32_t gpuir__pmf_list(gpuir__operand *o, const gpuir__pass *p) {
   return found;
 }
 
-/* ---- MergePath (Griffin, section 3.1.2) ---- */
+/* ---- MergePath (Griffin, section 3.1.2) */
 
 #define GPUIR__PATH 1024u /* docIDs of both lists in a partition, by default */
 
@@ -15832,7 +15735,7 @@ static uint32_t gpuir__mergepath_list(gpuir__operand *o, const gpuir__pass *p) {
   return found;
 }
 
-/* ---- Small Adaptive (Demaine, Lopez-Ortiz & Munro 2001, as modified by Tatikonda et al. 2011, section 3.1) ---- */
+/* ---- Small Adaptive (Demaine, Lopez-Ortiz & Munro 2001, as modified by Tatikonda et al. 2011, section 3.1) */
 
 /* Moves to the operand's first docID >= x by galloping and returns it; GPUIR_END behind the last one. */
 static uint32_t gpuir__operand_seek(gpuir__operand *o, uint32_t x) {
@@ -15881,7 +15784,7 @@ static uint32_t gpuir__adaptive(gpuir__operand *const *o, unsigned k, uint32_t *
   }
 }
 
-/* ---- Algorithm 1 (Ao et al. 2011, section 5.3) ---- */
+/* ---- Algorithm 1 (Ao et al. 2011, section 5.3) */
 
 /* Prepares the safe range, the headers (H(t) of the paper: here the last docID of each block, which lists have in their
  * directory), and a form of the docIDs in which each can be decoded alone: the list itself if its codec has get(), or
@@ -15954,9 +15857,7 @@ static uint32_t gpuir__algorithm1_list(gpuir__operand *o, const gpuir__pass *p) 
   return found;
 }
 
-static uint32_t gpuir__simd_list(gpuir__operand *o, const gpuir__pass *p) { return gpuir__lookup(o, p); }
-
-/* ---- the table ---- */
+/* ---- the table */
 
 /* A method that prepares nothing, one that prepares what it needs of lists, and one that takes all operands at once.
  * `functions` is the middle of their names: gpuir__skip_prepare, gpuir__skip_list. */
@@ -15990,18 +15891,10 @@ static const gpuir__method gpuir__methods[] = {
     GPUIR__PREPARES("algorithm1", "binary search in lists coded by linear regression", "Ao 2011, 5.3", 0,
         GPUIR__NEEDS_DOCIDS, algorithm1),
     GPUIR__SEARCHES("mergepath", "MergePath", "Griffin 2018, 3.1.2", 0, mergepath),
-    GPUIR__SEARCHES("simd", "vectors: all pairs of registers, or probes", "", 0, simd),
+    {"simd", "vectors: all pairs of registers, or probes", "", 0, GPUIR__NEEDS_NOTHING, NULL, gpuir__lookup, NULL},
 };
-#undef GPUIR__SEARCHES
-#undef GPUIR__PREPARES
-#undef GPUIR__TAKES_ALL
 
 #define GPUIR__METHODS (sizeof gpuir__methods / sizeof gpuir__methods[0])
-
-/* Returns the i-th method; NULL behind the last one. */
-GPUIR__UNUSED static const gpuir__method *gpuir__method_at(size_t i) {
-  return i < GPUIR__METHODS ? &gpuir__methods[i] : NULL;
-}
 
 /* Returns the method of a name; NULL if there is none. */
 static const gpuir__method *gpuir__method_by_name(const char *name) {
@@ -16011,7 +15904,7 @@ static const gpuir__method *gpuir__method_by_name(const char *name) {
   return NULL;
 }
 
-/* ---- preparing an operand ---- */
+/* ---- preparing an operand */
 
 /* Decodes all docIDs of a list. 0, or what stopped() says. */
 static int gpuir__prepare_decode(const gpuir__prepared *made, const gpuir__list *l, uint32_t *docs) {
@@ -16050,7 +15943,7 @@ static void gpuir__prepared_free(const gpuir_allocator *a, gpuir__prepared *made
 
 #endif /* GPUIR_NO_LAB */
 
-/* ========================
+/* ========
  * [20-engine]  the evaluators' common state: kernels, tiles of accumulators, cursors, deadlines
  *
  * An evaluator fills the engine's top-k with the best documents of a query. What each of them works on:
@@ -16063,9 +15956,9 @@ static void gpuir__prepared_free(const gpuir_allocator *a, gpuir__prepared *made
  * Uses      [13-reader], [16-query], [17-topk], [18-lookup]; [19-methods] if a method was asked for.
  * Start at  gpuir__engine, gpuir__engine_open; gpuir__search_of_level (kernels); gpuir__tile.
  * Tests     tests/unit/20_engine.c
- * ======================*/
+ * ======*/
 
-/* ---- filters of candidates ---- */
+/* ---- filters of candidates */
 
 #if GPUIR__X86
 GPUIR__AVX512 static uint32_t gpuir__keep_avx512(uint32_t *docs, uint32_t *sums, uint32_t n, uint32_t threshold) {
@@ -16133,7 +16026,7 @@ static uint32_t gpuir__least_frequency(const gpuir__scorer *s, uint32_t pairs, u
   return tf < (double)GPUIR__CAP ? (uint32_t)ceil(tf) - (tf > 0) : GPUIR__CAP - 1;
 }
 
-/* ---- tiles: accumulators for a range of documents ---- */
+/* ---- tiles: accumulators for a range of documents */
 
 /* A tile has 2^GPUIR__TILE_SHIFT documents, or more in an index so large that there would be over GPUIR__MAX_TILES. */
 #ifndef GPUIR__TILE_SHIFT
@@ -16255,7 +16148,7 @@ GPUIR__AVX2 static uint32_t gpuir__collect_dense_avx2(gpuir__tile *t, uint32_t l
 }
 #endif
 
-/* ---- the evaluators' kernels ---- */
+/* ---- the evaluators' kernels */
 
 typedef struct gpuir__search_kernels {
   /* Keeps those of n candidates whose sums reach the threshold; returns their number. */
@@ -16278,7 +16171,7 @@ static const gpuir__search_kernels gpuir__search_of_level[3] = {
 #endif
 };
 
-/* ---- the engine ---- */
+/* ---- the engine */
 
 /* Blocks that are decoded between two looks at the deadline: at 1 to 5 us for a block whose documents' lengths are not
  * in the cache, less than a millisecond. */
@@ -16406,7 +16299,7 @@ static int gpuir__engine_fail(gpuir__engine *e, int code, const char *what) {
  * them: their documents with this score may come first or last, so one that has it stays. */
 static void gpuir__engine_threshold(gpuir__engine *e) {
   uint32_t *const shared = e->limits.threshold;
-  uint32_t greatest = __atomic_load_n(shared, __ATOMIC_RELAXED);
+  uint32_t greatest = gpuir__peek(shared);
   const uint32_t own = e->top.n && e->top.n == e->top.k ? (uint32_t)(e->top.heap[0] >> 32) : 0;
   while (
       own > greatest && !__atomic_compare_exchange_n(shared, &greatest, own, 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}
@@ -16424,8 +16317,8 @@ static int gpuir__engine_top(gpuir__engine *e, size_t k, uint32_t threshold) {
 /* Looks whether the search has to stop: 0, DEADLINE or CANCELLED. */
 static int gpuir__engine_look(gpuir__engine *e) {
   if (e->limits.threshold) gpuir__engine_threshold(e);
-  if ((e->limits.cancel && __atomic_load_n(e->limits.cancel, __ATOMIC_RELAXED)) ||
-      (e->limits.query_cancel && __atomic_load_n(e->limits.query_cancel, __ATOMIC_RELAXED)))
+  if ((e->limits.cancel && gpuir__peek(e->limits.cancel)) ||
+      (e->limits.query_cancel && gpuir__peek(e->limits.query_cancel)))
     e->stopped = gpuir__engine_fail(e, GPUIR_E_CANCELLED, "the search was cancelled");
   else if (e->deadline && gpuir__now() > e->deadline)
     e->stopped = gpuir__engine_fail(e, GPUIR_E_DEADLINE, "the search exceeded its time limit");
@@ -16451,12 +16344,12 @@ static void gpuir__share_give(gpuir__engine *e, gpuir__share *s) {
 
 /* Hands over what was found, so that the threshold is that of all engines' best k, and learns this threshold. */
 static void gpuir__share_threshold(gpuir__engine *e, gpuir__share *s) {
-  uint64_t own = e->top.threshold_key, greatest = __atomic_load_n(&s->threshold, __ATOMIC_RELAXED);
+  uint64_t own = e->top.threshold_key, greatest = gpuir__peek(&s->threshold);
   if (e->top.n) {
-    (void)pthread_mutex_lock(&s->lock);
+    gpuir__lock(&s->lock);
     gpuir__share_give(e, s);
     own = gpuir__max64(own, s->found.threshold_key);
-    (void)pthread_mutex_unlock(&s->lock);
+    gpuir__unlock(&s->lock);
   }
   while (own > greatest &&
       !__atomic_compare_exchange_n(&s->threshold, &greatest, own, 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}
@@ -16468,9 +16361,7 @@ static uint32_t gpuir__share_take(gpuir__engine *e, uint32_t n, uint32_t most) {
   gpuir__share *s = e->rare.share;
   uint64_t at = __atomic_load_n(&s->at, __ATOMIC_ACQUIRE), end;
   uint32_t first, size = gpuir__min32(n / 32 + 1, most);
-  if (e->rare.helps &&
-      (e->rare.left || __atomic_load_n(s->backlog, __ATOMIC_RELAXED) > s->patience ||
-          !__atomic_load_n(&s->open, __ATOMIC_RELAXED))) {
+  if (e->rare.helps && (e->rare.left || gpuir__peek(s->backlog) > s->patience || !gpuir__peek(&s->open))) {
     e->rare.left = 1;
     return n;
   }
@@ -16661,7 +16552,7 @@ static uint32_t gpuir__engine_absent(gpuir__engine *e, gpuir__operand *o, const 
   return n;
 }
 
-/* ---- what an engine does with a tile ---- */
+/* ---- what an engine does with a tile */
 
 /* Reserves `more` items in that many further arrays, and lays out those of a tile of 2^shift documents. */
 static int gpuir__tile_reserve(gpuir__engine *e, gpuir__tile *t, uint32_t shift, size_t more, size_t arrays) {
@@ -16728,7 +16619,7 @@ static void gpuir__tile_offer(gpuir__engine *e, const gpuir__tile *t, uint32_t n
       gpuir__topk_push_live(&e->top, gpuir__key(t->sums[i], t->candidates[i] + base), deleted, t->candidates[i]);
 }
 
-/* ========================
+/* ========
  * [21-and]  AND: small versus small with block skipping
  *
  * The blocks of the shortest list, the driver, are filtered through the others from short to long (small versus
@@ -16742,7 +16633,7 @@ static void gpuir__tile_offer(gpuir__engine *e, const gpuir__tile *t, uint32_t n
  * Uses      [18-lookup], [19-methods] (another method that was asked for), [20-engine].
  * Start at  gpuir__eval_and, the last function: from there upwards.
  * Tests     tests/unit/21_and.c
- * ======================*/
+ * ======*/
 
 static int gpuir__compare_df(const gpuir__cursor *a, const gpuir__cursor *b) {
   return a->list.df < b->list.df ? -1 : a->list.df > b->list.df;
@@ -17079,7 +16970,7 @@ static int gpuir__eval_and(gpuir__engine *e, unsigned npositive, uint64_t *count
   }
 }
 
-/* ========================
+/* ========
  * [21b-phrases]  phrases and prefixes
  *
  * A phrase has no list. Where every posting is wanted, one is made: the documents that hold all its terms are found by
@@ -17094,11 +16985,11 @@ static int gpuir__eval_and(gpuir__engine *e, unsigned npositive, uint64_t *count
  * Uses      [09b-positions], [20-engine], [21-and].
  * Start at  gpuir__terms_open, gpuir__eval_phrases, gpuir__phrase_frequency.
  * Tests     tests/unit/21b_phrases.c
- * ======================*/
+ * ======*/
 
-/* ---- lists that are made ---- */
+/* ---- lists that are made */
 
-static void gpuir__raw_decode(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t *out) {
+GPUIR__DECODES(gpuir__raw_decode) {
   (void)prev;
   memcpy(out, s->bytes + (size_t)block * GPUIR__BLOCK * 4, (size_t)gpuir__block_count(s->n, block) * 4);
 }
@@ -17178,7 +17069,7 @@ static int gpuir__made_close(gpuir__engine *e, gpuir__made *m, gpuir__list *l) {
   return status;
 }
 
-/* ---- prefixes: the frequencies of many lists are added up ---- */
+/* ---- prefixes: the frequencies of many lists are added up */
 
 /* Documents that are added up at a time. Their sums are 4 bytes each, which caches hold. */
 #ifndef GPUIR__UNION_SHIFT
@@ -17281,7 +17172,7 @@ static int gpuir__prefix_make(gpuir__engine *e, const gpuir_query *q, unsigned t
   return status;
 }
 
-/* ---- phrases: the positions of one document ---- */
+/* ---- phrases: the positions of one document */
 
 /* Chunks of a block that is indexed, at most: on the average 64 positions a posting. */
 #ifndef GPUIR__QUICK_CHUNKS
@@ -17437,7 +17328,7 @@ static inline uint32_t gpuir__phrases_at(const gpuir__phrases *p, unsigned list,
   return i ? x->where[i][match] : x->block * GPUIR__BLOCK + p->chosen[x->where[0][match]];
 }
 
-/* ---- phrases: the positions of a driver block's matches ---- */
+/* ---- phrases: the positions of a driver block's matches */
 
 /* Sums up the chunks of an indexed block that hold gaps [gap, end). */
 static inline void gpuir__place_sum(gpuir__place *p, uint32_t gap, uint32_t end, gpuir__chunk_sums sum) {
@@ -17817,7 +17708,7 @@ static uint64_t gpuir__phrases_count(gpuir__phrases *p, uint32_t n) {
   return p->e->stopped ? 0 : n;
 }
 
-/* ---- phrases: evaluation ---- */
+/* ---- phrases: evaluation */
 
 /* Sorts the tokens of a clause by their lists' lengths. */
 static void gpuir__clause_order(const gpuir__phrases *p, gpuir__clause *c) {
@@ -18057,7 +17948,7 @@ static int gpuir__eval_phrases(gpuir__engine *e, const gpuir_query *q, size_t le
   return status;
 }
 
-/* ========================
+/* ========
  * [22-or]  OR, pruned: MaxScore over docID tiles with block bounds
  *
  * The blocks' bounds become bounds of fixed docID tiles in one pass a list; a tile is scored only if the sum of its
@@ -18073,7 +17964,7 @@ static int gpuir__eval_phrases(gpuir__engine *e, const gpuir_query *q, size_t le
  * Uses      [18-lookup], [20-engine].
  * Start at  gpuir__eval_or, the last function: from there upwards; gpuir__or_tile scores one tile.
  * Tests     tests/unit/22_or.c
- * ======================*/
+ * ======*/
 
 /* Tiles that are scored in order of their bounds, to raise the threshold, before all others. */
 #ifndef GPUIR__FIRST_TILES
@@ -18118,7 +18009,7 @@ typedef struct gpuir__or_leaf {
   const gpuir__deleted *deleted;
 } gpuir__or_leaf;
 
-/* ---- bounds of tiles ---- */
+/* ---- bounds of tiles */
 
 /* Decodes a list up front: its frequencies come to values[], for gpuir__or_score_up_front. */
 static void gpuir__or_decode_up_front(gpuir__or *o, gpuir__or_term *t) {
@@ -18191,7 +18082,7 @@ static unsigned gpuir__or_first_tiles(const gpuir__or *o, uint32_t *best) {
   return n;
 }
 
-/* ---- the postings of a term in a tile ---- */
+/* ---- the postings of a term in a tile */
 
 /* Returns the block behind the last one that may reach into a tile. */
 static inline uint32_t gpuir__or_block_end(const gpuir__or *o, const gpuir__or_term *t, uint32_t tile) {
@@ -18240,7 +18131,7 @@ static void gpuir__or_add_blocks(gpuir__or *o, gpuir__or_term *t, uint32_t tile,
   }
 }
 
-/* ---- a threshold to begin with ---- */
+/* ---- a threshold to begin with */
 
 /* Decodes and scores the block that promises most, of a list's peak, unless it stays below the threshold; returns how
  * many postings it has. */
@@ -18308,7 +18199,7 @@ static uint32_t gpuir__or_seed(gpuir__engine *e, const gpuir_query *q, const gpu
   return seed;
 }
 
-/* ---- a tile's candidates ---- */
+/* ---- a tile's candidates */
 
 /* Collects the candidates of a tile whose single essential term was decoded up front. */
 static uint32_t gpuir__or_single_up_front(gpuir__or *o, const gpuir__or_term *t, uint32_t tile, uint32_t threshold) {
@@ -18404,7 +18295,7 @@ static uint32_t gpuir__or_candidates(gpuir__or *o, const gpuir__or_order *x, uin
   return o->e->kernels->collect(&o->tile, gpuir__tile_low(&o->tile, tile), threshold - x->others_bound);
 }
 
-/* ---- evaluation ---- */
+/* ---- evaluation */
 
 /* Scores one tile, unless its bounds do not reach the threshold. 0, or why the search has to stop. */
 static int gpuir__or_tile(gpuir__or *o, uint32_t tile) {
@@ -18518,8 +18409,8 @@ static uint32_t gpuir__or_step(const gpuir__or *o, const uint32_t *best, unsigne
 
 /* Starts the top-k with a seed. */
 static int gpuir__or_start(gpuir__engine *e, const gpuir_query *q, const gpuir__or_leaf *leaves, size_t n, size_t k) {
-  const int known = (e->limits.threshold && __atomic_load_n(e->limits.threshold, __ATOMIC_RELAXED)) ||
-      (e->rare.share && __atomic_load_n(&e->rare.share->threshold, __ATOMIC_RELAXED));
+  const int known = (e->limits.threshold && gpuir__peek(e->limits.threshold)) ||
+      (e->rare.share && gpuir__peek(&e->rare.share->threshold));
   const uint32_t seed = known ? 0 : gpuir__or_seed(e, q, leaves, n, k); /* that of other parts is better */
   return gpuir__engine_top(e, k, seed) ? gpuir__engine_fail(e, GPUIR_E_NOMEM, "out of memory") : e->stopped;
 }
@@ -18551,7 +18442,7 @@ static int gpuir__eval_or(gpuir__engine *e, const gpuir_query *q, unsigned nposi
   return status;
 }
 
-/* ---- several leaves: the tiles with the greatest bounds of all come first ---- */
+/* ---- several leaves: the tiles with the greatest bounds of all come first */
 
 /* Lists that are open at a time, at most. */
 #ifndef GPUIR__JOINT_LISTS
@@ -18669,7 +18560,7 @@ static int gpuir__or_is_joint(const gpuir__engine *e, const gpuir_query *q) {
       !q->nprefixes && q->npositive > q->nunknown + 1 && e->ix->nleaves <= GPUIR__JOINT_LISTS / q->n;
 }
 
-/* ========================
+/* ========
  * [23-exhaustive]  the reference: every posting, no bound; and the count of OR
  *
  * The exhaustive evaluator adds up every posting of every list in docID tiles: list by list, what the postings
@@ -18682,7 +18573,7 @@ static int gpuir__or_is_joint(const gpuir__engine *e, const gpuir_query *q) {
  * Uses      [20-engine].
  * Start at  gpuir__eval_exhaustive, gpuir__count_or: each the last of its functions.
  * Tests     tests/unit/23_exhaustive.c
- * ======================*/
+ * ======*/
 
 typedef struct gpuir__exhaustive {
   gpuir__engine *e;
@@ -18802,7 +18693,7 @@ static int gpuir__eval_exhaustive(gpuir__engine *e, unsigned npositive, int all)
   return status;
 }
 
-/* ---- counting OR: a bit for each document of a window, set by positive lists, cleared by negated ones ---- */
+/* ---- counting OR: a bit for each document of a window, set by positive lists, cleared by negated ones */
 
 #ifndef GPUIR__WINDOW
 #define GPUIR__WINDOW 65536u /* documents */
@@ -18848,7 +18739,7 @@ static int gpuir__count_or(gpuir__engine *e, unsigned npositive, uint64_t *count
   return GPUIR_OK;
 }
 
-/* ========================
+/* ========
  * [24-execution]  modes, searchers, batches over threads, explanations, public cursors, backends
  *
  * The public functions that search: which evaluator serves which mode, a batch's queries shared out to threads, or
@@ -18857,9 +18748,9 @@ static int gpuir__count_or(gpuir__engine *e, unsigned npositive, uint64_t *count
  * Uses      all parts above.
  * Start at  gpuir_search, gpuir_search_batch; gpuir__engine_mode (which evaluator serves which mode).
  * Tests     tests/unit/24_execution.c
- * ======================*/
+ * ======*/
 
-/* ---- modes ---- */
+/* ---- modes */
 
 /* Empties the top-k into hits, best first. */
 static int gpuir__engine_hits(gpuir__engine *e, gpuir_hit *hits, size_t *n) {
@@ -18892,7 +18783,7 @@ static int gpuir__engine_leaf(gpuir__engine *e, const gpuir_query *q, size_t lea
 /* Lets other engines help with the search that begins. Without memory for what they find nobody is asked. */
 static void gpuir__share_open(gpuir__engine *e, const gpuir_query *q, int mode, size_t k) {
   gpuir__share *s = e->rare.share;
-  (void)pthread_mutex_lock(&s->lock);
+  gpuir__lock(&s->lock);
   s->query = q;
   s->mode = mode;
   s->k = k;
@@ -18902,8 +18793,8 @@ static void gpuir__share_open(gpuir__engine *e, const gpuir_query *q, int mode, 
   s->at = s->threshold = 0;
   __atomic_store_n(&s->dry, 0, __ATOMIC_RELAXED);
   __atomic_store_n(&s->open, !gpuir__topk_start(&e->a, &s->found, k, 0), __ATOMIC_SEQ_CST);
-  (void)pthread_mutex_unlock(&s->lock);
-  if (__atomic_load_n(&s->open, __ATOMIC_RELAXED)) s->opened(s);
+  gpuir__unlock(&s->lock);
+  if (gpuir__peek(&s->open)) s->opened(s);
   else e->rare.share = NULL;
 }
 
@@ -18911,10 +18802,10 @@ static void gpuir__share_open(gpuir__engine *e, const gpuir_query *q, int mode, 
 static int gpuir__share_close(gpuir__engine *e, int status) {
   gpuir__share *s = e->rare.share;
   size_t i;
-  (void)pthread_mutex_lock(&s->lock);
+  gpuir__lock(&s->lock);
   __atomic_store_n(&s->open, 0, __ATOMIC_RELAXED);
   while (s->helpers) (void)pthread_cond_wait(&s->left, &s->lock);
-  (void)pthread_mutex_unlock(&s->lock);
+  gpuir__unlock(&s->lock);
   if (!status && s->status)
     status = gpuir__engine_fail(e, s->status,
         s->status == GPUIR_E_DEADLINE ? "the search exceeded its time limit" : "the search was cancelled");
@@ -18927,14 +18818,14 @@ static int gpuir__share_close(gpuir__engine *e, int status) {
 /* Joins a search that is shared. 0 if it is over, or enough engines help. */
 static int gpuir__share_join(gpuir__engine *e, gpuir__share *s) {
   int joined;
-  (void)pthread_mutex_lock(&s->lock);
-  joined = __atomic_load_n(&s->open, __ATOMIC_RELAXED) && s->helpers < s->most;
+  gpuir__lock(&s->lock);
+  joined = gpuir__peek(&s->open) && s->helpers < s->most;
   s->helpers += joined != 0;
   if (joined) {
     e->deadline = s->deadline;
     e->limits = s->limits;
   }
-  (void)pthread_mutex_unlock(&s->lock);
+  gpuir__unlock(&s->lock);
   e->rare.helps = joined;
   e->rare.share = joined ? s : NULL;
   e->rare.left = 0;
@@ -18946,13 +18837,13 @@ static int gpuir__share_join(gpuir__engine *e, gpuir__share *s) {
 
 /* Leaves a search that is shared, and hands over what was found. */
 static void gpuir__share_leave(gpuir__engine *e, gpuir__share *s, uint64_t since) {
-  (void)pthread_mutex_lock(&s->lock);
+  gpuir__lock(&s->lock);
   s->helped += gpuir__now() - since;
   gpuir__share_give(e, s);
   if (e->stopped && !s->status) s->status = e->stopped;
   if (!e->rare.left) __atomic_store_n(&s->dry, 1, __ATOMIC_RELAXED);
   if (!--s->helpers) (void)pthread_cond_signal(&s->left);
-  (void)pthread_mutex_unlock(&s->lock);
+  gpuir__unlock(&s->lock);
   e->rare.share = NULL;
   e->rare.helps = 0;
 }
@@ -19227,7 +19118,7 @@ GPUIR_API void gpuir_searcher_get_info(const gpuir_searcher *s, gpuir_searcher_i
   }
 }
 
-/* ---- batches ---- */
+/* ---- batches */
 
 GPUIR_API const char *gpuir_backend_name(const gpuir_searcher *s) {
   return s && s->has_backend ? s->backend.name : "cpu";
@@ -19275,7 +19166,7 @@ static void *gpuir__work(void *argument) {
   for (;;) {
     uint64_t i = __atomic_fetch_add(&job->next, 1, __ATOMIC_RELAXED);
     int status;
-    if (i >= job->desc->nq || i > __atomic_load_n(&job->first, __ATOMIC_RELAXED)) return NULL;
+    if (i >= job->desc->nq || i > gpuir__peek(&job->first)) return NULL;
     if (job->statuses && job->statuses[i] != GPUIR__PENDING) continue;
     status = gpuir__work_on(hand->engine, job->desc, i);
     if (job->statuses) job->statuses[i] = status;
@@ -19488,7 +19379,7 @@ GPUIR_API int gpuir_count(gpuir_searcher *s, const gpuir_query *query, uint64_t 
   return gpuir__engine_count(&s->engine, query, matches);
 }
 
-/* ---- explanations ---- */
+/* ---- explanations */
 
 /* Writes how AND will be evaluated over at least two lists. */
 static void gpuir__explain_and(const gpuir__engine *e, const gpuir_query *q, const unsigned *order, unsigned npositive,
@@ -19591,7 +19482,7 @@ GPUIR__COLD GPUIR_API int gpuir_explain(gpuir_searcher *s, const gpuir_query *q,
   return GPUIR_OK;
 }
 
-/* ---- public cursors ---- */
+/* ---- public cursors */
 
 struct gpuir_cursor {
   gpuir_allocator a;
@@ -19671,7 +19562,7 @@ GPUIR_API int gpuir_cursor_positions(gpuir_cursor *cursor, uint32_t *positions, 
   return GPUIR_OK;
 }
 
-/* ---- backends ---- */
+/* ---- backends */
 
 GPUIR_API int gpuir_searcher_set_backend(gpuir_searcher *s, const gpuir_backend *backend, int fallback) {
   unsigned i;
@@ -19687,7 +19578,7 @@ GPUIR_API int gpuir_searcher_set_backend(gpuir_searcher *s, const gpuir_backend 
   return GPUIR_OK;
 }
 
-/* ========================
+/* ========
  * [25-folder]  live indexes: the folder; opening
  *
  * The folder of a live index has
@@ -19709,7 +19600,7 @@ GPUIR_API int gpuir_searcher_set_backend(gpuir_searcher *s, const gpuir_backend 
  * Uses      [03-codecs] (variable bytes), [13b-snapshot].
  * Start at  gpuir__manifest_parse, gpuir__folder_open, gpuir_open.
  * Tests     tests/unit/25_folder.c
- * ======================*/
+ * ======*/
 
 #define GPUIR__MANIFEST_FORMAT 1u
 #define GPUIR__MOST_NUMBER 999999999999999999u /* of a segment: 18 digits */
@@ -19872,12 +19763,19 @@ static void gpuir__segment_name(char name[32], uint64_t number) {
   (void)snprintf(name, 32, "%06llu.gpuir", (unsigned long long)number);
 }
 
+/* Removes the file of a segment. */
+static void gpuir__segment_unlink(int folder, uint64_t number) {
+  char name[32];
+  gpuir__segment_name(name, number);
+  (void)unlinkat(folder, name, 0);
+}
+
 /* Returns the checksum of the segment's header. */
 static uint64_t gpuir__segment_hash(const gpuir__segment *seg) {
   return gpuir__load64(seg->map + offsetof(gpuir__header, hash));
 }
 
-/* ---- opening ---- */
+/* ---- opening */
 
 /* A folder that is being opened. */
 typedef struct gpuir__opening {
@@ -19989,7 +19887,7 @@ static int gpuir__opening_read(gpuir__opening *o, int *found, gpuir_error *err) 
 
 /* Says whether a pool of analyzers is what the desc and a segment ask for. */
 static int gpuir__pool_fits(const gpuir__pool *pool, const gpuir_open_desc *desc, const gpuir__segment *seg) {
-  return !strcmp(pool->spec, seg->meta.analyzer_spec) && !strcmp(pool->stop_words, seg->meta.stop_words) &&
+  return !strcmp(pool->spec, seg->meta.analyzer) && !strcmp(pool->stop_words, seg->meta.stop_words) &&
       pool->tokenize == desc->tokenize && pool->tokenize_user == desc->tokenize_user;
 }
 
@@ -20044,7 +19942,7 @@ GPUIR__COLD GPUIR_API int gpuir_open(const char *path, const gpuir_open_desc *de
   return status ? status : gpuir__index_make(&a, path, desc, &leaf, 1, NULL, index, err);
 }
 
-/* ========================
+/* ========
  * [26-live]  live indexes: adding, deleting, committing
  *
  * What is added goes to a builder, the batch. Refresh makes a segment of it, adds what is to be deleted to the logs of
@@ -20056,7 +19954,7 @@ GPUIR__COLD GPUIR_API int gpuir_open(const char *path, const gpuir_open_desc *de
  * Uses      [13b-snapshot], [15b-builder], [25-folder].
  * Start at  gpuir_live_refresh, gpuir_live_commit, gpuir_live_open.
  * Tests     tests/unit/26_live.c
- * ======================*/
+ * ======*/
 
 /* Finds documents by name or by source: chains of documents whose keys have the same slot. */
 typedef struct gpuir__keys {
@@ -20113,7 +20011,7 @@ struct gpuir_live {
   gpuir__live_batch batch;
 };
 
-/* ---- keys ---- */
+/* ---- keys */
 
 static void gpuir__keys_free(const gpuir_allocator *a, gpuir__keys *k) {
   gpuir__free(a, k->head, (size_t)k->slots * 4);
@@ -20188,7 +20086,7 @@ static int gpuir__keys_of_batch(const gpuir_allocator *a, gpuir__live_batch *b, 
   return GPUIR_OK;
 }
 
-/* ---- pieces ---- */
+/* ---- pieces */
 
 static int gpuir__bit(const uint64_t *bits, uint32_t i) { return (int)(bits[i / 64] >> i % 64 & 1); }
 
@@ -20279,7 +20177,7 @@ static int gpuir__batch_delete(const gpuir_allocator *a, gpuir__live_batch *b, i
   return GPUIR_OK;
 }
 
-/* ---- the handle ---- */
+/* ---- the handle */
 
 /* Says why the handle can only be closed, if that is so. */
 static int gpuir__live_ready(gpuir_live *l, gpuir_error *err) {
@@ -20291,11 +20189,11 @@ static int gpuir__live_ready(gpuir_live *l, gpuir_error *err) {
 /* Ends the handle's use after a failure, which *err tells. */
 static int gpuir__live_fail(gpuir_live *l, int status, const gpuir_error *local, gpuir_error *err) {
   if (!status) return GPUIR_OK;
-  (void)pthread_mutex_lock(&l->mutex); /* a merge looks at it */
+  gpuir__lock(&l->mutex); /* a merge looks at it */
   l->status = status;
   if (local->code == status) l->error = *local;
   else (void)gpuir__fail(&l->error, status, 0, "%s: %s", gpuir__tail(l->path), gpuir_strerror(status));
-  (void)pthread_mutex_unlock(&l->mutex);
+  gpuir__unlock(&l->mutex);
   if (err) *err = l->error;
   return status;
 }
@@ -20310,18 +20208,10 @@ static char *gpuir__live_path(const gpuir_live *l, uint64_t number, const char *
   return gpuir__concat(&l->a, l->path, strlen(l->path), name, strlen(name), size);
 }
 
-/* Gives a new file the mode of the manifest that was there when the index was opened, and its owner and group where the
- * system allows that: who could not read the index is not to read what is added. Where the group does not go with the
- * file, the group gets what all users get. */
+/* Gives a new file the mode, owner and group of the manifest that was there when the index was opened: who could not
+ * read the index is not to read what is added. */
 static int gpuir__live_keep_mode(const gpuir_live *l, int fd, const char *name, gpuir_error *err) {
-  const struct stat *old = &l->example;
-  mode_t mode = old->st_mode & 0777;
-  struct stat now;
-  if (!old->st_mode) return GPUIR_OK;
-  if (fchown(fd, old->st_uid, old->st_gid) && fchown(fd, (uid_t)-1, old->st_gid)) errno = 0;
-  if (fstat(fd, &now)) return gpuir__fail_errno(err, name, "cannot stat");
-  if (now.st_gid != old->st_gid) mode = (mode & 0707) | (mode & 07) << 3;
-  return fchmod(fd, mode) ? gpuir__fail_errno(err, name, "cannot change the mode") : GPUIR_OK;
+  return l->example.st_mode ? gpuir__take_mode(fd, &l->example, name, err) : GPUIR_OK;
 }
 
 /* Notes the manifest's mode. In a folder where all users may make files, that of another user is no example. */
@@ -20398,13 +20288,8 @@ static int gpuir__live_room(gpuir_live *l) {
  * then it stays. */
 static int gpuir__live_drop(gpuir_live *l, size_t i) {
   gpuir__piece *p = &l->pieces[i];
-  char name[32];
-  if (p->committed) {
-    if (gpuir__buf_put(&l->a, &l->garbage, &p->seg->number, 8)) return GPUIR_E_NOMEM;
-  } else {
-    gpuir__segment_name(name, p->seg->number);
-    (void)unlinkat(l->folder, name, 0);
-  }
+  if (!p->committed) gpuir__segment_unlink(l->folder, p->seg->number);
+  else if (gpuir__buf_put(&l->a, &l->garbage, &p->seg->number, 8)) return GPUIR_E_NOMEM;
   gpuir__piece_free(&l->a, p);
   memmove(p, p + 1, (l->n - i - 1) * sizeof *p);
   l->n--;
@@ -20412,7 +20297,7 @@ static int gpuir__live_drop(gpuir_live *l, size_t i) {
   return GPUIR_OK;
 }
 
-/* ---- adding and deleting ---- */
+/* ---- adding and deleting */
 
 static void gpuir__live_batch_clear(const gpuir_allocator *a, gpuir__live_batch *b) {
   gpuir__keys_free(a, &b->keys[0]);
@@ -20441,17 +20326,16 @@ static int gpuir__batch_note(const gpuir_allocator *a, gpuir__live_batch *b, con
 /* Returns a new number for a segment. */
 static uint64_t gpuir__live_number(gpuir_live *l) {
   uint64_t number;
-  (void)pthread_mutex_lock(&l->mutex);
+  gpuir__lock(&l->mutex);
   number = l->next++;
-  (void)pthread_mutex_unlock(&l->mutex);
+  gpuir__unlock(&l->mutex);
   return number;
 }
 
 GPUIR_API int gpuir_live_add(gpuir_live *l, const gpuir_doc_desc *doc, const char *text, size_t len, gpuir_error *err) {
-  gpuir_error local;
+  gpuir_error local = {0, 0, ""};
   int status = gpuir__live_ready(l, err);
   if (status) return status;
-  memset(&local, 0, sizeof local);
   if (!l->batch.builder) {
     l->batch.number = gpuir__live_number(l);
     status = gpuir__live_builder(l, l->batch.number, NULL, &l->batch.builder, &local);
@@ -20468,23 +20352,22 @@ GPUIR_API int gpuir_live_add(gpuir_live *l, const gpuir_doc_desc *doc, const cha
 GPUIR__COLD GPUIR_API int gpuir_live_delete(gpuir_live *l, int by, const char *bytes, size_t len, uint64_t *n,
     gpuir_error *err) {
   uint64_t count = 0;
-  gpuir_error local;
+  gpuir_error local = {0, 0, ""};
   size_t i;
   int status = gpuir__live_ready(l, err);
   if (n) *n = 0;
   if (status) return status;
   if ((by != GPUIR_BY_NAME && by != GPUIR_BY_SOURCE) || !bytes || !len)
     return gpuir__refuse(err, "gpuir_live_delete: by a name or a source, which has a byte");
-  memset(&local, 0, sizeof local);
-  (void)pthread_mutex_lock(&l->mutex);
+  gpuir__lock(&l->mutex);
   for (i = 0; i < l->n && !status; i++) status = gpuir__piece_delete(&l->a, &l->pieces[i], by, bytes, len, &count);
-  (void)pthread_mutex_unlock(&l->mutex);
+  gpuir__unlock(&l->mutex);
   if (!status) status = gpuir__batch_delete(&l->a, &l->batch, by, bytes, len, &count);
   if (n) *n = count;
   return gpuir__live_fail(l, status, &local, err);
 }
 
-/* ---- refresh ---- */
+/* ---- refresh */
 
 /* Makes what is pending part of a piece's log. 0 or NOMEM. */
 static int gpuir__piece_apply(const gpuir_allocator *a, gpuir__piece *p) {
@@ -20493,11 +20376,11 @@ static int gpuir__piece_apply(const gpuir_allocator *a, gpuir__piece *p) {
   uint32_t n;
   int status;
   if (!p->pending.len) return GPUIR_OK;
-  (void)pthread_mutex_lock(&p->seg->log.mutex);
+  gpuir__lock(&p->seg->log.mutex);
   n = p->deleted ? p->deleted->n : 0;
   status = gpuir__log_append(p->seg, docids, p->pending.len / 4);
   n += (uint32_t)(p->pending.len / 4);
-  (void)pthread_mutex_unlock(&p->seg->log.mutex);
+  gpuir__unlock(&p->seg->log.mutex);
   if (!status) status = gpuir__deleted_make(p->seg, n, p->deleted, &set);
   if (status) return status;
   gpuir__deleted_close(p->deleted);
@@ -20521,11 +20404,11 @@ static int gpuir__live_take_batch(gpuir_live *l, gpuir_error *err) {
   l->lost += report.lost_documents;
   for (i = 0; i < b->pending.len / 4 && !status; i++)
     status = gpuir__piece_doom(&l->a, &piece, gpuir__load32(b->pending.data + 4 * i), &n);
-  (void)pthread_mutex_lock(&l->mutex);
+  gpuir__lock(&l->mutex);
   if (!status) status = gpuir__live_room(l);
   if (!status) l->pieces[l->n++] = piece;
   l->changed = l->documents = 1;
-  (void)pthread_mutex_unlock(&l->mutex);
+  gpuir__unlock(&l->mutex);
   gpuir__live_batch_clear(&l->a, b);
   if (!status) return GPUIR_OK;
   gpuir__piece_free(&l->a, &piece);
@@ -20549,7 +20432,7 @@ GPUIR__COLD static int gpuir__live_flush(gpuir_live *l, gpuir_error *err) {
   int status = GPUIR_OK;
   if (l->batch.builder) status = gpuir__live_take_batch(l, err);
   if (status) return status;
-  (void)pthread_mutex_lock(&l->mutex);
+  gpuir__lock(&l->mutex);
   for (i = 0; i < l->n && !status; i++) {
     if (l->pieces[i].pending.len) l->changed = l->documents = 1;
     status = gpuir__piece_apply(&l->a, &l->pieces[i]);
@@ -20560,7 +20443,7 @@ GPUIR__COLD static int gpuir__live_flush(gpuir_live *l, gpuir_error *err) {
   if (!status && documents > GPUIR__MAX_DOCUMENTS)
     status = gpuir__fail(err, GPUIR_E_LIMIT, 0, "%s: more than 2^32-2 documents, deleted ones included: merge it",
         gpuir__tail(l->path));
-  (void)pthread_mutex_unlock(&l->mutex);
+  gpuir__unlock(&l->mutex);
   return status;
 }
 
@@ -20569,16 +20452,14 @@ static int gpuir__live_snapshot(gpuir_live *l, gpuir_index **index, gpuir_error 
   gpuir__leaf *leaves;
   size_t n, i;
   int status;
-  (void)pthread_mutex_lock(&l->mutex);
+  gpuir__lock(&l->mutex);
   n = l->n;
   leaves = (gpuir__leaf *)gpuir__alloc_zero(&l->a, n * sizeof *leaves);
   for (i = 0; leaves && i < n; i++) {
-    gpuir__deleted *set = l->pieces[i].deleted;
     leaves[i].seg = gpuir__segment_share(l->pieces[i].seg);
-    if (set) (void)__atomic_add_fetch(&set->refs, 1, __ATOMIC_RELAXED);
-    leaves[i].deleted = set;
+    leaves[i].deleted = gpuir__deleted_share(l->pieces[i].deleted);
   }
-  (void)pthread_mutex_unlock(&l->mutex);
+  gpuir__unlock(&l->mutex);
   if (!leaves) return gpuir__fail_nomem(err);
   status = gpuir__index_make(&l->a, l->path, &l->open, leaves, n, l->like->analysis.pool, index, err);
   gpuir__free(&l->a, leaves, n * sizeof *leaves);
@@ -20589,19 +20470,18 @@ static int gpuir__live_snapshot(gpuir_live *l, gpuir_index **index, gpuir_error 
 }
 
 GPUIR__COLD GPUIR_API int gpuir_live_refresh(gpuir_live *l, gpuir_index **index, gpuir_error *err) {
-  gpuir_error local;
+  gpuir_error local = {0, 0, ""};
   int status;
   if (index) *index = NULL;
   status = gpuir__live_ready(l, err);
   if (status) return status;
   if (!index) return gpuir__refuse(err, "gpuir_live_refresh: no place for the index given");
-  memset(&local, 0, sizeof local);
   status = gpuir__live_flush(l, &local);
   if (!status) status = gpuir__live_snapshot(l, index, &local);
   return gpuir__live_fail(l, status, &local, err);
 }
 
-/* ---- commit ---- */
+/* ---- commit */
 
 /* Syncs the files of pieces that were not synced, then their names. */
 static int gpuir__live_sync(gpuir_live *l, gpuir_error *err) {
@@ -20675,12 +20555,8 @@ static int gpuir__live_publish(const gpuir_live *l, const gpuir__buf *bytes, gpu
 
 /* Removes the files that the manifest has ceased to name. */
 static void gpuir__live_collect(gpuir_live *l) {
-  char name[32];
   size_t i;
-  for (i = 0; i < l->garbage.len; i += 8) {
-    gpuir__segment_name(name, gpuir__load64(l->garbage.data + i));
-    (void)unlinkat(l->folder, name, 0);
-  }
+  for (i = 0; i < l->garbage.len; i += 8) gpuir__segment_unlink(l->folder, gpuir__load64(l->garbage.data + i));
   l->garbage.len = 0;
 }
 
@@ -20706,38 +20582,34 @@ GPUIR__COLD static int gpuir__live_commit_list(gpuir_live *l, gpuir_error *err) 
 }
 
 GPUIR__COLD GPUIR_API int gpuir_live_commit(gpuir_live *l, gpuir_error *err) {
-  gpuir_error local;
+  gpuir_error local = {0, 0, ""};
   int status = gpuir__live_ready(l, err);
   if (status) return status;
-  memset(&local, 0, sizeof local);
   status = gpuir__live_flush(l, &local);
   if (!status) {
-    (void)pthread_mutex_lock(&l->mutex);
+    gpuir__lock(&l->mutex);
     status = gpuir__live_commit_list(l, &local);
-    (void)pthread_mutex_unlock(&l->mutex);
+    gpuir__unlock(&l->mutex);
   }
   return gpuir__live_fail(l, status, &local, err);
 }
 
-/* ---- opening and closing ---- */
+/* ---- opening and closing */
 
 GPUIR_API uint64_t gpuir_live_lost(const gpuir_live *l) { return l ? l->lost : 0; }
 
 GPUIR__COLD GPUIR_API void gpuir_live_close(gpuir_live *l) {
   gpuir_allocator a;
-  char name[32];
   size_t i;
   if (!l) return;
   a = l->a;
   if (l->batch.builder) {
     gpuir_builder_destroy(l->batch.builder);
-    gpuir__segment_name(name, l->batch.number);
-    (void)unlinkat(l->folder, name, 0);
+    gpuir__segment_unlink(l->folder, l->batch.number);
   }
   gpuir__live_batch_clear(&a, &l->batch);
   for (i = 0; i < l->n; i++) {
-    gpuir__segment_name(name, l->pieces[i].seg->number);
-    if (!l->pieces[i].committed && !l->status) (void)unlinkat(l->folder, name, 0);
+    if (!l->pieces[i].committed && !l->status) gpuir__segment_unlink(l->folder, l->pieces[i].seg->number);
     gpuir__piece_free(&a, &l->pieces[i]);
   }
   gpuir__free(&a, l->pieces, l->cap * sizeof *l->pieces);
@@ -20840,8 +20712,7 @@ static int gpuir__live_list(gpuir_live *l, const gpuir_index *ix, gpuir_error *e
     p = &l->pieces[l->n++];
     memset(p, 0, sizeof *p);
     p->seg = gpuir__segment_share(ix->leaves[i].seg);
-    p->deleted = ix->leaves[i].deleted;
-    if (p->deleted) (void)__atomic_add_fetch(&p->deleted->refs, 1, __ATOMIC_RELAXED);
+    p->deleted = gpuir__deleted_share(ix->leaves[i].deleted);
     p->synced = p->committed = 1;
   }
   l->generation = ix->generation;
@@ -20939,7 +20810,7 @@ GPUIR__COLD GPUIR_API int gpuir_live_open(const gpuir_live_desc *desc, gpuir_liv
   return status;
 }
 
-/* ========================
+/* ========
  * [27-live-merge]  live indexes: merging
  *
  * Segments that follow one another become one: the builder that makes an index from postings gets their live documents
@@ -20952,7 +20823,7 @@ GPUIR__COLD GPUIR_API int gpuir_live_open(const gpuir_live_desc *desc, gpuir_liv
  * Uses      [13b-snapshot], [15b-builder], [26-live].
  * Start at  gpuir_live_merge, gpuir__live_choose, gpuir__fusion_swap.
  * Tests     tests/unit/27_live_merge.c
- * ======================*/
+ * ======*/
 
 /* A segment that is merged, as it was when the merge began. */
 typedef struct gpuir__source {
@@ -21221,7 +21092,7 @@ static int gpuir__fusion_begin(gpuir__fusion *f, int all, int *begun, gpuir_erro
   gpuir_live *l = f->l;
   size_t from, to, i;
   int status = GPUIR_OK;
-  (void)pthread_mutex_lock(&l->mutex);
+  gpuir__lock(&l->mutex);
   if (l->status) {
     if (err) *err = l->error;
     status = l->status;
@@ -21237,14 +21108,13 @@ static int gpuir__fusion_begin(gpuir__fusion *f, int all, int *begun, gpuir_erro
       const gpuir__piece *p = &l->pieces[from + i];
       gpuir__source *s = &f->sources[i];
       s->leaf.seg = gpuir__segment_share(p->seg);
-      s->leaf.deleted = p->deleted;
-      if (p->deleted) (void)__atomic_add_fetch(&p->deleted->refs, 1, __ATOMIC_RELAXED);
+      s->leaf.deleted = gpuir__deleted_share(p->deleted);
       s->n = p->deleted ? p->deleted->n : 0;
     }
     f->number = l->next++;
     l->merging = !status;
   }
-  (void)pthread_mutex_unlock(&l->mutex);
+  gpuir__unlock(&l->mutex);
   return status;
 }
 
@@ -21330,11 +21200,10 @@ static int gpuir__fusion_end(gpuir__fusion *f, gpuir__segment *result, int statu
   gpuir_live *l = f->l;
   gpuir__piece piece;
   size_t from, to;
-  char name[32];
   int placed = 0;
   memset(&piece, 0, sizeof piece);
   piece.seg = result;
-  (void)pthread_mutex_lock(&l->mutex);
+  gpuir__lock(&l->mutex);
   if (!status && l->status) { /* the handle has failed meanwhile */
     status = l->status;
     if (err) *err = l->error;
@@ -21342,10 +21211,9 @@ static int gpuir__fusion_end(gpuir__fusion *f, gpuir__segment *result, int statu
   if (!status && gpuir__fusion_swap(f, &piece, &placed)) status = gpuir__fail_nomem(err);
   l->merging = 0;
   *more = !status && gpuir__live_choose(l, 0, &from, &to);
-  (void)pthread_mutex_unlock(&l->mutex);
+  gpuir__unlock(&l->mutex);
   if (placed) return status;
-  gpuir__segment_name(name, f->number);
-  (void)unlinkat(l->folder, name, 0);
+  gpuir__segment_unlink(l->folder, f->number);
   if (result) gpuir__piece_free(&l->a, &piece);
   return status;
 }
@@ -21369,7 +21237,7 @@ GPUIR__COLD GPUIR_API int gpuir_live_merge(gpuir_live *l, int all, int *more, gp
   return status;
 }
 
-/* ========================
+/* ========
  * [28-passages]  the places of a text that answer a query
  *
  * The text is analysed once. What the query names is found by comparing each token with the few terms of its slot in a
@@ -21387,7 +21255,7 @@ GPUIR__COLD GPUIR_API int gpuir_live_merge(gpuir_live *l, int all, int *more, gp
  * Uses      [11-analysis], [13-reader], [16-query].
  * Start at  gpuir_passages.
  * Tests     tests/unit/28_passages.c
- * ======================*/
+ * ======*/
 
 #define GPUIR__FRAGMENT 400u /* bytes: longer lines are cut */
 #define GPUIR__WINDOW_LINES 16u /* lines that a window has at most */
@@ -21404,7 +21272,7 @@ typedef struct gpuir__watch {
 } gpuir__watch;
 
 static int gpuir__watch_look(const gpuir__watch *w) {
-  if (w->cancel && __atomic_load_n(w->cancel, __ATOMIC_RELAXED))
+  if (w->cancel && gpuir__peek(w->cancel))
     return gpuir__fail(w->err, GPUIR_E_CANCELLED, 0, "the search for passages was cancelled");
   if (w->deadline && gpuir__now() > w->deadline)
     return gpuir__fail(w->err, GPUIR_E_DEADLINE, 0, "the search for passages exceeded its time limit");
@@ -21415,7 +21283,7 @@ static inline int gpuir__watch_step(gpuir__watch *w) {
   return GPUIR__LIKELY(++w->steps & 1023) ? GPUIR_OK : gpuir__watch_look(w);
 }
 
-/* ---- mentions: where in the text the query's terms stand ---- */
+/* ---- mentions: where in the text the query's terms stand */
 
 /* An occurrence of a term: bytes [at, end). */
 typedef struct gpuir__mention {
@@ -21591,7 +21459,7 @@ static int gpuir__finder_run(gpuir__finder *f, const char *text, size_t len) {
   return status;
 }
 
-/* ---- fragments: where the text may be cut ---- */
+/* ---- fragments: where the text may be cut */
 
 /* A part of the text that holds mentions. */
 typedef struct gpuir__fragment {
@@ -21687,7 +21555,7 @@ static int gpuir__fragments_make(gpuir__finder *f, const char *text, size_t len,
   return GPUIR_OK;
 }
 
-/* ---- windows: which fragments are best ---- */
+/* ---- windows: which fragments are best */
 
 /* Pieces [first, last], and bytes [at, end) of the text, which hold them once the window has grown. */
 typedef struct gpuir__window {
@@ -21978,7 +21846,7 @@ GPUIR__COLD GPUIR_API int gpuir_doc_passages(const gpuir_query *q, const gpuir_p
   return gpuir_passages(q, &d, doc.text, doc.text_len, room, err);
 }
 
-/* ========================
+/* ========
  * [29-near]  terms that are written nearly as a word
  *
  * The distance is that of optimal string alignment: how many characters are inserted, left out or replaced, or swapped
@@ -21989,7 +21857,7 @@ GPUIR__COLD GPUIR_API int gpuir_doc_passages(const gpuir_query *q, const gpuir_p
  * Uses      [11-analysis], [11b-dictionary], [13b-snapshot], [16-query].
  * Start at  gpuir_terms_near.
  * Tests     tests/unit/29_near.c
- * ======================*/
+ * ======*/
 
 #define GPUIR__NEAR_LONG 6u /* characters of a word that may have two errors */
 
@@ -22187,7 +22055,7 @@ GPUIR_API int gpuir_query_unknown(const gpuir_query *q, size_t i, const char **t
   return GPUIR_E_NOT_FOUND;
 }
 
-/* ========================
+/* ========
  * [30-pool]  many queries at once: threads that answer tasks; the policies inter and auto
  *
  * A pool's threads run a policy. Both of the library's are a crew: under one lock lie the waiting tasks, as heaps of
@@ -22216,7 +22084,7 @@ GPUIR_API int gpuir_query_unknown(const gpuir_query *q, size_t i, const char **t
  * Uses      [16-query], [20-engine], [24-execution].
  * Start at  gpuir_pool_create, gpuir_pool_submit; gpuir__crew_work (a thread), gpuir__device_work (a device's).
  * Tests     tests/unit/30_pool.c
- * ======================*/
+ * ======*/
 
 /* The states of a task. */
 enum { GPUIR__TASK_SUBMITTED = 1, GPUIR__TASK_RETURNED, GPUIR__TASK_COMPLETE };
@@ -22245,7 +22113,7 @@ typedef struct gpuir__pool_thread {
   unsigned number;
 } gpuir__pool_thread;
 
-/* ---- a task ---- */
+/* ---- a task */
 
 /* Adds to a counter that threads share. */
 static inline void gpuir__count_up(gpuir__atomic64 *counter, uint64_t n) {
@@ -22266,9 +22134,9 @@ GPUIR_API void gpuir_pool_complete(gpuir_pool *p, gpuir_task *task, int status) 
   else __atomic_store_n(&task->pool_state, GPUIR__TASK_COMPLETE, __ATOMIC_SEQ_CST);
   (void)__atomic_fetch_sub(&p->open, 1, __ATOMIC_SEQ_CST);
   if (!__atomic_load_n(&p->waiters, __ATOMIC_SEQ_CST)) return;
-  (void)pthread_mutex_lock(&p->lock);
+  gpuir__lock(&p->lock);
   (void)pthread_cond_broadcast(&p->complete);
-  (void)pthread_mutex_unlock(&p->lock);
+  gpuir__unlock(&p->lock);
 }
 
 GPUIR_API int gpuir_pool_answer(gpuir_searcher *s, gpuir_task *task) {
@@ -22289,7 +22157,7 @@ GPUIR_API int gpuir_pool_answer(gpuir_searcher *s, gpuir_task *task) {
   return status;
 }
 
-/* ---- what a query costs ---- */
+/* ---- what a query costs */
 
 enum { GPUIR__COST_KINDS = 3, GPUIR__COST_WORDS = 7, GPUIR__COST_SIZES = 40 };
 
@@ -22330,7 +22198,7 @@ static void gpuir__cost_note(gpuir__costs *c, const gpuir_query *q, uint64_t ns)
   __atomic_store_n(mean, (uint32_t)gpuir__max64(ns, 1), __ATOMIC_RELAXED);
 }
 
-/* ---- tasks that wait ---- */
+/* ---- tasks that wait */
 
 typedef struct gpuir__lane_item {
   uint64_t key;
@@ -22380,7 +22248,7 @@ static int gpuir__lane_raise(gpuir__lane *l, gpuir_task *task) {
   return 1;
 }
 
-/* ---- crews ---- */
+/* ---- crews */
 
 /* A query that is worth so much, in ns, gets one helper; twice as much two, and so on. */
 #define GPUIR__SHARE_NS 100000u
@@ -22494,14 +22362,14 @@ static void gpuir__mate_give(gpuir__mate *m) {
 static int gpuir__crew_accept(gpuir__crew *c, gpuir_task *task, gpuir__mate **mine) {
   int status = GPUIR_OK, to_device;
   task->pool_cost = c->shares ? gpuir__cost_estimate(&c->costs, task->query) : 0;
-  (void)pthread_mutex_lock(&c->lock);
+  gpuir__lock(&c->lock);
   c->sequence++;
   to_device = gpuir__crew_prefers_device(c, task);
   if (mine) *mine = c->lane.n || to_device ? NULL : gpuir__mate_take(c);
   if (mine && *mine) status = GPUIR_OK;
   else if (c->lane.n + c->device_lane.n >= c->room) status = GPUIR_E_BUSY;
   else gpuir__crew_queue(c, task, gpuir__crew_key(c, task), to_device);
-  (void)pthread_mutex_unlock(&c->lock);
+  gpuir__unlock(&c->lock);
   return status;
 }
 
@@ -22509,7 +22377,7 @@ static int gpuir__crew_submit(void *state, gpuir_task *task) {
   return gpuir__crew_accept((gpuir__crew *)state, task, NULL);
 }
 
-/* ---- a thread of a crew ---- */
+/* ---- a thread of a crew */
 
 /* Tells threads that sleep of a search that they may join. */
 static void gpuir__mate_offers(gpuir__share *share) {
@@ -22517,9 +22385,9 @@ static void gpuir__mate_offers(gpuir__share *share) {
   unsigned i;
   gpuir__count_up(&c->shared, 1);
   if (!__atomic_fetch_add(&c->asleep, 0, __ATOMIC_SEQ_CST)) return;
-  (void)pthread_mutex_lock(&c->lock);
+  gpuir__lock(&c->lock);
   for (i = 0; c->idle && i < share->most; i++) (void)pthread_cond_signal(&c->work);
-  (void)pthread_mutex_unlock(&c->lock);
+  gpuir__unlock(&c->lock);
 }
 
 /* Notes what a query has cost, and corrects the mean of all. */
@@ -22567,10 +22435,10 @@ static gpuir__share *gpuir__mate_offer(const gpuir__mate *m) {
   for (i = 1; c->shares && i < n; i++) {
     gpuir__share *s = &c->mates[(me + i) % n].share;
     if (!__atomic_load_n(&s->open, __ATOMIC_SEQ_CST) || __atomic_load_n(&s->dry, __ATOMIC_RELAXED)) continue;
-    (void)pthread_mutex_lock(&s->lock);
+    gpuir__lock(&s->lock);
     joins = __atomic_load_n(&s->open, __ATOMIC_RELAXED) && s->helpers < s->most &&
         __atomic_load_n(&c->backlog, __ATOMIC_RELAXED) <= s->patience;
-    (void)pthread_mutex_unlock(&s->lock);
+    gpuir__unlock(&s->lock);
     if (joins) return s;
   }
   return NULL;
@@ -22595,7 +22463,7 @@ static void gpuir__crew_sleep(gpuir__crew *c) {
 
 /* One thread's life. */
 static void gpuir__crew_thread(gpuir__crew *c) {
-  (void)pthread_mutex_lock(&c->lock);
+  gpuir__lock(&c->lock);
   for (;;) {
     const int ready = c->idle && !c->stopping;
     gpuir__share *share = ready && __atomic_load_n(&c->heavy, __ATOMIC_RELAXED) ? gpuir__mate_offer(c->idle) : NULL;
@@ -22608,14 +22476,14 @@ static void gpuir__crew_thread(gpuir__crew *c) {
       gpuir__crew_sleep(c);
       continue;
     }
-    (void)pthread_mutex_unlock(&c->lock);
+    gpuir__unlock(&c->lock);
     if (!m) gpuir_pool_complete(c->pool, task, GPUIR_E_CANCELLED);
     else if (task) gpuir__mate_answer(m, task);
     else if (gpuir__engine_help(&m->searcher->engine, share)) gpuir__count_up(&c->joined, 1);
-    (void)pthread_mutex_lock(&c->lock);
+    gpuir__lock(&c->lock);
     if (m) gpuir__mate_give(m);
   }
-  (void)pthread_mutex_unlock(&c->lock);
+  gpuir__unlock(&c->lock);
 }
 
 /* Answers a task in the thread that submits it, if it gets a mate; then something may wait for that one. */
@@ -22625,15 +22493,15 @@ static int gpuir__crew_run(void *state, gpuir_task *task) {
   const int status = gpuir__crew_accept(c, task, &m);
   if (!m) return status;
   gpuir__mate_answer(m, task);
-  (void)pthread_mutex_lock(&c->lock);
+  gpuir__lock(&c->lock);
   gpuir__mate_give(m);
   if (__atomic_load_n(&c->asleep, __ATOMIC_RELAXED) && (c->lane.n || c->device_lane.n || gpuir__mate_offer(m)))
     (void)pthread_cond_signal(&c->work);
-  (void)pthread_mutex_unlock(&c->lock);
+  gpuir__unlock(&c->lock);
   return GPUIR_OK;
 }
 
-/* ---- a device ---- */
+/* ---- a device */
 
 /* After so many batches that failed as a whole, one after the other, a device is lost. */
 #define GPUIR__DEVICE_FAILURES 3u
@@ -22742,11 +22610,11 @@ static void gpuir__load_return(gpuir__crew *c, gpuir__load *l) {
 
 /* Notes that a batch failed as a whole, and returns its tasks. */
 GPUIR__COLD static void gpuir__device_failed(gpuir__crew *c, gpuir__load *l, int status) {
-  (void)pthread_mutex_lock(&c->lock);
+  gpuir__lock(&c->lock);
   gpuir__device_blame(c, status, "a batch failed");
   gpuir__load_return(c, l);
   if (++c->device.failures >= GPUIR__DEVICE_FAILURES) gpuir__device_lose(c);
-  (void)pthread_mutex_unlock(&c->lock);
+  gpuir__unlock(&c->lock);
 }
 
 /* Hands a batch to the device. */
@@ -22779,10 +22647,10 @@ static void gpuir__device_begin(gpuir__crew *c, gpuir__load *l) {
     return;
   }
   gpuir__count_up(&c->batches, 1);
-  (void)pthread_mutex_lock(&c->lock);
+  gpuir__lock(&c->lock);
   d->flying++;
   if (d->flying == GPUIR__LOADS && c->device_lane.n) (void)pthread_cond_signal(&c->work);
-  (void)pthread_mutex_unlock(&c->lock);
+  gpuir__unlock(&c->lock);
 }
 
 /* Completes task i of a batch that is answered, if the device did; 0 if it failed. */
@@ -22810,7 +22678,7 @@ static void gpuir__device_finish(gpuir__crew *c, gpuir__load *l) {
     else status = l->statuses[i]; /* a deadline or a cancellation is not the device's fault */
   }
   gpuir__count_up(&c->on_device, settled);
-  (void)pthread_mutex_lock(&c->lock);
+  gpuir__lock(&c->lock);
   d->flying--;
   if (settled) {
     d->failures = 0;
@@ -22818,7 +22686,7 @@ static void gpuir__device_finish(gpuir__crew *c, gpuir__load *l) {
     if (settled < l->n) gpuir__device_blame(c, status, "a query failed");
     gpuir__load_return(c, l);
   }
-  (void)pthread_mutex_unlock(&c->lock);
+  gpuir__unlock(&c->lock);
   if (!settled) gpuir__device_failed(c, l, status);
 }
 
@@ -22826,7 +22694,7 @@ static void gpuir__device_finish(gpuir__crew *c, gpuir__load *l) {
 static void gpuir__device_abandon(gpuir__crew *c) {
   gpuir__device *d = &c->device;
   unsigned i;
-  (void)pthread_mutex_lock(&c->lock);
+  gpuir__lock(&c->lock);
   (void)gpuir__fail(&d->error, GPUIR_E_BACKEND, 0, "the device left a batch unanswered for %llu ms",
       (unsigned long long)(c->pool->desc.device_limit_ns / 1000000));
   gpuir__device_lose(c);
@@ -22843,7 +22711,7 @@ static void gpuir__device_abandon(gpuir__crew *c) {
   }
   d->flying = 0;
   d->searcher->has_backend = 0;
-  (void)pthread_mutex_unlock(&c->lock);
+  gpuir__unlock(&c->lock);
 }
 
 /* Looks at a batch in flight: passes on what was cancelled, and takes it back if it is done. 0: nothing happened. */
@@ -22886,20 +22754,20 @@ static void gpuir__device_open(gpuir__crew *c) {
   memset(&err, 0, sizeof err);
   for (i = 0; i < GPUIR__LOADS && !status; i++) status = gpuir__load_make(c->pool, &d->load[i]);
   if (!status) status = desc->attach(desc->attach_user, d->searcher, &err);
-  (void)pthread_mutex_lock(&c->lock);
+  gpuir__lock(&c->lock);
   d->state = status ? GPUIR__DEVICE_LOST : GPUIR__DEVICE_GOOD;
   if (status) {
     d->error = err;
     if (!err.code) (void)gpuir__fail(&d->error, status, 0, "no device: %s", gpuir_strerror(status));
   }
-  (void)pthread_mutex_unlock(&c->lock);
+  gpuir__unlock(&c->lock);
 }
 
 /* The life of the thread that drives a device. */
 static void gpuir__device_work(gpuir__crew *c) {
   gpuir__device *d = &c->device;
   gpuir__device_open(c);
-  (void)pthread_mutex_lock(&c->lock);
+  gpuir__lock(&c->lock);
   for (;;) {
     gpuir__load *l = gpuir__device_form(c);
     if (!l && !d->flying) {
@@ -22907,15 +22775,15 @@ static void gpuir__device_work(gpuir__crew *c) {
       (void)pthread_cond_wait(&c->device_work, &c->lock);
       continue;
     }
-    (void)pthread_mutex_unlock(&c->lock);
+    gpuir__unlock(&c->lock);
     if (l) gpuir__device_begin(c, l);
     else gpuir__device_watch(c);
-    (void)pthread_mutex_lock(&c->lock);
+    gpuir__lock(&c->lock);
   }
-  (void)pthread_mutex_unlock(&c->lock);
+  gpuir__unlock(&c->lock);
 }
 
-/* ---- the policies ---- */
+/* ---- the policies */
 
 static void gpuir__crew_work(void *state, unsigned thread) {
   gpuir__crew *c = (gpuir__crew *)state;
@@ -22925,11 +22793,11 @@ static void gpuir__crew_work(void *state, unsigned thread) {
 
 static void gpuir__crew_stop(void *state) {
   gpuir__crew *c = (gpuir__crew *)state;
-  (void)pthread_mutex_lock(&c->lock);
+  gpuir__lock(&c->lock);
   __atomic_store_n(&c->stopping, 1, __ATOMIC_RELAXED);
   (void)pthread_cond_broadcast(&c->work);
   (void)pthread_cond_signal(&c->device_work);
-  (void)pthread_mutex_unlock(&c->lock);
+  gpuir__unlock(&c->lock);
 }
 
 static void gpuir__mate_free(gpuir__mate *m) {
@@ -23009,7 +22877,7 @@ static const gpuir_policy gpuir__policies[] = {
     {"auto", gpuir__auto_create, gpuir__crew_submit, gpuir__crew_work, gpuir__crew_stop, gpuir__crew_destroy},
     {"inter", gpuir__inter_create, gpuir__crew_submit, gpuir__crew_work, gpuir__crew_stop, gpuir__crew_destroy}};
 
-/* ---- the pool ---- */
+/* ---- the pool */
 
 GPUIR_API gpuir_index *gpuir_pool_index(const gpuir_pool *p) { return p ? p->ix : NULL; }
 GPUIR_API unsigned gpuir_pool_threads(const gpuir_pool *p) { return p ? p->nthreads : 0; }
@@ -23095,7 +22963,7 @@ static int gpuir__pool_start(gpuir_pool *p) {
   const unsigned total = p->nthreads + p->extra, needed = p->desc.custom ? total : 1;
   sigset_t all, before;
   size_t i;
-  (void)pthread_mutex_lock(&p->lock);
+  gpuir__lock(&p->lock);
   (void)sigfillset(&all);
   for (i = 0; i < sizeof faults / sizeof *faults; i++) (void)sigdelset(&all, faults[i]);
   (void)pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -23107,7 +22975,7 @@ static int gpuir__pool_start(gpuir_pool *p) {
   }
   (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
   if (p->started >= needed) __atomic_store_n(&p->running, 1, __ATOMIC_RELEASE);
-  (void)pthread_mutex_unlock(&p->lock);
+  gpuir__unlock(&p->lock);
   return p->started >= needed ? GPUIR_OK : GPUIR_E_IO;
 }
 
@@ -23147,33 +23015,33 @@ GPUIR_API void gpuir_pool_cancel(gpuir_pool *p, gpuir_task *task) {
   gpuir__lane *lane = NULL;
   if (!p || p->policy.submit != gpuir__crew_submit) return;
   c = (gpuir__crew *)p->state;
-  (void)pthread_mutex_lock(&c->lock);
+  gpuir__lock(&c->lock);
   if (gpuir__lane_raise(&c->lane, task)) lane = &c->lane;
   else if (gpuir__lane_raise(&c->device_lane, task)) lane = &c->device_lane;
   if (lane) (void)gpuir__crew_take(c, lane, NULL);
-  (void)pthread_mutex_unlock(&c->lock);
+  gpuir__unlock(&c->lock);
   if (lane) gpuir_pool_complete(p, task, GPUIR_E_CANCELLED);
 }
 
 GPUIR_API int gpuir_pool_wait(gpuir_pool *p, gpuir_task *task) {
   if (!p || !task || task->done || !__atomic_load_n(&task->pool_state, __ATOMIC_RELAXED)) return GPUIR_E_ARGUMENT;
   if (__atomic_load_n(&task->pool_state, __ATOMIC_ACQUIRE) == GPUIR__TASK_COMPLETE) return task->status;
-  (void)pthread_mutex_lock(&p->lock);
+  gpuir__lock(&p->lock);
   (void)__atomic_fetch_add(&p->waiters, 1, __ATOMIC_SEQ_CST);
   while (__atomic_load_n(&task->pool_state, __ATOMIC_SEQ_CST) != GPUIR__TASK_COMPLETE)
     (void)pthread_cond_wait(&p->complete, &p->lock);
   (void)__atomic_fetch_sub(&p->waiters, 1, __ATOMIC_SEQ_CST);
-  (void)pthread_mutex_unlock(&p->lock);
+  gpuir__unlock(&p->lock);
   return task->status;
 }
 
 GPUIR_API void gpuir_pool_drain(gpuir_pool *p) {
   if (!p) return;
-  (void)pthread_mutex_lock(&p->lock);
+  gpuir__lock(&p->lock);
   (void)__atomic_fetch_add(&p->waiters, 1, __ATOMIC_SEQ_CST);
   while (__atomic_load_n(&p->open, __ATOMIC_SEQ_CST)) (void)pthread_cond_wait(&p->complete, &p->lock);
   (void)__atomic_fetch_sub(&p->waiters, 1, __ATOMIC_SEQ_CST);
-  (void)pthread_mutex_unlock(&p->lock);
+  gpuir__unlock(&p->lock);
 }
 
 GPUIR_API void gpuir_pool_destroy(gpuir_pool *p) {
@@ -23207,12 +23075,12 @@ GPUIR__COLD GPUIR_API void gpuir_pool_get_stats(gpuir_pool *p, gpuir_pool_stats 
     stats->batches = __atomic_load_n(&c->batches, __ATOMIC_RELAXED);
     stats->on_device = __atomic_load_n(&c->on_device, __ATOMIC_RELAXED);
     stats->returned = __atomic_load_n(&c->returned, __ATOMIC_RELAXED);
-    (void)pthread_mutex_lock(&c->lock);
+    gpuir__lock(&c->lock);
     stats->waiting = c->lane.n + c->device_lane.n;
     stats->devices = c->device.state == GPUIR__DEVICE_GOOD;
     stats->devices_lost = c->device.state == GPUIR__DEVICE_LOST;
     stats->device_error = c->device.error;
-    (void)pthread_mutex_unlock(&c->lock);
+    gpuir__unlock(&c->lock);
   }
 }
 

@@ -54,7 +54,7 @@ def check_contents(root, text):
             continue
         code = without_comments(parts[tag][3])
         for entry in entries:
-            if not re.search(rf"^(?! ).*\b{entry}(\(|\[|;| \{{)", code, re.M):
+            if not re.search(rf"^(?! ).*\b{entry}(\(|\[|;| \{{|\) \{{)", code, re.M):
                 wrong.append(f"[{tag}]: {entry} is not defined there")
         if not entries:
             wrong.append(f"[{tag}]: no entry point")
@@ -102,6 +102,7 @@ def functions(text):
             continue
         head = " ".join(lines[start : i + 1])
         if line.startswith("}"):
+            head = re.sub(r"GPUIR__(?:DE|EN)CODES\((\w+)\)", r"\1()", head)  # heads of codecs' functions
             name = re.search(r"([A-Za-z_]\w*)\s*\(", re.sub(r"__attribute__\(\(.*?\)\)|__launch_bounds__\(.*?\)", "", head))
             if "{" in head and name and not re.match(r"(typedef|struct|enum|union)\b|[^({]*=", head):
                 found.append((start + 1, name.group(1), i - start + 1))

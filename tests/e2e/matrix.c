@@ -280,7 +280,7 @@ static void check(const order *o, const order *first, const char *codec, const c
   const char *wrong = NULL;
   size_t i, k;
   uint64_t done = 0;
-  for (k = 0; (m = gpuir__method_at(k)) != NULL; k++)
+  for (k = 0, m = gpuir__methods; k < GPUIR__METHODS; k++, m++)
     for (i = 0; i < nqueries; i++, done++) {
       const char *w = intersect(o, ix, i, m);
       if (w && !wrong) {

@@ -219,7 +219,7 @@ static inline void check_all(const set *sets, unsigned k, int all_codecs, const 
   const gpuir__method *m;
   size_t i, c;
   int simd;
-  for (i = 0; (m = gpuir__method_at(i)) != NULL; i++)
+  for (i = 0, m = gpuir__methods; i < GPUIR__METHODS; i++, m++)
     for (simd = GPUIR_SIMD_SCALAR; simd <= GPUIR_SIMD_AVX512; simd++) {
       check_arrays(m, sets, k, right, n, simd, kind);
       for (c = 0; c < GPUIR__DOCID_CODECS; c++)
