@@ -749,6 +749,8 @@ typedef struct gpuir_batch_desc {
    * is known. Hits below it may be left out. It is read and raised atomically, so that those who search the parts learn
    * from each other, also through memory that processes share. Those of ANDOR are not looked at. NULL: none. */
   uint32_t *thresholds;
+  /* 1: the queries are counted, not ranked: counts[i] is gpuir_count's of query i; k and hits are not looked at. */
+  int count;
 } gpuir_batch_desc;
 
 typedef struct gpuir_batch gpuir_batch;
@@ -904,7 +906,7 @@ GPUIR_API int gpuir_cursor_positions(gpuir_cursor *cursor, uint32_t *positions, 
  * [api-backends]  backends; the GPU
  * ======*/
 
-#define GPUIR_BACKEND_VERSION 2
+#define GPUIR_BACKEND_VERSION 3
 
 /* A backend answers batches in place of the CPU engine and must return the same bits. No call but finish and close may
  * wait for a device. All calls are one thread's at a time; at most two batches are in flight, finished in any order.
@@ -19145,13 +19147,19 @@ typedef struct gpuir__hand {
 
 /* Answers query i of a batch. */
 static int gpuir__work_on(gpuir__engine *e, const gpuir_batch_desc *desc, uint64_t i) {
+  uint64_t matches;
   size_t n;
   int status;
   e->limits.query_deadline = desc->deadlines ? desc->deadlines[i] : 0;
   e->limits.query_cancel = desc->cancels ? desc->cancels[i] : NULL;
   if (desc->thresholds && desc->queries[i]->mode != GPUIR_ANDOR && desc->k <= e->ix->documents)
     e->limits.threshold = &desc->thresholds[i];
-  status = gpuir__engine_search(e, desc->queries[i], desc->hits + i * desc->k, desc->k, &n);
+  if (desc->count) {
+    status = gpuir__engine_count(e, desc->queries[i], &matches);
+    n = (size_t)matches;
+  } else {
+    status = gpuir__engine_search(e, desc->queries[i], desc->hits + i * desc->k, desc->k, &n);
+  }
   e->limits.query_deadline = 0;
   e->limits.query_cancel = NULL;
   e->limits.threshold = NULL;
@@ -19304,6 +19312,10 @@ static int gpuir__batch_finish(gpuir_batch *b) {
 static int gpuir__batch_copy(const gpuir_searcher *s, const gpuir_batch_desc *from, gpuir_batch_desc *to) {
   size_t i;
   *to = *from;
+  if (to->count) {
+    to->k = 0;
+    to->thresholds = NULL;
+  }
   if (to->nq && (!to->queries || !to->counts || (to->k && !to->hits))) return GPUIR_E_ARGUMENT;
   if (to->nq == 1 && to->k > s->ix->documents) {
     to->k = (size_t)s->ix->documents;
@@ -19374,9 +19386,22 @@ GPUIR_API int gpuir_search(gpuir_searcher *s, const gpuir_query *query, gpuir_hi
 }
 
 GPUIR_API int gpuir_count(gpuir_searcher *s, const gpuir_query *query, uint64_t *matches) {
+  gpuir_batch_desc desc;
+  gpuir_batch *b;
+  uint32_t count = 0;
+  int status;
   if (matches) *matches = 0;
   if (!s || !query || !matches || query->ix != s->ix) return GPUIR_E_ARGUMENT;
-  return gpuir__engine_count(&s->engine, query, matches);
+  if (!s->has_backend) return gpuir__engine_count(&s->engine, query, matches);
+  memset(&desc, 0, sizeof desc);
+  desc.queries = &query;
+  desc.nq = 1;
+  desc.counts = &count;
+  desc.count = 1;
+  status = gpuir_search_begin(s, &desc, &b);
+  if (!status) status = gpuir__batch_finish(b);
+  *matches = count;
+  return status;
 }
 
 /* ---- explanations */

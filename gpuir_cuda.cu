@@ -22,7 +22,7 @@
  *     [cuda-05-expand]      expanded lists and guides                 gc_expand
  *     [cuda-06-or]          OR: docID tiles in shared memory          gc_tiles gc_order gc_or
  *     [cuda-07-and]         AND; OR by MaxScore                       gc_and_decoding gc_and_guided gc_max
- *     [cuda-08-topk]        hits out of candidates                    gc_raise gc_final
+ *     [cuda-08-topk]        hits out of candidates                    gc_final
  *     [cuda-09-memory]      host: device memory, sending bytes        gc_take gc_pipe_put
  *     [cuda-10-recoder]     host: recoding lists                      gc_recode_all gc_recoder_measure
  *     [cuda-11-cache]       host: lists of an index that is too big   gc_cache_hold_all gc_cache_open
@@ -80,7 +80,10 @@ static_assert(GPUIR__BLOCK_PAIRS * sizeof(gpuir__pair) % 4 == 0, "bounds are rea
 #define GC_FINAL_THREADS 256u
 #define GC_K_MOST 10000u
 #define GC_RANKED 512u /* candidates at most whose order gc_final finds by counting */
-#define GC_SAMPLES 128u /* driver blocks of a long AND that are taken first, for a threshold */
+#define GC_TURNS 6u /* of a long AND's driver blocks, each of as many as those before it together */
+#define GC_TURNS_LEAST 32u /* groups of blocks of a driver that is taken in turns */
+#define GC_RAISED_BLOCKS 256u /* blocks of an AND's driver that is long enough for a floor to spare some of them */
+#define GC_SIEVES 2u /* lists of an AND at most by whose marks a block's postings are sifted at once */
 #define GC_PAD 1024u /* bytes of zeros behind each section: what a damaged block may read there */
 #define GC_BUCKETS 256u /* of tile bounds */
 #define GC_SPAN 10u /* 2^10 documents at least are a span: the grain of peaks */
@@ -96,6 +99,8 @@ static_assert(GPUIR__BLOCK_PAIRS * sizeof(gpuir__pair) % 4 == 0, "bounds are rea
 /* Queries of a small launch at most. It is as fast as its slowest query, and takes all blocks of a job at once: floors
  * that are raised meanwhile come too late, and what counts is the wait for the last block. */
 #define GC_SMALL 16u
+#define GC_BRIEF 2u /* queries at most that one kernel answers, see gc_brief */
+#define GC_LETTER 3072u /* bytes of a plan that a kernel takes as a parameter */
 #define GC_RAISE_LEAST 32u /* candidates by which a floor is raised at least */
 #define GC_RAISE_MOST 1024u /* the same at most, times k */
 #ifndef GC_GROUP
@@ -147,6 +152,7 @@ typedef struct gc_job {
   uint32_t follow; /* of an OR: 1 if MaxScore may answer it */
   uint32_t fused; /* 1: norm_a + norm_b * length has no more than 53 bits, so that one rounding is left */
   uint32_t expanded; /* 1: all of its lists are expanded, and stored is 1 */
+  uint32_t count, zero; /* count: 1: its documents are counted, not ranked */
 } gc_job;
 
 /* How far a running job has got. */
@@ -168,7 +174,7 @@ typedef struct gc_chunk {
 
 /* Work counters of a launch. */
 typedef struct gc_control {
-  uint32_t next_or, next_drive, next_and, next_first;
+  uint32_t next_or, next_drive, next_and, next_first, ended, zero; /* ended: blocks of threads of gc_brief */
   unsigned long long drives[GC_ROUNDS]; /* of each: entries of gc_maxs.drives << 40 | groups of blocks */
 } gc_control;
 
@@ -197,12 +203,16 @@ typedef struct gc_view {
   uint32_t documents, tile, ntiles; /* tile: documents each */
 } gc_view;
 
+/* Groups of an AND's driver blocks that are taken one after another: first, first + step, and so on. */
+typedef struct gc_turn {
+  uint32_t job, first, step, zero;
+} gc_turn;
+
 /* The ANDs of a batch: their driver blocks, in groups that a warp takes at once. */
 typedef struct gc_ands {
-  const uint32_t *jobs; /* n job numbers */
-  const uint32_t *start; /* first group of each, and one more */
-  const uint32_t *sample_start; /* first sample block of each, and one more */
-  uint32_t n, groups, nsamples; /* groups, samples: of all */
+  const gc_turn *turns; /* n */
+  const uint32_t *start; /* first ticket of each, and one more */
+  uint32_t n, tickets; /* tickets: of all turns; one for each group, or `parts` */
   uint32_t group, parts; /* blocks a group; warps that share a block */
 } gc_ands;
 
@@ -2376,6 +2386,10 @@ static __global__ void __launch_bounds__(GC_OR_THREADS(EXPANDED), 2)
     else gc_survivors_all(v, b, j, gc_dynamic, base, floor, side, &sh);
     if (all || spots) __syncthreads();
     i = sh.nkeys[side];
+    if (job.count) {
+      if (!threadIdx.x) atomicAdd(&b.states[j].count, i);
+      i = 0;
+    }
     if (i > GC_KEYS) i = gc_thin(v, b.states + j, k, gc_keys_sums{sums, base, floor}, side, &sh);
 #pragma unroll 8
     for (uint32_t o = threadIdx.x; o < v.tile / 4; o += threads) gc_dynamic[o] = make_uint4(0, 0, 0, 0);
@@ -2395,6 +2409,47 @@ static __global__ void __launch_bounds__(GC_OR_THREADS(EXPANDED), 2)
  *
  * Start at  gc_and_decoding; gc_and_guided; gc_max_first, gc_max_plan, gc_max.
  * ======================*/
+
+/* ---- candidates ---- */
+
+/* Raises a job's floor to about the k-th best of its candidates, by a warp that has lifted their number to `level`: so
+ * what the other warps have yet to follow becomes less. Not for single terms, whose floor is known, and only as long as
+ * the candidates are few: reading many takes longer than the rest of the kernel. */
+static __device__ __forceinline__ void gc_raise_at(const gc_batch &b, uint32_t j, uint32_t level, uint32_t *count) {
+  const uint32_t k = b.jobs[j].k;
+  uint32_t some, score;
+  if (level < max(2 * k, GC_RAISE_LEAST) || level > min(GC_RAISE_MOST * k, b.room) || b.jobs[j].npositive == 1) return;
+  some = level / 2 >= 4 * k ? level / 2 : level; /* the last ones are the best */
+  __syncwarp();
+  score = gc_kth_score(gc_keys_cand{b.cand + (uint64_t)j * b.room + level - some}, some, k, count);
+  if (!gc_lane() && score) atomicMax(&b.states[j].floor, ((unsigned long long)score << 32) - 1);
+}
+
+/* Adds the lane's candidates, those of `live`, to the job's. With `raises` the floor is raised as often as their number
+ * has doubled; done later, at the end of the warp's blocks, that made ORs slower by a tenth. count: 128 words of shared
+ * memory. */
+template <uint32_t SIDE>
+static __device__ __forceinline__ void gc_offer(const gc_batch &b, uint32_t j, bool raises, uint32_t live,
+    const uint32_t doc[SIDE], const uint32_t score[SIDE], uint32_t *count) {
+  uint32_t vote[SIDE], n = 0, before = 0, at, level, u;
+#pragma unroll
+  for (u = 0; u < SIDE; u++) {
+    vote[u] = __ballot_sync(GC_WARP, live >> u & 1);
+    n += __popc(vote[u]);
+  }
+  if (!n) return;
+  if (!gc_lane()) before = atomicAdd(&b.states[j].count, n);
+  if (b.jobs[j].count) return;
+  before = at = __shfl_sync(GC_WARP, before, 0);
+#pragma unroll
+  for (u = 0; u < SIDE; u++) {
+    const uint32_t to = at + gc_rank(vote[u]);
+    if ((live >> u & 1) && to < b.room) __stcg(b.cand + (uint64_t)j * b.room + to, gpuir__key(score[u], doc[u]));
+    at += __popc(vote[u]);
+  }
+  level = 1u << (31 - __clz((int)at));
+  if (raises && before < level) gc_raise_at(b, j, level, count);
+}
 
 /* ---- AND without guides ---- */
 
@@ -2438,20 +2493,6 @@ static __device__ uint32_t gc_probe(const gc_view &v, const gc_term &t, const ui
   return found;
 }
 
-/* Pushes those of the lane's four documents that are live and above the floor. */
-static __device__ __forceinline__ void gc_push_matches(const gc_batch &b, uint32_t j, uint32_t live,
-    const uint32_t d[4], const uint32_t score[4]) {
-  uint32_t i;
-#pragma unroll
-  for (i = 0; i < 4; i++) {
-    const uint32_t vote = __ballot_sync(GC_WARP, live >> i & 1);
-    if (vote) {
-      const uint32_t at = gc_claim(vote, &b.states[j].count);
-      if ((live >> i & 1) && at < b.room) b.cand[(uint64_t)j * b.room + at] = gpuir__key(score[i], d[i]);
-    }
-  }
-}
-
 /* Pushes the matches of one driver block with all lists of the job, with their scores. */
 static __device__ void gc_and_block(const gc_view &v, const gc_batch &b, uint32_t j, uint32_t block, uint32_t *docs) {
   const gc_job job = b.jobs[j];
@@ -2484,35 +2525,50 @@ static __device__ void gc_and_block(const gc_view &v, const gc_batch &b, uint32_
       score[i] += driver.q * gc_contribution(driver.weight, gc_freq(v, driver, at), gc_norm(v, job, d[i]));
       if (gpuir__key(score[i], d[i]) <= floor) live &= ~(1u << i);
     }
-  gc_push_matches(b, j, live, d, score);
+  gc_offer<4>(b, j, driver.nblocks >= GC_RAISED_BLOCKS, live, d, score, docs);
 }
 
-/* Returns the distance of the driver blocks that are taken first, as a sample; 0: none are. */
-static __host__ __device__ __forceinline__ uint32_t gc_sample_step(uint32_t nblocks) {
-  return nblocks >= 4 * GC_SAMPLES ? nblocks / GC_SAMPLES : 0;
+/* The blocks of a ticket. */
+typedef struct gc_blocks {
+  uint32_t job, from, n; /* n: 0: there is no such ticket */
+  uint32_t part; /* of the warps that share them, this one's number */
+} gc_blocks;
+
+/* Draws the warp's next ticket. A long driver is taken in turns, which are spread evenly over it: every 32nd group of
+ * its blocks, those in the middle between, and so on, each turn of all jobs before the next turn of any. So the floor
+ * that a job's matches have raised in one turn spares much of the next. FEW: there are 32 turns at most, and they may
+ * lie in shared memory. */
+template <bool FEW>
+static __device__ __forceinline__ gc_blocks gc_next_blocks(const gc_batch &b) {
+  gc_blocks x = {0, 0, 0, 0};
+  uint32_t at = 0;
+  if (!gc_lane()) at = atomicAdd(&b.control->next_and, 1);
+  at = __shfl_sync(GC_WARP, at, 0);
+  if (at < b.ands.tickets) {
+    const uint32_t *start = b.ands.start, n = b.ands.n;
+    const uint32_t entry = FEW ? __popc(__ballot_sync(GC_WARP, gc_lane() < n && start[min(gc_lane(), n - 1)] <= at)) - 1
+                               : gc_find_block(start, 0, n, at + 1) - 1;
+    const gc_turn turn = b.ands.turns[entry];
+    at -= start[entry];
+    x.job = turn.job;
+    x.part = at % b.ands.parts;
+    x.from = (turn.first + at / b.ands.parts * turn.step) * b.ands.group;
+    x.n = min(b.ands.group, b.terms[b.jobs[turn.job].first_term].nblocks - x.from);
+  }
+  return x;
 }
 
-/* Intersects by decoding: the warps take the driver blocks in turn. Pass 1 takes a sample of each long driver's
- * blocks, for a floor that keeps most of what pass 2, the rest, finds out of the buffer; pass 0 takes all. */
+/* Intersects by decoding. */
 static __global__ void __launch_bounds__(GC_AND_THREADS, 3)
-    gc_and_decoding(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch b, int pass) {
+    gc_and_decoding(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch b) {
   __shared__ uint32_t docs[GC_AND_THREADS / 32][GPUIR__BLOCK];
-  const uint32_t *starts = pass == 1 ? b.ands.sample_start : b.ands.start;
-  const uint32_t groups = pass == 1 ? b.ands.nsamples : b.ands.groups, group = pass == 1 ? 1 : b.ands.group;
-  uint32_t warps = gridDim.x * (GC_AND_THREADS / 32), at = blockIdx.x * (GC_AND_THREADS / 32) + threadIdx.x / 32;
   gc_chained();
-  for (; at < groups; at += warps) {
-    uint32_t entry = gc_find_block(starts, 0, b.ands.n, at + 1) - 1, j = b.ands.jobs[entry];
-    const uint32_t n = b.terms[b.jobs[j].first_term].nblocks, step = gc_sample_step(n);
-    uint32_t block = (at - __ldg(starts + entry)) * group, end = min(block + group, n);
-    if (b.states[j].done) continue;
-    if (pass == 1) {
-      gc_and_block(v, b, j, block * step, docs[threadIdx.x / 32]);
-      continue;
-    }
-    for (; block < end; block++)
-      if (!pass || !step || block % step || block / step >= GC_SAMPLES)
-        gc_and_block(v, b, j, block, docs[threadIdx.x / 32]);
+  for (;;) {
+    const gc_blocks x = gc_next_blocks<false>(b);
+    uint32_t i;
+    if (!x.n) return;
+    if (b.states[x.job].done) continue;
+    for (i = 0; i < x.n; i++) gc_and_block(v, b, x.job, x.from + i, docs[threadIdx.x / 32]);
   }
 }
 
@@ -2635,43 +2691,6 @@ static __device__ __forceinline__ uint32_t gc_look_up(const gc_view &v, const gc
   return live;
 }
 
-/* Raises a job's floor to about the k-th best of its candidates, by a warp that has lifted their number to `level`: so
- * what the other warps have yet to follow becomes less. Not for single terms, whose floor is known, and only as long as
- * the candidates are few: reading many takes longer than the rest of the kernel. */
-static __device__ __forceinline__ void gc_raise_at(const gc_batch &b, uint32_t j, uint32_t level, uint32_t *count) {
-  const uint32_t k = b.jobs[j].k;
-  uint32_t some, score;
-  if (level < max(2 * k, GC_RAISE_LEAST) || level > min(GC_RAISE_MOST * k, b.room) || b.jobs[j].npositive == 1) return;
-  some = level / 2 >= 4 * k ? level / 2 : level; /* the last ones are the best */
-  __syncwarp();
-  score = gc_kth_score(gc_keys_cand{b.cand + (uint64_t)j * b.room + level - some}, some, k, count);
-  if (!gc_lane() && score) atomicMax(&b.states[j].floor, ((unsigned long long)score << 32) - 1);
-}
-
-/* Adds the lane's candidates, those of `live`, to the job's. With RAISES the floor is raised as often as their number
- * has doubled; done later, at the end of the warp's blocks, that made ORs slower by a tenth. */
-template <bool RAISES, uint32_t SIDE>
-static __device__ __forceinline__ void gc_offer(const gc_batch &b, uint32_t j, uint32_t live, const uint32_t doc[SIDE],
-    const uint32_t score[SIDE], gc_queue *w) {
-  uint32_t vote[SIDE], n = 0, before = 0, at, level, u;
-#pragma unroll
-  for (u = 0; u < SIDE; u++) {
-    vote[u] = __ballot_sync(GC_WARP, live >> u & 1);
-    n += __popc(vote[u]);
-  }
-  if (!n) return;
-  if (!gc_lane()) before = atomicAdd(&b.states[j].count, n);
-  before = at = __shfl_sync(GC_WARP, before, 0);
-#pragma unroll
-  for (u = 0; u < SIDE; u++) {
-    const uint32_t to = at + gc_rank(vote[u]);
-    if ((live >> u & 1) && to < b.room) __stcg(b.cand + (uint64_t)j * b.room + to, gpuir__key(score[u], doc[u]));
-    at += __popc(vote[u]);
-  }
-  level = 1u << (31 - __clz((int)at));
-  if (RAISES && b.raised && before < level) gc_raise_at(b, j, level, w->docs);
-}
-
 /* Takes the last waiting documents, at most 32 * SIDE of the `count`, through the other lists, and offers those that
  * stay above the floor. */
 template <bool IS_AND, bool EXPANDED, uint32_t SIDE>
@@ -2722,7 +2741,7 @@ static __device__ __forceinline__ void gc_follow(const gc_view &v, const gc_batc
     if (r == e) r = npositive; /* from the earlier lists to the negated ones */
     if (r < nterms) live &= ~gc_look_up<EXPANDED, SIDE>(v, job, terms[r], doc, live, w, NULL);
   }
-  gc_offer<!IS_AND, SIDE>(b, j, live, doc, score, w);
+  gc_offer<SIDE>(b, j, IS_AND ? terms[0].nblocks >= GC_RAISED_BLOCKS : b.raised != 0, live, doc, score, w->docs);
 }
 
 /* Decodes the postings of block `block` of the driver: docIDs, and q times their contributions. */
@@ -2762,8 +2781,9 @@ static __device__ __forceinline__ void gc_drive_some(const gc_view &v, const gc_
   uint32_t need = gc_need(floor);
   constexpr uint32_t SIDE = EXPANDED ? GC_SIDE : 1;
   uint32_t behind = 0, count = 0, i, r, peak = t.most;
-  if (need > 1) {
+  if (IS_AND || need > 1)
     for (r = e + 1; r < npositive; r++) behind += terms[r].most;
+  if (need > 1) {
     if ((EXPANDED || (t.kind == GC_LONG && job.stored)) && (which >> lane & 1))
       peak = t.q * __ldg(v.most + t.first_block + from + lane);
     which &= __ballot_sync(GC_WARP, peak + behind >= need);
@@ -2772,9 +2792,9 @@ static __device__ __forceinline__ void gc_drive_some(const gc_view &v, const gc_
     const uint32_t block = from + __ffs(which) - 1, n = gc_block_len(t, block);
     uint32_t d[4], c[4], rest[4] = {0, 0, 0, 0}, live = 0;
     which &= which - 1;
-    const unsigned long long now = IS_AND ? 0 : gc_floor(b.states + j); /* an AND's does not change meanwhile */
+    const unsigned long long now = gc_floor(b.states + j);
     gc_drive_block<EXPANDED>(v, job, t, block, d, c);
-    if (!IS_AND && need > 1) { /* without a floor, what waits has no bounds */
+    if (IS_AND || need > 1) { /* without a floor, what waits of an OR has no bounds */
       floor = __shfl_sync(GC_WARP, now, 0);
       need = gc_need(floor);
     }
@@ -2794,8 +2814,8 @@ static __device__ __forceinline__ void gc_drive_some(const gc_view &v, const gc_
       for (i = 0; i < 4; i++)
         if (c[i] + rest[i] < need) live &= ~(1u << i);
     }
-    if (IS_AND && npositive > 1 && (EXPANDED || terms[1].kind == GC_LONG)) {
-      const gc_term o = terms[1];
+    for (r = 1; IS_AND && r < min(npositive, GC_SIEVES + 1) && (EXPANDED || terms[r].kind == GC_LONG); r++) {
+      const gc_term o = terms[r];
       uint32_t marked = 0; /* four loads at once, none behind a vote */
 #pragma unroll
       for (i = 0; i < 4; i++)
@@ -2834,46 +2854,28 @@ static __device__ __forceinline__ uint32_t gc_lanes(uint32_t i, uint32_t parts) 
 
 /* ---- AND with guides ---- */
 
-/* Intersects by guides: a warp takes a group of driver blocks at a time, in pass 1 a sample of the long drivers, in
- * pass 2 the rest, as in gc_and_decoding; in pass 0 all. Counted, of 980 ANDs of 3.8 M postings: 0.53 M warp
- * instructions and 2.5 MB read from memory each, that is 18 instructions for 128 postings and 0.67 byte a posting of
- * all lists; half of the bytes are sectors of marks, a third driver blocks. Bounds by peaks before the marks, for all
- * four postings of a lane, took 0.62 M (predicted 15 % less without, counted 14 %; 9 % of the time). Without gain: the
- * next driver block loaded ahead, into registers or the L2 cache; the next ticket drawn ahead; 16 blocks a ticket;
- * three or five blocks of threads a multiprocessor; 64 or 256 samples. */
-static __global__ void __launch_bounds__(GC_GUIDED_THREADS, GC_GUIDED_BLOCKS)
-    gc_and_guided(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch b, int pass) {
-  __shared__ gc_queue kept[GC_GUIDED_THREADS / 32];
-  gc_queue *w = &kept[threadIdx.x / 32];
-  const uint32_t *starts = pass == 1 ? b.ands.sample_start : b.ands.start;
-  uint32_t at = blockIdx.x * (GC_GUIDED_THREADS / 32) + threadIdx.x / 32;
-  gc_chained();
-  for (;; at += gridDim.x * (GC_GUIDED_THREADS / 32)) {
-    uint32_t entry, j, n, step, block, mine, which, lanes;
-    if (pass != 1) {
-      if (!gc_lane()) at = atomicAdd(&b.control->next_and, 1);
-      at = __shfl_sync(GC_WARP, at, 0);
-    }
-    if (at >= (pass == 1 ? b.ands.nsamples : b.ands.groups)) return;
-    entry = gc_find_block(starts, 0, b.ands.n, at + 1) - 1;
-    j = b.ands.jobs[entry];
-    if (b.states[j].done) continue;
-    n = b.terms[b.jobs[j].first_term].nblocks;
-    step = gc_sample_step(n);
-    block = at - __ldg(starts + entry);
-    if (pass == 1) {
-      block *= step;
-      which = 1;
-      lanes = GC_WARP;
-    } else {
-      lanes = gc_lanes(block, b.ands.parts);
-      block = block / b.ands.parts * b.ands.group;
-      mine = block + gc_lane();
-      which = __ballot_sync(GC_WARP,
-          gc_lane() < b.ands.group && mine < n && !(pass && step && mine % step == 0 && mine / step < GC_SAMPLES));
-    }
-    gc_drive_from<true>(v, b, j, 0, block, which, lanes, w);
+/* Intersects by guides: a warp takes a ticket for a group of driver blocks at a time. Counted, of 980 ANDs of 3.8 M
+ * postings: 0.42 M warp instructions and 2.4 MB read from memory each, that is 14 instructions for 128 postings and
+ * 0.64 byte a posting of all lists; half of the bytes are sectors of marks, a quarter driver blocks. 18 instructions and 1.2
+ * times the time when a sample was taken first, in a launch of its own, and a block's postings were sifted by the marks
+ * of one list. Bounds by peaks before the marks, for all four postings of a lane, took 1.17 times the instructions.
+ * Without gain: the next driver block loaded ahead, into registers or the L2 cache; 16 blocks a ticket; three or five
+ * blocks of threads a multiprocessor. */
+template <bool FEW>
+static __device__ __forceinline__ void gc_and_all(const gc_view &v, const gc_batch &b, gc_queue *w) {
+  for (;;) {
+    const gc_blocks x = gc_next_blocks<FEW>(b);
+    if (!x.n) return;
+    if (b.states[x.job].done) continue;
+    gc_drive_from<true>(v, b, x.job, 0, x.from, gc_mask(x.n), gc_lanes(x.part, b.ands.parts), w);
   }
+}
+
+static __global__ void __launch_bounds__(GC_GUIDED_THREADS, GC_GUIDED_BLOCKS)
+    gc_and_guided(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch b) {
+  __shared__ gc_queue kept[GC_GUIDED_THREADS / 32];
+  gc_chained();
+  gc_and_all<false>(v, b, &kept[threadIdx.x / 32]);
 }
 
 /* ---- OR by MaxScore ---- */
@@ -3076,20 +3078,8 @@ static __global__ void __launch_bounds__(GC_GUIDED_THREADS, GC_MAX_BLOCKS)
 /* ========================
  * [cuda-08-topk]  the hits of a query out of its candidates
  *
- * Start at  gc_raise, gc_final.
+ * Start at  gc_final.
  * ======================*/
-
-/* Raises the floors of ANDs, a block of threads a job: to its k-th best candidate so far. Counted: 1,150 warp
- * instructions, 2.6 KB. */
-static __global__ void __launch_bounds__(GC_FINAL_THREADS) gc_raise(const __grid_constant__ gc_batch b) {
-  __shared__ uint32_t hist[256];
-  gc_chained();
-  uint32_t j = b.ands.jobs[blockIdx.x], k = b.jobs[j].k, n = min(b.states[j].count, b.room);
-  if (b.states[j].done || n <= k) return;
-  gc_keys_cand keys = {b.cand + (uint64_t)j * b.room};
-  unsigned long long kth = gc_select(keys, n, k, k, hist);
-  if (!threadIdx.x && kth > 1) atomicMax(&b.states[j].floor, kth - 1);
-}
 
 /* Returns the job whose candidates are a query's hits, of the two of AND+OR: AND's if it found k, otherwise OR's, and
  * then *other is AND's. GC_NONE: the query is done. */
@@ -3167,23 +3157,28 @@ static __device__ __forceinline__ void gc_sort_hits(const gc_view &v, unsigned l
   }
 }
 
-/* Writes the hits, a block of threads a query, and empties the buffer: ranks the keys if they are few, otherwise
+/* Writes a query's hits, by a block of threads, and empties the buffer: ranks the keys if they are few, otherwise
  * selects the best k of them and sorts these. When candidates were lost, it asks for another run instead. Reads 8 bytes
- * a candidate, up to 8 times. Counted: 3,500 warp instructions and 0.8 KB an OR, 6,700 and 5.9 KB an AND; of 500 ANDs
- * 47 us, where selecting alone, with one key of a thread on its way at a time, took 72 us. */
-static __global__ void __launch_bounds__(GC_FINAL_THREADS)
-    gc_final(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch b) {
-  extern __shared__ uint4 gc_dynamic[];
+ * a candidate, up to 8 times. best: GC_RANKED items of shared memory, or the power of two from k on if that is more. */
+static __device__ __forceinline__ void gc_final_query(const gc_view &v, const gc_batch &b, uint32_t query,
+    unsigned long long *best) {
   __shared__ uint32_t hist[256];
-  unsigned long long *best = (unsigned long long *)gc_dynamic, *cand, kth = 0;
-  gc_chained();
-  const uint2 jobs = b.query_jobs[blockIdx.x];
-  uint32_t *out = b.out + (uint64_t)blockIdx.x * b.out_stride;
+  const uint2 jobs = b.query_jobs[query];
+  uint32_t *out = b.out + (uint64_t)query * b.out_stride;
+  unsigned long long *cand, kth = 0;
   uint32_t other, k, n, count;
   const uint32_t j = gc_final_job(b, jobs, &other);
   if (j == GC_NONE) return;
   cand = b.cand + (uint64_t)j * b.room;
   count = b.states[j].count;
+  if (b.jobs[j].count) {
+    if (!threadIdx.x) {
+      out[1] = count;
+      out[0] = 0;
+      b.states[j].done = 1;
+    }
+    return;
+  }
   n = min(count, b.room);
   k = min(b.jobs[j].k, n);
   if (n > k && (n > GC_RANKED || count > b.room)) kth = gc_select(gc_keys_cand{cand}, n, k, k, hist);
@@ -3201,6 +3196,77 @@ static __global__ void __launch_bounds__(GC_FINAL_THREADS)
     b.states[jobs.x].done = 1;
     if (jobs.y != GC_NONE) b.states[jobs.y].done = 1;
   }
+}
+
+/* Writes the hits of all queries, a block of threads each. Counted: 3,500 warp instructions and 0.8 KB an OR, 6,700
+ * and 5.9 KB an AND; of 500 ANDs 47 us, where selecting alone, with one key of a thread on its way at a time, took 72
+ * us. */
+static __global__ void __launch_bounds__(GC_FINAL_THREADS)
+    gc_final(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch b) {
+  extern __shared__ uint4 gc_dynamic[];
+  gc_chained();
+  gc_final_query(v, b, blockIdx.x, (unsigned long long *)gc_dynamic);
+}
+
+/* ---- few queries: all in one kernel ---- */
+
+/* The plan of a small launch, as a kernel's parameter: it needs no transfer. */
+typedef struct gc_letter {
+  uint4 words[GC_LETTER / 16];
+} gc_letter;
+
+/* What a small launch needs besides. */
+typedef struct gc_errand {
+  const uint8_t *from; /* where the batch says that the plan lies */
+  uint32_t size; /* of the plan, in units of 16 bytes */
+  uint32_t queries, njobs;
+  uint32_t number; /* which the bell gets at the end */
+  uint32_t *bell; /* in the host's memory */
+} gc_errand;
+
+/* Returns where the letter's copy has what the batch says lies at p. */
+template <typename T>
+static __device__ __forceinline__ const T *gc_posted(const gc_errand &errand, const uint4 *words, const T *p) {
+  return (const T *)((const uint8_t *)words + ((const uint8_t *)p - errand.from));
+}
+
+/* Answers few ANDs: takes the plan out of its parameters, intersects, and the block of threads that ends last writes
+ * the hits, clears the states for the next launch and rings the bell, for which the host waits. One launch in place of
+ * a transfer and two launches, and no waiting for the stream: what a query alone takes is mostly that. */
+static __global__ void __launch_bounds__(GC_GUIDED_THREADS, 3)
+    gc_brief(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch given,
+        const __grid_constant__ gc_letter letter, const __grid_constant__ gc_errand errand) {
+  __shared__ gc_queue kept[GC_GUIDED_THREADS / 32];
+  __shared__ uint4 words[GC_LETTER / 16];
+  __shared__ gc_batch b;
+  __shared__ uint32_t last;
+  uint32_t i;
+  if (threadIdx.x < errand.size) words[threadIdx.x] = letter.words[threadIdx.x];
+  if (!threadIdx.x) {
+    b = given;
+    b.terms = gc_posted(errand, words, given.terms);
+    b.jobs = gc_posted(errand, words, given.jobs);
+    b.query_jobs = gc_posted(errand, words, given.query_jobs);
+    b.ands.turns = gc_posted(errand, words, given.ands.turns);
+    b.ands.start = gc_posted(errand, words, given.ands.start);
+  }
+  __syncthreads();
+  gc_and_all<true>(v, b, &kept[threadIdx.x / 32]);
+  __threadfence();
+  __syncthreads();
+  if (!threadIdx.x) last = atomicAdd(&b.control->ended, 1) == gridDim.x - 1;
+  __syncthreads();
+  if (!last) return;
+  __threadfence();
+  for (i = 0; i < errand.queries; i++) {
+    gc_final_query(v, b, i, (unsigned long long *)kept);
+    __syncthreads();
+  }
+  for (i = threadIdx.x; i < errand.njobs * (sizeof(gc_state) / 4); i += blockDim.x) ((uint32_t *)b.states)[i] = 0;
+  if (!threadIdx.x) b.control->next_and = b.control->ended = 0;
+  __threadfence_system();
+  __syncthreads();
+  if (!threadIdx.x) *(volatile uint32_t *)errand.bell = errand.number;
 }
 
 /* ========================
@@ -4707,8 +4773,8 @@ static gc_sizes gc_sizes_of(const gpuir_cuda *c, size_t queries) {
   z.nchunks = (size_t)gpuir__max64(z.nslots + gpuir__max64(GPUIR_MAX_TERMS, 8 * (uint64_t)queries) * (1 + chunks / 4),
       GPUIR_MAX_TERMS * (2 + chunks));
   z.ncand = gpuir__max64(2 * 16 * GC_K_MOST, (uint64_t)z.njobs * 8192);
-  z.host = z.nterms * (sizeof(gc_term) + 4) + z.njobs * (sizeof(gc_job) + 20) + z.nchunks * sizeof(gc_chunk) +
-      queries * sizeof(uint2) + sizeof(gc_wanted) + 4096;
+  z.host = z.nterms * (sizeof(gc_term) + 4) + z.njobs * (sizeof(gc_job) + 12 + GC_TURNS * (sizeof(gc_turn) + 4)) +
+      z.nchunks * sizeof(gc_chunk) + queries * sizeof(uint2) + sizeof(gc_wanted) + 4096;
   z.staging = z.host + z.njobs * sizeof(gc_state);
   z.ndrives = z.nterms + (GC_ROUNDS - 1) * z.njobs;
   z.device = z.staging + z.nslots * each + z.njobs * each + z.ncand * 8 + z.ndrives * (sizeof(gc_drive) + 4) + 4096;
@@ -4834,7 +4900,8 @@ typedef struct gc_draft {
   gc_term *terms;
   gc_job *jobs;
   gc_chunk *chunks;
-  uint32_t *and_jobs, *and_start, *sample_start, *or_jobs, *max_jobs;
+  gc_turn *turns;
+  uint32_t *and_jobs, *and_start, *or_jobs, *max_jobs;
   uint2 *query_jobs;
   gc_wanted *wanted; /* of the query that is being planned */
   void *memory; /* all of the arrays */
@@ -4844,7 +4911,7 @@ typedef struct gc_draft {
 /* How much of everything a plan has until now. */
 typedef struct gc_plan {
   size_t nq, njobs, nterms, nslots, nchunks, nand, nor, nmax; /* nq: queries that have jobs */
-  uint64_t nand_blocks, nsamples, max_blocks; /* driver blocks of ANDs, their samples, driver blocks of MaxScore */
+  uint64_t nand_blocks, max_blocks; /* driver blocks of ANDs, of MaxScore */
 } gc_plan;
 
 /* A batch from begin to finish. */
@@ -4869,6 +4936,7 @@ typedef struct gc_flight {
   size_t first, end;
   uint64_t number; /* launches are waited for by it */
   unsigned tries;
+  int count; /* 1: its queries are counted */
 } gc_flight;
 
 /* What one launch needs: a stream and memory. */
@@ -4890,6 +4958,8 @@ typedef struct gc_track {
   uint64_t device_bytes;
   int dirty; /* 1: a launch failed, the candidates are to be cleared */
   int chained; /* 1: a kernel of the launch starts while the one before ends */
+  int brief; /* 1: the launch is one of gc_brief */
+  uint8_t *desk; /* device memory of gc_brief: a gc_control and states, all 0 between launches */
 } gc_track;
 
 /* ---- planning ---- */
@@ -4969,7 +5039,7 @@ static int gc_plan_terms(gc_track *x, const gc_plan *p, const gpuir_query *q, gc
     terms[j] = t;
   }
   job->first_term = (uint32_t)p->nterms;
-  if (n != job->npositive || x->engine->evaluator == GPUIR_EVAL_EXHAUSTIVE) job->seed = 0;
+  if (n != job->npositive || x->engine->evaluator == GPUIR_EVAL_EXHAUSTIVE || job->count) job->seed = 0;
   return GPUIR_OK;
 }
 
@@ -4991,10 +5061,7 @@ static int gc_plan_sure(const gc_track *x, const gc_job *job) {
 static void gc_plan_and(gc_track *x, gc_plan *p, const gc_job *job) {
   gc_draft *d = &x->draft;
   const gc_term *driver = &d->terms[job->first_term];
-  d->and_jobs[p->nand] = (uint32_t)p->njobs;
-  d->sample_start[p->nand] = (uint32_t)p->nsamples;
-  d->and_start[p->nand++] = (uint32_t)p->nand_blocks;
-  p->nsamples += gc_sample_step(driver->nblocks) ? GC_SAMPLES : 0;
+  d->and_jobs[p->nand++] = (uint32_t)p->njobs;
   p->nand_blocks += driver->nblocks;
   d->jobs[p->njobs++] = *job;
 }
@@ -5032,10 +5099,11 @@ static void gc_plan_or(gc_track *x, gc_plan *p, gc_job *job) {
  * same answer by either, and goes the cheaper way. */
 static uint2 gc_plan_jobs(gc_track *x, gc_plan *p, const gpuir_query *q, gc_job *job) {
   const uint32_t seed = job->seed;
-  int mode = q->mode;
+  int mode = job->count && q->mode == GPUIR_ANDOR ? GPUIR_AND : q->mode;
   uint2 jobs = {GC_NONE, GC_NONE};
   if (mode == GPUIR_ANDOR && gpuir__query_absent(q, 0)) mode = GPUIR_OR;
-  if (job->npositive == 1) mode = x->draft.terms[job->first_term].df <= 4096 ? GPUIR_AND : GPUIR_OR;
+  if (job->npositive == 1 && job->count) mode = GPUIR_AND;
+  else if (job->npositive == 1) mode = x->draft.terms[job->first_term].df <= 4096 ? GPUIR_AND : GPUIR_OR;
   if (mode != GPUIR_OR) {
     jobs.x = (uint32_t)p->njobs;
     if (job->npositive > 1) job->seed = 0;
@@ -5090,9 +5158,10 @@ static int gc_plan_query(gc_track *x, gc_plan *p, const gpuir_query *q, uint32_t
   job.norm_b = q->norm.b;
   job.fused = gc_fused(q->norm.a, q->norm.b) != 0;
   job.stored = q->stored_bm25 != 0;
-  job.prune = x->engine->evaluator != GPUIR_EVAL_EXHAUSTIVE;
+  job.count = x->flight.count != 0;
+  job.prune = x->engine->evaluator != GPUIR_EVAL_EXHAUSTIVE && !job.count;
   job.after = GC_NONE;
-  if (q->mode != GPUIR_AND || !gpuir__query_absent(q, 0)) {
+  if (q->mode == GPUIR_OR || (q->mode == GPUIR_ANDOR && !job.count) || !gpuir__query_absent(q, 0)) {
     status = gc_plan_terms(x, p, q, &job, full, err);
     if (status || *full) return status;
   }
@@ -5110,24 +5179,33 @@ static void *gc_stage(gc_track *x, size_t *at, const void *from, size_t n) {
   return x->input + start;
 }
 
-/* Cuts the ANDs' driver blocks into groups: draft.and_start becomes their numbers. Few blocks are shared by 4 warps. */
+/* Appends the AND jobs' turns of one round to the draft: round 0 of the long drivers, all of the others in round 1, and
+ * the further rounds of the long ones behind them. */
+static void gc_take_turns(const gc_track *x, const gc_plan *p, uint32_t round, gc_ands *ands) {
+  const gc_draft *d = &x->draft;
+  const uint32_t first = round > 1 ? 1u << (GC_TURNS - round) : 0;
+  const uint32_t step = round ? 1u << (GC_TURNS - round + 1) : 1u << (GC_TURNS - 1);
+  size_t i;
+  for (i = 0; i < p->nand; i++) {
+    const gc_job *job = &d->jobs[d->and_jobs[i]];
+    const uint32_t groups = (d->terms[job->first_term].nblocks - 1) / ands->group + 1;
+    const gc_turn turn = {d->and_jobs[i], groups < GC_TURNS_LEAST ? 0 : first, groups < GC_TURNS_LEAST ? 1 : step, 0};
+    if ((groups < GC_TURNS_LEAST) != (round == 1) || turn.first >= groups) continue;
+    d->turns[ands->n] = turn;
+    d->and_start[ands->n++] = ands->tickets;
+    ands->tickets += ((groups - turn.first - 1) / turn.step + 1) * ands->parts;
+  }
+}
+
+/* Cuts the ANDs' driver blocks into groups, a ticket each; few blocks are shared by 4 warps. */
 static void gc_group_ands(const gc_track *x, const gc_plan *p, gc_ands *ands) {
   const gpuir_cuda *c = x->cuda;
-  uint32_t *start = x->draft.and_start;
-  size_t i;
-  start[p->nand] = (uint32_t)p->nand_blocks;
-  x->draft.sample_start[p->nand] = (uint32_t)p->nsamples;
-  ands->n = (uint32_t)p->nand;
-  ands->nsamples = (uint32_t)p->nsamples;
+  uint32_t round;
   ands->parts = c->aids && p->nand_blocks < c->grids.maxs * 8 ? 4 : 1;
   ands->group = (uint32_t)gpuir__max64(1, gpuir__min64(GC_GROUP, p->nand_blocks / (c->grids.maxs * 64)));
-  ands->groups = 0;
-  for (i = 0; i < p->nand; i++) {
-    const uint32_t blocks = start[i + 1] - start[i];
-    start[i] = ands->groups;
-    ands->groups += (blocks + ands->group - 1) / ands->group * ands->parts;
-  }
-  start[i] = ands->groups;
+  ands->n = ands->tickets = 0;
+  for (round = 0; round <= GC_TURNS; round++) gc_take_turns(x, p, round, ands);
+  x->draft.and_start[ands->n] = ands->tickets;
 }
 
 /* Stages the plan and the states that jobs begin with, and makes x->batch describe it. Returns the bytes to be
@@ -5142,9 +5220,8 @@ static size_t gc_stage_plan(gc_track *x, const gc_plan *p, uint32_t k) {
   b->terms = (const gc_term *)gc_stage(x, &at, d->terms, p->nterms * sizeof *d->terms);
   b->jobs = (const gc_job *)gc_stage(x, &at, d->jobs, p->njobs * sizeof *d->jobs);
   b->query_jobs = (const uint2 *)gc_stage(x, &at, d->query_jobs, p->nq * sizeof *d->query_jobs);
-  b->ands.jobs = (const uint32_t *)gc_stage(x, &at, d->and_jobs, p->nand * 4);
-  b->ands.start = (const uint32_t *)gc_stage(x, &at, d->and_start, (p->nand + 1) * 4);
-  b->ands.sample_start = (const uint32_t *)gc_stage(x, &at, d->sample_start, (p->nand + 1) * 4);
+  b->ands.turns = (const gc_turn *)gc_stage(x, &at, d->turns, b->ands.n * sizeof *d->turns);
+  b->ands.start = (const uint32_t *)gc_stage(x, &at, d->and_start, ((size_t)b->ands.n + 1) * 4);
   b->ors.chunks = (const gc_chunk *)gc_stage(x, &at, d->chunks, p->nchunks * sizeof *d->chunks);
   b->ors.jobs = (const uint32_t *)gc_stage(x, &at, d->or_jobs, p->nor * 4);
   b->ors.n = (uint32_t)p->nor;
@@ -5212,18 +5289,13 @@ static void gc_start(const gc_track *x, void (*kernel)(Parameters...), size_t gr
   (void)cudaLaunchKernelEx(&how, kernel, parameters...);
 }
 
-/* Launches the kernels of the ANDs. */
-static void gc_launch_ands(const gc_track *x, const gc_plan *p) {
+/* Launches the kernel of the ANDs. */
+static void gc_launch_ands(const gc_track *x) {
   const gpuir_cuda *c = x->cuda;
   const gc_batch *b = &x->batch;
-  void (*const kernel)(gc_view, gc_batch, int) = c->aids ? gc_and_guided : gc_and_decoding;
-  const uint64_t most = c->aids ? c->grids.guided : c->grids.ands;
-  if (p->nsamples) {
-    gc_start(x, kernel, gpuir__min64((p->nsamples + 7) / 8, most), GC_AND_THREADS, 0, c->view, *b, 1);
-    gc_start(x, gc_raise, p->nand, GC_FINAL_THREADS, 0, *b);
-  }
-  gc_start(x, kernel, gpuir__min64(((uint64_t)b->ands.groups + 7) / 8, most), GC_AND_THREADS, 0, c->view, *b,
-      p->nsamples ? 2 : 0);
+  gc_start(x, c->aids ? gc_and_guided : gc_and_decoding,
+      gpuir__min64(((uint64_t)b->ands.tickets + 7) / 8, c->aids ? c->grids.guided : c->grids.ands), GC_AND_THREADS, 0,
+      c->view, *b);
 }
 
 /* Launches the kernels of MaxScore; of a rerun the floors are known already. */
@@ -5254,11 +5326,40 @@ static void gc_launch_ors(const gc_track *x, const gc_plan *p, int rerun) {
       GC_OR_THREADS(c->expanded), gc_tile_bytes(v->tile), *v, *b);
 }
 
+/* Returns the bell of a track: the word behind its pinned memory for hits. */
+static uint32_t *gc_bell(const gc_track *x) { return x->out + x->out_size / 4; }
+
+#define GC_DESK (sizeof(gc_control) + 2 * GC_BRIEF * sizeof(gc_state))
+
+/* Returns whether gc_brief can answer a launch whose plan has been staged. */
+static int gc_is_brief(const gc_track *x, const gc_plan *p, uint32_t k) {
+  return p->nand && !p->nmax && !p->nor && p->nq <= GC_BRIEF && k <= GC_RANKED && x->cuda->aids && !x->cuda->cache &&
+      (size_t)((uint8_t *)x->batch.control - x->input) <= GC_LETTER;
+}
+
+/* Starts gc_brief. */
+static int gc_launch_brief(gc_track *x, const gc_plan *p, gpuir_error *err) {
+  gc_batch *b = &x->batch;
+  gc_letter letter;
+  const size_t size = (size_t)((uint8_t *)b->control - x->input);
+  const gc_errand errand = {x->input, (uint32_t)(size / 16), (uint32_t)p->nq, (uint32_t)p->njobs,
+      (uint32_t)x->flight.number, b->out + x->out_size / 4};
+  static_assert(sizeof(gc_view) + sizeof(gc_batch) + sizeof(gc_letter) + sizeof(gc_errand) <= 4096, "parameters");
+  memcpy(&letter, x->staging, size);
+  b->control = (gc_control *)x->desk;
+  b->states = (gc_state *)(x->desk + sizeof(gc_control));
+  x->chained = 0;
+  gc_start(x, gc_brief, gpuir__min64(((uint64_t)b->ands.tickets + 7) / 8, x->cuda->grids.guided), GC_GUIDED_THREADS, 0,
+      x->cuda->view, *b, letter, errand);
+  GC_TRY(cudaGetLastError(), "launching kernels");
+  return GPUIR_OK;
+}
+
 /* Puts all kernels of a plan into the stream. */
 static int gc_launch(gc_track *x, const gc_plan *p, uint32_t k, int rerun, gpuir_error *err) {
   size_t size = GC_RANKED;
   if (rerun) GC_TRY(cudaMemsetAsync(x->batch.control, 0, offsetof(gc_control, drives), x->stream), "clearing counters");
-  if (p->nand) gc_launch_ands(x, p);
+  if (p->nand) gc_launch_ands(x);
   if (p->nmax) gc_launch_maxs(x, p, rerun);
   if (p->nor) gc_launch_ors(x, p, rerun);
   while (size < k) size *= 2;
@@ -5276,6 +5377,7 @@ static void gc_track_close(gc_track *x) {
   if (x->sent) (void)cudaEventDestroy(x->sent);
   __atomic_fetch_sub(&x->cuda->info.used_memory, x->device_bytes, __ATOMIC_RELAXED);
   (void)cudaFree(x->input);
+  (void)cudaFree(x->desk);
   (void)cudaFree(x->batch.ors.first);
   (void)cudaFree(x->batch.ors.bound);
   (void)cudaFree(x->batch.ors.order);
@@ -5311,8 +5413,8 @@ static int gc_draft_open(gc_track *x, gpuir_error *err) {
   d->chunks = (gc_chunk *)gc_carve(&at, z->nchunks * sizeof *d->chunks);
   d->query_jobs = (uint2 *)gc_carve(&at, z->queries * sizeof *d->query_jobs);
   d->and_jobs = (uint32_t *)gc_carve(&at, z->njobs * 4);
-  d->and_start = (uint32_t *)gc_carve(&at, (z->njobs + 1) * 4);
-  d->sample_start = (uint32_t *)gc_carve(&at, (z->njobs + 1) * 4);
+  d->turns = (gc_turn *)gc_carve(&at, z->njobs * GC_TURNS * sizeof *d->turns);
+  d->and_start = (uint32_t *)gc_carve(&at, (z->njobs * GC_TURNS + 1) * 4);
   d->or_jobs = (uint32_t *)gc_carve(&at, z->njobs * 4);
   d->max_jobs = (uint32_t *)gc_carve(&at, z->njobs * 4);
   d->wanted = (gc_wanted *)gc_carve(&at, sizeof *d->wanted);
@@ -5333,12 +5435,14 @@ static int gc_track_open(gc_track *x, const gc_sizes *most, gpuir_error *err) {
   if (s) return s;
   x->out_size = (size_t)gpuir__max64((2 + 2 * (uint64_t)GC_K_MOST) * 4, gpuir__min64(z->queries * 8192, 16u << 20));
   GC_TRY(cudaMallocHost((void **)&x->staging, (size_t)z->staging), "allocating pinned memory");
-  GC_TRY(cudaHostAlloc((void **)&x->out, x->out_size, cudaHostAllocMapped), "allocating pinned memory");
+  GC_TRY(cudaHostAlloc((void **)&x->out, x->out_size + 64, cudaHostAllocMapped), "allocating pinned memory");
   GC_TRY(cudaHostGetDevicePointer((void **)&b->out, x->out, 0), "mapping pinned memory");
   GC_TRY(cudaEventCreateWithFlags(&x->sent, cudaEventDisableTiming), "creating an event");
   slots = (size_t)(z->nslots * z->tiles * 4);
   jobs = (size_t)(z->njobs * z->tiles * 4);
+  *gc_bell(x) = 0;
   s = gc_track_take(x, (size_t)z->staging, (void **)&x->input, err);
+  if (!s) s = gc_track_take(x, GC_DESK, (void **)&x->desk, err);
   if (!s) s = gc_track_take(x, slots, (void **)&b->ors.first, err);
   if (!s) s = gc_track_take(x, slots, (void **)&b->ors.bound, err);
   if (!s) s = gc_track_take(x, jobs, (void **)&b->ors.order, err);
@@ -5484,6 +5588,7 @@ static void gc_fill(gc_track *x, gc_run *r, int *full) {
   uint64_t postings = 0;
   memset(f, 0, sizeof *f);
   f->first = r->next;
+  f->count = r->desc.count;
   for (; r->next < end && postings < threshold; r->next++) {
     const size_t i = r->next, had = f->plan.nq;
     const gpuir_query *q = d->queries[i];
@@ -5512,8 +5617,8 @@ static void gc_fill(gc_track *x, gc_run *r, int *full) {
   r->seen = gpuir__max64(r->seen, r->next);
 }
 
-/* Sends the plan of a track and starts its kernels. */
-static int gc_send(gc_track *x, const gc_run *r, gpuir_error *err) {
+/* Sends the plan of a track and starts its kernels, or the one kernel that does if it may be `brief`. */
+static int gc_send(gc_track *x, const gc_run *r, int brief, gpuir_error *err) {
   const gc_plan *p = &x->flight.plan;
   gc_cache *cache = x->cuda->cache;
   const size_t size = gc_stage_plan(x, p, r->k);
@@ -5522,8 +5627,13 @@ static int gc_send(gc_track *x, const gc_run *r, gpuir_error *err) {
     GC_TRY(cudaEventRecord(x->sent, cache->stream), "waiting for lists");
     GC_TRY(cudaStreamWaitEvent(x->stream, x->sent, 0), "waiting for lists");
   }
-  if (x->dirty) GC_TRY(cudaMemsetAsync(x->batch.cand, 0, x->most.ncand * 8, x->stream), "clearing candidates");
+  if (x->dirty) {
+    GC_TRY(cudaMemsetAsync(x->batch.cand, 0, x->most.ncand * 8, x->stream), "clearing candidates");
+    GC_TRY(cudaMemsetAsync(x->desk, 0, GC_DESK, x->stream), "clearing states");
+  }
   x->dirty = 1;
+  x->brief = brief && gc_is_brief(x, p, r->k);
+  if (x->brief) return gc_launch_brief(x, p, err);
   if (p->nor)
     GC_TRY(cudaMemsetAsync(x->batch.ors.bound, 0, p->nslots * (x->cuda->view.ntiles + 1) * 4, x->stream),
         "clearing bounds");
@@ -5548,7 +5658,7 @@ static int gc_take_off(gc_context *x, gc_track *track, gc_run *r) {
   }
   track->flight.run = r;
   track->flight.number = ++x->launches;
-  status = gc_send(track, r, &error);
+  status = gc_send(track, r, 1, &error);
   if (status) gc_end(track, status, &error);
   return 1;
 }
@@ -5607,8 +5717,9 @@ static void gc_deliver(gc_track *x, int status, const gpuir_error *err) {
     if (out[0] == GC_NONE) {
       gc_fail_query(r, i, status, err);
     } else {
-      r->desc.counts[i] = gpuir__min32(out[0], r->k);
-      memcpy(r->desc.hits + i * r->desc.k, out + 2, (size_t)r->desc.counts[i] * sizeof *r->desc.hits);
+      r->desc.counts[i] = r->desc.count ? out[1] : gpuir__min32(out[0], r->k);
+      if (!r->desc.count)
+        memcpy(r->desc.hits + i * r->desc.k, out + 2, (size_t)r->desc.counts[i] * sizeof *r->desc.hits);
       r->left--;
     }
     out += x->batch.out_stride;
@@ -5627,8 +5738,23 @@ static int gc_again(gc_track *x, int *status, gpuir_error *err) {
   if (!*status && ++f->tries == 64)
     *status = gpuir__fail(err, GPUIR_E_BACKEND, 0, "CUDA: too many candidates share one score");
   (void)cudaSetDevice(x->cuda->device);
-  if (!*status) *status = gc_launch(x, &f->plan, f->run->k, 1, err);
+  if (!*status && x->brief) *status = gc_send(x, f->run, 0, err); /* the long way, from the beginning */
+  else if (!*status) *status = gc_launch(x, &f->plan, f->run->k, 1, err);
   return !*status;
+}
+
+/* Returns whether a launch has ended, as CUDA does; `wait`: waits for it. Of gc_brief the bell tells, sooner than the
+ * stream would; that is asked now and then, as a kernel that fails rings no bell. */
+static cudaError_t gc_ended(const gc_track *x, int wait) {
+  cudaError_t e;
+  if (!x->brief) return GC_CALL(wait ? cudaStreamSynchronize(x->stream) : cudaStreamQuery(x->stream));
+  do {
+    uint32_t left;
+    for (left = wait ? 10000 : 1; left; left--)
+      if (__atomic_load_n(gc_bell(x), __ATOMIC_ACQUIRE) == (uint32_t)x->flight.number) return cudaSuccess;
+    e = GC_CALL(cudaStreamQuery(x->stream));
+  } while (wait && e == cudaErrorNotReady);
+  return e;
 }
 
 /* Looks whether a launch has ended, or waits until it has; then hands out its hits. */
@@ -5636,7 +5762,7 @@ static void gc_land(gc_track *x, int wait) {
   gpuir_error error;
   int status;
   do {
-    cudaError_t e = GC_CALL(wait ? cudaStreamSynchronize(x->stream) : cudaStreamQuery(x->stream));
+    const cudaError_t e = gc_ended(x, wait);
     if (e == cudaErrorNotReady) return;
     if (e != cudaSuccess) {
       status = gc_fail(&error, e, "running kernels");
@@ -5658,7 +5784,7 @@ static int gc_begin(void *context, const gpuir_batch_desc *batch, uint64_t deadl
   gc_context *x = (gc_context *)context;
   const gc_holds *held;
   gc_run *r = x->runs[0].number ? &x->runs[1] : &x->runs[0];
-  const size_t k = (size_t)gpuir__min64(batch->k, x->cuda->ix->stat.documents);
+  const size_t k = batch->count ? 1 : (size_t)gpuir__min64(batch->k, x->cuda->ix->stat.documents);
   if (r->number) return gpuir__fail(err, GPUIR_E_BUSY, 0, "two batches are in flight");
   if (k > x->cuda->k_most)
     return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "the CUDA backend ranks at most %u hits a query",
@@ -6421,6 +6547,7 @@ static int gt_describe(const gt_context *x, const gt_run *r, gt_task *t, size_t 
   t->desc.queries = t->queries;
   t->desc.nq = n;
   t->desc.k = own ? r->k : d->k;
+  t->desc.count = d->count;
   if (!r->again && d->deadlines) t->desc.deadlines = d->deadlines + from;
   if (!r->again && d->cancels) t->desc.cancels = d->cancels + from;
   if (!own) {
@@ -6569,6 +6696,14 @@ static void gt_refuse(gt_run *r, size_t i) {
   gt_fail_query(r, i, status, &error);
 }
 
+/* Returns how many documents of all parts match the round's query i. */
+static uint32_t gt_sum(const gt_context *x, const gt_run *r, size_t i) {
+  uint32_t sum = 0;
+  unsigned m;
+  for (m = 0; m < x->n; m++) sum += r->tasks[i / r->piece * x->n + m].desc.counts[i % r->piece];
+  return sum;
+}
+
 /* Merges the parts' hits of the round's queries; a query that failed in one of them has failed. */
 static void gt_merge_all(const gt_context *x, gt_run *r) {
   size_t i;
@@ -6590,6 +6725,7 @@ static void gt_merge_all(const gt_context *x, gt_run *r) {
     }
     if (gt_unanswerable(r->desc.queries[number])) gt_refuse(r, number);
     else if (bad) gt_fail_query(r, number, status, &bad->error);
+    else if (r->desc.count) r->desc.counts[number] = gt_sum(x, r, i);
     else r->desc.counts[number] = gt_merge(from, x->n, r->k, r->desc.hits + number * r->desc.k);
   }
 }
@@ -6605,7 +6741,8 @@ static void gt_copy_all(const gt_context *x, gt_run *r) {
       const size_t number = gt_number(r, from + i);
       r->desc.statuses[number] = t->desc.statuses[i];
       r->desc.counts[number] = t->desc.counts[i];
-      memcpy(r->desc.hits + number * r->desc.k, t->desc.hits + i * r->k, t->desc.counts[i] * sizeof(gpuir_hit));
+      if (!r->desc.count)
+        memcpy(r->desc.hits + number * r->desc.k, t->desc.hits + i * r->k, t->desc.counts[i] * sizeof(gpuir_hit));
     }
   }
 }
@@ -6613,7 +6750,7 @@ static void gt_copy_all(const gt_context *x, gt_run *r) {
 static int gt_wants_other(const gt_run *r, size_t i) { return gt_is_lost(r->desc.queries[i], r->desc.statuses[i]); }
 
 static int gt_wants_or(const gt_run *r, size_t i) {
-  return r->desc.queries[i]->mode == GPUIR_ANDOR && !r->desc.statuses[i] && r->desc.counts[i] < r->k;
+  return r->desc.queries[i]->mode == GPUIR_ANDOR && !r->desc.count && !r->desc.statuses[i] && r->desc.counts[i] < r->k;
 }
 
 /* Chooses the words for a run's status, its first query's that failed. */
@@ -6672,7 +6809,7 @@ static int gt_begin(void *context, const gpuir_batch_desc *batch, uint64_t deadl
   r->used = 1;
   r->ready = r->again = r->status = 0;
   r->error.code = 0;
-  r->n = r->k ? batch->nq : 0;
+  r->n = r->k || r->desc.count ? batch->nq : 0;
   for (i = 0; i < batch->nq; i++) batch->counts[i] = 0;
   if (!gt_round(x, r)) gt_conclude(x, r);
   (void)pthread_mutex_unlock(&x->lock);

@@ -203,4 +203,37 @@ static unsigned compare(gpuir_searcher *cpu, gpuir_searcher *gpu, gpuir_query **
   return bad;
 }
 
+/* Counts matches by both, all queries in one batch or one by one; returns the number of differing queries. */
+static unsigned compare_counts(gpuir_searcher *cpu, gpuir_searcher *gpu, gpuir_query **q, size_t nq, int how) {
+  uint32_t *counts = (uint32_t *)calloc(nq + 1, sizeof *counts);
+  gpuir_batch_desc d;
+  gpuir_batch *b;
+  gpuir_error err;
+  unsigned bad = 0;
+  size_t i;
+  int status = GPUIR_OK;
+  memset(&d, 0, sizeof d);
+  d.queries = (const gpuir_query *const *)q;
+  d.nq = nq;
+  d.counts = counts;
+  d.count = 1;
+  if (how != SINGLE && !(status = gpuir_search_begin(gpu, &d, &b))) status = gpuir_search_finish(b);
+  for (i = 0; i < nq && !status; i++) {
+    uint64_t expected = 0, counted = counts[i];
+    if (how == SINGLE) status = gpuir_count(gpu, q[i], &counted);
+    compared++;
+    if (!status && !gpuir_count(cpu, q[i], &expected) && counted == expected) continue;
+    if (bad++ < 3)
+      printf("# %llu matches by the CPU, %llu by CUDA (mode %d, %u terms)\n", (unsigned long long)expected,
+          (unsigned long long)counted, q[i]->mode, q[i]->n);
+  }
+  if (status) {
+    gpuir_searcher_error(gpu, &err);
+    printf("# CUDA: %s: %s\n", gpuir_strerror(status), err.msg);
+    bad++;
+  }
+  free(counts);
+  return bad;
+}
+
 #endif

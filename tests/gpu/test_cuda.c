@@ -99,6 +99,7 @@ static void check(const char *name, const char *path, uint32_t vocabulary, unsig
           bad += compare(cpu, gpu, q, n, k, TOGETHER);
           bad += compare(cpu, gpu, q, n, k, IN_FLIGHT);
           bad += compare(cpu, gpu, q, n < 20 ? n / 2 : 20, k, SINGLE);
+          if (!round) bad += compare_counts(cpu, gpu, q, n, TOGETHER) + compare_counts(cpu, gpu, q, n / 2, SINGLE);
           for (i = 0; i < n; i++) gpuir_query_destroy(q[i]);
         }
       }

@@ -148,6 +148,7 @@ static void check_hits(const char *name, const gpuir_index *index, uint32_t voca
     bad += compare(cpu, gpu, q, nq, ks[round], TOGETHER);
     bad += compare(cpu, gpu, q, nq, ks[round], IN_FLIGHT);
     bad += compare(cpu, gpu, q, 20, ks[round], SINGLE);
+    if (!round) bad += compare_counts(cpu, gpu, q, nq, TOGETHER) + compare_counts(cpu, gpu, q, 20, SINGLE);
     for (i = 0; i < nq; i++) gpuir_query_destroy(q[i]);
   }
   (void)snprintf(what, sizeof what, "%s: %u members with %s", name, (unsigned)n,

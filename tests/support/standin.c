@@ -45,6 +45,12 @@ static int standin_finish(void *context, void *running, gpuir_error *err) {
   size_t i, n;
   (void)err;
   for (i = 0; i < d->nq; i++) {
+    uint64_t matches;
+    if (d->count) {
+      d->statuses[i] = gpuir_count(s->searcher, d->queries[i], &matches);
+      d->counts[i] = (uint32_t)matches;
+      continue;
+    }
     d->statuses[i] = gpuir_search(s->searcher, d->queries[i], d->hits + i * d->k, d->k, &n);
     d->counts[i] = (uint32_t)n;
   }

@@ -179,6 +179,12 @@ static void *dummy_work(void *argument) {
   for (i = 0; i < desc->nq; i++) {
     gpuir_hit *hits = desc->hits + i * desc->k;
     desc->statuses[i] = dummy_status(b, i);
+    if (!desc->statuses[i] && desc->count) {
+      uint64_t matches;
+      desc->statuses[i] = gpuir_count(b->cpu, desc->queries[i], &matches);
+      desc->counts[i] = (uint32_t)matches;
+      continue;
+    }
     if (!desc->statuses[i]) {
       desc->statuses[i] = gpuir_search(b->cpu, desc->queries[i], hits, desc->k, &n);
       desc->counts[i] = (uint32_t)n;
@@ -241,6 +247,25 @@ static int dummy_finish(void *context, void *running, gpuir_error *err) {
 
 static void dummy_close(void *context) { ((dummy *)context)->closed++; }
 
+/* Counts a query alone and in a batch of four; returns the status, which is the same by both ways. */
+static int count_both(gpuir_searcher *s, gpuir_query **batch, uint64_t *matches) {
+  gpuir_batch_desc desc;
+  gpuir_batch *b;
+  uint32_t counts[4] = {9, 9, 9, 9};
+  size_t i;
+  const int status = gpuir_count(s, batch[0], matches);
+  memset(&desc, 0, sizeof desc);
+  desc.queries = (const gpuir_query *const *)batch;
+  desc.nq = 4;
+  desc.k = 1000; /* not looked at, as there are no hits */
+  desc.counts = counts;
+  desc.count = 1;
+  assert_int_equal(gpuir_search_begin(s, &desc, &b), GPUIR_OK);
+  assert_int_equal(gpuir_search_finish(b), status);
+  for (i = 0; i < 4; i++) assert_int_equal(counts[i], *matches);
+  return status;
+}
+
 static void test_backends(void **state) {
   fixture f;
   rng r;
@@ -254,6 +279,7 @@ static void test_backends(void **state) {
   uint32_t counts[4];
   char text[4096];
   size_t n, i, len;
+  uint64_t expected, counted;
   dummy d, other;
   int status, threads;
   (void)state;
@@ -266,6 +292,8 @@ static void test_backends(void **state) {
   q = parse(f.index[0], text, len, GPUIR_OR, NULL, &status);
   assert_int_equal(status, GPUIR_OK);
   for (i = 0; i < 4; i++) batch[i] = q;
+  assert_int_equal(count_both(f.searcher[0], batch, &expected), GPUIR_OK);
+  assert_true(expected > 0);
   for (threads = 1; threads < 4; threads += 2) {
     memset(&d, 0, sizeof d);
     memset(&other, 0, sizeof other);
@@ -296,6 +324,9 @@ static void test_backends(void **state) {
     assert_int_equal(gpuir_search_batch(s, (const gpuir_query *const *)batch, 4, 10, hits, counts), GPUIR_OK);
     for (i = 0; i < 4; i++) equal_hits(&f, f.index[0], text, GPUIR_OR, 10, hits + i * 10, counts[i], "backend batch");
     assert_true(d.calls >= 2);
+    n = (size_t)d.calls;
+    assert_int_equal(count_both(s, batch, &counted), GPUIR_OK);
+    assert_true(counted == expected && d.calls == (int)n + 2);
     d.fails = 1; /* without fallback its error comes back */
     n = 9;
     assert_int_equal(gpuir_search(s, q, hits, 10, &n), GPUIR_E_BACKEND);
@@ -304,6 +335,8 @@ static void test_backends(void **state) {
     assert_int_equal(err.code, GPUIR_E_BACKEND);
     assert_non_null(strstr(err.msg, "the dummy fails"));
     assert_int_equal(gpuir_search_batch(s, (const gpuir_query *const *)batch, 4, 10, hits, counts), GPUIR_E_BACKEND);
+    assert_int_equal(count_both(s, batch, &counted), GPUIR_E_BACKEND);
+    assert_int_equal(counted, 0);
     assert_int_equal(d.closed, 0);
     backend.version = GPUIR_BACKEND_VERSION; /* another one replaces it; with fallback the CPU answers */
     backend.name = "other";
@@ -326,6 +359,8 @@ static void test_backends(void **state) {
     assert_int_equal(err.code, GPUIR_E_BACKEND);
     assert_non_null(strstr(err.msg, "the dummy fails"));
     assert_true(other.calls >= 2);
+    assert_int_equal(count_both(s, batch, &counted), GPUIR_OK);
+    assert_true(counted == expected);
     assert_int_equal(gpuir_searcher_set_backend(s, NULL, 0), GPUIR_OK); /* back to the CPU */
     assert_int_equal(other.closed, 1);
     assert_string_equal(gpuir_backend_name(s), "cpu");

@@ -416,7 +416,7 @@ static int measure_latency(bench *b, int mode, gpuir_query *const *q, size_t n, 
 }
 
 /* Queries a second of whole batches; the median of the repetitions. */
-static int measure_throughput(bench *b, gpuir_query *const *q, size_t n, unsigned threads, double *rate) {
+static int measure_throughput(bench *b, int mode, gpuir_query *const *q, size_t n, unsigned threads, double *rate) {
   size_t batch = b->k && BATCH_HITS / b->k < n ? BATCH_HITS / b->k : n;
   if (!batch) batch = 1;
   gpuir_hit *hits = (gpuir_hit *)cli_resize(NULL, batch * b->k, sizeof *hits);
@@ -426,8 +426,17 @@ static int measure_throughput(bench *b, gpuir_query *const *q, size_t n, unsigne
   int r = s ? 0 : GPUIR_E_NOMEM;
   for (uint64_t round = 0; round < b->repeat + (b->warmup > 0) && !r; round++) {
     uint64_t begin = cli_nanoseconds();
-    for (size_t i = 0; i < n && !r; i += batch)
-      r = gpuir_search_batch(s, (const gpuir_query *const *)q + i, n - i < batch ? n - i : batch, b->k, hits, counts);
+    for (size_t i = 0; i < n && !r; i += batch) {
+      gpuir_batch_desc desc = {.queries = (const gpuir_query *const *)q + i,
+          .nq = n - i < batch ? n - i : batch,
+          .k = b->k,
+          .hits = hits,
+          .counts = counts,
+          .count = mode == MODE_COUNT};
+      gpuir_batch *asked;
+      r = gpuir_search_begin(s, &desc, &asked);
+      if (!r) r = gpuir_search_finish(asked);
+    }
     double spent = (double)(cli_nanoseconds() - begin) / 1e9;
     if (round >= (b->warmup > 0)) times[round - (b->warmup > 0)] = spent;
   }
@@ -561,9 +570,7 @@ static int bench_mode(bench *b, int mode, FILE *tsv) {
   gpuir_query **q = parse_all(b, mode, &n, &l);
   gpuir_hit *hits = (gpuir_hit *)cli_resize(NULL, b->k, sizeof *hits);
   int code = measure_latency(b, mode, q, n, hits, &l);
-  /* There is no batch that counts. */
-  for (int i = 0; i < b->nthreads && !code && mode != MODE_COUNT; i++)
-    code = measure_throughput(b, q, n, b->threads[i], &rates[i]);
+  for (int i = 0; i < b->nthreads && !code; i++) code = measure_throughput(b, mode, q, n, b->threads[i], &rates[i]);
   if (!code) print_row(b, tsv, mode, &l, rates);
   cli_flush();
   free(hits);
