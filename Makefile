@@ -159,7 +159,11 @@ test-long:
 	$(Q)tools/scripts/setup.sh test
 	$(Q)+$(PARALLEL) compile-cuda all mpi test-programs fuzzers $(MUTATE)
 	$(Q)tests/run -l -j $(JOBS)
-	$(Q)+$(PARALLEL) B=$(B)/tsan CFLAGS='$(SANITIZE) -fsanitize=thread' GPU=0 $(B)/tsan/gpuir $(B)/tsan/tests/unit/30_pool
+	$(Q)+$(PARALLEL) B=$(B)/tsan CFLAGS='$(SANITIZE) -fsanitize=thread' GPU=0 $(B)/tsan/gpuir \
+	  $(addprefix $(B)/tsan/tests/unit/,30_pool snapshots)
+	$(Q)+$(PARALLEL) B=$(B)/asan CFLAGS='$(SANITIZE) -fsanitize=address,undefined' GPU=0 $(B)/asan/tests/unit/writers
+	$(Q)GPUIR_LONG=1 TSAN_OPTIONS=halt_on_error=1 $(B)/tsan/tests/unit/snapshots
+	$(Q)GPUIR_LONG=1 $(B)/asan/tests/unit/writers
 	$(Q)tools/scripts/pool_tsan.sh $(B)/tsan $(TSAN_SECONDS)
 
 # For how long the queues of pools run under ThreadSanitizer.

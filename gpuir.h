@@ -8273,6 +8273,9 @@ typedef struct gpuir__dict_step {
   size_t rest; /* how many those are; of the first term, all its bytes */
 } gpuir__dict_step;
 
+/* Returns how many bytes a term shares whose length stands for them by 15; less is damage. */
+static inline uint8_t gpuir__dict_shared(uint8_t extra) { return extra < 15 ? 15 : extra; }
+
 /* Begins at a block's first term. */
 static inline gpuir__dict_step gpuir__dict_first(const gpuir__dict_block *b) {
   gpuir__dict_step s = {0, 0, 0};
@@ -8288,7 +8291,7 @@ static inline int gpuir__dict_next(const gpuir__dict_block *b, unsigned i, gpuir
   s->rest = x >> 4;
   if (GPUIR__UNLIKELY(s->shared == 15 || s->rest == 15)) {
     if (b->limit - s->at < (size_t)(s->shared == 15) + (s->rest == 15)) return 0;
-    if (s->shared == 15) s->shared = b->text[s->at++];
+    if (s->shared == 15) s->shared = gpuir__dict_shared(b->text[s->at++]);
     if (s->rest == 15) s->rest = b->text[s->at++];
   }
   return s->rest <= b->limit - s->at;
@@ -8316,7 +8319,7 @@ static size_t gpuir__dict_term(const gpuir__dict_block *b, unsigned i, uint8_t t
   return len;
 }
 
-/* A string that is searched, q[0..n), on its way through a block. Eight zeros stand behind it. */
+/* A string that is searched, q[0..n), on its way through a block. Sixteen zeros stand behind it. */
 typedef struct gpuir__dict_seeker {
   const uint8_t *q;
   size_t n;
@@ -8371,20 +8374,25 @@ static unsigned gpuir__dict_walk(const gpuir__dict_block *b, gpuir__dict_steps *
   return i;
 }
 
-/* Fills in the steps; returns how many terms have one. Where all lengths are below 15, places are their sums. */
-GPUIR__AVX2 static inline unsigned gpuir__dict_steps_avx2(const gpuir__dict_block *b, gpuir__dict_steps *steps) {
+/* Fills in the steps; returns how many terms have one. Where all rests are below 15, places are sums of lengths; *far
+ * then has a bit a term that shares 15 bytes or more, whose step says 15. */
+GPUIR__AVX2 static inline unsigned gpuir__dict_steps_avx2(const gpuir__dict_block *b, gpuir__dict_steps *steps,
+    uint32_t *far) {
   const __m128i low = _mm_set1_epi8(15), lengths = _mm_loadu_si128((const __m128i *)(const void *)b->lengths);
   const __m128i shared = _mm_and_si128(lengths, low), rest = _mm_and_si128(_mm_srli_epi16(lengths, 4), low);
+  const __m128i not_first = _mm_andnot_si128(_mm_cvtsi32_si128(255), _mm_set1_epi8(-1));
+  const __m128i extra = _mm_and_si128(_mm_cmpeq_epi8(shared, low), not_first);
   const uint32_t further = gpuir__low_bits(b->n) & ~1u;
-  __m128i at = _mm_andnot_si128(_mm_cvtsi32_si128(255), rest);
-  if (((uint32_t)_mm_movemask_epi8(_mm_or_si128(_mm_cmpeq_epi8(shared, low), _mm_cmpeq_epi8(rest, low))) & further) ||
-      b->limit < 255 + 15 * 14)
+  __m128i at = _mm_sub_epi8(_mm_and_si128(rest, not_first), extra); /* what each term takes */
+  *far = 0;
+  if (((uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(rest, low)) & further) || b->limit < 255 + 15 * 15)
     return gpuir__dict_walk(b, steps);
+  *far = (uint32_t)_mm_movemask_epi8(extra) & further;
   at = _mm_add_epi8(_mm_slli_si128(at, 1), _mm_slli_si128(at, 2));
   at = _mm_add_epi8(at, _mm_slli_si128(at, 2));
   at = _mm_add_epi8(at, _mm_slli_si128(at, 4));
   at = _mm_add_epi8(at, _mm_slli_si128(at, 8));
-  gpuir__avx2_store(steps->at, _mm256_cvtepu8_epi16(at));
+  gpuir__avx2_store(steps->at, _mm256_cvtepu8_epi16(_mm_sub_epi8(at, extra)));
   _mm_storeu_si128((__m128i *)(void *)steps->shared, shared);
   _mm_storeu_si128((__m128i *)(void *)steps->rest, rest);
   return b->n;
@@ -8395,17 +8403,28 @@ GPUIR__AVX2 static inline unsigned gpuir__dict_scan_avx2(const gpuir__dict_block
   const __m128i firsts = _mm_loadu_si128((const __m128i *)(const void *)b->firsts);
   const uint8_t *text = b->text + b->lengths[0];
   gpuir__dict_steps steps;
-  const unsigned n = gpuir__dict_steps_avx2(b, &steps);
-  const __m128i shared = _mm_loadu_si128((const __m128i *)(const void *)steps.shared);
+  uint32_t far;
+  const unsigned n = gpuir__dict_steps_avx2(b, &steps, &far);
   uint32_t left = gpuir__low_bits(n) & ~1u;
+  __m128i shared = _mm_loadu_si128((const __m128i *)(const void *)steps.shared);
   if (gpuir__dict_ends(x, b->text, b->lengths[0])) return 0;
   for (;;) {
-    const __m128i same = _mm_set1_epi8((char)x->same), q = _mm_set1_epi8((char)x->q[x->same]);
-    const __m128i equal = _mm_cmpeq_epi8(shared, same);
-    const __m128i least = _mm_and_si128(equal, _mm_cmpeq_epi8(_mm_max_epu8(firsts, q), firsts));
-    const __m128i less = _mm_andnot_si128(equal, _mm_cmpeq_epi8(_mm_max_epu8(shared, same), same));
-    const uint32_t stop = left & (uint32_t)_mm_movemask_epi8(_mm_or_si128(least, less));
+    __m128i same, q, equal, least, less;
+    uint32_t stop;
     unsigned i;
+    if (x->same >= 15 && far) { /* only now it matters how many bytes more than 15 are shared */
+      for (; far; far &= far - 1) {
+        const unsigned k = gpuir__ctz32(far);
+        steps.shared[k] = gpuir__dict_shared(text[steps.at[k] - 1]);
+      }
+      shared = _mm_loadu_si128((const __m128i *)(const void *)steps.shared);
+    }
+    same = _mm_set1_epi8((char)x->same);
+    q = _mm_set1_epi8((char)x->q[x->same]);
+    equal = _mm_cmpeq_epi8(shared, same);
+    least = _mm_and_si128(equal, _mm_cmpeq_epi8(_mm_max_epu8(firsts, q), firsts));
+    less = _mm_andnot_si128(equal, _mm_cmpeq_epi8(_mm_max_epu8(shared, same), same));
+    stop = left & (uint32_t)_mm_movemask_epi8(_mm_or_si128(least, less));
     if (!stop) return n;
     i = gpuir__ctz32(stop);
     if (steps.shared[i] < x->same || b->firsts[i] > x->q[x->same]) return i;
@@ -8462,20 +8481,23 @@ GPUIR__INLINE unsigned gpuir__dict_less_scalar(const uint64_t *keys, uint64_t wi
 /* Returns the last block whose first term is not greater than q, or the first block. */
 GPUIR__INLINE uint64_t gpuir__dict_search(const gpuir__dict *d, const gpuir__dict_seeker *x, gpuir__dict_less less) {
   const uint64_t *level = d->keys;
+  const uint64_t first = __builtin_bswap64(gpuir__load64(x->q)), second = __builtin_bswap64(gpuir__load64(x->q + 8));
   uint64_t node = 0;
   unsigned depth;
   for (depth = 0; depth < d->levels; depth++) {
     const uint64_t *keys = level + node * GPUIR__DICT_FAN;
     const size_t skip = keys[0] & 255;
-    const uint64_t window = __builtin_bswap64(gpuir__load64(x->q + (skip < x->n ? skip : x->n)));
-    unsigned child;
+    const uint64_t window = GPUIR__LIKELY(skip < 8)
+        ? first << 8 * skip | second >> 1 >> (63 - 8 * skip)
+        : __builtin_bswap64(gpuir__load64(x->q + (skip < x->n ? skip : x->n)));
+    unsigned child, next;
     if (depth + 1 == d->levels) { /* its children are a page of blocks */
       __builtin_prefetch(&d->pages[node]);
       __builtin_prefetch(&d->starts[node * GPUIR__DICT_PAGE]);
     }
-    child = less(keys, window);
-    if (child + 1 < GPUIR__DICT_FAN && keys[child + 1] == window)
-      child = gpuir__dict_tie(d, depth, node, child + 1, keys, x);
+    child = d->level[depth + 1] > 2 ? less(keys, window) : keys[1] < window;
+    next = (child + 1) % GPUIR__DICT_FAN; /* not 0 but for the last child, which no number follows */
+    if (GPUIR__UNLIKELY(keys[next] == window) && next) child = gpuir__dict_tie(d, depth, node, next, keys, x);
     level += d->level[depth] * GPUIR__DICT_FAN;
     node = gpuir__min64(node * GPUIR__DICT_FAN + child, d->level[depth + 1] - 1);
   }
@@ -8513,7 +8535,7 @@ GPUIR__AVX2 static uint64_t gpuir__dict_seek_avx2(const gpuir__dict *d, gpuir__d
 /* Returns the number of the first term that is not less than term[0..len), or the number of terms. *found: it is that
  * term. */
 static uint64_t gpuir__dict_find(const gpuir__dict *d, const void *term, size_t len, int *found) {
-  uint8_t q[GPUIR_MAX_TERM + 1 + 8]; /* a byte more than any term has: a longer one is as great as its beginning */
+  uint8_t q[GPUIR_MAX_TERM + 1 + 16]; /* a byte more than any term has: a longer one is as great as its beginning */
   gpuir__dict_seeker x = {NULL, 0, 0, 0};
   uint64_t at;
   *found = 0;
@@ -8521,7 +8543,7 @@ static uint64_t gpuir__dict_find(const gpuir__dict *d, const void *term, size_t 
   x.q = q;
   x.n = len < GPUIR_MAX_TERM + 1 ? len : GPUIR_MAX_TERM + 1;
   if (x.n) memcpy(q, term, x.n);
-  memset(q + x.n, 0, 8);
+  memset(q + x.n, 0, 16);
 #if GPUIR__X86
   if (d->simd >= GPUIR_SIMD_AVX2) at = gpuir__dict_seek_avx2(d, &x);
   else
@@ -18940,10 +18962,11 @@ static int gpuir__engine_count_leaf(gpuir__engine *e, const gpuir_query *q, size
 /* Counts the documents that match one query. */
 static int gpuir__engine_count(gpuir__engine *e, const gpuir_query *q, uint64_t *matches) {
   size_t leaf;
-  int status = GPUIR_OK;
+  int status;
   *matches = 0;
   gpuir__engine_start(e);
-  if (q->mode != GPUIR_OR && q->nunknown) return GPUIR_OK;
+  status = gpuir__engine_look(e);
+  if (status || (q->mode != GPUIR_OR && q->nunknown)) return status;
   for (leaf = 0; leaf < e->ix->nleaves && e->ix->nleaves > 1; leaf++) gpuir__engine_prefetch(e, q, leaf, 0);
   for (leaf = 0; leaf < e->ix->nleaves && !status; leaf++) status = gpuir__engine_count_leaf(e, q, leaf, matches);
   if (status) *matches = 0;

@@ -457,12 +457,52 @@ static void test_damaged(void **state) {
   assert_true(sum > 0);
 }
 
+/* A byte that says how much more than 15 a term shares, and is less: it stands for 15, at every level alike. */
+static void test_too_little_is_shared(void **state) {
+  enum { MANY = 600 };
+  uint8_t *terms = (uint8_t *)room((uint64_t)MANY * 256);
+  unsigned tried = 0, i, value;
+  uint64_t block;
+  made m;
+  (void)state;
+  for (i = 0; i < MANY; i++) draw(terms + 256 * i, i % 3 ? PREFIX : LONG, i);
+  make(&m, terms, sort_terms(terms, MANY), 1000, 0, 0);
+  for (block = 0; block < (m.n + 15) / 16; block++) {
+    gpuir__dict_block b;
+    gpuir__dict_step s;
+    memset(&b, 0, sizeof b);
+    assert_int_equal(gpuir__dict_open(&m.d, block, &b), 1);
+    s = gpuir__dict_first(&b);
+    for (i = 1; i < b.n; i++) {
+      uint8_t *extra, was;
+      assert_int_equal(gpuir__dict_next(&b, i, &s), 1);
+      if ((b.lengths[i] & 15) < 15 || block % 8) continue;
+      extra = m.bytes + (b.text - m.bytes) + s.at - 1 - (b.lengths[i] >> 4 == 15);
+      was = *extra;
+      assert_int_equal(was, s.shared);
+      for (value = 0; value < 15; value += 7) {
+        *extra = (uint8_t)value;
+        (void)exercise(&m);
+        others = 0;
+        assert_true(read_naively(&m, count_others) || others);
+      }
+      *extra = was;
+      tried++;
+    }
+  }
+  assert_true(tried > 30);
+  check(&m);
+  unmake(&m);
+  free(terms);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_sizes),
       cmocka_unit_test(test_edges),
       cmocka_unit_test(test_many),
       cmocka_unit_test(test_damaged),
+      cmocka_unit_test(test_too_little_is_shared),
   };
   return cmocka_run_group_tests_name("11b_dictionary", tests, NULL, NULL);
 }

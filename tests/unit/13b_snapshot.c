@@ -27,9 +27,11 @@ typedef struct pieces {
 
 static const corpus_build plain = {NULL, NULL, 0, 0.9f, 0.4f, 1 << 20, 1};
 
+static const gpuir_allocator *allocator; /* of segments; NULL: malloc */
+
 /* Writes the pieces of p->all that end at p->ends, and opens them. */
 static void open_pieces(pieces *p, const corpus_build *how) {
-  const gpuir_allocator a = gpuir__allocator(NULL);
+  const gpuir_allocator a = gpuir__allocator(allocator);
   gpuir_error err;
   char path[4200];
   uint32_t from = 0;
@@ -343,6 +345,158 @@ static void test_counts_are_kept(void **state) {
   close_pieces(&p);
 }
 
+/* ---- a time limit that is over while documents are counted ---- */
+
+/* Lists of pfd-list take memory while they are read: by that, a test knows when a segment's are, and acts then. */
+static unsigned lists_read, act_at;
+static int flag; /* not 0 from then on */
+static uint64_t passed; /* the time then */
+
+static void *count_lists(void *user, void *p, size_t old_size, size_t new_size) {
+  (void)user;
+  (void)old_size;
+  if (new_size && ++lists_read == act_at) {
+    flag = 1;
+    passed = gpuir__now();
+  }
+  if (new_size) return realloc(p, new_size);
+  free(p);
+  return NULL;
+}
+
+/* Parses a query while the lists of all segments are read for its terms; at the act_at-th the time is over and the
+ * search is cancelled. Returns the query. */
+static gpuir_query *parse_until(const gpuir_index *ix, int mode) {
+  static const char text[] = "w0 w1 -w2 w*";
+  gpuir_query_desc desc;
+  gpuir_query *q = NULL;
+  memset(&desc, 0, sizeof desc);
+  desc.mode = mode;
+  flag = 0;
+  lists_read = 0;
+  passed = 0;
+  assert_int_equal(gpuir_query_parse(ix, &desc, text, sizeof text - 1, &q, NULL), GPUIR_OK);
+  return q;
+}
+
+/* Neither a search nor a count reads a block when its time was over, or it was cancelled, before it began. */
+static void assert_ended(gpuir_searcher *s, const gpuir_query *q) {
+  gpuir_searcher_info before, after;
+  gpuir_batch_desc desc;
+  gpuir_batch *b;
+  gpuir_hit hits[10];
+  uint64_t matches = 7;
+  uint32_t count = 7;
+  size_t n = 7;
+  int status = GPUIR_OK;
+  gpuir_searcher_get_info(s, &before);
+  assert_int_equal(gpuir_search(s, q, hits, 10, &n), GPUIR_E_CANCELLED);
+  assert_int_equal(n, 0);
+  assert_int_equal(gpuir_count(s, q, &matches), GPUIR_E_CANCELLED);
+  flag = 0;
+  memset(&desc, 0, sizeof desc);
+  desc.queries = &q;
+  desc.nq = 1;
+  desc.k = 10;
+  desc.hits = hits;
+  desc.counts = &count;
+  desc.statuses = &status;
+  desc.deadlines = &passed;
+  assert_int_equal(gpuir_search_begin(s, &desc, &b), GPUIR_OK);
+  assert_int_equal(gpuir_search_finish(b), GPUIR_E_DEADLINE);
+  assert_int_equal(status, GPUIR_E_DEADLINE);
+  assert_int_equal(count, 0);
+  gpuir_searcher_get_info(s, &after);
+  assert_int_equal(after.blocks_decoded, before.blocks_decoded);
+}
+
+/* Returns how many blocks have been read for counts in all segments. */
+static uint64_t counted_blocks(const pieces *p) {
+  uint64_t sum = 0;
+  size_t i;
+  for (i = 0; i < p->n; i++) sum += p->segment[0][i]->log.decoded;
+  return sum;
+}
+
+enum { TIMED = 40000, TIMED_WORDS = 3, TIMED_PARTS = 5 };
+
+/* Opens pieces whose lists take memory while they are read. */
+static void open_timed(pieces *p) {
+  static const corpus_build list = {"pfd-list", NULL, 0, 0.9f, 0.4f, 1 << 20, 1};
+  gpuir_allocator counting;
+  uint32_t d, t;
+  memset(&counting, 0, sizeof counting);
+  counting.resize = count_lists;
+  oracle_init(&p->all);
+  corpus_words(&p->all, TIMED_WORDS);
+  for (d = 0; d < TIMED; d++) {
+    for (t = 0; t < TIMED_WORDS; t++)
+      if (d % (t + 1) == 0) oracle_add(&p->all, t, 1 + d % 3);
+    oracle_doc(&p->all);
+  }
+  p->n = TIMED_PARTS;
+  for (t = 0; t < TIMED_PARTS; t++) p->ends[t] = TIMED / TIMED_PARTS * (t + 1);
+  allocator = &counting;
+  open_pieces(p, &list);
+  allocator = NULL;
+}
+
+/* Asks with what was parsed while the time ended, and with what is parsed now, for which nothing is counted again. */
+static void assert_counted(const pieces *p, gpuir_searcher *s, const gpuir_index *ix, const gpuir_query *q, int mode) {
+  const uint64_t blocks = counted_blocks(p);
+  gpuir_query *again = parse_until(ix, mode);
+  gpuir_hit hits[2][10];
+  size_t n[2];
+  assert_int_equal(lists_read, 0);
+  assert_int_equal(counted_blocks(p), blocks);
+  assert_int_equal(gpuir_search(s, q, hits[0], 10, &n[0]), GPUIR_OK);
+  assert_int_equal(gpuir_search(s, again, hits[1], 10, &n[1]), GPUIR_OK);
+  assert_int_equal(n[0], 10);
+  assert_int_equal(n[1], 10);
+  assert_memory_equal(hits[0], hits[1], sizeof hits[0]);
+  gpuir_query_destroy(again);
+}
+
+/* At whichever list of whichever segment the time ends in which documents are counted: what was counted is right and
+ * kept, the search that follows ends at once, and the next one, which has time, answers. */
+static void test_time_is_over_while_counting(void **state) {
+  gpuir_searcher_desc desc;
+  gpuir_index *before = NULL;
+  uint32_t deleted = 0;
+  pieces p;
+  unsigned t;
+  (void)state;
+  memset(&desc, 0, sizeof desc);
+  desc.cancel = &flag;
+  open_timed(&p);
+  for (act_at = 1;; act_at++) {
+    const int mode = (int)(act_at % 3);
+    gpuir_index *ix;
+    gpuir_searcher *s;
+    gpuir_query *q;
+    uint32_t df;
+    int done;
+    for (t = 0; t < TIMED_PARTS; t++) delete_document(&p, TIMED / TIMED_PARTS * t + act_at * 6); /* all count anew */
+    deleted += TIMED_PARTS;
+    ix = snapshot(&p, 0, before);
+    gpuir_close(before);
+    before = ix;
+    assert_int_equal(gpuir_searcher_create(ix, &desc, &s, NULL), GPUIR_OK);
+    q = parse_until(ix, mode);
+    done = !passed;
+    if (!done) assert_ended(s, q);
+    assert_int_equal(gpuir_term_count(ix, "w0", 2, &df, NULL), GPUIR_OK);
+    assert_int_equal(df, TIMED - deleted);
+    assert_counted(&p, s, ix, q, mode);
+    gpuir_query_destroy(q);
+    gpuir_searcher_destroy(s);
+    if (done) break;
+  }
+  assert_in_range(act_at - 1, TIMED_WORDS * TIMED_PARTS, 1000); /* in each segment, for each term */
+  gpuir_close(before);
+  close_pieces(&p);
+}
+
 /* A log of documents that are none, or that stand twice, is refused; one that goes on otherwise than the segment's
  * too. */
 static void test_logs(void **state) {
@@ -642,6 +796,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(test_nothing_left),
       cmocka_unit_test(test_best_deleted),
       cmocka_unit_test(test_counts_are_kept),
+      cmocka_unit_test(test_time_is_over_while_counting),
       cmocka_unit_test(test_logs),
       cmocka_unit_test(test_best_hit_in_the_first),
       cmocka_unit_test(test_and_or_over_all),

@@ -26,18 +26,26 @@
 
 static char folder[4200];
 
-/* The library asks by faccessat whether a segment is there: the moment between reading a manifest and opening what it
- * names, in which a test acts. */
-static void (*between)(void);
+/* The library asks by faccessat whether a segment is there. Two moments in which a test acts, once: between reading a
+ * manifest and that question, and behind an answer that it is there, before it is opened. */
+typedef void (*moment_fn)(int at, const char *name);
+static moment_fn between, behind;
+
+/* Takes what is to be done now, so that it is done once. */
+static void act_at(moment_fn *moment, int at, const char *name) {
+  const moment_fn act = *moment;
+  *moment = NULL;
+  if (act) act(at, name);
+}
 
 int faccessat(int at, const char *name, int how, int flags) {
-  void (*act)(void) = between;
   struct stat st;
   (void)how;
   (void)flags;
-  between = NULL;
-  if (act) act();
-  return fstatat(at, name, &st, 0);
+  act_at(&between, at, name);
+  if (fstatat(at, name, &st, 0)) return -1;
+  act_at(&behind, at, name);
+  return 0;
 }
 
 static char *in_folder(const char *name) {
@@ -79,7 +87,7 @@ static void replace(gpuir_live *l, unsigned number, unsigned round) {
 /* Each test begins without the folder, and leaves none. */
 static int remove_folder(void **state) {
   (void)state;
-  between = NULL;
+  between = behind = NULL;
   (void)corpus_path(folder, sizeof folder, "live");
   return folder_remove(folder);
 }
@@ -304,7 +312,9 @@ static gpuir_live *writer;
 static unsigned acts;
 
 /* Commits and merges, so that what a reader's manifest names is gone. */
-static void overtake(void) {
+static void overtake(int at, const char *name) {
+  (void)at;
+  (void)name;
   acts++;
   replace(writer, 3, 100 + acts);
   if (gpuir_live_merge(writer, 1, NULL, NULL) || gpuir_live_commit(writer, NULL) ||
@@ -312,8 +322,8 @@ static void overtake(void) {
     abort();
 }
 
-static void overtake_always(void) {
-  overtake();
+static void overtake_always(int at, const char *name) {
+  overtake(at, name);
   between = overtake_always;
 }
 
@@ -328,7 +338,7 @@ static void test_overtaken(void **state) {
   assert_int_equal(gpuir_live_commit(writer, NULL), GPUIR_OK);
   acts = 0;
   for (i = 0; i < 10; i++) {
-    between = overtake;
+    *(i % 2 ? &behind : &between) = overtake;
     assert_int_equal(gpuir_open(folder, NULL, &ix, &err), GPUIR_OK);
     assert_int_equal(acts, i + 1);
     assert_int_equal(gpuir_term_count(ix, "every", 5, &df, NULL), GPUIR_OK);
@@ -383,7 +393,24 @@ static unsigned round_of(const gpuir_index *ix) {
   return round;
 }
 
-/* A reader beside a process that commits and merges: every snapshot is one commit's, and they go forward. */
+static unsigned stops, gone; /* how often a reader was stopped, and then found the segment removed */
+
+/* Stops a reader until the segment that it is about to open has been removed, at most for 0.1 s. */
+static void linger(int at, const char *name) {
+  const double until = seconds() + 0.1;
+  const struct timespec ms = {0, 1000000};
+  struct stat st;
+  int there = 1;
+  stops++;
+  while (there && seconds() < until) {
+    there = !fstatat(at, name, &st, 0);
+    if (there) (void)nanosleep(&ms, NULL);
+  }
+  gone += !there;
+}
+
+/* A reader beside a process that commits and merges, which is stopped in every second opening while what it is about
+ * to open is removed: every snapshot is one commit's, and they go forward. */
 static void test_reader_beside_writer(void **state) {
   const double until = seconds() + (corpus_long_run() ? 60 : 2);
   gpuir_index *ix, *before = NULL;
@@ -396,12 +423,15 @@ static void test_reader_beside_writer(void **state) {
   gpuir_live_close(l);
   pid = fork();
   if (!pid) write_on();
-  while (seconds() < until || advanced < 3) {
+  stops = gone = 0;
+  while (seconds() < until || advanced < 3 || gone < 10) {
     gpuir_open_desc desc;
     gpuir_error err;
     unsigned now;
     memset(&desc, 0, sizeof desc);
-    desc.share = reads % 2 ? before : NULL;
+    desc.share = reads % 4 == 3 ? before : NULL;
+    between = reads % 4 == 0 ? linger : NULL;
+    behind = reads % 4 == 2 ? linger : NULL;
     if (gpuir_open(folder, &desc, &ix, &err)) {
       (void)kill(pid, SIGKILL);
       fail_msg("after %u reads: %s", reads, err.msg);
@@ -418,7 +448,8 @@ static void test_reader_beside_writer(void **state) {
   gpuir_close(before);
   (void)kill(pid, SIGKILL);
   assert_int_equal(waitpid(pid, NULL, 0), pid);
-  print_message("%u reads of %u commits\n", reads, round);
+  print_message("%u reads of %u commits; %u times stopped before a segment was opened, %u times it was removed\n",
+      reads, round, stops, gone);
   gpuir_live_close(open_live());
 }
 
