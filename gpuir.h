@@ -18789,12 +18789,23 @@ static int gpuir__engine_hits(gpuir__engine *e, gpuir_hit *hits, size_t *n) {
   return GPUIR_OK;
 }
 
+/* Returns 1 if a query all of whose words are required has one that the leaf lacks: it need not be turned to. */
+static int gpuir__leaf_lacks(const gpuir__engine *e, const gpuir_query *q, size_t leaf, int mode) {
+  unsigned i;
+  if (mode == GPUIR_OR || q->nphrases || q->nprefixes || e->ix->nleaves == 1) return 0;
+  for (i = 0; i < q->npositive && gpuir__query_record(q, leaf, i)->df; i++) {}
+  if (i == q->npositive) return 0;
+  gpuir__engine_prefetch(e, q, leaf + 1, 1);
+  return 1;
+}
+
 /* Offers what one leaf has to the top-k. */
 static int gpuir__engine_leaf(gpuir__engine *e, const gpuir_query *q, size_t leaf, int mode, size_t k) {
   unsigned npositive;
   int status;
   e->rare.taken = 0;
   e->rare.leaf_number = (uint32_t)leaf;
+  if (gpuir__leaf_lacks(e, q, leaf, mode)) return GPUIR_OK;
   if (gpuir__phrases_are_required(e, q, mode)) return gpuir__eval_phrases(e, q, leaf, NULL);
   status = gpuir__terms_open(e, q, leaf, &npositive);
   if (status || !npositive || (mode == GPUIR_AND && npositive < q->npositive)) return status;
@@ -18951,6 +18962,7 @@ static int gpuir__engine_search(gpuir__engine *e, const gpuir_query *q, gpuir_hi
 static int gpuir__engine_count_leaf(gpuir__engine *e, const gpuir_query *q, size_t leaf, uint64_t *matches) {
   unsigned npositive;
   int status;
+  if (gpuir__leaf_lacks(e, q, leaf, q->mode)) return GPUIR_OK;
   if (gpuir__phrases_are_required(e, q, q->mode == GPUIR_OR ? GPUIR_OR : GPUIR_AND))
     return gpuir__eval_phrases(e, q, leaf, matches);
   status = gpuir__terms_open(e, q, leaf, &npositive);

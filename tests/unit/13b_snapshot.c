@@ -629,6 +629,53 @@ static void test_and_or_over_all(void **state) {
   close_pieces(&p);
 }
 
+/* Of a segment that lacks a word that is required, no other word's list is opened. */
+static void test_lacking_segments(void **state) {
+  enum { DOCUMENTS = 4000, PARTS = 4 };
+  uint32_t d, t;
+  gpuir_index *ix;
+  pieces p;
+  int mode;
+  (void)state;
+  oracle_init(&p.all);
+  corpus_words(&p.all, 3);
+  for (d = 0; d < DOCUMENTS; d++) {
+    oracle_add(&p.all, 0, 1);
+    if (d >= DOCUMENTS - DOCUMENTS / PARTS) oracle_add(&p.all, 1, 1);
+    if (d % 3 == 0) oracle_add(&p.all, 2, 1);
+    oracle_doc(&p.all);
+  }
+  p.n = PARTS;
+  for (t = 0; t < PARTS; t++) p.ends[t] = DOCUMENTS / PARTS * (t + 1);
+  open_pieces(&p, &plain);
+  ix = snapshot(&p, 0, NULL);
+  for (mode = GPUIR_AND; mode <= GPUIR_OR; mode++) {
+    gpuir_searcher *s = searcher_on(ix, GPUIR_EVAL_AUTO, 1);
+    const uint64_t blocks = DOCUMENTS / PARTS / 128 + 1; /* of a word that all documents of a segment have */
+    const uint64_t want = (mode == GPUIR_AND ? 2 : PARTS + 1) * blocks;
+    gpuir_query *q;
+    gpuir_searcher_info info;
+    gpuir_hit hits[5];
+    uint64_t matches;
+    size_t n;
+    int status;
+    q = parse(ix, "w0 w1", 5, mode, NULL, &status);
+    assert_int_equal(status, GPUIR_OK);
+    assert_int_equal(gpuir_count(s, q, &matches), GPUIR_OK);
+    assert_int_equal(matches, mode == GPUIR_AND ? DOCUMENTS / PARTS : DOCUMENTS);
+    gpuir_searcher_get_info(s, &info);
+    assert_int_equal(info.blocks_total, want);
+    assert_int_equal(gpuir_search(s, q, hits, 5, &n), GPUIR_OK);
+    assert_int_equal(n, 5);
+    gpuir_searcher_get_info(s, &info);
+    assert_int_equal(info.blocks_total, 2 * want);
+    gpuir_query_destroy(q);
+    gpuir_searcher_destroy(s);
+  }
+  gpuir_close(ix);
+  close_pieces(&p);
+}
+
 /* What has numbers of terms says that it needs one segment; each segment by itself has them. */
 static void test_several_segments(void **state) {
   gpuir_codec_info codecs[GPUIR_MAX_CODECS];
@@ -800,6 +847,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(test_logs),
       cmocka_unit_test(test_best_hit_in_the_first),
       cmocka_unit_test(test_and_or_over_all),
+      cmocka_unit_test(test_lacking_segments),
       cmocka_unit_test(test_several_segments),
       cmocka_unit_test(test_deletions_take_numbers),
       cmocka_unit_test(test_other_settings),
