@@ -5,6 +5,7 @@
 #   index    the indexes that the other steps measure: linux-chunks, dict (corpora: tools/scripts/fetch-corpora.sh)
 #   bench    bench_cpu-chunks.tsv, bench_cpu-dict.tsv          3 minutes on 2 cores
 #   lookups  lookups.tsv: terms looked up in linux-chunks and dict
+#   prefixes prefixes.txt: prefixes of many terms, in both
 #   build    build_linux.txt: four budgets of memory           3 minutes
 #   lab      lab/codecs.tsv, intersect.tsv, linearity.tsv      15 minutes
 #   costs    codec_costs.tsv: decoding by codec, beside the constants by which `auto` chooses
@@ -73,6 +74,20 @@ lookups() {
     done
   } >"$logs/lookups.tsv"
   rm "$logs/lookups"
+}
+
+prefixes() {
+  local index
+  "${CC:-cc}" -std=c99 -O3 -I . tools/peers/prefixes.c build/libgpuir.a -o "$logs/prefixes" -lutf8proc -lstemmer -lm \
+    -pthread
+  {
+    head_of
+    for index in "$chunks" "$corpora/dict.gpuir"; do
+      printf '# command: prefixes %s\n' "${index##*/}"
+      "$logs/prefixes" "$index"
+    done
+  } >"$logs/prefixes.txt"
+  rm "$logs/prefixes"
 }
 
 build() {
@@ -195,6 +210,7 @@ for step; do
     index) index ;;
     bench) bench ;;
     lookups) lookups ;;
+    prefixes) prefixes ;;
     build) build ;;
     lab) lab ;;
     costs) costs ;;
