@@ -60,7 +60,7 @@ fails() {
 
 @test "the highest rate at a p99 lies between one that holds and one that does not" {
   gpuir lab load --queries 500 --threads 1 --p99 1000 -o . inter "$index" "$queries" >out
-  [ "$(wc -l <out)" = 10 ]
+  [ "$(wc -l <out)" -ge 10 ] # a run that is not valid is tried again
   grep -q '^capacity inter [0-9]' out
   [ "$(rows load-capacity load-inter.tsv)" = 1 ]
   gpuir lab load --queries 500 --threads 1 --p99 0.001 -o . inter "$index" "$queries" >out
@@ -126,6 +126,16 @@ EOF
   gpuir lab load --queries 20000 --threads 1 --rate 200000 --mode or -k 1000 --stand-in --stall 2500 -o . auto "$index" "$queries" >out
   grep -q '0 missed, 0 failed, 0 wrong$' load-auto.tsv
   grep -q 'unanswered for 2000 ms' load-auto.tsv
+}
+
+@test "a clock stands for a device, and answers what threads would answer later" {
+  gpuir lab load --queries 2000 --threads 1 --rate 4000 --device-time 1,0.1 --raw raw -o . auto "$index" "$queries" >out
+  grep -q '0 missed, 0 failed, 0 wrong$' load-auto.tsv
+  grep -q '^# device: a clock stands for it' load-auto.tsv
+  awk -F '\t' 'NR > 1 { n += $10 } END { exit !(n > 200) }' raw
+  gpuir lab load --queries 2000 --threads 1 --rate 4000 --device-time 1000000,1 --raw raw -o . auto "$index" "$queries" >out
+  awk -F '\t' 'NR > 1 { n += $10 } END { exit !(n < 200) }' raw
+  fails 2 "is not BATCH,QUERY" --device-time 5 auto "$index" "$queries"
 }
 
 @test "a query that is not answered in time is missed, by a server too" {

@@ -1,6 +1,6 @@
 /* util.c - messages, memory, options, output and facts about the machine. */
 #ifndef _GNU_SOURCE
-#define _XOPEN_SOURCE 700 /* realpath */
+#define _GNU_SOURCE /* realpath, sched_getaffinity */
 #endif
 #include "cli.h"
 
@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -380,8 +381,17 @@ uint64_t cli_nanoseconds(void) {
 double cli_seconds(void) { return (double)cli_nanoseconds() / 1e9; }
 
 unsigned cli_processors(void) {
+  static unsigned found; /* a thread may be kept to fewer later */
+  const unsigned before = __atomic_load_n(&found, __ATOMIC_RELAXED);
+  if (before) return before;
   long n = sysconf(_SC_NPROCESSORS_ONLN);
-  return n < 1 ? 1 : n > 1024 ? 1024 : (unsigned)n;
+#ifdef CPU_COUNT
+  cpu_set_t set;
+  if (!sched_getaffinity(0, sizeof set, &set) && CPU_COUNT(&set) > 0) n = CPU_COUNT(&set);
+#endif
+  n = n < 1 ? 1 : n > 1024 ? 1024 : n;
+  __atomic_store_n(&found, (unsigned)n, __ATOMIC_RELAXED);
+  return (unsigned)n;
 }
 
 void cli_cpu_model(char *out, size_t cap) {

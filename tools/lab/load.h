@@ -84,6 +84,8 @@ typedef struct load_setup {
   int device; /* `auto` has one: the GPU or, if that is not open, a processor that stands for it */
   cli_gpu gpu;
   uint64_t batch; /* queries of the device's batch at most */
+  uint64_t device_ns, device_query_ns; /* a clock stands for the device: a batch takes so long, and for each query */
+  load_query **found; /* queries by their address, if so: see load_known */
   uint64_t stall_ns; /* the device answers nothing for so long, once in a run; 0: never */
   load_stall *stall;
   load_tasks *tasks; /* filled by FGQP */
@@ -103,6 +105,11 @@ const gpuir_policy *load_policy(const char *name);
 extern const gpuir_policy load_gpu_only;
 /* For gpuir_pool_desc.attach, with the load_setup: gives a searcher the device. */
 int load_attach(void *setup, gpuir_searcher *searcher, gpuir_error *err);
+/* The same, in the thread that drives it. */
+int load_attach_driver(void *setup, gpuir_searcher *searcher, gpuir_error *err);
+/* The query of a load that a gpuir_query belongs to, by a table of load_known_size entries. */
+size_t load_known_size(const load_setup *setup);
+load_query **load_known(const load_setup *setup, const gpuir_query *query);
 /* The policy that hands queries to a server. */
 extern const gpuir_policy load_served;
 /* Whether a name is that of a server's load. */
@@ -135,8 +142,10 @@ int load_wake(gpuir_pool *pool, const load_setup *setup);
 /* Runs; results are released by load_result_free. Exit code. */
 int load_go(gpuir_pool *pool, const load_setup *setup, const load_run *run, load_result *result);
 void load_result_free(load_result *result);
-/* Keeps the calling thread on the last processor (`generator`) or off it; on a machine of one it does nothing. */
-void load_pin(int generator);
+/* Keeps the calling thread on the processor of the generator, on that of the driver of a device, if the load has one and
+ * the processors are many, or on all others; on a machine of one processor it does nothing. */
+enum { LOAD_GENERATOR, LOAD_DRIVER, LOAD_OTHERS };
+void load_pin(int what, int device);
 
 int load_command(int argc, char **argv);
 extern const lab_figure load_figures[];

@@ -17,13 +17,25 @@
 #define SPIN_NS 50000
 #define SHARED_SPIN_NS 5000
 
-void load_pin(int generator) {
-  const unsigned n = cli_processors();
+/* With so many processors or more a device's driver has one of its own too. */
+#define DRIVEN_PROCESSORS 8u
+
+/* Where the processors lie that the program may use: those of the generator and of the driver are as far from the others
+ * and from each other as may be, as neighbours often share a core. */
+static int is_for(int what, unsigned i, unsigned n, int device) {
+  const int generator = i == n - 1, driver = device && n >= DRIVEN_PROCESSORS && i == n - 4;
+  return what == LOAD_GENERATOR ? generator : what == LOAD_DRIVER ? driver : !generator && !driver;
+}
+
+void load_pin(int what, int device) {
+  static cpu_set_t allowed; /* as the program was started */
+  static unsigned n;
   cpu_set_t set;
-  if (n < 2 || n > CPU_SETSIZE) return;
+  if (!n && (sched_getaffinity(0, sizeof allowed, &allowed) || !(n = (unsigned)CPU_COUNT(&allowed)))) return;
+  if (n < 2 || (what == LOAD_DRIVER && n < DRIVEN_PROCESSORS)) return;
   CPU_ZERO(&set);
-  for (unsigned i = 0; i < n; i++)
-    if ((i == n - 1) == (generator != 0)) CPU_SET(i, &set);
+  for (unsigned i = 0, at = 0; at < CPU_SETSIZE; at++)
+    if (CPU_ISSET(at, &allowed) && is_for(what, i++, n, device)) CPU_SET(at, &set);
   (void)sched_setaffinity(0, sizeof set, &set); /* where that is not allowed, threads go where they are put */
 }
 
@@ -135,11 +147,11 @@ static void count_stalled(const load_setup *s, const gpuir_task *t, load_result 
 static void write_raw(const load_run *r, const load_job *jobs, const load_job *j, const load_setup *s) {
   static const char *const kinds[] = {"sampled", "short", "long"};
   const gpuir_task *t = &j->task;
-  fprintf(r->raw, "%.6g\t%llu\t%zu\t%s\t%llu\t%llu\t%llu\t%llu\t%s\n", r->rate,
+  fprintf(r->raw, "%.6g\t%llu\t%zu\t%s\t%llu\t%llu\t%llu\t%llu\t%s\t%d\n", r->rate,
       (unsigned long long)(r->rate > 0 ? j->task.due - jobs->task.due : 0), j->query, kinds[s->queries[j->query].kind],
       (unsigned long long)(t->finished - t->due), (unsigned long long)(j->pushed - t->due),
       (unsigned long long)(t->started - t->due), (unsigned long long)(t->finished - t->started),
-      t->status ? gpuir_strerror(t->status) : "ok");
+      t->status ? gpuir_strerror(t->status) : "ok", t->on_device);
 }
 
 /* Adds up what came of the queries behind the warm-up. */
